@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# scripts/check.sh format|format-check|tidy|clang-check [build folder]
+# The checks behind the targets of cmake/checks.cmake. Files are those that git tracks, and new ones
+# that it does not ignore; without git, all under the source folders.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+what=${1:?usage: scripts/check.sh format|format-check|tidy|clang-check [build folder]}
+build=${2:-build}
+dirs=(include src onnx models tests bench)
+
+list() {
+    if git rev-parse --git-dir >/dev/null 2>&1; then
+        git ls-files --cached --others --exclude-standard -- "${dirs[@]}"
+    else
+        find "${dirs[@]}" -type f 2>/dev/null
+    fi | grep -E "$1" | LC_ALL=C sort | while IFS= read -r f; do if [ -e "$f" ]; then printf '%s\0' "$f"; fi; done
+}
+
+need() {
+    [ -n "$1" ] && command -v "$1" >/dev/null || {
+        echo "$2 was not found: run scripts/deps.sh" >&2
+        exit 1
+    }
+}
+
+jobs=$(nproc)
+case $what in
+format)
+    need "${CLANG_FORMAT:=clang-format}" clang-format
+    list '\.[ch]$' | xargs -0 -r "$CLANG_FORMAT" -i
+    ;;
+format-check)
+    need "${CLANG_FORMAT:=clang-format}" clang-format
+    list '\.[ch]$' | xargs -0 -r "$CLANG_FORMAT" --dry-run --Werror
+    ;;
+tidy)
+    need "${CLANG_TIDY:=clang-tidy}" clang-tidy
+    list '^(src|onnx|models)/.*\.c$' | xargs -0 -r -n 1 -P "$jobs" "$CLANG_TIDY" -p "$build" --quiet
+    ;;
+clang-check)
+    # The flags are those of the compile commands, less what only gcc knows.
+    need "${CLANG:=clang}" clang
+    python3 - "$CLANG" "$build" "$jobs" <<'PY'
+import concurrent.futures, json, os, shlex, subprocess, sys
+clang, build, jobs = sys.argv[1], sys.argv[2], int(sys.argv[3])
+here = os.getcwd() + os.sep
+seen, work = set(), []
+for e in json.load(open(os.path.join(build, 'compile_commands.json'))):
+    f = e['file']
+    if f in seen or not f.startswith(here) or f.startswith(os.path.join(os.path.abspath(build), '')):
+        continue
+    seen.add(f)
+    args = shlex.split(e['command'])
+    keep, skip = [], False
+    for a in args[1:]:
+        if skip:
+            skip = False
+        elif a in ('-o', '-MF', '-MT', '-MQ'):
+            skip = True
+        elif a in ('-c', '-MD', '-MMD', f) or a.startswith('-fsanitize'):
+            pass
+        else:
+            keep.append(a)
+    work.append([clang, '-fsyntax-only', '-Werror', *keep, f])
+with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+    bad = sum(r.returncode != 0 for r in pool.map(subprocess.run, work))
+print(f'clang-check: {len(work)} files, {bad} with findings')
+sys.exit(bad != 0)
+PY
+    ;;
+*)
+    echo "unknown check '$what'" >&2
+    exit 2
+    ;;
+esac

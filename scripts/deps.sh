@@ -1,0 +1,300 @@
+#!/usr/bin/env bash
+# Installs and unpacks what petopt needs to build and to test, and only what is missing.
+#
+#   scripts/deps.sh            for building, testing and the demo
+#   scripts/deps.sh --bench    and the Python tools that bench/ compares petopt with
+#
+# Debian packages are installed with apt-get (as root or through sudo). All else is unpacked into
+# .deps/ beside the sources and nothing of it is installed. Package sources are those that this
+# machine's apt and pip are set up with. A second run finds its stamps and returns at once.
+set -euo pipefail
+
+# Pins. A changed pin is fetched again, since each stamp carries it.
+onnx_version=1.22.0 # the last release with the backend tests' data
+ort_version=1.31.1
+numpy_version=2.4.6
+rapidocr_version=1.4.4
+ort_header_suite=trixie
+# The header of Debian's libonnxruntime-dev in that suite; looked at only where apt cannot check
+# the suite's signature with the keys of this machine.
+ort_header_sha256=7783e9664bdb0b1b36145b5c8587dd1bc9a399aa000edf2e3dd03003cafc6882
+least_backend_models=1914
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+
+say() { printf 'deps: %s\n' "$*"; }
+die() {
+    printf 'deps: error: %s\n' "$*" >&2
+    exit 1
+}
+
+bench=no
+for arg in "$@"; do
+    case $arg in
+    --bench) bench=yes ;;
+    -h | --help)
+        sed -n '2,9s/^# \{0,1\}//p' "$0"
+        exit 0
+        ;;
+    *) die "unknown option '$arg' (known: --bench)" ;;
+    esac
+done
+
+# ---- Debian packages ---------------------------------------------------------------------------
+
+have_cmd() { command -v "$1" >/dev/null 2>&1; }
+have_header() { [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ]; }
+have_pkg() { [ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null)" = 'ii ' ]; }
+have_fuzzer() { have_cmd clang && ls "$(clang -print-resource-dir)"/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1; }
+have_venv() { python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || /usr/bin/python3 -c 'import venv, ensurepip' >/dev/null 2>&1; }
+have_cc() { have_cmd gcc && have_cmd g++ && have_header stdlib.h; }
+
+# package | test that tells it is not needed because the thing is there already
+packages='
+build-essential|have_cc
+clang|have_cmd clang
+clang-format|have_cmd clang-format
+clang-tidy|have_cmd clang-tidy
+cmake|have_cmd cmake
+ninja-build|have_cmd ninja
+pkg-config|have_cmd pkg-config
+libprotobuf-c-dev|have_header protobuf-c/protobuf-c.h
+protobuf-c-compiler|have_cmd protoc-c
+libz3-dev|have_header z3.h
+libsqlite3-dev|have_header sqlite3.h
+libcmocka-dev|have_header cmocka.h
+libxxhash-dev|have_header xxhash.h
+libjansson-dev|have_header jansson.h
+python3-venv|have_venv
+'
+
+missing_packages() {
+    local line
+    while IFS= read -r line; do
+        [ -n "$line" ] || continue
+        have_pkg "${line%%|*}" || ${line#*|} || printf '%s\n' "${line%%|*}"
+    done <<<"$packages"
+}
+
+apt_updated=no
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif have_cmd sudo; then
+        sudo "$@"
+    else
+        return 1
+    fi
+}
+
+apt_install() {
+    have_cmd apt-get || die "no apt-get on this machine; install by hand: $*"
+    if [ "$(id -u)" != 0 ] && ! have_cmd sudo; then
+        die "not root and no sudo; as root, run: apt-get install $*"
+    fi
+    if [ "$apt_updated" = no ]; then
+        say "apt-get update"
+        as_root apt-get -o DPkg::Lock::Timeout=300 -qq update </dev/null ||
+            say "warning: apt-get update failed in part; going on with the lists at hand"
+        apt_updated=yes
+    fi
+    say "apt-get install $*"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 \
+        -qq -y install --no-install-recommends "$@" </dev/null >/dev/null ||
+        die "apt-get could not install: $*"
+}
+
+install_packages() {
+    local list
+    mapfile -t list < <(missing_packages)
+    if [ ${#list[@]} -gt 0 ]; then
+        apt_install "${list[@]}"
+    fi
+    if ! have_fuzzer; then
+        local major
+        major=$(clang -dumpversion | cut -d. -f1)
+        apt_install "libclang-rt-$major-dev"
+    fi
+    mapfile -t list < <(missing_packages)
+    [ ${#list[@]} -eq 0 ] || die "still missing after the installation: ${list[*]}"
+}
+
+install_packages
+
+# ---- .deps ------------------------------------------------------------------------------------
+
+# Linked work trees of one repository share the .deps of the main one.
+if [ ! -e .deps ] && have_cmd git; then
+    common=$(git rev-parse --path-format=absolute --git-common-dir 2>/dev/null || true)
+    main=${common%/.git}
+    if [ -n "$common" ] && [ "$main" != "$common" ] && [ "$main" != "$root" ]; then
+        mkdir -p "$main/.deps"
+        ln -s "$main/.deps" .deps
+        say ".deps is shared with $main"
+    fi
+fi
+mkdir -p .deps/stamps
+deps=$(cd .deps && pwd -P)
+exec 9>"$deps/.lock"
+if have_cmd flock; then
+    flock -w 1800 9 || die "another scripts/deps.sh holds $deps/.lock"
+fi
+
+done_already() { [ -e "$deps/stamps/$1" ]; }
+mark() { : >"$deps/stamps/$1"; }
+
+tmp=$(mktemp -d "$deps/tmp.XXXXXX")
+trap 'rm -rf "$tmp"' EXIT
+
+py=$deps/venv/bin/python3
+pip() { "$py" -m pip --disable-pip-version-check -q "$@" </dev/null; }
+
+make_venv() {
+    local stamp=venv-onnx$onnx_version-ort$ort_version-numpy$numpy_version base
+    done_already "$stamp" && return
+    say "Python environment with onnx $onnx_version, onnxruntime $ort_version, numpy $numpy_version"
+    base=python3
+    python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || base=/usr/bin/python3
+    rm -rf "$deps/venv"
+    "$base" -m venv "$deps/venv"
+    pip install "onnx==$onnx_version" "onnxruntime==$ort_version" "numpy==$numpy_version"
+    "$py" -c "import onnx, onnxruntime as o; assert onnx.__version__ == '$onnx_version' and o.__version__ == '$ort_version'" ||
+        die "the Python environment in .deps/venv does not import onnx and onnxruntime"
+    mark "$stamp"
+}
+
+site_packages() { "$py" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; }
+
+# onnx-ml.proto and the backend tests' data.
+unpack_onnx() {
+    local stamp=onnx-$onnx_version from count
+    done_already "$stamp" && return
+    say "onnx-ml.proto and the backend tests of onnx $onnx_version"
+    from=$(site_packages)/onnx
+    rm -rf "$deps/onnx"
+    mkdir -p "$deps/onnx"
+    cp "$from/onnx-ml.proto" "$deps/onnx/"
+    cp -R "$from/backend/test/data" "$deps/onnx/test-data"
+    grep -q 'message ModelProto' "$deps/onnx/onnx-ml.proto" || die "onnx-ml.proto is not what it should be"
+    count=$(find "$deps/onnx/test-data" -name '*.onnx' | wc -l)
+    [ "$count" -ge "$least_backend_models" ] ||
+        die "the onnx wheel holds $count backend test models (at least $least_backend_models expected)"
+    mark "$stamp"
+}
+
+# The addresses that this machine's apt takes the distribution's own packages from.
+apt_mirrors() {
+    {
+        apt-get indextargets --format '$(CREATED_BY) $(COMPONENT) $(REPO_URI)' 2>/dev/null |
+            awk '$1 == "Packages" && $2 == "main" { print $3 }'
+        cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list 2>/dev/null |
+            sed -n 's/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*\) .* main.*/\2/p'
+        sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/*.sources 2>/dev/null | tr ' ' '\n'
+    } | grep -v '^cdrom:' | sed 's,/*$,/,' | awk 'NF && !seen[$0]++'
+}
+
+# Fetches package $1 of suite $2 into the folder $3, through a private apt root: the machine's own
+# lists and sources stay as they are. $4 is what stands in brackets in the source line.
+apt_fetch() {
+    local package=$1 suite=$2 to=$3 trust=$4 mirror r
+    while IFS= read -r mirror; do
+        r=$tmp/apt
+        rm -rf "$r"
+        mkdir -p "$r/lists/partial" "$r/archives/partial" "$r/parts" "$to"
+        printf 'deb %s %s %s main\n' "$trust" "$mirror" "$suite" >"$r/sources.list"
+        local opts=(-o "Dir::Etc::SourceList=$r/sources.list" -o "Dir::Etc::SourceParts=$r/parts"
+            -o "Dir::State::Lists=$r/lists" -o "Dir::Cache=$r" -o "Dir::Cache::Archives=$r/archives"
+            -o APT::Sandbox::User=root -o APT::Get::List-Cleanup=0 -o Acquire::Languages=none)
+        if apt-get -qq "${opts[@]}" update </dev/null >"$r/log" 2>&1 && ! grep -q '^[WE]:' "$r/log" &&
+            (cd "$to" && apt-get -qq "${opts[@]}" download "$package" </dev/null >>"$r/log" 2>&1); then
+            return 0
+        fi
+    done < <(apt_mirrors)
+    return 1
+}
+
+check_header() {
+    grep -q 'define ORT_API_VERSION' "$1" 2>/dev/null || die "$1 is not ONNX Runtime's C header"
+}
+
+# The runtime's library out of its wheel and its C header out of Debian's package; a runtime that
+# the system has is preferred.
+unpack_ort() {
+    local stamp=ort-$ort_version-$ort_header_suite lib header
+    if [ -e /usr/include/onnxruntime/onnxruntime_c_api.h ] && ldconfig -p 2>/dev/null | grep -q 'libonnxruntime\.so'; then
+        done_already system-ort || say "ONNX Runtime: the system's own is used"
+        mark system-ort
+        return
+    fi
+    done_already "$stamp" && return
+    say "ONNX Runtime $ort_version and its C header"
+    rm -rf "$deps/onnxruntime"
+    mkdir -p "$deps/onnxruntime/lib" "$deps/onnxruntime/include"
+    lib=libonnxruntime.so.$ort_version
+    cp "$(site_packages)/onnxruntime/capi/$lib" "$deps/onnxruntime/lib/"
+    ln -sf "$lib" "$deps/onnxruntime/lib/libonnxruntime.so.1"
+    ln -sf libonnxruntime.so.1 "$deps/onnxruntime/lib/libonnxruntime.so"
+    "$py" -c "import ctypes; ctypes.CDLL('$deps/onnxruntime/lib/libonnxruntime.so.1').OrtGetApiBase" ||
+        die "libonnxruntime.so.1 does not load"
+    local signed=yes
+    if ! apt_fetch libonnxruntime-dev "$ort_header_suite" "$tmp/deb" ""; then
+        signed=no
+        apt_fetch libonnxruntime-dev "$ort_header_suite" "$tmp/deb" "[trusted=yes]" || {
+            cat "$tmp/apt/log" >&2 || true
+            die "libonnxruntime-dev of Debian $ort_header_suite could not be fetched from: $(apt_mirrors | tr '\n' ' ')"
+        }
+    fi
+    dpkg-deb -x "$tmp"/deb/libonnxruntime-dev_*.deb "$tmp/deb/x"
+    header=$(find "$tmp/deb/x" -name onnxruntime_c_api.h | head -n 1)
+    [ -n "$header" ] || die "libonnxruntime-dev holds no onnxruntime_c_api.h"
+    if [ "$signed" = no ]; then
+        [ "$(sha256sum "$header" | cut -d' ' -f1)" = "$ort_header_sha256" ] ||
+            die "onnxruntime_c_api.h came unsigned and is not the known one (sha256)"
+    fi
+    cp "$(dirname "$header")"/*.h "$deps/onnxruntime/include/"
+    check_header "$deps/onnxruntime/include/onnxruntime_c_api.h"
+    mark "$stamp"
+}
+
+# The OCR models that the demo and the benches run on.
+unpack_models() {
+    local stamp=models-$rapidocr_version
+    done_already "$stamp" && return
+    say "OCR models of rapidocr-onnxruntime $rapidocr_version"
+    pip download --no-deps -d "$tmp/wheel" "rapidocr-onnxruntime==$rapidocr_version"
+    rm -rf "$deps/models"
+    mkdir -p "$deps/models"
+    "$py" - "$deps/models" "$tmp"/wheel/*.whl <<'PY'
+import os, sys, zipfile
+out, wheel = sys.argv[1:]
+with zipfile.ZipFile(wheel) as z:
+    for name in z.namelist():
+        if name.endswith('.onnx'):
+            with open(os.path.join(out, os.path.basename(name)), 'wb') as f:
+                f.write(z.read(name))
+PY
+    [ "$(find "$deps/models" -name '*.onnx' | wc -l)" -ge 3 ] || die "the OCR wheel holds fewer than 3 models"
+    mark "$stamp"
+}
+
+# What bench/ measures petopt against; each in its own folder, since their needs exclude one another.
+make_bench() {
+    local stamp=bench-1
+    done_already "$stamp" && return
+    say "tools for bench/: onnxsim, onnxslim, openvino"
+    rm -rf "$deps/bench"
+    "$py" -m venv --system-site-packages "$deps/bench"
+    "$deps/bench/bin/python3" -m pip --disable-pip-version-check -q install \
+        "onnx==$onnx_version" "onnxruntime==$ort_version" "numpy==$numpy_version" onnxslim openvino </dev/null
+    "$deps/bench/bin/python3" -m pip --disable-pip-version-check -q install onnxsim </dev/null ||
+        say "warning: onnxsim could not be installed; bench/ leaves its column empty"
+    mark "$stamp"
+}
+
+make_venv
+unpack_onnx
+unpack_ort
+unpack_models
+[ "$bench" = no ] || make_bench
+say "ready"

@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""The rules about the sources that no compiler checks.
+
+  layers.py sources ROOT        layers, banned calls, banned words, file lengths
+  layers.py globals LIB.a       no global mutable state in the library
+  layers.py sabotage            every rule of `sources` catches a planted offence
+  layers.py globals-sabotage CC the rule of `globals` catches a planted variable
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+STAGES = ['import', 'simplify', 'split', 'mutate', 'correct', 'superopt', 'postopt', 'select',
+          'export']
+SIDE = ['cost', 'codegen', 'verify']  # the only ones that touch a compiler or a runtime
+BELOW = ['base', 'ir', 'ops', 'boxes']
+
+# What each folder under src may include (besides itself).
+MAY = {
+    'base': [],
+    'ir': ['base'],
+    'ops': ['base', 'ir'],
+    'boxes': ['base', 'ir', 'ops'],
+    **{s: BELOW + [o for o in SIDE if o != s] for s in SIDE},
+    **{s: BELOW + SIDE for s in STAGES},
+    'pipeline': BELOW + SIDE + STAGES + ['petopt.h'],
+    'cli': ['base', 'petopt.h'],
+    'onnx': ['base', 'ir'],
+    'models': ['petopt.h'],
+}
+for stage in ('import', 'export'):
+    MAY[stage] = MAY[stage] + ['onnx', 'onnx-ml.pb-c.h']
+MAY['onnx'] = MAY['onnx'] + ['onnx-ml.pb-c.h']
+for side in SIDE:
+    MAY[side] = MAY[side] + ['onnxruntime_c_api.h']
+ANYONE = {'po_config.h'}
+
+# Calls that would make results depend on anything but input, options and cost cache.
+BANNED = [
+    (r'\b(secure_)?getenv\s*\(', 'reads the environment', None),
+    (r'\b(srand|srandom|rand|random|drand48|lrand48)\s*\(', 'uses a hidden random state', None),
+    (r'\btime\s*\(\s*(NULL|0|nullptr)\s*\)', 'takes the clock for a value', None),
+    (r'\bsetlocale\s*\(', 'changes the locale', None),
+    (r'\b(gets|strcpy|strcat|sprintf|strtok)\s*\(', 'is an unbounded or stateful string call', None),
+    (r'\b(dlopen|popen|system|exec[lv]p?e?|posix_spawnp?)\s*\(', 'starts a program or a library',
+     set(SIDE)),
+]
+WORDS = r'\b(TODO|FIXME|XXX|HACK|stub(s|bed)?|not implemented|for now)\b'
+LONGEST = 700
+
+TEXT = ('.c', '.h', '.def', '.py', '.sh', '.cmake', '.txt', '.md', '.in')
+
+
+def code_only(text):
+    """The text with comments and the insides of strings blanked, lines kept."""
+    def blank(m):
+        s = m.group(0)
+        if s[0] in '"\'':
+            return s[0] + ' ' * (len(s) - 2) + s[0]
+        return re.sub(r'[^\n]', ' ', s)
+    return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', blank, text,
+                  flags=re.S)
+
+
+def files(root, tops):
+    for top in tops:
+        for where, dirs, names in os.walk(os.path.join(root, top)):
+            dirs.sort()
+            for name in sorted(names):
+                if name.endswith(TEXT):
+                    path = os.path.join(where, name)
+                    yield os.path.relpath(path, root), open(path, encoding='utf-8').read()
+
+
+def includes(root, path, text):
+    """(line, target) of each #include "...": the folder or file that it names."""
+    for number, line in enumerate(text.splitlines(), 1):
+        m = re.match(r'\s*#\s*include\s*["<]([^">]+)[">]', line)
+        if not m:
+            continue
+        name = m.group(1)
+        beside = os.path.normpath(os.path.join(os.path.dirname(path), name))
+        if os.path.exists(os.path.join(root, beside)):
+            name = beside
+        elif os.path.exists(os.path.join(root, 'src', name)):
+            name = 'src/' + name
+        elif os.path.exists(os.path.join(root, 'include', name)):
+            name = 'include/' + name
+        yield number, name
+
+
+def folder_of(path):
+    parts = path.split('/')
+    if parts[0] == 'src' and len(parts) > 2:
+        return parts[1]
+    return parts[0] if parts[0] in ('onnx', 'models') else None
+
+
+def check_layers(root, path, text, found):
+    me = folder_of(path)
+    if path.startswith('src/') and me not in MAY:
+        found.append(f'{path}:1: no layer is known for this folder')
+        return
+    if me is None:
+        return
+    if me not in ('import', 'export', 'onnx') and re.search(r'protobuf-c/', text):
+        found.append(f'{path}:1: only import, export and onnx know protobuf-c')
+    for line, name in includes(root, path, text):
+        if name.startswith('include/'):
+            target = os.path.basename(name)
+        else:
+            target = folder_of(name) or os.path.basename(name)
+        guarded = (name.startswith(('src/', 'include/', 'onnx/', 'models/')) or
+                   target in ('onnx-ml.pb-c.h', 'onnxruntime_c_api.h'))
+        if guarded and target != me and target not in MAY[me] and target not in ANYONE:
+            found.append(f'{path}:{line}: {me} may not include {target} ("{name}")')
+
+
+def check_sources(root):
+    found, seen = [], 0
+    for path, text in files(root, ['include', 'src', 'onnx', 'models', 'tests', 'scripts', 'bench',
+                                   'cmake', 'docs']):
+        seen += 1
+        mine = path.startswith('tests/layers/')
+        if path.endswith(('.c', '.h', '.def')):
+            check_layers(root, path, text, found)
+            lines = text.count('\n')
+            if lines > LONGEST:
+                found.append(f'{path}:{lines}: {lines} lines (at most {LONGEST}): split it')
+            if path.startswith(('src/', 'onnx/', 'models/')):
+                code = code_only(text)
+                for pattern, what, allowed in BANNED:
+                    for m in re.finditer(pattern, code):
+                        if not (allowed and folder_of(path) in allowed):
+                            line = code.count('\n', 0, m.start()) + 1
+                            found.append(f'{path}:{line}: {m.group(0).strip()}...) {what}')
+        if not mine:
+            for m in re.finditer(WORDS, text):
+                line = text.count('\n', 0, m.start()) + 1
+                found.append(f'{path}:{line}: unfinished: "{m.group(0)}"')
+    return found, seen
+
+
+# Mutable symbols that the library may hold, each with its reason.
+GLOBALS_ALLOWED = {}
+
+
+def check_globals(lib):
+    out = subprocess.run(['nm', '-f', 'sysv', '--defined-only', lib], check=True, text=True,
+                         capture_output=True).stdout
+    found, member, seen = [], '?', 0
+    for line in out.splitlines():
+        m = re.match(r'(?:Symbols from )?.*\[(.*)\]:$', line)
+        if m:
+            member = m.group(1)
+            seen += 1
+            continue
+        cols = [c.strip() for c in line.split('|')]
+        if len(cols) != 7 or cols[0] == 'Name' or member.startswith('onnx-ml.pb-c'):
+            continue
+        name, section = cols[0], cols[6]
+        if re.match(r'(\.data|\.bss|\.tdata|\.tbss|\*COM\*)', section) and \
+                not section.startswith('.data.rel.ro') and name not in GLOBALS_ALLOWED:
+            found.append(f'{member}: {name} is mutable global state ({section})')
+    return found, seen
+
+
+PLANTED = [
+    ('src/base/a.c', '#include "ir/g.h"\n', 'base may not include ir'),
+    ('src/ops/a.c', '#include "../boxes/b.h"\n', 'ops may not include boxes'),
+    ('src/simplify/a.c', '#include "postopt/p.h"\n', 'simplify may not include postopt'),
+    ('src/mutate/a.c', '#include "pipeline/p.h"\n', 'mutate may not include pipeline'),
+    ('src/verify/a.c', '#include "select/s.h"\n', 'verify may not include select'),
+    ('src/cli/a.c', '#include "ir/g.h"\n', 'cli may not include ir'),
+    ('src/select/a.c', '#include "petopt.h"\n', 'select may not include petopt.h'),
+    ('models/a.c', '#include "base/b.h"\n', 'models may not include base'),
+    ('src/ops/a.c', '#include "onnx-ml.pb-c.h"\n', 'ops may not include onnx-ml.pb-c.h'),
+    ('src/ops/a.c', '#include <protobuf-c/protobuf-c.h>\n', 'know protobuf-c'),
+    ('src/select/a.c', '#include <onnxruntime_c_api.h>\n', 'may not include onnxruntime_c_api.h'),
+    ('src/odd/a.c', 'int x;\n', 'no layer is known'),
+    ('src/base/a.c', 'const char *h(void) { return getenv("HOME"); }\n', 'environment'),
+    ('src/base/a.c', 'void s(void) { srand(1); }\n', 'random state'),
+    ('src/base/a.c', 'long s(void) { return time(NULL); }\n', 'the clock'),
+    ('src/export/a.c', 'void *s(void) { return dlopen("x", 1); }\n', 'starts a program'),
+    ('src/base/a.c', '/* FIXME: later */\n', 'unfinished'),
+    ('src/base/a.c', 'int x;\n' * (LONGEST + 1), 'split it'),
+]
+CLEAN = [
+    ('src/base/b.h', '#include <stdio.h>\n/* getenv( in a comment */\n'),
+    ('src/base/c.c', '#include "b.h"\n#include "base/b.h"\nstatic const char *s = "srand(1)";\n'),
+    ('src/ir/g.h', '#include "base/b.h"\n'),
+    ('src/ops/o.h', '#include "ir/g.h"\n'),
+    ('src/boxes/b.h', ''), ('src/postopt/p.h', ''), ('src/pipeline/p.h', ''),
+    ('src/select/s.h', '#include "cost/c.h"\n'),
+    ('src/cost/c.h', '#include <onnxruntime_c_api.h>\n'),
+    ('src/import/i.c', '#include "onnx-ml.pb-c.h"\n'),
+    ('src/cli/m.c', '#include "petopt.h"\n#include "po_config.h"\n'),
+    ('include/petopt.h', ''),
+]
+
+
+def plant(root, path, text):
+    path = os.path.join(root, path)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, 'w', encoding='utf-8') as f:
+        f.write(text)
+
+
+def sabotage():
+    wrong = 0
+    for bad in [None] + PLANTED:
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in CLEAN:
+                plant(root, path, text)
+            if bad:
+                plant(root, bad[0], bad[1])
+            found, _ = check_sources(root)
+            ok = any(bad[2] in f for f in found) if bad else not found
+            if not ok:
+                wrong += 1
+                print(f'sabotage: {bad[:1] if bad else "the clean tree"}: found {found}')
+    print(f'{len(PLANTED)} planted offences, {wrong} wrong answers')
+    return wrong
+
+
+def globals_sabotage(cc):
+    wrong = 0
+    cases = [('int counter;', True), ('static int n = 3; int *p(void) { return &n; }', True),
+             ('int f(void) { static int k; return ++k; }', True),
+             ('_Thread_local int t;', True),
+             ('const int table[2] = {1, 2};', False),
+             ('static const char *const names[] = {"a", "b"};\n'
+              'const char *const *g(void) { return names; }', False)]
+    with tempfile.TemporaryDirectory() as root:
+        for i, (text, bad) in enumerate(cases):
+            plant(root, f'c{i}.c', text + '\n')
+            obj, lib = f'{root}/c{i}.o', f'{root}/c{i}.a'
+            subprocess.run([cc, '-fPIC', '-c', f'{root}/c{i}.c', '-o', obj], check=True)
+            subprocess.run(['ar', 'rcs', lib, obj], check=True)
+            found, seen = check_globals(lib)
+            if bool(found) != bad or seen != 1:
+                wrong += 1
+                print(f'globals-sabotage: {text!r}: found {found}, {seen} members')
+    print(f'{len(cases)} cases, {wrong} wrong answers')
+    return wrong
+
+
+def main(argv):
+    if argv[1:] == ['sabotage']:
+        return 1 if sabotage() else 0
+    if len(argv) == 3 and argv[1] == 'globals-sabotage':
+        return 1 if globals_sabotage(argv[2]) else 0
+    if len(argv) == 3 and argv[1] in ('sources', 'globals'):
+        found, seen = (check_sources if argv[1] == 'sources' else check_globals)(argv[2])
+        for line in found:
+            print(line)
+        print(f'{seen} files checked, {len(found)} findings')
+        return 1 if found or not seen else 0
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv))
