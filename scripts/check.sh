@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# scripts/check.sh format|format-check|tidy|clang-check [build folder]
+# scripts/check.sh format|format-check|tidy|clang-check|sanitize|thread-sanitize [build folder]
 # The checks behind the targets of cmake/checks.cmake. Files are those that git tracks, and new ones
 # that it does not ignore; without git, all under the source folders.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-what=${1:?usage: scripts/check.sh format|format-check|tidy|clang-check [build folder]}
+what=${1:?usage: scripts/check.sh CHECK [build folder], CHECK as at the top of this script}
 build=${2:-build}
 dirs=(include src onnx models tests bench)
 
@@ -67,6 +67,22 @@ with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
 print(f'clang-check: {len(work)} files, {bad} with findings')
 sys.exit(bad != 0)
 PY
+    ;;
+sanitize | thread-sanitize)
+    # A build of its own, and its unit tests. What ONNX Runtime itself leaves at exit is not ours.
+    need "${CLANG:=clang}" clang
+    kind=address,undefined
+    [ "$what" = sanitize ] || kind=thread
+    cmake -S . -B "$build" -G Ninja -DCMAKE_C_COMPILER="$CLANG" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+        -DPETOPT_SANITIZE=$kind -DPETOPT_WERROR=ON >/dev/null
+    cmake --build "$build" -j "$jobs"
+    cd "$build"
+    here=$OLDPWD
+    export ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1
+    export LSAN_OPTIONS=suppressions=$here/tests/lsan.supp:print_suppressions=0
+    export UBSAN_OPTIONS=print_stacktrace=1
+    export TSAN_OPTIONS=suppressions=$here/tests/tsan.supp
+    ctest -L unit -j "$jobs" --output-on-failure
     ;;
 *)
     echo "unknown check '$what'" >&2

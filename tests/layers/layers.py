@@ -3,6 +3,7 @@
 
   layers.py sources ROOT        layers, banned calls, banned words, file lengths
   layers.py globals LIB.a       no global mutable state in the library
+  layers.py exports LIB.so H    the shared library exports what the header declares, and no more
   layers.py sabotage            every rule of `sources` catches a planted offence
   layers.py globals-sabotage CC the rule of `globals` catches a planted variable
 """
@@ -167,6 +168,18 @@ def check_globals(lib):
     return found, seen
 
 
+def check_exports(lib, header):
+    out = subprocess.run(['nm', '-D', '--defined-only', lib], check=True, text=True,
+                         capture_output=True).stdout
+    exported = {line.split()[-1].split('@')[0] for line in out.splitlines() if line.split()}
+    text = code_only(open(header, encoding='utf-8').read())
+    text = re.sub(r'^\s*#.*(\\\n.*)*', '', text, flags=re.M)
+    declared = set(re.findall(r'PO_API\b[^;{(]*?(\w+)\s*\(', text))
+    found = [f'{name} is exported but not declared in {header}' for name in exported - declared]
+    found += [f'{name} is declared but not exported' for name in declared - exported]
+    return sorted(found), len(exported | declared)
+
+
 PLANTED = [
     ('src/base/a.c', '#include "ir/g.h"\n', 'base may not include ir'),
     ('src/ops/a.c', '#include "../boxes/b.h"\n', 'ops may not include boxes'),
@@ -243,6 +256,18 @@ def globals_sabotage(cc):
             if bool(found) != bad or seen != 1:
                 wrong += 1
                 print(f'globals-sabotage: {text!r}: found {found}, {seen} members')
+        header = 'PO_API int f(void);\nPO_API void *g(int a,\n    int b);\n'
+        for text, bad in [('int f(void){return 0;} void *g(int a, int b){(void)a;(void)b;return 0;}',
+                           None), ('int f(void){return 0;}', 'g is declared'),
+                          ('int f, g, h;', 'h is exported')]:
+            plant(root, 'e.c', text + '\n')
+            plant(root, 'e.h', header)
+            subprocess.run([cc, '-fPIC', '-shared', f'{root}/e.c', '-o', f'{root}/e.so'], check=True)
+            found, _ = check_exports(f'{root}/e.so', f'{root}/e.h')
+            cases.append(text)
+            if not (any(f.startswith(bad) for f in found) if bad else not found):
+                wrong += 1
+                print(f'globals-sabotage: exports of {text!r}: found {found}')
     print(f'{len(cases)} cases, {wrong} wrong answers')
     return wrong
 
@@ -252,11 +277,13 @@ def main(argv):
         return 1 if sabotage() else 0
     if len(argv) == 3 and argv[1] == 'globals-sabotage':
         return 1 if globals_sabotage(argv[2]) else 0
-    if len(argv) == 3 and argv[1] in ('sources', 'globals'):
-        found, seen = (check_sources if argv[1] == 'sources' else check_globals)(argv[2])
+    checks = {'sources': (check_sources, 1), 'globals': (check_globals, 1),
+              'exports': (check_exports, 2)}
+    if len(argv) > 1 and argv[1] in checks and len(argv) == 2 + checks[argv[1]][1]:
+        found, seen = checks[argv[1]][0](*argv[2:])
         for line in found:
             print(line)
-        print(f'{seen} files checked, {len(found)} findings')
+        print(f'{seen} checked, {len(found)} findings')
         return 1 if found or not seen else 0
     print(__doc__, file=sys.stderr)
     return 2
