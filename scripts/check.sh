@@ -12,7 +12,7 @@ list() {
     if git rev-parse --git-dir >/dev/null 2>&1; then
         git ls-files --cached --others --exclude-standard -- "${dirs[@]}"
     else
-        find "${dirs[@]}" -type f 2>/dev/null
+        find "${dirs[@]}" -type f 2>/dev/null || true
     fi | grep -E "$1" | LC_ALL=C sort | while IFS= read -r f; do if [ -e "$f" ]; then printf '%s\0' "$f"; fi; done
 }
 

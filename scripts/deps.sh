@@ -14,6 +14,9 @@ onnx_version=1.22.0 # the last release with the backend tests' data
 ort_version=1.31.1
 numpy_version=2.4.6
 rapidocr_version=1.4.4
+onnxsim_version=0.8.1
+onnxslim_version=0.1.98
+openvino_version=2026.4.1
 ort_header_suite=trixie
 # The header of Debian's libonnxruntime-dev in that suite; looked at only where apt cannot check
 # the suite's signature with the keys of this machine.
@@ -278,17 +281,17 @@ PY
     mark "$stamp"
 }
 
-# What bench/ measures petopt against; each in its own folder, since their needs exclude one another.
+# What bench/ measures petopt against, in an environment of its own.
 make_bench() {
-    local stamp=bench-1
+    local tools=("onnxsim==$onnxsim_version" "onnxslim==$onnxslim_version" "openvino==$openvino_version")
+    local stamp=bench-$onnxsim_version-$onnxslim_version-$openvino_version bench=$deps/bench/bin/python3
     done_already "$stamp" && return
-    say "tools for bench/: onnxsim, onnxslim, openvino"
+    say "tools for bench/: ${tools[*]}"
     rm -rf "$deps/bench"
-    "$py" -m venv --system-site-packages "$deps/bench"
-    "$deps/bench/bin/python3" -m pip --disable-pip-version-check -q install \
-        "onnx==$onnx_version" "onnxruntime==$ort_version" "numpy==$numpy_version" onnxslim openvino </dev/null
-    "$deps/bench/bin/python3" -m pip --disable-pip-version-check -q install onnxsim </dev/null ||
-        say "warning: onnxsim could not be installed; bench/ leaves its column empty"
+    "$(readlink -f "$py")" -m venv "$deps/bench"
+    "$bench" -m pip --disable-pip-version-check -q install "onnx==$onnx_version" \
+        "onnxruntime==$ort_version" "numpy==$numpy_version" "${tools[@]}" </dev/null
+    "$bench" -c 'import onnxruntime, onnxsim, onnxslim, openvino' || die "the tools for bench/ do not import"
     mark "$stamp"
 }
 
