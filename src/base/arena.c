@@ -1,0 +1,211 @@
+#include "base/arena.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { FIRST_BLOCK = 4096, LARGEST_BLOCK = 1 << 20 };
+
+typedef struct block {
+    struct block *next;
+    size_t used, size;
+    max_align_t data[];
+} block;
+
+typedef struct deferred {
+    struct deferred *next;
+    void (*fn)(void *);
+    void *user;
+} deferred;
+
+struct po_arena {
+    po_ctx *ctx;
+    po_arena *older, *newer; /* in ctx->arenas */
+    uint64_t serial;
+    block *blocks;
+    deferred *deferred;
+    size_t next_size;
+};
+
+void po_arena_exhausted(po_arena *arena)
+{
+    po_ctx *ctx = arena->ctx;
+    if (!ctx || !ctx->guard) {
+        /* No API call is under way: only a test or a bug gets here. */
+        fputs("petopt: memory ran out outside of a guarded call\n", stderr);
+        abort();
+    }
+    longjmp(ctx->guard->env, 1);
+}
+
+static void link_arena(po_arena *arena, po_ctx *ctx)
+{
+    arena->ctx = ctx;
+    arena->serial = ctx->next_arena++;
+    arena->newer = NULL;
+    arena->older = ctx->arenas;
+    if (ctx->arenas)
+        ctx->arenas->newer = arena;
+    ctx->arenas = arena;
+}
+
+void po_arena_keep(po_arena *arena)
+{
+    if (!arena->ctx || arena->serial == 0)
+        return;
+    if (arena->newer)
+        arena->newer->older = arena->older;
+    else
+        arena->ctx->arenas = arena->older;
+    if (arena->older)
+        arena->older->newer = arena->newer;
+    arena->older = arena->newer = NULL;
+    arena->serial = 0;
+}
+
+void po_arena_bind(po_arena *arena, po_ctx *ctx)
+{
+    po_arena_keep(arena);
+    arena->ctx = ctx; /* serial stays 0: a guard of this call does not free a kept arena */
+}
+
+po_arena *po_arena_create(po_ctx *ctx)
+{
+    po_arena *arena = calloc(1, sizeof *arena);
+    if (!arena) {
+        po_arena lost = {.ctx = ctx};
+        po_arena_exhausted(&lost);
+    }
+    arena->next_size = FIRST_BLOCK;
+    link_arena(arena, ctx);
+    return arena;
+}
+
+po_arena *po_arena_child(po_arena *arena)
+{
+    return po_arena_create(arena->ctx);
+}
+
+void po_arena_free(po_arena *arena)
+{
+    if (!arena)
+        return;
+    while (arena->deferred) {
+        deferred *d = arena->deferred;
+        arena->deferred = d->next;
+        d->fn(d->user);
+    }
+    po_arena_keep(arena);
+    for (block *b = arena->blocks; b;) {
+        block *next = b->next;
+        free(b);
+        b = next;
+    }
+    free(arena);
+}
+
+void po_arenas_free_since(po_ctx *ctx, uint64_t mark)
+{
+    for (po_arena *a = ctx->arenas; a;) {
+        po_arena *older = a->older;
+        if (a->serial >= mark)
+            po_arena_free(a);
+        a = older;
+    }
+}
+
+void *po_arena_alloc(po_arena *arena, size_t size)
+{
+    const size_t align = _Alignof(max_align_t);
+    if (size > SIZE_MAX / 2)
+        po_arena_exhausted(arena);
+    size = size ? (size + align - 1) / align * align : align;
+    block *b = arena->blocks;
+    if (!b || b->size - b->used < size) {
+        /* A large request gets a block of its own behind the current one, which stays in use. */
+        bool own = size > arena->next_size / 2;
+        size_t bytes = own ? size : arena->next_size;
+        block *fresh = malloc(sizeof *fresh + bytes);
+        if (!fresh)
+            po_arena_exhausted(arena);
+        fresh->used = 0;
+        fresh->size = bytes;
+        if (own && b) {
+            fresh->next = b->next;
+            b->next = fresh;
+        } else {
+            fresh->next = b;
+            arena->blocks = fresh;
+        }
+        if (!own && arena->next_size < LARGEST_BLOCK)
+            arena->next_size *= 2;
+        b = fresh;
+    }
+    void *p = (char *)b->data + b->used;
+    b->used += size;
+    return p;
+}
+
+void *po_arena_calloc(po_arena *arena, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        po_arena_exhausted(arena);
+    return memset(po_arena_alloc(arena, bytes), 0, bytes);
+}
+
+void *po_arena_memdup(po_arena *arena, const void *data, size_t size)
+{
+    void *copy = po_arena_alloc(arena, size);
+    return size ? memcpy(copy, data, size) : copy;
+}
+
+char *po_arena_strdup(po_arena *arena, const char *text)
+{
+    return po_arena_memdup(arena, text, strlen(text) + 1);
+}
+
+char *po_arena_printf(po_arena *arena, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *text = po_arena_alloc(arena, (size_t)(n < 0 ? 0 : n) + 1);
+    text[0] = '\0';
+    if (n >= 0)
+        vsnprintf(text, (size_t)n + 1, format, again);
+    va_end(again);
+    return text;
+}
+
+void po_arena_defer(po_arena *arena, void (*fn)(void *), void *user)
+{
+    deferred *d = po_arena_alloc(arena, sizeof *d);
+    d->fn = fn;
+    d->user = user;
+    d->next = arena->deferred;
+    arena->deferred = d;
+}
+
+void *po_arena_grow(po_arena *arena, void *items, uint32_t *capacity, uint32_t need,
+                    size_t item_size)
+{
+    if (items && need <= *capacity)
+        return items;
+    uint32_t cap = *capacity < 4 ? 4 : *capacity;
+    while (cap < need) {
+        if (cap > UINT32_MAX / 2)
+            po_arena_exhausted(arena);
+        cap *= 2;
+    }
+    size_t bytes;
+    if (__builtin_mul_overflow((size_t)cap, item_size, &bytes))
+        po_arena_exhausted(arena);
+    void *grown = po_arena_alloc(arena, bytes);
+    if (items)
+        memcpy(grown, items, (size_t)*capacity * item_size);
+    *capacity = cap;
+    return grown;
+}

@@ -1,0 +1,157 @@
+/* The operator registry: one row per operator (ops.def), one file per family.
+ *
+ * A row gives the operator's attributes for every opset version, its shape rule with data
+ * propagation, its float64 reference and, where it is linear, its indexed sum. What a row leaves
+ * out is NULL: passes skip such an operator. Operators without a row are opaque. */
+#ifndef PO_OPS_OP_H
+#define PO_OPS_OP_H
+
+#include "ir/graph.h"
+
+/* Row numbers: PO_OP_Conv and so on; 0 is opaque. Operators of the standard domain are named
+ * PO_OP_Name, those of com.microsoft PO_OP_MS_Name. */
+typedef enum po_op {
+    PO_OP_OPAQUE = 0,
+#define PO_OP_ROW(id, ...) PO_OP_##id,
+#include "ops/ops.def"
+#undef PO_OP_ROW
+    PO_OP_COUNT
+} po_op;
+
+typedef enum po_op_flag {
+    PO_OPF_ELEMENTWISE = 1 << 0,  /* out[i] depends on the (broadcast) inputs at i alone */
+    PO_OPF_COMMUTATIVE = 1 << 1,  /* the first two inputs may be swapped */
+    PO_OPF_RANDOM = 1 << 2,       /* never folded, never merged */
+    PO_OPF_CONTROL = 1 << 3,      /* has bodies */
+    PO_OPF_MOVES_DATA = 1 << 4,   /* outputs are input elements or constants, no arithmetic */
+    PO_OPF_SHAPE_ONLY = 1 << 5,   /* the data stays as it is: Reshape, Squeeze, Flatten, Identity */
+    PO_OPF_LINEAR = 1 << 6,       /* (multi)linear in its float inputs: has a sem */
+    PO_OPF_ACTIVATION = 1 << 7,   /* unary non-linear, elementwise */
+    PO_OPF_QUANTIZE = 1 << 8      /* QuantizeLinear and its kind: pairs stay intact */
+} po_op_flag;
+
+/* An attribute as of an opset range. Where its default changed between versions there is a row
+ * for each range. */
+typedef struct po_attr_def {
+    const char *name;
+    po_attr_kind kind;
+    int since, until; /* opset versions, both inclusive; until 0: still there */
+    bool required;
+    bool has_default; /* INT, FLOAT and STRING kinds only */
+    int64_t i;
+    float f;
+    const char *s;
+} po_attr_def;
+
+typedef struct po_infer po_infer;
+typedef struct po_ref po_ref;
+typedef struct po_sem po_sem;
+
+typedef struct po_op_row {
+    const char *name, *domain;
+    uint32_t flags;
+    int min_in, max_in, min_out, max_out; /* max -1: variadic */
+    po_status (*infer)(po_infer *infer);
+    po_status (*ref)(po_ref *ref);
+    po_status (*sem)(po_sem *sem);
+    const po_attr_def *attrs; /* ends with a row whose name is NULL; may be NULL: none */
+} po_op_row;
+
+const po_op_row *po_op_row_of(po_op_id op); /* NULL for opaque */
+/* Row of an operator by name; PO_OP_OPAQUE where there is none. */
+po_op_id po_op_find(const char *domain, const char *op_type);
+static inline bool po_op_has(po_op_id op, uint32_t flag)
+{
+    const po_op_row *row = po_op_row_of(op);
+    return row && (row->flags & flag) != 0;
+}
+
+/* Sets every node's row, bodies included. Nodes that call a model function stay opaque. */
+void po_ops_resolve(po_graph *graph);
+/* Adds a node of a registered operator: the spec's op is given, op_type and domain follow. */
+po_node_id po_ops_add(po_graph *graph, po_node_id place, const po_node_spec *spec);
+
+/* Checks a node's attributes against its row: kinds, required ones, counts of inputs and outputs.
+ * PO_BAD_INPUT names node and attribute. Unknown attributes are let through (newer opsets). */
+po_status po_ops_check_node(po_ctx *ctx, const po_graph *graph, const po_node *node);
+
+/* An attribute's value where present, else the default of the row for the model's opset. */
+int64_t po_op_int(const po_graph *graph, const po_node *node, const char *name);
+float po_op_float(const po_graph *graph, const po_node *node, const char *name);
+/* The string or its default; size 0 where neither is there. */
+po_bytes po_op_string(const po_graph *graph, const po_node *node, const char *name);
+/* Opset version that holds for the node (of its domain). */
+int64_t po_op_version(const po_graph *graph, const po_node *node);
+
+/* --- shape rules --- */
+
+/* What a shape rule sees and fills. Omitted inputs have type NULL. A rule that cannot know a
+ * result leaves it: outputs start as unknown tensors. PO_BAD_INPUT where shapes contradict. */
+struct po_infer {
+    po_ctx *ctx;
+    po_arena *arena;
+    const po_graph *graph;
+    const po_node *node;
+    int64_t opset;
+    uint32_t n_in, n_out;
+    const po_type *const *in;
+    const po_tensor *const *constant;  /* per input, NULL where not constant */
+    const po_partial *const *partial;  /* per input, NULL where nothing is known of the contents;
+                                          given for constants too (small integer ones) */
+    po_type *out;
+    const po_partial **out_partial; /* data propagation, for small integer outputs */
+};
+
+/* Infers the types of every value of the graph and its bodies, in order, merging with what the
+ * model declares. A contradiction fails with the node's name, except where `lenient`: then the
+ * declared type stays. Data propagation included. */
+po_status po_infer_graph(po_ctx *ctx, po_graph *graph, bool lenient);
+
+/* --- float64 reference --- */
+
+/* A tensor of the reference: floats of every width are doubles, integers and bool are int64
+ * (u64: two's complement), strings are po_bytes. The dtype stays, and every output element is
+ * rounded to it, so that folding gives the model's own precision. */
+typedef struct po_array {
+    po_dtype dtype;
+    uint32_t rank;
+    int64_t *dims;
+    int64_t count;
+    double *f;     /* PO_CLASS_FLOAT */
+    int64_t *i;    /* signed, unsigned, bool */
+    po_bytes *s;   /* PO_STR */
+} po_array;
+
+struct po_ref {
+    po_ctx *ctx;
+    po_arena *arena;
+    const po_graph *graph;
+    const po_node *node;
+    int64_t opset;
+    uint32_t n_in, n_out;
+    const po_array *const *in; /* NULL: omitted */
+    po_array **out;            /* the rule makes them; NULL: not wanted */
+};
+
+/* Makes an array, zeroed. PO_UNSUPPORTED for dtypes that the reference does not have. */
+po_status po_array_create(po_ctx *ctx, po_arena *arena, po_dtype dtype, uint32_t rank,
+                          const int64_t *dims, po_array **array);
+po_status po_array_from_tensor(po_ctx *ctx, po_arena *arena, const po_tensor *tensor,
+                               po_array **array);
+/* Rounds to the dtype. */
+po_status po_array_to_tensor(po_ctx *ctx, po_arena *arena, const po_array *array,
+                             po_tensor **tensor);
+/* Rounds every element of a float array to its dtype, in place. */
+void po_array_round(po_array *array);
+
+/* Evaluates one node. PO_UNSUPPORTED (not recorded as an error: check the status) where the row has
+ * no reference or it does not handle the dtypes. Outputs are rounded to their dtype. */
+po_status po_ref_node(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node,
+                      const po_array *const *in, po_array **out);
+/* Evaluates a whole graph in order (bodies through If, Loop, Scan rows). `in` are the graph's
+ * inputs in order, `out` its outputs. With `round` false floats stay doubles in between: the
+ * float64 reference of DESIGN.md's correctness ladder. */
+po_status po_ref_graph(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                       const po_array *const *in, po_array **out, bool round);
+
+#endif
