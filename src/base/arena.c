@@ -27,8 +27,7 @@ struct po_arena {
     size_t next_size;
 };
 
-void po_arena_exhausted(po_arena *arena)
-{
+void po_arena_exhausted(po_arena *arena) {
     po_ctx *ctx = arena->ctx;
     if (!ctx || !ctx->guard) {
         /* No API call is under way: only a test or a bug gets here. */
@@ -38,8 +37,7 @@ void po_arena_exhausted(po_arena *arena)
     longjmp(ctx->guard->env, 1);
 }
 
-static void link_arena(po_arena *arena, po_ctx *ctx)
-{
+static void link_arena(po_arena *arena, po_ctx *ctx) {
     arena->ctx = ctx;
     arena->serial = ctx->next_arena++;
     arena->newer = NULL;
@@ -49,8 +47,7 @@ static void link_arena(po_arena *arena, po_ctx *ctx)
     ctx->arenas = arena;
 }
 
-void po_arena_keep(po_arena *arena)
-{
+void po_arena_keep(po_arena *arena) {
     if (!arena->ctx || arena->serial == 0)
         return;
     if (arena->newer)
@@ -63,14 +60,12 @@ void po_arena_keep(po_arena *arena)
     arena->serial = 0;
 }
 
-void po_arena_bind(po_arena *arena, po_ctx *ctx)
-{
+void po_arena_bind(po_arena *arena, po_ctx *ctx) {
     po_arena_keep(arena);
     arena->ctx = ctx; /* serial stays 0: a guard of this call does not free a kept arena */
 }
 
-po_arena *po_arena_create(po_ctx *ctx)
-{
+po_arena *po_arena_create(po_ctx *ctx) {
     po_arena *arena = calloc(1, sizeof *arena);
     if (!arena) {
         po_arena lost = {.ctx = ctx};
@@ -81,13 +76,11 @@ po_arena *po_arena_create(po_ctx *ctx)
     return arena;
 }
 
-po_arena *po_arena_child(po_arena *arena)
-{
+po_arena *po_arena_child(po_arena *arena) {
     return po_arena_create(arena->ctx);
 }
 
-void po_arena_free(po_arena *arena)
-{
+void po_arena_free(po_arena *arena) {
     if (!arena)
         return;
     while (arena->deferred) {
@@ -104,8 +97,7 @@ void po_arena_free(po_arena *arena)
     free(arena);
 }
 
-void po_arenas_free_since(po_ctx *ctx, uint64_t mark)
-{
+void po_arenas_free_since(po_ctx *ctx, uint64_t mark) {
     for (po_arena *a = ctx->arenas; a;) {
         po_arena *older = a->older;
         if (a->serial >= mark)
@@ -114,8 +106,7 @@ void po_arenas_free_since(po_ctx *ctx, uint64_t mark)
     }
 }
 
-void *po_arena_alloc(po_arena *arena, size_t size)
-{
+void *po_arena_alloc(po_arena *arena, size_t size) {
     const size_t align = _Alignof(max_align_t);
     if (size > SIZE_MAX / 2)
         po_arena_exhausted(arena);
@@ -146,27 +137,23 @@ void *po_arena_alloc(po_arena *arena, size_t size)
     return p;
 }
 
-void *po_arena_calloc(po_arena *arena, size_t count, size_t size)
-{
+void *po_arena_calloc(po_arena *arena, size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
         po_arena_exhausted(arena);
     return memset(po_arena_alloc(arena, bytes), 0, bytes);
 }
 
-void *po_arena_memdup(po_arena *arena, const void *data, size_t size)
-{
+void *po_arena_memdup(po_arena *arena, const void *data, size_t size) {
     void *copy = po_arena_alloc(arena, size);
     return size ? memcpy(copy, data, size) : copy;
 }
 
-char *po_arena_strdup(po_arena *arena, const char *text)
-{
+char *po_arena_strdup(po_arena *arena, const char *text) {
     return po_arena_memdup(arena, text, strlen(text) + 1);
 }
 
-char *po_arena_printf(po_arena *arena, const char *format, ...)
-{
+char *po_arena_printf(po_arena *arena, const char *format, ...) {
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
@@ -180,8 +167,7 @@ char *po_arena_printf(po_arena *arena, const char *format, ...)
     return text;
 }
 
-void po_arena_defer(po_arena *arena, void (*fn)(void *), void *user)
-{
+void po_arena_defer(po_arena *arena, void (*fn)(void *), void *user) {
     deferred *d = po_arena_alloc(arena, sizeof *d);
     d->fn = fn;
     d->user = user;
@@ -190,8 +176,7 @@ void po_arena_defer(po_arena *arena, void (*fn)(void *), void *user)
 }
 
 void *po_arena_grow(po_arena *arena, void *items, uint32_t *capacity, uint32_t need,
-                    size_t item_size)
-{
+                    size_t item_size) {
     if (items && need <= *capacity)
         return items;
     uint32_t cap = *capacity < 4 ? 4 : *capacity;

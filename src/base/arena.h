@@ -22,7 +22,7 @@ void po_arena_bind(po_arena *arena, po_ctx *ctx);
 
 /* Aligned for any type; the bytes are not initialised. Size 0 gives a unique pointer. */
 __attribute__((malloc, returns_nonnull, alloc_size(2))) void *po_arena_alloc(po_arena *arena,
-                                                                            size_t size);
+                                                                             size_t size);
 /* count * size bytes, zeroed; an overflow counts as exhaustion. */
 __attribute__((malloc, returns_nonnull, alloc_size(2, 3))) void *
 po_arena_calloc(po_arena *arena, size_t count, size_t size);
@@ -43,11 +43,10 @@ void po_arenas_free_since(po_ctx *ctx, uint64_t mark);
 
 /* Grows an arena array so that it holds at least `need` items; returns the new array. The old
  * one stays behind in the arena (sizes double, so at most as much again is wasted). */
-__attribute__((returns_nonnull)) void *po_arena_grow(po_arena *arena, void *items,
-                                                     uint32_t *capacity, uint32_t need,
-                                                     size_t item_size);
+__attribute__((returns_nonnull)) void *
+po_arena_grow(po_arena *arena, void *items, uint32_t *capacity, uint32_t need, size_t item_size);
 
-#define PO_NEW(arena, type) ((type *)po_arena_calloc((arena), 1, sizeof(type)))
+#define PO_NEW(arena, type)      ((type *)po_arena_calloc((arena), 1, sizeof(type)))
 #define PO_NEW_N(arena, type, n) ((type *)po_arena_calloc((arena), (size_t)(n), sizeof(type)))
 
 /* Appends to an array kept as (items, n, cap). */

@@ -6,23 +6,20 @@
 #include <string.h>
 #include <time.h>
 
-void po_ctx_init(po_ctx *ctx)
-{
+void po_ctx_init(po_ctx *ctx) {
     memset(ctx, 0, sizeof *ctx);
     ctx->next_arena = 1;
     ctx->threads = 1;
 }
 
 /* Keeps bytes of UTF-8 sequences, replaces control characters. */
-static void make_printable(char *text)
-{
+static void make_printable(char *text) {
     for (unsigned char *p = (unsigned char *)text; *p; p++)
         if (*p < 0x20 || *p == 0x7f)
             *p = '?';
 }
 
-po_status po_fail(po_ctx *ctx, po_status status, const char *format, ...)
-{
+po_status po_fail(po_ctx *ctx, po_status status, const char *format, ...) {
     if (ctx->error.status != PO_OK)
         return ctx->error.status;
     va_list args;
@@ -34,14 +31,12 @@ po_status po_fail(po_ctx *ctx, po_status status, const char *format, ...)
     return status;
 }
 
-void po_ctx_clear(po_ctx *ctx)
-{
+void po_ctx_clear(po_ctx *ctx) {
     ctx->error.status = PO_OK;
     ctx->error.message[0] = '\0';
 }
 
-void po_log(po_ctx *ctx, const char *format, ...)
-{
+void po_log(po_ctx *ctx, const char *format, ...) {
     if (!ctx->log)
         return;
     char line[PO_MESSAGE_MAX];
@@ -53,15 +48,13 @@ void po_log(po_ctx *ctx, const char *format, ...)
     ctx->log(ctx->log_user, line);
 }
 
-double po_now(void)
-{
+double po_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-po_status po_ctx_poll(po_ctx *ctx)
-{
+po_status po_ctx_poll(po_ctx *ctx) {
     if (ctx->cancel && atomic_load(ctx->cancel))
         return po_fail(ctx, PO_CANCELLED, "cancelled");
     if (ctx->deadline > 0 && po_now() > ctx->deadline)
@@ -69,28 +62,24 @@ po_status po_ctx_poll(po_ctx *ctx)
     return PO_OK;
 }
 
-void po_guard_push(po_ctx *ctx, po_guard *guard)
-{
+void po_guard_push(po_ctx *ctx, po_guard *guard) {
     guard->outer = ctx->guard;
     guard->mark = ctx->next_arena;
     ctx->guard = guard;
 }
 
-void po_guard_pop(po_ctx *ctx, po_guard *guard)
-{
+void po_guard_pop(po_ctx *ctx, po_guard *guard) {
     ctx->guard = guard->outer;
 }
 
-po_status po_guard_unwind(po_ctx *ctx, po_guard *guard)
-{
+po_status po_guard_unwind(po_ctx *ctx, po_guard *guard) {
     po_arenas_free_since(ctx, guard->mark);
     ctx->guard = guard->outer;
     po_ctx_clear(ctx);
     return po_fail(ctx, PO_NO_MEMORY, "memory ran out");
 }
 
-const char *po_status_name(po_status status)
-{
+const char *po_status_name(po_status status) {
     static const char *const names[] = {
         [PO_OK] = "ok",
         [PO_NOT_EQUAL] = "not equal",

@@ -29,8 +29,8 @@ typedef void (*po_log_fn)(void *user, const char *line);
 struct po_ctx {
     po_error error;
     po_guard *guard;
-    po_arena *arenas;    /* live arenas, newest first */
-    uint64_t next_arena; /* serial for the next arena */
+    po_arena *arenas;          /* live arenas, newest first */
+    uint64_t next_arena;       /* serial for the next arena */
     const atomic_bool *cancel; /* set by the caller to stop; may be NULL */
     double deadline;           /* monotonic seconds; 0: none */
     po_log_fn log;             /* may be NULL */

@@ -13,8 +13,7 @@ po_hash po_hash_bytes(const void *data, size_t size, po_hash seed);
 /* Mixes one number into a hash; the order of calls matters. */
 po_hash po_hash_u64(po_hash hash, uint64_t value);
 po_hash po_hash_str(po_hash hash, const char *text); /* NULL hashes unlike "" */
-static inline bool po_hash_equal(po_hash a, po_hash b)
-{
+static inline bool po_hash_equal(po_hash a, po_hash b) {
     return a.lo == b.lo && a.hi == b.hi;
 }
 

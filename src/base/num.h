@@ -5,30 +5,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-static inline bool po_add_i64(int64_t a, int64_t b, int64_t *sum)
-{
+static inline bool po_add_i64(int64_t a, int64_t b, int64_t *sum) {
     return !__builtin_add_overflow(a, b, sum);
 }
 
-static inline bool po_sub_i64(int64_t a, int64_t b, int64_t *difference)
-{
+static inline bool po_sub_i64(int64_t a, int64_t b, int64_t *difference) {
     return !__builtin_sub_overflow(a, b, difference);
 }
 
-static inline bool po_mul_i64(int64_t a, int64_t b, int64_t *product)
-{
+static inline bool po_mul_i64(int64_t a, int64_t b, int64_t *product) {
     return !__builtin_mul_overflow(a, b, product);
 }
 
 /* Rounds towards minus infinity; b > 0. */
-static inline int64_t po_floor_div(int64_t a, int64_t b)
-{
+static inline int64_t po_floor_div(int64_t a, int64_t b) {
     return a / b - (a % b < 0);
 }
 
 /* Rounds towards plus infinity; b > 0. */
-static inline int64_t po_ceil_div(int64_t a, int64_t b)
-{
+static inline int64_t po_ceil_div(int64_t a, int64_t b) {
     return a / b + (a % b > 0);
 }
 

@@ -4,16 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void po_text_init(po_text *text, po_arena *arena)
-{
+void po_text_init(po_text *text, po_arena *arena) {
     *text = (po_text){.arena = arena};
     text->capacity = 256;
     text->data = po_arena_alloc(arena, text->capacity);
     text->data[0] = '\0';
 }
 
-static void reserve(po_text *text, size_t more)
-{
+static void reserve(po_text *text, size_t more) {
     if (text->capacity - text->size > more)
         return;
     size_t capacity = text->capacity;
@@ -28,21 +26,18 @@ static void reserve(po_text *text, size_t more)
     text->capacity = capacity;
 }
 
-void po_text_add(po_text *text, const char *data, size_t size)
-{
+void po_text_add(po_text *text, const char *data, size_t size) {
     reserve(text, size);
     memcpy(text->data + text->size, data, size);
     text->size += size;
     text->data[text->size] = '\0';
 }
 
-void po_text_puts(po_text *text, const char *string)
-{
+void po_text_puts(po_text *text, const char *string) {
     po_text_add(text, string, strlen(string));
 }
 
-void po_text_printf(po_text *text, const char *format, ...)
-{
+void po_text_printf(po_text *text, const char *format, ...) {
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
@@ -57,16 +52,14 @@ void po_text_printf(po_text *text, const char *format, ...)
 }
 
 /* The locale may print a decimal comma; the text form always uses a point. */
-static void add_number(po_text *text, char *number)
-{
+static void add_number(po_text *text, char *number) {
     for (char *p = number; *p; p++)
         if (*p == ',')
             *p = '.';
     po_text_puts(text, number);
 }
 
-void po_text_f32(po_text *text, float value)
-{
+void po_text_f32(po_text *text, float value) {
     char number[64];
     for (int digits = 1; digits <= 9; digits++) {
         snprintf(number, sizeof number, "%.*g", digits, (double)value);
@@ -76,8 +69,7 @@ void po_text_f32(po_text *text, float value)
     add_number(text, number);
 }
 
-void po_text_f64(po_text *text, double value)
-{
+void po_text_f64(po_text *text, double value) {
     char number[64];
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(number, sizeof number, "%.*g", digits, value);
@@ -87,8 +79,7 @@ void po_text_f64(po_text *text, double value)
     add_number(text, number);
 }
 
-void po_text_quoted(po_text *text, const char *data, size_t size)
-{
+void po_text_quoted(po_text *text, const char *data, size_t size) {
     po_text_add(text, "\"", 1);
     for (size_t i = 0; i < size; i++) {
         unsigned char c = (unsigned char)data[i];

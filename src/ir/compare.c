@@ -12,8 +12,7 @@ typedef struct matching {
 static bool graphs_match(const po_graph *a, const po_graph *b, const matching *outer,
                          po_arena *scratch);
 
-static bool values_match(matching *m, po_value_id x, po_value_id y)
-{
+static bool values_match(matching *m, po_value_id x, po_value_id y) {
     if (x == PO_NONE || y == PO_NONE)
         return x == y;
     if (m->of[x] != PO_NONE)
@@ -31,13 +30,11 @@ static bool values_match(matching *m, po_value_id x, po_value_id y)
     return same;
 }
 
-static bool bytes_match(po_bytes a, po_bytes b)
-{
+static bool bytes_match(po_bytes a, po_bytes b) {
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
-static bool attrs_match(const po_attr *a, const po_attr *b, const matching *m, po_arena *scratch)
-{
+static bool attrs_match(const po_attr *a, const po_attr *b, const matching *m, po_arena *scratch) {
     if (a->kind != b->kind || a->n != b->n || !a->reference != !b->reference ||
         (a->reference && strcmp(a->reference, b->reference) != 0))
         return false;
@@ -78,8 +75,7 @@ static bool attrs_match(const po_attr *a, const po_attr *b, const matching *m, p
     }
 }
 
-static bool nodes_match(matching *m, const po_node *a, const po_node *b, po_arena *scratch)
-{
+static bool nodes_match(matching *m, const po_node *a, const po_node *b, po_arena *scratch) {
     if (strcmp(a->op_type, b->op_type) != 0 || strcmp(a->domain, b->domain) != 0 ||
         strcmp(a->overload, b->overload) != 0 || a->n_in != b->n_in || a->n_out != b->n_out ||
         a->n_attr != b->n_attr)
@@ -102,8 +98,7 @@ static bool nodes_match(matching *m, const po_node *a, const po_node *b, po_aren
 }
 
 static bool graphs_match(const po_graph *a, const po_graph *b, const matching *outer,
-                         po_arena *scratch)
-{
+                         po_arena *scratch) {
     if (a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs || a->n_live != b->n_live)
         return false;
     matching m = {a, b, PO_NEW_N(scratch, po_value_id, a->n_values), outer};
@@ -135,8 +130,7 @@ static bool graphs_match(const po_graph *a, const po_graph *b, const matching *o
 }
 
 /* Scratch memory comes from an arena of a's context, made for the call. */
-bool po_graph_equal(const po_graph *a, const po_graph *b)
-{
+bool po_graph_equal(const po_graph *a, const po_graph *b) {
     po_arena *scratch = po_arena_child(a->arena);
     bool equal = graphs_match(a, b, NULL, scratch);
     po_arena_free(scratch);
@@ -147,21 +141,18 @@ bool po_graph_equal(const po_graph *a, const po_graph *b)
 
 static po_hash hash_graph(const po_graph *g, const po_hash *outer, po_arena *scratch);
 
-static po_hash hash_mix(po_hash h, po_hash with)
-{
+static po_hash hash_mix(po_hash h, po_hash with) {
     return po_hash_u64(po_hash_u64(h, with.lo), with.hi);
 }
 
-static po_hash hash_type(po_hash h, const po_type *type, po_arena *scratch)
-{
+static po_hash hash_type(po_hash h, const po_type *type, po_arena *scratch) {
     po_text text;
     po_text_init(&text, scratch);
     po_type_print(&text, type);
     return po_hash_str(h, text.data);
 }
 
-static po_hash hash_attr(po_hash h, const po_attr *a, const po_hash *values, po_arena *scratch)
-{
+static po_hash hash_attr(po_hash h, const po_attr *a, const po_hash *values, po_arena *scratch) {
     h = po_hash_str(h, a->name);
     h = po_hash_u64(h, (uint64_t)a->kind << 32 | a->n);
     if (a->reference)
@@ -199,8 +190,7 @@ static po_hash hash_attr(po_hash h, const po_attr *a, const po_hash *values, po_
     }
 }
 
-static po_hash hash_graph(const po_graph *g, const po_hash *outer, po_arena *scratch)
-{
+static po_hash hash_graph(const po_graph *g, const po_hash *outer, po_arena *scratch) {
     po_hash *values = PO_NEW_N(scratch, po_hash, g->n_values);
     po_hash h = {g->n_inputs, g->n_outputs};
     for (uint32_t i = 0; i < g->n_values; i++) {
@@ -212,8 +202,9 @@ static po_hash hash_graph(const po_graph *g, const po_hash *outer, po_arena *scr
     }
     for (uint32_t i = 0; i < g->n_inputs; i++) {
         const po_value *v = &g->values[g->inputs[i]];
-        po_hash own = po_hash_u64(hash_type(po_hash_str((po_hash){1, i}, v->name), &v->type, scratch),
-                                  v->constant != NULL);
+        po_hash own =
+            po_hash_u64(hash_type(po_hash_str((po_hash){1, i}, v->name), &v->type, scratch),
+                        v->constant != NULL);
         values[g->inputs[i]] = v->constant ? hash_mix(own, po_tensor_hash(v->constant)) : own;
         h = hash_mix(h, values[g->inputs[i]]);
     }
@@ -221,7 +212,8 @@ static po_hash hash_graph(const po_graph *g, const po_hash *outer, po_arena *scr
     const po_node_id *order = po_graph_order(g, scratch, &n);
     for (uint32_t i = 0; i < n; i++) {
         const po_node *node = &g->nodes[order[i]];
-        po_hash own = po_hash_str(po_hash_str((po_hash){2, node->n_in}, node->op_type), node->domain);
+        po_hash own =
+            po_hash_str(po_hash_str((po_hash){2, node->n_in}, node->op_type), node->domain);
         for (uint32_t k = 0; k < node->n_in; k++)
             own = node->in[k] == PO_NONE ? po_hash_u64(own, 3) : hash_mix(own, values[node->in[k]]);
         po_hash attrs = {0, 0}; /* a sum: their order does not count */
@@ -241,8 +233,7 @@ static po_hash hash_graph(const po_graph *g, const po_hash *outer, po_arena *scr
     return h;
 }
 
-po_hash po_graph_hash(const po_graph *graph)
-{
+po_hash po_graph_hash(const po_graph *graph) {
     po_arena *scratch = po_arena_child(graph->arena);
     po_hash h = hash_graph(graph, NULL, scratch);
     po_arena_free(scratch);
@@ -251,15 +242,13 @@ po_hash po_graph_hash(const po_graph *graph)
 
 /* --- invariants --- */
 
-static po_status check_value(po_ctx *ctx, const po_graph *g, po_value_id id)
-{
+static po_status check_value(po_ctx *ctx, const po_graph *g, po_value_id id) {
     const po_value *v = &g->values[id];
     if (!v->name || !*v->name)
         return po_fail(ctx, PO_INTERNAL, "graph '%s': value %u has no name", g->name, id);
     if (v->producer != PO_NONE) {
         if (v->producer >= g->n_nodes || g->nodes[v->producer].removed ||
-            v->output >= g->nodes[v->producer].n_out ||
-            g->nodes[v->producer].out[v->output] != id)
+            v->output >= g->nodes[v->producer].n_out || g->nodes[v->producer].out[v->output] != id)
             return po_fail(ctx, PO_INTERNAL, "tensor '%s': its producer does not make it", v->name);
         if (v->is_input || v->is_initializer || v->outer != PO_NONE)
             return po_fail(ctx, PO_INTERNAL, "tensor '%s': both produced and given", v->name);
@@ -283,8 +272,7 @@ static po_status check_value(po_ctx *ctx, const po_graph *g, po_value_id id)
 }
 
 static po_status check_use(po_ctx *ctx, const po_graph *g, po_value_id id, po_node_id node,
-                           uint32_t input)
-{
+                           uint32_t input) {
     const po_value *v = &g->values[id];
     for (uint32_t i = 0; i < v->n_uses; i++)
         if (v->uses[i].node == node && v->uses[i].input == input)
@@ -293,8 +281,7 @@ static po_status check_use(po_ctx *ctx, const po_graph *g, po_value_id id, po_no
                    g->nodes[node].name);
 }
 
-static po_status check_graph(po_ctx *ctx, po_graph *g, void *user)
-{
+static po_status check_graph(po_ctx *ctx, po_graph *g, void *user) {
     (void)user;
     uint32_t live = 0;
     for (po_value_id i = 0; i < g->n_values; i++)
@@ -310,8 +297,7 @@ static po_status check_graph(po_ctx *ctx, po_graph *g, void *user)
             if (n->in[k] >= g->n_values)
                 return po_fail(ctx, PO_INTERNAL, "node '%s': input %u is out of range", n->name, k);
             const po_value *v = &g->values[n->in[k]];
-            if (v->producer == PO_NONE && !v->is_input && !v->is_initializer &&
-                v->outer == PO_NONE)
+            if (v->producer == PO_NONE && !v->is_input && !v->is_initializer && v->outer == PO_NONE)
                 return po_fail(ctx, PO_INTERNAL, "node '%s': nothing makes its input '%s'", n->name,
                                v->name);
             PO_TRY(check_use(ctx, g, n->in[k], i, k));
@@ -337,7 +323,6 @@ static po_status check_graph(po_ctx *ctx, po_graph *g, void *user)
     return PO_OK;
 }
 
-po_status po_graph_check(po_ctx *ctx, const po_graph *graph)
-{
+po_status po_graph_check(po_ctx *ctx, const po_graph *graph) {
     return po_graph_walk(ctx, (po_graph *)(uintptr_t)graph, check_graph, NULL);
 }

@@ -1,9 +1,7 @@
 /* Building and editing graphs; use lists are maintained by every function here. */
 #include "ir/graph.h"
 
-
-int64_t po_model_opset(const po_model *model, const char *domain)
-{
+int64_t po_model_opset(const po_model *model, const char *domain) {
     if (strcmp(domain, "ai.onnx") == 0)
         domain = "";
     for (uint32_t i = 0; i < model->n_opsets; i++) {
@@ -14,8 +12,7 @@ int64_t po_model_opset(const po_model *model, const char *domain)
     return 0;
 }
 
-po_graph *po_graph_create(po_ctx *ctx, po_model *model, const char *name)
-{
+po_graph *po_graph_create(po_ctx *ctx, po_model *model, const char *name) {
     po_arena *arena = po_arena_create(ctx);
     po_graph *g = PO_NEW(arena, po_graph);
     g->arena = arena;
@@ -27,8 +24,7 @@ po_graph *po_graph_create(po_ctx *ctx, po_model *model, const char *name)
     return g;
 }
 
-po_graph *po_graph_create_body(po_graph *parent, const char *name)
-{
+po_graph *po_graph_create_body(po_graph *parent, const char *name) {
     po_graph *g = PO_NEW(parent->arena, po_graph);
     g->arena = parent->arena;
     g->model = parent->model;
@@ -39,16 +35,14 @@ po_graph *po_graph_create_body(po_graph *parent, const char *name)
     return g;
 }
 
-void po_graph_free(po_graph *graph)
-{
+void po_graph_free(po_graph *graph) {
     if (graph)
         po_arena_free(graph->arena);
 }
 
 /* Takes the name, or makes one from it that nothing has yet. The value's id is not stored: bodies
  * have ids of their own. */
-static const char *claim_name(po_graph *graph, const char *name)
-{
+static const char *claim_name(po_graph *graph, const char *name) {
     po_graph *root = graph->root;
     if (name && po_map_get(root->names, name) == PO_NONE) {
         const char *copy = po_arena_strdup(graph->arena, name);
@@ -65,16 +59,14 @@ static const char *claim_name(po_graph *graph, const char *name)
     }
 }
 
-static po_value_id push_value(po_graph *graph, po_value value)
-{
+static po_value_id push_value(po_graph *graph, po_value value) {
     if (graph->n_values == PO_NONE - 1)
         po_arena_exhausted(graph->arena);
     PO_PUSH(graph->arena, graph->values, graph->n_values, graph->cap_values, value);
     return graph->n_values - 1;
 }
 
-po_value_id po_graph_add_value(po_graph *graph, const char *name, const po_type *type)
-{
+po_value_id po_graph_add_value(po_graph *graph, const char *name, const po_type *type) {
     return push_value(graph, (po_value){.name = claim_name(graph, name),
                                         .type = type ? *type : (po_type){0},
                                         .producer = PO_NONE,
@@ -83,8 +75,7 @@ po_value_id po_graph_add_value(po_graph *graph, const char *name, const po_type 
 
 /* Inputs and outputs are few beside nodes and are added once: they are copied at each addition
  * only when their power-of-two capacity is used up. */
-static po_value_id *push_id(po_graph *graph, po_value_id *ids, uint32_t *n, po_value_id id)
-{
+static po_value_id *push_id(po_graph *graph, po_value_id *ids, uint32_t *n, po_value_id id) {
     if ((*n & (*n - 1)) == 0) {
         po_value_id *grown = PO_NEW_N(graph->arena, po_value_id, *n ? 2 * (size_t)*n : 1);
         if (*n)
@@ -95,22 +86,19 @@ static po_value_id *push_id(po_graph *graph, po_value_id *ids, uint32_t *n, po_v
     return ids;
 }
 
-po_value_id po_graph_add_input(po_graph *graph, const char *name, const po_type *type)
-{
+po_value_id po_graph_add_input(po_graph *graph, const char *name, const po_type *type) {
     po_value_id id = po_graph_add_value(graph, name, type);
     graph->values[id].is_input = true;
     graph->inputs = push_id(graph, graph->inputs, &graph->n_inputs, id);
     return id;
 }
 
-static void push_initializer(po_graph *graph, po_value_id id)
-{
+static void push_initializer(po_graph *graph, po_value_id id) {
     graph->values[id].is_initializer = true;
     PO_PUSH(graph->arena, graph->initializers, graph->n_initializers, graph->cap_initializers, id);
 }
 
-po_value_id po_graph_add_constant(po_graph *graph, const char *name, const po_tensor *tensor)
-{
+po_value_id po_graph_add_constant(po_graph *graph, const char *name, const po_tensor *tensor) {
     po_type type = po_tensor_type(graph->arena, tensor);
     po_value_id id = po_graph_add_value(graph, name, &type);
     graph->values[id].constant = tensor;
@@ -118,14 +106,12 @@ po_value_id po_graph_add_constant(po_graph *graph, const char *name, const po_te
     return id;
 }
 
-void po_graph_add_output(po_graph *graph, po_value_id value)
-{
+void po_graph_add_output(po_graph *graph, po_value_id value) {
     graph->values[value].n_outputs++;
     graph->outputs = push_id(graph, graph->outputs, &graph->n_outputs, value);
 }
 
-static void add_use(po_graph *graph, po_value_id value, po_node_id node, uint32_t input)
-{
+static void add_use(po_graph *graph, po_value_id value, po_node_id node, uint32_t input) {
     if (value == PO_NONE)
         return;
     po_value *v = &graph->values[value];
@@ -133,8 +119,7 @@ static void add_use(po_graph *graph, po_value_id value, po_node_id node, uint32_
     PO_PUSH(graph->arena, v->uses, v->n_uses, v->cap_uses, use);
 }
 
-static void drop_use(po_graph *graph, po_value_id value, po_node_id node, uint32_t input)
-{
+static void drop_use(po_graph *graph, po_value_id value, po_node_id node, uint32_t input) {
     if (value == PO_NONE)
         return;
     po_value *v = &graph->values[value];
@@ -145,8 +130,7 @@ static void drop_use(po_graph *graph, po_value_id value, po_node_id node, uint32
         }
 }
 
-static bool has_capture(const po_graph *graph, po_value_id value, po_node_id node)
-{
+static bool has_capture(const po_graph *graph, po_value_id value, po_node_id node) {
     const po_value *v = &graph->values[value];
     for (uint32_t i = 0; i < v->n_uses; i++)
         if (v->uses[i].node == node && v->uses[i].input == PO_USE_CAPTURE)
@@ -154,8 +138,7 @@ static bool has_capture(const po_graph *graph, po_value_id value, po_node_id nod
     return false;
 }
 
-po_value_id po_graph_capture(po_graph *body, po_value_id parent_value)
-{
+po_value_id po_graph_capture(po_graph *body, po_value_id parent_value) {
     for (uint32_t i = 0; i < body->n_values; i++)
         if (body->values[i].outer == parent_value)
             return i;
@@ -172,8 +155,7 @@ po_value_id po_graph_capture(po_graph *body, po_value_id parent_value)
 }
 
 /* Calls fn for each body that the node holds. */
-static void each_body(const po_node *node, void (*fn)(po_graph *body, void *user), void *user)
-{
+static void each_body(const po_node *node, void (*fn)(po_graph *body, void *user), void *user) {
     for (uint32_t i = 0; i < node->n_attr; i++) {
         const po_attr *a = &node->attr[i];
         if (a->kind == PO_ATTR_GRAPH && a->u.g)
@@ -190,8 +172,7 @@ typedef struct capture_walk {
     po_value_id from, to;
 } capture_walk;
 
-static void adopt_body(po_graph *body, void *user)
-{
+static void adopt_body(po_graph *body, void *user) {
     const capture_walk *w = user;
     body->owner = w->node;
     for (uint32_t i = 0; i < body->n_values; i++) {
@@ -201,8 +182,7 @@ static void adopt_body(po_graph *body, void *user)
     }
 }
 
-static po_node_id add_node(po_graph *graph, uint64_t order, const po_node_spec *spec)
-{
+static po_node_id add_node(po_graph *graph, uint64_t order, const po_node_spec *spec) {
     po_arena *arena = graph->arena;
     po_node_id id = graph->n_nodes;
     if (id == PO_NONE - 1)
@@ -235,26 +215,22 @@ static po_node_id add_node(po_graph *graph, uint64_t order, const po_node_spec *
     return id;
 }
 
-po_node_id po_graph_add_node(po_graph *graph, const po_node_spec *spec)
-{
+po_node_id po_graph_add_node(po_graph *graph, const po_node_spec *spec) {
     return add_node(graph, graph->next_order++, spec);
 }
 
-po_node_id po_graph_add_node_at(po_graph *graph, po_node_id place, const po_node_spec *spec)
-{
+po_node_id po_graph_add_node_at(po_graph *graph, po_node_id place, const po_node_spec *spec) {
     return add_node(graph, graph->nodes[place].order, spec);
 }
 
-void po_graph_set_input(po_graph *graph, po_node_id node, uint32_t input, po_value_id value)
-{
+void po_graph_set_input(po_graph *graph, po_node_id node, uint32_t input, po_value_id value) {
     po_node *n = &graph->nodes[node];
     drop_use(graph, n->in[input], node, input);
     n->in[input] = value;
     add_use(graph, value, node, input);
 }
 
-void po_graph_resize_inputs(po_graph *graph, po_node_id node, uint32_t n_in)
-{
+void po_graph_resize_inputs(po_graph *graph, po_node_id node, uint32_t n_in) {
     po_node *n = &graph->nodes[node];
     for (uint32_t i = n_in; i < n->n_in; i++)
         drop_use(graph, n->in[i], node, i);
@@ -269,8 +245,7 @@ void po_graph_resize_inputs(po_graph *graph, po_node_id node, uint32_t n_in)
     n->n_in = n_in;
 }
 
-void po_graph_set_output(po_graph *graph, po_node_id node, uint32_t output, po_value_id value)
-{
+void po_graph_set_output(po_graph *graph, po_node_id node, uint32_t output, po_value_id value) {
     po_node *n = &graph->nodes[node];
     if (n->out[output] != PO_NONE)
         graph->values[n->out[output]].producer = PO_NONE;
@@ -281,16 +256,14 @@ void po_graph_set_output(po_graph *graph, po_node_id node, uint32_t output, po_v
     }
 }
 
-static void recapture(po_graph *body, void *user)
-{
+static void recapture(po_graph *body, void *user) {
     const capture_walk *w = user;
     for (uint32_t i = 0; i < body->n_values; i++)
         if (body->values[i].outer == w->from)
             body->values[i].outer = w->to;
 }
 
-bool po_graph_replace_uses(po_graph *graph, po_value_id from, po_value_id to)
-{
+bool po_graph_replace_uses(po_graph *graph, po_value_id from, po_value_id to) {
     if (from == to)
         return true;
     po_value *f = &graph->values[from];
@@ -327,16 +300,14 @@ bool po_graph_replace_uses(po_graph *graph, po_value_id from, po_value_id to)
     return true;
 }
 
-static void release_body(po_graph *body, void *user)
-{
+static void release_body(po_graph *body, void *user) {
     const capture_walk *w = user;
     for (uint32_t i = 0; i < body->n_values; i++)
         if (body->values[i].outer != PO_NONE)
             drop_use(w->graph, body->values[i].outer, w->node, PO_USE_CAPTURE);
 }
 
-void po_graph_remove_node(po_graph *graph, po_node_id node)
-{
+void po_graph_remove_node(po_graph *graph, po_node_id node) {
     po_node *n = &graph->nodes[node];
     if (n->removed)
         return;
@@ -350,14 +321,12 @@ void po_graph_remove_node(po_graph *graph, po_node_id node)
     graph->n_live--;
 }
 
-static bool unused(const po_graph *graph, po_value_id value)
-{
+static bool unused(const po_graph *graph, po_value_id value) {
     return value == PO_NONE ||
            (graph->values[value].n_uses == 0 && graph->values[value].n_outputs == 0);
 }
 
-static bool node_unused(const po_graph *graph, const po_node *node)
-{
+static bool node_unused(const po_graph *graph, const po_node *node) {
     for (uint32_t i = 0; i < node->n_out; i++)
         if (!unused(graph, node->out[i]))
             return false;
@@ -370,8 +339,7 @@ typedef struct sweep_state {
     uint32_t n, cap, removed;
 } sweep_state;
 
-static void push_producer(sweep_state *s, po_value_id value)
-{
+static void push_producer(sweep_state *s, po_value_id value) {
     if (value == PO_NONE || !unused(s->graph, value))
         return;
     po_node_id producer = s->graph->values[value].producer;
@@ -379,21 +347,18 @@ static void push_producer(sweep_state *s, po_value_id value)
         PO_PUSH(s->graph->arena, s->stack, s->n, s->cap, producer);
 }
 
-static void sweep_body(po_graph *body, void *user)
-{
+static void sweep_body(po_graph *body, void *user) {
     *(uint32_t *)user += po_graph_sweep(body);
 }
 
-static void push_captured(po_graph *body, void *user)
-{
+static void push_captured(po_graph *body, void *user) {
     for (uint32_t i = 0; i < body->n_values; i++)
         if (body->values[i].outer != PO_NONE)
             push_producer(user, body->values[i].outer);
 }
 
 /* Captured values that nothing in the body uses any more give up their use of the parent. */
-static void drop_stale_captures(po_graph *body, void *user)
-{
+static void drop_stale_captures(po_graph *body, void *user) {
     const capture_walk *w = user;
     for (uint32_t i = 0; i < body->n_values; i++) {
         po_value *v = &body->values[i];
@@ -404,8 +369,7 @@ static void drop_stale_captures(po_graph *body, void *user)
     }
 }
 
-uint32_t po_graph_sweep(po_graph *graph)
-{
+uint32_t po_graph_sweep(po_graph *graph) {
     sweep_state s = {.graph = graph};
     for (po_node_id i = 0; i < graph->n_nodes; i++) {
         po_node *n = &graph->nodes[i];
@@ -444,8 +408,7 @@ uint32_t po_graph_sweep(po_graph *graph)
     return s.removed;
 }
 
-bool po_graph_make_constant(po_graph *graph, po_value_id value, const po_tensor *tensor)
-{
+bool po_graph_make_constant(po_graph *graph, po_value_id value, const po_tensor *tensor) {
     po_value *v = &graph->values[value];
     if (v->is_input || v->n_outputs || v->outer != PO_NONE)
         return false;
@@ -470,8 +433,7 @@ bool po_graph_make_constant(po_graph *graph, po_value_id value, const po_tensor 
     return true;
 }
 
-const char *po_graph_value_name(const po_graph *graph, po_value_id value)
-{
+const char *po_graph_value_name(const po_graph *graph, po_value_id value) {
     while (graph->values[value].outer != PO_NONE && graph->parent) {
         value = graph->values[value].outer;
         graph = graph->parent;
@@ -479,23 +441,20 @@ const char *po_graph_value_name(const po_graph *graph, po_value_id value)
     return graph->values[value].name;
 }
 
-const po_node *po_graph_producer(const po_graph *graph, po_value_id value)
-{
+const po_node *po_graph_producer(const po_graph *graph, po_value_id value) {
     if (value == PO_NONE || graph->values[value].producer == PO_NONE)
         return NULL;
     return &graph->nodes[graph->values[value].producer];
 }
 
-const po_use *po_graph_sole_use(const po_graph *graph, po_value_id value)
-{
+const po_use *po_graph_sole_use(const po_graph *graph, po_value_id value) {
     const po_value *v = &graph->values[value];
     if (v->n_uses != 1 || v->n_outputs || v->uses[0].input == PO_USE_CAPTURE)
         return NULL;
     return &v->uses[0];
 }
 
-const po_tensor *po_graph_constant(const po_graph *graph, po_value_id value)
-{
+const po_tensor *po_graph_constant(const po_graph *graph, po_value_id value) {
     if (value == PO_NONE)
         return NULL;
     while (graph->values[value].outer != PO_NONE && graph->parent) {

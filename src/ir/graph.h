@@ -75,8 +75,8 @@ typedef struct po_partial {
 typedef struct po_value {
     const char *name; /* unique over the root graph and all bodies; never "" */
     po_type type;
-    po_node_id producer; /* PO_NONE: graph input, initialiser or captured value */
-    uint32_t output;     /* index among the producer's outputs */
+    po_node_id producer;       /* PO_NONE: graph input, initialiser or captured value */
+    uint32_t output;           /* index among the producer's outputs */
     const po_tensor *constant; /* initialisers, and outputs of Constant nodes */
     const po_partial *partial; /* found by shape inference; may be NULL */
     po_value_id outer;         /* in a body: the captured value's id in the parent; else PO_NONE */
@@ -86,7 +86,7 @@ typedef struct po_value {
     uint32_t n_outputs;        /* how many of the graph's outputs it is */
     po_use *uses;
     uint32_t n_uses, cap_uses;
-    const void *origin; /* ValueInfoProto, for import and export; may be NULL */
+    const void *origin;       /* ValueInfoProto, for import and export; may be NULL */
     const void *quantization; /* TensorAnnotation, likewise */
 } po_value;
 
@@ -95,9 +95,9 @@ typedef struct po_value {
 typedef struct po_node {
     po_op_id op;
     const char *op_type;
-    const char *domain; /* "" for ai.onnx */
+    const char *domain;   /* "" for ai.onnx */
     const char *overload; /* "" where absent */
-    const char *name;   /* "" where absent */
+    const char *name;     /* "" where absent */
     uint32_t n_in, n_out, n_attr;
     po_value_id *in;  /* PO_NONE: omitted optional input */
     po_value_id *out; /* PO_NONE: omitted output */
@@ -110,11 +110,11 @@ typedef struct po_node {
 /* --- graphs --- */
 
 struct po_graph {
-    po_arena *arena;   /* root: owned; body: the root's */
-    po_model *model;   /* opsets, functions, origin; shared, not owned */
-    po_graph *parent;  /* NULL for the root */
-    po_graph *root;    /* itself for the root */
-    po_node_id owner;  /* body: the parent's node that holds it; PO_NONE until that node is added */
+    po_arena *arena;  /* root: owned; body: the root's */
+    po_model *model;  /* opsets, functions, origin; shared, not owned */
+    po_graph *parent; /* NULL for the root */
+    po_graph *root;   /* itself for the root */
+    po_node_id owner; /* body: the parent's node that holds it; PO_NONE until that node is added */
     const char *name;
     po_value *values;
     uint32_t n_values, cap_values;
@@ -170,8 +170,8 @@ po_value_id po_graph_capture(po_graph *body, po_value_id parent_value);
 void po_graph_add_output(po_graph *graph, po_value_id value);
 
 /* Adds a node at the end of the order, or at the place of an existing one (before or after it, as
- * the wiring demands). Outputs must be values without a producer. op_type and domain are copied; the registry row is set by
- * po_ops_resolve or by the caller. Input ids may be PO_NONE. */
+ * the wiring demands). Outputs must be values without a producer. op_type and domain are copied;
+ * the registry row is set by po_ops_resolve or by the caller. Input ids may be PO_NONE. */
 typedef struct po_node_spec {
     po_op_id op;
     const char *op_type;

@@ -5,8 +5,7 @@
 #include <math.h>
 
 static po_status count_of(po_ctx *ctx, po_dtype dtype, uint32_t rank, const int64_t *dims,
-                          int64_t *count, size_t *bytes)
-{
+                          int64_t *count, size_t *bytes) {
     *count = 1;
     for (uint32_t i = 0; i < rank; i++) {
         if (dims[i] < 0)
@@ -29,8 +28,7 @@ static po_status count_of(po_ctx *ctx, po_dtype dtype, uint32_t rank, const int6
 }
 
 po_status po_tensor_wrap(po_ctx *ctx, po_arena *arena, po_dtype dtype, uint32_t rank,
-                         const int64_t *dims, const void *data, po_tensor **tensor)
-{
+                         const int64_t *dims, const void *data, po_tensor **tensor) {
     int64_t count;
     size_t bytes;
     PO_TRY(count_of(ctx, dtype, rank, dims, &count, &bytes));
@@ -46,8 +44,7 @@ po_status po_tensor_wrap(po_ctx *ctx, po_arena *arena, po_dtype dtype, uint32_t 
 }
 
 po_status po_tensor_create(po_ctx *ctx, po_arena *arena, po_dtype dtype, uint32_t rank,
-                           const int64_t *dims, po_tensor **tensor)
-{
+                           const int64_t *dims, po_tensor **tensor) {
     PO_TRY(po_tensor_wrap(ctx, arena, dtype, rank, dims, NULL, tensor));
     po_tensor *t = *tensor;
     size_t size = dtype == PO_STR ? (size_t)t->count * sizeof(po_bytes) : t->size;
@@ -55,13 +52,11 @@ po_status po_tensor_create(po_ctx *ctx, po_arena *arena, po_dtype dtype, uint32_
     return PO_OK;
 }
 
-void *po_tensor_data(po_tensor *tensor)
-{
+void *po_tensor_data(po_tensor *tensor) {
     return (void *)(uintptr_t)tensor->data;
 }
 
-po_tensor *po_tensor_i64(po_arena *arena, uint32_t count, const int64_t *values)
-{
+po_tensor *po_tensor_i64(po_arena *arena, uint32_t count, const int64_t *values) {
     po_tensor *t = PO_NEW(arena, po_tensor);
     int64_t *dims = PO_NEW_N(arena, int64_t, 1);
     dims[0] = count;
@@ -74,8 +69,7 @@ po_tensor *po_tensor_i64(po_arena *arena, uint32_t count, const int64_t *values)
     return t;
 }
 
-po_tensor *po_tensor_scalar_f32(po_arena *arena, float value)
-{
+po_tensor *po_tensor_scalar_f32(po_arena *arena, float value) {
     po_tensor *t = PO_NEW(arena, po_tensor);
     *t = (po_tensor){.dtype = PO_F32,
                      .dims = PO_NEW(arena, int64_t),
@@ -85,8 +79,7 @@ po_tensor *po_tensor_scalar_f32(po_arena *arena, float value)
     return t;
 }
 
-bool po_tensor_equal(const po_tensor *a, const po_tensor *b)
-{
+bool po_tensor_equal(const po_tensor *a, const po_tensor *b) {
     if (a == b)
         return true;
     if (a->dtype != b->dtype || a->rank != b->rank)
@@ -103,8 +96,7 @@ bool po_tensor_equal(const po_tensor *a, const po_tensor *b)
     return true;
 }
 
-po_hash po_tensor_hash(const po_tensor *tensor)
-{
+po_hash po_tensor_hash(const po_tensor *tensor) {
     po_hash h = po_hash_u64((po_hash){0, 0}, (uint64_t)tensor->dtype << 32 | tensor->rank);
     for (uint32_t i = 0; i < tensor->rank; i++)
         h = po_hash_u64(h, (uint64_t)tensor->dims[i]);
@@ -116,20 +108,18 @@ po_hash po_tensor_hash(const po_tensor *tensor)
     return h;
 }
 
-po_type po_tensor_type(po_arena *arena, const po_tensor *tensor)
-{
+po_type po_tensor_type(po_arena *arena, const po_tensor *tensor) {
     return po_type_tensor_i64(arena, tensor->dtype, tensor->rank, tensor->dims);
 }
 
 /* Layout of the small float formats. */
 typedef struct float_format {
     int exponent_bits, mantissa_bits, bias;
-    bool infinities; /* the top exponent holds infinities and NaNs */
+    bool infinities;    /* the top exponent holds infinities and NaNs */
     bool unsigned_zero; /* "UZ": one zero, its sign bit pattern is the only NaN */
 } float_format;
 
-static bool format_of(po_dtype dtype, float_format *format)
-{
+static bool format_of(po_dtype dtype, float_format *format) {
     switch (dtype) {
     case PO_F16:
         *format = (float_format){5, 10, 15, true, false};
@@ -157,8 +147,7 @@ static bool format_of(po_dtype dtype, float_format *format)
     }
 }
 
-double po_decode_float(po_dtype dtype, uint64_t bits)
-{
+double po_decode_float(po_dtype dtype, uint64_t bits) {
     float_format f;
     if (dtype == PO_F64) {
         double d;
@@ -196,8 +185,7 @@ double po_decode_float(po_dtype dtype, uint64_t bits)
 
 /* Rounds to nearest even at the format's precision; overflow gives infinity where the format has
  * one, else NaN (which is also what the format has for NaN), else the largest value. */
-static uint64_t encode_small(po_dtype dtype, const float_format *f, double value)
-{
+static uint64_t encode_small(po_dtype dtype, const float_format *f, double value) {
     uint64_t sign = signbit(value) ? 1 : 0;
     int width = f->exponent_bits + f->mantissa_bits;
     uint64_t sign_bit = sign << width;
@@ -237,8 +225,7 @@ static uint64_t encode_small(po_dtype dtype, const float_format *f, double value
     return sign_bit | bits;
 }
 
-uint64_t po_encode_float(po_dtype dtype, double value)
-{
+uint64_t po_encode_float(po_dtype dtype, double value) {
     float_format f;
     if (dtype == PO_F64) {
         uint64_t bits;
@@ -262,8 +249,7 @@ uint64_t po_encode_float(po_dtype dtype, double value)
     return format_of(dtype, &f) ? encode_small(dtype, &f, value) : 0;
 }
 
-static uint64_t load_bits(const po_tensor *tensor, int64_t i)
-{
+static uint64_t load_bits(const po_tensor *tensor, int64_t i) {
     uint32_t width = po_dtype_bits(tensor->dtype);
     const unsigned char *base = tensor->data;
     if (width < 8) {
@@ -276,8 +262,7 @@ static uint64_t load_bits(const po_tensor *tensor, int64_t i)
     return bits;
 }
 
-static void store_bits(po_tensor *tensor, int64_t i, uint64_t bits)
-{
+static void store_bits(po_tensor *tensor, int64_t i, uint64_t bits) {
     uint32_t width = po_dtype_bits(tensor->dtype);
     unsigned char *base = po_tensor_data(tensor);
     if (width < 8) {
@@ -290,8 +275,7 @@ static void store_bits(po_tensor *tensor, int64_t i, uint64_t bits)
     memcpy(base + (size_t)i * (width / 8), &bits, width / 8 > 8 ? 8 : width / 8);
 }
 
-int64_t po_tensor_int(const po_tensor *tensor, int64_t i)
-{
+int64_t po_tensor_int(const po_tensor *tensor, int64_t i) {
     uint32_t width = po_dtype_bits(tensor->dtype);
     switch (po_dtype_class_of(tensor->dtype)) {
     case PO_CLASS_SIGNED: {
@@ -311,8 +295,7 @@ int64_t po_tensor_int(const po_tensor *tensor, int64_t i)
     return 0;
 }
 
-double po_tensor_f64(const po_tensor *tensor, int64_t i)
-{
+double po_tensor_f64(const po_tensor *tensor, int64_t i) {
     switch (po_dtype_class_of(tensor->dtype)) {
     case PO_CLASS_FLOAT:
         return po_decode_float(tensor->dtype, load_bits(tensor, i));
@@ -327,8 +310,7 @@ double po_tensor_f64(const po_tensor *tensor, int64_t i)
     return NAN;
 }
 
-void po_tensor_set_f64(po_tensor *tensor, int64_t i, double value)
-{
+void po_tensor_set_f64(po_tensor *tensor, int64_t i, double value) {
     switch (po_dtype_class_of(tensor->dtype)) {
     case PO_CLASS_FLOAT:
         store_bits(tensor, i, po_encode_float(tensor->dtype, value));
@@ -346,8 +328,7 @@ void po_tensor_set_f64(po_tensor *tensor, int64_t i, double value)
     }
 }
 
-void po_tensor_set_int(po_tensor *tensor, int64_t i, int64_t value)
-{
+void po_tensor_set_int(po_tensor *tensor, int64_t i, int64_t value) {
     if (po_dtype_class_of(tensor->dtype) == PO_CLASS_FLOAT)
         po_tensor_set_f64(tensor, i, (double)value);
     else

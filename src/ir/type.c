@@ -38,36 +38,30 @@ static const dtype_row dtypes[PO_DT_COUNT] = {
     [PO_I2] = {"i2", 2, PO_CLASS_SIGNED},
 };
 
-static const dtype_row *row_of(po_dtype dtype)
-{
+static const dtype_row *row_of(po_dtype dtype) {
     return (unsigned)dtype < PO_DT_COUNT ? &dtypes[dtype] : &dtypes[PO_DT_NONE];
 }
 
-uint32_t po_dtype_bits(po_dtype dtype)
-{
+uint32_t po_dtype_bits(po_dtype dtype) {
     return row_of(dtype)->bits;
 }
 
-po_dtype_class po_dtype_class_of(po_dtype dtype)
-{
+po_dtype_class po_dtype_class_of(po_dtype dtype) {
     return row_of(dtype)->class;
 }
 
-const char *po_dtype_name(po_dtype dtype)
-{
+const char *po_dtype_name(po_dtype dtype) {
     return row_of(dtype)->name;
 }
 
-po_dtype po_dtype_parse(const char *name, size_t size)
-{
+po_dtype po_dtype_parse(const char *name, size_t size) {
     for (unsigned i = 1; i < PO_DT_COUNT; i++)
         if (strlen(dtypes[i].name) == size && memcmp(dtypes[i].name, name, size) == 0)
             return (po_dtype)i;
     return PO_DT_NONE;
 }
 
-bool po_dtype_bytes(po_dtype dtype, int64_t count, size_t *bytes)
-{
+bool po_dtype_bytes(po_dtype dtype, int64_t count, size_t *bytes) {
     int64_t bits, rounded;
     uint32_t width = po_dtype_bits(dtype);
     if (width == 0 || count < 0 || !po_mul_i64(count, width, &bits) ||
@@ -77,15 +71,13 @@ bool po_dtype_bytes(po_dtype dtype, int64_t count, size_t *bytes)
     return true;
 }
 
-bool po_dim_same(po_dim a, po_dim b)
-{
+bool po_dim_same(po_dim a, po_dim b) {
     if (a.value >= 0 || b.value >= 0)
         return a.value == b.value;
     return a.symbol && b.symbol && strcmp(a.symbol, b.symbol) == 0;
 }
 
-po_type po_type_tensor(po_arena *arena, po_dtype dtype, uint32_t rank, const po_dim *dims)
-{
+po_type po_type_tensor(po_arena *arena, po_dtype dtype, uint32_t rank, const po_dim *dims) {
     return (po_type){.kind = PO_TYPE_TENSOR,
                      .dtype = dtype,
                      .has_rank = true,
@@ -93,8 +85,7 @@ po_type po_type_tensor(po_arena *arena, po_dtype dtype, uint32_t rank, const po_
                      .dims = po_arena_memdup(arena, dims, rank * sizeof *dims)};
 }
 
-po_type po_type_tensor_i64(po_arena *arena, po_dtype dtype, uint32_t rank, const int64_t *dims)
-{
+po_type po_type_tensor_i64(po_arena *arena, po_dtype dtype, uint32_t rank, const int64_t *dims) {
     po_dim *copy = PO_NEW_N(arena, po_dim, rank);
     for (uint32_t i = 0; i < rank; i++)
         copy[i] = PO_DIM(dims[i]);
@@ -102,13 +93,11 @@ po_type po_type_tensor_i64(po_arena *arena, po_dtype dtype, uint32_t rank, const
         .kind = PO_TYPE_TENSOR, .dtype = dtype, .has_rank = true, .rank = rank, .dims = copy};
 }
 
-po_type po_type_unranked(po_dtype dtype)
-{
+po_type po_type_unranked(po_dtype dtype) {
     return (po_type){.kind = PO_TYPE_TENSOR, .dtype = dtype};
 }
 
-bool po_type_static(const po_type *type)
-{
+bool po_type_static(const po_type *type) {
     if (type->kind != PO_TYPE_TENSOR || !type->has_rank)
         return false;
     for (uint32_t i = 0; i < type->rank; i++)
@@ -117,8 +106,7 @@ bool po_type_static(const po_type *type)
     return true;
 }
 
-int64_t po_type_count(const po_type *type)
-{
+int64_t po_type_count(const po_type *type) {
     if (!po_type_static(type))
         return -1;
     int64_t count = 1;
@@ -128,13 +116,11 @@ int64_t po_type_count(const po_type *type)
     return count;
 }
 
-static bool same_symbol(const char *a, const char *b)
-{
+static bool same_symbol(const char *a, const char *b) {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-bool po_type_equal(const po_type *a, const po_type *b)
-{
+bool po_type_equal(const po_type *a, const po_type *b) {
     if (a->kind != b->kind || a->dtype != b->dtype || a->has_rank != b->has_rank)
         return false;
     if (a->has_rank) {
@@ -150,8 +136,7 @@ bool po_type_equal(const po_type *a, const po_type *b)
     return po_type_equal(a->element, b->element);
 }
 
-bool po_type_merge(po_arena *arena, po_type *into, const po_type *from)
-{
+bool po_type_merge(po_arena *arena, po_type *into, const po_type *from) {
     if (from->kind == PO_TYPE_UNKNOWN)
         return true;
     if (into->kind == PO_TYPE_UNKNOWN) {
@@ -192,8 +177,7 @@ bool po_type_merge(po_arena *arena, po_type *into, const po_type *from)
     return true;
 }
 
-static void print_tensor(po_text *text, const po_type *type)
-{
+static void print_tensor(po_text *text, const po_type *type) {
     po_text_puts(text, po_dtype_name(type->dtype));
     if (!type->has_rank) {
         po_text_puts(text, "[*]");
@@ -213,8 +197,7 @@ static void print_tensor(po_text *text, const po_type *type)
     po_text_puts(text, "]");
 }
 
-void po_type_print(po_text *text, const po_type *type)
-{
+void po_type_print(po_text *text, const po_type *type) {
     static const char *const heads[] = {
         [PO_TYPE_SPARSE] = "sparse(",
         [PO_TYPE_SEQUENCE] = "seq(",

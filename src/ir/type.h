@@ -63,11 +63,10 @@ typedef struct po_dim {
     const char *symbol; /* only where value is -1; may be NULL */
 } po_dim;
 
-#define PO_DIM(n) ((po_dim){(n), NULL})
+#define PO_DIM(n)      ((po_dim){(n), NULL})
 #define PO_DIM_UNKNOWN ((po_dim){-1, NULL})
 
-static inline bool po_dim_known(po_dim d)
-{
+static inline bool po_dim_known(po_dim d) {
     return d.value >= 0;
 }
 /* True only where the two are known to be the same length. */

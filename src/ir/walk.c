@@ -8,22 +8,19 @@ typedef struct heap {
     uint32_t n;
 } heap;
 
-static bool runs_before(const po_graph *g, po_node_id a, po_node_id b)
-{
+static bool runs_before(const po_graph *g, po_node_id a, po_node_id b) {
     uint64_t x = g->nodes[a].order, y = g->nodes[b].order;
     return x != y ? x < y : a < b;
 }
 
-static void heap_push(heap *h, po_node_id id)
-{
+static void heap_push(heap *h, po_node_id id) {
     uint32_t i = h->n++;
     for (; i && runs_before(h->graph, id, h->ids[(i - 1) / 2]); i = (i - 1) / 2)
         h->ids[i] = h->ids[(i - 1) / 2];
     h->ids[i] = id;
 }
 
-static po_node_id heap_pop(heap *h)
-{
+static po_node_id heap_pop(heap *h) {
     po_node_id top = h->ids[0], last = h->ids[--h->n];
     uint32_t i = 0;
     for (uint32_t child; (child = 2 * i + 1) < h->n; i = child) {
@@ -38,8 +35,7 @@ static po_node_id heap_pop(heap *h)
 }
 
 /* Kahn's algorithm. A cycle leaves *n short of n_live: po_graph_check reports it. */
-const po_node_id *po_graph_order(const po_graph *graph, po_arena *arena, uint32_t *n)
-{
+const po_node_id *po_graph_order(const po_graph *graph, po_arena *arena, uint32_t *n) {
     po_node_id *order = PO_NEW_N(arena, po_node_id, graph->n_live);
     uint32_t *waiting = PO_NEW_N(arena, uint32_t, graph->n_nodes);
     heap ready = {graph, PO_NEW_N(arena, po_node_id, graph->n_live + 1), 0};
@@ -69,8 +65,7 @@ const po_node_id *po_graph_order(const po_graph *graph, po_arena *arena, uint32_
 
 static po_graph *clone_into(po_arena *arena, const po_graph *g, po_graph *parent);
 
-static po_attr clone_attr(po_arena *arena, const po_attr *a, po_graph *owner)
-{
+static po_attr clone_attr(po_arena *arena, const po_attr *a, po_graph *owner) {
     po_attr copy = *a;
     if (a->kind == PO_ATTR_GRAPH && a->u.g)
         copy.u.g = clone_into(arena, a->u.g, owner);
@@ -82,8 +77,7 @@ static po_attr clone_attr(po_arena *arena, const po_attr *a, po_graph *owner)
     return copy;
 }
 
-static po_graph *clone_into(po_arena *arena, const po_graph *g, po_graph *parent)
-{
+static po_graph *clone_into(po_arena *arena, const po_graph *g, po_graph *parent) {
     po_graph *c = po_arena_memdup(arena, g, sizeof *g);
     c->arena = arena;
     c->parent = parent;
@@ -123,8 +117,7 @@ static po_graph *clone_into(po_arena *arena, const po_graph *g, po_graph *parent
     return c;
 }
 
-static void collect_names(po_map *names, const po_graph *g)
-{
+static void collect_names(po_map *names, const po_graph *g) {
     for (uint32_t i = 0; i < g->n_values; i++)
         if (g->values[i].outer == PO_NONE)
             po_map_put(names, g->values[i].name, 0);
@@ -139,8 +132,7 @@ static void collect_names(po_map *names, const po_graph *g)
         }
 }
 
-po_graph *po_graph_clone(po_ctx *ctx, const po_graph *graph)
-{
+po_graph *po_graph_clone(po_ctx *ctx, const po_graph *graph) {
     po_arena *arena = po_arena_create(ctx);
     po_graph *clone = clone_into(arena, graph, NULL);
     clone->names = po_map_create(arena);
@@ -149,8 +141,7 @@ po_graph *po_graph_clone(po_ctx *ctx, const po_graph *graph)
 }
 
 po_status po_graph_walk(po_ctx *ctx, po_graph *graph,
-                        po_status (*fn)(po_ctx *ctx, po_graph *graph, void *user), void *user)
-{
+                        po_status (*fn)(po_ctx *ctx, po_graph *graph, void *user), void *user) {
     PO_TRY(fn(ctx, graph, user));
     for (po_node_id i = 0; i < graph->n_nodes; i++) {
         if (graph->nodes[i].removed)

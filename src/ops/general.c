@@ -1,16 +1,14 @@
 /* Operators without arithmetic of their own: Constant, Identity. */
 #include "ops/rules.h"
 
-po_status po_infer_same(po_infer *infer)
-{
+po_status po_infer_same(po_infer *infer) {
     if (infer->in[0])
         infer->out[0] = *infer->in[0];
     infer->out_partial[0] = infer->partial[0];
     return PO_OK;
 }
 
-po_status po_ref_identity(po_ref *ref)
-{
+po_status po_ref_identity(po_ref *ref) {
     po_array *same = po_arena_memdup(ref->arena, ref->in[0], sizeof *ref->in[0]);
     ref->out[0] = same;
     return PO_OK;
@@ -29,21 +27,18 @@ const po_attr_def po_attrs_constant[] = {
 };
 
 /* Import attaches the tensor to the value; the rules only read it back. */
-static const po_tensor *constant_of(const po_graph *graph, const po_node *node)
-{
+static const po_tensor *constant_of(const po_graph *graph, const po_node *node) {
     return node->out[0] == PO_NONE ? NULL : graph->values[node->out[0]].constant;
 }
 
-po_status po_infer_constant(po_infer *infer)
-{
+po_status po_infer_constant(po_infer *infer) {
     const po_tensor *t = constant_of(infer->graph, infer->node);
     if (t)
         infer->out[0] = po_tensor_type(infer->arena, t);
     return PO_OK;
 }
 
-po_status po_ref_constant(po_ref *ref)
-{
+po_status po_ref_constant(po_ref *ref) {
     const po_tensor *t = constant_of(ref->graph, ref->node);
     if (!t)
         return PO_UNSUPPORTED;

@@ -19,15 +19,15 @@ typedef enum po_op {
 } po_op;
 
 typedef enum po_op_flag {
-    PO_OPF_ELEMENTWISE = 1 << 0,  /* out[i] depends on the (broadcast) inputs at i alone */
-    PO_OPF_COMMUTATIVE = 1 << 1,  /* the first two inputs may be swapped */
-    PO_OPF_RANDOM = 1 << 2,       /* never folded, never merged */
-    PO_OPF_CONTROL = 1 << 3,      /* has bodies */
-    PO_OPF_MOVES_DATA = 1 << 4,   /* outputs are input elements or constants, no arithmetic */
-    PO_OPF_SHAPE_ONLY = 1 << 5,   /* the data stays as it is: Reshape, Squeeze, Flatten, Identity */
-    PO_OPF_LINEAR = 1 << 6,       /* (multi)linear in its float inputs: has a sem */
-    PO_OPF_ACTIVATION = 1 << 7,   /* unary non-linear, elementwise */
-    PO_OPF_QUANTIZE = 1 << 8      /* QuantizeLinear and its kind: pairs stay intact */
+    PO_OPF_ELEMENTWISE = 1 << 0, /* out[i] depends on the (broadcast) inputs at i alone */
+    PO_OPF_COMMUTATIVE = 1 << 1, /* the first two inputs may be swapped */
+    PO_OPF_RANDOM = 1 << 2,      /* never folded, never merged */
+    PO_OPF_CONTROL = 1 << 3,     /* has bodies */
+    PO_OPF_MOVES_DATA = 1 << 4,  /* outputs are input elements or constants, no arithmetic */
+    PO_OPF_SHAPE_ONLY = 1 << 5,  /* the data stays as it is: Reshape, Squeeze, Flatten, Identity */
+    PO_OPF_LINEAR = 1 << 6,      /* (multi)linear in its float inputs: has a sem */
+    PO_OPF_ACTIVATION = 1 << 7,  /* unary non-linear, elementwise */
+    PO_OPF_QUANTIZE = 1 << 8     /* QuantizeLinear and its kind: pairs stay intact */
 } po_op_flag;
 
 /* An attribute as of an opset range. Where its default changed between versions there is a row
@@ -60,8 +60,7 @@ typedef struct po_op_row {
 const po_op_row *po_op_row_of(po_op_id op); /* NULL for opaque */
 /* Row of an operator by name; PO_OP_OPAQUE where there is none. */
 po_op_id po_op_find(const char *domain, const char *op_type);
-static inline bool po_op_has(po_op_id op, uint32_t flag)
-{
+static inline bool po_op_has(po_op_id op, uint32_t flag) {
     const po_op_row *row = po_op_row_of(op);
     return row && (row->flags & flag) != 0;
 }
@@ -95,9 +94,9 @@ struct po_infer {
     int64_t opset;
     uint32_t n_in, n_out;
     const po_type *const *in;
-    const po_tensor *const *constant;  /* per input, NULL where not constant */
-    const po_partial *const *partial;  /* per input, NULL where nothing is known of the contents;
-                                          given for constants too (small integer ones) */
+    const po_tensor *const *constant; /* per input, NULL where not constant */
+    const po_partial *const *partial; /* per input, NULL where nothing is known of the contents;
+                                         given for constants too (small integer ones) */
     po_type *out;
     const po_partial **out_partial; /* data propagation, for small integer outputs */
 };
@@ -117,9 +116,9 @@ typedef struct po_array {
     uint32_t rank;
     int64_t *dims;
     int64_t count;
-    double *f;     /* PO_CLASS_FLOAT */
-    int64_t *i;    /* signed, unsigned, bool */
-    po_bytes *s;   /* PO_STR */
+    double *f;   /* PO_CLASS_FLOAT */
+    int64_t *i;  /* signed, unsigned, bool */
+    po_bytes *s; /* PO_STR */
 } po_array;
 
 struct po_ref {

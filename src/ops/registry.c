@@ -4,24 +4,20 @@
 static const po_op_row rows[PO_OP_COUNT] = {
 #define PO_OP_ROW(id, name, domain, flags, min_in, max_in, min_out, max_out, infer, ref, sem,      \
                   attrs)                                                                           \
-    [PO_OP_##id] = {name,    domain, flags, min_in, max_in, min_out,                               \
-                    max_out, infer,  ref,   sem,    attrs},
+    [PO_OP_##id] = {name, domain, flags, min_in, max_in, min_out, max_out, infer, ref, sem, attrs},
 #include "ops/ops.def"
 #undef PO_OP_ROW
 };
 
-const po_op_row *po_op_row_of(po_op_id op)
-{
+const po_op_row *po_op_row_of(po_op_id op) {
     return op > 0 && op < PO_OP_COUNT ? &rows[op] : NULL;
 }
 
-static const char *plain_domain(const char *domain)
-{
+static const char *plain_domain(const char *domain) {
     return strcmp(domain, "ai.onnx") == 0 ? "" : domain;
 }
 
-po_op_id po_op_find(const char *domain, const char *op_type)
-{
+po_op_id po_op_find(const char *domain, const char *op_type) {
     domain = plain_domain(domain);
     for (po_op_id i = 1; i < PO_OP_COUNT; i++)
         if (strcmp(rows[i].name, op_type) == 0 && strcmp(rows[i].domain, domain) == 0)
@@ -29,8 +25,7 @@ po_op_id po_op_find(const char *domain, const char *op_type)
     return PO_OP_OPAQUE;
 }
 
-static po_status resolve(po_ctx *ctx, po_graph *graph, void *user)
-{
+static po_status resolve(po_ctx *ctx, po_graph *graph, void *user) {
     (void)ctx;
     const po_map *known = user;
     for (po_node_id i = 0; i < graph->n_nodes; i++) {
@@ -50,8 +45,7 @@ static po_status resolve(po_ctx *ctx, po_graph *graph, void *user)
     return PO_OK;
 }
 
-void po_ops_resolve(po_graph *graph)
-{
+void po_ops_resolve(po_graph *graph) {
     po_arena *scratch = po_arena_child(graph->arena);
     po_map *known = po_map_create(scratch);
     for (po_op_id i = 1; i < PO_OP_COUNT; i++)
@@ -62,8 +56,7 @@ void po_ops_resolve(po_graph *graph)
     po_arena_free(scratch);
 }
 
-po_node_id po_ops_add(po_graph *graph, po_node_id place, const po_node_spec *spec)
-{
+po_node_id po_ops_add(po_graph *graph, po_node_id place, const po_node_spec *spec) {
     po_node_spec full = *spec;
     full.op_type = rows[spec->op].name;
     full.domain = rows[spec->op].domain;
@@ -71,13 +64,11 @@ po_node_id po_ops_add(po_graph *graph, po_node_id place, const po_node_spec *spe
                             : po_graph_add_node_at(graph, place, &full);
 }
 
-int64_t po_op_version(const po_graph *graph, const po_node *node)
-{
+int64_t po_op_version(const po_graph *graph, const po_node *node) {
     return graph->model ? po_model_opset(graph->model, node->domain) : 0;
 }
 
-static const po_attr_def *definition(const po_graph *graph, const po_node *node, const char *name)
-{
+static const po_attr_def *definition(const po_graph *graph, const po_node *node, const char *name) {
     const po_op_row *row = po_op_row_of(node->op);
     if (!row || !row->attrs)
         return NULL;
@@ -89,20 +80,17 @@ static const po_attr_def *definition(const po_graph *graph, const po_node *node,
     return NULL;
 }
 
-int64_t po_op_int(const po_graph *graph, const po_node *node, const char *name)
-{
+int64_t po_op_int(const po_graph *graph, const po_node *node, const char *name) {
     const po_attr_def *d = definition(graph, node, name);
     return po_node_int(node, name, d && d->has_default ? d->i : 0);
 }
 
-float po_op_float(const po_graph *graph, const po_node *node, const char *name)
-{
+float po_op_float(const po_graph *graph, const po_node *node, const char *name) {
     const po_attr_def *d = definition(graph, node, name);
     return po_node_float(node, name, d && d->has_default ? d->f : 0.0f);
 }
 
-po_bytes po_op_string(const po_graph *graph, const po_node *node, const char *name)
-{
+po_bytes po_op_string(const po_graph *graph, const po_node *node, const char *name) {
     const po_attr *a = po_node_attr(node, name);
     if (a && a->kind == PO_ATTR_STRING && !a->reference)
         return a->u.s;
@@ -110,8 +98,7 @@ po_bytes po_op_string(const po_graph *graph, const po_node *node, const char *na
     return d && d->has_default && d->s ? (po_bytes){d->s, strlen(d->s)} : (po_bytes){NULL, 0};
 }
 
-po_status po_ops_check_node(po_ctx *ctx, const po_graph *graph, const po_node *node)
-{
+po_status po_ops_check_node(po_ctx *ctx, const po_graph *graph, const po_node *node) {
     const po_op_row *row = po_op_row_of(node->op);
     if (!row)
         return PO_OK;
