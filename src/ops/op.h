@@ -140,7 +140,7 @@ po_status po_array_from_tensor(po_ctx *ctx, po_arena *arena, const po_tensor *te
 /* Rounds to the dtype. */
 po_status po_array_to_tensor(po_ctx *ctx, po_arena *arena, const po_array *array,
                              po_tensor **tensor);
-/* Rounds every element of a float array to its dtype, in place. */
+/* Rounds every float to the array's dtype and wraps every integer to its width, in place. */
 void po_array_round(po_array *array);
 
 /* Evaluates one node. PO_UNSUPPORTED (not recorded as an error: check the status) where the row has

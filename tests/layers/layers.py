@@ -20,7 +20,7 @@ BELOW = ['base', 'ir', 'ops', 'boxes']
 
 # What each folder under src may include (besides itself).
 MAY = {
-    'base': [],
+    'base': ['petopt.h'],  # for po_status and po_error
     'ir': ['base'],
     'ops': ['base', 'ir'],
     'boxes': ['base', 'ir', 'ops'],
