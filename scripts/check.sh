@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/check.sh format|format-check|tidy|clang-check|sanitize|thread-sanitize [build folder]
+# scripts/check.sh format|format-check|tidy|clang-check|sanitize|thread-sanitize|fuzz [build folder]
 # The checks behind the targets of cmake/checks.cmake. Files are those that git tracks, and new ones
 # that it does not ignore; without git, all under the source folders.
 set -euo pipefail
@@ -83,6 +83,28 @@ sanitize | thread-sanitize)
     export UBSAN_OPTIONS=print_stacktrace=1
     export TSAN_OPTIONS=suppressions=$here/tests/tsan.supp
     ctest -L unit -j "$jobs" --output-on-failure
+    ;;
+fuzz)
+    # libFuzzer on every target, a few seconds each from the corpus, always the same way.
+    need "${CLANG:=clang}" clang
+    cmake -S . -B "$build" -G Ninja -DCMAKE_C_COMPILER="$CLANG" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+        -DPETOPT_FUZZ=ON -DPETOPT_WERROR=ON >/dev/null
+    cmake --build "$build" -j "$jobs"
+    new=$(mktemp -d "$build/new.XXXXXX")
+    trap 'rm -rf "$new"' EXIT
+    ran=0
+    for target in "$build"/tests/fuzz/fuzz_*; do
+        [ -f "$target" ] && [ -x "$target" ] || continue
+        name=${target##*/fuzz_}
+        mkdir -p "$new/$name"
+        echo "fuzz: $name"
+        "$target" -seed=1 -runs="${FUZZ_RUNS:-20000}" -max_total_time="${FUZZ_SECONDS:-30}" -timeout=10 \
+            -rss_limit_mb=2048 -print_final_stats=0 -verbosity=0 \
+            -artifact_prefix="$build/fuzz-" "$new/$name" "tests/fuzz/corpus/$name"
+        ran=$((ran + 1))
+    done
+    echo "fuzz: $ran targets"
+    [ "$ran" -gt 0 ]
     ;;
 *)
     echo "unknown check '$what'" >&2
