@@ -48,6 +48,23 @@ void po_log(po_ctx *ctx, const char *format, ...) {
     ctx->log(ctx->log_user, line);
 }
 
+void po_step(po_ctx *ctx, double fraction, const char *format, ...) {
+    if (!ctx->step)
+        return;
+    char what[PO_MESSAGE_MAX];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    make_printable(what);
+    ctx->step(ctx->step_user, what, fraction);
+}
+
+void po_fired(po_ctx *ctx, const char *rule, uint64_t times) {
+    if (ctx->fired && times)
+        ctx->fired(ctx->fired_user, rule, times);
+}
+
 double po_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
