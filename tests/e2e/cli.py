@@ -1,0 +1,360 @@
+#!/usr/bin/env python3
+"""The command line as a user meets it: exit codes, messages, what is left behind.
+
+  cli.py --petopt PROGRAM --data FOLDER --models FOLDER [--only TEXT]
+
+Each case runs in a scratch folder. A failing run must exit with the code it should, print one
+sentence on standard error and nothing on standard output, and leave the folder as it was.
+"""
+import argparse
+import inspect
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+GIB = 1 << 30
+
+
+class Wrong(Exception):
+    pass
+
+
+def expect(truth, what):
+    if not truth:
+        raise Wrong(what)
+
+
+class Bed:
+    """A scratch folder, the program and the models."""
+
+    def __init__(self, args, folder):
+        self.args, self.folder = args, folder
+        self.add = os.path.join(args.data, 'node', 'test_add', 'model.onnx')
+        self.net = os.path.join(args.data, 'light', 'light_squeezenet.onnx')
+        self.ocr = os.path.join(args.models, 'ch_PP-OCRv4_det_infer.onnx')
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def start(self, *words, **more):
+        settings = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                        cwd=self.folder)
+        settings.update(more)
+        return subprocess.Popen([self.args.petopt, *words], **settings)
+
+    def run(self, *words, seconds=60, **more):
+        p = self.start(*words, **more)
+        try:
+            out, err = p.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            p.communicate()
+            raise Wrong(f'{" ".join(map(str, words))}: still running after {seconds} s') from None
+        text = [None if t is None else t.decode(errors='replace') for t in (out, err)]
+        return p.returncode, text[0], text[1]
+
+    def good(self, *words, **more):
+        code, out, err = self.run(*words, **more)
+        expect(code == 0, f'{" ".join(map(str, words))}: exit {code}: {(err or "").strip()}')
+        return out
+
+    def refused(self, *words, code=2, says='', **more):
+        before = snapshot(self.folder)
+        got, out, err = self.run(*words, **more)
+        name = ' '.join(map(repr, words))
+        expect(got == code, f'{name}: exit {got}, not {code}: {(err or "").strip()}')
+        if err is not None:
+            expect(len(err.strip().splitlines()) == 1, f'{name}: not one sentence: {err!r}')
+            expect(all(c.isprintable() for c in err.strip()), f'{name}: control characters: {err!r}')
+            expect(says.lower() in err.lower(), f'{name}: "{says}" is not in {err!r}')
+        expect(not out, f'{name}: standard output of a failing run: {out!r}')
+        after = snapshot(self.folder)
+        expect(before == after, f'{name}: left behind: {sorted(set(after) ^ set(before))}')
+
+    def optimise(self, *words, model=None, out='out.onnx', **more):
+        self.good(model or self.add, '-o', out, '--cost', 'model', '-q', *words, **more)
+        return open(self.path(out) if isinstance(out, str) else out, 'rb').read()
+
+
+def snapshot(folder):
+    found = {}
+    for where, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(where, name)
+            found[path] = os.lstat(path).st_mtime_ns
+    return found
+
+
+# ---- use ----------------------------------------------------------------------------------------
+
+def case_bad_use(bed):
+    bed.refused()
+    bed.refused(bed.add)
+    bed.refused(bed.add, '-o')
+    bed.refused(bed.add, '-o', 'out.onnx', '--no-such-option', says='--no-such-option')
+    bed.refused(bed.add, bed.add, '-o', 'out.onnx')
+    for words in (['-O4'], ['-O', 'x'], ['-O', '-1'], ['--threads', '0'], ['--threads', 'two'],
+                  ['--threads', '-1'], ['--tolerance', '-1'], ['--tolerance', 'nan'],
+                  ['--tolerance', '1x'], ['--time-limit', '-5'], ['--time-limit', 'soon'],
+                  ['--opset', '0'], ['--opset', '1e1'], ['--opset', '99999999999999999999'],
+                  ['--cost', 'guess'], ['--accuracy', 'poor'], ['--target', 'tpu'],
+                  ['--skip', 'no_such_stage'], ['--dump', 'no_such_stage'],
+                  ['--input-shape', 'x'], ['--input-shape', 'x:'], ['--input-shape', 'x:0x3,4,5'],
+                  ['--input-shape', 'x:3,4,-5'], ['--input-shape', 'x:3,,5'],
+                  ['--input-shape', 'nosuch:3,4,5'], ['--input-shape', 'x:3,4'],
+                  ['--input-shape', 'x:3,4,6'], ['--check-data', 'no_such_folder']):
+        bed.refused(bed.add, '-o', 'out.onnx', '--cost', 'model', *words)
+    bed.refused('verify', bed.add)
+    bed.refused('show')
+    bed.refused('bench')
+
+
+def case_not_available_yet(bed):
+    for words in (['-O2'], ['-O3'], ['-O', '2'], ['--target', 'cuda'], ['--kernels', 'dir']):
+        bed.refused(bed.add, '-o', 'out.onnx', *words, says='not available yet')
+
+
+def case_help_and_version(bed):
+    expect('-o' in bed.good('--help'), '--help does not name -o')
+    expect('0.1' in bed.good('--version'), '--version does not tell the version')
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+def case_bad_input_files(bed):
+    os.mkdir(bed.path('folder'))
+    os.mkfifo(bed.path('fifo'))
+    data = open(bed.add, 'rb').read()
+    for name, content in (('empty.onnx', b''), ('text.onnx', b'this is not a model\n'),
+                          ('zeros.onnx', bytes(1000)), ('half.onnx', data[:len(data) // 2]),
+                          ('trailing.onnx', data + b'\xff\xff\xff')):
+        with open(bed.path(name), 'wb') as f:
+            f.write(content)
+        bed.refused(name, '-o', 'out.onnx', '--cost', 'model', says=name)
+        bed.refused('verify', name, bed.add)
+        bed.refused('show', name)
+    for name in ('missing.onnx', 'folder', 'fifo', '/dev/zero', '/dev/null'):
+        bed.refused(name, '-o', 'out.onnx', '--cost', 'model')
+    with open(bed.path('huge.onnx'), 'wb') as f:
+        f.truncate(2 * GIB)
+    bed.refused('huge.onnx', '-o', 'out.onnx', '--cost', 'model', says='external data')
+
+
+def case_bad_output_places(bed):
+    os.mkdir(bed.path('folder'))
+    bed.refused(bed.add, '-o', 'folder', '--cost', 'model')
+    bed.refused(bed.add, '-o', 'no/such/folder/out.onnx', '--cost', 'model')
+    bed.refused(bed.add, '-o', '', '--cost', 'model')
+    os.mkfifo(bed.path('fifo'))  # not a device: a rename would replace it for all of the machine
+    bed.refused(bed.add, '-o', 'fifo', '--cost', 'model')
+    if os.geteuid() != 0:
+        os.chmod(bed.path('folder'), 0o500)
+        bed.refused(bed.add, '-o', 'folder/out.onnx', '--cost', 'model')
+
+
+def case_output_replaces_input(bed):
+    calm = bed.optimise('-O1')
+    shutil.copy(bed.add, bed.path('same.onnx'))
+    expect(bed.optimise('-O1', model='same.onnx', out='same.onnx') == calm, 'OUT equal to IN')
+    shutil.copy(bed.add, bed.path('target.onnx'))
+    os.symlink('target.onnx', bed.path('link.onnx'))
+    bed.optimise('-O1', model='target.onnx', out='link.onnx')
+    expect(open(bed.path('link.onnx'), 'rb').read() == calm, 'OUT a link to IN')
+    shutil.copy(bed.add, bed.path('real.onnx'))
+    os.symlink('real.onnx', bed.path('in.onnx'))
+    expect(bed.optimise('-O1', model='in.onnx') == calm, 'IN a symbolic link')
+
+
+def case_odd_names(bed):
+    calm = bed.optimise('-O1')
+    for name in (b'caf\xe9 \xff.onnx', b'-dash.onnx', b'new\nline.onnx', b'"quotes" $(x).onnx',
+                 b'x' * 250 + b'.onnx'):
+        place = os.path.join(os.fsencode(bed.folder), name)
+        shutil.copy(os.fsencode(bed.add), place)
+        out = os.path.join(os.fsencode(bed.folder), b'o', name)
+        os.makedirs(os.path.dirname(out), exist_ok=True)
+        try:
+            expect(bed.optimise('-O1', model=place, out=out) == calm, f'{name!r}')
+        except Wrong:
+            # A name with no room for a temporary one beside it may be refused, cleanly.
+            expect(len(name) > 250 and not os.listdir(os.path.dirname(out)), f'{name!r} is refused')
+    bed.refused(b'no\nsuch\x1b[31m.onnx', '-o', 'out.onnx')
+
+
+def case_read_only_input_folder(bed):
+    os.mkdir(bed.path('ro'))
+    shutil.copy(bed.add, bed.path('ro', 'm.onnx'))
+    os.chmod(bed.path('ro'), 0o500)
+    bed.optimise('-O1', model='ro/m.onnx')
+    expect(os.listdir(bed.path('ro')) == ['m.onnx'], 'something was written beside IN')
+
+
+def case_permissions_follow_umask(bed):
+    bed.optimise(preexec_fn=lambda: os.umask(0o027))
+    mode = os.stat(bed.path('out.onnx')).st_mode & 0o777
+    expect(mode == 0o640, f'mode {mode:o} under umask 027')
+
+
+# ---- environment --------------------------------------------------------------------------------
+
+def case_same_bytes(bed):
+    """Locale, time zone, threads, folder and a second run change nothing."""
+    for model in (bed.add, bed.net, bed.ocr):
+        shape = ['--input-shape', 'x:1,3,640,640'] if model == bed.ocr else []
+        calm = bed.optimise('-O1', *shape, model=model)
+        for words, env in (([], {}), (['--threads', '1'], {'LC_ALL': 'tr_TR.UTF-8'}),
+                           (['--threads', '2'], {'LC_ALL': 'de_DE.UTF-8', 'TZ': 'Asia/Tokyo'}),
+                           (['--threads', '7'], {'HOME': '/nonexistent'}), ([], None)):
+            env = {} if env is None else dict(os.environ, **env)
+            got = bed.optimise('-O1', *shape, *words, model=model, out='again.onnx', env=env)
+            expect(got == calm, f'{os.path.basename(model)} {words} {env and sorted(env)[:3]}: other bytes')
+
+
+def case_standard_output_closed(bed):
+    code, _, _ = bed.run(bed.add, '-o', 'out.onnx', '--cost', 'model', stdout=None,
+                         preexec_fn=lambda: os.close(1))
+    expect(code in (0, 3) and os.path.exists(bed.path('out.onnx')) == (code == 0),
+           f'standard output closed: exit {code}')
+    expect(code != 0 or open(bed.path('out.onnx'), 'rb').read() == bed.optimise(out='o2.onnx'),
+           'standard output closed: other bytes')
+
+
+def case_standard_output_full(bed):
+    if os.path.exists('/dev/full'):
+        with open('/dev/full', 'wb') as full:
+            code, _, _ = bed.run('show', bed.add, stdout=full)
+        expect(code in (2, 3), f'show onto a full disk: exit {code}')
+
+
+def limited(which, value):
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(which, (value, value))
+    return limit
+
+
+def case_disk_full(bed):
+    for model, size in ((bed.add, 10), (bed.ocr, 4096), (bed.ocr, 1 << 20), (bed.ocr, 3 << 20)):
+        before = set(os.listdir(bed.folder))
+        code, _, err = bed.run(model, '-o', 'out.onnx', '-O0', '--cost', 'model', '-q',
+                               preexec_fn=limited(resource.RLIMIT_FSIZE, size))
+        expect(code in (2, 3) and len(err.strip().splitlines()) == 1,
+               f'{size} bytes of room: exit {code}: {err!r}')
+        expect(set(os.listdir(bed.folder)) == before, f'{size} bytes of room: left behind')
+
+
+def case_memory_limit(bed):
+    for size in (24 << 20, 48 << 20, 96 << 20, GIB):
+        before = set(os.listdir(bed.folder))
+        code, _, err = bed.run(bed.ocr, '-o', 'out.onnx', '-O1', '--cost', 'model', '-q',
+                               preexec_fn=limited(resource.RLIMIT_AS, size))
+        if code == 0:
+            os.unlink(bed.path('out.onnx'))
+            continue
+        if code == 127 and size < 64 << 20:  # not even the libraries fit
+            continue
+        expect(code in (2, 3) and len(err.strip().splitlines()) == 1,
+               f'{size >> 20} MiB of memory: exit {code}: {err!r}')
+        expect(set(os.listdir(bed.folder)) == before, f'{size >> 20} MiB of memory: left behind')
+
+
+def case_interrupted(bed):
+    """Ctrl-C at any time: exit 130 with the best so far or nothing, never a torn or stray file."""
+    calm = bed.optimise('-O1', model=bed.ocr)
+    early = 0
+    for wait in (0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.4):
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            p = bed.start(bed.ocr, '-o', 'cut.onnx', '-O1', '--cost', 'model', '-q')
+            time.sleep(wait)
+            p.send_signal(number)
+            try:
+                p.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                p.kill()
+                raise Wrong(f'{number!s} after {wait} s is not heeded') from None
+            # Before the program has set itself up, the signal simply ends it.
+            expect(p.returncode in (0, code, -number), f'{number!s} after {wait} s: exit {p.returncode}')
+            early += p.returncode != 0
+            extra = set(os.listdir(bed.folder)) - {'out.onnx', 'cut.onnx', 'out.onnx.cert',
+                                                   'cut.onnx.cert', 'out.cert', 'cut.cert'}
+            expect(not extra, f'{number!s} after {wait} s: left behind: {extra}')
+            if os.path.exists(bed.path('cut.onnx')):
+                bed.good('show', 'cut.onnx')
+                expect(p.returncode != 0 or open(bed.path('cut.onnx'), 'rb').read() == calm,
+                       'exit 0 with other bytes')
+                os.unlink(bed.path('cut.onnx'))
+    expect(early > 0, 'no signal came in time to test anything')
+
+
+# ---- sub-commands and reports -------------------------------------------------------------------
+
+def case_verify(bed):
+    import onnx
+    model = onnx.load(bed.add)
+    bed.optimise('-O1', model=bed.net)
+    bed.good('verify', bed.net, 'out.onnx')
+    bed.good('verify', bed.add, bed.add)
+    model.graph.node[0].op_type = 'Sub'
+    onnx.save(model, bed.path('sub.onnx'))
+    code, _, _ = bed.run('verify', bed.add, 'sub.onnx')
+    expect(code == 1, f'verify of Add against Sub: exit {code}')
+    code, _, _ = bed.run('verify', bed.add, bed.net)
+    expect(code in (1, 2), f'verify of models with other inputs: exit {code}')
+
+
+def case_show(bed):
+    text = bed.good('show', bed.add)
+    expect('Add(' in text and 'graph' in text, 'show does not show the node')
+    expect(text == bed.good('show', bed.add), 'show differs from run to run')
+
+
+def case_json_and_html(bed):
+    import json
+    bed.good(bed.net, '-o', 'out.onnx', '-O1', '--cost', 'model', '-q', '--json', 'r.json',
+             '--report', 'r.html')
+    json.load(open(bed.path('r.json'), encoding='utf-8'))
+    html = open(bed.path('r.html'), encoding='utf-8').read().lower()
+    expect('<html' in html and '</html>' in html, 'the report is not an HTML page')
+    expect('http://' not in html.replace('http://www.w3.org', '') and 'https://' not in html,
+           'the report fetches something')
+
+
+def case_quiet(bed):
+    code, out, err = bed.run(bed.net, '-o', 'out.onnx', '-O1', '--cost', 'model', '-q')
+    expect(code == 0 and not err, f'-q: exit {code}, standard error {err!r}')
+    out = bed.good(bed.net, '-o', 'out.onnx', '-O1', '--cost', 'model')
+    expect(out and 'operators' in out.lower(), 'there is no closing table')
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--petopt', required=True)
+    parser.add_argument('--data', required=True)
+    parser.add_argument('--models', required=True)
+    parser.add_argument('--only', default='')
+    args = parser.parse_args()
+    cases = [(n[5:], f) for n, f in inspect.getmembers(sys.modules[__name__], inspect.isfunction)
+             if n.startswith('case_') and args.only in n]
+    wrong = 0
+    for name, case in cases:
+        folder = tempfile.mkdtemp()
+        try:
+            case(Bed(args, folder))
+            print(f'ok      {name}')
+        except (Wrong, OSError, ValueError) as e:
+            wrong += 1
+            print(f'WRONG   {name}: {e}')
+        finally:
+            subprocess.run(['chmod', '-R', 'u+rwX', folder], check=False)
+            shutil.rmtree(folder)
+    print(f'{len(cases)} cases, {wrong} wrong')
+    sys.exit(1 if wrong or not cases else 0)
+
+
+if __name__ == '__main__':
+    main()
