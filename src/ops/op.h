@@ -46,6 +46,7 @@ typedef struct po_attr_def {
 typedef struct po_infer po_infer;
 typedef struct po_ref po_ref;
 typedef struct po_sem po_sem;
+typedef struct po_ref_frame po_ref_frame; /* ref.c */
 
 typedef struct po_op_row {
     const char *name, *domain;
@@ -99,6 +100,7 @@ struct po_infer {
                                          given for constants too (small integer ones) */
     po_type *out;
     const po_partial **out_partial; /* data propagation, for small integer outputs */
+    bool lenient;                   /* for bodies: as given to po_infer_graph */
 };
 
 /* Infers the types of every value of the graph and its bodies, in order, merging with what the
@@ -129,7 +131,9 @@ struct po_ref {
     int64_t opset;
     uint32_t n_in, n_out;
     const po_array *const *in; /* NULL: omitted */
-    po_array **out;            /* the rule makes them; NULL: not wanted */
+    po_array **out;      /* the rule makes them; read n_out and node->out for what is wanted */
+    po_ref_frame *frame; /* the evaluation under way, for bodies (ops/ref.h); may be NULL */
+    bool round;          /* false: floats stay doubles */
 };
 
 /* Makes an array, zeroed. PO_UNSUPPORTED for dtypes that the reference does not have. */

@@ -1,0 +1,191 @@
+/* Shape inference over a graph: calls the rows' rules in execution order. */
+#include "ops/shape.h"
+
+/* Results of rules are copied out of the scratch arena, which starts anew every so many nodes. */
+enum { NODES_PER_SCRATCH = 2048 };
+
+/* Types point to dims and elements: a copy that owns them. */
+static po_type copy_type(po_arena *arena, const po_type *type) {
+    po_type copy = *type;
+    if (type->has_rank)
+        copy.dims = po_arena_memdup(arena, type->dims, type->rank * sizeof *type->dims);
+    if (type->element) {
+        po_type element = copy_type(arena, type->element);
+        copy.element = po_arena_memdup(arena, &element, sizeof element);
+    }
+    return copy;
+}
+
+/* Where two names stand for one length, the one found by inference says more than one that was
+ * only declared: it comes from the inputs. Outputs of the graph keep their declared names. */
+static void prefer_symbols(po_arena *arena, po_type *merged, const po_type *found) {
+    if (!merged->has_rank || !found->has_rank)
+        return;
+    po_dim *dims = po_arena_memdup(arena, merged->dims, merged->rank * sizeof *dims);
+    for (uint32_t i = 0; i < merged->rank; i++)
+        if (dims[i].value < 0 && found->dims[i].symbol)
+            dims[i] = found->dims[i];
+    merged->dims = dims;
+}
+
+static bool merge_into(po_graph *graph, po_arena *scratch, po_value_id id, const po_type *found) {
+    po_value *v = &graph->values[id];
+    po_type merged = v->type;
+    if (!po_type_merge(scratch, &merged, found))
+        return false;
+    if (v->n_outputs == 0 && merged.kind == PO_TYPE_TENSOR)
+        prefer_symbols(scratch, &merged, found);
+    if (!po_type_equal(&merged, &v->type))
+        v->type = copy_type(graph->arena, &merged);
+    return true;
+}
+
+void po_infer_merge(po_graph *graph, po_value_id value, const po_type *type) {
+    po_arena *scratch = po_arena_child(graph->arena);
+    merge_into(graph, scratch, value, type);
+    po_arena_free(scratch);
+}
+
+/* Contents of small integer constants; negative elements count as unknown. */
+static const po_partial *partial_of(po_graph *graph, po_value_id id, const po_tensor *t) {
+    po_value *v = &graph->values[id];
+    if (v->partial || !t || t->rank > 1 || t->count > PO_PARTIAL_MAX)
+        return v->partial;
+    po_dtype_class class = po_dtype_class_of(t->dtype);
+    if (class == PO_CLASS_NONE || class == PO_CLASS_FLOAT)
+        return NULL;
+    po_partial *p = PO_NEW(graph->arena, po_partial);
+    po_dim *items = PO_NEW_N(graph->arena, po_dim, t->count);
+    p->n = (uint32_t)t->count;
+    for (int64_t i = 0; i < t->count; i++) {
+        int64_t x = po_tensor_int(t, i);
+        items[i] = x >= 0 ? PO_DIM(x) : PO_DIM_UNKNOWN;
+    }
+    p->items = items;
+    v->partial = p;
+    return p;
+}
+
+static po_status infer_graph(po_ctx *ctx, po_graph *graph, bool lenient);
+
+/* Bodies of operators without a rule still get what can be known inside. */
+static po_status infer_bodies(po_ctx *ctx, const po_node *node, bool lenient) {
+    for (uint32_t k = 0; k < node->n_attr; k++) {
+        const po_attr *a = &node->attr[k];
+        if (a->kind == PO_ATTR_GRAPH && a->u.g)
+            PO_TRY(infer_graph(ctx, a->u.g, lenient));
+        else if (a->kind == PO_ATTR_GRAPHS)
+            for (uint32_t b = 0; b < a->n; b++)
+                PO_TRY(infer_graph(ctx, a->u.graphs[b], lenient));
+    }
+    return PO_OK;
+}
+
+static po_status store_results(po_infer *infer, po_graph *graph, bool lenient) {
+    for (uint32_t k = 0; k < infer->n_out; k++) {
+        po_value_id id = infer->node->out[k];
+        if (id == PO_NONE)
+            continue;
+        if (!merge_into(graph, infer->arena, id, &infer->out[k]) && !lenient) {
+            po_text text;
+            po_text_init(&text, infer->arena);
+            po_text_puts(&text, "declared ");
+            po_type_print(&text, &graph->values[id].type);
+            po_text_puts(&text, ", inferred ");
+            po_type_print(&text, &infer->out[k]);
+            return po_infer_fail(infer, "output '%.200s' has two types: %s", graph->values[id].name,
+                                 text.data);
+        }
+        const po_partial *p = infer->out_partial[k];
+        if (p && p->n <= PO_PARTIAL_MAX && !graph->values[id].constant) {
+            po_partial *copy = PO_NEW(graph->arena, po_partial);
+            copy->n = p->n;
+            copy->items = po_arena_memdup(graph->arena, p->items, p->n * sizeof *p->items);
+            graph->values[id].partial = copy;
+        } else if (!graph->values[id].constant) {
+            graph->values[id].partial = NULL;
+        }
+    }
+    return PO_OK;
+}
+
+static po_status infer_node(po_ctx *ctx, po_graph *graph, const po_node *node, po_arena *scratch,
+                            bool lenient) {
+    const po_op_row *row = po_op_row_of(node->op);
+    if (!row || !row->infer)
+        return infer_bodies(ctx, node, lenient);
+    const po_type **in = PO_NEW_N(scratch, const po_type *, node->n_in);
+    const po_tensor **constant = PO_NEW_N(scratch, const po_tensor *, node->n_in);
+    const po_partial **partial = PO_NEW_N(scratch, const po_partial *, node->n_in);
+    for (uint32_t k = 0; k < node->n_in; k++) {
+        if (node->in[k] == PO_NONE)
+            continue;
+        in[k] = &graph->values[node->in[k]].type;
+        constant[k] = po_graph_constant(graph, node->in[k]);
+        partial[k] = partial_of(graph, node->in[k], constant[k]);
+    }
+    po_infer infer = {
+        .ctx = ctx,
+        .arena = scratch,
+        .graph = graph,
+        .node = node,
+        .opset = po_op_version(graph, node),
+        .n_in = node->n_in,
+        .n_out = node->n_out,
+        .in = in,
+        .constant = constant,
+        .partial = partial,
+        .out = PO_NEW_N(scratch, po_type, node->n_out),
+        .out_partial = PO_NEW_N(scratch, const po_partial *, node->n_out),
+        .lenient = lenient,
+    };
+    po_status status = po_ops_check_node(ctx, graph, node);
+    if (status == PO_OK)
+        status = row->infer(&infer);
+    if (status == PO_OK)
+        return store_results(&infer, graph, lenient);
+    if (status == PO_UNSUPPORTED || (status == PO_BAD_INPUT && lenient)) {
+        po_ctx_clear(ctx);
+        return PO_OK;
+    }
+    return status;
+}
+
+static po_status infer_graph(po_ctx *ctx, po_graph *graph, bool lenient) {
+    po_arena *scratch = po_arena_child(graph->arena);
+    for (po_value_id i = 0; i < graph->n_values; i++) {
+        po_value *v = &graph->values[i];
+        if (v->outer != PO_NONE && graph->parent) {
+            const po_value *outer = &graph->parent->values[v->outer];
+            merge_into(graph, scratch, i, &outer->type);
+            v->partial = outer->partial;
+        } else if (v->constant) {
+            po_type t = po_tensor_type(scratch, v->constant);
+            merge_into(graph, scratch, i, &t);
+        }
+    }
+    uint32_t n;
+    const po_node_id *order = po_graph_order(graph, scratch, &n);
+    po_arena *rules = po_arena_child(graph->arena);
+    po_status status = PO_OK;
+    for (uint32_t i = 0; i < n && status == PO_OK; i++) {
+        if (i % NODES_PER_SCRATCH == NODES_PER_SCRATCH - 1) {
+            po_arena_free(rules);
+            rules = po_arena_child(graph->arena);
+            status = po_ctx_poll(ctx);
+        }
+        if (status == PO_OK)
+            status = infer_node(ctx, graph, &graph->nodes[order[i]], rules, lenient);
+    }
+    po_arena_free(rules);
+    po_arena_free(scratch);
+    return status;
+}
+
+po_status po_infer_body(po_infer *infer, po_graph *body) {
+    return infer_graph(infer->ctx, body, infer->lenient);
+}
+
+po_status po_infer_graph(po_ctx *ctx, po_graph *graph, bool lenient) {
+    return infer_graph(ctx, graph, lenient);
+}

@@ -1,0 +1,295 @@
+/* The driver of the float64 reference: nodes, graphs and bodies. */
+#include "ops/ref.h"
+
+/* Memory of one or several arrays: outputs that are views of an input share the input's. */
+typedef struct holder {
+    po_arena *arena;
+    uint32_t users;
+} holder;
+
+typedef struct slot {
+    const po_array *array;
+    holder *holder; /* NULL: not ours (graph inputs) */
+    uint32_t next;  /* list of values that the same node uses last */
+} slot;
+
+/* One evaluation of a graph or body. */
+struct po_ref_frame {
+    po_ref_frame *outer;
+    const po_graph *graph;
+    po_arena *arena;
+    slot *slots; /* per value; NULL: a node that is evaluated alone */
+    bool round;
+    int64_t *trips; /* iterations so far, shared by all frames */
+};
+
+po_status po_ref_make(po_ref *ref, po_dtype dtype, uint32_t rank, const int64_t *dims,
+                      po_array **array) {
+    int64_t count = 1;
+    if (rank > PO_MAX_RANK)
+        return PO_UNSUPPORTED;
+    for (uint32_t i = 0; i < rank; i++)
+        if (dims[i] < 0 || !po_mul_i64(count, dims[i], &count))
+            return PO_UNSUPPORTED;
+    if (count > PO_REF_MAX_COUNT)
+        return PO_UNSUPPORTED;
+    return po_array_create(ref->ctx, ref->arena, dtype, rank, dims, array);
+}
+
+po_status po_ref_out(po_ref *ref, uint32_t k, po_dtype dtype, uint32_t rank, const int64_t *dims,
+                     po_array **array) {
+    PO_TRY(po_ref_make(ref, dtype, rank, dims, array));
+    ref->out[k] = *array;
+    return PO_OK;
+}
+
+po_array *po_array_view(po_arena *arena, const po_array *array, uint32_t rank,
+                        const int64_t *dims) {
+    po_array *view = po_arena_memdup(arena, array, sizeof *array);
+    view->rank = rank;
+    view->dims = po_arena_memdup(arena, dims, rank * sizeof *dims);
+    return view;
+}
+
+po_array *po_array_copy(po_arena *arena, const po_array *array) {
+    po_array *copy = po_array_view(arena, array, array->rank, array->dims);
+    if (array->f)
+        copy->f = po_arena_memdup(arena, array->f, (size_t)array->count * sizeof *array->f);
+    else if (array->i)
+        copy->i = po_arena_memdup(arena, array->i, (size_t)array->count * sizeof *array->i);
+    else if (array->s)
+        copy->s = po_arena_memdup(arena, array->s, (size_t)array->count * sizeof *array->s);
+    return copy;
+}
+
+po_status po_ref_ints(po_ref *ref, uint32_t k, int64_t *n, const int64_t **values) {
+    const po_array *a = po_ref_in(ref, k);
+    if (!a || a->rank > 1)
+        return PO_UNSUPPORTED;
+    *n = a->count;
+    if (a->i) {
+        *values = a->i;
+        return PO_OK;
+    }
+    if (!a->f)
+        return PO_UNSUPPORTED;
+    int64_t *v = PO_NEW_N(ref->arena, int64_t, a->count);
+    for (int64_t i = 0; i < a->count; i++) {
+        if (!(a->f[i] >= -0x1p62 && a->f[i] <= 0x1p62))
+            return PO_UNSUPPORTED;
+        v[i] = (int64_t)a->f[i];
+    }
+    *values = v;
+    return PO_OK;
+}
+
+static bool within(const void *p, const void *base, int64_t count, size_t size) {
+    uintptr_t at = (uintptr_t)p, from = (uintptr_t)base;
+    return base && p && count > 0 && at >= from && at < from + (size_t)count * size;
+}
+
+/* True where `a` lies in the memory of `of`. */
+static bool shares(const po_array *a, const po_array *of) {
+    return within(a->f, of->f, of->count, sizeof *of->f) ||
+           within(a->i, of->i, of->count, sizeof *of->i) ||
+           within(a->s, of->s, of->count, sizeof *of->s);
+}
+
+static po_status evaluate(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node,
+                          const po_array *const *in, po_array **out, po_ref_frame *frame) {
+    const po_op_row *row = po_op_row_of(node->op);
+    for (uint32_t k = 0; k < node->n_out; k++)
+        out[k] = NULL;
+    if (!row || !row->ref || (row->flags & PO_OPF_RANDOM) || (int)node->n_in < row->min_in ||
+        (row->max_in >= 0 && (int)node->n_in > row->max_in) ||
+        (row->max_out >= 0 && (int)node->n_out > row->max_out))
+        return PO_UNSUPPORTED;
+    for (int k = 0; k < row->min_in; k++)
+        if (!in[k])
+            return PO_UNSUPPORTED;
+    po_ref ref = {
+        .ctx = ctx,
+        .arena = arena,
+        .graph = graph,
+        .node = node,
+        .opset = po_op_version(graph, node),
+        .n_in = node->n_in,
+        .n_out = node->n_out,
+        .in = in,
+        .out = out,
+        .frame = frame,
+        .round = frame->round,
+    };
+    PO_TRY(row->ref(&ref));
+    for (uint32_t k = 0; k < node->n_out; k++) {
+        if (!out[k]) {
+            if (node->out[k] != PO_NONE)
+                return PO_UNSUPPORTED;
+            continue;
+        }
+        /* Views of inputs are rounded already, and not ours to write to. */
+        bool view = false;
+        for (uint32_t i = 0; i < node->n_in && !view; i++)
+            view = in[i] && shares(out[k], in[i]);
+        if (!view && (out[k]->i || frame->round))
+            po_array_round(out[k]);
+    }
+    return PO_OK;
+}
+
+po_status po_ref_node(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node,
+                      const po_array *const *in, po_array **out) {
+    int64_t trips = 0;
+    po_ref_frame frame = {.graph = graph, .arena = arena, .round = true, .trips = &trips};
+    return evaluate(ctx, arena, graph, node, in, out, &frame);
+}
+
+static holder *new_holder(po_ref_frame *frame) {
+    holder *h = PO_NEW(frame->arena, holder);
+    h->arena = po_arena_child(frame->arena);
+    return h;
+}
+
+static void drop(slot *s) {
+    if (s->holder && --s->holder->users == 0)
+        po_arena_free(s->holder->arena);
+    s->holder = NULL;
+    s->array = NULL;
+}
+
+/* The array of a value: computed before, a constant, or the parent's. */
+static po_status fetch(po_ctx *ctx, po_ref_frame *frame, po_value_id id, const po_array **array) {
+    slot *s = &frame->slots[id];
+    const po_value *v = &frame->graph->values[id];
+    if (!s->array && v->outer != PO_NONE && frame->outer && frame->outer->slots) {
+        PO_TRY(fetch(ctx, frame->outer, v->outer, &s->array));
+    } else if (!s->array) {
+        const po_tensor *t =
+            v->outer == PO_NONE ? v->constant : po_graph_constant(frame->graph, id);
+        if (!t || t->count > PO_REF_MAX_COUNT)
+            return PO_UNSUPPORTED;
+        po_array *fresh;
+        s->holder = new_holder(frame);
+        s->holder->users = 1;
+        PO_TRY(po_array_from_tensor(ctx, s->holder->arena, t, &fresh));
+        s->array = fresh;
+    }
+    *array = s->array;
+    return PO_OK;
+}
+
+/* Keeps an output: in memory of its own, or in that of the input that it is a view of. */
+static void keep_output(po_ref_frame *frame, const po_node *node, const po_array *const *in,
+                        uint32_t k, const po_array *array, holder *own) {
+    slot *s = &frame->slots[node->out[k]];
+    holder *h = own;
+    po_arena *arena = own->arena;
+    for (uint32_t i = 0; i < node->n_in; i++)
+        if (in[i] && shares(array, in[i])) {
+            h = frame->slots[node->in[i]].holder;
+            arena = h ? h->arena : frame->arena;
+            break;
+        }
+    /* The rule may have taken struct and dims from an input that goes before this does. */
+    s->array = po_array_view(arena, array, array->rank, array->dims);
+    s->holder = h;
+    if (h)
+        h->users++;
+}
+
+static po_status run_node(po_ctx *ctx, po_ref_frame *frame, const po_node *node) {
+    holder *h = new_holder(frame);
+    const po_array **in = PO_NEW_N(h->arena, const po_array *, node->n_in);
+    po_array **out = PO_NEW_N(h->arena, po_array *, node->n_out);
+    po_status status = PO_OK;
+    h->users = 1;
+    for (uint32_t k = 0; k < node->n_in && status == PO_OK; k++)
+        if (node->in[k] != PO_NONE)
+            status = fetch(ctx, frame, node->in[k], &in[k]);
+    if (status == PO_OK)
+        status = evaluate(ctx, h->arena, frame->graph, node, in, out, frame);
+    if (status == PO_UNSUPPORTED)
+        po_log(ctx, "reference: node '%s' (%s) is not supported", node->name, node->op_type);
+    for (uint32_t k = 0; k < node->n_out && status == PO_OK; k++)
+        if (node->out[k] != PO_NONE)
+            keep_output(frame, node, in, k, out[k], h);
+    if (--h->users == 0)
+        po_arena_free(h->arena);
+    return status;
+}
+
+/* For every value the place in the order of the node that uses it last; lists by that place. */
+static uint32_t *last_uses(po_ref_frame *frame, const po_node_id *order, uint32_t n) {
+    const po_graph *g = frame->graph;
+    uint32_t *place = PO_NEW_N(frame->arena, uint32_t, g->n_nodes);
+    uint32_t *heads = PO_NEW_N(frame->arena, uint32_t, n);
+    for (uint32_t i = 0; i < n; i++) {
+        place[order[i]] = i;
+        heads[i] = PO_NONE;
+    }
+    for (po_value_id v = 0; v < g->n_values; v++) {
+        const po_value *value = &g->values[v];
+        bool made = value->producer != PO_NONE && !g->nodes[value->producer].removed;
+        if (value->n_outputs || (!value->n_uses && !made))
+            continue;
+        uint32_t last = made ? place[value->producer] : 0;
+        for (uint32_t u = 0; u < value->n_uses; u++)
+            if (place[value->uses[u].node] > last)
+                last = place[value->uses[u].node];
+        frame->slots[v].next = heads[last];
+        heads[last] = v;
+    }
+    return heads;
+}
+
+static po_status run_frame(po_ctx *ctx, po_arena *arena, po_ref_frame *frame, po_array **out) {
+    uint32_t n;
+    const po_graph *g = frame->graph;
+    const po_node_id *order = po_graph_order(g, frame->arena, &n);
+    const uint32_t *heads = last_uses(frame, order, n);
+    for (uint32_t i = 0; i < n; i++) {
+        PO_TRY(po_ctx_poll(ctx));
+        PO_TRY(run_node(ctx, frame, &g->nodes[order[i]]));
+        for (uint32_t v = heads[i]; v != PO_NONE; v = frame->slots[v].next)
+            drop(&frame->slots[v]);
+    }
+    for (uint32_t k = 0; k < g->n_outputs; k++) {
+        const po_array *a;
+        PO_TRY(fetch(ctx, frame, g->outputs[k], &a));
+        out[k] = po_array_copy(arena, a);
+    }
+    return PO_OK;
+}
+
+static po_status run_graph(po_ctx *ctx, po_arena *arena, po_ref_frame frame,
+                           const po_array *const *in, po_array **out) {
+    frame.arena = po_arena_child(arena);
+    frame.slots = PO_NEW_N(frame.arena, slot, frame.graph->n_values);
+    for (uint32_t k = 0; k < frame.graph->n_inputs; k++)
+        frame.slots[frame.graph->inputs[k]].array = in[k];
+    po_status status = run_frame(ctx, arena, &frame, out);
+    for (po_value_id v = 0; v < frame.graph->n_values; v++)
+        drop(&frame.slots[v]);
+    po_arena_free(frame.arena);
+    return status;
+}
+
+po_status po_ref_body(po_ref *ref, po_arena *arena, const po_graph *body, const po_array *const *in,
+                      po_array **out) {
+    return run_graph(
+        ref->ctx, arena,
+        (po_ref_frame){
+            .outer = ref->frame, .graph = body, .round = ref->round, .trips = ref->frame->trips},
+        in, out);
+}
+
+po_status po_ref_trip(po_ref *ref) {
+    return ++*ref->frame->trips > PO_REF_MAX_TRIPS ? PO_UNSUPPORTED : PO_OK;
+}
+
+po_status po_ref_graph(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                       const po_array *const *in, po_array **out, bool round) {
+    int64_t trips = 0;
+    return run_graph(ctx, arena, (po_ref_frame){.graph = graph, .round = round, .trips = &trips},
+                     in, out);
+}

@@ -1,0 +1,149 @@
+#include "ops/shape.h"
+
+#include <stdio.h>
+
+po_status po_infer_fail(const po_infer *infer, const char *format, ...) {
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return po_fail(infer->ctx, PO_BAD_INPUT, "node '%s' (%s): %s", infer->node->name,
+                   infer->node->op_type, text);
+}
+
+const po_type *po_infer_tensor(const po_infer *infer, uint32_t k) {
+    return k < infer->n_in && infer->in[k] && infer->in[k]->kind == PO_TYPE_TENSOR ? infer->in[k]
+                                                                                   : NULL;
+}
+
+po_dtype po_infer_dtype(const po_infer *infer, uint32_t k) {
+    const po_type *t = po_infer_tensor(infer, k);
+    return t ? t->dtype : PO_DT_NONE;
+}
+
+void po_infer_set(po_infer *infer, uint32_t k, po_dtype dtype, uint32_t rank, const po_dim *dims) {
+    if (k < infer->n_out)
+        infer->out[k] = po_type_tensor(infer->arena, dtype, rank, dims);
+}
+
+void po_infer_set_unranked(po_infer *infer, uint32_t k, po_dtype dtype) {
+    if (k < infer->n_out)
+        infer->out[k] = po_type_unranked(dtype);
+}
+
+void po_infer_set_like(po_infer *infer, uint32_t k, po_dtype dtype) {
+    const po_type *t = po_infer_tensor(infer, 0);
+    if (t && t->has_rank)
+        po_infer_set(infer, k, dtype, t->rank, t->dims);
+    else
+        po_infer_set_unranked(infer, k, dtype);
+}
+
+bool po_axis_at(int64_t axis, uint32_t rank, uint32_t *at) {
+    if (axis < -(int64_t)rank || axis >= (int64_t)rank)
+        return false;
+    *at = (uint32_t)(axis < 0 ? axis + (int64_t)rank : axis);
+    return true;
+}
+
+po_status po_infer_axis(const po_infer *infer, int64_t axis, uint32_t rank, uint32_t *at) {
+    if (po_axis_at(axis, rank, at))
+        return PO_OK;
+    return po_infer_fail(infer, "axis %lld lies outside of the shape (rank %u)", (long long)axis,
+                         rank);
+}
+
+bool po_infer_ints(const po_infer *infer, uint32_t k, uint32_t *n, const int64_t **values) {
+    if (k >= infer->n_in)
+        return false;
+    const po_tensor *t = infer->constant[k];
+    po_dtype_class class = t ? po_dtype_class_of(t->dtype) : PO_CLASS_NONE;
+    if (t && class != PO_CLASS_FLOAT && class != PO_CLASS_NONE && t->count <= 1 << 20) {
+        int64_t *v = PO_NEW_N(infer->arena, int64_t, t->count);
+        for (int64_t i = 0; i < t->count; i++)
+            v[i] = po_tensor_int(t, i);
+        *n = (uint32_t)t->count;
+        *values = v;
+        return true;
+    }
+    const po_partial *p = infer->partial[k];
+    if (!p)
+        return false;
+    int64_t *v = PO_NEW_N(infer->arena, int64_t, p->n);
+    for (uint32_t i = 0; i < p->n; i++)
+        if ((v[i] = p->items[i].value) < 0)
+            return false;
+    *n = p->n;
+    *values = v;
+    return true;
+}
+
+const po_partial *po_infer_partial(const po_infer *infer, uint32_t k) {
+    return k < infer->n_in ? infer->partial[k] : NULL;
+}
+
+int64_t po_infer_length(const po_infer *infer, uint32_t k) {
+    const po_type *t = po_infer_tensor(infer, k);
+    if (t && t->has_rank && t->rank == 0)
+        return 1;
+    if (t && t->has_rank && t->rank == 1 && t->dims[0].value >= 0)
+        return t->dims[0].value;
+    if (k < infer->n_in && infer->partial[k])
+        return infer->partial[k]->n;
+    return -1;
+}
+
+void po_infer_set_partial(po_infer *infer, uint32_t k, uint32_t n, const po_dim *items) {
+    if (k >= infer->n_out || n > PO_PARTIAL_MAX)
+        return;
+    po_partial *p = PO_NEW(infer->arena, po_partial);
+    p->n = n;
+    p->items = po_arena_memdup(infer->arena, items, n * sizeof *items);
+    infer->out_partial[k] = p;
+}
+
+bool po_dim_broadcast(po_dim a, po_dim b, po_dim *out) {
+    if (a.value == 1) {
+        *out = b;
+    } else if (b.value == 1) {
+        *out = a;
+    } else if (a.value >= 0 && b.value >= 0) {
+        *out = a;
+        return a.value == b.value;
+    } else if (a.value >= 0) {
+        *out = a;
+    } else if (b.value >= 0) {
+        *out = b;
+    } else {
+        *out = po_dim_same(a, b) ? a : PO_DIM_UNKNOWN;
+    }
+    return true;
+}
+
+po_status po_infer_broadcast(po_infer *infer, uint32_t n, const po_type *const *shapes,
+                             po_type *out) {
+    uint32_t rank = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        if (!shapes[k] || shapes[k]->kind != PO_TYPE_TENSOR || !shapes[k]->has_rank)
+            return PO_OK;
+        rank = shapes[k]->rank > rank ? shapes[k]->rank : rank;
+    }
+    po_dim *dims = PO_NEW_N(infer->arena, po_dim, rank);
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = PO_DIM(1);
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t skip = rank - shapes[k]->rank;
+        for (uint32_t i = 0; i < shapes[k]->rank; i++) {
+            po_dim d = dims[skip + i];
+            if (!po_dim_broadcast(d, shapes[k]->dims[i], &dims[skip + i]))
+                return po_infer_fail(infer, "shapes do not broadcast (lengths %lld and %lld)",
+                                     (long long)d.value, (long long)shapes[k]->dims[i].value);
+        }
+    }
+    out->kind = PO_TYPE_TENSOR;
+    out->has_rank = true;
+    out->rank = rank;
+    out->dims = dims;
+    return PO_OK;
+}

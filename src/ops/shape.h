@@ -1,0 +1,58 @@
+/* Helpers of the shape rules: axes, broadcasting with symbolic dims, contents of small integer
+ * tensors. Symbols that a rule puts into its results must be those of its inputs (they outlive the
+ * rule's arena). */
+#ifndef PO_OPS_SHAPE_H
+#define PO_OPS_SHAPE_H
+
+#include "ops/op.h"
+
+/* Contents are propagated for tensors of at most this many elements. */
+enum { PO_PARTIAL_MAX = 1024 };
+
+/* PO_BAD_INPUT, with the node's name and operator before the text. */
+__attribute__((format(printf, 2, 3))) po_status po_infer_fail(const po_infer *infer,
+                                                              const char *format, ...);
+
+/* Type of input k where it is given and is a tensor, else NULL. */
+const po_type *po_infer_tensor(const po_infer *infer, uint32_t k);
+/* Element type of input k; PO_DT_NONE where it is not known. */
+po_dtype po_infer_dtype(const po_infer *infer, uint32_t k);
+
+/* Sets output k where the node has it. Dims are copied. */
+void po_infer_set(po_infer *infer, uint32_t k, po_dtype dtype, uint32_t rank, const po_dim *dims);
+void po_infer_set_unranked(po_infer *infer, uint32_t k, po_dtype dtype);
+/* Output k has the shape of input 0 and the given element type. */
+void po_infer_set_like(po_infer *infer, uint32_t k, po_dtype dtype);
+
+/* An axis within [-rank, rank) made non-negative; PO_BAD_INPUT otherwise. */
+po_status po_infer_axis(const po_infer *infer, int64_t axis, uint32_t rank, uint32_t *at);
+/* The same without a message: false where it lies outside. */
+bool po_axis_at(int64_t axis, uint32_t rank, uint32_t *at);
+
+/* All contents of the integer input k, from a constant or from propagation: true where every
+ * element is known. Values are in the rule's arena. Rank 0 gives one. */
+bool po_infer_ints(const po_infer *infer, uint32_t k, uint32_t *n, const int64_t **values);
+/* Contents of input k element by element (-1 and no symbol: unknown); NULL where nothing is
+ * known. Negative contents of constants count as unknown. */
+const po_partial *po_infer_partial(const po_infer *infer, uint32_t k);
+/* Number of elements of the 1-D (or scalar) input k; -1 where not known. */
+int64_t po_infer_length(const po_infer *infer, uint32_t k);
+
+/* Gives output k contents; `items` are copied. Nothing where there are too many. */
+void po_infer_set_partial(po_infer *infer, uint32_t k, uint32_t n, const po_dim *items);
+
+/* Broadcasts two dims. A length above 1 against an unknown one gives the length: the model would
+ * not run otherwise. False where they contradict one another. */
+bool po_dim_broadcast(po_dim a, po_dim b, po_dim *out);
+/* Broadcasts `n` shapes (numpy rules) into *out (unranked where one of them is). The dtype of *out
+ * is left alone. PO_BAD_INPUT where they do not fit. */
+po_status po_infer_broadcast(po_infer *infer, uint32_t n, const po_type *const *shapes,
+                             po_type *out);
+
+/* Infers a body of a control operator: the caller has merged what it knows into the types of the
+ * body's inputs. Captured values take their types from the parent graph. */
+po_status po_infer_body(po_infer *infer, po_graph *body);
+/* Merges a type into a value's; a contradiction is ignored (bodies declare what they like). */
+void po_infer_merge(po_graph *graph, po_value_id value, const po_type *type);
+
+#endif
