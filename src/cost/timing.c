@@ -1,0 +1,211 @@
+#include "cost/isolate.h"
+#include "cost/timing_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* Times in seconds. */
+static const double default_seconds = 8;
+static const double least_slice = 60e-6;  /* between two readings of the clock */
+static const double block_aim = 6e-3;     /* timed part of a block, where runs are short */
+static const double warm_aim = 300e-6;    /* untimed part of a block, at least one run */
+static const double clear_margin = 0.015; /* of a gain: no more processes needed */
+static const double fine_width = 0.008;   /* of an interval: likewise */
+enum {
+    LEAST_ROUNDS = 5,
+    MOST_ROUNDS = 60,
+    MOST_PROCESSES = 24,
+    LONGEST_PROCESS = 600, /* seconds beyond the plan until a child counts as hung */
+    MOST_SLICES = 64
+};
+
+typedef struct job {
+    const po_timing_spec *spec;
+    uint32_t number; /* of the process */
+    double seconds;  /* for its rounds */
+} job;
+
+/* What the child sends: this, then rounds x n doubles. */
+typedef struct head {
+    uint32_t rounds, runs;
+} head;
+
+typedef struct plan {
+    uint32_t warm, runs, slices; /* untimed runs; runs a slice; slices a block */
+} plan;
+
+static double read_clock(uint32_t threads) {
+    struct timespec t;
+    clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds of one run: the median over the block's slices. */
+static po_status time_block(po_ctx *ctx, po_run *run, const plan *p, uint32_t threads,
+                            double *seconds) {
+    double slices[MOST_SLICES];
+    PO_TRY(po_run_repeat(ctx, run, p->warm));
+    for (uint32_t i = 0; i < p->slices; i++) {
+        double start = read_clock(threads);
+        PO_TRY(po_run_repeat(ctx, run, p->runs));
+        slices[i] = (read_clock(threads) - start) / p->runs;
+    }
+    *seconds = po_median(slices, p->slices);
+    if (!(*seconds > 0))
+        *seconds = 1e-9;
+    return PO_OK;
+}
+
+/* How long one run takes, roughly: the least of a few. */
+static po_status estimate_run(po_ctx *ctx, po_run *run, uint32_t threads, double *seconds) {
+    PO_TRY(po_run_repeat(ctx, run, 1));
+    double until = po_now() + 2e-3;
+    *seconds = HUGE_VAL;
+    for (uint32_t i = 0; i < 2 || (i < 50 && po_now() < until); i++) {
+        double start = read_clock(threads);
+        PO_TRY(po_run_repeat(ctx, run, 1));
+        double one = read_clock(threads) - start;
+        if (one < *seconds)
+            *seconds = one > 1e-7 ? one : 1e-7;
+    }
+    return PO_OK;
+}
+
+static uint32_t times_to_fill(double aim, double one, uint32_t most) {
+    double n = ceil(aim / one);
+    return n < 1 ? 1 : n > most ? most : (uint32_t)n;
+}
+
+static plan make_plan(const double *estimates, uint32_t n) {
+    double least = HUGE_VAL, most = 0;
+    for (uint32_t m = 0; m < n; m++) {
+        least = fmin(least, estimates[m]);
+        most = fmax(most, estimates[m]);
+    }
+    plan p;
+    p.warm = times_to_fill(warm_aim, most, 1000);
+    p.runs = times_to_fill(least_slice, least, 1000);
+    p.slices = times_to_fill(block_aim, most * p.runs, MOST_SLICES);
+    return p;
+}
+
+/* Moves what is allocated next by an amount of its own: children of one parent would otherwise
+ * all get the same addresses. */
+static void shift_heap(uint64_t seed, uint64_t number, uint64_t model) {
+    for (uint64_t i = 0; i < 4; i++) {
+        size_t size = (size_t)(po_random_u64(seed, 77 + number, 8 * model + i) % (64u << (4 * i)));
+        volatile char *hole = malloc(size + 16);
+        if (hole)
+            hole[0] = 1;
+    }
+}
+
+static void shuffle(uint32_t *order, uint32_t n, uint64_t seed, uint64_t stream, uint64_t round) {
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = i;
+    for (uint32_t i = n; i > 1; i--) {
+        uint32_t k = (uint32_t)(po_random_u64(seed, stream, round * PO_TIMING_MAX + i) % i);
+        uint32_t kept = order[k];
+        order[k] = order[i - 1];
+        order[i - 1] = kept;
+    }
+}
+
+static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
+    const job *j = user;
+    const po_timing_spec *spec = j->spec;
+    uint32_t n = spec->n;
+    po_ort *ort = NULL;
+    PO_TRY(po_ort_open(ctx, arena, &(po_ort_options){spec->library, spec->threads}, &ort));
+    po_run *runs[PO_TIMING_MAX];
+    double estimates[PO_TIMING_MAX];
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t m = (k + j->number) % n;
+        shift_heap(spec->seed, j->number, m);
+        po_session *session = NULL;
+        const po_datum *inputs = NULL;
+        PO_TRY(po_session_open(ctx, arena, ort, spec->models[m],
+                               &(po_session_options){.kernels = spec->kernels}, &session));
+        PO_TRY(po_feed_order(ctx, arena, session, spec->feed, &inputs));
+        PO_TRY(po_run_prepare(ctx, session, inputs, &runs[m]));
+        PO_TRY(po_run_repeat(ctx, runs[m], 1));
+    }
+    for (uint32_t m = 0; m < n; m++)
+        PO_TRY(estimate_run(ctx, runs[m], spec->threads, &estimates[m]));
+
+    plan p = make_plan(estimates, n);
+    double *samples = PO_NEW_N(arena, double, (size_t)MOST_ROUNDS *n);
+    head h = {0, p.runs * p.slices};
+    double until = po_now() + j->seconds;
+    while (h.rounds < LEAST_ROUNDS || (h.rounds < MOST_ROUNDS && po_now() < until)) {
+        uint32_t order[PO_TIMING_MAX];
+        shuffle(order, n, spec->seed, 1000 + j->number, h.rounds);
+        for (uint32_t k = 0; k < n; k++)
+            PO_TRY(time_block(ctx, runs[order[k]], &p, spec->threads,
+                              &samples[(size_t)h.rounds * n + order[k]]));
+        h.rounds++;
+        PO_TRY(po_ctx_poll(ctx));
+    }
+    po_reply_add(reply, &h, sizeof h);
+    po_reply_add(reply, samples, sizeof *samples * h.rounds * n);
+    return PO_OK;
+}
+
+static bool settled(const po_timing *timing, uint32_t n, bool thorough) {
+    for (uint32_t m = 1; m < n; m++) {
+        const po_timing *t = &timing[m];
+        bool clear = t->low > 1 + clear_margin || t->high < 1 - clear_margin;
+        bool fine = t->high - t->low < fine_width * t->gain;
+        if (!fine && (thorough || !clear))
+            return false;
+    }
+    return true;
+}
+
+po_status po_time_models(po_ctx *ctx, const po_timing_spec *spec, po_timing *timing,
+                         po_timing_work *work) {
+    if (spec->n < 1 || spec->n > PO_TIMING_MAX)
+        return po_fail(ctx, PO_BAD_USE, "%u models to time (limit %d)", spec->n, PO_TIMING_MAX);
+    double budget = spec->seconds > 0 ? spec->seconds : default_seconds;
+    double start = po_now();
+    po_timing_process processes[MOST_PROCESSES];
+    po_timing_work done = {0, 0, 0, 0};
+    /* Each model is loaded first once before anything is decided. */
+    uint32_t group = spec->n == 1 ? 2 : spec->n;
+    po_arena *scratch = po_arena_create(ctx);
+    po_status status = PO_OK;
+    while (done.processes + group <= MOST_PROCESSES) {
+        double share = budget / (6.0 * group);
+        for (uint32_t k = 0; k < group && status == PO_OK; k++) {
+            job j = {spec, done.processes, share};
+            po_bytes data;
+            status = po_isolate(ctx, scratch, "timing", share + LONGEST_PROCESS, time_in_child, &j,
+                                &data);
+            if (status != PO_OK)
+                break;
+            head h = {0, 0};
+            memcpy(&h, data.data, data.size < sizeof h ? data.size : sizeof h);
+            if (h.rounds == 0 || data.size != sizeof h + sizeof(double) * h.rounds * spec->n) {
+                status = po_fail(ctx, PO_INTERNAL, "timing: %zu bytes came back", data.size);
+                break;
+            }
+            double *samples = po_arena_memdup(scratch, data.data + sizeof h, data.size - sizeof h);
+            processes[done.processes++] = (po_timing_process){h.rounds, samples};
+            done.rounds += h.rounds;
+            done.runs = h.runs;
+        }
+        if (status != PO_OK)
+            break;
+        po_timing_evaluate(scratch, processes, done.processes, spec->n, spec->seed, timing);
+        double spent = po_now() - start, each = spent / done.processes;
+        bool enough = done.processes >= 2 * group || each * group > budget / 3;
+        if ((enough && settled(timing, spec->n, spec->thorough)) || spent + each * group > budget)
+            break;
+    }
+    po_arena_free(scratch);
+    done.spent = po_now() - start;
+    if (work)
+        *work = done;
+    return status;
+}

@@ -1,0 +1,49 @@
+/* Latency of models side by side.
+ *
+ * How a reading is made fair (measured: a naive loop over two sessions reads 1.10-1.19 for two
+ * copies of one small model):
+ * - Several child processes, each with all models loaded; the order of loading rotates from one to
+ *   the next and the heap is shifted by seeded amounts, so that what depends on placement
+ *   averages out.
+ * - In a process, rounds of one block a model in random order; the first runs of a block are not
+ *   timed; a block is as many runs as the clock and the machine's noise need.
+ * - With one thread the clock is the thread's own CPU time, so that other programs on the machine
+ *   do not count; with more it is the wall.
+ * - The gain is the mean over the orders of loading of each process's median ratio within rounds,
+ *   its interval a bootstrap over processes and rounds, never narrower than +-0.5 %.
+ * Processes are added until the question is settled or the time is up. */
+#ifndef PO_COST_TIMING_H
+#define PO_COST_TIMING_H
+
+#include "cost/ort.h"
+
+enum { PO_TIMING_MAX = 8 }; /* models in one comparison */
+
+typedef struct po_timing_spec {
+    const char *library; /* as in po_ort_options */
+    const char *kernels; /* custom operators; may be NULL */
+    uint32_t threads;
+    uint32_t n;
+    const char *const *models; /* paths; the first is what the others are compared with */
+    const po_feed *feed;
+    double seconds; /* aim for at most this long (0: 8 s); what must be done may take longer */
+    uint64_t seed;
+    bool thorough; /* do not stop early where the answer is clear: for figures to be shown */
+} po_timing_spec;
+
+typedef struct po_timing {
+    double seconds;         /* median latency of one run */
+    double gain, low, high; /* the first model's time over this one's, and its 95 % interval */
+} po_timing;
+
+typedef struct po_timing_work {
+    uint32_t processes, rounds; /* in all */
+    uint32_t runs;              /* timed runs of one model in one block */
+    double spent;               /* seconds */
+} po_timing_work;
+
+/* Fills timing[n]; `work` may be NULL. PO_RUNTIME where a model does not load or run. */
+po_status po_time_models(po_ctx *ctx, const po_timing_spec *spec, po_timing *timing,
+                         po_timing_work *work);
+
+#endif
