@@ -35,11 +35,13 @@ static bool bytes_match(po_bytes a, po_bytes b) {
 }
 
 static bool attrs_match(const po_attr *a, const po_attr *b, const matching *m, po_arena *scratch) {
-    if (a->kind != b->kind || a->n != b->n || !a->reference != !b->reference ||
+    if (a->kind != b->kind || !a->reference != !b->reference ||
         (a->reference && strcmp(a->reference, b->reference) != 0))
         return false;
     if (a->reference)
         return true;
+    if (a->n != b->n)
+        return false;
     switch (a->kind) {
     case PO_ATTR_FLOAT:
         return memcmp(&a->u.f, &b->u.f, sizeof a->u.f) == 0;
@@ -154,7 +156,7 @@ static po_hash hash_type(po_hash h, const po_type *type, po_arena *scratch) {
 
 static po_hash hash_attr(po_hash h, const po_attr *a, const po_hash *values, po_arena *scratch) {
     h = po_hash_str(h, a->name);
-    h = po_hash_u64(h, (uint64_t)a->kind << 32 | a->n);
+    h = po_hash_u64(h, (uint64_t)a->kind << 32 | (a->reference ? 0 : a->n));
     if (a->reference)
         return po_hash_str(h, a->reference);
     switch (a->kind) {
