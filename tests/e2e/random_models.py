@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Random models through petopt at -O1, judged by ONNX Runtime.
+
+  random_models.py --petopt PROGRAM [--count 1000] [--first 0] [--keep FOLDER] [--level 1]
+  random_models.py --sabotage
+
+The models are those of random_graph.py for the seeds FIRST .. FIRST+COUNT-1. A model counts where the
+runtime, with and without its own optimisations, agrees with itself well within the tolerance. A
+mismatch is cut down to the earliest value at which it shows; --keep writes that model and its inputs.
+"""
+import argparse
+import collections
+import concurrent.futures
+import os
+import sys
+import tempfile
+
+import backend
+import random_graph
+
+LEAST_PART = 0.9  # of the models must count
+
+
+def plain_run(path, inputs):
+    """The runtime with its optimisations off."""
+    import onnxruntime as ort
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return ort.InferenceSession(path, options, providers=['CPUExecutionProvider']).run(None, inputs)
+
+
+def reference(path, inputs):
+    """What backend.judge wants to know of an original, or why it does not count."""
+    try:
+        first, plain = backend.Runtime(path).run(inputs), plain_run(path, inputs)
+    except Exception as e:
+        return None, str(e).splitlines()[0][:200]
+    d = backend.difference(first, plain, False)
+    if d:
+        return None, f'the runtime disagrees with itself: {d}'
+    return (backend.Runtime, None, [(inputs, [], first, True)]), None
+
+
+def judge(petopt, model, inputs, level, folder):
+    import onnx
+    path = os.path.join(folder, 'model.onnx')
+    onnx.save(model, path)
+    original, why = reference(path, inputs)
+    if original is None:
+        return 'uncounted', why
+    return backend.judge(petopt, path, level, original)[:2]
+
+
+def cut(model, name):
+    """The model with one value as its only output, and no node that it does not need."""
+    import onnx
+    from onnx import TensorProto
+    small = onnx.ModelProto()
+    small.CopyFrom(model)
+    need, keep = {name}, []
+    for node in reversed(model.graph.node):
+        if need & set(node.output):
+            keep.append(node)
+            need |= set(node.input)
+            for a in node.attribute:
+                if a.HasField('g'):
+                    need |= {i for n in a.g.node for i in n.input}
+    del small.graph.node[:], small.graph.output[:]
+    small.graph.node.extend(reversed(keep))
+    weights = [w for w in model.graph.initializer if w.name in need]
+    del small.graph.initializer[:]
+    small.graph.initializer.extend(weights)
+    small.graph.output.append(onnx.helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
+    return small
+
+
+def shrink(petopt, model, inputs, level, verdict):
+    """The smallest cut of the model that earns the same verdict, with its detail."""
+    for node in model.graph.node:
+        small = cut(model, node.output[0])
+        used = {i.name for i in small.graph.input}
+        with tempfile.TemporaryDirectory() as folder:
+            got, detail = judge(petopt, small, {k: v for k, v in inputs.items() if k in used}, level,
+                                folder)
+        if got == verdict:
+            return small, detail
+    return model, None
+
+
+def one(petopt, seed, level, keep):
+    """(seed, verdict, detail, rules used)"""
+    import onnx
+    import onnxruntime as ort
+    from onnx import numpy_helper as nh
+    ort.set_default_logger_severity(4)
+    model, inputs, used = random_graph.build(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        verdict, detail = judge(petopt, model, inputs, level, folder)
+    if verdict in ('good', 'uncounted'):
+        return seed, verdict, detail, used
+    small, sharper = shrink(petopt, model, inputs, level, verdict)
+    text = f'{sharper or detail}; {len(small.graph.node)} nodes, last ' + ', '.join(
+        n.op_type for n in small.graph.node[-6:])
+    if keep:
+        data = os.path.join(keep, f'{seed}', 'test_data_set_0')
+        os.makedirs(data, exist_ok=True)
+        onnx.save(small, os.path.join(keep, f'{seed}', 'model.onnx'))
+        for k, info in enumerate(small.graph.input):
+            if info.name in inputs:
+                with open(os.path.join(data, f'input_{k}.pb'), 'wb') as f:
+                    f.write(nh.from_array(inputs[info.name], info.name).SerializeToString())
+    return seed, verdict, text, used
+
+
+# Stand-ins for petopt with one mistake each, of the kind that rewrites make.
+MISTAKES = {
+    'the padding of a convolution lost':
+        "[n.attribute.remove(a) for n in m.graph.node if n.op_type == 'Conv' "
+        "for a in list(n.attribute) if a.name == 'pads']",
+    'an activation taken for another':
+        "[setattr(n, 'op_type', 'Tanh') for n in m.graph.node if n.op_type == 'Sigmoid']",
+    'a permutation lost':
+        "[n.ClearField('attribute') for n in m.graph.node if n.op_type == 'Transpose']",
+    'a weight off by a thousandth':
+        "[w.CopyFrom(h.from_array(h.to_array(w) * np.float32(1.001), w.name)) "
+        "for w in m.graph.initializer if w.data_type == 1]",
+}
+
+
+def sabotage():
+    """Whether each mistake is found in a few models, and a plain copy passes."""
+    missed = 0
+    for what, edit in {'': 'None', **MISTAKES}.items():
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, 'petopt')
+            with open(program, 'w', encoding='utf-8') as f:
+                f.write(f'#!{sys.executable}\nimport sys\nimport numpy as np\nimport onnx\n'
+                        f'from onnx import numpy_helper as h\nm = onnx.load(sys.argv[1])\n{edit}\n'
+                        f'onnx.save(m, sys.argv[3])\n')
+            os.chmod(program, 0o700)
+            wrong = [s for s in range(8) if one(program, s, 1, None)[1] not in ('good', 'uncounted')]
+        if bool(wrong) != bool(what):
+            missed += 1
+            print(f'{what or "a plain copy"}: found wrong in {wrong}')
+    print(f'{len(MISTAKES)} mistakes, {missed} misjudged')
+    return missed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--petopt')
+    parser.add_argument('--count', type=int, default=1000)
+    parser.add_argument('--first', type=int, default=0)
+    parser.add_argument('--level', type=int, default=1)
+    parser.add_argument('--keep', help='folder for the models that went wrong, cut down')
+    parser.add_argument('--sabotage', action='store_true')
+    args = parser.parse_args()
+    if args.sabotage:
+        sys.exit(1 if sabotage() else 0)
+    verdicts, rules = collections.Counter(), collections.Counter()
+    with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
+        jobs = [pool.submit(one, args.petopt, seed, args.level, args.keep)
+                for seed in range(args.first, args.first + args.count)]
+        for job in jobs:
+            seed, verdict, detail, used = job.result()
+            verdicts[verdict] += 1
+            rules.update(used)
+            if verdict not in ('good', 'uncounted'):
+                print(f'seed {seed} {verdict}: {detail}', flush=True)
+    rare = min(rules[r.__name__] for r, _ in random_graph.RULES)
+    print(f'-O{args.level}: {args.count} random models: ' +
+          ', '.join(f'{n} {v}' for v, n in sorted(verdicts.items())) +
+          f'; the rarest of {len(random_graph.RULES)} kinds of nodes came {rare} times')
+    bad = sum(n for v, n in verdicts.items() if v not in ('good', 'uncounted'))
+    sys.exit(1 if bad or verdicts['good'] < LEAST_PART * args.count else 0)
+
+
+if __name__ == '__main__':
+    main()
