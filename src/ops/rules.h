@@ -3,6 +3,7 @@
 #define PO_OPS_RULES_H
 
 #include "ops/op.h"
+#include "ops/rules_move.h"
 
 /* general.c */
 po_status po_infer_same(po_infer *infer); /* output 0 has input 0's type and contents */
