@@ -41,6 +41,23 @@ int64_t po_infer_length(const po_infer *infer, uint32_t k);
 /* Gives output k contents; `items` are copied. Nothing where there are too many. */
 void po_infer_set_partial(po_infer *infer, uint32_t k, uint32_t n, const po_dim *items);
 
+/* An element of a small integer tensor as shape arithmetic sees it. */
+typedef struct po_item {
+    bool known;   /* value holds */
+    bool natural; /* at least 0 */
+    int64_t value;
+    const char *symbol; /* the dim that it equals, or NULL */
+} po_item;
+
+/* Elements of input k (I64, I32 or bool, rank 0 or 1); false where nothing is known of them. */
+bool po_infer_items(const po_infer *infer, uint32_t k, uint32_t *n, const po_item **items);
+/* Gives output k contents; elements that do not fit its dtype count as unknown. */
+void po_infer_set_items(po_infer *infer, uint32_t k, uint32_t n, const po_item *items);
+/* Contents of output 0 of Add, Sub, Mul, Div, Mod, Min, Max, comparisons and logic. */
+void po_contents_binary(po_infer *infer);
+/* Of Where. */
+void po_contents_where(po_infer *infer);
+
 /* Broadcasts two dims. A length above 1 against an unknown one gives the length: the model would
  * not run otherwise. False where they contradict one another. */
 bool po_dim_broadcast(po_dim a, po_dim b, po_dim *out);
