@@ -5,6 +5,7 @@
 #include "ops/op.h"
 #include "ops/rules_math.h"
 #include "ops/rules_move.h"
+#include "ops/rules_nn.h"
 
 /* general.c */
 po_status po_infer_same(po_infer *infer); /* output 0 has input 0's type and contents */
