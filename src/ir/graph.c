@@ -1,6 +1,13 @@
 /* Building and editing graphs; use lists are maintained by every function here. */
 #include "ir/graph.h"
 
+void po_model_free(po_model *model) {
+    if (!model)
+        return;
+    po_graph_free(model->graph);
+    po_arena_free(model->arena);
+}
+
 int64_t po_model_opset(const po_model *model, const char *domain) {
     if (strcmp(domain, "ai.onnx") == 0)
         domain = "";

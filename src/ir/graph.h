@@ -145,8 +145,11 @@ struct po_model {
     po_opset *opsets;
     uint32_t n_opsets;
     const char *path;   /* as given by the caller; NULL for built models */
-    const void *origin; /* ModelProto skeleton; NULL for built models */
+    const void *origin; /* what import keeps for export; NULL for built models */
 };
+
+/* Frees the model and the graph that it was imported with. NULL is allowed. */
+void po_model_free(po_model *model);
 
 /* Version of a domain ("" or "ai.onnx" for the standard one); 0 where it is not imported. */
 int64_t po_model_opset(const po_model *model, const char *domain);

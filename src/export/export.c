@@ -1,0 +1,176 @@
+/* Writing: messages to bytes, bytes to files that appear whole or not at all. */
+#include "export/export.h"
+
+#include "export/parts.h"
+
+#define LARGEST_FILE ((uint64_t)INT32_MAX)
+
+/* protobuf-c's way to write: weights pass through by address. */
+typedef struct sink {
+    ProtobufCBuffer base;
+    po_writer *writer;
+} sink;
+
+static void sink_append(ProtobufCBuffer *buffer, size_t size, const uint8_t *data) {
+    po_writer_put(((sink *)buffer)->writer, data, size);
+}
+
+static void write_model(const Onnx__ModelProto *proto, po_writer *writer) {
+    sink s = {{sink_append}, writer};
+    protobuf_c_message_pack_to_buffer(&proto->base, &s.base);
+}
+
+static uint64_t packed_size(const Onnx__ModelProto *proto) {
+    return protobuf_c_message_get_packed_size(&proto->base);
+}
+
+static uint64_t limit_of(const po_export_options *o) {
+    return o && o->limit ? o->limit : LARGEST_FILE;
+}
+
+static po_status check_unchanged(const po_exporter *ex) {
+    for (uint32_t i = 0; ex->origin && i < ex->origin->n_files; i++)
+        PO_TRY(po_content_unchanged(ex->ctx, ex->origin->files[i]));
+    return PO_OK;
+}
+
+static po_exporter exporter(po_ctx *ctx, po_arena *arena, const po_graph *graph) {
+    return (po_exporter){ctx, arena, graph->model, graph->model->origin};
+}
+
+/* --- to a file --- */
+
+static po_status write_files(po_exporter *ex, const po_graph *graph, const char *path,
+                             const po_export_options *o, po_export_result *result) {
+    const po_file_ops *ops = o ? o->ops : NULL;
+    po_writer *model, *data = NULL;
+    PO_TRY(check_unchanged(ex));
+    PO_TRY(po_writer_create(ex->ctx, ex->arena, ops, path, &model));
+    Onnx__ModelProto *made;
+    PO_TRY(po_make_model(ex, graph, &made));
+    /* The data lies beside the file that is really written, under the name that its model has. */
+    const char *target = po_writer_path(model);
+    const char *data_path = po_arena_printf(ex->arena, "%s.data", target);
+    const char *location = po_path_name(data_path);
+    const Onnx__ModelProto *proto;
+    bool all = o && o->external;
+    po_data_plan *plan = po_plan_data(ex, made, all, location, &proto);
+    if (!all && packed_size(proto) >= limit_of(o))
+        plan = po_plan_data(ex, made, true, location, &proto);
+    if (packed_size(proto) >= limit_of(o) && packed_size(proto) >= LARGEST_FILE)
+        return po_fail(ex->ctx, PO_UNSUPPORTED,
+                       "%.300s: the model is too large without its weights (found %llu bytes, "
+                       "limit %llu)",
+                       path, (unsigned long long)packed_size(proto),
+                       (unsigned long long)LARGEST_FILE);
+    if (o && o->hash)
+        po_writer_hash_begin(model);
+    if (po_plan_bytes(plan)) {
+        PO_TRY(po_writer_create(ex->ctx, ex->arena, ops, data_path, &data));
+        if (o && o->hash)
+            po_writer_hash_begin(data);
+        po_write_data(plan, data);
+        PO_TRY(po_writer_finish(data));
+    }
+    write_model(proto, model);
+    PO_TRY(po_writer_finish(model));
+    PO_TRY(check_unchanged(ex));
+    /* A reader who comes between the two finds the old model beside the new data: the one moment
+     * that two files cannot be spared. */
+    if (data)
+        PO_TRY(po_writer_commit(data));
+    PO_TRY(po_writer_commit(model));
+    *result = (po_export_result){.model_bytes = po_writer_offset(model)};
+    result->model_hash = po_writer_hash(model);
+    if (data) {
+        result->data_bytes = po_writer_offset(data);
+        result->data_hash = po_writer_hash(data);
+    }
+    return po_writer_sync_folder(model);
+}
+
+po_status po_export_file(po_ctx *ctx, const po_graph *graph, const char *path,
+                         const po_export_options *options, po_export_result *result) {
+    po_export_result unwanted;
+    po_arena *arena = po_arena_create(ctx);
+    po_exporter ex = exporter(ctx, arena, graph);
+    po_status status = write_files(&ex, graph, path, options, result ? result : &unwanted);
+    po_arena_free(arena);
+    return status;
+}
+
+/* --- to a descriptor --- */
+
+static po_status write_one(po_exporter *ex, const Onnx__ModelProto *proto, po_writer *writer,
+                           const po_export_options *o, po_export_result *result) {
+    if (packed_size(proto) >= limit_of(o))
+        return po_fail(ex->ctx, PO_UNSUPPORTED,
+                       "the model is too large for one piece (found %llu bytes, limit %llu)",
+                       (unsigned long long)packed_size(proto), (unsigned long long)limit_of(o));
+    if (o && o->hash)
+        po_writer_hash_begin(writer);
+    write_model(proto, writer);
+    PO_TRY(po_writer_finish(writer));
+    if (result)
+        *result = (po_export_result){.model_bytes = po_writer_offset(writer),
+                                     .model_hash = po_writer_hash(writer)};
+    return PO_OK;
+}
+
+static po_status write_fd(po_exporter *ex, const po_graph *graph, int fd,
+                          const po_export_options *o, po_export_result *result) {
+    Onnx__ModelProto *made;
+    PO_TRY(check_unchanged(ex));
+    PO_TRY(po_make_model(ex, graph, &made));
+    return write_one(ex, po_inline_data(ex, made),
+                     po_writer_on_fd(ex->ctx, ex->arena, fd, "a model in memory"), o, result);
+}
+
+po_status po_export_fd(po_ctx *ctx, const po_graph *graph, int fd, const po_export_options *options,
+                       po_export_result *result) {
+    po_arena *arena = po_arena_create(ctx);
+    po_exporter ex = exporter(ctx, arena, graph);
+    po_status status = write_fd(&ex, graph, fd, options, result);
+    po_arena_free(arena);
+    return status;
+}
+
+static po_status write_split(po_exporter *ex, po_arena *keep, const po_graph *graph, int fd,
+                             const po_export_options *o, const po_weight **weights,
+                             uint32_t *n_weights, po_export_result *result) {
+    Onnx__ModelProto *made;
+    PO_TRY(check_unchanged(ex));
+    PO_TRY(po_make_model(ex, graph, &made));
+    const Onnx__ModelProto *proto = po_split_data(ex, keep, made, weights, n_weights);
+    return write_one(ex, proto, po_writer_on_fd(ex->ctx, ex->arena, fd, "a model in memory"), o,
+                     result);
+}
+
+po_status po_export_split(po_ctx *ctx, po_arena *keep, const po_graph *graph, int fd,
+                          const po_export_options *options, const po_weight **weights,
+                          uint32_t *n_weights, po_export_result *result) {
+    po_arena *arena = po_arena_create(ctx);
+    po_exporter ex = exporter(ctx, arena, graph);
+    po_status status = write_split(&ex, keep, graph, fd, options, weights, n_weights, result);
+    po_arena_free(arena);
+    return status;
+}
+
+static po_status hash_model(po_exporter *ex, const po_graph *graph, po_hash *hash) {
+    Onnx__ModelProto *made;
+    PO_TRY(po_make_model(ex, graph, &made));
+    po_writer *writer = po_writer_null(ex->ctx, ex->arena);
+    po_writer_hash_begin(writer);
+    write_model(po_inline_data(ex, made), writer);
+    PO_TRY(po_writer_finish(writer));
+    *hash = po_writer_hash(writer);
+    return PO_OK;
+}
+
+po_status po_export_hash(po_ctx *ctx, const po_graph *graph, po_hash *hash) {
+    po_arena *arena = po_arena_create(ctx);
+    po_exporter ex = exporter(ctx, arena, graph);
+    po_status status = hash_model(&ex, graph, hash);
+    po_arena_free(arena);
+    return status;
+}

@@ -1,0 +1,319 @@
+/* GraphProto to po_graph: names become values, and every rule about names is checked. */
+#include "import/parts.h"
+
+enum { FEW_ATTRS = 16 };
+
+/* --- scopes --- */
+
+po_value_id po_scope_find(const po_scope *scope, const char *name) {
+    uint32_t id = po_map_get(scope->names, name);
+    if (id != PO_NONE || !scope->outer)
+        return id;
+    po_value_id outside = po_scope_find(scope->outer, name);
+    if (outside == PO_NONE)
+        return PO_NONE;
+    id = po_graph_capture(scope->graph, outside);
+    po_map_put(scope->names, scope->graph->values[id].name, id);
+    return id;
+}
+
+/* Makes a value with the model's own name. The IR wants names unique over all bodies, models only
+ * along a path of scopes: sibling bodies may use one name, and it stays as it is. */
+static po_value_id add_value(po_scope *scope, const char *name, const po_type *type) {
+    po_graph *g = scope->graph;
+    po_value_id id = po_graph_add_value(g, name, type);
+    if (strcmp(g->values[id].name, name) != 0)
+        g->values[id].name = po_arena_strdup(g->arena, name);
+    po_map_put(scope->names, g->values[id].name, id);
+    return id;
+}
+
+/* Refuses a name that is taken here or, for bodies, around. */
+static po_status check_new(po_importer *im, const po_place *place, const po_scope *scope,
+                           const char *name) {
+    if (po_map_get(scope->names, name) != PO_NONE)
+        return po_bad(im, place, "tensor '%.100s' is made twice", name);
+    for (const po_scope *s = scope->outer; s; s = s->outer)
+        if (po_map_get(s->names, name) != PO_NONE)
+            return po_bad(im, place, "tensor '%.100s' hides one of the same name around the body",
+                          name);
+    return PO_OK;
+}
+
+static po_status add_inputs(po_importer *im, const po_place *place, const Onnx__GraphProto *proto,
+                            po_scope *scope) {
+    po_graph *g = scope->graph;
+    for (size_t i = 0; i < proto->n_input; i++) {
+        const Onnx__ValueInfoProto *info = proto->input[i];
+        po_place at = {place, "input", (int64_t)i, info->name};
+        if (!info->name || !*info->name)
+            return po_bad(im, &at, "a graph input has no name");
+        PO_TRY(check_new(im, &at, scope, info->name));
+        po_type type;
+        PO_TRY(po_type_from_proto(im->ctx, im->arena, im->file, &at, info->type, &type));
+        po_value_id id = po_graph_add_input(g, info->name, &type);
+        if (strcmp(g->values[id].name, info->name) != 0)
+            g->values[id].name = po_arena_strdup(g->arena, info->name);
+        g->values[id].origin = info;
+        po_map_put(scope->names, g->values[id].name, id);
+    }
+    return PO_OK;
+}
+
+static void list_initializer(po_graph *g, po_value_id id) {
+    g->values[id].is_initializer = true;
+    PO_PUSH(g->arena, g->initializers, g->n_initializers, g->cap_initializers, id);
+}
+
+static po_status add_initializer(po_importer *im, const po_place *place, po_scope *scope,
+                                 const char *name, const po_type *type, po_value_id *id) {
+    po_graph *g = scope->graph;
+    if (!name || !*name)
+        return po_bad(im, place, "an initialiser has no name");
+    *id = po_map_get(scope->names, name);
+    if (*id == PO_NONE || !g->values[*id].is_input || g->values[*id].is_initializer) {
+        PO_TRY(check_new(im, place, scope, name));
+        *id = add_value(scope, name, type);
+    }
+    list_initializer(g, *id);
+    return PO_OK;
+}
+
+static po_status add_initializers(po_importer *im, const po_place *place,
+                                  const Onnx__GraphProto *proto, po_scope *scope) {
+    po_graph *g = scope->graph;
+    for (size_t i = 0; i < proto->n_initializer; i++) {
+        const Onnx__TensorProto *t = proto->initializer[i];
+        po_place at = {place, "initializer", (int64_t)i, t->name};
+        const po_tensor *tensor;
+        PO_TRY(po_import_tensor(im, &at, t, &tensor));
+        po_type type = po_tensor_type(im->arena, tensor);
+        po_value_id id;
+        PO_TRY(add_initializer(im, &at, scope, t->name, &type, &id));
+        g->values[id].constant = tensor;
+    }
+    for (size_t i = 0; i < proto->n_sparse_initializer; i++) {
+        const Onnx__SparseTensorProto *s = proto->sparse_initializer[i];
+        po_place at = {place, "sparse_initializer", (int64_t)i, s->values->name};
+        po_type type = po_type_tensor_i64(im->arena, (po_dtype)s->values->data_type,
+                                          (uint32_t)s->n_dims, s->dims);
+        po_value_id id;
+        /* No `constant`: it stays as it is, found again by name on export. */
+        PO_TRY(add_initializer(im, &at, scope, s->values->name, &type, &id));
+    }
+    return PO_OK;
+}
+
+/* Types of what nodes make, from value_info and the graph's outputs. */
+static po_status note_types(po_importer *im, const po_place *place, const Onnx__GraphProto *proto,
+                            po_scope *scope) {
+    size_t n = proto->n_value_info + proto->n_output;
+    scope->types = po_map_create(im->scratch);
+    scope->infos = PO_NEW_N(im->scratch, const Onnx__ValueInfoProto *, n);
+    for (size_t i = 0; i < n; i++) {
+        bool output = i >= proto->n_value_info;
+        const Onnx__ValueInfoProto *info =
+            output ? proto->output[i - proto->n_value_info] : proto->value_info[i];
+        po_place at = {place, output ? "output" : "value_info",
+                       (int64_t)(output ? i - proto->n_value_info : i), info->name};
+        if (!info->name || !*info->name) {
+            if (output)
+                return po_bad(im, &at, "a graph output has no name");
+            continue;
+        }
+        scope->infos[i] = info;
+        po_map_put(scope->types, info->name, (uint32_t)i);
+        po_type unused; /* every one is checked, also those that no value has */
+        PO_TRY(po_type_from_proto(im->ctx, im->scratch, im->file, &at, info->type, &unused));
+    }
+    return PO_OK;
+}
+
+static po_status add_outputs(po_importer *im, const po_place *place, const Onnx__GraphProto *proto,
+                             po_scope *scope) {
+    for (size_t i = 0; i < proto->n_output; i++) {
+        const Onnx__ValueInfoProto *info = proto->output[i];
+        po_place at = {place, "output", (int64_t)i, info->name};
+        po_value_id id = po_scope_find(scope, info->name);
+        if (id == PO_NONE)
+            return po_bad(im, &at, "nothing makes this output");
+        po_graph_add_output(scope->graph, id);
+        if (!scope->graph->values[id].origin)
+            scope->graph->values[id].origin = info;
+    }
+    return PO_OK;
+}
+
+static void add_annotations(const Onnx__GraphProto *proto, po_scope *scope) {
+    for (size_t i = 0; i < proto->n_quantization_annotation; i++) {
+        const Onnx__TensorAnnotation *a = proto->quantization_annotation[i];
+        uint32_t id = a->tensor_name ? po_map_get(scope->names, a->tensor_name) : PO_NONE;
+        if (id != PO_NONE)
+            scope->graph->values[id].quantization = a;
+    }
+}
+
+po_status po_build_graph(po_importer *im, const po_place *place, const Onnx__GraphProto *proto,
+                         const po_scope *outer, const po_binding *binding, po_graph *graph) {
+    po_scope scope = {.outer = outer,
+                      .graph = graph,
+                      .names = po_map_create(im->scratch),
+                      .binding = binding,
+                      .depth = outer ? outer->depth + 1 : 0};
+    if (scope.depth > PO_DEEPEST_BODY)
+        return po_bad(im, place, "bodies are nested too deep (found %d, limit %d)", scope.depth,
+                      PO_DEEPEST_BODY);
+    graph->origin = proto;
+    PO_TRY(add_inputs(im, place, proto, &scope));
+    PO_TRY(add_initializers(im, place, proto, &scope));
+    PO_TRY(note_types(im, place, proto, &scope));
+    PO_TRY(po_build_nodes(im, place, &scope, proto->node, proto->n_node));
+    PO_TRY(add_outputs(im, place, proto, &scope));
+    add_annotations(proto, &scope);
+    return PO_OK;
+}
+
+/* --- nodes --- */
+
+/* The tensor of a Constant node; NULL where it holds something else. */
+static const po_tensor *constant_of(po_importer *im, const po_attr *a) {
+    po_tensor *t = PO_NEW(im->arena, po_tensor);
+    t->count = a->n;
+    t->rank = a->kind >= PO_ATTR_FLOATS ? 1 : 0;
+    int64_t *dims = PO_NEW(im->arena, int64_t);
+    *dims = a->n;
+    t->dims = dims;
+    if (a->reference)
+        return NULL;
+    if (strcmp(a->name, "value") == 0 && a->kind == PO_ATTR_TENSOR)
+        return a->u.t;
+    if (strcmp(a->name, "value_int") == 0 && a->kind == PO_ATTR_INT) {
+        t->dtype = PO_I64;
+        t->data = po_arena_memdup(im->arena, &a->u.i, sizeof a->u.i);
+    } else if (strcmp(a->name, "value_ints") == 0 && a->kind == PO_ATTR_INTS) {
+        t->dtype = PO_I64;
+        t->data = a->u.ints;
+    } else if (strcmp(a->name, "value_float") == 0 && a->kind == PO_ATTR_FLOAT) {
+        t->dtype = PO_F32;
+        t->data = po_arena_memdup(im->arena, &a->u.f, sizeof a->u.f);
+    } else if (strcmp(a->name, "value_floats") == 0 && a->kind == PO_ATTR_FLOATS) {
+        t->dtype = PO_F32;
+        t->data = a->u.floats;
+    } else if (strcmp(a->name, "value_string") == 0 && a->kind == PO_ATTR_STRING) {
+        t->dtype = PO_STR;
+        t->data = po_arena_memdup(im->arena, &a->u.s, sizeof a->u.s);
+    } else if (strcmp(a->name, "value_strings") == 0 && a->kind == PO_ATTR_STRINGS) {
+        t->dtype = PO_STR;
+        t->data = a->u.strings;
+    } else {
+        return NULL;
+    }
+    t->size = (size_t)a->n * (po_dtype_bits(t->dtype) / 8);
+    return t;
+}
+
+static po_status add_attrs(po_importer *im, const po_place *place, const po_scope *scope,
+                           const Onnx__NodeProto *proto, po_node_spec *spec) {
+    po_attr *attrs = PO_NEW_N(im->scratch, po_attr, proto->n_attribute);
+    /* Few are compared with one another, many are looked up. */
+    po_map *names = proto->n_attribute > FEW_ATTRS ? po_map_create(im->scratch) : NULL;
+    for (size_t i = 0; i < proto->n_attribute; i++) {
+        const Onnx__AttributeProto *a = proto->attribute[i];
+        po_place at = {place, "attribute", (int64_t)i, a->name};
+        bool present;
+        PO_TRY(po_build_attr(im, &at, scope, a, &attrs[spec->n_attr], &present));
+        bool twice = names && po_map_put(names, a->name, 0) != PO_NONE;
+        for (size_t k = 0; k < i && !names; k++)
+            twice |= strcmp(proto->attribute[k]->name, a->name) == 0;
+        if (twice)
+            return po_bad(im, &at, "the attribute is there twice");
+        spec->n_attr += present;
+    }
+    spec->attr = attrs;
+    return PO_OK;
+}
+
+static po_status find_inputs(po_importer *im, const po_place *place, const po_scope *scope,
+                             const Onnx__NodeProto *proto, po_value_id *in) {
+    for (size_t i = 0; i < proto->n_input; i++) {
+        const char *name = proto->input[i];
+        in[i] = PO_NONE;
+        if (!*name)
+            continue;
+        in[i] = po_scope_find(scope, name);
+        if (in[i] == PO_NONE)
+            return po_bad(im, place,
+                          "input %zu is tensor '%.100s', which nothing before it makes (the nodes "
+                          "are not sorted, form a cycle, or it is missing)",
+                          i, name);
+    }
+    return PO_OK;
+}
+
+static po_status make_outputs(po_importer *im, const po_place *place, po_scope *scope,
+                              const Onnx__NodeProto *proto, po_value_id *out) {
+    for (size_t i = 0; i < proto->n_output; i++) {
+        const char *name = proto->output[i];
+        out[i] = PO_NONE;
+        if (!*name)
+            continue;
+        PO_TRY(check_new(im, place, scope, name));
+        po_type type = {0};
+        uint32_t info = scope->types ? po_map_get(scope->types, name) : PO_NONE;
+        if (info != PO_NONE)
+            PO_TRY(po_type_from_proto(im->ctx, im->arena, im->file, place, scope->infos[info]->type,
+                                      &type));
+        const char *prefix = scope->binding ? scope->binding->name_prefix : NULL;
+        if (prefix) {
+            /* An inlined body: the caller's graph has its own use for the name. */
+            out[i] = po_graph_add_value(scope->graph,
+                                        po_arena_printf(im->scratch, "%s%s", prefix, name), &type);
+            po_map_put(scope->names, po_arena_strdup(im->scratch, name), out[i]);
+        } else {
+            out[i] = add_value(scope, name, &type);
+            if (info != PO_NONE)
+                scope->graph->values[out[i]].origin = scope->infos[info];
+        }
+    }
+    return PO_OK;
+}
+
+static po_status build_node(po_importer *im, const po_place *place, po_scope *scope,
+                            const Onnx__NodeProto *proto) {
+    if (!proto->op_type || !*proto->op_type)
+        return po_bad(im, place, "a node has no operator type");
+    po_value_id *in = PO_NEW_N(im->scratch, po_value_id, proto->n_input);
+    po_value_id *out = PO_NEW_N(im->scratch, po_value_id, proto->n_output);
+    po_node_spec spec = {.op_type = proto->op_type,
+                         .domain = proto->domain,
+                         .overload = proto->overload,
+                         .name = proto->name,
+                         .n_in = (uint32_t)proto->n_input,
+                         .n_out = (uint32_t)proto->n_output,
+                         .in = in,
+                         .out = out,
+                         .origin = proto};
+    PO_TRY(find_inputs(im, place, scope, proto, in));
+    PO_TRY(add_attrs(im, place, scope, proto, &spec));
+    PO_TRY(make_outputs(im, place, scope, proto, out));
+    po_graph_add_node(scope->graph, &spec);
+    bool standard = !spec.domain || !*spec.domain || strcmp(spec.domain, "ai.onnx") == 0;
+    if (standard && strcmp(spec.op_type, "Constant") == 0 && spec.n_out == 1 && spec.n_attr == 1 &&
+        out[0] != PO_NONE) {
+        const po_tensor *t = constant_of(im, &spec.attr[0]);
+        po_value *v = &scope->graph->values[out[0]];
+        v->constant = t;
+        if (t && v->type.kind == PO_TYPE_UNKNOWN)
+            v->type = po_tensor_type(scope->graph->arena, t);
+    }
+    return PO_OK;
+}
+
+po_status po_build_nodes(po_importer *im, const po_place *place, po_scope *scope,
+                         Onnx__NodeProto *const *nodes, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        po_place at = {place, "node", (int64_t)i, nodes[i]->name};
+        PO_TRY(build_node(im, &at, scope, nodes[i]));
+    }
+    return PO_OK;
+}

@@ -1,0 +1,113 @@
+/* The model's functions: each one is checked by building it, and none may call itself. */
+#include "import/parts.h"
+
+typedef struct call_graph {
+    po_importer *im;
+    po_map *index;  /* "domain\nname\noverload" to function */
+    uint8_t *state; /* 0 not seen, 1 being visited, 2 done */
+} call_graph;
+
+static const char *or_empty(const char *text) {
+    return text ? text : "";
+}
+
+static const char *key_of(po_arena *arena, const char *domain, const char *name,
+                          const char *overload) {
+    domain = strcmp(or_empty(domain), "ai.onnx") == 0 ? "" : or_empty(domain);
+    return po_arena_printf(arena, "%s\n%s\n%s", domain, or_empty(name), or_empty(overload));
+}
+
+static po_status visit(call_graph *c, uint32_t f, int depth);
+
+static po_status visit_nodes(call_graph *c, Onnx__NodeProto *const *nodes, size_t n, int depth) {
+    for (size_t i = 0; i < n; i++) {
+        const Onnx__NodeProto *node = nodes[i];
+        uint32_t callee = po_map_get(
+            c->index, key_of(c->im->scratch, node->domain, node->op_type, node->overload));
+        if (callee != PO_NONE)
+            PO_TRY(visit(c, callee, depth + 1));
+        for (size_t k = 0; k < node->n_attribute; k++) {
+            const Onnx__AttributeProto *a = node->attribute[k];
+            if (a->g)
+                PO_TRY(visit_nodes(c, a->g->node, a->g->n_node, depth));
+            for (size_t g = 0; g < a->n_graphs; g++)
+                PO_TRY(visit_nodes(c, a->graphs[g]->node, a->graphs[g]->n_node, depth));
+        }
+    }
+    return PO_OK;
+}
+
+static po_status visit(call_graph *c, uint32_t f, int depth) {
+    const Onnx__FunctionProto *fn = c->im->proto->functions[f];
+    po_place at = {NULL, "functions", f, fn->name};
+    if (c->state[f] == 2)
+        return PO_OK;
+    if (c->state[f] == 1)
+        return po_bad(c->im, &at, "the function calls itself, directly or through others");
+    if (depth > PO_MOST_CALLS)
+        return po_bad(c->im, &at, "functions call one another too deep (limit %d)", PO_MOST_CALLS);
+    c->state[f] = 1;
+    PO_TRY(visit_nodes(c, fn->node, fn->n_node, depth));
+    c->state[f] = 2;
+    return PO_OK;
+}
+
+static po_status build_body(po_importer *im, const po_place *place, const Onnx__FunctionProto *f,
+                            po_graph *graph) {
+    po_binding binding = {.function = f};
+    po_scope scope = {.graph = graph, .names = po_map_create(im->scratch), .binding = &binding};
+    for (size_t i = 0; i < f->n_input; i++) {
+        if (!*f->input[i] || po_map_get(scope.names, f->input[i]) != PO_NONE)
+            return po_bad(im, place, "input %zu has no name or one that is taken", i);
+        po_map_put(scope.names, f->input[i], po_graph_add_input(graph, f->input[i], NULL));
+    }
+    PO_TRY(po_build_nodes(im, place, &scope, f->node, f->n_node));
+    for (size_t i = 0; i < f->n_output; i++)
+        if (po_scope_find(&scope, f->output[i]) == PO_NONE)
+            return po_bad(im, place, "nothing makes output %zu ('%.100s')", i, f->output[i]);
+    return PO_OK;
+}
+
+/* Builds the body as a graph of its own, which is thrown away. */
+static po_status check_body(po_importer *im, const po_place *place, const Onnx__FunctionProto *f) {
+    po_graph *graph = po_graph_create(im->ctx, im->model, or_empty(f->name));
+    po_status status = build_body(im, place, f, graph);
+    po_graph_free(graph);
+    return status;
+}
+
+static po_status check_parameters(po_importer *im, const po_place *place,
+                                  const Onnx__FunctionProto *f) {
+    po_map *names = po_map_create(im->scratch);
+    for (size_t i = 0; i < f->n_attribute; i++)
+        if (po_map_put(names, f->attribute[i], 0) != PO_NONE)
+            return po_bad(im, place, "attribute '%.100s' is there twice", f->attribute[i]);
+    for (size_t i = 0; i < f->n_attribute_proto; i++) {
+        const Onnx__AttributeProto *a = f->attribute_proto[i];
+        po_place at = {place, "attribute_proto", (int64_t)i, a->name};
+        po_attr_kind kind;
+        PO_TRY(po_attr_check(im, &at, a, &kind));
+        if (po_map_put(names, or_empty(a->name), 0) != PO_NONE)
+            return po_bad(im, place, "attribute '%.100s' is there twice", or_empty(a->name));
+    }
+    return PO_OK;
+}
+
+po_status po_check_functions(po_importer *im) {
+    const Onnx__ModelProto *m = im->proto;
+    call_graph c = {im, po_map_create(im->scratch), PO_NEW_N(im->scratch, uint8_t, m->n_functions)};
+    for (size_t i = 0; i < m->n_functions; i++) {
+        const Onnx__FunctionProto *f = m->functions[i];
+        po_place at = {NULL, "functions", (int64_t)i, f->name};
+        if (!f->name || !*f->name)
+            return po_bad(im, &at, "a function has no name");
+        const char *key = key_of(im->scratch, f->domain, f->name, f->overload);
+        if (po_map_put(c.index, key, (uint32_t)i) != PO_NONE)
+            return po_bad(im, &at, "the function is there twice");
+        PO_TRY(check_parameters(im, &at, f));
+        PO_TRY(check_body(im, &at, f));
+    }
+    for (size_t i = 0; i < m->n_functions; i++)
+        PO_TRY(visit(&c, (uint32_t)i, 0));
+    return PO_OK;
+}

@@ -1,0 +1,22 @@
+/* ONNX files to graphs. Whatever the file holds that the IR does not model is kept for export. */
+#ifndef PO_IMPORT_H
+#define PO_IMPORT_H
+
+#include "ir/graph.h"
+
+/* Reads a model and the external data that it names. Weights are not copied: they lie in read-only
+ * mappings that live as long as the model. Failures leave nothing open. PO_BAD_INPUT: one sentence
+ * that names file, node and tensor. Free it with po_model_free. */
+po_status po_import_file(po_ctx *ctx, const char *path, po_model **model);
+/* The same from memory, which must outlive the model. External data is refused: there is no folder
+ * that it could be in. */
+po_status po_import_bytes(po_ctx *ctx, const void *data, size_t size, po_model **model);
+
+typedef struct po_import_options {
+    bool hard_links; /* accept external data with more than one name: such a file can be one of
+                        another's that was linked into the model's folder */
+} po_import_options;
+po_status po_import_file_with(po_ctx *ctx, const char *path, const po_import_options *options,
+                              po_model **model);
+
+#endif
