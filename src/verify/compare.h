@@ -1,0 +1,50 @@
+/* Comparison of outputs, element by element.
+ *
+ * Floats: |got - expected| relative to the expected output's largest finite magnitude; NaN and
+ * infinities must stand at the same places with the same sign. Integers, bool and strings: exact.
+ * Half-precision outputs are allowed two units in the last place of their largest magnitude. */
+#ifndef PO_VERIFY_COMPARE_H
+#define PO_VERIFY_COMPARE_H
+
+#include "cost/ort.h"
+
+typedef enum po_mismatch {
+    PO_MATCH = 0,
+    PO_MISMATCH_KIND, /* tensor against sequence, or a value against none */
+    PO_MISMATCH_DTYPE,
+    PO_MISMATCH_SHAPE,
+    PO_MISMATCH_LENGTH,  /* of a sequence */
+    PO_MISMATCH_SPECIAL, /* NaN or infinity at one side only, or of the other sign */
+    PO_MISMATCH_ERROR,   /* a float beyond the tolerance */
+    PO_MISMATCH_EXACT    /* an integer, bool or string that differs */
+} po_mismatch;
+
+typedef struct po_difference {
+    po_mismatch mismatch; /* the first kind found, PO_MATCH where all is well */
+    bool identical;       /* every bit */
+    int64_t elements;     /* compared */
+    int64_t bad;          /* outside what is allowed */
+    double largest;       /* finite magnitude among the expected floats */
+    double max_abs;       /* largest |got - expected| of floats; of integers too */
+    double max_rel;       /* max_abs over the scale, floats only */
+    int64_t index;        /* flat index of the worst element; -1 where none differs */
+    double expected, got; /* there */
+} po_difference;
+
+typedef struct po_compare_rule {
+    double tolerance;
+    double least_scale; /* errors are relative to this where the output is smaller throughout */
+    bool shapes_only;   /* random models: kinds, dtypes and shapes */
+} po_compare_rule;
+
+/* Parts of sequences and maps are compared in order and summed up. */
+void po_compare(const po_datum *expected, const po_datum *got, const po_compare_rule *rule,
+                po_difference *difference);
+/* Against a float64 reference: `expected` is of dtype f64 and of the same shape; got's dtype is
+ * free. Integer references (i64) are compared exactly. */
+void po_compare_reference(const po_tensor *expected, const po_tensor *got,
+                          const po_compare_rule *rule, po_difference *difference);
+/* "a float beyond the tolerance" and so on. */
+const char *po_mismatch_text(po_mismatch mismatch);
+
+#endif

@@ -1,0 +1,389 @@
+#include "verify/inputs.h"
+
+#include "base/num.h"
+#include "verify/inputs_private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SEQUENCE_ITEMS = 3, MOST_SIZES = 12 };
+#define LARGEST_SET ((size_t)2 << 30)
+
+typedef struct input {
+    const char *name;
+    po_type type;
+    po_need need;
+    uint32_t dims; /* index of its first dim among the plan's */
+} input;
+
+/* What kind of length a dim without one stands for. */
+typedef enum dim_class { DIM_BATCH, DIM_CHANNELS, DIM_SPACE, DIM_SEQUENCE } dim_class;
+
+struct po_inputs {
+    uint32_t n;
+    input *inputs;
+    bool dynamic, has_masks, has_floats, has_ranges;
+};
+
+/* Lengths tried in turn. Detectors want multiples of 32; the first three differ in every class. */
+static const int64_t lengths[][MOST_SIZES] = {
+    [DIM_BATCH] = {1, 2, 3, 1, 1, 1, 1, 1, 1, 4, 1, 1},
+    [DIM_CHANNELS] = {3, 3, 3, 1, 3, 3, 3, 3, 4, 3, 16, 1},
+    [DIM_SPACE] = {64, 96, 160, 32, 224, 320, 48, 640, 256, 8, 16, 7},
+    [DIM_SEQUENCE] = {8, 17, 33, 1, 4, 16, 64, 128, 2, 3, 5, 7},
+};
+/* The second spatial dim, so that width and height are not mixed up unseen. */
+static const int64_t widths[MOST_SIZES] = {96, 64, 192, 32, 224, 320, 320, 640, 192, 16, 8, 7};
+
+static bool contains(const char *text, const char *part) {
+    size_t n = strlen(part);
+    for (; *text; text++) {
+        size_t i = 0;
+        while (i < n && (text[i] | 0x20) == part[i])
+            i++;
+        if (i == n)
+            return true;
+    }
+    return false;
+}
+
+static dim_class class_of(const input *in, uint32_t axis) {
+    const char *symbol = in->type.dims[axis].symbol;
+    if (symbol && contains(symbol, "batch"))
+        return DIM_BATCH;
+    if (symbol && (contains(symbol, "seq") || contains(symbol, "len")))
+        return DIM_SEQUENCE;
+    if (axis == 0 && in->type.rank >= 2)
+        return DIM_BATCH;
+    bool image = in->type.rank >= 4 &&
+                 (po_dtype_class_of(in->type.dtype) == PO_CLASS_FLOAT || in->type.dtype == PO_U8);
+    if (image && axis == 1 && !symbol)
+        return DIM_CHANNELS;
+    if (image)
+        return DIM_SPACE;
+    return DIM_SEQUENCE;
+}
+
+/* The class that the first dim with this symbol shows; a symbol has one length everywhere. */
+static bool symbol_length(const po_inputs *plan, const char *symbol, uint32_t size,
+                          int64_t *length) {
+    for (uint32_t k = 0; k < plan->n; k++) {
+        const input *in = &plan->inputs[k];
+        if (in->type.kind != PO_TYPE_TENSOR || !in->type.has_rank)
+            continue;
+        for (uint32_t i = 0; i < in->type.rank; i++) {
+            const char *other = in->type.dims[i].symbol;
+            if (in->type.dims[i].value >= 0 || !other || strcmp(other, symbol) != 0)
+                continue;
+            dim_class c = class_of(in, i);
+            *length = c == DIM_SPACE && i == in->type.rank - 1 ? widths[size] : lengths[c][size];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Exporters write "past + seq" and "seq + 1" where lengths add up. */
+static bool sum_length(const po_inputs *plan, const char *symbol, uint32_t size, int64_t *length) {
+    if (!strchr(symbol, '+'))
+        return false;
+    int64_t sum = 0;
+    char term[128];
+    while (*symbol) {
+        size_t n = strcspn(symbol, "+");
+        size_t from = 0, to = n;
+        while (from < to && symbol[from] == ' ')
+            from++;
+        while (to > from && symbol[to - 1] == ' ')
+            to--;
+        if (to - from == 0 || to - from >= sizeof term)
+            return false;
+        memcpy(term, symbol + from, to - from);
+        term[to - from] = '\0';
+        char *end = NULL;
+        int64_t value = strtoll(term, &end, 10);
+        if (*end != '\0' && !symbol_length(plan, term, size, &value))
+            return false;
+        if (!po_add_i64(sum, value, &sum))
+            return false;
+        symbol += n + (symbol[n] == '+');
+    }
+    *length = sum;
+    return sum >= 0;
+}
+
+static int64_t length_of(const po_inputs *plan, const input *in, uint32_t axis, uint32_t size) {
+    po_dim d = in->type.dims[axis];
+    int64_t length = 0;
+    if (d.value >= 0)
+        return d.value;
+    if (d.symbol &&
+        (sum_length(plan, d.symbol, size, &length) || symbol_length(plan, d.symbol, size, &length)))
+        return length;
+    dim_class c = class_of(in, axis);
+    return c == DIM_SPACE && axis == in->type.rank - 1 ? widths[size] : lengths[c][size];
+}
+
+/* --- the plan --- */
+
+static const po_value *input_named(const po_graph *graph, const char *name) {
+    for (uint32_t i = 0; graph && i < graph->n_inputs; i++)
+        if (strcmp(graph->values[graph->inputs[i]].name, name) == 0)
+            return &graph->values[graph->inputs[i]];
+    return NULL;
+}
+
+/* What is left to chance where no consumer bounds an input. */
+static po_need default_need(const input *in, po_need need) {
+    if (need.role == PO_ROLE_LIST)
+        return need;
+    if (contains(in->name, "mask") && (need.role == PO_ROLE_FREE || need.high <= 1)) {
+        need.role = PO_ROLE_MASK;
+        return need;
+    }
+    if (need.role != PO_ROLE_FREE)
+        return need;
+    po_dtype dtype = in->type.dtype;
+    po_dtype_class class = po_dtype_class_of(dtype);
+    if (class == PO_CLASS_FLOAT || class == PO_CLASS_NONE)
+        return need;
+    need.role = PO_ROLE_RANGE;
+    need.low = 0;
+    need.high = 1;
+    uint32_t bits = po_dtype_bits(dtype);
+    if (class == PO_CLASS_UNSIGNED && bits <= 16)
+        need.high = exp2((double)bits) - 1;
+    else if (class == PO_CLASS_SIGNED && bits <= 8) {
+        need.low = -exp2((double)bits - 1);
+        need.high = -need.low - 1;
+    } else if (class != PO_CLASS_BOOL && need.arithmetic) {
+        need.low = class == PO_CLASS_SIGNED ? -8 : 0;
+        need.high = 8;
+    }
+    return need;
+}
+
+po_status po_inputs_plan(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_graph *other,
+                         po_inputs **out) {
+    po_inputs *plan = PO_NEW(arena, po_inputs);
+    plan->inputs = PO_NEW_N(arena, input, graph->n_inputs);
+    for (uint32_t i = 0; i < graph->n_inputs; i++) {
+        const po_value *value = &graph->values[graph->inputs[i]];
+        if (value->constant || value->is_initializer)
+            continue; /* has a default: the runtime does not ask for it */
+        input *in = &plan->inputs[plan->n++];
+        in->name = value->name;
+        in->type = value->type;
+        if (in->type.kind == PO_TYPE_OPTIONAL && in->type.element)
+            in->type = *in->type.element; /* a value is always given */
+        const po_value *twin = input_named(other, value->name);
+        if (twin && !po_type_merge(arena, &in->type, &twin->type))
+            return po_fail(ctx, PO_BAD_INPUT, "the input '%s' has another type in the two models",
+                           value->name);
+        in->need = default_need(in, po_need_of(arena, graph, graph->inputs[i]));
+        plan->has_masks |= in->need.role == PO_ROLE_MASK;
+        plan->has_ranges |= in->need.role == PO_ROLE_RANGE && in->need.high > in->need.low;
+        plan->has_floats |=
+            in->need.role == PO_ROLE_FREE && po_dtype_class_of(in->type.dtype) == PO_CLASS_FLOAT;
+        if (in->type.kind == PO_TYPE_TENSOR && in->type.has_rank)
+            plan->dynamic |= !po_type_static(&in->type);
+    }
+    *out = plan;
+    return PO_OK;
+}
+
+uint32_t po_inputs_sizes(const po_inputs *plan) {
+    return plan->dynamic ? MOST_SIZES : 1;
+}
+
+bool po_inputs_has(const po_inputs *plan, po_input_kind kind) {
+    switch (kind) {
+    case PO_INPUTS_NORMAL:
+        return true;
+    case PO_INPUTS_MASKED:
+        return plan->has_masks;
+    case PO_INPUTS_EXTREME:
+        return plan->has_ranges;
+    case PO_INPUTS_ZERO:
+        return plan->has_floats || plan->has_ranges;
+    default:
+        return plan->has_floats;
+    }
+}
+
+/* --- values --- */
+
+typedef struct maker {
+    po_ctx *ctx;
+    po_arena *arena;
+    const po_inputs *plan;
+    uint32_t size;
+    po_input_kind kind;
+    uint64_t seed;
+} maker;
+
+static double free_float(const maker *m, uint64_t stream, int64_t i, int64_t row) {
+    switch (m->kind) {
+    case PO_INPUTS_UNIFORM:
+        return po_random_unit(m->seed, stream, (uint64_t)i);
+    case PO_INPUTS_ZERO:
+        return 0;
+    case PO_INPUTS_LARGE:
+        return 30 * po_random_normal(m->seed, stream, (uint64_t)i);
+    case PO_INPUTS_ONE_HOT:
+        return po_random_u64(m->seed, stream, (uint64_t)(i / row)) % (uint64_t)row ==
+                       (uint64_t)(i % row)
+                   ? 1
+                   : 0;
+    case PO_INPUTS_DENORMAL:
+        return po_random_normal(m->seed, stream, (uint64_t)i) * (i % 3 == 0 ? 1e-39 : 1e-30);
+    default:
+        return po_random_normal(m->seed, stream, (uint64_t)i);
+    }
+}
+
+static double ranged(const maker *m, const po_need *need, uint64_t stream, int64_t i) {
+    double low = ceil(need->low), width = floor(need->high) - low + 1;
+    if (m->kind == PO_INPUTS_ZERO)
+        return low > 0 ? low : need->high < 0 ? need->high : 0;
+    double unit = po_random_unit(m->seed, stream, (uint64_t)i);
+    if (m->kind == PO_INPUTS_EXTREME)
+        return unit < 0.5 ? low : floor(need->high);
+    double v = low + floor(unit * width);
+    return v > need->high ? need->high : v;
+}
+
+static double mask_at(const maker *m, uint64_t stream, int64_t i, int64_t row) {
+    int64_t at = i % row, number = i / row;
+    if (m->kind == PO_INPUTS_MASKED && number == 0)
+        return 0;
+    int64_t ones = 1 + (int64_t)(po_random_u64(m->seed, stream, (uint64_t)number) % (uint64_t)row);
+    return at < ones ? 1 : 0;
+}
+
+static void fill(const maker *m, const input *in, uint64_t stream, po_tensor *t) {
+    int64_t row = t->rank > 0 && t->dims[t->rank - 1] > 0 ? t->dims[t->rank - 1] : 1;
+    bool real = po_dtype_class_of(t->dtype) == PO_CLASS_FLOAT;
+    const po_need *need = &in->need;
+    float *f32 = t->dtype == PO_F32 ? po_tensor_data(t) : NULL;
+    for (int64_t i = 0; i < t->count; i++) {
+        double v = 0;
+        switch (need->role) {
+        case PO_ROLE_FREE:
+            v = free_float(m, stream, i, row);
+            break;
+        case PO_ROLE_RANGE:
+            v = ranged(m, need, stream, i);
+            break;
+        case PO_ROLE_MASK:
+            v = mask_at(m, stream, i, row);
+            break;
+        case PO_ROLE_REAL:
+            v = need->low + (need->high - need->low) * po_random_unit(m->seed, stream, (uint64_t)i);
+            break;
+        case PO_ROLE_LIST:
+            v = need->n == 0 ? 1 : (double)need->list[i < need->n ? i : need->n - 1];
+            break;
+        }
+        if (f32)
+            f32[i] = (float)v;
+        else if (real)
+            po_tensor_set_f64(t, i, v);
+        else
+            po_tensor_set_int(t, i, (int64_t)v);
+    }
+}
+
+static void fill_strings(const maker *m, uint64_t stream, po_tensor *t) {
+    static const char *const words[] = {"1", "20", "a", "abc", "", "-3.5", "the cat", "\xc3\xa9"};
+    po_bytes *strings = PO_NEW_N(m->arena, po_bytes, t->count);
+    for (int64_t i = 0; i < t->count; i++) {
+        const char *word = words[po_random_u64(m->seed, stream, (uint64_t)i) % 8];
+        strings[i] = (po_bytes){word, strlen(word)};
+    }
+    t->data = strings;
+}
+
+static po_status make_tensor(const maker *m, const input *in, const po_type *type, uint64_t stream,
+                             const po_tensor **out) {
+    int64_t dims[PO_MAX_RANK] = {0};
+    uint32_t rank = type->has_rank ? type->rank : in->need.role == PO_ROLE_LIST ? 1 : 2;
+    input shaped = *in;
+    shaped.type = *type;
+    int64_t count = 1;
+    for (uint32_t i = 0; i < rank; i++) {
+        dims[i] = type->has_rank ? length_of(m->plan, &shaped, i, m->size)
+                                 : lengths[DIM_SEQUENCE][m->size];
+        if (!po_mul_i64(count, dims[i], &count))
+            return po_fail(m->ctx, PO_UNSUPPORTED, "the input '%s' is too large", in->name);
+    }
+    size_t bytes = 0;
+    if (type->dtype != PO_STR &&
+        (!po_dtype_bytes(type->dtype, count, &bytes) || bytes > LARGEST_SET))
+        return po_fail(m->ctx, PO_UNSUPPORTED, "no data can be made for the input '%s'", in->name);
+    po_tensor *t = NULL;
+    if (type->dtype == PO_STR) {
+        t = PO_NEW(m->arena, po_tensor);
+        *t = (po_tensor){PO_STR, rank, po_arena_memdup(m->arena, dims, sizeof *dims * rank),
+                         count,  NULL, 0,
+                         NULL};
+        fill_strings(m, stream, t);
+    } else {
+        PO_TRY(po_tensor_create(m->ctx, m->arena, type->dtype, rank, dims, &t));
+        fill(m, &shaped, stream, t);
+    }
+    *out = t;
+    return PO_OK;
+}
+
+static po_status make_datum(const maker *m, const input *in, const po_type *type, uint64_t stream,
+                            po_datum *datum) {
+    *datum = (po_datum){type->kind, NULL, 0, NULL};
+    if (type->kind == PO_TYPE_TENSOR)
+        return make_tensor(m, in, type, stream, &datum->tensor);
+    if (type->kind == PO_TYPE_SEQUENCE && type->element) {
+        po_datum *items = PO_NEW_N(m->arena, po_datum, SEQUENCE_ITEMS);
+        for (uint64_t i = 0; i < SEQUENCE_ITEMS; i++)
+            PO_TRY(make_datum(m, in, type->element, stream + (i + 1) * 1000003, &items[i]));
+        datum->n = SEQUENCE_ITEMS;
+        datum->items = items;
+        return PO_OK;
+    }
+    return po_fail(m->ctx, PO_UNSUPPORTED, "no data can be made for the input '%s'", in->name);
+}
+
+po_status po_inputs_make(po_ctx *ctx, po_arena *arena, const po_inputs *plan, uint32_t size,
+                         po_input_kind kind, uint64_t seed, po_feed *feed) {
+    maker m = {ctx, arena, plan, size, kind, seed};
+    const char **names = PO_NEW_N(arena, const char *, plan->n);
+    po_datum *data = PO_NEW_N(arena, po_datum, plan->n);
+    for (uint32_t i = 0; i < plan->n; i++) {
+        names[i] = plan->inputs[i].name;
+        PO_TRY(make_datum(&m, &plan->inputs[i], &plan->inputs[i].type, i, &data[i]));
+    }
+    *feed = (po_feed){plan->n, names, data};
+    return PO_OK;
+}
+
+const char *po_inputs_describe(po_arena *arena, const po_inputs *plan, uint32_t size,
+                               po_input_kind kind) {
+    static const char *const kinds[] = {
+        [PO_INPUTS_NORMAL] = "normal",   [PO_INPUTS_UNIFORM] = "uniform",
+        [PO_INPUTS_ZERO] = "zeros",      [PO_INPUTS_LARGE] = "large",
+        [PO_INPUTS_EXTREME] = "extreme", [PO_INPUTS_ONE_HOT] = "one-hot",
+        [PO_INPUTS_MASKED] = "masked",   [PO_INPUTS_DENORMAL] = "denormal",
+    };
+    po_text text;
+    po_text_init(&text, arena);
+    po_text_puts(&text, kinds[kind]);
+    for (uint32_t k = 0; k < plan->n && k < 4; k++) {
+        const input *in = &plan->inputs[k];
+        if (in->type.kind != PO_TYPE_TENSOR || !in->type.has_rank)
+            continue;
+        po_text_printf(&text, " %.40s:", in->name);
+        for (uint32_t i = 0; i < in->type.rank; i++)
+            po_text_printf(&text, "%s%lld", i ? "x" : "", (long long)length_of(plan, in, i, size));
+    }
+    return text.data;
+}

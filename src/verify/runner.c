@@ -1,0 +1,258 @@
+/* The child that runs both models and compares. */
+#include "verify/verify_private.h"
+
+#include "cost/ort.h"
+#include "ops/op.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { WANTED_SIZES = 3, EXTRA_SEEDS = 3 };
+/* An output that is this much smaller than on other inputs is rounding noise of what it was made
+ * from: errors count relative to this part of the largest. */
+static const double noise_part = 1e-6;
+
+typedef struct output {
+    const char *name;
+    double largest; /* magnitude over all sets */
+    bool random;    /* two runs of the original differ */
+} output;
+
+typedef struct runner {
+    po_ctx *ctx;
+    po_arena *arena;
+    po_reply *reply;
+    const po_verify_spec *spec;
+    const po_inputs *plan;
+    po_session *original, *candidate;
+    output *outputs;
+    uint32_t n_outputs;
+    po_verify_report report;
+    double until;
+} runner;
+
+static void mark(const runner *r, po_verify_stage stage) {
+    po_verify_mark m;
+    memset(&m, 0, sizeof m);
+    m.stage = (int32_t)stage;
+    m.report = r->report;
+    po_reply_add(r->reply, &m, sizeof m);
+}
+
+static po_status differs(runner *r, const char *format, const char *name) {
+    r->report.equal = 0;
+    snprintf(r->report.why, sizeof r->report.why, format, name);
+    return PO_OK;
+}
+
+static const po_port *port_named(const po_port *ports, uint32_t n, const char *name) {
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(ports[i].name, name) == 0)
+            return &ports[i];
+    return NULL;
+}
+
+/* The same inputs by name, the same outputs in the same order. Sets report.equal. */
+static po_status check_interface(runner *r) {
+    uint32_t n_in, n_in2, n_out, n_out2;
+    const po_port *in = po_session_inputs(r->original, &n_in);
+    const po_port *in2 = po_session_inputs(r->candidate, &n_in2);
+    const po_port *out = po_session_outputs(r->original, &n_out);
+    const po_port *out2 = po_session_outputs(r->candidate, &n_out2);
+    for (uint32_t i = 0; i < n_in; i++)
+        if (!port_named(in2, n_in2, in[i].name))
+            return differs(r, "the candidate lacks the input '%.200s'", in[i].name);
+    for (uint32_t i = 0; i < n_in2; i++)
+        if (!port_named(in, n_in, in2[i].name))
+            return differs(r, "the candidate has an input '%.200s' of its own", in2[i].name);
+    for (uint32_t i = 0; i < n_out; i++)
+        if (i >= n_out2 || strcmp(out[i].name, out2[i].name) != 0)
+            return differs(r, "the candidate lacks the output '%.200s' or has it elsewhere",
+                           out[i].name);
+    if (n_out2 > n_out)
+        return differs(r, "the candidate has an output '%.200s' of its own", out2[n_out].name);
+    r->n_outputs = n_out;
+    r->outputs = PO_NEW_N(r->arena, output, n_out);
+    for (uint32_t i = 0; i < n_out; i++)
+        r->outputs[i].name = out[i].name;
+    return PO_OK;
+}
+
+/* Feeds one session and runs it. */
+static po_status run_one(runner *r, po_session *session, const po_feed *feed, po_run **run) {
+    const po_datum *inputs = NULL;
+    PO_TRY(po_feed_order(r->ctx, r->arena, session, feed, &inputs));
+    PO_TRY(po_run_prepare(r->ctx, session, inputs, run));
+    return po_run_repeat(r->ctx, *run, 1);
+}
+
+/* Two runs of the original must give the same bits; outputs that do not are marked random. */
+static po_status find_random(runner *r, const po_feed *feed, po_arena *scratch,
+                             const po_datum *first) {
+    po_run *again = NULL;
+    const po_datum *second = NULL;
+    po_compare_rule rule = {0, 0, false};
+    mark(r, PO_STAGE_RUN_ORIGINAL);
+    PO_TRY(run_one(r, r->original, feed, &again));
+    PO_TRY(po_run_outputs(r->ctx, scratch, again, &second));
+    for (uint32_t i = 0; i < r->n_outputs; i++) {
+        po_difference d;
+        po_compare(&first[i], &second[i], &rule, &d);
+        if (!d.identical && !r->outputs[i].random) {
+            r->outputs[i].random = true;
+            r->report.random_outputs++;
+        }
+    }
+    po_run_free(again);
+    return PO_OK;
+}
+
+/* Compares on one set. *ran is false where the original does not run on it. The candidate's own
+ * failure is a difference. */
+static po_status compare_set(runner *r, const po_feed *feed, const char *name, bool *ran) {
+    po_arena *scratch = po_arena_create(r->ctx);
+    po_run *a = NULL, *b = NULL;
+    const po_datum *expected = NULL, *got = NULL;
+    *ran = false;
+    mark(r, PO_STAGE_RUN_ORIGINAL);
+    po_status status = run_one(r, r->original, feed, &a);
+    if (status == PO_OK)
+        status = po_run_outputs(r->ctx, scratch, a, &expected);
+    if (status == PO_OK) {
+        *ran = true;
+        if (r->report.sets == 0)
+            status = find_random(r, feed, scratch, expected);
+        if (status == PO_OK) {
+            mark(r, PO_STAGE_RUN_CANDIDATE);
+            status = run_one(r, r->candidate, feed, &b);
+        }
+        if (status == PO_OK)
+            status = po_run_outputs(r->ctx, scratch, b, &got);
+        if (status == PO_OK) {
+            for (uint32_t i = 0; i < r->n_outputs; i++) {
+                output *o = &r->outputs[i];
+                po_compare_rule rule = {r->spec->tolerance, noise_part * o->largest, o->random};
+                po_difference d;
+                po_compare(&expected[i], &got[i], &rule, &d);
+                o->largest = fmax(o->largest, d.largest);
+                po_verify_note(&r->report, o->name, name, &d);
+            }
+            r->report.sets++;
+            mark(r, PO_STAGE_COMPARE);
+        }
+    }
+    po_run_free(a);
+    po_run_free(b);
+    po_arena_free(scratch);
+    return status;
+}
+
+/* Makes and compares one generated set. A set that the original refuses is skipped. */
+static po_status try_set(runner *r, uint32_t size, po_input_kind kind, uint64_t seed, bool *ran) {
+    po_arena *arena = po_arena_create(r->ctx);
+    po_feed feed;
+    *ran = false;
+    po_status status = po_inputs_make(r->ctx, arena, r->plan, size, kind, seed, &feed);
+    if (status == PO_OK)
+        status = compare_set(r, &feed, po_inputs_describe(arena, r->plan, size, kind), ran);
+    if (status != PO_OK && !*ran && (status == PO_RUNTIME || status == PO_UNSUPPORTED)) {
+        if (r->report.skipped++ == 0)
+            snprintf(r->report.why, sizeof r->report.why, "%.*s", PO_REPORT_TEXT - 1,
+                     r->ctx->error.message);
+        po_ctx_clear(r->ctx);
+        status = PO_OK;
+    }
+    po_arena_free(arena);
+    return status;
+}
+
+static bool time_left(const runner *r) {
+    return po_now() < r->until;
+}
+
+static po_status compare_checks(runner *r) {
+    for (uint32_t k = 0; k < r->spec->n_checks && r->report.equal; k++) {
+        const po_check_set *check = &r->spec->checks[k];
+        po_feed feed;
+        bool ran;
+        PO_TRY(po_verify_check_feed(r->ctx, r->arena, r->spec->graph, check, &feed));
+        PO_TRY(compare_set(r, &feed, check->name, &ran));
+        r->report.check_sets++;
+    }
+    return PO_OK;
+}
+
+/* First one set at each of up to three sizes that the original runs at, then the odd kinds. */
+static po_status compare_generated(runner *r) {
+    uint32_t good[WANTED_SIZES], n_good = 0;
+    const po_verify_spec *spec = r->spec;
+    for (uint32_t size = 0; size < po_inputs_sizes(r->plan) && n_good < WANTED_SIZES; size++) {
+        bool ran;
+        if (n_good > 0 && !time_left(r))
+            break;
+        PO_TRY(try_set(r, size, PO_INPUTS_NORMAL, spec->seed, &ran));
+        if (ran)
+            good[n_good++] = size;
+        if (!r->report.equal)
+            return PO_OK;
+    }
+    r->report.sizes = n_good;
+    for (uint32_t g = 0; g < (spec->thorough ? n_good : n_good > 0); g++) {
+        for (int kind = PO_INPUTS_NORMAL + 1; kind < PO_INPUTS_KINDS; kind++) {
+            bool ran;
+            if (!po_inputs_has(r->plan, (po_input_kind)kind) || !time_left(r))
+                continue;
+            PO_TRY(try_set(r, good[g], (po_input_kind)kind, spec->seed, &ran));
+            if (!r->report.equal)
+                return PO_OK;
+        }
+        for (uint64_t more = 1; spec->thorough && more <= EXTRA_SEEDS && time_left(r); more++) {
+            bool ran;
+            PO_TRY(try_set(r, good[g], PO_INPUTS_NORMAL, spec->seed + more, &ran));
+            if (!r->report.equal)
+                return PO_OK;
+        }
+    }
+    return PO_OK;
+}
+
+po_status po_verify_run(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
+    const po_verify_job *job = user;
+    const po_verify_spec *spec = job->spec;
+    runner r = {.ctx = ctx, .arena = arena, .reply = reply, .spec = spec, .plan = job->plan};
+    memset(&r.report, 0, sizeof r.report);
+    r.report.tolerance = spec->tolerance;
+    r.report.index = -1;
+    r.report.own_error = r.report.candidate_error = -1;
+    r.until = po_now() + spec->seconds;
+
+    po_ort *ort = NULL;
+    po_session_options options = {.deterministic = true};
+    PO_TRY(po_ort_open(ctx, arena, &(po_ort_options){spec->library, ctx->threads}, &ort));
+    mark(&r, PO_STAGE_LOAD_ORIGINAL);
+    PO_TRY(po_session_open(ctx, arena, ort, spec->original, &options, &r.original));
+    mark(&r, PO_STAGE_LOAD_CANDIDATE);
+    options.kernels = spec->kernels;
+    PO_TRY(po_session_open(ctx, arena, ort, spec->candidate, &options, &r.candidate));
+
+    r.report.evidence = PO_EVIDENCE_RUNTIME;
+    r.report.equal = r.report.identical = 1;
+    PO_TRY(check_interface(&r));
+    if (r.report.equal) {
+        PO_TRY(compare_checks(&r));
+        if (r.report.equal)
+            PO_TRY(compare_generated(&r));
+    }
+    if (r.report.equal && r.report.sets == 0) {
+        r.report.evidence = PO_EVIDENCE_NONE;
+        r.report.equal = 0;
+        mark(&r, PO_STAGE_COMPARE); /* the reference may do better */
+        return PO_OK;
+    }
+    if (r.report.equal && r.report.random_outputs == r.n_outputs && r.n_outputs > 0)
+        r.report.evidence = PO_EVIDENCE_SHAPES;
+    if (r.report.equal)
+        r.report.why[0] = '\0';
+    mark(&r, PO_STAGE_DONE);
+    return PO_OK;
+}

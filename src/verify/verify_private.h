@@ -1,0 +1,44 @@
+/* Between verify.c (the caller's side), runner.c (the child with the runtime) and reference.c. */
+#ifndef PO_VERIFY_VERIFY_PRIVATE_H
+#define PO_VERIFY_VERIFY_PRIVATE_H
+
+#include "cost/isolate.h"
+#include "verify/verify.h"
+
+/* What the child was doing when it was last heard of: tells whose crash a crash is. */
+typedef enum po_verify_stage {
+    PO_STAGE_START = 0,
+    PO_STAGE_LOAD_ORIGINAL,
+    PO_STAGE_LOAD_CANDIDATE,
+    PO_STAGE_RUN_ORIGINAL,
+    PO_STAGE_RUN_CANDIDATE,
+    PO_STAGE_COMPARE,
+    PO_STAGE_DONE
+} po_verify_stage;
+
+typedef struct po_verify_mark {
+    int32_t stage;
+    po_verify_report report;
+} po_verify_mark;
+
+typedef struct po_verify_job {
+    const po_verify_spec *spec;
+    const po_inputs *plan;
+} po_verify_job;
+
+/* Child function: sends a po_verify_mark before each step and at the end. */
+po_status po_verify_run(po_ctx *ctx, po_arena *arena, po_reply *reply, void *job);
+/* Child function: the same through the float64 reference. */
+po_status po_verify_by_reference(po_ctx *ctx, po_arena *arena, po_reply *reply, void *job);
+/* Child function: own_error and candidate_error. */
+po_status po_verify_ladder(po_ctx *ctx, po_arena *arena, po_reply *reply, void *job);
+
+/* Takes one output's difference into the report. The first mismatch sets `equal` to 0 and `why`. */
+void po_verify_note(po_verify_report *report, const char *output, const char *set,
+                    const po_difference *difference);
+
+/* A feed of the user's data: names from the graph. PO_BAD_INPUT where the counts do not match. */
+po_status po_verify_check_feed(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                               const po_check_set *check, po_feed *feed);
+
+#endif
