@@ -100,7 +100,7 @@ static po_status evaluate(po_ctx *ctx, po_arena *arena, const po_graph *graph, c
     const po_op_row *row = po_op_row_of(node->op);
     for (uint32_t k = 0; k < node->n_out; k++)
         out[k] = NULL;
-    if (!row || !row->ref || (row->flags & PO_OPF_RANDOM) || (int)node->n_in < row->min_in ||
+    if (!row || !row->ref || (int)node->n_in < row->min_in ||
         (row->max_in >= 0 && (int)node->n_in > row->max_in) ||
         (row->max_out >= 0 && (int)node->n_out > row->max_out))
         return PO_UNSUPPORTED;

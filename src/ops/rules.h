@@ -3,9 +3,11 @@
 #define PO_OPS_RULES_H
 
 #include "ops/op.h"
+#include "ops/rules_make.h"
 #include "ops/rules_math.h"
 #include "ops/rules_move.h"
 #include "ops/rules_nn.h"
+#include "ops/rules_quant.h"
 
 /* general.c */
 po_status po_infer_same(po_infer *infer); /* output 0 has input 0's type and contents */
