@@ -276,7 +276,12 @@ static po_status check_value(po_ctx *ctx, const po_graph *g, po_value_id id) {
 static po_status check_use(po_ctx *ctx, const po_graph *g, po_value_id id, po_node_id node,
                            uint32_t input) {
     const po_value *v = &g->values[id];
-    for (uint32_t i = 0; i < v->n_uses; i++)
+    if (input != PO_USE_CAPTURE) {
+        uint32_t at = g->nodes[node].slot[input];
+        if (at < v->n_uses && v->uses[at].node == node && v->uses[at].input == input)
+            return PO_OK;
+    }
+    for (uint32_t i = 0; input == PO_USE_CAPTURE && i < v->n_uses; i++)
         if (v->uses[i].node == node && v->uses[i].input == input)
             return PO_OK;
     return po_fail(ctx, PO_INTERNAL, "tensor '%s': use by node '%s' is not listed", v->name,

@@ -124,17 +124,27 @@ static void add_use(po_graph *graph, po_value_id value, po_node_id node, uint32_
     po_value *v = &graph->values[value];
     po_use use = {node, input};
     PO_PUSH(graph->arena, v->uses, v->n_uses, v->cap_uses, use);
+    if (input != PO_USE_CAPTURE)
+        graph->nodes[node].slot[input] = v->n_uses - 1;
 }
 
+/* Constant time for inputs, so that a constant that everything reads costs no more than others. */
 static void drop_use(po_graph *graph, po_value_id value, po_node_id node, uint32_t input) {
     if (value == PO_NONE)
         return;
     po_value *v = &graph->values[value];
-    for (uint32_t i = 0; i < v->n_uses; i++)
-        if (v->uses[i].node == node && v->uses[i].input == input) {
-            v->uses[i] = v->uses[--v->n_uses];
-            return;
-        }
+    uint32_t at = 0;
+    if (input != PO_USE_CAPTURE)
+        at = graph->nodes[node].slot[input];
+    else
+        while (at < v->n_uses && (v->uses[at].node != node || v->uses[at].input != input))
+            at++;
+    if (at >= v->n_uses)
+        return;
+    po_use last = v->uses[--v->n_uses];
+    v->uses[at] = last;
+    if (at < v->n_uses && last.input != PO_USE_CAPTURE)
+        graph->nodes[last.node].slot[last.input] = at;
 }
 
 static bool has_capture(const po_graph *graph, po_value_id value, po_node_id node) {
@@ -205,6 +215,7 @@ static po_node_id add_node(po_graph *graph, uint64_t order, const po_node_spec *
         .n_attr = spec->n_attr,
         .in = po_arena_memdup(arena, spec->in, spec->n_in * sizeof *spec->in),
         .out = po_arena_memdup(arena, spec->out, spec->n_out * sizeof *spec->out),
+        .slot = PO_NEW_N(arena, uint32_t, spec->n_in),
         .attr = po_arena_memdup(arena, spec->attr, spec->n_attr * sizeof *spec->attr),
         .order = order,
         .origin = spec->origin,
@@ -248,6 +259,9 @@ void po_graph_resize_inputs(po_graph *graph, po_node_id node, uint32_t n_in) {
         for (uint32_t i = n->n_in; i < n_in; i++)
             grown[i] = PO_NONE;
         n->in = grown;
+        uint32_t *slots = PO_NEW_N(graph->arena, uint32_t, n_in);
+        memcpy(slots, n->slot, n->n_in * sizeof *slots);
+        n->slot = slots;
     }
     n->n_in = n_in;
 }
@@ -469,5 +483,6 @@ const po_tensor *po_graph_constant(const po_graph *graph, po_value_id value) {
         graph = graph->parent;
     }
     const po_value *v = &graph->values[value];
-    return v->is_input ? NULL : v->constant;
+    bool overridable = v->is_input && (!graph->model || graph->model->ir_version >= 4);
+    return overridable ? NULL : v->constant;
 }

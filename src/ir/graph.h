@@ -101,6 +101,7 @@ typedef struct po_node {
     uint32_t n_in, n_out, n_attr;
     po_value_id *in;  /* PO_NONE: omitted optional input */
     po_value_id *out; /* PO_NONE: omitted output */
+    uint32_t *slot;   /* per input: where the value's use list has it; kept by the edits */
     po_attr *attr;
     bool removed;
     uint64_t order;     /* preferred place; nodes of the same place run as their inputs demand */
@@ -211,6 +212,10 @@ uint32_t po_graph_sweep(po_graph *graph);
  * nothing else of it is used. Not for graph inputs, outputs and captured values: returns false. */
 bool po_graph_make_constant(po_graph *graph, po_value_id value, const po_tensor *tensor);
 
+/* Copies the nodes of a body of `place` (without inputs of its own) into the graph beside that
+ * node. Returns what became of the body's outputs. The node then must go: the body is used up. */
+const po_value_id *po_graph_absorb_body(po_graph *graph, po_node_id place, po_graph *body);
+
 /* --- attributes --- */
 
 const po_attr *po_node_attr(const po_node *node, const char *name);
@@ -241,7 +246,9 @@ const po_node_id *po_graph_order(const po_graph *graph, po_arena *arena, uint32_
 const po_node *po_graph_producer(const po_graph *graph, po_value_id value);
 /* The single use of a value that is neither captured nor a graph output, or NULL. */
 const po_use *po_graph_sole_use(const po_graph *graph, po_value_id value);
-/* Constant that may be folded: not overridable by the caller, followed through captures. */
+/* Constant that may be folded, followed through captures. An initialiser that is also an input may
+ * be overridden by the caller and is none, except before IR version 4, where every initialiser had
+ * to be listed so and runtimes take it as constant. */
 const po_tensor *po_graph_constant(const po_graph *graph, po_value_id value);
 /* Calls fn for the graph and then every body below it, in order. */
 po_status po_graph_walk(po_ctx *ctx, po_graph *graph,

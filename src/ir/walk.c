@@ -95,11 +95,13 @@ static po_graph *clone_into(po_arena *arena, const po_graph *g, po_graph *parent
         po_node *n = &c->nodes[i];
         if (n->removed) {
             n->in = n->out = NULL;
+            n->slot = NULL;
             n->attr = NULL;
             n->n_in = n->n_out = n->n_attr = 0;
             continue;
         }
         n->in = po_arena_memdup(arena, n->in, n->n_in * sizeof *n->in);
+        n->slot = po_arena_memdup(arena, n->slot, n->n_in * sizeof *n->slot);
         n->out = po_arena_memdup(arena, n->out, n->n_out * sizeof *n->out);
         po_attr *attr = PO_NEW_N(arena, po_attr, n->n_attr);
         for (uint32_t k = 0; k < n->n_attr; k++)

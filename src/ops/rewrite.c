@@ -1,0 +1,131 @@
+#include "ops/rewrite.h"
+
+const po_node *po_made_by(const po_graph *graph, po_value_id value, po_op_id op) {
+    const po_node *n = po_graph_producer(graph, value);
+    return n && n->op == op ? n : NULL;
+}
+
+bool po_read_once(const po_graph *graph, po_value_id value) {
+    return po_graph_sole_use(graph, value) != NULL;
+}
+
+const po_node *po_made_alone_by(const po_graph *graph, po_value_id value, po_op_id op) {
+    const po_node *n = po_made_by(graph, value, op);
+    return n && po_read_once(graph, value) ? n : NULL;
+}
+
+static bool is_number(const po_tensor *t) {
+    return t && po_dtype_class_of(t->dtype) != PO_CLASS_NONE;
+}
+
+bool po_scalar_constant(const po_graph *graph, po_value_id value, double *number) {
+    const po_tensor *t = po_graph_constant(graph, value);
+    if (!is_number(t) || t->count != 1)
+        return false;
+    *number = po_tensor_f64(t, 0);
+    return true;
+}
+
+bool po_all_equal(const po_tensor *tensor, double number) {
+    if (!is_number(tensor))
+        return false;
+    for (int64_t i = 0; i < tensor->count; i++)
+        if (po_tensor_f64(tensor, i) != number)
+            return false;
+    return true;
+}
+
+bool po_rearrangeable(const po_graph *graph, po_value_id value) {
+    if (value == PO_NONE)
+        return false;
+    const po_type *t = &graph->values[value].type;
+    return t->kind == PO_TYPE_TENSOR && (t->dtype == PO_F32 || t->dtype == PO_F64);
+}
+
+const po_dim *po_static_dims(const po_graph *graph, po_value_id value, uint32_t *rank) {
+    if (value == PO_NONE || !po_type_static(&graph->values[value].type))
+        return NULL;
+    const po_type *t = &graph->values[value].type;
+    *rank = t->rank;
+    static const po_dim none = {1, NULL}; /* rank 0: a pointer that is not NULL */
+    return t->rank ? t->dims : &none;
+}
+
+int po_rank_of(const po_graph *graph, po_value_id value) {
+    if (value == PO_NONE || !graph->values[value].type.has_rank)
+        return -1;
+    return (int)graph->values[value].type.rank;
+}
+
+int64_t po_dim_of(const po_graph *graph, po_value_id value, int axis) {
+    int rank = po_rank_of(graph, value);
+    if (axis < 0)
+        axis += rank;
+    return rank < 0 || axis < 0 || axis >= rank ? -1 : graph->values[value].type.dims[axis].value;
+}
+
+po_value_id po_add_floats(po_graph *graph, const char *name, po_dtype dtype, uint32_t rank,
+                          const int64_t *dims, const double *values) {
+    po_tensor *t = PO_NEW(graph->arena, po_tensor);
+    t->dtype = dtype;
+    t->rank = rank;
+    t->dims = po_arena_memdup(graph->arena, dims, rank * sizeof *dims);
+    t->count = 1;
+    for (uint32_t i = 0; i < rank; i++)
+        t->count *= dims[i];
+    t->size = (size_t)t->count * (po_dtype_bits(dtype) / 8);
+    t->data = po_arena_alloc(graph->arena, t->size);
+    for (int64_t i = 0; i < t->count; i++)
+        po_tensor_set_f64(t, i, values[i]);
+    return po_graph_add_constant(graph, name, t);
+}
+
+po_value_id po_add_i64s(po_graph *graph, const char *name, uint32_t n, const int64_t *values) {
+    return po_graph_add_constant(graph, name, po_tensor_i64(graph->arena, n, values));
+}
+
+po_value_id po_add_op(po_graph *graph, po_node_id place, po_op_id op, uint32_t n_in,
+                      const po_value_id *in, const po_type *type) {
+    po_value_id out = po_graph_add_value(graph, NULL, type);
+    /* Nodes are named after what they make, so that profiles and reports can tell them apart. */
+    po_ops_add(graph, place,
+               &(po_node_spec){.op = op,
+                               .name = graph->values[out].name,
+                               .n_in = n_in,
+                               .in = in,
+                               .n_out = 1,
+                               .out = &out});
+    return out;
+}
+
+void po_substitute(po_graph *graph, po_value_id from, po_value_id to) {
+    po_node_id producer = graph->values[from].producer;
+    if (!po_graph_replace_uses(graph, from, to)) {
+        po_node_id id = producer;
+        const po_node *n = &graph->nodes[id];
+        if (n->op == PO_OP_Identity && n->in[0] == to)
+            return;
+        po_value_id out = from;
+        uint32_t output = graph->values[from].output;
+        po_type type = graph->values[from].type;
+        if (n->n_out == 1)
+            po_graph_set_output(graph, id, output, PO_NONE);
+        else
+            po_graph_set_output(graph, id, output, po_graph_add_value(graph, NULL, &type));
+        po_ops_add(graph, id,
+                   &(po_node_spec){.op = PO_OP_Identity,
+                                   .name = graph->values[from].name,
+                                   .n_in = 1,
+                                   .in = &to,
+                                   .n_out = 1,
+                                   .out = &out});
+    }
+    if (producer == PO_NONE)
+        return;
+    const po_node *n = &graph->nodes[producer];
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (n->out[i] != PO_NONE &&
+            (graph->values[n->out[i]].n_uses || graph->values[n->out[i]].n_outputs))
+            return;
+    po_graph_remove_node(graph, producer);
+}

@@ -1,0 +1,44 @@
+/* What rewrites are written with: questions about constants and operators, and short ways to add
+ * nodes. Used by simplify and postopt. */
+#ifndef PO_OPS_REWRITE_H
+#define PO_OPS_REWRITE_H
+
+#include "ops/op.h"
+
+/* The node that makes the value if it is this operator, else NULL. */
+const po_node *po_made_by(const po_graph *graph, po_value_id value, po_op_id op);
+/* The same, and the value has no other reader: its producer may be absorbed. */
+const po_node *po_made_alone_by(const po_graph *graph, po_value_id value, po_op_id op);
+/* Neither read elsewhere nor an output: only the node at the given use sees it. */
+bool po_read_once(const po_graph *graph, po_value_id value);
+
+/* True where the value is a constant with a single element, of a float or integer type. */
+bool po_scalar_constant(const po_graph *graph, po_value_id value, double *number);
+/* True where every element of the constant is this number. */
+bool po_all_equal(const po_tensor *tensor, double number);
+/* f32 or f64: the types whose arithmetic may be rearranged within rounding. */
+bool po_rearrangeable(const po_graph *graph, po_value_id value);
+/* The dims of a value with a static shape; NULL otherwise. *rank is set. */
+const po_dim *po_static_dims(const po_graph *graph, po_value_id value, uint32_t *rank);
+/* Dim `axis` (negative: from the end) where the rank and this dim are known, else -1. */
+int64_t po_dim_of(const po_graph *graph, po_value_id value, int axis);
+/* Rank, or -1 where it is not known. */
+int po_rank_of(const po_graph *graph, po_value_id value);
+
+/* A constant of the dtype of `like` with these dims, rounded from doubles, as an initialiser. */
+po_value_id po_add_floats(po_graph *graph, const char *name, po_dtype dtype, uint32_t rank,
+                          const int64_t *dims, const double *values);
+po_value_id po_add_i64s(po_graph *graph, const char *name, uint32_t n, const int64_t *values);
+
+/* Adds an operator with one output beside `place`; returns the output's id. The output's type is
+ * `type` (may be NULL: not known). Attributes are set afterwards with po_node_set_*, on
+ * graph->values[result].producer. */
+po_value_id po_add_op(po_graph *graph, po_node_id place, po_op_id op, uint32_t n_in,
+                      const po_value_id *in, const po_type *type);
+
+/* Makes every reader of `from` read `to` instead and, where `from` was an output that `to` cannot
+ * take over (an input, a constant, an output already), keeps it as Identity(to). The producer of
+ * `from` is removed where nothing of it is used any more. */
+void po_substitute(po_graph *graph, po_value_id from, po_value_id to);
+
+#endif

@@ -1,0 +1,128 @@
+/* Composition of linear operators where it saves multiplications: a pointwise convolution followed
+ * by any, means before expanding convolutions, x + x * s. */
+#include "postopt/conv.h"
+#include "postopt/passes.h"
+
+/* Bounds the time spent on one product of weights (about a second). */
+#define MOST_PRODUCTS 1e9
+
+/* --- pointwise after pointwise, any convolution after pointwise --- */
+
+/* K2 * (K1 x + b1) + b2 = (K2 K1) x + (K2 b1 + b2). With padding the inner bias would be seen by
+ * border windows too, so it must be absent there. Saves where the composed weights are no larger
+ * than what goes away. */
+static bool compose_convs(po_graph *graph, po_arena *arena, po_node_id id) {
+    po_conv inner, outer;
+    if (!po_conv_read(graph, id, &outer) || outer.group != 1 ||
+        !po_conv_made(graph, outer.x, &inner) || !po_conv_is_pointwise(&inner) ||
+        inner.dtype != outer.dtype)
+        return false;
+    bool padded = outer.pad[0] || outer.pad[1] || outer.pad[2] || outer.pad[3];
+    double *b1 = po_conv_bias(arena, &inner);
+    bool shifted = false;
+    for (int64_t i = 0; i < inner.out; i++)
+        shifted |= b1[i] != 0;
+    if (padded && shifted)
+        return false;
+    /* Per pixel of x (outer strides make the outer ones rarer). */
+    int64_t taps = outer.kernel[0] * outer.kernel[1];
+    double stride = (double)(outer.stride[0] * outer.stride[1]);
+    double before = (double)(outer.out * outer.in * taps) / stride +
+                    (po_read_once(graph, inner.y) ? (double)(inner.out * inner.in) : 0);
+    double after = (double)(outer.out * inner.in * taps) / stride;
+    if (after > before ||
+        (double)(outer.out * outer.in) * (double)(inner.in * taps) > MOST_PRODUCTS)
+        return false;
+    const double *w1 = po_conv_weights(arena, &inner), *w2 = po_conv_weights(arena, &outer);
+    double *b2 = po_conv_bias(arena, &outer);
+    double *w = PO_NEW_N(arena, double, outer.out *inner.in *taps);
+    for (int64_t o = 0; o < outer.out; o++)
+        for (int64_t m = 0; m < outer.in; m++)
+            for (int64_t t = 0; t < taps; t++) {
+                double v = w2[(o * outer.in + m) * taps + t];
+                b2[o] += v * b1[m];
+                for (int64_t i = 0; i < inner.in; i++)
+                    w[(o * inner.in + i) * taps + t] += v * w1[m * inner.in + i];
+            }
+    po_conv made = outer;
+    made.in = inner.in;
+    po_value_id y = po_conv_add(graph, id, inner.x, &made, w, outer.bias || shifted ? b2 : NULL);
+    graph->values[y].type = graph->values[outer.y].type;
+    po_substitute(graph, outer.y, y);
+    return true;
+}
+
+/* --- means --- */
+
+/* mean(K x + b) = K mean(x) + b for a pointwise convolution: cheaper where it widens. The
+ * convolution of the whole map may have other readers. */
+static bool mean_first(po_graph *graph, po_arena *arena, po_node_id id) {
+    const po_node *n = &graph->nodes[id];
+    po_conv c;
+    if (n->op != PO_OP_GlobalAveragePool || !po_conv_made(graph, n->in[0], &c) ||
+        !po_conv_is_pointwise(&c) || c.out < c.in)
+        return false;
+    po_value_id y = n->out[0];
+    po_type type = graph->values[y].type, narrow = po_type_unranked(c.dtype);
+    po_value_id mean = po_add_op(graph, id, PO_OP_GlobalAveragePool, 1, &c.x, &narrow);
+    po_value_id made = po_conv_add(graph, id, mean, &c, po_conv_weights(arena, &c),
+                                   c.bias ? po_conv_bias(arena, &c) : NULL);
+    graph->values[made].type = type;
+    po_substitute(graph, y, made);
+    return true;
+}
+
+/* --- gated residuals --- */
+
+/* s is [N, C, 1, 1] (or smaller) beside the map x: the addition then is on the small tensor. */
+static bool much_smaller(const po_graph *graph, po_value_id s, po_value_id x) {
+    int rank = po_rank_of(graph, x);
+    if (rank < 3 || po_rank_of(graph, s) > rank || po_rank_of(graph, s) < 0)
+        return false;
+    for (int i = 1; i <= 2; i++)
+        if (po_rank_of(graph, s) >= i && po_dim_of(graph, s, -i) != 1)
+            return false;
+    int64_t h = po_dim_of(graph, x, -1), w = po_dim_of(graph, x, -2);
+    return h * w > 1 || h < 0 || w < 0;
+}
+
+/* x + x * s = x * (1 + s). */
+static bool gate_residual(po_graph *graph, po_node_id id) {
+    const po_node *n = &graph->nodes[id];
+    if (n->op != PO_OP_Add || n->n_in != 2 || !po_rearrangeable(graph, n->out[0]))
+        return false;
+    for (uint32_t k = 0; k < 2; k++) {
+        po_value_id x = n->in[k];
+        const po_node *product = po_made_alone_by(graph, n->in[1 - k], PO_OP_Mul);
+        if (!product || product->n_in != 2)
+            continue;
+        for (uint32_t j = 0; j < 2; j++) {
+            po_value_id s = product->in[1 - j];
+            if (product->in[j] != x || s == x || !much_smaller(graph, s, x))
+                continue;
+            po_type type = graph->values[n->out[0]].type, small = graph->values[s].type;
+            po_value_id one = po_add_floats(graph, NULL, type.dtype, 0, NULL, (const double[]){1});
+            po_value_id sum = po_add_op(graph, id, PO_OP_Add, 2, (po_value_id[]){s, one}, &small);
+            po_value_id y = po_add_op(graph, id, PO_OP_Mul, 2, (po_value_id[]){x, sum}, &type);
+            po_substitute(graph, graph->nodes[id].out[0], y);
+            return true;
+        }
+    }
+    return false;
+}
+
+po_status po_compose_linear(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
+    (void)ctx;
+    if (!(state->options->algebra & PO_ALGEBRA_COMPOSE))
+        return PO_OK;
+    uint32_t n;
+    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
+    for (uint32_t k = 0; k < n; k++) {
+        if (graph->nodes[order[k]].removed)
+            continue;
+        state->counts->composed += gate_residual(graph, order[k]) ||
+                                   mean_first(graph, state->scratch, order[k]) ||
+                                   compose_convs(graph, state->scratch, order[k]);
+    }
+    return PO_OK;
+}

@@ -1,0 +1,122 @@
+#include "postopt/conv.h"
+
+static bool take(const po_node *n, const char *name, int64_t *values, uint32_t count) {
+    uint32_t found;
+    const int64_t *v = po_node_ints(n, name, &found);
+    if (!v)
+        return true; /* the defaults stay */
+    if (found != count)
+        return false;
+    memcpy(values, v, count * sizeof *v);
+    return true;
+}
+
+bool po_conv_read(const po_graph *graph, po_node_id node, po_conv *conv) {
+    const po_node *n = &graph->nodes[node];
+    if (n->removed || n->op != PO_OP_Conv || n->n_in < 2)
+        return false;
+    po_conv c = {.node = node,
+                 .x = n->in[0],
+                 .y = n->out[0],
+                 .group = po_node_int(n, "group", 1),
+                 .stride = {1, 1},
+                 .dilation = {1, 1}};
+    c.w = po_graph_constant(graph, n->in[1]);
+    if (!c.w || c.w->rank != 4 || c.w->count == 0 || (c.w->dtype != PO_F32 && c.w->dtype != PO_F64))
+        return false;
+    if (n->n_in > 2 && n->in[2] != PO_NONE) {
+        c.bias = po_graph_constant(graph, n->in[2]);
+        if (!c.bias || c.bias->dtype != c.w->dtype || c.bias->count != c.w->dims[0])
+            return false;
+    }
+    c.dtype = c.w->dtype;
+    c.out = c.w->dims[0];
+    c.in = c.w->dims[1] * c.group;
+    c.kernel[0] = c.w->dims[2];
+    c.kernel[1] = c.w->dims[3];
+    if (c.group < 1 || c.out % c.group || !take(n, "strides", c.stride, 2) ||
+        !take(n, "dilations", c.dilation, 2))
+        return false;
+    if (po_node_string_is(n, "auto_pad", "NOTSET", "NOTSET")) {
+        if (!take(n, "pads", c.pad, 4))
+            return false;
+    } else if (!po_node_string_is(n, "auto_pad", "VALID", "NOTSET")) {
+        return false;
+    }
+    *conv = c;
+    return true;
+}
+
+bool po_conv_made(const po_graph *graph, po_value_id value, po_conv *conv) {
+    return value != PO_NONE && graph->values[value].producer != PO_NONE &&
+           po_conv_read(graph, graph->values[value].producer, conv);
+}
+
+static bool ones(const int64_t *v) {
+    return v[0] == 1 && v[1] == 1;
+}
+
+static bool padded_by(const po_conv *c, int64_t pad) {
+    return c->pad[0] == pad && c->pad[1] == pad && c->pad[2] == pad && c->pad[3] == pad;
+}
+
+bool po_conv_is_pointwise(const po_conv *c) {
+    return c->group == 1 && ones(c->kernel) && ones(c->stride) && padded_by(c, 0);
+}
+
+bool po_conv_is_plain_3x3(const po_conv *c) {
+    return c->group == 1 && c->kernel[0] == 3 && c->kernel[1] == 3 && ones(c->stride) &&
+           ones(c->dilation) && padded_by(c, 1);
+}
+
+static double *doubles(po_arena *arena, const po_tensor *t, int64_t count) {
+    double *v = PO_NEW_N(arena, double, count);
+    for (int64_t i = 0; t && i < count; i++)
+        v[i] = po_tensor_f64(t, i);
+    return v;
+}
+
+double *po_conv_weights(po_arena *arena, const po_conv *conv) {
+    return doubles(arena, conv->w, conv->w->count);
+}
+
+double *po_conv_bias(po_arena *arena, const po_conv *conv) {
+    return doubles(arena, conv->bias, conv->out);
+}
+
+po_value_id po_conv_add_dynamic(po_graph *graph, po_node_id place, po_value_id x,
+                                const po_conv *like, po_value_id w, const double *bias) {
+    po_value_id in[3] = {x, w, PO_NONE};
+    if (bias)
+        in[2] = po_add_floats(graph, NULL, like->dtype, 1, &like->out, bias);
+    po_type type = po_type_unranked(like->dtype);
+    po_value_id y = po_add_op(graph, place, PO_OP_Conv, bias ? 3 : 2, in, &type);
+    po_node_id id = graph->values[y].producer;
+    if (like->group != 1)
+        po_node_set_int(graph, id, "group", like->group);
+    po_node_set_ints(graph, id, "kernel_shape", 2, like->kernel);
+    po_node_set_ints(graph, id, "strides", 2, like->stride);
+    po_node_set_ints(graph, id, "dilations", 2, like->dilation);
+    po_node_set_ints(graph, id, "pads", 4, like->pad);
+    return y;
+}
+
+po_value_id po_conv_add(po_graph *graph, po_node_id place, po_value_id x, const po_conv *like,
+                        const double *w, const double *bias) {
+    int64_t dims[4] = {like->out, like->in / like->group, like->kernel[0], like->kernel[1]};
+    po_value_id weights = po_add_floats(graph, NULL, like->dtype, 4, dims, w);
+    return po_conv_add_dynamic(graph, place, x, like, weights, bias);
+}
+
+po_conv po_conv_pointwise(po_dtype dtype, int64_t out, int64_t in) {
+    return (po_conv){.node = PO_NONE,
+                     .x = PO_NONE,
+                     .y = PO_NONE,
+                     .dtype = dtype,
+                     .group = 1,
+                     .out = out,
+                     .in = in,
+                     .kernel = {1, 1},
+                     .stride = {1, 1},
+                     .dilation = {1, 1}};
+}

@@ -1,0 +1,44 @@
+/* Two-dimensional convolutions with constant weights, as the algebra of postopt reads and writes
+ * them. */
+#ifndef PO_POSTOPT_CONV_H
+#define PO_POSTOPT_CONV_H
+
+#include "ops/rewrite.h"
+
+typedef struct po_conv {
+    po_node_id node;
+    po_value_id x, y;
+    po_dtype dtype;
+    int64_t group, out, in; /* in: channels of x, all groups */
+    int64_t kernel[2], stride[2], dilation[2];
+    int64_t pad[4];        /* top, left, bottom, right */
+    const po_tensor *w;    /* [out, in / group, kh, kw] */
+    const po_tensor *bias; /* [out]; NULL: none */
+} po_conv;
+
+/* Reads a Conv of rank 4 with constant f32 or f64 weights, bias constant or absent, explicit or no
+ * padding. False for everything else. */
+bool po_conv_read(const po_graph *graph, po_node_id node, po_conv *conv);
+/* The same for the value's producer. */
+bool po_conv_made(const po_graph *graph, po_value_id value, po_conv *conv);
+
+/* 1x1, stride 1, no padding, one group: a matrix over the channels. */
+bool po_conv_is_pointwise(const po_conv *conv);
+/* 3x3, stride 1, padding 1, dilation 1, one group. */
+bool po_conv_is_plain_3x3(const po_conv *conv);
+
+/* Weights and bias in float64; zeros where there is no bias. */
+double *po_conv_weights(po_arena *arena, const po_conv *conv);
+double *po_conv_bias(po_arena *arena, const po_conv *conv);
+
+/* Adds a convolution of x beside `place`, everything but x, w and bias taken from `like`:
+ * w is [out, in / group, kernel], bias [out] or NULL. Returns its output, of unknown type. */
+po_value_id po_conv_add(po_graph *graph, po_node_id place, po_value_id x, const po_conv *like,
+                        const double *w, const double *bias);
+/* The same with weights computed at run time; bias as there. */
+po_value_id po_conv_add_dynamic(po_graph *graph, po_node_id place, po_value_id x,
+                                const po_conv *like, po_value_id w, const double *bias);
+/* A pointwise convolution's description, for po_conv_add. */
+po_conv po_conv_pointwise(po_dtype dtype, int64_t out, int64_t in);
+
+#endif

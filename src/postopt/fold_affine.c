@@ -1,0 +1,137 @@
+/* Folds every maximal affine chain: into what comes before it, else into what comes after it, else
+ * it is written as short as it goes. */
+#include "postopt/affine.h"
+#include "postopt/passes.h"
+
+/* A copy: absorbing edits the use list. */
+static const po_use *uses_of(const po_graph *graph, po_arena *arena, po_value_id v, uint32_t *n) {
+    *n = graph->values[v].n_uses;
+    return po_arena_memdup(arena, graph->values[v].uses, *n * sizeof(po_use));
+}
+
+/* Every reader takes it, or none: with a reader left over the chain would have to stay. */
+static bool absorb_all_ahead(po_graph *graph, po_arena *arena, const po_affine *m) {
+    uint32_t n;
+    const po_use *uses = uses_of(graph, arena, m->y, &n);
+    if (n == 0 || graph->values[m->y].n_outputs)
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (uses[i].input == PO_USE_CAPTURE ||
+            !po_affine_absorb_ahead(graph, arena, m, uses[i], true))
+            return false;
+    for (uint32_t i = 0; i < n; i++)
+        po_affine_absorb_ahead(graph, arena, m, uses[i], false);
+    return true;
+}
+
+static bool pass_means(po_graph *graph, po_arena *arena, const po_affine *m) {
+    uint32_t n;
+    const po_use *uses = uses_of(graph, arena, m->y, &n);
+    bool moved = false;
+    for (uint32_t i = 0; i < n; i++)
+        if (uses[i].input != PO_USE_CAPTURE)
+            moved |= po_affine_pass(graph, arena, m, uses[i]);
+    return moved;
+}
+
+/* --- what is left --- */
+
+static bool feeds_conv(const po_graph *graph, po_value_id v) {
+    for (uint32_t i = 0; i < graph->values[v].n_uses; i++) {
+        po_use u = graph->values[v].uses[i];
+        if (u.input == 0 && graph->nodes[u.node].op == PO_OP_Conv)
+            return true;
+    }
+    return false;
+}
+
+/* As a depthwise 1x1 convolution, between operators that run in the blocked layout. */
+static bool leave_as_conv(po_graph *graph, po_arena *arena, const po_affine *m) {
+    int64_t channels = po_dim_of(graph, m->x, 1);
+    const po_type *type = &graph->values[m->x].type;
+    if (type->dtype != PO_F32 || po_rank_of(graph, m->x) != 4 || channels < 1 ||
+        (m->axis >= 0 && m->axis != 1) || po_affine_is_scale(m) ||
+        graph->values[m->x].producer == PO_NONE || !feeds_conv(graph, m->y))
+        return false;
+    double *a = PO_NEW_N(arena, double, channels), *b = PO_NEW_N(arena, double, channels);
+    for (int64_t i = 0; i < channels; i++) {
+        a[i] = po_affine_a(m, i);
+        b[i] = po_affine_b(m, i);
+    }
+    po_type same = *type;
+    po_value_id w = po_add_floats(graph, NULL, PO_F32, 4, (int64_t[]){channels, 1, 1, 1}, a);
+    po_value_id bias = po_add_floats(graph, NULL, PO_F32, 1, &channels, b);
+    po_value_id y =
+        po_add_op(graph, m->first, PO_OP_Conv, 3, (po_value_id[]){m->x, w, bias}, &same);
+    po_node_id conv = graph->values[y].producer;
+    po_node_set_int(graph, conv, "group", channels);
+    po_node_set_ints(graph, conv, "kernel_shape", 2, (int64_t[]){1, 1});
+    po_substitute(graph, m->y, y);
+    return true;
+}
+
+/* Readers that pad take the scale, and only the shift stays in front of them. */
+static bool leave_shift(po_graph *graph, po_arena *arena, const po_affine *m) {
+    po_affine scale, shift;
+    if (po_affine_is_shift(m) || po_affine_is_scale(m) ||
+        !po_affine_without_scale(arena, m, &scale, &shift))
+        return false;
+    uint32_t n;
+    const po_use *uses = uses_of(graph, arena, m->y, &n);
+    if (!absorb_all_ahead(graph, arena, &scale))
+        return false;
+    po_value_id shifted = po_affine_emit(graph, m->first, m->x, &shift);
+    for (uint32_t i = 0; i < n; i++)
+        po_graph_set_input(graph, uses[i].node, uses[i].input, shifted);
+    return true;
+}
+
+static bool leave_short(po_graph *graph, const po_affine *m) {
+    uint32_t needed = !po_affine_is_scale(m) + !po_affine_is_shift(m);
+    const po_node *first = &graph->nodes[m->first];
+    if (m->nodes <= needed && first->op != PO_OP_BatchNormalization)
+        return false;
+    if (m->nodes == 1)
+        return false; /* a lone batch normalisation is one node already */
+    po_substitute(graph, m->y, po_affine_emit(graph, m->first, m->x, m));
+    return true;
+}
+
+po_status po_fold_affine(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
+    (void)ctx;
+    if (!state->options->affine)
+        return PO_OK;
+    po_arena *arena = state->scratch;
+    uint32_t n;
+    const po_node_id *order = po_graph_order(graph, arena, &n);
+    bool *seen = PO_NEW_N(arena, bool, graph->n_nodes);
+    /* From the end, so that the first match met is the whole chain. */
+    for (uint32_t k = n; k-- > 0;) {
+        const po_node *node = &graph->nodes[order[k]];
+        po_affine m;
+        if (node->removed || seen[order[k]] || node->n_out == 0 || node->out[0] == PO_NONE ||
+            !po_affine_match(graph, arena, node->out[0], &m))
+            continue;
+        po_value_id at = m.y;
+        for (uint32_t i = 0; i < m.nodes; i++) {
+            po_node_id id = graph->values[at].producer;
+            const po_node *step = &graph->nodes[id];
+            seen[id] = true;
+            at =
+                step->n_in > 1 && po_graph_constant(graph, step->in[0]) ? step->in[1] : step->in[0];
+        }
+        if (po_affine_is_shift(&m) && po_affine_is_scale(&m) && m.nodes > 1) {
+            po_substitute(graph, m.y, m.x);
+            state->counts->shortened++;
+        } else if (po_affine_absorb_back(graph, arena, &m) || absorb_all_ahead(graph, arena, &m)) {
+            state->counts->absorbed++;
+        } else if (pass_means(graph, arena, &m)) {
+            state->counts->moved++;
+        } else if ((state->options->leftover == PO_LEFTOVER_CONV &&
+                    leave_as_conv(graph, arena, &m)) ||
+                   leave_shift(graph, arena, &m) || leave_short(graph, &m)) {
+            state->counts->shortened++;
+        }
+    }
+    return PO_OK;
+}

@@ -1,0 +1,29 @@
+/* The passes of postopt: each works on one graph in place and adds to the counts. */
+#ifndef PO_POSTOPT_PASSES_H
+#define PO_POSTOPT_PASSES_H
+
+#include "ops/rewrite.h"
+#include "postopt/postopt.h"
+
+typedef struct po_postopt_state {
+    const po_postopt_options *options;
+    po_postopt_counts *counts;
+    po_arena *scratch; /* freed after each round */
+} po_postopt_state;
+
+/* fold_affine.c */
+po_status po_fold_affine(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* gates.c: clipped lines and hard-swish. */
+po_status po_write_gates(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* compose.c */
+po_status po_compose_linear(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* depth_space.c */
+po_status po_move_depth_to_space(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* upsample.c */
+po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* gate_weights.c */
+po_status po_fold_gates(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* spelling.c: once, at the end. */
+po_status po_spell(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+
+#endif

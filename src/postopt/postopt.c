@@ -1,0 +1,62 @@
+/* The order of postopt's passes. */
+#include "postopt/passes.h"
+
+typedef po_status (*pass_fn)(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+
+/* Hard-swish first: its scale joins the affine chain behind it. Algebra last: it looks for
+ * convolutions that read one another, which folding leaves. */
+static const pass_fn passes[] = {po_write_gates,         po_fold_affine,       po_compose_linear,
+                                 po_move_depth_to_space, po_unfold_upsampling, po_fold_gates};
+
+enum { MOST_ROUNDS = 16 };
+
+typedef struct pass_call {
+    pass_fn fn;
+    po_postopt_state *state;
+} pass_call;
+
+static po_status call_pass(po_ctx *ctx, po_graph *graph, void *user) {
+    const pass_call *call = user;
+    return call->fn(ctx, graph, call->state);
+}
+
+static uint32_t total(const po_postopt_counts *c) {
+    return c->absorbed + c->shortened + c->moved + c->gates + c->activations + c->composed;
+}
+
+po_postopt_options po_postopt_defaults(void) {
+    return (po_postopt_options){.affine = true,
+                                .algebra = PO_ALGEBRA_ALL,
+                                .hard_swish = PO_HARD_SWISH_GATED,
+                                .leftover = PO_LEFTOVER_CONV,
+                                .split_moves = true};
+}
+
+po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *options,
+                     po_graph **out, po_postopt_counts *counts) {
+    po_postopt_counts own = {0};
+    po_graph *g = po_graph_clone(ctx, in);
+    for (int round = 0; round < MOST_ROUNDS; round++) {
+        uint32_t before = total(&own);
+        po_postopt_state state = {options, &own, po_arena_create(ctx)};
+        PO_TRY(po_ctx_poll(ctx));
+        PO_TRY(po_infer_graph(ctx, g, true));
+        for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
+            pass_call call = {passes[i], &state};
+            PO_TRY(po_graph_walk(ctx, g, call_pass, &call));
+        }
+        po_graph_sweep(g);
+        po_arena_free(state.scratch);
+        if (total(&own) == before)
+            break;
+    }
+    po_postopt_state last = {options, &own, po_arena_create(ctx)};
+    PO_TRY(po_infer_graph(ctx, g, true));
+    PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){po_spell, &last}));
+    po_arena_free(last.scratch);
+    po_graph_sweep(g);
+    if (counts)
+        *counts = own;
+    *out = g;
+    return PO_OK;
+}

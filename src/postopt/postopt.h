@@ -1,0 +1,59 @@
+/* postopt: algebra within float rounding, and the spelling that the target runtime runs fastest.
+ * Affine chains go into the weights of their neighbours; activations, norms and what is left of
+ * affine chains are written in the form chosen by the options, so that several variants can be
+ * made and measured. Only f32 and f64 arithmetic is rearranged; half precision and quantised
+ * parts pass through. */
+#ifndef PO_POSTOPT_POSTOPT_H
+#define PO_POSTOPT_POSTOPT_H
+
+#include "ops/op.h"
+
+/* How hard-swish, x * clip(x + 3, 0, 6) / 6, is written. */
+typedef enum po_hard_swish_form {
+    PO_HARD_SWISH_KEEP,  /* as found */
+    PO_HARD_SWISH_GATED, /* x * HardSigmoid(x): any opset */
+    PO_HARD_SWISH_NODE   /* HardSwish: opset 14 and later, else gated */
+} po_hard_swish_form;
+
+/* How an affine map that no neighbour takes is written. */
+typedef enum po_leftover_form {
+    PO_LEFTOVER_ARITHMETIC, /* Mul, Add */
+    PO_LEFTOVER_CONV        /* beside convolutions: a depthwise 1x1 convolution, which stays in the
+                               runtime's blocked layout */
+} po_leftover_form;
+
+/* Families of linear identities that save work; each may be left out to be measured without. */
+typedef enum po_algebra {
+    PO_ALGEBRA_COMPOSE = 1 << 0,     /* products of weights, means first, gated residuals */
+    PO_ALGEBRA_DEPTH_SPACE = 1 << 1, /* transposed convolutions, DepthToSpace behind */
+    PO_ALGEBRA_UPSAMPLE = 1 << 2,    /* convolutions of upsampled maps in phases */
+    PO_ALGEBRA_GATES = 1 << 3,       /* channel gates in the weights */
+    PO_ALGEBRA_ALL = (1 << 4) - 1
+} po_algebra;
+
+typedef struct po_postopt_options {
+    bool affine;      /* fold affine chains */
+    uint32_t algebra; /* po_algebra bits */
+    po_hard_swish_form hard_swish;
+    po_leftover_form leftover;
+    bool split_moves; /* DepthToSpace of large maps as two single-axis moves */
+} po_postopt_options;
+
+typedef struct po_postopt_counts {
+    uint32_t absorbed;  /* affine chains that went into weights */
+    uint32_t shortened; /* affine chains that were written with fewer nodes */
+    uint32_t moved;     /* affine maps moved past an operator */
+    uint32_t gates;     /* clipped lines written as HardSigmoid */
+    uint32_t activations;
+    uint32_t composed; /* linear operators composed, distributed or exchanged */
+    uint32_t spelled;  /* operators written in another way at the end */
+} po_postopt_counts;
+
+/* Everything on, in the forms that win most often. */
+po_postopt_options po_postopt_defaults(void);
+
+/* Returns a rewritten copy, bodies included. `counts` may be NULL. */
+po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *options,
+                     po_graph **out, po_postopt_counts *counts);
+
+#endif

@@ -1,0 +1,54 @@
+/* The last pass: operators spelled the way that the runtime moves memory fastest. It runs once,
+ * after the algebra, which looks for the operators as they are. */
+#include "postopt/passes.h"
+
+/* Below this many elements the maps stay in the cache and the spelling does not matter. */
+enum { LARGE_MAP = 1 << 17 };
+
+static po_value_id add_reshape(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
+                               const int64_t *dims) {
+    po_type type = po_type_tensor_i64(graph->arena, graph->values[x].type.dtype, rank, dims);
+    po_value_id in[2] = {x, po_add_i64s(graph, NULL, rank, dims)};
+    return po_add_op(graph, place, PO_OP_Reshape, 2, in, &type);
+}
+
+static po_value_id add_transpose(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
+                                 const int64_t *perm) {
+    po_type type = po_type_unranked(graph->values[x].type.dtype);
+    po_value_id y = po_add_op(graph, place, PO_OP_Transpose, 1, &x, &type);
+    po_node_set_ints(graph, graph->values[y].producer, "perm", rank, perm);
+    return y;
+}
+
+/* DepthToSpace in two steps that each move a single axis, first the column phases, then the row
+ * phases: runtimes have a fast path for that and none for the whole permutation. */
+static bool spell_depth_to_space(po_graph *graph, po_node_id id) {
+    const po_node *n = &graph->nodes[id];
+    uint32_t rank;
+    const po_dim *d = po_static_dims(graph, n->in[0], &rank);
+    int64_t b = po_node_int(n, "blocksize", 0);
+    if (!d || rank != 4 || b < 2 || !po_node_string_is(n, "mode", "DCR", "DCR") ||
+        po_type_count(&graph->values[n->in[0]].type) < LARGE_MAP || d[1].value % (b * b))
+        return false;
+    int64_t batch = d[0].value, c = d[1].value / (b * b), h = d[2].value, w = d[3].value;
+    po_value_id y = n->out[0], x = n->in[0];
+    x = add_reshape(graph, id, x, 6, (int64_t[]){batch, b, b, c, h, w});
+    x = add_transpose(graph, id, x, 6, (int64_t[]){0, 1, 3, 4, 5, 2});
+    x = add_reshape(graph, id, x, 4, (int64_t[]){batch, b, c * h, w * b});
+    x = add_transpose(graph, id, x, 4, (int64_t[]){0, 2, 1, 3});
+    x = add_reshape(graph, id, x, 4, (int64_t[]){batch, c, h * b, w * b});
+    po_substitute(graph, y, x);
+    return true;
+}
+
+po_status po_spell(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
+    (void)ctx;
+    if (!state->options->split_moves || po_model_opset(graph->model, "") < 5)
+        return PO_OK;
+    uint32_t n;
+    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
+    for (uint32_t k = 0; k < n; k++)
+        if (graph->nodes[order[k]].op == PO_OP_DepthToSpace && !graph->nodes[order[k]].removed)
+            state->counts->spelled += spell_depth_to_space(graph, order[k]);
+    return PO_OK;
+}

@@ -1,0 +1,53 @@
+#include "postopt/split.h"
+
+static void add_results(po_graph *graph, const po_conv *conv, po_value_id a, po_value_id b) {
+    po_type type = graph->values[conv->y].type;
+    graph->values[a].type = type;
+    graph->values[b].type = type;
+    po_value_id sum = po_add_op(graph, conv->node, PO_OP_Add, 2, (po_value_id[]){a, b}, &type);
+    po_substitute(graph, conv->y, sum);
+}
+
+void po_split_conv(po_graph *graph, po_arena *arena, const po_conv *conv,
+                   const po_value_id parts[2], const int64_t channels[2]) {
+    const double *w = po_conv_weights(arena, conv);
+    const double *bias = conv->bias ? po_conv_bias(arena, conv) : NULL;
+    int64_t taps = conv->kernel[0] * conv->kernel[1], from = 0;
+    po_value_id results[2];
+    for (int k = 0; k < 2; k++) {
+        po_conv part = *conv;
+        part.in = channels[k];
+        double *v = PO_NEW_N(arena, double, conv->out *channels[k] * taps);
+        for (int64_t o = 0; o < conv->out; o++)
+            memcpy(&v[o * channels[k] * taps], &w[(o * conv->in + from) * taps],
+                   (size_t)(channels[k] * taps) * sizeof *v);
+        results[k] = po_conv_add(graph, conv->node, parts[k], &part, v, k ? bias : NULL);
+        from += channels[k];
+    }
+    add_results(graph, conv, results[0], results[1]);
+}
+
+void po_distribute_conv(po_graph *graph, po_arena *arena, const po_conv *conv,
+                        const po_value_id parts[2]) {
+    const double *w = po_conv_weights(arena, conv);
+    const double *bias = conv->bias ? po_conv_bias(arena, conv) : NULL;
+    po_value_id a = po_conv_add(graph, conv->node, parts[0], conv, w, NULL);
+    po_value_id b = po_conv_add(graph, conv->node, parts[1], conv, w, bias);
+    add_results(graph, conv, a, b);
+}
+
+po_value_id po_add_crop(po_graph *graph, po_node_id place, po_value_id x, int64_t top,
+                        int64_t bottom, int64_t left, int64_t right, const po_type *type) {
+    const int64_t starts[2] = {top, left}, ends[2] = {bottom, right}, axes[2] = {2, 3};
+    if (po_model_opset(graph->model, "") < 10) {
+        po_value_id y = po_add_op(graph, place, PO_OP_Slice, 1, &x, type);
+        po_node_id id = graph->values[y].producer;
+        po_node_set_ints(graph, id, "starts", 2, starts);
+        po_node_set_ints(graph, id, "ends", 2, ends);
+        po_node_set_ints(graph, id, "axes", 2, axes);
+        return y;
+    }
+    po_value_id in[4] = {x, po_add_i64s(graph, NULL, 2, starts), po_add_i64s(graph, NULL, 2, ends),
+                         po_add_i64s(graph, NULL, 2, axes)};
+    return po_add_op(graph, place, PO_OP_Slice, 4, in, type);
+}

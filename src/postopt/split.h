@@ -1,0 +1,24 @@
+/* Convolutions split by linearity, and the small pieces that upsampling and gates share. */
+#ifndef PO_POSTOPT_SPLIT_H
+#define PO_POSTOPT_SPLIT_H
+
+#include "postopt/conv.h"
+
+/* y = conv(Concat(parts)) becomes conv0(part 0) + conv1(part 1), weights cut by channels; the bias
+ * goes with the second. */
+void po_split_conv(po_graph *graph, po_arena *arena, const po_conv *conv,
+                   const po_value_id parts[2], const int64_t channels[2]);
+/* y = conv(a + b) becomes conv(a) + conv(b). */
+void po_distribute_conv(po_graph *graph, po_arena *arena, const po_conv *conv,
+                        const po_value_id parts[2]);
+/* Rows [top, bottom), columns [left, right) of a map of rank 4. */
+po_value_id po_add_crop(po_graph *graph, po_node_id place, po_value_id x, int64_t top,
+                        int64_t bottom, int64_t left, int64_t right, const po_type *type);
+
+/* upsample.c: true where y is x with every pixel repeated factor times along both map axes. */
+bool po_upsampled(const po_graph *graph, po_value_id y, po_value_id *x, int64_t *factor);
+/* Another upsampling in the manner of an existing node. */
+po_value_id po_add_upsample(po_graph *graph, po_node_id place, po_value_id x, int64_t factor,
+                            const po_node *like);
+
+#endif

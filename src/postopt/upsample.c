@@ -1,0 +1,253 @@
+/* Convolutions over nearest upsampling as convolutions of the small map, one set of outputs for
+ * each phase; concatenations split so that this can happen. */
+#include "postopt/passes.h"
+#include "postopt/split.h"
+
+#include "base/num.h"
+
+/* --- nearest upsampling by whole factors --- */
+
+static bool copies_blocks(const po_graph *graph, const po_node *n) {
+    if (n->op == PO_OP_Upsample)
+        return po_node_string_is(n, "mode", "nearest", "nearest");
+    if (!po_node_string_is(n, "mode", "nearest", "nearest"))
+        return false;
+    if (po_op_version(graph, n) < 11)
+        return true;
+    bool asymmetric =
+        po_node_string_is(n, "coordinate_transformation_mode", "asymmetric", "half_pixel");
+    bool half = po_node_string_is(n, "coordinate_transformation_mode", "half_pixel", "half_pixel");
+    bool floors = po_node_string_is(n, "nearest_mode", "floor", "round_prefer_floor");
+    bool rounds =
+        po_node_string_is(n, "nearest_mode", "round_prefer_floor", "round_prefer_floor") ||
+        po_node_string_is(n, "nearest_mode", "round_prefer_ceil", "round_prefer_floor");
+    return (asymmetric && floors) || (half && rounds);
+}
+
+bool po_upsampled(const po_graph *graph, po_value_id y, po_value_id *x, int64_t *factor) {
+    const po_node *n = po_graph_producer(graph, y);
+    if (!n || (n->op != PO_OP_Resize && n->op != PO_OP_Upsample) || !copies_blocks(graph, n))
+        return false;
+    uint32_t rank, rank_y;
+    const po_dim *from = po_static_dims(graph, n->in[0], &rank);
+    const po_dim *to = po_static_dims(graph, y, &rank_y);
+    if (!from || !to || rank != 4 || rank_y != 4 || from[0].value != to[0].value ||
+        from[1].value != to[1].value || from[2].value < 1 || from[3].value < 1)
+        return false;
+    int64_t f = to[2].value / from[2].value;
+    if (f < 2 || to[2].value != f * from[2].value || to[3].value != f * from[3].value)
+        return false;
+    *x = n->in[0];
+    *factor = f;
+    return true;
+}
+
+po_value_id po_add_upsample(po_graph *graph, po_node_id place, po_value_id x, int64_t factor,
+                            const po_node *like) {
+    po_value_id scales = po_add_floats(graph, NULL, PO_F32, 1, (int64_t[]){4},
+                                       (const double[]){1, 1, (double)factor, (double)factor});
+    const po_type *t = &graph->values[x].type;
+    po_type type = po_type_unranked(t->dtype);
+    if (t->has_rank && t->rank == 4 && t->dims[2].value >= 0 && t->dims[3].value >= 0)
+        type = po_type_tensor(graph->arena, t->dtype, 4,
+                              (po_dim[]){t->dims[0], t->dims[1], PO_DIM(t->dims[2].value * factor),
+                                         PO_DIM(t->dims[3].value * factor)});
+    po_op_id op = like->op;
+    bool roi = op == PO_OP_Resize && po_op_version(graph, like) >= 11;
+    po_attr *attrs = po_arena_memdup(graph->arena, like->attr, like->n_attr * sizeof *attrs);
+    uint32_t n_attrs = like->n_attr;
+    po_value_id in[3] = {x, scales, PO_NONE};
+    if (roi) {
+        in[1] = like->in[1];
+        in[2] = scales;
+    }
+    po_value_id y = po_graph_add_value(graph, NULL, &type);
+    po_ops_add(graph, place,
+               &(po_node_spec){.op = op,
+                               .name = graph->values[y].name,
+                               .n_in = roi ? 3 : 2,
+                               .in = in,
+                               .n_out = 1,
+                               .out = &y,
+                               .n_attr = n_attrs,
+                               .attr = attrs});
+    return y;
+}
+
+/* --- convolution of an upsampled map --- */
+
+/* Along one axis, with R = r + shift = f j + p for output row r: tap t reads row
+ * floor((R - shift + t - pad) / f) of the small map, that is j + floor((p - shift + t - pad) / f).
+ * The best shift makes the range of that last term, the small kernel, shortest. */
+typedef struct phase_plan {
+    int64_t shift, first, length; /* offsets first .. first + length - 1 */
+} phase_plan;
+
+static phase_plan plan_phases(int64_t f, int64_t kernel, int64_t pad) {
+    phase_plan best = {0, 0, INT64_MAX};
+    for (int64_t s = 0; s < f; s++) {
+        int64_t low = po_floor_div(-s - pad, f);
+        int64_t high = po_floor_div(f - 1 - s + kernel - 1 - pad, f);
+        if (high - low + 1 < best.length)
+            best = (phase_plan){s, low, high - low + 1};
+    }
+    return best;
+}
+
+static bool conv_of_upsampled(po_graph *graph, po_arena *arena, po_node_id id) {
+    po_conv c;
+    po_value_id x;
+    int64_t f;
+    if (!po_conv_read(graph, id, &c) || c.group != 1 || c.kernel[0] != c.kernel[1] ||
+        c.kernel[0] < 2 || c.stride[0] != 1 || c.stride[1] != 1 || c.dilation[0] != 1 ||
+        c.dilation[1] != 1 || !po_upsampled(graph, c.x, &x, &f))
+        return false;
+    int64_t k = c.kernel[0], pad = c.pad[0];
+    for (int i = 0; i < 4; i++)
+        if (c.pad[i] != pad)
+            return false;
+    /* Same size out as in: then the phases tile the output. */
+    if (2 * pad != k - 1)
+        return false;
+    phase_plan p = plan_phases(f, k, pad);
+    int64_t kk = p.length;
+    if (kk * kk >= k * k)
+        return false;
+    int64_t h = po_dim_of(graph, x, 2), w = po_dim_of(graph, x, 3);
+    int64_t rows = (f * h - 1 + p.shift) / f + 1, columns = (f * w - 1 + p.shift) / f + 1;
+    po_conv made = c;
+    made.out = f * f * c.out;
+    made.kernel[0] = made.kernel[1] = kk;
+    made.pad[0] = made.pad[1] = -p.first;
+    made.pad[2] = rows + kk - 1 - h + p.first;
+    made.pad[3] = columns + kk - 1 - w + p.first;
+    if (made.pad[0] < 0 || made.pad[2] < 0 || made.pad[3] < 0)
+        return false;
+    const double *v = po_conv_weights(arena, &c), *bias = po_conv_bias(arena, &c);
+    double *u = PO_NEW_N(arena, double, made.out *c.in *kk *kk);
+    double *shift = PO_NEW_N(arena, double, made.out);
+    for (int64_t py = 0; py < f; py++)
+        for (int64_t px = 0; px < f; px++)
+            for (int64_t o = 0; o < c.out; o++) {
+                int64_t to = (py * f + px) * c.out + o;
+                shift[to] = bias[o];
+                for (int64_t i = 0; i < c.in; i++)
+                    for (int64_t ty = 0; ty < k; ty++)
+                        for (int64_t tx = 0; tx < k; tx++) {
+                            int64_t sy = po_floor_div(py - p.shift + ty - pad, f) - p.first;
+                            int64_t sx = po_floor_div(px - p.shift + tx - pad, f) - p.first;
+                            u[((to * c.in + i) * kk + sy) * kk + sx] +=
+                                v[((o * c.in + i) * k + ty) * k + tx];
+                        }
+            }
+    po_value_id deep = po_conv_add(graph, id, x, &made, u, c.bias ? shift : NULL);
+    po_type unknown = po_type_unranked(c.dtype);
+    po_value_id wide = po_add_op(graph, id, PO_OP_DepthToSpace, 1, &deep, &unknown);
+    po_node_id space = graph->values[wide].producer;
+    po_node_set_int(graph, space, "blocksize", f);
+    if (po_op_version(graph, &graph->nodes[space]) >= 11)
+        po_node_set_string(graph, space, "mode", "DCR");
+    po_type type = graph->values[c.y].type;
+    po_value_id y = wide;
+    if (p.shift || rows != h || columns != w)
+        y = po_add_crop(graph, id, wide, p.shift, p.shift + f * h, p.shift, p.shift + f * w, &type);
+    else
+        graph->values[y].type = type;
+    po_substitute(graph, c.y, y);
+    return true;
+}
+
+/* --- concatenations of upsampled maps --- */
+
+/* Concat(up_8 a, up_4 b, up_2 c, d) = Concat(up_2(Concat(up_4 a, up_2 b, c)), d): the common factor
+ * of neighbouring parts is taken out. */
+static bool factor_concat(po_graph *graph, po_arena *arena, po_node_id id) {
+    const po_node *n = &graph->nodes[id];
+    if (n->op != PO_OP_Concat || po_node_int(n, "axis", 1) != 1)
+        return false;
+    for (uint32_t first = 0; first < n->n_in; first++) {
+        po_value_id x;
+        int64_t f, common = 0;
+        uint32_t last = first;
+        for (; last < n->n_in && po_upsampled(graph, n->in[last], &x, &f); last++)
+            common = common == 0 || f < common ? f : common;
+        if (last - first < 2)
+            continue;
+        bool divides = true;
+        for (uint32_t i = first; i < last; i++)
+            divides &= po_upsampled(graph, n->in[i], &x, &f) && f % common == 0;
+        if (!divides)
+            return false;
+        po_value_id *parts = PO_NEW_N(arena, po_value_id, n->n_in);
+        uint32_t count = last - first;
+        const po_node *like = po_graph_producer(graph, n->in[first]);
+        for (uint32_t i = 0; i < count; i++) {
+            po_upsampled(graph, n->in[first + i], &x, &f);
+            like = po_graph_producer(graph, n->in[first + i]);
+            parts[i] = f == common ? x : po_add_upsample(graph, id, x, f / common, like);
+        }
+        int64_t channels = 0;
+        for (uint32_t i = 0; i < count; i++)
+            channels += po_dim_of(graph, parts[i], 1);
+        const po_type *t = &graph->values[parts[0]].type;
+        po_type type =
+            po_type_tensor(graph->arena, t->dtype, 4,
+                           (po_dim[]){t->dims[0], PO_DIM(channels), t->dims[2], t->dims[3]});
+        po_value_id inner = po_add_op(graph, id, PO_OP_Concat, count, parts, &type);
+        po_node_set_int(graph, graph->values[inner].producer, "axis", 1);
+        po_value_id up = po_add_upsample(graph, id, inner, common, like);
+        po_value_id y = up;
+        uint32_t rest = n->n_in - count + 1;
+        if (rest > 1) {
+            uint32_t at = 0;
+            for (uint32_t i = 0; i < n->n_in; i++)
+                if (i < first || i >= last)
+                    parts[at++] = n->in[i];
+                else if (i == first)
+                    parts[at++] = up;
+            po_type whole = graph->values[n->out[0]].type;
+            y = po_add_op(graph, id, PO_OP_Concat, rest, parts, &whole);
+            po_node_set_int(graph, graph->values[y].producer, "axis", 1);
+        }
+        po_substitute(graph, graph->nodes[id].out[0], y);
+        return true;
+    }
+    return false;
+}
+
+/* A convolution over Concat with an upsampled part: by linearity, one convolution for each part. */
+static bool split_concat(po_graph *graph, po_arena *arena, po_node_id id) {
+    po_conv c;
+    if (!po_conv_read(graph, id, &c) || c.group != 1 || c.kernel[0] < 2)
+        return false;
+    const po_node *cat = po_made_alone_by(graph, c.x, PO_OP_Concat);
+    if (!cat || po_node_int(cat, "axis", 1) != 1 || cat->n_in != 2)
+        return false;
+    po_value_id x;
+    int64_t f, channels[2];
+    if (!po_upsampled(graph, cat->in[0], &x, &f) && !po_upsampled(graph, cat->in[1], &x, &f))
+        return false;
+    for (uint32_t i = 0; i < 2; i++)
+        channels[i] = po_dim_of(graph, cat->in[i], 1);
+    if (channels[0] < 1 || channels[1] < 1 || channels[0] + channels[1] != c.in)
+        return false;
+    const po_value_id parts[2] = {cat->in[0], cat->in[1]};
+    po_split_conv(graph, arena, &c, parts, channels);
+    return true;
+}
+
+po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
+    (void)ctx;
+    if (!(state->options->algebra & PO_ALGEBRA_UPSAMPLE))
+        return PO_OK;
+    uint32_t n;
+    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
+    for (uint32_t k = 0; k < n; k++) {
+        if (graph->nodes[order[k]].removed || graph->nodes[order[k]].n_out == 0)
+            continue;
+        state->counts->composed += factor_concat(graph, state->scratch, order[k]) ||
+                                   split_concat(graph, state->scratch, order[k]) ||
+                                   conv_of_upsampled(graph, state->scratch, order[k]);
+    }
+    return PO_OK;
+}

@@ -1,0 +1,126 @@
+/* Duplicate nodes and constants. Of two equal nodes the earlier one stays. */
+#include "simplify/passes.h"
+
+static po_hash attr_hash(const po_attr *a) {
+    po_hash h = po_hash_u64(po_hash_str((po_hash){0, 0}, a->name), (uint64_t)a->kind << 32 | a->n);
+    switch (a->kind) {
+    case PO_ATTR_FLOAT:
+        return po_hash_bytes(&a->u.f, sizeof a->u.f, h);
+    case PO_ATTR_INT:
+        return po_hash_u64(h, (uint64_t)a->u.i);
+    case PO_ATTR_STRING:
+        return po_hash_bytes(a->u.s.data, a->u.s.size, h);
+    case PO_ATTR_INTS:
+        return po_hash_bytes(a->u.ints, a->n * sizeof *a->u.ints, h);
+    case PO_ATTR_FLOATS:
+        return po_hash_bytes(a->u.floats, a->n * sizeof *a->u.floats, h);
+    default:
+        return h;
+    }
+}
+
+static bool attr_equal(const po_attr *a, const po_attr *b) {
+    if (a->kind != b->kind || a->n != b->n || a->reference || b->reference)
+        return false;
+    switch (a->kind) {
+    case PO_ATTR_FLOAT:
+        return memcmp(&a->u.f, &b->u.f, sizeof a->u.f) == 0;
+    case PO_ATTR_INT:
+        return a->u.i == b->u.i;
+    case PO_ATTR_STRING:
+        return a->u.s.size == b->u.s.size &&
+               (!a->u.s.size || memcmp(a->u.s.data, b->u.s.data, a->u.s.size) == 0);
+    case PO_ATTR_INTS:
+        return !a->n || memcmp(a->u.ints, b->u.ints, a->n * sizeof *a->u.ints) == 0;
+    case PO_ATTR_FLOATS:
+        return !a->n || memcmp(a->u.floats, b->u.floats, a->n * sizeof *a->u.floats) == 0;
+    default:
+        return false; /* tensors, bodies: such nodes are left alone */
+    }
+}
+
+static po_hash node_hash(const po_node *n) {
+    po_hash h = po_hash_str(po_hash_u64((po_hash){0, 0}, n->op), n->op_type);
+    for (uint32_t i = 0; i < n->n_in; i++)
+        h = po_hash_u64(h, n->in[i]);
+    po_hash sum = {0, 0};
+    for (uint32_t i = 0; i < n->n_attr; i++) {
+        po_hash a = attr_hash(&n->attr[i]);
+        sum.lo += a.lo;
+        sum.hi += a.hi;
+    }
+    return po_hash_u64(po_hash_u64(h, sum.lo), sum.hi);
+}
+
+static bool node_equal(const po_node *a, const po_node *b) {
+    if (a->op != b->op || a->n_in != b->n_in || a->n_out != b->n_out || a->n_attr != b->n_attr)
+        return false;
+    for (uint32_t i = 0; i < a->n_in; i++)
+        if (a->in[i] != b->in[i])
+            return false;
+    for (uint32_t i = 0; i < a->n_out; i++)
+        if ((a->out[i] == PO_NONE) != (b->out[i] == PO_NONE))
+            return false;
+    for (uint32_t i = 0; i < a->n_attr; i++) {
+        const po_attr *other = po_node_attr(b, a->attr[i].name);
+        if (!other || !attr_equal(&a->attr[i], other))
+            return false;
+    }
+    return true;
+}
+
+/* Known operators without randomness or bodies; an opaque node may have state. */
+static bool may_merge(const po_graph *graph, const po_node *n) {
+    if (n->op == PO_OP_OPAQUE || po_op_has(n->op, PO_OPF_RANDOM | PO_OPF_CONTROL))
+        return false;
+    for (uint32_t i = 0; i < n->n_out; i++)
+        if (n->out[i] != PO_NONE && graph->values[n->out[i]].n_outputs)
+            return false;
+    return true;
+}
+
+static void merge_constants(po_graph *graph, po_simplify_state *state) {
+    po_hash_map *seen = po_hash_map_create(state->scratch);
+    for (uint32_t i = 0; i < graph->n_initializers; i++) {
+        po_value_id id = graph->initializers[i];
+        const po_value *v = &graph->values[id];
+        if (v->is_input || v->n_outputs || v->n_uses == 0 || !v->constant)
+            continue;
+        po_hash h = po_tensor_hash(v->constant);
+        po_value_id first = po_hash_map_get(seen, h);
+        if (first == PO_NONE) {
+            po_hash_map_put(seen, h, id);
+        } else if (po_tensor_equal(graph->values[first].constant, v->constant)) {
+            po_graph_replace_uses(graph, id, first);
+            state->counts->duplicates++;
+        }
+    }
+}
+
+po_status po_merge_duplicates(po_ctx *ctx, po_graph *graph, po_simplify_state *state) {
+    (void)ctx;
+    merge_constants(graph, state);
+    po_hash_map *seen = po_hash_map_create(state->scratch);
+    uint32_t n;
+    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
+    for (uint32_t k = 0; k < n; k++) {
+        po_node *node = &graph->nodes[order[k]];
+        if (node->removed || node->n_in == 0 || !may_merge(graph, node))
+            continue;
+        po_hash h = node_hash(node);
+        po_node_id first = po_hash_map_get(seen, h);
+        if (first == PO_NONE) {
+            po_hash_map_put(seen, h, order[k]);
+            continue;
+        }
+        const po_node *other = &graph->nodes[first];
+        if (!node_equal(node, other))
+            continue;
+        for (uint32_t i = 0; i < node->n_out; i++)
+            if (node->out[i] != PO_NONE)
+                po_graph_replace_uses(graph, node->out[i], other->out[i]);
+        po_graph_remove_node(graph, order[k]);
+        state->counts->duplicates++;
+    }
+    return PO_OK;
+}
