@@ -200,12 +200,10 @@ const po_partial *po_rule_partial(const po_infer *infer, uint32_t n, const po_di
     return p;
 }
 
-po_status po_rule_types(po_ref *ref, po_type *types) {
-    const po_op_row *row = po_op_row_of(ref->node->op);
+po_status po_rule_infer_of(po_ref *ref, po_type *out, po_infer *infer) {
     const po_type **in = PO_NEW_N(ref->arena, const po_type *, ref->n_in);
     const po_tensor **constant = PO_NEW_N(ref->arena, const po_tensor *, ref->n_in);
     const po_partial **partial = PO_NEW_N(ref->arena, const po_partial *, ref->n_in);
-    const po_partial **out_partial = PO_NEW_N(ref->arena, const po_partial *, ref->n_out);
     for (uint32_t i = 0; i < ref->n_in; i++) {
         const po_array *a = ref->in[i];
         if (!a)
@@ -222,20 +220,26 @@ po_status po_rule_types(po_ref *ref, po_type *types) {
         }
     }
     for (uint32_t i = 0; i < ref->n_out; i++)
-        types[i] = po_type_unranked(PO_DT_NONE);
-    po_infer infer = {.ctx = ref->ctx,
-                      .arena = ref->arena,
-                      .graph = ref->graph,
-                      .node = ref->node,
-                      .opset = ref->opset,
-                      .n_in = ref->n_in,
-                      .n_out = ref->n_out,
-                      .in = in,
-                      .constant = constant,
-                      .partial = partial,
-                      .out = types,
-                      .out_partial = out_partial};
-    PO_TRY(row->infer(&infer));
+        out[i] = po_type_unranked(PO_DT_NONE);
+    *infer = (po_infer){.ctx = ref->ctx,
+                        .arena = ref->arena,
+                        .graph = ref->graph,
+                        .node = ref->node,
+                        .opset = ref->opset,
+                        .n_in = ref->n_in,
+                        .n_out = ref->n_out,
+                        .in = in,
+                        .constant = constant,
+                        .partial = partial,
+                        .out = out,
+                        .out_partial = PO_NEW_N(ref->arena, const po_partial *, ref->n_out)};
+    return PO_OK;
+}
+
+po_status po_rule_types(po_ref *ref, po_type *types) {
+    po_infer infer;
+    PO_TRY(po_rule_infer_of(ref, types, &infer));
+    PO_TRY(po_op_row_of(ref->node->op)->infer(&infer));
     for (uint32_t i = 0; i < ref->n_out; i++) {
         if (ref->node->out[i] == PO_NONE)
             continue;

@@ -64,6 +64,8 @@ const po_partial *po_rule_partial(const po_infer *infer, uint32_t n, const po_di
 
 /* --- references --- */
 
+/* What the shape rule would see of the true shapes and small contents; out has room for n_out. */
+po_status po_rule_infer_of(po_ref *ref, po_type *out, po_infer *infer);
 /* Runs the row's shape rule on the true shapes and small contents, so that the same checks guard
  * both; fills types[0 .. n_out). PO_UNSUPPORTED where a wanted output is not static or too large.
  */
