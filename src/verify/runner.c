@@ -191,8 +191,10 @@ static po_status compare_generated(runner *r) {
         if (n_good > 0 && !time_left(r))
             break;
         PO_TRY(try_set(r, size, PO_INPUTS_NORMAL, spec->seed, &ran));
-        if (ran)
+        if (ran) {
+            r->report.size[n_good] = size;
             good[n_good++] = size;
+        }
         if (!r->report.equal)
             return PO_OK;
     }

@@ -1,0 +1,271 @@
+#include "select/select.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* A gain must be above 1 where it is claimed and may not be below this elsewhere. */
+static const double claimed = 1.0, elsewhere = 0.98;
+/* An inconclusive reading is taken again, for longer. */
+enum { TRIES = 2, VERDICT_LAYOUT = 1 };
+
+static po_status conclude(po_verdict *verdict, po_verdict_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static po_status conclude(po_verdict *verdict, po_verdict_code code, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(verdict->reason, sizeof verdict->reason, format, args);
+    va_end(args);
+    verdict->code = code;
+    return PO_OK;
+}
+
+const po_reading *po_verdict_shown(const po_verdict *verdict) {
+    const po_reading *shown = NULL;
+    for (uint32_t i = 0; i < verdict->n_readings; i++) {
+        const po_reading *r = &verdict->readings[i];
+        if (r->kind == PO_READING_FIRST || r->kind == PO_READING_CONFIRM)
+            shown = r;
+    }
+    return shown;
+}
+
+/* --- the cache --- */
+
+static po_hash hash_datum(po_hash hash, const po_datum *datum) {
+    hash = po_hash_u64(hash, (uint64_t)datum->kind);
+    if (datum->tensor) {
+        po_hash t = po_tensor_hash(datum->tensor);
+        hash = po_hash_u64(po_hash_u64(hash, t.lo), t.hi);
+    }
+    for (uint32_t i = 0; i < datum->n; i++)
+        hash = hash_datum(hash, &datum->items[i]);
+    return hash;
+}
+
+static po_hash hash_f64(po_hash hash, double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return po_hash_u64(hash, bits);
+}
+
+/* Everything that the verdict depends on. *same: the two files are one. */
+static po_status verdict_key(po_ctx *ctx, const po_select_spec *spec, po_hash *key, bool *same) {
+    po_hash a, b;
+    PO_TRY(po_cost_hash_file(ctx, spec->original, spec->data, &a));
+    PO_TRY(po_cost_hash_file(ctx, spec->candidate, spec->data, &b));
+    *same = po_hash_equal(a, b);
+    po_hash k = po_hash_u64(po_cost_key(spec->cost), VERDICT_LAYOUT);
+    k = po_hash_u64(po_hash_u64(k, a.lo), a.hi);
+    k = po_hash_u64(po_hash_u64(k, b.lo), b.hi);
+    k = po_hash_u64(k, spec->threads);
+    k = hash_f64(k, spec->tolerance);
+    k = po_hash_u64(k, spec->n_checks);
+    for (uint32_t i = 0; i < spec->n_checks; i++)
+        for (uint32_t j = 0; j < spec->checks[i].n; j++)
+            k = hash_datum(k, &spec->checks[i].data[j]);
+    if (spec->kernels)
+        PO_TRY(po_cost_hash_file(ctx, spec->kernels, k, &k));
+    *key = k;
+    return PO_OK;
+}
+
+static bool finite_positive(double v) {
+    return isfinite(v) && v > 0;
+}
+
+/* A row whose checksum holds may still come from a build with another layout. */
+static bool sensible(const po_verdict *v) {
+    if (v->code <= PO_VERDICT_NONE || v->code > PO_VERDICT_SLOWER_ELSEWHERE ||
+        v->n_readings > PO_READINGS_MAX || v->reason[sizeof v->reason - 1] != '\0')
+        return false;
+    for (uint32_t i = 0; i < v->n_readings; i++) {
+        const po_reading *r = &v->readings[i];
+        if (!finite_positive(r->original) || !finite_positive(r->candidate) ||
+            !finite_positive(r->gain) || !(r->low <= r->gain && r->gain <= r->high))
+            return false;
+    }
+    return v->code != PO_VERDICT_FASTER || (v->verify.equal && v->n_readings > 0);
+}
+
+/* --- readings --- */
+
+typedef struct reader {
+    po_ctx *ctx;
+    const po_select_spec *spec;
+    const po_inputs *plan;
+    po_verdict *verdict;
+} reader;
+
+static po_status read_once(reader *r, uint32_t threads, uint32_t size, uint64_t seed,
+                           double seconds, po_reading *reading) {
+    const po_select_spec *spec = r->spec;
+    po_arena *arena = po_arena_create(r->ctx);
+    po_feed feed;
+    po_timing timing[2];
+    po_timing_work work = {0, 0, 0, 0};
+    const char *models[2] = {spec->original, spec->candidate};
+    po_status status =
+        po_inputs_make(r->ctx, arena, r->plan, size, PO_INPUTS_NORMAL, spec->seed, &feed);
+    if (status == PO_OK) {
+        po_timing_spec timed = {.library = spec->cost->library,
+                                .kernels = spec->kernels,
+                                .threads = threads,
+                                .n = 2,
+                                .models = models,
+                                .feed = &feed,
+                                .seconds = seconds,
+                                .seed = seed};
+        status = po_time_models(r->ctx, &timed, timing, &work);
+    }
+    if (status == PO_OK) {
+        const char *text = po_inputs_describe(arena, r->plan, size, PO_INPUTS_NORMAL);
+        snprintf(reading->inputs, sizeof reading->inputs, "%s", text);
+        reading->threads = threads;
+        reading->original = timing[0].seconds;
+        reading->candidate = timing[1].seconds;
+        reading->gain = timing[1].gain;
+        reading->low = timing[1].low;
+        reading->high = timing[1].high;
+        reading->processes = work.processes;
+        reading->rounds = work.rounds;
+        reading->spent = work.spent;
+    }
+    po_arena_free(arena);
+    return status;
+}
+
+/* One reading against a bound. Taken again for longer where it leaves the answer open. */
+static po_status read_against(reader *r, po_reading_kind kind, uint32_t threads, uint32_t size,
+                              double bound, bool *holds) {
+    double seconds = r->spec->timing_seconds > 0 ? r->spec->timing_seconds : 8;
+    po_reading reading;
+    memset(&reading, 0, sizeof reading);
+    for (uint64_t attempt = 0; attempt < TRIES; attempt++) {
+        uint64_t seed = r->spec->seed + 1000 * (uint64_t)kind + 100 * threads + 10 * size + attempt;
+        PO_TRY(read_once(r, threads, size, seed, seconds, &reading));
+        reading.kind = (int32_t)kind;
+        bool open = reading.low <= bound && reading.gain > bound;
+        if (!open)
+            break;
+        seconds *= 2;
+    }
+    po_log(r->ctx, "%u threads, %s: %.3f -> %.3f ms, %.3fx [%.3f, %.3f], %u rounds, %.1f s",
+           threads, reading.inputs, 1e3 * reading.original, 1e3 * reading.candidate, reading.gain,
+           reading.low, reading.high, reading.rounds, reading.spent);
+    if (r->verdict->n_readings < PO_READINGS_MAX)
+        r->verdict->readings[r->verdict->n_readings++] = reading;
+    *holds = reading.low > bound;
+    return PO_OK;
+}
+
+static po_status no_gain(po_verdict *verdict) {
+    const po_reading *r = &verdict->readings[verdict->n_readings - 1];
+    return conclude(verdict, PO_VERDICT_NO_GAIN,
+                    "not faster beyond doubt: %.3fx, between %.3f and %.3f (%u threads, %s)",
+                    r->gain, r->low, r->high, r->threads, r->inputs);
+}
+
+static po_status not_elsewhere(po_verdict *verdict) {
+    const po_reading *r = &verdict->readings[verdict->n_readings - 1];
+    return conclude(verdict, PO_VERDICT_SLOWER_ELSEWHERE,
+                    "perhaps slower elsewhere: %.3fx, between %.3f and %.3f (%u threads, %s)",
+                    r->gain, r->low, r->high, r->threads, r->inputs);
+}
+
+static po_status measure(reader *r) {
+    const po_select_spec *spec = r->spec;
+    po_verdict *verdict = r->verdict;
+    uint32_t cores = spec->cost->machine.cores, n_sizes = verdict->verify.sizes;
+    uint32_t main_size = n_sizes > 0 ? verdict->verify.size[n_sizes - 1] : 0;
+    bool holds;
+    po_step(r->ctx, 0.4, "timing at %u threads", spec->threads);
+    PO_TRY(read_against(r, PO_READING_FIRST, spec->threads, main_size, claimed, &holds));
+    if (!holds)
+        return no_gain(verdict);
+    po_step(r->ctx, 0.6, "timing again in fresh processes");
+    PO_TRY(read_against(r, PO_READING_CONFIRM, spec->threads, main_size, claimed, &holds));
+    if (!holds)
+        return no_gain(verdict);
+    uint32_t others[2] = {1, cores};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (others[i] == spec->threads || (i == 1 && cores == 1))
+            continue;
+        po_step(r->ctx, 0.8, "timing at %u threads", others[i]);
+        PO_TRY(read_against(r, PO_READING_THREADS, others[i], main_size, elsewhere, &holds));
+        if (!holds)
+            return not_elsewhere(verdict);
+    }
+    for (uint32_t k = 0; k + 1 < n_sizes; k++) {
+        po_step(r->ctx, 0.9, "timing at other sizes");
+        PO_TRY(read_against(r, PO_READING_SIZE, spec->threads, verdict->verify.size[k], elsewhere,
+                            &holds));
+        if (!holds)
+            return not_elsewhere(verdict);
+    }
+    const po_reading *shown = po_verdict_shown(verdict);
+    return conclude(verdict, PO_VERDICT_FASTER, "%.3fx, at least %.3f (%u threads, %s)",
+                    shown->gain, shown->low, shown->threads, shown->inputs);
+}
+
+static po_status decide(po_ctx *ctx, po_arena *arena, const po_select_spec *spec,
+                        po_verdict *verdict) {
+    po_verify_spec check = {.library = spec->cost->library,
+                            .kernels = spec->kernels,
+                            .original = spec->original,
+                            .candidate = spec->candidate,
+                            .graph = spec->graph,
+                            .candidate_graph = spec->candidate_graph,
+                            .checks = spec->checks,
+                            .n_checks = spec->n_checks,
+                            .tolerance = spec->tolerance,
+                            .seconds = spec->verify_seconds,
+                            .seed = spec->seed,
+                            .ladder = true};
+    po_step(ctx, 0, "comparing outputs");
+    PO_TRY(po_verify(ctx, &check, &verdict->verify));
+    const po_verify_report *report = &verdict->verify;
+    if (report->evidence == PO_EVIDENCE_NONE)
+        return conclude(verdict, PO_VERDICT_UNTESTED, "it could not be tested: %.300s",
+                        report->why);
+    if (!report->equal)
+        return conclude(verdict, PO_VERDICT_WRONG, "%.390s", report->why);
+    if (report->random_outputs > 0)
+        return conclude(verdict, PO_VERDICT_UNTESTED,
+                        "it could not be tested: %u outputs differ from run to run",
+                        report->random_outputs);
+    if (report->evidence != PO_EVIDENCE_RUNTIME)
+        return conclude(verdict, PO_VERDICT_UNTESTED,
+                        "it could not be timed: ONNX Runtime %s does not run the original",
+                        spec->cost->machine.runtime);
+    reader r = {ctx, spec, NULL, verdict};
+    po_inputs *plan = NULL;
+    PO_TRY(po_inputs_plan(ctx, arena, spec->graph, spec->candidate_graph, &plan));
+    r.plan = plan;
+    return measure(&r);
+}
+
+po_status po_select(po_ctx *ctx, const po_select_spec *spec, po_verdict *verdict) {
+    memset(verdict, 0, sizeof *verdict);
+    PO_TRY(po_cost_need_runtime(ctx, spec->cost));
+    po_hash key;
+    bool same;
+    PO_TRY(verdict_key(ctx, spec, &key, &same));
+    if (same) {
+        verdict->verify.equal = verdict->verify.identical = 1;
+        return conclude(verdict, PO_VERDICT_SAME_FILE, "nothing was changed");
+    }
+    if (po_cache_get_fixed(spec->cost->cache, "verdict", key, verdict, sizeof *verdict) &&
+        sensible(verdict)) {
+        verdict->cached = 1;
+        return PO_OK;
+    }
+    memset(verdict, 0, sizeof *verdict);
+    po_arena *arena = po_arena_create(ctx);
+    po_status status = decide(ctx, arena, spec, verdict);
+    po_arena_free(arena);
+    PO_TRY(status);
+    /* What stood in the way of a test (memory, a limit) may be gone the next time. */
+    if (verdict->code != PO_VERDICT_UNTESTED)
+        po_cache_put(spec->cost->cache, "verdict", key, verdict, sizeof *verdict);
+    return PO_OK;
+}

@@ -1,0 +1,80 @@
+/* Whether a candidate takes the original's place: it must compute the same and be faster beyond
+ * doubt, else the original stays.
+ *
+ * The protocol: verify; time both at the thread count asked for; where the lower bound of the gain
+ * is above 1, once more in fresh processes with another seed; then at one and at all threads, and
+ * at the other sizes of open dims, where the lower bound must not be below 0.98. Verdicts are kept
+ * in the cost cache; with a verdict from there nothing is run. */
+#ifndef PO_SELECT_SELECT_H
+#define PO_SELECT_SELECT_H
+
+#include "cost/cost.h"
+#include "verify/verify.h"
+
+typedef struct po_select_spec {
+    po_cost *cost;
+    const char *kernels;              /* custom operators for the candidate; may be NULL */
+    const char *original, *candidate; /* paths */
+    const po_graph *graph;            /* of the original, types inferred */
+    const po_graph *candidate_graph;
+    po_hash data; /* hash of what else the two models read (external data); zeros for nothing */
+    const po_check_set *checks;
+    uint32_t n_checks;
+    uint32_t threads;      /* that the model will be run with */
+    double tolerance;      /* 0: 1e-4 */
+    double verify_seconds; /* 0: 20 */
+    double timing_seconds; /* for one reading; 0: 8 */
+    uint64_t seed;
+} po_select_spec;
+
+typedef enum po_reading_kind {
+    PO_READING_FIRST,   /* at the thread count asked for */
+    PO_READING_CONFIRM, /* the same in fresh processes */
+    PO_READING_THREADS, /* at another thread count */
+    PO_READING_SIZE     /* at another size */
+} po_reading_kind;
+
+typedef struct po_reading {
+    int32_t kind; /* po_reading_kind */
+    uint32_t threads;
+    char inputs[PO_REPORT_NAME]; /* "normal x:1x3x640x640" */
+    double original, candidate;  /* median seconds of a run */
+    double gain, low, high;      /* original over candidate, and its 95 % interval */
+    uint32_t processes, rounds;
+    double spent; /* seconds */
+} po_reading;
+
+typedef enum po_verdict_code {
+    PO_VERDICT_NONE = 0,
+    PO_VERDICT_FASTER,          /* the only one with which the candidate is taken */
+    PO_VERDICT_SAME_FILE,       /* byte for byte the original */
+    PO_VERDICT_WRONG,           /* differs: see the report */
+    PO_VERDICT_UNTESTED,        /* could not be compared */
+    PO_VERDICT_NO_GAIN,         /* not faster beyond doubt */
+    PO_VERDICT_SLOWER_ELSEWHERE /* faster as asked, but not shown to hold at other threads or sizes
+                                 */
+} po_verdict_code;
+
+enum { PO_READINGS_MAX = 8 };
+
+/* Plain bytes, as kept in the cache. */
+typedef struct po_verdict {
+    int32_t code;   /* po_verdict_code */
+    int32_t cached; /* it came from the cache */
+    po_verify_report verify;
+    uint32_t n_readings;
+    po_reading readings[PO_READINGS_MAX];
+    char reason[PO_REPORT_TEXT]; /* one sentence */
+} po_verdict;
+
+static inline bool po_verdict_accepted(const po_verdict *verdict) {
+    return verdict->code == PO_VERDICT_FASTER;
+}
+/* The reading to show: the confirmed one where there is one. NULL where nothing was timed. */
+const po_reading *po_verdict_shown(const po_verdict *verdict);
+
+/* Fails only for what stops the run; all else is a verdict. PO_RUNTIME where there is no runtime
+ * to measure with. */
+po_status po_select(po_ctx *ctx, const po_select_spec *spec, po_verdict *verdict);
+
+#endif

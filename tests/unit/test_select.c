@@ -1,0 +1,158 @@
+/* Selection takes what is right and faster, and nothing else. */
+#include "onnx_load.h"
+#include "select/select.h"
+#include "test_onnx.h"
+#include "test_paths.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { F32 = 1 };
+
+/* `layers` tanh in a row on 64x256 floats, then `idle` operators that cost time and change nothing;
+ * inner names begin with `prefix`; `shift` is added to one element of the result. */
+static void write_chain(const char *path, int layers, int idle, const char *prefix, float shift) {
+    test_onnx *m = test_onnx_new();
+    test_onnx_input(m, "x", F32, "64,256");
+    test_onnx_output(m, "y", F32, "64,256");
+    char from[64] = "x", to[64], both[140];
+    for (int i = 0; i < layers; i++) {
+        snprintf(to, sizeof to, "%s%d", prefix, i);
+        test_onnx_node(m, "Tanh", from, to);
+        memcpy(from, to, sizeof from);
+    }
+    /* max(t, -2) changes nothing after a tanh, and costs time. */
+    float low = -2;
+    test_onnx_initializer(m, "low", F32, "", &low, sizeof low);
+    for (int i = 0; i < idle; i++) {
+        snprintf(to, sizeof to, "%si%d", prefix, i);
+        snprintf(both, sizeof both, "%s low", from);
+        test_onnx_node(m, "Max", both, to);
+        memcpy(from, to, sizeof from);
+    }
+    float *offset = calloc(64 * 256, sizeof *offset);
+    if (!offset)
+        abort();
+    offset[5000] = shift;
+    test_onnx_initializer(m, "offset", F32, "64,256", offset, 64 * 256 * sizeof *offset);
+    free(offset);
+    snprintf(both, sizeof both, "%s offset", from);
+    test_onnx_node(m, "Add", both, "y");
+    test_onnx_write(m, path);
+    test_onnx_free(m);
+}
+
+typedef struct fixture {
+    char dir[512], a[600], b[600], db[600];
+    po_ctx ctx;
+} fixture;
+
+static void start(fixture *f) {
+    test_mkdtemp(f->dir, sizeof f->dir);
+    snprintf(f->a, sizeof f->a, "%s/a.onnx", f->dir);
+    snprintf(f->b, sizeof f->b, "%s/b.onnx", f->dir);
+    snprintf(f->db, sizeof f->db, "%s/cost.db", f->dir);
+    po_ctx_init(&f->ctx);
+}
+
+static po_verdict choose(fixture *f, uint32_t threads) {
+    po_arena *arena = po_arena_create(&f->ctx);
+    po_cost *cost = NULL;
+    assert_int_equal(po_cost_open(&f->ctx, arena, &(po_cost_options){NULL, f->db}, &cost), PO_OK);
+    cost->machine.cores = threads; /* no reading at other counts: the test is about the choice */
+    po_model *model = test_model_load(&f->ctx, f->a);
+    assert_non_null(model);
+    po_select_spec spec = {.cost = cost,
+                           .original = f->a,
+                           .candidate = f->b,
+                           .graph = model->graph,
+                           .threads = threads,
+                           .timing_seconds = 1,
+                           .seed = 3};
+    po_verdict verdict;
+    po_status status = po_select(&f->ctx, &spec, &verdict);
+    if (status != PO_OK)
+        fail_msg("%s", f->ctx.error.message);
+    test_model_free(model);
+    po_arena_free(arena);
+    return verdict;
+}
+
+static void the_faster_one_is_taken(void **state) {
+    (void)state;
+    fixture f;
+    start(&f);
+    write_chain(f.a, 2, 6, "t", 0);
+    write_chain(f.b, 2, 0, "t", 0);
+    po_verdict v = choose(&f, 1);
+    if (!po_verdict_accepted(&v))
+        fail_msg("%s", v.reason);
+    assert_int_equal(v.cached, 0);
+    assert_int_equal(v.n_readings, 2);
+    const po_reading *shown = po_verdict_shown(&v);
+    assert_int_equal(shown->kind, PO_READING_CONFIRM);
+    assert_true(shown->low > 1 && shown->low <= shown->gain && shown->gain <= shown->high);
+    assert_true(v.verify.identical);
+
+    /* The verdict is kept: the same question costs no run. */
+    po_verdict again = choose(&f, 1);
+    assert_int_equal(again.cached, 1);
+    again.cached = 0;
+    assert_memory_equal(&again, &v, sizeof v);
+
+    /* The other way round the original stays. */
+    write_chain(f.b, 2, 12, "t", 0);
+    v = choose(&f, 1);
+    assert_int_equal(v.code, PO_VERDICT_NO_GAIN);
+    assert_true(v.readings[0].gain < 1);
+    test_rmtree(f.dir);
+}
+
+static void the_wrong_one_is_not_taken(void **state) {
+    (void)state;
+    fixture f;
+    start(&f);
+    write_chain(f.a, 2, 6, "t", 0);
+    write_chain(f.b, 2, 0, "t", 0.01f); /* faster, and wrong at one element */
+    po_verdict v = choose(&f, 1);
+    assert_int_equal(v.code, PO_VERDICT_WRONG);
+    assert_int_equal(v.verify.index, 5000);
+    assert_int_equal(v.n_readings, 0);
+    assert_true(choose(&f, 1).cached == 1);
+    test_write_file(f.b, "x", 1);
+    assert_int_equal(choose(&f, 1).code, PO_VERDICT_WRONG);
+    write_chain(f.b, 2, 6, "t", 0);
+    assert_int_equal(choose(&f, 1).code, PO_VERDICT_SAME_FILE);
+    test_rmtree(f.dir);
+}
+
+/* Copies under other names are no gain. */
+static void copies_are_not_taken(void **state) {
+    (void)state;
+    fixture f;
+    start(&f);
+    write_chain(f.a, 3, 0, "t", 0);
+    int taken = 0;
+    for (int i = 0; i < 4; i++) {
+        char prefix[20];
+        snprintf(prefix, sizeof prefix, "copy%d_", i);
+        write_chain(f.b, 3, 0, prefix, 0);
+        po_verdict v = choose(&f, 1);
+        taken += po_verdict_accepted(&v);
+        assert_true(v.n_readings >= 1);
+        assert_true(v.readings[0].gain > 0.8 && v.readings[0].gain < 1.25);
+    }
+    assert_int_equal(taken, 0);
+    test_rmtree(f.dir);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_faster_one_is_taken),
+        cmocka_unit_test(the_wrong_one_is_not_taken),
+        cmocka_unit_test(copies_are_not_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
