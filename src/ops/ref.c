@@ -104,7 +104,7 @@ static po_status evaluate(po_ctx *ctx, po_arena *arena, const po_graph *graph, c
         (row->max_in >= 0 && (int)node->n_in > row->max_in) ||
         (row->max_out >= 0 && (int)node->n_out > row->max_out))
         return PO_UNSUPPORTED;
-    for (int k = 0; k < row->min_in; k++)
+    for (int k = 0; k < row->min_in && !(row->flags & PO_OPF_CONTROL); k++)
         if (!in[k])
             return PO_UNSUPPORTED;
     po_ref ref = {

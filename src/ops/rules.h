@@ -3,6 +3,7 @@
 #define PO_OPS_RULES_H
 
 #include "ops/op.h"
+#include "ops/rules_control.h"
 #include "ops/rules_make.h"
 #include "ops/rules_math.h"
 #include "ops/rules_move.h"
