@@ -149,9 +149,6 @@ struct po_model {
     const void *origin; /* what import keeps for export; NULL for built models */
 };
 
-/* Frees the model and the graph that it was imported with. NULL is allowed. */
-void po_model_free(po_model *model);
-
 /* Version of a domain ("" or "ai.onnx" for the standard one); 0 where it is not imported. */
 int64_t po_model_opset(const po_model *model, const char *domain);
 

@@ -1,0 +1,77 @@
+/* The pieces that networks are made of, written as exporters write them: weights by name, batch
+ * normalisation left as a node, layer normalisation and GELU in their single operations. */
+#ifndef MODELS_NET_H
+#define MODELS_NET_H
+
+#include "petopt.h"
+
+typedef struct net {
+    po_builder *b;
+    uint64_t seed; /* of the next weight */
+} net;
+
+/* A window over up to three spatial axes. */
+typedef struct window {
+    int rank;
+    int64_t kernel[3], stride[3], pad[3], dilation[3];
+} window;
+
+/* The same kernel, stride, padding and dilation along two, resp. three axes. */
+window square(int64_t kernel, int64_t stride, int64_t pad);
+window cube(int64_t kernel, int64_t stride, int64_t pad);
+/* Two axes with kernels of their own, stride 1, padded so that the size stays. */
+window oblong(int64_t height, int64_t width);
+
+/* A name made of two parts; lives until the next call on the same buffer. */
+typedef struct name_buffer {
+    char text[160];
+} name_buffer;
+__attribute__((format(printf, 2, 3))) const char *name_of(name_buffer *buffer, const char *format,
+                                                          ...);
+
+/* Uniform weights whose variance is 2 / fan_in. */
+po_val net_weight(net *n, const char *name, size_t rank, const int64_t *dims, int64_t fan_in);
+/* f32 vector, uniform in [low, high). */
+po_val net_vector(net *n, const char *name, int64_t size, double low, double high);
+
+po_val net_op1(net *n, const char *op, po_val x);
+po_val net_op2(net *n, const char *op, po_val x, po_val y);
+
+/* Weights "<name>.weight", and "<name>.bias" where asked for. */
+po_val net_conv(net *n, po_val x, const char *name, int64_t in, int64_t out, const window *w,
+                bool bias);
+/* BatchNormalization with "<name>.weight", .bias, .running_mean and .running_var. */
+po_val net_batch_norm(net *n, po_val x, const char *name, int64_t channels, float epsilon);
+/* Convolution, batch normalisation, Relu. */
+po_val net_conv_bn_relu(net *n, po_val x, const char *conv, const char *norm, int64_t in,
+                        int64_t out, const window *w, float epsilon);
+po_val net_max_pool(net *n, po_val x, const window *w);
+po_val net_average_pool(net *n, po_val x, const window *w); /* padding counts */
+po_val net_concat(net *n, size_t count, const po_val *parts, int64_t axis);
+/* Global average, Flatten, Gemm. */
+po_val net_classifier(net *n, po_val x, const char *name, int64_t in, int64_t classes);
+/* The last axis of x times a matrix, plus a bias. */
+po_val net_linear(net *n, po_val x, const char *name, int64_t in, int64_t out);
+/* Over the last axis. */
+po_val net_layer_norm(net *n, po_val x, const char *name, int64_t size, float epsilon);
+po_val net_gelu(net *n, po_val x);
+po_val net_transpose(net *n, po_val x, size_t rank, const int64_t *perm);
+/* x / sqrt(mean(x^2, axis) + epsilon). */
+po_val net_rms(net *n, po_val x, int64_t axis, float epsilon);
+
+/* --- the networks: each fills a graph whose outputs are set --- */
+
+void build_resnet18(net *n);
+void build_inception_v3(net *n);
+void build_csrnet(net *n);
+void build_bert_base(net *n);
+void build_resnet3d18(net *n);   /* 16 frames */
+void build_resnet3d18_8(net *n); /* 8 frames */
+void build_gqa(net *n);
+void build_qknorm(net *n);
+void build_rmsnorm_linear(net *n);
+void build_lora(net *n);
+void build_gated_mlp(net *n);
+void build_ntrans(net *n);
+
+#endif

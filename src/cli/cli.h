@@ -1,0 +1,97 @@
+/* The command line: what the files of src/cli share. */
+#ifndef PO_CLI_CLI_H
+#define PO_CLI_CLI_H
+
+#include "base/str.h"
+#include "petopt.h"
+
+#include <stdio.h>
+
+typedef enum po_command {
+    PO_CMD_OPTIMISE,
+    PO_CMD_VERIFY,
+    PO_CMD_BENCH,
+    PO_CMD_SHOW,
+    PO_CMD_EXPLAIN
+} po_command;
+
+typedef struct po_cli {
+    po_command command;
+    const char *out, *json, *report;
+    bool quiet, verbose;
+    bool help, version; /* asked for: nothing else counts */
+    po_options *options;
+    char **files;
+    int n_files;
+} po_cli;
+
+enum { PO_EXIT_OK = 0, PO_EXIT_NOT_EQUAL = 1, PO_EXIT_BAD = 2, PO_EXIT_FAILED = 3 };
+
+/* The exit code that a failure stands for. */
+int po_exit_code(po_status status);
+/* Prints "petopt: <message>" as one line on standard error, whatever is in it, and returns the
+ * exit code. */
+int po_complain(po_status status, const char *message);
+__attribute__((format(printf, 1, 2))) int po_complain_use(const char *format, ...);
+
+/* --- args.c --- */
+
+/* Reads the arguments. Returns -1 to go on, else the exit code (the reason was printed). */
+int po_cli_parse(po_cli *cli, int argc, char **argv);
+/* Writes the text of --help. */
+void po_cli_help(FILE *to);
+
+/* --- signals.c --- */
+
+/* SIGINT and SIGTERM raise the flag, a second one ends the program; SIGBUS says what happened. */
+void po_signals_install(po_cancel *cancel);
+int po_signal_seen(void); /* its number, or 0 */
+
+/* --- terminal.c --- */
+
+typedef struct po_terminal {
+    bool line;  /* standard error is a terminal: one line, rewritten */
+    bool shown; /* the line is not empty now */
+    double started, last;
+    int width;
+} po_terminal;
+
+/* Prepares the callbacks that print progress and details as the options say. */
+void po_terminal_init(po_terminal *terminal, const po_cli *cli, po_callbacks *callbacks);
+/* Clears the progress line. */
+void po_terminal_clear(po_terminal *terminal);
+
+/* --- what a run came to --- */
+
+typedef struct po_outcome {
+    const char *in, *out;
+    double load_seconds;
+    const po_summary *summary;
+    const po_node_view *before, *after;
+    size_t n_before, n_after;
+} po_outcome;
+
+/* table.c: the closing table. */
+void po_table_print(po_text *text, const po_outcome *outcome);
+void po_text_bytes(po_text *text, uint64_t bytes); /* "4.6 MB" */
+void po_text_ms(po_text *text, double ms);         /* "152.4 ms", "31 us" */
+
+/* json.c: the text of --json, to be freed; NULL: memory ran out. */
+char *po_json_optimise(const po_outcome *outcome);
+char *po_json_verify(const po_verdict *report, const char *a, const char *b);
+char *po_json_bench(const po_bench_report *report, char *const *files);
+
+/* html.c: the page of --report. */
+void po_html_report(po_text *text, const po_outcome *outcome);
+/* For text between tags and in attributes: markup is escaped, control characters, bad UTF-8 and
+ * marks that change the reading direction are replaced, and at most `most` bytes are taken. */
+void po_html_text(po_text *text, const char *string, size_t most);
+/* charts.c: pictures. */
+void po_chart_latency(po_text *text, const po_summary *summary);
+void po_chart_operators(po_text *text, const po_summary *summary);
+void po_chart_stages(po_text *text, const po_summary *summary);
+void po_chart_candidates(po_text *text, const po_summary *summary);
+/* sketch.c: the regions that changed, before and after. */
+void po_sketch_regions(po_text *text, const po_outcome *outcome);
+
+#endif

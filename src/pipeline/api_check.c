@@ -1,0 +1,168 @@
+/* po_models_verify and po_models_bench. */
+#include "cost/timing.h"
+#include "import/import.h"
+#include "pipeline/api.h"
+#include "pipeline/pin.h"
+#include "verify/verify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct check_args {
+    const char *const *paths;
+    size_t count;
+    const po_options *options;
+    po_verdict *verdict;
+    po_bench_report *bench;
+} check_args;
+
+/* A model's graph with its input shapes pinned as the options say. */
+static po_status open_graph(po_ctx *ctx, const char *path, const po_options *o, po_graph **graph) {
+    po_model *model;
+    PO_TRY(po_import_file(ctx, path, &model));
+    return po_pin_inputs(ctx, model->graph, o->pins, o->n_pins, graph);
+}
+
+static void apply_limits(po_ctx *ctx, const po_options *o) {
+    ctx->threads = po_options_threads(o);
+    ctx->deadline = o->time_limit > 0 ? po_now() + o->time_limit : 0;
+}
+
+/* --- verify --- */
+
+static void tell_how(po_verdict *v, const po_verify_report *r) {
+    static const char *const by[] = {
+        [PO_EVIDENCE_NONE] = "nothing was compared",
+        [PO_EVIDENCE_RUNTIME] = "compared in ONNX Runtime",
+        [PO_EVIDENCE_REFERENCE] = "compared by the float64 reference",
+        [PO_EVIDENCE_SHAPES] = "outputs are random: only types and shapes were compared",
+    };
+    if (r->equal)
+        snprintf(v->how, sizeof v->how,
+                 "%s on %u sets of inputs, %lld elements, largest difference %.2e of the output's "
+                 "largest magnitude (limit %.2e)",
+                 by[r->evidence], r->sets, (long long)r->elements, r->max_rel, r->tolerance);
+    else
+        snprintf(v->how, sizeof v->how, "%.*s", (int)sizeof v->how - 1, r->why);
+}
+
+static po_status verify_body(po_ctx *ctx, void *user) {
+    check_args *args = user;
+    const po_options *o = args->options;
+    po_verdict *v = args->verdict;
+    apply_limits(ctx, o);
+    po_graph *a, *b;
+    PO_TRY(open_graph(ctx, args->paths[0], o, &a));
+    PO_TRY(open_graph(ctx, args->paths[1], o, &b));
+    v->tolerance = o->tolerance;
+    if (po_graph_equal(a, b)) {
+        v->equal = v->proved = true;
+        snprintf(v->how, sizeof v->how, "the graphs are the same");
+        return PO_OK;
+    }
+    po_verify_spec spec = {.original = args->paths[0],
+                           .candidate = args->paths[1],
+                           .graph = a,
+                           .candidate_graph = b,
+                           .tolerance = o->tolerance,
+                           .seconds = 60,
+                           .seed = 1,
+                           .thorough = true};
+    po_verify_report r;
+    PO_TRY(po_verify(ctx, &spec, &r));
+    v->equal = r.equal != 0;
+    v->inputs = r.sets;
+    v->error = r.max_rel;
+    snprintf(v->worst, sizeof v->worst, "%s", r.output);
+    snprintf(v->runtime, sizeof v->runtime, "%s",
+             r.evidence == PO_EVIDENCE_REFERENCE ? "reference" : "ONNX Runtime");
+    tell_how(v, &r);
+    if (r.evidence == PO_EVIDENCE_NONE)
+        return po_fail(ctx, PO_RUNTIME, "the models could not be compared: %s", r.why);
+    return r.equal ? PO_OK : po_fail(ctx, PO_NOT_EQUAL, "%s", r.why);
+}
+
+po_status po_models_verify(const char *a, const char *b, const po_options *options,
+                           const po_callbacks *callbacks, po_verdict *report, po_error *error) {
+    memset(report, 0, sizeof *report);
+    po_options defaults = po_options_default();
+    const char *const paths[2] = {a, b};
+    check_args args = {
+        .paths = paths, .count = 2, .options = options ? options : &defaults, .verdict = report};
+    po_ctx ctx;
+    po_api_context(&ctx, callbacks);
+    return po_api_call(&ctx, verify_body, &args, error);
+}
+
+/* --- bench --- */
+
+static po_status bench_body(po_ctx *ctx, void *user) {
+    check_args *args = user;
+    const po_options *o = args->options;
+    po_bench_report *bench = args->bench;
+    apply_limits(ctx, o);
+    po_arena *arena = po_arena_create(ctx);
+    po_graph *graph;
+    PO_TRY(open_graph(ctx, args->paths[0], o, &graph));
+    po_inputs *plan;
+    po_feed feed;
+    PO_TRY(po_inputs_plan(ctx, arena, graph, NULL, &plan));
+    PO_TRY(po_inputs_make(ctx, arena, plan, 0, PO_INPUTS_NORMAL, 1, &feed));
+    /* The first model once more, as the control: what it reads against itself. */
+    uint32_t n = (uint32_t)args->count;
+    const char **models = PO_NEW_N(arena, const char *, n + 1);
+    memcpy(models, args->paths, n * sizeof *models);
+    models[n] = args->paths[0];
+    po_timing *timing = PO_NEW_N(arena, po_timing, n + 1);
+    po_timing_work work = {0};
+    po_timing_spec spec = {.threads = ctx->threads,
+                           .n = n + 1,
+                           .models = models,
+                           .feed = &feed,
+                           .seconds = 4.0 * (n + 1),
+                           .seed = 1,
+                           .thorough = true};
+    PO_TRY(po_time_models(ctx, &spec, timing, &work));
+    for (uint32_t i = 0; i < n; i++)
+        bench->rows[i] =
+            (po_bench_row){1000 * timing[i].seconds, timing[i].gain, timing[i].low, timing[i].high};
+    bench->control = timing[n].gain;
+    bench->rounds = work.rounds;
+    bench->threads = ctx->threads;
+    snprintf(bench->runtime, sizeof bench->runtime, "ONNX Runtime");
+    return PO_OK;
+}
+
+po_status po_models_bench(const char *const *paths, size_t count, const po_options *options,
+                          const po_callbacks *callbacks, po_bench_report **report,
+                          po_error *error) {
+    *report = NULL;
+    if (count < 1 || count >= PO_TIMING_MAX)
+        return po_api_error(error, PO_BAD_USE, "bench takes 1 to %d models, not %zu",
+                            PO_TIMING_MAX - 1, count);
+    po_bench_report *bench = calloc(1, sizeof *bench);
+    if (bench)
+        bench->rows = calloc(count, sizeof *bench->rows);
+    if (!bench || !bench->rows) {
+        free(bench);
+        return po_api_error(error, PO_NO_MEMORY, "memory ran out");
+    }
+    bench->n_rows = count;
+    po_options defaults = po_options_default();
+    check_args args = {
+        .paths = paths, .count = count, .options = options ? options : &defaults, .bench = bench};
+    po_ctx ctx;
+    po_api_context(&ctx, callbacks);
+    po_status status = po_api_call(&ctx, bench_body, &args, error);
+    if (status == PO_OK)
+        *report = bench;
+    else
+        po_bench_report_free(bench);
+    return status;
+}
+
+void po_bench_report_free(po_bench_report *report) {
+    if (report)
+        free(report->rows);
+    free(report);
+}

@@ -1,0 +1,108 @@
+/* po_optimise and its result. */
+#include "pipeline/api.h"
+#include "pipeline/pipeline.h"
+
+#include <stdlib.h>
+
+struct po_result {
+    po_arena *arena;
+    po_graph **graphs; /* every graph of the run */
+    uint32_t n_graphs;
+    po_model model; /* around the graph that won */
+    po_summary summary;
+};
+
+typedef struct optimise_args {
+    po_model *model;
+    const po_options *options;
+    const po_callbacks *callbacks;
+    po_result *result;
+    po_run_state state;
+} optimise_args;
+
+static po_status check_options(po_ctx *ctx, const po_model *model, const po_options *options) {
+    int64_t opset = po_model_opset(model, "");
+    if (options->opset > opset && opset > 0)
+        return po_fail(ctx, PO_NOT_AVAILABLE,
+                       "--opset %lld: raising the model's operator set (%lld) is not available yet",
+                       (long long)options->opset, (long long)opset);
+    if (options->opset > 0 && options->opset < opset)
+        return po_fail(ctx, PO_BAD_USE, "--opset %lld: the model's operator set is %lld already",
+                       (long long)options->opset, (long long)opset);
+    return PO_OK;
+}
+
+static po_status optimise_body(po_ctx *ctx, void *user) {
+    optimise_args *args = user;
+    po_run_state *state = &args->state;
+    double start = po_now();
+    po_api_bind_model(args->model, ctx);
+    const po_options *o = args->options;
+    PO_TRY(check_options(ctx, args->model, o));
+    ctx->threads = po_options_threads(o);
+    ctx->deadline = o->time_limit > 0 ? start + o->time_limit : 0;
+    po_arena *arena = po_arena_create(ctx);
+    po_arena_keep(arena);
+    args->result->arena = arena;
+    *state = (po_run_state){.ctx = ctx,
+                            .options = o,
+                            .callbacks = args->callbacks,
+                            .arena = arena,
+                            .record = po_record_create(arena),
+                            .original = args->model->graph,
+                            .current = args->model->graph};
+    po_summary *s = &state->record->summary;
+    s->level = o->level;
+    s->threads = ctx->threads;
+    s->tolerance = o->tolerance;
+    PO_TRY(po_pipeline_run(state));
+    s->changed = state->winner != args->model->graph;
+    po_record_finish(state->record, args->model->graph, state->winner);
+    s->seconds = po_now() - start;
+    return PO_OK;
+}
+
+po_status po_optimise(po_model *model, const po_options *options, const po_callbacks *callbacks,
+                      po_result **result, po_error *error) {
+    *result = NULL;
+    po_result *r = calloc(1, sizeof *r);
+    if (!r)
+        return po_api_error(error, PO_NO_MEMORY, "memory ran out");
+    po_ctx ctx;
+    po_api_context(&ctx, callbacks);
+    po_options defaults = po_options_default();
+    optimise_args args = {.model = model,
+                          .options = options ? options : &defaults,
+                          .callbacks = callbacks,
+                          .result = r};
+    po_status status = po_api_call(&ctx, optimise_body, &args, error);
+    r->graphs = args.state.graphs;
+    r->n_graphs = args.state.n_graphs;
+    if (status != PO_OK) {
+        po_result_free(r);
+        return status;
+    }
+    r->summary = args.state.record->summary;
+    r->model = *model;
+    r->model.graph =
+        args.state.winner == model->graph ? model->graph : (po_graph *)args.state.winner;
+    *result = r;
+    return PO_OK;
+}
+
+const po_summary *po_result_summary(const po_result *result) {
+    return &result->summary;
+}
+
+po_model *po_result_model(po_result *result) {
+    return &result->model;
+}
+
+void po_result_free(po_result *result) {
+    if (!result)
+        return;
+    for (uint32_t i = result->n_graphs; i > 0; i--)
+        po_graph_free(result->graphs[i - 1]);
+    po_arena_free(result->arena);
+    free(result);
+}

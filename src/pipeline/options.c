@@ -1,0 +1,313 @@
+#include "pipeline/options.h"
+
+#include "pipeline/api.h"
+#include "pipeline/pipeline.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdlib.h>
+
+enum { MAX_THREADS = 1024 };
+
+po_options po_options_default(void) {
+    return (po_options){.level = 1, .tolerance = 1e-4};
+}
+
+bool po_options_has(const char *const *list, uint32_t n, const char *name) {
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(list[i], name) == 0)
+            return true;
+    return false;
+}
+
+uint32_t po_options_threads(const po_options *options) {
+    if (options->threads > 0)
+        return options->threads;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    int n = CPU_COUNT(&set);
+    return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (uint32_t)n;
+}
+
+/* --- numbers, whatever the locale --- */
+
+static bool parse_int(const char *text, int64_t *value) {
+    int64_t n = 0;
+    const char *p = text;
+    if (!*p)
+        return false;
+    for (; *p; p++) {
+        if (*p < '0' || *p > '9' || n > (INT64_MAX - 9) / 10)
+            return false;
+        n = n * 10 + (*p - '0');
+    }
+    *value = n;
+    return true;
+}
+
+/* Non-negative decimals with an optional exponent: "0.001", "1e-4". */
+static bool parse_real(const char *text, double *value) {
+    const char *p = text;
+    double n = 0;
+    int exponent = 0;
+    bool digits = false;
+    for (; *p >= '0' && *p <= '9'; p++, digits = true)
+        n = n * 10 + (*p - '0');
+    if (*p == '.')
+        for (p++; *p >= '0' && *p <= '9'; p++, digits = true, exponent--)
+            n = n * 10 + (*p - '0');
+    if (!digits)
+        return false;
+    if (*p == 'e' || *p == 'E') {
+        bool minus = p[1] == '-';
+        p += p[1] == '-' || p[1] == '+' ? 2 : 1;
+        int e = 0;
+        if (!*p)
+            return false;
+        for (; *p >= '0' && *p <= '9'; p++)
+            e = e < 1000 ? e * 10 + (*p - '0') : e;
+        exponent += minus ? -e : e;
+    }
+    if (*p)
+        return false;
+    *value = exponent < 0 ? n / pow(10, -exponent) : n * pow(10, exponent);
+    return isfinite(*value);
+}
+
+/* --- one function for each kind of value --- */
+
+typedef struct set_args set_args;
+struct set_args {
+    po_ctx *ctx;
+    po_options *o;
+    const char *name, *value;
+};
+
+static po_status bad(set_args *a, const char *expected) {
+    return po_fail(a->ctx, PO_BAD_USE, "--%s: '%s' is not %s", a->name, a->value, expected);
+}
+
+static po_status later(set_args *a) {
+    return po_fail(a->ctx, PO_NOT_AVAILABLE, "--%s %s: not available yet", a->name, a->value);
+}
+
+static po_status set_level(set_args *a) {
+    if (strlen(a->value) != 1 || a->value[0] < '0' || a->value[0] > '3')
+        return po_fail(a->ctx, PO_BAD_USE, "-O: '%s' is not a level from 0 to 3", a->value);
+    int level = a->value[0] - '0';
+    if (level > PO_MAX_LEVEL)
+        return po_fail(a->ctx, PO_NOT_AVAILABLE,
+                       "-O%d: not available yet (this version has up to -O%d)", level,
+                       PO_MAX_LEVEL);
+    a->o->level = level;
+    return PO_OK;
+}
+
+static po_status set_opset(set_args *a) {
+    if (!parse_int(a->value, &a->o->opset) || a->o->opset < 1 || a->o->opset > 1000)
+        return bad(a, "an operator-set version");
+    return PO_OK;
+}
+
+static po_status set_target(set_args *a) {
+    if (strcmp(a->value, "cuda") == 0)
+        return later(a);
+    return strcmp(a->value, "cpu") == 0 ? PO_OK : bad(a, "cpu or cuda");
+}
+
+static po_status set_input_shape(set_args *a) {
+    const char *colon = strrchr(a->value, ':');
+    if (!colon || colon == a->value)
+        return bad(a, "of the form name:1,3,640,640");
+    po_arena *arena = a->o->arena;
+    char *name = po_arena_strdup(arena, a->value);
+    name[colon - a->value] = '\0';
+    char *rest = po_arena_strdup(arena, colon + 1);
+    int64_t dims[64];
+    uint32_t rank = 0;
+    for (char *p = rest; *p;) {
+        char *comma = strchr(p, ',');
+        if (comma)
+            *comma = '\0';
+        if (rank == sizeof dims / sizeof dims[0] || !parse_int(p, &dims[rank++]) ||
+            (comma && !comma[1]))
+            return bad(a, "of the form name:1,3,640,640");
+        p = comma ? comma + 1 : p + strlen(p);
+    }
+    if (a->o->n_pins == PO_MAX_PINS)
+        return po_fail(a->ctx, PO_BAD_USE, "--input-shape: more than %d", PO_MAX_PINS);
+    po_pin pin = {name, rank, po_arena_memdup(arena, dims, rank * sizeof dims[0])};
+    PO_PUSH(arena, a->o->pins, a->o->n_pins, a->o->cap_pins, pin);
+    return PO_OK;
+}
+
+static po_status set_threads(set_args *a) {
+    int64_t n;
+    if (!parse_int(a->value, &n) || n < 1 || n > MAX_THREADS)
+        return bad(a, "a number of threads from 1 to 1024");
+    a->o->threads = (uint32_t)n;
+    return PO_OK;
+}
+
+static po_status set_time_limit(set_args *a) {
+    if (!parse_real(a->value, &a->o->time_limit) || a->o->time_limit <= 0)
+        return bad(a, "a number of seconds above 0");
+    return PO_OK;
+}
+
+static po_status set_tolerance(set_args *a) {
+    if (!parse_real(a->value, &a->o->tolerance))
+        return bad(a, "a number of 0 or more");
+    return PO_OK;
+}
+
+static po_status set_check_data(set_args *a) {
+    a->o->check_data = po_arena_strdup(a->o->arena, a->value);
+    return *a->value ? PO_OK : bad(a, "a folder");
+}
+
+static po_status set_kernels(set_args *a) {
+    return later(a);
+}
+
+static po_status set_accuracy(set_args *a) {
+    a->o->exact = strcmp(a->value, "exact") == 0;
+    return a->o->exact || strcmp(a->value, "f32") == 0 ? PO_OK : bad(a, "exact or f32");
+}
+
+static po_status set_stage(set_args *a, const char ***list, uint32_t *n, uint32_t *cap) {
+    if (!po_stage_known(a->value))
+        return bad(a, "a stage (" PO_STAGE_NAMES ")");
+    if (*n == PO_MAX_STAGE_LIST)
+        return po_fail(a->ctx, PO_BAD_USE, "--%s: given too often", a->name);
+    const char *name = po_arena_strdup(a->o->arena, a->value);
+    PO_PUSH(a->o->arena, *list, *n, *cap, name);
+    return PO_OK;
+}
+
+static po_status set_skip(set_args *a) {
+    return set_stage(a, &a->o->skip, &a->o->n_skip, &a->o->cap_skip);
+}
+
+static po_status set_dump(set_args *a) {
+    return set_stage(a, &a->o->dump, &a->o->n_dump, &a->o->cap_dump);
+}
+
+static po_status set_cost(set_args *a) {
+    a->o->model_cost = strcmp(a->value, "model") == 0;
+    return a->o->model_cost || strcmp(a->value, "ort") == 0 ? PO_OK : bad(a, "ort or model");
+}
+
+static po_status set_cache(set_args *a) {
+    a->o->cache = po_arena_strdup(a->o->arena, strcmp(a->value, "none") == 0 ? "" : a->value);
+    return *a->value ? PO_OK : bad(a, "a file or 'none'");
+}
+
+/* --- the table --- */
+
+#define ALL (PO_FOR_OPTIMISE | PO_FOR_VERIFY | PO_FOR_BENCH)
+
+static const struct {
+    po_option_def def;
+    po_status (*set)(set_args *args);
+} table[] = {
+    {{"level", 'O', "0..3",
+      "0: faithful round trip; 1 (default): simplify, fold, keep what measures faster; 2 and 3: "
+      "later versions",
+      PO_FOR_OPTIMISE},
+     set_level},
+    {{"opset", 0, "N", "let the operator-set version rise to N (default: the model's own stays)",
+      PO_FOR_OPTIMISE},
+     set_opset},
+    {{"target", 0, "cpu|cuda", "what the model will run on (cuda: later versions)",
+      PO_FOR_OPTIMISE},
+     set_target},
+    {{"input-shape", 0, "NAME:D,D,..", "pin the dims of an input; may be given for each input",
+      ALL},
+     set_input_shape},
+    {{"threads", 0, "N", "threads that the model runs and is measured with (default: all CPUs)",
+      ALL},
+     set_threads},
+    {{"time-limit", 0, "S", "stop after S seconds with the best verified so far", ALL},
+     set_time_limit},
+    {{"tolerance", 0, "T",
+      "largest error, as a part of the output's largest magnitude (default 1e-4)",
+      PO_FOR_OPTIMISE | PO_FOR_VERIFY},
+     set_tolerance},
+    {{"check-data", 0, "DIR", "compare on these inputs too: DIR/*/input_K.pb, as in ONNX's tests",
+      PO_FOR_OPTIMISE | PO_FOR_VERIFY},
+     set_check_data},
+    {{"kernels", 0, "DIR", "write generated kernels here (later versions)",
+      PO_FOR_OPTIMISE | PO_FOR_BENCH},
+     set_kernels},
+    {{"accuracy", 0, "exact|f32",
+      "exact: only changes that keep every bit; f32 (default): float rounding may differ",
+      PO_FOR_OPTIMISE},
+     set_accuracy},
+    {{"skip", 0, "STAGE", "leave a stage out (" PO_STAGE_NAMES ")", PO_FOR_OPTIMISE}, set_skip},
+    {{"dump", 0, "STAGE", "print the graph after a stage, as text that parses back",
+      PO_FOR_OPTIMISE},
+     set_dump},
+    {{"cost", 0, "ort|model",
+      "measure in ONNX Runtime (default), or estimate from a model of this machine",
+      PO_FOR_OPTIMISE},
+     set_cost},
+    {{"cache", 0, "FILE", "where measurements are kept ('none': nowhere)", PO_FOR_OPTIMISE},
+     set_cache},
+};
+
+const po_option_def *po_option_at(size_t index) {
+    return index < sizeof table / sizeof table[0] ? &table[index].def : NULL;
+}
+
+/* --- the handle --- */
+
+static po_status create_body(po_ctx *ctx, void *user) {
+    po_options *o = user;
+    o->arena = po_arena_create(ctx);
+    po_arena_keep(o->arena);
+    return PO_OK;
+}
+
+po_status po_options_create(po_options **options) {
+    *options = NULL;
+    po_options *o = malloc(sizeof *o);
+    if (!o)
+        return PO_NO_MEMORY;
+    *o = po_options_default();
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_status status = po_api_call(&ctx, create_body, o, NULL);
+    if (status != PO_OK) {
+        free(o);
+        return status;
+    }
+    *options = o;
+    return PO_OK;
+}
+
+void po_options_free(po_options *options) {
+    if (options)
+        po_arena_free(options->arena);
+    free(options);
+}
+
+static po_status set_body(po_ctx *ctx, void *user) {
+    set_args *a = user;
+    po_arena_bind(a->o->arena, ctx);
+    a->ctx = ctx;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (strcmp(table[i].def.name, a->name) == 0)
+            return table[i].set(a);
+    return po_fail(ctx, PO_BAD_USE, "there is no option '%s'", a->name);
+}
+
+po_status po_options_set(po_options *options, const char *name, const char *value,
+                         po_error *error) {
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    set_args args = {.o = options, .name = name, .value = value};
+    return po_api_call(&ctx, set_body, &args, error);
+}

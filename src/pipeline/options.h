@@ -1,0 +1,38 @@
+/* The options of petopt.h, read and checked. */
+#ifndef PO_PIPELINE_OPTIONS_H
+#define PO_PIPELINE_OPTIONS_H
+
+#include "base/arena.h"
+
+enum { PO_MAX_PINS = 256, PO_MAX_STAGE_LIST = 64 };
+
+/* One --input-shape: the input's name and the length of each of its dims. */
+typedef struct po_pin {
+    const char *name;
+    uint32_t rank;
+    const int64_t *dims;
+} po_pin;
+
+struct po_options {
+    po_arena *arena; /* kept: lives with the options */
+    int level;
+    int64_t opset;    /* 0: the model's own */
+    uint32_t threads; /* 0: as many as this process may run on */
+    double time_limit, tolerance;
+    bool exact;             /* --accuracy exact */
+    bool model_cost;        /* --cost model */
+    const char *check_data; /* NULL: none */
+    const char *cache;      /* NULL: the default place; "": none */
+    po_pin *pins;
+    uint32_t n_pins, cap_pins;
+    const char **skip, **dump; /* names of stages */
+    uint32_t n_skip, cap_skip, n_dump, cap_dump;
+};
+
+/* The defaults, without an arena: for callers that gave no options. */
+po_options po_options_default(void);
+bool po_options_has(const char *const *list, uint32_t n, const char *name);
+/* Threads to run and measure with: as asked for, else the CPUs of this process. */
+uint32_t po_options_threads(const po_options *options);
+
+#endif

@@ -1,0 +1,98 @@
+#include "pipeline/pin.h"
+
+#include "ops/op.h"
+
+/* Lengths that symbols were found to have. */
+typedef struct symbols {
+    po_arena *arena;
+    po_map *index;
+    int64_t *lengths;
+    uint32_t n, cap;
+} symbols;
+
+static po_status bind_symbol(po_ctx *ctx, symbols *s, const char *symbol, int64_t length) {
+    uint32_t i = po_map_get(s->index, symbol);
+    if (i == PO_NONE) {
+        po_map_put(s->index, symbol, s->n);
+        PO_PUSH(s->arena, s->lengths, s->n, s->cap, length);
+        return PO_OK;
+    }
+    if (s->lengths[i] == length)
+        return PO_OK;
+    return po_fail(ctx, PO_BAD_USE, "--input-shape: dim '%s' cannot be both %lld and %lld", symbol,
+                   (long long)s->lengths[i], (long long)length);
+}
+
+static po_status pin_input(po_ctx *ctx, po_graph *graph, symbols *s, const po_pin *pin) {
+    po_value *value = NULL;
+    for (uint32_t i = 0; i < graph->n_inputs && !value; i++)
+        if (strcmp(graph->values[graph->inputs[i]].name, pin->name) == 0)
+            value = &graph->values[graph->inputs[i]];
+    if (!value)
+        return po_fail(ctx, PO_BAD_USE, "--input-shape: the model has no input '%s'", pin->name);
+    const po_type *had = &value->type;
+    if (had->kind != PO_TYPE_TENSOR)
+        return po_fail(ctx, PO_BAD_USE, "--input-shape: input '%s' is not a tensor", pin->name);
+    if (had->has_rank && had->rank != pin->rank)
+        return po_fail(ctx, PO_BAD_USE, "--input-shape: input '%s' has rank %u, not %u", pin->name,
+                       had->rank, pin->rank);
+    for (uint32_t d = 0; d < pin->rank && had->has_rank; d++) {
+        po_dim dim = had->dims[d];
+        if (po_dim_known(dim) && dim.value != pin->dims[d])
+            return po_fail(ctx, PO_BAD_USE, "--input-shape: dim %u of input '%s' is %lld, not %lld",
+                           d, pin->name, (long long)dim.value, (long long)pin->dims[d]);
+        if (!po_dim_known(dim) && dim.symbol && *dim.symbol)
+            PO_TRY(bind_symbol(ctx, s, dim.symbol, pin->dims[d]));
+    }
+    value->type = po_type_tensor_i64(graph->arena, had->dtype, pin->rank, pin->dims);
+    return PO_OK;
+}
+
+/* Replaces bound symbols in a type, in what it is made of too. Returns whether any was there. */
+static bool replace_in_type(po_arena *arena, po_type *type, const symbols *s) {
+    bool changed = false;
+    if (type->element) {
+        po_type inner = *type->element;
+        if (replace_in_type(arena, &inner, s)) {
+            type->element = po_arena_memdup(arena, &inner, sizeof inner);
+            changed = true;
+        }
+    }
+    po_dim *dims = NULL;
+    for (uint32_t d = 0; d < type->rank && type->has_rank; d++) {
+        if (po_dim_known(type->dims[d]) || !type->dims[d].symbol)
+            continue;
+        uint32_t i = po_map_get(s->index, type->dims[d].symbol);
+        if (i == PO_NONE)
+            continue;
+        if (!dims) {
+            dims = po_arena_memdup(arena, type->dims, type->rank * sizeof *dims);
+            type->dims = dims;
+        }
+        dims[d] = PO_DIM(s->lengths[i]);
+        changed = true;
+    }
+    return changed;
+}
+
+static po_status replace_symbols(po_ctx *ctx, po_graph *graph, void *user) {
+    (void)ctx;
+    for (po_value_id i = 0; i < graph->n_values; i++)
+        replace_in_type(graph->arena, &graph->values[i].type, user);
+    return PO_OK;
+}
+
+po_status po_pin_inputs(po_ctx *ctx, const po_graph *graph, const po_pin *pins, uint32_t n_pins,
+                        po_graph **pinned) {
+    po_graph *copy = po_graph_clone(ctx, graph);
+    po_arena *scratch = po_arena_create(ctx);
+    symbols s = {.arena = scratch, .index = po_map_create(scratch)};
+    for (uint32_t i = 0; i < n_pins; i++)
+        PO_TRY(pin_input(ctx, copy, &s, &pins[i]));
+    PO_TRY(po_graph_walk(ctx, copy, replace_symbols, &s));
+    po_arena_free(scratch);
+    po_ops_resolve(copy);
+    PO_TRY(po_infer_graph(ctx, copy, true));
+    *pinned = copy;
+    return PO_OK;
+}

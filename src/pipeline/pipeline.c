@@ -1,0 +1,155 @@
+#include "pipeline/pipeline.h"
+
+#include "ir/text.h"
+
+void po_pipeline_hold(po_run_state *state, po_graph *graph) {
+    PO_PUSH(state->arena, state->graphs, state->n_graphs, state->cap_graphs, graph);
+    po_arena_keep(graph->arena);
+}
+
+/* --- the list --- */
+
+typedef struct stage {
+    const char *name;
+    po_status (*run)(po_run_state *state); /* NULL: a later version's */
+    int level;                             /* from which -O level it runs */
+    double share;                          /* of a run's time, roughly, for the progress line */
+} stage;
+
+static const stage stages[] = {
+    {"import", po_stage_import, 0, 0.01},
+    {"simplify", NULL, 1, 0.04},
+    {"split", NULL, 2, 0},
+    {"mutate", NULL, 2, 0},
+    {"correct", NULL, 2, 0},
+    {"superopt", NULL, 2, 0},
+    {"postopt", NULL, 1, 0.05},
+    {"select", NULL, 1, 0.88},
+    {"export", NULL, 0, 0.02},
+};
+enum { STAGES = sizeof stages / sizeof stages[0] };
+
+bool po_stage_known(const char *name) {
+    for (size_t i = 0; i < STAGES; i++)
+        if (strcmp(stages[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* --- progress --- */
+
+typedef struct steps {
+    po_run_state *state;
+    const stage *now;
+    double before;  /* shares of the stages that are done */
+    double started; /* po_now() */
+} steps;
+
+static void tell(void *user, const char *what, double fraction) {
+    const steps *s = user;
+    const po_callbacks *callbacks = s->state->callbacks;
+    if (!callbacks || !callbacks->progress)
+        return;
+    double all = s->before + s->now->share * (fraction < 0 ? 0 : fraction > 1 ? 1 : fraction);
+    double spent = po_now() - s->started;
+    double left = all > 0.05 ? spent * (1 - all) / all : -1;
+    if (s->state->ctx->deadline > 0) {
+        double limit = s->state->ctx->deadline - po_now();
+        left = left < 0 || left > limit ? (limit > 0 ? limit : 0) : left;
+    }
+    po_progress progress = {s->now->name, what, all, left};
+    callbacks->progress(callbacks->user, &progress);
+}
+
+static void fired(void *user, const char *rule, uint64_t times) {
+    po_record_fired(user, rule, times);
+}
+
+/* --- running --- */
+
+static void dump(const po_run_state *state, const char *name) {
+    if (!po_options_has(state->options->dump, state->options->n_dump, name) || !state->callbacks ||
+        !state->callbacks->dump)
+        return;
+    po_arena *scratch = po_arena_create(state->ctx);
+    po_text text;
+    po_text_init(&text, scratch);
+    po_graph_print(&text, state->current);
+    state->callbacks->dump(state->callbacks->user, name, text.size ? text.data : "");
+    po_arena_free(scratch);
+}
+
+/* What a stage's failure means for the run: true where the run goes on without its change. */
+static bool survives(po_status status) {
+    return status == PO_UNSUPPORTED || status == PO_INTERNAL || status == PO_BAD_INPUT;
+}
+
+static po_stage_report *report_of(po_run_state *state, const stage *s) {
+    po_record *r = state->record;
+    po_stage_report row = {.name = s->name, .note = ""};
+    row.nodes_before = row.nodes_after = po_record_nodes(state->current);
+    PO_PUSH(r->arena, r->stages, r->n_stages, r->cap_stages, row);
+    return &r->stages[r->n_stages - 1];
+}
+
+static po_status run_stage(po_run_state *state, const stage *s) {
+    po_ctx *ctx = state->ctx;
+    po_stage_report *report = report_of(state, s);
+    state->record->stage = s->name;
+    if (!s->run) {
+        report->note = "a later version's";
+    } else if (s->level > state->options->level) {
+        report->note = "not part of this level";
+    } else if (po_options_has(state->options->skip, state->options->n_skip, s->name)) {
+        report->note = "skipped as asked for";
+    } else {
+        double start = po_now();
+        po_status status = po_ctx_poll(ctx);
+        if (status == PO_OK)
+            status = s->run(state);
+        report->seconds = po_now() - start;
+        report->ran = true;
+        report->nodes_after = po_record_nodes(state->current);
+        po_log(ctx, "%s: %.3f s, %llu nodes -> %llu", s->name, report->seconds,
+               (unsigned long long)report->nodes_before, (unsigned long long)report->nodes_after);
+        if (survives(status)) {
+            report->note = po_arena_printf(state->arena, "dropped: %s", ctx->error.message);
+            po_record_note(state->record, "%s was dropped: %s", s->name, ctx->error.message);
+            po_ctx_clear(ctx);
+        } else if (status != PO_OK) {
+            return status;
+        }
+    }
+    dump(state, s->name);
+    return PO_OK;
+}
+
+po_status po_pipeline_run(po_run_state *state) {
+    po_ctx *ctx = state->ctx;
+    steps s = {.state = state, .started = po_now()};
+    ctx->step = tell;
+    ctx->step_user = &s;
+    ctx->fired = fired;
+    ctx->fired_user = state->record;
+    state->winner = state->original;
+    po_status status = PO_OK;
+    for (size_t i = 0; i < STAGES && status == PO_OK; i++) {
+        s.now = &stages[i];
+        if (stages[i].level <= state->options->level)
+            tell(&s, "", 0);
+        status = run_stage(state, &stages[i]);
+        if (i == 0)
+            state->winner = state->original; /* import may have pinned its shapes */
+        s.before += stages[i].share;
+    }
+    ctx->step = NULL;
+    ctx->fired = NULL;
+    if (status == PO_CANCELLED || status == PO_TIME_LIMIT) {
+        state->record->summary.stopped = status;
+        po_ctx_clear(ctx);
+        ctx->cancel = NULL; /* what is left to do is short */
+        ctx->deadline = 0;
+        status = PO_OK;
+    }
+    return status;
+}

@@ -1,0 +1,58 @@
+/* The way of a model: the stages in order, each timed, dumped and skipped by name. */
+#ifndef PO_PIPELINE_PIPELINE_H
+#define PO_PIPELINE_PIPELINE_H
+
+#include "ir/graph.h"
+#include "pipeline/options.h"
+#include "pipeline/record.h"
+
+/* The highest -O level of this version. */
+#define PO_MAX_LEVEL 1
+
+#define PO_STAGE_NAMES "import, simplify, split, mutate, correct, superopt, postopt, select, export"
+bool po_stage_known(const char *name);
+
+/* A program that competes with the original. */
+typedef struct po_variant {
+    const char *name;
+    const po_graph *graph;
+} po_variant;
+
+enum { PO_MAX_VARIANTS = 7 }; /* with the original one comparison's worth */
+
+/* One run of the pipeline. Graphs live until the end: later ones share what earlier ones hold. */
+typedef struct po_run_state {
+    po_ctx *ctx;
+    const po_options *options;
+    const po_callbacks *callbacks; /* may be NULL */
+    po_arena *arena;
+    po_record *record;
+    po_graph **graphs; /* all that were made */
+    uint32_t n_graphs, cap_graphs;
+    const po_graph
+        *original; /* as imported, input shapes pinned: what everything is compared with */
+    const po_graph *current; /* what the last stage made */
+    po_variant variants[PO_MAX_VARIANTS];
+    uint32_t n_variants;
+    const po_graph *winner; /* verified and faster, or the original */
+} po_run_state;
+
+/* Runs the stages. On success, and when cancelled or out of time, state->winner is set; the record
+ * says what was dropped and why. Failures: bad options for this model, no memory, no runtime. */
+po_status po_pipeline_run(po_run_state *state);
+
+/* Adds a graph to those that live until the end. */
+void po_pipeline_hold(po_run_state *state, po_graph *graph);
+
+/* --- stages that are more than one call, each in a file of its own --- */
+
+/* stage_import.c: pins input shapes, infers types. */
+po_status po_stage_import(po_run_state *state);
+/* stage_postopt.c: the forms that are worth measuring, as variants. */
+po_status po_stage_postopt(po_run_state *state);
+/* stage_select.c: measures the variants, compares them with the original, sets the winner. */
+po_status po_stage_select(po_run_state *state);
+/* stage_export.c: the winner must load back as what it is. */
+po_status po_stage_export(po_run_state *state);
+
+#endif

@@ -1,0 +1,167 @@
+#include "pipeline/record.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+po_record *po_record_create(po_arena *arena) {
+    po_record *record = PO_NEW(arena, po_record);
+    record->arena = arena;
+    record->stage = "";
+    record->summary.runtime = record->summary.cpu = "";
+    record->summary.winner = "original";
+    record->summary.error_reference = -1;
+    return record;
+}
+
+void po_record_note(po_record *record, const char *format, ...) {
+    char text[PO_MESSAGE_MAX];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    for (unsigned char *p = (unsigned char *)text; *p; p++)
+        if (*p < 0x20 || *p == 0x7f)
+            *p = '?';
+    const char *kept = po_arena_strdup(record->arena, text);
+    PO_PUSH(record->arena, record->notes, record->n_notes, record->cap_notes, kept);
+}
+
+void po_record_fired(po_record *record, const char *rule, uint64_t times) {
+    if (times == 0)
+        return;
+    for (uint32_t i = 0; i < record->n_rewrites; i++) {
+        po_rewrite_report *r = &record->rewrites[i];
+        if (strcmp(r->stage, record->stage) == 0 && strcmp(r->rule, rule) == 0) {
+            r->count += times;
+            return;
+        }
+    }
+    po_rewrite_report row = {record->stage, po_arena_strdup(record->arena, rule), times};
+    PO_PUSH(record->arena, record->rewrites, record->n_rewrites, record->cap_rewrites, row);
+}
+
+po_candidate_report *po_record_candidate(po_record *record, const char *name) {
+    for (uint32_t i = 0; i < record->n_candidates; i++)
+        if (strcmp(record->candidates[i].name, name) == 0)
+            return &record->candidates[i];
+    po_candidate_report row = {.name = po_arena_strdup(record->arena, name), .verdict = ""};
+    PO_PUSH(record->arena, record->candidates, record->n_candidates, record->cap_candidates, row);
+    return &record->candidates[record->n_candidates - 1];
+}
+
+/* --- counts over a graph and its bodies --- */
+
+/* Calls fn for each live node of the graph and of the bodies below it. */
+static void each_node(const po_graph *graph, void (*fn)(const po_node *node, void *user),
+                      void *user) {
+    for (po_node_id i = 0; i < graph->n_nodes; i++) {
+        const po_node *node = &graph->nodes[i];
+        if (node->removed)
+            continue;
+        fn(node, user);
+        for (uint32_t a = 0; a < node->n_attr; a++) {
+            if (node->attr[a].kind == PO_ATTR_GRAPH)
+                each_node(node->attr[a].u.g, fn, user);
+            else if (node->attr[a].kind == PO_ATTR_GRAPHS)
+                for (uint32_t k = 0; k < node->attr[a].n; k++)
+                    each_node(node->attr[a].u.graphs[k], fn, user);
+        }
+    }
+}
+
+static void count_node(const po_node *node, void *user) {
+    (void)node;
+    ++*(uint64_t *)user;
+}
+
+uint64_t po_record_nodes(const po_graph *graph) {
+    uint64_t n = 0;
+    each_node(graph, count_node, &n);
+    return n;
+}
+
+static uint64_t initializer_bytes(const po_graph *graph) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < graph->n_initializers; i++) {
+        const po_tensor *tensor = graph->values[graph->initializers[i]].constant;
+        bytes += tensor ? tensor->size : 0;
+    }
+    return bytes;
+}
+
+static void add_weights(const po_node *node, void *user) {
+    uint64_t *bytes = user;
+    for (uint32_t a = 0; a < node->n_attr; a++) {
+        if (node->attr[a].kind == PO_ATTR_TENSOR)
+            *bytes += node->attr[a].u.t->size;
+        else if (node->attr[a].kind == PO_ATTR_GRAPH)
+            *bytes += initializer_bytes(node->attr[a].u.g);
+        else if (node->attr[a].kind == PO_ATTR_GRAPHS)
+            for (uint32_t k = 0; k < node->attr[a].n; k++)
+                *bytes += initializer_bytes(node->attr[a].u.graphs[k]);
+    }
+}
+
+uint64_t po_record_weights(const po_graph *graph) {
+    uint64_t bytes = initializer_bytes(graph);
+    each_node(graph, add_weights, &bytes);
+    return bytes;
+}
+
+typedef struct counting {
+    po_arena *arena;
+    po_map *index;
+    po_operator_count *rows;
+    uint32_t n, cap;
+    bool after;
+} counting;
+
+static void count_operator(const po_node *node, void *user) {
+    counting *c = user;
+    const char *name = *node->domain
+                           ? po_arena_printf(c->arena, "%s.%s", node->domain, node->op_type)
+                           : node->op_type;
+    uint32_t i = po_map_get(c->index, name);
+    if (i == PO_NONE) {
+        po_operator_count row = {.name = po_arena_strdup(c->arena, name)};
+        i = c->n;
+        PO_PUSH(c->arena, c->rows, c->n, c->cap, row);
+        po_map_put(c->index, row.name, i);
+    }
+    if (c->after)
+        c->rows[i].after++;
+    else
+        c->rows[i].before++;
+}
+
+/* Most frequent first, then by name: the same order on every run. */
+static int compare_counts(const void *x, const void *y) {
+    const po_operator_count *a = x, *b = y;
+    uint64_t na = a->before > a->after ? a->before : a->after;
+    uint64_t nb = b->before > b->after ? b->before : b->after;
+    return na != nb ? (na < nb ? 1 : -1) : strcmp(a->name, b->name);
+}
+
+void po_record_finish(po_record *record, const po_graph *before, const po_graph *after) {
+    counting c = {.arena = record->arena, .index = po_map_create(record->arena)};
+    each_node(before, count_operator, &c);
+    c.after = true;
+    each_node(after, count_operator, &c);
+    if (c.n > 0)
+        qsort(c.rows, c.n, sizeof *c.rows, compare_counts);
+    po_summary *s = &record->summary;
+    s->operators = c.rows;
+    s->n_operators = c.n;
+    s->nodes_before = po_record_nodes(before);
+    s->nodes_after = po_record_nodes(after);
+    s->weights_before = po_record_weights(before);
+    s->weights_after = po_record_weights(after);
+    s->stages = record->stages;
+    s->n_stages = record->n_stages;
+    s->rewrites = record->rewrites;
+    s->n_rewrites = record->n_rewrites;
+    s->candidates = record->candidates;
+    s->n_candidates = record->n_candidates;
+    s->notes = record->notes;
+    s->n_notes = record->n_notes;
+}
