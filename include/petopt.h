@@ -214,7 +214,7 @@ PO_API void po_result_free(po_result *result);
 /* --- comparing and measuring -------------------------------------------------------------------
  */
 
-typedef struct po_verdict {
+typedef struct po_equality {
     bool equal;
     bool proved;     /* by a certificate or because the graphs are the same; else tested only */
     uint64_t inputs; /* sets of inputs that both were run on */
@@ -223,12 +223,12 @@ typedef struct po_verdict {
     char worst[256]; /* the output that differs most */
     char how[256];   /* one sentence: what the answer rests on */
     char runtime[64];
-} po_verdict;
+} po_equality;
 
 /* Decides whether the model in file `b` computes what the one in file `a` does. PO_OK: yes;
  * PO_NOT_EQUAL: no, with the reason as error; anything else: no answer. */
 PO_API po_status po_models_verify(const char *a, const char *b, const po_options *options,
-                                  const po_callbacks *callbacks, po_verdict *report,
+                                  const po_callbacks *callbacks, po_equality *report,
                                   po_error *error);
 
 typedef struct po_bench_row {

@@ -78,7 +78,7 @@ void po_text_ms(po_text *text, double ms);         /* "152.4 ms", "31 us" */
 
 /* json.c: the text of --json, to be freed; NULL: memory ran out. */
 char *po_json_optimise(const po_outcome *outcome);
-char *po_json_verify(const po_verdict *report, const char *a, const char *b);
+char *po_json_verify(const po_equality *report, const char *a, const char *b);
 char *po_json_bench(const po_bench_report *report, char *const *files);
 
 /* html.c: the page of --report. */

@@ -171,7 +171,7 @@ char *po_json_optimise(const po_outcome *outcome) {
     return finish(root);
 }
 
-char *po_json_verify(const po_verdict *report, const char *a, const char *b) {
+char *po_json_verify(const po_equality *report, const char *a, const char *b) {
     json_t *root = header("verify");
     put(&root, "a", text_of(a));
     put(&root, "b", text_of(b));

@@ -201,7 +201,7 @@ static int run_optimise(const po_cli *cli, po_callbacks *callbacks, po_terminal 
 
 static int run_verify(const po_cli *cli, po_callbacks *callbacks, po_terminal *terminal) {
     po_error error;
-    po_verdict verdict;
+    po_equality verdict;
     po_status status =
         po_models_verify(cli->files[0], cli->files[1], cli->options, callbacks, &verdict, &error);
     po_terminal_clear(terminal);

@@ -12,7 +12,7 @@ typedef struct check_args {
     const char *const *paths;
     size_t count;
     const po_options *options;
-    po_verdict *verdict;
+    po_equality *verdict;
     po_bench_report *bench;
 } check_args;
 
@@ -30,7 +30,7 @@ static void apply_limits(po_ctx *ctx, const po_options *o) {
 
 /* --- verify --- */
 
-static void tell_how(po_verdict *v, const po_verify_report *r) {
+static void tell_how(po_equality *v, const po_verify_report *r) {
     static const char *const by[] = {
         [PO_EVIDENCE_NONE] = "nothing was compared",
         [PO_EVIDENCE_RUNTIME] = "compared in ONNX Runtime",
@@ -49,7 +49,7 @@ static void tell_how(po_verdict *v, const po_verify_report *r) {
 static po_status verify_body(po_ctx *ctx, void *user) {
     check_args *args = user;
     const po_options *o = args->options;
-    po_verdict *v = args->verdict;
+    po_equality *v = args->verdict;
     apply_limits(ctx, o);
     po_graph *a, *b;
     PO_TRY(open_graph(ctx, args->paths[0], o, &a));
@@ -83,7 +83,7 @@ static po_status verify_body(po_ctx *ctx, void *user) {
 }
 
 po_status po_models_verify(const char *a, const char *b, const po_options *options,
-                           const po_callbacks *callbacks, po_verdict *report, po_error *error) {
+                           const po_callbacks *callbacks, po_equality *report, po_error *error) {
     memset(report, 0, sizeof *report);
     po_options defaults = po_options_default();
     const char *const paths[2] = {a, b};
