@@ -1,6 +1,8 @@
 /* Affine maps into the weights of neighbours, and past what they commute with. */
-#include "base/num.h"
 #include "postopt/affine.h"
+
+#include <float.h>
+#include <math.h>
 
 /* --- weights as doubles --- */
 
@@ -38,6 +40,14 @@ static void store(po_graph *graph, po_node_id node, uint32_t input, const weight
     if (graph->nodes[node].n_in <= input)
         po_graph_resize_inputs(graph, node, input + 1);
     po_graph_set_input(graph, node, input, v);
+}
+
+/* Still finite once rounded: a product of extreme coefficients may not be. */
+static bool fits(const weights *w) {
+    for (int64_t i = 0; i < w->count; i++)
+        if (!isfinite(w->v[i]) || (w->dtype == PO_F32 && fabs(w->v[i]) > (double)FLT_MAX))
+            return false;
+    return true;
 }
 
 static bool any(const double *v, int64_t n) {
@@ -97,9 +107,11 @@ static bool scale_outputs(po_graph *graph, po_arena *arena, const po_affine *m, 
         return false;
     for (int64_t i = 0; i < w.count; i++)
         w.v[i] *= po_affine_a(m, out_channel(&w, l, group, i));
+    for (int64_t c = 0; has_bias && c < channels; c++)
+        bias.v[c] = po_affine_a(m, c) * bias.v[c] + po_affine_b(m, c);
+    if (!fits(&w) || (has_bias && !fits(&bias)))
+        return false;
     if (has_bias) {
-        for (int64_t c = 0; c < channels; c++)
-            bias.v[c] = po_affine_a(m, c) * bias.v[c] + po_affine_b(m, c);
         if (any(bias.v, channels) || (n->n_in > 2 && n->in[2] != PO_NONE))
             store(graph, id, 2, &bias);
     }
@@ -129,6 +141,8 @@ static bool scale_norm(po_graph *graph, po_arena *arena, const po_affine *m, po_
         scale.v[i] *= po_affine_a(m, i);
         bias.v[i] = po_affine_a(m, i) * bias.v[i] + po_affine_b(m, i);
     }
+    if (!fits(&scale) || !fits(&bias))
+        return false;
     store(graph, id, 1, &scale);
     store(graph, id, 2, &bias);
     return true;
@@ -215,6 +229,8 @@ static bool feed_conv(po_graph *graph, po_arena *arena, const po_affine *m, po_n
                 *v *= po_affine_a(m, in);
             }
         }
+    if (!fits(&w) || (shift && !fits(&bias)))
+        return false;
     if (shift)
         store(graph, id, 2, &bias);
     if (!po_affine_is_shift(m))
@@ -249,6 +265,8 @@ static bool feed_matmul(po_graph *graph, po_arena *arena, const po_affine *m, po
             bias.v[o] += alpha * w.v[i] * po_affine_b(m, k);
         w.v[i] *= po_affine_a(m, k);
     }
+    if (!fits(&w) || (shift && !fits(&bias)))
+        return false;
     if (shift)
         store(graph, id, 2, &bias);
     if (!po_affine_is_shift(m))
@@ -270,6 +288,8 @@ static bool feed_conv_transpose(po_graph *graph, po_arena *arena, const po_affin
     int64_t inner = w.count / w.dims[0];
     for (int64_t i = 0; i < w.count; i++)
         w.v[i] *= po_affine_a(m, i / inner);
+    if (!fits(&w))
+        return false;
     store(graph, id, 1, &w);
     return true;
 }

@@ -82,7 +82,8 @@ static bool leave_shift(po_graph *graph, po_arena *arena, const po_affine *m) {
         return false;
     po_value_id shifted = po_affine_emit(graph, m->first, m->x, &shift);
     for (uint32_t i = 0; i < n; i++)
-        po_graph_set_input(graph, uses[i].node, uses[i].input, shifted);
+        if (graph->nodes[uses[i].node].in[uses[i].input] == m->x) /* it took the scale */
+            po_graph_set_input(graph, uses[i].node, uses[i].input, shifted);
     return true;
 }
 

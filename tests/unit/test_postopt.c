@@ -1,0 +1,254 @@
+/* Every rewrite of postopt on a small graph: it fires where it should, does not where it must not,
+ * and the function stays the same in float64. */
+#include "postopt/postopt.h"
+#include "rewriting.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+
+typedef struct sample {
+    const char *name, *graph;
+    const char *gone;     /* operators that must not be left, separated by spaces */
+    const char *count_of; /* an operator ... */
+    int count;            /* ... and how many of it must be there */
+    po_leftover_form leftover;
+} sample;
+
+#define ARITHMETIC PO_LEFTOVER_ARITHMETIC
+#define AS_CONV    PO_LEFTOVER_CONV
+
+static const sample samples[] = {
+    {"batch norm into conv",
+     "graph g (x: f32[1,4,6,6]) -> (y) {\n"
+     " c = Conv(x, w: f32[8,4,3,3] random 1, b: f32[8] random 2) {pads=[1,1,1,1]}\n"
+     " y = BatchNormalization(c, s: f32[8] random 3, t: f32[8] random 4, m: f32[8] random 5,\n"
+     "   v: f32[8] {1.0})\n}",
+     "BatchNormalization", "Conv", 1, ARITHMETIC},
+    {"scalars into conv, either operand order",
+     "graph g (x: f32[1,4,6,6]) -> (y) {\n"
+     " c = Conv(x, w: f32[8,4,3,3] random 1) {pads=[1,1,1,1]}\n"
+     " m = Mul(s: f32[1] {0.3}, c)\n a = Add(m, t: f32[] {1.5})\n"
+     " d = Sub(u: f32[1,8,1,1] random 7, a)\n y = Div(d, v: f32[8,1,1] {3.0})\n}",
+     "Mul Add Sub Div", "Conv", 1, ARITHMETIC},
+    {"grouped conv and transposed conv",
+     "graph g (x: f32[1,4,6,6]) -> (y) {\n"
+     " c = Conv(x, w: f32[8,2,3,3] random 1) {group=2}\n m = Mul(c, s: f32[8,1,1] random 2)\n"
+     " t = ConvTranspose(m, u: f32[8,3,3,3] random 3) {group=2, strides=[2,2], pads=[1,1,1,1]}\n"
+     " y = Mul(t, q: f32[6,1,1] random 4)\n}",
+     "Mul", "Conv", 1, ARITHMETIC},
+    {"scale ahead past padding, shift not",
+     "graph g (x: f32[1,4,6,6]) -> (y) {\n"
+     " r = Tanh(x)\n m = Mul(r, s: f32[1] {0.5})\n a = Add(m, t: f32[1] {0.25})\n"
+     " y = Conv(a, w: f32[4,1,3,3] random 1) {pads=[1,1,1,1], group=4}\n}",
+     "Mul", "Add", 1, ARITHMETIC},
+    {"the same as a depthwise convolution",
+     "graph g (x: f32[1,4,6,6]) -> (y) {\n"
+     " r = Tanh(x)\n m = Mul(r, s: f32[1] {0.5})\n a = Add(m, t: f32[1] {0.25})\n"
+     " y = Conv(a, w: f32[4,1,3,3] random 1) {pads=[1,1,1,1], group=4}\n}",
+     "Mul Add", "Conv", 2, AS_CONV},
+    {"shift ahead into an unpadded conv",
+     "graph g (x: f32[1,4,6,6]) -> (y) {\n"
+     " r = Tanh(x)\n m = Mul(r, s: f32[4,1,1] random 5)\n a = Add(m, t: f32[4,1,1] random 6)\n"
+     " y = Conv(a, w: f32[6,2,3,3] random 1, b: f32[6] random 2) {group=2}\n}",
+     "Mul Add", "Conv", 1, AS_CONV},
+    {"two readers, both take it",
+     "graph g (x: f32[1,4,6,6]) -> (y, z) {\n"
+     " r = Tanh(x)\n a = Add(r, t: f32[1] {0.25})\n"
+     " y = Conv(a, w: f32[6,4,1,1] random 1)\n z = Conv(a, v: f32[6,4,3,3] random 2)\n}",
+     "Add", "Conv", 2, AS_CONV},
+    {"matmul keeps its shift as Add",
+     "graph g (x: f32[2,5,4]) -> (y) {\n"
+     " m = MatMul(x, w: f32[4,6] random 1)\n s = Mul(m, a: f32[6] random 2)\n"
+     " t = Add(s, b: f32[6] random 3)\n u = Mul(t, c: f32[] {0.1})\n y = Tanh(u)\n}",
+     "Mul", "Add", 1, ARITHMETIC},
+    {"gemm both ways",
+     "graph g (x: f32[5,4]) -> (y) {\n"
+     " r = Tanh(x)\n q = Add(r, a: f32[4] random 4)\n"
+     " m = Gemm(q, w: f32[6,4] random 1, b: f32[6] random 2) {transB=1, alpha=0.5}\n"
+     " y = Mul(m, s: f32[6] random 3)\n}",
+     "Mul Add", "Gemm", 1, ARITHMETIC},
+    {"past a mean",
+     "graph g (x: f32[1,4,6,6]) -> (y, z) {\n"
+     " r = Tanh(x)\n a = Add(r, t: f32[4,1,1] random 1)\n p = GlobalAveragePool(a)\n"
+     " y = Conv(p, w: f32[6,4,1,1] random 2)\n z = Relu(a)\n}",
+     "", "Add", 1, ARITHMETIC},
+    {"hard-swish as exporters write it",
+     "graph g (x: f32[1,16,6,6]) -> (y) {\n"
+     " c = Conv(x, w: f32[16,16,1,1] random 1)\n m = Mul(s: f32[1] {0.7}, c)\n"
+     " z = Add(m, t: f32[1] {0.2})\n p = Add(z, three: f32[] {3.0})\n"
+     " q = Clip(p, lo: f32[] {0.0}, hi: f32[] {6.0})\n r = Mul(z, q)\n"
+     " h = Div(r, six: f32[] {6.0})\n u = Mul(a: f32[1] {1.3}, h)\n"
+     " v = Add(u, b: f32[1] {-0.4})\n y = Conv(v, k: f32[8,16,1,1] random 3)\n}",
+     "Clip Div Add", "HardSigmoid", 1, AS_CONV},
+    {"a clip without a line stays",
+     "graph g (x: f32[1,4,6,6]) -> (y) {\n"
+     " q = Clip(x, lo: f32[] {0.0}, hi: f32[] {6.0})\n y = Mul(q, x)\n}",
+     "HardSigmoid", "Clip", 1, ARITHMETIC},
+    {"pointwise after pointwise",
+     "graph g (x: f32[1,12,5,5]) -> (y) {\n"
+     " a = Conv(x, w: f32[12,12,1,1] random 1, b: f32[12] random 2)\n"
+     " y = Conv(a, v: f32[3,12,1,1] random 3, c: f32[3] random 4)\n}",
+     "", "Conv", 1, ARITHMETIC},
+    {"padded conv after pointwise with bias stays",
+     "graph g (x: f32[1,4,5,5]) -> (y) {\n"
+     " a = Conv(x, w: f32[12,4,1,1] random 1, b: f32[12] random 2)\n"
+     " y = Conv(a, v: f32[3,12,3,3] random 3) {pads=[1,1,1,1]}\n}",
+     "", "Conv", 2, ARITHMETIC},
+    {"padded conv after pointwise without bias",
+     "graph g (x: f32[1,4,5,5]) -> (y) {\n"
+     " a = Conv(x, w: f32[12,4,1,1] random 1)\n"
+     " y = Conv(a, v: f32[3,12,3,3] random 3) {pads=[1,1,1,1]}\n}",
+     "", "Conv", 1, ARITHMETIC},
+    {"mean before an expanding conv",
+     "graph g (x: f32[1,4,5,5]) -> (y, z) {\n"
+     " a = Conv(x, w: f32[12,4,1,1] random 1, b: f32[12] random 2)\n"
+     " y = GlobalAveragePool(a)\n z = Tanh(a)\n}",
+     "", "Conv", 2, ARITHMETIC},
+    {"gated residual",
+     "graph g (x: f32[1,4,5,5]) -> (y) {\n"
+     " p = GlobalAveragePool(x)\n s = Sigmoid(p)\n m = Mul(x, s)\n y = Add(x, m)\n}",
+     "", "Mul", 1, ARITHMETIC},
+    {"transposed convs without overlap",
+     "graph g (x: f32[1,6,5,5]) -> (y) {\n"
+     " a = ConvTranspose(x, w: f32[6,6,2,2] random 1, b: f32[6] random 2) {strides=[2,2]}\n"
+     " r = Relu(a)\n t = ConvTranspose(r, v: f32[6,1,2,2] random 3) {strides=[2,2]}\n"
+     " u = Add(t, c: f32[1,1,1,1] {0.3})\n y = Sigmoid(u)\n}",
+     "ConvTranspose", "DepthToSpace", 1, ARITHMETIC},
+    {"conv over nearest upsampling",
+     "graph g (x: f32[1,4,5,6]) -> (y) {\n"
+     " u = Resize(x, r: f32[0] {}, s: f32[4] {1.0, 1.0, 2.0, 2.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " y = Conv(u, w: f32[3,4,3,3] random 1, b: f32[3] random 2) {pads=[1,1,1,1]}\n}",
+     "Resize", "DepthToSpace", 1, ARITHMETIC},
+    {"5x5 over upsampling by three",
+     "graph g (x: f32[1,2,4,5]) -> (y) {\n"
+     " u = Resize(x, r: f32[0] {}, s: f32[4] {1.0, 1.0, 3.0, 3.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " y = Conv(u, w: f32[3,2,5,5] random 1) {pads=[2,2,2,2]}\n}",
+     "Resize", "DepthToSpace", 1, ARITHMETIC},
+    {"conv over a concat with upsampled parts",
+     "graph g (a: f32[1,2,3,4], b: f32[1,3,6,8], c: f32[1,4,12,16]) -> (y) {\n"
+     " u = Resize(a, r: f32[0] {}, s: f32[4] {1.0, 1.0, 4.0, 4.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " v = Resize(b, q: f32[0] {}, t: f32[4] {1.0, 1.0, 2.0, 2.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " k = Concat(u, v, c) {axis=1}\n"
+     " y = Conv(k, w: f32[3,9,3,3] random 1, d: f32[3] random 2) {pads=[1,1,1,1]}\n}",
+     "", "DepthToSpace", 1, ARITHMETIC},
+    {"linear upsampling stays",
+     "graph g (x: f32[1,4,5,6]) -> (y) {\n"
+     " u = Resize(x, r: f32[0] {}, s: f32[4] {1.0, 1.0, 2.0, 2.0})\n"
+     "   {mode=\"linear\", coordinate_transformation_mode=\"asymmetric\"}\n"
+     " y = Conv(u, w: f32[3,4,3,3] random 1) {pads=[1,1,1,1]}\n}",
+     "DepthToSpace", "Resize", 1, ARITHMETIC},
+    {"gate between convs",
+     "graph g (x: f32[1,4,8,8]) -> (y) {\n"
+     " c = Conv(x, w: f32[24,4,1,1] random 1)\n p = GlobalAveragePool(c)\n s = Sigmoid(p)\n"
+     " m = Mul(c, s)\n y = Conv(m, v: f32[3,24,3,3] random 2, b: f32[3] random 3)\n"
+     "   {pads=[1,1,1,1]}\n}",
+     "", "MatMul", 1, ARITHMETIC},
+    {"gate into narrow weights",
+     "graph g (x: f32[1,8,8,8]) -> (y) {\n"
+     " c = Tanh(x)\n p = GlobalAveragePool(c)\n s = Sigmoid(p)\n"
+     " m = Mul(c, s)\n y = Conv(m, v: f32[4,8,3,3] random 2) {pads=[1,1,1,1]}\n}",
+     "", "Mul", 1, ARITHMETIC},
+    {"conv over gated + upsampled",
+     "graph g (x: f32[1,4,8,8], z: f32[1,24,4,4]) -> (y) {\n"
+     " c = Conv(x, w: f32[24,4,1,1] random 1)\n p = GlobalAveragePool(c)\n s = Sigmoid(p)\n"
+     " m = Mul(s, c)\n u = Resize(z, r: f32[0] {}, k: f32[4] {1.0, 1.0, 2.0, 2.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " a = Add(m, u)\n y = Conv(a, v: f32[3,24,3,3] random 2, b: f32[3] random 3)\n"
+     "   {pads=[1,1,1,1]}\n}",
+     "Resize", "MatMul", 1, ARITHMETIC},
+    {"large DepthToSpace in two moves",
+     "graph g (x: f32[1,32,64,128]) -> (y) {\n y = DepthToSpace(x) {blocksize=4}\n}",
+     "DepthToSpace", "Transpose", 2, ARITHMETIC},
+    {"half precision passes through",
+     "graph g (x: f16[1,4,6,6]) -> (y) {\n"
+     " c = Conv(x, w: f16[8,4,3,3] random 1)\n y = Mul(c, s: f16[1] {0.3})\n}",
+     "", "Mul", 1, ARITHMETIC},
+    {"a scale that would overflow stays",
+     "graph g (x: f32[1,4,6,6]) -> (y) {\n"
+     " c = Conv(x, w: f32[8,4,3,3] {1e20})\n y = Mul(c, s: f32[1] {1e20})\n}",
+     "", "Mul", 1, ARITHMETIC},
+    {"a value that is an output stays",
+     "graph g (x: f32[1,4,6,6]) -> (c, y) {\n"
+     " c = Conv(x, w: f32[8,4,3,3] random 1)\n y = Mul(c, s: f32[1] {0.3})\n}",
+     "", "Mul", 1, ARITHMETIC},
+};
+
+static bool has_word(const char *words, const char *end, const po_graph *g, char *found) {
+    for (const char *w = words; w < end;) {
+        size_t n = strcspn(w, " ");
+        memcpy(found, w, n);
+        found[n] = '\0';
+        if (n && test_count(g, found))
+            return true;
+        w += n + (w[n] == ' ');
+    }
+    return false;
+}
+
+static void test_samples(void **state) {
+    (void)state;
+    int bad = 0;
+    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+        const sample *s = &samples[i];
+        po_ctx ctx;
+        po_ctx_init(&ctx);
+        po_graph *g = test_graph(&ctx, s->graph), *h = NULL;
+        po_postopt_options options = po_postopt_defaults();
+        options.leftover = s->leftover;
+        if (po_postopt(&ctx, g, &options, &h, NULL) != PO_OK || po_graph_check(&ctx, h) != PO_OK) {
+            printf("%s: %s\n", s->name, ctx.error.message);
+            bad++;
+            continue;
+        }
+        char word[64];
+        double d = test_difference(&ctx, g, h, 11);
+        bool left = has_word(s->gone, s->gone + strlen(s->gone), h, word);
+        uint32_t found = test_count(h, s->count_of);
+        if (left || (int)found != s->count || !(d < 2e-6)) {
+            printf("%s: error %g, %s%s left, %u of %s (want %d)\n", s->name, d,
+                   left ? "" : "nothing of ", left ? word : s->gone, found, s->count_of, s->count);
+            bad++;
+        }
+        po_graph_free(h);
+        po_graph_free(g);
+    }
+    assert_int_equal(bad, 0);
+}
+
+/* The comparison that the samples rest on must see one wrong weight. */
+static void test_difference_sees_damage(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_graph *g = test_graph(&ctx, samples[0].graph), *h = po_graph_clone(&ctx, g);
+    for (uint32_t i = 0; i < h->n_values; i++)
+        if (h->values[i].constant && strcmp(h->values[i].name, "w") == 0) {
+            const po_tensor *w = h->values[i].constant;
+            po_tensor *damaged = po_arena_memdup(h->arena, w, sizeof *w);
+            damaged->data = po_arena_memdup(h->arena, w->data, w->size);
+            po_tensor_set_f64(damaged, 40, po_tensor_f64(w, 40) + 1e-3);
+            h->values[i].constant = damaged;
+        }
+    double d = test_difference(&ctx, g, h, 11);
+    assert_true(d > 2e-6 && !isnan(d));
+    po_graph_free(h);
+    po_graph_free(g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_difference_sees_damage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
