@@ -11,6 +11,7 @@ mismatch is cut down to the earliest value at which it shows; --keep writes that
 import argparse
 import collections
 import concurrent.futures
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -18,6 +19,7 @@ import tempfile
 import backend
 import random_graph
 
+FORK = multiprocessing.get_context('fork')
 LEAST_PART = 0.9  # of the models must count
 
 
@@ -43,14 +45,33 @@ def reference(path, inputs):
     return (backend.Runtime, None, [(inputs, [], first, True)]), None
 
 
-def judge(petopt, model, inputs, level, folder):
+def judge_here(say, petopt, model, inputs, level):
     import onnx
-    path = os.path.join(folder, 'model.onnx')
-    onnx.save(model, path)
-    original, why = reference(path, inputs)
-    if original is None:
-        return 'uncounted', why
-    return backend.judge(petopt, path, level, original)[:2]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, 'model.onnx')
+        onnx.save(model, path)
+        original, why = reference(path, inputs)
+        if original is None:
+            say.send(('uncounted', why))
+            return
+        # Should the runtime die from here on, this is the verdict.
+        say.send(('wrong', 'the runtime dies on the output'))
+        say.send(backend.judge(petopt, path, level, original)[:2])
+
+
+def judge(petopt, model, inputs, level):
+    """(verdict, detail), out of a process of its own: the runtime may die on a model."""
+    hear, say = multiprocessing.Pipe(duplex=False)
+    child = FORK.Process(target=judge_here, args=(say, petopt, model, inputs, level))
+    child.start()
+    say.close()
+    answer = 'uncounted', 'the runtime dies on the original'
+    try:
+        while True:
+            answer = hear.recv()
+    except EOFError:
+        child.join()
+    return answer
 
 
 def cut(model, name):
@@ -81,9 +102,7 @@ def shrink(petopt, model, inputs, level, verdict):
     for node in model.graph.node:
         small = cut(model, node.output[0])
         used = {i.name for i in small.graph.input}
-        with tempfile.TemporaryDirectory() as folder:
-            got, detail = judge(petopt, small, {k: v for k, v in inputs.items() if k in used}, level,
-                                folder)
+        got, detail = judge(petopt, small, {k: v for k, v in inputs.items() if k in used}, level)
         if got == verdict:
             return small, detail
     return model, None
@@ -96,8 +115,7 @@ def one(petopt, seed, level, keep):
     from onnx import numpy_helper as nh
     ort.set_default_logger_severity(4)
     model, inputs, used = random_graph.build(seed)
-    with tempfile.TemporaryDirectory() as folder:
-        verdict, detail = judge(petopt, model, inputs, level, folder)
+    verdict, detail = judge(petopt, model, inputs, level)
     if verdict in ('good', 'uncounted'):
         return seed, verdict, detail, used
     small, sharper = shrink(petopt, model, inputs, level, verdict)
