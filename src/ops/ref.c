@@ -120,7 +120,14 @@ static po_status evaluate(po_ctx *ctx, po_arena *arena, const po_graph *graph, c
         .frame = frame,
         .round = frame->round,
     };
-    PO_TRY(row->ref(&ref));
+    po_status status = row->ref(&ref);
+    if (status == PO_BAD_INPUT) {
+        /* What the runtime would refuse is not ours to refuse: the node stays as it is. */
+        po_log(ctx, "reference: %s", ctx->error.message);
+        po_ctx_clear(ctx);
+        status = PO_UNSUPPORTED;
+    }
+    PO_TRY(status);
     for (uint32_t k = 0; k < node->n_out; k++) {
         if (!out[k]) {
             if (node->out[k] != PO_NONE)

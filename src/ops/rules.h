@@ -7,6 +7,7 @@
 #include "ops/rules_make.h"
 #include "ops/rules_math.h"
 #include "ops/rules_move.h"
+#include "ops/rules_ms.h"
 #include "ops/rules_nn.h"
 #include "ops/rules_quant.h"
 

@@ -26,13 +26,11 @@ po_status po_ref_dynamicquantize(po_ref *ref);
 extern const po_attr_def po_attrs_quantizelinear[];
 extern const po_attr_def po_attrs_dequantizelinear[];
 
-/* qmatmul.c */
+/* qlinear.c */
 po_status po_infer_matmulinteger(po_infer *infer);
 po_status po_ref_matmulinteger(po_ref *ref);
 po_status po_infer_qlinearmatmul(po_infer *infer);
 po_status po_ref_qlinearmatmul(po_ref *ref);
-
-/* qconv.c */
 po_status po_infer_convinteger(po_infer *infer);
 po_status po_ref_convinteger(po_ref *ref);
 po_status po_infer_qlinearconv(po_infer *infer);
