@@ -28,7 +28,7 @@ static bool read_gated(const po_graph *graph, po_value_id y, gated *g) {
         if (!d || rank != 4 || d[0].value != 1 || d[2].value != 1 || d[3].value != 1 ||
             po_graph_constant(graph, s) || po_rank_of(graph, x) != 4 ||
             po_dim_of(graph, x, 0) != 1 || po_dim_of(graph, x, 1) != d[1].value ||
-            po_dim_of(graph, x, 2) * po_dim_of(graph, x, 3) <= 1)
+            (po_dim_of(graph, x, 2) == 1 && po_dim_of(graph, x, 3) == 1))
             continue;
         *g = (gated){x, s, d[1].value};
         return true;
@@ -103,6 +103,16 @@ static bool gate_before(po_graph *graph, po_arena *arena, const po_conv *c, cons
     return true;
 }
 
+/* Known to have the same shape: where one broadcasts the sum does not distribute. */
+static bool same_map(const po_type *a, const po_type *b) {
+    if (!a->has_rank || !b->has_rank || a->rank != b->rank)
+        return false;
+    for (uint32_t i = 0; i < a->rank; i++)
+        if (!po_dim_same(a->dims[i], b->dims[i]))
+            return false;
+    return true;
+}
+
 /* conv(gated + upsampled): both sides have a cheaper form of their own. The sum may have other
  * readers: what the convolution saves is more than the sum costs. */
 static bool distribute(po_graph *graph, po_arena *arena, const po_conv *c) {
@@ -117,7 +127,7 @@ static bool distribute(po_graph *graph, po_arena *arena, const po_conv *c) {
         if (!read_gated(graph, sum->in[k], &g) || !po_conv_made(graph, g.x, &inner) ||
             !po_conv_is_pointwise(&inner) || inner.bias || 3 * inner.in > inner.out ||
             !po_upsampled(graph, sum->in[1 - k], &x, &factor) ||
-            !po_type_equal(&graph->values[sum->in[0]].type, &graph->values[sum->in[1]].type))
+            !same_map(&graph->values[sum->in[0]].type, &graph->values[sum->in[1]].type))
             continue;
         const po_value_id parts[2] = {sum->in[k], sum->in[1 - k]};
         po_distribute_conv(graph, arena, c, parts);

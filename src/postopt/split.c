@@ -36,9 +36,9 @@ void po_distribute_conv(po_graph *graph, po_arena *arena, const po_conv *conv,
     add_results(graph, conv, a, b);
 }
 
-po_value_id po_add_crop(po_graph *graph, po_node_id place, po_value_id x, int64_t top,
-                        int64_t bottom, int64_t left, int64_t right, const po_type *type) {
-    const int64_t starts[2] = {top, left}, ends[2] = {bottom, right}, axes[2] = {2, 3};
+po_value_id po_add_crop(po_graph *graph, po_node_id place, po_value_id x, int64_t begin,
+                        int64_t end, const po_type *type) {
+    const int64_t starts[2] = {begin, begin}, ends[2] = {end, end}, axes[2] = {2, 3};
     if (po_model_opset(graph->model, "") < 10) {
         po_value_id y = po_add_op(graph, place, PO_OP_Slice, 1, &x, type);
         po_node_id id = graph->values[y].producer;

@@ -11,9 +11,9 @@ void po_split_conv(po_graph *graph, po_arena *arena, const po_conv *conv,
 /* y = conv(a + b) becomes conv(a) + conv(b). */
 void po_distribute_conv(po_graph *graph, po_arena *arena, const po_conv *conv,
                         const po_value_id parts[2]);
-/* Rows [top, bottom), columns [left, right) of a map of rank 4. */
-po_value_id po_add_crop(po_graph *graph, po_node_id place, po_value_id x, int64_t top,
-                        int64_t bottom, int64_t left, int64_t right, const po_type *type);
+/* Rows and columns [begin, end) of a map of rank 4; a negative end counts from the map's own. */
+po_value_id po_add_crop(po_graph *graph, po_node_id place, po_value_id x, int64_t begin,
+                        int64_t end, const po_type *type);
 
 /* upsample.c: true where y is x with every pixel repeated factor times along both map axes. */
 bool po_upsampled(const po_graph *graph, po_value_id y, po_value_id *x, int64_t *factor);

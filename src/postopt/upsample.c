@@ -24,22 +24,42 @@ static bool copies_blocks(const po_graph *graph, const po_node *n) {
     return (asymmetric && floors) || (half && rounds);
 }
 
-bool po_upsampled(const po_graph *graph, po_value_id y, po_value_id *x, int64_t *factor) {
-    const po_node *n = po_graph_producer(graph, y);
-    if (!n || (n->op != PO_OP_Resize && n->op != PO_OP_Upsample) || !copies_blocks(graph, n))
-        return false;
+/* The factor that constant scales give: 1, 1, f, f. */
+static int64_t factor_of_scales(const po_graph *graph, const po_node *n) {
+    uint32_t at = n->op == PO_OP_Resize && po_op_version(graph, n) >= 11 ? 2 : 1, count = 0;
+    const po_tensor *t = n->n_in > at ? po_graph_constant(graph, n->in[at]) : NULL;
+    const float *attr = n->n_in > at ? NULL : po_node_floats(n, "scales", &count);
+    double s[4];
+    if ((!t || t->count != 4) && count != 4)
+        return 0;
+    for (int i = 0; i < 4; i++)
+        s[i] = t ? po_tensor_f64(t, i) : (double)attr[i];
+    int64_t f = s[2] >= 2 && s[2] <= 64 ? (int64_t)s[2] : 0;
+    return s[0] == 1 && s[1] == 1 && s[2] == (double)f && s[3] == (double)f ? f : 0;
+}
+
+/* The factor that static shapes give, however the node came by it. */
+static int64_t factor_of_shapes(const po_graph *graph, po_value_id x, po_value_id y) {
     uint32_t rank, rank_y;
-    const po_dim *from = po_static_dims(graph, n->in[0], &rank);
-    const po_dim *to = po_static_dims(graph, y, &rank_y);
+    const po_dim *from = po_static_dims(graph, x, &rank), *to = po_static_dims(graph, y, &rank_y);
     if (!from || !to || rank != 4 || rank_y != 4 || from[0].value != to[0].value ||
         from[1].value != to[1].value || from[2].value < 1 || from[3].value < 1)
-        return false;
+        return 0;
     int64_t f = to[2].value / from[2].value;
-    if (f < 2 || to[2].value != f * from[2].value || to[3].value != f * from[3].value)
+    return f >= 2 && to[2].value == f * from[2].value && to[3].value == f * from[3].value ? f : 0;
+}
+
+bool po_upsampled(const po_graph *graph, po_value_id y, po_value_id *x, int64_t *factor) {
+    const po_node *n = po_graph_producer(graph, y);
+    if (!n || (n->op != PO_OP_Resize && n->op != PO_OP_Upsample) || po_node_attr(n, "axes") ||
+        !copies_blocks(graph, n) || po_rank_of(graph, n->in[0]) != 4)
         return false;
+    int64_t f = factor_of_scales(graph, n);
+    if (f == 0)
+        f = factor_of_shapes(graph, n->in[0], y);
     *x = n->in[0];
     *factor = f;
-    return true;
+    return f >= 2;
 }
 
 po_value_id po_add_upsample(po_graph *graph, po_node_id place, po_value_id x, int64_t factor,
@@ -113,15 +133,14 @@ static bool conv_of_upsampled(po_graph *graph, po_arena *arena, po_node_id id) {
     int64_t kk = p.length;
     if (kk * kk >= k * k)
         return false;
-    int64_t h = po_dim_of(graph, x, 2), w = po_dim_of(graph, x, 3);
-    int64_t rows = (f * h - 1 + p.shift) / f + 1, columns = (f * w - 1 + p.shift) / f + 1;
+    /* f h + shift output rows in groups of f: one group more than h where there is a shift. */
+    int64_t more = p.shift ? 1 : 0, end = p.shift - f * more;
     po_conv made = c;
     made.out = f * f * c.out;
     made.kernel[0] = made.kernel[1] = kk;
     made.pad[0] = made.pad[1] = -p.first;
-    made.pad[2] = rows + kk - 1 - h + p.first;
-    made.pad[3] = columns + kk - 1 - w + p.first;
-    if (made.pad[0] < 0 || made.pad[2] < 0 || made.pad[3] < 0)
+    made.pad[2] = made.pad[3] = more + kk - 1 + p.first;
+    if (made.pad[0] < 0 || made.pad[2] < 0)
         return false;
     const double *v = po_conv_weights(arena, &c), *bias = po_conv_bias(arena, &c);
     double *u = PO_NEW_N(arena, double, made.out *c.in *kk *kk);
@@ -149,8 +168,8 @@ static bool conv_of_upsampled(po_graph *graph, po_arena *arena, po_node_id id) {
         po_node_set_string(graph, space, "mode", "DCR");
     po_type type = graph->values[c.y].type;
     po_value_id y = wide;
-    if (p.shift || rows != h || columns != w)
-        y = po_add_crop(graph, id, wide, p.shift, p.shift + f * h, p.shift, p.shift + f * w, &type);
+    if (p.shift)
+        y = po_add_crop(graph, id, wide, p.shift, end, &type);
     else
         graph->values[y].type = type;
     po_substitute(graph, c.y, y);
