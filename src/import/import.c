@@ -67,20 +67,6 @@ static po_status check_header(po_importer *im) {
     return PO_OK;
 }
 
-static po_status check_domains(po_ctx *ctx, po_graph *graph, void *user) {
-    po_importer *im = user;
-    (void)ctx;
-    for (po_node_id i = 0; i < graph->n_nodes; i++) {
-        const po_node *n = &graph->nodes[i];
-        bool standard = !*n->domain || strcmp(n->domain, "ai.onnx") == 0;
-        po_place at = {NULL, "graph/node", i, n->name};
-        if (standard && po_model_opset(im->model, "") == 0)
-            return po_bad(im, &at, "the standard operator set is not imported ('%.60s' is of it)",
-                          n->op_type);
-    }
-    return PO_OK;
-}
-
 static po_status check_training(po_importer *im) {
     for (size_t i = 0; i < im->proto->n_training_info; i++) {
         const Onnx__TrainingInfoProto *t = im->proto->training_info[i];
@@ -110,7 +96,7 @@ static po_status import(po_importer *im, const po_content *content) {
     PO_TRY(po_build_graph(im, &at, graph, NULL, NULL, model->graph));
     PO_TRY(po_check_functions(im));
     PO_TRY(check_training(im));
-    PO_TRY(po_graph_walk(im->ctx, model->graph, check_domains, im));
+    PO_TRY(po_check_nodes(im));
     po_origin *origin = PO_NEW(im->arena, po_origin);
     origin->proto = im->proto;
     origin->external = im->has_external;

@@ -80,6 +80,9 @@ po_status po_build_attr(po_importer *im, const po_place *place, const po_scope *
 po_status po_attr_check(po_importer *im, const po_place *place, const Onnx__AttributeProto *proto,
                         po_attr_kind *kind);
 
+/* nodes.c: sets every node's row and checks the nodes one by one. */
+po_status po_check_nodes(po_importer *im);
+
 /* functions.c */
 po_status po_check_functions(po_importer *im);
 
