@@ -200,6 +200,18 @@ const po_partial *po_rule_partial(const po_infer *infer, uint32_t n, const po_di
     return p;
 }
 
+/* Small enough to loop over, also where a dim of 0 hides how large the others are. */
+static bool loopable(uint32_t rank, const po_dim *dims) {
+    int64_t product = 1;
+    if (rank > PO_MAX_RANK)
+        return false;
+    for (uint32_t k = 0; k < rank; k++)
+        if (dims[k].value > 1 &&
+            (!po_mul_i64(product, dims[k].value, &product) || product > PO_REF_MAX_COUNT))
+            return false;
+    return true;
+}
+
 po_status po_rule_infer_of(po_ref *ref, po_type *out, po_infer *infer) {
     const po_type **in = PO_NEW_N(ref->arena, const po_type *, ref->n_in);
     const po_tensor **constant = PO_NEW_N(ref->arena, const po_tensor *, ref->n_in);
@@ -208,10 +220,10 @@ po_status po_rule_infer_of(po_ref *ref, po_type *out, po_infer *infer) {
         const po_array *a = ref->in[i];
         if (!a)
             continue;
-        if (a->rank > PO_MAX_RANK)
-            return PO_UNSUPPORTED;
         po_type *t = PO_NEW(ref->arena, po_type);
         *t = po_type_tensor_i64(ref->arena, a->dtype, a->rank, a->dims);
+        if (!loopable(t->rank, t->dims))
+            return PO_UNSUPPORTED;
         in[i] = t;
         if (a->count <= MAX_CONSTANT && (a->i || (a->f && a->count <= MAX_CONTENTS))) {
             po_tensor *small;
@@ -243,8 +255,7 @@ po_status po_rule_types(po_ref *ref, po_type *types) {
     for (uint32_t i = 0; i < ref->n_out; i++) {
         if (ref->node->out[i] == PO_NONE)
             continue;
-        int64_t count = po_type_count(&types[i]);
-        if (count < 0 || count > PO_REF_MAX_COUNT || types[i].rank > PO_MAX_RANK)
+        if (po_type_count(&types[i]) < 0 || !loopable(types[i].rank, types[i].dims))
             return PO_UNSUPPORTED;
     }
     return PO_OK;

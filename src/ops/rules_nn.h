@@ -20,6 +20,11 @@ po_status po_infer_matmul(po_infer *infer);
 po_status po_infer_mean_variance_normalization(po_infer *infer);
 po_status po_infer_rms_normalization(po_infer *infer);
 po_status po_infer_resize(po_infer *infer);
+po_status po_infer_attention(po_infer *infer);
+po_status po_infer_rotary_embedding(po_infer *infer);
+po_status po_infer_einsum(po_infer *infer);
+po_status po_infer_grid_sample(po_infer *infer);
+po_status po_infer_affine_grid(po_infer *infer);
 
 po_status po_ref_average_pool(po_ref *ref);
 po_status po_ref_batch_normalization(po_ref *ref);
@@ -41,6 +46,11 @@ po_status po_ref_max_pool(po_ref *ref);
 po_status po_ref_mean_variance_normalization(po_ref *ref);
 po_status po_ref_rms_normalization(po_ref *ref);
 po_status po_ref_resize(po_ref *ref);
+po_status po_ref_attention(po_ref *ref);
+po_status po_ref_rotary_embedding(po_ref *ref);
+po_status po_ref_einsum(po_ref *ref);
+po_status po_ref_grid_sample(po_ref *ref);
+po_status po_ref_affine_grid(po_ref *ref);
 
 extern const po_attr_def po_attrs_average_pool[];
 extern const po_attr_def po_attrs_batch_normalization[];
@@ -62,5 +72,10 @@ extern const po_attr_def po_attrs_rms_normalization[];
 extern const po_attr_def po_attrs_rnn[];
 extern const po_attr_def po_attrs_resize[];
 extern const po_attr_def po_attrs_upsample[];
+extern const po_attr_def po_attrs_attention[];
+extern const po_attr_def po_attrs_rotary_embedding[];
+extern const po_attr_def po_attrs_einsum[];
+extern const po_attr_def po_attrs_grid_sample[];
+extern const po_attr_def po_attrs_affine_grid[];
 
 #endif
