@@ -62,16 +62,21 @@ bool po_upsampled(const po_graph *graph, po_value_id y, po_value_id *x, int64_t 
     return f >= 2;
 }
 
+static po_dim times(po_dim d, int64_t factor) {
+    int64_t product;
+    return d.value >= 0 && po_mul_i64(d.value, factor, &product) ? PO_DIM(product) : PO_DIM_UNKNOWN;
+}
+
 po_value_id po_add_upsample(po_graph *graph, po_node_id place, po_value_id x, int64_t factor,
                             const po_node *like) {
     po_value_id scales = po_add_floats(graph, NULL, PO_F32, 1, (int64_t[]){4},
                                        (const double[]){1, 1, (double)factor, (double)factor});
     const po_type *t = &graph->values[x].type;
     po_type type = po_type_unranked(t->dtype);
-    if (t->has_rank && t->rank == 4 && t->dims[2].value >= 0 && t->dims[3].value >= 0)
+    if (t->has_rank && t->rank == 4)
         type = po_type_tensor(graph->arena, t->dtype, 4,
-                              (po_dim[]){t->dims[0], t->dims[1], PO_DIM(t->dims[2].value * factor),
-                                         PO_DIM(t->dims[3].value * factor)});
+                              (po_dim[]){t->dims[0], t->dims[1], times(t->dims[2], factor),
+                                         times(t->dims[3], factor)});
     po_op_id op = like->op;
     bool roi = op == PO_OP_Resize && po_op_version(graph, like) >= 11;
     po_attr *attrs = po_arena_memdup(graph->arena, like->attr, like->n_attr * sizeof *attrs);
@@ -205,13 +210,16 @@ static bool factor_concat(po_graph *graph, po_arena *arena, po_node_id id) {
             like = po_graph_producer(graph, n->in[first + i]);
             parts[i] = f == common ? x : po_add_upsample(graph, id, x, f / common, like);
         }
-        int64_t channels = 0;
-        for (uint32_t i = 0; i < count; i++)
-            channels += po_dim_of(graph, parts[i], 1);
         const po_type *t = &graph->values[parts[0]].type;
-        po_type type =
-            po_type_tensor(graph->arena, t->dtype, 4,
-                           (po_dim[]){t->dims[0], PO_DIM(channels), t->dims[2], t->dims[3]});
+        po_dim channels = PO_DIM(0);
+        for (uint32_t i = 0; i < count; i++) {
+            int64_t c = po_dim_of(graph, parts[i], 1);
+            channels = c < 0 || channels.value < 0 ? PO_DIM_UNKNOWN : PO_DIM(channels.value + c);
+        }
+        po_type type = po_type_unranked(t->dtype);
+        if (t->has_rank && t->rank == 4)
+            type = po_type_tensor(graph->arena, t->dtype, 4,
+                                  (po_dim[]){t->dims[0], channels, t->dims[2], t->dims[3]});
         po_value_id inner = po_add_op(graph, id, PO_OP_Concat, count, parts, &type);
         po_node_set_int(graph, graph->values[inner].producer, "axis", 1);
         po_value_id up = po_add_upsample(graph, id, inner, common, like);
