@@ -9,6 +9,7 @@ sentence on standard error and nothing on standard output, and leave the folder 
 import argparse
 import inspect
 import os
+import re
 import resource
 import shutil
 import signal
@@ -122,6 +123,15 @@ def case_not_available_yet(bed):
 def case_help_and_version(bed):
     expect('-o' in bed.good('--help'), '--help does not name -o')
     expect('0.1' in bed.good('--version'), '--version does not tell the version')
+
+
+def case_readme_names_every_option(bed):
+    readme = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'README.md'),
+                  encoding='utf-8').read()
+    told = set(re.findall(r'--[a-z][a-z-]+', bed.good('--help'))) - {'--help', '--version', '--output'}
+    used = readme[readme.index('## Use'):readme.index('## Library')]
+    named = set(re.findall(r'--[a-z][a-z-]+', used))
+    expect(told == named, f'README.md and --help differ: {sorted(told ^ named)}')
 
 
 # ---- files --------------------------------------------------------------------------------------

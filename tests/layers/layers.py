@@ -119,8 +119,27 @@ def check_layers(root, path, text, found):
             found.append(f'{path}:{line}: {me} may not include {target} ("{name}")')
 
 
+def check_docs(root):
+    """Links between the documents lead somewhere, and the index names every page."""
+    found = []
+    folder = os.path.join(root, 'docs')
+    pages = sorted(f for f in os.listdir(folder) if f.endswith('.md')) if os.path.isdir(folder) else []
+    texts = {f'docs/{f}': open(os.path.join(folder, f), encoding='utf-8').read() for f in pages}
+    readme = os.path.join(root, 'README.md')
+    if os.path.exists(readme):
+        texts['README.md'] = open(readme, encoding='utf-8').read()
+    for path, text in texts.items():
+        for link in re.findall(r'\]\(([^)#:]+)(?:#[^)]*)?\)', text):
+            if not os.path.exists(os.path.join(root, os.path.dirname(path), link)):
+                found.append(f'{path}:1: no such page: {link}')
+    for page in pages:
+        if page != 'README.md' and f']({page})' not in texts.get('docs/README.md', ''):
+            found.append(f'docs/README.md:1: does not name {page}')
+    return found
+
+
 def check_sources(root):
-    found, seen = [], 0
+    found, seen = check_docs(root), 0
     for path, text in files(root, ['include', 'src', 'onnx', 'models', 'tests', 'scripts', 'bench',
                                    'cmake', 'docs']):
         seen += 1
@@ -199,6 +218,8 @@ PLANTED = [
     ('src/export/a.c', 'void *s(void) { return dlopen("x", 1); }\n', 'starts a program'),
     ('src/base/a.c', '/* FIXME: later */\n', 'unfinished'),
     ('src/base/a.c', 'int x;\n' * (LONGEST + 1), 'split it'),
+    ('docs/b.md', '', 'does not name b.md'),
+    ('docs/a.md', '[b](nowhere.md)\n', 'no such page'),
 ]
 CLEAN = [
     ('src/base/b.h', '#include <stdio.h>\n/* getenv( in a comment */\n'),
@@ -211,6 +232,7 @@ CLEAN = [
     ('src/import/i.c', '#include "onnx-ml.pb-c.h"\n'),
     ('src/cli/m.c', '#include "petopt.h"\n#include "po_config.h"\n'),
     ('include/petopt.h', ''),
+    ('docs/README.md', '[a](a.md)\n'), ('docs/a.md', '[index](README.md)\n'),
 ]
 
 
