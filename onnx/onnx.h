@@ -22,6 +22,8 @@ typedef struct po_place {
 __attribute__((format(printf, 5, 6))) po_status po_fail_at(po_ctx *ctx, const char *file,
                                                            const po_place *place, po_status status,
                                                            const char *format, ...);
+/* Puts file and place before the failure that is recorded already; returns its status. */
+po_status po_fail_again_at(po_ctx *ctx, const char *file, const po_place *place);
 /* The same as a warning for -v. */
 __attribute__((format(printf, 4, 5))) void
 po_warn_at(po_ctx *ctx, const char *file, const po_place *place, const char *format, ...);

@@ -44,6 +44,12 @@ po_status po_fail_at(po_ctx *ctx, const char *file, const po_place *place, po_st
     return status;
 }
 
+po_status po_fail_again_at(po_ctx *ctx, const char *file, const po_place *place) {
+    po_error error = ctx->error;
+    po_ctx_clear(ctx);
+    return po_fail_at(ctx, file, place, error.status, "%.500s", error.message);
+}
+
 void po_warn_at(po_ctx *ctx, const char *file, const po_place *place, const char *format, ...) {
     if (!ctx->log)
         return;

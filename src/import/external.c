@@ -187,8 +187,11 @@ static po_status load(po_importer *im, const po_place *place, const char *locati
     *fd = -1;
     po_arena_defer(holder, close_held, fd);
     po_status status = open_location(im, place, location, path, fd);
-    if (status == PO_OK)
+    if (status == PO_OK) {
         status = po_file_content(im->ctx, im->arena, *fd, path, &f->content);
+        if (status != PO_OK)
+            po_fail_again_at(im->ctx, im->file, place);
+    }
     po_arena_free(holder);
     if (status != PO_OK)
         return status;

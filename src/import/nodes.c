@@ -94,10 +94,7 @@ static po_status check_row(po_importer *im, const po_place *place, const po_grap
                            const po_node *n) {
     if (po_ops_check_node(im->ctx, g, n) == PO_OK)
         return PO_OK;
-    /* The same sentence with the file and the place before it. */
-    po_error error = im->ctx->error;
-    po_ctx_clear(im->ctx);
-    return po_fail_at(im->ctx, im->file, place, error.status, "%s", error.message);
+    return po_fail_again_at(im->ctx, im->file, place);
 }
 
 static po_status check_graph(po_ctx *ctx, po_graph *g, void *user) {
