@@ -162,8 +162,8 @@ bool po_affine_match(const po_graph *graph, po_arena *arena, po_value_id y, po_a
     for (uint32_t i = 0; i < m.n; i++) {
         if (!isfinite(m.a[i]) || !isfinite(m.b[i]))
             return false;
-        /* What float64 rounding leaves of 6 * (1 / 6) is far below the model's own precision. */
-        if (fabs(m.a[i] - 1) < 1e-12)
+        /* What rounding leaves of 6 * (1 / 6) is 1 in the model's own precision. */
+        if (fabs(m.a[i] - 1) <= (graph->values[y].type.dtype == PO_F32 ? 0x1p-25 : 1e-12))
             m.a[i] = 1;
     }
     *affine = m;

@@ -11,6 +11,11 @@ typedef struct po_postopt_state {
     po_arena *scratch; /* freed after each round */
 } po_postopt_state;
 
+/* activations.c, norms.c: what exporters spell out becomes single nodes, whatever the opset. */
+po_status po_find_activations(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+po_status po_find_norms(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* write_forms.c: once, at the end: such nodes spelled for the opset and the runtime; powers. */
+po_status po_write_forms(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* fold_affine.c */
 po_status po_fold_affine(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* gates.c: clipped lines and hard-swish. */

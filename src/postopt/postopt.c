@@ -3,10 +3,12 @@
 
 typedef po_status (*pass_fn)(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 
-/* Hard-swish first: its scale joins the affine chain behind it. Algebra last: it looks for
- * convolutions that read one another, which folding leaves. */
-static const pass_fn passes[] = {po_write_gates,         po_fold_affine,       po_compose_linear,
-                                 po_move_depth_to_space, po_unfold_upsampling, po_fold_gates};
+/* Activations and norms first: affine folding would take their constants away. Then hard-swish: its
+ * scale joins the affine chain behind it. Algebra last: it looks for convolutions that read one
+ * another, which folding leaves. */
+static const pass_fn passes[] = {po_find_norms,        po_find_activations, po_write_gates,
+                                 po_fold_affine,       po_compose_linear,   po_move_depth_to_space,
+                                 po_unfold_upsampling, po_fold_gates};
 
 enum { MOST_ROUNDS = 16 };
 
@@ -29,6 +31,8 @@ po_postopt_options po_postopt_defaults(void) {
                                 .algebra = PO_ALGEBRA_ALL,
                                 .hard_swish = PO_HARD_SWISH_GATED,
                                 .leftover = PO_LEFTOVER_CONV,
+                                .activations = true,
+                                .norms = true,
                                 .split_moves = true};
 }
 
@@ -52,6 +56,7 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
     }
     po_postopt_state last = {options, &own, po_arena_create(ctx)};
     PO_TRY(po_infer_graph(ctx, g, true));
+    PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){po_write_forms, &last}));
     PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){po_spell, &last}));
     po_arena_free(last.scratch);
     po_graph_sweep(g);

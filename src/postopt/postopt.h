@@ -36,17 +36,19 @@ typedef struct po_postopt_options {
     uint32_t algebra; /* po_algebra bits */
     po_hard_swish_form hard_swish;
     po_leftover_form leftover;
+    bool activations; /* GELU, SiLU, Mish, Sigmoid, Softmax, clips, powers: docs/forms.md */
+    bool norms;       /* layer, root-mean-square and group norms */
     bool split_moves; /* DepthToSpace of large maps as two single-axis moves */
 } po_postopt_options;
 
 typedef struct po_postopt_counts {
-    uint32_t absorbed;  /* affine chains that went into weights */
-    uint32_t shortened; /* affine chains that were written with fewer nodes */
-    uint32_t moved;     /* affine maps moved past an operator */
-    uint32_t gates;     /* clipped lines written as HardSigmoid */
-    uint32_t activations;
-    uint32_t composed; /* linear operators composed, distributed or exchanged */
-    uint32_t spelled;  /* operators written in another way at the end */
+    uint32_t absorbed;    /* affine chains that went into weights */
+    uint32_t shortened;   /* affine chains that were written with fewer nodes */
+    uint32_t moved;       /* affine maps moved past an operator */
+    uint32_t gates;       /* clipped lines written as HardSigmoid */
+    uint32_t activations; /* activations and norms written in another form */
+    uint32_t composed;    /* linear operators composed, distributed or exchanged */
+    uint32_t spelled;     /* operators written in another way at the end */
 } po_postopt_counts;
 
 /* Everything on, in the forms that win most often. */

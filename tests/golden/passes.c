@@ -1,4 +1,5 @@
 #include "golden.h"
+#include "postopt/postopt.h"
 
 /* Only the text form itself. */
 static po_status copy(po_ctx *ctx, const po_graph *graph, po_graph **result) {
@@ -12,8 +13,30 @@ static po_status sweep(po_ctx *ctx, const po_graph *graph, po_graph **result) {
     return PO_OK;
 }
 
+static po_status postopt(po_ctx *ctx, const po_graph *graph, po_graph **result) {
+    po_postopt_options options = po_postopt_defaults();
+    return po_postopt(ctx, graph, &options, result, NULL);
+}
+
+/* Nothing of postopt but what is then switched on. */
+static po_postopt_options bare(void) {
+    return (po_postopt_options){.hard_swish = PO_HARD_SWISH_KEEP,
+                                .leftover = PO_LEFTOVER_ARITHMETIC};
+}
+
+static po_status activations(po_ctx *ctx, const po_graph *graph, po_graph **result) {
+    po_postopt_options options = bare();
+    options.activations = true;
+    return po_postopt(ctx, graph, &options, result, NULL);
+}
+
+static po_status norms(po_ctx *ctx, const po_graph *graph, po_graph **result) {
+    po_postopt_options options = bare();
+    options.norms = true;
+    return po_postopt(ctx, graph, &options, result, NULL);
+}
+
 const golden_pass golden_passes[] = {
-    {"copy", copy},
-    {"sweep", sweep},
-    {NULL, NULL},
+    {"copy", copy},   {"sweep", sweep}, {"postopt", postopt}, {"activations", activations},
+    {"norms", norms}, {NULL, NULL},
 };

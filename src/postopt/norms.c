@@ -1,0 +1,305 @@
+/* Layer and root-mean-square norms in the spellings of exporters, recognised by what they compute
+ * and made single nodes (LayerNormalization, RMSNormalization), whatever the model's opset, so that
+ * no other pass takes their scale away: the runtime's fused norm needs it. write_forms.c spells
+ * them for the opset at the end. Measured: docs/forms.md. */
+#include "postopt/match.h"
+#include "postopt/passes.h"
+
+#include <math.h>
+
+/* The pieces of x -> scale * (x - mean) / sqrt(var + eps) + shift over one axis. */
+typedef struct norm {
+    po_value_id x;
+    uint32_t axis;
+    bool centred; /* the mean is subtracted (layer norm), or not (root mean square) */
+    double eps;
+    int64_t length;    /* of the axis; -1: not known */
+    po_value_id y;     /* what the whole gives */
+    po_value_id scale; /* [length] where already so shaped and kept, else PO_NONE */
+    double *scales;    /* NULL: all 1 */
+    double *shifts;    /* NULL: all 0 */
+    po_value_id shift;
+} norm;
+
+static bool mean_of(const po_graph *graph, po_value_id v, po_value_id x, uint32_t *axis) {
+    const po_node *n = po_made_by(graph, v, PO_OP_ReduceMean);
+    return n && n->in[0] == x && po_reduced_axis(graph, n, axis);
+}
+
+/* v = x - mean(x). */
+static bool centred(const po_graph *graph, po_value_id v, po_value_id *x, uint32_t *axis) {
+    const po_node *n = po_made_by(graph, v, PO_OP_Sub);
+    if (!n || n->n_in != 2 || !mean_of(graph, n->in[1], n->in[0], axis))
+        return false;
+    *x = n->in[0];
+    return true;
+}
+
+/* v = u^2, v read by nothing else. */
+static bool square_of(const po_graph *graph, po_value_id v, po_value_id *u) {
+    const po_node *n = po_read_once(graph, v) ? po_graph_producer(graph, v) : NULL;
+    double power;
+    if (!n || n->n_in != 2)
+        return false;
+    *u = n->in[0];
+    return (n->op == PO_OP_Mul && n->in[1] == n->in[0]) ||
+           (n->op == PO_OP_Pow && po_scalar_constant(graph, n->in[1], &power) && power == 2);
+}
+
+/* v = sqrt(s), or its inverse where `inverse`. */
+static bool root_of(const po_graph *graph, po_value_id v, bool inverse, po_value_id *s) {
+    const po_node *n = po_graph_producer(graph, v);
+    double c;
+    if (!n)
+        return false;
+    if (n->op == PO_OP_Pow && po_scalar_constant(graph, n->in[1], &c)) {
+        *s = n->in[0];
+        return c == (inverse ? -0.5 : 0.5);
+    }
+    if (!inverse) {
+        *s = n->in[0];
+        return n->op == PO_OP_Sqrt;
+    }
+    if (n->op == PO_OP_Reciprocal)
+        return po_read_once(graph, n->in[0]) && root_of(graph, n->in[0], false, s);
+    return n->op == PO_OP_Div && po_scalar_constant(graph, n->in[0], &c) && c == 1 &&
+           po_read_once(graph, n->in[1]) && root_of(graph, n->in[1], false, s);
+}
+
+/* s = mean(square of the centred or plain x) + eps, for the value u that is to be divided: fills
+ * x, axis, eps. */
+static bool power_of(const po_graph *graph, po_value_id s, po_value_id u, norm *m) {
+    const po_node *sum = po_made_alone_by(graph, s, PO_OP_Add);
+    po_value_id base, mean = PO_NONE, other;
+    uint32_t axis;
+    if (!sum || sum->n_in != 2)
+        return false;
+    for (uint32_t k = 0; k < 2; k++)
+        if (po_scalar_constant(graph, sum->in[k], &m->eps))
+            mean = sum->in[1 - k];
+    const po_node *reduce =
+        mean == PO_NONE ? NULL : po_made_alone_by(graph, mean, PO_OP_ReduceMean);
+    if (!reduce || !(m->eps >= 0 && m->eps < 1) || !po_reduced_axis(graph, reduce, &m->axis) ||
+        !square_of(graph, reduce->in[0], &base) || !po_same_rank(graph, s, u))
+        return false;
+    m->centred = centred(graph, base, &m->x, &axis) && axis == m->axis;
+    if (!m->centred)
+        m->x = base;
+    /* What is divided is the same value, or the same difference written twice. */
+    if (base == u)
+        return true;
+    return m->centred && centred(graph, u, &other, &axis) && other == m->x && axis == m->axis;
+}
+
+/* --- scale and shift behind --- */
+
+/* The constant operand of the node that alone reads v, one number for each index of the axis, or
+ * one for all; NULL where there is none. */
+static double *behind(const po_graph *graph, po_arena *arena, const norm *m, po_value_id v,
+                      po_op_id op, po_value_id *constant, po_value_id *y) {
+    const po_use *use = po_graph_sole_use(graph, v);
+    const po_node *n = use ? &graph->nodes[use->node] : NULL;
+    if (!n || n->n_in != 2 || use->input > 1 || n->op != op)
+        return NULL;
+    const po_tensor *t = po_graph_constant(graph, n->in[1 - use->input]);
+    int rank = po_rank_of(graph, m->x);
+    if (!t || (int)t->rank > rank || t->dtype != graph->values[v].type.dtype || m->length < 1)
+        return NULL;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        bool along = rank - (int)t->rank + (int)i == (int)m->axis;
+        if (t->dims[i] != 1 && !(along && t->dims[i] == m->length))
+            return NULL;
+    }
+    double *values = PO_NEW_N(arena, double, m->length);
+    for (int64_t i = 0; i < m->length; i++)
+        values[i] = po_tensor_f64(t, t->count == 1 ? 0 : i);
+    *constant = t->rank == 1 && t->count == m->length ? n->in[1 - use->input] : PO_NONE;
+    *y = n->out[0];
+    return values;
+}
+
+static void find_scale_and_shift(const po_graph *graph, po_arena *arena, norm *m) {
+    m->length = po_dim_of(graph, m->x, (int)m->axis);
+    m->scale = m->shift = PO_NONE;
+    m->scales = behind(graph, arena, m, m->y, PO_OP_Mul, &m->scale, &m->y);
+    if (m->centred)
+        m->shifts = behind(graph, arena, m, m->y, PO_OP_Add, &m->shift, &m->y);
+}
+
+/* --- what they become --- */
+
+static po_value_id constant_of(po_graph *graph, const norm *m, po_value_id kept,
+                               const double *values) {
+    return kept != PO_NONE
+               ? kept
+               : po_add_floats(graph, NULL, graph->values[m->x].type.dtype, 1, &m->length, values);
+}
+
+static po_value_id transposed(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
+                              const int64_t *perm) {
+    po_type type = po_type_unranked(graph->values[x].type.dtype);
+    po_value_id y = po_add_op(graph, place, PO_OP_Transpose, 1, &x, &type);
+    po_node_set_ints(graph, graph->values[y].producer, "perm", rank, perm);
+    return y;
+}
+
+/* Group norms as exporters write them: the mean over the last of three axes, behind a Reshape and
+ * without scale. The runtime's InstanceNormalization is the fastest there. */
+static bool is_group_norm(const po_graph *graph, const norm *m) {
+    return m->centred && !m->scales && !m->shifts && po_rank_of(graph, m->x) == 3 && m->axis == 2 &&
+           po_is_f32(graph, m->x) && po_made_by(graph, m->x, PO_OP_Reshape) &&
+           po_dim_of(graph, m->x, 1) > 0;
+}
+
+static void write_group_norm(po_graph *graph, po_arena *arena, po_node_id id, const norm *m) {
+    int64_t groups = po_dim_of(graph, m->x, 1);
+    po_dtype dtype = graph->values[m->x].type.dtype;
+    po_type type = graph->values[m->y].type;
+    double *values = PO_NEW_N(arena, double, groups);
+    po_value_id shift = po_add_floats(graph, NULL, dtype, 1, &groups, values);
+    for (int64_t i = 0; i < groups; i++)
+        values[i] = 1;
+    po_value_id scale = po_add_floats(graph, NULL, dtype, 1, &groups, values);
+    po_value_id y = po_add_op(graph, id, PO_OP_InstanceNormalization, 3,
+                              (po_value_id[]){m->x, scale, shift}, &type);
+    po_node_set_float(graph, graph->values[y].producer, "epsilon", (float)m->eps);
+    po_substitute(graph, m->y, y);
+}
+
+static void write_norm(po_graph *graph, po_arena *arena, po_node_id id, const norm *m) {
+    uint32_t rank = (uint32_t)po_rank_of(graph, m->x);
+    bool last = m->axis == rank - 1;
+    int64_t there[PO_MAX_RANK], back[PO_MAX_RANK];
+    double *ones = PO_NEW_N(arena, double, m->length), *zeros = PO_NEW_N(arena, double, m->length);
+    for (int64_t i = 0; i < m->length; i++)
+        ones[i] = 1;
+    /* The runtime norms the last axis; an inner one is brought there and back. */
+    for (uint32_t i = 0; i < rank; i++)
+        there[i] = i == rank - 1 ? m->axis : i < m->axis ? i : i + 1;
+    for (uint32_t i = 0; i < rank; i++)
+        back[there[i]] = i;
+    po_value_id x = last ? m->x : transposed(graph, id, m->x, rank, there);
+    po_type type =
+        last ? graph->values[m->y].type : po_type_unranked(graph->values[m->x].type.dtype);
+    po_value_id in[3] = {x, constant_of(graph, m, m->scale, m->scales ? m->scales : ones), PO_NONE};
+    if (m->centred)
+        in[2] = constant_of(graph, m, m->shift, m->shifts ? m->shifts : zeros);
+    po_value_id y =
+        po_add_op(graph, id, m->centred ? PO_OP_LayerNormalization : PO_OP_RMSNormalization,
+                  m->centred ? 3 : 2, in, &type);
+    po_node_set_int(graph, graph->values[y].producer, "axis", -1);
+    po_node_set_float(graph, graph->values[y].producer, "epsilon", (float)m->eps);
+    if (!last) {
+        y = transposed(graph, id, y, rank, back);
+        graph->values[y].type = graph->values[m->y].type;
+    }
+    po_substitute(graph, m->y, y);
+}
+
+/* Shorter inner axes are not worth bringing to the end. */
+enum { LEAST_INNER = 16 };
+
+static bool accept(const po_graph *graph, const norm *m) {
+    const po_type *x = &graph->values[m->x].type, *y = &graph->values[m->y].type;
+    return x->has_rank && y->has_rank && x->rank == y->rank && x->dtype == y->dtype &&
+           m->length > 0 && x->rank <= PO_MAX_RANK &&
+           (m->axis == x->rank - 1 || m->length >= LEAST_INNER);
+}
+
+/* --- the roots of the patterns --- */
+
+/* u / sqrt(s), u * (1 / sqrt(s)). */
+static bool quotient_norm(const po_graph *graph, const po_node *n, norm *m) {
+    po_value_id s;
+    if (n->n_in != 2)
+        return false;
+    m->y = n->out[0];
+    if (n->op == PO_OP_Div)
+        return po_read_once(graph, n->in[1]) && root_of(graph, n->in[1], false, &s) &&
+               power_of(graph, s, n->in[0], m);
+    for (uint32_t k = 0; k < 2; k++)
+        if (po_read_once(graph, n->in[k]) && root_of(graph, n->in[k], true, &s) &&
+            power_of(graph, s, n->in[1 - k], m))
+            return true;
+    return false;
+}
+
+/* x r + (shift - mean r), r = scale / sqrt(s): TensorFlow's. */
+static bool fused_norm(const po_graph *graph, po_arena *arena, const po_node *n, norm *m) {
+    for (uint32_t k = 0; k < 2 && n->n_in == 2; k++) {
+        const po_node *product = po_made_alone_by(graph, n->in[k], PO_OP_Mul);
+        const po_node *rest = po_made_alone_by(graph, n->in[1 - k], PO_OP_Sub);
+        const po_node *offset = rest ? po_made_alone_by(graph, rest->in[1], PO_OP_Mul) : NULL;
+        const po_tensor *shift = rest ? po_graph_constant(graph, rest->in[0]) : NULL;
+        if (!product || !offset || !shift)
+            continue;
+        for (uint32_t i = 0; i < 2; i++) {
+            po_value_id x = product->in[i], r = product->in[1 - i], s, inverse;
+            uint32_t j = offset->in[0] == r ? 0 : 1, axis;
+            const po_node *scaled = po_made_by(graph, r, PO_OP_Mul);
+            if (!scaled || offset->in[j] != r || !mean_of(graph, offset->in[1 - j], x, &axis) ||
+                graph->values[r].n_uses != 2 || graph->values[r].n_outputs)
+                continue;
+            uint32_t c = po_graph_constant(graph, scaled->in[0]) ? 0 : 1;
+            const po_tensor *scale = po_graph_constant(graph, scaled->in[c]);
+            inverse = scaled->in[1 - c];
+            if (!scale || !po_read_once(graph, inverse) || !root_of(graph, inverse, true, &s))
+                continue;
+            /* The square's base must be x - mean(x) itself. */
+            const po_node *sum = po_made_alone_by(graph, s, PO_OP_Add);
+            if (!sum)
+                continue;
+            po_value_id mean = po_graph_constant(graph, sum->in[0]) ? sum->in[1] : sum->in[0];
+            const po_node *reduce = po_made_alone_by(graph, mean, PO_OP_ReduceMean);
+            po_value_id base;
+            if (!reduce || !square_of(graph, reduce->in[0], &base) ||
+                !power_of(graph, s, base, m) || !m->centred || m->x != x || m->axis != axis)
+                continue;
+            int64_t length = po_dim_of(graph, x, (int)axis);
+            if ((int)axis != po_rank_of(graph, x) - 1 || scale->rank != 1 || shift->rank != 1 ||
+                scale->count != length || shift->count != length || length < 1)
+                continue;
+            m->y = n->out[0];
+            m->length = length;
+            m->scale = scaled->in[c];
+            m->shift = rest->in[0];
+            m->scales = PO_NEW_N(arena, double, 1); /* kept by value; only its presence counts */
+            m->shifts = m->scales;
+            return true;
+        }
+    }
+    return false;
+}
+
+po_status po_find_norms(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
+    (void)ctx;
+    if (!state->options->norms || po_opset_of(graph) < 7)
+        return PO_OK;
+    po_arena *arena = state->scratch;
+    uint32_t n;
+    const po_node_id *order = po_graph_order(graph, arena, &n);
+    for (uint32_t k = 0; k < n; k++) {
+        const po_node *node = &graph->nodes[order[k]];
+        if (node->removed || node->n_out == 0 || node->out[0] == PO_NONE ||
+            !po_rearrangeable(graph, node->out[0]))
+            continue;
+        norm m = {0};
+        if (node->op == PO_OP_Add) {
+            if (!fused_norm(graph, arena, node, &m))
+                continue;
+        } else if ((node->op == PO_OP_Div || node->op == PO_OP_Mul) &&
+                   quotient_norm(graph, node, &m)) {
+            find_scale_and_shift(graph, arena, &m);
+        } else {
+            continue;
+        }
+        if (!accept(graph, &m))
+            continue;
+        if (is_group_norm(graph, &m))
+            write_group_norm(graph, arena, order[k], &m);
+        else
+            write_norm(graph, arena, order[k], &m);
+        state->counts->activations++;
+    }
+    return PO_OK;
+}

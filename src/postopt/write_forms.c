@@ -1,0 +1,196 @@
+/* The last spelling of activations and norms: single nodes that the model's opset does not have
+ * are written out in the form that the runtime fuses; operators that it runs badly are written with
+ * others. Runs once, after everything that might take the forms apart. The figures behind each
+ * choice: docs/forms.md. */
+#include "postopt/match.h"
+#include "postopt/passes.h"
+
+#include <math.h>
+
+/* Since when the standard domain has these operators. */
+enum { GELU_SINCE = 20, LAYER_NORM_SINCE = 17, RMS_NORM_SINCE = 23 };
+
+static void replace(po_graph *graph, po_node_id id, po_value_id by) {
+    po_substitute(graph, graph->nodes[id].out[0], by);
+}
+
+/* --- activations --- */
+
+/* (x * (erf(x / sqrt 2) + 1)) * 0.5: the division and this order are what is fused. */
+static bool write_erf_gelu(po_graph *graph, po_node_id id, po_value_id x) {
+    po_value_id e =
+        po_add_unary(graph, id, PO_OP_Erf, po_add_scalar(graph, id, PO_OP_Div, x, M_SQRT2));
+    po_value_id product =
+        po_add_pair(graph, id, PO_OP_Mul, x, po_add_scalar(graph, id, PO_OP_Add, e, 1));
+    replace(graph, id, po_add_scalar(graph, id, PO_OP_Mul, product, 0.5));
+    return true;
+}
+
+/* (0.5 * x) * (tanh((x + 0.044715 x^3) * sqrt(2 / pi)) + 1), the cube as a power. */
+static bool write_tanh_gelu(po_graph *graph, po_node_id id, po_value_id x) {
+    po_value_id cube = po_add_scalar(graph, id, PO_OP_Pow, x, 3);
+    po_value_id bent = po_add_scalar(graph, id, PO_OP_Mul, cube, 0.044715);
+    po_value_id sum = po_add_pair(graph, id, PO_OP_Add, x, bent);
+    po_value_id t = po_add_scalar(graph, id, PO_OP_Mul, sum, sqrt(2 / M_PI));
+    t = po_add_scalar(graph, id, PO_OP_Add, po_add_unary(graph, id, PO_OP_Tanh, t), 1);
+    replace(graph, id,
+            po_add_pair(graph, id, PO_OP_Mul, po_add_scalar(graph, id, PO_OP_Mul, x, 0.5), t));
+    return true;
+}
+
+static bool write_gelu(po_graph *graph, po_node_id id) {
+    const po_node *n = &graph->nodes[id];
+    if (po_opset_of(graph) >= GELU_SINCE || !po_is_f32(graph, n->out[0]))
+        return false;
+    return po_node_string_is(n, "approximate", "tanh", "none")
+               ? write_tanh_gelu(graph, id, n->in[0])
+               : write_erf_gelu(graph, id, n->in[0]);
+}
+
+/* x tanh(log(1 + e)) = x n / (n + 2) with e = exp x, n = e (e + 2): exact for small x too, where
+ * 1 + e would lose what e holds. Above 20 the quotient is 1 in float. */
+static bool write_mish(po_graph *graph, po_node_id id) {
+    const po_node *node = &graph->nodes[id];
+    po_value_id x = node->in[0];
+    if (!po_is_f32(graph, node->out[0]))
+        return false;
+    po_value_id e = po_add_unary(graph, id, PO_OP_Exp, po_add_clip(graph, id, x, -INFINITY, 20));
+    po_value_id n = po_add_pair(graph, id, PO_OP_Mul, e, po_add_scalar(graph, id, PO_OP_Add, e, 2));
+    po_value_id q = po_add_pair(graph, id, PO_OP_Div, n, po_add_scalar(graph, id, PO_OP_Add, n, 2));
+    replace(graph, id, po_add_pair(graph, id, PO_OP_Mul, x, q));
+    return true;
+}
+
+/* A slope for each channel behind a convolution: a x + (1 - a) relu(x) stays in the blocked layout,
+ * which the operator itself leaves. */
+static bool write_prelu(po_graph *graph, po_node_id id) {
+    const po_node *n = &graph->nodes[id];
+    po_value_id x = n->in[0];
+    const po_tensor *slope = po_graph_constant(graph, n->in[1]);
+    int64_t channels = po_dim_of(graph, x, 1);
+    if (!slope || !po_is_f32(graph, n->out[0]) || po_rank_of(graph, x) != 4 || slope->rank < 3 ||
+        slope->rank > 4 || slope->count != channels || channels < 1 ||
+        slope->dims[slope->rank - 3] != channels || !po_made_by(graph, x, PO_OP_Conv))
+        return false;
+    int64_t dims[3] = {channels, 1, 1};
+    double *a = po_arena_alloc(graph->arena, (size_t)channels * 2 * sizeof *a),
+           *rest = a + channels;
+    for (int64_t i = 0; i < channels; i++) {
+        a[i] = po_tensor_f64(slope, i);
+        /* For a positive x the two shares must add up to it within rounding. */
+        if (!(fabs(a[i]) <= 4))
+            return false;
+        rest[i] = 1 - a[i];
+    }
+    po_value_id falling =
+        po_add_pair(graph, id, PO_OP_Mul, x, po_add_floats(graph, NULL, PO_F32, 3, dims, a));
+    po_value_id rising = po_add_pair(graph, id, PO_OP_Mul, po_add_unary(graph, id, PO_OP_Relu, x),
+                                     po_add_floats(graph, NULL, PO_F32, 3, dims, rest));
+    replace(graph, id, po_add_pair(graph, id, PO_OP_Add, falling, rising));
+    return true;
+}
+
+/* --- powers --- */
+
+/* True where a reader makes this power part of a pattern that the runtime fuses. */
+static bool awaited(const po_graph *graph, po_value_id y, double power) {
+    for (uint32_t i = 0; i < graph->values[y].n_uses; i++) {
+        const po_node *r = &graph->nodes[graph->values[y].uses[i].node];
+        if ((power == 2 && r->op == PO_OP_ReduceMean) || (power == 3 && r->op == PO_OP_Mul))
+            return true;
+    }
+    return false;
+}
+
+static bool write_power(po_graph *graph, po_node_id id) {
+    const po_node *n = &graph->nodes[id];
+    po_value_id x = n->in[0], y = n->out[0], made;
+    double power;
+    if (n->n_in != 2 || po_opset_of(graph) < 7 || !po_rearrangeable(graph, y) ||
+        graph->values[x].type.dtype != graph->values[y].type.dtype || !po_same_rank(graph, x, y) ||
+        !po_scalar_constant(graph, n->in[1], &power) || awaited(graph, y, power))
+        return false;
+    if (power == 2) {
+        made = po_add_pair(graph, id, PO_OP_Mul, x, x);
+    } else if (power == 3) {
+        made = po_add_pair(graph, id, PO_OP_Mul, po_add_pair(graph, id, PO_OP_Mul, x, x), x);
+    } else if (power == 4) {
+        made = po_add_pair(graph, id, PO_OP_Mul, x, x);
+        made = po_add_pair(graph, id, PO_OP_Mul, made, made);
+    } else if (power == -1) {
+        made = po_add_unary(graph, id, PO_OP_Reciprocal, x);
+    } else if (power == -2) {
+        made = po_add_unary(graph, id, PO_OP_Reciprocal, po_add_pair(graph, id, PO_OP_Mul, x, x));
+    } else if (power == 0.5) {
+        made = po_add_unary(graph, id, PO_OP_Sqrt, x);
+    } else if (power == -0.5) {
+        made = po_add_unary(graph, id, PO_OP_Reciprocal, po_add_unary(graph, id, PO_OP_Sqrt, x));
+    } else if (power == 1.5) {
+        made = po_add_pair(graph, id, PO_OP_Mul, x, po_add_unary(graph, id, PO_OP_Sqrt, x));
+    } else {
+        return false;
+    }
+    po_substitute(graph, y, made);
+    return true;
+}
+
+/* --- norms --- */
+
+/* (x - mean) / sqrt(mean((x - mean)^2) + eps) * scale + shift; without the mean for the root mean
+ * square. Square as a power, division by the root: only this is fused. */
+static bool write_norm(po_graph *graph, po_node_id id) {
+    const po_node *n = &graph->nodes[id];
+    bool centred = n->op == PO_OP_LayerNormalization;
+    po_value_id x = n->in[0], scale = n->in[1], shift = n->n_in > 2 ? n->in[2] : PO_NONE;
+    double eps = (double)po_node_float(n, "epsilon", 1e-5f);
+    if (po_opset_of(graph) >= (centred ? LAYER_NORM_SINCE : RMS_NORM_SINCE))
+        return false;
+    if (centred)
+        x = po_add_pair(graph, id, PO_OP_Sub, x,
+                        po_add_reduction(graph, id, PO_OP_ReduceMean, x, -1));
+    po_value_id power = po_add_scalar(graph, id, PO_OP_Pow, x, 2);
+    po_value_id sum = po_add_reduction(graph, id, PO_OP_ReduceMean, power, -1);
+    sum = po_add_scalar(graph, id, PO_OP_Add, sum, eps);
+    po_value_id y = po_add_pair(graph, id, PO_OP_Div, x, po_add_unary(graph, id, PO_OP_Sqrt, sum));
+    y = po_add_pair(graph, id, PO_OP_Mul, y, scale);
+    if (shift != PO_NONE)
+        y = po_add_pair(graph, id, PO_OP_Add, y, shift);
+    replace(graph, id, y);
+    return true;
+}
+
+po_status po_write_forms(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
+    (void)ctx;
+    const po_postopt_options *o = state->options;
+    uint32_t n;
+    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
+    for (uint32_t k = 0; k < n; k++) {
+        po_node_id id = order[k];
+        const po_node *node = &graph->nodes[id];
+        bool fired = false;
+        if (node->removed || node->n_out == 0 || node->out[0] == PO_NONE)
+            continue;
+        switch ((po_op)node->op) {
+        case PO_OP_Gelu:
+            fired = o->activations && write_gelu(graph, id);
+            break;
+        case PO_OP_Mish:
+            fired = o->activations && write_mish(graph, id);
+            break;
+        case PO_OP_PRelu:
+            fired = o->activations && write_prelu(graph, id);
+            break;
+        case PO_OP_Pow:
+            fired = o->activations && write_power(graph, id);
+            break;
+        case PO_OP_LayerNormalization:
+        case PO_OP_RMSNormalization:
+            fired = o->norms && write_norm(graph, id);
+            break;
+        default:
+            break;
+        }
+        state->counts->spelled += fired;
+    }
+    return PO_OK;
+}

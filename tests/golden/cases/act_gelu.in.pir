@@ -1,0 +1,47 @@
+# pass: activations
+# GELU by erf, whatever the order and the place of its constants.
+pir 1 ir_version=8 opset=13
+graph g (x: f32[2,8]) -> (a, b, c, d, e, f, h) {
+  a1 = Div(x, s: f32[] {1.4142135381698608})
+  a2 = Erf(a1)
+  a3 = Add(a2, one: f32[] {1.0})
+  a4 = Mul(x, a3)
+  a = Mul(a4, half: f32[] {0.5})
+  b1 = Mul(x, r: f32[] {0.7071067690849304})
+  b2 = Erf(b1)
+  b3 = Add(one, b2)
+  b4 = Mul(half, x)
+  b = Mul(b4, b3)
+  c1 = Mul(r, x)
+  c2 = Erf(c1)
+  c3 = Mul(c2, half1: f32[1] {0.5})
+  c4 = Add(c3, half)
+  c = Mul(c4, x)
+  d1 = Mul(x, r)
+  d2 = Erf(d1)
+  d3 = Add(d2, one)
+  d4 = Mul(d3, half)
+  d = Mul(x, d4)
+  # divided by two
+  e1 = Div(x, s)
+  e2 = Erf(e1)
+  e3 = Add(e2, one)
+  e4 = Mul(x, e3)
+  e = Div(e4, two: f32[] {2.0})
+  # with a scale behind, of which half belongs to it
+  f1 = Mul(x, r)
+  f2 = Erf(f1)
+  f3 = Add(f2, one)
+  f4 = Mul(f3, x)
+  f = Mul(f4, k: f32[] {1.75})
+  # by tanh
+  h1 = Mul(x, x)
+  h2 = Mul(h1, x)
+  h3 = Mul(h2, bend: f32[] {0.044714998453855515})
+  h4 = Add(x, h3)
+  h5 = Mul(h4, slope: f32[] {0.7978845834732056})
+  h6 = Tanh(h5)
+  h7 = Add(h6, one)
+  h8 = Mul(x, half)
+  h = Mul(h8, h7)
+}
