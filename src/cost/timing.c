@@ -12,8 +12,10 @@ static const double block_aim = 6e-3;     /* timed part of a block, where runs a
 static const double warm_aim = 300e-6;    /* untimed part of a block, at least one run */
 static const double clear_margin = 0.015; /* of a gain: no more processes needed */
 static const double fine_width = 0.008;   /* of an interval: likewise */
+static const double slow_round = 1.5;
 enum {
     LEAST_ROUNDS = 5,
+    LEAST_SLOW_ROUNDS = 3,
     MOST_ROUNDS = 60,
     MOST_PROCESSES = 24,
     LONGEST_PROCESS = 600, /* seconds beyond the plan until a child counts as hung */
@@ -112,6 +114,13 @@ static void shuffle(uint32_t *order, uint32_t n, uint64_t seed, uint64_t stream,
     }
 }
 
+/* Which model process `number` loads at place k: each even process's order is turned round in the
+ * odd one after it, so that being loaded earlier or later cancels in each pair. */
+static uint32_t loaded_at(uint32_t number, uint32_t k, uint32_t n) {
+    uint32_t place = number % 2 ? n - 1 - k : k;
+    return (place + number / 2) % n;
+}
+
 static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
     const job *j = user;
     const po_timing_spec *spec = j->spec;
@@ -121,7 +130,7 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
     po_run *runs[PO_TIMING_MAX];
     double estimates[PO_TIMING_MAX];
     for (uint32_t k = 0; k < n; k++) {
-        uint32_t m = (k + j->number) % n;
+        uint32_t m = loaded_at(j->number, k, n);
         shift_heap(spec->seed, j->number, m);
         po_session *session = NULL;
         const po_datum *inputs = NULL;
@@ -137,8 +146,11 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
     plan p = make_plan(estimates, n);
     double *samples = PO_NEW_N(arena, double, (size_t)MOST_ROUNDS *n);
     head h = {0, p.runs * p.slices};
-    double until = po_now() + j->seconds;
-    while (h.rounds < LEAST_ROUNDS || (h.rounds < MOST_ROUNDS && po_now() < until)) {
+    double until = po_now() + j->seconds, round = 0;
+    for (uint32_t m = 0; m < n; m++)
+        round += estimates[m] * (p.warm + p.runs * p.slices);
+    uint32_t least = round > slow_round ? LEAST_SLOW_ROUNDS : LEAST_ROUNDS;
+    while (h.rounds < least || (h.rounds < MOST_ROUNDS && po_now() < until)) {
         uint32_t order[PO_TIMING_MAX];
         shuffle(order, n, spec->seed, 1000 + j->number, h.rounds);
         for (uint32_t k = 0; k < n; k++)
@@ -171,8 +183,7 @@ po_status po_time_models(po_ctx *ctx, const po_timing_spec *spec, po_timing *tim
     double start = po_now();
     po_timing_process processes[MOST_PROCESSES];
     po_timing_work done = {0, 0, 0, 0};
-    /* Each model is loaded first once before anything is decided. */
-    uint32_t group = spec->n == 1 ? 2 : spec->n;
+    const uint32_t group = PO_TIMING_GROUP;
     po_arena *scratch = po_arena_create(ctx);
     po_status status = PO_OK;
     while (done.processes + group <= MOST_PROCESSES) {

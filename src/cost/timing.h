@@ -2,8 +2,8 @@
  *
  * How a reading is made fair (measured: a naive loop over two sessions reads 1.10-1.19 for two
  * copies of one small model):
- * - Several child processes, each with all models loaded; the order of loading rotates from one to
- *   the next and the heap is shifted by seeded amounts, so that what depends on placement
+ * - Several child processes, each with all models loaded; the order of loading changes from one
+ *   to the next and the heap is shifted by seeded amounts, so that what depends on placement
  *   averages out.
  * - In a process, rounds of one block a model in random order; the first runs of a block are not
  *   timed; a block is as many runs as the clock and the machine's noise need.

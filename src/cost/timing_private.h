@@ -4,6 +4,9 @@
 
 #include "cost/timing.h"
 
+/* Processes that belong together: they load the models in opposite orders. */
+enum { PO_TIMING_GROUP = 2 };
+
 /* The samples of one process: rounds x models seconds for one run. */
 typedef struct po_timing_process {
     uint32_t rounds;

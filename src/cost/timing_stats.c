@@ -38,11 +38,11 @@ static uint32_t draw(draws *d, uint32_t n) {
     return (uint32_t)(po_random_u64(d->seed, d->stream, d->at++) % n);
 }
 
-/* One estimate of the log gain. Processes are taken in groups of n, in which each model was loaded
- * first once. With draws the groups and the rounds in them are resampled. */
+/* One estimate of the log gain. Processes are taken in groups, in which the orders of loading
+ * cancel. With draws the groups and the rounds in them are resampled. */
 static double estimate(const po_timing_process *processes, uint32_t n_processes, uint32_t n,
                        uint32_t model, draws *d, double *scratch, double *groups) {
-    uint32_t size = n < n_processes ? n : 1;
+    uint32_t size = n_processes >= PO_TIMING_GROUP ? PO_TIMING_GROUP : 1;
     uint32_t n_groups = n_processes / size;
     for (uint32_t g = 0; g < n_groups; g++) {
         uint32_t from = (d ? draw(d, n_groups) : g) * size;

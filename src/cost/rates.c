@@ -1,0 +1,123 @@
+/* The machine's two rates, measured. */
+#include "cost/roofline.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum { CHAINS = 12, STEPS = 20000, TRIES = 5, RATES_LAYOUT = 1 };
+#define MEMORY_BYTES ((size_t)64 << 20)
+
+/* Each runs CHAINS independent chains of STEPS multiply-adds over vectors of `width` floats and
+ * returns a number that depends on all of them, so that none can be left out. */
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) static float chains_512(void) {
+    __m512 a[CHAINS], x = _mm512_set1_ps(0.999f), y = _mm512_set1_ps(0.001f);
+    for (int k = 0; k < CHAINS; k++)
+        a[k] = _mm512_set1_ps((float)k);
+    for (int i = 0; i < STEPS; i++)
+        for (int k = 0; k < CHAINS; k++)
+            a[k] = _mm512_fmadd_ps(a[k], x, y);
+    for (int k = 1; k < CHAINS; k++)
+        a[0] = _mm512_add_ps(a[0], a[k]);
+    return _mm512_reduce_add_ps(a[0]);
+}
+
+__attribute__((target("avx2,fma"))) static float chains_256(void) {
+    __m256 a[CHAINS], x = _mm256_set1_ps(0.999f), y = _mm256_set1_ps(0.001f);
+    for (int k = 0; k < CHAINS; k++)
+        a[k] = _mm256_set1_ps((float)k);
+    for (int i = 0; i < STEPS; i++)
+        for (int k = 0; k < CHAINS; k++)
+            a[k] = _mm256_fmadd_ps(a[k], x, y);
+    for (int k = 1; k < CHAINS; k++)
+        a[0] = _mm256_add_ps(a[0], a[k]);
+    float lanes[8];
+    _mm256_storeu_ps(lanes, a[0]);
+    return lanes[0] + lanes[7];
+}
+#endif
+
+typedef float vector __attribute__((vector_size(16)));
+
+static float chains_plain(void) {
+    vector a[CHAINS], x = {0.999f, 0.999f, 0.999f, 0.999f}, y = {0.001f, 0.001f, 0.001f, 0.001f};
+    for (int k = 0; k < CHAINS; k++)
+        a[k] = y * (float)k;
+    for (int i = 0; i < STEPS; i++)
+        for (int k = 0; k < CHAINS; k++)
+            a[k] = a[k] * x + y;
+    for (int k = 1; k < CHAINS; k++)
+        a[0] += a[k];
+    return a[0][0] + a[0][3];
+}
+
+typedef struct kernel {
+    float (*run)(void);
+    int width;
+} kernel;
+
+static kernel best_kernel(void) {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f"))
+        return (kernel){chains_512, 16};
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return (kernel){chains_256, 8};
+#endif
+    return (kernel){chains_plain, 4};
+}
+
+static double measure_flops(void) {
+    kernel k = best_kernel();
+    double best = HUGE_VAL;
+    volatile float sink = k.run();
+    for (int i = 0; i < TRIES; i++) {
+        double start = po_now();
+        for (int r = 0; r < 10; r++)
+            sink = sink + k.run();
+        best = fmin(best, po_now() - start);
+    }
+    return 10.0 * 2.0 * CHAINS * STEPS * k.width / fmax(best, 1e-9);
+}
+
+static double measure_bytes(void) {
+    size_t n = MEMORY_BYTES / sizeof(uint64_t);
+    uint64_t *data = malloc(MEMORY_BYTES);
+    if (!data)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        data[i] = i;
+    double best = HUGE_VAL;
+    volatile uint64_t sink = 0;
+    for (int t = 0; t < TRIES; t++) {
+        double start = po_now();
+        uint64_t sum[4] = {0, 0, 0, 0};
+        for (size_t i = 0; i < n; i += 4)
+            for (size_t k = 0; k < 4; k++)
+                sum[k] += data[i + k];
+        sink = sink + sum[0] + sum[1] + sum[2] + sum[3];
+        best = fmin(best, po_now() - start);
+    }
+    free(data);
+    return (double)MEMORY_BYTES / fmax(best, 1e-9);
+}
+
+static bool sensible(const po_rates *r) {
+    return isfinite(r->flops) && isfinite(r->bytes) && r->flops > 1e8 && r->flops < 1e14 &&
+           r->bytes > 1e8 && r->bytes < 1e13;
+}
+
+void po_rates_of_machine(po_cost *cost, po_rates *rates) {
+    po_hash key = po_hash_u64(po_hash_str((po_hash){0, 0}, cost->machine.cpu), RATES_LAYOUT);
+    if (po_cache_get_fixed(cost->cache, "rates", key, rates, sizeof *rates) && sensible(rates))
+        return;
+    rates->flops = measure_flops();
+    rates->bytes = measure_bytes();
+    if (sensible(rates))
+        po_cache_put(cost->cache, "rates", key, rates, sizeof *rates);
+    else
+        *rates = (po_rates){1e11, 1e10}; /* an ordinary core */
+}

@@ -1,0 +1,161 @@
+#include "cost/roofline.h"
+
+#include "ops/op.h"
+
+#include <math.h>
+
+static const double node_seconds = 1.5e-6; /* what calling an operator costs */
+static const double transcendental = 15;
+/* A second core brings this much of the memory rate of the first. */
+static const double second_core_bytes = 0.5;
+
+static const po_type *type_of(const po_graph *g, po_value_id id) {
+    return id == PO_NONE ? NULL : &g->values[id].type;
+}
+
+static double count_of(const po_type *type) {
+    if (!type || type->kind != PO_TYPE_TENSOR)
+        return -1;
+    int64_t n = po_type_count(type);
+    return n < 0 ? -1 : (double)n;
+}
+
+static double bytes_of(const po_type *type) {
+    double n = count_of(type);
+    return n < 0 ? -1 : n * po_dtype_bits(type->dtype) / 8;
+}
+
+static double dim_of(const po_type *type, uint32_t axis) {
+    return type && type->has_rank && axis < type->rank ? (double)type->dims[axis].value : -1;
+}
+
+/* --- multiply-adds --- */
+
+/* Convolutions: each output element takes the weights of its channel, divided among the groups
+ * already. How much of the peak the runtime reaches: measured, notes in docs/measuring.md. */
+static void convolution(const po_graph *g, const po_node *node, double out, po_work *work) {
+    const po_type *w = type_of(g, node->in[1]);
+    double taps = count_of(w), channels = dim_of(w, 1);
+    int64_t group = po_node_int(node, "group", 1);
+    work->flops = 2 * out * taps / fmax(dim_of(w, 0), 1);
+    work->part = w->rank == 5    ? 0.4
+                 : channels >= 8 ? 0.85
+                 : group > 1     ? 0.12
+                 : channels >= 3 ? 0.5
+                                 : 0.3;
+}
+
+static void transposed(const po_graph *g, const po_node *node, po_work *work) {
+    const po_type *w = type_of(g, node->in[1]), *x = type_of(g, node->in[0]);
+    work->flops = 2 * count_of(x) * count_of(w) / fmax(dim_of(w, 0), 1);
+    work->part = 0.5;
+}
+
+static void product(const po_graph *g, const po_node *node, double out, po_work *work) {
+    const po_type *a = type_of(g, node->in[0]);
+    uint32_t last = a->rank > 0 ? a->rank - 1 : 0;
+    bool turned = node->op == PO_OP_Gemm && po_node_int(node, "transA", 0);
+    work->flops = 2 * out * dim_of(a, turned ? 0 : last);
+    work->part = 0.8;
+}
+
+/* --- the others --- */
+
+/* Operations an element; 0: it only moves. */
+static double per_element(const po_node *node) {
+    static const char *const costly[] = {"Exp",     "Log",  "Tanh", "Sigmoid",   "Erf",  "Gelu",
+                                         "Softmax", "Pow",  "Sin",  "Cos",       "Mish", "Softplus",
+                                         "Elu",     "Selu", "Celu", "LogSoftmax"};
+    for (size_t i = 0; i < sizeof costly / sizeof costly[0]; i++)
+        if (strcmp(node->op_type, costly[i]) == 0)
+            return transcendental;
+    return po_op_has(node->op, PO_OPF_MOVES_DATA) ? 0 : 1;
+}
+
+static bool makes_no_copy(const po_node *node) {
+    return node->op == PO_OP_Constant || strcmp(node->op_type, "Shape") == 0 ||
+           po_op_has(node->op, PO_OPF_SHAPE_ONLY);
+}
+
+/* The runtime's own fusions: these behind a convolution or a Gemm, and nothing between. */
+static bool runs_inside(const po_graph *g, const po_node *node) {
+    static const char *const inside[] = {"Relu",    "LeakyRelu", "Clip",
+                                         "Sigmoid", "Tanh",      "HardSigmoid"};
+    if (node->n_in == 0 || node->in[0] == PO_NONE)
+        return false;
+    const po_node *before = po_graph_producer(g, node->in[0]);
+    if (!before || !po_graph_sole_use(g, node->in[0]) ||
+        (before->op != PO_OP_Conv && before->op != PO_OP_Gemm))
+        return false;
+    for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++)
+        if (strcmp(node->op_type, inside[i]) == 0)
+            return true;
+    return false;
+}
+
+bool po_node_work(const po_graph *g, const po_node *node, po_work *work) {
+    *work = (po_work){0, 0, 1, runs_inside(g, node)};
+    if (makes_no_copy(node) || work->fused)
+        return true;
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        double bytes = node->in[i] == PO_NONE ? 0 : bytes_of(type_of(g, node->in[i]));
+        if (bytes < 0)
+            return false;
+        work->bytes += bytes;
+    }
+    double out = 0;
+    for (uint32_t i = 0; i < node->n_out; i++) {
+        double bytes = node->out[i] == PO_NONE ? 0 : bytes_of(type_of(g, node->out[i]));
+        if (bytes < 0)
+            return false;
+        work->bytes += bytes;
+        if (i == 0 && node->out[0] != PO_NONE)
+            out = count_of(type_of(g, node->out[0]));
+    }
+    bool two = node->n_in >= 2 && node->in[0] != PO_NONE && node->in[1] != PO_NONE;
+    if (node->op == PO_OP_Conv && two)
+        convolution(g, node, out, work);
+    else if (node->op == PO_OP_ConvTranspose && two)
+        transposed(g, node, work);
+    else if ((node->op == PO_OP_MatMul || node->op == PO_OP_Gemm) && two)
+        product(g, node, out, work);
+    else
+        work->flops = per_element(node) * out;
+    return true;
+}
+
+/* --- graphs --- */
+
+static void add_graph(const po_graph *g, const po_rates *rates, double cores, double lanes,
+                      po_estimate *e) {
+    for (po_node_id id = 0; id < g->n_nodes; id++) {
+        const po_node *node = &g->nodes[id];
+        if (node->removed)
+            continue;
+        for (uint32_t a = 0; a < node->n_attr; a++) {
+            if (node->attr[a].kind == PO_ATTR_GRAPH)
+                add_graph(node->attr[a].u.g, rates, cores, lanes, e);
+            for (uint32_t k = 0; node->attr[a].kind == PO_ATTR_GRAPHS && k < node->attr[a].n; k++)
+                add_graph(node->attr[a].u.graphs[k], rates, cores, lanes, e);
+        }
+        po_work work;
+        if (!po_node_work(g, node, &work)) {
+            e->unknown++;
+            continue;
+        }
+        e->known++;
+        e->flops += work.flops;
+        e->bytes += work.bytes;
+        if (work.bytes == 0 && work.flops == 0)
+            continue;
+        e->seconds += node_seconds + fmax(work.flops / (rates->flops * work.part * cores),
+                                          work.bytes / (rates->bytes * lanes));
+    }
+}
+
+void po_roofline_graph(const po_graph *graph, const po_rates *rates, uint32_t threads,
+                       po_estimate *estimate) {
+    *estimate = (po_estimate){0, 0, 0, 0, 0};
+    double cores = threads > 1 ? threads : 1;
+    add_graph(graph, rates, cores, 1 + second_core_bytes * (cores - 1), estimate);
+}

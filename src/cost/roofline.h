@@ -1,0 +1,37 @@
+/* Costs without a runtime: what this machine can do at most, and what each operator asks of it.
+ * Good for ranking programs, no measurement: nothing is claimed faster by it. */
+#ifndef PO_COST_ROOFLINE_H
+#define PO_COST_ROOFLINE_H
+
+#include "cost/cost.h"
+#include "ir/graph.h"
+
+typedef struct po_rates {
+    double flops; /* float multiply-adds count 2; a second, one core */
+    double bytes; /* read from memory a second, one core */
+} po_rates;
+
+/* Measures for about 0.1 s; kept in the cache. */
+void po_rates_of_machine(po_cost *cost, po_rates *rates);
+
+/* What one call of a node costs at least. */
+typedef struct po_work {
+    double flops; /* 2 for each multiply-add; transcendental functions count 15 */
+    double bytes; /* operands and results once; what is a view only, 0 */
+    double part;  /* of the peak that the runtime reaches with such an operator, (0, 1] */
+    bool fused;   /* an activation that the runtime runs inside the operator before it */
+} po_work;
+
+/* False where a shape is not known. Types must be inferred. */
+bool po_node_work(const po_graph *graph, const po_node *node, po_work *work);
+
+typedef struct po_estimate {
+    double seconds, flops, bytes;
+    uint32_t known, unknown; /* nodes with and without work */
+} po_estimate;
+
+/* Sums over a graph; the bodies of If, Loop and Scan count once. */
+void po_roofline_graph(const po_graph *graph, const po_rates *rates, uint32_t threads,
+                       po_estimate *estimate);
+
+#endif
