@@ -49,6 +49,7 @@ static po_status optimise_body(po_ctx *ctx, void *user) {
                             .callbacks = args->callbacks,
                             .arena = arena,
                             .record = po_record_create(arena),
+                            .files = po_arena_create(ctx),
                             .original = args->model->graph,
                             .current = args->model->graph};
     po_summary *s = &state->record->summary;
@@ -56,7 +57,7 @@ static po_status optimise_body(po_ctx *ctx, void *user) {
     s->threads = ctx->threads;
     s->tolerance = o->tolerance;
     PO_TRY(po_pipeline_run(state));
-    s->changed = state->winner != args->model->graph;
+    s->changed = state->winner != state->original;
     po_record_finish(state->record, args->model->graph, state->winner);
     s->seconds = po_now() - start;
     return PO_OK;

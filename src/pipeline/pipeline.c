@@ -18,14 +18,14 @@ typedef struct stage {
 
 static const stage stages[] = {
     {"import", po_stage_import, 0, 0.01},
-    {"simplify", NULL, 1, 0.04},
+    {"simplify", po_stage_simplify, 1, 0.04},
     {"split", NULL, 2, 0},
     {"mutate", NULL, 2, 0},
     {"correct", NULL, 2, 0},
     {"superopt", NULL, 2, 0},
-    {"postopt", NULL, 1, 0.05},
-    {"select", NULL, 1, 0.88},
-    {"export", NULL, 0, 0.02},
+    {"postopt", po_stage_postopt, 1, 0.05},
+    {"select", po_stage_select, 1, 0.88},
+    {"export", po_stage_export, 1, 0.02},
 };
 enum { STAGES = sizeof stages / sizeof stages[0] };
 

@@ -5,6 +5,7 @@
 #include "ir/graph.h"
 #include "pipeline/options.h"
 #include "pipeline/record.h"
+#include "verify/verify.h"
 
 /* The highest -O level of this version. */
 #define PO_MAX_LEVEL 1
@@ -18,7 +19,7 @@ typedef struct po_variant {
     const po_graph *graph;
 } po_variant;
 
-enum { PO_MAX_VARIANTS = 7 }; /* with the original one comparison's worth */
+enum { PO_MAX_VARIANTS = 14 }; /* with the original, two comparisons' worth */
 
 /* One run of the pipeline. Graphs live until the end: later ones share what earlier ones hold. */
 typedef struct po_run_state {
@@ -34,7 +35,11 @@ typedef struct po_run_state {
     const po_graph *current; /* what the last stage made */
     po_variant variants[PO_MAX_VARIANTS];
     uint32_t n_variants;
-    const po_graph *winner; /* verified and faster, or the original */
+    const po_graph *winner;     /* verified and faster, or the original */
+    const char *winner_path;    /* where its bytes can be read; NULL: it is the original */
+    po_arena *files;            /* what goes with the run: candidates' files, the runtime's cache */
+    const po_check_set *checks; /* --check-data */
+    uint32_t n_checks;
 } po_run_state;
 
 /* Runs the stages. On success, and when cancelled or out of time, state->winner is set; the record
@@ -48,6 +53,8 @@ void po_pipeline_hold(po_run_state *state, po_graph *graph);
 
 /* stage_import.c: pins input shapes, infers types. */
 po_status po_stage_import(po_run_state *state);
+/* stage_simplify.c */
+po_status po_stage_simplify(po_run_state *state);
 /* stage_postopt.c: the forms that are worth measuring, as variants. */
 po_status po_stage_postopt(po_run_state *state);
 /* stage_select.c: measures the variants, compares them with the original, sets the winner. */

@@ -1,0 +1,162 @@
+/* Postopt's forms as variants: which one the runtime runs fastest is measured, not known. The first
+ * is the one that wins most often; each of the others differs from it in one choice. */
+#include "pipeline/pipeline.h"
+#include "postopt/postopt.h"
+
+#include <stddef.h>
+
+static const struct {
+    const char *rule;
+    size_t offset;
+} rules[] = {
+    {"absorb affine chains into weights", offsetof(po_postopt_counts, absorbed)},
+    {"shorten affine chains", offsetof(po_postopt_counts, shortened)},
+    {"move affine maps past operators", offsetof(po_postopt_counts, moved)},
+    {"write clipped lines as HardSigmoid", offsetof(po_postopt_counts, gates)},
+    {"rewrite activations", offsetof(po_postopt_counts, activations)},
+    {"compose linear operators", offsetof(po_postopt_counts, composed)},
+    {"respell operators", offsetof(po_postopt_counts, spelled)},
+};
+enum { RULES = sizeof rules / sizeof rules[0] };
+
+static uint32_t count_at(const po_postopt_counts *counts, size_t offset) {
+    return *(const uint32_t *)((const char *)counts + offset);
+}
+
+/* --- one choice changed --- */
+
+static void hard_swish_node(po_postopt_options *o) {
+    o->hard_swish = PO_HARD_SWISH_NODE;
+}
+
+static void hard_swish_kept(po_postopt_options *o) {
+    o->hard_swish = PO_HARD_SWISH_KEEP;
+}
+
+static void arithmetic(po_postopt_options *o) {
+    o->leftover = PO_LEFTOVER_ARITHMETIC;
+}
+
+static void convolutions(po_postopt_options *o) {
+    o->leftover = PO_LEFTOVER_CONV;
+}
+
+static void no_compose(po_postopt_options *o) {
+    o->algebra &= ~(uint32_t)PO_ALGEBRA_COMPOSE;
+}
+
+static void no_depth_space(po_postopt_options *o) {
+    o->algebra &= ~(uint32_t)PO_ALGEBRA_DEPTH_SPACE;
+}
+
+static void no_upsample(po_postopt_options *o) {
+    o->algebra &= ~(uint32_t)PO_ALGEBRA_UPSAMPLE;
+}
+
+static void no_gates(po_postopt_options *o) {
+    o->algebra &= ~(uint32_t)PO_ALGEBRA_GATES;
+}
+
+static void other_moves(po_postopt_options *o) {
+    o->split_moves = !o->split_moves;
+}
+
+static void affine_only(po_postopt_options *o) {
+    o->algebra = 0;
+}
+
+/* A choice is tried only where the first form applied one of the rules that it bears on. */
+static const struct {
+    const char *name;
+    void (*change)(po_postopt_options *options);
+    size_t rule, or_rule; /* offsets in the counts */
+} choices[] = {
+    {"without composed products", no_compose, offsetof(po_postopt_counts, composed),
+     offsetof(po_postopt_counts, composed)},
+    {"transposed convolutions kept", no_depth_space, offsetof(po_postopt_counts, composed),
+     offsetof(po_postopt_counts, composed)},
+    {"upsampling kept", no_upsample, offsetof(po_postopt_counts, composed),
+     offsetof(po_postopt_counts, composed)},
+    {"gates kept", no_gates, offsetof(po_postopt_counts, composed),
+     offsetof(po_postopt_counts, composed)},
+    {"HardSwish nodes", hard_swish_node, offsetof(po_postopt_counts, activations),
+     offsetof(po_postopt_counts, gates)},
+    {"hard-swish kept", hard_swish_kept, offsetof(po_postopt_counts, activations),
+     offsetof(po_postopt_counts, gates)},
+    {"leftovers as arithmetic", arithmetic, offsetof(po_postopt_counts, shortened),
+     offsetof(po_postopt_counts, absorbed)},
+    {"leftovers as convolutions", convolutions, offsetof(po_postopt_counts, shortened),
+     offsetof(po_postopt_counts, absorbed)},
+    {"moves the other way", other_moves, offsetof(po_postopt_counts, spelled),
+     offsetof(po_postopt_counts, composed)},
+    {"affine folding alone", affine_only, offsetof(po_postopt_counts, composed),
+     offsetof(po_postopt_counts, composed)},
+};
+enum { CHOICES = sizeof choices / sizeof choices[0] };
+
+/* Adds a variant unless it is the original or one that is there already. */
+static void add_variant(po_run_state *state, const char *name, const po_graph *graph) {
+    if (state->n_variants == PO_MAX_VARIANTS || po_graph_equal(graph, state->original))
+        return;
+    for (uint32_t i = 0; i < state->n_variants; i++)
+        if (po_graph_equal(graph, state->variants[i].graph))
+            return;
+    state->variants[state->n_variants++] = (po_variant){name, graph};
+}
+
+/* Makes one form. A form that fails is dropped and reported: *out is NULL then. */
+static po_status make_form(po_run_state *state, const po_graph *simplified, const char *name,
+                           const po_postopt_options *options, po_postopt_counts *counts,
+                           po_graph **out) {
+    *out = NULL;
+    memset(counts, 0, sizeof *counts);
+    po_status status = po_postopt(state->ctx, simplified, options, out, counts);
+    if (status == PO_UNSUPPORTED || status == PO_INTERNAL || status == PO_BAD_INPUT) {
+        po_record_note(state->record, "the form '%s' was dropped: %s", name,
+                       state->ctx->error.message);
+        po_ctx_clear(state->ctx);
+        *out = NULL;
+        return PO_OK;
+    }
+    PO_TRY(status);
+    po_pipeline_hold(state, *out);
+    return PO_OK;
+}
+
+static po_status make_choices(po_run_state *state, const po_graph *simplified,
+                              const po_postopt_counts *first) {
+    for (size_t i = 0; i < CHOICES; i++) {
+        if (!count_at(first, choices[i].rule) && !count_at(first, choices[i].or_rule))
+            continue;
+        po_postopt_options options = po_postopt_defaults();
+        choices[i].change(&options);
+        po_postopt_counts counts;
+        po_graph *out;
+        po_step(state->ctx, (double)(i + 1) / (CHOICES + 1), "%s", choices[i].name);
+        PO_TRY(po_ctx_poll(state->ctx));
+        PO_TRY(make_form(state, simplified, choices[i].name, &options, &counts, &out));
+        if (out)
+            add_variant(state, choices[i].name, out);
+    }
+    return PO_OK;
+}
+
+po_status po_stage_postopt(po_run_state *state) {
+    const po_graph *simplified = state->current;
+    if (!state->options->exact) {
+        po_postopt_options options = po_postopt_defaults();
+        po_postopt_counts counts;
+        po_graph *out;
+        PO_TRY(make_form(state, simplified, "folded", &options, &counts, &out));
+        if (out) {
+            for (size_t i = 0; i < RULES; i++)
+                po_record_fired(state->record, rules[i].rule, count_at(&counts, rules[i].offset));
+            add_variant(state, "folded", out);
+            PO_TRY(make_choices(state, simplified, &counts));
+        }
+    }
+    add_variant(state, "simplified", simplified);
+    if (state->n_variants > 0)
+        state->current = state->variants[0].graph;
+    return PO_OK;
+}

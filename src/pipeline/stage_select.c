@@ -1,0 +1,339 @@
+/* Which variant, if any, takes the original's place. All are timed together first; the fastest then
+ * go through the full protocol (select/select.h), best first, until one is accepted. */
+#include "pipeline/candidates.h"
+#include "pipeline/pin.h"
+#include "pipeline/pipeline.h"
+#include "select/select.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_TRIED = 3, RANK_LAYOUT = 1, BATCH = PO_TIMING_MAX - 1 };
+static const double worth_trying = 1.0; /* a first reading below this is not followed up */
+static const double seconds_each = 2;   /* of the ranking, for each model in it */
+
+typedef struct selecting {
+    po_run_state *state;
+    po_ctx *ctx;
+    po_arena *arena;
+    po_cost *cost;
+    const po_graph *original; /* types inferred */
+    const char *original_path;
+    po_hash original_hash;
+    const char *paths[PO_MAX_VARIANTS]; /* of the variants; NULL: could not be written */
+    po_hash hashes[PO_MAX_VARIANTS];
+    po_timing rank[PO_MAX_VARIANTS];
+    uint32_t order[PO_MAX_VARIANTS]; /* best first */
+    uint32_t n_order;
+} selecting;
+
+static po_candidate_report *row_of(selecting *s, uint32_t i) {
+    const po_variant *v = &s->state->variants[i];
+    po_candidate_report *row = po_record_candidate(s->state->record, v->name);
+    row->nodes = po_record_nodes(v->graph);
+    return row;
+}
+
+__attribute__((format(printf, 3, 4))) static void decide(selecting *s, po_candidate_report *row,
+                                                         const char *format, ...) {
+    char text[PO_MESSAGE_MAX];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    row->verdict = po_arena_strdup(s->state->arena, text);
+}
+
+/* --- ranking --- */
+
+static po_status time_batch(selecting *s, const uint32_t *which, uint32_t n, const po_feed *feed) {
+    const char *models[PO_TIMING_MAX] = {s->original_path};
+    po_timing timing[PO_TIMING_MAX];
+    for (uint32_t i = 0; i < n; i++)
+        models[i + 1] = s->paths[which[i]];
+    po_timing_spec spec = {.library = s->cost->library,
+                           .threads = s->ctx->threads,
+                           .n = n + 1,
+                           .models = models,
+                           .feed = feed,
+                           .seconds = seconds_each * (n + 1),
+                           .seed = 7};
+    PO_TRY(po_time_models(s->ctx, &spec, timing, NULL));
+    for (uint32_t i = 0; i < n; i++)
+        s->rank[which[i]] = timing[i + 1];
+    return PO_OK;
+}
+
+static po_hash rank_key(const selecting *s) {
+    po_hash key = po_hash_u64(po_cost_key(s->cost), RANK_LAYOUT);
+    key = po_hash_u64(po_hash_u64(key, s->original_hash.lo), s->original_hash.hi);
+    key = po_hash_u64(key, s->ctx->threads);
+    for (uint32_t i = 0; i < s->state->n_variants; i++)
+        key = po_hash_u64(po_hash_u64(key, s->hashes[i].lo), s->hashes[i].hi);
+    return key;
+}
+
+static po_status measure_ranks(selecting *s) {
+    po_inputs *plan;
+    po_feed feed;
+    PO_TRY(po_inputs_plan(s->ctx, s->arena, s->original, s->original, &plan));
+    PO_TRY(po_inputs_make(s->ctx, s->arena, plan, 0, PO_INPUTS_NORMAL, 1, &feed));
+    uint32_t which[BATCH], n = 0, done = 0;
+    for (uint32_t i = 0; i < s->state->n_variants; i++) {
+        if (s->paths[i])
+            which[n++] = i;
+        if (n == BATCH || (i + 1 == s->state->n_variants && n > 0)) {
+            po_step(s->ctx, 0.5 * done / s->state->n_variants, "timing %u candidates", n);
+            PO_TRY(time_batch(s, which, n, &feed));
+            done += n;
+            n = 0;
+        }
+    }
+    return PO_OK;
+}
+
+/* A variant that stops the whole comparison (one that does not load, say) is found by po_select:
+ * without ranks all are tried in the order that they were made in. */
+static po_status rank(selecting *s) {
+    for (uint32_t i = 0; i < s->state->n_variants; i++)
+        if (s->paths[i])
+            s->order[s->n_order++] = i;
+    if (s->n_order < 2)
+        return PO_OK;
+    size_t size = sizeof s->rank;
+    po_hash key = rank_key(s);
+    if (!po_cache_get_fixed(s->cost->cache, "rank", key, s->rank, size)) {
+        po_status status = measure_ranks(s);
+        if (status == PO_CANCELLED || status == PO_TIME_LIMIT || status == PO_NO_MEMORY)
+            return status;
+        if (status != PO_OK) {
+            po_log(s->ctx, "ranking failed: %s", s->ctx->error.message);
+            po_ctx_clear(s->ctx);
+            memset(s->rank, 0, size);
+            return PO_OK;
+        }
+        po_cache_put(s->cost->cache, "rank", key, s->rank, size);
+    }
+    for (uint32_t i = 1; i < s->n_order; i++)
+        for (uint32_t k = i; k > 0; k--) {
+            uint32_t *a = &s->order[k - 1], *b = &s->order[k];
+            if (s->rank[*a].gain >= s->rank[*b].gain)
+                break;
+            uint32_t swap = *a;
+            *a = *b;
+            *b = swap;
+        }
+    for (uint32_t i = 0; i < s->n_order; i++) {
+        const po_timing *t = &s->rank[s->order[i]];
+        po_candidate_report *row = row_of(s, s->order[i]);
+        row->measured = true;
+        row->ms = 1000 * t->seconds;
+        row->ratio = t->gain;
+        row->low = t->low;
+        row->high = t->high;
+        decide(s, row, "not the fastest in the first reading");
+        po_log(s->ctx, "%s: %.3f ms, %.3fx (%.3f to %.3f)", row->name, row->ms, t->gain, t->low,
+               t->high);
+    }
+    return PO_OK;
+}
+
+/* --- the protocol --- */
+
+static void fill_row(po_candidate_report *row, const po_verdict *v) {
+    const po_reading *r = po_verdict_shown(v);
+    if (r) {
+        row->measured = true;
+        row->ms = 1000 * r->candidate;
+        row->ratio = r->gain;
+        row->low = r->low;
+        row->high = r->high;
+    }
+    row->compared = v->verify.evidence != PO_EVIDENCE_NONE;
+    row->error = v->verify.max_rel;
+}
+
+/* What the closing table shows of a reading; ratio 1 where the original stays. */
+static void fill_summary(selecting *s, const po_verdict *v, bool accepted) {
+    po_summary *sum = &s->state->record->summary;
+    const po_reading *r = po_verdict_shown(v);
+    if (!r || (sum->measured && !accepted))
+        return;
+    sum->measured = true;
+    sum->ms_before = 1000 * r->original;
+    sum->ms_after = 1000 * (accepted ? r->candidate : r->original);
+    sum->ratio = accepted ? r->gain : 1;
+    sum->ratio_low = accepted ? r->low : 1;
+    sum->ratio_high = accepted ? r->high : 1;
+}
+
+static void take(selecting *s, uint32_t i, po_candidate_report *row,
+                 const po_verify_report *report) {
+    po_run_state *state = s->state;
+    po_summary *sum = &state->record->summary;
+    row->chosen = true;
+    state->winner = state->current = state->variants[i].graph;
+    state->winner_path = s->paths[i];
+    sum->winner = row->name;
+    sum->compared = report->evidence != PO_EVIDENCE_NONE;
+    sum->error = report->max_rel;
+    sum->error_reference = report->own_error;
+}
+
+static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
+    po_run_state *state = s->state;
+    po_candidate_report *row = row_of(s, i);
+    po_select_spec spec = {.cost = s->cost,
+                           .original = s->original_path,
+                           .candidate = s->paths[i],
+                           .graph = s->original,
+                           .candidate_graph = state->variants[i].graph,
+                           .data = s->original_hash,
+                           .checks = state->checks,
+                           .n_checks = state->n_checks,
+                           .threads = s->ctx->threads,
+                           .tolerance = state->options->tolerance,
+                           .seed = 1};
+    PO_TRY(po_select(s->ctx, &spec, v));
+    fill_row(row, v);
+    bool accepted = po_verdict_accepted(v);
+    decide(s, row, "%s%s", v->reason, v->cached ? " (from the cache)" : "");
+    fill_summary(s, v, accepted);
+    if (accepted)
+        take(s, i, row, &v->verify);
+    return PO_OK;
+}
+
+/* The original cannot be compared with anything: the shapes asked for may be why. */
+static po_status original_fails(selecting *s, const char *reason) {
+    if (s->state->options->n_pins > 0)
+        return po_fail(s->ctx, PO_BAD_USE, "with these input shapes the model cannot be run: %s",
+                       reason);
+    po_record_note(s->state->record, "the original stays: nothing can be compared with it (%s)",
+                   reason);
+    return PO_OK;
+}
+
+/* Where the original stays its latency is still worth telling. */
+static void fill_from_ranking(selecting *s) {
+    po_summary *sum = &s->state->record->summary;
+    const po_timing *t = s->n_order > 0 ? &s->rank[s->order[0]] : NULL;
+    if (sum->measured || !t || !(t->seconds > 0))
+        return;
+    sum->measured = true;
+    sum->ms_before = sum->ms_after = 1000 * t->seconds * t->gain;
+    sum->ratio = sum->ratio_low = sum->ratio_high = 1;
+}
+
+static po_status by_measurement(selecting *s) {
+    PO_TRY(po_cost_need_runtime(s->ctx, s->cost));
+    PO_TRY(rank(s));
+    for (uint32_t k = 0; k < s->n_order && k < MOST_TRIED; k++) {
+        uint32_t i = s->order[k];
+        bool ranked = s->rank[i].seconds > 0;
+        if (ranked && s->rank[i].gain < worth_trying) {
+            decide(s, row_of(s, i), "slower than the original in the first reading");
+            break;
+        }
+        po_step(s->ctx, 0.5 + 0.5 * k / MOST_TRIED, "comparing and confirming '%s'",
+                s->state->variants[i].name);
+        po_verdict v;
+        PO_TRY(try_variant(s, i, &v));
+        if (po_verdict_accepted(&v))
+            return PO_OK;
+        if (v.code == PO_VERDICT_UNTESTED)
+            return original_fails(s, v.reason);
+        if (v.code == PO_VERDICT_WRONG)
+            po_record_note(s->state->record, "'%s' was dropped: %s", s->state->variants[i].name,
+                           v.reason);
+        po_log(s->ctx, "%s: %s", s->state->variants[i].name, v.reason);
+    }
+    fill_from_ranking(s);
+    return PO_OK;
+}
+
+/* Without measuring: the first variant that compares equal. */
+static po_status by_model(selecting *s, const char *why) {
+    for (uint32_t i = 0; i < s->state->n_variants; i++) {
+        if (!s->paths[i])
+            continue;
+        po_run_state *state = s->state;
+        po_candidate_report *row = row_of(s, i);
+        po_verify_spec spec = {.library = s->cost->library,
+                               .original = s->original_path,
+                               .candidate = s->paths[i],
+                               .graph = s->original,
+                               .candidate_graph = state->variants[i].graph,
+                               .checks = state->checks,
+                               .n_checks = state->n_checks,
+                               .tolerance = state->options->tolerance,
+                               .seed = 1};
+        po_verify_report r;
+        po_step(s->ctx, (double)i / state->n_variants, "comparing '%s'", row->name);
+        PO_TRY(po_verify(s->ctx, &spec, &r));
+        row->compared = r.evidence != PO_EVIDENCE_NONE;
+        row->error = r.max_rel;
+        if (!row->compared)
+            return original_fails(s, r.why);
+        decide(s, row, "%s", r.equal ? why : r.why);
+        if (r.equal) {
+            take(s, i, row, &r);
+            return PO_OK;
+        }
+    }
+    return PO_OK;
+}
+
+/* --- preparing --- */
+
+static po_status write_candidates(selecting *s) {
+    po_run_state *state = s->state;
+    for (uint32_t i = 0; i < state->n_variants; i++) {
+        po_candidate_report *row = row_of(s, i);
+        po_status status = po_candidate_write(s->ctx, s->arena, state->variants[i].graph,
+                                              &s->paths[i], &s->hashes[i]);
+        if (status == PO_UNSUPPORTED || status == PO_IO) {
+            decide(s, row, "could not be written for the runtime: %s", s->ctx->error.message);
+            po_record_note(state->record, "'%s' was dropped: %s", row->name, s->ctx->error.message);
+            po_ctx_clear(s->ctx);
+            s->paths[i] = NULL;
+            continue;
+        }
+        PO_TRY(status);
+    }
+    return PO_OK;
+}
+
+static void name_machine(selecting *s) {
+    po_run_state *state = s->state;
+    const po_machine *m = &s->cost->machine;
+    po_summary *sum = &state->record->summary;
+    sum->cpu = po_arena_strdup(state->arena, m->cpu);
+    if (m->has_runtime)
+        sum->runtime = po_arena_printf(state->arena, "ONNX Runtime %s", m->runtime);
+}
+
+po_status po_stage_select(po_run_state *state) {
+    if (state->n_variants == 0)
+        return PO_OK;
+    selecting *s = PO_NEW(state->files, selecting);
+    s->state = state;
+    s->ctx = state->ctx;
+    s->arena = state->files;
+    po_cost_options options = {.cache = state->options->cache};
+    PO_TRY(po_cost_open(s->ctx, s->arena, &options, &s->cost));
+    name_machine(s);
+    po_graph *typed;
+    PO_TRY(po_pin_inputs(s->ctx, state->original, NULL, 0, &typed));
+    po_pipeline_hold(state, typed);
+    s->original = typed;
+    s->original_path = state->original->model->path;
+    if (!s->original_path)
+        PO_TRY(po_candidate_write(s->ctx, s->arena, state->original, &s->original_path,
+                                  &s->original_hash));
+    else
+        PO_TRY(po_export_hash(s->ctx, state->original, &s->original_hash));
+    PO_TRY(write_candidates(s));
+    return state->options->model_cost ? by_model(s, "compares equal; taken unmeasured")
+                                      : by_measurement(s);
+}
