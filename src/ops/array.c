@@ -33,17 +33,8 @@ po_status po_array_from_tensor(po_ctx *ctx, po_arena *arena, const po_tensor *te
                                po_array **array) {
     PO_TRY(po_array_create(ctx, arena, tensor->dtype, tensor->rank, tensor->dims, array));
     po_array *a = *array;
-    if (tensor->dtype == PO_F32) {
-        /* By far the most common case, and weights are large. */
-        const char *bytes = tensor->data;
-        for (int64_t k = 0; k < a->count; k++) {
-            float v;
-            memcpy(&v, bytes + (size_t)k * sizeof v, sizeof v);
-            a->f[k] = (double)v;
-        }
-    } else if (a->f) {
-        for (int64_t k = 0; k < a->count; k++)
-            a->f[k] = po_tensor_f64(tensor, k);
+    if (a->f) {
+        a->f = po_tensor_doubles(arena, tensor);
     } else if (a->i) {
         for (int64_t k = 0; k < a->count; k++)
             a->i[k] = po_tensor_int(tensor, k);

@@ -75,7 +75,10 @@ po_value_id po_add_floats(po_graph *graph, const char *name, po_dtype dtype, uin
         t->count *= dims[i];
     t->size = (size_t)t->count * (po_dtype_bits(dtype) / 8);
     t->data = po_arena_alloc(graph->arena, t->size);
-    for (int64_t i = 0; i < t->count; i++)
+    float *narrow = po_tensor_data(t);
+    for (int64_t i = 0; dtype == PO_F32 && i < t->count; i++)
+        narrow[i] = (float)values[i];
+    for (int64_t i = 0; dtype != PO_F32 && i < t->count; i++)
         po_tensor_set_f64(t, i, values[i]);
     return po_graph_add_constant(graph, name, t);
 }

@@ -7,32 +7,36 @@
 /* --- weights as doubles --- */
 
 typedef struct weights {
+    const po_tensor *tensor; /* NULL: zeros */
     po_dtype dtype;
     uint32_t rank;
     const int64_t *dims;
     int64_t count;
-    double *v;
+    double *v; /* once filled */
 } weights;
 
-static bool load(const po_graph *graph, po_arena *arena, po_value_id value, weights *w) {
+/* What questions need: the values are read once it is clear that they will be changed. */
+static bool look(const po_graph *graph, po_value_id value, weights *w) {
     const po_tensor *t = po_graph_constant(graph, value);
     if (!t || (t->dtype != PO_F32 && t->dtype != PO_F64))
         return false;
-    *w = (weights){t->dtype, t->rank, t->dims, t->count, PO_NEW_N(arena, double, t->count)};
-    for (int64_t i = 0; i < t->count; i++)
-        w->v[i] = po_tensor_f64(t, i);
+    *w = (weights){t, t->dtype, t->rank, t->dims, t->count, NULL};
     return true;
 }
 
 /* A bias of n zeros where the node has none. */
-static bool load_bias(const po_graph *graph, po_arena *arena, const po_node *n, uint32_t input,
+static bool look_bias(const po_graph *graph, po_arena *arena, const po_node *n, uint32_t input,
                       int64_t length, po_dtype dtype, weights *bias) {
+    if (n->n_in > input && n->in[input] != PO_NONE)
+        return look(graph, n->in[input], bias) && bias->count == length;
     int64_t *dims = PO_NEW(arena, int64_t);
     *dims = length;
-    *bias = (weights){dtype, 1, dims, length, PO_NEW_N(arena, double, length)};
-    if (n->n_in <= input || n->in[input] == PO_NONE)
-        return true;
-    return load(graph, arena, n->in[input], bias) && bias->count == length;
+    *bias = (weights){NULL, dtype, 1, dims, length, NULL};
+    return true;
+}
+
+static void fill(po_arena *arena, weights *w) {
+    w->v = w->tensor ? po_tensor_doubles(arena, w->tensor) : PO_NEW_N(arena, double, w->count);
 }
 
 static void store(po_graph *graph, po_node_id node, uint32_t input, const weights *w) {
@@ -59,7 +63,9 @@ static bool any(const double *v, int64_t n) {
 
 /* --- backwards --- */
 
-/* Index of the output channel for the flat weight index of each operator. */
+/* Where the output channels of each operator's weights lie: the flat index is
+ * ((outer * channels) + channel) * inner + rest; a transposed convolution has one such block for
+ * each group. */
 typedef enum layout { CONV, CONV_TRANSPOSE, COLUMNS, ROWS } layout;
 
 static int64_t out_channels(const weights *w, layout l, int64_t group) {
@@ -75,20 +81,25 @@ static int64_t out_channels(const weights *w, layout l, int64_t group) {
     return w->dims[w->rank - 1];
 }
 
-static int64_t out_channel(const weights *w, layout l, int64_t group, int64_t i) {
-    int64_t inner = w->count / w->dims[0];
-    switch (l) {
-    case CONV:
-    case ROWS:
-        return i / inner;
-    case CONV_TRANSPOSE: {
-        int64_t in = i / inner, per = w->dims[0] / group, taps = inner / w->dims[1];
-        return in / per * w->dims[1] + i % inner / taps;
+static void scale_channels(weights *w, layout l, int64_t group, const po_affine *m) {
+    int64_t outer = 1, channels = w->dims[0];
+    if (l == CONV_TRANSPOSE) {
+        outer = w->dims[0];
+        channels = w->dims[1];
+    } else if (l == COLUMNS) {
+        channels = w->dims[w->rank - 1];
+        outer = w->count / channels;
     }
-    case COLUMNS:
-        break;
+    int64_t inner = w->count / (outer * channels);
+    double *v = w->v;
+    for (int64_t o = 0; o < outer; o++) {
+        int64_t base = l == CONV_TRANSPOSE ? o / (outer / group) * channels : 0;
+        for (int64_t c = 0; c < channels; c++) {
+            double a = po_affine_a(m, base + c);
+            for (int64_t i = 0; i < inner; i++)
+                *v++ *= a;
+        }
     }
-    return i % w->dims[w->rank - 1];
 }
 
 /* Scales the outputs of a linear operator and shifts its bias. */
@@ -97,25 +108,28 @@ static bool scale_outputs(po_graph *graph, po_arena *arena, const po_affine *m, 
     const po_node *n = &graph->nodes[id];
     weights w, bias;
     int64_t group = l == CONV_TRANSPOSE ? po_node_int(n, "group", 1) : 1;
-    if (!load(graph, arena, n->in[1], &w) || w.rank < 2 || w.count == 0 || group < 1 ||
-        w.dims[0] % group)
+    if (!look(graph, n->in[1], &w) || w.rank < 2 || w.count == 0 || group < 1 || w.dims[0] % group)
         return false;
     int64_t channels = out_channels(&w, l, group);
     if (m->n != 1 && m->n != channels)
         return false;
-    if (has_bias && !load_bias(graph, arena, n, 2, channels, w.dtype, &bias))
+    if (has_bias && !look_bias(graph, arena, n, 2, channels, w.dtype, &bias))
         return false;
-    for (int64_t i = 0; i < w.count; i++)
-        w.v[i] *= po_affine_a(m, out_channel(&w, l, group, i));
-    for (int64_t c = 0; has_bias && c < channels; c++)
-        bias.v[c] = po_affine_a(m, c) * bias.v[c] + po_affine_b(m, c);
-    if (!fits(&w) || (has_bias && !fits(&bias)))
-        return false;
-    if (has_bias) {
-        if (any(bias.v, channels) || (n->n_in > 2 && n->in[2] != PO_NONE))
-            store(graph, id, 2, &bias);
+    bool scaled = !po_affine_is_shift(m);
+    if (scaled) {
+        fill(arena, &w);
+        scale_channels(&w, l, group, m);
     }
-    if (!po_affine_is_shift(m))
+    if (has_bias) {
+        fill(arena, &bias);
+        for (int64_t c = 0; c < channels; c++)
+            bias.v[c] = po_affine_a(m, c) * bias.v[c] + po_affine_b(m, c);
+    }
+    if ((scaled && !fits(&w)) || (has_bias && !fits(&bias)))
+        return false;
+    if (has_bias && (any(bias.v, channels) || bias.tensor))
+        store(graph, id, 2, &bias);
+    if (scaled)
         store(graph, id, 1, &w);
     return true;
 }
@@ -133,10 +147,11 @@ static bool scale_gemm(po_graph *graph, po_arena *arena, const po_affine *m, po_
 static bool scale_norm(po_graph *graph, po_arena *arena, const po_affine *m, po_node_id id) {
     const po_node *n = &graph->nodes[id];
     weights scale, bias;
-    if (!load(graph, arena, n->in[1], &scale) || scale.rank != 1 ||
-        (m->n != 1 && m->n != scale.count) ||
-        !load_bias(graph, arena, n, 2, scale.count, scale.dtype, &bias))
+    if (!look(graph, n->in[1], &scale) || scale.rank != 1 || (m->n != 1 && m->n != scale.count) ||
+        !look_bias(graph, arena, n, 2, scale.count, scale.dtype, &bias))
         return false;
+    fill(arena, &scale);
+    fill(arena, &bias);
     for (int64_t i = 0; i < scale.count; i++) {
         scale.v[i] *= po_affine_a(m, i);
         bias.v[i] = po_affine_a(m, i) * bias.v[i] + po_affine_b(m, i);
@@ -209,16 +224,19 @@ static bool feed_conv(po_graph *graph, po_arena *arena, const po_affine *m, po_n
     const po_node *n = &graph->nodes[id];
     weights w, bias;
     int64_t group = po_node_int(n, "group", 1);
-    if ((m->axis >= 0 && m->axis != 1) || !load(graph, arena, n->in[1], &w) || w.rank < 3 ||
+    if ((m->axis >= 0 && m->axis != 1) || !look(graph, n->in[1], &w) || w.rank < 3 ||
         w.count == 0 || group < 1 || w.dims[0] % group)
         return false;
     int64_t out = w.dims[0], per = w.dims[1], taps = w.count / (out * per);
     bool shift = !po_affine_is_scale(m);
     if ((m->n != 1 && m->n != per * group) ||
-        (shift && (!unpadded(n) || !load_bias(graph, arena, n, 2, out, w.dtype, &bias))))
+        (shift && (!unpadded(n) || !look_bias(graph, arena, n, 2, out, w.dtype, &bias))))
         return false;
     if (ask)
         return true;
+    fill(arena, &w);
+    if (shift)
+        fill(arena, &bias);
     for (int64_t o = 0; o < out; o++)
         for (int64_t c = 0; c < per; c++) {
             int64_t in = o / (out / group) * per + c;
@@ -245,7 +263,7 @@ static bool feed_matmul(po_graph *graph, po_arena *arena, const po_affine *m, po
     weights w, bias;
     bool gemm = n->op == PO_OP_Gemm, shift = !po_affine_is_scale(m);
     int rank = po_rank_of(graph, m->x);
-    if ((m->axis >= 0 && m->axis != rank - 1) || !load(graph, arena, n->in[1], &w) || w.rank != 2 ||
+    if ((m->axis >= 0 && m->axis != rank - 1) || !look(graph, n->in[1], &w) || w.rank != 2 ||
         w.count == 0)
         return false;
     if (gemm && (po_node_int(n, "transA", 0) || po_node_float(n, "beta", 1) != 1.0f ||
@@ -254,16 +272,22 @@ static bool feed_matmul(po_graph *graph, po_arena *arena, const po_affine *m, po
     bool rows = gemm && po_node_int(n, "transB", 0);
     int64_t inner = rows ? w.dims[1] : w.dims[0], out = rows ? w.dims[0] : w.dims[1];
     if ((m->n != 1 && m->n != inner) || (shift && !gemm) ||
-        (shift && !load_bias(graph, arena, n, 2, out, w.dtype, &bias)))
+        (shift && !look_bias(graph, arena, n, 2, out, w.dtype, &bias)))
         return false;
     if (ask)
         return true;
+    fill(arena, &w);
+    if (shift)
+        fill(arena, &bias);
     double alpha = gemm ? (double)po_node_float(n, "alpha", 1) : 1;
-    for (int64_t i = 0; i < w.count; i++) {
-        int64_t k = rows ? i % inner : i / out, o = rows ? i / inner : i % out;
-        if (shift)
-            bias.v[o] += alpha * w.v[i] * po_affine_b(m, k);
-        w.v[i] *= po_affine_a(m, k);
+    for (int64_t r = 0; r < w.dims[0]; r++) {
+        double *row = &w.v[r * w.dims[1]];
+        for (int64_t i = 0; i < w.dims[1]; i++) {
+            int64_t k = rows ? i : r, o = rows ? r : i;
+            if (shift)
+                bias.v[o] += alpha * row[i] * po_affine_b(m, k);
+            row[i] *= po_affine_a(m, k);
+        }
     }
     if (!fits(&w) || (shift && !fits(&bias)))
         return false;
@@ -280,11 +304,12 @@ static bool feed_conv_transpose(po_graph *graph, po_arena *arena, const po_affin
                                 bool ask) {
     weights w;
     if ((m->axis >= 0 && m->axis != 1) || !po_affine_is_scale(m) ||
-        !load(graph, arena, graph->nodes[id].in[1], &w) || w.rank < 3 || w.count == 0 ||
+        !look(graph, graph->nodes[id].in[1], &w) || w.rank < 3 || w.count == 0 ||
         (m->n != 1 && m->n != w.dims[0]))
         return false;
     if (ask)
         return true;
+    fill(arena, &w);
     int64_t inner = w.count / w.dims[0];
     for (int64_t i = 0; i < w.count; i++)
         w.v[i] *= po_affine_a(m, i / inner);

@@ -69,19 +69,12 @@ bool po_conv_is_plain_3x3(const po_conv *c) {
            ones(c->dilation) && padded_by(c, 1);
 }
 
-static double *doubles(po_arena *arena, const po_tensor *t, int64_t count) {
-    double *v = PO_NEW_N(arena, double, count);
-    for (int64_t i = 0; t && i < count; i++)
-        v[i] = po_tensor_f64(t, i);
-    return v;
-}
-
 double *po_conv_weights(po_arena *arena, const po_conv *conv) {
-    return doubles(arena, conv->w, conv->w->count);
+    return po_tensor_doubles(arena, conv->w);
 }
 
 double *po_conv_bias(po_arena *arena, const po_conv *conv) {
-    return doubles(arena, conv->bias, conv->out);
+    return conv->bias ? po_tensor_doubles(arena, conv->bias) : PO_NEW_N(arena, double, conv->out);
 }
 
 po_value_id po_conv_add_dynamic(po_graph *graph, po_node_id place, po_value_id x,
