@@ -92,8 +92,9 @@ static void compare_floats(const po_tensor *expected, const po_tensor *got,
     if (expected->dtype == got->dtype && memcmp(expected->data, got->data, expected->size) == 0)
         return;
     d->identical = false;
-    double scale = fmax(largest, rule->least_scale);
-    double allowed = scale * fmax(rule->tolerance, least_tolerance(got->dtype));
+    double scale = fmax(largest, rule->natural);
+    double tolerance = fmax(rule->tolerance, least_tolerance(got->dtype));
+    double allowed = fmax(tolerance * largest, fmin(tolerance * scale, 4 * rule->noise));
     bool special = false;
     for (int64_t i = 0; i < e.count; i++) {
         double x = element(&e, i), y = element(&g, i);

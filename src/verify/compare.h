@@ -1,7 +1,7 @@
 /* Comparison of outputs, element by element.
  *
- * Floats: |got - expected| relative to the expected output's largest finite magnitude; NaN and
- * infinities must stand at the same places with the same sign. Integers, bool and strings: exact.
+ * Floats: |got - expected| relative to the output's largest finite magnitude; NaN and infinities
+ * must stand at the same places with the same sign. Integers, bool and strings: exact.
  * Half-precision outputs are allowed two units in the last place of their largest magnitude. */
 #ifndef PO_VERIFY_COMPARE_H
 #define PO_VERIFY_COMPARE_H
@@ -26,15 +26,20 @@ typedef struct po_difference {
     int64_t bad;          /* outside what is allowed */
     double largest;       /* finite magnitude among the expected floats */
     double max_abs;       /* largest |got - expected| of floats; of integers too */
-    double max_rel;       /* max_abs over the scale, floats only */
+    double max_rel;       /* max_abs over the larger of `largest` and `natural`, floats only */
     int64_t index;        /* flat index of the worst element; -1 where none differs */
     double expected, got; /* there */
 } po_difference;
 
+/* A float may be off by tolerance * the largest magnitude expected here. Where an output is far
+ * below the magnitude that it can reach (a sigmoid at 1e-6), the runtime's own rounding is more
+ * than that: with a measured `noise` it may be off by 4 * noise, but never by more than tolerance *
+ * natural. */
 typedef struct po_compare_rule {
     double tolerance;
-    double least_scale; /* errors are relative to this where the output is smaller throughout */
-    bool shapes_only;   /* random models: kinds, dtypes and shapes */
+    double natural;   /* magnitude that the output is known to reach; 0: none known */
+    double noise;     /* how far rounding alone moves it; 0: not measured */
+    bool shapes_only; /* random models: kinds, dtypes and shapes */
 } po_compare_rule;
 
 /* Parts of sequences and maps are compared in order and summed up. */

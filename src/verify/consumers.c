@@ -12,7 +12,10 @@ typedef enum rule {
     REAL,        /* floats a/10 to b/10 */
     OUT_SHAPE,   /* the shape of output 0 */
     TIME_LENGTH, /* 1 to the length of input 0 along axis a */
-    DEPTH        /* below the constant of input 1 (OneHot) */
+    DEPTH,       /* below the constant of input 1 (OneHot) */
+    COUNT,       /* 0, 1, 2, ..: axes */
+    ONE_DIMS,    /* the axes of input 0 that have length 1 (Squeeze) */
+    PARTS        /* the lengths of the outputs along attribute axis (Split) */
 } rule;
 
 typedef struct row {
@@ -51,15 +54,24 @@ static const row rows[] = {
     {"Range", 2, RANGE, 1, 2},
     {"Slice", 1, RANGE, 0, 0},
     {"Slice", 2, RANGE, 2, 3},
-    {"Slice", 3, RANGE, 0, 0},
+    {"Slice", 3, COUNT, 0, 0},
     {"Slice", 4, RANGE, 1, 1},
     {"Tile", 1, RANGE, 1, 2},
     {"Pad", 1, RANGE, 0, 1},
     {"TopK", 1, RANGE, 1, 1},
     {"CumSum", 1, RANGE, 0, 0},
+    {"CumProd", 1, RANGE, 0, 0},
+    {"Split", 1, PARTS, 0, 0},
+    {"SplitToSequence", 1, PARTS, 0, 0},
+    {"AffineGrid", 1, OUT_SHAPE, 0, 0},
+    {"Col2Im", 1, RANGE, 5, 5},
+    {"Col2Im", 2, RANGE, 2, 2},
+    {"STFT", 1, RANGE, 4, 4},
+    {"STFT", 3, RANGE, 8, 8},
+    {"DFT", 1, RANGE, 4, 4},
     {"Trilu", 1, RANGE, -1, 1},
-    {"Squeeze", 1, RANGE, 0, 0},
-    {"Unsqueeze", 1, RANGE, 0, 0},
+    {"Squeeze", 1, ONE_DIMS, 0, 0},
+    {"Unsqueeze", 1, COUNT, 0, 0},
     {"ReduceSum", 1, RANGE, 0, 0},
     {"ReduceMean", 1, RANGE, 0, 0},
     {"ReduceMax", 1, RANGE, 0, 0},
@@ -172,6 +184,32 @@ static void bound_below(search *s, int64_t length) {
     bound(s, PO_ROLE_RANGE, 0, length > 0 ? (double)length - 1 : 0);
 }
 
+static void set_list(search *s, uint32_t n, const int64_t *list) {
+    s->need.role = PO_ROLE_LIST;
+    s->need.n = n;
+    s->need.list = list;
+    s->any = true;
+}
+
+static void list_parts(search *s, const po_graph *g, const po_node *node) {
+    int64_t *list = PO_NEW_N(s->arena, int64_t, node->n_out);
+    int64_t axis = po_node_int(node, "axis", 0), whole = dim_at(input_type(g, node, 0), axis);
+    for (uint32_t o = 0; o < node->n_out; o++) {
+        int64_t known = node->out[o] == PO_NONE ? -1 : dim_at(&g->values[node->out[o]].type, axis);
+        list[o] = known >= 0 ? known : whole > 0 ? whole / node->n_out : 1;
+    }
+    set_list(s, node->n_out, list);
+}
+
+static void list_axes(search *s, const po_type *type) {
+    int64_t *list = PO_NEW_N(s->arena, int64_t, PO_MAX_RANK);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < PO_MAX_RANK; i++)
+        if (!type || (type->has_rank && i < type->rank && type->dims[i].value == 1))
+            list[n++] = i;
+    set_list(s, n, list);
+}
+
 static void list_shape(search *s, const po_type *type) {
     if (!type || type->kind != PO_TYPE_TENSOR || !type->has_rank || !po_type_static(type)) {
         bound(s, PO_ROLE_RANGE, 1, 2);
@@ -180,10 +218,7 @@ static void list_shape(search *s, const po_type *type) {
     int64_t *list = PO_NEW_N(s->arena, int64_t, type->rank);
     for (uint32_t i = 0; i < type->rank; i++)
         list[i] = type->dims[i].value;
-    s->need.role = PO_ROLE_LIST;
-    s->need.n = type->rank;
-    s->need.list = list;
-    s->any = true;
+    set_list(s, type->rank, list);
 }
 
 static void apply(search *s, const po_graph *g, const po_node *node, const row *r, po_dtype dtype) {
@@ -229,6 +264,15 @@ static void apply(search *s, const po_graph *g, const po_node *node, const row *
         bound_below(s, n);
         break;
     }
+    case COUNT:
+        list_axes(s, NULL);
+        break;
+    case ONE_DIMS:
+        list_axes(s, input_type(g, node, 0));
+        break;
+    case PARTS:
+        list_parts(s, g, node);
+        break;
     }
 }
 

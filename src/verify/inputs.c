@@ -175,12 +175,12 @@ po_status po_inputs_plan(po_ctx *ctx, po_arena *arena, const po_graph *graph, co
         input *in = &plan->inputs[plan->n++];
         in->name = value->name;
         in->type = value->type;
-        if (in->type.kind == PO_TYPE_OPTIONAL && in->type.element)
-            in->type = *in->type.element; /* a value is always given */
         const po_value *twin = input_named(other, value->name);
         if (twin && !po_type_merge(arena, &in->type, &twin->type))
             return po_fail(ctx, PO_BAD_INPUT, "the input '%s' has another type in the two models",
                            value->name);
+        if (in->type.kind == PO_TYPE_OPTIONAL && in->type.element)
+            in->type = *in->type.element; /* a value is always given */
         in->need = default_need(in, po_need_of(arena, graph, graph->inputs[i]));
         plan->has_masks |= in->need.role == PO_ROLE_MASK;
         plan->has_ranges |= in->need.role == PO_ROLE_RANGE && in->need.high > in->need.low;

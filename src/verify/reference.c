@@ -80,7 +80,7 @@ po_status po_verify_by_reference(po_ctx *ctx, po_arena *arena, po_reply *reply, 
             PO_TRY(po_array_to_tensor(ctx, arena, expected[i], &x));
             PO_TRY(po_array_to_tensor(ctx, arena, got[i], &y));
             po_datum dx = {PO_TYPE_TENSOR, x, 0, NULL}, dy = {PO_TYPE_TENSOR, y, 0, NULL};
-            po_compare_rule rule = {spec->tolerance, 0, false};
+            po_compare_rule rule = {.tolerance = spec->tolerance};
             po_difference d;
             po_compare(&dx, &dy, &rule, &d);
             po_verify_note(&report, a->values[a->outputs[i]].name, set, &d);
@@ -96,9 +96,9 @@ po_status po_verify_by_reference(po_ctx *ctx, po_arena *arena, po_reply *reply, 
 
 /* --- the ladder: errors against float64 --- */
 
-static po_status own_error(po_ctx *ctx, po_arena *arena, po_ort *ort, const char *path,
-                           const char *kernels, const po_feed *feed, po_array *const *exact,
-                           double *worst) {
+static po_status own_error(po_ctx *ctx, po_arena *arena, po_ort *ort, const po_graph *graph,
+                           const char *path, const char *kernels, const po_feed *feed,
+                           po_array *const *exact, double *worst) {
     po_session *session = NULL;
     po_session_options options = {.deterministic = true, .kernels = kernels};
     const po_datum *inputs = NULL, *outputs = NULL;
@@ -109,7 +109,7 @@ static po_status own_error(po_ctx *ctx, po_arena *arena, po_ort *ort, const char
     PO_TRY(po_run_repeat(ctx, run, 1));
     PO_TRY(po_run_outputs(ctx, arena, run, &outputs));
     uint32_t n;
-    po_session_outputs(session, &n);
+    const po_port *names = po_session_outputs(session, &n);
     *worst = -1;
     for (uint32_t i = 0; i < n; i++) {
         if (outputs[i].kind != PO_TYPE_TENSOR || !exact[i]->f)
@@ -121,7 +121,8 @@ static po_status own_error(po_ctx *ctx, po_arena *arena, po_ort *ort, const char
                                exact[i]->f,
                                sizeof(double) * (size_t)exact[i]->count,
                                NULL};
-        po_compare_rule rule = {HUGE_VAL, 0, false};
+        po_compare_rule rule = {.tolerance = HUGE_VAL,
+                                .natural = po_natural_scale(graph, names[i].name)};
         po_difference d;
         po_compare_reference(&reference, outputs[i].tensor, &rule, &d);
         if (d.mismatch == PO_MATCH)
@@ -143,8 +144,9 @@ po_status po_verify_ladder(po_ctx *ctx, po_arena *arena, po_reply *reply, void *
     PO_TRY(evaluate(ctx, arena, spec->graph, &feed, false, &exact));
     po_ort *ort = NULL;
     PO_TRY(po_ort_open(ctx, arena, &(po_ort_options){spec->library, ctx->threads}, &ort));
-    PO_TRY(own_error(ctx, arena, ort, spec->original, NULL, &feed, exact, &report.own_error));
-    PO_TRY(own_error(ctx, arena, ort, spec->candidate, spec->kernels, &feed, exact,
+    PO_TRY(own_error(ctx, arena, ort, spec->graph, spec->original, NULL, &feed, exact,
+                     &report.own_error));
+    PO_TRY(own_error(ctx, arena, ort, spec->graph, spec->candidate, spec->kernels, &feed, exact,
                      &report.candidate_error));
     send(reply, &report, PO_STAGE_DONE);
     return PO_OK;

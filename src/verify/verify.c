@@ -1,5 +1,7 @@
 #include "verify/verify_private.h"
 
+#include "ops/op.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -54,6 +56,32 @@ po_status po_verify_check_feed(po_ctx *ctx, po_arena *arena, const po_graph *gra
                        n);
     *feed = (po_feed){n, names, check->data};
     return PO_OK;
+}
+
+/* Follows operators that only move data back to where the values come from. */
+static bool bounded_by_one(const po_graph *graph, po_value_id value, uint32_t depth) {
+    const po_node *node = po_graph_producer(graph, value);
+    if (!node || depth == 0)
+        return false;
+    static const char *const bounded[] = {"Sigmoid",  "Softmax", "Tanh", "HardSigmoid",
+                                          "Softsign", "Erf",     "Sin",  "Cos"};
+    for (size_t i = 0; i < sizeof bounded / sizeof bounded[0]; i++)
+        if (strcmp(node->op_type, bounded[i]) == 0)
+            return true;
+    if (!po_op_has(node->op, PO_OPF_MOVES_DATA) || node->n_in == 0)
+        return false;
+    uint32_t n = node->op == PO_OP_Concat ? node->n_in : 1;
+    for (uint32_t i = 0; i < n; i++)
+        if (node->in[i] == PO_NONE || !bounded_by_one(graph, node->in[i], depth - 1))
+            return false;
+    return true;
+}
+
+double po_natural_scale(const po_graph *graph, const char *output) {
+    for (uint32_t i = 0; i < graph->n_outputs; i++)
+        if (strcmp(graph->values[graph->outputs[i]].name, output) == 0)
+            return bounded_by_one(graph, graph->outputs[i], 12) ? 1 : 0;
+    return 0;
 }
 
 /* The child's last word. False where there was none. */

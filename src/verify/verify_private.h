@@ -37,6 +37,10 @@ po_status po_verify_ladder(po_ctx *ctx, po_arena *arena, po_reply *reply, void *
 void po_verify_note(po_verify_report *report, const char *output, const char *set,
                     const po_difference *difference);
 
+/* The magnitude that an output can reach whatever its inputs: 1 where it comes from a sigmoid, a
+ * softmax and the like, 0 where nothing is known. */
+double po_natural_scale(const po_graph *graph, const char *output);
+
 /* A feed of the user's data: names from the graph. PO_BAD_INPUT where the counts do not match. */
 po_status po_verify_check_feed(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                                const po_check_set *check, po_feed *feed);

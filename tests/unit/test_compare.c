@@ -16,7 +16,7 @@ static po_difference compare_f32(float *a, float *b, int64_t n, double tolerance
     po_tensor ta = {PO_F32, 1, dims, n, a, 4 * (size_t)n, NULL};
     po_tensor tb = {PO_F32, 1, dims, n, b, 4 * (size_t)n, NULL};
     po_datum da = datum_of(&ta), db = datum_of(&tb);
-    po_compare_rule rule = {tolerance, 0, false};
+    po_compare_rule rule = {.tolerance = tolerance};
     po_difference d;
     po_compare(&da, &db, &rule, &d);
     return d;
@@ -73,7 +73,7 @@ static void integers_are_exact(void **state) {
     po_tensor tx = {PO_I64, 2, dims, 4, x, sizeof x, NULL};
     po_tensor ty = {PO_I64, 2, dims, 4, y, sizeof y, NULL};
     po_datum dx = datum_of(&tx), dy = datum_of(&ty);
-    po_compare_rule rule = {1e-4, 0, false};
+    po_compare_rule rule = {.tolerance = 1e-4};
     po_difference d;
     po_compare(&dx, &dx, &rule, &d);
     assert_true(d.mismatch == PO_MATCH && d.identical && d.elements == 4);
@@ -109,7 +109,7 @@ static void sequences_are_compared_in_order(void **state) {
     po_datum ab[] = {datum_of(&t1), datum_of(&t2)}, ba[] = {datum_of(&t2), datum_of(&t1)};
     po_datum x = {PO_TYPE_SEQUENCE, NULL, 2, ab}, y = {PO_TYPE_SEQUENCE, NULL, 2, ba};
     po_datum z = {PO_TYPE_SEQUENCE, NULL, 1, ab}, empty = {PO_TYPE_UNKNOWN, NULL, 0, NULL};
-    po_compare_rule rule = {1e-4, 0, false};
+    po_compare_rule rule = {.tolerance = 1e-4};
     po_difference d;
     po_compare(&x, &x, &rule, &d);
     assert_true(d.mismatch == PO_MATCH && d.elements == 2);

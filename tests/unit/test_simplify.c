@@ -1,0 +1,135 @@
+/* Every pass of simplify on a small graph: what goes, what must stay, and the function unchanged.
+ */
+#include "rewriting.h"
+#include "simplify/simplify.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+
+typedef struct sample {
+    const char *name, *graph;
+    int nodes;            /* live nodes left in the root graph */
+    const char *count_of; /* an operator ... */
+    int count;            /* ... and how many of it must be left, bodies included */
+} sample;
+
+static const sample samples[] = {
+    {"constants fold",
+     "graph g (x: f32[2,3]) -> (y) {\n"
+     " a = Add(p: f32[3] random 1, q: f32[3] random 2)\n b = Mul(a, a)\n y = Mul(x, b)\n}",
+     1, "Add", 0},
+    {"a constant that explodes stays",
+     "graph g (x: f32[1]) -> (y) {\n"
+     " a = Expand(p: f32[1] {2.0}, s: i64[2] {1024, 1024})\n y = Mul(x, a)\n}",
+     2, "Expand", 1},
+    {"shape arithmetic folds where the shape is known",
+     "graph g (x: f32[2,3,4]) -> (y) {\n"
+     " s = Shape(x)\n a = Gather(s, i: i64[] {0})\n b = Unsqueeze(a, ax: i64[1] {0})\n"
+     " t = Concat(b, m: i64[1] {-1}) {axis=0}\n y = Reshape(x, t)\n}",
+     1, "Shape", 0},
+    {"and stays where it is not",
+     "graph g (x: f32[B,3,4]) -> (y) {\n"
+     " s = Shape(x)\n a = Gather(s, i: i64[] {0})\n b = Unsqueeze(a, ax: i64[1] {0})\n"
+     " t = Concat(b, m: i64[1] {-1}) {axis=0}\n y = Reshape(x, t)\n}",
+     5, "Shape", 1},
+    {"a known part of an unknown shape folds",
+     "graph g (x: f32[B,3,4]) -> (y) {\n"
+     " s = Shape(x)\n a = Gather(s, i: i64[1] {1})\n t = Concat(m: i64[1] {-1}, a) {axis=0}\n"
+     " y = Reshape(x, t)\n}",
+     1, "Shape", 0},
+    {"duplicates merge, attributes told apart",
+     "graph g (x: f32[2,3]) -> (y) {\n"
+     " a = Softmax(x) {axis=1}\n b = Softmax(x) {axis=1}\n c = Softmax(x) {axis=0}\n"
+     " d = Mul(a, b)\n y = Mul(d, c)\n}",
+     4, "Softmax", 2},
+    {"random nodes never merge",
+     "graph g (x: f32[2,3]) -> (y) {\n"
+     " a = RandomNormalLike(x)\n b = RandomNormalLike(x)\n y = Sub(a, b)\n}",
+     3, "RandomNormalLike", 2},
+    {"identities go",
+     "graph g (x: f32[2,3]) -> (y) {\n"
+     " a = Mul(x, one: f32[1] {1.0})\n b = Add(zero: f32[3] {0.0}, a)\n"
+     " c = Div(b, u: f32[] {1.0})\n d = Cast(c) {to=1}\n e = Transpose(d) {perm=[0, 1]}\n"
+     " f = Reshape(e, s: i64[2] {2, 3})\n g1 = Identity(f)\n h = Dropout(g1)\n y = Tanh(h)\n}",
+     1, "Tanh", 1},
+    {"a one that broadcasts stays",
+     "graph g (x: f32[1,3]) -> (y) {\n y = Mul(x, one: f32[2,1] {1.0})\n}", 1, "Mul", 1},
+    {"a slice that reverses stays",
+     "graph g (x: f32[2,3]) -> (y) {\n"
+     " a = Slice(x, s: i64[1] {-1}, e: i64[1] {-100}, ax: i64[1] {1}, st: i64[1] {-1})\n"
+     " y = Tanh(a)\n}",
+     2, "Slice", 1},
+    {"an identity between input and output stays",
+     "graph g (x: f32[2,3]) -> (y) {\n a = Identity(x)\n y = Identity(a)\n}", 1, "Identity", 1},
+    {"transposes compose",
+     "graph g (x: f32[2,3,4]) -> (y) {\n"
+     " a = Transpose(x) {perm=[1, 2, 0]}\n b = Transpose(a) {perm=[1, 2, 0]}\n y = Tanh(b)\n}",
+     2, "Transpose", 1},
+    {"transposes cancel",
+     "graph g (x: f32[2,3,4]) -> (y) {\n"
+     " a = Transpose(x)\n b = Transpose(a) {perm=[2, 1, 0]}\n y = Tanh(b)\n}",
+     1, "Transpose", 0},
+    {"reshapes cancel",
+     "graph g (x: f32[2,3,4]) -> (y) {\n"
+     " a = Reshape(x, s: i64[2] {6, 4})\n b = Reshape(a, t: i64[3] {2, 3, 4})\n y = Tanh(b)\n}",
+     1, "Reshape", 0},
+    {"reshapes compose, a copied dim resolved",
+     "graph g (x: f32[2,3,4]) -> (y) {\n"
+     " a = Reshape(x, s: i64[2] {6, 4})\n b = Reshape(a, t: i64[3] {0, 2, 2})\n y = Tanh(b)\n}",
+     2, "Reshape", 1},
+    {"a branch is taken",
+     "graph g (x: f32[2,3]) -> (y) {\n"
+     " c = Greater(p: i64[] {3}, q: i64[] {2})\n a = Tanh(x)\n"
+     " r = If(c) {then_branch=graph t () -> (u) { u = Relu(a) },\n"
+     "   else_branch=graph e () -> (v) { v = Neg(a) }}\n y = Sin(r)\n}",
+     3, "Relu", 1},
+    {"bodies are simplified",
+     "graph g (x: f32[2,3], c: bool[]) -> (y) {\n"
+     " a = Tanh(x)\n"
+     " y = If(c) {then_branch=graph t () -> (u) { k = Identity(a) w = Identity(k) u = Relu(w) },\n"
+     "   else_branch=graph e () -> (v) { v = Neg(a) }}\n}",
+     2, "Identity", 0},
+    {"an initialiser that callers may override is no constant",
+     "graph g (x: f32[3], w: f32[3] = f32[3] {1.0}) -> (y) {\n y = Mul(x, w)\n}", 1, "Mul", 1},
+    {"quantisation pairs stay",
+     "graph g (x: f32[3]) -> (y) {\n"
+     " q = QuantizeLinear(w: f32[3] random 1, s: f32[] {0.1}, z: u8[] {128})\n"
+     " d = DequantizeLinear(q, s, z)\n y = Mul(x, d)\n}",
+     3, "DequantizeLinear", 1},
+    {"dead code goes", "graph g (x: f32[3]) -> (y) {\n a = Sin(x)\n b = Cos(a)\n y = Tanh(x)\n}", 1,
+     "Sin", 0},
+};
+
+static void test_samples(void **state) {
+    (void)state;
+    int bad = 0;
+    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+        const sample *s = &samples[i];
+        po_ctx ctx;
+        po_ctx_init(&ctx);
+        po_graph *g = test_graph(&ctx, s->graph), *h = NULL;
+        po_simplify_options options = po_simplify_defaults();
+        if (po_simplify(&ctx, g, &options, &h, NULL) != PO_OK || po_graph_check(&ctx, h) != PO_OK) {
+            printf("%s: %s\n", s->name, ctx.error.message);
+            bad++;
+            continue;
+        }
+        uint32_t found = test_count(h, s->count_of);
+        bool random = test_count(g, "RandomNormalLike") > 0;
+        double d = random ? 0 : test_difference(&ctx, g, h, 5);
+        if ((int)h->n_live != s->nodes || (int)found != s->count || !(d < 1e-7)) {
+            printf("%s: error %g, %u nodes (want %d), %u of %s (want %d)\n", s->name, d, h->n_live,
+                   s->nodes, found, s->count_of, s->count);
+            bad++;
+        }
+        po_graph_free(h);
+        po_graph_free(g);
+    }
+    assert_int_equal(bad, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_samples)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
