@@ -38,24 +38,39 @@ po_status po_infer_compare(po_infer *infer) {
 
 /* --- reference --- */
 
-/* Prepares the iteration, with opset 6's axis where it holds. */
-static po_status begin(po_ref *ref, po_bcast *b) {
+/* Until opset 6: equal shapes, or with `broadcast` the second input within the first, from `axis`
+ * on or at the end. */
+static po_status begin_aligned(po_ref *ref, po_bcast *b) {
     const po_array *x = ref->in[0], *y = ref->in[1];
-    const uint32_t ranks[] = {x->rank, y->rank};
-    const int64_t *dims[] = {x->dims, y->dims};
     const po_attr *axis = po_node_attr(ref->node, "axis");
-    uint32_t at;
-    if (ref->opset > 6 || ref->node->domain[0] != '\0' || !axis || axis->kind != PO_ATTR_INT ||
-        !po_op_int(ref->graph, ref->node, "broadcast"))
-        return po_bcast_dims(b, 2, ranks, dims) ? PO_OK : PO_UNSUPPORTED;
-    if (!po_axis_at(axis->u.i, x->rank, &at) || at + y->rank > x->rank)
-        return PO_UNSUPPORTED;
     int64_t aligned[PO_MAX_RANK];
-    const uint32_t fixed_ranks[] = {x->rank, x->rank - at};
-    const int64_t *fixed_dims[] = {x->dims, aligned};
-    for (uint32_t i = 0; i < x->rank - at; i++)
+    uint32_t at = 0;
+    bool has_axis = axis && axis->kind == PO_ATTR_INT;
+    if (x->rank > PO_MAX_RANK || y->rank > x->rank)
+        return PO_UNSUPPORTED;
+    if (!po_op_int(ref->graph, ref->node, "broadcast")) {
+        if (y->rank != x->rank || memcmp(x->dims, y->dims, x->rank * sizeof *x->dims) != 0)
+            return PO_UNSUPPORTED;
+        has_axis = false;
+    }
+    if (has_axis && (!po_axis_at(axis->u.i, x->rank, &at) || at + y->rank > x->rank))
+        return PO_UNSUPPORTED;
+    uint32_t rank = has_axis ? x->rank - at : y->rank;
+    for (uint32_t i = 0; i < rank; i++)
         aligned[i] = i < y->rank ? y->dims[i] : 1;
-    return po_bcast_dims(b, 2, fixed_ranks, fixed_dims) ? PO_OK : PO_UNSUPPORTED;
+    const uint32_t ranks[] = {x->rank, rank};
+    const int64_t *dims[] = {x->dims, aligned};
+    if (!po_bcast_dims(b, 2, ranks, dims) ||
+        memcmp(b->out_dims, x->dims, x->rank * sizeof *x->dims) != 0)
+        return PO_UNSUPPORTED;
+    return PO_OK;
+}
+
+/* Prepares the iteration. */
+static po_status begin(po_ref *ref, po_bcast *b) {
+    if (ref->opset > 0 && ref->opset < 7 && ref->node->domain[0] == '\0')
+        return begin_aligned(ref, b);
+    return po_bcast_init(b, 2, ref->in) ? PO_OK : PO_UNSUPPORTED;
 }
 
 /* Loops over a row; a and b name the operands, the expression gives the result. */
@@ -278,7 +293,7 @@ po_status po_ref_logic(po_ref *ref) {
     const po_array *x = ref->in[0], *y = ref->in[1];
     po_bcast b;
     po_array *z;
-    if (!x->i || !y->i)
+    if (x->dtype != PO_BOOL || y->dtype != PO_BOOL)
         return PO_UNSUPPORTED;
     PO_TRY(begin(ref, &b));
     PO_TRY(po_ref_out(ref, 0, PO_BOOL, b.out_rank, b.out_dims, &z));

@@ -40,8 +40,8 @@ void po_infer_set_items(po_infer *infer, uint32_t k, uint32_t n, const po_item *
     po_dim *dims = PO_NEW_N(infer->arena, po_dim, n);
     for (uint32_t i = 0; i < n; i++) {
         dims[i] = PO_DIM_UNKNOWN;
-        if (items[i].known && items[i].value >= 0 &&
-            (dtype == PO_I64 || items[i].value <= INT32_MAX))
+        int64_t most = dtype == PO_I64 ? INT64_MAX : dtype == PO_I32 ? INT32_MAX : 1;
+        if (items[i].known && items[i].value >= 0 && items[i].value <= most)
             dims[i].value = items[i].value;
         else if (!items[i].known)
             dims[i].symbol = items[i].symbol;
@@ -148,14 +148,17 @@ static bool common_length(uint32_t a, uint32_t b, uint32_t *n) {
 void po_contents_binary(po_infer *infer) {
     const po_item *a, *b;
     uint32_t na, nb, n;
+    po_op_id op = infer->node->op;
+    if ((op == PO_OP_And || op == PO_OP_Or || op == PO_OP_Xor) &&
+        (po_infer_dtype(infer, 0) != PO_BOOL || po_infer_dtype(infer, 1) != PO_BOOL))
+        return;
     if (!po_infer_items(infer, 0, &na, &a) || !po_infer_items(infer, 1, &nb, &b) ||
         !common_length(na, nb, &n))
         return;
     po_item *out = PO_NEW_N(infer->arena, po_item, n);
     for (uint32_t i = 0; i < n; i++) {
         po_item x = a[na == 1 ? 0 : i], y = b[nb == 1 ? 0 : i];
-        out[i] = x.known && y.known ? both_known(infer->node->op, x.value, y.value)
-                                    : one_open(infer->node->op, x, y);
+        out[i] = x.known && y.known ? both_known(op, x.value, y.value) : one_open(op, x, y);
     }
     po_infer_set_items(infer, 0, n, out);
 }

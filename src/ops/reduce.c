@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-/* Which axes go, from a list; an empty list means all of them, or none with `noop`. */
+/* Which axes go, from a list; an empty list means all of them, or none with `noop`. False where
+ * one lies outside. */
 static bool mark_axes(uint32_t rank, uint32_t n, const int64_t *axes, bool noop, bool *gone) {
     for (uint32_t i = 0; i < rank; i++)
         gone[i] = n == 0 && !noop;
@@ -231,17 +232,20 @@ po_status po_ref_reduce(po_ref *ref) {
     bool noop = po_op_int(ref->graph, ref->node, "noop_with_empty_axes") != 0;
     bool gone[PO_MAX_RANK];
     int64_t kept[PO_MAX_RANK], dims[PO_MAX_RANK], n_axes = 0;
-    uint32_t n = 0, rank = 0;
+    uint32_t n = 0, rank = 0, reduced = 0;
     const int64_t *axes = po_node_ints(ref->node, "axes", &n);
     plan p = {.each = 1};
     po_array *y;
     if (po_ref_in(ref, 1)) {
+        if (!ref->in[1]->i)
+            return PO_UNSUPPORTED;
         PO_TRY(po_ref_ints(ref, 1, &n_axes, &axes));
         n = (uint32_t)n_axes;
     }
     if (x->s || x->rank > PO_MAX_RANK || !mark_axes(x->rank, n, axes, noop, gone))
         return PO_UNSUPPORTED;
     for (uint32_t i = 0; i < x->rank; i++) {
+        reduced += gone[i];
         kept[i] = gone[i] ? 1 : x->dims[i];
         p.each *= gone[i] ? x->dims[i] : 1;
         if (!gone[i] || keep)
@@ -249,6 +253,8 @@ po_status po_ref_reduce(po_ref *ref) {
     }
     const uint32_t ranks[] = {x->rank, x->rank};
     const int64_t *both[] = {x->dims, kept};
+    if (n > 0 && reduced != n)
+        return PO_UNSUPPORTED; /* an axis is named twice */
     if (!po_bcast_dims(&p.b, 2, ranks, both))
         return PO_UNSUPPORTED;
     PO_TRY(po_ref_out(ref, 0, x->dtype, rank, dims, &y));
