@@ -23,15 +23,20 @@ struct po_ref_frame {
     int64_t *trips; /* iterations so far, shared by all frames */
 };
 
-po_status po_ref_make(po_ref *ref, po_dtype dtype, uint32_t rank, const int64_t *dims,
-                      po_array **array) {
+bool po_ref_fits(uint32_t rank, const int64_t *dims) {
     int64_t count = 1;
     if (rank > PO_MAX_RANK)
-        return PO_UNSUPPORTED;
+        return false;
     for (uint32_t i = 0; i < rank; i++)
-        if (dims[i] < 0 || !po_mul_i64(count, dims[i], &count))
-            return PO_UNSUPPORTED;
-    if (count > PO_REF_MAX_COUNT)
+        if (dims[i] < 0 || !po_mul_i64(count, dims[i] ? dims[i] : 1, &count) ||
+            count > PO_REF_MAX_COUNT)
+            return false;
+    return true;
+}
+
+po_status po_ref_make(po_ref *ref, po_dtype dtype, uint32_t rank, const int64_t *dims,
+                      po_array **array) {
+    if (!po_ref_fits(rank, dims))
         return PO_UNSUPPORTED;
     return po_array_create(ref->ctx, ref->arena, dtype, rank, dims, array);
 }
@@ -107,6 +112,9 @@ static po_status evaluate(po_ctx *ctx, po_arena *arena, const po_graph *graph, c
     for (int k = 0; k < row->min_in && !(row->flags & PO_OPF_CONTROL); k++)
         if (!in[k])
             return PO_UNSUPPORTED;
+    for (uint32_t k = 0; k < node->n_in; k++)
+        if (in[k] && !po_ref_fits(in[k]->rank, in[k]->dims))
+            return PO_UNSUPPORTED;
     po_ref ref = {
         .ctx = ctx,
         .arena = arena,
@@ -173,7 +181,7 @@ static po_status fetch(po_ctx *ctx, po_ref_frame *frame, po_value_id id, const p
     } else if (!s->array) {
         const po_tensor *t =
             v->outer == PO_NONE ? v->constant : po_graph_constant(frame->graph, id);
-        if (!t || t->count > PO_REF_MAX_COUNT)
+        if (!t || !po_ref_fits(t->rank, t->dims))
             return PO_UNSUPPORTED;
         po_array *fresh;
         s->holder = new_holder(frame);

@@ -20,6 +20,10 @@ static inline const po_array *po_ref_in(const po_ref *ref, uint32_t k) {
     return k < ref->n_in ? ref->in[k] : NULL;
 }
 
+/* False where the dims multiply to more than the limit, zeros counted as ones: loops over the outer
+ * axes of an empty array must end too, and products of some of its dims must not wrap. */
+bool po_ref_fits(uint32_t rank, const int64_t *dims);
+
 /* Makes output k, zeroed; PO_UNSUPPORTED (not recorded) where it would be too large. */
 po_status po_ref_out(po_ref *ref, uint32_t k, po_dtype dtype, uint32_t rank, const int64_t *dims,
                      po_array **array);
@@ -34,7 +38,7 @@ po_array *po_array_copy(po_arena *arena, const po_array *array);
 
 /* All elements of an integer input of rank 0 or 1 (also floats with whole values). */
 po_status po_ref_ints(po_ref *ref, uint32_t k, int64_t *n, const int64_t **values);
-/* Product of dims[from..to). The array exists, so that it cannot overflow. */
+/* Product of dims[from..to) of an array that a reference sees: it cannot overflow (po_ref_fits). */
 static inline int64_t po_product(const int64_t *dims, uint32_t from, uint32_t to) {
     int64_t p = 1;
     for (uint32_t i = from; i < to; i++)
