@@ -37,11 +37,11 @@ static po_status read_dft(const po_infer *infer, const po_type *x, dft *d, bool 
         axis = -2;
         *known = scalar(infer, 2, &axis) != PO_NOT_KNOWN;
     }
-    if (!*known)
-        return PO_OK;
     if (x->rank < 2)
         return po_rule_bad(infer->ctx, infer->node, "input must have rank 2 or more (found %u)",
                            x->rank);
+    if (!*known)
+        return PO_OK;
     PO_TRY(po_rule_axis(infer->ctx, infer->node, axis, x->rank, &d->axis));
     po_dim last = x->dims[x->rank - 1];
     if (d->axis == x->rank - 1 || (last.value >= 0 && last.value != 1 && last.value != 2))
