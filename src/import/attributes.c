@@ -153,6 +153,7 @@ static po_status bind(po_importer *im, const po_place *place, const po_scope *sc
         return PO_OK;
     }
     *present = own != NULL;
+    attr->origin = NULL; /* the reference is gone */
     if (!own)
         return PO_OK;
     PO_TRY(po_attr_check(im, place, own, &attr->kind));

@@ -17,14 +17,18 @@ po_value_id po_scope_find(const po_scope *scope, const char *name) {
     return id;
 }
 
-/* Makes a value with the model's own name. The IR wants names unique over all bodies, models only
- * along a path of scopes: sibling bodies may use one name, and it stays as it is. */
-static po_value_id add_value(po_scope *scope, const char *name, const po_type *type) {
+/* Makes a value. It has the model's own name: the IR wants names unique over all bodies, models
+ * only along a path of scopes, and sibling bodies that use one name keep it. In the body of an
+ * inlined function it gets a name that is new to the graph. */
+static po_value_id add_value(po_importer *im, po_scope *scope, const char *name,
+                             const po_type *type, bool input) {
     po_graph *g = scope->graph;
-    po_value_id id = po_graph_add_value(g, name, type);
-    if (strcmp(g->values[id].name, name) != 0)
+    const char *prefix = scope->binding ? scope->binding->prefix : NULL;
+    const char *full = prefix ? po_arena_printf(im->scratch, "%s%s", prefix, name) : name;
+    po_value_id id = input ? po_graph_add_input(g, full, type) : po_graph_add_value(g, full, type);
+    if (!prefix && strcmp(g->values[id].name, name) != 0)
         g->values[id].name = po_arena_strdup(g->arena, name);
-    po_map_put(scope->names, g->values[id].name, id);
+    po_map_put(scope->names, prefix ? name : g->values[id].name, id);
     return id;
 }
 
@@ -51,11 +55,8 @@ static po_status add_inputs(po_importer *im, const po_place *place, const Onnx__
         PO_TRY(check_new(im, &at, scope, info->name));
         po_type type;
         PO_TRY(po_type_from_proto(im->ctx, im->arena, im->file, &at, info->type, &type));
-        po_value_id id = po_graph_add_input(g, info->name, &type);
-        if (strcmp(g->values[id].name, info->name) != 0)
-            g->values[id].name = po_arena_strdup(g->arena, info->name);
+        po_value_id id = add_value(im, scope, info->name, &type, true);
         g->values[id].origin = info;
-        po_map_put(scope->names, g->values[id].name, id);
     }
     return PO_OK;
 }
@@ -73,7 +74,7 @@ static po_status add_initializer(po_importer *im, const po_place *place, po_scop
     *id = po_map_get(scope->names, name);
     if (*id == PO_NONE || !g->values[*id].is_input || g->values[*id].is_initializer) {
         PO_TRY(check_new(im, place, scope, name));
-        *id = add_value(scope, name, type);
+        *id = add_value(im, scope, name, type, false);
     }
     list_initializer(g, *id);
     return PO_OK;
@@ -163,7 +164,8 @@ po_status po_build_graph(po_importer *im, const po_place *place, const Onnx__Gra
     if (scope.depth > PO_DEEPEST_BODY)
         return po_bad(im, place, "bodies are nested too deep (found %d, limit %d)", scope.depth,
                       PO_DEEPEST_BODY);
-    graph->origin = proto;
+    /* Of an inlined function's body the names are others now. */
+    graph->origin = binding && binding->call ? NULL : proto;
     PO_TRY(add_inputs(im, place, proto, &scope));
     PO_TRY(add_initializers(im, place, proto, &scope));
     PO_TRY(note_types(im, place, proto, &scope));
@@ -241,7 +243,9 @@ static po_status find_inputs(po_importer *im, const po_place *place, const po_sc
         if (!*name)
             continue;
         in[i] = po_scope_find(scope, name);
-        if (in[i] == PO_NONE)
+        const po_binding *b = scope->binding;
+        bool omitted = b && b->call && po_map_get(b->omitted, name) != PO_NONE;
+        if (in[i] == PO_NONE && !omitted)
             return po_bad(im, place,
                           "input %zu is tensor '%.100s', which nothing before it makes (the nodes "
                           "are not sorted, form a cycle, or it is missing)",
@@ -263,17 +267,16 @@ static po_status make_outputs(po_importer *im, const po_place *place, po_scope *
         if (info != PO_NONE)
             PO_TRY(po_type_from_proto(im->ctx, im->arena, im->file, place, scope->infos[info]->type,
                                       &type));
-        const char *prefix = scope->binding ? scope->binding->name_prefix : NULL;
-        if (prefix) {
-            /* An inlined body: the caller's graph has its own use for the name. */
-            out[i] = po_graph_add_value(scope->graph,
-                                        po_arena_printf(im->scratch, "%s%s", prefix, name), &type);
-            po_map_put(scope->names, po_arena_strdup(im->scratch, name), out[i]);
-        } else {
-            out[i] = add_value(scope, name, &type);
-            if (info != PO_NONE)
-                scope->graph->values[out[i]].origin = scope->infos[info];
-        }
+        /* The output of an inlined function is the value that the call made. */
+        const po_binding *b = scope->binding;
+        bool outermost = b && b->call && scope->graph == b->caller;
+        out[i] = outermost ? po_map_get(b->outputs, name) : PO_NONE;
+        if (out[i] != PO_NONE)
+            po_map_put(scope->names, name, out[i]);
+        else
+            out[i] = add_value(im, scope, name, &type, false);
+        if (info != PO_NONE)
+            scope->graph->values[out[i]].origin = scope->infos[info];
     }
     return PO_OK;
 }
@@ -287,7 +290,7 @@ static po_status build_node(po_importer *im, const po_place *place, po_scope *sc
     po_node_spec spec = {.op_type = proto->op_type,
                          .domain = proto->domain,
                          .overload = proto->overload,
-                         .name = proto->name,
+                         .name = proto->name ? proto->name : "",
                          .n_in = (uint32_t)proto->n_input,
                          .n_out = (uint32_t)proto->n_output,
                          .in = in,
@@ -296,7 +299,13 @@ static po_status build_node(po_importer *im, const po_place *place, po_scope *sc
     PO_TRY(find_inputs(im, place, scope, proto, in));
     PO_TRY(add_attrs(im, place, scope, proto, &spec));
     PO_TRY(make_outputs(im, place, scope, proto, out));
-    po_graph_add_node(scope->graph, &spec);
+    const po_binding *b = scope->binding;
+    if (b && b->call && *spec.name)
+        spec.name = po_arena_printf(im->scratch, "%s%s", b->prefix, spec.name);
+    if (b && b->call && scope->graph == b->caller)
+        po_graph_add_node_at(scope->graph, b->place, &spec);
+    else
+        po_graph_add_node(scope->graph, &spec);
     bool standard = !spec.domain || !*spec.domain || strcmp(spec.domain, "ai.onnx") == 0;
     if (standard && strcmp(spec.op_type, "Constant") == 0 && spec.n_out == 1 && spec.n_attr == 1 &&
         out[0] != PO_NONE) {

@@ -11,8 +11,8 @@ static const char *or_empty(const char *text) {
     return text ? text : "";
 }
 
-static const char *key_of(po_arena *arena, const char *domain, const char *name,
-                          const char *overload) {
+const char *po_function_key(po_arena *arena, const char *domain, const char *name,
+                            const char *overload) {
     domain = strcmp(or_empty(domain), "ai.onnx") == 0 ? "" : or_empty(domain);
     return po_arena_printf(arena, "%s\n%s\n%s", domain, or_empty(name), or_empty(overload));
 }
@@ -23,7 +23,7 @@ static po_status visit_nodes(call_graph *c, Onnx__NodeProto *const *nodes, size_
     for (size_t i = 0; i < n; i++) {
         const Onnx__NodeProto *node = nodes[i];
         uint32_t callee = po_map_get(
-            c->index, key_of(c->im->scratch, node->domain, node->op_type, node->overload));
+            c->index, po_function_key(c->im->scratch, node->domain, node->op_type, node->overload));
         if (callee != PO_NONE)
             PO_TRY(visit(c, callee, depth + 1));
         for (size_t k = 0; k < node->n_attribute; k++) {
@@ -101,7 +101,7 @@ po_status po_check_functions(po_importer *im) {
         po_place at = {NULL, "functions", (int64_t)i, f->name};
         if (!f->name || !*f->name)
             return po_bad(im, &at, "a function has no name");
-        const char *key = key_of(im->scratch, f->domain, f->name, f->overload);
+        const char *key = po_function_key(im->scratch, f->domain, f->name, f->overload);
         if (po_map_put(c.index, key, (uint32_t)i) != PO_NONE)
             return po_bad(im, &at, "the function is there twice");
         PO_TRY(check_parameters(im, &at, f));

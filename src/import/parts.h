@@ -44,13 +44,16 @@ po_status po_external_find(po_importer *im, const po_place *place, const Onnx__T
 /* Every file in use. */
 const po_content *const *po_external_files(po_external *external, uint32_t *n);
 
-/* What attribute references in a function's body stand for. NULL context: references are refused.
- */
+/* The function whose body is being built. Without one, references to attributes are refused. */
 typedef struct po_binding {
     const Onnx__FunctionProto *function;
-    const po_node *call;     /* NULL: only check that the function has the attribute */
-    const po_graph *caller;  /* graph of the call */
-    const char *name_prefix; /* for values of an inlined body */
+    /* Where the body takes the place of a call, else NULL: */
+    const po_node *call;    /* a copy: adding nodes moves the graph's own */
+    po_node_id place;       /* the call's, now removed */
+    const po_graph *caller; /* graph of the call */
+    const char *prefix;     /* for names of the body */
+    const po_map *omitted;  /* inputs of the function that the call leaves out */
+    const po_map *outputs;  /* names of the function's outputs to values of the caller */
 } po_binding;
 
 /* Where names are looked up: a graph and, around it, those that it is a body of. */
@@ -85,5 +88,8 @@ po_status po_check_nodes(po_importer *im);
 
 /* functions.c */
 po_status po_check_functions(po_importer *im);
+/* "domain, name, overload" of a function or of a call. */
+const char *po_function_key(po_arena *arena, const char *domain, const char *name,
+                            const char *overload);
 
 #endif

@@ -393,10 +393,13 @@ po_status po_scan_message(po_ctx *ctx, po_arena *keep, po_arena *scratch, const 
                        "ends there, save the weights as external data",
                        file, size, INT32_MAX);
     scanner s = {.ctx = ctx, .keep = keep, .file = file, .size = size, .cut = data};
-    const char *what = other_kind(data, size);
-    if (what)
+    po_status status = message(&s, NULL, type, data, data + size, 0);
+    const char *what = status == PO_BAD_INPUT ? other_kind(data, size) : NULL;
+    if (what) {
+        po_ctx_clear(ctx);
         return po_fail(ctx, PO_BAD_INPUT, "%.300s: is not an ONNX model: %s", file, what);
-    PO_TRY(message(&s, NULL, type, data, data + size, 0));
+    }
+    PO_TRY(status);
     copy_to(&s, data + size);
     scan->skeleton_size = s.out_size;
     scan->skeleton = po_arena_alloc(scratch, s.out_size);

@@ -1,6 +1,7 @@
 /* Imports a model and exports it again, nothing in between.
  *
- *   roundtrip [-x] [-l LIMIT] [-t] IN OUT     -x: weights into OUT.data, -t: print time and memory
+ *   roundtrip [-x] [-i] [-l LIMIT] [-t] IN OUT
+ *       -x: weights into OUT.data, -i: functions inlined, -t: print time and memory
  *   roundtrip -b LIST                         LIST: lines of IN <tab> OUT
  *   roundtrip -n LIST                         lines of IN: import alone, and count */
 #include "export/export.h"
@@ -16,7 +17,23 @@ static void print_line(void *user, const char *line) {
     fprintf(stderr, "%s\n", line);
 }
 
-static po_status copy(po_ctx *ctx, const char *in, const char *out, const po_export_options *o) {
+static po_status inlined(po_ctx *ctx, const po_model *model, const char *out,
+                         const po_export_options *o) {
+    po_graph *graph = po_graph_clone(ctx, model->graph);
+    uint32_t n;
+    po_status status = po_inline_functions(ctx, graph, &n);
+    if (status == PO_OK)
+        status = po_graph_check(ctx, graph);
+    if (status == PO_OK)
+        status = po_export_file(ctx, graph, out, o, NULL);
+    if (status == PO_OK)
+        printf("%u calls inlined\n", n);
+    po_graph_free(graph);
+    return status;
+}
+
+static po_status copy(po_ctx *ctx, const char *in, const char *out, const po_export_options *o,
+                      bool inlining) {
     po_guard guard;
     po_model *model = NULL;
     po_guard_push(ctx, &guard);
@@ -25,7 +42,9 @@ static po_status copy(po_ctx *ctx, const char *in, const char *out, const po_exp
     po_status status = po_import_file(ctx, in, &model);
     if (status == PO_OK)
         status = po_graph_check(ctx, model->graph);
-    if (status == PO_OK && out)
+    if (status == PO_OK && out && inlining)
+        status = inlined(ctx, model, out, o);
+    else if (status == PO_OK && out)
         status = po_export_file(ctx, model->graph, out, o, NULL);
     if (status == PO_OK)
         po_model_free(model);
@@ -59,7 +78,7 @@ static int batch(const char *list, bool pairs, const po_export_options *o) {
             *out++ = '\0';
         po_ctx ctx;
         po_ctx_init(&ctx);
-        if (copy(&ctx, line, pairs ? out : NULL, o) == PO_OK) {
+        if (copy(&ctx, line, pairs ? out : NULL, o, false) == PO_OK) {
             good++;
         } else {
             bad++;
@@ -77,15 +96,17 @@ static int batch(const char *list, bool pairs, const po_export_options *o) {
 
 int main(int argc, char **argv) {
     po_export_options o = {0};
-    bool timed = false, verbose = false;
+    bool timed = false, verbose = false, inlining = false;
     int c;
-    while ((c = getopt(argc, argv, "xtvl:b:n:")) != -1) {
+    while ((c = getopt(argc, argv, "xtvil:b:n:")) != -1) {
         if (c == 'x')
             o.external = true;
         else if (c == 't')
             timed = true;
         else if (c == 'v')
             verbose = true;
+        else if (c == 'i')
+            inlining = true;
         else if (c == 'l')
             o.limit = strtoull(optarg, NULL, 10);
         else if (c == 'b' || c == 'n')
@@ -100,7 +121,7 @@ int main(int argc, char **argv) {
     if (verbose)
         ctx.log = print_line;
     double start = po_now();
-    po_status status = copy(&ctx, argv[optind], argv[optind + 1], &o);
+    po_status status = copy(&ctx, argv[optind], argv[optind + 1], &o, inlining);
     if (timed)
         printf("%.3f s, anonymous memory at most %ld KiB in all now, peak resident %ld KiB\n",
                po_now() - start, memory_of("RssAnon"), memory_of("VmHWM"));

@@ -59,7 +59,7 @@ def check(program, paths, work):
     wrong = 0
     pairs = [(p, os.path.join(work, f'{i}.onnx')) for i, p in enumerate(paths)]
     if not run_batch(program, pairs):
-        wrong += 1
+        return 1
     for a, b in pairs:
         if not os.path.exists(b):
             print(f'{a}: nothing was written')
@@ -98,6 +98,74 @@ def check_external(program, paths, work):
             wrong += 1
     print(f'{moved} models with external data')
     return wrong + (moved == 0)
+
+
+def function_model():
+    """Functions within functions, in a branch, with defaults, optional inputs, constants that two
+    calls share by name, and bodies."""
+    from onnx import helper, TensorProto
+    value, node, opset = helper.make_tensor_value_info, helper.make_node, helper.make_opsetid
+
+    def reference(n, name, kind):
+        n.attribute.append(onnx.AttributeProto(name=name, ref_attr_name=name, type=kind))
+        return n
+    sets = [opset('', 17), opset('d', 1)]
+    leaky = helper.make_function(
+        'd', 'Leaky', ['a'], ['b'], [reference(node('LeakyRelu', ['a'], ['b']), 'alpha', 1)], sets,
+        attributes=[], attribute_protos=[helper.make_attribute('alpha', 0.25)])
+    branch = [helper.make_graph([node(op, ['t'], ['r'], name=op)], op, [],
+                                [value('r', TensorProto.FLOAT, None)]) for op in ('Neg', 'Abs')]
+    both = helper.make_function(
+        'd', 'Both', ['p', 'q', 'flag'], ['u', 'v'],
+        [node('Constant', [], ['c'], value_float=2.0), node('Mul', ['p', 'c'], ['t'], name='twice'),
+         node('Clip', ['t', '', 'q'], ['k']),
+         node('If', ['flag'], ['u'], then_branch=branch[0], else_branch=branch[1]),
+         reference(node('Leaky', ['k'], ['v'], domain='d'), 'alpha', 1)], sets, attributes=['alpha'])
+    late = helper.make_function('d', 'Late', ['a'], ['b'], [node('Relu', ['a'], ['b'])],
+                                [opset('', 13)])
+    outs = ['u0', 'v0', 'v1', 'z', 'l']
+    nodes = [node('Both', ['x', '', 'f'], ['u0', 'v0'], domain='d', name='one', alpha=.5),
+             node('Both', ['v0', 'm', 'f'], ['', 'v1'], domain='d', name='two'),
+             node('If', ['f'], ['z'],
+                  then_branch=helper.make_graph([node('Leaky', ['v1'], ['o'], domain='d')], 'a', [],
+                                                [value('o', TensorProto.FLOAT, None)]),
+                  else_branch=helper.make_graph([node('Neg', ['x'], ['o'])], 'b', [],
+                                                [value('o', TensorProto.FLOAT, None)])),
+             node('Late', ['x'], ['l'], domain='d')]
+    graph = helper.make_graph(
+        nodes, 'g', [value('x', TensorProto.FLOAT, [2, 3]), value('f', TensorProto.BOOL, [])],
+        [value(o, TensorProto.FLOAT, None) for o in outs],
+        [helper.make_tensor('m', TensorProto.FLOAT, [], [0.75])])
+    model = helper.make_model(graph, functions=[leaky, both, late], opset_imports=sets)
+    model.ir_version = 10
+    return model
+
+
+def check_inlining(program, work):
+    """The runtime must compute the same with the calls inlined, and none but Late may be left."""
+    import numpy as np
+    import onnxruntime as ort
+    before, after = os.path.join(work, 'f.onnx'), os.path.join(work, 'inlined.onnx')
+    onnx.save(function_model(), before)
+    done = subprocess.run([program, '-i', before, after], capture_output=True, text=True)
+    sys.stdout.write(done.stdout + done.stderr)
+    if done.returncode or '5 calls inlined' not in done.stdout:
+        return 1
+    wrong = 0
+    model = onnx.load(after)
+    calls = [n.op_type for n in model.graph.node if n.domain == 'd']
+    if calls != ['Late'] or len(model.functions) != 3:
+        print(f'calls left: {calls}')
+        wrong += 1
+    for flag in (False, True):
+        x = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3)
+        a, b = (ort.InferenceSession(p, providers=['CPUExecutionProvider']).run(
+            None, {'x': x, 'f': np.array(flag)}) for p in (before, after))
+        for i, (p, q) in enumerate(zip(a, b)):
+            if p.shape != q.shape or not (p == q).all():
+                print(f'output {i} differs')
+                wrong += 1
+    return wrong
 
 
 def sabotage(program):
@@ -148,6 +216,7 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         wrong = check(a.program, models + real, work)
         wrong += check_external(a.program, real, work)
+        wrong += check_inlining(a.program, work)
     print(f'{len(models)} backend models, {len(real)} real ones, {wrong} wrong')
     if len(models) < LEAST_MODELS or len(real) < LEAST_REAL:
         print('too few models')

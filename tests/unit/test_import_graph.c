@@ -579,6 +579,71 @@ static void test_bodies(void **state) {
     po_arena_free(a);
 }
 
+static const po_node *maker(const po_graph *g, const char *name) {
+    for (po_value_id i = 0; i < g->n_values; i++)
+        if (strcmp(g->values[i].name, name) == 0)
+            return po_graph_producer(g, i);
+    return NULL;
+}
+
+/* A function that hands an input on, gives one value twice and leaves one out. */
+static void odd_function(po_arena *a, Onnx__ModelProto *m) {
+    tm_opset(a, m, "d", 1);
+    Onnx__FunctionProto *f = tm_function(a, "d", "F", "i,j", "i,r,r,s");
+    TM_ADD(a, f, node, tm_node(a, "Relu", "i", "r"));
+    TM_ADD(a, f, node, tm_node(a, "Clip", "r,j", "s"));
+    f->node[0]->name = po_arena_strdup(a, "inner");
+    TM_ADD(a, m, functions, f);
+    add(a, m, "F", "y", "p,q,r,s");
+    last(m)->domain = po_arena_strdup(a, "d");
+    last(m)->name = po_arena_strdup(a, "call");
+    static const char *const names[] = {"p", "q", "r", "s"};
+    for (int i = 0; i < 4; i++)
+        TM_ADD(a, m->graph, output, tm_info(a, names[i], PO_F32, 2, two_three));
+}
+
+static void test_inlining(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *a = po_arena_create(&ctx);
+    po_model *model = import(&ctx, a, odd_function);
+    po_graph *g = po_graph_clone(&ctx, model->graph);
+    uint32_t n;
+    assert_int_equal(po_inline_functions(&ctx, g, &n), PO_OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(po_graph_check(&ctx, g), PO_OK);
+    assert_int_equal(g->n_live, 5);
+    assert_string_equal(maker(g, "p")->op_type, "Identity");
+    assert_string_equal(maker(g, "q")->op_type, "Relu");
+    assert_string_equal(maker(g, "q")->name, "call/inner");
+    assert_string_equal(maker(g, "r")->op_type, "Identity");
+    assert_string_equal(maker(g, "s")->op_type, "Clip");
+    assert_int_equal(maker(g, "s")->in[1], PO_NONE);
+    assert_int_not_equal(maker(g, "s")->op, 0);
+    po_graph_free(g);
+    po_model_free(model);
+    po_arena_free(a);
+}
+
+/* 2^40 nodes are not made: calls stay calls once the graph has grown enough. */
+static void test_inlining_limit(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *a = po_arena_create(&ctx);
+    po_model *model = import(&ctx, a, doubling);
+    po_graph *g = po_graph_clone(&ctx, model->graph);
+    uint32_t n;
+    assert_int_equal(po_inline_functions(&ctx, g, &n), PO_OK);
+    assert_true(n > 1000);
+    assert_true(g->n_live <= 200000);
+    assert_int_equal(po_graph_check(&ctx, g), PO_OK);
+    po_graph_free(g);
+    po_model_free(model);
+    po_arena_free(a);
+}
+
 static void test_missing_file(void **state) {
     (void)state;
     po_ctx ctx;
@@ -596,10 +661,9 @@ static void test_missing_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),
-        cmocka_unit_test(test_overridable),
-        cmocka_unit_test(test_bodies),
-        cmocka_unit_test(test_missing_file),
+        cmocka_unit_test(test_cases),          cmocka_unit_test(test_overridable),
+        cmocka_unit_test(test_bodies),         cmocka_unit_test(test_inlining),
+        cmocka_unit_test(test_inlining_limit), cmocka_unit_test(test_missing_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
