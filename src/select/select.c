@@ -15,7 +15,7 @@ static po_status conclude(po_verdict *verdict, po_verdict_code code, const char 
     va_start(args, format);
     vsnprintf(verdict->reason, sizeof verdict->reason, format, args);
     va_end(args);
-    verdict->code = code;
+    verdict->code = (int32_t)code;
     return PO_OK;
 }
 
