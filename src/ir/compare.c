@@ -6,11 +6,10 @@
 typedef struct matching {
     const po_graph *a, *b;
     po_value_id *of; /* value of b for each value of a; PO_NONE: not matched yet */
-    const struct matching *outer;
+    struct matching *outer;
 } matching;
 
-static bool graphs_match(const po_graph *a, const po_graph *b, const matching *outer,
-                         po_arena *scratch);
+static bool graphs_match(const po_graph *a, const po_graph *b, matching *outer, po_arena *scratch);
 
 static bool values_match(matching *m, po_value_id x, po_value_id y) {
     if (x == PO_NONE || y == PO_NONE)
@@ -20,8 +19,9 @@ static bool values_match(matching *m, po_value_id x, po_value_id y) {
     const po_value *v = &m->a->values[x], *w = &m->b->values[y];
     bool same;
     if (v->outer != PO_NONE || w->outer != PO_NONE)
+        /* The captured value may be met here first: a constant, or a capture itself. */
         same = v->outer != PO_NONE && w->outer != PO_NONE && m->outer &&
-               m->outer->of[v->outer] == w->outer;
+               values_match(m->outer, v->outer, w->outer);
     else
         same = v->constant && w->constant && v->producer == PO_NONE && w->producer == PO_NONE &&
                v->is_input == w->is_input && po_tensor_equal(v->constant, w->constant);
@@ -34,7 +34,7 @@ static bool bytes_match(po_bytes a, po_bytes b) {
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
-static bool attrs_match(const po_attr *a, const po_attr *b, const matching *m, po_arena *scratch) {
+static bool attrs_match(const po_attr *a, const po_attr *b, matching *m, po_arena *scratch) {
     if (a->kind != b->kind || !a->reference != !b->reference ||
         (a->reference && strcmp(a->reference, b->reference) != 0))
         return false;
@@ -99,8 +99,7 @@ static bool nodes_match(matching *m, const po_node *a, const po_node *b, po_aren
     return true;
 }
 
-static bool graphs_match(const po_graph *a, const po_graph *b, const matching *outer,
-                         po_arena *scratch) {
+static bool graphs_match(const po_graph *a, const po_graph *b, matching *outer, po_arena *scratch) {
     if (a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs || a->n_live != b->n_live)
         return false;
     matching m = {a, b, PO_NEW_N(scratch, po_value_id, a->n_values), outer};

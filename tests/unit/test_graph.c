@@ -105,6 +105,31 @@ static void test_clone_is_equal_and_apart(void **state) {
     po_graph_free(g);
 }
 
+/* What only a body in a body uses: a constant and a value, through a body that does not. */
+static void test_deep_captures_are_equal(void **state) {
+    po_ctx ctx;
+    (void)state;
+    po_ctx_init(&ctx);
+    po_graph *g = chain(&ctx);
+    po_value_id w = po_graph_add_constant(g, "w", po_tensor_scalar_f32(g->arena, 2.0f));
+    po_graph *outer = po_graph_create_body(g, "outer"), *inner = po_graph_create_body(outer, "in");
+    po_value_id x = po_graph_capture(inner, po_graph_capture(outer, g->nodes[1].out[0]));
+    po_graph_add_output(inner, unary(inner, "Relu", x, "r"));
+    x = po_graph_capture(inner, po_graph_capture(outer, w));
+    po_graph_add_output(inner, unary(inner, "Relu", x, "s"));
+    po_attr attr = {.name = "b", .kind = PO_ATTR_GRAPH, .n = 1, .u.g = inner};
+    po_graph_add_node(outer, &(po_node_spec){.op_type = "If", .n_attr = 1, .attr = &attr});
+    attr.u.g = outer;
+    po_graph_add_node(g, &(po_node_spec){.op_type = "If", .n_attr = 1, .attr = &attr});
+    po_graph *c = po_graph_clone(&ctx, g);
+    assert_int_equal(po_graph_check(&ctx, c), PO_OK);
+    assert_true(po_graph_equal(g, c));
+    c->values[w].constant = po_tensor_scalar_f32(c->arena, 3.0f);
+    assert_false(po_graph_equal(g, c));
+    po_graph_free(c);
+    po_graph_free(g);
+}
+
 static void test_check_catches_damage(void **state) {
     po_ctx ctx;
     (void)state;
@@ -165,6 +190,7 @@ int main(void) {
         cmocka_unit_test(test_sweep_and_constants),
         cmocka_unit_test(test_captures),
         cmocka_unit_test(test_clone_is_equal_and_apart),
+        cmocka_unit_test(test_deep_captures_are_equal),
         cmocka_unit_test(test_check_catches_damage),
         cmocka_unit_test(test_insertion_keeps_place),
         cmocka_unit_test(test_small_floats),
