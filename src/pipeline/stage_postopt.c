@@ -87,7 +87,7 @@ static const struct {
      offsetof(po_postopt_counts, absorbed)},
     {"leftovers as convolutions", convolutions, offsetof(po_postopt_counts, shortened),
      offsetof(po_postopt_counts, absorbed)},
-    {"moves the other way", other_moves, offsetof(po_postopt_counts, spelled),
+    {"DepthToSpace as one node", other_moves, offsetof(po_postopt_counts, spelled),
      offsetof(po_postopt_counts, composed)},
     {"affine folding alone", affine_only, offsetof(po_postopt_counts, composed),
      offsetof(po_postopt_counts, composed)},

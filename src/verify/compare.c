@@ -1,5 +1,6 @@
 #include "verify/compare.h"
 
+#include <float.h>
 #include <math.h>
 
 const char *po_mismatch_text(po_mismatch mismatch) {
@@ -94,7 +95,8 @@ static void compare_floats(const po_tensor *expected, const po_tensor *got,
     d->identical = false;
     double scale = fmax(largest, rule->natural);
     double tolerance = fmax(rule->tolerance, least_tolerance(got->dtype));
-    double allowed = fmax(tolerance * largest, fmin(tolerance * scale, 4 * rule->noise));
+    double rounding = fmax(4 * rule->noise, 4 * (double)FLT_EPSILON * rule->natural);
+    double allowed = fmax(tolerance * largest, fmin(tolerance * scale, rounding));
     bool special = false;
     for (int64_t i = 0; i < e.count; i++) {
         double x = element(&e, i), y = element(&g, i);

@@ -33,8 +33,8 @@ typedef struct po_difference {
 
 /* A float may be off by tolerance * the largest magnitude expected here. Where an output is far
  * below the magnitude that it can reach (a sigmoid at 1e-6), the runtime's own rounding is more
- * than that: with a measured `noise` it may be off by 4 * noise, but never by more than tolerance *
- * natural. */
+ * than that: it may be off by four units in the last place of the natural magnitude, or with a
+ * measured `noise` by 4 * noise, but never by more than tolerance * natural. */
 typedef struct po_compare_rule {
     double tolerance;
     double natural;   /* magnitude that the output is known to reach; 0: none known */
