@@ -26,4 +26,8 @@ po_status po_import_file_with(po_ctx *ctx, const char *path, const po_import_opt
  * too much. The functions stay in the model. New nodes have their registry rows. */
 po_status po_inline_functions(po_ctx *ctx, po_graph *graph, uint32_t *inlined);
 
+/* Reads a serialised TensorProto (test data: input_0.pb) into the arena. */
+po_status po_import_tensor_file(po_ctx *ctx, po_arena *arena, const char *path,
+                                const po_tensor **tensor);
+
 #endif

@@ -1,7 +1,8 @@
 /* po_models_verify and po_models_bench. */
-#include "cost/timing.h"
+#include "cost/cost.h"
 #include "import/import.h"
 #include "pipeline/api.h"
+#include "pipeline/check_data.h"
 #include "pipeline/pin.h"
 #include "verify/verify.h"
 
@@ -16,10 +17,18 @@ typedef struct check_args {
     po_bench_report *bench;
 } check_args;
 
-/* A model's graph with its input shapes pinned as the options say. */
-static po_status open_graph(po_ctx *ctx, const char *path, const po_options *o, po_graph **graph) {
-    po_model *model;
+static void free_model(void *user) {
+    po_model_free(*(po_model **)user);
+}
+
+/* A model's graph with its input shapes pinned as the options say. The model goes with the arena.
+ */
+static po_status open_graph(po_ctx *ctx, po_arena *arena, const char *path, const po_options *o,
+                            po_graph **graph) {
+    po_model **slot = PO_NEW(arena, po_model *), *model;
+    po_arena_defer(arena, free_model, slot);
     PO_TRY(po_import_file(ctx, path, &model));
+    *slot = model;
     return po_pin_inputs(ctx, model->graph, o->pins, o->n_pins, graph);
 }
 
@@ -51,9 +60,14 @@ static po_status verify_body(po_ctx *ctx, void *user) {
     const po_options *o = args->options;
     po_equality *v = args->verdict;
     apply_limits(ctx, o);
+    po_arena *arena = po_arena_create(ctx);
     po_graph *a, *b;
-    PO_TRY(open_graph(ctx, args->paths[0], o, &a));
-    PO_TRY(open_graph(ctx, args->paths[1], o, &b));
+    PO_TRY(open_graph(ctx, arena, args->paths[0], o, &a));
+    PO_TRY(open_graph(ctx, arena, args->paths[1], o, &b));
+    const po_check_set *checks = NULL;
+    uint32_t n_checks = 0;
+    if (o->check_data)
+        PO_TRY(po_check_data_read(ctx, arena, o->check_data, a, &checks, &n_checks));
     v->tolerance = o->tolerance;
     if (po_graph_equal(a, b)) {
         v->equal = v->proved = true;
@@ -64,6 +78,8 @@ static po_status verify_body(po_ctx *ctx, void *user) {
                            .candidate = args->paths[1],
                            .graph = a,
                            .candidate_graph = b,
+                           .checks = checks,
+                           .n_checks = n_checks,
                            .tolerance = o->tolerance,
                            .seconds = 60,
                            .seed = 1,
@@ -96,6 +112,15 @@ po_status po_models_verify(const char *a, const char *b, const po_options *optio
 
 /* --- bench --- */
 
+static po_status name_machine(po_ctx *ctx, po_arena *arena, po_bench_report *bench) {
+    po_cost *cost;
+    PO_TRY(po_cost_open(ctx, arena, &(po_cost_options){.cache = ""}, &cost));
+    PO_TRY(po_cost_need_runtime(ctx, cost));
+    snprintf(bench->runtime, sizeof bench->runtime, "ONNX Runtime %s", cost->machine.runtime);
+    snprintf(bench->cpu, sizeof bench->cpu, "%s", cost->machine.cpu);
+    return PO_OK;
+}
+
 static po_status bench_body(po_ctx *ctx, void *user) {
     check_args *args = user;
     const po_options *o = args->options;
@@ -103,11 +128,12 @@ static po_status bench_body(po_ctx *ctx, void *user) {
     apply_limits(ctx, o);
     po_arena *arena = po_arena_create(ctx);
     po_graph *graph;
-    PO_TRY(open_graph(ctx, args->paths[0], o, &graph));
+    PO_TRY(open_graph(ctx, arena, args->paths[0], o, &graph));
     po_inputs *plan;
     po_feed feed;
     PO_TRY(po_inputs_plan(ctx, arena, graph, NULL, &plan));
     PO_TRY(po_inputs_make(ctx, arena, plan, 0, PO_INPUTS_NORMAL, 1, &feed));
+    PO_TRY(name_machine(ctx, arena, bench));
     /* The first model once more, as the control: what it reads against itself. */
     uint32_t n = (uint32_t)args->count;
     const char **models = PO_NEW_N(arena, const char *, n + 1);
@@ -129,7 +155,6 @@ static po_status bench_body(po_ctx *ctx, void *user) {
     bench->control = timing[n].gain;
     bench->rounds = work.rounds;
     bench->threads = ctx->threads;
-    snprintf(bench->runtime, sizeof bench->runtime, "ONNX Runtime");
     return PO_OK;
 }
 

@@ -79,8 +79,11 @@ static void dump(const po_run_state *state, const char *name) {
     po_arena_free(scratch);
 }
 
-/* What a stage's failure means for the run: true where the run goes on without its change. */
-static bool survives(po_status status) {
+/* What a stage's failure means for the run: true where the run goes on without its change. What is
+ * wrong with the input or the options shows in import. */
+static bool survives(const stage *s, po_status status) {
+    if (s->run == po_stage_import)
+        return false;
     return status == PO_UNSUPPORTED || status == PO_INTERNAL || status == PO_BAD_INPUT;
 }
 
@@ -112,7 +115,7 @@ static po_status run_stage(po_run_state *state, const stage *s) {
         report->nodes_after = po_record_nodes(state->current);
         po_log(ctx, "%s: %.3f s, %llu nodes -> %llu", s->name, report->seconds,
                (unsigned long long)report->nodes_before, (unsigned long long)report->nodes_after);
-        if (survives(status)) {
+        if (survives(s, status)) {
             report->note = po_arena_printf(state->arena, "dropped: %s", ctx->error.message);
             po_record_note(state->record, "%s was dropped: %s", s->name, ctx->error.message);
             po_ctx_clear(ctx);

@@ -1,5 +1,6 @@
 /* Postopt's forms as variants: which one the runtime runs fastest is measured, not known. The first
  * is the one that wins most often; each of the others differs from it in one choice. */
+#include "pipeline/old_ir.h"
 #include "pipeline/pipeline.h"
 #include "postopt/postopt.h"
 
@@ -119,6 +120,7 @@ static po_status make_form(po_run_state *state, const po_graph *simplified, cons
         return PO_OK;
     }
     PO_TRY(status);
+    po_old_ir_constants(state->ctx, *out);
     po_pipeline_hold(state, *out);
     return PO_OK;
 }
@@ -155,7 +157,10 @@ po_status po_stage_postopt(po_run_state *state) {
             PO_TRY(make_choices(state, simplified, &counts));
         }
     }
-    add_variant(state, "simplified", simplified);
+    po_graph *plain = po_graph_clone(state->ctx, simplified);
+    po_pipeline_hold(state, plain);
+    po_old_ir_constants(state->ctx, plain);
+    add_variant(state, "simplified", plain);
     if (state->n_variants > 0)
         state->current = state->variants[0].graph;
     return PO_OK;

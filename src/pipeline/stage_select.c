@@ -254,6 +254,7 @@ static po_status by_measurement(selecting *s) {
 
 /* Without measuring: the first variant that compares equal. */
 static po_status by_model(selecting *s, const char *why) {
+    s->ctx->threads = 1; /* the answer must not depend on how many there are */
     for (uint32_t i = 0; i < s->state->n_variants; i++) {
         if (!s->paths[i])
             continue;
