@@ -6,7 +6,7 @@
 /* A gain must be above 1 where it is claimed and may not be below this elsewhere. */
 static const double claimed = 1.0, elsewhere = 0.98;
 /* An inconclusive reading is taken again, for longer. */
-enum { TRIES = 2, VERDICT_LAYOUT = 1 };
+enum { TRIES = 2, VERDICT_LAYOUT = 2 };
 
 static po_status conclude(po_verdict *verdict, po_verdict_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -1,6 +1,5 @@
 #include "verify/compare.h"
 
-#include <float.h>
 #include <math.h>
 
 const char *po_mismatch_text(po_mismatch mismatch) {
@@ -95,8 +94,8 @@ static void compare_floats(const po_tensor *expected, const po_tensor *got,
     d->identical = false;
     double scale = fmax(largest, rule->natural);
     double tolerance = fmax(rule->tolerance, least_tolerance(got->dtype));
-    double rounding = fmax(4 * rule->noise, 4 * (double)FLT_EPSILON * rule->natural);
-    double allowed = fmax(tolerance * largest, fmin(tolerance * scale, rounding));
+    double unavoidable = fmax(4 * rule->noise, rule->rounding);
+    double allowed = fmax(tolerance * largest, fmin(tolerance * scale, unavoidable));
     bool special = false;
     for (int64_t i = 0; i < e.count; i++) {
         double x = element(&e, i), y = element(&g, i);

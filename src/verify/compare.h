@@ -33,11 +33,12 @@ typedef struct po_difference {
 
 /* A float may be off by tolerance * the largest magnitude expected here. Where an output is far
  * below the magnitude that it can reach (a sigmoid at 1e-6), the runtime's own rounding is more
- * than that: it may be off by four units in the last place of the natural magnitude, or with a
- * measured `noise` by 4 * noise, but never by more than tolerance * natural. */
+ * than that: then it may be off by `rounding` or by 4 * noise, but never by more than tolerance *
+ * natural. */
 typedef struct po_compare_rule {
     double tolerance;
     double natural;   /* magnitude that the output is known to reach; 0: none known */
+    double rounding;  /* of an operator that works at magnitude 1; 0: not known */
     double noise;     /* how far rounding alone moves it; 0: not measured */
     bool shapes_only; /* random models: kinds, dtypes and shapes */
 } po_compare_rule;

@@ -66,6 +66,32 @@ static void special_values_stand_at_their_places(void **state) {
     assert_int_equal(compare_f32(zeros, tiny, 2, 1e-4).mismatch, PO_MISMATCH_ERROR);
 }
 
+/* Outputs far below what they can reach: rounding is let through, and no more than that. */
+static void noise_is_no_error(void **state) {
+    (void)state;
+    int64_t dims[] = {3};
+    float a[] = {1e-6f, 2e-6f, 0}, b[] = {1e-6f, 2.2e-6f, 0};
+    po_tensor ta = {PO_F32, 1, dims, 3, a, 12, NULL}, tb = {PO_F32, 1, dims, 3, b, 12, NULL};
+    po_datum da = datum_of(&ta), db = datum_of(&tb);
+    po_compare_rule rule = {.tolerance = 1e-4, .natural = 1};
+    po_difference d;
+    po_compare(&da, &db, &rule, &d);
+    assert_int_equal(d.mismatch, PO_MISMATCH_ERROR);
+    assert_true(d.max_rel < 1e-6); /* relative to 1 */
+    rule.noise = 1e-7;
+    po_compare(&da, &db, &rule, &d);
+    assert_int_equal(d.mismatch, PO_MATCH);
+    rule.noise = 0;
+    rule.rounding = 3e-7;
+    po_compare(&da, &db, &rule, &d);
+    assert_int_equal(d.mismatch, PO_MATCH);
+    rule.noise = 10; /* never beyond the tolerance of what it can reach */
+    b[2] = 2e-4f;
+    po_compare(&da, &db, &rule, &d);
+    assert_int_equal(d.mismatch, PO_MISMATCH_ERROR);
+    assert_int_equal(d.index, 2);
+}
+
 static void integers_are_exact(void **state) {
     (void)state;
     int64_t dims[] = {2, 2}, flat[] = {4};
@@ -129,6 +155,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_of_a_million),
         cmocka_unit_test(special_values_stand_at_their_places),
+        cmocka_unit_test(noise_is_no_error),
         cmocka_unit_test(integers_are_exact),
         cmocka_unit_test(sequences_are_compared_in_order),
     };
