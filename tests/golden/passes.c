@@ -1,5 +1,6 @@
 #include "golden.h"
 #include "postopt/postopt.h"
+#include "simplify/simplify.h"
 
 /* Only the text form itself. */
 static po_status copy(po_ctx *ctx, const po_graph *graph, po_graph **result) {
@@ -11,6 +12,11 @@ static po_status sweep(po_ctx *ctx, const po_graph *graph, po_graph **result) {
     *result = po_graph_clone(ctx, graph);
     po_graph_sweep(*result);
     return PO_OK;
+}
+
+static po_status simplify(po_ctx *ctx, const po_graph *graph, po_graph **result) {
+    po_simplify_options options = po_simplify_defaults();
+    return po_simplify(ctx, graph, &options, result, NULL);
 }
 
 static po_status postopt(po_ctx *ctx, const po_graph *graph, po_graph **result) {
@@ -37,6 +43,11 @@ static po_status norms(po_ctx *ctx, const po_graph *graph, po_graph **result) {
 }
 
 const golden_pass golden_passes[] = {
-    {"copy", copy},   {"sweep", sweep}, {"postopt", postopt}, {"activations", activations},
-    {"norms", norms}, {NULL, NULL},
+    {"copy", copy},
+    {"sweep", sweep},
+    {"simplify", simplify},
+    {"postopt", postopt},
+    {"activations", activations},
+    {"norms", norms},
+    {NULL, NULL},
 };
