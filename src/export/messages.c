@@ -134,12 +134,40 @@ static po_status make_node(po_exporter *ex, const po_graph *g, const po_node *n,
     return PO_OK;
 }
 
+/* A body must not have a value of its own that hides one that it captures: then the file would say
+ * something else than the graph. */
+static po_status check_captures(po_exporter *ex, const po_graph *g) {
+    bool captures = false;
+    for (po_value_id i = 0; i < g->n_values && !captures; i++)
+        captures = g->values[i].outer != PO_NONE && (g->values[i].n_uses || g->values[i].n_outputs);
+    if (!captures)
+        return PO_OK;
+    po_map *own = po_map_create(ex->arena);
+    for (po_value_id i = 0; i < g->n_values; i++)
+        if (g->values[i].outer == PO_NONE)
+            po_map_put(own, g->values[i].name, i);
+    for (po_value_id i = 0; i < g->n_values; i++) {
+        const po_value *v = &g->values[i];
+        uint32_t hides = v->outer != PO_NONE && (v->n_uses || v->n_outputs)
+                             ? po_map_get(own, po_graph_value_name(g, i))
+                             : PO_NONE;
+        if (hides != PO_NONE && (g->values[hides].producer != PO_NONE ||
+                                 g->values[hides].is_input || g->values[hides].is_initializer))
+            return po_fail(ex->ctx, PO_INTERNAL,
+                           "body '%.100s': tensor '%.100s' hides one that it "
+                           "captures",
+                           g->name, g->values[hides].name);
+    }
+    return PO_OK;
+}
+
 static po_status make_graph(po_exporter *ex, const po_graph *g, Onnx__GraphProto **proto) {
     const Onnx__GraphProto *old = g->origin;
     Onnx__GraphProto *p = PO_PROTO_NEW(ex->arena, Onnx__GraphProto, ONNX__GRAPH_PROTO__INIT);
     *proto = p;
     if (old)
         *p = *old;
+    PO_TRY(check_captures(ex, g));
     set_text(&p->name, g->name ? g->name : "");
     if (!p->name)
         p->name = old ? NULL : mutable("");

@@ -19,6 +19,13 @@ typedef struct data_file {
     const char *checked; /* checksum that was found right; NULL: none yet */
 } data_file;
 
+/* A tensor's bytes, to find overlaps. */
+typedef struct range {
+    uint32_t file;
+    int64_t start, end;
+    const char *tensor;
+} range;
+
 struct po_external {
     const char *folder; /* as the model's path says */
     const char *real;   /* where the model lies; NULL: the same */
@@ -26,6 +33,8 @@ struct po_external {
     po_map *by_location;
     data_file **files;
     uint32_t n_files, cap_files;
+    range *ranges;
+    uint32_t n_ranges, cap_ranges;
     const po_content **contents; /* the model, then the files */
     uint32_t n_contents, cap_contents;
 };
@@ -246,5 +255,35 @@ po_status po_external_find(po_importer *im, const po_place *place, const Onnx__T
             (long long)end, f->content.size, e.location);
     PO_TRY(check_sum(im, place, &e, f));
     *data = f->content.data + e.offset;
+    po_external *x = im->external;
+    range r = {po_map_get(x->by_location, e.location), e.offset, end, t->name ? t->name : ""};
+    if (size)
+        PO_PUSH(im->scratch, x->ranges, x->n_ranges, x->cap_ranges, r);
     return PO_OK;
+}
+
+static int by_start(const void *a, const void *b) {
+    const range *x = a, *y = b;
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return (x->end > y->end) - (x->end < y->end);
+}
+
+void po_external_warn(po_importer *im) {
+    po_external *x = im->external;
+    if (!x || x->n_ranges < 2 || !im->ctx->log)
+        return;
+    qsort(x->ranges, x->n_ranges, sizeof *x->ranges, by_start);
+    for (uint32_t i = 1; i < x->n_ranges; i++) {
+        const range *a = &x->ranges[i - 1], *b = &x->ranges[i];
+        bool shared = a->start == b->start && a->end == b->end;
+        if (a->file != b->file || b->start >= a->end || shared)
+            continue;
+        po_warn_at(im->ctx, im->file, NULL,
+                   "external data of tensors '%.100s' and '%.100s' overlap in '%.100s'", a->tensor,
+                   b->tensor, x->files[a->file]->content.path);
+        return;
+    }
 }

@@ -89,6 +89,7 @@ static po_status import(po_importer *im, const po_content *content) {
     PO_TRY(unpack(im, content));
     PO_TRY(check_header(im));
     PO_TRY(po_import_tensors(im));
+    po_external_warn(im);
     po_model *model = im->model;
     const Onnx__GraphProto *graph = im->proto->graph;
     model->graph = po_graph_create(im->ctx, model, graph->name ? graph->name : "");

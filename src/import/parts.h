@@ -41,6 +41,8 @@ po_external *po_external_create(po_importer *im, const char *path, const po_cont
 /* The bytes that the tensor's external_data names; `size` is what its type and dims say. */
 po_status po_external_find(po_importer *im, const po_place *place, const Onnx__TensorProto *proto,
                            size_t size, const uint8_t **data);
+/* Says so where tensors share some of their bytes, but not all. */
+void po_external_warn(po_importer *im);
 /* Every file in use. */
 const po_content *const *po_external_files(po_external *external, uint32_t *n);
 

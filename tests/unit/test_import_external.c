@@ -270,6 +270,29 @@ static void test_more_entries(void **state) {
     finish(&s);
 }
 
+static void count_overlaps(void *user, const char *line) {
+    *(int *)user += strstr(line, "overlap") != NULL;
+}
+
+/* Overlaps are taken, with a warning where they are partial. */
+static void test_overlaps(void **state) {
+    (void)state;
+    for (int partial = 0; partial < 2; partial++) {
+        site s;
+        int warned = 0;
+        start(&s);
+        int64_t dims[] = {2, 3};
+        Onnx__TensorProto *t = tm_tensor(s.a, "v", PO_F32, 2, dims);
+        tm_external(s.a, t, "w.bin", partial ? "8" : "0", NULL);
+        TM_ADD(s.a, s.m->graph, initializer, t);
+        s.ctx.log = count_overlaps;
+        s.ctx.log_user = &warned;
+        expect(&s, NULL);
+        assert_int_equal(warned, partial);
+        finish(&s);
+    }
+}
+
 static void test_both(void **state) {
     (void)state;
     site s;
@@ -502,13 +525,13 @@ static void test_changed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_entries),    cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_links),      cmocka_unit_test(test_hard_links),
-        cmocka_unit_test(test_hub_cache),  cmocka_unit_test(test_more_entries),
-        cmocka_unit_test(test_both),       cmocka_unit_test(test_places),
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_over_input),
-        cmocka_unit_test(test_limit),      cmocka_unit_test(test_descriptors),
-        cmocka_unit_test(test_changed),
+        cmocka_unit_test(test_entries),     cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_links),       cmocka_unit_test(test_hard_links),
+        cmocka_unit_test(test_hub_cache),   cmocka_unit_test(test_more_entries),
+        cmocka_unit_test(test_overlaps),    cmocka_unit_test(test_both),
+        cmocka_unit_test(test_places),      cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_over_input),  cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_descriptors), cmocka_unit_test(test_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
