@@ -56,10 +56,13 @@ po_status po_ref_dropout(po_ref *ref) {
     ref->out[0] = po_array_view(ref->arena, x, x->rank, x->dims);
     if (!po_ref_wants(ref, 1))
         return PO_OK;
-    if (ref->opset > 0 && ref->opset < 10)
+    /* Before opset 10 the mask's contents are not told: only a mask that nothing reads is made. */
+    const po_value *value = &ref->graph->values[ref->node->out[1]];
+    bool old = ref->opset > 0 && ref->opset < 10;
+    if (old && (value->n_uses || value->n_outputs))
         return PO_UNSUPPORTED;
-    PO_TRY(po_ref_out(ref, 1, PO_BOOL, x->rank, x->dims, &mask));
-    for (int64_t k = 0; k < mask->count; k++)
+    PO_TRY(po_ref_out(ref, 1, old ? x->dtype : PO_BOOL, x->rank, x->dims, &mask));
+    for (int64_t k = 0; k < mask->count && mask->i; k++)
         mask->i[k] = 1;
     return PO_OK;
 }
