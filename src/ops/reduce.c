@@ -8,12 +8,14 @@
 /* Which axes go, from a list; an empty list means all of them, or none with `noop`. False where
  * one lies outside. */
 static bool mark_axes(uint32_t rank, uint32_t n, const int64_t *axes, bool noop, bool *gone) {
+    uint64_t seen = 0;
     for (uint32_t i = 0; i < rank; i++)
         gone[i] = n == 0 && !noop;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t at;
-        if (!po_axis_at(axes[k], rank, &at))
+        if (!po_axis_at(axes[k], rank, &at) || (seen >> at & 1))
             return false;
+        seen |= UINT64_C(1) << at;
         gone[at] = true;
     }
     return true;
@@ -81,7 +83,8 @@ po_status po_infer_reduce(po_infer *infer) {
     }
     bool *gone = PO_NEW_N(infer->arena, bool, x->rank);
     if (!mark_axes(x->rank, n, axes, noop, gone))
-        return po_infer_fail(infer, "an axis lies outside of the shape (rank %u)", x->rank);
+        return po_infer_fail(infer, "an axis lies outside of the shape or is given twice (rank %u)",
+                             x->rank);
     po_dim *dims = PO_NEW_N(infer->arena, po_dim, x->rank);
     uint32_t rank = 0, reduced = 0;
     for (uint32_t i = 0; i < x->rank; i++) {
