@@ -56,6 +56,16 @@ po_array *po_array_view(po_arena *arena, const po_array *array, uint32_t rank,
     return view;
 }
 
+static po_bytes *copy_strings(po_arena *arena, const po_array *array) {
+    po_bytes *s = PO_NEW_N(arena, po_bytes, array->count);
+    for (int64_t k = 0; k < array->count; k++)
+        s[k] = array->s[k].size
+                   ? (po_bytes){po_arena_memdup(arena, array->s[k].data, array->s[k].size),
+                                array->s[k].size}
+                   : (po_bytes){"", 0};
+    return s;
+}
+
 po_array *po_array_copy(po_arena *arena, const po_array *array) {
     po_array *copy = po_array_view(arena, array, array->rank, array->dims);
     if (array->f)
@@ -63,7 +73,7 @@ po_array *po_array_copy(po_arena *arena, const po_array *array) {
     else if (array->i)
         copy->i = po_arena_memdup(arena, array->i, (size_t)array->count * sizeof *array->i);
     else if (array->s)
-        copy->s = po_arena_memdup(arena, array->s, (size_t)array->count * sizeof *array->s);
+        copy->s = copy_strings(arena, array);
     return copy;
 }
 
@@ -199,6 +209,11 @@ static void keep_output(po_ref_frame *frame, const po_node *node, const po_array
     slot *s = &frame->slots[node->out[k]];
     holder *h = own;
     po_arena *arena = own->arena;
+    if (array->s) {
+        /* Elements may point to strings of any input, or to new ones. */
+        *s = (slot){.array = po_array_copy(frame->arena, array), .next = s->next};
+        return;
+    }
     for (uint32_t i = 0; i < node->n_in; i++)
         if (in[i] && shares(array, in[i])) {
             h = frame->slots[node->in[i]].holder;
