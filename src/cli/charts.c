@@ -58,8 +58,10 @@ void po_chart_operators(po_text *t, const po_summary *s) {
         double before = BAR * (double)c->before / (double)most;
         double after = BAR * (double)c->after / (double)most;
         name_at(t, y + 14, c->name);
-        bar(t, NAME, y + 2, before, 8, "o");
-        bar(t, NAME, y + 11, after, 8, "w");
+        if (c->before > 0)
+            bar(t, NAME, y + 2, before, 8, "o");
+        if (c->after > 0)
+            bar(t, NAME, y + 11, after, 8, "w");
         po_text_printf(t, "<text x=\"%.1f\" y=\"%.1f\">%llu \xe2\x86\x92 %llu</text>\n",
                        NAME + (before > after ? before : after) + 6, y + 15,
                        (unsigned long long)c->before, (unsigned long long)c->after);

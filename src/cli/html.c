@@ -72,7 +72,7 @@ static const char head[] =
     "vertical-align:top}\ntd.n,th.n{text-align:right;font-variant-numeric:tabular-nums}\n"
     "svg{max-width:100%;height:auto;display:block;margin:.6em 0}\n"
     "svg text{font:12px system-ui,sans-serif;fill:var(--ink)}svg .s{fill:var(--soft)}\n"
-    "svg .o{fill:var(--old)}svg .w{fill:var(--new)}svg .e{stroke:var(--line);fill:none}\n"
+    "svg .o{fill:var(--old)}svg .w{fill:var(--new)}svg .e{stroke:var(--old);fill:none}\n"
     "svg .axis{stroke:var(--line)}svg .i{stroke:var(--ink);stroke-width:1.5}\n"
     "svg .b{fill:var(--panel);stroke:var(--line)}svg .bo{fill:var(--panel);stroke:var(--warn)}\n"
     "svg .bn{fill:var(--panel);stroke:var(--new)}svg .ws{fill:var(--warn)}\n"

@@ -60,23 +60,33 @@ static void join(changes *c, uint32_t i, uint32_t j) {
         c->parent[i] = j;
 }
 
-/* Joins nodes that make or read the same value. */
-static void connect(changes *c) {
+/* Joins the makers of a value in the two graphs, and makers with readers, but not across a value
+ * that both graphs have: there one region ends and another begins. */
+static void connect(changes *c, const po_outcome *o) {
     c->parent = PO_NEW_N(c->arena, uint32_t, c->n);
     for (uint32_t i = 0; i < c->n; i++)
         c->parent[i] = i;
-    po_map *makers = po_map_create(c->arena);
+    po_map *makers = po_map_create(c->arena), *before = po_map_create(c->arena);
+    po_map *both = po_map_create(c->arena);
+    for (size_t i = 0; i < o->n_before; i++)
+        for (size_t k = 0; k < o->before[i].n_out; k++)
+            po_map_put(before, o->before[i].out[k], 1);
+    for (size_t i = 0; i < o->n_after; i++)
+        for (size_t k = 0; k < o->after[i].n_out; k++)
+            if (po_map_get(before, o->after[i].out[k]) != PO_NONE)
+                po_map_put(both, o->after[i].out[k], 1);
     for (uint32_t i = 0; i < c->n; i++)
         for (size_t k = 0; k < c->nodes[i]->n_out; k++) {
-            uint32_t had =
-                *c->nodes[i]->out[k] ? po_map_put(makers, c->nodes[i]->out[k], i) : PO_NONE;
+            const char *name = c->nodes[i]->out[k];
+            uint32_t had = *name ? po_map_put(makers, name, i) : PO_NONE;
             if (had != PO_NONE)
                 join(c, i, had);
         }
     for (uint32_t i = 0; i < c->n; i++)
         for (size_t k = 0; k < c->nodes[i]->n_in; k++) {
-            uint32_t maker = *c->nodes[i]->in[k] ? po_map_get(makers, c->nodes[i]->in[k]) : PO_NONE;
-            if (maker != PO_NONE)
+            const char *name = c->nodes[i]->in[k];
+            uint32_t maker = *name ? po_map_get(makers, name) : PO_NONE;
+            if (maker != PO_NONE && po_map_get(both, name) == PO_NONE)
                 join(c, i, maker);
         }
 }
@@ -225,7 +235,7 @@ void po_sketch_regions(po_text *text, const po_outcome *o) {
         po_text_puts(text, "<p>Only constants and types changed.</p>\n");
         return;
     }
-    connect(&c);
+    connect(&c, o);
     uint32_t n;
     region *regions = regions_of(&c, &n);
     qsort(regions, n, sizeof *regions, compare_regions);

@@ -335,6 +335,9 @@ po_status po_stage_select(po_run_state *state) {
     else
         PO_TRY(po_export_hash(s->ctx, state->original, &s->original_hash));
     PO_TRY(write_candidates(s));
-    return state->options->model_cost ? by_model(s, "compares equal; taken unmeasured")
-                                      : by_measurement(s);
+    if (state->options->model_cost)
+        return by_model(s, "compares equal; taken unmeasured");
+    if (po_options_has(state->options->skip, state->options->n_skip, "select"))
+        return by_model(s, "compares equal; not timed, as asked for");
+    return by_measurement(s);
 }
