@@ -83,6 +83,8 @@ sanitize | thread-sanitize)
     export UBSAN_OPTIONS=print_stacktrace=1
     export TSAN_OPTIONS=suppressions=$here/tests/tsan.supp
     ctest -L unit -j "$jobs" --output-on-failure
+    # The program itself, over every published model and a thousand random ones.
+    ctest -R '^(backend_models|random_models|roundtrip)$' --output-on-failure
     ;;
 fuzz)
     # libFuzzer on every target, a few seconds each from the corpus, always the same way.

@@ -80,9 +80,13 @@ static void implicit_output(equation *e) {
 static po_status parse(po_ctx *ctx, const po_graph *graph, const po_node *node, uint32_t n_in,
                        const uint32_t *ranks, equation *e) {
     po_bytes text = po_op_string(graph, node, "equation");
-    parser p = {.ctx = ctx, .node = node, .at = text.data, .end = text.data + text.size};
+    parser p = {.ctx = ctx, .node = node};
     bool dots;
     memset(e, 0, sizeof *e);
+    if (text.size) {
+        p.at = text.data;
+        p.end = text.data + text.size;
+    }
     if (!text.size || n_in > MAX_OPERANDS)
         return bad(&p, "missing, or too many operands");
     e->n_in = n_in;

@@ -84,8 +84,11 @@ static bool write_prelu(po_graph *graph, po_node_id id) {
     }
     po_value_id falling =
         po_add_pair(graph, id, PO_OP_Mul, x, po_add_floats(graph, NULL, PO_F32, 3, dims, a));
-    po_value_id rising = po_add_pair(graph, id, PO_OP_Mul, po_add_unary(graph, id, PO_OP_Relu, x),
-                                     po_add_floats(graph, NULL, PO_F32, 3, dims, rest));
+    /* One call a statement: the order in which arguments are evaluated is the compiler's choice,
+     * and names are given in the order of the calls. */
+    po_value_id share = po_add_floats(graph, NULL, PO_F32, 3, dims, rest);
+    po_value_id rising =
+        po_add_pair(graph, id, PO_OP_Mul, po_add_unary(graph, id, PO_OP_Relu, x), share);
     replace(graph, id, po_add_pair(graph, id, PO_OP_Add, falling, rising));
     return true;
 }
