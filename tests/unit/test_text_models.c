@@ -52,6 +52,7 @@ static void one_model(totals *all, const char *path) {
         all->verbatim += verbatim;
         all->failed += wrong && !verbatim;
         all->equal += !wrong;
+        po_model_free(model);
     }
     po_arenas_free_since(&ctx, 0);
 }
