@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 
 /* The oldest C API whose functions suffice; ORT_API_VERSION is the header's. */
-enum { OLDEST_API = 16, API_WITH_DETERMINISM = 17 };
+enum { OLDEST_API = 16, API_WITH_DETERMINISM = 17, API_WITH_FILES = 18 };
 
 po_status po_ort_check(po_ctx *ctx, const po_ort *ort, OrtStatus *status, const char *what) {
     if (!status)
@@ -221,6 +221,17 @@ static po_status set_options(po_ctx *ctx, po_ort *ort, const po_session_options 
         ORT_TRY(ctx, ort, what, SetDeterministicCompute(o, true));
     if (options->kernels)
         ORT_TRY(ctx, ort, options->kernels, RegisterCustomOpsLibrary_V2(o, options->kernels));
+    const po_side_files *files = options->files;
+    if (files && files->n > 0) {
+        if (ort->api_version < API_WITH_FILES)
+            return po_fail(ctx, PO_UNSUPPORTED,
+                           "ONNX Runtime %s takes no external data from memory", ort->version);
+        char *const *data; /* the runtime's signature is not const; it only reads */
+        memcpy(&data, &files->data, sizeof data);
+        ORT_TRY(ctx, ort, what,
+                AddExternalInitializersFromFilesInMemory(o, files->names, data, files->sizes,
+                                                         files->n));
+    }
     if (options->profile)
         ORT_TRY(ctx, ort, what, EnableProfiling(o, options->profile));
     return PO_OK;

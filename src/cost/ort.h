@@ -23,6 +23,15 @@ typedef struct po_port {
     po_type type;
 } po_port;
 
+/* Files that live in memory: external data of models, by the location that the model names. A
+ * model may use any of them or none. */
+typedef struct po_side_files {
+    uint32_t n;
+    const char *const *names;
+    const void *const *data;
+    const size_t *sizes;
+} po_side_files;
+
 typedef struct po_ort_options {
     const char *library; /* path of libonnxruntime; NULL: the system's, then the build's */
     uint32_t threads;    /* of the pool that all sessions share; at least 1 */
@@ -36,10 +45,11 @@ const char *po_ort_version(const po_ort *ort); /* "1.31.1" */
 const char *po_ort_library(const po_ort *ort); /* the path that was opened */
 
 typedef struct po_session_options {
-    bool deterministic;  /* for comparisons: same input, same bits */
-    bool plain;          /* no graph optimisation: what the file says, node by node */
-    const char *kernels; /* library of custom operators to register; may be NULL */
-    const char *profile; /* path prefix for the runtime's profile; may be NULL */
+    bool deterministic;         /* for comparisons: same input, same bits */
+    bool plain;                 /* no graph optimisation: what the file says, node by node */
+    const char *kernels;        /* library of custom operators to register; may be NULL */
+    const po_side_files *files; /* may be NULL; needs ONNX Runtime 1.18 */
+    const char *profile;        /* path prefix for the runtime's profile; may be NULL */
 } po_session_options;
 
 /* Loads a model. Sequential execution, optimisation level ALL, messages dropped. */

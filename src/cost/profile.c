@@ -110,6 +110,7 @@ static po_status profile_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply,
     const po_datum *inputs = NULL;
     po_run *run = NULL;
     po_session_options options = {.kernels = spec->kernels,
+                                  .files = spec->files,
                                   .profile = po_arena_printf(arena, "%s/p", j->folder)};
     PO_TRY(po_ort_open(ctx, arena, &(po_ort_options){spec->library, spec->threads}, &ort));
     double opened = po_now();

@@ -23,6 +23,7 @@ typedef struct po_profile {
 
 typedef struct po_profile_spec {
     const char *library, *kernels; /* as in po_timing_spec */
+    const po_side_files *files;
     uint32_t threads;
     const char *model;
     const po_feed *feed;

@@ -134,8 +134,9 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
         shift_heap(spec->seed, j->number, m);
         po_session *session = NULL;
         const po_datum *inputs = NULL;
-        PO_TRY(po_session_open(ctx, arena, ort, spec->models[m],
-                               &(po_session_options){.kernels = spec->kernels}, &session));
+        PO_TRY(po_session_open(
+            ctx, arena, ort, spec->models[m],
+            &(po_session_options){.kernels = spec->kernels, .files = spec->files}, &session));
         PO_TRY(po_feed_order(ctx, arena, session, spec->feed, &inputs));
         PO_TRY(po_run_prepare(ctx, session, inputs, &runs[m]));
         PO_TRY(po_run_repeat(ctx, runs[m], 1));

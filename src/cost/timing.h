@@ -20,8 +20,9 @@
 enum { PO_TIMING_MAX = 8 }; /* models in one comparison */
 
 typedef struct po_timing_spec {
-    const char *library; /* as in po_ort_options */
-    const char *kernels; /* custom operators; may be NULL */
+    const char *library;        /* as in po_ort_options */
+    const char *kernels;        /* custom operators; may be NULL */
+    const po_side_files *files; /* external data in memory, of any of the models; may be NULL */
     uint32_t threads;
     uint32_t n;
     const char *const *models; /* paths; the first is what the others are compared with */

@@ -2,11 +2,32 @@
 #ifndef PO_PIPELINE_CANDIDATES_H
 #define PO_PIPELINE_CANDIDATES_H
 
+#include "cost/ort.h"
 #include "export/export.h"
 
-/* Writes the model to memory and gives a path that this process and its children can open, until
- * the arena goes. PO_UNSUPPORTED for models too large for one file. */
-po_status po_candidate_write(po_ctx *ctx, po_arena *arena, const po_graph *graph, const char **path,
-                             po_hash *hash);
+/* What the candidates of one run share: large weights are not written once for each of them, the
+ * runtime takes them from where they lie. */
+typedef struct po_candidate_store {
+    po_arena *arena; /* holds paths and descriptors open */
+    const char **names;
+    const void **data;
+    size_t *sizes;
+    uint32_t n, cap_names, cap_data, cap_sizes;
+    po_map *known; /* names that are listed */
+} po_candidate_store;
+
+typedef struct po_candidate {
+    const char *path; /* for this process and its children, until the arena goes */
+    po_hash hash;     /* of the whole model, weights included */
+    bool whole;       /* the file holds its weights; else they are in the store */
+} po_candidate;
+
+void po_candidate_store_init(po_candidate_store *store, po_arena *arena);
+/* The weights of all candidates written so far. */
+po_side_files po_candidate_files(const po_candidate_store *store);
+
+/* Writes the model to memory. Weights of more than 32 MB in all stay where they are. */
+po_status po_candidate_write(po_ctx *ctx, po_candidate_store *store, const po_graph *graph,
+                             po_candidate *candidate);
 
 #endif

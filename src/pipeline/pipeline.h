@@ -36,7 +36,8 @@ typedef struct po_run_state {
     po_variant variants[PO_MAX_VARIANTS];
     uint32_t n_variants;
     const po_graph *winner;     /* verified and faster, or the original */
-    const char *winner_path;    /* where its bytes can be read; NULL: it is the original */
+    const char *winner_path;    /* where its bytes can be read; NULL: it is the original, or its
+                                   weights are not copied */
     po_arena *files;            /* what goes with the run: candidates' files, the runtime's cache */
     const po_check_set *checks; /* --check-data */
     uint32_t n_checks;

@@ -20,8 +20,9 @@ typedef struct selecting {
     const po_graph *original; /* types inferred */
     const char *original_path;
     po_hash original_hash;
-    const char *paths[PO_MAX_VARIANTS]; /* of the variants; NULL: could not be written */
-    po_hash hashes[PO_MAX_VARIANTS];
+    po_candidate_store store;
+    po_side_files files;                   /* the store's, once all are written */
+    po_candidate written[PO_MAX_VARIANTS]; /* path NULL: could not be written */
     po_timing rank[PO_MAX_VARIANTS];
     uint32_t order[PO_MAX_VARIANTS]; /* best first */
     uint32_t n_order;
@@ -50,8 +51,9 @@ static po_status time_batch(selecting *s, const uint32_t *which, uint32_t n, con
     const char *models[PO_TIMING_MAX] = {s->original_path};
     po_timing timing[PO_TIMING_MAX];
     for (uint32_t i = 0; i < n; i++)
-        models[i + 1] = s->paths[which[i]];
+        models[i + 1] = s->written[which[i]].path;
     po_timing_spec spec = {.library = s->cost->library,
+                           .files = &s->files,
                            .threads = s->ctx->threads,
                            .n = n + 1,
                            .models = models,
@@ -69,7 +71,7 @@ static po_hash rank_key(const selecting *s) {
     key = po_hash_u64(po_hash_u64(key, s->original_hash.lo), s->original_hash.hi);
     key = po_hash_u64(key, s->ctx->threads);
     for (uint32_t i = 0; i < s->state->n_variants; i++)
-        key = po_hash_u64(po_hash_u64(key, s->hashes[i].lo), s->hashes[i].hi);
+        key = po_hash_u64(po_hash_u64(key, s->written[i].hash.lo), s->written[i].hash.hi);
     return key;
 }
 
@@ -80,7 +82,7 @@ static po_status measure_ranks(selecting *s) {
     PO_TRY(po_inputs_make(s->ctx, s->arena, plan, 0, PO_INPUTS_NORMAL, 1, &feed));
     uint32_t which[BATCH], n = 0, done = 0;
     for (uint32_t i = 0; i < s->state->n_variants; i++) {
-        if (s->paths[i])
+        if (s->written[i].path)
             which[n++] = i;
         if (n == BATCH || (i + 1 == s->state->n_variants && n > 0)) {
             po_step(s->ctx, 0.5 * done / s->state->n_variants, "timing %u candidates", n);
@@ -96,7 +98,7 @@ static po_status measure_ranks(selecting *s) {
  * without ranks all are tried in the order that they were made in. */
 static po_status rank(selecting *s) {
     for (uint32_t i = 0; i < s->state->n_variants; i++)
-        if (s->paths[i])
+        if (s->written[i].path)
             s->order[s->n_order++] = i;
     if (s->n_order < 2)
         return PO_OK;
@@ -173,7 +175,7 @@ static void take(selecting *s, uint32_t i, po_candidate_report *row,
     po_summary *sum = &state->record->summary;
     row->chosen = true;
     state->winner = state->current = state->variants[i].graph;
-    state->winner_path = s->paths[i];
+    state->winner_path = s->written[i].whole ? s->written[i].path : NULL;
     sum->winner = row->name;
     sum->compared = report->evidence != PO_EVIDENCE_NONE;
     sum->error = report->max_rel;
@@ -185,10 +187,12 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
     po_candidate_report *row = row_of(s, i);
     po_select_spec spec = {.cost = s->cost,
                            .original = s->original_path,
-                           .candidate = s->paths[i],
+                           .candidate = s->written[i].path,
+                           .files = &s->files,
                            .graph = s->original,
                            .candidate_graph = state->variants[i].graph,
-                           .data = s->original_hash,
+                           .original_hash = s->original_hash,
+                           .candidate_hash = s->written[i].hash,
                            .checks = state->checks,
                            .n_checks = state->n_checks,
                            .threads = s->ctx->threads,
@@ -256,13 +260,14 @@ static po_status by_measurement(selecting *s) {
 static po_status by_model(selecting *s, const char *why) {
     s->ctx->threads = 1; /* the answer must not depend on how many there are */
     for (uint32_t i = 0; i < s->state->n_variants; i++) {
-        if (!s->paths[i])
+        if (!s->written[i].path)
             continue;
         po_run_state *state = s->state;
         po_candidate_report *row = row_of(s, i);
         po_verify_spec spec = {.library = s->cost->library,
                                .original = s->original_path,
-                               .candidate = s->paths[i],
+                               .candidate = s->written[i].path,
+                               .files = &s->files,
                                .graph = s->original,
                                .candidate_graph = state->variants[i].graph,
                                .checks = state->checks,
@@ -291,17 +296,18 @@ static po_status write_candidates(selecting *s) {
     po_run_state *state = s->state;
     for (uint32_t i = 0; i < state->n_variants; i++) {
         po_candidate_report *row = row_of(s, i);
-        po_status status = po_candidate_write(s->ctx, s->arena, state->variants[i].graph,
-                                              &s->paths[i], &s->hashes[i]);
+        po_status status =
+            po_candidate_write(s->ctx, &s->store, state->variants[i].graph, &s->written[i]);
         if (status == PO_UNSUPPORTED || status == PO_IO) {
             decide(s, row, "could not be written for the runtime: %s", s->ctx->error.message);
             po_record_note(state->record, "'%s' was dropped: %s", row->name, s->ctx->error.message);
             po_ctx_clear(s->ctx);
-            s->paths[i] = NULL;
+            s->written[i].path = NULL;
             continue;
         }
         PO_TRY(status);
     }
+    s->files = po_candidate_files(&s->store);
     return PO_OK;
 }
 
@@ -329,11 +335,15 @@ po_status po_stage_select(po_run_state *state) {
     po_pipeline_hold(state, typed);
     s->original = typed;
     s->original_path = state->original->model->path;
-    if (!s->original_path)
-        PO_TRY(po_candidate_write(s->ctx, s->arena, state->original, &s->original_path,
-                                  &s->original_hash));
-    else
+    po_candidate_store_init(&s->store, s->arena);
+    if (!s->original_path) {
+        po_candidate original;
+        PO_TRY(po_candidate_write(s->ctx, &s->store, state->original, &original));
+        s->original_path = original.path;
+        s->original_hash = original.hash;
+    } else {
         PO_TRY(po_export_hash(s->ctx, state->original, &s->original_hash));
+    }
     PO_TRY(write_candidates(s));
     if (state->options->model_cost)
         return by_model(s, "compares equal; taken unmeasured");

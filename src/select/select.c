@@ -5,7 +5,9 @@
 
 /* A gain must be above 1 where it is claimed and may not be below this elsewhere. */
 static const double claimed = 1.0, elsewhere = 0.98;
-/* An inconclusive reading is taken again, for longer. */
+/* An inconclusive reading is taken again, for longer, where more samples could show a gain: an
+ * interval is never narrower than this. */
+static const double within_reach = 1.005;
 enum { TRIES = 2, VERDICT_LAYOUT = 2 };
 
 static po_status conclude(po_verdict *verdict, po_verdict_code code, const char *format, ...)
@@ -48,11 +50,18 @@ static po_hash hash_f64(po_hash hash, double value) {
     return po_hash_u64(hash, bits);
 }
 
+static po_status content_hash(po_ctx *ctx, const char *path, po_hash given, po_hash *hash) {
+    *hash = given;
+    if (po_hash_equal(given, (po_hash){0, 0}))
+        return po_cost_hash_file(ctx, path, given, hash);
+    return PO_OK;
+}
+
 /* Everything that the verdict depends on. *same: the two files are one. */
 static po_status verdict_key(po_ctx *ctx, const po_select_spec *spec, po_hash *key, bool *same) {
     po_hash a, b;
-    PO_TRY(po_cost_hash_file(ctx, spec->original, spec->data, &a));
-    PO_TRY(po_cost_hash_file(ctx, spec->candidate, spec->data, &b));
+    PO_TRY(content_hash(ctx, spec->original, spec->original_hash, &a));
+    PO_TRY(content_hash(ctx, spec->candidate, spec->candidate_hash, &b));
     *same = po_hash_equal(a, b);
     po_hash k = po_hash_u64(po_cost_key(spec->cost), VERDICT_LAYOUT);
     k = po_hash_u64(po_hash_u64(k, a.lo), a.hi);
@@ -109,6 +118,7 @@ static po_status read_once(reader *r, uint32_t threads, uint32_t size, uint64_t 
     if (status == PO_OK) {
         po_timing_spec timed = {.library = spec->cost->library,
                                 .kernels = spec->kernels,
+                                .files = spec->files,
                                 .threads = threads,
                                 .n = 2,
                                 .models = models,
@@ -144,7 +154,7 @@ static po_status read_against(reader *r, po_reading_kind kind, uint32_t threads,
         uint64_t seed = r->spec->seed + 1000 * (uint64_t)kind + 100 * threads + 10 * size + attempt;
         PO_TRY(read_once(r, threads, size, seed, seconds, &reading));
         reading.kind = (int32_t)kind;
-        bool open = reading.low <= bound && reading.gain > bound;
+        bool open = reading.low <= bound && reading.gain > bound * within_reach;
         if (!open)
             break;
         seconds *= 2;
@@ -211,6 +221,7 @@ static po_status decide(po_ctx *ctx, po_arena *arena, const po_select_spec *spec
                         po_verdict *verdict) {
     po_verify_spec check = {.library = spec->cost->library,
                             .kernels = spec->kernels,
+                            .files = spec->files,
                             .original = spec->original,
                             .candidate = spec->candidate,
                             .graph = spec->graph,

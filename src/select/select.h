@@ -14,10 +14,13 @@
 typedef struct po_select_spec {
     po_cost *cost;
     const char *kernels;              /* custom operators for the candidate; may be NULL */
+    const po_side_files *files;       /* external data in memory, of either; may be NULL */
     const char *original, *candidate; /* paths */
     const po_graph *graph;            /* of the original, types inferred */
     const po_graph *candidate_graph;
-    po_hash data; /* hash of what else the two models read (external data); zeros for nothing */
+    /* Hashes of all that the models hold, external data included; zeros: of the two files' bytes,
+     * which then must be all. */
+    po_hash original_hash, candidate_hash;
     const po_check_set *checks;
     uint32_t n_checks;
     uint32_t threads;      /* that the model will be run with */

@@ -96,11 +96,11 @@ po_status po_verify_by_reference(po_ctx *ctx, po_arena *arena, po_reply *reply, 
 
 /* --- the ladder: errors against float64 --- */
 
-static po_status own_error(po_ctx *ctx, po_arena *arena, po_ort *ort, const po_graph *graph,
+static po_status own_error(po_ctx *ctx, po_arena *arena, po_ort *ort, const po_verify_spec *spec,
                            const char *path, const char *kernels, const po_feed *feed,
                            po_array *const *exact, double *worst) {
     po_session *session = NULL;
-    po_session_options options = {.deterministic = true, .kernels = kernels};
+    po_session_options options = {.deterministic = true, .kernels = kernels, .files = spec->files};
     const po_datum *inputs = NULL, *outputs = NULL;
     po_run *run = NULL;
     PO_TRY(po_session_open(ctx, arena, ort, path, &options, &session));
@@ -122,7 +122,7 @@ static po_status own_error(po_ctx *ctx, po_arena *arena, po_ort *ort, const po_g
                                sizeof(double) * (size_t)exact[i]->count,
                                NULL};
         po_compare_rule rule = {.tolerance = HUGE_VAL,
-                                .natural = po_natural_scale(graph, names[i].name)};
+                                .natural = po_natural_scale(spec->graph, names[i].name)};
         po_difference d;
         po_compare_reference(&reference, outputs[i].tensor, &rule, &d);
         if (d.mismatch == PO_MATCH)
@@ -144,9 +144,8 @@ po_status po_verify_ladder(po_ctx *ctx, po_arena *arena, po_reply *reply, void *
     PO_TRY(evaluate(ctx, arena, spec->graph, &feed, false, &exact));
     po_ort *ort = NULL;
     PO_TRY(po_ort_open(ctx, arena, &(po_ort_options){spec->library, ctx->threads}, &ort));
-    PO_TRY(own_error(ctx, arena, ort, spec->graph, spec->original, NULL, &feed, exact,
-                     &report.own_error));
-    PO_TRY(own_error(ctx, arena, ort, spec->graph, spec->candidate, spec->kernels, &feed, exact,
+    PO_TRY(own_error(ctx, arena, ort, spec, spec->original, NULL, &feed, exact, &report.own_error));
+    PO_TRY(own_error(ctx, arena, ort, spec, spec->candidate, spec->kernels, &feed, exact,
                      &report.candidate_error));
     send(reply, &report, PO_STAGE_DONE);
     return PO_OK;

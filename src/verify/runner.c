@@ -164,9 +164,10 @@ static po_status measure_noise(runner *r, const po_feed *feed, po_arena *scratch
     PO_TRY(move_feed(r, scratch, feed, &moved));
     PO_TRY(add_noise(r, r->original, &moved, scratch, expected));
     if (!r->plain)
-        PO_TRY(po_session_open(r->ctx, r->arena, r->ort, r->spec->original,
-                               &(po_session_options){.deterministic = true, .plain = true},
-                               &r->plain));
+        PO_TRY(po_session_open(
+            r->ctx, r->arena, r->ort, r->spec->original,
+            &(po_session_options){.deterministic = true, .plain = true, .files = r->spec->files},
+            &r->plain));
     return add_noise(r, r->plain, feed, scratch, expected);
 }
 
@@ -307,7 +308,7 @@ po_status po_verify_run(po_ctx *ctx, po_arena *arena, po_reply *reply, void *use
     r.report.own_error = r.report.candidate_error = -1;
     r.until = po_now() + spec->seconds;
 
-    po_session_options options = {.deterministic = true};
+    po_session_options options = {.deterministic = true, .files = spec->files};
     PO_TRY(po_ort_open(ctx, arena, &(po_ort_options){spec->library, ctx->threads}, &r.ort));
     mark(&r, PO_STAGE_LOAD_ORIGINAL);
     PO_TRY(po_session_open(ctx, arena, r.ort, spec->original, &options, &r.original));
