@@ -47,9 +47,12 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
         PO_TRY(po_infer_graph(ctx, g, true));
         for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
             pass_call call = {passes[i], &state};
+            uint32_t fired = total(&own);
             PO_TRY(po_graph_walk(ctx, g, call_pass, &call));
+            /* What is left over must not count as a reader in the next pass. */
+            if (total(&own) != fired)
+                po_graph_sweep(g);
         }
-        po_graph_sweep(g);
         po_arena_free(state.scratch);
         if (total(&own) == before)
             break;

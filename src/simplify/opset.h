@@ -1,0 +1,16 @@
+/* Raising the opset: the same model for a later version of the standard operators. Only what the
+ * user asks for with --opset; the optimiser never raises it by itself. */
+#ifndef PO_SIMPLIFY_OPSET_H
+#define PO_SIMPLIFY_OPSET_H
+
+#include "ops/op.h"
+
+enum { PO_OPSET_LEAST = 6, PO_OPSET_MOST = 24 }; /* versions that can be raised from and to */
+
+/* Returns a copy of the graph, bodies included, written for a later opset of the standard domain;
+ * it belongs to a copy of the model that says so (and a later IR version where the opset came with
+ * one). Other domains stay. PO_BAD_USE with the node's name and the reason where an operator cannot
+ * be written for it, where the opset is lower than the model's, or outside the versions above. */
+po_status po_raise_opset(po_ctx *ctx, const po_graph *in, int64_t opset, po_graph **out);
+
+#endif
