@@ -8,9 +8,10 @@
 enum { PO_OPSET_LEAST = 6, PO_OPSET_MOST = 24 }; /* versions that can be raised from and to */
 
 /* Returns a copy of the graph, bodies included, written for a later opset of the standard domain;
- * it belongs to a copy of the model that says so (and a later IR version where the opset came with
- * one). Other domains stay. PO_BAD_USE with the node's name and the reason where an operator cannot
- * be written for it, where the opset is lower than the model's, or outside the versions above. */
+ * it belongs to a copy of the model that says so. Other domains stay, and the IR
+ * version but that 3 becomes 4 from opset 9 on; initialisers are then no inputs any more.
+ * PO_BAD_USE with the node's name and the reason where an operator cannot be written for it, where
+ * the opset is lower than the model's, or outside the versions above. */
 po_status po_raise_opset(po_ctx *ctx, const po_graph *in, int64_t opset, po_graph **out);
 
 #endif

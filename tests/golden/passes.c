@@ -1,5 +1,6 @@
 #include "golden.h"
 #include "postopt/postopt.h"
+#include "simplify/opset.h"
 #include "simplify/simplify.h"
 
 /* Only the text form itself. */
@@ -42,6 +43,10 @@ static po_status norms(po_ctx *ctx, const po_graph *graph, po_graph **result) {
     return po_postopt(ctx, graph, &options, result, NULL);
 }
 
+static po_status raise_to_18(po_ctx *ctx, const po_graph *graph, po_graph **result) {
+    return po_raise_opset(ctx, graph, 18, result);
+}
+
 const golden_pass golden_passes[] = {
     {"copy", copy},
     {"sweep", sweep},
@@ -49,5 +54,6 @@ const golden_pass golden_passes[] = {
     {"postopt", postopt},
     {"activations", activations},
     {"norms", norms},
+    {"raise 18", raise_to_18},
     {NULL, NULL},
 };

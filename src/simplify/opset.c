@@ -1,0 +1,164 @@
+/* The opset is raised one version at a time: a table says which operators changed with it, and how
+ * the old form is written in the new one. Nodes that a rule adds are written for the version under
+ * way and are raised with the rest by the next. What is not in the table only gained types,
+ * optional inputs or attributes whose defaults mean what was there before. */
+#include "simplify/opset.h"
+
+#include "simplify/opset_rules.h"
+
+typedef struct change {
+    po_op op;
+    int version;
+    po_raise_fn rule;
+    const char *text;
+} change;
+
+static const change changes[] = {
+    /* Numpy broadcasting in place of attributes; inference in place of a flag. */
+    {PO_OP_Add, 7, po_raise_broadcast, NULL},
+    {PO_OP_Sub, 7, po_raise_broadcast, NULL},
+    {PO_OP_Mul, 7, po_raise_broadcast, NULL},
+    {PO_OP_Div, 7, po_raise_broadcast, NULL},
+    {PO_OP_Pow, 7, po_raise_broadcast, NULL},
+    {PO_OP_And, 7, po_raise_broadcast, NULL},
+    {PO_OP_Or, 7, po_raise_broadcast, NULL},
+    {PO_OP_Xor, 7, po_raise_broadcast, NULL},
+    {PO_OP_Greater, 7, po_raise_broadcast, NULL},
+    {PO_OP_Less, 7, po_raise_broadcast, NULL},
+    {PO_OP_Equal, 7, po_raise_broadcast, NULL},
+    {PO_OP_BatchNormalization, 7, po_raise_inference, "is_test"},
+    {PO_OP_Dropout, 7, po_raise_inference, "is_test"},
+    {PO_OP_Gemm, 7, po_raise_drop, "broadcast"},
+    {PO_OP_PRelu, 7, po_raise_prelu, NULL},
+    {PO_OP_LSTM, 7, po_raise_drop, "output_sequence"},
+    {PO_OP_GRU, 7, po_raise_drop, "output_sequence"},
+    {PO_OP_RNN, 7, po_raise_drop, "output_sequence"},
+    {PO_OP_Upsample, 7, po_raise_refuse, "its scales are two attributes"},
+
+    {PO_OP_BatchNormalization, 9, po_raise_spatial, NULL},
+    {PO_OP_Upsample, 9, po_raise_upsample_input, NULL},
+    {PO_OP_Scan, 9, po_raise_refuse, "it has a batch axis"},
+
+    {PO_OP_Upsample, 10, po_raise_upsample, NULL},
+    {PO_OP_Slice, 10, po_raise_slice, NULL},
+    {PO_OP_TopK, 10, po_raise_topk, NULL},
+
+    {PO_OP_Clip, 11, po_raise_clip, NULL},
+    {PO_OP_Pad, 11, po_raise_pad, NULL},
+    {PO_OP_Resize, 11, po_raise_resize, NULL},
+    {PO_OP_Scatter, 11, po_raise_scatter, NULL},
+
+    {PO_OP_Dropout, 12, po_raise_dropout, NULL},
+
+    {PO_OP_Softmax, 13, po_raise_softmax, NULL},
+    {PO_OP_LogSoftmax, 13, po_raise_softmax, NULL},
+    {PO_OP_Hardmax, 13, po_raise_softmax, NULL},
+    {PO_OP_Squeeze, 13, po_raise_to_input, "axes"},
+    {PO_OP_Unsqueeze, 13, po_raise_to_input, "axes"},
+    {PO_OP_ReduceSum, 13, po_raise_to_input, "axes"},
+    {PO_OP_Split, 13, po_raise_to_input, "split"},
+    {PO_OP_Resize, 13, po_raise_resize_mode, NULL},
+
+    {PO_OP_BatchNormalization, 14, po_raise_norm_outputs, NULL},
+
+    {PO_OP_RoiAlign, 16, po_raise_roi_align, NULL},
+
+    {PO_OP_ReduceL1, 18, po_raise_to_input, "axes"},
+    {PO_OP_ReduceL2, 18, po_raise_to_input, "axes"},
+    {PO_OP_ReduceLogSum, 18, po_raise_to_input, "axes"},
+    {PO_OP_ReduceLogSumExp, 18, po_raise_to_input, "axes"},
+    {PO_OP_ReduceMax, 18, po_raise_to_input, "axes"},
+    {PO_OP_ReduceMean, 18, po_raise_to_input, "axes"},
+    {PO_OP_ReduceMin, 18, po_raise_to_input, "axes"},
+    {PO_OP_ReduceProd, 18, po_raise_to_input, "axes"},
+    {PO_OP_ReduceSumSquare, 18, po_raise_to_input, "axes"},
+    {PO_OP_Split, 18, po_raise_split, NULL},
+
+    {PO_OP_DFT, 20, po_raise_dft, NULL},
+    {PO_OP_GridSample, 20, po_raise_grid_sample, NULL},
+
+    {PO_OP_GroupNormalization, 21, po_raise_refuse,
+     "its scale and bias are for each group, not for each channel"},
+};
+
+/* Nodes of the standard domain that the registry does not know may have changed in any way. */
+static po_status check_known(po_ctx *ctx, po_graph *graph, void *user) {
+    const po_raising *r = user;
+    for (uint32_t i = 0; i < graph->n_nodes; i++) {
+        const po_node *n = &graph->nodes[i];
+        if (!n->removed && n->op == PO_OP_OPAQUE && !*n->domain)
+            return po_raise_refuse(&(po_raising){ctx, graph, r->version}, i,
+                                   "the operator is not known");
+    }
+    return PO_OK;
+}
+
+static po_status reach(po_ctx *ctx, po_graph *graph, void *user) {
+    po_raising r = *(const po_raising *)user;
+    po_arena *scratch = po_arena_create(ctx);
+    r.graph = graph;
+    uint32_t n;
+    const po_node_id *order = po_graph_order(graph, scratch, &n);
+    for (uint32_t k = 0; k < n; k++)
+        for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+            const change *c = &changes[i];
+            if (c->version != r.version || graph->nodes[order[k]].op != c->op)
+                continue;
+            PO_TRY(c->rule(&r, order[k], c->text));
+            break; /* an operator that became another is looked at with the next version */
+        }
+    po_arena_free(scratch);
+    return PO_OK;
+}
+
+static po_status take_model(po_ctx *ctx, po_graph *graph, void *user) {
+    (void)ctx;
+    graph->model = user;
+    return PO_OK;
+}
+
+/* Before IR version 4 initialisers had to be inputs too, and were constants all the same. */
+static void leave_first_ir(po_graph *graph, po_model *model) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < graph->n_inputs; i++) {
+        po_value *v = &graph->values[graph->inputs[i]];
+        if (v->constant)
+            v->is_input = false;
+        else
+            graph->inputs[kept++] = graph->inputs[i];
+    }
+    graph->n_inputs = kept;
+    model->ir_version = 4;
+}
+
+po_status po_raise_opset(po_ctx *ctx, const po_graph *in, int64_t opset, po_graph **out) {
+    int64_t from = in->model ? po_model_opset(in->model, "") : 0;
+    if (opset < from)
+        return po_fail(ctx, PO_BAD_USE, "the model has opset %lld and cannot be lowered to %lld",
+                       (long long)from, (long long)opset);
+    if (opset > from && (from < PO_OPSET_LEAST || opset > PO_OPSET_MOST))
+        return po_fail(ctx, PO_BAD_USE,
+                       "opset %lld cannot be raised to %lld (from %d on, up to %d)",
+                       (long long)from, (long long)opset, PO_OPSET_LEAST, PO_OPSET_MOST);
+    po_graph *g = po_graph_clone(ctx, in);
+    if (opset > from) {
+        po_raising r = {ctx, g, opset};
+        PO_TRY(po_infer_graph(ctx, g, true));
+        PO_TRY(po_graph_walk(ctx, g, check_known, &r));
+        po_model *model = po_arena_memdup(g->arena, in->model, sizeof *model);
+        model->opsets = po_arena_memdup(g->arena, in->model->opsets,
+                                        in->model->n_opsets * sizeof *model->opsets);
+        po_opset *standard = model->opsets;
+        while (*standard->domain && strcmp(standard->domain, "ai.onnx") != 0)
+            standard++;
+        PO_TRY(po_graph_walk(ctx, g, take_model, model));
+        if (opset >= 9 && model->ir_version < 4)
+            leave_first_ir(g, model);
+        for (r.version = from + 1; r.version <= opset; r.version++) {
+            standard->version = r.version;
+            PO_TRY(po_graph_walk(ctx, g, reach, &r));
+        }
+    }
+    *out = g;
+    return PO_OK;
+}
