@@ -43,6 +43,7 @@ po_status po_ref_prelu(po_ref *ref);
 extern const po_attr_def po_attrs_clip[];
 
 /* softmax.c */
+po_status po_infer_softmax(po_infer *infer);
 po_status po_ref_softmax(po_ref *ref);
 extern const po_attr_def po_attrs_softmax[];
 

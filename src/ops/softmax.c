@@ -6,6 +6,16 @@
 
 #include <math.h>
 
+po_status po_infer_softmax(po_infer *infer) {
+    const po_type *x = po_infer_tensor(infer, 0);
+    int64_t axis = po_op_int(infer->graph, infer->node, "axis");
+    uint32_t at;
+    /* The first version did not bound the axis; runtimes take a scalar as a vector of one. */
+    if (x && x->has_rank && (infer->opset == 0 || infer->opset >= 11))
+        PO_TRY(po_infer_axis(infer, axis, x->rank ? x->rank : 1, &at));
+    return po_infer_unary(infer);
+}
+
 typedef struct line {
     const double *x;
     double *y;

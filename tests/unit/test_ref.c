@@ -1,0 +1,229 @@
+/* The reference's driver: rounding, lifetimes, bodies, limits, and what C leaves undefined. */
+#include "ir/text.h"
+#include "ops/op.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+
+typedef struct fixture {
+    po_ctx ctx;
+    po_graph *graph;
+    po_array *out[8];
+} fixture;
+
+static void setup(fixture *f, const char *text) {
+    po_ctx_init(&f->ctx);
+    if (po_graph_parse(&f->ctx, text, &f->graph) != PO_OK)
+        fail_msg("%s", f->ctx.error.message);
+    po_ops_resolve(f->graph);
+}
+
+/* Evaluates; float inputs count up from 1, integer inputs from 0. */
+static po_status evaluate(fixture *f, bool round) {
+    const po_array *in[8] = {0};
+    po_graph *g = f->graph;
+    for (uint32_t k = 0; k < g->n_inputs; k++) {
+        const po_type *t = &g->values[g->inputs[k]].type;
+        int64_t dims[8];
+        po_array *a;
+        for (uint32_t i = 0; i < t->rank; i++)
+            dims[i] = t->dims[i].value;
+        assert_int_equal(po_array_create(&f->ctx, g->arena, t->dtype, t->rank, dims, &a), PO_OK);
+        for (int64_t i = 0; i < a->count; i++) {
+            if (a->f)
+                a->f[i] = (double)(i + 1);
+            else
+                a->i[i] = i;
+        }
+        in[k] = a;
+    }
+    return po_ref_graph(&f->ctx, g->arena, g, in, f->out, round);
+}
+
+static void done(fixture *f) {
+    assert_int_equal(f->ctx.error.status, PO_OK);
+    po_graph_free(f->graph);
+    assert_null(f->ctx.arenas);
+}
+
+static po_status status_of(const char *text) {
+    fixture f;
+    setup(&f, text);
+    po_status status = evaluate(&f, true);
+    done(&f);
+    return status;
+}
+
+static void test_rounding(void **state) {
+    fixture f;
+    (void)state;
+    setup(&f, "graph g (x: f32[1], n: i8[200]) -> (y, m) {\n  a = Add(x, big: f32[1] {1e8})\n"
+              "  y = Sub(a, big)\n  m = Add(n, hundred: i8[1] {100})\n}\n");
+    assert_int_equal(evaluate(&f, true), PO_OK);
+    assert_true(f.out[0]->f[0] == 0.0);
+    assert_int_equal(f.out[1]->i[20], 120);
+    assert_int_equal(f.out[1]->i[30], -126);
+    assert_int_equal(evaluate(&f, false), PO_OK);
+    assert_true(f.out[0]->f[0] == 1.0);
+    assert_int_equal(f.out[1]->i[30], -126); /* integers wrap either way */
+    done(&f);
+}
+
+/* Views outlive what they look into; inputs and constants may be outputs. */
+static void test_lifetimes(void **state) {
+    fixture f;
+    (void)state;
+    setup(&f, "graph g (x: f32[2,3]) -> (y, z, x, c, u) {\n"
+              "  a = Exp(x)\n  v = Identity(a)\n  w = Reshape(v, s: i64[1] {-1})\n  b = Neg(a)\n"
+              "  y = Identity(w)\n  z = Add(b, c: f32[2,3] {0.5})\n  e = Neg(f: f32[0] {})\n"
+              "  u = Identity(e)\n}\n");
+    assert_int_equal(evaluate(&f, false), PO_OK);
+    assert_int_equal(f.out[0]->rank, 1);
+    assert_true(f.out[0]->f[5] == exp(6.0));
+    assert_true(f.out[1]->f[5] == 0.5 - exp(6.0));
+    assert_true(f.out[2]->f[5] == 6.0);
+    assert_true(f.out[3]->f[5] == 0.5);
+    assert_int_equal(f.out[4]->count, 0);
+    done(&f);
+}
+
+static const char nested[] =
+    "graph g (x: f32[2], m: i64[3]) -> (last, all) {\n"
+    "  last, all = Loop(four: i64[] {4}, t: bool[] {1}, x) {body=graph b (i: i64[], c: bool[], v: "
+    "f32[2]) -> (go, next, v) {\n"
+    "    odd = Mod(i, two: i64[] {2})\n    is = Cast(odd) {to=9}\n"
+    "    next = If(is) {then_branch=graph p () -> (q) { q = Add(v, x) },"
+    " else_branch=graph n () -> (r) { r = Mul(v, two2: f32[] {2.0}) }}\n"
+    "    go = Less(i, limit: i64[] {2})\n  }}\n}\n";
+
+static void test_bodies(void **state) {
+    fixture f;
+    (void)state;
+    setup(&f, nested);
+    /* Trips 0, 1, 2 run: x2, +x, x2; the condition stops it then. */
+    assert_int_equal(evaluate(&f, true), PO_OK);
+    assert_true(f.out[0]->f[0] == 6.0 && f.out[0]->f[1] == 12.0);
+    assert_int_equal(f.out[1]->rank, 2);
+    assert_int_equal(f.out[1]->dims[0], 3);
+    assert_true(f.out[1]->f[0] == 1.0 && f.out[1]->f[2] == 2.0 && f.out[1]->f[5] == 6.0);
+    done(&f);
+}
+
+/* A node evaluated alone knows constants around it, and nothing else. */
+static void test_node_with_body(void **state) {
+    static const char known[] =
+        "graph g (c: bool[]) -> (y) {\n  k = f32[2] {3.0}\n  y = If(c) {then_branch=graph t () -> "
+        "(a) { a = Neg(k) }, else_branch=graph e () -> (b) { b = Abs(k) }}\n}\n";
+    static const char unknown[] =
+        "graph g (c: bool[], k: f32[2]) -> (y) {\n  y = If(c) {then_branch=graph t () -> (a) { a = "
+        "Neg(k) }, else_branch=graph e () -> (b) { b = Abs(k) }}\n}\n";
+    fixture f;
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        setup(&f, k ? unknown : known);
+        po_array *c;
+        assert_int_equal(po_array_create(&f.ctx, f.graph->arena, PO_BOOL, 0, NULL, &c), PO_OK);
+        c->i[0] = 1;
+        const po_array *in[] = {c};
+        po_status status =
+            po_ref_node(&f.ctx, f.graph->arena, f.graph, &f.graph->nodes[0], in, f.out);
+        assert_int_equal(status, k ? PO_UNSUPPORTED : PO_OK);
+        if (!k)
+            assert_true(f.out[0]->f[1] == -3.0);
+        done(&f);
+    }
+}
+
+static void test_undefined_arithmetic(void **state) {
+    static const char *const texts[] = {
+        "graph g () -> (y) {\n  y = Div(a: i32[1] {1}, b: i32[1] {0})\n}\n",
+        "graph g () -> (y) {\n  y = Div(a: u8[1] {1}, b: u8[1] {0})\n}\n",
+        "graph g () -> (y) {\n  y = Div(a: i64[1] {-9223372036854775808}, b: i64[1] {-1})\n}\n",
+        "graph g () -> (y) {\n  y = Div(a: i8[1] {-128}, b: i8[1] {-1})\n}\n",
+        "graph g () -> (y) {\n  y = Mod(a: i64[1] {-9223372036854775808}, b: i64[1] {-1})\n}\n",
+        "graph g () -> (y) {\n  y = Mod(a: u64[1] {5}, b: u64[1] {0})\n}\n",
+        "graph g () -> (y) {\n  y = Pow(a: i64[1] {10}, b: i64[1] {30})\n}\n",
+        "graph g () -> (y) {\n  y = Pow(a: i64[1] {2}, b: i64[1] {-1})\n}\n",
+        "graph g () -> (y) {\n  y = BitShift(a: u8[1] {1}, b: u8[1] {8}) "
+        "{direction=\"LEFT\"}\n}\n",
+        "graph g () -> (y) {\n  y = Cast(a: f32[1] {3e9}) {to=6}\n}\n",
+        "graph g () -> (y) {\n  y = Cast(a: f32[1] {nan(0x7fc00000)}) {to=7}\n}\n",
+        "graph g () -> (y) {\n  y = Cast(a: f32[1] {-1.0}) {to=2}\n}\n",
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+        if (status_of(texts[k]) != PO_UNSUPPORTED)
+            fail_msg("evaluated: %s", texts[k]);
+    /* and right beside it */
+    assert_int_equal(
+        status_of("graph g () -> (y) {\n  y = Div(a: i8[1] {-128}, b: i8[1] {2})\n}\n"), PO_OK);
+    assert_int_equal(status_of("graph g () -> (y) {\n  y = BitShift(a: u8[1] {1}, b: u8[1] {7}) "
+                               "{direction=\"LEFT\"}\n}\n"),
+                     PO_OK);
+}
+
+static void test_limits(void **state) {
+    static const char *const texts[] = {
+        "graph g () -> (y) {\n  y = ConstantOfShape(a: i64[2] {65536,65536})\n}\n",
+        "graph g () -> (y) {\n  y = ConstantOfShape(a: i64[3] {0,4611686018427387904,2})\n}\n",
+        "graph g () -> (y) {\n  y = Range(a: i64[] {0}, b: i64[] {9223372036854775807}, c: i64[] "
+        "{1})\n}\n",
+        "graph g () -> (y) {\n  y = Range(a: f32[] {0.0}, b: f32[] {1.0}, c: f32[] {1e-30})\n}\n",
+        "graph g () -> (y) {\n  y = Expand(a: f32[1] {0.0}, b: i64[2] {65536,65536})\n}\n",
+        "graph g () -> (y) {\n  y = Tile(a: f32[2] {0.0}, b: i64[1] {9223372036854775807})\n}\n",
+        "graph g () -> (y) {\n  y = OneHot(a: i64[1] {0}, b: i64[] {1000000000}, c: f32[2] "
+        "{0.0,1.0})\n}\n",
+        /* a loop that would run for ever */
+        "graph g () -> (y) {\n  y = Loop(n: i64[] {9223372036854775807}, c: bool[] {1}, x: f32[1] "
+        "{0.0}) {body=graph b (i: i64[], go: bool[], v: f32[1]) -> (go, w) { w = Add(v, v) }}\n}\n",
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+        if (status_of(texts[k]) != PO_UNSUPPORTED)
+            fail_msg("evaluated: %s", texts[k]);
+}
+
+static void test_values(void **state) {
+    fixture f;
+    (void)state;
+    setup(&f, "graph g () -> (m, d, c, p, l) {\n"
+              "  m = Mod(a: i32[4] {-5,5,-5,5}, b: i32[4] {3,3,-3,-3})\n"
+              "  d = Div(a, b)\n"
+              "  c = Greater(u: u64[1] {18446744073709551615}, v: u64[1] {1})\n"
+              "  p = Pow(t: f32[1] {2.0}, e: i64[1] {-2})\n"
+              "  l = ReduceLogSumExp(h: f32[2] {1000.0,1000.0})\n}\n");
+    assert_int_equal(evaluate(&f, false), PO_OK);
+    const int64_t mod[] = {1, 2, -2, -1}, div[] = {-1, 1, 1, -1};
+    assert_memory_equal(f.out[0]->i, mod, sizeof mod);
+    assert_memory_equal(f.out[1]->i, div, sizeof div);
+    assert_int_equal(f.out[2]->i[0], 1);
+    assert_true(f.out[3]->f[0] == 0.25);
+    assert_true(fabs(f.out[4]->f[0] - 1000.0 - log(2.0)) < 1e-9);
+    done(&f);
+}
+
+static void test_cancel(void **state) {
+    fixture f;
+    atomic_bool stop = true;
+    (void)state;
+    setup(&f, nested);
+    f.ctx.cancel = &stop;
+    assert_int_equal(evaluate(&f, true), PO_CANCELLED);
+    po_ctx_clear(&f.ctx);
+    done(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_lifetimes),
+        cmocka_unit_test(test_bodies),
+        cmocka_unit_test(test_node_with_body),
+        cmocka_unit_test(test_undefined_arithmetic),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_cancel),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
