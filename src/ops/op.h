@@ -148,7 +148,8 @@ po_status po_array_to_tensor(po_ctx *ctx, po_arena *arena, const po_array *array
 void po_array_round(po_array *array);
 
 /* Evaluates one node. PO_UNSUPPORTED (not recorded as an error: check the status) where the row has
- * no reference or it does not handle the dtypes. Outputs are rounded to their dtype. */
+ * no reference or it does not handle the dtypes. Outputs are rounded to their dtype; they may share
+ * memory with the inputs. */
 po_status po_ref_node(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node,
                       const po_array *const *in, po_array **out);
 /* Evaluates a whole graph in order (bodies through If, Loop, Scan rows). `in` are the graph's

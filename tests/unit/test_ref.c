@@ -145,8 +145,7 @@ static void test_undefined_arithmetic(void **state) {
         "graph g () -> (y) {\n  y = Mod(a: u64[1] {5}, b: u64[1] {0})\n}\n",
         "graph g () -> (y) {\n  y = Pow(a: i64[1] {10}, b: i64[1] {30})\n}\n",
         "graph g () -> (y) {\n  y = Pow(a: i64[1] {2}, b: i64[1] {-1})\n}\n",
-        "graph g () -> (y) {\n  y = BitShift(a: u8[1] {1}, b: u8[1] {8}) "
-        "{direction=\"LEFT\"}\n}\n",
+        "graph g () -> (y) {\n  y = BitShift(a: u8[1] {1}, b: u8[1] {8}) {direction=\"LEFT\"}\n}\n",
         "graph g () -> (y) {\n  y = Cast(a: f32[1] {3e9}) {to=6}\n}\n",
         "graph g () -> (y) {\n  y = Cast(a: f32[1] {nan(0x7fc00000)}) {to=7}\n}\n",
         "graph g () -> (y) {\n  y = Cast(a: f32[1] {-1.0}) {to=2}\n}\n",
@@ -167,16 +166,17 @@ static void test_limits(void **state) {
     static const char *const texts[] = {
         "graph g () -> (y) {\n  y = ConstantOfShape(a: i64[2] {65536,65536})\n}\n",
         "graph g () -> (y) {\n  y = ConstantOfShape(a: i64[3] {0,4611686018427387904,2})\n}\n",
-        "graph g () -> (y) {\n  y = Range(a: i64[] {0}, b: i64[] {9223372036854775807}, c: i64[] "
-        "{1})\n}\n",
+        ("graph g () -> (y) {\n  y = Range(a: i64[] {0}, b: i64[] {9223372036854775807}, c: i64[] "
+         "{1})\n}\n"),
         "graph g () -> (y) {\n  y = Range(a: f32[] {0.0}, b: f32[] {1.0}, c: f32[] {1e-30})\n}\n",
         "graph g () -> (y) {\n  y = Expand(a: f32[1] {0.0}, b: i64[2] {65536,65536})\n}\n",
         "graph g () -> (y) {\n  y = Tile(a: f32[2] {0.0}, b: i64[1] {9223372036854775807})\n}\n",
-        "graph g () -> (y) {\n  y = OneHot(a: i64[1] {0}, b: i64[] {1000000000}, c: f32[2] "
-        "{0.0,1.0})\n}\n",
+        ("graph g () -> (y) {\n  y = OneHot(a: i64[1] {0}, b: i64[] {1000000000}, c: f32[2] "
+         "{0.0,1.0})\n}\n"),
         /* a loop that would run for ever */
-        "graph g () -> (y) {\n  y = Loop(n: i64[] {9223372036854775807}, c: bool[] {1}, x: f32[1] "
-        "{0.0}) {body=graph b (i: i64[], go: bool[], v: f32[1]) -> (go, w) { w = Add(v, v) }}\n}\n",
+        ("graph g () -> (y) {\n  y = Loop(n: i64[] {9223372036854775807}, c: bool[] {1}, x: f32[1] "
+         "{0.0}) {body=graph b (i: i64[], go: bool[], v: f32[1]) -> (go, w) { w = Add(v, v) "
+         "}}\n}\n"),
     };
     (void)state;
     for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
