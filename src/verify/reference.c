@@ -27,8 +27,8 @@ static po_status arrays_of(po_ctx *ctx, po_arena *arena, const po_graph *graph, 
     return PO_OK;
 }
 
-static po_status evaluate(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_feed *feed,
-                          bool round, po_array ***out) {
+po_status po_verify_evaluate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                             const po_feed *feed, bool round, po_array ***out) {
     const po_array **in = NULL;
     PO_TRY(arrays_of(ctx, arena, graph, feed, &in));
     *out = PO_NEW_N(arena, po_array *, graph->n_outputs);
@@ -73,8 +73,8 @@ po_status po_verify_by_reference(po_ctx *ctx, po_arena *arena, po_reply *reply, 
                 po_inputs_make(ctx, arena, job->plan, size, PO_INPUTS_NORMAL, spec->seed, &feed));
         }
         po_array **expected = NULL, **got = NULL;
-        PO_TRY(evaluate(ctx, arena, a, &feed, true, &expected));
-        PO_TRY(evaluate(ctx, arena, b, &feed, true, &got));
+        PO_TRY(po_verify_evaluate(ctx, arena, a, &feed, true, &expected));
+        PO_TRY(po_verify_evaluate(ctx, arena, b, &feed, true, &got));
         for (uint32_t i = 0; i < a->n_outputs; i++) {
             po_tensor *x = NULL, *y = NULL;
             PO_TRY(po_array_to_tensor(ctx, arena, expected[i], &x));
@@ -141,7 +141,7 @@ po_status po_verify_ladder(po_ctx *ctx, po_arena *arena, po_reply *reply, void *
     po_feed feed;
     PO_TRY(po_inputs_make(ctx, arena, job->plan, 0, PO_INPUTS_NORMAL, spec->seed, &feed));
     po_array **exact = NULL;
-    PO_TRY(evaluate(ctx, arena, spec->graph, &feed, false, &exact));
+    PO_TRY(po_verify_evaluate(ctx, arena, spec->graph, &feed, false, &exact));
     po_ort *ort = NULL;
     PO_TRY(po_ort_open(ctx, arena, &(po_ort_options){spec->library, ctx->threads}, &ort));
     PO_TRY(own_error(ctx, arena, ort, spec, spec->original, NULL, &feed, exact, &report.own_error));

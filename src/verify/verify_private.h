@@ -3,6 +3,7 @@
 #define PO_VERIFY_VERIFY_PRIVATE_H
 
 #include "cost/isolate.h"
+#include "ops/op.h"
 #include "verify/verify.h"
 
 /* What the child was doing when it was last heard of: tells whose crash a crash is. */
@@ -40,6 +41,18 @@ void po_verify_note(po_verify_report *report, const char *output, const char *se
 /* The magnitude that an output can reach whatever its inputs: 1 where it comes from a sigmoid, a
  * softmax and the like, 0 where nothing is known. */
 double po_natural_scale(const po_graph *graph, const char *output);
+
+/* Whether an integer or bool output differs by nothing but ties: each of its differing elements was
+ * chosen (ArgMax, TopK, rounding, comparison) between floats of the original that lie within the
+ * tolerance. *ties is how many; 0 where any is more than that, or nothing is known of the output.
+ */
+po_status po_verify_ties(po_ctx *ctx, const po_graph *graph, const po_feed *feed,
+                         const char *output, const po_tensor *expected, const po_tensor *got,
+                         double tolerance, uint32_t *ties);
+
+/* The graph's outputs by the float64 reference. */
+po_status po_verify_evaluate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                             const po_feed *feed, bool round, po_array ***out);
 
 /* A feed of the user's data: names from the graph. PO_BAD_INPUT where the counts do not match. */
 po_status po_verify_check_feed(po_ctx *ctx, po_arena *arena, const po_graph *graph,

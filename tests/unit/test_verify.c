@@ -278,6 +278,55 @@ static void random_models_are_compared_by_shape(void **state) {
     finish(&f);
 }
 
+/* y = ArgMax(x + 1), z = Cast(Floor(4 * x + 8)), both integers. */
+static void write_choices(const char *path, float nudge, int64_t where) {
+    enum { ROWS = 40, LONG = 9 };
+    test_onnx *m = test_onnx_new();
+    test_onnx_input(m, "x", F32, "40,9");
+    test_onnx_output(m, "y", I64, "40");
+    test_onnx_output(m, "z", I64, "40,9");
+    float c[ROWS * LONG], d[1] = {8 + nudge}, four[1] = {4};
+    for (int i = 0; i < ROWS * LONG; i++)
+        c[i] = 1;
+    c[where] += nudge;
+    test_onnx_initializer(m, "c", F32, "40,9", c, sizeof c);
+    test_onnx_initializer(m, "d", F32, "", d, sizeof d);
+    test_onnx_initializer(m, "four", F32, "", four, sizeof four);
+    test_onnx_node(m, "Add", "x c", "s");
+    Onnx__NodeProto *arg = test_onnx_node(m, "ArgMax", "s", "y");
+    test_onnx_int(arg, "axis", 1);
+    test_onnx_int(arg, "keepdims", 0);
+    test_onnx_node(m, "Mul", "x four", "p");
+    test_onnx_node(m, "Add", "p d", "q");
+    test_onnx_node(m, "Floor", "q", "f");
+    test_onnx_int(test_onnx_node(m, "Cast", "f", "z"), "to", I64);
+    test_onnx_write(m, path);
+    test_onnx_free(m);
+}
+
+/* All inputs 0 in one set: every ArgMax ties there and every Floor stands on its step. */
+static void ties_are_no_differences(void **state) {
+    (void)state;
+    fixture f;
+    start(&f);
+    write_choices(f.a, 0, 0);
+    write_choices(f.b, 2e-6f, 5); /* wins row 0 on zeros; the floor stays 8 */
+    po_verify_report r = verify(&f);
+    if (!r.equal)
+        fail_msg("%s", r.why);
+    assert_true(r.ties > 0);
+    write_choices(f.b, -2e-6f, 0); /* loses row 0; the floor is 7 everywhere on zeros */
+    r = verify(&f);
+    if (!r.equal)
+        fail_msg("%s", r.why);
+    assert_true(r.ties > 40 * 9);
+    write_choices(f.b, 0.3f, 5); /* no tie: a different choice */
+    assert_false(verify(&f).equal);
+    write_choices(f.b, -0.3f, 0);
+    assert_false(verify(&f).equal);
+    finish(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_function_passes),
@@ -286,6 +335,7 @@ int main(void) {
         cmocka_unit_test(broken_candidates_are_answers),
         cmocka_unit_test(open_dims_get_several_lengths),
         cmocka_unit_test(the_users_data_counts),
+        cmocka_unit_test(ties_are_no_differences),
         cmocka_unit_test(random_models_are_compared_by_shape),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
