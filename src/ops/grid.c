@@ -81,7 +81,8 @@ static void find_taps(const sampler *s, double coordinate, int64_t n, axis_taps 
         x = 1e9;
     if (s->taps == 1)
         x = rint(x);
-    if (x < low || x > high) {
+    /* Cubic windows reach over the border: there only the pixels are kept inside. */
+    if (s->taps < 4 && (x < low || x > high)) {
         if (s->padding == PADDING_BORDER)
             x = x < 0 ? 0 : size - 1;
         else if (s->padding == PADDING_REFLECTION)

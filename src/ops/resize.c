@@ -246,24 +246,23 @@ static po_status transform_of(const po_ref *ref, transform *t) {
 /* Where output index o lies on the input's axis. */
 static double raw_coordinate(transform t, const plan *p, uint32_t k, int64_t o) {
     double x = (double)o, in = (double)p->in[k], scale = p->scale[k];
-    double wide = scale * in; /* the output's length before it was rounded down */
+    double out = (double)p->out[k].value;
     switch (t) {
     case HALF_PIXEL:
         return (x + 0.5) / scale - 0.5;
     case HALF_PIXEL_SYMMETRIC:
-        return in / 2 * (1 - (double)p->out[k].value / wide) + (x + 0.5) / scale - 0.5;
+        return in / 2 * (1 - out / (scale * in)) + (x + 0.5) / scale - 0.5;
     case PYTORCH_HALF_PIXEL:
-        return wide > 1 ? (x + 0.5) / scale - 0.5 : 0.0;
+        return out > 1 ? (x + 0.5) / scale - 0.5 : 0.0;
     case ALIGN_CORNERS:
-        return wide == 1 ? 0.0 : x * (in - 1) / (wide - 1);
+        return out == 1 ? 0.0 : x * (in - 1) / (out - 1);
     case ASYMMETRIC:
         return x / scale;
     case TF_HALF_PIXEL:
         return (x + 0.5) / scale;
     case TF_CROP:
-        if (p->out[k].value > 1)
-            return p->start[k] * (in - 1) +
-                   x * (p->end[k] - p->start[k]) * (in - 1) / ((double)p->out[k].value - 1);
+        if (out > 1)
+            return p->start[k] * (in - 1) + x * (p->end[k] - p->start[k]) * (in - 1) / (out - 1);
         return 0.5 * (p->start[k] + p->end[k]) * (in - 1);
     }
     return x;
@@ -439,6 +438,17 @@ static po_status plan_of(po_ref *ref, plan *p) {
     return PO_OK;
 }
 
+/* Where scale times length is not whole, runtimes and the standard's examples take different
+ * corners. */
+static bool whole_lengths(const plan *p) {
+    for (uint32_t k = 0; k < p->rank; k++) {
+        double wide = p->scale[k] * (double)p->in[k];
+        if (p->resized[k] && fabs(wide - (double)p->out[k].value) > 1e-6 * wide)
+            return false;
+    }
+    return true;
+}
+
 po_status po_ref_resize(po_ref *ref) {
     PO_TRY(po_rule_outputs(ref));
     const po_array *x = ref->in[0], *out = ref->out[0];
@@ -446,6 +456,8 @@ po_status po_ref_resize(po_ref *ref) {
     filter f;
     PO_TRY(plan_of(ref, p));
     PO_TRY(read_filter(ref, &f));
+    if (f.transform == ALIGN_CORNERS && !whole_lengths(p))
+        return PO_UNSUPPORTED;
     double fill = (double)po_op_float(ref->graph, ref->node, "extrapolation_value");
     if (out->count == 0)
         return PO_OK;

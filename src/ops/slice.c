@@ -79,6 +79,9 @@ static po_status slice_axis(po_infer *infer, const lists *l, uint32_t i, po_dim 
     if (!exact || l->unknown_steps)
         return PO_OK;
     int64_t start = l->starts->values[i], end = l->ends->values[i];
+    /* Going backwards to the largest number means two things to two runtimes. */
+    if (step < 0 && (end == INT32_MAX || end == INT64_MAX))
+        return PO_OK;
     if (dim.value >= 0) {
         *r = clamp_range(start, end, step, dim.value);
         *out = PO_DIM(r->count);
