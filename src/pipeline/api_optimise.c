@@ -22,10 +22,6 @@ typedef struct optimise_args {
 
 static po_status check_options(po_ctx *ctx, const po_model *model, const po_options *options) {
     int64_t opset = po_model_opset(model, "");
-    if (options->opset > opset && opset > 0)
-        return po_fail(ctx, PO_NOT_AVAILABLE,
-                       "--opset %lld: raising the model's operator set (%lld) is not available yet",
-                       (long long)options->opset, (long long)opset);
     if (options->opset > 0 && options->opset < opset)
         return po_fail(ctx, PO_BAD_USE, "--opset %lld: the model's operator set is %lld already",
                        (long long)options->opset, (long long)opset);

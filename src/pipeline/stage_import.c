@@ -1,19 +1,32 @@
-/* The pipeline's own part of import: input shapes pinned as asked for, and the user's
- * own inputs read. */
+/* The pipeline's own part of import: input shapes pinned as asked for, the user's own inputs read,
+ * and the opset raised where the user lets it rise. */
 #include "pipeline/check_data.h"
 #include "pipeline/pin.h"
 #include "pipeline/pipeline.h"
+#include "simplify/opset.h"
+
+/* The original stays as it is: what was raised competes with it like every other form. */
+static po_status raise(po_run_state *state) {
+    const po_options *o = state->options;
+    po_graph *raised;
+    if (o->level < 1 || o->opset <= po_model_opset(state->current->model, ""))
+        return PO_OK;
+    PO_TRY(po_raise_opset(state->ctx, state->current, o->opset, &raised));
+    po_pipeline_hold(state, raised);
+    state->current = raised;
+    return PO_OK;
+}
 
 po_status po_stage_import(po_run_state *state) {
     const po_options *o = state->options;
     if (o->check_data)
         PO_TRY(po_check_data_read(state->ctx, state->files, o->check_data, state->original,
                                   &state->checks, &state->n_checks));
-    if (o->n_pins == 0)
-        return PO_OK;
-    po_graph *pinned;
-    PO_TRY(po_pin_inputs(state->ctx, state->original, o->pins, o->n_pins, &pinned));
-    po_pipeline_hold(state, pinned);
-    state->original = state->current = pinned;
-    return PO_OK;
+    if (o->n_pins) {
+        po_graph *pinned;
+        PO_TRY(po_pin_inputs(state->ctx, state->original, o->pins, o->n_pins, &pinned));
+        po_pipeline_hold(state, pinned);
+        state->original = state->current = pinned;
+    }
+    return raise(state);
 }

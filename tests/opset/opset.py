@@ -4,6 +4,7 @@ compute what the original computes in ONNX Runtime.
 
   opset.py --program RAISE --rules                          one model for each rule of the table
   opset.py --program RAISE --data FOLDER --models FOLDER    the backend tests and the real models
+  opset.py --petopt PETOPT                                  --opset on the command line
 """
 import argparse
 import collections
@@ -333,14 +334,65 @@ def models(program, paths, work):
     return wrong
 
 
+# ---- the command line --------------------------------------------------------------------------
+
+def gelu_chain():
+    """GELU by Mul(1/sqrt 2) and the square of a norm as a product: both win in another form."""
+    def scalar(v):
+        return np.array(v, np.float32)
+    n = helper.make_node
+    nodes = [n('Mul', ['x', 'r'], ['a']), n('Erf', ['a'], ['b']), n('Add', ['b', 'one'], ['c']),
+             n('Mul', ['c', 'half'], ['d']), n('Mul', ['x', 'd'], ['e']),
+             n('ReduceMean', ['e'], ['f'], axes=[-1]), n('Sub', ['e', 'f'], ['g']),
+             n('Mul', ['g', 'g'], ['h']), n('ReduceMean', ['h'], ['i'], axes=[-1]),
+             n('Add', ['i', 'eps'], ['j']), n('Sqrt', ['j'], ['k']), n('Div', ['g', 'k'], ['y'])]
+    return model(12, nodes, [value('x', [64, 768])], ['y'],
+                 [('r', scalar(0.70710678)), ('one', scalar(1)), ('half', scalar(0.5)),
+                  ('eps', scalar(1e-5))])
+
+
+def command_line(petopt, work):
+    path, out = os.path.join(work, 'a.onnx'), os.path.join(work, 'b.onnx')
+    wrong = 0
+
+    def run(m, *options):
+        onnx.save(onnx.shape_inference.infer_shapes(m), path)
+        if os.path.exists(out):
+            os.remove(out)
+        return subprocess.run([petopt, path, '-o', out, '-q', '--cache', work + '/cache', *options],
+                              capture_output=True, text=True)
+
+    for options, versions in ((['--opset', '20'], (12, 20)), ([], (12,)),
+                              (['--opset', '20', '-O0'], (12,))):
+        done = run(gelu_chain(), *options)
+        version = onnx.load(out).opset_import[0].version if done.returncode == 0 else None
+        if version not in versions or judge(path, out, version):
+            print(f'{options}: exit {done.returncode}, opset {version}: {done.stderr.strip()}')
+            wrong += 1
+    for options, words in ((['--opset', '30'], '30'), (['--opset', '11'], '11')):
+        done = run(gelu_chain(), *options)
+        if done.returncode != 2 or words not in done.stderr or os.path.exists(out):
+            print(f'{options}: exit {done.returncode}: {done.stderr.strip()}')
+            wrong += 1
+    done = run(REFUSED['nearest that shrinks'][0](), '--opset', '17')
+    if done.returncode != 2 or "'node'" not in done.stderr or os.path.exists(out):
+        print(f'a refused node: exit {done.returncode}: {done.stderr.strip()}')
+        wrong += 1
+    print(f'6 command lines, {wrong} wrong')
+    return wrong
+
+
 def main():
     p = argparse.ArgumentParser()
-    p.add_argument('--program', required=True)
+    p.add_argument('--program')
+    p.add_argument('--petopt')
     p.add_argument('--rules', action='store_true')
     p.add_argument('--data')
     p.add_argument('--models')
     a = p.parse_args()
     with tempfile.TemporaryDirectory() as work:
+        if a.petopt:
+            return 1 if command_line(a.petopt, work) else 0
         if a.rules:
             return 1 if rules(a.program, work) else 0
         paths = sorted(glob.glob(os.path.join(a.data, '**', '*.onnx'), recursive=True))
