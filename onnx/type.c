@@ -33,7 +33,8 @@ static po_status shape(po_ctx *ctx, po_arena *arena, const char *file, const po_
                                   (long long)d->dim_value);
             dims[i] = PO_DIM(d->dim_value);
         } else if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-                   d->dim_param && *d->dim_param) {
+                   d->dim_param && *d->dim_param && strcmp(d->dim_param, "?") != 0) {
+            /* "?" is written for dims that are not known: two of them need not be equal. */
             dims[i].symbol = d->dim_param;
         }
     }

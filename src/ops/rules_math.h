@@ -6,7 +6,8 @@
 #include "ops/op.h"
 
 /* unary.c */
-po_status po_infer_unary(po_infer *infer); /* type of input 0, contents unknown */
+po_status po_infer_unary(po_infer *infer);       /* type of input 0, contents unknown */
+po_status po_infer_sign_change(po_infer *infer); /* Neg, Abs: contents too */
 po_status po_infer_unary_bool(po_infer *infer);
 po_status po_ref_unary(po_ref *ref);
 po_status po_ref_unary_bool(po_ref *ref);     /* IsNaN, IsInf */

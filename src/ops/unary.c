@@ -169,6 +169,25 @@ po_status po_infer_unary(po_infer *infer) {
     return PO_OK;
 }
 
+po_status po_infer_sign_change(po_infer *infer) {
+    const po_item *items;
+    uint32_t n;
+    po_infer_unary(infer);
+    if (!po_infer_items(infer, 0, &n, &items))
+        return PO_OK;
+    po_item *out = PO_NEW_N(infer->arena, po_item, n);
+    for (uint32_t i = 0; i < n; i++) {
+        bool flip = infer->node->op == PO_OP_Neg || items[i].value < 0;
+        out[i] = flip ? (po_item){0} : items[i];
+        if (items[i].known && flip && items[i].value != INT64_MIN)
+            out[i] = (po_item){.known = true, .value = -items[i].value};
+        else if (!items[i].known && infer->node->op == PO_OP_Abs)
+            out[i].symbol = items[i].symbol; /* a length is its own magnitude */
+    }
+    po_infer_set_items(infer, 0, n, out);
+    return PO_OK;
+}
+
 po_status po_infer_unary_bool(po_infer *infer) {
     po_infer_set_like(infer, 0, PO_BOOL);
     return PO_OK;
