@@ -557,6 +557,29 @@ static void test_overridable(void **state) {
     po_arena_free(a);
 }
 
+static void named_dims(po_arena *a, Onnx__ModelProto *m) {
+    Onnx__TensorShapeProto *s = m->graph->input[0]->type->tensor_type->shape;
+    for (int i = 0; i < 2; i++) {
+        s->dim[i]->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+        s->dim[i]->dim_param = po_arena_strdup(a, i ? "?" : "N");
+    }
+}
+
+/* "?" is a dim that nobody knows: no two of them are known to be equal. */
+static void test_dim_names(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *a = po_arena_create(&ctx);
+    po_model *model = import(&ctx, a, named_dims);
+    const po_type *t = &model->graph->values[model->graph->inputs[0]].type;
+    assert_string_equal(t->dims[0].symbol, "N");
+    assert_null(t->dims[1].symbol);
+    assert_false(po_dim_same(t->dims[1], t->dims[1]));
+    po_model_free(model);
+    po_arena_free(a);
+}
+
 /* Bodies capture what they use, once, and keep their own names. */
 static void test_bodies(void **state) {
     (void)state;
@@ -661,9 +684,10 @@ static void test_missing_file(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),          cmocka_unit_test(test_overridable),
-        cmocka_unit_test(test_bodies),         cmocka_unit_test(test_inlining),
-        cmocka_unit_test(test_inlining_limit), cmocka_unit_test(test_missing_file),
+        cmocka_unit_test(test_cases),        cmocka_unit_test(test_overridable),
+        cmocka_unit_test(test_dim_names),    cmocka_unit_test(test_bodies),
+        cmocka_unit_test(test_inlining),     cmocka_unit_test(test_inlining_limit),
+        cmocka_unit_test(test_missing_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
