@@ -1,4 +1,5 @@
 /* The builder of petopt.h: a graph and the model around it, made under one context. */
+#include "ir/text.h"
 #include "ops/op.h"
 #include "pipeline/api.h"
 
@@ -11,7 +12,6 @@ struct po_builder {
     po_arena *arena;
     po_model *model;
     po_graph *graph;
-    bool has_domain; /* an operator set beside ONNX's own was imported */
 };
 
 /* Handles are value ids plus one, so that 0 can be "failed". */
@@ -121,61 +121,17 @@ static bool known(const po_builder *b, po_val value) {
 
 /* --- inputs and initialisers --- */
 
-/* Reads one dim of a type's text: a number, "?" or a symbol. */
-static bool parse_dim(po_arena *arena, const char *text, size_t size, po_dim *dim) {
-    if (size == 0)
-        return false;
-    if (size == 1 && text[0] == '?') {
-        *dim = PO_DIM_UNKNOWN;
-        return true;
-    }
-    if (text[0] < '0' || text[0] > '9') {
-        char *symbol = po_arena_calloc(arena, size + 1, 1);
-        memcpy(symbol, text, size);
-        *dim = (po_dim){-1, symbol};
-        return true;
-    }
-    int64_t n = 0;
-    for (size_t i = 0; i < size; i++) {
-        if (text[i] < '0' || text[i] > '9' || n > (INT64_MAX - 9) / 10)
-            return false;
-        n = n * 10 + (text[i] - '0');
-    }
-    *dim = PO_DIM(n);
-    return true;
-}
-
-static bool parse_type(po_arena *arena, const char *text, po_type *type) {
-    const char *open = strchr(text, '[');
-    size_t size = strlen(text);
-    if (!open || text[size - 1] != ']')
-        return false;
-    po_dtype dtype = po_dtype_parse(text, (size_t)(open - text));
-    if (dtype == PO_DT_NONE)
-        return false;
-    po_dim dims[PO_MAX_RANK];
-    uint32_t rank = 0;
-    const char *p = open + 1, *end = text + size - 1;
-    while (p < end) {
-        const char *comma = memchr(p, ',', (size_t)(end - p));
-        const char *stop = comma ? comma : end;
-        if (rank == PO_MAX_RANK || !parse_dim(arena, p, (size_t)(stop - p), &dims[rank]))
-            return false;
-        rank++;
-        if (comma && comma + 1 == end)
-            return false;
-        p = comma ? comma + 1 : end;
-    }
-    *type = po_type_tensor(arena, dtype, rank, dims);
-    return true;
-}
-
 static po_status add_input(add_args *args) {
     po_builder *b = args->b;
-    po_type type;
-    if (!args->text || !parse_type(b->graph->arena, args->text, &type))
-        return po_fail(&b->ctx, PO_BAD_USE, "input '%s': '%s' is not a type",
+    po_type type = {.kind = PO_TYPE_UNKNOWN};
+    po_scan scan;
+    po_scan_init(&scan, &b->ctx, b->graph->arena, args->text ? args->text : "");
+    if (po_type_parse(&scan, &type) != PO_OK || !po_scan_at_end(&scan) ||
+        type.kind != PO_TYPE_TENSOR) {
+        po_ctx_clear(&b->ctx);
+        return po_fail(&b->ctx, PO_BAD_USE, "input '%s': '%s' is not a tensor's type",
                        args->name ? args->name : "", args->text ? args->text : "");
+    }
     args->made = po_graph_add_input(b->graph, args->name, &type);
     return PO_OK;
 }

@@ -10,17 +10,15 @@ typedef struct symbols {
     uint32_t n, cap;
 } symbols;
 
-static po_status bind_symbol(po_ctx *ctx, symbols *s, const char *symbol, int64_t length) {
+/* A name that stands for several lengths ("?", say) names none: it is replaced nowhere. */
+static void bind_symbol(symbols *s, const char *symbol, int64_t length) {
     uint32_t i = po_map_get(s->index, symbol);
     if (i == PO_NONE) {
         po_map_put(s->index, symbol, s->n);
         PO_PUSH(s->arena, s->lengths, s->n, s->cap, length);
-        return PO_OK;
+    } else if (s->lengths[i] != length) {
+        s->lengths[i] = -1;
     }
-    if (s->lengths[i] == length)
-        return PO_OK;
-    return po_fail(ctx, PO_BAD_USE, "--input-shape: dim '%s' cannot be both %lld and %lld", symbol,
-                   (long long)s->lengths[i], (long long)length);
 }
 
 static po_status pin_input(po_ctx *ctx, po_graph *graph, symbols *s, const po_pin *pin) {
@@ -42,7 +40,7 @@ static po_status pin_input(po_ctx *ctx, po_graph *graph, symbols *s, const po_pi
             return po_fail(ctx, PO_BAD_USE, "--input-shape: dim %u of input '%s' is %lld, not %lld",
                            d, pin->name, (long long)dim.value, (long long)pin->dims[d]);
         if (!po_dim_known(dim) && dim.symbol && *dim.symbol)
-            PO_TRY(bind_symbol(ctx, s, dim.symbol, pin->dims[d]));
+            bind_symbol(s, dim.symbol, pin->dims[d]);
     }
     value->type = po_type_tensor_i64(graph->arena, had->dtype, pin->rank, pin->dims);
     return PO_OK;
@@ -63,7 +61,7 @@ static bool replace_in_type(po_arena *arena, po_type *type, const symbols *s) {
         if (po_dim_known(type->dims[d]) || !type->dims[d].symbol)
             continue;
         uint32_t i = po_map_get(s->index, type->dims[d].symbol);
-        if (i == PO_NONE)
+        if (i == PO_NONE || s->lengths[i] < 0)
             continue;
         if (!dims) {
             dims = po_arena_memdup(arena, type->dims, type->rank * sizeof *dims);

@@ -16,15 +16,16 @@ shopt -s nullglob
 binaries=("$to"/root/bin/*)
 
 "$cc" -std=c17 -Wall -Wextra -Werror -pedantic $(flags --cflags) "$here/use.c" -o "$to/shared" $(flags --libs)
-LD_LIBRARY_PATH=$lib "$to/shared" >"$to/shared.out"
+LD_LIBRARY_PATH=$lib "$to/shared" "$to/shared.onnx" >"$to/shared.out"
 readelf -d "$to/shared" | grep -q 'NEEDED.*libpetopt\.so'
 
 mkdir "$to/only_static"
 cp "$lib/libpetopt.a" "$to/only_static/"
 "$cc" -std=c17 $(flags --cflags) "$here/use.c" -o "$to/static" -L"$to/only_static" \
     $(flags --static --libs | sed "s,-L$lib,,")
-"$to/static" >"$to/static.out"
+"$to/static" "$to/static.onnx" >"$to/static.out"
 cmp "$to/shared.out" "$to/static.out"
+cmp "$to/shared.onnx" "$to/static.onnx"
 
 if command -v c++ >/dev/null; then
     c++ -x c++ -Wall -Wextra -Werror $(flags --cflags) -fsyntax-only "$here/use.c"

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""What bench/run.py asks of the tools that petopt is compared with; runs in .deps/bench.
+
+  rivals.py versions
+  rivals.py onnxsim|onnxslim IN OUT [NAME:D,D,..]
+  rivals.py openvino IN --threads N --seconds S [NAME:D,D,..]
+
+openvino prints JSON: the median latency of OpenVINO and of ONNX Runtime on the same file and
+inputs, in blocks that take turns in random order, the first run of a block untimed."""
+import argparse
+import json
+import random
+import statistics
+import sys
+import time
+
+
+def shapes(words):
+    return {w.rpartition(':')[0]: [int(d) for d in w.rpartition(':')[2].split(',')] for w in words}
+
+
+def simplify(tool, source, target, words):
+    import onnx
+    model = onnx.load(source)
+    if tool == 'onnxsim':
+        import onnxsim
+        done, _ = onnxsim.simplify(model, overwrite_input_shapes=shapes(words) or None)
+    else:
+        import onnxslim
+        done = onnxslim.slim(model, input_shapes=words or None)
+    onnx.save(done, target)
+
+
+def made_up(session, pinned):
+    """Inputs by name: floats normal, integers 0 or 1, masks all 1."""
+    import numpy as np
+    rng = np.random.default_rng(1)
+    feed = {}
+    for i in session.get_inputs():
+        dims = pinned.get(i.name) or [d if isinstance(d, int) and d > 0 else 1 for d in i.shape]
+        if 'float' in i.type:
+            kind = np.float16 if '16' in i.type else np.float64 if 'double' in i.type else np.float32
+            feed[i.name] = rng.standard_normal(dims).astype(kind)
+        elif 'mask' in i.name:
+            feed[i.name] = np.ones(dims, np.int64)
+        else:
+            feed[i.name] = rng.integers(0, 2, dims).astype(
+                bool if 'bool' in i.type else np.int32 if 'int32' in i.type else np.int64)
+    return feed
+
+
+def openvino(source, words, threads, seconds):
+    import onnxruntime
+    import openvino as ov
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = threads, 4
+    session = onnxruntime.InferenceSession(source, options, providers=['CPUExecutionProvider'])
+    pinned = shapes(words)
+    feed = made_up(session, pinned)
+    core = ov.Core()
+    model = core.read_model(source)
+    model.reshape({name: value.shape for name, value in feed.items()})
+    compiled = core.compile_model(model, 'CPU', {
+        'INFERENCE_NUM_THREADS': threads, 'INFERENCE_PRECISION_HINT': 'f32',
+        'PERFORMANCE_HINT': 'LATENCY', 'NUM_STREAMS': 1})
+    request = compiled.create_infer_request()
+    runs = {'onnxruntime': lambda: session.run(None, feed), 'openvino': lambda: request.infer(feed)}
+    times, order = {k: [] for k in runs}, random.Random(1)
+    for run in runs.values():
+        run()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end or len(times['openvino']) < 10:
+        for name in order.sample(sorted(runs), len(runs)):
+            runs[name]()
+            for _ in range(3):
+                start = time.perf_counter()
+                runs[name]()
+                times[name].append(1000 * (time.perf_counter() - start))
+    print(json.dumps({k: statistics.median(v) for k, v in times.items()}))
+
+
+def versions():
+    from importlib.metadata import version
+    print(', '.join(f'{n} {version(n)}' for n in ('onnxruntime', 'onnxsim', 'onnxslim', 'openvino')))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('what')
+    parser.add_argument('words', nargs='*')
+    parser.add_argument('--threads', type=int, default=1)
+    parser.add_argument('--seconds', type=float, default=5)
+    args = parser.parse_args()
+    if args.what == 'versions':
+        versions()
+    elif args.what == 'openvino':
+        openvino(args.words[0], args.words[1:], args.threads, args.seconds)
+    elif args.what in ('onnxsim', 'onnxslim'):
+        simplify(args.what, args.words[0], args.words[1], args.words[2:])
+    else:
+        sys.exit(f'unknown: {args.what}')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""petopt beside the original, onnxsim, OnnxSlim and OpenVINO, on real and built models.
+
+  bench/run.py [--build DIR] [--threads N] [--set NAME].. [--only TEXT] [--work DIR] [--no-rivals]
+
+Sets: ocr (the three models of rapidocr-onnxruntime), nets (models/: the networks), blocks
+(models/: Mirage's six), light (the nine of the onnx tests, with their made-up weights). Rivals need
+`scripts/deps.sh --bench`. Latencies of ONNX files come from one `petopt bench` each, interleaved in
+ONNX Runtime; its control is what the original reads against itself. OpenVINO is timed in turns with
+ONNX Runtime in a process of its own. Prints a table in Markdown.
+"""
+import argparse
+import glob
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+NETS = ['resnet18', 'inception_v3', 'csrnet', 'bert_base', 'resnet3d18_8', 'resnet3d18']
+BLOCKS = ['gqa', 'qknorm', 'rmsnorm_linear', 'lora', 'gated_mlp', 'ntrans']
+OCR = [('ocr detector', 'ch_PP-OCRv4_det_infer', 'x:1,3,640,640'),
+       ('ocr recogniser', 'ch_PP-OCRv4_rec_infer', 'x:1,3,48,320'),
+       ('ocr classifier', 'ch_ppocr_mobile_v2.0_cls_infer', 'x:1,3,48,192')]
+
+
+def deps():
+    """.deps of this tree, or of the main work tree that it is linked to."""
+    here = os.path.join(ROOT, '.deps')
+    if not os.path.isdir(here):
+        common = subprocess.run(['git', '-C', ROOT, 'rev-parse', '--path-format=absolute',
+                                 '--git-common-dir'], capture_output=True, text=True).stdout.strip()
+        here = os.path.join(os.path.dirname(common), '.deps')
+    return here
+
+
+def suite(args):
+    """(name, path, pinned shapes) of each model."""
+    rows = []
+    if 'ocr' in args.set:
+        rows += [(n, os.path.join(deps(), 'models', f + '.onnx'), [s]) for n, f, s in OCR]
+    wanted = (NETS if 'nets' in args.set else []) + (BLOCKS if 'blocks' in args.set else [])
+    wanted = [n for n in wanted if args.only in n]
+    folder = os.path.join(args.work, 'models')
+    missing = [n for n in wanted if not os.path.exists(os.path.join(folder, n + '.onnx'))]
+    if missing:
+        subprocess.run([os.path.join(args.build, 'petopt-models'), folder, *missing], check=True,
+                       stdout=subprocess.DEVNULL)
+    rows += [(n, os.path.join(folder, n + '.onnx'), []) for n in wanted]
+    if 'light' in args.set:
+        rows += [(os.path.basename(p)[:-5], p, [])
+                 for p in sorted(glob.glob(os.path.join(deps(), 'onnx/test-data/light/*.onnx')))]
+    return [r for r in rows if args.only in r[0]]
+
+
+def run(command, **more):
+    return subprocess.run(command, capture_output=True, text=True, **more)
+
+
+class Rivals:
+    def __init__(self, on):
+        self.python = os.path.join(deps(), 'bench', 'bin', 'python3')
+        self.script = os.path.join(ROOT, 'bench', 'rivals.py')
+        self.on = on and os.path.exists(self.python)
+        self.versions = self.ask('versions') if self.on else None
+
+    def ask(self, *words):
+        try:
+            p = run([self.python, self.script, *map(str, words)], timeout=900)
+        except subprocess.TimeoutExpired:
+            return None
+        return p.stdout.strip() if p.returncode == 0 else None
+
+
+def optimise(args, path, shapes, out):
+    report = out + '.json'
+    command = [args.petopt, path, '-o', out, '-q', '--json', report, '--threads', str(args.threads),
+               '--cache', os.path.join(args.work, 'cost.db'), *args.petopt_options.split()]
+    for s in shapes:
+        command += ['--input-shape', s]
+    p = run(command)
+    if p.returncode != 0:
+        return None, p.stderr.strip()
+    with open(report, encoding='utf-8') as f:
+        return json.load(f), None
+
+
+def bench(args, files, shapes):
+    report = os.path.join(args.work, 'bench.json')
+    command = [args.petopt, 'bench', *files, '-q', '--json', report, '--threads', str(args.threads)]
+    for s in shapes:
+        command += ['--input-shape', s]
+    p = run(command)
+    if p.returncode != 0:
+        return None, p.stderr.strip()
+    with open(report, encoding='utf-8') as f:
+        return json.load(f), None
+
+
+def times(x):
+    return '-' if x is None else f'{x:.2f}x'
+
+
+def measure(args, rivals, name, path, shapes):
+    out = os.path.join(args.work, name.replace(' ', '_') + '.onnx')
+    told, failed = optimise(args, path, shapes, out)
+    if failed:
+        return None, f'{name}: {failed}'
+    files, columns = [path, out], ['petopt']
+    for tool in ('onnxsim', 'onnxslim'):
+        other = os.path.join(args.work, f'{name.replace(" ", "_")}.{tool}.onnx')
+        if rivals.on and rivals.ask(tool, path, other, *shapes) is not None:
+            files.append(other)
+            columns.append(tool)
+    read, failed = bench(args, files, shapes)
+    if failed:
+        return None, f'{name}: {failed}'
+    gain = {c: m['ratio'] for c, m in zip(columns, read['models'][1:])}
+    vino = rivals.ask('openvino', path, *shapes, '--threads', args.threads) if rivals.on else None
+    vino = json.loads(vino.splitlines()[-1]) if vino else None
+    ours = read['models'][1]
+    error = '0' if not told['changed'] else '?' if told['error'] is None else f'{told["error"]:.1e}'
+    row = [name, f'{read["models"][0]["ms"]:.2f}', f'{ours["ms"]:.2f}',
+           f'{ours["ratio"]:.3f}x ({ours["ratio_low"]:.3f} to {ours["ratio_high"]:.3f})',
+           times(gain.get('onnxsim')), times(gain.get('onnxslim')),
+           times(vino['onnxruntime'] / vino['openvino'] if vino else None),
+           f'{read["control"]:.3f}', f'{told["nodes_before"]} to {told["nodes_after"]}', error,
+           told['winner']]
+    return (row, read, ours['ratio']), None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--build', default=os.path.join(ROOT, 'build'))
+    parser.add_argument('--threads', type=int, default=1)
+    parser.add_argument('--set', action='append', choices=['ocr', 'nets', 'blocks', 'light'])
+    parser.add_argument('--only', default='')
+    parser.add_argument('--work', default=None, help='kept between runs: models, outputs, cache')
+    parser.add_argument('--no-rivals', action='store_true')
+    parser.add_argument('--petopt-options', default='', help='passed on to petopt')
+    args = parser.parse_args()
+    args.set = args.set or ['ocr', 'nets', 'blocks', 'light']
+    args.work = os.path.abspath(args.work or os.path.join(args.build, 'bench'))
+    args.petopt = os.path.join(args.build, 'petopt')
+    os.makedirs(args.work, exist_ok=True)
+    rivals = Rivals(not args.no_rivals)
+    head = ['model', 'original ms', 'petopt ms', 'petopt (95 %)', 'onnxsim', 'OnnxSlim', 'OpenVINO',
+            'control', 'operators', 'error', 'won']
+    print('| ' + ' | '.join(head) + ' |\n|' + ' --- |' * len(head), flush=True)
+    failures, machine, worst = [], None, None
+    for name, path, shapes in suite(args):
+        got, failed = measure(args, rivals, name, path, shapes)
+        if failed:
+            failures.append(failed)
+            continue
+        row, read, ratio = got
+        machine = f'{read["runtime"]}, {read["cpu"]}, {read["threads"]} thread(s)'
+        worst = ratio if worst is None else min(worst, ratio)
+        print('| ' + ' | '.join(row) + ' |', flush=True)
+    print(f'\n{machine}; {rivals.versions or "no rivals installed"}; lowest {times(worst)}')
+    for f in failures:
+        print('failed: ' + f)
+    sys.exit(1 if failures or machine is None else 0)
+
+
+if __name__ == '__main__':
+    main()
