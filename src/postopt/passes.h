@@ -28,6 +28,8 @@ po_status po_move_depth_to_space(po_ctx *ctx, po_graph *graph, po_postopt_state 
 po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* gate_weights.c */
 po_status po_fold_gates(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* frames.c */
+po_status po_use_frames(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* spelling.c: once, at the end. */
 po_status po_spell(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 

@@ -8,7 +8,7 @@ typedef po_status (*pass_fn)(po_ctx *ctx, po_graph *graph, po_postopt_state *sta
  * another, which folding leaves. */
 static const pass_fn passes[] = {po_find_norms,        po_find_activations, po_write_gates,
                                  po_fold_affine,       po_compose_linear,   po_move_depth_to_space,
-                                 po_unfold_upsampling, po_fold_gates};
+                                 po_unfold_upsampling, po_fold_gates,       po_use_frames};
 
 enum { MOST_ROUNDS = 16 };
 

@@ -169,6 +169,19 @@ static const sample samples[] = {
     {"large DepthToSpace in two moves",
      "graph g (x: f32[1,32,64,128]) -> (y) {\n y = DepthToSpace(x) {blocksize=4}\n}",
      "DepthToSpace", "Transpose", 2, ARITHMETIC},
+    {"3-D convs with a residual, in frames",
+     "graph g (x: f32[2,16,7,6,5]) -> (y, z) {\n"
+     " c = Conv(x, w: f32[16,16,3,3,3] random 1, b: f32[16] random 2) {pads=[1,1,1,1,1,1]}\n"
+     " r = Relu(c)\n d = Conv(r, v: f32[16,16,3,3,3] random 3) {pads=[1,1,1,1,1,1]}\n"
+     " s = Add(d, x)\n t = Relu(s)\n"
+     " e = Conv(t, u: f32[8,16,3,3,3] random 4) {pads=[1,1,1,1,1,1], strides=[2,2,2]}\n"
+     " f = Conv(t, q: f32[8,16,1,1,1] random 5, p: f32[8] random 6) {strides=[2,2,2]}\n"
+     " h = Add(e, f)\n y = GlobalAveragePool(h)\n z = MaxPool(h) {kernel_shape=[2,2,2]}\n}",
+     "", "MatMul", 7, ARITHMETIC},
+    {"3-D convs of few channels stay",
+     "graph g (x: f32[1,3,8,6,6]) -> (y) {\n"
+     " y = Conv(x, w: f32[16,3,3,3,3] random 1) {pads=[1,1,1,1,1,1]}\n}",
+     "MatMul", "Conv", 1, ARITHMETIC},
     {"half precision passes through",
      "graph g (x: f16[1,4,6,6]) -> (y) {\n"
      " c = Conv(x, w: f16[8,4,3,3] random 1)\n y = Mul(c, s: f16[1] {0.3})\n}",
