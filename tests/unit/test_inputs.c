@@ -1,0 +1,219 @@
+/* Generated inputs stay within what the model does with them. */
+#include "onnx_load.h"
+#include "test_onnx.h"
+#include "test_paths.h"
+#include "unit.h"
+#include "verify/inputs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { F32 = 1, U8 = 2, I64 = 7, BOOL = 9 };
+
+typedef struct fixture {
+    char dir[512], path[600];
+    po_ctx ctx;
+    po_arena *arena;
+    po_model *model;
+    po_inputs *plan;
+} fixture;
+
+/* Writes the model, loads it as a graph and plans its inputs. */
+static void start(fixture *f, test_onnx *m) {
+    test_mkdtemp(f->dir, sizeof f->dir);
+    snprintf(f->path, sizeof f->path, "%s/a.onnx", f->dir);
+    test_onnx_write(m, f->path);
+    test_onnx_free(m);
+    po_ctx_init(&f->ctx);
+    f->arena = po_arena_create(&f->ctx);
+    f->model = test_model_load(&f->ctx, f->path);
+    assert_non_null(f->model);
+    po_ops_resolve(f->model->graph);
+    assert_int_equal(po_infer_graph(&f->ctx, f->model->graph, true), PO_OK);
+    assert_int_equal(po_inputs_plan(&f->ctx, f->arena, f->model->graph, NULL, &f->plan), PO_OK);
+}
+
+static void finish(fixture *f) {
+    test_model_free(f->model);
+    po_arena_free(f->arena);
+    test_rmtree(f->dir);
+}
+
+static const po_tensor *input(fixture *f, uint32_t size, po_input_kind kind, uint64_t seed,
+                              const char *name) {
+    po_feed feed;
+    assert_int_equal(po_inputs_make(&f->ctx, f->arena, f->plan, size, kind, seed, &feed), PO_OK);
+    for (uint32_t i = 0; i < feed.n; i++)
+        if (strcmp(feed.names[i], name) == 0)
+            return feed.data[i].tensor;
+    fail_msg("no input '%s'", name);
+    return NULL;
+}
+
+/* Every kind and three seeds: the elements lie in [low, high], and both ends are met somewhere. */
+static void assert_range(fixture *f, const char *name, int64_t low, int64_t high) {
+    bool met_low = false, met_high = false;
+    for (int kind = 0; kind < PO_INPUTS_KINDS; kind++)
+        for (uint64_t seed = 0; seed < 3; seed++) {
+            const po_tensor *t = input(f, 2, (po_input_kind)kind, seed, name);
+            for (int64_t i = 0; i < t->count; i++) {
+                int64_t v = po_tensor_int(t, i);
+                if (v < low || v > high)
+                    fail_msg("%s: %lld is outside [%lld, %lld]", name, (long long)v, (long long)low,
+                             (long long)high);
+                met_low |= v == low;
+                met_high |= v == high;
+            }
+        }
+    assert_true(met_low && met_high);
+}
+
+static void ids_lie_below_the_vocabulary(void **state) {
+    (void)state;
+    test_onnx *m = test_onnx_new();
+    test_onnx_input(m, "ids", I64, "batch,seq");
+    test_onnx_input(m, "types", I64, "batch,seq");
+    test_onnx_input(m, "attention_mask", I64, "batch,seq");
+    test_onnx_input(m, "image", U8, "1,3,8,8");
+    test_onnx_input(m, "flag", BOOL, "4");
+    test_onnx_output(m, "y", F32, "batch,seq,2");
+    test_onnx_output(m, "z", F32, "batch,seq,2");
+    test_onnx_output(m, "mask", F32, "batch,seq");
+    test_onnx_output(m, "pixels", F32, "1,3,8,8");
+    test_onnx_output(m, "not", BOOL, "4");
+    float table[7 * 2] = {0}, two[2 * 2] = {0};
+    int64_t axis[] = {-1};
+    test_onnx_initializer(m, "table", F32, "7,2", table, sizeof table);
+    test_onnx_initializer(m, "two", F32, "2,2", two, sizeof two);
+    test_onnx_initializer(m, "axis", I64, "1", axis, sizeof axis);
+    test_onnx_node(m, "Gather", "table ids", "y");
+    test_onnx_node(m, "Unsqueeze", "types axis", "wide"); /* through operators that move data */
+    test_onnx_node(m, "Squeeze", "wide axis", "narrow");
+    test_onnx_node(m, "Gather", "two narrow", "z");
+    test_onnx_int(test_onnx_node(m, "Cast", "attention_mask", "mask"), "to", F32);
+    test_onnx_int(test_onnx_node(m, "Cast", "image", "pixels"), "to", F32);
+    test_onnx_node(m, "Not", "flag", "not");
+    fixture f;
+    start(&f, m);
+    assert_range(&f, "ids", 0, 6);
+    assert_range(&f, "types", 0, 1);
+    assert_range(&f, "attention_mask", 0, 1);
+    assert_range(&f, "image", 0, 255);
+    assert_range(&f, "flag", 0, 1);
+    /* Masks are ones, then zeros; a fully masked row where it is asked for, and only there. */
+    for (int kind = 0; kind < PO_INPUTS_KINDS; kind++) {
+        const po_tensor *t = input(&f, 2, (po_input_kind)kind, 1, "attention_mask");
+        int64_t row = t->dims[1], empty = 0;
+        for (int64_t r = 0; r < t->dims[0]; r++) {
+            empty += po_tensor_int(t, r * row) == 0;
+            for (int64_t i = 1; i < row; i++)
+                assert_true(po_tensor_int(t, r * row + i) <= po_tensor_int(t, r * row + i - 1));
+        }
+        assert_int_equal(empty, kind == PO_INPUTS_MASKED ? 1 : 0);
+    }
+    assert_true(po_inputs_has(f.plan, PO_INPUTS_MASKED));
+    assert_false(po_inputs_has(f.plan, PO_INPUTS_LARGE)); /* no floats to be large */
+    finish(&f);
+}
+
+static void open_dims_agree_and_vary(void **state) {
+    (void)state;
+    test_onnx *m = test_onnx_new();
+    test_onnx_input(m, "x", F32, "batch,seq,16");
+    test_onnx_input(m, "past", F32, "batch,past_len,16");
+    test_onnx_input(m, "total", F32, "batch,past_len + seq");
+    test_onnx_input(m, "image", F32, "?,3,?,?");
+    test_onnx_output(m, "y", F32, "batch,seq,16");
+    test_onnx_node(m, "Identity", "x", "y");
+    fixture f;
+    start(&f, m);
+    assert_true(po_inputs_sizes(f.plan) >= 3);
+    int64_t seen[3][3];
+    for (uint32_t size = 0; size < 3; size++) {
+        const po_tensor *x = input(&f, size, PO_INPUTS_NORMAL, 1, "x");
+        const po_tensor *past = input(&f, size, PO_INPUTS_NORMAL, 1, "past");
+        const po_tensor *total = input(&f, size, PO_INPUTS_NORMAL, 1, "total");
+        const po_tensor *image = input(&f, size, PO_INPUTS_NORMAL, 1, "image");
+        assert_int_equal(x->dims[0], past->dims[0]);
+        assert_int_equal(x->dims[0], total->dims[0]);
+        assert_int_equal(total->dims[1], past->dims[1] + x->dims[1]);
+        assert_int_equal(image->dims[1], 3);
+        assert_int_equal(image->dims[2] % 32, 0);
+        assert_true(image->dims[2] != image->dims[3]);
+        seen[size][0] = x->dims[0];
+        seen[size][1] = x->dims[1];
+        seen[size][2] = image->dims[2];
+    }
+    for (int k = 0; k < 3; k++)
+        assert_true(seen[0][k] != seen[1][k] && seen[1][k] != seen[2][k] &&
+                    seen[0][k] != seen[2][k]);
+    finish(&f);
+}
+
+static void kinds_are_what_they_say(void **state) {
+    (void)state;
+    test_onnx *m = test_onnx_new();
+    test_onnx_input(m, "x", F32, "64,100");
+    test_onnx_output(m, "y", F32, "64,100");
+    test_onnx_node(m, "Identity", "x", "y");
+    fixture f;
+    start(&f, m);
+    double sum[PO_INPUTS_KINDS], most[PO_INPUTS_KINDS];
+    for (int kind = 0; kind < PO_INPUTS_KINDS; kind++) {
+        const po_tensor *t = input(&f, 0, (po_input_kind)kind, 5, "x");
+        sum[kind] = most[kind] = 0;
+        for (int64_t i = 0; i < t->count; i++) {
+            sum[kind] += fabs(po_tensor_f64(t, i));
+            most[kind] = fmax(most[kind], fabs(po_tensor_f64(t, i)));
+        }
+    }
+    double n = 6400;
+    assert_true(fabs(sum[PO_INPUTS_NORMAL] / n - 0.798) < 0.03); /* sqrt(2 / pi) */
+    assert_true(fabs(sum[PO_INPUTS_UNIFORM] / n - 0.5) < 0.03 && most[PO_INPUTS_UNIFORM] <= 1);
+    assert_true(most[PO_INPUTS_ZERO] == 0);
+    assert_true(sum[PO_INPUTS_LARGE] / n > 20);
+    assert_true(sum[PO_INPUTS_ONE_HOT] == 64 && most[PO_INPUTS_ONE_HOT] == 1);
+    assert_true(most[PO_INPUTS_DENORMAL] < 1e-28 && most[PO_INPUTS_DENORMAL] > 0);
+    const po_tensor *a = input(&f, 0, PO_INPUTS_NORMAL, 5, "x");
+    const po_tensor *b = input(&f, 0, PO_INPUTS_NORMAL, 5, "x");
+    const po_tensor *c = input(&f, 0, PO_INPUTS_NORMAL, 6, "x");
+    assert_memory_equal(a->data, b->data, a->size);
+    assert_true(memcmp(a->data, c->data, a->size) != 0);
+    finish(&f);
+}
+
+static void shapes_given_as_inputs_fit(void **state) {
+    (void)state;
+    test_onnx *m = test_onnx_new();
+    test_onnx_input(m, "x", F32, "2,3,4");
+    test_onnx_input(m, "shape", I64, "2");
+    test_onnx_input(m, "axes", I64, "2");
+    test_onnx_input(m, "parts", I64, "2");
+    test_onnx_output(m, "y", F32, "6,4");
+    test_onnx_output(m, "z", F32, "1,1,2,3,4");
+    test_onnx_output(m, "p", F32, "2,1,4");
+    test_onnx_output(m, "q", F32, "2,2,4");
+    test_onnx_node(m, "Reshape", "x shape", "y");
+    test_onnx_node(m, "Unsqueeze", "x axes", "z");
+    test_onnx_int(test_onnx_node(m, "Split", "x parts", "p q"), "axis", 1);
+    fixture f;
+    start(&f, m);
+    const po_tensor *t = input(&f, 0, PO_INPUTS_NORMAL, 1, "shape");
+    assert_true(po_tensor_int(t, 0) == 6 && po_tensor_int(t, 1) == 4);
+    t = input(&f, 0, PO_INPUTS_NORMAL, 1, "axes");
+    assert_true(po_tensor_int(t, 0) == 0 && po_tensor_int(t, 1) == 1);
+    t = input(&f, 0, PO_INPUTS_EXTREME, 1, "parts");
+    assert_true(po_tensor_int(t, 0) == 1 && po_tensor_int(t, 1) == 2);
+    finish(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ids_lie_below_the_vocabulary),
+        cmocka_unit_test(open_dims_agree_and_vary),
+        cmocka_unit_test(kinds_are_what_they_say),
+        cmocka_unit_test(shapes_given_as_inputs_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
