@@ -1,5 +1,6 @@
 /* Which variant, if any, takes the original's place. All are timed together first; the fastest then
  * go through the full protocol (select/select.h), best first, until one is accepted. */
+#include "cost/roofline.h"
 #include "pipeline/candidates.h"
 #include "pipeline/pin.h"
 #include "pipeline/pipeline.h"
@@ -256,8 +257,22 @@ static po_status by_measurement(selecting *s) {
     return PO_OK;
 }
 
-/* Without measuring: the first variant that compares equal. */
+/* Whether the roofline of this machine has a variant slower than the original. Where a shape is not
+ * known in one of them there is no telling. */
+static bool estimated_slower(const selecting *s, uint32_t i, const po_rates *rates, double *gain) {
+    po_estimate before, after;
+    po_roofline_graph(s->original, rates, 1, &before);
+    po_roofline_graph(s->state->variants[i].graph, rates, 1, &after);
+    if (before.unknown > 0 || after.unknown > 0 || !(after.seconds > 0))
+        return false;
+    *gain = before.seconds / after.seconds;
+    return *gain < 0.999;
+}
+
+/* Without measuring: the first variant that compares equal and is not estimated to be slower. */
 static po_status by_model(selecting *s, const char *why) {
+    po_rates rates;
+    po_rates_of_machine(s->cost, &rates);
     s->ctx->threads = 1; /* the answer must not depend on how many there are */
     for (uint32_t i = 0; i < s->state->n_variants; i++) {
         if (!s->written[i].path)
@@ -274,6 +289,11 @@ static po_status by_model(selecting *s, const char *why) {
                                .n_checks = state->n_checks,
                                .tolerance = state->options->tolerance,
                                .seed = 1};
+        double gain = 1;
+        if (estimated_slower(s, i, &rates, &gain)) {
+            decide(s, row, "estimated to be slower (%.2fx)", gain);
+            continue;
+        }
         po_verify_report r;
         po_step(s->ctx, (double)i / state->n_variants, "comparing '%s'", row->name);
         PO_TRY(po_verify(s->ctx, &spec, &r));

@@ -143,7 +143,7 @@ po_status po_verify_ladder(po_ctx *ctx, po_arena *arena, po_reply *reply, void *
     po_array **exact = NULL;
     PO_TRY(po_verify_evaluate(ctx, arena, spec->graph, &feed, false, &exact));
     po_ort *ort = NULL;
-    PO_TRY(po_ort_open(ctx, arena, &(po_ort_options){spec->library, ctx->threads}, &ort));
+    PO_TRY(po_ort_open(ctx, arena, &(po_ort_options){spec->library, PO_VERIFY_THREADS}, &ort));
     PO_TRY(own_error(ctx, arena, ort, spec, spec->original, NULL, &feed, exact, &report.own_error));
     PO_TRY(own_error(ctx, arena, ort, spec, spec->candidate, spec->kernels, &feed, exact,
                      &report.candidate_error));

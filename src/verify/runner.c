@@ -318,7 +318,7 @@ po_status po_verify_run(po_ctx *ctx, po_arena *arena, po_reply *reply, void *use
     r.until = po_now() + spec->seconds;
 
     po_session_options options = {.deterministic = true, .files = spec->files};
-    PO_TRY(po_ort_open(ctx, arena, &(po_ort_options){spec->library, ctx->threads}, &r.ort));
+    PO_TRY(po_ort_open(ctx, arena, &(po_ort_options){spec->library, PO_VERIFY_THREADS}, &r.ort));
     mark(&r, PO_STAGE_LOAD_ORIGINAL);
     PO_TRY(po_session_open(ctx, arena, r.ort, spec->original, &options, &r.original));
     mark(&r, PO_STAGE_LOAD_CANDIDATE);

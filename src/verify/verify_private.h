@@ -6,6 +6,9 @@
 #include "ops/op.h"
 #include "verify/verify.h"
 
+/* The runtime compares with one thread: sums must not depend on how work was divided. */
+enum { PO_VERIFY_THREADS = 1 };
+
 /* What the child was doing when it was last heard of: tells whose crash a crash is. */
 typedef enum po_verify_stage {
     PO_STAGE_START = 0,
