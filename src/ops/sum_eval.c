@@ -27,6 +27,10 @@ static void run_floats(void *user, const po_run *run) {
         for (int64_t i = 0; i < run->n; i++)
             sum += a[i * sa] * b[i * sb];
         *out += f->scale * sum;
+    } else if (f->n_factors == 2 && so == 1 && sa == 1 && sb == 0) {
+        double by = f->scale * *b;
+        for (int64_t i = 0; i < run->n; i++)
+            out[i] += by * a[i];
     } else if (f->n_factors == 2) {
         for (int64_t i = 0; i < run->n; i++)
             out[i * so] += f->scale * a[i * sa] * b[i * sb];
@@ -144,6 +148,17 @@ static void run_residues(void *user, const po_run *run) {
             sum = (sum & PO_P) + (sum >> 31);
         }
         *out = po_mod_add(*out, po_mod_mul(r->scale, po_mod_reduce(sum)));
+        return;
+    }
+    if (r->n_factors == 2 && so == 1 && ((sa == 1 && sb == 0) || (sa == 0 && sb == 1))) {
+        const uint32_t *moving = sa ? a : b;
+        uint64_t by = po_mod_mul(r->scale, sa ? *b : *a);
+        for (int64_t i = 0; i < run->n; i++) {
+            /* Below 2^31 after one fold of a number below 2^62, but for at most one p. */
+            uint64_t v = by * moving[i] + out[i];
+            v = (v & PO_P) + (v >> 31);
+            out[i] = (uint32_t)(v >= PO_P ? v - PO_P : v);
+        }
         return;
     }
     for (int64_t i = 0; i < run->n; i++) {

@@ -39,9 +39,37 @@ typedef struct state {
     int64_t at[PO_SUM_MAX_FACTORS + 1];
 } state;
 
-/* Whole tensors: the longest variable innermost. By point: those that the output fixes first,
- * larger coefficients before smaller ones, so that each digit has one choice. */
-static void choose_order(const po_term *term, bool by_point, uint32_t *order) {
+/* How many of the term's tensors are read or written with a stride when this variable runs. */
+static uint32_t strided(const po_sum *sum, const po_term *term, uint32_t v) {
+    uint32_t n = 0;
+    for (uint32_t slot = 0; slot <= term->n_factors; slot++) {
+        const po_index *index = slot ? &term->factor[slot - 1].at : &term->out;
+        const int64_t *dims = slot ? sum->operands[term->factor[slot - 1].operand].dims : sum->dims;
+        int64_t stride = 1, step = 0;
+        for (uint32_t x = index->rank; x-- > 0; stride *= dims[x])
+            step += stride * po_index_coef(term, index, x, v);
+        n += step != 0 && step != 1;
+    }
+    return n;
+}
+
+/* Whole tensors: the innermost loop is long and runs through memory in order. */
+static uint32_t choose_innermost(const po_sum *sum, const po_term *term) {
+    enum { LONG = 16 };
+    uint32_t best = 0;
+    for (uint32_t v = 1; v < term->n_vars; v++) {
+        int64_t a = term->extent[v], b = term->extent[best];
+        bool both_long = a >= LONG && b >= LONG;
+        uint32_t x = strided(sum, term, v), y = strided(sum, term, best);
+        if (both_long && x != y ? x < y : a >= b)
+            best = v;
+    }
+    return best;
+}
+
+/* By point: those variables first that the output fixes, larger coefficients before smaller ones,
+ * so that each digit has one choice. */
+static void choose_order(const po_sum *sum, const po_term *term, bool by_point, uint32_t *order) {
     uint32_t n = 0;
     int64_t weight[PO_SUM_MAX_VARS];
     for (uint32_t v = 0; v < term->n_vars; v++) {
@@ -58,12 +86,8 @@ static void choose_order(const po_term *term, bool by_point, uint32_t *order) {
     }
     if (by_point || n == 0)
         return;
-    uint32_t longest = n - 1;
-    for (uint32_t i = n; i-- > 0;)
-        if (term->extent[order[i]] > term->extent[order[longest]])
-            longest = i;
-    uint32_t last = order[longest];
-    memmove(&order[longest], &order[longest + 1], (n - 1 - longest) * sizeof *order);
+    uint32_t last = choose_innermost(sum, term);
+    memmove(&order[last], &order[last + 1], (n - 1 - last) * sizeof *order);
     order[n - 1] = last;
 }
 
@@ -121,7 +145,7 @@ po_walk *po_walk_create(po_arena *arena, const po_sum *sum, const po_term *term,
     po_walk *w = PO_NEW(arena, po_walk);
     uint32_t order[PO_SUM_MAX_VARS], n = term->n_vars;
     builder b = {arena, term, w, order, PO_NEW_N(arena, uint32_t, n)};
-    choose_order(term, by_point, order);
+    choose_order(sum, term, by_point, order);
     w->n_levels = n;
     w->n_slots = term->n_factors + 1;
     w->bounds = PO_NEW_N(arena, bound, PO_SUM_MAX_AXES);
