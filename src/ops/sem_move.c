@@ -36,7 +36,8 @@ static bool slice_axis(int64_t dim, int64_t out, int64_t *start, int64_t end, in
         end = end < 0 ? 0 : end > dim ? dim : end;
         length = *start < end ? po_ceil_div(end - *start, step) : 0;
     } else {
-        *start = *start > dim - 1 ? dim - 1 : *start;
+        /* Unlike Python's, a start before the first element is the first element. */
+        *start = *start > dim - 1 ? dim - 1 : *start < 0 ? 0 : *start;
         end = end > dim - 1 ? dim - 1 : end;
         length = *start > end ? po_ceil_div(*start - end, -step) : 0;
     }
