@@ -35,15 +35,17 @@ Onnx__TensorProto *po_make_tensor(po_exporter *ex, const po_tensor *t, const cha
     return p;
 }
 
-/* The old entry where it still tells the truth, else one with the value's type. */
-static po_status make_info(po_exporter *ex, const po_graph *g, po_value_id id,
+/* The old entry where it still tells the truth, else one with the value's type. `declared`:
+ * an entry that says more or less than the type is kept too, if it does not contradict it. */
+static po_status make_info(po_exporter *ex, const po_graph *g, po_value_id id, bool declared,
                            const Onnx__ValueInfoProto *old, Onnx__ValueInfoProto **info) {
     const po_type *type = &g->values[id].type;
     if (old) {
         po_type before;
         po_place at = {NULL, "value", -1, old->name};
         PO_TRY(po_type_from_proto(ex->ctx, ex->arena, "model", &at, old->type, &before));
-        if (po_type_equal(&before, type)) {
+        po_type both = before;
+        if (po_type_equal(&before, type) || (declared && po_type_merge(ex->arena, &both, type))) {
             *info = (Onnx__ValueInfoProto *)(uintptr_t)old;
             return PO_OK;
         }
@@ -72,8 +74,8 @@ static po_map *index_infos(po_arena *arena, Onnx__ValueInfoProto *const *list, s
 }
 
 static po_status make_list(po_exporter *ex, const po_graph *g, const po_value_id *ids, uint32_t n,
-                           Onnx__ValueInfoProto *const *old, size_t n_old, size_t *count,
-                           Onnx__ValueInfoProto ***list) {
+                           bool declared, Onnx__ValueInfoProto *const *old, size_t n_old,
+                           size_t *count, Onnx__ValueInfoProto ***list) {
     po_map *index = index_infos(ex->arena, old, n_old);
     *count = n;
     *list = PO_NEW_N(ex->arena, Onnx__ValueInfoProto *, n);
@@ -83,7 +85,7 @@ static po_status make_list(po_exporter *ex, const po_graph *g, const po_value_id
         const Onnx__ValueInfoProto *same =
             i < n_old && old[i]->name && strcmp(old[i]->name, name) == 0 ? old[i]
                                                                          : find(index, old, name);
-        PO_TRY(make_info(ex, g, ids[i], same, &(*list)[i]));
+        PO_TRY(make_info(ex, g, ids[i], declared, same, &(*list)[i]));
     }
     return PO_OK;
 }
@@ -110,9 +112,14 @@ static bool keeps(const po_map *names, const char *name) {
 
 po_status po_make_infos(po_exporter *ex, const po_graph *g, const Onnx__GraphProto *old,
                         Onnx__GraphProto *p) {
-    PO_TRY(make_list(ex, g, g->inputs, g->n_inputs, old ? old->input : NULL, old ? old->n_input : 0,
-                     &p->n_input, &p->input));
-    PO_TRY(make_list(ex, g, g->outputs, g->n_outputs, old ? old->output : NULL,
+    PO_TRY(make_list(ex, g, g->inputs, g->n_inputs, false, old ? old->input : NULL,
+                     old ? old->n_input : 0, &p->n_input, &p->input));
+    /* Outputs stay declared as they were, though inference may know more of them by now, or less:
+     * only where the inputs were pinned do users expect other shapes. */
+    bool pinned = old && p->n_input != old->n_input;
+    for (size_t i = 0; old && !pinned && i < p->n_input; i++)
+        pinned = p->input[i] != old->input[i];
+    PO_TRY(make_list(ex, g, g->outputs, g->n_outputs, !pinned, old ? old->output : NULL,
                      old ? old->n_output : 0, &p->n_output, &p->output));
     if (!old ||
         (!old->n_value_info && !old->n_quantization_annotation && !old->n_sparse_initializer))
