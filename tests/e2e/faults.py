@@ -7,7 +7,8 @@
 For each of a few models, with calls counted by the preloaded shim: the run with the Nth allocation
 failing, with the Nth and all later ones failing, the same for every call that writes, and a SIGKILL
 at every call that writes. A run may only
-- succeed, with the very bytes of an undisturbed run, or
+- succeed, with the very bytes of an undisturbed run, or, where candidates could not be tried, those
+  of -O0, or
 - exit 2 or 3 with one sentence on standard error, the old OUT untouched and nothing beside it;
 a killed run leaves the old OUT or the new one, whole.
 """
@@ -18,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-OLD = b'the old output'
+OLD, PLACE = b'the old output', 'destination'
 # Calls that cannot fail unnoticed; what merely speeds up a copy has another way.
 MATTERS = {'write', 'pwrite', 'writev', 'pwritev', 'fsync', 'fdatasync', 'ftruncate', 'close', 'rename',
            'renameat', 'renameat2'}
@@ -36,9 +37,9 @@ class Run:
 
     def __init__(self, args, path, options, fault):
         with tempfile.TemporaryDirectory() as root:
-            folder = os.path.join(root, 'out')
+            folder = os.path.join(root, PLACE)
             os.mkdir(folder)
-            out, count = os.path.join(folder, 'out.onnx'), os.path.join(root, 'count')
+            out, count = os.path.join(folder, PLACE + '.onnx'), os.path.join(root, 'count')
             with open(out, 'wb') as f:
                 f.write(OLD)
             env = dict(os.environ, LD_PRELOAD=args.shim, FAULT=fault, FAULT_COUNT=count)
@@ -54,28 +55,29 @@ class Run:
             self.out = open(out, 'rb').read() if os.path.exists(out) else None
             told = open(count).read().split(' ') if os.path.exists(count) else []
             self.calls = int(told[0]) if told else None
-            # The call that failed, unless it only served the cache, which a run can do without.
-            self.failed = told[1] if told and 'cache' not in told[2] else ''
+            # The call that failed, where it served OUT: a run can do without its cache, and without
+            # a candidate that could not be handed to the runtime.
+            self.failed = told[1] if told and PLACE in told[2] else ''
 
 
-def complaint(run, good, killed):
+def complaint(run, good, plain, killed):
     """What is wrong with a disturbed run, or None."""
     if killed and run.code == -9:
-        return None if run.out in (OLD, good) else 'killed: OUT is neither the old nor the new file'
+        return None if run.out in (OLD, good, plain) else 'killed: OUT is none of the files that it may be'
     if run.code == 0:
         if run.failed in MATTERS:
             return f'exit 0 although {run.failed} failed'
-        if run.out != good:
-            return 'exit 0, but OUT is not that of an undisturbed run'
-        extra = [f for f in run.left if not f.startswith('out.')]
+        if run.out not in (good, plain):
+            return 'exit 0, but OUT is not that of an undisturbed run, nor the original'
+        extra = [f for f in run.left if not f.startswith(PLACE)]
         return f'exit 0, left behind: {extra}' if extra else None
     if run.code not in (2, 3):
         return f'exit {run.code}: {run.stderr.strip()[-200:]}'
     if len(run.stderr.strip().splitlines()) != 1:
         return f'exit {run.code} with {run.stderr!r} on standard error, not one sentence'
-    if run.left != ['out.onnx']:
+    if run.left != [PLACE + '.onnx']:
         return f'exit {run.code}, left behind: {run.left}'
-    if run.out != OLD and not (run.failed == 'fsync_folder' and run.out == good):
+    if run.out != OLD and not (run.failed == 'fsync_folder' and run.out in (good, plain)):
         return f'exit {run.code}, but OUT was touched'
     return None
 
@@ -100,12 +102,13 @@ def sweep(args, models, say):
                         f'{calm.stderr.strip()}')
                     wrong += 1
                     continue
+                plain = Run(args, path, ['-O0'], f'{kind}:0').out
                 marks = ['', '+'] if kind == 'alloc' else ['', '+', '!']
                 faults = [f'{kind}:{n}{m}' for m in marks for n in numbers(calm.calls, args.most)]
                 outcomes = {}
                 for fault, run in zip(faults, pool.map(
                         lambda f: Run(args, path, options, f), faults)):
-                    bad = complaint(run, calm.out, fault.endswith('!'))
+                    bad = complaint(run, calm.out, plain, fault.endswith('!'))
                     outcomes[run.code] = outcomes.get(run.code, 0) + 1
                     if bad:
                         wrong += 1
