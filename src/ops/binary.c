@@ -302,9 +302,15 @@ po_status po_ref_logic(po_ref *ref) {
 
 /* --- attributes --- */
 
-const po_attr_def po_attrs_broadcast[] = {
-    {.name = "axis", .kind = PO_ATTR_INT, .since = 1, .until = 6},
-    {.name = "broadcast", .kind = PO_ATTR_INT, .since = 1, .until = 6, .has_default = true, .i = 0},
+#define ALIGNED                                                                                    \
+    {.name = "axis", .kind = PO_ATTR_INT, .since = 1, .until = 6}, {                               \
+        .name = "broadcast", .kind = PO_ATTR_INT, .since = 1, .until = 6, .has_default = true,     \
+        .i = 0                                                                                     \
+    }
+
+const po_attr_def po_attrs_broadcast[] = {ALIGNED, {0}};
+const po_attr_def po_attrs_broadcast_consumed[] = {
+    ALIGNED,
     {.name = "consumed_inputs", .kind = PO_ATTR_INTS, .since = 1, .until = 5},
     {0},
 };

@@ -15,7 +15,8 @@ po_status po_ref_identity(po_ref *ref) {
 }
 
 const po_attr_def po_attrs_constant[] = {
-    {.name = "value", .kind = PO_ATTR_TENSOR, .since = 1},
+    {.name = "value", .kind = PO_ATTR_TENSOR, .since = 1, .until = 10, .required = true},
+    {.name = "value", .kind = PO_ATTR_TENSOR, .since = 11},
     {.name = "sparse_value", .kind = PO_ATTR_SPARSE_TENSOR, .since = 11},
     {.name = "value_float", .kind = PO_ATTR_FLOAT, .since = 12},
     {.name = "value_floats", .kind = PO_ATTR_FLOATS, .since = 12},

@@ -31,6 +31,7 @@ po_status po_ref_binary(po_ref *ref);
 po_status po_ref_compare(po_ref *ref);
 po_status po_ref_logic(po_ref *ref);
 extern const po_attr_def po_attrs_broadcast[]; /* axis and broadcast, until opset 6 */
+extern const po_attr_def po_attrs_broadcast_consumed[];
 extern const po_attr_def po_attrs_mod[];
 extern const po_attr_def po_attrs_bitshift[];
 
