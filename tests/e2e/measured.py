@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""Runs that measure in ONNX Runtime, and what they report.
+
+  measured.py --petopt PROGRAM --models PROGRAM --shim LIBRARY [--only TEXT]
+"""
+import argparse
+import html.parser
+import inspect
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+
+class Wrong(Exception):
+    pass
+
+
+def expect(truth, what):
+    if not truth:
+        raise Wrong(what)
+
+
+HOSTILE = 'a"><script>alert(1)</script>\x1b[31m\u202e\'&\n'
+
+
+def affine_model(path, channels=32, size=64, hostile=False):
+    """Convolutions whose scale and shift stand apart, which ONNX Runtime leaves apart."""
+    rng = np.random.default_rng(0)
+    nodes, weights, x = [], [], 'x'
+    for k in range(4):
+        w = rng.standard_normal((channels, channels, 3, 3)).astype('f') / channels
+        weights += [numpy_helper.from_array(w, f'w{k}'),
+                    numpy_helper.from_array(rng.uniform(0.5, 1, (1, channels, 1, 1)).astype('f'), f's{k}'),
+                    numpy_helper.from_array(rng.uniform(-1, 1, (1, channels, 1, 1)).astype('f'), f'b{k}')]
+        name = HOSTILE + str(k) if hostile else f'y{k}'
+        nodes += [helper.make_node('Conv', [x, f'w{k}'], [f'c{k}'], pads=[1] * 4),
+                  helper.make_node('Mul', [f'c{k}', f's{k}'], [f'm{k}'], name=HOSTILE if hostile else ''),
+                  helper.make_node('Add', [f'm{k}', f'b{k}'], [f'a{k}']),
+                  helper.make_node('Relu', [f'a{k}'], [name])]
+        x = name
+    shape = [1, channels, size, size]
+    graph = helper.make_graph(nodes, 'affine',
+                              [helper.make_tensor_value_info('x', TensorProto.FLOAT, shape)],
+                              [helper.make_tensor_value_info(x, TensorProto.FLOAT, shape)], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 13)], ir_version=7), path)
+
+
+class Bed:
+    def __init__(self, args, folder):
+        self.args, self.folder = args, folder
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def run(self, *words, seconds=300, **more):
+        p = subprocess.run([self.args.petopt, *words], stdin=subprocess.DEVNULL, capture_output=True,
+                           cwd=self.folder, timeout=seconds, text=True, errors='replace', **more)
+        return p.returncode, p.stdout, p.stderr
+
+    def good(self, *words, **more):
+        code, out, err = self.run(*words, **more)
+        expect(code == 0, f'{" ".join(words)}: exit {code}: {err.strip()}')
+        return out
+
+
+class Page(html.parser.HTMLParser):
+    """Tags must nest; scripts and what is fetched from elsewhere are not wanted."""
+    ALONE = {'meta', 'br', 'hr', 'img', 'input', 'link'}
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen = [], set()
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.add(tag)
+        for name, value in attrs:
+            expect(not name.startswith('on') and name not in ('src', 'href'), f'<{tag} {name}={value}>')
+        if tag not in self.ALONE:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.seen.add(tag)
+
+    def handle_endtag(self, tag):
+        expect(self.open and self.open[-1] == tag, f'</{tag}> inside of {self.open[-3:]}')
+        self.open.pop()
+
+
+OPTIMISE = {'schema', 'petopt', 'command', 'in', 'out', 'level', 'runtime', 'cpu', 'threads', 'stopped',
+            'changed', 'winner', 'nodes_before', 'nodes_after', 'weights_before', 'weights_after',
+            'latency', 'error', 'error_reference', 'tolerance', 'load_seconds', 'seconds', 'operators',
+            'stages', 'rewrites', 'candidates', 'notes'}
+CANDIDATE = {'name', 'nodes', 'measured', 'ms', 'ratio', 'ratio_low', 'ratio_high', 'error', 'chosen',
+             'verdict'}
+
+
+def case_measured_run(bed):
+    """A model that folding makes smaller: the reports agree with the files, and the cache answers."""
+    affine_model(bed.path('in.onnx'))
+    words = ['in.onnx', '--threads', '1', '--cache', 'c.db']
+    out = bed.good(*words, '-o', 'out.onnx', '--json', 'r.json', '--report', 'r.html')
+    told = json.load(open(bed.path('r.json'), encoding='utf-8'))
+    expect(set(told) == OPTIMISE, f'members: {set(told) ^ OPTIMISE}')
+    expect(told['runtime'].startswith('ONNX Runtime') and told['runtime'] in out, out)
+    expect(told['candidates'] and all(set(c) == CANDIDATE for c in told['candidates']), told['candidates'])
+    expect(any(c['measured'] for c in told['candidates']), 'nothing was measured')
+    expect(told['latency'] and told['latency']['ms_before'] > 0, told['latency'])
+    after = onnx.load(bed.path('out.onnx'))
+    expect(len(after.graph.node) == told['nodes_after'], 'nodes_after is not that of the file')
+    expect(sum(o['after'] for o in told['operators']) == told['nodes_after'], 'operators do not add up')
+    expect(told['changed'] == any(c['chosen'] for c in told['candidates']), 'changed without a choice')
+    if told['changed']:
+        expect(told['error'] <= told['tolerance'], f'error {told["error"]}')
+        expect(told['latency']['ratio_low'] > 1, f'written without a gain: {told["latency"]}')
+    start = time.monotonic()
+    bed.good(*words, '-o', 'again.onnx', '-q')
+    warm = time.monotonic() - start
+    expect(open(bed.path('again.onnx'), 'rb').read() == open(bed.path('out.onnx'), 'rb').read(),
+           'another answer with the same cache')
+    expect(warm < 20, f'{warm:.1f} s with a warm cache')
+    code, _, err = bed.run('verify', 'in.onnx', 'out.onnx', '--json', 'v.json')
+    expect(code == 0, f'verify: exit {code}: {err}')
+    expect(json.load(open(bed.path('v.json'), encoding='utf-8'))['equal'] is True, 'verify.json')
+
+
+def case_hostile_names_in_reports(bed):
+    affine_model(bed.path('in.onnx'), channels=4, size=8, hostile=True)
+    bed.good('in.onnx', '-o', 'out.onnx', '--cost', 'model', '--json', 'r.json', '--report', 'r.html')
+    text = open(bed.path('r.html'), encoding='utf-8').read()
+    page = Page()
+    page.feed(text)
+    expect(not page.open, f'left open: {page.open}')
+    expect('svg' in page.seen and 'script' not in page.seen, page.seen)
+    expect(not re.search('[\x00-\x08\x0b-\x1f\x7f\u202e]', text), 'control characters in the page')
+    json.load(open(bed.path('r.json'), encoding='utf-8'))
+    code, out, _ = bed.run('show', 'in.onnx')
+    expect(code == 0 and '\x1b' not in out, 'show passes terminal escapes on')
+
+
+def case_no_runtime(bed):
+    affine_model(bed.path('in.onnx'), channels=4, size=8)
+    env = dict(os.environ, LD_PRELOAD=bed.args.shim)
+    before = sorted(os.listdir(bed.folder))
+    code, out, err = bed.run('in.onnx', '-o', 'out.onnx', '--cache', 'none', env=env)
+    expect(code == 3, f'exit {code} without a runtime: {err}')
+    expect(not out and len(err.strip().splitlines()) == 1, f'not one sentence: {err!r}')
+    expect(sorted(os.listdir(bed.folder)) == before, 'left behind')
+    bed.good('in.onnx', '-o', 'out.onnx', '--cost', 'model', '-q', env=env)
+    code, out, err = bed.run('verify', 'in.onnx', 'out.onnx', env=env)
+    expect(code == 0 and 'reference' in out, f'verify by the reference: exit {code}: {out}{err}')
+    bed.good('in.onnx', '-o', 'plain.onnx', '-O0', '-q', env=env)
+
+
+def case_interrupted_while_measuring(bed):
+    affine_model(bed.path('in.onnx'), channels=64, size=96)
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        p = subprocess.Popen([bed.args.petopt, 'in.onnx', '-o', 'out.onnx', '--threads', '1', '--cache',
+                              'none'], cwd=bed.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        time.sleep(2.5)
+        p.send_signal(number)
+        out, err = p.communicate(timeout=60)
+        expect(p.returncode == code, f'exit {p.returncode}: {err!r}')
+        expect(b'interrupted' in out, out)
+        onnx.checker.check_model(bed.path('out.onnx'))
+        expect(sorted(os.listdir(bed.folder)) == ['in.onnx', 'out.onnx'], os.listdir(bed.folder))
+        os.unlink(bed.path('out.onnx'))
+
+
+def case_time_limit(bed):
+    affine_model(bed.path('in.onnx'), channels=64, size=96)
+    start = time.monotonic()
+    out = bed.good('in.onnx', '-o', 'out.onnx', '--threads', '1', '--cache', 'none', '--time-limit', '2')
+    expect(time.monotonic() - start < 15, 'the limit is not kept')
+    expect('time limit' in out, out)
+    onnx.checker.check_model(bed.path('out.onnx'))
+
+
+def case_check_data(bed):
+    affine_model(bed.path('in.onnx'), channels=4, size=8)
+    os.makedirs(bed.path('data', 'set_0'))
+    good = np.ones((1, 4, 8, 8), 'f')
+    for array, code in ((good, 0), (good.astype('d'), 2), (good[:, :2], 2)):
+        with open(bed.path('data', 'set_0', 'input_0.pb'), 'wb') as f:
+            f.write(numpy_helper.from_array(array, 'x').SerializeToString())
+        got, _, err = bed.run('in.onnx', '-o', 'out.onnx', '--cost', 'model', '--check-data', 'data')
+        expect(got == code, f'{array.dtype}{array.shape}: exit {got}: {err}')
+    with open(bed.path('data', 'set_0', 'input_0.pb'), 'wb') as f:
+        f.write(b'no tensor at all')
+    got, _, err = bed.run('in.onnx', '-o', 'out.onnx', '--cost', 'model', '--check-data', 'data')
+    expect(got == 2 and 'input_0.pb' in err, f'exit {got}: {err}')
+
+
+def case_bench(bed):
+    affine_model(bed.path('a.onnx'))
+    shutil.copy(bed.path('a.onnx'), bed.path('b.onnx'))
+    affine_model(bed.path('large.onnx'), size=192)
+    out = bed.good('bench', 'a.onnx', 'b.onnx', '--threads', '1', '--json', 'b.json')
+    told = json.load(open(bed.path('b.json'), encoding='utf-8'))
+    expect([m['file'] for m in told['models']] == ['a.onnx', 'b.onnx'], told)
+    expect('a.onnx' in out and 'against itself' in out, out)
+    expect(0.8 < told['models'][1]['ratio'] < 1.25, f'a copy reads {told["models"][1]}')
+    expect(bed.run('bench', 'missing.onnx')[0] == 2, 'a missing file')
+    expect(bed.run('bench', *['a.onnx'] * 8)[0] == 2, 'too many models')
+
+
+def case_dump_and_skip(bed):
+    affine_model(bed.path('in.onnx'), channels=4, size=8)
+    words = ['in.onnx', '-o', 'out.onnx', '--cost', 'model', '-q']
+    first = bed.good(*words, '--dump', 'simplify')
+    expect(first.startswith('pir ') and 'Mul(' in first, first[:200])
+    folded = bed.good(*words, '--dump', 'postopt')
+    expect('Mul(' not in folded, 'postopt left the scale apart')
+    bed.good(*words, '--skip', 'postopt')
+    expect('Mul' in [n.op_type for n in onnx.load(bed.path('out.onnx')).graph.node], 'postopt ran')
+    bed.good('in.onnx', '-o', 'out.onnx', '--skip', 'select', '--cache', 'none', '-q')
+    expect('Mul' not in [n.op_type for n in onnx.load(bed.path('out.onnx')).graph.node], 'not taken')
+
+
+def case_benchmark_models(bed):
+    import onnxruntime as ort
+    names = ['lora', 'gqa', 'qknorm', 'ntrans']
+    subprocess.run([bed.args.models, bed.path('m'), *names], check=True, stdout=subprocess.DEVNULL)
+    expect(sorted(os.listdir(bed.path('m'))) == sorted(n + '.onnx' for n in names), 'files')
+    for n in names:
+        path = bed.path('m', n + '.onnx')
+        onnx.checker.check_model(path, full_check=True)
+        session = ort.InferenceSession(path)
+        rng = np.random.default_rng(0)
+        feed = {i.name: rng.standard_normal(i.shape).astype('f') for i in session.get_inputs()}
+        expect(np.isfinite(session.run(None, feed)[0]).all(), n)
+    for words in ([], [bed.path('m'), 'no_such'], ['/no/such/folder/at/all', 'lora']):
+        p = subprocess.run([bed.args.models, *words], capture_output=True)
+        expect(p.returncode == 2, f'{words}: exit {p.returncode}')
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name in ('petopt', 'models', 'shim'):
+        parser.add_argument('--' + name, required=True, type=os.path.abspath)
+    parser.add_argument('--only', default='')
+    args = parser.parse_args()
+    cases = [(n[5:], f) for n, f in inspect.getmembers(sys.modules[__name__], inspect.isfunction)
+             if n.startswith('case_') and args.only in n]
+    wrong = 0
+    for name, case in cases:
+        folder = tempfile.mkdtemp()
+        try:
+            case(Bed(args, folder))
+            print(f'ok      {name}', flush=True)
+        except (Wrong, OSError, ValueError, subprocess.SubprocessError) as e:
+            wrong += 1
+            print(f'WRONG   {name}: {e}', flush=True)
+        finally:
+            shutil.rmtree(folder)
+    print(f'{len(cases)} cases, {wrong} wrong')
+    sys.exit(1 if wrong or not cases else 0)
+
+
+if __name__ == '__main__':
+    main()
