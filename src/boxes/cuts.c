@@ -39,7 +39,8 @@ static int by_value(const void *a, const void *b) {
 
 static uint32_t sort_unique(int64_t *v, uint32_t n) {
     uint32_t kept = 0;
-    qsort(v, n, sizeof *v, by_value);
+    if (n)
+        qsort(v, n, sizeof *v, by_value);
     for (uint32_t i = 0; i < n; i++)
         if (!kept || v[kept - 1] != v[i])
             v[kept++] = v[i];
