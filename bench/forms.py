@@ -172,21 +172,6 @@ SOFTPLUS = [
     ("Log(1 + Exp(x))", lambda g, x: g.Log(g.Add(g.Exp(x), 1.0))),
     ("Softplus", lambda g, x: g.Softplus(x)),
 ]
-MISH = [
-    ("x*Tanh(Log(1 + Exp(x)))", lambda g, x: g.Mul(x, g.Tanh(g.Log(g.Add(g.Exp(x), 1.0))))),
-    ("x*Tanh(Softplus(x))", lambda g, x: g.Mul(x, g.Tanh(g.Softplus(x)))),
-]
-
-
-def mish_rational(g, x):
-    e = g.Exp(g.Min(x, 20.0))
-    n = g.Mul(e, g.Add(e, 2.0))
-    return g.Mul(x, g.Div(n, g.Add(n, 2.0)))
-
-
-MISH18 = MISH + [("Mish", lambda g, x: g.Mish(x)), ("x*n/(n + 2), n = e(e + 2), e = Exp(Min(x, 20))", mish_rational)]
-
-
 def clipped(g, x, how):
     z = g.Add(x, 3.0)
     if how == "clip":
@@ -234,9 +219,7 @@ def prelu(c):
         ("Relu(x) - a*Relu(-x)", lambda g, x: g.Sub(g.Relu(x), g.Mul(g.Relu(g.Neg(x)), a))),
         ("Max(x, a*x)", lambda g, x: g.Max(x, g.Mul(x, a))),
         ("a*x + (1-a)*Relu(x)", lambda g, x: g.Add(g.Mul(x, a), g.Mul(g.Relu(x), 1 - a))),
-        ("the same, depthwise", lambda g, x: g.Add(depthwise(g, x, a), depthwise(g, g.Relu(x), 1 - a))),
-        ("LeakyRelu(dw x)...", lambda g, x: depthwise(g, g.LeakyRelu(x, alpha=0.25), a)),
-        ("Relu + dw(Clip(x; max 0))", lambda g, x: g.Add(g.Relu(x), depthwise(g, g.Clip(x, "", 0.0), a))),
+        ("the same by depthwise convolutions", lambda g, x: g.Add(depthwise(g, x, a), depthwise(g, g.Relu(x), 1 - a))),
     ]
 
 
@@ -261,25 +244,23 @@ def mish_q(g, x):
 
 MISHES = [
     ("Mish", lambda g, x: g.Mish(x)),
-    ("Exp(Min)", lambda g, x: mish_clip(g, x, lambda g, x: g.Min(x, 20.0))),
-    ("Exp(Clip)", lambda g, x: mish_clip(g, x, lambda g, x: g.Clip(x, "", 20.0))),
-    ("Exp(Clip both)", lambda g, x: mish_clip(g, x, lambda g, x: g.Clip(x, -80.0, 20.0))),
-    ("x - 2x/(n+2)", lambda g, x: (lambda e: g.Sub(x, g.Div(g.Mul(x, 2.0), g.Add(g.Mul(e, g.Add(e, 2.0)), 2.0))))(g.Exp(g.Clip(x, "", 20.0)))),
-    ("(x*n)/(n+2)", lambda g, x: (lambda n: g.Div(g.Mul(x, n), g.Add(n, 2.0)))((lambda e: g.Mul(e, g.Add(e, 2.0)))(g.Exp(g.Clip(x, "", 20.0))))),
-    ("x*Tanh(-Log(Sigmoid(-x)))", lambda g, x: g.Mul(x, g.Tanh(g.Neg(g.Log(g.Sigmoid(g.Neg(x))))))),
-    ("q = Sigmoid(-x)", mish_q),
+    ("x*Tanh(Softplus(x))", lambda g, x: g.Mul(x, g.Tanh(g.Softplus(x)))),
+    ("x*Tanh(Log(1 + Exp(x)))", lambda g, x: g.Mul(x, g.Tanh(g.Log(g.Add(g.Exp(x), 1.0))))),
+    ("x*n/(n + 2), e = Exp(Min(x, 20))", lambda g, x: mish_clip(g, x, lambda g, x: g.Min(x, 20.0))),
+    ("x*n/(n + 2), e = Exp(Clip(x; max 20))", lambda g, x: mish_clip(g, x, lambda g, x: g.Clip(x, "", 20.0))),
+    ("x*(1 - q*q)/(1 + q*q), q = Sigmoid(-x)", mish_q),
 ]
 SOFTMAX = [
     ("Exp(x - max)/sum", lambda g, x: (lambda e: g.Div(e, g.ReduceSum(e, np.array([-1]), keepdims=1)))(g.Exp(g.Sub(x, g.ReduceMax(x, axes=[-1], keepdims=1))))),
     ("Softmax", lambda g, x: g.Softmax(x, axis=-1)),
 ]
 TANHS = [
-    ("fast", tanh_fast),
-    ("x*(a + b*x*x)", lambda g, x: g.Mul(g.Mul(x, 0.5), g.Add(1.0, g.Tanh(g.Mul(x, g.Add(g.Mul(g.Mul(x, x), 0.0356774), 0.7978845608)))))),
-    ("(x + .044*x*x*x)*.79, x*.044 first", lambda g, x: g.Mul(g.Mul(x, 0.5), g.Add(1.0, g.Tanh(g.Mul(g.Add(x, g.Mul(g.Mul(g.Mul(x, 0.044715), x), x)), 0.7978845608))))),
-    ("pow, 0.5*(1+t)*x", lambda g, x: g.Mul(x, g.Mul(0.5, g.Add(1.0, g.Tanh(g.Mul(g.Add(x, g.Mul(g.Pow(x, 3.0), 0.044715)), 0.7978845608)))))),
-    ("pow, x*(1+t) *0.5", lambda g, x: g.Mul(0.5, g.Mul(x, g.Add(1.0, g.Tanh(g.Mul(g.Add(x, g.Mul(g.Pow(x, 3.0), 0.044715)), 0.7978845608)))))),
-    ("pow, orders", lambda g, x: g.Mul(g.Add(1.0, g.Tanh(g.Mul(0.7978845608, g.Add(g.Mul(0.044715, g.Pow(x, 3.0)), x)))), g.Mul(0.5, x))),
+    ("x*(1 + 0.044715*x*x)", tanh_fast),
+    ("x*(0.7978846 + 0.0356774*x*x)", lambda g, x: g.Mul(g.Mul(x, 0.5), g.Add(1.0, g.Tanh(g.Mul(x, g.Add(g.Mul(g.Mul(x, x), 0.0356774), 0.7978845608)))))),
+    ("0.044715*x*x*x", lambda g, x: g.Mul(g.Mul(x, 0.5), g.Add(1.0, g.Tanh(g.Mul(g.Add(x, g.Mul(g.Mul(g.Mul(x, 0.044715), x), x)), 0.7978845608))))),
+    ("Pow 3; x*(0.5*(t + 1))", lambda g, x: g.Mul(x, g.Mul(0.5, g.Add(1.0, g.Tanh(g.Mul(g.Add(x, g.Mul(g.Pow(x, 3.0), 0.044715)), 0.7978845608)))))),
+    ("Pow 3; (x*(t + 1))*0.5", lambda g, x: g.Mul(0.5, g.Mul(x, g.Add(1.0, g.Tanh(g.Mul(g.Add(x, g.Mul(g.Pow(x, 3.0), 0.044715)), 0.7978845608)))))),
+    ("Pow 3; (t + 1)*(0.5*x)", lambda g, x: g.Mul(g.Add(1.0, g.Tanh(g.Mul(0.7978845608, g.Add(g.Mul(0.044715, g.Pow(x, 3.0)), x)))), g.Mul(0.5, x))),
 ]
 ELUS = [
     ("Elu", lambda g, x: g.Elu(x)),
@@ -355,6 +336,36 @@ def layer_norms(width):
         ("Pow 2, Pow 0.5", layer_norm(width, close="pow")),
         ("LayerNormalization", layer_norm_op(width)),
     ]
+
+
+def parts(width, scaled, shifted):
+    """A layer norm that lacks its scale or shift."""
+
+    def form(g, x):
+        d = g.Sub(x, g.mean(x, [-1]))
+        n = g.Div(d, g.Sqrt(g.Add(g.mean(g.Pow(d, 2.0), [-1]), 1e-5)))
+        if scaled is not None:
+            n = g.Mul(n, np.full(width, scaled, np.float32))
+        return n if shifted is None else g.Add(n, np.full(width, shifted, np.float32))
+
+    return form
+
+
+def rms_parts(width, scaled):
+    def form(g, x):
+        n = g.Div(x, g.Sqrt(g.Add(g.mean(g.Pow(x, 2.0), [-1]), 1e-6)))
+        return n if scaled is None else g.Mul(n, np.full(width, scaled, np.float32))
+
+    return form
+
+
+PARTS = [
+    ("no scale, no shift", parts(768, None, None)),
+    ("scale of ones alone", parts(768, 1, None)),
+    ("shift of zeros alone", parts(768, None, 0)),
+    ("scale of ones, shift of zeros", parts(768, 1, 0)),
+]
+RMS_PARTS = [("no scale", rms_parts(768, None)), ("scale of ones", rms_parts(768, 1))]
 
 
 def channels_first(c):
@@ -482,18 +493,16 @@ GROUPS = {
     "sigmoid-conv": (17, (1, 64, 80, 80), conv(64), SIGMOID),
     "softplus": (17, (1, 128, 64), dense(64, 3072), SOFTPLUS),
     "softplus-conv": (17, (1, 64, 80, 80), conv(64), SOFTPLUS),
-    "mish": (17, (1, 64, 80, 80), conv(64), MISH),
-    "mish18": (18, (1, 64, 80, 80), conv(64), MISH18),
     "hswish": (17, (1, 64, 80, 80), conv(64), HSWISH),
     "hsigmoid": (17, (1, 64, 80, 80), conv(64), HSIGMOID),
     "relu6": (17, (1, 64, 80, 80), conv(64), RELU6),
     "relu6-dense": (17, (1, 128, 64), dense(64, 3072), RELU6),
     "prelu": (17, (1, 64, 56, 56), conv(64), prelu(64)),
     "prelu3": (17, (1, 64, 56, 56), conv(64, 3), prelu(64)),
-    "softpluses": (17, (1, 64, 80, 80), conv(64), SOFTPLUSES),
-    "mishes": (18, (1, 64, 80, 80), conv(64), MISHES),
+    "softplus-op": (17, (1, 64, 80, 80), conv(64), SOFTPLUSES),
+    "mish": (18, (1, 64, 80, 80), conv(64), MISHES),
     "softmax": (17, (1, 12, 128, 128), alone, SOFTMAX),
-    "tanhs": (17, (1, 128, 64), dense(64, 3072), TANHS),
+    "tanh-gelu-order": (17, (1, 128, 64), dense(64, 3072), TANHS),
     "elus": (17, (1, 64, 80, 80), conv(64), ELUS),
     "leaky": (17, (1, 64, 80, 80), conv(64), LEAKY),
     "square": (17, (1, 128, 768), alone, SQUARE),
@@ -506,6 +515,10 @@ GROUPS = {
     "layernorm12": (12, (1, 128, 768), residual(768), layer_norms(768)[:-1]),
     "layernorm-alone": (17, (1, 128, 768), alone, layer_norms(768)),
     "layernorm18": (18, (1, 128, 768), alone, layer_norms(768)),
+    "layernorm-parts": (17, (1, 128, 768), alone, PARTS),
+    "rmsnorm-parts": (17, (1, 128, 768), alone, RMS_PARTS),
+    "convnext12": (12, (1, 96, 56, 56), conv(96), channels_first(96)[:4]),
+    "convnext-alone": (17, (1, 96, 56, 56), alone, channels_first(96)),
     "convnext": (17, (1, 96, 56, 56), conv(96), channels_first(96)),
     "rmsnorm": (17, (1, 128, 768), residual(768), rms_norms(768)),
     "rmsnorm-alone": (17, (1, 128, 768), alone, rms_norms(768)),

@@ -6,6 +6,9 @@
 
 #include "postopt/affine.h"
 
+/* Since when the standard domain has these operators. */
+enum { PO_GELU_SINCE = 20, PO_LAYER_NORM_SINCE = 17, PO_RMS_NORM_SINCE = 23 };
+
 /* Opset of the standard domain; 0 where the graph has no model. */
 int64_t po_opset_of(const po_graph *graph);
 /* Equal to float rounding of the constants that make them up. */

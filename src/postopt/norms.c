@@ -196,14 +196,20 @@ static void write_norm(po_graph *graph, po_arena *arena, po_node_id id, const no
     po_substitute(graph, m->y, y);
 }
 
-/* Shorter inner axes are not worth bringing to the end. */
+/* Shorter inner axes are not worth bringing to the end. Where the opset has no node for the norm
+ * the runtime moves the transposes through what is written instead, and nothing is won. */
 enum { LEAST_INNER = 16 };
+
+static bool inner_pays(const po_graph *graph, const norm *m) {
+    return m->length >= LEAST_INNER &&
+           po_opset_of(graph) >= (m->centred ? PO_LAYER_NORM_SINCE : PO_RMS_NORM_SINCE);
+}
 
 static bool accept(const po_graph *graph, const norm *m) {
     const po_type *x = &graph->values[m->x].type, *y = &graph->values[m->y].type;
     return x->has_rank && y->has_rank && x->rank == y->rank && x->dtype == y->dtype &&
            m->length > 0 && x->rank <= PO_MAX_RANK &&
-           (m->axis == x->rank - 1 || m->length >= LEAST_INNER);
+           (m->axis == x->rank - 1 || inner_pays(graph, m));
 }
 
 /* --- the roots of the patterns --- */

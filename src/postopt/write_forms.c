@@ -7,9 +7,6 @@
 
 #include <math.h>
 
-/* Since when the standard domain has these operators. */
-enum { GELU_SINCE = 20, LAYER_NORM_SINCE = 17, RMS_NORM_SINCE = 23 };
-
 static void replace(po_graph *graph, po_node_id id, po_value_id by) {
     po_substitute(graph, graph->nodes[id].out[0], by);
 }
@@ -40,7 +37,7 @@ static bool write_tanh_gelu(po_graph *graph, po_node_id id, po_value_id x) {
 
 static bool write_gelu(po_graph *graph, po_node_id id) {
     const po_node *n = &graph->nodes[id];
-    if (po_opset_of(graph) >= GELU_SINCE || !po_is_f32(graph, n->out[0]))
+    if (po_opset_of(graph) >= PO_GELU_SINCE || !po_is_f32(graph, n->out[0]))
         return false;
     return po_node_string_is(n, "approximate", "tanh", "none")
                ? write_tanh_gelu(graph, id, n->in[0])
@@ -95,11 +92,18 @@ static bool write_prelu(po_graph *graph, po_node_id id) {
 
 /* --- powers --- */
 
-/* True where a reader makes this power part of a pattern that the runtime fuses. */
+/* True where a reader makes this power part of a pattern that the runtime fuses: a mean over the
+ * last axis, the bend of a GELU. */
 static bool awaited(const po_graph *graph, po_value_id y, double power) {
     for (uint32_t i = 0; i < graph->values[y].n_uses; i++) {
-        const po_node *r = &graph->nodes[graph->values[y].uses[i].node];
-        if ((power == 2 && r->op == PO_OP_ReduceMean) || (power == 3 && r->op == PO_OP_Mul))
+        po_use use = graph->values[y].uses[i];
+        const po_node *r = &graph->nodes[use.node];
+        uint32_t axis;
+        if (use.input == PO_USE_CAPTURE)
+            continue;
+        if (power == 2 && r->op == PO_OP_ReduceMean)
+            return !po_reduced_axis(graph, r, &axis) || (int)axis == po_rank_of(graph, y) - 1;
+        if (power == 3 && r->op == PO_OP_Mul)
             return true;
     }
     return false;
@@ -146,7 +150,7 @@ static bool write_norm(po_graph *graph, po_node_id id) {
     bool centred = n->op == PO_OP_LayerNormalization;
     po_value_id x = n->in[0], scale = n->in[1], shift = n->n_in > 2 ? n->in[2] : PO_NONE;
     double eps = (double)po_node_float(n, "epsilon", 1e-5f);
-    if (po_opset_of(graph) >= (centred ? LAYER_NORM_SINCE : RMS_NORM_SINCE))
+    if (po_opset_of(graph) >= (centred ? PO_LAYER_NORM_SINCE : PO_RMS_NORM_SINCE))
         return false;
     if (centred)
         x = po_add_pair(graph, id, PO_OP_Sub, x,
