@@ -68,6 +68,9 @@ static po_status prepare(po_ref *ref, pool *p) {
         if (!po_mul_i64(taps, p->w.kernel[k], &taps) || taps > PO_REF_MAX_COUNT)
             return PO_UNSUPPORTED;
     }
+    /* Pools then start inside in one runtime and at the edge in another. */
+    if (p->w.skips)
+        return PO_UNSUPPORTED;
     p->in_plane = po_product(p->x->dims, 2, p->x->rank);
     p->out_plane = po_product(p->out->dims, 2, p->x->rank);
     p->planes = p->x->dims[0] * p->x->dims[1];

@@ -268,6 +268,26 @@ static double raw_coordinate(transform t, const plan *p, uint32_t k, int64_t o) 
     return x;
 }
 
+/* The commonest ones as the runtime computes them, in single precision. */
+static double rough_coordinate(transform t, const plan *p, uint32_t k, int64_t o) {
+    float x = (float)o, scale = (float)p->scale[k], in = (float)p->in[k];
+    float out = (float)p->out[k].value;
+    switch (t) {
+    case HALF_PIXEL:
+        return (double)((x + 0.5f) / scale - 0.5f);
+    case PYTORCH_HALF_PIXEL:
+        return out > 1 ? (double)((x + 0.5f) / scale - 0.5f) : 0.0;
+    case ALIGN_CORNERS:
+        return out == 1 ? 0.0 : (double)(x * (in - 1) / (out - 1));
+    case ASYMMETRIC:
+        return (double)(x / scale);
+    case TF_HALF_PIXEL:
+        return (double)((x + 0.5f) / scale);
+    default:
+        return raw_coordinate(t, p, k, o);
+    }
+}
+
 /* The same, kept to numbers that fit an index. */
 static double coordinate(transform t, const plan *p, uint32_t k, int64_t o) {
     double x = raw_coordinate(t, p, k, o);
@@ -372,8 +392,9 @@ static po_status read_filter(const po_ref *ref, filter *f) {
 
 /* --- references --- */
 
-/* Index maps for nearest, or NULL for axes that stay. */
-static void nearest_maps(const po_ref *ref, const filter *f, const plan *p, const int64_t **maps) {
+/* Index maps for nearest, or NULL for axes that stay. PO_UNSUPPORTED where rounding decides. */
+static po_status nearest_maps(const po_ref *ref, const filter *f, const plan *p,
+                              const int64_t **maps) {
     for (uint32_t k = 0; k < p->rank; k++) {
         maps[k] = NULL;
         if (!p->resized[k])
@@ -387,9 +408,13 @@ static void nearest_maps(const po_ref *ref, const filter *f, const plan *p, cons
             double x = coordinate(f->transform, p, k, o);
             bool beyond = f->crop && (x < 0 || x > (double)(p->in[k] - 1));
             map[o] = beyond ? -1 : nearest(&own, x, p->in[k]);
+            if (!f->crop &&
+                nearest(&own, rough_coordinate(f->transform, p, k, o), p->in[k]) != map[o])
+                return PO_UNSUPPORTED;
         }
         maps[k] = map;
     }
+    return PO_OK;
 }
 
 static po_status filtered(po_ref *ref, const filter *f, const plan *p, double fill) {
@@ -439,14 +464,15 @@ static po_status plan_of(po_ref *ref, plan *p) {
 }
 
 /* Where scale times length is not whole, runtimes and the standard's examples take different
- * corners. */
-static bool whole_lengths(const plan *p) {
+ * corners; and scales that change no length are ignored by some. */
+static bool is_settled(const plan *p, const filter *f) {
+    bool whole = true, grows = false;
     for (uint32_t k = 0; k < p->rank; k++) {
         double wide = p->scale[k] * (double)p->in[k];
-        if (p->resized[k] && fabs(wide - (double)p->out[k].value) > 1e-6 * wide)
-            return false;
+        whole = whole && (!p->resized[k] || fabs(wide - (double)p->out[k].value) <= 1e-6 * wide);
+        grows = grows || p->in[k] != p->out[k].value;
     }
-    return true;
+    return whole || (grows && f->transform != ALIGN_CORNERS);
 }
 
 po_status po_ref_resize(po_ref *ref) {
@@ -456,7 +482,7 @@ po_status po_ref_resize(po_ref *ref) {
     filter f;
     PO_TRY(plan_of(ref, p));
     PO_TRY(read_filter(ref, &f));
-    if (f.transform == ALIGN_CORNERS && !whole_lengths(p))
+    if (!is_settled(p, &f))
         return PO_UNSUPPORTED;
     double fill = (double)po_op_float(ref->graph, ref->node, "extrapolation_value");
     if (out->count == 0)
@@ -466,7 +492,7 @@ po_status po_ref_resize(po_ref *ref) {
     const int64_t *maps[PO_MAX_RANK];
     int64_t whole = fabs(fill) < 1e15 ? (int64_t)fill : 0;
     po_bytes text = {"", 0};
-    nearest_maps(ref, &f, p, maps);
+    PO_TRY(nearest_maps(ref, &f, p, maps));
     po_move_mapped(out, x, maps,
                    x->f   ? (const void *)&fill
                    : x->i ? (const void *)&whole

@@ -106,6 +106,7 @@ po_dim po_window_out(po_window *w, uint32_t k, po_dim in) {
         int64_t out = po_ceil_div(in.value, stride);
         int64_t total = out ? (out - 1) * stride + extent - in.value : 0;
         share_pads(w, k, total > 0 ? total : 0);
+        w->skips = w->skips || total < 0;
         return PO_DIM(out);
     }
     int64_t room = in.value + w->begin[k] + w->end[k] - extent;
