@@ -13,6 +13,7 @@ static const double warm_aim = 300e-6;    /* untimed part of a block, at least o
 static const double clear_margin = 0.015; /* of a gain: no more processes needed */
 static const double fine_width = 0.008;   /* of an interval: likewise */
 static const double slow_round = 1.5;
+static const double longest_share = 0.3; /* of a process, where its rounds are short */
 enum {
     LEAST_ROUNDS = 5,
     LEAST_SLOW_ROUNDS = 3,
@@ -188,7 +189,8 @@ po_status po_time_models(po_ctx *ctx, const po_timing_spec *spec, po_timing *tim
     po_arena *scratch = po_arena_create(ctx);
     po_status status = PO_OK;
     while (done.processes + group <= MOST_PROCESSES) {
-        double share = budget / (6.0 * group);
+        /* Many short processes say more than few long ones: placement differs between them. */
+        double share = fmin(budget / (6.0 * group), longest_share);
         for (uint32_t k = 0; k < group && status == PO_OK; k++) {
             job j = {spec, done.processes, share};
             po_bytes data;
