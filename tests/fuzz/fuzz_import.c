@@ -46,6 +46,16 @@ static void round_trip(po_ctx *ctx, const po_graph *graph) {
     free(copy);
 }
 
+/* With its functions inlined the graph keeps its invariants and can be written. */
+static void inline_functions(po_ctx *ctx, const po_graph *graph) {
+    po_graph *clone = po_graph_clone(ctx, graph);
+    po_hash hash;
+    require(po_inline_functions(ctx, clone, NULL) == PO_OK);
+    require(po_graph_check(ctx, clone) == PO_OK);
+    require(po_export_hash(ctx, clone, &hash) == PO_OK);
+    po_graph_free(clone);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     po_ctx ctx;
     po_model *model;
@@ -56,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (status == PO_OK) {
         require(po_graph_check(&ctx, model->graph) == PO_OK);
         round_trip(&ctx, model->graph);
+        inline_functions(&ctx, model->graph);
         po_model_free(model);
     }
     require(ctx.arenas == NULL);
