@@ -9,16 +9,9 @@
 #include "postopt/bilinear.h"
 #include "postopt/conv.h"
 #include "postopt/passes.h"
+#include "postopt/relayout.h"
 
 enum { RANK = 5, CHANNEL_BLOCK = 16, MOST_OUTPUTS = 4 };
-
-typedef struct frames {
-    po_graph *graph;
-    po_arena *arena;
-    po_value_id *of; /* frames of each value that the graph had at first; PO_NONE */
-    uint32_t n;
-    uint32_t convs; /* done by Toom-Cook */
-} frames;
 
 /* N, C, T, H, W of a static f32 map; false for anything else. */
 static bool map_dims(const po_graph *graph, po_value_id v, int64_t d[RANK]) {
@@ -34,36 +27,28 @@ static bool map_dims(const po_graph *graph, po_value_id v, int64_t d[RANK]) {
     return true;
 }
 
-static po_value_id reshape(frames *f, po_node_id at, po_value_id x, uint32_t rank,
+static po_value_id reshape(po_relayout *f, po_node_id at, po_value_id x, uint32_t rank,
                            const int64_t *dims) {
     po_type type = po_type_tensor_i64(f->graph->arena, PO_F32, rank, dims);
     po_value_id in[2] = {x, po_add_i64s(f->graph, NULL, rank, dims)};
     return po_add_op(f->graph, at, PO_OP_Reshape, 2, in, &type);
 }
 
-/* Swaps the channel and the time axis. */
-static po_value_id turn(frames *f, po_node_id at, po_value_id x, const po_type *type) {
+/* Swaps the channel and the time axis: there and back. */
+static po_value_id turn(po_relayout *f, po_node_id at, po_value_id x, const po_type *type) {
     po_value_id y = po_add_op(f->graph, at, PO_OP_Transpose, 1, &x, type);
     po_node_set_ints(f->graph, f->graph->values[y].producer, "perm", RANK,
                      (int64_t[]){0, 2, 1, 3, 4});
     return y;
 }
 
-static bool has_frames(const frames *f, po_value_id v) {
-    return v < f->n && f->of[v] != PO_NONE;
-}
-
-/* Frames of a value; where nothing made them yet, by a Transpose. */
-static po_value_id frames_of(frames *f, po_node_id at, po_value_id v) {
-    if (f->of[v] == PO_NONE) {
-        po_type unknown = po_type_unranked(PO_F32);
-        f->of[v] = turn(f, at, v, &unknown);
-    }
-    return f->of[v];
+static po_value_id to_frames(po_relayout *f, po_node_id at, po_value_id x) {
+    po_type unknown = po_type_unranked(PO_F32);
+    return turn(f, at, x, &unknown);
 }
 
 /* table [rows, T] times x [N, T, rest], as [N, rows, rest]. */
-static po_value_id along_time(frames *f, po_node_id at, const double *table, int64_t rows,
+static po_value_id along_time(po_relayout *f, po_node_id at, const double *table, int64_t rows,
                               int64_t columns, po_value_id x) {
     po_value_id t =
         po_add_floats(f->graph, NULL, PO_F32, 2, (const int64_t[]){rows, columns}, table);
@@ -84,8 +69,7 @@ typedef struct conv3 {
 } conv3;
 
 /* Weights and bias are left out where only the question is asked. */
-static bool read_conv(frames *f, po_node_id id, bool ask, conv3 *c) {
-    po_graph *g = f->graph;
+static bool read_conv(const po_graph *g, po_arena *arena, po_node_id id, bool ask, conv3 *c) {
     const po_node *n = &g->nodes[id];
     uint32_t count;
     const int64_t *v;
@@ -114,8 +98,8 @@ static bool read_conv(frames *f, po_node_id id, bool ask, conv3 *c) {
     c->stride = strides[0];
     c->pad = pads[0];
     c->taps = w->dims[3] * w->dims[4];
-    c->w = ask ? NULL : po_tensor_doubles(f->arena, w);
-    c->bias = bias && !ask ? po_tensor_doubles(f->arena, bias) : NULL;
+    c->w = ask ? NULL : po_tensor_doubles(arena, w);
+    c->bias = bias && !ask ? po_tensor_doubles(arena, bias) : NULL;
     c->plane = (po_conv){.node = id,
                          .dtype = PO_F32,
                          .group = 1,
@@ -129,7 +113,8 @@ static bool read_conv(frames *f, po_node_id id, bool ask, conv3 *c) {
 }
 
 /* F(m, kt) along time. The bias goes to the product that every output takes once. */
-static po_value_id by_products(frames *f, const conv3 *c, const po_bilinear *alg, po_value_id x) {
+static po_value_id by_products(po_relayout *f, const conv3 *c, const po_bilinear *alg,
+                               po_value_id x) {
     int64_t m = alg->m, n = alg->n, out = c->plane.out, in = c->plane.in, t_in = c->x[2];
     int64_t t_out = c->y[2], tiles = (t_out + m - 1) / m, rows = tiles * n;
     double *b = PO_NEW_N(f->arena, double, rows *t_in),
@@ -170,7 +155,7 @@ static po_value_id by_products(frames *f, const conv3 *c, const po_bilinear *alg
 }
 
 /* The taps in time as channels, in the order tap, channel. */
-static po_value_id by_channels(frames *f, const conv3 *c, po_value_id x) {
+static po_value_id by_channels(po_relayout *f, const conv3 *c, po_value_id x) {
     int64_t batch = c->x[0], t_in = c->x[2], t_out = c->y[2], in = c->plane.in, kt = c->kt;
     int64_t h = c->x[3], wd = c->x[4];
     bool as_it_is = kt == 1 && c->stride == 1 && t_in == t_out && c->pad == 0;
@@ -205,74 +190,28 @@ static bool worth_products(const conv3 *c, po_bilinear *alg) {
            po_bilinear_make(m, (uint32_t)c->kt, alg);
 }
 
-static bool convert_conv(frames *f, po_node_id id) {
+static bool convert_conv(po_relayout *f, po_node_id id, uint32_t *products) {
     conv3 c;
     po_bilinear alg;
-    if (!read_conv(f, id, false, &c))
+    if (!read_conv(f->graph, f->arena, id, false, &c))
         return false;
-    po_value_id y = f->graph->nodes[id].out[0];
-    po_value_id x = frames_of(f, id, f->graph->nodes[id].in[0]);
-    bool products = worth_products(&c, &alg);
-    f->of[y] = products ? by_products(f, &c, &alg, x) : by_channels(f, &c, x);
-    f->convs += products;
-    return true;
-}
-
-/* --- what lies between --- */
-
-static po_value_id copy_op(frames *f, po_node_id id, const po_value_id *in, uint32_t n_in) {
-    const po_node *n = &f->graph->nodes[id];
-    po_attr *attrs = po_arena_memdup(f->graph->arena, n->attr, n->n_attr * sizeof *attrs);
-    uint32_t n_attr = n->n_attr;
-    po_op_id op = n->op;
-    po_type unknown = po_type_unranked(PO_F32);
-    po_value_id y = po_graph_add_value(f->graph, NULL, &unknown);
-    po_ops_add(f->graph, id,
-               &(po_node_spec){.op = op,
-                               .name = f->graph->values[y].name,
-                               .n_in = n_in,
-                               .in = in,
-                               .n_out = 1,
-                               .out = &y,
-                               .n_attr = n_attr,
-                               .attr = attrs});
-    return y;
-}
-
-static bool convert_elementwise(frames *f, po_node_id id) {
-    const po_node *n = &f->graph->nodes[id];
-    po_value_id y = n->out[0], in[2];
-    int64_t dy[RANK], dx[RANK];
-    if (!po_op_has(n->op, PO_OPF_ELEMENTWISE) || !map_dims(f->graph, y, dy))
-        return false;
-    if (n->n_in == 1 && has_frames(f, n->in[0])) {
-        in[0] = f->of[n->in[0]];
-        f->of[y] = copy_op(f, id, in, 1);
-        return true;
-    }
-    bool sum = n->n_in == 2 && (n->op == PO_OP_Add || n->op == PO_OP_Mul || n->op == PO_OP_Sub);
-    if (!sum || (!has_frames(f, n->in[0]) && !has_frames(f, n->in[1])))
-        return false;
-    for (int k = 0; k < 2; k++)
-        if (n->in[k] >= f->n || !map_dims(f->graph, n->in[k], dx) || memcmp(dx, dy, sizeof dx) != 0)
-            return false;
-    const po_value_id old[2] = {n->in[0], n->in[1]};
-    for (int k = 0; k < 2; k++)
-        in[k] = frames_of(f, id, old[k]);
-    f->of[y] = copy_op(f, id, in, 2);
+    po_value_id x = po_relayout_twin(f, id, f->graph->nodes[id].in[0]);
+    bool worth = worth_products(&c, &alg);
+    po_relayout_set(f, id, worth ? by_products(f, &c, &alg, x) : by_channels(f, &c, x));
+    *products += worth;
     return true;
 }
 
 /* The mean over the map of each frame, then over the frames. */
-static bool convert_mean(frames *f, po_node_id id) {
+static bool convert_mean(po_relayout *f, po_node_id id) {
     const po_node *n = &f->graph->nodes[id];
     int64_t d[RANK];
     po_value_id y = n->out[0];
-    if (n->op != PO_OP_GlobalAveragePool || !has_frames(f, n->in[0]) ||
+    if (n->op != PO_OP_GlobalAveragePool || !po_relayout_has(f, n->in[0]) ||
         !map_dims(f->graph, n->in[0], d))
         return false;
     po_type unknown = po_type_unranked(PO_F32), type = f->graph->values[y].type;
-    po_value_id x = f->of[n->in[0]];
+    po_value_id x = f->twin[n->in[0]];
     x = reshape(f, id, x, 4, (int64_t[]){d[0] * d[2], d[1], d[3], d[4]});
     x = po_add_op(f->graph, id, PO_OP_GlobalAveragePool, 1, &x, &unknown);
     x = reshape(f, id, x, 3, (int64_t[]){d[0], d[2], d[1]});
@@ -286,21 +225,12 @@ static bool convert_mean(frames *f, po_node_id id) {
     return true;
 }
 
-/* What still reads the value as a map gets it turned back; where nothing does, a sweep takes the
- * Transpose away. */
-static void turn_back(frames *f, po_node_id id) {
-    po_value_id y = f->graph->nodes[id].out[0];
-    po_type type = f->graph->values[y].type;
-    po_substitute(f->graph, y, turn(f, id, f->of[y], &type));
-}
-
 static bool worth_turning(const po_graph *graph, po_arena *arena) {
-    frames f = {.graph = (po_graph *)(uintptr_t)graph, .arena = arena};
     for (po_node_id i = 0; i < graph->n_nodes; i++) {
         conv3 c;
         po_bilinear alg;
         if (!graph->nodes[i].removed && graph->nodes[i].op == PO_OP_Conv &&
-            read_conv(&f, i, true, &c) && worth_products(&c, &alg))
+            read_conv(graph, arena, i, true, &c) && worth_products(&c, &alg))
             return true;
     }
     return false;
@@ -311,24 +241,19 @@ po_status po_use_frames(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
     if (!(state->options->algebra & PO_ALGEBRA_FRAMES) || po_model_opset(graph->model, "") < 7 ||
         !worth_turning(graph, state->scratch))
         return PO_OK;
-    frames f = {.graph = graph, .arena = state->scratch, .n = graph->n_values};
-    f.of = PO_NEW_N(f.arena, po_value_id, f.n);
-    memset(f.of, 0xff, f.n * sizeof *f.of);
-    uint32_t n, converted = 0;
+    po_relayout f = {.enter = to_frames, .leave = turn};
+    po_relayout_start(&f, graph, state->scratch, RANK);
+    uint32_t n, products = 0;
     const po_node_id *order = po_graph_order(graph, state->scratch, &n);
-    po_node_id *done = PO_NEW_N(f.arena, po_node_id, n);
     for (uint32_t k = 0; k < n; k++) {
         const po_node *node = &graph->nodes[order[k]];
         if (node->removed || node->n_out != 1 || node->out[0] == PO_NONE || node->n_in == 0 ||
             node->in[0] >= f.n)
             continue;
-        if (convert_conv(&f, order[k]) || convert_elementwise(&f, order[k]))
-            done[converted++] = order[k];
-        else
+        if (!convert_conv(&f, order[k], &products) && !po_relayout_elementwise(&f, order[k]))
             convert_mean(&f, order[k]);
     }
-    for (uint32_t k = 0; k < converted; k++)
-        turn_back(&f, done[k]);
-    state->counts->composed += f.convs;
+    po_relayout_finish(&f);
+    state->counts->composed += products;
     return PO_OK;
 }

@@ -30,6 +30,8 @@ po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_postopt_state *s
 po_status po_fold_gates(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* frames.c */
 po_status po_use_frames(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* planes.c */
+po_status po_use_planes(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* spelling.c: once, at the end. */
 po_status po_spell(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 

@@ -182,6 +182,18 @@ static const sample samples[] = {
      "graph g (x: f32[1,3,8,6,6]) -> (y) {\n"
      " y = Conv(x, w: f32[16,3,3,3,3] random 1) {pads=[1,1,1,1,1,1]}\n}",
      "MatMul", "Conv", 1, ARITHMETIC},
+    {"1-D network in planes",
+     "graph g (x: f32[2,4,L]) -> (y, z) {\n"
+     " c = Conv(x, w: f32[16,4,3] random 1, b: f32[16] random 2) {pads=[2,0], strides=[2]}\n"
+     " r = Relu(c)\n p = Pad(r, q: i64[6] {0, 0, 4, 0, 0, 0}, k: f32[] {0.5})\n"
+     " d = Conv(p, v: f32[16,1,3] random 3) {group=16, dilations=[2]}\n"
+     " e = Clip(d, lo: f32[] {-1.0}, hi: f32[] {1.0})\n t = ConvTranspose(e, u: f32[16,8,2] random "
+     "5)\n"
+     "   {strides=[2]}\n z = AveragePool(e) {kernel_shape=[3], pads=[1,1]}\n"
+     " f = Concat(t, t) {axis=1}\n n = BatchNormalization(f, s1: f32[16] random 6,\n"
+     "   s2: f32[16] random 7, s3: f32[16] random 8, s4: f32[16] {2.0})\n y = Softmax(n) "
+     "{axis=2}\n}",
+     "", "Squeeze", 2, ARITHMETIC},
     {"half precision passes through",
      "graph g (x: f16[1,4,6,6]) -> (y) {\n"
      " c = Conv(x, w: f16[8,4,3,3] random 1)\n y = Mul(c, s: f16[1] {0.3})\n}",

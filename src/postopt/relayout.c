@@ -1,0 +1,97 @@
+#include "postopt/relayout.h"
+
+void po_relayout_start(po_relayout *r, po_graph *graph, po_arena *arena, uint32_t rank) {
+    r->graph = graph;
+    r->arena = arena;
+    r->rank = rank;
+    r->n = graph->n_values;
+    r->twin = PO_NEW_N(arena, po_value_id, r->n);
+    memset(r->twin, 0xff, r->n * sizeof *r->twin); /* PO_NONE */
+}
+
+bool po_relayout_has(const po_relayout *r, po_value_id old) {
+    return old < r->n && r->twin[old] != PO_NONE;
+}
+
+po_value_id po_relayout_twin(po_relayout *r, po_node_id place, po_value_id old) {
+    if (r->twin[old] == PO_NONE)
+        r->twin[old] = r->enter(r, place, old);
+    return r->twin[old];
+}
+
+void po_relayout_set(po_relayout *r, po_node_id node, po_value_id twin) {
+    r->twin[r->graph->nodes[node].out[0]] = twin;
+    PO_PUSH(r->arena, r->done, r->n_done, r->cap_done, node);
+}
+
+po_value_id po_relayout_copy(po_relayout *r, po_node_id node, const po_value_id *in,
+                             uint32_t n_in) {
+    po_graph *g = r->graph;
+    const po_node *n = &g->nodes[node];
+    po_op_id op = n->op;
+    uint32_t n_attr = n->n_attr;
+    const po_attr *attrs = po_arena_memdup(g->arena, n->attr, n_attr * sizeof *attrs);
+    po_type unknown = po_type_unranked(g->values[n->out[0]].type.dtype);
+    po_value_id y = po_graph_add_value(g, NULL, &unknown);
+    po_ops_add(g, node,
+               &(po_node_spec){.op = op,
+                               .name = g->values[y].name,
+                               .n_in = n_in,
+                               .in = in,
+                               .n_out = 1,
+                               .out = &y,
+                               .n_attr = n_attr,
+                               .attr = attrs});
+    return y;
+}
+
+/* Known to have the same shape. */
+static bool same_shape(const po_graph *graph, po_value_id a, po_value_id b) {
+    const po_type *t = &graph->values[a].type, *u = &graph->values[b].type;
+    if (!t->has_rank || !u->has_rank || t->rank != u->rank)
+        return false;
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (!po_dim_same(t->dims[i], u->dims[i]))
+            return false;
+    return true;
+}
+
+/* One number: bounds of a Clip, factors. It means the same in every layout. */
+static bool is_scalar(const po_graph *graph, po_value_id v) {
+    const po_tensor *t = po_graph_constant(graph, v);
+    return v == PO_NONE || (t && t->count == 1 && t->rank <= 1);
+}
+
+bool po_relayout_elementwise(po_relayout *r, po_node_id node) {
+    enum { MOST = 4 };
+    const po_node *n = &r->graph->nodes[node];
+    po_value_id y = n->out[0], in[MOST];
+    if (!po_op_has(n->op, PO_OPF_ELEMENTWISE) || n->n_in < 1 || n->n_in > MOST ||
+        !po_rearrangeable(r->graph, y) || po_rank_of(r->graph, y) != (int)r->rank)
+        return false;
+    bool known = false;
+    uint32_t n_in = n->n_in;
+    for (uint32_t k = 0; k < n_in; k++) {
+        in[k] = n->in[k];
+        if (is_scalar(r->graph, in[k]))
+            continue;
+        if (in[k] >= r->n || !same_shape(r->graph, in[k], y) || !po_rearrangeable(r->graph, in[k]))
+            return false;
+        known |= po_relayout_has(r, in[k]);
+    }
+    if (!known)
+        return false;
+    for (uint32_t k = 0; k < n_in; k++)
+        if (!is_scalar(r->graph, in[k]))
+            in[k] = po_relayout_twin(r, node, in[k]);
+    po_relayout_set(r, node, po_relayout_copy(r, node, in, n_in));
+    return true;
+}
+
+void po_relayout_finish(po_relayout *r) {
+    for (uint32_t k = 0; k < r->n_done; k++) {
+        po_value_id y = r->graph->nodes[r->done[k]].out[0];
+        po_type type = r->graph->values[y].type;
+        po_substitute(r->graph, y, r->leave(r, r->done[k], r->twin[y], &type));
+    }
+}
