@@ -69,17 +69,18 @@ bool po_relayout_elementwise(po_relayout *r, po_node_id node) {
     if (!po_op_has(n->op, PO_OPF_ELEMENTWISE) || n->n_in < 1 || n->n_in > MOST ||
         !po_rearrangeable(r->graph, y) || po_rank_of(r->graph, y) != (int)r->rank)
         return false;
-    bool known = false;
-    uint32_t n_in = n->n_in;
+    uint32_t n_in = n->n_in, tensors = 0, known = 0;
     for (uint32_t k = 0; k < n_in; k++) {
         in[k] = n->in[k];
-        if (is_scalar(r->graph, in[k]))
-            continue;
-        if (in[k] >= r->n || !same_shape(r->graph, in[k], y) || !po_rearrangeable(r->graph, in[k]))
-            return false;
-        known |= po_relayout_has(r, in[k]);
+        tensors += !is_scalar(r->graph, in[k]);
+        known += !is_scalar(r->graph, in[k]) && po_relayout_has(r, in[k]);
     }
-    if (!known)
+    /* A single tensor has its output's shape, whether that is known or not. */
+    for (uint32_t k = 0; k < n_in; k++)
+        if (!is_scalar(r->graph, in[k]) && (in[k] >= r->n || !po_rearrangeable(r->graph, in[k]) ||
+                                            (tensors > 1 && !same_shape(r->graph, in[k], y))))
+            return false;
+    if (known == 0)
         return false;
     for (uint32_t k = 0; k < n_in; k++)
         if (!is_scalar(r->graph, in[k]))
