@@ -81,6 +81,26 @@ static po_status infer_bodies(po_ctx *ctx, const po_node *node, bool lenient) {
     return PO_OK;
 }
 
+/* Inference runs again after every change of the graph: what is known already is not copied. */
+static void store_partial(po_graph *graph, po_value *value, const po_partial *p) {
+    const po_partial *old = value->partial;
+    if (p && p->n > PO_PARTIAL_MAX)
+        p = NULL;
+    bool same = old && p && old->n == p->n;
+    for (uint32_t i = 0; same && i < p->n; i++)
+        same =
+            old->items[i].value == p->items[i].value && old->items[i].symbol == p->items[i].symbol;
+    if (same)
+        return;
+    value->partial = NULL;
+    if (!p)
+        return;
+    po_partial *copy = PO_NEW(graph->arena, po_partial);
+    copy->n = p->n;
+    copy->items = po_arena_memdup(graph->arena, p->items, p->n * sizeof *p->items);
+    value->partial = copy;
+}
+
 static po_status store_results(po_infer *infer, po_graph *graph, bool lenient) {
     for (uint32_t k = 0; k < infer->n_out; k++) {
         po_value_id id = infer->node->out[k];
@@ -96,15 +116,8 @@ static po_status store_results(po_infer *infer, po_graph *graph, bool lenient) {
             return po_infer_fail(infer, "output '%.200s' has two types: %s", graph->values[id].name,
                                  text.data);
         }
-        const po_partial *p = infer->out_partial[k];
-        if (p && p->n <= PO_PARTIAL_MAX && !graph->values[id].constant) {
-            po_partial *copy = PO_NEW(graph->arena, po_partial);
-            copy->n = p->n;
-            copy->items = po_arena_memdup(graph->arena, p->items, p->n * sizeof *p->items);
-            graph->values[id].partial = copy;
-        } else if (!graph->values[id].constant) {
-            graph->values[id].partial = NULL;
-        }
+        if (!graph->values[id].constant)
+            store_partial(graph, &graph->values[id], infer->out_partial[k]);
     }
     return PO_OK;
 }

@@ -196,9 +196,11 @@ static void test_twice(void **state) {
                  "  r = Reshape(y, s)\n}\n");
     expect(&f, "r", "f32[\"N\",4]");
     const po_dim *before = f.graph->values[value_named(f.graph, "r")].type.dims;
+    const po_partial *contents = f.graph->values[value_named(f.graph, "s")].partial;
     assert_int_equal(po_infer_graph(&f.ctx, f.graph, false), PO_OK);
     expect(&f, "r", "f32[\"N\",4]");
     assert_ptr_equal(before, f.graph->values[value_named(f.graph, "r")].type.dims);
+    assert_ptr_equal(contents, f.graph->values[value_named(f.graph, "s")].partial);
     done(&f);
 }
 
