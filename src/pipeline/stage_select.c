@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Beyond this the runtime takes minutes to load a model that needs no measuring here. */
+enum { MANY_NODES = 5000 };
 enum { MOST_TRIED = 3, RANK_LAYOUT = 1, BATCH = PO_TIMING_MAX - 1 };
 static const double worth_trying = 1.0; /* a first reading below this is not followed up */
 static const double seconds_each = 2;   /* of the ranking, for each model in it */
@@ -288,6 +290,7 @@ static po_status by_model(selecting *s, const char *why) {
                                .checks = state->checks,
                                .n_checks = state->n_checks,
                                .tolerance = state->options->tolerance,
+                               .reference_first = row->nodes > MANY_NODES,
                                .seed = 1};
         double gain = 1;
         if (estimated_slower(s, i, &rates, &gain)) {

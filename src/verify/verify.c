@@ -132,22 +132,34 @@ static po_status run_child(po_ctx *ctx, po_arena *arena, const char *what, doubl
     return PO_OK;
 }
 
+/* Compares by the reference; the report stays as it is where that gives no answer. */
+static po_status ask_reference(po_ctx *ctx, po_arena *arena, po_verify_job *job,
+                               po_verify_report *report) {
+    po_verify_report by_reference = *report;
+    po_verify_stage stage;
+    PO_TRY(run_child(ctx, arena, "comparing by the reference", reference_patience,
+                     po_verify_by_reference, job, &by_reference, &stage));
+    if (by_reference.sets > 0)
+        *report = by_reference;
+    return PO_OK;
+}
+
 static po_status verify(po_ctx *ctx, po_arena *arena, const po_verify_spec *spec,
                         po_verify_report *report) {
     po_inputs *plan = NULL;
     PO_TRY(po_inputs_plan(ctx, arena, spec->graph, spec->candidate_graph, &plan));
     po_verify_job job = {spec, plan};
     po_verify_stage stage;
+    if (spec->reference_first && spec->candidate_graph) {
+        PO_TRY(ask_reference(ctx, arena, &job, report));
+        if (report->sets > 0)
+            return PO_OK;
+    }
     PO_TRY(run_child(ctx, arena, "comparing", spec->seconds + patience, po_verify_run, &job, report,
                      &stage));
     if (report->evidence == PO_EVIDENCE_NONE && stage != PO_STAGE_DONE &&
-        spec->candidate_graph != NULL && report->sets == 0) {
-        po_verify_report by_reference = *report;
-        PO_TRY(run_child(ctx, arena, "comparing by the reference", reference_patience,
-                         po_verify_by_reference, &job, &by_reference, &stage));
-        if (by_reference.sets > 0)
-            *report = by_reference;
-    }
+        spec->candidate_graph != NULL && report->sets == 0 && !spec->reference_first)
+        PO_TRY(ask_reference(ctx, arena, &job, report));
     if (spec->ladder && report->equal && report->evidence == PO_EVIDENCE_RUNTIME) {
         po_verify_report ladder = *report;
         PO_TRY(run_child(ctx, arena, "comparing with float64", ladder_patience, po_verify_ladder,

@@ -27,8 +27,10 @@ typedef struct po_verify_spec {
     double tolerance; /* 0: 1e-4 */
     double seconds;   /* aim; 0: 20. The first set is always compared */
     uint64_t seed;
-    bool thorough; /* every kind of inputs at every size, more seeds */
-    bool ladder;   /* also measure both models' own error against float64 where that is quick */
+    bool reference_first; /* ask the float64 reference, and the runtime only where it cannot tell:
+                             for graphs so large that the runtime takes minutes to load them */
+    bool thorough;        /* every kind of inputs at every size, more seeds */
+    bool ladder; /* also measure both models' own error against float64 where that is quick */
 } po_verify_spec;
 
 typedef enum po_evidence {

@@ -226,6 +226,29 @@ def case_dump_and_skip(bed):
     expect('Mul' not in [n.op_type for n in onnx.load(bed.path('out.onnx')).graph.node], 'not taken')
 
 
+def case_many_nodes(bed):
+    """Time grows with the number of nodes, and no faster."""
+    seconds = {}
+    for count in (25000, 100000):
+        nodes, x = [], 'x'
+        for k in range(count // 4):
+            nodes += [helper.make_node('Relu', [x], [f'a{k}']), helper.make_node('Identity', [f'a{k}'], [f'b{k}']),
+                      helper.make_node('Neg', [f'b{k}'], [f'c{k}']), helper.make_node('Add', [f'c{k}', x], [f'd{k}'])]
+            x = f'd{k}'
+        graph = helper.make_graph(nodes, 'many', [helper.make_tensor_value_info('x', TensorProto.FLOAT, [2])],
+                                  [helper.make_tensor_value_info(x, TensorProto.FLOAT, [2])])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8),
+                  bed.path('in.onnx'))
+        start = time.monotonic()
+        bed.good('in.onnx', '-o', 'out.onnx', '--cost', 'model', '--json', 'r.json', '-q')
+        seconds[count] = time.monotonic() - start
+        told = json.load(open(bed.path('r.json'), encoding='utf-8'))
+        expect(told['nodes_after'] == count * 3 // 4, told['nodes_after'])
+    print(f'        {seconds}')
+    expect(seconds[100000] < 20, f'{seconds}')
+    expect(seconds[100000] < 4 * 2.5 * max(seconds[25000], 0.3), f'not linear: {seconds}')
+
+
 def case_benchmark_models(bed):
     import onnxruntime as ort
     names = ['lora', 'gqa', 'qknorm', 'ntrans']
