@@ -262,7 +262,8 @@ po_status po_find_activations(po_ctx *ctx, po_graph *graph, po_postopt_state *st
         po_node_id id = order[k];
         const po_node *node = &graph->nodes[id];
         bool fired = false;
-        if (node->removed || node->n_out == 0 || node->out[0] == PO_NONE)
+        if (node->removed || node->n_out == 0 || node->out[0] == PO_NONE ||
+            !po_is_read(graph, node->out[0]))
             continue;
         switch ((po_op)node->op) {
         case PO_OP_Mul:

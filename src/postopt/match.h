@@ -15,6 +15,10 @@ int64_t po_opset_of(const po_graph *graph);
 bool po_near(double a, double b);
 /* f32: what the runtime's fused activations are made for. */
 bool po_is_f32(const po_graph *graph, po_value_id value);
+/* Something reads it still: parts of what was rewritten stay until the next sweep. */
+static inline bool po_is_read(const po_graph *graph, po_value_id value) {
+    return graph->values[value].n_uses || graph->values[value].n_outputs;
+}
 /* Ranks are known and the same. */
 bool po_same_rank(const po_graph *graph, po_value_id a, po_value_id b);
 

@@ -287,7 +287,7 @@ po_status po_find_norms(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
     for (uint32_t k = 0; k < n; k++) {
         const po_node *node = &graph->nodes[order[k]];
         if (node->removed || node->n_out == 0 || node->out[0] == PO_NONE ||
-            !po_rearrangeable(graph, node->out[0]))
+            !po_is_read(graph, node->out[0]) || !po_rearrangeable(graph, node->out[0]))
             continue;
         norm m = {0};
         if (node->op == PO_OP_Add) {
