@@ -83,7 +83,7 @@ sanitize | thread-sanitize)
     export UBSAN_OPTIONS=print_stacktrace=1
     export TSAN_OPTIONS=suppressions=$here/tests/tsan.supp
     ctest -L unit -j "$jobs" --output-on-failure
-    # The program itself, over every published model and a thousand random ones.
+    # The program itself, over every published model and some random ones.
     ctest -R '^(backend_models|random_models|roundtrip)$' --output-on-failure
     ;;
 fuzz)
