@@ -142,22 +142,28 @@ static po_status bind(po_importer *im, const po_place *place, const po_scope *sc
                       a->ref_attr_name);
     if (!b->call) {
         attr->reference = a->ref_attr_name;
+        attr->n = 0; /* no items, and no bodies, until it is bound */
         return PO_OK;
     }
     const po_attr *given = po_node_attr(b->call, a->ref_attr_name);
+    const char *name = attr->name;
+    *present = given || own;
     if (given) {
-        const char *name = attr->name;
         *attr = *given;
-        attr->name = name;
-        attr->origin = NULL;
-        return PO_OK;
+    } else if (own) {
+        attr->origin = own;
+        PO_TRY(po_attr_check(im, place, own, &attr->kind));
+        PO_TRY(set_value(im, place, scope, own, attr));
     }
-    *present = own != NULL;
-    attr->origin = NULL; /* the reference is gone */
-    if (!own)
+    attr->name = name;
+    if (!*present || !attr->origin)
         return PO_OK;
-    PO_TRY(po_attr_check(im, place, own, &attr->kind));
-    return set_value(im, place, scope, own, attr);
+    /* What the IR does not model is written from the message: under the name that it has here. */
+    Onnx__AttributeProto *renamed =
+        po_arena_memdup(im->arena, attr->origin, sizeof(Onnx__AttributeProto));
+    renamed->name = a->name;
+    attr->origin = renamed;
+    return PO_OK;
 }
 
 po_status po_build_attr(po_importer *im, const po_place *place, const po_scope *scope,

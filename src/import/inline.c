@@ -42,6 +42,9 @@ static bool may_inline(const inliner *in, const po_node *call, const Onnx__Funct
         return false;
     if (po_model_opset(in->im.model, "") == 0)
         return false; /* Identity may be needed */
+    for (uint32_t i = 0; i < call->n_attr; i++)
+        if (call->attr[i].kind == PO_ATTR_GRAPH || call->attr[i].kind == PO_ATTR_GRAPHS)
+            return false; /* a body belongs to one node */
     for (size_t i = 0; i < f->n_opset_import; i++) {
         const Onnx__OperatorSetIdProto *o = f->opset_import[i];
         if (po_model_opset(in->im.model, or_empty(o->domain)) != o->version)
