@@ -46,11 +46,24 @@ int po_complain_use(const char *format, ...) {
     return po_complain(PO_BAD_USE, message);
 }
 
-/* Prints to standard output; a failure there is told when the output is flushed. */
+/* Why standard output failed first; 0: it did not. */
+static int output_failure;
+
+static void say(const char *text) {
+    if (fputs(text, stdout) == EOF && output_failure == 0)
+        output_failure = errno;
+}
+
+/* Ends the program's output; a failure of it is a failure of the run. */
 static int flush_output(int code) {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    if (fflush(stdout) != 0 && output_failure == 0)
+        output_failure = errno;
+    if (output_failure == 0 && !ferror(stdout))
         return code;
-    return po_complain_use("writing to standard output failed: %s", strerror(errno));
+    if (output_failure == EPIPE)
+        return PO_EXIT_BAD; /* who reads has had enough, and knows */
+    return po_complain_use("writing to standard output failed: %s",
+                           strerror(output_failure ? output_failure : EIO));
 }
 
 /* --- text made under a guard, and files written --- */
@@ -160,7 +173,7 @@ static int write_results(optimise_run *run) {
             return po_complain(status, run->ctx.error.message);
     }
     if (run->table.text)
-        fputs(run->table.text, stdout);
+        say(run->table.text);
     return PO_EXIT_OK;
 }
 
@@ -256,7 +269,7 @@ static int run_show(const po_cli *cli) {
     if (status == PO_OK)
         status = po_model_text(model, &text, &error);
     if (status == PO_OK)
-        fputs(text, stdout);
+        say(text);
     po_string_free(text);
     po_model_free(model);
     return status == PO_OK ? PO_EXIT_OK : po_complain(status, error.message);
