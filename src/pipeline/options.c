@@ -197,7 +197,8 @@ static po_status set_dump(set_args *a) {
 
 static po_status set_cost(set_args *a) {
     a->o->model_cost = strcmp(a->value, "model") == 0;
-    return a->o->model_cost || strcmp(a->value, "ort") == 0 ? PO_OK : bad(a, "ort or model");
+    a->o->measured_cost = strcmp(a->value, "ort") == 0;
+    return a->o->model_cost || a->o->measured_cost ? PO_OK : bad(a, "ort or model");
 }
 
 static po_status set_cache(set_args *a) {
@@ -251,7 +252,8 @@ static const struct {
       PO_FOR_OPTIMISE},
      set_dump},
     {{"cost", 0, "ort|model",
-      "measure in ONNX Runtime (default), or estimate from a model of this machine",
+      "measure in ONNX Runtime (default up to 20,000 nodes), or estimate from a model of "
+      "this machine",
       PO_FOR_OPTIMISE},
      set_cost},
     {{"cache", 0, "FILE", "where measurements are kept ('none': nowhere)", PO_FOR_OPTIMISE},

@@ -21,6 +21,7 @@ struct po_options {
     double time_limit, tolerance;
     bool exact;             /* --accuracy exact */
     bool model_cost;        /* --cost model */
+    bool measured_cost;     /* --cost ort, as asked for rather than by default */
     const char *check_data; /* NULL: none */
     const char *cache;      /* NULL: the default place; "": none */
     po_pin *pins;

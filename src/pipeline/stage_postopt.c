@@ -105,6 +105,8 @@ static const struct {
     {"affine folding alone", affine_only, offsetof(po_postopt_counts, composed),
      offsetof(po_postopt_counts, composed)},
 };
+/* Every form may have weights of its own: of larger models only the first is made. */
+#define LARGE_WEIGHTS ((uint64_t)1 << 30)
 enum { CHOICES = sizeof choices / sizeof choices[0] };
 
 /* Adds a variant unless it is the original or one that is there already. */
@@ -166,7 +168,10 @@ po_status po_stage_postopt(po_run_state *state) {
             for (size_t i = 0; i < RULES; i++)
                 po_record_fired(state->record, rules[i].rule, count_at(&counts, rules[i].offset));
             add_variant(state, "folded", out);
-            PO_TRY(make_choices(state, simplified, &counts));
+            if (po_record_weights(simplified) <= LARGE_WEIGHTS)
+                PO_TRY(make_choices(state, simplified, &counts));
+            else
+                po_record_note(state->record, "one form only: each holds weights of its own");
         }
     }
     po_graph *plain = po_graph_clone(state->ctx, simplified);

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 
 /* Beyond this the runtime takes minutes to load a model that needs no measuring here. */
-enum { MANY_NODES = 5000 };
+/* Above MANY_NODES outputs are compared by the reference first; above HUGE the runtime takes
+ * minutes to load the model, and more than in proportion. */
+enum { MANY_NODES = 5000, HUGE_NODES = 20000 };
 enum { MOST_TRIED = 3, RANK_LAYOUT = 1, BATCH = PO_TIMING_MAX - 1 };
 static const double worth_trying = 1.0; /* a first reading below this is not followed up */
 static const double seconds_each = 2;   /* of the ranking, for each model in it */
@@ -370,6 +372,14 @@ po_status po_stage_select(po_run_state *state) {
     PO_TRY(write_candidates(s));
     if (state->options->model_cost)
         return by_model(s, "compares equal; taken unmeasured");
+    uint64_t nodes = po_record_nodes(state->original);
+    if (nodes > HUGE_NODES && !state->options->measured_cost) {
+        po_record_note(state->record,
+                       "estimated, not timed: the runtime takes minutes to load %llu nodes; "
+                       "--cost ort times them all the same",
+                       (unsigned long long)nodes);
+        return by_model(s, "compares equal; too large a graph to be timed by default");
+    }
     if (po_options_has(state->options->skip, state->options->n_skip, "select"))
         return by_model(s, "compares equal; not timed, as asked for");
     return by_measurement(s);

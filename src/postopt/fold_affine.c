@@ -98,41 +98,64 @@ static bool leave_short(po_graph *graph, const po_affine *m) {
     return true;
 }
 
+/* Folds the chain that ends in the node, where there is one, and marks its nodes as seen. */
+static void fold_chain(po_graph *graph, po_arena *arena, po_node_id end, bool *seen,
+                       uint32_t n_seen, po_postopt_state *state) {
+    po_affine m;
+    if (!po_affine_match(graph, arena, graph->nodes[end].out[0], &m))
+        return;
+    po_value_id at = m.y;
+    for (uint32_t i = 0; i < m.nodes; i++) {
+        po_node_id id = graph->values[at].producer;
+        const po_node *step = &graph->nodes[id];
+        if (id < n_seen)
+            seen[id] = true;
+        at = step->n_in > 1 && po_graph_constant(graph, step->in[0]) ? step->in[1] : step->in[0];
+    }
+    po_postopt_counts *counts = state->counts;
+    if (po_affine_is_shift(&m) && po_affine_is_scale(&m) && m.nodes > 1) {
+        po_substitute(graph, m.y, m.x);
+        counts->shortened++;
+    } else if (po_affine_absorb_back(graph, arena, &m) || absorb_all_ahead(graph, arena, &m)) {
+        counts->absorbed++;
+    } else if (pass_means(graph, arena, &m)) {
+        counts->moved++;
+    } else if ((state->options->leftover == PO_LEFTOVER_CONV && leave_as_conv(graph, arena, &m)) ||
+               leave_shift(graph, arena, &m) || leave_short(graph, &m)) {
+        counts->shortened++;
+    }
+}
+
+static bool may_end_chain(const po_graph *graph, const po_node *n) {
+    switch ((po_op)n->op) {
+    case PO_OP_Mul:
+    case PO_OP_Add:
+    case PO_OP_Sub:
+    case PO_OP_Div:
+    case PO_OP_Neg:
+    case PO_OP_BatchNormalization:
+        return n->n_out > 0 && n->out[0] != PO_NONE && po_rearrangeable(graph, n->out[0]);
+    default:
+        return false;
+    }
+}
+
 po_status po_fold_affine(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
-    (void)ctx;
     if (!state->options->affine)
         return PO_OK;
-    po_arena *arena = state->scratch;
     uint32_t n;
-    const po_node_id *order = po_graph_order(graph, arena, &n);
-    bool *seen = PO_NEW_N(arena, bool, graph->n_nodes);
+    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
+    uint32_t n_seen = graph->n_nodes; /* folding adds nodes */
+    bool *seen = PO_NEW_N(state->scratch, bool, n_seen);
     /* From the end, so that the first match met is the whole chain. */
     for (uint32_t k = n; k-- > 0;) {
         const po_node *node = &graph->nodes[order[k]];
-        po_affine m;
-        if (node->removed || seen[order[k]] || node->n_out == 0 || node->out[0] == PO_NONE ||
-            !po_affine_match(graph, arena, node->out[0], &m))
+        if (node->removed || seen[order[k]] || !may_end_chain(graph, node))
             continue;
-        po_value_id at = m.y;
-        for (uint32_t i = 0; i < m.nodes; i++) {
-            po_node_id id = graph->values[at].producer;
-            const po_node *step = &graph->nodes[id];
-            seen[id] = true;
-            at =
-                step->n_in > 1 && po_graph_constant(graph, step->in[0]) ? step->in[1] : step->in[0];
-        }
-        if (po_affine_is_shift(&m) && po_affine_is_scale(&m) && m.nodes > 1) {
-            po_substitute(graph, m.y, m.x);
-            state->counts->shortened++;
-        } else if (po_affine_absorb_back(graph, arena, &m) || absorb_all_ahead(graph, arena, &m)) {
-            state->counts->absorbed++;
-        } else if (pass_means(graph, arena, &m)) {
-            state->counts->moved++;
-        } else if ((state->options->leftover == PO_LEFTOVER_CONV &&
-                    leave_as_conv(graph, arena, &m)) ||
-                   leave_shift(graph, arena, &m) || leave_short(graph, &m)) {
-            state->counts->shortened++;
-        }
+        /* Weights in float64 are large: they are given back at once. */
+        po_arena *arena = po_arena_create(ctx);
+        fold_chain(graph, arena, order[k], seen, n_seen, state);
+        po_arena_free(arena);
     }
     return PO_OK;
 }
