@@ -34,7 +34,7 @@ static bool bytes_match(po_bytes a, po_bytes b) {
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
-static bool attrs_match(const po_attr *a, const po_attr *b, matching *m, po_arena *scratch) {
+bool po_attr_equal(const po_attr *a, const po_attr *b) {
     if (a->kind != b->kind || !a->reference != !b->reference ||
         (a->reference && strcmp(a->reference, b->reference) != 0))
         return false;
@@ -51,8 +51,6 @@ static bool attrs_match(const po_attr *a, const po_attr *b, matching *m, po_aren
         return bytes_match(a->u.s, b->u.s);
     case PO_ATTR_TENSOR:
         return po_tensor_equal(a->u.t, b->u.t);
-    case PO_ATTR_GRAPH:
-        return graphs_match(a->u.g, b->u.g, m, scratch);
     case PO_ATTR_FLOATS:
         return a->n == 0 || memcmp(a->u.floats, b->u.floats, a->n * sizeof(float)) == 0;
     case PO_ATTR_INTS:
@@ -67,14 +65,24 @@ static bool attrs_match(const po_attr *a, const po_attr *b, matching *m, po_aren
             if (!po_tensor_equal(a->u.tensors[i], b->u.tensors[i]))
                 return false;
         return true;
+    case PO_ATTR_GRAPH:
     case PO_ATTR_GRAPHS:
-        for (uint32_t i = 0; i < a->n; i++)
-            if (!graphs_match(a->u.graphs[i], b->u.graphs[i], m, scratch))
-                return false;
-        return true;
+        return false;
     default:
-        return a->origin == b->origin;
+        return a->origin && a->origin == b->origin;
     }
+}
+
+static bool attrs_match(const po_attr *a, const po_attr *b, matching *m, po_arena *scratch) {
+    bool bodies = a->kind == b->kind && a->n == b->n && !a->reference && !b->reference;
+    if (bodies && a->kind == PO_ATTR_GRAPH)
+        return graphs_match(a->u.g, b->u.g, m, scratch);
+    if (!bodies || a->kind != PO_ATTR_GRAPHS)
+        return po_attr_equal(a, b);
+    for (uint32_t i = 0; i < a->n; i++)
+        if (!graphs_match(a->u.graphs[i], b->u.graphs[i], m, scratch))
+            return false;
+    return true;
 }
 
 static bool nodes_match(matching *m, const po_node *a, const po_node *b, po_arena *scratch) {
@@ -153,8 +161,8 @@ static po_hash hash_type(po_hash h, const po_type *type, po_arena *scratch) {
     return po_hash_str(h, text.data);
 }
 
-static po_hash hash_attr(po_hash h, const po_attr *a, const po_hash *values, po_arena *scratch) {
-    h = po_hash_str(h, a->name);
+po_hash po_attr_hash(const po_attr *a) {
+    po_hash h = po_hash_str((po_hash){4, 0}, a->name);
     h = po_hash_u64(h, (uint64_t)a->kind << 32 | (a->reference ? 0 : a->n));
     if (a->reference)
         return po_hash_str(h, a->reference);
@@ -167,8 +175,6 @@ static po_hash hash_attr(po_hash h, const po_attr *a, const po_hash *values, po_
         return po_hash_bytes(a->u.s.data, a->u.s.size, h);
     case PO_ATTR_TENSOR:
         return hash_mix(h, po_tensor_hash(a->u.t));
-    case PO_ATTR_GRAPH:
-        return hash_mix(h, hash_graph(a->u.g, values, scratch));
     case PO_ATTR_FLOATS:
         return po_hash_bytes(a->u.floats, a->n * sizeof(float), h);
     case PO_ATTR_INTS:
@@ -182,13 +188,18 @@ static po_hash hash_attr(po_hash h, const po_attr *a, const po_hash *values, po_
         for (uint32_t i = 0; i < a->n; i++)
             h = hash_mix(h, po_tensor_hash(a->u.tensors[i]));
         return h;
-    case PO_ATTR_GRAPHS:
-        for (uint32_t i = 0; i < a->n; i++)
-            h = hash_mix(h, hash_graph(a->u.graphs[i], values, scratch));
-        return h;
     default:
         return h;
     }
+}
+
+static po_hash hash_attr(const po_attr *a, const po_hash *values, po_arena *scratch) {
+    po_hash h = po_attr_hash(a);
+    if (!a->reference && a->kind == PO_ATTR_GRAPH)
+        return hash_mix(h, hash_graph(a->u.g, values, scratch));
+    for (uint32_t i = 0; !a->reference && a->kind == PO_ATTR_GRAPHS && i < a->n; i++)
+        h = hash_mix(h, hash_graph(a->u.graphs[i], values, scratch));
+    return h;
 }
 
 static po_hash hash_graph(const po_graph *g, const po_hash *outer, po_arena *scratch) {
@@ -219,7 +230,7 @@ static po_hash hash_graph(const po_graph *g, const po_hash *outer, po_arena *scr
             own = node->in[k] == PO_NONE ? po_hash_u64(own, 3) : hash_mix(own, values[node->in[k]]);
         po_hash attrs = {0, 0}; /* a sum: their order does not count */
         for (uint32_t k = 0; k < node->n_attr; k++) {
-            po_hash a = hash_attr((po_hash){4, 0}, &node->attr[k], values, scratch);
+            po_hash a = hash_attr(&node->attr[k], values, scratch);
             attrs.lo += a.lo;
             attrs.hi += a.hi;
         }

@@ -232,6 +232,12 @@ void po_node_set_ints(po_graph *graph, po_node_id node, const char *name, uint32
 void po_node_set_string(po_graph *graph, po_node_id node, const char *name, const char *value);
 void po_node_remove_attr(po_graph *graph, po_node_id node, const char *name);
 
+/* Kind and value the same, names not looked at. Bodies are never equal here, nor kinds that are
+ * kept verbatim unless they are one and the same: po_graph_equal compares those. */
+bool po_attr_equal(const po_attr *a, const po_attr *b);
+/* Name, kind and value; bodies by their kind alone. */
+po_hash po_attr_hash(const po_attr *attr);
+
 /* --- walking --- */
 
 /* The name a value is written with: captured values have the name of what they capture. */

@@ -1,51 +1,13 @@
 /* Duplicate nodes and constants. Of two equal nodes the earlier one stays. */
 #include "simplify/passes.h"
 
-static po_hash attr_hash(const po_attr *a) {
-    po_hash h = po_hash_u64(po_hash_str((po_hash){0, 0}, a->name), (uint64_t)a->kind << 32 | a->n);
-    switch (a->kind) {
-    case PO_ATTR_FLOAT:
-        return po_hash_bytes(&a->u.f, sizeof a->u.f, h);
-    case PO_ATTR_INT:
-        return po_hash_u64(h, (uint64_t)a->u.i);
-    case PO_ATTR_STRING:
-        return po_hash_bytes(a->u.s.data, a->u.s.size, h);
-    case PO_ATTR_INTS:
-        return po_hash_bytes(a->u.ints, a->n * sizeof *a->u.ints, h);
-    case PO_ATTR_FLOATS:
-        return po_hash_bytes(a->u.floats, a->n * sizeof *a->u.floats, h);
-    default:
-        return h;
-    }
-}
-
-static bool attr_equal(const po_attr *a, const po_attr *b) {
-    if (a->kind != b->kind || a->n != b->n || a->reference || b->reference)
-        return false;
-    switch (a->kind) {
-    case PO_ATTR_FLOAT:
-        return memcmp(&a->u.f, &b->u.f, sizeof a->u.f) == 0;
-    case PO_ATTR_INT:
-        return a->u.i == b->u.i;
-    case PO_ATTR_STRING:
-        return a->u.s.size == b->u.s.size &&
-               (!a->u.s.size || memcmp(a->u.s.data, b->u.s.data, a->u.s.size) == 0);
-    case PO_ATTR_INTS:
-        return !a->n || memcmp(a->u.ints, b->u.ints, a->n * sizeof *a->u.ints) == 0;
-    case PO_ATTR_FLOATS:
-        return !a->n || memcmp(a->u.floats, b->u.floats, a->n * sizeof *a->u.floats) == 0;
-    default:
-        return false; /* tensors, bodies: such nodes are left alone */
-    }
-}
-
 static po_hash node_hash(const po_node *n) {
     po_hash h = po_hash_str(po_hash_u64((po_hash){0, 0}, n->op), n->op_type);
     for (uint32_t i = 0; i < n->n_in; i++)
         h = po_hash_u64(h, n->in[i]);
     po_hash sum = {0, 0};
     for (uint32_t i = 0; i < n->n_attr; i++) {
-        po_hash a = attr_hash(&n->attr[i]);
+        po_hash a = po_attr_hash(&n->attr[i]);
         sum.lo += a.lo;
         sum.hi += a.hi;
     }
@@ -63,7 +25,7 @@ static bool node_equal(const po_node *a, const po_node *b) {
             return false;
     for (uint32_t i = 0; i < a->n_attr; i++) {
         const po_attr *other = po_node_attr(b, a->attr[i].name);
-        if (!other || !attr_equal(&a->attr[i], other))
+        if (!other || !po_attr_equal(&a->attr[i], other))
             return false;
     }
     return true;
