@@ -101,6 +101,13 @@ po_value_id po_add_op(po_graph *graph, po_node_id place, po_op_id op, uint32_t n
     return out;
 }
 
+po_value_id po_add_reshape(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
+                           const int64_t *dims) {
+    po_type type = po_type_tensor_i64(graph->arena, graph->values[x].type.dtype, rank, dims);
+    po_value_id in[2] = {x, po_add_i64s(graph, NULL, rank, dims)};
+    return po_add_op(graph, place, PO_OP_Reshape, 2, in, &type);
+}
+
 void po_substitute(po_graph *graph, po_value_id from, po_value_id to) {
     po_node_id producer = graph->values[from].producer;
     if (!po_graph_replace_uses(graph, from, to)) {

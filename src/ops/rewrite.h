@@ -36,6 +36,10 @@ po_value_id po_add_i64s(po_graph *graph, const char *name, uint32_t n, const int
 po_value_id po_add_op(po_graph *graph, po_node_id place, po_op_id op, uint32_t n_in,
                       const po_value_id *in, const po_type *type);
 
+/* Adds a Reshape to static dims beside `place`; returns its output. */
+po_value_id po_add_reshape(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
+                           const int64_t *dims);
+
 /* Makes every reader of `from` read `to` instead and, where `from` was an output that `to` cannot
  * take over (an input, a constant, an output already), keeps it as Identity(to). The producer of
  * `from` is removed where nothing of it is used any more. */

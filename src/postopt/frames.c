@@ -27,13 +27,6 @@ static bool map_dims(const po_graph *graph, po_value_id v, int64_t d[RANK]) {
     return true;
 }
 
-static po_value_id reshape(po_relayout *f, po_node_id at, po_value_id x, uint32_t rank,
-                           const int64_t *dims) {
-    po_type type = po_type_tensor_i64(f->graph->arena, PO_F32, rank, dims);
-    po_value_id in[2] = {x, po_add_i64s(f->graph, NULL, rank, dims)};
-    return po_add_op(f->graph, at, PO_OP_Reshape, 2, in, &type);
-}
-
 /* Swaps the channel and the time axis: there and back. */
 static po_value_id turn(po_relayout *f, po_node_id at, po_value_id x, const po_type *type) {
     po_value_id y = po_add_op(f->graph, at, PO_OP_Transpose, 1, &x, type);
@@ -145,13 +138,13 @@ static po_value_id by_products(po_relayout *f, const conv3 *c, const po_bilinear
     grouped.group = n;
     grouped.in = n * in;
     grouped.out = n * out;
-    x = reshape(f, c->node, x, 3, (int64_t[]){batch, t_in, in * h * wd});
+    x = po_add_reshape(f->graph, c->node, x, 3, (int64_t[]){batch, t_in, in * h * wd});
     x = along_time(f, c->node, b, rows, t_in, x);
-    x = reshape(f, c->node, x, 4, (int64_t[]){batch * tiles, n * in, h, wd});
+    x = po_add_reshape(f->graph, c->node, x, 4, (int64_t[]){batch * tiles, n * in, h, wd});
     x = po_conv_add(f->graph, c->node, x, &grouped, w, bias);
-    x = reshape(f, c->node, x, 3, (int64_t[]){batch, rows, out * h2 * w2});
+    x = po_add_reshape(f->graph, c->node, x, 3, (int64_t[]){batch, rows, out * h2 * w2});
     x = along_time(f, c->node, a, t_out, rows, x);
-    return reshape(f, c->node, x, RANK, (int64_t[]){batch, t_out, out, h2, w2});
+    return po_add_reshape(f->graph, c->node, x, RANK, (int64_t[]){batch, t_out, out, h2, w2});
 }
 
 /* The taps in time as channels, in the order tap, channel. */
@@ -167,10 +160,10 @@ static po_value_id by_channels(po_relayout *f, const conv3 *c, po_value_id x) {
                 if (from >= 0 && from < t_in)
                     pick[(t * kt + k) * t_in + from] = 1;
             }
-        x = reshape(f, c->node, x, 3, (int64_t[]){batch, t_in, in * h * wd});
+        x = po_add_reshape(f->graph, c->node, x, 3, (int64_t[]){batch, t_in, in * h * wd});
         x = along_time(f, c->node, pick, t_out * kt, t_in, x);
     }
-    x = reshape(f, c->node, x, 4, (int64_t[]){batch * t_out, kt * in, h, wd});
+    x = po_add_reshape(f->graph, c->node, x, 4, (int64_t[]){batch * t_out, kt * in, h, wd});
     po_conv wide = c->plane;
     wide.in = kt * in;
     double *w = PO_NEW_N(f->arena, double, wide.out *wide.in * c->taps);
@@ -180,7 +173,8 @@ static po_value_id by_channels(po_relayout *f, const conv3 *c, po_value_id x) {
                 memcpy(&w[((o * kt + k) * in + i) * c->taps],
                        &c->w[((o * in + i) * kt + k) * c->taps], (size_t)c->taps * sizeof *w);
     x = po_conv_add(f->graph, c->node, x, &wide, w, c->bias);
-    return reshape(f, c->node, x, RANK, (int64_t[]){batch, t_out, wide.out, c->y[3], c->y[4]});
+    return po_add_reshape(f->graph, c->node, x, RANK,
+                          (int64_t[]){batch, t_out, wide.out, c->y[3], c->y[4]});
 }
 
 static bool worth_products(const conv3 *c, po_bilinear *alg) {
@@ -212,14 +206,14 @@ static bool convert_mean(po_relayout *f, po_node_id id) {
         return false;
     po_type unknown = po_type_unranked(PO_F32), type = f->graph->values[y].type;
     po_value_id x = f->twin[n->in[0]];
-    x = reshape(f, id, x, 4, (int64_t[]){d[0] * d[2], d[1], d[3], d[4]});
+    x = po_add_reshape(f->graph, id, x, 4, (int64_t[]){d[0] * d[2], d[1], d[3], d[4]});
     x = po_add_op(f->graph, id, PO_OP_GlobalAveragePool, 1, &x, &unknown);
-    x = reshape(f, id, x, 3, (int64_t[]){d[0], d[2], d[1]});
+    x = po_add_reshape(f->graph, id, x, 3, (int64_t[]){d[0], d[2], d[1]});
     double *mean = PO_NEW_N(f->arena, double, d[2]);
     for (int64_t t = 0; t < d[2]; t++)
         mean[t] = 1.0 / (double)d[2];
     x = along_time(f, id, mean, 1, d[2], x);
-    x = reshape(f, id, x, RANK, (int64_t[]){d[0], d[1], 1, 1, 1});
+    x = po_add_reshape(f->graph, id, x, RANK, (int64_t[]){d[0], d[1], 1, 1, 1});
     f->graph->values[x].type = type;
     po_substitute(f->graph, y, x);
     return true;

@@ -36,13 +36,6 @@ static bool read_gated(const po_graph *graph, po_value_id y, gated *g) {
     return false;
 }
 
-static po_value_id add_reshape(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
-                               const int64_t *dims) {
-    po_type type = po_type_tensor_i64(graph->arena, graph->values[x].type.dtype, rank, dims);
-    po_value_id in[2] = {x, po_add_i64s(graph, NULL, rank, dims)};
-    return po_add_op(graph, place, PO_OP_Reshape, 2, in, &type);
-}
-
 /* conv(W2; s * conv1x1(W1; v)) = conv(W2 diag(s) W1; v): weights [out, in, kh, kw] from the C
  * values of s by one small product. Worth it where v has few channels beside the C between. */
 static bool gate_between(po_graph *graph, po_arena *arena, const po_conv *c, const gated *g) {
@@ -59,7 +52,7 @@ static bool gate_between(po_graph *graph, po_arena *arena, const po_conv *c, con
                 columns[(o * taps + t) * c->in + m] = w2[(o * c->in + m) * taps + t];
     po_node_id at = c->node;
     po_type t2 = po_type_tensor_i64(graph->arena, c->dtype, 2, (int64_t[]){c->in, inner.in});
-    po_value_id s = add_reshape(graph, at, g->s, 2, (int64_t[]){c->in, 1});
+    po_value_id s = po_add_reshape(graph, at, g->s, 2, (int64_t[]){c->in, 1});
     po_value_id w1 = po_add_floats(graph, NULL, c->dtype, 2, (int64_t[]){c->in, inner.in},
                                    po_conv_weights(arena, &inner));
     po_value_id scaled = po_add_op(graph, at, PO_OP_Mul, 2, (po_value_id[]){s, w1}, &t2);
@@ -70,13 +63,13 @@ static bool gate_between(po_graph *graph, po_arena *arena, const po_conv *c, con
     po_value_id product = po_add_op(graph, at, PO_OP_MatMul, 2, (po_value_id[]){left, scaled}, &t3);
     po_value_id w = product;
     if (taps > 1) {
-        w = add_reshape(graph, at, product, 3, (int64_t[]){c->out, taps, inner.in});
+        w = po_add_reshape(graph, at, product, 3, (int64_t[]){c->out, taps, inner.in});
         po_type t4 =
             po_type_tensor_i64(graph->arena, c->dtype, 3, (int64_t[]){c->out, inner.in, taps});
         w = po_add_op(graph, at, PO_OP_Transpose, 1, &w, &t4);
         po_node_set_ints(graph, graph->values[w].producer, "perm", 3, (int64_t[]){0, 2, 1});
     }
-    w = add_reshape(graph, at, w, 4, (int64_t[]){c->out, inner.in, c->kernel[0], c->kernel[1]});
+    w = po_add_reshape(graph, at, w, 4, (int64_t[]){c->out, inner.in, c->kernel[0], c->kernel[1]});
     po_conv made = *c;
     made.in = inner.in;
     po_value_id y =

@@ -5,13 +5,6 @@
 /* Below this many elements the maps stay in the cache and the spelling does not matter. */
 enum { LARGE_MAP = 1 << 17 };
 
-static po_value_id add_reshape(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
-                               const int64_t *dims) {
-    po_type type = po_type_tensor_i64(graph->arena, graph->values[x].type.dtype, rank, dims);
-    po_value_id in[2] = {x, po_add_i64s(graph, NULL, rank, dims)};
-    return po_add_op(graph, place, PO_OP_Reshape, 2, in, &type);
-}
-
 static po_value_id add_transpose(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
                                  const int64_t *perm) {
     po_type type = po_type_unranked(graph->values[x].type.dtype);
@@ -32,11 +25,11 @@ static bool spell_depth_to_space(po_graph *graph, po_node_id id) {
         return false;
     int64_t batch = d[0].value, c = d[1].value / (b * b), h = d[2].value, w = d[3].value;
     po_value_id y = n->out[0], x = n->in[0];
-    x = add_reshape(graph, id, x, 6, (int64_t[]){batch, b, b, c, h, w});
+    x = po_add_reshape(graph, id, x, 6, (int64_t[]){batch, b, b, c, h, w});
     x = add_transpose(graph, id, x, 6, (int64_t[]){0, 1, 3, 4, 5, 2});
-    x = add_reshape(graph, id, x, 4, (int64_t[]){batch, b, c * h, w * b});
+    x = po_add_reshape(graph, id, x, 4, (int64_t[]){batch, b, c * h, w * b});
     x = add_transpose(graph, id, x, 4, (int64_t[]){0, 2, 1, 3});
-    x = add_reshape(graph, id, x, 4, (int64_t[]){batch, c, h * b, w * b});
+    x = po_add_reshape(graph, id, x, 4, (int64_t[]){batch, c, h * b, w * b});
     po_substitute(graph, y, x);
     return true;
 }
