@@ -1,0 +1,48 @@
+/* Where two programs with the same inputs and outputs agree (PET, section 5).
+ *
+ * Each output is cut into boxes that neither program straddles. A box is called equal if the
+ * programs agree there at one position and at its neighbours along every axis longer than 1, for
+ * random inputs modulo PO_P. That says something of the whole box only where both sides are a
+ * single affine sum of products; for sums of several terms every position of the box is tested
+ * instead (the paper's Theorem 1 leaves them out). Adjacent boxes of one verdict are merged. */
+#ifndef PO_BOXES_AGREE_H
+#define PO_BOXES_AGREE_H
+
+#include "boxes/program.h"
+
+typedef struct po_agree_options {
+    uint64_t seed;
+    uint32_t trials;   /* seeds for each position; 0: 1 */
+    double most_boxes; /* beyond: PO_UNSUPPORTED; 0: 65,536 */
+} po_agree_options;
+
+typedef struct po_box_list {
+    po_box *boxes;
+    uint32_t n, cap;
+} po_box_list;
+
+typedef struct po_agreement {
+    bool equal;                  /* everywhere */
+    double share;                /* of the output positions that agree */
+    po_box_list *agree, *differ; /* by output; disjoint, together every position */
+    uint64_t boxes, points;      /* judged */
+    uint32_t degree; /* bound of the polynomials tested: a point lies with probability at most
+                        degree / PO_P a trial */
+} po_agreement;
+
+/* The first filter: some positions inside every output, away from its borders. False: they differ,
+ * most likely nearly everywhere. */
+po_status po_agree_inside(po_ctx *ctx, po_arena *arena, const po_program *a, const po_program *b,
+                          const po_agree_options *options, bool *agree);
+
+/* PO_BAD_USE where inputs or outputs are not alike. */
+po_status po_agree(po_ctx *ctx, po_arena *arena, const po_program *a, const po_program *b,
+                   const po_agree_options *options, po_agreement *agreement);
+
+/* The whole of every output, independent of boxes and of Theorem 1: for what is to be kept. Where
+ * they differ, *output and *at (may be NULL) say where first. */
+po_status po_agree_whole(po_ctx *ctx, po_arena *arena, const po_program *a, const po_program *b,
+                         const po_agree_options *options, bool *equal, uint32_t *output,
+                         int64_t *at);
+
+#endif

@@ -1,0 +1,58 @@
+/* Programs: a graph of linear operators as steps of indexed sums, for evaluation modulo a prime.
+ *
+ * All inputs of the graph are free variables; small constants that shape operators are looked into
+ * by the operators' rules, other constants are inputs with known residues. */
+#ifndef PO_BOXES_PROGRAM_H
+#define PO_BOXES_PROGRAM_H
+
+#include "boxes/boxes.h"
+#include "ir/graph.h"
+
+typedef struct po_tensor_shape {
+    uint32_t rank;
+    const int64_t *dims;
+    int64_t count;
+} po_tensor_shape;
+
+/* One node's output: values[out] is the sum over the values that its inputs are. */
+typedef struct po_step {
+    const po_sum *sum; /* in normal form */
+    const uint32_t *in;
+    uint32_t n_in, out;
+    const char *name; /* of the node or its output, for messages */
+} po_step;
+
+typedef struct po_program {
+    const po_tensor_shape *values; /* the inputs come first */
+    uint32_t n_values, n_inputs;
+    const po_step *steps; /* in execution order */
+    uint32_t n_steps;
+    const uint32_t *outputs;
+    uint32_t n_outputs;
+    uint32_t degree; /* of the polynomials that the outputs are, at most */
+} po_program;
+
+/* PO_UNSUPPORTED with the node's name where one has no sum or a shape is not static. */
+po_status po_program_of(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                        const po_program **program);
+
+/* The cuts of an output: propagated through the steps (PET, section 5.1). */
+const po_cuts *po_program_cuts(po_arena *arena, const po_program *program, uint32_t output);
+
+/* --- evaluation modulo PO_P; the inputs' residues are a counter-based hash of (seed, input,
+ * index), so that nothing need be stored for them --- */
+
+uint32_t po_program_input(uint64_t seed, uint32_t input, int64_t at);
+
+/* Element by element, pulling only what it needs; results are remembered until the next reset. */
+typedef struct po_program_points po_program_points;
+po_status po_program_points_create(po_arena *arena, const po_program *program,
+                                   po_program_points **points);
+void po_program_points_reset(po_program_points *points, uint64_t seed);
+uint32_t po_program_points_eval(po_program_points *points, uint32_t output, const int64_t *index);
+
+/* Every output whole, row-major: out[k] has values[outputs[k]].count residues. */
+po_status po_program_eval(po_ctx *ctx, po_arena *arena, const po_program *program, uint64_t seed,
+                          uint32_t **out);
+
+#endif

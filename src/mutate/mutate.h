@@ -1,0 +1,30 @@
+/* Mutate: programs that may compute what a subprogram does, wholly or in part (PET, section 4). */
+#ifndef PO_MUTATE_MUTATE_H
+#define PO_MUTATE_MUTATE_H
+
+#include "ir/subprogram.h"
+
+typedef struct po_mutate_options {
+    uint32_t depth;  /* of the enumeration; 0: none */
+    uint32_t rounds; /* mutants of mutants; 0: 1 */
+    uint32_t keep;   /* best kept of a round; 0: 32 */
+    double seconds;  /* of CPU for the enumeration; 0: no limit */
+} po_mutate_options;
+
+typedef struct po_mutate_counts {
+    uint64_t derived; /* mutants by directed derivations */
+    uint64_t judged;  /* candidates of the enumeration: shape, hash, interior points */
+    uint64_t by_shape, by_hash, by_points; /* rejected */
+    double seconds;
+} po_mutate_counts;
+
+/* Directed derivations: each a rule with its side conditions (docs/mutants.md). */
+po_status po_derive(po_ctx *ctx, po_arena *arena, const po_subprogram *sub, po_mutants *mutants,
+                    po_mutate_counts *counts);
+
+/* Depth-first enumeration over the subprogram's operators and R/T (PET, Algorithm 1). */
+po_status po_enumerate(po_ctx *ctx, po_arena *arena, const po_subprogram *sub,
+                       const po_mutate_options *options, po_mutants *mutants,
+                       po_mutate_counts *counts);
+
+#endif

@@ -1,0 +1,31 @@
+/* Split: the multilinear subprograms of a model, between its non-linear operators (PET, section
+ * 4.1). */
+#ifndef PO_SPLIT_SPLIT_H
+#define PO_SPLIT_SPLIT_H
+
+#include "ir/subprogram.h"
+
+typedef struct po_split_options {
+    uint32_t most_operators; /* compute operators (products of activations and weights) in one
+                                subprogram; 0: 4 */
+} po_split_options;
+
+typedef struct po_split {
+    const po_subprogram *subs; /* distinct, by first occurrence */
+    uint32_t n;
+    uint32_t n_nodes; /* covered, occurrences counted */
+} po_split;
+
+/* `graph`: types inferred. Every node is in at most one occurrence; only nodes that have an indexed
+ * sum and static shapes are in one, each occurrence is convex (no path leaves it and comes back)
+ * and holds at least one operator that multiplies. Parallel operators that read one tensor are in
+ * one subprogram. Checked before return: PO_INTERNAL. */
+po_status po_split_model(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                         const po_split_options *options, po_split *split);
+
+/* Puts a mutant in the place of one occurrence in a clone of that graph. Nodes of the mutant that
+ * read only weights become constants, evaluated in float64 and rounded once. */
+po_status po_split_replace(po_ctx *ctx, po_graph *model_graph, const po_subprogram *sub,
+                           const po_occurrence *at, const po_graph *mutant);
+
+#endif
