@@ -15,17 +15,17 @@ typedef struct po_tensor_shape {
 } po_tensor_shape;
 
 /* One node's output: values[out] is the sum over the values that its inputs are. */
-typedef struct po_step {
+typedef struct po_program_step {
     const po_sum *sum; /* in normal form */
     const uint32_t *in;
     uint32_t n_in, out;
     const char *name; /* of the node or its output, for messages */
-} po_step;
+} po_program_step;
 
 typedef struct po_program {
     const po_tensor_shape *values; /* the inputs come first */
     uint32_t n_values, n_inputs;
-    const po_step *steps; /* in execution order */
+    const po_program_step *steps; /* in execution order */
     uint32_t n_steps;
     const uint32_t *outputs;
     uint32_t n_outputs;
