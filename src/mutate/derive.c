@@ -1,0 +1,116 @@
+#include "mutate/derive.h"
+
+/* In the order in which they run. */
+static const po_derivation derivations[] = {
+    {"dilation to phases", po_derive_phases},
+    {"one-dimensional as two-dimensional", po_derive_rank},
+    {"one axis less", po_derive_fewer_axes},
+    {"parallel convolutions merged", po_derive_parallel},
+};
+
+enum { OLDEST_OPSET = 7 }; /* before it, shapes were broadcast by attributes */
+
+void po_derive_begin(po_deriving *d, po_node_id place) {
+    d->g = po_graph_clone(d->ctx, d->from);
+    d->place = place;
+    d->dropped = false;
+}
+
+static bool same_dims(const po_type *a, const po_type *b) {
+    if (a->dtype != b->dtype || !po_type_static(a) || !po_type_static(b) || a->rank != b->rank)
+        return false;
+    for (uint32_t i = 0; i < a->rank; i++)
+        if (a->dims[i].value != b->dims[i].value)
+            return false;
+    return true;
+}
+
+void po_derive_replace(po_deriving *d, po_value_id old, po_value_id y) {
+    if (y == old || !same_dims(&d->from->values[old].type, &d->g->values[y].type))
+        d->dropped = true;
+    else
+        po_substitute(d->g, old, y);
+}
+
+/* Outputs of the types that the subprogram's have, after inference of the clone alone. */
+static bool fits(po_deriving *d) {
+    po_graph *g = d->g;
+    if (g->n_outputs != d->from->n_outputs || g->n_inputs != d->from->n_inputs)
+        return false;
+    if (po_infer_graph(d->ctx, g, false) != PO_OK) {
+        po_ctx_clear(d->ctx);
+        return false;
+    }
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        if (!same_dims(&g->values[g->outputs[i]].type, &d->from->values[d->from->outputs[i]].type))
+            return false;
+    return true;
+}
+
+po_status po_derive_end(po_deriving *d, const char *detail) {
+    po_graph *g = d->g;
+    d->g = NULL;
+    if (!d->dropped) {
+        po_graph_sweep(g);
+        d->g = g;
+        d->dropped = !fits(d);
+        d->g = NULL;
+    }
+    if (d->dropped) {
+        po_graph_free(g);
+        return po_ctx_poll(d->ctx);
+    }
+    const char *name = detail ? po_arena_printf(d->arena, "%s: %s", d->name, detail) : d->name;
+    if (po_mutants_add(d->mutants, name, g))
+        d->counts->derived++;
+    return po_ctx_poll(d->ctx);
+}
+
+po_status po_derive_done(po_deriving *d, po_value_id y, const char *detail) {
+    po_derive_replace(d, d->from->nodes[d->place].out[0], y);
+    return po_derive_end(d, detail);
+}
+
+/* Weights are inputs behind the activations; what reads nothing else is one as well. */
+static bool *find_weights(po_arena *arena, const po_subprogram *sub) {
+    const po_graph *g = sub->graph;
+    bool *weight = PO_NEW_N(arena, bool, g->n_values);
+    for (po_value_id v = 0; v < g->n_values; v++)
+        weight[v] = g->values[v].constant != NULL;
+    for (uint32_t i = sub->n_activations; i < g->n_inputs; i++)
+        weight[g->inputs[i]] = true;
+    uint32_t n;
+    const po_node_id *order = po_graph_order(g, arena, &n);
+    for (uint32_t k = 0; k < n; k++) {
+        const po_node *node = &g->nodes[order[k]];
+        bool all = true;
+        for (uint32_t i = 0; i < node->n_in; i++)
+            all = all && (node->in[i] == PO_NONE || weight[node->in[i]]);
+        for (uint32_t i = 0; i < node->n_out; i++)
+            if (node->out[i] != PO_NONE)
+                weight[node->out[i]] = all;
+    }
+    return weight;
+}
+
+po_status po_derive(po_ctx *ctx, po_arena *arena, const po_subprogram *sub, po_mutants *mutants,
+                    po_mutate_counts *counts) {
+    const po_graph *g = sub->graph;
+    if (po_model_opset(g->model, "") < OLDEST_OPSET)
+        return PO_OK;
+    po_deriving d = {.ctx = ctx,
+                     .arena = arena,
+                     .sub = sub,
+                     .from = g,
+                     .weight = find_weights(arena, sub),
+                     .mutants = mutants,
+                     .counts = counts};
+    uint32_t n;
+    const po_node_id *order = po_graph_order(g, arena, &n);
+    for (uint32_t i = 0; i < sizeof derivations / sizeof *derivations; i++) {
+        d.name = derivations[i].name;
+        for (uint32_t k = 0; k < n; k++)
+            PO_TRY(derivations[i].fn(&d, order[k]));
+    }
+    return PO_OK;
+}

@@ -1,0 +1,111 @@
+/* What directed derivations are written with. A derivation looks at one node of a subprogram and
+ * proposes mutants: clones of the subprogram in which other nodes make the node's output. It states
+ * its side conditions in its own words, yet nothing trusts it: mutants are checked like any others.
+ *
+ * Inside this folder. The po_mk_ helpers add a node to the mutant under construction and know the
+ * static shape of what they make; where an operator would change nothing they return its input.
+ * They work on weights as on activations: nodes that read only weights run once, when the model is
+ * written. Tables are exact in f32 wherever a derivation can have it so. */
+#ifndef PO_MUTATE_DERIVE_H
+#define PO_MUTATE_DERIVE_H
+
+#include "mutate/mutate.h"
+#include "ops/rewrite.h"
+
+enum { PO_MAP_AXES = 3, PO_MOST_DIMS = 12 };
+
+typedef struct po_deriving {
+    po_ctx *ctx;
+    po_arena *arena; /* scratch */
+    const po_subprogram *sub;
+    const po_graph *from; /* sub's graph */
+    const bool *weight;   /* by value: made from weights and constants alone */
+    po_mutants *mutants;
+    po_mutate_counts *counts;
+    const char *name;
+    po_graph *g; /* under construction; values and nodes of `from` keep their numbers */
+    po_node_id place;
+    bool dropped; /* a helper could not do what was asked at this opset: the mutant goes */
+} po_deriving;
+
+/* Tries one node; adds any number of mutants. */
+typedef po_status (*po_derivation_fn)(po_deriving *d, po_node_id id);
+typedef struct po_derivation {
+    const char *name;
+    po_derivation_fn fn;
+} po_derivation;
+
+/* Starts a mutant: a clone of the subprogram to be changed beside the node. */
+void po_derive_begin(po_deriving *d, po_node_id place);
+/* y makes what `old` (of the subprogram) was; types of the same shape or the mutant is dropped. */
+void po_derive_replace(po_deriving *d, po_value_id old, po_value_id y);
+/* Sweeps, infers, and adds the mutant under the derivation's name and `detail` (may be NULL). */
+po_status po_derive_end(po_deriving *d, const char *detail);
+/* The three in one: `y` for the first output of the node that was begun at. */
+po_status po_derive_done(po_deriving *d, po_value_id y, const char *detail);
+
+/* Convolutions, transposed ones too, of 1 to 3 map axes. Lists that the node leaves out and
+ * automatic padding are filled in. */
+typedef struct po_map_conv {
+    po_node_id node;
+    po_value_id x, w, b, y; /* b may be PO_NONE */
+    uint32_t n;             /* map axes */
+    int64_t batch, in, out, group;
+    int64_t size[PO_MAP_AXES], to[PO_MAP_AXES]; /* of the map: read, made */
+    int64_t kernel[PO_MAP_AXES], stride[PO_MAP_AXES], dilation[PO_MAP_AXES];
+    int64_t before[PO_MAP_AXES], after[PO_MAP_AXES]; /* zeros around the map */
+} po_map_conv;
+
+bool po_read_map_conv(const po_graph *g, po_node_id id, po_map_conv *conv);
+bool po_read_conv_transpose(const po_graph *g, po_node_id id, po_map_conv *conv);
+/* Multiplications of the convolution. */
+double po_map_conv_work(const po_map_conv *conv);
+/* Stride 1 on every axis; dilation 1 on every axis. */
+bool po_stride_one(const po_map_conv *conv);
+bool po_dilation_one(const po_map_conv *conv);
+int64_t po_kernel_taps(const po_map_conv *conv);
+
+/* Rank and dims of a static value; 0 rank counts. False where it is not static or too deep. */
+bool po_dims_of(const po_graph *g, po_value_id v, uint32_t *rank, int64_t dims[PO_MOST_DIMS]);
+
+po_value_id po_mk_table(po_deriving *d, uint32_t rank, const int64_t *dims, const double *values);
+po_value_id po_mk_zeros(po_deriving *d, uint32_t rank, const int64_t *dims);
+po_value_id po_mk_scalar(po_deriving *d, double value);
+po_value_id po_mk_reshape(po_deriving *d, po_value_id x, uint32_t rank, const int64_t *dims);
+po_value_id po_mk_transpose(po_deriving *d, po_value_id x, const int *perm);
+/* Zeros before and after along one axis. Negative amounts crop. */
+po_value_id po_mk_pad(po_deriving *d, po_value_id x, uint32_t axis, int64_t before, int64_t after);
+/* The same along several axes, with one node. */
+po_value_id po_mk_pads(po_deriving *d, po_value_id x, const int64_t *before, const int64_t *after);
+/* count elements from begin on, every step-th; a step of -1 runs backwards from begin. */
+po_value_id po_mk_slice(po_deriving *d, po_value_id x, uint32_t axis, int64_t begin, int64_t count,
+                        int64_t step);
+po_value_id po_mk_concat(po_deriving *d, uint32_t axis, uint32_t n, const po_value_id *in);
+/* Consecutive parts along the axis. */
+void po_mk_split(po_deriving *d, po_value_id x, uint32_t axis, uint32_t n, const int64_t *parts,
+                 po_value_id *out);
+po_value_id po_mk_matmul(po_deriving *d, po_value_id a, po_value_id b);
+/* Add, Sub, Mul, Div with broadcasting. */
+po_value_id po_mk_binary(po_deriving *d, po_op_id op, po_value_id a, po_value_id b);
+po_value_id po_mk_sum(po_deriving *d, uint32_t n, const po_value_id *in);
+/* A convolution of x by w, everything else from `like` (its n, group, kernel, stride, dilation,
+ * before, after); b may be PO_NONE. */
+po_value_id po_mk_conv(po_deriving *d, po_value_id x, po_value_id w, po_value_id b,
+                       const po_map_conv *like);
+/* A bias [out] shaped to be added to a map of so many axes. */
+po_value_id po_mk_bias_on(po_deriving *d, po_value_id b, uint32_t map_axes);
+
+static inline int64_t po_up_to(int64_t n, int64_t multiple) {
+    return (n + multiple - 1) / multiple * multiple;
+}
+static inline int64_t po_larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+/* derive_*.c */
+po_status po_derive_phases(po_deriving *d, po_node_id id);
+po_status po_derive_rank(po_deriving *d, po_node_id id);
+po_status po_derive_fewer_axes(po_deriving *d, po_node_id id);
+po_status po_derive_parallel(po_deriving *d, po_node_id id);
+
+#endif

@@ -1,0 +1,42 @@
+#include "deriving.h"
+
+#include "mutate/mutate.h"
+#include "rewriting.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+
+bool test_derivation(const char *name, const char *text, uint32_t activations, int mutants) {
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_graph *g = test_graph(&ctx, text);
+    po_arena *arena = po_arena_create(&ctx);
+    po_subprogram sub = {.graph = g, .n_activations = activations};
+    po_mutants list;
+    po_mutate_counts counts = {0};
+    po_mutants_init(&list, arena);
+    if (po_derive(&ctx, arena, &sub, &list, &counts) != PO_OK)
+        fail_msg("%s", ctx.error.message);
+    assert_int_equal(counts.derived, list.n);
+    int found = 0;
+    bool right = true;
+    for (uint32_t i = 0; i < list.n; i++) {
+        const po_mutant *m = &list.mutants[i];
+        found += strncmp(m->name, name, strlen(name)) == 0;
+        if (po_graph_check(&ctx, m->graph) != PO_OK)
+            fail_msg("%s: %s", m->name, ctx.error.message);
+        double worst = test_difference(&ctx, g, m->graph, 7);
+        if (!strstr(m->name, "open") && !(worst < 1e-9)) {
+            printf("%s: differs by %g from\n%s\n", m->name, worst, text);
+            right = false;
+        }
+    }
+    if (mutants ? found < mutants : found > 0) {
+        printf("%s: %d mutants of\n%s\n", name, found, text);
+        right = false;
+    }
+    po_arena_free(arena);
+    po_graph_free(g);
+    return right;
+}

@@ -1,0 +1,72 @@
+/* Every directed derivation on small graphs: it proposes something where it should, nothing where
+ * it must not, and what it calls equal is equal in float64. */
+#include "deriving.h"
+#include "unit.h"
+
+typedef struct sample {
+    const char *derivation, *graph;
+    uint32_t activations; /* how many inputs are no weights */
+    int mutants;          /* 0: it must not fire; else at least so many */
+} sample;
+
+#define C2(dims, w, attrs)                                                                         \
+    "graph g (x: f32" dims ", w: f32" w ", b: f32[6]) -> (y) {\n y = Conv(x, w, b) {" attrs "}\n}"
+#define C1(dims, w, attrs)                                                                         \
+    "graph g (x: f32" dims ", w: f32" w ") -> (y) {\n y = Conv(x, w) {" attrs "}\n}"
+
+static const sample samples[] = {
+    {"dilation to phases", C2("[2,4,9,11]", "[6,4,3,3]", "dilations=[2,3], pads=[2,3,2,3]"), 1, 1},
+    {"dilation to phases",
+     C2("[1,4,9,10]", "[6,2,3,2]", "dilations=[2,2], pads=[1,0,2,3], group=2"), 1, 1},
+    {"dilation to phases",
+     C2("[3,4,12,12]", "[6,4,3,3]", "dilations=[3,1], strides=[1,2], pads=[3,1,3,1]"), 1, 1},
+    {"dilation to phases", C1("[2,3,31]", "[5,3,4]", "dilations=[5], pads=[15,0]"), 1, 1},
+    {"dilation to phases",
+     C1("[1,2,5,7,6]", "[4,2,2,3,2]", "dilations=[1,2,3], pads=[0,1,2,1,1,0]"), 1, 1},
+    {"dilation to phases", C1("[2,3,31]", "[5,3,4]", "dilations=[2], strides=[2]"), 1, 0},
+    {"dilation to phases", C1("[2,3,31]", "[5,3,4]", "pads=[1,1]"), 1, 0},
+    {"one-dimensional as two", C1("[2,3,31]", "[5,3,4]", "dilations=[2], strides=[3], pads=[2,1]"),
+     1, 2},
+    {"one-dimensional as two", C1("[2,4,31]", "[6,2,5]", "group=2, pads=[2,2]"), 1, 2},
+    {"one-dimensional as two", C2("[2,4,5,7]", "[6,4,3,3]", ""), 1, 0},
+    {"one axis less", C2("[2,4,5,7]", "[6,2,1,3]", "pads=[0,1,0,2], strides=[1,2], group=2"), 1, 1},
+    {"one axis less", C2("[2,4,5,7]", "[6,4,2,1]", "dilations=[2,1], pads=[1,0,1,0]"), 1, 1},
+    {"one axis less", C1("[2,4,3,5,7]", "[6,4,2,1,3]", "pads=[1,0,1,0,0,1]"), 1, 1},
+    {"one axis less", C2("[2,4,1,7]", "[6,4,1,3]", ""), 1, 1},
+    {"one axis less", C2("[2,4,5,7]", "[6,4,1,3]", "pads=[1,1,0,0]"), 1, 0},
+    {"parallel convolutions",
+     "graph g (x: f32[2,4,9,8], v: f32[6,4,3,3], w: f32[3,4,1,5], u: f32[2,4,1,1], b: f32[6]) -> "
+     "(p, q, r) {\n p = Conv(x, v, b) {pads=[1,1,1,1]}\n q = Conv(x, w) {pads=[0,2,0,2]}\n"
+     " r = Conv(x, u)\n}",
+     1, 1},
+    {"parallel convolutions",
+     "graph g (x: f32[1,4,9,9], v: f32[6,4,3,3], w: f32[3,4,5,5]) -> (p, q) {\n"
+     " p = Conv(x, v) {pads=[1,0,1,2], strides=[2,2]}\n"
+     " q = Conv(x, w) {pads=[2,2,2,2], strides=[2,2]}\n}",
+     1, 1},
+    {"parallel convolutions",
+     "graph g (x: f32[1,4,9], v: f32[6,4,3], w: f32[3,4,3]) -> (p, q) {\n"
+     " p = Conv(x, v) {pads=[1,1]}\n q = Conv(x, w) {pads=[2,2], dilations=[2]}\n}",
+     1, 0},
+    {"parallel convolutions",
+     "graph g (x: f32[1,4,9], v: f32[6,4,3], w: f32[3,4,3]) -> (p, q) {\n"
+     " p = Conv(x, v) {pads=[1,1]}\n q = Conv(x, w) {pads=[1,1], strides=[2]}\n}",
+     1, 0},
+};
+
+static void every_sample(void **state) {
+    (void)state;
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+        const sample *s = &samples[i];
+        wrong += !test_derivation(s->derivation, s->graph, s->activations, s->mutants);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_sample),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
