@@ -24,7 +24,8 @@ po_status po_split_model(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                          const po_split_options *options, po_split *split);
 
 /* Puts a mutant in the place of one occurrence in a clone of that graph. Nodes of the mutant that
- * read only weights become constants, evaluated in float64 and rounded once. */
+ * read only weights become constants, evaluated in float64 and rounded once. The values at the
+ * occurrence's ends keep their numbers, so that all occurrences can be replaced in one clone. */
 po_status po_split_replace(po_ctx *ctx, po_graph *model_graph, const po_subprogram *sub,
                            const po_occurrence *at, const po_graph *mutant);
 

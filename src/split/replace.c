@@ -1,0 +1,179 @@
+/* Puts a mutant in the place of an occurrence. What depends on weights alone is evaluated. */
+#include "ops/ref.h"
+#include "ops/rewrite.h"
+#include "split/split.h"
+
+typedef struct replacing {
+    po_ctx *ctx;
+    po_arena *arena;
+    po_graph *graph; /* edited */
+    const po_graph *mutant;
+    po_value_id *map;   /* by value of the mutant: the graph's */
+    bool *fixed;        /* by value of the mutant: depends on nothing but weights and constants */
+    po_array **numbers; /* by value of the mutant: of fixed ones that were evaluated */
+    po_value_id *made;  /* by value of the mutant: the occurrence's output that it is to make */
+} replacing;
+
+static po_status numbers_of(replacing *r, po_value_id v, const po_array **array) {
+    if (!r->numbers[v]) {
+        const po_tensor *t = r->map[v] != PO_NONE ? po_graph_constant(r->graph, r->map[v])
+                                                  : r->mutant->values[v].constant;
+        if (!t)
+            return po_fail(r->ctx, PO_INTERNAL, "a mutant's constant has no value");
+        PO_TRY(po_array_from_tensor(r->ctx, r->arena, t, &r->numbers[v]));
+    }
+    *array = r->numbers[v];
+    return PO_OK;
+}
+
+/* In float64, not rounded. */
+static po_status evaluate(replacing *r, const po_node *node) {
+    const po_array **in = PO_NEW_N(r->arena, const po_array *, node->n_in);
+    po_array **out = PO_NEW_N(r->arena, po_array *, node->n_out);
+    for (uint32_t k = 0; k < node->n_in; k++)
+        if (node->in[k] != PO_NONE)
+            PO_TRY(numbers_of(r, node->in[k], &in[k]));
+    const po_op_row *row = po_op_row_of(node->op);
+    if (!row || !row->ref)
+        return po_fail(r->ctx, PO_UNSUPPORTED, "no reference for %s", node->op_type);
+    po_ref ref = {.ctx = r->ctx,
+                  .arena = r->arena,
+                  .graph = r->mutant,
+                  .node = node,
+                  .opset = po_op_version(r->mutant, node),
+                  .n_in = node->n_in,
+                  .n_out = node->n_out,
+                  .in = in,
+                  .out = out};
+    PO_TRY(row->ref(&ref));
+    for (uint32_t k = 0; k < node->n_out; k++)
+        if (node->out[k] != PO_NONE)
+            r->numbers[node->out[k]] = out[k];
+    return PO_OK;
+}
+
+/* The graph's value for one of the mutant's that a remaining node reads. */
+static po_status value_of(replacing *r, po_value_id v, po_value_id *id) {
+    if (r->map[v] == PO_NONE) {
+        const po_tensor *t = r->mutant->values[v].constant;
+        if (!t) {
+            po_tensor *made;
+            const po_array *array;
+            PO_TRY(numbers_of(r, v, &array));
+            PO_TRY(po_array_to_tensor(r->ctx, r->graph->arena, array, &made));
+            t = made;
+        }
+        r->map[v] = po_graph_add_constant(r->graph, NULL, t);
+    }
+    *id = r->map[v];
+    return PO_OK;
+}
+
+static po_status add_node(replacing *r, po_node_id place, const po_node *node) {
+    po_value_id *in = PO_NEW_N(r->arena, po_value_id, node->n_in);
+    po_value_id *out = PO_NEW_N(r->arena, po_value_id, node->n_out);
+    for (uint32_t k = 0; k < node->n_in; k++) {
+        in[k] = PO_NONE;
+        if (node->in[k] != PO_NONE)
+            PO_TRY(value_of(r, node->in[k], &in[k]));
+    }
+    for (uint32_t k = 0; k < node->n_out; k++) {
+        out[k] = PO_NONE;
+        if (node->out[k] == PO_NONE)
+            continue;
+        po_value_id v = node->out[k];
+        out[k] = r->made[v] != PO_NONE
+                     ? r->made[v]
+                     : po_graph_add_value(r->graph, NULL, &r->mutant->values[v].type);
+        r->map[v] = out[k];
+    }
+    po_graph_add_node_at(r->graph, place,
+                         &(po_node_spec){.op = node->op,
+                                         .op_type = node->op_type,
+                                         .domain = node->domain,
+                                         .overload = node->overload,
+                                         .n_in = node->n_in,
+                                         .in = in,
+                                         .n_out = node->n_out,
+                                         .out = out,
+                                         .n_attr = node->n_attr,
+                                         .attr = node->attr});
+    return PO_OK;
+}
+
+static bool all_fixed(const replacing *r, const po_node *node) {
+    for (uint32_t k = 0; k < node->n_in; k++)
+        if (node->in[k] != PO_NONE && !r->fixed[node->in[k]])
+            return false;
+    return true;
+}
+
+/* The old nodes go; the values that they made stay, for the mutant to make. */
+static void remove_nodes(replacing *r, const po_occurrence *at) {
+    for (uint32_t i = at->n_nodes; i > 0; i--) {
+        const po_node *node = &r->graph->nodes[at->nodes[i - 1]];
+        for (uint32_t k = 0; k < node->n_out; k++)
+            if (node->out[k] != PO_NONE)
+                po_graph_set_output(r->graph, at->nodes[i - 1], k, PO_NONE);
+        po_graph_remove_node(r->graph, at->nodes[i - 1]);
+    }
+}
+
+/* An output that no node of the mutant makes for itself alone. */
+static po_status finish_output(replacing *r, po_node_id place, po_value_id from, po_value_id out) {
+    if (r->made[from] == out && r->map[from] == out)
+        return PO_OK;
+    po_value_id in;
+    PO_TRY(value_of(r, from, &in));
+    const po_node_spec spec = {.op = PO_OP_Identity, .n_in = 1, .in = &in, .n_out = 1, .out = &out};
+    po_ops_add(r->graph, place, &spec);
+    return PO_OK;
+}
+
+static void start(replacing *r, const po_subprogram *sub, const po_occurrence *at) {
+    const po_graph *m = r->mutant;
+    r->made = PO_NEW_N(r->arena, po_value_id, m->n_values);
+    r->map = PO_NEW_N(r->arena, po_value_id, m->n_values);
+    r->fixed = PO_NEW_N(r->arena, bool, m->n_values);
+    r->numbers = PO_NEW_N(r->arena, po_array *, m->n_values);
+    for (po_value_id v = 0; v < m->n_values; v++) {
+        r->map[v] = r->made[v] = PO_NONE;
+        r->fixed[v] = m->values[v].producer == PO_NONE && m->values[v].constant;
+    }
+    for (uint32_t i = 0; i < m->n_inputs; i++) {
+        r->map[m->inputs[i]] = at->in[i];
+        r->fixed[m->inputs[i]] =
+            i >= sub->n_activations && po_graph_constant(r->graph, at->in[i]) != NULL;
+    }
+    for (uint32_t i = 0; i < m->n_outputs; i++)
+        if (r->made[m->outputs[i]] == PO_NONE)
+            r->made[m->outputs[i]] = at->out[i];
+}
+
+po_status po_split_replace(po_ctx *ctx, po_graph *model_graph, const po_subprogram *sub,
+                           const po_occurrence *at, const po_graph *mutant) {
+    po_arena *arena = po_arena_create(ctx);
+    replacing r = {.ctx = ctx, .arena = arena, .graph = model_graph, .mutant = mutant};
+    if (mutant->n_inputs != sub->graph->n_inputs || mutant->n_outputs != sub->graph->n_outputs)
+        return po_fail(ctx, PO_INTERNAL, "a mutant with other inputs or outputs");
+    start(&r, sub, at);
+    remove_nodes(&r, at);
+    uint32_t n;
+    const po_node_id *order = po_graph_order(mutant, arena, &n);
+    po_node_id place = at->nodes[at->n_nodes - 1];
+    for (uint32_t i = 0; i < n; i++) {
+        const po_node *node = &mutant->nodes[order[i]];
+        if (all_fixed(&r, node)) {
+            for (uint32_t k = 0; k < node->n_out; k++)
+                if (node->out[k] != PO_NONE)
+                    r.fixed[node->out[k]] = true;
+            PO_TRY(evaluate(&r, node));
+        } else {
+            PO_TRY(add_node(&r, place, node));
+        }
+    }
+    for (uint32_t i = 0; i < mutant->n_outputs; i++)
+        PO_TRY(finish_output(&r, place, mutant->outputs[i], at->out[i]));
+    po_arena_free(arena);
+    return PO_OK;
+}
