@@ -4,7 +4,7 @@
   bench/run.py [--build DIR] [--threads N] [--set NAME].. [--only TEXT] [--work DIR] [--no-rivals]
 
 Sets: ocr (the three models of rapidocr-onnxruntime), nets (models/: the networks), blocks
-(models/: Mirage's six), light (the nine of the onnx tests, with their made-up weights). Rivals need
+(models/: Mirage's six), zoo (models/: other kinds of networks), light (the nine of the onnx tests, with their made-up weights). Rivals need
 `scripts/deps.sh --bench`. Latencies of ONNX files come from one `petopt bench` each, interleaved in
 ONNX Runtime; its control is what the original reads against itself. OpenVINO is timed in turns with
 ONNX Runtime in a process of its own. Prints a table in Markdown.
@@ -19,6 +19,8 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NETS = ['resnet18', 'inception_v3', 'csrnet', 'bert_base', 'resnet3d18_8', 'resnet3d18']
 BLOCKS = ['gqa', 'qknorm', 'rmsnorm_linear', 'lora', 'gated_mlp', 'ntrans']
+SETS = ['ocr', 'nets', 'blocks', 'zoo', 'light']
+ZOO = ['bytes', 'tcn', 'conformer', 'wav2vec', 'convnext', 'yolo', 'unet', 'line']
 OCR = [('ocr detector', 'ch_PP-OCRv4_det_infer', 'x:1,3,640,640'),
        ('ocr recogniser', 'ch_PP-OCRv4_rec_infer', 'x:1,3,48,320'),
        ('ocr classifier', 'ch_ppocr_mobile_v2.0_cls_infer', 'x:1,3,48,192')]
@@ -40,6 +42,7 @@ def suite(args):
     if 'ocr' in args.set:
         rows += [(n, os.path.join(deps(), 'models', f + '.onnx'), [s]) for n, f, s in OCR]
     wanted = (NETS if 'nets' in args.set else []) + (BLOCKS if 'blocks' in args.set else [])
+    wanted += ZOO if 'zoo' in args.set else []
     wanted = [n for n in wanted if args.only in n]
     folder = os.path.join(args.work, 'models')
     missing = [n for n in wanted if not os.path.exists(os.path.join(folder, n + '.onnx'))]
@@ -133,13 +136,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--build', default=os.path.join(ROOT, 'build'))
     parser.add_argument('--threads', type=int, default=1)
-    parser.add_argument('--set', action='append', choices=['ocr', 'nets', 'blocks', 'light'])
+    parser.add_argument('--set', action='append', choices=SETS)
     parser.add_argument('--only', default='')
     parser.add_argument('--work', default=None, help='kept between runs: models, outputs, cache')
     parser.add_argument('--no-rivals', action='store_true')
     parser.add_argument('--petopt-options', default='', help='passed on to petopt')
     args = parser.parse_args()
-    args.set = args.set or ['ocr', 'nets', 'blocks', 'light']
+    args.set = args.set or SETS
     args.work = os.path.abspath(args.work or os.path.join(args.build, 'bench'))
     args.petopt = os.path.join(args.build, 'petopt')
     os.makedirs(args.work, exist_ok=True)

@@ -24,6 +24,14 @@ static const struct {
     {"lora", build_lora},
     {"gated_mlp", build_gated_mlp},
     {"ntrans", build_ntrans},
+    {"bytes", build_bytes},
+    {"tcn", build_tcn},
+    {"conformer", build_conformer},
+    {"wav2vec", build_wav2vec},
+    {"convnext", build_convnext},
+    {"yolo", build_yolo},
+    {"unet", build_unet},
+    {"line", build_line},
 };
 enum { COUNT = sizeof networks / sizeof networks[0] };
 

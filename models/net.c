@@ -13,6 +13,10 @@ window cube(int64_t kernel, int64_t stride, int64_t pad) {
         3, {kernel, kernel, kernel}, {stride, stride, stride}, {pad, pad, pad}, {1, 1, 1}};
 }
 
+window row(int64_t kernel, int64_t stride, int64_t pad) {
+    return (window){1, {kernel, 1, 1}, {stride, 1, 1}, {pad, 0, 0}, {1, 1, 1}};
+}
+
 window oblong(int64_t height, int64_t width) {
     return (window){2, {height, width, 1}, {1, 1, 1}, {height / 2, width / 2, 0}, {1, 1, 1}};
 }
@@ -58,8 +62,13 @@ static void set_window(net *n, po_val value, const window *w, bool dilated) {
 
 po_val net_conv(net *n, po_val x, const char *name, int64_t in, int64_t out, const window *w,
                 bool bias) {
+    return net_conv_group(n, x, name, in, out, 1, w, bias);
+}
+
+po_val net_conv_group(net *n, po_val x, const char *name, int64_t in, int64_t out, int64_t group,
+                      const window *w, bool bias) {
     name_buffer buffer;
-    int64_t dims[5] = {out, in}, fan_in = in;
+    int64_t dims[5] = {out, in / group}, fan_in = in / group;
     for (int i = 0; i < w->rank; i++) {
         dims[i + 2] = w->kernel[i];
         fan_in *= w->kernel[i];
@@ -70,7 +79,7 @@ po_val net_conv(net *n, po_val x, const char *name, int64_t in, int64_t out, con
         args[2] = net_vector(n, name_of(&buffer, "%s.bias", name), out, -0.05, 0.05);
     po_val y = po_build_node(n->b, NULL, "Conv", name, bias ? 3 : 2, args);
     set_window(n, y, w, true);
-    po_build_attr_int(n->b, y, "group", 1);
+    po_build_attr_int(n->b, y, "group", group);
     return y;
 }
 
@@ -91,6 +100,20 @@ po_val net_conv_bn_relu(net *n, po_val x, const char *conv, const char *norm, in
                         int64_t out, const window *w, float epsilon) {
     po_val y = net_conv(n, x, conv, in, out, w, false);
     return net_op1(n, "Relu", net_batch_norm(n, y, norm, out, epsilon));
+}
+
+po_val net_conv_transpose(net *n, po_val x, const char *name, int64_t in, int64_t out,
+                          const window *w) {
+    name_buffer buffer;
+    int64_t dims[5] = {in, out};
+    for (int i = 0; i < w->rank; i++)
+        dims[i + 2] = w->kernel[i];
+    po_val args[3] = {x};
+    args[1] = net_weight(n, name_of(&buffer, "%s.weight", name), (size_t)w->rank + 2, dims, in);
+    args[2] = net_vector(n, name_of(&buffer, "%s.bias", name), out, -0.05, 0.05);
+    po_val y = po_build_node(n->b, NULL, "ConvTranspose", name, 3, args);
+    set_window(n, y, w, true);
+    return y;
 }
 
 po_val net_max_pool(net *n, po_val x, const window *w) {
@@ -156,6 +179,17 @@ po_val net_gelu(net *n, po_val x) {
     po_val erf = net_op1(n, "Erf", net_op2(n, "Div", x, po_build_f32(n->b, 1.41421354f)));
     po_val sum = net_op2(n, "Add", erf, po_build_f32(n->b, 1));
     return net_op2(n, "Mul", net_op2(n, "Mul", x, sum), po_build_f32(n->b, 0.5f));
+}
+
+po_val net_silu(net *n, po_val x) {
+    return net_op2(n, "Mul", x, net_op1(n, "Sigmoid", x));
+}
+
+po_val net_split2(net *n, po_val x, int64_t axis, int64_t each, po_val *second) {
+    po_val y = net_op2(n, "Split", x, po_build_i64(n->b, 2, (int64_t[]){each, each}));
+    po_build_attr_int(n->b, y, "axis", axis);
+    *second = po_build_output_of(n->b, y, 1);
+    return y;
 }
 
 po_val net_transpose(net *n, po_val x, size_t rank, const int64_t *perm) {

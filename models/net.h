@@ -19,6 +19,8 @@ typedef struct window {
 /* The same kernel, stride, padding and dilation along two, resp. three axes. */
 window square(int64_t kernel, int64_t stride, int64_t pad);
 window cube(int64_t kernel, int64_t stride, int64_t pad);
+/* One axis. */
+window row(int64_t kernel, int64_t stride, int64_t pad);
 /* Two axes with kernels of their own, stride 1, padded so that the size stays. */
 window oblong(int64_t height, int64_t width);
 
@@ -40,6 +42,10 @@ po_val net_op2(net *n, const char *op, po_val x, po_val y);
 /* Weights "<name>.weight", and "<name>.bias" where asked for. */
 po_val net_conv(net *n, po_val x, const char *name, int64_t in, int64_t out, const window *w,
                 bool bias);
+po_val net_conv_group(net *n, po_val x, const char *name, int64_t in, int64_t out, int64_t group,
+                      const window *w, bool bias);
+po_val net_conv_transpose(net *n, po_val x, const char *name, int64_t in, int64_t out,
+                          const window *w); /* with bias */
 /* BatchNormalization with "<name>.weight", .bias, .running_mean and .running_var. */
 po_val net_batch_norm(net *n, po_val x, const char *name, int64_t channels, float epsilon);
 /* Convolution, batch normalisation, Relu. */
@@ -55,6 +61,9 @@ po_val net_linear(net *n, po_val x, const char *name, int64_t in, int64_t out);
 /* Over the last axis. */
 po_val net_layer_norm(net *n, po_val x, const char *name, int64_t size, float epsilon);
 po_val net_gelu(net *n, po_val x);
+po_val net_silu(net *n, po_val x);
+/* Halves along the axis; the first is returned. */
+po_val net_split2(net *n, po_val x, int64_t axis, int64_t each, po_val *second);
 po_val net_transpose(net *n, po_val x, size_t rank, const int64_t *perm);
 /* x / sqrt(mean(x^2, axis) + epsilon). */
 po_val net_rms(net *n, po_val x, int64_t axis, float epsilon);
@@ -73,5 +82,13 @@ void build_rmsnorm_linear(net *n);
 void build_lora(net *n);
 void build_gated_mlp(net *n);
 void build_ntrans(net *n);
+void build_bytes(net *n);
+void build_tcn(net *n);
+void build_conformer(net *n);
+void build_wav2vec(net *n);
+void build_convnext(net *n);
+void build_yolo(net *n);
+void build_unet(net *n);
+void build_line(net *n);
 
 #endif
