@@ -1,0 +1,196 @@
+#include "ops/mod_gemm.h"
+
+#include "base/modp.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+/* With residues balanced around 0, |left| <= 2^30, the low limb of the right side is at most 2^15
+ * and the high one 2^14: PO_GEMM_DEPTH products add up to at most 2^52, exactly. */
+enum { LIMB = 16 };
+
+/* One call makes `rows` x `columns` sums of `depth` products: out[(limb * columns + n) * rows + m].
+ */
+typedef struct tile {
+    uint32_t rows, columns;
+    void (*kernel)(uint32_t depth, const double *a, const double *b, double *out);
+} tile;
+
+enum { MOST_ROWS = 16, MOST_COLUMNS = 6 };
+
+struct po_gemm {
+    const tile *tile;
+    uint32_t rows, columns, depth; /* of what is packed */
+    double *left, *right;          /* panels of tile->rows, of tile->columns by both limbs */
+    uint32_t *result, *line;
+};
+
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) static void kernel_512(uint32_t depth, const double *a,
+                                                          const double *b, double *out) {
+    __m512d sum[2 * MOST_COLUMNS][2];
+    for (int n = 0; n < 2 * MOST_COLUMNS; n++)
+        sum[n][0] = sum[n][1] = _mm512_setzero_pd();
+    for (uint32_t k = 0; k < depth; k++, a += 16, b += 2 * MOST_COLUMNS) {
+        __m512d x = _mm512_loadu_pd(a), y = _mm512_loadu_pd(a + 8);
+#pragma GCC unroll 12
+        for (int n = 0; n < 2 * MOST_COLUMNS; n++) {
+            __m512d w = _mm512_set1_pd(b[n]);
+            sum[n][0] = _mm512_fmadd_pd(x, w, sum[n][0]);
+            sum[n][1] = _mm512_fmadd_pd(y, w, sum[n][1]);
+        }
+    }
+    for (int n = 0; n < 2 * MOST_COLUMNS; n++) {
+        _mm512_storeu_pd(out + 16 * n, sum[n][0]);
+        _mm512_storeu_pd(out + 16 * n + 8, sum[n][1]);
+    }
+}
+
+__attribute__((target("avx2,fma"))) static void kernel_256(uint32_t depth, const double *a,
+                                                           const double *b, double *out) {
+    enum { COLUMNS = 3 };
+    __m256d sum[2 * COLUMNS][2];
+    for (int n = 0; n < 2 * COLUMNS; n++)
+        sum[n][0] = sum[n][1] = _mm256_setzero_pd();
+    for (uint32_t k = 0; k < depth; k++, a += 8, b += 2 * COLUMNS) {
+        __m256d x = _mm256_loadu_pd(a), y = _mm256_loadu_pd(a + 4);
+#pragma GCC unroll 6
+        for (int n = 0; n < 2 * COLUMNS; n++) {
+            __m256d w = _mm256_set1_pd(b[n]);
+            sum[n][0] = _mm256_fmadd_pd(x, w, sum[n][0]);
+            sum[n][1] = _mm256_fmadd_pd(y, w, sum[n][1]);
+        }
+    }
+    for (int n = 0; n < 2 * COLUMNS; n++) {
+        _mm256_storeu_pd(out + 8 * n, sum[n][0]);
+        _mm256_storeu_pd(out + 8 * n + 4, sum[n][1]);
+    }
+}
+#endif
+
+static void kernel_any(uint32_t depth, const double *a, const double *b, double *out) {
+    enum { ROWS = 4, COLUMNS = 2 };
+    double sum[2 * COLUMNS][ROWS] = {{0}};
+    for (uint32_t k = 0; k < depth; k++, a += ROWS, b += 2 * COLUMNS)
+        for (int n = 0; n < 2 * COLUMNS; n++)
+            for (int m = 0; m < ROWS; m++)
+                sum[n][m] += a[m] * b[n];
+    memcpy(out, sum, sizeof sum);
+}
+
+static const tile tiles[] = {
+#if defined(__x86_64__)
+    {16, 6, kernel_512},
+    {8, 3, kernel_256},
+#endif
+    {4, 2, kernel_any},
+};
+
+static const tile *choose_tile(void) {
+    const tile *t = tiles;
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f"))
+        return t;
+    t++;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return t;
+    t++;
+#endif
+    return t;
+}
+
+po_gemm *po_gemm_create(po_arena *arena) {
+    po_gemm *g = PO_NEW(arena, po_gemm);
+    g->tile = choose_tile();
+    g->left = PO_NEW_N(arena, double, (size_t)PO_GEMM_ROWS *PO_GEMM_DEPTH);
+    g->right = PO_NEW_N(arena, double, (size_t)PO_GEMM_COLUMNS *PO_GEMM_DEPTH * 2);
+    g->result = PO_NEW_N(arena, uint32_t, (size_t)PO_GEMM_ROWS * PO_GEMM_COLUMNS);
+    g->line = PO_NEW_N(arena, uint32_t, PO_GEMM_ROWS);
+    return g;
+}
+
+static int32_t balance(uint32_t v) {
+    return v > PO_P / 2 ? (int32_t)((int64_t)v - PO_P) : (int32_t)v;
+}
+
+static uint32_t round_up(uint32_t n, uint32_t to) {
+    return (n + to - 1) / to * to;
+}
+
+static void pack_left(po_gemm *g, uint32_t k) {
+    uint32_t width = g->tile->rows, rows = round_up(g->rows, width);
+    for (uint32_t i = g->rows; i < rows; i++)
+        g->line[i] = 0;
+    for (uint32_t p = 0; p < rows; p += width) {
+        double *out = g->left + (size_t)p * g->depth + (size_t)k * width;
+        for (uint32_t i = 0; i < width; i++)
+            out[i] = balance(g->line[p + i]);
+    }
+}
+
+static void pack_right(po_gemm *g, uint32_t k) {
+    uint32_t width = g->tile->columns, columns = round_up(g->columns, width);
+    for (uint32_t i = g->columns; i < columns; i++)
+        g->line[i] = 0;
+    for (uint32_t p = 0; p < columns; p += width) {
+        double *out = g->right + 2 * ((size_t)p * g->depth + (size_t)k * width);
+        for (uint32_t i = 0; i < width; i++) {
+            int32_t v = balance(g->line[p + i]);
+            int32_t high = (v + (1 << (LIMB - 1))) >> LIMB;
+            out[i] = v - high * (1 << LIMB);
+            out[width + i] = high;
+        }
+    }
+}
+
+void po_gemm_pack(po_gemm *gemm, po_gemm_fill_fn left, po_gemm_fill_fn right, void *user,
+                  int64_t row, uint32_t rows, int64_t column, uint32_t columns, int64_t at,
+                  uint32_t depth) {
+    gemm->rows = rows;
+    gemm->columns = columns;
+    gemm->depth = depth;
+    for (uint32_t k = 0; k < depth; k++) {
+        left(user, row, rows, at + k, gemm->line);
+        pack_left(gemm, k);
+    }
+    for (uint32_t k = 0; k < depth; k++) {
+        right(user, column, columns, at + k, gemm->line);
+        pack_right(gemm, k);
+    }
+}
+
+/* The residue of a whole number of magnitude at most 2^52. */
+static inline uint64_t lift(double v) {
+    return (uint64_t)((int64_t)v + ((int64_t)PO_P << 22));
+}
+
+static void add_tile(po_gemm *g, const double *sums, uint32_t row, uint32_t column, bool first) {
+    const tile *t = g->tile;
+    uint32_t rows = g->rows - row < t->rows ? g->rows - row : t->rows;
+    uint32_t columns = g->columns - column < t->columns ? g->columns - column : t->columns;
+    for (uint32_t n = 0; n < columns; n++) {
+        const double *low = sums + n * t->rows, *high = sums + (t->columns + n) * t->rows;
+        uint32_t *out = g->result + (size_t)(column + n) * PO_GEMM_ROWS + row;
+        for (uint32_t m = 0; m < rows; m++) {
+            uint64_t v = (uint64_t)po_mod_reduce(lift(high[m])) << LIMB;
+            out[m] = po_mod_reduce(v + lift(low[m]) + (first ? 0 : out[m]));
+        }
+    }
+}
+
+void po_gemm_multiply(po_gemm *gemm, bool first) {
+    double sums[2 * MOST_ROWS * MOST_COLUMNS];
+    const tile *t = gemm->tile;
+    for (uint32_t n = 0; n < gemm->columns; n += t->columns)
+        for (uint32_t m = 0; m < gemm->rows; m += t->rows) {
+            t->kernel(gemm->depth, gemm->left + (size_t)m * gemm->depth,
+                      gemm->right + 2 * (size_t)n * gemm->depth, sums);
+            add_tile(gemm, sums, m, n, first);
+        }
+}
+
+const uint32_t *po_gemm_result(const po_gemm *gemm, uint32_t *stride) {
+    *stride = PO_GEMM_ROWS;
+    return gemm->result;
+}

@@ -1,0 +1,203 @@
+/* Evaluates indexed sums modulo a prime, whole or at a point. */
+#include "base/modp.h"
+#include "ops/sum_product.h"
+#include "ops/sum_walk.h"
+
+/* --- modulo p --- */
+
+/* An atom's residue from its argument's. */
+static uint32_t atom_mod(const po_operand *op, uint32_t argument) {
+    if (op->kind == PO_OPERAND_INPUT)
+        return argument;
+    if (op->kind == PO_OPERAND_RECIPROCAL)
+        return po_mod_inverse(argument);
+    uint64_t eps;
+    memcpy(&eps, &op->eps, sizeof eps);
+    return (uint32_t)(po_random_u64(0x7273717274, eps, argument) % PO_P);
+}
+
+static bool table_mod(const po_operand *op, uint32_t *out) {
+    po_rational last = PO_RATIONAL(0);
+    uint32_t residue = 0;
+    for (int64_t i = 0; i < op->count; i++) {
+        /* Tables repeat few values, and an inverse is costly. */
+        if (!po_rational_equal(op->table[i], last) && !po_rational_mod(op->table[i], &residue))
+            return false;
+        last = op->table[i];
+        out[i] = residue;
+    }
+    return true;
+}
+
+typedef struct residues {
+    uint32_t scale, n_factors;
+    const uint32_t *factor[PO_SUM_MAX_FACTORS];
+    uint32_t *out;
+} residues;
+
+/* The loops that take the time, each for every width of registers. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDE
+#endif
+
+WIDE static uint64_t dot(int64_t n, const uint32_t *a, int64_t sa, const uint32_t *b, int64_t sb) {
+    uint64_t low = 0, high = 0;
+    /* Products are below 2^62: their halves add up without overflow for 2^31 of them. */
+    if (sa == 1 && sb == 1) {
+        for (int64_t i = 0; i < n; i++) {
+            uint64_t v = (uint64_t)a[i] * b[i];
+            low += v & PO_P;
+            high += v >> 31;
+        }
+    } else {
+        for (int64_t i = 0; i < n; i++) {
+            uint64_t v = (uint64_t)a[i * sa] * b[i * sb];
+            low += v & PO_P;
+            high += v >> 31;
+        }
+    }
+    return (uint64_t)po_mod_reduce(low) + po_mod_reduce(high);
+}
+
+WIDE static void add_scaled(int64_t n, uint32_t by, const uint32_t *in, int64_t step,
+                            uint32_t *out) {
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t v = (uint64_t)by * in[i * step] + out[i];
+        v = (v & PO_P) + (v >> 31);
+        v = (v & PO_P) + (v >> 31);
+        out[i] = (uint32_t)(v >= PO_P ? v - PO_P : v);
+    }
+}
+
+static void run_residues(void *user, const po_run *run) {
+    const residues *r = user;
+    const uint32_t *a = r->n_factors > 0 ? r->factor[0] + run->at[1] : NULL;
+    const uint32_t *b = r->n_factors > 1 ? r->factor[1] + run->at[2] : NULL;
+    uint32_t *out = r->out + run->at[0];
+    int64_t so = run->step[0], sa = run->step[1], sb = run->step[2];
+    if (r->n_factors == 2 && so == 0) {
+        uint32_t sum = po_mod_reduce(dot(run->n, a, sa, b, sb));
+        *out = po_mod_add(*out, po_mod_mul(r->scale, sum));
+        return;
+    }
+    if (r->n_factors == 2 && so == 1 && (sa == 0 || sb == 0)) {
+        add_scaled(run->n, po_mod_mul(r->scale, sa ? *b : *a), sa ? a : b, sa ? sa : sb, out);
+        return;
+    }
+    if (r->n_factors == 1 && so == 1) {
+        add_scaled(run->n, r->scale, a, sa, out);
+        return;
+    }
+    for (int64_t i = 0; i < run->n; i++) {
+        uint32_t product = r->scale;
+        for (uint32_t k = 0; k < r->n_factors; k++)
+            product = po_mod_mul(product, r->factor[k][run->at[k + 1] + i * run->step[k + 1]]);
+        out[i * so] = po_mod_add(out[i * so], product);
+    }
+}
+
+po_status po_sum_eval_mod(po_arena *arena, const po_sum *sum, const uint32_t *const *in,
+                          uint32_t *out) {
+    po_arena *scratch = po_arena_child(arena);
+    const uint32_t **operand = PO_NEW_N(scratch, const uint32_t *, sum->n_operands);
+    bool good = true;
+    for (uint32_t i = 0; i < sum->n_operands; i++) {
+        const po_operand *op = &sum->operands[i];
+        if (op->kind == PO_OPERAND_INPUT) {
+            operand[i] = in[op->input];
+            continue;
+        }
+        uint32_t *v = PO_NEW_N(scratch, uint32_t, op->count);
+        operand[i] = v;
+        if (op->kind == PO_OPERAND_TABLE)
+            good = good && table_mod(op, v);
+        else
+            for (int64_t k = 0; k < op->count; k++)
+                v[k] = atom_mod(op, in[op->input][k]);
+    }
+    memset(out, 0, (size_t)sum->count * sizeof *out);
+    for (uint32_t i = 0; good && i < sum->n_terms; i++) {
+        const po_term *t = &sum->terms[i];
+        residues r = {.n_factors = t->n_factors, .out = out};
+        good = po_rational_mod(t->scale, &r.scale);
+        for (uint32_t k = 0; k < t->n_factors; k++)
+            r.factor[k] = operand[t->factor[k].operand];
+        if (good && po_product_suits(sum, t))
+            po_product_run(scratch, sum, t, r.scale, r.factor[0], r.factor[1], out);
+        else if (good)
+            po_walk_run(po_walk_create(scratch, sum, t, false), NULL, run_residues, &r);
+    }
+    po_arena_free(scratch);
+    return good ? PO_OK : PO_UNSUPPORTED;
+}
+
+/* --- at a point --- */
+
+struct po_sum_point {
+    const po_sum *sum;
+    const po_walk **walks; /* by term */
+    uint32_t *scale;
+    const uint32_t **tables; /* by operand; NULL: no table */
+};
+
+typedef struct pull {
+    const po_sum_point *point;
+    const po_term *term;
+    po_fetch_fn fetch;
+    void *user;
+    uint32_t scale, total;
+} pull;
+
+static void run_pull(void *user, const po_run *run) {
+    pull *p = user;
+    const po_sum *sum = p->point->sum;
+    for (int64_t i = 0; i < run->n; i++) {
+        uint32_t product = p->scale;
+        for (uint32_t k = 0; k < p->term->n_factors && product; k++) {
+            uint32_t id = p->term->factor[k].operand;
+            int64_t at = run->at[k + 1] + i * run->step[k + 1];
+            const uint32_t *table = p->point->tables[id];
+            const po_operand *op = &sum->operands[id];
+            product = po_mod_mul(product, table ? table[at]
+                                                : atom_mod(op, p->fetch(p->user, op->input, at)));
+        }
+        p->total = po_mod_add(p->total, product);
+    }
+}
+
+po_status po_sum_point_create(po_arena *arena, const po_sum *sum, po_sum_point **point) {
+    po_sum_point *p = PO_NEW(arena, po_sum_point);
+    p->sum = sum;
+    p->walks = PO_NEW_N(arena, const po_walk *, sum->n_terms);
+    p->scale = PO_NEW_N(arena, uint32_t, sum->n_terms);
+    p->tables = PO_NEW_N(arena, const uint32_t *, sum->n_operands);
+    for (uint32_t i = 0; i < sum->n_operands; i++) {
+        if (sum->operands[i].kind != PO_OPERAND_TABLE)
+            continue;
+        uint32_t *v = PO_NEW_N(arena, uint32_t, sum->operands[i].count);
+        if (!table_mod(&sum->operands[i], v))
+            return PO_UNSUPPORTED;
+        p->tables[i] = v;
+    }
+    for (uint32_t i = 0; i < sum->n_terms; i++) {
+        if (!po_rational_mod(sum->terms[i].scale, &p->scale[i]))
+            return PO_UNSUPPORTED;
+        p->walks[i] = po_walk_create(arena, sum, &sum->terms[i], true);
+    }
+    *point = p;
+    return PO_OK;
+}
+
+uint32_t po_sum_point_eval(const po_sum_point *point, const int64_t *index, po_fetch_fn fetch,
+                           void *user) {
+    pull p = {.point = point, .fetch = fetch, .user = user};
+    for (uint32_t i = 0; i < point->sum->n_terms; i++) {
+        p.term = &point->sum->terms[i];
+        p.scale = point->scale[i];
+        po_walk_run(point->walks[i], index, run_pull, &p);
+    }
+    return p.total;
+}
