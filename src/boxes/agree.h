@@ -1,19 +1,26 @@
 /* Where two programs with the same inputs and outputs agree (PET, section 5).
  *
  * Each output is cut into boxes that neither program straddles. A box is called equal if the
- * programs agree there at one position and at its neighbours along every axis longer than 1, for
- * random inputs modulo PO_P. That says something of the whole box only where both sides are a
- * single affine sum of products; for sums of several terms every position of the box is tested
- * instead (the paper's Theorem 1 leaves them out). Adjacent boxes of one verdict are merged. */
+ * programs agree, for random inputs modulo PO_P, at as many neighbouring positions of it as their
+ * terms move in different ways (docs/boxes.md: the paper's Theorem 1, which holds for a single
+ * affine sum of products a side, made to hold for sums of several). Where every position of the
+ * whole outputs costs less, that is tested. Boxes of one verdict are merged. */
 #ifndef PO_BOXES_AGREE_H
 #define PO_BOXES_AGREE_H
 
 #include "boxes/program.h"
 
+typedef enum po_agree_how {
+    PO_AGREE_CHEAPER, /* of the other two */
+    PO_AGREE_BOXES,   /* a few positions of every box */
+    PO_AGREE_WHOLE    /* every position of every output */
+} po_agree_how;
+
 typedef struct po_agree_options {
     uint64_t seed;
     uint32_t trials;   /* seeds for each position; 0: 1 */
-    double most_boxes; /* beyond: PO_UNSUPPORTED; 0: 65,536 */
+    double most_boxes; /* of an output; beyond, every position is tested; 0: 65,536 */
+    po_agree_how how;
 } po_agree_options;
 
 typedef struct po_box_list {
@@ -35,7 +42,8 @@ typedef struct po_agreement {
 po_status po_agree_inside(po_ctx *ctx, po_arena *arena, const po_program *a, const po_program *b,
                           const po_agree_options *options, bool *agree);
 
-/* PO_BAD_USE where inputs or outputs are not alike. */
+/* PO_BAD_USE where inputs or outputs are not alike, PO_UNSUPPORTED where the programs are too large
+ * to compare. */
 po_status po_agree(po_ctx *ctx, po_arena *arena, const po_program *a, const po_program *b,
                    const po_agree_options *options, po_agreement *agreement);
 

@@ -27,6 +27,10 @@ typedef struct po_cuts {
  * (po_sum_normalize) are cut less. */
 const po_cuts *po_cuts_of(po_arena *arena, const po_sum *sum, const po_cuts *const *input);
 
+/* The variable of a term that moves along axis x of the output within a box; PO_NONE where the term
+ * stays at one position. False where the axis is cut everywhere because of the term. */
+bool po_cuts_moving(const po_sum *sum, const po_term *term, uint32_t x, uint32_t *var);
+
 /* Every position is a box of its own. */
 const po_cuts *po_cuts_everywhere(po_arena *arena, uint32_t rank, const int64_t *dims);
 /* Cuts that respect both. */

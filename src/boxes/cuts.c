@@ -102,16 +102,15 @@ static int64_t *sums_of(const cutter *c, const po_index *index, uint32_t x, uint
     return sums;
 }
 
-static bool in_other_axis(const cutter *c, uint32_t x, uint32_t v) {
-    for (uint32_t y = 0; y < c->sum->rank; y++)
-        if (y != x && po_index_coef(c->term, &c->term->out, y, v))
+static bool in_other_axis(const po_sum *sum, const po_term *t, uint32_t x, uint32_t v) {
+    for (uint32_t y = 0; y < sum->rank; y++)
+        if (y != x && po_index_coef(t, &t->out, y, v))
             return true;
     return false;
 }
 
 /* Whether the axis's digits do not overlap: every coefficient reaches past all smaller ones. */
-static bool nested(const cutter *c, uint32_t x, uint32_t smallest) {
-    const po_term *t = c->term;
+static bool nested(const po_term *t, uint32_t x, uint32_t smallest) {
     for (uint32_t v = 0; v < t->n_vars; v++) {
         int64_t coef = po_index_coef(t, &t->out, x, v), reach = 0;
         if (coef == 0 || t->extent[v] == 1 || v == smallest)
@@ -127,37 +126,41 @@ static bool nested(const cutter *c, uint32_t x, uint32_t smallest) {
     return true;
 }
 
-/* Finds the moving variable of an axis and cuts at the ends of what it covers. */
-static void find_motion(cutter *c, uint32_t x) {
-    const po_term *t = c->term;
-    motion *m = &c->motions[x];
+bool po_cuts_moving(const po_sum *sum, const po_term *t, uint32_t x, uint32_t *var) {
     uint32_t smallest = PO_NONE, largest = PO_NONE, n = 0;
     bool negative = false, shared = false;
-    *m = (motion){.var = PO_NONE, .coef = 1, .extent = 1};
     for (uint32_t v = 0; v < t->n_vars; v++) {
         int64_t coef = po_index_coef(t, &t->out, x, v);
         if (coef == 0 || t->extent[v] == 1)
             continue;
         n++;
         negative |= coef < 0;
-        shared |= in_other_axis(c, x, v);
+        shared |= in_other_axis(sum, t, x, v);
         if (smallest == PO_NONE || coef < po_index_coef(t, &t->out, x, smallest))
             smallest = v;
         if (largest == PO_NONE || coef > po_index_coef(t, &t->out, x, largest))
             largest = v;
     }
-    if (shared || (negative && n > 1)) {
+    *var = n <= 1 || nested(t, x, smallest) ? smallest : largest;
+    return !shared && (!negative || n == 1);
+}
+
+/* Finds the moving variable of an axis and cuts at the ends of what it covers. */
+static void find_motion(cutter *c, uint32_t x) {
+    const po_term *t = c->term;
+    motion *m = &c->motions[x];
+    *m = (motion){.var = PO_NONE, .coef = 1, .extent = 1};
+    if (!po_cuts_moving(c->sum, t, x, &m->var)) {
+        m->var = PO_NONE;
         c->axes[x].everywhere = true;
         return;
     }
-    if (n)
-        m->var = n == 1 || nested(c, x, smallest) ? smallest : largest;
     m->offsets = sums_of(c, &t->out, x, m->var, &m->n);
     if (!m->offsets) {
         c->axes[x].everywhere = true;
         return;
     }
-    if (n) {
+    if (m->var != PO_NONE) {
         m->coef = po_index_coef(t, &t->out, x, m->var);
         m->extent = t->extent[m->var];
         widen_step(&c->axes[x], m->coef < 0 ? -m->coef : m->coef);

@@ -1,7 +1,8 @@
 /* Programs: a graph of linear operators as steps of indexed sums, for evaluation modulo a prime.
  *
- * All inputs of the graph are free variables; small constants that shape operators are looked into
- * by the operators' rules, other constants are inputs with known residues. */
+ * All inputs of the graph are free variables; constants that shape operators are looked into by the
+ * operators' rules, other constants are values with known residues: small fractions are exact, any
+ * other number is a free variable of its own, the same one wherever it stands. */
 #ifndef PO_BOXES_PROGRAM_H
 #define PO_BOXES_PROGRAM_H
 
@@ -23,20 +24,26 @@ typedef struct po_program_step {
 } po_program_step;
 
 typedef struct po_program {
-    const po_tensor_shape *values; /* the inputs come first */
-    uint32_t n_values, n_inputs;
-    const po_program_step *steps; /* in execution order */
+    const po_tensor_shape *values; /* the inputs come first, then the constants */
+    uint32_t n_values, n_inputs, n_constants;
+    const uint32_t *const *constants; /* residues of value n_inputs + k, row-major */
+    const po_program_step *steps;     /* in execution order */
     uint32_t n_steps;
     const uint32_t *outputs;
     uint32_t n_outputs;
     uint32_t degree; /* of the polynomials that the outputs are, at most */
 } po_program;
 
-/* PO_UNSUPPORTED with the node's name where one has no sum or a shape is not static. */
+/* Residue of a constant's element. */
+uint32_t po_program_constant(double value);
+
+/* Types must be inferred. PO_UNSUPPORTED with the node's name where one has no sum or a shape is
+ * not static. */
 po_status po_program_of(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                         const po_program **program);
 
-/* The cuts of an output: propagated through the steps (PET, section 5.1). */
+/* Cuts of every value, propagated through the steps (PET, section 5.1); of an output alone. */
+const po_cuts *const *po_program_cuts_all(po_arena *arena, const po_program *program);
 const po_cuts *po_program_cuts(po_arena *arena, const po_program *program, uint32_t output);
 
 /* --- evaluation modulo PO_P; the inputs' residues are a counter-based hash of (seed, input,

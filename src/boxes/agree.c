@@ -1,0 +1,437 @@
+/* Two ways to find where two programs agree, taken by their cost: by boxes, a few positions of each
+ * (docs/boxes.md says why they are enough), or by every position of the whole tensors. */
+#include "boxes/agree.h"
+
+#include "boxes/merge.h"
+#include "boxes/motion.h"
+
+enum { INSIDE_POSITIONS = 8 };
+static const double default_boxes = 65536;
+/* Nanoseconds of an iteration at a point and in a whole evaluation, and most of both together. */
+static const double point_cost = 20, whole_cost = 1, most_cost = 30e9;
+
+static po_status check_alike(po_ctx *ctx, const po_program *a, const po_program *b) {
+    if (a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs)
+        return po_fail(ctx, PO_BAD_USE, "programs of %u and %u inputs, %u and %u outputs",
+                       a->n_inputs, b->n_inputs, a->n_outputs, b->n_outputs);
+    for (uint32_t i = 0; i < a->n_inputs + a->n_outputs; i++) {
+        bool input = i < a->n_inputs;
+        uint32_t k = input ? i : i - a->n_inputs;
+        const po_tensor_shape *p = &a->values[input ? k : a->outputs[k]];
+        const po_tensor_shape *q = &b->values[input ? k : b->outputs[k]];
+        if (p->rank != q->rank || memcmp(p->dims, q->dims, p->rank * sizeof *p->dims) != 0)
+            return po_fail(ctx, PO_BAD_USE, "%s %u of the two programs has two shapes",
+                           input ? "input" : "output", k);
+    }
+    return PO_OK;
+}
+
+static uint64_t trial_seed(const po_agree_options *options, uint32_t trial) {
+    return po_random_u64(options ? options->seed : 0, 0x747269616c, trial);
+}
+
+static uint32_t trials_of(const po_agree_options *options) {
+    return options && options->trials ? options->trials : 1;
+}
+
+/* --- the first filter --- */
+
+static po_status agree_inside(po_ctx *ctx, po_arena *scratch, const po_program *a,
+                              const po_program *b, const po_agree_options *options, bool *agree) {
+    po_program_points *p, *q;
+    *agree = false;
+    PO_TRY(check_alike(ctx, a, b));
+    if (po_program_points_create(scratch, a, &p) != PO_OK ||
+        po_program_points_create(scratch, b, &q) != PO_OK)
+        return po_fail(ctx, PO_UNSUPPORTED, "a fraction has no residue modulo the prime");
+    uint64_t seed = trial_seed(options, 0);
+    po_program_points_reset(p, seed);
+    po_program_points_reset(q, seed);
+    bool same = true;
+    for (uint32_t k = 0; k < a->n_outputs && same; k++) {
+        const po_tensor_shape *shape = &a->values[a->outputs[k]];
+        int64_t index[PO_MAX_RANK];
+        for (uint32_t i = 0; i < INSIDE_POSITIONS && same && shape->count; i++) {
+            for (uint32_t x = 0; x < shape->rank; x++) {
+                int64_t dim = shape->dims[x], border = dim / 4;
+                uint64_t draw = po_random_u64(seed, 64 + x, (uint64_t)k * INSIDE_POSITIONS + i);
+                index[x] = border + (int64_t)(draw % (uint64_t)(dim - 2 * border));
+            }
+            same = po_program_points_eval(p, k, index) == po_program_points_eval(q, k, index);
+        }
+    }
+    *agree = same;
+    return PO_OK;
+}
+
+po_status po_agree_inside(po_ctx *ctx, po_arena *arena, const po_program *a, const po_program *b,
+                          const po_agree_options *options, bool *agree) {
+    po_arena *scratch = po_arena_child(arena);
+    po_status status = agree_inside(ctx, scratch, a, b, options, agree);
+    po_arena_free(scratch);
+    return status;
+}
+
+/* --- the whole --- */
+
+static uint32_t **outputs_for(po_arena *arena, const po_program *p) {
+    uint32_t **out = PO_NEW_N(arena, uint32_t *, p->n_outputs);
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        out[i] = po_arena_alloc(arena, (size_t)p->values[p->outputs[i]].count * sizeof **out);
+    return out;
+}
+
+static po_status agree_whole(po_ctx *ctx, po_arena *scratch, const po_program *a,
+                             const po_program *b, const po_agree_options *options, bool *equal,
+                             uint32_t *output, int64_t *at) {
+    *equal = false;
+    PO_TRY(check_alike(ctx, a, b));
+    uint32_t **x = outputs_for(scratch, a), **y = outputs_for(scratch, b);
+    bool same = true;
+    for (uint32_t trial = 0; trial < trials_of(options) && same; trial++) {
+        uint64_t seed = trial_seed(options, trial);
+        PO_TRY(po_program_eval(ctx, scratch, a, seed, x));
+        PO_TRY(po_program_eval(ctx, scratch, b, seed, y));
+        for (uint32_t k = 0; k < a->n_outputs && same; k++)
+            for (int64_t i = 0; i < a->values[a->outputs[k]].count && same; i++)
+                if (x[k][i] != y[k][i]) {
+                    same = false;
+                    if (output)
+                        *output = k;
+                    if (at)
+                        *at = i;
+                }
+    }
+    *equal = same;
+    return PO_OK;
+}
+
+po_status po_agree_whole(po_ctx *ctx, po_arena *arena, const po_program *a, const po_program *b,
+                         const po_agree_options *options, bool *equal, uint32_t *output,
+                         int64_t *at) {
+    po_arena *scratch = po_arena_child(arena);
+    po_status status = agree_whole(ctx, scratch, a, b, options, equal, output, at);
+    po_arena_free(scratch);
+    return status;
+}
+
+/* --- cost --- */
+
+/* Iterations that a step takes for an element of its output. */
+static double iterations(const po_sum *sum) {
+    double n = 0;
+    for (uint32_t i = 0; i < sum->n_terms; i++) {
+        double product = 1;
+        for (uint32_t v = 0; v < sum->terms[i].n_vars; v++)
+            product *= (double)sum->terms[i].extent[v];
+        n += product;
+    }
+    return sum->count ? n / (double)sum->count : 0;
+}
+
+/* What it takes to evaluate `points` positions of an output; all, where that is negative. */
+static double work(po_arena *arena, const po_program *p, uint32_t output, double points) {
+    double *demand = PO_NEW_N(arena, double, p->n_values), total = 0;
+    demand[p->outputs[output]] = points;
+    for (uint32_t i = p->n_steps; i-- > 0;) {
+        const po_program_step *step = &p->steps[i];
+        double count = (double)p->values[step->out].count, each = iterations(step->sum);
+        double wanted = demand[step->out] < count ? demand[step->out] : count;
+        total += wanted * each;
+        for (uint32_t k = 0; k < step->sum->n_operands; k++)
+            if (step->sum->operands[k].kind != PO_OPERAND_TABLE)
+                demand[step->in[step->sum->operands[k].input]] += wanted * each;
+    }
+    return total;
+}
+
+static double whole_work(const po_program *p) {
+    double total = 0;
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        total += iterations(p->steps[i].sum) * (double)p->values[p->steps[i].out].count;
+    return total;
+}
+
+/* --- by boxes --- */
+
+typedef struct judge {
+    po_ctx *ctx;
+    po_arena *arena;
+    const po_program *program[2];
+    const po_agree_options *options;
+    po_agreement *result;
+    po_program_points *points[2];
+    /* of the output under way */
+    uint32_t output;
+    const po_cuts *cuts;
+    po_motions motions[2];
+    bool part; /* a part of a box may stand for it */
+    uint64_t mask;
+    bool have_need;
+    po_motion_need need;
+    uint8_t *cells;
+    int64_t cell;
+    double tests; /* counting alone */
+    int64_t equal_positions;
+} judge;
+
+static const po_motion_need *need_of(judge *j, const po_box *box) {
+    uint64_t mask = 0;
+    for (uint32_t x = 0; x < box->rank; x++)
+        mask |= (uint64_t)(box->count[x] > 1) << x;
+    if (!j->have_need || j->mask != mask)
+        po_motions_need(j->arena, &j->motions[0], &j->motions[1], box->rank, mask, &j->need);
+    j->mask = mask;
+    j->have_need = true;
+    return &j->need;
+}
+
+/* How far to go along every axis, and how many steps over all axes together that are not tested at
+ * each position: UINT32_MAX, no limit. */
+static uint32_t reach(judge *j, const po_box *box, int64_t *most) {
+    if (!j->part) {
+        memcpy(most, box->count, box->rank * sizeof *most);
+        return UINT32_MAX;
+    }
+    const po_motion_need *need = need_of(j, box);
+    for (uint32_t x = 0; x < box->rank; x++)
+        most[x] = need->on_axis[x] < box->count[x] ? need->on_axis[x] : box->count[x];
+    return need->total;
+}
+
+/* Calls fn for the positions of a box that must be tested until it returns false. */
+static bool each_test(judge *j, const po_box *box, bool (*fn)(judge *, const int64_t *)) {
+    int64_t most[PO_MAX_RANK], at[PO_MAX_RANK] = {0}, index[PO_MAX_RANK];
+    uint32_t total = reach(j, box, most);
+    for (;;) {
+        int64_t steps = 0;
+        for (uint32_t x = 0; x < box->rank; x++) {
+            /* An axis shorter than the number of its motions is tested at every position. */
+            if (!j->part || j->need.on_axis[x] <= box->count[x])
+                steps += at[x];
+            index[x] = box->first[x] + at[x] * box->step[x];
+        }
+        if (steps < total && !fn(j, index))
+            return false;
+        uint32_t x = box->rank;
+        while (x-- > 0) {
+            if (++at[x] < most[x])
+                break;
+            at[x] = 0;
+        }
+        if (x == PO_NONE)
+            return true;
+    }
+}
+
+static bool count_one(judge *j, const int64_t *index) {
+    (void)index;
+    j->tests++;
+    return true;
+}
+
+static bool count_box(void *user, const po_box *box) {
+    judge *j = user;
+    if (j->part)
+        return each_test(j, box, count_one);
+    double n = 1;
+    for (uint32_t x = 0; x < box->rank; x++)
+        n *= (double)box->count[x];
+    j->tests += n;
+    return true;
+}
+
+static bool test_one(judge *j, const int64_t *index) {
+    j->result->points++;
+    return po_program_points_eval(j->points[0], j->output, index) ==
+           po_program_points_eval(j->points[1], j->output, index);
+}
+
+static bool test_box(void *user, const po_box *box) {
+    judge *j = user;
+    uint8_t *cell = &j->cells[j->cell++];
+    if (!*cell)
+        *cell = !each_test(j, box, test_one);
+    return true;
+}
+
+static bool box_positions(void *user, const po_box *box) {
+    judge *j = user;
+    int64_t n = 1;
+    for (uint32_t x = 0; x < box->rank; x++)
+        n *= box->count[x];
+    j->equal_positions += j->cells[j->cell++] ? 0 : n;
+    return true;
+}
+
+typedef struct collector {
+    po_arena *arena;
+    po_run_of_axis *items;
+    uint32_t n, cap;
+} collector;
+
+static bool collect_run(void *user, const po_box *box) {
+    collector *c = user;
+    po_run_of_axis run = {box->first[0], box->step[0], box->count[0]};
+    PO_PUSH(c->arena, c->items, c->n, c->cap, run);
+    return true;
+}
+
+static void add_lists(judge *j, const po_grid_axis *axes, const uint8_t *cells) {
+    po_agreement *r = j->result;
+    uint32_t rank = j->program[0]->values[j->program[0]->outputs[j->output]].rank;
+    po_grid_boxes(j->arena, rank, axes, cells, 0, &r->agree[j->output]);
+    po_grid_boxes(j->arena, rank, axes, cells, 1, &r->differ[j->output]);
+}
+
+static void by_boxes(judge *j, po_arena *scratch) {
+    uint32_t rank = j->cuts->rank;
+    j->cells = PO_NEW_N(scratch, uint8_t, po_boxes_count(j->cuts) + 1);
+    for (uint32_t trial = 0; trial < trials_of(j->options); trial++) {
+        po_program_points_reset(j->points[0], trial_seed(j->options, trial));
+        po_program_points_reset(j->points[1], trial_seed(j->options, trial));
+        j->cell = 0;
+        po_boxes_each(scratch, j->cuts, test_box, j);
+    }
+    j->result->boxes += (uint64_t)j->cell;
+    j->cell = 0;
+    po_boxes_each(scratch, j->cuts, box_positions, j);
+    po_grid_axis *axes = PO_NEW_N(scratch, po_grid_axis, rank);
+    for (uint32_t x = 0; x < rank; x++) {
+        collector c = {.arena = scratch};
+        const po_cuts one = {1, &j->cuts->axis[x]};
+        po_boxes_each(scratch, &one, collect_run, &c);
+        axes[x] = (po_grid_axis){j->cuts->axis[x].dim, c.n, c.items};
+    }
+    add_lists(j, axes, j->cells);
+}
+
+/* --- by every position --- */
+
+typedef struct wholes {
+    uint32_t **out[2]; /* of the trial under way */
+    uint8_t **differ;  /* by output */
+} wholes;
+
+static po_status eval_wholes(judge *j, po_arena *scratch, wholes *w) {
+    const po_program *a = j->program[0];
+    w->differ = PO_NEW_N(scratch, uint8_t *, a->n_outputs);
+    for (uint32_t k = 0; k < a->n_outputs; k++)
+        w->differ[k] = PO_NEW_N(scratch, uint8_t, a->values[a->outputs[k]].count);
+    for (uint32_t s = 0; s < 2; s++)
+        w->out[s] = outputs_for(scratch, j->program[s]);
+    for (uint32_t trial = 0; trial < trials_of(j->options); trial++) {
+        for (uint32_t s = 0; s < 2; s++)
+            PO_TRY(po_program_eval(j->ctx, scratch, j->program[s], trial_seed(j->options, trial),
+                                   w->out[s]));
+        for (uint32_t k = 0; k < a->n_outputs; k++)
+            for (int64_t i = 0; i < a->values[a->outputs[k]].count; i++)
+                w->differ[k][i] |= w->out[0][k][i] != w->out[1][k][i];
+    }
+    return PO_OK;
+}
+
+static void by_positions(judge *j, po_arena *scratch, const uint8_t *differ) {
+    const po_tensor_shape *shape = &j->program[0]->values[j->program[0]->outputs[j->output]];
+    po_grid_axis *axes = PO_NEW_N(scratch, po_grid_axis, shape->rank);
+    for (uint32_t x = 0; x < shape->rank; x++)
+        axes[x] = (po_grid_axis){shape->dims[x], (uint32_t)shape->dims[x], NULL};
+    for (int64_t i = 0; i < shape->count; i++)
+        j->equal_positions += !differ[i];
+    j->result->boxes += (uint64_t)shape->count;
+    j->result->points += (uint64_t)shape->count;
+    add_lists(j, axes, differ);
+}
+
+/* --- both --- */
+
+typedef struct plan {
+    const po_cuts *cuts;
+    po_motions motions[2];
+    bool part, whole;
+} plan;
+
+/* Prepares every output and says what its boxes cost. */
+static void prepare(judge *j, po_arena *scratch, plan *plans, double *cost, double *boxes) {
+    const po_program *a = j->program[0], *b = j->program[1];
+    const po_cuts *const *cuts[2] = {po_program_cuts_all(scratch, a),
+                                     po_program_cuts_all(scratch, b)};
+    *cost = *boxes = 0;
+    for (uint32_t k = 0; k < a->n_outputs; k++) {
+        plan *p = &plans[k];
+        p->cuts = po_cuts_meet(scratch, cuts[0][a->outputs[k]], cuts[1][b->outputs[k]]);
+        for (uint32_t s = 0; s < 2; s++)
+            p->motions[s] = po_motions_of(scratch, j->program[s], k);
+        p->part = po_motions_compatible(&p->motions[0], &p->motions[1]);
+        double n = po_boxes_count(p->cuts);
+        *boxes = n > *boxes ? n : *boxes;
+        double most =
+            j->options && j->options->most_boxes > 0 ? j->options->most_boxes : default_boxes;
+        if (n > most)
+            continue;
+        j->cuts = p->cuts;
+        memcpy(j->motions, p->motions, sizeof j->motions);
+        j->part = p->part;
+        j->have_need = false;
+        j->tests = 0;
+        po_boxes_each(scratch, p->cuts, count_box, j);
+        *cost += point_cost * (work(scratch, a, k, j->tests) + work(scratch, b, k, j->tests));
+    }
+}
+
+static po_status agree(po_ctx *ctx, po_arena *arena, po_arena *scratch, const po_program *a,
+                       const po_program *b, const po_agree_options *options,
+                       po_agreement *agreement) {
+    PO_TRY(check_alike(ctx, a, b));
+    *agreement = (po_agreement){.agree = PO_NEW_N(arena, po_box_list, a->n_outputs),
+                                .differ = PO_NEW_N(arena, po_box_list, a->n_outputs),
+                                .degree = a->degree > b->degree ? a->degree : b->degree};
+    judge j = {
+        .ctx = ctx, .arena = arena, .program = {a, b}, .options = options, .result = agreement};
+    double most_boxes = options && options->most_boxes > 0 ? options->most_boxes : default_boxes;
+    double boxes, box_cost, cost = whole_cost * (whole_work(a) + whole_work(b));
+    plan *plans = PO_NEW_N(scratch, plan, a->n_outputs);
+    prepare(&j, scratch, plans, &box_cost, &boxes);
+    po_agree_how how = options ? options->how : PO_AGREE_CHEAPER;
+    bool whole =
+        boxes > most_boxes || how == PO_AGREE_WHOLE || (how == PO_AGREE_CHEAPER && cost < box_cost);
+    if ((whole ? cost : box_cost) * trials_of(options) > most_cost)
+        return po_fail(ctx, PO_UNSUPPORTED,
+                       "programs too large to compare: %.0f boxes (limit %.0f), %.3g iterations",
+                       boxes, most_boxes, cost / whole_cost);
+    wholes w = {0};
+    if (whole) {
+        PO_TRY(eval_wholes(&j, scratch, &w));
+    } else {
+        for (uint32_t s = 0; s < 2; s++)
+            if (po_program_points_create(scratch, j.program[s], &j.points[s]) != PO_OK)
+                return po_fail(ctx, PO_UNSUPPORTED, "a fraction has no residue modulo the prime");
+    }
+    double total = 0, same = 0;
+    agreement->equal = true;
+    for (uint32_t k = 0; k < a->n_outputs; k++) {
+        j.output = k;
+        j.equal_positions = 0;
+        j.cuts = plans[k].cuts;
+        memcpy(j.motions, plans[k].motions, sizeof j.motions);
+        j.part = plans[k].part;
+        j.have_need = false;
+        if (whole)
+            by_positions(&j, scratch, w.differ[k]);
+        else
+            by_boxes(&j, scratch);
+        total += (double)a->values[a->outputs[k]].count;
+        same += (double)j.equal_positions;
+        agreement->equal &= agreement->differ[k].n == 0;
+    }
+    agreement->share = total > 0 ? same / total : 1;
+    return PO_OK;
+}
+
+po_status po_agree(po_ctx *ctx, po_arena *arena, const po_program *a, const po_program *b,
+                   const po_agree_options *options, po_agreement *agreement) {
+    po_arena *scratch = po_arena_child(arena);
+    po_status status = agree(ctx, arena, scratch, a, b, options, agreement);
+    po_arena_free(scratch);
+    return status;
+}
