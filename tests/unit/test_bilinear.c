@@ -1,6 +1,6 @@
 /* Toom-Cook algorithms against the correlation that they stand for, for every size. */
 #include "base/hash.h"
-#include "postopt/bilinear.h"
+#include "ops/bilinear.h"
 #include "unit.h"
 
 #include <math.h>

@@ -4,10 +4,11 @@
  * transpose of polynomial multiplication by evaluation at n - 1 finite points and infinity, so with
  * V_k the n x k matrix of powers of the points: A = V_m, G = V_r, B = V_n^-1 (Winograd 1980; PET,
  * section 2, calls such pairs of tables and products multilinear like any convolution). */
-#ifndef PO_POSTOPT_BILINEAR_H
-#define PO_POSTOPT_BILINEAR_H
+#ifndef PO_OPS_BILINEAR_H
+#define PO_OPS_BILINEAR_H
 
-#include "base/arena.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 enum { PO_BILINEAR_MAX = 8 }; /* products of one algorithm */
 
@@ -16,6 +17,9 @@ typedef struct po_bilinear {
     double a[PO_BILINEAR_MAX * PO_BILINEAR_MAX]; /* A^T: [m][n] */
     double b[PO_BILINEAR_MAX * PO_BILINEAR_MAX]; /* B^T: [n][n] */
     double g[PO_BILINEAR_MAX * PO_BILINEAR_MAX]; /* G: [n][r] */
+    /* G is powers / scale, row by row, and both are exact in float32, as A and B are. */
+    double powers[PO_BILINEAR_MAX * PO_BILINEAR_MAX]; /* [n][r] */
+    double scale[PO_BILINEAR_MAX];
     uint32_t one; /* the product at point 1: every output takes it once, so a bias may go there */
 } po_bilinear;
 
