@@ -80,6 +80,10 @@ po_arena *po_arena_child(po_arena *arena) {
     return po_arena_create(arena->ctx);
 }
 
+po_ctx *po_arena_ctx(const po_arena *arena) {
+    return arena->ctx;
+}
+
 void po_arena_free(po_arena *arena) {
     if (!arena)
         return;

@@ -14,6 +14,8 @@ void po_arena_free(po_arena *arena);
 
 /* An arena under the same context as another: scratch memory for functions without a context. */
 po_arena *po_arena_child(po_arena *arena);
+/* The context of the call under way. */
+po_ctx *po_arena_ctx(const po_arena *arena);
 
 /* Takes the arena out of its context, so that no guard frees it: for handles that outlive the
  * call. po_arena_bind puts it under another call's context before it is used again. */

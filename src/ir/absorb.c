@@ -19,9 +19,11 @@ const po_value_id *po_graph_absorb_body(po_graph *graph, po_node_id place, po_gr
             map[i] = v->outer;
         } else if (v->is_initializer && v->constant) {
             map[i] = po_graph_add_constant(graph, v->name, v->constant);
+            graph->values[map[i]].recipe = v->recipe;
         } else {
             map[i] = po_graph_add_value(graph, v->name, &v->type);
             graph->values[map[i]].constant = v->constant;
+            graph->values[map[i]].recipe = v->recipe;
             graph->values[map[i]].partial = v->partial;
         }
     }

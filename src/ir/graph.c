@@ -434,6 +434,7 @@ bool po_graph_make_constant(po_graph *graph, po_value_id value, const po_tensor 
     if (v->is_input || v->n_outputs || v->outer != PO_NONE)
         return false;
     v->constant = tensor;
+    v->recipe = NULL;
     v->type = po_tensor_type(graph->arena, tensor);
     if (v->is_initializer)
         return true;

@@ -75,15 +75,17 @@ typedef struct po_partial {
 typedef struct po_value {
     const char *name; /* unique over the root graph and all bodies; never "" */
     po_type type;
-    po_node_id producer;       /* PO_NONE: graph input, initialiser or captured value */
-    uint32_t output;           /* index among the producer's outputs */
-    const po_tensor *constant; /* initialisers, and outputs of Constant nodes */
-    const po_partial *partial; /* found by shape inference; may be NULL */
-    po_value_id outer;         /* in a body: the captured value's id in the parent; else PO_NONE */
-    bool is_input;             /* of its graph; with `constant` set: an initialiser that callers may
-                                  override, never folded */
-    bool is_initializer;       /* listed among the graph's initialisers */
-    uint32_t n_outputs;        /* how many of the graph's outputs it is */
+    po_node_id producer;            /* PO_NONE: graph input, initialiser or captured value */
+    uint32_t output;                /* index among the producer's outputs */
+    const po_tensor *constant;      /* initialisers, and outputs of Constant nodes */
+    const struct po_recipe *recipe; /* how a rewrite made the constant (ops/recipe.h); NULL: it is
+                                       the model's own, or its origin is not known */
+    const po_partial *partial;      /* found by shape inference; may be NULL */
+    po_value_id outer;   /* in a body: the captured value's id in the parent; else PO_NONE */
+    bool is_input;       /* of its graph; with `constant` set: an initialiser that callers may
+                            override, never folded */
+    bool is_initializer; /* listed among the graph's initialisers */
+    uint32_t n_outputs;  /* how many of the graph's outputs it is */
     po_use *uses;
     uint32_t n_uses, cap_uses;
     const void *origin;       /* ValueInfoProto, for import and export; may be NULL */
@@ -164,7 +166,7 @@ po_graph *po_graph_clone(po_ctx *ctx, const po_graph *graph);
 /* The name is copied, and made unique by a suffix where it is taken; NULL asks for a fresh one. */
 po_value_id po_graph_add_value(po_graph *graph, const char *name, const po_type *type);
 po_value_id po_graph_add_input(po_graph *graph, const char *name, const po_type *type);
-/* An initialiser (in a body: of the body). */
+/* An initialiser (in a body: of the body), without a recipe. */
 po_value_id po_graph_add_constant(po_graph *graph, const char *name, const po_tensor *tensor);
 /* In a body: the value that stands for a value of the parent graph (the same one each time). */
 po_value_id po_graph_capture(po_graph *body, po_value_id parent_value);
@@ -205,8 +207,9 @@ void po_graph_remove_node(po_graph *graph, po_node_id node);
 /* Removes nodes and initialisers that nothing uses, following inputs; nodes in bodies too. Returns
  * how many nodes went. Graph inputs always stay. */
 uint32_t po_graph_sweep(po_graph *graph);
-/* Makes a value constant: it becomes an initialiser with this tensor; its producer goes where
- * nothing else of it is used. Not for graph inputs, outputs and captured values: returns false. */
+/* Makes a value constant: it becomes an initialiser with this tensor and no recipe; its producer
+ * goes where nothing else of it is used. Not for graph inputs, outputs and captured values: returns
+ * false. */
 bool po_graph_make_constant(po_graph *graph, po_value_id value, const po_tensor *tensor);
 
 /* Copies the nodes of a body of `place` (without inputs of its own) into the graph beside that

@@ -1,0 +1,312 @@
+/* Recipes: the algebra against direct loops, the way through text and back, and what the check must
+ * find. */
+#include "ir/text.h"
+#include "ops/recipe.h"
+#include "ops/rewrite.h"
+#include "rewriting.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { O = 4, I = 3, K = 2 };
+
+static const char model_text[] = "graph g (x: f32[1,3,5,5]) -> (y) {\n"
+                                 " y = Conv(x, w: f32[4,3,2,2] random 1, b: f32[4] random 2)\n"
+                                 " s = f32[4] random 3\n z = Add(s, i: f32[4] random 4)\n}";
+
+static po_value_id value_of(const po_graph *g, const char *name) {
+    for (po_value_id i = 0; i < g->n_values; i++)
+        if (strcmp(g->values[i].name, name) == 0)
+            return i;
+    fail_msg("no value '%s'", name);
+    return PO_NONE;
+}
+
+static const double *numbers(po_ctx *ctx, po_graph *g, const po_recipe *r) {
+    po_array *a;
+    assert_int_equal(po_recipe_eval(ctx, g->arena, g->model, r, &a), PO_OK);
+    assert_int_equal(a->count, r->count);
+    assert_int_equal(a->rank, r->rank);
+    return a->f;
+}
+
+static void assert_near(const double *got, const double *want, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (!(fabs(got[i] - want[i]) <= 1e-14))
+            fail_msg("element %d: %g, not %g", (int)i, got[i], want[i]);
+}
+
+static void test_algebra(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_graph *g = test_graph(&ctx, model_text);
+    po_arena *a = g->arena;
+    const po_recipe *w = po_recipe_doubles(g, a, value_of(g, "w"));
+    const po_recipe *s = po_recipe_doubles(g, a, value_of(g, "s"));
+    const double *wv = numbers(&ctx, g, w), *sv = numbers(&ctx, g, s);
+    enum { ROW = I * K * K };
+    double want[O * O * ROW];
+
+    const po_recipe *column = po_recipe_reshape(a, s, 4, (const int64_t[]){O, 1, 1, 1});
+    const po_recipe *scaled = po_recipe_mul(a, w, column);
+    for (int i = 0; i < O * ROW; i++)
+        want[i] = wv[i] * sv[i / ROW];
+    assert_near(numbers(&ctx, g, scaled), want, O * ROW);
+
+    const po_recipe *other = po_recipe_neg(a, po_recipe_div(a, w, column));
+    for (int i = 0; i < O * ROW; i++)
+        want[i] = -(wv[i] / sv[i / ROW]);
+    assert_near(numbers(&ctx, g, other), want, O * ROW);
+
+    const po_recipe *root =
+        po_recipe_sqrt(a, po_recipe_add(a, po_recipe_mul(a, s, s), po_recipe_number(a, 1)));
+    for (int i = 0; i < O; i++)
+        want[i] = sqrt(sv[i] * sv[i] + 1);
+    assert_near(numbers(&ctx, g, po_recipe_sub(a, root, po_recipe_number(a, 0.5))),
+                (const double[]){want[0] - 0.5, want[1] - 0.5, want[2] - 0.5, want[3] - 0.5}, O);
+
+    const po_recipe *turned = po_recipe_transpose(a, w, (const uint32_t[]){1, 0, 3, 2});
+    for (int i = 0; i < I; i++)
+        for (int o = 0; o < O; o++)
+            for (int y = 0; y < K; y++)
+                for (int x = 0; x < K; x++)
+                    want[((i * O + o) * K + x) * K + y] = wv[((o * I + i) * K + y) * K + x];
+    assert_near(numbers(&ctx, g, turned), want, O * ROW);
+
+    const po_recipe *rows = po_recipe_reshape(a, w, 2, (const int64_t[]){O, ROW});
+    const po_recipe *product =
+        po_recipe_matmul(a, rows, po_recipe_transpose(a, rows, (const uint32_t[]){1, 0}));
+    for (int i = 0; i < O; i++)
+        for (int j = 0; j < O; j++) {
+            want[i * O + j] = 0;
+            for (int k = 0; k < ROW; k++)
+                want[i * O + j] += wv[i * ROW + k] * wv[j * ROW + k];
+        }
+    assert_near(numbers(&ctx, g, product), want, O * O);
+
+    const po_recipe *sums = po_recipe_einsum(a, "ok,o->k", rows, s);
+    for (int k = 0; k < ROW; k++) {
+        want[k] = 0;
+        for (int o = 0; o < O; o++)
+            want[k] += wv[o * ROW + k] * sv[o];
+    }
+    assert_near(numbers(&ctx, g, sums), want, ROW);
+
+    /* Block diagonal, by an identity. */
+    const po_recipe *blocks = po_recipe_einsum(a, "pq,ok->poqk", po_recipe_identity(a, 2), rows);
+    for (int p = 0; p < 2; p++)
+        for (int o = 0; o < O; o++)
+            for (int q = 0; q < 2; q++)
+                for (int k = 0; k < ROW; k++)
+                    want[((p * O + o) * 2 + q) * ROW + k] = p == q ? wv[o * ROW + k] : 0;
+    assert_int_equal(blocks->count, 4 * O * ROW);
+    assert_near(numbers(&ctx, g, blocks), want, O * O * ROW);
+
+    const po_recipe *parts[2] = {po_recipe_slice(a, w, 1, 1, 3), po_recipe_slice(a, w, 1, 0, 1)};
+    const po_recipe *rotated = po_recipe_concat(a, 1, 2, parts);
+    assert_near(numbers(&ctx, g, rotated),
+                numbers(&ctx, g, po_recipe_gather(a, w, 1, 3, (const int64_t[]){1, 2, 0})),
+                O * ROW);
+    assert_true(numbers(&ctx, g, rotated)[0] == wv[K * K]);
+
+    const po_recipe *fill = po_recipe_fill(a, 2, (const int64_t[]){2, 3}, 7);
+    for (int i = 0; i < 6; i++)
+        assert_true(numbers(&ctx, g, fill)[i] == 7);
+    po_graph_free(g);
+}
+
+/* A graph with constants derived in every way: products, views, a copy, a literal, a chain. */
+static po_graph *derived(po_ctx *ctx, po_value_id *bent) {
+    po_graph *g = test_graph(ctx, model_text);
+    po_arena *a = po_arena_create(ctx);
+    po_value_id wv = value_of(g, "w");
+    const po_recipe *w = po_recipe_doubles(g, a, wv);
+    const po_recipe *s = po_recipe_doubles(g, a, value_of(g, "s"));
+    const po_recipe *b = po_recipe_doubles(g, a, value_of(g, "b"));
+    const po_recipe *column = po_recipe_reshape(a, s, 4, (const int64_t[]){O, 1, 1, 1});
+    po_value_id made[6];
+    made[0] = po_add_recipe(g, "scaled", PO_F32, po_recipe_mul(a, w, column));
+    made[1] = po_add_recipe(g, "shifted", PO_F32, po_recipe_sub(a, b, s));
+    made[2] = po_add_recipe(g, "wide", PO_F64, po_recipe_doubles(g, a, made[0]));
+    made[3] = po_add_recipe(
+        g, "again", PO_F32,
+        po_recipe_mul(a, po_recipe_doubles(g, a, made[0]), po_recipe_number(a, 1.0 / 3)));
+    made[4] = po_add_recipe(g, "table", PO_F32, po_recipe_number(a, 0.1));
+    made[5] = po_graph_add_constant(g, "copy", g->values[wv].constant);
+    po_set_recipe(g, made[5], po_recipe_of(g, a, wv));
+    po_arena_free(a);
+    po_type unknown = po_type_unranked(PO_F32);
+    for (int i = 0; i < 6; i++) {
+        assert_int_not_equal(made[i], PO_NONE);
+        assert_non_null(g->values[made[i]].recipe);
+        po_value_id y = po_graph_add_value(g, NULL, &unknown);
+        po_graph_add_node(g, &(po_node_spec){.op = PO_OP_Relu,
+                                             .op_type = "Relu",
+                                             .n_in = 1,
+                                             .in = &made[i],
+                                             .n_out = 1,
+                                             .out = &y});
+        po_graph_add_output(g, y);
+    }
+    *bent = made[0];
+    return g;
+}
+
+static const char *check(po_ctx *ctx, const po_graph *recipes, const po_graph *sources,
+                         const po_graph *graph) {
+    const char *why;
+    assert_int_equal(po_recipes_check(ctx, recipes->arena, recipes, sources, graph, &why), PO_OK);
+    return why;
+}
+
+/* Replaces the first occurrence. */
+static char *with(po_arena *arena, const char *text, const char *old, const char *by) {
+    const char *at = strstr(text, old);
+    if (!at)
+        fail_msg("'%s' is not in the text", old);
+    return po_arena_printf(arena, "%.*s%s%s", (int)(at - text), text, by, at + strlen(old));
+}
+
+static po_graph *parsed(po_ctx *ctx, const char *text) {
+    po_graph *g;
+    if (po_graph_parse(ctx, text, &g) != PO_OK)
+        fail_msg("%s", ctx->error.message);
+    po_ops_resolve(g);
+    return g;
+}
+
+static void test_text_and_check(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_value_id bent;
+    po_graph *g = derived(&ctx, &bent), *sources = test_graph(&ctx, model_text), *recipes;
+    assert_int_equal(po_recipes_to_graph(&ctx, g, &recipes), PO_OK);
+    assert_int_equal(recipes->n_inputs, 3);
+    assert_int_equal(recipes->n_outputs, 6);
+    assert_null(check(&ctx, recipes, sources, g));
+    po_text text;
+    po_text_init(&text, recipes->arena);
+    po_graph_print_as(&text, recipes, (po_print_options){.most_items = 32, .all_data = true});
+    po_graph *again = parsed(&ctx, text.data);
+    assert_null(check(&ctx, again, sources, g));
+
+    /* As the reference computes a graph, rounding as its types say. */
+    const po_array *in[3];
+    po_array *out[6];
+    for (uint32_t i = 0; i < 3; i++) {
+        po_array *a;
+        const po_tensor *t =
+            sources->values[value_of(sources, again->values[again->inputs[i]].name)].constant;
+        assert_int_equal(po_array_from_tensor(&ctx, again->arena, t, &a), PO_OK);
+        in[i] = a;
+    }
+    assert_int_equal(po_ref_graph(&ctx, again->arena, again, in, out, true), PO_OK);
+    for (uint32_t i = 0; i < 6; i++) {
+        po_tensor *t;
+        const char *name = again->values[again->outputs[i]].name;
+        assert_int_equal(po_array_to_tensor(&ctx, again->arena, out[i], &t), PO_OK);
+        assert_true(po_tensor_equal(t, g->values[value_of(g, name)].constant));
+    }
+
+    /* What must be found. */
+    static const char *const swaps[][2] = {
+        {"Sub(", "Add("}, {"0.1", "0.2"}, {"Mul(", "Div("}, {"{4, 1, 1, 1}", "{1, 1, 2, 2}"}};
+    for (size_t i = 0; i < sizeof swaps / sizeof *swaps; i++) {
+        po_graph *wrong = parsed(&ctx, with(recipes->arena, text.data, swaps[i][0], swaps[i][1]));
+        if (!check(&ctx, wrong, sources, g))
+            fail_msg("'%s' for '%s' was not found", swaps[i][1], swaps[i][0]);
+        po_graph_free(wrong);
+    }
+    for (uint32_t i = 0; i < again->n_nodes; i++) {
+        po_node *n = &again->nodes[i];
+        if (n->op != PO_OP_Sub)
+            continue;
+        po_value_id first = n->in[0], second = n->in[1];
+        po_graph_set_input(again, i, 0, second);
+        po_graph_set_input(again, i, 1, first);
+        assert_non_null(check(&ctx, again, sources, g));
+        po_graph_set_input(again, i, 0, first);
+        po_graph_set_input(again, i, 1, second);
+    }
+    assert_null(check(&ctx, again, sources, g));
+    const po_tensor *t = g->values[bent].constant;
+    for (size_t bit = 0; bit < 8 * t->size; bit += 37) {
+        ((uint8_t *)(uintptr_t)t->data)[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        assert_non_null(check(&ctx, again, sources, g));
+        ((uint8_t *)(uintptr_t)t->data)[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    /* Sources of another value, name or shape. */
+    static const char *const models[][2] = {
+        {"random 3", "random 5"}, {"s: f32", "q: f32"}, {"f32[4] random 3", "f32[4,1] random 3"}};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        const char *old = i == 1 ? " s = f32" : models[i][0];
+        const char *by = i == 1 ? " q = f32" : models[i][1];
+        char *changed = with(recipes->arena, model_text, old, by);
+        if (i == 1)
+            changed = with(recipes->arena, changed, "Add(s", "Add(q");
+        po_graph *other = test_graph(&ctx, changed);
+        assert_non_null(check(&ctx, again, other, g));
+        po_graph_free(other);
+    }
+    po_graph_free(again);
+    po_graph_free(recipes);
+    po_graph_free(sources);
+    po_graph_free(g);
+}
+
+/* What cannot be stored: infinite once rounded, shapes that do not fit. */
+static void test_refusals(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_graph *g = test_graph(&ctx, model_text);
+    po_arena *a = g->arena;
+    const po_recipe *s = po_recipe_doubles(g, a, value_of(g, "s"));
+    const po_recipe *huge = po_recipe_mul(a, po_recipe_mul(a, s, s), po_recipe_number(a, 1e60));
+    assert_int_equal(po_add_recipe(g, NULL, PO_F32, huge), PO_NONE);
+    assert_int_not_equal(po_add_recipe(g, NULL, PO_F64, huge), PO_NONE);
+    const po_recipe *zero = po_recipe_sub(a, s, s);
+    assert_int_equal(po_add_recipe(g, NULL, PO_F64, po_recipe_div(a, s, zero)), PO_NONE);
+    const po_recipe *three = po_recipe_fill(a, 1, (const int64_t[]){3}, 1);
+    assert_int_equal(po_add_recipe(g, NULL, PO_F32, po_recipe_mul(a, s, three)), PO_NONE);
+    assert_int_equal(
+        po_add_recipe(g, NULL, PO_F32, po_recipe_reshape(a, s, 1, (const int64_t[]){3})), PO_NONE);
+    assert_int_equal(ctx.error.status, PO_OK);
+    po_graph_free(g);
+}
+
+/* Neither deep nor shared expressions cost more than they hold. */
+static void test_long_chains(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_graph *g = test_graph(&ctx, model_text);
+    po_arena *a = po_arena_create(&ctx);
+    const po_recipe *r = po_recipe_doubles(g, a, value_of(g, "s"));
+    for (int i = 0; i < 100000; i++)
+        r = i % 2 ? po_recipe_neg(a, r) : po_recipe_sub(a, r, po_recipe_add(a, r, r));
+    po_value_id v = po_add_recipe(g, "deep", PO_F32, r);
+    assert_int_not_equal(v, PO_NONE);
+    for (int64_t i = 0; i < O; i++)
+        assert_true(po_tensor_f64(g->values[v].constant, i) ==
+                    po_tensor_f64(g->values[value_of(g, "s")].constant, i));
+    /* Derived again, it starts from what is stored. */
+    const po_recipe *next = po_recipe_doubles(g, a, v);
+    assert_int_equal(next->kind, PO_RECIPE_OP);
+    assert_int_equal(next->height, 1);
+    po_arena_free(a);
+    po_graph_free(g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_algebra),
+        cmocka_unit_test(test_text_and_check),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_long_chains),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
