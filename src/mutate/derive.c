@@ -6,6 +6,15 @@ static const po_derivation derivations[] = {
     {"one-dimensional as two-dimensional", po_derive_rank},
     {"one axis less", po_derive_fewer_axes},
     {"parallel convolutions merged", po_derive_parallel},
+    {"convolution by taps", po_derive_taps},
+    {"kernel in blocks of 3", po_derive_blocks},
+    {"stride to phases", po_derive_stride},
+    {"batch to map", po_derive_batch_merge},
+    {"map to batch", po_derive_batch_split},
+    {"pointwise to matrix product", po_derive_point},
+    {"matrix product to pointwise", po_derive_as_conv},
+    {"transposed to sub-pixel", po_derive_subpixel},
+    {"transposed to selective add", po_derive_selective},
 };
 
 enum { OLDEST_OPSET = 7 }; /* before it, shapes were broadcast by attributes */

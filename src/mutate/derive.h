@@ -107,5 +107,14 @@ po_status po_derive_phases(po_deriving *d, po_node_id id);
 po_status po_derive_rank(po_deriving *d, po_node_id id);
 po_status po_derive_fewer_axes(po_deriving *d, po_node_id id);
 po_status po_derive_parallel(po_deriving *d, po_node_id id);
+po_status po_derive_taps(po_deriving *d, po_node_id id);
+po_status po_derive_blocks(po_deriving *d, po_node_id id);
+po_status po_derive_stride(po_deriving *d, po_node_id id);
+po_status po_derive_batch_merge(po_deriving *d, po_node_id id);
+po_status po_derive_batch_split(po_deriving *d, po_node_id id);
+po_status po_derive_point(po_deriving *d, po_node_id id);
+po_status po_derive_as_conv(po_deriving *d, po_node_id id);
+po_status po_derive_subpixel(po_deriving *d, po_node_id id);
+po_status po_derive_selective(po_deriving *d, po_node_id id);
 
 #endif

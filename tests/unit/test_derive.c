@@ -13,6 +13,9 @@ typedef struct sample {
     "graph g (x: f32" dims ", w: f32" w ", b: f32[6]) -> (y) {\n y = Conv(x, w, b) {" attrs "}\n}"
 #define C1(dims, w, attrs)                                                                         \
     "graph g (x: f32" dims ", w: f32" w ") -> (y) {\n y = Conv(x, w) {" attrs "}\n}"
+#define T2(dims, w, attrs)                                                                         \
+    "graph g (x: f32" dims ", w: f32" w                                                            \
+    ", b: f32[6]) -> (y) {\n y = ConvTranspose(x, w, b) {" attrs "}\n}"
 
 static const sample samples[] = {
     {"dilation to phases", C2("[2,4,9,11]", "[6,4,3,3]", "dilations=[2,3], pads=[2,3,2,3]"), 1, 1},
@@ -52,6 +55,48 @@ static const sample samples[] = {
      "graph g (x: f32[1,4,9], v: f32[6,4,3], w: f32[3,4,3]) -> (p, q) {\n"
      " p = Conv(x, v) {pads=[1,1]}\n q = Conv(x, w) {pads=[1,1], strides=[2]}\n}",
      1, 0},
+    {"convolution by taps", C2("[2,4,9,7]", "[6,4,3,2]", "strides=[2,3], pads=[1,0,2,1]"), 1, 2},
+    {"convolution by taps", C1("[2,3,31]", "[5,3,4]", "dilations=[3], pads=[4,1]"), 1, 2},
+    {"convolution by taps", C1("[1,2,5,7,6]", "[4,2,2,3,2]", "pads=[0,1,2,1,1,0]"), 1, 2},
+    {"convolution by taps", C2("[2,4,9,7]", "[6,2,3,3]", "group=2"), 1, 0},
+    {"convolution by taps", C2("[2,4,9,7]", "[6,4,1,1]", ""), 1, 0},
+    {"kernel in blocks", C2("[2,4,11,9]", "[6,4,5,5]", "pads=[2,2,2,2]"), 1, 1},
+    {"kernel in blocks", C2("[1,4,15,13]", "[6,4,3,7]", "pads=[2,0,1,3], strides=[2,3]"), 1, 1},
+    {"kernel in blocks", C1("[2,3,40]", "[5,3,8]", "dilations=[2], strides=[2], pads=[7,6]"), 1, 1},
+    {"kernel in blocks", C1("[2,3,40]", "[5,3,8]", "strides=[2]"), 1, 0},
+    {"kernel in blocks", C2("[2,4,11,9]", "[6,4,3,3]", ""), 1, 0},
+    {"stride to phases", C2("[2,4,11,9]", "[6,4,3,3]", "pads=[1,1,1,1], strides=[2,2]"), 1, 1},
+    {"stride to phases", C2("[1,4,13,10]", "[6,2,5,3]", "pads=[3,1,2,0], strides=[3,1], group=2"),
+     1, 1},
+    {"stride to phases", C1("[2,1,53]", "[5,1,10]", "strides=[5]"), 1, 1},
+    {"stride to phases", C1("[2,3,41]", "[5,3,3]", "strides=[4], pads=[5,2]"), 1, 1},
+    {"stride to phases", C1("[2,3,41]", "[5,3,3]", "strides=[4], dilations=[2]"), 1, 0},
+    {"batch to map", C2("[4,4,7,9]", "[6,4,3,3]", "pads=[1,1,1,1]"), 1, 8},
+    {"batch to map", C2("[3,4,7,9]", "[6,4,3,4]", "pads=[2,0,1,1], strides=[2,3]"), 1, 2},
+    {"batch to map", C2("[2,4,9,11]", "[6,4,3,3]", "dilations=[2,3], strides=[3,1]"), 1, 2},
+    {"batch to map", C1("[2,4,9]", "[6,2,3]", "pads=[0,6], group=2, strides=[4]"), 1, 1},
+    {"batch to map", C2("[1,4,7,9]", "[6,4,3,3]", "pads=[1,1,1,1]"), 1, 0},
+    {"map to batch", C2("[1,4,8,9]", "[6,4,3,3]", "pads=[1,1,1,1]"), 1, 3},
+    {"map to batch", C2("[1,4,7,11]", "[6,4,3,3]", "pads=[1,1,1,1]"), 1, 0},
+    {"pointwise to matrix", C2("[2,4,7,9]", "[6,4,1,1]", "strides=[2,3]"), 1, 1},
+    {"pointwise to matrix", C1("[2,4,9]", "[6,2,1]", "group=2"), 1, 1},
+    {"pointwise to matrix", C2("[2,4,7,9]", "[6,4,1,1]", "pads=[0,1,0,0]"), 1, 0},
+    {"matrix product to pointwise",
+     "graph g (x: f32[2,3,5,4], w: f32[4,7]) -> (y) {\n y = MatMul(x, w)\n}", 1, 1},
+    {"matrix product to pointwise",
+     "graph g (x: f32[5,4], w: f32[4,7]) -> (y) {\n y = MatMul(x, w)\n}", 1, 1},
+    {"matrix product to pointwise",
+     "graph g (x: f32[5,4], w: f32[4,7]) -> (y) {\n y = MatMul(x, w)\n}", 2, 0},
+    {"transposed to sub", T2("[2,4,5,6]", "[4,6,4,4]", "strides=[2,2], pads=[1,1,1,1]"), 1, 1},
+    {"transposed to sub",
+     T2("[1,4,5,6]", "[4,3,3,2]", "strides=[2,3], pads=[0,1,1,0], output_padding=[1,2], group=2"),
+     1, 1},
+    {"transposed to sub", T2("[2,4,5,6]", "[4,6,3,3]", "pads=[1,0,2,1]"), 1, 1},
+    {"transposed to sub", T2("[2,4,5,6]", "[4,6,3,3]", "dilations=[2,1]"), 1, 0},
+    {"transposed to sel", T2("[2,4,5,6]", "[4,6,4,4]", "strides=[2,2], pads=[1,1,1,1]"), 1, 1},
+    {"transposed to sel",
+     T2("[1,4,5,6]", "[4,6,5,2]", "strides=[2,3], pads=[3,1,1,0], output_padding=[1,2]"), 1, 1},
+    {"transposed to sel", T2("[1,4,5,6]", "[4,3,3,3]", "group=2, strides=[2,2]"), 1, 0},
 };
 
 static void every_sample(void **state) {
