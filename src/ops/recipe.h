@@ -130,6 +130,9 @@ po_value_id po_add_recipe(po_graph *graph, const char *name, po_dtype dtype,
                           const po_recipe *recipe);
 /* States how a constant that exists was made, of its element type. Copies the recipe. */
 void po_set_recipe(po_graph *graph, po_value_id value, const po_recipe *recipe);
+/* Gives every constant of a graph the recipe that po_recipe_of finds, so that the values may get
+ * other names (a body that moves into the graph around it). */
+void po_name_sources(po_graph *graph);
 
 /* --- as a graph (recipe_graph.c) --- */
 
@@ -146,5 +149,10 @@ po_status po_recipes_to_graph(po_ctx *ctx, const po_graph *graph, po_graph **rec
  * (in the arena). Outputs are done one by one: memory for the largest. */
 po_status po_recipes_check(po_ctx *ctx, po_arena *arena, const po_graph *recipes,
                            const po_graph *sources, const po_graph *graph, const char **why);
+/* The name of the first float constant in use that is neither an output of the recipes (NULL: there
+ * are none) nor a constant of `sources` with the same name and bits: nothing is known of it. NULL
+ * in *name where there is none. */
+po_status po_recipes_missing(po_ctx *ctx, po_arena *arena, const po_graph *recipes,
+                             const po_graph *sources, const po_graph *graph, const char **name);
 
 #endif

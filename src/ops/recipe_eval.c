@@ -289,6 +289,16 @@ void po_set_recipe(po_graph *graph, po_value_id value, const po_recipe *recipe) 
     attach(graph, value, keep(graph, recipe));
 }
 
+void po_name_sources(po_graph *graph) {
+    po_arena *scratch = po_arena_child(graph->arena);
+    for (po_value_id i = 0; i < graph->n_values; i++) {
+        const po_value *v = &graph->values[i];
+        if (v->constant && !v->recipe && v->outer == PO_NONE)
+            po_set_recipe(graph, i, po_recipe_of(graph, scratch, i));
+    }
+    po_arena_free(scratch);
+}
+
 static bool all_finite(const po_array *a, po_dtype dtype) {
     for (int64_t i = 0; i < a->count; i++)
         if (!isfinite(dtype == PO_F32 ? (double)(float)a->f[i] : a->f[i]))

@@ -283,3 +283,40 @@ po_status po_recipes_check(po_ctx *ctx, po_arena *arena, const po_graph *recipes
     }
     return PO_OK;
 }
+
+/* --- what has none --- */
+
+typedef struct search {
+    const by_name *sources;
+    const po_map *outputs;
+    const char *missing;
+} search;
+
+static po_status find_missing(po_ctx *ctx, po_graph *graph, void *user) {
+    (void)ctx;
+    search *s = user;
+    for (po_value_id i = 0; i < graph->n_values && !s->missing; i++) {
+        const po_value *v = &graph->values[i];
+        if (!v->constant || v->outer != PO_NONE || (!v->n_uses && !v->n_outputs) ||
+            po_dtype_class_of(v->constant->dtype) != PO_CLASS_FLOAT ||
+            po_map_get(s->outputs, v->name) != PO_NONE)
+            continue;
+        const po_tensor *t = find(s->sources, v->name);
+        if (!t || !po_tensor_equal(t, v->constant))
+            s->missing = v->name;
+    }
+    return PO_OK;
+}
+
+po_status po_recipes_missing(po_ctx *ctx, po_arena *arena, const po_graph *recipes,
+                             const po_graph *sources, const po_graph *graph, const char **name) {
+    by_name from;
+    po_map *outputs = po_map_create(arena);
+    PO_TRY(constants_of(ctx, arena, sources, &from));
+    for (uint32_t i = 0; recipes && i < recipes->n_outputs; i++)
+        po_map_put(outputs, recipes->values[recipes->outputs[i]].name, i);
+    search s = {&from, outputs, NULL};
+    PO_TRY(po_graph_walk(ctx, (po_graph *)(uintptr_t)graph, find_missing, &s));
+    *name = s.missing;
+    return PO_OK;
+}

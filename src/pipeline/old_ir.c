@@ -1,12 +1,13 @@
 #include "pipeline/old_ir.h"
 
-#include "ops/op.h"
+#include "ops/recipe.h"
 
 enum { FIRST_FREE_IR = 4 };
 
 static po_status write_as_nodes(po_ctx *ctx, po_graph *graph, void *user) {
     (void)ctx;
     (void)user;
+    po_name_sources(graph);
     for (uint32_t i = 0; i < graph->n_initializers; i++) {
         po_value_id old = graph->initializers[i];
         const po_tensor *tensor = graph->values[old].constant;
@@ -24,6 +25,7 @@ static po_status write_as_nodes(po_ctx *ctx, po_graph *graph, void *user) {
                              .attr = &value};
         po_graph_add_node(graph, &spec);
         graph->values[fresh].constant = tensor;
+        graph->values[fresh].recipe = graph->values[old].recipe;
         po_graph_replace_uses(graph, old, fresh);
     }
     return PO_OK;

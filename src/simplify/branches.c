@@ -1,6 +1,8 @@
 /* If with a constant condition: the nodes of the branch taken move into the graph around it. */
 #include "simplify/passes.h"
 
+#include "ops/recipe.h"
+
 static po_graph *branch(const po_node *node, bool condition) {
     const po_attr *a = po_node_attr(node, condition ? "then_branch" : "else_branch");
     return a && a->kind == PO_ATTR_GRAPH && !a->reference ? a->u.g : NULL;
@@ -22,6 +24,7 @@ po_status po_take_branches(po_ctx *ctx, po_graph *graph, po_simplify_state *stat
             continue;
         uint32_t n_out = node->n_out;
         const po_value_id *outs = po_arena_memdup(state->scratch, node->out, n_out * sizeof *outs);
+        po_name_sources(body); /* its constants get other names */
         const po_value_id *results = po_graph_absorb_body(graph, order[k], body);
         for (uint32_t i = 0; i < n_out; i++)
             if (outs[i] != PO_NONE)

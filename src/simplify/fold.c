@@ -3,6 +3,7 @@
 #include "simplify/passes.h"
 
 #include "base/num.h"
+#include "ops/recipe.h"
 
 /* Reference work is bounded: a graph that would compute for minutes on constants is left to the
  * runtime, which does it once at load. */
@@ -48,6 +49,13 @@ static bool outputs_fit(const po_graph *graph, const po_node *node, size_t limit
     return true;
 }
 
+/* Shape arithmetic needs none: its numbers are looked at as they are. */
+static bool wants_recipe(const po_tensor *t) {
+    enum { SMALL = 64 };
+    po_dtype_class class = po_dtype_class_of(t->dtype);
+    return class == PO_CLASS_FLOAT || (class != PO_CLASS_NONE && t->count > SMALL);
+}
+
 /* Evaluates and stores; *folded tells whether. A node that the reference refuses, or that fails on
  * these values, stays as it is: the runtime may know better. */
 static po_status fold_node(po_ctx *ctx, po_graph *graph, po_node_id id, po_simplify_state *state,
@@ -85,13 +93,20 @@ static po_status fold_node(po_ctx *ctx, po_graph *graph, po_node_id id, po_simpl
     }
     uint32_t n_out = node->n_out;
     const po_value_id *values = po_arena_memdup(scratch, node->out, n_out * sizeof *values);
+    po_tensor **tensors = PO_NEW_N(scratch, po_tensor *, n_out);
+    const po_recipe **recipes = PO_NEW_N(scratch, const po_recipe *, n_out);
     for (uint32_t i = 0; i < n_out; i++) {
         if (values[i] == PO_NONE)
             continue;
-        po_tensor *t;
-        PO_TRY(po_array_to_tensor(ctx, graph->arena, out[i], &t));
-        po_graph_make_constant(graph, values[i], t);
+        PO_TRY(po_array_to_tensor(ctx, graph->arena, out[i], &tensors[i]));
+        if (wants_recipe(tensors[i]))
+            recipes[i] = po_recipe_of_node(graph, scratch, node, i, tensors[i]);
     }
+    /* The node goes with its last output. */
+    for (uint32_t i = 0; i < n_out; i++)
+        if (values[i] != PO_NONE && po_graph_make_constant(graph, values[i], tensors[i]) &&
+            recipes[i])
+            po_set_recipe(graph, values[i], recipes[i]);
     po_arena_free(scratch);
     *folded = true;
     return PO_OK;
@@ -122,9 +137,13 @@ static po_status fold_known(po_ctx *ctx, po_graph *graph, po_value_id id, bool *
 /* Constant nodes become initialisers, which are cheaper to load and to look at. */
 static void adopt_constant(po_graph *graph, po_node_id id, po_simplify_state *state) {
     po_value_id v = graph->nodes[id].out[0];
-    if (v != PO_NONE && graph->values[v].constant && !graph->values[v].n_outputs &&
-        po_graph_make_constant(graph, v, graph->values[v].constant))
+    if (v == PO_NONE || !graph->values[v].constant || graph->values[v].n_outputs)
+        return;
+    const po_recipe *recipe = graph->values[v].recipe;
+    if (po_graph_make_constant(graph, v, graph->values[v].constant)) {
+        graph->values[v].recipe = recipe;
         state->counts->folded++;
+    }
 }
 
 po_status po_fold_constants(po_ctx *ctx, po_graph *graph, po_simplify_state *state) {

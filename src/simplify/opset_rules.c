@@ -1,5 +1,7 @@
 #include "simplify/opset_rules.h"
 
+#include "ops/recipe.h"
+
 #include <string.h>
 
 po_status po_raise_refuse(const po_raising *r, po_node_id id, const char *reason) {
@@ -21,12 +23,13 @@ static void set_input(const po_raising *r, po_node_id id, uint32_t input, po_val
 
 /* A scalar of any number type. */
 static po_status scalar(const po_raising *r, po_dtype dtype, double number, po_value_id *value) {
+    if (po_dtype_class_of(dtype) == PO_CLASS_FLOAT) {
+        *value = po_add_floats(r->graph, NULL, dtype, 0, NULL, &number);
+        return PO_OK;
+    }
     po_tensor *t;
     PO_TRY(po_tensor_create(r->ctx, r->graph->arena, dtype, 0, NULL, &t));
-    if (po_dtype_class_of(dtype) == PO_CLASS_FLOAT)
-        po_tensor_set_f64(t, 0, number);
-    else
-        po_tensor_set_int(t, 0, (int64_t)number);
+    po_tensor_set_int(t, 0, (int64_t)number);
     *value = po_graph_add_constant(r->graph, NULL, t);
     return PO_OK;
 }
@@ -85,7 +88,10 @@ static po_status trail_ones(const po_raising *r, po_node_id id, uint32_t input, 
         longer->rank = t->rank + count;
         longer->dims = po_arena_memdup(g->arena, dims, longer->rank * sizeof *dims);
         longer->origin = NULL;
-        po_graph_set_input(g, id, input, po_graph_add_constant(g, NULL, longer));
+        po_value_id made = po_graph_add_constant(g, NULL, longer);
+        po_set_recipe(
+            g, made, po_recipe_reshape(g->arena, po_recipe_of(g, g->arena, v), longer->rank, dims));
+        po_graph_set_input(g, id, input, made);
         return PO_OK;
     }
     for (uint32_t i = 0; i < count; i++)
