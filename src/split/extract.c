@@ -2,6 +2,8 @@
 #include "ops/op.h"
 #include "split/parts.h"
 
+#include <stdint.h>
+
 typedef struct extract {
     po_ctx *ctx;
     po_arena *arena;
@@ -117,14 +119,14 @@ static void add_node(extract *x, po_node_id id, uint64_t weighing) {
 }
 
 po_status po_split_extract(po_ctx *ctx, po_arena *arena, const po_graph *graph,
-                           const po_node_id *nodes, uint32_t n, bool free_weights, po_graph **out,
-                           uint32_t *n_activations, po_occurrence *at) {
+                           const po_node_id *nodes, uint32_t n, bool free_weights,
+                           po_extract *made) {
     po_arena *scratch = po_arena_create(ctx);
     extract x = {.ctx = ctx, .arena = scratch, .from = graph};
     x.inside = PO_NEW_N(scratch, uint32_t, graph->n_nodes);
     x.weighing = PO_NEW_N(scratch, uint64_t, n);
     x.is_input = PO_NEW_N(scratch, bool, graph->n_values);
-    x.map = PO_NEW_N(scratch, po_value_id, graph->n_values);
+    x.map = PO_NEW_N(arena, po_value_id, graph->n_values);
     for (po_value_id v = 0; v < graph->n_values; v++)
         x.map[v] = PO_NONE;
     for (uint32_t i = 0; i < n; i++)
@@ -142,10 +144,13 @@ po_status po_split_extract(po_ctx *ctx, po_arena *arena, const po_graph *graph,
     po_value_id *in = PO_NEW_N(arena, po_value_id, n_in);
     for (uint32_t i = 0; i < n_in; i++)
         in[i] = i < x.n_activations ? x.activations[i] : x.weights[i - x.n_activations];
-    *at = (po_occurrence){in, po_arena_memdup(arena, x.outputs, x.n_outputs * sizeof *x.outputs),
-                          po_arena_memdup(arena, nodes, n * sizeof *nodes), n};
-    *n_activations = x.n_activations;
-    *out = x.to;
+    *made = (po_extract){
+        .graph = x.to,
+        .n_activations = x.n_activations,
+        .at = {in, po_arena_memdup(arena, x.outputs, x.n_outputs * sizeof *x.outputs),
+               po_arena_memdup(arena, nodes, n * sizeof *nodes), n},
+        .map = x.map,
+    };
     po_arena_free(scratch);
     return PO_OK;
 }

@@ -38,15 +38,6 @@ typedef struct po_clusters {
 po_status po_clusters_find(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                            uint32_t most_operators, po_clusters **clusters);
 
-/* --- extract.c --- */
-
-/* Makes a graph of some of another's nodes (in execution order): `at` gets the values that its
- * inputs and outputs stand for. Float constants that are weights become inputs where
- * `free_weights`, else they and all others are initialisers. */
-po_status po_split_extract(po_ctx *ctx, po_arena *arena, const po_graph *graph,
-                           const po_node_id *nodes, uint32_t n, bool free_weights, po_graph **out,
-                           uint32_t *n_activations, po_occurrence *at);
-
 /* --- check.c --- */
 
 /* What split.h promises: PO_INTERNAL with what does not hold. */

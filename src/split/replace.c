@@ -11,6 +11,7 @@ typedef struct replacing {
     po_value_id *map;   /* by value of the mutant: the graph's */
     bool *fixed;        /* by value of the mutant: depends on nothing but weights and constants */
     po_array **numbers; /* by value of the mutant: of fixed ones that were evaluated */
+    bool pretend;       /* random numbers will do */
     po_value_id *made;  /* by value of the mutant: the occurrence's output that it is to make */
 } replacing;
 
@@ -23,6 +24,22 @@ static po_status numbers_of(replacing *r, po_value_id v, const po_array **array)
         PO_TRY(po_array_from_tensor(r->ctx, r->arena, t, &r->numbers[v]));
     }
     *array = r->numbers[v];
+    return PO_OK;
+}
+
+/* Numbers as weights have them. Integers shape operators: they are never random. */
+static po_status make_up(replacing *r, po_value_id v) {
+    const po_type *type = &r->mutant->values[v].type;
+    if (!po_type_static(type) || po_dtype_class_of(type->dtype) != PO_CLASS_FLOAT)
+        return po_fail(r->ctx, PO_UNSUPPORTED, "a mutant's weight without a shape");
+    int64_t *dims = PO_NEW_N(r->arena, int64_t, type->rank);
+    for (uint32_t i = 0; i < type->rank; i++)
+        dims[i] = type->dims[i].value;
+    po_tensor *t;
+    PO_TRY(po_tensor_create(r->ctx, r->graph->arena, type->dtype, type->rank, dims, &t));
+    for (int64_t i = 0; i < t->count; i++)
+        po_tensor_set_f64(t, i, 0.1 * po_random_unit(11, (uint64_t)t->count, (uint64_t)i) - 0.05);
+    r->map[v] = po_graph_add_constant(r->graph, NULL, t);
     return PO_OK;
 }
 
@@ -56,6 +73,11 @@ static po_status evaluate(replacing *r, const po_node *node) {
 static po_status value_of(replacing *r, po_value_id v, po_value_id *id) {
     if (r->map[v] == PO_NONE) {
         const po_tensor *t = r->mutant->values[v].constant;
+        if (!t && r->pretend) {
+            PO_TRY(make_up(r, v));
+            *id = r->map[v];
+            return PO_OK;
+        }
         if (!t) {
             po_tensor *made;
             const po_array *array;
@@ -150,10 +172,11 @@ static void start(replacing *r, const po_subprogram *sub, const po_occurrence *a
             r->made[m->outputs[i]] = at->out[i];
 }
 
-po_status po_split_replace(po_ctx *ctx, po_graph *model_graph, const po_subprogram *sub,
-                           const po_occurrence *at, const po_graph *mutant) {
+static po_status replace(po_ctx *ctx, po_graph *model_graph, const po_subprogram *sub,
+                         const po_occurrence *at, const po_graph *mutant, bool pretend) {
     po_arena *arena = po_arena_create(ctx);
-    replacing r = {.ctx = ctx, .arena = arena, .graph = model_graph, .mutant = mutant};
+    replacing r = {
+        .ctx = ctx, .arena = arena, .graph = model_graph, .mutant = mutant, .pretend = pretend};
     if (mutant->n_inputs != sub->graph->n_inputs || mutant->n_outputs != sub->graph->n_outputs)
         return po_fail(ctx, PO_INTERNAL, "a mutant with other inputs or outputs");
     start(&r, sub, at);
@@ -167,7 +190,8 @@ po_status po_split_replace(po_ctx *ctx, po_graph *model_graph, const po_subprogr
             for (uint32_t k = 0; k < node->n_out; k++)
                 if (node->out[k] != PO_NONE)
                     r.fixed[node->out[k]] = true;
-            PO_TRY(evaluate(&r, node));
+            if (!pretend)
+                PO_TRY(evaluate(&r, node));
         } else {
             PO_TRY(add_node(&r, place, node));
         }
@@ -176,4 +200,14 @@ po_status po_split_replace(po_ctx *ctx, po_graph *model_graph, const po_subprogr
         PO_TRY(finish_output(&r, place, mutant->outputs[i], at->out[i]));
     po_arena_free(arena);
     return PO_OK;
+}
+
+po_status po_split_replace(po_ctx *ctx, po_graph *model_graph, const po_subprogram *sub,
+                           const po_occurrence *at, const po_graph *mutant) {
+    return replace(ctx, model_graph, sub, at, mutant, false);
+}
+
+po_status po_split_pretend(po_ctx *ctx, po_graph *model_graph, const po_subprogram *sub,
+                           const po_occurrence *at, const po_graph *mutant) {
+    return replace(ctx, model_graph, sub, at, mutant, true);
 }

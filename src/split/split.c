@@ -62,12 +62,9 @@ static po_status add_cluster(splitting *s, const po_clusters *c, uint32_t cluste
     qsort(nodes, n, sizeof *nodes, by_rank);
     for (uint32_t i = 0; i < n; i++)
         nodes[i] = c->order[nodes[i]];
-    po_graph *graph;
-    uint32_t n_activations;
-    po_occurrence at;
-    PO_TRY(
-        po_split_extract(s->ctx, s->arena, c->graph, nodes, n, true, &graph, &n_activations, &at));
-    add(s, graph, n_activations, at);
+    po_extract made;
+    PO_TRY(po_split_extract(s->ctx, s->arena, c->graph, nodes, n, true, &made));
+    add(s, made.graph, made.n_activations, made.at);
     po_arena_free(scratch);
     return PO_OK;
 }

@@ -28,5 +28,21 @@ po_status po_split_model(po_ctx *ctx, po_arena *arena, const po_graph *graph,
  * occurrence's ends keep their numbers, so that all occurrences can be replaced in one clone. */
 po_status po_split_replace(po_ctx *ctx, po_graph *model_graph, const po_subprogram *sub,
                            const po_occurrence *at, const po_graph *mutant);
+/* The same with random numbers for what depends on weights alone: to be measured, not kept. */
+po_status po_split_pretend(po_ctx *ctx, po_graph *model_graph, const po_subprogram *sub,
+                           const po_occurrence *at, const po_graph *mutant);
+
+/* Makes a graph of some of another's nodes (in execution order; node i of it is nodes[i]). Float
+ * constants that are weights become inputs where `free_weights`, else they and all others are
+ * initialisers. */
+typedef struct po_extract {
+    po_graph *graph;
+    uint32_t n_activations; /* how many of its inputs are activations */
+    po_occurrence at;       /* in the arena */
+    po_value_id *map;       /* by value of the graph that it was taken from: its own, or PO_NONE */
+} po_extract;
+po_status po_split_extract(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                           const po_node_id *nodes, uint32_t n, bool free_weights,
+                           po_extract *extract);
 
 #endif

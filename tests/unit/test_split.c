@@ -276,11 +276,13 @@ static po_status broken(fixture *f, breakage how) {
     static const uint32_t lengths[BREAKAGES] = {2, 2, 2, 2, 2, 2, 2, 1, 1};
     po_subprogram sub = {0};
     po_occurrence at[2];
-    po_graph *graph;
-    po_status status = po_split_extract(&f->ctx, f->arena, g, lists[how], lengths[how], true,
-                                        &graph, &sub.n_activations, &at[0]);
+    po_extract made;
+    po_status status =
+        po_split_extract(&f->ctx, f->arena, g, lists[how], lengths[how], true, &made);
     assert_int_equal(status, PO_OK);
-    sub.graph = graph;
+    sub.graph = made.graph;
+    sub.n_activations = made.n_activations;
+    at[0] = made.at;
     sub.at = at;
     sub.n_at = 1;
     po_split split = {&sub, 1, lengths[how]};
@@ -304,7 +306,7 @@ static po_status broken(fixture *f, breakage how) {
         in[0] = g->inputs[1];
         break;
     case LOST_OUTPUT:
-        graph->n_outputs = 0;
+        made.graph->n_outputs = 0;
         break;
     default:
         break;

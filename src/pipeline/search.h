@@ -1,0 +1,71 @@
+/* What the stages split, mutate, correct and choose hand on: every subprogram with the mutants that
+ * were tried for it (docs/search.md). */
+#ifndef PO_PIPELINE_SEARCH_H
+#define PO_PIPELINE_SEARCH_H
+
+#include "boxes/agree.h"
+#include "cost/roofline.h"
+#include "mutate/mutate.h"
+#include "pipeline/pipeline.h"
+#include "split/split.h"
+
+/* What became of a mutant, in the order in which it may happen. */
+typedef enum po_trial_fate {
+    PO_TRIAL_MADE,      /* not judged yet */
+    PO_TRIAL_MALFORMED, /* no graph with these inputs and outputs, or an operator without a sum */
+    PO_TRIAL_POINTS,    /* differs inside */
+    PO_TRIAL_BOXES,     /* differs in some boxes; corrected forms of it may be trials of their own */
+    PO_TRIAL_EQUAL,     /* agrees in every box */
+    PO_TRIAL_HOPELESS,  /* equal; by the roofline not worth measuring */
+    PO_TRIAL_COST,      /* equal; measured, and not faster */
+    PO_TRIAL_WHOLE,     /* the whole tensors differ */
+    PO_TRIAL_CHOSEN
+} po_trial_fate;
+
+typedef struct po_trial {
+    const char *name;
+    const po_graph *graph; /* types inferred */
+    po_trial_fate fate;
+    bool enumerated, corrected;    /* else derived */
+    uint32_t parent;               /* of a corrected one: the trial that it corrects; else PO_NONE */
+    const po_program *program;     /* NULL where there is none */
+    const po_agreement *agreement; /* NULL before po_agree */
+    po_estimate estimate;          /* of the graph, weights evaluated */
+    double seconds;                /* measured in context; 0: not measured */
+    double ratio;                  /* of the original's time in context over this one's */
+    const char *why;               /* for the report; may be NULL */
+} po_trial;
+
+typedef struct po_site {
+    const po_subprogram *sub;
+    const po_program *program; /* NULL: nothing can be tried */
+    po_estimate estimate;      /* of the original */
+    po_trial *trials;
+    uint32_t n_trials, cap_trials;
+    po_mutate_counts counts;
+    uint64_t boxes, points; /* judged by po_agree */
+    double seconds;         /* measured in context; 0: not measured */
+    uint32_t chosen;        /* trial; PO_NONE: the original stays */
+} po_site;
+
+typedef struct po_search {
+    po_arena *arena;
+    const po_graph *graph; /* that was split: affine maps folded, types inferred */
+    po_rates rates;
+    po_split split;
+    po_site *sites; /* by subprogram */
+    uint32_t n_sites;
+    double search_seconds, certify_seconds, measure_seconds;
+} po_search;
+
+/* The trial's graph as it would run: work on weights left out. */
+void po_search_estimate(po_search *search, const po_subprogram *sub, const po_graph *graph,
+                        po_estimate *estimate);
+
+/* Judges by interior points and boxes; sets fate, program and agreement. */
+po_status po_search_judge(po_run_state *state, po_site *site, po_trial *trial);
+
+/* Puts what was found into the summary. */
+void po_search_report(po_run_state *state);
+
+#endif
