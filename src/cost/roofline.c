@@ -126,6 +126,21 @@ bool po_node_work(const po_graph *g, const po_node *node, po_work *work) {
 
 /* --- graphs --- */
 
+static void add_node(const po_graph *g, const po_node *node, const po_rates *rates, double cores,
+                     double lanes, po_estimate *e) {
+    po_work work;
+    if (!po_node_work(g, node, &work)) {
+        e->unknown++;
+        return;
+    }
+    e->known++;
+    e->flops += work.flops;
+    e->bytes += work.bytes;
+    if (work.bytes > 0 || work.flops > 0)
+        e->seconds += node_seconds + fmax(work.flops / (rates->flops * work.part * cores),
+                                          work.bytes / (rates->bytes * lanes));
+}
+
 static void add_graph(const po_graph *g, const po_rates *rates, double cores, double lanes,
                       po_estimate *e) {
     for (po_node_id id = 0; id < g->n_nodes; id++) {
@@ -138,24 +153,23 @@ static void add_graph(const po_graph *g, const po_rates *rates, double cores, do
             for (uint32_t k = 0; node->attr[a].kind == PO_ATTR_GRAPHS && k < node->attr[a].n; k++)
                 add_graph(node->attr[a].u.graphs[k], rates, cores, lanes, e);
         }
-        po_work work;
-        if (!po_node_work(g, node, &work)) {
-            e->unknown++;
-            continue;
-        }
-        e->known++;
-        e->flops += work.flops;
-        e->bytes += work.bytes;
-        if (work.bytes == 0 && work.flops == 0)
-            continue;
-        e->seconds += node_seconds + fmax(work.flops / (rates->flops * work.part * cores),
-                                          work.bytes / (rates->bytes * lanes));
+        add_node(g, node, rates, cores, lanes, e);
     }
+}
+
+static double lanes_of(double cores) {
+    return 1 + second_core_bytes * (cores - 1);
+}
+
+void po_roofline_add(const po_graph *graph, const po_node *node, const po_rates *rates,
+                     uint32_t threads, po_estimate *estimate) {
+    double cores = threads > 1 ? threads : 1;
+    add_node(graph, node, rates, cores, lanes_of(cores), estimate);
 }
 
 void po_roofline_graph(const po_graph *graph, const po_rates *rates, uint32_t threads,
                        po_estimate *estimate) {
     *estimate = (po_estimate){0, 0, 0, 0, 0};
     double cores = threads > 1 ? threads : 1;
-    add_graph(graph, rates, cores, 1 + second_core_bytes * (cores - 1), estimate);
+    add_graph(graph, rates, cores, lanes_of(cores), estimate);
 }

@@ -33,5 +33,8 @@ typedef struct po_estimate {
 /* Sums over a graph; the bodies of If, Loop and Scan count once. */
 void po_roofline_graph(const po_graph *graph, const po_rates *rates, uint32_t threads,
                        po_estimate *estimate);
+/* Adds one node to an estimate that was started with zeros. */
+void po_roofline_add(const po_graph *graph, const po_node *node, const po_rates *rates,
+                     uint32_t threads, po_estimate *estimate);
 
 #endif

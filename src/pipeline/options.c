@@ -94,13 +94,10 @@ static po_status later(set_args *a) {
 }
 
 static po_status set_level(set_args *a) {
-    if (strlen(a->value) != 1 || a->value[0] < '0' || a->value[0] > '3')
-        return po_fail(a->ctx, PO_BAD_USE, "-O: '%s' is not a level from 0 to 3", a->value);
-    int level = a->value[0] - '0';
-    if (level > PO_MAX_LEVEL)
-        return po_fail(a->ctx, PO_NOT_AVAILABLE,
-                       "-O%d: not available yet (this version has up to -O%d)", level,
+    if (strlen(a->value) != 1 || a->value[0] < '0' || a->value[0] > '0' + PO_MAX_LEVEL)
+        return po_fail(a->ctx, PO_BAD_USE, "-O: '%s' is not a level from 0 to %d", a->value,
                        PO_MAX_LEVEL);
+    int level = a->value[0] - '0';
     a->o->level = level;
     return PO_OK;
 }
@@ -215,8 +212,8 @@ static const struct {
     po_status (*set)(set_args *args);
 } table[] = {
     {{"level", 'O', "0..3",
-      "0: faithful round trip; 1 (default): simplify, fold, keep what measures faster; 2 and 3: "
-      "later versions",
+      "0: faithful round trip; 1 (default): simplify, fold, keep what measures faster; 2: search "
+      "for mutants of what lies between non-linear operators; 3: search deeper",
       PO_FOR_OPTIMISE},
      set_level},
     {{"opset", 0, "N", "let the operator-set version rise to N (default: the model's own stays)",

@@ -8,9 +8,10 @@
 #include "verify/verify.h"
 
 /* The highest -O level of this version. */
-#define PO_MAX_LEVEL 1
+#define PO_MAX_LEVEL 3
 
-#define PO_STAGE_NAMES "import, simplify, split, mutate, correct, superopt, postopt, select, export"
+#define PO_STAGE_NAMES                                                                             \
+    "import, simplify, split, mutate, correct, superopt, choose, postopt, select, export"
 bool po_stage_known(const char *name);
 
 /* A program that competes with the original. */
@@ -19,7 +20,7 @@ typedef struct po_variant {
     const po_graph *graph;
 } po_variant;
 
-enum { PO_MAX_VARIANTS = 14 }; /* with the original, two comparisons' worth */
+enum { PO_MAX_VARIANTS = 16 };
 
 /* One run of the pipeline. Graphs live until the end: later ones share what earlier ones hold. */
 typedef struct po_run_state {
@@ -32,7 +33,9 @@ typedef struct po_run_state {
     uint32_t n_graphs, cap_graphs;
     const po_graph
         *original; /* as imported, input shapes pinned: what everything is compared with */
-    const po_graph *current; /* what the last stage made */
+    const po_graph *current;  /* what the last stage made */
+    struct po_search *search; /* search.h; NULL where nothing was split */
+    const po_graph *mutated;  /* with the mutants that were chosen; NULL: none */
     po_variant variants[PO_MAX_VARIANTS];
     uint32_t n_variants;
     const po_graph *winner;     /* verified and faster, or the original */
@@ -56,6 +59,12 @@ void po_pipeline_hold(po_run_state *state, po_graph *graph);
 po_status po_stage_import(po_run_state *state);
 /* stage_simplify.c */
 po_status po_stage_simplify(po_run_state *state);
+/* stage_split.c, stage_mutate.c, stage_correct.c: search.h. */
+po_status po_stage_split(po_run_state *state);
+po_status po_stage_mutate(po_run_state *state);
+po_status po_stage_correct(po_run_state *state);
+/* stage_choose.c: measures the mutants, sets state->mutated. */
+po_status po_stage_choose(po_run_state *state);
 /* stage_postopt.c: the forms that are worth measuring, as variants. */
 po_status po_stage_postopt(po_run_state *state);
 /* stage_select.c: measures the variants, compares them with the original, sets the winner. */

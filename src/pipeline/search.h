@@ -14,11 +14,11 @@ typedef enum po_trial_fate {
     PO_TRIAL_MADE,      /* not judged yet */
     PO_TRIAL_MALFORMED, /* no graph with these inputs and outputs, or an operator without a sum */
     PO_TRIAL_POINTS,    /* differs inside */
-    PO_TRIAL_BOXES,     /* differs in some boxes; corrected forms of it may be trials of their own */
-    PO_TRIAL_EQUAL,     /* agrees in every box */
-    PO_TRIAL_HOPELESS,  /* equal; by the roofline not worth measuring */
-    PO_TRIAL_COST,      /* equal; measured, and not faster */
-    PO_TRIAL_WHOLE,     /* the whole tensors differ */
+    PO_TRIAL_BOXES,    /* differs in some boxes; corrected forms of it may be trials of their own */
+    PO_TRIAL_EQUAL,    /* agrees in every box */
+    PO_TRIAL_HOPELESS, /* equal; by the roofline not worth measuring */
+    PO_TRIAL_COST,     /* equal; measured, and not faster */
+    PO_TRIAL_WHOLE,    /* the whole tensors differ */
     PO_TRIAL_CHOSEN
 } po_trial_fate;
 
@@ -26,9 +26,9 @@ typedef struct po_trial {
     const char *name;
     const po_graph *graph; /* types inferred */
     po_trial_fate fate;
-    bool enumerated, corrected;    /* else derived */
-    uint32_t parent;               /* of a corrected one: the trial that it corrects; else PO_NONE */
-    const po_program *program;     /* NULL where there is none */
+    bool enumerated, corrected; /* else derived */
+    uint32_t parent;            /* of a corrected one: the trial that it corrects; else PO_NONE */
+    const po_program *program;  /* NULL where there is none */
     const po_agreement *agreement; /* NULL before po_agree */
     po_estimate estimate;          /* of the graph, weights evaluated */
     double seconds;                /* measured in context; 0: not measured */
@@ -48,7 +48,8 @@ typedef struct po_site {
     uint32_t chosen;        /* trial; PO_NONE: the original stays */
 } po_site;
 
-typedef struct po_search {
+typedef struct po_search po_search;
+struct po_search {
     po_arena *arena;
     const po_graph *graph; /* that was split: affine maps folded, types inferred */
     po_rates rates;
@@ -56,14 +57,20 @@ typedef struct po_search {
     po_site *sites; /* by subprogram */
     uint32_t n_sites;
     double search_seconds, certify_seconds, measure_seconds;
-} po_search;
+};
 
-/* The trial's graph as it would run: work on weights left out. */
-void po_search_estimate(po_search *search, const po_subprogram *sub, const po_graph *graph,
+/* Takes a mutant in as a trial (name and graph are filled in), and judges it by interior points
+ * and boxes. What concerns this mutant alone is no failure. */
+po_status po_search_add(po_run_state *state, po_site *site, const po_mutant *mutant,
+                        po_trial trial);
+
+/* Agreement with the original in every element. */
+po_status po_search_whole(po_run_state *state, po_site *site, po_trial *trial, bool *equal);
+
+/* The roofline of a graph of the subprogram's interface as it would run: work on weights, which is
+ * done once, left out. */
+void po_search_estimate(const po_run_state *state, const po_subprogram *sub, const po_graph *graph,
                         po_estimate *estimate);
-
-/* Judges by interior points and boxes; sets fate, program and agreement. */
-po_status po_search_judge(po_run_state *state, po_site *site, po_trial *trial);
 
 /* Puts what was found into the summary. */
 void po_search_report(po_run_state *state);

@@ -157,9 +157,26 @@ static po_status make_choices(po_run_state *state, const po_graph *simplified,
     return PO_OK;
 }
 
+/* The search's result in the form that wins most often, and with nothing but affine folding. */
+static po_status make_mutated(po_run_state *state) {
+    static const char *const names[2] = {"mutants", "mutants and affine folding alone"};
+    for (int i = 0; state->mutated && i < 2; i++) {
+        po_postopt_options options = po_postopt_defaults();
+        po_postopt_counts counts;
+        po_graph *out;
+        if (i == 1)
+            affine_only(&options);
+        PO_TRY(make_form(state, state->mutated, names[i], &options, &counts, &out));
+        if (out)
+            add_variant(state, names[i], out);
+    }
+    return PO_OK;
+}
+
 po_status po_stage_postopt(po_run_state *state) {
     const po_graph *simplified = state->current;
     if (!state->options->exact) {
+        PO_TRY(make_mutated(state));
         po_postopt_options options = po_postopt_defaults();
         po_postopt_counts counts;
         po_graph *out;

@@ -1,0 +1,101 @@
+/* What the stages of the search share: judging a mutant, and the way its parts live. */
+#include "pipeline/search.h"
+
+#include "ops/op.h"
+
+static const po_agree_options options = {.seed = 1, .trials = 1};
+
+/* Failures that concern this mutant alone. */
+static bool drops(po_run_state *state, po_status status) {
+    if (status != PO_UNSUPPORTED && status != PO_BAD_INPUT && status != PO_BAD_USE &&
+        status != PO_INTERNAL)
+        return false;
+    po_ctx_clear(state->ctx);
+    return true;
+}
+
+static bool same_ports(const po_graph *a, const po_graph *b) {
+    if (a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs)
+        return false;
+    for (uint32_t i = 0; i < a->n_inputs; i++)
+        if (!po_type_equal(&a->values[a->inputs[i]].type, &b->values[b->inputs[i]].type))
+            return false;
+    for (uint32_t i = 0; i < a->n_outputs; i++)
+        if (!po_type_equal(&a->values[a->outputs[i]].type, &b->values[b->outputs[i]].type))
+            return false;
+    return true;
+}
+
+static po_status judge(po_run_state *state, po_site *site, po_trial *trial, po_arena *scratch) {
+    po_ctx *ctx = state->ctx;
+    po_arena *arena = state->search->arena;
+    trial->fate = PO_TRIAL_MALFORMED;
+    if (!same_ports(site->sub->graph, trial->graph))
+        return PO_OK;
+    PO_TRY(po_program_of(ctx, arena, trial->graph, &trial->program));
+    trial->fate = PO_TRIAL_POINTS;
+    bool inside;
+    PO_TRY(po_agree_inside(ctx, scratch, site->program, trial->program, &options, &inside));
+    if (!inside)
+        return PO_OK;
+    po_agreement *agreement = PO_NEW(arena, po_agreement);
+    PO_TRY(po_agree(ctx, arena, site->program, trial->program, &options, agreement));
+    trial->agreement = agreement;
+    trial->fate = agreement->equal ? PO_TRIAL_EQUAL : PO_TRIAL_BOXES;
+    site->boxes += agreement->boxes;
+    site->points += agreement->points;
+    return PO_OK;
+}
+
+po_status po_search_add(po_run_state *state, po_site *site, const po_mutant *mutant,
+                        po_trial trial) {
+    trial.name = mutant->name;
+    trial.graph = mutant->graph;
+    PO_TRY(po_ctx_poll(state->ctx));
+    po_status status = po_infer_graph(state->ctx, mutant->graph, false);
+    PO_PUSH(state->search->arena, site->trials, site->n_trials, site->cap_trials, trial);
+    if (status != PO_OK) {
+        site->trials[site->n_trials - 1].fate = PO_TRIAL_MALFORMED;
+        return drops(state, status) ? PO_OK : status;
+    }
+    po_arena *scratch = po_arena_create(state->ctx);
+    status = judge(state, site, &site->trials[site->n_trials - 1], scratch);
+    po_arena_free(scratch);
+    return drops(state, status) ? PO_OK : status;
+}
+
+po_status po_search_whole(po_run_state *state, po_site *site, po_trial *trial, bool *equal) {
+    po_arena *scratch = po_arena_create(state->ctx);
+    double start = po_now();
+    *equal = false;
+    po_status status = po_agree_whole(state->ctx, scratch, site->program, trial->program, &options,
+                                      equal, NULL, NULL);
+    state->search->certify_seconds += po_now() - start;
+    po_arena_free(scratch);
+    return drops(state, status) ? PO_OK : status;
+}
+
+void po_search_estimate(const po_run_state *state, const po_subprogram *sub, const po_graph *graph,
+                        po_estimate *estimate) {
+    po_arena *scratch = po_arena_create(state->ctx);
+    bool *fixed = PO_NEW_N(scratch, bool, graph->n_values);
+    uint32_t n;
+    const po_node_id *order = po_graph_order(graph, scratch, &n);
+    for (po_value_id v = 0; v < graph->n_values; v++)
+        fixed[v] = graph->values[v].constant != NULL;
+    for (uint32_t i = sub->n_activations; i < graph->n_inputs; i++)
+        fixed[graph->inputs[i]] = true;
+    *estimate = (po_estimate){0, 0, 0, 0, 0};
+    for (uint32_t i = 0; i < n; i++) {
+        const po_node *node = &graph->nodes[order[i]];
+        bool all = true;
+        for (uint32_t k = 0; k < node->n_in; k++)
+            all &= node->in[k] == PO_NONE || fixed[node->in[k]];
+        for (uint32_t k = 0; k < node->n_out; k++)
+            if (node->out[k] != PO_NONE)
+                fixed[node->out[k]] = all;
+        if (!all)
+            po_roofline_add(graph, node, &state->search->rates, state->ctx->threads, estimate);
+    }
+    po_arena_free(scratch);
+}

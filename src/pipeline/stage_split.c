@@ -1,0 +1,38 @@
+/* Split works on the graph with its affine maps folded: then what is left between non-linear
+ * operators are plain convolutions and products. */
+#include "ops/op.h"
+#include "pipeline/search.h"
+#include "postopt/postopt.h"
+
+/* Larger graphs are of many small nodes, which no mutant helps. */
+enum { MOST_NODES = 20000 };
+
+static po_status fold(po_run_state *state, po_graph **out) {
+    po_postopt_options options = po_postopt_defaults();
+    options.algebra = 0;
+    options.hard_swish = PO_HARD_SWISH_KEEP;
+    options.leftover = PO_LEFTOVER_ARITHMETIC;
+    PO_TRY(po_postopt(state->ctx, state->current, &options, out, NULL));
+    po_pipeline_hold(state, *out);
+    return po_infer_graph(state->ctx, *out, true);
+}
+
+po_status po_stage_split(po_run_state *state) {
+    if (state->options->exact || po_record_nodes(state->current) > MOST_NODES)
+        return PO_OK;
+    po_search *search = PO_NEW(state->arena, po_search);
+    search->arena = state->arena;
+    po_graph *folded;
+    PO_TRY(fold(state, &folded));
+    PO_TRY(po_split_model(state->ctx, state->arena, folded, NULL, &search->split));
+    search->graph = folded;
+    search->n_sites = search->split.n;
+    search->sites = PO_NEW_N(state->arena, po_site, search->n_sites);
+    for (uint32_t i = 0; i < search->n_sites; i++) {
+        search->sites[i].sub = &search->split.subs[i];
+        search->sites[i].chosen = PO_NONE;
+    }
+    state->search = search;
+    po_log(state->ctx, "%u subprograms, %u nodes in them", search->n_sites, search->split.n_nodes);
+    return PO_OK;
+}
