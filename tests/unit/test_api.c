@@ -111,7 +111,7 @@ static void options_are_checked(void **state) {
         po_status status;
     } rows[] = {
         {"level", "1", PO_OK},
-        {"level", "2", PO_NOT_AVAILABLE},
+        {"level", "3", PO_OK},
         {"level", "4", PO_BAD_USE},
         {"tolerance", "1e-3", PO_OK},
         {"tolerance", "0,5", PO_BAD_USE},
