@@ -1,74 +1,74 @@
 /* Affine maps into the weights of neighbours, and past what they commute with. */
 #include "postopt/affine.h"
 
-#include <float.h>
-#include <math.h>
+/* --- weights --- */
 
-/* --- weights as doubles --- */
-
-typedef struct weights {
-    const po_tensor *tensor; /* NULL: zeros */
-    po_dtype dtype;
-    uint32_t rank;
-    const int64_t *dims;
-    int64_t count;
-    double *v; /* once filled */
-} weights;
-
-/* What questions need: the values are read once it is clear that they will be changed. */
-static bool look(const po_graph *graph, po_value_id value, weights *w) {
+static const po_tensor *weights_of(const po_graph *graph, po_value_id value) {
     const po_tensor *t = po_graph_constant(graph, value);
-    if (!t || (t->dtype != PO_F32 && t->dtype != PO_F64))
-        return false;
-    *w = (weights){t, t->dtype, t->rank, t->dims, t->count, NULL};
-    return true;
+    return t && (t->dtype == PO_F32 || t->dtype == PO_F64) ? t : NULL;
 }
 
-/* A bias of n zeros where the node has none. */
-static bool look_bias(const po_graph *graph, po_arena *arena, const po_node *n, uint32_t input,
-                      int64_t length, po_dtype dtype, weights *bias) {
-    if (n->n_in > input && n->in[input] != PO_NONE)
-        return look(graph, n->in[input], bias) && bias->count == length;
-    int64_t *dims = PO_NEW(arena, int64_t);
-    *dims = length;
-    *bias = (weights){NULL, dtype, 1, dims, length, NULL};
-    return true;
+static bool has_input(const po_node *n, uint32_t input) {
+    return n->n_in > input && n->in[input] != PO_NONE;
 }
 
-static void fill(po_arena *arena, weights *w) {
-    w->v = w->tensor ? po_tensor_doubles(arena, w->tensor) : PO_NEW_N(arena, double, w->count);
+/* A bias of `length` numbers, or none. */
+static bool takes_bias(const po_graph *graph, const po_node *n, uint32_t input, int64_t length) {
+    if (!has_input(n, input))
+        return true;
+    const po_tensor *t = weights_of(graph, n->in[input]);
+    return t && t->count == length;
 }
 
-static void store(po_graph *graph, po_node_id node, uint32_t input, const weights *w) {
-    po_value_id v = po_add_floats(graph, NULL, w->dtype, w->rank, w->dims, w->v);
+static void set_input(po_graph *graph, po_node_id node, uint32_t input, po_value_id value) {
+    if (value == PO_NONE)
+        return;
     if (graph->nodes[node].n_in <= input)
         po_graph_resize_inputs(graph, node, input + 1);
-    po_graph_set_input(graph, node, input, v);
+    po_graph_set_input(graph, node, input, value);
 }
 
-/* Still finite once rounded: a product of extreme coefficients may not be. */
-static bool fits(const weights *w) {
-    for (int64_t i = 0; i < w->count; i++)
-        if (!isfinite(w->v[i]) || (w->dtype == PO_F32 && fabs(w->v[i]) > (double)FLT_MAX))
-            return false;
-    return true;
-}
-
-static bool any(const double *v, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
+static bool nonzero(const double *v, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
         if (v[i] != 0)
             return true;
     return false;
 }
 
+/* The node's bias times a, if it has one, plus `shift`; a and shift of rank 0 or [length], shift
+ * NULL: 0. False where it cannot be stored; *value is PO_NONE where it stays as it is. */
+static bool change_bias(po_graph *graph, po_arena *arena, const po_node *n, int64_t length,
+                        const po_recipe *a, const po_recipe *shift, po_value_id *value) {
+    po_dtype dtype = po_graph_constant(graph, n->in[1])->dtype;
+    const po_recipe *b = NULL;
+    int64_t dims[PO_MAX_RANK] = {length};
+    uint32_t rank = 1;
+    if (has_input(n, 2)) {
+        b = po_recipe_doubles(graph, arena, n->in[2]);
+        rank = b->rank;
+        memcpy(dims, b->dims, rank * sizeof *dims);
+        b = po_recipe_reshape(arena, b, 1, &length);
+        if (a)
+            b = po_recipe_mul(arena, a, b);
+        if (shift)
+            b = po_recipe_add(arena, b, shift);
+    } else if (shift) {
+        b = shift->rank == 0 ? po_recipe_expand(arena, shift, 1, &length) : shift;
+    }
+    *value = PO_NONE;
+    if (!b)
+        return true;
+    *value = po_add_recipe(graph, NULL, dtype, po_recipe_reshape(arena, b, rank, dims));
+    return *value != PO_NONE;
+}
+
 /* --- backwards --- */
 
-/* Where the output channels of each operator's weights lie: the flat index is
- * ((outer * channels) + channel) * inner + rest; a transposed convolution has one such block for
- * each group. */
+/* Where the output channels of each operator's weights lie: first, second (once for each group), or
+ * last. */
 typedef enum layout { CONV, CONV_TRANSPOSE, COLUMNS, ROWS } layout;
 
-static int64_t out_channels(const weights *w, layout l, int64_t group) {
+static int64_t out_channels(const po_tensor *w, layout l, int64_t group) {
     switch (l) {
     case CONV:
     case ROWS:
@@ -81,56 +81,46 @@ static int64_t out_channels(const weights *w, layout l, int64_t group) {
     return w->dims[w->rank - 1];
 }
 
-static void scale_channels(weights *w, layout l, int64_t group, const po_affine *m) {
-    int64_t outer = 1, channels = w->dims[0];
-    if (l == CONV_TRANSPOSE) {
-        outer = w->dims[0];
-        channels = w->dims[1];
-    } else if (l == COLUMNS) {
-        channels = w->dims[w->rank - 1];
-        outer = w->count / channels;
-    }
-    int64_t inner = w->count / (outer * channels);
-    double *v = w->v;
-    for (int64_t o = 0; o < outer; o++) {
-        int64_t base = l == CONV_TRANSPOSE ? o / (outer / group) * channels : 0;
-        for (int64_t c = 0; c < channels; c++) {
-            double a = po_affine_a(m, base + c);
-            for (int64_t i = 0; i < inner; i++)
-                *v++ *= a;
-        }
-    }
+static const po_recipe *scale_channels(po_arena *arena, const po_recipe *w, layout l, int64_t group,
+                                       const po_affine *m) {
+    if (l != CONV_TRANSPOSE)
+        return po_recipe_mul(arena, w,
+                             po_affine_scale(arena, m, w->rank, l == COLUMNS ? w->rank - 1 : 0));
+    const po_recipe *a = po_affine_scale(arena, m, 1, 0);
+    int64_t in = w->dims[0], out = w->dims[1];
+    const int64_t blocks[4] = {group, in / group, out, w->count / (in * out)};
+    if (a->rank)
+        a = po_recipe_reshape(arena, a, 4, (const int64_t[]){group, 1, out, 1});
+    const po_recipe *scaled = po_recipe_mul(arena, po_recipe_reshape(arena, w, 4, blocks), a);
+    return po_recipe_reshape(arena, scaled, w->rank, w->dims);
 }
 
 /* Scales the outputs of a linear operator and shifts its bias. */
 static bool scale_outputs(po_graph *graph, po_arena *arena, const po_affine *m, po_node_id id,
                           layout l, bool has_bias) {
     const po_node *n = &graph->nodes[id];
-    weights w, bias;
+    const po_tensor *w = weights_of(graph, n->in[1]);
+    po_value_id weights = PO_NONE, bias = PO_NONE;
     int64_t group = l == CONV_TRANSPOSE ? po_node_int(n, "group", 1) : 1;
-    if (!look(graph, n->in[1], &w) || w.rank < 2 || w.count == 0 || group < 1 || w.dims[0] % group)
+    if (!w || w->rank < 2 || w->count == 0 || group < 1 || w->dims[0] % group)
         return false;
-    int64_t channels = out_channels(&w, l, group);
-    if (m->n != 1 && m->n != channels)
+    int64_t channels = out_channels(w, l, group);
+    if ((m->n != 1 && m->n != channels) || (has_bias && !takes_bias(graph, n, 2, channels)))
         return false;
-    if (has_bias && !look_bias(graph, arena, n, 2, channels, w.dtype, &bias))
-        return false;
-    bool scaled = !po_affine_is_shift(m);
-    if (scaled) {
-        fill(arena, &w);
-        scale_channels(&w, l, group, m);
+    if (!po_affine_is_shift(m)) {
+        weights = po_add_recipe(
+            graph, NULL, w->dtype,
+            scale_channels(arena, po_recipe_doubles(graph, arena, n->in[1]), l, group, m));
+        if (weights == PO_NONE)
+            return false;
     }
-    if (has_bias) {
-        fill(arena, &bias);
-        for (int64_t c = 0; c < channels; c++)
-            bias.v[c] = po_affine_a(m, c) * bias.v[c] + po_affine_b(m, c);
-    }
-    if ((scaled && !fits(&w)) || (has_bias && !fits(&bias)))
+    if (has_bias &&
+        !change_bias(graph, arena, n, channels,
+                     po_affine_is_shift(m) ? NULL : po_affine_scale(arena, m, 1, 0),
+                     nonzero(m->b, m->n) ? po_affine_shift(arena, m, 1, 0) : NULL, &bias))
         return false;
-    if (has_bias && (any(bias.v, channels) || bias.tensor))
-        store(graph, id, 2, &bias);
-    if (scaled)
-        store(graph, id, 1, &w);
+    set_input(graph, id, 2, bias);
+    set_input(graph, id, 1, weights);
     return true;
 }
 
@@ -146,20 +136,20 @@ static bool scale_gemm(po_graph *graph, po_arena *arena, const po_affine *m, po_
 /* LayerNormalization and its kind: scale and bias over the last axis alone. */
 static bool scale_norm(po_graph *graph, po_arena *arena, const po_affine *m, po_node_id id) {
     const po_node *n = &graph->nodes[id];
-    weights scale, bias;
-    if (!look(graph, n->in[1], &scale) || scale.rank != 1 || (m->n != 1 && m->n != scale.count) ||
-        !look_bias(graph, arena, n, 2, scale.count, scale.dtype, &bias))
+    const po_tensor *scale = weights_of(graph, n->in[1]);
+    po_value_id bias;
+    if (!scale || scale->rank != 1 || (m->n != 1 && m->n != scale->count) ||
+        !takes_bias(graph, n, 2, scale->count))
         return false;
-    fill(arena, &scale);
-    fill(arena, &bias);
-    for (int64_t i = 0; i < scale.count; i++) {
-        scale.v[i] *= po_affine_a(m, i);
-        bias.v[i] = po_affine_a(m, i) * bias.v[i] + po_affine_b(m, i);
-    }
-    if (!fits(&scale) || !fits(&bias))
+    const po_recipe *a = po_affine_scale(arena, m, 1, 0);
+    po_value_id scaled =
+        po_add_recipe(graph, NULL, scale->dtype,
+                      po_recipe_mul(arena, po_recipe_doubles(graph, arena, n->in[1]), a));
+    if (scaled == PO_NONE ||
+        !change_bias(graph, arena, n, scale->count, a, po_affine_shift(arena, m, 1, 0), &bias))
         return false;
-    store(graph, id, 1, &scale);
-    store(graph, id, 2, &bias);
+    set_input(graph, id, 1, scaled);
+    set_input(graph, id, 2, bias);
     return true;
 }
 
@@ -193,6 +183,7 @@ bool po_affine_absorb_back(po_graph *graph, po_arena *arena, const po_affine *m)
             !scale_outputs(graph, arena, m, id, COLUMNS, false))
             return false;
         po_affine shift = *m;
+        shift.ra = NULL;
         shift.a = PO_NEW_N(arena, double, m->n);
         for (uint32_t i = 0; i < m->n; i++)
             shift.a[i] = 1;
@@ -219,40 +210,52 @@ static bool unpadded(const po_node *n) {
            po_node_string_is(n, "auto_pad", "VALID", "NOTSET");
 }
 
+/* A number for each input channel, [groups, per, 1]: the shift or the scale. */
+static const po_recipe *by_group(po_arena *arena, const po_recipe *r, int64_t group, int64_t per) {
+    return po_recipe_expand(
+        arena, r->rank ? po_recipe_reshape(arena, r, 3, (const int64_t[]){group, per, 1}) : r, 3,
+        (const int64_t[]){group, per, 1});
+}
+
 static bool feed_conv(po_graph *graph, po_arena *arena, const po_affine *m, po_node_id id,
                       bool ask) {
     const po_node *n = &graph->nodes[id];
-    weights w, bias;
+    const po_tensor *w = weights_of(graph, n->in[1]);
+    po_value_id weights = PO_NONE, bias = PO_NONE;
     int64_t group = po_node_int(n, "group", 1);
-    if ((m->axis >= 0 && m->axis != 1) || !look(graph, n->in[1], &w) || w.rank < 3 ||
-        w.count == 0 || group < 1 || w.dims[0] % group)
+    if ((m->axis >= 0 && m->axis != 1) || !w || w->rank < 3 || w->count == 0 || group < 1 ||
+        w->dims[0] % group)
         return false;
-    int64_t out = w.dims[0], per = w.dims[1], taps = w.count / (out * per);
+    int64_t out = w->dims[0], per = w->dims[1], taps = w->count / (out * per);
     bool shift = !po_affine_is_scale(m);
     if ((m->n != 1 && m->n != per * group) ||
-        (shift && (!unpadded(n) || !look_bias(graph, arena, n, 2, out, w.dtype, &bias))))
+        (shift && (!unpadded(n) || !takes_bias(graph, n, 2, out))))
         return false;
     if (ask)
         return true;
-    fill(arena, &w);
-    if (shift)
-        fill(arena, &bias);
-    for (int64_t o = 0; o < out; o++)
-        for (int64_t c = 0; c < per; c++) {
-            int64_t in = o / (out / group) * per + c;
-            for (int64_t t = 0; t < taps; t++) {
-                double *v = &w.v[(o * per + c) * taps + t];
-                if (shift)
-                    bias.v[o] += *v * po_affine_b(m, in);
-                *v *= po_affine_a(m, in);
-            }
-        }
-    if (!fits(&w) || (shift && !fits(&bias)))
-        return false;
-    if (shift)
-        store(graph, id, 2, &bias);
-    if (!po_affine_is_shift(m))
-        store(graph, id, 1, &w);
+    const po_recipe *v = po_recipe_reshape(arena, po_recipe_doubles(graph, arena, n->in[1]), 4,
+                                           (const int64_t[]){group, out / group, per, taps});
+    if (!po_affine_is_shift(m)) {
+        const po_recipe *a = by_group(arena, po_affine_scale(arena, m, 1, 0), group, per);
+        a = po_recipe_reshape(arena, a, 4, (const int64_t[]){group, 1, per, 1});
+        weights =
+            po_add_recipe(graph, NULL, w->dtype,
+                          po_recipe_reshape(arena, po_recipe_mul(arena, v, a), w->rank, w->dims));
+        if (weights == PO_NONE)
+            return false;
+    }
+    if (shift) {
+        /* Every tap of an input channel meets its shift. */
+        const po_recipe *b = by_group(arena, po_affine_shift(arena, m, 1, 0), group, per);
+        b = po_recipe_expand(arena, b, 3, (const int64_t[]){group, per, taps});
+        b = po_recipe_reshape(arena, b, 3, (const int64_t[]){group, per * taps, 1});
+        v = po_recipe_reshape(arena, v, 3, (const int64_t[]){group, out / group, per * taps});
+        v = po_recipe_reshape(arena, po_recipe_matmul(arena, v, b), 1, &out);
+        if (!change_bias(graph, arena, n, out, NULL, v, &bias))
+            return false;
+    }
+    set_input(graph, id, 2, bias);
+    set_input(graph, id, 1, weights);
     return true;
 }
 
@@ -260,41 +263,45 @@ static bool feed_conv(po_graph *graph, po_arena *arena, const po_affine *m, po_n
 static bool feed_matmul(po_graph *graph, po_arena *arena, const po_affine *m, po_node_id id,
                         bool ask) {
     const po_node *n = &graph->nodes[id];
-    weights w, bias;
+    const po_tensor *w = weights_of(graph, n->in[1]);
+    po_value_id weights = PO_NONE, bias = PO_NONE;
     bool gemm = n->op == PO_OP_Gemm, shift = !po_affine_is_scale(m);
     int rank = po_rank_of(graph, m->x);
-    if ((m->axis >= 0 && m->axis != rank - 1) || !look(graph, n->in[1], &w) || w.rank != 2 ||
-        w.count == 0)
+    if ((m->axis >= 0 && m->axis != rank - 1) || !w || w->rank != 2 || w->count == 0)
         return false;
     if (gemm && (po_node_int(n, "transA", 0) || po_node_float(n, "beta", 1) != 1.0f ||
                  po_op_version(graph, n) < 7))
         return false;
     bool rows = gemm && po_node_int(n, "transB", 0);
-    int64_t inner = rows ? w.dims[1] : w.dims[0], out = rows ? w.dims[0] : w.dims[1];
+    int64_t inner = rows ? w->dims[1] : w->dims[0], out = rows ? w->dims[0] : w->dims[1];
     if ((m->n != 1 && m->n != inner) || (shift && !gemm) ||
-        (shift && !look_bias(graph, arena, n, 2, out, w.dtype, &bias)))
+        (shift && !takes_bias(graph, n, 2, out)))
         return false;
     if (ask)
         return true;
-    fill(arena, &w);
-    if (shift)
-        fill(arena, &bias);
-    double alpha = gemm ? (double)po_node_float(n, "alpha", 1) : 1;
-    for (int64_t r = 0; r < w.dims[0]; r++) {
-        double *row = &w.v[r * w.dims[1]];
-        for (int64_t i = 0; i < w.dims[1]; i++) {
-            int64_t k = rows ? i : r, o = rows ? r : i;
-            if (shift)
-                bias.v[o] += alpha * row[i] * po_affine_b(m, k);
-            row[i] *= po_affine_a(m, k);
-        }
+    const po_recipe *v = po_recipe_doubles(graph, arena, n->in[1]);
+    if (!po_affine_is_shift(m)) {
+        weights =
+            po_add_recipe(graph, NULL, w->dtype,
+                          po_recipe_mul(arena, v, po_affine_scale(arena, m, 2, rows ? 1 : 0)));
+        if (weights == PO_NONE)
+            return false;
     }
-    if (!fits(&w) || (shift && !fits(&bias)))
-        return false;
-    if (shift)
-        store(graph, id, 2, &bias);
-    if (!po_affine_is_shift(m))
-        store(graph, id, 1, &w);
+    if (shift) {
+        double alpha = (double)po_node_float(n, "alpha", 1);
+        const po_recipe *b = po_recipe_expand(arena, po_affine_shift(arena, m, 1, 0), 1, &inner);
+        v = rows ? po_recipe_matmul(arena, v,
+                                    po_recipe_reshape(arena, b, 2, (const int64_t[]){inner, 1}))
+                 : po_recipe_matmul(arena,
+                                    po_recipe_reshape(arena, b, 2, (const int64_t[]){1, inner}), v);
+        v = po_recipe_reshape(arena, v, 1, &out);
+        if (alpha != 1)
+            v = po_recipe_mul(arena, v, po_recipe_number(arena, alpha));
+        if (!change_bias(graph, arena, n, out, NULL, v, &bias))
+            return false;
+    }
+    set_input(graph, id, 2, bias);
+    set_input(graph, id, 1, weights);
     return true;
 }
 
@@ -302,21 +309,18 @@ static bool feed_matmul(po_graph *graph, po_arena *arena, const po_affine *m, po
  * share of the shift: only scales go in. */
 static bool feed_conv_transpose(po_graph *graph, po_arena *arena, const po_affine *m, po_node_id id,
                                 bool ask) {
-    weights w;
-    if ((m->axis >= 0 && m->axis != 1) || !po_affine_is_scale(m) ||
-        !look(graph, graph->nodes[id].in[1], &w) || w.rank < 3 || w.count == 0 ||
-        (m->n != 1 && m->n != w.dims[0]))
+    const po_tensor *w = weights_of(graph, graph->nodes[id].in[1]);
+    if ((m->axis >= 0 && m->axis != 1) || !po_affine_is_scale(m) || !w || w->rank < 3 ||
+        w->count == 0 || (m->n != 1 && m->n != w->dims[0]))
         return false;
     if (ask)
         return true;
-    fill(arena, &w);
-    int64_t inner = w.count / w.dims[0];
-    for (int64_t i = 0; i < w.count; i++)
-        w.v[i] *= po_affine_a(m, i / inner);
-    if (!fits(&w))
-        return false;
-    store(graph, id, 1, &w);
-    return true;
+    po_value_id weights =
+        po_add_recipe(graph, NULL, w->dtype,
+                      po_recipe_mul(arena, po_recipe_doubles(graph, arena, graph->nodes[id].in[1]),
+                                    po_affine_scale(arena, m, w->rank, 0)));
+    set_input(graph, id, 1, weights);
+    return weights != PO_NONE;
 }
 
 bool po_affine_absorb_ahead(po_graph *graph, po_arena *arena, const po_affine *m, po_use use,

@@ -109,6 +109,9 @@ static bool quotient_to_sigmoid(po_graph *graph, po_arena *arena, po_node_id id)
         !po_read_once(graph, z) || !po_affine_match(graph, arena, z, &m))
         return false;
     bool number = !division || po_scalar_constant(graph, n->in[0], &c);
+    po_affine_derive(graph, arena, &m);
+    m.ra = po_recipe_neg(arena, po_affine_scale(arena, &m, 1, 0));
+    m.rb = po_recipe_neg(arena, po_affine_shift(arena, &m, 1, 0));
     for (uint32_t i = 0; i < m.n; i++) {
         if (!(m.a[i] < 0))
             return false;

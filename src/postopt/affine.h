@@ -1,9 +1,10 @@
 /* Affine maps y = a x + b, one (a, b) for the whole tensor or one for each index of an axis: what
  * chains of Mul, Add, Sub, Div, Neg by constants and inference batch normalisation amount to.
- * Coefficients are kept in float64 and rounded once, where they end up in weights. */
+ * Decisions look at the numbers; what is stored is derived by the recipes. */
 #ifndef PO_POSTOPT_AFFINE_H
 #define PO_POSTOPT_AFFINE_H
 
+#include "ops/recipe.h"
 #include "ops/rewrite.h"
 
 typedef struct po_affine {
@@ -12,13 +13,17 @@ typedef struct po_affine {
     int axis;         /* of x, counted from 0; -1: one pair for the whole tensor */
     uint32_t n;       /* pairs: the length of the axis, or 1 */
     double *a, *b;
-    uint32_t nodes; /* length of the chain */
+    const po_recipe *ra, *rb; /* how a and b are made, rank 0 or [n]: by po_affine_derive; NULL: the
+                                 numbers are literals */
+    uint32_t nodes;           /* length of the chain */
 } po_affine;
 
 /* The longest chain of affine nodes that ends in `y`, values between read by nothing else. False
  * where y is not made by an affine node, its type is not f32 or f64, or a coefficient is not
- * finite. */
+ * finite in that type. */
 bool po_affine_match(const po_graph *graph, po_arena *arena, po_value_id y, po_affine *affine);
+/* States how the matched coefficients are made, while the chain is still there. */
+void po_affine_derive(const po_graph *graph, po_arena *arena, po_affine *affine);
 
 bool po_affine_is_scale(const po_affine *affine); /* every b is 0 */
 bool po_affine_is_shift(const po_affine *affine); /* every a is 1 */
@@ -29,6 +34,11 @@ static inline double po_affine_a(const po_affine *m, int64_t i) {
 static inline double po_affine_b(const po_affine *m, int64_t i) {
     return m->b[m->n == 1 ? 0 : i];
 }
+
+/* The recipe of a or b with its axis as axis `at` of `rank`, the others of length 1; a single
+ * number has rank 0. Either broadcasts to the channels of a tensor. */
+const po_recipe *po_affine_scale(po_arena *arena, const po_affine *m, uint32_t rank, uint32_t at);
+const po_recipe *po_affine_shift(po_arena *arena, const po_affine *m, uint32_t rank, uint32_t at);
 
 /* Adds nodes that compute a x + b beside `place`; returns the result (x itself where a = 1 and
  * b = 0). `rank` is x's. */

@@ -53,14 +53,15 @@ static bool leave_as_conv(po_graph *graph, po_arena *arena, const po_affine *m) 
         (m->axis >= 0 && m->axis != 1) || po_affine_is_scale(m) ||
         graph->values[m->x].producer == PO_NONE || !feeds_conv(graph, m->y))
         return false;
-    double *a = PO_NEW_N(arena, double, channels), *b = PO_NEW_N(arena, double, channels);
-    for (int64_t i = 0; i < channels; i++) {
-        a[i] = po_affine_a(m, i);
-        b[i] = po_affine_b(m, i);
-    }
     po_type same = *type;
-    po_value_id w = po_add_floats(graph, NULL, PO_F32, 4, (int64_t[]){channels, 1, 1, 1}, a);
-    po_value_id bias = po_add_floats(graph, NULL, PO_F32, 1, &channels, b);
+    po_value_id w = po_add_recipe(graph, NULL, PO_F32,
+                                  po_recipe_expand(arena, po_affine_scale(arena, m, 4, 0), 4,
+                                                   (const int64_t[]){channels, 1, 1, 1}));
+    po_value_id bias =
+        po_add_recipe(graph, NULL, PO_F32,
+                      po_recipe_expand(arena, po_affine_shift(arena, m, 1, 0), 1, &channels));
+    if (w == PO_NONE || bias == PO_NONE)
+        return false;
     po_value_id y =
         po_add_op(graph, m->first, PO_OP_Conv, 3, (po_value_id[]){m->x, w, bias}, &same);
     po_node_id conv = graph->values[y].producer;
@@ -104,6 +105,7 @@ static void fold_chain(po_graph *graph, po_arena *arena, po_node_id end, bool *s
     po_affine m;
     if (!po_affine_match(graph, arena, graph->nodes[end].out[0], &m))
         return;
+    po_affine_derive(graph, arena, &m);
     po_value_id at = m.y;
     for (uint32_t i = 0; i < m.nodes; i++) {
         po_node_id id = graph->values[at].producer;

@@ -57,6 +57,7 @@ static bool move_scale(po_graph *graph, po_arena *arena, po_node_id id) {
         const po_use *next = po_graph_sole_use(graph, out);
         if (!next || !is_product(graph->nodes[next->node].op))
             continue; /* nothing there to meet */
+        po_affine_derive(graph, arena, &m);
         po_type type = graph->values[out].type;
         po_graph_set_input(graph, id, k, m.x);
         po_value_id product = po_graph_add_value(graph, NULL, &type);
