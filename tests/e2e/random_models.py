@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Random models through petopt at -O1, judged by ONNX Runtime.
+"""Random models through petopt, judged by ONNX Runtime and by float64.
 
-  random_models.py --petopt PROGRAM [--count 1000] [--first 0] [--keep FOLDER] [--level 1]
+  random_models.py --petopt PROGRAM [--kind mixed|multilinear] [--count 1000] [--first 0]
+                   [--keep FOLDER] [--level 1]
   random_models.py --sabotage
 
-The models are those of random_graph.py for the seeds FIRST .. FIRST+COUNT-1. A model counts where the
+The models are those of random_graph.py, or of random_multilinear.py, for the seeds
+FIRST .. FIRST+COUNT-1. The latter are evaluated in float64 too. A model counts where the
 runtime, with and without its own optimisations, agrees with itself well within the tolerance. A
 mismatch is cut down to the earliest value at which it shows; --keep writes that model and its inputs.
 """
@@ -18,9 +20,12 @@ import tempfile
 
 import backend
 import random_graph
+import random_multilinear
+import wide
 
 FORK = multiprocessing.get_context('fork')
 LEAST_PART = 0.9  # of the models must count
+KINDS = {'mixed': random_graph, 'multilinear': random_multilinear}
 
 
 def plain_run(path, inputs):
@@ -33,7 +38,7 @@ def plain_run(path, inputs):
     return ort.InferenceSession(path, options, providers=['CPUExecutionProvider']).run(None, inputs)
 
 
-def reference(path, inputs):
+def reference(path, inputs, float64):
     """What backend.judge wants to know of an original, or why it does not count."""
     try:
         first, plain = backend.Runtime(path).run(inputs), plain_run(path, inputs)
@@ -42,15 +47,25 @@ def reference(path, inputs):
     d = backend.difference(first, plain, False)
     if d:
         return None, f'the runtime disagrees with itself: {d}'
-    return (backend.Runtime, None, [(inputs, [], first, True)]), None
+    runs = [(inputs, [], first, True)]
+    if float64:
+        try:
+            wide_outputs = wide.run(path, inputs)
+        except Exception as e:
+            return None, f'float64: {str(e).splitlines()[0][:200]}'
+        d = backend.difference(first, wide_outputs, False)
+        if d:
+            return None, f'the runtime disagrees with float64: {d}'
+        runs.append((inputs, [], wide_outputs, True))
+    return (backend.Runtime, None, runs), None
 
 
-def judge_here(say, petopt, model, inputs, level):
+def judge_here(say, petopt, model, inputs, level, float64):
     import onnx
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'model.onnx')
         onnx.save(model, path)
-        original, why = reference(path, inputs)
+        original, why = reference(path, inputs, float64)
         if original is None:
             say.send(('uncounted', why))
             return
@@ -59,10 +74,10 @@ def judge_here(say, petopt, model, inputs, level):
         say.send(backend.judge(petopt, path, level, original)[:2])
 
 
-def judge(petopt, model, inputs, level):
+def judge(petopt, model, inputs, level, float64=False):
     """(verdict, detail), out of a process of its own: the runtime may die on a model."""
     hear, say = multiprocessing.Pipe(duplex=False)
-    child = FORK.Process(target=judge_here, args=(say, petopt, model, inputs, level))
+    child = FORK.Process(target=judge_here, args=(say, petopt, model, inputs, level, float64))
     child.start()
     say.close()
     answer = 'uncounted', 'the runtime dies on the original'
@@ -108,14 +123,14 @@ def shrink(petopt, model, inputs, level, verdict):
     return model, None
 
 
-def one(petopt, seed, level, keep):
+def one(petopt, seed, level, keep, kind='mixed'):
     """(seed, verdict, detail, rules used)"""
     import onnx
     import onnxruntime as ort
     from onnx import numpy_helper as nh
     ort.set_default_logger_severity(4)
-    model, inputs, used = random_graph.build(seed)
-    verdict, detail = judge(petopt, model, inputs, level)
+    model, inputs, used = KINDS[kind].build(seed)
+    verdict, detail = judge(petopt, model, inputs, level, kind == 'multilinear')
     if verdict in ('good', 'uncounted'):
         return seed, verdict, detail, used
     small, sharper = shrink(petopt, model, inputs, level, verdict)
@@ -172,25 +187,30 @@ def main():
     parser.add_argument('--count', type=int, default=1000)
     parser.add_argument('--first', type=int, default=0)
     parser.add_argument('--level', type=int, default=1)
+    parser.add_argument('--kind', choices=KINDS, default='mixed')
     parser.add_argument('--keep', help='folder for the models that went wrong, cut down')
     parser.add_argument('--sabotage', action='store_true')
     args = parser.parse_args()
     if args.sabotage:
         sys.exit(1 if sabotage() else 0)
-    verdicts, rules = collections.Counter(), collections.Counter()
+    verdicts, rules, why = collections.Counter(), collections.Counter(), collections.Counter()
     with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
-        jobs = [pool.submit(one, args.petopt, seed, args.level, args.keep)
+        jobs = [pool.submit(one, args.petopt, seed, args.level, args.keep, args.kind)
                 for seed in range(args.first, args.first + args.count)]
         for job in jobs:
             seed, verdict, detail, used = job.result()
             verdicts[verdict] += 1
             rules.update(used)
+            why.update([detail[:60]] if verdict == 'uncounted' else [])
             if verdict not in ('good', 'uncounted'):
                 print(f'seed {seed} {verdict}: {detail}', flush=True)
-    rare = min(rules[r.__name__] for r, _ in random_graph.RULES)
-    print(f'-O{args.level}: {args.count} random models: ' +
+    kinds = KINDS[args.kind].RULES
+    rare = min(rules[r.__name__] for r, _ in kinds)
+    print(f'-O{args.level}: {args.count} random models, {args.kind}: ' +
           ', '.join(f'{n} {v}' for v, n in sorted(verdicts.items())) +
-          f'; the rarest of {len(random_graph.RULES)} kinds of nodes came {rare} times')
+          f'; the rarest of {len(kinds)} kinds of nodes came {rare} times')
+    for text, n in why.most_common(12):
+        print(f'uncounted {n}: {text}')
     bad = sum(n for v, n in verdicts.items() if v not in ('good', 'uncounted'))
     sys.exit(1 if bad or verdicts['good'] < LEAST_PART * args.count else 0)
 
