@@ -15,6 +15,14 @@ static const po_derivation derivations[] = {
     {"matrix product to pointwise", po_derive_as_conv},
     {"transposed to sub-pixel", po_derive_subpixel},
     {"transposed to selective add", po_derive_selective},
+    {"fast bilinear", po_derive_bilinear},
+    {"frames", po_derive_frames},
+    {"groups merged", po_derive_group_merge},
+    {"groups split", po_derive_group_split},
+    {"convolutions joined as groups", po_derive_group_join},
+    {"pool as convolution", po_derive_pool},
+    {"mean before pointwise", po_derive_mean_first},
+    {"pool into convolution", po_derive_pool_into_conv},
 };
 
 enum { OLDEST_OPSET = 7 }; /* before it, shapes were broadcast by attributes */

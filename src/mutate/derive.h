@@ -116,5 +116,13 @@ po_status po_derive_point(po_deriving *d, po_node_id id);
 po_status po_derive_as_conv(po_deriving *d, po_node_id id);
 po_status po_derive_subpixel(po_deriving *d, po_node_id id);
 po_status po_derive_selective(po_deriving *d, po_node_id id);
+po_status po_derive_bilinear(po_deriving *d, po_node_id id);
+po_status po_derive_frames(po_deriving *d, po_node_id id);
+po_status po_derive_group_merge(po_deriving *d, po_node_id id);
+po_status po_derive_group_split(po_deriving *d, po_node_id id);
+po_status po_derive_group_join(po_deriving *d, po_node_id id);
+po_status po_derive_pool(po_deriving *d, po_node_id id);
+po_status po_derive_mean_first(po_deriving *d, po_node_id id);
+po_status po_derive_pool_into_conv(po_deriving *d, po_node_id id);
 
 #endif

@@ -16,6 +16,7 @@ typedef struct sample {
 #define T2(dims, w, attrs)                                                                         \
     "graph g (x: f32" dims ", w: f32" w                                                            \
     ", b: f32[6]) -> (y) {\n y = ConvTranspose(x, w, b) {" attrs "}\n}"
+#define P(op, attrs) "graph g (x: f32[2,4,9,8]) -> (y) {\n y = " op "(x) {" attrs "}\n}"
 
 static const sample samples[] = {
     {"dilation to phases", C2("[2,4,9,11]", "[6,4,3,3]", "dilations=[2,3], pads=[2,3,2,3]"), 1, 1},
@@ -97,6 +98,53 @@ static const sample samples[] = {
     {"transposed to sel",
      T2("[1,4,5,6]", "[4,6,5,2]", "strides=[2,3], pads=[3,1,1,0], output_padding=[1,2]"), 1, 1},
     {"transposed to sel", T2("[1,4,5,6]", "[4,3,3,3]", "group=2, strides=[2,2]"), 1, 0},
+    {"fast bilinear", C2("[2,4,9,7]", "[6,4,3,3]", "pads=[1,1,1,1]"), 1, 10},
+    {"fast bilinear", C2("[1,3,11,13]", "[6,3,5,2]", "pads=[2,0,1,1], dilations=[1,3]"), 1, 8},
+    {"fast bilinear", C1("[2,3,37]", "[5,3,5]", "pads=[2,2]"), 1, 3},
+    {"fast bilinear", C1("[2,3,37]", "[5,3,3]", "pads=[4,1], dilations=[2]"), 1, 5},
+    {"fast bilinear", C1("[1,2,6,7,6]", "[4,2,3,3,2]", "pads=[1,1,0,1,1,1]"), 1, 12},
+    {"fast bilinear", C2("[2,4,9,7]", "[6,4,1,3]", "strides=[1,2]"), 1, 0},
+    {"fast bilinear", C2("[2,4,9,7]", "[6,2,3,3]", "group=2"), 1, 0},
+    {"frames", C1("[2,4,6,7,6]", "[4,4,3,3,2]", "pads=[1,1,0,1,1,1], strides=[2,1,1]"), 1, 2},
+    {"frames", C1("[1,4,6,7,6]", "[4,2,2,3,2]", "pads=[1,1,0,0,1,1], dilations=[3,1,2], group=2"),
+     1, 2},
+    {"frames", C2("[2,4,9,7]", "[6,4,3,3]", "pads=[1,1,1,1]"), 1, 2},
+    {"frames", C2("[2,4,9,7]", "[6,4,1,3]", ""), 1, 0},
+    {"groups merged", C2("[2,12,9,7]", "[6,2,3,3]", "pads=[1,1,1,1], group=6"), 1, 3},
+    {"groups merged", C1("[2,8,9]", "[16,1,3]", "group=8, strides=[2]"), 1, 3},
+    {"groups merged", C2("[2,4,9,7]", "[6,4,3,3]", ""), 1, 0},
+    {"groups split", C2("[2,12,9,7]", "[6,2,3,3]", "pads=[1,1,1,1], group=6"), 1, 3},
+    {"groups split", C2("[2,4,9,7]", "[6,4,3,3]", ""), 1, 0},
+    {"convolutions joined",
+     "graph g (x: f32[2,4,9,8], z: f32[2,4,9,8], v: f32[6,4,3,3], w: f32[3,4,3,3], b: f32[6], c: "
+     "f32[3]) -> (p, q) {\n p = Conv(x, v, b) {pads=[1,1,1,1]}\n"
+     " q = Conv(z, w, c) {pads=[1,1,1,1]}\n}",
+     2, 1},
+    {"convolutions joined",
+     "graph g (x: f32[2,4,9,8], v: f32[4,4,3,3], w: f32[3,4,3,3]) -> (q) {\n"
+     " p = Conv(x, v) {pads=[1,1,1,1]}\n q = Conv(p, w) {pads=[1,1,1,1]}\n}",
+     1, 0},
+    {"pool as", P("AveragePool", "kernel_shape=[3,2], strides=[2,1], pads=[1,0,1,1]"), 1, 1},
+    {"pool as", P("AveragePool", "kernel_shape=[3,3], pads=[1,1,1,1], count_include_pad=1"), 1, 1},
+    {"pool as", P("AveragePool", "kernel_shape=[3,3], strides=[2,2], ceil_mode=1"), 1, 0},
+    {"pool as", P("MaxPool", "kernel_shape=[3,3]"), 1, 0},
+    {"mean before",
+     "graph g (x: f32[2,4,9,8], v: f32[6,4,1,1], b: f32[6]) -> (q) {\n"
+     " p = Conv(x, v, b)\n q = GlobalAveragePool(p)\n}",
+     1, 1},
+    {"mean before",
+     "graph g (x: f32[2,4,9,8], v: f32[6,4,3,3]) -> (q) {\n"
+     " p = Conv(x, v) {pads=[1,1,1,1]}\n q = GlobalAveragePool(p)\n}",
+     1, 0},
+    {"pool into",
+     "graph g (x: f32[2,4,11,8], v: f32[6,4,3,2], b: f32[6]) -> (q) {\n"
+     " p = Conv(x, v, b) {pads=[1,0,1,2], strides=[2,1]}\n"
+     " q = AveragePool(p) {kernel_shape=[2,3], strides=[2,2]}\n}",
+     1, 1},
+    {"pool into",
+     "graph g (x: f32[2,4,11,8], v: f32[6,4,3,2], b: f32[6]) -> (q) {\n"
+     " p = Conv(x, v, b)\n q = AveragePool(p) {kernel_shape=[2,3], pads=[1,1,0,0]}\n}",
+     1, 0},
 };
 
 static void every_sample(void **state) {
