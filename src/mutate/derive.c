@@ -23,6 +23,18 @@ static const po_derivation derivations[] = {
     {"pool as convolution", po_derive_pool},
     {"mean before pointwise", po_derive_mean_first},
     {"pool into convolution", po_derive_pool_into_conv},
+    {"convolution over upsampling", po_derive_upsample},
+    {"parallel products merged", po_derive_products_side},
+    {"products batched", po_derive_products_batch},
+    {"products bracketed", po_derive_bracket},
+    {"sum of products of one tensor", po_derive_factor_sum},
+    {"sum of products by one weight", po_derive_common_weight},
+    {"common factor", po_derive_gated_sum},
+    {"Strassen", po_derive_strassen},
+    {"convolutions composed", po_derive_compose},
+    {"convolution over Concat", po_derive_over_concat},
+    {"convolution over Add", po_derive_over_add},
+    {"sum of convolutions", po_derive_conv_sum},
 };
 
 enum { OLDEST_OPSET = 7 }; /* before it, shapes were broadcast by attributes */

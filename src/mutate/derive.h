@@ -124,5 +124,17 @@ po_status po_derive_group_join(po_deriving *d, po_node_id id);
 po_status po_derive_pool(po_deriving *d, po_node_id id);
 po_status po_derive_mean_first(po_deriving *d, po_node_id id);
 po_status po_derive_pool_into_conv(po_deriving *d, po_node_id id);
+po_status po_derive_upsample(po_deriving *d, po_node_id id);
+po_status po_derive_products_side(po_deriving *d, po_node_id id);
+po_status po_derive_products_batch(po_deriving *d, po_node_id id);
+po_status po_derive_bracket(po_deriving *d, po_node_id id);
+po_status po_derive_factor_sum(po_deriving *d, po_node_id id);
+po_status po_derive_common_weight(po_deriving *d, po_node_id id);
+po_status po_derive_gated_sum(po_deriving *d, po_node_id id);
+po_status po_derive_strassen(po_deriving *d, po_node_id id);
+po_status po_derive_compose(po_deriving *d, po_node_id id);
+po_status po_derive_over_concat(po_deriving *d, po_node_id id);
+po_status po_derive_over_add(po_deriving *d, po_node_id id);
+po_status po_derive_conv_sum(po_deriving *d, po_node_id id);
 
 #endif

@@ -135,8 +135,7 @@ static po_value_id gather(po_deriving *d, po_value_id x, const tiled *t, uint32_
 static po_status build(po_deriving *d, const po_map_conv *c, const tiled *t, uint32_t n_t) {
     uint32_t n = c->n;
     po_derive_begin(d, c->node);
-    int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0}, products = 1, outputs = 1,
-            phases = 1;
+    int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0}, products = 1, phases = 1;
     po_map_conv plane = *c;
     for (uint32_t k = 0; k < n_t; k++) {
         uint32_t i = t[k].axis;
@@ -145,7 +144,6 @@ static po_status build(po_deriving *d, const po_map_conv *c, const tiled *t, uin
         plane.kernel[i] = plane.dilation[i] = 1;
         plane.before[i] = plane.after[i] = 0;
         products *= t[k].f.n;
-        outputs *= t[k].f.m;
         phases *= t[k].d;
     }
     if (products > MOST_PRODUCTS) {

@@ -17,6 +17,12 @@ typedef struct sample {
     "graph g (x: f32" dims ", w: f32" w                                                            \
     ", b: f32[6]) -> (y) {\n y = ConvTranspose(x, w, b) {" attrs "}\n}"
 #define P(op, attrs) "graph g (x: f32[2,4,9,8]) -> (y) {\n y = " op "(x) {" attrs "}\n}"
+/* A Resize by these factors, then a convolution. */
+#define U(scales, where, how, w, attrs)                                                            \
+    "graph g (x: f32[2,4,5,6], w: f32" w ", b: f32[6]) -> (y) {\n"                                 \
+    " u = Resize(x, r: f32[0] {}, s: f32[4] {" scales "})\n   {mode=\"nearest\", "                 \
+    "coordinate_transformation_mode=\"" where "\", nearest_mode=\"" how "\"}\n"                    \
+    " y = Conv(u, w, b) {" attrs "}\n}"
 
 static const sample samples[] = {
     {"dilation to phases", C2("[2,4,9,11]", "[6,4,3,3]", "dilations=[2,3], pads=[2,3,2,3]"), 1, 1},
@@ -145,6 +151,123 @@ static const sample samples[] = {
      "graph g (x: f32[2,4,11,8], v: f32[6,4,3,2], b: f32[6]) -> (q) {\n"
      " p = Conv(x, v, b)\n q = AveragePool(p) {kernel_shape=[2,3], pads=[1,1,0,0]}\n}",
      1, 0},
+    {"convolution over up",
+     U("1.0, 1.0, 2.0, 2.0", "asymmetric", "floor", "[6,4,3,3]", "pads=[1,1,1,1]"), 1, 1},
+    {"convolution over up",
+     U("1.0, 1.0, 2.0, 3.0", "asymmetric", "floor", "[6,4,5,2]", "pads=[2,0,1,3]"), 1, 1},
+    {"convolution over up",
+     U("1.0, 1.0, 3.0, 1.0", "half_pixel", "round_prefer_floor", "[6,2,4,3]", "group=2"), 1, 1},
+    {"convolution over up",
+     U("1.0, 1.0, 2.0, 2.0", "asymmetric", "floor", "[6,4,3,3]", "strides=[2,2]"), 1, 0},
+    {"parallel products",
+     "graph g (x: f32[2,3,5,4], v: f32[4,7], w: f32[4,2], u: f32[4,3]) -> (p, q, r) {\n"
+     " p = MatMul(x, v)\n q = MatMul(x, w)\n r = MatMul(x, u)\n}",
+     1, 1},
+    {"parallel products",
+     "graph g (x: f32[5,4], v: f32[4,7], w: f32[7,5]) -> (p, q) {\n"
+     " p = MatMul(x, v)\n q = MatMul(w, x)\n}",
+     1, 0},
+    {"products batched",
+     "graph g (x: f32[2,5,4], y: f32[2,5,4], v: f32[4,7], w: f32[4,7]) -> (p, q) {\n"
+     " p = MatMul(x, v)\n q = MatMul(y, w)\n}",
+     2, 1},
+    {"products batched",
+     "graph g (x: f32[2,5,4], v: f32[4,4], w: f32[4,4]) -> (q) {\n"
+     " p = MatMul(x, v)\n q = MatMul(p, w)\n}",
+     1, 0},
+    {"products bracketed",
+     "graph g (x: f32[2,5,4], v: f32[4,9], w: f32[9,3]) -> (q) {\n"
+     " p = MatMul(x, v)\n q = MatMul(p, w)\n}",
+     1, 1},
+    {"products bracketed",
+     "graph g (x: f32[3,9], y: f32[9,2], z: f32[2,9]) -> (q) {\n"
+     " p = MatMul(y, z)\n q = MatMul(x, p)\n}",
+     3, 1},
+    {"products bracketed",
+     "graph g (x: f32[2,50,40], v: f32[40,2], w: f32[2,40]) -> (q) {\n"
+     " p = MatMul(x, v)\n q = MatMul(p, w)\n}",
+     1, 0},
+    {"sum of products of one",
+     "graph g (x: f32[2,5,4], w: f32[4,6], a: f32[4,2], b: f32[2,6]) -> (y) {\n"
+     " p = MatMul(x, w)\n q = MatMul(x, a)\n r = MatMul(q, b)\n y = Add(p, r)\n}",
+     1, 1},
+    {"sum of products of one",
+     "graph g (x: f32[2,5,4], z: f32[2,5,4], w: f32[4,6], v: f32[4,6]) -> (y) {\n"
+     " p = MatMul(x, w)\n q = MatMul(z, v)\n y = Add(p, q)\n}",
+     2, 0},
+    {"sum of products by one",
+     "graph g (x: f32[2,5,4], z: f32[2,5,4], w: f32[4,6]) -> (y) {\n"
+     " p = MatMul(x, w)\n q = MatMul(z, w)\n y = Add(p, q)\n}",
+     2, 1},
+    {"common factor",
+     "graph g (x: f32[2,4,5,6], s: f32[2,4,1,1]) -> (y) {\n m = Mul(s, x)\n y = Add(m, x)\n}", 2,
+     1},
+    {"common factor",
+     "graph g (x: f32[2,4,5,6], s: f32[2,4,1,1], t: f32[1,1,5,1]) -> (y) {\n m = Mul(s, x)\n"
+     " n = Mul(x, t)\n y = Add(m, n)\n}",
+     3, 1},
+    {"common factor",
+     "graph g (x: f32[2,4,5,6], s: f32[2,4,1,1], z: f32[2,4,5,6]) -> (y) {\n m = Mul(s, x)\n"
+     " y = Add(m, z)\n}",
+     3, 0},
+    {"Strassen", "graph g (x: f32[10,8], w: f32[8,12]) -> (y) {\n y = MatMul(x, w)\n}", 1, 1},
+    {"Strassen", "graph g (x: f32[10,9], w: f32[9,12]) -> (y) {\n y = MatMul(x, w)\n}", 1, 0},
+    {"convolutions composed",
+     "graph g (x: f32[2,3,9,8], v: f32[6,3,3,3], b: f32[6], w: f32[2,6,1,1], c: f32[2]) -> (y) {\n"
+     " p = Conv(x, v, b) {pads=[1,1,0,1], strides=[2,1]}\n y = Conv(p, w, c)\n}",
+     1, 1},
+    {"convolutions composed",
+     "graph g (x: f32[2,3,9,8], v: f32[6,3,1,1], b: f32[6], w: f32[2,6,3,2], c: f32[2]) -> (y) {\n"
+     " p = Conv(x, v, b)\n y = Conv(p, w, c) {strides=[2,1], dilations=[1,2]}\n}",
+     1, 1},
+    {"convolutions composed",
+     "graph g (x: f32[2,3,9,8], v: f32[6,3,1,1], w: f32[2,6,3,2]) -> (y) {\n"
+     " p = Conv(x, v)\n y = Conv(p, w) {pads=[1,1,1,0]}\n}",
+     1, 1},
+    {"convolutions composed",
+     "graph g (x: f32[2,3,9,8], v: f32[6,3,1,1], b: f32[6], w: f32[2,6,3,2]) -> (y) {\n"
+     " p = Conv(x, v, b)\n y = Conv(p, w) {pads=[1,1,1,0]}\n}",
+     1, 0},
+    {"convolution over Concat",
+     "graph g (x: f32[2,3,9,8], z: f32[2,5,9,8], w: f32[4,8,3,3], b: f32[4]) -> (y) {\n"
+     " p = Concat(x, z) {axis=1}\n y = Conv(p, w, b) {pads=[1,1,1,1]}\n}",
+     2, 1},
+    {"convolution over Concat",
+     "graph g (x: f32[2,3,4,8], z: f32[2,3,5,8], w: f32[4,3,3,3]) -> (y) {\n"
+     " p = Concat(x, z) {axis=2}\n y = Conv(p, w) {pads=[1,1,1,1]}\n}",
+     2, 0},
+    {"convolution over Add",
+     "graph g (x: f32[2,3,9,8], z: f32[2,3,9,8], w: f32[4,3,3,3], b: f32[4]) -> (y) {\n"
+     " p = Add(x, z)\n y = Conv(p, w, b) {pads=[1,1,1,1]}\n}",
+     2, 1},
+    {"sum of convolutions: one tensor",
+     "graph g (x: f32[2,3,9,8], v: f32[4,3,3,3], b: f32[4], w: f32[4,3,1,1]) -> (y) {\n"
+     " p = Conv(x, v, b) {pads=[1,1,1,1]}\n q = Conv(x, w)\n y = Add(p, q)\n}",
+     1, 1},
+    {"sum of convolutions: one kernel",
+     "graph g (x: f32[2,3,9,8], z: f32[2,3,9,8], v: f32[4,3,3,3], b: f32[4]) -> (y) {\n"
+     " p = Conv(x, v, b) {pads=[1,1,1,1]}\n q = Conv(z, v, b) {pads=[1,1,1,1]}\n"
+     " y = Add(p, q)\n}",
+     2, 1},
+    {"sum of convolutions: over",
+     "graph g (x: f32[2,3,9,8], z: f32[2,5,9,8], v: f32[4,3,3,3], w: f32[4,5,3,3], b: f32[4]) -> "
+     "(y) "
+     "{\n p = Conv(x, v) {pads=[1,1,1,1]}\n q = Conv(z, w, b) {pads=[1,1,1,1]}\n"
+     " y = Add(p, q)\n}",
+     2, 1},
+    {"sum of convolutions: of its own",
+     "graph g (x: f32[2,4,9,8], v: f32[4,2,3,3]) -> (y) {\n"
+     " p = Conv(x, v) {pads=[1,2,1,2], group=2, dilations=[1,2]}\n y = Add(x, p)\n}",
+     1, 1},
+    {"sum of convolutions",
+     "graph g (x: f32[2,4,9,8], v: f32[4,4,3,3], w: f32[4,4,3,3]) -> (y) {\n"
+     " p = Conv(x, v) {pads=[1,1,1,1]}\n q = Conv(p, w) {pads=[2,2,2,2], dilations=[2,2]}\n"
+     " y = Add(q, p)\n}",
+     1, 1},
+    {"sum of convolutions",
+     "graph g (x: f32[2,4,9,8], z: f32[2,4,9,8], v: f32[4,4,3,3], w: f32[4,4,5,5]) -> (y) {\n"
+     " p = Conv(x, v) {pads=[1,1,1,1]}\n q = Conv(z, w) {pads=[2,2,2,2]}\n y = Add(q, p)\n}",
+     2, 0},
 };
 
 static void every_sample(void **state) {
