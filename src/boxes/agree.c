@@ -161,6 +161,7 @@ typedef struct judge {
     const po_agree_options *options;
     po_agreement *result;
     po_program_points *points[2];
+    uint32_t trial; /* 1 + the trial whose values the points remember; 0: none */
     /* of the output under way */
     uint32_t output;
     const po_cuts *cuts;
@@ -284,12 +285,47 @@ static void add_lists(judge *j, const po_grid_axis *axes, const uint8_t *cells) 
     po_grid_boxes(j->arena, rank, axes, cells, 1, &r->differ[j->output]);
 }
 
+/* What is remembered of a trial stays good. */
+static void start_trial(judge *j, uint32_t trial) {
+    if (j->trial == trial + 1)
+        return;
+    j->trial = trial + 1;
+    for (uint32_t s = 0; s < 2; s++)
+        po_program_points_reset(j->points[s], trial_seed(j->options, trial));
+}
+
+/* Merging cuts boxes anew: one that is left without a difference goes to the other list. */
+static void sift(judge *j) {
+    po_box_list *differ = &j->result->differ[j->output], *agree = &j->result->agree[j->output];
+    uint32_t kept = 0;
+    bool part = j->part;
+    j->part = false;
+    for (uint32_t i = 0; i < differ->n; i++) {
+        po_box box = differ->boxes[i];
+        int64_t n = 1;
+        bool same = true;
+        for (uint32_t trial = 0; trial < trials_of(j->options) && same; trial++) {
+            start_trial(j, trial);
+            same = each_test(j, &box, test_one);
+        }
+        if (!same) {
+            differ->boxes[kept++] = box;
+            continue;
+        }
+        for (uint32_t x = 0; x < box.rank; x++)
+            n *= box.count[x];
+        j->equal_positions += n;
+        PO_PUSH(j->arena, agree->boxes, agree->n, agree->cap, box);
+    }
+    differ->n = kept;
+    j->part = part;
+}
+
 static void by_boxes(judge *j, po_arena *scratch) {
     uint32_t rank = j->cuts->rank;
     j->cells = PO_NEW_N(scratch, uint8_t, po_boxes_count(j->cuts) + 1);
     for (uint32_t trial = 0; trial < trials_of(j->options); trial++) {
-        po_program_points_reset(j->points[0], trial_seed(j->options, trial));
-        po_program_points_reset(j->points[1], trial_seed(j->options, trial));
+        start_trial(j, trial);
         j->cell = 0;
         po_boxes_each(scratch, j->cuts, test_box, j);
     }
@@ -304,6 +340,7 @@ static void by_boxes(judge *j, po_arena *scratch) {
         axes[x] = (po_grid_axis){j->cuts->axis[x].dim, c.n, c.items};
     }
     add_lists(j, axes, j->cells);
+    sift(j);
 }
 
 /* --- by every position --- */

@@ -14,12 +14,14 @@ static po_array **evaluate(po_ctx *ctx, po_arena *arena, const po_graph *g, uint
         po_array *a = NULL;
         for (uint32_t x = 0; x < type->rank; x++)
             dims[x] = type->dims[x].value;
-        assert_int_equal(po_array_create(ctx, arena, PO_F64, type->rank, dims, &a), PO_OK);
+        assert_int_equal(po_array_create(ctx, arena, type->dtype, type->rank, dims, &a), PO_OK);
         for (int64_t k = 0; k < a->count; k++)
-            a->f[k] = 1 + (double)(po_random_u64(seed, i, (uint64_t)k) % 1999);
+            a->f[k] = 1 + (double)(po_random_u64(seed, i, (uint64_t)k) % 97);
         in[i] = a;
     }
-    return po_ref_graph(ctx, arena, g, in, out, false) == PO_OK ? out : NULL;
+    bool good = po_ref_graph(ctx, arena, g, in, out, false) == PO_OK;
+    po_ctx_clear(ctx);
+    return good ? out : NULL;
 }
 
 uint8_t **test_differing(po_ctx *ctx, po_arena *arena, const po_graph *a, const po_graph *b,
