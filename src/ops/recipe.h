@@ -130,6 +130,9 @@ po_value_id po_add_recipe(po_graph *graph, const char *name, po_dtype dtype,
                           const po_recipe *recipe);
 /* States how a constant that exists was made, of its element type. Copies the recipe. */
 void po_set_recipe(po_graph *graph, po_value_id value, const po_recipe *recipe);
+/* A constant with other dims of the same product: it shares the data. */
+po_value_id po_add_reshaped(po_graph *graph, po_value_id constant, uint32_t rank,
+                            const int64_t *dims);
 /* Gives every constant of a graph the recipe that po_recipe_of finds, so that the values may get
  * other names (a body that moves into the graph around it). */
 void po_name_sources(po_graph *graph);

@@ -289,6 +289,18 @@ void po_set_recipe(po_graph *graph, po_value_id value, const po_recipe *recipe) 
     attach(graph, value, keep(graph, recipe));
 }
 
+po_value_id po_add_reshaped(po_graph *graph, po_value_id constant, uint32_t rank,
+                            const int64_t *dims) {
+    const po_recipe *from = po_recipe_of(graph, graph->arena, constant);
+    po_tensor *t = po_arena_memdup(graph->arena, po_graph_constant(graph, constant), sizeof *t);
+    t->rank = rank;
+    t->dims = po_arena_memdup(graph->arena, dims, rank * sizeof *dims);
+    t->origin = NULL; /* the message it was read from has the old dims */
+    po_value_id value = po_graph_add_constant(graph, NULL, t);
+    po_set_recipe(graph, value, po_recipe_reshape(graph->arena, from, rank, dims));
+    return value;
+}
+
 void po_name_sources(po_graph *graph) {
     po_arena *scratch = po_arena_child(graph->arena);
     for (po_value_id i = 0; i < graph->n_values; i++) {

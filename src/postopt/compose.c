@@ -18,10 +18,7 @@ static bool compose_convs(po_graph *graph, po_arena *arena, po_node_id id) {
         inner.dtype != outer.dtype)
         return false;
     bool padded = outer.pad[0] || outer.pad[1] || outer.pad[2] || outer.pad[3];
-    double *b1 = po_conv_bias(arena, &inner);
-    bool shifted = false;
-    for (int64_t i = 0; i < inner.out; i++)
-        shifted |= b1[i] != 0;
+    bool shifted = inner.bias && !po_all_equal(inner.bias, 0);
     if (padded && shifted)
         return false;
     /* Per pixel of x (outer strides make the outer ones rarer). */
@@ -33,20 +30,32 @@ static bool compose_convs(po_graph *graph, po_arena *arena, po_node_id id) {
     if (after > before ||
         (double)(outer.out * outer.in) * (double)(inner.in * taps) > MOST_PRODUCTS)
         return false;
-    const double *w1 = po_conv_weights(arena, &inner), *w2 = po_conv_weights(arena, &outer);
-    double *b2 = po_conv_bias(arena, &outer);
-    double *w = PO_NEW_N(arena, double, outer.out *inner.in *taps);
-    for (int64_t o = 0; o < outer.out; o++)
-        for (int64_t m = 0; m < outer.in; m++)
-            for (int64_t t = 0; t < taps; t++) {
-                double v = w2[(o * outer.in + m) * taps + t];
-                b2[o] += v * b1[m];
-                for (int64_t i = 0; i < inner.in; i++)
-                    w[(o * inner.in + i) * taps + t] += v * w1[m * inner.in + i];
-            }
+    const po_recipe *w2 = po_recipe_reshape(arena, po_conv_weights(graph, arena, &outer), 3,
+                                            (const int64_t[]){outer.out, outer.in, taps});
+    const po_recipe *w1 = po_recipe_reshape(arena, po_conv_weights(graph, arena, &inner), 2,
+                                            (const int64_t[]){inner.out, inner.in});
+    static const uint32_t taps_between[3] = {0, 2, 1};
+    const po_recipe *rows = po_recipe_transpose(arena, w2, taps_between);
+    rows = po_recipe_reshape(arena, rows, 2, (const int64_t[]){outer.out * taps, outer.in});
+    const po_recipe *w = po_recipe_matmul(arena, rows, w1);
+    w = po_recipe_reshape(arena, w, 3, (const int64_t[]){outer.out, taps, inner.in});
+    w = po_recipe_transpose(arena, w, taps_between);
+    const po_recipe *bias = po_conv_bias(graph, arena, &outer);
+    if (shifted) {
+        const po_recipe *b1 = po_recipe_reshape(arena, po_conv_bias(graph, arena, &inner), 2,
+                                                (const int64_t[]){inner.out, 1});
+        b1 = po_recipe_expand(arena, b1, 2, (const int64_t[]){inner.out, taps});
+        b1 = po_recipe_reshape(arena, b1, 2, (const int64_t[]){inner.out * taps, 1});
+        w2 = po_recipe_reshape(arena, w2, 2, (const int64_t[]){outer.out, inner.out * taps});
+        const po_recipe *sum =
+            po_recipe_reshape(arena, po_recipe_matmul(arena, w2, b1), 1, &outer.out);
+        bias = bias ? po_recipe_add(arena, bias, sum) : sum;
+    }
     po_conv made = outer;
     made.in = inner.in;
-    po_value_id y = po_conv_add(graph, id, inner.x, &made, w, outer.bias || shifted ? b2 : NULL);
+    po_value_id y = po_conv_make(graph, id, inner.x, &made, w, bias);
+    if (y == PO_NONE)
+        return false;
     graph->values[y].type = graph->values[outer.y].type;
     po_substitute(graph, outer.y, y);
     return true;
@@ -56,7 +65,7 @@ static bool compose_convs(po_graph *graph, po_arena *arena, po_node_id id) {
 
 /* mean(K x + b) = K mean(x) + b for a pointwise convolution: cheaper where it widens. The
  * convolution of the whole map may have other readers. */
-static bool mean_first(po_graph *graph, po_arena *arena, po_node_id id) {
+static bool mean_first(po_graph *graph, po_node_id id) {
     const po_node *n = &graph->nodes[id];
     po_conv c;
     if (n->op != PO_OP_GlobalAveragePool || !po_conv_made(graph, n->in[0], &c) ||
@@ -65,8 +74,7 @@ static bool mean_first(po_graph *graph, po_arena *arena, po_node_id id) {
     po_value_id y = n->out[0];
     po_type type = graph->values[y].type, narrow = po_type_unranked(c.dtype);
     po_value_id mean = po_add_op(graph, id, PO_OP_GlobalAveragePool, 1, &c.x, &narrow);
-    po_value_id made = po_conv_add(graph, id, mean, &c, po_conv_weights(arena, &c),
-                                   c.bias ? po_conv_bias(arena, &c) : NULL);
+    po_value_id made = po_conv_add(graph, id, mean, &c, c.w_id, c.bias_id);
     graph->values[made].type = type;
     po_substitute(graph, y, made);
     return true;
@@ -120,8 +128,7 @@ po_status po_compose_linear(po_ctx *ctx, po_graph *graph, po_postopt_state *stat
     for (uint32_t k = 0; k < n; k++) {
         if (graph->nodes[order[k]].removed)
             continue;
-        state->counts->composed += gate_residual(graph, order[k]) ||
-                                   mean_first(graph, state->scratch, order[k]) ||
+        state->counts->composed += gate_residual(graph, order[k]) || mean_first(graph, order[k]) ||
                                    compose_convs(graph, state->scratch, order[k]);
     }
     return PO_OK;

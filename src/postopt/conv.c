@@ -18,6 +18,8 @@ bool po_conv_read(const po_graph *graph, po_node_id node, po_conv *conv) {
     po_conv c = {.node = node,
                  .x = n->in[0],
                  .y = n->out[0],
+                 .w_id = n->in[1],
+                 .bias_id = PO_NONE,
                  .group = po_node_int(n, "group", 1),
                  .stride = {1, 1},
                  .dilation = {1, 1}};
@@ -25,7 +27,8 @@ bool po_conv_read(const po_graph *graph, po_node_id node, po_conv *conv) {
     if (!c.w || c.w->rank != 4 || c.w->count == 0 || (c.w->dtype != PO_F32 && c.w->dtype != PO_F64))
         return false;
     if (n->n_in > 2 && n->in[2] != PO_NONE) {
-        c.bias = po_graph_constant(graph, n->in[2]);
+        c.bias_id = n->in[2];
+        c.bias = po_graph_constant(graph, c.bias_id);
         if (!c.bias || c.bias->dtype != c.w->dtype || c.bias->count != c.w->dims[0])
             return false;
     }
@@ -69,21 +72,32 @@ bool po_conv_is_plain_3x3(const po_conv *c) {
            ones(c->dilation) && padded_by(c, 1);
 }
 
-double *po_conv_weights(po_arena *arena, const po_conv *conv) {
-    return po_tensor_doubles(arena, conv->w);
+const po_recipe *po_conv_weights(const po_graph *graph, po_arena *arena, const po_conv *conv) {
+    return po_recipe_doubles(graph, arena, conv->w_id);
 }
 
-double *po_conv_bias(po_arena *arena, const po_conv *conv) {
-    return conv->bias ? po_tensor_doubles(arena, conv->bias) : PO_NEW_N(arena, double, conv->out);
+const po_recipe *po_conv_bias(const po_graph *graph, po_arena *arena, const po_conv *conv) {
+    return conv->bias ? po_recipe_reshape(arena, po_recipe_doubles(graph, arena, conv->bias_id), 1,
+                                          &conv->out)
+                      : NULL;
 }
 
-po_value_id po_conv_add_dynamic(po_graph *graph, po_node_id place, po_value_id x,
-                                const po_conv *like, po_value_id w, const double *bias) {
-    po_value_id in[3] = {x, w, PO_NONE};
-    if (bias)
-        in[2] = po_add_floats(graph, NULL, like->dtype, 1, &like->out, bias);
+const po_recipe *po_conv_tiled_bias(const po_graph *graph, po_arena *arena, const po_conv *conv,
+                                    int64_t times) {
+    if (!conv->bias)
+        return NULL;
+    const int64_t all = times * conv->out;
+    return po_recipe_reshape(arena,
+                             po_recipe_expand(arena, po_conv_bias(graph, arena, conv), 2,
+                                              (const int64_t[]){times, conv->out}),
+                             1, &all);
+}
+
+po_value_id po_conv_add(po_graph *graph, po_node_id place, po_value_id x, const po_conv *like,
+                        po_value_id w, po_value_id bias) {
+    po_value_id in[3] = {x, w, bias};
     po_type type = po_type_unranked(like->dtype);
-    po_value_id y = po_add_op(graph, place, PO_OP_Conv, bias ? 3 : 2, in, &type);
+    po_value_id y = po_add_op(graph, place, PO_OP_Conv, bias == PO_NONE ? 2 : 3, in, &type);
     po_node_id id = graph->values[y].producer;
     if (like->group != 1)
         po_node_set_int(graph, id, "group", like->group);
@@ -94,17 +108,25 @@ po_value_id po_conv_add_dynamic(po_graph *graph, po_node_id place, po_value_id x
     return y;
 }
 
-po_value_id po_conv_add(po_graph *graph, po_node_id place, po_value_id x, const po_conv *like,
-                        const double *w, const double *bias) {
-    int64_t dims[4] = {like->out, like->in / like->group, like->kernel[0], like->kernel[1]};
-    po_value_id weights = po_add_floats(graph, NULL, like->dtype, 4, dims, w);
-    return po_conv_add_dynamic(graph, place, x, like, weights, bias);
+po_value_id po_conv_make(po_graph *graph, po_node_id place, po_value_id x, const po_conv *like,
+                         const po_recipe *w, const po_recipe *bias) {
+    po_arena *scratch = po_arena_child(graph->arena);
+    const int64_t dims[4] = {like->out, like->in / like->group, like->kernel[0], like->kernel[1]};
+    po_value_id weights =
+        po_add_recipe(graph, NULL, like->dtype, po_recipe_reshape(scratch, w, 4, dims));
+    po_value_id shift = bias ? po_add_recipe(graph, NULL, like->dtype, bias) : PO_NONE;
+    po_arena_free(scratch);
+    return weights == PO_NONE || (bias && shift == PO_NONE)
+               ? PO_NONE
+               : po_conv_add(graph, place, x, like, weights, shift);
 }
 
 po_conv po_conv_pointwise(po_dtype dtype, int64_t out, int64_t in) {
     return (po_conv){.node = PO_NONE,
                      .x = PO_NONE,
                      .y = PO_NONE,
+                     .w_id = PO_NONE,
+                     .bias_id = PO_NONE,
                      .dtype = dtype,
                      .group = 1,
                      .out = out,

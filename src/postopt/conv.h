@@ -3,6 +3,7 @@
 #ifndef PO_POSTOPT_CONV_H
 #define PO_POSTOPT_CONV_H
 
+#include "ops/recipe.h"
 #include "ops/rewrite.h"
 
 typedef struct po_conv {
@@ -11,9 +12,10 @@ typedef struct po_conv {
     po_dtype dtype;
     int64_t group, out, in; /* in: channels of x, all groups */
     int64_t kernel[2], stride[2], dilation[2];
-    int64_t pad[4];        /* top, left, bottom, right */
-    const po_tensor *w;    /* [out, in / group, kh, kw] */
-    const po_tensor *bias; /* [out]; NULL: none */
+    int64_t pad[4];            /* top, left, bottom, right */
+    const po_tensor *w;        /* [out, in / group, kh, kw] */
+    const po_tensor *bias;     /* [out]; NULL: none */
+    po_value_id w_id, bias_id; /* their values; PO_NONE: no bias */
 } po_conv;
 
 /* Reads a Conv of rank 4 with constant f32 or f64 weights, bias constant or absent, explicit or no
@@ -27,18 +29,22 @@ bool po_conv_is_pointwise(const po_conv *conv);
 /* 3x3, stride 1, padding 1, dilation 1, one group. */
 bool po_conv_is_plain_3x3(const po_conv *conv);
 
-/* Weights and bias in float64; zeros where there is no bias. */
-double *po_conv_weights(po_arena *arena, const po_conv *conv);
-double *po_conv_bias(po_arena *arena, const po_conv *conv);
+/* What weights and bias are made of, to derive others; the bias is NULL where there is none. */
+const po_recipe *po_conv_weights(const po_graph *graph, po_arena *arena, const po_conv *conv);
+const po_recipe *po_conv_bias(const po_graph *graph, po_arena *arena, const po_conv *conv);
+/* The bias for `times` copies of the outputs one after the other; NULL where there is none. */
+const po_recipe *po_conv_tiled_bias(const po_graph *graph, po_arena *arena, const po_conv *conv,
+                                    int64_t times);
 
-/* Adds a convolution of x beside `place`, everything but x, w and bias taken from `like`:
- * w is [out, in / group, kernel], bias [out] or NULL. Returns its output, of unknown type. */
+/* Adds a convolution of x beside `place`, everything but x, w and bias taken from `like`; bias may
+ * be PO_NONE. Returns its output, of unknown type. */
 po_value_id po_conv_add(po_graph *graph, po_node_id place, po_value_id x, const po_conv *like,
-                        const double *w, const double *bias);
-/* The same with weights computed at run time; bias as there. */
-po_value_id po_conv_add_dynamic(po_graph *graph, po_node_id place, po_value_id x,
-                                const po_conv *like, po_value_id w, const double *bias);
-/* A pointwise convolution's description, for po_conv_add. */
+                        po_value_id w, po_value_id bias);
+/* The same with weights [out, in / group, kernel] (any shape of that many) and bias [out] (may be
+ * NULL) stored from recipes. PO_NONE, and nothing but constants added, where they cannot be. */
+po_value_id po_conv_make(po_graph *graph, po_node_id place, po_value_id x, const po_conv *like,
+                         const po_recipe *w, const po_recipe *bias);
+/* A pointwise convolution's description, for po_conv_make. */
 po_conv po_conv_pointwise(po_dtype dtype, int64_t out, int64_t in);
 
 #endif

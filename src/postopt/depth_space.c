@@ -56,16 +56,18 @@ static bool transpose_to_pointwise(po_graph *graph, po_arena *arena, po_node_id 
             return false;
     }
     po_conv made = po_conv_pointwise(w->dtype, out * b * b, in);
-    double *v = PO_NEW_N(arena, double, made.out *in), *shift = PO_NEW_N(arena, double, made.out);
-    for (int64_t c = 0; c < in; c++)
-        for (int64_t o = 0; o < out; o++)
-            for (int64_t t = 0; t < b * b; t++)
-                v[(t * out + o) * in + c] = po_tensor_f64(w, (c * out + o) * b * b + t);
-    for (int64_t i = 0; bias && i < made.out; i++)
-        shift[i] = po_tensor_f64(bias, i % out);
+    const po_recipe *v = po_recipe_reshape(arena, po_recipe_doubles(graph, arena, n->in[1]), 3,
+                                           (const int64_t[]){in, out, b * b});
+    v = po_recipe_transpose(arena, v, (const uint32_t[]){2, 1, 0});
+    const po_recipe *shift =
+        bias ? po_conv_tiled_bias(graph, arena,
+                                  &(po_conv){.out = out, .bias = bias, .bias_id = n->in[2]}, b * b)
+             : NULL;
     po_value_id y = n->out[0];
     po_type type = graph->values[y].type;
-    po_value_id deep = po_conv_add(graph, id, n->in[0], &made, v, bias ? shift : NULL);
+    po_value_id deep = po_conv_make(graph, id, n->in[0], &made, v, shift);
+    if (deep == PO_NONE)
+        return false;
     po_substitute(graph, y, add_depth_to_space(graph, id, deep, b, &type));
     return true;
 }
@@ -104,19 +106,15 @@ static bool behind_pointwise(po_graph *graph, po_arena *arena, po_node_id id) {
          po_dim_of(graph, space->in[0], 1) != phases * c.in))
         return false;
     po_conv made = po_conv_pointwise(c.dtype, phases * c.out, phases * c.in);
-    double *w = PO_NEW_N(arena, double, made.out *made.in), *shift = NULL;
-    const double *v = po_conv_weights(arena, &c), *bias = po_conv_bias(arena, &c);
-    for (int64_t p = 0; p < phases; p++)
-        for (int64_t o = 0; o < c.out; o++)
-            memcpy(&w[(p * c.out + o) * made.in + p * c.in], &v[o * c.in],
-                   (size_t)c.in * sizeof *v);
-    if (c.bias) {
-        shift = PO_NEW_N(arena, double, made.out);
-        for (int64_t i = 0; i < made.out; i++)
-            shift[i] = bias[i % c.out];
-    }
+    const po_recipe *v = po_recipe_reshape(arena, po_conv_weights(graph, arena, &c), 2,
+                                           (const int64_t[]){c.out, c.in});
+    const po_recipe *w =
+        po_recipe_einsum(arena, "pq,oi->poqi", po_recipe_identity(arena, phases), v);
     po_type type = graph->values[c.y].type;
-    po_value_id deep = po_conv_add(graph, id, space->in[0], &made, w, shift);
+    po_value_id deep = po_conv_make(graph, id, space->in[0], &made, w,
+                                    po_conv_tiled_bias(graph, arena, &c, phases));
+    if (deep == PO_NONE)
+        return false;
     po_substitute(graph, c.y, add_depth_to_space(graph, id, deep, b, &type));
     return true;
 }
@@ -149,22 +147,25 @@ static bool merge_spaces(po_graph *graph, po_arena *arena, po_node_id id) {
         c.out % (b1 * b1 * b2 * b2))
         return false;
     int64_t depth = c.out / (b1 * b1 * b2 * b2), block = b1 * b2;
-    int64_t row = c.in * c.kernel[0] * c.kernel[1];
-    const double *w = po_conv_weights(arena, &c), *bias = po_conv_bias(arena, &c);
-    double *w2 = PO_NEW_N(arena, double, c.out *row), *bias2 = PO_NEW_N(arena, double, c.out);
-    for (int64_t i = 0; i < c.out; i++) {
-        int64_t d = i % depth, rest = i / depth;
-        int64_t q2 = rest % b2, p2 = rest / b2 % b2, q1 = rest / (b2 * b2) % b1;
-        int64_t p1 = rest / (b2 * b2 * b1);
-        int64_t to = ((p1 * b2 + p2) * block + q1 * b2 + q2) * depth + d;
-        memcpy(&w2[to * row], &w[i * row], (size_t)row * sizeof *w);
-        bias2[to] = bias[i];
+    /* Rows p1, q1, p2, q2, depth of the outputs become p1, p2, q1, q2, depth. */
+    const int64_t parts[5] = {b1, b1, b2, b2, c.w->count / (b1 * b1 * b2 * b2)};
+    const int64_t shares[5] = {b1, b1, b2, b2, depth};
+    static const uint32_t order[5] = {0, 2, 1, 3, 4};
+    const po_recipe *w = po_recipe_reshape(arena, po_conv_weights(graph, arena, &c), 5, parts);
+    w = po_recipe_reshape(arena, po_recipe_transpose(arena, w, order), 4, c.w->dims);
+    po_value_id weights = po_add_recipe(graph, NULL, c.dtype, w), bias = PO_NONE;
+    if (c.bias) {
+        const po_recipe *b = po_recipe_reshape(arena, po_conv_bias(graph, arena, &c), 5, shares);
+        b = po_recipe_reshape(arena, po_recipe_transpose(arena, b, order), 1, &c.out);
+        bias = po_add_recipe(graph, NULL, c.dtype, b);
     }
+    if (weights == PO_NONE || (c.bias && bias == PO_NONE))
+        return false;
     po_type type = graph->values[outer->out[0]].type;
     po_value_id y = outer->out[0], x = inner->in[0];
-    po_graph_set_input(graph, c.node, 1, po_add_floats(graph, NULL, c.dtype, 4, c.w->dims, w2));
+    po_graph_set_input(graph, c.node, 1, weights);
     if (c.bias)
-        po_graph_set_input(graph, c.node, 2, po_add_floats(graph, NULL, c.dtype, 1, &c.out, bias2));
+        po_graph_set_input(graph, c.node, 2, bias);
     po_substitute(graph, y, add_depth_to_space(graph, id, x, block, &type));
     return true;
 }

@@ -56,13 +56,10 @@ typedef struct conv3 {
     int64_t x[RANK], y[RANK];
     int64_t kt, stride, pad; /* along time; pad before */
     int64_t taps;            /* of the frame kernel */
-    const double *w;         /* [out, in, kt, taps] */
-    const double *bias;      /* [out] or NULL */
-    po_conv plane;           /* of one frame: group 1, one time tap */
+    po_conv plane;           /* of one frame: group 1, one time tap; with the weights' values */
 } conv3;
 
-/* Weights and bias are left out where only the question is asked. */
-static bool read_conv(const po_graph *g, po_arena *arena, po_node_id id, bool ask, conv3 *c) {
+static bool read_conv(const po_graph *g, po_node_id id, conv3 *c) {
     const po_node *n = &g->nodes[id];
     uint32_t count;
     const int64_t *v;
@@ -91,8 +88,6 @@ static bool read_conv(const po_graph *g, po_arena *arena, po_node_id id, bool as
     c->stride = strides[0];
     c->pad = pads[0];
     c->taps = w->dims[3] * w->dims[4];
-    c->w = ask ? NULL : po_tensor_doubles(arena, w);
-    c->bias = bias && !ask ? po_tensor_doubles(arena, bias) : NULL;
     c->plane = (po_conv){.node = id,
                          .dtype = PO_F32,
                          .group = 1,
@@ -101,15 +96,53 @@ static bool read_conv(const po_graph *g, po_arena *arena, po_node_id id, bool as
                          .kernel = {w->dims[3], w->dims[4]},
                          .stride = {strides[1], strides[2]},
                          .dilation = {dilations[1], dilations[2]},
-                         .pad = {pads[1], pads[2], pads[4], pads[5]}};
+                         .pad = {pads[1], pads[2], pads[4], pads[5]},
+                         .w = w,
+                         .bias = bias,
+                         .w_id = n->in[1],
+                         .bias_id = bias ? n->in[2] : PO_NONE};
     return true;
 }
 
-/* F(m, kt) along time. The bias goes to the product that every output takes once. */
+/* The weights of the products, a group for each: G w along time; w is [out, in, kt, taps]. */
+static po_value_id product_weights(po_relayout *f, const conv3 *c, const po_bilinear *alg) {
+    int64_t n = alg->n, kt = c->kt, pairs = c->plane.out * c->plane.in;
+    po_arena *a = f->arena;
+    const po_recipe *g =
+        po_recipe_div(a, po_recipe_literal(a, 2, (const int64_t[]){n, kt}, alg->powers),
+                      po_recipe_literal(a, 2, (const int64_t[]){n, 1}, alg->scale));
+    const po_recipe *w = po_recipe_reshape(a, po_conv_weights(f->graph, a, &c->plane), 3,
+                                           (const int64_t[]){pairs, kt, c->taps});
+    w = po_recipe_transpose(a, po_recipe_matmul(a, g, w), (const uint32_t[]){1, 0, 2});
+    return po_add_recipe(
+        f->graph, NULL, PO_F32,
+        po_recipe_reshape(a, w, 4,
+                          (const int64_t[]){n * c->plane.out, c->plane.in, c->plane.kernel[0],
+                                            c->plane.kernel[1]}));
+}
+
+/* The bias goes to the product that every output takes once. */
+static po_value_id product_bias(po_relayout *f, const conv3 *c, const po_bilinear *alg) {
+    int64_t out = c->plane.out, all = alg->n * out;
+    double one[PO_BILINEAR_MAX] = {0};
+    one[alg->one] = 1;
+    const po_recipe *row = po_recipe_reshape(f->arena, po_conv_bias(f->graph, f->arena, &c->plane),
+                                             2, (const int64_t[]){1, out});
+    const po_recipe *column = po_recipe_literal(f->arena, 2, (const int64_t[]){alg->n, 1}, one);
+    return po_add_recipe(
+        f->graph, NULL, PO_F32,
+        po_recipe_reshape(f->arena, po_recipe_mul(f->arena, column, row), 1, &all));
+}
+
+/* F(m, kt) along time. */
 static po_value_id by_products(po_relayout *f, const conv3 *c, const po_bilinear *alg,
                                po_value_id x) {
     int64_t m = alg->m, n = alg->n, out = c->plane.out, in = c->plane.in, t_in = c->x[2];
     int64_t t_out = c->y[2], tiles = (t_out + m - 1) / m, rows = tiles * n;
+    po_value_id w = product_weights(f, c, alg);
+    po_value_id bias = c->plane.bias ? product_bias(f, c, alg) : PO_NONE;
+    if (w == PO_NONE || (c->plane.bias && bias == PO_NONE))
+        return PO_NONE;
     double *b = PO_NEW_N(f->arena, double, rows *t_in),
            *a = PO_NEW_N(f->arena, double, t_out *rows);
     for (int64_t tile = 0; tile < tiles; tile++) {
@@ -121,17 +154,6 @@ static po_value_id by_products(po_relayout *f, const conv3 *c, const po_bilinear
             }
         for (int64_t i = 0; i < m && tile * m + i < t_out; i++)
             memcpy(&a[(tile * m + i) * rows + tile * n], &alg->a[i * n], (size_t)n * sizeof *a);
-    }
-    double *w = PO_NEW_N(f->arena, double, n *out *in * c->taps), *bias = NULL;
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t oi = 0; oi < out * in; oi++)
-            for (int64_t k = 0; k < c->kt; k++)
-                for (int64_t t = 0; t < c->taps; t++)
-                    w[(j * out * in + oi) * c->taps + t] +=
-                        alg->g[j * c->kt + k] * c->w[(oi * c->kt + k) * c->taps + t];
-    if (c->bias) {
-        bias = PO_NEW_N(f->arena, double, n *out);
-        memcpy(&bias[alg->one * out], c->bias, (size_t)out * sizeof *bias);
     }
     int64_t batch = c->x[0], h = c->x[3], wd = c->x[4], h2 = c->y[3], w2 = c->y[4];
     po_conv grouped = c->plane;
@@ -151,6 +173,17 @@ static po_value_id by_products(po_relayout *f, const conv3 *c, const po_bilinear
 static po_value_id by_channels(po_relayout *f, const conv3 *c, po_value_id x) {
     int64_t batch = c->x[0], t_in = c->x[2], t_out = c->y[2], in = c->plane.in, kt = c->kt;
     int64_t h = c->x[3], wd = c->x[4];
+    po_conv wide = c->plane;
+    wide.in = kt * in;
+    const po_recipe *v = po_recipe_reshape(f->arena, po_conv_weights(f->graph, f->arena, &c->plane),
+                                           4, (const int64_t[]){wide.out, in, kt, c->taps});
+    v = po_recipe_transpose(f->arena, v, (const uint32_t[]){0, 2, 1, 3});
+    const int64_t dims[4] = {wide.out, wide.in, wide.kernel[0], wide.kernel[1]};
+    po_value_id w =
+        kt == 1 ? po_add_reshaped(f->graph, c->plane.w_id, 4, dims)
+                : po_add_recipe(f->graph, NULL, PO_F32, po_recipe_reshape(f->arena, v, 4, dims));
+    if (w == PO_NONE)
+        return PO_NONE;
     bool as_it_is = kt == 1 && c->stride == 1 && t_in == t_out && c->pad == 0;
     if (!as_it_is) {
         double *pick = PO_NEW_N(f->arena, double, t_out *kt *t_in);
@@ -164,15 +197,7 @@ static po_value_id by_channels(po_relayout *f, const conv3 *c, po_value_id x) {
         x = along_time(f, c->node, pick, t_out * kt, t_in, x);
     }
     x = po_add_reshape(f->graph, c->node, x, 4, (int64_t[]){batch * t_out, kt * in, h, wd});
-    po_conv wide = c->plane;
-    wide.in = kt * in;
-    double *w = PO_NEW_N(f->arena, double, wide.out *wide.in * c->taps);
-    for (int64_t o = 0; o < wide.out; o++)
-        for (int64_t i = 0; i < in; i++)
-            for (int64_t k = 0; k < kt; k++)
-                memcpy(&w[((o * kt + k) * in + i) * c->taps],
-                       &c->w[((o * in + i) * kt + k) * c->taps], (size_t)c->taps * sizeof *w);
-    x = po_conv_add(f->graph, c->node, x, &wide, w, c->bias);
+    x = po_conv_add(f->graph, c->node, x, &wide, w, c->plane.bias_id);
     return po_add_reshape(f->graph, c->node, x, RANK,
                           (int64_t[]){batch, t_out, wide.out, c->y[3], c->y[4]});
 }
@@ -187,11 +212,14 @@ static bool worth_products(const conv3 *c, po_bilinear *alg) {
 static bool convert_conv(po_relayout *f, po_node_id id, uint32_t *products) {
     conv3 c;
     po_bilinear alg;
-    if (!read_conv(f->graph, f->arena, id, false, &c))
+    if (!read_conv(f->graph, id, &c))
         return false;
     po_value_id x = po_relayout_twin(f, id, f->graph->nodes[id].in[0]);
     bool worth = worth_products(&c, &alg);
-    po_relayout_set(f, id, worth ? by_products(f, &c, &alg, x) : by_channels(f, &c, x));
+    po_value_id y = worth ? by_products(f, &c, &alg, x) : by_channels(f, &c, x);
+    if (y == PO_NONE)
+        return false;
+    po_relayout_set(f, id, y);
     *products += worth;
     return true;
 }
@@ -219,12 +247,12 @@ static bool convert_mean(po_relayout *f, po_node_id id) {
     return true;
 }
 
-static bool worth_turning(const po_graph *graph, po_arena *arena) {
+static bool worth_turning(const po_graph *graph) {
     for (po_node_id i = 0; i < graph->n_nodes; i++) {
         conv3 c;
         po_bilinear alg;
         if (!graph->nodes[i].removed && graph->nodes[i].op == PO_OP_Conv &&
-            read_conv(graph, arena, i, true, &c) && worth_products(&c, &alg))
+            read_conv(graph, i, &c) && worth_products(&c, &alg))
             return true;
     }
     return false;
@@ -233,7 +261,7 @@ static bool worth_turning(const po_graph *graph, po_arena *arena) {
 po_status po_use_frames(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
     (void)ctx;
     if (!(state->options->algebra & PO_ALGEBRA_FRAMES) || po_model_opset(graph->model, "") < 7 ||
-        !worth_turning(graph, state->scratch))
+        !worth_turning(graph))
         return PO_OK;
     po_relayout f = {.enter = to_frames, .leave = turn};
     po_relayout_start(&f, graph, state->scratch, RANK);

@@ -44,20 +44,19 @@ static bool gate_between(po_graph *graph, po_arena *arena, const po_conv *c, con
         inner.dtype != c->dtype || 3 * inner.in > inner.out)
         return false;
     int64_t taps = c->kernel[0] * c->kernel[1];
-    const double *w2 = po_conv_weights(arena, c);
-    double *columns = PO_NEW_N(arena, double, c->out *taps * c->in);
-    for (int64_t o = 0; o < c->out; o++)
-        for (int64_t m = 0; m < c->in; m++)
-            for (int64_t t = 0; t < taps; t++)
-                columns[(o * taps + t) * c->in + m] = w2[(o * c->in + m) * taps + t];
+    const po_recipe *columns = po_recipe_reshape(arena, po_conv_weights(graph, arena, c), 3,
+                                                 (const int64_t[]){c->out, c->in, taps});
+    columns = po_recipe_transpose(arena, columns, (const uint32_t[]){0, 2, 1});
+    po_value_id left = po_add_recipe(
+        graph, NULL, c->dtype,
+        po_recipe_reshape(arena, columns, 2, (const int64_t[]){c->out * taps, c->in}));
+    if (left == PO_NONE)
+        return false;
+    po_value_id w1 = po_add_reshaped(graph, inner.w_id, 2, (const int64_t[]){c->in, inner.in});
     po_node_id at = c->node;
     po_type t2 = po_type_tensor_i64(graph->arena, c->dtype, 2, (int64_t[]){c->in, inner.in});
     po_value_id s = po_add_reshape(graph, at, g->s, 2, (int64_t[]){c->in, 1});
-    po_value_id w1 = po_add_floats(graph, NULL, c->dtype, 2, (int64_t[]){c->in, inner.in},
-                                   po_conv_weights(arena, &inner));
     po_value_id scaled = po_add_op(graph, at, PO_OP_Mul, 2, (po_value_id[]){s, w1}, &t2);
-    po_value_id left =
-        po_add_floats(graph, NULL, c->dtype, 2, (int64_t[]){c->out * taps, c->in}, columns);
     po_type t3 =
         po_type_tensor_i64(graph->arena, c->dtype, 2, (int64_t[]){c->out * taps, inner.in});
     po_value_id product = po_add_op(graph, at, PO_OP_MatMul, 2, (po_value_id[]){left, scaled}, &t3);
@@ -72,8 +71,7 @@ static bool gate_between(po_graph *graph, po_arena *arena, const po_conv *c, con
     w = po_add_reshape(graph, at, w, 4, (int64_t[]){c->out, inner.in, c->kernel[0], c->kernel[1]});
     po_conv made = *c;
     made.in = inner.in;
-    po_value_id y =
-        po_conv_add_dynamic(graph, at, inner.x, &made, w, c->bias ? po_conv_bias(arena, c) : NULL);
+    po_value_id y = po_conv_add(graph, at, inner.x, &made, w, c->bias_id);
     graph->values[y].type = graph->values[c->y].type;
     po_substitute(graph, c->y, y);
     return true;
@@ -81,7 +79,7 @@ static bool gate_between(po_graph *graph, po_arena *arena, const po_conv *c, con
 
 /* conv(W; s * x) = conv(W * s; x), where the blocked layout would round few channels up so far that
  * it is no faster. */
-static bool gate_before(po_graph *graph, po_arena *arena, const po_conv *c, const gated *g) {
+static bool gate_before(po_graph *graph, const po_conv *c, const gated *g) {
     if (c->kernel[0] * c->kernel[1] < 2 || !po_read_once(graph, c->x) ||
         rounded(c->in) * rounded(c->out) * unblocked_speed <= (double)(c->in * c->out))
         return false;
@@ -89,8 +87,7 @@ static bool gate_before(po_graph *graph, po_arena *arena, const po_conv *c, cons
     po_type type = po_type_tensor_i64(graph->arena, c->dtype, 4, dims);
     po_value_id plain = graph->nodes[c->node].in[1];
     po_value_id w = po_add_op(graph, c->node, PO_OP_Mul, 2, (po_value_id[]){plain, g->s}, &type);
-    po_value_id y =
-        po_conv_add_dynamic(graph, c->node, g->x, c, w, c->bias ? po_conv_bias(arena, c) : NULL);
+    po_value_id y = po_conv_add(graph, c->node, g->x, c, w, c->bias_id);
     graph->values[y].type = graph->values[c->y].type;
     po_substitute(graph, c->y, y);
     return true;
@@ -108,7 +105,7 @@ static bool same_map(const po_type *a, const po_type *b) {
 
 /* conv(gated + upsampled): both sides have a cheaper form of their own. The sum may have other
  * readers: what the convolution saves is more than the sum costs. */
-static bool distribute(po_graph *graph, po_arena *arena, const po_conv *c) {
+static bool distribute(po_graph *graph, const po_conv *c) {
     const po_node *sum = po_made_by(graph, c->x, PO_OP_Add);
     if (!sum || sum->n_in != 2 || c->kernel[0] < 2)
         return false;
@@ -123,7 +120,7 @@ static bool distribute(po_graph *graph, po_arena *arena, const po_conv *c) {
             !same_map(&graph->values[sum->in[0]].type, &graph->values[sum->in[1]].type))
             continue;
         const po_value_id parts[2] = {sum->in[k], sum->in[1 - k]};
-        po_distribute_conv(graph, arena, c, parts);
+        po_distribute_conv(graph, c, parts);
         return true;
     }
     return false;
@@ -140,10 +137,9 @@ po_status po_fold_gates(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
         gated g;
         if (!po_conv_read(graph, order[k], &c) || c.group != 1)
             continue;
-        if (distribute(graph, state->scratch, &c) ||
+        if (distribute(graph, &c) ||
             (read_gated(graph, c.x, &g) && g.channels == c.in &&
-             (gate_between(graph, state->scratch, &c, &g) ||
-              gate_before(graph, state->scratch, &c, &g))))
+             (gate_between(graph, state->scratch, &c, &g) || gate_before(graph, &c, &g))))
             state->counts->composed++;
     }
     return PO_OK;

@@ -2,6 +2,7 @@
  * made for maps of rank 4. Values [N, C, L] have twins [N, C, 1, L]; what lies between the
  * convolutions (activations, sums, pools, padding, batch normalisation, concatenation) goes along,
  * so that a network is turned over once. Nothing is computed differently. */
+#include "ops/recipe.h"
 #include "postopt/passes.h"
 #include "postopt/relayout.h"
 
@@ -62,16 +63,8 @@ static po_value_id copy_window(po_relayout *r, po_node_id node, const po_value_i
 /* [A, B, k] as [A, B, 1, k]: the same bytes. */
 static po_value_id wide_weights(po_relayout *r, po_value_id weights) {
     const po_tensor *t = po_graph_constant(r->graph, weights);
-    po_tensor *wide = po_arena_memdup(r->graph->arena, t, sizeof *t);
-    int64_t *dims = PO_NEW_N(r->graph->arena, int64_t, 4);
-    dims[0] = t->dims[0];
-    dims[1] = t->dims[1];
-    dims[2] = 1;
-    dims[3] = t->dims[2];
-    wide->rank = 4;
-    wide->dims = dims;
-    wide->origin = NULL; /* the message it was read from has the old dims */
-    return po_graph_add_constant(r->graph, NULL, wide);
+    return po_add_reshaped(r->graph, weights, 4,
+                           (const int64_t[]){t->dims[0], t->dims[1], 1, t->dims[2]});
 }
 
 static bool is_conv(const po_graph *graph, const po_node *n) {
@@ -165,15 +158,11 @@ static bool convert_channels(po_relayout *r, po_node_id id) {
             t->dims[t->rank - 1] != 1 || (t->rank == RANK && t->dims[0] != 1) ||
             t->dims[t->rank - 2] != po_dim_of(r->graph, x, 1))
             continue;
-        po_tensor *wide = po_arena_memdup(r->graph->arena, t, sizeof *t);
-        int64_t *dims = PO_NEW_N(r->graph->arena, int64_t, t->rank + 1);
+        int64_t dims[RANK + 1];
         memcpy(dims, t->dims, t->rank * sizeof *dims);
         dims[t->rank] = 1;
-        wide->rank++;
-        wide->dims = dims;
-        wide->origin = NULL;
         po_value_id in[2];
-        in[k] = po_graph_add_constant(r->graph, NULL, wide);
+        in[k] = po_add_reshaped(r->graph, n->in[k], t->rank + 1, dims);
         in[1 - k] = r->twin[x];
         po_relayout_set(r, id, po_relayout_copy(r, id, in, 2));
         return true;

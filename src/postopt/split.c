@@ -8,31 +8,31 @@ static void add_results(po_graph *graph, const po_conv *conv, po_value_id a, po_
     po_substitute(graph, conv->y, sum);
 }
 
-void po_split_conv(po_graph *graph, po_arena *arena, const po_conv *conv,
+bool po_split_conv(po_graph *graph, po_arena *arena, const po_conv *conv,
                    const po_value_id parts[2], const int64_t channels[2]) {
-    const double *w = po_conv_weights(arena, conv);
-    const double *bias = conv->bias ? po_conv_bias(arena, conv) : NULL;
-    int64_t taps = conv->kernel[0] * conv->kernel[1], from = 0;
-    po_value_id results[2];
+    const po_recipe *w = po_conv_weights(graph, arena, conv);
+    int64_t from = 0;
+    po_value_id weights[2], results[2];
+    for (int k = 0; k < 2; k++) {
+        weights[k] = po_add_recipe(graph, NULL, conv->dtype,
+                                   po_recipe_slice(arena, w, 1, from, from + channels[k]));
+        if (weights[k] == PO_NONE)
+            return false;
+        from += channels[k];
+    }
     for (int k = 0; k < 2; k++) {
         po_conv part = *conv;
         part.in = channels[k];
-        double *v = PO_NEW_N(arena, double, conv->out *channels[k] * taps);
-        for (int64_t o = 0; o < conv->out; o++)
-            memcpy(&v[o * channels[k] * taps], &w[(o * conv->in + from) * taps],
-                   (size_t)(channels[k] * taps) * sizeof *v);
-        results[k] = po_conv_add(graph, conv->node, parts[k], &part, v, k ? bias : NULL);
-        from += channels[k];
+        results[k] = po_conv_add(graph, conv->node, parts[k], &part, weights[k],
+                                 k ? conv->bias_id : PO_NONE);
     }
     add_results(graph, conv, results[0], results[1]);
+    return true;
 }
 
-void po_distribute_conv(po_graph *graph, po_arena *arena, const po_conv *conv,
-                        const po_value_id parts[2]) {
-    const double *w = po_conv_weights(arena, conv);
-    const double *bias = conv->bias ? po_conv_bias(arena, conv) : NULL;
-    po_value_id a = po_conv_add(graph, conv->node, parts[0], conv, w, NULL);
-    po_value_id b = po_conv_add(graph, conv->node, parts[1], conv, w, bias);
+void po_distribute_conv(po_graph *graph, const po_conv *conv, const po_value_id parts[2]) {
+    po_value_id a = po_conv_add(graph, conv->node, parts[0], conv, conv->w_id, PO_NONE);
+    po_value_id b = po_conv_add(graph, conv->node, parts[1], conv, conv->w_id, conv->bias_id);
     add_results(graph, conv, a, b);
 }
 

@@ -147,24 +147,21 @@ static bool conv_of_upsampled(po_graph *graph, po_arena *arena, po_node_id id) {
     made.pad[2] = made.pad[3] = more + kk - 1 + p.first;
     if (made.pad[0] < 0 || made.pad[2] < 0)
         return false;
-    const double *v = po_conv_weights(arena, &c), *bias = po_conv_bias(arena, &c);
-    double *u = PO_NEW_N(arena, double, made.out *c.in *kk *kk);
-    double *shift = PO_NEW_N(arena, double, made.out);
-    for (int64_t py = 0; py < f; py++)
-        for (int64_t px = 0; px < f; px++)
-            for (int64_t o = 0; o < c.out; o++) {
-                int64_t to = (py * f + px) * c.out + o;
-                shift[to] = bias[o];
-                for (int64_t i = 0; i < c.in; i++)
-                    for (int64_t ty = 0; ty < k; ty++)
-                        for (int64_t tx = 0; tx < k; tx++) {
-                            int64_t sy = po_floor_div(py - p.shift + ty - pad, f) - p.first;
-                            int64_t sx = po_floor_div(px - p.shift + tx - pad, f) - p.first;
-                            u[((to * c.in + i) * kk + sy) * kk + sx] +=
-                                v[((o * c.in + i) * k + ty) * k + tx];
-                        }
-            }
-    po_value_id deep = po_conv_add(graph, id, x, &made, u, c.bias ? shift : NULL);
+    /* Which tap of the small kernel each tap meets, for each phase: [phase, small tap, tap]. */
+    double *meets = PO_NEW_N(arena, double, f *kk *k);
+    for (int64_t phase = 0; phase < f; phase++)
+        for (int64_t tap = 0; tap < k; tap++) {
+            int64_t at = po_floor_div(phase - p.shift + tap - pad, f) - p.first;
+            meets[(phase * kk + at) * k + tap] = 1;
+        }
+    const po_recipe *table = po_recipe_literal(arena, 3, (const int64_t[]){f, kk, k}, meets);
+    const po_recipe *w = po_conv_weights(graph, arena, &c);
+    w = po_recipe_einsum(arena, "oiyx,btx->oiybt", w, table);
+    w = po_recipe_einsum(arena, "oiybt,asy->aboist", w, table);
+    po_value_id deep =
+        po_conv_make(graph, id, x, &made, w, po_conv_tiled_bias(graph, arena, &c, f * f));
+    if (deep == PO_NONE)
+        return false;
     po_type unknown = po_type_unranked(c.dtype);
     po_value_id wide = po_add_op(graph, id, PO_OP_DepthToSpace, 1, &deep, &unknown);
     po_node_id space = graph->values[wide].producer;
@@ -259,8 +256,7 @@ static bool split_concat(po_graph *graph, po_arena *arena, po_node_id id) {
     if (channels[0] < 1 || channels[1] < 1 || channels[0] + channels[1] != c.in)
         return false;
     const po_value_id parts[2] = {cat->in[0], cat->in[1]};
-    po_split_conv(graph, arena, &c, parts, channels);
-    return true;
+    return po_split_conv(graph, arena, &c, parts, channels);
 }
 
 po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
