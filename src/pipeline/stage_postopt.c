@@ -66,6 +66,10 @@ static void no_planes(po_postopt_options *o) {
     o->algebra &= ~(uint32_t)PO_ALGEBRA_PLANES;
 }
 
+static void no_rows(po_postopt_options *o) {
+    o->algebra &= ~(uint32_t)PO_ALGEBRA_ROWS;
+}
+
 static void other_moves(po_postopt_options *o) {
     o->split_moves = !o->split_moves;
 }
@@ -91,6 +95,8 @@ static const struct {
     {"3-D convolutions kept", no_frames, offsetof(po_postopt_counts, composed),
      offsetof(po_postopt_counts, composed)},
     {"1-D convolutions kept", no_planes, offsetof(po_postopt_counts, composed),
+     offsetof(po_postopt_counts, composed)},
+    {"2-D convolutions kept", no_rows, offsetof(po_postopt_counts, composed),
      offsetof(po_postopt_counts, composed)},
     {"HardSwish nodes", hard_swish_node, offsetof(po_postopt_counts, activations),
      offsetof(po_postopt_counts, gates)},

@@ -59,6 +59,9 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
     }
     po_postopt_state last = {options, &own, po_arena_create(ctx)};
     PO_TRY(po_infer_graph(ctx, g, true));
+    PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){po_use_rows, &last}));
+    po_graph_sweep(g);
+    PO_TRY(po_infer_graph(ctx, g, true));
     PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){po_write_forms, &last}));
     PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){po_spell, &last}));
     po_arena_free(last.scratch);

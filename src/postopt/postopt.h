@@ -30,7 +30,8 @@ typedef enum po_algebra {
     PO_ALGEBRA_GATES = 1 << 3,       /* channel gates in the weights */
     PO_ALGEBRA_FRAMES = 1 << 4, /* three-dimensional convolutions by frames, Toom-Cook in time */
     PO_ALGEBRA_PLANES = 1 << 5, /* one-dimensional convolutions as planes of height 1 */
-    PO_ALGEBRA_ALL = (1 << 6) - 1
+    PO_ALGEBRA_ROWS = 1 << 6,   /* two-dimensional convolutions by Toom-Cook along the rows */
+    PO_ALGEBRA_ALL = (1 << 7) - 1
 } po_algebra;
 
 typedef struct po_postopt_options {

@@ -2,23 +2,15 @@
  * and the function stays the same in float64. */
 #include "postopt/postopt.h"
 #include "rewriting.h"
+#include "samples.h"
 #include "unit.h"
 
 #include <math.h>
-#include <stdio.h>
-
-typedef struct sample {
-    const char *name, *graph;
-    const char *gone;     /* operators that must not be left, separated by spaces */
-    const char *count_of; /* an operator ... */
-    int count;            /* ... and how many of it must be there */
-    po_leftover_form leftover;
-} sample;
 
 #define ARITHMETIC PO_LEFTOVER_ARITHMETIC
 #define AS_CONV    PO_LEFTOVER_CONV
 
-static const sample samples[] = {
+static const test_sample samples[] = {
     {"batch norm into conv",
      "graph g (x: f32[1,4,6,6]) -> (y) {\n"
      " c = Conv(x, w: f32[8,4,3,3] random 1, b: f32[8] random 2) {pads=[1,1,1,1]}\n"
@@ -208,46 +200,9 @@ static const sample samples[] = {
      "", "Mul", 1, ARITHMETIC},
 };
 
-static bool has_word(const char *words, const char *end, const po_graph *g, char *found) {
-    for (const char *w = words; w < end;) {
-        size_t n = strcspn(w, " ");
-        memcpy(found, w, n);
-        found[n] = '\0';
-        if (n && test_count(g, found))
-            return true;
-        w += n + (w[n] == ' ');
-    }
-    return false;
-}
-
 static void test_samples(void **state) {
     (void)state;
-    int bad = 0;
-    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
-        const sample *s = &samples[i];
-        po_ctx ctx;
-        po_ctx_init(&ctx);
-        po_graph *g = test_graph(&ctx, s->graph), *h = NULL;
-        po_postopt_options options = po_postopt_defaults();
-        options.leftover = s->leftover;
-        if (po_postopt(&ctx, g, &options, &h, NULL) != PO_OK || po_graph_check(&ctx, h) != PO_OK) {
-            printf("%s: %s\n", s->name, ctx.error.message);
-            bad++;
-            continue;
-        }
-        char word[64];
-        double d = test_difference(&ctx, g, h, 11);
-        bool left = has_word(s->gone, s->gone + strlen(s->gone), h, word);
-        uint32_t found = test_count(h, s->count_of);
-        if (left || (int)found != s->count || !(d < 2e-6)) {
-            printf("%s: error %g, %s%s left, %u of %s (want %d)\n", s->name, d,
-                   left ? "" : "nothing of ", left ? word : s->gone, found, s->count_of, s->count);
-            bad++;
-        }
-        po_graph_free(h);
-        po_graph_free(g);
-    }
-    assert_int_equal(bad, 0);
+    assert_int_equal(test_samples_run(samples, sizeof samples / sizeof *samples), 0);
 }
 
 /* The comparison that the samples rest on must see one wrong weight. */

@@ -1,0 +1,46 @@
+#include "samples.h"
+
+#include "rewriting.h"
+
+#include <stdio.h>
+
+static bool has_word(const char *words, const char *end, const po_graph *g, char *found) {
+    for (const char *w = words; w < end;) {
+        size_t n = strcspn(w, " ");
+        memcpy(found, w, n);
+        found[n] = '\0';
+        if (n && test_count(g, found))
+            return true;
+        w += n + (w[n] == ' ');
+    }
+    return false;
+}
+
+int test_samples_run(const test_sample *samples, size_t n) {
+    int bad = 0;
+    for (size_t i = 0; i < n; i++) {
+        const test_sample *s = &samples[i];
+        po_ctx ctx;
+        po_ctx_init(&ctx);
+        po_graph *g = test_graph(&ctx, s->graph), *h = NULL;
+        po_postopt_options options = po_postopt_defaults();
+        options.leftover = s->leftover;
+        if (po_postopt(&ctx, g, &options, &h, NULL) != PO_OK || po_graph_check(&ctx, h) != PO_OK) {
+            printf("%s: %s\n", s->name, ctx.error.message);
+            bad++;
+            continue;
+        }
+        char word[64];
+        double d = test_difference(&ctx, g, h, 11);
+        bool left = has_word(s->gone, s->gone + strlen(s->gone), h, word);
+        uint32_t found = test_count(h, s->count_of);
+        if (left || (int)found != s->count || !(d < 2e-6)) {
+            printf("%s: error %g, %s%s left, %u of %s (want %d)\n", s->name, d,
+                   left ? "" : "nothing of ", left ? word : s->gone, found, s->count_of, s->count);
+            bad++;
+        }
+        po_graph_free(h);
+        po_graph_free(g);
+    }
+    return bad;
+}

@@ -1,0 +1,19 @@
+/* Small graphs for postopt: what must be gone, how many of an operator there must be, and the same
+ * function in float64. */
+#ifndef TEST_SAMPLES_H
+#define TEST_SAMPLES_H
+
+#include "postopt/postopt.h"
+
+typedef struct test_sample {
+    const char *name, *graph;
+    const char *gone;     /* operators that must not be left, separated by spaces */
+    const char *count_of; /* an operator ... */
+    int count;            /* ... and how many of it must be there */
+    po_leftover_form leftover;
+} test_sample;
+
+/* Prints what is wrong; returns how many samples are. */
+int test_samples_run(const test_sample *samples, size_t n);
+
+#endif
