@@ -99,6 +99,14 @@ static const po_recipe *cast(po_arena *arena, const po_recipe *a, po_dtype dtype
                                                  .dims = a->dims});
 }
 
+void po_set_recipe_literal(po_graph *graph, po_value_id value, const double *values) {
+    const po_tensor *t = graph->values[value].constant;
+    po_arena *scratch = po_arena_child(graph->arena);
+    const po_recipe *r = po_recipe_literal(scratch, t->rank, t->dims, values);
+    po_set_recipe(graph, value, t->dtype == PO_F64 ? r : cast(scratch, r, t->dtype));
+    po_arena_free(scratch);
+}
+
 static const po_recipe *unary(po_arena *arena, po_op_id op, const po_recipe *a) {
     return po_recipe_op(
         arena,

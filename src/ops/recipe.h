@@ -130,6 +130,8 @@ po_value_id po_add_recipe(po_graph *graph, const char *name, po_dtype dtype,
                           const po_recipe *recipe);
 /* States how a constant that exists was made, of its element type. Copies the recipe. */
 void po_set_recipe(po_graph *graph, po_value_id value, const po_recipe *recipe);
+/* The same for a float constant that these numbers were rounded to (po_add_floats). */
+void po_set_recipe_literal(po_graph *graph, po_value_id value, const double *values);
 /* A constant with other dims of the same product: it shares the data. */
 po_value_id po_add_reshaped(po_graph *graph, po_value_id constant, uint32_t rank,
                             const int64_t *dims);

@@ -1,5 +1,7 @@
 #include "ops/rewrite.h"
 
+#include "ops/recipe.h"
+
 const po_node *po_made_by(const po_graph *graph, po_value_id value, po_op_id op) {
     const po_node *n = po_graph_producer(graph, value);
     return n && n->op == op ? n : NULL;
@@ -80,7 +82,9 @@ po_value_id po_add_floats(po_graph *graph, const char *name, po_dtype dtype, uin
         narrow[i] = (float)values[i];
     for (int64_t i = 0; dtype != PO_F32 && i < t->count; i++)
         po_tensor_set_f64(t, i, values[i]);
-    return po_graph_add_constant(graph, name, t);
+    po_value_id value = po_graph_add_constant(graph, name, t);
+    po_set_recipe_literal(graph, value, values);
+    return value;
 }
 
 po_value_id po_add_i64s(po_graph *graph, const char *name, uint32_t n, const int64_t *values) {

@@ -25,7 +25,8 @@ int64_t po_dim_of(const po_graph *graph, po_value_id value, int axis);
 /* Rank, or -1 where it is not known. */
 int po_rank_of(const po_graph *graph, po_value_id value);
 
-/* A constant of the dtype of `like` with these dims, rounded from doubles, as an initialiser. */
+/* Numbers that no constant of the model is the source of (tables, 1/n), rounded from doubles, as an
+ * initialiser. Its recipe is a literal: what is derived from weights is added by po_add_recipe. */
 po_value_id po_add_floats(po_graph *graph, const char *name, po_dtype dtype, uint32_t rank,
                           const int64_t *dims, const double *values);
 po_value_id po_add_i64s(po_graph *graph, const char *name, uint32_t n, const int64_t *values);

@@ -15,10 +15,8 @@ typedef struct norm {
     double eps;
     int64_t length;    /* of the axis; -1: not known */
     po_value_id y;     /* what the whole gives */
-    po_value_id scale; /* [length] where already so shaped and kept, else PO_NONE */
-    double *scales;    /* NULL: all 1 */
-    double *shifts;    /* NULL: all 0 */
-    po_value_id shift;
+    po_value_id scale; /* a constant of one number or [length] with axes of 1; PO_NONE: all 1 */
+    po_value_id shift; /* the same; PO_NONE: all 0 */
 } norm;
 
 static bool mean_of(const po_graph *graph, po_value_id v, po_value_id x, uint32_t *axis) {
@@ -94,45 +92,47 @@ static bool power_of(const po_graph *graph, po_value_id s, po_value_id u, norm *
 /* --- scale and shift behind --- */
 
 /* The constant operand of the node that alone reads v, one number for each index of the axis, or
- * one for all; NULL where there is none. */
-static double *behind(const po_graph *graph, po_arena *arena, const norm *m, po_value_id v,
-                      po_op_id op, po_value_id *constant, po_value_id *y) {
+ * one for all, and *y what it gives; PO_NONE where there is none. */
+static po_value_id behind(const po_graph *graph, const norm *m, po_value_id v, po_op_id op,
+                          po_value_id *y) {
     const po_use *use = po_graph_sole_use(graph, v);
     const po_node *n = use ? &graph->nodes[use->node] : NULL;
     if (!n || n->n_in != 2 || use->input > 1 || n->op != op)
-        return NULL;
+        return PO_NONE;
     const po_tensor *t = po_graph_constant(graph, n->in[1 - use->input]);
     int rank = po_rank_of(graph, m->x);
     if (!t || (int)t->rank > rank || t->dtype != graph->values[v].type.dtype || m->length < 1)
-        return NULL;
+        return PO_NONE;
     for (uint32_t i = 0; i < t->rank; i++) {
         bool along = rank - (int)t->rank + (int)i == (int)m->axis;
         if (t->dims[i] != 1 && !(along && t->dims[i] == m->length))
-            return NULL;
+            return PO_NONE;
     }
-    double *values = PO_NEW_N(arena, double, m->length);
-    for (int64_t i = 0; i < m->length; i++)
-        values[i] = po_tensor_f64(t, t->count == 1 ? 0 : i);
-    *constant = t->rank == 1 && t->count == m->length ? n->in[1 - use->input] : PO_NONE;
     *y = n->out[0];
-    return values;
+    return n->in[1 - use->input];
 }
 
-static void find_scale_and_shift(const po_graph *graph, po_arena *arena, norm *m) {
+static void find_scale_and_shift(const po_graph *graph, norm *m) {
     m->length = po_dim_of(graph, m->x, (int)m->axis);
-    m->scale = m->shift = PO_NONE;
-    m->scales = behind(graph, arena, m, m->y, PO_OP_Mul, &m->scale, &m->y);
-    if (m->centred)
-        m->shifts = behind(graph, arena, m, m->y, PO_OP_Add, &m->shift, &m->y);
+    m->scale = behind(graph, m, m->y, PO_OP_Mul, &m->y);
+    m->shift = m->centred ? behind(graph, m, m->y, PO_OP_Add, &m->y) : PO_NONE;
 }
 
 /* --- what they become --- */
 
-static po_value_id constant_of(po_graph *graph, const norm *m, po_value_id kept,
-                               const double *values) {
-    return kept != PO_NONE
-               ? kept
-               : po_add_floats(graph, NULL, graph->values[m->x].type.dtype, 1, &m->length, values);
+/* The constant as [length], or that many times the number. */
+static po_value_id constant_of(po_graph *graph, po_arena *arena, const norm *m, po_value_id found,
+                               double otherwise) {
+    po_dtype dtype = graph->values[m->x].type.dtype;
+    const po_tensor *t = found == PO_NONE ? NULL : po_graph_constant(graph, found);
+    if (t && t->rank == 1 && t->count == m->length)
+        return found;
+    if (t && t->count == m->length)
+        return po_add_reshaped(graph, found, 1, &m->length);
+    const po_recipe *one =
+        t ? po_recipe_reshape(arena, po_recipe_doubles(graph, arena, found), 0, NULL)
+          : po_recipe_number(arena, otherwise);
+    return po_add_recipe(graph, NULL, dtype, po_recipe_expand(arena, one, 1, &m->length));
 }
 
 static po_value_id transposed(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
@@ -146,33 +146,34 @@ static po_value_id transposed(po_graph *graph, po_node_id place, po_value_id x, 
 /* Group norms as exporters write them: the mean over the last of three axes, behind a Reshape and
  * without scale. The runtime's InstanceNormalization is the fastest there. */
 static bool is_group_norm(const po_graph *graph, const norm *m) {
-    return m->centred && !m->scales && !m->shifts && po_rank_of(graph, m->x) == 3 && m->axis == 2 &&
-           po_is_f32(graph, m->x) && po_made_by(graph, m->x, PO_OP_Reshape) &&
-           po_dim_of(graph, m->x, 1) > 0;
+    return m->centred && m->scale == PO_NONE && m->shift == PO_NONE &&
+           po_rank_of(graph, m->x) == 3 && m->axis == 2 && po_is_f32(graph, m->x) &&
+           po_made_by(graph, m->x, PO_OP_Reshape) && po_dim_of(graph, m->x, 1) > 0;
 }
 
-static void write_group_norm(po_graph *graph, po_arena *arena, po_node_id id, const norm *m) {
+static bool write_group_norm(po_graph *graph, po_arena *arena, po_node_id id, const norm *m) {
     int64_t groups = po_dim_of(graph, m->x, 1);
     po_dtype dtype = graph->values[m->x].type.dtype;
     po_type type = graph->values[m->y].type;
-    double *values = PO_NEW_N(arena, double, groups);
-    po_value_id shift = po_add_floats(graph, NULL, dtype, 1, &groups, values);
-    for (int64_t i = 0; i < groups; i++)
-        values[i] = 1;
-    po_value_id scale = po_add_floats(graph, NULL, dtype, 1, &groups, values);
+    po_value_id shift = po_add_recipe(graph, NULL, dtype, po_recipe_fill(arena, 1, &groups, 0));
+    po_value_id scale = po_add_recipe(graph, NULL, dtype, po_recipe_fill(arena, 1, &groups, 1));
+    if (shift == PO_NONE || scale == PO_NONE)
+        return false;
     po_value_id y = po_add_op(graph, id, PO_OP_InstanceNormalization, 3,
                               (po_value_id[]){m->x, scale, shift}, &type);
     po_node_set_float(graph, graph->values[y].producer, "epsilon", (float)m->eps);
     po_substitute(graph, m->y, y);
+    return true;
 }
 
-static void write_norm(po_graph *graph, po_arena *arena, po_node_id id, const norm *m) {
+static bool write_norm(po_graph *graph, po_arena *arena, po_node_id id, const norm *m) {
     uint32_t rank = (uint32_t)po_rank_of(graph, m->x);
     bool last = m->axis == rank - 1;
     int64_t there[PO_MAX_RANK], back[PO_MAX_RANK];
-    double *ones = PO_NEW_N(arena, double, m->length), *zeros = PO_NEW_N(arena, double, m->length);
-    for (int64_t i = 0; i < m->length; i++)
-        ones[i] = 1;
+    po_value_id scale = constant_of(graph, arena, m, m->scale, 1);
+    po_value_id shift = m->centred ? constant_of(graph, arena, m, m->shift, 0) : PO_NONE;
+    if (scale == PO_NONE || (m->centred && shift == PO_NONE))
+        return false;
     /* The runtime norms the last axis; an inner one is brought there and back. */
     for (uint32_t i = 0; i < rank; i++)
         there[i] = i == rank - 1 ? m->axis : i < m->axis ? i : i + 1;
@@ -181,9 +182,7 @@ static void write_norm(po_graph *graph, po_arena *arena, po_node_id id, const no
     po_value_id x = last ? m->x : transposed(graph, id, m->x, rank, there);
     po_type type =
         last ? graph->values[m->y].type : po_type_unranked(graph->values[m->x].type.dtype);
-    po_value_id in[3] = {x, constant_of(graph, m, m->scale, m->scales ? m->scales : ones), PO_NONE};
-    if (m->centred)
-        in[2] = constant_of(graph, m, m->shift, m->shifts ? m->shifts : zeros);
+    po_value_id in[3] = {x, scale, shift};
     po_value_id y =
         po_add_op(graph, id, m->centred ? PO_OP_LayerNormalization : PO_OP_RMSNormalization,
                   m->centred ? 3 : 2, in, &type);
@@ -194,6 +193,7 @@ static void write_norm(po_graph *graph, po_arena *arena, po_node_id id, const no
         graph->values[y].type = graph->values[m->y].type;
     }
     po_substitute(graph, m->y, y);
+    return true;
 }
 
 /* Shorter inner axes are not worth bringing to the end. Where the opset has no node for the norm
@@ -231,7 +231,7 @@ static bool quotient_norm(const po_graph *graph, const po_node *n, norm *m) {
 }
 
 /* x r + (shift - mean r), r = scale / sqrt(s): TensorFlow's. */
-static bool fused_norm(const po_graph *graph, po_arena *arena, const po_node *n, norm *m) {
+static bool fused_norm(const po_graph *graph, const po_node *n, norm *m) {
     for (uint32_t k = 0; k < 2 && n->n_in == 2; k++) {
         const po_node *product = po_made_alone_by(graph, n->in[k], PO_OP_Mul);
         const po_node *rest = po_made_alone_by(graph, n->in[1 - k], PO_OP_Sub);
@@ -269,8 +269,6 @@ static bool fused_norm(const po_graph *graph, po_arena *arena, const po_node *n,
             m->length = length;
             m->scale = scaled->in[c];
             m->shift = rest->in[0];
-            m->scales = PO_NEW_N(arena, double, 1); /* kept by value; only its presence counts */
-            m->shifts = m->scales;
             return true;
         }
     }
@@ -291,21 +289,19 @@ po_status po_find_norms(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
             continue;
         norm m = {0};
         if (node->op == PO_OP_Add) {
-            if (!fused_norm(graph, arena, node, &m))
+            if (!fused_norm(graph, node, &m))
                 continue;
         } else if ((node->op == PO_OP_Div || node->op == PO_OP_Mul) &&
                    quotient_norm(graph, node, &m)) {
-            find_scale_and_shift(graph, arena, &m);
+            find_scale_and_shift(graph, &m);
         } else {
             continue;
         }
         if (!accept(graph, &m))
             continue;
-        if (is_group_norm(graph, &m))
-            write_group_norm(graph, arena, order[k], &m);
-        else
-            write_norm(graph, arena, order[k], &m);
-        state->counts->activations++;
+        state->counts->activations += is_group_norm(graph, &m)
+                                          ? write_group_norm(graph, arena, order[k], &m)
+                                          : write_norm(graph, arena, order[k], &m);
     }
     return PO_OK;
 }

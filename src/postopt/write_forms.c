@@ -70,20 +70,22 @@ static bool write_prelu(po_graph *graph, po_node_id id) {
         slope->dims[slope->rank - 3] != channels || !po_made_by(graph, x, PO_OP_Conv))
         return false;
     int64_t dims[3] = {channels, 1, 1};
-    double *a = po_arena_alloc(graph->arena, (size_t)channels * 2 * sizeof *a),
-           *rest = a + channels;
-    for (int64_t i = 0; i < channels; i++) {
-        a[i] = po_tensor_f64(slope, i);
-        /* For a positive x the two shares must add up to it within rounding. */
-        if (!(fabs(a[i]) <= 4))
+    /* For a positive x the two shares must add up to it within rounding. */
+    for (int64_t i = 0; i < channels; i++)
+        if (!(fabs(po_tensor_f64(slope, i)) <= 4))
             return false;
-        rest[i] = 1 - a[i];
-    }
-    po_value_id falling =
-        po_add_pair(graph, id, PO_OP_Mul, x, po_add_floats(graph, NULL, PO_F32, 3, dims, a));
+    po_arena *arena = po_arena_child(graph->arena);
+    const po_recipe *a =
+        po_recipe_reshape(arena, po_recipe_doubles(graph, arena, n->in[1]), 3, dims);
+    po_value_id below = po_add_recipe(graph, NULL, PO_F32, a);
+    po_value_id share =
+        po_add_recipe(graph, NULL, PO_F32, po_recipe_sub(arena, po_recipe_number(arena, 1), a));
+    po_arena_free(arena);
+    if (below == PO_NONE || share == PO_NONE)
+        return false;
     /* One call a statement: the order in which arguments are evaluated is the compiler's choice,
      * and names are given in the order of the calls. */
-    po_value_id share = po_add_floats(graph, NULL, PO_F32, 3, dims, rest);
+    po_value_id falling = po_add_pair(graph, id, PO_OP_Mul, x, below);
     po_value_id rising =
         po_add_pair(graph, id, PO_OP_Mul, po_add_unary(graph, id, PO_OP_Relu, x), share);
     replace(graph, id, po_add_pair(graph, id, PO_OP_Add, falling, rising));
