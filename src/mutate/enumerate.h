@@ -1,0 +1,231 @@
+/* The blind enumeration's own compact programs (inside this folder; docs/enumeration.md).
+ *
+ * A program is a few operators over tensors ("slots": the inputs, then what operators make). Every
+ * operand is read through an R/T, so that two R/Ts never stand in a row; one more R/T may follow
+ * the last operator. An R/T is written twice: as the moves that made it, which fit tensors of any
+ * size, and as mixed-radix digits for the size at hand. So what is found at small sizes is carried
+ * to the true ones by making its moves again. */
+#ifndef PO_MUTATE_ENUMERATE_H
+#define PO_MUTATE_ENUMERATE_H
+
+#include "mutate/mutate.h"
+
+#include <limits.h>
+
+enum {
+    EN_RANK = 6,
+    EN_MOVES = 4,
+    EN_DIGITS = 10,
+    EN_INPUTS = 8,
+    EN_OPS = 8,
+    EN_OUTS = 4,
+    EN_TAILS = 3,
+    EN_SLOTS = EN_INPUTS + EN_OPS * EN_OUTS,
+    EN_ARGS = 4, /* operands of an operator */
+    EN_MAPS = 3, /* spatial axes */
+    EN_FACTORS = 6,
+    EN_POINTS = 6,
+    EN_MONOMIALS = 8
+};
+
+typedef struct en_shape {
+    uint8_t rank;
+    int32_t d[EN_RANK];
+} en_shape;
+
+bool en_same(const en_shape *a, const en_shape *b);
+int64_t en_count(const en_shape *s);
+
+/* --- R/T --- */
+
+typedef enum en_move_kind {
+    EN_TAKE = 1, /* f of `axis`, its outer (side 0) or inner digit, becomes the outer or inner
+                    digit (place) of axis `to` */
+    EN_NEW,      /* the same, as an axis of its own before axis `to` */
+    EN_PAIR,     /* TAKE of `axis` and of the axis after it, both to `to`; order: which is outer */
+    EN_SPREAD,   /* TAKE twice from `axis`, to `to` and the axis after it */
+    EN_DROP,     /* every axis of length 1 goes (to: 255), or the axis `axis` */
+    EN_SWAP,     /* of two axes */
+    EN_GAP,      /* f zeros before (side 0) or after */
+    EN_TWICE     /* the digit `f` of `axis`, `g` above it, stands in axis `to` too (as its outer
+                    digit): zeros where the two differ. Blocks along a diagonal. */
+} en_move_kind;
+
+typedef struct en_move {
+    uint8_t kind, axis, to, side, place, order;
+    uint8_t pad;  /* 1, 2: zeros after, before, up to a multiple of f */
+    uint8_t drop; /* the axis goes where nothing of it is left */
+    int16_t f, g; /* f 0: the whole axis */
+} en_move;
+
+/* t counts `size` and stands for t * mult on axis `axis` of the base; the base is the padded input,
+ * and where a digit stands twice one more axis for its second place. */
+typedef struct en_digit {
+    uint8_t axis;
+    int32_t size, mult;
+} en_digit;
+
+typedef struct en_rt {
+    uint8_t n_moves, n, twice; /* twice: 1 + axis of the digit that stands twice */
+    uint8_t lo[EN_RANK], hi[EN_RANK];
+    uint8_t len[EN_RANK]; /* digits of each output axis, the outer one first */
+    en_move move[EN_MOVES];
+    en_digit digit[EN_DIGITS];
+    int32_t twice_size, twice_mult;
+    en_shape in, out;
+    uint64_t hash; /* of the normal form */
+} en_rt;
+
+/* The identity. */
+void en_rt_start(const en_shape *in, en_rt *rt);
+/* Makes the move; false where it does not fit. en_rt_finish brings the result to normal form and
+ * fills out and hash; false where it is too large. */
+bool en_rt_move(en_rt *rt, const en_move *move);
+bool en_rt_finish(en_rt *rt);
+/* Makes the moves of another R/T on a tensor of another size. */
+bool en_rt_again(const en_rt *like, const en_shape *in, en_rt *rt);
+bool en_rt_is_identity(const en_rt *rt);
+/* Those with one to `most` moves, each data movement once, sorted by moves, then shape. */
+typedef struct en_bucket {
+    uint8_t cost;
+    en_shape out;
+    uint32_t first, n;
+} en_bucket;
+
+typedef struct en_rts {
+    en_shape in;
+    en_rt *rt; /* [0] is the identity */
+    uint32_t n;
+    en_bucket *bucket;
+    uint32_t n_buckets;
+} en_rts;
+
+typedef struct en_factors {
+    uint8_t n, n_gaps, n_above;
+    int16_t f[EN_FACTORS];     /* what axes are split by */
+    int16_t gap[EN_FACTORS];   /* zeros put between what is merged */
+    int16_t above[EN_FACTORS]; /* groups above a digit that stands twice */
+} en_factors;
+
+enum { EN_ALLOW_PAD = 1, EN_ALLOW_TWICE = 2 };
+/* most: moves; limit: of the R/Ts made. */
+en_rts *en_rts_make(po_arena *arena, const en_shape *in, const en_factors *factors, uint32_t allow,
+                    uint32_t most, uint32_t limit);
+
+/* --- programs --- */
+
+typedef enum en_kind {
+    EN_CONV = 1,
+    EN_MATMUL,
+    EN_ADD,
+    EN_CONCAT,
+    EN_SPLIT,
+    EN_POOL,   /* average, zeros at borders counted */
+    EN_MOVE,   /* of targets only: one operand through its R/T */
+    EN_RESHAPE /* of targets only: radices that need not nest */
+} en_kind;
+
+typedef struct en_op {
+    uint8_t kind, n_in, n_out, axis;
+    uint8_t in[EN_ARGS], out; /* slots; results stand in a row */
+    /* of each map axis; window: of pools */
+    int16_t stride[EN_MAPS], dilation[EN_MAPS], lo[EN_MAPS], hi[EN_MAPS], window[EN_MAPS];
+    int32_t size[EN_OUTS]; /* SPLIT: lengths along the axis */
+    uint8_t like[EN_OUTS]; /* SPLIT: slots whose axis like_axis has these lengths; in mutants */
+    uint8_t like_axis;     /* 255: lengths are those of the target's outputs */
+} en_op;
+
+/* What is multiplied with what in a tensor: sets of inputs, one bit each, sorted. */
+typedef struct en_monomials {
+    uint8_t n, m[EN_MONOMIALS];
+} en_monomials;
+
+typedef struct en_program {
+    uint8_t n_in, n_ops, n_slots, n_out;
+    uint8_t out[EN_OUTS];
+    en_shape shape[EN_SLOTS];
+    en_monomials monomials[EN_SLOTS];
+    en_op op[EN_OPS];
+    const en_rt *view[EN_OPS][EN_ARGS]; /* NULL: as it is */
+    const en_rt *last[EN_OUTS];         /* output to the slot's shape: read backwards; or NULL */
+} en_program;
+
+/* Output shapes of an operator whose operands, R/Ts applied, have these shapes; false where they do
+ * not fit. size of a SPLIT must be set. */
+bool en_op_shapes(const en_op *op, const en_shape *const *in, en_shape *out);
+/* Shapes and monomials of what operator `n` makes, from its operands'; SPLIT: its sizes too. False
+ * where it does not fit. */
+bool en_program_infer(en_program *p, uint32_t n);
+bool en_monomials_product(const en_monomials *a, const en_monomials *b, en_monomials *c);
+bool en_monomials_union(const en_monomials *a, const en_monomials *b, en_monomials *c);
+/* Multiplications and additions, and elements moved, of the whole program at its shapes. Operators
+ * that read only weights are free. */
+double en_program_cost(const en_program *p, uint32_t n_activations, double *flops, double *bytes);
+po_hash en_program_hash(const en_program *p);
+
+/* --- evaluation modulo PO_P --- */
+
+typedef struct en_eval en_eval;
+/* For programs over inputs of these shapes. `whole`: residues of all inputs are laid out. */
+en_eval *en_eval_create(po_arena *arena, uint32_t n_in, const en_shape *in, bool whole);
+/* What is under evaluation. en_eval_changed forgets the results of operators from `op` on. */
+void en_eval_program(en_eval *e, const en_program *p);
+void en_eval_view(en_eval *e, uint32_t op, uint32_t arg);
+void en_eval_changed(en_eval *e, uint32_t op);
+/* Element of the program's output, by its row-major index in the output's shape. */
+uint32_t en_eval_output(en_eval *e, uint32_t output, const en_shape *shape, const int32_t *index);
+
+/* --- problems --- */
+
+/* An output's tail is left as it is and put back in the end: biases and other addends that are
+ * inputs of the subprogram. */
+typedef struct en_tail {
+    po_value_id add; /* of the subprogram's graph */
+    bool bias;       /* of a convolution: along axis 1; else it broadcasts as it stands */
+} en_tail;
+
+typedef struct en_problem {
+    const po_subprogram *sub;
+    en_program target;
+    uint32_t input[EN_INPUTS]; /* number among the graph's inputs */
+    uint32_t n_activations;    /* the first so many are no weights */
+    en_tail tail[EN_OUTS][EN_TAILS];
+    uint32_t n_tails[EN_OUTS]; /* the last one is added first */
+} en_problem;
+
+/* false: something in it that the enumeration has no operator for. */
+po_status en_read(po_ctx *ctx, po_arena *arena, const po_subprogram *sub, en_problem *problem,
+                  bool *read);
+/* A smaller problem of the same structure: channels, maps and batches shrunk so that the factors
+ * keep dividing what they divide. False: as it is. */
+bool en_shrink(const en_problem *from, en_problem *small, po_arena *arena);
+/* A found program at the sizes of `to`: shapes made anew. False where it does not fit there. */
+bool en_lift(po_arena *arena, const en_program *found, const en_problem *to, en_program *program);
+po_status en_write(po_ctx *ctx, po_arena *arena, const en_problem *problem,
+                   const en_program *program, po_graph **graph);
+
+/* --- search --- */
+
+typedef struct en_found {
+    en_program program;
+    uint64_t order; /* candidates judged before it */
+    uint8_t depth, moves;
+    double share; /* of the output positions that agree, at the sizes searched at */
+} en_found;
+
+typedef struct en_search {
+    po_arena *arena;
+    const en_problem *problem;
+    uint32_t depth, moves; /* most operators, R/Ts counted; most moves of all R/Ts */
+    uint64_t budget;       /* of work: a candidate judged by points is 16, one by its shape is 1 */
+    /* Called for each that agrees inside; returns whether to go on. */
+    bool (*found)(void *user, const en_found *found);
+    void *user;
+    po_mutate_counts *counts;
+} en_search;
+
+void en_search_run(en_search *s);
+/* Whether a program agrees with the problem at its inside points. */
+bool en_agrees(po_arena *arena, const en_problem *problem, const en_program *program);
+
+#endif

@@ -1,0 +1,64 @@
+/* The search's state, shared by its two files (inside this folder). */
+#ifndef PO_MUTATE_ENUMERATE_FINDER_H
+#define PO_MUTATE_ENUMERATE_FINDER_H
+
+#include "mutate/enumerate.h"
+
+enum {
+    EN_SET_LIMIT = 16384, /* R/Ts of one tensor */
+    EN_SETS = 64,         /* shapes of results that have R/Ts of their own */
+    EN_OPTIONS = 24,      /* of one map axis of a convolution */
+    EN_POINT_WORK = 16,
+    EN_WHOLE = 4096, /* largest output that is compared whole */
+    EN_SEEN = 1 << 16,
+    EN_MOST_SEEN = 1 << 20
+};
+
+typedef struct en_seen {
+    uint64_t lo, hi;
+} en_seen;
+
+typedef struct en_edge {
+    uint8_t op, arg;
+    const en_rts *set;
+    const en_bucket *bucket;
+} en_edge;
+
+typedef struct en_finder {
+    en_search *s;
+    const en_program *target;
+    en_program p;
+    en_eval *eval;
+    en_factors factors;
+    uint32_t set_moves; /* that the sets below were made for */
+    en_rts *in_set[EN_INPUTS], *last_set[EN_OUTS];
+    en_rts *made_set[EN_SETS];
+    uint32_t n_made;
+    uint32_t used[EN_SLOTS], uses[EN_INPUTS]; /* uses: of inputs, by the target */
+    bool activation[EN_SLOTS];
+    en_edge edges[EN_OPS * EN_ARGS];
+    uint32_t n_edges;
+    uint32_t kinds; /* bits of en_kind */
+    uint32_t products;
+    en_op window[EN_OPS]; /* the target's convolutions and pools */
+    uint32_t n_windows;
+    int32_t point[EN_OUTS][EN_POINTS][EN_RANK];
+    uint32_t value[EN_OUTS][EN_POINTS];
+    uint32_t *whole[EN_OUTS];
+    en_seen *table;
+    uint32_t n_seen, mask;
+    uint64_t work;
+    uint32_t level;
+    bool stop;
+} en_finder;
+
+/* --- enumerate_judge.c --- */
+
+/* Lays out the inside points and the target's values there. */
+void en_judge_target(en_finder *f);
+/* Counts a candidate whose shapes do not fit. */
+void en_reject_shape(en_finder *f);
+/* Tries the program as it stands, every R/T of its buckets, with `moves` left for the last R/T. */
+void en_finish(en_finder *f, uint32_t depth, uint32_t moves);
+
+#endif

@@ -1,0 +1,301 @@
+/* A subprogram as a compact program, and as a smaller one of the same structure. */
+#include "mutate/enumerate.h"
+#include "ops/rewrite.h"
+
+typedef struct reading {
+    po_ctx *ctx;
+    po_arena *arena;
+    const po_graph *g;
+    en_problem *problem;
+    uint32_t *slot; /* by value; PO_NONE */
+    bool *reached;
+    bool *bare; /* values read without their bias: a tail has it */
+} reading;
+
+static bool shape_of(const reading *r, po_value_id v, en_shape *s) {
+    uint32_t rank;
+    const po_dim *dims = v == PO_NONE ? NULL : po_static_dims(r->g, v, &rank);
+    int64_t count = 1;
+    if (!dims || rank > EN_RANK || po_dtype_class_of(r->g->values[v].type.dtype) != PO_CLASS_FLOAT)
+        return false;
+    *s = (en_shape){.rank = (uint8_t)rank};
+    for (uint32_t i = 0; i < rank; i++) {
+        if (dims[i].value < 1 || dims[i].value > INT32_MAX || (count *= dims[i].value) > INT32_MAX)
+            return false;
+        s->d[i] = (int32_t)dims[i].value;
+    }
+    return true;
+}
+
+static bool is_input(const reading *r, po_value_id v) {
+    return r->g->values[v].is_input && !r->g->values[v].constant;
+}
+
+/* Follows an output back over what is added to it. */
+static bool strip(reading *r, uint32_t output, po_value_id *core) {
+    en_problem *p = r->problem;
+    po_value_id v = r->g->outputs[output];
+    for (;;) {
+        const po_node *n = po_graph_producer(r->g, v);
+        if (!n || (v != r->g->outputs[output] &&
+                   (r->g->values[v].n_uses != 1 || r->g->values[v].n_outputs)))
+            break;
+        if (n->op == PO_OP_Conv && n->n_in == 3 && n->in[2] != PO_NONE) {
+            if (!is_input(r, n->in[2]) || p->n_tails[output] == EN_TAILS ||
+                (v == r->g->outputs[output] && r->g->values[v].n_uses))
+                return false;
+            p->tail[output][p->n_tails[output]++] = (en_tail){n->in[2], true};
+            r->bare[v] = true;
+            break;
+        }
+        if (n->op != PO_OP_Add || (v == r->g->outputs[output] && r->g->values[v].n_uses))
+            break;
+        uint32_t addend = is_input(r, n->in[1]) ? 1 : 0;
+        en_shape whole, rest;
+        if (!is_input(r, n->in[addend]) || is_input(r, n->in[1 - addend]) ||
+            !shape_of(r, v, &whole) || !shape_of(r, n->in[1 - addend], &rest) ||
+            !en_same(&whole, &rest) || p->n_tails[output] == EN_TAILS)
+            break;
+        p->tail[output][p->n_tails[output]++] = (en_tail){n->in[addend], false};
+        v = n->in[1 - addend];
+    }
+    *core = v;
+    return true;
+}
+
+static void reach(reading *r, po_value_id v) {
+    if (v == PO_NONE || r->reached[v])
+        return;
+    r->reached[v] = true;
+    const po_node *n = po_graph_producer(r->g, v);
+    for (uint32_t i = 0; n && i < n->n_in; i++)
+        if (!(r->bare[v] && i == 2))
+            reach(r, n->in[i]);
+}
+
+static bool read_windows(const po_node *n, uint32_t maps, en_op *op) {
+    uint32_t count;
+    const int64_t *v;
+    if (maps > EN_MAPS || !po_node_string_is(n, "auto_pad", "NOTSET", "NOTSET"))
+        return false;
+    for (uint32_t m = 0; m < maps; m++) {
+        op->stride[m] = op->dilation[m] = 1;
+        if ((v = po_node_ints(n, "strides", &count)) && count == maps)
+            op->stride[m] = (int16_t)v[m];
+        if ((v = po_node_ints(n, "dilations", &count)) && count == maps)
+            op->dilation[m] = (int16_t)v[m];
+        if ((v = po_node_ints(n, "pads", &count)) && count == 2 * maps) {
+            op->lo[m] = (int16_t)v[m];
+            op->hi[m] = (int16_t)v[maps + m];
+        }
+        if (op->stride[m] < 1 || op->dilation[m] < 1 || op->lo[m] < 0 || op->hi[m] < 0)
+            return false;
+    }
+    return true;
+}
+
+static bool read_pool(const reading *r, const po_node *n, uint32_t maps, en_op *op) {
+    uint32_t count;
+    const int64_t *v = po_node_ints(n, "kernel_shape", &count);
+    bool padded = false;
+    if (!v || count != maps || !read_windows(n, maps, op) || po_op_int(r->g, n, "ceil_mode"))
+        return false;
+    for (uint32_t m = 0; m < maps; m++) {
+        op->window[m] = (int16_t)v[m];
+        padded |= op->lo[m] || op->hi[m];
+    }
+    return !padded || po_op_int(r->g, n, "count_include_pad");
+}
+
+/* A transpose as one or two exchanges of axes, which fit any size. */
+static bool transpose(const en_shape *in, const int64_t *perm, uint32_t n, en_rt *rt) {
+    uint8_t at[EN_RANK];
+    en_rt_start(in, rt);
+    for (uint8_t i = 0; i < n; i++)
+        at[i] = i;
+    for (uint8_t i = 0; i < n; i++) {
+        uint8_t k = i;
+        while (k < n && at[k] != (uint8_t)perm[i])
+            k++;
+        if (k == n)
+            return false;
+        if (k != i) {
+            if (!en_rt_move(rt, &(en_move){.kind = EN_SWAP, .axis = i, .to = k}))
+                return false;
+            uint8_t t = at[i];
+            at[i] = at[k];
+            at[k] = t;
+        }
+    }
+    return en_rt_finish(rt);
+}
+
+static bool swap_last(reading *r, en_program *p, uint32_t n, uint32_t arg) {
+    en_rt *rt = PO_NEW(r->arena, en_rt);
+    const en_shape *s = &p->shape[p->op[n].in[arg]];
+    p->view[n][arg] = rt;
+    return s->rank == 2 && transpose(s, (int64_t[]){1, 0}, 2, rt);
+}
+
+static bool read_gemm(reading *r, const po_node *n, uint32_t at) {
+    en_program *p = &r->problem->target;
+    p->op[at].kind = EN_MATMUL;
+    p->op[at].n_in = 2;
+    if (n->n_in != 2 || po_op_float(r->g, n, "alpha") != 1.0f)
+        return false;
+    return (!po_op_int(r->g, n, "transA") || swap_last(r, p, at, 0)) &&
+           (!po_op_int(r->g, n, "transB") || swap_last(r, p, at, 1));
+}
+
+static bool read_node(reading *r, const po_node *n) {
+    en_program *p = &r->problem->target;
+    en_shape x;
+    uint32_t count;
+    const int64_t *v;
+    if (p->n_ops == EN_OPS || n->n_in == 0 || !shape_of(r, n->in[0], &x))
+        return false;
+    en_op *op = &p->op[p->n_ops];
+    *op = (en_op){.n_in = (uint8_t)n->n_in, .n_out = 1, .out = p->n_slots};
+    if (n->op == PO_OP_Conv && n->n_in == 3 && (r->bare[n->out[0]] || n->in[2] == PO_NONE))
+        op->n_in = 2;
+    if (n->op == PO_OP_Reshape || n->op == PO_OP_Squeeze || n->op == PO_OP_Unsqueeze)
+        op->n_in = 1; /* the rest shapes it */
+    if (op->n_in > EN_ARGS || n->n_out > EN_OUTS)
+        return false;
+    if (n->op == PO_OP_Split)
+        op->n_in = 1;
+    for (uint32_t k = 0; k < op->n_in; k++) {
+        if (n->in[k] == PO_NONE || r->slot[n->in[k]] == PO_NONE)
+            return false;
+        op->in[k] = (uint8_t)r->slot[n->in[k]];
+    }
+    bool good = true;
+    switch (n->op) {
+    case PO_OP_Conv:
+        op->kind = EN_CONV;
+        good = op->n_in == 2 && x.rank >= 3 && read_windows(n, x.rank - 2u, op);
+        break;
+    case PO_OP_MatMul:
+        op->kind = EN_MATMUL;
+        break;
+    case PO_OP_Gemm:
+        good = read_gemm(r, n, p->n_ops);
+        break;
+    case PO_OP_Add:
+        op->kind = EN_ADD;
+        break;
+    case PO_OP_AveragePool:
+        op->kind = EN_POOL;
+        good = x.rank >= 3 && read_pool(r, n, x.rank - 2u, op);
+        break;
+    case PO_OP_Concat:
+    case PO_OP_Split: {
+        int64_t axis = po_op_int(r->g, n, "axis");
+        op->kind = n->op == PO_OP_Concat ? EN_CONCAT : EN_SPLIT;
+        op->axis = (uint8_t)(axis < 0 ? axis + x.rank : axis);
+        op->n_out = (uint8_t)n->n_out;
+        for (uint32_t k = 0; good && op->kind == EN_SPLIT && k < n->n_out; k++) {
+            en_shape part;
+            good = shape_of(r, n->out[k], &part) && op->axis < part.rank;
+            op->size[k] = good ? part.d[op->axis] : 0;
+        }
+        break;
+    }
+    case PO_OP_Transpose: {
+        int64_t reversed[EN_RANK];
+        en_rt *rt = PO_NEW(r->arena, en_rt);
+        for (uint32_t i = 0; i < x.rank; i++)
+            reversed[i] = x.rank - 1 - (int64_t)i;
+        v = po_node_ints(n, "perm", &count);
+        good = !v || count == x.rank;
+        if (good && transpose(&x, v ? v : reversed, x.rank, rt)) {
+            op->kind = EN_MOVE;
+            p->view[p->n_ops][0] = rt;
+        } else {
+            good = false;
+        }
+        break;
+    }
+    case PO_OP_Identity:
+        op->kind = EN_MOVE;
+        break;
+    case PO_OP_Reshape:
+    case PO_OP_Squeeze:
+    case PO_OP_Unsqueeze:
+    case PO_OP_Flatten:
+        op->kind = EN_RESHAPE;
+        good = shape_of(r, n->out[0], &p->shape[op->out]);
+        break;
+    default:
+        good = false;
+    }
+    if (!good || op->out + op->n_out > EN_SLOTS || !en_program_infer(p, p->n_ops))
+        return false;
+    for (uint32_t k = 0; k < op->n_out; k++) {
+        en_shape declared;
+        if (n->out[k] == PO_NONE)
+            continue;
+        if (!shape_of(r, n->out[k], &declared) || !en_same(&declared, &p->shape[op->out + k]))
+            return false;
+        r->slot[n->out[k]] = op->out + k;
+    }
+    p->n_slots = (uint8_t)(p->n_slots + op->n_out);
+    p->n_ops++;
+    return true;
+}
+
+po_status en_read(po_ctx *ctx, po_arena *arena, const po_subprogram *sub, en_problem *problem,
+                  bool *read) {
+    (void)ctx;
+    const po_graph *g = sub->graph;
+    reading r = {ctx,
+                 arena,
+                 g,
+                 problem,
+                 PO_NEW_N(arena, uint32_t, g->n_values),
+                 PO_NEW_N(arena, bool, g->n_values),
+                 PO_NEW_N(arena, bool, g->n_values)};
+    en_program *p = &problem->target;
+    po_value_id core[EN_OUTS];
+    memset(problem, 0, sizeof *problem);
+    problem->sub = sub;
+    *read = false;
+    if (g->n_outputs > EN_OUTS || g->n_outputs == 0)
+        return PO_OK;
+    memset(r.slot, 0xFF, g->n_values * sizeof *r.slot);
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        if (!strip(&r, i, &core[i]))
+            return PO_OK;
+    }
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        reach(&r, core[i]);
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        if (!r.reached[g->inputs[i]])
+            continue;
+        if (p->n_in == EN_INPUTS || !shape_of(&r, g->inputs[i], &p->shape[p->n_in]))
+            return PO_OK;
+        p->monomials[p->n_in] = (en_monomials){1, {(uint8_t)(1u << p->n_in)}};
+        problem->input[p->n_in] = i;
+        problem->n_activations += i < sub->n_activations;
+        r.slot[g->inputs[i]] = p->n_in++;
+    }
+    p->n_slots = p->n_in;
+    uint32_t n_order;
+    const po_node_id *order = po_graph_order(g, arena, &n_order);
+    for (uint32_t i = 0; i < n_order; i++) {
+        const po_node *n = &g->nodes[order[i]];
+        bool wanted = false;
+        for (uint32_t k = 0; k < n->n_out; k++)
+            wanted |= n->out[k] != PO_NONE && r.reached[n->out[k]];
+        if (wanted && !read_node(&r, n))
+            return PO_OK;
+    }
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        if (r.slot[core[i]] == PO_NONE)
+            return PO_OK;
+        p->out[i] = (uint8_t)r.slot[core[i]];
+    }
+    p->n_out = (uint8_t)g->n_outputs;
+    *read = p->n_ops > 0;
+    return PO_OK;
+}

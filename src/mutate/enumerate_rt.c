@@ -1,0 +1,432 @@
+/* R/T by moves: what the enumeration puts before operands and after results. */
+#include "mutate/enumerate.h"
+
+#include <stdlib.h>
+
+bool en_same(const en_shape *a, const en_shape *b) {
+    return a->rank == b->rank && memcmp(a->d, b->d, a->rank * sizeof a->d[0]) == 0;
+}
+
+int64_t en_count(const en_shape *s) {
+    int64_t n = 1;
+    for (uint32_t i = 0; i < s->rank; i++)
+        n *= s->d[i];
+    return n;
+}
+
+/* --- one R/T --- */
+
+void en_rt_start(const en_shape *in, en_rt *rt) {
+    memset(rt, 0, sizeof *rt);
+    rt->in = *in;
+    rt->out = *in;
+    for (uint32_t i = 0; i < in->rank; i++)
+        if (in->d[i] > 1) {
+            rt->digit[rt->n++] = (en_digit){(uint8_t)i, in->d[i], 1};
+            rt->len[i] = 1;
+        }
+}
+
+static uint32_t first_digit(const en_rt *rt, uint32_t axis) {
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < axis; i++)
+        at += rt->len[i];
+    return at;
+}
+
+static void remove_digit(en_rt *rt, uint32_t axis, uint32_t at) {
+    memmove(rt->digit + at, rt->digit + at + 1, (rt->n - at - 1u) * sizeof rt->digit[0]);
+    rt->n--;
+    rt->len[axis]--;
+}
+
+static bool insert_digit(en_rt *rt, uint32_t axis, uint32_t at, en_digit digit) {
+    if (rt->n == EN_DIGITS)
+        return false;
+    memmove(rt->digit + at + 1, rt->digit + at, (size_t)(rt->n - at) * sizeof digit);
+    rt->digit[at] = digit;
+    rt->n++;
+    rt->len[axis]++;
+    return true;
+}
+
+static void remove_axis(en_rt *rt, uint32_t axis) {
+    for (uint32_t i = axis; i + 1 < rt->out.rank; i++)
+        rt->len[i] = rt->len[i + 1];
+    rt->out.rank--;
+    rt->len[rt->out.rank] = 0;
+}
+
+static bool insert_axis(en_rt *rt, uint32_t axis) {
+    if (rt->out.rank == EN_RANK)
+        return false;
+    for (uint32_t i = rt->out.rank; i > axis; i--)
+        rt->len[i] = rt->len[i - 1];
+    rt->len[axis] = 0;
+    rt->out.rank++;
+    return true;
+}
+
+/* The digit, where an axis is a whole axis of the input; padding reaches nothing else. */
+static en_digit *whole_axis(en_rt *rt, uint32_t axis) {
+    en_digit *d = &rt->digit[first_digit(rt, axis)];
+    if (rt->len[axis] != 1 || d->mult != 1 || d->axis >= rt->in.rank ||
+        d->size != rt->in.d[d->axis] + rt->lo[d->axis] + rt->hi[d->axis])
+        return NULL;
+    return d;
+}
+
+static bool pad_axis(en_rt *rt, uint32_t axis, int32_t amount, bool before) {
+    en_digit *d = whole_axis(rt, axis);
+    if (!d || amount > 100 || rt->lo[d->axis] || rt->hi[d->axis] || rt->twice)
+        return false;
+    *(before ? &rt->lo[d->axis] : &rt->hi[d->axis]) = (uint8_t)amount;
+    d->size += amount;
+    return true;
+}
+
+/* Cuts f off an axis, its outer or inner part. f == 1: nothing (size 1). */
+static bool cut(en_rt *rt, uint32_t axis, int32_t f, bool inner, uint32_t pad, en_digit *taken) {
+    if (rt->len[axis] == 0)
+        return false;
+    uint32_t at = first_digit(rt, axis) + (inner ? rt->len[axis] - 1u : 0u);
+    en_digit *d = &rt->digit[at];
+    if (d->size % f != 0) {
+        if (!pad || d->size < f || !pad_axis(rt, axis, f - d->size % f, pad == 2))
+            return false;
+    } else if (pad) {
+        return false; /* found without */
+    }
+    if (d->size == f) {
+        *taken = *d;
+        remove_digit(rt, axis, at);
+    } else if (inner) {
+        *taken = (en_digit){d->axis, f, d->mult};
+        d->size /= f;
+        d->mult *= f;
+    } else {
+        d->size /= f;
+        *taken = (en_digit){d->axis, f, d->mult * d->size};
+    }
+    return true;
+}
+
+static bool put(en_rt *rt, uint32_t axis, bool inner, en_digit digit) {
+    return insert_digit(rt, axis, first_digit(rt, axis) + (inner ? rt->len[axis] : 0u), digit);
+}
+
+static bool take(en_rt *rt, const en_move *m, uint32_t axis, uint32_t to) {
+    if (axis >= rt->out.rank || to >= rt->out.rank)
+        return false;
+    if (m->f) {
+        en_digit digit;
+        return cut(rt, axis, m->f, m->side, m->pad, &digit) && put(rt, to, m->place, digit);
+    }
+    if (axis == to)
+        return false;
+    for (uint32_t n = rt->len[axis]; n; n--) { /* to the outer end in reverse, so order stays */
+        uint32_t at = first_digit(rt, axis) + (m->place ? 0u : rt->len[axis] - 1u);
+        en_digit digit = rt->digit[at];
+        remove_digit(rt, axis, at);
+        if (!put(rt, to, m->place, digit))
+            return false;
+    }
+    if (m->drop)
+        remove_axis(rt, axis);
+    return true;
+}
+
+static bool stand_twice(en_rt *rt, const en_move *m) {
+    en_digit *d = whole_axis(rt, m->axis);
+    int32_t parts = (int32_t)m->f * m->g;
+    if (!d || m->to == m->axis || m->to >= rt->out.rank || rt->twice || parts == 0 ||
+        d->size % parts != 0 || rt->lo[d->axis] || rt->hi[d->axis] || rt->in.rank == EN_RANK)
+        return false;
+    rt->twice = (uint8_t)(1 + d->axis);
+    rt->twice_size = m->f;
+    rt->twice_mult = d->size / parts;
+    return put(rt, m->to, false, (en_digit){rt->in.rank, m->f, 1});
+}
+
+static bool drop(en_rt *rt, const en_move *m) {
+    bool any = false;
+    for (uint32_t i = rt->out.rank; i-- > 0;)
+        if (rt->len[i] == 0 && (m->to == 255 || i == m->axis) && rt->out.rank > 1) {
+            remove_axis(rt, i);
+            any = true;
+        }
+    return any;
+}
+
+static bool swap(en_rt *rt, uint32_t a, uint32_t b) {
+    if (a >= b || b >= rt->out.rank)
+        return false;
+    en_digit digits[EN_DIGITS];
+    uint8_t len[EN_RANK];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < rt->out.rank; i++) {
+        uint32_t from = i == a ? b : i == b ? a : i;
+        memcpy(digits + n, rt->digit + first_digit(rt, from), rt->len[from] * sizeof digits[0]);
+        n += rt->len[from];
+        len[i] = rt->len[from];
+    }
+    memcpy(rt->digit, digits, n * sizeof digits[0]);
+    memcpy(rt->len, len, rt->out.rank);
+    return true;
+}
+
+bool en_rt_move(en_rt *rt, const en_move *m) {
+    if (rt->n_moves == EN_MOVES || m->axis >= rt->out.rank)
+        return false;
+    rt->move[rt->n_moves++] = *m;
+    switch (m->kind) {
+    case EN_TAKE:
+        return take(rt, m, m->axis, m->to);
+    case EN_NEW: {
+        en_digit digit = {0};
+        if (m->to > rt->out.rank || (m->f != 1 && !cut(rt, m->axis, m->f, m->side, m->pad, &digit)))
+            return false;
+        return insert_axis(rt, m->to) && (m->f == 1 || put(rt, m->to, false, digit));
+    }
+    case EN_PAIR: {
+        uint32_t first = m->axis + (m->order ? 0u : 1u); /* placed first: the inner one of outers */
+        uint32_t second = m->axis + (m->order ? 1u : 0u);
+        return m->f && m->to != m->axis && m->to != m->axis + 1 && take(rt, m, first, m->to) &&
+               take(rt, m, second, m->to);
+    }
+    case EN_SPREAD:
+        return m->f && m->axis != m->to && m->axis != m->to + 1 &&
+               take(rt, m, m->axis, m->to + (m->order ? 1u : 0u)) &&
+               take(rt, m, m->axis, m->to + (m->order ? 0u : 1u));
+    case EN_DROP:
+        return drop(rt, m);
+    case EN_SWAP:
+        return swap(rt, m->axis, m->to);
+    case EN_GAP:
+        return pad_axis(rt, m->axis, m->f, m->side == 0);
+    case EN_TWICE:
+        return stand_twice(rt, m);
+    default:
+        return false;
+    }
+}
+
+static uint64_t mix(uint64_t h, uint64_t v) {
+    h = (h ^ v) * 0x9E3779B97F4A7C15u;
+    return h ^ (h >> 29);
+}
+
+bool en_rt_finish(en_rt *rt) {
+    uint32_t n = 0, at = 0;
+    uint64_t h = mix(0x51ED270B, rt->in.rank);
+    int64_t count = 1;
+    for (uint32_t i = 0; i < rt->in.rank; i++)
+        h = mix(h, (uint64_t)rt->in.d[i] << 16 | (uint64_t)rt->lo[i] << 8 | rt->hi[i]);
+    h = mix(h,
+            (uint64_t)rt->twice << 48 | (uint64_t)rt->twice_size << 24 | (uint64_t)rt->twice_mult);
+    for (uint32_t i = 0; i < rt->out.rank; i++) {
+        uint32_t begin = n;
+        int64_t dim = 1;
+        for (uint32_t k = 0; k < rt->len[i]; k++, at++) {
+            en_digit d = rt->digit[at];
+            if (d.size == 1)
+                continue;
+            dim *= d.size;
+            en_digit *over = n > begin ? &rt->digit[n - 1] : NULL;
+            if (over && over->axis == d.axis && over->mult == d.mult * d.size) {
+                over->size *= d.size;
+                over->mult = d.mult;
+            } else {
+                rt->digit[n++] = d;
+            }
+        }
+        rt->len[i] = (uint8_t)(n - begin);
+        rt->out.d[i] = (int32_t)dim;
+        count *= dim;
+        h = mix(h, rt->len[i]);
+        for (uint32_t k = begin; k < n; k++)
+            h = mix(h, (uint64_t)rt->digit[k].axis << 56 | (uint64_t)rt->digit[k].size << 28 |
+                           (uint64_t)rt->digit[k].mult);
+        if (dim > INT32_MAX || count > INT32_MAX)
+            return false;
+    }
+    rt->n = (uint8_t)n;
+    rt->hash = h;
+    return rt->out.rank > 0;
+}
+
+bool en_rt_again(const en_rt *like, const en_shape *in, en_rt *rt) {
+    en_rt_start(in, rt);
+    for (uint32_t i = 0; i < like->n_moves; i++)
+        if (!en_rt_move(rt, &like->move[i]) || !en_rt_finish(rt))
+            return false;
+    return en_rt_finish(rt);
+}
+
+bool en_rt_is_identity(const en_rt *rt) {
+    if (rt->twice || !en_same(&rt->in, &rt->out))
+        return false;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < rt->out.rank; i++) {
+        if (rt->lo[i] || rt->hi[i] || rt->len[i] > 1)
+            return false;
+        if (rt->len[i] == 1) {
+            const en_digit *d = &rt->digit[at++];
+            if (d->axis != i || d->mult != 1 || d->size != rt->in.d[i])
+                return false;
+        }
+    }
+    return true;
+}
+
+/* --- all of them --- */
+
+typedef struct making {
+    po_arena *arena;
+    en_rts *set;
+    uint32_t cap, limit, mask;
+    uint32_t *table; /* by hash: 1 + index */
+} making;
+
+static void try_move(making *mk, const en_rt *from, en_move m) {
+    if (mk->set->n >= mk->limit)
+        return;
+    en_rt rt = *from;
+    if (!en_rt_move(&rt, &m) || !en_rt_finish(&rt))
+        return;
+    uint32_t at = (uint32_t)rt.hash & mk->mask;
+    for (; mk->table[at]; at = (at + 1) & mk->mask)
+        if (mk->set->rt[mk->table[at] - 1].hash == rt.hash)
+            return;
+    PO_PUSH(mk->arena, mk->set->rt, mk->set->n, mk->cap, rt);
+    mk->table[at] = mk->set->n;
+}
+
+static void moves_of_factor(making *mk, const en_rt *from, uint8_t axis, int16_t f, bool pads) {
+    uint8_t rank = from->out.rank;
+    bool fits = from->out.d[axis] % f == 0;
+    for (uint8_t pad = fits ? 0 : 1; pad <= (fits ? 0 : pads ? 2 : 0); pad++)
+        for (uint8_t side = 0; side < 2; side++) {
+            en_move m = {.axis = axis, .side = side, .pad = pad, .f = f};
+            for (m.place = 0; m.place < 2; m.place++)
+                for (m.to = 0; m.to < rank; m.to++) {
+                    m.kind = EN_TAKE;
+                    m.order = 0;
+                    try_move(mk, from, m);
+                    for (m.order = 0; m.order < 2; m.order++) {
+                        m.kind = EN_PAIR;
+                        if (axis + 1 < rank)
+                            try_move(mk, from, m);
+                        m.kind = EN_SPREAD;
+                        if (m.to + 1 < rank)
+                            try_move(mk, from, m);
+                    }
+                }
+            m.kind = EN_NEW;
+            m.place = m.order = 0;
+            for (m.to = 0; m.to <= rank; m.to++)
+                try_move(mk, from, m);
+        }
+}
+
+static void moves_of(making *mk, const en_rt *from, const en_factors *factors, uint32_t allow) {
+    uint8_t rank = from->out.rank;
+    for (uint8_t axis = 0; axis < rank; axis++) {
+        for (uint32_t i = 0; i < factors->n; i++)
+            moves_of_factor(mk, from, axis, factors->f[i], (allow & EN_ALLOW_PAD) != 0);
+        en_move m = {.kind = EN_TAKE, .axis = axis};
+        for (m.drop = 0; m.drop < 2; m.drop++)
+            for (m.place = 0; m.place < 2; m.place++)
+                for (m.to = 0; m.to < rank; m.to++)
+                    try_move(mk, from, m);
+        for (uint8_t to = (uint8_t)(axis + 1); to < rank; to++)
+            try_move(mk, from, (en_move){.kind = EN_SWAP, .axis = axis, .to = to});
+        if (from->len[axis] == 0)
+            try_move(mk, from, (en_move){.kind = EN_DROP, .axis = axis});
+        if (allow & EN_ALLOW_PAD)
+            for (uint32_t i = 0; i < factors->n_gaps; i++)
+                for (uint8_t side = 0; side < 2; side++)
+                    try_move(mk, from,
+                             (en_move){
+                                 .kind = EN_GAP, .axis = axis, .side = side, .f = factors->gap[i]});
+        if (allow & EN_ALLOW_TWICE)
+            for (uint32_t i = 0; i < factors->n; i++)
+                for (uint32_t k = 0; k < factors->n_above; k++)
+                    for (uint8_t to = 0; to < rank; to++)
+                        try_move(mk, from,
+                                 (en_move){.kind = EN_TWICE,
+                                           .axis = axis,
+                                           .to = to,
+                                           .f = factors->f[i],
+                                           .g = factors->above[k]});
+    }
+    try_move(mk, from, (en_move){.kind = EN_DROP, .to = 255});
+    for (uint8_t to = 0; to <= rank; to++)
+        try_move(mk, from, (en_move){.kind = EN_NEW, .to = to, .f = 1});
+}
+
+typedef struct ranked {
+    uint8_t cost;
+    uint32_t index;
+    const en_rt *rt;
+} ranked;
+
+static int compare_shapes(const en_shape *a, const en_shape *b) {
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    for (uint32_t i = 0; i < a->rank; i++)
+        if (a->d[i] != b->d[i])
+            return a->d[i] < b->d[i] ? -1 : 1;
+    return 0;
+}
+
+static int by_cost_and_shape(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    if (x->cost != y->cost)
+        return x->cost < y->cost ? -1 : 1;
+    int shapes = compare_shapes(&x->rt->out, &y->rt->out);
+    if (shapes)
+        return shapes;
+    return x->index < y->index ? -1 : 1;
+}
+
+en_rts *en_rts_make(po_arena *arena, const en_shape *in, const en_factors *factors, uint32_t allow,
+                    uint32_t most, uint32_t limit) {
+    en_rts *set = PO_NEW(arena, en_rts);
+    making mk = {.arena = arena, .set = set, .limit = limit};
+    for (mk.mask = 1; mk.mask < 2 * limit + 2; mk.mask *= 2)
+        ;
+    mk.table = PO_NEW_N(arena, uint32_t, mk.mask);
+    mk.mask--;
+    set->in = *in;
+    en_rt identity;
+    en_rt_start(in, &identity);
+    en_rt_finish(&identity);
+    PO_PUSH(arena, set->rt, set->n, mk.cap, identity);
+    mk.table[identity.hash & mk.mask] = 1;
+    uint32_t begin = 0;
+    for (uint32_t level = 0; level < most; level++) {
+        uint32_t end = set->n;
+        for (; begin < end; begin++) {
+            en_rt from = set->rt[begin]; /* the array may move */
+            moves_of(&mk, &from, factors, allow);
+        }
+    }
+    ranked *order = PO_NEW_N(arena, ranked, set->n);
+    for (uint32_t i = 0; i < set->n; i++)
+        order[i] = (ranked){set->rt[i].n_moves, i, &set->rt[i]};
+    qsort(order, set->n, sizeof *order, by_cost_and_shape);
+    en_rt *sorted = PO_NEW_N(arena, en_rt, set->n);
+    set->bucket = PO_NEW_N(arena, en_bucket, set->n);
+    for (uint32_t i = 0; i < set->n; i++) {
+        sorted[i] = *order[i].rt;
+        en_bucket *b = set->n_buckets ? &set->bucket[set->n_buckets - 1] : NULL;
+        if (!b || b->cost != sorted[i].n_moves || !en_same(&b->out, &sorted[i].out)) {
+            b = &set->bucket[set->n_buckets++];
+            *b = (en_bucket){sorted[i].n_moves, sorted[i].out, i, 0};
+        }
+        b->n++;
+    }
+    set->rt = sorted;
+    return set;
+}

@@ -1,0 +1,284 @@
+/* A compact program as a graph of standard operators. */
+#include "mutate/enumerate.h"
+#include "ops/rewrite.h"
+#include "ops/rt.h"
+
+enum { EN_CHAIN = 8 };
+
+typedef struct writing {
+    po_arena *arena;
+    po_graph *g;
+    po_dtype dtype;
+    po_value_id slot[EN_SLOTS];
+    bool failed;
+} writing;
+
+static void wide(const en_shape *s, int64_t *dims) {
+    for (uint32_t i = 0; i < s->rank; i++)
+        dims[i] = s->d[i];
+}
+
+static po_value_id add_op(writing *w, po_op_id op, uint32_t n_in, const po_value_id *in,
+                          const en_shape *shape) {
+    int64_t dims[EN_RANK + 1];
+    wide(shape, dims);
+    po_type type = po_type_tensor_i64(w->g->arena, w->dtype, shape->rank, dims);
+    return po_add_op(w->g, PO_NONE, op, n_in, in, &type);
+}
+
+/* --- R/T --- */
+
+/* Digits of `rt` from `base` (what its digits count in) to its output; `back`: the other way. */
+static const po_rt *form(writing *w, const en_rt *rt, const en_shape *base, bool back) {
+    int64_t base_dims[EN_RANK + 1], out_dims[EN_RANK], lo[EN_RANK + 1] = {0}, none[EN_RANK] = {0};
+    po_rt_digit digits[EN_DIGITS];
+    uint32_t at = 0;
+    wide(base, base_dims);
+    wide(&rt->out, out_dims);
+    for (uint32_t i = 0; i < rt->in.rank; i++)
+        lo[i] = -(int64_t)rt->lo[i];
+    for (uint32_t i = 0; i < rt->out.rank; i++) {
+        int64_t above = rt->out.d[i];
+        for (uint32_t k = 0; k < rt->len[i]; k++, at++) {
+            const en_digit *d = &rt->digit[at];
+            above /= d->size;
+            digits[at] = back ? (po_rt_digit){d->size, i, d->axis, above, d->mult}
+                              : (po_rt_digit){d->size, d->axis, i, d->mult, above};
+        }
+    }
+    po_rt parts = {.in_rank = base->rank,
+                   .out_rank = rt->out.rank,
+                   .n = rt->n,
+                   .in_dims = base_dims,
+                   .out_dims = out_dims,
+                   .in_base = lo,
+                   .out_base = none,
+                   .digits = digits};
+    if (back)
+        parts = (po_rt){.in_rank = rt->out.rank,
+                        .out_rank = base->rank,
+                        .n = rt->n,
+                        .in_dims = out_dims,
+                        .out_dims = base_dims,
+                        .in_base = none,
+                        .out_base = lo,
+                        .digits = digits};
+    return po_rt_create(w->arena, &parts);
+}
+
+/* A digit that stands twice: its blocks are put `f + 1` blocks apart in one long axis, which read
+ * as [f, f] holds them on its diagonal. What comes out is `base`. */
+static uint32_t diagonal(writing *w, const en_rt *rt, const en_shape *base, const po_rt **chain) {
+    int64_t above = 1, below = rt->twice_mult, f = rt->twice_size, dims[EN_RANK],
+            base_dims[EN_RANK];
+    uint32_t axis = rt->twice - 1u;
+    wide(&rt->in, dims);
+    wide(base, base_dims);
+    for (uint32_t i = 0; i < axis; i++)
+        above *= dims[i];
+    above *= dims[axis] / (f * below);
+    for (uint32_t i = axis + 1; i < rt->in.rank; i++)
+        below *= dims[i];
+    int64_t flat[3] = {above, f, below}, apart[2] = {above, f * f * below};
+    po_rt_digit digits[3] = {
+        {above, 0, 0, 1, 1}, {f, 1, 1, 1, (f + 1) * below}, {below, 2, 1, 1, 1}};
+    int64_t zero[4] = {0}, full[4] = {above, f, f, below}, turned[4] = {above, f, below, f};
+    po_rt parts = {.in_rank = 3,
+                   .out_rank = 2,
+                   .n = 3,
+                   .in_dims = flat,
+                   .out_dims = apart,
+                   .in_base = zero,
+                   .out_base = zero,
+                   .digits = digits};
+    chain[0] = po_rt_reshape(w->arena, rt->in.rank, dims, 3, flat);
+    chain[1] = po_rt_create(w->arena, &parts);
+    chain[2] = po_rt_reshape(w->arena, 2, apart, 4, full);
+    chain[3] = po_rt_transpose(w->arena, 4, full, (uint32_t[]){0, 1, 3, 2});
+    chain[4] = po_rt_reshape(w->arena, 4, turned, base->rank, base_dims);
+    return 5;
+}
+
+static po_value_id emit(writing *w, po_value_id x, const po_rt *const *chain, uint32_t n) {
+    const po_rt *whole = NULL;
+    for (uint32_t i = 0; i <= n; i++) {
+        const po_rt *next = i < n ? chain[i] : NULL;
+        if (i < n && !next) {
+            w->failed = true;
+            return x;
+        }
+        const po_rt *both = whole && next ? po_rt_compose(w->arena, whole, next) : NULL;
+        if (whole && !both) {
+            x = po_rt_emit(w->g, PO_NONE, x, whole);
+            if (x == PO_NONE) {
+                w->failed = true;
+                return 0;
+            }
+        }
+        whole = both ? both : next;
+    }
+    return x;
+}
+
+static po_value_id move(writing *w, po_value_id x, const en_rt *rt, bool back) {
+    const po_rt *chain[EN_CHAIN];
+    uint32_t n = 0;
+    en_shape base = rt->in; /* bases of pads are part of the form */
+    if (rt->twice) {
+        base.d[base.rank++] = rt->twice_size;
+        n = diagonal(w, rt, &base, chain);
+    }
+    chain[n++] = form(w, rt, &base, back);
+    return emit(w, x, chain, n);
+}
+
+/* --- operators --- */
+
+static void window_attributes(writing *w, po_node_id node, const en_op *op, uint32_t maps,
+                              int64_t groups) {
+    int64_t strides[EN_MAPS] = {0}, dilations[EN_MAPS] = {0}, pads[2 * EN_MAPS] = {0};
+    int64_t kernel[EN_MAPS] = {0};
+    bool dilated = false, padded = false;
+    for (uint32_t m = 0; m < maps; m++) {
+        strides[m] = op->stride[m];
+        dilations[m] = op->dilation[m];
+        pads[m] = op->lo[m];
+        pads[maps + m] = op->hi[m];
+        kernel[m] = op->window[m];
+        dilated |= op->dilation[m] > 1;
+        padded |= op->lo[m] || op->hi[m];
+    }
+    po_node_set_ints(w->g, node, "strides", maps, strides);
+    po_node_set_ints(w->g, node, "pads", 2 * maps, pads);
+    if (op->kind == EN_CONV) {
+        po_node_set_ints(w->g, node, "dilations", maps, dilations);
+        po_node_set_int(w->g, node, "group", groups);
+        return;
+    }
+    po_node_set_ints(w->g, node, "kernel_shape", maps, kernel);
+    if (padded)
+        po_node_set_int(w->g, node, "count_include_pad", 1);
+    if (dilated)
+        po_node_set_ints(w->g, node, "dilations", maps, dilations);
+}
+
+static void split(writing *w, const en_program *p, const en_op *op, po_value_id x) {
+    int64_t sizes[EN_OUTS], dims[EN_RANK];
+    po_value_id out[EN_OUTS], in[2] = {x, PO_NONE};
+    int64_t opset = po_model_opset(w->g->model, "");
+    for (uint32_t k = 0; k < op->n_out; k++) {
+        const en_shape *s = &p->shape[op->out + k];
+        sizes[k] = op->size[k];
+        wide(s, dims);
+        po_type type = po_type_tensor_i64(w->g->arena, w->dtype, s->rank, dims);
+        out[k] = w->slot[op->out + k] = po_graph_add_value(w->g, NULL, &type);
+    }
+    if (opset >= 13)
+        in[1] = po_add_i64s(w->g, NULL, op->n_out, sizes);
+    po_node_id node = po_ops_add(w->g, PO_NONE,
+                                 &(po_node_spec){.op = PO_OP_Split,
+                                                 .name = w->g->values[out[0]].name,
+                                                 .n_in = opset >= 13 ? 2 : 1,
+                                                 .in = in,
+                                                 .n_out = op->n_out,
+                                                 .out = out});
+    po_node_set_int(w->g, node, "axis", op->axis);
+    if (opset < 13)
+        po_node_set_ints(w->g, node, "split", op->n_out, sizes);
+}
+
+static void write_op(writing *w, const en_program *p, uint32_t n) {
+    static const po_op_id ops[] = {[EN_CONV] = PO_OP_Conv,
+                                   [EN_MATMUL] = PO_OP_MatMul,
+                                   [EN_ADD] = PO_OP_Add,
+                                   [EN_CONCAT] = PO_OP_Concat,
+                                   [EN_POOL] = PO_OP_AveragePool};
+    const en_op *op = &p->op[n];
+    const en_shape *made = &p->shape[op->out];
+    po_value_id in[EN_ARGS];
+    for (uint32_t k = 0; k < op->n_in; k++) {
+        in[k] = w->slot[op->in[k]];
+        if (p->view[n][k])
+            in[k] = move(w, in[k], p->view[n][k], false);
+        if (w->failed)
+            return;
+    }
+    if (op->kind == EN_SPLIT) {
+        split(w, p, op, in[0]);
+    } else if (op->kind == EN_MOVE) {
+        w->slot[op->out] = in[0];
+    } else if (op->kind == EN_RESHAPE) {
+        int64_t dims[EN_RANK];
+        wide(made, dims);
+        w->slot[op->out] = po_add_reshape(w->g, PO_NONE, in[0], made->rank, dims);
+    } else {
+        po_value_id y = add_op(w, ops[op->kind], op->n_in, in, made);
+        po_node_id node = w->g->values[y].producer;
+        w->slot[op->out] = y;
+        if (op->kind == EN_CONCAT)
+            po_node_set_int(w->g, node, "axis", op->axis);
+        if (op->kind == EN_CONV) {
+            const en_shape *x = p->view[n][0] ? &p->view[n][0]->out : &p->shape[op->in[0]];
+            const en_shape *k = p->view[n][1] ? &p->view[n][1]->out : &p->shape[op->in[1]];
+            window_attributes(w, node, op, made->rank - 2u, x->d[1] / k->d[1]);
+        }
+        if (op->kind == EN_POOL)
+            window_attributes(w, node, op, made->rank - 2u, 1);
+    }
+}
+
+/* Adds a tail: into the convolution where that made the value, else by an Add. */
+static po_value_id add_tail(writing *w, po_value_id y, const en_shape *shape, po_value_id addend,
+                            bool bias) {
+    const po_node *maker = po_graph_producer(w->g, y);
+    if (bias) {
+        if (maker && maker->op == PO_OP_Conv && maker->n_in == 2 && !w->g->values[y].n_uses &&
+            !w->g->values[y].n_outputs) {
+            po_node_id node = w->g->values[y].producer;
+            po_graph_resize_inputs(w->g, node, 3);
+            po_graph_set_input(w->g, node, 2, addend);
+            return y;
+        }
+        int64_t dims[EN_RANK] = {shape->d[1], 1, 1, 1, 1};
+        addend = po_add_reshape(w->g, PO_NONE, addend, shape->rank - 1u, dims);
+    }
+    return add_op(w, PO_OP_Add, 2, (po_value_id[]){y, addend}, shape);
+}
+
+po_status en_write(po_ctx *ctx, po_arena *arena, const en_problem *problem,
+                   const en_program *program, po_graph **graph) {
+    const po_subprogram *sub = problem->sub;
+    const po_graph *from = sub->graph;
+    const po_value_id *inputs;
+    writing w = {.arena = arena, .g = po_mutant_start(ctx, sub, &inputs)};
+    w.dtype = from->values[from->outputs[0]].type.dtype;
+    *graph = NULL;
+    for (uint32_t i = 0; i < program->n_in; i++)
+        w.slot[i] = inputs[problem->input[i]];
+    for (uint32_t n = 0; n < program->n_ops && !w.failed; n++)
+        write_op(&w, program, n);
+    for (uint32_t k = 0; k < program->n_out && !w.failed; k++) {
+        const en_shape *shape = &problem->target.shape[problem->target.out[k]];
+        po_value_id y = w.slot[program->out[k]];
+        if (program->last[k])
+            y = move(&w, y, program->last[k], true);
+        for (uint32_t t = problem->n_tails[k]; t-- > 0 && !w.failed;) {
+            po_value_id addend = PO_NONE;
+            for (uint32_t i = 0; i < from->n_inputs; i++)
+                if (from->inputs[i] == problem->tail[k][t].add)
+                    addend = inputs[i];
+            y = add_tail(&w, y, shape, addend, problem->tail[k][t].bias);
+        }
+        if (!w.failed && (w.g->values[y].is_input || w.g->values[y].n_outputs))
+            y = add_op(&w, PO_OP_Identity, 1, &y, shape);
+        if (!w.failed)
+            po_graph_add_output(w.g, y);
+    }
+    if (w.failed) {
+        po_graph_free(w.g);
+        return PO_OK;
+    }
+    po_graph_sweep(w.g);
+    *graph = w.g;
+    return po_infer_graph(ctx, w.g, false);
+}

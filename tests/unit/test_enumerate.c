@@ -1,0 +1,54 @@
+/* The blind enumeration: forms that experts know, found again without hints. */
+#include "enumerate_cases.h"
+#include "rewriting.h"
+#include "unit.h"
+
+#include <stdio.h>
+
+/* The first mutant that is the form looked for; exact where it is to be exact. */
+static const po_mutant *find(po_ctx *ctx, const enumerate_case *c, const po_subprogram *sub,
+                             const po_mutants *mutants) {
+    for (uint32_t i = 0; i < mutants->n; i++) {
+        const po_mutant *m = &mutants->mutants[i];
+        if (!c->is(m->graph))
+            continue;
+        double difference = test_difference(ctx, sub->graph, m->graph, 3);
+        if (c->partial || difference < 1e-12)
+            return m;
+    }
+    return NULL;
+}
+
+static void test_rediscovery(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < n_enumerate_cases; i++) {
+        const enumerate_case *c = &enumerate_cases[i];
+        po_ctx ctx;
+        po_ctx_init(&ctx);
+        po_arena *arena = po_arena_create(&ctx);
+        po_subprogram sub = enumerate_subprogram(&ctx, c);
+        po_mutants mutants;
+        po_mutate_counts counts = {0};
+        po_mutants_init(&mutants, arena);
+        assert_int_equal(
+            po_enumerate(&ctx, arena, &sub, &(po_mutate_options){.depth = 4}, &mutants, &counts),
+            PO_OK);
+        const po_mutant *m = find(&ctx, c, &sub, &mutants);
+        print_message("%-46s %s; %llu judged, %.2f s\n", c->name,
+                      m           ? m->name
+                      : c->beyond ? "beyond reach"
+                                  : "NOT FOUND",
+                      (unsigned long long)counts.judged, counts.seconds);
+        if (c->beyond)
+            assert_null(m);
+        else
+            assert_non_null(m);
+        po_graph_free((po_graph *)sub.graph);
+        po_arena_free(arena);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rediscovery)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
