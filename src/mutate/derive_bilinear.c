@@ -1,41 +1,81 @@
 /* Fast bilinear algorithms F(m, r) along one map axis, or along two at once: m outputs from
  * m + r - 1 products instead of m r (Winograd; Toom-Cook).
  *
- * The map is cut into tiles of n = m + r - 1 inputs every m. With tiles' elements apart, [N, n, C,
+ * The map is cut into tiles of n inputs every m outputs. With tiles' elements apart, [N, n, C,
  * tiles, ..], B^T is a matrix product over n, the products are a convolution with n groups in which
  * the axis' taps are gone, A^T is a matrix product again. Nested along two axes the tables are
  * Kronecker products. With dilation d a tile takes every d-th element: the axis is then cut into
- * its d phases, and each is tiled. Side conditions: stride 1 and more than one tap on the axis, at
- * most 8 products an axis, two tiles or more. Equal everywhere; multiplications fall by n / (m r),
+ * its d phases, and each is tiled. With stride s the taps fall into s phases of their own, each
+ * with an algorithm for its r / s taps, side by side (a decomposition as in DWM, arXiv 2002.00552).
+ * Tiles of the first of three axes go to the batch, so that the products are planes.
+ *
+ * Side conditions: more taps than the stride on the axis, not dilated and strided at once, at most
+ * 8 products a phase, two tiles or more. Equal everywhere; multiplications fall by n / (m r),
  * weights grow by n / r. All tables are dyadic, so exact in float32; the fractions of G are
  * quotients of exact tables, evaluated with the weights. */
 #include "mutate/derive.h"
 #include "ops/bilinear.h"
 
-enum { MOST_OUTPUTS = 6, MOST_PRODUCTS = 64 };
+enum { MOST_OUTPUTS = 6, MOST_PRODUCTS = 64, MOST_STRIDE = 4 };
 
 typedef struct tiled {
     uint32_t axis;
-    po_bilinear f;
-    int64_t d, tiles, room; /* room: blocks of m (times d) that the padded axis holds */
+    int64_t m, r, n, d;        /* outputs, taps, products of a tile (as many as inputs), dilation */
+    int64_t step, tiles, room; /* inputs from tile to tile; tiles made; tiles of input held */
+    double *a, *b, *powers;    /* [m][n], [n][n], [n][r] */
+    double *scale;             /* [n]: G is powers / scale */
+    int64_t one;               /* a product that every output takes once */
 } tiled;
 
-static bool plan(const po_map_conv *c, uint32_t axis, uint32_t m, tiled *t) {
-    *t = (tiled){.axis = axis, .d = c->dilation[axis]};
-    if (c->stride[axis] != 1 || c->kernel[axis] < 2 || c->kernel[axis] > PO_BILINEAR_MAX ||
-        !po_bilinear_make(m, (uint32_t)c->kernel[axis], &t->f))
+/* The algorithm for taps p, p + s, .. of the axis, its products from `row` on. */
+static bool add_phase(tiled *t, int64_t s, int64_t p, int64_t *row) {
+    int64_t taps = (t->r - p + s - 1) / s;
+    po_bilinear f = {.n = (uint32_t)t->m};
+    if (taps > PO_BILINEAR_MAX ||
+        (taps > 1 && !po_bilinear_make((uint32_t)t->m, (uint32_t)taps, &f)))
         return false;
-    t->tiles = po_up_to(c->to[axis], t->d * m) / (t->d * m);
-    t->room = t->tiles + po_up_to(t->f.r - 1, m) / m;
-    return m <= c->to[axis] && t->tiles * t->d > 1;
+    for (int64_t j = 0; j < f.n; j++) {
+        int64_t at = *row + j;
+        t->scale[at] = taps > 1 ? f.scale[j] : 1;
+        for (int64_t i = 0; i < t->m; i++)
+            t->a[i * t->n + at] = taps > 1 ? f.a[i * f.n + j] : i == j;
+        for (int64_t k = 0; k < f.n; k++)
+            t->b[at * t->n + s * k + p] = taps > 1 ? f.b[j * f.n + k] : j == k;
+        for (int64_t k = 0; k < taps; k++)
+            t->powers[at * t->r + s * k + p] = taps > 1 ? f.powers[j * taps + k] : 1;
+    }
+    if (p == 0)
+        t->one = f.one;
+    *row += f.n;
+    return true;
 }
 
-/* Axes as they come after padding: [N, C, then for each map axis (blocks, m, d) or (size)] and
- * where each stands. */
+static bool plan(po_arena *arena, const po_map_conv *c, uint32_t axis, int64_t m, tiled *t) {
+    int64_t s = c->stride[axis], row = 0;
+    *t = (tiled){.axis = axis, .m = m, .r = c->kernel[axis], .d = c->dilation[axis]};
+    t->n = s * (m - 1) + t->r;
+    if (s > MOST_STRIDE || t->r <= s || (s > 1 && t->d > 1) || t->n > MOST_PRODUCTS ||
+        m > c->to[axis])
+        return false;
+    t->a = PO_NEW_N(arena, double, m * t->n);
+    t->b = PO_NEW_N(arena, double, t->n * t->n);
+    t->powers = PO_NEW_N(arena, double, t->n * t->r);
+    t->scale = PO_NEW_N(arena, double, t->n);
+    for (int64_t p = 0; p < s; p++)
+        if (!add_phase(t, s, p, &row))
+            return false;
+    t->step = m * s;
+    t->tiles = po_up_to(c->to[axis], t->d * m) / (t->d * m);
+    t->room = t->tiles + po_up_to(t->r - s, t->step) / t->step;
+    return t->tiles * t->d > 1;
+}
+
+/* [N, C, then for each map axis (blocks, elements of a block, dilation) or (size)], and where each
+ * map axis stands. */
 typedef struct layout {
     int64_t dims[PO_MOST_DIMS];
     uint32_t rank;
-    uint32_t at[PO_MAP_AXES]; /* of blocks, or of the axis */
+    uint32_t at[PO_MAP_AXES];
 } layout;
 
 static layout lay_out(int64_t batch, int64_t channels, uint32_t n, const int64_t *size,
@@ -49,7 +89,7 @@ static layout lay_out(int64_t batch, int64_t channels, uint32_t n, const int64_t
         l.at[i] = l.rank;
         if (here) {
             l.dims[l.rank++] = made ? here->tiles : here->room;
-            l.dims[l.rank++] = here->f.m;
+            l.dims[l.rank++] = made ? here->m : here->step;
             l.dims[l.rank++] = here->d;
         } else
             l.dims[l.rank++] = size[i];
@@ -57,15 +97,14 @@ static layout lay_out(int64_t batch, int64_t channels, uint32_t n, const int64_t
     return l;
 }
 
-/* Kronecker product of the algorithms' tables; `which`: 0 A, 1 B, 2 powers. */
+/* Kronecker product of the axes' tables; `which`: 0 A, 1 B, 2 powers. */
 static po_value_id table(po_deriving *d, const tiled *t, uint32_t n_t, int which) {
     int64_t rows = 1, columns = 1;
     double *v = PO_NEW_N(d->arena, double, 1);
     v[0] = 1;
     for (uint32_t k = 0; k < n_t; k++) {
-        const po_bilinear *f = &t[k].f;
-        int64_t r = which == 0 ? f->m : f->n, s = which == 2 ? f->r : f->n;
-        const double *m = which == 0 ? f->a : which == 1 ? f->b : f->powers;
+        int64_t r = which == 0 ? t[k].m : t[k].n, s = which == 2 ? t[k].r : t[k].n;
+        const double *m = which == 0 ? t[k].a : which == 1 ? t[k].b : t[k].powers;
         double *all = PO_NEW_N(d->arena, double, rows *r *columns *s);
         for (int64_t i = 0; i < rows * r; i++)
             for (int64_t j = 0; j < columns * s; j++)
@@ -77,26 +116,26 @@ static po_value_id table(po_deriving *d, const tiled *t, uint32_t n_t, int which
     return po_mk_table(d, 2, (int64_t[]){rows, columns}, v);
 }
 
-/* w [O, C/g, k..] to [n O, C/g, k.. with 1 on the tiled axes]. */
-static po_value_id weights(po_deriving *d, const po_map_conv *c, const po_map_conv *plane,
-                           const tiled *t, uint32_t n_t, int64_t products) {
-    int64_t dims[PO_MOST_DIMS] = {c->out, c->in / c->group}, taps = 1, rest = c->in / c->group;
+/* w [O, C, k..] to [n O, C, k.. without the tiled axes]. */
+static po_value_id weights(po_deriving *d, const po_map_conv *c, const tiled *t, uint32_t n_t,
+                           int64_t products, uint32_t rank, const int64_t *kernel) {
+    int64_t dims[PO_MOST_DIMS] = {products * c->out, c->in}, taps = 1, rest = c->in, rows = 1;
     int perm[PO_MOST_DIMS], k = 0;
-    memcpy(&dims[2], c->kernel, c->n * sizeof *dims);
+    bool gone[PO_MAP_AXES] = {false};
     double *scale = PO_NEW_N(d->arena, double, products);
     scale[0] = 1;
-    int64_t rows = 1;
     for (uint32_t i = 0; i < n_t; i++) {
-        taps *= c->kernel[t[i].axis];
+        gone[t[i].axis] = true;
+        taps *= t[i].r;
         perm[k++] = (int)(2 + t[i].axis);
-        for (int64_t p = rows * t[i].f.n; p-- > 0;)
-            scale[p] = scale[p / t[i].f.n] * t[i].f.scale[p % t[i].f.n];
-        rows *= t[i].f.n;
+        for (int64_t p = rows * t[i].n; p-- > 0;)
+            scale[p] = scale[p / t[i].n] * t[i].scale[p % t[i].n];
+        rows *= t[i].n;
     }
     perm[k++] = 0;
     perm[k++] = 1;
     for (uint32_t i = 0; i < c->n; i++)
-        if (plane->kernel[i] == c->kernel[i]) {
+        if (!gone[i]) {
             perm[k++] = (int)(2 + i);
             rest *= c->kernel[i];
         }
@@ -104,137 +143,156 @@ static po_value_id weights(po_deriving *d, const po_map_conv *c, const po_map_co
     w = po_mk_reshape(d, w, 2, (int64_t[]){taps, c->out * rest});
     w = po_mk_matmul(d, table(d, t, n_t, 2), w);
     w = po_mk_binary(d, PO_OP_Div, w, po_mk_table(d, 2, (int64_t[]){products, 1}, scale));
-    dims[0] = products * c->out;
-    memcpy(&dims[2], plane->kernel, c->n * sizeof *dims);
-    return po_mk_reshape(d, w, c->n + 2, dims);
+    memcpy(&dims[2], kernel, rank * sizeof *dims);
+    return po_mk_reshape(d, w, rank + 2, dims);
 }
 
-/* Every tile's element (j of each tiled axis): slices of the blocks, side by side. */
+/* x is [N, elements of a block for each tiled axis, C, three map axes]: every tile's inputs are a
+ * slice of its own block and the blocks behind it. */
 static po_value_id gather(po_deriving *d, po_value_id x, const tiled *t, uint32_t n_t) {
-    /* x is [m.. of each tiled axis, N, C, d.. , map axes with blocks], leading axes first. */
     for (uint32_t k = 0; k < n_t; k++) {
-        int64_t dims[PO_MOST_DIMS];
-        uint32_t rank;
-        if (!po_dims_of(d->g, x, &rank, dims)) {
-            d->dropped = true;
-            return x;
-        }
-        uint32_t blocks = rank - 3 + t[k].axis; /* the caller puts map axes last, three of them */
-        po_value_id part[PO_BILINEAR_MAX];
-        uint32_t n = 0;
-        for (int64_t left = t[k].f.n, e = 0; left > 0; left -= t[k].f.m, e++) {
+        uint32_t blocks = 2 + n_t + t[k].axis, n = 0;
+        po_value_id part[MOST_PRODUCTS];
+        for (int64_t left = t[k].n, e = 0; left > 0; left -= t[k].step, e++) {
             po_value_id p = po_mk_slice(d, x, blocks, e, t[k].tiles, 1);
-            part[n++] = left < t[k].f.m ? po_mk_slice(d, p, k + 1, 0, left, 1) : p;
+            part[n++] = left < t[k].step ? po_mk_slice(d, p, k + 1, 0, left, 1) : p;
         }
         x = po_mk_concat(d, k + 1, n, part);
     }
     return x;
 }
 
-/* The tiled axes' d phases go into the batch with N; [N, m.., d.., C, map] throughout. */
-static po_status build(po_deriving *d, const po_map_conv *c, const tiled *t, uint32_t n_t) {
-    uint32_t n = c->n;
-    po_derive_begin(d, c->node);
-    int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0}, products = 1, phases = 1;
-    po_map_conv plane = *c;
-    for (uint32_t k = 0; k < n_t; k++) {
-        uint32_t i = t[k].axis;
-        before[2 + i] = c->before[i];
-        after[2 + i] = t[k].room * t[k].f.m * t[k].d - c->before[i] - c->size[i];
-        plane.kernel[i] = plane.dilation[i] = 1;
-        plane.before[i] = plane.after[i] = 0;
-        products *= t[k].f.n;
-        phases *= t[k].d;
-    }
-    if (products > MOST_PRODUCTS) {
-        d->dropped = true;
-        return po_derive_end(d, NULL);
-    }
-    po_value_id x = po_mk_pads(d, c->x, before, after);
-    layout in = lay_out(c->batch, c->in, n, c->size, t, n_t, false);
-    x = po_mk_reshape(d, x, in.rank, in.dims);
-    /* [N, C, (blocks, m, d)..] to [(d.. N), m.., C, map]: three map axes, some of length 1. */
+/* The map padded and taken apart: [(d.. N), block elements.., C, three map axes]. */
+static po_value_id take_apart(po_deriving *d, const po_map_conv *c, const tiled *t, uint32_t n_t,
+                              int64_t batch) {
+    int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0}, apart[PO_MOST_DIMS];
     int perm[PO_MOST_DIMS];
     uint32_t k = 0;
-    int64_t apart[PO_MOST_DIMS];
+    for (uint32_t i = 0; i < n_t; i++) {
+        uint32_t axis = t[i].axis;
+        before[2 + axis] = c->before[axis];
+        after[2 + axis] = t[i].room * t[i].step * t[i].d - c->before[axis] - c->size[axis];
+    }
+    layout in = lay_out(c->batch, c->in, c->n, c->size, t, n_t, false);
+    po_value_id x = po_mk_reshape(d, po_mk_pads(d, c->x, before, after), in.rank, in.dims);
     for (uint32_t i = 0; i < n_t; i++)
         perm[k++] = (int)in.at[t[i].axis] + 2;
     perm[k++] = 0;
     for (uint32_t i = 0; i < n_t; i++)
         perm[k++] = (int)in.at[t[i].axis] + 1;
     perm[k++] = 1;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < c->n; i++)
         perm[k++] = (int)in.at[i];
     x = po_mk_transpose(d, x, perm);
-    apart[0] = phases * c->batch;
+    apart[0] = batch;
     for (uint32_t i = 0; i < n_t; i++)
-        apart[1 + i] = t[i].f.m;
+        apart[1 + i] = t[i].step;
     apart[1 + n_t] = c->in;
     for (uint32_t i = 0; i < PO_MAP_AXES; i++)
-        apart[2 + n_t + i] = i < n ? in.dims[in.at[i]] : 1;
-    x = po_mk_reshape(d, x, n_t + 2 + PO_MAP_AXES, apart);
-    x = gather(d, x, t, n_t);
-    /* B, products, A. */
-    int64_t dims[PO_MOST_DIMS] = {phases * c->batch, products * c->in}, area = 1;
-    for (uint32_t i = 0; i < n; i++)
-        dims[2 + i] = c->size[i];
-    for (uint32_t i = 0; i < n_t; i++)
-        dims[2 + t[i].axis] = t[i].tiles;
-    for (uint32_t i = 0; i < n; i++)
-        area *= dims[2 + i];
-    x = po_mk_reshape(d, x, 3, (int64_t[]){phases * c->batch, products, c->in * area});
-    x = po_mk_matmul(d, table(d, t, n_t, 1), x);
-    plane.group = products * c->group;
-    x = po_mk_reshape(d, x, n + 2, dims);
-    po_value_id w = weights(d, c, &plane, t, n_t, products), bias = PO_NONE;
-    if (c->b != PO_NONE) {
-        /* Every output takes the product of point 1 once, on each axis. */
-        int64_t one = 0;
-        for (uint32_t i = 0; i < n_t; i++)
-            one = one * t[i].f.n + t[i].f.one;
-        bias = po_mk_pad(d, c->b, 0, one * c->out, (products - 1 - one) * c->out);
-    }
-    x = po_mk_conv(d, x, w, bias, &plane);
-    area = 1;
-    for (uint32_t i = 0; i < n; i++)
-        area *=
-            plane.kernel[i] == c->kernel[i] && dims[2 + i] == c->size[i] ? c->to[i] : dims[2 + i];
-    x = po_mk_reshape(d, x, 3, (int64_t[]){phases * c->batch, products, c->out * area});
-    x = po_mk_matmul(d, table(d, t, n_t, 0), x);
-    /* [(d.. N), m.., O, map] back to [N, O, (tiles, m, d)..]. */
-    layout out = lay_out(c->batch, c->out, n, c->to, t, n_t, true);
+        apart[2 + n_t + i] = i < c->n ? in.dims[in.at[i]] : 1;
+    return po_mk_reshape(d, x, n_t + 2 + PO_MAP_AXES, apart);
+}
+
+/* [d.., N, m.., O, map] at the places that `at` gives, back to [N, O, map], cropped. */
+static po_value_id put_together(po_deriving *d, const po_map_conv *c, const tiled *t, uint32_t n_t,
+                                bool frames, po_value_id x) {
+    layout out = lay_out(c->batch, c->out, c->n, c->to, t, n_t, true);
+    int64_t apart[PO_MOST_DIMS], whole[PO_MOST_DIMS] = {c->batch, c->out};
     int back[PO_MOST_DIMS];
-    k = 0;
+    uint32_t k = 0;
     for (uint32_t i = 0; i < n_t; i++)
         apart[k++] = t[i].d;
+    back[0] = (int)k;
     apart[k++] = c->batch;
-    for (uint32_t i = 0; i < n_t; i++)
-        apart[k++] = t[i].f.m;
-    apart[k++] = c->out;
-    for (uint32_t i = 0; i < n; i++)
-        apart[k++] = out.dims[out.at[i]];
-    x = po_mk_reshape(d, x, k, apart);
-    back[0] = (int)n_t;
-    back[1] = (int)(2 * n_t + 1);
-    for (uint32_t i = 0; i < n; i++)
-        back[out.at[i]] = (int)(2 * n_t + 2 + i);
-    for (uint32_t i = 0; i < n_t; i++) {
-        back[out.at[t[i].axis] + 1] = (int)(n_t + 1 + i);
-        back[out.at[t[i].axis] + 2] = (int)i;
+    if (frames) {
+        back[out.at[0]] = (int)k;
+        apart[k++] = t[0].tiles;
     }
-    x = po_mk_transpose(d, x, back);
-    int64_t whole[PO_MOST_DIMS] = {c->batch, c->out};
-    memcpy(&whole[2], c->to, n * sizeof *whole);
+    for (uint32_t i = 0; i < n_t; i++) {
+        back[out.at[t[i].axis] + 1] = (int)k;
+        back[out.at[t[i].axis] + 2] = (int)i;
+        apart[k++] = t[i].m;
+    }
+    back[1] = (int)k;
+    apart[k++] = c->out;
+    for (uint32_t i = frames; i < c->n; i++) {
+        back[out.at[i]] = (int)k;
+        apart[k++] = out.dims[out.at[i]];
+    }
+    x = po_mk_transpose(d, po_mk_reshape(d, x, k, apart), back);
+    memcpy(&whole[2], c->to, c->n * sizeof *whole);
     for (uint32_t i = 0; i < n_t; i++)
-        whole[2 + t[i].axis] = t[i].tiles * t[i].f.m * t[i].d;
-    x = po_mk_reshape(d, x, n + 2, whole);
+        whole[2 + t[i].axis] = t[i].tiles * t[i].m * t[i].d;
+    x = po_mk_reshape(d, x, c->n + 2, whole);
     for (uint32_t i = 0; i < n_t; i++)
         x = po_mk_slice(d, x, 2 + t[i].axis, 0, c->to[t[i].axis], 1);
-    const char *detail =
-        po_arena_printf(d->arena, "F(%u,%u) along axis %u", t[0].f.m, t[0].f.r, t[0].axis);
-    if (n_t > 1)
-        detail = po_arena_printf(d->arena, "%s, F(%u,%u) along axis %u", detail, t[1].f.m, t[1].f.r,
-                                 t[1].axis);
+    return x;
+}
+
+/* The convolution of the products: of rank 4 at least, because runtimes are made for that. */
+static po_map_conv plane_of(const po_map_conv *c, const tiled *t, uint32_t n_t, bool frames,
+                            int64_t products) {
+    po_map_conv plane = *c;
+    for (uint32_t i = 0; i < n_t; i++) {
+        uint32_t a = t[i].axis;
+        plane.kernel[a] = plane.stride[a] = plane.dilation[a] = 1;
+        plane.before[a] = plane.after[a] = 0;
+        plane.size[a] = plane.to[a] = t[i].tiles;
+    }
+    int64_t *lists[] = {plane.size,     plane.to,     plane.kernel, plane.stride,
+                        plane.dilation, plane.before, plane.after};
+    for (uint32_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+        if (frames)
+            memmove(lists[k], lists[k] + 1, (c->n - 1) * sizeof(int64_t));
+        if (c->n == 1) {
+            lists[k][1] = lists[k][0];
+            lists[k][0] = k < 5; /* padding is 0, the others 1 */
+        }
+    }
+    plane.n = frames ? c->n - 1 : c->n == 1 ? 2 : c->n;
+    plane.group = products;
+    return plane;
+}
+
+static po_status build(po_deriving *d, const po_map_conv *c, const tiled *t, uint32_t n_t) {
+    int64_t products = 1, batch = c->batch, one = 0;
+    bool frames = c->n == 3 && n_t == 1 && t[0].axis == 0;
+    for (uint32_t k = 0; k < n_t; k++) {
+        products *= t[k].n;
+        batch *= t[k].d;
+        one = one * t[k].n + t[k].one;
+    }
+    if (products > MOST_PRODUCTS)
+        return PO_OK;
+    po_derive_begin(d, c->node);
+    po_map_conv plane = plane_of(c, t, n_t, frames, products);
+    po_value_id x = gather(d, take_apart(d, c, t, n_t, batch), t, n_t);
+    if (frames) {
+        int64_t dims[] = {batch, t[0].n, c->in, t[0].tiles, c->size[1] * c->size[2]};
+        x = po_mk_transpose(d, po_mk_reshape(d, x, 5, dims), (int[]){0, 3, 1, 2, 4});
+        batch *= t[0].tiles;
+    }
+    int64_t dims[PO_MOST_DIMS] = {batch, products * c->in}, area = 1, made = 1;
+    for (uint32_t i = 0; i < plane.n; i++) {
+        dims[2 + i] = plane.size[i];
+        area *= plane.size[i];
+        made *= plane.to[i];
+    }
+    x = po_mk_reshape(d, x, 3, (int64_t[]){batch, products, c->in * area});
+    x = po_mk_matmul(d, table(d, t, n_t, 1), x);
+    x = po_mk_reshape(d, x, plane.n + 2, dims);
+    po_value_id w = weights(d, c, t, n_t, products, plane.n, plane.kernel);
+    po_value_id b = c->b == PO_NONE
+                        ? PO_NONE
+                        : po_mk_pad(d, c->b, 0, one * c->out, (products - 1 - one) * c->out);
+    x = po_mk_conv(d, x, w, b, &plane);
+    x = po_mk_reshape(d, x, 3, (int64_t[]){batch, products, c->out * made});
+    x = po_mk_matmul(d, table(d, t, n_t, 0), x);
+    x = put_together(d, c, t, n_t, frames, x);
+    const char *detail = "";
+    for (uint32_t k = 0; k < n_t; k++)
+        detail = po_arena_printf(d->arena, "%s%sF(%lld,%lld) along axis %u", detail, k ? ", " : "",
+                                 (long long)t[k].m, (long long)t[k].r, t[k].axis);
     return po_derive_done(d, x, detail);
 }
 
@@ -245,12 +303,11 @@ po_status po_derive_bilinear(po_deriving *d, po_node_id id) {
     if (!po_read_map_conv(d->from, id, &c) || c.group != 1)
         return PO_OK;
     for (uint32_t i = 0; i < c.n; i++)
-        for (uint32_t m = 2; m <= MOST_OUTPUTS; m++)
-            if (plan(&c, i, m, &t[0]))
+        for (int64_t m = 2; m <= MOST_OUTPUTS; m++)
+            if (plan(d->arena, &c, i, m, &t[0]))
                 PO_TRY(build(d, &c, t, 1));
-    for (uint32_t i = 0; i + 1 < c.n; i++)
-        for (uint32_t m = 2; m <= MOST_OUTPUTS; m += 2)
-            if (plan(&c, c.n - 2, m, &t[0]) && plan(&c, c.n - 1, m, &t[1]) && i == 0)
-                PO_TRY(build(d, &c, t, 2));
+    for (int64_t m = 2; c.n > 1 && m <= MOST_OUTPUTS; m += 2)
+        if (plan(d->arena, &c, c.n - 2, m, &t[0]) && plan(d->arena, &c, c.n - 1, m, &t[1]))
+            PO_TRY(build(d, &c, t, 2));
     return PO_OK;
 }
