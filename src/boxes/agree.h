@@ -37,8 +37,8 @@ typedef struct po_agreement {
                         degree / PO_P a trial */
 } po_agreement;
 
-/* The first filter: some positions inside every output, away from its borders. False: they differ,
- * most likely nearly everywhere. */
+/* The first filter: a few positions inside every output, away from its borders. False: they differ
+ * at all that were tried of some output, so most likely nearly everywhere. */
 po_status po_agree_inside(po_ctx *ctx, po_arena *arena, const po_program *a, const po_program *b,
                           const po_agree_options *options, bool *agree);
 

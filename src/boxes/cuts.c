@@ -84,7 +84,11 @@ static void widen_step(axis *a, int64_t step) {
  * there are too many. */
 static int64_t *sums_of(const cutter *c, const po_index *index, uint32_t x, uint32_t skip,
                         uint32_t *n) {
-    int64_t *sums = PO_NEW_N(c->arena, int64_t, MOST_OFFSETS);
+    int64_t room = 1;
+    for (uint32_t v = 0; v < c->term->n_vars && room < MOST_OFFSETS; v++)
+        if (v != skip && po_index_coef(c->term, index, x, v) && c->term->extent[v] <= MOST_OFFSETS)
+            room *= c->term->extent[v];
+    int64_t *sums = PO_NEW_N(c->arena, int64_t, room < MOST_OFFSETS ? room : MOST_OFFSETS);
     *n = 1;
     sums[0] = index->base[x];
     for (uint32_t v = 0; v < c->term->n_vars; v++) {

@@ -1,9 +1,10 @@
 /* Values of programs modulo PO_P, element by element and whole. */
 #include "base/modp.h"
 #include "boxes/program.h"
+#include "boxes/pull.h"
 
 uint32_t po_program_input(uint64_t seed, uint32_t input, int64_t at) {
-    return (uint32_t)((po_random_u64(seed, input, (uint64_t)at) >> 33) % PO_P);
+    return po_program_element(po_program_stream(seed, input), at);
 }
 
 /* --- element by element --- */
@@ -14,43 +15,116 @@ typedef struct slot {
     uint32_t generation, residue;
 } slot;
 
+typedef struct near_slot {
+    uint32_t generation, residue;
+} near_slot;
+
+/* Where a factor's elements come from. */
+typedef enum source_kind { FROM_INPUT, FROM_ARRAY, FROM_STEP } source_kind;
+
+typedef struct source {
+    source_kind kind;
+    uint32_t value;
+    const uint32_t *array;
+    const po_operand *atom; /* NULL: the element itself */
+} source;
+
+typedef struct term_plan {
+    po_pull *pull;
+    uint32_t scale, n;
+    source from[PO_SUM_MAX_FACTORS];
+} term_plan;
+
+/* How a value is made. */
+typedef struct value_plan {
+    const po_tensor_shape *shape;
+    term_plan *terms; /* NULL: an input or a constant */
+    uint32_t n_terms;
+    bool moves;      /* one iteration at most: nothing is remembered */
+    near_slot *near; /* by element, where there are few; made when first needed */
+} value_plan;
+
 struct po_program_points {
     po_arena *arena;
     const po_program *program;
-    const po_program_step **maker; /* by value; NULL: input or constant */
-    po_sum_point **point;          /* by value */
-    bool *moves;                   /* by value: nothing is added up, so nothing is remembered */
-    uint64_t seed;
+    value_plan *values;
+    uint64_t *stream; /* by input */
     uint32_t generation, n, capacity;
     slot *slots;
 };
 
-typedef struct reading {
+typedef struct pulling {
     po_program_points *points;
-    const uint32_t *in;
-} reading;
+    const term_plan *term;
+    uint32_t total;
+} pulling;
 
 static uint32_t value_at(po_program_points *p, uint32_t value, int64_t at);
 
-static uint32_t fetch(void *user, uint32_t input, int64_t at) {
-    const reading *r = user;
-    return value_at(r->points, r->in[input], at);
+static uint32_t element(po_program_points *p, const source *from, int64_t at) {
+    uint32_t v = from->kind == FROM_ARRAY   ? from->array[at]
+                 : from->kind == FROM_INPUT ? po_program_element(p->stream[from->value], at)
+                                            : value_at(p, from->value, at);
+    return from->atom ? po_sum_atom_mod(from->atom, v) : v;
 }
 
-/* No output element sums more than one iteration: every variable that is not fixed by the output
- * has extent 1. Only the plain case is recognised: one term whose variables each lie on an axis. */
-static bool only_moves(const po_sum *sum) {
-    if (sum->n_terms != 1 || sum->terms[0].n_factors > 1)
-        return false;
-    const po_term *t = &sum->terms[0];
-    for (uint32_t v = 0; v < t->n_vars; v++) {
-        bool there = t->extent[v] == 1;
-        for (uint32_t x = 0; x < sum->rank; x++)
-            there |= po_index_coef(t, &t->out, x, v) != 0;
-        if (!there)
-            return false;
+static void run_pull(void *user, const po_run *run) {
+    pulling *u = user;
+    const term_plan *t = u->term;
+    po_program_points *p = u->points;
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < run->n; i++) {
+        uint32_t product = t->n ? element(p, &t->from[0], run->at[1] + i * run->step[1]) : 1;
+        for (uint32_t k = 1; k < t->n && product; k++)
+            product =
+                po_mod_mul(product, element(p, &t->from[k], run->at[k + 1] + i * run->step[k + 1]));
+        sum += product;
     }
-    return true;
+    u->total = po_mod_add(u->total, po_mod_mul(t->scale, po_mod_reduce(sum)));
+}
+
+static po_status plan_term(po_program_points *p, const po_program_step *step, const po_term *term,
+                           const uint32_t *const *tables, term_plan *plan) {
+    const po_program *program = p->program;
+    if (!po_rational_mod(term->scale, &plan->scale))
+        return PO_UNSUPPORTED;
+    plan->pull = po_pull_create(p->arena, step->sum, term);
+    plan->n = term->n_factors;
+    for (uint32_t k = 0; k < term->n_factors; k++) {
+        const po_operand *op = &step->sum->operands[term->factor[k].operand];
+        source *from = &plan->from[k];
+        if (op->kind == PO_OPERAND_TABLE) {
+            *from = (source){.kind = FROM_ARRAY, .array = tables[term->factor[k].operand]};
+            continue;
+        }
+        uint32_t value = step->in[op->input];
+        *from = (source){.kind = FROM_STEP, .value = value};
+        if (op->kind != PO_OPERAND_INPUT)
+            from->atom = op;
+        if (value < program->n_inputs) {
+            from->kind = FROM_INPUT;
+        } else if (value < program->n_inputs + program->n_constants) {
+            from->kind = FROM_ARRAY;
+            from->array = program->constants[value - program->n_inputs];
+        }
+    }
+    return PO_OK;
+}
+
+static po_status plan_step(po_program_points *p, const po_program_step *step) {
+    const po_sum *sum = step->sum;
+    value_plan *v = &p->values[step->out];
+    const uint32_t **tables = PO_NEW_N(p->arena, const uint32_t *, sum->n_operands);
+    for (uint32_t i = 0; i < sum->n_operands; i++)
+        if (sum->operands[i].kind == PO_OPERAND_TABLE)
+            PO_TRY(po_sum_table_mod(p->arena, &sum->operands[i], &tables[i]));
+    v->terms = PO_NEW_N(p->arena, term_plan, sum->n_terms);
+    v->n_terms = sum->n_terms;
+    for (uint32_t i = 0; i < sum->n_terms; i++)
+        PO_TRY(plan_term(p, step, &sum->terms[i], tables, &v->terms[i]));
+    v->moves = sum->n_terms == 0 ||
+               (sum->n_terms == 1 && v->terms[0].n <= 1 && po_pull_single(v->terms[0].pull));
+    return PO_OK;
 }
 
 po_status po_program_points_create(po_arena *arena, const po_program *program,
@@ -58,15 +132,12 @@ po_status po_program_points_create(po_arena *arena, const po_program *program,
     enum { FIRST = 256 };
     po_program_points *p = PO_NEW(arena, po_program_points);
     *p = (po_program_points){.arena = arena, .program = program, .generation = 1};
-    p->maker = PO_NEW_N(arena, const po_program_step *, program->n_values);
-    p->point = PO_NEW_N(arena, po_sum_point *, program->n_values);
-    p->moves = PO_NEW_N(arena, bool, program->n_values);
-    for (uint32_t i = 0; i < program->n_steps; i++) {
-        const po_program_step *step = &program->steps[i];
-        p->maker[step->out] = step;
-        p->moves[step->out] = only_moves(step->sum);
-        PO_TRY(po_sum_point_create(arena, step->sum, &p->point[step->out]));
-    }
+    p->stream = PO_NEW_N(arena, uint64_t, program->n_inputs);
+    p->values = PO_NEW_N(arena, value_plan, program->n_values);
+    for (uint32_t i = 0; i < program->n_values; i++)
+        p->values[i].shape = &program->values[i];
+    for (uint32_t i = 0; i < program->n_steps; i++)
+        PO_TRY(plan_step(p, &program->steps[i]));
     p->capacity = FIRST;
     p->slots = PO_NEW_N(arena, slot, FIRST);
     *points = p;
@@ -74,10 +145,13 @@ po_status po_program_points_create(po_arena *arena, const po_program *program,
 }
 
 void po_program_points_reset(po_program_points *points, uint64_t seed) {
-    points->seed = seed;
+    for (uint32_t i = 0; i < points->program->n_inputs; i++)
+        points->stream[i] = po_program_stream(seed, i);
     points->n = 0;
     if (++points->generation == 0) {
         memset(points->slots, 0, points->capacity * sizeof *points->slots);
+        for (uint32_t i = 0; i < points->program->n_values; i++)
+            points->values[i].near = NULL;
         points->generation = 1;
     }
 }
@@ -105,31 +179,39 @@ static void remember(po_program_points *p, uint64_t key, uint32_t residue) {
     p->n++;
 }
 
-static void unravel(const po_tensor_shape *shape, int64_t at, int64_t *index) {
-    for (uint32_t x = shape->rank; x-- > 0; at /= shape->dims[x])
-        index[x] = at % shape->dims[x];
-}
-
-static uint32_t eval_step(po_program_points *p, uint32_t value, const int64_t *index) {
-    reading r = {p, p->maker[value]->in};
-    return po_sum_point_eval(p->point[value], index, fetch, &r);
+static uint32_t eval(po_program_points *p, const value_plan *v, int64_t at) {
+    int64_t index[PO_MAX_RANK];
+    pulling u = {p, NULL, 0};
+    for (uint32_t x = v->shape->rank; x-- > 0;) {
+        uint64_t dim = (uint64_t)v->shape->dims[x], left = (uint64_t)at;
+        bool small = left <= UINT32_MAX && dim <= UINT32_MAX; /* divides faster */
+        at = (int64_t)(small ? (uint32_t)left / (uint32_t)dim : left / dim);
+        index[x] = (int64_t)(left - (uint64_t)at * dim);
+    }
+    for (uint32_t i = 0; i < v->n_terms; i++) {
+        u.term = &v->terms[i];
+        po_pull_run(u.term->pull, index, run_pull, &u);
+    }
+    return u.total;
 }
 
 static uint32_t value_at(po_program_points *p, uint32_t value, int64_t at) {
-    const po_program *program = p->program;
-    if (value < program->n_inputs)
-        return po_program_input(p->seed, value, at);
-    if (!p->maker[value])
-        return program->constants[value - program->n_inputs][at];
-    int64_t index[PO_MAX_RANK];
-    unravel(&program->values[value], at, index);
-    if (p->moves[value])
-        return eval_step(p, value, index);
+    enum { FEW = 1 << 13 };
+    value_plan *v = &p->values[value];
+    if (v->moves)
+        return eval(p, v, at);
+    if (v->shape->count <= FEW) {
+        if (!v->near)
+            v->near = PO_NEW_N(p->arena, near_slot, v->shape->count);
+        if (v->near[at].generation != p->generation)
+            v->near[at] = (near_slot){p->generation, eval(p, v, at)};
+        return v->near[at].residue;
+    }
     uint64_t key = (uint64_t)value << 40 ^ (uint64_t)at;
     const slot *s = find(p, key);
     if (s->generation == p->generation)
         return s->residue;
-    uint32_t residue = eval_step(p, value, index);
+    uint32_t residue = eval(p, v, at);
     remember(p, key, residue);
     return residue;
 }
@@ -140,7 +222,14 @@ uint32_t po_program_points_eval(po_program_points *points, uint32_t output, cons
     int64_t at = 0;
     for (uint32_t x = 0; x < shape->rank; x++)
         at = at * shape->dims[x] + index[x];
-    return value_at(points, value, at);
+    source from = {.kind = FROM_STEP, .value = value};
+    if (value < points->program->n_inputs)
+        from.kind = FROM_INPUT;
+    else if (!points->values[value].terms &&
+             value < points->program->n_inputs + points->program->n_constants)
+        from = (source){.kind = FROM_ARRAY,
+                        .array = points->program->constants[value - points->program->n_inputs]};
+    return element(points, &from, at);
 }
 
 /* --- whole --- */
@@ -152,8 +241,9 @@ po_status po_program_eval(po_ctx *ctx, po_arena *arena, const po_program *progra
     for (uint32_t i = 0; i < program->n_inputs; i++) {
         int64_t count = program->values[i].count;
         uint32_t *v = PO_NEW_N(scratch, uint32_t, count);
+        uint64_t stream = po_program_stream(seed, i);
         for (int64_t k = 0; k < count; k++)
-            v[k] = po_program_input(seed, i, k);
+            v[k] = po_program_element(stream, k);
         value[i] = v;
     }
     for (uint32_t i = 0; i < program->n_constants; i++)

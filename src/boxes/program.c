@@ -3,25 +3,7 @@
 #include "base/modp.h"
 #include "ops/sem.h"
 
-#include <math.h>
-
 /* --- constants --- */
-
-enum { MOST_EXACT = 4096 };
-
-uint32_t po_program_constant(double value) {
-    po_rational r;
-    uint32_t residue;
-    if (isfinite(value) && po_rational_from_f64(value, &r) && r.num <= MOST_EXACT &&
-        r.num >= -MOST_EXACT && r.den <= MOST_EXACT && po_rational_mod(r, &residue))
-        return residue;
-    /* x and -x are one variable, so that signs still cancel. */
-    uint64_t bits;
-    double magnitude = fabs(value);
-    memcpy(&bits, &magnitude, sizeof bits);
-    residue = (uint32_t)(po_random_u64(0x636f6e7374, 0, bits) % PO_P);
-    return signbit(value) ? po_mod_neg(residue) : residue;
-}
 
 static const uint32_t *residues_of(po_arena *arena, const po_tensor *t) {
     uint32_t *r = PO_NEW_N(arena, uint32_t, t->count ? t->count : 1);
@@ -32,7 +14,7 @@ static const uint32_t *residues_of(po_arena *arena, const po_tensor *t) {
         if (floats) {
             double v = po_tensor_f64(t, i);
             if (memcmp(&v, &last, sizeof v) != 0)
-                residue = po_program_constant(v);
+                residue = po_program_constant(v, t->dtype);
             last = v;
             r[i] = residue;
         } else {

@@ -6,6 +6,7 @@
 #ifndef PO_BOXES_PROGRAM_H
 #define PO_BOXES_PROGRAM_H
 
+#include "base/modp.h"
 #include "boxes/boxes.h"
 #include "ir/graph.h"
 
@@ -34,8 +35,9 @@ typedef struct po_program {
     uint32_t degree; /* of the polynomials that the outputs are, at most */
 } po_program;
 
-/* Residue of a constant's element. */
-uint32_t po_program_constant(double value);
+/* Residue of a constant's element of that type: a simple fraction that rounds to it is meant, any
+ * other number is a variable of its own. */
+uint32_t po_program_constant(double value, po_dtype dtype);
 
 /* Types must be inferred. PO_UNSUPPORTED with the node's name where one has no sum or a shape is
  * not static. */
@@ -49,6 +51,16 @@ const po_cuts *po_program_cuts(po_arena *arena, const po_program *program, uint3
 /* --- evaluation modulo PO_P; the inputs' residues are a counter-based hash of (seed, input,
  * index), so that nothing need be stored for them --- */
 
+static inline uint64_t po_program_stream(uint64_t seed, uint32_t input) {
+    return po_random_u64(seed, 0x73747265616d, input);
+}
+static inline uint32_t po_program_element(uint64_t stream, int64_t at) {
+    uint64_t x = stream + (uint64_t)at * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
+    x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
+    uint32_t v = (uint32_t)(x >> 33);
+    return v == PO_P ? 0 : v;
+}
 uint32_t po_program_input(uint64_t seed, uint32_t input, int64_t at);
 
 /* Element by element, pulling only what it needs; results are remembered until the next reset. */

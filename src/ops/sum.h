@@ -142,6 +142,10 @@ po_status po_sum_eval_abs(po_arena *arena, const po_sum *sum, const double *cons
 po_status po_sum_eval_mod(po_arena *arena, const po_sum *sum, const uint32_t *const *in,
                           uint32_t *out);
 
+/* An operand's element from its argument's residue; a table's residues, row-major. */
+uint32_t po_sum_atom_mod(const po_operand *op, uint32_t argument);
+po_status po_sum_table_mod(po_arena *arena, const po_operand *op, const uint32_t **out);
+
 /* One element at a time, pulling only what it needs. `fetch` gives the residue of element `at`
  * (row-major) of an input. May be used from several threads and from within `fetch`. */
 typedef struct po_sum_point po_sum_point;

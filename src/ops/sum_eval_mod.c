@@ -6,7 +6,7 @@
 /* --- modulo p --- */
 
 /* An atom's residue from its argument's. */
-static uint32_t atom_mod(const po_operand *op, uint32_t argument) {
+uint32_t po_sum_atom_mod(const po_operand *op, uint32_t argument) {
     if (op->kind == PO_OPERAND_INPUT)
         return argument;
     if (op->kind == PO_OPERAND_RECIPROCAL)
@@ -116,7 +116,7 @@ po_status po_sum_eval_mod(po_arena *arena, const po_sum *sum, const uint32_t *co
             good = good && table_mod(op, v);
         else
             for (int64_t k = 0; k < op->count; k++)
-                v[k] = atom_mod(op, in[op->input][k]);
+                v[k] = po_sum_atom_mod(op, in[op->input][k]);
     }
     memset(out, 0, (size_t)sum->count * sizeof *out);
     for (uint32_t i = 0; good && i < sum->n_terms; i++) {
@@ -132,6 +132,12 @@ po_status po_sum_eval_mod(po_arena *arena, const po_sum *sum, const uint32_t *co
     }
     po_arena_free(scratch);
     return good ? PO_OK : PO_UNSUPPORTED;
+}
+
+po_status po_sum_table_mod(po_arena *arena, const po_operand *op, const uint32_t **out) {
+    uint32_t *table = PO_NEW_N(arena, uint32_t, op->count);
+    *out = table;
+    return table_mod(op, table) ? PO_OK : PO_UNSUPPORTED;
 }
 
 /* --- at a point --- */
@@ -161,8 +167,8 @@ static void run_pull(void *user, const po_run *run) {
             int64_t at = run->at[k + 1] + i * run->step[k + 1];
             const uint32_t *table = p->point->tables[id];
             const po_operand *op = &sum->operands[id];
-            product = po_mod_mul(product, table ? table[at]
-                                                : atom_mod(op, p->fetch(p->user, op->input, at)));
+            product = po_mod_mul(
+                product, table ? table[at] : po_sum_atom_mod(op, p->fetch(p->user, op->input, at)));
         }
         p->total = po_mod_add(p->total, product);
     }

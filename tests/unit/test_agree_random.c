@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MUTANTS = 1500 };
+enum { MUTANTS = 10000 };
 
 typedef struct counts {
     int mutants, equal, partly, none, programs, opaque, boxes, points, unreferenced;
