@@ -9,7 +9,8 @@
 #include "boxes/agree.h"
 #include "ir/subprogram.h"
 
-/* Adds every corrected form that could be made, none of them proved. `agreement` is of the
+/* Adds every corrected form that could be made. They agree with the subprogram by po_agree, at a
+ * seed of their own; none is certified. `agreement` is of the
  * subprogram (first) and the mutant. */
 po_status po_correct(po_ctx *ctx, po_arena *arena, const po_subprogram *sub,
                      const po_mutant *mutant, const po_agreement *agreement, po_mutants *corrected);

@@ -320,15 +320,18 @@ static void enter(emitter *e, const axis *in, const axis *out, const way *w, boo
 /* Reshapes every axis to its digits, and crops these where the input steps over elements. */
 static void to_digits(emitter *e, const axis *in) {
     const po_rt *rt = e->rt;
+    bool split = false;
+    for (uint32_t x = 0; x < rt->in_rank; x++)
+        split |= !in[x].gather && in[x].n > 1;
     int64_t dims[MOST_DIMS], keep[MOST_DIMS], start[MOST_DIMS] = {0}, step[MOST_DIMS];
     uint32_t digit[MOST_DIMS], n = 0, at = 0;
     for (uint32_t x = 0; x < rt->in_rank; x++) {
         const axis *a = &in[x];
         if (a->gather || a->n < 2) {
             for (uint32_t k = 0; k < (a->gather ? a->n : 1); k++, at++) {
-                if (!a->n)
+                if (!a->n && split)
                     continue; /* a dim of 1 goes */
-                digit[n] = a->digit[k];
+                digit[n] = a->n ? a->digit[k] : PO_NONE;
                 keep[n] = dims[n] = e->dims[at];
                 n++;
             }

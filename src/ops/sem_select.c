@@ -59,6 +59,30 @@ static int64_t cut_runs(const gather *g, int64_t count, bool add) {
     return runs;
 }
 
+/* Indices that are affine in their places, such as windows that overlap: one term. */
+static bool add_affine(const gather *g, int64_t count) {
+    int64_t step[PO_MAX_RANK], place = 1;
+    for (uint32_t i = g->index_rank; i-- > 0; place *= g->index_dims[i])
+        step[i] = g->index_dims[i] > 1 ? g->index[place] - g->index[0] : 0;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t value = g->index[0], rest = k;
+        for (uint32_t i = g->index_rank; i-- > 0; rest /= g->index_dims[i])
+            value += step[i] * (rest % g->index_dims[i]);
+        if (value != g->index[k])
+            return false;
+    }
+    po_term *t = po_sum_term(g->sum, g->sum->rank);
+    po_index *at = po_term_factor(g->sum, t, g->operand);
+    add_other_axes(g, t, at);
+    at->base[g->axis] = g->index[0];
+    for (uint32_t i = 0; i < g->index_rank; i++) {
+        uint32_t v = po_term_var(t, NULL, g->index_dims[i]);
+        po_index_add(t, &t->out, g->axis + i, 1, v);
+        po_index_add(t, at, g->axis, step[i], v);
+    }
+    return true;
+}
+
 static po_status add_one_hot(const gather *g, int64_t count) {
     po_sum *sum = g->sum;
     int64_t dim = sum->operands[g->operand].dims[g->axis], size;
@@ -111,6 +135,8 @@ po_status po_sem_gather(po_sem *sem) {
     g.sum = sum;
     g.index = values;
     g.operand = po_sem_operand(sem, sum, 0);
+    if (count > 0 && add_affine(&g, count))
+        return PO_OK;
     if (cut_runs(&g, count, false) > MOST_RUNS)
         return add_one_hot(&g, count);
     cut_runs(&g, count, true);

@@ -1,0 +1,59 @@
+/* Inside this folder: the ways to correct a mutant, and the pieces that they share. */
+#ifndef PO_CORRECT_WAYS_H
+#define PO_CORRECT_WAYS_H
+
+#include "correct/correct.h"
+#include "ops/rt.h"
+
+typedef struct po_correcting {
+    po_ctx *ctx;
+    po_arena *arena; /* scratch */
+    const po_subprogram *sub;
+    const po_mutant *mutant;
+    const po_agreement *agreement;
+    po_mutants *corrected;
+    const po_program *original;
+} po_correcting;
+
+/* gap.c: zero gaps and halos around the windows of the mutant. */
+po_status po_correct_windows(po_correcting *c);
+/* patch.c: boxes that differ, computed by the original operators. */
+po_status po_correct_boxes(po_correcting *c);
+/* Sweeps and infers a candidate and adds it as "mutant, way"; one that is no program, or does not
+ * agree with the subprogram, goes. */
+po_status po_correct_offer(po_correcting *c, po_graph *graph, const char *way);
+
+/* Positions first + i * step of each axis, 0 <= i < count. */
+typedef struct po_region {
+    uint32_t rank;
+    int64_t first[PO_RT_MAX_RANK], step[PO_RT_MAX_RANK], count[PO_RT_MAX_RANK];
+} po_region;
+
+static inline double po_region_size(const po_region *r) {
+    double n = 1;
+    for (uint32_t i = 0; i < r->rank; i++)
+        n *= (double)r->count[i];
+    return n;
+}
+
+/* What picks a region out of a tensor of these dims. */
+const po_rt *po_region_rt(po_arena *arena, const po_region *r, const int64_t *dims);
+
+/* restrict.c: a program computed for regions of its output alone. */
+typedef struct po_restrictor {
+    po_ctx *ctx;
+    po_arena *arena;
+    const po_graph *from;      /* the program */
+    const bool *active;        /* by its values: depends on activations */
+    po_graph *to;              /* where nodes are added, at the end */
+    const po_value_id *inputs; /* of `to`, by the program's inputs */
+    double flops;              /* of what was added */
+    struct po_restricted *known;
+} po_restrictor;
+
+/* The value at `n` regions of equal counts: along axis 0 behind one another where n > 1. *y is
+ * PO_NONE where that cannot be done; nodes may then have been added that nothing reads. */
+po_status po_restrict(po_restrictor *r, po_value_id value, uint32_t n, const po_region *regions,
+                      po_value_id *y);
+
+#endif
