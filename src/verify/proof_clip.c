@@ -1,0 +1,201 @@
+/* Relu, Clip, Max, Min and their kind. Limits that are numbers compose: clip(clip(x, a, b), c, d)
+ * is one clip. All are functions of |.| and of a clip to [0, 1]:
+ *     relu(x) = (x + |x|) / 2,   clip(x, lo, hi) = lo + (hi - lo) clip01((x - lo) / (hi - lo)) */
+#include "verify/proof_private.h"
+
+#include <math.h>
+
+typedef struct limits {
+    po_ptensor *of;
+    po_pnum lo, hi;
+} limits;
+
+/* Below or above every number of the type: no limit. */
+static bool endless(const po_pnum *limit) {
+    return !limit->given || fabs(limit->value) >= 3.4028234e38;
+}
+
+static po_pnum larger(po_pnum a, po_pnum b) {
+    return endless(&a) ? b : endless(&b) ? a : a.value >= b.value ? a : b;
+}
+
+static po_pnum smaller(po_pnum a, po_pnum b) {
+    return endless(&a) ? b : endless(&b) ? a : a.value <= b.value ? a : b;
+}
+
+/* clip(clip(x, l.lo, l.hi), lo, hi) as one. */
+static void add_limits(limits *l, po_pnum lo, po_pnum hi) {
+    if (!endless(&l->lo))
+        l->lo = smaller(larger(l->lo, lo), hi);
+    else if (!endless(&lo))
+        l->lo = lo;
+    if (!endless(&l->hi))
+        l->hi = smaller(larger(l->hi, lo), hi);
+    else if (!endless(&hi))
+        l->hi = hi;
+}
+
+static void apply(const po_pfun *f, const limits *l, const uint32_t *x, int64_t count,
+                  uint32_t *out) {
+    uint32_t half = 1u << 30;
+    if (endless(&l->lo) && endless(&l->hi)) {
+        memcpy(out, x, (size_t)count * sizeof *x);
+    } else if (endless(&l->hi)) {
+        uint32_t minus = po_mod_neg(l->lo.mod);
+        for (int64_t i = 0; i < count; i++)
+            out[i] = po_mod_add(l->lo.mod, po_px_relu(f, po_mod_add(x[i], minus)));
+    } else if (endless(&l->lo)) {
+        for (int64_t i = 0; i < count; i++) {
+            uint32_t d = po_px_abs(f, po_mod_add(x[i], po_mod_neg(l->hi.mod)));
+            out[i] = po_mod_mul(half, po_mod_add(po_mod_add(x[i], l->hi.mod), po_mod_neg(d)));
+        }
+    } else {
+        uint32_t width = po_mod_add(l->hi.mod, po_mod_neg(l->lo.mod));
+        uint32_t inverse = po_mod_inverse(width), minus = po_mod_neg(l->lo.mod);
+        for (int64_t i = 0; i < count; i++) {
+            uint32_t t = po_mod_mul(po_mod_add(x[i], minus), inverse);
+            out[i] = po_mod_add(l->lo.mod, po_mod_mul(width, po_px_clip(f, t)));
+        }
+    }
+}
+
+static po_status run_limits(po_pnode *n, po_ptensor *in, po_pnum lo, po_pnum hi) {
+    limits l = {in, {0}, {0}};
+    if (in->origin == PO_ORIGIN_CLIP)
+        l = (limits){in->from, in->lo, in->hi};
+    if (!endless(&lo) && !endless(&hi) && lo.value > hi.value)
+        lo = hi;
+    add_limits(&l, lo, hi);
+    const uint32_t *x = po_pt_mod(l.of);
+    if (!x || l.of->count != po_type_count(&n->type[0]))
+        return PO_UNSUPPORTED;
+    po_pfun f = po_pfun_of(n->run);
+    po_ptensor *out = po_pn_out(n, 0);
+    apply(&f, &l, x, out->count, out->mod);
+    po_pn_function(n, out);
+    bool both = !endless(&l.lo) && !endless(&l.hi); /* then it is a new variable's */
+    out->degree = both ? 1 : fmax(1, l.of->degree);
+    out->fraction = !both && l.of->fraction;
+    out->origin = PO_ORIGIN_CLIP;
+    out->from = po_pt_use(l.of);
+    out->lo = l.lo;
+    out->hi = l.hi;
+    return PO_OK;
+}
+
+static po_status run_clip(po_pnode *n) {
+    po_pnum lo = {0}, hi = {0};
+    if (n->opset < 11) {
+        lo = po_pn_float(n, "min");
+        hi = po_pn_float(n, "max");
+    } else {
+        lo = po_pn_input_number(n, 1);
+        hi = po_pn_input_number(n, 2);
+        if ((po_pn_in(n, 1) && !lo.given) || (po_pn_in(n, 2) && !hi.given))
+            return PO_UNSUPPORTED;
+    }
+    return run_limits(n, n->in[0], lo, hi);
+}
+
+/* a x + (1 - a) relu(x), the slope being a tensor. */
+static po_status run_slope(po_pnode *n, po_ptensor *in, const uint32_t *slope, uint32_t step) {
+    const uint32_t *x = po_pt_mod(in);
+    po_pfun f = po_pfun_of(n->run);
+    if (!x || !slope || in->count != po_type_count(&n->type[0]))
+        return PO_UNSUPPORTED;
+    po_ptensor *out = po_pn_out(n, 0);
+    for (int64_t i = 0; i < out->count; i++) {
+        uint32_t a = slope[i * step], rest = po_mod_add(1, po_mod_neg(a));
+        out->mod[i] = po_mod_add(po_mod_mul(a, x[i]), po_mod_mul(rest, po_px_relu(&f, x[i])));
+    }
+    po_pn_function(n, out);
+    out->degree = fmax(1, in->degree) + 1;
+    out->fraction = in->fraction;
+    return PO_OK;
+}
+
+/* max(x, a x): a slope below 0, or above. */
+static bool scaled_pair(po_pnode *n, po_ptensor **of, uint32_t *slope) {
+    for (uint32_t k = 0; k < 2; k++) {
+        po_ptensor *y = n->in[k], *x = n->in[1 - k];
+        if (y->origin != PO_ORIGIN_SCALED || y->from != x || y->lo.value < 0)
+            continue;
+        *of = x;
+        *slope = y->lo.mod;
+        if (y->lo.value <= 1)
+            return true;
+        /* max(x, a x) for a > 1 is the slope 1 / a of a x. */
+        *of = y;
+        *slope = po_mod_inverse(*slope);
+        return true;
+    }
+    return false;
+}
+
+static po_status run_extremum(po_pnode *n) {
+    bool max = n->node->op == PO_OP_Max;
+    uint32_t n_in = n->node->n_in, slope;
+    po_ptensor *of;
+    if (n_in == 1) {
+        n->out[0] = po_pt_use(n->in[0]);
+        return PO_OK;
+    }
+    if (n_in == 2) {
+        for (uint32_t k = 0; k < 2; k++) {
+            po_pnum number = po_pn_input_number(n, k), none = {0};
+            if (number.given && n->in[1 - k]->count == po_type_count(&n->type[0]))
+                return run_limits(n, n->in[1 - k], max ? number : none, max ? none : number);
+        }
+        if (max && scaled_pair(n, &of, &slope))
+            return run_slope(n, of, &slope, 0);
+    }
+    const uint32_t **x = PO_NEW_N(n->arena, const uint32_t *, n_in);
+    for (uint32_t k = 0; k < n_in; k++) {
+        x[k] = po_pn_broadcast(n, k);
+        if (!x[k])
+            return PO_UNSUPPORTED;
+    }
+    po_pfun f = po_pfun_of(n->run);
+    po_ptensor *out = po_pn_out(n, 0);
+    for (int64_t i = 0; i < out->count; i++) {
+        uint32_t v = x[0][i];
+        for (uint32_t k = 1; k < n_in; k++)
+            v = max ? po_px_max(&f, v, x[k][i])
+                    : po_mod_neg(po_px_max(&f, po_mod_neg(v), po_mod_neg(x[k][i])));
+        out->mod[i] = v;
+    }
+    po_pn_function(n, out);
+    for (uint32_t k = 0; k < n_in; k++) {
+        out->degree = fmax(out->degree, n->in[k]->degree);
+        out->fraction |= n->in[k]->fraction;
+    }
+    return PO_OK;
+}
+
+po_status po_pn_clip(po_pnode *n) {
+    po_pnum zero = {true, 0, 0}, none = {0}, alpha;
+    if (!po_pn_in(n, 0))
+        return PO_UNSUPPORTED;
+    for (uint32_t k = 0; k < n->node->n_in; k++)
+        if (n->in[k] && !po_pt_mod(n->in[k]))
+            return PO_UNSUPPORTED;
+    switch (n->node->op) {
+    case PO_OP_Relu:
+        return run_limits(n, n->in[0], zero, none);
+    case PO_OP_Clip:
+        return run_clip(n);
+    case PO_OP_LeakyRelu:
+        alpha = po_pn_float(n, "alpha");
+        return run_slope(n, n->in[0], &alpha.mod, 0);
+    case PO_OP_PRelu:
+        return po_pn_in(n, 1) ? run_slope(n, n->in[0], po_pn_broadcast(n, 1), 1) : PO_UNSUPPORTED;
+    case PO_OP_Max:
+    case PO_OP_Min:
+        for (uint32_t k = 0; k < n->node->n_in; k++)
+            if (!n->in[k])
+                return PO_UNSUPPORTED;
+        return run_extremum(n);
+    default:
+        return PO_UNSUPPORTED;
+    }
+}

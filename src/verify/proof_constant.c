@@ -1,0 +1,119 @@
+/* What residue a constant has. By value alone, so that names, layouts and element types do not
+ * matter: a simple fraction within half a unit in the last place is that fraction; sqrt 2 and
+ * sqrt(2 / pi) times one are themselves times one; any other number is a variable of its own, of
+ * which its negative is the negative. */
+#include "verify/proof_private.h"
+
+#include <math.h>
+
+/* Denominators that are looked for: the divisors of these. The numerators over them are limited so
+ * that few numbers fit by chance. */
+static const uint32_t bases[] = {720720, 1000000, 84672};
+enum { BASES = sizeof bases / sizeof bases[0], MOST_NUMERATOR = 1 << 21, DYADIC = 4096 };
+
+/* Half a unit in the last place of a normal number of this type. A double that is a float was one.
+ */
+static double half_ulp(double value, po_dtype dtype) {
+    if (dtype == PO_F64 && (double)(float)value == value)
+        dtype = PO_F32;
+    int bits = dtype == PO_F64 ? 53 : dtype == PO_F16 ? 11 : dtype == PO_BF16 ? 8 : 24;
+    uint64_t u;
+    memcpy(&u, &value, sizeof u);
+    u &= 0x7ff0000000000000;
+    memcpy(&value, &u, sizeof value);
+    return ldexp(value, -bits);
+}
+
+/* The nearest whole number of |v| < 2^51, without a call. */
+static inline double nearest(double v) {
+    return v + 0x1.8p52 - 0x1.8p52;
+}
+
+/* value as numerator / base. */
+static bool over(double value, double base, double tolerance, int64_t *numerator) {
+    double scaled = value * base, whole = nearest(scaled);
+    if (!(fabs(scaled) < MOST_NUMERATOR) || !(fabs(scaled - whole) <= 1.01 * tolerance * base) ||
+        !(fabs(fma(value, base, -whole)) < tolerance * base))
+        return false;
+    *numerator = (int64_t)whole;
+    return true;
+}
+
+static uint32_t fraction(int64_t numerator, uint32_t base) {
+    return po_mod_mul(po_mod_i64(numerator), po_mod_inverse(base));
+}
+
+static bool dyadic(double value, uint32_t *residue) {
+    double scaled = value * DYADIC;
+    if (!(fabs(scaled) < 0x1p40) || scaled != nearest(scaled))
+        return false;
+    *residue = fraction((int64_t)scaled, DYADIC);
+    return true;
+}
+
+static bool simple(double value, double tolerance, uint32_t *residue) {
+    for (size_t k = 0; k < BASES; k++) {
+        int64_t numerator;
+        if (over(value, bases[k], tolerance, &numerator) && numerator != 0) {
+            *residue = fraction(numerator, bases[k]);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* q times a root for few q, so that it is hardly ever met by chance. */
+static bool times(double value, double root, double tolerance, uint32_t base, int64_t *numerator) {
+    enum { MOST = 4096 };
+    return over(value / root, base, tolerance / root, numerator) && *numerator != 0 &&
+           *numerator > -MOST && *numerator < MOST;
+}
+
+/* q sqrt 2 for whole q, else q / sqrt 2: so that sqrt 2 and its inverse cancel. */
+static bool named(const po_prun *run, double value, double tolerance, uint32_t *residue) {
+    static const double root2 = 1.4142135623730950488, gelu = 0.79788456080286535588,
+                        cubic = 0.044715;
+    enum { FEW = 64 };
+    uint32_t root = po_pf(run->seed ^ 0x726f6f7432, 1), c = po_pf(run->seed ^ 0x726f6f747069, 1);
+    int64_t q;
+    if (times(value, root2, tolerance, 1, &q))
+        *residue = po_mod_mul(po_mod_i64(q), root);
+    else if (times(value, 1 / root2, tolerance, FEW, &q))
+        *residue = po_mod_mul(fraction(q, FEW), po_mod_inverse(root));
+    else if (times(value, gelu, tolerance, FEW, &q))
+        *residue = po_mod_mul(fraction(q, FEW), c);
+    else if (times(value, gelu * cubic, tolerance, FEW, &q))
+        *residue = po_mod_mul(po_mod_mul(fraction(q, FEW), fraction(44715, 1000000)), c);
+    else
+        return false;
+    return true;
+}
+
+static uint32_t variable(const po_prun *run, double value) {
+    uint64_t bits;
+    double magnitude = fabs(value);
+    memcpy(&bits, &magnitude, sizeof bits);
+    uint32_t v = po_pf(run->seed ^ 0x76617269, bits);
+    return value < 0 ? po_mod_neg(v) : v;
+}
+
+uint32_t po_pc_residue(const po_prun *run, double value, po_dtype dtype, bool lone) {
+    uint32_t residue;
+    double tolerance = half_ulp(value, dtype);
+    if (!isfinite(value))
+        return variable(run, value);
+    if (dyadic(value, &residue) || (lone && named(run, value, tolerance, &residue)) ||
+        simple(value, tolerance, &residue))
+        return residue;
+    return variable(run, value);
+}
+
+void po_pc_residues(const po_prun *run, const po_tensor *tensor, uint32_t *out) {
+    po_arena *scratch = po_arena_child(run->arena);
+    double *v = po_tensor_doubles(scratch, tensor);
+    for (int64_t i = 0; i < tensor->count; i++)
+        out[i] = i && v[i] == v[i - 1]
+                     ? out[i - 1]
+                     : po_pc_residue(run, v[i], tensor->dtype, tensor->count == 1);
+    po_arena_free(scratch);
+}

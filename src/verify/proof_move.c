@@ -1,0 +1,190 @@
+/* Elements that only move, indexed sums, and functions of which nothing is known. */
+#include "verify/proof_private.h"
+
+#include "ops/sem.h"
+
+#include <math.h>
+#include <time.h>
+
+/* --- movement: by the operator's reference, on doubles that hold residues --- */
+
+static po_array *as_doubles(po_pnode *n, po_ptensor *t) {
+    po_array *a = PO_NEW(n->arena, po_array);
+    const uint32_t *mod = po_pt_mod(t);
+    *a = (po_array){.dtype = PO_F64, .rank = t->rank, .count = t->count};
+    a->dims = po_arena_memdup(n->arena, t->dims, t->rank * sizeof *t->dims);
+    a->f = PO_NEW_N(n->arena, double, t->count);
+    for (int64_t i = 0; i < t->count; i++)
+        a->f[i] = mod[i];
+    return a;
+}
+
+static bool only_moves(const po_pnode *n) {
+    switch (n->node->op) {
+    case PO_OP_ScatterElements:
+    case PO_OP_ScatterND:
+        return po_node_string_is(n->node, "reduction", "none", "none");
+    default:
+        return po_op_has(n->node->op, PO_OPF_MOVES_DATA);
+    }
+}
+
+po_status po_pn_move(po_pnode *n) {
+    if (!only_moves(n))
+        return PO_UNSUPPORTED;
+    uint32_t n_in = n->node->n_in;
+    const po_array **in = PO_NEW_N(n->arena, const po_array *, n_in);
+    po_array **out = PO_NEW_N(n->arena, po_array *, n->node->n_out);
+    double degree = 0;
+    bool fraction = false;
+    for (uint32_t k = 0; k < n_in; k++) {
+        po_ptensor *t = n->in[k];
+        if (!t)
+            continue;
+        bool number = po_dtype_class_of(t->dtype) == PO_CLASS_FLOAT || !t->known;
+        if (number && !po_pt_mod(t))
+            return PO_UNSUPPORTED;
+        in[k] = number ? as_doubles(n, t) : t->known;
+        degree = fmax(degree, t->degree);
+        fraction |= t->fraction;
+    }
+    po_status status = po_ref_node(n->run->ctx, n->arena, n->graph, n->node, in, out);
+    if (status != PO_OK)
+        return status;
+    for (uint32_t k = 0; k < n->node->n_out; k++) {
+        if (n->node->out[k] == PO_NONE || !out[k])
+            continue;
+        if (!out[k]->f || po_dtype_class_of(n->type[k].dtype) == PO_CLASS_NONE)
+            return PO_UNSUPPORTED;
+        po_ptensor *t = po_pt_residues(n->run, n->type[k].dtype, out[k]->rank, out[k]->dims);
+        for (int64_t i = 0; i < t->count; i++)
+            t->mod[i] = (uint32_t)out[k]->f[i];
+        t->degree = degree;
+        t->fraction = fraction;
+        n->out[k] = t;
+    }
+    return PO_OK;
+}
+
+/* --- indexed sums --- */
+
+/* What the time left allows, at a rate that any machine reaches. */
+static bool affordable(const po_prun *run, double products) {
+    const double rate = 2e9;
+    struct timespec t;
+    if (run->cpu_end <= 0)
+        return true;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec + products / rate < run->cpu_end;
+}
+
+static double points_of(const po_sum *sum) {
+    double all = 0;
+    for (uint32_t i = 0; i < sum->n_terms; i++) {
+        double points = 1;
+        for (uint32_t v = 0; v < sum->terms[i].n_vars; v++)
+            points *= (double)sum->terms[i].extent[v];
+        all += points;
+    }
+    return all;
+}
+
+/* Of the polynomials that the sum makes. */
+static void degree_of(const po_pnode *n, const po_sum *sum, po_ptensor *out) {
+    for (uint32_t i = 0; i < sum->n_terms; i++) {
+        double degree = 0;
+        for (uint32_t k = 0; k < sum->terms[i].n_factors; k++) {
+            const po_operand *op = &sum->operands[sum->terms[i].factor[k].operand];
+            if (op->kind == PO_OPERAND_TABLE)
+                continue;
+            degree += n->in[op->input]->degree;
+            out->fraction |= n->in[op->input]->fraction;
+        }
+        out->degree = fmax(out->degree, degree);
+    }
+    if (out->fraction && out->count)
+        out->degree *= fmax(1, points_of(sum) / (double)out->count);
+}
+
+static po_status constants_of(po_pnode *n, const po_tensor **constant) {
+    enum { MOST = 1 << 16 };
+    for (uint32_t k = 0; k < n->node->n_in; k++) {
+        po_tensor *t;
+        if (!n->in[k] || !n->in[k]->known || n->in[k]->known->s || n->in[k]->count > MOST)
+            continue;
+        PO_TRY(po_array_to_tensor(n->run->ctx, n->arena, n->in[k]->known, &t));
+        constant[k] = t;
+    }
+    return PO_OK;
+}
+
+po_status po_pn_sum(po_pnode *n) {
+    const po_node *node = n->node;
+    const po_op_row *row = po_op_row_of(node->op);
+    if (!row || !row->sem)
+        return PO_UNSUPPORTED;
+    const po_type **in = PO_NEW_N(n->arena, const po_type *, node->n_in);
+    const po_type **out = PO_NEW_N(n->arena, const po_type *, node->n_out);
+    const po_tensor **constant = PO_NEW_N(n->arena, const po_tensor *, node->n_in);
+    const uint32_t **mod = PO_NEW_N(n->arena, const uint32_t *, node->n_in);
+    po_sum **sums = PO_NEW_N(n->arena, po_sum *, node->n_out);
+    for (uint32_t k = 0; k < node->n_in; k++) {
+        po_ptensor *t = n->in[k];
+        if (!t)
+            continue;
+        po_type type = po_type_tensor_i64(n->arena, t->dtype, t->rank, t->dims);
+        in[k] = po_arena_memdup(n->arena, &type, sizeof type);
+        mod[k] = po_pt_mod(t);
+    }
+    for (uint32_t k = 0; k < node->n_out; k++)
+        if (node->out[k] != PO_NONE)
+            out[k] = &n->type[k];
+    PO_TRY(constants_of(n, constant));
+    PO_TRY(po_sem_node(n->run->ctx, n->arena, n->graph, node, in, constant, out, sums));
+    for (uint32_t k = 0; k < node->n_out; k++) {
+        if (node->out[k] == PO_NONE)
+            continue;
+        if (!sums[k])
+            return PO_UNSUPPORTED;
+        for (uint32_t i = 0; i < sums[k]->n_operands; i++) {
+            const po_operand *op = &sums[k]->operands[i];
+            if (op->kind == PO_OPERAND_RSQRT || op->kind == PO_OPERAND_RECIPROCAL ||
+                (op->kind == PO_OPERAND_INPUT && !mod[op->input]))
+                return PO_UNSUPPORTED;
+        }
+        if (!affordable(n->run, points_of(sums[k])))
+            return po_pfail(n->run, "the CPU time given for the proof does not suffice");
+        po_ptensor *t = po_pn_out(n, k);
+        PO_TRY(po_sum_eval_mod(n->arena, sums[k], mod, t->mod));
+        degree_of(n, sums[k], t);
+    }
+    return PO_OK;
+}
+
+/* --- opaque --- */
+
+po_hash po_pn_print(po_pnode *n) {
+    po_hash h = po_pn_identity(n);
+    h = po_hash_u64(po_hash_u64(h, n->captured.lo), n->captured.hi);
+    for (uint32_t k = 0; k < n->node->n_in; k++) {
+        po_hash p = n->in[k] ? po_pt_print(n->in[k]) : (po_hash){0, 0};
+        h = po_hash_u64(po_hash_u64(h, p.lo), p.hi);
+    }
+    return h;
+}
+
+/* Every element a random function of operator, attributes, inputs and place. */
+po_status po_pn_opaque(po_pnode *n) {
+    po_hash h = po_pn_print(n);
+    for (uint32_t k = 0; k < n->node->n_out; k++) {
+        if (n->node->out[k] == PO_NONE)
+            continue;
+        if (po_dtype_class_of(n->type[k].dtype) == PO_CLASS_NONE || po_type_count(&n->type[k]) < 0)
+            return PO_UNSUPPORTED;
+        po_ptensor *t = po_pn_out(n, k);
+        for (int64_t i = 0; i < t->count; i++)
+            t->mod[i] = po_pf(h.lo + k, h.hi + (uint64_t)i);
+        po_pn_function(n, t);
+    }
+    return PO_OK;
+}

@@ -1,0 +1,433 @@
+/* Functions of one element, or of elements at one place: by what they are in terms of a few
+ * (proof_function.c), so that their usual spellings agree; any other is a random function of its
+ * own. */
+#include "verify/proof_private.h"
+
+#include <math.h>
+
+/* --- one input --- */
+
+typedef struct unary {
+    po_pnode *n;
+    po_pfun f;
+    const uint32_t *x;
+    uint32_t *out;
+    int64_t count;
+} unary;
+
+static uint32_t half(uint32_t x) {
+    return po_mod_mul(x, 1u << 30);
+}
+
+static void gelu(const unary *u, bool by_tanh) {
+    uint32_t inverse = po_pc_residue(u->n->run, 0.70710678118654752440, PO_F64, true);
+    uint32_t c = po_pc_residue(u->n->run, 0.79788456080286535588, PO_F64, true);
+    uint32_t cubic = po_pc_residue(u->n->run, 0.044715, PO_F64, true);
+    for (int64_t i = 0; i < u->count; i++) {
+        uint32_t x = u->x[i];
+        uint32_t cube = po_mod_mul(x, po_mod_mul(x, x));
+        u->out[i] = by_tanh ? po_mod_mul(c, po_mod_add(x, po_mod_mul(cubic, cube)))
+                            : po_px_erf(&u->f, po_mod_mul(x, inverse));
+    }
+    if (by_tanh)
+        po_px_tanh(&u->f, u->count, u->out, u->out);
+    for (int64_t i = 0; i < u->count; i++)
+        u->out[i] = half(po_mod_mul(u->x[i], po_mod_add(1, u->out[i])));
+}
+
+/* x * sigmoid(alpha x) */
+static void swish(const unary *u, uint32_t alpha) {
+    for (int64_t i = 0; i < u->count; i++)
+        u->out[i] = po_mod_mul(alpha, u->x[i]);
+    po_px_sigmoid(&u->f, u->count, u->out, u->out);
+    for (int64_t i = 0; i < u->count; i++)
+        u->out[i] = po_mod_mul(u->out[i], u->x[i]);
+}
+
+static void softplus(const unary *u) {
+    for (int64_t i = 0; i < u->count; i++)
+        u->out[i] = po_pf(u->f.log, po_mod_add(1, po_px_exp(&u->f, u->x[i])));
+}
+
+static void each(const unary *u, uint32_t (*fn)(const po_pfun *f, uint32_t x)) {
+    for (int64_t i = 0; i < u->count; i++)
+        u->out[i] = fn(&u->f, u->x[i]);
+}
+
+static void hard(const unary *u, bool by_x, po_pnum alpha, po_pnum beta) {
+    for (int64_t i = 0; i < u->count; i++) {
+        uint32_t v = po_mod_add(po_mod_mul(alpha.mod, u->x[i]), beta.mod);
+        v = po_px_clip(&u->f, v);
+        u->out[i] = by_x ? po_mod_mul(v, u->x[i]) : v;
+    }
+}
+
+static bool by_tanh(const po_pnode *n) {
+    return po_node_string_is(n->node, "approximate", "tanh", "none");
+}
+
+static po_pnum sixth(uint32_t times) {
+    return (po_pnum){true, po_mod_mul(times, po_mod_inverse(6)), times / 6.0};
+}
+
+static bool known_function(unary *u) {
+    po_pnode *n = u->n;
+    switch (n->node->op) {
+    case PO_OP_Exp:
+        each(u, po_px_exp);
+        break;
+    case PO_OP_Sqrt:
+        each(u, po_px_sqrt);
+        break;
+    case PO_OP_Erf:
+        each(u, po_px_erf);
+        break;
+    case PO_OP_Abs:
+        each(u, po_px_abs);
+        break;
+    case PO_OP_Log:
+        for (int64_t i = 0; i < u->count; i++)
+            u->out[i] = po_pf(u->f.log, u->x[i]);
+        break;
+    case PO_OP_Tanh:
+        po_px_tanh(&u->f, u->count, u->x, u->out);
+        break;
+    case PO_OP_Sigmoid:
+        po_px_sigmoid(&u->f, u->count, u->x, u->out);
+        break;
+    case PO_OP_Softplus:
+        softplus(u);
+        break;
+    case PO_OP_Softsign:
+        for (int64_t i = 0; i < u->count; i++)
+            u->out[i] = po_mod_add(1, po_px_abs(&u->f, u->x[i]));
+        po_px_inverse(u->count, u->out);
+        for (int64_t i = 0; i < u->count; i++)
+            u->out[i] = po_mod_mul(u->out[i], u->x[i]);
+        break;
+    case PO_OP_Mish:
+        softplus(u);
+        po_px_tanh(&u->f, u->count, u->out, u->out);
+        for (int64_t i = 0; i < u->count; i++)
+            u->out[i] = po_mod_mul(u->out[i], u->x[i]);
+        break;
+    case PO_OP_Gelu:
+        gelu(u, by_tanh(n));
+        break;
+    case PO_OP_MS_Gelu:
+        gelu(u, false);
+        break;
+    case PO_OP_MS_FastGelu:
+        gelu(u, true);
+        break;
+    case PO_OP_Swish:
+    case PO_OP_MS_QuickGelu:
+        swish(u, po_pn_float(n, "alpha").mod);
+        break;
+    case PO_OP_HardSwish:
+        hard(u, true, sixth(1), sixth(3));
+        break;
+    case PO_OP_HardSigmoid:
+        hard(u, false, po_pn_float(n, "alpha"), po_pn_float(n, "beta"));
+        break;
+    default:
+        return false;
+    }
+    return true;
+}
+
+/* x times a function of x: the product is of a larger degree. */
+static bool times_itself(po_op_id op) {
+    switch (op) {
+    case PO_OP_Gelu:
+    case PO_OP_MS_Gelu:
+    case PO_OP_MS_FastGelu:
+    case PO_OP_HardSwish:
+    case PO_OP_Swish:
+    case PO_OP_MS_QuickGelu:
+    case PO_OP_Mish:
+    case PO_OP_Softsign:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static po_status run_unary(po_pnode *n) {
+    po_ptensor *in = n->in[0];
+    unary u = {.n = n, .f = po_pfun_of(n->run), .x = po_pt_mod(in), .count = in->count};
+    if (!u.x || n->node->n_in != 1 || po_type_count(&n->type[0]) != in->count)
+        return PO_UNSUPPORTED;
+    po_ptensor *out = po_pn_out(n, 0);
+    u.out = out->mod;
+    if (!known_function(&u)) {
+        po_hash h = po_pn_identity(n);
+        for (int64_t i = 0; i < u.count; i++)
+            u.out[i] = po_pf(h.lo ^ h.hi, u.x[i]);
+    }
+    if (n->node->op == PO_OP_Exp) {
+        out->origin = PO_ORIGIN_EXP;
+        out->from = po_pt_use(in);
+    }
+    po_pn_function(n, out);
+    if (times_itself(n->node->op))
+        out->degree += in->degree;
+    return PO_OK;
+}
+
+/* --- changes of type --- */
+
+static po_status run_cast(po_pnode *n) {
+    po_ptensor *in = n->in[0];
+    po_dtype_class from = po_dtype_class_of(in->dtype), to = po_dtype_class_of(n->type[0].dtype);
+    if (!po_pt_mod(in) || to == PO_CLASS_NONE)
+        return PO_UNSUPPORTED;
+    /* Float to float: rounding is not looked at. Integers: they may wrap. */
+    bool same = to == PO_CLASS_FLOAT || from == PO_CLASS_BOOL;
+    if (!same)
+        return run_unary(n);
+    n->out[0] = po_pt_view(n->run, in, n->type[0].dtype, in->rank, in->dims);
+    return PO_OK;
+}
+
+/* --- several inputs --- */
+
+typedef struct places {
+    po_pnode *n;
+    po_pfun f;
+    uint32_t *out;
+    int64_t count;
+} places;
+
+static po_status start(po_pnode *n, places *p, const uint32_t **x) {
+    for (uint32_t k = 0; k < n->node->n_in; k++) {
+        x[k] = po_pn_broadcast(n, k);
+        if (!x[k])
+            return PO_UNSUPPORTED;
+    }
+    po_ptensor *out = po_pn_out(n, 0);
+    *p = (places){n, po_pfun_of(n->run), out->mod, out->count};
+    return PO_OK;
+}
+
+/* The polynomials' degrees: of a sum, or a product. */
+static void set_degree(po_pnode *n, bool product) {
+    po_ptensor *out = n->out[0];
+    for (uint32_t k = 0; k < n->node->n_in; k++)
+        out->fraction |= n->in[k]->fraction;
+    for (uint32_t k = 0; k < n->node->n_in; k++)
+        out->degree = product || out->fraction ? out->degree + n->in[k]->degree
+                                               : fmax(out->degree, n->in[k]->degree);
+}
+
+static po_status run_arithmetic(po_pnode *n) {
+    places p;
+    uint32_t n_in = n->node->n_in;
+    const uint32_t **x = PO_NEW_N(n->arena, const uint32_t *, n_in);
+    po_op op = n->node->op;
+    if (n->opset < 7 && n_in == 2 && n->in[0]->count != n->in[1]->count)
+        return PO_UNSUPPORTED; /* broadcast by an axis */
+    PO_TRY(start(n, &p, x));
+    uint32_t scale = op == PO_OP_Mean ? po_mod_inverse(n_in) : 1;
+    for (int64_t i = 0; i < p.count; i++) {
+        uint32_t v = x[0][i];
+        for (uint32_t k = 1; k < n_in; k++) {
+            uint32_t y = x[k][i];
+            v = op == PO_OP_Mul ? po_mod_mul(v, y)
+                                : po_mod_add(v, op == PO_OP_Sub ? po_mod_neg(y) : y);
+        }
+        p.out[i] = scale == 1 ? v : po_mod_mul(scale, v);
+    }
+    set_degree(n, op == PO_OP_Mul);
+    if (op == PO_OP_Mul && n_in == 2)
+        for (uint32_t k = 0; k < 2; k++) {
+            po_pnum number = po_pn_input_number(n, k);
+            if (number.given && n->in[1 - k]->count == n->out[0]->count && !n->out[0]->from) {
+                n->out[0]->origin = PO_ORIGIN_SCALED;
+                n->out[0]->from = po_pt_use(n->in[1 - k]);
+                n->out[0]->lo = number;
+            }
+        }
+    return PO_OK;
+}
+
+/* exp(z) / sum of exp(z) along some axes is a softmax, whatever is taken off z first. */
+static po_status run_division(po_pnode *n) {
+    const uint32_t *x[2];
+    places p;
+    if (po_dtype_class_of(n->in[0]->dtype) != PO_CLASS_FLOAT)
+        return PO_UNSUPPORTED;
+    if (n->opset < 7 && n->in[0]->count != n->in[1]->count)
+        return PO_UNSUPPORTED;
+    PO_TRY(start(n, &p, x));
+    uint32_t *inverse = po_arena_memdup(n->arena, x[1], (size_t)p.count * sizeof *x[1]);
+    po_px_inverse(p.count, inverse);
+    for (int64_t i = 0; i < p.count; i++)
+        p.out[i] = po_mod_mul(x[0][i], inverse[i]);
+    set_degree(n, true);
+    n->out[0]->fraction |= n->in[1]->degree > 1;
+    return PO_OK;
+}
+
+static po_status run_reciprocal(po_pnode *n) {
+    const uint32_t *x = po_pt_mod(n->in[0]);
+    if (!x)
+        return PO_UNSUPPORTED;
+    po_ptensor *out = po_pn_out(n, 0);
+    memcpy(out->mod, x, (size_t)out->count * sizeof *x);
+    po_px_inverse(out->count, out->mod);
+    out->degree = n->in[0]->degree;
+    out->fraction = n->in[0]->fraction || n->in[0]->degree > 1;
+    return PO_OK;
+}
+
+static po_status run_negation(po_pnode *n, uint32_t plus) {
+    const uint32_t *x = po_pt_mod(n->in[0]);
+    if (!x)
+        return PO_UNSUPPORTED;
+    po_ptensor *out = po_pn_out(n, 0);
+    for (int64_t i = 0; i < out->count; i++)
+        out->mod[i] = po_mod_add(plus, po_mod_neg(x[i]));
+    set_degree(n, false);
+    return PO_OK;
+}
+
+static po_status run_power(po_pnode *n) {
+    const uint32_t *x[2];
+    places p;
+    PO_TRY(start(n, &p, x));
+    po_pnum exponent = po_pn_input_number(n, 1);
+    for (int64_t i = 0; i < p.count; i++) {
+        if (!exponent.given)
+            exponent.mod = x[1][i];
+        p.out[i] = po_px_power(&p.f, x[0][i], &exponent);
+    }
+    double e = exponent.given ? fabs(exponent.value) : -1;
+    set_degree(n, false);
+    n->out[0]->degree = e >= 0 && e == floor(e) && e <= 64 ? e * n->in[0]->degree : 1;
+    n->out[0]->fraction |= exponent.given && exponent.value < 0 && n->in[0]->degree > 1;
+    if (!(e >= 0 && e == floor(e)))
+        po_pn_function(n, n->out[0]);
+    return PO_OK;
+}
+
+static uint32_t compare(const places *p, po_op op, uint32_t a, uint32_t b) {
+    uint32_t d = po_mod_add(a, po_mod_neg(b)), minus = po_mod_neg(d);
+    switch (op) {
+    case PO_OP_Equal:
+        return d == 0 ? 1 : po_pf(p->f.equal, d < minus ? d : minus);
+    case PO_OP_Less:
+        return d == 0 ? 0 : po_pf(p->f.less, d);
+    case PO_OP_Greater:
+        return d == 0 ? 0 : po_pf(p->f.less, minus);
+    case PO_OP_GreaterOrEqual:
+        return d == 0 ? 1 : po_mod_add(1, po_mod_neg(po_pf(p->f.less, d)));
+    default: /* LessOrEqual */
+        return d == 0 ? 1 : po_mod_add(1, po_mod_neg(po_pf(p->f.less, minus)));
+    }
+}
+
+static uint32_t logic(const places *p, po_op op, uint32_t a, uint32_t b) {
+    bool both = op == PO_OP_And;
+    if (a == b)
+        return a;
+    if (a <= 1 || b <= 1) {
+        uint32_t bit = a <= 1 ? a : b, other = a <= 1 ? b : a;
+        return both ? (bit ? other : 0) : (bit ? 1 : other);
+    }
+    uint32_t low = a < b ? a : b, high = a < b ? b : a;
+    return po_pf(both ? p->f.both : p->f.either, (uint64_t)high << 31 | low);
+}
+
+static po_status run_predicate(po_pnode *n) {
+    const uint32_t *x[2];
+    places p;
+    po_op op = n->node->op;
+    PO_TRY(start(n, &p, x));
+    for (int64_t i = 0; i < p.count; i++)
+        p.out[i] = op == PO_OP_And || op == PO_OP_Or ? logic(&p, op, x[0][i], x[1][i])
+                                                     : compare(&p, op, x[0][i], x[1][i]);
+    po_pn_function(n, n->out[0]);
+    return PO_OK;
+}
+
+/* y + c (x - y), which for a condition of 0 and 1 chooses. */
+static po_status run_where(po_pnode *n) {
+    const uint32_t *x[3];
+    places p;
+    PO_TRY(start(n, &p, x));
+    for (int64_t i = 0; i < p.count; i++)
+        p.out[i] =
+            po_mod_add(x[2][i], po_mod_mul(x[0][i], po_mod_add(x[1][i], po_mod_neg(x[2][i]))));
+    set_degree(n, false);
+    n->out[0]->degree += n->in[0]->known ? 0 : 1;
+    return PO_OK;
+}
+
+/* Any other function of the elements at one place. */
+static po_status run_other(po_pnode *n) {
+    places p;
+    uint32_t n_in = n->node->n_in;
+    const uint32_t **x = PO_NEW_N(n->arena, const uint32_t *, n_in);
+    if (n->opset < 7 && n_in > 1)
+        return PO_UNSUPPORTED;
+    PO_TRY(start(n, &p, x));
+    po_hash h = po_pn_identity(n);
+    bool swap = po_op_has(n->node->op, PO_OPF_COMMUTATIVE) && n_in == 2;
+    for (int64_t i = 0; i < p.count; i++) {
+        uint64_t v = h.hi;
+        if (swap && x[0][i] > x[1][i]) {
+            v = po_mix((v ^ x[1][i]) * 0x9e3779b97f4a7c15);
+            v = po_mix((v ^ x[0][i]) * 0x9e3779b97f4a7c15);
+        } else {
+            for (uint32_t k = 0; k < n_in; k++)
+                v = po_mix((v ^ x[k][i]) * 0x9e3779b97f4a7c15);
+        }
+        p.out[i] = po_pf(h.lo, v);
+    }
+    po_pn_function(n, n->out[0]);
+    return PO_OK;
+}
+
+po_status po_pn_pointwise(po_pnode *n) {
+    if (!po_op_has(n->node->op, PO_OPF_ELEMENTWISE) || n->node->n_in == 0)
+        return PO_UNSUPPORTED;
+    for (uint32_t k = 0; k < n->node->n_in; k++)
+        if (!n->in[k] || !po_pt_mod(n->in[k]))
+            return PO_UNSUPPORTED;
+    switch (n->node->op) {
+    case PO_OP_Add:
+    case PO_OP_Sub:
+    case PO_OP_Mul:
+    case PO_OP_Sum:
+    case PO_OP_Mean:
+        return run_arithmetic(n);
+    case PO_OP_Div:
+        return run_division(n) == PO_OK ? PO_OK : run_other(n);
+    case PO_OP_Neg:
+        return run_negation(n, 0);
+    case PO_OP_Not:
+        return run_negation(n, 1);
+    case PO_OP_Reciprocal:
+        return run_reciprocal(n);
+    case PO_OP_Pow:
+        return run_power(n);
+    case PO_OP_Equal:
+    case PO_OP_Less:
+    case PO_OP_LessOrEqual:
+    case PO_OP_Greater:
+    case PO_OP_GreaterOrEqual:
+    case PO_OP_And:
+    case PO_OP_Or:
+        return run_predicate(n);
+    case PO_OP_Where:
+        return run_where(n);
+    case PO_OP_Cast:
+    case PO_OP_CastLike:
+        return run_cast(n);
+    case PO_OP_MS_BiasGelu:
+        return PO_UNSUPPORTED;
+    default:
+        return n->node->n_in == 1 ? run_unary(n) : run_other(n);
+    }
+}

@@ -1,0 +1,210 @@
+/* The parts of a proof: tensors of residues, the nodes' meanings, one evaluation of a graph. */
+#ifndef PO_VERIFY_PROOF_PRIVATE_H
+#define PO_VERIFY_PROOF_PRIVATE_H
+
+#include "base/modp.h"
+#include "ops/op.h"
+#include "ops/sum.h"
+#include "verify/inputs.h"
+#include "verify/proof.h"
+
+/* --- tensors --- */
+
+typedef enum po_origin {
+    PO_ORIGIN_NONE,
+    PO_ORIGIN_CLIP,
+    PO_ORIGIN_EXP,
+    PO_ORIGIN_EXP_SUM,
+    PO_ORIGIN_SCALED
+} po_origin;
+
+/* A number that all elements of a constant have: its residue, and what it is about. */
+typedef struct po_pnum {
+    bool given;
+    uint32_t mod;
+    double value;
+} po_pnum;
+
+/* A tensor: residues, contents that do not depend on residues (integers, what only constants go
+ * into), or both. Counted: freed with its last user. */
+typedef struct po_ptensor po_ptensor;
+struct po_ptensor {
+    po_arena *arena;
+    uint32_t users;
+    po_dtype dtype;
+    uint32_t rank;
+    const int64_t *dims;
+    int64_t count;
+    uint32_t *mod;         /* NULL: not made yet, see po_pt_mod */
+    const po_array *known; /* may be NULL */
+    po_ptensor *base;      /* whose memory `mod` or `known` lies in; NULL: its own */
+    /* How it was made from `from`: clip(from, lo, hi), exp(from), a sum of from = exp(..), lo *
+     * from. */
+    po_origin origin;
+    po_ptensor *from;
+    po_pnum lo, hi;
+    bool printed;
+    po_hash print;
+    bool drawn;    /* from inputs that are integers, of which some were drawn */
+    bool constant; /* from constants alone */
+    double degree; /* of its elements as polynomials in the variables */
+    bool fraction; /* elements may have denominators of their own */
+};
+
+/* One trial: both graphs, the same variables. */
+typedef struct po_prun {
+    po_ctx *ctx;
+    po_arena *arena;
+    uint64_t seed;
+    double cpu_end;     /* 0: none */
+    po_hash_map *reuse; /* expensive nodes that were evaluated, by operator and inputs */
+    struct po_preuse *kept;
+    uint32_t n_kept, cap_kept;
+    size_t kept_bytes;
+    const uint32_t *powers; /* of a generator: po_px_exp */
+    /* Tables that drawn integers pick rows of: the rows that were not picked must agree as well. */
+    po_hash_map *tables;
+    po_hash table_sum;
+    double degree;  /* the largest of what was given to a function, or is an output */
+    double chances; /* over those, of 2 * degree + 1: how many of PO_P points mislead */
+    uint32_t nodes, reused;
+    char why[PO_PROOF_TEXT];
+} po_prun;
+
+/* What stops the proof, not the run: fills run->why and returns PO_UNSUPPORTED. */
+__attribute__((format(printf, 2, 3))) po_status po_pfail(po_prun *run, const char *format, ...);
+
+/* proof_tensor.c */
+po_ptensor *po_pt_new(po_prun *run, po_dtype dtype, uint32_t rank, const int64_t *dims);
+/* Residues without contents yet, zeroed. */
+po_ptensor *po_pt_residues(po_prun *run, po_dtype dtype, uint32_t rank, const int64_t *dims);
+/* The same elements under other dims. */
+po_ptensor *po_pt_view(po_prun *run, po_ptensor *of, po_dtype dtype, uint32_t rank,
+                       const int64_t *dims);
+/* Takes a copy of the array. */
+po_ptensor *po_pt_known(po_prun *run, const po_array *array);
+/* A constant of a model: float elements are keyed by value. */
+po_status po_pt_constant(po_prun *run, const po_tensor *tensor, po_ptensor **out);
+static inline po_ptensor *po_pt_use(po_ptensor *t) {
+    t->users++;
+    return t;
+}
+void po_pt_drop(po_ptensor *t); /* NULL is allowed */
+/* Residues; made from the contents where there are none. NULL for strings. */
+const uint32_t *po_pt_mod(po_ptensor *t);
+/* Contents as numbers of one value for all elements. */
+bool po_pt_number(const po_ptensor *t, po_pnum *number);
+po_hash po_pt_print(po_ptensor *t);
+
+/* proof_constant.c: residues of constants. */
+uint32_t po_pc_residue(const po_prun *run, double value, po_dtype dtype, bool lone);
+void po_pc_residues(const po_prun *run, const po_tensor *tensor, uint32_t *out);
+uint32_t po_pc_integer(const po_prun *run, int64_t value);
+
+/* --- functions of residues (proof_function.c) --- */
+
+static inline uint64_t po_mix(uint64_t x) {
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93;
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93;
+    return x ^ x >> 32;
+}
+/* A random function of x for each key. */
+static inline uint32_t po_pf(uint64_t key, uint64_t x) {
+    uint32_t v = (uint32_t)(po_mix(x * 0x9e3779b97f4a7c15 ^ key) >> 33);
+    return v == PO_P ? 0 : v;
+}
+/* The key of a named function. */
+uint64_t po_pf_key(const po_prun *run, const char *name);
+
+typedef struct po_pfun {
+    uint64_t exp, erf, log, sqrt, abs, clip, less, equal, set, both, either, power;
+    const uint32_t *powers;
+} po_pfun;
+po_pfun po_pfun_of(const po_prun *run);
+void po_pf_powers(uint32_t *table); /* PO_PF_POWERS numbers */
+enum { PO_PF_POWERS = 3 * 2048 };
+
+uint32_t po_px_exp(const po_pfun *f, uint32_t x);  /* exp(-x) = 1 / exp(x) */
+uint32_t po_px_abs(const po_pfun *f, uint32_t x);  /* even */
+uint32_t po_px_clip(const po_pfun *f, uint32_t x); /* to [0, 1]; clip(1 - x) = 1 - clip(x) */
+uint32_t po_px_erf(const po_pfun *f, uint32_t x);  /* odd */
+uint32_t po_px_sqrt(const po_pfun *f, uint32_t x); /* exact for small squares */
+uint32_t po_px_relu(const po_pfun *f, uint32_t x); /* (x + |x|) / 2 */
+uint32_t po_px_max(const po_pfun *f, uint32_t a, uint32_t b);
+uint32_t po_px_power(const po_pfun *f, uint32_t x, const po_pnum *exponent);
+/* Function of the set of values; they are reordered. */
+uint32_t po_px_set(const po_pfun *f, uint32_t n, uint32_t *values);
+void po_px_inverse(int64_t n, uint32_t *values); /* all at once; 0 stays 0 */
+void po_px_sigmoid(const po_pfun *f, int64_t n, const uint32_t *x, uint32_t *out);
+void po_px_tanh(const po_pfun *f, int64_t n, const uint32_t *x, uint32_t *out);
+
+/* --- nodes --- */
+
+/* A node with its inputs, to be given its outputs. */
+typedef struct po_pnode {
+    po_prun *run;
+    po_arena *arena; /* scratch */
+    const po_graph *graph;
+    const po_node *node;
+    int64_t opset;
+    po_ptensor **in;     /* NULL: omitted */
+    const po_type *type; /* by output, static */
+    po_ptensor **out;    /* NULL: not made; counted */
+    po_hash captured;    /* what bodies take from around the node */
+} po_pnode;
+
+/* Input k, or NULL. */
+static inline po_ptensor *po_pn_in(const po_pnode *n, uint32_t k) {
+    return k < n->node->n_in ? n->in[k] : NULL;
+}
+/* A new output of the type inferred. */
+po_ptensor *po_pn_out(po_pnode *n, uint32_t k);
+/* Input k's residues, broadcast to output 0's shape. NULL where they do not fit. */
+const uint32_t *po_pn_broadcast(po_pnode *n, uint32_t k);
+/* Counts polynomials of this degree that are compared. */
+void po_prun_compared(po_prun *run, double degree);
+/* Marks output 0 as a new variable, made by a function of its inputs. */
+void po_pn_function(po_pnode *n, po_ptensor *out);
+/* Attribute as a number, keyed by value. */
+po_pnum po_pn_float(const po_pnode *n, const char *name);
+po_pnum po_pn_input_number(const po_pnode *n, uint32_t k);
+
+/* Operator and attributes, absent ones by their defaults, bodies by their structure. */
+po_hash po_pn_identity(const po_pnode *n);
+/* The same and all that goes in. */
+po_hash po_pn_print(po_pnode *n);
+/* Number k of the list that an input, or an attribute, holds. False where it is not known. */
+bool po_pn_ints(const po_pnode *n, uint32_t input, const char *attr, uint32_t *count,
+                const int64_t **values);
+
+/* Each returns PO_UNSUPPORTED, without a reason, where it does not take the node: the next way is
+ * tried. */
+typedef po_status (*po_pnode_fn)(po_pnode *n);
+po_status po_pn_pointwise(po_pnode *n); /* proof_pointwise.c: unary and binary functions */
+po_status po_pn_clip(po_pnode *n);      /* proof_clip.c: Relu, Clip, Max, Min and their kind */
+po_status po_pn_rows(po_pnode *n);      /* proof_rows.c: reductions, softmax, norms */
+po_status po_pn_window(po_pnode *n);    /* proof_rows.c: maxima over windows */
+po_status po_pn_move(po_pnode *n);      /* proof_move.c: elements that only move */
+po_status po_pn_sum(po_pnode *n);       /* proof_move.c: indexed sums */
+po_status po_pn_opaque(po_pnode *n);    /* proof_move.c: functions of all that goes in */
+
+/* proof_run.c: inputs by name; outputs are counted. */
+typedef struct po_pnamed {
+    const char *name;
+    po_ptensor *tensor;
+} po_pnamed;
+/* `constants`: tensors for constants by name, in place of those keyed by value; may be NULL. */
+typedef struct po_pgraph_spec {
+    const po_graph *graph;
+    const po_pnamed *in;
+    uint32_t n_in;
+    const po_map *constant_at; /* name to index in constants */
+    const po_pnamed *constants;
+} po_pgraph_spec;
+po_status po_prun_graph(po_prun *run, const po_pgraph_spec *spec, po_ptensor **out);
+/* Drops what was kept to be taken over. */
+void po_prun_forget(po_prun *run);
+
+#endif
