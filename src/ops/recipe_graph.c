@@ -12,6 +12,7 @@ typedef struct writer {
     uint32_t n, cap, cap_names; /* roots */
     po_value_id *made;          /* per place in the walk */
     po_map *sources;
+    po_hash_map *nodes, *tables; /* places in the walk, of what was written, by contents */
 } writer;
 
 static bool is_exported(const po_value *v) {
@@ -56,9 +57,64 @@ static void add_names(writer *w) {
     }
 }
 
+/* A second constant of one recipe, or one that is a source or literal itself. */
+static void add_copy(writer *w, po_value_id from, po_value_id to) {
+    po_graph_add_node(w->to, &(po_node_spec){.op = PO_OP_Identity,
+                                             .op_type = "Identity",
+                                             .n_in = 1,
+                                             .in = &from,
+                                             .n_out = 1,
+                                             .out = &to});
+}
+
+static bool same_node(const writer *w, const po_recipe *a, const po_recipe *b) {
+    if (a->op != b->op || a->n_in != b->n_in || a->n_out != b->n_out || a->output != b->output ||
+        a->n_attr != b->n_attr)
+        return false;
+    for (uint32_t i = 0; i < a->n_in; i++)
+        if (!a->in[i] != !b->in[i] ||
+            (a->in[i] && w->made[po_recipe_walk_place(&w->walk, a->in[i])] !=
+                             w->made[po_recipe_walk_place(&w->walk, b->in[i])]))
+            return false;
+    for (uint32_t i = 0; i < a->n_attr; i++)
+        if (strcmp(a->attr[i].name, b->attr[i].name) != 0 ||
+            !po_attr_equal(&a->attr[i], &b->attr[i]))
+            return false;
+    return true;
+}
+
+/* The value of an equal expression that was written before, or PO_NONE. */
+static po_value_id written(writer *w, uint32_t k) {
+    const po_recipe *r = w->walk.items[k];
+    bool literal = r->kind == PO_RECIPE_LITERAL;
+    po_hash h = literal ? po_tensor_hash(r->tensor) : po_hash_u64((po_hash){0, 0}, r->op);
+    for (uint32_t i = 0; !literal && i < r->n_in; i++)
+        h = po_hash_u64(h, r->in[i] ? w->made[po_recipe_walk_place(&w->walk, r->in[i])] : PO_NONE);
+    for (uint32_t i = 0; !literal && i < r->n_attr; i++)
+        h = po_hash_u64(h, po_attr_hash(&r->attr[i]).lo);
+    po_hash_map *map = literal ? w->tables : w->nodes;
+    uint32_t first = po_hash_map_get(map, h);
+    if (first == PO_NONE) {
+        po_hash_map_put(map, h, k);
+        return PO_NONE;
+    }
+    const po_recipe *other = w->walk.items[first];
+    return (literal ? po_tensor_equal(other->tensor, r->tensor) : same_node(w, other, r))
+               ? w->made[first]
+               : PO_NONE;
+}
+
 static void add_node(writer *w, uint32_t k) {
     const po_recipe *r = w->walk.items[k];
     po_graph *g = w->to;
+    po_value_id before = written(w, k);
+    if (before != PO_NONE) {
+        if (w->made[k] == PO_NONE)
+            w->made[k] = before;
+        else
+            add_copy(w, before, w->made[k]);
+        return;
+    }
     po_value_id *in = PO_NEW_N(w->walk.arena, po_value_id, r->n_in);
     po_value_id *out = PO_NEW_N(w->walk.arena, po_value_id, r->n_out);
     for (uint32_t i = 0; i < r->n_in; i++)
@@ -82,14 +138,10 @@ static void add_node(writer *w, uint32_t k) {
                                          .attr = r->attr});
 }
 
-/* A second constant of one recipe, or one that is a source or literal itself. */
-static void add_copy(writer *w, po_value_id from, po_value_id to) {
-    po_graph_add_node(w->to, &(po_node_spec){.op = PO_OP_Identity,
-                                             .op_type = "Identity",
-                                             .n_in = 1,
-                                             .in = &from,
-                                             .n_out = 1,
-                                             .out = &to});
+static void add_table(writer *w, uint32_t k) {
+    po_value_id before = written(w, k);
+    w->made[k] =
+        before != PO_NONE ? before : po_graph_add_constant(w->to, NULL, w->walk.items[k]->tensor);
 }
 
 static po_model *model_of(po_graph *recipes, const po_model *model) {
@@ -111,7 +163,10 @@ po_status po_recipes_to_graph(po_ctx *ctx, const po_graph *graph, po_graph **rec
     po_graph *g = po_graph_create(ctx, NULL, "recipes");
     g->model = model_of(g, graph->model);
     po_arena *scratch = po_arena_create(ctx);
-    writer w = {.to = g, .sources = po_map_create(scratch)};
+    writer w = {.to = g,
+                .sources = po_map_create(scratch),
+                .nodes = po_hash_map_create(scratch),
+                .tables = po_hash_map_create(scratch)};
     po_recipe_walk_init(&w.walk, scratch);
     PO_TRY(po_graph_walk(ctx, (po_graph *)(uintptr_t)graph, collect, &w));
     add_names(&w);
@@ -127,7 +182,7 @@ po_status po_recipes_to_graph(po_ctx *ctx, const po_graph *graph, po_graph **rec
         if (w.walk.items[k]->kind == PO_RECIPE_OP)
             add_node(&w, k);
         else if (w.walk.items[k]->kind == PO_RECIPE_LITERAL)
-            w.made[k] = po_graph_add_constant(g, NULL, w.walk.items[k]->tensor);
+            add_table(&w, k);
     }
     for (uint32_t i = 0; i < w.n; i++) {
         po_value_id from = w.made[po_recipe_walk_place(&w.walk, w.recipes[i])];
@@ -298,6 +353,7 @@ static po_status find_missing(po_ctx *ctx, po_graph *graph, void *user) {
     for (po_value_id i = 0; i < graph->n_values && !s->missing; i++) {
         const po_value *v = &graph->values[i];
         if (!v->constant || v->outer != PO_NONE || (!v->n_uses && !v->n_outputs) ||
+            !po_graph_constant(graph, i) ||
             po_dtype_class_of(v->constant->dtype) != PO_CLASS_FLOAT ||
             po_map_get(s->outputs, v->name) != PO_NONE)
             continue;

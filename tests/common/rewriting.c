@@ -1,6 +1,7 @@
 #include "rewriting.h"
 
 #include "ir/text.h"
+#include "ops/recipe.h"
 #include "unit.h"
 
 #include <math.h>
@@ -92,4 +93,30 @@ double test_difference(po_ctx *ctx, const po_graph *a, const po_graph *b, uint64
     }
     po_arena_free(arena);
     return worst;
+}
+
+const char *test_recipe_fault(po_ctx *ctx, const po_graph *before, const po_graph *after) {
+    po_graph *recipes, *again = NULL;
+    const char *why = NULL, *missing = NULL;
+    if (po_recipes_to_graph(ctx, after, &recipes) != PO_OK)
+        return ctx->error.message;
+    if (recipes) {
+        po_text text;
+        po_text_init(&text, recipes->arena);
+        po_graph_print_as(&text, recipes, (po_print_options){.most_items = 32, .all_data = true});
+        if (po_graph_parse(ctx, text.data, &again) != PO_OK)
+            return po_arena_printf(after->arena, "%s in\n%s", ctx->error.message, text.data);
+        po_ops_resolve(again);
+        if (po_recipes_check(ctx, after->arena, again, before, after, &why) != PO_OK)
+            return ctx->error.message;
+        if (why)
+            why = po_arena_printf(after->arena, "%s\n%s", why, text.data);
+    }
+    if (po_recipes_missing(ctx, after->arena, again, before, after, &missing) != PO_OK)
+        return ctx->error.message;
+    po_graph_free(again);
+    po_graph_free(recipes);
+    return why       ? why
+           : missing ? po_arena_printf(after->arena, "'%s' has no recipe", missing)
+                     : NULL;
 }

@@ -39,6 +39,11 @@ int test_samples_run(const test_sample *samples, size_t n) {
                    left ? "" : "nothing of ", left ? word : s->gone, found, s->count_of, s->count);
             bad++;
         }
+        const char *fault = test_recipe_fault(&ctx, g, h);
+        if (fault) {
+            printf("%s: %s\n", s->name, fault);
+            bad++;
+        }
         po_graph_free(h);
         po_graph_free(g);
     }

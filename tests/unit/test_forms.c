@@ -26,6 +26,7 @@ static double difference_of(const char *path, bool damage) {
     po_postopt_options options = po_postopt_defaults();
     if (po_postopt(&ctx, g, &options, &h, NULL) != PO_OK || po_graph_check(&ctx, h) != PO_OK)
         fail_msg("%s: %s", path, ctx.error.message);
+    bool damaged = false;
     for (uint32_t i = 0; damage && i < h->n_values; i++) {
         const po_tensor *t = h->values[i].constant;
         if (!t || t->dtype != PO_F32 || t->count < 1)
@@ -34,8 +35,14 @@ static double difference_of(const char *path, bool damage) {
         changed->data = po_arena_memdup(h->arena, t->data, t->size);
         po_tensor_set_f64(changed, 0, po_tensor_f64(t, 0) * 1.0001 + 1e-4);
         h->values[i].constant = changed;
+        damaged |= h->values[i].n_uses > 0;
     }
     double d = test_difference(&ctx, g, h, 7);
+    const char *fault = test_recipe_fault(&ctx, g, h);
+    if (fault && !damage)
+        fail_msg("%s: %s", path, fault);
+    if (!fault && damaged)
+        fail_msg("%s: a changed constant was not found", path);
     po_graph_free(h);
     po_graph_free(g);
     free(text);
