@@ -70,6 +70,10 @@ static void no_rows(po_postopt_options *o) {
     o->algebra &= ~(uint32_t)PO_ALGEBRA_ROWS;
 }
 
+static void no_channels(po_postopt_options *o) {
+    o->algebra &= ~(uint32_t)PO_ALGEBRA_CHANNELS;
+}
+
 static void other_moves(po_postopt_options *o) {
     o->split_moves = !o->split_moves;
 }
@@ -97,6 +101,8 @@ static const struct {
     {"1-D convolutions kept", no_planes, offsetof(po_postopt_counts, composed),
      offsetof(po_postopt_counts, composed)},
     {"2-D convolutions kept", no_rows, offsetof(po_postopt_counts, composed),
+     offsetof(po_postopt_counts, composed)},
+    {"products over channels kept", no_channels, offsetof(po_postopt_counts, composed),
      offsetof(po_postopt_counts, composed)},
     {"HardSwish nodes", hard_swish_node, offsetof(po_postopt_counts, activations),
      offsetof(po_postopt_counts, gates)},

@@ -6,9 +6,10 @@ typedef po_status (*pass_fn)(po_ctx *ctx, po_graph *graph, po_postopt_state *sta
 /* Activations and norms first: affine folding would take their constants away. Then hard-swish: its
  * scale joins the affine chain behind it. Algebra last: it looks for convolutions that read one
  * another, which folding leaves. */
-static const pass_fn passes[] = {
-    po_find_norms,          po_find_activations,  po_write_gates, po_fold_affine, po_compose_linear,
-    po_move_depth_to_space, po_unfold_upsampling, po_fold_gates,  po_use_frames,  po_use_planes};
+static const pass_fn passes[] = {po_find_norms,          po_find_activations,  po_write_gates,
+                                 po_convolve_channels,   po_fold_affine,       po_compose_linear,
+                                 po_move_depth_to_space, po_unfold_upsampling, po_fold_gates,
+                                 po_use_frames,          po_use_planes};
 
 enum { MOST_ROUNDS = 16 };
 

@@ -28,10 +28,11 @@ typedef enum po_algebra {
     PO_ALGEBRA_DEPTH_SPACE = 1 << 1, /* transposed convolutions, DepthToSpace behind */
     PO_ALGEBRA_UPSAMPLE = 1 << 2,    /* convolutions of upsampled maps in phases */
     PO_ALGEBRA_GATES = 1 << 3,       /* channel gates in the weights */
-    PO_ALGEBRA_FRAMES = 1 << 4, /* three-dimensional convolutions by frames, Toom-Cook in time */
-    PO_ALGEBRA_PLANES = 1 << 5, /* one-dimensional convolutions as planes of height 1 */
-    PO_ALGEBRA_ROWS = 1 << 6,   /* two-dimensional convolutions by Toom-Cook along the rows */
-    PO_ALGEBRA_ALL = (1 << 7) - 1
+    PO_ALGEBRA_FRAMES = 1 << 4,   /* three-dimensional convolutions by frames, Toom-Cook in time */
+    PO_ALGEBRA_PLANES = 1 << 5,   /* one-dimensional convolutions as planes of height 1 */
+    PO_ALGEBRA_ROWS = 1 << 6,     /* two-dimensional convolutions by Toom-Cook along the rows */
+    PO_ALGEBRA_CHANNELS = 1 << 7, /* channels-last products as pointwise convolutions */
+    PO_ALGEBRA_ALL = (1 << 8) - 1
 } po_algebra;
 
 typedef struct po_postopt_options {

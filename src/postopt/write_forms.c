@@ -2,6 +2,7 @@
  * are written out in the form that the runtime fuses; operators that it runs badly are written with
  * others. Runs once, after everything that might take the forms apart. The figures behind each
  * choice: docs/forms.md. */
+#include "base/num.h"
 #include "postopt/match.h"
 #include "postopt/passes.h"
 
@@ -145,6 +146,21 @@ static bool write_power(po_graph *graph, po_node_id id) {
 
 /* --- norms --- */
 
+/* Between transposes the runtime would move these through the norm, whose axis is then no longer
+ * the last one, and fuse nothing. As rows of a matrix the norm stays what it is. */
+static bool as_matrix(const po_graph *graph, po_value_id x, int64_t dims[2]) {
+    uint32_t rank;
+    const po_dim *d = po_static_dims(graph, x, &rank);
+    if (!d || rank < 3 || !po_made_by(graph, x, PO_OP_Transpose))
+        return false;
+    dims[0] = 1;
+    for (uint32_t i = 0; i + 1 < rank; i++)
+        if (!po_mul_i64(dims[0], d[i].value, &dims[0]))
+            return false;
+    dims[1] = d[rank - 1].value;
+    return true;
+}
+
 /* (x - mean) / sqrt(mean((x - mean)^2) + eps) * scale + shift; without the mean for the root mean
  * square. Square as a power, division by the root: only this is fused. */
 static bool write_norm(po_graph *graph, po_node_id id) {
@@ -154,6 +170,11 @@ static bool write_norm(po_graph *graph, po_node_id id) {
     double eps = (double)po_node_float(n, "epsilon", 1e-5f);
     if (po_opset_of(graph) >= (centred ? PO_LAYER_NORM_SINCE : PO_RMS_NORM_SINCE))
         return false;
+    po_type type = graph->values[x].type;
+    int64_t matrix[2];
+    bool flat = as_matrix(graph, x, matrix);
+    if (flat)
+        x = po_add_reshape(graph, id, x, 2, matrix);
     if (centred)
         x = po_add_pair(graph, id, PO_OP_Sub, x,
                         po_add_reduction(graph, id, PO_OP_ReduceMean, x, -1));
@@ -164,6 +185,12 @@ static bool write_norm(po_graph *graph, po_node_id id) {
     y = po_add_pair(graph, id, PO_OP_Mul, y, scale);
     if (shift != PO_NONE)
         y = po_add_pair(graph, id, PO_OP_Add, y, shift);
+    if (flat) {
+        int64_t dims[PO_MAX_RANK];
+        for (uint32_t i = 0; i < type.rank; i++)
+            dims[i] = type.dims[i].value;
+        y = po_add_reshape(graph, id, y, type.rank, dims);
+    }
     replace(graph, id, y);
     return true;
 }
