@@ -2,6 +2,7 @@
  * (docs/boxes.md says why they are enough), or by every position of the whole tensors. */
 #include "boxes/agree.h"
 
+#include "boxes/known.h"
 #include "boxes/merge.h"
 #include "boxes/motion.h"
 
@@ -34,6 +35,10 @@ static uint32_t trials_of(const po_agree_options *options) {
     return options && options->trials ? options->trials : 1;
 }
 
+static po_agree_known *known_of(const po_agree_options *options) {
+    return options ? options->known : NULL;
+}
+
 /* --- the first filter --- */
 
 static po_status agree_inside(po_ctx *ctx, po_arena *scratch, const po_program *a,
@@ -41,12 +46,10 @@ static po_status agree_inside(po_ctx *ctx, po_arena *scratch, const po_program *
     po_program_points *p, *q;
     *agree = false;
     PO_TRY(check_alike(ctx, a, b));
-    if (po_program_points_create(scratch, a, &p) != PO_OK ||
-        po_program_points_create(scratch, b, &q) != PO_OK)
-        return po_fail(ctx, PO_UNSUPPORTED, "a fraction has no residue modulo the prime");
     uint64_t seed = trial_seed(options, 0);
-    po_program_points_reset(p, seed);
-    po_program_points_reset(q, seed);
+    if (po_known_points(scratch, known_of(options), a, seed, &p) != PO_OK ||
+        po_known_points(scratch, NULL, b, seed, &q) != PO_OK)
+        return po_fail(ctx, PO_UNSUPPORTED, "a fraction has no residue modulo the prime");
     bool hope = true;
     for (uint32_t k = 0; k < a->n_outputs && hope; k++) {
         const po_tensor_shape *shape = &a->values[a->outputs[k]];
@@ -75,24 +78,17 @@ po_status po_agree_inside(po_ctx *ctx, po_arena *arena, const po_program *a, con
 
 /* --- the whole --- */
 
-static uint32_t **outputs_for(po_arena *arena, const po_program *p) {
-    uint32_t **out = PO_NEW_N(arena, uint32_t *, p->n_outputs);
-    for (uint32_t i = 0; i < p->n_outputs; i++)
-        out[i] = po_arena_alloc(arena, (size_t)p->values[p->outputs[i]].count * sizeof **out);
-    return out;
-}
-
 static po_status agree_whole(po_ctx *ctx, po_arena *scratch, const po_program *a,
                              const po_program *b, const po_agree_options *options, bool *equal,
                              uint32_t *output, int64_t *at) {
     *equal = false;
     PO_TRY(check_alike(ctx, a, b));
-    uint32_t **x = outputs_for(scratch, a), **y = outputs_for(scratch, b);
     bool same = true;
     for (uint32_t trial = 0; trial < trials_of(options) && same; trial++) {
         uint64_t seed = trial_seed(options, trial);
-        PO_TRY(po_program_eval(ctx, scratch, a, seed, x));
-        PO_TRY(po_program_eval(ctx, scratch, b, seed, y));
+        const uint32_t *const *x, *const *y;
+        PO_TRY(po_known_outputs(ctx, scratch, known_of(options), a, seed, &x));
+        PO_TRY(po_known_outputs(ctx, scratch, NULL, b, seed, &y));
         for (uint32_t k = 0; k < a->n_outputs && same; k++)
             for (int64_t i = 0; i < a->values[a->outputs[k]].count && same; i++)
                 if (x[k][i] != y[k][i]) {
@@ -157,7 +153,7 @@ static double whole_work(const po_program *p) {
 
 typedef struct judge {
     po_ctx *ctx;
-    po_arena *arena;
+    po_arena *arena, *scratch;
     const po_program *program[2];
     const po_agree_options *options;
     po_agreement *result;
@@ -287,12 +283,15 @@ static void add_lists(judge *j, const po_grid_axis *axes, const uint8_t *cells) 
 }
 
 /* What is remembered of a trial stays good. */
-static void start_trial(judge *j, uint32_t trial) {
+static po_status start_trial(judge *j, uint32_t trial) {
     if (j->trial == trial + 1)
-        return;
+        return PO_OK;
     j->trial = trial + 1;
-    for (uint32_t s = 0; s < 2; s++)
-        po_program_points_reset(j->points[s], trial_seed(j->options, trial));
+    uint64_t seed = trial_seed(j->options, trial);
+    if (!j->points[1])
+        PO_TRY(po_program_points_create(j->scratch, j->program[1], &j->points[1]));
+    po_program_points_reset(j->points[1], seed);
+    return po_known_points(j->scratch, known_of(j->options), j->program[0], seed, &j->points[0]);
 }
 
 /* Merging cuts boxes anew: one that is left without a difference goes to the other list. */
@@ -306,8 +305,7 @@ static void sift(judge *j) {
         int64_t n = 1;
         bool same = true;
         for (uint32_t trial = 0; trial < trials_of(j->options) && same; trial++) {
-            start_trial(j, trial);
-            same = each_test(j, &box, test_one);
+            same = start_trial(j, trial) == PO_OK && each_test(j, &box, test_one);
         }
         if (!same) {
             differ->boxes[kept++] = box;
@@ -322,11 +320,12 @@ static void sift(judge *j) {
     j->part = part;
 }
 
-static void by_boxes(judge *j, po_arena *scratch) {
+static po_status by_boxes(judge *j, po_arena *scratch) {
     uint32_t rank = j->cuts->rank;
     j->cells = PO_NEW_N(scratch, uint8_t, po_boxes_count(j->cuts) + 1);
     for (uint32_t trial = 0; trial < trials_of(j->options); trial++) {
-        start_trial(j, trial);
+        if (start_trial(j, trial) != PO_OK)
+            return po_fail(j->ctx, PO_UNSUPPORTED, "a fraction has no residue modulo the prime");
         j->cell = 0;
         po_boxes_each(scratch, j->cuts, test_box, j);
     }
@@ -342,29 +341,23 @@ static void by_boxes(judge *j, po_arena *scratch) {
     }
     add_lists(j, axes, j->cells);
     sift(j);
+    return PO_OK;
 }
 
 /* --- by every position --- */
 
-typedef struct wholes {
-    uint32_t **out[2]; /* of the trial under way */
-    uint8_t **differ;  /* by output */
-} wholes;
-
-static po_status eval_wholes(judge *j, po_arena *scratch, wholes *w) {
+static po_status compare_wholes(judge *j, uint8_t **differ) {
     const po_program *a = j->program[0];
-    w->differ = PO_NEW_N(scratch, uint8_t *, a->n_outputs);
     for (uint32_t k = 0; k < a->n_outputs; k++)
-        w->differ[k] = PO_NEW_N(scratch, uint8_t, a->values[a->outputs[k]].count);
-    for (uint32_t s = 0; s < 2; s++)
-        w->out[s] = outputs_for(scratch, j->program[s]);
+        differ[k] = PO_NEW_N(j->scratch, uint8_t, a->values[a->outputs[k]].count);
     for (uint32_t trial = 0; trial < trials_of(j->options); trial++) {
-        for (uint32_t s = 0; s < 2; s++)
-            PO_TRY(po_program_eval(j->ctx, scratch, j->program[s], trial_seed(j->options, trial),
-                                   w->out[s]));
+        const uint32_t *const *x, *const *y;
+        uint64_t seed = trial_seed(j->options, trial);
+        PO_TRY(po_known_outputs(j->ctx, j->scratch, known_of(j->options), a, seed, &x));
+        PO_TRY(po_known_outputs(j->ctx, j->scratch, NULL, j->program[1], seed, &y));
         for (uint32_t k = 0; k < a->n_outputs; k++)
             for (int64_t i = 0; i < a->values[a->outputs[k]].count; i++)
-                w->differ[k][i] |= w->out[0][k][i] != w->out[1][k][i];
+                differ[k][i] |= x[k][i] != y[k][i];
     }
     return PO_OK;
 }
@@ -392,7 +385,7 @@ typedef struct plan {
 /* Prepares every output and says what its boxes cost. */
 static void prepare(judge *j, po_arena *scratch, plan *plans, double *cost, double *boxes) {
     const po_program *a = j->program[0], *b = j->program[1];
-    const po_cuts *const *cuts[2] = {po_program_cuts_all(scratch, a),
+    const po_cuts *const *cuts[2] = {po_known_cuts(scratch, known_of(j->options), a),
                                      po_program_cuts_all(scratch, b)};
     *cost = *boxes = 0;
     for (uint32_t k = 0; k < a->n_outputs; k++) {
@@ -437,16 +430,12 @@ static po_status agree(po_ctx *ctx, po_arena *arena, po_arena *scratch, const po
         return po_fail(ctx, PO_UNSUPPORTED,
                        "programs too large to compare: %.0f boxes (limit %.0f), %.3g iterations",
                        boxes, most_boxes, cost / whole_cost);
-    wholes w = {0};
-    if (whole) {
-        PO_TRY(eval_wholes(&j, scratch, &w));
-    } else {
-        for (uint32_t s = 0; s < 2; s++)
-            if (po_program_points_create(scratch, j.program[s], &j.points[s]) != PO_OK)
-                return po_fail(ctx, PO_UNSUPPORTED, "a fraction has no residue modulo the prime");
-    }
+    uint8_t **differ = PO_NEW_N(scratch, uint8_t *, a->n_outputs);
+    if (whole)
+        PO_TRY(compare_wholes(&j, differ));
     double total = 0, same = 0;
     agreement->equal = true;
+    agreement->whole = whole;
     for (uint32_t k = 0; k < a->n_outputs; k++) {
         j.output = k;
         j.equal_positions = 0;
@@ -455,9 +444,9 @@ static po_status agree(po_ctx *ctx, po_arena *arena, po_arena *scratch, const po
         j.part = plans[k].part;
         j.have_need = false;
         if (whole)
-            by_positions(&j, scratch, w.differ[k]);
+            by_positions(&j, scratch, differ[k]);
         else
-            by_boxes(&j, scratch);
+            PO_TRY(by_boxes(&j, scratch));
         total += (double)a->values[a->outputs[k]].count;
         same += (double)j.equal_positions;
         agreement->equal &= agreement->differ[k].n == 0;

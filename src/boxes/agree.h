@@ -16,11 +16,16 @@ typedef enum po_agree_how {
     PO_AGREE_WHOLE    /* every position of every output */
 } po_agree_how;
 
+/* What was found of a first program, kept for the next comparison with it under the same seed. */
+typedef struct po_agree_known po_agree_known;
+po_agree_known *po_agree_known_create(po_arena *arena);
+
 typedef struct po_agree_options {
     uint64_t seed;
     uint32_t trials;   /* seeds for each position; 0: 1 */
     double most_boxes; /* of an output; beyond, every position is tested; 0: 65,536 */
     po_agree_how how;
+    po_agree_known *known; /* may be NULL */
 } po_agree_options;
 
 typedef struct po_box_list {
@@ -30,6 +35,7 @@ typedef struct po_box_list {
 
 typedef struct po_agreement {
     bool equal;                  /* everywhere */
+    bool whole;                  /* every position was tested, as po_agree_whole does */
     double share;                /* of the output positions that agree */
     po_box_list *agree, *differ; /* by output; disjoint, together every position */
     uint64_t boxes, points;      /* judged */

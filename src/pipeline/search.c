@@ -3,7 +3,9 @@
 
 #include "ops/op.h"
 
-static const po_agree_options options = {.seed = 1, .trials = 1};
+static po_agree_options options_of(const po_site *site) {
+    return (po_agree_options){.seed = 1, .trials = 1, .known = site->known};
+}
 
 /* Failures that concern this mutant alone. */
 static bool drops(po_run_state *state, po_status status) {
@@ -35,6 +37,7 @@ static po_status judge(po_run_state *state, po_site *site, po_trial *trial, po_a
     PO_TRY(po_program_of(ctx, arena, trial->graph, &trial->program));
     trial->fate = PO_TRIAL_POINTS;
     bool inside;
+    po_agree_options options = options_of(site);
     PO_TRY(po_agree_inside(ctx, scratch, site->program, trial->program, &options, &inside));
     if (!inside)
         return PO_OK;
@@ -65,7 +68,12 @@ po_status po_search_add(po_run_state *state, po_site *site, const po_mutant *mut
 }
 
 po_status po_search_whole(po_run_state *state, po_site *site, po_trial *trial, bool *equal) {
+    if (trial->agreement && trial->agreement->whole) { /* has been tested so */
+        *equal = trial->agreement->equal;
+        return PO_OK;
+    }
     po_arena *scratch = po_arena_create(state->ctx);
+    po_agree_options options = options_of(site);
     double start = po_now();
     *equal = false;
     po_status status = po_agree_whole(state->ctx, scratch, site->program, trial->program, &options,

@@ -39,6 +39,7 @@ typedef struct po_trial {
 typedef struct po_site {
     const po_subprogram *sub;
     const po_program *program; /* NULL: nothing can be tried */
+    po_agree_known *known;     /* of that program, kept from one trial to the next */
     po_estimate estimate;      /* of the original */
     po_trial *trials;
     uint32_t n_trials, cap_trials;

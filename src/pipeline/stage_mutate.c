@@ -4,6 +4,7 @@
 static po_status mutate_site(po_run_state *state, po_site *site) {
     po_arena *arena = state->search->arena;
     PO_TRY(po_program_of(state->ctx, arena, site->sub->graph, &site->program));
+    site->known = po_agree_known_create(arena);
     po_mutants derived;
     po_mutants_init(&derived, arena);
     PO_TRY(po_derive(state->ctx, arena, site->sub, &derived, &site->counts));

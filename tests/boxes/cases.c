@@ -35,10 +35,10 @@ static double seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void judge(po_ctx *ctx, const po_program *a, const po_mutant *m) {
+static void judge(po_ctx *ctx, const po_program *a, po_agree_known *known, const po_mutant *m) {
     po_arena *arena = po_arena_create(ctx);
     const po_program *b;
-    po_agree_options options = {.seed = 1};
+    po_agree_options options = {.seed = 1, .known = known};
     po_agreement got;
     bool inside, whole = false;
     double start = seconds(), make, filter, boxes, end;
@@ -77,9 +77,10 @@ static void test_cases(void **state) {
         assert_int_equal(po_derive(&ctx, arena, &sub, &mutants, &counts), PO_OK);
         const po_program *p;
         assert_int_equal(po_program_of(&ctx, arena, g, &p), PO_OK);
+        po_agree_known *known = po_agree_known_create(arena);
         printf("%s: %u mutants\n", cases[i].name, mutants.n);
         for (uint32_t k = 0; k < mutants.n; k++)
-            judge(&ctx, p, &mutants.mutants[k]);
+            judge(&ctx, p, known, &mutants.mutants[k]);
         po_arena_free(arena);
         po_graph_free(g);
     }
