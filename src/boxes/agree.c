@@ -9,7 +9,7 @@
 enum { INSIDE_POSITIONS = 6 };
 static const double default_boxes = 65536;
 /* Nanoseconds of an iteration at a point and in a whole evaluation, and most of both together. */
-static const double point_cost = 20, whole_cost = 1, most_cost = 30e9;
+static const double point_cost = 20, whole_cost = 0.4, most_cost = 30e9;
 
 static po_status check_alike(po_ctx *ctx, const po_program *a, const po_program *b) {
     if (a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs)
@@ -417,8 +417,12 @@ static po_status agree(po_ctx *ctx, po_arena *arena, po_arena *scratch, const po
     *agreement = (po_agreement){.agree = PO_NEW_N(arena, po_box_list, a->n_outputs),
                                 .differ = PO_NEW_N(arena, po_box_list, a->n_outputs),
                                 .degree = a->degree > b->degree ? a->degree : b->degree};
-    judge j = {
-        .ctx = ctx, .arena = arena, .program = {a, b}, .options = options, .result = agreement};
+    judge j = {.ctx = ctx,
+               .arena = arena,
+               .scratch = scratch,
+               .program = {a, b},
+               .options = options,
+               .result = agreement};
     double most_boxes = options && options->most_boxes > 0 ? options->most_boxes : default_boxes;
     double boxes, box_cost, cost = whole_cost * (whole_work(a) + whole_work(b));
     plan *plans = PO_NEW_N(scratch, plan, a->n_outputs);
