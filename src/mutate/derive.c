@@ -16,6 +16,7 @@ static const po_derivation derivations[] = {
     {"transposed to sub-pixel", po_derive_subpixel},
     {"transposed to selective add", po_derive_selective},
     {"fast bilinear", po_derive_bilinear},
+    {"fast bilinear by rows", po_derive_rows},
     {"frames", po_derive_frames},
     {"groups merged", po_derive_group_merge},
     {"groups split", po_derive_group_split},

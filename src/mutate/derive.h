@@ -117,6 +117,7 @@ po_status po_derive_as_conv(po_deriving *d, po_node_id id);
 po_status po_derive_subpixel(po_deriving *d, po_node_id id);
 po_status po_derive_selective(po_deriving *d, po_node_id id);
 po_status po_derive_bilinear(po_deriving *d, po_node_id id);
+po_status po_derive_rows(po_deriving *d, po_node_id id);
 po_status po_derive_frames(po_deriving *d, po_node_id id);
 po_status po_derive_group_merge(po_deriving *d, po_node_id id);
 po_status po_derive_group_split(po_deriving *d, po_node_id id);

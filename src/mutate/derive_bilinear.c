@@ -13,62 +13,7 @@
  * 8 products a phase, two tiles or more. Equal everywhere; multiplications fall by n / (m r),
  * weights grow by n / r. All tables are dyadic, so exact in float32; the fractions of G are
  * quotients of exact tables, evaluated with the weights. */
-#include "mutate/derive.h"
-#include "ops/bilinear.h"
-
-enum { MOST_OUTPUTS = 6, MOST_PRODUCTS = 64, MOST_STRIDE = 4 };
-
-typedef struct tiled {
-    uint32_t axis;
-    int64_t m, r, n, d;        /* outputs, taps, products of a tile (as many as inputs), dilation */
-    int64_t step, tiles, room; /* inputs from tile to tile; tiles made; tiles of input held */
-    double *a, *b, *powers;    /* [m][n], [n][n], [n][r] */
-    double *scale;             /* [n]: G is powers / scale */
-    int64_t one;               /* a product that every output takes once */
-} tiled;
-
-/* The algorithm for taps p, p + s, .. of the axis, its products from `row` on. */
-static bool add_phase(tiled *t, int64_t s, int64_t p, int64_t *row) {
-    int64_t taps = (t->r - p + s - 1) / s;
-    po_bilinear f = {.n = (uint32_t)t->m};
-    if (taps > PO_BILINEAR_MAX ||
-        (taps > 1 && !po_bilinear_make((uint32_t)t->m, (uint32_t)taps, &f)))
-        return false;
-    for (int64_t j = 0; j < f.n; j++) {
-        int64_t at = *row + j;
-        t->scale[at] = taps > 1 ? f.scale[j] : 1;
-        for (int64_t i = 0; i < t->m; i++)
-            t->a[i * t->n + at] = taps > 1 ? f.a[i * f.n + j] : i == j;
-        for (int64_t k = 0; k < f.n; k++)
-            t->b[at * t->n + s * k + p] = taps > 1 ? f.b[j * f.n + k] : j == k;
-        for (int64_t k = 0; k < taps; k++)
-            t->powers[at * t->r + s * k + p] = taps > 1 ? f.powers[j * taps + k] : 1;
-    }
-    if (p == 0)
-        t->one = f.one;
-    *row += f.n;
-    return true;
-}
-
-static bool plan(po_arena *arena, const po_map_conv *c, uint32_t axis, int64_t m, tiled *t) {
-    int64_t s = c->stride[axis], row = 0;
-    *t = (tiled){.axis = axis, .m = m, .r = c->kernel[axis], .d = c->dilation[axis]};
-    t->n = s * (m - 1) + t->r;
-    if (s > MOST_STRIDE || t->r <= s || (s > 1 && t->d > 1) || t->n > MOST_PRODUCTS ||
-        m > c->to[axis])
-        return false;
-    t->a = PO_NEW_N(arena, double, m * t->n);
-    t->b = PO_NEW_N(arena, double, t->n * t->n);
-    t->powers = PO_NEW_N(arena, double, t->n * t->r);
-    t->scale = PO_NEW_N(arena, double, t->n);
-    for (int64_t p = 0; p < s; p++)
-        if (!add_phase(t, s, p, &row))
-            return false;
-    t->step = m * s;
-    t->tiles = po_up_to(c->to[axis], t->d * m) / (t->d * m);
-    t->room = t->tiles + po_up_to(t->r - s, t->step) / t->step;
-    return t->tiles * t->d > 1;
-}
+#include "mutate/tiled.h"
 
 /* [N, C, then for each map axis (blocks, elements of a block, dilation) or (size)], and where each
  * map axis stands. */
@@ -79,10 +24,10 @@ typedef struct layout {
 } layout;
 
 static layout lay_out(int64_t batch, int64_t channels, uint32_t n, const int64_t *size,
-                      const tiled *t, uint32_t n_t, bool made) {
+                      const po_tiled *t, uint32_t n_t, bool made) {
     layout l = {.dims = {batch, channels}, .rank = 2};
     for (uint32_t i = 0; i < n; i++) {
-        const tiled *here = NULL;
+        const po_tiled *here = NULL;
         for (uint32_t k = 0; k < n_t; k++)
             if (t[k].axis == i)
                 here = &t[k];
@@ -97,62 +42,12 @@ static layout lay_out(int64_t batch, int64_t channels, uint32_t n, const int64_t
     return l;
 }
 
-/* Kronecker product of the axes' tables; `which`: 0 A, 1 B, 2 powers. */
-static po_value_id table(po_deriving *d, const tiled *t, uint32_t n_t, int which) {
-    int64_t rows = 1, columns = 1;
-    double *v = PO_NEW_N(d->arena, double, 1);
-    v[0] = 1;
-    for (uint32_t k = 0; k < n_t; k++) {
-        int64_t r = which == 0 ? t[k].m : t[k].n, s = which == 2 ? t[k].r : t[k].n;
-        const double *m = which == 0 ? t[k].a : which == 1 ? t[k].b : t[k].powers;
-        double *all = PO_NEW_N(d->arena, double, rows *r *columns *s);
-        for (int64_t i = 0; i < rows * r; i++)
-            for (int64_t j = 0; j < columns * s; j++)
-                all[i * columns * s + j] = v[i / r * columns + j / s] * m[i % r * s + j % s];
-        v = all;
-        rows *= r;
-        columns *= s;
-    }
-    return po_mk_table(d, 2, (int64_t[]){rows, columns}, v);
-}
-
-/* w [O, C, k..] to [n O, C, k.. without the tiled axes]. */
-static po_value_id weights(po_deriving *d, const po_map_conv *c, const tiled *t, uint32_t n_t,
-                           int64_t products, uint32_t rank, const int64_t *kernel) {
-    int64_t dims[PO_MOST_DIMS] = {products * c->out, c->in}, taps = 1, rest = c->in, rows = 1;
-    int perm[PO_MOST_DIMS], k = 0;
-    bool gone[PO_MAP_AXES] = {false};
-    double *scale = PO_NEW_N(d->arena, double, products);
-    scale[0] = 1;
-    for (uint32_t i = 0; i < n_t; i++) {
-        gone[t[i].axis] = true;
-        taps *= t[i].r;
-        perm[k++] = (int)(2 + t[i].axis);
-        for (int64_t p = rows * t[i].n; p-- > 0;)
-            scale[p] = scale[p / t[i].n] * t[i].scale[p % t[i].n];
-        rows *= t[i].n;
-    }
-    perm[k++] = 0;
-    perm[k++] = 1;
-    for (uint32_t i = 0; i < c->n; i++)
-        if (!gone[i]) {
-            perm[k++] = (int)(2 + i);
-            rest *= c->kernel[i];
-        }
-    po_value_id w = po_mk_transpose(d, c->w, perm);
-    w = po_mk_reshape(d, w, 2, (int64_t[]){taps, c->out * rest});
-    w = po_mk_matmul(d, table(d, t, n_t, 2), w);
-    w = po_mk_binary(d, PO_OP_Div, w, po_mk_table(d, 2, (int64_t[]){products, 1}, scale));
-    memcpy(&dims[2], kernel, rank * sizeof *dims);
-    return po_mk_reshape(d, w, rank + 2, dims);
-}
-
 /* x is [N, elements of a block for each tiled axis, C, three map axes]: every tile's inputs are a
  * slice of its own block and the blocks behind it. */
-static po_value_id gather(po_deriving *d, po_value_id x, const tiled *t, uint32_t n_t) {
+static po_value_id gather(po_deriving *d, po_value_id x, const po_tiled *t, uint32_t n_t) {
     for (uint32_t k = 0; k < n_t; k++) {
         uint32_t blocks = 2 + n_t + t[k].axis, n = 0;
-        po_value_id part[MOST_PRODUCTS];
+        po_value_id part[PO_MOST_PRODUCTS];
         for (int64_t left = t[k].n, e = 0; left > 0; left -= t[k].step, e++) {
             po_value_id p = po_mk_slice(d, x, blocks, e, t[k].tiles, 1);
             part[n++] = left < t[k].step ? po_mk_slice(d, p, k + 1, 0, left, 1) : p;
@@ -163,7 +58,7 @@ static po_value_id gather(po_deriving *d, po_value_id x, const tiled *t, uint32_
 }
 
 /* The map padded and taken apart: [(d.. N), block elements.., C, three map axes]. */
-static po_value_id take_apart(po_deriving *d, const po_map_conv *c, const tiled *t, uint32_t n_t,
+static po_value_id take_apart(po_deriving *d, const po_map_conv *c, const po_tiled *t, uint32_t n_t,
                               int64_t batch) {
     int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0}, apart[PO_MOST_DIMS];
     int perm[PO_MOST_DIMS];
@@ -194,8 +89,8 @@ static po_value_id take_apart(po_deriving *d, const po_map_conv *c, const tiled 
 }
 
 /* [d.., N, m.., O, map] at the places that `at` gives, back to [N, O, map], cropped. */
-static po_value_id put_together(po_deriving *d, const po_map_conv *c, const tiled *t, uint32_t n_t,
-                                bool frames, po_value_id x) {
+static po_value_id put_together(po_deriving *d, const po_map_conv *c, const po_tiled *t,
+                                uint32_t n_t, bool frames, po_value_id x) {
     layout out = lay_out(c->batch, c->out, c->n, c->to, t, n_t, true);
     int64_t apart[PO_MOST_DIMS], whole[PO_MOST_DIMS] = {c->batch, c->out};
     int back[PO_MOST_DIMS];
@@ -230,7 +125,7 @@ static po_value_id put_together(po_deriving *d, const po_map_conv *c, const tile
 }
 
 /* The convolution of the products: of rank 4 at least, because runtimes are made for that. */
-static po_map_conv plane_of(const po_map_conv *c, const tiled *t, uint32_t n_t, bool frames,
+static po_map_conv plane_of(const po_map_conv *c, const po_tiled *t, uint32_t n_t, bool frames,
                             int64_t products) {
     po_map_conv plane = *c;
     for (uint32_t i = 0; i < n_t; i++) {
@@ -254,15 +149,14 @@ static po_map_conv plane_of(const po_map_conv *c, const tiled *t, uint32_t n_t, 
     return plane;
 }
 
-static po_status build(po_deriving *d, const po_map_conv *c, const tiled *t, uint32_t n_t) {
-    int64_t products = 1, batch = c->batch, one = 0;
+static po_status build(po_deriving *d, const po_map_conv *c, const po_tiled *t, uint32_t n_t) {
+    int64_t products = 1, batch = c->batch;
     bool frames = c->n == 3 && n_t == 1 && t[0].axis == 0;
     for (uint32_t k = 0; k < n_t; k++) {
         products *= t[k].n;
         batch *= t[k].d;
-        one = one * t[k].n + t[k].one;
     }
-    if (products > MOST_PRODUCTS)
+    if (products > PO_MOST_PRODUCTS)
         return PO_OK;
     po_derive_begin(d, c->node);
     po_map_conv plane = plane_of(c, t, n_t, frames, products);
@@ -279,35 +173,29 @@ static po_status build(po_deriving *d, const po_map_conv *c, const tiled *t, uin
         made *= plane.to[i];
     }
     x = po_mk_reshape(d, x, 3, (int64_t[]){batch, products, c->in * area});
-    x = po_mk_matmul(d, table(d, t, n_t, 1), x);
+    x = po_mk_matmul(d, po_tiled_constant(d, t, n_t, PO_TILED_B), x);
     x = po_mk_reshape(d, x, plane.n + 2, dims);
-    po_value_id w = weights(d, c, t, n_t, products, plane.n, plane.kernel);
-    po_value_id b = c->b == PO_NONE
-                        ? PO_NONE
-                        : po_mk_pad(d, c->b, 0, one * c->out, (products - 1 - one) * c->out);
+    po_value_id w = po_tiled_weights(d, c, t, n_t, products, plane.n, plane.kernel);
+    po_value_id b = po_tiled_bias(d, c, t, n_t, products);
     x = po_mk_conv(d, x, w, b, &plane);
     x = po_mk_reshape(d, x, 3, (int64_t[]){batch, products, c->out * made});
-    x = po_mk_matmul(d, table(d, t, n_t, 0), x);
+    x = po_mk_matmul(d, po_tiled_constant(d, t, n_t, PO_TILED_A), x);
     x = put_together(d, c, t, n_t, frames, x);
-    const char *detail = "";
-    for (uint32_t k = 0; k < n_t; k++)
-        detail = po_arena_printf(d->arena, "%s%sF(%lld,%lld) along axis %u", detail, k ? ", " : "",
-                                 (long long)t[k].m, (long long)t[k].r, t[k].axis);
-    return po_derive_done(d, x, detail);
+    return po_derive_done(d, x, po_tiled_name(d, t, n_t));
 }
 
 po_status po_derive_bilinear(po_deriving *d, po_node_id id) {
     po_map_conv c;
-    tiled t[2];
+    po_tiled t[2];
     /* Products take the place of groups: with groups of its own the node would interleave both. */
     if (!po_read_map_conv(d->from, id, &c) || c.group != 1)
         return PO_OK;
-    for (uint32_t i = 0; i < c.n; i++)
-        for (int64_t m = 2; m <= MOST_OUTPUTS; m++)
-            if (plan(d->arena, &c, i, m, &t[0]))
+    for (uint32_t i = 0; c.n == 3 && i < c.n; i++)
+        for (int64_t m = 2; m <= PO_MOST_OUTPUTS; m += 2)
+            if (po_tile(d->arena, &c, i, m, &t[0]))
                 PO_TRY(build(d, &c, t, 1));
-    for (int64_t m = 2; c.n > 1 && m <= MOST_OUTPUTS; m += 2)
-        if (plan(d->arena, &c, c.n - 2, m, &t[0]) && plan(d->arena, &c, c.n - 1, m, &t[1]))
+    for (int64_t m = 2; c.n > 1 && m <= PO_MOST_OUTPUTS; m += 2)
+        if (po_tile(d->arena, &c, c.n - 2, m, &t[0]) && po_tile(d->arena, &c, c.n - 1, m, &t[1]))
             PO_TRY(build(d, &c, t, 2));
     return PO_OK;
 }
