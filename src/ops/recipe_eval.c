@@ -1,4 +1,5 @@
 /* The numbers of recipes, and storing them with their constants. */
+#include "ops/broadcast.h"
 #include "ops/recipe_walk.h"
 #include "ops/ref.h"
 #include "ops/rewrite.h"
@@ -105,14 +106,85 @@ typedef struct evaluation {
     cell *cells;
 } evaluation;
 
+static cell *cell_of(const evaluation *e, const po_recipe *r) {
+    return &e->cells[po_recipe_walk_place(e->walk, r)];
+}
+
+/* Takes the memory of an input that has the same elements: *c is `array` in it. */
+static void share(cell *c, const cell *base, po_array *array) {
+    c->array = array;
+    c->memory = base->memory;
+    if (c->memory)
+        c->memory->users++;
+}
+
+/* A wider type holds the same numbers. */
+static bool widen(evaluation *e, const po_recipe *r, cell *c) {
+    if (r->op != PO_OP_Cast || r->dtype != PO_F64 || r->n_in != 1 || !r->in[0])
+        return false;
+    const cell *base = cell_of(e, r->in[0]);
+    if (!base->array->f)
+        return false;
+    po_array *view = po_array_view(e->arena, base->array, base->array->rank, base->array->dims);
+    view->dtype = PO_F64;
+    share(c, base, view);
+    return true;
+}
+
+#define IN_PLACE(expression)                                                                       \
+    while (po_bcast_next(&bc, &row)) {                                                             \
+        double *to = base->array->f + row.at;                                                      \
+        const double *from = other->f + row.from[1];                                               \
+        for (int64_t k = 0; k < row.n; k++) {                                                      \
+            const double a = to[k], b = from[k * row.step[1]];                                     \
+            to[k] = (expression);                                                                  \
+        }                                                                                          \
+    }
+
+/* Arithmetic on a large array that nothing else reads is done where it lies: weights take half the
+ * memory. One operation an element, so the order is that of the reference. */
+static bool run_in_place(evaluation *e, const po_recipe *r, cell *c) {
+    const cell *base = r->n_in == 2 && r->in[0] && r->in[1] ? cell_of(e, r->in[0]) : NULL;
+    if (!base || r->dtype != PO_F64 || r->in[0] == r->in[1] || !base->memory ||
+        base->memory->users != 1 || base->readers != 1 || base->array->dtype != PO_F64)
+        return false;
+    const po_array *other = cell_of(e, r->in[1])->array;
+    const po_array *const both[2] = {base->array, other};
+    po_bcast bc;
+    po_bcast_row row = {0};
+    if (other->dtype != PO_F64 || !po_bcast_init(&bc, 2, both) ||
+        bc.out_rank != base->array->rank || bc.count != base->array->count)
+        return false;
+    switch ((po_op)r->op) {
+    case PO_OP_Mul:
+        IN_PLACE(a * b)
+        break;
+    case PO_OP_Add:
+        IN_PLACE(a + b)
+        break;
+    case PO_OP_Sub:
+        IN_PLACE(a - b)
+        break;
+    case PO_OP_Div:
+        IN_PLACE(a / b)
+        break;
+    default:
+        return false;
+    }
+    share(c, base, base->array);
+    return true;
+}
+
 static po_status run(evaluation *e, const po_recipe *r, cell *c) {
+    if (widen(e, r, c) || run_in_place(e, r, c))
+        return PO_OK;
     const po_array **in = PO_NEW_N(e->arena, const po_array *, r->n_in);
     po_array **out = PO_NEW_N(e->arena, po_array *, r->n_out);
     po_value_id *ids = PO_NEW_N(e->arena, po_value_id, r->n_in + r->n_out);
     bool large = r->count >= LARGE;
     for (uint32_t i = 0; i < r->n_in; i++) {
         ids[i] = r->in[i] ? 0 : PO_NONE;
-        in[i] = r->in[i] ? e->cells[po_recipe_walk_place(e->walk, r->in[i])].array : NULL;
+        in[i] = r->in[i] ? cell_of(e, r->in[i])->array : NULL;
         large |= in[i] && in[i]->count >= LARGE;
     }
     const po_op_row *row = po_op_row_of(r->op);
@@ -139,11 +211,8 @@ static po_status run(evaluation *e, const po_recipe *r, cell *c) {
     c->array = po_array_view(e->arena, made, made->rank, made->dims);
     for (uint32_t i = 0; i < r->n_in && large; i++)
         if (in[i] && overlaps(made, in[i])) {
-            cell *base = &e->cells[po_recipe_walk_place(e->walk, r->in[i])];
             po_arena_free(arena);
-            c->memory = base->memory;
-            if (c->memory)
-                c->memory->users++;
+            share(c, cell_of(e, r->in[i]), c->array);
             break;
         }
     return PO_OK;
@@ -176,7 +245,7 @@ static po_status run_all(evaluation *e, uint32_t root) {
             return PO_UNSUPPORTED;
         for (uint32_t i = 0; !r->tensor && i < r->n_in; i++)
             if (r->in[i]) {
-                cell *used = &e->cells[po_recipe_walk_place(e->walk, r->in[i])];
+                cell *used = cell_of(e, r->in[i]);
                 if (--used->readers == 0)
                     release(used);
             }

@@ -257,6 +257,67 @@ static void test_text_and_check(void **state) {
     po_graph_free(g);
 }
 
+/* Large arrays are worked on where they lie, or shared: the bits are those of the reference. */
+static void test_large(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_graph *g = test_graph(&ctx, "graph g (x: f32[1,64,5,5]) -> (y) {\n"
+                                   " y = Conv(x, w: f32[32,64,3,3] random 1, s: f32[32] random 2)\n"
+                                   " z = Relu(t: f64[32,64,9] random 3)\n}");
+    po_arena *a = g->arena;
+    const po_recipe *w = po_recipe_doubles(g, a, value_of(g, "w"));
+    const po_recipe *t = po_recipe_doubles(g, a, value_of(g, "t"));
+    const po_recipe *s = po_recipe_reshape(a, po_recipe_doubles(g, a, value_of(g, "s")), 3,
+                                           (const int64_t[]){32, 1, 1});
+    const po_recipe *v = po_recipe_reshape(a, w, 3, (const int64_t[]){32, 64, 9});
+    const po_recipe *scaled = po_recipe_mul(a, v, s);
+    static const uint32_t turn[3] = {0, 2, 1};
+    const po_recipe *made[] = {
+        scaled,
+        po_recipe_add(a, scaled, v),
+        po_recipe_sub(a, po_recipe_div(a, scaled, s), po_recipe_mul(a, s, v)),
+        po_recipe_mul(a, s, t),
+        po_recipe_div(a, po_recipe_mul(a, t, t), po_recipe_add(a, t, s)),
+        po_recipe_mul(a, po_recipe_transpose(a, scaled, turn), po_recipe_number(a, 3)),
+        po_recipe_sub(a, po_recipe_reshape(a, scaled, 3, (const int64_t[]){32, 9, 64}),
+                      po_recipe_transpose(a, scaled, turn)),
+        po_recipe_add(a, po_recipe_number(a, 1), po_recipe_neg(a, po_recipe_add(a, v, v))),
+    };
+    enum { MADE = sizeof made / sizeof *made };
+    po_type unknown = po_type_unranked(PO_F32);
+    for (int i = 0; i < MADE; i++) {
+        po_value_id in = po_add_recipe(g, NULL, i % 2 ? PO_F64 : PO_F32, made[i]);
+        po_value_id y = po_graph_add_value(g, NULL, &unknown);
+        po_ops_add(g, 0,
+                   &(po_node_spec){.op = PO_OP_Relu, .n_in = 1, .in = &in, .n_out = 1, .out = &y});
+        po_graph_add_output(g, y);
+    }
+    po_graph *recipes;
+    assert_int_equal(po_recipes_to_graph(&ctx, g, &recipes), PO_OK);
+    assert_null(check(&ctx, recipes, g, g));
+    const po_array *in[3];
+    po_array *out[MADE];
+    assert_int_equal(recipes->n_inputs, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        po_array *array;
+        const char *name = recipes->values[recipes->inputs[i]].name;
+        assert_int_equal(po_array_from_tensor(&ctx, recipes->arena,
+                                              g->values[value_of(g, name)].constant, &array),
+                         PO_OK);
+        in[i] = array;
+    }
+    assert_int_equal(po_ref_graph(&ctx, recipes->arena, recipes, in, out, true), PO_OK);
+    for (uint32_t i = 0; i < MADE; i++) {
+        po_tensor *again;
+        const char *name = recipes->values[recipes->outputs[i]].name;
+        assert_int_equal(po_array_to_tensor(&ctx, recipes->arena, out[i], &again), PO_OK);
+        assert_true(po_tensor_equal(again, g->values[value_of(g, name)].constant));
+    }
+    po_graph_free(recipes);
+    po_graph_free(g);
+}
+
 /* What cannot be stored: infinite once rounded, shapes that do not fit. */
 static void test_refusals(void **state) {
     (void)state;
@@ -303,9 +364,8 @@ static void test_long_chains(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_algebra),
-        cmocka_unit_test(test_text_and_check),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_algebra),     cmocka_unit_test(test_text_and_check),
+        cmocka_unit_test(test_large),       cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_long_chains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
