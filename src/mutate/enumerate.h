@@ -25,7 +25,7 @@ enum {
     EN_MAPS = 3, /* spatial axes */
     EN_FACTORS = 6,
     EN_POINTS = 6,
-    EN_MONOMIALS = 8
+    EN_MONOMIALS = 16
 };
 
 typedef struct en_shape {
@@ -55,7 +55,7 @@ typedef struct en_move {
     uint8_t kind, axis, to, side, place, order;
     uint8_t pad;  /* 1, 2: zeros after, before, up to a multiple of f */
     uint8_t drop; /* the axis goes where nothing of it is left */
-    int16_t f, g; /* f 0: the whole axis */
+    int16_t f, g; /* f 0: the whole axis; g of TAKE: zeros after each part that is merged */
 } en_move;
 
 /* t counts `size` and stands for t * mult on axis `axis` of the base; the base is the padded input,

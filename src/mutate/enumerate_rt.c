@@ -118,6 +118,8 @@ static bool put(en_rt *rt, uint32_t axis, bool inner, en_digit digit) {
 static bool take(en_rt *rt, const en_move *m, uint32_t axis, uint32_t to) {
     if (axis >= rt->out.rank || to >= rt->out.rank)
         return false;
+    if (m->g && (axis == to || !pad_axis(rt, to, m->g, false)))
+        return false;
     if (m->f) {
         en_digit digit;
         return cut(rt, axis, m->f, m->side, m->pad, &digit) && put(rt, to, m->place, digit);
@@ -329,6 +331,21 @@ static void moves_of_factor(making *mk, const en_rt *from, uint8_t axis, int16_t
         }
 }
 
+/* Merges with zeros between what is merged. */
+static void moves_with_gap(making *mk, const en_rt *from, const en_factors *factors, uint8_t axis) {
+    for (uint32_t i = 0; i < factors->n_gaps; i++)
+        for (uint8_t to = 0; to < from->out.rank; to++) {
+            en_move m = {.kind = EN_TAKE, .axis = axis, .to = to, .g = factors->gap[i]};
+            try_move(mk, from, m);
+            for (uint32_t k = 0; k < factors->n; k++) {
+                m.f = factors->f[k];
+                if (from->out.d[axis] % m.f == 0)
+                    for (m.side = 0; m.side < 2; m.side++)
+                        try_move(mk, from, m);
+            }
+        }
+}
+
 static void moves_of(making *mk, const en_rt *from, const en_factors *factors, uint32_t allow) {
     uint8_t rank = from->out.rank;
     for (uint8_t axis = 0; axis < rank; axis++) {
@@ -343,6 +360,8 @@ static void moves_of(making *mk, const en_rt *from, const en_factors *factors, u
             try_move(mk, from, (en_move){.kind = EN_SWAP, .axis = axis, .to = to});
         if (from->len[axis] == 0)
             try_move(mk, from, (en_move){.kind = EN_DROP, .axis = axis});
+        if ((allow & EN_ALLOW_PAD) && from->out.d[axis] > 1)
+            moves_with_gap(mk, from, factors, axis);
         if (allow & EN_ALLOW_PAD)
             for (uint32_t i = 0; i < factors->n_gaps; i++)
                 for (uint8_t side = 0; side < 2; side++)

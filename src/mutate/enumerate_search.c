@@ -93,8 +93,10 @@ static void make_sets(en_finder *f) {
 
 static void grow(en_finder *f, uint32_t depth, uint32_t moves);
 
-/* No product may hold what the target does not multiply. */
-static bool allowed(const en_finder *f, const en_monomials *set) {
+/* Leaves of what is multiplied only what the target multiplies too: groups and blocks side by side
+ * need not mix. False where nothing is left. */
+static bool restrict_products(const en_finder *f, en_monomials *set) {
+    uint32_t n = 0;
     for (uint32_t i = 0; i < set->n; i++) {
         bool within = false;
         for (uint32_t k = 0; k < f->target->n_out && !within; k++) {
@@ -102,10 +104,11 @@ static bool allowed(const en_finder *f, const en_monomials *set) {
             for (uint32_t m = 0; m < t->n && !within; m++)
                 within = (set->m[i] & ~t->m[m]) == 0;
         }
-        if (!within)
-            return false;
+        if (within)
+            set->m[n++] = set->m[i];
     }
-    return true;
+    set->n = (uint8_t)n;
+    return n > 0;
 }
 
 /* Operators that do not read one another are made in one order only. */
@@ -138,8 +141,10 @@ static void push(en_finder *f, uint32_t depth, uint32_t moves) {
         en_reject_shape(f);
         return;
     }
-    if (!allowed(f, &p->monomials[op->out]))
+    if (!restrict_products(f, &p->monomials[op->out]))
         return;
+    for (uint32_t k = 1; k < op->n_out; k++)
+        p->monomials[op->out + k] = p->monomials[op->out];
     for (uint32_t k = 0; k < op->n_in; k++)
         if (spent(f, op->in[k]))
             return;
@@ -248,7 +253,8 @@ static void product(en_finder *f, uint8_t kind, uint32_t a, uint32_t b, uint32_t
     en_monomials set;
     const en_rts *sa = set_of(f, a), *sb = set_of(f, b);
     if (spent(f, a) || spent(f, b) || !sa || !sb ||
-        !en_monomials_product(&p->monomials[a], &p->monomials[b], &set) || !allowed(f, &set))
+        !en_monomials_product(&p->monomials[a], &p->monomials[b], &set) ||
+        !restrict_products(f, &set))
         return;
     for (uint32_t i = 0; i < sa->n_buckets && !f->stop; i++) {
         const en_bucket *x = &sa->bucket[i];

@@ -142,7 +142,7 @@ const enumerate_case enumerate_cases[] = {
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[2,4,8,8], w: f32[4,4,3,3]) -> (y) {\n"
      "  y = Conv(x, w) {pads=[1,1,1,1]}\n}\n",
-     1, false, true, spatial_merge_gap},
+     1, false, false, spatial_merge_gap},
     {"group merge, by two",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[1,8,6,6], w: f32[8,2,3,3]) -> (y) {\n"
@@ -162,7 +162,7 @@ const enumerate_case enumerate_cases[] = {
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x1: f32[1,4,6,6], x2: f32[1,4,6,6], w1: f32[3,4,3,3], w2: f32[3,4,3,3]) -> (y, z) "
      "{\n  y = Conv(x1, w1) {pads=[1,1,1,1]}\n  z = Conv(x2, w2) {pads=[1,1,1,1]}\n}\n",
-     2, false, true, one_conv_groups},
+     2, false, false, one_conv_groups},
     {"R/T cancellation around a product",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[6,5], w: f32[5,7]) -> (y) {\n"
@@ -196,9 +196,9 @@ const enumerate_case enumerate_cases[] = {
      1, false, false, unit_stride},
     {"strided to phases, 2-D",
      "pir 1 ir_version=8 opset=17\n"
-     "graph g (x: f32[1,3,8,8], w: f32[4,3,4,4]) -> (y) {\n"
+     "graph g (x: f32[1,3,8,8], w: f32[4,3,3,3]) -> (y) {\n"
      "  y = Conv(x, w) {strides=[2,2], pads=[1,1,1,1]}\n}\n",
-     1, false, true, unit_stride},
+     1, false, false, unit_stride},
     {"convolution over Concat",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x1: f32[1,3,6,6], x2: f32[1,5,6,6], w: f32[4,8,3,3]) -> (y) {\n"
@@ -209,7 +209,7 @@ const enumerate_case enumerate_cases[] = {
      "graph g (x1: f32[1,3,6,6], x2: f32[1,5,6,6], w1: f32[4,3,3,3], w2: f32[4,5,3,3]) -> (y) {\n"
      "  a = Conv(x1, w1) {pads=[1,1,1,1]}\n  b = Conv(x2, w2) {pads=[1,1,1,1]}\n"
      "  y = Add(a, b)\n}\n",
-     2, false, true, one_conv},
+     2, false, false, one_conv},
     {"matmul concatenation",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[6,8], w1: f32[8,4], w2: f32[8,4], w3: f32[8,4]) -> (q, k, v) {\n"
