@@ -4,7 +4,12 @@
 #include <stdlib.h>
 
 bool en_same(const en_shape *a, const en_shape *b) {
-    return a->rank == b->rank && memcmp(a->d, b->d, a->rank * sizeof a->d[0]) == 0;
+    if (a->rank != b->rank)
+        return false;
+    for (uint32_t i = 0; i < a->rank; i++)
+        if (a->d[i] != b->d[i])
+            return false;
+    return true;
 }
 
 int64_t en_count(const en_shape *s) {

@@ -251,10 +251,12 @@ static void product(en_finder *f, uint8_t kind, uint32_t a, uint32_t b, uint32_t
     en_program *p = &f->p;
     uint32_t n = p->n_ops;
     en_monomials set;
-    const en_rts *sa = set_of(f, a), *sb = set_of(f, b);
-    if (spent(f, a) || spent(f, b) || !sa || !sb ||
+    if (spent(f, a) || spent(f, b) ||
         !en_monomials_product(&p->monomials[a], &p->monomials[b], &set) ||
         !restrict_products(f, &set))
+        return;
+    const en_rts *sa = set_of(f, a), *sb = set_of(f, b);
+    if (!sa || !sb)
         return;
     for (uint32_t i = 0; i < sa->n_buckets && !f->stop; i++) {
         const en_bucket *x = &sa->bucket[i];
