@@ -102,43 +102,97 @@ static const char *describe(po_arena *arena, const ranked *r) {
     return text.data;
 }
 
+/* Problems of one structure and size in one subprogram are searched once. */
+typedef struct solved {
+    po_hash target;
+    const collecting *found;
+    bool shrunk;
+} solved;
+
+typedef struct enumerating {
+    po_ctx *ctx;
+    po_arena *arena; /* scratch */
+    const po_mutate_options *options;
+    po_mutants *mutants;
+    po_mutate_counts *counts;
+    solved *solved;
+    uint32_t n_solved, cap_solved;
+} enumerating;
+
+static po_hash problem_hash(const en_problem *p) {
+    po_hash h = po_hash_u64(en_program_hash(&p->target), p->n_activations);
+    for (uint32_t i = 0; i < p->target.n_slots; i++)
+        h = po_hash_bytes(&p->target.shape[i], sizeof p->target.shape[i], h);
+    return h;
+}
+
+static const solved *solve(enumerating *e, const en_problem *problem, uint64_t budget) {
+    po_hash target = problem_hash(problem);
+    for (uint32_t i = 0; i < e->n_solved; i++)
+        if (po_hash_equal(e->solved[i].target, target))
+            return &e->solved[i];
+    collecting *c = PO_NEW(e->arena, collecting);
+    en_problem *small = PO_NEW(e->arena, en_problem);
+    bool shrunk = en_shrink(problem, small, e->arena);
+    *c = (collecting){.arena = e->arena,
+                      .problem = problem,
+                      .original = en_program_hash(&problem->target),
+                      .best = PO_NEW_N(e->arena, ranked, EN_RANKED)};
+    en_search search = {.arena = e->arena,
+                        .problem = shrunk ? small : problem,
+                        .depth = e->options->depth,
+                        .moves = EN_LEVELS,
+                        .budget = shrunk ? budget : budget / 4,
+                        .found = collect,
+                        .user = c,
+                        .counts = e->counts};
+    en_search_run(&search);
+    PO_PUSH(e->arena, e->solved, e->n_solved, e->cap_solved, ((solved){target, c, shrunk}));
+    return &e->solved[e->n_solved - 1];
+}
+
+/* Searches every part of a graph. */
+static po_status enumerate_graph(enumerating *e, const po_graph *g, uint32_t n_activations,
+                                 uint32_t keep, uint64_t budget) {
+    uint32_t n_regions, added = 0;
+    const bool *live = en_live_values(e->arena, g, n_activations);
+    const en_region *regions = en_regions(e->arena, g, &n_regions);
+    for (uint32_t r = 0; r < n_regions; r++) {
+        en_problem *problem = PO_NEW(e->arena, en_problem);
+        if (!en_read(e->arena, g, live, &regions[r], problem))
+            continue;
+        const solved *s = solve(e, problem, budget / n_regions);
+        uint32_t share = (keep + n_regions - 1) / n_regions, from_here = 0;
+        for (uint32_t i = 0; i < s->found->n && from_here < share && added < keep; i++) {
+            const ranked *best = &s->found->best[i];
+            po_graph *graph;
+            if (s->shrunk && !en_agrees(e->arena, problem, &best->program)) {
+                e->counts->by_points++;
+                continue;
+            }
+            PO_TRY(en_write(e->ctx, e->arena, problem, &best->program, &graph));
+            if (graph && po_mutants_add(e->mutants, describe(e->arena, best), graph)) {
+                added++;
+                from_here++;
+            }
+        }
+    }
+    return PO_OK;
+}
+
 po_status po_enumerate(po_ctx *ctx, po_arena *arena, const po_subprogram *sub,
                        const po_mutate_options *options, po_mutants *mutants,
                        po_mutate_counts *counts) {
     double begin = po_now();
-    po_arena *scratch = po_arena_child(arena);
-    en_problem *problem = PO_NEW(scratch, en_problem), *small = PO_NEW(scratch, en_problem);
-    bool read = false;
-    uint32_t keep = options->keep ? options->keep : EN_KEEP;
-    PO_TRY(en_read(ctx, scratch, sub, problem, &read));
-    if (read && options->depth) {
-        bool shrunk = en_shrink(problem, small, scratch);
-        collecting c = {.arena = scratch,
-                        .problem = problem,
-                        .original = en_program_hash(&problem->target),
-                        .best = PO_NEW_N(scratch, ranked, EN_RANKED)};
-        en_search search = {.arena = scratch,
-                            .problem = shrunk ? small : problem,
-                            .depth = options->depth,
-                            .moves = EN_LEVELS,
-                            .budget = EN_BUDGET,
-                            .found = collect,
-                            .user = &c,
-                            .counts = counts};
-        en_search_run(&search);
-        uint32_t added = 0;
-        for (uint32_t i = 0; i < c.n && added < keep; i++) {
-            po_graph *graph;
-            if (shrunk && !en_agrees(scratch, problem, &c.best[i].program)) {
-                counts->by_points++;
-                continue;
-            }
-            PO_TRY(en_write(ctx, scratch, problem, &c.best[i].program, &graph));
-            if (graph)
-                added += po_mutants_add(mutants, describe(scratch, &c.best[i]), graph);
-        }
-    }
-    po_arena_free(scratch);
+    enumerating e = {.ctx = ctx,
+                     .arena = po_arena_child(arena),
+                     .options = options,
+                     .mutants = mutants,
+                     .counts = counts};
+    if (options->depth)
+        PO_TRY(enumerate_graph(&e, sub->graph, sub->n_activations,
+                               options->keep ? options->keep : EN_KEEP, EN_BUDGET));
+    po_arena_free(e.arena);
     counts->seconds += po_now() - begin;
     return PO_OK;
 }

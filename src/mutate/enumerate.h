@@ -19,7 +19,7 @@ enum {
     EN_INPUTS = 8,
     EN_OPS = 8,
     EN_OUTS = 4,
-    EN_TAILS = 3,
+    EN_BIASES = 3,
     EN_SLOTS = EN_INPUTS + EN_OPS * EN_OUTS,
     EN_ARGS = 4, /* operands of an operator */
     EN_MAPS = 3, /* spatial axes */
@@ -177,30 +177,41 @@ uint32_t en_eval_output(en_eval *e, uint32_t output, const en_shape *shape, cons
 
 /* --- problems --- */
 
-/* An output's tail is left as it is and put back in the end: biases and other addends that are
- * inputs of the subprogram. */
-typedef struct en_tail {
-    po_value_id add; /* of the subprogram's graph */
-    bool bias;       /* of a convolution: along axis 1; else it broadcasts as it stands */
-} en_tail;
-
+/* A part of a graph, all of whose operators the enumeration has; what its nodes read from outside
+ * are inputs, activations first. Biases of convolutions and products that make an output are left
+ * out and added again in the end. */
 typedef struct en_problem {
-    const po_subprogram *sub;
+    const po_graph *graph;
     en_program target;
-    uint32_t input[EN_INPUTS]; /* number among the graph's inputs */
-    uint32_t n_activations;    /* the first so many are no weights */
-    en_tail tail[EN_OUTS][EN_TAILS];
-    uint32_t n_tails[EN_OUTS]; /* the last one is added first */
+    po_value_id input[EN_INPUTS], output[EN_OUTS]; /* the graph's values */
+    uint32_t n_activations;                        /* the others are made of weights alone */
+    po_value_id bias[EN_OUTS][EN_BIASES];
+    uint32_t n_biases[EN_OUTS];
 } en_problem;
 
-/* false: something in it that the enumeration has no operator for. */
-po_status en_read(po_ctx *ctx, po_arena *arena, const po_subprogram *sub, en_problem *problem,
-                  bool *read);
+/* A set of a graph's nodes to be enumerated together. */
+typedef struct en_region {
+    const bool *inside; /* by node */
+} en_region;
+
+/* Parts worth a search of their own (PET, section 6.2: subsets of up to four operators): all of the
+ * graph where it is small; operators that read one tensor; sums of two; chains of two; single ones,
+ * with the moves around them. *n is set. */
+en_region *en_regions(po_arena *arena, const po_graph *g, uint32_t *n);
+/* By value: whether it depends on one of the first inputs. */
+bool *en_live_values(po_arena *arena, const po_graph *g, uint32_t n_activations);
+bool en_read(po_arena *arena, const po_graph *g, const bool *live, const en_region *region,
+             en_problem *problem);
+/* Whether a node is one that the enumeration may have; products multiply two tensors. */
+bool en_node_known(const po_graph *g, const po_node *n);
+bool en_node_product(const po_node *n);
 /* A smaller problem of the same structure: channels, maps and batches shrunk so that the factors
  * keep dividing what they divide. False: as it is. */
 bool en_shrink(const en_problem *from, en_problem *small, po_arena *arena);
 /* A found program at the sizes of `to`: shapes made anew. False where it does not fit there. */
 bool en_lift(po_arena *arena, const en_program *found, const en_problem *to, en_program *program);
+/* A clone of the problem's graph with the program in the place of its part. NULL: it has no such
+ * form at the graph's opset. */
 po_status en_write(po_ctx *ctx, po_arena *arena, const en_problem *problem,
                    const en_program *program, po_graph **graph);
 

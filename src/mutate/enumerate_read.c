@@ -3,13 +3,12 @@
 #include "ops/rewrite.h"
 
 typedef struct reading {
-    po_ctx *ctx;
     po_arena *arena;
     const po_graph *g;
+    const bool *inside;
     en_problem *problem;
     uint32_t *slot; /* by value; PO_NONE */
-    bool *reached;
-    bool *bare; /* values read without their bias: a tail has it */
+    bool *bare;     /* values read without their bias */
 } reading;
 
 static bool shape_of(const reading *r, po_value_id v, en_shape *s) {
@@ -27,50 +26,32 @@ static bool shape_of(const reading *r, po_value_id v, en_shape *s) {
     return true;
 }
 
-static bool is_input(const reading *r, po_value_id v) {
-    return r->g->values[v].is_input && !r->g->values[v].constant;
-}
-
-/* Follows an output back over what is added to it. */
-static bool strip(reading *r, uint32_t output, po_value_id *core) {
-    en_problem *p = r->problem;
-    po_value_id v = r->g->outputs[output];
-    for (;;) {
-        const po_node *n = po_graph_producer(r->g, v);
-        if (!n || (v != r->g->outputs[output] &&
-                   (r->g->values[v].n_uses != 1 || r->g->values[v].n_outputs)))
-            break;
-        if (n->op == PO_OP_Conv && n->n_in == 3 && n->in[2] != PO_NONE) {
-            if (!is_input(r, n->in[2]) || p->n_tails[output] == EN_TAILS ||
-                (v == r->g->outputs[output] && r->g->values[v].n_uses))
-                return false;
-            p->tail[output][p->n_tails[output]++] = (en_tail){n->in[2], true};
-            r->bare[v] = true;
-            break;
-        }
-        if (n->op != PO_OP_Add || (v == r->g->outputs[output] && r->g->values[v].n_uses))
-            break;
-        uint32_t addend = is_input(r, n->in[1]) ? 1 : 0;
-        en_shape whole, rest;
-        if (!is_input(r, n->in[addend]) || is_input(r, n->in[1 - addend]) ||
-            !shape_of(r, v, &whole) || !shape_of(r, n->in[1 - addend], &rest) ||
-            !en_same(&whole, &rest) || p->n_tails[output] == EN_TAILS)
-            break;
-        p->tail[output][p->n_tails[output]++] = (en_tail){n->in[addend], false};
-        v = n->in[1 - addend];
-    }
-    *core = v;
-    return true;
-}
-
-static void reach(reading *r, po_value_id v) {
-    if (v == PO_NONE || r->reached[v])
-        return;
-    r->reached[v] = true;
+static const po_node *maker(const reading *r, po_value_id v) {
     const po_node *n = po_graph_producer(r->g, v);
-    for (uint32_t i = 0; n && i < n->n_in; i++)
-        if (!(r->bare[v] && i == 2))
-            reach(r, n->in[i]);
+    return n && r->inside[r->g->values[v].producer] ? n : NULL;
+}
+
+static bool has_bias(const po_node *n) {
+    return (n->op == PO_OP_Conv || n->op == PO_OP_Gemm) && n->n_in == 3 && n->in[2] != PO_NONE;
+}
+
+/* Leaves out the biases of what makes an output, or of the two that it is the sum of. */
+static bool strip(reading *r, uint32_t output, po_value_id v, bool deeper) {
+    en_problem *p = r->problem;
+    const po_node *n = maker(r, v);
+    if (n && has_bias(n)) {
+        if (p->n_biases[output] == EN_BIASES || (deeper && r->g->values[v].n_uses != 1) ||
+            r->bare[v])
+            return false;
+        p->bias[output][p->n_biases[output]++] = n->in[2];
+        r->bare[v] = true;
+    }
+    if (n && n->op == PO_OP_Add && deeper)
+        return true;
+    for (uint32_t k = 0; n && n->op == PO_OP_Add && k < 2; k++)
+        if (!strip(r, output, n->in[k], true))
+            return false;
+    return true;
 }
 
 static bool read_windows(const po_node *n, uint32_t maps, en_op *op) {
@@ -141,7 +122,9 @@ static bool read_gemm(reading *r, const po_node *n, uint32_t at) {
     en_program *p = &r->problem->target;
     p->op[at].kind = EN_MATMUL;
     p->op[at].n_in = 2;
-    if (n->n_in != 2 || po_op_float(r->g, n, "alpha") != 1.0f)
+    bool bare = r->bare[n->out[0]];
+    if ((n->n_in != 2 && !bare) || po_op_float(r->g, n, "alpha") != 1.0f ||
+        (bare && po_op_float(r->g, n, "beta") != 1.0f))
         return false;
     return (!po_op_int(r->g, n, "transA") || swap_last(r, p, at, 0)) &&
            (!po_op_int(r->g, n, "transB") || swap_last(r, p, at, 1));
@@ -156,7 +139,8 @@ static bool read_node(reading *r, const po_node *n) {
         return false;
     en_op *op = &p->op[p->n_ops];
     *op = (en_op){.n_in = (uint8_t)n->n_in, .n_out = 1, .out = p->n_slots};
-    if (n->op == PO_OP_Conv && n->n_in == 3 && (r->bare[n->out[0]] || n->in[2] == PO_NONE))
+    if ((n->op == PO_OP_Conv || n->op == PO_OP_Gemm) && n->n_in == 3 &&
+        (r->bare[n->out[0]] || n->in[2] == PO_NONE))
         op->n_in = 2;
     if (n->op == PO_OP_Reshape || n->op == PO_OP_Squeeze || n->op == PO_OP_Unsqueeze)
         op->n_in = 1; /* the rest shapes it */
@@ -244,58 +228,77 @@ static bool read_node(reading *r, const po_node *n) {
     return true;
 }
 
-po_status en_read(po_ctx *ctx, po_arena *arena, const po_subprogram *sub, en_problem *problem,
-                  bool *read) {
-    (void)ctx;
-    const po_graph *g = sub->graph;
-    reading r = {ctx,
-                 arena,
+/* How many of a node's inputs are tensors that it computes with. */
+static uint32_t operands(const reading *r, const po_node *n) {
+    switch (n->op) {
+    case PO_OP_Reshape:
+    case PO_OP_Squeeze:
+    case PO_OP_Unsqueeze:
+    case PO_OP_Split:
+        return 1;
+    default:
+        return has_bias(n) && r->bare[n->out[0]] ? 2 : n->n_in;
+    }
+}
+
+static bool add_input(reading *r, po_value_id v) {
+    en_program *p = &r->problem->target;
+    if (v == PO_NONE || r->slot[v] != PO_NONE)
+        return true;
+    if (p->n_in == EN_INPUTS || !shape_of(r, v, &p->shape[p->n_in]))
+        return false;
+    p->monomials[p->n_in] = (en_monomials){1, {(uint8_t)(1u << p->n_in)}};
+    r->problem->input[p->n_in] = v;
+    r->slot[v] = p->n_in++;
+    return true;
+}
+
+bool en_read(po_arena *arena, const po_graph *g, const bool *live, const en_region *region,
+             en_problem *problem) {
+    reading r = {arena,
                  g,
+                 region->inside,
                  problem,
                  PO_NEW_N(arena, uint32_t, g->n_values),
-                 PO_NEW_N(arena, bool, g->n_values),
                  PO_NEW_N(arena, bool, g->n_values)};
     en_program *p = &problem->target;
-    po_value_id core[EN_OUTS];
-    memset(problem, 0, sizeof *problem);
-    problem->sub = sub;
-    *read = false;
-    if (g->n_outputs > EN_OUTS || g->n_outputs == 0)
-        return PO_OK;
-    memset(r.slot, 0xFF, g->n_values * sizeof *r.slot);
-    for (uint32_t i = 0; i < g->n_outputs; i++) {
-        if (!strip(&r, i, &core[i]))
-            return PO_OK;
-    }
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        reach(&r, core[i]);
-    for (uint32_t i = 0; i < g->n_inputs; i++) {
-        if (!r.reached[g->inputs[i]])
-            continue;
-        if (p->n_in == EN_INPUTS || !shape_of(&r, g->inputs[i], &p->shape[p->n_in]))
-            return PO_OK;
-        p->monomials[p->n_in] = (en_monomials){1, {(uint8_t)(1u << p->n_in)}};
-        problem->input[p->n_in] = i;
-        problem->n_activations += i < sub->n_activations;
-        r.slot[g->inputs[i]] = p->n_in++;
-    }
-    p->n_slots = p->n_in;
-    uint32_t n_order;
+    uint32_t n_order, n_out = 0;
     const po_node_id *order = po_graph_order(g, arena, &n_order);
+    memset(problem, 0, sizeof *problem);
+    problem->graph = g;
+    memset(r.slot, 0xFF, g->n_values * sizeof *r.slot);
     for (uint32_t i = 0; i < n_order; i++) {
         const po_node *n = &g->nodes[order[i]];
-        bool wanted = false;
-        for (uint32_t k = 0; k < n->n_out; k++)
-            wanted |= n->out[k] != PO_NONE && r.reached[n->out[k]];
-        if (wanted && !read_node(&r, n))
-            return PO_OK;
+        for (uint32_t k = 0; r.inside[order[i]] && k < n->n_out; k++) {
+            const po_value *v = n->out[k] == PO_NONE ? NULL : &g->values[n->out[k]];
+            bool leaves = v && v->n_outputs;
+            for (uint32_t u = 0; v && u < v->n_uses; u++)
+                leaves |= v->uses[u].input == PO_USE_CAPTURE || !r.inside[v->uses[u].node];
+            if (!leaves)
+                continue;
+            if (n_out == EN_OUTS || !strip(&r, n_out, n->out[k], false))
+                return false;
+            problem->output[n_out++] = n->out[k];
+        }
     }
-    for (uint32_t i = 0; i < g->n_outputs; i++) {
-        if (r.slot[core[i]] == PO_NONE)
-            return PO_OK;
-        p->out[i] = (uint8_t)r.slot[core[i]];
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < n_order; i++) {
+            const po_node *n = &g->nodes[order[i]];
+            uint32_t n_in = r.inside[order[i]] ? operands(&r, n) : 0;
+            for (uint32_t k = 0; k < n_in; k++)
+                if (n->in[k] == PO_NONE || (!maker(&r, n->in[k]) && live[n->in[k]] == (pass == 0) &&
+                                            !add_input(&r, n->in[k])))
+                    return false;
+        }
+        if (pass == 0)
+            problem->n_activations = p->n_in;
     }
-    p->n_out = (uint8_t)g->n_outputs;
-    *read = p->n_ops > 0;
-    return PO_OK;
+    p->n_slots = p->n_in;
+    for (uint32_t i = 0; i < n_order; i++)
+        if (r.inside[order[i]] && !read_node(&r, &g->nodes[order[i]]))
+            return false;
+    for (uint32_t i = 0; i < n_out; i++)
+        p->out[i] = (uint8_t)r.slot[problem->output[i]];
+    p->n_out = (uint8_t)n_out;
+    return p->n_ops > 0 && n_out > 0;
 }

@@ -6,7 +6,9 @@
 enum { EN_CHAIN = 8 };
 
 typedef struct writing {
+    po_ctx *ctx;
     po_arena *arena;
+    po_node_id place; /* of what is replaced */
     po_graph *g;
     po_dtype dtype;
     po_value_id slot[EN_SLOTS];
@@ -23,7 +25,7 @@ static po_value_id add_op(writing *w, po_op_id op, uint32_t n_in, const po_value
     int64_t dims[EN_RANK + 1];
     wide(shape, dims);
     po_type type = po_type_tensor_i64(w->g->arena, w->dtype, shape->rank, dims);
-    return po_add_op(w->g, PO_NONE, op, n_in, in, &type);
+    return po_add_op(w->g, w->place, op, n_in, in, &type);
 }
 
 /* --- R/T --- */
@@ -99,8 +101,19 @@ static uint32_t diagonal(writing *w, const en_rt *rt, const en_shape *base, cons
     return 5;
 }
 
+/* Moves that made x already become one with the first of the chain. */
 static po_value_id emit(writing *w, po_value_id x, const po_rt *const *chain, uint32_t n) {
     const po_rt *whole = NULL;
+    po_value_id root;
+    if (po_rt_of_chain(w->ctx, w->arena, w->g, x, &root, &whole) != PO_OK) {
+        w->failed = true;
+        po_ctx_clear(w->ctx);
+        return x;
+    }
+    if (whole && root != x && n && chain[0] && po_rt_compose(w->arena, whole, chain[0]))
+        x = root;
+    else
+        whole = NULL;
     for (uint32_t i = 0; i <= n; i++) {
         const po_rt *next = i < n ? chain[i] : NULL;
         if (i < n && !next) {
@@ -109,7 +122,7 @@ static po_value_id emit(writing *w, po_value_id x, const po_rt *const *chain, ui
         }
         const po_rt *both = whole && next ? po_rt_compose(w->arena, whole, next) : NULL;
         if (whole && !both) {
-            x = po_rt_emit(w->g, PO_NONE, x, whole);
+            x = po_rt_emit(w->g, w->place, x, whole);
             if (x == PO_NONE) {
                 w->failed = true;
                 return 0;
@@ -175,7 +188,7 @@ static void split(writing *w, const en_program *p, const en_op *op, po_value_id 
     }
     if (opset >= 13)
         in[1] = po_add_i64s(w->g, NULL, op->n_out, sizes);
-    po_node_id node = po_ops_add(w->g, PO_NONE,
+    po_node_id node = po_ops_add(w->g, w->place,
                                  &(po_node_spec){.op = PO_OP_Split,
                                                  .name = w->g->values[out[0]].name,
                                                  .n_in = opset >= 13 ? 2 : 1,
@@ -210,7 +223,7 @@ static void write_op(writing *w, const en_program *p, uint32_t n) {
     } else if (op->kind == EN_RESHAPE) {
         int64_t dims[EN_RANK];
         wide(made, dims);
-        w->slot[op->out] = po_add_reshape(w->g, PO_NONE, in[0], made->rank, dims);
+        w->slot[op->out] = po_add_reshape(w->g, w->place, in[0], made->rank, dims);
     } else {
         po_value_id y = add_op(w, ops[op->kind], op->n_in, in, made);
         po_node_id node = w->g->values[y].producer;
@@ -227,34 +240,44 @@ static void write_op(writing *w, const en_program *p, uint32_t n) {
     }
 }
 
-/* Adds a tail: into the convolution where that made the value, else by an Add. */
-static po_value_id add_tail(writing *w, po_value_id y, const en_shape *shape, po_value_id addend,
-                            bool bias) {
+/* Adds a bias: into the convolution where that made the value, else by an Add. */
+static po_value_id add_bias(writing *w, po_value_id y, const en_shape *shape, po_value_id bias,
+                            bool of_conv) {
     const po_node *maker = po_graph_producer(w->g, y);
-    if (bias) {
+    if (of_conv) {
         if (maker && maker->op == PO_OP_Conv && maker->n_in == 2 && !w->g->values[y].n_uses &&
             !w->g->values[y].n_outputs) {
             po_node_id node = w->g->values[y].producer;
             po_graph_resize_inputs(w->g, node, 3);
-            po_graph_set_input(w->g, node, 2, addend);
+            po_graph_set_input(w->g, node, 2, bias);
             return y;
         }
         int64_t dims[EN_RANK] = {shape->d[1], 1, 1, 1, 1};
-        addend = po_add_reshape(w->g, PO_NONE, addend, shape->rank - 1u, dims);
+        bias = po_add_reshape(w->g, w->place, bias, shape->rank - 1u, dims);
     }
-    return add_op(w, PO_OP_Add, 2, (po_value_id[]){y, addend}, shape);
+    return add_op(w, PO_OP_Add, 2, (po_value_id[]){y, bias}, shape);
+}
+
+/* Whether the bias belongs to a convolution: it then lies along axis 1. */
+static bool bias_of_conv(const po_graph *g, po_value_id bias) {
+    for (uint32_t i = 0; i < g->values[bias].n_uses; i++) {
+        const po_use *u = &g->values[bias].uses[i];
+        if (u->input == 2 && g->nodes[u->node].op == PO_OP_Conv)
+            return true;
+    }
+    return false;
 }
 
 po_status en_write(po_ctx *ctx, po_arena *arena, const en_problem *problem,
                    const en_program *program, po_graph **graph) {
-    const po_subprogram *sub = problem->sub;
-    const po_graph *from = sub->graph;
-    const po_value_id *inputs;
-    writing w = {.arena = arena, .g = po_mutant_start(ctx, sub, &inputs)};
-    w.dtype = from->values[from->outputs[0]].type.dtype;
+    const po_graph *from = problem->graph;
+    writing w = {.ctx = ctx, .arena = arena, .g = po_graph_clone(ctx, from)};
+    po_value_id made[EN_OUTS];
+    w.dtype = from->values[problem->output[0]].type.dtype;
+    w.place = from->values[problem->output[program->n_out - 1]].producer;
     *graph = NULL;
     for (uint32_t i = 0; i < program->n_in; i++)
-        w.slot[i] = inputs[problem->input[i]];
+        w.slot[i] = problem->input[i];
     for (uint32_t n = 0; n < program->n_ops && !w.failed; n++)
         write_op(&w, program, n);
     for (uint32_t k = 0; k < program->n_out && !w.failed; k++) {
@@ -262,18 +285,13 @@ po_status en_write(po_ctx *ctx, po_arena *arena, const en_problem *problem,
         po_value_id y = w.slot[program->out[k]];
         if (program->last[k])
             y = move(&w, y, program->last[k], true);
-        for (uint32_t t = problem->n_tails[k]; t-- > 0 && !w.failed;) {
-            po_value_id addend = PO_NONE;
-            for (uint32_t i = 0; i < from->n_inputs; i++)
-                if (from->inputs[i] == problem->tail[k][t].add)
-                    addend = inputs[i];
-            y = add_tail(&w, y, shape, addend, problem->tail[k][t].bias);
-        }
-        if (!w.failed && (w.g->values[y].is_input || w.g->values[y].n_outputs))
-            y = add_op(&w, PO_OP_Identity, 1, &y, shape);
-        if (!w.failed)
-            po_graph_add_output(w.g, y);
+        for (uint32_t t = 0; t < problem->n_biases[k] && !w.failed; t++)
+            y = add_bias(&w, y, shape, problem->bias[k][t],
+                         bias_of_conv(from, problem->bias[k][t]));
+        made[k] = y;
     }
+    for (uint32_t k = 0; k < program->n_out && !w.failed; k++)
+        po_substitute(w.g, problem->output[k], made[k]);
     if (w.failed) {
         po_graph_free(w.g);
         return PO_OK;

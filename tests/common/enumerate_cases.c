@@ -127,109 +127,109 @@ const enumerate_case enumerate_cases[] = {
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[1,4,8,8], w: f32[4,4,3,3]) -> (y) {\n"
      "  y = Conv(x, w) {dilations=[2,2], pads=[2,2,2,2]}\n}\n",
-     1, false, false, dilation_phases},
+     1, false, dilation_phases},
     {"dilation to phases, 1-D, padded to divide",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[1,4,13], w: f32[4,4,3]) -> (y) {\n"
      "  y = Conv(x, w) {dilations=[2], pads=[2,2]}\n}\n",
-     1, false, false, dilation_phases_1d},
+     1, false, dilation_phases_1d},
     {"spatial merge, seam to be corrected",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[2,4,8,8], w: f32[4,4,3,3]) -> (y) {\n"
      "  y = Conv(x, w) {pads=[1,1,1,1]}\n}\n",
-     1, true, false, spatial_merge},
+     1, true, spatial_merge},
     {"spatial merge with a gap of zeros",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[2,4,8,8], w: f32[4,4,3,3]) -> (y) {\n"
      "  y = Conv(x, w) {pads=[1,1,1,1]}\n}\n",
-     1, false, false, spatial_merge_gap},
+     1, false, spatial_merge_gap},
     {"group merge, by two",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[1,8,6,6], w: f32[8,2,3,3]) -> (y) {\n"
      "  y = Conv(x, w) {group=4, pads=[1,1,1,1]}\n}\n",
-     1, false, false, fewer_groups},
+     1, false, fewer_groups},
     {"group merge, to one",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[1,6,6,6], w: f32[4,3,3,3]) -> (y) {\n"
      "  y = Conv(x, w) {group=2, pads=[1,1,1,1]}\n}\n",
-     1, false, false, no_groups},
+     1, false, no_groups},
     {"parallel merge",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[1,4,6,6], w1: f32[3,4,3,3], w2: f32[5,4,3,3]) -> (y, z) {\n"
      "  y = Conv(x, w1) {pads=[1,1,1,1]}\n  z = Conv(x, w2) {pads=[1,1,1,1]}\n}\n",
-     1, false, false, one_conv_and_split},
+     1, false, one_conv_and_split},
     {"parallel convolutions of two inputs as groups",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x1: f32[1,4,6,6], x2: f32[1,4,6,6], w1: f32[3,4,3,3], w2: f32[3,4,3,3]) -> (y, z) "
      "{\n  y = Conv(x1, w1) {pads=[1,1,1,1]}\n  z = Conv(x2, w2) {pads=[1,1,1,1]}\n}\n",
-     2, false, false, one_conv_groups},
+     2, false, one_conv_groups},
     {"R/T cancellation around a product",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[6,5], w: f32[5,7]) -> (y) {\n"
      "  a = Transpose(x) {perm=[1,0]}\n  b = Transpose(w) {perm=[1,0]}\n"
      "  c = MatMul(b, a)\n  y = Transpose(c) {perm=[1,0]}\n}\n",
-     1, false, false, no_moves},
+     1, false, no_moves},
     {"R/T composition",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[2,3,4,5]) -> (y) {\n"
      "  a = Transpose(x) {perm=[0,2,1,3]}\n  b = Transpose(a) {perm=[0,3,2,1]}\n"
      "  y = Transpose(b) {perm=[0,2,1,3]}\n}\n",
-     1, false, false, one_move},
+     1, false, one_move},
     {"1-D convolution as 2-D",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[2,4,9], w: f32[3,4,3]) -> (y) {\n"
      "  y = Conv(x, w) {pads=[1,1]}\n}\n",
-     1, false, false, conv_of_two_maps},
+     1, false, conv_of_two_maps},
     {"3-D convolution of one frame as 2-D",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[1,4,3,6,6], w: f32[5,4,1,3,3]) -> (y) {\n"
      "  y = Conv(x, w) {pads=[0,1,1,0,1,1]}\n}\n",
-     1, false, false, conv_of_two_maps},
+     1, false, conv_of_two_maps},
     {"1x1 convolution as product",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[1,4,5,6], w: f32[7,4,1,1]) -> (y) {\n  y = Conv(x, w)\n}\n",
-     1, false, false, conv_as_matmul},
+     1, false, conv_as_matmul},
     {"strided to phases, 1-D",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[1,4,12], w: f32[3,4,3]) -> (y) {\n"
      "  y = Conv(x, w) {strides=[2], pads=[1,1]}\n}\n",
-     1, false, false, unit_stride},
+     1, false, unit_stride},
     {"strided to phases, 2-D",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[1,3,8,8], w: f32[4,3,3,3]) -> (y) {\n"
      "  y = Conv(x, w) {strides=[2,2], pads=[1,1,1,1]}\n}\n",
-     1, false, false, unit_stride},
+     1, false, unit_stride},
     {"convolution over Concat",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x1: f32[1,3,6,6], x2: f32[1,5,6,6], w: f32[4,8,3,3]) -> (y) {\n"
      "  x = Concat(x1, x2) {axis=1}\n  y = Conv(x, w) {pads=[1,1,1,1]}\n}\n",
-     2, false, false, sum_of_convs},
+     2, false, sum_of_convs},
     {"sum of convolutions as one",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x1: f32[1,3,6,6], x2: f32[1,5,6,6], w1: f32[4,3,3,3], w2: f32[4,5,3,3]) -> (y) {\n"
      "  a = Conv(x1, w1) {pads=[1,1,1,1]}\n  b = Conv(x2, w2) {pads=[1,1,1,1]}\n"
      "  y = Add(a, b)\n}\n",
-     2, false, false, one_conv},
+     2, false, one_conv},
     {"matmul concatenation",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[6,8], w1: f32[8,4], w2: f32[8,4], w3: f32[8,4]) -> (q, k, v) {\n"
      "  q = MatMul(x, w1)\n  k = MatMul(x, w2)\n  v = MatMul(x, w3)\n}\n",
-     1, false, false, one_matmul_and_split},
+     1, false, one_matmul_and_split},
     {"associativity",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[16,8], a: f32[8,8], b: f32[8,4]) -> (y) {\n"
      "  t = MatMul(x, a)\n  y = MatMul(t, b)\n}\n",
-     1, false, false, small_product_first},
+     1, false, small_product_first},
     {"distribution",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[6,8], a: f32[8,4], b: f32[8,4]) -> (y) {\n"
      "  s = MatMul(x, a)\n  t = MatMul(x, b)\n  y = Add(s, t)\n}\n",
-     1, false, false, one_matmul},
+     1, false, one_matmul},
     {"pool before an expanding 1x1 convolution",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[1,4,8,8], w: f32[8,4,1,1]) -> (y) {\n"
      "  t = Conv(x, w)\n  y = AveragePool(t) {kernel_shape=[2,2], strides=[2,2]}\n}\n",
-     1, false, false, pool_first},
+     1, false, pool_first},
 };
 const uint32_t n_enumerate_cases = sizeof enumerate_cases / sizeof *enumerate_cases;
 

@@ -9,7 +9,6 @@ typedef struct enumerate_case {
     const char *text;       /* .pir */
     uint32_t n_activations; /* of the inputs */
     bool partial;           /* the form agrees in part only */
-    bool beyond;            /* known not to be found (docs/enumeration.md) */
     /* Whether a mutant is the form that is looked for. */
     bool (*is)(const po_graph *graph);
 } enumerate_case;
