@@ -74,6 +74,14 @@ static void no_channels(po_postopt_options *o) {
     o->algebra &= ~(uint32_t)PO_ALGEBRA_CHANNELS;
 }
 
+static void no_blocks(po_postopt_options *o) {
+    o->algebra &= ~(uint32_t)PO_ALGEBRA_BLOCKS;
+}
+
+static void no_spread(po_postopt_options *o) {
+    o->spread_gates = false;
+}
+
 static void other_moves(po_postopt_options *o) {
     o->split_moves = !o->split_moves;
 }
@@ -104,6 +112,10 @@ static const struct {
      offsetof(po_postopt_counts, composed)},
     {"products over channels kept", no_channels, offsetof(po_postopt_counts, composed),
      offsetof(po_postopt_counts, composed)},
+    {"channels not padded", no_blocks, offsetof(po_postopt_counts, composed),
+     offsetof(po_postopt_counts, composed)},
+    {"gates not spread", no_spread, offsetof(po_postopt_counts, spelled),
+     offsetof(po_postopt_counts, spelled)},
     {"HardSwish nodes", hard_swish_node, offsetof(po_postopt_counts, activations),
      offsetof(po_postopt_counts, gates)},
     {"hard-swish kept", hard_swish_kept, offsetof(po_postopt_counts, activations),

@@ -11,6 +11,9 @@ static const pass_fn passes[] = {po_find_norms,          po_find_activations,  p
                                  po_move_depth_to_space, po_unfold_upsampling, po_fold_gates,
                                  po_use_frames,          po_use_planes};
 
+/* Once, when nothing fires any more: what depends on the channels that are left. */
+static const pass_fn late[] = {po_pad_channels, po_spread_gates, po_use_rows};
+
 enum { MOST_ROUNDS = 16 };
 
 typedef struct pass_call {
@@ -34,6 +37,7 @@ po_postopt_options po_postopt_defaults(void) {
                                 .leftover = PO_LEFTOVER_CONV,
                                 .activations = true,
                                 .norms = true,
+                                .spread_gates = true,
                                 .split_moves = true};
 }
 
@@ -60,9 +64,11 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
     }
     po_postopt_state last = {options, &own, po_arena_create(ctx)};
     PO_TRY(po_infer_graph(ctx, g, true));
-    PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){po_use_rows, &last}));
-    po_graph_sweep(g);
-    PO_TRY(po_infer_graph(ctx, g, true));
+    for (size_t i = 0; i < sizeof late / sizeof *late; i++) {
+        PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){late[i], &last}));
+        po_graph_sweep(g);
+        PO_TRY(po_infer_graph(ctx, g, true));
+    }
     PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){po_write_forms, &last}));
     PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){po_spell, &last}));
     po_arena_free(last.scratch);

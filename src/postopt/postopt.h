@@ -32,7 +32,8 @@ typedef enum po_algebra {
     PO_ALGEBRA_PLANES = 1 << 5,   /* one-dimensional convolutions as planes of height 1 */
     PO_ALGEBRA_ROWS = 1 << 6,     /* two-dimensional convolutions by Toom-Cook along the rows */
     PO_ALGEBRA_CHANNELS = 1 << 7, /* channels-last products as pointwise convolutions */
-    PO_ALGEBRA_ALL = (1 << 8) - 1
+    PO_ALGEBRA_BLOCKS = 1 << 8,   /* channels padded to whole blocks beside pools and gates */
+    PO_ALGEBRA_ALL = (1 << 9) - 1
 } po_algebra;
 
 typedef struct po_postopt_options {
@@ -40,9 +41,10 @@ typedef struct po_postopt_options {
     uint32_t algebra; /* po_algebra bits */
     po_hard_swish_form hard_swish;
     po_leftover_form leftover;
-    bool activations; /* GELU, SiLU, Mish, Sigmoid, Softmax, clips, powers: docs/forms.md */
-    bool norms;       /* layer, root-mean-square and group norms */
-    bool split_moves; /* DepthToSpace of large maps as two single-axis moves */
+    bool activations;  /* GELU, SiLU, Mish, Sigmoid, Softmax, clips, powers: docs/forms.md */
+    bool norms;        /* layer, root-mean-square and group norms */
+    bool spread_gates; /* channel gates of small maps upsampled to their size */
+    bool split_moves;  /* DepthToSpace of large maps as two single-axis moves */
 } po_postopt_options;
 
 typedef struct po_postopt_counts {
