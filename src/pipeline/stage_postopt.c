@@ -16,6 +16,7 @@ static const struct {
     {"write clipped lines as HardSigmoid", offsetof(po_postopt_counts, gates)},
     {"rewrite activations", offsetof(po_postopt_counts, activations)},
     {"compose linear operators", offsetof(po_postopt_counts, composed)},
+    {"cancel moves of data", offsetof(po_postopt_counts, cancelled)},
     {"respell operators", offsetof(po_postopt_counts, spelled)},
 };
 enum { RULES = sizeof rules / sizeof rules[0] };

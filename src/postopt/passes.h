@@ -40,6 +40,8 @@ po_status po_pad_channels(po_ctx *ctx, po_graph *graph, po_postopt_state *state)
 po_status po_spread_gates(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* rows.c: once, after the others. */
 po_status po_use_rows(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* cancel_moves.c */
+po_status po_cancel_moves(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* spelling.c: once, at the end. */
 po_status po_spell(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 

@@ -54,6 +54,7 @@ typedef struct po_postopt_counts {
     uint32_t gates;       /* clipped lines written as HardSigmoid */
     uint32_t activations; /* activations and norms written in another form */
     uint32_t composed;    /* linear operators composed, distributed or exchanged */
+    uint32_t cancelled;   /* chains of moves written with less */
     uint32_t spelled;     /* operators written in another way at the end */
 } po_postopt_counts;
 

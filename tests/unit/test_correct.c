@@ -282,9 +282,103 @@ static void random_mutants(void **state) {
     assert_true(some > partly / 6);
 }
 
+/* A copy of a constant with one element more or less by one. */
+static const po_tensor *nudged(po_graph *g, const po_tensor *t, int64_t at, int64_t by) {
+    int64_t *values = PO_NEW_N(g->arena, int64_t, t->count);
+    for (int64_t i = 0; i < t->count; i++)
+        values[i] = po_tensor_int(t, i) + (i == at ? by : 0);
+    po_tensor *copy = po_tensor_i64(g->arena, (uint32_t)t->count, values);
+    copy->rank = t->rank;
+    copy->dims = t->dims;
+    return copy;
+}
+
+/* One of the faults that a wrong correction would have: a slice beside its box, zeros on the wrong
+ * side or another number of them, a row of the halo from elsewhere, padding of the windows moved.
+ * False where the node has no such number. */
+static bool spoil(po_graph *g, po_node_id id, uint32_t k) {
+    const po_node n = g->nodes[id];
+    const po_tensor *a = n.n_in > 1 ? po_graph_constant(g, n.in[1]) : NULL;
+    const po_tensor *b = n.n_in > 2 ? po_graph_constant(g, n.in[2]) : NULL;
+    if (n.op == PO_OP_Slice && a && b && k < 2 * a->count) {
+        int64_t by = k % 2 ? 1 : -1;
+        po_graph_set_input(g, id, 1, po_graph_add_constant(g, NULL, nudged(g, a, k / 2, by)));
+        po_graph_set_input(g, id, 2, po_graph_add_constant(g, NULL, nudged(g, b, k / 2, by)));
+        return po_tensor_int(a, k / 2) + by >= 0;
+    }
+    if (n.op == PO_OP_Pad && a && k < a->count / 2) {
+        const po_tensor *t = nudged(g, nudged(g, a, k, 1), k + a->count / 2, -1);
+        po_graph_set_input(g, id, 1, po_graph_add_constant(g, NULL, t));
+        return true;
+    }
+    if (n.op == PO_OP_Gather && a && k < a->count) {
+        po_graph_set_input(g, id, 1, po_graph_add_constant(g, NULL, nudged(g, a, k, k ? -1 : 1)));
+        return true;
+    }
+    uint32_t n_pads;
+    const int64_t *pads = po_node_ints(&n, "pads", &n_pads);
+    if (n.op == PO_OP_Conv && pads && k < n_pads / 2) {
+        int64_t *moved = po_arena_memdup(g->arena, pads, n_pads * sizeof *pads);
+        moved[k]++;
+        moved[k + n_pads / 2]--;
+        po_node_set_ints(g, id, "pads", n_pads, moved);
+        return moved[k + n_pads / 2] >= 0;
+    }
+    return false;
+}
+
+static void spoil_all(po_ctx *ctx, const po_graph *a, const po_graph *good, int *spoiled,
+                      int *seen) {
+    po_agree_options options = {.seed = 11};
+    for (po_node_id id = 0; id < good->n_nodes; id++)
+        for (uint32_t k = 0; k < 16 && !good->nodes[id].removed; k++) {
+            po_graph *g = po_graph_clone(ctx, good);
+            po_arena *arena = po_arena_create(ctx);
+            const po_program *p, *q;
+            if (spoil(g, id, k) && po_infer_graph(ctx, g, false) == PO_OK) {
+                bool equal = true;
+                assert_int_equal(po_program_of(ctx, arena, a, &p), PO_OK);
+                assert_int_equal(po_program_of(ctx, arena, g, &q), PO_OK);
+                assert_int_equal(po_agree_whole(ctx, arena, p, q, &options, &equal, NULL, NULL),
+                                 PO_OK);
+                /* Zeros may stand on either side of some: then nothing is wrong. */
+                if (equal != (test_difference(ctx, a, g, 9) < 1e-12)) {
+                    show(arena, g);
+                    fail_msg("called %s, and is not", equal ? "equal" : "unequal");
+                }
+                ++*spoiled;
+                *seen += !equal;
+            }
+            po_ctx_clear(ctx);
+            po_arena_free(arena);
+            po_graph_free(g);
+        }
+}
+
+static void spoiled_corrections(void **state) {
+    (void)state;
+    int spoiled = 0, seen = 0;
+    for (size_t k = 0; k < sizeof examples / sizeof *examples; k++) {
+        po_ctx ctx;
+        po_ctx_init(&ctx);
+        po_arena *arena = po_arena_create(&ctx);
+        po_graph *a = test_graph(&ctx, examples[k].a), *b = test_graph(&ctx, examples[k].b);
+        tried t;
+        assert_true(correct(&ctx, arena, a, b, 1, &t));
+        for (uint32_t i = 0; i < t.corrected.n; i++)
+            spoil_all(&ctx, a, t.corrected.mutants[i].graph, &spoiled, &seen);
+        po_arena_free(arena);
+        po_graph_free(a);
+        po_graph_free(b);
+    }
+    printf("%d of %d spoiled corrections seen; the others compute the same\n", seen, spoiled);
+    assert_true(spoiled > 200 && seen > spoiled * 9 / 10);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_mutants),
+        cmocka_unit_test(spoiled_corrections),
         cmocka_unit_test(random_mutants),
     };
     return cmocka_run_group_tests_name("correct", tests, NULL, NULL);
