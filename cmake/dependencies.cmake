@@ -30,9 +30,10 @@ petopt_require(SQLITE sqlite3 libsqlite3-dev)
 petopt_require(JANSSON jansson libjansson-dev)
 petopt_require(XXHASH libxxhash libxxhash-dev)
 petopt_require(Z3 z3 libz3-dev)
+petopt_require(CRYPTO libcrypto libssl-dev)
 
 add_library(petopt_deps INTERFACE)
 target_link_libraries(petopt_deps INTERFACE PkgConfig::PROTOBUF_C PkgConfig::SQLITE
-    PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::Z3 Threads::Threads ${CMAKE_DL_LIBS} m)
+    PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::Z3 PkgConfig::CRYPTO Threads::Threads ${CMAKE_DL_LIBS} m)
 
 find_package(OnnxRuntime REQUIRED)

@@ -186,7 +186,9 @@ typedef struct po_summary {
     double error;           /* as in po_candidate_report */
     double error_reference; /* the original's own against float64; negative where not known */
     double tolerance;
-    double seconds; /* of the whole call */
+    bool proved;       /* that the winner computes what the original does; else tested only */
+    const char *proof; /* one sentence: what was proved, or why not; "" where nothing changed */
+    double seconds;    /* of the whole call */
     const po_operator_count *operators;
     size_t n_operators;
     const po_stage_report *stages;
@@ -207,6 +209,9 @@ typedef struct po_summary {
 PO_API po_status po_optimise(po_model *model, const po_options *options,
                              const po_callbacks *callbacks, po_result **result, po_error *error);
 PO_API const po_summary *po_result_summary(const po_result *result);
+/* Writes the model that won, and beside it, where it is not the original, the certificate that
+ * po_models_verify reads: PATH.cert. As whole and as durable as po_model_save. */
+PO_API po_status po_result_save(po_result *result, const char *path, po_error *error);
 /* The model that won, to be saved or looked at; it belongs to the result. */
 PO_API po_model *po_result_model(po_result *result);
 PO_API void po_result_free(po_result *result);
@@ -222,6 +227,7 @@ typedef struct po_equality {
     double tolerance;
     char worst[256]; /* the output that differs most */
     char how[256];   /* one sentence: what the answer rests on */
+    char proof[256]; /* one sentence: what was proved, or why it was tested only */
     char runtime[64];
 } po_equality;
 

@@ -69,6 +69,7 @@ libsqlite3-dev|have_header sqlite3.h
 libcmocka-dev|have_header cmocka.h
 libxxhash-dev|have_header xxhash.h
 libjansson-dev|have_header jansson.h
+libssl-dev|have_header openssl/evp.h
 python3-venv|have_venv
 '
 

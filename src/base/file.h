@@ -69,6 +69,9 @@ po_writer *po_writer_null(po_ctx *ctx, po_arena *arena);
 /* Hashes what is written from here on; po_writer_hash gives the result once it is finished. */
 void po_writer_hash_begin(po_writer *writer);
 po_hash po_writer_hash(const po_writer *writer);
+/* The same for SHA-256: hexadecimal digits once the writer is finished, else NULL. */
+void po_writer_sha256_begin(po_writer *writer);
+const char *po_writer_sha256(po_writer *writer);
 /* Large pieces go to the file from where they lie. Failures are kept: the next call that returns a
  * status reports them. */
 void po_writer_put(po_writer *writer, const void *data, size_t size);

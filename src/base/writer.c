@@ -1,5 +1,6 @@
 /* Writing files: buffered, hashed, under a temporary name until all is on the disk. */
 #include "base/file.h"
+#include "base/sha256.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +35,8 @@ struct po_writer {
     uint8_t *buffer;
     size_t used;
     XXH3_state_t *hash;
+    po_sha256 *sha; /* NULL: not asked for, or done */
+    const char *sha_hex;
 };
 
 static int sys_open(void *user, const char *path, int flags, mode_t mode) {
@@ -162,6 +165,20 @@ po_hash po_writer_hash(const po_writer *w) {
     return (po_hash){h.low64, h.high64};
 }
 
+void po_writer_sha256_begin(po_writer *w) {
+    w->sha = po_sha256_begin(w->arena);
+}
+
+const char *po_writer_sha256(po_writer *w) {
+    if (w->sha && w->used == 0) {
+        char *hex = po_arena_alloc(w->arena, PO_SHA256_HEX);
+        po_sha256_end(w->sha, hex);
+        w->sha_hex = hex;
+        w->sha = NULL;
+    }
+    return w->sha_hex;
+}
+
 static void broken(po_writer *w, po_status status, int error) {
     if (w->status == PO_OK) {
         w->status = status;
@@ -173,6 +190,8 @@ static void broken(po_writer *w, po_status status, int error) {
 static void write_out(po_writer *w, const uint8_t *data, size_t size) {
     if (w->hashing)
         XXH3_128bits_update(w->hash, data, size);
+    if (w->sha)
+        po_sha256_add(w->sha, data, size);
     while (size && w->fd >= 0 && w->status == PO_OK) {
         if (w->ctx->cancel && atomic_load(w->ctx->cancel)) {
             broken(w, PO_CANCELLED, 0);

@@ -159,6 +159,8 @@ char *po_json_optimise(const po_outcome *outcome) {
     put(&root, "error_reference",
         s->error_reference >= 0 ? number(s->error_reference) : json_null());
     put(&root, "tolerance", number(s->tolerance));
+    put(&root, "proved", json_boolean(s->proved));
+    put(&root, "proof", text_of(s->proof));
     put(&root, "load_seconds", number(outcome->load_seconds));
     put(&root, "seconds", number(s->seconds));
     put(&root, "operators", operators(s));
@@ -181,6 +183,7 @@ char *po_json_verify(const po_equality *report, const char *a, const char *b) {
     put(&root, "error", number(report->error));
     put(&root, "tolerance", number(report->tolerance));
     put(&root, "worst", text_of(report->worst));
+    put(&root, "proof", text_of(report->proof));
     put(&root, "how", text_of(report->how));
     put(&root, "runtime", text_of(report->runtime));
     return finish(root);

@@ -159,7 +159,7 @@ static po_status make_reports(optimise_run *run) {
 static int write_results(optimise_run *run) {
     const po_cli *cli = run->cli;
     po_error error;
-    po_status status = po_model_save(po_result_model(run->result), cli->out, &error);
+    po_status status = po_result_save(run->result, cli->out, &error);
     if (status != PO_OK)
         return po_complain(status, error.message);
     if (run->json) {
@@ -221,8 +221,8 @@ static int run_verify(const po_cli *cli, po_callbacks *callbacks, po_terminal *t
     if (status != PO_OK && status != PO_NOT_EQUAL)
         return po_complain(status, error.message);
     if (!cli->quiet)
-        printf("%s (%s): %s\n", verdict.equal ? "equal" : "not equal",
-               verdict.proved ? "proved" : "tested only", verdict.how);
+        printf("%s\n%s: %s\n%s\n", verdict.equal ? "equal" : "not equal",
+               verdict.proved ? "proved" : "tested only", verdict.proof, verdict.how);
     po_ctx ctx;
     po_ctx_init(&ctx);
     int code = po_exit_code(status);

@@ -86,6 +86,13 @@ static void error(po_text *text, const po_summary *s) {
     po_text_printf(text, "of the largest output; limit %.1e\n", s->tolerance);
 }
 
+static void proof(po_text *text, const po_summary *s) {
+    if (!s->changed || !s->proof || !*s->proof)
+        return;
+    label(text, "proof");
+    po_text_printf(text, "%s: %s\n", s->proved ? "proved" : "tested only", s->proof);
+}
+
 void po_table_print(po_text *text, const po_outcome *outcome) {
     const po_summary *s = outcome->summary;
     size_t line = label(text, "");
@@ -95,6 +102,7 @@ void po_table_print(po_text *text, const po_outcome *outcome) {
     counts(text, s);
     latency(text, s);
     error(text, s);
+    proof(text, s);
     if (*s->runtime || *s->cpu)
         po_text_printf(text, "%s%s%s, %u thread%s\n", s->runtime,
                        *s->runtime && *s->cpu ? ", " : "", s->cpu, s->threads,

@@ -40,6 +40,21 @@ static po_exporter exporter(po_ctx *ctx, po_arena *arena, const po_graph *graph)
 
 /* --- to a file --- */
 
+static po_status write_certificate(po_exporter *ex, const po_export_options *o, po_writer *model,
+                                   po_writer *data, po_writer **writer) {
+    const char *text, *target = po_writer_path(model);
+    po_export_sums sums = {.model = po_writer_sha256(model)};
+    if (data) {
+        sums.data_name = po_path_name(po_writer_path(data));
+        sums.data = po_writer_sha256(data);
+    }
+    PO_TRY(o->certify(ex->ctx, ex->arena, o->certify_user, &sums, &text));
+    PO_TRY(po_writer_create(ex->ctx, ex->arena, o->ops,
+                            po_arena_printf(ex->arena, "%s.cert", target), writer));
+    po_writer_put(*writer, text, strlen(text));
+    return po_writer_finish(*writer);
+}
+
 static po_status write_files(po_exporter *ex, const po_graph *graph, const char *path,
                              const po_export_options *o, po_export_result *result) {
     const po_file_ops *ops = o ? o->ops : NULL;
@@ -65,20 +80,29 @@ static po_status write_files(po_exporter *ex, const po_graph *graph, const char 
                        (unsigned long long)LARGEST_FILE);
     if (o && o->hash)
         po_writer_hash_begin(model);
+    if (o && o->certify)
+        po_writer_sha256_begin(model);
     if (po_plan_bytes(plan)) {
         PO_TRY(po_writer_create(ex->ctx, ex->arena, ops, data_path, &data));
         if (o && o->hash)
             po_writer_hash_begin(data);
+        if (o && o->certify)
+            po_writer_sha256_begin(data);
         po_write_data(plan, data);
         PO_TRY(po_writer_finish(data));
     }
     write_model(proto, model);
     PO_TRY(po_writer_finish(model));
     PO_TRY(check_unchanged(ex));
+    po_writer *certificate = NULL;
+    if (o && o->certify)
+        PO_TRY(write_certificate(ex, o, model, data, &certificate));
     /* A reader who comes between the two finds the old model beside the new data: the one moment
      * that two files cannot be spared. */
     if (data)
         PO_TRY(po_writer_commit(data));
+    if (certificate)
+        PO_TRY(po_writer_commit(certificate));
     PO_TRY(po_writer_commit(model));
     *result = (po_export_result){.model_bytes = po_writer_offset(model)};
     result->model_hash = po_writer_hash(model);

@@ -6,11 +6,22 @@
 #include "base/file.h"
 #include "ir/graph.h"
 
+/* SHA-256 of what was written, as hexadecimal digits. */
+typedef struct po_export_sums {
+    const char *model;
+    const char *data_name, *data; /* NULL: no OUT.data */
+} po_export_sums;
+/* Makes the text of OUT.cert, in the arena. */
+typedef po_status (*po_certify_fn)(po_ctx *ctx, po_arena *arena, void *user,
+                                   const po_export_sums *sums, const char **text);
+
 typedef struct po_export_options {
     const po_file_ops *ops; /* NULL: the system's */
     bool external;          /* weights into OUT.data, however small the model is */
     uint64_t limit;         /* bytes that one file may have; 0: 2^31 - 1, protobuf's own limit */
-    bool hash;              /* fill the hashes of the result; costs reading every byte */
+    po_certify_fn certify;  /* called once all is written; NULL: no OUT.cert */
+    void *certify_user;
+    bool hash; /* fill the hashes of the result; costs reading every byte */
 } po_export_options;
 
 typedef struct po_export_result {
@@ -19,9 +30,10 @@ typedef struct po_export_result {
 } po_export_result;
 
 /* Writes the model to `path`, and its weights to `path`.data where the input had external data or
- * one file would reach the limit. Both are complete and on the disk before they take their names,
- * the data first; after a failure (PO_IO, PO_CANCELLED) nothing new is left behind and what was
- * there stays. The path may be the input's own. options and result may be NULL. */
+ * one file would reach the limit. All are complete and on the disk before they take their
+ * names: the data first, then the certificate, then the model; after a failure (PO_IO,
+ * PO_CANCELLED) nothing new is left behind and what was there stays. The path may be the input's
+ * own. options and result may be NULL. */
 po_status po_export_file(po_ctx *ctx, const po_graph *graph, const char *path,
                          const po_export_options *options, po_export_result *result);
 

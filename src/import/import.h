@@ -30,4 +30,12 @@ po_status po_inline_functions(po_ctx *ctx, po_graph *graph, uint32_t *inlined);
 po_status po_import_tensor_file(po_ctx *ctx, po_arena *arena, const char *path,
                                 const po_tensor **tensor);
 
+/* SHA-256 of the files that the model was read from: the model's own first, then its external data
+ * in the order in which it was met. n is 0 for built models. */
+typedef struct po_file_sum {
+    const char *name; /* without folder */
+    const char *sha256;
+} po_file_sum;
+void po_import_sums(po_arena *arena, const po_model *model, const po_file_sum **sums, uint32_t *n);
+
 #endif

@@ -1,6 +1,7 @@
 /* po_optimise and its result. */
 #include "pipeline/api.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/proving.h"
 
 #include <stdlib.h>
 
@@ -9,6 +10,8 @@ struct po_result {
     po_graph **graphs; /* every graph of the run */
     uint32_t n_graphs;
     po_model model; /* around the graph that won */
+    po_model *in;
+    po_proof_report proof;
     po_summary summary;
 };
 
@@ -81,6 +84,8 @@ po_status po_optimise(po_model *model, const po_options *options, const po_callb
     }
     r->summary = args.state.record->summary;
     r->model = *model;
+    r->in = model;
+    r->proof = args.state.proof;
     r->model.graph =
         args.state.winner == model->graph ? model->graph : (po_graph *)args.state.winner;
     *result = r;
@@ -89,6 +94,28 @@ po_status po_optimise(po_model *model, const po_options *options, const po_callb
 
 const po_summary *po_result_summary(const po_result *result) {
     return &result->summary;
+}
+
+typedef struct save_args {
+    po_result *result;
+    const char *path;
+} save_args;
+
+static po_status save_body(po_ctx *ctx, void *user) {
+    save_args *args = user;
+    po_result *r = args->result;
+    po_api_bind_model(&r->model, ctx);
+    po_certify certify = {r->in, r->model.graph, &r->proof, &r->summary};
+    po_export_options options = {.certify = po_proving_certify, .certify_user = &certify};
+    return po_export_file(ctx, r->model.graph, args->path, r->summary.changed ? &options : NULL,
+                          NULL);
+}
+
+po_status po_result_save(po_result *result, const char *path, po_error *error) {
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    save_args args = {result, path};
+    return po_api_call(&ctx, save_body, &args, error);
 }
 
 po_model *po_result_model(po_result *result) {

@@ -5,6 +5,7 @@
 #include "ir/graph.h"
 #include "pipeline/options.h"
 #include "pipeline/record.h"
+#include "verify/proof.h"
 #include "verify/verify.h"
 
 /* The highest -O level of this version. */
@@ -41,6 +42,7 @@ typedef struct po_run_state {
     const po_graph *winner;     /* verified and faster, or the original */
     const char *winner_path;    /* where its bytes can be read; NULL: it is the original, or its
                                    weights are not copied */
+    po_proof_report proof;      /* of the winner against the original */
     po_arena *files;            /* what goes with the run: candidates' files, the runtime's cache */
     const po_check_set *checks; /* --check-data */
     uint32_t n_checks;
@@ -69,7 +71,7 @@ po_status po_stage_choose(po_run_state *state);
 po_status po_stage_postopt(po_run_state *state);
 /* stage_select.c: measures the variants, compares them with the original, sets the winner. */
 po_status po_stage_select(po_run_state *state);
-/* stage_export.c: the winner must load back as what it is. */
+/* stage_export.c: the winner must load back as what it is, and is proved. */
 po_status po_stage_export(po_run_state *state);
 
 #endif

@@ -9,6 +9,7 @@ po_record *po_record_create(po_arena *arena) {
     record->stage = "";
     record->summary.runtime = record->summary.cpu = "";
     record->summary.winner = "original";
+    record->summary.proof = "";
     record->summary.error_reference = -1;
     return record;
 }

@@ -4,7 +4,6 @@
 #include "ops/sem.h"
 
 #include <math.h>
-#include <time.h>
 
 /* --- movement: by the operator's reference, on doubles that hold residues --- */
 
@@ -67,16 +66,6 @@ po_status po_pn_move(po_pnode *n) {
 }
 
 /* --- indexed sums --- */
-
-/* What the time left allows, at a rate that any machine reaches. */
-static bool affordable(const po_prun *run, double products) {
-    const double rate = 2e9;
-    struct timespec t;
-    if (run->cpu_end <= 0)
-        return true;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec + products / rate < run->cpu_end;
-}
 
 static double points_of(const po_sum *sum) {
     double all = 0;
@@ -152,7 +141,7 @@ po_status po_pn_sum(po_pnode *n) {
                 (op->kind == PO_OPERAND_INPUT && !mod[op->input]))
                 return PO_UNSUPPORTED;
         }
-        if (!affordable(n->run, points_of(sums[k])))
+        if (!po_prun_affordable(n->run, points_of(sums[k])))
             return po_pfail(n->run, "the CPU time given for the proof does not suffice");
         po_ptensor *t = po_pn_out(n, k);
         PO_TRY(po_sum_eval_mod(n->arena, sums[k], mod, t->mod));

@@ -74,6 +74,9 @@ typedef struct po_prun {
 /* What stops the proof, not the run: fills run->why and returns PO_UNSUPPORTED. */
 __attribute__((format(printf, 2, 3))) po_status po_pfail(po_prun *run, const char *format, ...);
 
+/* Whether the CPU time left suffices for so many products, at a rate that any machine reaches. */
+bool po_prun_affordable(const po_prun *run, double products);
+
 /* proof_tensor.c */
 po_ptensor *po_pt_new(po_prun *run, po_dtype dtype, uint32_t rank, const int64_t *dims);
 /* Residues without contents yet, zeroed. */

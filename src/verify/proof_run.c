@@ -332,7 +332,8 @@ static po_status evaluate(frame *f, po_pnode *n) {
     po_prun *run = f->run;
     po_hash print = {0, 0};
     bool worth = expensive(n);
-    run->nodes++;
+    if (run->nodes++ % 16 == 15 && !po_prun_affordable(run, 0))
+        return po_pfail(run, "the CPU time given for the proof does not suffice");
     if (worth) {
         print = po_pn_print(n);
         uint32_t i = po_hash_map_get(run->reuse, print);

@@ -1,0 +1,119 @@
+#include "pipeline/proving.h"
+
+#include "cost/cache.h"
+#include "import/import.h"
+#include "ir/text.h"
+#include "ops/recipe.h"
+#include "pipeline/pin.h"
+#include "po_config.h"
+#include "verify/cert.h"
+
+#include <stdio.h>
+
+/* Of CPU time: a run must not wait long for its proof. */
+static const double seconds_for_proof = 10;
+enum { CACHE_LAYOUT = 1 };
+
+uint64_t po_proving_seed(po_hash original, po_hash candidate) {
+    return po_random_u64(original.lo ^ original.hi, candidate.lo, candidate.hi);
+}
+
+void po_proving_tell(const po_proof_report *r, char *text, size_t size) {
+    if (r->proved)
+        snprintf(text, size,
+                 "modulo 2^31-1, %u trials at %u shape%s: a difference would be missed with "
+                 "probability 2^%.0f",
+                 r->trials, r->sizes, r->sizes == 1 ? "" : "s", r->log2_bound);
+    else
+        snprintf(text, size, "%s", r->why);
+}
+
+/* --- the proof --- */
+
+static po_status prove(po_run_state *state, const po_graph *winner, const po_graph *recipes,
+                       po_proof_report *report) {
+    po_graph *original, *candidate;
+    po_hash a = po_graph_hash(state->original), b = po_graph_hash(winner);
+    po_hash key = po_hash_str((po_hash){CACHE_LAYOUT, 0}, PO_VERSION);
+    key = po_hash_u64(po_hash_u64(po_hash_u64(po_hash_u64(key, a.lo), a.hi), b.lo), b.hi);
+    if (recipes) {
+        po_hash r = po_graph_hash(recipes);
+        key = po_hash_u64(po_hash_u64(key, r.lo), r.hi);
+    }
+    const char *path = state->options->cache;
+    po_cache *cache;
+    if (path && !*path)
+        cache = po_cache_none(state->files);
+    else
+        PO_TRY(po_cache_open(state->ctx, state->files, path, &cache));
+    if (po_cache_get_fixed(cache, "proof", key, report, sizeof *report))
+        return PO_OK;
+    PO_TRY(po_pin_inputs(state->ctx, state->original, NULL, 0, &original));
+    PO_TRY(po_pin_inputs(state->ctx, winner, NULL, 0, &candidate));
+    po_proof_options options = {.seed = po_proving_seed(a, b), .cpu_seconds = seconds_for_proof};
+    po_status status = po_prove(state->ctx, original, candidate, recipes, &options, report);
+    po_graph_free(candidate);
+    po_graph_free(original);
+    /* What time did not suffice for may be proved on another day. */
+    if (status == PO_OK && (report->proved || report->differ))
+        po_cache_put(cache, "proof", key, report, sizeof *report);
+    return status;
+}
+
+po_status po_proving_run(po_run_state *state, const po_graph *back) {
+    po_summary *s = &state->record->summary;
+    po_graph *recipes;
+    char text[PO_PROOF_TEXT];
+    if (state->winner == state->original)
+        return PO_OK;
+    po_step(state->ctx, 0.5, "proving");
+    PO_TRY(po_recipes_to_graph(state->ctx, state->winner, &recipes));
+    if (recipes) {
+        po_pipeline_hold(state, recipes);
+        po_ops_resolve(recipes);
+    }
+    PO_TRY(prove(state, back ? back : state->winner, recipes, &state->proof));
+    po_proving_tell(&state->proof, text, sizeof text);
+    s->proved = state->proof.proved != 0;
+    s->proof = po_arena_strdup(state->arena, text);
+    po_log(state->ctx, "proof: %s: %s, degree %.0f, %u nodes, %u taken over, %.2f s",
+           s->proved ? "proved" : "tested only", text, state->proof.degree, state->proof.nodes,
+           state->proof.reused, state->proof.seconds);
+    return PO_OK;
+}
+
+/* --- the certificate --- */
+
+po_status po_proving_certify(po_ctx *ctx, po_arena *arena, void *user, const po_export_sums *sums,
+                             const char **text) {
+    const po_certify *c = user;
+    const po_file_sum *in;
+    uint32_t n_in;
+    po_import_sums(arena, c->in, &in, &n_in);
+    po_cert_file *files = PO_NEW_N(arena, po_cert_file, n_in + 1), out[2];
+    for (uint32_t i = 0; i < n_in; i++)
+        files[i] = (po_cert_file){in[i].name, in[i].sha256};
+    out[0] = (po_cert_file){"", sums->model};
+    out[1] = (po_cert_file){sums->data_name, sums->data};
+    po_cert cert = {.petopt = PO_VERSION,
+                    .in = files,
+                    .n_in = n_in,
+                    .out = out,
+                    .n_out = sums->data ? 2 : 1,
+                    .proof = *c->proof,
+                    .runtime = c->summary->compared ? c->summary->runtime : "",
+                    .error = c->summary->error,
+                    .tolerance = c->summary->tolerance};
+    po_graph *recipes;
+    PO_TRY(po_recipes_to_graph(ctx, c->out, &recipes));
+    if (recipes) {
+        po_text printed;
+        po_text_init(&printed, arena);
+        po_graph_print_as(&printed, recipes,
+                          (po_print_options){.most_items = 32, .all_data = true});
+        cert.recipes = printed.data;
+    }
+    *text = po_cert_print(arena, &cert);
+    po_graph_free(recipes);
+    return PO_OK;
+}

@@ -1,0 +1,37 @@
+/* The proof in the pipeline, and the certificate beside what is written. */
+#ifndef PO_PIPELINE_PROVING_H
+#define PO_PIPELINE_PROVING_H
+
+#include "export/export.h"
+#include "pipeline/pipeline.h"
+
+/* Seed that follows from both models alone. */
+uint64_t po_proving_seed(po_hash original, po_hash candidate);
+
+/* Proves the winner, as it was read back (NULL: as it is), and tells the record. Cached by what
+ * both models are. Fails only for what stops the run. */
+po_status po_proving_run(po_run_state *state, const po_graph *back);
+
+/* "modulo 2^31-1 in 2 trials ..." or why not. */
+void po_proving_tell(const po_proof_report *report, char *text, size_t size);
+
+/* What a certificate is made from. */
+typedef struct po_certify {
+    const po_model *in;
+    const po_graph *out; /* with its recipes */
+    const po_proof_report *proof;
+    const po_summary *summary;
+} po_certify;
+/* po_certify_fn for po_export_options; user: po_certify. */
+po_status po_proving_certify(po_ctx *ctx, po_arena *arena, void *user, const po_export_sums *sums,
+                             const char **text);
+
+/* What verify finds: OUT.cert where it is there and holds, then the proof with fresh seeds. */
+typedef struct po_replay {
+    bool proved, differ;
+    char text[PO_PROOF_TEXT]; /* one sentence */
+} po_replay;
+po_status po_proving_replay(po_ctx *ctx, po_arena *arena, const po_graph *a, const po_graph *b,
+                            const char *path_of_b, po_replay *replay);
+
+#endif

@@ -1,0 +1,180 @@
+#include "verify/cert.h"
+
+#include "base/modp.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+static void drop_json(void *user) {
+    json_decref(user);
+}
+
+static void drop_text(void *user) {
+    free(user);
+}
+
+/* --- writing: nothing here allocates from the arena while JSON is held that it does not know ---
+ */
+
+static void put(json_t *object, const char *name, json_t *value) {
+    /* A failure shows in the end: the text is not made. */
+    if (json_object_set_new(object, name, value) != 0)
+        json_object_clear(object);
+}
+
+static json_t *text_of(const char *text) {
+    json_t *v = text ? json_string(text) : json_null();
+    return v ? v : json_string("?"); /* not UTF-8 */
+}
+
+static json_t *number(double v) {
+    return isfinite(v) ? json_real(v) : json_null();
+}
+
+static json_t *files(uint32_t n, const po_cert_file *list) {
+    json_t *array = json_array();
+    for (uint32_t i = 0; i < n; i++) {
+        json_t *file = json_object();
+        put(file, "name", text_of(list[i].name));
+        put(file, "sha256", text_of(list[i].sha256));
+        json_array_append_new(array, file);
+    }
+    return array;
+}
+
+static json_t *proof_of(const po_proof_report *r) {
+    char seed[24];
+    json_t *p = json_object();
+    snprintf(seed, sizeof seed, "%016llx", (unsigned long long)r->seed);
+    put(p, "verdict", json_string(r->proved ? "proved" : "tested only"));
+    put(p, "why", text_of(r->why));
+    put(p, "trials", json_integer(r->trials));
+    put(p, "sizes", json_integer(r->sizes));
+    put(p, "seed", json_string(seed));
+    put(p, "degree", number(r->degree));
+    put(p, "log2_bound", number(r->log2_bound));
+    put(p, "elements", json_integer(r->elements));
+    return p;
+}
+
+static void digest(po_arena *arena, const char *text, char hex[PO_SHA256_HEX]) {
+    po_sha256 *sha = po_sha256_begin(arena);
+    po_sha256_add(sha, text, strlen(text));
+    po_sha256_end(sha, hex);
+}
+
+/* In a fixed order, so that the same content is the same text. */
+static char *dump(const json_t *root, size_t flags) {
+    return json_dumps(root, JSON_SORT_KEYS | JSON_REAL_PRECISION(17) | flags);
+}
+
+static const char *dump_in(po_arena *arena, const json_t *root, size_t flags) {
+    char *text = dump(root, flags);
+    if (!text)
+        po_arena_exhausted(arena);
+    po_arena_defer(arena, drop_text, text);
+    return text;
+}
+
+const char *po_cert_print(po_arena *arena, const po_cert *c) {
+    json_t *root = json_object(), *tested = json_object();
+    put(root, "format", json_integer(PO_CERT_FORMAT));
+    put(root, "petopt", text_of(c->petopt));
+    put(root, "p", json_integer(PO_P));
+    put(root, "in", files(c->n_in, c->in));
+    put(root, "out", files(c->n_out, c->out));
+    put(root, "recipes", text_of(c->recipes));
+    put(root, "proof", proof_of(&c->proof));
+    put(tested, "runtime", text_of(c->runtime));
+    put(tested, "error", number(c->error));
+    put(tested, "tolerance", number(c->tolerance));
+    put(root, "tested", tested);
+    if (!root)
+        po_arena_exhausted(arena);
+    po_arena_defer(arena, drop_json, root);
+    char hex[PO_SHA256_HEX];
+    digest(arena, dump_in(arena, root, JSON_COMPACT), hex);
+    put(root, "digest", json_string(hex));
+    return po_arena_printf(arena, "%s\n", dump_in(arena, root, JSON_INDENT(1)));
+}
+
+/* --- reading --- */
+
+static po_status bad(po_ctx *ctx, const char *what) {
+    return po_fail(ctx, PO_BAD_INPUT, "the certificate %s", what);
+}
+
+static const char *string_at(po_arena *arena, const json_t *object, const char *name) {
+    const char *s = json_string_value(json_object_get(object, name));
+    return s ? po_arena_strdup(arena, s) : NULL;
+}
+
+static po_status read_files(po_ctx *ctx, po_arena *arena, const json_t *array,
+                            const po_cert_file **list, uint32_t *n) {
+    size_t count = json_array_size(array), i;
+    po_cert_file *f = PO_NEW_N(arena, po_cert_file, count);
+    json_t *item;
+    if (count == 0 || count > UINT32_MAX)
+        return bad(ctx, "names no files");
+    json_array_foreach(array, i, item) {
+        f[i] = (po_cert_file){string_at(arena, item, "name"), string_at(arena, item, "sha256")};
+        if (!f[i].name || !f[i].sha256 || strlen(f[i].sha256) != PO_SHA256_HEX - 1)
+            return bad(ctx, "has a file without a hash");
+    }
+    *list = f;
+    *n = (uint32_t)count;
+    return PO_OK;
+}
+
+static void read_proof(po_arena *arena, const json_t *p, po_proof_report *r) {
+    const char *verdict = json_string_value(json_object_get(p, "verdict"));
+    const char *why = string_at(arena, p, "why"), *seed = string_at(arena, p, "seed");
+    r->proved = verdict && strcmp(verdict, "proved") == 0;
+    snprintf(r->why, sizeof r->why, "%.*s", PO_PROOF_TEXT - 1, why ? why : "");
+    r->trials = (uint32_t)json_integer_value(json_object_get(p, "trials"));
+    r->sizes = (uint32_t)json_integer_value(json_object_get(p, "sizes"));
+    r->seed = seed ? strtoull(seed, NULL, 16) : 0;
+    r->degree = json_number_value(json_object_get(p, "degree"));
+    r->log2_bound = json_number_value(json_object_get(p, "log2_bound"));
+    r->elements = json_integer_value(json_object_get(p, "elements"));
+}
+
+static po_status check_digest(po_ctx *ctx, po_arena *arena, json_t *root) {
+    const char *told = string_at(arena, root, "digest");
+    char hex[PO_SHA256_HEX];
+    json_object_del(root, "digest");
+    digest(arena, dump_in(arena, root, JSON_COMPACT), hex);
+    return told && strcmp(told, hex) == 0 ? PO_OK : bad(ctx, "was changed: its digest is wrong");
+}
+
+po_status po_cert_parse(po_ctx *ctx, po_arena *arena, const char *text, size_t size,
+                        po_cert *cert) {
+    json_error_t error;
+    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+    if (!json_is_object(root)) {
+        json_decref(root);
+        return bad(ctx, "is not JSON");
+    }
+    po_arena_defer(arena, drop_json, root);
+    if (json_integer_value(json_object_get(root, "format")) != PO_CERT_FORMAT)
+        return bad(ctx, "is of a format that this version does not read");
+    PO_TRY(check_digest(ctx, arena, root));
+    if (json_integer_value(json_object_get(root, "p")) != PO_P)
+        return bad(ctx, "is for another prime");
+    const json_t *tested = json_object_get(root, "tested");
+    *cert = (po_cert){.petopt = string_at(arena, root, "petopt"),
+                      .recipes = string_at(arena, root, "recipes"),
+                      .runtime = string_at(arena, tested, "runtime"),
+                      .error = json_number_value(json_object_get(tested, "error")),
+                      .tolerance = json_number_value(json_object_get(tested, "tolerance"))};
+    read_proof(arena, json_object_get(root, "proof"), &cert->proof);
+    PO_TRY(read_files(ctx, arena, json_object_get(root, "in"), &cert->in, &cert->n_in));
+    return read_files(ctx, arena, json_object_get(root, "out"), &cert->out, &cert->n_out);
+}
+
+const char *po_cert_path(po_arena *arena, const char *model) {
+    char full[PATH_MAX];
+    return po_arena_printf(arena, "%s.cert", realpath(model, full) ? full : model);
+}
