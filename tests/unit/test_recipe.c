@@ -277,6 +277,8 @@ static void test_large(void **state) {
         scaled,
         po_recipe_add(a, scaled, v),
         po_recipe_sub(a, po_recipe_div(a, scaled, s), po_recipe_mul(a, s, v)),
+        /* Two views of one array: the first must not be written over. */
+        po_recipe_add(a, scaled, po_recipe_reshape(a, w, 3, (const int64_t[]){32, 64, 9})),
         po_recipe_mul(a, s, t),
         po_recipe_div(a, po_recipe_mul(a, t, t), po_recipe_add(a, t, s)),
         po_recipe_mul(a, po_recipe_transpose(a, scaled, turn), po_recipe_number(a, 3)),
