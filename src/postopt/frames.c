@@ -113,7 +113,9 @@ static po_value_id product_weights(po_relayout *f, const conv3 *c, const po_bili
                       po_recipe_literal(a, 2, (const int64_t[]){n, 1}, alg->scale));
     const po_recipe *w = po_recipe_reshape(a, po_conv_weights(f->graph, a, &c->plane), 3,
                                            (const int64_t[]){pairs, kt, c->taps});
-    w = po_recipe_transpose(a, po_recipe_matmul(a, g, w), (const uint32_t[]){1, 0, 2});
+    /* The taps in time in front: one product with long rows. */
+    w = po_recipe_transpose(a, w, (const uint32_t[]){1, 0, 2});
+    w = po_recipe_matmul(a, g, po_recipe_reshape(a, w, 2, (const int64_t[]){kt, pairs * c->taps}));
     return po_add_recipe(
         f->graph, NULL, PO_F32,
         po_recipe_reshape(a, w, 4,

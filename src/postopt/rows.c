@@ -179,9 +179,11 @@ static po_value_id make_weights(po_relayout *f, const rows_conv *r) {
     const po_recipe *w = po_conv_weights(f->graph, arena, c);
     const po_recipe *powers = po_recipe_literal(arena, 2, (const int64_t[]){n, kh}, r->alg.powers);
     const po_recipe *scale = po_recipe_literal(arena, 2, (const int64_t[]){n, 1}, r->alg.scale);
+    /* The taps in front: one product with long rows. */
     w = po_recipe_reshape(arena, w, 3, (const int64_t[]){c->out * in, kh, kw});
-    w = po_recipe_div(arena, po_recipe_matmul(arena, powers, w), scale);
     w = po_recipe_transpose(arena, w, (const uint32_t[]){1, 0, 2});
+    w = po_recipe_reshape(arena, w, 2, (const int64_t[]){kh, c->out * in * kw});
+    w = po_recipe_div(arena, po_recipe_matmul(arena, powers, w), scale);
     w = po_recipe_reshape(arena, w, 4, (const int64_t[]){n * c->out, in, 1, kw});
     return po_add_recipe(f->graph, NULL, PO_F32, w);
 }
