@@ -7,7 +7,7 @@ enum {
     EN_LEVELS = 4,   /* moves of all R/Ts of a program */
     EN_KEEP = 32,    /* mutants */
     EN_RANKED = 256, /* found ones that are remembered until the search ends */
-    EN_BUDGET = 1 << 22
+    EN_MOST = 1 << 18
 };
 
 typedef struct ranked {
@@ -191,7 +191,8 @@ po_status po_enumerate(po_ctx *ctx, po_arena *arena, const po_subprogram *sub,
                      .counts = counts};
     if (options->depth)
         PO_TRY(enumerate_graph(&e, sub->graph, sub->n_activations,
-                               options->keep ? options->keep : EN_KEEP, EN_BUDGET));
+                               options->keep ? options->keep : EN_KEEP,
+                               EN_POINT_WORK * (options->most ? options->most : EN_MOST)));
     po_arena_free(e.arena);
     counts->seconds += po_now() - begin;
     return PO_OK;

@@ -25,7 +25,8 @@ enum {
     EN_MAPS = 3, /* spatial axes */
     EN_FACTORS = 6,
     EN_POINTS = 6,
-    EN_MONOMIALS = 16
+    EN_MONOMIALS = 16,
+    EN_POINT_WORK = 16 /* of a candidate judged by points; one whose shapes do not fit is 1 */
 };
 
 typedef struct en_shape {
@@ -228,7 +229,7 @@ typedef struct en_search {
     po_arena *arena;
     const en_problem *problem;
     uint32_t depth, moves; /* most operators, R/Ts counted; most moves of all R/Ts */
-    uint64_t budget;       /* of work: a candidate judged by points is 16, one by its shape is 1 */
+    uint64_t budget;       /* of work */
     /* Called for each that agrees inside; returns whether to go on. */
     bool (*found)(void *user, const en_found *found);
     void *user;

@@ -8,7 +8,7 @@ enum {
     EN_SET_LIMIT = 16384, /* R/Ts of one tensor */
     EN_SETS = 64,         /* shapes of results that have R/Ts of their own */
     EN_OPTIONS = 24,      /* of one map axis of a convolution */
-    EN_POINT_WORK = 16,
+    EN_ENDS = 1 << 14,
     EN_WHOLE = 4096, /* largest output that is compared whole */
     EN_SEEN = 1 << 16,
     EN_MOST_SEEN = 1 << 20
@@ -32,6 +32,7 @@ typedef struct en_finder {
     en_factors factors;
     uint32_t set_moves; /* that the sets below were made for */
     en_rts *in_set[EN_INPUTS], *last_set[EN_OUTS];
+    uint64_t ends[EN_ENDS / 64]; /* what the last R/T can start from: cost, rank, first two dims */
     en_rts *made_set[EN_SETS];
     uint32_t n_made;
     uint32_t used[EN_SLOTS], uses[EN_INPUTS]; /* uses: of inputs, by the target */

@@ -71,6 +71,24 @@ static en_rts *set_of(en_finder *f, uint32_t slot) {
     return set;
 }
 
+static uint32_t end_bit(uint32_t moves, uint32_t rank, int32_t first, int32_t second) {
+    uint64_t h = ((uint64_t)moves << 8 | rank) * 0x9E3779B97F4A7C15u;
+    h = (h ^ (uint64_t)first << 32 ^ (uint64_t)second) * 0xD1B54A32D192ED03u;
+    return (uint32_t)(h >> 40) % EN_ENDS;
+}
+
+static void mark_ends(en_finder *f) {
+    memset(f->ends, 0, sizeof f->ends);
+    const en_rts *set = f->last_set[0];
+    for (uint32_t i = 0; i < set->n_buckets; i++) {
+        const en_shape *s = &set->bucket[i].out;
+        if (s->rank < 2)
+            continue;
+        uint32_t bit = end_bit(set->bucket[i].cost, s->rank, s->d[0], s->d[1]);
+        f->ends[bit / 64] |= (uint64_t)1 << bit % 64;
+    }
+}
+
 static void make_sets(en_finder *f) {
     uint32_t moves = f->level < 2 ? f->level : 2;
     if (f->set_moves == moves && f->in_set[0])
@@ -87,6 +105,7 @@ static void make_sets(en_finder *f) {
     for (uint32_t k = 0; k < f->target->n_out; k++)
         f->last_set[k] = en_rts_make(f->s->arena, &f->target->shape[f->target->out[k]], &f->factors,
                                      EN_ALLOW_PAD, moves, EN_SET_LIMIT);
+    mark_ends(f);
 }
 
 /* --- growing --- */
@@ -169,6 +188,21 @@ static void push(en_finder *f, uint32_t depth, uint32_t moves) {
     p->n_slots = (uint8_t)(p->n_slots - op->n_out);
     for (uint32_t k = 0; k < op->n_in; k++)
         f->used[op->in[k]]--;
+}
+
+/* Whether a convolution of these can be the last operator and yet lead nowhere: all is read, and no
+ * last R/T starts from its batch and channels. */
+static bool leads_nowhere(const en_finder *f, uint32_t a, uint32_t b, const en_shape *x,
+                          const en_shape *w, uint32_t moves) {
+    if (f->target->n_out > 1)
+        return false;
+    for (uint32_t i = 0; i < f->p.n_slots; i++) {
+        uint32_t used = f->used[i] + (i == a) + (i == b);
+        if (used < (i < f->p.n_in ? f->uses[i] : 1))
+            return false;
+    }
+    uint32_t bit = end_bit(moves, x->rank, x->d[0], w->d[0]);
+    return !(f->ends[bit / 64] >> bit % 64 & 1);
 }
 
 typedef struct option {
@@ -277,6 +311,11 @@ static void product(en_finder *f, uint8_t kind, uint32_t a, uint32_t b, uint32_t
                 en_reject_shape(f);
                 continue;
             }
+            uint32_t left = moves - x->cost - w->cost;
+            if (kind == EN_CONV && leads_nowhere(f, a, b, &x->out, &w->out, left)) {
+                en_reject_shape(f);
+                continue;
+            }
             uint32_t edges = f->n_edges;
             p->op[n] = (en_op){.kind = kind, .n_in = 2, .n_out = 1};
             p->op[n].in[0] = (uint8_t)a;
@@ -287,7 +326,6 @@ static void product(en_finder *f, uint8_t kind, uint32_t a, uint32_t b, uint32_t
                 f->edges[f->n_edges++] = (en_edge){(uint8_t)n, 0, sa, x};
             if (w->cost)
                 f->edges[f->n_edges++] = (en_edge){(uint8_t)n, 1, sb, w};
-            uint32_t left = moves - x->cost - w->cost;
             if (kind == EN_CONV)
                 conv_attributes(f, &x->out, &w->out, deeper, left);
             else
