@@ -14,6 +14,8 @@ typedef struct po_postopt_state {
 /* activations.c, norms.c: what exporters spell out becomes single nodes, whatever the opset. */
 po_status po_find_activations(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 po_status po_find_norms(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* embedding.c */
+po_status po_take_rows(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* write_forms.c: once, at the end: such nodes spelled for the opset and the runtime; powers. */
 po_status po_write_forms(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* fold_affine.c */

@@ -3,13 +3,14 @@
 
 typedef po_status (*pass_fn)(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 
-/* Activations and norms first: affine folding would take their constants away. Then hard-swish: its
- * scale joins the affine chain behind it. Algebra last: it looks for convolutions that read one
- * another, which folding leaves. */
-static const pass_fn passes[] = {po_find_norms,          po_find_activations,  po_write_gates,
-                                 po_convolve_channels,   po_fold_affine,       po_compose_linear,
-                                 po_move_depth_to_space, po_unfold_upsampling, po_fold_gates,
-                                 po_use_frames,          po_use_planes,        po_cancel_moves};
+/* Rows of tables first: functions are taken apart there yet. Activations and norms then: affine
+ * folding would take their constants away. Then hard-swish: its scale joins the affine chain behind
+ * it. Algebra last: it looks for convolutions that read one another, which folding leaves. */
+static const pass_fn passes[] = {po_take_rows,      po_find_norms,          po_find_activations,
+                                 po_write_gates,    po_convolve_channels,   po_fold_affine,
+                                 po_compose_linear, po_move_depth_to_space, po_unfold_upsampling,
+                                 po_fold_gates,     po_use_frames,          po_use_planes,
+                                 po_cancel_moves};
 
 /* Once, when nothing fires any more: what depends on the channels that are left. */
 static const pass_fn late[] = {po_pad_channels, po_spread_gates, po_use_rows};

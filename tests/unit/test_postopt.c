@@ -77,6 +77,25 @@ static const test_sample samples[] = {
      "graph g (x: f32[1,4,6,6]) -> (y) {\n"
      " q = Clip(x, lo: f32[] {0.0}, hi: f32[] {6.0})\n y = Mul(q, x)\n}",
      "HardSigmoid", "Clip", 1, ARITHMETIC},
+    {"one-hot rows times a table",
+     "graph g (x: i64[2,60]) -> (y) {\n"
+     " h = OneHot(x, d: i64[] {3}, v: f32[2] {0.0, 1.0}) {axis=-1}\n"
+     " m = MatMul(h, t: f32[3,4] random 1)\n a = Add(b: f32[4] random 2, m)\n"
+     " e = Div(a, r: f32[] {1.4142135})\n f = Erf(e)\n o = Add(f, u: f32[] {1.0})\n"
+     " p = Mul(a, o)\n y = Mul(p, q: f32[] {0.5})\n}",
+     "OneHot MatMul Erf Mul Gelu", "Gather", 1, ARITHMETIC},
+    {"one-hot of other marks stays",
+     "graph g (x: i64[2,60]) -> (y) {\n"
+     " h = OneHot(x, d: i64[] {3}, v: f32[2] {0.5, 1.0}) {axis=-1}\n"
+     " y = MatMul(h, t: f32[3,4] random 1)\n}",
+     "Gather", "OneHot", 1, ARITHMETIC},
+    {"functions of a large table stay",
+     "graph g (x: i64[4]) -> (y) {\n g = Gather(t: f32[30,4] random 1, x)\n y = Tanh(g)\n}", "",
+     "Tanh", 1, ARITHMETIC},
+    {"functions of different rows stay",
+     "graph g (x: i64[40], z: i64[40]) -> (y) {\n g = Gather(t: f32[4,4] random 1, x)\n"
+     " h = Gather(t, z)\n y = Mul(g, h)\n}",
+     "", "Mul", 1, ARITHMETIC},
     {"pointwise after pointwise",
      "graph g (x: f32[1,12,5,5]) -> (y) {\n"
      " a = Conv(x, w: f32[12,12,1,1] random 1, b: f32[12] random 2)\n"
