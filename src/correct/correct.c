@@ -32,7 +32,8 @@ static po_status agrees(po_correcting *c, const po_graph *graph, bool *equal) {
     return status;
 }
 
-po_status po_correct_offer(po_correcting *c, po_graph *graph, const char *way) {
+po_status po_correct_offer(po_correcting *c, po_graph *graph, const char *way, bool *right) {
+    *right = false;
     po_graph_sweep(graph);
     po_status status = po_infer_graph(c->ctx, graph, false);
     if (status == PO_BAD_INPUT || status == PO_UNSUPPORTED) {
@@ -41,13 +42,12 @@ po_status po_correct_offer(po_correcting *c, po_graph *graph, const char *way) {
         return PO_OK;
     }
     PO_TRY(status);
-    bool equal;
-    PO_TRY(agrees(c, graph, &equal));
-    if (!equal)
-        po_graph_free(graph);
-    else
+    PO_TRY(agrees(c, graph, right));
+    if (*right)
         po_mutants_add(c->corrected, po_arena_printf(c->arena, "%s, %s", c->mutant->name, way),
                        graph);
+    else
+        po_graph_free(graph);
     return PO_OK;
 }
 

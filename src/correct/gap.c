@@ -10,6 +10,8 @@
 #include "correct/ways.h"
 #include "ops/rewrite.h"
 
+enum { MOST_SINGLE = 8 };
+
 typedef struct window {
     int64_t kernel, stride, dilation, before, after; /* before, after: zeros */
 } window;
@@ -229,8 +231,9 @@ static bool rebuild(const work *w, po_graph *g, po_node_id id) {
     return true;
 }
 
-/* Adapts what stands around one node of a graph. */
-static po_status correct_node(po_correcting *c, po_graph *g, po_node_id id, bool *gap, bool *halo) {
+/* Adapts what stands around one node of a graph; unless `apply`, only says what it would need. */
+static po_status correct_node(po_correcting *c, po_graph *g, po_node_id id, bool apply, bool *gap,
+                              bool *halo) {
     work w = {.c = c, .g = g, .node = &g->nodes[id]};
     if ((w.node->op != PO_OP_Conv && w.node->op != PO_OP_AveragePool) || w.node->n_out != 1 ||
         !read_windows(&w))
@@ -243,24 +246,52 @@ static po_status correct_node(po_correcting *c, po_graph *g, po_node_id id, bool
     /* Nodes move in memory while others are added. */
     po_node node = *w.node;
     w.node = &node;
-    if (rebuild(&w, g, id)) {
+    if (!apply || rebuild(&w, g, id)) {
         *gap |= w.gap;
         *halo |= w.halo;
     }
     return PO_OK;
 }
 
-po_status po_correct_windows(po_correcting *c) {
+/* Adapts the n-th node that can be, or all of them (PO_NONE); *more: there were others behind it.
+ */
+static po_status correct_windows(po_correcting *c, uint32_t which, bool *more, bool *right) {
     po_graph *g = po_graph_clone(c->ctx, c->mutant->graph);
-    uint32_t n;
+    uint32_t n, met = 0;
     const po_node_id *order = po_graph_order(g, c->arena, &n);
-    bool gap = false, halo = false;
-    for (uint32_t i = 0; i < n; i++)
-        if (!g->nodes[order[i]].removed)
-            PO_TRY(correct_node(c, g, order[i], &gap, &halo));
-    if (!gap && !halo) {
+    bool any_gap = false, any_halo = false;
+    *more = *right = false;
+    for (uint32_t i = 0; i < n && !*more; i++) {
+        bool gap = false, halo = false;
+        if (g->nodes[order[i]].removed)
+            continue;
+        *more = which != PO_NONE && met > which;
+        if (*more)
+            break;
+        PO_TRY(correct_node(c, g, order[i], which == PO_NONE || met == which, &gap, &halo));
+        met += gap || halo;
+        if (which == PO_NONE || met == which + 1) {
+            any_gap |= gap;
+            any_halo |= halo;
+        }
+    }
+    if (!any_gap && !any_halo) {
         po_graph_free(g);
         return PO_OK;
     }
-    return po_correct_offer(c, g, gap && halo ? "zero gap and halo" : gap ? "zero gap" : "halo");
+    return po_correct_offer(c, g,
+                            any_gap && any_halo ? "zero gap and halo"
+                            : any_gap           ? "zero gap"
+                                                : "halo",
+                            right);
+}
+
+po_status po_correct_windows(po_correcting *c) {
+    bool more, right;
+    PO_TRY(correct_windows(c, PO_NONE, &more, &right));
+    more = !right;
+    /* What one window needs may be wrong for another that reads what it makes. */
+    for (uint32_t i = 0; i < MOST_SINGLE && more; i++)
+        PO_TRY(correct_windows(c, i, &more, &right));
+    return PO_OK;
 }

@@ -542,7 +542,8 @@ static po_status try_patches(po_correcting *c, const bool *active, double flops,
             return PO_OK;
         }
     }
-    return po_correct_offer(c, g, w->name);
+    bool right;
+    return po_correct_offer(c, g, w->name, &right);
 }
 
 static bool has_steps(const po_agreement *agreement, uint32_t n_outputs) {

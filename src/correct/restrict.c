@@ -124,6 +124,45 @@ static const po_rt *rebase(po_arena *arena, const po_rt *rt, po_region *hull) {
                                         base, rt->out_base, d});
 }
 
+/* The same move of several pieces behind one another, where it leaves axis 0 as it is. */
+static const po_rt *join_moves(po_arena *arena, uint32_t n, const po_rt *const *pick,
+                               const po_region *hull) {
+    po_rt rt = *pick[0];
+    if (!rt.in_rank || !rt.out_rank || rt.in_dims[0] != rt.out_dims[0] || rt.in_base[0] ||
+        rt.out_base[0] || rt.n == PO_RT_MAX_DIGITS)
+        return NULL;
+    for (uint32_t k = 1; k < n; k++) {
+        if (!po_rt_equal(pick[k], pick[0]))
+            return NULL;
+        for (uint32_t x = 0; x < hull[0].rank; x++)
+            if (hull[k].count[x] != hull[0].count[x] || hull[k].step[x] != hull[0].step[x])
+                return NULL;
+    }
+    po_rt_digit *d = PO_NEW_N(arena, po_rt_digit, rt.n + 1);
+    int64_t *in = po_arena_memdup(arena, rt.in_dims, rt.in_rank * sizeof *in);
+    int64_t *out = po_arena_memdup(arena, rt.out_dims, rt.out_rank * sizeof *out);
+    uint32_t found = 0;
+    memcpy(d, rt.digits, rt.n * sizeof *d);
+    for (uint32_t i = 0; i < rt.n; i++) {
+        if (d[i].in_axis && d[i].out_axis)
+            continue;
+        if (d[i].in_axis || d[i].out_axis || d[i].in_coef != 1 || d[i].out_coef != 1)
+            return NULL;
+        d[i].extent *= n;
+        found++;
+    }
+    if (!found) /* axis 0 has length 1 */
+        d[rt.n++] = (po_rt_digit){n, 0, 0, 1, 1};
+    if ((found ? rt.digits[0].extent : 1) != in[0])
+        return NULL;
+    in[0] *= n;
+    out[0] *= n;
+    rt.digits = d;
+    rt.in_dims = in;
+    rt.out_dims = out;
+    return po_rt_create(arena, &rt);
+}
+
 static po_status restrict_move(po_restrictor *r, const po_node *node, const po_rt *rt, uint32_t n,
                                const po_region *regions, po_value_id *y) {
     const po_rt **pick = PO_NEW_N(r->arena, const po_rt *, n);
@@ -136,7 +175,16 @@ static po_status restrict_move(po_restrictor *r, const po_node *node, const po_r
         if (!pick[k])
             return PO_OK;
     }
-    /* Of several regions each is moved on its own. */
+    const po_rt *joined =
+        n > 1 && r->active[node->in[0]] ? join_moves(r->arena, n, pick, hull) : NULL;
+    if (joined) {
+        po_value_id x;
+        PO_TRY(po_restrict(r, node->in[0], n, hull, &x));
+        if (x != PO_NONE)
+            *y = po_rt_emit(r->to, PO_NONE, x, joined);
+        return PO_OK;
+    }
+    /* Else each is moved on its own. */
     po_value_id *pieces = PO_NEW_N(r->arena, po_value_id, n);
     for (uint32_t k = 0; k < n; k++) {
         PO_TRY(po_restrict(r, node->in[0], 1, &hull[k], &pieces[k]));
@@ -161,6 +209,27 @@ typedef struct reading {
     bool any, batched; /* axis 0 of the output is axis 0 of the operand */
     int64_t lo[PO_RT_MAX_RANK], hi[PO_RT_MAX_RANK], step[PO_RT_MAX_RANK];
 } reading;
+
+/* Of a region with steps only every step-th value of the variable that alone moves an axis. */
+static bool align_vars(const po_sum *sum, const po_term *t, const po_region *region, int64_t *lo,
+                       int64_t *hi) {
+    for (uint32_t x = 0; x < sum->rank; x++) {
+        uint32_t movers = 0, at = 0;
+        for (uint32_t v = 0; v < t->n_vars; v++)
+            if (po_index_coef(t, &t->out, x, v)) {
+                movers++;
+                at = v;
+            }
+        int64_t step = region->step[x], first = region->first[x] - t->out.base[x];
+        if (step == 1 || movers != 1 || po_index_coef(t, &t->out, x, at) != 1)
+            continue;
+        lo[at] = first + po_ceil_div(lo[at] - first, step) * step;
+        hi[at] = first + po_floor_div(hi[at] - first, step) * step;
+        if (lo[at] > hi[at])
+            return false;
+    }
+    return true;
+}
 
 /* The variables at which the term writes into the region. */
 static bool narrow_vars(const po_sum *sum, const po_term *t, const po_region *region, int64_t *lo,
@@ -199,7 +268,7 @@ static bool narrow_vars(const po_sum *sum, const po_term *t, const po_region *re
             }
         }
     }
-    return true;
+    return align_vars(sum, t, region, lo, hi);
 }
 
 /* Where the operand's axis moves with one axis of the output alone, in steps of 1, its steps are
@@ -318,6 +387,19 @@ static void set_window(po_restrictor *r, po_node_id id, const po_region *out, co
     }
 }
 
+/* Operators that need no change where their inputs are smaller. */
+static bool works_on_slices(const po_node *node) {
+    static const po_op_id ops[] = {
+        PO_OP_Conv, PO_OP_AveragePool, PO_OP_MatMul,    PO_OP_Gemm,       PO_OP_Einsum,
+        PO_OP_Add,  PO_OP_Sub,         PO_OP_Mul,       PO_OP_Div,        PO_OP_Neg,
+        PO_OP_Sum,  PO_OP_Concat,      PO_OP_ReduceSum, PO_OP_ReduceMean, PO_OP_BatchNormalization,
+    };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        if (node->op == ops[i])
+            return true;
+    return false;
+}
+
 typedef struct inputs {
     po_region *regions; /* [input * n + k] */
     bool *used;
@@ -388,6 +470,39 @@ static po_value_id add_copy(po_restrictor *r, const po_node *node, uint32_t n_in
     return y;
 }
 
+/* Everything that the node makes, then the regions of it. */
+static po_status restrict_whole(po_restrictor *r, const po_node *node, const po_sum *sum,
+                                uint32_t n, const po_region *regions, po_value_id *y) {
+    po_region all = {.rank = sum->rank};
+    int64_t dims[PO_RT_MAX_RANK];
+    po_value_id *in = PO_NEW_N(r->arena, po_value_id, node->n_in);
+    const po_rt **rt = PO_NEW_N(r->arena, const po_rt *, n);
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        po_region part = {0};
+        in[i] = PO_NONE;
+        if (node->in[i] == PO_NONE)
+            continue;
+        if (!static_dims(r->from, node->in[i], &part.rank, dims))
+            return PO_OK;
+        for (uint32_t x = 0; x < part.rank; x++) {
+            part.step[x] = 1;
+            part.count[x] = dims[x];
+        }
+        PO_TRY(po_restrict(r, node->in[i], 1, &part, &in[i]));
+        if (in[i] == PO_NONE)
+            return PO_OK;
+    }
+    for (uint32_t x = 0; x < sum->rank; x++)
+        all.count[x] = sum->dims[x];
+    po_value_id whole = add_copy(r, node, node->n_in, in, 1, &all);
+    r->flops += r->active[node->out[0]] ? po_sum_flops(sum) : 0;
+    for (uint32_t k = 0; k < n; k++)
+        if (!(rt[k] = po_region_rt(r->arena, &regions[k], sum->dims)))
+            return PO_OK;
+    *y = emit_pieces(r, whole, n, rt);
+    return PO_OK;
+}
+
 static po_status restrict_node(po_restrictor *r, const po_node *node, const po_sum *sum, uint32_t n,
                                const po_region *regions, po_value_id *y) {
     inputs in;
@@ -454,7 +569,9 @@ po_status po_restrict(po_restrictor *r, po_value_id value, uint32_t n, const po_
             if (status == PO_UNSUPPORTED || !sum)
                 return PO_OK;
             PO_TRY(status);
-            PO_TRY(restrict_node(r, node, sum, n, regions, y));
+            if (sum->rank <= PO_RT_MAX_RANK)
+                PO_TRY(works_on_slices(node) ? restrict_node(r, node, sum, n, regions, y)
+                                             : restrict_whole(r, node, sum, n, regions, y));
         }
     }
     if (*y != PO_NONE) {

@@ -20,8 +20,8 @@ po_status po_correct_windows(po_correcting *c);
 /* patch.c: boxes that differ, computed by the original operators. */
 po_status po_correct_boxes(po_correcting *c);
 /* Sweeps and infers a candidate and adds it as "mutant, way"; one that is no program, or does not
- * agree with the subprogram, goes. */
-po_status po_correct_offer(po_correcting *c, po_graph *graph, const char *way);
+ * agree with the subprogram, goes, and *right is false. */
+po_status po_correct_offer(po_correcting *c, po_graph *graph, const char *way, bool *right);
 
 /* Positions first + i * step of each axis, 0 <= i < count. */
 typedef struct po_region {
