@@ -83,6 +83,10 @@ static void no_spread(po_postopt_options *o) {
     o->spread_gates = false;
 }
 
+static void no_splits(po_postopt_options *o) {
+    o->algebra &= ~(uint32_t)PO_ALGEBRA_SPLITS;
+}
+
 static void other_moves(po_postopt_options *o) {
     o->split_moves = !o->split_moves;
 }
@@ -117,6 +121,8 @@ static const struct {
      offsetof(po_postopt_counts, composed)},
     {"gates not spread", no_spread, offsetof(po_postopt_counts, spelled),
      offsetof(po_postopt_counts, spelled)},
+    {"split outputs kept", no_splits, offsetof(po_postopt_counts, composed),
+     offsetof(po_postopt_counts, composed)},
     {"HardSwish nodes", hard_swish_node, offsetof(po_postopt_counts, activations),
      offsetof(po_postopt_counts, gates)},
     {"hard-swish kept", hard_swish_kept, offsetof(po_postopt_counts, activations),

@@ -36,6 +36,8 @@ po_status po_use_frames(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 po_status po_use_planes(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* channels.c */
 po_status po_convolve_channels(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* split_outputs.c: once, after the others. */
+po_status po_split_outputs(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* blocks.c: once, after the others. */
 po_status po_pad_channels(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* spread_gates.c: once, behind the blocks. */

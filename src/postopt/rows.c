@@ -24,6 +24,7 @@ enum {
     COST_WEIGHT = 22,  /* of a weight beyond those that a cache holds */
     CACHED_WEIGHTS = 1 << 17
 };
+#define COST_NODES 5e6 /* of starting a dozen operators in place of one */
 static const double least_gain = 1.08;
 
 /* Tiles are taken in strips: the tables would be square in H otherwise. Neighbouring strips read
@@ -58,7 +59,7 @@ static double cost_products(const rows_conv *r) {
     double weights = (double)(c->out * n) * taps;
     double from = r->strips > 1 && reads < r->h ? (double)reads : h;
     double to = r->strips > 1 ? (double)(r->tiles * n) : rows;
-    double cost = 2 * rows * out * taps + COST_PRODUCT * rows * (in + out);
+    double cost = COST_NODES + 2 * rows * out * taps + COST_PRODUCT * rows * (in + out);
     cost += 2 * rows * in * (from + COST_TABLE) + 2 * h2 * out * (to + COST_TABLE);
     cost += COST_MAP * (h * in + h2 * out);
     if (r->strips > 1)

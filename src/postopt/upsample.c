@@ -239,10 +239,34 @@ static bool factor_concat(po_graph *graph, po_arena *arena, po_node_id id) {
     return false;
 }
 
+/* Below this many upsampled channels the result's own upsampling costs what a pointwise convolution
+ * of the small map saves. */
+enum { LEAST_UPSAMPLED = 32 };
+
+/* K up(x) = up(K x) for a pointwise convolution. */
+static bool pointwise_first(po_graph *graph, po_node_id id) {
+    po_conv c;
+    po_value_id x;
+    int64_t f;
+    if (!po_conv_read(graph, id, &c) || !po_conv_is_pointwise(&c) || c.in < LEAST_UPSAMPLED ||
+        !po_upsampled(graph, c.x, &x, &f))
+        return false;
+    const po_node *like = po_graph_producer(graph, c.x);
+    po_value_id y = po_conv_add(graph, id, x, &c, c.w_id, c.bias_id);
+    const po_type *t = &graph->values[x].type;
+    if (t->has_rank && t->rank == 4)
+        graph->values[y].type =
+            po_type_tensor(graph->arena, t->dtype, 4,
+                           (po_dim[]){t->dims[0], PO_DIM(c.out), t->dims[2], t->dims[3]});
+    po_substitute(graph, c.y, po_add_upsample(graph, id, y, f, like));
+    return true;
+}
+
 /* A convolution over Concat with an upsampled part: by linearity, one convolution for each part. */
 static bool split_concat(po_graph *graph, po_arena *arena, po_node_id id) {
     po_conv c;
-    if (!po_conv_read(graph, id, &c) || c.group != 1 || c.kernel[0] < 2)
+    if (!po_conv_read(graph, id, &c) || c.group != 1 ||
+        (c.kernel[0] < 2 && !po_conv_is_pointwise(&c)))
         return false;
     const po_node *cat = po_made_alone_by(graph, c.x, PO_OP_Concat);
     if (!cat || po_node_int(cat, "axis", 1) != 1 || cat->n_in != 2)
@@ -254,6 +278,9 @@ static bool split_concat(po_graph *graph, po_arena *arena, po_node_id id) {
     for (uint32_t i = 0; i < 2; i++)
         channels[i] = po_dim_of(graph, cat->in[i], 1);
     if (channels[0] < 1 || channels[1] < 1 || channels[0] + channels[1] != c.in)
+        return false;
+    int upper = po_upsampled(graph, cat->in[0], &x, &f) ? 0 : 1;
+    if (c.kernel[0] < 2 && channels[upper] < LEAST_UPSAMPLED)
         return false;
     const po_value_id parts[2] = {cat->in[0], cat->in[1]};
     return po_split_conv(graph, arena, &c, parts, channels);
@@ -270,6 +297,7 @@ po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_postopt_state *s
             continue;
         state->counts->composed += factor_concat(graph, state->scratch, order[k]) ||
                                    split_concat(graph, state->scratch, order[k]) ||
+                                   pointwise_first(graph, order[k]) ||
                                    conv_of_upsampled(graph, state->scratch, order[k]);
     }
     return PO_OK;

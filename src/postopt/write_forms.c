@@ -93,6 +93,33 @@ static bool write_prelu(po_graph *graph, po_node_id id) {
     return true;
 }
 
+/* The runtime turns every axis but the last one there and back. Over a short axis in front of long
+ * rows the parts are faster, each of which works along the rows. */
+enum { LONGEST_SUM = 64, LEAST_ROWS = 64, AXIS_SOFTMAX_SINCE = 13 };
+
+static bool write_softmax(po_graph *graph, po_node_id id) {
+    const po_node *n = &graph->nodes[id];
+    po_value_id x = n->in[0];
+    uint32_t rank;
+    const po_dim *d = po_static_dims(graph, x, &rank);
+    int64_t axis = po_node_int(n, "axis", -1), rows = 1;
+    if (!d || po_opset_of(graph) < AXIS_SOFTMAX_SINCE || !po_is_f32(graph, x))
+        return false;
+    axis += axis < 0 ? rank : 0;
+    if (axis < 0 || axis >= (int64_t)rank || d[axis].value > LONGEST_SUM)
+        return false;
+    for (uint32_t i = (uint32_t)axis + 1; i < rank; i++)
+        if (!po_mul_i64(rows, d[i].value, &rows))
+            return false;
+    if (rows < LEAST_ROWS)
+        return false;
+    po_value_id most = po_add_reduction(graph, id, PO_OP_ReduceMax, x, axis);
+    po_value_id e = po_add_unary(graph, id, PO_OP_Exp, po_add_pair(graph, id, PO_OP_Sub, x, most));
+    po_value_id sum = po_add_reduction(graph, id, PO_OP_ReduceSum, e, axis);
+    replace(graph, id, po_add_pair(graph, id, PO_OP_Div, e, sum));
+    return true;
+}
+
 /* --- powers --- */
 
 /* True where a reader makes this power part of a pattern that the runtime fuses: a mean over the
@@ -215,6 +242,9 @@ po_status po_write_forms(po_ctx *ctx, po_graph *graph, po_postopt_state *state) 
             break;
         case PO_OP_PRelu:
             fired = o->activations && write_prelu(graph, id);
+            break;
+        case PO_OP_Softmax:
+            fired = o->activations && write_softmax(graph, id);
             break;
         case PO_OP_Pow:
             fired = o->activations && write_power(graph, id);
