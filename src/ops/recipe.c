@@ -63,6 +63,13 @@ const po_recipe *po_recipe_ints(po_arena *arena, uint32_t n, const int64_t *valu
     return leaf(arena, PO_RECIPE_LITERAL, NULL, po_tensor_i64(arena, n, values));
 }
 
+const po_recipe *po_recipe_table(po_arena *arena, const po_tensor *tensor) {
+    return po_dtype_class_of(tensor->dtype) == PO_CLASS_FLOAT
+               ? po_recipe_literal(arena, tensor->rank, tensor->dims,
+                                   po_tensor_doubles(arena, tensor))
+               : leaf(arena, PO_RECIPE_LITERAL, NULL, tensor);
+}
+
 /* --- operators --- */
 
 const po_recipe *po_recipe_op(po_arena *arena, const po_recipe_spec *spec) {
@@ -309,7 +316,9 @@ static const struct {
     {PO_OP_Hardmax, 13},
 };
 
-static bool same_meaning(const po_graph *graph, const po_node *node) {
+bool po_recipe_can_state(const po_graph *graph, const po_node *node) {
+    if (!po_op_row_of(node->op) || po_op_has(node->op, PO_OPF_CONTROL | PO_OPF_RANDOM))
+        return false;
     int64_t opset = graph->model ? po_model_opset(graph->model, "") : 0;
     if (*node->domain || opset == 0)
         return true;
@@ -342,15 +351,13 @@ static const po_recipe *old_slice(po_arena *arena, const po_node *node, const po
 const po_recipe *po_recipe_of_node(const po_graph *graph, po_arena *arena, const po_node *node,
                                    uint32_t output, const po_tensor *result) {
     const po_recipe **in = PO_NEW_N(arena, const po_recipe *, node->n_in);
-    if (node->op == PO_OP_OPAQUE || po_op_has(node->op, PO_OPF_CONTROL | PO_OPF_RANDOM))
-        return NULL;
     for (uint32_t i = 0; i < node->n_in; i++)
         if (node->in[i] != PO_NONE) {
             if (!po_graph_constant(graph, node->in[i]))
                 return NULL;
             in[i] = po_recipe_of(graph, arena, node->in[i]);
         }
-    if (!same_meaning(graph, node))
+    if (!po_recipe_can_state(graph, node))
         return node->op == PO_OP_Slice ? old_slice(arena, node, in[0], result) : NULL;
     return po_recipe_op(arena, &(po_recipe_spec){.op = node->op,
                                                  .n_in = node->n_in,

@@ -65,6 +65,8 @@ const po_recipe *po_recipe_fill(po_arena *arena, uint32_t rank, const int64_t *d
 /* n x n */
 const po_recipe *po_recipe_identity(po_arena *arena, int64_t n);
 const po_recipe *po_recipe_ints(po_arena *arena, uint32_t n, const int64_t *values); /* i64 [n] */
+/* A tensor that an algorithm made, of any element type; floats become f64. */
+const po_recipe *po_recipe_table(po_arena *arena, const po_tensor *tensor);
 
 /* --- algebra on f64 recipes; shapes must fit (an assertion) --- */
 
@@ -106,6 +108,9 @@ typedef struct po_recipe_spec {
     const int64_t *dims;
 } po_recipe_spec;
 const po_recipe *po_recipe_op(po_arena *arena, const po_recipe_spec *spec);
+/* True where the node's operator means the same at the opset of its graph and at po_recipe_opset,
+ * and may be stated at all (no bodies, nothing random). */
+bool po_recipe_can_state(const po_graph *graph, const po_node *node);
 /* A node of the graph whose inputs are constant, for its output: what folding it comes to. NULL
  * where it cannot be stated: the output is not a tensor of known shape, an input is not constant,
  * or the operator changed between the model's opset and po_recipe_opset. */

@@ -16,6 +16,25 @@ static bool has_word(const char *words, const char *end, const po_graph *g, char
     return false;
 }
 
+/* What is wrong with the recipes of any of postopt's forms, or NULL. */
+static const char *fault_of_forms(po_ctx *ctx, po_arena *arena, const po_graph *g) {
+    for (uint32_t form = 0; form < 8; form++) {
+        po_postopt_options options = po_postopt_defaults();
+        options.hard_swish = form % 2 ? PO_HARD_SWISH_NODE : PO_HARD_SWISH_GATED;
+        options.leftover = form & 2 ? PO_LEFTOVER_CONV : PO_LEFTOVER_ARITHMETIC;
+        options.algebra = form & 4 ? 0 : PO_ALGEBRA_ALL;
+        options.split_moves = form % 2;
+        po_graph *h;
+        if (po_postopt(ctx, g, &options, &h, NULL) != PO_OK)
+            return ctx->error.message;
+        const char *fault = test_recipe_fault(ctx, g, h);
+        if (fault)
+            return po_arena_printf(arena, "form %u: %s", form, fault);
+        po_graph_free(h);
+    }
+    return NULL;
+}
+
 int test_samples_run(const test_sample *samples, size_t n) {
     int bad = 0;
     for (size_t i = 0; i < n; i++) {
@@ -39,7 +58,7 @@ int test_samples_run(const test_sample *samples, size_t n) {
                    left ? "" : "nothing of ", left ? word : s->gone, found, s->count_of, s->count);
             bad++;
         }
-        const char *fault = test_recipe_fault(&ctx, g, h);
+        const char *fault = fault_of_forms(&ctx, g->arena, g);
         if (fault) {
             printf("%s: %s\n", s->name, fault);
             bad++;

@@ -4,6 +4,7 @@
 #include "ops/recipe.h"
 #include "ops/rewrite.h"
 #include "rewriting.h"
+#include "simplify/simplify.h"
 #include "unit.h"
 
 #include <math.h>
@@ -320,6 +321,64 @@ static void test_large(void **state) {
     po_graph_free(g);
 }
 
+/* Constants of which nothing is known: made without a recipe, of another value, renamed. */
+static void test_missing(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_graph *sources = test_graph(&ctx, model_text);
+    const char *name;
+    for (int k = 0; k < 4; k++) {
+        po_graph *g = po_graph_clone(&ctx, sources);
+        po_value_id v = value_of(g, "s");
+        const po_tensor *old = g->values[v].constant;
+        float numbers[O] = {1, 2, 3, 4};
+        po_tensor *other;
+        assert_int_equal(po_tensor_wrap(&ctx, g->arena, PO_F32, 1, old->dims, numbers, &other),
+                         PO_OK);
+        po_value_id fresh = PO_NONE;
+        if (k == 1)
+            fresh = po_graph_add_constant(g, NULL, other);
+        else if (k == 2)
+            g->values[v].constant = other;
+        else if (k == 3)
+            fresh = po_graph_add_constant(g, NULL, old);
+        if (fresh != PO_NONE)
+            po_graph_replace_uses(g, v, fresh);
+        assert_int_equal(po_recipes_missing(&ctx, g->arena, NULL, sources, g, &name), PO_OK);
+        if (k == 0)
+            assert_null(name);
+        else
+            assert_string_equal(name, g->values[fresh == PO_NONE ? v : fresh].name);
+        po_graph_free(g);
+    }
+    po_graph_free(sources);
+}
+
+/* A branch that is taken moves its constants, under other names, into the graph around it. */
+static void test_branches(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_graph *g =
+        test_graph(&ctx, "graph g (x: f32[4]) -> (y) {\n"
+                         " y = If(c: bool[] {1})\n"
+                         " {then_branch=graph t () -> (a) { a = Mul(x, w: f32[4] random 1)"
+                         " },\n"
+                         "  else_branch=graph e () -> (b) { b = Mul(x, v: f32[4] random 2)"
+                         " }}\n}");
+    po_simplify_options options = po_simplify_defaults();
+    po_graph *h;
+    assert_int_equal(po_simplify(&ctx, g, &options, &h, NULL), PO_OK);
+    assert_int_equal(test_count(h, "If"), 0);
+    assert_int_equal(test_count(h, "Mul"), 1);
+    const char *fault = test_recipe_fault(&ctx, g, h);
+    if (fault)
+        fail_msg("%s", fault);
+    po_graph_free(h);
+    po_graph_free(g);
+}
+
 /* What cannot be stored: infinite once rounded, shapes that do not fit. */
 static void test_refusals(void **state) {
     (void)state;
@@ -367,7 +426,8 @@ static void test_long_chains(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_algebra),     cmocka_unit_test(test_text_and_check),
-        cmocka_unit_test(test_large),       cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_large),       cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_branches),    cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_long_chains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
