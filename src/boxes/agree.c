@@ -2,14 +2,19 @@
  * (docs/boxes.md says why they are enough), or by every position of the whole tensors. */
 #include "boxes/agree.h"
 
+#include "boxes/contract.h"
 #include "boxes/known.h"
 #include "boxes/merge.h"
 #include "boxes/motion.h"
 
+#include <math.h>
+
 enum { INSIDE_POSITIONS = 6 };
 static const double default_boxes = 65536;
-/* Nanoseconds of an iteration at a point and in a whole evaluation, and most of both together. */
-static const double point_cost = 20, whole_cost = 0.4, most_cost = 30e9;
+/* Nanoseconds of an iteration at a point, and most that a comparison may take. */
+static const double point_cost = 15, most_cost = 30e9;
+/* Most that a position of the filter may take: the whole is cheaper then. */
+static const double most_inside = 20e6;
 
 static po_status check_alike(po_ctx *ctx, const po_program *a, const po_program *b) {
     if (a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs)
@@ -39,13 +44,39 @@ static po_agree_known *known_of(const po_agree_options *options) {
     return options ? options->known : NULL;
 }
 
+/* --- cost --- */
+
+/* What it takes to evaluate `points` positions of an output; all, where that is negative. */
+static double work(po_arena *arena, const po_program *p, uint32_t output, double points) {
+    double *demand = PO_NEW_N(arena, double, p->n_values), total = 0;
+    demand[p->outputs[output]] = points;
+    for (uint32_t i = p->n_steps; i-- > 0;) {
+        const po_program_step *step = &p->steps[i];
+        double count = (double)p->values[step->out].count,
+               each = count > 0 ? po_sum_iterations(step->sum) / count : 0;
+        double wanted = demand[step->out] < count ? demand[step->out] : count;
+        total += wanted * each;
+        for (uint32_t k = 0; k < step->sum->n_operands; k++)
+            if (step->sum->operands[k].kind != PO_OPERAND_TABLE)
+                demand[step->in[step->sum->operands[k].input]] += wanted * each;
+    }
+    return total;
+}
+
 /* --- the first filter --- */
 
 static po_status agree_inside(po_ctx *ctx, po_arena *scratch, const po_program *a,
                               const po_program *b, const po_agree_options *options, bool *agree) {
     po_program_points *p, *q;
+    double once = 0;
     *agree = false;
     PO_TRY(check_alike(ctx, a, b));
+    for (uint32_t k = 0; k < a->n_outputs; k++)
+        once += point_cost * (work(scratch, a, k, 1) + work(scratch, b, k, 1));
+    if (once > most_inside) {
+        *agree = true;
+        return PO_OK;
+    }
     uint64_t seed = trial_seed(options, 0);
     if (po_known_points(scratch, known_of(options), a, seed, &p) != PO_OK ||
         po_known_points(scratch, NULL, b, seed, &q) != PO_OK)
@@ -78,28 +109,60 @@ po_status po_agree_inside(po_ctx *ctx, po_arena *arena, const po_program *a, con
 
 /* --- the whole --- */
 
-static po_status agree_whole(po_ctx *ctx, po_arena *scratch, const po_program *a,
-                             const po_program *b, const po_agree_options *options, bool *equal,
-                             uint32_t *output, int64_t *at) {
-    *equal = false;
-    PO_TRY(check_alike(ctx, a, b));
-    bool same = true;
-    for (uint32_t trial = 0; trial < trials_of(options) && same; trial++) {
+/* Where any two outputs differ first; *output is PO_NONE where none does. */
+static po_status compare_outputs(po_ctx *ctx, po_arena *scratch, const po_program *a,
+                                 const po_program *b, const po_agree_options *options,
+                                 uint32_t *output, int64_t *at) {
+    *output = PO_NONE;
+    for (uint32_t trial = 0; trial < trials_of(options); trial++) {
         uint64_t seed = trial_seed(options, trial);
         const uint32_t *const *x, *const *y;
         PO_TRY(po_known_outputs(ctx, scratch, known_of(options), a, seed, &x));
         PO_TRY(po_known_outputs(ctx, scratch, NULL, b, seed, &y));
-        for (uint32_t k = 0; k < a->n_outputs && same; k++)
-            for (int64_t i = 0; i < a->values[a->outputs[k]].count && same; i++)
+        for (uint32_t k = 0; k < a->n_outputs; k++)
+            for (int64_t i = 0; i < a->values[a->outputs[k]].count; i++)
                 if (x[k][i] != y[k][i]) {
-                    same = false;
-                    if (output)
-                        *output = k;
-                    if (at)
-                        *at = i;
+                    *output = k;
+                    *at = i;
+                    return PO_OK;
                 }
     }
-    *equal = same;
+    return PO_OK;
+}
+
+/* Sums of the outputs over an axis, where that is cheaper: what differs anywhere differs there. */
+static po_status sums_agree(po_ctx *ctx, po_arena *scratch, const po_program *a,
+                            const po_program *b, const po_agree_options *options, double below,
+                            bool *agree) {
+    const po_program *p, *q;
+    po_digit_of_axis *digits = PO_NEW_N(scratch, po_digit_of_axis, a->n_outputs);
+    double cost;
+    uint32_t output = PO_NONE;
+    int64_t at;
+    *agree = false;
+    if (!po_programs_contract(scratch, a, b, &p, &q, digits, &cost) || cost >= below)
+        return PO_OK;
+    PO_TRY(compare_outputs(ctx, scratch, p, q, options, &output, &at));
+    *agree = output == PO_NONE;
+    return PO_OK;
+}
+
+static po_status agree_whole(po_ctx *ctx, po_arena *scratch, const po_program *a,
+                             const po_program *b, const po_agree_options *options, bool *equal,
+                             uint32_t *output, int64_t *at) {
+    uint32_t where;
+    int64_t first;
+    *equal = false;
+    PO_TRY(check_alike(ctx, a, b));
+    PO_TRY(sums_agree(ctx, scratch, a, b, options, INFINITY, equal));
+    if (*equal)
+        return PO_OK;
+    PO_TRY(compare_outputs(ctx, scratch, a, b, options, &where, &first));
+    *equal = where == PO_NONE;
+    if (!*equal && output)
+        *output = where;
+    if (!*equal && at)
+        *at = first;
     return PO_OK;
 }
 
@@ -110,43 +173,6 @@ po_status po_agree_whole(po_ctx *ctx, po_arena *arena, const po_program *a, cons
     po_status status = agree_whole(ctx, scratch, a, b, options, equal, output, at);
     po_arena_free(scratch);
     return status;
-}
-
-/* --- cost --- */
-
-/* Iterations that a step takes for an element of its output. */
-static double iterations(const po_sum *sum) {
-    double n = 0;
-    for (uint32_t i = 0; i < sum->n_terms; i++) {
-        double product = 1;
-        for (uint32_t v = 0; v < sum->terms[i].n_vars; v++)
-            product *= (double)sum->terms[i].extent[v];
-        n += product;
-    }
-    return sum->count ? n / (double)sum->count : 0;
-}
-
-/* What it takes to evaluate `points` positions of an output; all, where that is negative. */
-static double work(po_arena *arena, const po_program *p, uint32_t output, double points) {
-    double *demand = PO_NEW_N(arena, double, p->n_values), total = 0;
-    demand[p->outputs[output]] = points;
-    for (uint32_t i = p->n_steps; i-- > 0;) {
-        const po_program_step *step = &p->steps[i];
-        double count = (double)p->values[step->out].count, each = iterations(step->sum);
-        double wanted = demand[step->out] < count ? demand[step->out] : count;
-        total += wanted * each;
-        for (uint32_t k = 0; k < step->sum->n_operands; k++)
-            if (step->sum->operands[k].kind != PO_OPERAND_TABLE)
-                demand[step->in[step->sum->operands[k].input]] += wanted * each;
-    }
-    return total;
-}
-
-static double whole_work(const po_program *p) {
-    double total = 0;
-    for (uint32_t i = 0; i < p->n_steps; i++)
-        total += iterations(p->steps[i].sum) * (double)p->values[p->steps[i].out].count;
-    return total;
 }
 
 /* --- by boxes --- */
@@ -410,6 +436,24 @@ static void prepare(judge *j, po_arena *scratch, plan *plans, double *cost, doub
     }
 }
 
+static void all_equal(judge *j) {
+    po_agreement *r = j->result;
+    r->equal = r->whole = true;
+    r->share = 1;
+    for (uint32_t k = 0; k < j->program[0]->n_outputs; k++) {
+        const po_tensor_shape *shape = &j->program[0]->values[j->program[0]->outputs[k]];
+        po_grid_axis *axes = PO_NEW_N(j->scratch, po_grid_axis, shape->rank);
+        for (uint32_t x = 0; x < shape->rank; x++) {
+            po_run_of_axis *run = PO_NEW(j->scratch, po_run_of_axis);
+            *run = (po_run_of_axis){0, 1, shape->dims[x]};
+            axes[x] = (po_grid_axis){shape->dims[x], shape->dims[x] > 0, run};
+        }
+        po_grid_boxes(j->arena, shape->rank, axes, (uint8_t[]){0}, 0, &r->agree[k]);
+        r->boxes += r->agree[k].n;
+        r->points += (uint64_t)shape->count;
+    }
+}
+
 static po_status agree(po_ctx *ctx, po_arena *arena, po_arena *scratch, const po_program *a,
                        const po_program *b, const po_agree_options *options,
                        po_agreement *agreement) {
@@ -424,16 +468,24 @@ static po_status agree(po_ctx *ctx, po_arena *arena, po_arena *scratch, const po
                .options = options,
                .result = agreement};
     double most_boxes = options && options->most_boxes > 0 ? options->most_boxes : default_boxes;
-    double boxes, box_cost, cost = whole_cost * (whole_work(a) + whole_work(b));
+    double boxes, box_cost, cost = po_program_cost(a) + po_program_cost(b);
     plan *plans = PO_NEW_N(scratch, plan, a->n_outputs);
     prepare(&j, scratch, plans, &box_cost, &boxes);
     po_agree_how how = options ? options->how : PO_AGREE_CHEAPER;
     bool whole =
         boxes > most_boxes || how == PO_AGREE_WHOLE || (how == PO_AGREE_CHEAPER && cost < box_cost);
+    bool equal = false;
+    if (how != PO_AGREE_BOXES)
+        PO_TRY(sums_agree(ctx, scratch, a, b, options, whole ? INFINITY : box_cost, &equal));
+    if (equal) {
+        all_equal(&j);
+        return PO_OK;
+    }
     if ((whole ? cost : box_cost) * trials_of(options) > most_cost)
-        return po_fail(ctx, PO_UNSUPPORTED,
-                       "programs too large to compare: %.0f boxes (limit %.0f), %.3g iterations",
-                       boxes, most_boxes, cost / whole_cost);
+        return po_fail(
+            ctx, PO_UNSUPPORTED,
+            "programs too large to compare: %.0f boxes (limit %.0f), whole in about %.3g s", boxes,
+            most_boxes, 1e-9 * cost);
     uint8_t **differ = PO_NEW_N(scratch, uint8_t *, a->n_outputs);
     if (whole)
         PO_TRY(compare_wholes(&j, differ));

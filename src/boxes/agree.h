@@ -44,7 +44,8 @@ typedef struct po_agreement {
 } po_agreement;
 
 /* The first filter: a few positions inside every output, away from its borders. False: they differ
- * at all that were tried of some output, so most likely nearly everywhere. */
+ * at all that were tried of some output, so most likely nearly everywhere. Where one position costs
+ * more than the whole would, nothing is tried. */
 po_status po_agree_inside(po_ctx *ctx, po_arena *arena, const po_program *a, const po_program *b,
                           const po_agree_options *options, bool *agree);
 
