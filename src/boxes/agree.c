@@ -46,7 +46,7 @@ static po_agree_known *known_of(const po_agree_options *options) {
 
 /* --- cost --- */
 
-/* What it takes to evaluate `points` positions of an output; all, where that is negative. */
+/* Iterations that evaluating so many positions of an output takes, nothing being shared. */
 static double work(po_arena *arena, const po_program *p, uint32_t output, double points) {
     double *demand = PO_NEW_N(arena, double, p->n_values), total = 0;
     demand[p->outputs[output]] = points;
