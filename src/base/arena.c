@@ -110,42 +110,57 @@ void po_arenas_free_since(po_ctx *ctx, uint64_t mark) {
     }
 }
 
-void *po_arena_alloc(po_arena *arena, size_t size) {
+/* A block of its own, behind the current one, which stays in use. */
+static void *alloc_large(po_arena *arena, size_t size, bool zeroed) {
+    size_t bytes = sizeof(block) + size;
+    block *fresh = zeroed ? calloc(1, bytes) : malloc(bytes);
+    if (!fresh)
+        po_arena_exhausted(arena);
+    fresh->used = fresh->size = size;
+    block *b = arena->blocks;
+    fresh->next = b ? b->next : NULL;
+    if (b)
+        b->next = fresh;
+    else
+        arena->blocks = fresh;
+    return fresh->data;
+}
+
+static void *alloc(po_arena *arena, size_t size, bool zeroed) {
     const size_t align = _Alignof(max_align_t);
     if (size > SIZE_MAX / 2)
         po_arena_exhausted(arena);
     size = size ? (size + align - 1) / align * align : align;
     block *b = arena->blocks;
     if (!b || b->size - b->used < size) {
-        /* A large request gets a block of its own behind the current one, which stays in use. */
-        bool own = size > arena->next_size / 2;
-        size_t bytes = own ? size : arena->next_size;
-        block *fresh = malloc(sizeof *fresh + bytes);
+        if (size > arena->next_size / 2)
+            return alloc_large(arena, size,
+                               zeroed); /* fresh pages are zero without a second look */
+        block *fresh = malloc(sizeof *fresh + arena->next_size);
         if (!fresh)
             po_arena_exhausted(arena);
         fresh->used = 0;
-        fresh->size = bytes;
-        if (own && b) {
-            fresh->next = b->next;
-            b->next = fresh;
-        } else {
-            fresh->next = b;
-            arena->blocks = fresh;
-        }
-        if (!own && arena->next_size < LARGEST_BLOCK)
+        fresh->size = arena->next_size;
+        fresh->next = b;
+        arena->blocks = fresh;
+        if (arena->next_size < LARGEST_BLOCK)
             arena->next_size *= 2;
         b = fresh;
     }
     void *p = (char *)b->data + b->used;
     b->used += size;
-    return p;
+    return zeroed ? memset(p, 0, size) : p;
+}
+
+void *po_arena_alloc(po_arena *arena, size_t size) {
+    return alloc(arena, size, false);
 }
 
 void *po_arena_calloc(po_arena *arena, size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
         po_arena_exhausted(arena);
-    return memset(po_arena_alloc(arena, bytes), 0, bytes);
+    return alloc(arena, bytes, true);
 }
 
 void *po_arena_memdup(po_arena *arena, const void *data, size_t size) {

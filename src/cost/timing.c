@@ -13,10 +13,15 @@ static const double warm_aim = 300e-6;    /* untimed part of a block, at least o
 static const double clear_margin = 0.015; /* of a gain: no more processes needed */
 static const double fine_width = 0.008;   /* of an interval: likewise */
 static const double slow_round = 1.5;
+static const double quick_block = 2e-3;
+static const double slow_run = 4e-3;     /* needs no untimed runs in a quick reading */
+static const double quick_share = 0.15;  /* of a quick process, where its rounds are short */
 static const double longest_share = 0.3; /* of a process, where its rounds are short */
 enum {
     LEAST_ROUNDS = 5,
     LEAST_SLOW_ROUNDS = 3,
+    QUICK_ROUNDS = 7,
+    LEAST_QUICK_ROUNDS = 3,
     MOST_ROUNDS = 60,
     MOST_PROCESSES = 24,
     LONGEST_PROCESS = 600, /* seconds beyond the plan until a child counts as hung */
@@ -61,11 +66,14 @@ static po_status time_block(po_ctx *ctx, po_run *run, const plan *p, uint32_t th
 }
 
 /* How long one run takes, roughly: the least of a few. */
-static po_status estimate_run(po_ctx *ctx, po_run *run, uint32_t threads, double *seconds) {
-    PO_TRY(po_run_repeat(ctx, run, 1));
+static po_status estimate_run(po_ctx *ctx, po_run *run, const po_timing_spec *spec,
+                              double *seconds) {
+    uint32_t threads = spec->threads, least = spec->quick ? 1 : 2;
+    if (!spec->quick)
+        PO_TRY(po_run_repeat(ctx, run, 1));
     double until = po_now() + 2e-3;
     *seconds = HUGE_VAL;
-    for (uint32_t i = 0; i < 2 || (i < 50 && po_now() < until); i++) {
+    for (uint32_t i = 0; i < least || (i < 50 && po_now() < until); i++) {
         double start = read_clock(threads);
         PO_TRY(po_run_repeat(ctx, run, 1));
         double one = read_clock(threads) - start;
@@ -80,7 +88,7 @@ static uint32_t times_to_fill(double aim, double one, uint32_t most) {
     return n < 1 ? 1 : n > most ? most : (uint32_t)n;
 }
 
-static plan make_plan(const double *estimates, uint32_t n) {
+static plan make_plan(const double *estimates, uint32_t n, bool quick) {
     double least = HUGE_VAL, most = 0;
     for (uint32_t m = 0; m < n; m++) {
         least = fmin(least, estimates[m]);
@@ -89,7 +97,9 @@ static plan make_plan(const double *estimates, uint32_t n) {
     plan p;
     p.warm = times_to_fill(warm_aim, most, 1000);
     p.runs = times_to_fill(least_slice, least, 1000);
-    p.slices = times_to_fill(block_aim, most * p.runs, MOST_SLICES);
+    p.slices = times_to_fill(quick ? quick_block : block_aim, most * p.runs, MOST_SLICES);
+    if (quick && least > slow_run)
+        p.warm = 0;
     return p;
 }
 
@@ -143,16 +153,19 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
         PO_TRY(po_run_repeat(ctx, runs[m], 1));
     }
     for (uint32_t m = 0; m < n; m++)
-        PO_TRY(estimate_run(ctx, runs[m], spec->threads, &estimates[m]));
+        PO_TRY(estimate_run(ctx, runs[m], spec, &estimates[m]));
 
-    plan p = make_plan(estimates, n);
+    plan p = make_plan(estimates, n, spec->quick > 0);
     double *samples = PO_NEW_N(arena, double, (size_t)MOST_ROUNDS *n);
     head h = {0, p.runs * p.slices};
     double until = po_now() + j->seconds, round = 0;
     for (uint32_t m = 0; m < n; m++)
         round += estimates[m] * (p.warm + p.runs * p.slices);
-    uint32_t least = round > slow_round ? LEAST_SLOW_ROUNDS : LEAST_ROUNDS;
-    while (h.rounds < least || (h.rounds < MOST_ROUNDS && po_now() < until)) {
+    uint32_t least = spec->quick          ? LEAST_QUICK_ROUNDS
+                     : round > slow_round ? LEAST_SLOW_ROUNDS
+                                          : LEAST_ROUNDS;
+    uint32_t most = spec->quick ? QUICK_ROUNDS : MOST_ROUNDS;
+    while (h.rounds < least || (h.rounds < most && po_now() < until)) {
         uint32_t order[PO_TIMING_MAX];
         shuffle(order, n, spec->seed, 1000 + j->number, h.rounds);
         for (uint32_t k = 0; k < n; k++)
@@ -185,12 +198,12 @@ po_status po_time_models(po_ctx *ctx, const po_timing_spec *spec, po_timing *tim
     double start = po_now();
     po_timing_process processes[MOST_PROCESSES];
     po_timing_work done = {0, 0, 0, 0};
-    const uint32_t group = PO_TIMING_GROUP;
+    const uint32_t group = spec->quick ? spec->quick : PO_TIMING_GROUP;
     po_arena *scratch = po_arena_create(ctx);
     po_status status = PO_OK;
     while (done.processes + group <= MOST_PROCESSES) {
         /* Many short processes say more than few long ones: placement differs between them. */
-        double share = fmin(budget / (6.0 * group), longest_share);
+        double share = spec->quick ? quick_share : fmin(budget / (6.0 * group), longest_share);
         for (uint32_t k = 0; k < group && status == PO_OK; k++) {
             job j = {spec, done.processes, share};
             po_bytes data;
@@ -214,7 +227,8 @@ po_status po_time_models(po_ctx *ctx, const po_timing_spec *spec, po_timing *tim
         po_timing_evaluate(scratch, processes, done.processes, spec->n, spec->seed, timing);
         double spent = po_now() - start, each = spent / done.processes;
         bool enough = done.processes >= 2 * group || each * group > budget / 3;
-        if ((enough && settled(timing, spec->n, spec->thorough)) || spent + each * group > budget)
+        if (spec->quick || (enough && settled(timing, spec->n, spec->thorough)) ||
+            spent + each * group > budget)
             break;
     }
     po_arena_free(scratch);

@@ -29,7 +29,8 @@ typedef struct po_timing_spec {
     const po_feed *feed;
     double seconds; /* aim for at most this long (0: 8 s); what must be done may take longer */
     uint64_t seed;
-    bool thorough; /* do not stop early where the answer is clear: for figures to be shown */
+    uint32_t quick; /* so many short processes, to tell what is worth a real reading; 0: that */
+    bool thorough;  /* do not stop early where the answer is clear: for figures to be shown */
 } po_timing_spec;
 
 typedef struct po_timing {

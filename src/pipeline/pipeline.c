@@ -17,11 +17,11 @@ typedef struct stage {
 } stage;
 
 static const stage stages[] = {
-    {"import", po_stage_import, 0, 0.01}, {"simplify", po_stage_simplify, 1, 0.04},
-    {"split", po_stage_split, 2, 0.01},   {"mutate", po_stage_mutate, 2, 0.09},
-    {"correct", NULL, 2, 0.05},           {"superopt", NULL, 2, 0},
-    {"choose", po_stage_choose, 2, 0.2},  {"postopt", po_stage_postopt, 1, 0.05},
-    {"select", po_stage_select, 1, 0.53}, {"export", po_stage_export, 1, 0.02},
+    {"import", po_stage_import, 0, 0.01},  {"simplify", po_stage_simplify, 1, 0.04},
+    {"split", po_stage_split, 2, 0.01},    {"mutate", po_stage_mutate, 2, 0.09},
+    {"correct", po_stage_correct, 2, 0.2}, {"superopt", NULL, 2, 0},
+    {"choose", po_stage_choose, 2, 0.05},  {"postopt", po_stage_postopt, 1, 0.05},
+    {"select", po_stage_select, 1, 0.53},  {"export", po_stage_export, 1, 0.02},
 };
 enum { STAGES = sizeof stages / sizeof stages[0] };
 

@@ -3,16 +3,24 @@
 
 #include "ops/op.h"
 
+#include <math.h>
+
+enum { POSITIONS = 8, SEED = 1 };
+
 static po_agree_options options_of(const po_site *site) {
-    return (po_agree_options){.seed = 1, .trials = 1, .known = site->known};
+    return (po_agree_options){.seed = SEED, .trials = 1, .known = site->known};
 }
 
-/* Failures that concern this mutant alone. */
-static bool drops(po_run_state *state, po_status status) {
+/* Mutants that agree at less than this share of positions are not corrected. */
+static const double worth_correcting = 0.25;
+static const double hopeless = 1.5; /* times the original's estimate */
+
+bool po_search_drops(po_ctx *ctx, po_status status) {
     if (status != PO_UNSUPPORTED && status != PO_BAD_INPUT && status != PO_BAD_USE &&
         status != PO_INTERNAL)
         return false;
-    po_ctx_clear(state->ctx);
+    po_log(ctx, "dropped: %s", ctx->error.message);
+    po_ctx_clear(ctx);
     return true;
 }
 
@@ -28,43 +36,84 @@ static bool same_ports(const po_graph *a, const po_graph *b) {
     return true;
 }
 
-static po_status judge(po_run_state *state, po_site *site, po_trial *trial, po_arena *scratch) {
-    po_ctx *ctx = state->ctx;
-    po_arena *arena = state->search->arena;
+/* --- by positions --- */
+
+/* The share of some positions away from the borders at which the two agree, the least over the
+ * outputs. */
+static po_status share_inside(po_run_state *state, po_arena *scratch, const po_program *a,
+                              const po_program *b, double *share) {
+    po_program_points *points[2];
+    PO_TRY(po_program_points_create(scratch, a, &points[0]));
+    PO_TRY(po_program_points_create(scratch, b, &points[1]));
+    for (int i = 0; i < 2; i++)
+        po_program_points_reset(points[i], SEED);
+    *share = 1;
+    for (uint32_t k = 0; k < a->n_outputs; k++) {
+        const po_tensor_shape *shape = &a->values[a->outputs[k]];
+        int64_t index[PO_MAX_RANK];
+        uint32_t equal = 0;
+        for (uint32_t i = 0; i < POSITIONS; i++) {
+            for (uint32_t x = 0; x < shape->rank; x++) {
+                int64_t dim = shape->dims[x], border = dim / 8;
+                uint64_t draw = po_random_u64(SEED, 64 + x, (uint64_t)k * POSITIONS + i);
+                index[x] = border + (int64_t)(draw % (uint64_t)(dim - 2 * border));
+            }
+            equal += po_program_points_eval(points[0], k, index) ==
+                     po_program_points_eval(points[1], k, index);
+        }
+        *share = fmin(*share, (double)equal / POSITIONS);
+        PO_TRY(po_ctx_poll(state->ctx));
+    }
+    return PO_OK;
+}
+
+static po_status judge(po_run_state *state, po_site *site, po_trial *trial) {
     trial->fate = PO_TRIAL_MALFORMED;
     if (!same_ports(site->sub->graph, trial->graph))
         return PO_OK;
-    PO_TRY(po_program_of(ctx, arena, trial->graph, &trial->program));
-    trial->fate = PO_TRIAL_POINTS;
-    bool inside;
-    po_agree_options options = options_of(site);
-    PO_TRY(po_agree_inside(ctx, scratch, site->program, trial->program, &options, &inside));
-    if (!inside)
+    PO_TRY(po_program_of(state->ctx, state->search->arena, trial->graph, &trial->program));
+    po_arena *scratch = po_arena_create(state->ctx);
+    double share = 0;
+    po_status status = share_inside(state, scratch, site->program, trial->program, &share);
+    po_arena_free(scratch);
+    PO_TRY(status);
+    site->points += POSITIONS;
+    trial->fate = share == 1                  ? PO_TRIAL_INSIDE
+                  : share >= worth_correcting ? PO_TRIAL_PARTLY
+                                              : PO_TRIAL_POINTS;
+    return PO_OK;
+}
+
+po_status po_search_positions(po_run_state *state, po_site *site, po_trial *trial) {
+    if (trial->fate != PO_TRIAL_MADE)
         return PO_OK;
+    double start = po_now();
+    po_status status = judge(state, site, trial);
+    if (trial->corrected && trial->fate == PO_TRIAL_INSIDE)
+        trial->fate = PO_TRIAL_EQUAL; /* po_correct has seen to that */
+    state->search->search_seconds += po_now() - start;
+    return po_search_drops(state->ctx, status) ? PO_OK : status;
+}
+
+/* --- by boxes and whole --- */
+
+po_status po_search_boxes(po_run_state *state, po_site *site, po_trial *trial) {
+    po_arena *arena = state->search->arena;
+    double start = po_now();
     po_agreement *agreement = PO_NEW(arena, po_agreement);
-    PO_TRY(po_agree(ctx, arena, site->program, trial->program, &options, agreement));
+    trial->fate = PO_TRIAL_MALFORMED;
+    po_agree_options options = options_of(site);
+    po_status status =
+        po_agree(state->ctx, arena, site->program, trial->program, &options, agreement);
+    state->search->search_seconds += po_now() - start;
+    if (po_search_drops(state->ctx, status))
+        return PO_OK;
+    PO_TRY(status);
     trial->agreement = agreement;
     trial->fate = agreement->equal ? PO_TRIAL_EQUAL : PO_TRIAL_BOXES;
     site->boxes += agreement->boxes;
     site->points += agreement->points;
     return PO_OK;
-}
-
-po_status po_search_add(po_run_state *state, po_site *site, const po_mutant *mutant,
-                        po_trial trial) {
-    trial.name = mutant->name;
-    trial.graph = mutant->graph;
-    PO_TRY(po_ctx_poll(state->ctx));
-    po_status status = po_infer_graph(state->ctx, mutant->graph, false);
-    PO_PUSH(state->search->arena, site->trials, site->n_trials, site->cap_trials, trial);
-    if (status != PO_OK) {
-        site->trials[site->n_trials - 1].fate = PO_TRIAL_MALFORMED;
-        return drops(state, status) ? PO_OK : status;
-    }
-    po_arena *scratch = po_arena_create(state->ctx);
-    status = judge(state, site, &site->trials[site->n_trials - 1], scratch);
-    po_arena_free(scratch);
-    return drops(state, status) ? PO_OK : status;
 }
 
 po_status po_search_whole(po_run_state *state, po_site *site, po_trial *trial, bool *equal) {
@@ -80,8 +129,10 @@ po_status po_search_whole(po_run_state *state, po_site *site, po_trial *trial, b
                                       equal, NULL, NULL);
     state->search->certify_seconds += po_now() - start;
     po_arena_free(scratch);
-    return drops(state, status) ? PO_OK : status;
+    return po_search_drops(state->ctx, status) ? PO_OK : status;
 }
+
+/* --- by the roofline --- */
 
 void po_search_estimate(const po_run_state *state, const po_subprogram *sub, const po_graph *graph,
                         po_estimate *estimate) {
@@ -106,4 +157,31 @@ void po_search_estimate(const po_run_state *state, const po_subprogram *sub, con
             po_roofline_add(graph, node, &state->search->rates, state->ctx->threads, estimate);
     }
     po_arena_free(scratch);
+}
+
+/* More work of both kinds than any kernel or layout makes up for. */
+static bool is_hopeless(const po_run_state *state, const po_site *site, const po_trial *trial) {
+    const po_estimate *a = &site->estimate, *b = &trial->estimate;
+    return state->options->level < 3 && b->seconds > hopeless * a->seconds &&
+           b->flops >= a->flops && b->bytes >= a->bytes;
+}
+
+po_status po_search_add(po_run_state *state, po_site *site, const po_mutant *mutant,
+                        po_trial trial) {
+    trial.name = mutant->name;
+    trial.graph = mutant->graph;
+    PO_TRY(po_ctx_poll(state->ctx));
+    po_status status = po_infer_graph(state->ctx, mutant->graph, false);
+    PO_PUSH(state->search->arena, site->trials, site->n_trials, site->cap_trials, trial);
+    po_trial *t = &site->trials[site->n_trials - 1];
+    if (status != PO_OK) {
+        t->fate = PO_TRIAL_MALFORMED;
+        return po_search_drops(state->ctx, status) ? PO_OK : status;
+    }
+    po_search_estimate(state, site->sub, t->graph, &t->estimate);
+    if (is_hopeless(state, site, t)) {
+        t->fate = PO_TRIAL_HOPELESS;
+        return PO_OK;
+    }
+    return PO_OK;
 }

@@ -11,24 +11,28 @@
 
 /* What became of a mutant, in the order in which it may happen. */
 typedef enum po_trial_fate {
-    PO_TRIAL_MADE,      /* not judged yet */
-    PO_TRIAL_MALFORMED, /* no graph with these inputs and outputs, or an operator without a sum */
-    PO_TRIAL_POINTS,    /* differs inside */
-    PO_TRIAL_BOXES,    /* differs in some boxes; corrected forms of it may be trials of their own */
-    PO_TRIAL_EQUAL,    /* agrees in every box */
-    PO_TRIAL_HOPELESS, /* equal; by the roofline not worth measuring */
-    PO_TRIAL_COST,     /* equal; measured, and not faster */
-    PO_TRIAL_WHOLE,    /* the whole tensors differ */
-    PO_TRIAL_CHOSEN
+    PO_TRIAL_MADE,       /* not looked at yet */
+    PO_TRIAL_HOPELESS,   /* by the roofline not worth judging */
+    PO_TRIAL_MALFORMED,  /* no graph with these inputs and outputs, or an operator without a sum */
+    PO_TRIAL_POINTS,     /* differs at most of the positions that were looked at */
+    PO_TRIAL_PARTLY,     /* agrees at some of them */
+    PO_TRIAL_INSIDE,     /* agrees at all of them */
+    PO_TRIAL_BOXES,      /* differs in some boxes; corrected forms of it are trials of their own */
+    PO_TRIAL_EQUAL,      /* agrees in every box */
+    PO_TRIAL_UNMEASURED, /* others had better estimates */
+    PO_TRIAL_COST,       /* measured, and not faster */
+    PO_TRIAL_WHOLE,      /* the whole tensors differ */
+    PO_TRIAL_CHOSEN,
+    PO_TRIAL_FATES
 } po_trial_fate;
 
 typedef struct po_trial {
     const char *name;
     const po_graph *graph; /* types inferred */
     po_trial_fate fate;
-    bool enumerated, corrected; /* else derived */
-    uint32_t parent;            /* of a corrected one: the trial that it corrects; else PO_NONE */
-    const po_program *program;  /* NULL where there is none */
+    bool enumerated, corrected, measured; /* neither of the first two: derived */
+    uint32_t parent;           /* of a corrected one: the trial that it corrects; else PO_NONE */
+    const po_program *program; /* NULL where there is none */
     const po_agreement *agreement; /* NULL before po_agree */
     po_estimate estimate;          /* of the graph, weights evaluated */
     double seconds;                /* measured in context; 0: not measured */
@@ -53,6 +57,7 @@ typedef struct po_search po_search;
 struct po_search {
     po_arena *arena;
     const po_graph *graph; /* that was split: affine maps folded, types inferred */
+    po_cost *cost;
     po_rates rates;
     po_split split;
     po_site *sites; /* by subprogram */
@@ -60,10 +65,24 @@ struct po_search {
     double search_seconds, certify_seconds, measure_seconds;
 };
 
-/* Takes a mutant in as a trial (name and graph are filled in), and judges it by interior points
- * and boxes. What concerns this mutant alone is no failure. */
+/* Takes a mutant in as a trial (name and graph are filled in), and judges it by the roofline. What
+ * concerns this mutant alone is no failure. */
 po_status po_search_add(po_run_state *state, po_site *site, const po_mutant *mutant,
                         po_trial trial);
+
+/* Judges a trial that was not looked at by some positions inside the outputs. */
+po_status po_search_positions(po_run_state *state, po_site *site, po_trial *trial);
+/* Judges a trial by boxes. */
+po_status po_search_boxes(po_run_state *state, po_site *site, po_trial *trial);
+
+/* measure.c: times trials in context (pipeline/context.h), those with the best estimates where
+ * there are many; sets measured, seconds and ratio. What was timed before is not timed again. */
+po_status po_search_measure(po_run_state *state, po_site *site, const uint32_t *trials, uint32_t n);
+/* In context; the whole model decides later. */
+bool po_search_promising(const po_trial *trial);
+
+/* The failures that concern one mutant or subprogram alone: true, and forgotten. */
+bool po_search_drops(po_ctx *ctx, po_status status);
 
 /* Agreement with the original in every element. */
 po_status po_search_whole(po_run_state *state, po_site *site, po_trial *trial, bool *equal);

@@ -1,15 +1,36 @@
-/* Mutants of every subprogram, each judged by points and boxes. */
+/* Mutants of every subprogram, each judged by the roofline. */
 #include "pipeline/search.h"
+
+/* Candidates that the enumeration judges, over all subprograms, and for one. */
+enum { JUDGED = 1 << 19, LEAST_JUDGED = 1 << 14, MOST_JUDGED = 1 << 18 };
+
+static po_mutate_options options_of(const po_run_state *state) {
+    if (state->options->level >= 3)
+        return (po_mutate_options){.depth = 5, .rounds = 6, .keep = 128};
+    uint64_t most = JUDGED / state->search->n_sites;
+    most = most < LEAST_JUDGED ? LEAST_JUDGED : most > MOST_JUDGED ? MOST_JUDGED : most;
+    return (po_mutate_options){.depth = 4, .rounds = 4, .keep = 16, .most = most};
+}
 
 static po_status mutate_site(po_run_state *state, po_site *site) {
     po_arena *arena = state->search->arena;
-    PO_TRY(po_program_of(state->ctx, arena, site->sub->graph, &site->program));
+    po_ctx *ctx = state->ctx;
+    po_mutate_options options = options_of(state);
+    PO_TRY(po_program_of(ctx, arena, site->sub->graph, &site->program));
     site->known = po_agree_known_create(arena);
-    po_mutants derived;
-    po_mutants_init(&derived, arena);
-    PO_TRY(po_derive(state->ctx, arena, site->sub, &derived, &site->counts));
-    for (uint32_t k = 0; k < derived.n; k++)
-        PO_TRY(po_search_add(state, site, &derived.mutants[k], (po_trial){.parent = PO_NONE}));
+    po_mutants lists[2];
+    for (int i = 0; i < 2; i++)
+        po_mutants_init(&lists[i], arena);
+    po_status status = po_derive(ctx, arena, site->sub, &lists[0], &site->counts);
+    if (!po_search_drops(ctx, status))
+        PO_TRY(status);
+    status = po_enumerate(ctx, arena, site->sub, &options, &lists[1], &site->counts);
+    if (!po_search_drops(ctx, status))
+        PO_TRY(status);
+    for (int i = 0; i < 2; i++)
+        for (uint32_t k = 0; k < lists[i].n; k++)
+            PO_TRY(po_search_add(state, site, &lists[i].mutants[k],
+                                 (po_trial){.enumerated = i == 1, .parent = PO_NONE}));
     return PO_OK;
 }
 
@@ -19,15 +40,10 @@ po_status po_stage_mutate(po_run_state *state) {
         return PO_OK;
     double start = po_now();
     for (uint32_t i = 0; i < search->n_sites; i++) {
-        po_site *site = &search->sites[i];
         po_step(state->ctx, (double)i / search->n_sites, "mutants of subprogram %u", i + 1);
-        po_status status = mutate_site(state, site);
-        if (status == PO_UNSUPPORTED || status == PO_INTERNAL || status == PO_BAD_INPUT) {
-            po_log(state->ctx, "subprogram %u: %s", i + 1, state->ctx->error.message);
-            po_ctx_clear(state->ctx);
-            status = PO_OK;
-        }
-        PO_TRY(status);
+        po_status status = mutate_site(state, &search->sites[i]);
+        if (!po_search_drops(state->ctx, status))
+            PO_TRY(status);
     }
     search->search_seconds += po_now() - start;
     return PO_OK;

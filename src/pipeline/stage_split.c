@@ -22,6 +22,9 @@ po_status po_stage_split(po_run_state *state) {
         return PO_OK;
     po_search *search = PO_NEW(state->arena, po_search);
     search->arena = state->arena;
+    po_cost_options cost = {.cache = state->options->cache};
+    PO_TRY(po_cost_open(state->ctx, state->files, &cost, &search->cost));
+    po_rates_of_machine(search->cost, &search->rates);
     po_graph *folded;
     PO_TRY(fold(state, &folded));
     PO_TRY(po_split_model(state->ctx, state->arena, folded, NULL, &search->split));
@@ -33,6 +36,10 @@ po_status po_stage_split(po_run_state *state) {
         search->sites[i].chosen = PO_NONE;
     }
     state->search = search;
+    for (uint32_t i = 0; i < search->n_sites; i++) {
+        const po_subprogram *sub = search->sites[i].sub;
+        po_search_estimate(state, sub, sub->graph, &search->sites[i].estimate);
+    }
     po_log(state->ctx, "%u subprograms, %u nodes in them", search->n_sites, search->split.n_nodes);
     return PO_OK;
 }

@@ -1,5 +1,5 @@
 /* Puts a mutant in the place of an occurrence. What depends on weights alone is evaluated. */
-#include "ops/ref.h"
+#include "ops/recipe.h"
 #include "ops/rewrite.h"
 #include "split/split.h"
 
@@ -8,23 +8,28 @@ typedef struct replacing {
     po_arena *arena;
     po_graph *graph; /* edited */
     const po_graph *mutant;
-    po_value_id *map;   /* by value of the mutant: the graph's */
-    bool *fixed;        /* by value of the mutant: depends on nothing but weights and constants */
-    po_array **numbers; /* by value of the mutant: of fixed ones that were evaluated */
-    bool pretend;       /* random numbers will do */
-    po_value_id *made;  /* by value of the mutant: the occurrence's output that it is to make */
+    po_value_id *map; /* by value of the mutant: the graph's */
+    bool *fixed;      /* by value of the mutant: depends on nothing but weights and constants */
+    const po_recipe **recipes; /* by value of the mutant: how fixed ones are made */
+    bool pretend;              /* random numbers will do */
+    po_value_id *made; /* by value of the mutant: the occurrence's output that it is to make */
 } replacing;
 
-static po_status numbers_of(replacing *r, po_value_id v, const po_array **array) {
-    if (!r->numbers[v]) {
-        const po_tensor *t = r->map[v] != PO_NONE ? po_graph_constant(r->graph, r->map[v])
-                                                  : r->mutant->values[v].constant;
-        if (!t)
-            return po_fail(r->ctx, PO_INTERNAL, "a mutant's constant has no value");
-        PO_TRY(po_array_from_tensor(r->ctx, r->arena, t, &r->numbers[v]));
+/* How a fixed value is made, floats in f64. NULL where that cannot be stated. */
+static const po_recipe *recipe_of(replacing *r, po_value_id v) {
+    const po_value *value = &r->mutant->values[v];
+    if (r->recipes[v])
+        return r->recipes[v];
+    if (value->is_input) {
+        r->recipes[v] = po_recipe_doubles(r->graph, r->arena, r->map[v]);
+    } else if (value->constant && po_dtype_class_of(value->constant->dtype) == PO_CLASS_FLOAT) {
+        const po_tensor *t = value->constant;
+        r->recipes[v] =
+            po_recipe_literal(r->arena, t->rank, t->dims, po_tensor_doubles(r->arena, t));
+    } else if (value->constant) {
+        r->recipes[v] = po_recipe_of(r->mutant, r->arena, v);
     }
-    *array = r->numbers[v];
-    return PO_OK;
+    return r->recipes[v];
 }
 
 /* Numbers as weights have them. Integers shape operators: they are never random. */
@@ -43,49 +48,51 @@ static po_status make_up(replacing *r, po_value_id v) {
     return PO_OK;
 }
 
-/* In float64, not rounded. */
-static po_status evaluate(replacing *r, const po_node *node) {
-    const po_array **in = PO_NEW_N(r->arena, const po_array *, node->n_in);
-    po_array **out = PO_NEW_N(r->arena, po_array *, node->n_out);
+/* States what a node of fixed inputs makes. */
+static po_status state_node(replacing *r, const po_node *node) {
+    const po_recipe **in = PO_NEW_N(r->arena, const po_recipe *, node->n_in);
     for (uint32_t k = 0; k < node->n_in; k++)
-        if (node->in[k] != PO_NONE)
-            PO_TRY(numbers_of(r, node->in[k], &in[k]));
-    const po_op_row *row = po_op_row_of(node->op);
-    if (!row || !row->ref)
-        return po_fail(r->ctx, PO_UNSUPPORTED, "no reference for %s", node->op_type);
-    po_ref ref = {.ctx = r->ctx,
-                  .arena = r->arena,
-                  .graph = r->mutant,
-                  .node = node,
-                  .opset = po_op_version(r->mutant, node),
-                  .n_in = node->n_in,
-                  .n_out = node->n_out,
-                  .in = in,
-                  .out = out};
-    PO_TRY(row->ref(&ref));
-    for (uint32_t k = 0; k < node->n_out; k++)
-        if (node->out[k] != PO_NONE)
-            r->numbers[node->out[k]] = out[k];
+        if (node->in[k] != PO_NONE && !(in[k] = recipe_of(r, node->in[k])))
+            return po_fail(r->ctx, PO_UNSUPPORTED, "a mutant's weight that cannot be stated");
+    for (uint32_t k = 0; k < node->n_out; k++) {
+        if (node->out[k] == PO_NONE)
+            continue;
+        const po_type *type = &r->mutant->values[node->out[k]].type;
+        int64_t *dims = PO_NEW_N(r->arena, int64_t, type->rank);
+        if (!po_type_static(type))
+            return po_fail(r->ctx, PO_UNSUPPORTED, "a mutant's weight without a shape");
+        for (uint32_t i = 0; i < type->rank; i++)
+            dims[i] = type->dims[i].value;
+        bool is_float = po_dtype_class_of(type->dtype) == PO_CLASS_FLOAT;
+        r->recipes[node->out[k]] =
+            po_recipe_op(r->arena, &(po_recipe_spec){.op = node->op,
+                                                     .n_in = node->n_in,
+                                                     .in = in,
+                                                     .n_attr = node->n_attr,
+                                                     .attr = node->attr,
+                                                     .n_out = node->n_out,
+                                                     .output = k,
+                                                     .dtype = is_float ? PO_F64 : type->dtype,
+                                                     .rank = type->rank,
+                                                     .dims = dims});
+    }
     return PO_OK;
 }
 
 /* The graph's value for one of the mutant's that a remaining node reads. */
 static po_status value_of(replacing *r, po_value_id v, po_value_id *id) {
-    if (r->map[v] == PO_NONE) {
-        const po_tensor *t = r->mutant->values[v].constant;
-        if (!t && r->pretend) {
-            PO_TRY(make_up(r, v));
-            *id = r->map[v];
-            return PO_OK;
-        }
-        if (!t) {
-            po_tensor *made;
-            const po_array *array;
-            PO_TRY(numbers_of(r, v, &array));
-            PO_TRY(po_array_to_tensor(r->ctx, r->graph->arena, array, &made));
-            t = made;
-        }
-        r->map[v] = po_graph_add_constant(r->graph, NULL, t);
+    const po_value *value = &r->mutant->values[v];
+    if (r->map[v] == PO_NONE && r->pretend && !value->constant) {
+        PO_TRY(make_up(r, v));
+    } else if (r->map[v] == PO_NONE && value->constant &&
+               (r->pretend || po_dtype_class_of(value->type.dtype) != PO_CLASS_FLOAT)) {
+        r->map[v] = po_graph_add_constant(r->graph, NULL, value->constant);
+    } else if (r->map[v] == PO_NONE) {
+        const po_recipe *recipe = recipe_of(r, v);
+        if (recipe)
+            r->map[v] = po_add_recipe(r->graph, NULL, value->type.dtype, recipe);
+        if (r->map[v] == PO_NONE)
+            return po_fail(r->ctx, PO_UNSUPPORTED, "a mutant's weight cannot be computed");
     }
     *id = r->map[v];
     return PO_OK;
@@ -157,7 +164,7 @@ static void start(replacing *r, const po_subprogram *sub, const po_occurrence *a
     r->made = PO_NEW_N(r->arena, po_value_id, m->n_values);
     r->map = PO_NEW_N(r->arena, po_value_id, m->n_values);
     r->fixed = PO_NEW_N(r->arena, bool, m->n_values);
-    r->numbers = PO_NEW_N(r->arena, po_array *, m->n_values);
+    r->recipes = PO_NEW_N(r->arena, const po_recipe *, m->n_values);
     for (po_value_id v = 0; v < m->n_values; v++) {
         r->map[v] = r->made[v] = PO_NONE;
         r->fixed[v] = m->values[v].producer == PO_NONE && m->values[v].constant;
@@ -191,7 +198,7 @@ static po_status replace(po_ctx *ctx, po_graph *model_graph, const po_subprogram
                 if (node->out[k] != PO_NONE)
                     r.fixed[node->out[k]] = true;
             if (!pretend)
-                PO_TRY(evaluate(&r, node));
+                PO_TRY(state_node(&r, node));
         } else {
             PO_TRY(add_node(&r, place, node));
         }

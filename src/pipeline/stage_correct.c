@@ -1,0 +1,74 @@
+/* Mutants that would pay are judged by boxes; those that agree in part are corrected. What they
+ * cost is known before that: a correction only adds to it. */
+#include "correct/correct.h"
+#include "pipeline/search.h"
+
+enum { MOST_JUDGED = 4 }; /* of one subprogram */
+
+static po_status correct_trial(po_run_state *state, po_site *site, uint32_t i) {
+    po_mutants corrected;
+    po_mutants_init(&corrected, state->search->arena);
+    const po_trial *trial = &site->trials[i];
+    po_mutant mutant = {trial->name, (po_graph *)(uintptr_t)trial->graph};
+    po_status status = po_correct(state->ctx, state->search->arena, site->sub, &mutant,
+                                  trial->agreement, &corrected);
+    if (po_search_drops(state->ctx, status))
+        return PO_OK;
+    PO_TRY(status);
+    for (uint32_t k = 0; k < corrected.n; k++)
+        PO_TRY(po_search_add(
+            state, site, &corrected.mutants[k],
+            (po_trial){.enumerated = site->trials[i].enumerated, .corrected = true, .parent = i}));
+    return PO_OK;
+}
+
+static bool open_question(const po_trial *t) {
+    return t->fate == PO_TRIAL_MADE || t->fate == PO_TRIAL_INSIDE || t->fate == PO_TRIAL_PARTLY;
+}
+
+/* The fastest of those that are not judged yet; PO_NONE where none would pay. */
+static uint32_t next_trial(const po_run_state *state, const po_site *site) {
+    uint32_t best = PO_NONE;
+    bool unmeasured = state->options->model_cost;
+    for (uint32_t i = 0; i < site->n_trials; i++) {
+        const po_trial *t = &site->trials[i];
+        if (open_question(t) && t->fate != PO_TRIAL_MADE &&
+            (unmeasured || po_search_promising(t)) &&
+            (best == PO_NONE || t->ratio > site->trials[best].ratio))
+            best = i;
+    }
+    return best;
+}
+
+static po_status correct_site(po_run_state *state, po_site *site) {
+    uint32_t n = 0, *open = PO_NEW_N(state->search->arena, uint32_t, site->n_trials);
+    for (uint32_t i = 0; i < site->n_trials; i++)
+        if (open_question(&site->trials[i]))
+            open[n++] = i;
+    PO_TRY(po_search_measure(state, site, open, n));
+    uint32_t most = state->options->level >= 3 ? UINT32_MAX : MOST_JUDGED;
+    for (uint32_t k = 0; k < most; k++) {
+        uint32_t i = next_trial(state, site);
+        if (i == PO_NONE)
+            break;
+        PO_TRY(po_search_boxes(state, site, &site->trials[i]));
+        if (site->trials[i].fate == PO_TRIAL_BOXES)
+            PO_TRY(correct_trial(state, site, i));
+        else if (site->trials[i].fate == PO_TRIAL_EQUAL && state->options->level < 3)
+            break; /* what is slower than this one cannot win */
+    }
+    return PO_OK;
+}
+
+po_status po_stage_correct(po_run_state *state) {
+    po_search *search = state->search;
+    if (!search)
+        return PO_OK;
+    for (uint32_t i = 0; i < search->n_sites; i++) {
+        po_step(state->ctx, (double)i / search->n_sites, "judging mutants of subprogram %u", i + 1);
+        po_status status = correct_site(state, &search->sites[i]);
+        if (!po_search_drops(state->ctx, status))
+            PO_TRY(status);
+    }
+    return PO_OK;
+}
