@@ -3,11 +3,12 @@
 #include "mutate/enumerate.h"
 
 enum {
-    EN_DEPTH = 4,
     EN_LEVELS = 4,   /* moves of all R/Ts of a program */
     EN_KEEP = 32,    /* mutants */
     EN_RANKED = 256, /* found ones that are remembered until the search ends */
-    EN_MOST = 1 << 18
+    EN_MOST = 1 << 18,
+    EN_PARENTS = 2, /* mutants of a round that the next one mutates */
+    EN_LATER = 16   /* a later round's candidates, as a part of the first one's */
 };
 
 typedef struct ranked {
@@ -109,6 +110,14 @@ typedef struct solved {
     bool shrunk;
 } solved;
 
+/* A mutant, for the next round. */
+typedef struct offspring {
+    const po_graph *graph; /* the list's */
+    const char *name;
+    double gain; /* seconds by the roofline, against the subprogram */
+    bool exact;
+} offspring;
+
 typedef struct enumerating {
     po_ctx *ctx;
     po_arena *arena; /* scratch */
@@ -117,6 +126,8 @@ typedef struct enumerating {
     po_mutate_counts *counts;
     solved *solved;
     uint32_t n_solved, cap_solved;
+    offspring *offspring; /* of the round under way */
+    uint32_t n_offspring, cap_offspring;
 } enumerating;
 
 static po_hash problem_hash(const en_problem *p) {
@@ -151,33 +162,66 @@ static const solved *solve(enumerating *e, const en_problem *problem, uint64_t b
     return &e->solved[e->n_solved - 1];
 }
 
-/* Searches every part of a graph. */
+/* Adds the best found for one part of a graph. */
+static po_status add_best(enumerating *e, const en_problem *problem, const solved *s,
+                          const offspring *parent, uint32_t most) {
+    double flops, bytes;
+    double before_cost = en_program_cost(&problem->target, problem->n_activations, &flops, &bytes);
+    for (uint32_t i = 0, added = 0; i < s->found->n && added < most; i++) {
+        const ranked *best = &s->found->best[i];
+        po_graph *graph;
+        if (s->shrunk && !en_agrees(e->arena, problem, &best->program)) {
+            e->counts->by_points++;
+            continue;
+        }
+        PO_TRY(en_write(e->ctx, e->arena, problem, &best->program, &graph));
+        const char *name = describe(e->arena, best);
+        if (parent)
+            name = po_arena_printf(e->arena, "%s; then %s", parent->name, name);
+        if (!graph || !po_mutants_add(e->mutants, name, graph))
+            continue;
+        added++;
+        offspring child = {graph, name, best->cost - before_cost, best->share >= 1};
+        if (parent)
+            child.gain += parent->gain;
+        PO_PUSH(e->arena, e->offspring, e->n_offspring, e->cap_offspring, child);
+    }
+    return PO_OK;
+}
+
+/* Searches every part of a graph: the subprogram, or a mutant of it. */
 static po_status enumerate_graph(enumerating *e, const po_graph *g, uint32_t n_activations,
-                                 uint32_t keep, uint64_t budget) {
-    uint32_t n_regions, added = 0;
+                                 const offspring *parent, uint32_t keep, uint64_t budget) {
+    uint32_t n_regions;
     const bool *live = en_live_values(e->arena, g, n_activations);
-    const en_region *regions = en_regions(e->arena, g, &n_regions);
+    const en_region *regions = en_regions(e->arena, g, parent != NULL, &n_regions);
     for (uint32_t r = 0; r < n_regions; r++) {
         en_problem *problem = PO_NEW(e->arena, en_problem);
         if (!en_read(e->arena, g, live, &regions[r], problem))
             continue;
         const solved *s = solve(e, problem, budget / n_regions);
-        uint32_t share = (keep + n_regions - 1) / n_regions, from_here = 0;
-        for (uint32_t i = 0; i < s->found->n && from_here < share && added < keep; i++) {
-            const ranked *best = &s->found->best[i];
-            po_graph *graph;
-            if (s->shrunk && !en_agrees(e->arena, problem, &best->program)) {
-                e->counts->by_points++;
-                continue;
-            }
-            PO_TRY(en_write(e->ctx, e->arena, problem, &best->program, &graph));
-            if (graph && po_mutants_add(e->mutants, describe(e->arena, best), graph)) {
-                added++;
-                from_here++;
-            }
-        }
+        PO_TRY(add_best(e, problem, s, parent, (keep + n_regions - 1) / n_regions));
     }
     return PO_OK;
+}
+
+/* The best of a round that agree everywhere. */
+static uint32_t choose_parents(const enumerating *e, offspring parents[EN_PARENTS]) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < e->n_offspring; i++) {
+        const offspring *o = &e->offspring[i];
+        uint32_t at = n;
+        if (!o->exact || (n == EN_PARENTS && o->gain >= parents[n - 1].gain))
+            continue;
+        if (n == EN_PARENTS)
+            at--;
+        else
+            n++;
+        for (; at > 0 && parents[at - 1].gain > o->gain; at--)
+            parents[at] = parents[at - 1];
+        parents[at] = *o;
+    }
+    return n;
 }
 
 po_status po_enumerate(po_ctx *ctx, po_arena *arena, const po_subprogram *sub,
@@ -189,11 +233,21 @@ po_status po_enumerate(po_ctx *ctx, po_arena *arena, const po_subprogram *sub,
                      .options = options,
                      .mutants = mutants,
                      .counts = counts};
+    uint32_t keep = options->keep ? options->keep : EN_KEEP;
+    uint64_t budget = EN_POINT_WORK * (options->most ? options->most : EN_MOST);
     if (options->depth)
-        PO_TRY(enumerate_graph(&e, sub->graph, sub->n_activations,
-                               options->keep ? options->keep : EN_KEEP,
-                               EN_POINT_WORK * (options->most ? options->most : EN_MOST)));
+        PO_TRY(enumerate_graph(&e, sub->graph, sub->n_activations, NULL, keep, budget));
+    for (uint32_t round = 1; round < options->rounds; round++) {
+        offspring parents[EN_PARENTS];
+        uint32_t n = choose_parents(&e, parents);
+        if (options->seconds > 0 && po_now() - begin > options->seconds)
+            break; /* between rounds: what is found does not depend on where within one */
+        e.n_offspring = 0;
+        for (uint32_t i = 0; i < n; i++)
+            PO_TRY(enumerate_graph(&e, parents[i].graph, sub->n_activations, &parents[i],
+                                   (keep + 7) / 8, budget / EN_LATER));
+    }
     po_arena_free(e.arena);
     counts->seconds += po_now() - begin;
-    return PO_OK;
+    return po_ctx_poll(ctx);
 }

@@ -197,8 +197,8 @@ typedef struct en_region {
 
 /* Parts worth a search of their own (PET, section 6.2: subsets of up to four operators): all of the
  * graph where it is small; operators that read one tensor; sums of two; chains of two; single ones,
- * with the moves around them. *n is set. */
-en_region *en_regions(po_arena *arena, const po_graph *g, uint32_t *n);
+ * with the moves around them. `alone`: single ones without. *n is set. */
+en_region *en_regions(po_arena *arena, const po_graph *g, bool alone, uint32_t *n);
 /* By value: whether it depends on one of the first inputs. */
 bool *en_live_values(po_arena *arena, const po_graph *g, uint32_t n_activations);
 bool en_read(po_arena *arena, const po_graph *g, const bool *live, const en_region *region,

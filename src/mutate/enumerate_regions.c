@@ -137,7 +137,56 @@ static void parallel(choosing *c, po_value_id v) {
         memset(c->inside, 0, c->g->n_nodes * sizeof *c->inside);
 }
 
-en_region *en_regions(po_arena *arena, const po_graph *g, uint32_t *n) {
+static void all_known(choosing *c) {
+    const po_graph *g = c->g;
+    for (uint32_t i = 0; i < c->n_order; i++) { /* all that is known, but sums with what is not */
+        const po_node *node = &g->nodes[c->order[i]];
+        c->inside[c->order[i]] = en_node_known(g, node);
+        if (node->op == PO_OP_Add)
+            for (uint32_t k = 0; k < node->n_in; k++) {
+                po_node_id from = maker(c, node->in[k]);
+                c->inside[c->order[i]] &= from != PO_NONE && c->inside[from];
+            }
+    }
+    keep(c);
+}
+
+static void together(choosing *c) {
+    const po_graph *g = c->g;
+    for (uint32_t i = 0; i < c->n_order; i++) {
+        const po_node *node = &g->nodes[c->order[i]];
+        for (uint32_t k = 0; k < node->n_in; k++)
+            if (en_node_product(node) && node->in[k] != PO_NONE &&
+                g->values[node->in[k]].n_uses > 1)
+                parallel(c, node->in[k]);
+        if (node->op == PO_OP_Add && product_at(c, maker(c, node->in[0])) &&
+            product_at(c, maker(c, node->in[1]))) {
+            c->inside[c->order[i]] = c->inside[maker(c, node->in[0])] = true;
+            c->inside[maker(c, node->in[1])] = true;
+            keep(c);
+        }
+    }
+}
+
+static void single(choosing *c, po_node_id id) {
+    const po_graph *g = c->g;
+    add_moves_before(c, id);
+    for (uint32_t k = 0; k < 2; k++) { /* a chain of two: what stands before the moves */
+        po_value_id v = g->nodes[id].in[k];
+        while (maker(c, v) != PO_NONE && moves(&g->nodes[maker(c, v)]) && po_graph_sole_use(g, v))
+            v = g->nodes[maker(c, v)].in[0];
+        if (product_at(c, maker(c, v)) && po_graph_sole_use(g, v))
+            c->inside[maker(c, v)] = true;
+    }
+    c->inside[id] = true;
+    keep(c);
+    add_moves_before(c, id);
+    add_moves_after(c, id);
+    c->inside[id] = true;
+    keep(c);
+}
+
+en_region *en_regions(po_arena *arena, const po_graph *g, bool alone, uint32_t *n) {
     choosing c = {.arena = arena, .g = g};
     *n = 0;
     if (g->n_nodes > EN_MOST_NODES)
@@ -145,48 +194,16 @@ en_region *en_regions(po_arena *arena, const po_graph *g, uint32_t *n) {
     c.order = po_graph_order(g, arena, &c.n_order);
     c.regions = PO_NEW_N(arena, en_region, EN_MOST_REGIONS);
     c.inside = PO_NEW_N(arena, bool, g->n_nodes + 1);
-    for (uint32_t i = 0; i < c.n_order; i++) { /* all that is known, but sums with what is not */
-        const po_node *node = &g->nodes[c.order[i]];
-        c.inside[c.order[i]] = en_node_known(g, node);
-        if (node->op == PO_OP_Add)
-            for (uint32_t k = 0; k < node->n_in; k++) {
-                po_node_id from = maker(&c, node->in[k]);
-                c.inside[c.order[i]] &= from != PO_NONE && c.inside[from];
-            }
-    }
-    keep(&c);
-    for (uint32_t i = 0; i < c.n_order; i++) {
-        const po_node *node = &g->nodes[c.order[i]];
-        for (uint32_t k = 0; k < node->n_in; k++)
-            if (en_node_product(node) && node->in[k] != PO_NONE &&
-                g->values[node->in[k]].n_uses > 1)
-                parallel(&c, node->in[k]);
-        if (node->op == PO_OP_Add && product_at(&c, maker(&c, node->in[0])) &&
-            product_at(&c, maker(&c, node->in[1]))) {
-            c.inside[c.order[i]] = c.inside[maker(&c, node->in[0])] = true;
-            c.inside[maker(&c, node->in[1])] = true;
-            keep(&c);
-        }
+    if (!alone) {
+        all_known(&c);
+        together(&c);
     }
     for (uint32_t i = 0; i < c.n_order; i++) {
         po_node_id id = c.order[i];
         if (!en_node_product(&g->nodes[id]))
             continue;
-        add_moves_before(&c, id);
-        for (uint32_t k = 0; k < 2; k++) { /* a chain of two: what stands before the moves */
-            po_value_id v = g->nodes[id].in[k];
-            while (maker(&c, v) != PO_NONE && moves(&g->nodes[maker(&c, v)]) &&
-                   po_graph_sole_use(g, v))
-                v = g->nodes[maker(&c, v)].in[0];
-            if (product_at(&c, maker(&c, v)) && po_graph_sole_use(g, v))
-                c.inside[maker(&c, v)] = true;
-        }
-        c.inside[id] = true;
-        keep(&c);
-        add_moves_before(&c, id);
-        add_moves_after(&c, id);
-        c.inside[id] = true;
-        keep(&c);
+        if (!alone)
+            single(&c, id);
         c.inside[id] = true;
         keep(&c);
     }

@@ -145,6 +145,30 @@ static po_value_id move(writing *w, po_value_id x, const en_rt *rt, bool back) {
     return emit(w, x, chain, n);
 }
 
+/* Makes one move of those that y ends and those that read it next. */
+static void join_moves_after(writing *w, po_value_id y) {
+    po_graph *g = w->g;
+    po_value_id end = y, root;
+    const po_rt *whole = NULL;
+    for (const po_use *u; (u = po_graph_sole_use(g, end)) != NULL && u->input == 0;) {
+        po_op_id op = g->nodes[u->node].op;
+        if (op != PO_OP_Reshape && op != PO_OP_Transpose && op != PO_OP_Slice)
+            break;
+        end = g->nodes[u->node].out[0];
+    }
+    if (end == y || w->failed)
+        return;
+    if (po_rt_of_chain(w->ctx, w->arena, g, end, &root, &whole) != PO_OK) {
+        po_ctx_clear(w->ctx);
+        return;
+    }
+    if (!whole || root == end || root == y)
+        return;
+    po_value_id joined = po_rt_emit(g, g->values[end].producer, root, whole);
+    if (joined != PO_NONE && joined != end)
+        po_substitute(g, end, joined);
+}
+
 /* --- operators --- */
 
 static void window_attributes(writing *w, po_node_id node, const en_op *op, uint32_t maps,
@@ -296,6 +320,9 @@ po_status en_write(po_ctx *ctx, po_arena *arena, const en_problem *problem,
         po_graph_free(w.g);
         return PO_OK;
     }
+    for (uint32_t k = 0; k < program->n_out; k++)
+        if (program->last[k] && made[k] < w.g->n_values)
+            join_moves_after(&w, made[k]);
     po_graph_sweep(w.g);
     *graph = w.g;
     return po_infer_graph(ctx, w.g, false);
