@@ -3,10 +3,14 @@
 #include "mutate/enumerate.h"
 
 enum {
-    EN_LEVELS = 4,   /* moves of all R/Ts of a program */
-    EN_KEEP = 32,    /* mutants */
-    EN_RANKED = 256, /* found ones that are remembered until the search ends */
-    EN_MOST = 1 << 18,
+    EN_LEVELS = 4,              /* moves of all R/Ts of a program */
+    EN_KEEP = 32,               /* mutants */
+    EN_RANKED = 256,            /* found ones that are remembered until the search ends */
+    EN_MOST_ELEMENTS = 1 << 17, /* of what cannot be searched at smaller sizes */
+    EN_RTS = 1 << 14,           /* of one tensor; where few candidates are judged, the latter */
+    EN_FEW_RTS = 1 << 11,
+    EN_SMALL = 1 << 19, /* of work */
+    EN_MOST = 1 << 17,
     EN_PARENTS = 2, /* mutants of a round that the next one mutates */
     EN_LATER = 16   /* a later round's candidates, as a part of the first one's */
 };
@@ -107,7 +111,7 @@ static const char *describe(po_arena *arena, const ranked *r) {
 typedef struct solved {
     po_hash target;
     const collecting *found;
-    bool shrunk;
+    en_checker *checker; /* at true sizes; NULL where the search was at them */
 } solved;
 
 /* A mutant, for the next round. */
@@ -137,6 +141,13 @@ static po_hash problem_hash(const en_problem *p) {
     return h;
 }
 
+static int64_t elements(const en_problem *p) {
+    int64_t n = 0;
+    for (uint32_t i = 0; i < p->target.n_slots; i++)
+        n += en_count(&p->target.shape[i]);
+    return n;
+}
+
 static const solved *solve(enumerating *e, const en_problem *problem, uint64_t budget) {
     po_hash target = problem_hash(problem);
     for (uint32_t i = 0; i < e->n_solved; i++)
@@ -153,12 +164,15 @@ static const solved *solve(enumerating *e, const en_problem *problem, uint64_t b
                         .problem = shrunk ? small : problem,
                         .depth = e->options->depth,
                         .moves = EN_LEVELS,
+                        .most_rts = budget < EN_SMALL ? EN_FEW_RTS : EN_RTS,
                         .budget = shrunk ? budget : budget / 4,
                         .found = collect,
                         .user = c,
                         .counts = e->counts};
-    en_search_run(&search);
-    PO_PUSH(e->arena, e->solved, e->n_solved, e->cap_solved, ((solved){target, c, shrunk}));
+    if (shrunk || elements(problem) <= EN_MOST_ELEMENTS)
+        en_search_run(&search);
+    en_checker *checker = shrunk && c->n ? en_checker_create(e->arena, problem) : NULL;
+    PO_PUSH(e->arena, e->solved, e->n_solved, e->cap_solved, ((solved){target, c, checker}));
     return &e->solved[e->n_solved - 1];
 }
 
@@ -170,7 +184,7 @@ static po_status add_best(enumerating *e, const en_problem *problem, const solve
     for (uint32_t i = 0, added = 0; i < s->found->n && added < most; i++) {
         const ranked *best = &s->found->best[i];
         po_graph *graph;
-        if (s->shrunk && !en_agrees(e->arena, problem, &best->program)) {
+        if (s->checker && !en_agrees(s->checker, &best->program)) {
             e->counts->by_points++;
             continue;
         }

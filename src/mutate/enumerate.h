@@ -229,6 +229,7 @@ typedef struct en_search {
     po_arena *arena;
     const en_problem *problem;
     uint32_t depth, moves; /* most operators, R/Ts counted; most moves of all R/Ts */
+    uint32_t most_rts;     /* R/Ts of one tensor */
     uint64_t budget;       /* of work */
     /* Called for each that agrees inside; returns whether to go on. */
     bool (*found)(void *user, const en_found *found);
@@ -237,7 +238,9 @@ typedef struct en_search {
 } en_search;
 
 void en_search_run(en_search *s);
-/* Whether a program agrees with the problem at its inside points. */
-bool en_agrees(po_arena *arena, const en_problem *problem, const en_program *program);
+/* Whether programs agree with a problem at its inside points. */
+typedef struct en_checker en_checker;
+en_checker *en_checker_create(po_arena *arena, const en_problem *problem);
+bool en_agrees(en_checker *checker, const en_program *program);
 
 #endif

@@ -5,11 +5,11 @@
 #include "mutate/enumerate.h"
 
 enum {
-    EN_SET_LIMIT = 16384, /* R/Ts of one tensor */
-    EN_SETS = 64,         /* shapes of results that have R/Ts of their own */
-    EN_OPTIONS = 24,      /* of one map axis of a convolution */
+    EN_SETS = 64,    /* shapes of results that have R/Ts of their own */
+    EN_OPTIONS = 24, /* of one map axis of a convolution */
     EN_ENDS = 1 << 14,
-    EN_WHOLE = 4096, /* largest output that is compared whole */
+    EN_SAMPLES = 160, /* positions that tell a partial mutant from an exact one */
+    EN_WHOLE = 4096,  /* largest output that is compared whole */
     EN_SEEN = 1 << 16,
     EN_MOST_SEEN = 1 << 20
 };

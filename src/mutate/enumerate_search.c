@@ -66,7 +66,7 @@ static en_rts *set_of(en_finder *f, uint32_t slot) {
             return f->made_set[i];
     if (f->n_made == EN_SETS)
         return NULL;
-    en_rts *set = en_rts_make(f->s->arena, s, &f->factors, 0, f->level ? 1 : 0, EN_SET_LIMIT / 8);
+    en_rts *set = en_rts_make(f->s->arena, s, &f->factors, 0, f->level ? 1 : 0, f->s->most_rts / 8);
     f->made_set[f->n_made++] = set;
     return set;
 }
@@ -100,11 +100,11 @@ static void make_sets(en_finder *f) {
         if (i >= f->s->problem->n_activations)
             allow |= EN_ALLOW_TWICE;
         f->in_set[i] =
-            en_rts_make(f->s->arena, &f->p.shape[i], &f->factors, allow, moves, EN_SET_LIMIT);
+            en_rts_make(f->s->arena, &f->p.shape[i], &f->factors, allow, moves, f->s->most_rts);
     }
     for (uint32_t k = 0; k < f->target->n_out; k++)
         f->last_set[k] = en_rts_make(f->s->arena, &f->target->shape[f->target->out[k]], &f->factors,
-                                     EN_ALLOW_PAD, moves, EN_SET_LIMIT);
+                                     EN_ALLOW_PAD, moves, f->s->most_rts);
     mark_ends(f);
 }
 

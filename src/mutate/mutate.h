@@ -9,7 +9,7 @@ typedef struct po_mutate_options {
     uint32_t rounds; /* mutants of mutants; 0: 1 */
     uint32_t keep;   /* best kept of a round; 0: 32 */
     double seconds;  /* of CPU for the enumeration; 0: no limit */
-    uint64_t most;   /* candidates that the enumeration judges; 0: 262,144 */
+    uint64_t most;   /* candidates that the enumeration judges; 0: 131,072 */
 } po_mutate_options;
 
 typedef struct po_mutate_counts {

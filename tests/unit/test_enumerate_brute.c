@@ -301,6 +301,7 @@ static void test_programs(void **state) {
                         .problem = &problem,
                         .depth = 4,
                         .moves = 3,
+                        .most_rts = LISTS,
                         .budget = UINT64_MAX,
                         .found = count_found,
                         .user = &t,
@@ -348,15 +349,16 @@ static void test_planted(void **state) {
     po_arena *arena = po_arena_create(&ctx);
     en_problem problem;
     make_conv(&problem);
+    en_checker *checker = en_checker_create(arena, &problem);
     en_program good = problem.target, bad = good;
-    assert_true(en_agrees(arena, &problem, &good));
+    assert_true(en_agrees(checker, &good));
     bad.op[0].lo[1] = 0, bad.op[0].hi[1] = 2; /* shifted by one */
     assert_true(en_program_infer(&bad, 0));
-    assert_false(en_agrees(arena, &problem, &bad));
+    assert_false(en_agrees(checker, &bad));
     bad = good;
     bad.op[0].dilation[0] = 2, bad.op[0].lo[0] = bad.op[0].hi[0] = 2;
     assert_true(en_program_infer(&bad, 0));
-    assert_false(en_agrees(arena, &problem, &bad));
+    assert_false(en_agrees(checker, &bad));
 
     static const struct {
         const char *what;
@@ -392,7 +394,7 @@ static void test_planted(void **state) {
             bad.view[0][0] = &rt;
         assert_true(en_program_infer(&bad, 0));
         assert_int_equal(en_rt_is_identity(&rt), planted[i].same);
-        if (en_agrees(arena, &problem, &bad) != planted[i].same)
+        if (en_agrees(checker, &bad) != planted[i].same)
             fail_msg("%s: not told", planted[i].what);
     }
     po_arena_free(arena);
