@@ -32,6 +32,8 @@ po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_postopt_state *s
 po_status po_fold_gates(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* frames.c */
 po_status po_use_frames(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* halves.c */
+po_status po_cut_split_convs(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* planes.c */
 po_status po_use_planes(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* channels.c */

@@ -77,6 +77,18 @@ static const test_sample samples[] = {
      "graph g (x: f32[1,4,6,6]) -> (y) {\n"
      " q = Clip(x, lo: f32[] {0.0}, hi: f32[] {6.0})\n y = Mul(q, x)\n}",
      "HardSigmoid", "Clip", 1, ARITHMETIC},
+    {"a gated linear unit of whole blocks",
+     "graph g (x: f32[1,4,20]) -> (y) {\n"
+     " c = Conv(x, w: f32[48,4,3] random 1, b: f32[48] random 2) {pads=[1,1]}\n r = Relu(c)\n"
+     " p, q = Split(r, s: i64[2] {16, 32}) {axis=1}\n g = Sigmoid(q)\n"
+     " y = Concat(p, g) {axis=1}\n}",
+     "Split", "Conv", 2, ARITHMETIC},
+    {"parts of blocks stay together",
+     "graph g (x: f32[1,4,20]) -> (y) {\n"
+     " c = Conv(x, w: f32[48,4,3] random 1) {pads=[1,1]}\n"
+     " p, q = Split(c, s: i64[2] {20, 28}) {axis=1}\n g = Sigmoid(q)\n"
+     " y = Concat(p, g) {axis=1}\n}",
+     "", "Conv", 1, ARITHMETIC},
     {"one-hot rows times a table",
      "graph g (x: i64[2,60]) -> (y) {\n"
      " h = OneHot(x, d: i64[] {3}, v: f32[2] {0.0, 1.0}) {axis=-1}\n"
