@@ -8,9 +8,8 @@
 
 enum { RANK = 3, CHANNEL_BLOCK = 16 };
 
-static po_value_id add_axis(po_relayout *r, po_node_id at, po_value_id x, po_op_id op,
+static po_value_id add_axis(po_relayout *r, po_node_id at, po_value_id x, po_op_id op, int64_t axis,
                             const po_type *type) {
-    static const int64_t axis = 2;
     po_graph *g = r->graph;
     if (po_model_opset(g->model, "") >= 13) {
         po_value_id in[2] = {x, po_add_i64s(g, NULL, 1, &axis)};
@@ -21,17 +20,49 @@ static po_value_id add_axis(po_relayout *r, po_node_id at, po_value_id x, po_op_
     return y;
 }
 
+static po_value_id turned(po_relayout *r, po_node_id at, po_value_id x, const int64_t perm[4]) {
+    po_type type = po_type_unranked(r->graph->values[x].type.dtype);
+    po_value_id y = po_add_op(r->graph, at, PO_OP_Transpose, 1, &x, &type);
+    po_node_set_ints(r->graph, r->graph->values[y].producer, "perm", 4, perm);
+    return y;
+}
+
+/* Transpose of [N, L, C] to [N, C, L] or back. */
+static bool is_turn(const po_node *n) {
+    uint32_t count;
+    const int64_t *perm = n && n->op == PO_OP_Transpose ? po_node_ints(n, "perm", &count) : NULL;
+    return perm && count == RANK && perm[0] == 0 && perm[1] == 2 && perm[2] == 1;
+}
+
+/* [N, L, C] as [N, 1, L, C]. By Reshape where dims are known: runtimes move Transposes past
+ * Unsqueeze, and then find no turn to join. */
+static po_value_id to_rows(po_relayout *r, po_node_id at, po_value_id x) {
+    const po_type *t = &r->graph->values[x].type;
+    po_type unknown = po_type_unranked(t->dtype);
+    if (!po_type_static(t) || t->rank != RANK)
+        return add_axis(r, at, x, PO_OP_Unsqueeze, 1, &unknown);
+    return po_add_reshape(
+        r->graph, at, x, 4,
+        (const int64_t[]){t->dims[0].value, 1, t->dims[1].value, t->dims[2].value});
+}
+
 static po_value_id to_plane(po_relayout *r, po_node_id at, po_value_id x) {
     const po_type *t = &r->graph->values[x].type;
     po_type type = po_type_unranked(t->dtype);
+    /* Channels last: the runtime joins a turn of rank 4 with its own change of layout. */
+    const po_node *made = po_graph_producer(r->graph, x);
+    if (is_turn(made)) {
+        po_value_id rows = to_rows(r, at, made->in[0]);
+        return turned(r, at, rows, (const int64_t[]){0, 3, 1, 2});
+    }
     if (t->has_rank && t->rank == RANK)
         type = po_type_tensor(r->graph->arena, t->dtype, 4,
                               (po_dim[]){t->dims[0], t->dims[1], PO_DIM(1), t->dims[2]});
-    return add_axis(r, at, x, PO_OP_Unsqueeze, &type);
+    return add_axis(r, at, x, PO_OP_Unsqueeze, 2, &type);
 }
 
 static po_value_id from_plane(po_relayout *r, po_node_id at, po_value_id x, const po_type *type) {
-    return add_axis(r, at, x, PO_OP_Squeeze, type);
+    return add_axis(r, at, x, PO_OP_Squeeze, 2, type);
 }
 
 /* A list over the one map axis becomes one over two; `pairs` is 2 for pads (begins, then ends). */
@@ -170,6 +201,24 @@ static bool convert_channels(po_relayout *r, po_node_id id) {
     return false;
 }
 
+/* Back to channels last, in rank 4 for the same reason. */
+static bool convert_turn(po_relayout *r, po_node_id id) {
+    const po_node *n = &r->graph->nodes[id];
+    if (!is_turn(n) || !po_relayout_has(r, n->in[0]))
+        return false;
+    po_value_id y = n->out[0];
+    po_type type = r->graph->values[y].type;
+    po_value_id rows = turned(r, id, r->twin[n->in[0]], (const int64_t[]){0, 2, 3, 1});
+    if (po_type_static(&type) && type.rank == RANK)
+        rows = po_add_reshape(
+            r->graph, id, rows, RANK,
+            (const int64_t[]){type.dims[0].value, type.dims[1].value, type.dims[2].value});
+    else
+        rows = add_axis(r, id, rows, PO_OP_Squeeze, 1, &type);
+    po_substitute(r->graph, y, rows);
+    return true;
+}
+
 /* Two convolutions that read one another, or one wide enough to gain by itself. */
 static bool worth_turning(const po_graph *graph) {
     for (po_node_id i = 0; i < graph->n_nodes; i++) {
@@ -201,7 +250,7 @@ po_status po_use_planes(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
         if (convert_conv(&r, id))
             state->counts->composed++;
         else if (!convert_pool(&r, id) && !convert_pad(&r, id) && !convert_concat(&r, id) &&
-                 !po_relayout_elementwise(&r, id))
+                 !convert_turn(&r, id) && !po_relayout_elementwise(&r, id))
             convert_channels(&r, id);
     }
     po_relayout_finish(&r);
