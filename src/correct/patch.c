@@ -6,8 +6,8 @@
 #include "ops/rewrite.h"
 #include "ops/sem.h"
 
-enum { MOST_BOXES = 16 };
-static const double most_share = 0.5; /* of the original's work that patches may repeat */
+enum { MOST_BOXES = 16, MOST_ROWS = 6 }; /* of an output; where taken position by position */
+static const double most_share = 0.5;    /* of the original's work that patches may repeat */
 
 /* An output seen with two axes for one where boxes have steps. */
 typedef struct view {
@@ -471,7 +471,7 @@ static po_status patch_output(patcher *p, uint32_t output, const way *w, double 
     if (w->widen)
         widen_all(p);
     cell all = everything(&p->v);
-    if ((w->widen && p->n == exact) || p->n > MOST_BOXES || p->n == 0)
+    if ((w->widen && p->n == exact) || p->n > (w->plain ? MOST_ROWS : MOST_BOXES) || p->n == 0)
         return PO_OK;
     for (uint32_t k = 0; k < p->n; k++)
         if (same_cell(&p->v, &p->cells[k], &all))

@@ -1,6 +1,7 @@
-/* Any text: the readers of graphs and of indexed sums either refuse it, or what they read prints
- * as text that reads the same. */
+/* Any text: the readers of graphs, of indexed sums and of R/T either refuse it, or what they read
+ * prints as text that reads the same. */
 #include "ir/text.h"
+#include "ops/rt.h"
 #include "ops/sum.h"
 
 #include <stdlib.h>
@@ -48,6 +49,25 @@ static void sums(po_ctx *ctx, const char *input) {
         require(po_sum_equal(sum, again));
 }
 
+static void moves(po_ctx *ctx, const char *input, uint32_t rank, const int64_t *dims) {
+    po_arena *arena = po_arena_create(ctx);
+    const po_rt *rt, *again, *back;
+    po_text text;
+    if (po_rt_parse(ctx, arena, input, rank, dims, &rt) != PO_OK) {
+        po_ctx_clear(ctx);
+        return;
+    }
+    po_text_init(&text, arena);
+    po_rt_print(&text, rt, dims == NULL);
+    require(po_rt_parse(ctx, arena, text.data, rank, dims, &again) == PO_OK);
+    require(po_rt_equal(rt, again));
+    again = po_rt_of_sum(arena, po_rt_sum(arena, rt));
+    require(again && po_rt_equal(rt, again));
+    if ((back = po_rt_invert(arena, rt)))
+        require((again = po_rt_compose(arena, rt, back)) && po_rt_is_identity(again));
+    po_rt_nodes(arena, rt);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     po_ctx ctx;
     po_guard guard;
@@ -56,10 +76,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(input != NULL);
     memcpy(input, data, size);
     input[size] = '\0';
+    static const int64_t dims[4] = {3, 2, 8, 5};
     po_guard_push(&ctx, &guard);
     if (setjmp(guard.env) == 0) {
         graphs(&ctx, input);
         sums(&ctx, input);
+        moves(&ctx, input, 0, NULL);
+        moves(&ctx, input, 4, dims);
         po_guard_pop(&ctx, &guard);
         po_arenas_free_since(&ctx, 0);
     } else {
