@@ -188,7 +188,7 @@ static bool same_output(proof *p, const char *name, const char *set, po_ptensor 
     return true;
 }
 
-static po_status run_trial(proof *p, po_prun *run, uint32_t size, bool *equal) {
+static po_status run_trial(proof *p, po_prun *run, uint32_t size, bool *equal, bool *refused) {
     const po_graph *a = p->original, *b = p->candidate;
     uint32_t n_made = p->recipes ? p->recipes->n_outputs : 0, n_in = 0;
     po_pnamed *in = NULL, *made = PO_NEW_N(run->arena, po_pnamed, n_made);
@@ -198,6 +198,7 @@ static po_status run_trial(proof *p, po_prun *run, uint32_t size, bool *equal) {
     po_pgraph_spec spec = {.graph = a, .in = in, .n_in = n_in};
     if (status == PO_OK)
         status = po_prun_graph(run, &spec, x);
+    *refused = status == PO_UNSUPPORTED && run->refused; /* by the original */
     po_hash tables = run->table_sum;
     run->tables = po_hash_map_create(run->arena);
     run->table_sum = (po_hash){0, 0};
@@ -233,7 +234,8 @@ static double log2_missed(const po_prun *run) {
     return bound < 0 ? bound : 0;
 }
 
-static po_status one_trial(proof *p, uint32_t trial, uint32_t size, bool *equal, double *missed) {
+static po_status one_trial(proof *p, uint32_t trial, uint32_t size, bool *equal, bool *refused,
+                           double *missed) {
     po_arena *arena = po_arena_create(p->ctx);
     uint32_t *powers = PO_NEW_N(arena, uint32_t, PO_PF_POWERS);
     po_pf_powers(powers);
@@ -246,7 +248,7 @@ static po_status one_trial(proof *p, uint32_t trial, uint32_t size, bool *equal,
                    .degree = 1};
     if (p->options->cpu_seconds > 0)
         run.cpu_end = p->cpu_start + p->options->cpu_seconds;
-    po_status status = run_trial(p, &run, size, equal);
+    po_status status = run_trial(p, &run, size, equal, refused);
     po_prun_forget(&run);
     p->report->degree = fmax(p->report->degree, run.degree);
     p->report->nodes += run.nodes;
@@ -276,22 +278,31 @@ static po_status prove(proof *p) {
     po_proof_report *r = p->report;
     po_arena *arena = po_arena_create(p->ctx);
     PO_TRY(po_inputs_plan(p->ctx, arena, p->original, p->candidate, &p->plan));
-    uint32_t sizes = po_inputs_sizes(p->plan);
-    r->sizes = sizes < MOST_SIZES ? sizes : MOST_SIZES;
     r->trials = p->options->trials ? p->options->trials : DEFAULT_TRIALS;
     r->seed = p->options->seed;
     bool equal = same_interface(p);
     double worst = -INFINITY;
-    for (uint32_t size = 0; size < r->sizes && equal; size++) {
-        double sum = 0, missed;
+    uint32_t sizes = po_inputs_sizes(p->plan);
+    for (uint32_t size = 0; size < sizes && equal && (size < MOST_SIZES || r->sizes == 0);
+         size++) {
+        double sum = 0, missed = 0;
+        bool refused = false;
         for (uint32_t trial = 0; trial < r->trials && equal; trial++) {
-            PO_TRY(one_trial(p, trial, size, &equal, &missed));
+            PO_TRY(one_trial(p, trial, size, &equal, &refused, &missed));
             sum += missed;
         }
+        /* Lengths that the original itself does not take say nothing of the candidate. */
+        equal = equal || refused;
+        if (refused)
+            continue;
         worst = fmax(worst, sum);
+        r->sizes++;
     }
+    equal = equal && r->sizes > 0;
     r->log2_bound = equal ? worst : 0;
     r->proved = equal && worst < -20;
+    if (r->proved)
+        r->why[0] = '\0';
     if (equal && !r->proved)
         say(p, "the bound on a missed difference is no better than 2^%.0f", worst);
     po_arena_free(arena);

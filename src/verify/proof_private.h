@@ -68,6 +68,7 @@ typedef struct po_prun {
     double degree;  /* the largest of what was given to a function, or is an output */
     double chances; /* over those, of 2 * degree + 1: how many of PO_P points mislead */
     uint32_t nodes, reused;
+    bool refused; /* a node does not take the shapes that it is given */
     char why[PO_PROOF_TEXT];
 } po_prun;
 

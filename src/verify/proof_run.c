@@ -89,11 +89,15 @@ static po_status infer(po_pnode *n, po_type *out) {
                      .out_partial = PO_NEW_N(n->arena, const po_partial *, node->n_out),
                      .lenient = true};
     po_status status = row->infer(&rule);
-    if (status == PO_UNSUPPORTED || status == PO_BAD_INPUT) {
+    if (status == PO_BAD_INPUT) {
+        po_pfail(n->run, "%.300s", n->run->ctx->error.message);
+        n->run->refused = true;
+        status = PO_UNSUPPORTED;
         po_ctx_clear(n->run->ctx);
-        return PO_OK;
+        return status;
     }
-    return status;
+    po_ctx_clear(n->run->ctx);
+    return status == PO_UNSUPPORTED ? PO_OK : status;
 }
 
 /* --- contents --- */
@@ -280,6 +284,8 @@ static po_status evaluate_node(frame *f, po_pnode *n) {
     }
     if (done)
         return PO_OK;
+    const po_op_row *row = po_op_row_of(node->op);
+    run->refused = !is_static && row && row->infer;
     if (!is_static)
         return po_pfail(run, "node '%.100s' (%.60s): the shape of its output is not known",
                         node->name, node->op_type);
