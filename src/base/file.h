@@ -83,6 +83,8 @@ po_status po_writer_status(po_writer *writer);
 po_status po_writer_finish(po_writer *writer);
 /* Gives the finished file its name. */
 po_status po_writer_commit(po_writer *writer);
+/* Removes the file that was committed: for one that is of no use without another. */
+void po_writer_withdraw(po_writer *writer);
 /* Makes the renaming durable: fsync of the folder. */
 po_status po_writer_sync_folder(po_writer *writer);
 /* Where the file will be, links resolved. */

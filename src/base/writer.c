@@ -281,6 +281,10 @@ po_status po_writer_commit(po_writer *w) {
     return PO_OK;
 }
 
+void po_writer_withdraw(po_writer *w) {
+    w->ops.unlink(w->ops.user, w->path);
+}
+
 po_status po_writer_sync_folder(po_writer *w) {
     const char *folder = po_path_folder(w->arena, w->path);
     int fd = w->ops.open(w->ops.user, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);

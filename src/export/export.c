@@ -103,7 +103,10 @@ static po_status write_files(po_exporter *ex, const po_graph *graph, const char 
         PO_TRY(po_writer_commit(data));
     if (certificate)
         PO_TRY(po_writer_commit(certificate));
-    PO_TRY(po_writer_commit(model));
+    po_status status = po_writer_commit(model);
+    if (status != PO_OK && certificate)
+        po_writer_withdraw(certificate); /* the old model has no use for it */
+    PO_TRY(status);
     *result = (po_export_result){.model_bytes = po_writer_offset(model)};
     result->model_hash = po_writer_hash(model);
     if (data) {

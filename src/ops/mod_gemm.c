@@ -6,44 +6,63 @@
 #include <immintrin.h>
 #endif
 
-/* With residues balanced around 0, |left| <= 2^30, the low limb of the right side is at most 2^15
- * and the high one 2^14: PO_GEMM_DEPTH products add up to at most 2^52, exactly. */
-enum { LIMB = 16 };
+/* Residues are balanced around 0, so that none is above 2^30 - 1. There are two ways to add up:
+ * - in doubles, the right side cut into limbs of at most 2^15 and 2^14: PO_GEMM_DEPTH products add
+ *   up to at most 2^52, exactly;
+ * - in 64-bit integers, folded after every FOLD products: at most 2^33 is left then, and FOLD
+ *   products are below 2^63 - 2^33. */
+enum { LIMB = 16, FOLD = 8 };
 
-/* One call makes `rows` x `columns` sums of `depth` products: out[(limb * columns + n) * rows + m].
- */
+/* One call makes `rows` x `columns` sums of `depth` products: out[(limb * columns + n) * rows + m],
+ * of doubles, or out[n * rows + m], of integers. */
 typedef struct tile {
     uint32_t rows, columns;
-    void (*kernel)(uint32_t depth, const double *a, const double *b, double *out);
+    void (*by_doubles)(uint32_t depth, const double *a, const double *b, double *out);
+    void (*by_integers)(uint32_t depth, const int64_t *a, const int64_t *b, int64_t *out);
 } tile;
 
-enum { MOST_ROWS = 16, MOST_COLUMNS = 6 };
+enum { MOST_SUMS = 16 * 12 };
+
+typedef union cell {
+    double f;
+    int64_t i;
+} cell;
 
 struct po_gemm {
     const tile *tile;
     uint32_t rows, columns, depth; /* of what is packed */
-    double *left, *right;          /* panels of tile->rows, of tile->columns by both limbs */
+    cell *left, *right;            /* panels of tile->rows; of tile->columns, by both limbs */
     uint32_t *result, *line;
 };
 
 #if defined(__x86_64__)
-__attribute__((target("avx512f"))) static void kernel_512(uint32_t depth, const double *a,
-                                                          const double *b, double *out) {
-    __m512d sum[2 * MOST_COLUMNS][2];
-    for (int n = 0; n < 2 * MOST_COLUMNS; n++)
-        sum[n][0] = sum[n][1] = _mm512_setzero_pd();
-    for (uint32_t k = 0; k < depth; k++, a += 16, b += 2 * MOST_COLUMNS) {
-        __m512d x = _mm512_loadu_pd(a), y = _mm512_loadu_pd(a + 8);
+__attribute__((target("avx512f"))) static void kernel_512(uint32_t depth, const int64_t *a,
+                                                          const int64_t *b, int64_t *out) {
+    enum { COLUMNS = 12 };
+    const __m512i low = _mm512_set1_epi64(PO_P);
+    __m512i sum[COLUMNS][2];
+    for (int n = 0; n < COLUMNS; n++)
+        sum[n][0] = sum[n][1] = _mm512_setzero_si512();
+    for (uint32_t k = 0; k < depth; k += FOLD) {
+        uint32_t end = depth - k < FOLD ? depth - k : FOLD;
+        for (uint32_t i = 0; i < end; i++, a += 16, b += COLUMNS) {
+            __m512i x = _mm512_loadu_si512(a), y = _mm512_loadu_si512(a + 8);
 #pragma GCC unroll 12
-        for (int n = 0; n < 2 * MOST_COLUMNS; n++) {
-            __m512d w = _mm512_set1_pd(b[n]);
-            sum[n][0] = _mm512_fmadd_pd(x, w, sum[n][0]);
-            sum[n][1] = _mm512_fmadd_pd(y, w, sum[n][1]);
+            for (int n = 0; n < COLUMNS; n++) {
+                __m512i w = _mm512_set1_epi64(b[n]);
+                sum[n][0] = _mm512_add_epi64(sum[n][0], _mm512_mul_epi32(x, w));
+                sum[n][1] = _mm512_add_epi64(sum[n][1], _mm512_mul_epi32(y, w));
+            }
         }
+#pragma GCC unroll 12
+        for (int n = 0; n < COLUMNS; n++)
+            for (int h = 0; h < 2; h++)
+                sum[n][h] = _mm512_add_epi64(_mm512_srai_epi64(sum[n][h], 31),
+                                             _mm512_and_si512(sum[n][h], low));
     }
-    for (int n = 0; n < 2 * MOST_COLUMNS; n++) {
-        _mm512_storeu_pd(out + 16 * n, sum[n][0]);
-        _mm512_storeu_pd(out + 16 * n + 8, sum[n][1]);
+    for (int n = 0; n < COLUMNS; n++) {
+        _mm512_storeu_si512(out + 16 * n, sum[n][0]);
+        _mm512_storeu_si512(out + 16 * n + 8, sum[n][1]);
     }
 }
 
@@ -81,10 +100,10 @@ static void kernel_any(uint32_t depth, const double *a, const double *b, double 
 
 static const tile tiles[] = {
 #if defined(__x86_64__)
-    {16, 6, kernel_512},
-    {8, 3, kernel_256},
+    {16, 12, NULL, kernel_512},
+    {8, 3, kernel_256, NULL},
 #endif
-    {4, 2, kernel_any},
+    {4, 2, kernel_any, NULL},
 };
 
 static const tile *choose_tile(void) {
@@ -103,8 +122,8 @@ static const tile *choose_tile(void) {
 po_gemm *po_gemm_create(po_arena *arena) {
     po_gemm *g = PO_NEW(arena, po_gemm);
     g->tile = choose_tile();
-    g->left = PO_NEW_N(arena, double, (size_t)PO_GEMM_ROWS *PO_GEMM_DEPTH);
-    g->right = PO_NEW_N(arena, double, (size_t)PO_GEMM_COLUMNS *PO_GEMM_DEPTH * 2);
+    g->left = PO_NEW_N(arena, cell, (size_t)PO_GEMM_ROWS * PO_GEMM_DEPTH);
+    g->right = PO_NEW_N(arena, cell, (size_t)PO_GEMM_COLUMNS * PO_GEMM_DEPTH * 2);
     g->result = PO_NEW_N(arena, uint32_t, (size_t)PO_GEMM_ROWS * PO_GEMM_COLUMNS);
     g->line = PO_NEW_N(arena, uint32_t, PO_GEMM_ROWS);
     return g;
@@ -120,26 +139,40 @@ static uint32_t round_up(uint32_t n, uint32_t to) {
 
 static void pack_left(po_gemm *g, uint32_t k) {
     uint32_t width = g->tile->rows, rows = round_up(g->rows, width);
+    bool whole = g->tile->by_integers != NULL;
     for (uint32_t i = g->rows; i < rows; i++)
         g->line[i] = 0;
     for (uint32_t p = 0; p < rows; p += width) {
-        double *out = g->left + (size_t)p * g->depth + (size_t)k * width;
-        for (uint32_t i = 0; i < width; i++)
-            out[i] = balance(g->line[p + i]);
+        cell *out = g->left + (size_t)p * g->depth + (size_t)k * width;
+        if (whole)
+            for (uint32_t i = 0; i < width; i++)
+                out[i].i = balance(g->line[p + i]);
+        else
+            for (uint32_t i = 0; i < width; i++)
+                out[i].f = balance(g->line[p + i]);
     }
 }
 
+/* Cells that one column takes at one depth. */
+static uint32_t limbs(const po_gemm *g) {
+    return g->tile->by_integers ? 1 : 2;
+}
+
 static void pack_right(po_gemm *g, uint32_t k) {
-    uint32_t width = g->tile->columns, columns = round_up(g->columns, width);
+    uint32_t width = g->tile->columns, columns = round_up(g->columns, width), n = limbs(g);
     for (uint32_t i = g->columns; i < columns; i++)
         g->line[i] = 0;
     for (uint32_t p = 0; p < columns; p += width) {
-        double *out = g->right + 2 * ((size_t)p * g->depth + (size_t)k * width);
+        cell *out = g->right + n * ((size_t)p * g->depth + (size_t)k * width);
         for (uint32_t i = 0; i < width; i++) {
             int32_t v = balance(g->line[p + i]);
+            if (n == 1) {
+                out[i].i = v;
+                continue;
+            }
             int32_t high = (v + (1 << (LIMB - 1))) >> LIMB;
-            out[i] = v - high * (1 << LIMB);
-            out[width + i] = high;
+            out[i].f = v - high * (1 << LIMB);
+            out[width + i].f = high;
         }
     }
 }
@@ -160,32 +193,38 @@ void po_gemm_pack(po_gemm *gemm, po_gemm_fill_fn left, po_gemm_fill_fn right, vo
     }
 }
 
-/* The residue of a whole number of magnitude at most 2^52. */
-static inline uint64_t lift(double v) {
-    return (uint64_t)((int64_t)v + ((int64_t)PO_P << 22));
+/* The residue of a number of magnitude at most 2^52. */
+static inline uint32_t residue(int64_t v) {
+    return po_mod_reduce((uint64_t)(v + ((int64_t)PO_P << 22)));
 }
 
-static void add_tile(po_gemm *g, const double *sums, uint32_t row, uint32_t column, bool first) {
+static void add_tile(po_gemm *g, const cell *sums, uint32_t row, uint32_t column, bool first) {
     const tile *t = g->tile;
     uint32_t rows = g->rows - row < t->rows ? g->rows - row : t->rows;
     uint32_t columns = g->columns - column < t->columns ? g->columns - column : t->columns;
     for (uint32_t n = 0; n < columns; n++) {
-        const double *low = sums + n * t->rows, *high = sums + (t->columns + n) * t->rows;
+        const cell *low = sums + n * t->rows, *high = sums + (t->columns + n) * t->rows;
         uint32_t *out = g->result + (size_t)(column + n) * PO_GEMM_ROWS + row;
         for (uint32_t m = 0; m < rows; m++) {
-            uint64_t v = (uint64_t)po_mod_reduce(lift(high[m])) << LIMB;
-            out[m] = po_mod_reduce(v + lift(low[m]) + (first ? 0 : out[m]));
+            uint64_t v = t->by_integers ? residue(low[m].i)
+                                        : ((uint64_t)residue((int64_t)high[m].f) << LIMB) +
+                                              residue((int64_t)low[m].f);
+            out[m] = po_mod_reduce(v + (first ? 0 : out[m]));
         }
     }
 }
 
 void po_gemm_multiply(po_gemm *gemm, bool first) {
-    double sums[2 * MOST_ROWS * MOST_COLUMNS];
+    cell sums[MOST_SUMS];
     const tile *t = gemm->tile;
     for (uint32_t n = 0; n < gemm->columns; n += t->columns)
         for (uint32_t m = 0; m < gemm->rows; m += t->rows) {
-            t->kernel(gemm->depth, gemm->left + (size_t)m * gemm->depth,
-                      gemm->right + 2 * (size_t)n * gemm->depth, sums);
+            const cell *a = gemm->left + (size_t)m * gemm->depth;
+            const cell *b = gemm->right + limbs(gemm) * (size_t)n * gemm->depth;
+            if (t->by_integers)
+                t->by_integers(gemm->depth, &a->i, &b->i, &sums->i);
+            else
+                t->by_doubles(gemm->depth, &a->f, &b->f, &sums->f);
             add_tile(gemm, sums, m, n, first);
         }
 }

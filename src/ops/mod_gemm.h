@@ -1,5 +1,5 @@
-/* Matrix products modulo PO_P (base/modp.h) in floating point: one factor is cut into two limbs of
- * at most 16 bits, so that a block of products adds up exactly in a double. */
+/* Matrix products modulo PO_P (base/modp.h), in wide registers: in 64-bit integers where the
+ * machine has AVX-512, else in doubles, one factor cut into two limbs so that sums are exact. */
 #ifndef PO_OPS_MOD_GEMM_H
 #define PO_OPS_MOD_GEMM_H
 

@@ -283,8 +283,7 @@ static po_status prove(proof *p) {
     bool equal = same_interface(p);
     double worst = -INFINITY;
     uint32_t sizes = po_inputs_sizes(p->plan);
-    for (uint32_t size = 0; size < sizes && equal && (size < MOST_SIZES || r->sizes == 0);
-         size++) {
+    for (uint32_t size = 0; size < sizes && equal && (size < MOST_SIZES || r->sizes == 0); size++) {
         double sum = 0, missed = 0;
         bool refused = false;
         for (uint32_t trial = 0; trial < r->trials && equal; trial++) {

@@ -8,20 +8,28 @@
 
 /* Denominators that are looked for: the divisors of these. The numerators over them are limited so
  * that few numbers fit by chance. */
-static const uint32_t bases[] = {720720, 1000000, 84672};
-enum { BASES = sizeof bases / sizeof bases[0], MOST_NUMERATOR = 1 << 21, DYADIC = 4096 };
+typedef struct denominator {
+    uint32_t number, inverse; /* modulo PO_P */
+} denominator;
+static const denominator bases[] = {
+    {720720, 1870785659}, {1000000, 1662188850}, {84672, 1223912490}};
+static const denominator dyadics = {4096, 524288}, few = {64, 33554432};
+enum { BASES = sizeof bases / sizeof bases[0], MOST_NUMERATOR = 1 << 21 };
 
 /* Half a unit in the last place of a normal number of this type. A double that is a float was one.
  */
 static double half_ulp(double value, po_dtype dtype) {
     if (dtype == PO_F64 && (double)(float)value == value)
         dtype = PO_F32;
-    int bits = dtype == PO_F64 ? 53 : dtype == PO_F16 ? 11 : dtype == PO_BF16 ? 8 : 24;
+    double half = dtype == PO_F64    ? 0x1p-53
+                  : dtype == PO_F16  ? 0x1p-11
+                  : dtype == PO_BF16 ? 0x1p-8
+                                     : 0x1p-24;
     uint64_t u;
     memcpy(&u, &value, sizeof u);
     u &= 0x7ff0000000000000;
     memcpy(&value, &u, sizeof value);
-    return ldexp(value, -bits);
+    return value * half;
 }
 
 /* The nearest whole number of |v| < 2^51, without a call. */
@@ -39,23 +47,23 @@ static bool over(double value, double base, double tolerance, int64_t *numerator
     return true;
 }
 
-static uint32_t fraction(int64_t numerator, uint32_t base) {
-    return po_mod_mul(po_mod_i64(numerator), po_mod_inverse(base));
+static uint32_t fraction(int64_t numerator, const denominator *b) {
+    return po_mod_mul(po_mod_i64(numerator), b->inverse);
 }
 
 static bool dyadic(double value, uint32_t *residue) {
-    double scaled = value * DYADIC;
+    double scaled = value * dyadics.number;
     if (!(fabs(scaled) < 0x1p40) || scaled != nearest(scaled))
         return false;
-    *residue = fraction((int64_t)scaled, DYADIC);
+    *residue = fraction((int64_t)scaled, &dyadics);
     return true;
 }
 
 static bool simple(double value, double tolerance, uint32_t *residue) {
     for (size_t k = 0; k < BASES; k++) {
         int64_t numerator;
-        if (over(value, bases[k], tolerance, &numerator) && numerator != 0) {
-            *residue = fraction(numerator, bases[k]);
+        if (over(value, bases[k].number, tolerance, &numerator) && numerator != 0) {
+            *residue = fraction(numerator, &bases[k]);
             return true;
         }
     }
@@ -73,17 +81,17 @@ static bool times(double value, double root, double tolerance, uint32_t base, in
 static bool named(const po_prun *run, double value, double tolerance, uint32_t *residue) {
     static const double root2 = 1.4142135623730950488, gelu = 0.79788456080286535588,
                         cubic = 0.044715;
-    enum { FEW = 64 };
     uint32_t root = po_pf(run->seed ^ 0x726f6f7432, 1), c = po_pf(run->seed ^ 0x726f6f747069, 1);
     int64_t q;
+    tolerance += fabs(value) * 0x1p-52; /* of the quotients below */
     if (times(value, root2, tolerance, 1, &q))
         *residue = po_mod_mul(po_mod_i64(q), root);
-    else if (times(value, 1 / root2, tolerance, FEW, &q))
-        *residue = po_mod_mul(fraction(q, FEW), po_mod_inverse(root));
-    else if (times(value, gelu, tolerance, FEW, &q))
-        *residue = po_mod_mul(fraction(q, FEW), c);
-    else if (times(value, gelu * cubic, tolerance, FEW, &q))
-        *residue = po_mod_mul(po_mod_mul(fraction(q, FEW), fraction(44715, 1000000)), c);
+    else if (times(value, 1 / root2, tolerance, few.number, &q))
+        *residue = po_mod_mul(fraction(q, &few), po_mod_inverse(root));
+    else if (times(value, gelu, tolerance, few.number, &q))
+        *residue = po_mod_mul(fraction(q, &few), c);
+    else if (times(value, gelu * cubic, tolerance, few.number, &q))
+        *residue = po_mod_mul(po_mod_mul(fraction(q, &few), fraction(44715, &bases[1])), c);
     else
         return false;
     return true;

@@ -34,6 +34,12 @@ const uint32_t *po_pn_broadcast(po_pnode *n, uint32_t k) {
         return NULL;
     int64_t count = po_type_count(type), step[PO_MAX_RANK] = {0}, at[PO_MAX_RANK] = {0}, stride = 1;
     uint32_t shift = type->rank - in->rank, rank = type->rank;
+    /* Before opset 7 an axis said where the second shape begins. */
+    int64_t axis = n->opset < 7 && k == 1 ? po_node_int(n->node, "axis", shift) : shift;
+    axis += axis < 0 ? rank : 0;
+    if (axis < 0 || axis + in->rank > rank)
+        return NULL;
+    shift = (uint32_t)axis;
     for (uint32_t i = in->rank; i-- > 0; stride *= in->dims[i]) {
         if (in->dims[i] != 1 && in->dims[i] != type->dims[i + shift].value)
             return NULL;

@@ -20,9 +20,9 @@ static uint32_t half(uint32_t x) {
 }
 
 static void gelu(const unary *u, bool by_tanh) {
-    uint32_t inverse = po_pc_residue(u->n->run, 0.70710678118654752440, PO_F64, true);
-    uint32_t c = po_pc_residue(u->n->run, 0.79788456080286535588, PO_F64, true);
-    uint32_t cubic = po_pc_residue(u->n->run, 0.044715, PO_F64, true);
+    uint32_t inverse = po_pc_residue(u->n->run, 0.70710678118654752440, PO_F32, true);
+    uint32_t c = po_pc_residue(u->n->run, 0.79788456080286535588, PO_F32, true);
+    uint32_t cubic = po_pc_residue(u->n->run, 0.044715, PO_F32, true);
     for (int64_t i = 0; i < u->count; i++) {
         uint32_t x = u->x[i];
         uint32_t cube = po_mod_mul(x, po_mod_mul(x, x));
@@ -225,8 +225,6 @@ static po_status run_arithmetic(po_pnode *n) {
     uint32_t n_in = n->node->n_in;
     const uint32_t **x = PO_NEW_N(n->arena, const uint32_t *, n_in);
     po_op op = n->node->op;
-    if (n->opset < 7 && n_in == 2 && n->in[0]->count != n->in[1]->count)
-        return PO_UNSUPPORTED; /* broadcast by an axis */
     PO_TRY(start(n, &p, x));
     uint32_t scale = op == PO_OP_Mean ? po_mod_inverse(n_in) : 1;
     for (int64_t i = 0; i < p.count; i++) {
@@ -256,8 +254,6 @@ static po_status run_division(po_pnode *n) {
     const uint32_t *x[2];
     places p;
     if (po_dtype_class_of(n->in[0]->dtype) != PO_CLASS_FLOAT)
-        return PO_UNSUPPORTED;
-    if (n->opset < 7 && n->in[0]->count != n->in[1]->count)
         return PO_UNSUPPORTED;
     PO_TRY(start(n, &p, x));
     uint32_t *inverse = po_arena_memdup(n->arena, x[1], (size_t)p.count * sizeof *x[1]);
@@ -369,8 +365,6 @@ static po_status run_other(po_pnode *n) {
     places p;
     uint32_t n_in = n->node->n_in;
     const uint32_t **x = PO_NEW_N(n->arena, const uint32_t *, n_in);
-    if (n->opset < 7 && n_in > 1)
-        return PO_UNSUPPORTED;
     PO_TRY(start(n, &p, x));
     po_hash h = po_pn_identity(n);
     bool swap = po_op_has(n->node->op, PO_OPF_COMMUTATIVE) && n_in == 2;

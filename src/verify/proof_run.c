@@ -20,6 +20,24 @@ typedef struct po_preuse {
     po_ptensor **out;
 } po_preuse;
 
+static void keep_result(po_prun *run, po_hash print, uint32_t n_out, po_ptensor *const *out);
+
+/* Large constants are often those of the other model. */
+static po_status fetch_constant(po_prun *run, const po_tensor *tensor, po_ptensor **slot) {
+    enum { LARGE = 1 << 14 };
+    if (tensor->count < LARGE)
+        return po_pt_constant(run, tensor, slot);
+    po_hash print = po_hash_u64(po_tensor_hash(tensor), 0x636f6e7374);
+    uint32_t i = po_hash_map_get(run->reuse, print);
+    if (i != PO_NONE && run->kept[i].n_out == 1) {
+        *slot = po_pt_use(run->kept[i].out[0]);
+        return PO_OK;
+    }
+    PO_TRY(po_pt_constant(run, tensor, slot));
+    keep_result(run, print, 1, slot);
+    return PO_OK;
+}
+
 static po_status fetch(frame *f, po_value_id id, po_ptensor **tensor) {
     po_ptensor **slot = &f->slots[id];
     const po_value *v = &f->graph->values[id];
@@ -34,7 +52,7 @@ static po_status fetch(frame *f, po_value_id id, po_ptensor **tensor) {
     } else if (!*slot) {
         if (!v->constant)
             return po_pfail(f->run, "value '%.100s' has no contents", name);
-        PO_TRY(po_pt_constant(f->run, v->constant, slot));
+        PO_TRY(fetch_constant(f->run, v->constant, slot));
     }
     *tensor = *slot;
     return PO_OK;
@@ -318,18 +336,18 @@ static bool expensive(const po_pnode *n) {
     }
 }
 
-static void keep_result(po_prun *run, po_hash print, const po_pnode *n) {
+static void keep_result(po_prun *run, po_hash print, uint32_t n_out, po_ptensor *const *out) {
     const size_t most = (size_t)768 << 20;
-    po_preuse r = {n->node->n_out, PO_NEW_N(run->arena, po_ptensor *, n->node->n_out)};
+    po_preuse r = {n_out, PO_NEW_N(run->arena, po_ptensor *, n_out)};
     size_t bytes = 0;
     for (uint32_t k = 0; k < r.n_out; k++)
-        if (n->out[k])
-            bytes += (size_t)n->out[k]->count * sizeof(uint32_t);
+        if (out[k])
+            bytes += (size_t)out[k]->count * sizeof(uint32_t);
     if (run->kept_bytes + bytes > most)
         return;
     run->kept_bytes += bytes;
     for (uint32_t k = 0; k < r.n_out; k++)
-        r.out[k] = n->out[k] ? po_pt_use(n->out[k]) : NULL;
+        r.out[k] = out[k] ? po_pt_use(out[k]) : NULL;
     PO_PUSH(run->arena, run->kept, run->n_kept, run->cap_kept, r);
     po_hash_map_put(run->reuse, print, run->n_kept - 1);
 }
@@ -355,7 +373,7 @@ static po_status evaluate(frame *f, po_pnode *n) {
         return po_pfail(run, "node '%.100s' (%.60s) cannot be evaluated modulo p", n->node->name,
                         n->node->op_type);
     if (status == PO_OK && worth)
-        keep_result(run, print, n);
+        keep_result(run, print, n->node->n_out, n->out);
     return status;
 }
 
