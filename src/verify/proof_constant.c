@@ -116,12 +116,48 @@ uint32_t po_pc_residue(const po_prun *run, double value, po_dtype dtype, bool lo
     return variable(run, value);
 }
 
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDE
+#endif
+
+enum { PIECE = 1024 };
+
+/* Which numbers may be more than a variable: few of most weights. Tolerances are those of floats,
+ * which are no smaller than a double's. */
+WIDE static void screen(uint32_t n, const double *restrict v, double half,
+                        uint64_t *restrict maybe) {
+    for (uint32_t i = 0; i < n; i++) {
+        union {
+            double f;
+            uint64_t u;
+        } magnitude = {.f = v[i]};
+        magnitude.u &= 0x7ff0000000000000;
+        double tolerance = 1.01 * half * magnitude.f;
+        double a = v[i] * dyadics.number, b = v[i] * bases[0].number;
+        double c = v[i] * bases[1].number, d = v[i] * bases[2].number;
+        uint64_t found = a == nearest(a);
+        found |= fabs(b - nearest(b)) <= tolerance * bases[0].number;
+        found |= fabs(c - nearest(c)) <= tolerance * bases[1].number;
+        found |= fabs(d - nearest(d)) <= tolerance * bases[2].number;
+        maybe[i] = found;
+    }
+}
+
 void po_pc_residues(const po_prun *run, const po_tensor *tensor, uint32_t *out) {
     po_arena *scratch = po_arena_child(run->arena);
-    double *v = po_tensor_doubles(scratch, tensor);
-    for (int64_t i = 0; i < tensor->count; i++)
-        out[i] = i && v[i] == v[i - 1]
-                     ? out[i - 1]
-                     : po_pc_residue(run, v[i], tensor->dtype, tensor->count == 1);
+    const double *v = po_tensor_doubles(scratch, tensor);
+    bool lone = tensor->count == 1;
+    double half = tensor->dtype == PO_F16 ? 0x1p-11 : tensor->dtype == PO_BF16 ? 0x1p-8 : 0x1p-24;
+    uint64_t maybe[PIECE];
+    for (int64_t at = 0; at < tensor->count; at += PIECE) {
+        uint32_t n = tensor->count - at < PIECE ? (uint32_t)(tensor->count - at) : PIECE;
+        screen(n, v + at, half, maybe);
+        for (uint32_t i = 0; i < n; i++)
+            out[at + i] = maybe[i] || lone ? po_pc_residue(run, v[at + i], tensor->dtype, lone)
+                                           : variable(run, v[at + i]);
+    }
     po_arena_free(scratch);
 }
