@@ -12,8 +12,10 @@ enum {
     EN_SMALL = 1 << 19, /* of work */
     EN_MOST = 1 << 17,
     EN_PARENTS = 2, /* mutants of a round that the next one mutates */
-    EN_LATER = 16   /* a later round's candidates, as a part of the first one's */
+    EN_LATER = 8    /* a later round's candidates, as a part of the first one's */
 };
+
+static const double EN_MORE_WORK = 1.3;
 
 typedef struct ranked {
     en_program program; /* at true sizes */
@@ -27,6 +29,8 @@ typedef struct collecting {
     po_arena *arena;
     const en_problem *problem; /* at true sizes */
     po_hash original;
+    double flops; /* of the problem's own program */
+    uint32_t nature;
     ranked *best; /* by cost, then order */
     uint32_t n;
 } collecting;
@@ -49,6 +53,23 @@ static po_hash key_of(const en_program *p, double bytes, bool exact) {
     return h;
 }
 
+/* What sets operators of one kind apart besides their sizes: strides, dilations, groups. */
+static uint32_t nature(const en_program *p) {
+    uint32_t sum = 0;
+    for (uint32_t n = 0; n < p->n_ops; n++) {
+        const en_op *op = &p->op[n];
+        sum += 1000u * op->kind;
+        if (op->kind != EN_CONV)
+            continue;
+        const en_shape *x = p->view[n][0] ? &p->view[n][0]->out : &p->shape[op->in[0]];
+        const en_shape *w = p->view[n][1] ? &p->view[n][1]->out : &p->shape[op->in[1]];
+        sum += 100000u * (uint32_t)(x->d[1] / w->d[1]);
+        for (uint32_t m = 0; m + 2 < x->rank; m++)
+            sum += (uint32_t)op->stride[m] * 10u + (uint32_t)op->dilation[m];
+    }
+    return sum;
+}
+
 static bool before(const ranked *a, const ranked *b) {
     return a->cost != b->cost ? a->cost < b->cost : a->order < b->order;
 }
@@ -62,6 +83,9 @@ static bool collect(void *user, const en_found *found) {
         po_hash_equal(en_program_hash(&r.program), c->original))
         return true;
     r.cost = en_program_cost(&r.program, c->problem->n_activations, &flops, &bytes);
+    /* More work for the same operator is no gain: a kernel or channels grown by zeros. */
+    if (flops > EN_MORE_WORK * c->flops && nature(&r.program) == c->nature)
+        return true;
     r.key = key_of(&r.program, bytes, found->share >= 1);
     for (uint32_t i = 0; i < c->n; i++)
         if (po_hash_equal(c->best[i].key, r.key))
@@ -159,7 +183,10 @@ static const solved *solve(enumerating *e, const en_problem *problem, uint64_t b
     *c = (collecting){.arena = e->arena,
                       .problem = problem,
                       .original = en_program_hash(&problem->target),
+                      .nature = nature(&problem->target),
                       .best = PO_NEW_N(e->arena, ranked, EN_RANKED)};
+    double bytes;
+    en_program_cost(&problem->target, problem->n_activations, &c->flops, &bytes);
     en_search search = {.arena = e->arena,
                         .problem = shrunk ? small : problem,
                         .depth = e->options->depth,

@@ -292,48 +292,50 @@ static void product(en_finder *f, uint8_t kind, uint32_t a, uint32_t b, uint32_t
     const en_rts *sa = set_of(f, a), *sb = set_of(f, b);
     if (!sa || !sb)
         return;
-    for (uint32_t i = 0; i < sa->n_buckets && !f->stop; i++) {
-        const en_bucket *x = &sa->bucket[i];
-        if (x->cost > moves)
-            break;
-        if (kind == EN_CONV ? x->out.rank < 3 || x->out.rank > 2 + EN_MAPS : x->out.rank < 2)
-            continue;
-        for (uint32_t k = 0; k < sb->n_buckets && !f->stop; k++) {
-            const en_bucket *w = &sb->bucket[k];
-            uint32_t deeper = depth + 1 + (x->cost > 0) + (w->cost > 0);
-            if (x->cost + w->cost > moves)
+    /* The second operand, mostly a weight, is left alone first. */
+    for (uint32_t still = 0; still <= moves; still++)
+        for (uint32_t i = 0; i < sa->n_buckets && !f->stop; i++) {
+            const en_bucket *x = &sa->bucket[i];
+            if (x->cost > moves)
                 break;
-            if (deeper > f->s->depth)
+            if (kind == EN_CONV ? x->out.rank < 3 || x->out.rank > 2 + EN_MAPS : x->out.rank < 2)
                 continue;
-            if (kind == EN_CONV
-                    ? w->out.rank != x->out.rank || x->out.d[1] % w->out.d[1] != 0
-                    : w->out.rank < 2 || x->out.d[x->out.rank - 1] != w->out.d[w->out.rank - 2]) {
-                en_reject_shape(f);
-                continue;
+            for (uint32_t k = 0; k < sb->n_buckets && !f->stop; k++) {
+                const en_bucket *w = &sb->bucket[k];
+                uint32_t deeper = depth + 1 + (x->cost > 0) + (w->cost > 0);
+                if (w->cost > still)
+                    break;
+                if (w->cost < still || x->cost + w->cost > moves || deeper > f->s->depth)
+                    continue;
+                if (kind == EN_CONV ? w->out.rank != x->out.rank || x->out.d[1] % w->out.d[1] != 0
+                                    : w->out.rank < 2 ||
+                                          x->out.d[x->out.rank - 1] != w->out.d[w->out.rank - 2]) {
+                    en_reject_shape(f);
+                    continue;
+                }
+                uint32_t left = moves - x->cost - w->cost;
+                if (kind == EN_CONV && leads_nowhere(f, a, b, &x->out, &w->out, left)) {
+                    en_reject_shape(f);
+                    continue;
+                }
+                uint32_t edges = f->n_edges;
+                p->op[n] = (en_op){.kind = kind, .n_in = 2, .n_out = 1};
+                p->op[n].in[0] = (uint8_t)a;
+                p->op[n].in[1] = (uint8_t)b;
+                p->view[n][0] = x->cost ? &sa->rt[x->first] : NULL;
+                p->view[n][1] = w->cost ? &sb->rt[w->first] : NULL;
+                if (x->cost)
+                    f->edges[f->n_edges++] = (en_edge){(uint8_t)n, 0, sa, x};
+                if (w->cost)
+                    f->edges[f->n_edges++] = (en_edge){(uint8_t)n, 1, sb, w};
+                if (kind == EN_CONV)
+                    conv_attributes(f, &x->out, &w->out, deeper, left);
+                else
+                    push(f, deeper, left);
+                f->n_edges = edges;
+                p->view[n][0] = p->view[n][1] = NULL;
             }
-            uint32_t left = moves - x->cost - w->cost;
-            if (kind == EN_CONV && leads_nowhere(f, a, b, &x->out, &w->out, left)) {
-                en_reject_shape(f);
-                continue;
-            }
-            uint32_t edges = f->n_edges;
-            p->op[n] = (en_op){.kind = kind, .n_in = 2, .n_out = 1};
-            p->op[n].in[0] = (uint8_t)a;
-            p->op[n].in[1] = (uint8_t)b;
-            p->view[n][0] = x->cost ? &sa->rt[x->first] : NULL;
-            p->view[n][1] = w->cost ? &sb->rt[w->first] : NULL;
-            if (x->cost)
-                f->edges[f->n_edges++] = (en_edge){(uint8_t)n, 0, sa, x};
-            if (w->cost)
-                f->edges[f->n_edges++] = (en_edge){(uint8_t)n, 1, sb, w};
-            if (kind == EN_CONV)
-                conv_attributes(f, &x->out, &w->out, deeper, left);
-            else
-                push(f, deeper, left);
-            f->n_edges = edges;
-            p->view[n][0] = p->view[n][1] = NULL;
         }
-    }
 }
 
 /* Tensors that could stand beside one another: of one rank, weights or activations alike. */

@@ -42,6 +42,37 @@ static void test_rediscovery(void **state) {
     }
 }
 
+/* Two steps that no single round takes: phases, then the phases merged into fewer images. */
+static void test_rounds(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *arena = po_arena_create(&ctx);
+    po_subprogram sub = enumerate_subprogram(&ctx, &enumerate_cases[0]);
+    po_mutants lists[2];
+    po_mutate_counts counts = {0};
+    for (uint32_t i = 0; i < 2; i++) {
+        po_mutants_init(&lists[i], arena);
+        assert_int_equal(po_enumerate(&ctx, arena, &sub,
+                                      &(po_mutate_options){.depth = 4, .rounds = 1 + 3 * i},
+                                      &lists[i], &counts),
+                         PO_OK);
+    }
+    assert_true(lists[1].n > lists[0].n);
+    uint32_t exact = 0;
+    for (uint32_t i = 0; i < lists[1].n; i++) {
+        const po_mutant *m = &lists[1].mutants[i];
+        if (i < lists[0].n) /* the first round is the same */
+            assert_true(po_graph_equal(m->graph, lists[0].mutants[i].graph));
+        else
+            exact += test_difference(&ctx, sub.graph, m->graph, 3) < 1e-12;
+        assert_true(test_count(m->graph, "Transpose") <= 3);
+    }
+    print_message("%u mutants of mutants, %u of them exact\n", lists[1].n - lists[0].n, exact);
+    assert_true(exact > 0);
+    po_arena_free(arena);
+}
+
 /* The same mutants, whatever the threads, and twice in one process. */
 static void test_deterministic(void **state) {
     (void)state;
@@ -74,6 +105,7 @@ static void test_deterministic(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rediscovery),
+                                       cmocka_unit_test(test_rounds),
                                        cmocka_unit_test(test_deterministic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
