@@ -170,6 +170,44 @@ typedef struct po_candidate_report {
     const char *verdict; /* one sentence: why it won or lost */
 } po_candidate_report;
 
+/* A mutant that was tried in a subprogram's place. */
+typedef struct po_mutant_report {
+    const char *name;
+    const char *fate;           /* "chosen", "not faster", "differs", ... */
+    bool enumerated, corrected; /* found blindly; repaired where it differed; neither: derived */
+    bool chosen, measured;
+    double ratio;    /* measured in context: above 1 is faster */
+    double estimate; /* the same by the roofline */
+    double flops, bytes;
+    const char *why; /* "" where the fate says it all */
+} po_mutant_report;
+
+/* Positions first + i * step for 0 <= i < count on each axis of an output. */
+typedef struct po_box_report {
+    size_t rank;
+    const int64_t *first, *step, *count;
+} po_box_report;
+
+/* A part of the model between non-linear operators, and what was tried for it. */
+typedef struct po_subprogram_report {
+    const char *name;                   /* a value that it makes, where it stands first */
+    size_t times;                       /* that it stands in the model */
+    const po_node_view *before, *after; /* after: the chosen mutant; NULL: it stays as it is */
+    size_t n_before, n_after;
+    bool measured;
+    double ms; /* in context */
+    double flops, bytes;
+    uint64_t derived, judged, by_shape, by_hash, by_points; /* generated; judged blindly, and why
+                                                               that was the end of them */
+    uint64_t boxes, points;                                 /* compared */
+    const po_mutant_report *mutants;
+    size_t n_mutants;
+    size_t rank; /* of the first output, with its dims */
+    const int64_t *dims;
+    const po_box_report *repaired; /* of it, where the chosen mutant was corrected */
+    size_t n_repaired;
+} po_subprogram_report;
+
 typedef struct po_summary {
     const char *runtime, *cpu; /* "ONNX Runtime 1.31.1"; "" where none was used */
     uint32_t threads;
@@ -197,6 +235,9 @@ typedef struct po_summary {
     size_t n_rewrites;
     const po_candidate_report *candidates;
     size_t n_candidates;
+    const po_subprogram_report *subprograms; /* from level 2 on */
+    size_t n_subprograms;
+    double search_seconds, certify_seconds, measure_seconds; /* of the search for mutants */
     const char *const *notes; /* sentences for the user: what was dropped or left alone, and why */
     size_t n_notes;
 } po_summary;

@@ -42,7 +42,8 @@ static const struct {
     {"bench", PO_CMD_BENCH, PO_FOR_BENCH, 1, 8, "petopt bench A [B..] [options]",
      "latency of models side by side"},
     {"show", PO_CMD_SHOW, 0, 1, 1, "petopt show M", "print the text form of a model"},
-    {"explain", PO_CMD_EXPLAIN, 0, 0, 8, NULL, NULL},
+    {"explain", PO_CMD_EXPLAIN, PO_FOR_OPTIMISE, 1, 1, "petopt explain M [options]",
+     "search as for optimise, write no model, and print what was tried"},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -175,6 +176,8 @@ static int check_files(const po_cli *cli, int row) {
                                commands[row].usage);
     if (cli->command == PO_CMD_OPTIMISE && !cli->out)
         return po_complain_use("say where the model is to be written: petopt IN -o OUT");
+    if (cli->command == PO_CMD_EXPLAIN && cli->out)
+        return po_complain_use("option --output is not for explain: it writes no model");
     if (cli->out && !*cli->out)
         return po_complain_use("-o: the name of the output is empty");
     return -1;
@@ -192,8 +195,6 @@ int po_cli_parse(po_cli *cli, int argc, char **argv) {
         argv++;
     }
     cli->command = commands[row].command;
-    if (cli->command == PO_CMD_EXPLAIN)
-        return po_complain(PO_NOT_AVAILABLE, "explain: not available yet");
     po_status status = po_options_create(&cli->options);
     if (status != PO_OK)
         return po_complain(status, "memory ran out");

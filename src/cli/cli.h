@@ -64,7 +64,7 @@ void po_terminal_clear(po_terminal *terminal);
 /* --- what a run came to --- */
 
 typedef struct po_outcome {
-    const char *in, *out;
+    const char *in, *out; /* out: NULL where none is written */
     double load_seconds;
     const po_summary *summary;
     const po_node_view *before, *after;
@@ -75,6 +75,9 @@ typedef struct po_outcome {
 void po_table_print(po_text *text, const po_outcome *outcome);
 void po_text_bytes(po_text *text, uint64_t bytes); /* "4.6 MB" */
 void po_text_ms(po_text *text, double ms);         /* "152.4 ms", "31 us" */
+
+/* explain.c: what the search tried for each part of the model. */
+void po_explain_print(po_text *text, const po_outcome *outcome);
 
 /* json.c: the text of --json, to be freed; NULL: memory ran out. */
 char *po_json_optimise(const po_outcome *outcome);
@@ -93,5 +96,9 @@ void po_chart_stages(po_text *text, const po_summary *summary);
 void po_chart_candidates(po_text *text, const po_summary *summary);
 /* sketch.c: the regions that changed, before and after. */
 void po_sketch_regions(po_text *text, const po_outcome *outcome);
+/* One graph as boxes and lines. */
+void po_sketch_nodes(po_text *text, const po_node_view *const *nodes, uint32_t n, bool after);
+/* subprograms.c: the search, each subprogram with its mutants. */
+void po_html_subprograms(po_text *text, const po_summary *summary);
 
 #endif

@@ -163,8 +163,11 @@ static void title(po_text *t, const po_outcome *o) {
     po_html_text(t, o->in, 200);
     po_text_puts(t, "</h1>\n<p class=\"soft\">petopt ");
     po_html_text(t, po_version(), 40);
-    po_text_printf(t, ", -O%d; written to ", s->level);
-    po_html_text(t, o->out, 200);
+    po_text_printf(t, ", -O%d", s->level);
+    if (o->out) {
+        po_text_puts(t, "; written to ");
+        po_html_text(t, o->out, 200);
+    }
     po_text_puts(t, ". ");
     if (*s->runtime || *s->cpu) {
         po_html_text(t, s->runtime, 80);
@@ -201,6 +204,10 @@ void po_html_report(po_text *t, const po_outcome *o) {
     if (s->n_rewrites > 0) {
         heading(t, "Rewrites");
         rewrite_table(t, s);
+    }
+    if (s->n_subprograms > 0) {
+        heading(t, "Subprograms");
+        po_html_subprograms(t, s);
     }
     heading(t, "Stages");
     po_chart_stages(t, s);

@@ -126,6 +126,90 @@ static json_t *candidates(const po_summary *s) {
     return array;
 }
 
+static json_t *lengths(size_t n, const int64_t *values) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < n; i++)
+        append(&array, json_integer(values[i]));
+    return array;
+}
+
+static json_t *operator_names(const po_node_view *nodes, size_t n) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < n; i++)
+        append(&array, text_of(nodes[i].op_type));
+    return array;
+}
+
+static json_t *mutants(const po_subprogram_report *r) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < r->n_mutants; i++) {
+        const po_mutant_report *m = &r->mutants[i];
+        json_t *row = json_object();
+        put(&row, "name", text_of(m->name));
+        put(&row, "from",
+            text_of(m->corrected    ? "correction"
+                    : m->enumerated ? "enumeration"
+                                    : "derivation"));
+        put(&row, "fate", text_of(m->fate));
+        put(&row, "chosen", json_boolean(m->chosen));
+        put(&row, "ratio", m->measured ? number(m->ratio) : json_null());
+        put(&row, "ratio_estimated", number(m->estimate));
+        put(&row, "flops", number(m->flops));
+        put(&row, "bytes", number(m->bytes));
+        put(&row, "why", text_of(m->why));
+        append(&array, row);
+    }
+    return array;
+}
+
+static json_t *repaired(const po_subprogram_report *r) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < r->n_repaired; i++) {
+        json_t *row = json_object();
+        put(&row, "first", lengths(r->repaired[i].rank, r->repaired[i].first));
+        put(&row, "step", lengths(r->repaired[i].rank, r->repaired[i].step));
+        put(&row, "count", lengths(r->repaired[i].rank, r->repaired[i].count));
+        append(&array, row);
+    }
+    return array;
+}
+
+static json_t *subprograms(const po_summary *s) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < s->n_subprograms; i++) {
+        const po_subprogram_report *r = &s->subprograms[i];
+        json_t *row = json_object();
+        put(&row, "name", text_of(r->name));
+        put(&row, "times", count(r->times));
+        put(&row, "before", operator_names(r->before, r->n_before));
+        put(&row, "after", r->after ? operator_names(r->after, r->n_after) : json_null());
+        put(&row, "output", lengths(r->rank, r->dims));
+        put(&row, "ms", r->measured ? number(r->ms) : json_null());
+        put(&row, "flops", number(r->flops));
+        put(&row, "bytes", number(r->bytes));
+        put(&row, "derived", count(r->derived));
+        put(&row, "judged", count(r->judged));
+        put(&row, "ended_by_shape", count(r->by_shape));
+        put(&row, "ended_as_known", count(r->by_hash));
+        put(&row, "ended_by_points", count(r->by_points));
+        put(&row, "boxes", count(r->boxes));
+        put(&row, "points", count(r->points));
+        put(&row, "mutants", mutants(r));
+        put(&row, "corrected", repaired(r));
+        append(&array, row);
+    }
+    return array;
+}
+
+static json_t *search(const po_summary *s) {
+    json_t *row = json_object();
+    put(&row, "seconds", number(s->search_seconds));
+    put(&row, "certify_seconds", number(s->certify_seconds));
+    put(&row, "measure_seconds", number(s->measure_seconds));
+    put(&row, "subprograms", subprograms(s));
+    return row;
+}
+
 static json_t *latency(const po_summary *s) {
     if (!s->measured)
         return json_null();
@@ -140,9 +224,9 @@ static json_t *latency(const po_summary *s) {
 
 char *po_json_optimise(const po_outcome *outcome) {
     const po_summary *s = outcome->summary;
-    json_t *root = header("optimise"), *notes = json_array();
+    json_t *root = header(outcome->out ? "optimise" : "explain"), *notes = json_array();
     put(&root, "in", text_of(outcome->in));
-    put(&root, "out", text_of(outcome->out));
+    put(&root, "out", outcome->out ? text_of(outcome->out) : json_null());
     put(&root, "level", json_integer(s->level));
     put(&root, "runtime", text_of(s->runtime));
     put(&root, "cpu", text_of(s->cpu));
@@ -169,6 +253,7 @@ char *po_json_optimise(const po_outcome *outcome) {
     put(&root, "candidates", candidates(s));
     for (size_t i = 0; i < s->n_notes; i++)
         append(&notes, text_of(s->notes[i]));
+    put(&root, "search", search(s));
     put(&root, "notes", notes);
     return finish(root);
 }

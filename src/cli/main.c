@@ -142,7 +142,7 @@ static po_status make_reports(optimise_run *run) {
     po_outcome *o = &run->outcome;
     po_error error;
     run->html = (report){.body = po_html_report, .outcome = o};
-    run->table = (report){.body = po_table_print, .outcome = o};
+    run->table = (report){.body = run->cli->out ? po_table_print : po_explain_print, .outcome = o};
     if (run->cli->report) {
         po_status status = po_model_nodes(run->in, &o->before, &o->n_before, &error);
         if (status == PO_OK)
@@ -159,7 +159,7 @@ static po_status make_reports(optimise_run *run) {
 static int write_results(optimise_run *run) {
     const po_cli *cli = run->cli;
     po_error error;
-    po_status status = po_result_save(run->result, cli->out, &error);
+    po_status status = cli->out ? po_result_save(run->result, cli->out, &error) : PO_OK;
     if (status != PO_OK)
         return po_complain(status, error.message);
     if (run->json) {

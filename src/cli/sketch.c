@@ -155,7 +155,7 @@ static void draw_edge(po_text *t, double x1, double y1, double x2, double y2) {
                    y1, x1, y1 + bend, x2, y2 - bend, x2, y2);
 }
 
-static void draw_nodes(po_text *t, const po_node_view *const *nodes, uint32_t n, bool after) {
+void po_sketch_nodes(po_text *t, const po_node_view *const *nodes, uint32_t n, bool after) {
     po_arena *arena = t->arena;
     place *places = PO_NEW_N(arena, place, n);
     uint32_t *columns = PO_NEW_N(arena, uint32_t, n + 1);
@@ -223,7 +223,7 @@ static void draw_side(po_text *t, changes *c, const region *r, bool after) {
         po_text_printf(t, ", the first %u shown", n);
     po_text_puts(t, "</figcaption>\n");
     if (n > 0)
-        draw_nodes(t, nodes, n, after);
+        po_sketch_nodes(t, nodes, n, after);
     po_text_puts(t, "</figure>\n");
 }
 

@@ -3,6 +3,7 @@
 #include "import/import.h"
 #include "ir/text.h"
 #include "pipeline/api.h"
+#include "pipeline/record.h"
 
 #include <stdlib.h>
 
@@ -79,32 +80,12 @@ po_status po_model_text(po_model *model, char **text, po_error *error) {
     return status;
 }
 
-/* The names of a node's values; "" for omitted ones. */
-static const char *const *names_of(const po_graph *graph, uint32_t n, const po_value_id *ids) {
-    const char **names = PO_NEW_N(graph->arena, const char *, n);
-    for (uint32_t i = 0; i < n; i++)
-        names[i] = ids[i] == PO_NONE ? "" : po_graph_value_name(graph, ids[i]);
-    return names;
-}
-
 static po_status nodes_body(po_ctx *ctx, void *user) {
     model_args *args = user;
     po_api_bind_model(args->model, ctx);
     const po_graph *g = args->model->graph;
     uint32_t n;
-    const po_node_id *order = po_graph_order(g, po_arena_create(ctx), &n);
-    po_node_view *views = PO_NEW_N(g->arena, po_node_view, n);
-    for (uint32_t i = 0; i < n; i++) {
-        const po_node *node = &g->nodes[order[i]];
-        views[i] = (po_node_view){.op_type = node->op_type,
-                                  .domain = node->domain,
-                                  .name = node->name,
-                                  .n_in = node->n_in,
-                                  .n_out = node->n_out,
-                                  .in = names_of(g, node->n_in, node->in),
-                                  .out = names_of(g, node->n_out, node->out)};
-    }
-    args->views = views;
+    args->views = po_record_views(g->arena, g, &n);
     args->count = n;
     return PO_OK;
 }

@@ -163,6 +163,33 @@ void po_record_finish(po_record *record, const po_graph *before, const po_graph 
     s->n_rewrites = record->n_rewrites;
     s->candidates = record->candidates;
     s->n_candidates = record->n_candidates;
+    s->subprograms = record->subprograms;
+    s->n_subprograms = record->n_subprograms;
     s->notes = record->notes;
     s->n_notes = record->n_notes;
+}
+
+/* The names of a node's values; "" for omitted ones. */
+static const char *const *names_of(po_arena *arena, const po_graph *graph, uint32_t n,
+                                   const po_value_id *ids) {
+    const char **names = PO_NEW_N(arena, const char *, n);
+    for (uint32_t i = 0; i < n; i++)
+        names[i] = ids[i] == PO_NONE ? "" : po_graph_value_name(graph, ids[i]);
+    return names;
+}
+
+po_node_view *po_record_views(po_arena *arena, const po_graph *graph, uint32_t *n) {
+    const po_node_id *order = po_graph_order(graph, arena, n);
+    po_node_view *views = PO_NEW_N(arena, po_node_view, *n);
+    for (uint32_t i = 0; i < *n; i++) {
+        const po_node *node = &graph->nodes[order[i]];
+        views[i] = (po_node_view){.op_type = node->op_type,
+                                  .domain = node->domain,
+                                  .name = node->name,
+                                  .n_in = node->n_in,
+                                  .n_out = node->n_out,
+                                  .in = names_of(arena, graph, node->n_in, node->in),
+                                  .out = names_of(arena, graph, node->n_out, node->out)};
+    }
+    return views;
 }

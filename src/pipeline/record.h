@@ -12,6 +12,8 @@ typedef struct po_record {
     uint32_t n_rewrites, cap_rewrites;
     po_candidate_report *candidates;
     uint32_t n_candidates, cap_candidates;
+    const po_subprogram_report *subprograms;
+    uint32_t n_subprograms;
     const char **notes;
     uint32_t n_notes, cap_notes;
     const char *stage; /* under way */
@@ -31,6 +33,9 @@ po_candidate_report *po_record_candidate(po_record *record, const char *name);
 uint64_t po_record_nodes(const po_graph *graph);
 /* Bytes of the constants of a graph and its bodies, those in Constant nodes included. */
 uint64_t po_record_weights(const po_graph *graph);
+
+/* The nodes of a graph in execution order, for reports. */
+po_node_view *po_record_views(po_arena *arena, const po_graph *graph, uint32_t *n);
 
 /* Closes the summary: counts of both graphs, and the collected lists. */
 void po_record_finish(po_record *record, const po_graph *before, const po_graph *after);

@@ -92,7 +92,8 @@ po_status po_search_whole(po_run_state *state, po_site *site, po_trial *trial, b
 void po_search_estimate(const po_run_state *state, const po_subprogram *sub, const po_graph *graph,
                         po_estimate *estimate);
 
-/* Puts what was found into the summary. */
-void po_search_report(po_run_state *state);
+/* explain.c: a fate in words; and all that was tried, for reports. */
+const char *po_trial_fate_text(po_trial_fate fate);
+void po_search_explain(po_run_state *state);
 
 #endif

@@ -89,14 +89,6 @@ static po_status put_in(po_run_state *state) {
 
 /* Lines of -v. */
 static void tell_site(po_run_state *state, uint32_t i) {
-    static const char *const fates[PO_TRIAL_FATES] = {
-        [PO_TRIAL_MADE] = "not looked at",          [PO_TRIAL_HOPELESS] = "hopeless",
-        [PO_TRIAL_MALFORMED] = "malformed",         [PO_TRIAL_POINTS] = "differs",
-        [PO_TRIAL_PARTLY] = "agrees in part",       [PO_TRIAL_INSIDE] = "agrees inside",
-        [PO_TRIAL_BOXES] = "differs in some boxes", [PO_TRIAL_EQUAL] = "equal",
-        [PO_TRIAL_UNMEASURED] = "not measured",     [PO_TRIAL_COST] = "not faster",
-        [PO_TRIAL_WHOLE] = "differs in the whole",  [PO_TRIAL_CHOSEN] = "chosen",
-    };
     const po_site *site = &state->search->sites[i];
     const po_node *first = &state->search->graph->nodes[site->sub->at[0].nodes[0]];
     po_log(state->ctx,
@@ -106,7 +98,7 @@ static void tell_site(po_run_state *state, uint32_t i) {
     for (uint32_t k = 0; k < site->n_trials; k++) {
         const po_trial *t = &site->trials[k];
         po_log(state->ctx, "  %s: %s, %.0f us estimated, %.3f ms measured, %.3fx%s%s", t->name,
-               fates[t->fate], 1e6 * t->estimate.seconds, 1e3 * t->seconds, t->ratio,
+               po_trial_fate_text(t->fate), 1e6 * t->estimate.seconds, 1e3 * t->seconds, t->ratio,
                t->why ? "; " : "", t->why ? t->why : "");
     }
 }
@@ -122,5 +114,7 @@ po_status po_stage_choose(po_run_state *state) {
             PO_TRY(status);
         tell_site(state, i);
     }
-    return put_in(state);
+    po_status status = put_in(state);
+    po_search_explain(state);
+    return status;
 }

@@ -334,6 +334,20 @@ def case_json_and_html(bed):
            'the report fetches something')
 
 
+def case_explain(bed):
+    import json
+    text = bed.good('explain', bed.net, '-O2', '--cost', 'model', '--cache', 'none', '--json', 'e.json',
+                    '--report', 'e.html')
+    expect('roofline' in text and 'would be written' in text, 'explain does not print the search')
+    found = json.load(open(bed.path('e.json'), encoding='utf-8'))
+    parts = found['search']['subprograms']
+    expect(found['command'] == 'explain' and found['out'] is None, 'explain says that it wrote')
+    expect(any(p['mutants'] for p in parts), 'no part of the model has mutants')
+    html = open(bed.path('e.html'), encoding='utf-8').read()
+    expect(parts[0]['name'] in html and '<svg' in html, 'the report does not draw the search')
+    bed.refused('explain', bed.net, '-o', 'out.onnx', says='explain')
+
+
 def case_quiet(bed):
     code, out, err = bed.run(bed.net, '-o', 'out.onnx', '-O1', '--cost', 'model', '-q')
     expect(code == 0 and not err, f'-q: exit {code}, standard error {err!r}')

@@ -1,0 +1,67 @@
+/* petopt explain: what the search tried for each part of the model. */
+#include "cli/cli.h"
+
+enum { NAME_COLUMN = 60 }; /* longer names are cut: --json has them whole */
+
+static void line_of(po_text *text, const po_mutant_report *m) {
+    const char *how = m->corrected ? " (corrected)" : m->enumerated ? " (found blindly)" : "";
+    char name[160];
+    size_t room = NAME_COLUMN - strlen(how), size = strlen(m->name);
+    snprintf(name, sizeof name, "%.*s%s%s", (int)(size > room ? room - 3 : room), m->name,
+             size > room ? "..." : "", how);
+    po_text_printf(text, "  %c %-*s %-22s", m->chosen ? '*' : ' ', NAME_COLUMN, name, m->fate);
+    if (m->measured)
+        po_text_printf(text, " %6.3fx", m->ratio);
+    else
+        po_text_puts(text, "       -");
+    po_text_printf(text, "  %6.2fx  %8.1f  %8.2f%s%s\n", m->estimate, m->flops / 1e6,
+                   m->bytes / 1e6, *m->why ? "  " : "", m->why);
+}
+
+static void subprogram(po_text *text, const po_subprogram_report *r, size_t index) {
+    po_text_printf(text, "%zu. %s", index + 1, r->name);
+    if (r->times > 1)
+        po_text_printf(text, ", %zu times", r->times);
+    po_text_puts(text, ":");
+    for (size_t i = 0; i < r->n_before; i++)
+        po_text_printf(text, "%s %s", i ? "," : "", r->before[i].op_type);
+    po_text_puts(text, " -> [");
+    for (size_t i = 0; i < r->rank; i++)
+        po_text_printf(text, "%s%lld", i ? "," : "", (long long)r->dims[i]);
+    po_text_printf(text, "], %.1f MFLOP, %.2f MB", r->flops / 1e6, r->bytes / 1e6);
+    if (r->measured)
+        po_text_printf(text, ", %.3f ms in context", r->ms);
+    po_text_printf(text,
+                   "\n   %llu derived; %llu judged blindly, of them %llu ended by shape, %llu as "
+                   "known, %llu by points; %llu boxes and %llu points compared\n",
+                   (unsigned long long)r->derived, (unsigned long long)r->judged,
+                   (unsigned long long)r->by_shape, (unsigned long long)r->by_hash,
+                   (unsigned long long)r->by_points, (unsigned long long)r->boxes,
+                   (unsigned long long)r->points);
+    for (size_t i = 0; i < r->n_mutants; i++)
+        line_of(text, &r->mutants[i]);
+    if (r->n_repaired > 0)
+        po_text_printf(text, "   %zu boxes of the output are corrected\n", r->n_repaired);
+}
+
+void po_explain_print(po_text *text, const po_outcome *outcome) {
+    const po_summary *s = outcome->summary;
+    if (s->n_subprograms == 0)
+        po_text_puts(text, "no part of the model was searched\n");
+    else
+        po_text_printf(text, "    %-*s %-22s %7s  %7s  %8s  %8s\n", NAME_COLUMN, "mutant", "fate",
+                       "measured", "roofline", "MFLOP", "MB");
+    for (size_t i = 0; i < s->n_subprograms; i++)
+        subprogram(text, &s->subprograms[i], i);
+    po_text_printf(text, "search %.1f s, certification %.1f s, measurement %.1f s\n",
+                   s->search_seconds, s->certify_seconds, s->measure_seconds);
+    for (size_t i = 0; i < s->n_candidates; i++) {
+        const po_candidate_report *c = &s->candidates[i];
+        po_text_printf(text, "%c %s: ", c->chosen ? '*' : ' ', c->name);
+        if (c->measured)
+            po_text_printf(text, "%.3f ms, %.3fx (%.3f to %.3f); ", c->ms, c->ratio, c->low,
+                           c->high);
+        po_text_printf(text, "%s\n", c->verdict);
+    }
+    po_text_printf(text, "would be written: %s\n", s->winner);
+}
