@@ -474,10 +474,14 @@ static po_status evaluate_nodes(frame *f, po_ptensor **out) {
 static po_status evaluate_graph(frame *f, const po_pnamed *in, uint32_t n_in, po_ptensor **out) {
     f->arena = po_arena_child(f->run->arena);
     f->slots = PO_NEW_N(f->arena, po_ptensor *, f->graph->n_values);
-    for (uint32_t i = 0; i < f->graph->n_inputs; i++)
-        for (uint32_t k = 0; k < n_in; k++)
-            if (strcmp(in[k].name, f->graph->values[f->graph->inputs[i]].name) == 0)
-                f->slots[f->graph->inputs[i]] = po_pt_use(in[k].tensor);
+    po_map *at = po_map_create(f->arena);
+    for (uint32_t k = 0; k < n_in; k++)
+        po_map_put(at, in[k].name, k);
+    for (uint32_t i = 0; i < f->graph->n_inputs; i++) {
+        uint32_t k = po_map_get(at, f->graph->values[f->graph->inputs[i]].name);
+        if (k != PO_NONE)
+            f->slots[f->graph->inputs[i]] = po_pt_use(in[k].tensor);
+    }
     po_status status = evaluate_nodes(f, out);
     for (po_value_id v = 0; v < f->graph->n_values; v++)
         po_pt_drop(f->slots[v]);
