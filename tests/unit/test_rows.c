@@ -25,7 +25,7 @@ static const test_sample samples[] = {
      " y = Conv(x, w: f32[192,96,3,3] random 1, b: f32[192] random 2) {pads=[1,1,1,1], group=2}\n}",
      "", "MatMul", 2, ARITHMETIC},
     {"many rows in strips",
-     "graph g (x: f32[1,80,70,4]) -> (y) {\n"
+     "graph g (x: f32[1,80,71,4]) -> (y) {\n"
      " y = Conv(x, w: f32[96,80,3,3] random 1, b: f32[96] random 2) {pads=[1,1,1,1]}\n}",
      "", "Gather", 2, ARITHMETIC},
     {"dilated strips",
