@@ -5,7 +5,7 @@
 #include "postopt/match.h"
 #include "postopt/passes.h"
 
-enum { RANK = 4, BLOCK = 16, LARGEST = 1 << 16, RESIZE_SINCE = 11 };
+enum { RANK = 4, BLOCK = 16, LARGEST = 1 << 16, RESIZE_SINCE = 11, ROI_OPTIONAL_SINCE = 13 };
 
 /* Made by a convolution, perhaps through activations: in the blocked layout. */
 static bool is_blocked(const po_graph *g, po_value_id v) {
@@ -49,7 +49,10 @@ static bool spread(po_graph *g, po_arena *arena, po_node_id id) {
             !is_blocked(g, x) || !is_blocked(g, s) || !read_by_convs(g, n->out[0]))
             continue;
         const double factors[RANK] = {1, 1, (double)d[2].value, (double)d[3].value};
+        static const int64_t none = 0;
         po_value_id in[3] = {s, PO_NONE, PO_NONE};
+        if (po_opset_of(g) < ROI_OPTIONAL_SINCE)
+            in[1] = po_add_floats(g, NULL, PO_F32, 1, &none, NULL);
         in[2] = po_add_recipe(g, NULL, PO_F32,
                               po_recipe_literal(arena, 1, (const int64_t[]){RANK}, factors));
         po_type type = g->values[x].type;
