@@ -16,6 +16,7 @@ enum {
 };
 static const double worth_measuring = 1.5; /* times the original's estimate, at most */
 static const double worth_taking = 1.02;   /* in context; the whole model decides later */
+static const double most_seconds = 40;     /* at -O2, over all subprograms */
 static const double near = 0.97;           /* of a first reading, to be taken again */
 /* Of the time of all subprograms; below there is nothing to win. */
 static const double least_share = 0.004;
@@ -220,6 +221,15 @@ static po_status measure(measuring *c) {
             set_reading(c, t, &r);
         else
             which[n++] = t;
+    }
+    if (n > 0 && c->state->options->level < 3 && c->search->measure_seconds > most_seconds) {
+        if (!c->search->cut)
+            po_record_note(c->state->record,
+                           "-O2 measures mutants for %.0f s: the rest was left out "
+                           "(-O3 measures all)",
+                           most_seconds);
+        c->search->cut = true;
+        return PO_OK;
     }
     return n > 0 ? measure_new(c, which, n) : PO_OK;
 }

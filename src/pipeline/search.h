@@ -62,6 +62,7 @@ struct po_search {
     po_split split;
     po_site *sites; /* by subprogram */
     uint32_t n_sites;
+    bool cut; /* the time for measuring was up */
     double search_seconds, certify_seconds, measure_seconds;
 };
 

@@ -60,13 +60,26 @@ static po_status correct_site(po_run_state *state, po_site *site) {
     return PO_OK;
 }
 
+static double weight(const po_site *site) {
+    return site->sub->n_at * site->estimate.seconds;
+}
+
+/* What takes most of the model's time comes first: the time for measuring is limited. */
 po_status po_stage_correct(po_run_state *state) {
     po_search *search = state->search;
     if (!search)
         return PO_OK;
+    uint32_t *order = PO_NEW_N(search->arena, uint32_t, search->n_sites);
     for (uint32_t i = 0; i < search->n_sites; i++) {
-        po_step(state->ctx, (double)i / search->n_sites, "judging mutants of subprogram %u", i + 1);
-        po_status status = correct_site(state, &search->sites[i]);
+        uint32_t k = i;
+        for (; k > 0 && weight(&search->sites[order[k - 1]]) < weight(&search->sites[i]); k--)
+            order[k] = order[k - 1];
+        order[k] = i;
+    }
+    for (uint32_t i = 0; i < search->n_sites; i++) {
+        po_step(state->ctx, (double)i / search->n_sites, "judging mutants of subprogram %u",
+                order[i] + 1);
+        po_status status = correct_site(state, &search->sites[order[i]]);
         if (!po_search_drops(state->ctx, status))
             PO_TRY(status);
     }
