@@ -51,9 +51,10 @@ static uint32_t fraction(int64_t numerator, const denominator *b) {
     return po_mod_mul(po_mod_i64(numerator), b->inverse);
 }
 
+/* No two of these are each other's multiple by 2^31, which is 1 modulo the prime. */
 static bool dyadic(double value, uint32_t *residue) {
     double scaled = value * dyadics.number;
-    if (!(fabs(scaled) < 0x1p40) || scaled != nearest(scaled))
+    if (!(fabs(scaled) < 0x1p30) || scaled != nearest(scaled))
         return false;
     *residue = fraction((int64_t)scaled, &dyadics);
     return true;

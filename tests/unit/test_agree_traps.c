@@ -5,6 +5,7 @@
 #include "rewriting.h"
 #include "unit.h"
 
+#include <math.h>
 #include <stdio.h>
 
 enum { DIM = 9, ROOM = 64, MOST_TERMS = 64 };
@@ -253,12 +254,29 @@ static void test_constants(void **state) {
     po_arena_free(arena);
 }
 
+/* Fractions are meant by what they round to; no two numbers a power of 2^31 apart are one. */
+static void test_residues_of_constants(void **state) {
+    (void)state;
+    uint32_t third = po_mod_inverse(3);
+    assert_int_equal(po_program_constant((float)(1.0 / 3), PO_F32), third);
+    assert_int_equal(po_program_constant(1.0 / 3, PO_F64), third);
+    assert_int_not_equal(po_program_constant((float)(1.0 / 3), PO_F64), third);
+    assert_int_not_equal(po_program_constant(nextafterf((float)(1.0 / 3), 1), PO_F32), third);
+    assert_int_equal(po_program_constant(-0.0, PO_F32), 0);
+    assert_int_equal(po_mod_add(po_program_constant(0.1234567f, PO_F32),
+                                po_program_constant(-0.1234567f, PO_F32)),
+                     0);
+    for (int i = -40; i <= 40; i++)
+        for (int k = i + 1; k <= 40; k++)
+            assert_int_not_equal(po_program_constant(ldexp(1, i), PO_F32),
+                                 po_program_constant(ldexp(1, k), PO_F32));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_neighbours_permuted),
-        cmocka_unit_test(test_vanishing_far),
-        cmocka_unit_test(test_product_with_itself),
-        cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_neighbours_permuted),   cmocka_unit_test(test_vanishing_far),
+        cmocka_unit_test(test_product_with_itself),   cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_residues_of_constants),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "unit.h"
 #include "verify/proof.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -275,6 +276,19 @@ static po_proof_report prove_spelling(po_ctx *ctx, const char *a, const char *b)
     return prove(ctx, x, y, NULL);
 }
 
+/* 2^31 is 1 modulo the prime: constants that far apart must not be taken for one another. */
+static void test_powers_of_two(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    for (int k = 1; k <= 12; k++) {
+        char a[96], b[96];
+        snprintf(a, sizeof a, "y = Mul(x, c: f32[] {%.12f})", ldexp(1, -k));
+        snprintf(b, sizeof b, "y = Mul(x, c: f32[] {%.1f})", ldexp(1, 31 - k));
+        assert_true(prove_spelling(&ctx, a, b).differ);
+    }
+}
+
 static void test_spellings(void **state) {
     (void)state;
     int wrong = 0;
@@ -370,6 +384,7 @@ int main(void) {
         cmocka_unit_test(test_the_network_is_itself),
         cmocka_unit_test(test_planted_differences_are_seen),
         cmocka_unit_test(test_one_bit_is_seen),
+        cmocka_unit_test(test_powers_of_two),
         cmocka_unit_test(test_spellings),
         cmocka_unit_test(test_derived_constants_by_recipe),
         cmocka_unit_test(test_open_dims),
