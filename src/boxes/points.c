@@ -1,4 +1,4 @@
-/* Values of programs modulo PO_P, element by element and whole. */
+/* Values of programs modulo PO_P, element by element. */
 #include "base/modp.h"
 #include "boxes/program.h"
 #include "boxes/pull.h"
@@ -6,8 +6,6 @@
 uint32_t po_program_input(uint64_t seed, uint32_t input, int64_t at) {
     return po_program_element(po_program_stream(seed, input), at);
 }
-
-/* --- element by element --- */
 
 /* Linear probing over a power of two of slots; entries of older generations are free. */
 typedef struct slot {
@@ -230,41 +228,4 @@ uint32_t po_program_points_eval(po_program_points *points, uint32_t output, cons
         from = (source){.kind = FROM_ARRAY,
                         .array = points->program->constants[value - points->program->n_inputs]};
     return element(points, &from, at);
-}
-
-/* --- whole --- */
-
-po_status po_program_eval(po_ctx *ctx, po_arena *arena, const po_program *program, uint64_t seed,
-                          uint32_t **out) {
-    po_arena *scratch = po_arena_child(arena);
-    const uint32_t **value = PO_NEW_N(scratch, const uint32_t *, program->n_values);
-    for (uint32_t i = 0; i < program->n_inputs; i++) {
-        int64_t count = program->values[i].count;
-        uint32_t *v = PO_NEW_N(scratch, uint32_t, count);
-        uint64_t stream = po_program_stream(seed, i);
-        for (int64_t k = 0; k < count; k++)
-            v[k] = po_program_element(stream, k);
-        value[i] = v;
-    }
-    for (uint32_t i = 0; i < program->n_constants; i++)
-        value[program->n_inputs + i] = program->constants[i];
-    po_status status = PO_OK;
-    for (uint32_t i = 0; i < program->n_steps && status == PO_OK; i++) {
-        const po_program_step *step = &program->steps[i];
-        const uint32_t **in = PO_NEW_N(scratch, const uint32_t *, step->n_in);
-        for (uint32_t k = 0; k < step->n_in; k++)
-            in[k] = step->in[k] == PO_NONE ? NULL : value[step->in[k]];
-        uint32_t *v = PO_NEW_N(scratch, uint32_t, program->values[step->out].count);
-        status = po_ctx_poll(ctx);
-        if (status == PO_OK && po_sum_eval_mod(scratch, step->sum, in, v) != PO_OK)
-            status = po_fail(ctx, PO_UNSUPPORTED, "node '%s': a fraction has no residue modulo %u",
-                             step->name, PO_P);
-        value[step->out] = v;
-    }
-    for (uint32_t i = 0; i < program->n_outputs && status == PO_OK; i++) {
-        uint32_t from = program->outputs[i];
-        memcpy(out[i], value[from], (size_t)program->values[from].count * sizeof *out[i]);
-    }
-    po_arena_free(scratch);
-    return status;
 }
