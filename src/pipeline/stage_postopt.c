@@ -87,6 +87,10 @@ static void no_splits(po_postopt_options *o) {
     o->algebra &= ~(uint32_t)PO_ALGEBRA_SPLITS;
 }
 
+static void added_sums(po_postopt_options *o) {
+    o->sums = false;
+}
+
 static void other_moves(po_postopt_options *o) {
     o->split_moves = !o->split_moves;
 }
@@ -131,6 +135,8 @@ static const struct {
      offsetof(po_postopt_counts, absorbed)},
     {"leftovers as convolutions", convolutions, offsetof(po_postopt_counts, shortened),
      offsetof(po_postopt_counts, absorbed)},
+    {"sums before norms as Add", added_sums, offsetof(po_postopt_counts, spelled),
+     offsetof(po_postopt_counts, spelled)},
     {"DepthToSpace as one node", other_moves, offsetof(po_postopt_counts, spelled),
      offsetof(po_postopt_counts, composed)},
     {"affine folding alone", affine_only, offsetof(po_postopt_counts, composed),

@@ -40,6 +40,7 @@ po_postopt_options po_postopt_defaults(void) {
                                 .activations = true,
                                 .norms = true,
                                 .spread_gates = true,
+                                .sums = true,
                                 .split_moves = true};
 }
 

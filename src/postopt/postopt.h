@@ -45,7 +45,9 @@ typedef struct po_postopt_options {
     bool activations;  /* GELU, SiLU, Mish, Sigmoid, Softmax, clips, powers: docs/forms.md */
     bool norms;        /* layer, root-mean-square and group norms */
     bool spread_gates; /* channel gates of small maps upsampled to their size */
-    bool split_moves;  /* DepthToSpace of large maps as two single-axis moves */
+    bool sums; /* sums that only a norm reads as Sum: runtimes join Add with the norm, and the
+                  joint kernel is slower than both */
+    bool split_moves; /* DepthToSpace of large maps as two single-axis moves */
 } po_postopt_options;
 
 typedef struct po_postopt_counts {

@@ -34,14 +34,60 @@ static bool spell_depth_to_space(po_graph *graph, po_node_id id) {
     return true;
 }
 
+/* Read by the parts of one norm over the last axis and by nothing else. */
+static bool only_for_norm(const po_graph *graph, po_value_id v) {
+    const po_value *value = &graph->values[v];
+    bool norm = false;
+    if (value->n_outputs)
+        return false;
+    for (uint32_t i = 0; i < value->n_uses; i++) {
+        if (value->uses[i].input != 0)
+            return false;
+        switch ((po_op)graph->nodes[value->uses[i].node].op) {
+        case PO_OP_ReduceMean:
+        case PO_OP_LayerNormalization:
+            norm = true;
+            break;
+        case PO_OP_Sub:
+            break;
+        default:
+            return false;
+        }
+    }
+    return norm;
+}
+
+/* a + b before a norm as Sum(a, b): of maps of one shape, in f32. */
+static bool spell_sum(po_graph *graph, po_node_id id) {
+    const po_node *n = &graph->nodes[id];
+    po_value_id a = n->in[0], b = n->in[1], y = n->out[0];
+    const po_type *t = &graph->values[a].type, *u = &graph->values[b].type;
+    if (t->dtype != PO_F32 || !t->has_rank || !u->has_rank || t->rank != u->rank || t->rank < 2 ||
+        po_graph_constant(graph, a) || po_graph_constant(graph, b) || !only_for_norm(graph, y))
+        return false;
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (!po_dim_same(t->dims[i], u->dims[i]))
+            return false;
+    po_type type = graph->values[y].type;
+    po_substitute(graph, y, po_add_op(graph, id, PO_OP_Sum, 2, (po_value_id[]){a, b}, &type));
+    return true;
+}
+
 po_status po_spell(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
     (void)ctx;
-    if (!state->options->split_moves || po_model_opset(graph->model, "") < 5)
+    const po_postopt_options *o = state->options;
+    if (po_model_opset(graph->model, "") < 8)
         return PO_OK;
     uint32_t n;
     const po_node_id *order = po_graph_order(graph, state->scratch, &n);
-    for (uint32_t k = 0; k < n; k++)
-        if (graph->nodes[order[k]].op == PO_OP_DepthToSpace && !graph->nodes[order[k]].removed)
+    for (uint32_t k = 0; k < n; k++) {
+        const po_node *node = &graph->nodes[order[k]];
+        if (node->removed)
+            continue;
+        if (o->split_moves && node->op == PO_OP_DepthToSpace)
             state->counts->spelled += spell_depth_to_space(graph, order[k]);
+        else if (o->sums && node->op == PO_OP_Add)
+            state->counts->spelled += spell_sum(graph, order[k]);
+    }
     return PO_OK;
 }

