@@ -15,7 +15,10 @@ typedef struct writer {
     po_hash_map *nodes, *tables; /* places in the walk, of what was written, by contents */
 } writer;
 
+/* A source under its own name needs no recipe, and its name is the input's. */
 static bool is_exported(const po_value *v) {
+    if (v->recipe && v->recipe->kind == PO_RECIPE_SOURCE && strcmp(v->recipe->name, v->name) == 0)
+        return false;
     return v->constant && v->recipe && v->outer == PO_NONE && (v->n_uses || v->n_outputs) &&
            po_dtype_class_of(v->constant->dtype) == PO_CLASS_FLOAT;
 }

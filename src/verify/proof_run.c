@@ -127,12 +127,18 @@ static bool all_known(const po_pnode *n) {
     return !po_op_has(n->node->op, PO_OPF_CONTROL | PO_OPF_RANDOM);
 }
 
+/* Operators whose floats are numbers like those of a constant, not functions of other floats. */
+static bool generates(po_op_id op) {
+    return op == PO_OP_ConstantOfShape || op == PO_OP_EyeLike || op == PO_OP_OneHot ||
+           op == PO_OP_Range;
+}
+
 /* Contents of the outputs, where those of the inputs are known and someone may ask. Floats that
  * come from drawn integers keep none: comparing them would tell of these integers alone. */
 static po_status find_contents(po_pnode *n, po_array **out) {
     enum { MOST_FLOATS = 1 << 16, MOST = 1 << 24 };
     const po_node *node = n->node;
-    bool integers = false;
+    bool integers = generates(node->op);
     int64_t count = 0;
     for (uint32_t k = 0; k < node->n_out; k++) {
         integers |= po_dtype_class_of(n->type[k].dtype) != PO_CLASS_FLOAT;
@@ -201,9 +207,13 @@ static po_status run_view(po_pnode *n) {
 static po_status run_dropout(po_pnode *n) {
     const po_ptensor *training = po_pn_in(n, 2);
     bool off = !training || (training->known && training->known->i && !training->known->i[0]);
-    if (!off || (n->node->n_out > 1 && n->node->out[1] != PO_NONE))
+    po_value_id mask = n->node->n_out > 1 ? n->node->out[1] : PO_NONE;
+    const po_value *v = mask == PO_NONE ? NULL : &n->graph->values[mask];
+    if (!off || !n->in[0] || (v && (v->n_uses || v->n_outputs)))
         return po_pfail(n->run, "node '%.100s' (Dropout) is random", n->node->name);
     n->out[0] = po_pt_use(n->in[0]);
+    if (v)
+        n->out[1] = po_pt_residues(n->run, PO_BOOL, n->in[0]->rank, n->in[0]->dims);
     return PO_OK;
 }
 
@@ -292,7 +302,7 @@ static po_status evaluate_node(frame *f, po_pnode *n) {
     for (uint32_t k = 0; k < node->n_out; k++) {
         if (node->out[k] == PO_NONE)
             continue;
-        if (contents[k] && !contents[k]->f)
+        if (contents[k] && (!contents[k]->f || generates(node->op)))
             n->out[k] = po_pt_known(run, contents[k]);
         else
             is_static = is_static && types[k].kind == PO_TYPE_TENSOR &&
