@@ -208,8 +208,10 @@ static uint32_t value(int input, int at) {
 
 /* The matrix product of two moved inputs; false where the shapes do not fit. */
 static bool product(const moved *a, int ia, const moved *b, int ib, moved *shape, uint32_t *out) {
+    if (a->rank < 2 || b->rank < 2)
+        return false;
     int m = a->dims[a->rank - 2], k = a->dims[a->rank - 1], n = b->dims[b->rank - 1], batch = 1;
-    if (a->rank < 2 || b->rank < 2 || b->dims[b->rank - 2] != k)
+    if (b->dims[b->rank - 2] != k)
         return false;
     shape->rank = a->rank > b->rank ? a->rank : b->rank;
     shape->dims[shape->rank - 2] = m;
