@@ -70,6 +70,7 @@ static void test_rounds(void **state) {
     }
     print_message("%u mutants of mutants, %u of them exact\n", lists[1].n - lists[0].n, exact);
     assert_true(exact > 0);
+    po_graph_free((po_graph *)sub.graph);
     po_arena_free(arena);
 }
 
@@ -80,14 +81,15 @@ static void test_deterministic(void **state) {
     po_mutate_counts counts[2] = {0};
     po_ctx ctx[2];
     po_arena *arena[2];
+    po_subprogram subs[2];
     const enumerate_case *c = &enumerate_cases[6];
     for (uint32_t i = 0; i < 2; i++) {
         po_ctx_init(&ctx[i]);
         ctx[i].threads = i ? 8 : 1;
         arena[i] = po_arena_create(&ctx[i]);
-        po_subprogram sub = enumerate_subprogram(&ctx[i], c);
+        subs[i] = enumerate_subprogram(&ctx[i], c);
         po_mutants_init(&lists[i], arena[i]);
-        assert_int_equal(po_enumerate(&ctx[i], arena[i], &sub, &(po_mutate_options){.depth = 4},
+        assert_int_equal(po_enumerate(&ctx[i], arena[i], &subs[i], &(po_mutate_options){.depth = 4},
                                       &lists[i], &counts[i]),
                          PO_OK);
     }
@@ -99,8 +101,10 @@ static void test_deterministic(void **state) {
         assert_string_equal(lists[0].mutants[i].name, lists[1].mutants[i].name);
         assert_true(po_graph_equal(lists[0].mutants[i].graph, lists[1].mutants[i].graph));
     }
-    for (uint32_t i = 0; i < 2; i++)
+    for (uint32_t i = 0; i < 2; i++) {
         po_arena_free(arena[i]);
+        po_graph_free((po_graph *)subs[i].graph);
+    }
 }
 
 int main(void) {
