@@ -22,12 +22,8 @@ static const po_recipe *recipe_of(replacing *r, po_value_id v) {
         return r->recipes[v];
     if (value->is_input) {
         r->recipes[v] = po_recipe_doubles(r->graph, r->arena, r->map[v]);
-    } else if (value->constant && po_dtype_class_of(value->constant->dtype) == PO_CLASS_FLOAT) {
-        const po_tensor *t = value->constant;
-        r->recipes[v] =
-            po_recipe_literal(r->arena, t->rank, t->dims, po_tensor_doubles(r->arena, t));
     } else if (value->constant) {
-        r->recipes[v] = po_recipe_of(r->mutant, r->arena, v);
+        r->recipes[v] = po_recipe_table(r->arena, value->constant);
     }
     return r->recipes[v];
 }
@@ -51,6 +47,9 @@ static po_status make_up(replacing *r, po_value_id v) {
 /* States what a node of fixed inputs makes. */
 static po_status state_node(replacing *r, const po_node *node) {
     const po_recipe **in = PO_NEW_N(r->arena, const po_recipe *, node->n_in);
+    if (!po_recipe_can_state(r->mutant, node))
+        return po_fail(r->ctx, PO_UNSUPPORTED, "a mutant's %s on weights that cannot be stated",
+                       node->op_type);
     for (uint32_t k = 0; k < node->n_in; k++)
         if (node->in[k] != PO_NONE && !(in[k] = recipe_of(r, node->in[k])))
             return po_fail(r->ctx, PO_UNSUPPORTED, "a mutant's weight that cannot be stated");
