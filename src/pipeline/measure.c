@@ -88,7 +88,7 @@ static po_status find_hopeful(measuring *c, const uint32_t *trials, uint32_t n) 
     po_site *site = c->site;
     bool deep = c->state->options->level >= 3;
     for (uint32_t i = 0; i < n; i++)
-        if (!site->trials[trials[i]].measured)
+        if (!site->trials[trials[i]].measured && site->trials[trials[i]].ratio == 0)
             PO_PUSH(c->arena, c->order, c->n_order, c->cap_order, trials[i]);
     sort_by_estimate(c);
     uint32_t kept = 0;
@@ -251,6 +251,15 @@ static po_status measure_in_context(measuring *c) {
     return measure(c);
 }
 
+/* --cost model: the estimates stand for readings. */
+static void estimate_all(measuring *c) {
+    for (uint32_t i = 0; i < c->n_order; i++) {
+        po_trial *t = &c->site->trials[c->order[i]];
+        if (t->estimate.unknown == 0 && t->estimate.seconds > 0)
+            t->ratio = c->site->estimate.seconds / t->estimate.seconds;
+    }
+}
+
 po_status po_search_measure(po_run_state *state, po_site *site, const uint32_t *trials,
                             uint32_t n) {
     po_search *search = state->search;
@@ -263,11 +272,13 @@ po_status po_search_measure(po_run_state *state, po_site *site, const uint32_t *
     double start = po_now();
     po_status status = PO_OK;
     bool deep = state->options->level >= 3;
-    if (n > 0 && (deep || worth_a_look(search, site)) && search->cost->machine.has_runtime &&
-        !state->options->model_cost) {
+    bool runtime = search->cost->machine.has_runtime && !state->options->model_cost;
+    if (n > 0 && (deep || worth_a_look(search, site)) && (runtime || state->options->model_cost)) {
         status = find_hopeful(&c, trials, n);
-        if (status == PO_OK && c.n_order > 0)
+        if (status == PO_OK && c.n_order > 0 && runtime)
             status = measure_in_context(&c);
+        else if (status == PO_OK && !runtime)
+            estimate_all(&c);
     }
     search->measure_seconds += po_now() - start;
     po_arena_free(c.arena);
@@ -280,5 +291,5 @@ po_status po_search_measure(po_run_state *state, po_site *site, const uint32_t *
 }
 
 bool po_search_promising(const po_trial *trial) {
-    return trial->measured && trial->ratio > worth_taking;
+    return trial->ratio > worth_taking;
 }

@@ -27,13 +27,11 @@ static bool open_question(const po_trial *t) {
 }
 
 /* The fastest of those that are not judged yet; PO_NONE where none would pay. */
-static uint32_t next_trial(const po_run_state *state, const po_site *site) {
+static uint32_t next_trial(const po_site *site) {
     uint32_t best = PO_NONE;
-    bool unmeasured = state->options->model_cost;
     for (uint32_t i = 0; i < site->n_trials; i++) {
         const po_trial *t = &site->trials[i];
-        if (open_question(t) && t->fate != PO_TRIAL_MADE &&
-            (unmeasured || po_search_promising(t)) &&
+        if (open_question(t) && t->fate != PO_TRIAL_MADE && po_search_promising(t) &&
             (best == PO_NONE || t->ratio > site->trials[best].ratio))
             best = i;
     }
@@ -48,7 +46,7 @@ static po_status correct_site(po_run_state *state, po_site *site) {
     PO_TRY(po_search_measure(state, site, open, n));
     uint32_t most = state->options->level >= 3 ? UINT32_MAX : MOST_JUDGED;
     for (uint32_t k = 0; k < most; k++) {
-        uint32_t i = next_trial(state, site);
+        uint32_t i = next_trial(site);
         if (i == PO_NONE)
             break;
         PO_TRY(po_search_boxes(state, site, &site->trials[i]));

@@ -13,8 +13,9 @@
 /* Above MANY_NODES outputs are compared by the reference first; above HUGE the runtime takes
  * minutes to load the model, and more than in proportion. */
 enum { MANY_NODES = 5000, HUGE_NODES = 20000 };
-enum { MOST_TRIED = 3, RANK_LAYOUT = 1, BATCH = PO_TIMING_MAX - 1 };
+enum { MOST_TRIED = 3, RANK_LAYOUT = 2, FEW = 4, BATCH = PO_TIMING_MAX - 1 };
 static const double worth_trying = 1.0; /* a first reading below this is not followed up */
+static const double close_enough = 0.9; /* of the best short reading */
 static const double seconds_each = 2;   /* of the ranking, for each model in it */
 
 typedef struct selecting {
@@ -52,7 +53,8 @@ __attribute__((format(printf, 3, 4))) static void decide(selecting *s, po_candid
 
 /* --- ranking --- */
 
-static po_status time_batch(selecting *s, const uint32_t *which, uint32_t n, const po_feed *feed) {
+static po_status time_batch(selecting *s, const uint32_t *which, uint32_t n, const po_feed *feed,
+                            uint32_t quick) {
     const char *models[PO_TIMING_MAX] = {s->original_path};
     po_timing timing[PO_TIMING_MAX];
     for (uint32_t i = 0; i < n; i++)
@@ -64,7 +66,8 @@ static po_status time_batch(selecting *s, const uint32_t *which, uint32_t n, con
                            .models = models,
                            .feed = feed,
                            .seconds = seconds_each * (n + 1),
-                           .seed = 7};
+                           .quick = quick,
+                           .seed = 7 + quick};
     PO_TRY(po_time_models(s->ctx, &spec, timing, NULL));
     for (uint32_t i = 0; i < n; i++)
         s->rank[which[i]] = timing[i + 1];
@@ -80,23 +83,40 @@ static po_hash rank_key(const selecting *s) {
     return key;
 }
 
+/* Best first reading first. */
+static void sort_by_gain(const selecting *s, uint32_t *which, uint32_t n) {
+    for (uint32_t i = 1; i < n; i++)
+        for (uint32_t k = i; k > 0; k--) {
+            uint32_t *a = &which[k - 1], *b = &which[k], swap = *a;
+            if (s->rank[*a].gain >= s->rank[*b].gain)
+                break;
+            *a = *b;
+            *b = swap;
+        }
+}
+
+/* Where there are many, a short reading of all says which few get a real one. */
 static po_status measure_ranks(selecting *s) {
     po_inputs *plan;
     po_feed feed;
     PO_TRY(po_inputs_plan(s->ctx, s->arena, s->original, s->original, &plan));
     PO_TRY(po_inputs_make(s->ctx, s->arena, plan, 0, PO_INPUTS_NORMAL, 1, &feed));
-    uint32_t which[BATCH], n = 0, done = 0;
-    for (uint32_t i = 0; i < s->state->n_variants; i++) {
+    uint32_t which[PO_MAX_VARIANTS], n = 0;
+    for (uint32_t i = 0; i < s->state->n_variants; i++)
         if (s->written[i].path)
             which[n++] = i;
-        if (n == BATCH || (i + 1 == s->state->n_variants && n > 0)) {
-            po_step(s->ctx, 0.5 * done / s->state->n_variants, "timing %u candidates", n);
-            PO_TRY(time_batch(s, which, n, &feed));
-            done += n;
-            n = 0;
+    if (n > FEW) {
+        for (uint32_t i = 0; i < n; i += BATCH) {
+            po_step(s->ctx, 0.3 * i / n, "timing %u candidates", n);
+            PO_TRY(time_batch(s, which + i, n - i < BATCH ? n - i : BATCH, &feed, 1));
         }
+        sort_by_gain(s, which, n);
+        n = FEW;
+        while (n > 1 && s->rank[which[n - 1]].gain < close_enough * s->rank[which[0]].gain)
+            n--;
     }
-    return PO_OK;
+    po_step(s->ctx, 0.3, "timing %u candidates", n);
+    return time_batch(s, which, n, &feed, 0);
 }
 
 /* A variant that stops the whole comparison (one that does not load, say) is found by po_select:
