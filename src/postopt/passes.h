@@ -32,14 +32,12 @@ po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_postopt_state *s
 po_status po_fold_gates(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* frames.c */
 po_status po_use_frames(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
-/* halves.c */
-po_status po_cut_split_convs(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* split_outputs.c */
+po_status po_split_outputs(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* planes.c */
 po_status po_use_planes(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* channels.c */
 po_status po_convolve_channels(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
-/* split_outputs.c: once, after the others. */
-po_status po_split_outputs(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* blocks.c: once, after the others. */
 po_status po_pad_channels(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* spread_gates.c: once, behind the blocks. */

@@ -9,11 +9,11 @@ typedef po_status (*pass_fn)(po_ctx *ctx, po_graph *graph, po_postopt_state *sta
 static const pass_fn passes[] = {po_take_rows,      po_find_norms,          po_find_activations,
                                  po_write_gates,    po_convolve_channels,   po_fold_affine,
                                  po_compose_linear, po_move_depth_to_space, po_unfold_upsampling,
-                                 po_fold_gates,     po_use_frames,          po_cut_split_convs,
+                                 po_fold_gates,     po_use_frames,          po_split_outputs,
                                  po_use_planes,     po_cancel_moves};
 
 /* Once, when nothing fires any more: what depends on the channels that are left. */
-static const pass_fn late[] = {po_split_outputs, po_pad_channels, po_spread_gates, po_use_rows};
+static const pass_fn late[] = {po_pad_channels, po_spread_gates, po_use_rows};
 
 enum { MOST_ROUNDS = 16 };
 

@@ -1,8 +1,8 @@
 /* Split of a convolution's channels, perhaps behind activations, as one convolution for each part
  * with its share of the outputs. The runtime leaves its blocked layout for Split; convolutions of
- * whole blocks stay in it, and so do the sums and concatenations of the parts. */
+ * whole blocks stay in it, as do the sums and concatenations of the parts, each takes its own
+ * activation along (the gate of a gated linear unit), and nothing is copied. */
 #include "ops/recipe.h"
-#include "postopt/conv.h"
 #include "postopt/passes.h"
 #include "postopt/relayout.h"
 
@@ -10,10 +10,8 @@ enum { BLOCK = 16, MOST_PARTS = 8, MOST_NODES = 8, MOST_INPUTS = 4 };
 
 /* The nodes between the convolution and the Split, the last one first. */
 typedef struct between {
-    po_node_id nodes[MOST_NODES];
+    po_node_id nodes[MOST_NODES], conv;
     uint32_t n;
-    po_conv conv;
-    bool found;
 } between;
 
 static bool is_number(const po_graph *g, po_value_id v) {
@@ -21,17 +19,22 @@ static bool is_number(const po_graph *g, po_value_id v) {
     return v == PO_NONE || (t && t->count == 1 && t->rank <= 1);
 }
 
+/* One group, any number of map axes, f32 weights and bias that are constants. */
+static bool can_cut(const po_graph *g, const po_node *n) {
+    const po_tensor *w = n->n_in < 2 ? NULL : po_graph_constant(g, n->in[1]);
+    return w && w->rank >= 3 && w->dtype == PO_F32 && po_node_int(n, "group", 1) == 1 &&
+           (n->n_in == 2 || n->in[2] == PO_NONE || po_graph_constant(g, n->in[2]));
+}
+
 /* Everything between v and one convolution is elementwise, of its output and numbers alone. */
 static bool collect(const po_graph *g, po_value_id v, between *b) {
-    po_conv c;
-    if (po_conv_made(g, v, &c)) {
-        if (b->found)
-            return b->conv.y == v;
-        b->conv = c;
-        b->found = true;
-        return c.group == 1 && c.dtype == PO_F32;
-    }
     const po_node *n = po_graph_producer(g, v);
+    if (n && n->op == PO_OP_Conv) {
+        if (b->conv != PO_NONE)
+            return b->conv == g->values[v].producer;
+        b->conv = g->values[v].producer;
+        return can_cut(g, n);
+    }
     if (!n || !po_op_has(n->op, PO_OPF_ELEMENTWISE) || n->n_out != 1 || n->n_in > MOST_INPUTS)
         return false;
     for (uint32_t i = 0; i < b->n; i++)
@@ -70,12 +73,23 @@ static bool is_private(const po_graph *g, const between *b, po_value_id v, po_no
     return true;
 }
 
+/* The node on other inputs, with a part of its channels. */
+static po_value_id copy_node(po_graph *g, po_node_id id, const po_value_id *in, uint32_t n_in,
+                             const po_type *part) {
+    po_relayout r = {.graph = g};
+    po_type type = *part;
+    type.dtype = g->values[g->nodes[id].out[0]].type.dtype;
+    po_value_id y = po_relayout_copy(&r, id, in, n_in);
+    g->values[y].type = type;
+    return y;
+}
+
 /* v for one part: copies of the nodes, each once. */
 static po_value_id copy_part(po_graph *g, const between *b, po_value_id v, po_value_id part,
-                             po_value_id made[MOST_NODES]) {
-    if (v == b->conv.y)
-        return part;
+                             const po_type *type, po_value_id made[MOST_NODES]) {
     po_node_id id = g->values[v].producer;
+    if (id == b->conv)
+        return part;
     uint32_t at = 0;
     while (b->nodes[at] != id)
         at++;
@@ -85,62 +99,69 @@ static po_value_id copy_part(po_graph *g, const between *b, po_value_id v, po_va
     uint32_t n_in = g->nodes[id].n_in;
     for (uint32_t i = 0; i < n_in; i++) {
         po_value_id x = g->nodes[id].in[i];
-        in[i] = is_number(g, x) ? x : copy_part(g, b, x, part, made);
+        in[i] = is_number(g, x) ? x : copy_part(g, b, x, part, type, made);
     }
-    po_relayout r = {.graph = g};
-    return made[at] = po_relayout_copy(&r, id, in, n_in);
+    return made[at] = copy_node(g, id, in, n_in, type);
 }
 
-static bool split_conv(po_graph *g, po_arena *arena, po_node_id id) {
+/* The Split's input is made by one convolution, of whole blocks for each part. */
+static bool match(const po_graph *g, po_node_id id, between *b, int64_t from[MOST_PARTS + 1]) {
     const po_node *n = &g->nodes[id];
-    between b = {0};
-    if (n->op != PO_OP_Split || n->n_out < 2 || n->n_out > MOST_PARTS ||
-        po_rank_of(g, n->in[0]) != 4 || (po_node_int(n, "axis", 0) + 4) % 4 != 1 ||
-        !collect(g, n->in[0], &b) || !is_private(g, &b, b.conv.y, id))
+    *b = (between){.conv = PO_NONE};
+    if (n->op != PO_OP_Split || n->n_out < 2 || n->n_out > MOST_PARTS || !collect(g, n->in[0], b) ||
+        !is_private(g, b, g->nodes[b->conv].out[0], id))
         return false;
-    for (uint32_t i = 0; i < b.n; i++)
-        if (!is_private(g, &b, g->nodes[b.nodes[i]].out[0], id))
+    for (uint32_t i = 0; i < b->n; i++)
+        if (!is_private(g, b, g->nodes[b->nodes[i]].out[0], id))
             return false;
-    uint32_t parts = n->n_out;
-    po_value_id y[MOST_PARTS], w[MOST_PARTS], bias[MOST_PARTS];
-    int64_t from[MOST_PARTS + 1] = {0};
-    for (uint32_t k = 0; k < parts; k++) {
-        y[k] = n->out[k];
-        int64_t channels = y[k] == PO_NONE ? -1 : po_dim_of(g, y[k], 1);
+    const po_tensor *w = po_graph_constant(g, g->nodes[b->conv].in[1]);
+    int64_t axis = po_node_int(n, "axis", 0);
+    if ((axis < 0 ? axis + w->rank : axis) != 1)
+        return false;
+    from[0] = 0;
+    for (uint32_t k = 0; k < n->n_out; k++) {
+        int64_t channels = n->out[k] == PO_NONE ? -1 : po_dim_of(g, n->out[k], 1);
         if (channels < 1 || channels % BLOCK)
             return false;
         from[k + 1] = from[k] + channels;
     }
-    if (from[parts] != b.conv.out)
+    return from[n->n_out] == w->dims[0];
+}
+
+static bool split_conv(po_graph *g, po_arena *arena, po_node_id id) {
+    between b;
+    int64_t from[MOST_PARTS + 1];
+    if (!match(g, id, &b, from))
         return false;
-    const po_recipe *all = po_conv_weights(g, arena, &b.conv);
-    const po_recipe *shift = po_conv_bias(g, arena, &b.conv);
+    const po_node *conv = &g->nodes[b.conv];
+    bool biased = conv->n_in > 2 && conv->in[2] != PO_NONE;
+    uint32_t parts = g->nodes[id].n_out, n_in = biased ? 3 : 2;
+    po_value_id in[MOST_PARTS][3], x = conv->in[0], v = g->nodes[id].in[0];
+    const po_recipe *all[3] = {NULL, po_recipe_doubles(g, arena, conv->in[1]),
+                               biased ? po_recipe_doubles(g, arena, conv->in[2]) : NULL};
     for (uint32_t k = 0; k < parts; k++) {
-        w[k] = po_add_recipe(g, NULL, PO_F32, po_recipe_slice(arena, all, 0, from[k], from[k + 1]));
-        bias[k] = shift ? po_add_recipe(g, NULL, PO_F32,
-                                        po_recipe_slice(arena, shift, 0, from[k], from[k + 1]))
-                        : PO_NONE;
-        if (w[k] == PO_NONE || (shift && bias[k] == PO_NONE))
-            return false;
+        in[k][0] = x;
+        for (uint32_t i = 1; i < n_in; i++) {
+            in[k][i] = po_add_recipe(g, NULL, PO_F32,
+                                     po_recipe_slice(arena, all[i], 0, from[k], from[k + 1]));
+            if (in[k][i] == PO_NONE)
+                return false;
+        }
     }
-    po_value_id v = n->in[0];
     for (uint32_t k = 0; k < parts; k++) {
-        po_conv part = b.conv;
-        po_value_id made[MOST_NODES];
+        po_value_id old = g->nodes[id].out[k], made[MOST_NODES];
+        po_type type = g->values[old].type;
         for (uint32_t i = 0; i < MOST_NODES; i++)
             made[i] = PO_NONE;
-        part.out = from[k + 1] - from[k];
-        po_value_id x = po_conv_add(g, b.conv.node, b.conv.x, &part, w[k], bias[k]);
-        po_value_id last = copy_part(g, &b, v, x, made);
-        g->values[last].type = g->values[y[k]].type;
-        po_substitute(g, y[k], last);
+        po_value_id part = copy_node(g, b.conv, in[k], n_in, &type);
+        po_substitute(g, old, copy_part(g, &b, v, part, &type, made));
     }
     return true;
 }
 
 po_status po_split_outputs(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
     (void)ctx;
-    if (!(state->options->algebra & PO_ALGEBRA_SPLITS) || po_model_opset(graph->model, "") < 7)
+    if (!(state->options->algebra & PO_ALGEBRA_SPLITS))
         return PO_OK;
     uint32_t n;
     const po_node_id *order = po_graph_order(graph, state->scratch, &n);

@@ -14,6 +14,22 @@ static const test_sample samples[] = {
      " s = Sigmoid(c)\n m = Mul(c, s)\n p, r = Split(m, " SIZES ") {axis=1}\n"
      " y = Relu(p)\n z = Tanh(r)\n}",
      "Split", "Conv", 2, ARITHMETIC},
+    {"one map axis, split behind SiLU",
+     "graph g (x: f32[1,5,12]) -> (y, z) {\n"
+     " c = Conv(x, w: f32[48,5,3] random 1, b: f32[48] random 2) {pads=[1,1]}\n"
+     " s = Sigmoid(c)\n m = Mul(c, s)\n p, r = Split(m, " SIZES ") {axis=1}\n"
+     " y = Relu(p)\n z = Tanh(r)\n}",
+     "Split", "Conv", 2, ARITHMETIC},
+    {"three map axes, counted from the end",
+     "graph g (x: f32[1,5,3,4,2]) -> (y, z) {\n"
+     " c = Conv(x, w: f32[48,5,1,1,1] random 1)\n r = Relu(c)\n"
+     " y, z = Split(r, " SIZES ") {axis=-4}\n}",
+     "Split", "Conv", 2, ARITHMETIC},
+    {"grouped convolutions stay",
+     "graph g (x: f32[1,6,12]) -> (y, z) {\n"
+     " c = Conv(x, w: f32[48,3,1] random 1) {group=2}\n"
+     " y, z = Split(c, " SIZES ") {axis=1}\n}",
+     "", "Split", 1, ARITHMETIC},
     {"three parts, no activation, no bias",
      "graph g (x: f32[2,5,6,4]) -> (y, z, u) {\n"
      " c = Conv(x, w: f32[48,5,1,1] random 1)\n"
