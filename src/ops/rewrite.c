@@ -66,6 +66,21 @@ int64_t po_dim_of(const po_graph *graph, po_value_id value, int axis) {
     return rank < 0 || axis < 0 || axis >= rank ? -1 : graph->values[value].type.dims[axis].value;
 }
 
+bool po_same_dims(const po_graph *graph, po_value_id a, po_value_id b) {
+    const po_type *t = &graph->values[a].type, *u = &graph->values[b].type;
+    if (!t->has_rank || !u->has_rank || t->rank != u->rank)
+        return false;
+    for (uint32_t i = 0; i < t->rank; i++)
+        if (!po_dim_same(t->dims[i], u->dims[i]))
+            return false;
+    return true;
+}
+
+bool po_number_or_none(const po_graph *graph, po_value_id value) {
+    const po_tensor *t = value == PO_NONE ? NULL : po_graph_constant(graph, value);
+    return value == PO_NONE || (t && t->count == 1 && t->rank <= 1);
+}
+
 po_value_id po_add_floats(po_graph *graph, const char *name, po_dtype dtype, uint32_t rank,
                           const int64_t *dims, const double *values) {
     po_tensor *t = PO_NEW(graph->arena, po_tensor);

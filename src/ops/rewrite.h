@@ -24,6 +24,11 @@ const po_dim *po_static_dims(const po_graph *graph, po_value_id value, uint32_t 
 int64_t po_dim_of(const po_graph *graph, po_value_id value, int axis);
 /* Rank, or -1 where it is not known. */
 int po_rank_of(const po_graph *graph, po_value_id value);
+/* Both ranks are known and every dim is known to be the same; the dtypes may differ. */
+bool po_same_dims(const po_graph *graph, po_value_id a, po_value_id b);
+/* A constant of one element and at most one axis (a bound of Clip, a factor), which means the same
+ * in every layout and beside every part of a tensor; or an input left out (PO_NONE). */
+bool po_number_or_none(const po_graph *graph, po_value_id value);
 
 /* Numbers that no constant of the model is the source of (tables, 1/n), rounded from doubles, as an
  * initialiser. Its recipe is a literal: what is derived from weights is added by po_add_recipe. */

@@ -73,11 +73,6 @@ static bool is_pool(po_op_id op) {
     return op == PO_OP_GlobalAveragePool || op == PO_OP_MaxPool || op == PO_OP_AveragePool;
 }
 
-static bool is_number(const po_graph *g, po_value_id v) {
-    const po_tensor *t = v == PO_NONE ? NULL : po_graph_constant(g, v);
-    return v == PO_NONE || (t && t->count == 1 && t->rank <= 1);
-}
-
 static bool is_small(const po_graph *g, po_value_id v) {
     return po_dim_of(g, v, 2) == 1 && po_dim_of(g, v, 3) == 1;
 }
@@ -117,7 +112,7 @@ static void note_node(classes *c, po_node_id id) {
     }
     bool numbers = true;
     for (uint32_t i = 1; i < n->n_in; i++)
-        numbers = numbers && is_number(g, n->in[i]);
+        numbers = numbers && po_number_or_none(g, n->in[i]);
     if (n->n_out == 1 && n->n_in >= 1 && numbers && (is_tame(n->op) || is_pool(n->op))) {
         join(c, n->in[0], n->out[0]);
         if (is_pool(n->op))
@@ -126,7 +121,7 @@ static void note_node(classes *c, po_node_id id) {
     }
     if ((n->op == PO_OP_Mul || n->op == PO_OP_Add || n->op == PO_OP_Sub) && n->n_in == 2) {
         for (uint32_t k = 0; k < 2; k++)
-            if (!is_number(g, n->in[k]))
+            if (!po_number_or_none(g, n->in[k]))
                 join(c, n->in[k], n->out[0]);
         if (is_gate(g, n))
             want(c, n->out[0]);

@@ -93,17 +93,8 @@ static bool gate_before(po_graph *graph, const po_conv *c, const gated *g) {
     return true;
 }
 
-/* Known to have the same shape: where one broadcasts the sum does not distribute. */
-static bool same_map(const po_type *a, const po_type *b) {
-    if (!a->has_rank || !b->has_rank || a->rank != b->rank)
-        return false;
-    for (uint32_t i = 0; i < a->rank; i++)
-        if (!po_dim_same(a->dims[i], b->dims[i]))
-            return false;
-    return true;
-}
-
-/* conv(gated + upsampled): both sides have a cheaper form of their own. The sum may have other
+/* conv(gated + upsampled): both sides have a cheaper form of their own. Of one shape: where one
+ * broadcasts the sum does not distribute. The sum may have other
  * readers: what the convolution saves is more than the sum costs. */
 static bool distribute(po_graph *graph, const po_conv *c) {
     const po_node *sum = po_made_by(graph, c->x, PO_OP_Add);
@@ -117,7 +108,7 @@ static bool distribute(po_graph *graph, const po_conv *c) {
         if (!read_gated(graph, sum->in[k], &g) || !po_conv_made(graph, g.x, &inner) ||
             !po_conv_is_pointwise(&inner) || inner.bias || 3 * inner.in > inner.out ||
             !po_upsampled(graph, sum->in[1 - k], &x, &factor) ||
-            !same_map(&graph->values[sum->in[0]].type, &graph->values[sum->in[1]].type))
+            !po_same_dims(graph, sum->in[0], sum->in[1]))
             continue;
         const po_value_id parts[2] = {sum->in[k], sum->in[1 - k]};
         po_distribute_conv(graph, c, parts);

@@ -45,23 +45,6 @@ po_value_id po_relayout_copy(po_relayout *r, po_node_id node, const po_value_id 
     return y;
 }
 
-/* Known to have the same shape. */
-static bool same_shape(const po_graph *graph, po_value_id a, po_value_id b) {
-    const po_type *t = &graph->values[a].type, *u = &graph->values[b].type;
-    if (!t->has_rank || !u->has_rank || t->rank != u->rank)
-        return false;
-    for (uint32_t i = 0; i < t->rank; i++)
-        if (!po_dim_same(t->dims[i], u->dims[i]))
-            return false;
-    return true;
-}
-
-/* One number: bounds of a Clip, factors. It means the same in every layout. */
-static bool is_scalar(const po_graph *graph, po_value_id v) {
-    const po_tensor *t = po_graph_constant(graph, v);
-    return v == PO_NONE || (t && t->count == 1 && t->rank <= 1);
-}
-
 bool po_relayout_elementwise(po_relayout *r, po_node_id node) {
     enum { MOST = 4 };
     const po_node *n = &r->graph->nodes[node];
@@ -72,18 +55,19 @@ bool po_relayout_elementwise(po_relayout *r, po_node_id node) {
     uint32_t n_in = n->n_in, tensors = 0, known = 0;
     for (uint32_t k = 0; k < n_in; k++) {
         in[k] = n->in[k];
-        tensors += !is_scalar(r->graph, in[k]);
-        known += !is_scalar(r->graph, in[k]) && po_relayout_has(r, in[k]);
+        tensors += !po_number_or_none(r->graph, in[k]);
+        known += !po_number_or_none(r->graph, in[k]) && po_relayout_has(r, in[k]);
     }
     /* A single tensor has its output's shape, whether that is known or not. */
     for (uint32_t k = 0; k < n_in; k++)
-        if (!is_scalar(r->graph, in[k]) && (in[k] >= r->n || !po_rearrangeable(r->graph, in[k]) ||
-                                            (tensors > 1 && !same_shape(r->graph, in[k], y))))
+        if (!po_number_or_none(r->graph, in[k]) &&
+            (in[k] >= r->n || !po_rearrangeable(r->graph, in[k]) ||
+             (tensors > 1 && !po_same_dims(r->graph, in[k], y))))
             return false;
     if (known == 0)
         return false;
     for (uint32_t k = 0; k < n_in; k++)
-        if (!is_scalar(r->graph, in[k]))
+        if (!po_number_or_none(r->graph, in[k]))
             in[k] = po_relayout_twin(r, node, in[k]);
     po_relayout_set(r, node, po_relayout_copy(r, node, in, n_in));
     return true;

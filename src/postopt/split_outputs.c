@@ -14,11 +14,6 @@ typedef struct between {
     uint32_t n;
 } between;
 
-static bool is_number(const po_graph *g, po_value_id v) {
-    const po_tensor *t = v == PO_NONE ? NULL : po_graph_constant(g, v);
-    return v == PO_NONE || (t && t->count == 1 && t->rank <= 1);
-}
-
 /* One group, any number of map axes, f32 weights and bias that are constants. */
 static bool can_cut(const po_graph *g, const po_node *n) {
     const po_tensor *w = n->n_in < 2 ? NULL : po_graph_constant(g, n->in[1]);
@@ -45,7 +40,7 @@ static bool collect(const po_graph *g, po_value_id v, between *b) {
     b->nodes[b->n++] = g->values[v].producer;
     bool any = false;
     for (uint32_t i = 0; i < n->n_in; i++) {
-        if (is_number(g, n->in[i]))
+        if (po_number_or_none(g, n->in[i]))
             continue;
         if (!collect(g, n->in[i], b))
             return false;
@@ -99,7 +94,7 @@ static po_value_id copy_part(po_graph *g, const between *b, po_value_id v, po_va
     uint32_t n_in = g->nodes[id].n_in;
     for (uint32_t i = 0; i < n_in; i++) {
         po_value_id x = g->nodes[id].in[i];
-        in[i] = is_number(g, x) ? x : copy_part(g, b, x, part, type, made);
+        in[i] = po_number_or_none(g, x) ? x : copy_part(g, b, x, part, type, made);
     }
     return made[at] = copy_node(g, id, in, n_in, type);
 }

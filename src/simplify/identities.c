@@ -3,16 +3,6 @@
  * operator needs the output's shape to be known as the input's. */
 #include "simplify/passes.h"
 
-static bool same_shape(const po_graph *graph, po_value_id a, po_value_id b) {
-    const po_type *t = &graph->values[a].type, *u = &graph->values[b].type;
-    if (!t->has_rank || !u->has_rank || t->rank != u->rank || t->dtype != u->dtype)
-        return false;
-    for (uint32_t i = 0; i < t->rank; i++)
-        if (!po_dim_same(t->dims[i], u->dims[i]))
-            return false;
-    return true;
-}
-
 /* The constant's shape cannot widen x: no rank above x's, each dim 1. */
 static bool broadcasts_into(const po_graph *graph, po_value_id constant, po_value_id x) {
     const po_tensor *c = po_graph_constant(graph, constant);
@@ -55,7 +45,8 @@ static po_value_id transpose(const po_graph *graph, const po_node *n) {
 /* Reshape, Expand, Tile, Slice, Flatten and their kind: the same static or symbolic shape. For
  * those that move data (Slice) equal shapes mean that nothing was left out only with step 1. */
 static po_value_id keeps_shape(const po_graph *graph, const po_node *n) {
-    return same_shape(graph, n->in[0], n->out[0]) ? n->in[0] : PO_NONE;
+    bool same = graph->values[n->in[0]].type.dtype == graph->values[n->out[0]].type.dtype;
+    return same && po_same_dims(graph, n->in[0], n->out[0]) ? n->in[0] : PO_NONE;
 }
 
 static po_value_id slice(const po_graph *graph, const po_node *n) {

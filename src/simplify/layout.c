@@ -37,16 +37,6 @@ static bool only_reshapes(po_op_id op) {
            op == PO_OP_Unsqueeze;
 }
 
-static bool same_dims(const po_graph *graph, po_value_id a, po_value_id b) {
-    const po_type *t = &graph->values[a].type, *u = &graph->values[b].type;
-    if (!t->has_rank || !u->has_rank || t->rank != u->rank)
-        return false;
-    for (uint32_t i = 0; i < t->rank; i++)
-        if (!po_dim_same(t->dims[i], u->dims[i]))
-            return false;
-    return true;
-}
-
 /* The Reshape's target with every 0 resolved: its own output's dims where static and not empty.
  * Other targets are used only where they hold no 0 (which copies a dim of the input). */
 static bool reshape_anew(po_graph *graph, po_node_id id, po_value_id x) {
@@ -78,7 +68,7 @@ static bool compose_reshapes(po_graph *graph, po_node_id id) {
     if (!inner || !only_reshapes(inner->op) || inner->in[0] == PO_NONE)
         return false;
     po_value_id x = inner->in[0];
-    if (same_dims(graph, x, outer->out[0])) {
+    if (po_same_dims(graph, x, outer->out[0])) {
         const po_value *from = &graph->values[x];
         if (graph->values[outer->out[0]].n_outputs &&
             (from->is_input || from->is_initializer || from->n_outputs || from->outer != PO_NONE))
