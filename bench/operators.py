@@ -7,8 +7,9 @@ Needs onnx: .deps/venv/bin/python. Each model is explained twice: with -O2, whic
 Runtime, and with -O3 --cost model, which times nothing, so its CPU time is that of the search, and
 compares by boxes whatever the roofline calls faster: `equal` is what one of the two has shown to be.
 Others agree at eight positions where they were measured, and need correction where the name says that
-seams are open. FLOPs, how many times fewer, count transforms. Ratios in context are against the form that petopt -O1 gives the operator; `written` is the gain of
-what would be written over the model as given. Exit code 1: a mutant that a case asks for is missing.
+seams are open. FLOPs, how many times fewer, count transforms. Ratios in context are against the form
+that petopt -O1 gives the operator; `written` is the gain of what would be written over the model as
+given. Exit code 1: a mutant that a case asks for is missing.
 """
 import argparse
 import json
@@ -129,12 +130,12 @@ def rows_of(mutants, wanted, most):
     for w in wanted:
         m = best([m for m in mutants if re.search(w, m['name'])], 'ratio_estimated')
         kept += [m] if m and m not in kept else []
-    some_wanted = len(kept)
+    asked = len(kept)
     for by in ('ratio_estimated', 'ratio'):
-        some = sorted((m for m in mutants if m[by] is not None), key=lambda m: (-m['equal'], -m[by]))
-        for m in some:
+        known = [m for m in mutants if m[by] is not None]
+        for m in sorted(known, key=lambda m: (-m['equal'], -m[by])):
             same = [k for k in kept if (k['title'], k['from']) == (m['title'], m['from'])]
-            if not same and len(kept) < some_wanted + most * (1 + (by == 'ratio')):
+            if not same and len(kept) < asked + most * (1 + (by == 'ratio')):
                 kept.append(m)
     return sorted(kept, key=lambda m: -m['ratio_estimated'])
 

@@ -86,7 +86,16 @@ static bool read_ready(const po_deriving *d, po_node_id id, po_map_conv *c) {
            ready(d, c->b);
 }
 
-/* Side conditions: different tensors that are inputs of the subprogram, equal windows. */
+static bool reads_one_of(const po_map_conv *part, uint32_t n) {
+    for (uint32_t k = 0; k < n; k++)
+        if (part[k].x == part[n].x)
+            return true;
+    return false;
+}
+
+/* Those that read the same tensor are better merged than given a group each, with the tensor twice
+ * and zeros up to the widest. Side conditions: different tensors that are inputs of the subprogram,
+ * equal windows. */
 po_status po_derive_group_join(po_deriving *d, po_node_id id) {
     po_map_conv part[MOST_PARTS];
     if (!read_ready(d, id, &part[0]))
@@ -96,7 +105,7 @@ po_status po_derive_group_join(po_deriving *d, po_node_id id) {
     for (po_node_id other = 0; other < d->from->n_nodes && n < MOST_PARTS; other++) {
         if (other == id || d->from->nodes[other].removed ||
             d->from->nodes[other].op != PO_OP_Conv || !read_ready(d, other, &part[n]) ||
-            !alike(&part[0], &part[n]) || part[n].x == part[0].x)
+            !alike(&part[0], &part[n]) || reads_one_of(part, n))
             continue;
         if (other < id)
             return PO_OK; /* found from there */
