@@ -9,7 +9,7 @@
 #include "postopt/match.h"
 #include "postopt/passes.h"
 
-enum { BLOCK = 16, RANK = 4, STEP = 4, LEAST = 2 };
+enum { RANK = 4, STEP = 4, LEAST = 2 };
 
 /* Classes as a forest over the values. */
 typedef struct classes {
@@ -98,7 +98,7 @@ static void note_conv(classes *c, po_node_id id) {
         join(c, conv.x, conv.y);
     } else if (is_small(c->graph, conv.x)) {
         want(c, conv.x); /* on vectors the turns are all that takes time */
-    } else if (conv.in > BLOCK && conv.in % STEP) {
+    } else if (conv.in > PO_CHANNEL_BLOCK && conv.in % STEP) {
         want(c, conv.x); /* would not run in the blocked layout at all */
     }
 }
@@ -162,7 +162,7 @@ static int64_t added(classes *c, po_value_id v) {
     po_value_id r = root_of(c, v);
     if (c->blocked[r] || !c->wanted[r] || c->channels[v] < LEAST)
         return 0;
-    return (BLOCK - c->channels[v] % BLOCK) % BLOCK;
+    return po_whole_blocks(c->channels[v]) - c->channels[v];
 }
 
 /* --- weights --- */

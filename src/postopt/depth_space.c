@@ -1,24 +1,7 @@
 /* Transposed convolutions whose windows do not overlap, as a pointwise convolution and
  * DepthToSpace; and DepthToSpace moved behind what follows it, so that two become one. */
-#include "postopt/conv.h"
 #include "postopt/passes.h"
-
-/* The runtime's blocked layout rounds channel counts up to this many. */
-enum { CHANNEL_BLOCK = 16 };
-
-static double rounded(int64_t channels) {
-    return (double)((channels + CHANNEL_BLOCK - 1) / CHANNEL_BLOCK * CHANNEL_BLOCK);
-}
-
-static po_value_id add_depth_to_space(po_graph *graph, po_node_id place, po_value_id x,
-                                      int64_t block, const po_type *type) {
-    po_value_id y = po_add_op(graph, place, PO_OP_DepthToSpace, 1, &x, type);
-    po_node_id id = graph->values[y].producer;
-    po_node_set_int(graph, id, "blocksize", block);
-    if (po_op_version(graph, &graph->nodes[id]) >= 11)
-        po_node_set_string(graph, id, "mode", "DCR");
-    return y;
-}
+#include "postopt/split.h"
 
 /* DepthToSpace in the order depth, column, row; its block size, or 0. */
 static int64_t block_of(const po_node *n) {
@@ -68,7 +51,7 @@ static bool transpose_to_pointwise(po_graph *graph, po_arena *arena, po_node_id 
     po_value_id deep = po_conv_make(graph, id, n->in[0], &made, v, shift);
     if (deep == PO_NONE)
         return false;
-    po_substitute(graph, y, add_depth_to_space(graph, id, deep, b, &type));
+    po_substitute(graph, y, po_add_depth_to_space(graph, id, deep, b, &type));
     return true;
 }
 
@@ -88,7 +71,7 @@ static bool behind_activation(po_graph *graph, po_node_id id) {
     po_value_id inner = po_graph_add_value(graph, NULL, &deep);
     /* The node keeps its attributes and makes the deep value now. */
     po_graph_set_output(graph, id, 0, inner);
-    po_value_id moved = add_depth_to_space(graph, id, inner, block, &type);
+    po_value_id moved = po_add_depth_to_space(graph, id, inner, block, &type);
     po_graph_replace_uses(graph, y, moved);
     return true;
 }
@@ -101,7 +84,7 @@ static bool behind_pointwise(po_graph *graph, po_arena *arena, po_node_id id) {
         return false;
     const po_node *space = po_made_alone_by(graph, c.x, PO_OP_DepthToSpace);
     int64_t b = block_of(space), phases = b * b;
-    if (b < 2 || rounded(phases * c.out) > rounded(c.out) ||
+    if (b < 2 || po_whole_blocks(phases * c.out) > po_whole_blocks(c.out) ||
         (po_dim_of(graph, space->in[0], 1) >= 0 &&
          po_dim_of(graph, space->in[0], 1) != phases * c.in))
         return false;
@@ -115,7 +98,7 @@ static bool behind_pointwise(po_graph *graph, po_arena *arena, po_node_id id) {
                                     po_conv_tiled_bias(graph, arena, &c, phases));
     if (deep == PO_NONE)
         return false;
-    po_substitute(graph, c.y, add_depth_to_space(graph, id, deep, b, &type));
+    po_substitute(graph, c.y, po_add_depth_to_space(graph, id, deep, b, &type));
     return true;
 }
 
@@ -166,7 +149,7 @@ static bool merge_spaces(po_graph *graph, po_arena *arena, po_node_id id) {
     po_graph_set_input(graph, c.node, 1, weights);
     if (c.bias)
         po_graph_set_input(graph, c.node, 2, bias);
-    po_substitute(graph, y, add_depth_to_space(graph, id, x, block, &type));
+    po_substitute(graph, y, po_add_depth_to_space(graph, id, x, block, &type));
     return true;
 }
 

@@ -11,7 +11,7 @@
 #include "postopt/passes.h"
 #include "postopt/relayout.h"
 
-enum { RANK = 5, CHANNEL_BLOCK = 16, MOST_OUTPUTS = 4 };
+enum { RANK = 5, MOST_OUTPUTS = 4 };
 
 /* N, C, T, H, W of a static f32 map; false for anything else. */
 static bool map_dims(const po_graph *graph, po_value_id v, int64_t d[RANK]) {
@@ -207,7 +207,7 @@ static po_value_id by_channels(po_relayout *f, const conv3 *c, po_value_id x) {
 static bool worth_products(const conv3 *c, po_bilinear *alg) {
     uint32_t m = c->y[2] < MOST_OUTPUTS ? (uint32_t)c->y[2] : MOST_OUTPUTS;
     return c->stride == 1 && c->kt > 1 && c->kt < PO_BILINEAR_MAX && m > 1 &&
-           c->plane.in % CHANNEL_BLOCK == 0 && c->plane.out % CHANNEL_BLOCK == 0 &&
+           c->plane.in % PO_CHANNEL_BLOCK == 0 && c->plane.out % PO_CHANNEL_BLOCK == 0 &&
            po_bilinear_make(m, (uint32_t)c->kt, alg);
 }
 

@@ -3,12 +3,6 @@
 #include "postopt/passes.h"
 #include "postopt/split.h"
 
-enum { CHANNEL_BLOCK = 16 };
-
-static double rounded(int64_t channels) {
-    return (double)((channels + CHANNEL_BLOCK - 1) / CHANNEL_BLOCK * CHANNEL_BLOCK);
-}
-
 /* Run-time weights cost the runtime its blocked layout: it then runs at about this part of the
  * speed (measured: 72 against 110 GFLOP/s). */
 static const double unblocked_speed = 0.65;
@@ -81,7 +75,8 @@ static bool gate_between(po_graph *graph, po_arena *arena, const po_conv *c, con
  * it is no faster. */
 static bool gate_before(po_graph *graph, const po_conv *c, const gated *g) {
     if (c->kernel[0] * c->kernel[1] < 2 || !po_read_once(graph, c->x) ||
-        rounded(c->in) * rounded(c->out) * unblocked_speed <= (double)(c->in * c->out))
+        (double)(po_whole_blocks(c->in) * po_whole_blocks(c->out)) * unblocked_speed <=
+            (double)(c->in * c->out))
         return false;
     int64_t dims[4] = {c->out, c->in, c->kernel[0], c->kernel[1]};
     po_type type = po_type_tensor_i64(graph->arena, c->dtype, 4, dims);

@@ -11,6 +11,13 @@ typedef struct po_postopt_state {
     po_arena *scratch; /* freed after each round */
 } po_postopt_state;
 
+/* The runtime's layout for convolutions keeps channels in blocks of this many. */
+enum { PO_CHANNEL_BLOCK = 16 };
+/* Channels that the layout holds for so many: rounded up to whole blocks. */
+static inline int64_t po_whole_blocks(int64_t channels) {
+    return (channels + PO_CHANNEL_BLOCK - 1) / PO_CHANNEL_BLOCK * PO_CHANNEL_BLOCK;
+}
+
 /* activations.c, norms.c: what exporters spell out becomes single nodes, whatever the opset. */
 po_status po_find_activations(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 po_status po_find_norms(po_ctx *ctx, po_graph *graph, po_postopt_state *state);

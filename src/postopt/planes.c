@@ -6,7 +6,7 @@
 #include "postopt/passes.h"
 #include "postopt/relayout.h"
 
-enum { RANK = 3, CHANNEL_BLOCK = 16 };
+enum { RANK = 3 };
 
 static po_value_id add_axis(po_relayout *r, po_node_id at, po_value_id x, po_op_id op, int64_t axis,
                             const po_type *type) {
@@ -226,7 +226,7 @@ static bool worth_turning(const po_graph *graph) {
         if (n->removed || !is_conv(graph, n))
             continue;
         const po_tensor *w = po_graph_constant(graph, n->in[1]);
-        if (w->dims[0] >= CHANNEL_BLOCK)
+        if (w->dims[0] >= PO_CHANNEL_BLOCK)
             return true;
     }
     return false;

@@ -12,7 +12,7 @@
 #include "postopt/passes.h"
 #include "postopt/relayout.h"
 
-enum { RANK = 4, CHANNEL_BLOCK = 16, MOST_OUTPUTS = 6 };
+enum { RANK = 4, MOST_OUTPUTS = 6 };
 
 /* What the runtime takes for other things, in floating-point operations of its convolutions:
  * medians of single layers of 64 to 512 channels at 7 to 64 rows, docs/rewrites.md. */
@@ -75,7 +75,7 @@ static bool read_conv(const po_graph *g, po_node_id id, rows_conv *r) {
     const po_conv *c = &r->conv;
     const po_dim *x = po_static_dims(g, c->x, &rank), *y = po_static_dims(g, c->y, &rank2);
     if (!x || !y || rank != RANK || rank2 != RANK || c->stride[0] != 1 || c->kernel[0] < 2 ||
-        c->in / c->group % CHANNEL_BLOCK || c->out / c->group % CHANNEL_BLOCK)
+        c->in / c->group % PO_CHANNEL_BLOCK || c->out / c->group % PO_CHANNEL_BLOCK)
         return false;
     r->batch = x[0].value;
     r->h = x[2].value;

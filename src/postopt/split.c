@@ -51,3 +51,13 @@ po_value_id po_add_crop(po_graph *graph, po_node_id place, po_value_id x, int64_
                          po_add_i64s(graph, NULL, 2, axes)};
     return po_add_op(graph, place, PO_OP_Slice, 4, in, type);
 }
+
+po_value_id po_add_depth_to_space(po_graph *graph, po_node_id place, po_value_id x, int64_t block,
+                                  const po_type *type) {
+    po_value_id y = po_add_op(graph, place, PO_OP_DepthToSpace, 1, &x, type);
+    po_node_id id = graph->values[y].producer;
+    po_node_set_int(graph, id, "blocksize", block);
+    if (po_op_version(graph, &graph->nodes[id]) >= 11)
+        po_node_set_string(graph, id, "mode", "DCR");
+    return y;
+}

@@ -1,4 +1,5 @@
-/* Convolutions split by linearity, and the small pieces that upsampling and gates share. */
+/* Convolutions split by linearity, and the small pieces that upsampling, gates and transposed
+ * convolutions share. */
 #ifndef PO_POSTOPT_SPLIT_H
 #define PO_POSTOPT_SPLIT_H
 
@@ -13,6 +14,10 @@ void po_distribute_conv(po_graph *graph, const po_conv *conv, const po_value_id 
 /* Rows and columns [begin, end) of a map of rank 4; a negative end counts from the map's own. */
 po_value_id po_add_crop(po_graph *graph, po_node_id place, po_value_id x, int64_t begin,
                         int64_t end, const po_type *type);
+
+/* DepthToSpace in the order depth, column, row. */
+po_value_id po_add_depth_to_space(po_graph *graph, po_node_id place, po_value_id x, int64_t block,
+                                  const po_type *type);
 
 /* upsample.c: true where y is x with every pixel repeated factor times along both map axes. */
 bool po_upsampled(const po_graph *graph, po_value_id y, po_value_id *x, int64_t *factor);

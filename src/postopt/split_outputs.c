@@ -6,7 +6,7 @@
 #include "postopt/passes.h"
 #include "postopt/relayout.h"
 
-enum { BLOCK = 16, MOST_PARTS = 8, MOST_NODES = 8, MOST_INPUTS = 4 };
+enum { MOST_PARTS = 8, MOST_NODES = 8, MOST_INPUTS = 4 };
 
 /* The nodes between the convolution and the Split, the last one first. */
 typedef struct between {
@@ -116,7 +116,7 @@ static bool match(const po_graph *g, po_node_id id, between *b, int64_t from[MOS
     from[0] = 0;
     for (uint32_t k = 0; k < n->n_out; k++) {
         int64_t channels = n->out[k] == PO_NONE ? -1 : po_dim_of(g, n->out[k], 1);
-        if (channels < 1 || channels % BLOCK)
+        if (channels < 1 || channels % PO_CHANNEL_BLOCK)
             return false;
         from[k + 1] = from[k] + channels;
     }

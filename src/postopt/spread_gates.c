@@ -5,7 +5,7 @@
 #include "postopt/match.h"
 #include "postopt/passes.h"
 
-enum { RANK = 4, BLOCK = 16, LARGEST = 1 << 16, RESIZE_SINCE = 11, ROI_OPTIONAL_SINCE = 13 };
+enum { RANK = 4, LARGEST = 1 << 16, RESIZE_SINCE = 11, ROI_OPTIONAL_SINCE = 13 };
 
 /* Made by a convolution, perhaps through activations: in the blocked layout. */
 static bool is_blocked(const po_graph *g, po_value_id v) {
@@ -45,7 +45,7 @@ static bool spread(po_graph *g, po_arena *arena, po_node_id id) {
         const po_dim *d = po_static_dims(g, x, &rank), *e = po_static_dims(g, s, &rank_s);
         if (!d || !e || rank != RANK || rank_s != RANK || e[2].value != 1 || e[3].value != 1 ||
             d[2].value * d[3].value < 2 || d[0].value != e[0].value || d[1].value != e[1].value ||
-            d[1].value % BLOCK || po_type_count(&g->values[x].type) > LARGEST ||
+            d[1].value % PO_CHANNEL_BLOCK || po_type_count(&g->values[x].type) > LARGEST ||
             !is_blocked(g, x) || !is_blocked(g, s) || !read_by_convs(g, n->out[0]))
             continue;
         const double factors[RANK] = {1, 1, (double)d[2].value, (double)d[3].value};

@@ -163,11 +163,7 @@ static bool conv_of_upsampled(po_graph *graph, po_arena *arena, po_node_id id) {
     if (deep == PO_NONE)
         return false;
     po_type unknown = po_type_unranked(c.dtype);
-    po_value_id wide = po_add_op(graph, id, PO_OP_DepthToSpace, 1, &deep, &unknown);
-    po_node_id space = graph->values[wide].producer;
-    po_node_set_int(graph, space, "blocksize", f);
-    if (po_op_version(graph, &graph->nodes[space]) >= 11)
-        po_node_set_string(graph, space, "mode", "DCR");
+    po_value_id wide = po_add_depth_to_space(graph, id, deep, f, &unknown);
     po_type type = graph->values[c.y].type;
     po_value_id y = wide;
     if (p.shift)
