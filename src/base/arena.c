@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FIRST_BLOCK = 4096, LARGEST_BLOCK = 1 << 20 };
+enum { FIRST_BLOCK = 512, LARGEST_BLOCK = 1 << 20 };
 
 typedef struct block {
     struct block *next;

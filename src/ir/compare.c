@@ -254,7 +254,7 @@ po_hash po_graph_hash(const po_graph *graph) {
 
 /* --- invariants --- */
 
-static po_status check_value(po_ctx *ctx, const po_graph *g, po_value_id id) {
+static po_status check_value(po_ctx *ctx, const po_graph *g, po_value_id id, uint32_t n_outputs) {
     const po_value *v = &g->values[id];
     if (!v->name || !*v->name)
         return po_fail(ctx, PO_INTERNAL, "graph '%s': value %u has no name", g->name, id);
@@ -274,10 +274,6 @@ static po_status check_value(po_ctx *ctx, const po_graph *g, po_value_id id) {
             return po_fail(ctx, PO_INTERNAL, "tensor '%s': a use that node '%s' does not make",
                            v->name, g->nodes[u.node].name);
     }
-    uint32_t n_outputs = 0;
-    if (v->n_outputs)
-        for (uint32_t i = 0; i < g->n_outputs; i++)
-            n_outputs += g->outputs[i] == id;
     if (n_outputs != v->n_outputs)
         return po_fail(ctx, PO_INTERNAL, "tensor '%s': output count is wrong", v->name);
     return PO_OK;
@@ -298,11 +294,23 @@ static po_status check_use(po_ctx *ctx, const po_graph *g, po_value_id id, po_no
                    g->nodes[node].name);
 }
 
+static po_status check_values(po_ctx *ctx, const po_graph *g) {
+    po_arena *scratch = po_arena_create(ctx);
+    uint32_t *n_outputs = PO_NEW_N(scratch, uint32_t, g->n_values);
+    po_status status = PO_OK;
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        if (g->outputs[i] < g->n_values)
+            n_outputs[g->outputs[i]]++;
+    for (po_value_id i = 0; i < g->n_values && status == PO_OK; i++)
+        status = check_value(ctx, g, i, n_outputs[i]);
+    po_arena_free(scratch);
+    return status;
+}
+
 static po_status check_graph(po_ctx *ctx, po_graph *g, void *user) {
     (void)user;
     uint32_t live = 0;
-    for (po_value_id i = 0; i < g->n_values; i++)
-        PO_TRY(check_value(ctx, g, i));
+    PO_TRY(check_values(ctx, g));
     for (po_node_id i = 0; i < g->n_nodes; i++) {
         const po_node *n = &g->nodes[i];
         if (n->removed)

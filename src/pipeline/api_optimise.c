@@ -12,6 +12,7 @@ struct po_result {
     po_model model; /* around the graph that won */
     po_model *in;
     po_proof_report proof;
+    const po_graph *recipes; /* among graphs */
     po_summary summary;
 };
 
@@ -86,6 +87,7 @@ po_status po_optimise(po_model *model, const po_options *options, const po_callb
     r->model = *model;
     r->in = model;
     r->proof = args.state.proof;
+    r->recipes = args.state.recipes;
     r->model.graph =
         args.state.winner == model->graph ? model->graph : (po_graph *)args.state.winner;
     *result = r;
@@ -105,7 +107,7 @@ static po_status save_body(po_ctx *ctx, void *user) {
     save_args *args = user;
     po_result *r = args->result;
     po_api_bind_model(&r->model, ctx);
-    po_certify certify = {r->in, r->model.graph, &r->proof, &r->summary};
+    po_certify certify = {r->in, r->model.graph, r->recipes, &r->proof, &r->summary};
     po_export_options options = {.certify = po_proving_certify, .certify_user = &certify};
     return po_export_file(ctx, r->model.graph, args->path, r->summary.changed ? &options : NULL,
                           NULL);

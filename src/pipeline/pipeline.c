@@ -7,6 +7,17 @@ void po_pipeline_hold(po_run_state *state, po_graph *graph) {
     po_arena_keep(graph->arena);
 }
 
+void po_pipeline_drop(po_run_state *state, const po_graph *graph) {
+    for (uint32_t i = 0; i < state->n_graphs; i++)
+        if (state->graphs[i] == graph) {
+            po_graph_free(state->graphs[i]);
+            state->n_graphs--;
+            memmove(&state->graphs[i], &state->graphs[i + 1],
+                    (state->n_graphs - i) * sizeof *state->graphs);
+            return;
+        }
+}
+
 /* --- the list --- */
 
 typedef struct stage {

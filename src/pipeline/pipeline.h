@@ -43,6 +43,7 @@ typedef struct po_run_state {
     const char *winner_path;    /* where its bytes can be read; NULL: it is the original, or its
                                    weights are not copied */
     po_proof_report proof;      /* of the winner against the original */
+    const po_graph *recipes;    /* that the proof took the winner's constants by; NULL: none */
     po_arena *files;            /* what goes with the run: candidates' files, the runtime's cache */
     const po_check_set *checks; /* --check-data */
     uint32_t n_checks;
@@ -54,6 +55,8 @@ po_status po_pipeline_run(po_run_state *state);
 
 /* Adds a graph to those that live until the end. */
 void po_pipeline_hold(po_run_state *state, po_graph *graph);
+/* Frees one of these before the end: nothing may be made from it or refer to it. */
+void po_pipeline_drop(po_run_state *state, const po_graph *graph);
 
 /* --- stages that are more than one call, each in a file of its own --- */
 

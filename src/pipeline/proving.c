@@ -72,6 +72,7 @@ po_status po_proving_run(po_run_state *state, const po_graph *back) {
         po_pipeline_hold(state, recipes);
         po_ops_resolve(recipes);
     }
+    state->recipes = recipes;
     PO_TRY(prove(state, back ? back : state->winner, recipes, &state->proof));
     po_proving_tell(&state->proof, text, sizeof text);
     s->proved = state->proof.proved != 0;
@@ -104,8 +105,13 @@ po_status po_proving_certify(po_ctx *ctx, po_arena *arena, void *user, const po_
                     .runtime = c->summary->compared ? c->summary->runtime : "",
                     .error = c->summary->error,
                     .tolerance = c->summary->tolerance};
-    po_graph *recipes;
-    PO_TRY(po_recipes_to_graph(ctx, c->out, &recipes));
+    /* A run that was stopped before its proof has not made them. */
+    const po_graph *recipes = c->recipes;
+    po_graph *made = NULL;
+    if (!recipes) {
+        PO_TRY(po_recipes_to_graph(ctx, c->out, &made));
+        recipes = made;
+    }
     if (recipes) {
         po_text printed;
         po_text_init(&printed, arena);
@@ -114,6 +120,6 @@ po_status po_proving_certify(po_ctx *ctx, po_arena *arena, void *user, const po_
         cert.recipes = printed.data;
     }
     *text = po_cert_print(arena, &cert);
-    po_graph_free(recipes);
+    po_graph_free(made);
     return PO_OK;
 }

@@ -18,7 +18,8 @@ void po_proving_tell(const po_proof_report *report, char *text, size_t size);
 /* What a certificate is made from. */
 typedef struct po_certify {
     const po_model *in;
-    const po_graph *out; /* with its recipes */
+    const po_graph *out;     /* with its recipes */
+    const po_graph *recipes; /* as a graph; NULL: not made yet */
     const po_proof_report *proof;
     const po_summary *summary;
 } po_certify;

@@ -146,14 +146,21 @@ static const struct {
 #define LARGE_WEIGHTS ((uint64_t)1 << 30)
 enum { CHOICES = sizeof choices / sizeof choices[0] };
 
-/* Adds a variant unless it is the original or one that is there already. */
-static void add_variant(po_run_state *state, const char *name, const po_graph *graph) {
+static bool is_new(const po_run_state *state, const po_graph *graph) {
     if (state->n_variants == PO_MAX_VARIANTS || po_graph_equal(graph, state->original))
-        return;
+        return false;
     for (uint32_t i = 0; i < state->n_variants; i++)
         if (po_graph_equal(graph, state->variants[i].graph))
-            return;
-    state->variants[state->n_variants++] = (po_variant){name, graph};
+            return false;
+    return true;
+}
+
+/* Adds a variant, or frees it where it is the original or one that is there already. */
+static void add_variant(po_run_state *state, const char *name, const po_graph *graph) {
+    if (is_new(state, graph))
+        state->variants[state->n_variants++] = (po_variant){name, graph};
+    else
+        po_pipeline_drop(state, graph);
 }
 
 /* Makes one form. A form that fails is dropped and reported: *out is NULL then. */

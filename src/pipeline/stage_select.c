@@ -365,13 +365,8 @@ static void name_machine(selecting *s) {
         sum->runtime = po_arena_printf(state->arena, "ONNX Runtime %s", m->runtime);
 }
 
-po_status po_stage_select(po_run_state *state) {
-    if (state->n_variants == 0)
-        return PO_OK;
-    selecting *s = PO_NEW(state->files, selecting);
-    s->state = state;
-    s->ctx = state->ctx;
-    s->arena = state->files;
+static po_status select_winner(selecting *s) {
+    po_run_state *state = s->state;
     po_cost_options options = {.cache = state->options->cache};
     PO_TRY(po_cost_open(s->ctx, s->arena, &options, &s->cost));
     name_machine(s);
@@ -403,4 +398,26 @@ po_status po_stage_select(po_run_state *state) {
     if (po_options_has(state->options->skip, state->options->n_skip, "select"))
         return by_model(s, "compares equal; not timed, as asked for");
     return by_measurement(s);
+}
+
+/* What did not win is not looked at again, and may hold weights of its own. */
+static void drop_losers(po_run_state *state) {
+    for (uint32_t i = 0; i < state->n_variants; i++)
+        if (state->variants[i].graph != state->winner && state->variants[i].graph != state->current)
+            po_pipeline_drop(state, state->variants[i].graph);
+    state->n_variants = 0;
+}
+
+po_status po_stage_select(po_run_state *state) {
+    if (state->n_variants == 0)
+        return PO_OK;
+    selecting *s = PO_NEW(state->files, selecting);
+    s->state = state;
+    s->ctx = state->ctx;
+    s->arena = state->files;
+    po_status status = select_winner(s);
+    drop_losers(state);
+    if (s->original)
+        po_pipeline_drop(state, s->original);
+    return status;
 }
