@@ -173,3 +173,7 @@ void po_roofline_graph(const po_graph *graph, const po_rates *rates, uint32_t th
     double cores = threads > 1 ? threads : 1;
     add_graph(graph, rates, cores, lanes_of(cores), estimate);
 }
+
+double po_roofline_bytes(const po_rates *rates, uint32_t threads, double bytes) {
+    return bytes / (rates->bytes * lanes_of(threads > 1 ? threads : 1));
+}

@@ -37,4 +37,7 @@ void po_roofline_graph(const po_graph *graph, const po_rates *rates, uint32_t th
 void po_roofline_add(const po_graph *graph, const po_node *node, const po_rates *rates,
                      uint32_t threads, po_estimate *estimate);
 
+/* Seconds to move that many bytes. */
+double po_roofline_bytes(const po_rates *rates, uint32_t threads, double bytes);
+
 #endif

@@ -293,3 +293,8 @@ po_status po_search_measure(po_run_state *state, po_site *site, const uint32_t *
 bool po_search_promising(const po_trial *trial) {
     return trial->ratio > worth_taking;
 }
+
+double po_search_seconds(const po_site *site, uint32_t trial) {
+    double original = site->seconds > 0 ? site->seconds : site->estimate.seconds;
+    return trial == PO_NONE ? original : original * worth_taking / site->trials[trial].ratio;
+}

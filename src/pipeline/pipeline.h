@@ -37,6 +37,7 @@ typedef struct po_run_state {
     const po_graph *current;  /* what the last stage made */
     struct po_search *search; /* search.h; NULL where nothing was split */
     const po_graph *mutated;  /* with the mutants that were chosen; NULL: none */
+    const po_graph *joined;   /* chosen with the seams between them; NULL: the same or none */
     po_variant variants[PO_MAX_VARIANTS];
     uint32_t n_variants;
     const po_graph *winner;     /* verified and faster, or the original */

@@ -23,6 +23,7 @@ typedef enum po_trial_fate {
     PO_TRIAL_COST,       /* measured, and not faster */
     PO_TRIAL_WHOLE,      /* the whole tensors differ */
     PO_TRIAL_CHOSEN,
+    PO_TRIAL_JOINED, /* not the fastest alone, but where seams are joined (seams.h) */
     PO_TRIAL_FATES
 } po_trial_fate;
 
@@ -31,6 +32,7 @@ typedef struct po_trial {
     const po_graph *graph; /* types inferred */
     po_trial_fate fate;
     bool enumerated, corrected, measured; /* neither of the first two: derived */
+    bool whole;                           /* agrees in every element */
     uint32_t parent;           /* of a corrected one: the trial that it corrects; else PO_NONE */
     const po_program *program; /* NULL where there is none */
     const po_agreement *agreement; /* NULL before po_agree */
@@ -81,6 +83,9 @@ po_status po_search_boxes(po_run_state *state, po_site *site, po_trial *trial);
 po_status po_search_measure(po_run_state *state, po_site *site, const uint32_t *trials, uint32_t n);
 /* In context; the whole model decides later. */
 bool po_search_promising(const po_trial *trial);
+/* Seconds in context, or estimated where nothing is measured; a promising trial (PO_NONE: the
+ * original) has fewer than the original. */
+double po_search_seconds(const po_site *site, uint32_t trial);
 
 /* The failures that concern one mutant or subprogram alone: true, and forgotten. */
 bool po_search_drops(po_ctx *ctx, po_status status);

@@ -203,16 +203,24 @@ static po_status make_choices(po_run_state *state, const po_graph *simplified,
 
 /* The search's result in the form that wins most often, and with nothing but affine folding. */
 static po_status make_mutated(po_run_state *state) {
-    static const char *const names[2] = {"mutants", "mutants and affine folding alone"};
-    for (int i = 0; state->mutated && i < 2; i++) {
+    const struct {
+        const char *name;
+        const po_graph *graph;
+        bool affine;
+    } forms[] = {{"mutants", state->mutated, false},
+                 {"mutants, seams joined", state->joined, false},
+                 {"mutants and affine folding alone", state->mutated, true}};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         po_postopt_options options = po_postopt_defaults();
         po_postopt_counts counts;
         po_graph *out;
-        if (i == 1)
+        if (!forms[i].graph)
+            continue;
+        if (forms[i].affine)
             affine_only(&options);
-        PO_TRY(make_form(state, state->mutated, names[i], &options, &counts, &out));
+        PO_TRY(make_form(state, forms[i].graph, forms[i].name, &options, &counts, &out));
         if (out)
-            add_variant(state, names[i], out);
+            add_variant(state, forms[i].name, out);
     }
     return PO_OK;
 }
