@@ -261,7 +261,16 @@ static void apply(search *s, const po_graph *g, const po_node *node, const row *
         int64_t n = depth && depth->count == 1 ? po_tensor_int(depth, 0) : 3;
         if (depth && po_dtype_class_of(depth->dtype) == PO_CLASS_FLOAT)
             n = (int64_t)po_tensor_f64(depth, 0);
-        bound_below(s, n);
+        /* Before opset 11 what is outside of [0, n) is not agreed upon; since then it marks nothing
+         * outside of [-n, n). */
+        enum { COUNTS_BACK_SINCE = 11, BEYOND = 2 };
+        bool back = po_op_version(g, node) >= COUNTS_BACK_SINCE &&
+                    po_dtype_class_of(dtype) == PO_CLASS_SIGNED && po_dtype_bits(dtype) > 8 &&
+                    n > 0 && n < (1 << 14);
+        if (back)
+            bound(s, PO_ROLE_RANGE, (double)(-n - BEYOND), (double)(n + BEYOND - 1));
+        else
+            bound_below(s, n);
         break;
     }
     case COUNT:

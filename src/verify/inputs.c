@@ -254,6 +254,26 @@ static double ranged(const maker *m, const po_need *need, uint64_t stream, int64
     return v > need->high ? need->high : v;
 }
 
+/* Every integer of the range at a place of its own, where there is room for as many again. */
+static void cover(const maker *m, const po_need *need, uint64_t stream, po_tensor *t) {
+    enum { MOST = 1 << 20, PLACES = 0x706c6163 };
+    double low = ceil(need->low), width = floor(need->high) - low + 1;
+    if (m->kind != PO_INPUTS_NORMAL || t->count > MOST || !(width > 2) || 2 * width > t->count)
+        return;
+    po_arena *scratch = po_arena_create(m->ctx);
+    uint32_t *places = PO_NEW_N(scratch, uint32_t, t->count);
+    for (uint32_t i = 0; i < t->count; i++)
+        places[i] = i;
+    for (uint32_t i = 0; i < (uint32_t)width; i++) {
+        uint64_t left = (uint64_t)t->count - i;
+        uint32_t k = i + (uint32_t)(po_random_u64(m->seed, stream ^ PLACES, i) % left);
+        uint32_t place = places[k];
+        places[k] = places[i];
+        po_tensor_set_int(t, place, (int64_t)low + i);
+    }
+    po_arena_free(scratch);
+}
+
 static double mask_at(const maker *m, uint64_t stream, int64_t i, int64_t row) {
     int64_t at = i % row, number = i / row;
     if (m->kind == PO_INPUTS_MASKED && number == 0)
@@ -293,6 +313,8 @@ static void fill(const maker *m, const input *in, uint64_t stream, po_tensor *t)
         else
             po_tensor_set_int(t, i, (int64_t)v);
     }
+    if (need->role == PO_ROLE_RANGE && !real)
+        cover(m, need, stream, t);
 }
 
 static void fill_strings(const maker *m, uint64_t stream, po_tensor *t) {

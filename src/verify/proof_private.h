@@ -211,4 +211,8 @@ po_status po_prun_graph(po_prun *run, const po_pgraph_spec *spec, po_ptensor **o
 /* Drops what was kept to be taken over. */
 void po_prun_forget(po_prun *run);
 
+/* proof_tables.c: notes the table of a Gather in run->table_sum, where rows that were not picked,
+ * or were picked for nothing, would not show. */
+void po_pn_note_table(po_pnode *n);
+
 #endif

@@ -267,20 +267,6 @@ static po_status by_meaning(po_pnode *n) {
     return status;
 }
 
-/* Rows of a table are picked by integers that were drawn: the table counts as a whole. */
-static void note_table(po_pnode *n) {
-    po_prun *run = n->run;
-    po_op_id op = n->node->op;
-    bool picks = op == PO_OP_Gather || op == PO_OP_GatherElements || op == PO_OP_GatherND;
-    if (!picks || !po_pn_in(n, 1) || !n->in[1]->drawn || !n->in[0]->constant)
-        return;
-    po_hash print = po_pt_print(n->in[0]);
-    if (po_hash_map_put(run->tables, print, 1) != PO_NONE)
-        return;
-    run->table_sum.lo += po_mix(print.lo);
-    run->table_sum.hi += po_mix(print.hi);
-}
-
 static po_status evaluate_node(frame *f, po_pnode *n) {
     const po_node *node = n->node;
     po_prun *run = f->run;
@@ -323,7 +309,7 @@ static po_status evaluate_node(frame *f, po_pnode *n) {
         else if (node->attr[k].kind == PO_ATTR_GRAPHS)
             return PO_UNSUPPORTED;
     }
-    note_table(n);
+    po_pn_note_table(n);
     po_status status = by_meaning(n);
     for (uint32_t k = 0; k < node->n_out && status == PO_OK; k++)
         if (contents[k] && n->out[k])

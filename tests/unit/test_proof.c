@@ -379,6 +379,70 @@ static void test_what_is_not_proved(void **state) {
     po_graph_free(g);
 }
 
+/* Rows taken by products of one-hot rows: the ids, also outside of the table, are all drawn. */
+static void test_one_hot(void **state) {
+    static const char from[] = "graph g (ids: i64[1,64]) -> (y) {\n"
+                               "  h = OneHot(ids, d: i64[] {8}, v: f32[2] {0.0, 1.0}) {axis=-1}\n"
+                               "  m = MatMul(h, t: f32[8,4] random 3)\n"
+                               "  y = Tanh(m)\n"
+                               "}\n";
+    static const char to[] = "graph g (ids: i64[1,64]) -> (y) {\n"
+                             "  c = Clip(ids, lo: i64[] {-9}, hi: i64[] {8})\n"
+                             "  k = Add(c, by: i64[1] {9})\n"
+                             "  g0 = Gather(q: f32[18,4] random 9, k) {axis=0}\n"
+                             "  y = Tanh(g0)\n"
+                             "}\n";
+    static const char recipes[] = "graph r (t: f32[8,4]) -> (q) {\n"
+                                  "  q = Concat(n: f32[1,4] {0.0}, t, t, n) {axis=0}\n"
+                                  "}\n";
+    static const char *const wrong[][2] = {
+        {"{-9}", "{-8}"},
+        {"{8})", "{7})"},
+        {"by: i64[1] {9}", "by: i64[1] {8}"},
+        {"Clip(ids, lo: i64[] {-9}, hi: i64[] {8})", "Identity(ids)"},
+    };
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_proof_report r = prove(&ctx, from, to, recipes);
+    assert_string_equal(r.why, "");
+    assert_true(r.proved);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char *text = replaced(to, wrong[i][0], wrong[i][1]);
+        assert_non_null(text);
+        assert_false(prove(&ctx, from, text, recipes).proved);
+        free(text);
+    }
+}
+
+/* A row that is only picked where nothing looks does not count as picked. */
+static void test_hidden_rows(void **state) {
+    static const char text[] = "graph g (ids: i64[1,64]) -> (y) {\n"
+                               "  g1 = Gather(q: f32[18,4] random 9, ids) {axis=0}\n"
+                               "  g0 = Slice(g1, a: i64[1] {0}, b: i64[1] {1}, x: i64[1] {1})\n"
+                               "  y = Tanh(g0)\n"
+                               "}\n";
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_graph *a = test_graph(&ctx, text), *b = test_graph(&ctx, text);
+    const po_tensor *t = NULL;
+    for (po_value_id v = 0; v < b->n_values; v++)
+        if (b->values[v].constant && b->values[v].constant->dtype == PO_F32)
+            t = b->values[v].constant;
+    assert_non_null(t);
+    for (int64_t row = 0; row < 18; row++) {
+        po_proof_report r;
+        uint32_t *at = (uint32_t *)(uintptr_t)t->data + 4 * row;
+        *at ^= 1;
+        assert_int_equal(po_prove(&ctx, a, b, NULL, &(po_proof_options){.seed = 5}, &r), PO_OK);
+        assert_false(r.proved);
+        *at ^= 1;
+    }
+    po_graph_free(a);
+    po_graph_free(b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_network_is_itself),
@@ -388,6 +452,8 @@ int main(void) {
         cmocka_unit_test(test_spellings),
         cmocka_unit_test(test_derived_constants_by_recipe),
         cmocka_unit_test(test_open_dims),
+        cmocka_unit_test(test_one_hot),
+        cmocka_unit_test(test_hidden_rows),
         cmocka_unit_test(test_what_is_not_proved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
