@@ -12,6 +12,7 @@ static const double hopeful = 0.5;
 typedef struct finder {
     po_ctx *ctx;
     po_arena *arena;
+    po_arena *scratch; /* for one seam */
     const po_search *search;
     uint32_t threads;
     po_seams *seams;
@@ -262,13 +263,13 @@ static double saves(const finder *f, const seam *s, const po_rt *first, const po
     if (po_rt_is_identity(second) || po_rt_is_identity(first) ||
         (s->through && !po_rt_is_bijection(second)))
         return 0;
-    const po_rt *both = po_rt_compose(f->arena, first, second);
-    uint32_t nodes = both ? po_rt_nodes(f->arena, both) : PO_NONE;
-    uint32_t a = po_rt_nodes(f->arena, first), b = po_rt_nodes(f->arena, second);
+    const po_rt *both = po_rt_compose(f->scratch, first, second);
+    uint32_t nodes = both ? po_rt_nodes(f->scratch, both) : PO_NONE;
+    uint32_t a = po_rt_nodes(f->scratch, first), b = po_rt_nodes(f->scratch, second);
     if (nodes == PO_NONE || a == PO_NONE || b == PO_NONE || nodes > (s->alone ? a : 0) + b)
         return 0;
-    double less = po_rt_traffic(f->arena, second) - po_rt_traffic(f->arena, both);
-    less += s->alone ? po_rt_traffic(f->arena, first) : 0;
+    double less = po_rt_traffic(f->scratch, second) - po_rt_traffic(f->scratch, both);
+    less += s->alone ? po_rt_traffic(f->scratch, first) : 0;
     size_t bytes = 0;
     if (less <= 0 || !po_dtype_bytes(f->search->graph->values[s->from].type.dtype, 1, &bytes))
         return 0;
@@ -291,6 +292,7 @@ static void join(finder *f, uint32_t second, uint32_t input, const seam *s) {
     uint32_t a = f->seams->places[first].site, b = f->seams->places[second].site;
     if (first == second)
         return;
+    f->scratch = po_arena_child(f->arena);
     for (uint32_t i = 0; i < f->seams->n_options[a]; i++)
         for (uint32_t k = 0; k < f->seams->n_options[b]; k++) {
             double less = saves(f, s, f->seams->options[a][i].layout.out[output],
@@ -302,6 +304,7 @@ static void join(finder *f, uint32_t second, uint32_t input, const seam *s) {
             else
                 pair_of(f, second, first)->saves[k * f->seams->n_options[a] + i] += less;
         }
+    po_arena_free(f->scratch);
 }
 
 static po_status find_pairs(finder *f) {
