@@ -65,15 +65,19 @@ static double work(po_arena *arena, const po_program *p, uint32_t output, double
 
 /* --- the first filter --- */
 
+bool po_agree_costs_much(po_arena *arena, const po_program *a, const po_program *b) {
+    double once = 0;
+    for (uint32_t k = 0; k < a->n_outputs; k++)
+        once += point_cost * (work(arena, a, k, 1) + work(arena, b, k, 1));
+    return once > most_inside;
+}
+
 static po_status agree_inside(po_ctx *ctx, po_arena *scratch, const po_program *a,
                               const po_program *b, const po_agree_options *options, bool *agree) {
     po_program_points *p, *q;
-    double once = 0;
     *agree = false;
     PO_TRY(check_alike(ctx, a, b));
-    for (uint32_t k = 0; k < a->n_outputs; k++)
-        once += point_cost * (work(scratch, a, k, 1) + work(scratch, b, k, 1));
-    if (once > most_inside) {
+    if (po_agree_costs_much(scratch, a, b)) {
         *agree = true;
         return PO_OK;
     }

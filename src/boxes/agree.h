@@ -49,6 +49,10 @@ typedef struct po_agreement {
 po_status po_agree_inside(po_ctx *ctx, po_arena *arena, const po_program *a, const po_program *b,
                           const po_agree_options *options, bool *agree);
 
+/* Whether one position of every output takes so much that looking at a few is no quick filter: the
+ * programs are alike in inputs and outputs. */
+bool po_agree_costs_much(po_arena *arena, const po_program *a, const po_program *b);
+
 /* PO_BAD_USE where inputs or outputs are not alike, PO_UNSUPPORTED where the programs are too large
  * to compare. */
 po_status po_agree(po_ctx *ctx, po_arena *arena, const po_program *a, const po_program *b,

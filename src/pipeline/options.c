@@ -10,7 +10,7 @@
 enum { MAX_THREADS = 1024 };
 
 po_options po_options_default(void) {
-    return (po_options){.level = 1, .tolerance = 1e-4};
+    return (po_options){.level = 2, .tolerance = 1e-4};
 }
 
 bool po_options_has(const char *const *list, uint32_t n, const char *name) {
@@ -212,8 +212,9 @@ static const struct {
     po_status (*set)(set_args *args);
 } table[] = {
     {{"level", 'O', "0..3",
-      "0: faithful round trip; 1 (default): simplify, fold, keep what measures faster; 2: search "
-      "for mutants of what lies between non-linear operators; 3: search deeper",
+      "0: faithful round trip; 1: simplify, fold, keep what measures faster; 2 (default): search "
+      "for "
+      "mutants of what lies between non-linear operators too; 3: search deeper",
       PO_FOR_OPTIMISE},
      set_level},
     {{"opset", 0, "N", "let the operator-set version rise to N (default: the model's own stays)",

@@ -43,11 +43,13 @@ static bool same_ports(const po_graph *a, const po_graph *b) {
 static po_status share_inside(po_run_state *state, po_arena *scratch, const po_program *a,
                               const po_program *b, double *share) {
     po_program_points *points[2];
+    *share = 1;
+    if (po_agree_costs_much(scratch, a, b)) /* boxes, or the whole, will tell */
+        return PO_OK;
     PO_TRY(po_program_points_create(scratch, a, &points[0]));
     PO_TRY(po_program_points_create(scratch, b, &points[1]));
     for (int i = 0; i < 2; i++)
         po_program_points_reset(points[i], SEED);
-    *share = 1;
     for (uint32_t k = 0; k < a->n_outputs; k++) {
         const po_tensor_shape *shape = &a->values[a->outputs[k]];
         int64_t index[PO_MAX_RANK];

@@ -258,7 +258,8 @@ static double ranged(const maker *m, const po_need *need, uint64_t stream, int64
 static void cover(const maker *m, const po_need *need, uint64_t stream, po_tensor *t) {
     enum { MOST = 1 << 20, PLACES = 0x706c6163 };
     double low = ceil(need->low), width = floor(need->high) - low + 1;
-    if (m->kind != PO_INPUTS_NORMAL || t->count > MOST || !(width > 2) || 2 * width > t->count)
+    if (m->kind != PO_INPUTS_NORMAL || t->count > MOST || !(width > 2) ||
+        2 * width > (double)t->count)
         return;
     po_arena *scratch = po_arena_create(m->ctx);
     uint32_t *places = PO_NEW_N(scratch, uint32_t, t->count);

@@ -24,7 +24,7 @@ import threading
 
 LEAST_MODELS = 1914
 LEAST_COMPARED = 1700
-TIMEOUT_S = 60
+TIMEOUT_S = 240
 TOLERANCE = 1e-4  # petopt's --tolerance: of the output's largest magnitude
 RTOL, ATOL = 1e-3, 1e-7  # the backend tests' own, against expected outputs
 
@@ -458,7 +458,7 @@ def main():
     parser.add_argument('--worker', action='store_true')
     parser.add_argument('--sabotage', action='store_true')
     args = parser.parse_args()
-    args.level = args.level or [0, 1]
+    args.level = args.level or [0, 2]
     if args.sabotage:
         sys.exit(0 if sabotage(args) else 1)
     if args.worker:
