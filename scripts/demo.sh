@@ -9,5 +9,5 @@ bash scripts/deps.sh
 cmake -S . -B build -G Ninja >/dev/null
 cmake --build build -j "$(nproc)" --target petopt
 set -x
-build/petopt .deps/models/ch_PP-OCRv4_det_infer.onnx -o build/demo.onnx -O1 \
+build/petopt .deps/models/ch_PP-OCRv4_det_infer.onnx -o build/demo.onnx \
     --input-shape x:1,3,640,640 --threads 1 "$@"
