@@ -1,41 +1,31 @@
+/* The library's plain functions of SHA-256: those behind EVP allocate, and do not survive a failed
+ * allocation at their first use. */
+#define OPENSSL_API_COMPAT 0x10100000L
 #include "base/sha256.h"
 
-#include <openssl/evp.h>
+#include <openssl/sha.h>
 
 struct po_sha256 {
-    po_arena *arena;
-    EVP_MD_CTX *md;
+    SHA256_CTX state;
 };
-
-static void release(void *user) {
-    EVP_MD_CTX_free(((po_sha256 *)user)->md);
-}
 
 po_sha256 *po_sha256_begin(po_arena *arena) {
     po_sha256 *sha = PO_NEW(arena, po_sha256);
-    sha->arena = arena;
-    po_arena_defer(arena, release, sha);
-    sha->md = EVP_MD_CTX_new();
-    if (!sha->md || EVP_DigestInit_ex(sha->md, EVP_sha256(), NULL) != 1)
-        po_arena_exhausted(arena);
+    SHA256_Init(&sha->state);
     return sha;
 }
 
-/* These fail only where the library has no memory left. */
 void po_sha256_add(po_sha256 *sha, const void *data, size_t size) {
-    if (EVP_DigestUpdate(sha->md, data, size) != 1)
-        po_arena_exhausted(sha->arena);
+    SHA256_Update(&sha->state, data, size);
 }
 
 void po_sha256_end(po_sha256 *sha, char hex[PO_SHA256_HEX]) {
     static const char digits[] = "0123456789abcdef";
-    unsigned char sum[EVP_MAX_MD_SIZE];
-    unsigned n = 0;
-    if (EVP_DigestFinal_ex(sha->md, sum, &n) != 1 || n != 32)
-        po_arena_exhausted(sha->arena);
-    for (unsigned i = 0; i < n; i++) {
+    unsigned char sum[SHA256_DIGEST_LENGTH];
+    SHA256_Final(sum, &sha->state);
+    for (unsigned i = 0; i < sizeof sum; i++) {
         hex[2 * i] = digits[sum[i] >> 4];
         hex[2 * i + 1] = digits[sum[i] & 15];
     }
-    hex[2 * n] = '\0';
+    hex[2 * sizeof sum] = '\0';
 }
