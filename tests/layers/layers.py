@@ -16,7 +16,7 @@ import tempfile
 STAGES = ['import', 'simplify', 'split', 'mutate', 'correct', 'superopt', 'postopt', 'select',
           'export']
 SIDE = ['cost', 'codegen', 'verify']  # the only ones that touch a compiler or a runtime
-BELOW = ['base', 'ir', 'ops', 'boxes']
+BELOW = ['base', 'ir', 'ops', 'boxes', 'mugraph']
 
 # What each folder under src may include (besides itself).
 MAY = {
@@ -24,6 +24,7 @@ MAY = {
     'ir': ['base'],
     'ops': ['base', 'ir'],
     'boxes': ['base', 'ir', 'ops'],
+    'mugraph': ['base', 'ir', 'ops', 'boxes'],
     **{s: BELOW + [o for o in SIDE if o != s] for s in SIDE},
     **{s: BELOW + SIDE for s in STAGES},
     'pipeline': BELOW + SIDE + STAGES + ['petopt.h'],

@@ -1,0 +1,19 @@
+/* Runs the C compiler of this machine. */
+#ifndef PO_CODEGEN_COMPILE_H
+#define PO_CODEGEN_COMPILE_H
+
+#include "base/ctx.h"
+
+typedef struct po_cc_source {
+    const char *path;  /* of an existing C file */
+    const char *flags; /* further ones, NULL for none */
+} po_cc_source;
+
+/* Compiles each file (-std=c17 -O2 -fPIC -ffp-contract=fast -fno-math-errno, warnings off) and
+ * links one shared object. The compiler: `cc` where not NULL (--cc), else the first of cc, gcc,
+ * clang that is on the path. PO_UNSUPPORTED with the first lines that the compiler said where it
+ * fails or there is none. No half-written file is left behind. */
+po_status po_cc_library(po_ctx *ctx, const char *cc, const po_cc_source *sources, uint32_t n,
+                        const char *include_dir, const char *so_path);
+
+#endif

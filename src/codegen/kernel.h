@@ -1,0 +1,43 @@
+/* Prints muGraphs as C: one function for each, by the schedule that the tree states. */
+#ifndef PO_CODEGEN_KERNEL_H
+#define PO_CODEGEN_KERNEL_H
+
+#include "mugraph/mugraph.h"
+
+typedef struct po_isa {
+    const char *name; /* "avx512", "avx2" */
+    uint32_t lanes;   /* floats a vector */
+    uint32_t registers;
+    const char *flags; /* of the compiler */
+} po_isa;
+
+enum { PO_ISA_AVX512, PO_ISA_AVX2, PO_ISAS };
+extern const po_isa po_isas[PO_ISAS];
+
+/* What every printed file starts with: vectors, their functions (exp, tanh, erf, ... to within 4
+ * ulp), and the types of the call below. */
+void po_codegen_prelude(const po_isa *isa, po_text *out);
+
+/* Prints
+ *
+ *     void SYMBOL_start(float *device);     writes what rings hold; once, before the first call
+ *     void SYMBOL(const float *const *in, const float *const *weight, float *const *out,
+ *                 float *device, float *scratch, const pk_pool *pool);
+ *     const size_t SYMBOL_device, SYMBOL_scratch;   floats; of scratch: for each part of the pool
+ *
+ * device and scratch are aligned to 64 bytes and belong to one call at a time. A pool runs
+ * fn(arg, part) for every part in [0, parts):
+ *
+ *     typedef struct pk_pool {
+ *         size_t parts;
+ *         void (*run)(void *self, void (*fn)(void *arg, size_t part), void *arg);
+ *         void *self;
+ *     } pk_pool;
+ *
+ * The GRID loops of a step are dealt out to the parts in order; parts do not change the bits of the
+ * result. The muGraph stands above the function as a comment. PO_UNSUPPORTED where a statement has
+ * no printer. */
+po_status po_codegen_kernel(po_ctx *ctx, const po_mu *mu, const po_isa *isa, const char *symbol,
+                            po_text *out);
+
+#endif
