@@ -16,6 +16,7 @@ typedef uint16_t po_op_id; /* a row of the operator registry (ops/op.h); 0: opaq
 
 typedef struct po_graph po_graph;
 typedef struct po_model po_model;
+typedef struct po_function po_function; /* ir/function.h */
 
 /* --- attributes --- */
 
@@ -130,6 +131,8 @@ struct po_graph {
     uint64_t next_order;
     po_map *names;      /* root only: every value name in use, bodies included, for fresh ones */
     uint32_t next_name; /* root only */
+    const po_function *functions; /* root only: those that calls in the graph stand for */
+    uint32_t n_functions, cap_functions;
     const void *origin; /* GraphProto */
 };
 

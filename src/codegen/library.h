@@ -1,0 +1,79 @@
+/* The custom-operator library of a model: printed kernels (codegen/kernel.h) as operators that ONNX
+ * Runtime loads beside it (docs/kernels.md).
+ *
+ * A region of the model is one node of the domain petopt.kernels. Its operator's name holds a hash
+ * of the region and the version of the call between runtime and kernel, so that the library of
+ * another model, or of another version, leaves the model's own function of that name in place. The
+ * node's inputs are the region's activations, then its packed weights; all are f32 and of the
+ * static shapes that the region states, and the library fails the call where they are not. */
+#ifndef PO_CODEGEN_LIBRARY_H
+#define PO_CODEGEN_LIBRARY_H
+
+#include "base/file.h"
+#include "codegen/kernel.h"
+
+#define PO_KERNEL_DOMAIN "petopt.kernels"
+enum { PO_KERNEL_DOMAIN_VERSION = 1, PO_KERNEL_ABI = 1 };
+
+typedef struct po_kernel_port {
+    uint32_t rank;
+    int64_t dims[PO_MU_MAX_RANK];
+} po_kernel_port;
+
+typedef struct po_kernel {
+    const char *name; /* operator type and C symbol: letters, digits, underscores */
+    const char *what; /* one line for people; may be NULL */
+    uint32_t n_in, n_weights, n_out;
+    const po_kernel_port *in, *out; /* as the model has them: n_in, n_out */
+    const int64_t *weight_floats;   /* n_weights: elements, whatever the initialiser's rank */
+    /* C text of a file that starts with the prelude and defines NAME_<isa>, NAME_<isa>_start,
+     * NAME_<isa>_device, NAME_<isa>_scratch; NULL: none for this one. At least one is there. */
+    const char *code[PO_ISAS];
+} po_kernel;
+
+/* The name of the region that these muGraphs make, one for each instruction set (NULL: none); the
+ * same one may stand for both. */
+const char *po_kernel_name(po_arena *arena, const po_mu *const mu[PO_ISAS]);
+
+/* Fills a region from muGraphs whose INPUT, WEIGHT and OUTPUT tensors agree: INPUT number i is the
+ * node's input i, WEIGHT number k its input n_in + k. Kernels are printed by po_codegen_kernel. The
+ * ports' dims are those of the tensors; the caller may put others of as many elements in their
+ * place (the model's own). PO_UNSUPPORTED where a statement has no printer. */
+po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu *const mu[PO_ISAS],
+                          po_kernel *region);
+
+typedef struct po_library_file {
+    const char *name, *text;
+} po_library_file;
+
+/* A built library, held in memory. */
+typedef struct po_library {
+    const char *path; /* of the shared object, for this process and its children while the arena
+                         lives: po_session_options.kernels, po_select_spec.kernels */
+    po_bytes object;  /* its bytes */
+    po_hash hash;     /* of the sources, the same on every run */
+    const po_library_file *files; /* sources */
+    uint32_t n_files;
+} po_library;
+
+typedef struct po_library_spec {
+    const char *cc; /* as for po_cc_library */
+    const po_kernel *kernels;
+    uint32_t n_kernels;
+    const char *flags; /* further ones for every file; NULL: none (tests: sanitizers, hooks) */
+} po_library_spec;
+
+/* Prints and compiles in a temporary folder that is gone afterwards. */
+po_status po_library_build(po_ctx *ctx, po_arena *arena, const po_library_spec *spec,
+                           const po_library **library);
+
+/* Writes DIR/libpetopt_kernels.so, the sources and README.md; makes DIR (one level) where it is not
+ * there. Each file appears whole, the library last; after a failure nothing new is left behind.
+ * `model` is the name that the README gives as an example. ops NULL: the system's. */
+po_status po_library_save(po_ctx *ctx, const po_library *library, const po_file_ops *ops,
+                          const char *dir, const char *model);
+
+/* The source of the library itself, without its kernels (petopt_kernels.c). */
+void po_library_source(const po_kernel *kernels, uint32_t n, po_text *out);
+
+#endif
