@@ -31,7 +31,9 @@ enum {
     PO_MU_MAX_RANK = 8,
     PO_MU_MAX_INPUTS = 8, /* operands of a statement */
     PO_MU_MAX_DEPTH = 12, /* loops around a statement */
-    PO_MU_MAX_GRID = 3    /* of them GRID loops (the paper's grid dimensions) */
+    PO_MU_MAX_GRID = 3,   /* of them GRID loops (the paper's grid dimensions) */
+    PO_MU_VECTOR = 16     /* floats of the widest vector: the chunk of a LANES loop, and the room
+                             that is held for it */
 };
 
 typedef struct po_mu po_mu;
@@ -66,7 +68,7 @@ typedef struct po_mu_tensor {
     int64_t origin;           /* floats from the start to element 0; likewise */
     uint32_t scope;           /* SHARED, REGISTER: the loop inside which it lives, or PO_NONE: the
                                  step; along labels bound at or outside the scope its storage holds
-                                 one chunk only */
+                                 one chunk only (po_mu_held) */
     const po_rational *table; /* TABLE: row-major, dims' product of them */
 } po_mu_tensor;
 
@@ -104,6 +106,10 @@ typedef struct po_mu_item {
     uint32_t a, b, c; /* items; PO_MU_OPERAND: a is the statement's operand; 0 where unused */
     double value;     /* PO_MU_CONST */
 } po_mu_item;
+
+/* How many arguments a function has, and what it is of numbers (not CONST, OPERAND). */
+uint32_t po_mu_arity(po_mu_function function);
+double po_mu_apply(po_mu_function function, double a, double b, double c);
 
 /* --- the tree --- */
 
@@ -174,9 +180,12 @@ uint32_t po_mu_add_label(po_mu *mu, const char *name, int64_t extent);
  * po_mu_layout. */
 uint32_t po_mu_add_tensor(po_mu *mu, const char *name, po_mu_place place, uint32_t rank,
                           const int64_t *dims);
-/* Row-major strides over dims with their rings; the stride of the axis before the last is rounded
- * up to a multiple of `align` floats and then grows by `gap`. */
+/* Row-major strides over what is held (po_mu_held: for SHARED and REGISTER tensors call it once the
+ * statements stand) with its ring; the stride of the axis before the last is rounded up to a
+ * multiple of `align` floats and then grows by `gap`. Calls po_mu_measure. */
 void po_mu_layout(po_mu *mu, uint32_t tensor, int64_t align, int64_t gap);
+/* Sets floats and origin by strides and ring: for callers that set the strides themselves. */
+void po_mu_measure(po_mu *mu, uint32_t tensor);
 /* At the end of the parent's children; parent PO_NONE: a step. */
 uint32_t po_mu_add_step(po_mu *mu, const char *name);
 uint32_t po_mu_add_loop(po_mu *mu, uint32_t parent, po_mu_loop_kind kind, uint32_t label,
@@ -189,7 +198,7 @@ po_mu_access po_mu_access_of(po_mu *mu, uint32_t tensor);
 void po_mu_at(po_mu *mu, po_mu_access *access, uint32_t axis, int64_t coef, uint32_t label);
 /* An access by one label an axis. */
 po_mu_access po_mu_access_by(po_mu *mu, uint32_t tensor, const uint32_t *labels);
-/* Appends an operand, an item; their numbers. */
+/* Appends an operand, an item; their numbers (PO_NONE: more than PO_MU_MAX_INPUTS operands). */
 uint32_t po_mu_operand(po_mu *mu, uint32_t statement, po_mu_access access);
 uint32_t po_mu_item_of(po_mu *mu, uint32_t statement, po_mu_function function, uint32_t a,
                        uint32_t b, uint32_t c);
@@ -197,16 +206,43 @@ uint32_t po_mu_constant(po_mu *mu, uint32_t statement, double value);
 
 /* --- looking --- */
 
+/* The node after another in the order of the text (a loop before what is inside it), over all
+ * steps; PO_NONE at the end. From the first: po_mu_next(mu, PO_NONE). */
+uint32_t po_mu_next(const po_mu *mu, uint32_t node);
+/* Whether a node is `around` or stands inside it. Everything is inside PO_NONE. */
+bool po_mu_inside(const po_mu *mu, uint32_t node, uint32_t around);
+/* The step of a node. */
+uint32_t po_mu_step_of(const po_mu *mu, uint32_t node);
+
 /* Labels of a statement: kept (in out), reduced (only in operands); numbers ascending. */
 void po_mu_labels_of(const po_mu *mu, const po_mu_statement *s, po_arena *arena, uint32_t *n_kept,
                      uint32_t **kept, uint32_t *n_reduced, uint32_t **reduced);
+/* How far an index moves a step of the label; 0 where the label is not in it. */
+int64_t po_mu_coef(const po_mu_index *index, uint32_t label);
 /* The loop that binds a label around a node; PO_NONE. */
 uint32_t po_mu_binder(const po_mu *mu, uint32_t node, uint32_t label);
+/* The chunk of a loop: PO_MU_VECTOR for LANES, at most the label's extent. */
+int64_t po_mu_chunk(const po_mu *mu, uint32_t loop);
 /* Whether a tensor's storage holds one chunk only of a label (see `scope`). */
 bool po_mu_local(const po_mu *mu, uint32_t tensor, uint32_t label);
+/* What the storage of a tensor holds along an axis: `count` indices. Where no access has a local
+ * label along the axis, those are the axis's own: least 0, count the dim. Else (returns true: the
+ * axis is cut) index i of an access is found at
+ *     i - (sum over local labels of coef * start of the chunk) - least,    0 <= it < count,
+ * and all accesses have the same coefs of local labels there (po_mu_check). */
+bool po_mu_held(const po_mu *mu, uint32_t tensor, uint32_t axis, int64_t *least, int64_t *count);
 /* Least and greatest index of an access along an axis, over the labels' whole ranges. */
 void po_mu_range(const po_mu *mu, const po_mu_access *access, uint32_t axis, int64_t *least,
                  int64_t *most);
+
+/* How an access copes with indices outside its tensor. Both the printer and the evaluation go by
+ * this. RING: the ring covers all of them, its fill is kept (no vector spills over it), and the
+ * statement with this operand at `fill` adds nothing, whatever the other operands are: nothing
+ * needs a test. GUARD: an iteration outside is left out by a test; a statement with a tile has no
+ * guard on its row and lane (po_mu_check), but for the tail of the lanes. */
+typedef enum po_mu_edge { PO_MU_WITHIN, PO_MU_RING, PO_MU_GUARD } po_mu_edge;
+/* operand PO_NONE: of what is written, which never relies on the ring. */
+po_mu_edge po_mu_edge_of(const po_mu *mu, uint32_t statement, uint32_t operand);
 
 /* FLOPs (2 a multiply-add, functions by their row), bytes moved from and to memory places, bytes
  * of SHARED places of the largest step. */
