@@ -5,6 +5,7 @@
 #include "pipeline/search.h"
 #include "verify/inputs.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum {
@@ -151,6 +152,12 @@ static po_hash reading_key(const measuring *c, uint32_t trial) {
     return po_hash_u64(key, c->ctx->threads);
 }
 
+/* A time of zero, or none at all, is no reading: it would make the mutant free. */
+static bool sensible(const reading *r) {
+    return isfinite(r->original) && r->original > 0 && isfinite(r->seconds) && r->seconds > 0 &&
+           isfinite(r->gain) && r->gain > 0;
+}
+
 static void set_reading(measuring *c, uint32_t trial, const reading *r) {
     po_trial *t = &c->site->trials[trial];
     t->measured = true;
@@ -177,10 +184,15 @@ static po_status time_batch(measuring *c, const uint32_t *which, uint32_t n, uin
                            .feed = &feed,
                            .quick = processes,
                            .seed = 2 + processes};
-    PO_TRY(po_time_models(c->ctx, &spec, timing, NULL));
+    po_status (*time)(po_ctx *, const po_timing_spec *, po_timing *, po_timing_work *) =
+        c->search->time ? c->search->time : po_time_models;
+    PO_TRY(time(c->ctx, &spec, timing, NULL));
     for (uint32_t i = 0; i < n; i++) {
         const po_timing *t = &timing[i + 1];
         reading r = {timing[0].seconds, t->seconds, t->gain};
+        if (!sensible(&r))
+            return po_fail(c->ctx, PO_RUNTIME, "timing '%s': a reading of %g s against %g s",
+                           c->site->trials[which[i]].name, r.seconds, r.original);
         set_reading(c, which[i], &r);
     }
     return PO_OK;
@@ -217,7 +229,8 @@ static po_status measure(measuring *c) {
     for (uint32_t i = 0; i < c->n_order; i++) {
         reading r;
         uint32_t t = c->order[i];
-        if (po_cache_get_fixed(c->cost->cache, "mutant", reading_key(c, t), &r, sizeof r))
+        if (po_cache_get_fixed(c->cost->cache, "mutant", reading_key(c, t), &r, sizeof r) &&
+            sensible(&r))
             set_reading(c, t, &r);
         else
             which[n++] = t;

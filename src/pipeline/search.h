@@ -5,6 +5,7 @@
 
 #include "boxes/agree.h"
 #include "cost/roofline.h"
+#include "cost/timing.h"
 #include "mutate/mutate.h"
 #include "pipeline/pipeline.h"
 #include "split/split.h"
@@ -65,6 +66,9 @@ struct po_search {
     po_site *sites; /* by subprogram */
     uint32_t n_sites;
     bool cut; /* the time for measuring was up */
+    /* What times models; NULL: po_time_models. */
+    po_status (*time)(po_ctx *ctx, const po_timing_spec *spec, po_timing *timing,
+                      po_timing_work *work);
     double search_seconds, certify_seconds, measure_seconds;
 };
 
