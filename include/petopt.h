@@ -174,6 +174,7 @@ typedef struct po_candidate_report {
 typedef struct po_mutant_report {
     const char *name;
     const char *fate;           /* "chosen", "not faster", "differs", ... */
+    const char *agrees;         /* "equal", "equal in 3 of 4 boxes", "differs", "not compared" */
     bool enumerated, corrected; /* found blindly; repaired where it differed; neither: derived */
     bool chosen, measured;
     double ratio;    /* measured in context: above 1 is faster */

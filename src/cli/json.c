@@ -151,6 +151,7 @@ static json_t *mutants(const po_subprogram_report *r) {
                     : m->enumerated ? "enumeration"
                                     : "derivation"));
         put(&row, "fate", text_of(m->fate));
+        put(&row, "agrees", text_of(m->agrees));
         put(&row, "chosen", json_boolean(m->chosen));
         put(&row, "ratio", m->measured ? number(m->ratio) : json_null());
         put(&row, "ratio_estimated", number(m->estimate));

@@ -14,10 +14,32 @@ const char *po_trial_fate_text(po_trial_fate fate) {
     return text[fate];
 }
 
-static po_mutant_report mutant_of(const po_site *site, const po_trial *t) {
+/* Where it agrees, as far as that was looked at: a few positions say what differs, not what
+ * agrees. A corrected one was compared when it was made. */
+static const char *agrees(po_arena *arena, const po_site *site, const po_trial *t) {
+    const po_agreement *a = t->agreement;
+    if (t->fate == PO_TRIAL_MALFORMED)
+        return "not compared";
+    if (t->fate == PO_TRIAL_WHOLE || t->fate == PO_TRIAL_POINTS)
+        return "differs";
+    if (t->whole || t->corrected || (a && a->equal))
+        return "equal";
+    if (!a)
+        return t->fate == PO_TRIAL_PARTLY ? "differs" : "not compared";
+    uint64_t equal = 0, all = 0;
+    for (uint32_t k = 0; k < site->sub->graph->n_outputs; k++) {
+        equal += a->agree[k].n;
+        all += a->agree[k].n + a->differ[k].n;
+    }
+    return po_arena_printf(arena, "equal in %llu of %llu boxes", (unsigned long long)equal,
+                           (unsigned long long)all);
+}
+
+static po_mutant_report mutant_of(po_arena *arena, const po_site *site, const po_trial *t) {
     double before = site->estimate.seconds, after = t->estimate.seconds;
     return (po_mutant_report){.name = t->name,
                               .fate = po_trial_fate_text(t->fate),
+                              .agrees = agrees(arena, site, t),
                               .enumerated = t->enumerated,
                               .corrected = t->corrected,
                               .chosen = t->fate == PO_TRIAL_CHOSEN,
@@ -74,7 +96,7 @@ static po_subprogram_report report_of(po_arena *arena, const po_search *search,
     }
     po_mutant_report *mutants = PO_NEW_N(arena, po_mutant_report, site->n_trials);
     for (uint32_t i = 0; i < site->n_trials; i++)
-        mutants[i] = mutant_of(site, &site->trials[i]);
+        mutants[i] = mutant_of(arena, site, &site->trials[i]);
     r.mutants = mutants;
     const po_type *type = &g->values[g->outputs[0]].type;
     int64_t *dims = PO_NEW_N(arena, int64_t, type->rank);

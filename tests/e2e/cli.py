@@ -343,6 +343,10 @@ def case_explain(bed):
     parts = found['search']['subprograms']
     expect(found['command'] == 'explain' and found['out'] is None, 'explain says that it wrote')
     expect(any(p['mutants'] for p in parts), 'no part of the model has mutants')
+    for m in (m for p in parts for m in p['mutants']):
+        known = re.fullmatch(r'equal|equal in \d+ of \d+ boxes|differs|not compared', m['agrees'])
+        expect(known and (not m['chosen'] or m['agrees'] == 'equal'),
+               f"mutant {m['name']} is {m['fate']} and agrees: {m['agrees']}")
     html = open(bed.path('e.html'), encoding='utf-8').read()
     expect(parts[0]['name'] in html and '<svg' in html, 'the report does not draw the search')
     bed.refused('explain', bed.net, '-o', 'out.onnx', says='explain')
