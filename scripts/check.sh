@@ -73,7 +73,11 @@ sanitize | thread-sanitize)
     need "${CLANG:=clang}" clang
     kind=address,undefined
     [ "$what" = sanitize ] || kind=thread
+    # Optimised a little and with line numbers only: half the time to build, and no slower for it.
+    linker=
+    ! command -v ld.lld >/dev/null || linker=-fuse-ld=lld
     cmake -S . -B "$build" -G Ninja -DCMAKE_C_COMPILER="$CLANG" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+        -DCMAKE_C_FLAGS_RELWITHDEBINFO="-O1 -gline-tables-only" -DCMAKE_EXE_LINKER_FLAGS=$linker \
         -DPETOPT_SANITIZE=$kind -DPETOPT_WERROR=ON >/dev/null
     cmake --build "$build" -j "$jobs"
     cd "$build"
@@ -95,6 +99,7 @@ fuzz)
     new=$(mktemp -d "$build/new.XXXXXX")
     trap 'rm -rf "$new"' EXIT
     ran=0
+    running=()
     for target in "$build"/tests/fuzz/fuzz_*; do
         [ -f "$target" ] && [ -x "$target" ] || continue
         name=${target##*/fuzz_}
@@ -102,9 +107,11 @@ fuzz)
         echo "fuzz: $name"
         "$target" -seed=1 -runs="${FUZZ_RUNS:-20000}" -max_total_time="${FUZZ_SECONDS:-30}" -timeout=10 \
             -rss_limit_mb=2048 -print_final_stats=0 -verbosity=0 \
-            -artifact_prefix="$build/fuzz-" "$new/$name" "tests/fuzz/corpus/$name"
+            -artifact_prefix="$build/fuzz-" "$new/$name" "tests/fuzz/corpus/$name" &
+        running+=($!)
         ran=$((ran + 1))
     done
+    for id in "${running[@]}"; do wait "$id"; done
     echo "fuzz: $ran targets"
     [ "$ran" -gt 0 ]
     ;;

@@ -13,9 +13,10 @@
 #define TURNED                                                                                     \
     HEAD " a = Transpose(x) {perm=[0,1,3,2]}\n b = Conv(a, w)\n"                                   \
          " y = Transpose(b) {perm=[0,1,3,2]}\n}"
-#define PLAIN     HEAD " a = Identity(x)\n y = Conv(a, w)\n}"
-#define FORGOTTEN HEAD " a = Transpose(x) {perm=[0,1,3,2]}\n y = Conv(a, w)\n}" /* turns not back  \
-                                                                                 */
+#define PLAIN HEAD " a = Identity(x)\n y = Conv(a, w)\n}"
+#define FORGOTTEN                                                                                  \
+    HEAD " a = Transpose(x) {perm=[0,1,3,2]}\n y = Conv(a, w)\n}" /* turns not back                \
+                                                                   */
 #define SHIFTED                                                                                    \
     HEAD " a = Transpose(x) {perm=[0,1,3,2]}\n b = Conv(a, w)\n c = Add(b, b)\n"                   \
          " y = Transpose(c) {perm=[0,1,3,2]}\n}" /* twice as much, between the same moves */
