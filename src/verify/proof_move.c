@@ -163,8 +163,21 @@ po_hash po_pn_print(po_pnode *n) {
 }
 
 /* Every element a random function of operator, attributes, inputs and place. */
+/* For the sentence that says why two models differ. */
+static void count_opaque(po_prun *run, const char *op_type) {
+    uint32_t i = 0;
+    while (i < run->n_opaque && strcmp(run->opaque[i].op_type, op_type) != 0)
+        i++;
+    if (i == PO_MOST_OPAQUE)
+        return;
+    if (i == run->n_opaque)
+        run->opaque[run->n_opaque++] = (po_popaque){op_type, {0, 0}};
+    run->opaque[i].n[run->side]++;
+}
+
 po_status po_pn_opaque(po_pnode *n) {
     po_hash h = po_pn_print(n);
+    count_opaque(n->run, n->node->op_type);
     for (uint32_t k = 0; k < n->node->n_out; k++) {
         if (n->node->out[k] == PO_NONE)
             continue;

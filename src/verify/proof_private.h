@@ -51,6 +51,13 @@ struct po_ptensor {
     bool fraction; /* elements may have denominators of their own */
 };
 
+/* Nodes of one type that the proof knows no laws of. */
+typedef struct po_popaque {
+    const char *op_type;
+    uint32_t n[2]; /* of the original, of the candidate */
+} po_popaque;
+enum { PO_MOST_OPAQUE = 32 }; /* types; further ones are not told of */
+
 /* One trial: both graphs, the same variables. */
 typedef struct po_prun {
     po_ctx *ctx;
@@ -68,6 +75,9 @@ typedef struct po_prun {
     double degree;  /* the largest of what was given to a function, or is an output */
     double chances; /* over those, of 2 * degree + 1: how many of PO_P points mislead */
     uint32_t nodes, reused;
+    uint32_t side; /* 0: the original is evaluated, 1: the candidate */
+    po_popaque opaque[PO_MOST_OPAQUE];
+    uint32_t n_opaque;
     bool refused; /* a node does not take the shapes that it is given */
     char why[PO_PROOF_TEXT];
 } po_prun;
@@ -190,6 +200,7 @@ po_status po_pn_pointwise(po_pnode *n); /* proof_pointwise.c: unary and binary f
 po_status po_pn_clip(po_pnode *n);      /* proof_clip.c: Relu, Clip, Max, Min and their kind */
 po_status po_pn_rows(po_pnode *n);      /* proof_rows.c: reductions, softmax, norms */
 po_status po_pn_window(po_pnode *n);    /* proof_rows.c: maxima over windows */
+po_status po_pn_rotary(po_pnode *n);    /* proof_rotary.c: pairs of elements turned */
 po_status po_pn_move(po_pnode *n);      /* proof_move.c: elements that only move */
 po_status po_pn_sum(po_pnode *n);       /* proof_move.c: indexed sums */
 po_status po_pn_opaque(po_pnode *n);    /* proof_move.c: functions of all that goes in */

@@ -225,6 +225,14 @@ static void normalise(po_pnode *n, const norm *k) {
             out->mod[at] = k->shift ? po_mod_add(v, k->shift[c]) : v;
         }
     double degree = fmax(1, in->degree), inner = in->fraction ? (double)r.n_inner : 1;
+    const uint32_t *const more[2] = {mean, root};
+    for (uint32_t i = 0; i < 2 && k->inside; i++)
+        if (i + 1 < n->node->n_out && n->node->out[i + 1] != PO_NONE) {
+            po_ptensor *t = po_pn_out(n, i + 1);
+            memcpy(t->mod, more[i], (size_t)r.n_outer * sizeof *t->mod);
+            t->degree = i ? 1 : degree * inner; /* a root counts as a new variable */
+            t->fraction = i ? false : in->fraction;
+        }
     po_prun_compared(n->run, 2 * degree * inner);
     po_pn_function(n, out);
     out->degree = degree * inner + 2;
@@ -239,8 +247,9 @@ static po_status run_norm(po_pnode *n) {
     po_ptensor *in = n->in[0], *scale = po_pn_in(n, 1), *shift = po_pn_in(n, 2);
     po_op op = n->node->op;
     norm k = {.centre = op != PO_OP_RMSNormalization, .by_row = 1, .by_inner = 1};
+    /* LayerNormalization also gives means and inverse deviations. */
     for (uint32_t i = 1; i < n->node->n_out; i++)
-        if (n->node->out[i] != PO_NONE)
+        if (n->node->out[i] != PO_NONE && (op != PO_OP_LayerNormalization || i > 2))
             return PO_UNSUPPORTED;
     if (!po_pt_mod(in) || in->rank == 0 || in->count == 0)
         return PO_UNSUPPORTED;
@@ -265,6 +274,9 @@ static po_status run_norm(po_pnode *n) {
         k.channels = 1;
     if (!same_length(scale, k.channels) || !same_length(shift, k.channels))
         return PO_UNSUPPORTED;
+    for (uint32_t i = 1; i < n->node->n_out; i++)
+        if (n->node->out[i] != PO_NONE && po_type_count(&n->type[i]) != in->count / inner)
+            return PO_UNSUPPORTED;
     k.scale = scale ? po_pt_mod(scale) : NULL;
     k.shift = shift ? po_pt_mod(shift) : NULL;
     normalise(n, &k);

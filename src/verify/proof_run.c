@@ -246,8 +246,8 @@ static po_status add_captures(frame *f, po_pnode *n, const po_graph *body) {
 /* --- a node --- */
 
 static po_status by_meaning(po_pnode *n) {
-    static const po_pnode_fn meanings[] = {po_pn_rows, po_pn_clip, po_pn_pointwise, po_pn_window,
-                                           po_pn_sum,  po_pn_move, po_pn_opaque};
+    static const po_pnode_fn meanings[] = {po_pn_rows,   po_pn_clip, po_pn_pointwise, po_pn_window,
+                                           po_pn_rotary, po_pn_sum,  po_pn_move,      po_pn_opaque};
     const po_node *node = n->node;
     bool indexed = node->op == PO_OP_Gather || node->op == PO_OP_Pad;
     po_status status = PO_UNSUPPORTED;

@@ -239,6 +239,18 @@ static const spelling spellings[] = {
      " v = ReduceMean(p) {axes=[3]}\n e = Add(v, k: f32[] {0.00001})\n q = Sqrt(e)\n"
      " f = Div(d, q)\n s = Mul(f, g: f32[4] random 1)\n y = Add(s, h: f32[4] random 2)",
      "y = LayerNormalization(x, g: f32[4] random 1, h: f32[4] random 2) {axis=3}", true},
+    /* Means and inverse deviations are outputs as well. */
+    {"l, m, v = LayerNormalization(x, g: f32[4] random 1) {axis=3}\n t = Mul(m, v)\n y = Add(l, t)",
+     "m = ReduceMean(x) {axes=[3]}\n d = Sub(x, m)\n p = Pow(d, t: f32[] {2})\n"
+     " v = ReduceMean(p) {axes=[3]}\n e = Add(v, k: f32[] {0.00001})\n q = Sqrt(e)\n"
+     " f = Div(d, q)\n s = Mul(f, g: f32[4] random 1)\n r = Div(m, q)\n y = Add(s, r)",
+     true},
+    {"l, m, v = LayerNormalization(x, g: f32[4] random 1) {axis=3}\n y = Add(l, v)",
+     "l, m, v = LayerNormalization(x, g: f32[4] random 1) {axis=3}\n y = Add(l, m)", false},
+    {"l, m, v = LayerNormalization(x, g: f32[4] random 1) {axis=3}\n y = Mul(l, v)",
+     "l, m, v = LayerNormalization(x, g: f32[4] random 1) {axis=3, epsilon=0.001}\n"
+     " y = Mul(l, v)",
+     false},
     {"m = ReduceMean(x) {axes=[3]}\n d = Sub(x, m)\n p = Mul(d, d)\n v = ReduceMean(p) {axes=[3]}\n"
      " e = Add(v, k: f32[] {0.00001})\n q = Pow(e, h: f32[] {-0.5})\n y = Mul(d, q)",
      "m = ReduceMean(x) {axes=[3]}\n d = Sub(x, m)\n p = Pow(d, t: f32[] {2})\n"
@@ -274,6 +286,64 @@ static po_proof_report prove_spelling(po_ctx *ctx, const char *a, const char *b)
     snprintf(x, sizeof x, form, a);
     snprintf(y, sizeof y, form, b);
     return prove(ctx, x, y, NULL);
+}
+
+/* Pairs turned by one node, and by hand with one mistake each. */
+static void test_rotary(void **state) {
+    (void)state;
+    static const char *const node = "y = RotaryEmbedding(x, c, s)";
+    static const char *const by_hand =
+        "p, q = Split(x, n: i64[2] {2,2}) {axis=3}\n d = Unsqueeze(c, o: i64[1] {1})\n"
+        " t = Unsqueeze(s, o)\n a = Mul(d, p)\n b = Mul(t, q)\n e = Mul(t, p)\n f = Mul(d, q)\n"
+        " g = Sub(a, b)\n h = Add(e, f)\n y = Concat(g, h) {axis=3}";
+    static const struct {
+        const char *what, *with;
+        bool proved;
+    } samples[] = {
+        {"", "", true},
+        {"Sub(a, b)", "Add(a, b)", false},
+        {"Add(e, f)", "Sub(f, e)", false},
+        {"a = Mul(d, p)", "a = Mul(t, p)", false},
+        {"Split(x, n: i64[2] {2,2})", "Split(x, n: i64[2] {2,2})", true},
+        {"p, q = Split", "q, p = Split", false},
+        {"Concat(g, h)", "Concat(h, g)", false},
+    };
+    static const char *const form = "pir 1 ir_version=11 opset=23\n"
+                                    "graph g (x: f32[2,3,5,4], c: f32[2,5,2], s: f32[2,5,2]) -> "
+                                    "(y) {\n %s\n}\n";
+    for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
+        char hand[1024], x[2048], y[2048];
+        const char *at = strstr(by_hand, samples[i].what);
+        assert_non_null(at);
+        snprintf(hand, sizeof hand, "%.*s%s%s", (int)(at - by_hand), by_hand, samples[i].with,
+                 at + strlen(samples[i].what));
+        snprintf(x, sizeof x, form, node);
+        snprintf(y, sizeof y, form, hand);
+        po_ctx ctx;
+        po_ctx_init(&ctx);
+        po_proof_report r = prove(&ctx, x, y, NULL);
+        if (!!r.proved != samples[i].proved)
+            fail_msg("%s: %s", samples[i].with, r.why);
+        snprintf(x, sizeof x, form, "y = RotaryEmbedding(x, c, s) {interleaved=1}");
+        assert_false(prove(&ctx, x, y, NULL).proved);
+    }
+}
+
+/* What the proof does not look into is named where it stands in one model only. */
+static void test_opaque_is_named(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    const char *a = "i = ArgMax(x) {axis=3}\n y = Cast(i) {to=1}",
+               *b = "m = ReduceMax(x) {axes=[3]}\n y = Mul(m, z: f32[] {0})",
+               *c = "i = ArgMax(x) {axis=3, select_last_index=1}\n y = Cast(i) {to=1}";
+    po_proof_report r = prove_spelling(&ctx, a, b);
+    assert_true(!r.proved && strstr(r.why, "ArgMax"));
+    r = prove_spelling(&ctx, b, a);
+    assert_true(!r.proved && strstr(r.why, "ArgMax"));
+    r = prove_spelling(&ctx, a, c);
+    assert_true(!r.proved && strstr(r.why, "differs modulo p"));
+    assert_true(prove_spelling(&ctx, a, a).proved);
 }
 
 /* 2^31 is 1 modulo the prime: constants that far apart must not be taken for one another. */
@@ -446,6 +516,8 @@ static void test_hidden_rows(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_network_is_itself),
+        cmocka_unit_test(test_rotary),
+        cmocka_unit_test(test_opaque_is_named),
         cmocka_unit_test(test_planted_differences_are_seen),
         cmocka_unit_test(test_one_bit_is_seen),
         cmocka_unit_test(test_powers_of_two),
