@@ -1,4 +1,4 @@
-#include "mugraph/mugraph.h"
+#include "mugraph/parts.h"
 
 #include <stdio.h>
 
@@ -12,9 +12,10 @@ po_mu *po_mu_create(po_arena *arena, const char *name) {
 
 /* --- names --- */
 
-/* What follows labels in the text, so that a label of that name could not be told from it. */
-static bool is_reserved(const char *name) {
-    static const char *const words[] = {"fresh", "tile", "order", "fused", "by"};
+bool po_mu_is_reserved(const char *name) {
+    static const char *const words[] = {"fresh", "tile",  "order",  "fused",    "by",     "grid",
+                                        "for",   "lanes", "shared", "register", "step",   "before",
+                                        "after", "fill",  "stride", "inf",      "tensor", "label"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(name, words[i]) == 0)
             return true;
@@ -25,7 +26,7 @@ static bool label_taken(const po_mu *mu, const char *name) {
     for (uint32_t i = 0; i < mu->n_labels; i++)
         if (strcmp(mu->labels[i].name, name) == 0)
             return true;
-    return is_reserved(name);
+    return po_mu_is_reserved(name);
 }
 
 static bool tensor_taken(const po_mu *mu, const char *name) {

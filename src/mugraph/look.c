@@ -235,10 +235,9 @@ double po_mu_apply(po_mu_function function, double a, double b, double c) {
 /* Whether the statement adds nothing where the operand is `fill`, by what is known of each item
  * when the other operands are any finite numbers. */
 static bool is_neutral(const po_mu_statement *s, uint32_t operand, double fill) {
-    enum { MOST = 64 };
-    double value[MOST];
-    bool known[MOST];
-    if (s->combine == PO_MU_SET || s->n_items > MOST)
+    double value[PO_MU_MAX_ITEMS];
+    bool known[PO_MU_MAX_ITEMS];
+    if (s->combine == PO_MU_SET || s->n_items > PO_MU_MAX_ITEMS)
         return false;
     for (uint32_t i = 0; i < s->n_items; i++) {
         const po_mu_item *m = &s->items[i];

@@ -30,6 +30,7 @@
 enum {
     PO_MU_MAX_RANK = 8,
     PO_MU_MAX_INPUTS = 8, /* operands of a statement */
+    PO_MU_MAX_ITEMS = 64, /* of its expression */
     PO_MU_MAX_DEPTH = 12, /* loops around a statement */
     PO_MU_MAX_GRID = 3,   /* of them GRID loops (the paper's grid dimensions) */
     PO_MU_VECTOR = 16     /* floats of the widest vector: the chunk of a LANES loop, and the room
@@ -259,6 +260,7 @@ void po_mu_cost_of(const po_mu *mu, po_mu_cost *cost);
  * tile that is guarded, REGISTER tensors only where they can be, SHARED bytes of a block at most
  * `shared_limit`. PO_BAD_INPUT naming step, tensor and reason. */
 po_status po_mu_check(po_ctx *ctx, const po_mu *mu, int64_t shared_limit);
+/* The same but for names, and for numbers of tensors that the text orders otherwise. */
 bool po_mu_equal(const po_mu *a, const po_mu *b);
 po_hash po_mu_hash(const po_mu *mu);
 /* Text that parses back (docs/mugraph.md). */

@@ -1,0 +1,14 @@
+/* What the files of this folder share. */
+#ifndef PO_MUGRAPH_PARTS_H
+#define PO_MUGRAPH_PARTS_H
+
+#include "mugraph/mugraph.h"
+
+/* The name of a function in text, and whether it stands between its arguments. */
+const char *po_mu_function_name(po_mu_function function);
+bool po_mu_is_infix(po_mu_function function);
+
+/* The words of the text: labels may not be named by them, and tensors that are stand in quotes. */
+bool po_mu_is_reserved(const char *name);
+
+#endif
