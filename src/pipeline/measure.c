@@ -224,6 +224,26 @@ static po_status measure_new(measuring *c, uint32_t *which, uint32_t n) {
     return PO_OK;
 }
 
+/* Half of a time limit is left to what follows: what the search finds must still be compared and
+ * confirmed. */
+static bool time_is_up(measuring *c) {
+    const po_options *options = c->state->options;
+    bool cut = options->level < 3 && c->search->measure_seconds > most_seconds;
+    bool late = options->time_limit > 0 && c->ctx->deadline > 0 &&
+                po_now() > c->ctx->deadline - options->time_limit / 2;
+    if (c->search->cut || !(cut || late))
+        return cut || late;
+    if (late)
+        po_record_note(c->state->record,
+                       "half of the time limit was up: mutants were no longer measured");
+    else
+        po_record_note(c->state->record,
+                       "-O2 measures mutants for %.0f s: the rest was left out (-O3 measures all)",
+                       most_seconds);
+    c->search->cut = true;
+    return true;
+}
+
 static po_status measure(measuring *c) {
     uint32_t *which = PO_NEW_N(c->arena, uint32_t, c->n_order), n = 0;
     for (uint32_t i = 0; i < c->n_order; i++) {
@@ -235,15 +255,8 @@ static po_status measure(measuring *c) {
         else
             which[n++] = t;
     }
-    if (n > 0 && c->state->options->level < 3 && c->search->measure_seconds > most_seconds) {
-        if (!c->search->cut)
-            po_record_note(c->state->record,
-                           "-O2 measures mutants for %.0f s: the rest was left out "
-                           "(-O3 measures all)",
-                           most_seconds);
-        c->search->cut = true;
+    if (n > 0 && time_is_up(c))
         return PO_OK;
-    }
     return n > 0 ? measure_new(c, which, n) : PO_OK;
 }
 

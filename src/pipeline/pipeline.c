@@ -1,5 +1,6 @@
 #include "pipeline/pipeline.h"
 
+#include "cost/cost.h"
 #include "ir/text.h"
 
 void po_pipeline_hold(po_run_state *state, po_graph *graph) {
@@ -16,6 +17,14 @@ void po_pipeline_drop(po_run_state *state, const po_graph *graph) {
                     (state->n_graphs - i) * sizeof *state->graphs);
             return;
         }
+}
+
+po_status po_pipeline_cost(po_run_state *state, po_cost **cost) {
+    po_cost_options options = {.cache = state->options->cache};
+    if (!state->cost)
+        PO_TRY(po_cost_open(state->ctx, state->files, &options, &state->cost));
+    *cost = state->cost;
+    return PO_OK;
 }
 
 /* --- the list --- */

@@ -35,6 +35,7 @@ typedef struct po_run_state {
     const po_graph
         *original; /* as imported, input shapes pinned: what everything is compared with */
     const po_graph *current;  /* what the last stage made */
+    struct po_cost *cost;     /* po_pipeline_cost */
     struct po_search *search; /* search.h; NULL where nothing was split */
     const po_graph *mutated;  /* with the mutants that were chosen; NULL: none */
     const po_graph *joined;   /* chosen with the seams between them; NULL: the same or none */
@@ -53,6 +54,9 @@ typedef struct po_run_state {
 /* Runs the stages. On success, and when cancelled or out of time, state->winner is set; the record
  * says what was dropped and why. Failures: bad options for this model, no memory, no runtime. */
 po_status po_pipeline_run(po_run_state *state);
+
+/* The cost service of the run: opened once, with its cache. */
+po_status po_pipeline_cost(po_run_state *state, struct po_cost **cost);
 
 /* Adds a graph to those that live until the end. */
 void po_pipeline_hold(po_run_state *state, po_graph *graph);

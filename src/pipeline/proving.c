@@ -6,13 +6,13 @@
 #include "ops/recipe.h"
 #include "pipeline/pin.h"
 #include "po_config.h"
+#include "po_rules.h"
 #include "verify/cert.h"
 
 #include <stdio.h>
 
 /* Of CPU time, for the winner alone: a run must not wait long for its proof. */
 static const double seconds_for_proof = 40;
-enum { CACHE_LAYOUT = 1 };
 
 uint64_t po_proving_seed(po_hash original, po_hash candidate) {
     return po_random_u64(original.lo ^ original.hi, candidate.lo, candidate.hi);
@@ -34,7 +34,7 @@ static po_status prove(po_run_state *state, const po_graph *winner, const po_gra
                        po_proof_report *report) {
     po_graph *original, *candidate;
     po_hash a = po_graph_hash(state->original), b = po_graph_hash(winner);
-    po_hash key = po_hash_str((po_hash){CACHE_LAYOUT, 0}, PO_VERSION);
+    po_hash key = po_hash_str(po_hash_str((po_hash){0, 0}, PO_VERSION), PO_RULES);
     key = po_hash_u64(po_hash_u64(po_hash_u64(po_hash_u64(key, a.lo), a.hi), b.lo), b.hi);
     if (recipes) {
         po_hash r = po_graph_hash(recipes);

@@ -367,8 +367,7 @@ static void name_machine(selecting *s) {
 
 static po_status select_winner(selecting *s) {
     po_run_state *state = s->state;
-    po_cost_options options = {.cache = state->options->cache};
-    PO_TRY(po_cost_open(s->ctx, s->arena, &options, &s->cost));
+    PO_TRY(po_pipeline_cost(state, &s->cost));
     name_machine(s);
     po_graph *typed;
     PO_TRY(po_pin_inputs(s->ctx, state->original, NULL, 0, &typed));

@@ -22,8 +22,7 @@ po_status po_stage_split(po_run_state *state) {
         return PO_OK;
     po_search *search = PO_NEW(state->arena, po_search);
     search->arena = state->arena;
-    po_cost_options cost = {.cache = state->options->cache};
-    PO_TRY(po_cost_open(state->ctx, state->files, &cost, &search->cost));
+    PO_TRY(po_pipeline_cost(state, &search->cost));
     po_rates_of_machine(search->cost, &search->rates);
     po_graph *folded;
     PO_TRY(fold(state, &folded));

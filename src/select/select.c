@@ -1,5 +1,7 @@
 #include "select/select.h"
 
+#include "po_rules.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -8,7 +10,7 @@ static const double claimed = 1.0, elsewhere = 0.98;
 /* An inconclusive reading is taken again, for longer, where more samples could show a gain: an
  * interval is never narrower than this. */
 static const double within_reach = 1.005;
-enum { TRIES = 2, VERDICT_LAYOUT = 2 };
+enum { TRIES = 2 };
 
 static po_status conclude(po_verdict *verdict, po_verdict_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -63,7 +65,7 @@ static po_status verdict_key(po_ctx *ctx, const po_select_spec *spec, po_hash *k
     PO_TRY(content_hash(ctx, spec->original, spec->original_hash, &a));
     PO_TRY(content_hash(ctx, spec->candidate, spec->candidate_hash, &b));
     *same = po_hash_equal(a, b);
-    po_hash k = po_hash_u64(po_cost_key(spec->cost), VERDICT_LAYOUT);
+    po_hash k = po_hash_str(po_cost_key(spec->cost), PO_RULES);
     k = po_hash_u64(po_hash_u64(k, a.lo), a.hi);
     k = po_hash_u64(po_hash_u64(k, b.lo), b.hi);
     k = po_hash_u64(k, spec->threads);

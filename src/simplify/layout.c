@@ -1,4 +1,8 @@
-/* Chains of Transpose, and of the operators that only change the shape. */
+/* Chains of Transpose, and of the operators that only change the shape: of any type and of open
+ * shapes, exactly, node by node, so that it also serves --accuracy exact and the passes beside it
+ * meet no such chains. postopt's cancel_moves.c works on R/T, which needs static shapes: it covers
+ * pads, slices and moves through element-wise nodes, and would find what this pass does of static
+ * shapes; it does not replace it. */
 #include "simplify/passes.h"
 
 /* Transpose(Transpose(x)): one permutation, or none. */

@@ -176,6 +176,30 @@ def case_interrupted_while_measuring(bed):
         os.unlink(bed.path('out.onnx'))
 
 
+def case_deep_search(bed):
+    """-O3 writes what it has shown to be equal and faster, keeps a time limit and Ctrl-C."""
+    affine_model(bed.path('in.onnx'), channels=16, size=24)
+    words = ['in.onnx', '-o', 'out.onnx', '-O3', '--threads', '1', '--cache', 'none']
+    for limit in (None, '8'):
+        start = time.monotonic()
+        bed.good(*words, '--json', 'r.json', *(['--time-limit', limit] if limit else []))
+        told = json.load(open(bed.path('r.json'), encoding='utf-8'))
+        expect(told['level'] == 3 and told['search']['subprograms'], 'nothing was searched')
+        expect(not limit or time.monotonic() - start < 20, 'the limit is not kept')
+        if told['changed']:
+            expect(told['latency']['ratio_low'] > 1 and told['error'] <= told['tolerance'],
+                   f'written without a gain: {told["latency"]}')
+        code, out, err = bed.run('verify', 'in.onnx', 'out.onnx')
+        expect(code == 0 and ('proved' in out or not told['proved']), f'verify: exit {code}: {out}{err}')
+    p = subprocess.Popen([bed.args.petopt, *words], cwd=bed.folder, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
+    time.sleep(2)
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=60)
+    expect(p.returncode in (0, 130), f'exit {p.returncode}: {err!r}')
+    onnx.checker.check_model(bed.path('out.onnx'))
+
+
 def case_time_limit(bed):
     affine_model(bed.path('in.onnx'), channels=64, size=96)
     start = time.monotonic()

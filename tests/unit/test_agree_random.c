@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MUTANTS = 10000 };
+enum { MUTANTS = 10000 / TEST_SHARE };
 
 typedef struct counts {
     int mutants, equal, partly, none, programs, opaque, boxes, points, unreferenced, contracted;

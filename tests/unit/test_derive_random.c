@@ -7,7 +7,12 @@
 
 #include <stdio.h>
 
-enum { PROGRAMS = 2000, LEAST_MUTANTS = 8000, LEAST_KINDS = 12, MOST_KINDS = 64 };
+enum {
+    PROGRAMS = 2000 / TEST_SHARE,
+    LEAST_MUTANTS = 8000 / TEST_SHARE,
+    LEAST_KINDS = 12,
+    MOST_KINDS = 64
+};
 
 typedef struct tally {
     uint32_t mutants, open, open_wrong, wrong, kinds;

@@ -1,0 +1,36 @@
+# The hash of the rules (cmake/rules_hash.cmake) is that of their contents, wherever they lie, and
+# changes with any of them: a limit, a comment, a new file; not with other sources.
+#   cmake -DROOT=SOURCES -DWORK=SCRATCH -P rules_hash.cmake
+function(hash_of root result)
+    execute_process(COMMAND ${CMAKE_COMMAND} -DROOT=${root} -DOUT=${WORK}/hash.h
+        -P ${ROOT}/cmake/rules_hash.cmake RESULT_VARIABLE code)
+    if(code)
+        message(FATAL_ERROR "rules_hash.cmake fails on ${root}")
+    endif()
+    file(READ ${WORK}/hash.h text)
+    set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+file(MAKE_DIRECTORY ${WORK}/copy)
+file(COPY ${ROOT}/src DESTINATION ${WORK}/copy)
+hash_of(${ROOT} here)
+hash_of(${WORK}/copy there)
+if(NOT here STREQUAL there)
+    message(FATAL_ERROR "the hash depends on where the sources lie")
+endif()
+file(APPEND ${WORK}/copy/src/split/split.c "\n")
+hash_of(${WORK}/copy other)
+if(NOT here STREQUAL other)
+    message(FATAL_ERROR "the hash changes with sources that hold no rules")
+endif()
+foreach(file src/select/select.c src/verify/compare.c src/verify/verify.h src/ops/ops.def
+        src/cost/timing_stats.c src/verify/new_rule.c)
+    set(before "${other}")
+    file(APPEND ${WORK}/copy/${file} "/* */\n")
+    hash_of(${WORK}/copy other)
+    if(before STREQUAL other)
+        message(FATAL_ERROR "the hash does not change with ${file}")
+    endif()
+endforeach()
+file(REMOVE_RECURSE ${WORK})
