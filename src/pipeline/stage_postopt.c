@@ -87,6 +87,10 @@ static void no_splits(po_postopt_options *o) {
     o->algebra &= ~(uint32_t)PO_ALGEBRA_SPLITS;
 }
 
+static void no_phases(po_postopt_options *o) {
+    o->algebra &= ~(uint32_t)PO_ALGEBRA_PHASES;
+}
+
 static void added_sums(po_postopt_options *o) {
     o->sums = false;
 }
@@ -118,6 +122,8 @@ static const struct {
     {"1-D convolutions kept", no_planes, offsetof(po_postopt_counts, composed),
      offsetof(po_postopt_counts, composed)},
     {"2-D convolutions kept", no_rows, offsetof(po_postopt_counts, composed),
+     offsetof(po_postopt_counts, composed)},
+    {"convolutions without phases", no_phases, offsetof(po_postopt_counts, composed),
      offsetof(po_postopt_counts, composed)},
     {"products over channels kept", no_channels, offsetof(po_postopt_counts, composed),
      offsetof(po_postopt_counts, composed)},

@@ -49,6 +49,8 @@ po_status po_convolve_channels(po_ctx *ctx, po_graph *graph, po_postopt_state *s
 po_status po_pad_channels(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* spread_gates.c: once, behind the blocks. */
 po_status po_spread_gates(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* phases.c: once, behind the blocks. */
+po_status po_use_phases(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* rows.c: once, after the others. */
 po_status po_use_rows(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* cancel_moves.c */

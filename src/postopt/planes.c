@@ -106,9 +106,22 @@ static bool is_conv(const po_graph *graph, const po_node *n) {
     return w && w->rank == RANK && w->dtype == PO_F32 && !po_node_attr(n, "output_shape");
 }
 
+/* A norm over the map between a convolution of few channels and whatever comes: the norm has no
+ * blocked form, and turning the wide result back costs more than such a convolution gains. */
+static bool stays(const po_relayout *r, const po_node *n) {
+    const po_value *y = &r->graph->values[n->out[0]];
+    const po_tensor *w = po_graph_constant(r->graph, n->in[1]);
+    if (po_relayout_has(r, n->in[0]) || w->dims[1] >= PO_CHANNEL_BLOCK || n->op != PO_OP_Conv)
+        return false;
+    for (uint32_t i = 0; i < y->n_uses; i++)
+        if (r->graph->nodes[y->uses[i].node].op != PO_OP_InstanceNormalization)
+            return false;
+    return y->n_uses > 0;
+}
+
 static bool convert_conv(po_relayout *r, po_node_id id) {
     const po_node *n = &r->graph->nodes[id];
-    if (!is_conv(r->graph, n))
+    if (!is_conv(r->graph, n) || stays(r, n))
         return false;
     uint32_t n_in = n->n_in;
     po_value_id in[3] = {n->in[0], n->in[1], n_in > 2 ? n->in[2] : PO_NONE};

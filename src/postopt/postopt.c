@@ -13,7 +13,7 @@ static const pass_fn passes[] = {po_take_rows,      po_find_norms,          po_f
                                  po_use_planes,     po_cancel_moves};
 
 /* Once, when nothing fires any more: what depends on the channels that are left. */
-static const pass_fn late[] = {po_pad_channels, po_spread_gates, po_use_rows};
+static const pass_fn late[] = {po_pad_channels, po_spread_gates, po_use_phases, po_use_rows};
 
 enum { MOST_ROUNDS = 16 };
 

@@ -34,7 +34,8 @@ typedef enum po_algebra {
     PO_ALGEBRA_CHANNELS = 1 << 7, /* channels-last products as pointwise convolutions */
     PO_ALGEBRA_BLOCKS = 1 << 8,   /* channels padded to whole blocks beside pools and gates */
     PO_ALGEBRA_SPLITS = 1 << 9,   /* split outputs of convolutions as convolutions of their own */
-    PO_ALGEBRA_ALL = (1 << 10) - 1
+    PO_ALGEBRA_PHASES = 1 << 10,  /* convolutions along one axis by Toom-Cook in phases */
+    PO_ALGEBRA_ALL = (1 << 11) - 1
 } po_algebra;
 
 typedef struct po_postopt_options {
