@@ -1,0 +1,238 @@
+#include "codegen/compile.h"
+
+#include "base/str.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { SAID = 1500 /* bytes of a compiler's complaint that are passed on */ };
+
+typedef struct job {
+    char **argv;
+    const char *object, *log;
+    pid_t pid; /* 0: not running */
+} job;
+
+typedef struct work {
+    po_ctx *ctx;
+    po_arena *arena;
+    const char *cc;   /* NULL: not known yet */
+    const char *path; /* a new file beside the result; other names start with it */
+    uint32_t n;
+    job *jobs; /* the link last */
+    bool done; /* the file has been renamed */
+} work;
+
+/* Ends what still runs and removes what is left: on success, failure and unwinding alike. */
+static void clean(void *user) {
+    work *w = user;
+    for (uint32_t i = 0; i <= w->n; i++) {
+        job *j = &w->jobs[i];
+        if (j->pid > 0) {
+            (void)kill(j->pid, SIGKILL);
+            (void)waitpid(j->pid, NULL, 0);
+            j->pid = 0;
+        }
+        if (j->object != NULL)
+            (void)unlink(j->object);
+        if (j->log != NULL)
+            (void)unlink(j->log);
+    }
+    if (w->path != NULL && !w->done)
+        (void)unlink(w->path);
+}
+
+/* --- arguments --- */
+
+typedef struct words {
+    char **items;
+    uint32_t n, cap;
+} words;
+
+static void push(work *w, words *to, const char *word) {
+    char *copy = po_arena_strdup(w->arena, word);
+    PO_PUSH(w->arena, to->items, to->n, to->cap, copy);
+}
+
+static void push_all(work *w, words *to, const char *text) {
+    char *copy = po_arena_strdup(w->arena, text), *rest = NULL;
+    for (char *t = strtok_r(copy, " ", &rest); t != NULL; t = strtok_r(NULL, " ", &rest))
+        push(w, to, t);
+}
+
+static char **ended(work *w, words *to) {
+    char *none = NULL;
+    PO_PUSH(w->arena, to->items, to->n, to->cap, none);
+    return to->items;
+}
+
+/* --- running --- */
+
+static int spawn(work *w, job *j, const char *cc) {
+    posix_spawn_file_actions_t actions;
+    if (posix_spawn_file_actions_init(&actions) != 0)
+        return ENOMEM;
+    int error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    if (error == 0)
+        error = posix_spawn_file_actions_addopen(&actions, 1, j->log, O_WRONLY | O_CREAT | O_TRUNC,
+                                                 0600);
+    if (error == 0)
+        error = posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    if (error == 0) {
+        char *first = j->argv[0];
+        j->argv[0] = po_arena_strdup(w->arena, cc);
+        error = posix_spawnp(&j->pid, cc, &actions, NULL, j->argv, environ);
+        if (error != 0) {
+            j->pid = 0;
+            j->argv[0] = first;
+        }
+    }
+    (void)posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+static po_status start(work *w, job *j) {
+    static const char *const known[] = {"cc", "gcc", "clang"};
+    int error = ENOENT;
+    if (w->cc != NULL)
+        error = spawn(w, j, w->cc);
+    for (size_t i = 0; i < 3 && w->cc == NULL; i++) {
+        error = spawn(w, j, known[i]);
+        if (error == 0)
+            w->cc = known[i];
+    }
+    if (error != 0)
+        return po_fail(w->ctx, PO_UNSUPPORTED, "C compiler '%s': %s",
+                       w->cc == NULL ? "cc, gcc, clang" : w->cc, strerror(error));
+    return PO_OK;
+}
+
+/* The first lines of what a compiler said. */
+static const char *said(work *w, const job *j) {
+    char *text = po_arena_calloc(w->arena, SAID + 1, 1);
+    FILE *file = fopen(j->log, "rb");
+    if (file == NULL)
+        return "";
+    size_t n = fread(text, 1, SAID, file);
+    (void)fclose(file);
+    text[n] = '\0';
+    uint32_t lines = 0;
+    for (char *c = text; *c != '\0'; c++)
+        if (*c == '\n' && ++lines == 6)
+            *c-- = '\0';
+    return text;
+}
+
+static po_status ended_well(work *w, job *j, int state) {
+    j->pid = 0;
+    if (WIFEXITED(state) && WEXITSTATUS(state) == 0)
+        return PO_OK;
+    if (WIFSIGNALED(state))
+        return po_fail(w->ctx, PO_UNSUPPORTED, "C compiler '%s' ended by signal %d", w->cc,
+                       WTERMSIG(state));
+    return po_fail(w->ctx, PO_UNSUPPORTED, "C compiler '%s' failed: %s", w->cc, said(w, j));
+}
+
+/* Runs jobs [from, to), at most `most` at a time. */
+static po_status run(work *w, uint32_t from, uint32_t to, uint32_t most) {
+    uint32_t next = from, running = 0;
+    while (next < to || running > 0) {
+        PO_TRY(po_ctx_poll(w->ctx));
+        while (next < to && running < most) {
+            PO_TRY(start(w, &w->jobs[next++]));
+            running++;
+        }
+        bool any = false;
+        for (uint32_t i = from; i < next; i++) {
+            int state = 0;
+            job *j = &w->jobs[i];
+            if (j->pid == 0)
+                continue;
+            pid_t pid = waitpid(j->pid, &state, WNOHANG);
+            if (pid == 0 || (pid < 0 && errno == EINTR))
+                continue;
+            any = true;
+            running--;
+            if (pid < 0) {
+                j->pid = 0;
+                return po_fail(w->ctx, PO_INTERNAL, "C compiler '%s': %s", w->cc, strerror(errno));
+            }
+            PO_TRY(ended_well(w, j, state));
+        }
+        if (!any) {
+            struct timespec pause = {0, 2000000};
+            (void)nanosleep(&pause, NULL);
+        }
+    }
+    return PO_OK;
+}
+
+static po_status library(work *w, const po_cc_source *sources, const char *include_dir,
+                         const char *so_path) {
+    char *path = po_arena_printf(w->arena, "%s.XXXXXX", so_path);
+    int fd = mkstemp(path);
+    if (fd < 0)
+        return po_fail(w->ctx, PO_IO, "cannot write '%s': %s", so_path, strerror(errno));
+    (void)close(fd);
+    w->path = path;
+    words link = {NULL, 0, 0};
+    push(w, &link, "cc");
+    push_all(w, &link, "-shared -o");
+    push(w, &link, path);
+    for (uint32_t i = 0; i < w->n; i++) {
+        job *j = &w->jobs[i];
+        words to = {NULL, 0, 0};
+        j->object = po_arena_printf(w->arena, "%s.%u.o", path, i);
+        j->log = po_arena_printf(w->arena, "%s.%u.log", path, i);
+        push(w, &to, "cc");
+        push_all(w, &to,
+                 "-std=c17 -O2 -fPIC -fvisibility=hidden -ffp-contract=fast "
+                 "-fno-math-errno -fno-trapping-math -w");
+        if (sources[i].flags != NULL)
+            push_all(w, &to, sources[i].flags);
+        if (include_dir != NULL) {
+            push(w, &to, "-I");
+            push(w, &to, include_dir);
+        }
+        push(w, &to, "-c");
+        push(w, &to, sources[i].path);
+        push(w, &to, "-o");
+        push(w, &to, j->object);
+        push(w, &link, j->object);
+        j->argv = ended(w, &to);
+    }
+    push(w, &link, "-lm");
+    w->jobs[w->n].argv = ended(w, &link);
+    w->jobs[w->n].log = po_arena_printf(w->arena, "%s.log", path);
+    PO_TRY(run(w, 0, w->n, w->ctx->threads > 0 ? w->ctx->threads : 1));
+    PO_TRY(run(w, w->n, w->n + 1, 1));
+    /* mkstemp made it for its owner alone. */
+    mode_t mask = umask(0);
+    (void)umask(mask);
+    (void)chmod(path, 0755 & ~mask);
+    if (rename(path, so_path) != 0)
+        return po_fail(w->ctx, PO_IO, "cannot write '%s': %s", so_path, strerror(errno));
+    w->done = true;
+    return PO_OK;
+}
+
+po_status po_cc_library(po_ctx *ctx, const char *cc, const po_cc_source *sources, uint32_t n,
+                        const char *include_dir, const char *so_path) {
+    po_arena *arena = po_arena_create(ctx);
+    work *w = PO_NEW(arena, work);
+    *w = (work){ctx, arena, cc, NULL, n, PO_NEW_N(arena, job, n + 1), false};
+    po_arena_defer(arena, clean, w);
+    po_status status = library(w, sources, include_dir, so_path);
+    po_arena_free(arena);
+    return status;
+}

@@ -1,0 +1,44 @@
+/* Scalar expressions in C, over floats and vectors of them. */
+#include "codegen/printer.h"
+
+/* Functions of the prelude: pk_NAME of vectors, pk_NAME1 of floats. */
+static const char *const names[PO_MU_FUNCTIONS] = {
+    [PO_MU_MAX] = "max",       [PO_MU_MIN] = "min",     [PO_MU_ABS] = "abs",
+    [PO_MU_EXP] = "exp",       [PO_MU_LOG] = "log",     [PO_MU_SQRT] = "sqrt",
+    [PO_MU_TANH] = "tanh",     [PO_MU_ERF] = "erf",     [PO_MU_SIGMOID] = "sigmoid",
+    [PO_MU_POW] = "pow",       [PO_MU_FLOOR] = "floor", [PO_MU_LESS] = "less",
+    [PO_MU_CHOOSE] = "choose",
+};
+
+static const char *as_vector(cg *g, const char *text, bool vector) {
+    return vector ? text : po_arena_printf(g->arena, "pk_set(%s)", text);
+}
+
+const char *cg_item(cg *g, const po_mu_item *item, const char *const argument[3],
+                    const bool vector[3]) {
+    uint32_t n = po_mu_arity(item->function);
+    const char *a = argument[0], *b = argument[1];
+    switch (item->function) {
+    case PO_MU_PLUS:
+        return po_arena_printf(g->arena, "%s + %s", a, b);
+    case PO_MU_MINUS:
+        return po_arena_printf(g->arena, "%s - %s", a, b);
+    case PO_MU_TIMES:
+        return po_arena_printf(g->arena, "%s * %s", a, b);
+    case PO_MU_OVER:
+        return po_arena_printf(g->arena, "%s / %s", a, b);
+    case PO_MU_NEGATE:
+        return po_arena_printf(g->arena, "-%s", a);
+    default:
+        break;
+    }
+    bool any = vector[0] || (n > 1 && vector[1]) || (n > 2 && vector[2]);
+    po_text text;
+    po_text_init(&text, g->arena);
+    po_text_printf(&text, "pk_%s%s(", names[item->function], any ? "" : "1");
+    for (uint32_t i = 0; i < n; i++)
+        po_text_printf(&text, "%s%s", i ? ", " : "",
+                       any ? as_vector(g, argument[i], vector[i]) : argument[i]);
+    po_text_puts(&text, ")");
+    return text.data;
+}

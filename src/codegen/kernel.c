@@ -1,0 +1,312 @@
+#include "codegen/printer.h"
+
+#include <math.h>
+
+/* --- loops --- */
+
+static po_status children(cg *g, uint32_t node);
+
+/* The start of a chunk is b_LABEL, its count n_LABEL where not every chunk is full. */
+static void bind(cg *g, uint32_t loop) {
+    const po_mu_node *n = &g->mu->nodes[loop];
+    int64_t extent = g->mu->labels[n->label].extent, chunk = po_mu_chunk(g->mu, loop);
+    const char *name = g->mu->labels[n->label].name;
+    cg_span *span = &g->span[n->label];
+    *span = (cg_span){po_arena_printf(g->arena, "b_%s", name), chunk, extent % chunk};
+    if (chunk == extent)
+        span->start = NULL;
+    if (span->tail != 0)
+        cg_line(g, "const long n_%s = b_%s + %lld <= %lld ? %lld : %lld;", name, name,
+                (long long)chunk, (long long)extent, (long long)chunk, (long long)span->tail);
+}
+
+static void unbind(cg *g, uint32_t label) {
+    g->span[label] = (cg_span){NULL, g->mu->labels[label].extent, 0};
+}
+
+static po_status loop(cg *g, uint32_t node) {
+    const po_mu_node *n = &g->mu->nodes[node];
+    const char *name = g->mu->labels[n->label].name;
+    int64_t extent = g->mu->labels[n->label].extent, chunk = po_mu_chunk(g->mu, node);
+    if (n->loop == PO_MU_LANES)
+        return cg_lanes(g, node);
+    if (chunk == extent)
+        cg_brace(g);
+    else
+        cg_open(g, "for (long b_%s = 0; b_%s < %lld; b_%s += %lld)", name, name, (long long)extent,
+                name, (long long)chunk);
+    bind(g, node);
+    PO_TRY(children(g, node));
+    unbind(g, n->label);
+    cg_close(g);
+    return PO_OK;
+}
+
+static po_status one(cg *g, uint32_t node, uint32_t *next) {
+    if (g->mu->nodes[node].kind == PO_MU_STATEMENT)
+        return cg_group(g, node, next);
+    *next = g->mu->nodes[node].next;
+    return loop(g, node);
+}
+
+static po_status children(cg *g, uint32_t node) {
+    for (uint32_t n = g->mu->nodes[node].first; n != PO_NONE;)
+        PO_TRY(one(g, n, &n));
+    return PO_OK;
+}
+
+/* --- phases: what of a step runs between two meetings of the parts --- */
+
+/* Declares what a phase uses, nodes [from, to) of one parent and all inside them. */
+static void pointers(cg *g, uint32_t from, uint32_t to) {
+    const po_mu *mu = g->mu;
+    bool *uses = PO_NEW_N(g->arena, bool, mu->n_tensors + 1);
+    for (uint32_t top = from; top != to; top = mu->nodes[top].next)
+        for (uint32_t n = top; n != PO_NONE && po_mu_inside(mu, n, top); n = po_mu_next(mu, n)) {
+            const po_mu_statement *s = &mu->nodes[n].statement;
+            if (mu->nodes[n].kind != PO_MU_STATEMENT)
+                continue;
+            for (uint32_t k = 0; k <= s->n_in; k++)
+                uses[k < s->n_in ? s->in[k].tensor : s->out.tensor] = true;
+        }
+    for (uint32_t i = 0; i < mu->n_tensors; i++) {
+        const po_mu_tensor *t = &mu->tensors[i];
+        const char *name = g->tensor[i].name;
+        if (!uses[i])
+            continue;
+        switch (t->place) {
+        case PO_MU_INPUT:
+            cg_line(g, "const float *const restrict %s = call->in[%u];", name, t->number);
+            break;
+        case PO_MU_WEIGHT:
+            cg_line(g, "const float *const restrict %s = call->weight[%u];", name, t->number);
+            break;
+        case PO_MU_OUTPUT:
+            cg_line(g, "float *const restrict %s = call->out[%u];", name, t->number);
+            break;
+        case PO_MU_DEVICE:
+            cg_line(g, "float *const restrict %s = call->device + %lld;", name,
+                    (long long)g->tensor[i].offset);
+            break;
+        case PO_MU_SHARED:
+            cg_line(g, "float *const restrict %s = scratch + %lld;", name,
+                    (long long)g->tensor[i].offset);
+            break;
+        case PO_MU_TABLE:
+            cg_line(g, "const float *const restrict %s = %s_%s;", name, g->symbol, name);
+            break;
+        case PO_MU_REGISTER:
+            break;
+        }
+    }
+}
+
+/* Opens the deal of a nest of GRID loops; the innermost of them, and the braces opened. */
+static uint32_t deal(cg *g, uint32_t node, uint32_t *braces) {
+    const po_mu *mu = g->mu;
+    uint32_t nest[PO_MU_MAX_DEPTH], n = 0;
+    for (uint32_t at = node;;) {
+        nest[n++] = at;
+        uint32_t first = mu->nodes[at].first;
+        if (n == PO_MU_MAX_DEPTH || first == PO_NONE || mu->nodes[first].next != PO_NONE ||
+            mu->nodes[first].kind != PO_MU_LOOP || mu->nodes[first].loop != PO_MU_GRID)
+            break;
+        at = first;
+    }
+    int64_t blocks = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t extent = mu->labels[mu->nodes[nest[i]].label].extent,
+                chunk = po_mu_chunk(mu, nest[i]);
+        blocks *= (extent + chunk - 1) / chunk;
+    }
+    cg_line(g, "const size_t from = %lldul * part / call->parts;", (long long)blocks);
+    cg_line(g, "const size_t to = %lldul * (part + 1) / call->parts;", (long long)blocks);
+    cg_open(g, "for (size_t block = from; block < to; block++)");
+    *braces = 1;
+    if (n > 1)
+        cg_line(g, "long rest = (long)block;");
+    for (uint32_t i = n; i-- > 0;) {
+        uint32_t label = mu->nodes[nest[i]].label;
+        int64_t extent = mu->labels[label].extent, chunk = po_mu_chunk(mu, nest[i]);
+        long long count = (extent + chunk - 1) / chunk;
+        const char *name = mu->labels[label].name;
+        const char *rest = n > 1 ? "rest" : "(long)block";
+        if (i == 0)
+            cg_line(g, "const long b_%s = %s * %lld;", name, rest, (long long)chunk);
+        else
+            cg_line(g, "const long b_%s = rest %% %lld * %lld;", name, count, (long long)chunk);
+        if (i > 0)
+            cg_line(g, "rest /= %lld;", count);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        bind(g, nest[i]);
+    return nest[n - 1];
+}
+
+static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool grid) {
+    for (uint32_t i = 0; i < g->mu->n_labels; i++)
+        unbind(g, i);
+    po_text_puts(g->out, "\n");
+    cg_line(g, "static void %s_%u(void *arg, size_t part)", g->symbol, number);
+    cg_brace(g);
+    cg_line(g, "const %s_call *const call = arg;", g->symbol);
+    if (g->scratch > 0)
+        cg_line(g, "float *const scratch = call->scratch + part * %lldul;", (long long)g->scratch);
+    pointers(g, from, to);
+    for (uint32_t i = 0; i < g->mu->n_tensors; i++) {
+        const po_mu_tensor *t = &g->mu->tensors[i];
+        bool ring = false;
+        for (uint32_t a = 0; a < t->rank; a++)
+            ring |= t->before[a] > 0 || t->after[a] > 0;
+        if (t->place != PO_MU_SHARED || !ring ||
+            (t->scope != PO_NONE && po_mu_step_of(g->mu, t->scope) != po_mu_step_of(g->mu, from)))
+            continue;
+        po_text value;
+        po_text_init(&value, g->arena);
+        cg_number(&value, t->fill);
+        cg_line(g, "for (long i = 0; i < %lld; i++)", (long long)t->floats);
+        cg_line(g, "    (scratch + %lld)[i] = %s;", (long long)g->tensor[i].offset, value.data);
+    }
+    uint32_t braces = 0;
+    if (grid) {
+        PO_TRY(children(g, deal(g, from, &braces)));
+    } else {
+        for (uint32_t n = from; n != to;)
+            PO_TRY(one(g, n, &n));
+    }
+    while (braces-- > 0)
+        cg_close(g);
+    cg_close(g);
+    return PO_OK;
+}
+
+static bool is_grid(const po_mu *mu, uint32_t node) {
+    return mu->nodes[node].kind == PO_MU_LOOP && mu->nodes[node].loop == PO_MU_GRID;
+}
+
+/* Text inside a comment. */
+static void comment(cg *g, const char *text) {
+    for (const char *c = text; *c != '\0'; c++) {
+        po_text_add(g->out, c, 1);
+        if ((*c == '*' && c[1] == '/') || (*c == '/' && c[1] == '*'))
+            po_text_puts(g->out, " ");
+        if (*c == '\n')
+            po_text_puts(g->out, " * ");
+    }
+}
+
+static po_status phases(cg *g, po_text *calls) {
+    uint32_t number = 0;
+    for (uint32_t step = g->mu->first; step != PO_NONE; step = g->mu->nodes[step].next) {
+        g->step = g->mu->nodes[step].name == NULL ? "" : g->mu->nodes[step].name;
+        for (uint32_t from = g->mu->nodes[step].first; from != PO_NONE;) {
+            bool grid = is_grid(g->mu, from);
+            uint32_t to = g->mu->nodes[from].next;
+            while (!grid && to != PO_NONE && !is_grid(g->mu, to))
+                to = g->mu->nodes[to].next;
+            po_text_puts(g->out, "\n/* ");
+            comment(g, g->step);
+            po_text_puts(g->out, " */");
+            PO_TRY(phase(g, number, from, to, grid));
+            if (grid)
+                po_text_printf(calls, "    pool->run(pool->self, %s_%u, &call);\n", g->symbol,
+                               number);
+            else
+                po_text_printf(calls, "    %s_%u(&call, 0);\n", g->symbol, number);
+            number++;
+            from = to;
+        }
+    }
+    return PO_OK;
+}
+
+/* --- the file's text --- */
+
+static void tables(cg *g) {
+    for (uint32_t i = 0; i < g->mu->n_tensors; i++) {
+        const po_mu_tensor *t = &g->mu->tensors[i];
+        if (t->place != PO_MU_TABLE)
+            continue;
+        int64_t n = 1;
+        for (uint32_t a = 0; a < t->rank; a++)
+            n *= t->dims[a];
+        po_text_printf(g->out, "\nstatic const float %s_%s[] = {", g->symbol, g->tensor[i].name);
+        for (int64_t k = 0; k < n; k++) {
+            po_text_puts(g->out, k % 8 == 0 ? "\n    " : " ");
+            cg_number(g->out, po_rational_f64(t->table[k]));
+            po_text_puts(g->out, ",");
+        }
+        po_text_puts(g->out, "\n};\n");
+    }
+}
+
+static bool is_first_at(const cg *g, uint32_t tensor) {
+    for (uint32_t i = 0; i < tensor; i++)
+        if (g->mu->tensors[i].place == PO_MU_DEVICE &&
+            g->tensor[i].offset == g->tensor[tensor].offset && g->mu->tensors[i].floats != 0)
+            return false;
+    return true;
+}
+
+static void start(cg *g) {
+    po_text_printf(g->out, "\nvoid %s_start(float *device);\nvoid %s_start(float *device) {\n",
+                   g->symbol, g->symbol);
+    po_text_puts(g->out, "    (void)device;\n");
+    for (uint32_t i = 0; i < g->mu->n_tensors; i++) {
+        const po_mu_tensor *t = &g->mu->tensors[i];
+        bool ring = false;
+        for (uint32_t a = 0; a < t->rank; a++)
+            ring |= t->before[a] > 0 || t->after[a] > 0;
+        if (t->place != PO_MU_DEVICE || !ring || !is_first_at(g, i))
+            continue;
+        po_text_printf(g->out, "    for (long i = 0; i < %lld; i++)\n        device[%lld + i] = ",
+                       (long long)t->floats, (long long)g->tensor[i].offset);
+        cg_number(g->out, t->fill);
+        po_text_puts(g->out, ";\n");
+    }
+    po_text_puts(g->out, "}\n");
+}
+
+po_status po_codegen_kernel(po_ctx *ctx, const po_mu *mu, const po_isa *isa, const char *symbol,
+                            po_text *out) {
+    po_arena *arena = po_arena_create(ctx);
+    cg g = {.ctx = ctx, .arena = arena, .mu = mu, .isa = isa, .symbol = symbol, .out = out};
+    g.value = PO_NEW_N(arena, cg_value, mu->n_labels + 1);
+    g.span = PO_NEW_N(arena, cg_span, mu->n_labels + 1);
+    po_status status = cg_memory(&g);
+    if (status == PO_OK) {
+        po_text graph, calls;
+        po_text_init(&graph, arena);
+        po_text_init(&calls, arena);
+        po_text_puts(&calls, "");
+        po_mu_print(&graph, mu);
+        po_text_puts(out, "\n/* ");
+        comment(&g, graph.data == NULL ? "" : graph.data);
+        po_text_puts(out, " */\n");
+        po_text_printf(out,
+                       "typedef struct %s_call {\n"
+                       "    const float *const *in, *const *weight;\n"
+                       "    float *const *out;\n"
+                       "    float *device, *scratch;\n"
+                       "    size_t parts;\n"
+                       "} %s_call;\n",
+                       symbol, symbol);
+        tables(&g);
+        status = phases(&g, &calls);
+        start(&g);
+        po_text_printf(out,
+                       "\nconst size_t %s_device = %lld, %s_scratch = %lld;\n"
+                       "\nvoid %s(const float *const *in, const float *const *weight, "
+                       "float *const *out,\n          float *device, float *scratch, "
+                       "const pk_pool *pool);\n"
+                       "void %s(const float *const *in, const float *const *weight, "
+                       "float *const *out,\n          float *device, float *scratch, "
+                       "const pk_pool *pool) {\n"
+                       "    %s_call call = {in, weight, out, device, scratch, pool->parts};\n"
+                       "    (void)call;\n%s}\n",
+                       symbol, (long long)g.device, symbol, (long long)g.scratch, symbol, symbol,
+                       symbol, calls.data == NULL ? "" : calls.data);
+    }
+    po_arena_free(arena);
+    return status;
+}

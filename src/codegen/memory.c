@@ -1,0 +1,158 @@
+/* Where the tensors of a kernel lie in the memory of a call. */
+#include "codegen/printer.h"
+
+typedef struct interval {
+    uint32_t first, last; /* first > last: not used */
+} interval;
+
+static void widen(interval *i, uint32_t first, uint32_t last) {
+    i->first = first < i->first ? first : i->first;
+    i->last = last > i->last ? last : i->last;
+}
+
+static bool overlaps(interval a, interval b) {
+    return a.first <= b.last && b.first <= a.last;
+}
+
+/* Whether something is kept round the tensor from call to call. */
+static bool has_ring(const po_mu_tensor *t) {
+    for (uint32_t a = 0; a < t->rank; a++)
+        if (t->before[a] > 0 || (a + 1 < t->rank && t->after[a] > 0))
+            return true;
+    return false;
+}
+
+static bool same_layout(const po_mu_tensor *a, const po_mu_tensor *b) {
+    if (a->rank != b->rank || a->floats != b->floats || a->fill != b->fill)
+        return false;
+    for (uint32_t x = 0; x < a->rank; x++)
+        if (a->dims[x] != b->dims[x] || a->stride[x] != b->stride[x] ||
+            a->before[x] != b->before[x] || a->after[x] != b->after[x])
+            return false;
+    return true;
+}
+
+/* Parts of memory are told apart by cache lines. */
+static int64_t rounded(int64_t floats) {
+    return (floats + 15) / 16 * 16;
+}
+
+/* The lowest offset from `from` on where a tensor meets none of those placed before that live when
+ * it does. Those with rings share only with their like. */
+static int64_t place(const cg *g, const interval *live, const uint32_t *placed, uint32_t n,
+                     uint32_t tensor) {
+    const po_mu_tensor *t = &g->mu->tensors[tensor];
+    int64_t size = rounded(t->floats), at = 0;
+    bool ring = has_ring(t);
+    for (uint32_t i = 0; ring && i < n; i++) {
+        const po_mu_tensor *o = &g->mu->tensors[placed[i]];
+        bool free = same_layout(t, o);
+        for (uint32_t j = 0; j < n; j++)
+            free &= g->tensor[placed[j]].offset != g->tensor[placed[i]].offset ||
+                    !overlaps(live[placed[j]], live[tensor]);
+        if (free)
+            return g->tensor[placed[i]].offset;
+    }
+    for (bool again = true; again;) {
+        again = false;
+        for (uint32_t i = 0; i < n; i++) {
+            const po_mu_tensor *o = &g->mu->tensors[placed[i]];
+            int64_t from = g->tensor[placed[i]].offset, to = from + rounded(o->floats);
+            bool apart = !ring && !has_ring(o) && !overlaps(live[placed[i]], live[tensor]);
+            if (!apart && at < to && from < at + size) {
+                at = to;
+                again = true;
+            }
+        }
+    }
+    return at;
+}
+
+static void place_all(cg *g, const interval *live, const uint32_t *tensors, uint32_t n,
+                      int64_t *total) {
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t at = place(g, live, tensors, i, tensors[i]);
+        g->tensor[tensors[i]].offset = at;
+        int64_t end = at + rounded(g->mu->tensors[tensors[i]].floats);
+        *total = end > *total ? end : *total;
+    }
+}
+
+static void used(const cg *g, uint32_t node, interval *live, uint32_t first, uint32_t last) {
+    const po_mu_statement *s = &g->mu->nodes[node].statement;
+    for (uint32_t k = 0; k <= s->n_in; k++)
+        widen(&live[k < s->n_in ? s->in[k].tensor : s->out.tensor], first, last);
+}
+
+/* Of a node's ancestors the one right inside a tensor's scope: what runs once while it lives. */
+static uint32_t below_scope(const po_mu *mu, uint32_t node, const po_mu_tensor *t) {
+    uint32_t scope = t->scope == PO_NONE ? po_mu_step_of(mu, node) : t->scope;
+    while (mu->nodes[node].parent != scope && mu->nodes[node].parent != PO_NONE)
+        node = mu->nodes[node].parent;
+    return node;
+}
+
+static uint32_t last_inside(const po_mu *mu, uint32_t node) {
+    uint32_t last = node;
+    for (uint32_t n = po_mu_next(mu, node); n != PO_NONE && po_mu_inside(mu, n, node);
+         n = po_mu_next(mu, n))
+        last = n;
+    return last;
+}
+
+static void shared_of_step(cg *g, uint32_t step, const uint32_t *position) {
+    const po_mu *mu = g->mu;
+    interval *live = PO_NEW_N(g->arena, interval, mu->n_tensors + 1);
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        live[i] = (interval){UINT32_MAX, 0};
+    for (uint32_t n = step; n != PO_NONE && po_mu_inside(mu, n, step); n = po_mu_next(mu, n)) {
+        const po_mu_statement *s = &mu->nodes[n].statement;
+        if (mu->nodes[n].kind != PO_MU_STATEMENT)
+            continue;
+        for (uint32_t k = 0; k <= s->n_in; k++) {
+            uint32_t tensor = k < s->n_in ? s->in[k].tensor : s->out.tensor;
+            if (mu->tensors[tensor].place != PO_MU_SHARED)
+                continue;
+            uint32_t top = below_scope(mu, n, &mu->tensors[tensor]);
+            widen(&live[tensor], position[top], position[last_inside(mu, top)]);
+        }
+    }
+    uint32_t n_here = 0, *here = PO_NEW_N(g->arena, uint32_t, mu->n_tensors + 1);
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        if (mu->tensors[i].place == PO_MU_SHARED && live[i].first <= live[i].last)
+            here[n_here++] = i;
+    place_all(g, live, here, n_here, &g->scratch);
+}
+
+static char *name_of(cg *g, uint32_t tensor) {
+    const char *name = g->mu->tensors[tensor].name;
+    char *text = po_arena_printf(g->arena, "%s_%u", name, tensor);
+    for (char *c = text; *c != '\0'; c++)
+        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9')))
+            *c = '_';
+    return po_arena_printf(g->arena, "t_%s", text);
+}
+
+po_status cg_memory(cg *g) {
+    const po_mu *mu = g->mu;
+    g->tensor = PO_NEW_N(g->arena, cg_tensor, mu->n_tensors + 1);
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        g->tensor[i].name = name_of(g, i);
+    uint32_t *position = PO_NEW_N(g->arena, uint32_t, mu->n_nodes + 1), at = 0;
+    interval *live = PO_NEW_N(g->arena, interval, mu->n_tensors + 1);
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        live[i] = (interval){UINT32_MAX, 0};
+    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
+        position[n] = at++;
+        if (mu->nodes[n].kind == PO_MU_STATEMENT)
+            used(g, n, live, position[po_mu_step_of(mu, n)], position[po_mu_step_of(mu, n)]);
+    }
+    uint32_t n_device = 0, *device = PO_NEW_N(g->arena, uint32_t, mu->n_tensors + 1);
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        if (mu->tensors[i].place == PO_MU_DEVICE && live[i].first <= live[i].last)
+            device[n_device++] = i;
+    place_all(g, live, device, n_device, &g->device);
+    for (uint32_t step = mu->first; step != PO_NONE; step = mu->nodes[step].next)
+        shared_of_step(g, step, position);
+    return PO_OK;
+}

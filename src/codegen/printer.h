@@ -1,0 +1,88 @@
+/* What the parts of the printer share: where labels stand, where tensors lie, lines of C. */
+#ifndef PO_CODEGEN_PRINTER_H
+#define PO_CODEGEN_PRINTER_H
+
+#include "codegen/kernel.h"
+
+/* What a label is where C is being printed: name + add. */
+typedef struct cg_value {
+    const char *name; /* a C variable; NULL: the number alone */
+    int64_t add;
+    int64_t least, most; /* of name + add */
+    bool inner;          /* runs inside the place where base pointers are taken */
+} cg_value;
+
+/* How many steps of a label run: `full`, or, where tail is not 0, what the C variable n_LABEL
+ * says, which is full or tail. */
+typedef struct cg_span {
+    const char *start; /* C expression of the first; NULL: 0 */
+    int64_t full, tail;
+} cg_span;
+
+typedef struct cg_tensor {
+    char *name;     /* in C */
+    int64_t offset; /* DEVICE, SHARED: floats from the start of that memory */
+    int64_t size;   /* likewise, floats held */
+    bool held;      /* its values are in C variables now */
+    bool by_row, by_lane;
+} cg_tensor;
+
+typedef struct cg {
+    po_ctx *ctx;
+    po_arena *arena;
+    const po_mu *mu;
+    const po_isa *isa;
+    const char *symbol;
+    po_text *out;
+    uint32_t depth; /* of indentation */
+    const char *step;
+    cg_value *value; /* by label */
+    cg_span *span;   /* by label */
+    cg_tensor *tensor;
+    int64_t device, scratch; /* floats */
+} cg;
+
+/* --- lines of C (lines.c) --- */
+
+__attribute__((format(printf, 2, 3))) void cg_line(cg *g, const char *format, ...);
+/* Opens a brace after the text, or alone; closes one. */
+__attribute__((format(printf, 2, 3))) void cg_open(cg *g, const char *format, ...);
+void cg_brace(cg *g);
+void cg_close(cg *g);
+/* A float literal. */
+void cg_number(po_text *text, double value);
+/* The C expression of a label's value. */
+const char *cg_value_text(cg *g, uint32_t label);
+
+/* --- accesses (access.c) --- */
+
+/* Floats that one step of a label moves an access by. */
+int64_t cg_step_of(const cg *g, const po_mu_access *access, uint32_t label);
+bool cg_has(const po_mu_access *access, const po_mu_tensor *tensor, uint32_t label);
+/* The pointer to an access, as far as labels outside go: inner ones and what is added to names is
+ * left out. */
+const char *cg_base(cg *g, const po_mu_access *access);
+/* What cg_base leaves out: " + 64 * i_c" of the names, and the number. */
+const char *cg_rest(cg *g, const po_mu_access *access, int64_t *number);
+/* Whether an index may leave the dims, as far as the labels' values are known. */
+bool cg_leaves(const cg *g, const po_mu_access *access, uint32_t axis);
+/* The C condition that an index lies inside the dims. */
+const char *cg_inside(cg *g, const po_mu_access *access, uint32_t axis);
+/* --- statements --- */
+
+/* A statement and those fused to it; the node after them. */
+po_status cg_group(cg *g, uint32_t node, uint32_t *next);
+/* A LANES loop with all that is inside. */
+po_status cg_lanes(cg *g, uint32_t node);
+
+/* The C expression of an item over its arguments' expressions; vector: whether any of them is one
+ * (those that are not are scalars). */
+const char *cg_item(cg *g, const po_mu_item *item, const char *const argument[3],
+                    const bool vector[3]);
+
+/* --- memory (memory.c) --- */
+
+/* Sets g->tensor, g->device, g->scratch. */
+po_status cg_memory(cg *g);
+
+#endif

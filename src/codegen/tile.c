@@ -1,0 +1,540 @@
+#include "codegen/group.h"
+
+enum { UNROLLED = 160 /* vector operations at most where reduced labels are unrolled */ };
+
+const char *cg_name(cg *g, const char *what, uint32_t number, bool by_row, int64_t r, bool by_lane,
+                    int64_t v) {
+    if (by_row && by_lane)
+        return po_arena_printf(g->arena, "%s%u_%lld_%lld", what, number, (long long)r,
+                               (long long)v);
+    if (by_row)
+        return po_arena_printf(g->arena, "%s%u_%lld", what, number, (long long)r);
+    if (by_lane)
+        return po_arena_printf(g->arena, "%s%u__%lld", what, number, (long long)v);
+    return po_arena_printf(g->arena, "%s%u", what, number);
+}
+
+/* What is known of a statement while it is printed on a tile. */
+typedef struct work {
+    cg_tile *t;
+    uint32_t node;
+    const po_mu_statement *s;
+    uint32_t n_reduced, *reduced; /* without the lane label */
+    uint32_t at;                  /* reduced labels that run */
+    uint32_t unroll;              /* from this one on they are unrolled */
+    bool *ready, *done;
+    const char *base[PO_MU_MAX_INPUTS]; /* pointers taken where the reduced loops start */
+    bool in_row[PO_MU_MAX_INPUTS], in_lane[PO_MU_MAX_INPUTS];
+    bool *item_row, *item_lane;
+    const char *result;           /* what its value's variables start with: "v", "a" */
+    bool result_row, result_lane; /* of them */
+    int64_t v, tail;              /* vectors at hand: the tile's, or those of a reduced lane */
+} work;
+
+static const char *type_of(bool vector) {
+    return vector ? "pk_v" : "float";
+}
+
+static int64_t lane_value(const work *w, int64_t v) {
+    return v * w->t->g->isa->lanes;
+}
+
+/* The tile's position of the row and lane labels, for addresses. */
+static void place(work *w, int64_t r, int64_t v) {
+    cg *g = w->t->g;
+    if (w->t->row != PO_NONE)
+        g->value[w->t->row].add = r;
+    if (w->t->lane != PO_NONE)
+        g->value[w->t->lane].add = lane_value(w, v);
+}
+
+static bool is_held(const work *w, uint32_t k) {
+    return w->t->g->tensor[w->s->in[k].tensor].held;
+}
+
+/* How many rows v of the tail count: 0 for all. */
+static int64_t tail_of(const work *w, int64_t v) {
+    return v + 1 == w->v ? w->tail : 0;
+}
+
+/* --- operands --- */
+
+static bool is_turned(const work *w, const po_mu_access *access) {
+    const cg *g = w->t->g;
+    return w->t->row != PO_NONE && w->t->r > 1 && w->t->lane != PO_NONE &&
+           cg_step_of(g, access, w->t->lane) != 1 && cg_step_of(g, access, w->t->lane) != 0 &&
+           cg_step_of(g, access, w->t->row) == 1;
+}
+
+static const char *pointer(work *w, uint32_t k, int64_t r, int64_t v) {
+    cg *g = w->t->g;
+    int64_t number;
+    place(w, r, v);
+    const char *rest = cg_rest(g, &w->s->in[k], &number);
+    place(w, 0, 0);
+    return po_arena_printf(g->arena, "%s%s + %lld", w->base[k], rest, (long long)number);
+}
+
+/* Rows of vectors along the lanes, out of memory where the rows lie side by side. */
+static void load_turned(work *w, uint32_t k) {
+    cg *g = w->t->g;
+    int64_t lanes = g->isa->lanes, step = cg_step_of(g, &w->s->in[k], w->t->lane);
+    for (int64_t v = 0; v < w->v; v++)
+        for (int64_t r = 0; r < w->t->r; r += lanes) {
+            int64_t n = w->t->r - r < lanes ? w->t->r - r : lanes;
+            int64_t m = tail_of(w, v) ? tail_of(w, v) : lanes;
+            for (int64_t i = r; i < r + n; i++)
+                cg_line(g, "pk_v %s;", cg_name(g, "x", k, true, i, true, v));
+            cg_brace(g);
+            cg_line(g, "pk_v u[%lld];", (long long)lanes);
+            const char *p = pointer(w, k, r, v);
+            for (int64_t i = 0; i < lanes; i++) {
+                if (i >= m)
+                    cg_line(g, "u[%lld] = pk_set(0.0f);", (long long)i);
+                else if (n == lanes)
+                    cg_line(g, "u[%lld] = pk_load(%s + %lld);", (long long)i, p,
+                            (long long)(i * step));
+                else
+                    cg_line(g, "u[%lld] = pk_load_n(%s + %lld, %lld);", (long long)i, p,
+                            (long long)(i * step), (long long)n);
+            }
+            cg_line(g, "pk_turn(u);");
+            for (int64_t i = 0; i < n; i++)
+                cg_line(g, "%s = u[%lld];", cg_name(g, "x", k, true, r + i, true, v), (long long)i);
+            cg_close(g);
+        }
+}
+
+static void load_one(work *w, uint32_t k, int64_t r, int64_t v) {
+    cg *g = w->t->g;
+    const po_mu_access *access = &w->s->in[k];
+    const char *name = cg_name(g, "x", k, w->in_row[k], r, w->in_lane[k], v);
+    const char *p = pointer(w, k, r, v);
+    if (!w->in_lane[k]) {
+        cg_line(g, "const float %s = *(%s);", name, p);
+        return;
+    }
+    int64_t step = cg_step_of(g, access, w->t->lane), tail = tail_of(w, v);
+    if (step == 1 && tail == 0)
+        cg_line(g, "const pk_v %s = pk_load(%s);", name, p);
+    else if (step == 1)
+        cg_line(g, "const pk_v %s = pk_load_n(%s, %lld);", name, p, (long long)tail);
+    else
+        cg_line(g, "const pk_v %s = pk_gather(%s, %lld, %lld);", name, p, (long long)step,
+                (long long)(tail ? tail : g->isa->lanes));
+}
+
+static const char *operand_name(work *w, uint32_t k, int64_t r, int64_t v) {
+    cg *g = w->t->g;
+    if (is_held(w, k))
+        return cg_name(g, "v", w->s->in[k].tensor, w->in_row[k], r, w->in_lane[k], v);
+    return cg_name(g, "x", k, w->in_row[k], r, w->in_lane[k], v);
+}
+
+/* --- items --- */
+
+static const char *item_name(work *w, uint32_t i, int64_t r, int64_t v, bool *vector) {
+    cg *g = w->t->g;
+    const po_mu_item *it = &w->s->items[i];
+    *vector = w->item_lane[i];
+    if (it->function == PO_MU_CONST) {
+        po_text text;
+        po_text_init(&text, g->arena);
+        cg_number(&text, it->value);
+        return text.data;
+    }
+    if (it->function == PO_MU_OPERAND)
+        return operand_name(w, it->a, r, v);
+    return cg_name(g, "e", i, w->item_row[i], r, w->item_lane[i], v);
+}
+
+static void compute(work *w, uint32_t i, int64_t r, int64_t v) {
+    cg *g = w->t->g;
+    const po_mu_item *it = &w->s->items[i];
+    const char *argument[3] = {"", "", ""};
+    bool vector[3] = {false, false, false};
+    uint32_t n = po_mu_arity(it->function);
+    const uint32_t of[3] = {it->a, it->b, it->c};
+    for (uint32_t a = 0; a < n; a++)
+        argument[a] = item_name(w, of[a], r, v, &vector[a]);
+    cg_line(g, "const %s %s = %s;", type_of(w->item_lane[i]),
+            cg_name(g, "e", i, w->item_row[i], r, w->item_lane[i], v),
+            cg_item(g, it, argument, vector));
+}
+
+/* Loads and computes what depends on the row, or what does not. */
+static void operands_and_items(work *w, bool by_row, int64_t r) {
+    for (uint32_t k = 0; k < w->s->n_in; k++)
+        if (!is_held(w, k) && w->in_row[k] == by_row && !is_turned(w, &w->s->in[k]))
+            for (int64_t v = 0; v < (w->in_lane[k] ? w->v : 1); v++)
+                load_one(w, k, r, v);
+    for (uint32_t i = 0; i < w->s->n_items; i++) {
+        const po_mu_item *it = &w->s->items[i];
+        if (it->function != PO_MU_CONST && it->function != PO_MU_OPERAND &&
+            w->item_row[i] == by_row)
+            for (int64_t v = 0; v < (w->item_lane[i] ? w->v : 1); v++)
+                compute(w, i, r, v);
+    }
+}
+
+/* --- the value --- */
+
+static void take_row(work *w, int64_t r) {
+    cg *g = w->t->g;
+    const po_mu_statement *s = w->s;
+    for (int64_t v = 0; v < (w->result_lane ? w->v : 1); v++) {
+        bool vector;
+        const char *e = item_name(w, s->n_items - 1, r, v, &vector);
+        const char *to = cg_name(g, w->result, s->out.tensor, w->result_row, r, w->result_lane, v);
+        int64_t tail = w->t->lane_reduced ? tail_of(w, v) : 0;
+        if (w->result_lane && !vector)
+            e = po_arena_printf(g->arena, "pk_set(%s)", e);
+        const char *one = w->result_lane ? "" : "1";
+        if (tail != 0)
+            e = po_arena_printf(g->arena, "pk_keep(%s, %s, %lld)", e,
+                                s->combine == PO_MU_ADD ? "0.0f" : "-__builtin_inff()",
+                                (long long)tail);
+        if (s->combine == PO_MU_SET)
+            cg_line(g, "%s = %s;", to, e);
+        else if (s->combine == PO_MU_ADD)
+            cg_line(g, "%s += %s;", to, e);
+        else
+            cg_line(g, "%s = pk_max%s(%s, %s);", to, one, to, e);
+    }
+}
+
+static po_status body(work *w) {
+    cg *g = w->t->g;
+    cg_brace(g);
+    for (uint32_t k = 0; k < w->s->n_in; k++)
+        if (!is_held(w, k) && is_turned(w, &w->s->in[k]))
+            load_turned(w, k);
+    operands_and_items(w, false, 0);
+    for (int64_t r = 0; r < (w->result_row ? w->t->r : 1); r++) {
+        operands_and_items(w, true, r);
+        take_row(w, r);
+    }
+    cg_close(g);
+    return PO_OK;
+}
+
+static po_status lane_block(void *user, int64_t count) {
+    work *w = user;
+    int64_t lanes = w->t->g->isa->lanes;
+    w->v = (count + lanes - 1) / lanes;
+    w->tail = count % lanes;
+    return body(w);
+}
+
+static po_status reduced(work *w) {
+    cg *g = w->t->g;
+    uint32_t braces = cg_guards(g, w->node, w->ready, w->done);
+    if (w->at == w->n_reduced) {
+        if (w->t->lane_reduced)
+            PO_TRY(cg_spread(g, w->t->lane, w->t->lanes, true, lane_block, w));
+        else
+            PO_TRY(body(w));
+    } else {
+        uint32_t label = w->reduced[w->at];
+        const cg_span *span = &g->span[label];
+        bool *done = w->done;
+        if (w->at++ >= w->unroll) {
+            for (int64_t i = 0; i < span->full; i++) {
+                int64_t extent = g->mu->labels[label].extent;
+                g->value[label] = (cg_value){span->start, i, i, extent - span->full + i, true};
+                w->done = po_arena_memdup(g->arena, done,
+                                          (PO_MU_MAX_INPUTS + 1) * PO_MU_MAX_RANK * sizeof *done);
+                w->ready[label] = true;
+                PO_TRY(reduced(w));
+            }
+            w->done = done;
+        } else {
+            uint32_t n = cg_run(g, label, true);
+            w->ready[label] = true;
+            PO_TRY(reduced(w));
+            braces += n;
+        }
+        w->at--;
+        w->ready[label] = false;
+    }
+    while (braces-- > 0)
+        cg_close(g);
+    return PO_OK;
+}
+
+/* The reduced labels, in their order, and how far from the inside they are unrolled. */
+static void set_reduced(work *w) {
+    cg *g = w->t->g;
+    const po_mu_statement *s = w->s;
+    uint32_t n_kept, *kept, n, *all;
+    po_mu_labels_of(g->mu, s, g->arena, &n_kept, &kept, &n, &all);
+    w->reduced = PO_NEW_N(g->arena, uint32_t, n + 1);
+    for (uint32_t pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < (pass == 0 ? s->n_order : n); i++) {
+            uint32_t label = pass == 0 ? s->order[i] : all[i];
+            bool is = false, has = label == w->t->lane;
+            for (uint32_t j = 0; j < n; j++)
+                is |= all[j] == label;
+            for (uint32_t j = 0; j < w->n_reduced; j++)
+                has |= w->reduced[j] == label;
+            if (is && !has)
+                w->reduced[w->n_reduced++] = label;
+        }
+    w->unroll = w->n_reduced;
+    int64_t total = w->t->r * w->t->v;
+    while (w->unroll > 0 && !w->t->lane_reduced) {
+        const cg_span *span = &g->span[w->reduced[w->unroll - 1]];
+        if (span->tail != 0 || total * span->full > UNROLLED)
+            break;
+        total *= span->full;
+        w->unroll--;
+    }
+    for (uint32_t i = 0; i < n_kept; i++)
+        w->ready[kept[i]] = true;
+    for (uint32_t i = 0; i < n; i++)
+        w->ready[all[i]] = false;
+}
+
+static void set_dependence(work *w) {
+    cg *g = w->t->g;
+    const po_mu_statement *s = w->s;
+    w->item_row = PO_NEW_N(g->arena, bool, s->n_items + 1);
+    w->item_lane = PO_NEW_N(g->arena, bool, s->n_items + 1);
+    for (uint32_t k = 0; k < s->n_in; k++) {
+        const cg_tensor *held = &g->tensor[s->in[k].tensor];
+        const po_mu_tensor *t = &g->mu->tensors[s->in[k].tensor];
+        w->in_row[k] =
+            held->held ? held->by_row : w->t->row != PO_NONE && cg_has(&s->in[k], t, w->t->row);
+        w->in_lane[k] =
+            held->held ? held->by_lane : w->t->lane != PO_NONE && cg_has(&s->in[k], t, w->t->lane);
+    }
+    for (uint32_t i = 0; i < s->n_items; i++) {
+        const po_mu_item *it = &s->items[i];
+        const uint32_t of[3] = {it->a, it->b, it->c};
+        if (it->function == PO_MU_OPERAND) {
+            w->item_row[i] = w->in_row[it->a];
+            w->item_lane[i] = w->in_lane[it->a];
+        }
+        for (uint32_t a = 0; a < po_mu_arity(it->function); a++) {
+            w->item_row[i] |= w->item_row[of[a]];
+            w->item_lane[i] |= w->item_lane[of[a]];
+        }
+    }
+}
+
+/* The C condition that a fresh statement starts: NULL where it always does; false: never. */
+static bool starts(work *w, const char **condition) {
+    cg *g = w->t->g;
+    uint32_t n_kept, *kept, n, *all;
+    po_text text;
+    po_text_init(&text, g->arena);
+    *condition = NULL;
+    if (!w->s->fresh)
+        return false;
+    po_mu_labels_of(g->mu, w->s, g->arena, &n_kept, &kept, &n, &all);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *start = g->span[all[i]].start;
+        if (start == NULL)
+            continue;
+        po_text_printf(&text, "%s%s == 0", text.size ? " && " : "", start);
+        *condition = text.data;
+    }
+    return true;
+}
+
+/* --- memory --- */
+
+static const char *out_pointer(work *w, const char *base, int64_t r, int64_t v) {
+    cg *g = w->t->g;
+    int64_t number;
+    place(w, r, v);
+    const char *rest = cg_rest(g, &w->s->out, &number);
+    place(w, 0, 0);
+    return po_arena_printf(g->arena, "%s%s + %lld", base, rest, (long long)number);
+}
+
+static const char *from_memory(work *w, const char *base, int64_t r, int64_t v, bool vector) {
+    cg *g = w->t->g;
+    const char *p = out_pointer(w, base, r, v);
+    if (!vector)
+        return po_arena_printf(g->arena, "*(%s)", p);
+    int64_t step = cg_step_of(g, &w->s->out, w->t->lane), tail = v + 1 == w->t->v ? w->t->tail : 0;
+    if (step == 1)
+        return tail ? po_arena_printf(g->arena, "pk_load_n(%s, %lld)", p, (long long)tail)
+                    : po_arena_printf(g->arena, "pk_load(%s)", p);
+    return po_arena_printf(g->arena, "pk_gather(%s, %lld, %lld)", p, (long long)step,
+                           (long long)(tail ? tail : g->isa->lanes));
+}
+
+static void store_turned(work *w, const char *base) {
+    cg *g = w->t->g;
+    int64_t lanes = g->isa->lanes, step = cg_step_of(g, &w->s->out, w->t->lane);
+    for (int64_t v = 0; v < w->t->v; v++)
+        for (int64_t r = 0; r < w->t->r; r += lanes) {
+            int64_t n = w->t->r - r < lanes ? w->t->r - r : lanes;
+            int64_t tail = v + 1 == w->t->v ? w->t->tail : 0, m = tail ? tail : lanes;
+            cg_brace(g);
+            cg_line(g, "pk_v u[%lld];", (long long)lanes);
+            for (int64_t i = 0; i < lanes; i++)
+                cg_line(g, "u[%lld] = %s;", (long long)i,
+                        i < n ? cg_name(g, "v", w->s->out.tensor, true, r + i, true, v)
+                              : "pk_set(0.0f)");
+            cg_line(g, "pk_turn(u);");
+            const char *p = out_pointer(w, base, r, v);
+            for (int64_t i = 0; i < m; i++) {
+                if (n == lanes)
+                    cg_line(g, "pk_store(%s + %lld, u[%lld]);", p, (long long)(i * step),
+                            (long long)i);
+                else
+                    cg_line(g, "pk_store_n(%s + %lld, u[%lld], %lld);", p, (long long)(i * step),
+                            (long long)i, (long long)n);
+            }
+            cg_close(g);
+        }
+}
+
+static void store(work *w, const char *base, bool by_row, bool by_lane) {
+    cg *g = w->t->g;
+    if (by_lane && is_turned(w, &w->s->out)) {
+        store_turned(w, base);
+        return;
+    }
+    for (int64_t r = 0; r < (by_row ? w->t->r : 1); r++)
+        for (int64_t v = 0; v < (by_lane ? w->t->v : 1); v++) {
+            const char *p = out_pointer(w, base, r, v);
+            const char *x = cg_name(g, "v", w->s->out.tensor, by_row, r, by_lane, v);
+            int64_t step = by_lane ? cg_step_of(g, &w->s->out, w->t->lane) : 0;
+            int64_t tail = v + 1 == w->t->v ? w->t->tail : 0;
+            if (!by_lane)
+                cg_line(g, "*(%s) = %s;", p, x);
+            else if (step == 1 && tail == 0)
+                cg_line(g, "pk_store(%s, %s);", p, x);
+            else if (step == 1)
+                cg_line(g, "pk_store_n(%s, %s, %lld);", p, x, (long long)tail);
+            else
+                cg_line(g, "pk_scatter(%s, %lld, %s, %lld);", p, (long long)step, x,
+                        (long long)(tail ? tail : g->isa->lanes));
+        }
+}
+
+/* --- one statement --- */
+
+static void each_name(work *w, const char *what, bool by_row, bool by_lane, int64_t n_v,
+                      const char *type, const char *value) {
+    cg *g = w->t->g;
+    for (int64_t r = 0; r < (by_row ? w->t->r : 1); r++)
+        for (int64_t v = 0; v < (by_lane ? n_v : 1); v++)
+            cg_line(g, "%s%s%s%s;", type, cg_name(g, what, w->s->out.tensor, by_row, r, by_lane, v),
+                    value[0] ? " = " : "", value);
+}
+
+/* Declares and starts the variables that the statement's value is made in. */
+static void start_values(work *w, const char *base, bool by_row, bool by_lane) {
+    cg *g = w->t->g;
+    const po_mu_statement *s = w->s;
+    const char *zero = s->combine == PO_MU_ADD ? "0.0f" : "-__builtin_inff()", *condition;
+    bool fresh = starts(w, &condition);
+    if (w->t->lane_reduced) {
+        int64_t n_v = w->t->lanes / g->isa->lanes;
+        each_name(w, "a", by_row, true, n_v, "pk_v ",
+                  po_arena_printf(g->arena, "pk_set(%s)", zero));
+    }
+    if (by_lane)
+        zero = po_arena_printf(g->arena, "pk_set(%s)", zero);
+    const char *type = by_lane ? "pk_v " : "float ";
+    if (s->combine == PO_MU_SET || condition != NULL || !fresh)
+        each_name(w, "v", by_row, by_lane, w->t->v, type, "");
+    else
+        each_name(w, "v", by_row, by_lane, w->t->v, type, zero);
+    if (s->combine == PO_MU_SET || (fresh && condition == NULL))
+        return;
+    if (fresh) {
+        cg_open(g, "if (%s)", condition);
+        each_name(w, "v", by_row, by_lane, w->t->v, "", zero);
+        g->depth--;
+        cg_open(g, "} else");
+    }
+    for (int64_t r = 0; r < (by_row ? w->t->r : 1); r++)
+        for (int64_t v = 0; v < (by_lane ? w->t->v : 1); v++)
+            cg_line(g, "%s = %s;", cg_name(g, "v", s->out.tensor, by_row, r, by_lane, v),
+                    from_memory(w, base, r, v, by_lane));
+    if (fresh)
+        cg_close(g);
+}
+
+/* Adds the lanes of the accumulators to the values. */
+static void sum_lanes(work *w, bool by_row) {
+    cg *g = w->t->g;
+    bool add = w->s->combine == PO_MU_ADD;
+    int64_t n_v = w->t->lanes / g->isa->lanes;
+    for (int64_t r = 0; r < (by_row ? w->t->r : 1); r++) {
+        const char *all = cg_name(g, "a", w->s->out.tensor, by_row, r, true, 0);
+        for (int64_t v = 1; v < n_v; v++) {
+            const char *one = cg_name(g, "a", w->s->out.tensor, by_row, r, true, v);
+            all = po_arena_printf(g->arena, add ? "(%s + %s)" : "pk_max(%s, %s)", all, one);
+        }
+        const char *to = cg_name(g, "v", w->s->out.tensor, by_row, r, false, 0);
+        if (add)
+            cg_line(g, "%s += pk_sum_of(%s);", to, all);
+        else
+            cg_line(g, "%s = pk_max1(%s, pk_max_of(%s));", to, to, all);
+    }
+}
+
+po_status cg_on_tile(cg_tile *t, uint32_t node, bool guarded) {
+    cg *g = t->g;
+    work w = {.t = t, .node = node, .s = &g->mu->nodes[node].statement, .v = t->v, .tail = t->tail};
+    const po_mu_tensor *out = &g->mu->tensors[w.s->out.tensor];
+    w.ready = PO_NEW_N(g->arena, bool, g->mu->n_labels + 1);
+    w.done = PO_NEW_N(g->arena, bool, (PO_MU_MAX_INPUTS + 1) * PO_MU_MAX_RANK);
+    set_reduced(&w);
+    set_dependence(&w);
+    bool by_row = t->row != PO_NONE && cg_has(&w.s->out, out, t->row);
+    bool by_lane = t->lane != PO_NONE && !t->lane_reduced && cg_has(&w.s->out, out, t->lane);
+    if (w.s->combine == PO_MU_SET && (w.n_reduced > 0 || t->lane_reduced))
+        return po_fail(g->ctx, PO_UNSUPPORTED,
+                       "step '%s': '%s' is set once for each of its reduced labels", g->step,
+                       out->name);
+    /* Labels that run inside this statement. */
+    for (uint32_t i = 0; i < w.n_reduced; i++)
+        g->value[w.reduced[i]].inner = true;
+    if (t->lane_reduced)
+        g->value[t->lane].inner = true;
+
+    /* Of what is added up or compared single terms are left out, in reduced(). */
+    uint32_t braces = 0;
+    bool *own = PO_NEW_N(g->arena, bool, (PO_MU_MAX_INPUTS + 1) * PO_MU_MAX_RANK);
+    for (uint32_t i = 0; i < (PO_MU_MAX_INPUTS + 1) * PO_MU_MAX_RANK; i++) {
+        bool reads = i < w.s->n_in * PO_MU_MAX_RANK, single = w.s->combine != PO_MU_SET;
+        own[i] = !guarded || (reads && single);
+        w.done[i] = !(reads && single);
+    }
+    const char *base = NULL;
+    if (out->place != PO_MU_REGISTER) {
+        base = po_arena_printf(g->arena, "o%u", w.s->out.tensor);
+        cg_line(g, "float *const o%u = %s;", w.s->out.tensor, cg_base(g, &w.s->out));
+    }
+    braces += cg_guards(g, node, w.ready, own);
+    start_values(&w, base, by_row, by_lane);
+    cg_brace(g);
+    for (uint32_t k = 0; k < w.s->n_in; k++)
+        if (!is_held(&w, k)) {
+            w.base[k] = po_arena_printf(g->arena, "p%u", k);
+            cg_line(g, "const float *const p%u = %s;", k, cg_base(g, &w.s->in[k]));
+        }
+    w.result = t->lane_reduced ? "a" : "v";
+    w.result_row = by_row;
+    w.result_lane = t->lane_reduced || by_lane;
+    PO_TRY(reduced(&w));
+    cg_close(g);
+    if (t->lane_reduced)
+        sum_lanes(&w, by_row);
+    if (out->place != PO_MU_REGISTER)
+        store(&w, base, by_row, by_lane);
+    g->tensor[w.s->out.tensor].held = true;
+    g->tensor[w.s->out.tensor].by_row = by_row;
+    g->tensor[w.s->out.tensor].by_lane = by_lane;
+    while (braces-- > 0)
+        cg_close(g);
+    return PO_OK;
+}
