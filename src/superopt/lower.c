@@ -1,0 +1,361 @@
+/* Lowering a region: where values lie, and its nodes in order. */
+#include "superopt/lower_private.h"
+
+#include <stdio.h>
+
+/* --- values --- */
+
+const po_dim *po_lower_dims(const po_lowering *l, po_value_id v, uint32_t *rank) {
+    const po_type *type = &l->graph->values[v].type;
+    *rank = type->rank;
+    return type->dims;
+}
+
+static po_view plain_view(uint32_t tensor, uint32_t rank) {
+    po_view view = {.set = true, .tensor = tensor, .rank = rank};
+    for (uint32_t i = 0; i < rank; i++)
+        view.coef[i][i] = 1;
+    return view;
+}
+
+/* Channels last: axes 0, 2, ..., 1. */
+static po_view last_view(uint32_t tensor, uint32_t rank) {
+    po_view view = {.set = true, .tensor = tensor, .rank = rank};
+    view.coef[0][0] = 1;
+    for (uint32_t i = 1; i + 1 < rank; i++)
+        view.coef[i][i + 1] = 1;
+    view.coef[rank - 1][1] = 1;
+    return view;
+}
+
+static po_view add_tensor(po_lowering *l, po_value_id v, po_mu_place place, bool last) {
+    uint32_t rank;
+    const po_dim *dims = po_lower_dims(l, v, &rank);
+    int64_t shape[PO_MU_MAX_RANK];
+    char name[16];
+    po_view view = last ? last_view(0, rank) : plain_view(0, rank);
+    for (uint32_t i = 0; i < rank; i++)
+        for (uint32_t k = 0; k < rank; k++)
+            if (view.coef[i][k])
+                shape[i] = dims[k].value;
+    snprintf(name, sizeof name, "t%u", v);
+    view.tensor = po_mu_add_tensor(l->mu, name, place, rank, shape);
+    return view;
+}
+
+static bool read_inside(const po_lowering *l, po_value_id v) {
+    const po_value *value = &l->graph->values[v];
+    for (uint32_t u = 0; u < value->n_uses; u++)
+        if (value->uses[u].input != PO_USE_CAPTURE && l->place[value->uses[u].node] != PO_NONE)
+            return true;
+    return false;
+}
+
+const po_view *po_lower_storage(po_lowering *l, po_value_id v) {
+    if (l->view[v].set)
+        return &l->view[v];
+    if (l->output[v] != PO_NONE && !l->channels_last[v] && !read_inside(l, v)) {
+        l->view[v] = add_tensor(l, v, PO_MU_OUTPUT, false);
+        l->mu->tensors[l->view[v].tensor].number = l->output[v];
+    } else {
+        l->view[v] = add_tensor(l, v, PO_MU_DEVICE, l->channels_last[v]);
+    }
+    return &l->view[v];
+}
+
+/* A constant's axes of length 1 are left out: a bias is a row however it was broadcast. */
+static void add_weight(po_lowering *l, po_value_id v) {
+    uint32_t rank, n = 0;
+    const po_dim *dims = po_lower_dims(l, v, &rank);
+    int64_t shape[PO_MU_MAX_RANK];
+    char name[16];
+    po_view view = {.set = true};
+    for (uint32_t i = 0; i < rank; i++)
+        if (dims[i].value != 1) {
+            view.coef[n][i] = 1;
+            shape[n++] = dims[i].value;
+        }
+    if (n == 0)
+        shape[n++] = 1;
+    snprintf(name, sizeof name, "w%u", v);
+    view.rank = n;
+    view.tensor = po_mu_add_tensor(l->mu, name, PO_MU_WEIGHT, n, shape);
+    l->mu->tensors[view.tensor].number = l->n_weights;
+    PO_PUSH(l->arena, l->weights, l->n_weights, l->cap_weights, v);
+    l->view[v] = view;
+}
+
+const po_view *po_lower_read(po_lowering *l, po_value_id v) {
+    if (!l->view[v].set && po_graph_constant(l->graph, v))
+        add_weight(l, v);
+    return l->view[v].set ? &l->view[v] : NULL;
+}
+
+po_mu_access po_lower_access(po_lowering *l, const po_view *view, const po_affine *at) {
+    po_mu_access access = po_mu_access_of(l->mu, view->tensor);
+    for (uint32_t x = 0; x < view->rank; x++) {
+        int64_t offset = view->base[x];
+        for (uint32_t j = 0; j < PO_MU_MAX_RANK; j++) {
+            int64_t coef = view->coef[x][j];
+            if (coef == 0)
+                continue;
+            offset += coef * at[j].offset;
+            for (uint32_t k = 0; k < at[j].n; k++)
+                po_mu_at(l->mu, &access, x, coef * at[j].terms[k].coef, at[j].terms[k].label);
+        }
+        po_mu_at(l->mu, &access, x, offset, PO_NONE);
+    }
+    return access;
+}
+
+static bool same_access(const po_mu_access *a, const po_mu_access *b, uint32_t rank) {
+    if (a->tensor != b->tensor)
+        return false;
+    for (uint32_t x = 0; x < rank; x++) {
+        const po_mu_index *i = &a->axes[x], *k = &b->axes[x];
+        if (i->offset != k->offset || i->n != k->n)
+            return false;
+        for (uint32_t t = 0; t < i->n; t++)
+            if (i->terms[t].label != k->terms[t].label || i->terms[t].coef != k->terms[t].coef)
+                return false;
+    }
+    return true;
+}
+
+uint32_t po_lower_operand(po_lowering *l, uint32_t statement, po_value_id v, const po_affine *at) {
+    const po_view *view = po_lower_read(l, v);
+    if (!view)
+        return PO_NONE;
+    po_mu_access access = po_lower_access(l, view, at);
+    const po_mu_statement *s = &l->mu->nodes[statement].statement;
+    for (uint32_t i = 0; i < s->n_items; i++)
+        if (s->items[i].function == PO_MU_OPERAND &&
+            same_access(&s->in[s->items[i].a], &access, view->rank))
+            return i;
+    uint32_t operand = po_mu_operand(l->mu, statement, access);
+    return operand == PO_NONE ? PO_NONE
+                              : po_mu_item_of(l->mu, statement, PO_MU_OPERAND, operand, 0, 0);
+}
+
+void po_lower_labels(po_lowering *l, po_value_id v, po_affine *at) {
+    uint32_t rank;
+    const po_dim *dims = po_lower_dims(l, v, &rank);
+    static const char *const names[] = {"n", "k", "z", "y", "x"};
+    for (uint32_t i = 0; i < rank; i++) {
+        const char *name = i < 2 ? (l->channels_last[v] ? names[i] : "i")
+                                 : rank - i <= 3 ? names[5 - (rank - i)] : "z";
+        at[i] = (po_affine){0};
+        if (dims[i].value == 1)
+            continue;
+        at[i].n = 1;
+        at[i].terms[0] = (po_mu_term){po_mu_add_label(l->mu, name, dims[i].value), 1};
+    }
+}
+
+/* --- which values lie channels last --- */
+
+static bool is_spatial(po_op_id op) {
+    switch (op) {
+    case PO_OP_Conv:
+    case PO_OP_ConvTranspose:
+    case PO_OP_MaxPool:
+    case PO_OP_AveragePool:
+    case PO_OP_GlobalAveragePool:
+    case PO_OP_GlobalMaxPool:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Operators that leave axes where they are: what holds for one value holds for the others. */
+static bool keeps_axes(const po_graph *graph, const po_node *node) {
+    return po_lower_is_map(graph, node) || node->op == PO_OP_Concat || node->op == PO_OP_Slice ||
+           node->op == PO_OP_Split || node->op == PO_OP_Pad || node->op == PO_OP_Resize;
+}
+
+static bool mark(po_lowering *l, po_value_id v, uint32_t rank) {
+    if (v == PO_NONE || l->channels_last[v] || po_graph_constant(l->graph, v) ||
+        l->graph->values[v].type.rank != rank || rank < 3)
+        return false;
+    l->channels_last[v] = true;
+    return true;
+}
+
+static void mark_layouts(po_lowering *l) {
+    for (bool again = true; again;) {
+        again = false;
+        for (uint32_t i = 0; i < l->region->n_nodes; i++) {
+            const po_node *node = &l->graph->nodes[l->region->nodes[i]];
+            uint32_t rank = l->graph->values[node->out[0]].type.rank;
+            bool any = is_spatial(node->op);
+            for (uint32_t k = 0; k < node->n_in && keeps_axes(l->graph, node); k++)
+                any |= node->in[k] != PO_NONE && l->channels_last[node->in[k]] &&
+                       l->graph->values[node->in[k]].type.rank == rank;
+            for (uint32_t k = 0; k < node->n_out && keeps_axes(l->graph, node); k++)
+                any |= node->out[k] != PO_NONE && l->channels_last[node->out[k]];
+            if (!any)
+                continue;
+            for (uint32_t k = 0; k < node->n_in; k++)
+                again |= (k == 0 || !is_spatial(node->op)) && mark(l, node->in[k], rank);
+            for (uint32_t k = 0; k < node->n_out; k++)
+                again |= mark(l, node->out[k], rank);
+        }
+    }
+}
+
+/* --- borders --- */
+
+static void copy(po_lowering *l, const char *name, const po_view *to, const po_view *from,
+                 po_value_id v) {
+    po_affine at[PO_MU_MAX_RANK];
+    po_lower_labels(l, v, at);
+    uint32_t step = po_mu_add_step(l->mu, name);
+    uint32_t s = po_mu_add_statement(l->mu, step, PO_MU_SET);
+    l->mu->nodes[s].statement.out = po_lower_access(l, to, at);
+    po_mu_item_of(l->mu, s, PO_MU_OPERAND,
+                  po_mu_operand(l->mu, s, po_lower_access(l, from, at)), 0, 0);
+}
+
+enum { FEW_CHANNELS = 8 };
+
+/* Maps of few channels stay planar: a convolution takes one number of them at a time, and rows are
+ * copied faster than they are transposed. */
+static void enter(po_lowering *l, po_value_id v, uint32_t number) {
+    po_view in = add_tensor(l, v, PO_MU_INPUT, false);
+    l->mu->tensors[in.tensor].number = number;
+    if (!l->channels_last[v]) {
+        l->view[v] = in;
+        return;
+    }
+    bool planar = l->graph->values[v].type.dims[1].value < FEW_CHANNELS;
+    l->view[v] = add_tensor(l, v, PO_MU_DEVICE, !planar);
+    copy(l, planar ? "planes of the input" : "input, channels last", &l->view[v], &in, v);
+}
+
+static void leave(po_lowering *l, po_value_id v) {
+    if (l->mu->tensors[l->view[v].tensor].place == PO_MU_OUTPUT)
+        return;
+    po_view out = add_tensor(l, v, PO_MU_OUTPUT, false);
+    l->mu->tensors[out.tensor].number = l->output[v];
+    copy(l, "output", &out, &l->view[v], v);
+}
+
+/* --- nodes --- */
+
+static const struct {
+    po_op_id op;
+    po_region_part part;
+    po_status (*lower)(po_lowering *l, const po_node *node);
+} forms[] = {
+    {PO_OP_Conv, PO_REGION_CORE, po_lower_sum},
+    {PO_OP_Gemm, PO_REGION_CORE, po_lower_sum},
+    {PO_OP_MatMul, PO_REGION_CORE, po_lower_sum},
+    {PO_OP_AveragePool, PO_REGION_MAP, po_lower_sum},
+    {PO_OP_GlobalAveragePool, PO_REGION_MAP, po_lower_sum},
+    {PO_OP_ReduceMean, PO_REGION_MAP, po_lower_sum},
+    {PO_OP_ReduceSum, PO_REGION_MAP, po_lower_sum},
+    {PO_OP_MaxPool, PO_REGION_MAP, po_lower_max_pool},
+    {PO_OP_Flatten, PO_REGION_MOVE, po_lower_sum},
+    {PO_OP_Reshape, PO_REGION_MOVE, po_lower_sum},
+    {PO_OP_Squeeze, PO_REGION_MOVE, po_lower_sum},
+    {PO_OP_Unsqueeze, PO_REGION_MOVE, po_lower_sum},
+    {PO_OP_Transpose, PO_REGION_MOVE, po_lower_sum},
+    {PO_OP_Slice, PO_REGION_MOVE, po_lower_sum},
+    {PO_OP_Split, PO_REGION_MOVE, po_lower_sum},
+    {PO_OP_Concat, PO_REGION_MOVE, po_lower_sum},
+    {PO_OP_Expand, PO_REGION_MOVE, po_lower_sum},
+    {PO_OP_Pad, PO_REGION_MOVE, po_lower_sum},
+    {PO_OP_Resize, PO_REGION_MOVE, po_lower_sum},
+    {PO_OP_DepthToSpace, PO_REGION_MOVE, po_lower_sum},
+    {PO_OP_SpaceToDepth, PO_REGION_MOVE, po_lower_sum},
+};
+enum { FORMS = sizeof forms / sizeof forms[0] };
+
+static size_t form_of(const po_node *node) {
+    size_t i = 0;
+    while (i < FORMS && forms[i].op != node->op)
+        i++;
+    return i;
+}
+
+static bool is_f32(const po_graph *graph, po_value_id v) {
+    const po_type *type = &graph->values[v].type;
+    return type->kind == PO_TYPE_TENSOR && type->dtype == PO_F32 && type->rank <= PO_MU_MAX_RANK &&
+           po_type_static(type) && po_type_count(type) > 0;
+}
+
+
+
+
+static bool has_sum(po_ctx *ctx, const po_graph *graph, const po_node *node) {
+    po_arena *scratch = po_arena_create(ctx);
+    bool fits = po_lower_sum_fits(ctx, scratch, graph, node);
+    po_arena_free(scratch);
+    return fits;
+}
+
+po_region_part po_lower_part(void *user, const po_graph *graph, const po_node *node) {
+    po_ctx *ctx = user;
+    size_t form = form_of(node);
+    bool map = form == FORMS && po_lower_is_map(graph, node);
+    if ((form == FORMS && !map) || node->n_out < 1)
+        return PO_REGION_NOT;
+    for (uint32_t k = 0; k < node->n_out; k++)
+        if (node->out[k] == PO_NONE || !is_f32(graph, node->out[k]))
+            return PO_REGION_NOT;
+    for (uint32_t k = 0; k < node->n_in; k++)
+        if (node->in[k] != PO_NONE && !is_f32(graph, node->in[k]) &&
+            (map || !po_graph_constant(graph, node->in[k])))
+            return PO_REGION_NOT;
+    if (map)
+        return PO_REGION_MAP;
+    if (forms[form].lower == po_lower_max_pool)
+        return node->n_out == 1 ? forms[form].part : PO_REGION_NOT;
+    return has_sum(ctx, graph, node) ? forms[form].part : PO_REGION_NOT;
+}
+
+static po_status lower_node(po_lowering *l, const po_node *node) {
+    size_t form = form_of(node);
+    po_status status = form < FORMS ? forms[form].lower(l, node) : po_lower_map(l, node);
+    if (status == PO_UNSUPPORTED)
+        return po_fail(l->ctx, PO_UNSUPPORTED, "node '%s' (%s) has no lowering in this form",
+                       *node->name ? node->name : l->graph->values[node->out[0]].name,
+                       node->op_type);
+    return status;
+}
+
+po_status po_lower_region(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                          const po_region *region, const char *name, po_lowered *lowered) {
+    po_lowering l = {.ctx = ctx,
+                     .arena = arena,
+                     .graph = graph,
+                     .region = region,
+                     .mu = po_mu_create(arena, name),
+                     .view = PO_NEW_N(arena, po_view, graph->n_values),
+                     .channels_last = PO_NEW_N(arena, bool, graph->n_values),
+                     .done = PO_NEW_N(arena, bool, graph->n_nodes),
+                     .place = PO_NEW_N(arena, uint32_t, graph->n_nodes),
+                     .output = PO_NEW_N(arena, uint32_t, graph->n_values)};
+    for (uint32_t i = 0; i < graph->n_nodes; i++)
+        l.place[i] = PO_NONE;
+    for (uint32_t i = 0; i < graph->n_values; i++)
+        l.output[i] = PO_NONE;
+    for (uint32_t i = 0; i < region->n_nodes; i++)
+        l.place[region->nodes[i]] = i;
+    for (uint32_t i = 0; i < region->n_out; i++)
+        l.output[region->out[i]] = i;
+    mark_layouts(&l);
+    for (uint32_t i = 0; i < region->n_in; i++)
+        enter(&l, region->in[i], i);
+    for (uint32_t i = 0; i < region->n_nodes; i++) {
+        po_node_id id = region->nodes[i];
+        if (!l.done[id])
+            PO_TRY(lower_node(&l, &graph->nodes[id]));
+        l.done[id] = true;
+    }
+    for (uint32_t i = 0; i < region->n_out; i++)
+        leave(&l, region->out[i]);
+    *lowered = (po_lowered){l.mu, l.weights, l.n_weights};
+    return PO_OK;
+}

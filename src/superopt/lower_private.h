@@ -1,0 +1,105 @@
+/* What the parts of the lowering share. */
+#ifndef PO_SUPEROPT_LOWER_PRIVATE_H
+#define PO_SUPEROPT_LOWER_PRIVATE_H
+
+#include "superopt/lower.h"
+
+/* Where a value lies: index of the tensor's axis x is base[x] + sum of coef[x][j] * (the value's
+ * index j). */
+typedef struct po_view {
+    bool set;
+    uint32_t tensor, rank; /* of the tensor */
+    int64_t base[PO_MU_MAX_RANK];
+    int64_t coef[PO_MU_MAX_RANK][PO_MU_MAX_RANK];
+} po_view;
+
+/* An index that is affine in labels. */
+enum { PO_AFFINE_TERMS = 8 };
+typedef struct po_affine {
+    int64_t offset;
+    uint32_t n;
+    po_mu_term terms[PO_AFFINE_TERMS];
+} po_affine;
+
+typedef struct po_lowering {
+    po_ctx *ctx;
+    po_arena *arena;
+    const po_graph *graph;
+    const po_region *region;
+    po_mu *mu;
+    po_view *view;       /* by value */
+    bool *channels_last; /* by value */
+    bool *done;          /* by node: lowered */
+    uint32_t *place;     /* by node: number in the region, or PO_NONE */
+    uint32_t *output;    /* by value: number among the region's outputs, or PO_NONE */
+    po_value_id *weights;
+    uint32_t n_weights, cap_weights;
+} po_lowering;
+
+/* --- values (lower.c) --- */
+
+/* Dims of a value, its rank; all static (po_lower_part). */
+const po_dim *po_lower_dims(const po_lowering *l, po_value_id v, uint32_t *rank);
+/* Makes storage for a value that a step writes, where it has none yet. */
+const po_view *po_lower_storage(po_lowering *l, po_value_id v);
+/* A value that is read: constants become WEIGHT tensors. NULL where it was not lowered yet. */
+const po_view *po_lower_read(po_lowering *l, po_value_id v);
+/* The access of an element: at[j] is the value's index j. */
+po_mu_access po_lower_access(po_lowering *l, const po_view *view, const po_affine *at);
+/* Reads the statement's `v` at these indices. */
+uint32_t po_lower_operand(po_lowering *l, uint32_t statement, po_value_id v, const po_affine *at);
+/* One label an axis of the value, none where it has length 1. */
+void po_lower_labels(po_lowering *l, po_value_id v, po_affine *at);
+
+/* --- expressions (lower_expr.c) --- */
+
+bool po_lower_is_map(const po_graph *graph, const po_node *node);
+/* How a fused statement reads what stands before it. */
+typedef struct po_lower_chain {
+    uint32_t statement;
+    po_value_id start;    /* what stands before; PO_NONE: nothing */
+    uint32_t start_item;  /* of the statement */
+    const po_node_id *nodes; /* of the chain, in order; the last makes the chain's result */
+    uint32_t n_nodes;
+    uint32_t rank;       /* of the result */
+    const po_dim *dims;  /* likewise */
+    const po_affine *at; /* its indices */
+} po_lower_chain;
+enum { PO_LOWER_CHAIN = 32 };
+/* The item that the value is. PO_NONE where a form is missing. */
+uint32_t po_lower_value(po_lowering *l, const po_lower_chain *chain, po_value_id v);
+
+/* --- chains (lower_chain.c) --- */
+
+/* The element-wise nodes that can be computed behind `first` (in order, `first` itself not among
+ * them) so that only the last one's value is seen by others; their number. `first` makes `v`. */
+uint32_t po_lower_follow(po_lowering *l, po_node_id first, po_value_id v,
+                         po_node_id nodes[PO_LOWER_CHAIN]);
+/* Whether a value can be read where the region has come to. */
+bool po_lower_ready(const po_lowering *l, po_value_id v);
+
+/* --- steps: PO_UNSUPPORTED, not recorded, where a form is missing --- */
+
+/* Ends a step: `anchor` (PO_NONE: none) made the value `v` at indices `at` in `statement` (a naive
+ * one, whose output is not set). What can be computed behind it is fused to it. The value is
+ * scale * what the statement makes plus the terms that `extra` adds: it returns the item, NULL:
+ * nothing to add. */
+typedef struct po_lower_end {
+    uint32_t step, statement;
+    po_node_id node;
+    po_value_id value;
+    const po_affine *at; /* PO_MU_MAX_RANK of them */
+    double scale;
+    /* Appends to the fused statement; gets the item so far; PO_NONE where it cannot. */
+    uint32_t (*extra)(po_lowering *l, uint32_t statement, uint32_t item, void *user);
+    void *user;
+} po_lower_end;
+po_status po_lower_finish(po_lowering *l, const po_lower_end *end);
+
+po_status po_lower_sum(po_lowering *l, const po_node *node); /* lower_sum.c */
+/* Whether it would find a form. */
+bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node);
+po_status po_lower_map(po_lowering *l, const po_node *node);      /* lower_chain.c */
+po_status po_lower_max_pool(po_lowering *l, const po_node *node); /* lower_pool.c */
+
+#endif

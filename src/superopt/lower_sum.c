@@ -1,0 +1,345 @@
+/* Linear operators by their indexed sums: products with what is added to them, and moves of data,
+ * which are accesses where they can be. */
+#include "ops/sem.h"
+#include "superopt/lower_private.h"
+
+typedef enum sum_kind {
+    SUM_NONE,
+    SUM_VIEW,  /* one term, the output's index is the variables' */
+    SUM_MOVES, /* terms that copy */
+    SUM_PRODUCT /* the first term, the others element by element */
+} sum_kind;
+
+/* Whether the index takes every element of the axes once, digit by digit. */
+static bool covers(const po_term *t, const po_index *at, const int64_t *dims) {
+    for (uint32_t v = 0; v < t->n_vars; v++) {
+        uint32_t axes = 0;
+        for (uint32_t x = 0; x < at->rank; x++)
+            axes += po_index_coef(t, at, x, v) != 0;
+        if (axes > 1)
+            return false;
+    }
+    for (uint32_t x = 0; x < at->rank; x++) {
+        int64_t reach = 1;
+        if (at->base[x] != 0)
+            return false;
+        for (bool found = true; found;) {
+            found = false;
+            for (uint32_t v = 0; v < t->n_vars && !found; v++)
+                if (t->extent[v] > 1 && po_index_coef(t, at, x, v) == reach) {
+                    reach *= t->extent[v];
+                    found = true;
+                }
+        }
+        if (reach != dims[x])
+            return false;
+        for (uint32_t v = 0; v < t->n_vars; v++)
+            if (t->extent[v] > 1 && po_index_coef(t, at, x, v) >= reach)
+                return false;
+    }
+    return true;
+}
+
+/* The variable that is the index along an axis of more than one element; PO_NONE: there is none. */
+static uint32_t axis_var(const po_term *t, const int64_t *dims, uint32_t x) {
+    uint32_t var = PO_NONE;
+    for (uint32_t v = 0; v < t->n_vars; v++)
+        if (po_index_coef(t, &t->out, x, v) != 0 && t->extent[v] > 1) {
+            if (var != PO_NONE || po_index_coef(t, &t->out, x, v) != 1)
+                return PO_NONE;
+            var = v;
+        }
+    return var != PO_NONE && t->extent[var] == dims[x] ? var : PO_NONE;
+}
+
+static bool is_view(const po_term *t, const int64_t *dims) {
+    for (uint32_t x = 0; x < t->out.rank; x++)
+        if (t->out.base[x] != 0 || (dims[x] > 1 && axis_var(t, dims, x) == PO_NONE))
+            return false;
+    return true;
+}
+
+/* Variable i is the index along axis i. */
+static bool is_pointwise(const po_term *t, const int64_t *dims) {
+    for (uint32_t x = 0; x < t->out.rank; x++) {
+        if (t->out.base[x] != 0 || x >= t->n_vars || t->extent[x] != dims[x])
+            return false;
+        for (uint32_t v = 0; v < t->n_vars; v++)
+            if (po_index_coef(t, &t->out, x, v) != (v == x) && t->extent[v] > 1)
+                return false;
+    }
+    return true;
+}
+
+static bool reduces(const po_term *t) {
+    for (uint32_t v = 0; v < t->n_vars; v++) {
+        bool kept = t->extent[v] == 1;
+        for (uint32_t x = 0; x < t->out.rank; x++)
+            kept |= po_index_coef(t, &t->out, x, v) != 0;
+        if (!kept)
+            return true;
+    }
+    return false;
+}
+
+static bool is_copy(const po_sum *sum, const po_term *t) {
+    return t->scale.num == 1 && t->scale.den == 1 && t->n_factors == 1 &&
+           sum->operands[t->factor[0].operand].kind == PO_OPERAND_INPUT && !reduces(t);
+}
+
+static bool plain_operands(const po_sum *sum) {
+    for (uint32_t i = 0; i < sum->n_operands; i++)
+        if ((sum->operands[i].kind != PO_OPERAND_INPUT &&
+             sum->operands[i].kind != PO_OPERAND_TABLE) ||
+            sum->operands[i].rank > PO_MU_MAX_RANK)
+            return false;
+    return true;
+}
+
+enum { MOST_TERMS = 16, MOST_FACTORS = 4 };
+
+static sum_kind kind_of(const po_sum *sum) {
+    int64_t reached = 0;
+    bool copies = true;
+    if (sum->n_terms == 0 || sum->n_terms > MOST_TERMS || sum->rank > PO_MU_MAX_RANK ||
+        !plain_operands(sum))
+        return SUM_NONE;
+    for (uint32_t i = 0; i < sum->n_terms; i++) {
+        const po_term *t = &sum->terms[i];
+        int64_t size = 1;
+        for (uint32_t v = 0; v < t->n_vars; v++)
+            size *= t->extent[v];
+        reached += size;
+        copies &= is_copy(sum, t);
+    }
+    if (copies && reached == sum->count)
+        return sum->n_terms == 1 && is_view(&sum->terms[0], sum->dims) ? SUM_VIEW : SUM_MOVES;
+    const po_term *core = &sum->terms[0];
+    if (core->n_factors == 0 || core->n_factors > MOST_FACTORS ||
+        !covers(core, &core->out, sum->dims))
+        return SUM_NONE;
+    for (uint32_t i = 1; i < sum->n_terms; i++)
+        if (!is_pointwise(&sum->terms[i], sum->dims) || reduces(&sum->terms[i]) ||
+            sum->terms[i].n_factors > MOST_FACTORS)
+            return SUM_NONE;
+    return SUM_PRODUCT;
+}
+
+bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node) {
+    po_sum **sums = PO_NEW_N(arena, po_sum *, node->n_out);
+    if (po_sem_of(ctx, arena, graph, node, sums) != PO_OK)
+        return false;
+    for (uint32_t k = 0; k < node->n_out; k++) {
+        sum_kind kind = sums[k] ? kind_of(sums[k]) : SUM_NONE;
+        if (kind == SUM_NONE || (kind == SUM_PRODUCT && node->n_out > 1))
+            return false;
+    }
+    return true;
+}
+
+/* --- statements --- */
+
+static bool affine_of(const po_term *t, const po_index *at, uint32_t axis, const uint32_t *labels,
+                      po_affine *to) {
+    *to = (po_affine){.offset = at->base[axis]};
+    for (uint32_t v = 0; v < t->n_vars; v++) {
+        int64_t coef = po_index_coef(t, at, axis, v);
+        if (coef == 0 || t->extent[v] == 1)
+            continue;
+        if (to->n == PO_AFFINE_TERMS)
+            return false;
+        to->terms[to->n++] = (po_mu_term){labels[v], coef};
+    }
+    return true;
+}
+
+static bool affines_of(const po_term *t, const po_index *at, const uint32_t *labels,
+                       po_affine *to) {
+    for (uint32_t x = 0; x < at->rank; x++)
+        if (!affine_of(t, at, x, labels, &to[x]))
+            return false;
+    return true;
+}
+
+static uint32_t *labels_of(po_lowering *l, const po_term *t) {
+    uint32_t *labels = PO_NEW_N(l->arena, uint32_t, t->n_vars);
+    for (uint32_t v = 0; v < t->n_vars; v++)
+        labels[v] = t->extent[v] == 1
+                        ? PO_NONE
+                        : po_mu_add_label(l->mu, t->name[v] ? t->name[v] : "i", t->extent[v]);
+    return labels;
+}
+
+static uint32_t table_operand(po_lowering *l, uint32_t statement, const po_operand *op,
+                              const po_affine *at) {
+    uint32_t id = po_mu_add_tensor(l->mu, "table", PO_MU_TABLE, op->rank, op->dims);
+    l->mu->tensors[id].table =
+        po_arena_memdup(l->arena, op->table, (size_t)op->count * sizeof *op->table);
+    po_view view = {.set = true, .tensor = id, .rank = op->rank};
+    for (uint32_t i = 0; i < op->rank; i++)
+        view.coef[i][i] = 1;
+    uint32_t operand = po_mu_operand(l->mu, statement, po_lower_access(l, &view, at));
+    return operand == PO_NONE ? PO_NONE
+                              : po_mu_item_of(l->mu, statement, PO_MU_OPERAND, operand, 0, 0);
+}
+
+static uint32_t factor_item(po_lowering *l, const po_node *node, const po_sum *sum,
+                            uint32_t statement, const po_operand *op, const po_affine *at) {
+    (void)sum;
+    if (op->kind == PO_OPERAND_TABLE)
+        return table_operand(l, statement, op, at);
+    return po_lower_operand(l, statement, node->in[op->input], at);
+}
+
+/* The terms after the first. */
+typedef struct rest {
+    const po_node *node;
+    const po_sum *sum;
+    const po_affine *at;
+} rest;
+
+static bool compose(const po_term *t, const po_index *index, uint32_t axis, const po_affine *at,
+                    po_affine *to) {
+    *to = (po_affine){.offset = index->base[axis]};
+    for (uint32_t v = 0; v < t->n_vars; v++) {
+        int64_t coef = po_index_coef(t, index, axis, v);
+        to->offset += coef * at[v].offset;
+        for (uint32_t k = 0; k < at[v].n && coef != 0; k++) {
+            if (to->n == PO_AFFINE_TERMS)
+                return false;
+            to->terms[to->n++] = (po_mu_term){at[v].terms[k].label, coef * at[v].terms[k].coef};
+        }
+    }
+    return true;
+}
+
+static uint32_t add_rest(po_lowering *l, uint32_t statement, uint32_t item, void *user) {
+    const rest *r = user;
+    for (uint32_t i = 1; i < r->sum->n_terms; i++) {
+        const po_term *t = &r->sum->terms[i];
+        uint32_t product = PO_NONE;
+        for (uint32_t k = 0; k < t->n_factors; k++) {
+            const po_operand *op = &r->sum->operands[t->factor[k].operand];
+            po_affine at[PO_MU_MAX_RANK];
+            for (uint32_t x = 0; x < op->rank; x++)
+                if (!compose(t, &t->factor[k].at, x, r->at, &at[x]))
+                    return PO_NONE;
+            uint32_t f = factor_item(l, r->node, r->sum, statement, op, at);
+            if (f == PO_NONE)
+                return PO_NONE;
+            product = k ? po_mu_item_of(l->mu, statement, PO_MU_TIMES, product, f, 0) : f;
+        }
+        if (t->scale.num != 1 || t->scale.den != 1)
+            product = po_mu_item_of(l->mu, statement, PO_MU_TIMES, product,
+                                    po_mu_constant(l->mu, statement, po_rational_f64(t->scale)), 0);
+        item = po_mu_item_of(l->mu, statement, PO_MU_PLUS, item, product, 0);
+    }
+    return item;
+}
+
+static const char *step_name(po_lowering *l, const po_node *node) {
+    uint32_t rank;
+    po_text text;
+    po_text_init(&text, l->arena);
+    po_text_printf(&text, "%s", node->op_type);
+    for (uint32_t k = 0; k < node->n_in; k++)
+        if (k < 2 && node->in[k] != PO_NONE) {
+            const po_dim *dims = po_lower_dims(l, node->in[k], &rank);
+            for (uint32_t i = 0; i < rank; i++)
+                po_text_printf(&text, "%s%lld", i ? "x" : k ? " by " : " ",
+                               (long long)dims[i].value);
+        }
+    return text.data;
+}
+
+static po_status lower_product(po_lowering *l, const po_node *node, const po_sum *sum) {
+    const po_term *t = &sum->terms[0];
+    uint32_t *labels = labels_of(l, t);
+    po_affine out[PO_MU_MAX_RANK] = {{0}};
+    if (!affines_of(t, &t->out, labels, out))
+        return PO_UNSUPPORTED;
+    uint32_t step = po_mu_add_step(l->mu, step_name(l, node));
+    uint32_t s = po_mu_add_statement(l->mu, step, reduces(t) ? PO_MU_ADD : PO_MU_SET);
+    l->mu->nodes[s].statement.fresh = reduces(t);
+    uint32_t product = PO_NONE;
+    for (uint32_t k = 0; k < t->n_factors; k++) {
+        const po_operand *op = &sum->operands[t->factor[k].operand];
+        po_affine at[PO_MU_MAX_RANK];
+        if (!affines_of(t, &t->factor[k].at, labels, at))
+            return PO_UNSUPPORTED;
+        uint32_t f = factor_item(l, node, sum, s, op, at);
+        if (f == PO_NONE)
+            return PO_UNSUPPORTED;
+        product = k ? po_mu_item_of(l->mu, s, PO_MU_TIMES, product, f, 0) : f;
+    }
+    rest r = {node, sum, out};
+    po_lower_end end = {.step = step,
+                        .statement = s,
+                        .node = (po_node_id)(node - l->graph->nodes),
+                        .value = node->out[0],
+                        .at = out,
+                        .scale = po_rational_f64(t->scale),
+                        .extra = sum->n_terms > 1 ? add_rest : NULL,
+                        .user = &r};
+    return po_lower_finish(l, &end);
+}
+
+/* --- moves --- */
+
+/* The value is read where its source lies. */
+static bool make_view(po_lowering *l, const po_node *node, const po_sum *sum, po_value_id v) {
+    const po_term *t = &sum->terms[0];
+    const po_index *at = &t->factor[0].at;
+    const po_view *from = po_lower_read(l, node->in[sum->operands[t->factor[0].operand].input]);
+    if (!from || l->output[v] != PO_NONE)
+        return false;
+    po_view view = {.set = true, .tensor = from->tensor, .rank = from->rank};
+    for (uint32_t x = 0; x < from->rank; x++) {
+        view.base[x] = from->base[x];
+        for (uint32_t j = 0; j < at->rank; j++) {
+            view.base[x] += from->coef[x][j] * at->base[j];
+            for (uint32_t i = 0; i < sum->rank; i++)
+                if (sum->dims[i] > 1)
+                    view.coef[x][i] +=
+                        from->coef[x][j] * po_index_coef(t, at, j, axis_var(t, sum->dims, i));
+        }
+    }
+    l->view[v] = view;
+    return true;
+}
+
+static po_status copy_term(po_lowering *l, const po_node *node, const po_sum *sum, uint32_t i,
+                           po_value_id v) {
+    const po_term *t = &sum->terms[i];
+    const po_view *to = po_lower_storage(l, v);
+    uint32_t *labels = labels_of(l, t);
+    po_affine out[PO_MU_MAX_RANK] = {{0}}, in[PO_MU_MAX_RANK] = {{0}};
+    if (!affines_of(t, &t->out, labels, out) || !affines_of(t, &t->factor[0].at, labels, in))
+        return PO_UNSUPPORTED;
+    uint32_t step = po_mu_add_step(l->mu, step_name(l, node));
+    uint32_t s = po_mu_add_statement(l->mu, step, PO_MU_SET);
+    l->mu->nodes[s].statement.out = po_lower_access(l, to, out);
+    return po_lower_operand(l, s, node->in[sum->operands[t->factor[0].operand].input], in) ==
+                   PO_NONE
+               ? PO_UNSUPPORTED
+               : PO_OK;
+}
+
+po_status po_lower_sum(po_lowering *l, const po_node *node) {
+    po_sum **sums = PO_NEW_N(l->arena, po_sum *, node->n_out);
+    po_status status = po_sem_of(l->ctx, l->arena, l->graph, node, sums);
+    for (uint32_t k = 0; k < node->n_out && status == PO_OK; k++) {
+        sum_kind kind = sums[k] ? kind_of(sums[k]) : SUM_NONE;
+        if (kind == SUM_NONE)
+            return PO_UNSUPPORTED;
+        if (kind == SUM_PRODUCT) {
+            status = lower_product(l, node, sums[k]);
+            continue;
+        }
+        if (kind == SUM_VIEW && make_view(l, node, sums[k], node->out[k]))
+            continue;
+        for (uint32_t i = 0; i < sums[k]->n_terms && status == PO_OK; i++)
+            status = copy_term(l, node, sums[k], i, node->out[k]);
+    }
+    return status;
+}
