@@ -1,0 +1,132 @@
+/* Where tensors of a scheduled muGraph lie: rings, pitches, places used again. */
+#include "superopt/schedule_private.h"
+
+#include <math.h>
+
+/* Rows of such a length fall on few sets of the cache. */
+enum { ALIASING = 256, GAP = 16 };
+
+static void ring_for(po_mu *mu, const po_mu_statement *s, const po_mu_access *in) {
+    po_mu_tensor *t = &mu->tensors[in->tensor];
+    if (t->place != PO_MU_DEVICE)
+        return;
+    for (uint32_t x = 0; x < t->rank; x++) {
+        int64_t least, most;
+        po_mu_range(mu, in, x, &least, &most);
+        if (-least > t->before[x])
+            t->before[x] = -least;
+        if (most - t->dims[x] + 1 > t->after[x])
+            t->after[x] = most - t->dims[x] + 1;
+        if ((least < 0 || most >= t->dims[x]) && s->combine == PO_MU_MAXIMUM)
+            t->fill = -(double)INFINITY;
+    }
+}
+
+typedef struct life {
+    uint32_t first, last; /* steps; first PO_NONE: not used */
+} life;
+
+static void see(life *lives, const po_mu_access *access, uint32_t step) {
+    life *l = &lives[access->tensor];
+    if (l->first == PO_NONE)
+        l->first = step;
+    l->last = step;
+}
+
+static bool same_place(const po_mu_tensor *a, const po_mu_tensor *b) {
+    size_t size = a->rank * sizeof *a->dims;
+    return a->rank == b->rank && a->fill == b->fill && memcmp(a->dims, b->dims, size) == 0 &&
+           memcmp(a->stride, b->stride, size) == 0 && memcmp(a->before, b->before, size) == 0 &&
+           memcmp(a->after, b->after, size) == 0;
+}
+
+static void rename(po_mu *mu, const uint32_t *to) {
+    for (uint32_t n = 0; n < mu->n_nodes; n++) {
+        po_mu_statement *s = &mu->nodes[n].statement;
+        if (mu->nodes[n].kind != PO_MU_STATEMENT)
+            continue;
+        s->out.tensor = to[s->out.tensor];
+        for (uint32_t i = 0; i < s->n_in; i++)
+            s->in[i].tensor = to[s->in[i].tensor];
+    }
+}
+
+/* A tensor takes the place of one of the same geometry that nothing reads any more: its ring is
+ * filled already. */
+static void reuse(po_schedule *s) {
+    po_mu *mu = s->mu;
+    life *lives = PO_NEW_N(s->arena, life, mu->n_tensors);
+    uint32_t *to = PO_NEW_N(s->arena, uint32_t, mu->n_tensors), step = 0;
+    for (uint32_t i = 0; i < mu->n_tensors; i++) {
+        lives[i].first = PO_NONE;
+        to[i] = i;
+    }
+    for (uint32_t n = po_mu_next(mu, PO_NONE); n != PO_NONE; n = po_mu_next(mu, n)) {
+        const po_mu_statement *st = &mu->nodes[n].statement;
+        step += mu->nodes[n].kind == PO_MU_STEP;
+        if (mu->nodes[n].kind != PO_MU_STATEMENT)
+            continue;
+        see(lives, &st->out, step);
+        for (uint32_t i = 0; i < st->n_in; i++)
+            see(lives, &st->in[i], step);
+    }
+    for (uint32_t at = 1; at <= step; at++)
+        for (uint32_t i = 0; i < mu->n_tensors; i++) {
+            if (mu->tensors[i].place != PO_MU_DEVICE || lives[i].first != at)
+                continue;
+            for (uint32_t k = 0; k < mu->n_tensors; k++)
+                if (k != i && to[k] == k && mu->tensors[k].place == PO_MU_DEVICE &&
+                    lives[k].first != PO_NONE && lives[k].first < at && lives[k].last < at &&
+                    same_place(&mu->tensors[i], &mu->tensors[k])) {
+                    to[i] = k;
+                    lives[k].last = lives[i].last;
+                    lives[i].first = PO_NONE;
+                    break;
+                }
+        }
+    rename(mu, to);
+}
+
+/* Tensors that nothing uses any more go. */
+static void drop_unused(po_schedule *s) {
+    po_mu *mu = s->mu;
+    uint32_t *to = PO_NEW_N(s->arena, uint32_t, mu->n_tensors), n = 0;
+    bool *used = PO_NEW_N(s->arena, bool, mu->n_tensors);
+    for (uint32_t i = 0; i < mu->n_nodes; i++) {
+        const po_mu_statement *st = &mu->nodes[i].statement;
+        if (mu->nodes[i].kind != PO_MU_STATEMENT)
+            continue;
+        used[st->out.tensor] = true;
+        for (uint32_t k = 0; k < st->n_in; k++)
+            used[st->in[k].tensor] = true;
+    }
+    for (uint32_t i = 0; i < mu->n_tensors; i++) {
+        to[i] = n;
+        if (used[i])
+            mu->tensors[n++] = mu->tensors[i];
+    }
+    rename(mu, to);
+    for (uint32_t i = 0; i < s->n_packed; i++)
+        s->packed[i].tensor = to[s->packed[i].tensor];
+    mu->n_tensors = n;
+}
+
+void po_schedule_finish(po_schedule *s) {
+    po_mu *mu = s->mu;
+    for (uint32_t n = 0; n < mu->n_nodes; n++)
+        if (mu->nodes[n].kind == PO_MU_STATEMENT)
+            for (uint32_t i = 0; i < mu->nodes[n].statement.n_in; i++)
+                ring_for(mu, &mu->nodes[n].statement, &mu->nodes[n].statement.in[i]);
+    for (uint32_t i = 0; i < s->naive->n_tensors; i++) {
+        uint32_t twin = s->tensor[i];
+        if (twin == PO_NONE || mu->tensors[twin].place != PO_MU_DEVICE)
+            continue;
+        const po_mu_tensor *t = &mu->tensors[twin];
+        int64_t last = t->rank ? t->dims[t->rank - 1] : 1;
+        po_mu_layout(mu, twin, last >= PO_MU_VECTOR ? PO_MU_VECTOR : 1,
+                     last % ALIASING == 0 ? GAP : 0);
+    }
+    if (!s->lone)
+        reuse(s);
+    drop_unused(s);
+}

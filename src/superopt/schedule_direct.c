@@ -1,0 +1,194 @@
+/* Products in register tiles: convolutions of any rank, stride and dilation, and matrix products.
+ * One operand has the lane (weights, packed in panels), the other gives one number for a whole
+ * vector. */
+#include "superopt/schedule_private.h"
+
+enum { PANEL, ROWS, ROW, CHUNK, ORDER }; /* of po_choice.n */
+/* Panels and rows: tiles that leave registers for a vector of weights a column and one number. */
+static const int64_t tiles[][2] = {{64, 6}, {64, 7}, {48, 8}, {48, 7}, {32, 14}, {32, 12},
+                                   {16, 14}, {64, 4}};
+
+static int64_t extent(const po_mu *mu, uint32_t label) {
+    return mu->labels[label].extent;
+}
+
+/* The kept label of `a` that moves it least: neighbours along it lie in neighbouring numbers. */
+static uint32_t row_label(const po_mu *mu, const po_naive_step *n) {
+    const po_mu_access *a = &n->s->in[n->a];
+    uint32_t best = PO_NONE;
+    for (uint32_t x = 0; x < mu->tensors[a->tensor].rank; x++)
+        for (uint32_t i = 0; i < a->axes[x].n; i++) {
+            uint32_t label = a->axes[x].terms[i].label;
+            if (!po_is_reduced(mu, n, label) && !po_access_has(mu, &n->s->in[n->b], label) &&
+                (best == PO_NONE || extent(mu, label) >= extent(mu, best) / 2))
+                best = label;
+        }
+    return best;
+}
+
+/* A weight whose panels the lane may be cut into: the lane stands alone along its axis, or with
+ * whole multiples of the panel. */
+static bool panels_fit(const po_mu *mu, const po_naive_step *n, int64_t panel) {
+    const po_mu_access *b = &n->s->in[n->b];
+    uint32_t axis = po_access_axis(mu, b, n->lane);
+    if (axis == PO_NONE || mu->tensors[b->tensor].place != PO_MU_WEIGHT ||
+        mu->tensors[b->tensor].rank >= PO_MU_MAX_RANK || b->axes[axis].offset != 0)
+        return false;
+    for (uint32_t i = 0; i < b->axes[axis].n; i++) {
+        po_mu_term t = b->axes[axis].terms[i];
+        if (t.label == n->lane ? t.coef != 1 : t.coef % panel != 0)
+            return false;
+    }
+    const po_mu_index *out = &n->out->axes[mu->tensors[n->out->tensor].rank - 1];
+    for (uint32_t i = 0; i < out->n; i++)
+        if (out->terms[i].label != n->lane && out->terms[i].coef % PO_MU_VECTOR != 0)
+            return false;
+    return true;
+}
+
+static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
+    po_naive_step p;
+    if (!po_naive_step_of(naive, step, &p) || !p.product)
+        return n;
+    int64_t lanes = extent(naive, p.lane);
+    uint32_t row = row_label(naive, &p);
+    int64_t rows = row == PO_NONE ? 1 : extent(naive, row);
+    uint32_t taken = 0;
+    bool weight = naive->tensors[p.s->in[p.b].tensor].place == PO_MU_WEIGHT;
+    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0] && taken < 4; i++) {
+        int64_t panel = tiles[i][0], height = tiles[i][1] < rows ? tiles[i][1] : rows;
+        if (n == PO_CHOICES_MAX)
+            break;
+        if (lanes % PO_MU_VECTOR == 0 ? lanes % panel != 0 : panel != 64)
+            continue;
+        if (!weight || !panels_fit(naive, &p, lanes % panel ? lanes : panel))
+            continue;
+        if (tiles[i][1] > rows && taken)
+            continue;
+        choices[n] = (po_choice){.how = &po_schedule_direct};
+        choices[n].n[PANEL] = lanes % PO_MU_VECTOR ? 0 : panel;
+        choices[n].n[ROWS] = height;
+        choices[n].n[ROW] = row == PO_NONE ? -1 : (int64_t)row;
+        choices[n].n[CHUNK] = rows > 0 ? 1 : 0;
+        n++;
+        taken++;
+    }
+    return n;
+}
+
+/* Kept labels from the outermost: those that both operands have, then those of `a`. */
+typedef struct kept {
+    uint32_t n, label[PO_MU_MAX_DEPTH];
+} kept;
+
+static void add_kept(const po_mu *mu, const po_naive_step *n, uint32_t skip, kept *k) {
+    for (uint32_t x = 0; x < mu->tensors[n->s->out.tensor].rank; x++)
+        for (uint32_t i = n->s->out.axes[x].n; i-- > 0;) {
+            uint32_t label = n->s->out.axes[x].terms[i].label;
+            bool there = label == skip || label == n->lane;
+            for (uint32_t j = 0; j < k->n; j++)
+                there |= k->label[j] == label;
+            if (!there && k->n < PO_MU_MAX_DEPTH)
+                k->label[k->n++] = label;
+        }
+}
+
+static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
+    const po_mu *mu = s->naive;
+    po_naive_step n;
+    po_naive_step_of(mu, step, &n);
+    int64_t lanes = extent(mu, n.lane), panel = choice->n[PANEL] ? choice->n[PANEL] : lanes;
+    uint32_t row = choice->n[ROW] < 0 ? PO_NONE : (uint32_t)choice->n[ROW];
+    po_for_label *map = po_for_labels(s);
+    /* The lane: within a panel, and the panel's number. */
+    uint32_t within = po_mu_add_label(s->mu, mu->labels[n.lane].name, panel), number = PO_NONE;
+    map[n.lane].n = 1;
+    map[n.lane].terms[0] = (po_mu_term){within, 1};
+    if (lanes > panel) {
+        number = po_mu_add_label(s->mu, "b", lanes / panel);
+        map[n.lane].terms[map[n.lane].n++] = (po_mu_term){number, panel};
+    }
+    po_keep_labels(s, map, &n);
+    /* Weights: panels, the taps outside and the channels inside, as they are read. */
+    const po_mu_access *a = &n.s->in[n.a], *b = &n.s->in[n.b];
+    po_panels p = {.weight_tensor = b->tensor, .split = po_access_axis(mu, b, n.lane),
+                   .panel = (panel + PO_MU_VECTOR - 1) / PO_MU_VECTOR * PO_MU_VECTOR};
+    uint32_t reduced[PO_MU_MAX_RANK], n_reduced = 0;
+    uint32_t a_rank = mu->tensors[a->tensor].rank;
+    for (uint32_t x = 0; x < a_rank; x++)
+        for (uint32_t i = 0; i < a->axes[x].n; i++) {
+            uint32_t label = a->axes[x].terms[i].label;
+            if (po_is_reduced(mu, &n, label) && n_reduced < PO_MU_MAX_RANK)
+                reduced[n_reduced++] = label;
+        }
+    uint32_t b_rank = mu->tensors[b->tensor].rank;
+    for (uint32_t i = 0; i < n_reduced; i++) {
+        uint32_t axis = po_access_axis(mu, b, reduced[i]);
+        bool there = axis == PO_NONE || axis == p.split;
+        for (uint32_t k = 0; k < p.n_order; k++)
+            there |= p.order[k] == axis;
+        if (!there)
+            p.order[p.n_order++] = axis;
+    }
+    for (uint32_t x = 0; x < b_rank; x++) {
+        bool there = x == p.split;
+        for (uint32_t k = 0; k < p.n_order; k++)
+            there |= p.order[k] == x;
+        if (!there) {
+            memmove(&p.order[1], &p.order[0], p.n_order++ * sizeof *p.order);
+            p.order[0] = x;
+        }
+    }
+    uint32_t weights = po_pack_weight(s, &p);
+    /* Loops: groups and panels, then the outer rows. */
+    uint32_t at = po_mu_add_step(s->mu, mu->nodes[step].name), grids = 0;
+    kept k = {0};
+    add_kept(mu, &n, row, &k);
+    if (number != PO_NONE) {
+        at = po_mu_add_loop(s->mu, at, PO_MU_GRID, number, 1);
+        grids++;
+    }
+    for (uint32_t i = 0; i < k.n && grids < 2; i++, grids++)
+        at = po_mu_add_loop(s->mu, at, PO_MU_GRID, map[k.label[i]].terms[0].label, 1);
+    if (grids == 0 && row != PO_NONE && extent(mu, row) >= 4 * choice->n[ROWS])
+        at = po_mu_add_loop(s->mu, at, PO_MU_GRID, map[row].terms[0].label, 2 * choice->n[ROWS]);
+    /* The tile, and what is fused to it. */
+    uint32_t scope = at;
+    po_mu_access replaced[PO_MU_MAX_INPUTS], out;
+    replaced[n.a].tensor = PO_NONE;
+    replaced[n.b] = po_panel_access(s, map, b, &p, weights);
+    uint32_t reg = PO_NONE;
+    if (n.tail) {
+        const po_mu_tensor *t = &mu->tensors[n.s->out.tensor];
+        reg = po_mu_add_tensor(s->mu, "p", PO_MU_REGISTER, t->rank, t->dims);
+        s->mu->tensors[reg].scope = scope;
+        s->tensor[n.s->out.tensor] = reg;
+    }
+    out = po_map_access(s, map, &n.s->out);
+    uint32_t id = po_map_statement(s, at, map, n.s, &out, replaced);
+    uint32_t *order = PO_NEW_N(s->arena, uint32_t, PO_MU_MAX_DEPTH + PO_MU_MAX_RANK), n_order = 0;
+    if (number != PO_NONE)
+        order[n_order++] = number;
+    for (uint32_t i = 0; i < k.n; i++)
+        order[n_order++] = map[k.label[i]].terms[0].label;
+    for (uint32_t i = 0; i < n_reduced; i++)
+        order[n_order++] = map[reduced[i]].terms[0].label;
+    po_mu_statement *main = &s->mu->nodes[id].statement;
+    main->lane = within;
+    main->vectors = (uint32_t)((panel < 64 ? (panel + PO_MU_VECTOR - 1) : 64) / PO_MU_VECTOR);
+    main->row = row == PO_NONE ? PO_NONE : map[row].terms[0].label;
+    main->rows = row == PO_NONE ? 1 : (uint32_t)choice->n[ROWS];
+    main->order = order;
+    main->n_order = n_order;
+    if (n.tail) {
+        po_mu_access y = po_map_access(s, map, n.out);
+        po_map_statement(s, at, map, n.tail, &y, NULL);
+    }
+}
+
+static void tell(const po_choice *choice, po_text *text) {
+    po_text_printf(text, "direct, tile %lldx%lld", (long long)choice->n[ROWS],
+                   (long long)(choice->n[PANEL] ? choice->n[PANEL] : 64));
+}
+
+const po_scheduler po_schedule_direct = {"direct", true, list, apply, tell};
