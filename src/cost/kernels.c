@@ -1,0 +1,250 @@
+#include "cost/kernels.h"
+
+#include "codegen/compile.h"
+#include "cost/isolate.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { FILE_KERNELS = 4, FOLDER = 64 };
+
+/* As the prelude has it (codegen/kernel.h). */
+typedef struct pool {
+    size_t parts;
+    void (*run)(void *self, void (*fn)(void *arg, size_t part), void *arg);
+    void *self;
+} pool;
+
+static void run_one(void *self, void (*fn)(void *arg, size_t part), void *arg) {
+    (void)self;
+    fn(arg, 0);
+}
+
+uint32_t po_isa_of_machine(void) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
+        return PO_ISA_AVX512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return PO_ISA_AVX2;
+#endif
+    return PO_ISAS;
+}
+
+/* --- the folder --- */
+
+static void remove_folder(void *user) {
+    const char *dir = user;
+    DIR *folder = opendir(dir);
+    const struct dirent *entry;
+    while (folder && (entry = readdir(folder)) != NULL)
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+    rmdir(dir);
+}
+
+static po_status write_text(po_ctx *ctx, const char *path, const po_text *text) {
+    FILE *file = fopen(path, "wb");
+    if (!file)
+        return po_fail(ctx, PO_IO, "'%s' cannot be written: %s", path, strerror(errno));
+    size_t written = fwrite(text->data, 1, text->size, file);
+    if (fclose(file) != 0 || written != text->size)
+        return po_fail(ctx, PO_IO, "'%s' cannot be written", path);
+    return PO_OK;
+}
+
+/* --- in the child --- */
+
+typedef struct timing {
+    const char *dir;
+    uint32_t isa, n;
+    const po_timed_kernel *kernels;
+    const uint32_t *library; /* by kernel: number of its file, PO_NONE */
+} timing;
+
+typedef void (*kernel_fn)(const float *const *in, const float *const *weight, float *const *out,
+                          float *device, float *scratch, const pool *p);
+
+static float *filled(po_arena *arena, size_t floats, uint64_t stream) {
+    char *memory = po_arena_alloc(arena, floats * sizeof(float) + 128);
+    float *data = (float *)(((uintptr_t)memory + 63) / 64 * 64);
+    for (size_t i = 0; i < floats; i++)
+        data[i] = (float)((double)((i * 2654435761U + stream) % 1999U) / 1000.0 - 1.0);
+    return data;
+}
+
+enum { COLD = 48 << 20, MOST_COPIES = 24, RUNS = 9 };
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double time_kernel(po_ctx *ctx, void *library, const po_mu *mu, uint32_t number,
+                          uint32_t isa) {
+    char name[64];
+    snprintf(name, sizeof name, "k%u_%s", number, po_isas[isa].name);
+    void *run_symbol = dlsym(library, name);
+    snprintf(name, sizeof name, "k%u_%s_start", number, po_isas[isa].name);
+    void *start_symbol = dlsym(library, name);
+    snprintf(name, sizeof name, "k%u_%s_device", number, po_isas[isa].name);
+    const size_t *device_floats = dlsym(library, name);
+    snprintf(name, sizeof name, "k%u_%s_scratch", number, po_isas[isa].name);
+    const size_t *scratch_floats = dlsym(library, name);
+    if (!run_symbol || !start_symbol || !device_floats || !scratch_floats)
+        return 0;
+    kernel_fn run;
+    void (*start)(float *);
+    memcpy(&run, &run_symbol, sizeof run);
+    memcpy(&start, &start_symbol, sizeof start);
+    po_arena *arena = po_arena_create(ctx);
+    int64_t bytes = 0;
+    uint32_t n_weights = 0;
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        if (mu->tensors[i].place == PO_MU_WEIGHT) {
+            bytes += 4 * mu->tensors[i].floats;
+            n_weights += 1;
+        }
+    uint32_t copies = bytes > COLD / 2 ? 2 : bytes > 0 ? (uint32_t)(COLD / bytes) : 1;
+    copies = copies > MOST_COPIES ? MOST_COPIES : copies < 1 ? 1 : copies;
+    const float ***weights = PO_NEW_N(arena, const float **, copies);
+    for (uint32_t c = 0; c < copies; c++) {
+        weights[c] = PO_NEW_N(arena, const float *, n_weights);
+        for (uint32_t i = 0; i < mu->n_tensors; i++)
+            if (mu->tensors[i].place == PO_MU_WEIGHT && mu->tensors[i].number < n_weights)
+                weights[c][mu->tensors[i].number] =
+                    filled(arena, (size_t)mu->tensors[i].floats, i);
+    }
+    float *device = filled(arena, *device_floats, 7), *scratch = filled(arena, *scratch_floats, 9);
+    pool one = {1, run_one, NULL};
+    start(device);
+    double seconds[RUNS], begin = po_now();
+    uint32_t n = 0, turn = 0;
+    run(NULL, weights[turn++ % copies], NULL, device, scratch, &one);
+    while (n < RUNS && (n < 3 || po_now() - begin < 0.25)) {
+        uint32_t repeat = 0;
+        double from = po_now(), spent;
+        do {
+            run(NULL, weights[turn++ % copies], NULL, device, scratch, &one);
+            repeat++;
+            spent = po_now() - from;
+        } while (spent < 5e-4);
+        seconds[n++] = spent / repeat;
+    }
+    qsort(seconds, n, sizeof *seconds, by_value);
+    po_arena_free(arena);
+    return seconds[n / 4];
+}
+
+static po_status time_all(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
+    const timing *t = user;
+    void *library = NULL;
+    uint32_t open = PO_NONE;
+    (void)arena;
+    for (uint32_t i = 0; i < t->n; i++) {
+        double seconds = 0;
+        if (t->library[i] != PO_NONE) {
+            if (t->library[i] != open) {
+                char path[FOLDER + 32];
+                snprintf(path, sizeof path, "%s/k%u.so", t->dir, t->library[i]);
+                library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+                open = t->library[i];
+            }
+            if (library)
+                seconds = time_kernel(ctx, library, t->kernels[i].mu, i, t->isa);
+        }
+        po_reply_add(reply, &seconds, sizeof seconds);
+    }
+    return PO_OK;
+}
+
+/* --- in the caller --- */
+
+static bool stops(po_status status) {
+    return status == PO_CANCELLED || status == PO_TIME_LIMIT || status == PO_NO_MEMORY ||
+           status == PO_IO;
+}
+
+/* Prints kernels [from, to) to one file and compiles it. */
+static po_status build_file(po_ctx *ctx, po_arena *arena, const char *cc, const timing *t,
+                            uint32_t from, uint32_t to, uint32_t *library) {
+    po_arena *scratch = po_arena_create(ctx);
+    const po_isa *isa = &po_isas[t->isa];
+    po_text text;
+    uint32_t printed = 0;
+    po_text_init(&text, scratch);
+    po_codegen_prelude(isa, &text);
+    for (uint32_t i = from; i < to; i++) {
+        char symbol[64];
+        size_t size = text.size;
+        snprintf(symbol, sizeof symbol, "k%u_%s", i, isa->name);
+        po_status status = po_codegen_kernel(ctx, t->kernels[i].mu, isa, symbol, &text);
+        if (stops(status))
+            return status;
+        if (status != PO_OK) {
+            po_log(ctx, "not timed: %s", ctx->error.message);
+            po_ctx_clear(ctx);
+            text.size = size;
+            text.data[size] = '\0';
+            continue;
+        }
+        library[i] = from;
+        printed++;
+    }
+    const char *c_path = po_arena_printf(arena, "%s/k%u.c", t->dir, from / FILE_KERNELS);
+    const char *so_path = po_arena_printf(arena, "%s/k%u.so", t->dir, from);
+    po_cc_source source = {c_path, isa->flags};
+    po_status status = write_text(ctx, c_path, &text);
+    if (status == PO_OK && printed)
+        status = po_cc_library(ctx, cc, &source, 1, NULL, so_path);
+    if (status != PO_OK && !stops(status)) {
+        po_log(ctx, "not timed: %s", ctx->error.message);
+        po_ctx_clear(ctx);
+        for (uint32_t i = from; i < to; i++)
+            library[i] = PO_NONE;
+        status = PO_OK;
+    }
+    po_arena_free(scratch);
+    return status;
+}
+
+po_status po_time_kernels(po_ctx *ctx, po_arena *arena, const char *cc, uint32_t isa,
+                          po_timed_kernel *kernels, uint32_t n) {
+    char dir[FOLDER] = "/tmp/petopt-time-XXXXXX";
+    if (n == 0)
+        return PO_OK;
+    if (isa >= PO_ISAS)
+        return po_fail(ctx, PO_UNSUPPORTED, "kernels need AVX2 or AVX-512, which this CPU lacks");
+    if (!mkdtemp(dir))
+        return po_fail(ctx, PO_IO, "no temporary folder: %s", strerror(errno));
+    po_arena *folder = po_arena_create(ctx);
+    po_arena_defer(folder, remove_folder, po_arena_strdup(folder, dir));
+    uint32_t *library = PO_NEW_N(folder, uint32_t, n);
+    timing t = {dir, isa, n, kernels, library};
+    for (uint32_t i = 0; i < n; i++)
+        library[i] = PO_NONE;
+    for (uint32_t i = 0; i < n; i += FILE_KERNELS) {
+        po_step(ctx, 0.6 * i / n, "compiling %u of %u schedules", i, n);
+        PO_TRY(po_ctx_poll(ctx));
+        PO_TRY(build_file(ctx, folder, cc, &t, i, n - i < FILE_KERNELS ? n : i + FILE_KERNELS,
+                          library));
+    }
+    po_bytes data;
+    po_step(ctx, 0.6, "timing %u schedules", n);
+    PO_TRY(po_isolate(ctx, folder, "timing kernels", 10 + 1.5 * n, time_all, &t, &data));
+    if (data.size != n * sizeof(double))
+        return po_fail(ctx, PO_RUNTIME, "timing kernels gave no answer");
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(&kernels[i].seconds, data.data + i * sizeof(double), sizeof(double));
+    po_arena_free(folder);
+    (void)arena;
+    return PO_OK;
+}

@@ -1,0 +1,214 @@
+#include "superopt/plan.h"
+
+#include "cost/kernels.h"
+
+/* --- steps and their choices --- */
+
+typedef struct step {
+    uint32_t plan, node; /* of its naive muGraph */
+    uint32_t n;
+    po_choice choices[PO_CHOICES_MAX];
+    uint32_t form[PO_CHOICES_MAX]; /* number among the distinct ones */
+    uint32_t best;
+} step;
+
+typedef struct planning {
+    po_ctx *ctx;
+    po_arena *arena;
+    const po_plan_options *options;
+    po_plan *plans;
+    step *steps;
+    uint32_t n_steps, cap_steps;
+    po_timed_kernel *forms; /* distinct muGraphs of one step */
+    double *seconds;        /* by form: read or estimated */
+    po_hash *keys;
+    uint32_t n_forms, cap_forms, cap_seconds, cap_keys;
+    po_hash_map *known;
+} planning;
+
+/* What a step would cost where nothing is measured: multiply-adds at half of the peak, bytes as
+ * from the second cache. */
+static double estimate(const po_mu *mu) {
+    po_mu_cost cost;
+    po_mu_cost_of(mu, &cost);
+    return cost.flops / 1e11 + cost.bytes / 5e10;
+}
+
+static const po_mu *lone_step(planning *p, const po_mu *naive, uint32_t node,
+                              const po_choice *choice) {
+    po_schedule s;
+    po_schedule_start(&s, p->arena, naive, true);
+    choice->how->apply(&s, node, choice);
+    po_schedule_finish(&s);
+    s.mu->name = "step";
+    for (uint32_t i = s.mu->first; i != PO_NONE; i = s.mu->nodes[i].next)
+        s.mu->nodes[i].name = "step";
+    for (uint32_t i = 0; i < s.mu->n_tensors; i++)
+        s.mu->tensors[i].name = po_arena_printf(p->arena, "t%u", i);
+    return s.mu;
+}
+
+static uint32_t add_form(planning *p, const po_mu *mu) {
+    po_hash key = po_mu_hash(mu);
+    uint32_t i = po_hash_map_get(p->known, key);
+    if (i != PO_NONE)
+        return i;
+    po_timed_kernel form = {mu, 0};
+    po_hash_map_put(p->known, key, p->n_forms);
+    uint32_t n = p->n_forms, m = p->n_forms;
+    PO_PUSH(p->arena, p->seconds, n, p->cap_seconds, 0.0);
+    PO_PUSH(p->arena, p->keys, m, p->cap_keys, key);
+    PO_PUSH(p->arena, p->forms, p->n_forms, p->cap_forms, form);
+    return p->n_forms - 1;
+}
+
+static void add_steps(planning *p, uint32_t plan) {
+    const po_mu *naive = p->plans[plan].lowered.mu;
+    for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
+        step s = {.plan = plan, .node = node};
+        s.n = po_choices_of(naive, node, p->options->exact, s.choices);
+        for (uint32_t i = 0; i < s.n; i++)
+            s.form[i] = add_form(p, lone_step(p, naive, node, &s.choices[i]));
+        PO_PUSH(p->arena, p->steps, p->n_steps, p->cap_steps, s);
+    }
+}
+
+/* --- measuring --- */
+
+enum { READING = 3 /* raised whenever printing or timing changes */ };
+
+static po_hash key_of(const planning *p, uint32_t form, uint32_t isa) {
+    po_hash key = po_hash_u64(po_hash_u64(p->options->key, p->keys[form].lo), p->keys[form].hi);
+    return po_hash_u64(key, READING * PO_ISAS + isa);
+}
+
+/* Only what has a rival is timed. */
+static po_status measure(planning *p) {
+    uint32_t isa = po_isa_of_machine(), n = 0;
+    bool *wanted = PO_NEW_N(p->arena, bool, p->n_forms);
+    uint32_t *which = PO_NEW_N(p->arena, uint32_t, p->n_forms);
+    po_timed_kernel *batch = PO_NEW_N(p->arena, po_timed_kernel, p->n_forms);
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        for (uint32_t k = 0; k < p->steps[i].n; k++)
+            wanted[p->steps[i].form[k]] = true;
+    for (uint32_t i = 0; i < p->n_forms; i++) {
+        if (!wanted[i] ||
+            (p->options->cache && po_cache_get_fixed(p->options->cache, "kernel",
+                                                     key_of(p, i, isa), &p->seconds[i],
+                                                     sizeof p->seconds[i])))
+            continue;
+        which[n] = i;
+        batch[n++] = p->forms[i];
+    }
+    if (n > 0)
+        po_log(p->ctx, "timing %u schedules of %u steps", n, p->n_steps);
+    PO_TRY(po_time_kernels(p->ctx, p->arena, p->options->cc, isa, batch, n));
+    for (uint32_t i = 0; i < n; i++) {
+        p->seconds[which[i]] = batch[i].seconds;
+        if (p->options->cache && batch[i].seconds > 0)
+            po_cache_put(p->options->cache, "kernel", key_of(p, which[i], isa),
+                         &batch[i].seconds, sizeof batch[i].seconds);
+    }
+    return PO_OK;
+}
+
+static void choose(planning *p, bool measured) {
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        step *s = &p->steps[i];
+        double best = 0;
+        for (uint32_t k = 0; k < s->n; k++) {
+            double seconds = measured ? p->seconds[s->form[k]] : estimate(p->forms[s->form[k]].mu);
+            if (seconds > 0 && (best == 0 || seconds < best)) {
+                best = seconds;
+                s->best = k;
+            }
+        }
+    }
+}
+
+/* --- the whole --- */
+
+static double flops_of(po_arena *arena, const po_mu *mu, uint32_t node) {
+    double flops = 0;
+    for (uint32_t i = mu->nodes[node].first; i != PO_NONE; i = mu->nodes[i].next) {
+        const po_mu_statement *s = &mu->nodes[i].statement;
+        uint32_t n_kept, n_reduced, *kept, *reduced;
+        po_mu_labels_of(mu, s, arena, &n_kept, &kept, &n_reduced, &reduced);
+        double times = s->combine == PO_MU_ADD ? (double)s->n_in : 1;
+        for (uint32_t k = 0; k < n_kept; k++)
+            times *= (double)mu->labels[kept[k]].extent;
+        for (uint32_t k = 0; k < n_reduced; k++)
+            times *= (double)mu->labels[reduced[k]].extent;
+        flops += times;
+    }
+    return flops;
+}
+
+static void build(planning *p, uint32_t plan, bool measured) {
+    po_plan *to = &p->plans[plan];
+    po_schedule s;
+    po_plan_step *rows = NULL;
+    uint32_t cap = 0;
+    po_schedule_start(&s, p->arena, to->lowered.mu, false);
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const step *st = &p->steps[i];
+        if (st->plan != plan)
+            continue;
+        const po_choice *choice = &st->choices[st->best];
+        choice->how->apply(&s, st->node, choice);
+        po_text text;
+        po_text_init(&text, p->arena);
+        choice->how->tell(choice, &text);
+        po_plan_step row = {.name = to->lowered.mu->nodes[st->node].name,
+                            .schedule = text.data,
+                            .flops = flops_of(p->arena, to->lowered.mu, st->node),
+                            .seconds = measured ? p->seconds[st->form[st->best]] : 0};
+        for (uint32_t k = 0; k < st->n && measured; k++)
+            row.tried += p->seconds[st->form[k]] > 0;
+        PO_PUSH(p->arena, rows, to->n_steps, cap, row);
+    }
+    po_schedule_finish(&s);
+    to->mu = s.mu;
+    to->packed = s.packed;
+    to->n_packed = s.n_packed;
+    to->steps = rows;
+}
+
+po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                          const po_regions *regions, const po_plan_options *options,
+                          po_plan *plans) {
+    planning p = {.ctx = ctx,
+                  .arena = arena,
+                  .options = options,
+                  .plans = plans,
+                  .known = po_hash_map_create(arena)};
+    for (uint32_t i = 0; i < regions->n; i++) {
+        plans[i] = (po_plan){.region = &regions->regions[i]};
+        po_status status =
+            po_lower_region(ctx, arena, graph, &regions->regions[i],
+                            po_arena_printf(arena, "region%u", i), &plans[i].lowered);
+        if (status == PO_UNSUPPORTED) {
+            plans[i].failed = po_arena_strdup(arena, ctx->error.message);
+            po_ctx_clear(ctx);
+            continue;
+        }
+        PO_TRY(status);
+        add_steps(&p, i);
+    }
+    bool measured = options->measure;
+    if (measured) {
+        po_status status = measure(&p);
+        if (status == PO_UNSUPPORTED || status == PO_RUNTIME) {
+            po_log(ctx, "schedules are estimated: %s", ctx->error.message);
+            po_ctx_clear(ctx);
+            measured = false;
+        } else {
+            PO_TRY(status);
+        }
+    }
+    choose(&p, measured);
+    for (uint32_t i = 0; i < regions->n; i++)
+        if (!plans[i].failed)
+            build(&p, i, measured);
+    return PO_OK;
+}

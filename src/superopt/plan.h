@@ -1,0 +1,42 @@
+/* Plans: each region of a model as a scheduled muGraph, ready to be printed. */
+#ifndef PO_SUPEROPT_PLAN_H
+#define PO_SUPEROPT_PLAN_H
+
+#include "cost/cost.h"
+#include "superopt/lower.h"
+#include "superopt/schedule.h"
+
+/* A step as it is worked, for people. */
+typedef struct po_plan_step {
+    const char *name, *schedule;
+    double flops;   /* of the naive step, multiply-adds as 2 */
+    double seconds; /* on one thread, alone; 0: not measured */
+    uint32_t tried; /* choices that were timed */
+} po_plan_step;
+
+typedef struct po_plan {
+    const po_region *region;
+    po_lowered lowered;      /* the naive muGraph */
+    po_mu *mu;               /* scheduled */
+    const po_packed *packed; /* by WEIGHT number of mu */
+    uint32_t n_packed;
+    const po_plan_step *steps;
+    uint32_t n_steps;
+    const char *failed; /* why there is no muGraph; NULL: there is one */
+} po_plan;
+
+typedef struct po_plan_options {
+    bool exact;      /* no algorithm that rounds worse */
+    bool measure;    /* else by estimate */
+    const char *cc;  /* as for po_cc_library */
+    po_cache *cache; /* of readings; may be NULL */
+    po_hash key;     /* of the machine (po_cost_key) */
+} po_plan_options;
+
+/* Plans all regions; steps of the same form are timed once. A region that cannot be lowered has
+ * `failed`. Fails only for what stops the run. */
+po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                          const po_regions *regions, const po_plan_options *options,
+                          po_plan *plans);
+
+#endif
