@@ -120,8 +120,7 @@ static double time_kernel(po_ctx *ctx, void *library, const po_mu *mu, uint32_t 
         weights[c] = PO_NEW_N(arena, const float *, n_weights);
         for (uint32_t i = 0; i < mu->n_tensors; i++)
             if (mu->tensors[i].place == PO_MU_WEIGHT && mu->tensors[i].number < n_weights)
-                weights[c][mu->tensors[i].number] =
-                    filled(arena, (size_t)mu->tensors[i].floats, i);
+                weights[c][mu->tensors[i].number] = filled(arena, (size_t)mu->tensors[i].floats, i);
     }
     float *device = filled(arena, *device_floats, 7), *scratch = filled(arena, *scratch_floats, 9);
     pool one = {1, run_one, NULL};
@@ -157,6 +156,8 @@ static po_status time_all(po_ctx *ctx, po_arena *arena, po_reply *reply, void *u
                 snprintf(path, sizeof path, "%s/k%u.so", t->dir, t->library[i]);
                 library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
                 open = t->library[i];
+                if (!library)
+                    po_reply_log(reply, "a kernel does not load: %s", dlerror());
             }
             if (library)
                 seconds = time_kernel(ctx, library, t->kernels[i].mu, i, t->isa);
@@ -201,7 +202,7 @@ static po_status build_file(po_ctx *ctx, po_arena *arena, const char *cc, const 
     }
     const char *c_path = po_arena_printf(arena, "%s/k%u.c", t->dir, from / FILE_KERNELS);
     const char *so_path = po_arena_printf(arena, "%s/k%u.so", t->dir, from);
-    po_cc_source source = {c_path, isa->flags};
+    po_cc_source source = {c_path, po_arena_printf(arena, "%s -fvisibility=default", isa->flags)};
     po_status status = write_text(ctx, c_path, &text);
     if (status == PO_OK && printed)
         status = po_cc_library(ctx, cc, &source, 1, NULL, so_path);

@@ -142,8 +142,9 @@ void po_lower_labels(po_lowering *l, po_value_id v, po_affine *at) {
     const po_dim *dims = po_lower_dims(l, v, &rank);
     static const char *const names[] = {"n", "k", "z", "y", "x"};
     for (uint32_t i = 0; i < rank; i++) {
-        const char *name = i < 2 ? (l->channels_last[v] ? names[i] : "i")
-                                 : rank - i <= 3 ? names[5 - (rank - i)] : "z";
+        const char *name = i < 2           ? (l->channels_last[v] ? names[i] : "i")
+                           : rank - i <= 3 ? names[5 - (rank - i)]
+                                           : "z";
         at[i] = (po_affine){0};
         if (dims[i].value == 1)
             continue;
@@ -213,8 +214,8 @@ static void copy(po_lowering *l, const char *name, const po_view *to, const po_v
     uint32_t step = po_mu_add_step(l->mu, name);
     uint32_t s = po_mu_add_statement(l->mu, step, PO_MU_SET);
     l->mu->nodes[s].statement.out = po_lower_access(l, to, at);
-    po_mu_item_of(l->mu, s, PO_MU_OPERAND,
-                  po_mu_operand(l->mu, s, po_lower_access(l, from, at)), 0, 0);
+    po_mu_item_of(l->mu, s, PO_MU_OPERAND, po_mu_operand(l->mu, s, po_lower_access(l, from, at)), 0,
+                  0);
 }
 
 enum { FEW_CHANNELS = 8 };
@@ -284,9 +285,6 @@ static bool is_f32(const po_graph *graph, po_value_id v) {
     return type->kind == PO_TYPE_TENSOR && type->dtype == PO_F32 && type->rank <= PO_MU_MAX_RANK &&
            po_type_static(type) && po_type_count(type) > 0;
 }
-
-
-
 
 static bool has_sum(po_ctx *ctx, const po_graph *graph, const po_node *node) {
     po_arena *scratch = po_arena_create(ctx);

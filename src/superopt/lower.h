@@ -12,7 +12,7 @@
 #include "superopt/regions.h"
 
 typedef struct po_lowered {
-    po_mu *mu; /* INPUT and OUTPUT numbers: those of the region's lists */
+    po_mu *mu;                  /* INPUT and OUTPUT numbers: those of the region's lists */
     const po_value_id *weights; /* by WEIGHT number: the constant; the tensor's dims are its own,
                                    without those of length 1 */
     uint32_t n_weights;

@@ -76,7 +76,8 @@ static bool close(const po_lowering *l, po_node_id first, po_value_id v, const p
     for (uint32_t i = n; i-- > 0;) {
         const po_node *node = &l->graph->nodes[nodes[i]];
         for (uint32_t k = 0; k < node->n_in && in[i]; k++) {
-            po_node_id from = node->in[k] == PO_NONE ? PO_NONE : l->graph->values[node->in[k]].producer;
+            po_node_id from =
+                node->in[k] == PO_NONE ? PO_NONE : l->graph->values[node->in[k]].producer;
             reads_first |= node->in[k] == v;
             for (uint32_t j = 0; j < i; j++)
                 in[j] |= from != PO_NONE && nodes[j] == from;
@@ -149,8 +150,8 @@ po_status po_lower_finish(po_lowering *l, const po_lower_end *end) {
     uint32_t fused = po_mu_add_statement(l->mu, end->step, PO_MU_SET);
     l->mu->nodes[fused].statement.out = out;
     l->mu->nodes[fused].statement.fused = true;
-    uint32_t item = po_mu_item_of(l->mu, fused, PO_MU_OPERAND, po_mu_operand(l->mu, fused, middle),
-                                  0, 0);
+    uint32_t item =
+        po_mu_item_of(l->mu, fused, PO_MU_OPERAND, po_mu_operand(l->mu, fused, middle), 0, 0);
     if (end->scale != 1)
         item = po_mu_item_of(l->mu, fused, PO_MU_TIMES, item,
                              po_mu_constant(l->mu, fused, end->scale), 0);

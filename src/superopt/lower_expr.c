@@ -141,8 +141,8 @@ static uint32_t gelu_erf(expr *e, int f) {
     uint32_t x = in(e, 0);
     if (x == PO_NONE || !po_node_string_is(e->node, "approximate", "none", "none"))
         return PO_NONE;
-    uint32_t t = item(e, PO_MU_ERF, item(e, PO_MU_TIMES, x, number(e, 0.70710678118654752440), 0),
-                      0, 0);
+    uint32_t t =
+        item(e, PO_MU_ERF, item(e, PO_MU_TIMES, x, number(e, 0.70710678118654752440), 0), 0, 0);
     t = item(e, PO_MU_PLUS, t, number(e, 1), 0);
     return item(e, PO_MU_TIMES, item(e, PO_MU_TIMES, x, number(e, 0.5), 0), t, 0);
 }

@@ -57,8 +57,8 @@ bool po_lower_is_map(const po_graph *graph, const po_node *node);
 /* How a fused statement reads what stands before it. */
 typedef struct po_lower_chain {
     uint32_t statement;
-    po_value_id start;    /* what stands before; PO_NONE: nothing */
-    uint32_t start_item;  /* of the statement */
+    po_value_id start;       /* what stands before; PO_NONE: nothing */
+    uint32_t start_item;     /* of the statement */
     const po_node_id *nodes; /* of the chain, in order; the last makes the chain's result */
     uint32_t n_nodes;
     uint32_t rank;       /* of the result */

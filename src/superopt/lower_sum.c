@@ -5,8 +5,8 @@
 
 typedef enum sum_kind {
     SUM_NONE,
-    SUM_VIEW,  /* one term, the output's index is the variables' */
-    SUM_MOVES, /* terms that copy */
+    SUM_VIEW,   /* one term, the output's index is the variables' */
+    SUM_MOVES,  /* terms that copy */
     SUM_PRODUCT /* the first term, the others element by element */
 } sum_kind;
 
@@ -246,7 +246,10 @@ static const char *step_name(po_lowering *l, const po_node *node) {
         if (k < 2 && node->in[k] != PO_NONE) {
             const po_dim *dims = po_lower_dims(l, node->in[k], &rank);
             for (uint32_t i = 0; i < rank; i++)
-                po_text_printf(&text, "%s%lld", i ? "x" : k ? " by " : " ",
+                po_text_printf(&text, "%s%lld",
+                               i   ? "x"
+                               : k ? " by "
+                                   : " ",
                                (long long)dims[i].value);
         }
     return text.data;

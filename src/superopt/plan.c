@@ -45,6 +45,8 @@ static const po_mu *lone_step(planning *p, const po_mu *naive, uint32_t node,
         s.mu->nodes[i].name = "step";
     for (uint32_t i = 0; i < s.mu->n_tensors; i++)
         s.mu->tensors[i].name = po_arena_printf(p->arena, "t%u", i);
+    for (uint32_t i = 0; i < s.mu->n_labels; i++)
+        s.mu->labels[i].name = po_arena_printf(p->arena, "l%u", i);
     return s.mu;
 }
 
@@ -93,9 +95,8 @@ static po_status measure(planning *p) {
             wanted[p->steps[i].form[k]] = true;
     for (uint32_t i = 0; i < p->n_forms; i++) {
         if (!wanted[i] ||
-            (p->options->cache && po_cache_get_fixed(p->options->cache, "kernel",
-                                                     key_of(p, i, isa), &p->seconds[i],
-                                                     sizeof p->seconds[i])))
+            (p->options->cache && po_cache_get_fixed(p->options->cache, "kernel", key_of(p, i, isa),
+                                                     &p->seconds[i], sizeof p->seconds[i])))
             continue;
         which[n] = i;
         batch[n++] = p->forms[i];
@@ -106,8 +107,8 @@ static po_status measure(planning *p) {
     for (uint32_t i = 0; i < n; i++) {
         p->seconds[which[i]] = batch[i].seconds;
         if (p->options->cache && batch[i].seconds > 0)
-            po_cache_put(p->options->cache, "kernel", key_of(p, which[i], isa),
-                         &batch[i].seconds, sizeof batch[i].seconds);
+            po_cache_put(p->options->cache, "kernel", key_of(p, which[i], isa), &batch[i].seconds,
+                         sizeof batch[i].seconds);
     }
     return PO_OK;
 }

@@ -81,7 +81,8 @@ static void join_equal(void *user, po_node_id producer) {
 
 /* --- borders --- */
 
-static bool seen_outside(const po_graph *graph, po_value_id v, const uint32_t *of, uint32_t region) {
+static bool seen_outside(const po_graph *graph, po_value_id v, const uint32_t *of,
+                         uint32_t region) {
     const po_value *value = &graph->values[v];
     if (value->n_outputs > 0)
         return true;

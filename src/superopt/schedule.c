@@ -91,9 +91,7 @@ uint32_t po_twin(po_schedule *s, uint32_t naive_tensor) {
     if (s->tensor[naive_tensor] != PO_NONE)
         return s->tensor[naive_tensor];
     if (t->place == PO_MU_WEIGHT) {
-        po_panels p = {.weight_tensor = naive_tensor,
-                       .split = PO_NONE,
-                       .n_order = t->rank};
+        po_panels p = {.weight_tensor = naive_tensor, .split = PO_NONE, .n_order = t->rank};
         for (uint32_t i = 0; i < t->rank; i++)
             p.order[i] = i;
         return po_pack_weight(s, &p);
@@ -115,8 +113,7 @@ uint32_t po_keep_label(po_schedule *s, po_for_label *map, uint32_t label) {
     const po_mu_label *from = &s->naive->labels[label];
     if (!map[label].n) {
         map[label].n = 1;
-        map[label].terms[0] =
-            (po_mu_term){po_mu_add_label(s->mu, from->name, from->extent), 1};
+        map[label].terms[0] = (po_mu_term){po_mu_add_label(s->mu, from->name, from->extent), 1};
     }
     return map[label].terms[0].label;
 }

@@ -5,8 +5,8 @@
 
 enum { PANEL, ROWS, ROW, CHUNK, ORDER }; /* of po_choice.n */
 /* Panels and rows: tiles that leave registers for a vector of weights a column and one number. */
-static const int64_t tiles[][2] = {{64, 6}, {64, 7}, {48, 8}, {48, 7}, {32, 14}, {32, 12},
-                                   {16, 14}, {64, 4}};
+static const int64_t tiles[][2] = {{64, 6},  {64, 7},  {48, 8},  {48, 7},
+                                   {32, 14}, {32, 12}, {16, 14}, {64, 4}};
 
 static int64_t extent(const po_mu *mu, uint32_t label) {
     return mu->labels[label].extent;
@@ -111,7 +111,8 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     po_keep_labels(s, map, &n);
     /* Weights: panels, the taps outside and the channels inside, as they are read. */
     const po_mu_access *a = &n.s->in[n.a], *b = &n.s->in[n.b];
-    po_panels p = {.weight_tensor = b->tensor, .split = po_access_axis(mu, b, n.lane),
+    po_panels p = {.weight_tensor = b->tensor,
+                   .split = po_access_axis(mu, b, n.lane),
                    .panel = (panel + PO_MU_VECTOR - 1) / PO_MU_VECTOR * PO_MU_VECTOR};
     uint32_t reduced[PO_MU_MAX_RANK], n_reduced = 0;
     uint32_t a_rank = mu->tensors[a->tensor].rank;

@@ -6,7 +6,7 @@
 
 /* A naive step: a statement, and perhaps one fused to it. */
 typedef struct po_naive_step {
-    uint32_t main, fused; /* nodes; PO_NONE */
+    uint32_t main, fused;            /* nodes; PO_NONE */
     const po_mu_statement *s, *tail; /* tail NULL: none */
     const po_mu_access *out;         /* of the step: what reaches memory */
     uint32_t lane; /* kept label with coef 1 along the last axis of out; PO_NONE */

@@ -15,8 +15,8 @@ enum { PAD = 16 }; /* floats that keep the products' store streams apart */
 /* The labels and axes of a convolution. */
 typedef struct conv {
     po_naive_step n;
-    uint32_t y, x, k, r, s, c; /* naive labels */
-    uint32_t axis_y, axis_x;   /* of the input's tensor */
+    uint32_t y, x, k, r, s, c;   /* naive labels */
+    uint32_t axis_y, axis_x;     /* of the input's tensor */
     uint32_t w_k, w_c, w_r, w_s; /* axes of the weight */
     int64_t height, width, outputs, inputs, taps;
 } conv;
@@ -238,8 +238,7 @@ static void transform_input(build *z, uint32_t parent, uint32_t to) {
     po_mu_at(mu, &out, first + 1, 1, z->w);
     at_tile(z, &out, first + 2);
     po_mu_at(mu, &out, first + 3, 1, z->c);
-    product(z, lanes, out, by(z, z->b_table, (uint32_t[]){z->w, z->e}),
-            by(z, half, half_at));
+    product(z, lanes, out, by(z, z->b_table, (uint32_t[]){z->w, z->e}), by(z, half, half_at));
 }
 
 static void transform_weights(build *z, uint32_t parent, uint32_t to, uint32_t packed,

@@ -73,8 +73,8 @@ bool po_toom_make(po_arena *arena, uint32_t m, uint32_t r, po_toom *toom) {
         po_rational inverse;
         ok = po_rational_make(scale.den, scale.num, &inverse) && ok;
         for (uint32_t j = 0; j < r; j++)
-            g[i * r + j] = infinity ? PO_RATIONAL(j + 1 == r)
-                                    : times(power(p[i], j, &ok), inverse, &ok);
+            g[i * r + j] =
+                infinity ? PO_RATIONAL(j + 1 == r) : times(power(p[i], j, &ok), inverse, &ok);
         for (uint32_t j = 0; j < m; j++)
             a[j * n + i] = infinity ? PO_RATIONAL(j + 1 == m) : power(p[i], j, &ok);
         polynomial(p, n - 1, infinity ? PO_NONE : i, line, &ok);
