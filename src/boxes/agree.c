@@ -134,6 +134,15 @@ static po_status compare_outputs(po_ctx *ctx, po_arena *scratch, const po_progra
     return PO_OK;
 }
 
+/* Evaluating a step of a large program takes seconds in which nobody asks for the time. */
+static po_status has_time(po_ctx *ctx, double nanoseconds) {
+    PO_TRY(po_ctx_poll(ctx));
+    if (ctx->deadline > 0 && po_now() + 1e-9 * nanoseconds > ctx->deadline)
+        return po_fail(ctx, PO_UNSUPPORTED, "a comparison would take %.0f s, more than is left",
+                       1e-9 * nanoseconds);
+    return PO_OK;
+}
+
 /* Sums of the outputs over an axis, where that is cheaper: what differs anywhere differs there. */
 static po_status sums_agree(po_ctx *ctx, po_arena *scratch, const po_program *a,
                             const po_program *b, const po_agree_options *options, double below,
@@ -146,6 +155,7 @@ static po_status sums_agree(po_ctx *ctx, po_arena *scratch, const po_program *a,
     *agree = false;
     if (!po_programs_contract(scratch, a, b, &p, &q, digits, &cost) || cost >= below)
         return PO_OK;
+    PO_TRY(has_time(ctx, cost * trials_of(options)));
     PO_TRY(compare_outputs(ctx, scratch, p, q, options, &output, &at));
     *agree = output == PO_NONE;
     return PO_OK;
@@ -161,6 +171,7 @@ static po_status agree_whole(po_ctx *ctx, po_arena *scratch, const po_program *a
     PO_TRY(sums_agree(ctx, scratch, a, b, options, INFINITY, equal));
     if (*equal)
         return PO_OK;
+    PO_TRY(has_time(ctx, (po_program_cost(a) + po_program_cost(b)) * trials_of(options)));
     PO_TRY(compare_outputs(ctx, scratch, a, b, options, &where, &first));
     *equal = where == PO_NONE;
     if (!*equal && output)
@@ -490,6 +501,7 @@ static po_status agree(po_ctx *ctx, po_arena *arena, po_arena *scratch, const po
             ctx, PO_UNSUPPORTED,
             "programs too large to compare: %.0f boxes (limit %.0f), whole in about %.3g s", boxes,
             most_boxes, 1e-9 * cost);
+    PO_TRY(has_time(ctx, (whole ? cost : box_cost) * trials_of(options)));
     uint8_t **differ = PO_NEW_N(scratch, uint8_t *, a->n_outputs);
     if (whole)
         PO_TRY(compare_wholes(&j, differ));

@@ -197,7 +197,11 @@ static int run_optimise(const po_cli *cli, po_callbacks *callbacks, po_terminal 
     po_ctx_init(&run.ctx);
     po_error error;
     double start = po_now();
-    po_status status = po_model_load(cli->files[0], &run.in, &error);
+    /* Reports tell what was tried, which a run that is known does not. */
+    bool tells = !cli->out || cli->report || cli->json;
+    po_status status = tells ? po_options_set(cli->options, "recall", "no", &error) : PO_OK;
+    if (status == PO_OK)
+        status = po_model_load(cli->files[0], &run.in, &error);
     if (status != PO_OK)
         return po_complain(status, error.message);
     run.outcome.load_seconds = po_now() - start;

@@ -12,11 +12,12 @@ static const double block_aim = 6e-3;     /* timed part of a block, where runs a
 static const double warm_aim = 300e-6;    /* untimed part of a block, at least one run */
 static const double clear_margin = 0.015; /* of a gain: no more processes needed */
 static const double fine_width = 0.008;   /* of an interval: likewise */
-static const double slow_round = 1.5;
+static const double slow_round = 0.5;
 static const double quick_block = 2e-3;
-static const double slow_run = 4e-3;     /* needs no untimed runs in a quick reading */
-static const double quick_share = 0.15;  /* of a quick process, where its rounds are short */
-static const double longest_share = 0.3; /* of a process, where its rounds are short */
+static const double slow_run = 4e-3;       /* needs no untimed runs in a quick reading */
+static const double very_slow_run = 60e-3; /* nor in any: it starts from cold caches anyway */
+static const double quick_share = 0.15;    /* of a quick process, where its rounds are short */
+static const double longest_share = 0.3;   /* of a process, where its rounds are short */
 enum {
     LEAST_ROUNDS = 5,
     LEAST_SLOW_ROUNDS = 3,
@@ -68,9 +69,7 @@ static po_status time_block(po_ctx *ctx, po_run *run, const plan *p, uint32_t th
 /* How long one run takes, roughly: the least of a few. */
 static po_status estimate_run(po_ctx *ctx, po_run *run, const po_timing_spec *spec,
                               double *seconds) {
-    uint32_t threads = spec->threads, least = spec->quick ? 1 : 2;
-    if (!spec->quick)
-        PO_TRY(po_run_repeat(ctx, run, 1));
+    uint32_t threads = spec->threads, least = spec->quick ? 1 : 3;
     double until = po_now() + 2e-3;
     *seconds = HUGE_VAL;
     for (uint32_t i = 0; i < least || (i < 50 && po_now() < until); i++) {
@@ -79,6 +78,8 @@ static po_status estimate_run(po_ctx *ctx, po_run *run, const po_timing_spec *sp
         double one = read_clock(threads) - start;
         if (one < *seconds)
             *seconds = one > 1e-7 ? one : 1e-7;
+        if (one > very_slow_run)
+            break;
     }
     return PO_OK;
 }
@@ -98,7 +99,7 @@ static plan make_plan(const double *estimates, uint32_t n, bool quick) {
     p.warm = times_to_fill(warm_aim, most, 1000);
     p.runs = times_to_fill(least_slice, least, 1000);
     p.slices = times_to_fill(quick ? quick_block : block_aim, most * p.runs, MOST_SLICES);
-    if (quick && least > slow_run)
+    if (least > (quick ? slow_run : very_slow_run))
         p.warm = 0;
     return p;
 }
@@ -150,10 +151,13 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
             &(po_session_options){.kernels = spec->kernels, .files = spec->files}, &session));
         PO_TRY(po_feed_order(ctx, arena, session, spec->feed, &inputs));
         PO_TRY(po_run_prepare(ctx, session, inputs, &runs[m]));
+        double start = read_clock(spec->threads);
         PO_TRY(po_run_repeat(ctx, runs[m], 1));
+        estimates[m] = read_clock(spec->threads) - start;
     }
     for (uint32_t m = 0; m < n; m++)
-        PO_TRY(estimate_run(ctx, runs[m], spec, &estimates[m]));
+        if (estimates[m] < 2 * very_slow_run)
+            PO_TRY(estimate_run(ctx, runs[m], spec, &estimates[m]));
 
     plan p = make_plan(estimates, n, spec->quick > 0);
     double *samples = PO_NEW_N(arena, double, (size_t)MOST_ROUNDS *n);
@@ -164,6 +168,8 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
     uint32_t least = spec->quick          ? LEAST_QUICK_ROUNDS
                      : round > slow_round ? LEAST_SLOW_ROUNDS
                                           : LEAST_ROUNDS;
+    if (spec->quick && round > slow_round)
+        least = 1;
     uint32_t most = spec->quick ? QUICK_ROUNDS : MOST_ROUNDS;
     while (h.rounds < least || (h.rounds < most && po_now() < until)) {
         uint32_t order[PO_TIMING_MAX];

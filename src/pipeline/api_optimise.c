@@ -50,6 +50,7 @@ static po_status optimise_body(po_ctx *ctx, void *user) {
                             .arena = arena,
                             .record = po_record_create(arena),
                             .files = po_arena_create(ctx),
+                            .started = start,
                             .original = args->model->graph,
                             .current = args->model->graph};
     po_summary *s = &state->record->summary;

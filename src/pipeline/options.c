@@ -10,7 +10,7 @@
 enum { MAX_THREADS = 1024 };
 
 po_options po_options_default(void) {
-    return (po_options){.level = 2, .tolerance = 1e-4};
+    return (po_options){.level = 2, .tolerance = 1e-4, .recall = true};
 }
 
 bool po_options_has(const char *const *list, uint32_t n, const char *name) {
@@ -198,6 +198,11 @@ static po_status set_cost(set_args *a) {
     return a->o->model_cost || a->o->measured_cost ? PO_OK : bad(a, "ort or model");
 }
 
+static po_status set_recall(set_args *a) {
+    a->o->recall = strcmp(a->value, "yes") == 0;
+    return a->o->recall || strcmp(a->value, "no") == 0 ? PO_OK : bad(a, "yes or no");
+}
+
 static po_status set_cache(set_args *a) {
     a->o->cache = po_arena_strdup(a->o->arena, strcmp(a->value, "none") == 0 ? "" : a->value);
     return *a->value ? PO_OK : bad(a, "a file or 'none'");
@@ -254,6 +259,11 @@ static const struct {
       "this machine",
       PO_FOR_OPTIMISE},
      set_cost},
+    {{"recall", 0, "yes|no",
+      "no: search and choose again, though the cache knows what the same run decided; readings "
+      "are still taken from there",
+      PO_FOR_OPTIMISE},
+     set_recall},
     {{"cache", 0, "FILE", "where measurements are kept ('none': nowhere)", PO_FOR_OPTIMISE},
      set_cache},
 };

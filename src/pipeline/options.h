@@ -22,6 +22,7 @@ struct po_options {
     bool exact;             /* --accuracy exact */
     bool model_cost;        /* --cost model */
     bool measured_cost;     /* --cost ort, as asked for rather than by default */
+    bool recall;            /* what the same run decided before may stand */
     const char *check_data; /* NULL: none */
     const char *cache;      /* NULL: the default place; "": none */
     po_pin *pins;

@@ -2,6 +2,7 @@
 
 #include "cost/cost.h"
 #include "ir/text.h"
+#include "pipeline/recall.h"
 
 void po_pipeline_hold(po_run_state *state, po_graph *graph) {
     PO_PUSH(state->arena, state->graphs, state->n_graphs, state->cap_graphs, graph);
@@ -67,6 +68,7 @@ static void tell(void *user, const char *what, double fraction) {
     if (!callbacks || !callbacks->progress)
         return;
     double all = s->before + s->now->share * (fraction < 0 ? 0 : fraction > 1 ? 1 : fraction);
+    all = all > 0.99 ? 0.99 : all; /* a run may begin again */
     double spent = po_now() - s->started;
     double left = all > 0.05 ? spent * (1 - all) / all : -1;
     if (s->state->ctx->deadline > 0) {
@@ -144,6 +146,21 @@ static po_status run_stage(po_run_state *state, const stage *s) {
     return PO_OK;
 }
 
+/* What was decided is kept. What was recalled and is not accepted any more is forgotten: *at
+ * goes back to the one before split. */
+static po_status decided(po_run_state *state, size_t *at) {
+    if (!state->recall || !state->recall->form || state->winner != state->original)
+        return po_recall_keep(state);
+    state->recall = NULL;
+    state->search = NULL;
+    state->mutated = state->joined = NULL;
+    state->current = state->split_from;
+    while (stages[*at].run != po_stage_split)
+        --*at;
+    --*at;
+    return PO_OK;
+}
+
 po_status po_pipeline_run(po_run_state *state) {
     po_ctx *ctx = state->ctx;
     steps s = {.state = state, .started = po_now()};
@@ -154,6 +171,13 @@ po_status po_pipeline_run(po_run_state *state) {
     state->winner = state->original;
     po_status status = PO_OK;
     for (size_t i = 0; i < STAGES && status == PO_OK; i++) {
+        if (stages[i].run == po_stage_split && !state->tried_recall) {
+            state->tried_recall = true;
+            state->split_from = state->current;
+            status = po_recall_find(state);
+            if (status != PO_OK)
+                break;
+        }
         s.now = &stages[i];
         if (stages[i].level <= state->options->level)
             tell(&s, "", 0);
@@ -161,6 +185,8 @@ po_status po_pipeline_run(po_run_state *state) {
         if (i == 0)
             state->winner = state->original; /* import may have pinned its shapes */
         s.before += stages[i].share;
+        if (status == PO_OK && stages[i].run == po_stage_select)
+            status = decided(state, &i);
     }
     ctx->step = NULL;
     ctx->fired = NULL;

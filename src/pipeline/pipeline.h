@@ -49,6 +49,18 @@ typedef struct po_run_state {
     po_arena *files;            /* what goes with the run: candidates' files, the runtime's cache */
     const po_check_set *checks; /* --check-data */
     uint32_t n_checks;
+    double started; /* po_now(); 0: a stage alone, which has no budget */
+    bool heavy;     /* one run of the model takes long, and so does all that is done to it */
+    bool cut;       /* a part of the run was stopped by its time (budget.h) */
+    bool undecided; /* so were the readings: the best candidate may not have had its turn */
+    /* recall.h */
+    const struct po_recall *recall; /* the same run is known; NULL: it is not */
+    struct po_cost *recall_cost;    /* NULL: nothing is to be recalled or kept */
+    po_hash recall_key;
+    bool tried_recall;
+    const po_graph *split_from;  /* what split starts from, should the run begin there again */
+    struct po_placed *placed[2]; /* the mutants in `mutated` and in `joined` */
+    uint32_t n_placed[2], cap_placed[2];
 } po_run_state;
 
 /* Runs the stages. On success, and when cancelled or out of time, state->winner is set; the record

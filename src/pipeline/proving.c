@@ -4,6 +4,7 @@
 #include "import/import.h"
 #include "ir/text.h"
 #include "ops/recipe.h"
+#include "pipeline/budget.h"
 #include "pipeline/pin.h"
 #include "po_config.h"
 #include "po_rules.h"
@@ -12,7 +13,7 @@
 #include <stdio.h>
 
 /* Of CPU time, for the winner alone: a run must not wait long for its proof. */
-static const double seconds_for_proof = 40;
+static const double seconds_for_proof = 40, least_for_proof = 4;
 
 uint64_t po_proving_seed(po_hash original, po_hash candidate) {
     return po_random_u64(original.lo ^ original.hi, candidate.lo, candidate.hi);
@@ -50,7 +51,10 @@ static po_status prove(po_run_state *state, const po_graph *winner, const po_gra
         return PO_OK;
     PO_TRY(po_pin_inputs(state->ctx, state->original, NULL, 0, &original));
     PO_TRY(po_pin_inputs(state->ctx, winner, NULL, 0, &candidate));
-    po_proof_options options = {.seed = po_proving_seed(a, b), .cpu_seconds = seconds_for_proof};
+    double end = po_budget_end(state, PO_PART_PROOF), left = end > 0 ? end - po_now() : 1e9;
+    left = left < least_for_proof ? least_for_proof : left;
+    po_proof_options options = {.seed = po_proving_seed(a, b),
+                                .cpu_seconds = left < seconds_for_proof ? left : seconds_for_proof};
     po_status status = po_prove(state->ctx, original, candidate, recipes, &options, report);
     po_graph_free(candidate);
     po_graph_free(original);

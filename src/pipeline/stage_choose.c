@@ -1,6 +1,8 @@
 /* Which mutant, if any, takes a subprogram's place: the fastest in context that agrees in every
  * element; and, as a guess of its own, the best of all places and seams together. */
 #include "ops/op.h"
+#include "pipeline/budget.h"
+#include "pipeline/recall.h"
 #include "pipeline/seams.h"
 
 /* Of the time of all subprograms, that joined seams must promise. */
@@ -60,6 +62,13 @@ static po_status put_site(po_run_state *state, po_graph *graph, const po_site *s
     return PO_OK;
 }
 
+static void note_placed(po_run_state *state, bool joined, uint32_t site, uint32_t at,
+                        const po_trial *t) {
+    po_placed placed = {site, at, t->name, t->graph};
+    PO_PUSH(state->arena, state->placed[joined], state->n_placed[joined], state->cap_placed[joined],
+            placed);
+}
+
 /* The folded graph with the chosen mutants in every place of theirs. One whose weights cannot be
  * computed is taken back, and the rest done again. */
 static po_status put_in(po_run_state *state) {
@@ -84,8 +93,11 @@ static po_status put_in(po_run_state *state) {
         return PO_OK;
     for (uint32_t i = 0; i < search->n_sites; i++) {
         const po_site *site = &search->sites[i];
-        if (site->chosen != PO_NONE)
-            po_record_fired(state->record, site->trials[site->chosen].name, site->sub->n_at);
+        if (site->chosen == PO_NONE)
+            continue;
+        po_record_fired(state->record, site->trials[site->chosen].name, site->sub->n_at);
+        for (uint32_t k = 0; k < site->sub->n_at; k++)
+            note_placed(state, false, i, k, &site->trials[site->chosen]);
     }
     po_graph_sweep(graph);
     PO_TRY(po_infer_graph(state->ctx, graph, true));
@@ -191,10 +203,16 @@ static po_status join_once(po_run_state *state, po_arena *arena, bool *again) {
     po_log(state->ctx, "seams joined: %u of %u places take another mutant, %.0f us for %.0f us",
            changed, seams.problem.n, 1e6 * joined, 1e6 * alone);
     state->joined = graph;
+    for (uint32_t p = 0; p < seams.problem.n; p++) {
+        uint32_t site = seams.places[p].site, trial = option_at(&seams, choice, p)->trial;
+        if (trial != PO_NONE)
+            note_placed(state, true, site, seams.places[p].at, &search->sites[site].trials[trial]);
+    }
     return PO_OK;
 }
 
-static po_status join_seams(po_run_state *state) {
+static po_status join_seams(po_run_state *state, void *user) {
+    (void)user;
     for (bool again = true; again;) { /* each time with one mutant less */
         po_arena *arena = po_arena_child(state->search->arena);
         po_status status = join_once(state, arena, &again);
@@ -222,19 +240,31 @@ static void tell_site(po_run_state *state, uint32_t i) {
     }
 }
 
-po_status po_stage_choose(po_run_state *state) {
+static po_status choose_all(po_run_state *state, void *user) {
     po_search *search = state->search;
-    if (!search)
-        return PO_OK;
+    (void)user;
     for (uint32_t i = 0; i < search->n_sites; i++) {
         po_step(state->ctx, (double)i / search->n_sites, "choosing for subprogram %u", i + 1);
         po_status status = choose_for_site(state, &search->sites[i]);
         if (!po_search_drops(state->ctx, status))
             PO_TRY(status);
     }
+    return PO_OK;
+}
+
+po_status po_stage_choose(po_run_state *state) {
+    po_search *search = state->search;
+    bool cut;
+    if (!search)
+        return PO_OK;
+    if (state->recall)
+        return po_recall_place(state);
+    PO_TRY(po_budget_call(state, PO_PART_CHOOSE, "the choice of mutants was cut short", choose_all,
+                          NULL, &cut));
     po_status status = put_in(state);
-    if (status == PO_OK)
-        status = join_seams(state);
+    if (status == PO_OK && !cut)
+        status = po_budget_call(state, PO_PART_CHOOSE, "joining seams was cut short", join_seams,
+                                NULL, &cut);
     for (uint32_t i = 0; i < search->n_sites; i++) {
         settle(&search->sites[i]);
         tell_site(state, i);

@@ -1,6 +1,7 @@
 /* Mutants that would pay are judged by boxes; those that agree in part are corrected. What they
  * cost is known before that: a correction only adds to it. */
 #include "correct/correct.h"
+#include "pipeline/budget.h"
 #include "pipeline/search.h"
 
 enum { MOST_JUDGED = 4 }; /* of one subprogram */
@@ -62,11 +63,10 @@ static double weight(const po_site *site) {
     return site->sub->n_at * site->estimate.seconds;
 }
 
-/* What takes most of the model's time comes first: the time for measuring is limited. */
-po_status po_stage_correct(po_run_state *state) {
+/* What takes most of the model's time comes first: the time is limited. */
+static po_status correct_all(po_run_state *state, void *user) {
     po_search *search = state->search;
-    if (!search)
-        return PO_OK;
+    (void)user;
     uint32_t *order = PO_NEW_N(search->arena, uint32_t, search->n_sites);
     for (uint32_t i = 0; i < search->n_sites; i++) {
         uint32_t k = i;
@@ -82,4 +82,12 @@ po_status po_stage_correct(po_run_state *state) {
             PO_TRY(status);
     }
     return PO_OK;
+}
+
+po_status po_stage_correct(po_run_state *state) {
+    bool cut;
+    if (!state->search || state->recall)
+        return PO_OK;
+    return po_budget_call(state, PO_PART_JUDGE, "the judging of mutants was cut short", correct_all,
+                          NULL, &cut);
 }

@@ -1,4 +1,5 @@
 /* Mutants of every subprogram, each judged by the roofline. */
+#include "pipeline/budget.h"
 #include "pipeline/search.h"
 
 /* Candidates that the enumeration judges, over all subprograms, and for one. */
@@ -34,17 +35,25 @@ static po_status mutate_site(po_run_state *state, po_site *site) {
     return PO_OK;
 }
 
-po_status po_stage_mutate(po_run_state *state) {
+static po_status mutate_all(po_run_state *state, void *user) {
     po_search *search = state->search;
-    if (!search)
-        return PO_OK;
-    double start = po_now();
+    (void)user;
     for (uint32_t i = 0; i < search->n_sites; i++) {
         po_step(state->ctx, (double)i / search->n_sites, "mutants of subprogram %u", i + 1);
         po_status status = mutate_site(state, &search->sites[i]);
         if (!po_search_drops(state->ctx, status))
             PO_TRY(status);
     }
-    search->search_seconds += po_now() - start;
+    return PO_OK;
+}
+
+po_status po_stage_mutate(po_run_state *state) {
+    bool cut;
+    if (!state->search || state->recall)
+        return PO_OK;
+    double start = po_now();
+    PO_TRY(po_budget_call(state, PO_PART_JUDGE, "the enumeration of mutants was cut short",
+                          mutate_all, NULL, &cut));
+    state->search->search_seconds += po_now() - start;
     return PO_OK;
 }

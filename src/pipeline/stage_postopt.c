@@ -1,7 +1,9 @@
 /* Postopt's forms as variants: which one the runtime runs fastest is measured, not known. The first
  * is the one that wins most often; each of the others differs from it in one choice. */
+#include "pipeline/budget.h"
 #include "pipeline/old_ir.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/recall.h"
 #include "postopt/postopt.h"
 
 #include <stddef.h>
@@ -37,10 +39,6 @@ static void hard_swish_kept(po_postopt_options *o) {
 
 static void arithmetic(po_postopt_options *o) {
     o->leftover = PO_LEFTOVER_ARITHMETIC;
-}
-
-static void convolutions(po_postopt_options *o) {
-    o->leftover = PO_LEFTOVER_CONV;
 }
 
 static void no_compose(po_postopt_options *o) {
@@ -103,54 +101,40 @@ static void affine_only(po_postopt_options *o) {
     o->algebra = 0;
 }
 
-/* A choice is tried only where the first form applied one of the rules that it bears on. */
+/* A choice is tried only where the first form made use of what it takes away. */
 static const struct {
     const char *name;
     void (*change)(po_postopt_options *options);
-    size_t rule, or_rule; /* offsets in the counts */
+    uint32_t used; /* po_algebra and po_used bits */
 } choices[] = {
-    {"without composed products", no_compose, offsetof(po_postopt_counts, composed),
-     offsetof(po_postopt_counts, composed)},
-    {"transposed convolutions kept", no_depth_space, offsetof(po_postopt_counts, composed),
-     offsetof(po_postopt_counts, composed)},
-    {"upsampling kept", no_upsample, offsetof(po_postopt_counts, composed),
-     offsetof(po_postopt_counts, composed)},
-    {"gates kept", no_gates, offsetof(po_postopt_counts, composed),
-     offsetof(po_postopt_counts, composed)},
-    {"3-D convolutions kept", no_frames, offsetof(po_postopt_counts, composed),
-     offsetof(po_postopt_counts, composed)},
-    {"1-D convolutions kept", no_planes, offsetof(po_postopt_counts, composed),
-     offsetof(po_postopt_counts, composed)},
-    {"2-D convolutions kept", no_rows, offsetof(po_postopt_counts, composed),
-     offsetof(po_postopt_counts, composed)},
-    {"convolutions without phases", no_phases, offsetof(po_postopt_counts, composed),
-     offsetof(po_postopt_counts, composed)},
-    {"products over channels kept", no_channels, offsetof(po_postopt_counts, composed),
-     offsetof(po_postopt_counts, composed)},
-    {"channels not padded", no_blocks, offsetof(po_postopt_counts, composed),
-     offsetof(po_postopt_counts, composed)},
-    {"gates not spread", no_spread, offsetof(po_postopt_counts, spelled),
-     offsetof(po_postopt_counts, spelled)},
-    {"split outputs kept", no_splits, offsetof(po_postopt_counts, composed),
-     offsetof(po_postopt_counts, composed)},
-    {"HardSwish nodes", hard_swish_node, offsetof(po_postopt_counts, activations),
-     offsetof(po_postopt_counts, gates)},
-    {"hard-swish kept", hard_swish_kept, offsetof(po_postopt_counts, activations),
-     offsetof(po_postopt_counts, gates)},
-    {"leftovers as arithmetic", arithmetic, offsetof(po_postopt_counts, shortened),
-     offsetof(po_postopt_counts, absorbed)},
-    {"leftovers as convolutions", convolutions, offsetof(po_postopt_counts, shortened),
-     offsetof(po_postopt_counts, absorbed)},
-    {"sums before norms as Add", added_sums, offsetof(po_postopt_counts, spelled),
-     offsetof(po_postopt_counts, spelled)},
-    {"DepthToSpace as one node", other_moves, offsetof(po_postopt_counts, spelled),
-     offsetof(po_postopt_counts, composed)},
-    {"affine folding alone", affine_only, offsetof(po_postopt_counts, composed),
-     offsetof(po_postopt_counts, composed)},
+    {"without composed products", no_compose, PO_ALGEBRA_COMPOSE},
+    {"transposed convolutions kept", no_depth_space, PO_ALGEBRA_DEPTH_SPACE},
+    {"upsampling kept", no_upsample, PO_ALGEBRA_UPSAMPLE},
+    {"gates kept", no_gates, PO_ALGEBRA_GATES},
+    {"3-D convolutions kept", no_frames, PO_ALGEBRA_FRAMES},
+    {"1-D convolutions kept", no_planes, PO_ALGEBRA_PLANES},
+    {"2-D convolutions kept", no_rows, PO_ALGEBRA_ROWS},
+    {"convolutions without phases", no_phases, PO_ALGEBRA_PHASES},
+    {"products over channels kept", no_channels, PO_ALGEBRA_CHANNELS},
+    {"channels not padded", no_blocks, PO_ALGEBRA_BLOCKS},
+    {"gates not spread", no_spread, PO_USED_SPREAD},
+    {"split outputs kept", no_splits, PO_ALGEBRA_SPLITS},
+    {"HardSwish nodes", hard_swish_node, PO_USED_HARD_SWISH},
+    {"hard-swish kept", hard_swish_kept, PO_USED_HARD_SWISH},
+    {"leftovers as arithmetic", arithmetic, PO_USED_LEFTOVER},
+    {"sums before norms as Add", added_sums, PO_USED_SUMS},
+    {"DepthToSpace as one node", other_moves, PO_USED_MOVES},
+    {"affine folding alone", affine_only, PO_ALGEBRA_ALL},
 };
 /* Every form may have weights of its own: of larger models only the first is made. */
 #define LARGE_WEIGHTS ((uint64_t)1 << 30)
 enum { CHOICES = sizeof choices / sizeof choices[0] };
+
+/* Of a run that is known only the form that won then is made. */
+static bool is_wanted(const po_run_state *state, const char *name) {
+    const po_recall *r = state->recall;
+    return !r || (r->form && strcmp(r->form, name) == 0);
+}
 
 static bool is_new(const po_run_state *state, const po_graph *graph) {
     if (state->n_variants == PO_MAX_VARIANTS || po_graph_equal(graph, state->original))
@@ -189,10 +173,16 @@ static po_status make_form(po_run_state *state, const po_graph *simplified, cons
     return PO_OK;
 }
 
-static po_status make_choices(po_run_state *state, const po_graph *simplified,
-                              const po_postopt_counts *first) {
+typedef struct choosing {
+    const po_graph *simplified;
+    const po_postopt_counts *first;
+} choosing;
+
+static po_status make_choices(po_run_state *state, void *user) {
+    const po_graph *simplified = ((const choosing *)user)->simplified;
+    const po_postopt_counts *first = ((const choosing *)user)->first;
     for (size_t i = 0; i < CHOICES; i++) {
-        if (!count_at(first, choices[i].rule) && !count_at(first, choices[i].or_rule))
+        if (state->recall ? !is_wanted(state, choices[i].name) : !(first->used & choices[i].used))
             continue;
         po_postopt_options options = po_postopt_defaults();
         choices[i].change(&options);
@@ -208,7 +198,8 @@ static po_status make_choices(po_run_state *state, const po_graph *simplified,
 }
 
 /* The search's result in the form that wins most often, and with nothing but affine folding. */
-static po_status make_mutated(po_run_state *state) {
+static po_status make_mutated(po_run_state *state, void *user) {
+    (void)user;
     const struct {
         const char *name;
         const po_graph *graph;
@@ -220,7 +211,7 @@ static po_status make_mutated(po_run_state *state) {
         po_postopt_options options = po_postopt_defaults();
         po_postopt_counts counts;
         po_graph *out;
-        if (!forms[i].graph)
+        if (!forms[i].graph || !is_wanted(state, forms[i].name))
             continue;
         if (forms[i].affine)
             affine_only(&options);
@@ -234,25 +225,32 @@ static po_status make_mutated(po_run_state *state) {
 po_status po_stage_postopt(po_run_state *state) {
     const po_graph *simplified = state->current;
     if (!state->options->exact) {
-        PO_TRY(make_mutated(state));
+        bool cut;
+        PO_TRY(po_budget_call(state, PO_PART_FORMS, "forms with mutants were left out",
+                              make_mutated, NULL, &cut));
         po_postopt_options options = po_postopt_defaults();
-        po_postopt_counts counts;
-        po_graph *out;
-        PO_TRY(make_form(state, simplified, "folded", &options, &counts, &out));
+        po_postopt_counts counts = {0};
+        po_graph *out = NULL;
+        bool all = !state->recall;
+        if (all || is_wanted(state, "folded"))
+            PO_TRY(make_form(state, simplified, "folded", &options, &counts, &out));
         if (out) {
             for (size_t i = 0; i < RULES; i++)
                 po_record_fired(state->record, rules[i].rule, count_at(&counts, rules[i].offset));
             add_variant(state, "folded", out);
-            if (po_record_weights(simplified) <= LARGE_WEIGHTS)
-                PO_TRY(make_choices(state, simplified, &counts));
-            else
-                po_record_note(state->record, "one form only: each holds weights of its own");
         }
+        if (po_record_weights(simplified) > LARGE_WEIGHTS)
+            po_record_note(state->record, "one form only: each holds weights of its own");
+        else if (out || !all)
+            PO_TRY(po_budget_call(state, PO_PART_FORMS, "further forms were left out", make_choices,
+                                  &(choosing){simplified, &counts}, &cut));
     }
-    po_graph *plain = po_graph_clone(state->ctx, simplified);
-    po_pipeline_hold(state, plain);
-    po_old_ir_constants(state->ctx, plain);
-    add_variant(state, "simplified", plain);
+    if (is_wanted(state, "simplified")) {
+        po_graph *plain = po_graph_clone(state->ctx, simplified);
+        po_pipeline_hold(state, plain);
+        po_old_ir_constants(state->ctx, plain);
+        add_variant(state, "simplified", plain);
+    }
     if (state->n_variants > 0)
         state->current = state->variants[0].graph;
     return PO_OK;

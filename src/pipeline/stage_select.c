@@ -1,6 +1,7 @@
 /* Which variant, if any, takes the original's place. All are timed together first; the fastest then
  * go through the full protocol (select/select.h), best first, until one is accepted. */
 #include "cost/roofline.h"
+#include "pipeline/budget.h"
 #include "pipeline/candidates.h"
 #include "pipeline/pin.h"
 #include "pipeline/pipeline.h"
@@ -13,6 +14,9 @@
 /* Above MANY_NODES outputs are compared by the reference first; above HUGE the runtime takes
  * minutes to load the model, and more than in proportion. */
 enum { MANY_NODES = 5000, HUGE_NODES = 20000 };
+/* The float64 reference would not be done within its time. */
+#define REFERENCE_FLOPS 3e10
+#define HEAVY_WEIGHTS   ((uint64_t)64 << 20)
 enum { MOST_TRIED = 3, RANK_LAYOUT = 2, FEW = 4, BATCH = PO_TIMING_MAX - 1 };
 static const double worth_trying = 1.0; /* a first reading below this is not followed up */
 static const double close_enough = 0.9; /* of the best short reading */
@@ -29,7 +33,10 @@ typedef struct selecting {
     po_candidate_store store;
     po_side_files files;                   /* the store's, once all are written */
     po_candidate written[PO_MAX_VARIANTS]; /* path NULL: could not be written */
+    double flops;                          /* of the original */
     po_timing rank[PO_MAX_VARIANTS];
+    bool heavy;                 /* each process that times the model takes seconds to load it */
+    bool read[PO_MAX_VARIANTS]; /* in this run, and not only for a moment */
     uint32_t order[PO_MAX_VARIANTS]; /* best first */
     uint32_t n_order;
 } selecting;
@@ -68,9 +75,14 @@ static po_status time_batch(selecting *s, const uint32_t *which, uint32_t n, con
                            .seconds = seconds_each * (n + 1),
                            .quick = quick,
                            .seed = 7 + quick};
-    PO_TRY(po_time_models(s->ctx, &spec, timing, NULL));
-    for (uint32_t i = 0; i < n; i++)
+    po_timing_work work;
+    PO_TRY(po_time_models(s->ctx, &spec, timing, &work));
+    po_log(s->ctx, "%u candidates in %u processes, %u rounds: %.1f s", n, work.processes,
+           work.rounds, work.spent);
+    for (uint32_t i = 0; i < n; i++) {
         s->rank[which[i]] = timing[i + 1];
+        s->read[which[i]] = quick == 0;
+    }
     return PO_OK;
 }
 
@@ -96,8 +108,10 @@ static void sort_by_gain(const selecting *s, uint32_t *which, uint32_t n) {
 }
 
 /* Where there are many, a short reading of all says which few get a real one. */
-static po_status measure_ranks(selecting *s) {
+static po_status measure_ranks(po_run_state *state, void *user) {
+    selecting *s = user;
     po_inputs *plan;
+    (void)state;
     po_feed feed;
     PO_TRY(po_inputs_plan(s->ctx, s->arena, s->original, s->original, &plan));
     PO_TRY(po_inputs_make(s->ctx, s->arena, plan, 0, PO_INPUTS_NORMAL, 1, &feed));
@@ -105,13 +119,13 @@ static po_status measure_ranks(selecting *s) {
     for (uint32_t i = 0; i < s->state->n_variants; i++)
         if (s->written[i].path)
             which[n++] = i;
-    if (n > FEW) {
+    if (n > FEW || (s->heavy && n > 1)) {
         for (uint32_t i = 0; i < n; i += BATCH) {
             po_step(s->ctx, 0.3 * i / n, "timing %u candidates", n);
             PO_TRY(time_batch(s, which + i, n - i < BATCH ? n - i : BATCH, &feed, 1));
         }
         sort_by_gain(s, which, n);
-        n = FEW;
+        n = s->heavy ? 1 : FEW;
         while (n > 1 && s->rank[which[n - 1]].gain < close_enough * s->rank[which[0]].gain)
             n--;
     }
@@ -130,7 +144,9 @@ static po_status rank(selecting *s) {
     size_t size = sizeof s->rank;
     po_hash key = rank_key(s);
     if (!po_cache_get_fixed(s->cost->cache, "rank", key, s->rank, size)) {
-        po_status status = measure_ranks(s);
+        bool cut;
+        po_status status = po_budget_call(s->state, PO_PART_RANKS, "first readings were cut short",
+                                          measure_ranks, s, &cut);
         if (status == PO_CANCELLED || status == PO_TIME_LIMIT || status == PO_NO_MEMORY)
             return status;
         if (status != PO_OK) {
@@ -139,7 +155,9 @@ static po_status rank(selecting *s) {
             memset(s->rank, 0, size);
             return PO_OK;
         }
-        po_cache_put(s->cost->cache, "rank", key, s->rank, size);
+        s->state->undecided |= cut;
+        if (!cut)
+            po_cache_put(s->cost->cache, "rank", key, s->rank, size);
     }
     for (uint32_t i = 1; i < s->n_order; i++)
         for (uint32_t k = i; k > 0; k--) {
@@ -152,6 +170,8 @@ static po_status rank(selecting *s) {
         }
     for (uint32_t i = 0; i < s->n_order; i++) {
         const po_timing *t = &s->rank[s->order[i]];
+        if (!(t->seconds > 0))
+            continue;
         po_candidate_report *row = row_of(s, s->order[i]);
         row->measured = true;
         row->ms = 1000 * t->seconds;
@@ -222,6 +242,10 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
                            .n_checks = state->n_checks,
                            .threads = s->ctx->threads,
                            .tolerance = state->options->tolerance,
+                           .verify_seconds = s->heavy ? 10 : 0,
+                           .no_reference = s->flops > REFERENCE_FLOPS,
+                           .until = po_budget_end(state, PO_PART_SELECT),
+                           .first = s->read[i] ? &s->rank[i] : NULL,
                            .seed = 1};
     PO_TRY(po_select(s->ctx, &spec, v));
     fill_row(row, v);
@@ -254,9 +278,9 @@ static void fill_from_ranking(selecting *s) {
     sum->ratio = sum->ratio_low = sum->ratio_high = 1;
 }
 
-static po_status by_measurement(selecting *s) {
-    PO_TRY(po_cost_need_runtime(s->ctx, s->cost));
-    PO_TRY(rank(s));
+static po_status by_protocol(po_run_state *state, void *user) {
+    selecting *s = user;
+    (void)state;
     for (uint32_t k = 0; k < s->n_order && k < MOST_TRIED; k++) {
         uint32_t i = s->order[k];
         bool ranked = s->rank[i].seconds > 0;
@@ -277,6 +301,16 @@ static po_status by_measurement(selecting *s) {
                            v.reason);
         po_log(s->ctx, "%s: %s", s->state->variants[i].name, v.reason);
     }
+    return PO_OK;
+}
+
+static po_status by_measurement(selecting *s) {
+    bool cut;
+    PO_TRY(po_cost_need_runtime(s->ctx, s->cost));
+    PO_TRY(rank(s));
+    PO_TRY(po_budget_call(s->state, PO_PART_SELECT, "comparing and confirming was cut short",
+                          by_protocol, s, &cut));
+    s->state->undecided |= cut;
     fill_from_ranking(s);
     return PO_OK;
 }
@@ -373,6 +407,10 @@ static po_status select_winner(selecting *s) {
     PO_TRY(po_pin_inputs(s->ctx, state->original, NULL, 0, &typed));
     po_pipeline_hold(state, typed);
     s->original = typed;
+    s->heavy = po_record_weights(typed) > HEAVY_WEIGHTS;
+    po_estimate estimate;
+    po_roofline_graph(typed, &(po_rates){1, 1}, 1, &estimate);
+    s->flops = estimate.flops;
     s->original_path = state->original->model->path;
     po_candidate_store_init(&s->store, s->arena);
     if (!s->original_path) {

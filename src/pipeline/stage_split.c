@@ -1,9 +1,12 @@
 /* Split works on the graph with its affine maps folded: then what is left between non-linear
  * operators are plain convolutions and products. */
 #include "ops/op.h"
+#include "pipeline/recall.h"
 #include "pipeline/search.h"
 #include "postopt/postopt.h"
 
+/* Seconds of the search, the readings and the proof go with these. */
+#define HEAVY_FLOPS 1.5e10
 /* Larger graphs are of many small nodes, which no mutant helps. */
 enum { MOST_NODES = 20000 };
 
@@ -18,7 +21,8 @@ static po_status fold(po_run_state *state, po_graph **out) {
 }
 
 po_status po_stage_split(po_run_state *state) {
-    if (state->options->exact || po_record_nodes(state->current) > MOST_NODES)
+    if ((state->recall && state->recall->n_placed == 0) || state->options->exact ||
+        po_record_nodes(state->current) > MOST_NODES)
         return PO_OK;
     po_search *search = PO_NEW(state->arena, po_search);
     search->arena = state->arena;
@@ -35,10 +39,13 @@ po_status po_stage_split(po_run_state *state) {
         search->sites[i].chosen = PO_NONE;
     }
     state->search = search;
+    double flops = 0;
     for (uint32_t i = 0; i < search->n_sites; i++) {
         const po_subprogram *sub = search->sites[i].sub;
         po_search_estimate(state, sub, sub->graph, &search->sites[i].estimate);
+        flops += sub->n_at * search->sites[i].estimate.flops;
     }
+    state->heavy = flops > HEAVY_FLOPS;
     po_log(state->ctx, "%u subprograms, %u nodes in them", search->n_sites, search->split.n_nodes);
     return PO_OK;
 }

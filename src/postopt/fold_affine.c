@@ -122,8 +122,10 @@ static void fold_chain(po_graph *graph, po_arena *arena, po_node_id end, bool *s
         counts->absorbed++;
     } else if (pass_means(graph, arena, &m)) {
         counts->moved++;
-    } else if ((state->options->leftover == PO_LEFTOVER_CONV && leave_as_conv(graph, arena, &m)) ||
-               leave_shift(graph, arena, &m) || leave_short(graph, &m)) {
+    } else if (state->options->leftover == PO_LEFTOVER_CONV && leave_as_conv(graph, arena, &m)) {
+        counts->shortened++;
+        counts->used |= PO_USED_LEFTOVER;
+    } else if (leave_shift(graph, arena, &m) || leave_short(graph, &m)) {
         counts->shortened++;
     }
 }

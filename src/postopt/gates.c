@@ -114,6 +114,7 @@ po_status po_write_gates(po_ctx *ctx, po_graph *graph, po_postopt_state *state) 
         if (node->removed || node->n_out == 0 || node->out[0] == PO_NONE)
             continue;
         po_postopt_counts *c = state->counts;
+        uint32_t before = c->gates + c->activations;
         if (node->op == PO_OP_Clip)
             c->gates += clip_to_gate(graph, state->scratch, order[k]);
         else if (node->op == PO_OP_Mul && move_scale(graph, state->scratch, order[k]))
@@ -123,6 +124,8 @@ po_status po_write_gates(po_ctx *ctx, po_graph *graph, po_postopt_state *state) 
         else if (node->op == PO_OP_HardSwish && form == PO_HARD_SWISH_GATED &&
                  po_rearrangeable(graph, node->in[0]))
             c->activations += node_to_gate(graph, order[k]);
+        if (c->gates + c->activations != before)
+            c->used |= PO_USED_HARD_SWISH;
     }
     return PO_OK;
 }

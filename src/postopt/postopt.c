@@ -6,14 +6,28 @@ typedef po_status (*pass_fn)(po_ctx *ctx, po_graph *graph, po_postopt_state *sta
 /* Rows of tables first: functions are taken apart there yet. Activations and norms then: affine
  * folding would take their constants away. Then hard-swish: its scale joins the affine chain behind
  * it. Algebra last: it looks for convolutions that read one another, which folding leaves. */
-static const pass_fn passes[] = {po_take_rows,      po_find_norms,          po_find_activations,
-                                 po_write_gates,    po_convolve_channels,   po_fold_affine,
-                                 po_compose_linear, po_move_depth_to_space, po_unfold_upsampling,
-                                 po_fold_gates,     po_use_frames,          po_split_outputs,
-                                 po_use_planes,     po_cancel_moves};
-
-/* Once, when nothing fires any more: what depends on the channels that are left. */
-static const pass_fn late[] = {po_pad_channels, po_spread_gates, po_use_phases, po_use_rows};
+static const struct {
+    pass_fn fn;
+    uint32_t algebra; /* the family that it belongs to; 0: none */
+} passes[] = {{po_take_rows, PO_ALGEBRA_COMPOSE},
+              {po_find_norms, 0},
+              {po_find_activations, 0},
+              {po_write_gates, 0},
+              {po_convolve_channels, PO_ALGEBRA_CHANNELS},
+              {po_fold_affine, 0},
+              {po_compose_linear, PO_ALGEBRA_COMPOSE},
+              {po_move_depth_to_space, PO_ALGEBRA_DEPTH_SPACE},
+              {po_unfold_upsampling, PO_ALGEBRA_UPSAMPLE},
+              {po_fold_gates, PO_ALGEBRA_GATES},
+              {po_use_frames, PO_ALGEBRA_FRAMES},
+              {po_split_outputs, PO_ALGEBRA_SPLITS},
+              {po_use_planes, PO_ALGEBRA_PLANES},
+              {po_cancel_moves, 0}},
+  /* Once, when nothing fires any more: what depends on the channels that are left. */
+    late[] = {{po_pad_channels, PO_ALGEBRA_BLOCKS},
+              {po_spread_gates, 0},
+              {po_use_phases, PO_ALGEBRA_PHASES},
+              {po_use_rows, PO_ALGEBRA_ROWS}};
 
 enum { MOST_ROUNDS = 16 };
 
@@ -54,12 +68,14 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
         PO_TRY(po_ctx_poll(ctx));
         PO_TRY(po_infer_graph(ctx, g, true));
         for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
-            pass_call call = {passes[i], &state};
+            pass_call call = {passes[i].fn, &state};
             uint32_t fired = total(&own);
             PO_TRY(po_graph_walk(ctx, g, call_pass, &call));
             /* What is left over must not count as a reader in the next pass. */
-            if (total(&own) != fired)
+            if (total(&own) != fired) {
                 po_graph_sweep(g);
+                own.used |= passes[i].algebra;
+            }
         }
         po_arena_free(state.scratch);
         if (total(&own) == before)
@@ -68,7 +84,10 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
     po_postopt_state last = {options, &own, po_arena_create(ctx)};
     PO_TRY(po_infer_graph(ctx, g, true));
     for (size_t i = 0; i < sizeof late / sizeof *late; i++) {
-        PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){late[i], &last}));
+        uint32_t fired = total(&own);
+        PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){late[i].fn, &last}));
+        if (total(&own) != fired)
+            own.used |= late[i].algebra;
         po_graph_sweep(g);
         PO_TRY(po_infer_graph(ctx, g, true));
     }

@@ -38,6 +38,15 @@ typedef enum po_algebra {
     PO_ALGEBRA_ALL = (1 << 11) - 1
 } po_algebra;
 
+/* What else a form can differ in. */
+typedef enum po_used {
+    PO_USED_HARD_SWISH = 1 << 16, /* clipped lines and gates by them */
+    PO_USED_LEFTOVER = 1 << 17,   /* affine maps as convolutions */
+    PO_USED_SPREAD = 1 << 18,     /* gates upsampled */
+    PO_USED_SUMS = 1 << 19,       /* sums before norms */
+    PO_USED_MOVES = 1 << 20       /* DepthToSpace as two moves */
+} po_used;
+
 typedef struct po_postopt_options {
     bool affine;      /* fold affine chains */
     uint32_t algebra; /* po_algebra bits */
@@ -60,6 +69,7 @@ typedef struct po_postopt_counts {
     uint32_t composed;    /* linear operators composed, distributed or exchanged */
     uint32_t cancelled;   /* chains of moves written with less */
     uint32_t spelled;     /* operators written in another way at the end */
+    uint32_t used;        /* po_algebra and po_used bits of what changed anything */
 } po_postopt_counts;
 
 /* Everything on, in the forms that win most often. */

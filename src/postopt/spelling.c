@@ -84,10 +84,14 @@ po_status po_spell(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
         const po_node *node = &graph->nodes[order[k]];
         if (node->removed)
             continue;
-        if (o->split_moves && node->op == PO_OP_DepthToSpace)
-            state->counts->spelled += spell_depth_to_space(graph, order[k]);
-        else if (o->sums && node->op == PO_OP_Add)
-            state->counts->spelled += spell_sum(graph, order[k]);
+        uint32_t used = 0;
+        if (o->split_moves && node->op == PO_OP_DepthToSpace &&
+            spell_depth_to_space(graph, order[k]))
+            used = PO_USED_MOVES;
+        else if (o->sums && node->op == PO_OP_Add && spell_sum(graph, order[k]))
+            used = PO_USED_SUMS;
+        state->counts->spelled += used != 0;
+        state->counts->used |= used;
     }
     return PO_OK;
 }

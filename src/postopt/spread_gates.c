@@ -71,8 +71,11 @@ po_status po_spread_gates(po_ctx *ctx, po_graph *graph, po_postopt_state *state)
     (void)ctx;
     if (!state->options->spread_gates || po_opset_of(graph) < RESIZE_SINCE)
         return PO_OK;
+    uint32_t fired = 0;
     for (po_node_id i = 0, n = graph->n_nodes; i < n; i++)
         if (!graph->nodes[i].removed)
-            state->counts->spelled += spread(graph, state->scratch, i);
+            fired += spread(graph, state->scratch, i);
+    state->counts->spelled += fired;
+    state->counts->used |= fired ? PO_USED_SPREAD : 0;
     return PO_OK;
 }

@@ -10,7 +10,7 @@ static const double claimed = 1.0, elsewhere = 0.98;
 /* An inconclusive reading is taken again, for longer, where more samples could show a gain: an
  * interval is never narrower than this. */
 static const double within_reach = 1.005;
-enum { TRIES = 2 };
+enum { TRIES = 2, READINGS_LEFT = 3 };
 
 static po_status conclude(po_verdict *verdict, po_verdict_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -150,14 +150,16 @@ static po_status read_once(reader *r, uint32_t threads, uint32_t size, uint64_t 
 static po_status read_against(reader *r, po_reading_kind kind, uint32_t threads, uint32_t size,
                               double bound, bool *holds) {
     double seconds = r->spec->timing_seconds > 0 ? r->spec->timing_seconds : 8;
+    double until = r->spec->until, left = until > 0 ? until - po_now() : HUGE_VAL;
     po_reading reading;
+    seconds = fmin(seconds, fmax(left / READINGS_LEFT, 0.5));
     memset(&reading, 0, sizeof reading);
     for (uint64_t attempt = 0; attempt < TRIES; attempt++) {
         uint64_t seed = r->spec->seed + 1000 * (uint64_t)kind + 100 * threads + 10 * size + attempt;
         PO_TRY(read_once(r, threads, size, seed, seconds, &reading));
         reading.kind = (int32_t)kind;
         bool open = reading.low <= bound && reading.gain > bound * within_reach;
-        if (!open)
+        if (!open || (until > 0 && po_now() + 2 * reading.spent > until))
             break;
         seconds *= 2;
     }
@@ -184,6 +186,21 @@ static po_status not_elsewhere(po_verdict *verdict) {
                     r->gain, r->low, r->high, r->threads, r->inputs);
 }
 
+/* What was read when candidates were ranked is a first reading as good as any. */
+static bool take_first(reader *r) {
+    const po_timing *t = r->spec->first;
+    po_reading reading = {.kind = PO_READING_FIRST,
+                          .threads = r->spec->threads,
+                          .inputs = "normal",
+                          .original = t->seconds * t->gain,
+                          .candidate = t->seconds,
+                          .gain = t->gain,
+                          .low = t->low,
+                          .high = t->high};
+    r->verdict->readings[r->verdict->n_readings++] = reading;
+    return true;
+}
+
 static po_status measure(reader *r) {
     const po_select_spec *spec = r->spec;
     po_verdict *verdict = r->verdict;
@@ -191,7 +208,10 @@ static po_status measure(reader *r) {
     uint32_t main_size = n_sizes > 0 ? verdict->verify.size[n_sizes - 1] : 0;
     bool holds;
     po_step(r->ctx, 0.4, "timing at %u threads", spec->threads);
-    PO_TRY(read_against(r, PO_READING_FIRST, spec->threads, main_size, claimed, &holds));
+    if (spec->first && n_sizes <= 1 && spec->first->low > claimed)
+        holds = take_first(r);
+    else
+        PO_TRY(read_against(r, PO_READING_FIRST, spec->threads, main_size, claimed, &holds));
     if (!holds)
         return no_gain(verdict);
     po_step(r->ctx, 0.6, "timing again in fresh processes");
@@ -233,10 +253,11 @@ static po_status decide(po_ctx *ctx, po_arena *arena, const po_select_spec *spec
                             .tolerance = spec->tolerance,
                             .seconds = spec->verify_seconds,
                             .seed = spec->seed,
-                            .ladder = true};
+                            .ladder = !spec->no_reference};
     po_step(ctx, 0, "comparing outputs");
     PO_TRY(po_verify(ctx, &check, &verdict->verify));
     const po_verify_report *report = &verdict->verify;
+    po_log(ctx, "compared with %u sets of inputs: %.1f s", report->sets, report->seconds);
     if (report->evidence == PO_EVIDENCE_NONE)
         return conclude(verdict, PO_VERDICT_UNTESTED, "it could not be tested: %.300s",
                         report->why);

@@ -23,10 +23,14 @@ typedef struct po_select_spec {
     po_hash original_hash, candidate_hash;
     const po_check_set *checks;
     uint32_t n_checks;
-    uint32_t threads;      /* that the model will be run with */
-    double tolerance;      /* 0: 1e-4 */
-    double verify_seconds; /* 0: 20 */
-    double timing_seconds; /* for one reading; 0: 8 */
+    uint32_t threads;       /* that the model will be run with */
+    double tolerance;       /* 0: 1e-4 */
+    bool no_reference;      /* it would take too long: errors against float64 are not told */
+    double verify_seconds;  /* 0: 20 */
+    double timing_seconds;  /* for one reading; 0: 8 */
+    double until;           /* as po_now counts: readings are short enough to end by then where that
+                               can be; 0: no such time */
+    const po_timing *first; /* both models were timed like this before; NULL: they were not */
     uint64_t seed;
 } po_select_spec;
 

@@ -123,11 +123,16 @@ def case_measured_run(bed):
         expect(told['error'] <= told['tolerance'], f'error {told["error"]}')
         expect(told['latency']['ratio_low'] > 1, f'written without a gain: {told["latency"]}')
     start = time.monotonic()
-    bed.good(*words, '-o', 'again.onnx', '-q')
+    code, _, err = bed.run(*words, '-o', 'again.onnx', '-v')
     warm = time.monotonic() - start
+    expect(code == 0 and 'the same run is known' in err, f'not recalled: {err[-400:]}')
+    expect('candidates in' not in err and 'threads, ' not in err, f'timed again: {err[-400:]}')
     expect(open(bed.path('again.onnx'), 'rb').read() == open(bed.path('out.onnx'), 'rb').read(),
            'another answer with the same cache')
-    expect(warm < 20, f'{warm:.1f} s with a warm cache')
+    expect(warm < 5, f'{warm:.1f} s with a warm cache')
+    for more, known in ((['--recall', 'no'], False), (['--tolerance', '3e-4'], False), ([], True)):
+        code, _, err = bed.run(*words, '-o', 'third.onnx', '-v', *more)
+        expect(code == 0 and ('the same run is known' in err) == known, f'{more}: recalled or not')
     code, _, err = bed.run('verify', 'in.onnx', 'out.onnx', '--json', 'v.json')
     expect(code == 0, f'verify: exit {code}: {err}')
     expect(json.load(open(bed.path('v.json'), encoding='utf-8'))['equal'] is True, 'verify.json')

@@ -1,0 +1,224 @@
+#include "pipeline/recall.h"
+
+#include "export/export.h"
+#include "ir/text.h"
+#include "ops/op.h"
+#include "pipeline/search.h"
+#include "po_rules.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LAYOUT = 1 };
+static const char *const kind = "run";
+
+static bool asks_for_more(const po_options *o) {
+    return o->level < 1 || o->n_skip > 0 || o->n_dump > 0 || o->check_data || o->model_cost ||
+           (o->cache && !*o->cache);
+}
+
+/* Everything that the decision depends on but the time. */
+static po_status key_of(po_run_state *state, po_hash *key) {
+    const po_options *o = state->options;
+    po_hash k;
+    PO_TRY(po_export_hash(state->ctx, state->original, &k));
+    po_hash machine = po_hash_str(po_cost_key(state->recall_cost), PO_RULES);
+    k = po_hash_u64(po_hash_u64(po_hash_u64(k, LAYOUT), machine.lo), machine.hi);
+    k = po_hash_bytes(&o->tolerance, sizeof o->tolerance, k);
+    k = po_hash_bytes(&o->time_limit, sizeof o->time_limit, k);
+    const uint64_t numbers[] = {(uint64_t)o->level, (uint64_t)o->opset, state->ctx->threads,
+                                o->exact, o->measured_cost};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        k = po_hash_u64(k, numbers[i]);
+    *key = k;
+    return PO_OK;
+}
+
+/* --- as text --- */
+
+static void print_recall(po_text *t, const po_recall *r) {
+    po_text_printf(t, "%s\n%d %d %u\n", r->form ? r->form : "", r->joined, r->cut, r->n_placed);
+    po_text_f64(t, r->ms_before);
+    po_text_puts(t, "\n");
+    for (uint32_t i = 0; i < r->n_placed; i++) {
+        const po_placed *p = &r->placed[i];
+        bool same = i > 0 && r->placed[i - 1].mutant == p->mutant;
+        po_text graph;
+        po_text_init(&graph, t->arena);
+        if (!same)
+            po_graph_print_as(&graph, p->mutant,
+                              (po_print_options){.most_items = 64, .all_data = true});
+        po_text_printf(t, "%u %u %llx %llx %zu\n%s\n", p->site, p->at,
+                       (unsigned long long)r->signatures[i].lo,
+                       (unsigned long long)r->signatures[i].hi, graph.size, p->name);
+        po_text_add(t, graph.data, graph.size);
+    }
+}
+
+typedef struct reader {
+    po_run_state *state;
+    const char *at, *end;
+} reader;
+
+static const char *read_line(reader *r) {
+    const char *end = memchr(r->at, '\n', (size_t)(r->end - r->at));
+    if (!end)
+        return NULL;
+    char *line = po_arena_alloc(r->state->arena, (size_t)(end - r->at) + 1);
+    memcpy(line, r->at, (size_t)(end - r->at));
+    line[end - r->at] = '\0';
+    r->at = end + 1;
+    return line;
+}
+
+static po_status read_mutant(reader *r, size_t size, const po_graph **mutant) {
+    char *text = po_arena_alloc(r->state->arena, size + 1);
+    po_graph *g;
+    memcpy(text, r->at, size);
+    text[size] = '\0';
+    r->at += size;
+    PO_TRY(po_graph_parse(r->state->ctx, text, &g));
+    po_pipeline_hold(r->state, g);
+    po_ops_resolve(g);
+    *mutant = g;
+    return po_infer_graph(r->state->ctx, g, false);
+}
+
+/* PO_BAD_INPUT, not recorded, for what was written by something else. */
+static po_status read_recall(reader *r, po_recall *recall) {
+    const char *form = read_line(r), *counts = form ? read_line(r) : NULL,
+               *ms = counts ? read_line(r) : NULL;
+    int joined = 0, cut = 0;
+    if (!ms || sscanf(counts, "%d %d %u", &joined, &cut, &recall->n_placed) != 3)
+        return PO_BAD_INPUT;
+    recall->ms_before = strtod(ms, NULL);
+    recall->form = *form ? form : NULL;
+    recall->joined = joined != 0;
+    recall->cut = cut != 0;
+    if (recall->n_placed > (size_t)(r->end - r->at))
+        return PO_BAD_INPUT;
+    recall->placed = PO_NEW_N(r->state->arena, po_placed, recall->n_placed);
+    recall->signatures = PO_NEW_N(r->state->arena, po_hash, recall->n_placed);
+    for (uint32_t i = 0; i < recall->n_placed; i++) {
+        po_placed *p = &recall->placed[i];
+        const char *head = read_line(r), *name = head ? read_line(r) : NULL;
+        unsigned long long lo, hi;
+        size_t size;
+        if (!name || sscanf(head, "%u %u %llx %llx %zu", &p->site, &p->at, &lo, &hi, &size) != 5 ||
+            size > (size_t)(r->end - r->at) || (size == 0 && i == 0))
+            return PO_BAD_INPUT;
+        recall->signatures[i] = (po_hash){lo, hi};
+        p->name = name;
+        if (size > 0)
+            PO_TRY(read_mutant(r, size, &p->mutant));
+        else
+            p->mutant = p[-1].mutant;
+    }
+    return PO_OK;
+}
+
+/* --- finding --- */
+
+/* Nothing is left to be done: the report says what was measured then. */
+static void keep_original(po_run_state *state, const po_recall *r) {
+    po_summary *s = &state->record->summary;
+    s->measured = r->ms_before > 0;
+    s->ms_before = s->ms_after = r->ms_before;
+    s->ratio = s->ratio_low = s->ratio_high = 1;
+}
+
+po_status po_recall_find(po_run_state *state) {
+    if (asks_for_more(state->options))
+        return PO_OK;
+    PO_TRY(po_pipeline_cost(state, &state->recall_cost));
+    PO_TRY(key_of(state, &state->recall_key));
+    po_bytes value;
+    if (!state->options->recall ||
+        !po_cache_get(state->recall_cost->cache, state->arena, kind, state->recall_key, &value))
+        return PO_OK;
+    po_recall *recall = PO_NEW(state->arena, po_recall);
+    reader r = {state, value.data, value.data + value.size};
+    po_status status = read_recall(&r, recall);
+    if (status == PO_BAD_INPUT || po_search_drops(state->ctx, status)) {
+        po_ctx_clear(state->ctx);
+        return PO_OK;
+    }
+    PO_TRY(status);
+    po_log(state->ctx, "the same run is known: %s",
+           recall->form ? recall->form : "the original stays");
+    if (recall->cut)
+        po_record_note(state->record, "goes on from a run that its time cut short (--recall no "
+                                      "searches on)");
+    if (!recall->form)
+        keep_original(state, recall);
+    state->recall = recall;
+    return PO_OK;
+}
+
+static bool fits(const po_search *search, const po_recall *r) {
+    for (uint32_t i = 0; i < r->n_placed; i++) {
+        const po_placed *p = &r->placed[i];
+        if (p->site >= search->n_sites || p->at >= search->sites[p->site].sub->n_at ||
+            !po_hash_equal(search->sites[p->site].sub->signature, r->signatures[i]))
+            return false;
+    }
+    return true;
+}
+
+po_status po_recall_place(po_run_state *state) {
+    const po_recall *r = state->recall;
+    po_search *search = state->search;
+    state->recall = NULL;
+    if (!search || !fits(search, r))
+        return PO_OK;
+    po_graph *g = po_graph_clone(state->ctx, search->graph);
+    for (uint32_t i = 0; i < r->n_placed; i++) {
+        const po_subprogram *sub = search->sites[r->placed[i].site].sub;
+        po_status status =
+            po_split_replace(state->ctx, g, sub, &sub->at[r->placed[i].at], r->placed[i].mutant);
+        if (po_search_drops(state->ctx, status)) {
+            po_graph_free(g);
+            return PO_OK;
+        }
+        PO_TRY(status);
+        po_record_fired(state->record, r->placed[i].name, 1);
+    }
+    po_graph_sweep(g);
+    PO_TRY(po_infer_graph(state->ctx, g, true));
+    po_pipeline_hold(state, g);
+    *(r->joined ? &state->joined : &state->mutated) = g;
+    state->recall = r;
+    return PO_OK;
+}
+
+/* --- keeping --- */
+
+static void keep_mutants(po_run_state *state, po_recall *r) {
+    bool alone = strncmp(r->form, "mutants", 7) == 0;
+    r->joined = strcmp(r->form, "mutants, seams joined") == 0;
+    if (!alone)
+        return;
+    r->n_placed = state->n_placed[r->joined];
+    r->placed = state->placed[r->joined];
+    r->signatures = PO_NEW_N(state->arena, po_hash, r->n_placed);
+    for (uint32_t i = 0; i < r->n_placed; i++)
+        r->signatures[i] = state->search->sites[r->placed[i].site].sub->signature;
+}
+
+po_status po_recall_keep(po_run_state *state) {
+    const po_summary *s = &state->record->summary;
+    if (state->recall || !state->recall_cost)
+        return PO_OK;
+    bool changed = state->winner != state->original;
+    if (!changed && state->undecided) /* with its readings kept, another run gets farther */
+        return PO_OK;
+    po_recall r = {
+        .form = changed ? s->winner : NULL, .cut = state->cut, .ms_before = s->ms_before};
+    if (changed)
+        keep_mutants(state, &r);
+    po_text text;
+    po_text_init(&text, state->arena);
+    print_recall(&text, &r);
+    po_cache_put(state->recall_cost->cache, kind, state->recall_key, text.data, text.size);
+    return PO_OK;
+}

@@ -1,0 +1,39 @@
+/* What a run decided, kept in the cost cache, so that the same run (model, options, machine) goes
+ * straight there: the form that won, with the mutants in it, is made again, and nothing else is
+ * searched or measured.
+ *
+ * None of it is trusted. The form goes through select and the proof like any other; their verdicts
+ * are kept by the contents of both models, so a form that comes out otherwise is measured anew, and
+ * one that is not accepted makes the run begin again without recall. */
+#ifndef PO_PIPELINE_RECALL_H
+#define PO_PIPELINE_RECALL_H
+
+#include "pipeline/pipeline.h"
+
+/* A mutant in one place of its subprogram. */
+typedef struct po_placed {
+    uint32_t site, at;
+    const char *name;
+    const po_graph *mutant;
+} po_placed;
+
+typedef struct po_recall {
+    const char *form; /* of the winner; NULL: the original stays */
+    bool joined;      /* the mutants were chosen with the seams between them */
+    double ms_before; /* what it was measured to take; 0: not measured */
+    bool cut;         /* that run was */
+    /* mutants of the winning form */
+    po_placed *placed;
+    po_hash *signatures; /* of their subprograms */
+    uint32_t n_placed;
+} po_recall;
+
+/* Before split: sets state->recall where the same run is known. */
+po_status po_recall_find(po_run_state *state);
+/* In place of choose: the graph with the mutants. Where they no longer fit: state->recall is NULL
+ * and nothing else has changed. */
+po_status po_recall_place(po_run_state *state);
+/* After select: keeps what was decided. */
+po_status po_recall_keep(po_run_state *state);
+
+#endif
