@@ -30,6 +30,10 @@ bool po_same_dims(const po_graph *graph, po_value_id a, po_value_id b);
  * in every layout and beside every part of a tensor; or an input left out (PO_NONE). */
 bool po_number_or_none(const po_graph *graph, po_value_id value);
 
+/* True where the operators that make an f32 or f64 value show that no element is below 0 (sign.c).
+ * The proof takes this for a law (docs/proof.md). */
+bool po_never_negative(const po_graph *graph, po_value_id value);
+
 /* Numbers that no constant of the model is the source of (tables, 1/n), rounded from doubles, as an
  * initialiser. Its recipe is a literal: what is derived from weights is added by po_add_recipe. */
 po_value_id po_add_floats(po_graph *graph, const char *name, po_dtype dtype, uint32_t rank,

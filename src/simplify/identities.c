@@ -122,6 +122,8 @@ static po_value_id identity_of(const po_graph *graph, const po_node *n) {
         return pad(graph, n);
     case PO_OP_Dropout:
         return dropout(graph, n);
+    case PO_OP_Relu:
+        return po_never_negative(graph, n->in[0]) ? n->in[0] : PO_NONE;
     case PO_OP_Concat:
     case PO_OP_Sum:
     case PO_OP_Mean:

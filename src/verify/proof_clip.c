@@ -1,6 +1,7 @@
 /* Relu, Clip, Max, Min and their kind. Limits that are numbers compose: clip(clip(x, a, b), c, d)
  * is one clip. All are functions of |.| and of a clip to [0, 1]:
  *     relu(x) = (x + |x|) / 2,   clip(x, lo, hi) = lo + (hi - lo) clip01((x - lo) / (hi - lo)) */
+#include "ops/rewrite.h"
 #include "verify/proof_private.h"
 
 #include <math.h>
@@ -181,7 +182,8 @@ po_status po_pn_clip(po_pnode *n) {
             return PO_UNSUPPORTED;
     switch (n->node->op) {
     case PO_OP_Relu:
-        return run_limits(n, n->in[0], zero, none);
+        return run_limits(n, n->in[0], po_never_negative(n->graph, n->node->in[0]) ? none : zero,
+                          none);
     case PO_OP_Clip:
         return run_clip(n);
     case PO_OP_LeakyRelu:

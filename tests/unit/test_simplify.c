@@ -60,6 +60,18 @@ static const sample samples[] = {
      " a = Slice(x, s: i64[1] {-1}, e: i64[1] {-100}, ax: i64[1] {1}, st: i64[1] {-1})\n"
      " y = Tanh(a)\n}",
      2, "Slice", 1},
+    {"a Relu of what is never negative goes",
+     "graph g (x: f32[1,2,6]) -> (y) {\n"
+     " a = Relu(x)\n b = Sigmoid(x)\n c = Add(a, b)\n d = Relu(c)\n"
+     " e = MaxPool(d) {kernel_shape=[2]}\n y = Relu(e)\n}",
+     4, "Relu", 1},
+    {"a Relu of what may be negative stays",
+     "graph g (x: f32[6]) -> (y) {\n"
+     " a = Relu(x)\n b = Sigmoid(x)\n c = Sub(a, b)\n d = Relu(c)\n e = Max(x, d)\n"
+     " f = Min(x, e)\n y = Relu(f)\n}",
+     7, "Relu", 3},
+    {"a Relu of integers that may overflow stays",
+     "graph g (x: i64[6]) -> (y) {\n a = Relu(x)\n b = Mul(a, a)\n y = Relu(b)\n}", 3, "Relu", 2},
     {"an identity between input and output stays",
      "graph g (x: f32[2,3]) -> (y) {\n a = Identity(x)\n y = Identity(a)\n}", 1, "Identity", 1},
     {"transposes compose",
