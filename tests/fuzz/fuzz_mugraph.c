@@ -1,6 +1,6 @@
 /* Any text: the reader of muGraphs either refuses it, or what it reads prints as text that reads
- * the same. */
-#include "mugraph/mugraph.h"
+ * the same. Whatever it is, checking and evaluating it end well or fail. */
+#include "mugraph/eval.h"
 
 #include <stdlib.h>
 
@@ -9,6 +9,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void require(bool right) {
     if (!right)
         abort();
+}
+
+/* Values for the tensors of a place, by number. */
+static double **values(po_arena *arena, const po_mu *mu, po_mu_place place) {
+    double **all = PO_NEW_N(arena, double *, mu->n_tensors + 1);
+    for (uint32_t i = 0; i < mu->n_tensors; i++) {
+        const po_mu_tensor *t = &mu->tensors[i];
+        if (t->place != place)
+            continue;
+        all[t->number] = PO_NEW_N(arena, double, t->floats);
+        for (int64_t k = 0; k < t->floats; k++)
+            all[t->number][k] = po_random_normal(1, t->number, (uint64_t)k);
+    }
+    return all;
+}
+
+static void evaluate(po_ctx *ctx, po_arena *arena, const po_mu *mu) {
+    po_mu_eval(ctx, mu, (const double *const *)values(arena, mu, PO_MU_INPUT),
+               (const double *const *)values(arena, mu, PO_MU_WEIGHT),
+               values(arena, mu, PO_MU_OUTPUT), values(arena, mu, PO_MU_OUTPUT));
 }
 
 static void mugraphs(po_ctx *ctx, const char *input) {
@@ -26,6 +46,13 @@ static void mugraphs(po_ctx *ctx, const char *input) {
     po_mu_print(&second, again);
     require(strcmp(first.data, second.data) == 0);
     require(po_mu_equal(mu, again));
+    po_mu_cost cost;
+    if (po_mu_check(ctx, mu, 1 << 20) == PO_OK) {
+        po_mu_cost_of(mu, &cost);
+        if (cost.flops + cost.bytes + (double)cost.device + (double)cost.shared < 1e6)
+            evaluate(ctx, arena, mu);
+    }
+    po_ctx_clear(ctx);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
