@@ -4,6 +4,10 @@
 
 #include "base/ctx.h"
 
+/* What every file is compiled with. */
+#define PO_CC_FLAGS                                                                                \
+    "-std=c17 -O2 -fPIC -fvisibility=hidden -ffp-contract=fast -fno-math-errno -fno-trapping-math"
+
 typedef struct po_cc_source {
     const char *path;  /* of an existing C file */
     const char *flags; /* further ones, NULL for none */

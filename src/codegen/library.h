@@ -11,9 +11,10 @@
 
 #include "base/file.h"
 #include "codegen/kernel.h"
+#include "ir/function.h"
 
-#define PO_KERNEL_DOMAIN "petopt.kernels"
-enum { PO_KERNEL_DOMAIN_VERSION = 1, PO_KERNEL_ABI = 1 };
+#define PO_LIBRARY_NAME "libpetopt_kernels.so"
+enum { PO_KERNEL_ABI = 1 };
 
 typedef struct po_kernel_port {
     uint32_t rank;
@@ -53,6 +54,7 @@ typedef struct po_library {
     po_bytes object;  /* its bytes */
     po_hash hash;     /* of the sources, the same on every run */
     const po_library_file *files; /* sources */
+    const char *const *flags;     /* of each: the compiler's; NULL: nothing to compile */
     uint32_t n_files;
 } po_library;
 

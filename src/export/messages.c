@@ -11,19 +11,17 @@ static void set_text(char **field, const char *text) {
         *field = mutable(text);
 }
 
-static po_status make_graph(po_exporter *ex, const po_graph *g, Onnx__GraphProto **proto);
-
 static ProtobufCBinaryData binary(po_bytes b) {
     return (ProtobufCBinaryData){b.size, (uint8_t *)(uintptr_t)b.data};
 }
 
 static po_status make_graphs(po_exporter *ex, const po_attr *a, Onnx__AttributeProto *p) {
     if (a->kind == PO_ATTR_GRAPH)
-        return make_graph(ex, a->u.g, &p->g);
+        return po_make_graph(ex, a->u.g, &p->g);
     p->n_graphs = a->n;
     p->graphs = PO_NEW_N(ex->arena, Onnx__GraphProto *, a->n);
     for (uint32_t i = 0; i < a->n; i++)
-        PO_TRY(make_graph(ex, a->u.graphs[i], &p->graphs[i]));
+        PO_TRY(po_make_graph(ex, a->u.graphs[i], &p->graphs[i]));
     return PO_OK;
 }
 
@@ -161,7 +159,7 @@ static po_status check_captures(po_exporter *ex, const po_graph *g) {
     return PO_OK;
 }
 
-static po_status make_graph(po_exporter *ex, const po_graph *g, Onnx__GraphProto **proto) {
+po_status po_make_graph(po_exporter *ex, const po_graph *g, Onnx__GraphProto **proto) {
     const Onnx__GraphProto *old = g->origin;
     Onnx__GraphProto *p = PO_PROTO_NEW(ex->arena, Onnx__GraphProto, ONNX__GRAPH_PROTO__INIT);
     *proto = p;
@@ -187,44 +185,4 @@ static po_status make_graph(po_exporter *ex, const po_graph *g, Onnx__GraphProto
             p->initializer[p->n_initializer++] = po_make_tensor(ex, v->constant, v->name);
     }
     return po_make_infos(ex, g, old, p);
-}
-
-/* The operator sets: as they were where the IR's list is the same. */
-static void make_opsets(po_exporter *ex, const Onnx__ModelProto *old, Onnx__ModelProto *p) {
-    const po_model *m = ex->model;
-    if (old && old->n_opset_import == 0 && m->n_opsets == 1 && m->opsets[0].version == 1)
-        return; /* implied by the IR version */
-    p->n_opset_import = m->n_opsets;
-    p->opset_import = PO_NEW_N(ex->arena, Onnx__OperatorSetIdProto *, m->n_opsets);
-    for (uint32_t i = 0; i < m->n_opsets; i++) {
-        const po_opset *o = &m->opsets[i];
-        Onnx__OperatorSetIdProto *made =
-            PO_PROTO_NEW(ex->arena, Onnx__OperatorSetIdProto, ONNX__OPERATOR_SET_ID_PROTO__INIT);
-        for (size_t k = 0; old && k < old->n_opset_import; k++) {
-            const Onnx__OperatorSetIdProto *was = old->opset_import[k];
-            if (strcmp(was->domain ? was->domain : "", o->domain) == 0)
-                *made = *was;
-        }
-        if (!made->domain)
-            set_text(&made->domain, o->domain);
-        if (!old && !made->domain)
-            made->domain = mutable("");
-        made->has_version = 1;
-        made->version = o->version;
-        p->opset_import[i] = made;
-    }
-}
-
-po_status po_make_model(po_exporter *ex, const po_graph *graph, Onnx__ModelProto **proto) {
-    const Onnx__ModelProto *old = ex->origin ? ex->origin->proto : NULL;
-    Onnx__ModelProto *p = PO_PROTO_NEW(ex->arena, Onnx__ModelProto, ONNX__MODEL_PROTO__INIT);
-    *proto = p;
-    if (old)
-        *p = *old;
-    else
-        p->producer_name = mutable("petopt");
-    p->has_ir_version = 1;
-    p->ir_version = ex->model->ir_version;
-    make_opsets(ex, old, p);
-    return make_graph(ex, graph, &p->graph);
 }

@@ -12,7 +12,10 @@ typedef struct po_exporter {
     const po_origin *origin; /* NULL for built models */
 } po_exporter;
 
-/* messages.c: the whole model as messages. They share what they can with the import's, their
+/* messages.c */
+po_status po_make_graph(po_exporter *ex, const po_graph *g, Onnx__GraphProto **proto);
+
+/* model.c: the whole model as messages. They share what they can with the import's, their
  * raw_data lies where the tensors' data does. */
 po_status po_make_model(po_exporter *ex, const po_graph *graph, Onnx__ModelProto **proto);
 

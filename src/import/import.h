@@ -20,11 +20,12 @@ po_status po_import_file_with(po_ctx *ctx, const char *path, const po_import_opt
                               po_model **model);
 
 /* Puts the bodies of the model's functions in the place of their calls, in the graph and its
- * bodies, functions within functions too; *inlined (may be NULL) tells how many. A call stays where
- * its function is written for other operator-set versions than the model's, where the runtime may
- * know the operator itself (com.microsoft and the standard domains), or where the graph would grow
- * too much. The functions stay in the model. New nodes have their registry rows. */
-po_status po_inline_functions(po_ctx *ctx, po_graph *graph, uint32_t *inlined);
+ * bodies, functions within functions too; domain: those of it alone, NULL: all. *inlined (may be
+ * NULL) tells how many. A call stays where its function is written for other operator-set versions
+ * than the model's, where the runtime may know the operator itself (com.microsoft and the standard
+ * domains), or where the graph would grow too much. The functions stay in the model. New nodes have
+ * their registry rows. */
+po_status po_inline_functions(po_ctx *ctx, po_graph *graph, const char *domain, uint32_t *inlined);
 
 /* Reads a serialised TensorProto (test data: input_0.pb) into the arena. */
 po_status po_import_tensor_file(po_ctx *ctx, po_arena *arena, const char *path,

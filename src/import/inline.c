@@ -121,7 +121,7 @@ static po_status inline_graph(po_ctx *ctx, po_graph *g, void *user) {
     return PO_OK;
 }
 
-po_status po_inline_functions(po_ctx *ctx, po_graph *graph, uint32_t *inlined) {
+po_status po_inline_functions(po_ctx *ctx, po_graph *graph, const char *domain, uint32_t *inlined) {
     const po_origin *origin = graph->model ? graph->model->origin : NULL;
     if (inlined)
         *inlined = 0;
@@ -136,6 +136,8 @@ po_status po_inline_functions(po_ctx *ctx, po_graph *graph, uint32_t *inlined) {
     in.index = po_map_create(in.im.scratch);
     for (size_t i = 0; i < in.proto->n_functions; i++) {
         const Onnx__FunctionProto *f = in.proto->functions[i];
+        if (domain && strcmp(or_empty(f->domain), domain) != 0)
+            continue;
         po_map_put(in.index, po_function_key(in.im.scratch, f->domain, f->name, f->overload),
                    (uint32_t)i);
     }

@@ -6,6 +6,11 @@
 
 #include "ir/graph.h"
 
+/* The domain of calls that a generated kernel may stand for (codegen/library.h), and its version.
+ */
+#define PO_KERNEL_DOMAIN "petopt.kernels"
+enum { PO_KERNEL_DOMAIN_VERSION = 1 };
+
 /* Lives in the root graph (po_graph.functions); clones share it. */
 struct po_function {
     const char *domain, *name; /* of the calls: their domain and op_type */
@@ -32,9 +37,9 @@ typedef struct po_outline {
 
 /* Moves nodes into a function and puts one call in their place. The body is a new root graph, for
  * the caller to edit (unpacking of weights) and to hold; it has the types of the graph's values.
- * The call's outputs are the values `out` themselves, names and uses kept. PO_UNSUPPORTED where a
- * value that is read outside is not in `out`, or one that is read inside is neither made there, in
- * `in`, nor constant. */
+ * The call's outputs are the values `out` themselves, names and uses kept. PO_UNSUPPORTED before
+ * operator set 9, and where a value that is read outside is not in `out`, or one that is read
+ * inside is neither made there, in `in`, nor constant. */
 po_status po_graph_outline(po_ctx *ctx, po_graph *graph, const po_outline *outline, po_graph **body,
                            po_node_id *call);
 

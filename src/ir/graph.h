@@ -132,7 +132,7 @@ struct po_graph {
     po_map *names;      /* root only: every value name in use, bodies included, for fresh ones */
     uint32_t next_name; /* root only */
     const po_function *functions; /* root only: those that calls in the graph stand for */
-    uint32_t n_functions, cap_functions;
+    uint32_t n_functions;
     const void *origin; /* GraphProto */
 };
 

@@ -82,6 +82,7 @@ static po_status verify_body(po_ctx *ctx, void *user) {
     snprintf(v->proof, sizeof v->proof, "%.*s", (int)sizeof v->proof - 1, replay.text);
     po_verify_spec spec = {.original = args->paths[0],
                            .candidate = args->paths[1],
+                           .kernels = o->library,
                            .graph = a,
                            .candidate_graph = b,
                            .checks = checks,
@@ -152,6 +153,7 @@ static po_status bench_body(po_ctx *ctx, void *user) {
     po_timing *timing = PO_NEW_N(arena, po_timing, n + 1);
     po_timing_work work = {0};
     po_timing_spec spec = {.threads = ctx->threads,
+                           .kernels = o->library,
                            .n = n + 1,
                            .models = models,
                            .feed = &feed,

@@ -3,9 +3,11 @@
 #include "pipeline/api.h"
 #include "pipeline/pipeline.h"
 
+#include <errno.h>
 #include <math.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { MAX_THREADS = 1024 };
 
@@ -166,7 +168,22 @@ static po_status set_check_data(set_args *a) {
 }
 
 static po_status set_kernels(set_args *a) {
-    return later(a);
+    a->o->kernels = po_arena_strdup(a->o->arena, a->value);
+    return *a->value ? later(a) : bad(a, "a folder");
+}
+
+static po_status set_cc(set_args *a) {
+    a->o->cc = po_arena_strdup(a->o->arena, a->value);
+    return *a->value ? PO_OK : bad(a, "a program");
+}
+
+/* The runtime takes a name without a slash for one on the system's own path. */
+static po_status set_library(set_args *a) {
+    a->o->library = strchr(a->value, '/') ? po_arena_strdup(a->o->arena, a->value)
+                                          : po_arena_printf(a->o->arena, "./%s", a->value);
+    if (access(a->value, R_OK) != 0)
+        return po_fail(a->ctx, PO_BAD_USE, "--library %s: %s", a->value, strerror(errno));
+    return PO_OK;
 }
 
 static po_status set_accuracy(set_args *a) {
@@ -243,9 +260,16 @@ static const struct {
     {{"check-data", 0, "DIR", "compare on these inputs too: DIR/*/input_K.pb, as in ONNX's tests",
       PO_FOR_OPTIMISE | PO_FOR_VERIFY},
      set_check_data},
-    {{"kernels", 0, "DIR", "write generated kernels here (later versions)",
-      PO_FOR_OPTIMISE | PO_FOR_BENCH},
+    {{"kernels", 0, "DIR",
+      "generate kernels for this CPU and write their library here (later versions)",
+      PO_FOR_OPTIMISE},
      set_kernels},
+    {{"cc", 0, "PROGRAM", "the C compiler for kernels (default: cc, gcc or clang)",
+      PO_FOR_OPTIMISE},
+     set_cc},
+    {{"library", 0, "FILE", "load this library of kernels; verify: with the second model alone",
+      PO_FOR_VERIFY | PO_FOR_BENCH},
+     set_library},
     {{"accuracy", 0, "exact|f32",
       "exact: only changes that keep every bit; f32 (default): float rounding may differ",
       PO_FOR_OPTIMISE},

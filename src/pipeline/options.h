@@ -25,6 +25,9 @@ struct po_options {
     bool recall;            /* what the same run decided before may stand */
     const char *check_data; /* NULL: none */
     const char *cache;      /* NULL: the default place; "": none */
+    const char *kernels;    /* --kernels: folder for generated ones; NULL: none are made */
+    const char *cc;         /* --cc; NULL: the first that is on the path */
+    const char *library;    /* --library: of kernels, for bench and verify; NULL: none */
     po_pin *pins;
     uint32_t n_pins, cap_pins;
     const char **skip, **dump; /* names of stages */

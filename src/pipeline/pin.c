@@ -1,5 +1,7 @@
 #include "pipeline/pin.h"
 
+#include "import/import.h"
+#include "ir/function.h"
 #include "ops/op.h"
 
 /* Lengths that symbols were found to have. */
@@ -83,6 +85,8 @@ static po_status replace_symbols(po_ctx *ctx, po_graph *graph, void *user) {
 po_status po_pin_inputs(po_ctx *ctx, const po_graph *graph, const po_pin *pins, uint32_t n_pins,
                         po_graph **pinned) {
     po_graph *copy = po_graph_clone(ctx, graph);
+    PO_TRY(po_graph_inline(ctx, copy, NULL));
+    PO_TRY(po_inline_functions(ctx, copy, PO_KERNEL_DOMAIN, NULL));
     po_arena *scratch = po_arena_create(ctx);
     symbols s = {.arena = scratch, .index = po_map_create(scratch)};
     for (uint32_t i = 0; i < n_pins; i++)

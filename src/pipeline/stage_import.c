@@ -1,5 +1,6 @@
 /* The pipeline's own part of import: input shapes pinned as asked for, the user's own inputs read,
  * and the opset raised where the user lets it rise. */
+#include "ir/function.h"
 #include "pipeline/check_data.h"
 #include "pipeline/pin.h"
 #include "pipeline/pipeline.h"
@@ -17,6 +18,18 @@ static po_status raise(po_run_state *state) {
     return PO_OK;
 }
 
+/* A model that was optimised with kernels before: what its calls stand for is optimised anew. */
+static po_status open_calls(po_run_state *state) {
+    const po_graph *g = state->current;
+    po_graph *opened;
+    if (state->options->level < 1 || po_model_opset(g->model, PO_KERNEL_DOMAIN) == 0)
+        return PO_OK;
+    PO_TRY(po_pin_inputs(state->ctx, g, NULL, 0, &opened));
+    po_pipeline_hold(state, opened);
+    state->current = opened;
+    return PO_OK;
+}
+
 po_status po_stage_import(po_run_state *state) {
     const po_options *o = state->options;
     if (o->check_data)
@@ -28,5 +41,6 @@ po_status po_stage_import(po_run_state *state) {
         po_pipeline_hold(state, pinned);
         state->original = state->current = pinned;
     }
+    PO_TRY(open_calls(state));
     return raise(state);
 }

@@ -50,7 +50,7 @@ static void round_trip(po_ctx *ctx, const po_graph *graph) {
 static void inline_functions(po_ctx *ctx, const po_graph *graph) {
     po_graph *clone = po_graph_clone(ctx, graph);
     po_hash hash;
-    require(po_inline_functions(ctx, clone, NULL) == PO_OK);
+    require(po_inline_functions(ctx, clone, NULL, NULL) == PO_OK);
     require(po_graph_check(ctx, clone) == PO_OK);
     require(po_export_hash(ctx, clone, &hash) == PO_OK);
     po_graph_free(clone);

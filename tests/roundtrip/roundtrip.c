@@ -21,7 +21,7 @@ static po_status inlined(po_ctx *ctx, const po_model *model, const char *out,
                          const po_export_options *o) {
     po_graph *graph = po_graph_clone(ctx, model->graph);
     uint32_t n;
-    po_status status = po_inline_functions(ctx, graph, &n);
+    po_status status = po_inline_functions(ctx, graph, NULL, &n);
     if (status == PO_OK)
         status = po_graph_check(ctx, graph);
     if (status == PO_OK)

@@ -633,7 +633,7 @@ static void test_inlining(void **state) {
     po_model *model = import(&ctx, a, odd_function);
     po_graph *g = po_graph_clone(&ctx, model->graph);
     uint32_t n;
-    assert_int_equal(po_inline_functions(&ctx, g, &n), PO_OK);
+    assert_int_equal(po_inline_functions(&ctx, g, NULL, &n), PO_OK);
     assert_int_equal(n, 1);
     assert_int_equal(po_graph_check(&ctx, g), PO_OK);
     assert_int_equal(g->n_live, 5);
@@ -658,7 +658,7 @@ static void test_inlining_limit(void **state) {
     po_model *model = import(&ctx, a, doubling);
     po_graph *g = po_graph_clone(&ctx, model->graph);
     uint32_t n;
-    assert_int_equal(po_inline_functions(&ctx, g, &n), PO_OK);
+    assert_int_equal(po_inline_functions(&ctx, g, NULL, &n), PO_OK);
     assert_true(n > 1000);
     assert_true(g->n_live <= 200000);
     assert_int_equal(po_graph_check(&ctx, g), PO_OK);

@@ -1,0 +1,8 @@
+/* Files of src/codegen/shipped as text: made at build time (cmake/embed.cmake). */
+#ifndef PO_CODEGEN_SHIPPED_H
+#define PO_CODEGEN_SHIPPED_H
+
+extern const char po_shipped_petopt_ort_h[];
+extern const char po_shipped_ort_slots_def[];
+
+#endif
