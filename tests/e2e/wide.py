@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import onnx
+import onnx.reference.ops._op_list  # 200 modules: once here, not in every process forked later
 from onnx import numpy_helper as nh
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
