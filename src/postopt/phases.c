@@ -241,12 +241,12 @@ static bool read_conv(const phases *f, po_node_id id, phase_conv *r) {
     if (known->count && known->axis == r->axis &&
         (r->after == 0 || known->length * known->count == known->real))
         r->x = *known;
-    double best = 2.0 * (double)(c->in * c->out) * (double)(r->taps * r->to * r->across);
-    best /= least_gain;
     phase_conv with = *r;
     double putting = known->count && f->whole[c->x] == PO_NONE
                          ? (double)COST_WHOLE * (double)(c->in * r->from * r->across)
                          : 0;
+    double best = 2.0 * (double)(c->in * c->out) * (double)(r->taps * r->to * r->across);
+    best = (best + putting) / least_gain;
     for (int whole = 0; whole < (r->x.count ? 2 : 1); whole++) {
         if (whole)
             with.x = (phased){0};
