@@ -25,20 +25,6 @@ po_status po_mu_bad(po_mu_checker *c, const char *format, ...) {
                    message);
 }
 
-bool po_mu_same_access(const po_mu *mu, const po_mu_access *a, const po_mu_access *b) {
-    if (a->tensor != b->tensor)
-        return false;
-    for (uint32_t x = 0; x < mu->tensors[a->tensor].rank; x++) {
-        const po_mu_index *i = &a->axes[x], *j = &b->axes[x];
-        if (i->offset != j->offset || i->n != j->n)
-            return false;
-        for (uint32_t k = 0; k < i->n; k++)
-            if (i->terms[k].label != j->terms[k].label || i->terms[k].coef != j->terms[k].coef)
-                return false;
-    }
-    return true;
-}
-
 /* --- labels --- */
 
 static po_status labels(po_mu_checker *c) {

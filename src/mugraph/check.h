@@ -30,7 +30,4 @@ po_status po_mu_check_flow(po_mu_checker *c);
 /* That every element of every output is written. */
 po_status po_mu_check_cover(po_mu_checker *c);
 
-/* Whether two accesses of one tensor are written alike. */
-bool po_mu_same_access(const po_mu *mu, const po_mu_access *a, const po_mu_access *b);
-
 #endif

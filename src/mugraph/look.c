@@ -1,4 +1,4 @@
-#include "mugraph/mugraph.h"
+#include "mugraph/parts.h"
 
 #include <math.h>
 
@@ -75,6 +75,20 @@ int64_t po_mu_chunk(const po_mu *mu, uint32_t loop) {
     const po_mu_node *n = &mu->nodes[loop];
     int64_t chunk = n->loop == PO_MU_LANES ? PO_MU_VECTOR : n->chunk;
     return chunk < mu->labels[n->label].extent ? chunk : mu->labels[n->label].extent;
+}
+
+bool po_mu_same_access(const po_mu *mu, const po_mu_access *a, const po_mu_access *b) {
+    if (a->tensor != b->tensor)
+        return false;
+    for (uint32_t x = 0; x < mu->tensors[a->tensor].rank; x++) {
+        const po_mu_index *i = &a->axes[x], *j = &b->axes[x];
+        if (i->offset != j->offset || i->n != j->n)
+            return false;
+        for (uint32_t k = 0; k < i->n; k++)
+            if (i->terms[k].label != j->terms[k].label || i->terms[k].coef != j->terms[k].coef)
+                return false;
+    }
+    return true;
 }
 
 /* --- storage --- */

@@ -277,20 +277,6 @@ static po_status access_of(parser *p, const char *name, po_mu_access *access) {
     return po_scan_fail(&p->scan, "tensor '%s' has %u axes", name, p->mu->tensors[tensor].rank);
 }
 
-static bool same_access(const po_mu *mu, const po_mu_access *a, const po_mu_access *b) {
-    if (a->tensor != b->tensor)
-        return false;
-    for (uint32_t x = 0; x < mu->tensors[a->tensor].rank; x++) {
-        const po_mu_index *i = &a->axes[x], *j = &b->axes[x];
-        if (i->offset != j->offset || i->n != j->n)
-            return false;
-        for (uint32_t k = 0; k < i->n; k++)
-            if (i->terms[k].label != j->terms[k].label || i->terms[k].coef != j->terms[k].coef)
-                return false;
-    }
-    return true;
-}
-
 /* --- expressions --- */
 
 static po_status sum(parser *p, uint32_t *item);
@@ -311,7 +297,7 @@ static po_status operand(parser *p, const char *name, uint32_t *item) {
     PO_TRY(access_of(p, name, &access));
     const po_mu_statement *s = &p->mu->nodes[p->statement].statement;
     uint32_t k = 0;
-    while (k < s->n_in && !same_access(p->mu, &s->in[k], &access))
+    while (k < s->n_in && !po_mu_same_access(p->mu, &s->in[k], &access))
         k++;
     if (k < s->n_in) { /* the same operand: its item is there */
         for (*item = 0; s->items[*item].function != PO_MU_OPERAND || s->items[*item].a != k;)
