@@ -53,6 +53,10 @@ static void no_upsample(po_postopt_options *o) {
     o->algebra &= ~(uint32_t)PO_ALGEBRA_UPSAMPLE;
 }
 
+static void no_differences(po_postopt_options *o) {
+    o->algebra &= ~(uint32_t)PO_ALGEBRA_DIFFERENCES;
+}
+
 static void no_gates(po_postopt_options *o) {
     o->algebra &= ~(uint32_t)PO_ALGEBRA_GATES;
 }
@@ -110,6 +114,7 @@ static const struct {
     {"without composed products", no_compose, PO_ALGEBRA_COMPOSE},
     {"transposed convolutions kept", no_depth_space, PO_ALGEBRA_DEPTH_SPACE},
     {"upsampling kept", no_upsample, PO_ALGEBRA_UPSAMPLE},
+    {"upsampled maps in phases", no_differences, PO_ALGEBRA_DIFFERENCES},
     {"gates kept", no_gates, PO_ALGEBRA_GATES},
     {"3-D convolutions kept", no_frames, PO_ALGEBRA_FRAMES},
     {"1-D convolutions kept", no_planes, PO_ALGEBRA_PLANES},

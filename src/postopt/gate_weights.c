@@ -88,6 +88,13 @@ static bool gate_before(po_graph *graph, const po_conv *c, const gated *g) {
     return true;
 }
 
+bool po_gated_narrow(const po_graph *graph, po_value_id y) {
+    gated g;
+    po_conv inner;
+    return read_gated(graph, y, &g) && po_conv_made(graph, g.x, &inner) &&
+           po_conv_is_pointwise(&inner) && !inner.bias && 3 * inner.in <= inner.out;
+}
+
 /* conv(gated + upsampled): both sides have a cheaper form of their own. Of one shape: where one
  * broadcasts the sum does not distribute. The sum may have other
  * readers: what the convolution saves is more than the sum costs. */
@@ -96,12 +103,9 @@ static bool distribute(po_graph *graph, const po_conv *c) {
     if (!sum || sum->n_in != 2 || c->kernel[0] < 2)
         return false;
     for (uint32_t k = 0; k < 2; k++) {
-        gated g;
-        po_conv inner;
         po_value_id x;
         int64_t factor;
-        if (!read_gated(graph, sum->in[k], &g) || !po_conv_made(graph, g.x, &inner) ||
-            !po_conv_is_pointwise(&inner) || inner.bias || 3 * inner.in > inner.out ||
+        if (!po_gated_narrow(graph, sum->in[k]) ||
             !po_upsampled(graph, sum->in[1 - k], &x, &factor) ||
             !po_same_dims(graph, sum->in[0], sum->in[1]))
             continue;

@@ -35,6 +35,8 @@ po_status po_compose_linear(po_ctx *ctx, po_graph *graph, po_postopt_state *stat
 po_status po_move_depth_to_space(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* upsample.c */
 po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* differences.c */
+po_status po_use_differences(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* gate_weights.c */
 po_status po_fold_gates(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* frames.c */

@@ -17,6 +17,7 @@ static const struct {
               {po_fold_affine, 0},
               {po_compose_linear, PO_ALGEBRA_COMPOSE},
               {po_move_depth_to_space, PO_ALGEBRA_DEPTH_SPACE},
+              {po_use_differences, PO_ALGEBRA_DIFFERENCES},
               {po_unfold_upsampling, PO_ALGEBRA_UPSAMPLE},
               {po_fold_gates, PO_ALGEBRA_GATES},
               {po_use_frames, PO_ALGEBRA_FRAMES},

@@ -35,7 +35,8 @@ typedef enum po_algebra {
     PO_ALGEBRA_BLOCKS = 1 << 8,   /* channels padded to whole blocks beside pools and gates */
     PO_ALGEBRA_SPLITS = 1 << 9,   /* split outputs of convolutions as convolutions of their own */
     PO_ALGEBRA_PHASES = 1 << 10,  /* convolutions along one axis by Toom-Cook in phases */
-    PO_ALGEBRA_ALL = (1 << 11) - 1
+    PO_ALGEBRA_DIFFERENCES = 1 << 11, /* convolutions of upsampled maps by differences */
+    PO_ALGEBRA_ALL = (1 << 12) - 1
 } po_algebra;
 
 /* What else a form can differ in. */

@@ -178,7 +178,7 @@ static bool conv_of_upsampled(po_graph *graph, po_arena *arena, po_node_id id) {
 
 /* Concat(up_8 a, up_4 b, up_2 c, d) = Concat(up_2(Concat(up_4 a, up_2 b, c)), d): the common factor
  * of neighbouring parts is taken out. */
-static bool factor_concat(po_graph *graph, po_arena *arena, po_node_id id) {
+bool po_factor_concat(po_graph *graph, po_arena *arena, po_node_id id) {
     const po_node *n = &graph->nodes[id];
     if (n->op != PO_OP_Concat || po_node_int(n, "axis", 1) != 1)
         return false;
@@ -291,7 +291,7 @@ po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_postopt_state *s
     for (uint32_t k = 0; k < n; k++) {
         if (graph->nodes[order[k]].removed || graph->nodes[order[k]].n_out == 0)
             continue;
-        state->counts->composed += factor_concat(graph, state->scratch, order[k]) ||
+        state->counts->composed += po_factor_concat(graph, state->scratch, order[k]) ||
                                    split_concat(graph, state->scratch, order[k]) ||
                                    pointwise_first(graph, order[k]) ||
                                    conv_of_upsampled(graph, state->scratch, order[k]);

@@ -162,6 +162,82 @@ static const test_sample samples[] = {
      "nearest_mode=\"floor\"}\n"
      " y = Conv(u, w: f32[3,2,5,5] random 1) {pads=[2,2,2,2]}\n}",
      "Resize", "DepthToSpace", 1, ARITHMETIC},
+    {"3x3 over upsampling by four, by differences",
+     "graph g (x: f32[2,32,5,6]) -> (y) {\n"
+     " u = Resize(x, r: f32[0] {}, s: f32[4] {1.0, 1.0, 4.0, 4.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " y = Conv(u, w: f32[3,32,3,3] random 1, b: f32[3] random 2) {pads=[1,1,1,1]}\n}",
+     "Resize", "MatMul", 1, ARITHMETIC},
+    {"5x5 over upsampling by four, by differences",
+     "graph g (x: f32[1,96,3,4]) -> (y) {\n"
+     " u = Resize(x, r: f32[0] {}, s: f32[4] {1.0, 1.0, 4.0, 4.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " y = Conv(u, w: f32[2,96,5,5] random 1) {pads=[2,2,2,2]}\n}",
+     "Resize", "MatMul", 1, ARITHMETIC},
+    {"upsampled twice, by differences",
+     "graph g (x: f32[1,32,1,4]) -> (y, z) {\n"
+     " u = Resize(x, r: f32[0] {}, s: f32[4] {1.0, 1.0, 3.0, 3.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " v = Resize(u, q: f32[0] {}, t: f32[4] {1.0, 1.0, 2.0, 2.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " y = Conv(v, w: f32[3,32,3,3] random 1) {pads=[1,1,1,1]}\n z = Tanh(u)\n}",
+     "", "MatMul", 1, ARITHMETIC},
+    {"upsampled twice and a gate between",
+     "graph g (x: f32[1,4,8,8], z: f32[1,96,4,4]) -> (y) {\n"
+     " c = Conv(x, w: f32[96,4,1,1] random 1)\n p = GlobalAveragePool(c)\n s = Sigmoid(p)\n"
+     " m = Mul(s, c)\n"
+     " u = Resize(z, r: f32[0] {}, k: f32[4] {1.0, 1.0, 2.0, 2.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " a = Add(m, u)\n"
+     " v = Resize(a, q: f32[0] {}, t: f32[4] {1.0, 1.0, 2.0, 2.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " y = Conv(v, o: f32[3,96,3,3] random 2, b: f32[3] random 3) {pads=[1,1,1,1]}\n}",
+     "Resize", "MatMul", 2, ARITHMETIC},
+    {"upsampled twice, with others between",
+     "graph g (a: f32[1,96,2,3], b: f32[1,3,4,6]) -> (y) {\n"
+     " u = Resize(a, r: f32[0] {}, s: f32[4] {1.0, 1.0, 2.0, 2.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " c = Concat(u, b) {axis=1}\n"
+     " v = Resize(c, q: f32[0] {}, t: f32[4] {1.0, 1.0, 2.0, 2.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " y = Conv(v, w: f32[3,99,3,3] random 1, d: f32[3] random 2) {pads=[1,1,1,1]}\n}",
+     "Resize", "MatMul", 1, ARITHMETIC},
+    {"by differences: channels that fill no block",
+     "graph g (x: f32[1,24,5,6]) -> (y) {\n"
+     " u = Resize(x, r: f32[0] {}, s: f32[4] {1.0, 1.0, 4.0, 4.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " y = Conv(u, w: f32[3,24,3,3] random 1) {pads=[1,1,1,1]}\n}",
+     "MatMul", "DepthToSpace", 1, ARITHMETIC},
+    {"by differences: another size",
+     "graph g (x: f32[1,32,5,6]) -> (y) {\n"
+     " u = Resize(x, r: f32[0] {}, s: f32[4] {1.0, 1.0, 4.0, 4.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " y = Conv(u, w: f32[3,32,3,3] random 1) {pads=[1,1,1,0]}\n}",
+     "MatMul", "Resize", 1, ARITHMETIC},
+    {"by differences: strided",
+     "graph g (x: f32[1,32,5,6]) -> (y) {\n"
+     " u = Resize(x, r: f32[0] {}, s: f32[4] {1.0, 1.0, 4.0, 4.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " y = Conv(u, w: f32[3,32,3,3] random 1) {pads=[1,1,1,1], strides=[2,2]}\n}",
+     "MatMul", "Resize", 1, ARITHMETIC},
+    {"by differences: few products saved",
+     "graph g (x: f32[1,32,5,6]) -> (y) {\n"
+     " u = Resize(x, r: f32[0] {}, s: f32[4] {1.0, 1.0, 2.0, 2.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " y = Conv(u, w: f32[3,32,3,3] random 1) {pads=[1,1,1,1]}\n}",
+     "MatMul", "DepthToSpace", 1, ARITHMETIC},
     {"conv over a concat with upsampled parts",
      "graph g (a: f32[1,2,3,4], b: f32[1,3,6,8], c: f32[1,4,12,16]) -> (y) {\n"
      " u = Resize(a, r: f32[0] {}, s: f32[4] {1.0, 1.0, 4.0, 4.0})\n"
