@@ -8,7 +8,7 @@ enum { ALIASING = 256, GAP = 16 };
 
 static void ring_for(po_mu *mu, const po_mu_statement *s, const po_mu_access *in) {
     po_mu_tensor *t = &mu->tensors[in->tensor];
-    if (t->place != PO_MU_DEVICE)
+    if (t->place != PO_MU_DEVICE || s->combine == PO_MU_SET)
         return;
     for (uint32_t x = 0; x < t->rank; x++) {
         int64_t least, most;
@@ -126,6 +126,9 @@ void po_schedule_finish(po_schedule *s) {
         po_mu_layout(mu, twin, last >= PO_MU_VECTOR ? PO_MU_VECTOR : 1,
                      last % ALIASING == 0 ? GAP : 0);
     }
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        if (mu->tensors[i].place == PO_MU_REGISTER)
+            po_mu_layout(mu, i, 1, 0);
     if (!s->lone)
         reuse(s);
     drop_unused(s);

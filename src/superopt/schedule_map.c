@@ -1,7 +1,22 @@
 /* Anything, vector by vector along the last axis: pools, maps, copies, reductions. */
 #include "superopt/schedule_private.h"
 
-enum { LANE, VECTORS, GRID };
+enum { LANE, VECTORS, ROW };
+
+/* A lone copy whose source lies along another axis: 16 by 16 at a time, turned in registers. The
+ * label along the source's last axis, PO_NONE: it is no such copy. */
+static uint32_t turned_row(const po_mu *mu, const po_naive_step *n) {
+    const po_mu_access *in = &n->s->in[0];
+    if (n->tail || n->s->combine != PO_MU_SET || n->s->n_in != 1 || n->s->n_items != 1)
+        return PO_NONE;
+    const po_mu_index *last = &in->axes[mu->tensors[in->tensor].rank - 1];
+    uint32_t axis = po_access_axis(mu, in, n->lane);
+    if (last->n != 1 || last->terms[0].coef != 1 || last->terms[0].label == n->lane ||
+        axis == PO_NONE || po_mu_coef(&in->axes[axis], n->lane) != 1 ||
+        mu->labels[last->terms[0].label].extent < 4)
+        return PO_NONE;
+    return last->terms[0].label;
+}
 
 static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
     po_naive_step p;
@@ -24,6 +39,13 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
     choices[n].n[LANE] = lanes && extent >= PO_MU_VECTOR ? (int64_t)p.lane : -1;
     int64_t vectors = extent % 64 == 0 ? 4 : extent % 48 == 0 ? 3 : extent % 32 == 0 ? 2 : 1;
     choices[n].n[VECTORS] = extent >= 64 && extent % 16 ? 4 : vectors;
+    choices[n].n[ROW] = -1;
+    uint32_t row = !lanes && p.lane != PO_NONE ? turned_row(naive, &p) : PO_NONE;
+    if (row != PO_NONE && naive->labels[p.lane].extent >= 4) {
+        choices[n].n[LANE] = (int64_t)p.lane;
+        choices[n].n[VECTORS] = 1;
+        choices[n].n[ROW] = (int64_t)row;
+    }
     return n + 1;
 }
 
@@ -39,7 +61,7 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     for (uint32_t x = 0; x < mu->tensors[n.out->tensor].rank && grids < 2; x++)
         for (uint32_t i = n.out->axes[x].n; i-- > 0 && grids < 2;) {
             uint32_t label = n.out->axes[x].terms[i].label;
-            if (label == lane)
+            if (label == lane || (int64_t)label == choice->n[ROW])
                 continue;
             at = po_mu_add_loop(s->mu, at, PO_MU_GRID, map[label].terms[0].label, 1);
             grids++;
@@ -58,6 +80,10 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
         s->mu->nodes[id].statement.lane = map[lane].terms[0].label;
         s->mu->nodes[id].statement.vectors = (uint32_t)choice->n[VECTORS];
         s->mu->nodes[id].statement.rows = 1;
+        if (choice->n[ROW] >= 0) {
+            s->mu->nodes[id].statement.row = map[choice->n[ROW]].terms[0].label;
+            s->mu->nodes[id].statement.rows = PO_MU_VECTOR;
+        }
     }
     if (n.tail) {
         po_mu_access y = po_map_access(s, map, n.out);
@@ -68,6 +94,8 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
 static void tell(const po_choice *choice, po_text *text) {
     if (choice->n[LANE] < 0)
         po_text_puts(text, "plain loops");
+    else if (choice->n[ROW] >= 0)
+        po_text_puts(text, "turned in registers");
     else
         po_text_printf(text, "vectors, %lld at a time", (long long)choice->n[VECTORS]);
 }
