@@ -1,4 +1,5 @@
 /* po_optimise and its result. */
+#include "codegen/library.h"
 #include "pipeline/api.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/proving.h"
@@ -12,7 +13,9 @@ struct po_result {
     po_model model; /* around the graph that won */
     po_model *in;
     po_proof_report proof;
-    const po_graph *recipes; /* among graphs */
+    const po_graph *recipes;   /* among graphs */
+    const po_library *library; /* that the winner needs to be fast; NULL: none */
+    const char *kernels;       /* folder for it */
     po_summary summary;
 };
 
@@ -89,6 +92,10 @@ po_status po_optimise(po_model *model, const po_options *options, const po_callb
     r->in = model;
     r->proof = args.state.proof;
     r->recipes = args.state.recipes;
+    if (args.state.kernels && args.state.winner == args.state.kernels) {
+        r->library = args.state.library;
+        r->kernels = po_arena_strdup(r->arena, args.options->kernels);
+    }
     r->model.graph =
         args.state.winner == model->graph ? model->graph : (po_graph *)args.state.winner;
     *result = r;
@@ -109,6 +116,8 @@ static po_status save_body(po_ctx *ctx, void *user) {
     po_result *r = args->result;
     po_api_bind_model(&r->model, ctx);
     po_certify certify = {r->in, r->model.graph, r->recipes, &r->proof, &r->summary};
+    if (r->library)
+        PO_TRY(po_library_save(ctx, r->library, NULL, r->kernels, po_path_name(args->path)));
     po_export_options options = {.certify = po_proving_certify, .certify_user = &certify};
     return po_export_file(ctx, r->model.graph, args->path, r->summary.changed ? &options : NULL,
                           NULL);

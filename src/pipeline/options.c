@@ -169,7 +169,7 @@ static po_status set_check_data(set_args *a) {
 
 static po_status set_kernels(set_args *a) {
     a->o->kernels = po_arena_strdup(a->o->arena, a->value);
-    return *a->value ? later(a) : bad(a, "a folder");
+    return *a->value ? PO_OK : bad(a, "a folder");
 }
 
 static po_status set_cc(set_args *a) {
@@ -260,8 +260,7 @@ static const struct {
     {{"check-data", 0, "DIR", "compare on these inputs too: DIR/*/input_K.pb, as in ONNX's tests",
       PO_FOR_OPTIMISE | PO_FOR_VERIFY},
      set_check_data},
-    {{"kernels", 0, "DIR",
-      "generate kernels for this CPU and write their library here (later versions)",
+    {{"kernels", 0, "DIR", "generate kernels for this CPU and write their library here",
       PO_FOR_OPTIMISE},
      set_kernels},
     {{"cc", 0, "PROGRAM", "the C compiler for kernels (default: cc, gcc or clang)",

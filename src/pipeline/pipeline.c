@@ -40,9 +40,9 @@ typedef struct stage {
 static const stage stages[] = {
     {"import", po_stage_import, 0, 0.01},  {"simplify", po_stage_simplify, 1, 0.04},
     {"split", po_stage_split, 2, 0.01},    {"mutate", po_stage_mutate, 2, 0.09},
-    {"correct", po_stage_correct, 2, 0.2}, {"superopt", NULL, 2, 0},
+    {"correct", po_stage_correct, 2, 0.2}, {"superopt", po_stage_superopt, 1, 0.1},
     {"choose", po_stage_choose, 2, 0.05},  {"postopt", po_stage_postopt, 1, 0.05},
-    {"select", po_stage_select, 1, 0.53},  {"export", po_stage_export, 1, 0.02},
+    {"select", po_stage_select, 1, 0.43},  {"export", po_stage_export, 1, 0.02},
 };
 enum { STAGES = sizeof stages / sizeof stages[0] };
 

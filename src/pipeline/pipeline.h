@@ -19,6 +19,7 @@ bool po_stage_known(const char *name);
 typedef struct po_variant {
     const char *name;
     const po_graph *graph;
+    bool kernels; /* has calls that state->library stands for */
 } po_variant;
 
 enum { PO_MAX_VARIANTS = 16 };
@@ -39,6 +40,8 @@ typedef struct po_run_state {
     struct po_search *search; /* search.h; NULL where nothing was split */
     const po_graph *mutated;  /* with the mutants that were chosen; NULL: none */
     const po_graph *joined;   /* chosen with the seams between them; NULL: the same or none */
+    const po_graph *kernels;  /* with generated kernels; NULL: none */
+    const struct po_library *library; /* of them (codegen/library.h) */
     po_variant variants[PO_MAX_VARIANTS];
     uint32_t n_variants;
     const po_graph *winner;     /* verified and faster, or the original */
@@ -85,6 +88,8 @@ po_status po_stage_simplify(po_run_state *state);
 po_status po_stage_split(po_run_state *state);
 po_status po_stage_mutate(po_run_state *state);
 po_status po_stage_correct(po_run_state *state);
+/* stage_superopt.c: --kernels; sets state->kernels and state->library. */
+po_status po_stage_superopt(po_run_state *state);
 /* stage_choose.c: measures the mutants, sets state->mutated. */
 po_status po_stage_choose(po_run_state *state);
 /* stage_postopt.c: the forms that are worth measuring, as variants. */

@@ -1,5 +1,6 @@
 /* Which variant, if any, takes the original's place. All are timed together first; the fastest then
  * go through the full protocol (select/select.h), best first, until one is accepted. */
+#include "codegen/library.h"
 #include "cost/roofline.h"
 #include "pipeline/budget.h"
 #include "pipeline/candidates.h"
@@ -41,6 +42,11 @@ typedef struct selecting {
     uint32_t n_order;
 } selecting;
 
+/* The library of generated kernels that a variant needs; NULL: none. */
+static const char *kernels_of(const selecting *s, uint32_t i) {
+    return s->state->variants[i].kernels ? s->state->library->path : NULL;
+}
+
 static po_candidate_report *row_of(selecting *s, uint32_t i) {
     const po_variant *v = &s->state->variants[i];
     po_candidate_report *row = po_record_candidate(s->state->record, v->name);
@@ -64,9 +70,13 @@ static po_status time_batch(selecting *s, const uint32_t *which, uint32_t n, con
                             uint32_t quick) {
     const char *models[PO_TIMING_MAX] = {s->original_path};
     po_timing timing[PO_TIMING_MAX];
-    for (uint32_t i = 0; i < n; i++)
+    const char *kernels = NULL;
+    for (uint32_t i = 0; i < n; i++) {
         models[i + 1] = s->written[which[i]].path;
+        kernels = kernels_of(s, which[i]) ? kernels_of(s, which[i]) : kernels;
+    }
     po_timing_spec spec = {.library = s->cost->library,
+                           .kernels = kernels,
                            .files = &s->files,
                            .threads = s->ctx->threads,
                            .n = n + 1,
@@ -231,6 +241,7 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
     po_run_state *state = s->state;
     po_candidate_report *row = row_of(s, i);
     po_select_spec spec = {.cost = s->cost,
+                           .kernels = kernels_of(s, i),
                            .original = s->original_path,
                            .candidate = s->written[i].path,
                            .files = &s->files,
@@ -338,6 +349,7 @@ static po_status by_model(selecting *s, const char *why) {
         po_run_state *state = s->state;
         po_candidate_report *row = row_of(s, i);
         po_verify_spec spec = {.library = s->cost->library,
+                               .kernels = kernels_of(s, i),
                                .original = s->original_path,
                                .candidate = s->written[i].path,
                                .files = &s->files,

@@ -116,7 +116,7 @@ def case_bad_use(bed):
 
 
 def case_not_available_yet(bed):
-    for words in (['--target', 'cuda'], ['--kernels', 'dir']):
+    for words in (["--target", "cuda"],):
         bed.refused(bed.add, '-o', 'out.onnx', *words, says='not available yet')
 
 

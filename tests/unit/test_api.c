@@ -124,7 +124,6 @@ static void options_are_checked(void **state) {
         {"skip", "postopt", PO_OK},
         {"skip", "postop", PO_BAD_USE},
         {"target", "cuda", PO_NOT_AVAILABLE},
-        {"kernels", "d", PO_NOT_AVAILABLE},
         {"no-such", "1", PO_BAD_USE},
     };
     po_options *options;

@@ -1,0 +1,74 @@
+/* From muGraphs to what the library of a model holds. */
+#include "codegen/library.h"
+
+#include <inttypes.h>
+
+const char *po_kernel_name(po_arena *arena, const po_mu *const mu[PO_ISAS]) {
+    po_hash hash = {PO_KERNEL_ABI, PO_KERNEL_DOMAIN_VERSION};
+    for (uint32_t i = 0; i < PO_ISAS; i++) {
+        po_hash one = mu[i] ? po_mu_hash(mu[i]) : (po_hash){0};
+        hash = po_hash_u64(po_hash_u64(hash, one.lo), one.hi);
+    }
+    return po_arena_printf(arena, "R%016" PRIx64 "%08" PRIx64, hash.lo, hash.hi >> 32);
+}
+
+static int64_t elements(const po_mu_tensor *t) {
+    int64_t n = 1;
+    for (uint32_t i = 0; i < t->rank; i++)
+        n *= t->dims[i];
+    return n;
+}
+
+/* Tensors of a place by number; ones that a muGraph does not use are ports all the same. */
+static uint32_t count(const po_mu *mu, po_mu_place place) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        if (mu->tensors[i].place == place && mu->tensors[i].number >= n)
+            n = mu->tensors[i].number + 1;
+    return n;
+}
+
+static const po_kernel_port *ports(po_arena *arena, const po_mu *mu, po_mu_place place,
+                                   uint32_t n) {
+    po_kernel_port *list = PO_NEW_N(arena, po_kernel_port, n);
+    for (uint32_t i = 0; i < mu->n_tensors; i++) {
+        const po_mu_tensor *t = &mu->tensors[i];
+        if (t->place != place)
+            continue;
+        list[t->number].rank = t->rank;
+        memcpy(list[t->number].dims, t->dims, t->rank * sizeof *t->dims);
+    }
+    return list;
+}
+
+po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu *const mu[PO_ISAS],
+                          po_kernel *region) {
+    const po_mu *first = NULL;
+    *region = (po_kernel){.name = po_kernel_name(arena, mu)};
+    for (uint32_t i = 0; i < PO_ISAS; i++) {
+        if (!mu[i])
+            continue;
+        first = first ? first : mu[i];
+        po_text text;
+        po_text_init(&text, arena);
+        po_codegen_prelude(&po_isas[i], &text);
+        PO_TRY(po_codegen_kernel(ctx, mu[i], &po_isas[i],
+                                 po_arena_printf(arena, "%s_%s", region->name, po_isas[i].name),
+                                 &text));
+        region->code[i] = text.data;
+    }
+    if (!first)
+        return po_fail(ctx, PO_INTERNAL, "a kernel without a muGraph");
+    region->what = first->name;
+    region->n_in = count(first, PO_MU_INPUT);
+    region->n_out = count(first, PO_MU_OUTPUT);
+    region->n_weights = count(first, PO_MU_WEIGHT);
+    region->in = ports(arena, first, PO_MU_INPUT, region->n_in);
+    region->out = ports(arena, first, PO_MU_OUTPUT, region->n_out);
+    int64_t *floats = PO_NEW_N(arena, int64_t, region->n_weights);
+    for (uint32_t i = 0; i < first->n_tensors; i++)
+        if (first->tensors[i].place == PO_MU_WEIGHT)
+            floats[first->tensors[i].number] = elements(&first->tensors[i]);
+    region->weight_floats = floats;
+    return PO_OK;
+}

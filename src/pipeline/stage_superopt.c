@@ -1,0 +1,181 @@
+/* The kernel stage: regions of the model as generated kernels, each region one node with the
+ * standard operators as its function (codegen/library.h). What comes out competes with the
+ * standard forms in select. */
+#include "codegen/library.h"
+#include "ops/pack.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/search.h"
+#include "postopt/postopt.h"
+#include "superopt/plan.h"
+
+/* Affine maps and batch norms in the weights, and nothing of what only this runtime likes. */
+static po_status fold(po_run_state *state, po_graph **out) {
+    po_postopt_options options = po_postopt_defaults();
+    options.algebra = 0;
+    options.hard_swish = PO_HARD_SWISH_KEEP;
+    options.leftover = PO_LEFTOVER_ARITHMETIC;
+    PO_TRY(po_postopt(state->ctx, state->current, &options, out, NULL));
+    po_pipeline_hold(state, *out);
+    return po_infer_graph(state->ctx, *out, true);
+}
+
+/* --- a region as a node --- */
+
+static const po_mu *const *both(const po_mu *pair[PO_ISAS], const po_mu *mu) {
+    for (uint32_t i = 0; i < PO_ISAS; i++)
+        pair[i] = mu;
+    return pair;
+}
+
+static void set_ports(po_arena *arena, const po_graph *graph, const po_value_id *values, uint32_t n,
+                      const po_kernel_port **ports) {
+    po_kernel_port *list = PO_NEW_N(arena, po_kernel_port, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const po_type *type = &graph->values[values[i]].type;
+        list[i].rank = type->rank;
+        for (uint32_t k = 0; k < type->rank; k++)
+            list[i].dims[k] = type->dims[k].value;
+    }
+    *ports = list;
+}
+
+/* Puts the call in the region's place: activations, then weights as the kernel reads them. */
+static po_status replace(po_run_state *state, po_graph *graph, const po_plan *plan,
+                         const po_kernel *kernel) {
+    po_arena *arena = state->arena;
+    const po_region *r = plan->region;
+    uint32_t n_in = r->n_in + plan->n_packed, unique = r->n_in;
+    po_value_id *in = PO_NEW_N(arena, po_value_id, n_in),
+                *packed = PO_NEW_N(arena, po_value_id, n_in);
+    uint32_t *at = PO_NEW_N(arena, uint32_t, n_in); /* by WEIGHT: its input of the outline */
+    memcpy(in, r->in, r->n_in * sizeof *in);
+    for (uint32_t k = 0; k < plan->n_packed; k++) {
+        po_value_id weight = plan->lowered.weights[plan->packed[k].weight];
+        const char *name = po_arena_printf(arena, "%s_packed", graph->values[weight].name);
+        PO_TRY(po_pack_add(state->ctx, graph, name, weight, &plan->packed[k].packing, &packed[k]));
+        for (at[k] = r->n_in; at[k] < unique && in[at[k]] != weight; at[k]++)
+            ;
+        if (at[k] == unique)
+            in[unique++] = weight;
+    }
+    po_outline outline = {.domain = PO_KERNEL_DOMAIN,
+                          .name = kernel->name,
+                          .node_name = kernel->name,
+                          .n_nodes = r->n_nodes,
+                          .n_in = unique,
+                          .n_out = r->n_out,
+                          .nodes = r->nodes,
+                          .in = in,
+                          .out = r->out};
+    po_graph *body;
+    po_node_id call;
+    PO_TRY(po_graph_outline(state->ctx, graph, &outline, &body, &call));
+    po_pipeline_hold(state, body);
+    /* A weight that is read in two orders is an input twice; the body unpacks the first. */
+    bool *seen = PO_NEW_N(arena, bool, n_in);
+    for (uint32_t k = 0; k < plan->n_packed; k++) {
+        if (seen[at[k]] || at[k] != r->n_in + k)
+            return po_fail(state->ctx, PO_UNSUPPORTED, "'%.100s' is read in two orders",
+                           graph->values[in[at[k]]].name);
+        seen[at[k]] = true;
+        PO_TRY(po_pack_unpack(state->ctx, body, body->inputs[at[k]], &plan->packed[k].packing));
+        po_graph_set_input(graph, call, at[k], packed[k]);
+    }
+    return PO_OK;
+}
+
+/* --- reporting --- */
+
+static void tell(po_run_state *state, const po_plan *plan, uint32_t number) {
+    double seconds = 0, flops = 0;
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        const po_plan_step *s = &plan->steps[i];
+        seconds += s->seconds;
+        flops += s->flops;
+        po_log(state->ctx, "region %u, %s: %s; %.3f ms, %.0f GFLOP/s, %u tried", number, s->name,
+               s->schedule, 1000 * s->seconds, s->seconds > 0 ? s->flops / s->seconds / 1e9 : 0.0,
+               s->tried);
+    }
+    po_log(state->ctx, "region %u: %u nodes, %u steps, %.2f GFLOP, %.3f ms in all", number,
+           plan->region->n_nodes, plan->n_steps, flops / 1e9, 1000 * seconds);
+}
+
+static po_status drop(po_run_state *state, po_status status, uint32_t number) {
+    if (status != PO_UNSUPPORTED && status != PO_BAD_INPUT && status != PO_INTERNAL)
+        return status;
+    po_record_note(state->record, "region %u stays with the runtime: %s", number,
+                   state->ctx->error.message);
+    po_ctx_clear(state->ctx);
+    return PO_OK;
+}
+
+/* --- the stage --- */
+
+/* Bytes of cache that one block of a kernel may take. */
+enum { SHARED_LIMIT = 4 << 20 };
+
+static po_status open_cost(po_run_state *state, po_cost **cost) {
+    if (state->search) {
+        *cost = state->search->cost;
+        return PO_OK;
+    }
+    po_cost_options options = {.cache = state->options->cache};
+    return po_cost_open(state->ctx, state->files, &options, cost);
+}
+
+static po_status print(po_run_state *state, const po_graph *graph, const po_plan *plan,
+                       po_kernel *kernel) {
+    const po_mu *pair[PO_ISAS];
+    PO_TRY(po_mu_check(state->ctx, plan->lowered.mu, SHARED_LIMIT));
+    PO_TRY(po_mu_check(state->ctx, plan->mu, SHARED_LIMIT));
+    PO_TRY(po_kernel_print(state->ctx, state->arena, both(pair, plan->mu), kernel));
+    set_ports(state->arena, graph, plan->region->in, plan->region->n_in, &kernel->in);
+    set_ports(state->arena, graph, plan->region->out, plan->region->n_out, &kernel->out);
+    return PO_OK;
+}
+
+po_status po_stage_superopt(po_run_state *state) {
+    if (!state->options->kernels)
+        return PO_OK;
+    po_cost *cost;
+    po_graph *graph;
+    po_regions regions;
+    PO_TRY(open_cost(state, &cost));
+    PO_TRY(fold(state, &graph));
+    PO_TRY(po_regions_find(state->ctx, state->arena, graph, po_lower_part, state->ctx, &regions));
+    po_plan *plans = PO_NEW_N(state->arena, po_plan, regions.n);
+    po_kernel *kernels = PO_NEW_N(state->arena, po_kernel, regions.n);
+    po_plan_options options = {.exact = state->options->exact,
+                               .measure = !state->options->model_cost,
+                               .cc = state->options->cc,
+                               .cache = cost->cache,
+                               .key = po_cost_key(cost)};
+    po_log(state->ctx, "%u regions with %u of %u nodes", regions.n, regions.n_nodes, graph->n_live);
+    PO_TRY(po_plan_regions(state->ctx, state->arena, graph, &regions, &options, plans));
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < regions.n; i++) {
+        if (plans[i].failed) {
+            po_record_note(state->record, "region %u stays with the runtime: %s", i,
+                           plans[i].failed);
+            continue;
+        }
+        tell(state, &plans[i], i);
+        po_kernel *kernel = &kernels[n];
+        po_status status = print(state, graph, &plans[i], kernel);
+        bool known = false; /* equal regions are one kernel */
+        for (uint32_t k = 0; k < n && status == PO_OK; k++)
+            known |= strcmp(kernels[k].name, kernel->name) == 0;
+        if (status == PO_OK)
+            status = replace(state, graph, &plans[i], kernel);
+        n += status == PO_OK && !known;
+        PO_TRY(status == PO_OK ? PO_OK : drop(state, status, i));
+    }
+    if (n == 0)
+        return PO_OK;
+    po_step(state->ctx, 0.9, "compiling %u kernels", n);
+    po_library_spec spec = {.cc = state->options->cc, .kernels = kernels, .n_kernels = n};
+    PO_TRY(po_library_build(state->ctx, state->arena, &spec, &state->library));
+    po_graph_sweep(graph);
+    state->kernels = graph;
+    return PO_OK;
+}
