@@ -88,43 +88,66 @@ static po_status reads(po_mu_checker *c) {
 
 /* --- parallel chunks --- */
 
+/* What two indices of one axis differ by in different chunks of a loop: step * (1 to reach, or less
+ * than 0) + something in [low, high] + a multiple of `unit` (0: none). */
+typedef struct difference {
+    __int128 step, reach, low, high, unit;
+} difference;
+
+static __int128 size_of(__int128 v) {
+    return v < 0 ? -v : v;
+}
+
+static void add_term(difference *d, int64_t coef, int64_t steps, bool both_ways) {
+    __int128 reach = (__int128)coef * steps;
+    if (!reach)
+        return;
+    if (size_of(coef) > size_of(d->step) * d->reach) { /* a digit above that of the loop */
+        __int128 a = size_of(coef);
+        while (a) {
+            __int128 rest = d->unit % a;
+            d->unit = a;
+            a = rest;
+        }
+        return;
+    }
+    d->low += both_ways || reach < 0 ? -size_of(reach) : 0;
+    d->high += both_ways || reach > 0 ? size_of(reach) : 0;
+}
+
 /* Whether two accesses, in different chunks of the loop, never meet: on some axis both move by the
- * loop's label alike, and by more than all else can make up for. */
+ * loop's label alike, by more than smaller terms can make up for, and larger ones are multiples of
+ * more than all these can reach. */
 static bool is_apart(const po_mu *mu, uint32_t loop, const po_mu_access *a, const po_mu_access *b) {
     uint32_t label = mu->nodes[loop].label;
+    int64_t extent = mu->labels[label].extent;
     bool lanes = mu->nodes[loop].loop == PO_MU_LANES; /* each lane is a chunk */
-    if (mu->labels[label].extent <= (lanes ? 1 : po_mu_chunk(mu, loop)))
+    if (extent <= (lanes ? 1 : po_mu_chunk(mu, loop)))
         return true;
     for (uint32_t x = 0; x < mu->tensors[a->tensor].rank; x++) {
         const po_mu_index *i = &a->axes[x], *j = &b->axes[x];
-        __int128 step = po_mu_coef(i, label), low = (__int128)i->offset - j->offset, high = low;
-        if (!step || step != po_mu_coef(j, label))
+        difference d = {.step = po_mu_coef(i, label), .reach = extent - 1};
+        if (!d.step || d.step != po_mu_coef(j, label))
             continue;
+        d.low = d.high = (__int128)i->offset - j->offset;
         for (int side = 0; side < 2; side++) {
             const po_mu_index *index = side ? j : i;
             for (uint32_t k = 0; k < index->n; k++) {
                 po_mu_term t = index->terms[k];
-                if (t.label == label)
-                    continue;
                 /* Bound around the loop: both are in the same chunk of it. */
                 uint32_t binder = po_mu_binder(mu, loop, t.label);
-                int64_t extent = mu->labels[t.label].extent;
-                __int128 reach;
-                if (binder != PO_NONE && po_mu_coef(i, t.label) == po_mu_coef(j, t.label)) {
-                    reach = (__int128)t.coef * (po_mu_chunk(mu, binder) - 1);
-                    reach = reach < 0 ? -reach : reach;
-                    if (!side) {
-                        low -= reach;
-                        high += reach;
-                    }
+                bool together =
+                    binder != PO_NONE && po_mu_coef(i, t.label) == po_mu_coef(j, t.label);
+                if (t.label == label || (together && side))
                     continue;
-                }
-                reach = (__int128)t.coef * (extent - 1) * (side ? -1 : 1);
-                *(reach < 0 ? &low : &high) += reach;
+                int64_t steps =
+                    (together ? po_mu_chunk(mu, binder) : mu->labels[t.label].extent) - 1;
+                add_term(&d, side ? -t.coef : t.coef, steps, together);
             }
         }
-        step = step < 0 ? -step : step;
-        if (-step < low && high < step)
+        __int128 most = size_of(d.low) > size_of(d.high) ? size_of(d.low) : size_of(d.high);
+        d.step = size_of(d.step);
+        if (most < d.step && (!d.unit || d.step * d.reach + most < d.unit))
             return true;
     }
     return false;

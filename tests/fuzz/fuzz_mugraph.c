@@ -25,10 +25,27 @@ static double **values(po_arena *arena, const po_mu *mu, po_mu_place place) {
     return all;
 }
 
+static po_mu_residue **residues(po_arena *arena, const po_mu *mu, po_mu_place place) {
+    po_mu_residue **all = PO_NEW_N(arena, po_mu_residue *, mu->n_tensors + 1);
+    for (uint32_t i = 0; i < mu->n_tensors; i++) {
+        const po_mu_tensor *t = &mu->tensors[i];
+        if (t->place != place)
+            continue;
+        all[t->number] = PO_NEW_N(arena, po_mu_residue, t->floats);
+        for (int64_t k = 0; k < t->floats; k++)
+            all[t->number][k] = po_mu_residue_random(1, t->number, (uint64_t)k);
+    }
+    return all;
+}
+
 static void evaluate(po_ctx *ctx, po_arena *arena, const po_mu *mu) {
     po_mu_eval(ctx, mu, (const double *const *)values(arena, mu, PO_MU_INPUT),
                (const double *const *)values(arena, mu, PO_MU_WEIGHT),
                values(arena, mu, PO_MU_OUTPUT), values(arena, mu, PO_MU_OUTPUT));
+    po_ctx_clear(ctx);
+    po_mu_eval_mod(ctx, mu, (const po_mu_residue *const *)residues(arena, mu, PO_MU_INPUT),
+                   (const po_mu_residue *const *)residues(arena, mu, PO_MU_WEIGHT),
+                   residues(arena, mu, PO_MU_OUTPUT), 1);
 }
 
 static void mugraphs(po_ctx *ctx, const char *input) {
