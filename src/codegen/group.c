@@ -10,8 +10,8 @@ uint32_t cg_run(cg *g, uint32_t label, bool inner) {
     const char *name = g->mu->labels[label].name;
     int64_t extent = g->mu->labels[label].extent;
     cg_value *value = &g->value[label];
-    if (span->full == 1 && span->tail == 0) {
-        *value = (cg_value){span->start, 0, 0, extent - 1, inner};
+    if (span->at != NULL || (span->full == 1 && span->tail == 0)) {
+        *value = (cg_value){span->at != NULL ? span->at : span->start, 0, 0, extent - 1, inner};
         return 0;
     }
     if (span->tail != 0)

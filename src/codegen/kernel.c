@@ -12,7 +12,7 @@ static void bind(cg *g, uint32_t loop) {
     int64_t extent = g->mu->labels[n->label].extent, chunk = po_mu_chunk(g->mu, loop);
     const char *name = g->mu->labels[n->label].name;
     cg_span *span = &g->span[n->label];
-    *span = (cg_span){po_arena_printf(g->arena, "b_%s", name), chunk, extent % chunk};
+    *span = (cg_span){po_arena_printf(g->arena, "b_%s", name), chunk, extent % chunk, NULL};
     if (chunk == extent)
         span->start = NULL;
     if (span->tail != 0)
@@ -21,24 +21,32 @@ static void bind(cg *g, uint32_t loop) {
 }
 
 static void unbind(cg *g, uint32_t label) {
-    g->span[label] = (cg_span){NULL, g->mu->labels[label].extent, 0};
+    g->span[label] = (cg_span){NULL, g->mu->labels[label].extent, 0, NULL};
 }
 
-static po_status loop(cg *g, uint32_t node) {
+void cg_chunks(cg *g, uint32_t node) {
     const po_mu_node *n = &g->mu->nodes[node];
     const char *name = g->mu->labels[n->label].name;
     int64_t extent = g->mu->labels[n->label].extent, chunk = po_mu_chunk(g->mu, node);
-    if (n->loop == PO_MU_LANES)
-        return cg_lanes(g, node);
     if (chunk == extent)
         cg_brace(g);
     else
         cg_open(g, "for (long b_%s = 0; b_%s < %lld; b_%s += %lld)", name, name, (long long)extent,
                 name, (long long)chunk);
     bind(g, node);
-    PO_TRY(children(g, node));
-    unbind(g, n->label);
+}
+
+void cg_chunks_end(cg *g, uint32_t node) {
+    unbind(g, g->mu->nodes[node].label);
     cg_close(g);
+}
+
+static po_status loop(cg *g, uint32_t node) {
+    if (g->mu->nodes[node].loop == PO_MU_LANES)
+        return cg_lanes(g, node);
+    cg_chunks(g, node);
+    PO_TRY(children(g, node));
+    cg_chunks_end(g, node);
     return PO_OK;
 }
 

@@ -17,6 +17,7 @@ typedef struct cg_value {
 typedef struct cg_span {
     const char *start; /* C expression of the first; NULL: 0 */
     int64_t full, tail;
+    const char *at; /* a loop round all the statements of a LANES loop runs it: its variable */
 } cg_span;
 
 typedef struct cg_tensor {
@@ -72,6 +73,9 @@ const char *cg_inside(cg *g, const po_mu_access *access, uint32_t axis);
 
 /* A statement and those fused to it; the node after them. */
 po_status cg_group(cg *g, uint32_t node, uint32_t *next);
+/* Opens the chunks of a loop and binds its label; the end of it (kernel.c). */
+void cg_chunks(cg *g, uint32_t node);
+void cg_chunks_end(cg *g, uint32_t node);
 /* A LANES loop with all that is inside. */
 po_status cg_lanes(cg *g, uint32_t node);
 

@@ -1,4 +1,5 @@
 #include "codegen/group.h"
+#include "codegen/lanes.h"
 
 enum { UNROLLED = 160 /* vector operations at most where reduced labels are unrolled */ };
 
@@ -322,26 +323,6 @@ static void set_dependence(work *w) {
     }
 }
 
-/* The C condition that a fresh statement starts: NULL where it always does; false: never. */
-static bool starts(work *w, const char **condition) {
-    cg *g = w->t->g;
-    uint32_t n_kept, *kept, n, *all;
-    po_text text;
-    po_text_init(&text, g->arena);
-    *condition = NULL;
-    if (!w->s->fresh)
-        return false;
-    po_mu_labels_of(g->mu, w->s, g->arena, &n_kept, &kept, &n, &all);
-    for (uint32_t i = 0; i < n; i++) {
-        const char *start = g->span[all[i]].start;
-        if (start == NULL)
-            continue;
-        po_text_printf(&text, "%s%s == 0", text.size ? " && " : "", start);
-        *condition = text.data;
-    }
-    return true;
-}
-
 /* --- memory --- */
 
 static const char *out_pointer(work *w, const char *base, int64_t r, int64_t v) {
@@ -433,7 +414,7 @@ static void start_values(work *w, const char *base, bool by_row, bool by_lane) {
     cg *g = w->t->g;
     const po_mu_statement *s = w->s;
     const char *zero = s->combine == PO_MU_ADD ? "0.0f" : "-__builtin_inff()", *condition;
-    bool fresh = starts(w, &condition);
+    bool fresh = cg_starts(g, s, &condition);
     if (w->t->lane_reduced) {
         int64_t n_v = w->t->lanes / g->isa->lanes;
         each_name(w, "a", by_row, true, n_v, "pk_v ",
