@@ -141,6 +141,8 @@ po_status cg_load(cg_unrolled *u, uint32_t operand, bool zero, const char **name
         cg_line(g, "if (%s)", condition);
         cg_line(g, "    %s = %s;", *name, from);
     }
+    if (u->s->ahead != 0 && u->s->ahead_of == operand)
+        cg_line(g, "pk_ahead(%s + %lld);", p, (long long)u->s->ahead);
     cg_cached c = {p, *name};
     PO_PUSH(g->arena, u->cache, u->n_cache, u->cap_cache, c);
     return PO_OK;

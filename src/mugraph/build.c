@@ -13,9 +13,10 @@ po_mu *po_mu_create(po_arena *arena, const char *name) {
 /* --- names --- */
 
 bool po_mu_is_reserved(const char *name) {
-    static const char *const words[] = {"fresh", "tile",  "order",  "fused",    "by",     "grid",
-                                        "for",   "lanes", "shared", "register", "step",   "before",
-                                        "after", "fill",  "stride", "inf",      "tensor", "label"};
+    static const char *const words[] = {"fresh", "tile",   "order", "fused",  "by",
+                                        "grid",  "for",    "lanes", "shared", "register",
+                                        "step",  "before", "after", "fill",   "stride",
+                                        "inf",   "tensor", "label", "ahead"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(name, words[i]) == 0)
             return true;

@@ -144,8 +144,8 @@ static po_status tile(po_mu_checker *c, const po_mu_statement *s, const uint32_t
                       uint32_t n_kept, const uint32_t *reduced, uint32_t n_reduced) {
     const po_mu *mu = c->mu;
     enum { MOST_TILE = 64 };
-    if (s->lane != PO_NONE &&
-        (!has(kept, n_kept, s->lane) || s->vectors < 1 || s->vectors > MOST_TILE))
+    if (s->lane != PO_NONE && ((!has(kept, n_kept, s->lane) && !has(reduced, n_reduced, s->lane)) ||
+                               s->vectors < 1 || s->vectors > MOST_TILE))
         return po_mu_bad(c, "a tile of %u vectors along '%s'", s->vectors,
                          s->lane < mu->n_labels ? mu->labels[s->lane].name : "");
     if (s->row != PO_NONE && (!has(kept, n_kept, s->row) || s->rows < 1 || s->rows > MOST_TILE))

@@ -129,15 +129,19 @@ typedef struct po_mu_statement {
 
     /* The thread graph, all labels PO_NONE for a plain loop nest. A tile holds `rows` steps of
      * label `row` times `vectors` times 16 steps of label `lane`, in registers, while the reduced
-     * labels run. A printer for a machine with fewer registers cuts the tile further. Vectors may
-     * spill into `after` of a tensor's last axis, where no fill is kept; what has no room there is
-     * masked. */
+     * labels run; a lane label that is reduced is added up in so many vectors, then across. A
+     * printer for a machine with fewer registers cuts the tile further. Vectors may spill into
+     * `after` of a tensor's last axis, where no fill is kept; what has no room there is masked. */
     uint32_t lane, vectors;
     uint32_t row, rows;
     uint32_t n_order;      /* the other labels, outermost first; what is reduced comes last */
     const uint32_t *order; /* empty: the kept ones, then the reduced ones, by number */
-    bool fused;            /* runs on the register tile of the statement before it, whose out it
-                              reads; kept labels are the same */
+    int64_t ahead;         /* 0: none. While the statement runs, what lies so many floats behind
+                              operand `ahead_of` is fetched into the cache: the next slice of a
+                              weight */
+    uint32_t ahead_of;
+    bool fused; /* runs on the register tile of the statement before it, whose out it
+                   reads; kept labels are the same */
 } po_mu_statement;
 
 typedef enum po_mu_kind {

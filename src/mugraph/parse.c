@@ -419,6 +419,19 @@ static po_status sum(parser *p, uint32_t *item) {
 
 /* --- the tree --- */
 
+/* "ahead W 2304": of the first operand in that tensor. */
+static po_status ahead(parser *p, po_mu_statement *s) {
+    const char *name;
+    PO_TRY(po_scan_name(&p->scan, &name));
+    s->ahead_of = 0;
+    while (s->ahead_of < s->n_in &&
+           strcmp(p->mu->tensors[s->in[s->ahead_of].tensor].name, name) != 0)
+        s->ahead_of++;
+    if (s->ahead_of == s->n_in)
+        return po_scan_fail(&p->scan, "expected an operand's tensor");
+    return whole(p, 1, &s->ahead);
+}
+
 static po_status statement(parser *p, uint32_t parent) {
     const char *name;
     po_mu_access out;
@@ -467,6 +480,8 @@ static po_status statement(parser *p, uint32_t parent) {
         } while (label != PO_NONE);
         s->order = order;
     }
+    if (po_scan_take_word(&p->scan, "ahead"))
+        PO_TRY(ahead(p, s));
     s->fused = po_scan_take_word(&p->scan, "fused");
     return PO_OK;
 }

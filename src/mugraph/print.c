@@ -280,6 +280,11 @@ static void statement(printer *p, const po_mu_statement *s) {
         po_text_puts(p->text, i ? " " : " order ");
         label(p, s->order[i]);
     }
+    if (s->ahead != 0 && s->ahead_of < s->n_in) {
+        po_text_puts(p->text, " ahead ");
+        tensor_name(p, s->in[s->ahead_of].tensor);
+        po_text_printf(p->text, " %lld", (long long)s->ahead);
+    }
     if (s->fused)
         po_text_puts(p->text, " fused");
 }

@@ -90,7 +90,7 @@ static const planted errors[] = {
     {NULL, "Z[i, k] = R[i, k]", "Z[i, k] = R[i, k] Z[i, k] += Z[i, k] fresh",
      "being added up is read"},
     /* tiles */
-    {NULL, "tile i*2 j*1 order h", "tile i*2 h*1", "a tile of 1 vectors along 'h'"},
+    {NULL, "tile i*2 j*1 order h", "tile i*2 k*1", "a tile of 1 vectors along 'k'"},
     {NULL, "tile i*2 j*1 order h", "tile h*2 j*1", "a tile of 2 rows along 'h'"},
     {NULL, "tile i*2 j*1 order h", "tile j*2 j*1", "one label"},
     {NULL, "tile i*2 j*1 order h", "tile i*0 j*1", "a tile of 0 rows"},
