@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -53,10 +54,12 @@ static po_status one(po_ctx *ctx, po_arena *arena, const options *o, const char 
     PO_TRY(po_mu_check(ctx, mu, 4 << 20));
     po_text text;
     po_text_init(&text, arena);
-    PO_TRY(test_kernel_text(ctx, mu, o->isa, &text));
-    test_kernel kernel;
+    PO_TRY(test_kernel_text(ctx, mu, o->isa, "kernel", &text));
     double before = po_now();
-    PO_TRY(test_kernel_load(ctx, arena, mu, o->isa, text.data, o->flags, o->dir, o->keep, &kernel));
+    const char *const texts[] = {text.data};
+    void *library;
+    PO_TRY(test_kernels_load(ctx, arena, o->isa, texts, 1, o->flags, o->dir, o->keep, &library));
+    test_kernel kernel = test_kernel_of(library, "kernel", mu, o->isa);
     double compiled = po_now() - before;
 
     int64_t n[64];
@@ -105,7 +108,7 @@ static po_status one(po_ctx *ctx, po_arena *arena, const options *o, const char 
         }
     }
     printf("\n");
-    test_kernel_close(&kernel);
+    (void)dlclose(library);
     return PO_OK;
 }
 

@@ -127,3 +127,26 @@ const char *cg_inside(cg *g, const po_mu_access *access, uint32_t axis) {
     po_text_printf(&text, " + (%lld)) < %lldul", (long long)number, (long long)t->dims[axis]);
     return text.data;
 }
+
+bool cg_is_apart(const cg *g, const po_mu_access *access) {
+    const po_mu_tensor *t = &g->mu->tensors[access->tensor];
+    for (uint32_t label = 0; label < g->mu->n_labels; label++) {
+        /* Some axis steps further by this label than all that step less there can make up. */
+        bool any = false, apart = false;
+        for (uint32_t a = 0; a < t->rank; a++) {
+            int64_t coef = po_mu_coef(&access->axes[a], label), reach = 0;
+            any |= coef != 0;
+            for (uint32_t i = 0; i < access->axes[a].n; i++) {
+                po_mu_term term = access->axes[a].terms[i];
+                int64_t other = term.coef < 0 ? -term.coef : term.coef;
+                int64_t own = coef < 0 ? -coef : coef;
+                if (other < own || (other == own && term.label < label))
+                    reach += other * (g->mu->labels[term.label].extent - 1);
+            }
+            apart |= coef != 0 && (coef < 0 ? -coef : coef) > reach;
+        }
+        if (any && !apart && g->mu->labels[label].extent > 1)
+            return false;
+    }
+    return true;
+}

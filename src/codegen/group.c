@@ -1,4 +1,5 @@
 #include "codegen/group.h"
+#include "codegen/lanes.h"
 
 #include <stdio.h>
 
@@ -200,6 +201,31 @@ static void set_tile(cg *g, group *u, bool reduces) {
     u->tile.lanes = u->tile.lane == PO_NONE ? 1 : vectors * w;
 }
 
+/* Sets what a fresh statement adds to more than once. */
+static void set_first(cg *g, uint32_t node, const uint32_t *kept, uint32_t n_kept) {
+    const po_mu_statement *s = &g->mu->nodes[node].statement;
+    const char *condition;
+    uint32_t braces = 0;
+    bool *ready = PO_NEW_N(g->arena, bool, g->mu->n_labels + 1);
+    bool *done = PO_NEW_N(g->arena, bool, (PO_MU_MAX_INPUTS + 1) * PO_MU_MAX_RANK);
+    for (uint32_t i = 0; i < s->n_in * PO_MU_MAX_RANK; i++)
+        done[i] = true;
+    (void)cg_starts(g, s, &condition);
+    if (condition != NULL) {
+        cg_open(g, "if (%s)", condition);
+        braces++;
+    }
+    for (uint32_t i = 0; i < n_kept; i++) {
+        braces += cg_run(g, kept[i], false);
+        ready[kept[i]] = true;
+    }
+    braces += cg_guards(g, node, ready, done);
+    cg_line(g, "*(%s) = %s;", cg_base(g, &s->out),
+            s->combine == PO_MU_ADD ? "0.0f" : "-__builtin_inff()");
+    while (braces-- > 0)
+        cg_close(g);
+}
+
 po_status cg_group(cg *g, uint32_t node, uint32_t *next) {
     const po_mu_statement *s = &g->mu->nodes[node].statement;
     group u = {.tile = {.g = g}, .n = 1};
@@ -219,6 +245,15 @@ po_status cg_group(cg *g, uint32_t node, uint32_t *next) {
     set_tile(g, &u, n_reduced > 0);
     u.tile.lane_reduced = u.tile.lane != PO_NONE && contains(reduced, n_reduced, u.tile.lane);
     u.lanes_inside = n_reduced == 0 && s->lane != PO_NONE;
+
+    if (s->combine != PO_MU_SET && s->fresh && !cg_is_apart(g, &s->out)) {
+        if (u.n > 1)
+            return po_fail(g->ctx, PO_UNSUPPORTED,
+                           "step '%s': '%s' is not finished where a fused statement reads it",
+                           g->step, g->mu->tensors[s->out.tensor].name);
+        set_first(g, node, kept, n_kept);
+        u.tile.started = true;
+    }
 
     /* The outer labels: those of the order, then any others. */
     uint32_t n_outer = 0, *outer = PO_NEW_N(g->arena, uint32_t, n_kept + 1);

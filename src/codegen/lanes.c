@@ -312,6 +312,10 @@ static po_status statement(cg_unrolled *u, uint32_t node) {
             if (all[r][i] != u->lane && span->at == NULL && total <= MOST_UNROLLED)
                 total *= span->full;
         }
+    if (s->combine != PO_MU_SET && s->fresh && !cg_is_apart(g, &s->out))
+        return po_fail(g->ctx, PO_UNSUPPORTED,
+                       "step '%s': elements of '%s' are added to more than once inside lanes",
+                       g->step, g->mu->tensors[s->out.tensor].name);
     /* Labels that no variable's name depends on may run in loops. */
     uint32_t braces = 0;
     bool loops_reduce = false;

@@ -69,6 +69,9 @@ const char *cg_rest(cg *g, const po_mu_access *access, int64_t *number);
 bool cg_leaves(const cg *g, const po_mu_access *access, uint32_t axis);
 /* The C condition that an index lies inside the dims. */
 const char *cg_inside(cg *g, const po_mu_access *access, uint32_t axis);
+/* Whether no two values of the labels point to one element, as far as axes tell by themselves. */
+bool cg_is_apart(const cg *g, const po_mu_access *access);
+
 /* --- statements --- */
 
 /* A statement and those fused to it; the node after them. */

@@ -414,7 +414,7 @@ static void start_values(work *w, const char *base, bool by_row, bool by_lane) {
     cg *g = w->t->g;
     const po_mu_statement *s = w->s;
     const char *zero = s->combine == PO_MU_ADD ? "0.0f" : "-__builtin_inff()", *condition;
-    bool fresh = cg_starts(g, s, &condition);
+    bool fresh = cg_starts(g, s, &condition) && !w->t->started;
     if (w->t->lane_reduced) {
         int64_t n_v = w->t->lanes / g->isa->lanes;
         each_name(w, "a", by_row, true, n_v, "pk_v ",

@@ -32,47 +32,58 @@ uint32_t test_ports(const po_mu *mu, po_mu_place place, int64_t *elements, uint3
     return n;
 }
 
-po_status test_kernel_text(po_ctx *ctx, const po_mu *mu, const po_isa *isa, po_text *text) {
-    po_codegen_prelude(isa, text);
-    return po_codegen_kernel(ctx, mu, isa, "kernel", text);
+po_status test_kernel_text(po_ctx *ctx, const po_mu *mu, const po_isa *isa, const char *symbol,
+                           po_text *text) {
+    if (text->size == 0) {
+        po_text_puts(text, "#pragma GCC visibility push(default)\n");
+        po_codegen_prelude(isa, text);
+    }
+    return po_codegen_kernel(ctx, mu, isa, symbol, text);
 }
 
-po_status test_kernel_load(po_ctx *ctx, po_arena *arena, const po_mu *mu, const po_isa *isa,
-                           const char *text, const char *flags, const char *dir, bool keep,
-                           test_kernel *kernel) {
-    const char *c = po_arena_printf(arena, "%s/kernel_%s.c", dir, isa->name);
-    const char *so = po_arena_printf(arena, "%s/kernel_%s.so", dir, isa->name);
-    FILE *file = fopen(c, "wb");
-    if (file == NULL)
-        return po_fail(ctx, PO_IO, "cannot write '%s'", c);
-    (void)fputs("#pragma GCC visibility push(default)\n", file);
-    (void)fputs(text, file);
-    (void)fclose(file);
-    po_cc_source source = {c,
-                           po_arena_printf(arena, "%s %s", isa->flags, flags == NULL ? "" : flags)};
-    po_status status = po_cc_library(ctx, NULL, &source, 1, NULL, so);
-    if (status == PO_OK) {
-        *kernel = (test_kernel){.mu = mu, .isa = isa, .text = text};
-        kernel->library = dlopen(so, RTLD_NOW | RTLD_LOCAL);
-        if (kernel->library == NULL)
-            status = po_fail(ctx, PO_RUNTIME, "%s", dlerror());
+po_status test_kernels_load(po_ctx *ctx, po_arena *arena, const po_isa *isa,
+                            const char *const *texts, uint32_t n, const char *flags,
+                            const char *dir, bool keep, void **library) {
+    const char *so = po_arena_printf(arena, "%s/kernels_%s.so", dir, isa->name);
+    po_cc_source *sources = PO_NEW_N(arena, po_cc_source, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        sources[i].path = po_arena_printf(arena, "%s/kernel_%s_%u.c", dir, isa->name, i);
+        sources[i].flags = po_arena_printf(arena, "%s %s", isa->flags, flags == NULL ? "" : flags);
+        FILE *file = fopen(sources[i].path, "wb");
+        if (file == NULL)
+            return po_fail(ctx, PO_IO, "cannot write '%s'", sources[i].path);
+        (void)fputs(texts[i], file);
+        (void)fclose(file);
     }
-    if (!keep) {
-        (void)unlink(c);
+    po_status status = po_cc_library(ctx, NULL, sources, n, NULL, so);
+    *library = status == PO_OK ? dlopen(so, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (status == PO_OK && *library == NULL)
+        status = po_fail(ctx, PO_RUNTIME, "%s", dlerror());
+    for (uint32_t i = 0; i < n && !keep; i++)
+        (void)unlink(sources[i].path);
+    if (!keep)
         (void)unlink(so);
-    }
-    PO_TRY(status);
-    *(void **)&kernel->start = dlsym(kernel->library, "kernel_start");
-    *(void **)&kernel->run = dlsym(kernel->library, "kernel");
-    kernel->device = *(const size_t *)dlsym(kernel->library, "kernel_device");
-    kernel->scratch = *(const size_t *)dlsym(kernel->library, "kernel_scratch");
-    return PO_OK;
+    return status;
 }
 
-void test_kernel_close(test_kernel *kernel) {
-    if (kernel->library != NULL)
-        (void)dlclose(kernel->library);
-    kernel->library = NULL;
+test_kernel test_kernel_of(void *library, const char *symbol, const po_mu *mu, const po_isa *isa) {
+    test_kernel kernel = {.mu = mu, .isa = isa};
+    char name[80];
+    *(void **)&kernel.run = dlsym(library, symbol);
+    (void)snprintf(name, sizeof name, "%s_start", symbol);
+    *(void **)&kernel.start = dlsym(library, name);
+    (void)snprintf(name, sizeof name, "%s_device", symbol);
+    kernel.device = *(const size_t *)dlsym(library, name);
+    (void)snprintf(name, sizeof name, "%s_scratch", symbol);
+    kernel.scratch = *(const size_t *)dlsym(library, name);
+    return kernel;
+}
+
+bool test_has_isa(const po_isa *isa) {
+    if (isa->lanes == 8)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
 }
 
 /* --- fenced memory --- */

@@ -19,11 +19,9 @@ typedef void (*test_kernel_fn)(const float *const *in, const float *const *weigh
 typedef struct test_kernel {
     const po_mu *mu;
     const po_isa *isa;
-    void *library;
     void (*start)(float *device);
     test_kernel_fn run;
     size_t device, scratch;
-    const char *text; /* what was printed */
 } test_kernel;
 
 /* Memory that ends (or, at_start, starts) where nothing may be touched. */
@@ -38,13 +36,16 @@ typedef struct test_buffer {
 uint32_t test_ports(const po_mu *mu, po_mu_place place, int64_t *elements, uint32_t most);
 int64_t test_elements(const po_mu_tensor *t);
 
-/* The text of a file that defines `kernel`. */
-po_status test_kernel_text(po_ctx *ctx, const po_mu *mu, const po_isa *isa, po_text *text);
-/* From such a text; files stay in DIR where keep. */
-po_status test_kernel_load(po_ctx *ctx, po_arena *arena, const po_mu *mu, const po_isa *isa,
-                           const char *text, const char *flags, const char *dir, bool keep,
-                           test_kernel *kernel);
-void test_kernel_close(test_kernel *kernel);
+/* The text of a file that defines SYMBOL, after what is there. */
+po_status test_kernel_text(po_ctx *ctx, const po_mu *mu, const po_isa *isa, const char *symbol,
+                           po_text *text);
+/* Compiles such texts, one file each, and loads them; the files stay in DIR where keep. */
+po_status test_kernels_load(po_ctx *ctx, po_arena *arena, const po_isa *isa,
+                            const char *const *texts, uint32_t n, const char *flags,
+                            const char *dir, bool keep, void **library);
+test_kernel test_kernel_of(void *library, const char *symbol, const po_mu *mu, const po_isa *isa);
+/* Whether this machine runs the instruction set. */
+bool test_has_isa(const po_isa *isa);
 
 test_buffer test_buffer_of(size_t floats, bool at_start, bool aligned);
 void test_buffer_free(test_buffer *b);
