@@ -74,8 +74,9 @@ static bool read_conv(const po_graph *g, po_node_id id, rows_conv *r) {
         return false;
     const po_conv *c = &r->conv;
     const po_dim *x = po_static_dims(g, c->x, &rank), *y = po_static_dims(g, c->y, &rank2);
-    if (!x || !y || rank != RANK || rank2 != RANK || c->stride[0] != 1 || c->kernel[0] < 2 ||
-        c->in / c->group % PO_CHANNEL_BLOCK || c->out / c->group % PO_CHANNEL_BLOCK)
+    if (!x || !y || rank != RANK || rank2 != RANK || (c->group != 1 && x[0].value > 1) ||
+        c->stride[0] != 1 || c->kernel[0] < 2 || c->in / c->group % PO_CHANNEL_BLOCK ||
+        c->out / c->group % PO_CHANNEL_BLOCK)
         return false;
     r->batch = x[0].value;
     r->h = x[2].value;

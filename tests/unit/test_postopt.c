@@ -287,6 +287,20 @@ static const test_sample samples[] = {
      " f = Conv(t, q: f32[8,16,1,1,1] random 5, p: f32[8] random 6) {strides=[2,2,2]}\n"
      " h = Add(e, f)\n y = GlobalAveragePool(h)\n z = MaxPool(h) {kernel_shape=[2,2,2]}\n}",
      "", "MatMul", 7, ARITHMETIC},
+    {"3-D convs of stride 2 and 3 in products",
+     "graph g (x: f32[2,16,9,6,5]) -> (y, z) {\n"
+     " c = Conv(x, w: f32[16,16,3,3,3] random 1, b: f32[16] random 2) {pads=[1,1,1,1,1,1]}\n"
+     " y = Conv(c, u: f32[16,16,3,3,3] random 4, p: f32[16] random 5)\n"
+     "   {pads=[1,1,1,0,1,1], strides=[2,2,1]}\n"
+     " z = Conv(c, v: f32[16,16,5,1,3] random 6, q: f32[16] random 7)\n"
+     "   {pads=[2,0,1,4,0,1], strides=[3,1,2]}\n}",
+     "", "MatMul", 6, ARITHMETIC},
+    {"3-D convs whose stride leaves no tap to share stay without products",
+     "graph g (x: f32[1,16,8,6,6]) -> (y, z) {\n"
+     " c = Conv(x, w: f32[16,16,3,3,3] random 1) {pads=[1,1,1,1,1,1]}\n"
+     " y = Conv(c, v: f32[16,16,2,3,3] random 3) {strides=[2,1,1]}\n"
+     " z = Conv(c, u: f32[16,16,5,1,1] random 2) {strides=[5,1,1]}\n}",
+     "", "MatMul", 4, ARITHMETIC},
     {"3-D convs of few channels stay",
      "graph g (x: f32[1,3,8,6,6]) -> (y) {\n"
      " y = Conv(x, w: f32[16,3,3,3,3] random 1) {pads=[1,1,1,1,1,1]}\n}",

@@ -20,10 +20,18 @@ static const test_sample samples[] = {
      "graph g (x: f32[1,160,16,40]) -> (y) {\n y = Conv(x, w: f32[160,160,3,3] random 1)\n"
      "   {pads=[2,1,2,1], dilations=[2,1], strides=[1,2]}\n}",
      "", "MatMul", 2, ARITHMETIC},
-    {"groups and a batch",
-     "graph g (x: f32[2,192,12,12]) -> (y) {\n"
+    {"groups",
+     "graph g (x: f32[1,192,12,24]) -> (y) {\n"
      " y = Conv(x, w: f32[192,96,3,3] random 1, b: f32[192] random 2) {pads=[1,1,1,1], group=2}\n}",
      "", "MatMul", 2, ARITHMETIC},
+    {"a batch",
+     "graph g (x: f32[2,192,12,12]) -> (y) {\n"
+     " y = Conv(x, w: f32[192,192,3,3] random 1, b: f32[192] random 2) {pads=[1,1,1,1]}\n}",
+     "", "MatMul", 2, ARITHMETIC},
+    {"groups of a batch stay",
+     "graph g (x: f32[2,192,12,12]) -> (y) {\n"
+     " y = Conv(x, w: f32[192,96,3,3] random 1, b: f32[192] random 2) {pads=[1,1,1,1], group=2}\n}",
+     "MatMul", "Conv", 1, ARITHMETIC},
     {"many rows in strips",
      "graph g (x: f32[1,80,71,4]) -> (y) {\n"
      " y = Conv(x, w: f32[96,80,3,3] random 1, b: f32[96] random 2) {pads=[1,1,1,1]}\n}",
