@@ -168,11 +168,37 @@ static po_status apart(po_mu_checker *c, uint32_t loop, const po_mu_access *writ
                      name);
 }
 
+static bool moves_by(const po_mu *mu, const po_mu_access *access, uint32_t label) {
+    for (uint32_t x = 0; x < mu->tensors[access->tensor].rank; x++)
+        if (po_mu_coef(&access->axes[x], label))
+            return true;
+    return false;
+}
+
+/* Blocks have copies of their own of what lives in them. Lanes share one: in it, too, each has its
+ * place, or all do the same. */
+static po_status by_lanes(po_mu_checker *c, uint32_t loop, const po_mu_statement *s, bool *same) {
+    const po_mu *mu = c->mu;
+    uint32_t label = mu->nodes[loop].label;
+    *same = !moves_by(mu, &s->out, label);
+    for (uint32_t k = 0; k < s->n_in && *same; k++)
+        if (moves_by(mu, &s->in[k], label))
+            return po_mu_bad(c, "what differs from lane to lane of '%s' comes together in '%s'",
+                             mu->labels[label].name, mu->tensors[s->out.tensor].name);
+    return PO_OK;
+}
+
 static po_status parallel(po_mu_checker *c, uint32_t loop) {
     const po_mu *mu = c->mu;
     for (uint32_t n = loop; n != PO_NONE && po_mu_inside(mu, n, loop); n = po_mu_next(mu, n)) {
         const po_mu_statement *s = &mu->nodes[n].statement;
-        if (mu->nodes[n].kind != PO_MU_STATEMENT || is_own(mu, s->out.tensor, loop))
+        if (mu->nodes[n].kind != PO_MU_STATEMENT)
+            continue;
+        bool skip = is_own(mu, s->out.tensor, loop);
+        c->node = n;
+        if (skip && mu->nodes[loop].loop == PO_MU_LANES)
+            PO_TRY(by_lanes(c, loop, s, &skip));
+        if (skip)
             continue;
         for (uint32_t m = loop; m != PO_NONE && po_mu_inside(mu, m, loop); m = po_mu_next(mu, m)) {
             const po_mu_statement *other = &mu->nodes[m].statement;

@@ -151,9 +151,11 @@ typedef enum po_mu_kind {
 } po_mu_kind;
 
 typedef enum po_mu_loop_kind {
-    PO_MU_GRID, /* chunks in any order and in parallel; directly inside the step or another GRID */
+    PO_MU_GRID, /* chunks in any order and in parallel; directly inside the step or another GRID,
+                   and alone there */
     PO_MU_FOR,  /* chunks one after the other */
-    PO_MU_LANES /* chunks of one vector: what is inside is unrolled, lane by lane the same */
+    PO_MU_LANES /* chunks of one vector: what is inside is unrolled, lane by lane the same; a lane
+                   reads nothing that another writes */
 } po_mu_loop_kind;
 
 typedef struct po_mu_node {
