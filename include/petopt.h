@@ -216,6 +216,10 @@ typedef struct po_summary {
     po_status stopped;  /* PO_OK, or PO_CANCELLED or PO_TIME_LIMIT: cut short */
     bool changed;       /* false: what would be written is the original */
     const char *winner; /* name of the candidate that would be written; "original" */
+    /* The library of kernels that po_result_save writes with it, "DIR/libpetopt_kernels.so" (option
+     * kernels); NULL: the winner has none. The model runs without it too, but not as fast. */
+    const char *library;
+    size_t n_kernels; /* in it */
     uint64_t nodes_before, nodes_after;
     uint64_t weights_before, weights_after; /* bytes of constants */
     bool measured;

@@ -93,6 +93,26 @@ static void proof(po_text *text, const po_summary *s) {
     po_text_printf(text, "%s: %s\n", s->proved ? "proved" : "tested only", s->proof);
 }
 
+/* How to load what was written beside the model. */
+static void kernels(po_text *text, const po_outcome *o) {
+    const po_summary *s = o->summary;
+    if (!s->library)
+        return;
+    label(text, "kernels");
+    po_text_printf(text, "%zu in %s\n", s->n_kernels, s->library);
+    po_text_puts(text, "Python:\n    options = onnxruntime.SessionOptions()\n"
+                       "    options.register_custom_ops_library(");
+    po_text_quoted(text, s->library, strlen(s->library));
+    po_text_puts(text, ")\n    session = onnxruntime.InferenceSession(");
+    po_text_quoted(text, o->out, strlen(o->out));
+    po_text_puts(text, ", options)\nC:\n    api->CreateSessionOptions(&options);\n"
+                       "    api->RegisterCustomOpsLibrary_V2(options, ");
+    po_text_quoted(text, s->library, strlen(s->library));
+    po_text_puts(text, ");\n    api->CreateSession(env, ");
+    po_text_quoted(text, o->out, strlen(o->out));
+    po_text_puts(text, ", options, &session);\n");
+}
+
 void po_table_print(po_text *text, const po_outcome *outcome) {
     const po_summary *s = outcome->summary;
     size_t line = label(text, "");
@@ -113,5 +133,6 @@ void po_table_print(po_text *text, const po_outcome *outcome) {
         po_text_puts(text, "interrupted: the best verified so far is written\n");
     else if (s->stopped == PO_TIME_LIMIT)
         po_text_puts(text, "the time limit passed: the best verified so far is written\n");
+    kernels(text, outcome);
     po_text_printf(text, "won: %s, in %.1f s\n", s->winner, s->seconds + outcome->load_seconds);
 }

@@ -13,6 +13,9 @@ typedef struct po_cc_source {
     const char *flags; /* further ones, NULL for none */
 } po_cc_source;
 
+/* Whether there is a compiler that can be run. PO_UNSUPPORTED, as below. */
+po_status po_cc_check(po_ctx *ctx, const char *cc);
+
 /* Compiles each file (-std=c17 -O2 -fPIC -ffp-contract=fast -fno-math-errno, warnings off) and
  * links one shared object. The compiler: `cc` where not NULL (--cc), else the first of cc, gcc,
  * clang that is on the path. PO_UNSUPPORTED with the first lines that the compiler said where it

@@ -75,6 +75,17 @@ po_status po_library_build(po_ctx *ctx, po_arena *arena, const po_library_spec *
 po_status po_library_save(po_ctx *ctx, const po_library *library, const po_file_ops *ops,
                           const char *dir, const char *model);
 
+/* The same in two steps: everything is written under temporary names, and takes its own in the
+ * second. Without the second nothing is left, once the arena is freed. */
+typedef struct po_library_saving po_library_saving;
+po_status po_library_begin(po_ctx *ctx, po_arena *arena, const po_library *library,
+                           const po_file_ops *ops, const char *dir, const char *model,
+                           po_library_saving **saving);
+po_status po_library_commit(po_library_saving *saving);
+
+/* Whether DIR could be written, before any work is done for it; it is not made. PO_BAD_USE. */
+po_status po_library_check_folder(po_ctx *ctx, const char *dir);
+
 /* The source of the library itself, without its kernels (petopt_kernels.c). */
 void po_library_source(const po_kernel *kernels, uint32_t n, po_text *out);
 

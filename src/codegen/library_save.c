@@ -8,15 +8,16 @@
 
 static void print_readme(po_text *out, const po_library *l, const char *dir, const char *model) {
     const char *name = po_path_name(model);
-    po_text_printf(out,
-                   "# Kernels for %s\n\n"
-                   "`" PO_LIBRARY_NAME "` holds the operators of the domain `" PO_KERNEL_DOMAIN
-                   "` that %s calls, for ONNX\nRuntime 1.17 or later on x86-64 Linux. It has code "
-                   "for AVX-512 and for AVX2 and picks by the\nprocessor that it is loaded on. The "
-                   "model does not depend on it: without the library, on an older\nprocessor, or "
-                   "with the library of another model it runs on the standard operators that it "
-                   "carries\nfor each of these.\n\n",
-                   name, name);
+    po_text_printf(
+        out,
+        "# Kernels for `%s`\n\n"
+        "`" PO_LIBRARY_NAME "` holds the operators of the domain `" PO_KERNEL_DOMAIN
+        "` that `%s` calls,\nfor ONNX Runtime 1.17 or later on x86-64 Linux. It has code "
+        "for AVX-512 and for AVX2 and picks by the\nprocessor that it is loaded on. The "
+        "model does not depend on it: without the library, on an older\nprocessor, or "
+        "with the library of another model it runs on the standard operators that it "
+        "carries\nfor each of these.\n\n",
+        name, name);
     po_text_printf(out,
                    "Python:\n\n"
                    "    options = onnxruntime.SessionOptions()\n"
@@ -30,7 +31,8 @@ static void print_readme(po_text *out, const po_library *l, const char *dir, con
     po_text_puts(out, "To build it again, in this folder:\n\n");
     for (uint32_t i = 0; i < l->n_files; i++)
         if (l->flags[i])
-            po_text_printf(out, "    cc " PO_CC_FLAGS " %s -c %s\n", l->flags[i], l->files[i].name);
+            po_text_printf(out, "    cc " PO_CC_FLAGS "%s%s -c %s\n", *l->flags[i] ? " " : "",
+                           l->flags[i], l->files[i].name);
     po_text_puts(out, "    cc -shared -o " PO_LIBRARY_NAME);
     for (uint32_t i = 0; i < l->n_files; i++)
         if (l->flags[i])
@@ -38,16 +40,23 @@ static void print_readme(po_text *out, const po_library *l, const char *dir, con
     po_text_puts(out, " -lm\n");
 }
 
-typedef struct saving {
+struct po_library_saving {
     po_ctx *ctx;
     po_arena *arena;
     const po_file_ops *ops;
     const char *dir;
+    bool made; /* the folder, by this call; and not committed yet */
     po_writer **writers;
     uint32_t n, cap;
-} saving;
+};
 
-static po_status put(saving *s, const char *name, const void *data, size_t size) {
+static void remove_folder(void *user) {
+    const po_library_saving *s = user;
+    if (s->made)
+        rmdir(s->dir);
+}
+
+static po_status put(po_library_saving *s, const char *name, const void *data, size_t size) {
     po_writer *w;
     const char *path = po_arena_printf(s->arena, "%s/%s", s->dir, name);
     PO_TRY(po_writer_create(s->ctx, s->arena, s->ops, path, &w));
@@ -57,14 +66,40 @@ static po_status put(saving *s, const char *name, const void *data, size_t size)
     return PO_OK;
 }
 
-static po_status save(saving *s, const po_library *l, const char *model) {
+static po_status make_folder(po_library_saving *s) {
+    struct stat st;
+    s->made = mkdir(s->dir, 0777) == 0;
+    if (s->made)
+        return PO_OK;
+    if (errno != EEXIST)
+        return po_fail(s->ctx, PO_IO, "%.300s: the folder cannot be made (%s)", s->dir,
+                       strerror(errno));
+    if (stat(s->dir, &st) != 0 || !S_ISDIR(st.st_mode))
+        return po_fail(s->ctx, PO_IO, "%.300s: is no folder", s->dir);
+    return PO_OK;
+}
+
+po_status po_library_begin(po_ctx *ctx, po_arena *arena, const po_library *library,
+                           const po_file_ops *ops, const char *dir, const char *model,
+                           po_library_saving **saving) {
+    po_library_saving *s = PO_NEW(arena, po_library_saving);
+    *s = (po_library_saving){.ctx = ctx, .arena = arena, .ops = ops, .dir = dir};
+    /* Deferred before the writers' own: the temporary files are gone when it is called. */
+    po_arena_defer(arena, remove_folder, s);
+    PO_TRY(make_folder(s));
     po_text readme;
-    po_text_init(&readme, s->arena);
-    print_readme(&readme, l, s->dir, model);
-    for (uint32_t i = 0; i < l->n_files; i++)
-        PO_TRY(put(s, l->files[i].name, l->files[i].text, strlen(l->files[i].text)));
+    po_text_init(&readme, arena);
+    print_readme(&readme, library, dir, model);
+    for (uint32_t i = 0; i < library->n_files; i++)
+        PO_TRY(
+            put(s, library->files[i].name, library->files[i].text, strlen(library->files[i].text)));
     PO_TRY(put(s, "README.md", readme.data, readme.size));
-    PO_TRY(put(s, PO_LIBRARY_NAME, l->object.data, l->object.size));
+    PO_TRY(put(s, PO_LIBRARY_NAME, library->object.data, library->object.size));
+    *saving = s;
+    return PO_OK;
+}
+
+po_status po_library_commit(po_library_saving *s) {
     for (uint32_t i = 0; i < s->n; i++) {
         po_status status = po_writer_commit(s->writers[i]);
         if (status == PO_OK)
@@ -73,21 +108,42 @@ static po_status save(saving *s, const po_library *l, const char *model) {
             po_writer_withdraw(s->writers[--i]);
         return status;
     }
+    s->made = false;
     return po_writer_sync_folder(s->writers[0]);
 }
 
 po_status po_library_save(po_ctx *ctx, const po_library *library, const po_file_ops *ops,
                           const char *dir, const char *model) {
-    bool made = mkdir(dir, 0777) == 0;
+    po_library_saving *saving;
+    po_arena *arena = po_arena_create(ctx);
+    po_status status = po_library_begin(ctx, arena, library, ops, dir, model, &saving);
+    if (status == PO_OK)
+        status = po_library_commit(saving);
+    po_arena_free(arena);
+    return status;
+}
+
+po_status po_library_check_folder(po_ctx *ctx, const char *dir) {
     struct stat st;
-    if (!made && errno != EEXIST)
-        return po_fail(ctx, PO_IO, "%.300s: the folder cannot be made (%s)", dir, strerror(errno));
-    if (!made && (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode)))
-        return po_fail(ctx, PO_IO, "%.300s: is no folder", dir);
-    saving s = {.ctx = ctx, .arena = po_arena_create(ctx), .ops = ops, .dir = dir};
-    po_status status = save(&s, library, model);
-    po_arena_free(s.arena);
-    if (status != PO_OK && made)
-        rmdir(dir);
+    po_arena *scratch = po_arena_create(ctx);
+    po_status status = PO_OK;
+    if (stat(dir, &st) == 0) {
+        if (!S_ISDIR(st.st_mode))
+            status = po_fail(ctx, PO_BAD_USE, "--kernels %.300s: is no folder", dir);
+        else if (access(dir, W_OK | X_OK) != 0)
+            status = po_fail(ctx, PO_BAD_USE, "--kernels %.300s: cannot be written to (%s)", dir,
+                             strerror(errno));
+    } else if (errno != ENOENT) {
+        status = po_fail(ctx, PO_BAD_USE, "--kernels %.300s: %s", dir, strerror(errno));
+    } else {
+        size_t n = strlen(dir);
+        while (n > 1 && dir[n - 1] == '/')
+            n--;
+        const char *parent = po_path_folder(scratch, po_arena_printf(scratch, "%.*s", (int)n, dir));
+        if (access(parent, W_OK | X_OK) != 0)
+            status = po_fail(ctx, PO_BAD_USE, "--kernels %.300s: the folder cannot be made (%s)",
+                             dir, strerror(errno));
+    }
+    po_arena_free(scratch);
     return status;
 }
