@@ -2,9 +2,8 @@
 #include "export/parts.h"
 #include "ir/function.h"
 
-/* Functions stand in files from this version on; before the other one every initialiser had to be
- * listed among the inputs. */
-enum { IR_OF_FUNCTIONS = 8, IR_OF_FREE_INITIALISERS = 4 };
+/* Before this IR version every initialiser had to be listed among the inputs. */
+enum { IR_OF_FREE_INITIALISERS = 4 };
 
 static char *mutable(const char *text) {
     return (char *)(uintptr_t)text; /* protobuf-c's structures have no const; they are only read */
@@ -173,7 +172,7 @@ static po_status make_functions(po_exporter *ex, const po_graph *graph, const po
  * they would become inputs that callers may set, and no constants any more. */
 static void raise_ir(po_exporter *ex, Onnx__ModelProto *p) {
     bool listed = p->ir_version < IR_OF_FREE_INITIALISERS;
-    p->ir_version = IR_OF_FUNCTIONS;
+    p->ir_version = PO_FUNCTION_IR;
     if (!listed)
         return;
     Onnx__GraphProto *g = p->graph;
@@ -204,7 +203,7 @@ po_status po_make_model(po_exporter *ex, const po_graph *graph, Onnx__ModelProto
     make_opsets(ex, old, po_map_count(calls) > 0, p);
     PO_TRY(make_functions(ex, graph, calls, old, p));
     PO_TRY(po_make_graph(ex, graph, &p->graph));
-    if (graph->n_functions > 0 && po_map_count(calls) > 0 && p->ir_version < IR_OF_FUNCTIONS)
+    if (graph->n_functions > 0 && po_map_count(calls) > 0 && p->ir_version < PO_FUNCTION_IR)
         raise_ir(ex, p);
     return PO_OK;
 }

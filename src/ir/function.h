@@ -11,6 +11,9 @@
 #define PO_KERNEL_DOMAIN "petopt.kernels"
 enum { PO_KERNEL_DOMAIN_VERSION = 1 };
 
+/* The first IR version whose files may hold functions. */
+enum { PO_FUNCTION_IR = 8 };
+
 /* Lives in the root graph (po_graph.functions); clones share it. */
 struct po_function {
     const char *domain, *name; /* of the calls: their domain and op_type */

@@ -77,7 +77,7 @@ static po_status verify_body(po_ctx *ctx, void *user) {
         return PO_OK;
     }
     po_replay replay;
-    PO_TRY(po_proving_replay(ctx, arena, a, b, args->paths[1], &replay));
+    PO_TRY(po_proving_replay(ctx, arena, a, b, args->paths[1], o->library, &replay));
     v->proved = replay.proved;
     snprintf(v->proof, sizeof v->proof, "%.*s", (int)sizeof v->proof - 1, replay.text);
     po_verify_spec spec = {.original = args->paths[0],

@@ -1,4 +1,5 @@
 /* po_optimise and its result. */
+#include "codegen/compile.h"
 #include "codegen/library.h"
 #include "pipeline/api.h"
 #include "pipeline/pipeline.h"
@@ -15,7 +16,7 @@ struct po_result {
     po_proof_report proof;
     const po_graph *recipes;   /* among graphs */
     const po_library *library; /* that the winner needs to be fast; NULL: none */
-    const char *kernels;       /* folder for it */
+    const char *kernels;       /* folder for it, in the arena */
     po_summary summary;
 };
 
@@ -32,7 +33,28 @@ static po_status check_options(po_ctx *ctx, const po_model *model, const po_opti
     if (options->opset > 0 && options->opset < opset)
         return po_fail(ctx, PO_BAD_USE, "--opset %lld: the model's operator set is %lld already",
                        (long long)options->opset, (long long)opset);
+    if (options->kernels) {
+        PO_TRY(po_library_check_folder(ctx, options->kernels));
+        PO_TRY(po_cc_check(ctx, options->cc));
+    }
     return PO_OK;
+}
+
+/* What the winner brings with it. */
+static void take_library(optimise_args *args) {
+    po_run_state *state = &args->state;
+    po_summary *s = &state->record->summary;
+    int64_t ir = state->winner->model->ir_version;
+    if (!state->library || state->winner->n_functions == 0)
+        return;
+    args->result->library = state->library;
+    args->result->kernels = po_arena_strdup(state->arena, args->options->kernels);
+    s->library = po_arena_printf(state->arena, "%s/" PO_LIBRARY_NAME, args->options->kernels);
+    s->n_kernels = state->winner->n_functions;
+    if (ir < PO_FUNCTION_IR)
+        po_record_note(state->record,
+                       "the model's IR version rises from %lld to %d, the first with functions",
+                       (long long)ir, PO_FUNCTION_IR);
 }
 
 static po_status optimise_body(po_ctx *ctx, void *user) {
@@ -62,6 +84,7 @@ static po_status optimise_body(po_ctx *ctx, void *user) {
     s->tolerance = o->tolerance;
     PO_TRY(po_pipeline_run(state));
     s->changed = state->winner != state->original;
+    take_library(args);
     po_record_finish(state->record, args->model->graph, state->winner);
     s->seconds = po_now() - start;
     return PO_OK;
@@ -92,10 +115,6 @@ po_status po_optimise(po_model *model, const po_options *options, const po_callb
     r->in = model;
     r->proof = args.state.proof;
     r->recipes = args.state.recipes;
-    if (args.state.kernels && args.state.winner == args.state.kernels) {
-        r->library = args.state.library;
-        r->kernels = po_arena_strdup(r->arena, args.options->kernels);
-    }
     r->model.graph =
         args.state.winner == model->graph ? model->graph : (po_graph *)args.state.winner;
     *result = r;
@@ -115,12 +134,15 @@ static po_status save_body(po_ctx *ctx, void *user) {
     save_args *args = user;
     po_result *r = args->result;
     po_api_bind_model(&r->model, ctx);
-    po_certify certify = {r->in, r->model.graph, r->recipes, &r->proof, &r->summary};
-    if (r->library)
-        PO_TRY(po_library_save(ctx, r->library, NULL, r->kernels, po_path_name(args->path)));
+    po_certify certify = {r->in, r->model.graph, r->recipes, &r->proof, &r->summary, r->library};
     po_export_options options = {.certify = po_proving_certify, .certify_user = &certify};
-    return po_export_file(ctx, r->model.graph, args->path, r->summary.changed ? &options : NULL,
-                          NULL);
+    po_library_saving *saving = NULL;
+    if (r->library)
+        PO_TRY(po_library_begin(ctx, po_arena_create(ctx), r->library, NULL, r->kernels, args->path,
+                                &saving));
+    PO_TRY(po_export_file(ctx, r->model.graph, args->path, r->summary.changed ? &options : NULL,
+                          NULL));
+    return saving ? po_library_commit(saving) : PO_OK;
 }
 
 po_status po_result_save(po_result *result, const char *path, po_error *error) {

@@ -1,5 +1,6 @@
 #include "pipeline/proving.h"
 
+#include "codegen/library.h"
 #include "cost/cache.h"
 #include "import/import.h"
 #include "ir/text.h"
@@ -109,6 +110,13 @@ po_status po_proving_certify(po_ctx *ctx, po_arena *arena, void *user, const po_
                     .runtime = c->summary->compared ? c->summary->runtime : "",
                     .error = c->summary->error,
                     .tolerance = c->summary->tolerance};
+    if (c->library) {
+        char *hex = po_arena_alloc(arena, PO_SHA256_HEX);
+        po_sha256 *sha = po_sha256_begin(arena);
+        po_sha256_add(sha, c->library->object.data, c->library->object.size);
+        po_sha256_end(sha, hex);
+        cert.library = hex;
+    }
     /* A run that was stopped before its proof has not made them. */
     const po_graph *recipes = c->recipes;
     po_graph *made = NULL;

@@ -22,17 +22,19 @@ typedef struct po_certify {
     const po_graph *recipes; /* as a graph; NULL: not made yet */
     const po_proof_report *proof;
     const po_summary *summary;
+    const struct po_library *library; /* of kernels; NULL: none */
 } po_certify;
 /* po_certify_fn for po_export_options; user: po_certify. */
 po_status po_proving_certify(po_ctx *ctx, po_arena *arena, void *user, const po_export_sums *sums,
                              const char **text);
 
-/* What verify finds: OUT.cert where it is there and holds, then the proof with fresh seeds. */
+/* What verify finds: OUT.cert where it is there and holds, then the proof with fresh seeds. A
+ * library of kernels (NULL: none) must be the one that the certificate names. */
 typedef struct po_replay {
     bool proved, differ;
     char text[PO_PROOF_TEXT]; /* one sentence */
 } po_replay;
 po_status po_proving_replay(po_ctx *ctx, po_arena *arena, const po_graph *a, const po_graph *b,
-                            const char *path_of_b, po_replay *replay);
+                            const char *path_of_b, const char *library, po_replay *replay);
 
 #endif

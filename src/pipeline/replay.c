@@ -17,6 +17,7 @@ typedef struct replaying {
     po_ctx *ctx;
     po_arena *arena;
     const po_graph *a, *b;
+    const char *library;
     po_replay *replay;
     const po_file_sum *sum_a, *sum_b;
     uint32_t n_a, n_b;
@@ -48,6 +49,22 @@ static po_status open_certificate(replaying *r, const char *path, po_content *co
     return po_file_content(r->ctx, r->arena, fd, path, content);
 }
 
+static po_status check_library(replaying *r, const char *told) {
+    int fd;
+    po_content content;
+    char hex[PO_SHA256_HEX];
+    if (!r->library)
+        return PO_OK;
+    PO_TRY(po_file_open(r->ctx, r->arena, AT_FDCWD, r->library, 0, &fd));
+    PO_TRY(po_file_content(r->ctx, r->arena, fd, r->library, &content));
+    po_sha256 *sha = po_sha256_begin(r->arena);
+    po_sha256_add(sha, content.data, content.size);
+    po_sha256_end(sha, hex);
+    if (!told || strcmp(told, hex) != 0)
+        return po_fail(r->ctx, PO_BAD_INPUT, "the certificate is not of this library of kernels");
+    return PO_OK;
+}
+
 /* Reads recipes from the certificate; PO_BAD_INPUT or PO_IO: it does not hold. */
 static po_status read_certificate(replaying *r, const char *path, bool *found, po_graph **recipes) {
     po_content content;
@@ -60,6 +77,7 @@ static po_status read_certificate(replaying *r, const char *path, bool *found, p
     if (!same_files(cert.in, cert.n_in, r->sum_a, r->n_a) ||
         !same_files(cert.out, cert.n_out, r->sum_b, r->n_b))
         return po_fail(r->ctx, PO_BAD_INPUT, "the certificate is not of these files");
+    PO_TRY(check_library(r, cert.library));
     if (!cert.recipes)
         return PO_OK;
     PO_TRY(po_graph_parse(r->ctx, cert.recipes, recipes));
@@ -112,8 +130,8 @@ static po_status replay(replaying *r, const char *path_of_b) {
 }
 
 po_status po_proving_replay(po_ctx *ctx, po_arena *arena, const po_graph *a, const po_graph *b,
-                            const char *path_of_b, po_replay *out) {
+                            const char *path_of_b, const char *library, po_replay *out) {
     *out = (po_replay){0};
-    replaying r = {.ctx = ctx, .arena = arena, .a = a, .b = b, .replay = out};
+    replaying r = {.ctx = ctx, .arena = arena, .a = a, .b = b, .library = library, .replay = out};
     return replay(&r, path_of_b);
 }

@@ -153,7 +153,7 @@ static bool is_new(const po_run_state *state, const po_graph *graph) {
 /* Adds a variant, or frees it where it is the original or one that is there already. */
 static void add_variant(po_run_state *state, const char *name, const po_graph *graph) {
     if (is_new(state, graph))
-        state->variants[state->n_variants++] = (po_variant){name, graph, graph == state->kernels};
+        state->variants[state->n_variants++] = (po_variant){name, graph, false};
     else
         po_pipeline_drop(state, graph);
 }
@@ -251,14 +251,13 @@ po_status po_stage_postopt(po_run_state *state) {
                                   &(choosing){simplified, &counts}, &cut));
     }
     if (is_wanted(state, "simplified")) {
-        if (state->kernels)
-            add_variant(state, "kernels", state->kernels);
         po_graph *plain = po_graph_clone(state->ctx, simplified);
         po_pipeline_hold(state, plain);
         po_old_ir_constants(state->ctx, plain);
         add_variant(state, "simplified", plain);
     }
-    if (state->n_variants > 0)
-        state->current = state->variants[0].graph;
+    for (uint32_t i = state->n_variants; i > 0; i--)
+        if (!state->variants[i - 1].kernels)
+            state->current = state->variants[i - 1].graph;
     return PO_OK;
 }

@@ -102,6 +102,8 @@ static po_hash rank_key(const selecting *s) {
     key = po_hash_u64(key, s->ctx->threads);
     for (uint32_t i = 0; i < s->state->n_variants; i++)
         key = po_hash_u64(po_hash_u64(key, s->written[i].hash.lo), s->written[i].hash.hi);
+    if (s->state->library)
+        key = po_hash_u64(po_hash_u64(key, s->state->library->hash.lo), s->state->library->hash.hi);
     return key;
 }
 
@@ -237,6 +239,31 @@ static void take(selecting *s, uint32_t i, po_candidate_report *row,
     sum->error_reference = report->own_error;
 }
 
+/* Without its library a model runs on its own functions: they are compared too. */
+static po_status check_functions(selecting *s, uint32_t i, bool *right) {
+    *right = true;
+    if (!kernels_of(s, i))
+        return PO_OK;
+    po_run_state *state = s->state;
+    po_verify_spec spec = {.library = s->cost->library,
+                           .original = s->original_path,
+                           .candidate = s->written[i].path,
+                           .files = &s->files,
+                           .graph = s->original,
+                           .candidate_graph = state->variants[i].graph,
+                           .checks = state->checks,
+                           .n_checks = state->n_checks,
+                           .tolerance = state->options->tolerance,
+                           .seconds = 5,
+                           .seed = 2};
+    po_verify_report r;
+    PO_TRY(po_verify(s->ctx, &spec, &r));
+    *right = r.equal;
+    if (!r.equal)
+        decide(s, row_of(s, i), "without its library: %s", r.why);
+    return PO_OK;
+}
+
 static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
     po_run_state *state = s->state;
     po_candidate_report *row = row_of(s, i);
@@ -262,6 +289,10 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
     fill_row(row, v);
     bool accepted = po_verdict_accepted(v);
     decide(s, row, "%s%s", v->reason, v->cached ? " (from the cache)" : "");
+    if (accepted)
+        PO_TRY(check_functions(s, i, &accepted));
+    if (!accepted && po_verdict_accepted(v))
+        v->code = PO_VERDICT_WRONG;
     fill_summary(s, v, accepted);
     if (accepted)
         take(s, i, row, &v->verify);
@@ -373,7 +404,10 @@ static po_status by_model(selecting *s, const char *why) {
         if (!row->compared)
             return original_fails(s, r.why);
         decide(s, row, "%s", r.equal ? why : r.why);
-        if (r.equal) {
+        bool right = false;
+        if (r.equal)
+            PO_TRY(check_functions(s, i, &right));
+        if (right) {
             take(s, i, row, &r);
             return PO_OK;
         }

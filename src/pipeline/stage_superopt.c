@@ -177,5 +177,6 @@ po_status po_stage_superopt(po_run_state *state) {
     PO_TRY(po_library_build(state->ctx, state->arena, &spec, &state->library));
     po_graph_sweep(graph);
     state->kernels = graph;
+    state->variants[state->n_variants++] = (po_variant){"kernels", graph, true};
     return PO_OK;
 }

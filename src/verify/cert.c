@@ -87,6 +87,8 @@ const char *po_cert_print(po_arena *arena, const po_cert *c) {
     put(root, "out", files(c->n_out, c->out));
     put(root, "recipes", text_of(c->recipes));
     put(root, "proof", proof_of(&c->proof));
+    if (c->library)
+        put(root, "library", text_of(c->library));
     put(tested, "runtime", text_of(c->runtime));
     put(tested, "error", number(c->error));
     put(tested, "tolerance", number(c->tolerance));
@@ -166,6 +168,7 @@ po_status po_cert_parse(po_ctx *ctx, po_arena *arena, const char *text, size_t s
     const json_t *tested = json_object_get(root, "tested");
     *cert = (po_cert){.petopt = string_at(arena, root, "petopt"),
                       .recipes = string_at(arena, root, "recipes"),
+                      .library = string_at(arena, root, "library"),
                       .runtime = string_at(arena, tested, "runtime"),
                       .error = json_number_value(json_object_get(tested, "error")),
                       .tolerance = json_number_value(json_object_get(tested, "tolerance"))};

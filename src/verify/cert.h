@@ -24,6 +24,7 @@ typedef struct po_cert {
     po_proof_report proof;
     const char *runtime; /* that OUT was tested in; "" where in none */
     double error, tolerance;
+    const char *library; /* SHA-256 of the kernels that it was tested with; NULL: of none */
 } po_cert;
 
 /* The JSON text. Its member "digest" is the SHA-256 of the others, so that a changed one shows. */

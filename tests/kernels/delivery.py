@@ -358,6 +358,99 @@ def test_wrong_kernel(args, root):
     assert done.returncode == 1 and 'not equal' in done.stdout, done.stdout + done.stderr
 
 
+def convolutions(ir=7):
+    """Small, with static shapes, of what petopt makes kernels for."""
+    rng = np.random.default_rng(4)
+    weights = [numpy_helper.from_array(
+        rng.standard_normal(shape).astype(np.float32) / 10, name)
+        for name, shape in (('w0', (24, 3, 3, 3)), ('b0', (24,)), ('w1', (20, 24, 3, 3)))]
+    nodes = [helper.make_node('Conv', ['x', 'w0', 'b0'], ['c0'], pads=[1, 1, 1, 1]),
+             helper.make_node('Relu', ['c0'], ['r0']),
+             helper.make_node('Conv', ['r0', 'w1'], ['c1'], pads=[1, 1, 1, 1], strides=[2, 2]),
+             helper.make_node('Relu', ['c1'], ['out'])]
+    graph = helper.make_graph(
+        nodes, 'convolutions', [helper.make_tensor_value_info('x', TensorProto.FLOAT, [1, 3, 16, 16])],
+        [helper.make_tensor_value_info('out', TensorProto.FLOAT, [1, 20, 8, 8])], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid('', 13)], ir_version=ir)
+
+
+def test_generated(args, root):
+    """The whole way: petopt --kernels, its message followed to the letter, verify, certificate."""
+    onnx.save(convolutions(), os.path.join(root, 'in.onnx'))
+
+    def run(*words):
+        return subprocess.run([args.petopt, *words], capture_output=True, text=True, cwd=root)
+
+    done = run('in.onnx', '-o', 'out.onnx', '--kernels', 'dir', '--skip', 'postopt', '--skip',
+               'select', '--cache', 'none', '--json', 'run.json')
+    assert done.returncode == 0, done.stderr
+    assert 'won: kernels' in done.stdout and 'IR version rises from 7 to 8' in done.stdout, done
+    library = os.path.join('dir', 'libpetopt_kernels.so')
+    import json
+    told = json.load(open(os.path.join(root, 'run.json'), encoding='utf-8'))
+    assert told['library'] == library and told['kernels'] >= 1
+    assert sorted(os.listdir(root)) == ['dir', 'in.onnx', 'out.onnx', 'out.onnx.cert', 'run.json']
+    lines = done.stdout.splitlines()
+    python = [l.strip() for l in lines[lines.index('Python:') + 1:lines.index('C:')]]
+    code = '\n'.join(['import onnxruntime, numpy', *python,
+                      "x = numpy.ones((1, 3, 16, 16), numpy.float32)",
+                      "print(repr(float(session.run(None, {'x': x})[0].sum())))"])
+    ran_so = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, cwd=root)
+    assert ran_so.returncode == 0, ran_so.stderr
+    x = np.ones((1, 3, 16, 16), np.float32)
+    want = session(os.path.join(root, 'in.onnx')).run(None, {'x': x})[0]
+    assert abs(float(ran_so.stdout) - want.sum()) <= 1e-4 * np.abs(want).sum()
+    onnx.checker.check_model(onnx.load(os.path.join(root, 'out.onnx')), full_check=True)
+    for words in ([], ['--library', library]):
+        done = run('verify', 'in.onnx', 'out.onnx', *words)
+        assert done.returncode == 0 and '\nproved:' in done.stdout, done.stdout + done.stderr
+    with open(os.path.join(root, library), 'ab') as f:
+        f.write(b'more')
+    done = run('verify', 'in.onnx', 'out.onnx', '--library', library)
+    assert 'not of this library' in done.stdout, done.stdout
+
+
+def test_faults(args, root):
+    """What cannot be done is said in one sentence before the work, and nothing is left behind."""
+    onnx.save(convolutions(), os.path.join(root, 'in.onnx'))
+    with open(os.path.join(root, 'file'), 'w', encoding='utf-8') as f:
+        f.write('x')
+    half = os.path.join(root, 'half.sh')
+    with open(half, 'w', encoding='utf-8') as f:
+        f.write('#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "sorry: no"\nexit 1\n')
+    os.chmod(half, 0o755)
+    before = sorted(os.listdir(root))
+
+    def run(*words):
+        return subprocess.run([args.petopt, 'in.onnx', '--skip', 'postopt', '--skip', 'select',
+                               '--cache', 'none', '-q', *words], capture_output=True, text=True, cwd=root)
+
+    for words, says in ((['--kernels', 'dir', '--cc', '/nonexistent'], '/nonexistent'),
+                        (['--kernels', 'dir', '--cc', 'false'], "'false'"),
+                        (['--kernels', 'file'], 'no folder'),
+                        (['--kernels', 'file/dir'], 'file/dir'),
+                        (['--kernels', 'nowhere/dir'], 'nowhere/dir'),
+                        (['--kernels', ''], '--kernels')):
+        done = run('-o', 'out.onnx', *words)
+        assert done.returncode == 2, (words, done)
+        assert done.stderr.count('\n') == 1 and says in done.stderr, done.stderr
+        assert sorted(os.listdir(root)) == before, os.listdir(root)
+    # A compiler that fails takes the kernels with it, and nothing else.
+    done = run('-o', 'out.onnx', '--kernels', 'dir', '--cc', half)
+    assert done.returncode == 0 and not done.stderr, done
+    assert sorted(os.listdir(root)) == before + ['out.onnx'], os.listdir(root)
+    os.remove(os.path.join(root, 'out.onnx'))
+    # The model cannot be written: nor is the library.
+    done = run('-o', 'nowhere/out.onnx', '--kernels', 'dir')
+    assert done.returncode == 2 and sorted(os.listdir(root)) == before, (done, os.listdir(root))
+    # The library cannot be written: nor is the model.
+    os.makedirs(os.path.join(root, 'dir', 'README.md'))
+    done = run('-o', 'out.onnx', '--kernels', 'dir')
+    assert done.returncode == 2 and done.stderr.count('\n') == 1, done
+    assert not os.path.exists(os.path.join(root, 'out.onnx'))
+    assert os.listdir(os.path.join(root, 'dir')) == ['README.md']
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument('--make', required=True)

@@ -74,7 +74,7 @@ static po_replay replay(const char *in, const char *out) {
     assert_int_equal(po_import_file(&ctx, out, &b), PO_OK);
     assert_int_equal(po_pin_inputs(&ctx, a->graph, NULL, 0, &x), PO_OK);
     assert_int_equal(po_pin_inputs(&ctx, b->graph, NULL, 0, &y), PO_OK);
-    assert_int_equal(po_proving_replay(&ctx, arena, x, y, out, &r), PO_OK);
+    assert_int_equal(po_proving_replay(&ctx, arena, x, y, out, NULL, &r), PO_OK);
     po_graph_free(x);
     po_graph_free(y);
     po_model_free(a);
