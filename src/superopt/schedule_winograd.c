@@ -251,8 +251,13 @@ static void transform_weights(build *z, uint32_t parent, uint32_t to, uint32_t p
     uint32_t half = tensor(z, "g", PO_MU_REGISTER, 6, dims);
     mu->tensors[half].scope = lanes;
     const uint32_t half_at[] = {z->b, z->cb, z->c, z->u, z->q, z->k};
-    product(z, lanes, by(z, half, half_at), by(z, z->g_table, (uint32_t[]){z->u, z->r}),
-            po_panel_access(z->s, z->map, b, p, packed));
+    uint32_t id =
+        product(z, lanes, by(z, half, half_at), by(z, z->g_table, (uint32_t[]){z->u, z->r}),
+                po_panel_access(z->s, z->map, b, p, packed));
+    if (!z->block) { /* the next slice comes from memory meanwhile */
+        mu->nodes[id].statement.ahead = z->slice * z->v->taps * z->v->taps * z->panel;
+        mu->nodes[id].statement.ahead_of = 1;
+    }
     product(z, lanes, by(z, to, (uint32_t[]){z->b, z->cb, z->u, z->w, z->c, z->k}),
             by(z, z->g_table, (uint32_t[]){z->w, z->q}), by(z, half, half_at));
 }
