@@ -318,3 +318,13 @@ po_status po_codegen_kernel(po_ctx *ctx, const po_mu *mu, const po_isa *isa, con
     po_arena_free(arena);
     return status;
 }
+
+po_status po_codegen_places(po_ctx *ctx, const po_mu *mu, const po_isa *isa, int64_t *places) {
+    po_arena *arena = po_arena_create(ctx);
+    cg g = {.ctx = ctx, .arena = arena, .mu = mu, .isa = isa};
+    po_status status = cg_memory(&g);
+    for (uint32_t i = 0; i < mu->n_tensors && status == PO_OK; i++)
+        places[i] = mu->tensors[i].place == PO_MU_DEVICE ? g.tensor[i].offset : -1;
+    po_arena_free(arena);
+    return status;
+}

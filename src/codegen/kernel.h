@@ -40,4 +40,8 @@ void po_codegen_prelude(const po_isa *isa, po_text *out);
 po_status po_codegen_kernel(po_ctx *ctx, const po_mu *mu, const po_isa *isa, const char *symbol,
                             po_text *out);
 
+/* Where the tensors of DEVICE places lie: floats from the start of `device` to the start of each
+ * (its element 0 is `origin` floats further); -1 for other places. For those who look on. */
+po_status po_codegen_places(po_ctx *ctx, const po_mu *mu, const po_isa *isa, int64_t *places);
+
 #endif

@@ -83,8 +83,30 @@ static float *filled(po_arena *arena, size_t floats, uint64_t stream) {
 
 enum { COLD = 48 << 20, MOST_COPIES = 24, RUNS = 7 };
 
-static double time_kernel(po_ctx *ctx, void *library, const po_mu *mu, uint32_t number,
-                          uint32_t isa) {
+typedef struct loaded {
+    kernel_fn run;
+    float *device, *scratch;
+} loaded;
+
+static void run_loaded(void *self, const float *const *weights) {
+    const loaded *l = self;
+    pool one = {1, run_one, NULL};
+    l->run(NULL, weights, NULL, l->device, l->scratch, &one);
+}
+
+/* NULL, or what is wrong. */
+static const char *check_kernel(po_ctx *ctx, po_arena *arena, const po_timed_kernel *k,
+                                uint32_t isa, loaded *l) {
+    int64_t *places = PO_NEW_N(arena, int64_t, k->mu->n_tensors);
+    if (po_codegen_places(ctx, k->mu, &po_isas[isa], places) != PO_OK)
+        return "no places";
+    po_loaded_kernel kernel = {k->mu, l->device, places, l, run_loaded};
+    return k->check(ctx, arena, k->user, &kernel);
+}
+
+static double time_kernel(po_ctx *ctx, po_reply *reply, void *library, const po_timed_kernel *k,
+                          uint32_t number, uint32_t isa, bool look) {
+    const po_mu *mu = k->mu;
     char name[64];
     snprintf(name, sizeof name, "k%u_%s", number, po_isas[isa].name);
     void *run_symbol = dlsym(library, name);
@@ -120,6 +142,15 @@ static double time_kernel(po_ctx *ctx, void *library, const po_mu *mu, uint32_t 
     float *device = filled(arena, *device_floats, 7), *scratch = filled(arena, *scratch_floats, 9);
     pool one = {1, run_one, NULL};
     start(device);
+    if (look && k->check) {
+        loaded l = {run, device, scratch};
+        const char *wrong = check_kernel(ctx, arena, k, isa, &l);
+        if (wrong) {
+            po_reply_log(reply, "a schedule is wrong: %s", wrong);
+            po_arena_free(arena);
+            return -1;
+        }
+    }
     double best = 0, begin = po_now();
     uint32_t n = 0, turn = 0;
     run(NULL, weights[turn++ % copies], NULL, device, scratch, &one);
@@ -156,10 +187,11 @@ static po_status time_all(po_ctx *ctx, po_arena *arena, po_reply *reply, void *u
                 if (!library[file])
                     po_reply_log(reply, "a kernel does not load: %s", dlerror());
             }
-            if (!library[file])
+            if (!library[file] || best[i] < 0)
                 continue;
-            double seconds = time_kernel(ctx, library[file], t->kernels[i].mu, i, t->isa);
-            best[i] = best[i] == 0 || (seconds > 0 && seconds < best[i]) ? seconds : best[i];
+            double seconds =
+                time_kernel(ctx, reply, library[file], &t->kernels[i], i, t->isa, pass == 0);
+            best[i] = pass == 0 || (seconds > 0 && seconds < best[i]) ? seconds : best[i];
         }
     po_reply_add(reply, best, t->n * sizeof *best);
     return PO_OK;

@@ -4,9 +4,25 @@
 
 #include "codegen/kernel.h"
 
+/* A kernel that is loaded, for a look at what it computes. */
+typedef struct po_loaded_kernel {
+    const po_mu *mu;
+    float *device;
+    const int64_t *places; /* po_codegen_places */
+    void *self;
+    void (*run)(void *self, const float *const *weights);
+} po_loaded_kernel;
+
+/* Fills inputs, runs, compares; in the child. NULL, or what is wrong. Rings are filled already. */
+typedef const char *(*po_check_kernel_fn)(po_ctx *ctx, po_arena *arena, void *user,
+                                          const po_loaded_kernel *kernel);
+
 typedef struct po_timed_kernel {
     const po_mu *mu; /* DEVICE and WEIGHT tensors only: what a step reads lies in DEVICE ones */
-    double seconds;  /* of a run on one thread; 0: it could not be timed */
+    po_check_kernel_fn check; /* before it is timed; may be NULL */
+    void *user;
+    double seconds; /* of a run on one thread; 0: it could not be timed; -1: it computes something
+                       else */
 } po_timed_kernel;
 
 /* The instruction set of this machine that kernels are timed with; PO_ISAS: none of them. */

@@ -108,6 +108,9 @@ static void drop_unused(po_schedule *s) {
     rename(mu, to);
     for (uint32_t i = 0; i < s->n_packed; i++)
         s->packed[i].tensor = to[s->packed[i].tensor];
+    for (uint32_t i = 0; i < s->naive->n_tensors; i++)
+        if (s->tensor[i] != PO_NONE)
+            s->tensor[i] = used[s->tensor[i]] ? to[s->tensor[i]] : PO_NONE;
     mu->n_tensors = n;
 }
 

@@ -3,6 +3,7 @@
 #define PO_SUPEROPT_PLAN_H
 
 #include "cost/cost.h"
+#include "superopt/check.h"
 #include "superopt/lower.h"
 #include "superopt/schedule.h"
 
@@ -38,5 +39,10 @@ typedef struct po_plan_options {
 po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                           const po_regions *regions, const po_plan_options *options,
                           po_plan *plans);
+
+/* One step alone, to be timed and looked at (po_check_step, `lone`): what it reads and writes lies
+ * in DEVICE tensors. */
+const po_mu *po_plan_lone(po_arena *arena, const po_mu *naive, uint32_t node,
+                          const po_choice *choice, po_lone_step *lone);
 
 #endif

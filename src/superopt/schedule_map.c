@@ -3,6 +3,23 @@
 
 enum { LANE, VECTORS, ROW };
 
+/* Whether the last axis of what is written has a ring, over which no vector may spill. */
+static bool has_ring_behind(const po_mu *mu, uint32_t tensor) {
+    uint32_t last = mu->tensors[tensor].rank - 1;
+    for (uint32_t n = 0; n < mu->n_nodes; n++) {
+        const po_mu_statement *s = &mu->nodes[n].statement;
+        for (uint32_t i = 0; mu->nodes[n].kind == PO_MU_STATEMENT && i < s->n_in; i++) {
+            int64_t least, most;
+            if (s->in[i].tensor != tensor)
+                continue;
+            po_mu_range(mu, &s->in[i], last, &least, &most);
+            if (least < 0 || most >= mu->tensors[tensor].dims[last])
+                return true;
+        }
+    }
+    return false;
+}
+
 /* A lone copy whose source lies along another axis: 16 by 16 at a time, turned in registers. The
  * label along the source's last axis, PO_NONE: it is no such copy. */
 static uint32_t turned_row(const po_mu *mu, const po_naive_step *n) {
@@ -34,6 +51,8 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
             int64_t coef = rank ? po_mu_coef(&in->axes[rank - 1], p.lane) : 0;
             lanes &= coef == 0 || coef == 1;
         }
+    if (lanes && naive->labels[p.lane].extent % PO_MU_VECTOR)
+        lanes = !has_ring_behind(naive, p.out->tensor);
     int64_t extent = lanes ? naive->labels[p.lane].extent : 1;
     choices[n] = (po_choice){.how = &po_schedule_map};
     choices[n].n[LANE] = lanes && extent >= PO_MU_VECTOR ? (int64_t)p.lane : -1;

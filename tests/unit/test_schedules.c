@@ -1,0 +1,224 @@
+/* Lowering and schedules on small graphs: the naive and the scheduled muGraph compute what the
+ * graph does, and every choice, printed and compiled, what its step does. */
+#include "cost/kernels.h"
+#include "mugraph/eval.h"
+#include "rewriting.h"
+#include "superopt/plan.h"
+#include "unit.h"
+
+#include <math.h>
+
+#define CONV3 "{kernel_shape=[3, 3], pads=[1, 1, 1, 1]}"
+
+static const struct {
+    const char *name, *graph;
+} samples[] = {
+    {"Winograd and a residual",
+     "graph g (x: f32[1,16,9,13]) -> (y) {\n"
+     " a = Conv(x, w: f32[32,16,3,3] random 1, b: f32[32] random 2) " CONV3 "\n r = Relu(a)\n"
+     " c = Conv(r, v: f32[32,32,3,3] random 3) " CONV3 "\n s = Add(c, r)\n y = Relu(s)\n}"},
+    {"5x5", "graph g (x: f32[1,16,8,8]) -> (y) {\n"
+            " y = Conv(x, w: f32[48,16,5,5] random 1) {kernel_shape=[5, 5], pads=[2, 2, 2, 2]}\n}"},
+    {"stride, dilation, odd channels",
+     "graph g (x: f32[2,5,11,9]) -> (y) {\n"
+     " a = Conv(x, w: f32[10,5,3,3] random 1, b: f32[10] random 2) {kernel_shape=[3, 3], "
+     "strides=[2, 1], dilations=[1, 2], pads=[1, 2, 1, 2]}\n y = Sigmoid(a)\n}"},
+    {"pools and a classifier",
+     "graph g (x: f32[1,3,17,17]) -> (y) {\n"
+     " a = Conv(x, w: f32[16,3,3,3] random 1, b: f32[16] random 2) " CONV3 "\n"
+     " m = MaxPool(a) {kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]}\n"
+     " v = AveragePool(m) {kernel_shape=[2, 2], strides=[2, 2]}\n g = GlobalAveragePool(v)\n"
+     " f = Flatten(g)\n y = Gemm(f, u: f32[10,16] random 3, c: f32[10] random 4) {transB=1}\n}"},
+    {"depthwise and grouped",
+     "graph g (x: f32[1,32,7,10]) -> (y) {\n"
+     " d = Conv(x, w: f32[32,1,3,3] random 1, b: f32[32] random 2) {kernel_shape=[3, 3], "
+     "pads=[1, 1, 1, 1], group=32}\n h = HardSwish(d)\n"
+     " y = Conv(h, v: f32[64,16,1,1] random 3) {kernel_shape=[1, 1], group=2}\n}"},
+    {"a matrix product with its activation",
+     "graph g (x: f32[7,24]) -> (y) {\n a = MatMul(x, w: f32[24,33] random 1)\n"
+     " b = Add(a, c: f32[33] random 2)\n e = Erf(b)\n y = Mul(b, e)\n}"},
+    {"one axis", "graph g (x: f32[1,16,40]) -> (y) {\n"
+                 " a = Conv(x, w: f32[16,16,7] random 1) {kernel_shape=[7], pads=[3, 3]}\n"
+                 " y = LeakyRelu(a)\n}"},
+    {"three axes", "graph g (x: f32[1,4,5,6,7]) -> (y) {\n"
+                   " y = Conv(x, w: f32[16,4,3,3,3] random 1) {kernel_shape=[3, 3, 3], "
+                   "pads=[1, 1, 1, 1, 1, 1]}\n}"},
+};
+enum { SAMPLES = sizeof samples / sizeof samples[0] };
+
+typedef struct fixture {
+    po_ctx ctx;
+    po_arena *arena;
+    po_graph *graph;
+    po_regions regions;
+    po_plan plan;
+} fixture;
+
+static void start(fixture *f, const char *text) {
+    po_plan_options options = {.exact = false};
+    po_ctx_init(&f->ctx);
+    f->arena = po_arena_create(&f->ctx);
+    f->graph = test_graph(&f->ctx, text);
+    assert_int_equal(
+        po_regions_find(&f->ctx, f->arena, f->graph, po_lower_part, &f->ctx, &f->regions), PO_OK);
+    assert_int_equal(f->regions.n, 1);
+    assert_int_equal(f->regions.n_nodes, f->graph->n_live);
+    assert_int_equal(po_plan_regions(&f->ctx, f->arena, f->graph, &f->regions, &options, &f->plan),
+                     PO_OK);
+    if (f->plan.failed)
+        fail_msg("%s", f->plan.failed);
+}
+
+static void end(fixture *f) {
+    po_graph_free(f->graph);
+    po_arenas_free_since(&f->ctx, 0);
+}
+
+static double *numbers(po_arena *arena, int64_t n, uint64_t stream) {
+    double *v = PO_NEW_N(arena, double, n);
+    for (int64_t i = 0; i < n; i++)
+        v[i] = (double)(float)(2 * po_random_unit(5, stream, (uint64_t)i) - 1);
+    return v;
+}
+
+/* The muGraph on the graph's inputs and (packed: scheduled) weights. */
+static void evaluate(fixture *f, const po_mu *mu, bool packed, const double *in, double *out) {
+    const double *weights[32];
+    double *outputs[] = {out};
+    uint32_t n = packed ? f->plan.n_packed : f->plan.lowered.n_weights;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t w = packed ? f->plan.packed[i].weight : i;
+        const po_tensor *t = po_graph_constant(f->graph, f->plan.lowered.weights[w]);
+        if (packed)
+            assert_int_equal(po_pack(&f->ctx, f->arena, t, &f->plan.packed[i].packing, &t), PO_OK);
+        weights[i] = po_tensor_doubles(f->arena, t);
+    }
+    po_status status = po_mu_check(&f->ctx, mu, 1 << 24);
+    if (status == PO_OK)
+        status = po_mu_eval(&f->ctx, mu, &in, weights, outputs, NULL);
+    if (status != PO_OK) {
+        po_text text;
+        po_text_init(&text, f->arena);
+        po_mu_print(&text, mu);
+        fail_msg("%s\n%s", f->ctx.error.message, text.data);
+    }
+}
+
+static void computes_what_the_graph_does(void **state) {
+    (void)state;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        fixture f;
+        start(&f, samples[i].graph);
+        po_array *in, *expected;
+        const po_type *type = &f.graph->values[f.graph->inputs[0]].type;
+        int64_t dims[PO_MU_MAX_RANK];
+        for (uint32_t k = 0; k < type->rank; k++)
+            dims[k] = type->dims[k].value;
+        assert_int_equal(po_array_create(&f.ctx, f.arena, PO_F32, type->rank, dims, &in), PO_OK);
+        in->f = numbers(f.arena, in->count, 3);
+        const po_array *ins[] = {in};
+        assert_int_equal(po_ref_graph(&f.ctx, f.arena, f.graph, ins, &expected, false), PO_OK);
+        for (int scheduled = 0; scheduled < 2; scheduled++) {
+            double *out = PO_NEW_N(f.arena, double, expected->count);
+            evaluate(&f, scheduled ? f.plan.mu : f.plan.lowered.mu, scheduled, in->f, out);
+            for (int64_t k = 0; k < expected->count; k++)
+                if (!(fabs(out[k] - expected->f[k]) <= 1e-9))
+                    fail_msg("%s, %s: element %lld is %g instead of %g", samples[i].name,
+                             scheduled ? "scheduled" : "naive", (long long)k, out[k],
+                             expected->f[k]);
+        }
+        end(&f);
+    }
+}
+
+/* Every choice of every step, compiled. */
+static void kernels_compute_what_their_steps_do(void **state) {
+    (void)state;
+    uint32_t isa = po_isa_of_machine();
+    if (isa == PO_ISAS)
+        skip();
+    for (size_t i = 0; i < SAMPLES; i++) {
+        fixture f;
+        start(&f, samples[i].graph);
+        const po_mu *naive = f.plan.lowered.mu;
+        po_timed_kernel kernels[PO_CHOICES_MAX * 8];
+        const char *told[PO_CHOICES_MAX * 8];
+        uint32_t n = 0;
+        for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
+            po_choice choices[PO_CHOICES_MAX];
+            uint32_t n_choices = po_choices_of(naive, node, false, choices);
+            for (uint32_t k = 0; k < n_choices; k++) {
+                po_lone_step *lone = PO_NEW(f.arena, po_lone_step);
+                po_text text;
+                po_text_init(&text, f.arena);
+                choices[k].how->tell(&choices[k], &text);
+                told[n] = text.data;
+                kernels[n] =
+                    (po_timed_kernel){.mu = po_plan_lone(f.arena, naive, node, &choices[k], lone),
+                                      .check = po_check_step,
+                                      .user = lone};
+                n++;
+            }
+        }
+        assert_int_equal(po_time_kernels(&f.ctx, f.arena, NULL, isa, kernels, n), PO_OK);
+        for (uint32_t k = 0; k < n; k++)
+            if (!(kernels[k].seconds > 0))
+                fail_msg("%s, %s: %s", samples[i].name, told[k],
+                         kernels[k].seconds < 0 ? "wrong" : "not printed or compiled");
+        end(&f);
+    }
+}
+
+/* A step that differs in one place from what was compiled must be told. */
+static void errors_are_found(void **state) {
+    (void)state;
+    uint32_t isa = po_isa_of_machine();
+    if (isa == PO_ISAS)
+        skip();
+    for (int error = 0; error < 5; error++) {
+        fixture f;
+        start(&f, samples[0].graph);
+        po_mu *naive = f.plan.lowered.mu;
+        uint32_t node = naive->nodes[naive->nodes[naive->first].next].next;
+        po_choice choices[PO_CHOICES_MAX];
+        po_lone_step lone;
+        po_choices_of(naive, node, false, choices);
+        po_timed_kernel kernel = {.mu = po_plan_lone(f.arena, naive, node, &choices[0], &lone),
+                                  .check = po_check_step,
+                                  .user = &lone};
+        po_mu_statement *s = &naive->nodes[naive->nodes[node].first].statement;
+        po_mu_statement *tail =
+            &naive->nodes[naive->nodes[naive->nodes[node].first].next].statement;
+        po_mu_index *y = (po_mu_index *)(uintptr_t)&s->in[0].axes[1];
+        po_mu_item *items = (po_mu_item *)(uintptr_t)tail->items;
+        switch (error) {
+        case 0: /* a row further */
+            y->offset++;
+            break;
+        case 1: /* another tap */
+            ((po_mu_index *)(uintptr_t)&s->in[1].axes[2])->offset = -1;
+            break;
+        case 2: /* no bound at 0 */
+            items[tail->n_items - 1].function = PO_MU_PLUS;
+            break;
+        case 3: /* the residual is left out: its operand is the sum itself */
+            tail->n_items = 1;
+            break;
+        default: /* a stride */
+            ((po_mu_term *)(uintptr_t)y->terms)[0].coef = 2;
+        }
+        assert_int_equal(po_time_kernels(&f.ctx, f.arena, NULL, isa, &kernel, 1), PO_OK);
+        if (kernel.seconds != -1)
+            fail_msg("error %d is not found", error);
+        end(&f);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(computes_what_the_graph_does),
+        cmocka_unit_test(kernels_compute_what_their_steps_do),
+        cmocka_unit_test(errors_are_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
