@@ -67,21 +67,21 @@ static void write_stamps(po_mu_store *s, int64_t at, int64_t step, int64_t n) {
 
 /* --- plans --- */
 
-/* A label is a good innermost one where elements lie side by side, then where it is long. */
+/* The label that costs least as the innermost one: elements side by side are cheap, far ones are
+ * not, and each stretch has its own cost. */
 static uint32_t innermost(const po_mu *mu, const po_mu_plan *p) {
     uint32_t best = 0;
-    double best_score = -1;
+    double least = 0;
     for (uint32_t j = 0; j < p->n_labels; j++) {
-        int64_t extent = mu->labels[p->label[j]].extent;
         uint32_t loop = po_mu_binder(mu, p->node, p->label[j]);
-        if (loop != PO_NONE)
-            extent = po_mu_chunk(mu, loop);
-        bool side_by_side = true;
-        for (uint32_t k = 0; k < p->n_accesses; k++)
-            side_by_side &= p->step[k][j] >= 0 && p->step[k][j] <= 1;
-        double score = (double)(extent > 64 ? 64 + extent / 64 : extent) * (side_by_side ? 4 : 1);
-        if (score > best_score) {
-            best_score = score;
+        int64_t extent = loop != PO_NONE ? po_mu_chunk(mu, loop) : mu->labels[p->label[j]].extent;
+        double cost = 24 / (double)extent;
+        for (uint32_t k = 0; k < p->n_accesses; k++) {
+            int64_t step = p->step[k][j] < 0 ? -p->step[k][j] : p->step[k][j];
+            cost += step == 0 ? 0.25 : step == 1 ? 1 : step < 8 ? 2 : 4;
+        }
+        if (j == 0 || cost < least) {
+            least = cost;
             best = j;
         }
     }
