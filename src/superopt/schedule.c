@@ -7,9 +7,17 @@ static const po_scheduler *const schedulers[] = {&po_schedule_winograd, &po_sche
 uint32_t po_choices_of(const po_mu *naive, uint32_t step, bool exact,
                        po_choice choices[PO_CHOICES_MAX]) {
     uint32_t n = 0;
-    for (size_t i = 0; i < sizeof schedulers / sizeof schedulers[0]; i++)
-        if (schedulers[i]->exact || !exact)
-            n = schedulers[i]->list(naive, step, choices, n);
+    for (size_t i = 0; i < sizeof schedulers / sizeof schedulers[0]; i++) {
+        uint32_t before = n;
+        if (!schedulers[i]->exact && exact)
+            continue;
+        n = schedulers[i]->list(naive, step, choices, n);
+        /* Behind choices that do less work the plain ones are there for safety. */
+        if (before > 0 && n > before)
+            n = before + 1;
+        if (n > 0 && schedulers[i] == &po_schedule_direct)
+            break;
+    }
     return n;
 }
 

@@ -1,7 +1,7 @@
 /* Anything, vector by vector along the last axis: pools, maps, copies, reductions. */
 #include "superopt/schedule_private.h"
 
-enum { LANE, VECTORS, ROW };
+enum { LANE, VECTORS, ROW, ROWS };
 
 /* Whether the last axis of what is written has a ring, over which no vector may spill. */
 static bool has_ring_behind(const po_mu *mu, uint32_t tensor) {
@@ -35,6 +35,70 @@ static uint32_t turned_row(const po_mu *mu, const po_naive_step *n) {
     return last->terms[0].label;
 }
 
+/* A weight that can be packed so that the lane's axis, this one, comes last; else PO_NONE. */
+static uint32_t packs(const po_mu *mu, const po_mu_access *in, uint32_t lane) {
+    const po_mu_tensor *t = &mu->tensors[in->tensor];
+    uint32_t axis = t->place == PO_MU_WEIGHT ? po_access_axis(mu, in, lane) : PO_NONE;
+    if (axis == PO_NONE || axis + 1 == t->rank || po_mu_coef(&in->axes[axis], lane) != 1)
+        return PO_NONE;
+    return axis;
+}
+
+/* The access to a weight packed so. */
+static po_mu_access packed_access(po_schedule *s, const po_for_label *map, const po_mu_access *in,
+                                  uint32_t axis) {
+    const po_mu_tensor *t = &s->naive->tensors[in->tensor];
+    po_panels p = {.weight_tensor = in->tensor, .split = PO_NONE};
+    for (uint32_t x = 0; x < t->rank; x++)
+        if (x != axis)
+            p.order[p.n_order++] = x;
+    p.order[p.n_order++] = axis;
+    uint32_t tensor = po_pack_weight(s, &p);
+    po_mu_index axes[PO_MU_MAX_RANK];
+    for (uint32_t i = 0; i < t->rank; i++)
+        axes[i] = in->axes[p.order[i]];
+    po_mu_access turned = {in->tensor, axes};
+    return po_map_access_on(s, map, &turned, t->rank, tensor);
+}
+
+/* Replaces the operands that are packed for the lane. */
+static void pack_operands(po_schedule *s, const po_for_label *map, const po_mu_statement *from,
+                          uint32_t lane, po_mu_access *replaced) {
+    for (uint32_t i = 0; i < from->n_in; i++) {
+        uint32_t axis = lane == PO_NONE ? PO_NONE : packs(s->naive, &from->in[i], lane);
+        replaced[i].tensor = PO_NONE;
+        if (axis != PO_NONE)
+            replaced[i] = packed_access(s, map, &from->in[i], axis);
+    }
+}
+
+/* Sums of products, lane by lane (depthwise): rows along the map share what they multiply with. */
+static uint32_t add_rows(const po_mu *mu, const po_naive_step *p, po_choice *choices, uint32_t n) {
+    static const int64_t tiles[][2] = {{7, 2}, {4, 4}, {6, 1}};
+    const po_choice *plain = &choices[n - 1];
+    if (plain->n[LANE] < 0 || plain->n[ROW] >= 0 || p->s->combine != PO_MU_ADD || p->s->n_in != 2)
+        return n;
+    const po_mu_access *in = &p->s->in[0];
+    uint32_t row = PO_NONE;
+    for (uint32_t x = 0; x + 1 < mu->tensors[in->tensor].rank; x++)
+        for (uint32_t i = 0; i < in->axes[x].n; i++) {
+            uint32_t label = in->axes[x].terms[i].label;
+            if (!po_is_reduced(mu, p, label) && !po_access_has(mu, &p->s->in[1], label))
+                row = label;
+        }
+    int64_t vectors = (mu->labels[p->lane].extent + PO_MU_VECTOR - 1) / PO_MU_VECTOR;
+    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0] && row != PO_NONE; i++) {
+        if (n == PO_CHOICES_MAX || mu->labels[row].extent < tiles[i][0] || vectors < tiles[i][1])
+            continue;
+        choices[n] = *plain;
+        choices[n].n[VECTORS] = tiles[i][1];
+        choices[n].n[ROW] = (int64_t)row;
+        choices[n].n[ROWS] = tiles[i][0];
+        n++;
+    }
+    return n;
+}
+
 static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
     po_naive_step p;
     if (n == PO_CHOICES_MAX || !po_naive_step_of(naive, step, &p))
@@ -46,6 +110,8 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
         for (uint32_t k = 0; k < both[i]->n_in && lanes; k++) {
             const po_mu_access *in = &both[i]->in[k];
             uint32_t rank = naive->tensors[in->tensor].rank;
+            if (packs(naive, in, p.lane) != PO_NONE)
+                continue;
             for (uint32_t x = 0; x + 1 < rank; x++)
                 lanes &= po_mu_coef(&in->axes[x], p.lane) == 0;
             int64_t coef = rank ? po_mu_coef(&in->axes[rank - 1], p.lane) : 0;
@@ -64,8 +130,9 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
         choices[n].n[LANE] = (int64_t)p.lane;
         choices[n].n[VECTORS] = 1;
         choices[n].n[ROW] = (int64_t)row;
+        choices[n].n[ROWS] = PO_MU_VECTOR;
     }
-    return n + 1;
+    return add_rows(naive, &p, choices, n + 1);
 }
 
 static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
@@ -94,27 +161,33 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
         s->tensor[n.s->out.tensor] = reg;
     }
     po_mu_access out = po_map_access(s, map, &n.s->out);
-    uint32_t id = po_map_statement(s, at, map, n.s, &out, NULL);
+    po_mu_access replaced[PO_MU_MAX_INPUTS];
+    pack_operands(s, map, n.s, lane, replaced);
+    uint32_t id = po_map_statement(s, at, map, n.s, &out, replaced);
     if (lane != PO_NONE) {
         s->mu->nodes[id].statement.lane = map[lane].terms[0].label;
         s->mu->nodes[id].statement.vectors = (uint32_t)choice->n[VECTORS];
         s->mu->nodes[id].statement.rows = 1;
         if (choice->n[ROW] >= 0) {
             s->mu->nodes[id].statement.row = map[choice->n[ROW]].terms[0].label;
-            s->mu->nodes[id].statement.rows = PO_MU_VECTOR;
+            s->mu->nodes[id].statement.rows = (uint32_t)choice->n[ROWS];
         }
     }
     if (n.tail) {
         po_mu_access y = po_map_access(s, map, n.out);
-        po_map_statement(s, at, map, n.tail, &y, NULL);
+        pack_operands(s, map, n.tail, lane, replaced);
+        po_map_statement(s, at, map, n.tail, &y, replaced);
     }
 }
 
 static void tell(const po_choice *choice, po_text *text) {
     if (choice->n[LANE] < 0)
         po_text_puts(text, "plain loops");
-    else if (choice->n[ROW] >= 0)
+    else if (choice->n[ROW] >= 0 && choice->n[ROWS] == PO_MU_VECTOR)
         po_text_puts(text, "turned in registers");
+    else if (choice->n[ROW] >= 0)
+        po_text_printf(text, "tile %lldx%lld", (long long)choice->n[ROWS],
+                       (long long)choice->n[VECTORS] * PO_MU_VECTOR);
     else
         po_text_printf(text, "vectors, %lld at a time", (long long)choice->n[VECTORS]);
 }

@@ -91,7 +91,8 @@ static bool find_conv(const po_mu *mu, uint32_t step, conv *v) {
     v->inputs = extent(mu, v->c);
     v->taps = extent(mu, v->r);
     return extent(mu, v->s) == v->taps && v->inputs % PO_MU_VECTOR == 0 &&
-           v->outputs % PO_MU_VECTOR == 0 && v->height > 1 && v->width > 1;
+           (v->outputs % PO_MU_VECTOR == 0 || (v->outputs < 64 && v->outputs >= 8)) &&
+           v->height > 1 && v->width > 1;
 }
 
 /* --- choices --- */
@@ -104,7 +105,8 @@ static uint32_t add(po_choice *choices, uint32_t n, const conv *v, int64_t outpu
                     int64_t block) {
     static const int64_t panels[][2] = {{64, 6}, {48, 8}, {32, 14}, {16, 14}};
     uint32_t i = 0;
-    while (v->outputs % panels[i][0] != 0)
+    bool odd = v->outputs % PO_MU_VECTOR != 0; /* one panel, its end padded */
+    while (odd ? i < 3 && panels[i + 1][0] >= v->outputs : v->outputs % panels[i][0] != 0)
         i++;
     if (n == PO_CHOICES_MAX)
         return n;
@@ -112,21 +114,21 @@ static uint32_t add(po_choice *choices, uint32_t n, const conv *v, int64_t outpu
     choices[n].n[OUTPUTS] = outputs;
     choices[n].n[SLICE] = slice;
     choices[n].n[BLOCK] = block;
-    choices[n].n[PANEL] = panels[i][0];
+    choices[n].n[PANEL] = odd ? v->outputs : panels[i][0];
     choices[n].n[ROWS] = panels[i][1];
     return n + 1;
 }
 
 static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
     static const int64_t slices[] = {64, 48, 32, 16}, forms[] = {4, 2};
-    enum { LARGEST_WEIGHTS = 1 << 19, FEW_TILES = 196 };
+    enum { LARGEST_WEIGHTS = 1 << 20, FEW_TILES = 196, SMALL_MAP = 64 };
     conv v;
     if (!find_conv(naive, step, &v) || (v.taps != 3 && v.taps != 5))
         return n;
     for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++) {
         int64_t m = forms[f], t = m + v.taps - 1;
         int64_t rows = up(v.height, m), tiles = rows * up(v.width, m);
-        if (t > 6)
+        if (t > 6 || (m == 2 && v.taps == 3 && tiles > SMALL_MAP))
             continue;
         uint32_t taken = 0;
         for (size_t i = 0; i < sizeof slices / sizeof slices[0] && tiles <= 4 * FEW_TILES; i++)
@@ -255,7 +257,7 @@ static void transform_weights(build *z, uint32_t parent, uint32_t to, uint32_t p
         product(z, lanes, by(z, half, half_at), by(z, z->g_table, (uint32_t[]){z->u, z->r}),
                 po_panel_access(z->s, z->map, b, p, packed));
     if (!z->block) { /* the next slice comes from memory meanwhile */
-        mu->nodes[id].statement.ahead = z->slice * z->v->taps * z->v->taps * z->panel;
+        mu->nodes[id].statement.ahead = z->slice * z->v->taps * z->v->taps * p->panel;
         mu->nodes[id].statement.ahead_of = 1;
     }
     product(z, lanes, by(z, to, (uint32_t[]){z->b, z->cb, z->u, z->w, z->c, z->k}),
@@ -309,6 +311,7 @@ static void spread(build *z, uint32_t id, int64_t tiles, int64_t channels, int64
     po_mu_layout(z->s->mu, id, 1, 0);
     po_mu_tensor *t = &z->s->mu->tensors[id];
     uint32_t first = t->rank - 4;
+    channels = up(channels, PO_MU_VECTOR) * PO_MU_VECTOR;
     t->stride[first + 3] = 1;
     t->stride[first + 2] = channels + gap;
     t->stride[first + 1] = tiles * t->stride[first + 2] + PAD;
@@ -331,7 +334,7 @@ static void tile_product(build *z, uint32_t id) {
         if (outer[i] != PO_NONE)
             order[n++] = outer[i];
     s->lane = z->k;
-    s->vectors = (uint32_t)(z->panel / PO_MU_VECTOR);
+    s->vectors = (uint32_t)up(z->panel, PO_MU_VECTOR);
     s->row = z->tile;
     s->rows = (uint32_t)z->choice->n[ROWS];
     s->order = order;
@@ -397,7 +400,7 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     int64_t panels = v.outputs / z.panel, slices = v.inputs / z.slice;
     po_panels p = {.weight_tensor = v.n.s->in[v.n.b].tensor,
                    .split = v.w_k,
-                   .panel = z.panel,
+                   .panel = up(z.panel, PO_MU_VECTOR) * PO_MU_VECTOR,
                    .n_order = 3,
                    .order = {v.w_c, v.w_r, v.w_s}};
     uint32_t packed = po_pack_weight(s, &p);

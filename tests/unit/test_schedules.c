@@ -40,6 +40,9 @@ static const struct {
     {"one axis", "graph g (x: f32[1,16,40]) -> (y) {\n"
                  " a = Conv(x, w: f32[16,16,7] random 1) {kernel_shape=[7], pads=[3, 3]}\n"
                  " y = LeakyRelu(a)\n}"},
+    {"Winograd with 24 outputs",
+     "graph g (x: f32[1,16,10,7]) -> (y) {\n"
+     " a = Conv(x, w: f32[24,16,3,3] random 1, b: f32[24] random 2) " CONV3 "\n y = Relu(a)\n}"},
     {"three axes", "graph g (x: f32[1,4,5,6,7]) -> (y) {\n"
                    " y = Conv(x, w: f32[16,4,3,3,3] random 1) {kernel_shape=[3, 3, 3], "
                    "pads=[1, 1, 1, 1, 1, 1]}\n}"},
