@@ -5,6 +5,11 @@ static const double default_budget = 104;
 /* With --time-limit: its part that is left to the search and the readings. */
 static const double of_limit = 0.95;
 
+/* Seconds beyond its part that the readings of the best candidate may take where no limit was
+ * asked for: readings are cut to fit, but a busy machine loads models slowly, and a gain that was
+ * found is not thrown away for that. */
+static const double grace = 40;
+
 /* Of the run's time, at which each part must have ended. */
 static const double heavy_ends[PO_PARTS] = {
     [PO_PART_JUDGE] = 0.14, [PO_PART_CHOOSE] = 0.18, [PO_PART_FORMS] = 0.27,
@@ -30,6 +35,8 @@ po_status po_budget_call(po_run_state *state, po_part part, const char *what, po
     po_ctx *ctx = state->ctx;
     double outer = ctx->deadline, end = po_budget_end(state, part);
     *cut = false;
+    if (end > 0 && part == PO_PART_SELECT && state->options->time_limit <= 0)
+        end += grace;
     if (end > 0 && (outer <= 0 || end < outer))
         ctx->deadline = end;
     po_status status = po_ctx_poll(ctx);

@@ -1,4 +1,5 @@
-/* How long a run may take. -O1 and -O2 end within two minutes whatever the model: each part of the
+/* How long a run may take. -O1 and -O2 end within two minutes whatever the model, but for the
+ * readings of the best candidate on a busy machine: each part of the
  * run has a time by which it stops, as if it had nothing more to offer, and what it found by then
  * goes on (docs/cli.md). */
 #ifndef PO_PIPELINE_BUDGET_H

@@ -322,9 +322,11 @@ static void fill_from_ranking(selecting *s) {
 
 static po_status by_protocol(po_run_state *state, void *user) {
     selecting *s = user;
-    (void)state;
+    double end = po_budget_end(state, PO_PART_SELECT);
     for (uint32_t k = 0; k < s->n_order && k < MOST_TRIED; k++) {
         uint32_t i = s->order[k];
+        if (k > 0 && end > 0 && po_now() > end)
+            return po_fail(s->ctx, PO_TIME_LIMIT, "the time for comparing was up");
         bool ranked = s->rank[i].seconds > 0;
         if (ranked && s->rank[i].gain < worth_trying) {
             decide(s, row_of(s, i), "slower than the original in the first reading");
