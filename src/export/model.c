@@ -95,6 +95,8 @@ static Onnx__NodeProto *make_constant(po_exporter *ex, const Onnx__TensorProto *
     Onnx__TensorProto *value = PO_PROTO_NEW(ex->arena, Onnx__TensorProto, ONNX__TENSOR_PROTO__INIT);
     *value = *tensor;
     value->name = NULL;
+    value->has_data_location = 0; /* functions hold their constants, whatever the model's do */
+    value->n_external_data = 0;
     a->name = mutable("value");
     a->has_type = 1;
     a->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR;
