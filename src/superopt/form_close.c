@@ -210,13 +210,32 @@ static void share(closing *z, const form_sum *s, uint32_t terms) {
         }
 }
 
+/* The sum before a label that all terms bind is summed. */
+static void unsummed(closing *z, const form_sum *s) {
+    for (uint32_t c = 0; c < z->f->n_classes; c++) {
+        form_build b = {0};
+        for (uint32_t i = 0; i < s->n && !b.failed; i++) {
+            form_body body = *form_body_at(z->f, s->term[i].body), open;
+            uint32_t bits = 0;
+            for (uint32_t k = 0; k < body.n_bound; k++)
+                if (form_class(body.bound[k]) == c && !bits)
+                    bits = 1u << k;
+            if (!bits || !opened(z->f, &body, bits, &open))
+                b.failed = true;
+            else
+                form_build_add(z->f, &b, &open, s->term[i].scale);
+        }
+        push(z, form_build_end(z->f, &b));
+    }
+}
+
 enum { MOST_TERMS = 6 };
 
 static void of_form(closing *z, uint32_t form) {
     form_sum s = *form_sum_at(z->f, form);
     for (uint32_t i = 0; i < s.n; i++) {
         form_body body = *form_body_at(z->f, s.term[i].body);
-        if (s.term[i].scale.num != 1 || s.term[i].scale.den != 1) {
+        if (s.term[i].scale.den != 1 || (s.term[i].scale.num != 1 && s.term[i].scale.num != -1)) {
             form_body none;
             memset(&none, 0, sizeof none);
             push_body(z, &none, s.term[i].scale);
@@ -225,7 +244,10 @@ static void of_form(closing *z, uint32_t form) {
         if (s.n == 1)
             parts(z, &body, s.term[0].scale);
     }
-    if (s.n < 2 || s.n > MOST_TERMS)
+    if (s.n < 2)
+        return;
+    unsummed(z, &s);
+    if (s.n > MOST_TERMS)
         return;
     for (uint32_t terms = 1; terms < 1u << s.n; terms++)
         share(z, &s, terms);

@@ -256,6 +256,8 @@ static const struct {
     {PO_OP_GlobalAveragePool, PO_REGION_MAP, po_lower_sum},
     {PO_OP_ReduceMean, PO_REGION_MAP, po_lower_sum},
     {PO_OP_ReduceSum, PO_REGION_MAP, po_lower_sum},
+    {PO_OP_Softmax, PO_REGION_MAP, po_lower_softmax},
+    {PO_OP_ReduceL2, PO_REGION_MAP, po_lower_norm},
     {PO_OP_MaxPool, PO_REGION_MAP, po_lower_max_pool},
     {PO_OP_Flatten, PO_REGION_MOVE, po_lower_sum},
     {PO_OP_Reshape, PO_REGION_MOVE, po_lower_sum},
@@ -310,6 +312,8 @@ po_region_part po_lower_part(void *user, const po_graph *graph, const po_node *n
         return PO_REGION_MAP;
     if (forms[form].lower == po_lower_max_pool)
         return node->n_out == 1 ? forms[form].part : PO_REGION_NOT;
+    if (forms[form].lower == po_lower_softmax || forms[form].lower == po_lower_norm)
+        return po_lower_rows_fit(graph, node) ? forms[form].part : PO_REGION_NOT;
     return has_sum(ctx, graph, node) ? forms[form].part : PO_REGION_NOT;
 }
 

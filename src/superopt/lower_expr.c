@@ -59,6 +59,18 @@ static uint32_t nary(expr *e, int f) {
     return x;
 }
 
+/* A square is a product, the power 1/2 a root. */
+static uint32_t power(expr *e, int f) {
+    const po_tensor *t = po_graph_constant(e->l->graph, e->node->in[1]);
+    double value = t && t->count == 1 ? po_tensor_f64(t, 0) : 0;
+    if (value != 2 && value != 0.5)
+        return nary(e, f);
+    uint32_t x = in(e, 0);
+    return x == PO_NONE ? x
+           : value == 2 ? item(e, PO_MU_TIMES, x, x, 0)
+                        : item(e, PO_MU_SQRT, x, 0, 0);
+}
+
 static uint32_t relu(expr *e, int f) {
     (void)f;
     uint32_t x = in(e, 0);
@@ -169,7 +181,7 @@ static const struct {
     {PO_OP_Div, nary, PO_MU_OVER},
     {PO_OP_Max, nary, PO_MU_MAX},
     {PO_OP_Min, nary, PO_MU_MIN},
-    {PO_OP_Pow, nary, PO_MU_POW},
+    {PO_OP_Pow, power, PO_MU_POW},
     {PO_OP_Neg, unary, PO_MU_NEGATE},
     {PO_OP_Abs, unary, PO_MU_ABS},
     {PO_OP_Exp, unary, PO_MU_EXP},

@@ -99,7 +99,11 @@ po_status po_lower_finish(po_lowering *l, const po_lower_end *end);
 po_status po_lower_sum(po_lowering *l, const po_node *node); /* lower_sum.c */
 /* Whether it would find a form. */
 bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node);
-po_status po_lower_map(po_lowering *l, const po_node *node);      /* lower_chain.c */
+po_status po_lower_map(po_lowering *l, const po_node *node); /* lower_chain.c */
+/* lower_rows.c: Softmax, ReduceL2; whether they have a form that these read. */
+po_status po_lower_softmax(po_lowering *l, const po_node *node);
+po_status po_lower_norm(po_lowering *l, const po_node *node);
+bool po_lower_rows_fit(const po_graph *graph, const po_node *node);
 po_status po_lower_max_pool(po_lowering *l, const po_node *node); /* lower_pool.c */
 
 #endif

@@ -45,4 +45,9 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
 const po_mu *po_plan_lone(po_arena *arena, const po_mu *naive, uint32_t node,
                           const po_choice *choice, po_lone_step *lone);
 
+/* Puts what the search finds for the region's naive muGraph in the plan's place, where it is
+ * faster (search.h). */
+po_status po_search_region(po_ctx *ctx, po_arena *arena, const po_plan_options *options,
+                           po_plan *plan);
+
 #endif

@@ -1,0 +1,118 @@
+/* Softmax and the norm of a row: several naive steps each, so that the search can take them apart.
+ */
+#include "superopt/lower_private.h"
+
+/* The axis that the node works along; false where it has another form. */
+static bool axis_of(const po_graph *graph, const po_node *node, uint32_t *axis) {
+    const po_type *type = &graph->values[node->in[0]].type;
+    int64_t a = -1;
+    if (node->op == PO_OP_Softmax) {
+        a = po_op_int(graph, node, "axis");
+        if (po_op_version(graph, node) < 13 && a != -1 && a != (int64_t)type->rank - 1)
+            return false;
+    } else {
+        uint32_t n = 0;
+        const int64_t *axes = po_node_ints(node, "axes", &n);
+        const po_tensor *t =
+            node->n_in > 1 && node->in[1] != PO_NONE ? po_graph_constant(graph, node->in[1]) : NULL;
+        if (node->n_in > 1 ? !t || t->count != 1 || t->dtype != PO_I64 : n != 1)
+            return false;
+        if (po_op_int(graph, node, "keepdims") != 1)
+            return false;
+        a = node->n_in > 1 ? (int64_t)po_tensor_f64(t, 0) : axes[0];
+    }
+    if (a < 0)
+        a += type->rank;
+    *axis = (uint32_t)a;
+    return a >= 0 && a < (int64_t)type->rank;
+}
+
+bool po_lower_rows_fit(const po_graph *graph, const po_node *node) {
+    uint32_t axis;
+    return node->n_out == 1 && axis_of(graph, node, &axis);
+}
+
+/* A tensor of the value's shape, or with one element along the axis. */
+static po_view temporary(po_lowering *l, const char *name, po_value_id v, uint32_t axis) {
+    uint32_t rank;
+    const po_dim *dims = po_lower_dims(l, v, &rank);
+    int64_t shape[PO_MU_MAX_RANK];
+    po_view view = {.set = true, .rank = rank};
+    for (uint32_t i = 0; i < rank; i++) {
+        shape[i] = i == axis ? 1 : dims[i].value;
+        view.coef[i][i] = 1;
+    }
+    view.tensor = po_mu_add_tensor(l->mu, name, PO_MU_DEVICE, rank, shape);
+    return view;
+}
+
+typedef struct rows {
+    po_lowering *l;
+    po_value_id value; /* whose shape it is */
+    uint32_t axis, statement;
+    const char *name;
+    po_affine at[PO_MU_MAX_RANK];
+} rows;
+
+static void start(rows *r, const char *what, const po_view *out, po_mu_combine combine) {
+    po_lower_labels(r->l, r->value, r->at);
+    uint32_t step = po_mu_add_step(r->l->mu, po_arena_printf(r->l->arena, "%s %s", r->name, what));
+    r->statement = po_mu_add_statement(r->l->mu, step, combine);
+    po_affine at[PO_MU_MAX_RANK];
+    memcpy(at, r->at, sizeof at);
+    if (combine != PO_MU_SET)
+        at[r->axis] = (po_affine){0};
+    r->l->mu->nodes[r->statement].statement.out = po_lower_access(r->l, out, at);
+    r->l->mu->nodes[r->statement].statement.fresh = combine != PO_MU_SET;
+}
+
+static uint32_t read(rows *r, const po_view *view, bool along) {
+    po_affine at[PO_MU_MAX_RANK];
+    memcpy(at, r->at, sizeof at);
+    if (!along)
+        at[r->axis] = (po_affine){0};
+    uint32_t operand = po_mu_operand(r->l->mu, r->statement, po_lower_access(r->l, view, at));
+    return po_mu_item_of(r->l->mu, r->statement, PO_MU_OPERAND, operand, 0, 0);
+}
+
+static uint32_t item(rows *r, po_mu_function f, uint32_t a, uint32_t b) {
+    return po_mu_item_of(r->l->mu, r->statement, f, a, b, 0);
+}
+
+po_status po_lower_softmax(po_lowering *l, const po_node *node) {
+    rows r = {.l = l, .value = node->in[0], .name = "Softmax"};
+    const po_view *in = po_lower_read(l, node->in[0]);
+    if (!in || !axis_of(l->graph, node, &r.axis))
+        return PO_UNSUPPORTED;
+    po_view x = *in, most = temporary(l, "m", r.value, r.axis),
+            p = temporary(l, "p", r.value, PO_NONE), sum = temporary(l, "l", r.value, r.axis),
+            out = *po_lower_storage(l, node->out[0]);
+    start(&r, "maximum", &most, PO_MU_MAXIMUM);
+    read(&r, &x, true);
+    start(&r, "exp", &p, PO_MU_SET);
+    uint32_t a = read(&r, &x, true), b = read(&r, &most, false);
+    item(&r, PO_MU_EXP, item(&r, PO_MU_MINUS, a, b), 0);
+    start(&r, "sum", &sum, PO_MU_ADD);
+    read(&r, &p, true);
+    start(&r, "division", &out, PO_MU_SET);
+    a = read(&r, &p, true);
+    b = read(&r, &sum, false);
+    item(&r, PO_MU_OVER, a, b);
+    return PO_OK;
+}
+
+po_status po_lower_norm(po_lowering *l, const po_node *node) {
+    rows r = {.l = l, .value = node->in[0], .name = "ReduceL2"};
+    const po_view *in = po_lower_read(l, node->in[0]);
+    if (!in || !axis_of(l->graph, node, &r.axis))
+        return PO_UNSUPPORTED;
+    po_view x = *in, sum = temporary(l, "s", r.value, r.axis),
+            out = *po_lower_storage(l, node->out[0]);
+    start(&r, "sum", &sum, PO_MU_ADD);
+    uint32_t a = read(&r, &x, true);
+    item(&r, PO_MU_TIMES, a, a);
+    rows root = {.l = l, .value = node->out[0], .name = r.name, .axis = r.axis};
+    start(&root, "root", &out, PO_MU_SET);
+    item(&root, PO_MU_SQRT, read(&root, &sum, true), 0);
+    return PO_OK;
+}

@@ -1,0 +1,141 @@
+/* What the parts of the search share. */
+#ifndef PO_SUPEROPT_SEARCH_PRIVATE_H
+#define PO_SUPEROPT_SEARCH_PRIVATE_H
+
+#include "superopt/form.h"
+#include "superopt/search.h"
+
+/* --- what is searched for (search_problem.c) --- */
+
+typedef uint32_t search_axes[PO_MU_MAX_RANK]; /* class by axis; PO_NONE where the length is 1 */
+
+typedef struct search_problem {
+    po_ctx *ctx;
+    po_arena *arena;
+    const po_mu *naive;
+    uint32_t n_classes;
+    int64_t extent[PO_FORM_CLASSES];
+    const char *name[PO_FORM_CLASSES];
+    uint32_t place[PO_FORM_CLASSES]; /* in the order of axes of all tensors */
+    search_axes *axes;               /* by tensor */
+    uint32_t target;                 /* the OUTPUT tensor */
+    po_forms *plain, *exact;
+    uint32_t plain_target, exact_target;
+    int64_t panel; /* greatest panel of packed weights */
+    int64_t cache1, cache2;
+} search_problem;
+
+po_status search_problem_of(po_ctx *ctx, po_arena *arena, const po_mu *naive, search_problem *p);
+/* The same with short labels, and with a naive muGraph of its own. */
+search_problem *search_shrunk(const search_problem *p);
+
+/* --- the algebra (search_algebra.c) --- */
+
+typedef enum search_kind {
+    SEARCH_LEAF, /* a tensor of the naive muGraph */
+    SEARCH_NUMBER,
+    SEARCH_FUNCTION, /* element by element */
+    SEARCH_SUM,
+    SEARCH_MAXIMUM
+} search_kind;
+
+typedef struct search_node {
+    search_kind kind;
+    po_mu_function function;
+    uint32_t arg[3]; /* nodes before */
+    uint32_t class;  /* SUM, MAXIMUM */
+    uint32_t tensor; /* LEAF */
+    double value;    /* NUMBER */
+    uint64_t labels; /* of what it makes */
+    uint32_t form;   /* plain */
+} search_node;
+
+static inline uint32_t search_arity(const search_node *n) {
+    return n->kind == SEARCH_SUM || n->kind == SEARCH_MAXIMUM ? 1
+           : n->kind == SEARCH_FUNCTION                       ? po_mu_arity(n->function)
+                                                              : 0;
+}
+
+enum { SEARCH_NODES = 40 };
+
+/* A program without loops; the last node is the output. */
+typedef struct search_skeleton {
+    uint32_t n;
+    search_node node[SEARCH_NODES];
+    double cost; /* operations, weighted */
+    po_hash shape;
+} search_skeleton;
+
+double search_elements(const search_problem *p, uint64_t labels);
+/* The best skeletons, at most `most`; their number. */
+uint32_t search_algebra(const search_problem *p, const po_search_options *options,
+                        po_search_counts *counts, search_skeleton *skeletons, uint32_t most);
+/* Its exact form. */
+uint32_t search_exact_form(const search_problem *p, const search_skeleton *s);
+void search_tell_skeleton(const search_problem *p, const search_skeleton *s, po_text *text);
+
+/* --- schedules (search_schedule.c, search_emit.c) --- */
+
+enum { SEARCH_KERNELS = 3 };
+
+typedef struct search_kernel {
+    uint32_t root; /* node that it makes */
+    uint32_t n_grid, grid[PO_MU_MAX_GRID];
+    int64_t chunk[PO_MU_MAX_GRID];
+    uint32_t loop; /* class of the for loop; PO_NONE */
+    int64_t step;
+    bool staged;    /* operands of products are copied to the block first */
+    double seconds; /* estimate */
+} search_kernel;
+
+typedef struct search_plan {
+    const search_skeleton *skeleton;
+    uint32_t n, number; /* kernels; of the skeleton */
+    search_kernel kernel[SEARCH_KERNELS];
+    double seconds;
+} search_plan;
+
+/* Where a node's statement stands. */
+typedef enum search_stage {
+    SEARCH_OUTSIDE, /* not in this kernel, or read where it lies */
+    SEARCH_INLINE,  /* part of the statement that uses it */
+    SEARCH_BEFORE,
+    SEARCH_INSIDE, /* the for loop */
+    SEARCH_AFTER
+} search_stage;
+
+typedef struct search_layout {
+    search_stage stage[SEARCH_NODES];
+    bool in_loop_sum[SEARCH_NODES]; /* added up over the for loop */
+    bool rescaled[SEARCH_NODES];    /* of them: by the running maximum `shift` */
+    bool fused[SEARCH_NODES];       /* to the statement of its argument */
+    bool on_tile[SEARCH_NODES];     /* stays in registers for the one fused to it */
+    uint32_t shift;                 /* node of the running maximum; PO_NONE */
+} search_layout;
+
+/* False where the loops do not admit the program. made: nodes that other kernels make. */
+bool search_lay(const search_problem *p, const search_skeleton *s, const search_kernel *k,
+                const bool *made, search_layout *l);
+/* Whether the node depends on the maximum by a factor exp(-maximum) alone. */
+bool search_only_shifts(const search_problem *p, const search_skeleton *s, uint32_t node,
+                        uint32_t maximum);
+/* The class along whose elements a node's statement works in vectors; PO_NONE: one by one. reduced:
+ * it is added up. */
+uint32_t search_lane(const search_problem *p, const search_skeleton *s, const search_layout *l,
+                     uint32_t i, bool *reduced);
+/* The greatest panel that divides the class's length; 0: none. */
+int64_t search_panel(const search_problem *p, uint32_t class);
+/* Whether the sum reads this operand as a weight in panels along `lane`. */
+bool search_is_packed(const search_problem *p, const search_skeleton *s, uint32_t sum,
+                      uint32_t operand, uint32_t lane);
+/* Rows of a product's register tile: how many there are, and their class (PO_NONE: no product). */
+int64_t search_rows(const search_problem *p, const search_skeleton *s, const search_kernel *k,
+                    const search_layout *l, uint32_t i, uint32_t lane, uint32_t *row);
+uint32_t search_schedules(const search_problem *p, const search_skeleton *skeletons, uint32_t n,
+                          const po_search_options *options, po_search_counts *counts,
+                          search_plan *plans, uint32_t most);
+/* Writes the plan to an empty schedule of p->naive; finished. */
+void search_emit(const search_problem *p, const search_plan *plan, po_schedule *to);
+void search_tell_plan(const search_problem *p, const search_plan *plan, po_text *text);
+
+#endif
