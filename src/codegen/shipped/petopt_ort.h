@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 /* --- what a kernel is --- */
 
@@ -130,6 +131,10 @@ static void pk_release_status(const OrtApi *api, OrtStatus *status) {
             return pk_status_;                                                                     \
     } while (0)
 
+static void pk_release_domain(const OrtApi *api, OrtCustomOpDomain *domain) {
+    ((void (*)(OrtCustomOpDomain *))api->slot[PK_API_ReleaseCustomOpDomain])(domain);
+}
+
 typedef struct pk_op {
     OrtCustomOp base; /* first: the runtime hands its address back */
     const OrtApi *api;
@@ -206,11 +211,16 @@ static OrtStatus *pk_check_input(const OrtApi *api, const pk_region *r, size_t i
 
 /* --- memory of a call --- */
 
+typedef struct pk_memory {
+    char *base;
+    size_t bytes;
+    float *floats;
+} pk_memory;
+
 typedef struct pk_buffer {
     struct pk_buffer *next; /* in the list of free ones */
-    size_t parts, bytes;
-    void *memory;
-    float *device, *scratch;
+    size_t parts;
+    pk_memory device, scratch;
     const float **in; /* n_in, then n_weights */
     float **out;
 } pk_buffer;
@@ -226,18 +236,46 @@ typedef struct pk_kernel {
     size_t parts, most_parts;
 } pk_kernel;
 
-static void pk_free_buffer(pk_buffer *b) {
-    if (b && b->memory)
-        munmap(b->memory, b->bytes);
-    if (b) {
-        free(b->in);
-        free(b->out);
-    }
-    free(b);
+static size_t pk_up(size_t bytes, size_t multiple) {
+    return (bytes + multiple - 1) / multiple * multiple;
 }
 
-static size_t pk_line(size_t floats) {
-    return (floats * sizeof(float) + PK_LINE - 1) / PK_LINE * PK_LINE;
+/* Zeroed, aligned to a line. With PK_GUARD (tests) it ends where nothing is mapped. */
+static bool pk_map(pk_memory *m, size_t floats) {
+    size_t need = pk_up(floats * sizeof(float) + 1, PK_LINE), before = 0, after = 0;
+#ifdef PK_GUARD
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    need = pk_up(floats * sizeof(float), PK_LINE);
+    before = pk_up(need, page) - need;
+    after = page;
+#endif
+    m->bytes = before + need + after;
+    void *base = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED)
+        return false;
+    m->base = base;
+    m->floats = (float *)(void *)(m->base + before);
+    if (after && mprotect(m->base + before + need, after, PROT_NONE) != 0)
+        return false;
+#ifdef MADV_HUGEPAGE
+    madvise(m->base, before + need, MADV_HUGEPAGE); /* only advice */
+#endif
+    return true;
+}
+
+static void pk_unmap(pk_memory *m) {
+    if (m->base)
+        munmap(m->base, m->bytes);
+}
+
+static void pk_free_buffer(pk_buffer *b) {
+    if (!b)
+        return;
+    pk_unmap(&b->device);
+    pk_unmap(&b->scratch);
+    free(b->in);
+    free(b->out);
+    free(b);
 }
 
 static pk_buffer *pk_make_buffer(const pk_kernel *k, size_t parts) {
@@ -245,24 +283,15 @@ static pk_buffer *pk_make_buffer(const pk_kernel *k, size_t parts) {
     pk_buffer *b = calloc(1, sizeof *b);
     if (!b)
         return NULL;
-    size_t device = pk_line(*k->code->device);
     b->parts = parts;
-    /* Whole lines more than is needed: parts do not share one, and the end may be read past. */
-    b->bytes = device + pk_line(*k->code->scratch * parts) + 2 * PK_LINE;
     b->in = calloc(r->n_in + r->n_weights + 1, sizeof *b->in);
     b->out = calloc(r->n_out + 1, sizeof *b->out);
-    void *memory = mmap(NULL, b->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    b->memory = memory == MAP_FAILED ? NULL : memory;
-    if (!b->in || !b->out || !b->memory) {
+    if (!b->in || !b->out || !pk_map(&b->device, *k->code->device) ||
+        !pk_map(&b->scratch, *k->code->scratch * parts)) {
         pk_free_buffer(b);
         return NULL;
     }
-#ifdef MADV_HUGEPAGE
-    madvise(b->memory, b->bytes, MADV_HUGEPAGE); /* only advice */
-#endif
-    b->device = b->memory;
-    b->scratch = (float *)(void *)((char *)b->memory + device + PK_LINE);
-    k->code->start(b->device);
+    k->code->start(b->device.floats);
     return b;
 }
 
@@ -413,7 +442,8 @@ static OrtStatus *pk_compute(void *kernel, OrtKernelContext *context) {
     if (!status) {
         pk_run run = {k->api, context, NULL, b->parts};
         pk_pool pool = {b->parts, pk_parallel, &run};
-        k->code->call(b->in, b->in + k->region->n_in, b->out, b->device, b->scratch, &pool);
+        k->code->call(b->in, b->in + k->region->n_in, b->out, b->device.floats, b->scratch.floats,
+                      &pool);
         status = run.failed;
     }
     pk_give(k, b);
@@ -554,6 +584,7 @@ typedef struct pk_registration {
 
 static OrtStatus *pk_make_registration(const OrtApi *api, const pk_region *regions, size_t n,
                                        const bool *supported, pk_registration **made) {
+    *made = NULL;
     pk_registration *r = calloc(1, sizeof *r + n * sizeof r->ops[0]);
     if (!r)
         return pk_fail(api, PK_ORT_FAIL, "petopt.kernels: memory ran out");
@@ -592,6 +623,10 @@ static OrtStatus *pk_register(OrtSessionOptions *options, const OrtApiBase *base
         if (!status) {
             r->next = known;
             known = r;
+        } else if (r) {
+            if (r->domain)
+                pk_release_domain(api, r->domain);
+            free(r);
         }
     }
     pthread_mutex_unlock(&lock);
