@@ -250,6 +250,7 @@ static const struct {
     po_status (*lower)(po_lowering *l, const po_node *node);
 } forms[] = {
     {PO_OP_Conv, PO_REGION_CORE, po_lower_sum},
+    {PO_OP_ConvTranspose, PO_REGION_CORE, po_lower_sum},
     {PO_OP_Gemm, PO_REGION_CORE, po_lower_sum},
     {PO_OP_MatMul, PO_REGION_CORE, po_lower_sum},
     {PO_OP_AveragePool, PO_REGION_MAP, po_lower_sum},
@@ -259,6 +260,8 @@ static const struct {
     {PO_OP_Softmax, PO_REGION_MAP, po_lower_softmax},
     {PO_OP_ReduceL2, PO_REGION_MAP, po_lower_norm},
     {PO_OP_MaxPool, PO_REGION_MAP, po_lower_max_pool},
+    {PO_OP_ReduceMax, PO_REGION_MAP, po_lower_reduce_max},
+    {PO_OP_GlobalMaxPool, PO_REGION_MAP, po_lower_reduce_max},
     {PO_OP_Flatten, PO_REGION_MOVE, po_lower_sum},
     {PO_OP_Reshape, PO_REGION_MOVE, po_lower_sum},
     {PO_OP_Squeeze, PO_REGION_MOVE, po_lower_sum},
@@ -314,6 +317,8 @@ po_region_part po_lower_part(void *user, const po_graph *graph, const po_node *n
         return node->n_out == 1 ? forms[form].part : PO_REGION_NOT;
     if (forms[form].lower == po_lower_softmax || forms[form].lower == po_lower_norm)
         return po_lower_rows_fit(graph, node) ? forms[form].part : PO_REGION_NOT;
+    if (forms[form].lower == po_lower_reduce_max)
+        return po_lower_maximum_fits(graph, node) ? forms[form].part : PO_REGION_NOT;
     return has_sum(ctx, graph, node) ? forms[form].part : PO_REGION_NOT;
 }
 

@@ -123,7 +123,11 @@ uint32_t po_lower_follow(po_lowering *l, po_node_id first, po_value_id v,
 
 po_status po_lower_finish(po_lowering *l, const po_lower_end *end) {
     po_node_id nodes[PO_LOWER_CHAIN];
-    uint32_t n = po_lower_follow(l, end->node, end->value, nodes), rank;
+    uint32_t n = end->n_follow, rank;
+    if (end->follow)
+        memcpy(nodes, end->follow, n * sizeof *nodes);
+    else
+        n = po_lower_follow(l, end->node, end->value, nodes);
     const po_dim *dims = po_lower_dims(l, end->value, &rank);
     po_value_id last = n ? l->graph->nodes[nodes[n - 1]].out[0] : end->value;
     const po_view *to = po_lower_storage(l, last);

@@ -90,6 +90,9 @@ typedef struct po_lower_end {
     po_value_id value;
     const po_affine *at; /* PO_MU_MAX_RANK of them */
     double scale;
+    /* What follows, where several steps make parts of one value (po_lower_follow); NULL: found. */
+    const po_node_id *follow;
+    uint32_t n_follow;
     /* Appends to the fused statement; gets the item so far; PO_NONE where it cannot. */
     uint32_t (*extra)(po_lowering *l, uint32_t statement, uint32_t item, void *user);
     void *user;
@@ -105,5 +108,8 @@ po_status po_lower_softmax(po_lowering *l, const po_node *node);
 po_status po_lower_norm(po_lowering *l, const po_node *node);
 bool po_lower_rows_fit(const po_graph *graph, const po_node *node);
 po_status po_lower_max_pool(po_lowering *l, const po_node *node); /* lower_pool.c */
+/* lower_maximum.c */
+po_status po_lower_reduce_max(po_lowering *l, const po_node *node);
+bool po_lower_maximum_fits(const po_graph *graph, const po_node *node);
 
 #endif

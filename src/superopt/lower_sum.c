@@ -5,9 +5,10 @@
 
 typedef enum sum_kind {
     SUM_NONE,
-    SUM_VIEW,   /* one term, the output's index is the variables' */
-    SUM_MOVES,  /* terms that copy */
-    SUM_PRODUCT /* the first term, the others element by element */
+    SUM_VIEW,    /* one term, the output's index is the variables' */
+    SUM_MOVES,   /* terms that copy */
+    SUM_PRODUCT, /* the first term, the others element by element */
+    SUM_SCATTER  /* the same, the first over positions that several of its iterations reach */
 } sum_kind;
 
 /* Whether the index takes every element of the axes once, digit by digit. */
@@ -96,6 +97,63 @@ static bool plain_operands(const po_sum *sum) {
     return true;
 }
 
+/* --- transposed convolutions ---
+ *
+ * out[s*v + d*r - pad] += in[v] * w[r] along some axes. The outputs y = s*q + phase take the taps
+ * r = s*t + first with first = (phase + pad) mod s, from v = q + from - t: a convolution for each
+ * phase. With dilation only for s = 1. */
+enum { MOST_SPATIAL = 3, MOST_PHASES = 16 };
+typedef struct scatter {
+    uint32_t n; /* axes */
+    uint32_t axis[MOST_SPATIAL], v[MOST_SPATIAL], r[MOST_SPATIAL];
+    int64_t stride[MOST_SPATIAL], dilation[MOST_SPATIAL], pad[MOST_SPATIAL];
+    uint32_t phases; /* in all */
+} scatter;
+
+static bool find_scatter(const po_sum *sum, const po_term *t, scatter *s) {
+    *s = (scatter){.phases = 1};
+    if (t->n_factors != 2)
+        return false;
+    for (uint32_t x = 0; x < t->out.rank; x++) {
+        uint32_t var[2], n = 0, there = 0;
+        for (uint32_t v = 0; v < t->n_vars; v++) {
+            if (po_index_coef(t, &t->out, x, v) == 0)
+                continue;
+            bool moves = false, taps = false;
+            for (uint32_t k = 0; k < t->factor[0].at.rank; k++)
+                moves |= po_index_coef(t, &t->factor[0].at, k, v) != 0;
+            for (uint32_t k = 0; k < t->factor[1].at.rank; k++)
+                taps |= po_index_coef(t, &t->factor[1].at, k, v) != 0;
+            there++;
+            if (n < 2 && moves != taps)
+                var[n++] = v;
+        }
+        if (x < 2) { /* batch and channels */
+            if (t->out.base[x] != 0)
+                return false;
+            continue;
+        }
+        if (there != 2 || n != 2 || s->n == MOST_SPATIAL)
+            return false;
+        uint32_t first = 0;
+        for (uint32_t k = 0; k < t->factor[0].at.rank; k++)
+            first |= po_index_coef(t, &t->factor[0].at, k, var[0]) != 0;
+        uint32_t i = s->n++;
+        s->axis[i] = x;
+        s->v[i] = var[first ? 0 : 1];
+        s->r[i] = var[first ? 1 : 0];
+        s->stride[i] = po_index_coef(t, &t->out, x, s->v[i]);
+        s->dilation[i] = po_index_coef(t, &t->out, x, s->r[i]);
+        s->pad[i] = -t->out.base[x];
+        if (s->stride[i] < 1 || s->pad[i] < 0 || s->stride[i] > MOST_PHASES ||
+            (s->stride[i] > 1 && s->dilation[i] != 1) || s->dilation[i] < 1 ||
+            sum->dims[x] < s->stride[i] || t->extent[s->r[i]] < s->stride[i])
+            return false;
+        s->phases *= (uint32_t)s->stride[i];
+    }
+    return s->n > 0 && s->phases <= MOST_PHASES;
+}
+
 enum { MOST_TERMS = 16, MOST_FACTORS = 4 };
 
 static sum_kind kind_of(const po_sum *sum) {
@@ -115,14 +173,16 @@ static sum_kind kind_of(const po_sum *sum) {
     if (copies && reached == sum->count)
         return sum->n_terms == 1 && is_view(&sum->terms[0], sum->dims) ? SUM_VIEW : SUM_MOVES;
     const po_term *core = &sum->terms[0];
+    bool covered = covers(core, &core->out, sum->dims);
+    scatter found;
     if (core->n_factors == 0 || core->n_factors > MOST_FACTORS ||
-        !covers(core, &core->out, sum->dims))
+        (!covered && !find_scatter(sum, core, &found)))
         return SUM_NONE;
     for (uint32_t i = 1; i < sum->n_terms; i++)
         if (!is_pointwise(&sum->terms[i], sum->dims) || reduces(&sum->terms[i]) ||
             sum->terms[i].n_factors > MOST_FACTORS)
             return SUM_NONE;
-    return SUM_PRODUCT;
+    return covered ? SUM_PRODUCT : SUM_SCATTER;
 }
 
 bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node) {
@@ -131,7 +191,7 @@ bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, cons
         return false;
     for (uint32_t k = 0; k < node->n_out; k++) {
         sum_kind kind = sums[k] ? kind_of(sums[k]) : SUM_NONE;
-        if (kind == SUM_NONE || (kind == SUM_PRODUCT && node->n_out > 1))
+        if (kind == SUM_NONE || (kind >= SUM_PRODUCT && node->n_out > 1))
             return false;
     }
     return true;
@@ -255,6 +315,86 @@ static const char *step_name(po_lowering *l, const po_node *node) {
     return text.data;
 }
 
+/* One phase of a transposed convolution. */
+static po_status lower_phase(po_lowering *l, const po_node *node, const po_sum *sum,
+                             const scatter *sc, uint32_t phase, const po_node_id *follow,
+                             uint32_t n_follow) {
+    const po_term *t = &sum->terms[0];
+    po_affine *var = PO_NEW_N(l->arena, po_affine, t->n_vars);
+    for (uint32_t v = 0; v < t->n_vars; v++)
+        if (t->extent[v] > 1) {
+            bool spatial = false;
+            for (uint32_t i = 0; i < sc->n; i++)
+                spatial |= v == sc->v[i] || v == sc->r[i];
+            if (!spatial)
+                var[v] = (po_affine){
+                    0,
+                    1,
+                    {{po_mu_add_label(l->mu, t->name[v] ? t->name[v] : "i", t->extent[v]), 1}}};
+        }
+    for (uint32_t i = 0; i < sc->n; i++) {
+        int64_t s = sc->stride[i], at = phase % s, first = (at + sc->pad[i]) % s;
+        int64_t from = (at + sc->pad[i] - first) / s;
+        int64_t outputs = (sum->dims[sc->axis[i]] - at + s - 1) / s;
+        int64_t taps = (t->extent[sc->r[i]] - first + s - 1) / s;
+        phase /= (uint32_t)s;
+        uint32_t q = po_mu_add_label(l->mu,
+                                     sc->n - i == 1   ? "x"
+                                     : sc->n - i == 2 ? "y"
+                                                      : "z",
+                                     outputs);
+        po_affine *v = &var[sc->v[i]], *r = &var[sc->r[i]];
+        *v = (po_affine){from, 1, {{q, 1}}};
+        *r = (po_affine){first, 0, {{0, 0}}};
+        if (taps > 1) {
+            uint32_t tap = po_mu_add_label(l->mu, sc->n - i == 1 ? "s" : "r", taps);
+            v->terms[v->n++] = (po_mu_term){tap, s > 1 ? -1 : -sc->dilation[i]};
+            r->terms[r->n++] = (po_mu_term){tap, s};
+        }
+    }
+    po_affine out[PO_MU_MAX_RANK] = {{0}};
+    for (uint32_t x = 0; x < t->out.rank; x++)
+        if (!compose(t, &t->out, x, var, &out[x]))
+            return PO_UNSUPPORTED;
+    uint32_t step = po_mu_add_step(l->mu, step_name(l, node));
+    uint32_t id = po_mu_add_statement(l->mu, step, PO_MU_ADD), product = PO_NONE;
+    l->mu->nodes[id].statement.fresh = true;
+    for (uint32_t k = 0; k < t->n_factors; k++) {
+        const po_operand *op = &sum->operands[t->factor[k].operand];
+        po_affine at[PO_MU_MAX_RANK];
+        for (uint32_t x = 0; x < op->rank; x++)
+            if (!compose(t, &t->factor[k].at, x, var, &at[x]))
+                return PO_UNSUPPORTED;
+        uint32_t f = factor_item(l, node, sum, id, op, at);
+        if (f == PO_NONE)
+            return PO_UNSUPPORTED;
+        product = k ? po_mu_item_of(l->mu, id, PO_MU_TIMES, product, f, 0) : f;
+    }
+    rest r = {node, sum, out};
+    po_lower_end end = {.step = step,
+                        .statement = id,
+                        .node = (po_node_id)(node - l->graph->nodes),
+                        .value = node->out[0],
+                        .at = out,
+                        .scale = po_rational_f64(t->scale),
+                        .follow = follow,
+                        .n_follow = n_follow,
+                        .extra = sum->n_terms > 1 ? add_rest : NULL,
+                        .user = &r};
+    return po_lower_finish(l, &end);
+}
+
+static po_status lower_scatter(po_lowering *l, const po_node *node, const po_sum *sum) {
+    scatter s;
+    po_node_id follow[PO_LOWER_CHAIN];
+    uint32_t n = po_lower_follow(l, (po_node_id)(node - l->graph->nodes), node->out[0], follow);
+    if (!find_scatter(sum, &sum->terms[0], &s))
+        return PO_UNSUPPORTED;
+    for (uint32_t i = 0; i < s.phases; i++)
+        PO_TRY(lower_phase(l, node, sum, &s, i, follow, n));
+    return PO_OK;
+}
+
 static po_status lower_product(po_lowering *l, const po_node *node, const po_sum *sum) {
     const po_term *t = &sum->terms[0];
     uint32_t *labels = labels_of(l, t);
@@ -337,6 +477,10 @@ po_status po_lower_sum(po_lowering *l, const po_node *node) {
             return PO_UNSUPPORTED;
         if (kind == SUM_PRODUCT) {
             status = lower_product(l, node, sums[k]);
+            continue;
+        }
+        if (kind == SUM_SCATTER) {
+            status = lower_scatter(l, node, sums[k]);
             continue;
         }
         if (kind == SUM_VIEW && make_view(l, node, sums[k], node->out[k]))

@@ -40,6 +40,14 @@ static const struct {
     {"one axis", "graph g (x: f32[1,16,40]) -> (y) {\n"
                  " a = Conv(x, w: f32[16,16,7] random 1) {kernel_shape=[7], pads=[3, 3]}\n"
                  " y = LeakyRelu(a)\n}"},
+    {"transposed, strides 2 and 1",
+     "graph g (x: f32[1,16,5,6]) -> (y) {\n"
+     " a = ConvTranspose(x, w: f32[16,32,3,4] random 1, b: f32[32] random 2) {kernel_shape=[3, 4], "
+     "strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 0]}\n r = Relu(a)\n"
+     " y = ConvTranspose(r, v: f32[32,1,2,2] random 3) {kernel_shape=[2, 2]}\n}"},
+    {"softmax and a maximum",
+     "graph g (x: f32[6,40]) -> (y) {\n a = MatMul(x, w: f32[40,40] random 1)\n"
+     " s = Softmax(a) {axis=-1}\n m = ReduceMax(a) {axes=[1]}\n y = Mul(s, m)\n}"},
     {"Winograd with 24 outputs",
      "graph g (x: f32[1,16,10,7]) -> (y) {\n"
      " a = Conv(x, w: f32[24,16,3,3] random 1, b: f32[24] random 2) " CONV3 "\n y = Relu(a)\n}"},
