@@ -72,6 +72,28 @@ static void pack_operands(po_schedule *s, const po_for_label *map, const po_mu_s
     }
 }
 
+/* A reduced label along the last axis of all that the first statement reads: vectors of it are
+ * added up, and then across. PO_NONE: there is none. */
+static uint32_t reduced_lane(const po_mu *mu, const po_naive_step *n) {
+    uint32_t lane = PO_NONE;
+    if (n->s->combine == PO_MU_SET)
+        return PO_NONE;
+    for (uint32_t k = 0; k < n->s->n_in; k++) {
+        const po_mu_access *in = &n->s->in[k];
+        const po_mu_index *last = &in->axes[mu->tensors[in->tensor].rank - 1];
+        for (uint32_t i = 0; i < last->n && lane == PO_NONE; i++)
+            if (last->terms[i].coef == 1 && po_is_reduced(mu, n, last->terms[i].label))
+                lane = last->terms[i].label;
+    }
+    for (uint32_t k = 0; k < n->s->n_in && lane != PO_NONE; k++) {
+        const po_mu_access *in = &n->s->in[k];
+        uint32_t axis = po_access_axis(mu, in, lane), last = mu->tensors[in->tensor].rank - 1;
+        if (po_access_has(mu, in, lane) && (axis != last || po_mu_coef(&in->axes[last], lane) != 1))
+            return PO_NONE;
+    }
+    return lane;
+}
+
 /* Sums of products, lane by lane (depthwise): rows along the map share what they multiply with. */
 static uint32_t add_rows(const po_mu *mu, const po_naive_step *p, po_choice *choices, uint32_t n) {
     static const int64_t tiles[][2] = {{7, 2}, {4, 4}, {6, 1}};
@@ -132,7 +154,17 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
         choices[n].n[ROW] = (int64_t)row;
         choices[n].n[ROWS] = PO_MU_VECTOR;
     }
-    return add_rows(naive, &p, choices, n + 1);
+    n = add_rows(naive, &p, choices, n + 1);
+    uint32_t across = !lanes ? reduced_lane(naive, &p) : PO_NONE;
+    if (n < PO_CHOICES_MAX && row == PO_NONE && across != PO_NONE &&
+        naive->labels[across].extent >= PO_MU_VECTOR) {
+        choices[n] = (po_choice){.how = &po_schedule_map};
+        choices[n].n[LANE] = (int64_t)across;
+        choices[n].n[VECTORS] = naive->labels[across].extent >= 4 * PO_MU_VECTOR ? 4 : 1;
+        choices[n].n[ROW] = -1;
+        n++;
+    }
+    return n;
 }
 
 static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {

@@ -25,7 +25,7 @@ uint32_t po_access_axis(const po_mu *mu, const po_mu_access *access, uint32_t la
 bool po_is_reduced(const po_mu *mu, const po_naive_step *n, uint32_t label);
 
 /* What stands for a naive label: an affine index in labels of the scheduled muGraph. */
-enum { PO_FOR_LABEL_TERMS = 3 };
+enum { PO_FOR_LABEL_TERMS = 4 };
 typedef struct po_for_label {
     uint32_t n;
     po_mu_term terms[PO_FOR_LABEL_TERMS];

@@ -19,24 +19,26 @@ typedef struct conv {
     uint32_t axis_y, axis_x;     /* of the input's tensor */
     uint32_t w_k, w_c, w_r, w_s; /* axes of the weight */
     int64_t height, width, outputs, inputs, taps;
+    int64_t apart; /* dilation, the same along both axes: so many phases each */
 } conv;
 
 static int64_t extent(const po_mu *mu, uint32_t label) {
     return mu->labels[label].extent;
 }
 
-/* An axis whose index is a kept label and a reduced one, both with coef 1. */
+/* An axis whose index is a kept label with coef 1, and a reduced one with the dilation. */
 static bool window_axis(const po_mu *mu, const po_naive_step *n, const po_mu_index *index,
-                        uint32_t *kept, uint32_t *reduced) {
-    if (index->n != 2 || index->terms[0].coef != 1 || index->terms[1].coef != 1)
+                        uint32_t *kept, uint32_t *reduced, int64_t *apart) {
+    if (index->n != 2)
         return false;
     uint32_t a = index->terms[0].label, b = index->terms[1].label;
     bool first = po_is_reduced(mu, n, a);
-    if (first == po_is_reduced(mu, n, b))
+    if (first == po_is_reduced(mu, n, b) || index->terms[first ? 1 : 0].coef != 1)
         return false;
     *kept = first ? b : a;
     *reduced = first ? a : b;
-    return true;
+    *apart = index->terms[first ? 0 : 1].coef;
+    return *apart >= 1;
 }
 
 static bool lone_label(const po_mu_index *index, uint32_t label) {
@@ -55,6 +57,7 @@ static bool find_conv(const po_mu *mu, uint32_t step, conv *v) {
     v->c = PO_NONE;
     for (uint32_t i = 0; i < rank; i++) {
         uint32_t kept, reduced;
+        int64_t apart;
         const po_mu_index *index = &a->axes[i];
         if (index->n == 0)
             continue;
@@ -62,8 +65,10 @@ static bool find_conv(const po_mu *mu, uint32_t step, conv *v) {
             v->c = index->terms[0].label;
             continue;
         }
-        if (!window_axis(mu, &v->n, index, &kept, &reduced) || found == 2)
+        if (!window_axis(mu, &v->n, index, &kept, &reduced, &apart) || found == 2 ||
+            (found == 1 && apart != v->apart))
             return false;
+        v->apart = apart;
         *(found ? &v->x : &v->y) = kept;
         *(found ? &v->s : &v->r) = reduced;
         *(found ? &v->axis_x : &v->axis_y) = i;
@@ -90,7 +95,8 @@ static bool find_conv(const po_mu *mu, uint32_t step, conv *v) {
     v->outputs = extent(mu, v->k);
     v->inputs = extent(mu, v->c);
     v->taps = extent(mu, v->r);
-    return extent(mu, v->s) == v->taps && v->inputs % PO_MU_VECTOR == 0 &&
+    return v->apart <= 4 && v->height >= v->apart && v->width >= v->apart &&
+           extent(mu, v->s) == v->taps && v->inputs % PO_MU_VECTOR == 0 &&
            (v->outputs % PO_MU_VECTOR == 0 || (v->outputs < 64 && v->outputs >= 8)) &&
            v->height > 1 && v->width > 1;
 }
@@ -127,7 +133,8 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
         return n;
     for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++) {
         int64_t m = forms[f], t = m + v.taps - 1;
-        int64_t rows = up(v.height, m), tiles = rows * up(v.width, m);
+        int64_t rows = up(up(v.height, v.apart), m), tiles = rows * up(up(v.width, v.apart), m);
+        tiles *= v.apart * v.apart;
         if (t > 6 || (m == 2 && v.taps == 3 && tiles > SMALL_MAP))
             continue;
         uint32_t taken = 0;
@@ -136,7 +143,7 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
                 n = add(choices, n, &v, m, slices[i], 0);
                 taken++;
             }
-        if (t * t * v.inputs * v.outputs > LARGEST_WEIGHTS)
+        if (t * t * v.inputs * v.outputs > LARGEST_WEIGHTS || v.apart > 1)
             continue;
         for (int64_t block = 1; block <= 4 && block < rows; block *= 2)
             if (rows % block == 0)
@@ -154,7 +161,7 @@ typedef struct build {
     po_for_label *map;
     int64_t m, t, rows, columns, panel, slice, block;
     /* labels */
-    uint32_t ty, ti, tx, i, j, d, e, u, w, r, q, c, k, b, cb, tile;
+    uint32_t ty, ti, tx, i, j, d, e, u, w, r, q, c, k, b, cb, tile, py, px;
     uint32_t a_table, b_table, g_table;
 } build;
 
@@ -188,8 +195,23 @@ static void at_tile(build *z, po_mu_access *access, uint32_t axis) {
         po_mu_at(z->s->mu, access, axis, z->columns, z->ti);
     if (z->block == 0 && z->ty != PO_NONE)
         po_mu_at(z->s->mu, access, axis, z->columns, z->ty);
+    if (z->py != PO_NONE) {
+        po_mu_at(z->s->mu, access, axis, z->rows * z->columns * z->v->apart, z->py);
+        po_mu_at(z->s->mu, access, axis, z->rows * z->columns, z->px);
+    }
     if (z->tx != PO_NONE)
         po_mu_at(z->s->mu, access, axis, 1, z->tx);
+}
+
+/* The same for [.., ty, ti, tx, ., ., lane]: phases are further digits of ty and tx. */
+static po_mu_access phased(build *z, uint32_t tensor_id, const uint32_t *labels) {
+    po_mu_access access = by(z, tensor_id, labels);
+    uint32_t first = z->s->mu->tensors[tensor_id].rank - 6;
+    if (z->py != PO_NONE) {
+        po_mu_at(z->s->mu, &access, first, z->rows, z->py);
+        po_mu_at(z->s->mu, &access, first + 2, z->columns, z->px);
+    }
+    return access;
 }
 
 /* out += a * b */
@@ -214,7 +236,9 @@ static void transform_input(build *z, uint32_t parent, uint32_t to) {
     po_mu *mu = z->s->mu;
     const po_mu_access *a = &z->v->n.s->in[z->v->n.a];
     uint32_t lanes = po_mu_add_loop(mu, parent, PO_MU_LANES, z->c, 0);
-    int64_t dims[] = {z->rows, z->block ? z->block : 1, z->columns, z->t, z->t, z->v->inputs};
+    int64_t apart = z->v->apart;
+    int64_t dims[] = {z->rows * apart, z->block ? z->block : 1, z->columns * apart, z->t, z->t,
+                      z->v->inputs};
     uint32_t half = tensor(z, "h", PO_MU_REGISTER, 6, dims);
     mu->tensors[half].scope = lanes;
     /* Taps and outputs of the naive label are both the position within the tile. */
@@ -231,7 +255,7 @@ static void transform_input(build *z, uint32_t parent, uint32_t to) {
     }
     po_mu_access in = po_map_access(z->s, map, a);
     const uint32_t half_at[] = {z->ty, z->ti, z->tx, z->u, z->e, z->c};
-    product(z, lanes, by(z, half, half_at), by(z, z->b_table, (uint32_t[]){z->u, z->d}), in);
+    product(z, lanes, phased(z, half, half_at), by(z, z->b_table, (uint32_t[]){z->u, z->d}), in);
     po_mu_access out = po_mu_access_of(mu, to);
     uint32_t first = mu->tensors[to].rank - 4;
     if (first && z->ty != PO_NONE)
@@ -269,8 +293,9 @@ static void transform_output(build *z, uint32_t parent, uint32_t from) {
     const po_naive_step *n = &z->v->n;
     uint32_t lanes = po_mu_add_loop(mu, parent, PO_MU_LANES, z->k, 0);
     int64_t panels = z->v->outputs / z->panel, block = z->block ? z->block : 1;
-    int64_t half_dims[] = {panels, z->rows, block, z->columns, z->m, z->t, z->panel};
-    int64_t out_dims[] = {panels, z->rows, block, z->columns, z->m, z->m, z->panel};
+    int64_t rows = z->rows * z->v->apart, columns = z->columns * z->v->apart;
+    int64_t half_dims[] = {panels, rows, block, columns, z->m, z->t, z->panel};
+    int64_t out_dims[] = {panels, rows, block, columns, z->m, z->m, z->panel};
     uint32_t half = tensor(z, "o", PO_MU_REGISTER, 7, half_dims);
     uint32_t out = tensor(z, "p", PO_MU_REGISTER, 7, out_dims);
     mu->tensors[half].scope = mu->tensors[out].scope = lanes;
@@ -286,21 +311,21 @@ static void transform_output(build *z, uint32_t parent, uint32_t from) {
     po_mu_at(mu, &m, first + 1, 1, z->w);
     at_tile(z, &m, first + 2);
     po_mu_at(mu, &m, first + 3, 1, z->k);
-    product(z, lanes, by(z, half, half_at), by(z, z->a_table, (uint32_t[]){z->i, z->u}), m);
-    product(z, lanes, by(z, out, out_at), by(z, z->a_table, (uint32_t[]){z->j, z->w}),
-            by(z, half, half_at));
+    product(z, lanes, phased(z, half, half_at), by(z, z->a_table, (uint32_t[]){z->i, z->u}), m);
+    product(z, lanes, phased(z, out, out_at), by(z, z->a_table, (uint32_t[]){z->j, z->w}),
+            phased(z, half, half_at));
     po_mu_access y = po_map_access(z->s, z->map, n->out);
     if (!n->tail) {
         uint32_t id = po_mu_add_statement(mu, lanes, PO_MU_SET);
         mu->nodes[id].statement.out = y;
-        po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, by(z, out, out_at)), 0, 0);
+        po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, phased(z, out, out_at)), 0, 0);
         return;
     }
     po_mu_access replaced[PO_MU_MAX_INPUTS];
     for (uint32_t i = 0; i < n->tail->n_in; i++) {
         replaced[i].tensor = PO_NONE;
         if (n->tail->in[i].tensor == n->s->out.tensor)
-            replaced[i] = by(z, out, out_at);
+            replaced[i] = phased(z, out, out_at);
     }
     uint32_t id = po_map_statement(z->s, lanes, z->map, n->tail, &y, replaced);
     mu->nodes[id].statement.fused = false;
@@ -346,8 +371,8 @@ static void prepare(build *z, po_schedule *s, const conv *v, const po_choice *ch
     *z = (build){.s = s, .v = v, .choice = choice, .map = po_for_labels(s)};
     z->m = choice->n[OUTPUTS];
     z->t = z->m + v->taps - 1;
-    z->rows = up(v->height, z->m);
-    z->columns = up(v->width, z->m);
+    z->rows = up(up(v->height, v->apart), z->m);
+    z->columns = up(up(v->width, v->apart), z->m);
     z->panel = choice->n[PANEL];
     z->slice = choice->n[SLICE];
     z->block = choice->n[BLOCK];
@@ -371,14 +396,19 @@ static void prepare(build *z, po_schedule *s, const conv *v, const po_choice *ch
     z->k = label(z, "k", z->panel);
     z->b = label(z, "b", v->outputs / z->panel);
     z->cb = label(z, "cb", v->inputs / z->slice);
-    z->tile = label(z, "t", (z->block ? z->block : z->rows) * z->columns);
+    z->py = label(z, "py", v->apart);
+    z->px = label(z, "px", v->apart);
+    z->tile = label(z, "t", (z->block ? z->block : z->rows) * z->columns * v->apart * v->apart);
     po_for_label *map = z->map;
     for (uint32_t n = 0; n < 2; n++) {
         po_for_label *f = &map[n ? v->x : v->y];
-        *f = (po_for_label){1, {{n ? z->j : z->i, 1}}};
-        uint32_t outer = n ? z->tx : z->ty;
+        *f = (po_for_label){1, {{n ? z->j : z->i, v->apart}}};
+        uint32_t outer = n ? z->tx : z->ty, phase = n ? z->px : z->py;
         if (outer != PO_NONE)
-            f->terms[f->n++] = (po_mu_term){outer, z->m * (n || !z->block ? 1 : z->block)};
+            f->terms[f->n++] =
+                (po_mu_term){outer, v->apart * z->m * (n || !z->block ? 1 : z->block)};
+        if (phase != PO_NONE)
+            f->terms[f->n++] = (po_mu_term){phase, 1};
         if (!n && z->ti != PO_NONE)
             f->terms[f->n++] = (po_mu_term){z->ti, z->m};
     }
@@ -396,7 +426,7 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     prepare(&z, s, &v, choice);
     po_mu *mu = s->mu;
     const char *name = s->naive->nodes[step].name;
-    int64_t tiles = (z.block ? z.block : z.rows) * z.columns;
+    int64_t tiles = (z.block ? z.block : z.rows) * z.columns * v.apart * v.apart;
     int64_t panels = v.outputs / z.panel, slices = v.inputs / z.slice;
     po_panels p = {.weight_tensor = v.n.s->in[v.n.b].tensor,
                    .split = v.w_k,
@@ -414,7 +444,8 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
         spread(&z, big, tiles, v.inputs, PAD);
         z.c = label(&z, "c", v.inputs);
         at = po_mu_add_step(mu, po_arena_printf(s->arena, "%s, inputs", name));
-        at = loop(&z, loop(&z, at, PO_MU_GRID, z.ty), PO_MU_FOR, z.tx);
+        at = loop(&z, loop(&z, at, PO_MU_GRID, z.py), PO_MU_GRID, z.ty);
+        at = loop(&z, loop(&z, at, PO_MU_FOR, z.px), PO_MU_FOR, z.tx);
         transform_input(&z, at, big);
         at = outer = loop(&z, po_mu_add_step(mu, name), PO_MU_GRID, z.b);
         uint32_t whole = z.c;
@@ -434,7 +465,8 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
         id = product(&z, at, by(&z, m, (uint32_t[]){z.b, z.u, z.w, z.tile, z.k}), in,
                      by(&z, u, (uint32_t[]){z.b, z.cb, z.u, z.w, z.c, z.k}));
         tile_product(&z, id);
-        transform_output(&z, loop(&z, loop(&z, outer, PO_MU_FOR, z.ty), PO_MU_FOR, z.tx), m);
+        at = loop(&z, loop(&z, outer, PO_MU_FOR, z.py), PO_MU_FOR, z.px);
+        transform_output(&z, loop(&z, loop(&z, at, PO_MU_FOR, z.ty), PO_MU_FOR, z.tx), m);
         spread(&z, u, z.slice, z.panel, 0);
         spread(&z, m, tiles, z.panel, 0);
         return;

@@ -40,6 +40,10 @@ static const struct {
     {"one axis", "graph g (x: f32[1,16,40]) -> (y) {\n"
                  " a = Conv(x, w: f32[16,16,7] random 1) {kernel_shape=[7], pads=[3, 3]}\n"
                  " y = LeakyRelu(a)\n}"},
+    {"Winograd in phases",
+     "graph g (x: f32[1,16,11,10]) -> (y) {\n"
+     " a = Conv(x, w: f32[16,16,3,3] random 1) {kernel_shape=[3, 3], dilations=[2, 2], "
+     "pads=[2, 2, 2, 2]}\n y = Relu(a)\n}"},
     {"transposed, strides 2 and 1",
      "graph g (x: f32[1,16,5,6]) -> (y) {\n"
      " a = ConvTranspose(x, w: f32[16,32,3,4] random 1, b: f32[32] random 2) {kernel_shape=[3, 4], "
