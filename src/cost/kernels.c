@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -204,13 +205,15 @@ static bool stops(po_status status) {
            status == PO_IO;
 }
 
-/* Prints kernels [from, to) to one file and compiles it. */
-static po_status build_file(po_ctx *ctx, po_arena *arena, const char *cc, const timing *t,
-                            uint32_t from, uint32_t to, uint32_t *library) {
+enum { BATCH = 4 * FILE_KERNELS /* kernels of one library */ };
+
+/* Prints kernels [from, to) to a file; *printed: how many could be. */
+static po_status print_file(po_ctx *ctx, const timing *t, uint32_t from, uint32_t to,
+                            uint32_t library_number, uint32_t *library, const char *path,
+                            uint32_t *printed) {
     po_arena *scratch = po_arena_create(ctx);
     const po_isa *isa = &po_isas[t->isa];
     po_text text;
-    uint32_t printed = 0;
     po_text_init(&text, scratch);
     po_codegen_prelude(isa, &text);
     for (uint32_t i = from; i < to; i++) {
@@ -227,24 +230,37 @@ static po_status build_file(po_ctx *ctx, po_arena *arena, const char *cc, const 
             text.data[size] = '\0';
             continue;
         }
-        library[i] = from;
-        printed++;
+        library[i] = library_number;
+        ++*printed;
     }
-    const char *c_path = po_arena_printf(arena, "%s/k%u.c", t->dir, from / FILE_KERNELS);
-    const char *so_path = po_arena_printf(arena, "%s/k%u.so", t->dir, from);
-    po_cc_source source = {c_path, po_arena_printf(arena, "%s -fvisibility=default", isa->flags)};
-    po_status status = write_text(ctx, c_path, &text);
-    if (status == PO_OK && printed)
-        status = po_cc_library(ctx, cc, &source, 1, NULL, so_path);
-    if (status != PO_OK && !stops(status)) {
-        po_log(ctx, "not timed: %s", ctx->error.message);
-        po_ctx_clear(ctx);
-        for (uint32_t i = from; i < to; i++)
-            library[i] = PO_NONE;
-        status = PO_OK;
-    }
+    po_status status = write_text(ctx, path, &text);
     po_arena_free(scratch);
     return status;
+}
+
+/* Kernels [from, to) as one library: several files, for several compilers at a time. */
+static po_status build_batch(po_ctx *ctx, po_arena *arena, const char *cc, const timing *t,
+                             uint32_t from, uint32_t to, uint32_t *library) {
+    po_cc_source sources[BATCH / FILE_KERNELS];
+    uint32_t n = 0, printed = 0;
+    const char *flags = po_arena_printf(arena, "%s -fvisibility=default", po_isas[t->isa].flags);
+    for (uint32_t i = from; i < to; i += FILE_KERNELS, n++) {
+        sources[n].path = po_arena_printf(arena, "%s/k%u.c", t->dir, i);
+        sources[n].flags = flags;
+        PO_TRY(print_file(ctx, t, i, to - i < FILE_KERNELS ? to : i + FILE_KERNELS, from, library,
+                          sources[n].path, &printed));
+    }
+    if (!printed)
+        return PO_OK;
+    po_status status =
+        po_cc_library(ctx, cc, sources, n, NULL, po_arena_printf(arena, "%s/k%u.so", t->dir, from));
+    if (status == PO_OK || stops(status))
+        return status;
+    po_log(ctx, "not timed: %s", ctx->error.message);
+    po_ctx_clear(ctx);
+    for (uint32_t i = from; i < to; i++)
+        library[i] = PO_NONE;
+    return PO_OK;
 }
 
 po_status po_time_kernels(po_ctx *ctx, po_arena *arena, const char *cc, uint32_t isa,
@@ -262,12 +278,19 @@ po_status po_time_kernels(po_ctx *ctx, po_arena *arena, const char *cc, uint32_t
     timing t = {dir, isa, n, kernels, library};
     for (uint32_t i = 0; i < n; i++)
         library[i] = PO_NONE;
-    for (uint32_t i = 0; i < n; i += FILE_KERNELS) {
+    uint32_t threads = ctx->threads; /* that the model is measured with; compilers take all */
+    cpu_set_t cpus;
+    if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > (int)threads)
+        ctx->threads = (uint32_t)CPU_COUNT(&cpus);
+    po_status status = PO_OK;
+    for (uint32_t i = 0; i < n && status == PO_OK; i += BATCH) {
         po_step(ctx, 0.6 * i / n, "compiling %u of %u schedules", i, n);
-        PO_TRY(po_ctx_poll(ctx));
-        PO_TRY(build_file(ctx, folder, cc, &t, i, n - i < FILE_KERNELS ? n : i + FILE_KERNELS,
-                          library));
+        status = po_ctx_poll(ctx);
+        if (status == PO_OK)
+            status = build_batch(ctx, folder, cc, &t, i, n - i < BATCH ? n : i + BATCH, library);
     }
+    ctx->threads = threads;
+    PO_TRY(status);
     po_bytes data;
     po_step(ctx, 0.6, "timing %u schedules", n);
     PO_TRY(po_isolate(ctx, folder, "timing kernels", 10 + 1.5 * n, time_all, &t, &data));

@@ -121,6 +121,7 @@ static po_status measure(planning *p) {
     return PO_OK;
 }
 
+/* A step for which nothing was found to be right takes its region with it. */
 static void choose(planning *p, bool measured) {
     for (uint32_t i = 0; i < p->n_steps; i++) {
         step *s = &p->steps[i];
@@ -132,6 +133,10 @@ static void choose(planning *p, bool measured) {
                 s->best = k;
             }
         }
+        if (best == 0)
+            p->plans[s->plan].failed =
+                po_arena_printf(p->arena, "step '%s' has no schedule that works",
+                                p->plans[s->plan].lowered.mu->nodes[s->node].name);
     }
 }
 

@@ -55,7 +55,7 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
     int64_t rows = row == PO_NONE ? 1 : extent(naive, row);
     uint32_t taken = 0;
     bool weight = naive->tensors[p.s->in[p.b].tensor].place == PO_MU_WEIGHT;
-    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0] && taken < 3; i++) {
+    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0] && taken < 2; i++) {
         int64_t panel = tiles[i][0], height = tiles[i][1] < rows ? tiles[i][1] : rows;
         if (n == PO_CHOICES_MAX)
             break;

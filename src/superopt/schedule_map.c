@@ -88,6 +88,8 @@ static uint32_t reduced_lane(const po_mu *mu, const po_naive_step *n) {
     for (uint32_t k = 0; k < n->s->n_in && lane != PO_NONE; k++) {
         const po_mu_access *in = &n->s->in[k];
         uint32_t axis = po_access_axis(mu, in, lane), last = mu->tensors[in->tensor].rank - 1;
+        if (packs(mu, in, lane) != PO_NONE)
+            continue;
         if (po_access_has(mu, in, lane) && (axis != last || po_mu_coef(&in->axes[last], lane) != 1))
             return PO_NONE;
     }
