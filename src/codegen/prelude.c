@@ -20,7 +20,9 @@ static const char call[] =
     "#define PK_BIG static __attribute__((noinline, unused))\n"
     "#define PK_INF __builtin_inff()\n"
     "/* Into the second level of the cache. */\n"
-    "#define pk_ahead(p) __builtin_prefetch((p), 0, 2)\n";
+    "#define pk_ahead(p) __builtin_prefetch((p), 0, 2)\n"
+    "/* Into the first. */\n"
+    "#define pk_soon(p) __builtin_prefetch((p), 0, 3)\n";
 
 static const char functions[] =
     "PK_FN pk_v pk_signed(pk_v size, pk_v sign) {\n"

@@ -30,6 +30,8 @@ typedef struct work {
     const char *result;           /* what its value's variables start with: "v", "a" */
     bool result_row, result_lane; /* of them */
     int64_t v, tail;              /* vectors at hand: the tile's, or those of a reduced lane */
+    int64_t stride;               /* what a body fetches ahead by, 0: nothing */
+    const char *at_once;          /* where each row is stored as soon as it is there; NULL */
 } work;
 
 static const char *type_of(bool vector) {
@@ -178,6 +180,85 @@ static void operands_and_items(work *w, bool by_row, int64_t r) {
     }
 }
 
+/* --- memory --- */
+
+static const char *out_pointer(work *w, const char *base, int64_t r, int64_t v) {
+    cg *g = w->t->g;
+    int64_t number;
+    place(w, r, v);
+    const char *rest = cg_rest(g, &w->s->out, &number);
+    place(w, 0, 0);
+    return po_arena_printf(g->arena, "%s%s + %lld", base, rest, (long long)number);
+}
+
+static const char *from_memory(work *w, const char *base, int64_t r, int64_t v, bool vector) {
+    cg *g = w->t->g;
+    const char *p = out_pointer(w, base, r, v);
+    if (!vector)
+        return po_arena_printf(g->arena, "*(%s)", p);
+    int64_t step = cg_step_of(g, &w->s->out, w->t->lane), tail = v + 1 == w->t->v ? w->t->tail : 0;
+    if (step == 1)
+        return tail ? po_arena_printf(g->arena, "pk_load_n(%s, %lld)", p, (long long)tail)
+                    : po_arena_printf(g->arena, "pk_load(%s)", p);
+    return po_arena_printf(g->arena, "pk_gather(%s, %lld, %lld)", p, (long long)step,
+                           (long long)(tail ? tail : g->isa->lanes));
+}
+
+static void store_turned(work *w, const char *base) {
+    cg *g = w->t->g;
+    int64_t lanes = g->isa->lanes, step = cg_step_of(g, &w->s->out, w->t->lane);
+    for (int64_t v = 0; v < w->t->v; v++)
+        for (int64_t r = 0; r < w->t->r; r += lanes) {
+            int64_t n = w->t->r - r < lanes ? w->t->r - r : lanes;
+            int64_t tail = v + 1 == w->t->v ? w->t->tail : 0, m = tail ? tail : lanes;
+            cg_brace(g);
+            cg_line(g, "pk_v u[%lld];", (long long)lanes);
+            for (int64_t i = 0; i < lanes; i++)
+                cg_line(g, "u[%lld] = %s;", (long long)i,
+                        i < n ? cg_name(g, "v", w->s->out.tensor, true, r + i, true, v)
+                              : "pk_set(0.0f)");
+            cg_line(g, "pk_turn(u);");
+            const char *p = out_pointer(w, base, r, v);
+            for (int64_t i = 0; i < m; i++) {
+                if (n == lanes)
+                    cg_line(g, "pk_store(%s + %lld, u[%lld]);", p, (long long)(i * step),
+                            (long long)i);
+                else
+                    cg_line(g, "pk_store_n(%s + %lld, u[%lld], %lld);", p, (long long)(i * step),
+                            (long long)i, (long long)n);
+            }
+            cg_close(g);
+        }
+}
+
+static void store_row(work *w, const char *base, int64_t r, bool by_row, bool by_lane) {
+    cg *g = w->t->g;
+    for (int64_t v = 0; v < (by_lane ? w->t->v : 1); v++) {
+        const char *p = out_pointer(w, base, r, v);
+        const char *x = cg_name(g, "v", w->s->out.tensor, by_row, r, by_lane, v);
+        int64_t step = by_lane ? cg_step_of(g, &w->s->out, w->t->lane) : 0;
+        int64_t tail = v + 1 == w->t->v ? w->t->tail : 0;
+        if (!by_lane)
+            cg_line(g, "*(%s) = %s;", p, x);
+        else if (step == 1 && tail == 0)
+            cg_line(g, "pk_store(%s, %s);", p, x);
+        else if (step == 1)
+            cg_line(g, "pk_store_n(%s, %s, %lld);", p, x, (long long)tail);
+        else
+            cg_line(g, "pk_scatter(%s, %lld, %s, %lld);", p, (long long)step, x,
+                    (long long)(tail ? tail : g->isa->lanes));
+    }
+}
+
+static void store(work *w, const char *base, bool by_row, bool by_lane) {
+    if (by_lane && is_turned(w, &w->s->out)) {
+        store_turned(w, base);
+        return;
+    }
+    for (int64_t r = 0; r < (by_row ? w->t->r : 1); r++)
+        store_row(w, base, r, by_row, by_lane);
+}
+
 /* --- the value --- */
 
 static void take_row(work *w, int64_t r) {
@@ -207,6 +288,10 @@ static void take_row(work *w, int64_t r) {
 static po_status body(work *w) {
     cg *g = w->t->g;
     cg_brace(g);
+    if (w->stride > 0) {
+        cg_line(g, "pk_ahead(h);");
+        cg_line(g, "h += %lld;", (long long)w->stride);
+    }
     for (uint32_t k = 0; k < w->s->n_in; k++)
         if (!is_held(w, k) && is_turned(w, &w->s->in[k]))
             load_turned(w, k);
@@ -214,6 +299,8 @@ static po_status body(work *w) {
     for (int64_t r = 0; r < (w->result_row ? w->t->r : 1); r++) {
         operands_and_items(w, true, r);
         take_row(w, r);
+        if (w->at_once != NULL)
+            store_row(w, w->at_once, r, w->result_row, w->result_lane);
     }
     cg_close(g);
     return PO_OK;
@@ -323,81 +410,6 @@ static void set_dependence(work *w) {
     }
 }
 
-/* --- memory --- */
-
-static const char *out_pointer(work *w, const char *base, int64_t r, int64_t v) {
-    cg *g = w->t->g;
-    int64_t number;
-    place(w, r, v);
-    const char *rest = cg_rest(g, &w->s->out, &number);
-    place(w, 0, 0);
-    return po_arena_printf(g->arena, "%s%s + %lld", base, rest, (long long)number);
-}
-
-static const char *from_memory(work *w, const char *base, int64_t r, int64_t v, bool vector) {
-    cg *g = w->t->g;
-    const char *p = out_pointer(w, base, r, v);
-    if (!vector)
-        return po_arena_printf(g->arena, "*(%s)", p);
-    int64_t step = cg_step_of(g, &w->s->out, w->t->lane), tail = v + 1 == w->t->v ? w->t->tail : 0;
-    if (step == 1)
-        return tail ? po_arena_printf(g->arena, "pk_load_n(%s, %lld)", p, (long long)tail)
-                    : po_arena_printf(g->arena, "pk_load(%s)", p);
-    return po_arena_printf(g->arena, "pk_gather(%s, %lld, %lld)", p, (long long)step,
-                           (long long)(tail ? tail : g->isa->lanes));
-}
-
-static void store_turned(work *w, const char *base) {
-    cg *g = w->t->g;
-    int64_t lanes = g->isa->lanes, step = cg_step_of(g, &w->s->out, w->t->lane);
-    for (int64_t v = 0; v < w->t->v; v++)
-        for (int64_t r = 0; r < w->t->r; r += lanes) {
-            int64_t n = w->t->r - r < lanes ? w->t->r - r : lanes;
-            int64_t tail = v + 1 == w->t->v ? w->t->tail : 0, m = tail ? tail : lanes;
-            cg_brace(g);
-            cg_line(g, "pk_v u[%lld];", (long long)lanes);
-            for (int64_t i = 0; i < lanes; i++)
-                cg_line(g, "u[%lld] = %s;", (long long)i,
-                        i < n ? cg_name(g, "v", w->s->out.tensor, true, r + i, true, v)
-                              : "pk_set(0.0f)");
-            cg_line(g, "pk_turn(u);");
-            const char *p = out_pointer(w, base, r, v);
-            for (int64_t i = 0; i < m; i++) {
-                if (n == lanes)
-                    cg_line(g, "pk_store(%s + %lld, u[%lld]);", p, (long long)(i * step),
-                            (long long)i);
-                else
-                    cg_line(g, "pk_store_n(%s + %lld, u[%lld], %lld);", p, (long long)(i * step),
-                            (long long)i, (long long)n);
-            }
-            cg_close(g);
-        }
-}
-
-static void store(work *w, const char *base, bool by_row, bool by_lane) {
-    cg *g = w->t->g;
-    if (by_lane && is_turned(w, &w->s->out)) {
-        store_turned(w, base);
-        return;
-    }
-    for (int64_t r = 0; r < (by_row ? w->t->r : 1); r++)
-        for (int64_t v = 0; v < (by_lane ? w->t->v : 1); v++) {
-            const char *p = out_pointer(w, base, r, v);
-            const char *x = cg_name(g, "v", w->s->out.tensor, by_row, r, by_lane, v);
-            int64_t step = by_lane ? cg_step_of(g, &w->s->out, w->t->lane) : 0;
-            int64_t tail = v + 1 == w->t->v ? w->t->tail : 0;
-            if (!by_lane)
-                cg_line(g, "*(%s) = %s;", p, x);
-            else if (step == 1 && tail == 0)
-                cg_line(g, "pk_store(%s, %s);", p, x);
-            else if (step == 1)
-                cg_line(g, "pk_store_n(%s, %s, %lld);", p, x, (long long)tail);
-            else
-                cg_line(g, "pk_scatter(%s, %lld, %s, %lld);", p, (long long)step, x,
-                        (long long)(tail ? tail : g->isa->lanes));
-        }
-}
-
 /* --- one statement --- */
 
 static void each_name(work *w, const char *what, bool by_row, bool by_lane, int64_t n_v,
@@ -462,6 +474,64 @@ static void sum_lanes(work *w, bool by_row) {
     }
 }
 
+/* Each tile of rows fetches its share of the slice that comes `ahead` of the one at hand. */
+static void fetch_ahead(work *w) {
+    cg *g = w->t->g;
+    const po_mu_statement *s = w->s;
+    if (s->ahead == 0 || s->ahead_of >= s->n_in || is_held(w, s->ahead_of))
+        return;
+    int64_t slice = 1, bodies = 1, tiles = 1;
+    const po_mu_access *access = &s->in[s->ahead_of];
+    for (uint32_t i = 0; i < w->n_reduced; i++) {
+        int64_t n = g->span[w->reduced[i]].full;
+        bodies *= n;
+        if (cg_step_of(g, access, w->reduced[i]) != 0)
+            slice *= n;
+    }
+    if (w->in_lane[s->ahead_of])
+        slice *= w->t->lanes;
+    if (w->t->row != PO_NONE && w->in_row[s->ahead_of])
+        slice *= w->t->r;
+    else if (w->t->row != PO_NONE)
+        tiles = (g->span[w->t->row].full + w->t->rows - 1) / w->t->rows;
+    int64_t share = (slice + tiles - 1) / tiles;
+    w->stride = (share + bodies - 1) / bodies;
+    const char *first = "0";
+    if (tiles > 1 && g->value[w->t->row].name != NULL)
+        first = po_arena_printf(g->arena, "(%s - %s) / %lld * %lld", g->value[w->t->row].name,
+                                g->span[w->t->row].start == NULL ? "0" : g->span[w->t->row].start,
+                                (long long)w->t->rows, (long long)share);
+    cg_line(g, "const float *h = p%u + %lld + %s;", s->ahead_of, (long long)s->ahead, first);
+}
+
+/* Operands of fused statements are fetched while the reduced labels run. */
+static void fetch_fused(work *w) {
+    cg *g = w->t->g;
+    uint32_t next = g->mu->nodes[w->node].next;
+    for (; next != PO_NONE && g->mu->nodes[next].kind == PO_MU_STATEMENT;) {
+        const po_mu_statement *f = &g->mu->nodes[next].statement;
+        if (!f->fused)
+            break;
+        for (uint32_t k = 0; k < f->n_in; k++) {
+            const po_mu_tensor *t = &g->mu->tensors[f->in[k].tensor];
+            if (t->place == PO_MU_REGISTER || t->place == PO_MU_TABLE ||
+                f->in[k].tensor == w->s->out.tensor || !cg_has(&f->in[k], t, w->t->row) ||
+                cg_step_of(g, &f->in[k], w->t->lane) != 1)
+                continue;
+            const char *base = cg_base(g, &f->in[k]);
+            for (int64_t r = 0; r < w->t->r; r++)
+                for (int64_t v = 0; v < w->t->v; v += PO_MU_VECTOR / g->isa->lanes) {
+                    int64_t number;
+                    place(w, r, v);
+                    (void)cg_rest(g, &f->in[k], &number);
+                    place(w, 0, 0);
+                    cg_line(g, "pk_soon(%s + %lld);", base, (long long)number);
+                }
+        }
+        next = g->mu->nodes[next].next;
+    }
+}
+
 po_status cg_on_tile(cg_tile *t, uint32_t node, bool guarded) {
     cg *g = t->g;
     work w = {.t = t, .node = node, .s = &g->mu->nodes[node].statement, .v = t->v, .tail = t->tail};
@@ -497,12 +567,17 @@ po_status cg_on_tile(cg_tile *t, uint32_t node, bool guarded) {
     }
     braces += cg_guards(g, node, w.ready, own);
     start_values(&w, base, by_row, by_lane);
+    if (!guarded && w.n_reduced > 0 && t->row != PO_NONE && t->lane != PO_NONE && !t->lane_reduced)
+        fetch_fused(&w);
     cg_brace(g);
     for (uint32_t k = 0; k < w.s->n_in; k++)
         if (!is_held(&w, k)) {
             w.base[k] = po_arena_printf(g->arena, "p%u", k);
             cg_line(g, "const float *const p%u = %s;", k, cg_base(g, &w.s->in[k]));
         }
+    if (w.s->combine == PO_MU_SET && base != NULL && !(by_lane && is_turned(&w, &w.s->out)))
+        w.at_once = base;
+    fetch_ahead(&w);
     w.result = t->lane_reduced ? "a" : "v";
     w.result_row = by_row;
     w.result_lane = t->lane_reduced || by_lane;
@@ -510,7 +585,7 @@ po_status cg_on_tile(cg_tile *t, uint32_t node, bool guarded) {
     cg_close(g);
     if (t->lane_reduced)
         sum_lanes(&w, by_row);
-    if (out->place != PO_MU_REGISTER)
+    if (base != NULL && w.at_once == NULL)
         store(&w, base, by_row, by_lane);
     g->tensor[w.s->out.tensor].held = true;
     g->tensor[w.s->out.tensor].by_row = by_row;
