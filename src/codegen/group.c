@@ -8,7 +8,7 @@
 uint32_t cg_run(cg *g, uint32_t label, bool inner) {
     const cg_span *span = &g->span[label];
     const char *start = span->start == NULL ? "0" : span->start;
-    const char *name = g->mu->labels[label].name;
+    const char *name = g->label[label];
     int64_t extent = g->mu->labels[label].extent;
     cg_value *value = &g->value[label];
     if (span->at != NULL || (span->full == 1 && span->tail == 0)) {
@@ -43,7 +43,7 @@ po_status cg_spread(cg *g, uint32_t label, int64_t block, bool inner,
                     po_status (*each)(void *user, int64_t count), void *user) {
     const cg_span *span = &g->span[label];
     const char *start = span->start == NULL ? "0" : span->start;
-    const char *name = g->mu->labels[label].name;
+    const char *name = g->label[label];
     int64_t extent = g->mu->labels[label].extent;
     cg_value *value = &g->value[label];
     if (span->tail == 0 && span->full <= block) {

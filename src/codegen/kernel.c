@@ -10,7 +10,7 @@ static po_status children(cg *g, uint32_t node);
 static void bind(cg *g, uint32_t loop) {
     const po_mu_node *n = &g->mu->nodes[loop];
     int64_t extent = g->mu->labels[n->label].extent, chunk = po_mu_chunk(g->mu, loop);
-    const char *name = g->mu->labels[n->label].name;
+    const char *name = g->label[n->label];
     cg_span *span = &g->span[n->label];
     *span = (cg_span){po_arena_printf(g->arena, "b_%s", name), chunk, extent % chunk, NULL};
     if (chunk == extent)
@@ -26,7 +26,7 @@ static void unbind(cg *g, uint32_t label) {
 
 void cg_chunks(cg *g, uint32_t node) {
     const po_mu_node *n = &g->mu->nodes[node];
-    const char *name = g->mu->labels[n->label].name;
+    const char *name = g->label[n->label];
     int64_t extent = g->mu->labels[n->label].extent, chunk = po_mu_chunk(g->mu, node);
     if (chunk == extent)
         cg_brace(g);
@@ -65,47 +65,110 @@ static po_status children(cg *g, uint32_t node) {
 
 /* --- phases: what of a step runs between two meetings of the parts --- */
 
-/* Declares what a phase uses, nodes [from, to) of one parent and all inside them. */
-static void pointers(cg *g, uint32_t from, uint32_t to) {
+/* What a phase uses, by first use. */
+typedef struct used {
+    uint32_t *tensors, *labels, n_tensors, n_labels;
+} used;
+
+static void use_access(const cg *g, used *u, const po_mu_access *access) {
+    bool has = false;
+    for (uint32_t i = 0; i < u->n_tensors; i++)
+        has |= u->tensors[i] == access->tensor;
+    if (!has)
+        u->tensors[u->n_tensors++] = access->tensor;
+    for (uint32_t a = 0; a < g->mu->tensors[access->tensor].rank; a++)
+        for (uint32_t i = 0; i < access->axes[a].n; i++) {
+            bool known = false;
+            for (uint32_t l = 0; l < u->n_labels; l++)
+                known |= u->labels[l] == access->axes[a].terms[i].label;
+            if (!known)
+                u->labels[u->n_labels++] = access->axes[a].terms[i].label;
+        }
+}
+
+/* Of nodes [from, to) of one parent and all inside them. */
+static used used_by(cg *g, uint32_t from, uint32_t to) {
     const po_mu *mu = g->mu;
-    bool *uses = PO_NEW_N(g->arena, bool, mu->n_tensors + 1);
+    used u = {PO_NEW_N(g->arena, uint32_t, mu->n_tensors + 1),
+              PO_NEW_N(g->arena, uint32_t, mu->n_labels + 1), 0, 0};
     for (uint32_t top = from; top != to; top = mu->nodes[top].next)
         for (uint32_t n = top; n != PO_NONE && po_mu_inside(mu, n, top); n = po_mu_next(mu, n)) {
             const po_mu_statement *s = &mu->nodes[n].statement;
+            bool known = false;
+            for (uint32_t l = 0; l < u.n_labels; l++)
+                known |= u.labels[l] == mu->nodes[n].label;
+            if (mu->nodes[n].kind == PO_MU_LOOP && !known)
+                u.labels[u.n_labels++] = mu->nodes[n].label;
             if (mu->nodes[n].kind != PO_MU_STATEMENT)
                 continue;
-            for (uint32_t k = 0; k <= s->n_in; k++)
-                uses[k < s->n_in ? s->in[k].tensor : s->out.tensor] = true;
+            for (uint32_t i = 0; i < s->n_in; i++)
+                use_access(g, &u, &s->in[i]);
+            use_access(g, &u, &s->out);
         }
-    for (uint32_t i = 0; i < mu->n_tensors; i++) {
-        const po_mu_tensor *t = &mu->tensors[i];
-        const char *name = g->tensor[i].name;
-        if (!uses[i])
-            continue;
-        switch (t->place) {
-        case PO_MU_INPUT:
-            cg_line(g, "const float *const restrict %s = call->in[%u];", name, t->number);
-            break;
-        case PO_MU_WEIGHT:
-            cg_line(g, "const float *const restrict %s = call->weight[%u];", name, t->number);
-            break;
-        case PO_MU_OUTPUT:
-            cg_line(g, "float *const restrict %s = call->out[%u];", name, t->number);
-            break;
-        case PO_MU_DEVICE:
-            cg_line(g, "float *const restrict %s = call->device + %lld;", name,
-                    (long long)g->tensor[i].offset);
-            break;
-        case PO_MU_SHARED:
-            cg_line(g, "float *const restrict %s = scratch + %lld;", name,
-                    (long long)g->tensor[i].offset);
-            break;
-        case PO_MU_TABLE:
-            cg_line(g, "const float *const restrict %s = %s_%s;", name, g->symbol, name);
-            break;
-        case PO_MU_REGISTER:
-            break;
+    return u;
+}
+
+/* Names that two phases have in common where they do the same: labels without the numbers at their
+ * ends, tensors by what they are. */
+static void give_names(cg *g, const used *u) {
+    static const char *const kinds[] = {
+        [PO_MU_INPUT] = "in",    [PO_MU_OUTPUT] = "out", [PO_MU_WEIGHT] = "weight",
+        [PO_MU_TABLE] = "table", [PO_MU_DEVICE] = "map", [PO_MU_SHARED] = "block",
+        [PO_MU_REGISTER] = "r"};
+    for (uint32_t i = 0; i < u->n_tensors; i++) {
+        cg_tensor *t = &g->tensor[u->tensors[i]];
+        t->number = i;
+        t->name = po_arena_printf(g->arena, "%s_%u", kinds[g->mu->tensors[u->tensors[i]].place], i);
+    }
+    for (uint32_t i = 0; i < u->n_labels; i++) {
+        const char *name = g->mu->labels[u->labels[i]].name;
+        size_t n = strlen(name);
+        while (n > 1 && name[n - 1] >= '0' && name[n - 1] <= '9')
+            n--;
+        uint32_t again = 0;
+        for (uint32_t j = 0; j < i; j++) {
+            const char *other = g->mu->labels[u->labels[j]].name;
+            size_t m = strlen(other);
+            while (m > 1 && other[m - 1] >= '0' && other[m - 1] <= '9')
+                m--;
+            again += m == n && memcmp(name, other, n) == 0;
         }
+        g->label[u->labels[i]] = again
+                                     ? po_arena_printf(g->arena, "%.*s%u", (int)n, name, again + 1)
+                                     : po_arena_printf(g->arena, "%.*s", (int)n, name);
+    }
+}
+
+/* Where a tensor is, as the call has it. */
+static const char *place_of(cg *g, uint32_t tensor) {
+    const po_mu_tensor *t = &g->mu->tensors[tensor];
+    long long offset = (long long)g->tensor[tensor].offset;
+    switch (t->place) {
+    case PO_MU_INPUT:
+        return po_arena_printf(g->arena, "(float *)call->in[%u]", t->number);
+    case PO_MU_WEIGHT:
+        return po_arena_printf(g->arena, "(float *)call->weight[%u]", t->number);
+    case PO_MU_OUTPUT:
+        return po_arena_printf(g->arena, "call->out[%u]", t->number);
+    case PO_MU_DEVICE:
+        return po_arena_printf(g->arena, "call->device + %lld", offset);
+    case PO_MU_SHARED:
+        return po_arena_printf(g->arena, "scratch + %lld", offset);
+    case PO_MU_TABLE:
+        return po_arena_printf(g->arena, "(float *)%s_table%u", g->symbol, tensor);
+    case PO_MU_REGISTER:
+        break;
+    }
+    return "NULL";
+}
+
+static void pointers(cg *g, const used *u) {
+    for (uint32_t i = 0; i < u->n_tensors; i++) {
+        po_mu_place place = g->mu->tensors[u->tensors[i]].place;
+        bool constant = place == PO_MU_INPUT || place == PO_MU_WEIGHT || place == PO_MU_TABLE;
+        if (place != PO_MU_REGISTER)
+            cg_line(g, "%sfloat *const restrict %s = at[%u];", constant ? "const " : "",
+                    g->tensor[u->tensors[i]].name, i);
     }
 }
 
@@ -127,8 +190,8 @@ static uint32_t deal(cg *g, uint32_t node, uint32_t *braces) {
                 chunk = po_mu_chunk(mu, nest[i]);
         blocks *= (extent + chunk - 1) / chunk;
     }
-    cg_line(g, "const size_t from = %lldul * part / call->parts;", (long long)blocks);
-    cg_line(g, "const size_t to = %lldul * (part + 1) / call->parts;", (long long)blocks);
+    cg_line(g, "const size_t from = %lldul * part / parts;", (long long)blocks);
+    cg_line(g, "const size_t to = %lldul * (part + 1) / parts;", (long long)blocks);
     cg_open(g, "for (size_t block = from; block < to; block++)");
     *braces = 1;
     if (n > 1)
@@ -137,7 +200,7 @@ static uint32_t deal(cg *g, uint32_t node, uint32_t *braces) {
         uint32_t label = mu->nodes[nest[i]].label;
         int64_t extent = mu->labels[label].extent, chunk = po_mu_chunk(mu, nest[i]);
         long long count = (extent + chunk - 1) / chunk;
-        const char *name = mu->labels[label].name;
+        const char *name = g->label[label];
         const char *rest = n > 1 ? "rest" : "(long)block";
         if (i == 0)
             cg_line(g, "const long b_%s = %s * %lld;", name, rest, (long long)chunk);
@@ -151,29 +214,38 @@ static uint32_t deal(cg *g, uint32_t node, uint32_t *braces) {
     return nest[n - 1];
 }
 
-static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool grid) {
+/* Text as it may stand in a comment. */
+static const char *comment_of(cg *g, const char *text) {
+    po_text out;
+    po_text_init(&out, g->arena);
+    po_text_puts(&out, "");
+    for (const char *c = text; *c != '\0'; c++) {
+        po_text_add(&out, c, 1);
+        if ((*c == '*' && c[1] == '/') || (*c == '/' && c[1] == '*'))
+            po_text_puts(&out, " ");
+        if (*c == '\n')
+            po_text_puts(&out, " * ");
+    }
+    return out.data == NULL ? "" : out.data;
+}
+
+/* The body of a phase: a function of where its tensors are. */
+static po_status body(cg *g, const used *u, uint32_t from, uint32_t to, bool grid) {
     for (uint32_t i = 0; i < g->mu->n_labels; i++)
         unbind(g, i);
-    po_text_puts(g->out, "\n");
-    cg_line(g, "static void %s_%u(void *arg, size_t part)", g->symbol, number);
-    cg_brace(g);
-    cg_line(g, "const %s_call *const call = arg;", g->symbol);
-    if (g->scratch > 0)
-        cg_line(g, "float *const scratch = call->scratch + part * %lldul;", (long long)g->scratch);
-    pointers(g, from, to);
-    for (uint32_t i = 0; i < g->mu->n_tensors; i++) {
-        const po_mu_tensor *t = &g->mu->tensors[i];
+    pointers(g, u);
+    for (uint32_t i = 0; i < u->n_tensors; i++) {
+        const po_mu_tensor *t = &g->mu->tensors[u->tensors[i]];
         bool ring = false;
         for (uint32_t a = 0; a < t->rank; a++)
             ring |= t->before[a] > 0 || t->after[a] > 0;
-        if (t->place != PO_MU_SHARED || !ring ||
-            (t->scope != PO_NONE && po_mu_step_of(g->mu, t->scope) != po_mu_step_of(g->mu, from)))
+        if (t->place != PO_MU_SHARED || !ring)
             continue;
         po_text value;
         po_text_init(&value, g->arena);
         cg_number(&value, t->fill);
         cg_line(g, "for (long i = 0; i < %lld; i++)", (long long)t->floats);
-        cg_line(g, "    (scratch + %lld)[i] = %s;", (long long)g->tensor[i].offset, value.data);
+        cg_line(g, "    %s[i] = %s;", g->tensor[u->tensors[i]].name, value.data);
     }
     uint32_t braces = 0;
     if (grid) {
@@ -184,23 +256,58 @@ static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool 
     }
     while (braces-- > 0)
         cg_close(g);
+    return PO_OK;
+}
+
+/* Bodies that were printed: layers of one shape share theirs. */
+static uint32_t body_of(cg *g, const po_text *text) {
+    for (uint32_t i = 0; i < g->n_bodies; i++)
+        if (g->bodies[i].size == text->size &&
+            memcmp(g->bodies[i].data, text->data, text->size) == 0)
+            return i;
+    po_bytes bytes = {text->data, text->size};
+    PO_PUSH(g->arena, g->bodies, g->n_bodies, g->cap_bodies, bytes);
+    po_text_printf(g->out, "static void %s_body%u(float *const *at, size_t part, size_t parts) {\n",
+                   g->symbol, g->n_bodies - 1);
+    po_text_add(g->out, text->data, text->size);
+    po_text_puts(g->out, "}\n\n");
+    return g->n_bodies - 1;
+}
+
+static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool grid) {
+    used u = used_by(g, from, to);
+    give_names(g, &u);
+    po_text *out = g->out, text;
+    po_text_init(&text, g->arena);
+    po_text_puts(&text, "    (void)part, (void)parts;\n");
+    g->out = &text;
+    g->depth = 1;
+    po_status status = body(g, &u, from, to, grid);
+    g->out = out;
+    g->depth = 0;
+    PO_TRY(status);
+    po_text_puts(out, "\n");
+    uint32_t which = body_of(g, &text);
+    cg_open(g, "static void %s_%u(void *arg, size_t part)", g->symbol, number);
+    cg_line(g, "/* %s */", comment_of(g, g->step));
+    cg_line(g, "const %s_call *const call = arg;", g->symbol);
+    if (g->scratch > 0)
+        cg_line(g, "float *const scratch = call->scratch + part * %lldul;", (long long)g->scratch);
+    cg_line(g, "float *const at[] = {");
+    for (uint32_t i = 0; i < u.n_tensors; i++)
+        if (g->mu->tensors[u.tensors[i]].place == PO_MU_REGISTER)
+            cg_line(g, "    NULL,");
+        else
+            cg_line(g, "    %s, /* %s */", place_of(g, u.tensors[i]),
+                    comment_of(g, g->mu->tensors[u.tensors[i]].name));
+    cg_line(g, "};");
+    cg_line(g, "%s_body%u(at, part, call->parts);", g->symbol, which);
     cg_close(g);
     return PO_OK;
 }
 
 static bool is_grid(const po_mu *mu, uint32_t node) {
     return mu->nodes[node].kind == PO_MU_LOOP && mu->nodes[node].loop == PO_MU_GRID;
-}
-
-/* Text inside a comment. */
-static void comment(cg *g, const char *text) {
-    for (const char *c = text; *c != '\0'; c++) {
-        po_text_add(g->out, c, 1);
-        if ((*c == '*' && c[1] == '/') || (*c == '/' && c[1] == '*'))
-            po_text_puts(g->out, " ");
-        if (*c == '\n')
-            po_text_puts(g->out, " * ");
-    }
 }
 
 static po_status phases(cg *g, po_text *calls) {
@@ -212,9 +319,6 @@ static po_status phases(cg *g, po_text *calls) {
             uint32_t to = g->mu->nodes[from].next;
             while (!grid && to != PO_NONE && !is_grid(g->mu, to))
                 to = g->mu->nodes[to].next;
-            po_text_puts(g->out, "\n/* ");
-            comment(g, g->step);
-            po_text_puts(g->out, " */");
             PO_TRY(phase(g, number, from, to, grid));
             if (grid)
                 po_text_printf(calls, "    pool->run(pool->self, %s_%u, &call);\n", g->symbol,
@@ -238,7 +342,7 @@ static void tables(cg *g) {
         int64_t n = 1;
         for (uint32_t a = 0; a < t->rank; a++)
             n *= t->dims[a];
-        po_text_printf(g->out, "\nstatic const float %s_%s[] = {", g->symbol, g->tensor[i].name);
+        po_text_printf(g->out, "\nstatic const float %s_table%u[] = {", g->symbol, i);
         for (int64_t k = 0; k < n; k++) {
             po_text_puts(g->out, k % 8 == 0 ? "\n    " : " ");
             cg_number(g->out, po_rational_f64(t->table[k]));
@@ -281,6 +385,7 @@ po_status po_codegen_kernel(po_ctx *ctx, const po_mu *mu, const po_isa *isa, con
     cg g = {.ctx = ctx, .arena = arena, .mu = mu, .isa = isa, .symbol = symbol, .out = out};
     g.value = PO_NEW_N(arena, cg_value, mu->n_labels + 1);
     g.span = PO_NEW_N(arena, cg_span, mu->n_labels + 1);
+    g.label = PO_NEW_N(arena, const char *, mu->n_labels + 1);
     po_status status = cg_memory(&g);
     if (status == PO_OK) {
         po_text graph, calls;
@@ -289,7 +394,7 @@ po_status po_codegen_kernel(po_ctx *ctx, const po_mu *mu, const po_isa *isa, con
         po_text_puts(&calls, "");
         po_mu_print(&graph, mu);
         po_text_puts(out, "\n/* ");
-        comment(&g, graph.data == NULL ? "" : graph.data);
+        po_text_puts(out, comment_of(&g, graph.data == NULL ? "" : graph.data));
         po_text_puts(out, " */\n");
         po_text_printf(out,
                        "typedef struct %s_call {\n"

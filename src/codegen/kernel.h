@@ -34,7 +34,8 @@ void po_codegen_prelude(const po_isa *isa, po_text *out);
  *         void *self;
  *     } pk_pool;
  *
- * The GRID loops of a step are dealt out to the parts in order; parts do not change the bits of the
+ * Steps that do the same on other tensors, as layers of one shape do, share one function. The GRID
+ * loops of a step are dealt out to the parts in order; parts do not change the bits of the
  * result. The muGraph stands above the function as a comment. PO_UNSUPPORTED where a statement has
  * no printer. */
 po_status po_codegen_kernel(po_ctx *ctx, const po_mu *mu, const po_isa *isa, const char *symbol,

@@ -55,7 +55,7 @@ static po_status element(cg_unrolled *u, const po_mu_access *access, const char 
     const po_mu_tensor *t = &g->mu->tensors[access->tensor];
     po_text text;
     po_text_init(&text, g->arena);
-    po_text_printf(&text, "r%u", access->tensor);
+    po_text_printf(&text, "r%u", g->tensor[access->tensor].number);
     for (uint32_t a = 0; a < t->rank; a++) {
         int64_t least, count, at = access->axes[a].offset;
         (void)po_mu_held(g->mu, access->tensor, a, &least, &count);

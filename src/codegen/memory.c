@@ -124,20 +124,9 @@ static void shared_of_step(cg *g, uint32_t step, const uint32_t *position) {
     place_all(g, live, here, n_here, &g->scratch);
 }
 
-static char *name_of(cg *g, uint32_t tensor) {
-    const char *name = g->mu->tensors[tensor].name;
-    char *text = po_arena_printf(g->arena, "%s_%u", name, tensor);
-    for (char *c = text; *c != '\0'; c++)
-        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9')))
-            *c = '_';
-    return po_arena_printf(g->arena, "t_%s", text);
-}
-
 po_status cg_memory(cg *g) {
     const po_mu *mu = g->mu;
     g->tensor = PO_NEW_N(g->arena, cg_tensor, mu->n_tensors + 1);
-    for (uint32_t i = 0; i < mu->n_tensors; i++)
-        g->tensor[i].name = name_of(g, i);
     uint32_t *position = PO_NEW_N(g->arena, uint32_t, mu->n_nodes + 1), at = 0;
     interval *live = PO_NEW_N(g->arena, interval, mu->n_tensors + 1);
     for (uint32_t i = 0; i < mu->n_tensors; i++)

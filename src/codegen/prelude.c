@@ -18,6 +18,8 @@ static const char call[] =
     "\n"
     "#define PK_FN static inline __attribute__((always_inline, unused))\n"
     "#define PK_BIG static __attribute__((noinline, unused))\n"
+    "/* Stays in its register: else the compiler may load it again for each of its uses. */\n"
+    "#define PK_HOLD(x) __asm__(\"\" : \"+\" PK_REGISTER (x))\n"
     "#define PK_INF __builtin_inff()\n"
     "/* Into the second level of the cache. */\n"
     "#define pk_ahead(p) __builtin_prefetch((p), 0, 2)\n"

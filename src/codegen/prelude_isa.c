@@ -4,6 +4,7 @@
 /* clang-format off */
 static const char avx512[] =
     "#define PK_LANES 16\n"
+    "#define PK_REGISTER \"v\"\n"
     "typedef __m512 pk_v;\n"
     "typedef int pk_i __attribute__((vector_size(64)));\n"
     "typedef double pk_d __attribute__((vector_size(64)));\n"
@@ -94,6 +95,7 @@ static const char avx512[] =
 
 static const char avx2[] =
     "#define PK_LANES 8\n"
+    "#define PK_REGISTER \"x\"\n"
     "typedef __m256 pk_v;\n"
     "typedef int pk_i __attribute__((vector_size(32)));\n"
     "typedef double pk_d __attribute__((vector_size(32)));\n"

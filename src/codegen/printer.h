@@ -21,10 +21,11 @@ typedef struct cg_span {
 } cg_span;
 
 typedef struct cg_tensor {
-    char *name;     /* in C */
-    int64_t offset; /* DEVICE, SHARED: floats from the start of that memory */
-    int64_t size;   /* likewise, floats held */
-    bool held;      /* its values are in C variables now */
+    const char *name; /* in C, within a phase */
+    uint32_t number;  /* within a phase, by first use */
+    int64_t offset;   /* DEVICE, SHARED: floats from the start of that memory */
+    int64_t size;     /* likewise, floats held */
+    bool held;        /* its values are in C variables now */
     bool by_row, by_lane;
 } cg_tensor;
 
@@ -40,7 +41,10 @@ typedef struct cg {
     cg_value *value; /* by label */
     cg_span *span;   /* by label */
     cg_tensor *tensor;
+    const char **label;      /* names in C, within a phase */
     int64_t device, scratch; /* floats */
+    po_bytes *bodies;        /* functions that were printed */
+    uint32_t n_bodies, cap_bodies;
 } cg;
 
 /* --- lines of C (lines.c) --- */

@@ -51,6 +51,11 @@ static void place(work *w, int64_t r, int64_t v) {
         g->value[w->t->lane].add = lane_value(w, v);
 }
 
+/* Of the tensor that is written, within the phase. */
+static uint32_t number_of(const work *w) {
+    return w->t->g->tensor[w->s->out.tensor].number;
+}
+
 static bool is_held(const work *w, uint32_t k) {
     return w->t->g->tensor[w->s->in[k].tensor].held;
 }
@@ -119,18 +124,21 @@ static void load_one(work *w, uint32_t k, int64_t r, int64_t v) {
     }
     int64_t step = cg_step_of(g, access, w->t->lane), tail = tail_of(w, v);
     if (step == 1 && tail == 0)
-        cg_line(g, "const pk_v %s = pk_load(%s);", name, p);
+        cg_line(g, "pk_v %s = pk_load(%s);", name, p);
     else if (step == 1)
-        cg_line(g, "const pk_v %s = pk_load_n(%s, %lld);", name, p, (long long)tail);
+        cg_line(g, "pk_v %s = pk_load_n(%s, %lld);", name, p, (long long)tail);
     else
-        cg_line(g, "const pk_v %s = pk_gather(%s, %lld, %lld);", name, p, (long long)step,
+        cg_line(g, "pk_v %s = pk_gather(%s, %lld, %lld);", name, p, (long long)step,
                 (long long)(tail ? tail : g->isa->lanes));
+    if (!w->in_row[k] && w->result_row && w->t->r > 1 && w->unroll > 0)
+        cg_line(g, "PK_HOLD(%s);", name);
 }
 
 static const char *operand_name(work *w, uint32_t k, int64_t r, int64_t v) {
     cg *g = w->t->g;
     if (is_held(w, k))
-        return cg_name(g, "v", w->s->in[k].tensor, w->in_row[k], r, w->in_lane[k], v);
+        return cg_name(g, "v", g->tensor[w->s->in[k].tensor].number, w->in_row[k], r, w->in_lane[k],
+                       v);
     return cg_name(g, "x", k, w->in_row[k], r, w->in_lane[k], v);
 }
 
@@ -215,7 +223,7 @@ static void store_turned(work *w, const char *base) {
             cg_line(g, "pk_v u[%lld];", (long long)lanes);
             for (int64_t i = 0; i < lanes; i++)
                 cg_line(g, "u[%lld] = %s;", (long long)i,
-                        i < n ? cg_name(g, "v", w->s->out.tensor, true, r + i, true, v)
+                        i < n ? cg_name(g, "v", number_of(w), true, r + i, true, v)
                               : "pk_set(0.0f)");
             cg_line(g, "pk_turn(u);");
             const char *p = out_pointer(w, base, r, v);
@@ -235,7 +243,7 @@ static void store_row(work *w, const char *base, int64_t r, bool by_row, bool by
     cg *g = w->t->g;
     for (int64_t v = 0; v < (by_lane ? w->t->v : 1); v++) {
         const char *p = out_pointer(w, base, r, v);
-        const char *x = cg_name(g, "v", w->s->out.tensor, by_row, r, by_lane, v);
+        const char *x = cg_name(g, "v", number_of(w), by_row, r, by_lane, v);
         int64_t step = by_lane ? cg_step_of(g, &w->s->out, w->t->lane) : 0;
         int64_t tail = v + 1 == w->t->v ? w->t->tail : 0;
         if (!by_lane)
@@ -267,7 +275,7 @@ static void take_row(work *w, int64_t r) {
     for (int64_t v = 0; v < (w->result_lane ? w->v : 1); v++) {
         bool vector;
         const char *e = item_name(w, s->n_items - 1, r, v, &vector);
-        const char *to = cg_name(g, w->result, s->out.tensor, w->result_row, r, w->result_lane, v);
+        const char *to = cg_name(g, w->result, number_of(w), w->result_row, r, w->result_lane, v);
         int64_t tail = w->t->lane_reduced ? tail_of(w, v) : 0;
         if (w->result_lane && !vector)
             e = po_arena_printf(g->arena, "pk_set(%s)", e);
@@ -417,7 +425,7 @@ static void each_name(work *w, const char *what, bool by_row, bool by_lane, int6
     cg *g = w->t->g;
     for (int64_t r = 0; r < (by_row ? w->t->r : 1); r++)
         for (int64_t v = 0; v < (by_lane ? n_v : 1); v++)
-            cg_line(g, "%s%s%s%s;", type, cg_name(g, what, w->s->out.tensor, by_row, r, by_lane, v),
+            cg_line(g, "%s%s%s%s;", type, cg_name(g, what, number_of(w), by_row, r, by_lane, v),
                     value[0] ? " = " : "", value);
 }
 
@@ -449,7 +457,7 @@ static void start_values(work *w, const char *base, bool by_row, bool by_lane) {
     }
     for (int64_t r = 0; r < (by_row ? w->t->r : 1); r++)
         for (int64_t v = 0; v < (by_lane ? w->t->v : 1); v++)
-            cg_line(g, "%s = %s;", cg_name(g, "v", s->out.tensor, by_row, r, by_lane, v),
+            cg_line(g, "%s = %s;", cg_name(g, "v", number_of(w), by_row, r, by_lane, v),
                     from_memory(w, base, r, v, by_lane));
     if (fresh)
         cg_close(g);
@@ -461,12 +469,12 @@ static void sum_lanes(work *w, bool by_row) {
     bool add = w->s->combine == PO_MU_ADD;
     int64_t n_v = w->t->lanes / g->isa->lanes;
     for (int64_t r = 0; r < (by_row ? w->t->r : 1); r++) {
-        const char *all = cg_name(g, "a", w->s->out.tensor, by_row, r, true, 0);
+        const char *all = cg_name(g, "a", number_of(w), by_row, r, true, 0);
         for (int64_t v = 1; v < n_v; v++) {
-            const char *one = cg_name(g, "a", w->s->out.tensor, by_row, r, true, v);
+            const char *one = cg_name(g, "a", number_of(w), by_row, r, true, v);
             all = po_arena_printf(g->arena, add ? "(%s + %s)" : "pk_max(%s, %s)", all, one);
         }
-        const char *to = cg_name(g, "v", w->s->out.tensor, by_row, r, false, 0);
+        const char *to = cg_name(g, "v", number_of(w), by_row, r, false, 0);
         if (add)
             cg_line(g, "%s += pk_sum_of(%s);", to, all);
         else
@@ -562,8 +570,8 @@ po_status cg_on_tile(cg_tile *t, uint32_t node, bool guarded) {
     }
     const char *base = NULL;
     if (out->place != PO_MU_REGISTER) {
-        base = po_arena_printf(g->arena, "o%u", w.s->out.tensor);
-        cg_line(g, "float *const o%u = %s;", w.s->out.tensor, cg_base(g, &w.s->out));
+        base = po_arena_printf(g->arena, "o%u", number_of(&w));
+        cg_line(g, "float *const %s = %s;", base, cg_base(g, &w.s->out));
     }
     braces += cg_guards(g, node, w.ready, own);
     start_values(&w, base, by_row, by_lane);
