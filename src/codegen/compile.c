@@ -33,16 +33,37 @@ typedef struct work {
     bool done; /* the file has been renamed */
 } work;
 
+static void pause_a_little(void) {
+    struct timespec pause = {0, 2000000};
+    (void)nanosleep(&pause, NULL);
+}
+
+/* Ends a compiler and the programs that it has started, which could still write files: first so
+ * that it removes its own. */
+static void stop(job *j) {
+    enum { PATIENCE = 500 };
+    bool ended = false;
+    for (int i = 0; i < 2 * PATIENCE; i++) {
+        if (i % PATIENCE == 0)
+            (void)kill(-j->pid, i == 0 ? SIGTERM : SIGKILL);
+        if (!ended && waitpid(j->pid, NULL, WNOHANG) != 0)
+            ended = true;
+        if (ended && kill(-j->pid, 0) != 0)
+            break;
+        pause_a_little();
+    }
+    if (!ended)
+        (void)waitpid(j->pid, NULL, 0);
+    j->pid = 0;
+}
+
 /* Ends what still runs and removes what is left: on success, failure and unwinding alike. */
 static void clean(void *user) {
     work *w = user;
     for (uint32_t i = 0; i <= w->n; i++) {
         job *j = &w->jobs[i];
-        if (j->pid > 0) {
-            (void)kill(j->pid, SIGKILL);
-            (void)waitpid(j->pid, NULL, 0);
-            j->pid = 0;
-        }
+        if (j->pid > 0)
+            stop(j);
         if (j->object != NULL)
             (void)unlink(j->object);
         if (j->log != NULL)
@@ -80,8 +101,16 @@ static char **ended(work *w, words *to) {
 
 static int spawn(work *w, job *j, const char *cc) {
     posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
     if (posix_spawn_file_actions_init(&actions) != 0)
         return ENOMEM;
+    if (posix_spawnattr_init(&attributes) != 0) {
+        (void)posix_spawn_file_actions_destroy(&actions);
+        return ENOMEM;
+    }
+    /* A group of its own, to be ended as one. */
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    (void)posix_spawnattr_setpgroup(&attributes, 0);
     int error = posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     if (error == 0)
         error = posix_spawn_file_actions_addopen(&actions, 1, j->log, O_WRONLY | O_CREAT | O_TRUNC,
@@ -91,12 +120,13 @@ static int spawn(work *w, job *j, const char *cc) {
     if (error == 0) {
         char *first = j->argv[0];
         j->argv[0] = po_arena_strdup(w->arena, cc);
-        error = posix_spawnp(&j->pid, cc, &actions, NULL, j->argv, environ);
+        error = posix_spawnp(&j->pid, cc, &actions, &attributes, j->argv, environ);
         if (error != 0) {
             j->pid = 0;
             j->argv[0] = first;
         }
     }
+    (void)posix_spawnattr_destroy(&attributes);
     (void)posix_spawn_file_actions_destroy(&actions);
     return error;
 }
@@ -169,10 +199,8 @@ static po_status run(work *w, uint32_t from, uint32_t to, uint32_t most) {
             }
             PO_TRY(ended_well(w, j, state));
         }
-        if (!any) {
-            struct timespec pause = {0, 2000000};
-            (void)nanosleep(&pause, NULL);
-        }
+        if (!any)
+            pause_a_little();
     }
     return PO_OK;
 }

@@ -191,12 +191,13 @@ static void set_tile(cg *g, group *u, bool reduces) {
     int64_t rows = u->tile.row == PO_NONE ? 1 : s->rows > 0 ? s->rows : 1;
     int64_t vectors = (s->vectors > 0 ? s->vectors : 1) * PO_MU_VECTOR / w;
     if (u->tile.lane != PO_NONE) {
-        /* Accumulators, a row of vectors, and what is multiplied by it. */
-        int64_t most = registers >= 32 ? 4 : 2;
-        bool fits = rows * vectors + vectors + 1 <= registers;
+        /* Accumulators, a row of vectors, and what is multiplied by it; with few registers the
+         * compiler wants two more, or it keeps an accumulator in memory. */
+        int64_t most = registers >= 32 ? 4 : 2, more = registers >= 32 ? 1 : 3;
+        bool fits = rows * vectors + vectors + more <= registers;
         if (reduces && !fits && vectors > most && rows > 1)
             vectors = most;
-        while (reduces && rows > 1 && rows * vectors + vectors + 1 > registers)
+        while (reduces && rows > 1 && rows * vectors + vectors + more > registers)
             rows--;
     }
     u->tile.rows = rows;

@@ -4,7 +4,8 @@
 /* clang-format off */
 static const char avx512[] =
     "#define PK_LANES 16\n"
-    "#define PK_REGISTER \"v\"\n"
+    "/* Stays in its register: else the compiler may load it again for each of its uses. */\n"
+    "#define PK_HOLD(x) __asm__(\"\" : \"+v\"(x))\n"
     "typedef __m512 pk_v;\n"
     "typedef int pk_i __attribute__((vector_size(64)));\n"
     "typedef double pk_d __attribute__((vector_size(64)));\n"
@@ -95,7 +96,8 @@ static const char avx512[] =
 
 static const char avx2[] =
     "#define PK_LANES 8\n"
-    "#define PK_REGISTER \"x\"\n"
+    "/* With few registers it is left to the compiler. */\n"
+    "#define PK_HOLD(x) ((void)0)\n"
     "typedef __m256 pk_v;\n"
     "typedef int pk_i __attribute__((vector_size(32)));\n"
     "typedef double pk_d __attribute__((vector_size(32)));\n"

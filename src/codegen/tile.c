@@ -581,7 +581,9 @@ po_status cg_on_tile(cg_tile *t, uint32_t node, bool guarded) {
     for (uint32_t k = 0; k < w.s->n_in; k++)
         if (!is_held(&w, k)) {
             w.base[k] = po_arena_printf(g->arena, "p%u", k);
-            cg_line(g, "const float *const p%u = %s;", k, cg_base(g, &w.s->in[k]));
+            cg_line(g, "const float *p%u = %s;", k, cg_base(g, &w.s->in[k]));
+            if (guarded)
+                cg_line(g, "PK_HIDE(p%u);", k);
         }
     if (w.s->combine == PO_MU_SET && base != NULL && !(by_lane && is_turned(&w, &w.s->out)))
         w.at_once = base;
