@@ -270,7 +270,8 @@ static const struct {
       PO_FOR_VERIFY | PO_FOR_BENCH},
      set_library},
     {{"accuracy", 0, "exact|f32",
-      "exact: only changes that keep every bit; f32 (default): float rounding may differ",
+      "exact: only changes that keep every bit, but for the order of sums in kernels; f32 "
+      "(default): float rounding may differ",
       PO_FOR_OPTIMISE},
      set_accuracy},
     {{"skip", 0, "STAGE", "leave a stage out (" PO_STAGE_NAMES ")", PO_FOR_OPTIMISE}, set_skip},

@@ -440,6 +440,20 @@ def test_faults(args, root):
     assert done.returncode == 0 and not done.stderr, done
     assert sorted(os.listdir(root)) == before + ['out.onnx'], os.listdir(root)
     os.remove(os.path.join(root, 'out.onnx'))
+    # Nothing to make kernels of, and none asked for at this level.
+    model = convolutions()
+    model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = 'rows'
+    model.graph.output[0].type.tensor_type.shape.dim[2].dim_param = 'half'
+    onnx.save(model, os.path.join(root, 'open.onnx'))
+    for words, says in ((['open.onnx', '--cost', 'model'], 'static shapes'),
+                        (['in.onnx', '-O0'], '-O0')):
+        done = subprocess.run([args.petopt, *words, '-o', 'out.onnx', '--kernels', 'dir', '--cache',
+                               'none'], capture_output=True, text=True, cwd=root)
+        assert done.returncode == 0 and 'no kernels are written' in done.stdout, done
+        assert says in done.stdout and not os.path.exists(os.path.join(root, 'dir')), done.stdout
+    for name in ('open.onnx', 'out.onnx', 'out.onnx.cert'):
+        if os.path.exists(os.path.join(root, name)):
+            os.remove(os.path.join(root, name))
     # The model cannot be written: nor is the library.
     done = run('-o', 'nowhere/out.onnx', '--kernels', 'dir')
     assert done.returncode == 2 and sorted(os.listdir(root)) == before, (done, os.listdir(root))
