@@ -438,8 +438,9 @@ static bool keeps(const po_mu *mu, const po_mu_statement *s, uint32_t label) {
     return cg_has(&s->out, &mu->tensors[s->out.tensor], label);
 }
 
-/* Whether the body may run for one value of a label after the other: every statement keeps it, and
- * what one of them writes is met elsewhere at the same value only. */
+/* Whether the body is to run for one value of a label after the other: every statement keeps it,
+ * and what one of them writes is met elsewhere at the same value only. Labels of tables are
+ * unrolled instead: their entries are numbers then. */
 static bool is_common(cg *g, uint32_t node, uint32_t label) {
     const po_mu *mu = g->mu;
     for (uint32_t n = mu->nodes[node].first; n != PO_NONE; n = mu->nodes[n].next) {
@@ -452,6 +453,9 @@ static bool is_common(cg *g, uint32_t node, uint32_t label) {
                 return false;
             for (uint32_t k = 0; k <= o->n_in; k++) {
                 const po_mu_access *access = k < o->n_in ? &o->in[k] : &o->out;
+                const po_mu_tensor *t = &mu->tensors[access->tensor];
+                if (t->place == PO_MU_TABLE && cg_has(access, t, label))
+                    return false;
                 if (access->tensor == s->out.tensor && !same_along(mu, &s->out, access, label))
                     return false;
             }
