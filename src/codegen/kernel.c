@@ -50,9 +50,13 @@ static po_status loop(cg *g, uint32_t node) {
     return PO_OK;
 }
 
+static po_status piece(cg *g, uint32_t node, uint32_t *next);
+
 static po_status one(cg *g, uint32_t node, uint32_t *next) {
+    const po_mu_statement *s = &g->mu->nodes[node].statement;
     if (g->mu->nodes[node].kind == PO_MU_STATEMENT)
-        return cg_group(g, node, next);
+        return s->combine != PO_MU_SET && s->lane != PO_NONE ? piece(g, node, next)
+                                                             : cg_group(g, node, next);
     *next = g->mu->nodes[node].next;
     return loop(g, node);
 }
@@ -162,14 +166,69 @@ static const char *place_of(cg *g, uint32_t tensor) {
     return "NULL";
 }
 
-static void pointers(cg *g, const used *u) {
-    for (uint32_t i = 0; i < u->n_tensors; i++) {
-        po_mu_place place = g->mu->tensors[u->tensors[i]].place;
+/* Declares the tensors of a phase that some of its nodes use. */
+static void pointers(cg *g, const used *some) {
+    for (uint32_t i = 0; i < g->n_at; i++) {
+        po_mu_place place = g->mu->tensors[g->at[i]].place;
         bool constant = place == PO_MU_INPUT || place == PO_MU_WEIGHT || place == PO_MU_TABLE;
-        if (place != PO_MU_REGISTER)
+        bool has = false;
+        for (uint32_t k = 0; k < some->n_tensors; k++)
+            has |= some->tensors[k] == g->at[i];
+        if (place != PO_MU_REGISTER && has)
             cg_line(g, "%sfloat *const restrict %s = at[%u];", constant ? "const " : "",
-                    g->tensor[u->tensors[i]].name, i);
+                    g->tensor[g->at[i]].name, i);
     }
+}
+
+/* A function of its own for a text; one that was printed before where it is the same. */
+static uint32_t function_of(cg *g, const char *kind, const char *parameters, const po_text *text) {
+    const char *whole = po_arena_printf(g->arena, "(%s) {\n%s}\n\n", parameters, text->data);
+    po_bytes bytes = {whole, strlen(whole)};
+    for (uint32_t i = 0; i < g->n_bodies; i++)
+        if (g->bodies[i].size == bytes.size && memcmp(g->bodies[i].data, whole, bytes.size) == 0)
+            return i;
+    PO_PUSH(g->arena, g->bodies, g->n_bodies, g->cap_bodies, bytes);
+    po_text_printf(g->file, "%s void %s_body%u", kind, g->symbol, g->n_bodies - 1);
+    po_text_add(g->file, whole, bytes.size);
+    return g->n_bodies - 1;
+}
+
+/* A statement that reduces, as a function: within a larger one the compiler keeps constants of
+ * other statements in registers, and accumulators in memory. */
+static po_status piece(cg *g, uint32_t node, uint32_t *next) {
+    po_text *out = g->out, text, parameters, arguments;
+    uint32_t depth = g->depth, to = g->mu->nodes[node].next;
+    while (to != PO_NONE && g->mu->nodes[to].kind == PO_MU_STATEMENT &&
+           g->mu->nodes[to].statement.fused)
+        to = g->mu->nodes[to].next;
+    used some = used_by(g, node, to);
+    po_text_init(&text, g->arena);
+    po_text_init(&parameters, g->arena);
+    po_text_init(&arguments, g->arena);
+    po_text_puts(&parameters, "float *const *at");
+    po_text_puts(&arguments, "at");
+    for (uint32_t i = 0; i < some.n_labels; i++) {
+        const cg_span *span = &g->span[some.labels[i]];
+        const char *name = g->label[some.labels[i]];
+        if (span->start != NULL) {
+            po_text_printf(&parameters, ", long %s", span->start);
+            po_text_printf(&arguments, ", %s", span->start);
+        }
+        if (span->tail != 0) {
+            po_text_printf(&parameters, ", long n_%s", name);
+            po_text_printf(&arguments, ", n_%s", name);
+        }
+    }
+    g->out = &text;
+    g->depth = 1;
+    pointers(g, &some);
+    po_status status = cg_group(g, node, next);
+    g->out = out;
+    g->depth = depth;
+    PO_TRY(status);
+    uint32_t which = function_of(g, "PK_BIG", parameters.data, &text);
+    cg_line(g, "%s_body%u(%s);", g->symbol, which, arguments.data);
+    return PO_OK;
 }
 
 /* Opens the deal of a nest of GRID loops; the innermost of them, and the braces opened. */
@@ -259,25 +318,12 @@ static po_status body(cg *g, const used *u, uint32_t from, uint32_t to, bool gri
     return PO_OK;
 }
 
-/* Bodies that were printed: layers of one shape share theirs. */
-static uint32_t body_of(cg *g, const po_text *text) {
-    for (uint32_t i = 0; i < g->n_bodies; i++)
-        if (g->bodies[i].size == text->size &&
-            memcmp(g->bodies[i].data, text->data, text->size) == 0)
-            return i;
-    po_bytes bytes = {text->data, text->size};
-    PO_PUSH(g->arena, g->bodies, g->n_bodies, g->cap_bodies, bytes);
-    po_text_printf(g->out, "static void %s_body%u(float *const *at, size_t part, size_t parts) {\n",
-                   g->symbol, g->n_bodies - 1);
-    po_text_add(g->out, text->data, text->size);
-    po_text_puts(g->out, "}\n\n");
-    return g->n_bodies - 1;
-}
-
 static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool grid) {
     used u = used_by(g, from, to);
     give_names(g, &u);
-    po_text *out = g->out, text;
+    g->at = u.tensors;
+    g->n_at = u.n_tensors;
+    po_text *out = g->file = g->out, text;
     po_text_init(&text, g->arena);
     po_text_puts(&text, "    (void)part, (void)parts;\n");
     g->out = &text;
@@ -287,7 +333,7 @@ static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool 
     g->depth = 0;
     PO_TRY(status);
     po_text_puts(out, "\n");
-    uint32_t which = body_of(g, &text);
+    uint32_t which = function_of(g, "static", "float *const *at, size_t part, size_t parts", &text);
     cg_open(g, "static void %s_%u(void *arg, size_t part)", g->symbol, number);
     cg_line(g, "/* %s */", comment_of(g, g->step));
     cg_line(g, "const %s_call *const call = arg;", g->symbol);

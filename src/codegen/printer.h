@@ -43,7 +43,10 @@ typedef struct cg {
     cg_tensor *tensor;
     const char **label;      /* names in C, within a phase */
     int64_t device, scratch; /* floats */
-    po_bytes *bodies;        /* functions that were printed */
+    po_text *file;           /* functions go there, `out` is the text of the one under way */
+    const uint32_t *at;      /* the tensors of the phase, by place in its array of pointers */
+    uint32_t n_at;
+    po_bytes *bodies; /* functions that were printed */
     uint32_t n_bodies, cap_bodies;
 } cg;
 
