@@ -116,10 +116,17 @@ static void drop_unused(po_schedule *s) {
 
 void po_schedule_finish(po_schedule *s) {
     po_mu *mu = s->mu;
-    for (uint32_t n = 0; n < mu->n_nodes; n++)
-        if (mu->nodes[n].kind == PO_MU_STATEMENT)
-            for (uint32_t i = 0; i < mu->nodes[n].statement.n_in; i++)
-                ring_for(mu, &mu->nodes[n].statement, &mu->nodes[n].statement.in[i]);
+    bool *twin_of = PO_NEW_N(s->arena, bool, mu->n_tensors);
+    for (uint32_t i = 0; i < s->naive->n_tensors; i++)
+        if (s->tensor[i] != PO_NONE)
+            twin_of[s->tensor[i]] = true;
+    /* What a scheduler lays out itself is left alone. */
+    for (uint32_t n = 0; n < mu->n_nodes; n++) {
+        const po_mu_statement *st = &mu->nodes[n].statement;
+        for (uint32_t i = 0; mu->nodes[n].kind == PO_MU_STATEMENT && i < st->n_in; i++)
+            if (twin_of[st->in[i].tensor])
+                ring_for(mu, st, &st->in[i]);
+    }
     for (uint32_t i = 0; i < s->naive->n_tensors; i++) {
         uint32_t twin = s->tensor[i];
         if (twin == PO_NONE || mu->tensors[twin].place != PO_MU_DEVICE)

@@ -55,6 +55,21 @@ static const struct {
     {"Winograd with 24 outputs",
      "graph g (x: f32[1,16,10,7]) -> (y) {\n"
      " a = Conv(x, w: f32[24,16,3,3] random 1, b: f32[24] random 2) " CONV3 "\n y = Relu(a)\n}"},
+    {"Winograd along one of two axes",
+     "graph g (x: f32[1,16,9,11]) -> (y) {\n"
+     " a = Conv(x, w: f32[16,16,1,7] random 1, b: f32[16] random 2) {kernel_shape=[1, 7], "
+     "pads=[0, 3, 0, 3]}\n r = Relu(a)\n"
+     " y = Conv(r, v: f32[32,16,7,1] random 3) {kernel_shape=[7, 1], pads=[3, 0, 3, 0]}\n}"},
+    {"Winograd in phases along one axis",
+     "graph g (x: f32[1,16,37]) -> (y) {\n"
+     " a = Conv(x, w: f32[32,16,3] random 1, b: f32[32] random 2) {kernel_shape=[3], "
+     "dilations=[8], pads=[16, 0]}\n y = Relu(a)\n}"},
+    {"Winograd with frames",
+     "graph g (x: f32[1,16,5,9,8]) -> (y) {\n"
+     " a = Conv(x, w: f32[32,16,3,3,3] random 1, b: f32[32] random 2) {kernel_shape=[3, 3, 3], "
+     "strides=[2, 1, 1], pads=[1, 1, 1, 1, 1, 1]}\n r = Relu(a)\n"
+     " y = Conv(r, v: f32[16,32,3,3,3] random 3) {kernel_shape=[3, 3, 3], strides=[3, 1, 1], "
+     "pads=[1, 1, 1, 1, 1, 1]}\n}"},
     {"three axes", "graph g (x: f32[1,4,5,6,7]) -> (y) {\n"
                    " y = Conv(x, w: f32[16,4,3,3,3] random 1) {kernel_shape=[3, 3, 3], "
                    "pads=[1, 1, 1, 1, 1, 1]}\n}"},

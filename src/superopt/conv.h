@@ -1,0 +1,29 @@
+/* Steps that are convolutions with stride 1 along a map's axes, as Toom-Cook algorithms take them.
+ */
+#ifndef PO_SUPEROPT_CONV_H
+#define PO_SUPEROPT_CONV_H
+
+#include "superopt/schedule_private.h"
+
+/* An axis of the map. */
+typedef struct po_conv_axis {
+    uint32_t at, tap; /* naive labels; tap PO_NONE where taps is 1; at where length is 1 */
+    uint32_t axis;    /* of the input's tensor */
+    int64_t length, taps;
+    int64_t apart; /* dilation: so many phases */
+} po_conv_axis;
+
+typedef struct po_conv {
+    po_naive_step n;
+    po_conv_axis map[2]; /* y, x */
+    po_conv_axis frames; /* axis PO_NONE: there are none. Any stride */
+    uint32_t k, c;
+    uint32_t w_k;                                /* axis of the weight */
+    uint32_t w_order[PO_MU_MAX_RANK], n_w_order; /* the others, channels first */
+    int64_t outputs, inputs;
+} po_conv;
+
+/* False where the step is something else: channels last, one group, no stride along the map. */
+bool po_conv_of(const po_mu *mu, uint32_t step, po_conv *v);
+
+#endif
