@@ -46,32 +46,50 @@ static bool panels_fit(const po_mu *mu, const po_naive_step *n, int64_t panel) {
     return true;
 }
 
+/* Cycles a step of the sum takes in a tile of so many rows and vectors: two products a cycle, a
+ * vector of weights from the second cache every other one, and no less than a product's latency. */
+static double cycles(int64_t rows, int64_t vectors) {
+    double work = (double)(rows * vectors) / 2, weights = 2 * (double)vectors;
+    double most = work > weights ? work : weights;
+    return rows == 0 ? 0 : most < 4 ? 4 : most;
+}
+
+/* The same for all rows, an output. */
+static double cost_of(const int64_t tile[2], int64_t rows) {
+    int64_t vectors = tile[0] / PO_MU_VECTOR;
+    double whole = (double)(rows / tile[1]) * cycles(tile[1], vectors);
+    return (whole + cycles(rows % tile[1], vectors)) / (double)tile[0];
+}
+
 static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
+    enum { TILES = sizeof tiles / sizeof tiles[0], MOST_TILES = 3 };
     po_naive_step p;
-    if (!po_naive_step_of(naive, step, &p) || !p.product)
+    if (!po_naive_step_of(naive, step, &p) || !p.product ||
+        naive->tensors[p.s->in[p.b].tensor].place != PO_MU_WEIGHT)
         return n;
     int64_t lanes = extent(naive, p.lane);
     uint32_t row = row_label(naive, &p);
     int64_t rows = row == PO_NONE ? 1 : extent(naive, row);
-    uint32_t taken = 0;
-    bool weight = naive->tensors[p.s->in[p.b].tensor].place == PO_MU_WEIGHT;
-    for (size_t i = 0; i < sizeof tiles / sizeof tiles[0] && taken < 2; i++) {
-        int64_t panel = tiles[i][0], height = tiles[i][1] < rows ? tiles[i][1] : rows;
-        if (n == PO_CHOICES_MAX)
+    bool seen[TILES] = {false};
+    for (uint32_t taken = 0; taken < MOST_TILES && n < PO_CHOICES_MAX; taken++) {
+        uint32_t best = TILES;
+        for (uint32_t i = 0; i < TILES; i++) {
+            int64_t panel = tiles[i][0];
+            if (!seen[i] && (lanes % PO_MU_VECTOR == 0 ? lanes % panel == 0 : panel == 64) &&
+                panels_fit(naive, &p, lanes % panel ? lanes : panel) &&
+                (best == TILES || cost_of(tiles[i], rows) < cost_of(tiles[best], rows)))
+                best = i;
+        }
+        /* Tiles higher than the map are all the same to it. */
+        if (best == TILES || (taken && tiles[best][1] > rows))
             break;
-        if (lanes % PO_MU_VECTOR == 0 ? lanes % panel != 0 : panel != 64)
-            continue;
-        if (!weight || !panels_fit(naive, &p, lanes % panel ? lanes : panel))
-            continue;
-        if (tiles[i][1] > rows && taken)
-            continue;
+        seen[best] = true;
         choices[n] = (po_choice){.how = &po_schedule_direct};
-        choices[n].n[PANEL] = lanes % PO_MU_VECTOR ? 0 : panel;
-        choices[n].n[ROWS] = height;
+        choices[n].n[PANEL] = lanes % PO_MU_VECTOR ? 0 : tiles[best][0];
+        choices[n].n[ROWS] = tiles[best][1] < rows ? tiles[best][1] : rows;
         choices[n].n[ROW] = row == PO_NONE ? -1 : (int64_t)row;
         choices[n].n[CHUNK] = rows > 0 ? 1 : 0;
         n++;
-        taken++;
     }
     return n;
 }
