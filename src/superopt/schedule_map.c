@@ -188,10 +188,14 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
         }
     if (grids == 0 && lane != PO_NONE && mu->labels[lane].extent > 4096)
         at = po_mu_add_loop(s->mu, at, PO_MU_GRID, map[lane].terms[0].label, 1024);
+    /* What is added up across lanes is finished before its tail starts. */
+    bool across = lane != PO_NONE && po_is_reduced(mu, &n, lane);
+    uint32_t reg = PO_NONE;
     if (n.tail) {
         const po_mu_tensor *t = &mu->tensors[n.s->out.tensor];
-        uint32_t reg = po_mu_add_tensor(s->mu, "p", PO_MU_REGISTER, t->rank, t->dims);
-        s->mu->tensors[reg].scope = at;
+        reg =
+            po_mu_add_tensor(s->mu, "p", across ? PO_MU_SHARED : PO_MU_REGISTER, t->rank, t->dims);
+        s->mu->tensors[reg].scope = s->mu->nodes[at].kind == PO_MU_LOOP ? at : PO_NONE;
         s->tensor[n.s->out.tensor] = reg;
     }
     po_mu_access out = po_map_access(s, map, &n.s->out);
@@ -209,8 +213,11 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     }
     if (n.tail) {
         po_mu_access y = po_map_access(s, map, n.out);
-        pack_operands(s, map, n.tail, lane, replaced);
-        po_map_statement(s, at, map, n.tail, &y, replaced);
+        pack_operands(s, map, n.tail, across ? PO_NONE : lane, replaced);
+        uint32_t tail = po_map_statement(s, at, map, n.tail, &y, replaced);
+        s->mu->nodes[tail].statement.fused = !across;
+        if (across)
+            po_mu_layout(s->mu, reg, 1, 0);
     }
 }
 

@@ -44,6 +44,10 @@ static const struct {
      "graph g (x: f32[1,16,11,10]) -> (y) {\n"
      " a = Conv(x, w: f32[16,16,3,3] random 1) {kernel_shape=[3, 3], dilations=[2, 2], "
      "pads=[2, 2, 2, 2]}\n y = Relu(a)\n}"},
+    {"sums along the lanes",
+     "graph g (x: f32[1,40,5,6]) -> (y) {\n"
+     " a = ConvTranspose(x, w: f32[40,1,2,2] random 1, b: f32[1] random 2) {kernel_shape=[2, 2], "
+     "strides=[2, 2]}\n y = Sigmoid(a)\n}"},
     {"transposed, strides 2 and 1",
      "graph g (x: f32[1,16,5,6]) -> (y) {\n"
      " a = ConvTranspose(x, w: f32[16,32,3,4] random 1, b: f32[32] random 2) {kernel_shape=[3, 4], "
