@@ -180,6 +180,38 @@ static uint32_t value_of(statement *st, uint32_t i) {
     return st->item[i];
 }
 
+/* A product's operand of which the loop sees a strip, its rows far apart in memory: they fall on
+ * few sets of the cache, and are read again for every few rows of the other operand. */
+static uint32_t far_operand(const emitting *e, uint32_t i, uint32_t lane) {
+    const search_node *n = &e->s->node[i], *x = &e->s->node[n->arg[0]];
+    if (!e->k->staged || e->l.stage[i] != SEARCH_INSIDE || n->kind != SEARCH_SUM ||
+        lane != e->k->loop || x->kind != SEARCH_FUNCTION)
+        return PO_NONE;
+    for (uint32_t k = 0; k < search_arity(x); k++) {
+        const search_node *o = &e->s->node[x->arg[k]];
+        if (o->kind == SEARCH_LEAF && (o->labels >> lane & 1) && (o->labels >> n->class & 1) &&
+            e->p->naive->tensors[o->tensor].place == PO_MU_INPUT)
+            return x->arg[k];
+    }
+    return PO_NONE;
+}
+
+static uint32_t stage(emitting *e, uint32_t parent, uint32_t leaf, uint32_t lane) {
+    po_mu *mu = e->to->mu;
+    uint32_t copy = add_tensor(e, "strip", PO_MU_SHARED, e->s->node[leaf].labels, e->loop);
+    uint32_t id = po_mu_add_statement(mu, parent, PO_MU_SET);
+    mu->nodes[id].statement.out = access_by(e, copy, e->s->node[leaf].labels);
+    po_mu_item_of(mu, id, PO_MU_OPERAND,
+                  po_mu_operand(mu, id, border_access(e, e->s->node[leaf].tensor)), 0, 0);
+    int64_t size = e->k->step < e->p->extent[lane] ? e->k->step : e->p->extent[lane];
+    if (size >= PO_MU_VECTOR) {
+        mu->nodes[id].statement.lane = e->label[lane].terms[0].label;
+        mu->nodes[id].statement.vectors =
+            (uint32_t)((size < 64 ? size + PO_MU_VECTOR - 1 : 64) / PO_MU_VECTOR);
+    }
+    return copy;
+}
+
 static uint32_t chunk_rows(int64_t size) {
     enum { ROWS = 6 };
     int64_t parts = (size + ROWS - 1) / ROWS;
@@ -252,6 +284,18 @@ static void make_factor(emitting *e, uint32_t parent, uint32_t old) {
     po_mu_item_of(mu, id, PO_MU_EXP, po_mu_item_of(mu, id, PO_MU_MINUS, x, y, 0), 0, 0);
 }
 
+/* The next slice of a weight comes while this one is worked with. */
+static void fetch_ahead(emitting *e, uint32_t id, uint32_t i, uint32_t lane) {
+    po_mu_statement *s = &e->to->mu->nodes[id].statement;
+    if (!e->l.in_loop_sum[i] || s->row == PO_NONE)
+        return;
+    for (uint32_t k = 0; k < s->n_in; k++)
+        if (e->to->mu->tensors[s->in[k].tensor].place == PO_MU_WEIGHT) {
+            s->ahead = e->k->step * e->panel[lane];
+            s->ahead_of = k;
+        }
+}
+
 static void write_node(emitting *e, uint32_t parent, uint32_t i) {
     po_mu *mu = e->to->mu;
     const search_node *n = &e->s->node[i];
@@ -271,15 +315,21 @@ static void write_node(emitting *e, uint32_t parent, uint32_t i) {
     }
     if (e->l.rescaled[i])
         rescale(e, parent, i);
+    bool is_lane_reduced;
+    uint32_t lane_class = search_lane(e->p, e->s, &e->l, i, &is_lane_reduced);
+    uint32_t far = lane_class == PO_NONE ? PO_NONE : far_operand(e, i, lane_class), strip = 0;
+    if (far != PO_NONE)
+        strip = stage(e, parent, far, lane_class);
     uint32_t id = po_mu_add_statement(mu, parent,
                                       n->kind == SEARCH_SUM       ? PO_MU_ADD
                                       : n->kind == SEARCH_MAXIMUM ? PO_MU_MAXIMUM
                                                                   : PO_MU_SET);
-    bool reduces = n->kind != SEARCH_FUNCTION, reduced;
-    statement st = {.e = e, .id = id, .node = i};
-    st.lane = search_lane(e->p, e->s, &e->l, i, &reduced);
+    bool reduces = n->kind != SEARCH_FUNCTION;
+    statement st = {.e = e, .id = id, .node = i, .lane = lane_class};
     for (uint32_t k = 0; k < SEARCH_NODES; k++)
         st.item[k] = PO_NONE;
+    if (far != PO_NONE)
+        st.item[far] = operand_of(&st, access_by(e, strip, e->s->node[far].labels));
     value_of(&st, reduces ? n->arg[0] : i);
     mu->nodes[id].statement.fresh = reduces && i != e->l.shift && !e->l.rescaled[i];
     mu->nodes[id].statement.fused = e->l.fused[i];
@@ -288,6 +338,7 @@ static void write_node(emitting *e, uint32_t parent, uint32_t i) {
         output ? border_access(e, e->p->target) : access_by(e, e->tensor[i], n->labels);
     if (!e->l.fused[i])
         tile(e, id, i);
+    fetch_ahead(e, id, i, lane_class);
     if (i == e->l.shift)
         make_factor(e, parent, old);
 }

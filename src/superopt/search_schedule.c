@@ -4,9 +4,9 @@
 /* What one core does: operations and bytes a second, seconds a step and a block. */
 static const struct {
     double products, others, scalar, cache2, cache3, memory, step, block, iteration;
-} machine = {1.3e11, 3e10, 1.5e9, 9e10, 3e10, 1.2e10, 1e-6, 5e-8, 2e-8};
+} machine = {1.3e11, 2e10, 1.5e9, 9e10, 3e10, 1.2e10, 1e-6, 5e-8, 2e-8};
 
-enum { MOST_OPTIONS = 6, LARGE = 24 << 20, FEW_BLOCKS = 8 };
+enum { MOST_OPTIONS = 6, LARGE = 24 << 20, FEW_BLOCKS = 8, FAR = 1024 };
 static const double ALONE = 1e-5; /* seconds that are not worth another thread */
 
 typedef struct options_of {
@@ -25,7 +25,7 @@ typedef struct scheduling {
     options_of *kernels;
     uint32_t number, n_kernels, cap_kernels;
     search_plan *plans;
-    uint32_t n, most;
+    uint32_t n, most, each; /* of each program */
 } scheduling;
 
 static double rate_of(const search_problem *p, double bytes) {
@@ -201,6 +201,7 @@ static void try_loops(scheduling *z, search_kernel *k, uint64_t inner, options_o
             z->counts->states++;
             k->loop = none ? PO_NONE : c;
             k->step = none ? 0 : steps[i];
+            k->staged = !none && z->p->extent[c] >= FAR;
             if ((!none && (z->p->extent[c] <= steps[i] || z->p->extent[c] % steps[i])) ||
                 !search_lay(z->p, z->s, k, z->made, &l)) {
                 z->counts->by_shape++;
@@ -273,6 +274,21 @@ static const options_of *options_for(scheduling *z, uint32_t root) {
 /* --- plans --- */
 
 static void keep_plan(scheduling *z, const search_plan *plan) {
+    /* Few of each program: estimates are rough, and other programs are worth a reading. */
+    uint32_t same = 0, worst = PO_NONE;
+    for (uint32_t i = 0; i < z->n; i++)
+        if (z->plans[i].number == plan->number) {
+            same++;
+            worst = i;
+        }
+    if (same >= z->each) {
+        z->counts->by_bound++;
+        if (plan->seconds >= z->plans[worst].seconds)
+            return;
+        z->n--;
+        for (uint32_t i = worst; i < z->n; i++)
+            z->plans[i] = z->plans[i + 1];
+    }
     if (z->n == z->most && plan->seconds >= z->plans[z->n - 1].seconds) {
         z->counts->by_bound++;
         return;
@@ -320,7 +336,8 @@ uint32_t search_schedules(const search_problem *p, const search_skeleton *skelet
                     .budget = options->schedules,
                     .known = po_hash_map_create(p->arena),
                     .plans = plans,
-                    .most = most};
+                    .most = most,
+                    .each = n > 1 ? (most + 2) / 3 : most};
     for (uint32_t i = 0; i < n; i++) {
         uint32_t cuts[2];
         z.s = &skeletons[i];
