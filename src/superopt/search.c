@@ -294,8 +294,10 @@ po_status po_search(po_ctx *ctx, po_arena *arena, const po_mu *naive,
     search_problem *q = search_shrunk(&p);
     search_skeleton *skeletons = PO_NEW_N(arena, search_skeleton, SKELETONS);
     search_plan *plans = PO_NEW_N(arena, search_plan, options->keep);
+    double start = po_now();
     uint32_t n = search_algebra(&p, options, counts, skeletons, SKELETONS);
     n = search_schedules(&p, skeletons, n, options, counts, plans, options->keep);
+    counts->seconds = po_now() - start;
     for (uint32_t i = 0; i < n; i++) {
         bool good;
         PO_TRY(check_plan(&p, q, &plans[i], counts, &good));
@@ -306,7 +308,7 @@ po_status po_search(po_ctx *ctx, po_arena *arena, const po_mu *naive,
         po_schedule_start(&s, arena, naive, false);
         search_emit(&p, &plans[i], &s);
         po_schedule_start(&lone, arena, naive, true);
-        search_emit(&p, &plans[i], &lone);
+        const uint32_t *tensor = search_emit(&p, &plans[i], &lone);
         po_text algebra, schedule;
         po_text_init(&algebra, arena);
         po_text_init(&schedule, arena);
@@ -318,6 +320,7 @@ po_status po_search(po_ctx *ctx, po_arena *arena, const po_mu *naive,
                         .packed = s.packed,
                         .n_packed = s.n_packed,
                         .lone = lone.mu,
+                        .lone_tensor = tensor,
                         .estimate = plans[i].seconds};
     }
     return PO_OK;

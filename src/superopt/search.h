@@ -3,6 +3,7 @@
 #ifndef PO_SUPEROPT_SEARCH_H
 #define PO_SUPEROPT_SEARCH_H
 
+#include "cost/kernels.h"
 #include "superopt/schedule.h"
 
 /* Budgets are numbers of states, so that results do not hang on the machine's speed. */
@@ -21,6 +22,7 @@ typedef struct po_search_counts {
     uint64_t by_shape; /* left out: does not fit the loops, or a cache */
     uint64_t by_bound; /* left out: cannot beat what is known */
     uint32_t forms, skeletons, checked, wrong; /* wrong: refused by po_search_same */
+    double seconds;                            /* of the search without the checks */
 } po_search_counts;
 
 /* A muGraph that was found, checked (po_search_same, at shrunk and at true shapes). */
@@ -29,7 +31,8 @@ typedef struct po_found {
     po_mu *mu;
     const po_packed *packed; /* by WEIGHT number of mu */
     uint32_t n_packed;
-    po_mu *lone; /* to be timed: INPUT and OUTPUT tensors are DEVICE ones */
+    po_mu *lone;                 /* to be timed: INPUT and OUTPUT tensors are DEVICE ones */
+    const uint32_t *lone_tensor; /* by tensor of the naive one, borders only: that of `lone` */
     double estimate, seconds;
 } po_found;
 
@@ -45,5 +48,14 @@ po_status po_search(po_ctx *ctx, po_arena *arena, const po_mu *naive,
  * weights; NULL: as they are. PO_BAD_INPUT with what is wrong. */
 po_status po_search_same(po_ctx *ctx, const po_mu *reference, const po_mu *candidate,
                          const po_packed *packed, uint32_t n_packed, int64_t shared_limit);
+
+/* A compiled program against the naive muGraph in float64, every element: po_check_kernel_fn, for
+ * `lone`. */
+typedef struct po_search_look {
+    const po_mu *naive;
+    const po_found *found;
+} po_search_look;
+const char *po_search_looked(po_ctx *ctx, po_arena *arena, void *user,
+                             const po_loaded_kernel *kernel);
 
 #endif

@@ -396,7 +396,7 @@ static void kernel(emitting *e, uint32_t number, uint32_t of) {
         e->made[e->k->root] = true;
 }
 
-void search_emit(const search_problem *p, const search_plan *plan, po_schedule *to) {
+const uint32_t *search_emit(const search_problem *p, const search_plan *plan, po_schedule *to) {
     enum { ALIASING = 256, GAP = 16 };
     emitting e = {.p = p, .s = plan->skeleton, .to = to};
     e.leaf = PO_NEW_N(p->arena, uint32_t, to->naive->n_tensors);
@@ -418,7 +418,17 @@ void search_emit(const search_problem *p, const search_plan *plan, po_schedule *
             po_mu_layout(to->mu, i, last >= PO_MU_VECTOR ? PO_MU_VECTOR : 1,
                          last % ALIASING == 0 ? GAP : 0);
     }
+    const char **name = PO_NEW_N(p->arena, const char *, to->naive->n_tensors + 1);
+    for (uint32_t k = 0; k < to->naive->n_tensors; k++)
+        name[k] = e.leaf[k] == PO_NONE ? NULL : to->mu->tensors[e.leaf[k]].name;
     po_schedule_finish(to);
+    for (uint32_t k = 0; k < to->naive->n_tensors; k++) {
+        e.leaf[k] = PO_NONE; /* numbers have changed, names have not */
+        for (uint32_t i = 0; i < to->mu->n_tensors && name[k]; i++)
+            if (strcmp(to->mu->tensors[i].name, name[k]) == 0)
+                e.leaf[k] = i;
+    }
+    return e.leaf;
 }
 
 void search_tell_plan(const search_problem *p, const search_plan *plan, po_text *text) {

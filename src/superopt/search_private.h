@@ -134,8 +134,9 @@ int64_t search_rows(const search_problem *p, const search_skeleton *s, const sea
 uint32_t search_schedules(const search_problem *p, const search_skeleton *skeletons, uint32_t n,
                           const po_search_options *options, po_search_counts *counts,
                           search_plan *plans, uint32_t most);
-/* Writes the plan to an empty schedule of p->naive; finished. */
-void search_emit(const search_problem *p, const search_plan *plan, po_schedule *to);
+/* Writes the plan to an empty schedule of p->naive, and finishes it. By naive tensor: what stands
+ * for INPUT and OUTPUT ones; PO_NONE. */
+const uint32_t *search_emit(const search_problem *p, const search_plan *plan, po_schedule *to);
 void search_tell_plan(const search_problem *p, const search_plan *plan, po_text *text);
 
 #endif
