@@ -99,7 +99,8 @@ class Page(html.parser.HTMLParser):
 OPTIMISE = {'schema', 'petopt', 'command', 'in', 'out', 'level', 'runtime', 'cpu', 'threads', 'stopped',
             'changed', 'winner', 'nodes_before', 'nodes_after', 'weights_before', 'weights_after',
             'latency', 'error', 'error_reference', 'tolerance', 'load_seconds', 'seconds', 'operators',
-            'stages', 'rewrites', 'candidates', 'notes', 'proved', 'proof', 'search'}
+            'stages', 'rewrites', 'candidates', 'notes', 'proved', 'proof', 'search',
+            'library', 'kernels'}
 CANDIDATE = {'name', 'nodes', 'measured', 'ms', 'ratio', 'ratio_low', 'ratio_high', 'error', 'chosen',
              'verdict'}
 
