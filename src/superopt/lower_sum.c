@@ -7,6 +7,7 @@ typedef enum sum_kind {
     SUM_NONE,
     SUM_VIEW,    /* one term, the output's index is the variables' */
     SUM_MOVES,   /* terms that copy */
+    SUM_PART,    /* a block copied, zeros around it */
     SUM_PRODUCT, /* the first term, the others element by element */
     SUM_SCATTER  /* the same, the first over positions that several of its iterations reach */
 } sum_kind;
@@ -156,6 +157,31 @@ static bool find_scatter(const po_sum *sum, const po_term *t, scatter *s) {
 
 enum { MOST_TERMS = 16, MOST_FACTORS = 4 };
 
+/* A copy to a block: along each axis one variable from some index on. */
+static bool is_block(const po_term *t, const int64_t *dims) {
+    for (uint32_t x = 0; x < t->out.rank; x++) {
+        int64_t last = t->out.base[x];
+        uint32_t there = 0;
+        for (uint32_t v = 0; v < t->n_vars; v++) {
+            int64_t coef = t->extent[v] > 1 ? po_index_coef(t, &t->out, x, v) : 0;
+            if (coef == 0)
+                continue;
+            there += coef == 1 ? 1 : 2;
+            last += t->extent[v] - 1;
+        }
+        if (there > 1 || t->out.base[x] < 0 || last >= dims[x])
+            return false;
+    }
+    for (uint32_t v = 0; v < t->n_vars; v++) {
+        uint32_t axes = 0;
+        for (uint32_t x = 0; x < t->out.rank; x++)
+            axes += po_index_coef(t, &t->out, x, v) != 0;
+        if (t->extent[v] > 1 && axes != 1)
+            return false;
+    }
+    return true;
+}
+
 static sum_kind kind_of(const po_sum *sum) {
     int64_t reached = 0;
     bool copies = true;
@@ -172,6 +198,8 @@ static sum_kind kind_of(const po_sum *sum) {
     }
     if (copies && reached == sum->count)
         return sum->n_terms == 1 && is_view(&sum->terms[0], sum->dims) ? SUM_VIEW : SUM_MOVES;
+    if (copies && sum->n_terms == 1 && is_block(&sum->terms[0], sum->dims))
+        return SUM_PART;
     const po_term *core = &sum->terms[0];
     bool covered = covers(core, &core->out, sum->dims);
     scatter found;
@@ -468,6 +496,64 @@ static po_status copy_term(po_lowering *l, const po_node *node, const po_sum *su
                : PO_OK;
 }
 
+/* Whether nothing but sums of products over windows reads the value: what lies outside of what
+ * they read adds nothing. */
+static bool read_in_windows(const po_lowering *l, po_value_id v) {
+    const po_value *value = &l->graph->values[v];
+    for (uint32_t u = 0; u < value->n_uses; u++) {
+        const po_use *use = &value->uses[u];
+        if (use->input != 0 || l->place[use->node] == PO_NONE ||
+            l->graph->nodes[use->node].op != PO_OP_Conv)
+            return false;
+    }
+    return l->output[v] == PO_NONE;
+}
+
+/* The block's source is read in its place, from as far before it as the block starts. */
+static bool make_padded_view(po_lowering *l, const po_node *node, const po_sum *sum) {
+    const po_term *t = &sum->terms[0];
+    const po_index *at = &t->factor[0].at;
+    const po_view *from = po_lower_read(l, node->in[sum->operands[t->factor[0].operand].input]);
+    if (!from || at->rank != sum->rank || l->mu->tensors[from->tensor].place != PO_MU_DEVICE ||
+        !read_in_windows(l, node->out[0]))
+        return false;
+    po_view view = *from;
+    for (uint32_t x = 0; x < sum->rank; x++) {
+        for (uint32_t v = 0; v < t->n_vars; v++)
+            if (t->extent[v] > 1 && po_index_coef(t, at, x, v) != po_index_coef(t, &t->out, x, v))
+                return false;
+        int64_t whole = 1;
+        for (uint32_t v = 0; v < t->n_vars; v++)
+            if (po_index_coef(t, at, x, v) != 0 && t->extent[v] > 1)
+                whole = t->extent[v];
+        /* All of the source, along an axis of its own. */
+        uint32_t held = 0;
+        for (uint32_t i = 0; i < from->rank; i++)
+            if (from->coef[i][x] != 0) {
+                held += from->coef[i][x] == 1 && from->base[i] == 0 &&
+                        l->mu->tensors[from->tensor].dims[i] == whole;
+                for (uint32_t k = 0; k < sum->rank; k++)
+                    held += k != x && from->coef[i][k] != 0 ? 2 : 0;
+            }
+        if (at->base[x] != 0 || (sum->dims[x] > 1 && held != 1))
+            return false;
+        for (uint32_t i = 0; i < from->rank; i++)
+            view.base[i] -= from->coef[i][x] * t->out.base[x];
+    }
+    l->view[node->out[0]] = view;
+    return true;
+}
+
+static po_status fill_with_zeros(po_lowering *l, const po_node *node, po_value_id v) {
+    po_affine at[PO_MU_MAX_RANK];
+    const po_view *to = po_lower_storage(l, v);
+    po_lower_labels(l, v, at);
+    uint32_t s = po_mu_add_statement(l->mu, po_mu_add_step(l->mu, step_name(l, node)), PO_MU_SET);
+    l->mu->nodes[s].statement.out = po_lower_access(l, to, at);
+    po_mu_constant(l->mu, s, 0);
+    return PO_OK;
+}
+
 po_status po_lower_sum(po_lowering *l, const po_node *node) {
     po_sum **sums = PO_NEW_N(l->arena, po_sum *, node->n_out);
     po_status status = po_sem_of(l->ctx, l->arena, l->graph, node, sums);
@@ -485,6 +571,10 @@ po_status po_lower_sum(po_lowering *l, const po_node *node) {
         }
         if (kind == SUM_VIEW && make_view(l, node, sums[k], node->out[k]))
             continue;
+        if (kind == SUM_PART && node->n_out == 1 && make_padded_view(l, node, sums[k]))
+            continue;
+        if (kind == SUM_PART)
+            PO_TRY(fill_with_zeros(l, node, node->out[k]));
         for (uint32_t i = 0; i < sums[k]->n_terms && status == PO_OK; i++)
             status = copy_term(l, node, sums[k], i, node->out[k]);
     }

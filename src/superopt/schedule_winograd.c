@@ -11,7 +11,8 @@
 #include "superopt/toom.h"
 
 enum { OUTPUTS, SLICE, BLOCK, PANEL, ROWS }; /* of po_choice.n; BLOCK 0: by panels */
-enum { PAD = 16 }; /* floats that keep the products' store streams apart */
+enum { PAD = 16 };                /* floats that keep the products' store streams apart */
+enum { LARGEST_BLOCK = 1 << 20 }; /* floats of a block's tensors (4 MB) */
 
 static int64_t extent(const po_mu *mu, uint32_t label) {
     return label == PO_NONE ? 1 : mu->labels[label].extent;
@@ -21,24 +22,6 @@ static int64_t extent(const po_mu *mu, uint32_t label) {
 
 static int64_t up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
-}
-
-static uint32_t add(po_choice *choices, uint32_t n, const po_conv *v, int64_t outputs,
-                    int64_t slice, int64_t block) {
-    static const int64_t panels[][2] = {{64, 6}, {48, 8}, {32, 14}, {16, 14}};
-    uint32_t i = 0;
-    bool odd = v->outputs % PO_MU_VECTOR != 0; /* one panel, its end padded */
-    while (odd ? i < 3 && panels[i + 1][0] >= v->outputs : v->outputs % panels[i][0] != 0)
-        i++;
-    if (n == PO_CHOICES_MAX)
-        return n;
-    choices[n] = (po_choice){.how = &po_schedule_winograd};
-    choices[n].n[OUTPUTS] = outputs;
-    choices[n].n[SLICE] = slice;
-    choices[n].n[BLOCK] = block;
-    choices[n].n[PANEL] = odd ? v->outputs : panels[i][0];
-    choices[n].n[ROWS] = panels[i][1];
-    return n + 1;
 }
 
 /* Outputs a tile has along an axis. */
@@ -52,6 +35,40 @@ static int64_t products_along(const po_conv_axis *axis, int64_t m) {
 
 static int64_t tiles_along(const po_conv_axis *axis, int64_t m) {
     return up(up(axis->length, axis->apart), outputs_along(axis, m));
+}
+
+/* Floats that a block holds: transformed inputs or weights, and products. `shots`: frames of the
+ * input. */
+static int64_t shared(const po_conv *v, int64_t shots, int64_t outputs, int64_t slice,
+                      int64_t block, int64_t panel) {
+    const po_conv_axis *y = &v->map[0], *x = &v->map[1];
+    int64_t products = products_along(y, outputs) * products_along(x, outputs);
+    int64_t rows = block ? block : tiles_along(y, outputs) * y->apart;
+    int64_t tiles = rows * tiles_along(x, outputs) * x->apart;
+    int64_t read = block ? shots * (tiles + 1) * (v->inputs + PAD) : v->frames.taps * slice * panel;
+    return products * (read + v->frames.length * (tiles + 1) * (panel + PAD));
+}
+
+static uint32_t add(const po_mu *mu, po_choice *choices, uint32_t n, const po_conv *v,
+                    int64_t outputs, int64_t slice, int64_t block) {
+    static const int64_t panels[][2] = {{64, 6}, {48, 8}, {32, 14}, {16, 14}};
+    uint32_t i = 0;
+    bool odd = v->outputs % PO_MU_VECTOR != 0; /* one panel, its end padded */
+    while (odd ? i < 3 && panels[i + 1][0] >= v->outputs : v->outputs % panels[i][0] != 0)
+        i++;
+    if (n == PO_CHOICES_MAX)
+        return n;
+    int64_t frames =
+        v->frames.axis == PO_NONE ? 1 : mu->tensors[v->n.s->in[v->n.a].tensor].dims[v->frames.axis];
+    if (shared(v, frames, outputs, slice, block, odd ? v->outputs : panels[i][0]) > LARGEST_BLOCK)
+        return n;
+    choices[n] = (po_choice){.how = &po_schedule_winograd};
+    choices[n].n[OUTPUTS] = outputs;
+    choices[n].n[SLICE] = slice;
+    choices[n].n[BLOCK] = block;
+    choices[n].n[PANEL] = odd ? v->outputs : panels[i][0];
+    choices[n].n[ROWS] = panels[i][1];
+    return n + 1;
 }
 
 static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
@@ -78,7 +95,7 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
         for (size_t i = 0; i < sizeof slices / sizeof slices[0]; i++)
             if (v.inputs % slices[i] == 0 && taken < 2 &&
                 tiles * v.frames.length * ty * tx <= 36 * FEW_TILES) {
-                n = add(choices, n, &v, m,
+                n = add(naive, choices, n, &v, m,
                         slices[i] / (v.frames.taps > 1 && slices[i] == 64 ? 2 : 1), 0);
                 taken++;
             }
@@ -87,7 +104,7 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
             continue;
         for (int64_t block = 1; block <= 4 && block < rows; block *= 2)
             if (rows % block == 0)
-                n = add(choices, n, &v, m, v.inputs, block);
+                n = add(naive, choices, n, &v, m, v.inputs, block);
     }
     return n;
 }

@@ -68,6 +68,11 @@ static const struct {
      "graph g (x: f32[1,16,37]) -> (y) {\n"
      " a = Conv(x, w: f32[32,16,3] random 1, b: f32[32] random 2) {kernel_shape=[3], "
      "dilations=[8], pads=[16, 0]}\n y = Relu(a)\n}"},
+    {"padded for windows and for a map",
+     "graph g (x: f32[1,16,20]) -> (y) {\n q = i64[6] {0, 0, 4, 0, 0, 0}\n"
+     " s = i64[6] {0, 1, 2, 0, 2, 1}\n p = Pad(x, q)\n"
+     " a = Conv(p, w: f32[16,16,3] random 1) {kernel_shape=[3], dilations=[2]}\n"
+     " z = Pad(a, s)\n y = Sigmoid(z)\n}"},
     {"Winograd with frames",
      "graph g (x: f32[1,16,5,9,8]) -> (y) {\n"
      " a = Conv(x, w: f32[32,16,3,3,3] random 1, b: f32[32] random 2) {kernel_shape=[3, 3, 3], "
