@@ -172,7 +172,8 @@ static bool is_spatial(po_op_id op) {
 /* Operators that leave axes where they are: what holds for one value holds for the others. */
 static bool keeps_axes(const po_graph *graph, const po_node *node) {
     return po_lower_is_map(graph, node) || node->op == PO_OP_Concat || node->op == PO_OP_Slice ||
-           node->op == PO_OP_Split || node->op == PO_OP_Pad || node->op == PO_OP_Resize;
+           node->op == PO_OP_Split || node->op == PO_OP_Pad || node->op == PO_OP_Resize ||
+           node->op == PO_OP_InstanceNormalization;
 }
 
 static bool mark(po_lowering *l, po_value_id v, uint32_t rank) {
@@ -259,6 +260,7 @@ static const struct {
     {PO_OP_ReduceSum, PO_REGION_MAP, po_lower_sum},
     {PO_OP_Softmax, PO_REGION_MAP, po_lower_softmax},
     {PO_OP_ReduceL2, PO_REGION_MAP, po_lower_norm},
+    {PO_OP_InstanceNormalization, PO_REGION_MAP, po_lower_instance},
     {PO_OP_MaxPool, PO_REGION_MAP, po_lower_max_pool},
     {PO_OP_ReduceMax, PO_REGION_MAP, po_lower_reduce_max},
     {PO_OP_GlobalMaxPool, PO_REGION_MAP, po_lower_reduce_max},
@@ -317,6 +319,8 @@ po_region_part po_lower_part(void *user, const po_graph *graph, const po_node *n
         return node->n_out == 1 ? forms[form].part : PO_REGION_NOT;
     if (forms[form].lower == po_lower_softmax || forms[form].lower == po_lower_norm)
         return po_lower_rows_fit(graph, node) ? forms[form].part : PO_REGION_NOT;
+    if (forms[form].lower == po_lower_instance)
+        return po_lower_instance_fits(graph, node) ? forms[form].part : PO_REGION_NOT;
     if (forms[form].lower == po_lower_reduce_max)
         return po_lower_maximum_fits(graph, node) ? forms[form].part : PO_REGION_NOT;
     return has_sum(ctx, graph, node) ? forms[form].part : PO_REGION_NOT;

@@ -73,6 +73,11 @@ static const struct {
      " s = i64[6] {0, 1, 2, 0, 2, 1}\n p = Pad(x, q)\n"
      " a = Conv(p, w: f32[16,16,3] random 1) {kernel_shape=[3], dilations=[2]}\n"
      " z = Pad(a, s)\n y = Sigmoid(z)\n}"},
+    {"maps with their own mean",
+     "graph g (x: f32[2,3,20]) -> (y) {\n"
+     " a = Conv(x, w: f32[16,3,3] random 1) {kernel_shape=[3], strides=[2]}\n"
+     " b = InstanceNormalization(a, s: f32[16] random 2, t: f32[16] random 3) {epsilon=0.01}\n"
+     " y = Sigmoid(b)\n}"},
     {"Winograd with frames",
      "graph g (x: f32[1,16,5,9,8]) -> (y) {\n"
      " a = Conv(x, w: f32[32,16,3,3,3] random 1, b: f32[32] random 2) {kernel_shape=[3, 3, 3], "
