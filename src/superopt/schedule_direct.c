@@ -49,7 +49,10 @@ static bool panels_fit(const po_mu *mu, const po_naive_step *n, int64_t panel) {
 /* Cycles a step of the sum takes in a tile of so many rows and vectors: two products a cycle, a
  * vector of weights from the second cache every other one, and no less than a product's latency. */
 static double cycles(int64_t rows, int64_t vectors) {
+    enum { REGISTERS = 32 };
     double work = (double)(rows * vectors) / 2, weights = 2 * (double)vectors;
+    if (vectors * (rows + 1) >= REGISTERS) /* no register is left for what is loaded */
+        work *= 1.1;
     double most = work > weights ? work : weights;
     return rows == 0 ? 0 : most < 4 ? 4 : most;
 }
