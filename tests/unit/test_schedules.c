@@ -148,6 +148,24 @@ static void evaluate(fixture *f, const po_mu *mu, bool packed, const double *in,
     }
 }
 
+enum { MOST_CHOICES = 8 };
+
+static void take_choice(fixture *f, uint32_t k) {
+    const po_mu *naive = f->plan.lowered.mu;
+    po_schedule s;
+    po_schedule_start(&s, f->arena, naive, false);
+    for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
+        po_choice choices[PO_CHOICES_MAX];
+        uint32_t n = po_choices_of(naive, node, false, choices);
+        assert_true(n > 0);
+        choices[k % n].how->apply(&s, node, &choices[k % n]);
+    }
+    po_schedule_finish(&s);
+    f->plan.mu = s.mu;
+    f->plan.packed = s.packed;
+    f->plan.n_packed = s.n_packed;
+}
+
 static void computes_what_the_graph_does(void **state) {
     (void)state;
     for (size_t i = 0; i < SAMPLES; i++) {
@@ -162,14 +180,16 @@ static void computes_what_the_graph_does(void **state) {
         in->f = numbers(f.arena, in->count, 3);
         const po_array *ins[] = {in};
         assert_int_equal(po_ref_graph(&f.ctx, f.arena, f.graph, ins, &expected, false), PO_OK);
-        for (int scheduled = 0; scheduled < 2; scheduled++) {
+        /* The naive muGraph, the plan's own, and ones that take choice k of every step. */
+        for (uint32_t k = 0; k < 2 + MOST_CHOICES; k++) {
             double *out = PO_NEW_N(f.arena, double, expected->count);
-            evaluate(&f, scheduled ? f.plan.mu : f.plan.lowered.mu, scheduled, in->f, out);
-            for (int64_t k = 0; k < expected->count; k++)
-                if (!(fabs(out[k] - expected->f[k]) <= 1e-9))
-                    fail_msg("%s, %s: element %lld is %g instead of %g", samples[i].name,
-                             scheduled ? "scheduled" : "naive", (long long)k, out[k],
-                             expected->f[k]);
+            if (k >= 2)
+                take_choice(&f, k - 2);
+            evaluate(&f, k ? f.plan.mu : f.plan.lowered.mu, k > 0, in->f, out);
+            for (int64_t e = 0; e < expected->count; e++)
+                if (!(fabs(out[e] - expected->f[e]) <= 1e-9))
+                    fail_msg("%s, %u: element %lld is %g instead of %g", samples[i].name, k,
+                             (long long)e, out[e], expected->f[e]);
         }
         end(&f);
     }
