@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -205,6 +206,14 @@ static po_status run(work *w, uint32_t from, uint32_t to, uint32_t most) {
     return PO_OK;
 }
 
+/* Compilers take all processors, however few threads the model will run on. */
+static uint32_t at_a_time(void) {
+    cpu_set_t cpus;
+    return sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > 0
+               ? (uint32_t)CPU_COUNT(&cpus)
+               : 1;
+}
+
 static po_status library(work *w, const po_cc_source *sources, const char *include_dir,
                          const char *so_path) {
     char *path = po_arena_printf(w->arena, "%s.XXXXXX", so_path);
@@ -242,7 +251,7 @@ static po_status library(work *w, const po_cc_source *sources, const char *inclu
     push(w, &link, "-lm");
     w->jobs[w->n].argv = ended(w, &link);
     w->jobs[w->n].log = po_arena_printf(w->arena, "%s.log", path);
-    PO_TRY(run(w, 0, w->n, w->ctx->threads > 0 ? w->ctx->threads : 1));
+    PO_TRY(run(w, 0, w->n, at_a_time()));
     PO_TRY(run(w, w->n, w->n + 1, 1));
     /* mkstemp made it for its owner alone. */
     mode_t mask = umask(0);

@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -278,10 +277,6 @@ po_status po_time_kernels(po_ctx *ctx, po_arena *arena, const char *cc, uint32_t
     timing t = {dir, isa, n, kernels, library};
     for (uint32_t i = 0; i < n; i++)
         library[i] = PO_NONE;
-    uint32_t threads = ctx->threads; /* that the model is measured with; compilers take all */
-    cpu_set_t cpus;
-    if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > (int)threads)
-        ctx->threads = (uint32_t)CPU_COUNT(&cpus);
     po_status status = PO_OK;
     for (uint32_t i = 0; i < n && status == PO_OK; i += BATCH) {
         po_step(ctx, 0.6 * i / n, "compiling %u of %u schedules", i, n);
@@ -289,7 +284,6 @@ po_status po_time_kernels(po_ctx *ctx, po_arena *arena, const char *cc, uint32_t
         if (status == PO_OK)
             status = build_batch(ctx, folder, cc, &t, i, n - i < BATCH ? n : i + BATCH, library);
     }
-    ctx->threads = threads;
     PO_TRY(status);
     po_bytes data;
     po_step(ctx, 0.6, "timing %u schedules", n);
