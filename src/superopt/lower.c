@@ -51,10 +51,15 @@ static bool read_inside(const po_lowering *l, po_value_id v) {
     return false;
 }
 
+/* With one channel both orders are the same. */
+static bool is_planar(const po_lowering *l, po_value_id v) {
+    return !l->channels_last[v] || l->graph->values[v].type.dims[1].value == 1;
+}
+
 const po_view *po_lower_storage(po_lowering *l, po_value_id v) {
     if (l->view[v].set)
         return &l->view[v];
-    if (l->output[v] != PO_NONE && !l->channels_last[v] && !read_inside(l, v)) {
+    if (l->output[v] != PO_NONE && is_planar(l, v) && !read_inside(l, v)) {
         l->view[v] = add_tensor(l, v, PO_MU_OUTPUT, false);
         l->mu->tensors[l->view[v].tensor].number = l->output[v];
     } else {

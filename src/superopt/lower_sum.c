@@ -561,7 +561,9 @@ po_status po_lower_sum(po_lowering *l, const po_node *node) {
         sum_kind kind = sums[k] ? kind_of(sums[k]) : SUM_NONE;
         if (kind == SUM_NONE)
             return PO_UNSUPPORTED;
-        if (kind == SUM_PRODUCT) {
+        /* Upsampled maps are seldom needed but for what is computed from them. */
+        if (kind == SUM_PRODUCT || (kind == SUM_MOVES && node->op == PO_OP_Resize &&
+                                    node->n_out == 1 && sums[k]->n_terms == 1)) {
             status = lower_product(l, node, sums[k]);
             continue;
         }

@@ -84,6 +84,19 @@ static const struct {
      "strides=[2, 1, 1], pads=[1, 1, 1, 1, 1, 1]}\n r = Relu(a)\n"
      " y = Conv(r, v: f32[16,32,3,3,3] random 3) {kernel_shape=[3, 3, 3], strides=[3, 1, 1], "
      "pads=[1, 1, 1, 1, 1, 1]}\n}"},
+    {"pixels as lanes",
+     "graph g (x: f32[1,16,5,70]) -> (y) {\n"
+     " a = Conv(x, w: f32[20,16,1,1] random 1, b: f32[20] random 2) {kernel_shape=[1, 1]}\n"
+     " t = ConvTranspose(a, v: f32[20,1,2,2] random 3, c: f32[1] random 4) {kernel_shape=[2, 2], "
+     "strides=[2, 2]}\n y = Sigmoid(t)\n}"},
+    {"an upsampled map that is added",
+     "graph g (x: f32[1,16,5,6]) -> (y) {\n"
+     " a = Conv(x, w: f32[20,16,1,1] random 1, b: f32[20] random 2) {kernel_shape=[1, 1]}\n"
+     " u = Resize(a, e: f32[0] {}, s: f32[4] {1.0, 1.0, 2.0, 2.0}) {mode=\"nearest\", "
+     "coordinate_transformation_mode=\"asymmetric\", nearest_mode=\"floor\"}\n"
+     " d = Conv(u, v: f32[20,20,3,3] random 3) " CONV3 "\n p = Add(u, d)\n"
+     " r = Resize(p, e, s) {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n y = Relu(r)\n}"},
     {"three axes", "graph g (x: f32[1,4,5,6,7]) -> (y) {\n"
                    " y = Conv(x, w: f32[16,4,3,3,3] random 1) {kernel_shape=[3, 3, 3], "
                    "pads=[1, 1, 1, 1, 1, 1]}\n}"},
