@@ -95,6 +95,6 @@ bool po_conv_of(const po_mu *mu, uint32_t step, po_conv *v) {
     v->outputs = extent(mu, v->k);
     v->inputs = extent(mu, v->c);
     return find_weights(mu, v) && v->map[0].apart * v->map[1].apart <= 256 &&
-           v->inputs % PO_MU_VECTOR == 0 &&
+           (v->inputs % PO_MU_VECTOR == 0 || (v->inputs < 64 && v->inputs >= 8)) &&
            (v->outputs % PO_MU_VECTOR == 0 || (v->outputs < 64 && v->outputs >= 8));
 }

@@ -2,6 +2,7 @@
 #include "superopt/schedule_private.h"
 
 enum { LANE, VECTORS, ROW, ROWS };
+enum { FEW_LANES = 4 /* from so many on a vector that is partly empty is faster than numbers */ };
 
 /* Whether the last axis of what is written has a ring, over which no vector may spill. */
 static bool has_ring_behind(const po_mu *mu, uint32_t tensor) {
@@ -145,7 +146,7 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
         lanes = !has_ring_behind(naive, p.out->tensor);
     int64_t extent = lanes ? naive->labels[p.lane].extent : 1;
     choices[n] = (po_choice){.how = &po_schedule_map};
-    choices[n].n[LANE] = lanes && extent >= PO_MU_VECTOR ? (int64_t)p.lane : -1;
+    choices[n].n[LANE] = lanes && extent >= FEW_LANES ? (int64_t)p.lane : -1;
     int64_t vectors = extent % 64 == 0 ? 4 : extent % 48 == 0 ? 3 : extent % 32 == 0 ? 2 : 1;
     choices[n].n[VECTORS] = extent >= 64 && extent % 16 ? 4 : vectors;
     choices[n].n[ROW] = -1;

@@ -56,9 +56,10 @@ static const struct {
     {"softmax and a maximum",
      "graph g (x: f32[6,40]) -> (y) {\n a = MatMul(x, w: f32[40,40] random 1)\n"
      " s = Softmax(a) {axis=-1}\n m = ReduceMax(a) {axes=[1]}\n y = Mul(s, m)\n}"},
-    {"Winograd with 24 outputs",
+    {"Winograd with 24 outputs, and inputs",
      "graph g (x: f32[1,16,10,7]) -> (y) {\n"
-     " a = Conv(x, w: f32[24,16,3,3] random 1, b: f32[24] random 2) " CONV3 "\n y = Relu(a)\n}"},
+     " a = Conv(x, w: f32[24,16,3,3] random 1, b: f32[24] random 2) " CONV3 "\n r = Relu(a)\n"
+     " y = Conv(r, v: f32[24,24,3,3] random 3) " CONV3 "\n}"},
     {"Winograd along one of two axes",
      "graph g (x: f32[1,16,9,11]) -> (y) {\n"
      " a = Conv(x, w: f32[16,16,1,7] random 1, b: f32[16] random 2) {kernel_shape=[1, 7], "
