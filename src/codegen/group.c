@@ -113,8 +113,16 @@ typedef struct group {
 
 static po_status on_tile(group *u) {
     cg *g = u->tile.g;
-    for (uint32_t i = 0; i < u->n; i++)
-        PO_TRY(cg_on_tile(&u->tile, u->nodes[i], i > 0));
+    for (uint32_t i = 0; i < u->n; i++) {
+        cg_tile tile = u->tile;
+        if (i > 0 && tile.lane_reduced) { /* the lanes have been added up */
+            tile.lane = PO_NONE;
+            tile.lane_reduced = false;
+            tile.v = 1;
+            tile.tail = 0;
+        }
+        PO_TRY(cg_on_tile(&tile, u->nodes[i], i > 0));
+    }
     for (uint32_t i = 0; i < u->n; i++)
         g->tensor[g->mu->nodes[u->nodes[i]].statement.out.tensor].held = false;
     return PO_OK;

@@ -56,6 +56,9 @@ static const struct {
     {"softmax and a maximum",
      "graph g (x: f32[6,40]) -> (y) {\n a = MatMul(x, w: f32[40,40] random 1)\n"
      " s = Softmax(a) {axis=-1}\n m = ReduceMax(a) {axes=[1]}\n y = Mul(s, m)\n}"},
+    {"a mean and what is made of it",
+     "graph g (x: f32[6,40]) -> (y) {\n a = MatMul(x, w: f32[40,40] random 1)\n"
+     " m = ReduceMean(a) {axes=[1]}\n e = Sigmoid(m)\n y = Mul(a, e)\n}"},
     {"Winograd with 24 outputs, and inputs",
      "graph g (x: f32[1,16,10,7]) -> (y) {\n"
      " a = Conv(x, w: f32[24,16,3,3] random 1, b: f32[24] random 2) " CONV3 "\n r = Relu(a)\n"
