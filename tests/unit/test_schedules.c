@@ -56,6 +56,8 @@ static const struct {
     {"softmax and a maximum",
      "graph g (x: f32[6,40]) -> (y) {\n a = MatMul(x, w: f32[40,40] random 1)\n"
      " s = Softmax(a) {axis=-1}\n m = ReduceMax(a) {axes=[1]}\n y = Mul(s, m)\n}"},
+    {"2x2", "graph g (x: f32[1,16,9,8]) -> (y) {\n"
+            " y = Conv(x, w: f32[32,16,2,2] random 1) {kernel_shape=[2, 2]}\n}"},
     {"a mean and what is made of it",
      "graph g (x: f32[6,40]) -> (y) {\n a = MatMul(x, w: f32[40,40] random 1)\n"
      " m = ReduceMean(a) {axes=[1]}\n e = Sigmoid(m)\n y = Mul(a, e)\n}"},
