@@ -222,8 +222,9 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
     }
     choose(&p, measured);
     for (uint32_t i = 0; i < regions->n; i++)
-        if (!plans[i].failed) {
-            build(&p, i, measured);
+        if (plans[i].lowered.mu) {
+            if (!plans[i].failed)
+                build(&p, i, measured);
             PO_TRY(po_search_region(ctx, arena, options, &plans[i]));
         }
     return PO_OK;

@@ -76,6 +76,7 @@ static void take(po_arena *arena, po_plan *plan, const po_found *f, uint32_t tri
     plan->n_packed = f->n_packed;
     plan->steps = row;
     plan->n_steps = 1;
+    plan->failed = NULL;
 }
 
 po_status po_search_region(po_ctx *ctx, po_arena *arena, const po_plan_options *options,
