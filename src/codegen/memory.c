@@ -129,13 +129,20 @@ po_status cg_memory(cg *g) {
     g->tensor = PO_NEW_N(g->arena, cg_tensor, mu->n_tensors + 1);
     uint32_t *position = PO_NEW_N(g->arena, uint32_t, mu->n_nodes + 1), at = 0;
     interval *live = PO_NEW_N(g->arena, interval, mu->n_tensors + 1);
+    bool *written = PO_NEW_N(g->arena, bool, mu->n_tensors + 1);
     for (uint32_t i = 0; i < mu->n_tensors; i++)
         live[i] = (interval){UINT32_MAX, 0};
     for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
         position[n] = at++;
-        if (mu->nodes[n].kind == PO_MU_STATEMENT)
-            used(g, n, live, position[po_mu_step_of(mu, n)], position[po_mu_step_of(mu, n)]);
+        if (mu->nodes[n].kind != PO_MU_STATEMENT)
+            continue;
+        used(g, n, live, position[po_mu_step_of(mu, n)], position[po_mu_step_of(mu, n)]);
+        written[mu->nodes[n].statement.out.tensor] = true;
     }
+    /* What is only read was put there before the first step. */
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        if (!written[i] && live[i].first <= live[i].last)
+            widen(&live[i], 0, at);
     uint32_t n_device = 0, *device = PO_NEW_N(g->arena, uint32_t, mu->n_tensors + 1);
     for (uint32_t i = 0; i < mu->n_tensors; i++)
         if (mu->tensors[i].place == PO_MU_DEVICE && live[i].first <= live[i].last)

@@ -1,6 +1,6 @@
 /* Products in register tiles: convolutions of any rank, stride and dilation, and matrix products.
- * One operand has the lane (weights, packed in panels), the other gives one number for a whole
- * vector. */
+ * One operand has the lane (weights, packed in panels, or a value), the other gives one number for
+ * a whole vector. */
 #include "superopt/schedule_private.h"
 
 enum { PANEL, ROWS, ROW, CHUNK, ORDER }; /* of po_choice.n */
@@ -64,22 +64,126 @@ static double cost_of(const int64_t tile[2], int64_t rows) {
     return (whole + cycles(rows % tile[1], vectors)) / (double)tile[0];
 }
 
+/* Labels of an access, each once: the kept ones, the reduced ones, the lane. False where an index
+ * can lie outside, or the elements that all of them reach would be far more than there are. */
+static bool labels_of(const po_mu *mu, const po_naive_step *n, const po_mu_access *access,
+                      uint32_t *labels, uint32_t *count) {
+    const po_mu_tensor *t = &mu->tensors[access->tensor];
+    int64_t reached = 1, held = 1;
+    *count = 0;
+    for (uint32_t pass = 0; pass < 3; pass++)
+        for (uint32_t x = 0; x < t->rank; x++)
+            for (uint32_t i = 0; i < access->axes[x].n; i++) {
+                uint32_t label = access->axes[x].terms[i].label;
+                bool there = (label == n->lane ? 2U : po_is_reduced(mu, n, label)) != pass;
+                for (uint32_t k = 0; k < *count; k++)
+                    there |= labels[k] == label;
+                if (there)
+                    continue;
+                if (*count == PO_MU_MAX_RANK)
+                    return false;
+                labels[(*count)++] = label;
+                reached *= extent(mu, label);
+            }
+    for (uint32_t x = 0; x < t->rank; x++) {
+        int64_t least, most;
+        po_mu_range(mu, access, x, &least, &most);
+        if (least < 0 || most >= t->dims[x])
+            return false;
+        held *= t->dims[x];
+    }
+    return reached <= 2 * held;
+}
+
+/* Whether vectors of the lane lie side by side. */
+static bool lies_in_lanes(const po_mu *mu, const po_naive_step *n) {
+    const po_mu_access *b = &n->s->in[n->b];
+    uint32_t axis = po_access_axis(mu, b, n->lane);
+    return axis != PO_NONE && axis + 1 == mu->tensors[b->tensor].rank &&
+           po_mu_coef(&b->axes[axis], n->lane) == 1;
+}
+
+/* Products of two values: the second one's vectors are read where they lie, or from a copy that has
+ * the lane last. */
+static bool values_fit(const po_mu *mu, const po_naive_step *n) {
+    const po_mu_access *b = &n->s->in[n->b];
+    po_mu_place place = mu->tensors[b->tensor].place;
+    uint32_t labels[PO_MU_MAX_RANK], count;
+    if (place != PO_MU_DEVICE && place != PO_MU_INPUT)
+        return false;
+    const po_mu_index *out = &n->out->axes[mu->tensors[n->out->tensor].rank - 1];
+    for (uint32_t i = 0; i < out->n; i++)
+        if (out->terms[i].label != n->lane && out->terms[i].coef % PO_MU_VECTOR != 0)
+            return false;
+    return labels_of(mu, n, b, labels, &count);
+}
+
+/* The copy of the second operand with the lane last, in a step of its own; its access. */
+static po_mu_access turned_copy(po_schedule *s, const po_naive_step *n, const char *name) {
+    const po_mu *mu = s->naive;
+    const po_mu_access *b = &n->s->in[n->b];
+    uint32_t labels[PO_MU_MAX_RANK], count;
+    int64_t dims[PO_MU_MAX_RANK];
+    po_mu_index *axes = PO_NEW_N(s->arena, po_mu_index, PO_MU_MAX_RANK);
+    labels_of(mu, n, b, labels, &count);
+    for (uint32_t i = 0; i < count; i++)
+        dims[i] = extent(mu, labels[i]);
+    uint32_t tensor = po_mu_add_tensor(s->mu, "turned", PO_MU_DEVICE, count, dims);
+    po_mu_layout(s->mu, tensor, PO_MU_VECTOR, 0);
+    po_for_label *map = po_for_labels(s);
+    for (uint32_t i = 0; i < count; i++)
+        po_keep_label(s, map, labels[i]);
+    uint32_t at = po_mu_add_step(s->mu, po_arena_printf(s->arena, "%s, turned", name));
+    const po_mu_index *end = &b->axes[mu->tensors[b->tensor].rank - 1];
+    uint32_t row = PO_NONE;
+    for (uint32_t i = 0; i < end->n; i++)
+        if (end->terms[i].coef == 1)
+            row = end->terms[i].label;
+    if (count > 2)
+        at = po_mu_add_loop(s->mu, at, PO_MU_GRID, map[labels[0]].terms[0].label, 1);
+    uint32_t id = po_mu_add_statement(s->mu, at, PO_MU_SET);
+    po_mu_access out = po_mu_access_of(s->mu, tensor);
+    for (uint32_t i = 0; i < count; i++)
+        po_mu_at(s->mu, &out, i, 1, map[labels[i]].terms[0].label);
+    po_mu_access in = po_map_access(s, map, b);
+    po_mu_statement *copy = &s->mu->nodes[id].statement;
+    copy->out = out;
+    uint32_t operand = po_mu_operand(s->mu, id, in);
+    po_mu_item_of(s->mu, id, PO_MU_OPERAND, operand, 0, 0);
+    copy = &s->mu->nodes[id].statement;
+    copy->lane = map[n->lane].terms[0].label;
+    copy->vectors = 1;
+    if (row != PO_NONE && row != n->lane && !(count > 2 && row == labels[0])) {
+        copy->row = map[row].terms[0].label;
+        copy->rows = PO_MU_VECTOR;
+    }
+    /* As the naive step's labels have it. */
+    for (uint32_t i = 0; i < count; i++) {
+        po_mu_term *term = PO_NEW(s->arena, po_mu_term);
+        *term = (po_mu_term){labels[i], 1};
+        axes[i] = (po_mu_index){0, 1, term};
+    }
+    return (po_mu_access){tensor, axes};
+}
+
 static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
     enum { TILES = sizeof tiles / sizeof tiles[0], MOST_TILES = 3 };
     po_naive_step p;
-    if (!po_naive_step_of(naive, step, &p) || !p.product ||
-        naive->tensors[p.s->in[p.b].tensor].place != PO_MU_WEIGHT)
+    if (!po_naive_step_of(naive, step, &p) || !p.product)
         return n;
     int64_t lanes = extent(naive, p.lane);
     uint32_t row = row_label(naive, &p);
     int64_t rows = row == PO_NONE ? 1 : extent(naive, row);
+    bool weight = naive->tensors[p.s->in[p.b].tensor].place == PO_MU_WEIGHT;
+    if (!weight && (row == PO_NONE || !values_fit(naive, &p)))
+        return n;
     bool seen[TILES] = {false};
     for (uint32_t taken = 0; taken < MOST_TILES && n < PO_CHOICES_MAX; taken++) {
         uint32_t best = TILES;
         for (uint32_t i = 0; i < TILES; i++) {
             int64_t panel = tiles[i][0];
             if (!seen[i] && (lanes % PO_MU_VECTOR == 0 ? lanes % panel == 0 : panel == 64) &&
-                panels_fit(naive, &p, lanes % panel ? lanes : panel) &&
+                (!weight || panels_fit(naive, &p, lanes % panel ? lanes : panel)) &&
                 (best == TILES || cost_of(tiles[i], rows) < cost_of(tiles[best], rows)))
                 best = i;
         }
@@ -120,6 +224,12 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     po_naive_step_of(mu, step, &n);
     int64_t lanes = extent(mu, n.lane), panel = choice->n[PANEL] ? choice->n[PANEL] : lanes;
     uint32_t row = choice->n[ROW] < 0 ? PO_NONE : (uint32_t)choice->n[ROW];
+    bool weight = mu->tensors[n.s->in[n.b].tensor].place == PO_MU_WEIGHT, turned = false;
+    po_mu_access other = n.s->in[n.b];
+    if (!weight && !lies_in_lanes(mu, &n)) {
+        other = turned_copy(s, &n, mu->nodes[step].name);
+        turned = true;
+    }
     po_for_label *map = po_for_labels(s);
     /* The lane: within a panel, and the panel's number. */
     uint32_t within = po_mu_add_label(s->mu, mu->labels[n.lane].name, panel), number = PO_NONE;
@@ -161,7 +271,7 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
             p.order[0] = x;
         }
     }
-    uint32_t weights = po_pack_weight(s, &p);
+    uint32_t weights = weight ? po_pack_weight(s, &p) : PO_NONE;
     /* Loops: groups and panels, then the outer rows. */
     uint32_t at = po_mu_add_step(s->mu, mu->nodes[step].name), grids = 0;
     kept k = {0};
@@ -178,7 +288,13 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     uint32_t scope = at;
     po_mu_access replaced[PO_MU_MAX_INPUTS], out;
     replaced[n.a].tensor = PO_NONE;
-    replaced[n.b] = po_panel_access(s, map, b, &p, weights);
+    if (weight)
+        replaced[n.b] = po_panel_access(s, map, b, &p, weights);
+    else if (turned)
+        replaced[n.b] =
+            po_map_access_on(s, map, &other, s->mu->tensors[other.tensor].rank, other.tensor);
+    else
+        replaced[n.b].tensor = PO_NONE;
     uint32_t reg = PO_NONE;
     if (n.tail) {
         const po_mu_tensor *t = &mu->tensors[n.s->out.tensor];
@@ -202,6 +318,13 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     main->rows = row == PO_NONE ? 1 : (uint32_t)choice->n[ROWS];
     main->order = order;
     main->n_order = n_order;
+    /* While a panel is worked the next one comes from memory. */
+    if (weight && number != PO_NONE && k.n == 0 && row != PO_NONE) {
+        main->ahead = 1;
+        for (uint32_t x = 1; x < s->mu->tensors[weights].rank; x++)
+            main->ahead *= s->mu->tensors[weights].dims[x];
+        main->ahead_of = n.b;
+    }
     if (n.tail) {
         po_mu_access y = po_map_access(s, map, n.out);
         po_map_statement(s, at, map, n.tail, &y, NULL);
