@@ -103,6 +103,10 @@ static const struct {
      " d = Conv(u, v: f32[20,20,3,3] random 3) " CONV3 "\n p = Add(u, d)\n"
      " r = Resize(p, e, s) {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
      "nearest_mode=\"floor\"}\n y = Relu(r)\n}"},
+    {"products of two values, one of them turned",
+     "graph g (x: f32[2,20,32]) -> (y) {\n a = MatMul(x, w: f32[32,32] random 1)\n"
+     " t = Transpose(a) {perm=[0, 2, 1]}\n s = MatMul(x, t)\n p = Softmax(s) {axis=-1}\n"
+     " y = MatMul(p, a)\n}"},
     {"three axes", "graph g (x: f32[1,4,5,6,7]) -> (y) {\n"
                    " y = Conv(x, w: f32[16,4,3,3,3] random 1) {kernel_shape=[3, 3, 3], "
                    "pads=[1, 1, 1, 1, 1, 1]}\n}"},
