@@ -9,7 +9,7 @@ const kernel_case kernel_cases[] = {
      "  tensor A input 0 [13, 17]\n"
      "  tensor B weight 0 [2, 17, 35]\n"
      "  tensor Y output 0 [13, 70]\n"
-     "  step \"s\" { grid b by 1 { Y[m, 35*b+n] += A[m, k] * B[b, k, n] fresh tile m*6 n*4 } }\n"
+     "  step \"s\" { grid b by 1 { Y[m, 35*b+n] += A[m, k] * B[b, k, n] fresh tile m*6 n*4 ahead B 595 } }\n"
      "}\n"},
     {"product in chunks with tails", 8,
      "mugraph m {\n"
