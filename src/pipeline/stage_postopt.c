@@ -41,56 +41,8 @@ static void arithmetic(po_postopt_options *o) {
     o->leftover = PO_LEFTOVER_ARITHMETIC;
 }
 
-static void no_compose(po_postopt_options *o) {
-    o->algebra &= ~(uint32_t)PO_ALGEBRA_COMPOSE;
-}
-
-static void no_depth_space(po_postopt_options *o) {
-    o->algebra &= ~(uint32_t)PO_ALGEBRA_DEPTH_SPACE;
-}
-
-static void no_upsample(po_postopt_options *o) {
-    o->algebra &= ~(uint32_t)PO_ALGEBRA_UPSAMPLE;
-}
-
-static void no_differences(po_postopt_options *o) {
-    o->algebra &= ~(uint32_t)PO_ALGEBRA_DIFFERENCES;
-}
-
-static void no_gates(po_postopt_options *o) {
-    o->algebra &= ~(uint32_t)PO_ALGEBRA_GATES;
-}
-
-static void no_frames(po_postopt_options *o) {
-    o->algebra &= ~(uint32_t)PO_ALGEBRA_FRAMES;
-}
-
-static void no_planes(po_postopt_options *o) {
-    o->algebra &= ~(uint32_t)PO_ALGEBRA_PLANES;
-}
-
-static void no_rows(po_postopt_options *o) {
-    o->algebra &= ~(uint32_t)PO_ALGEBRA_ROWS;
-}
-
-static void no_channels(po_postopt_options *o) {
-    o->algebra &= ~(uint32_t)PO_ALGEBRA_CHANNELS;
-}
-
-static void no_blocks(po_postopt_options *o) {
-    o->algebra &= ~(uint32_t)PO_ALGEBRA_BLOCKS;
-}
-
 static void no_spread(po_postopt_options *o) {
     o->spread_gates = false;
-}
-
-static void no_splits(po_postopt_options *o) {
-    o->algebra &= ~(uint32_t)PO_ALGEBRA_SPLITS;
-}
-
-static void no_phases(po_postopt_options *o) {
-    o->algebra &= ~(uint32_t)PO_ALGEBRA_PHASES;
 }
 
 static void added_sums(po_postopt_options *o) {
@@ -101,35 +53,31 @@ static void other_moves(po_postopt_options *o) {
     o->split_moves = !o->split_moves;
 }
 
-static void affine_only(po_postopt_options *o) {
-    o->algebra = 0;
-}
-
 /* A choice is tried only where the first form made use of what it takes away. */
 static const struct {
     const char *name;
-    void (*change)(po_postopt_options *options);
-    uint32_t used; /* po_algebra and po_used bits */
+    void (*change)(po_postopt_options *options); /* NULL: the algebra of `used` is left out */
+    uint32_t used;                               /* po_algebra and po_used bits */
 } choices[] = {
-    {"without composed products", no_compose, PO_ALGEBRA_COMPOSE},
-    {"transposed convolutions kept", no_depth_space, PO_ALGEBRA_DEPTH_SPACE},
-    {"upsampling kept", no_upsample, PO_ALGEBRA_UPSAMPLE},
-    {"upsampled maps in phases", no_differences, PO_ALGEBRA_DIFFERENCES},
-    {"gates kept", no_gates, PO_ALGEBRA_GATES},
-    {"3-D convolutions kept", no_frames, PO_ALGEBRA_FRAMES},
-    {"1-D convolutions kept", no_planes, PO_ALGEBRA_PLANES},
-    {"2-D convolutions kept", no_rows, PO_ALGEBRA_ROWS},
-    {"convolutions without phases", no_phases, PO_ALGEBRA_PHASES},
-    {"products over channels kept", no_channels, PO_ALGEBRA_CHANNELS},
-    {"channels not padded", no_blocks, PO_ALGEBRA_BLOCKS},
+    {"without composed products", NULL, PO_ALGEBRA_COMPOSE},
+    {"transposed convolutions kept", NULL, PO_ALGEBRA_DEPTH_SPACE},
+    {"upsampling kept", NULL, PO_ALGEBRA_UPSAMPLE},
+    {"upsampled maps in phases", NULL, PO_ALGEBRA_DIFFERENCES},
+    {"gates kept", NULL, PO_ALGEBRA_GATES},
+    {"3-D convolutions kept", NULL, PO_ALGEBRA_FRAMES},
+    {"1-D convolutions kept", NULL, PO_ALGEBRA_PLANES},
+    {"2-D convolutions kept", NULL, PO_ALGEBRA_ROWS},
+    {"convolutions without phases", NULL, PO_ALGEBRA_PHASES},
+    {"products over channels kept", NULL, PO_ALGEBRA_CHANNELS},
+    {"channels not padded", NULL, PO_ALGEBRA_BLOCKS},
     {"gates not spread", no_spread, PO_USED_SPREAD},
-    {"split outputs kept", no_splits, PO_ALGEBRA_SPLITS},
+    {"split outputs kept", NULL, PO_ALGEBRA_SPLITS},
     {"HardSwish nodes", hard_swish_node, PO_USED_HARD_SWISH},
     {"hard-swish kept", hard_swish_kept, PO_USED_HARD_SWISH},
     {"leftovers as arithmetic", arithmetic, PO_USED_LEFTOVER},
     {"sums before norms as Add", added_sums, PO_USED_SUMS},
     {"DepthToSpace as one node", other_moves, PO_USED_MOVES},
-    {"affine folding alone", affine_only, PO_ALGEBRA_ALL},
+    {"affine folding alone", NULL, PO_ALGEBRA_ALL},
 };
 /* Every form may have weights of its own: of larger models only the first is made. */
 #define LARGE_WEIGHTS ((uint64_t)1 << 30)
@@ -190,7 +138,10 @@ static po_status make_choices(po_run_state *state, void *user) {
         if (state->recall ? !is_wanted(state, choices[i].name) : !(first->used & choices[i].used))
             continue;
         po_postopt_options options = po_postopt_defaults();
-        choices[i].change(&options);
+        if (choices[i].change)
+            choices[i].change(&options);
+        else
+            options.algebra &= ~choices[i].used;
         po_postopt_counts counts;
         po_graph *out;
         po_step(state->ctx, (double)(i + 1) / (CHOICES + 1), "%s", choices[i].name);
@@ -219,7 +170,7 @@ static po_status make_mutated(po_run_state *state, void *user) {
         if (!forms[i].graph || !is_wanted(state, forms[i].name))
             continue;
         if (forms[i].affine)
-            affine_only(&options);
+            options.algebra = 0;
         PO_TRY(make_form(state, forms[i].graph, forms[i].name, &options, &counts, &out));
         if (out)
             add_variant(state, forms[i].name, out);
