@@ -211,7 +211,7 @@ static void mark_layouts(po_lowering *l) {
     }
 }
 
-/* --- borders --- */
+/* --- copies --- */
 
 static void copy(po_lowering *l, const char *name, const po_view *to, const po_view *from,
                  po_value_id v) {
@@ -223,6 +223,55 @@ static void copy(po_lowering *l, const char *name, const po_view *to, const po_v
     po_mu_item_of(l->mu, s, PO_MU_OPERAND, po_mu_operand(l->mu, s, po_lower_access(l, from, at)), 0,
                   0);
 }
+
+static bool reaches_outside(const po_lowering *l, const po_affine *at, int64_t dim) {
+    int64_t least = at->offset, most = at->offset;
+    for (uint32_t k = 0; k < at->n; k++) {
+        int64_t way = at->terms[k].coef * (l->mu->labels[at->terms[k].label].extent - 1);
+        least += way < 0 ? way : 0;
+        most += way > 0 ? way : 0;
+    }
+    return least < 0 || most >= dim;
+}
+
+/* Whether what lies before and behind the value along an axis is what lies before and behind its
+ * tensor: an axis of the tensor is the value's alone, from its first element to its last. */
+static bool ends_with_tensor(const po_lowering *l, const po_view *view, uint32_t axis,
+                             int64_t dim) {
+    const po_mu_tensor *tensor = &l->mu->tensors[view->tensor];
+    uint32_t found = PO_NONE;
+    for (uint32_t i = 0; i < view->rank; i++)
+        if (view->coef[i][axis] != 0) {
+            if (found != PO_NONE)
+                return false;
+            found = i;
+        }
+    if (tensor->place != PO_MU_DEVICE || found == PO_NONE || view->coef[found][axis] != 1 ||
+        view->base[found] > 0 || view->base[found] + dim < tensor->dims[found])
+        return false;
+    for (uint32_t k = 0; k < PO_MU_MAX_RANK; k++)
+        if (k != axis && view->coef[found][k] != 0)
+            return false;
+    return true;
+}
+
+void po_lower_settle(po_lowering *l, po_value_id v, const po_affine *at) {
+    uint32_t rank;
+    const po_dim *dims = po_lower_dims(l, v, &rank);
+    const po_view *view = po_lower_read(l, v);
+    bool whole = true;
+    for (uint32_t x = 0; x < rank && view; x++)
+        whole &= !reaches_outside(l, &at[x], dims[x].value) ||
+                 ends_with_tensor(l, view, x, dims[x].value);
+    if (!view || whole)
+        return;
+    po_view from = *view;
+    l->view[v] = add_tensor(l, v, PO_MU_DEVICE, l->channels_last[v]);
+    copy(l, po_arena_printf(l->arena, "%s with its edge", l->graph->values[v].name), &l->view[v],
+         &from, v);
+}
+
+/* --- borders --- */
 
 enum { FEW_CHANNELS = 8 };
 

@@ -28,6 +28,7 @@ po_status po_lower_max_pool(po_lowering *l, const po_node *node) {
                                 w.kernel[i]),
                 w.dilation[i]};
     }
+    po_lower_settle(l, node->in[0], from);
     uint32_t step = po_mu_add_step(
         l->mu, po_arena_printf(l->arena, "MaxPool %s", l->graph->values[node->out[0]].name));
     uint32_t s = po_mu_add_statement(l->mu, step, PO_MU_MAXIMUM);

@@ -44,6 +44,10 @@ const po_dim *po_lower_dims(const po_lowering *l, po_value_id v, uint32_t *rank)
 const po_view *po_lower_storage(po_lowering *l, po_value_id v);
 /* A value that is read: constants become WEIGHT tensors. NULL where it was not lowered yet. */
 const po_view *po_lower_read(po_lowering *l, po_value_id v);
+/* Before the value is read at these indices: where they reach past its edges, and what lies there
+ * is not what lies past the edges of its tensor (it is a slice, or lies flat), it gets a tensor of
+ * its own. */
+void po_lower_settle(po_lowering *l, po_value_id v, const po_affine *at);
 /* The access of an element: at[j] is the value's index j. */
 po_mu_access po_lower_access(po_lowering *l, const po_view *view, const po_affine *at);
 /* Reads the statement's `v` at these indices. */

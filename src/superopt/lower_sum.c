@@ -279,6 +279,11 @@ static uint32_t factor_item(po_lowering *l, const po_node *node, const po_sum *s
     return po_lower_operand(l, statement, node->in[op->input], at);
 }
 
+static void settle(po_lowering *l, const po_node *node, const po_operand *op, const po_affine *at) {
+    if (op->kind == PO_OPERAND_INPUT)
+        po_lower_settle(l, node->in[op->input], at);
+}
+
 /* The terms after the first. */
 typedef struct rest {
     const po_node *node;
@@ -384,16 +389,19 @@ static po_status lower_phase(po_lowering *l, const po_node *node, const po_sum *
     for (uint32_t x = 0; x < t->out.rank; x++)
         if (!compose(t, &t->out, x, var, &out[x]))
             return PO_UNSUPPORTED;
+    po_affine at[MOST_FACTORS][PO_MU_MAX_RANK];
+    for (uint32_t k = 0; k < t->n_factors; k++) {
+        const po_operand *op = &sum->operands[t->factor[k].operand];
+        for (uint32_t x = 0; x < op->rank; x++)
+            if (!compose(t, &t->factor[k].at, x, var, &at[k][x]))
+                return PO_UNSUPPORTED;
+        settle(l, node, op, at[k]);
+    }
     uint32_t step = po_mu_add_step(l->mu, step_name(l, node));
     uint32_t id = po_mu_add_statement(l->mu, step, PO_MU_ADD), product = PO_NONE;
     l->mu->nodes[id].statement.fresh = true;
     for (uint32_t k = 0; k < t->n_factors; k++) {
-        const po_operand *op = &sum->operands[t->factor[k].operand];
-        po_affine at[PO_MU_MAX_RANK];
-        for (uint32_t x = 0; x < op->rank; x++)
-            if (!compose(t, &t->factor[k].at, x, var, &at[x]))
-                return PO_UNSUPPORTED;
-        uint32_t f = factor_item(l, node, sum, id, op, at);
+        uint32_t f = factor_item(l, node, sum, id, &sum->operands[t->factor[k].operand], at[k]);
         if (f == PO_NONE)
             return PO_UNSUPPORTED;
         product = k ? po_mu_item_of(l->mu, id, PO_MU_TIMES, product, f, 0) : f;
@@ -429,16 +437,18 @@ static po_status lower_product(po_lowering *l, const po_node *node, const po_sum
     po_affine out[PO_MU_MAX_RANK] = {{0}};
     if (!affines_of(t, &t->out, labels, out))
         return PO_UNSUPPORTED;
+    po_affine at[MOST_FACTORS][PO_MU_MAX_RANK];
+    for (uint32_t k = 0; k < t->n_factors; k++) {
+        if (!affines_of(t, &t->factor[k].at, labels, at[k]))
+            return PO_UNSUPPORTED;
+        settle(l, node, &sum->operands[t->factor[k].operand], at[k]);
+    }
     uint32_t step = po_mu_add_step(l->mu, step_name(l, node));
     uint32_t s = po_mu_add_statement(l->mu, step, reduces(t) ? PO_MU_ADD : PO_MU_SET);
     l->mu->nodes[s].statement.fresh = reduces(t);
     uint32_t product = PO_NONE;
     for (uint32_t k = 0; k < t->n_factors; k++) {
-        const po_operand *op = &sum->operands[t->factor[k].operand];
-        po_affine at[PO_MU_MAX_RANK];
-        if (!affines_of(t, &t->factor[k].at, labels, at))
-            return PO_UNSUPPORTED;
-        uint32_t f = factor_item(l, node, sum, s, op, at);
+        uint32_t f = factor_item(l, node, sum, s, &sum->operands[t->factor[k].operand], at[k]);
         if (f == PO_NONE)
             return PO_UNSUPPORTED;
         product = k ? po_mu_item_of(l->mu, s, PO_MU_TIMES, product, f, 0) : f;

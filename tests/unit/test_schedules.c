@@ -107,6 +107,21 @@ static const struct {
      "graph g (x: f32[2,20,32]) -> (y) {\n a = MatMul(x, w: f32[32,32] random 1)\n"
      " t = Transpose(a) {perm=[0, 2, 1]}\n s = MatMul(x, t)\n p = Softmax(s) {axis=-1}\n"
      " y = MatMul(p, a)\n}"},
+    {"windows over the edge of what lies flat",
+     "graph g (x: f32[1,16,5,6]) -> (y) {\n q = i64[2] {30, 16}\n s = i64[4] {1, 5, 6, 16}\n"
+     " t = Transpose(x) {perm=[0, 2, 3, 1]}\n f = Reshape(t, q)\n"
+     " n = MatMul(f, w: f32[16,16] random 1)\n r = Relu(n)\n b = Reshape(r, s)\n"
+     " u = Transpose(b) {perm=[0, 3, 1, 2]}\n"
+     " y = Conv(u, v: f32[16,1,3,3] random 2) {kernel_shape=[3, 3], pads=[1, 1, 1, 1], "
+     "group=16}\n}"},
+    {"windows over the edge of a slice",
+     "graph g (x: f32[1,16,8,9]) -> (y) {\n from = i64[2] {1, 0}\n to = i64[2] {6, 7}\n"
+     " axes = i64[2] {2, 3}\n a = Conv(x, w: f32[16,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
+     " s = Slice(a, from, to, axes)\n"
+     " m = MaxPool(s) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n"
+     " t = ConvTranspose(m, v: f32[16,16,2,2] random 2) {kernel_shape=[2, 2]}\n"
+     " u = Slice(t, from, to, axes)\n"
+     " y = Conv(u, z: f32[16,16,3,3] random 3) " CONV3 "\n}"},
     {"three axes", "graph g (x: f32[1,4,5,6,7]) -> (y) {\n"
                    " y = Conv(x, w: f32[16,4,3,3,3] random 1) {kernel_shape=[3, 3, 3], "
                    "pads=[1, 1, 1, 1, 1, 1]}\n}"},
