@@ -1,6 +1,6 @@
 /* Networks over images of other kinds than the classifiers of the papers: large depthwise kernels
- * with layer norms, a detector with split and joined branches, an encoder and decoder, a small one
- * with gates. */
+ * with layer norms, a detector with split and joined branches, an encoder and decoder, a generator,
+ * a small one with gates. */
 #include "net.h"
 
 /* --- ConvNeXt (Liu et al. 2022, arXiv 2201.03545), the "pico" size of its small variants --- */
@@ -178,6 +178,21 @@ void build_unet(net *n) {
     }
     x = net_conv(n, x, "head", next, 2, &one, true);
     po_build_output(n->b, net_op1(n, "Sigmoid", x), "mask");
+}
+
+/* --- DCGAN's generator (Radford et al. 2016, arXiv 1511.06434), 64x64 --- */
+
+void build_dcgan(net *n) {
+    name_buffer name, norm;
+    window first = square(4, 1, 0), twofold = square(4, 2, 1);
+    po_val x = po_build_input(n->b, "noise", "f32[1,100,1,1]");
+    int64_t in = 100;
+    for (int64_t c = 512, i = 0; c >= 64; in = c, c /= 2, i++) {
+        x = net_conv_transpose(n, x, name_of(&name, "up%d", (int)i), in, c, i ? &twofold : &first);
+        x = net_op1(n, "Relu", net_batch_norm(n, x, name_of(&norm, "up%d.bn", (int)i), c, 1e-5f));
+    }
+    x = net_conv_transpose(n, x, "last", in, 3, &twofold);
+    po_build_output(n->b, net_op1(n, "Tanh", x), "image");
 }
 
 /* --- a classifier of text lines: MobileNet-v3's blocks (Howard et al. 2019, arXiv 1905.02244) with

@@ -32,6 +32,9 @@ static const struct {
     {"yolo", build_yolo},
     {"unet", build_unet},
     {"line", build_line},
+    {"mobilenet_v2", build_mobilenet_v2},
+    {"resnext50", build_resnext50},
+    {"dcgan", build_dcgan},
 };
 enum { COUNT = sizeof networks / sizeof networks[0] };
 

@@ -105,11 +105,13 @@ po_val net_conv_bn_relu(net *n, po_val x, const char *conv, const char *norm, in
 po_val net_conv_transpose(net *n, po_val x, const char *name, int64_t in, int64_t out,
                           const window *w) {
     name_buffer buffer;
-    int64_t dims[5] = {in, out};
-    for (int i = 0; i < w->rank; i++)
+    int64_t dims[5] = {in, out}, fan_in = in;
+    for (int i = 0; i < w->rank; i++) {
         dims[i + 2] = w->kernel[i];
+        fan_in *= w->kernel[i] / w->stride[i];
+    }
     po_val args[3] = {x};
-    args[1] = net_weight(n, name_of(&buffer, "%s.weight", name), (size_t)w->rank + 2, dims, in);
+    args[1] = net_weight(n, name_of(&buffer, "%s.weight", name), (size_t)w->rank + 2, dims, fan_in);
     args[2] = net_vector(n, name_of(&buffer, "%s.bias", name), out, -0.05, 0.05);
     po_val y = po_build_node(n->b, NULL, "ConvTranspose", name, 3, args);
     set_window(n, y, w, true);

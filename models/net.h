@@ -90,5 +90,8 @@ void build_convnext(net *n);
 void build_yolo(net *n);
 void build_unet(net *n);
 void build_line(net *n);
+void build_mobilenet_v2(net *n);
+void build_resnext50(net *n);
+void build_dcgan(net *n);
 
 #endif
