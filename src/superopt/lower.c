@@ -421,6 +421,7 @@ po_status po_lower_region(po_ctx *ctx, po_arena *arena, const po_graph *graph,
     }
     for (uint32_t i = 0; i < region->n_out; i++)
         leave(&l, region->out[i]);
+    po_lower_part_edges(l.mu);
     *lowered = (po_lowered){l.mu, l.weights, l.n_weights};
     return PO_OK;
 }

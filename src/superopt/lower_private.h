@@ -55,6 +55,10 @@ uint32_t po_lower_operand(po_lowering *l, uint32_t statement, po_value_id v, con
 /* One label an axis of the value, none where it has length 1. */
 void po_lower_labels(po_lowering *l, po_value_id v, po_affine *at);
 
+/* Where both sums and maxima read a tensor past its ends, the maxima read a copy: a ring holds one
+ * number (lower_edge.c). */
+void po_lower_part_edges(po_mu *mu);
+
 /* --- expressions (lower_expr.c) --- */
 
 bool po_lower_is_map(const po_graph *graph, const po_node *node);

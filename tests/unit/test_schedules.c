@@ -122,6 +122,11 @@ static const struct {
      " t = ConvTranspose(m, v: f32[16,16,2,2] random 2) {kernel_shape=[2, 2]}\n"
      " u = Slice(t, from, to, axes)\n"
      " y = Conv(u, z: f32[16,16,3,3] random 3) " CONV3 "\n}"},
+    {"windows that sum and windows that take the largest",
+     "graph g (x: f32[1,16,12,10]) -> (y) {\n f = i64[1] {3}\n t = i64[1] {9}\n e = i64[1] {2}\n"
+     " a = Conv(x, w: f32[16,16,1,1] random 1) {kernel_shape=[1, 1]}\n s = Slice(a, f, t, e)\n"
+     " b = Conv(s, v: f32[16,16,3,3] random 2) " CONV3 "\n"
+     " m = MaxPool(s) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n y = Add(b, m)\n}"},
     {"three axes", "graph g (x: f32[1,4,5,6,7]) -> (y) {\n"
                    " y = Conv(x, w: f32[16,4,3,3,3] random 1) {kernel_shape=[3, 3, 3], "
                    "pads=[1, 1, 1, 1, 1, 1]}\n}"},
