@@ -27,4 +27,14 @@ static inline int64_t po_ceil_div(int64_t a, int64_t b) {
     return a / b + (a % b > 0);
 }
 
+/* The greatest that divides both, at least 0; 0 of two zeros. Neither is INT64_MIN. */
+static inline int64_t po_gcd_i64(int64_t a, int64_t b) {
+    while (b) {
+        int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a < 0 ? -a : a;
+}
+
 #endif

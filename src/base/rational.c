@@ -5,19 +5,10 @@
 
 #include <math.h>
 
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a;
-}
-
 bool po_rational_make(int64_t num, int64_t den, po_rational *out) {
     if (den == 0 || num == INT64_MIN || den == INT64_MIN)
         return false;
-    int64_t g = gcd(num < 0 ? -num : num, den < 0 ? -den : den);
+    int64_t g = po_gcd_i64(num < 0 ? -num : num, den < 0 ? -den : den);
     if (den < 0)
         g = -g;
     *out = (po_rational){num / g, den / g};
@@ -25,7 +16,7 @@ bool po_rational_make(int64_t num, int64_t den, po_rational *out) {
 }
 
 bool po_rational_add(po_rational a, po_rational b, po_rational *out) {
-    int64_t g = gcd(a.den, b.den), x, y, num, den;
+    int64_t g = po_gcd_i64(a.den, b.den), x, y, num, den;
     return po_mul_i64(a.num, b.den / g, &x) && po_mul_i64(b.num, a.den / g, &y) &&
            po_add_i64(x, y, &num) && po_mul_i64(a.den, b.den / g, &den) &&
            po_rational_make(num, den, out);

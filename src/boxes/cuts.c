@@ -64,18 +64,9 @@ static void add_cut(cutter *c, uint32_t x, int64_t upper, int64_t size) {
     PO_PUSH(c->arena, a->at, a->n, a->cap, at);
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* The step becomes a multiple of `step`. */
 static void widen_step(axis *a, int64_t step) {
-    int64_t g = gcd(a->step, step);
+    int64_t g = po_gcd_i64(a->step, step);
     if (!po_mul_i64(a->step / g, step, &a->step) || a->step >= a->dim)
         a->everywhere = true;
 }
@@ -226,7 +217,7 @@ static void cut_for_axis(cutter *c, const po_index *index, uint32_t y, int64_t d
     if (cuts && cuts->step > 1) {
         /* The operand's index must stay in its residue class. */
         int64_t size = m->coef < 0 ? -m->coef : m->coef;
-        if (po_mul_i64(size, cuts->step / gcd(cuts->step, d), &step))
+        if (po_mul_i64(size, cuts->step / po_gcd_i64(cuts->step, d), &step))
             widen_step(&c->axes[moving], step);
         else
             c->axes[moving].everywhere = true;

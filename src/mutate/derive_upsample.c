@@ -4,6 +4,7 @@
  * taps that meet there are summed (a product of the weights by a table along the axis), and the
  * phases are interleaved. Floor is right beyond the borders too, so it is equal everywhere. Side
  * conditions: whole factors that repeat elements, stride and dilation 1 on the upsampled axes. */
+#include "base/num.h"
 #include "mutate/derive.h"
 
 enum { MOST_FACTOR = 8 };
@@ -37,10 +38,6 @@ static bool read_upsampling(const po_graph *g, po_value_id v, uint32_t n, po_val
     return more;
 }
 
-static int64_t floor_div(int64_t a, int64_t b) {
-    return a >= 0 ? a / b : -((-a + b - 1) / b);
-}
-
 po_status po_derive_upsample(po_deriving *d, po_node_id id) {
     po_map_conv c;
     po_value_id x;
@@ -60,8 +57,8 @@ po_status po_derive_upsample(po_deriving *d, po_node_id id) {
     memcpy(&dims[2], c.kernel, n * sizeof *dims);
     po_value_id w = c.w;
     for (uint32_t i = 0; i < n; i++) {
-        int64_t k = c.kernel[i], low = floor_div(-c.before[i], f[i]),
-                high = floor_div(f[i] + k - 2 - c.before[i], f[i]), taps = high - low + 1;
+        int64_t k = c.kernel[i], low = po_floor_div(-c.before[i], f[i]),
+                high = po_floor_div(f[i] + k - 2 - c.before[i], f[i]), taps = high - low + 1;
         int64_t lead = 1, tail = 1;
         for (uint32_t a = 0; a < 2 + i; a++)
             lead *= dims[a];
@@ -71,7 +68,7 @@ po_status po_derive_upsample(po_deriving *d, po_node_id id) {
             double *t = PO_NEW_N(d->arena, double, f[i] * taps * k);
             for (int64_t p = 0; p < f[i]; p++)
                 for (int64_t r = 0; r < k; r++)
-                    t[(p * taps + floor_div(p + r - c.before[i], f[i]) - low) * k + r] = 1;
+                    t[(p * taps + po_floor_div(p + r - c.before[i], f[i]) - low) * k + r] = 1;
             w = po_mk_reshape(d, w, 3, (int64_t[]){lead, k, tail});
             w = po_mk_matmul(d, po_mk_table(d, 2, (int64_t[]){f[i] * taps, k}, t), w);
             dims[2 + i] = f[i] * taps;

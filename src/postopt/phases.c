@@ -12,6 +12,7 @@
  * What acts on elements goes phase by phase, and the next convolution reads phases where s * m is a
  * multiple of their number. Phases are as long as the tiles are many; what stands in the last tile
  * behind the end is never read. */
+#include "base/num.h"
 #include "ops/bilinear.h"
 #include "ops/recipe.h"
 #include "postopt/conv.h"
@@ -73,19 +74,6 @@ typedef struct window {
     double c[MOST_PRODUCTS * 8];
 } window;
 
-static int64_t floor_div(int64_t a, int64_t b) {
-    return a / b - (a % b < 0);
-}
-
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* False where the taps lie too far apart. */
 static bool make_window(const phase_conv *r, const sum *s, uint32_t phase, window *w) {
     int64_t count = r->x.count ? r->x.count : 1, offset[MOST_PRODUCTS], last = 0, spacing = 0;
@@ -93,7 +81,7 @@ static bool make_window(const phase_conv *r, const sum *s, uint32_t phase, windo
     uint32_t n = 0;
     *w = (window){.stride = r->stride * r->m / count};
     for (uint32_t l = 0; l < s->n; l++) {
-        int64_t at = s->at + (int64_t)l * s->apart, q = floor_div(at, count);
+        int64_t at = s->at + (int64_t)l * s->apart, q = po_floor_div(at, count);
         if (s->c[l] == 0 || at - q * count != phase)
             continue;
         offset[n] = q;
@@ -105,7 +93,7 @@ static bool make_window(const phase_conv *r, const sum *s, uint32_t phase, windo
     w->first = offset[0] < 0 ? offset[0] : 0;
     last = offset[n - 1];
     for (uint32_t l = 0; l < n; l++)
-        spacing = gcd(offset[l] - w->first, spacing);
+        spacing = po_gcd_i64(offset[l] - w->first, spacing);
     w->spacing = spacing ? spacing : 1;
     w->count = (last - w->first) / w->spacing + 1;
     if (w->count > (int64_t)(sizeof w->c / sizeof *w->c))
@@ -195,7 +183,7 @@ static bool cost_phases(const po_graph *g, phase_conv *r, double *cost) {
                 windows++;
                 /* No window gives fewer tiles than another. */
                 int64_t length = r->x.count ? r->x.length : r->from;
-                int64_t tiles = floor_div(length - w.first - span(&w), w.stride) + 1;
+                int64_t tiles = po_floor_div(length - w.first - span(&w), w.stride) + 1;
                 if (tiles > r->tiles)
                     r->tiles = tiles;
             }
