@@ -1,12 +1,9 @@
 #include "ops/kernels.h"
 
+#include "base/clones.h"
+
 /* Wider vectors where the machine has them; the results are the same. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__)
-#define WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define WIDE
-#endif
+#define WIDE PO_CLONES("avx2")
 
 enum { COLUMNS = 512, TILE = 64 };
 

@@ -1,4 +1,5 @@
 /* Evaluates indexed sums modulo a prime, whole or at a point. */
+#include "base/clones.h"
 #include "base/modp.h"
 #include "ops/sum_product.h"
 #include "ops/sum_walk.h"
@@ -35,13 +36,8 @@ typedef struct residues {
     uint32_t *out;
 } residues;
 
-/* The loops that take the time, each for every width of registers. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDE
-#endif
+/* The loops that take the time. */
+#define WIDE PO_CLONES("avx512f", "avx2")
 
 WIDE static uint64_t dot(int64_t n, const uint32_t *a, int64_t sa, const uint32_t *b, int64_t sb) {
     uint64_t low = 0, high = 0;

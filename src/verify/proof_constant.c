@@ -2,6 +2,7 @@
  * matter: a simple fraction within half a unit in the last place is that fraction; sqrt 2 and
  * sqrt(2 / pi) times one are themselves times one; any other number is a variable of its own, of
  * which its negative is the negative. */
+#include "base/clones.h"
 #include "verify/proof_private.h"
 
 #include <math.h>
@@ -117,19 +118,12 @@ uint32_t po_pc_residue(const po_prun *run, double value, po_dtype dtype, bool lo
     return variable(run, value);
 }
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDE
-#endif
-
 enum { PIECE = 1024 };
 
 /* Which numbers may be more than a variable: few of most weights. Tolerances are those of floats,
  * which are no smaller than a double's. */
-WIDE static void screen(uint32_t n, const double *restrict v, double half,
-                        uint64_t *restrict maybe) {
+PO_CLONES("avx512f", "avx2")
+static void screen(uint32_t n, const double *restrict v, double half, uint64_t *restrict maybe) {
     for (uint32_t i = 0; i < n; i++) {
         union {
             double f;
