@@ -4,17 +4,6 @@
 
 enum { MOST_CHOICES = 8, MOST_STEPS = 512 };
 
-double po_sum_iterations(const po_sum *sum) {
-    double n = 0;
-    for (uint32_t i = 0; i < sum->n_terms; i++) {
-        double product = 1;
-        for (uint32_t v = 0; v < sum->terms[i].n_vars; v++)
-            product *= (double)sum->terms[i].extent[v];
-        n += product;
-    }
-    return n;
-}
-
 /* Measured: products run as blocked matrix products, moves through memory, inputs are hashes. */
 double po_program_cost(const po_program *program) {
     static const double product = 0.25, move = 1.5, input = 3;

@@ -23,8 +23,6 @@ typedef struct po_digit_of_axis {
 bool po_programs_contract(po_arena *arena, const po_program *a, const po_program *b,
                           const po_program **sum_a, const po_program **sum_b,
                           po_digit_of_axis *digits, double *cost);
-/* Iterations of all terms. */
-double po_sum_iterations(const po_sum *sum);
 /* Nanoseconds that evaluating the whole takes, roughly. */
 double po_program_cost(const po_program *program);
 

@@ -134,15 +134,21 @@ static double box_size(const po_term *term) {
     return n;
 }
 
+double po_sum_iterations(const po_sum *sum) {
+    double n = 0;
+    for (uint32_t i = 0; i < sum->n_terms; i++)
+        n += box_size(&sum->terms[i]);
+    return n;
+}
+
 double po_sum_flops(const po_sum *sum) {
-    double points = 0, flops = 0;
+    double points = po_sum_iterations(sum), flops = 0;
     for (uint32_t i = 0; i < sum->n_terms; i++) {
         const po_term *t = &sum->terms[i];
         uint32_t products = t->n_factors ? t->n_factors - 1 : 0;
         if (!po_rational_equal(t->scale, PO_RATIONAL(1)) &&
             !po_rational_equal(t->scale, PO_RATIONAL(-1)))
             products++;
-        points += box_size(t);
         flops += products * box_size(t);
     }
     /* Each iteration adds, but the first one that reaches an output element only stores. */

@@ -124,6 +124,8 @@ po_status po_sum_parse(po_scan *scan, po_sum **sum);
 
 /* --- figures --- */
 
+/* Of all terms. */
+double po_sum_iterations(const po_sum *sum);
 /* Multiplications and additions of a naive loop nest; moving data is free. What falls outside is
  * counted too. */
 double po_sum_flops(const po_sum *sum);

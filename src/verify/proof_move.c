@@ -67,17 +67,6 @@ po_status po_pn_move(po_pnode *n) {
 
 /* --- indexed sums --- */
 
-static double points_of(const po_sum *sum) {
-    double all = 0;
-    for (uint32_t i = 0; i < sum->n_terms; i++) {
-        double points = 1;
-        for (uint32_t v = 0; v < sum->terms[i].n_vars; v++)
-            points *= (double)sum->terms[i].extent[v];
-        all += points;
-    }
-    return all;
-}
-
 /* Of the polynomials that the sum makes. */
 static void degree_of(const po_pnode *n, const po_sum *sum, po_ptensor *out) {
     for (uint32_t i = 0; i < sum->n_terms; i++) {
@@ -92,7 +81,7 @@ static void degree_of(const po_pnode *n, const po_sum *sum, po_ptensor *out) {
         out->degree = fmax(out->degree, degree);
     }
     if (out->fraction && out->count)
-        out->degree *= fmax(1, points_of(sum) / (double)out->count);
+        out->degree *= fmax(1, po_sum_iterations(sum) / (double)out->count);
 }
 
 static po_status constants_of(po_pnode *n, const po_tensor **constant) {
@@ -141,7 +130,7 @@ po_status po_pn_sum(po_pnode *n) {
                 (op->kind == PO_OPERAND_INPUT && !mod[op->input]))
                 return PO_UNSUPPORTED;
         }
-        if (!po_prun_affordable(n->run, points_of(sums[k])))
+        if (!po_prun_affordable(n->run, po_sum_iterations(sums[k])))
             return po_pfail(n->run, "the CPU time given for the proof does not suffice");
         po_ptensor *t = po_pn_out(n, k);
         PO_TRY(po_sum_eval_mod(n->arena, sums[k], mod, t->mod));
