@@ -385,9 +385,7 @@ static void tables(cg *g) {
         const po_mu_tensor *t = &g->mu->tensors[i];
         if (t->place != PO_MU_TABLE)
             continue;
-        int64_t n = 1;
-        for (uint32_t a = 0; a < t->rank; a++)
-            n *= t->dims[a];
+        int64_t n = po_mu_elements(t);
         po_text_printf(g->out, "\nstatic const float %s_table%u[] = {", g->symbol, i);
         for (int64_t k = 0; k < n; k++) {
             po_text_puts(g->out, k % 8 == 0 ? "\n    " : " ");

@@ -12,13 +12,6 @@ const char *po_kernel_name(po_arena *arena, const po_mu *const mu[PO_ISAS]) {
     return po_arena_printf(arena, "R%016" PRIx64 "%08" PRIx64, hash.lo, hash.hi >> 32);
 }
 
-static int64_t elements(const po_mu_tensor *t) {
-    int64_t n = 1;
-    for (uint32_t i = 0; i < t->rank; i++)
-        n *= t->dims[i];
-    return n;
-}
-
 /* Tensors of a place by number; ones that a muGraph does not use are ports all the same. */
 static uint32_t count(const po_mu *mu, po_mu_place place) {
     uint32_t n = 0;
@@ -68,7 +61,7 @@ po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu *const mu[PO
     int64_t *floats = PO_NEW_N(arena, int64_t, region->n_weights);
     for (uint32_t i = 0; i < first->n_tensors; i++)
         if (first->tensors[i].place == PO_MU_WEIGHT)
-            floats[first->tensors[i].number] = elements(&first->tensors[i]);
+            floats[first->tensors[i].number] = po_mu_elements(&first->tensors[i]);
     region->weight_floats = floats;
     return PO_OK;
 }

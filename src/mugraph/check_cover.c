@@ -98,10 +98,8 @@ static bool mark(po_mu_checker *c, uint32_t node, unsigned char *written) {
 static po_status output(po_mu_checker *c, uint32_t tensor) {
     const po_mu *mu = c->mu;
     const po_mu_tensor *t = &mu->tensors[tensor];
-    int64_t count = 1;
+    int64_t count = po_mu_elements(t);
     c->node = PO_NONE;
-    for (uint32_t x = 0; x < t->rank; x++)
-        count *= t->dims[x];
     unsigned char *written = NULL;
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {

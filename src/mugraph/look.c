@@ -24,6 +24,13 @@ uint32_t po_mu_step_of(const po_mu *mu, uint32_t node) {
     return node;
 }
 
+int64_t po_mu_elements(const po_mu_tensor *t) {
+    int64_t n = 1;
+    for (uint32_t x = 0; x < t->rank; x++)
+        n *= t->dims[x];
+    return n;
+}
+
 /* --- labels --- */
 
 static void mark(const po_mu *mu, const po_mu_access *access, unsigned char *flags,

@@ -232,6 +232,8 @@ uint32_t po_mu_binder(const po_mu *mu, uint32_t node, uint32_t label);
 int64_t po_mu_chunk(const po_mu *mu, uint32_t loop);
 /* Whether a tensor's storage holds one chunk only of a label (see `scope`). */
 bool po_mu_local(const po_mu *mu, uint32_t tensor, uint32_t label);
+/* Elements of a tensor that po_mu_check takes: the product of its dims. */
+int64_t po_mu_elements(const po_mu_tensor *t);
 /* What the storage of a tensor holds along an axis: `count` indices. Where no access has a local
  * label along the axis, those are the axis's own: least 0, count the dim. Else (returns true: the
  * axis is cut) index i of an access is found at

@@ -144,9 +144,7 @@ static void declare(printer *p, uint32_t i, uint32_t depth) {
     if (has_own_strides(p->mu, i))
         numbers(p, " stride ", t->rank, t->stride);
     if (t->place == PO_MU_TABLE && t->table) {
-        int64_t count = 1;
-        for (uint32_t x = 0; x < t->rank; x++)
-            count *= t->dims[x];
+        int64_t count = po_mu_elements(t);
         for (int64_t k = 0; k < count; k++) {
             po_text_puts(p->text, k ? ", " : " {");
             po_text_rational(p->text, t->table[k]);

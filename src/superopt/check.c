@@ -150,13 +150,6 @@ static valued value_here(looking *k) {
 
 /* --- numbers for what is read --- */
 
-static int64_t count_of(const po_mu_tensor *t) {
-    int64_t n = 1;
-    for (uint32_t x = 0; x < t->rank; x++)
-        n *= t->dims[x];
-    return n;
-}
-
 /* Row-major element i's place in the tensor that was compiled. */
 static int64_t place_of(const po_mu_tensor *twin, int64_t i) {
     int64_t at = twin->origin;
@@ -175,7 +168,7 @@ static void make_data(looking *k, po_arena *arena, const po_loaded_kernel *kerne
             const po_mu_tensor *t = &k->mu->tensors[id];
             if (k->data[id] || t->place == PO_MU_REGISTER || t->place == PO_MU_TABLE)
                 continue;
-            int64_t n = count_of(t);
+            int64_t n = po_mu_elements(t);
             float *data = PO_NEW_N(arena, float, n);
             for (int64_t e = 0; e < n; e++)
                 data[e] = (float)(2 * po_random_unit(1, id, (uint64_t)e) - 1);

@@ -32,11 +32,8 @@ static ports ports_of(po_arena *arena, const po_mu *mu) {
         p.count[k] = PO_NEW_N(arena, int64_t, p.n[k] + 1);
         for (uint32_t i = 0; i < mu->n_tensors; i++) {
             const po_mu_tensor *t = &mu->tensors[i];
-            int64_t n = 1;
-            for (uint32_t x = 0; x < t->rank; x++)
-                n *= t->dims[x];
             if (t->place == places[k])
-                p.count[k][t->number] = n;
+                p.count[k][t->number] = po_mu_elements(t);
         }
     }
     return p;

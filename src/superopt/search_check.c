@@ -6,13 +6,6 @@
 #include <float.h>
 #include <math.h>
 
-static int64_t count_of(const po_mu_tensor *t) {
-    int64_t n = 1;
-    for (uint32_t x = 0; x < t->rank; x++)
-        n *= t->dims[x];
-    return n;
-}
-
 /* Row-major element i's place in the tensor that was compiled. */
 static int64_t place_of(const po_mu_tensor *twin, int64_t i) {
     int64_t at = twin->origin;
@@ -36,7 +29,7 @@ static void make_data(looking *k) {
     for (uint32_t id = 0; id < naive->n_tensors; id++) {
         const po_mu_tensor *t = &naive->tensors[id];
         uint32_t twin = k->look->found->lone_tensor[id];
-        int64_t n = count_of(t);
+        int64_t n = po_mu_elements(t);
         if (t->place == PO_MU_OUTPUT) {
             k->out[t->number] = PO_NEW_N(k->arena, double, n);
             k->size[t->number] = PO_NEW_N(k->arena, double, n);
@@ -107,7 +100,7 @@ const char *po_search_looked(po_ctx *ctx, po_arena *arena, void *user,
         if (t->place != PO_MU_OUTPUT)
             continue;
         uint32_t twin = look->found->lone_tensor[id];
-        int64_t count = count_of(t);
+        int64_t count = po_mu_elements(t);
         for (int64_t e = 0; e < count; e++) {
             double found =
                 (double)

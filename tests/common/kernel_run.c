@@ -12,13 +12,6 @@
 
 enum { PORTS = 64, FENCE = 4096 };
 
-int64_t test_elements(const po_mu_tensor *t) {
-    int64_t n = 1;
-    for (uint32_t a = 0; a < t->rank; a++)
-        n *= t->dims[a];
-    return n;
-}
-
 uint32_t test_ports(const po_mu *mu, po_mu_place place, int64_t *elements, uint32_t most) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < mu->n_tensors; i++)
@@ -27,7 +20,7 @@ uint32_t test_ports(const po_mu *mu, po_mu_place place, int64_t *elements, uint3
             while (n <= k)
                 elements[n++] = 0;
             /* Rings and gaps of weights are part of what is packed. */
-            elements[k] = test_elements(&mu->tensors[i]);
+            elements[k] = po_mu_elements(&mu->tensors[i]);
         }
     return n;
 }

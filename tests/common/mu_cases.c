@@ -418,11 +418,8 @@ const test_mu_case *test_mu_case_of(const char *name) {
 int64_t test_mu_count(const po_mu *mu, po_mu_place place, uint32_t number) {
     for (uint32_t i = 0; i < mu->n_tensors; i++) {
         const po_mu_tensor *t = &mu->tensors[i];
-        int64_t count = 1;
-        for (uint32_t x = 0; x < t->rank; x++)
-            count *= t->dims[x];
         if (t->place == place && t->number == number)
-            return count;
+            return po_mu_elements(t);
     }
     return 0;
 }
