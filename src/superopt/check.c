@@ -1,5 +1,6 @@
 #include "superopt/check.h"
 
+#include "superopt/compiled.h"
 #include "superopt/schedule_private.h"
 
 #include <float.h>
@@ -150,16 +151,6 @@ static valued value_here(looking *k) {
 
 /* --- numbers for what is read --- */
 
-/* Row-major element i's place in the tensor that was compiled. */
-static int64_t place_of(const po_mu_tensor *twin, int64_t i) {
-    int64_t at = twin->origin;
-    for (uint32_t x = twin->rank; x-- > 0;) {
-        at += i % twin->dims[x] * twin->stride[x];
-        i /= twin->dims[x];
-    }
-    return at;
-}
-
 static void make_data(looking *k, po_arena *arena, const po_loaded_kernel *kernel) {
     const po_mu_statement *both[2] = {k->step.s, k->step.tail};
     for (uint32_t i = 0; i < 2 && both[i]; i++)
@@ -171,36 +162,13 @@ static void make_data(looking *k, po_arena *arena, const po_loaded_kernel *kerne
             int64_t n = po_mu_elements(t);
             float *data = PO_NEW_N(arena, float, n);
             for (int64_t e = 0; e < n; e++)
-                data[e] = (float)(2 * po_random_unit(1, id, (uint64_t)e) - 1);
+                data[e] = po_compiled_number(id, e);
             k->data[id] = data;
             if (t->place == PO_MU_WEIGHT || twin == PO_NONE)
                 continue;
             for (int64_t e = 0; e < n; e++)
-                kernel->device[kernel->places[twin] + place_of(&kernel->mu->tensors[twin], e)] =
-                    data[e];
+                *po_compiled_element(kernel, twin, e) = data[e];
         }
-}
-
-static const float *const *pack_weights(po_ctx *ctx, po_arena *arena, const looking *k) {
-    const float **weights = PO_NEW_N(arena, const float *, k->lone->n_packed);
-    for (uint32_t i = 0; i < k->lone->n_packed; i++) {
-        const po_packed *p = &k->lone->packed[i];
-        const po_tensor *packed;
-        po_tensor *natural;
-        uint32_t id = 0;
-        while (k->mu->tensors[id].place != PO_MU_WEIGHT || k->mu->tensors[id].number != p->weight)
-            id++;
-        const po_mu_tensor *t = &k->mu->tensors[id];
-        if (!k->data[id] ||
-            po_tensor_wrap(ctx, arena, PO_F32, t->rank, t->dims, k->data[id], &natural) != PO_OK ||
-            po_pack(ctx, arena, natural, &p->packing, &packed) != PO_OK)
-            return NULL;
-        float *aligned = po_arena_alloc(arena, packed->size + 64);
-        aligned = (float *)(((uintptr_t)aligned + 63) / 64 * 64);
-        memcpy(aligned, packed->data, packed->size);
-        weights[i] = aligned;
-    }
-    return weights;
 }
 
 /* --- the look --- */
@@ -236,19 +204,19 @@ const char *po_check_step(po_ctx *ctx, po_arena *arena, void *user,
         return "the step has another form";
     po_mu_labels_of(k.mu, k.step.s, arena, &k.n_kept, &k.kept, &k.n_reduced, &k.reduced);
     make_data(&k, arena, kernel);
-    const float *const *weights = pack_weights(ctx, arena, &k);
+    const float *const *weights =
+        po_compiled_weights(ctx, arena, k.mu, k.data, lone->packed, lone->n_packed);
     if (!weights)
         return "its weights cannot be packed";
     kernel->run(kernel->self, weights);
     uint32_t twin = lone->tensor[k.step.out->tensor];
-    const po_mu_tensor *out = &kernel->mu->tensors[twin];
     for (uint32_t i = 0; i < SAMPLES; i++) {
         int64_t at = 0;
         go_to(&k, i);
         valued expected = value_here(&k);
         if (!element(&k, k.step.out, &at))
             continue;
-        double found = (double)kernel->device[kernel->places[twin] + place_of(out, at)];
+        double found = (double)*po_compiled_element(kernel, twin, at);
         double limit = lone->k * (FLT_EPSILON / 2) * expected.sum + FLT_MIN;
         if (!(fabs(found - expected.value) <= limit) && !agree(found, expected.value))
             return po_arena_printf(

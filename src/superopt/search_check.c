@@ -1,27 +1,18 @@
 /* A compiled program of the search against the float64 value of the naive muGraph, every element.
  */
 #include "mugraph/eval.h"
+#include "superopt/compiled.h"
 #include "superopt/search_private.h"
 
 #include <float.h>
 #include <math.h>
-
-/* Row-major element i's place in the tensor that was compiled. */
-static int64_t place_of(const po_mu_tensor *twin, int64_t i) {
-    int64_t at = twin->origin;
-    for (uint32_t x = twin->rank; x-- > 0;) {
-        at += i % twin->dims[x] * twin->stride[x];
-        i /= twin->dims[x];
-    }
-    return at;
-}
 
 typedef struct looking {
     const po_search_look *look;
     po_arena *arena;
     const po_loaded_kernel *kernel;
     double **in, **weight, **out, **size; /* by number */
-    float **natural;                      /* weights, by number */
+    const float **natural;                /* weights, by naive tensor */
 } looking;
 
 static void make_data(looking *k) {
@@ -39,40 +30,15 @@ static void make_data(looking *k) {
         double *data = PO_NEW_N(k->arena, double, n);
         float *single = PO_NEW_N(k->arena, float, n);
         for (int64_t e = 0; e < n; e++) {
-            single[e] = (float)(2 * po_random_unit(1, id, (uint64_t)e) - 1);
+            single[e] = po_compiled_number(id, e);
             data[e] = (double)single[e];
             if (t->place == PO_MU_INPUT && twin != PO_NONE)
-                k->kernel
-                    ->device[k->kernel->places[twin] + place_of(&k->kernel->mu->tensors[twin], e)] =
-                    single[e];
+                *po_compiled_element(k->kernel, twin, e) = single[e];
         }
         (t->place == PO_MU_INPUT ? k->in : k->weight)[t->number] = data;
         if (t->place == PO_MU_WEIGHT)
-            k->natural[t->number] = single;
+            k->natural[id] = single;
     }
-}
-
-static const float *const *pack_weights(po_ctx *ctx, const looking *k) {
-    const po_found *f = k->look->found;
-    const float **weights = PO_NEW_N(k->arena, const float *, f->n_packed + 1);
-    for (uint32_t i = 0; i < f->n_packed; i++) {
-        const po_packed *p = &f->packed[i];
-        const po_tensor *packed;
-        po_tensor *natural;
-        uint32_t id = 0;
-        const po_mu_tensor *t = k->look->naive->tensors;
-        while (t[id].place != PO_MU_WEIGHT || t[id].number != p->weight)
-            id++;
-        if (po_tensor_wrap(ctx, k->arena, PO_F32, t[id].rank, t[id].dims, k->natural[p->weight],
-                           &natural) != PO_OK ||
-            po_pack(ctx, k->arena, natural, &p->packing, &packed) != PO_OK)
-            return NULL;
-        float *aligned = po_arena_alloc(k->arena, packed->size + 64);
-        aligned = (float *)(((uintptr_t)aligned + 63) / 64 * 64);
-        memcpy(aligned, packed->data, packed->size);
-        weights[i] = aligned;
-    }
-    return weights;
 }
 
 const char *po_search_looked(po_ctx *ctx, po_arena *arena, void *user,
@@ -86,9 +52,10 @@ const char *po_search_looked(po_ctx *ctx, po_arena *arena, void *user,
     k.weight = PO_NEW_N(arena, double *, n);
     k.out = PO_NEW_N(arena, double *, n);
     k.size = PO_NEW_N(arena, double *, n);
-    k.natural = PO_NEW_N(arena, float *, n);
+    k.natural = PO_NEW_N(arena, const float *, n);
     make_data(&k);
-    const float *const *weights = pack_weights(ctx, &k);
+    const float *const *weights = po_compiled_weights(ctx, arena, look->naive, k.natural,
+                                                      look->found->packed, look->found->n_packed);
     if (!weights)
         return "its weights cannot be packed";
     kernel->run(kernel->self, weights);
@@ -102,9 +69,7 @@ const char *po_search_looked(po_ctx *ctx, po_arena *arena, void *user,
         uint32_t twin = look->found->lone_tensor[id];
         int64_t count = po_mu_elements(t);
         for (int64_t e = 0; e < count; e++) {
-            double found =
-                (double)
-                    kernel->device[kernel->places[twin] + place_of(&kernel->mu->tensors[twin], e)];
+            double found = (double)*po_compiled_element(kernel, twin, e);
             double expected = k.out[t->number][e];
             double limit = most * (FLT_EPSILON / 2) * k.size[t->number][e] + FLT_MIN;
             if (!(fabs(found - expected) <= limit))
