@@ -309,34 +309,32 @@ uint32_t search_algebra(const search_problem *p, const po_search_options *option
     return a.n;
 }
 
+uint32_t search_node_form(const search_problem *p, const search_node *n, const uint32_t *form) {
+    uint32_t x[3], classes[PO_MU_MAX_RANK], rank = 0;
+    for (uint32_t k = 0; k < search_arity(n); k++)
+        x[k] = form[n->arg[k]];
+    switch (n->kind) {
+    case SEARCH_LEAF:
+        for (uint32_t a = 0; a < p->naive->tensors[n->tensor].rank; a++)
+            if (p->axes[n->tensor][a] != PO_NONE)
+                classes[rank++] = p->axes[n->tensor][a];
+        return po_form_leaf(p->exact, n->tensor, rank, classes);
+    case SEARCH_NUMBER:
+        return po_form_number(p->exact, n->value);
+    case SEARCH_FUNCTION:
+        return po_form_apply(p->exact, n->function, x);
+    case SEARCH_SUM:
+        return po_form_sum(p->exact, x[0], n->class);
+    case SEARCH_MAXIMUM:
+        return po_form_maximum(p->exact, x[0], n->class);
+    }
+    return PO_NONE;
+}
+
 uint32_t search_exact_form(const search_problem *p, const search_skeleton *s) {
     uint32_t form[SEARCH_NODES];
-    for (uint32_t i = 0; i < s->n; i++) {
-        const search_node *n = &s->node[i];
-        uint32_t x[3], classes[PO_MU_MAX_RANK], rank = 0;
-        for (uint32_t k = 0; k < search_arity(n); k++)
-            x[k] = form[n->arg[k]];
-        switch (n->kind) {
-        case SEARCH_LEAF:
-            for (uint32_t a = 0; a < p->naive->tensors[n->tensor].rank; a++)
-                if (p->axes[n->tensor][a] != PO_NONE)
-                    classes[rank++] = p->axes[n->tensor][a];
-            form[i] = po_form_leaf(p->exact, n->tensor, rank, classes);
-            break;
-        case SEARCH_NUMBER:
-            form[i] = po_form_number(p->exact, n->value);
-            break;
-        case SEARCH_FUNCTION:
-            form[i] = po_form_apply(p->exact, n->function, x);
-            break;
-        case SEARCH_SUM:
-            form[i] = po_form_sum(p->exact, x[0], n->class);
-            break;
-        case SEARCH_MAXIMUM:
-            form[i] = po_form_maximum(p->exact, x[0], n->class);
-            break;
-        }
-    }
+    for (uint32_t i = 0; i < s->n; i++)
+        form[i] = search_node_form(p, &s->node[i], form);
     return form[s->n - 1];
 }
 

@@ -19,36 +19,9 @@ bool search_only_shifts(const search_problem *p, const search_skeleton *s, uint3
             classes[rank++] = c;
     if (rank > PO_MU_MAX_RANK)
         return false;
-    for (uint32_t i = 0; i <= node; i++) {
-        const search_node *n = &s->node[i];
-        uint32_t x[3], axes[PO_MU_MAX_RANK], r = 0;
-        for (uint32_t k = 0; k < search_arity(n); k++)
-            x[k] = form[n->arg[k]];
-        if (i == maximum) {
-            form[i] = po_form_leaf(p->exact, own, rank, classes);
-            continue;
-        }
-        switch (n->kind) {
-        case SEARCH_LEAF:
-            for (uint32_t a = 0; a < p->naive->tensors[n->tensor].rank; a++)
-                if (p->axes[n->tensor][a] != PO_NONE)
-                    axes[r++] = p->axes[n->tensor][a];
-            form[i] = po_form_leaf(p->exact, n->tensor, r, axes);
-            break;
-        case SEARCH_NUMBER:
-            form[i] = po_form_number(p->exact, n->value);
-            break;
-        case SEARCH_FUNCTION:
-            form[i] = po_form_apply(p->exact, n->function, x);
-            break;
-        case SEARCH_SUM:
-            form[i] = po_form_sum(p->exact, x[0], n->class);
-            break;
-        case SEARCH_MAXIMUM:
-            form[i] = po_form_maximum(p->exact, x[0], n->class);
-            break;
-        }
-    }
+    for (uint32_t i = 0; i <= node; i++)
+        form[i] = i == maximum ? po_form_leaf(p->exact, own, rank, classes)
+                               : search_node_form(p, &s->node[i], form);
     uint32_t up = po_form_apply(p->exact, PO_MU_EXP, &form[maximum]);
     uint32_t rest = po_form_multiply(p->exact, form[node], up);
     return rest != PO_NONE && !po_form_reads(p->exact, rest, own);

@@ -70,7 +70,9 @@ double search_elements(const search_problem *p, uint64_t labels);
 /* The best skeletons, at most `most`; their number. */
 uint32_t search_algebra(const search_problem *p, const po_search_options *options,
                         po_search_counts *counts, search_skeleton *skeletons, uint32_t most);
-/* Its exact form. */
+/* The exact form of a node, from those of its arguments (by node). */
+uint32_t search_node_form(const search_problem *p, const search_node *n, const uint32_t *form);
+/* The exact form of a skeleton. */
 uint32_t search_exact_form(const search_problem *p, const search_skeleton *s);
 void search_tell_skeleton(const search_problem *p, const search_skeleton *s, po_text *text);
 
