@@ -420,26 +420,28 @@ bool po_form_is_number(const po_forms *f, uint32_t a, double *value) {
     return true;
 }
 
-bool po_form_is_leaf(const po_forms *f, uint32_t a, uint32_t *tensor) {
+/* The atom that the form is, with nothing around it; NULL. */
+static const form_atom *lone_atom(const po_forms *f, uint32_t a) {
     const form_sum *s = form_sum_at(f, a);
     const form_body *b = s->n == 1 ? form_body_at(f, s->term[0].body) : NULL;
     if (!b || b->n_factors != 1 || b->n_bound || b->factor[0].power != 1 ||
         s->term[0].scale.num != 1 || s->term[0].scale.den != 1)
+        return NULL;
+    return form_atom_at(f, b->factor[0].atom);
+}
+
+bool po_form_is_leaf(const po_forms *f, uint32_t a, uint32_t *tensor) {
+    const form_atom *atom = lone_atom(f, a);
+    if (!atom)
         return false;
-    const form_atom *atom = form_atom_at(f, b->factor[0].atom);
     *tensor = atom->tensor;
     return atom->kind == FORM_LEAF;
 }
 
 bool po_form_is_function(const po_forms *f, uint32_t a, po_mu_function *function,
                          uint32_t arguments[3]) {
-    const form_sum *s = form_sum_at(f, a);
-    const form_body *b = s->n == 1 ? form_body_at(f, s->term[0].body) : NULL;
-    if (!b || b->n_factors != 1 || b->n_bound || b->factor[0].power != 1 ||
-        s->term[0].scale.num != 1 || s->term[0].scale.den != 1)
-        return false;
-    const form_atom *atom = form_atom_at(f, b->factor[0].atom);
-    if (atom->kind != FORM_FUNCTION)
+    const form_atom *atom = lone_atom(f, a);
+    if (!atom || atom->kind != FORM_FUNCTION)
         return false;
     *function = (po_mu_function)atom->function;
     memcpy(arguments, atom->arg, sizeof atom->arg);
