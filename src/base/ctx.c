@@ -60,11 +60,6 @@ void po_step(po_ctx *ctx, double fraction, const char *format, ...) {
     ctx->step(ctx->step_user, what, fraction);
 }
 
-void po_fired(po_ctx *ctx, const char *rule, uint64_t times) {
-    if (ctx->fired && times)
-        ctx->fired(ctx->fired_user, rule, times);
-}
-
 double po_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);

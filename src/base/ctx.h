@@ -27,8 +27,6 @@ typedef struct po_guard {
 typedef void (*po_log_fn)(void *user, const char *line);
 /* Called with what is being tried and how far the stage under way has come, 0 to 1. */
 typedef void (*po_step_fn)(void *user, const char *what, double fraction);
-/* Called where a rewrite rule was applied `times` times. */
-typedef void (*po_fired_fn)(void *user, const char *rule, uint64_t times);
 
 struct po_ctx {
     po_error error;
@@ -41,8 +39,6 @@ struct po_ctx {
     void *log_user;
     po_step_fn step; /* may be NULL */
     void *step_user;
-    po_fired_fn fired; /* may be NULL */
-    void *fired_user;
     uint32_t threads; /* worker threads that may be used; at least 1 */
 };
 
@@ -64,9 +60,6 @@ __attribute__((format(printf, 2, 3))) void po_log(po_ctx *ctx, const char *forma
 /* Tells the context's listener, if it has one, what is being tried; fraction 0 to 1. */
 __attribute__((format(printf, 3, 4))) void po_step(po_ctx *ctx, double fraction, const char *format,
                                                    ...);
-
-/* Counts applications of a rewrite rule; the name must outlive the context. */
-void po_fired(po_ctx *ctx, const char *rule, uint64_t times);
 
 /* Returns PO_CANCELLED or PO_TIME_LIMIT (recorded) where the call should stop, else PO_OK. */
 po_status po_ctx_poll(po_ctx *ctx);

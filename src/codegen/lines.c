@@ -64,12 +64,3 @@ void cg_number(po_text *text, double value) {
         po_text_printf(text, signbit(f) ? "(%s%sf)" : "%s%sf", number, whole ? ".0" : "");
     }
 }
-
-const char *cg_value_text(cg *g, uint32_t label) {
-    const cg_value *v = &g->value[label];
-    if (v->name == NULL)
-        return po_arena_printf(g->arena, "%lld", (long long)v->add);
-    if (v->add == 0)
-        return v->name;
-    return po_arena_printf(g->arena, "(%s + %lld)", v->name, (long long)v->add);
-}

@@ -59,8 +59,6 @@ void cg_brace(cg *g);
 void cg_close(cg *g);
 /* A float literal. */
 void cg_number(po_text *text, double value);
-/* The C expression of a label's value. */
-const char *cg_value_text(cg *g, uint32_t label);
 
 /* --- accesses (access.c) --- */
 

@@ -255,11 +255,6 @@ po_status po_session_open(po_ctx *ctx, po_arena *arena, po_ort *ort, const char 
     return PO_OK;
 }
 
-void po_session_close(po_session *session) {
-    session->ort->api->ReleaseSession(session->session);
-    session->session = NULL;
-}
-
 const po_port *po_session_inputs(const po_session *session, uint32_t *n) {
     *n = session->n_inputs;
     return session->inputs;

@@ -52,10 +52,10 @@ typedef struct po_session_options {
     const char *profile;        /* path prefix for the runtime's profile; may be NULL */
 } po_session_options;
 
-/* Loads a model. Sequential execution, optimisation level ALL, messages dropped. */
+/* Loads a model. Sequential execution, optimisation level ALL, messages dropped. It stays loaded
+ * until the process ends. */
 po_status po_session_open(po_ctx *ctx, po_arena *arena, po_ort *ort, const char *path,
                           const po_session_options *options, po_session **session);
-void po_session_close(po_session *session);
 
 const po_port *po_session_inputs(const po_session *session, uint32_t *n);
 const po_port *po_session_outputs(const po_session *session, uint32_t *n);

@@ -145,15 +145,6 @@ static po_status add_outputs(po_importer *im, const po_place *place, const Onnx_
     return PO_OK;
 }
 
-static void add_annotations(const Onnx__GraphProto *proto, po_scope *scope) {
-    for (size_t i = 0; i < proto->n_quantization_annotation; i++) {
-        const Onnx__TensorAnnotation *a = proto->quantization_annotation[i];
-        uint32_t id = a->tensor_name ? po_map_get(scope->names, a->tensor_name) : PO_NONE;
-        if (id != PO_NONE)
-            scope->graph->values[id].quantization = a;
-    }
-}
-
 po_status po_build_graph(po_importer *im, const po_place *place, const Onnx__GraphProto *proto,
                          const po_scope *outer, const po_binding *binding, po_graph *graph) {
     po_scope scope = {.outer = outer,
@@ -170,9 +161,7 @@ po_status po_build_graph(po_importer *im, const po_place *place, const Onnx__Gra
     PO_TRY(add_initializers(im, place, proto, &scope));
     PO_TRY(note_types(im, place, proto, &scope));
     PO_TRY(po_build_nodes(im, place, &scope, proto->node, proto->n_node));
-    PO_TRY(add_outputs(im, place, proto, &scope));
-    add_annotations(proto, &scope);
-    return PO_OK;
+    return add_outputs(im, place, proto, &scope);
 }
 
 /* --- nodes --- */

@@ -89,8 +89,7 @@ typedef struct po_value {
     uint32_t n_outputs;  /* how many of the graph's outputs it is */
     po_use *uses;
     uint32_t n_uses, cap_uses;
-    const void *origin;       /* ValueInfoProto, for import and export; may be NULL */
-    const void *quantization; /* TensorAnnotation, likewise */
+    const void *origin; /* ValueInfoProto, for import and export; may be NULL */
 } po_value;
 
 /* --- nodes --- */

@@ -42,8 +42,5 @@ typedef struct po_mutants {
 void po_mutants_init(po_mutants *list, po_arena *arena);
 /* Takes the graph over. One that is there already (po_graph_equal) is freed, and false returned. */
 bool po_mutants_add(po_mutants *list, const char *name, po_graph *graph);
-/* A graph with the subprogram's inputs and outputs' types and no nodes, to build a mutant in.
- * `inputs` gets its values for them, in order. Names are the subprogram's. */
-po_graph *po_mutant_start(po_ctx *ctx, const po_subprogram *sub, const po_value_id **inputs);
 
 #endif

@@ -79,10 +79,6 @@ static void tell(void *user, const char *what, double fraction) {
     callbacks->progress(callbacks->user, &progress);
 }
 
-static void fired(void *user, const char *rule, uint64_t times) {
-    po_record_fired(user, rule, times);
-}
-
 /* --- running --- */
 
 static void dump(const po_run_state *state, const char *name) {
@@ -166,8 +162,6 @@ po_status po_pipeline_run(po_run_state *state) {
     steps s = {.state = state, .started = po_now()};
     ctx->step = tell;
     ctx->step_user = &s;
-    ctx->fired = fired;
-    ctx->fired_user = state->record;
     state->winner = state->original;
     po_status status = PO_OK;
     for (size_t i = 0; i < STAGES && status == PO_OK; i++) {
@@ -189,7 +183,6 @@ po_status po_pipeline_run(po_run_state *state) {
             status = decided(state, &i);
     }
     ctx->step = NULL;
-    ctx->fired = NULL;
     if (status == PO_CANCELLED || status == PO_TIME_LIMIT) {
         state->record->summary.stopped = status;
         po_ctx_clear(ctx);

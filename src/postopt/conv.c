@@ -59,17 +59,12 @@ static bool ones(const int64_t *v) {
     return v[0] == 1 && v[1] == 1;
 }
 
-static bool padded_by(const po_conv *c, int64_t pad) {
-    return c->pad[0] == pad && c->pad[1] == pad && c->pad[2] == pad && c->pad[3] == pad;
+static bool unpadded(const po_conv *c) {
+    return c->pad[0] == 0 && c->pad[1] == 0 && c->pad[2] == 0 && c->pad[3] == 0;
 }
 
 bool po_conv_is_pointwise(const po_conv *c) {
-    return c->group == 1 && ones(c->kernel) && ones(c->stride) && padded_by(c, 0);
-}
-
-bool po_conv_is_plain_3x3(const po_conv *c) {
-    return c->group == 1 && c->kernel[0] == 3 && c->kernel[1] == 3 && ones(c->stride) &&
-           ones(c->dilation) && padded_by(c, 1);
+    return c->group == 1 && ones(c->kernel) && ones(c->stride) && unpadded(c);
 }
 
 const po_recipe *po_conv_weights(const po_graph *graph, po_arena *arena, const po_conv *conv) {

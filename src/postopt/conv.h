@@ -26,8 +26,6 @@ bool po_conv_made(const po_graph *graph, po_value_id value, po_conv *conv);
 
 /* 1x1, stride 1, no padding, one group: a matrix over the channels. */
 bool po_conv_is_pointwise(const po_conv *conv);
-/* 3x3, stride 1, padding 1, dilation 1, one group. */
-bool po_conv_is_plain_3x3(const po_conv *conv);
 
 /* What weights and bias are made of, to derive others; the bias is NULL where there is none. */
 const po_recipe *po_conv_weights(const po_graph *graph, po_arena *arena, const po_conv *conv);

@@ -172,18 +172,6 @@ uint32_t form_atom_rename(po_forms *f, uint32_t atom, const form_map *map) {
     return form_intern(f, &f->atoms, &a);
 }
 
-uint32_t po_form_rename(po_forms *f, uint32_t a, const uint32_t *to) {
-    form_map map = {0};
-    if (a == PO_NONE)
-        return a;
-    for (uint32_t c = 0; c < f->n_classes; c++)
-        if (to[c] != c && (po_form_labels(f, a) >> c & 1)) {
-            map.from[map.n] = form_label_of(c, 0);
-            map.to[map.n++] = form_label_of(to[c], 0);
-        }
-    return map.n ? form_rename(f, a, &map) : a;
-}
-
 /* --- terms in order --- */
 
 static void order_factors(form_body *b) {

@@ -36,8 +36,6 @@ uint32_t po_form_divide(po_forms *f, uint32_t a, uint32_t b);
 uint32_t po_form_apply(po_forms *f, po_mu_function function, const uint32_t *arguments);
 uint32_t po_form_sum(po_forms *f, uint32_t a, uint32_t class);
 uint32_t po_form_maximum(po_forms *f, uint32_t a, uint32_t class);
-/* Free labels by others, all at once: to[c] for class c. */
-uint32_t po_form_rename(po_forms *f, uint32_t a, const uint32_t *to);
 
 /* Free labels, a bit a class. */
 uint64_t po_form_labels(const po_forms *f, uint32_t a);

@@ -16,8 +16,7 @@ typedef struct parts {
     po_naive_step n;
     uint32_t a, b;          /* operands: what is turned, what a vector takes one number of */
     uint32_t lane, channel; /* along the last two axes of `a` that are longer than 1 */
-    uint32_t lane_axis;
-    uint32_t row; /* a label of `b` that is kept; PO_NONE */
+    uint32_t row;           /* a label of `b` that is kept; PO_NONE */
 } parts;
 
 static bool is_inside(const po_mu *mu, const po_mu_access *access) {
@@ -44,7 +43,6 @@ static bool find_parts(const po_mu *mu, uint32_t step, uint32_t a, parts *p) {
     const po_mu_tensor *t = &mu->tensors[in->tensor];
     if (t->rank < 2 || t->place == PO_MU_WEIGHT || !is_inside(mu, in))
         return false;
-    p->lane_axis = t->rank - 2;
     p->lane = alone(&in->axes[t->rank - 2]);
     p->channel = alone(&in->axes[t->rank - 1]);
     if (p->lane == PO_NONE || p->channel == PO_NONE || po_is_reduced(mu, &p->n, p->lane) ||
