@@ -3,10 +3,12 @@
 
   rivals.py versions
   rivals.py onnxsim|onnxslim IN OUT [NAME:D,D,..]
-  rivals.py openvino IN --threads N --seconds S [NAME:D,D,..]
+  rivals.py openvino IN [--beside OUT [--library FILE]] --threads N --seconds S [NAME:D,D,..]
 
-openvino prints JSON: the median latency of OpenVINO and of ONNX Runtime on the same file and
-inputs, in blocks that take turns in random order, the first run of a block untimed."""
+openvino prints JSON: the median latency in ms of OpenVINO and of ONNX Runtime on the same file and
+inputs, in blocks that take turns in random order, the first run of a block untimed. --beside adds
+"petopt": OUT in ONNX Runtime, with a library of kernels where one is given. All sessions of ONNX
+Runtime share their threads."""
 import argparse
 import json
 import random
@@ -49,12 +51,21 @@ def made_up(session, pinned):
     return feed
 
 
-def openvino(source, words, threads, seconds):
+def session_of(source, library):
+    """With the threads of the process; a library of kernels may be given."""
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.use_per_session_threads, options.log_severity_level = False, 4
+    if library:
+        options.register_custom_ops_library(library)
+    return onnxruntime.InferenceSession(source, options, providers=['CPUExecutionProvider'])
+
+
+def openvino(source, words, threads, seconds, beside, library):
     import onnxruntime
     import openvino as ov
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = threads, 4
-    session = onnxruntime.InferenceSession(source, options, providers=['CPUExecutionProvider'])
+    onnxruntime.set_global_thread_pool_sizes(threads, 1)
+    session = session_of(source, None)
     pinned = shapes(words)
     feed = made_up(session, pinned)
     core = ov.Core()
@@ -65,6 +76,9 @@ def openvino(source, words, threads, seconds):
         'PERFORMANCE_HINT': 'LATENCY', 'NUM_STREAMS': 1})
     request = compiled.create_infer_request()
     runs = {'onnxruntime': lambda: session.run(None, feed), 'openvino': lambda: request.infer(feed)}
+    if beside:
+        ours = session_of(beside, library)
+        runs['petopt'] = lambda: ours.run(None, feed)
     times, order = {k: [] for k in runs}, random.Random(1)
     for run in runs.values():
         run()
@@ -90,11 +104,14 @@ def main():
     parser.add_argument('words', nargs='*')
     parser.add_argument('--threads', type=int, default=1)
     parser.add_argument('--seconds', type=float, default=5)
+    parser.add_argument('--beside')
+    parser.add_argument('--library')
     args = parser.parse_args()
     if args.what == 'versions':
         versions()
     elif args.what == 'openvino':
-        openvino(args.words[0], args.words[1:], args.threads, args.seconds)
+        openvino(args.words[0], args.words[1:], args.threads, args.seconds, args.beside,
+                 args.library)
     elif args.what in ('onnxsim', 'onnxslim'):
         simplify(args.what, args.words[0], args.words[1], args.words[2:])
     else:

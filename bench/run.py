@@ -1,17 +1,24 @@
 #!/usr/bin/env python3
 """petopt beside the original, onnxsim, OnnxSlim and OpenVINO, on real and built models.
 
-  bench/run.py [--build DIR] [--threads N] [--set NAME].. [--only TEXT] [--work DIR] [--no-rivals]
+  bench/run.py [--build DIR] [--threads N].. [--kernels] [--set NAME].. [--only TEXT] [--work DIR]
+               [--no-rivals]
 
 Sets: ocr (the three models of rapidocr-onnxruntime), nets (models/: the networks), blocks
 (models/: Mirage's six), zoo (models/: other kinds of networks), light (the nine of the onnx tests, with their made-up weights). Rivals need
 `scripts/deps.sh --bench`. Latencies of ONNX files come from one `petopt bench` each, interleaved in
 ONNX Runtime; its control is what the original reads against itself. OpenVINO is timed in turns with
 ONNX Runtime in a process of its own. Prints a table in Markdown.
+
+--kernels: petopt makes kernels too (--kernels WORK/NAME.kernels), and its output is measured with
+the library loaded, in ONNX Runtime beside the original and the other tools' outputs, and in turns
+with OpenVINO; at one thread and at all where --threads is not given. petopt runs once, for the
+first thread count. "over the best" is against whatever of the original and the rivals is fastest.
 """
 import argparse
 import glob
 import json
+import math
 import os
 import subprocess
 import sys
@@ -78,8 +85,10 @@ class Rivals:
 
 def optimise(args, path, shapes, out):
     report = out + '.json'
-    command = [args.petopt, path, '-o', out, '-q', '--json', report, '--threads', str(args.threads),
-               '--cache', os.path.join(args.work, 'cost.db'), *args.petopt_options.split()]
+    command = [args.petopt, path, '-o', out, '-q', '--json', report,
+               '--threads', str(args.threads[0]), '--cache', os.path.join(args.work, 'cost.db'), *args.petopt_options.split()]
+    if args.kernels:
+        command += ['--kernels', out[:-len('.onnx')] + '.kernels']
     for s in shapes:
         command += ['--input-shape', s]
     p = run(command)
@@ -89,9 +98,10 @@ def optimise(args, path, shapes, out):
         return json.load(f), None
 
 
-def bench(args, files, shapes):
+def bench(args, files, shapes, threads, library):
     report = os.path.join(args.work, 'bench.json')
-    command = [args.petopt, 'bench', *files, '-q', '--json', report, '--threads', str(args.threads)]
+    command = [args.petopt, 'bench', *files, '-q', '--json', report, '--threads', str(threads)]
+    command += ['--library', library] if library else []
     for s in shapes:
         command += ['--input-shape', s]
     p = run(command)
@@ -105,38 +115,76 @@ def times(x):
     return '-' if x is None else f'{x:.2f}x'
 
 
-def measure(args, rivals, name, path, shapes):
-    out = os.path.join(args.work, name.replace(' ', '_') + '.onnx')
-    told, failed = optimise(args, path, shapes, out)
+def beside_openvino(args, rivals, path, out, shapes, threads, library):
+    """Medians in ms: onnxruntime (the original), openvino, petopt; None without OpenVINO."""
+    words = ['--threads', threads, '--beside', out] + (['--library', library] if library else [])
+    told = rivals.ask('openvino', path, *shapes, *words) if rivals.on else None
+    return json.loads(told.splitlines()[-1]) if told else None
+
+
+def standard(told):
+    """The best gain that was read of what has no kernels, where petopt chose between them."""
+    gains = [c['ratio'] for c in told['candidates'] if c['ratio'] and c['name'] != 'kernels']
+    return max([1, *gains])
+
+
+def measure_at(args, rivals, name, told, files, shapes, threads):
+    """A row at one thread count; files: (column, path), the original's and petopt's first."""
+    library = told['library']
+    paths = [p for _, p in files]
+    read, failed = bench(args, paths, shapes, threads, library)
     if failed:
         return None, f'{name}: {failed}'
-    files, columns = [path, out], ['petopt']
-    for tool in ('onnxsim', 'onnxslim'):
-        other = os.path.join(args.work, f'{name.replace(" ", "_")}.{tool}.onnx')
-        if rivals.on and rivals.ask(tool, path, other, *shapes) is not None:
-            files.append(other)
-            columns.append(tool)
-    read, failed = bench(args, files, shapes)
-    if failed:
-        return None, f'{name}: {failed}'
-    gain = {c: m['ratio'] for c, m in zip(columns, read['models'][1:])}
-    vino = rivals.ask('openvino', path, *shapes, '--threads', args.threads) if rivals.on else None
-    vino = json.loads(vino.splitlines()[-1]) if vino else None
+    gain = {c: m['ratio'] for (c, _), m in zip(files, read['models'])}
+    vino = beside_openvino(args, rivals, paths[0], paths[1], shapes, threads, library)
     ours = read['models'][1]
+    over = [ours['ratio'] / max(gain[c] for c, _ in files if c != 'petopt')]
+    over += [vino['openvino'] / vino['petopt']] if vino else []
     error = '0' if not told['changed'] else '?' if told['error'] is None else f'{told["error"]:.1e}'
-    row = [name, f'{read["models"][0]["ms"]:.2f}', f'{ours["ms"]:.2f}',
-           f'{ours["ratio"]:.3f}x ({ours["ratio_low"]:.3f} to {ours["ratio_high"]:.3f})',
-           times(gain.get('onnxsim')), times(gain.get('onnxslim')),
-           times(vino['onnxruntime'] / vino['openvino'] if vino else None),
-           f'{read["control"]:.3f}', f'{told["nodes_before"]} to {told["nodes_after"]}', error,
-           told['winner']]
-    return (row, read, ours['ratio']), None
+    row = [name] + ([str(threads)] if len(args.threads) > 1 else [])
+    row += [f'{read["models"][0]["ms"]:.2f}', f'{ours["ms"]:.2f}',
+            f'{ours["ratio"]:.3f}x ({ours["ratio_low"]:.3f} to {ours["ratio_high"]:.3f})']
+    row += [times(standard(told))] if args.kernels else []
+    row += [times(gain.get('onnxsim')), times(gain.get('onnxslim')),
+            times(vino['onnxruntime'] / vino['openvino'] if vino else None), times(min(over)),
+            f'{read["control"]:.3f}', f'{told["nodes_before"]} to {told["nodes_after"]}', error,
+            told['winner']]
+    return (row, read, ours['ratio'], min(over)), None
+
+
+def measure(args, rivals, name, path, shapes):
+    """Yields (row, what was read, gain, gain over the best), or what failed, by thread count."""
+    stem = os.path.join(args.work, name.replace(' ', '_'))
+    told, failed = optimise(args, path, shapes, stem + '.onnx')
+    if failed:
+        yield None, f'{name}: {failed}'
+        return
+    files = [('original', path), ('petopt', stem + '.onnx')]
+    for tool in ('onnxsim', 'onnxslim'):
+        other = f'{stem}.{tool}.onnx'
+        if rivals.on and rivals.ask(tool, path, other, *shapes) is not None:
+            files.append((tool, other))
+    for threads in args.threads:
+        yield measure_at(args, rivals, name, told, files, shapes, threads)
+
+
+def geomean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def header(args):
+    return (['model'] + (['threads'] if len(args.threads) > 1 else []) +
+            ['original ms', 'petopt ms', 'petopt (95 %)'] +
+            (['standard operators'] if args.kernels else []) +
+            ['onnxsim', 'OnnxSlim', 'OpenVINO', 'over the best', 'control', 'operators', 'error',
+             'won'])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--build', default=os.path.join(ROOT, 'build'))
-    parser.add_argument('--threads', type=int, default=1)
+    parser.add_argument('--threads', type=int, action='append', help='may be given again')
+    parser.add_argument('--kernels', action='store_true', help='petopt makes kernels too')
     parser.add_argument('--set', action='append', choices=SETS)
     parser.add_argument('--only', default='')
     parser.add_argument('--work', default=None, help='kept between runs: models, outputs, cache')
@@ -144,24 +192,30 @@ def main():
     parser.add_argument('--petopt-options', default='', help='passed on to petopt')
     args = parser.parse_args()
     args.set = args.set or SETS
+    cores = len(os.sched_getaffinity(0))
+    args.threads = args.threads or ([1, cores] if args.kernels and cores > 1 else [1])
     args.work = os.path.abspath(args.work or os.path.join(args.build, 'bench'))
     args.petopt = os.path.join(args.build, 'petopt')
     os.makedirs(args.work, exist_ok=True)
     rivals = Rivals(not args.no_rivals)
-    head = ['model', 'original ms', 'petopt ms', 'petopt (95 %)', 'onnxsim', 'OnnxSlim', 'OpenVINO',
-            'control', 'operators', 'error', 'won']
+    head = header(args)
     print('| ' + ' | '.join(head) + ' |\n|' + ' --- |' * len(head), flush=True)
-    failures, machine, worst = [], None, None
+    failures, machine, gains = [], None, {}
     for name, path, shapes in suite(args):
-        got, failed = measure(args, rivals, name, path, shapes)
-        if failed:
-            failures.append(failed)
-            continue
-        row, read, ratio = got
-        machine = f'{read["runtime"]}, {read["cpu"]}, {read["threads"]} thread(s)'
-        worst = ratio if worst is None else min(worst, ratio)
-        print('| ' + ' | '.join(row) + ' |', flush=True)
-    print(f'\n{machine}; {rivals.versions or "no rivals installed"}; lowest {times(worst)}')
+        for got, failed in measure(args, rivals, name, path, shapes):
+            if failed:
+                failures.append(failed)
+                continue
+            row, read, *gain = got
+            machine = f'{read["runtime"]}, {read["cpu"]}'
+            gains.setdefault(read['threads'], []).append(gain)
+            print('| ' + ' | '.join(row) + ' |', flush=True)
+    print(f'\n{machine}; {rivals.versions or "no rivals installed"}')
+    for threads, all_of in sorted(gains.items()):
+        over = [g[1] for g in all_of]
+        print(f'{threads} thread(s): lowest {times(min(g[0] for g in all_of))}, geometric mean '
+              f'{times(geomean([g[0] for g in all_of]))}; over the best {times(min(over))}, '
+              f'{times(geomean(over))}')
     for f in failures:
         print('failed: ' + f)
     sys.exit(1 if failures or machine is None else 0)
