@@ -1,5 +1,6 @@
 #include "cost/isolate.h"
 #include "cost/timing_private.h"
+#include "cost/waits.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ enum {
     QUICK_ROUNDS = 7,
     LEAST_QUICK_ROUNDS = 3,
     MOST_ROUNDS = 60,
-    MOST_PROCESSES = 24,
+    MOST_PROCESSES = 96,
     LONGEST_PROCESS = 600, /* seconds beyond the plan until a child counts as hung */
     MOST_SLICES = 64
 };
@@ -35,7 +36,7 @@ typedef struct job {
     double seconds;  /* for its rounds */
 } job;
 
-/* What the child sends: this, then rounds x n doubles. */
+/* What the child sends: this, then rounds x n doubles of seconds, and as many of waiting. */
 typedef struct head {
     uint32_t rounds, runs;
 } head;
@@ -50,17 +51,27 @@ static double read_clock(uint32_t threads) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds of one run: the median over the block's slices. */
+/* Seconds of one run: the median over the block's slices, or over those in which no thread waited
+ * where there are such; and the part of them for which threads did. */
 static po_status time_block(po_ctx *ctx, po_run *run, const plan *p, uint32_t threads,
-                            double *seconds) {
-    double slices[MOST_SLICES];
+                            const po_waits *waits, double *seconds, double *waited) {
+    double slices[MOST_SLICES], quiet[MOST_SLICES], all = 0, lost = 0;
+    uint32_t n_quiet = 0;
     PO_TRY(po_run_repeat(ctx, run, p->warm));
+    double before = po_waits_read(waits);
     for (uint32_t i = 0; i < p->slices; i++) {
         double start = read_clock(threads);
         PO_TRY(po_run_repeat(ctx, run, p->runs));
-        slices[i] = (read_clock(threads) - start) / p->runs;
+        double spent = read_clock(threads) - start, after = po_waits_read(waits);
+        slices[i] = spent / p->runs;
+        if (after - before <= PO_TIMING_QUIET * spent)
+            quiet[n_quiet++] = slices[i];
+        all += spent;
+        lost += after - before;
+        before = after;
     }
-    *seconds = po_median(slices, p->slices);
+    *seconds = n_quiet > 0 ? po_median(quiet, n_quiet) : po_median(slices, p->slices);
+    *waited = n_quiet > 0 || !(all > 0) ? 0 : lost / all;
     if (!(*seconds > 0))
         *seconds = 1e-9;
     return PO_OK;
@@ -161,6 +172,10 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
 
     plan p = make_plan(estimates, n, spec->quick > 0);
     double *samples = PO_NEW_N(arena, double, (size_t)MOST_ROUNDS *n);
+    double *waited = PO_NEW_N(arena, double, (size_t)MOST_ROUNDS *n);
+    po_waits waits = {.n = 0};
+    if (spec->threads > 1)
+        po_waits_open(&waits);
     head h = {0, p.runs * p.slices};
     double until = po_now() + j->seconds, round = 0;
     for (uint32_t m = 0; m < n; m++)
@@ -174,23 +189,52 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
     while (h.rounds < least || (h.rounds < most && po_now() < until)) {
         uint32_t order[PO_TIMING_MAX];
         shuffle(order, n, spec->seed, 1000 + j->number, h.rounds);
-        for (uint32_t k = 0; k < n; k++)
-            PO_TRY(time_block(ctx, runs[order[k]], &p, spec->threads,
-                              &samples[(size_t)h.rounds * n + order[k]]));
+        for (uint32_t k = 0; k < n; k++) {
+            size_t at = (size_t)h.rounds * n + order[k];
+            PO_TRY(time_block(ctx, runs[order[k]], &p, spec->threads, &waits, &samples[at],
+                              &waited[at]));
+        }
         h.rounds++;
         PO_TRY(po_ctx_poll(ctx));
     }
     po_reply_add(reply, &h, sizeof h);
     po_reply_add(reply, samples, sizeof *samples * h.rounds * n);
+    po_reply_add(reply, waited, sizeof *waited * h.rounds * n);
+    po_waits_close(&waits);
     return PO_OK;
 }
 
-static bool settled(const po_timing *timing, uint32_t n, bool thorough) {
+/* A process of its own. */
+static po_status time_in_process(void *user, po_ctx *ctx, po_arena *arena,
+                                 const po_timing_spec *spec, uint32_t number, double seconds,
+                                 po_timing_process *process) {
+    (void)user;
+    job j = {spec, number, seconds};
+    po_bytes data;
+    double start = po_now();
+    PO_TRY(po_isolate(ctx, arena, "timing", seconds + LONGEST_PROCESS, time_in_child, &j, &data));
+    head h = {0, 0};
+    memcpy(&h, data.data, data.size < sizeof h ? data.size : sizeof h);
+    size_t size = sizeof(double) * h.rounds * spec->n;
+    if (h.rounds == 0 || h.rounds > MOST_ROUNDS || data.size != sizeof h + 2 * size)
+        return po_fail(ctx, PO_INTERNAL, "timing: %zu bytes came back", data.size);
+    const char *at = (const char *)data.data + sizeof h;
+    *process = (po_timing_process){.rounds = h.rounds,
+                                   .runs = h.runs,
+                                   .samples = po_arena_memdup(arena, at, size),
+                                   .waited = po_arena_memdup(arena, at + size, size),
+                                   .spent = po_now() - start};
+    return PO_OK;
+}
+
+static bool settled(const po_timing *timing, uint32_t n, const po_timing_spec *spec) {
     for (uint32_t m = 1; m < n; m++) {
         const po_timing *t = &timing[m];
         bool clear = t->low > 1 + clear_margin || t->high < 1 - clear_margin;
         bool fine = t->high - t->low < fine_width * t->gain;
-        if (!fine && (thorough || !clear))
+        if (spec->ranking) /* and those behind need no more readings */
+            clear = t->over_best < 1 || (n == 2 && clear);
+        if (t->waited > PO_TIMING_QUIET || (!fine && (spec->thorough || !clear)))
             return false;
     }
     return true;
@@ -201,44 +245,36 @@ po_status po_time_models(po_ctx *ctx, const po_timing_spec *spec, po_timing *tim
     if (spec->n < 1 || spec->n > PO_TIMING_MAX)
         return po_fail(ctx, PO_BAD_USE, "%u models to time (limit %d)", spec->n, PO_TIMING_MAX);
     double budget = spec->seconds > 0 ? spec->seconds : default_seconds;
-    double start = po_now();
-    po_timing_process processes[MOST_PROCESSES];
     po_timing_work done = {0, 0, 0, 0};
     const uint32_t group = spec->quick ? spec->quick : PO_TIMING_GROUP;
     po_arena *scratch = po_arena_create(ctx);
+    po_timing_process *processes = PO_NEW_N(scratch, po_timing_process, MOST_PROCESSES);
     po_status status = PO_OK;
     while (done.processes + group <= MOST_PROCESSES) {
         /* Many short processes say more than few long ones: placement differs between them. */
         double share = spec->quick ? quick_share : fmin(budget / (6.0 * group), longest_share);
         for (uint32_t k = 0; k < group && status == PO_OK; k++) {
-            job j = {spec, done.processes, share};
-            po_bytes data;
-            status = po_isolate(ctx, scratch, "timing", share + LONGEST_PROCESS, time_in_child, &j,
-                                &data);
+            po_timing_process *p = &processes[done.processes];
+            status = (spec->source ? spec->source : time_in_process)(
+                spec->source_user, ctx, scratch, spec, done.processes, share, p);
             if (status != PO_OK)
                 break;
-            head h = {0, 0};
-            memcpy(&h, data.data, data.size < sizeof h ? data.size : sizeof h);
-            if (h.rounds == 0 || data.size != sizeof h + sizeof(double) * h.rounds * spec->n) {
-                status = po_fail(ctx, PO_INTERNAL, "timing: %zu bytes came back", data.size);
-                break;
-            }
-            double *samples = po_arena_memdup(scratch, data.data + sizeof h, data.size - sizeof h);
-            processes[done.processes++] = (po_timing_process){h.rounds, samples};
-            done.rounds += h.rounds;
-            done.runs = h.runs;
+            done.processes++;
+            done.rounds += p->rounds;
+            done.runs = p->runs;
+            done.spent += p->spent;
         }
         if (status != PO_OK)
             break;
-        po_timing_evaluate(scratch, processes, done.processes, spec->n, spec->seed, timing);
-        double spent = po_now() - start, each = spent / done.processes;
+        po_timing_evaluate(scratch, processes, done.processes, spec->n, spec->seed, spec->ranking,
+                           timing);
+        double each = done.spent / done.processes;
         bool enough = done.processes >= 2 * group || each * group > budget / 3;
-        if (spec->quick || (enough && settled(timing, spec->n, spec->thorough)) ||
-            spent + each * group > budget)
+        if (spec->quick || (enough && settled(timing, spec->n, spec)) ||
+            done.spent + each * group > budget)
             break;
     }
     po_arena_free(scratch);
-    done.spent = po_now() - start;
     if (work)
         *work = done;
     return status;

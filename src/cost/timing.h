@@ -8,7 +8,9 @@
  * - In a process, rounds of one block a model in random order; the first runs of a block are not
  *   timed; a block is as many runs as the clock and the machine's noise need.
  * - With one thread the clock is the thread's own CPU time, so that other programs on the machine
- *   do not count; with more it is the wall.
+ *   do not count; with more it is the wall, and of a pair of models only those rounds count in
+ *   which no thread waited for a processor, where there are such (cost/waits.h).
+ * - Of these rounds the quieter half counts: that in which both models together took least.
  * - The gain is the mean over the orders of loading of each process's median ratio within rounds,
  *   its interval a bootstrap over processes and rounds, never narrower than +-0.5 %.
  * Processes are added until the question is settled or the time is up. */
@@ -19,7 +21,20 @@
 
 enum { PO_TIMING_MAX = 8 }; /* models in one comparison */
 
-typedef struct po_timing_spec {
+/* The samples of one process: rounds x models seconds of one run, and the part of each for which
+ * threads waited for a processor. */
+typedef struct po_timing_process {
+    uint32_t rounds, runs; /* runs: of one model in a round */
+    const double *samples, *waited;
+    double spent; /* seconds that it took in all */
+} po_timing_process;
+
+typedef struct po_timing_spec po_timing_spec;
+
+/* Above this part of its runs a model's threads waited too long for a reading to be believed. */
+#define PO_TIMING_QUIET 0.02
+
+struct po_timing_spec {
     const char *library;        /* as in po_ort_options */
     const char *kernels;        /* custom operators; may be NULL */
     const po_side_files *files; /* external data in memory, of any of the models; may be NULL */
@@ -31,11 +46,20 @@ typedef struct po_timing_spec {
     uint64_t seed;
     uint32_t quick; /* so many short processes, to tell what is worth a real reading; 0: that */
     bool thorough;  /* do not stop early where the answer is clear: for figures to be shown */
-} po_timing_spec;
+    bool ranking;   /* the question is which one is the fastest, not whether each is faster */
+    /* Takes the samples of process `number`, which has about `seconds`; NULL: the runtime does. */
+    po_status (*source)(void *user, po_ctx *ctx, po_arena *arena, const po_timing_spec *spec,
+                        uint32_t number, double seconds, po_timing_process *process);
+    void *source_user;
+};
 
 typedef struct po_timing {
     double seconds;         /* median latency of one run */
     double gain, low, high; /* the first model's time over this one's, and its 95 % interval */
+    double waited; /* the part of the runs used for which threads waited; 0 with one thread */
+    /* Upper end of the interval of this one's gain over the fastest of all but the first: below 1
+     * it is not the fastest. Only where a ranking was asked for; 1 for the fastest. */
+    double over_best;
 } po_timing;
 
 typedef struct po_timing_work {

@@ -7,16 +7,10 @@
 /* Processes that belong together: they load the models in opposite orders. */
 enum { PO_TIMING_GROUP = 2 };
 
-/* The samples of one process: rounds x models seconds for one run. */
-typedef struct po_timing_process {
-    uint32_t rounds;
-    const double *samples;
-} po_timing_process;
-
 double po_median(double *values, uint32_t n); /* reorders them */
 
 /* Latencies, gains and intervals of n models. Scratch comes from the arena. */
 void po_timing_evaluate(po_arena *arena, const po_timing_process *processes, uint32_t n_processes,
-                        uint32_t n, uint64_t seed, po_timing *timing);
+                        uint32_t n, uint64_t seed, bool ranking, po_timing *timing);
 
 #endif

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { RESAMPLES = 400 };
+enum { RESAMPLES = 400, LEAST_ROUNDS = 3 };
 /* What no number of samples removes: placement, frequency, neighbours. In log units. */
 static const double least_half_width = 0.005;
 
@@ -38,57 +38,181 @@ static uint32_t draw(draws *d, uint32_t n) {
     return (uint32_t)(po_random_u64(d->seed, d->stream, d->at++) % n);
 }
 
-/* One estimate of the log gain. Processes are taken in groups, in which the orders of loading
- * cancel. With draws the groups and the rounds in them are resampled. */
-static double estimate(const po_timing_process *processes, uint32_t n_processes, uint32_t n,
-                       uint32_t model, draws *d, double *scratch, double *groups) {
-    uint32_t size = n_processes >= PO_TIMING_GROUP ? PO_TIMING_GROUP : 1;
-    uint32_t n_groups = n_processes / size;
+/* --- which rounds count --- */
+
+typedef struct moment {
+    double waited, seconds; /* of both models: the larger part; the sum of logs */
+    double ratio;           /* log of the first's time over the second's */
+    double second;          /* seconds of the second, and of the first */
+    double first;
+} moment;
+
+static int by_waiting(const void *a, const void *b) {
+    const moment *x = a, *y = b;
+    return x->waited != y->waited ? (x->waited < y->waited ? -1 : 1)
+                                  : (x->seconds > y->seconds) - (x->seconds < y->seconds);
+}
+
+static int by_seconds(const void *a, const void *b) {
+    const moment *x = a, *y = b;
+    return (x->seconds > y->seconds) - (x->seconds < y->seconds);
+}
+
+/* Moves the rounds that count to the front: those in which no thread waited, or of a process that
+ * has hardly any the quarter with the least waiting; of these the half that took least. */
+static uint32_t choose_rounds(moment *m, uint32_t n) {
+    uint32_t quiet = 0;
+    qsort(m, n, sizeof *m, by_waiting);
+    while (quiet < n && m[quiet].waited <= PO_TIMING_QUIET)
+        quiet++;
+    if (quiet < LEAST_ROUNDS)
+        quiet = n / 4 > LEAST_ROUNDS ? n / 4 : n < LEAST_ROUNDS ? n : LEAST_ROUNDS;
+    qsort(m, quiet, sizeof *m, by_seconds);
+    uint32_t half = (quiet + 1) / 2;
+    return half > LEAST_ROUNDS ? half : quiet < LEAST_ROUNDS ? quiet : LEAST_ROUNDS;
+}
+
+/* What two models' samples say of one another: the rounds that count, by process. */
+typedef struct pair {
+    uint32_t n; /* processes */
+    uint32_t *rounds;
+    double **ratios;      /* logs, by process and round */
+    double *waited;       /* mean, by process */
+    double first, second; /* median seconds */
+} pair;
+
+static void make_pair(po_arena *arena, const po_timing_process *processes, uint32_t n_processes,
+                      uint32_t n, uint32_t a, uint32_t b, pair *out) {
+    uint32_t total = 0, k = 0;
+    for (uint32_t p = 0; p < n_processes; p++)
+        total += processes[p].rounds;
+    *out = (pair){.n = n_processes,
+                  .rounds = PO_NEW_N(arena, uint32_t, n_processes),
+                  .ratios = PO_NEW_N(arena, double *, n_processes),
+                  .waited = PO_NEW_N(arena, double, n_processes)};
+    moment *m = PO_NEW_N(arena, moment, total);
+    double *first = PO_NEW_N(arena, double, total), *second = PO_NEW_N(arena, double, total);
+    for (uint32_t p = 0; p < n_processes; p++) {
+        const po_timing_process *process = &processes[p];
+        for (uint32_t r = 0; r < process->rounds; r++) {
+            const double *t = process->samples + (size_t)n * r;
+            const double *w = process->waited ? process->waited + (size_t)n * r : NULL;
+            m[r] = (moment){w ? fmax(w[a], w[b]) : 0, log(t[a]) + log(t[b]), log(t[a] / t[b]), t[b],
+                            t[a]};
+        }
+        uint32_t used = out->rounds[p] = choose_rounds(m, process->rounds);
+        out->ratios[p] = PO_NEW_N(arena, double, used);
+        for (uint32_t r = 0; r < used; r++, k++) {
+            out->ratios[p][r] = m[r].ratio;
+            out->waited[p] += m[r].waited / used;
+            first[k] = m[r].first;
+            second[k] = m[r].second;
+        }
+    }
+    out->first = po_median(first, k);
+    out->second = po_median(second, k);
+}
+
+/* --- the gain --- */
+
+/* Processes are taken in groups, in which the orders of loading cancel; where two groups or more
+ * were quiet the others are left out. Returns how many of them count. */
+static uint32_t choose_groups(const pair *pr, uint32_t size, uint32_t *groups, double *waited) {
+    uint32_t n = pr->n / size, quiet = 0;
+    double all = 0, of_quiet = 0;
+    for (uint32_t g = 0; g < n; g++) {
+        double w = 0;
+        for (uint32_t p = g * size; p < (g + 1) * size; p++)
+            w += pr->waited[p] / size;
+        all += w;
+        if (w <= PO_TIMING_QUIET) {
+            groups[quiet++] = g;
+            of_quiet += w;
+        }
+    }
+    if (quiet >= 2 || quiet == n) {
+        *waited = of_quiet / quiet;
+        return quiet;
+    }
+    for (uint32_t g = 0; g < n; g++)
+        groups[g] = g;
+    *waited = all / n;
+    return n;
+}
+
+/* One estimate of the log gain. With draws the groups and the rounds in them are resampled. */
+static double estimate(const pair *pr, uint32_t size, const uint32_t *groups, uint32_t n_groups,
+                       draws *d, double *scratch, double *means) {
     for (uint32_t g = 0; g < n_groups; g++) {
-        uint32_t from = (d ? draw(d, n_groups) : g) * size;
+        uint32_t from = groups[d ? draw(d, n_groups) : g] * size;
         double sum = 0;
         for (uint32_t p = from; p < from + size; p++) {
-            const po_timing_process *process = &processes[p];
-            for (uint32_t r = 0; r < process->rounds; r++) {
-                const double *round =
-                    process->samples + (size_t)n * (d ? draw(d, process->rounds) : r);
-                scratch[r] = log(round[0] / round[model]);
-            }
-            sum += po_median(scratch, process->rounds);
+            uint32_t rounds = pr->rounds[p];
+            for (uint32_t r = 0; r < rounds; r++)
+                scratch[r] = pr->ratios[p][d ? draw(d, rounds) : r];
+            sum += po_median(scratch, rounds);
         }
-        groups[g] = sum / size;
+        means[g] = sum / size;
     }
-    return middle_mean(groups, n_groups);
+    return middle_mean(means, n_groups);
+}
+
+/* Of model b over model a. */
+static void evaluate_pair(po_arena *arena, const po_timing_process *processes, uint32_t n_processes,
+                          uint32_t n, uint32_t a, uint32_t b, uint64_t seed, po_timing *timing,
+                          double *first) {
+    pair pr;
+    make_pair(arena, processes, n_processes, n, a, b, &pr);
+    uint32_t most = 0, size = n_processes >= PO_TIMING_GROUP ? PO_TIMING_GROUP : 1;
+    for (uint32_t p = 0; p < n_processes; p++)
+        most = pr.rounds[p] > most ? pr.rounds[p] : most;
+    double *scratch = PO_NEW_N(arena, double, most), *means = PO_NEW_N(arena, double, n_processes),
+           resampled[RESAMPLES];
+    uint32_t *groups = PO_NEW_N(arena, uint32_t, n_processes);
+    uint32_t n_groups = choose_groups(&pr, size, groups, &timing->waited);
+    double log_gain = estimate(&pr, size, groups, n_groups, NULL, scratch, means);
+    draws d = {seed, b, 0};
+    for (uint32_t i = 0; i < RESAMPLES; i++)
+        resampled[i] = estimate(&pr, size, groups, n_groups, &d, scratch, means);
+    qsort(resampled, RESAMPLES, sizeof *resampled, by_value);
+    double low = resampled[RESAMPLES * 25 / 1000], high = resampled[RESAMPLES * 975 / 1000];
+    timing->seconds = pr.second;
+    timing->gain = exp(log_gain);
+    timing->low = exp(fmin(low, log_gain - least_half_width));
+    timing->high = exp(fmax(high, log_gain + least_half_width));
+    *first = pr.first;
+}
+
+static void compare_with_best(po_arena *arena, const po_timing_process *processes,
+                              uint32_t n_processes, uint32_t n, uint64_t seed, po_timing *timing) {
+    uint32_t best = 1;
+    for (uint32_t m = 2; m < n; m++)
+        if (timing[m].gain > timing[best].gain)
+            best = m;
+    for (uint32_t m = 1; m < n; m++) {
+        po_timing over;
+        double first;
+        if (m == best)
+            continue;
+        evaluate_pair(arena, processes, n_processes, n, best, m, seed + n, &over, &first);
+        timing[m].over_best = over.high;
+    }
 }
 
 void po_timing_evaluate(po_arena *arena, const po_timing_process *processes, uint32_t n_processes,
-                        uint32_t n, uint64_t seed, po_timing *timing) {
-    uint32_t most = 0, total = 0;
-    for (uint32_t p = 0; p < n_processes; p++) {
-        total += processes[p].rounds;
-        if (processes[p].rounds > most)
-            most = processes[p].rounds;
+                        uint32_t n, uint64_t seed, bool ranking, po_timing *timing) {
+    po_arena *scratch = po_arena_child(arena);
+    pair own;
+    make_pair(scratch, processes, n_processes, n, 0, 0, &own);
+    timing[0] = (po_timing){own.first, 1, 1, 1, 0, 1};
+    for (uint32_t m = 1; m < n; m++) {
+        double first;
+        evaluate_pair(scratch, processes, n_processes, n, 0, m, seed, &timing[m], &first);
+        timing[m].over_best = 1;
+        if (m == 1)
+            timing[0].seconds = first;
     }
-    double *scratch = PO_NEW_N(arena, double, total),
-           *groups = PO_NEW_N(arena, double, n_processes);
-    double *resampled = PO_NEW_N(arena, double, RESAMPLES);
-    for (uint32_t m = 0; m < n; m++) {
-        uint32_t k = 0;
-        for (uint32_t p = 0; p < n_processes; p++)
-            for (uint32_t r = 0; r < processes[p].rounds; r++)
-                scratch[k++] = processes[p].samples[(size_t)n * r + m];
-        timing[m].seconds = po_median(scratch, k);
-        timing[m].gain = timing[m].low = timing[m].high = 1;
-        if (m == 0)
-            continue;
-        double log_gain = estimate(processes, n_processes, n, m, NULL, scratch, groups);
-        draws d = {seed, m, 0};
-        for (uint32_t b = 0; b < RESAMPLES; b++)
-            resampled[b] = estimate(processes, n_processes, n, m, &d, scratch, groups);
-        qsort(resampled, RESAMPLES, sizeof *resampled, by_value);
-        double low = resampled[RESAMPLES * 25 / 1000], high = resampled[RESAMPLES * 975 / 1000];
-        timing[m].gain = exp(log_gain);
-        timing[m].low = exp(fmin(low, log_gain - least_half_width));
-        timing[m].high = exp(fmax(high, log_gain + least_half_width));
-    }
+    if (ranking && n > 2)
+        compare_with_best(scratch, processes, n_processes, n, seed, timing);
+    po_arena_free(scratch);
 }

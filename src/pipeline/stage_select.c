@@ -6,6 +6,7 @@
 #include "pipeline/candidates.h"
 #include "pipeline/pin.h"
 #include "pipeline/pipeline.h"
+#include "select/rank.h"
 #include "select/select.h"
 
 #include <stdio.h>
@@ -18,10 +19,8 @@ enum { MANY_NODES = 5000, HUGE_NODES = 20000 };
 /* The float64 reference would not be done within its time. */
 #define REFERENCE_FLOPS 3e10
 #define HEAVY_WEIGHTS   ((uint64_t)64 << 20)
-enum { MOST_TRIED = 3, RANK_LAYOUT = 2, FEW = 4, BATCH = PO_TIMING_MAX - 1 };
+enum { MOST_TRIED = 3, RANK_LAYOUT = 3 };
 static const double worth_trying = 1.0; /* a first reading below this is not followed up */
-static const double close_enough = 0.9; /* of the best short reading */
-static const double seconds_each = 2;   /* of the ranking, for each model in it */
 
 typedef struct selecting {
     po_run_state *state;
@@ -36,6 +35,7 @@ typedef struct selecting {
     po_candidate written[PO_MAX_VARIANTS]; /* path NULL: could not be written */
     double flops;                          /* of the original */
     po_timing rank[PO_MAX_VARIANTS];
+    bool full[PO_MAX_VARIANTS]; /* rank is from the longer readings */
     bool heavy;                 /* each process that times the model takes seconds to load it */
     bool read[PO_MAX_VARIANTS]; /* in this run, and not only for a moment */
     uint32_t order[PO_MAX_VARIANTS]; /* best first */
@@ -66,36 +66,6 @@ __attribute__((format(printf, 3, 4))) static void decide(selecting *s, po_candid
 
 /* --- ranking --- */
 
-static po_status time_batch(selecting *s, const uint32_t *which, uint32_t n, const po_feed *feed,
-                            uint32_t quick) {
-    const char *models[PO_TIMING_MAX] = {s->original_path};
-    po_timing timing[PO_TIMING_MAX];
-    const char *kernels = NULL;
-    for (uint32_t i = 0; i < n; i++) {
-        models[i + 1] = s->written[which[i]].path;
-        kernels = kernels_of(s, which[i]) ? kernels_of(s, which[i]) : kernels;
-    }
-    po_timing_spec spec = {.library = s->cost->library,
-                           .kernels = kernels,
-                           .files = &s->files,
-                           .threads = s->ctx->threads,
-                           .n = n + 1,
-                           .models = models,
-                           .feed = feed,
-                           .seconds = seconds_each * (n + 1),
-                           .quick = quick,
-                           .seed = 7 + quick};
-    po_timing_work work;
-    PO_TRY(po_time_models(s->ctx, &spec, timing, &work));
-    po_log(s->ctx, "%u candidates in %u processes, %u rounds: %.1f s", n, work.processes,
-           work.rounds, work.spent);
-    for (uint32_t i = 0; i < n; i++) {
-        s->rank[which[i]] = timing[i + 1];
-        s->read[which[i]] = quick == 0;
-    }
-    return PO_OK;
-}
-
 static po_hash rank_key(const selecting *s) {
     po_hash key = po_hash_u64(po_cost_key(s->cost), RANK_LAYOUT);
     key = po_hash_u64(po_hash_u64(key, s->original_hash.lo), s->original_hash.hi);
@@ -107,42 +77,46 @@ static po_hash rank_key(const selecting *s) {
     return key;
 }
 
-/* Best first reading first. */
-static void sort_by_gain(const selecting *s, uint32_t *which, uint32_t n) {
-    for (uint32_t i = 1; i < n; i++)
-        for (uint32_t k = i; k > 0; k--) {
-            uint32_t *a = &which[k - 1], *b = &which[k], swap = *a;
-            if (s->rank[*a].gain >= s->rank[*b].gain)
-                break;
-            *a = *b;
-            *b = swap;
-        }
-}
-
-/* Where there are many, a short reading of all says which few get a real one. */
 static po_status measure_ranks(po_run_state *state, void *user) {
     selecting *s = user;
     po_inputs *plan;
-    (void)state;
     po_feed feed;
     PO_TRY(po_inputs_plan(s->ctx, s->arena, s->original, s->original, &plan));
     PO_TRY(po_inputs_make(s->ctx, s->arena, plan, 0, PO_INPUTS_NORMAL, 1, &feed));
+    const char *paths[PO_MAX_VARIANTS], *kernels = NULL;
+    po_timing timing[PO_MAX_VARIANTS];
+    bool read[PO_MAX_VARIANTS];
     uint32_t which[PO_MAX_VARIANTS], n = 0;
-    for (uint32_t i = 0; i < s->state->n_variants; i++)
-        if (s->written[i].path)
-            which[n++] = i;
-    if (n > FEW || (s->heavy && n > 1)) {
-        for (uint32_t i = 0; i < n; i += BATCH) {
-            po_step(s->ctx, 0.3 * i / n, "timing %u candidates", n);
-            PO_TRY(time_batch(s, which + i, n - i < BATCH ? n - i : BATCH, &feed, 1));
-        }
-        sort_by_gain(s, which, n);
-        n = s->heavy ? 1 : FEW;
-        while (n > 1 && s->rank[which[n - 1]].gain < close_enough * s->rank[which[0]].gain)
-            n--;
+    for (uint32_t i = 0; i < state->n_variants; i++) {
+        if (!s->written[i].path)
+            continue;
+        kernels = kernels_of(s, i) ? kernels_of(s, i) : kernels;
+        paths[n] = s->written[i].path;
+        which[n++] = i;
     }
-    po_step(s->ctx, 0.3, "timing %u candidates", n);
-    return time_batch(s, which, n, &feed, 0);
+    po_rank_spec spec = {.timing = {.library = s->cost->library,
+                                    .kernels = kernels,
+                                    .files = &s->files,
+                                    .threads = s->ctx->threads,
+                                    .feed = &feed},
+                         .original = s->original_path,
+                         .n = n,
+                         .candidates = paths,
+                         .heavy = s->heavy,
+                         .until = po_budget_end(state, PO_PART_RANKS)};
+    PO_TRY(po_rank(s->ctx, &spec, timing, read));
+    for (uint32_t i = 0; i < n; i++) {
+        s->rank[which[i]] = timing[i];
+        s->full[which[i]] = s->read[which[i]] = read[i];
+    }
+    return PO_OK;
+}
+
+/* A short reading may be far too high: what was read for longer goes first. */
+static bool goes_before(const selecting *s, uint32_t a, uint32_t b) {
+    if (s->full[a] != s->full[b])
+        return s->full[a];
+    return s->rank[a].gain > s->rank[b].gain;
 }
 
 /* A variant that stops the whole comparison (one that does not load, say) is found by po_select:
@@ -153,9 +127,16 @@ static po_status rank(selecting *s) {
             s->order[s->n_order++] = i;
     if (s->n_order < 2)
         return PO_OK;
-    size_t size = sizeof s->rank;
+    struct {
+        po_timing rank[PO_MAX_VARIANTS];
+        bool full[PO_MAX_VARIANTS];
+    } kept;
+    memset(&kept, 0, sizeof kept);
     po_hash key = rank_key(s);
-    if (!po_cache_get_fixed(s->cost->cache, "rank", key, s->rank, size)) {
+    if (po_cache_get_fixed(s->cost->cache, "rank", key, &kept, sizeof kept)) {
+        memcpy(s->rank, kept.rank, sizeof s->rank);
+        memcpy(s->full, kept.full, sizeof s->full);
+    } else {
         bool cut;
         po_status status = po_budget_call(s->state, PO_PART_RANKS, "first readings were cut short",
                                           measure_ranks, s, &cut);
@@ -164,21 +145,20 @@ static po_status rank(selecting *s) {
         if (status != PO_OK) {
             po_log(s->ctx, "ranking failed: %s", s->ctx->error.message);
             po_ctx_clear(s->ctx);
-            memset(s->rank, 0, size);
+            memset(s->rank, 0, sizeof s->rank);
             return PO_OK;
         }
         s->state->undecided |= cut;
+        memcpy(kept.rank, s->rank, sizeof s->rank);
+        memcpy(kept.full, s->full, sizeof s->full);
         if (!cut)
-            po_cache_put(s->cost->cache, "rank", key, s->rank, size);
+            po_cache_put(s->cost->cache, "rank", key, &kept, sizeof kept);
     }
     for (uint32_t i = 1; i < s->n_order; i++)
-        for (uint32_t k = i; k > 0; k--) {
-            uint32_t *a = &s->order[k - 1], *b = &s->order[k];
-            if (s->rank[*a].gain >= s->rank[*b].gain)
-                break;
-            uint32_t swap = *a;
-            *a = *b;
-            *b = swap;
+        for (uint32_t k = i; k > 0 && goes_before(s, s->order[k], s->order[k - 1]); k--) {
+            uint32_t swap = s->order[k];
+            s->order[k] = s->order[k - 1];
+            s->order[k - 1] = swap;
         }
     for (uint32_t i = 0; i < s->n_order; i++) {
         const po_timing *t = &s->rank[s->order[i]];

@@ -1,0 +1,27 @@
+/* Which of several candidates is the fastest: they compete with one another, not only with the
+ * original.
+ *
+ * Where there are many, short readings of all leave the few that may be it. These are timed side by
+ * side in rounds with the original; who is surely behind the best drops out, and the others are
+ * timed again, for longer, until one is left, they are as good as alike, or the time is up. */
+#ifndef PO_SELECT_RANK_H
+#define PO_SELECT_RANK_H
+
+#include "cost/timing.h"
+
+enum { PO_RANK_MAX = 64 };
+
+typedef struct po_rank_spec {
+    po_timing_spec
+        timing; /* library, kernels, files, threads, feed, source; the rest is filled in */
+    const char *original; /* path */
+    uint32_t n;
+    const char *const *candidates;
+    bool heavy;   /* each process takes seconds to load a model */
+    double until; /* as po_now counts: no new readings after it; 0: no such time */
+} po_rank_spec;
+
+/* Fills timing[n] (all zeros: not read), read[n]: whether it was in the longer readings. */
+po_status po_rank(po_ctx *ctx, const po_rank_spec *spec, po_timing *timing, bool *read);
+
+#endif
