@@ -234,7 +234,7 @@ static bool settled(const po_timing *timing, uint32_t n, const po_timing_spec *s
         bool fine = t->high - t->low < fine_width * t->gain;
         if (spec->ranking) /* and those behind need no more readings */
             clear = t->over_best < 1 || (n == 2 && clear);
-        if (t->waited > PO_TIMING_QUIET || (!fine && (spec->thorough || !clear)))
+        if (!fine && (spec->thorough || !clear))
             return false;
     }
     return true;

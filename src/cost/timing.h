@@ -10,6 +10,7 @@
  * - With one thread the clock is the thread's own CPU time, so that other programs on the machine
  *   do not count; with more it is the wall, and of a pair of models only those rounds count in
  *   which no thread waited for a processor, where there are such (cost/waits.h).
+ *   Where there are not, the interval grows by the part of the runs that was waited.
  * - Of these rounds the quieter half counts: that in which both models together took least.
  * - The gain is the mean over the orders of loading of each process's median ratio within rounds,
  *   its interval a bootstrap over processes and rounds, never narrower than +-0.5 %.
@@ -31,7 +32,7 @@ typedef struct po_timing_process {
 
 typedef struct po_timing_spec po_timing_spec;
 
-/* Above this part of its runs a model's threads waited too long for a reading to be believed. */
+/* Up to this part of a run its threads may wait for processors without counting as disturbed. */
 #define PO_TIMING_QUIET 0.02
 
 struct po_timing_spec {

@@ -6,6 +6,7 @@
 enum { RESAMPLES = 400, LEAST_ROUNDS = 3 };
 /* What no number of samples removes: placement, frequency, neighbours. In log units. */
 static const double least_half_width = 0.005;
+static const double most_lost = 0.9;
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -176,10 +177,13 @@ static void evaluate_pair(po_arena *arena, const po_timing_process *processes, u
         resampled[i] = estimate(&pr, size, groups, n_groups, &d, scratch, means);
     qsort(resampled, RESAMPLES, sizeof *resampled, by_value);
     double low = resampled[RESAMPLES * 25 / 1000], high = resampled[RESAMPLES * 975 / 1000];
+    /* Waiting may have struck one of the two alone, to the good or to the bad of the gain. */
+    double lost = fmin(timing->waited, most_lost);
+    double doubt = lost > PO_TIMING_QUIET ? 1 - lost : 1;
     timing->seconds = pr.second;
     timing->gain = exp(log_gain);
-    timing->low = exp(fmin(low, log_gain - least_half_width));
-    timing->high = exp(fmax(high, log_gain + least_half_width));
+    timing->low = exp(fmin(low, log_gain - least_half_width)) * doubt;
+    timing->high = exp(fmax(high, log_gain + least_half_width)) / doubt;
     *first = pr.first;
 }
 

@@ -27,7 +27,7 @@ static po_status key_of(po_run_state *state, po_hash *key) {
     k = po_hash_bytes(&o->tolerance, sizeof o->tolerance, k);
     k = po_hash_bytes(&o->time_limit, sizeof o->time_limit, k);
     const uint64_t numbers[] = {(uint64_t)o->level, (uint64_t)o->opset, state->ctx->threads,
-                                o->exact, o->measured_cost};
+                                o->threads > 0,     o->exact,           o->measured_cost};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         k = po_hash_u64(k, numbers[i]);
     *key = k;

@@ -10,7 +10,7 @@ static const double claimed = 1.0, elsewhere = 0.98;
 /* An inconclusive reading is taken again, for longer, where more samples could show a gain: an
  * interval is never narrower than this. */
 static const double within_reach = 1.005;
-enum { TRIES = 2, READINGS_LEFT = 3 };
+enum { TRIES = 4, READINGS_LEFT = 3 };
 
 static po_status conclude(po_verdict *verdict, po_verdict_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -68,7 +68,7 @@ static po_status verdict_key(po_ctx *ctx, const po_select_spec *spec, po_hash *k
     po_hash k = po_hash_str(po_cost_key(spec->cost), PO_RULES);
     k = po_hash_u64(po_hash_u64(k, a.lo), a.hi);
     k = po_hash_u64(po_hash_u64(k, b.lo), b.hi);
-    k = po_hash_u64(k, spec->threads);
+    k = po_hash_u64(po_hash_u64(k, spec->threads), spec->these_threads);
     k = hash_f64(k, spec->tolerance);
     k = po_hash_u64(k, spec->n_checks);
     for (uint32_t i = 0; i < spec->n_checks; i++)
@@ -126,7 +126,9 @@ static po_status read_once(reader *r, uint32_t threads, uint32_t size, uint64_t 
                                 .models = models,
                                 .feed = &feed,
                                 .seconds = seconds,
-                                .seed = seed};
+                                .seed = seed,
+                                .source = spec->source,
+                                .source_user = spec->source_user};
         status = po_time_models(r->ctx, &timed, timing, &work);
     }
     if (status == PO_OK) {
@@ -146,20 +148,28 @@ static po_status read_once(reader *r, uint32_t threads, uint32_t size, uint64_t 
     return status;
 }
 
-/* One reading against a bound. Taken again for longer where it leaves the answer open. */
+/* Whether more samples could tell on which side of the bound a gain lies. A gain that is claimed
+ * must look like one already; what must not be lost may look like anything. */
+static bool open_still(const po_reading *reading, po_reading_kind kind, double bound) {
+    bool claims = kind == PO_READING_FIRST || kind == PO_READING_CONFIRM;
+    double most = claims ? reading->gain : reading->high;
+    return reading->low <= bound && most > bound * within_reach;
+}
+
+/* One reading against a bound. Taken again for longer while it leaves the answer open. */
 static po_status read_against(reader *r, po_reading_kind kind, uint32_t threads, uint32_t size,
-                              double bound, bool *holds) {
+                              double bound, uint32_t tries, bool *holds) {
     double seconds = r->spec->timing_seconds > 0 ? r->spec->timing_seconds : 8;
     double until = r->spec->until, left = until > 0 ? until - po_now() : HUGE_VAL;
     po_reading reading;
     seconds = fmin(seconds, fmax(left / READINGS_LEFT, 0.5));
     memset(&reading, 0, sizeof reading);
-    for (uint64_t attempt = 0; attempt < TRIES; attempt++) {
+    for (uint64_t attempt = 0; attempt < tries; attempt++) {
         uint64_t seed = r->spec->seed + 1000 * (uint64_t)kind + 100 * threads + 10 * size + attempt;
         PO_TRY(read_once(r, threads, size, seed, seconds, &reading));
         reading.kind = (int32_t)kind;
-        bool open = reading.low <= bound && reading.gain > bound * within_reach;
-        if (!open || (until > 0 && po_now() + 2 * reading.spent > until))
+        if (!open_still(&reading, kind, bound) ||
+            (until > 0 && po_now() + 2 * reading.spent > until))
             break;
         seconds *= 2;
     }
@@ -211,11 +221,11 @@ static po_status measure(reader *r) {
     if (spec->first && n_sizes <= 1 && spec->first->low > claimed)
         holds = take_first(r);
     else
-        PO_TRY(read_against(r, PO_READING_FIRST, spec->threads, main_size, claimed, &holds));
+        PO_TRY(read_against(r, PO_READING_FIRST, spec->threads, main_size, claimed, TRIES, &holds));
     if (!holds)
         return no_gain(verdict);
     po_step(r->ctx, 0.6, "timing again in fresh processes");
-    PO_TRY(read_against(r, PO_READING_CONFIRM, spec->threads, main_size, claimed, &holds));
+    PO_TRY(read_against(r, PO_READING_CONFIRM, spec->threads, main_size, claimed, TRIES, &holds));
     if (!holds)
         return no_gain(verdict);
     uint32_t others[2] = {1, cores};
@@ -223,14 +233,15 @@ static po_status measure(reader *r) {
         if (others[i] == spec->threads || (i == 1 && cores == 1))
             continue;
         po_step(r->ctx, 0.8, "timing at %u threads", others[i]);
-        PO_TRY(read_against(r, PO_READING_THREADS, others[i], main_size, elsewhere, &holds));
-        if (!holds)
+        PO_TRY(read_against(r, PO_READING_THREADS, others[i], main_size, elsewhere,
+                            spec->these_threads ? 1 : TRIES, &holds));
+        if (!holds && !spec->these_threads)
             return not_elsewhere(verdict);
     }
     for (uint32_t k = 0; k + 1 < n_sizes; k++) {
         po_step(r->ctx, 0.9, "timing at other sizes");
         PO_TRY(read_against(r, PO_READING_SIZE, spec->threads, verdict->verify.size[k], elsewhere,
-                            &holds));
+                            TRIES, &holds));
         if (!holds)
             return not_elsewhere(verdict);
     }

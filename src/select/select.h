@@ -3,8 +3,11 @@
  *
  * The protocol: verify; time both at the thread count asked for; where the lower bound of the gain
  * is above 1, once more in fresh processes with another seed; then at one and at all threads, and
- * at the other sizes of open dims, where the lower bound must not be below 0.98. Verdicts are kept
- * in the cost cache; with a verdict from there nothing is run. */
+ * at the other sizes of open dims, where the lower bound must not be below 0.98. A reading that
+ * leaves the answer open is taken again, each time for twice as long, until it is clear or the time
+ * is up; then the original stays. Where the thread count was named, the model is for that one:
+ * other counts are read too, and told, but do not decide. Verdicts are kept in the cost cache; with
+ * a verdict from there nothing is run. */
 #ifndef PO_SELECT_SELECT_H
 #define PO_SELECT_SELECT_H
 
@@ -24,6 +27,7 @@ typedef struct po_select_spec {
     const po_check_set *checks;
     uint32_t n_checks;
     uint32_t threads;       /* that the model will be run with */
+    bool these_threads;     /* with no others: what others read is told and does not decide */
     double tolerance;       /* 0: 1e-4 */
     bool no_reference;      /* it would take too long: errors against float64 are not told */
     double verify_seconds;  /* 0: 20 */
@@ -32,6 +36,10 @@ typedef struct po_select_spec {
                                can be; 0: no such time */
     const po_timing *first; /* both models were timed like this before; NULL: they were not */
     uint64_t seed;
+    /* As in po_timing_spec. */
+    po_status (*source)(void *user, po_ctx *ctx, po_arena *arena, const po_timing_spec *spec,
+                        uint32_t number, double seconds, po_timing_process *process);
+    void *source_user;
 } po_select_spec;
 
 typedef enum po_reading_kind {

@@ -1,4 +1,5 @@
 /* Selection takes what is right and faster, and nothing else. */
+#include "noisy.h"
 #include "onnx_load.h"
 #include "select/select.h"
 #include "test_onnx.h"
@@ -55,6 +56,40 @@ static void start(fixture *f) {
     snprintf(f->b, sizeof f->b, "%s/b.onnx", f->dir);
     snprintf(f->db, sizeof f->db, "%s/cost.db", f->dir);
     po_ctx_init(&f->ctx);
+}
+
+/* Times are told by `machine`, of which models "0" and "1" are the original and the candidate. */
+static po_status told(void *user, po_ctx *ctx, po_arena *arena, const po_timing_spec *spec,
+                      uint32_t number, double seconds, po_timing_process *process) {
+    static const char *const names[] = {"0", "1"};
+    po_timing_spec named = *spec;
+    named.models = names;
+    return noisy_source(user, ctx, arena, &named, number, seconds, process);
+}
+
+static po_verdict choose_told(fixture *f, noisy_machine *machine, bool these_threads) {
+    po_arena *arena = po_arena_create(&f->ctx);
+    po_cost *cost = NULL;
+    assert_int_equal(po_cost_open(&f->ctx, arena, &(po_cost_options){NULL, f->db}, &cost), PO_OK);
+    cost->cache = po_cache_none(arena);
+    cost->machine.cores = 2;
+    po_model *model = test_model_load(&f->ctx, f->a);
+    assert_non_null(model);
+    po_select_spec spec = {.cost = cost,
+                           .original = f->a,
+                           .candidate = f->b,
+                           .graph = model->graph,
+                           .threads = 1,
+                           .these_threads = these_threads,
+                           .seed = 3,
+                           .source = told,
+                           .source_user = machine};
+    po_verdict verdict;
+    machine->calls = 0;
+    assert_int_equal(po_select(&f->ctx, &spec, &verdict), PO_OK);
+    test_model_free(model);
+    po_arena_free(arena);
+    return verdict;
 }
 
 static po_verdict choose(fixture *f, uint32_t threads) {
@@ -149,11 +184,61 @@ static void copies_are_not_taken(void **state) {
     test_rmtree(f.dir);
 }
 
+/* Faster with one thread, and with two slower, faster, or not to be told: what is taken where the
+ * thread count was not named, and where it was. */
+static void what_other_threads_read(void **state) {
+    (void)state;
+    static const double alone[] = {4.4e-3, 3.5e-3}, slower[] = {3.34e-3, 3.49e-3},
+                        faster[] = {3.34e-3, 3.1e-3}, even[] = {3.34e-3, 3.32e-3};
+    static const struct {
+        const char *name;
+        const double *shared;
+        double taken, jitter;
+        bool holds;
+        uint32_t least_calls; /* two readings with one thread and those with two */
+    } cases[] = {
+        {"slower, nothing else running", slower, 0, 0.01, false, 3},
+        {"slower, a processor taken now and then", slower, 0.4, 0.02, false, 3},
+        {"slower, a processor taken all the time", slower, 1, 0.02, false, 6},
+        {"faster, nothing else running", faster, 0, 0.01, true, 3},
+        {"faster, a processor taken now and then", faster, 0.4, 0.02, true, 3},
+        {"even, which is clear only after some time", even, 0, 0.12, true, 4},
+        {"faster, a processor taken all the time", faster, 1, 0.02, false, 6},
+    };
+    fixture f;
+    start(&f);
+    write_chain(f.a, 2, 1, "t", 0);
+    write_chain(f.b, 2, 0, "t", 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        noisy_machine m = {.alone = alone,
+                           .shared = cases[i].shared,
+                           .placement = 0.005,
+                           .jitter = cases[i].jitter,
+                           .taken = cases[i].taken,
+                           .seed = 100 * i};
+        po_verdict v = choose_told(&f, &m, false);
+        printf("%s: %s (%u readings)\n", cases[i].name, v.reason, m.calls);
+        assert_int_equal(v.code, cases[i].holds ? PO_VERDICT_FASTER : PO_VERDICT_SLOWER_ELSEWHERE);
+        assert_true(m.calls >= cases[i].least_calls);
+        v = choose_told(&f, &m, true);
+        assert_true(po_verdict_accepted(&v));
+        assert_int_equal(m.calls, 3);
+        assert_int_equal(v.n_readings, 3);
+        const po_reading *other = &v.readings[2];
+        assert_int_equal(other->kind, PO_READING_THREADS);
+        assert_int_equal(other->threads, 2);
+        double truth = cases[i].shared[0] / cases[i].shared[1];
+        assert_true(other->low < 1.02 * truth && other->high > 0.98 * truth);
+    }
+    test_rmtree(f.dir);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_faster_one_is_taken),
         cmocka_unit_test(the_wrong_one_is_not_taken),
         cmocka_unit_test(copies_are_not_taken),
+        cmocka_unit_test(what_other_threads_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,41 @@
+#include "noisy.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { QUICK_ROUNDS = 5, ROUNDS = 12 };
+/* What a process costs beside its rounds: loading the models. */
+static const double loading = 0.05;
+
+po_status noisy_source(void *user, po_ctx *ctx, po_arena *arena, const po_timing_spec *spec,
+                       uint32_t number, double seconds, po_timing_process *process) {
+    (void)ctx;
+    noisy_machine *m = user;
+    uint32_t n = spec->n, rounds = spec->quick ? QUICK_ROUNDS : ROUNDS;
+    uint64_t stream = m->seed + 7919 * spec->seed + number, at = 0;
+    double *samples = PO_NEW_N(arena, double, rounds *n);
+    double *waited = PO_NEW_N(arena, double, rounds *n), place[PO_TIMING_MAX], drift = 0;
+    m->calls += number == 0;
+    m->processes++;
+    for (uint32_t i = 0; i < n; i++)
+        place[i] = m->placement * po_random_normal(stream, 1, i);
+    for (uint32_t r = 0; r < rounds; r++) {
+        drift += m->drift * po_random_normal(stream, 2, r);
+        for (uint32_t i = 0; i < n; i++, at++) {
+            int model = atoi(spec->models[i]);
+            bool taken = spec->threads > 1 && po_random_unit(stream, 3, at) < m->taken;
+            double t = spec->threads == 1 || taken ? m->alone[model] : m->shared[model];
+            t *= exp(drift + place[i] + m->jitter * po_random_normal(stream, 4, at));
+            if (po_random_unit(stream, 5, at) < m->bursts)
+                t *= 1 + 0.5 * po_random_unit(stream, 6, at);
+            samples[r * n + i] = t;
+            waited[r * n + i] = taken && !m->silent ? 0.4 : 0;
+        }
+    }
+    *process = (po_timing_process){.rounds = rounds,
+                                   .runs = 1,
+                                   .samples = samples,
+                                   .waited = waited,
+                                   .spent = seconds + loading};
+    return PO_OK;
+}
