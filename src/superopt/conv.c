@@ -10,18 +10,17 @@ static bool lone_label(const po_mu_index *index, uint32_t label) {
 
 /* An axis whose index is a kept label, a reduced one with the dilation, or both. */
 static bool window_axis(const po_mu *mu, const po_naive_step *n, const po_mu_index *index,
-                        po_conv_axis *to, int64_t *stride) {
+                        po_conv_axis *to) {
     if (index->n > 2)
         return false;
-    *to = (po_conv_axis){.at = PO_NONE, .tap = PO_NONE, .apart = 1};
-    *stride = 1;
+    *to = (po_conv_axis){.at = PO_NONE, .tap = PO_NONE, .apart = 1, .stride = 1};
     for (uint32_t i = 0; i < index->n; i++) {
         po_mu_term term = index->terms[i];
         bool reduced = po_is_reduced(mu, n, term.label);
         if (term.coef < 1 || (reduced ? to->tap : to->at) != PO_NONE)
             return false;
         *(reduced ? &to->tap : &to->at) = term.label;
-        *(reduced ? &to->apart : stride) = term.coef;
+        *(reduced ? &to->apart : &to->stride) = term.coef;
     }
     to->length = extent(mu, to->at);
     to->taps = extent(mu, to->tap);
@@ -55,13 +54,21 @@ static bool find_weights(const po_mu *mu, po_conv *v) {
     return v->n_w_order + 1 == rank;
 }
 
+bool po_conv_alike(const po_conv_axis *a, const po_conv_axis *b) {
+    return a->taps == b->taps && a->stride == b->stride;
+}
+
+/* Each phase of a stride has a tap, and positions beside one another. */
+static bool stride_fits(const po_conv_axis *axis) {
+    return axis->stride == 1 || (axis->apart == 1 && axis->stride <= axis->taps);
+}
+
 bool po_conv_of(const po_mu *mu, uint32_t step, po_conv *v) {
     if (!po_naive_step_of(mu, step, &v->n) || !v->n.product)
         return false;
     const po_mu_access *a = &v->n.s->in[v->n.a], *o = v->n.out;
     uint32_t rank = mu->tensors[a->tensor].rank, found = 0;
     po_conv_axis axes[3];
-    int64_t strides[3];
     if (mu->tensors[a->tensor].place != PO_MU_DEVICE || rank < 2)
         return false;
     const po_mu_index *last = &a->axes[rank - 1];
@@ -72,7 +79,7 @@ bool po_conv_of(const po_mu *mu, uint32_t step, po_conv *v) {
     for (uint32_t i = 0; i + 1 < rank; i++) {
         if (a->axes[i].n == 0)
             continue;
-        if (found == 3 || !window_axis(mu, &v->n, &a->axes[i], &axes[found], &strides[found]))
+        if (found == 3 || !window_axis(mu, &v->n, &a->axes[i], &axes[found]))
             return false;
         axes[found++].axis = i;
     }
@@ -80,13 +87,19 @@ bool po_conv_of(const po_mu *mu, uint32_t step, po_conv *v) {
         return false;
     v->frames.axis = v->frames.tap = v->frames.at = PO_NONE;
     v->frames.length = v->frames.taps = 1;
-    v->map[0] = (po_conv_axis){.at = PO_NONE, .tap = PO_NONE, .axis = PO_NONE, .apart = 1};
-    v->map[0].length = v->map[0].taps = 1;
+    v->map[0] = (po_conv_axis){.at = PO_NONE,
+                               .tap = PO_NONE,
+                               .axis = PO_NONE,
+                               .length = 1,
+                               .taps = 1,
+                               .apart = 1,
+                               .stride = 1};
     for (uint32_t i = 0; i < found; i++) {
         bool frame = i + 2 < found;
         *(frame ? &v->frames : &v->map[i + 2 - found]) = axes[i];
-        if (!frame && (strides[i] != 1 || axes[i].length < 2 || axes[i].apart > axes[i].length ||
-                       (axes[i].taps == 1 && a->axes[axes[i].axis].offset != 0)))
+        if (!frame &&
+            (!stride_fits(&axes[i]) || axes[i].length < 2 || axes[i].apart > axes[i].length ||
+             (axes[i].taps == 1 && a->axes[axes[i].axis].offset != 0)))
             return false;
     }
     for (uint32_t i = 0; i < mu->tensors[o->tensor].rank; i++)

@@ -1,5 +1,5 @@
-/* Steps that are convolutions with stride 1 along a map's axes, as Toom-Cook algorithms take them.
- */
+/* Steps that are convolutions along a map's axes, as Toom-Cook algorithms take them: with stride 1,
+ * or with strides of no more than the taps. */
 #ifndef PO_SUPEROPT_CONV_H
 #define PO_SUPEROPT_CONV_H
 
@@ -10,7 +10,8 @@ typedef struct po_conv_axis {
     uint32_t at, tap; /* naive labels; tap PO_NONE where taps is 1; at where length is 1 */
     uint32_t axis;    /* of the input's tensor */
     int64_t length, taps;
-    int64_t apart; /* dilation: so many phases */
+    int64_t apart;  /* dilation: so many phases of the map */
+    int64_t stride; /* so many phases of the taps; 1 where apart is more */
 } po_conv_axis;
 
 typedef struct po_conv {
@@ -23,7 +24,9 @@ typedef struct po_conv {
     int64_t outputs, inputs;
 } po_conv;
 
-/* False where the step is something else: channels last, one group, no stride along the map. */
+/* Whether one algorithm serves both. */
+bool po_conv_alike(const po_conv_axis *a, const po_conv_axis *b);
+/* False where the step is something else: channels last, one group. */
 bool po_conv_of(const po_mu *mu, uint32_t step, po_conv *v);
 
 #endif

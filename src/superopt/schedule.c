@@ -2,7 +2,8 @@
 #include "superopt/schedule_private.h"
 
 static const po_scheduler *const schedulers[] = {&po_schedule_winograd, &po_schedule_direct,
-                                                 &po_schedule_turned, &po_schedule_map};
+                                                 &po_schedule_turned, &po_schedule_blocks,
+                                                 &po_schedule_map};
 
 uint32_t po_choices_of(const po_mu *naive, uint32_t step, bool exact,
                        po_choice choices[PO_CHOICES_MAX]) {

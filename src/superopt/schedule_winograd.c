@@ -1,7 +1,7 @@
-/* Convolutions with stride 1 by Toom-Cook algorithms along one or both axes of a map (toom.h):
- * fewer multiplications, rounding somewhat worse. Weights are transformed while they are read, so
- * that the model keeps its own. A third axis, of frames, is summed over as it stands: frames share
- * their transforms.
+/* Convolutions by Toom-Cook algorithms along one or both axes of a map (toom.h): fewer
+ * multiplications, rounding somewhat worse. Weights are transformed while they are read, so that
+ * the model keeps its own. A third axis, of frames, is summed over as it stands: frames share their
+ * transforms.
  *
  * Two ways. "By panels": the whole map is transformed first; then, for each panel of outputs and
  * slice of inputs, the slice's weights are transformed into cache and multiplied. "By rows": the
@@ -30,7 +30,7 @@ static int64_t outputs_along(const po_conv_axis *axis, int64_t m) {
 }
 
 static int64_t products_along(const po_conv_axis *axis, int64_t m) {
-    return outputs_along(axis, m) + axis->taps - 1;
+    return axis->stride * (outputs_along(axis, m) - 1) + axis->taps;
 }
 
 static int64_t tiles_along(const po_conv_axis *axis, int64_t m) {
@@ -71,15 +71,40 @@ static uint32_t add(const po_mu *mu, po_choice *choices, uint32_t n, const po_co
     return n + 1;
 }
 
+/* By rows one axis alone is the map's rows, a tile each. */
+static void stand_up(po_conv *v) {
+    if (v->map[0].axis != PO_NONE)
+        return;
+    po_conv_axis none = v->map[0];
+    v->map[0] = v->map[1];
+    v->map[1] = none;
+}
+
+/* Blocks of a sequence: as even as can be, what is past the end is worked for nothing. */
+static uint32_t list_sequence(const po_mu *naive, po_choice *choices, uint32_t n, po_conv v,
+                              int64_t m) {
+    static const int64_t blocks[] = {96, 48};
+    int64_t tiles = tiles_along(&v.map[1], m), before = 0;
+    stand_up(&v);
+    for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
+        int64_t block = up(tiles, up(tiles, blocks[i]));
+        if (block < tiles && block != before)
+            n = add(naive, choices, n, &v, m, v.inputs, block);
+        before = block;
+    }
+    return n;
+}
+
 static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
     static const int64_t slices[] = {64, 48, 32, 16}, forms[] = {4, 2};
-    enum { LARGEST_WEIGHTS = 1 << 21, FEW_TILES = 784, SMALL_MAP = 64 };
+    enum { LARGEST_WEIGHTS = 3 << 20, FEW_TILES = 784, SMALL_MAP = 64 };
     po_conv v;
     if (!po_conv_of(naive, step, &v))
         return n;
     const po_conv_axis *y = &v.map[0], *x = &v.map[1];
-    bool both = y->taps > 1 && x->taps > 1;
-    if (y->taps > 7 || x->taps > 7 || y->taps * x->taps < 3 || (both && y->taps != x->taps))
+    bool both = y->taps > 1 && x->taps > 1, strided = y->stride * x->stride > 1;
+    int64_t most = (both ? 6 : 8) + (strided ? (both ? 3 : 5) : 0);
+    if (y->taps > 7 || x->taps > 7 || y->taps * x->taps < 3 || (both && !po_conv_alike(y, x)))
         return n;
     for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++) {
         int64_t m = forms[f], ty = products_along(y, m), tx = products_along(x, m);
@@ -88,8 +113,8 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
         /* Products a padded output against those of the plain convolution. */
         double cost =
             (double)(ty * tx * tiles) / (double)(y->taps * x->taps * y->length * x->length);
-        if (ty > (both ? 6 : 8) || tx > (both ? 6 : 8) || cost > 0.85 ||
-            (m == 2 && y->taps == 3 && x->taps == 3 && tiles > SMALL_MAP))
+        if (ty > most || tx > most || cost > 0.85 ||
+            (m == 2 && y->taps == 3 && x->taps == 3 && !strided && tiles > SMALL_MAP))
             continue;
         uint32_t taken = 0;
         for (size_t i = 0; i < sizeof slices / sizeof slices[0]; i++)
@@ -102,6 +127,10 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
         if (ty * tx * v.frames.taps * v.inputs * v.outputs > LARGEST_WEIGHTS || y->apart > 1 ||
             x->apart > 1)
             continue;
+        if (y->axis == PO_NONE) {
+            n = list_sequence(naive, choices, n, v, m);
+            continue;
+        }
         for (int64_t block = 1; block <= 4 && block < rows; block *= 2)
             if (rows % block == 0)
                 n = add(naive, choices, n, &v, m, v.inputs, block);
@@ -194,12 +223,12 @@ static uint32_t loop(build *z, uint32_t parent, po_mu_loop_kind kind, uint32_t l
     return l == PO_NONE ? parent : po_mu_add_loop(z->s->mu, parent, kind, l, 1);
 }
 
-/* The tile of inputs that `map` gives for the naive access: y = m * ty + d, x = m * tx + e. */
+/* The tile of inputs for the naive access: y = stride * m * ty + d, x = stride * m * tx + e. */
 static void transform_input(build *z, uint32_t parent, uint32_t to) {
     po_mu *mu = z->s->mu;
     const po_mu_access *a = &z->v->n.s->in[z->v->n.a];
     uint32_t lanes = po_mu_add_loop(mu, parent, PO_MU_LANES, z->c, 0);
-    /* Taps and outputs of the naive label are both the position within the tile. */
+    /* A tile's outputs and their taps are positions within it. */
     po_for_label *map = po_for_labels(z->s);
     map[z->v->c] = (po_for_label){1, {{z->c, 1}}};
     for (uint32_t n = 0; n < 2; n++) {
@@ -207,11 +236,12 @@ static void transform_input(build *z, uint32_t parent, uint32_t to) {
         uint32_t within = n ? z->j : z->i, position = n ? z->e : z->d;
         if (axis->at == PO_NONE)
             continue;
-        map[axis->at] = z->map[axis->at];
-        po_for_label *f = &map[axis->at];
-        for (uint32_t i = 0; i < f->n; i++)
-            if (f->terms[i].label == within)
-                f->terms[i].label = position;
+        const po_for_label *from = &z->map[axis->at];
+        for (uint32_t i = 0; i < from->n; i++)
+            if (from->terms[i].label != within)
+                map[axis->at].terms[map[axis->at].n++] = from->terms[i];
+        if (axis->tap != PO_NONE)
+            map[axis->tap] = (po_for_label){1, {{position, 1}}};
     }
     po_mu_access in = po_map_access(z->s, map, a);
     uint32_t frames = z->v->frames.axis;
@@ -418,12 +448,13 @@ static void prepare(build *z, po_schedule *s, const po_conv *v, const po_choice 
         po_toom toom;
         z->m[n] = outputs_along(axis, choice->n[OUTPUTS]);
         z->t[n] = products_along(axis, choice->n[OUTPUTS]);
-        if (n && axis->taps == v->map[0].taps) {
+        if (n && po_conv_alike(axis, &v->map[0])) {
             z->a_table[1] = z->a_table[0];
             z->b_table[1] = z->b_table[0];
             z->g_table[1] = z->g_table[0];
         } else if (axis->taps > 1) {
-            po_toom_make(s->arena, (uint32_t)z->m[n], (uint32_t)axis->taps, &toom);
+            po_toom_make(s->arena, (uint32_t)z->m[n], (uint32_t)axis->taps, (uint32_t)axis->stride,
+                         &toom);
             z->a_table[n] = table(z, "at", toom.m, toom.n, toom.a);
             z->b_table[n] = table(z, "bt", toom.n, toom.n, toom.b);
             z->g_table[n] = table(z, "gt", toom.n, toom.r, toom.g);
@@ -438,7 +469,7 @@ static void prepare(build *z, po_schedule *s, const po_conv *v, const po_choice 
     const po_mu_tensor *in = &s->naive->tensors[v->n.s->in[v->n.a].tensor];
     z->shots = v->frames.axis == PO_NONE ? 1 : in->dims[v->frames.axis];
     if (z->block)
-        z->rows /= z->block;
+        z->rows = up(z->rows, z->block);
     z->ty = label(z, "ty", z->rows);
     z->ti = z->block ? label(z, "ti", z->block) : PO_NONE;
     z->tx = label(z, "tx", z->columns);
@@ -564,6 +595,8 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     po_conv v;
     build z;
     po_conv_of(s->naive, step, &v);
+    if (choice->n[BLOCK])
+        stand_up(&v);
     prepare(&z, s, &v, choice);
     po_panels p = {.weight_tensor = v.n.s->in[v.n.b].tensor,
                    .split = v.w_k,

@@ -1,6 +1,6 @@
 #include "superopt/toom.h"
 
-enum { MOST = 8 };
+enum { MOST = 8, MOST_PRODUCTS = 16 };
 
 /* Finite points by number of products less one. */
 static const struct {
@@ -51,12 +51,24 @@ static void polynomial(const po_rational *p, uint32_t n, uint32_t skip, po_ratio
     }
 }
 
-bool po_toom_make(po_arena *arena, uint32_t m, uint32_t r, po_toom *toom) {
+/* One tap: each output by itself. */
+static bool make_single(po_arena *arena, uint32_t m, po_toom *toom) {
+    po_rational *one = PO_NEW_N(arena, po_rational, m * m);
+    po_rational *taps = PO_NEW_N(arena, po_rational, m);
+    for (uint32_t i = 0; i < m * m; i++)
+        one[i] = PO_RATIONAL(i / m == i % m);
+    for (uint32_t i = 0; i < m; i++)
+        taps[i] = PO_RATIONAL(1);
+    *toom = (po_toom){m, 1, m, one, one, taps};
+    return true;
+}
+
+static bool make_dense(po_arena *arena, uint32_t m, uint32_t r, po_toom *toom) {
     uint32_t n = m + r - 1, row = 0;
     const uint32_t rows = sizeof points_of / sizeof points_of[0];
     while (row < rows && points_of[row].n != n - 1)
         row++;
-    if (row == rows || m < 2 || r < 2)
+    if (row == rows)
         return false;
     const po_rational *p = points_of[row].points;
     po_rational *a = PO_NEW_N(arena, po_rational, m * n);
@@ -84,4 +96,36 @@ bool po_toom_make(po_arena *arena, uint32_t m, uint32_t r, po_toom *toom) {
     }
     *toom = (po_toom){m, r, n, a, b, g};
     return ok;
+}
+
+bool po_toom_make(po_arena *arena, uint32_t m, uint32_t r, uint32_t stride, po_toom *toom) {
+    uint32_t n = stride * (m - 1) + r, first = 0;
+    if (m < 2 || r < 2 || stride < 1 || r < stride || n > MOST_PRODUCTS)
+        return false;
+    if (stride == 1)
+        return make_dense(arena, m, r, toom);
+    po_rational *a = PO_NEW_N(arena, po_rational, m * n);
+    po_rational *b = PO_NEW_N(arena, po_rational, n * n);
+    po_rational *g = PO_NEW_N(arena, po_rational, n * r);
+    for (uint32_t i = 0; i < n * n; i++)
+        b[i] = PO_RATIONAL(0);
+    for (uint32_t i = 0; i < n * r; i++)
+        g[i] = PO_RATIONAL(0);
+    for (uint32_t phase = 0; phase < stride; phase++) {
+        uint32_t taps = (r - phase + stride - 1) / stride;
+        po_toom part;
+        if (!(taps > 1 ? make_dense(arena, m, taps, &part) : make_single(arena, m, &part)))
+            return false;
+        for (uint32_t i = 0; i < part.n; i++) {
+            for (uint32_t k = 0; k < part.n; k++)
+                b[(first + i) * n + stride * k + phase] = part.b[i * part.n + k];
+            for (uint32_t k = 0; k < taps; k++)
+                g[(first + i) * r + stride * k + phase] = part.g[i * taps + k];
+            for (uint32_t k = 0; k < m; k++)
+                a[k * n + first + i] = part.a[k * part.n + i];
+        }
+        first += part.n;
+    }
+    *toom = (po_toom){m, r, n, a, b, g};
+    return true;
 }

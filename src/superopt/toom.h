@@ -16,7 +16,9 @@ typedef struct po_toom {
     const po_rational *g; /* [n][r] */
 } po_toom;
 
-/* False where there are no points for it. */
-bool po_toom_make(po_arena *arena, uint32_t m, uint32_t r, po_toom *toom);
+/* F(m, r) for outputs `stride` apart, r >= stride: n = stride * (m - 1) + r. Taps of one phase of
+ * the stride meet inputs of that phase, so that it is an algorithm with fewer taps for each, their
+ * products added. False where there are no points for it. */
+bool po_toom_make(po_arena *arena, uint32_t m, uint32_t r, uint32_t stride, po_toom *toom);
 
 #endif
