@@ -96,7 +96,7 @@ static uint32_t list_sequence(const po_mu *naive, po_choice *choices, uint32_t n
 }
 
 static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
-    static const int64_t slices[] = {64, 48, 32, 16}, forms[] = {4, 2};
+    static const int64_t slices[] = {64, 48, 32, 16}, forms[] = {6, 4, 2};
     enum { LARGEST_WEIGHTS = 3 << 20, FEW_TILES = 784, SMALL_MAP = 64 };
     po_conv v;
     if (!po_conv_of(naive, step, &v))
@@ -113,7 +113,7 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
         /* Products a padded output against those of the plain convolution. */
         double cost =
             (double)(ty * tx * tiles) / (double)(y->taps * x->taps * y->length * x->length);
-        if (ty > most || tx > most || cost > 0.85 ||
+        if (ty > most || tx > most || cost > 0.85 || (both && m == 6) ||
             (m == 2 && y->taps == 3 && x->taps == 3 && !strided && tiles > SMALL_MAP))
             continue;
         uint32_t taken = 0;

@@ -40,6 +40,37 @@ static const struct {
     {"one axis", "graph g (x: f32[1,16,40]) -> (y) {\n"
                  " a = Conv(x, w: f32[16,16,7] random 1) {kernel_shape=[7], pads=[3, 3]}\n"
                  " y = LeakyRelu(a)\n}"},
+    {"Winograd with strides",
+     "graph g (x: f32[1,16,21,18]) -> (y) {\n"
+     " a = Conv(x, w: f32[32,16,3,3] random 1, b: f32[32] random 2) {kernel_shape=[3, 3], "
+     "strides=[2, 2], pads=[1, 1, 1, 1]}\n y = Relu(a)\n}"},
+    {"Winograd with strides along one axis",
+     "graph g (x: f32[1,16,83]) -> (y) {\n"
+     " a = Conv(x, w: f32[32,16,3] random 1, b: f32[32] random 2) {kernel_shape=[3], "
+     "strides=[2]}\n r = Relu(a)\n"
+     " c = Conv(r, v: f32[16,32,7] random 3) {kernel_shape=[7], strides=[3], pads=[3, 3]}\n"
+     " y = Conv(c, u: f32[16,16,3] random 4) {kernel_shape=[3], strides=[3]}\n}"},
+    {"Winograd in blocks of a sequence",
+     "graph g (x: f32[1,16,421]) -> (y) {\n"
+     " a = Conv(x, w: f32[16,16,3] random 1, b: f32[16] random 2) {kernel_shape=[3], "
+     "pads=[1, 1]}\n r = Relu(a)\n"
+     " y = Conv(r, v: f32[16,16,3] random 3) {kernel_shape=[3], strides=[2]}\n}"},
+    {"Strassen, halves of matrices",
+     "graph g (x: f32[98,96]) -> (y) {\n a = MatMul(x, w: f32[96,128] random 1)\n"
+     " b = Add(a, c: f32[128] random 2)\n r = Relu(b)\n"
+     " y = MatMul(r, v: f32[128,192] random 3)\n}"},
+    {"Strassen, an odd map",
+     "graph g (x: f32[1,96,11,9]) -> (y) {\n"
+     " a = Conv(x, w: f32[96,96,1,1] random 1, b: f32[96] random 2) {kernel_shape=[1, 1]}\n"
+     " r = Relu(a)\n c = Conv(r, v: f32[96,96,1,1] random 3) {kernel_shape=[1, 1]}\n"
+     " y = Add(c, r)\n}"},
+    {"long sums in blocks",
+     "graph g (x: f32[1,2,1061]) -> (y) {\n"
+     " a = Conv(x, w: f32[16,2,3] random 1) {kernel_shape=[3], strides=[2]}\n"
+     " b = InstanceNormalization(a, s: f32[16] random 2, t: f32[16] random 3) {epsilon=0.01}\n"
+     " g = GlobalAveragePool(b)\n y = Mul(b, g)\n}"},
+    {"long sums by rows", "graph g (x: f32[1,16,30,40]) -> (y) {\n"
+                          " s = Sigmoid(x)\n g = GlobalAveragePool(s)\n y = Mul(s, g)\n}"},
     {"Winograd in phases",
      "graph g (x: f32[1,16,11,10]) -> (y) {\n"
      " a = Conv(x, w: f32[16,16,3,3] random 1) {kernel_shape=[3, 3], dilations=[2, 2], "

@@ -1,0 +1,357 @@
+/* Products of a map or matrix with a weight by Strassen's algorithm, once: rows, channels and
+ * outputs in halves, 7 products of quarters for 8. As with Toom-Cook (schedule_winograd.c) the
+ * inputs' sums are made first; then, for each panel of both halves of the outputs and each slice of
+ * channels, the weights' sums are made in cache and multiplied, so that the model keeps its own
+ * weights.
+ *
+ * V. Strassen, "Gaussian elimination is not optimal", Numerische Mathematik 13 (1969). */
+#include "superopt/schedule_private.h"
+
+enum { SPLIT, SLICE, PANEL, ROWS }; /* of po_choice.n */
+enum { PRODUCTS = 7, PAD = 16, MOST_KEPT = 3 };
+enum { LEAST = 48 /* of a half, for a gain */, LARGEST_BLOCK = 3 << 17 /* floats */ };
+
+#define N(x)                                                                                       \
+    { x, 1 }
+/* Quarters 11, 12, 21, 22 of inputs (row, channel) and weights (channel, output) by product. */
+static const po_rational of_inputs[PRODUCTS * 4] = {
+    N(1), N(0), N(0), N(1), N(0), N(0), N(1),  N(1), N(1), N(0), N(0), N(0), N(0), N(0),
+    N(0), N(1), N(1), N(1), N(0), N(0), N(-1), N(0), N(1), N(0), N(0), N(1), N(0), N(-1)};
+static const po_rational of_weights[PRODUCTS * 4] = {
+    N(1), N(0), N(0), N(1), N(1), N(0), N(0), N(0), N(0), N(1), N(0), N(-1), N(-1), N(0),
+    N(1), N(0), N(0), N(0), N(0), N(1), N(1), N(1), N(0), N(0), N(0), N(0),  N(1),  N(1)};
+/* Products by quarter of the outputs (row, output). */
+static const po_rational of_outputs[4 * PRODUCTS] = {
+    N(1), N(0), N(0), N(1), N(-1), N(0), N(1), N(0), N(0),  N(1), N(0), N(1), N(0), N(0),
+    N(0), N(1), N(0), N(1), N(0),  N(0), N(0), N(1), N(-1), N(1), N(0), N(0), N(1), N(0)};
+#undef N
+
+typedef struct parts {
+    po_naive_step n;
+    uint32_t n_kept, kept[MOST_KEPT]; /* of the inputs; the first one is halved */
+    uint32_t c, w_k, w_c;             /* channels; axes of the weight */
+    int64_t half[3];                  /* rows, channels, outputs */
+    int64_t tiles;                    /* rows of a half by the other kept labels */
+} parts;
+
+static int64_t extent(const po_mu *mu, uint32_t label) {
+    return mu->labels[label].extent;
+}
+
+static bool lone_label(const po_mu_index *index, uint32_t label) {
+    return index->n == 1 && index->terms[0].label == label && index->terms[0].coef == 1 &&
+           index->offset == 0;
+}
+
+/* The weight's axes: outputs, channels, and such of one element. */
+static bool find_weight(const po_mu *mu, parts *p) {
+    const po_mu_access *b = &p->n.s->in[p->n.b];
+    const po_mu_tensor *t = &mu->tensors[b->tensor];
+    p->w_k = po_access_axis(mu, b, p->n.lane);
+    p->w_c = po_access_axis(mu, b, p->c);
+    if (t->place != PO_MU_WEIGHT || t->rank >= PO_MU_MAX_RANK || p->w_k == PO_NONE ||
+        p->w_c == PO_NONE)
+        return false;
+    for (uint32_t x = 0; x < t->rank; x++)
+        if (x == p->w_k   ? !lone_label(&b->axes[x], p->n.lane)
+            : x == p->w_c ? !lone_label(&b->axes[x], p->c)
+                          : b->axes[x].n > 0)
+            return false;
+    return true;
+}
+
+static bool find_parts(const po_mu *mu, uint32_t step, parts *p) {
+    *p = (parts){.c = PO_NONE};
+    if (!po_naive_step_of(mu, step, &p->n) || !p->n.product || !p->n.s->fresh)
+        return false;
+    const po_mu_access *a = &p->n.s->in[p->n.a], *o = p->n.out;
+    const po_mu_tensor *t = &mu->tensors[a->tensor];
+    if (t->rank < 2 || (t->place != PO_MU_DEVICE && t->place != PO_MU_INPUT))
+        return false;
+    const po_mu_index *last = &a->axes[t->rank - 1];
+    if (last->n != 1 || !lone_label(last, last->terms[0].label) ||
+        !po_is_reduced(mu, &p->n, last->terms[0].label))
+        return false;
+    p->c = last->terms[0].label;
+    for (uint32_t x = 0; x + 1 < t->rank; x++) {
+        int64_t least, most;
+        if (a->axes[x].n == 0)
+            continue;
+        uint32_t label = a->axes[x].terms[0].label;
+        po_mu_range(mu, a, x, &least, &most);
+        if (a->axes[x].n > 1 || p->n_kept == MOST_KEPT || po_is_reduced(mu, &p->n, label) ||
+            po_access_axis(mu, a, label) != x || least < 0 || most >= t->dims[x])
+            return false;
+        p->kept[p->n_kept++] = label;
+    }
+    if (p->n_kept == 0 || !find_weight(mu, p))
+        return false;
+    for (uint32_t x = 0; x < mu->tensors[o->tensor].rank; x++)
+        if (o->axes[x].n > 1 || (o->axes[x].n == 1 && o->axes[x].terms[0].coef != 1))
+            return false;
+    p->half[0] = (extent(mu, p->kept[0]) + 1) / 2;
+    p->half[1] = extent(mu, p->c) / 2;
+    p->half[2] = extent(mu, p->n.lane) / 2;
+    p->tiles = p->half[0];
+    for (uint32_t i = 1; i < p->n_kept; i++)
+        p->tiles *= extent(mu, p->kept[i]);
+    bool even = extent(mu, p->kept[0]) % 2 == 0;
+    return (even || t->place == PO_MU_DEVICE) && extent(mu, p->kept[0]) > 1 &&
+           extent(mu, p->c) % (2 * PO_MU_VECTOR) == 0 &&
+           extent(mu, p->n.lane) % (4 * PO_MU_VECTOR) == 0;
+}
+
+static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
+    static const int64_t panels[][2] = {{64, 6}, {48, 8}, {32, 14}};
+    enum { MOST_SLICE = 128 };
+    parts p;
+    if (!find_parts(naive, step, &p) || p.tiles < LEAST || p.half[1] < LEAST || p.half[2] < LEAST)
+        return n;
+    uint32_t i = 0;
+    while (p.half[2] % panels[i][0] != 0)
+        i++;
+    for (int64_t slice = MOST_SLICE; slice >= 2 * PO_MU_VECTOR; slice -= PO_MU_VECTOR) {
+        int64_t floats = PRODUCTS * (slice * panels[i][0] + (p.tiles + 1) * (panels[i][0] + PAD));
+        if (p.half[1] % slice != 0 || floats > LARGEST_BLOCK || n == PO_CHOICES_MAX)
+            continue;
+        choices[n] = (po_choice){.how = &po_schedule_strassen};
+        choices[n].n[SLICE] = slice;
+        choices[n].n[PANEL] = panels[i][0];
+        choices[n].n[ROWS] = panels[i][1];
+        return n + 1;
+    }
+    return n;
+}
+
+/* --- building --- */
+
+typedef struct build {
+    po_schedule *s;
+    const parts *p;
+    const po_choice *choice;
+    po_for_label *map;
+    uint32_t kept[MOST_KEPT];
+    uint32_t u, h, j, g;        /* product; halves of rows, channels, outputs */
+    uint32_t tile, c, cb, k, b; /* row of a half, channel, slice, output, panel */
+} build;
+
+static uint32_t label(build *z, const char *name, int64_t n) {
+    return n == 1 ? PO_NONE : po_mu_add_label(z->s->mu, name, n);
+}
+
+static uint32_t table(build *z, const char *name, const int64_t *dims, const po_rational *values) {
+    uint32_t id = po_mu_add_tensor(z->s->mu, name, PO_MU_TABLE, 3, dims);
+    z->s->mu->tensors[id].table = values;
+    return id;
+}
+
+/* Labels that are PO_NONE have one value only. */
+static po_mu_access by(build *z, uint32_t tensor, const uint32_t *labels) {
+    po_mu_access access = po_mu_access_of(z->s->mu, tensor);
+    for (uint32_t x = 0; x < z->s->mu->tensors[tensor].rank; x++)
+        if (labels[x] != PO_NONE)
+            po_mu_at(z->s->mu, &access, x, 1, labels[x]);
+    return access;
+}
+
+/* A row of a half by its kept labels. */
+static void at_tile(build *z, po_mu_access *access, uint32_t axis) {
+    int64_t coef = 1;
+    for (uint32_t i = z->p->n_kept; i-- > 0;) {
+        po_mu_at(z->s->mu, access, axis, coef, z->kept[i]);
+        coef *= extent(z->s->mu, z->kept[i]);
+    }
+}
+
+/* out += a * b */
+static uint32_t product(build *z, uint32_t parent, po_mu_access out, po_mu_access a,
+                        po_mu_access b) {
+    po_mu *mu = z->s->mu;
+    uint32_t id = po_mu_add_statement(mu, parent, PO_MU_ADD);
+    mu->nodes[id].statement.out = out;
+    mu->nodes[id].statement.fresh = true;
+    uint32_t x = po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, a), 0, 0);
+    uint32_t y = po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, b), 0, 0);
+    po_mu_item_of(mu, id, PO_MU_TIMES, x, y, 0);
+    return id;
+}
+
+static uint32_t loop(build *z, uint32_t parent, po_mu_loop_kind kind, uint32_t l) {
+    return l == PO_NONE ? parent : po_mu_add_loop(z->s->mu, parent, kind, l, 1);
+}
+
+static uint32_t kept_loops(build *z, uint32_t at, po_mu_loop_kind first) {
+    for (uint32_t i = 0; i < z->p->n_kept; i++)
+        at = loop(z, at, i ? PO_MU_FOR : first, z->kept[i]);
+    return at;
+}
+
+static void prepare(build *z) {
+    const parts *p = z->p;
+    const po_mu *naive = z->s->naive;
+    int64_t slice = z->choice->n[SLICE], panel = z->choice->n[PANEL];
+    for (uint32_t i = 0; i < p->n_kept; i++) {
+        z->kept[i] = po_mu_add_label(z->s->mu, naive->labels[p->kept[i]].name,
+                                     i ? extent(naive, p->kept[i]) : p->half[0]);
+        z->map[p->kept[i]] = (po_for_label){1, {{z->kept[i], 1}}};
+    }
+    z->u = label(z, "u", PRODUCTS);
+    z->h = label(z, "h", 2);
+    z->j = label(z, "j", 2);
+    z->g = label(z, "g", 2);
+    z->tile = label(z, "t", p->tiles);
+    z->k = label(z, "k", panel);
+    z->b = label(z, "b", p->half[2] / panel);
+    z->cb = label(z, "cb", p->half[1] / slice);
+    z->map[p->kept[0]].terms[z->map[p->kept[0]].n++] = (po_mu_term){z->h, p->half[0]};
+    po_for_label *k = &z->map[p->n.lane];
+    k->terms[k->n++] = (po_mu_term){z->k, 1};
+    if (z->b != PO_NONE)
+        k->terms[k->n++] = (po_mu_term){z->b, panel};
+    k->terms[k->n++] = (po_mu_term){z->g, p->half[2]};
+}
+
+static void transform_inputs(build *z, const char *name, uint32_t to) {
+    const parts *p = z->p;
+    po_mu *mu = z->s->mu;
+    z->c = label(z, "c", p->half[1]);
+    z->map[p->c] = (po_for_label){2, {{z->c, 1}, {z->j, p->half[1]}}};
+    uint32_t at = po_mu_add_step(mu, po_arena_printf(z->s->arena, "%s, inputs", name));
+    at = po_mu_add_loop(mu, kept_loops(z, at, PO_MU_GRID), PO_MU_LANES, z->c, 0);
+    po_mu_access out = by(z, to, (uint32_t[]){z->u, PO_NONE, z->c});
+    at_tile(z, &out, 1);
+    uint32_t quarters = table(z, "a", (int64_t[]){PRODUCTS, 2, 2}, of_inputs);
+    product(z, at, out, by(z, quarters, (uint32_t[]){z->u, z->h, z->j}),
+            po_map_access(z->s, z->map, &p->n.s->in[p->n.a]));
+}
+
+static void transform_weights(build *z, uint32_t at, uint32_t to) {
+    const parts *p = z->p;
+    const po_mu_access *b = &p->n.s->in[p->n.b];
+    uint32_t rank = z->s->naive->tensors[b->tensor].rank;
+    po_panels panels = {.weight_tensor = b->tensor, .split = p->w_k, .panel = z->choice->n[PANEL]};
+    for (uint32_t x = 0; x < rank; x++)
+        if (x != p->w_k && x != p->w_c)
+            panels.order[panels.n_order++] = x;
+    panels.order[panels.n_order++] = p->w_c;
+    uint32_t packed = po_pack_weight(z->s, &panels);
+    uint32_t quarters = table(z, "b", (int64_t[]){PRODUCTS, 2, 2}, of_weights);
+    at = po_mu_add_loop(z->s->mu, loop(z, at, PO_MU_FOR, z->c), PO_MU_LANES, z->k, 0);
+    uint32_t id = product(z, at, by(z, to, (uint32_t[]){z->b, z->cb, z->u, z->c, z->k}),
+                          by(z, quarters, (uint32_t[]){z->u, z->j, z->g}),
+                          po_panel_access(z->s, z->map, b, &panels, packed));
+    if (z->cb != PO_NONE) { /* the next slice comes from memory meanwhile */
+        z->s->mu->nodes[id].statement.ahead = z->choice->n[SLICE] * panels.panel;
+        z->s->mu->nodes[id].statement.ahead_of = 1;
+    }
+}
+
+static void transform_outputs(build *z, uint32_t at, uint32_t from) {
+    const parts *p = z->p;
+    const po_naive_step *n = &p->n;
+    po_mu *mu = z->s->mu;
+    uint32_t lanes = po_mu_add_loop(mu, kept_loops(z, at, PO_MU_FOR), PO_MU_LANES, z->k, 0);
+    int64_t dims[PO_MU_MAX_RANK] = {p->half[2] / z->choice->n[PANEL]};
+    uint32_t labels[PO_MU_MAX_RANK] = {z->b}, rank = 1;
+    for (uint32_t i = 0; i < p->n_kept; i++, rank++) {
+        labels[rank] = z->kept[i];
+        dims[rank] = extent(mu, z->kept[i]);
+    }
+    const uint32_t halves[] = {z->h, z->g};
+    for (uint32_t i = 0; i < 2; i++, rank++) {
+        labels[rank] = halves[i];
+        dims[rank] = 2;
+    }
+    labels[rank] = z->k;
+    dims[rank++] = z->choice->n[PANEL];
+    uint32_t out = po_mu_add_tensor(mu, "p", PO_MU_REGISTER, rank, dims);
+    mu->tensors[out].scope = lanes;
+    po_mu_access m = by(z, from, (uint32_t[]){z->b, z->u, PO_NONE, z->k});
+    at_tile(z, &m, 2);
+    uint32_t quarters = table(z, "o", (int64_t[]){2, 2, PRODUCTS}, of_outputs);
+    product(z, lanes, by(z, out, labels), by(z, quarters, (uint32_t[]){z->h, z->g, z->u}), m);
+    po_mu_access y = po_map_access(z->s, z->map, n->out);
+    if (!n->tail) {
+        uint32_t id = po_mu_add_statement(mu, lanes, PO_MU_SET);
+        mu->nodes[id].statement.out = y;
+        po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, by(z, out, labels)), 0, 0);
+        return;
+    }
+    po_mu_access replaced[PO_MU_MAX_INPUTS];
+    for (uint32_t i = 0; i < n->tail->n_in; i++) {
+        replaced[i].tensor = PO_NONE;
+        if (n->tail->in[i].tensor == n->s->out.tensor)
+            replaced[i] = by(z, out, labels);
+    }
+    uint32_t id = po_map_statement(z->s, lanes, z->map, n->tail, &y, replaced);
+    mu->nodes[id].statement.fused = false;
+}
+
+/* Strides of [.., product, row, lane] with room between the streams. */
+static void spread(build *z, uint32_t id, int64_t gap) {
+    po_mu_layout(z->s->mu, id, 1, 0);
+    po_mu_tensor *t = &z->s->mu->tensors[id];
+    int64_t stride = 1;
+    for (uint32_t x = t->rank; x-- > 0;) {
+        int64_t least, count;
+        po_mu_held(z->s->mu, id, x, &least, &count);
+        t->stride[x] = stride;
+        stride = stride * count + (x + 1 == t->rank ? gap : x + 2 == t->rank ? PAD : 0);
+    }
+    po_mu_measure(z->s->mu, id);
+}
+
+static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
+    parts p;
+    find_parts(s->naive, step, &p);
+    build z = {.s = s, .p = &p, .choice = choice, .map = po_for_labels(s)};
+    po_mu *mu = s->mu;
+    const char *name = s->naive->nodes[step].name;
+    int64_t slice = choice->n[SLICE], panel = choice->n[PANEL];
+    int64_t panels = p.half[2] / panel, slices = p.half[1] / slice;
+    prepare(&z);
+    uint32_t v =
+        po_mu_add_tensor(mu, "v", PO_MU_DEVICE, 3, (int64_t[]){PRODUCTS, p.tiles, p.half[1]});
+    spread(&z, v, PAD);
+    transform_inputs(&z, name, v);
+    uint32_t outer = loop(&z, po_mu_add_step(mu, name), PO_MU_GRID, z.b);
+    if (slices > 1) {
+        z.c = label(&z, "ci", slice);
+        z.map[p.c] = (po_for_label){3, {{z.c, 1}, {z.cb, slice}, {z.j, p.half[1]}}};
+    }
+    uint32_t at = loop(&z, outer, PO_MU_FOR, z.cb);
+    uint32_t u = po_mu_add_tensor(mu, "u", PO_MU_SHARED, 5,
+                                  (int64_t[]){panels, slices, PRODUCTS, slice, panel});
+    uint32_t m =
+        po_mu_add_tensor(mu, "m", PO_MU_SHARED, 4, (int64_t[]){panels, PRODUCTS, p.tiles, panel});
+    mu->tensors[u].scope = mu->nodes[at].kind == PO_MU_LOOP ? at : PO_NONE;
+    mu->tensors[m].scope = mu->nodes[outer].kind == PO_MU_LOOP ? outer : PO_NONE;
+    transform_weights(&z, at, u);
+    po_mu_access in = by(&z, v, (uint32_t[]){z.u, z.tile, z.c});
+    if (z.cb != PO_NONE)
+        po_mu_at(mu, &in, 2, slice, z.cb);
+    uint32_t id = product(&z, at, by(&z, m, (uint32_t[]){z.b, z.u, z.tile, z.k}), in,
+                          by(&z, u, (uint32_t[]){z.b, z.cb, z.u, z.c, z.k}));
+    uint32_t *order = PO_NEW_N(s->arena, uint32_t, 4), n = 0;
+    const uint32_t outside[] = {z.b, z.u, z.cb, z.c};
+    for (uint32_t i = 0; i < 4; i++)
+        if (outside[i] != PO_NONE)
+            order[n++] = outside[i];
+    po_mu_statement *main = &mu->nodes[id].statement;
+    main->lane = z.k;
+    main->vectors = (uint32_t)(panel / PO_MU_VECTOR);
+    main->row = z.tile;
+    main->rows = (uint32_t)choice->n[ROWS];
+    main->order = order;
+    main->n_order = n;
+    transform_outputs(&z, outer, m);
+    spread(&z, u, 0);
+    spread(&z, m, 0);
+}
+
+static void tell(const po_choice *choice, po_text *text) {
+    po_text_printf(text, "Strassen, slices of %lld, tile %lldx%lld", (long long)choice->n[SLICE],
+                   (long long)choice->n[ROWS], (long long)choice->n[PANEL]);
+}
+
+const po_scheduler po_schedule_strassen = {"strassen", false, list, apply, tell};
