@@ -40,7 +40,7 @@ static bool find_weights(const po_mu *mu, po_conv *v) {
     v->n_w_order = 0;
     for (uint32_t i = 0; i < 4; i++) {
         uint32_t axis = inner[i] == PO_NONE ? PO_NONE : po_access_axis(mu, b, inner[i]);
-        if (inner[i] != PO_NONE && (axis == PO_NONE || !lone_label(&b->axes[axis], inner[i])))
+        if (inner[i] != PO_NONE && (axis == PO_NONE || b->axes[axis].n != 1))
             return false;
         if (axis != PO_NONE)
             v->w_order[v->n_w_order++] = axis;
@@ -103,7 +103,7 @@ bool po_conv_of(const po_mu *mu, uint32_t step, po_conv *v) {
             return false;
     }
     for (uint32_t i = 0; i < mu->tensors[o->tensor].rank; i++)
-        if (o->axes[i].n > 1 || (o->axes[i].n == 1 && o->axes[i].terms[0].coef != 1))
+        if (o->axes[i].n > 1)
             return false;
     v->outputs = extent(mu, v->k);
     v->inputs = extent(mu, v->c);

@@ -381,8 +381,12 @@ static po_status lower_phase(po_lowering *l, const po_node *node, const po_sum *
         *r = (po_affine){first, 0, {{0, 0}}};
         if (taps > 1) {
             uint32_t tap = po_mu_add_label(l->mu, sc->n - i == 1 ? "s" : "r", taps);
-            v->terms[v->n++] = (po_mu_term){tap, s > 1 ? -1 : -sc->dilation[i]};
-            r->terms[r->n++] = (po_mu_term){tap, s};
+            /* From the last tap, so that the window moves on as that of a convolution. */
+            int64_t apart = s > 1 ? 1 : sc->dilation[i];
+            v->offset -= apart * (taps - 1);
+            v->terms[v->n++] = (po_mu_term){tap, apart};
+            r->offset += s * (taps - 1);
+            r->terms[r->n++] = (po_mu_term){tap, -s};
         }
     }
     po_affine out[PO_MU_MAX_RANK] = {{0}};

@@ -84,6 +84,12 @@ static const struct {
      " a = ConvTranspose(x, w: f32[16,32,3,4] random 1, b: f32[32] random 2) {kernel_shape=[3, 4], "
      "strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 0]}\n r = Relu(a)\n"
      " y = ConvTranspose(r, v: f32[32,1,2,2] random 3) {kernel_shape=[2, 2]}\n}"},
+    {"transposed, Winograd in each phase",
+     "graph g (x: f32[1,16,9,10]) -> (y) {\n"
+     " a = ConvTranspose(x, w: f32[16,32,4,4] random 1, b: f32[32] random 2) {kernel_shape=[4, 4], "
+     "strides=[2, 2], pads=[1, 1, 1, 1]}\n r = Relu(a)\n"
+     " y = ConvTranspose(r, v: f32[32,16,3,3] random 3) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n"
+     "}"},
     {"softmax and a maximum",
      "graph g (x: f32[6,40]) -> (y) {\n a = MatMul(x, w: f32[40,40] random 1)\n"
      " s = Softmax(a) {axis=-1}\n m = ReduceMax(a) {axes=[1]}\n y = Mul(s, m)\n}"},
