@@ -232,9 +232,7 @@ static po_status library(work *w, const po_cc_source *sources, const char *inclu
         j->object = po_arena_printf(w->arena, "%s.%u.o", path, i);
         j->log = po_arena_printf(w->arena, "%s.%u.log", path, i);
         push(w, &to, "cc");
-        push_all(w, &to,
-                 "-std=c17 -O2 -fPIC -fvisibility=hidden -ffp-contract=fast "
-                 "-fno-math-errno -fno-trapping-math -w");
+        push_all(w, &to, PO_CC_FLAGS " -w");
         if (sources[i].flags != NULL)
             push_all(w, &to, sources[i].flags);
         if (include_dir != NULL) {

@@ -16,10 +16,10 @@ typedef struct po_cc_source {
 /* Whether there is a compiler that can be run. PO_UNSUPPORTED, as below. */
 po_status po_cc_check(po_ctx *ctx, const char *cc);
 
-/* Compiles each file (-std=c17 -O2 -fPIC -ffp-contract=fast -fno-math-errno, warnings off) and
- * links one shared object. The compiler: `cc` where not NULL (--cc), else the first of cc, gcc,
- * clang that is on the path. PO_UNSUPPORTED with the first lines that the compiler said where it
- * fails or there is none. No half-written file is left behind. */
+/* Compiles each file (PO_CC_FLAGS, warnings off) and links one shared object. The compiler: `cc`
+ * where not NULL (--cc), else the first of cc, gcc, clang that is on the path. PO_UNSUPPORTED with
+ * the first lines that the compiler said where it fails or there is none. No half-written file is
+ * left behind. */
 po_status po_cc_library(po_ctx *ctx, const char *cc, const po_cc_source *sources, uint32_t n,
                         const char *include_dir, const char *so_path);
 
