@@ -61,13 +61,10 @@ static bool only_for_norm(const po_graph *graph, po_value_id v) {
 static bool spell_sum(po_graph *graph, po_node_id id) {
     const po_node *n = &graph->nodes[id];
     po_value_id a = n->in[0], b = n->in[1], y = n->out[0];
-    const po_type *t = &graph->values[a].type, *u = &graph->values[b].type;
-    if (t->dtype != PO_F32 || !t->has_rank || !u->has_rank || t->rank != u->rank || t->rank < 2 ||
-        po_graph_constant(graph, a) || po_graph_constant(graph, b) || !only_for_norm(graph, y))
+    if (graph->values[a].type.dtype != PO_F32 || po_rank_of(graph, a) < 2 ||
+        !po_same_dims(graph, a, b) || po_graph_constant(graph, a) || po_graph_constant(graph, b) ||
+        !only_for_norm(graph, y))
         return false;
-    for (uint32_t i = 0; i < t->rank; i++)
-        if (!po_dim_same(t->dims[i], u->dims[i]))
-            return false;
     po_type type = graph->values[y].type;
     po_substitute(graph, y, po_add_op(graph, id, PO_OP_Sum, 2, (po_value_id[]){a, b}, &type));
     return true;
