@@ -232,8 +232,6 @@ static po_status set_options(po_ctx *ctx, po_ort *ort, const po_session_options 
                 AddExternalInitializersFromFilesInMemory(o, files->names, data, files->sizes,
                                                          files->n));
     }
-    if (options->profile)
-        ORT_TRY(ctx, ort, what, EnableProfiling(o, options->profile));
     return PO_OK;
 }
 
@@ -263,15 +261,4 @@ const po_port *po_session_inputs(const po_session *session, uint32_t *n) {
 const po_port *po_session_outputs(const po_session *session, uint32_t *n) {
     *n = session->n_outputs;
     return session->outputs;
-}
-
-po_status po_session_end_profile(po_ctx *ctx, po_arena *arena, po_session *session,
-                                 const char **path) {
-    po_ort *ort = session->ort;
-    char *name = NULL;
-    ORT_TRY(ctx, ort, "ending the profile",
-            SessionEndProfiling(session->session, ort->allocator, &name));
-    *path = po_arena_strdup(arena, name);
-    ORT_TRY(ctx, ort, "ending the profile", AllocatorFree(ort->allocator, name));
-    return PO_OK;
 }

@@ -49,7 +49,6 @@ typedef struct po_session_options {
     bool plain;                 /* no graph optimisation: what the file says, node by node */
     const char *kernels;        /* library of custom operators to register; may be NULL */
     const po_side_files *files; /* may be NULL; needs ONNX Runtime 1.18 */
-    const char *profile;        /* path prefix for the runtime's profile; may be NULL */
 } po_session_options;
 
 /* Loads a model. Sequential execution, optimisation level ALL, messages dropped. It stays loaded
@@ -79,9 +78,5 @@ po_status po_run_repeat(po_ctx *ctx, po_run *run, uint32_t times);
  * po_run_free. */
 po_status po_run_outputs(po_ctx *ctx, po_arena *arena, const po_run *run, const po_datum **outputs);
 void po_run_free(po_run *run); /* NULL is allowed */
-
-/* Ends profiling; the path of the file that the runtime has written. */
-po_status po_session_end_profile(po_ctx *ctx, po_arena *arena, po_session *session,
-                                 const char **path);
 
 #endif
