@@ -27,8 +27,6 @@ typedef struct po_cli {
 
 enum { PO_EXIT_OK = 0, PO_EXIT_NOT_EQUAL = 1, PO_EXIT_BAD = 2, PO_EXIT_FAILED = 3 };
 
-/* The exit code that a failure stands for. */
-int po_exit_code(po_status status);
 /* Prints "petopt: <message>" as one line on standard error, whatever is in it, and returns the
  * exit code. */
 int po_complain(po_status status, const char *message);
@@ -73,8 +71,7 @@ typedef struct po_outcome {
 
 /* table.c: the closing table. */
 void po_table_print(po_text *text, const po_outcome *outcome);
-void po_text_bytes(po_text *text, uint64_t bytes); /* "4.6 MB" */
-void po_text_ms(po_text *text, double ms);         /* "152.4 ms", "31 us" */
+void po_text_ms(po_text *text, double ms); /* "152.4 ms", "31 us" */
 
 /* explain.c: what the search tried for each part of the model. */
 void po_explain_print(po_text *text, const po_outcome *outcome);

@@ -9,7 +9,8 @@
 
 /* --- messages and exit codes --- */
 
-int po_exit_code(po_status status) {
+/* The exit code that a failure stands for. */
+static int exit_code(po_status status) {
     switch (status) {
     case PO_OK:
         return PO_EXIT_OK;
@@ -34,7 +35,7 @@ int po_complain(po_status status, const char *message) {
         if (*p < 0x20 || *p == 0x7f)
             *p = '?';
     fprintf(stderr, "petopt: %s\n", line);
-    return po_exit_code(status);
+    return exit_code(status);
 }
 
 int po_complain_use(const char *format, ...) {
@@ -229,7 +230,7 @@ static int run_verify(const po_cli *cli, po_callbacks *callbacks, po_terminal *t
                verdict.proved ? "proved" : "tested only", verdict.proof, verdict.how);
     po_ctx ctx;
     po_ctx_init(&ctx);
-    int code = po_exit_code(status);
+    int code = exit_code(status);
     if (cli->json) {
         int written =
             write_json(&ctx, cli->json, po_json_verify(&verdict, cli->files[0], cli->files[1]));

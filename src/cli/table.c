@@ -1,7 +1,8 @@
 /* The closing table: what the user wants to know, before and after. */
 #include "cli/cli.h"
 
-void po_text_bytes(po_text *text, uint64_t bytes) {
+/* "4.6 MB" */
+static void print_bytes(po_text *text, uint64_t bytes) {
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
     double x = (double)bytes;
     size_t unit = 0;
@@ -42,9 +43,9 @@ static void counts(po_text *text, const po_summary *s) {
     pad(text, line, LABEL + COLUMN);
     po_text_printf(text, "%llu\n", (unsigned long long)s->nodes_after);
     line = label(text, "weights");
-    po_text_bytes(text, s->weights_before);
+    print_bytes(text, s->weights_before);
     pad(text, line, LABEL + COLUMN);
-    po_text_bytes(text, s->weights_after);
+    print_bytes(text, s->weights_after);
     po_text_puts(text, "\n");
 }
 

@@ -90,7 +90,8 @@ static void print_features(po_text *out, uint32_t isa) {
     po_text_puts(out, ";\n");
 }
 
-void po_library_source(const po_kernel *kernels, uint32_t n, po_text *out) {
+/* The source of the library itself, without its kernels (petopt_kernels.c). */
+static void print_source(const po_kernel *kernels, uint32_t n, po_text *out) {
     po_text_puts(out, "/* The table of this model's kernels; see README.md. */\n"
                       "#include \"petopt_ort.h\"\n\n"
                       "/* Bits of the instruction sets that may be used; tests leave some out. */\n"
@@ -142,7 +143,7 @@ static const char *flags_of(building *b, const char *isa) {
 static void make_sources(building *b) {
     po_text source;
     po_text_init(&source, b->arena);
-    po_library_source(b->spec->kernels, b->spec->n_kernels, &source);
+    print_source(b->spec->kernels, b->spec->n_kernels, &source);
     add_file(b, "petopt_kernels.c", source.data, flags_of(b, ""));
     add_file(b, "petopt_ort.h", po_shipped_petopt_ort_h, NULL);
     add_file(b, "ort_slots.def", po_shipped_ort_slots_def, NULL);

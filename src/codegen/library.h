@@ -32,10 +32,6 @@ typedef struct po_kernel {
     const char *code[PO_ISAS];
 } po_kernel;
 
-/* The name of the region that these muGraphs make, one for each instruction set (NULL: none); the
- * same one may stand for both. */
-const char *po_kernel_name(po_arena *arena, const po_mu *const mu[PO_ISAS]);
-
 /* Fills a region from muGraphs whose INPUT, WEIGHT and OUTPUT tensors agree: INPUT number i is the
  * node's input i, WEIGHT number k its input n_in + k. Kernels are printed by po_codegen_kernel. The
  * ports' dims are those of the tensors; the caller may put others of as many elements in their
@@ -85,8 +81,5 @@ po_status po_library_commit(po_library_saving *saving);
 
 /* Whether DIR could be written, before any work is done for it; it is not made. PO_BAD_USE. */
 po_status po_library_check_folder(po_ctx *ctx, const char *dir);
-
-/* The source of the library itself, without its kernels (petopt_kernels.c). */
-void po_library_source(const po_kernel *kernels, uint32_t n, po_text *out);
 
 #endif

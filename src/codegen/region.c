@@ -3,7 +3,9 @@
 
 #include <inttypes.h>
 
-const char *po_kernel_name(po_arena *arena, const po_mu *const mu[PO_ISAS]) {
+/* The name of the region that these muGraphs make, one for each instruction set (NULL: none); the
+ * same one may stand for both. */
+static const char *kernel_name(po_arena *arena, const po_mu *const mu[PO_ISAS]) {
     po_hash hash = {PO_KERNEL_ABI, PO_KERNEL_DOMAIN_VERSION};
     for (uint32_t i = 0; i < PO_ISAS; i++) {
         po_hash one = mu[i] ? po_mu_hash(mu[i]) : (po_hash){0};
@@ -37,7 +39,7 @@ static const po_kernel_port *ports(po_arena *arena, const po_mu *mu, po_mu_place
 po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu *const mu[PO_ISAS],
                           po_kernel *region) {
     const po_mu *first = NULL;
-    *region = (po_kernel){.name = po_kernel_name(arena, mu)};
+    *region = (po_kernel){.name = kernel_name(arena, mu)};
     for (uint32_t i = 0; i < PO_ISAS; i++) {
         if (!mu[i])
             continue;

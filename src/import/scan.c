@@ -81,7 +81,8 @@ static bool continuation(uint8_t byte) {
     return (byte & 0xc0) == 0x80;
 }
 
-bool po_text_valid(const uint8_t *p, size_t size) {
+/* True for well-formed UTF-8 without NUL: no surrogates, no overlong forms, at most U+10FFFF. */
+static bool text_valid(const uint8_t *p, size_t size) {
     const uint8_t *end = p + size;
     while (p < end) {
         uint8_t c = *p;
@@ -243,7 +244,7 @@ static po_status delimited(scanner *s, const po_place *at, const ProtobufCMessag
             close_length(s, room, p + n);
         return PO_OK;
     }
-    if (field->type == PROTOBUF_C_TYPE_STRING && !po_text_valid(p, n))
+    if (field->type == PROTOBUF_C_TYPE_STRING && !text_valid(p, n))
         return bad(s, at,
                    memchr(p, 0, n) ? "a name or text holds a NUL byte"
                                    : "a name or text is not valid UTF-8");

@@ -34,7 +34,4 @@ po_status po_scan_message(po_ctx *ctx, po_arena *keep, po_arena *scratch, const 
 /* The number of a raw_data field of the skeleton; UINT64_MAX where its size is wrong. */
 uint64_t po_raw_number(const ProtobufCBinaryData *raw);
 
-/* True for well-formed UTF-8 without NUL: no surrogates, no overlong forms, at most U+10FFFF. */
-bool po_text_valid(const uint8_t *data, size_t size);
-
 #endif

@@ -151,14 +151,10 @@ typedef struct en_program {
     const en_rt *last[EN_OUTS];         /* output to the slot's shape: read backwards; or NULL */
 } en_program;
 
-/* Output shapes of an operator whose operands, R/Ts applied, have these shapes; false where they do
- * not fit. size of a SPLIT must be set. */
-bool en_op_shapes(const en_op *op, const en_shape *const *in, en_shape *out);
 /* Shapes and monomials of what operator `n` makes, from its operands'; SPLIT: its sizes too. False
  * where it does not fit. */
 bool en_program_infer(en_program *p, uint32_t n);
 bool en_monomials_product(const en_monomials *a, const en_monomials *b, en_monomials *c);
-bool en_monomials_union(const en_monomials *a, const en_monomials *b, en_monomials *c);
 /* Multiplications and additions, and elements moved, of the whole program at its shapes. Operators
  * that read only weights are free. */
 double en_program_cost(const en_program *p, uint32_t n_activations, double *flops, double *bytes);
@@ -203,9 +199,6 @@ en_region *en_regions(po_arena *arena, const po_graph *g, bool alone, uint32_t *
 bool *en_live_values(po_arena *arena, const po_graph *g, uint32_t n_activations);
 bool en_read(po_arena *arena, const po_graph *g, const bool *live, const en_region *region,
              en_problem *problem);
-/* Whether a node is one that the enumeration may have; products multiply two tensors. */
-bool en_node_known(const po_graph *g, const po_node *n);
-bool en_node_product(const po_node *n);
 /* A smaller problem of the same structure: channels, maps and batches shrunk so that the factors
  * keep dividing what they divide. False: as it is. */
 bool en_shrink(const en_problem *from, en_problem *small, po_arena *arena);

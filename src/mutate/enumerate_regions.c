@@ -4,7 +4,8 @@
 
 enum { EN_MOST_PRODUCTS = 4, EN_MOST_REGIONS = 16, EN_MOST_NODES = 4096 };
 
-bool en_node_product(const po_node *n) {
+/* Products multiply two tensors. */
+static bool is_product(const po_node *n) {
     return n->op == PO_OP_Conv || n->op == PO_OP_MatMul || n->op == PO_OP_Gemm;
 }
 
@@ -13,9 +14,10 @@ static bool moves(const po_node *n) {
            n->op == PO_OP_Unsqueeze || n->op == PO_OP_Flatten || n->op == PO_OP_Identity;
 }
 
-bool en_node_known(const po_graph *g, const po_node *n) {
+/* Whether a node is one that the enumeration may have. */
+static bool is_known(const po_graph *g, const po_node *n) {
     (void)g;
-    return en_node_product(n) || moves(n) || n->op == PO_OP_Add || n->op == PO_OP_Concat ||
+    return is_product(n) || moves(n) || n->op == PO_OP_Add || n->op == PO_OP_Concat ||
            n->op == PO_OP_Split || n->op == PO_OP_AveragePool;
 }
 
@@ -73,7 +75,7 @@ static void keep(choosing *c) {
     for (po_node_id i = 0; i < c->g->n_nodes; i++)
         if (c->inside[i]) {
             nodes++;
-            products += en_node_product(&c->g->nodes[i]);
+            products += is_product(&c->g->nodes[i]);
         }
     bool good = nodes && nodes <= EN_OPS && products <= EN_MOST_PRODUCTS &&
                 c->n < EN_MOST_REGIONS && convex(c);
@@ -89,7 +91,7 @@ static po_node_id maker(const choosing *c, po_value_id v) {
 }
 
 static bool product_at(const choosing *c, po_node_id id) {
-    return id != PO_NONE && en_node_product(&c->g->nodes[id]);
+    return id != PO_NONE && is_product(&c->g->nodes[id]);
 }
 
 /* Moves that lead to a node's operands and that nothing else reads. */
@@ -124,7 +126,7 @@ static void parallel(choosing *c, po_value_id v) {
     for (uint32_t i = 0; i < value->n_uses; i++) {
         const po_use *u = &value->uses[i];
         const po_node *node = &c->g->nodes[u->node];
-        if (u->input != 0 || !en_node_product(node) || (op && node->op != op))
+        if (u->input != 0 || !is_product(node) || (op && node->op != op))
             continue;
         op = node->op;
         c->inside[u->node] = true;
@@ -141,7 +143,7 @@ static void all_known(choosing *c) {
     const po_graph *g = c->g;
     for (uint32_t i = 0; i < c->n_order; i++) { /* all that is known, but sums with what is not */
         const po_node *node = &g->nodes[c->order[i]];
-        c->inside[c->order[i]] = en_node_known(g, node);
+        c->inside[c->order[i]] = is_known(g, node);
         if (node->op == PO_OP_Add)
             for (uint32_t k = 0; k < node->n_in; k++) {
                 po_node_id from = maker(c, node->in[k]);
@@ -156,8 +158,7 @@ static void together(choosing *c) {
     for (uint32_t i = 0; i < c->n_order; i++) {
         const po_node *node = &g->nodes[c->order[i]];
         for (uint32_t k = 0; k < node->n_in; k++)
-            if (en_node_product(node) && node->in[k] != PO_NONE &&
-                g->values[node->in[k]].n_uses > 1)
+            if (is_product(node) && node->in[k] != PO_NONE && g->values[node->in[k]].n_uses > 1)
                 parallel(c, node->in[k]);
         if (node->op == PO_OP_Add && product_at(c, maker(c, node->in[0])) &&
             product_at(c, maker(c, node->in[1]))) {
@@ -200,7 +201,7 @@ en_region *en_regions(po_arena *arena, const po_graph *g, bool alone, uint32_t *
     }
     for (uint32_t i = 0; i < c.n_order; i++) {
         po_node_id id = c.order[i];
-        if (!en_node_product(&g->nodes[id]))
+        if (!is_product(&g->nodes[id]))
             continue;
         if (!alone)
             single(&c, id);

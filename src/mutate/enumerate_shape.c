@@ -38,7 +38,9 @@ static bool matmul_shape(const en_shape *a, const en_shape *b, en_shape *y) {
     return true;
 }
 
-bool en_op_shapes(const en_op *op, const en_shape *const *in, en_shape *out) {
+/* Output shapes of an operator whose operands, R/Ts applied, have these shapes; false where they do
+ * not fit. size of a SPLIT must be set. */
+static bool op_shapes(const en_op *op, const en_shape *const *in, en_shape *out) {
     switch (op->kind) {
     case EN_CONV:
         return conv_shape(op, in[0], in[1], out);
@@ -107,7 +109,7 @@ static bool add_monomial(en_monomials *set, uint8_t m) {
     return true;
 }
 
-bool en_monomials_union(const en_monomials *a, const en_monomials *b, en_monomials *c) {
+static bool monomials_union(const en_monomials *a, const en_monomials *b, en_monomials *c) {
     *c = *a;
     for (uint32_t i = 0; i < b->n; i++)
         if (!add_monomial(c, b->m[i]))
@@ -129,7 +131,7 @@ bool en_program_infer(en_program *p, uint32_t n) {
     const en_shape *in[EN_ARGS];
     for (uint32_t k = 0; k < op->n_in; k++)
         in[k] = p->view[n][k] ? &p->view[n][k]->out : &p->shape[op->in[k]];
-    if (!en_op_shapes(op, in, &p->shape[op->out]))
+    if (!op_shapes(op, in, &p->shape[op->out]))
         return false;
     const en_monomials *a = &p->monomials[op->in[0]];
     en_monomials set = *a;
@@ -139,7 +141,7 @@ bool en_program_infer(en_program *p, uint32_t n) {
     } else {
         for (uint32_t k = 1; k < op->n_in; k++) {
             en_monomials more = set;
-            if (!en_monomials_union(&more, &p->monomials[op->in[k]], &set))
+            if (!monomials_union(&more, &p->monomials[op->in[k]], &set))
                 return false;
         }
     }

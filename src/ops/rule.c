@@ -27,19 +27,20 @@ bool po_rule_mode(const po_graph *graph, const po_node *node, const char *name, 
     return s.data && s.size == strlen(text) && memcmp(s.data, text, s.size) == 0;
 }
 
-const po_type *po_rule_in(const po_infer *infer, uint32_t input) {
+/* The input's type where it is a tensor's, else NULL. */
+static const po_type *type_in(const po_infer *infer, uint32_t input) {
     if (input >= infer->n_in || !infer->in[input] || infer->in[input]->kind != PO_TYPE_TENSOR)
         return NULL;
     return infer->in[input];
 }
 
 const po_type *po_rule_ranked(const po_infer *infer, uint32_t input) {
-    const po_type *t = po_rule_in(infer, input);
+    const po_type *t = type_in(infer, input);
     return t && t->has_rank ? t : NULL;
 }
 
 po_dtype po_rule_dtype(const po_infer *infer, uint32_t input) {
-    const po_type *t = po_rule_in(infer, input);
+    const po_type *t = type_in(infer, input);
     return t ? t->dtype : PO_DT_NONE;
 }
 
@@ -153,7 +154,7 @@ po_known po_rule_ints(const po_infer *infer, const char *name, uint32_t input,
         return PO_KNOWN;
     }
     const po_partial *p = infer->partial[input];
-    const po_type *type = po_rule_in(infer, input);
+    const po_type *type = type_in(infer, input);
     *n = type ? po_type_count(type) : -1;
     if (!p)
         return PO_NOT_KNOWN;

@@ -20,9 +20,7 @@ bool po_rule_mode(const po_graph *graph, const po_node *node, const char *name, 
 
 /* --- shape rules --- */
 
-/* The input's type where it is a tensor's, else NULL. */
-const po_type *po_rule_in(const po_infer *infer, uint32_t input);
-/* The same where the rank is known. */
+/* The input's type where it is a tensor's with a known rank, else NULL. */
 const po_type *po_rule_ranked(const po_infer *infer, uint32_t input);
 /* Element type of an input; PO_DT_NONE where not known. */
 po_dtype po_rule_dtype(const po_infer *infer, uint32_t input);

@@ -103,7 +103,9 @@ void po_infer_set_partial(po_infer *infer, uint32_t k, uint32_t n, const po_dim 
     infer->out_partial[k] = p;
 }
 
-bool po_dim_broadcast(po_dim a, po_dim b, po_dim *out) {
+/* Broadcasts two dims. A length above 1 against an unknown one gives the length: the model would
+ * not run otherwise. False where they contradict one another. */
+static bool dim_broadcast(po_dim a, po_dim b, po_dim *out) {
     if (a.value == 1) {
         *out = b;
     } else if (b.value == 1) {
@@ -136,7 +138,7 @@ po_status po_infer_broadcast(po_infer *infer, uint32_t n, const po_type *const *
         uint32_t skip = rank - shapes[k]->rank;
         for (uint32_t i = 0; i < shapes[k]->rank; i++) {
             po_dim d = dims[skip + i];
-            if (!po_dim_broadcast(d, shapes[k]->dims[i], &dims[skip + i]))
+            if (!dim_broadcast(d, shapes[k]->dims[i], &dims[skip + i]))
                 return po_infer_fail(infer, "shapes do not broadcast (lengths %lld and %lld)",
                                      (long long)d.value, (long long)shapes[k]->dims[i].value);
         }

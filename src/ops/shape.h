@@ -58,9 +58,6 @@ void po_contents_binary(po_infer *infer);
 /* Of Where. */
 void po_contents_where(po_infer *infer);
 
-/* Broadcasts two dims. A length above 1 against an unknown one gives the length: the model would
- * not run otherwise. False where they contradict one another. */
-bool po_dim_broadcast(po_dim a, po_dim b, po_dim *out);
 /* Broadcasts `n` shapes (numpy rules) into *out (unranked where one of them is). The dtype of *out
  * is left alone. PO_BAD_INPUT where they do not fit. */
 po_status po_infer_broadcast(po_infer *infer, uint32_t n, const po_type *const *shapes,

@@ -84,7 +84,7 @@ po_status po_window_read(po_ctx *ctx, const po_graph *graph, const po_node *node
     return PO_OK;
 }
 
-int64_t po_window_extent(const po_window *w, uint32_t axis) {
+static int64_t window_extent(const po_window *w, uint32_t axis) {
     return (w->kernel[axis] - 1) * w->dilation[axis] + 1;
 }
 
@@ -95,7 +95,7 @@ static void share_pads(po_window *w, uint32_t k, int64_t total) {
 }
 
 po_dim po_window_out(po_window *w, uint32_t k, po_dim in) {
-    int64_t extent = po_window_extent(w, k), stride = w->stride[k];
+    int64_t extent = window_extent(w, k), stride = w->stride[k];
     if (in.value < 0) {
         bool whole = w->same || w->begin[k] + w->end[k] == extent - 1;
         return stride == 1 && whole ? in : PO_DIM_UNKNOWN;
@@ -120,7 +120,7 @@ po_dim po_window_out(po_window *w, uint32_t k, po_dim in) {
 }
 
 po_dim po_window_transposed(po_window *w, uint32_t k, po_dim in) {
-    int64_t extent = po_window_extent(w, k), stride = w->stride[k];
+    int64_t extent = window_extent(w, k), stride = w->stride[k];
     if (in.value < 0 && w->output_given)
         return PO_DIM(w->output[k]);
     if (in.value < 0) {

@@ -26,8 +26,6 @@ po_status po_window_read(po_ctx *ctx, const po_graph *graph, const po_node *node
 po_dim po_window_out(po_window *window, uint32_t axis, po_dim in);
 /* The same for a transposed convolution. */
 po_dim po_window_transposed(po_window *window, uint32_t axis, po_dim in);
-/* (kernel - 1) * dilation + 1. */
-int64_t po_window_extent(const po_window *window, uint32_t axis);
 
 /* For an output range [0, n) and position(o) = o * step + offset: the part [*from, *to) whose
  * positions lie in [0, length). step >= 1. */

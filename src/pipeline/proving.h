@@ -5,9 +5,6 @@
 #include "export/export.h"
 #include "pipeline/pipeline.h"
 
-/* Seed that follows from both models alone. */
-uint64_t po_proving_seed(po_hash original, po_hash candidate);
-
 /* Proves the winner, as it was read back (NULL: as it is), and tells the record. Cached by what
  * both models are. Fails only for what stops the run. */
 po_status po_proving_run(po_run_state *state, const po_graph *back);

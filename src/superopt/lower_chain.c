@@ -2,7 +2,8 @@
  * memory. */
 #include "superopt/lower_private.h"
 
-bool po_lower_ready(const po_lowering *l, po_value_id v) {
+/* Whether a value can be read where the region has come to. */
+static bool is_ready(const po_lowering *l, po_value_id v) {
     if (v == PO_NONE || po_graph_constant(l->graph, v))
         return true;
     po_node_id from = l->graph->values[v].producer;
@@ -42,7 +43,7 @@ static bool can_follow(po_lowering *l, const po_node *node, po_node_id first, po
         po_node_id from = t ? PO_NONE : l->graph->values[in].producer;
         if (in == v || (from != PO_NONE && (from == first || among(nodes, n, from))))
             reads = true;
-        else if (!po_lower_ready(l, in))
+        else if (!is_ready(l, in))
             return false;
         else if (!t || t->count > 1)
             (*operands)++;

@@ -83,8 +83,6 @@ uint32_t po_lower_value(po_lowering *l, const po_lower_chain *chain, po_value_id
  * them) so that only the last one's value is seen by others; their number. `first` makes `v`. */
 uint32_t po_lower_follow(po_lowering *l, po_node_id first, po_value_id v,
                          po_node_id nodes[PO_LOWER_CHAIN]);
-/* Whether a value can be read where the region has come to. */
-bool po_lower_ready(const po_lowering *l, po_value_id v);
 
 /* --- steps: PO_UNSUPPORTED, not recorded, where a form is missing --- */
 

@@ -10,7 +10,8 @@ static bool is_over(const search_node *n, uint32_t class) {
     return is_reduction(n) && n->class == class;
 }
 
-bool search_only_shifts(const search_problem *p, const search_skeleton *s, uint32_t node,
+/* Whether the node depends on the maximum by a factor exp(-maximum) alone. */
+static bool only_shifts(const search_problem *p, const search_skeleton *s, uint32_t node,
                         uint32_t maximum) {
     /* The maximum as a tensor of its own; exp(maximum) times the node must be free of it. */
     uint32_t form[SEARCH_NODES], classes[PO_FORM_CLASSES], rank = 0, own = p->naive->n_tensors;
@@ -88,7 +89,7 @@ static bool around_loop(laying *z) {
         z->complete[i] = true;
         z->l->in_loop_sum[i] = true;
         if (z->tainted[i]) {
-            if (n->kind != SEARCH_SUM || !search_only_shifts(z->p, z->s, n->arg[0], z->l->shift))
+            if (n->kind != SEARCH_SUM || !only_shifts(z->p, z->s, n->arg[0], z->l->shift))
                 return false;
             z->l->rescaled[i] = true;
         } else if (n->kind == SEARCH_MAXIMUM && z->l->shift == PO_NONE) {

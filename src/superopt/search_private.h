@@ -118,9 +118,6 @@ typedef struct search_layout {
 /* False where the loops do not admit the program. made: nodes that other kernels make. */
 bool search_lay(const search_problem *p, const search_skeleton *s, const search_kernel *k,
                 const bool *made, search_layout *l);
-/* Whether the node depends on the maximum by a factor exp(-maximum) alone. */
-bool search_only_shifts(const search_problem *p, const search_skeleton *s, uint32_t node,
-                        uint32_t maximum);
 /* The class along whose elements a node's statement works in vectors; PO_NONE: one by one. reduced:
  * it is added up. */
 uint32_t search_lane(const search_problem *p, const search_skeleton *s, const search_layout *l,

@@ -89,7 +89,6 @@ __attribute__((format(printf, 2, 3))) po_status po_pfail(po_prun *run, const cha
 bool po_prun_affordable(const po_prun *run, double products);
 
 /* proof_tensor.c */
-po_ptensor *po_pt_new(po_prun *run, po_dtype dtype, uint32_t rank, const int64_t *dims);
 /* Residues without contents yet, zeroed. */
 po_ptensor *po_pt_residues(po_prun *run, po_dtype dtype, uint32_t rank, const int64_t *dims);
 /* The same elements under other dims. */
@@ -113,7 +112,6 @@ po_hash po_pt_print(po_ptensor *t);
 /* proof_constant.c: residues of constants. */
 uint32_t po_pc_residue(const po_prun *run, double value, po_dtype dtype, bool lone);
 void po_pc_residues(const po_prun *run, const po_tensor *tensor, uint32_t *out);
-uint32_t po_pc_integer(const po_prun *run, int64_t value);
 
 /* --- functions of residues (proof_function.c) --- */
 

@@ -12,7 +12,7 @@ po_status po_pfail(po_prun *run, const char *format, ...) {
     return PO_UNSUPPORTED;
 }
 
-po_ptensor *po_pt_new(po_prun *run, po_dtype dtype, uint32_t rank, const int64_t *dims) {
+static po_ptensor *new_tensor(po_prun *run, po_dtype dtype, uint32_t rank, const int64_t *dims) {
     po_arena *arena = po_arena_child(run->arena);
     po_ptensor *t = PO_NEW(arena, po_ptensor);
     t->arena = arena;
@@ -27,14 +27,14 @@ po_ptensor *po_pt_new(po_prun *run, po_dtype dtype, uint32_t rank, const int64_t
 }
 
 po_ptensor *po_pt_residues(po_prun *run, po_dtype dtype, uint32_t rank, const int64_t *dims) {
-    po_ptensor *t = po_pt_new(run, dtype, rank, dims);
+    po_ptensor *t = new_tensor(run, dtype, rank, dims);
     t->mod = PO_NEW_N(t->arena, uint32_t, t->count);
     return t;
 }
 
 po_ptensor *po_pt_view(po_prun *run, po_ptensor *of, po_dtype dtype, uint32_t rank,
                        const int64_t *dims) {
-    po_ptensor *t = po_pt_new(run, dtype, rank, dims);
+    po_ptensor *t = new_tensor(run, dtype, rank, dims);
     po_pt_mod(of);
     t->mod = of->mod;
     t->degree = of->degree;
@@ -44,7 +44,7 @@ po_ptensor *po_pt_view(po_prun *run, po_ptensor *of, po_dtype dtype, uint32_t ra
 }
 
 po_ptensor *po_pt_known(po_prun *run, const po_array *array) {
-    po_ptensor *t = po_pt_new(run, array->dtype, array->rank, array->dims);
+    po_ptensor *t = new_tensor(run, array->dtype, array->rank, array->dims);
     po_array *a = po_arena_memdup(t->arena, array, sizeof *array);
     size_t n = (size_t)array->count;
     a->dims = po_arena_memdup(t->arena, array->dims, array->rank * sizeof *array->dims);
@@ -69,7 +69,7 @@ po_ptensor *po_pt_known(po_prun *run, const po_array *array) {
 po_status po_pt_constant(po_prun *run, const po_tensor *tensor, po_ptensor **out) {
     /* What more elements hold is not asked for: they shape no operator. */
     enum { MOST_KNOWN = 1 << 20 };
-    po_ptensor *t = po_pt_new(run, tensor->dtype, tensor->rank, tensor->dims);
+    po_ptensor *t = new_tensor(run, tensor->dtype, tensor->rank, tensor->dims);
     *out = t;
     t->constant = true;
     po_dtype_class class = po_dtype_class_of(tensor->dtype);
@@ -99,7 +99,7 @@ void po_pt_drop(po_ptensor *t) {
 }
 
 /* Integers beyond what residues tell apart are variables of their own. */
-uint32_t po_pc_integer(const po_prun *run, int64_t value) {
+static uint32_t integer_residue(const po_prun *run, int64_t value) {
     if (value > -(1 << 30) && value < 1 << 30)
         return po_mod_i64(value);
     return po_pf(run->seed ^ 0x696e74, (uint64_t)value);
@@ -111,7 +111,7 @@ const uint32_t *po_pt_mod(po_ptensor *t) {
     t->mod = PO_NEW_N(t->arena, uint32_t, t->count);
     const po_prun unseeded = {0};
     for (int64_t i = 0; i < t->count; i++)
-        t->mod[i] = po_pc_integer(&unseeded, t->known->i[i]);
+        t->mod[i] = integer_residue(&unseeded, t->known->i[i]);
     return t->mod;
 }
 
