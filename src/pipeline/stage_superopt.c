@@ -44,8 +44,10 @@ static void set_ports(po_arena *arena, const po_graph *graph, const po_value_id 
 
 /* Puts the call in the region's place: activations, then weights as the kernel reads them. */
 static po_status replace(po_run_state *state, po_graph *graph, const po_plan *plan,
-                         const po_kernel *kernel) {
+                         const po_kernel *kernel, uint32_t number) {
     po_arena *arena = state->arena;
+    /* Equal regions call one kernel, each under a name of its own. */
+    const char *call_name = po_arena_printf(arena, "%s_%u", kernel->name, number);
     const po_region *r = plan->region;
     uint32_t n_in = r->n_in + plan->n_packed, unique = r->n_in;
     po_value_id *in = PO_NEW_N(arena, po_value_id, n_in),
@@ -63,7 +65,7 @@ static po_status replace(po_run_state *state, po_graph *graph, const po_plan *pl
     }
     po_outline outline = {.domain = PO_KERNEL_DOMAIN,
                           .name = kernel->name,
-                          .node_name = kernel->name,
+                          .node_name = call_name,
                           .n_nodes = r->n_nodes,
                           .n_in = unique,
                           .n_out = r->n_out,
@@ -217,7 +219,7 @@ static po_status make_kernels(po_run_state *state) {
         for (uint32_t k = 0; k < n && status == PO_OK; k++)
             known |= strcmp(kernels[k].name, kernel->name) == 0;
         if (status == PO_OK)
-            status = replace(state, graph, &plans[i], kernel);
+            status = replace(state, graph, &plans[i], kernel, i);
         n += status == PO_OK && !known;
         PO_TRY(status == PO_OK ? PO_OK : drop(state, status, i));
     }

@@ -315,6 +315,8 @@ static const struct {
     {PO_OP_Softmax, PO_REGION_MAP, po_lower_softmax},
     {PO_OP_ReduceL2, PO_REGION_MAP, po_lower_norm},
     {PO_OP_InstanceNormalization, PO_REGION_MAP, po_lower_instance},
+    {PO_OP_LayerNormalization, PO_REGION_MAP, po_lower_layer},
+    {PO_OP_RMSNormalization, PO_REGION_MAP, po_lower_layer},
     {PO_OP_MaxPool, PO_REGION_MAP, po_lower_max_pool},
     {PO_OP_ReduceMax, PO_REGION_MAP, po_lower_reduce_max},
     {PO_OP_GlobalMaxPool, PO_REGION_MAP, po_lower_reduce_max},
@@ -373,6 +375,8 @@ po_region_part po_lower_part(void *user, const po_graph *graph, const po_node *n
         return node->n_out == 1 ? forms[form].part : PO_REGION_NOT;
     if (forms[form].lower == po_lower_softmax || forms[form].lower == po_lower_norm)
         return po_lower_rows_fit(graph, node) ? forms[form].part : PO_REGION_NOT;
+    if (forms[form].lower == po_lower_layer)
+        return po_lower_layer_fits(graph, node) ? forms[form].part : PO_REGION_NOT;
     if (forms[form].lower == po_lower_instance)
         return po_lower_instance_fits(graph, node) ? forms[form].part : PO_REGION_NOT;
     if (forms[form].lower == po_lower_reduce_max)

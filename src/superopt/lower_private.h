@@ -117,6 +117,9 @@ po_status po_lower_max_pool(po_lowering *l, const po_node *node); /* lower_pool.
 /* lower_instance.c */
 po_status po_lower_instance(po_lowering *l, const po_node *node);
 bool po_lower_instance_fits(const po_graph *graph, const po_node *node);
+/* lower_layer.c */
+po_status po_lower_layer(po_lowering *l, const po_node *node);
+bool po_lower_layer_fits(const po_graph *graph, const po_node *node);
 /* lower_maximum.c */
 po_status po_lower_reduce_max(po_lowering *l, const po_node *node);
 bool po_lower_maximum_fits(const po_graph *graph, const po_node *node);

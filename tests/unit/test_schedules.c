@@ -71,6 +71,13 @@ static const struct {
      " g = GlobalAveragePool(b)\n y = Mul(b, g)\n}"},
     {"long sums by rows", "graph g (x: f32[1,16,30,40]) -> (y) {\n"
                           " s = Sigmoid(x)\n g = GlobalAveragePool(s)\n y = Mul(s, g)\n}"},
+    {"rows with their own mean",
+     "graph g (x: f32[3,5,40]) -> (y) {\n a = MatMul(x, w: f32[40,48] random 1)\n"
+     " n = LayerNormalization(a, s: f32[48] random 2, t: f32[48] random 3) {epsilon=0.01}\n"
+     " r = Relu(n)\n y = LayerNormalization(r, u: f32[5,48] random 4) {axis=1}\n}"},
+    {"rows with their own size",
+     "pir 1 opset = 23 graph g (x: f32[6,40]) -> (y) {\n a = MatMul(x, w: f32[40,48] random 1)\n"
+     " n = RMSNormalization(a, s: f32[48] random 2) {epsilon=0.01}\n y = Sigmoid(n)\n}"},
     {"Winograd in phases",
      "graph g (x: f32[1,16,11,10]) -> (y) {\n"
      " a = Conv(x, w: f32[16,16,3,3] random 1) {kernel_shape=[3, 3], dilations=[2, 2], "
