@@ -1,5 +1,5 @@
 #include "mugraph/eval.h"
-#include "mugraph/run.h"
+#include "mugraph/eval_product.h"
 
 #include <math.h>
 
@@ -272,16 +272,28 @@ static void general(po_mu_run *run, const po_mu_plan *plan, const int64_t *at, c
         combine(s->combine, f->magnitude[s->out.tensor] + at[out], step[out], v + BLOCK, n);
 }
 
+static const product *product_of(po_mu_run *run, const po_mu_plan *plan) {
+    if (plan->own)
+        return plan->own;
+    product *p = PO_NEW(run->arena, product);
+    p->scale = 1;
+    p->is = plan->s->combine == PO_MU_ADD && is_product(plan->s, plan->s->n_items - 1, p);
+    run->plans[plan->node]->own = p;
+    return p;
+}
+
+static bool whole(po_mu_run *run, const po_mu_plan *plan) {
+    const floats *f = run->user;
+    const product *p = product_of(run, plan);
+    return p->is && p->n == 2 &&
+           po_mu_sum_products(run, plan, p->factor[0], p->factor[1], p->scale, f->value,
+                              f->magnitudes ? f->magnitude : NULL);
+}
+
 static po_status inner(po_mu_run *run, const po_mu_plan *plan, const int64_t *at,
                        const int64_t *step, int64_t n) {
     floats *f = run->user;
-    product *p = plan->own;
-    if (!p) { /* the first time */
-        p = PO_NEW(run->arena, product);
-        p->scale = 1;
-        p->is = plan->s->combine == PO_MU_ADD && is_product(plan->s, plan->s->n_items - 1, p);
-        run->plans[plan->node]->own = p;
-    }
+    const product *p = product_of(run, plan);
     if (p->is && multiply_add(run, plan, f->value, p->scale, at, step, n)) {
         if (f->magnitudes)
             multiply_add(run, plan, f->magnitude, fabs(p->scale), at, step, n);
@@ -310,6 +322,7 @@ po_status po_mu_eval(po_ctx *ctx, const po_mu *mu, const double *const *inputs,
     run.store = store;
     run.begin = begin;
     run.inner = inner;
+    run.whole = whole;
     po_status status = po_mu_run_all(&run);
     po_arena_free(arena);
     return status;

@@ -302,12 +302,31 @@ static po_status nest(po_mu_run *run, const po_mu_plan *p, const uint32_t *place
     }
 }
 
+/* Whether it may run as a whole: no loop around it cuts a label, nothing read is missing. */
+static bool is_whole(const po_mu_run *run, const po_mu_plan *p) {
+    if (!run->whole || !p->s->fresh || p->s->combine == PO_MU_SET || p->n_out_guards > 0)
+        return false;
+    for (uint32_t j = 0; j < p->n_labels; j++)
+        if (p->label[j] != PO_NONE &&
+            (run->start[p->label[j]] != 0 ||
+             run->size[p->label[j]] != run->mu->labels[p->label[j]].extent))
+            return false;
+    for (uint32_t k = 0; k < p->s->n_in; k++) {
+        const po_mu_store *s = &run->stores[p->s->in[k].tensor];
+        if (s->stamp && s->n_written != s->n_inside)
+            return false;
+    }
+    return true;
+}
+
 static po_status statement(po_mu_run *run, const po_mu_plan *p) {
     bool first = p->s->fresh && p->s->combine != PO_MU_SET;
     for (uint32_t i = 0; i < p->n_outer; i++)
         first = first && run->start[p->outer[i]] == 0;
     if (first)
         PO_TRY(nest(run, p, p->kept, p->n_kept, p->n_out_guards, true));
+    if (first && is_whole(run, p) && run->whole(run, p))
+        return PO_OK;
     return nest(run, p, p->all, p->n_labels, p->n_guards, false);
 }
 

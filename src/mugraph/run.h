@@ -57,6 +57,9 @@ struct po_mu_run {
     /* n iterations; at and step by access. */
     po_status (*inner)(po_mu_run *run, const po_mu_plan *plan, const int64_t *at,
                        const int64_t *step, int64_t n);
+    /* All iterations of a statement that is in no loop, after `begin`, what it reads being written,
+     * what it writes without tests at edges; false, with nothing done: one by one. May be NULL. */
+    bool (*whole)(po_mu_run *run, const po_mu_plan *plan);
 };
 
 /* Checks what running relies on, then runs. PO_BAD_INPUT naming tensor and step where an element

@@ -435,6 +435,17 @@ static po_status lower_scatter(po_lowering *l, const po_node *node, const po_sum
     return PO_OK;
 }
 
+static bool reads_outside(const po_mu *mu, const po_mu_statement *s) {
+    for (uint32_t k = 0; k < s->n_in; k++)
+        for (uint32_t x = 0; x < mu->tensors[s->in[k].tensor].rank; x++) {
+            int64_t least, most;
+            po_mu_range(mu, &s->in[k], x, &least, &most);
+            if (least < 0 || most >= mu->tensors[s->in[k].tensor].dims[x])
+                return true;
+        }
+    return false;
+}
+
 static po_status lower_product(po_lowering *l, const po_node *node, const po_sum *sum) {
     const po_term *t = &sum->terms[0];
     uint32_t *labels = labels_of(l, t);
@@ -456,6 +467,11 @@ static po_status lower_product(po_lowering *l, const po_node *node, const po_sum
         if (f == PO_NONE)
             return PO_UNSUPPORTED;
         product = k ? po_mu_item_of(l->mu, s, PO_MU_TIMES, product, f, 0) : f;
+    }
+    if (reads_outside(l->mu, &l->mu->nodes[s].statement)) {
+        /* '=' would leave those elements as they are. */
+        l->mu->nodes[s].statement.combine = PO_MU_ADD;
+        l->mu->nodes[s].statement.fresh = true;
     }
     rest r = {node, sum, out};
     po_lower_end end = {.step = step,

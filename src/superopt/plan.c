@@ -26,6 +26,7 @@ typedef struct planning {
     po_hash *keys;
     uint32_t n_forms, cap_forms, cap_seconds, cap_keys;
     po_hash_map *known;
+    po_step_values **last; /* for po_check_step */
 } planning;
 
 /* What a step would cost where nothing is measured: multiply-adds at half of the peak, bytes as
@@ -49,8 +50,14 @@ const po_mu *po_plan_lone(po_arena *arena, const po_mu *naive, uint32_t node,
         s.mu->tensors[i].name = po_arena_printf(arena, "t%u", i);
     for (uint32_t i = 0; i < s.mu->n_labels; i++)
         s.mu->labels[i].name = po_arena_printf(arena, "l%u", i);
-    *lone = (po_lone_step){naive,    node,       s.tensor,
-                           s.packed, s.n_packed, choice->how->exact ? exact_error : fast_error};
+    *lone = (po_lone_step){.naive = naive,
+                           .step = node,
+                           .tensor = s.tensor,
+                           .packed = s.packed,
+                           .n_packed = s.n_packed,
+                           .exact = choice->how->exact,
+                           .k = choice->how->exact ? exact_error : fast_error,
+                           .last = PO_NEW(arena, po_step_values *)};
     return s.mu;
 }
 
@@ -77,6 +84,7 @@ static void add_steps(planning *p, uint32_t plan) {
         for (uint32_t i = 0; i < s.n; i++) {
             po_lone_step lone;
             const po_mu *mu = po_plan_lone(p->arena, naive, node, &s.choices[i], &lone);
+            lone.last = p->last;
             s.form[i] = add_form(p, mu, &lone);
         }
         PO_PUSH(p->arena, p->steps, p->n_steps, p->cap_steps, s);
@@ -195,6 +203,7 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                   .arena = arena,
                   .options = options,
                   .plans = plans,
+                  .last = PO_NEW(arena, po_step_values *),
                   .known = po_hash_map_create(arena)};
     for (uint32_t i = 0; i < regions->n; i++) {
         plans[i] = (po_plan){.region = &regions->regions[i]};

@@ -4,6 +4,7 @@
 #include "mugraph/eval.h"
 #include "rewriting.h"
 #include "superopt/plan.h"
+#include "superopt/schedule_private.h"
 #include "unit.h"
 
 #include <math.h>
@@ -365,11 +366,87 @@ static void errors_are_found(void **state) {
     }
 }
 
+/* A kernel that gets one element wrong, a little. */
+typedef struct damaged {
+    const po_loaded_kernel *kernel;
+    int64_t at;
+} damaged;
+
+static void run_damaged(void *self, const float *const *weights) {
+    const damaged *d = self;
+    d->kernel->run(d->kernel->self, weights);
+    d->kernel->device[d->at] = d->kernel->device[d->at] * 1.01F + 1e-3F;
+}
+
+/* NULL where damage to every single element is found, and none without damage. */
+static const char *check_damaged(po_ctx *ctx, po_arena *arena, void *user,
+                                 const po_loaded_kernel *kernel) {
+    const po_lone_step *lone = user;
+    po_naive_step step;
+    const char *wrong = po_check_step(ctx, arena, user, kernel);
+    if (wrong || !po_naive_step_of(lone->naive, lone->step, &step))
+        return wrong;
+    uint32_t twin = lone->tensor[step.out->tensor];
+    const po_mu_tensor *t = &kernel->mu->tensors[twin];
+    int64_t count = 1;
+    for (uint32_t x = 0; x < t->rank; x++)
+        count *= t->dims[x];
+    for (int64_t e = 0; e < count; e++) {
+        damaged d = {kernel, kernel->places[twin] + t->origin};
+        for (int64_t x = t->rank, rest = e; x-- > 0; rest /= t->dims[x])
+            d.at += rest % t->dims[x] * t->stride[x];
+        po_loaded_kernel broken = *kernel;
+        broken.self = &d;
+        broken.run = run_damaged;
+        if (!po_check_step(ctx, arena, user, &broken))
+            return po_arena_printf(arena, "damage to element %lld is not found", (long long)e);
+    }
+    return NULL;
+}
+
+static void damage_to_any_element_is_found(void **state) {
+    (void)state;
+    uint32_t isa = po_isa_of_machine();
+    if (isa == PO_ISAS)
+        skip();
+    /* Winograd; steps that write a part of a map each; sums along the lanes. */
+    static const char *const names[] = {"Winograd and a residual", "transposed, strides 2 and 1",
+                                        "softmax and a maximum"};
+    for (size_t i = 0; i < SAMPLES; i++) {
+        bool wanted = false;
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)
+            wanted |= strcmp(samples[i].name, names[k]) == 0;
+        if (!wanted)
+            continue;
+        fixture f;
+        start(&f, samples[i].graph);
+        const po_mu *naive = f.plan.lowered.mu;
+        po_timed_kernel kernels[16];
+        uint32_t n = 0;
+        for (uint32_t node = naive->first; node != PO_NONE && n < 16;
+             node = naive->nodes[node].next) {
+            po_choice choices[PO_CHOICES_MAX];
+            po_lone_step *lone = PO_NEW(f.arena, po_lone_step);
+            po_choices_of(naive, node, false, choices);
+            kernels[n++] =
+                (po_timed_kernel){.mu = po_plan_lone(f.arena, naive, node, &choices[0], lone),
+                                  .check = check_damaged,
+                                  .user = lone};
+        }
+        assert_int_equal(po_time_kernels(&f.ctx, f.arena, NULL, isa, kernels, n), PO_OK);
+        for (uint32_t k = 0; k < n; k++)
+            if (!(kernels[k].seconds > 0))
+                fail_msg("%s, step %u: damage is not found", samples[i].name, k);
+        end(&f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(computes_what_the_graph_does),
         cmocka_unit_test(kernels_compute_what_their_steps_do),
         cmocka_unit_test(errors_are_found),
+        cmocka_unit_test(damage_to_any_element_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
