@@ -9,8 +9,7 @@ enum { VALUES = 32, RANK = 6 };
 typedef struct value {
     uint32_t rank;
     int64_t dim[RANK];
-    bool used;     /* has a reader */
-    bool positive; /* never below 0.1 or so: may stand under a bar, a root, a logarithm */
+    bool used; /* has a reader */
 } value;
 
 typedef struct making {
@@ -91,23 +90,20 @@ __attribute__((format(printf, 3, 4))) static uint32_t made(making *m, const valu
     return m->n++;
 }
 
-static uint32_t unary(making *m, uint32_t x, const char *op, bool positive) {
+static uint32_t unary(making *m, uint32_t x, const char *op) {
     value v = m->v[x];
-    v.positive = positive;
     m->v[x].used = true;
     return made(m, &v, "%s(v%u)", op, x);
 }
 
-static uint32_t binary(making *m, uint32_t x, uint32_t y, const char *op, bool positive) {
+static uint32_t binary(making *m, uint32_t x, uint32_t y, const char *op) {
     value v = m->v[x];
-    v.positive = positive;
     m->v[x].used = m->v[y].used = true;
     return made(m, &v, "%s(v%u, v%u)", op, x, y);
 }
 
-static uint32_t with_number(making *m, uint32_t x, const char *op, double number, bool positive) {
+static uint32_t with_number(making *m, uint32_t x, const char *op, double number) {
     value v = m->v[x];
-    v.positive = positive;
     m->v[x].used = true;
     return made(m, &v, "%s(v%u, w%u: f32[] {%g})", op, x, m->n_constants++, number);
 }
@@ -116,7 +112,6 @@ static uint32_t with_number(making *m, uint32_t x, const char *op, double number
 
 static uint32_t activation(making *m, uint32_t x) {
     value v = m->v[x];
-    v.positive = false;
     static const char *const plain[] = {"Relu", "Relu",      "Sigmoid", "Tanh",
                                         "Erf",  "HardSwish", "Neg",     "Identity"};
     switch (draw(m, 0, 19)) {
@@ -134,26 +129,24 @@ static uint32_t activation(making *m, uint32_t x) {
                     (int)draw(m, 1, 6));
     }
     case 9: /* a gate */
-        return binary(m, x, unary(m, x, "Sigmoid", false), "Mul", false);
+        return binary(m, x, unary(m, x, "Sigmoid"), "Mul");
     case 10: { /* Gelu */
-        uint32_t e = with_number(m, x, "Mul", 0.70710678, false);
-        e = with_number(m, unary(m, e, "Erf", false), "Add", 1, false);
-        return with_number(m, binary(m, x, e, "Mul", false), "Mul", 0.5, false);
+        uint32_t e = with_number(m, x, "Mul", 0.70710678);
+        e = with_number(m, unary(m, e, "Erf"), "Add", 1);
+        return with_number(m, binary(m, x, e, "Mul"), "Mul", 0.5);
     }
     case 11: /* what is below a bar is never near 0 */
-        return binary(m, x, with_number(m, unary(m, x, "Abs", false), "Add", 0.5, true), "Div",
-                      false);
+        return binary(m, x, with_number(m, unary(m, x, "Abs"), "Add", 0.5), "Div");
     case 12:
-        return unary(m, with_number(m, unary(m, x, "Abs", false), "Add", 0.25, true), "Sqrt", true);
+        return unary(m, with_number(m, unary(m, x, "Abs"), "Add", 0.25), "Sqrt");
     case 13:
-        return unary(m, with_number(m, unary(m, x, "Abs", false), "Add", 0.5, true), "Log", false);
+        return unary(m, with_number(m, unary(m, x, "Abs"), "Add", 0.5), "Log");
     case 14: /* no exponential of what is large */
-        return unary(m, unary(m, unary(m, x, "Abs", false), "Neg", false), "Exp", false);
+        return unary(m, unary(m, unary(m, x, "Abs"), "Neg"), "Exp");
     case 15:
-        return with_number(m, x, "Pow", (double)draw(m, 2, 3), false);
+        return with_number(m, x, "Pow", (double)draw(m, 2, 3));
     case 16:
-        return unary(m, with_number(m, unary(m, x, "Abs", false), "Add", 0.5, true), "Reciprocal",
-                     false);
+        return unary(m, with_number(m, unary(m, x, "Abs"), "Add", 0.5), "Reciprocal");
     case 17: {
         int64_t channels[RANK] = {0};
         uint32_t rank = v.rank > 1 ? v.rank - 1 : 1;
@@ -163,9 +156,9 @@ static uint32_t activation(making *m, uint32_t x) {
         return made(m, &v, "PRelu(v%u, %s)", x, weight(m, rank, channels));
     }
     case 18:
-        return with_number(m, x, chance(m, 2) ? "Max" : "Min", 0.25, false);
+        return with_number(m, x, chance(m, 2) ? "Max" : "Min", 0.25);
     default:
-        return unary(m, x, plain[draw(m, 0, 7)], false);
+        return unary(m, x, plain[draw(m, 0, 7)]);
     }
 }
 
@@ -174,11 +167,10 @@ static uint32_t arithmetic(making *m, uint32_t x) {
     static const char *const ops[] = {"Add", "Sub", "Mul", "Add", "Mul", "Max", "Min"};
     const char *op = ops[draw(m, 0, 6)];
     value v = m->v[x];
-    v.positive = false;
     for (uint32_t y = m->n; y-- > 0;)
         if (y != x && m->v[y].rank == v.rank &&
             memcmp(m->v[y].dim, v.dim, v.rank * sizeof *v.dim) == 0 && chance(m, 2))
-            return binary(m, x, y, op, false);
+            return binary(m, x, y, op);
     m->v[x].used = true;
     const char *w = broadcast(m, &v);
     return chance(m, 3) ? made(m, &v, "%s(%s, v%u)", op, w, x)
@@ -222,7 +214,6 @@ static uint32_t convolution(making *m, uint32_t x) {
     value v = m->v[x];
     uint32_t n = v.rank - 2;
     windows w;
-    v.positive = false;
     if (!draw_windows(m, &v, false, &w))
         return x;
     int64_t in = v.dim[1], group = 1, out = channels(m);
@@ -261,7 +252,6 @@ static uint32_t transposed(making *m, uint32_t x) {
     int64_t out = chance(m, 4) ? 1 : channels(m);
     int64_t dims[5] = {v.dim[1], out, taps[0], n > 1 ? taps[1] : 0, n > 2 ? taps[2] : 0};
     v.dim[1] = out;
-    v.positive = false;
     m->v[x].used = true;
     const char *weights = weight(m, v.rank, dims);
     const char *bias = chance(m, 3) ? "" : po_arena_printf(m->arena, ", %s", weight(m, 1, &out));
@@ -277,7 +267,6 @@ static uint32_t pool(making *m, uint32_t x) {
     uint32_t n = v.rank - 2;
     windows w;
     bool most = chance(m, 2);
-    v.positive = false;
     if (chance(m, 4)) {
         for (uint32_t i = 0; i < n; i++)
             v.dim[2 + i] = 1;
@@ -316,7 +305,6 @@ static uint32_t upsampled(making *m, uint32_t x) {
 static uint32_t instance(making *m, uint32_t x) {
     value v = m->v[x];
     m->v[x].used = true;
-    v.positive = false;
     const char *scale = weight(m, 1, &v.dim[1]), *bias = weight(m, 1, &v.dim[1]);
     return made(m, &v, "InstanceNormalization(v%u, %s, %s) {epsilon=0.01}", x, scale, bias);
 }
@@ -370,7 +358,6 @@ static uint32_t concat(making *m, uint32_t x) {
             continue;
         v.dim[axis] += u->dim[axis];
         m->v[x].used = m->v[y].used = true;
-        v.positive = false;
         return made(m, &v, "Concat(v%u, v%u) {axis=%u}", x, y, axis);
     }
     return x;
@@ -384,7 +371,6 @@ static uint32_t pad(making *m, uint32_t x) {
         pads[v.rank + i] = draw(m, 0, 2);
         v.dim[i] += pads[i] + pads[v.rank + i];
     }
-    v.positive = false;
     m->v[x].used = true;
     const char *p = integers(m, pads, 2 * v.rank);
     return made(m, &v, "Pad(v%u, %s)", x, p);
@@ -467,10 +453,6 @@ static uint32_t split(making *m, uint32_t x) {
 static uint32_t move(making *m, uint32_t x) {
     switch (draw(m, 0, 8)) {
     case 0:
-    case 1:
-        return slice(m, x);
-    case 2:
-    case 3:
         return concat(m, x);
     case 4:
         return pad(m, x);
@@ -480,8 +462,10 @@ static uint32_t move(making *m, uint32_t x) {
         return reshape(m, x);
     case 7:
         return expand(m, x);
-    default:
+    case 8:
         return split(m, x);
+    default:
+        return chance(m, 2) ? concat(m, x) : slice(m, x);
     }
 }
 
@@ -493,7 +477,6 @@ static uint32_t product(making *m, uint32_t x) {
         return x;
     int64_t k = v.dim[v.rank - 1], out = PICK(m, 1, 3, 8, 15, 16, 17, 31, 32, 33, 48, 64, 65, 80);
     int64_t dims[2] = {k, out};
-    v.positive = false;
     m->v[x].used = true;
     if (v.rank == 2 && chance(m, 2)) {
         bool turned = chance(m, 2);
@@ -520,7 +503,6 @@ static uint32_t product_of_two(making *m, uint32_t x) {
         if (!fits || !chance(m, 2))
             continue;
         v.dim[v.rank - 1] = u->dim[u->rank - 1];
-        v.positive = false;
         m->v[x].used = m->v[y].used = true;
         return made(m, &v, "MatMul(v%u, v%u)", x, y);
     }
@@ -534,19 +516,16 @@ static uint32_t product_of_two(making *m, uint32_t x) {
     uint32_t turned = made(m, &t, "Transpose(v%u) {perm=[%s]}", x, list(m, perm, v.rank));
     m->v[turned].used = true;
     v.dim[v.rank - 1] = v.dim[v.rank - 2];
-    v.positive = false;
     return made(m, &v, "MatMul(v%u, v%u)", x, turned);
 }
 
 static uint32_t softmax(making *m, uint32_t x) {
     value v = m->v[x];
     m->v[x].used = true;
-    v.positive = false;
     return made(m, &v, "Softmax(v%u) {axis=-1}", x);
 }
 
-static uint32_t reduced(making *m, uint32_t x, const char *op, uint32_t axis, bool keep,
-                        bool positive) {
+static uint32_t reduced(making *m, uint32_t x, const char *op, uint32_t axis, bool keep) {
     value v = m->v[x];
     if (keep || v.rank == 1) {
         v.dim[axis] = 1;
@@ -556,7 +535,6 @@ static uint32_t reduced(making *m, uint32_t x, const char *op, uint32_t axis, bo
             v.dim[i] = v.dim[i + 1];
         v.rank--;
     }
-    v.positive = positive;
     m->v[x].used = true;
     if (strcmp(op, "ReduceSum") == 0) {
         int64_t a = axis;
@@ -571,7 +549,7 @@ static uint32_t reduction(making *m, uint32_t x) {
     const char *op = ops[draw(m, 0, 3)];
     uint32_t last = m->v[x].rank - 1;
     bool rows = chance(m, 2);
-    return reduced(m, x, op, rows ? last : (uint32_t)draw(m, 0, last), chance(m, 2), false);
+    return reduced(m, x, op, rows ? last : (uint32_t)draw(m, 0, last), chance(m, 2));
 }
 
 /* Mean and deviation, or the root of the mean square alone, along the last axis. */
@@ -580,12 +558,12 @@ static uint32_t norm(making *m, uint32_t x) {
     uint32_t shifted = x;
     int64_t length = m->v[x].dim[last];
     if (chance(m, 2))
-        shifted = binary(m, x, reduced(m, x, "ReduceMean", last, true, false), "Sub", false);
-    uint32_t square = chance(m, 2) ? with_number(m, shifted, "Pow", 2, false)
-                                   : binary(m, shifted, shifted, "Mul", false);
-    uint32_t mean = reduced(m, square, "ReduceMean", last, true, false);
-    uint32_t root = unary(m, with_number(m, mean, "Add", 0.01, true), "Sqrt", true);
-    uint32_t y = binary(m, shifted, root, "Div", false);
+        shifted = binary(m, x, reduced(m, x, "ReduceMean", last, true), "Sub");
+    uint32_t square =
+        chance(m, 2) ? with_number(m, shifted, "Pow", 2) : binary(m, shifted, shifted, "Mul");
+    uint32_t mean = reduced(m, square, "ReduceMean", last, true);
+    uint32_t root = unary(m, with_number(m, mean, "Add", 0.01), "Sqrt");
+    uint32_t y = binary(m, shifted, root, "Div");
     m->v[y].used = true;
     value v = m->v[y];
     return made(m, &v, "Mul(v%u, %s)", y, weight(m, 1, &length));
@@ -597,12 +575,6 @@ static uint32_t map_step(making *m, uint32_t x) {
     if (m->v[x].rank < 3 || m->v[x].rank > 5)
         return activation(m, x);
     switch (draw(m, 0, 15)) {
-    case 0:
-    case 1:
-    case 2:
-    case 3:
-    case 4:
-        return convolution(m, x);
     case 5:
         return transposed(m, x);
     case 6:
@@ -621,17 +593,15 @@ static uint32_t map_step(making *m, uint32_t x) {
         return arithmetic(m, x);
     case 14:
         return reduction(m, x);
-    default:
+    case 15:
         return move(m, x);
+    default:
+        return convolution(m, x);
     }
 }
 
 static uint32_t row_step(making *m, uint32_t x) {
     switch (draw(m, 0, 11)) {
-    case 0:
-    case 1:
-    case 2:
-        return product(m, x);
     case 3:
         return product_of_two(m, x);
     case 4:
@@ -645,8 +615,11 @@ static uint32_t row_step(making *m, uint32_t x) {
         return activation(m, x);
     case 9:
         return arithmetic(m, x);
-    default:
+    case 10:
+    case 11:
         return move(m, x);
+    default:
+        return product(m, x);
     }
 }
 
@@ -696,9 +669,9 @@ const char *test_random_region(po_arena *arena, uint64_t seed) {
         x = maps ? map_step(&m, x) : row_step(&m, x);
     }
     if (m.n_inputs == 2 && !m.v[1].used) /* every input is read */
-        unary(&m, 1, "Relu", false);
+        unary(&m, 1, "Relu");
     if (!m.v[0].used)
-        unary(&m, 0, "Relu", false);
+        unary(&m, 0, "Relu");
     uint32_t n_out = 0;
     for (uint32_t i = m.n_inputs; i < m.n; i++)
         if (!m.v[i].used || chance(&m, 8))
