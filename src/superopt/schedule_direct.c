@@ -3,7 +3,7 @@
  * a whole vector. */
 #include "superopt/schedule_private.h"
 
-enum { PANEL, ROWS, ROW, CHUNK, ORDER }; /* of po_choice.n */
+enum { PANEL, ROWS, ROW, ALONE }; /* of po_choice.n; ALONE: nothing is fetched ahead */
 /* Panels and rows: tiles that leave registers for a vector of weights a column and one number. */
 static const int64_t tiles[][2] = {{64, 6},  {64, 7},  {48, 8},  {48, 7},
                                    {32, 14}, {32, 12}, {16, 14}, {64, 4}};
@@ -166,6 +166,35 @@ static po_mu_access turned_copy(po_schedule *s, const po_naive_step *n, const ch
     return (po_mu_access){tensor, axes};
 }
 
+/* Kept labels from the outermost: those that both operands have, then those of `a`. */
+typedef struct kept {
+    uint32_t n, label[PO_MU_MAX_DEPTH];
+} kept;
+
+static void add_kept(const po_mu *mu, const po_naive_step *n, uint32_t skip, kept *k) {
+    for (uint32_t x = 0; x < mu->tensors[n->s->out.tensor].rank; x++)
+        for (uint32_t i = n->s->out.axes[x].n; i-- > 0;) {
+            uint32_t label = n->s->out.axes[x].terms[i].label;
+            bool there = label == skip || label == n->lane;
+            for (uint32_t j = 0; j < k->n; j++)
+                there |= k->label[j] == label;
+            if (!there && k->n < PO_MU_MAX_DEPTH)
+                k->label[k->n++] = label;
+        }
+}
+
+/* Whether panels follow one another, so that the next one can be fetched, from memory. */
+static bool fetches(const po_mu *mu, const po_naive_step *n, uint32_t row, int64_t panel) {
+    enum { FAR = 1 << 18 /* floats: no second cache holds the weight beside all else */ };
+    const po_mu_tensor *t = &mu->tensors[n->s->in[n->b].tensor];
+    kept k = {0};
+    int64_t size = 1;
+    add_kept(mu, n, row, &k);
+    for (uint32_t x = 0; x < t->rank; x++)
+        size *= t->dims[x];
+    return k.n == 0 && panel > 0 && extent(mu, n->lane) > panel && size >= FAR;
+}
+
 static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
     enum { TILES = sizeof tiles / sizeof tiles[0], MOST_TILES = 3 };
     po_naive_step p;
@@ -177,6 +206,7 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
     bool weight = naive->tensors[p.s->in[p.b].tensor].place == PO_MU_WEIGHT;
     if (!weight && (row == PO_NONE || !values_fit(naive, &p)))
         return n;
+    uint32_t first = n;
     bool seen[TILES] = {false};
     for (uint32_t taken = 0; taken < MOST_TILES && n < PO_CHOICES_MAX; taken++) {
         uint32_t best = TILES;
@@ -195,27 +225,16 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
         choices[n].n[PANEL] = lanes % PO_MU_VECTOR ? 0 : tiles[best][0];
         choices[n].n[ROWS] = tiles[best][1] < rows ? tiles[best][1] : rows;
         choices[n].n[ROW] = row == PO_NONE ? -1 : (int64_t)row;
-        choices[n].n[CHUNK] = rows > 0 ? 1 : 0;
         n++;
     }
+    /* The processor may see by itself what comes next. */
+    for (uint32_t i = first, end = n; i < end && i < first + 2 && n < PO_CHOICES_MAX; i++) {
+        if (!weight || row == PO_NONE || !fetches(naive, &p, row, choices[i].n[PANEL]))
+            break;
+        choices[n] = choices[i];
+        choices[n++].n[ALONE] = 1;
+    }
     return n;
-}
-
-/* Kept labels from the outermost: those that both operands have, then those of `a`. */
-typedef struct kept {
-    uint32_t n, label[PO_MU_MAX_DEPTH];
-} kept;
-
-static void add_kept(const po_mu *mu, const po_naive_step *n, uint32_t skip, kept *k) {
-    for (uint32_t x = 0; x < mu->tensors[n->s->out.tensor].rank; x++)
-        for (uint32_t i = n->s->out.axes[x].n; i-- > 0;) {
-            uint32_t label = n->s->out.axes[x].terms[i].label;
-            bool there = label == skip || label == n->lane;
-            for (uint32_t j = 0; j < k->n; j++)
-                there |= k->label[j] == label;
-            if (!there && k->n < PO_MU_MAX_DEPTH)
-                k->label[k->n++] = label;
-        }
 }
 
 static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
@@ -319,7 +338,7 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     main->order = order;
     main->n_order = n_order;
     /* While a panel is worked the next one comes from memory. */
-    if (weight && number != PO_NONE && k.n == 0 && row != PO_NONE) {
+    if (weight && number != PO_NONE && k.n == 0 && row != PO_NONE && !choice->n[ALONE]) {
         main->ahead = 1;
         for (uint32_t x = 1; x < s->mu->tensors[weights].rank; x++)
             main->ahead *= s->mu->tensors[weights].dims[x];
@@ -332,8 +351,9 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
 }
 
 static void tell(const po_choice *choice, po_text *text) {
-    po_text_printf(text, "direct, tile %lldx%lld", (long long)choice->n[ROWS],
-                   (long long)(choice->n[PANEL] ? choice->n[PANEL] : 64));
+    po_text_printf(text, "direct, tile %lldx%lld%s", (long long)choice->n[ROWS],
+                   (long long)(choice->n[PANEL] ? choice->n[PANEL] : 64),
+                   choice->n[ALONE] ? ", nothing fetched ahead" : "");
 }
 
 const po_scheduler po_schedule_direct = {"direct", true, list, apply, tell};

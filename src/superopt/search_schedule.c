@@ -86,10 +86,20 @@ static const double flops[PO_MU_FUNCTIONS] = {
 #undef PO_MU_FUNCTION
 };
 
+/* Bytes that a block holds. */
+static double held_in_block(const scheduling *z, const search_kernel *k, const search_layout *l) {
+    double bytes = 0;
+    for (uint32_t i = 0; i < k->root; i++)
+        if (l->stage[i] != SEARCH_OUTSIDE && l->stage[i] != SEARCH_INLINE && !l->on_tile[i])
+            bytes += 4 * held(z->p, k, z->s->node[i].labels, l->stage[i] == SEARCH_INSIDE);
+    return bytes;
+}
+
 /* Seconds of a kernel; false where it does not fit the cache. */
 static bool estimate(const scheduling *z, search_kernel *k, const search_layout *l) {
     const search_problem *p = z->p;
-    double work = 0, bytes = 0, shared = 0, blocks = blocks_without(p, k, 0);
+    double work = 0, bytes = 0, blocks = blocks_without(p, k, 0);
+    double shared = held_in_block(z, k, l);
     bool read[SEARCH_NODES] = {false};
     for (uint32_t i = 0; i <= k->root; i++) {
         const search_node *n = &z->s->node[i];
@@ -126,13 +136,12 @@ static bool estimate(const scheduling *z, search_kernel *k, const search_layout 
             for (uint32_t a = 0; a < search_arity(x) && rows > 6; a++) {
                 const search_node *o = &z->s->node[x->arg[a]];
                 double region = 4 * held(p, k, o->labels, true);
-                if (row != PO_NONE && !(o->labels >> row & 1) && region > (double)p->cache2 / 2)
+                if (row != PO_NONE && !(o->labels >> row & 1) &&
+                    region + shared > (double)p->cache2 * 3 / 4)
                     work += ((double)rows / 6 - 1) * 4 * search_elements(p, o->labels) *
                             blocks_without(p, k, o->labels) / machine.cache3;
             }
         }
-        if (l->stage[i] != SEARCH_INLINE && !l->on_tile[i] && i != k->root)
-            shared += 4 * held(p, k, n->labels, l->stage[i] == SEARCH_INSIDE);
         if (l->in_loop_sum[i] && (n->labels & ~((uint64_t)1 << n->class)))
             work += 2 * search_elements(p, n->labels) * blocks_without(p, k, n->labels) *
                     (double)(p->extent[k->loop] / k->step) / machine.others;
