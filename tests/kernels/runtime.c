@@ -424,6 +424,25 @@ static void many_threads(void) {
     assert(statuses == 0 && infos == 0);
 }
 
+/* Large pages change nothing that lies there, whatever lies between. */
+static void keeps_weights(void) {
+    const size_t n = (size_t)12 << 20, hole = (size_t)5 << 20, page = 4096;
+    char *memory = mmap(NULL, 4 * n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert(memory != MAP_FAILED);
+    for (size_t i = 0; i < 4 * n; i++)
+        memory[i] = (char)(i * 31 % 251);
+    assert(munmap(memory + hole, page) == 0 && mprotect(memory + n, page, PROT_READ) == 0);
+    const uintptr_t at = (uintptr_t)memory;
+    pk_range ranges[] = {{at + 2 * n + 64, at + 3 * n},
+                         {at + hole + page, at + 2 * n},
+                         {at + 64, at + hole - 64},
+                         {at + 3 * n + 4096, at + 4 * n - 64}};
+    pk_enlarge_pages(ranges, sizeof ranges / sizeof *ranges);
+    for (size_t i = 0; i < 4 * n; i++)
+        assert((i >= hole && i < hole + page) || memory[i] == (char)(i * 31 % 251));
+    munmap(memory, 4 * n);
+}
+
 int main(void) {
     fill_api();
     for (size_t i = 0; i < ROWS * COLUMNS; i++)
@@ -434,6 +453,7 @@ int main(void) {
     checks_shapes();
     survives();
     many_threads();
+    keeps_weights();
     puts("all as expected");
     return 0;
 }

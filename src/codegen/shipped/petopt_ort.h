@@ -475,7 +475,7 @@ static int pk_by_address(const void *a, const void *b) {
 /* Asks for large pages below the weights: a model's are many times what the processor's tables of
  * pages reach (BERT-base: 2 % of the time). Only advice: what lies there stays as it is. */
 static void pk_enlarge_pages(pk_range *ranges, size_t n) {
-#if defined(MADV_HUGEPAGE) && !defined(PK_GUARD)
+#ifdef MADV_HUGEPAGE
     enum { COLLAPSE = 25 /* now, and not when the system comes to it: Linux 6.1 */ };
     const uintptr_t page = (uintptr_t)2 << 20, near = (uintptr_t)64 << 10;
     uintptr_t all = 0;
