@@ -356,6 +356,9 @@ static bool is_grid(const po_mu *mu, uint32_t node) {
     return mu->nodes[node].kind == PO_MU_LOOP && mu->nodes[node].loop == PO_MU_GRID;
 }
 
+/* Phases of fewer cycles ask the file's own limit, PK_LEAST. */
+enum { MOST_SMALL = 1000000 };
+
 static po_status phases(cg *g, po_text *calls) {
     uint32_t number = 0;
     for (uint32_t step = g->mu->first; step != PO_NONE; step = g->mu->nodes[step].next) {
@@ -366,6 +369,11 @@ static po_status phases(cg *g, po_text *calls) {
             while (!grid && to != PO_NONE && !is_grid(g->mu, to))
                 to = g->mu->nodes[to].next;
             PO_TRY(phase(g, number, from, to, grid));
+            double cycles = cg_cycles(g, from, to);
+            if (grid && cycles < MOST_SMALL)
+                po_text_printf(calls,
+                               "    if (%.0f < PK_LEAST)\n        %s_%u(&one, 0);\n    else\n    ",
+                               cycles, g->symbol, number);
             if (grid)
                 po_text_printf(calls, "    pool->run(pool->self, %s_%u, &call);\n", g->symbol,
                                number);
@@ -451,18 +459,19 @@ po_status po_codegen_kernel(po_ctx *ctx, const po_mu *mu, const po_isa *isa, con
         tables(&g);
         status = phases(&g, &calls);
         start(&g);
-        po_text_printf(out,
-                       "\nconst size_t %s_device = %lld, %s_scratch = %lld;\n"
-                       "\nvoid %s(const float *const *in, const float *const *weight, "
-                       "float *const *out,\n          float *device, float *scratch, "
-                       "const pk_pool *pool);\n"
-                       "void %s(const float *const *in, const float *const *weight, "
-                       "float *const *out,\n          float *device, float *scratch, "
-                       "const pk_pool *pool) {\n"
-                       "    %s_call call = {in, weight, out, device, scratch, pool->parts};\n"
-                       "    (void)call;\n%s}\n",
-                       symbol, (long long)g.device, symbol, (long long)g.scratch, symbol, symbol,
-                       symbol, calls.data == NULL ? "" : calls.data);
+        po_text_printf(
+            out,
+            "\nconst size_t %s_device = %lld, %s_scratch = %lld;\n"
+            "\nvoid %s(const float *const *in, const float *const *weight, "
+            "float *const *out,\n          float *device, float *scratch, "
+            "const pk_pool *pool);\n"
+            "void %s(const float *const *in, const float *const *weight, "
+            "float *const *out,\n          float *device, float *scratch, "
+            "const pk_pool *pool) {\n"
+            "    %s_call call = {in, weight, out, device, scratch, pool->parts}, one = call;\n"
+            "    one.parts = 1;\n    (void)call, (void)one;\n%s}\n",
+            symbol, (long long)g.device, symbol, (long long)g.scratch, symbol, symbol, symbol,
+            calls.data == NULL ? "" : calls.data);
     }
     po_arena_free(arena);
     return status;

@@ -92,6 +92,9 @@ po_status cg_lanes(cg *g, uint32_t node);
 const char *cg_item(cg *g, const po_mu_item *item, const char *const argument[3],
                     const bool vector[3]);
 
+/* About how many cycles the statements from one node to another take (work.c). */
+double cg_cycles(cg *g, uint32_t from, uint32_t to);
+
 /* --- memory (memory.c) --- */
 
 /* Sets g->tensor, g->device, g->scratch. */

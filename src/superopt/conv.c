@@ -69,7 +69,9 @@ bool po_conv_of(const po_mu *mu, uint32_t step, po_conv *v) {
     const po_mu_access *a = &v->n.s->in[v->n.a], *o = v->n.out;
     uint32_t rank = mu->tensors[a->tensor].rank, found = 0;
     po_conv_axis axes[3];
-    if (mu->tensors[a->tensor].place != PO_MU_DEVICE || rank < 2)
+    if ((mu->tensors[a->tensor].place != PO_MU_DEVICE &&
+         mu->tensors[a->tensor].place != PO_MU_INPUT) ||
+        rank < 2)
         return false;
     const po_mu_index *last = &a->axes[rank - 1];
     v->c = last->n == 1 && lone_label(last, last->terms[0].label) ? last->terms[0].label : PO_NONE;

@@ -152,6 +152,54 @@ static void test_parts(void **state) {
     end(&f);
 }
 
+static void dealt_out(void *self, void (*fn)(void *arg, size_t part), void *arg) {
+    ++*(uint32_t *)self;
+    fn(arg, 0);
+}
+
+static float *aligned(po_arena *arena, size_t floats) {
+    char *memory = po_arena_alloc(arena, (floats + 32) * sizeof(float));
+    return (float *)(void *)(((uintptr_t)memory + 63) / 64 * 64);
+}
+
+/* Times that a pool is asked, over all cases. */
+static uint32_t times_dealt_out(fixture *f, const po_isa *isa, const char *flags) {
+    void *library = load(f, isa, flags);
+    uint32_t times = 0;
+    for (uint32_t i = 0; i < n_kernel_cases; i++) {
+        const po_mu *mu = f->mu[i];
+        test_kernel kernel = test_kernel_of(library, po_arena_printf(f->arena, "k%u", i), mu, isa);
+        const float **in = values_of(f, mu, PO_MU_INPUT, RANDOM, 3);
+        const float **weight = values_of(f, mu, PO_MU_WEIGHT, RANDOM, 4);
+        int64_t n[64];
+        uint32_t count = test_ports(mu, PO_MU_OUTPUT, n, 64);
+        float *out[8];
+        for (uint32_t o = 0; o < count; o++)
+            out[o] = aligned(f->arena, (size_t)n[o]);
+        float *device = aligned(f->arena, kernel.device);
+        test_pool pool = {1, dealt_out, &times};
+        kernel.start(device);
+        kernel.run(in, weight, out, device, aligned(f->arena, kernel.scratch), &pool);
+    }
+    (void)dlclose(library);
+    return times;
+}
+
+/* What takes a few microseconds is not dealt out, unless the file is compiled so. */
+static void test_small(void **state) {
+    (void)state;
+    const po_isa *isa = &po_isas[PO_ISA_AVX2];
+    if (!test_has_isa(isa))
+        skip();
+    fixture f;
+    begin(&f);
+    uint32_t all = times_dealt_out(&f, isa, "-DPK_LEAST=0");
+    uint32_t usual = times_dealt_out(&f, isa, "-O1");
+    assert_true(all >= n_kernel_cases);
+    assert_true(usual < all / 2);
+    end(&f);
+}
+
 /* The same text twice. */
 static void test_text(void **state) {
     (void)state;
@@ -173,6 +221,7 @@ static void test_text(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_avx512), cmocka_unit_test(test_avx2),
-                                       cmocka_unit_test(test_parts), cmocka_unit_test(test_text)};
+                                       cmocka_unit_test(test_parts), cmocka_unit_test(test_small),
+                                       cmocka_unit_test(test_text)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -141,15 +141,11 @@ static bool clean(const po_isa *isa, const char *sanitizer, unsigned parts, uint
     const char *log = po_arena_printf(arena, "%s/log", dir);
     write_file(c, printed);
     write_file(m, main_text.data);
-    const char *words[40] = {"cc",
-                             "-std=c17",
-                             "-D_GNU_SOURCE",
-                             "-O1",
-                             "-w",
-                             "-ffp-contract=fast",
-                             "-fno-sanitize-recover=all",
-                             sanitizer};
-    uint32_t n = 8;
+    const char *words[40] = {
+        "cc",           "-std=c17", "-D_GNU_SOURCE",      "-O1",
+        "-DPK_LEAST=0", "-w",       "-ffp-contract=fast", "-fno-sanitize-recover=all",
+        sanitizer};
+    uint32_t n = 9;
     char *flags = po_arena_strdup(arena, isa->flags), *rest = NULL;
     for (char *f = strtok_r(flags, " ", &rest); f != NULL; f = strtok_r(NULL, " ", &rest))
         words[n++] = f;

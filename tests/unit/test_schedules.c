@@ -79,6 +79,11 @@ static const struct {
     {"rows with their own size",
      "pir 1 opset = 23 graph g (x: f32[6,40]) -> (y) {\n a = MatMul(x, w: f32[40,48] random 1)\n"
      " n = RMSNormalization(a, s: f32[48] random 2) {epsilon=0.01}\n y = Sigmoid(n)\n}"},
+    {"Winograd of what comes as it is read",
+     "graph g (x: f32[1,41,16]) -> (y) {\n t = Transpose(x) {perm=[0, 2, 1]}\n"
+     " a = Conv(t, w: f32[16,16,3] random 1) {kernel_shape=[3], pads=[1, 1]}\n"
+     " b = Conv(t, v: f32[16,16,5] random 2) {kernel_shape=[5], pads=[2, 2]}\n"
+     " y = Add(a, b)\n}"},
     {"Winograd in phases",
      "graph g (x: f32[1,16,11,10]) -> (y) {\n"
      " a = Conv(x, w: f32[16,16,3,3] random 1) {kernel_shape=[3, 3], dilations=[2, 2], "
