@@ -20,6 +20,7 @@ enum { MANY_NODES = 5000, HUGE_NODES = 20000 };
 #define REFERENCE_FLOPS 3e10
 #define HEAVY_WEIGHTS   ((uint64_t)64 << 20)
 enum { MOST_TRIED = 3, MOST_TRIED_ELSEWHERE = 6, RANK_LAYOUT = 3 };
+static const double widest = 1.5;       /* of an interval that is worth telling */
 static const double worth_trying = 1.0; /* a first reading below this is not followed up */
 
 typedef struct selecting {
@@ -248,9 +249,16 @@ static po_status check_functions(selecting *s, uint32_t i, bool *right) {
 static void tell_other_threads(const selecting *s, const po_verdict *v) {
     for (uint32_t i = 0; i < v->n_readings; i++) {
         const po_reading *r = &v->readings[i];
-        if (r->kind == PO_READING_THREADS && s->state->options->threads > 0)
+        if (r->kind != PO_READING_THREADS || s->state->options->threads == 0)
+            continue;
+        const char *plural = r->threads == 1 ? "" : "s";
+        if (r->high > widest * r->low)
+            po_record_note(s->state->record,
+                           "with %u thread%s: not to be told beside what else is running",
+                           r->threads, plural);
+        else
             po_record_note(s->state->record, "with %u thread%s: %.2fx as fast (%.2f to %.2f)%s",
-                           r->threads, r->threads == 1 ? "" : "s", r->gain, r->low, r->high,
+                           r->threads, plural, r->gain, r->low, r->high,
                            r->gain < 1 ? "; without --threads nothing is written that is slower "
                                          "with one thread or with all"
                                        : "");

@@ -43,8 +43,7 @@ typedef struct phases {
     phased *of;         /* for each value that the graph had at first */
     po_value_id *whole; /* of the phased: put together, where something asked for it; PO_NONE */
     uint32_t n;
-    bool strided_only; /* stride 1 stays away */
-    po_node_id *done;  /* converted nodes, in order */
+    po_node_id *done; /* converted nodes, in order */
     uint32_t n_done, cap_done;
 } phases;
 
@@ -198,20 +197,6 @@ static bool cost_phases(const po_graph *g, phase_conv *r, double *cost) {
     return true;
 }
 
-/* Rows of a table that a trial of the proof does not pick must be seen to reach the outputs in
- * whole: that is seen through windows of stride 1, not through those that phases make of them. By
- * rows, such convolutions gain as much (docs/mutants.md). */
-static bool picks_rows(const po_graph *g) {
-    for (po_node_id i = 0; i < g->n_nodes; i++) {
-        const po_node *n = &g->nodes[i];
-        bool picks =
-            n->op == PO_OP_Gather || n->op == PO_OP_GatherElements || n->op == PO_OP_GatherND;
-        if (!n->removed && picks && n->n_in > 1 && !po_graph_constant(g, n->in[1]))
-            return true;
-    }
-    return false;
-}
-
 /* Reads a convolution that gains, with the number of phases that gains most. */
 static bool read_conv(const phases *f, po_node_id id, phase_conv *r) {
     const po_graph *g = f->graph;
@@ -236,7 +221,7 @@ static bool read_conv(const phases *f, po_node_id id, phase_conv *r) {
     r->from = x[r->axis].value;
     r->to = y[r->axis].value;
     r->across = x[0].value * x[2 + b].value;
-    if (r->across < 1 || r->from < 1 || r->to < 2 || (r->stride == 1 && f->strided_only))
+    if (r->across < 1 || r->from < 1 || r->to < 2)
         return false;
     /* Phases of another axis, or with anything where padding wants zeros, are put together first.
      */
@@ -500,7 +485,6 @@ po_status po_use_phases(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
     f.whole = PO_NEW_N(f.arena, po_value_id, f.n);
     memset(f.of, 0, f.n * sizeof *f.of);
     memset(f.whole, 0xff, f.n * sizeof *f.whole); /* PO_NONE */
-    f.strided_only = picks_rows(graph);
     uint32_t n;
     const po_node_id *order = po_graph_order(graph, state->scratch, &n);
     for (uint32_t k = 0; k < n; k++) {

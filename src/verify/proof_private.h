@@ -223,5 +223,8 @@ void po_prun_forget(po_prun *run);
 /* proof_tables.c: notes the table of a Gather in run->table_sum, where rows that were not picked,
  * or were picked for nothing, would not show. */
 void po_pn_note_table(po_pnode *n);
+/* proof_shows.c: true where every element of a value, which the node makes, shows in the graph's
+ * outputs, read from operators, shapes and constants. */
+bool po_pn_all_shows(po_pnode *n, po_value_id value);
 
 #endif
