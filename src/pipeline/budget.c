@@ -2,6 +2,8 @@
 
 /* Seconds of a run at -O1 and -O2 without --time-limit: writing the result comes on top. */
 static const double default_budget = 104;
+/* The same at -O3. */
+static const double deep_budget = 600;
 /* With --time-limit: its part that is left to the search and the readings. */
 static const double of_limit = 0.95;
 
@@ -22,12 +24,19 @@ static const double light_ends[PO_PARTS] = {
     [PO_PART_RANKS] = 0.65, [PO_PART_SELECT] = 0.92, [PO_PART_PROOF] = 1,
 };
 
+/* At -O3 most of the time is for measuring what was found. */
+static const double deep_ends[PO_PARTS] = {
+    [PO_PART_JUDGE] = 0.76, [PO_PART_CHOOSE] = 0.79, [PO_PART_FORMS] = 0.82,
+    [PO_PART_RANKS] = 0.88, [PO_PART_SELECT] = 0.97, [PO_PART_PROOF] = 1,
+};
+
 double po_budget_end(const po_run_state *state, po_part part) {
     const po_options *o = state->options;
-    double all = o->time_limit > 0 ? of_limit * o->time_limit : default_budget;
-    if (state->started <= 0 || (o->time_limit <= 0 && o->level >= 3))
+    bool deep = o->level >= 3 && o->time_limit <= 0;
+    double all = o->time_limit > 0 ? of_limit * o->time_limit : deep ? deep_budget : default_budget;
+    if (state->started <= 0)
         return 0;
-    return state->started + (state->heavy ? heavy_ends : light_ends)[part] * all;
+    return state->started + (deep ? deep_ends : state->heavy ? heavy_ends : light_ends)[part] * all;
 }
 
 po_status po_budget_call(po_run_state *state, po_part part, const char *what, po_part_fn fn,
@@ -48,9 +57,8 @@ po_status po_budget_call(po_run_state *state, po_part part, const char *what, po
         return status;
     po_ctx_clear(ctx);
     *cut = state->cut = true;
-    po_record_note(
-        state->record,
-        "%s after %.0f s, its part of the time limit (--time-limit S, or -O3, gives more)", what,
-        po_now() - state->started);
+    po_record_note(state->record,
+                   "%s after %.0f s, its part of the time limit (--time-limit S%s gives more)",
+                   what, po_now() - state->started, state->options->level < 3 ? ", or -O3," : "");
     return PO_OK;
 }

@@ -1,7 +1,7 @@
-/* How long a run may take. -O1 and -O2 end within two minutes whatever the model, but for the
- * readings of the best candidate on a busy machine: each part of the
- * run has a time by which it stops, as if it had nothing more to offer, and what it found by then
- * goes on (docs/cli.md). */
+/* How long a run may take. -O1 and -O2 end within two minutes whatever the model, -O3 within ten,
+ * but for the readings of the best candidate on a busy machine: each part of the run has a time by
+ * which it stops, as if it had nothing more to offer, and what it found by then goes on
+ * (docs/cli.md). */
 #ifndef PO_PIPELINE_BUDGET_H
 #define PO_PIPELINE_BUDGET_H
 

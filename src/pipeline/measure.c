@@ -84,10 +84,14 @@ static uint32_t of_its_kind(const measuring *c, uint32_t n, const char *name) {
     return same;
 }
 
+bool po_search_deep(const po_run_state *state) {
+    return state->options->level >= 3 && !state->search->hopeful_first;
+}
+
 /* The trials to be measured, best estimate first. */
 static po_status find_hopeful(measuring *c, const uint32_t *trials, uint32_t n) {
     po_site *site = c->site;
-    bool deep = c->state->options->level >= 3;
+    bool deep = po_search_deep(c->state);
     for (uint32_t i = 0; i < n; i++)
         if (!site->trials[trials[i]].measured && site->trials[trials[i]].ratio == 0)
             PO_PUSH(c->arena, c->order, c->n_order, c->cap_order, trials[i]);
@@ -99,7 +103,8 @@ static po_status find_hopeful(measuring *c, const uint32_t *trials, uint32_t n) 
             deep || (kept < MOST_MEASURED && of_its_kind(c, kept, t->name) < MOST_OF_A_KIND &&
                      t->estimate.seconds < worth_measuring * site->estimate.seconds);
         if (!wanted) {
-            t->fate = PO_TRIAL_UNMEASURED;
+            if (!c->search->hopeful_first) /* else its turn may come */
+                t->fate = PO_TRIAL_UNMEASURED;
             continue;
         }
         PO_TRY(po_search_positions(c->state, site, t));
@@ -297,9 +302,8 @@ po_status po_search_measure(po_run_state *state, po_site *site, const uint32_t *
                    .arena = po_arena_create(state->ctx)};
     double start = po_now();
     po_status status = PO_OK;
-    bool deep = state->options->level >= 3;
     bool runtime = search->cost->machine.has_runtime && !state->options->model_cost;
-    if (n > 0 && (deep || worth_a_look(search, site)) && (runtime || state->options->model_cost)) {
+    if (n > 0 && worth_a_look(search, site) && (runtime || state->options->model_cost)) {
         status = find_hopeful(&c, trials, n);
         if (status == PO_OK && c.n_order > 0 && runtime)
             status = measure_in_context(&c);

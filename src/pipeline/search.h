@@ -65,7 +65,8 @@ struct po_search {
     po_split split;
     po_site *sites; /* by subprogram */
     uint32_t n_sites;
-    bool cut; /* the time for measuring was up */
+    bool cut;           /* the time for measuring was up */
+    bool hopeful_first; /* -O3 goes through all subprograms as -O2 does before it measures all */
     /* What times models; NULL: po_time_models. */
     po_status (*time)(po_ctx *ctx, const po_timing_spec *spec, po_timing *timing,
                       po_timing_work *work);
@@ -86,6 +87,8 @@ po_status po_search_boxes(po_run_state *state, po_site *site, po_trial *trial);
  * there are many; sets measured, seconds and ratio. What was timed before is not timed again. */
 po_status po_search_measure(po_run_state *state, po_site *site, const uint32_t *trials, uint32_t n);
 /* In context; the whole model decides later. */
+/* Whether all that was found is measured and judged. */
+bool po_search_deep(const po_run_state *state);
 bool po_search_promising(const po_trial *trial);
 /* Seconds in context, or estimated where nothing is measured; a promising trial (PO_NONE: the
  * original) has fewer than the original. */

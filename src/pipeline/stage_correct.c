@@ -4,6 +4,8 @@
 #include "pipeline/budget.h"
 #include "pipeline/search.h"
 
+#include <math.h>
+
 enum { MOST_JUDGED = 4 }; /* of one subprogram */
 
 static po_status correct_trial(po_run_state *state, po_site *site, uint32_t i) {
@@ -41,11 +43,12 @@ static uint32_t next_trial(const po_site *site) {
 
 static po_status correct_site(po_run_state *state, po_site *site) {
     uint32_t n = 0, *open = PO_NEW_N(state->search->arena, uint32_t, site->n_trials);
+    bool deep = po_search_deep(state);
     for (uint32_t i = 0; i < site->n_trials; i++)
         if (open_question(&site->trials[i]))
             open[n++] = i;
     PO_TRY(po_search_measure(state, site, open, n));
-    uint32_t most = state->options->level >= 3 ? UINT32_MAX : MOST_JUDGED;
+    uint32_t most = deep ? UINT32_MAX : MOST_JUDGED;
     for (uint32_t k = 0; k < most; k++) {
         uint32_t i = next_trial(site);
         if (i == PO_NONE)
@@ -53,7 +56,7 @@ static po_status correct_site(po_run_state *state, po_site *site) {
         PO_TRY(po_search_boxes(state, site, &site->trials[i]));
         if (site->trials[i].fate == PO_TRIAL_BOXES)
             PO_TRY(correct_trial(state, site, i));
-        else if (site->trials[i].fate == PO_TRIAL_EQUAL && state->options->level < 3)
+        else if (site->trials[i].fate == PO_TRIAL_EQUAL && !deep)
             break; /* what is slower than this one cannot win */
     }
     return PO_OK;
@@ -74,12 +77,23 @@ static po_status correct_all(po_run_state *state, void *user) {
             order[k] = order[k - 1];
         order[k] = i;
     }
-    for (uint32_t i = 0; i < search->n_sites; i++) {
-        po_step(state->ctx, (double)i / search->n_sites, "judging mutants of subprogram %u",
-                order[i] + 1);
-        po_status status = correct_site(state, &search->sites[order[i]]);
-        if (!po_search_drops(state->ctx, status))
-            PO_TRY(status);
+    bool deep = state->options->level >= 3;
+    double end = po_budget_end(state, PO_PART_JUDGE);
+    for (uint32_t pass = 0; pass < 1 + (uint32_t)deep; pass++) {
+        search->hopeful_first = deep && pass == 0;
+        for (uint32_t i = 0; i < search->n_sites; i++) {
+            double part = (pass + (double)i / search->n_sites) / (1 + deep);
+            if (pass == 0)
+                po_step(state->ctx, part, "judging mutants of subprogram %u", order[i] + 1);
+            else if (end > 0)
+                po_step(state->ctx, part, "measuring all mutants of subprogram %u (up to %.0f s)",
+                        order[i] + 1, fmax(end - state->started, 0));
+            else
+                po_step(state->ctx, part, "measuring all mutants of subprogram %u", order[i] + 1);
+            po_status status = correct_site(state, &search->sites[order[i]]);
+            if (!po_search_drops(state->ctx, status))
+                PO_TRY(status);
+        }
     }
     return PO_OK;
 }

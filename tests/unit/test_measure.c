@@ -1,4 +1,5 @@
 /* Times of mutants in context: what stands around them, what is kept, and what is no reading. */
+#include "pipeline/budget.h"
 #include "pipeline/context.h"
 #include "pipeline/search.h"
 #include "rewriting.h"
@@ -44,12 +45,12 @@ static po_status tell(po_ctx *ctx, const po_timing_spec *spec, po_timing *timing
         return po_fail(ctx, clock_now.fails, "by hand");
     for (uint32_t i = 0; i < spec->n; i++) {
         double gain = i == 0 ? 1 : 1 + 0.25 * i;
-        timing[i] = (po_timing){1e-3 / gain, gain, gain, gain};
+        timing[i] = (po_timing){.seconds = 1e-3 / gain, .gain = gain, .low = gain, .high = gain};
     }
     if (clock_now.original != 0) {
         timing[0].seconds = clock_now.original;
         for (uint32_t i = 1; i < spec->n; i++)
-            timing[i] = (po_timing){clock_now.seconds, clock_now.gain, 0, 0};
+            timing[i] = (po_timing){.seconds = clock_now.seconds, .gain = clock_now.gain};
     }
     return PO_OK;
 }
@@ -303,6 +304,35 @@ static void limits(void **state) {
     }
 }
 
+/* -O3 first measures what -O2 would, of every subprogram, and then the rest; it has more time. */
+static void hopeful_first(void **state) {
+    (void)state;
+    fixture f;
+    start(&f);
+    f.options.level = 3;
+    f.search.hopeful_first = true;
+    fill_site(&f, 3 * MUTANTS);
+    clock_now = (clock_by_hand){.original = 1e-3, .seconds = 2e-3, .gain = 0.5};
+    assert_int_equal(measure(&f), PO_OK);
+    const po_trial *t = f.search.sites->trials;
+    uint32_t left_out = 0, measured = 0;
+    for (uint32_t i = 0; i < f.search.sites->n_trials; i++) {
+        left_out += !t[i].measured && t[i].fate == PO_TRIAL_INSIDE;
+        measured += t[i].measured;
+    }
+    assert_int_equal(left_out, MUTANTS);
+    assert_true(measured > 0);
+    f.state.started = po_now();
+    assert_int_equal(po_stage_correct(&f.state), PO_OK);
+    assert_false(f.search.hopeful_first);
+    for (uint32_t i = 0; i < f.search.sites->n_trials; i++)
+        assert_true(t[i].measured || t[i].fate == PO_TRIAL_COST);
+    double deep = po_budget_end(&f.state, PO_PART_JUDGE) - f.state.started;
+    f.options.level = 2;
+    assert_true(deep > 3 * (po_budget_end(&f.state, PO_PART_PROOF) - f.state.started));
+    end(&f);
+}
+
 /* Without a runtime nothing is measured, and nothing promises anything unless estimates may. */
 static void no_runtime(void **state) {
     (void)state;
@@ -425,9 +455,9 @@ static void forms(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kept),   cmocka_unit_test(wrong_cost), cmocka_unit_test(no_reading),
-        cmocka_unit_test(limits), cmocka_unit_test(no_runtime), cmocka_unit_test(around),
-        cmocka_unit_test(forms),
+        cmocka_unit_test(kept),   cmocka_unit_test(wrong_cost),    cmocka_unit_test(no_reading),
+        cmocka_unit_test(limits), cmocka_unit_test(hopeful_first), cmocka_unit_test(no_runtime),
+        cmocka_unit_test(around), cmocka_unit_test(forms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
