@@ -8,7 +8,7 @@ enum { MOST_STRIDE = 4 };
 static bool add_phase(po_tiled *t, int64_t s, int64_t p, int64_t *row) {
     int64_t taps = (t->r - p + s - 1) / s;
     po_bilinear f = {.n = (uint32_t)t->m};
-    if (taps > PO_BILINEAR_MAX ||
+    if ((taps > 1 && t->m + taps - 1 > PO_BILINEAR_STEADY) ||
         (taps > 1 && !po_bilinear_make((uint32_t)t->m, (uint32_t)taps, &f)))
         return false;
     for (int64_t j = 0; j < f.n; j++) {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double points[PO_BILINEAR_MAX - 1] = {0, 1, -1, 0.5, -2, 2, -0.5};
+static const double points[PO_BILINEAR_MAX - 1] = {0, 1, -1, 0.5, -2, 2, -0.5, 1.5, -1.5};
 
 /* Powers of the points, n x k; the last row is the point at infinity. */
 static void powers(uint32_t n, uint32_t k, double *v) {

@@ -10,7 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PO_BILINEAR_MAX = 8 }; /* products of one algorithm */
+enum {
+    PO_BILINEAR_MAX = 10,  /* products of one algorithm */
+    PO_BILINEAR_STEADY = 8 /* with more of them float32 loses another digit */
+};
 
 typedef struct po_bilinear {
     uint32_t m, r, n;
@@ -24,7 +27,8 @@ typedef struct po_bilinear {
 } po_bilinear;
 
 /* False where m + r - 1 is below 3 or above PO_BILINEAR_MAX. The points are 0, 1, -1, 1/2, -2, 2,
- * -1/2, taken in this order: of small rationals they lose the least accuracy in float32. */
+ * -1/2, 3/2, -3/2, taken in this order: of small rationals they lose the least accuracy in
+ * float32. */
 bool po_bilinear_make(uint32_t m, uint32_t r, po_bilinear *algorithm);
 
 #endif

@@ -89,7 +89,8 @@ static bool read_conv(const po_graph *g, po_node_id id, rows_conv *r) {
     rows_conv with = *r;
     bool found = false;
     for (uint32_t m = 2; m <= MOST_OUTPUTS; m++) {
-        if (!po_bilinear_make(m, (uint32_t)c->kernel[0], &with.alg))
+        if (m + (uint32_t)c->kernel[0] - 1 > PO_BILINEAR_STEADY ||
+            !po_bilinear_make(m, (uint32_t)c->kernel[0], &with.alg))
             continue;
         int64_t all = count_tiles(r->h2, c->dilation[0], m);
         for (with.strips = 1; with.strips <= all; with.strips++) {
