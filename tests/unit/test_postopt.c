@@ -287,6 +287,11 @@ static const test_sample samples[] = {
      " f = Conv(t, q: f32[8,16,1,1,1] random 5, p: f32[8] random 6) {strides=[2,2,2]}\n"
      " h = Add(e, f)\n y = GlobalAveragePool(h)\n z = MaxPool(h) {kernel_shape=[2,2,2]}\n}",
      "", "MatMul", 7, ARITHMETIC},
+    {"3-D convs of many frames, eight at a time",
+     "graph g (x: f32[1,16,16,6,5]) -> (y) {\n"
+     " c = Conv(x, w: f32[16,16,3,3,3] random 1, b: f32[16] random 2) {pads=[1,1,1,1,1,1]}\n"
+     " r = Relu(c)\n y = Conv(r, v: f32[16,16,3,3,3] random 3) {pads=[0,1,1,1,1,1]}\n}",
+     "", "MatMul", 4, ARITHMETIC},
     {"3-D convs of stride 2 and 3 in products",
      "graph g (x: f32[2,16,9,6,5]) -> (y, z) {\n"
      " c = Conv(x, w: f32[16,16,3,3,3] random 1, b: f32[16] random 2) {pads=[1,1,1,1,1,1]}\n"
