@@ -209,6 +209,24 @@ typedef struct po_subprogram_report {
     size_t n_repaired;
 } po_subprogram_report;
 
+/* A step of a generated kernel. */
+typedef struct po_kernel_step_report {
+    const char *name, *schedule;
+    double flops, bytes; /* of the plain algorithm; what it reads and writes, each once */
+    double ms;           /* alone, on one thread; 0: not measured */
+    double ms_roofline;  /* the longer of these operations at the peak of one core and of these
+                            bytes from memory: fast algorithms and caches may stay below it */
+} po_kernel_step_report;
+
+/* A part of the model for which a kernel was sought (option kernels). */
+typedef struct po_region_report {
+    uint64_t nodes;  /* after simplifying and folding */
+    const char *why; /* it stays with the runtime; "": it has a kernel */
+    const po_kernel_step_report *steps;
+    size_t n_steps;
+    double ms, ms_roofline; /* sums over the steps */
+} po_region_report;
+
 typedef struct po_summary {
     const char *runtime, *cpu; /* "ONNX Runtime 1.31.1"; "" where none was used */
     uint32_t threads;
@@ -242,6 +260,8 @@ typedef struct po_summary {
     size_t n_candidates;
     const po_subprogram_report *subprograms; /* from level 2 on */
     size_t n_subprograms;
+    const po_region_report *regions; /* of the variant with kernels, whether it won or not */
+    size_t n_regions;
     double search_seconds, certify_seconds, measure_seconds; /* of the search for mutants */
     const char *const *notes; /* sentences for the user: what was dropped or left alone, and why */
     size_t n_notes;

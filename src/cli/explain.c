@@ -1,6 +1,8 @@
 /* petopt explain: what the search tried for each part of the model. */
 #include "cli/cli.h"
 
+#include <stdlib.h>
+
 enum { NAME_COLUMN = 60 }; /* longer names are cut: --json has them whole */
 
 static void line_of(po_text *text, const po_mutant_report *m) {
@@ -44,6 +46,39 @@ static void subprogram(po_text *text, const po_subprogram_report *r, size_t inde
         po_text_printf(text, "   %zu boxes of the output are corrected\n", r->n_repaired);
 }
 
+/* By what is left to win over the roofline, the most first. */
+static int by_rest(const void *a, const void *b) {
+    const po_kernel_step_report *x = *(const po_kernel_step_report *const *)a,
+                                *y = *(const po_kernel_step_report *const *)b;
+    double p = x->ms - x->ms_roofline, q = y->ms - y->ms_roofline;
+    if (p != q)
+        return p < q ? 1 : -1;
+    return (x > y) - (x < y);
+}
+
+static void region(po_text *text, const po_region_report *r, size_t index) {
+    po_text_printf(text, "region %zu: %llu operators, ", index, (unsigned long long)r->nodes);
+    if (*r->why) {
+        po_text_printf(text, "stays with the runtime: %s\n", r->why);
+        return;
+    }
+    po_text_printf(text, "%zu steps, %.3f ms, by the roofline %.3f ms\n", r->n_steps, r->ms,
+                   r->ms_roofline);
+    const po_kernel_step_report **order =
+        PO_NEW_N(text->arena, const po_kernel_step_report *, r->n_steps);
+    for (size_t i = 0; i < r->n_steps; i++)
+        order[i] = &r->steps[i];
+    if (r->n_steps > 0)
+        qsort(order, r->n_steps, sizeof *order, by_rest);
+    if (r->ms > 0)
+        po_text_puts(text,
+                     "        ms  roofline  GFLOP/s  step, the farthest from the roofline first\n");
+    for (size_t i = 0; i < r->n_steps && r->ms > 0; i++)
+        po_text_printf(text, "  %8.3f  %8.3f  %7.0f  %s: %s\n", order[i]->ms, order[i]->ms_roofline,
+                       order[i]->ms > 0 ? order[i]->flops / order[i]->ms / 1e6 : 0.0,
+                       order[i]->name, order[i]->schedule);
+}
+
 void po_explain_print(po_text *text, const po_outcome *outcome) {
     const po_summary *s = outcome->summary;
     if (s->n_subprograms == 0)
@@ -53,6 +88,8 @@ void po_explain_print(po_text *text, const po_outcome *outcome) {
                        "measured", "roofline", "MFLOP", "MB");
     for (size_t i = 0; i < s->n_subprograms; i++)
         subprogram(text, &s->subprograms[i], i);
+    for (size_t i = 0; i < s->n_regions; i++)
+        region(text, &s->regions[i], i);
     po_text_printf(text, "search %.1f s, certification %.1f s, measurement %.1f s\n",
                    s->search_seconds, s->certify_seconds, s->measure_seconds);
     for (size_t i = 0; i < s->n_candidates; i++) {

@@ -153,6 +153,28 @@ static void rewrite_table(po_text *t, const po_summary *s) {
     po_text_puts(t, "</table>\n");
 }
 
+static void region_table(po_text *t, const po_summary *s) {
+    po_text_puts(t, "<table><tr><th class=\"n\">region</th><th>step</th><th>schedule</th>"
+                    "<th class=\"n\">ms</th><th class=\"n\">roofline, ms</th></tr>\n");
+    for (size_t i = 0; i < s->n_regions; i++) {
+        const po_region_report *r = &s->regions[i];
+        if (*r->why) {
+            po_text_printf(t, "<tr><td class=\"n\">%zu</td><td>%llu operators</td>", i,
+                           (unsigned long long)r->nodes);
+            cell(t, r->why);
+            po_text_puts(t, "<td></td><td></td></tr>\n");
+        }
+        for (size_t k = 0; k < r->n_steps && !*r->why; k++) {
+            po_text_printf(t, "<tr><td class=\"n\">%zu</td>", i);
+            cell(t, r->steps[k].name);
+            cell(t, r->steps[k].schedule);
+            po_text_printf(t, "<td class=\"n\">%.3f</td><td class=\"n\">%.3f</td></tr>\n",
+                           r->steps[k].ms, r->steps[k].ms_roofline);
+        }
+    }
+    po_text_puts(t, "</table>\n");
+}
+
 static void heading(po_text *t, const char *title) {
     po_text_printf(t, "<h2>%s</h2>\n", title);
 }
@@ -204,6 +226,10 @@ void po_html_report(po_text *t, const po_outcome *o) {
     if (s->n_rewrites > 0) {
         heading(t, "Rewrites");
         rewrite_table(t, s);
+    }
+    if (s->n_regions > 0) {
+        heading(t, "Kernels");
+        region_table(t, s);
     }
     if (s->n_subprograms > 0) {
         heading(t, "Subprograms");

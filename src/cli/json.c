@@ -211,6 +211,37 @@ static json_t *search(const po_summary *s) {
     return row;
 }
 
+static json_t *steps(const po_region_report *r) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < r->n_steps; i++) {
+        const po_kernel_step_report *s = &r->steps[i];
+        json_t *row = json_object();
+        put(&row, "name", text_of(s->name));
+        put(&row, "schedule", text_of(s->schedule));
+        put(&row, "flops", number(s->flops));
+        put(&row, "bytes", number(s->bytes));
+        put(&row, "ms", s->ms > 0 ? number(s->ms) : json_null());
+        put(&row, "ms_roofline", number(s->ms_roofline));
+        append(&array, row);
+    }
+    return array;
+}
+
+static json_t *regions(const po_summary *s) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < s->n_regions; i++) {
+        const po_region_report *r = &s->regions[i];
+        json_t *row = json_object();
+        put(&row, "nodes", count(r->nodes));
+        put(&row, "why", text_of(r->why));
+        put(&row, "ms", r->ms > 0 ? number(r->ms) : json_null());
+        put(&row, "ms_roofline", number(r->ms_roofline));
+        put(&row, "steps", steps(r));
+        append(&array, row);
+    }
+    return array;
+}
+
 static json_t *latency(const po_summary *s) {
     if (!s->measured)
         return json_null();
@@ -254,6 +285,7 @@ char *po_json_optimise(const po_outcome *outcome) {
     put(&root, "stages", stages(s));
     put(&root, "rewrites", rewrites(s));
     put(&root, "candidates", candidates(s));
+    put(&root, "regions", regions(s));
     for (size_t i = 0; i < s->n_notes; i++)
         append(&notes, text_of(s->notes[i]));
     put(&root, "search", search(s));

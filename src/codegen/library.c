@@ -212,29 +212,41 @@ static po_status compile(building *b, po_arena *temporary, const char **so_path)
 }
 
 /* Copies the object to where only descriptors lead. */
-static po_status keep_object(building *b, const po_content *object) {
+static po_status keep_object(building *b, po_bytes object) {
     int *fd = PO_NEW(b->arena, int);
     *fd = memfd_create(PO_LIBRARY_NAME, MFD_CLOEXEC);
     if (*fd < 0)
         return po_fail(b->ctx, PO_IO, "no memory file for the library (%s)", strerror(errno));
     po_arena_defer(b->arena, close_descriptor, fd);
     po_writer *w = po_writer_on_fd(b->ctx, b->arena, *fd, "the library in memory");
-    po_writer_put(w, object->data, object->size);
+    po_writer_put(w, object.data, object.size);
     PO_TRY(po_writer_finish(w));
     b->library->path = po_arena_printf(b->arena, "/proc/self/fd/%d", *fd);
-    b->library->object.data = po_arena_memdup(b->arena, object->data, object->size);
-    b->library->object.size = object->size;
+    b->library->object.data = po_arena_memdup(b->arena, object.data, object.size);
+    b->library->object.size = object.size;
     return PO_OK;
 }
 
+static po_hash object_key(const building *b) {
+    po_hash key = po_hash_str(hash_sources(b), PO_CC_FLAGS);
+    return po_hash_str(key, b->spec->cc ? b->spec->cc : "");
+}
+
 static po_status build(building *b, po_arena *temporary) {
+    const po_object_store *store = b->spec->store;
     const char *so_path = NULL;
+    po_bytes known;
+    if (store && store->find(store->user, temporary, object_key(b), &known))
+        return keep_object(b, known);
     PO_TRY(compile(b, temporary, &so_path));
     int fd;
     po_content object;
     PO_TRY(po_file_open(b->ctx, temporary, AT_FDCWD, so_path, O_RDONLY, &fd));
     PO_TRY(po_file_content(b->ctx, temporary, fd, so_path, &object));
-    return keep_object(b, &object);
+    PO_TRY(keep_object(b, (po_bytes){(const char *)object.data, object.size}));
+    if (store)
+        store->keep(store->user, object_key(b), b->library->object);
+    return PO_OK;
 }
 
 po_status po_library_build(po_ctx *ctx, po_arena *arena, const po_library_spec *spec,

@@ -54,14 +54,23 @@ typedef struct po_library {
     uint32_t n_files;
 } po_library;
 
+/* Where objects that were compiled before are kept: find copies one into the arena. */
+typedef struct po_object_store {
+    void *user;
+    bool (*find)(void *user, po_arena *arena, po_hash key, po_bytes *object);
+    void (*keep)(void *user, po_hash key, po_bytes object);
+} po_object_store;
+
 typedef struct po_library_spec {
-    const char *cc; /* as for po_cc_library */
+    const char *cc;               /* as for po_cc_library */
+    const po_object_store *store; /* by sources, flags and cc; NULL: always compiled */
     const po_kernel *kernels;
     uint32_t n_kernels;
     const char *flags; /* further ones for every file; NULL: none (tests: sanitizers, hooks) */
 } po_library_spec;
 
-/* Prints and compiles in a temporary folder that is gone afterwards. */
+/* Prints and compiles in a temporary folder that is gone afterwards. What is in the store is not
+ * compiled again, so that the same sources have the same bytes. */
 po_status po_library_build(po_ctx *ctx, po_arena *arena, const po_library_spec *spec,
                            const po_library **library);
 

@@ -40,25 +40,14 @@ static po_status check_options(po_ctx *ctx, const po_model *model, const po_opti
     return PO_OK;
 }
 
-static const char *why_none(po_run_state *state) {
-    const po_options *o = state->options;
-    if (o->level < 1)
-        return "none are made at -O0";
-    if (!state->library && o->n_pins == 0)
-        return "none could be made for this model; they need static shapes (--input-shape)";
-    if (!state->library)
-        return "none could be made for this model";
-    const char *verdict = po_record_candidate(state->record, "kernels")->verdict;
-    return *verdict ? verdict : "they were not compared in time";
-}
-
 /* What the winner brings with it. */
 static void take_library(optimise_args *args) {
     po_run_state *state = &args->state;
     po_summary *s = &state->record->summary;
     int64_t ir = state->winner->model->ir_version;
-    if (args->options->kernels && state->winner->n_functions == 0)
-        po_record_note(state->record, "no kernels are written: %s", why_none(state));
+    const char *none = po_pipeline_no_kernels(state);
+    if (*none)
+        po_record_note(state->record, "no kernels are written: %s", none);
     if (!state->library || state->winner->n_functions == 0)
         return;
     args->result->library = state->library;

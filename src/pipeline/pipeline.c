@@ -28,6 +28,22 @@ po_status po_pipeline_cost(po_run_state *state, po_cost **cost) {
     return PO_OK;
 }
 
+const char *po_pipeline_no_kernels(const po_run_state *state) {
+    const po_options *o = state->options;
+    if (!o->kernels || state->winner->n_functions > 0)
+        return "";
+    if (state->recall)
+        return state->recall->no_kernels;
+    if (o->level < 1)
+        return "none are made at -O0";
+    if (!state->library && o->n_pins == 0)
+        return "none could be made for this model; they need static shapes (--input-shape)";
+    if (!state->library)
+        return "none could be made for this model";
+    const char *verdict = po_record_candidate(state->record, "kernels")->verdict;
+    return *verdict ? verdict : "they were not compared in time";
+}
+
 /* --- the list --- */
 
 typedef struct stage {
@@ -149,7 +165,8 @@ static po_status decided(po_run_state *state, size_t *at) {
         return po_recall_keep(state);
     state->recall = NULL;
     state->search = NULL;
-    state->mutated = state->joined = NULL;
+    state->mutated = state->joined = state->kernels = NULL;
+    state->library = NULL;
     state->current = state->split_from;
     while (stages[*at].run != po_stage_split)
         --*at;

@@ -70,6 +70,9 @@ typedef struct po_run_state {
  * says what was dropped and why. Failures: bad options for this model, no memory, no runtime. */
 po_status po_pipeline_run(po_run_state *state);
 
+/* Why the winner has no kernels, a sentence; "" where it has some, or where none were asked for. */
+const char *po_pipeline_no_kernels(const po_run_state *state);
+
 /* The cost service of the run: opened once, with its cache. */
 po_status po_pipeline_cost(po_run_state *state, struct po_cost **cost);
 

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LAYOUT = 1 };
+enum { LAYOUT = 2 };
 static const char *const kind = "run";
 
 static bool asks_for_more(const po_options *o) {
-    return o->level < 1 || o->kernels || o->n_skip > 0 || o->n_dump > 0 || o->check_data ||
-           o->model_cost || (o->cache && !*o->cache);
+    return o->level < 1 || o->n_skip > 0 || o->n_dump > 0 || o->check_data || o->model_cost ||
+           (o->cache && !*o->cache);
 }
 
 /* Everything that the decision depends on but the time. */
@@ -27,9 +27,12 @@ static po_status key_of(po_run_state *state, po_hash *key) {
     k = po_hash_bytes(&o->tolerance, sizeof o->tolerance, k);
     k = po_hash_bytes(&o->time_limit, sizeof o->time_limit, k);
     const uint64_t numbers[] = {(uint64_t)o->level, (uint64_t)o->opset, state->ctx->threads,
-                                o->threads > 0,     o->exact,           o->measured_cost};
+                                o->threads > 0,     o->exact,           o->measured_cost,
+                                o->kernels != NULL};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         k = po_hash_u64(k, numbers[i]);
+    if (o->kernels && o->cc)
+        k = po_hash_str(k, o->cc);
     *key = k;
     return PO_OK;
 }
@@ -39,6 +42,9 @@ static po_status key_of(po_run_state *state, po_hash *key) {
 static void print_recall(po_text *t, const po_recall *r) {
     po_text_printf(t, "%s\n%d %d %u\n", r->form ? r->form : "", r->joined, r->cut, r->n_placed);
     po_text_f64(t, r->ms_before);
+    po_text_puts(t, "\n");
+    for (const char *c = r->no_kernels; *c; c++)
+        po_text_add(t, (unsigned char)*c < ' ' ? " " : c, 1);
     po_text_puts(t, "\n");
     for (uint32_t i = 0; i < r->n_placed; i++) {
         const po_placed *p = &r->placed[i];
@@ -87,11 +93,12 @@ static po_status read_mutant(reader *r, size_t size, const po_graph **mutant) {
 /* PO_BAD_INPUT, not recorded, for what was written by something else. */
 static po_status read_recall(reader *r, po_recall *recall) {
     const char *form = read_line(r), *counts = form ? read_line(r) : NULL,
-               *ms = counts ? read_line(r) : NULL;
+               *ms = counts ? read_line(r) : NULL, *no_kernels = ms ? read_line(r) : NULL;
     int joined = 0, cut = 0;
-    if (!ms || sscanf(counts, "%d %d %u", &joined, &cut, &recall->n_placed) != 3)
+    if (!no_kernels || sscanf(counts, "%d %d %u", &joined, &cut, &recall->n_placed) != 3)
         return PO_BAD_INPUT;
     recall->ms_before = strtod(ms, NULL);
+    recall->no_kernels = no_kernels;
     recall->form = *form ? form : NULL;
     recall->joined = joined != 0;
     recall->cut = cut != 0;
@@ -118,6 +125,11 @@ static po_status read_recall(reader *r, po_recall *recall) {
 }
 
 /* --- finding --- */
+
+bool po_recall_wants(const po_run_state *state, const char *form) {
+    const po_recall *r = state->recall;
+    return !r || (r->form && strcmp(r->form, form) == 0);
+}
 
 /* Nothing is left to be done: the report says what was measured then. */
 static void keep_original(po_run_state *state, const po_recall *r) {
@@ -212,8 +224,10 @@ po_status po_recall_keep(po_run_state *state) {
     bool changed = state->winner != state->original;
     if (!changed && state->undecided) /* with its readings kept, another run gets farther */
         return PO_OK;
-    po_recall r = {
-        .form = changed ? s->winner : NULL, .cut = state->cut, .ms_before = s->ms_before};
+    po_recall r = {.form = changed ? s->winner : NULL,
+                   .cut = state->cut,
+                   .ms_before = s->ms_before,
+                   .no_kernels = po_pipeline_no_kernels(state)};
     if (changed)
         keep_mutants(state, &r);
     po_text text;

@@ -18,15 +18,19 @@ typedef struct po_placed {
 } po_placed;
 
 typedef struct po_recall {
-    const char *form; /* of the winner; NULL: the original stays */
-    bool joined;      /* the mutants were chosen with the seams between them */
-    double ms_before; /* what it was measured to take; 0: not measured */
-    bool cut;         /* that run was */
+    const char *form;       /* of the winner; NULL: the original stays */
+    bool joined;            /* the mutants were chosen with the seams between them */
+    double ms_before;       /* what it was measured to take; 0: not measured */
+    const char *no_kernels; /* why it has none; "" where it has some or none were asked for */
+    bool cut;               /* that run was */
     /* mutants of the winning form */
     po_placed *placed;
     po_hash *signatures; /* of their subprograms */
     uint32_t n_placed;
 } po_recall;
+
+/* Whether a run makes the form of this name: one that is known makes none but that which won. */
+bool po_recall_wants(const po_run_state *state, const char *form);
 
 /* Before split: sets state->recall where the same run is known. */
 po_status po_recall_find(po_run_state *state);

@@ -165,6 +165,8 @@ void po_record_finish(po_record *record, const po_graph *before, const po_graph 
     s->n_candidates = record->n_candidates;
     s->subprograms = record->subprograms;
     s->n_subprograms = record->n_subprograms;
+    s->regions = record->regions;
+    s->n_regions = record->n_regions;
     s->notes = record->notes;
     s->n_notes = record->n_notes;
 }

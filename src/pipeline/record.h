@@ -14,6 +14,8 @@ typedef struct po_record {
     uint32_t n_candidates, cap_candidates;
     const po_subprogram_report *subprograms;
     uint32_t n_subprograms;
+    po_region_report *regions;
+    uint32_t n_regions, cap_regions;
     const char **notes;
     uint32_t n_notes, cap_notes;
     const char *stage; /* under way */

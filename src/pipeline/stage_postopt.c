@@ -83,12 +83,6 @@ static const struct {
 #define LARGE_WEIGHTS ((uint64_t)1 << 30)
 enum { CHOICES = sizeof choices / sizeof choices[0] };
 
-/* Of a run that is known only the form that won then is made. */
-static bool is_wanted(const po_run_state *state, const char *name) {
-    const po_recall *r = state->recall;
-    return !r || (r->form && strcmp(r->form, name) == 0);
-}
-
 static bool is_new(const po_run_state *state, const po_graph *graph) {
     if (state->n_variants == PO_MAX_VARIANTS || po_graph_equal(graph, state->original))
         return false;
@@ -135,7 +129,8 @@ static po_status make_choices(po_run_state *state, void *user) {
     const po_graph *simplified = ((const choosing *)user)->simplified;
     const po_postopt_counts *first = ((const choosing *)user)->first;
     for (size_t i = 0; i < CHOICES; i++) {
-        if (state->recall ? !is_wanted(state, choices[i].name) : !(first->used & choices[i].used))
+        if (state->recall ? !po_recall_wants(state, choices[i].name)
+                          : !(first->used & choices[i].used))
             continue;
         po_postopt_options options = po_postopt_defaults();
         if (choices[i].change)
@@ -167,7 +162,7 @@ static po_status make_mutated(po_run_state *state, void *user) {
         po_postopt_options options = po_postopt_defaults();
         po_postopt_counts counts;
         po_graph *out;
-        if (!forms[i].graph || !is_wanted(state, forms[i].name))
+        if (!forms[i].graph || !po_recall_wants(state, forms[i].name))
             continue;
         if (forms[i].affine)
             options.algebra = 0;
@@ -188,7 +183,7 @@ po_status po_stage_postopt(po_run_state *state) {
         po_postopt_counts counts = {0};
         po_graph *out = NULL;
         bool all = !state->recall;
-        if (all || is_wanted(state, "folded"))
+        if (all || po_recall_wants(state, "folded"))
             PO_TRY(make_form(state, simplified, "folded", &options, &counts, &out));
         if (out) {
             for (size_t i = 0; i < RULES; i++)
@@ -201,7 +196,7 @@ po_status po_stage_postopt(po_run_state *state) {
             PO_TRY(po_budget_call(state, PO_PART_FORMS, "further forms were left out", make_choices,
                                   &(choosing){simplified, &counts}, &cut));
     }
-    if (is_wanted(state, "simplified")) {
+    if (po_recall_wants(state, "simplified")) {
         po_graph *plain = po_graph_clone(state->ctx, simplified);
         po_pipeline_hold(state, plain);
         po_old_ir_constants(state->ctx, plain);

@@ -4,9 +4,9 @@
 #include "codegen/library.h"
 #include "ops/pack.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/search.h"
+#include "pipeline/recall.h"
+#include "pipeline/tell_regions.h"
 #include "postopt/postopt.h"
-#include "superopt/plan.h"
 
 /* Affine maps and batch norms in the weights, and nothing of what only this runtime likes.
  * `algebra`: what is looked for, then what changed anything. */
@@ -89,27 +89,11 @@ static po_status replace(po_run_state *state, po_graph *graph, const po_plan *pl
     return PO_OK;
 }
 
-/* --- reporting --- */
-
-static void tell(po_run_state *state, const po_plan *plan, uint32_t number) {
-    double seconds = 0, flops = 0;
-    for (uint32_t i = 0; i < plan->n_steps; i++) {
-        const po_plan_step *s = &plan->steps[i];
-        seconds += s->seconds;
-        flops += s->flops;
-        po_log(state->ctx, "region %u, %s: %s; %.3f ms, %.0f GFLOP/s, %u tried", number, s->name,
-               s->schedule, 1000 * s->seconds, s->seconds > 0 ? s->flops / s->seconds / 1e9 : 0.0,
-               s->tried);
-    }
-    po_log(state->ctx, "region %u: %u nodes, %u steps, %.2f GFLOP, %.3f ms in all", number,
-           plan->region->n_nodes, plan->n_steps, flops / 1e9, 1000 * seconds);
-}
-
-static po_status drop(po_run_state *state, po_status status, uint32_t number) {
+/* What fails of one region leaves that to the runtime: *why. */
+static po_status drop(po_run_state *state, po_status status, const char **why) {
     if (status != PO_UNSUPPORTED && status != PO_BAD_INPUT && status != PO_INTERNAL)
         return status;
-    po_record_note(state->record, "region %u stays with the runtime: %s", number,
-                   state->ctx->error.message);
+    *why = po_arena_strdup(state->arena, state->ctx->error.message);
     po_ctx_clear(state->ctx);
     return PO_OK;
 }
@@ -119,13 +103,12 @@ static po_status drop(po_run_state *state, po_status status, uint32_t number) {
 /* Bytes of cache that one block of a kernel may take. */
 enum { SHARED_LIMIT = 4 << 20 };
 
-static po_status open_cost(po_run_state *state, po_cost **cost) {
-    if (state->search) {
-        *cost = state->search->cost;
-        return PO_OK;
-    }
-    po_cost_options options = {.cache = state->options->cache};
-    return po_cost_open(state->ctx, state->files, &options, cost);
+static bool find_object(void *user, po_arena *arena, po_hash key, po_bytes *object) {
+    return po_cache_get(user, arena, "library", key, object);
+}
+
+static void keep_object(void *user, po_hash key, po_bytes object) {
+    po_cache_put(user, "library", key, object.data, object.size);
 }
 
 static po_status print(po_run_state *state, const po_graph *graph, const po_plan *plan,
@@ -189,11 +172,27 @@ static po_status plan_forms(po_run_state *state, const po_plan_options *options,
     return PO_OK;
 }
 
+/* Prints a region's kernel and puts its call in. *why: it could not be done. */
+static po_status add_kernel(po_run_state *state, po_graph *graph, const po_plan *plan,
+                            uint32_t number, po_kernel *kernels, uint32_t *n, const char **why) {
+    po_kernel *kernel = &kernels[*n];
+    po_status status = print(state, graph, plan, kernel);
+    bool known = false; /* equal regions are one kernel */
+    for (uint32_t k = 0; k < *n && status == PO_OK; k++)
+        known |= strcmp(kernels[k].name, kernel->name) == 0;
+    if (status == PO_OK)
+        status = replace(state, graph, plan, kernel, number);
+    *n += status == PO_OK && !known;
+    return status == PO_OK ? PO_OK : drop(state, status, why);
+}
+
 static po_status make_kernels(po_run_state *state) {
-    if (!state->options->kernels)
+    if (!state->options->kernels || !po_recall_wants(state, "kernels"))
         return PO_OK;
     po_cost *cost;
-    PO_TRY(open_cost(state, &cost));
+    po_rates rates;
+    PO_TRY(po_pipeline_cost(state, &cost));
+    po_rates_of_machine(cost, &rates);
     po_plan_options options = {.exact = state->options->exact,
                                .measure = !state->options->model_cost,
                                .cc = state->options->cc,
@@ -207,26 +206,19 @@ static po_status make_kernels(po_run_state *state) {
     po_kernel *kernels = PO_NEW_N(state->arena, po_kernel, regions.n);
     uint32_t n = 0;
     for (uint32_t i = 0; i < regions.n; i++) {
-        if (plans[i].failed) {
-            po_record_note(state->record, "region %u stays with the runtime: %s", i,
-                           plans[i].failed);
-            continue;
-        }
-        tell(state, &plans[i], i);
-        po_kernel *kernel = &kernels[n];
-        po_status status = print(state, graph, &plans[i], kernel);
-        bool known = false; /* equal regions are one kernel */
-        for (uint32_t k = 0; k < n && status == PO_OK; k++)
-            known |= strcmp(kernels[k].name, kernel->name) == 0;
-        if (status == PO_OK)
-            status = replace(state, graph, &plans[i], kernel, i);
-        n += status == PO_OK && !known;
-        PO_TRY(status == PO_OK ? PO_OK : drop(state, status, i));
+        const char *why = plans[i].failed;
+        if (!why)
+            PO_TRY(add_kernel(state, graph, &plans[i], i, kernels, &n, &why));
+        if (why)
+            po_record_note(state->record, "region %u stays with the runtime: %s", i, why);
+        po_tell_region(state, &plans[i], &rates, why);
     }
     if (n == 0)
         return PO_OK;
     po_step(state->ctx, 0.9, "compiling %u kernels", n);
-    po_library_spec spec = {.cc = state->options->cc, .kernels = kernels, .n_kernels = n};
+    po_object_store store = {cost->cache, find_object, keep_object};
+    po_library_spec spec = {
+        .cc = state->options->cc, .store = &store, .kernels = kernels, .n_kernels = n};
     PO_TRY(po_library_build(state->ctx, state->arena, &spec, &state->library));
     po_graph_sweep(graph);
     state->kernels = graph;

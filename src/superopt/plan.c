@@ -184,6 +184,7 @@ static void build(planning *p, uint32_t plan, bool measured) {
         po_plan_step row = {.name = to->lowered.mu->nodes[st->node].name,
                             .schedule = text.data,
                             .flops = flops_of(p->arena, to->lowered.mu, st->node),
+                            .bytes = po_plan_traffic(p->arena, to->lowered.mu, st->node),
                             .seconds = measured ? p->seconds[st->form[st->best]] : 0};
         for (uint32_t k = 0; k < st->n && measured; k++)
             row.tried += p->seconds[st->form[k]] > 0;

@@ -69,6 +69,7 @@ static void take(po_arena *arena, po_plan *plan, const po_found *f, uint32_t tri
     *row = (po_plan_step){.name = po_arena_printf(arena, "found: %s", f->algebra),
                           .schedule = f->schedule,
                           .flops = flops,
+                          .bytes = po_plan_traffic(arena, plan->lowered.mu, PO_NONE),
                           .seconds = f->seconds,
                           .tried = tried};
     plan->mu = f->mu;
