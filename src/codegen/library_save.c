@@ -6,18 +6,20 @@
 #include <stdio.h>
 #include <unistd.h>
 
+static const char readme_start[] = "# Kernels for `";
+
 static void print_readme(po_text *out, const po_library *l, const char *dir, const char *model) {
     const char *name = po_path_name(model);
     po_text_printf(
         out,
-        "# Kernels for `%s`\n\n"
+        "%s%s`\n\n"
         "`" PO_LIBRARY_NAME "` holds the operators of the domain `" PO_KERNEL_DOMAIN
         "` that `%s` calls,\nfor ONNX Runtime 1.17 or later on x86-64 Linux. It has code "
         "for AVX-512 and for AVX2 and picks by the\nprocessor that it is loaded on. The "
         "model does not depend on it: without the library, on an older\nprocessor, or "
         "with the library of another model it runs on the standard operators that it "
         "carries\nfor each of these.\n\n",
-        name, name);
+        readme_start, name, name);
     po_text_printf(out,
                    "Python:\n\n"
                    "    options = onnxruntime.SessionOptions()\n"
@@ -123,6 +125,18 @@ po_status po_library_save(po_ctx *ctx, const po_library *library, const po_file_
     return status;
 }
 
+/* The one name that a folder with other contents may well have is README.md. */
+static bool has_other_readme(po_arena *scratch, const char *dir) {
+    char start[sizeof readme_start] = "";
+    FILE *f = fopen(po_arena_printf(scratch, "%s/README.md", dir), "re");
+    if (!f)
+        return false;
+    bool ours = fread(start, 1, sizeof start - 1, f) == sizeof start - 1 &&
+                strcmp(start, readme_start) == 0;
+    fclose(f);
+    return !ours;
+}
+
 po_status po_library_check_folder(po_ctx *ctx, const char *dir) {
     struct stat st;
     po_arena *scratch = po_arena_create(ctx);
@@ -133,6 +147,11 @@ po_status po_library_check_folder(po_ctx *ctx, const char *dir) {
         else if (access(dir, W_OK | X_OK) != 0)
             status = po_fail(ctx, PO_BAD_USE, "--kernels %.300s: cannot be written to (%s)", dir,
                              strerror(errno));
+        else if (has_other_readme(scratch, dir))
+            status = po_fail(ctx, PO_BAD_USE,
+                             "--kernels %.300s: its README.md is not petopt's and would be lost; "
+                             "name a folder of its own",
+                             dir);
     } else if (errno != ENOENT) {
         status = po_fail(ctx, PO_BAD_USE, "--kernels %.300s: %s", dir, strerror(errno));
     } else {

@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""petopt with --kernels on a real model, as one who uses it meets it.
+
+  kernels.py --petopt PROGRAM --models FOLDER [--only TEXT]
+"""
+import argparse
+import inspect
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper, numpy_helper
+
+MODEL, SHAPE = 'ch_ppocr_mobile_v2.0_cls_infer.onnx', 'x:1,3,48,192'
+LIBRARY = 'libpetopt_kernels.so'
+
+
+class Wrong(Exception):
+    pass
+
+
+def expect(truth, what):
+    if not truth:
+        raise Wrong(what)
+
+
+class Bed:
+    def __init__(self, args, folder):
+        self.args, self.folder = args, folder
+        shutil.copy(os.path.join(args.models, MODEL), self.path('in.onnx'))
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def run(self, *words, seconds=400):
+        p = subprocess.run([self.args.petopt, *words], stdin=subprocess.DEVNULL, capture_output=True,
+                           cwd=self.folder, timeout=seconds, text=True, errors='replace')
+        return p.returncode, p.stdout, p.stderr
+
+    def good(self, *words):
+        code, out, err = self.run(*words)
+        expect(code == 0, f'{" ".join(words)}: exit {code}: {err.strip()}')
+        return out + err
+
+    def read(self, *names):
+        with open(self.path(*names), 'rb') as f:
+            return f.read()
+
+    def written(self, model, folder):
+        """Everything that a run leaves, by name; the README names the files of the run."""
+        left = {n: self.read(folder, n) for n in sorted(os.listdir(self.path(folder)))}
+        del left['README.md']
+        return left | {'model': self.read(model), 'certificate': self.read(model + '.cert')}
+
+
+def answers(path, feed, library=None, threads=1):
+    """Outputs, and the operators that ran."""
+    options = ort.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = threads, 3
+    options.enable_profiling, options.profile_file_prefix = True, path
+    if library:
+        options.register_custom_ops_library(library)
+    session = ort.InferenceSession(path, options, providers=['CPUExecutionProvider'])
+    outputs = session.run(None, feed)
+    profile = session.end_profiling()
+    with open(profile, encoding='utf-8') as f:
+        ran = {e['args']['op_name'] for e in json.load(f) if e.get('cat') == 'Node' and
+               'op_name' in e.get('args', {})}
+    os.unlink(profile)
+    return outputs, ran
+
+
+def off(outputs, right):
+    return max(float(np.abs(a - b).max() / np.abs(b).max()) for a, b in zip(outputs, right))
+
+
+def case_classifier(bed):
+    words = ['in.onnx', '--input-shape', SHAPE, '--threads', '1', '-O1', '--cache', 'c.db']
+    os.mkdir(bed.path('k'))
+    for name in ('notes.txt', 'other.c'):
+        with open(bed.path('k', name), 'w', encoding='utf-8') as f:
+            f.write('mine\n')
+    said = bed.good(*words, '-o', 'out.onnx', '--kernels', 'k')
+    expect('register_custom_ops_library("k/' + LIBRARY in said, f'not how to load it: {said[-900:]}')
+    for name in ('notes.txt', 'other.c'):
+        expect(bed.read('k', name) == b'mine\n', f'{name} was touched')
+        os.unlink(bed.path('k', name))
+    onnx.checker.check_model(bed.path('out.onnx'))
+    calls = {n.op_type for n in onnx.load(bed.path('out.onnx')).graph.node if n.domain == 'petopt.kernels'}
+    expect(calls, 'no calls of kernels')
+
+    # the same answers with the library and without it, by the kernels and by standard operators
+    rng = np.random.default_rng(0)
+    for feed in ({'x': rng.standard_normal((1, 3, 48, 192)).astype('f')},
+                 {'x': np.zeros((1, 3, 48, 192), 'f')}, {'x': np.full((1, 3, 48, 192), 100, 'f')}):
+        right, _ = answers(bed.path('in.onnx'), feed)
+        for library in (None, bed.path('k', LIBRARY)):
+            for threads in (1, 2):
+                got, ran = answers(bed.path('out.onnx'), feed, library, threads)
+                expect(off(got, right) < 1e-4, f'{library}: off by {off(got, right)}')
+                expect(bool(calls & ran) == bool(library), f'{library}: {sorted(ran)} ran')
+    code, out, err = bed.run('verify', 'in.onnx', 'out.onnx', '--input-shape', SHAPE, '--library',
+                             os.path.join('k', LIBRARY))
+    expect(code == 0 and 'proved' in out, f'verify: exit {code}: {out}{err}')
+
+    # with the same cache: the same bytes, soon, whether recalled or chosen again
+    first = bed.written('out.onnx', 'k')
+    for i, more in enumerate(([], ['--recall', 'no'], [])):
+        start = time.monotonic()
+        said = bed.good(*words, '-o', f'out{i}.onnx', '--kernels', f'k{i}', '-v', *more)
+        seconds = time.monotonic() - start
+        expect(seconds < 20, f'{seconds:.1f} s with a warm cache')
+        expect(('the same run is known: kernels' in said) == (not more), said[:400])
+        expect('timing ' not in said.replace('timing 0', ''), f'timed again: {said[-400:]}')
+        again = bed.written(f'out{i}.onnx', f'k{i}')
+        expect(first.keys() == again.keys(), f'{first.keys()} and then {again.keys()}')
+        for name, data in first.items():
+            expect(again[name] == data or name == 'certificate', f'{name} has other bytes')
+    bed.good(*words, '-o', 'plain.onnx', '-q')
+    expect(not [n for n in onnx.load(bed.path('plain.onnx')).graph.node if n.domain == 'petopt.kernels'],
+           'kernels that were not asked for')
+
+    # what is told of the regions
+    bed.good(*words, '-o', 'out.onnx', '--kernels', 'k', '-q', '--json', 'r.json', '--report', 'r.html')
+    with open(bed.path('r.json'), encoding='utf-8') as f:
+        told = json.load(f)
+    expect(told['winner'] == 'kernels' and told['library'] == 'k/' + LIBRARY, told['winner'])
+    expect(told['regions'] and not told['regions'][0]['why'], told['regions'])
+    for region in told['regions']:
+        steps = region['steps']
+        expect(abs(sum(s['ms'] for s in steps) - region['ms']) < 1e-6, 'steps do not add up')
+        expect(all(s['ms'] > 0 and s['schedule'] and s['ms_roofline'] >= 0 for s in steps), steps)
+    page = bed.read('r.html').decode()
+    expect('<h2>Kernels</h2>' in page and told['regions'][0]['steps'][0]['schedule'] in page, 'report')
+    said = bed.good('explain', *words, '--kernels', 'never')
+    expect('by the roofline' in said and not os.path.exists(bed.path('never')), said[:400])
+
+
+def case_refusals(bed):
+    """One sentence, exit 2, and nothing is left behind."""
+    words = ['in.onnx', '-o', 'out.onnx', '--input-shape', SHAPE, '--cost', 'model', '--cache', 'none']
+    with open(bed.path('file'), 'w', encoding='utf-8') as f:
+        f.write('mine\n')
+    os.mkdir(bed.path('project'))
+    with open(bed.path('project', 'README.md'), 'w', encoding='utf-8') as f:
+        f.write('# My project\n')
+    before = sorted(os.listdir(bed.folder))
+    for more, what in ((['--kernels', 'k', '--cc', '/nonexistent'], '/nonexistent'),
+                       (['--kernels', 'k', '--cc', bed.path('file')], 'file'),
+                       (['--kernels', 'file'], 'no folder'),
+                       (['--kernels', 'file/k'], 'file/k'),
+                       (['--kernels', 'not/there'], 'not/there'),
+                       (['--kernels', 'project'], 'README.md')):
+        code, out, err = bed.run(*words, *more)
+        expect(code == 2 and not out, f'{more}: exit {code}: {out}{err}')
+        expect(len(err.strip().splitlines()) == 1 and what in err, f'{more}: {err!r}')
+        expect(sorted(os.listdir(bed.folder)) == before, f'{more}: left {os.listdir(bed.folder)}')
+    expect(os.listdir(bed.path('project')) == ['README.md'], 'written beside another README')
+
+
+def case_compiler_that_fails(bed):
+    """One that starts and then compiles nothing: the model is written without kernels."""
+    w = numpy_helper.from_array(np.random.default_rng(0).standard_normal((32, 32)).astype('f'), 'w')
+    graph = helper.make_graph([helper.make_node('MatMul', ['x', 'w'], ['a']),
+                               helper.make_node('Relu', ['a'], ['y'])], 'g',
+                              [helper.make_tensor_value_info('x', TensorProto.FLOAT, [8, 32])],
+                              [helper.make_tensor_value_info('y', TensorProto.FLOAT, [8, 32])], [w])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8),
+              bed.path('in.onnx'))
+    with open(bed.path('cc'), 'w', encoding='utf-8') as f:
+        f.write('#!/bin/sh\nfor a; do [ "$a" = --version ] && exit 0; done\necho no licence >&2\nexit 1\n')
+    os.chmod(bed.path('cc'), 0o755)
+    said = bed.good('in.onnx', '-o', 'out.onnx', '--cost', 'model', '--cache', 'none', '--kernels', 'k',
+                    '--cc', bed.path('cc'))
+    expect('no kernels are written' in said and 'no licence' in said, said)
+    expect(not os.path.exists(bed.path('k')), 'a folder for nothing')
+    onnx.checker.check_model(bed.path('out.onnx'))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name in ('petopt', 'models'):
+        parser.add_argument('--' + name, required=True, type=os.path.abspath)
+    parser.add_argument('--only', default='')
+    args = parser.parse_args()
+    cases = [(n[5:], f) for n, f in inspect.getmembers(sys.modules[__name__], inspect.isfunction)
+             if n.startswith('case_') and args.only in n]
+    wrong = 0
+    for name, case in cases:
+        folder = tempfile.mkdtemp()
+        try:
+            case(Bed(args, folder))
+            print(f'ok      {name}', flush=True)
+        except (Wrong, OSError, ValueError, subprocess.SubprocessError) as e:
+            wrong += 1
+            print(f'WRONG   {name}: {e}', flush=True)
+        finally:
+            shutil.rmtree(folder)
+    print(f'{len(cases)} cases, {wrong} wrong')
+    sys.exit(1 if wrong or not cases else 0)
+
+
+if __name__ == '__main__':
+    main()
