@@ -7,10 +7,10 @@ static const double deep_budget = 600;
 /* With --time-limit: its part that is left to the search and the readings. */
 static const double of_limit = 0.95;
 
-/* Seconds beyond its part that the readings of the best candidate may take where no limit was
- * asked for: readings are cut to fit, but a busy machine loads models slowly, and a gain that was
- * found is not thrown away for that. */
-static const double grace = 40;
+/* Seconds beyond its end that a part may take where no limit was asked for: readings of the best
+ * candidate are cut to fit, but a busy machine loads models slowly and has to be read again, and a
+ * gain that was found is not thrown away for that. */
+static const double grace[PO_PARTS] = {[PO_PART_SELECT] = 40};
 
 /* Of the run's time, at which each part must have ended. */
 static const double heavy_ends[PO_PARTS] = {
@@ -39,13 +39,16 @@ double po_budget_end(const po_run_state *state, po_part part) {
     return state->started + (deep ? deep_ends : state->heavy ? heavy_ends : light_ends)[part] * all;
 }
 
+double po_budget_grace(const po_run_state *state, po_part part) {
+    return state->options->time_limit > 0 ? 0 : grace[part];
+}
+
 po_status po_budget_call(po_run_state *state, po_part part, const char *what, po_part_fn fn,
                          void *user, bool *cut) {
     po_ctx *ctx = state->ctx;
     double outer = ctx->deadline, end = po_budget_end(state, part);
     *cut = false;
-    if (end > 0 && part == PO_PART_SELECT && state->options->time_limit <= 0)
-        end += grace;
+    end += end > 0 ? po_budget_grace(state, part) : 0;
     if (end > 0 && (outer <= 0 || end < outer))
         ctx->deadline = end;
     po_status status = po_ctx_poll(ctx);

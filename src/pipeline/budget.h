@@ -21,8 +21,11 @@ typedef enum po_part {
 /* When a part must end, as po_now counts; 0: never. */
 double po_budget_end(const po_run_state *state, po_part part);
 
-/* Calls fn, for which the run's time limit is the part's end. Where that stops it, the run goes on:
- * PO_OK, *cut true and a note. `what` ends "... was cut short after N s: ". */
+/* Seconds beyond that which what is worth it may take. */
+double po_budget_grace(const po_run_state *state, po_part part);
+
+/* Calls fn, for which the run's time limit is the part's end and grace. Where that stops it, the
+ * run goes on: PO_OK, *cut true and a note. `what` ends "... was cut short after N s: ". */
 typedef po_status (*po_part_fn)(po_run_state *state, void *user);
 po_status po_budget_call(po_run_state *state, po_part part, const char *what, po_part_fn fn,
                          void *user, bool *cut);

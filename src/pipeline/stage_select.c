@@ -285,6 +285,7 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
                            .verify_seconds = s->heavy ? 10 : 0,
                            .no_reference = s->flops > REFERENCE_FLOPS,
                            .until = po_budget_end(state, PO_PART_SELECT),
+                           .patience = po_budget_grace(state, PO_PART_SELECT),
                            .first = s->read[i] ? &s->rank[i] : NULL,
                            .seed = 1};
     PO_TRY(po_select(s->ctx, &spec, v));

@@ -169,7 +169,7 @@ static po_status read_against(reader *r, po_reading_kind kind, uint32_t threads,
         PO_TRY(read_once(r, threads, size, seed, seconds, &reading));
         reading.kind = (int32_t)kind;
         if (!open_still(&reading, kind, bound) ||
-            (until > 0 && po_now() + 2 * reading.spent > until))
+            (until > 0 && po_now() + 2 * reading.spent > until + r->spec->patience))
             break;
         seconds *= 2;
     }

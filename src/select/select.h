@@ -34,6 +34,7 @@ typedef struct po_select_spec {
     double timing_seconds;  /* for one reading; 0: 8 */
     double until;           /* as po_now counts: readings are short enough to end by then where that
                                can be; 0: no such time */
+    double patience;        /* seconds beyond it for readings that left the answer open */
     const po_timing *first; /* both models were timed like this before; NULL: they were not */
     uint64_t seed;
     /* As in po_timing_spec. */
