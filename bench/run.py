@@ -13,7 +13,8 @@ ONNX Runtime in a process of its own. Prints a table in Markdown.
 --kernels: petopt makes kernels too (--kernels WORK/NAME.kernels), and its output is measured with
 the library loaded, in ONNX Runtime beside the original and the other tools' outputs, and in turns
 with OpenVINO; at one thread and at all where --threads is not given. petopt runs once, for the
-first thread count. "over the best" is against whatever of the original and the rivals is fastest.
+first thread count. "over the best" is against whatever of the original and the rivals is fastest. A
+second table says where the kernels' time goes against the roofline (docs/measuring.md).
 """
 import argparse
 import glob
@@ -25,6 +26,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NETS = ['resnet18', 'inception_v3', 'csrnet', 'bert_base', 'resnet3d18_8', 'resnet3d18']
+FARTHEST = 3  # steps of a network that are told with their distance from the roofline
 BLOCKS = ['gqa', 'qknorm', 'rmsnorm_linear', 'lora', 'gated_mlp', 'ntrans']
 SETS = ['ocr', 'nets', 'blocks', 'zoo', 'light']
 ZOO = ['bytes', 'tcn', 'conformer', 'wav2vec', 'convnext', 'yolo', 'unet', 'line',
@@ -149,11 +151,12 @@ def measure_at(args, rivals, name, told, files, shapes, threads):
             times(vino['onnxruntime'] / vino['openvino'] if vino else None), times(min(over)),
             f'{read["control"]:.3f}', f'{told["nodes_before"]} to {told["nodes_after"]}', error,
             told['winner']]
-    return (row, read, ours['ratio'], min(over)), None
+    line = roofline(name, told, ours['ms']) if args.kernels and threads == 1 else None
+    return (row, line, read, ours['ratio'], min(over)), None
 
 
 def measure(args, rivals, name, path, shapes):
-    """Yields (row, what was read, gain, gain over the best), or what failed, by thread count."""
+    """Yields (row, roofline, what was read, gain, gain over the best), or what failed, by thread count."""
     stem = os.path.join(args.work, name.replace(' ', '_'))
     told, failed = optimise(args, path, shapes, stem + '.onnx')
     if failed:
@@ -170,6 +173,26 @@ def measure(args, rivals, name, path, shapes):
 
 def geomean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def roofline(name, told, ms):
+    """Where the time of the kernels goes: None where none won."""
+    regions = [r for r in told['regions'] if not r['why']]
+    steps = [s for r in regions for s in r['steps'] if s['ms']]
+    if not told['library'] or not steps:
+        return None
+    total, least = sum(s['ms'] for s in steps), sum(s['ms_roofline'] for s in steps)
+    work = sum(s['flops'] for s in steps)
+    kinds = {}  # steps of one form are one
+    for s in steps:
+        kind = kinds.setdefault((s['name'], s['schedule'], s['ms']), [0, 0, 0])
+        for i, x in enumerate((1, s['ms'], s['ms_roofline'])):
+            kind[i] += x
+    far = sorted(kinds.items(), key=lambda k: k[1][2] - k[1][1])[:FARTHEST]
+    tell = [f'{k[0]} ({k[1]}){f" x{n}" if n > 1 else ""}: {a:.3f}, {b:.3f}'.replace('|', '/')
+            for k, (n, a, b) in far]
+    return [name, f'{ms:.2f}', f'{total:.2f}', f'{least:.2f}', f'{100 * least / total:.0f} %',
+            f'{work / total / 1e6:.0f}', '; '.join(tell)]
 
 
 def header(args):
@@ -200,13 +223,14 @@ def main():
     rivals = Rivals(not args.no_rivals)
     head = header(args)
     print('| ' + ' | '.join(head) + ' |\n|' + ' --- |' * len(head), flush=True)
-    failures, machine, gains = [], None, {}
+    failures, machine, gains, lines = [], None, {}, []
     for name, path, shapes in suite(args):
         for got, failed in measure(args, rivals, name, path, shapes):
             if failed:
                 failures.append(failed)
                 continue
-            row, read, *gain = got
+            row, line, read, *gain = got
+            lines += [line] if line else []
             machine = f'{read["runtime"]}, {read["cpu"]}'
             gains.setdefault(read['threads'], []).append(gain)
             print('| ' + ' | '.join(row) + ' |', flush=True)
@@ -216,6 +240,11 @@ def main():
         print(f'{threads} thread(s): lowest {times(min(g[0] for g in all_of))}, geometric mean '
               f'{times(geomean([g[0] for g in all_of]))}; over the best {times(min(over))}, '
               f'{times(geomean(over))}')
+    if lines:
+        head = ['model, one thread', 'ms', 'sum of steps', 'roofline', 'reached', 'GFLOP/s',
+                'farthest from the roofline: ms, by it']
+        print('\n| ' + ' | '.join(head) + ' |\n|' + ' --- |' * len(head))
+        print('\n'.join('| ' + ' | '.join(line) + ' |' for line in lines))
     for f in failures:
         print('failed: ' + f)
     sys.exit(1 if failures or machine is None else 0)

@@ -212,10 +212,11 @@ typedef struct po_subprogram_report {
 /* A step of a generated kernel. */
 typedef struct po_kernel_step_report {
     const char *name, *schedule;
-    double flops, bytes; /* of the plain algorithm; what it reads and writes, each once */
+    double flops, bytes; /* of the plain algorithm; from and to memory: weights, and maps that the
+                            second cache does not hold */
     double ms;           /* alone, on one thread; 0: not measured */
     double ms_roofline;  /* the longer of these operations at the peak of one core and of these
-                            bytes from memory: fast algorithms and caches may stay below it */
+                            bytes from memory; fast algorithms may stay below it */
 } po_kernel_step_report;
 
 /* A part of the model for which a kernel was sought (option kernels). */

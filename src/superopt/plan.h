@@ -11,7 +11,7 @@
 typedef struct po_plan_step {
     const char *name, *schedule;
     double flops;   /* of the naive step, multiply-adds as 2 */
-    double bytes;   /* that it reads and writes, each once */
+    double bytes;   /* from and to memory (po_plan_traffic) */
     double seconds; /* on one thread, alone; 0: not measured */
     uint32_t tried; /* choices that were timed */
 } po_plan_step;
@@ -41,8 +41,9 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                           const po_regions *regions, const po_plan_options *options,
                           po_plan *plans);
 
-/* Bytes of what a naive step reads and writes, each tensor once; step PO_NONE: of the whole, what
- * only passes between its steps left out. */
+/* Bytes that a naive step moves from and to memory, each tensor once: weights, and maps that the
+ * second cache does not hold. step PO_NONE: of the whole, what only passes between its steps left
+ * out. */
 double po_plan_traffic(po_arena *arena, const po_mu *naive, uint32_t step);
 
 /* One step alone, to be timed and looked at (po_check_step, `lone`): what it reads and writes lies

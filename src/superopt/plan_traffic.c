@@ -1,5 +1,8 @@
 #include "superopt/plan.h"
 
+/* What is smaller is found where the step before left it: in the second cache. */
+static const double kept_in_cache = 1 << 20;
+
 double po_plan_traffic(po_arena *arena, const po_mu *naive, uint32_t step) {
     bool *seen = PO_NEW_N(arena, bool, naive->n_tensors);
     for (uint32_t i = 0; i < naive->n_nodes; i++) {
@@ -18,10 +21,10 @@ double po_plan_traffic(po_arena *arena, const po_mu *naive, uint32_t step) {
         if (!seen[i] || inner || t->place == PO_MU_SHARED || t->place == PO_MU_REGISTER ||
             t->place == PO_MU_TABLE)
             continue;
-        double floats = 4;
+        double size = 4;
         for (uint32_t k = 0; k < t->rank; k++)
-            floats *= (double)t->dims[k];
-        bytes += floats;
+            size *= (double)t->dims[k];
+        bytes += t->place == PO_MU_WEIGHT || size > kept_in_cache ? size : 0;
     }
     return bytes;
 }
