@@ -7,12 +7,11 @@
  * algorithm, for fast ones). */
 #include "kernel_run.h"
 
-#include "base/file.h"
+#include "base/folder.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 typedef struct options {
     const po_isa *isa;
@@ -114,7 +113,6 @@ static po_status one(po_ctx *ctx, po_arena *arena, const options *o, const char 
 
 int main(int argc, char **argv) {
     options o = {&po_isas[PO_ISA_AVX512], 1, 0, 50, true, false, NULL, NULL};
-    char dir[] = "/tmp/petopt-kernels-XXXXXX";
     int failed = 0;
     for (int i = 1; i < argc; i++) {
         const char *a = argv[i], *next = i + 1 < argc ? argv[i + 1] : "";
@@ -143,18 +141,17 @@ int main(int argc, char **argv) {
             }
             continue;
         }
-        if (o.dir == NULL && (o.dir = mkdtemp(dir)) == NULL)
-            return 1;
         po_ctx ctx;
         po_ctx_init(&ctx);
         po_arena *arena = po_arena_create(&ctx);
-        if (one(&ctx, arena, &o, a) != PO_OK) {
+        po_status status = o.keep ? PO_OK : po_folder_temporary(&ctx, arena, &o.dir);
+        if (status == PO_OK)
+            status = one(&ctx, arena, &o, a);
+        if (status != PO_OK) {
             printf("%s: %s\n", a, ctx.error.message);
             failed = 1;
         }
         po_arena_free(arena);
     }
-    if (o.dir == dir)
-        (void)rmdir(dir);
     return failed;
 }

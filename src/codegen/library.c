@@ -1,6 +1,7 @@
 /* Prints the library around kernels, and builds it in memory. */
 #include "codegen/library.h"
 
+#include "base/folder.h"
 #include "codegen/compile.h"
 #include "codegen/shipped.h"
 
@@ -167,14 +168,6 @@ static po_hash hash_sources(const building *b) {
 
 /* --- building --- */
 
-static void remove_file(void *user) {
-    unlink(user);
-}
-
-static void remove_folder(void *user) {
-    rmdir(user);
-}
-
 static void close_descriptor(void *user) {
     close(*(int *)user);
 }
@@ -182,7 +175,6 @@ static void close_descriptor(void *user) {
 static po_status write_temporary(building *b, po_arena *temporary, const char *folder,
                                  const po_library_file *file, const char **path) {
     char *name = po_arena_printf(temporary, "%s/%s", folder, file->name);
-    po_arena_defer(temporary, remove_file, name);
     *path = name;
     FILE *f = fopen(name, "we");
     bool written = f && fputs(file->text, f) != EOF;
@@ -192,11 +184,8 @@ static po_status write_temporary(building *b, po_arena *temporary, const char *f
 }
 
 static po_status compile(building *b, po_arena *temporary, const char **so_path) {
-    char *folder = po_arena_strdup(temporary, P_tmpdir "/petopt-XXXXXX");
-    if (!mkdtemp(folder))
-        return po_fail(b->ctx, PO_IO, "no folder for the compiler can be made in %s (%s)", P_tmpdir,
-                       strerror(errno));
-    po_arena_defer(temporary, remove_folder, folder);
+    const char *folder;
+    PO_TRY(po_folder_temporary(b->ctx, temporary, &folder));
     po_cc_source *sources = PO_NEW_N(temporary, po_cc_source, b->n);
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n; i++) {
@@ -206,7 +195,6 @@ static po_status compile(building *b, po_arena *temporary, const char **so_path)
             sources[n++] = (po_cc_source){path, b->flags[i]};
     }
     char *so = po_arena_printf(temporary, "%s/" PO_LIBRARY_NAME, folder);
-    po_arena_defer(temporary, remove_file, so);
     *so_path = so;
     return po_cc_library(b->ctx, b->spec->cc, sources, n, folder, so);
 }

@@ -1,5 +1,6 @@
 #include "cost/kernels.h"
 
+#include "base/folder.h"
 #include "codegen/compile.h"
 #include "cost/isolate.h"
 
@@ -39,18 +40,6 @@ uint32_t po_isa_of_machine(void) {
 }
 
 /* --- the folder --- */
-
-static void remove_folder(void *user) {
-    const char *dir = user;
-    DIR *folder = opendir(dir);
-    const struct dirent *entry;
-    while (folder && (entry = readdir(folder)) != NULL)
-        if (entry->d_name[0] != '.')
-            unlinkat(dirfd(folder), entry->d_name, 0);
-    if (folder)
-        closedir(folder);
-    rmdir(dir);
-}
 
 static po_status write_text(po_ctx *ctx, const char *path, const po_text *text) {
     FILE *file = fopen(path, "wb");
@@ -275,17 +264,15 @@ static po_status build_batch(po_ctx *ctx, po_arena *arena, const char *cc, const
     return PO_OK;
 }
 
-po_status po_time_kernels(po_ctx *ctx, po_arena *arena, const char *cc, uint32_t isa,
-                          po_timed_kernel *kernels, uint32_t n) {
-    char dir[FOLDER] = "/tmp/petopt-time-XXXXXX";
+po_status po_time_kernels(po_ctx *ctx, const char *cc, uint32_t isa, po_timed_kernel *kernels,
+                          uint32_t n) {
     if (n == 0)
         return PO_OK;
     if (isa >= PO_ISAS)
         return po_fail(ctx, PO_UNSUPPORTED, "kernels need AVX2 or AVX-512, which this CPU lacks");
-    if (!mkdtemp(dir))
-        return po_fail(ctx, PO_IO, "no temporary folder: %s", strerror(errno));
+    const char *dir;
     po_arena *folder = po_arena_create(ctx);
-    po_arena_defer(folder, remove_folder, po_arena_strdup(folder, dir));
+    PO_TRY(po_folder_temporary(ctx, folder, &dir));
     uint32_t *library = PO_NEW_N(folder, uint32_t, n);
     timing t = {dir, isa, n, kernels, library};
     for (uint32_t i = 0; i < n; i++)
@@ -306,6 +293,5 @@ po_status po_time_kernels(po_ctx *ctx, po_arena *arena, const char *cc, uint32_t
     for (uint32_t i = 0; i < n; i++)
         memcpy(&kernels[i].seconds, data.data + i * sizeof(double), sizeof(double));
     po_arena_free(folder);
-    (void)arena;
     return PO_OK;
 }

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Beyond this the runtime takes minutes to load a model that needs no measuring here. */
 /* Above MANY_NODES outputs are compared by the reference first; above HUGE the runtime takes
  * minutes to load the model, and more than in proportion. */
 enum { MANY_NODES = 5000, HUGE_NODES = 20000 };
@@ -220,23 +219,30 @@ static void take(selecting *s, uint32_t i, po_candidate_report *row,
     sum->error_reference = report->own_error;
 }
 
+/* A comparison of a variant with the original; kernels NULL: without its library. */
+static po_verify_spec comparison(const selecting *s, uint32_t i, const char *kernels) {
+    const po_run_state *state = s->state;
+    return (po_verify_spec){.library = s->cost->library,
+                            .kernels = kernels,
+                            .original = s->original_path,
+                            .candidate = s->written[i].path,
+                            .files = &s->files,
+                            .graph = s->original,
+                            .candidate_graph = state->variants[i].graph,
+                            .checks = state->checks,
+                            .n_checks = state->n_checks,
+                            .tolerance = state->options->tolerance,
+                            .seed = 1};
+}
+
 /* Without its library a model runs on its own functions: they are compared too. */
 static po_status check_functions(selecting *s, uint32_t i, bool *right) {
     *right = true;
     if (!kernels_of(s, i))
         return PO_OK;
-    po_run_state *state = s->state;
-    po_verify_spec spec = {.library = s->cost->library,
-                           .original = s->original_path,
-                           .candidate = s->written[i].path,
-                           .files = &s->files,
-                           .graph = s->original,
-                           .candidate_graph = state->variants[i].graph,
-                           .checks = state->checks,
-                           .n_checks = state->n_checks,
-                           .tolerance = state->options->tolerance,
-                           .seconds = 5,
-                           .seed = 2};
+    po_verify_spec spec = comparison(s, i, NULL);
+    spec.seconds = 5;
+    spec.seed = 2;
     po_verify_report r;
     PO_TRY(po_verify(s->ctx, &spec, &r));
     *right = r.equal;
@@ -389,18 +395,8 @@ static po_status by_model(selecting *s, const char *why) {
             continue;
         po_run_state *state = s->state;
         po_candidate_report *row = row_of(s, i);
-        po_verify_spec spec = {.library = s->cost->library,
-                               .kernels = kernels_of(s, i),
-                               .original = s->original_path,
-                               .candidate = s->written[i].path,
-                               .files = &s->files,
-                               .graph = s->original,
-                               .candidate_graph = state->variants[i].graph,
-                               .checks = state->checks,
-                               .n_checks = state->n_checks,
-                               .tolerance = state->options->tolerance,
-                               .reference_first = row->nodes > MANY_NODES,
-                               .seed = 1};
+        po_verify_spec spec = comparison(s, i, kernels_of(s, i));
+        spec.reference_first = row->nodes > MANY_NODES;
         double gain = 1;
         if (estimated_slower(s, i, &rates, &gain)) {
             decide(s, row, "estimated to be slower (%.2fx)", gain);

@@ -119,7 +119,7 @@ static po_status measure(planning *p) {
     }
     if (n > 0)
         po_log(p->ctx, "timing %u schedules of %u steps", n, p->n_steps);
-    PO_TRY(po_time_kernels(p->ctx, p->arena, p->options->cc, isa, batch, n));
+    PO_TRY(po_time_kernels(p->ctx, p->options->cc, isa, batch, n));
     for (uint32_t i = 0; i < n; i++) {
         p->seconds[which[i]] = batch[i].seconds;
         if (p->options->cache && batch[i].seconds != 0)

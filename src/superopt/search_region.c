@@ -28,7 +28,7 @@ static po_status time_found(po_ctx *ctx, po_arena *arena, const po_plan_options 
         which[n_batch] = i;
         batch[n_batch++] = (po_timed_kernel){.mu = found[i].lone};
     }
-    PO_TRY(po_time_kernels(ctx, arena, options->cc, isa, batch, n_batch));
+    PO_TRY(po_time_kernels(ctx, options->cc, isa, batch, n_batch));
     for (uint32_t k = 0; k < n_batch; k++) {
         uint32_t i = which[k];
         found[i].seconds = batch[k].seconds;
@@ -40,8 +40,8 @@ static po_status time_found(po_ctx *ctx, po_arena *arena, const po_plan_options 
 }
 
 /* Compares the fastest with float64, and the next where it is wrong; PO_NONE: none is left. */
-static po_status fastest(po_ctx *ctx, po_arena *arena, const po_plan_options *options,
-                         const po_mu *naive, po_found *found, uint32_t n, uint32_t *best) {
+static po_status fastest(po_ctx *ctx, const po_plan_options *options, const po_mu *naive,
+                         po_found *found, uint32_t n, uint32_t *best) {
     for (;;) {
         *best = PO_NONE;
         for (uint32_t i = 0; i < n; i++)
@@ -52,7 +52,7 @@ static po_status fastest(po_ctx *ctx, po_arena *arena, const po_plan_options *op
             return PO_OK;
         po_search_look look = {naive, &found[*best]};
         po_timed_kernel one = {.mu = found[*best].lone, .check = po_search_looked, .user = &look};
-        PO_TRY(po_time_kernels(ctx, arena, options->cc, po_isa_of_machine(), &one, 1));
+        PO_TRY(po_time_kernels(ctx, options->cc, po_isa_of_machine(), &one, 1));
         if (one.seconds > 0)
             return PO_OK;
         po_log(ctx, "search: computes something else, compiled: %s; %s", found[*best].algebra,
@@ -118,7 +118,7 @@ po_status po_search_region(po_ctx *ctx, po_arena *arena, const po_plan_options *
         po_log(ctx, "search: %.3f ms (estimate %.3f): %s; %s", 1e3 * found[i].seconds,
                1e3 * found[i].estimate, found[i].algebra, found[i].schedule);
     }
-    PO_TRY(fastest(ctx, arena, options, plan->lowered.mu, found, n, &best));
+    PO_TRY(fastest(ctx, options, plan->lowered.mu, found, n, &best));
     if (best != PO_NONE && (now <= 0 || found[best].seconds < now))
         take(arena, plan, &found[best], n);
     return PO_OK;

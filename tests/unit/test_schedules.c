@@ -317,7 +317,7 @@ static void kernels_compute_what_their_steps_do(void **state) {
                 n++;
             }
         }
-        assert_int_equal(po_time_kernels(&f.ctx, f.arena, NULL, isa, kernels, n), PO_OK);
+        assert_int_equal(po_time_kernels(&f.ctx, NULL, isa, kernels, n), PO_OK);
         for (uint32_t k = 0; k < n; k++)
             if (!(kernels[k].seconds > 0))
                 fail_msg("%s, %s: %s", samples[i].name, told[k],
@@ -364,7 +364,7 @@ static void errors_are_found(void **state) {
         default: /* a stride */
             ((po_mu_term *)(uintptr_t)y->terms)[0].coef = 2;
         }
-        assert_int_equal(po_time_kernels(&f.ctx, f.arena, NULL, isa, &kernel, 1), PO_OK);
+        assert_int_equal(po_time_kernels(&f.ctx, NULL, isa, &kernel, 1), PO_OK);
         if (kernel.seconds != -1)
             fail_msg("error %d is not found", error);
         end(&f);
