@@ -126,7 +126,7 @@ def beside_openvino(args, rivals, path, out, shapes, threads, library):
 
 def standard(told):
     """The best gain that was read of what has no kernels, where petopt chose between them."""
-    gains = [c['ratio'] for c in told['candidates'] if c['ratio'] and c['name'] != 'kernels']
+    gains = [c['ratio'] for c in told['candidates'] if c['ratio'] and not c['name'].startswith('kernels')]
     return max([1, *gains])
 
 

@@ -165,7 +165,7 @@ static po_status decided(po_run_state *state, size_t *at) {
         return po_recall_keep(state);
     state->recall = NULL;
     state->search = NULL;
-    state->mutated = state->joined = state->kernels = NULL;
+    state->mutated = state->joined = NULL;
     state->library = NULL;
     state->current = state->split_from;
     while (stages[*at].run != po_stage_split)

@@ -40,7 +40,6 @@ typedef struct po_run_state {
     struct po_search *search; /* search.h; NULL where nothing was split */
     const po_graph *mutated;  /* with the mutants that were chosen; NULL: none */
     const po_graph *joined;   /* chosen with the seams between them; NULL: the same or none */
-    const po_graph *kernels;  /* with generated kernels; NULL: none */
     const struct po_library *library; /* of them (codegen/library.h) */
     po_variant variants[PO_MAX_VARIANTS];
     uint32_t n_variants;
@@ -91,7 +90,7 @@ po_status po_stage_simplify(po_run_state *state);
 po_status po_stage_split(po_run_state *state);
 po_status po_stage_mutate(po_run_state *state);
 po_status po_stage_correct(po_run_state *state);
-/* stage_superopt.c: --kernels; sets state->kernels and state->library. */
+/* stage_superopt.c: --kernels; adds the variants with kernels, sets state->library. */
 po_status po_stage_superopt(po_run_state *state);
 /* stage_choose.c: measures the mutants, sets state->mutated. */
 po_status po_stage_choose(po_run_state *state);

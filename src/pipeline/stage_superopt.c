@@ -172,22 +172,68 @@ static po_status plan_forms(po_run_state *state, const po_plan_options *options,
     return PO_OK;
 }
 
-/* Prints a region's kernel and puts its call in. *why: it could not be done. */
-static po_status add_kernel(po_run_state *state, po_graph *graph, const po_plan *plan,
-                            uint32_t number, po_kernel *kernels, uint32_t *n, const char **why) {
+/* Prints a region's kernel; equal regions have one. *why: it could not be done. */
+static po_status add_kernel(po_run_state *state, const po_graph *graph, const po_plan *plan,
+                            po_kernel *kernels, uint32_t *n, uint32_t *which, const char **why) {
     po_kernel *kernel = &kernels[*n];
     po_status status = print(state, graph, plan, kernel);
-    bool known = false; /* equal regions are one kernel */
-    for (uint32_t k = 0; k < *n && status == PO_OK; k++)
-        known |= strcmp(kernels[k].name, kernel->name) == 0;
-    if (status == PO_OK)
-        status = replace(state, graph, plan, kernel, number);
-    *n += status == PO_OK && !known;
-    return status == PO_OK ? PO_OK : drop(state, status, why);
+    if (status != PO_OK)
+        return drop(state, status, why);
+    for (*which = 0; *which < *n && strcmp(kernels[*which].name, kernel->name) != 0; ++*which)
+        ;
+    *n += *which == *n;
+    return PO_OK;
+}
+
+/* A program in which regions are calls of their kernels. */
+typedef struct placing {
+    const planned *form;
+    const po_kernel *kernels;
+    const uint32_t *which; /* by region: its kernel; PO_NONE: none */
+    const char **why;      /* by region: why it has none */
+} placing;
+
+/* Adds it as a variant. `out`: a region that stays with the runtime; PO_NONE: none does. */
+static po_status place(po_run_state *state, const placing *p, uint32_t out, const char *name) {
+    if (!po_recall_wants(state, name) || state->n_variants == PO_MAX_VARIANTS)
+        return PO_OK;
+    po_graph *graph = po_graph_clone(state->ctx, p->form->graph);
+    po_pipeline_hold(state, graph);
+    for (uint32_t i = 0; i < p->form->regions.n; i++) {
+        if (p->which[i] == PO_NONE || i == out || p->why[i])
+            continue;
+        po_status status = replace(state, graph, &p->form->plans[i], &p->kernels[p->which[i]], i);
+        PO_TRY(status == PO_OK ? PO_OK : drop(state, status, &p->why[i]));
+    }
+    po_graph_sweep(graph);
+    if (graph->n_functions > 0)
+        state->variants[state->n_variants++] = (po_variant){name, graph, true};
+    return PO_OK;
+}
+
+/* With all kernels, and with each of a few left out: a region whose kernel loses stays with the
+ * runtime. Weights are packed in each of them. */
+enum { MOST_LEFT_OUT = 4 };
+#define MOST_WEIGHTS ((uint64_t)256 << 20)
+
+static po_status place_all(po_run_state *state, const placing *p) {
+    uint32_t n = 0;
+    PO_TRY(place(state, p, PO_NONE, "kernels"));
+    for (uint32_t i = 0; i < p->form->regions.n; i++)
+        n += p->which[i] != PO_NONE && !p->why[i];
+    if (n < 2 || n > MOST_LEFT_OUT || po_record_weights(p->form->graph) > MOST_WEIGHTS)
+        return PO_OK;
+    for (uint32_t i = 0; i < p->form->regions.n; i++)
+        if (p->which[i] != PO_NONE && !p->why[i])
+            PO_TRY(
+                place(state, p, i, po_arena_printf(state->arena, "kernels, not of region %u", i)));
+    return PO_OK;
 }
 
 static po_status make_kernels(po_run_state *state) {
-    if (!state->options->kernels || !po_recall_wants(state, "kernels"))
+    const po_recall *known = state->recall;
+    if (!state->options->kernels ||
+        (known && (!known->form || strncmp(known->form, "kernels", 7) != 0)))
         return PO_OK;
     po_cost *cost;
     po_rates rates;
@@ -200,29 +246,30 @@ static po_status make_kernels(po_run_state *state) {
                                .key = po_cost_key(cost)};
     planned form;
     PO_TRY(plan_forms(state, &options, &form));
-    po_graph *graph = form.graph;
-    const po_regions regions = form.regions;
-    const po_plan *plans = form.plans;
-    po_kernel *kernels = PO_NEW_N(state->arena, po_kernel, regions.n);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < regions.n; i++) {
-        const char *why = plans[i].failed;
-        if (!why)
-            PO_TRY(add_kernel(state, graph, &plans[i], i, kernels, &n, &why));
-        if (why)
-            po_record_note(state->record, "region %u stays with the runtime: %s", i, why);
-        po_tell_region(state, &plans[i], &rates, why);
+    uint32_t n_regions = form.regions.n, n = 0;
+    po_kernel *kernels = PO_NEW_N(state->arena, po_kernel, n_regions);
+    uint32_t *which = PO_NEW_N(state->arena, uint32_t, n_regions);
+    const char **why = PO_NEW_N(state->arena, const char *, n_regions);
+    for (uint32_t i = 0; i < n_regions; i++) {
+        which[i] = PO_NONE;
+        why[i] = form.plans[i].failed;
+        if (!why[i])
+            PO_TRY(add_kernel(state, form.graph, &form.plans[i], kernels, &n, &which[i], &why[i]));
     }
-    if (n == 0)
+    if (n > 0)
+        PO_TRY(place_all(state, &(placing){&form, kernels, which, why}));
+    for (uint32_t i = 0; i < n_regions; i++) {
+        if (why[i])
+            po_record_note(state->record, "region %u stays with the runtime: %s", i, why[i]);
+        po_tell_region(state, &form.plans[i], &rates, why[i]);
+    }
+    if (state->n_variants == 0)
         return PO_OK;
     po_step(state->ctx, 0.9, "compiling %u kernels", n);
     po_object_store store = {cost->cache, find_object, keep_object};
     po_library_spec spec = {
         .cc = state->options->cc, .store = &store, .kernels = kernels, .n_kernels = n};
     PO_TRY(po_library_build(state->ctx, state->arena, &spec, &state->library));
-    po_graph_sweep(graph);
-    state->kernels = graph;
-    state->variants[state->n_variants++] = (po_variant){"kernels", graph, true};
     return PO_OK;
 }
 

@@ -143,6 +143,39 @@ def case_classifier(bed):
     expect('by the roofline' in said and not os.path.exists(bed.path('never')), said[:400])
 
 
+def case_regions(bed):
+    """What has no kernel in the middle: two regions, each of which may stay with the runtime."""
+    rng = np.random.default_rng(0)
+    nodes, weights, x = [], [numpy_helper.from_array(np.array(0), 'axis')], 'x'
+    for k in range(4):
+        w = (rng.standard_normal((256, 256)) / 16).astype('f')
+        weights.append(numpy_helper.from_array(w, f'w{k}'))
+        nodes += [helper.make_node('MatMul', [x, f'w{k}'], [f'm{k}']), helper.make_node('Tanh', [f'm{k}'], [f't{k}'])]
+        x = f't{k}'
+        if k == 1:
+            nodes.append(helper.make_node('CumSum', [x, 'axis'], ['sums']))
+            x = 'sums'
+    graph = helper.make_graph(nodes, 'g', [helper.make_tensor_value_info('x', TensorProto.FLOAT, [64, 256])],
+                              [helper.make_tensor_value_info(x, TensorProto.FLOAT, [64, 256])], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8),
+              bed.path('in.onnx'))
+    words = ['in.onnx', '--threads', '1', '-O1', '--cache', 'c.db', '--kernels']
+    bed.good(*words, 'k', '-o', 'out.onnx', '--json', 'r.json')
+    with open(bed.path('r.json'), encoding='utf-8') as f:
+        told = json.load(f)
+    names = [c['name'] for c in told['candidates']]
+    expect({'kernels', 'kernels, not of region 0', 'kernels, not of region 1'} <= set(names), names)
+    expect(len(told['regions']) == 2, told['regions'])
+    bed.good(*words, 'k2', '-o', 'out2.onnx', '-v')
+    expect(bed.read('out.onnx') == bed.read('out2.onnx'), 'another answer with the same cache')
+    if told['library']:
+        feed = {'x': rng.standard_normal((64, 256)).astype('f')}
+        got, _ = answers(bed.path('out.onnx'), feed, bed.path('k', LIBRARY))
+        right, _ = answers(bed.path('in.onnx'), feed)
+        expect(off(got, right) < 1e-4, f'off by {off(got, right)}')
+        expect(bed.read('k', LIBRARY) == bed.read('k2', LIBRARY), 'another library with the same cache')
+
+
 def case_refusals(bed):
     """One sentence, exit 2, and nothing is left behind."""
     words = ['in.onnx', '-o', 'out.onnx', '--input-shape', SHAPE, '--cost', 'model', '--cache', 'none']
