@@ -256,20 +256,19 @@ static po_status make_kernels(po_run_state *state) {
         if (!why[i])
             PO_TRY(add_kernel(state, form.graph, &form.plans[i], kernels, &n, &which[i], &why[i]));
     }
-    if (n > 0)
+    if (n > 0) {
+        po_step(state->ctx, 0.9, "compiling %u kernels", n);
+        po_object_store store = {cost->cache, find_object, keep_object};
+        po_library_spec spec = {
+            .cc = state->options->cc, .store = &store, .kernels = kernels, .n_kernels = n};
+        PO_TRY(po_library_build(state->ctx, state->arena, &spec, &state->library));
         PO_TRY(place_all(state, &(placing){&form, kernels, which, why}));
+    }
     for (uint32_t i = 0; i < n_regions; i++) {
         if (why[i])
             po_record_note(state->record, "region %u stays with the runtime: %s", i, why[i]);
         po_tell_region(state, &form.plans[i], &rates, why[i]);
     }
-    if (state->n_variants == 0)
-        return PO_OK;
-    po_step(state->ctx, 0.9, "compiling %u kernels", n);
-    po_object_store store = {cost->cache, find_object, keep_object};
-    po_library_spec spec = {
-        .cc = state->options->cc, .store = &store, .kernels = kernels, .n_kernels = n};
-    PO_TRY(po_library_build(state->ctx, state->arena, &spec, &state->library));
     return PO_OK;
 }
 

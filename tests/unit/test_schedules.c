@@ -438,7 +438,7 @@ static void damage_to_any_element_is_found(void **state) {
                                   .check = check_damaged,
                                   .user = lone};
         }
-        assert_int_equal(po_time_kernels(&f.ctx, f.arena, NULL, isa, kernels, n), PO_OK);
+        assert_int_equal(po_time_kernels(&f.ctx, NULL, isa, kernels, n), PO_OK);
         for (uint32_t k = 0; k < n; k++)
             if (!(kernels[k].seconds > 0))
                 fail_msg("%s, step %u: damage is not found", samples[i].name, k);
