@@ -3,24 +3,9 @@
  * standard forms in select. */
 #include "codegen/library.h"
 #include "ops/pack.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/kernel_forms.h"
 #include "pipeline/recall.h"
 #include "pipeline/tell_regions.h"
-#include "postopt/postopt.h"
-
-/* Affine maps and batch norms in the weights, and nothing of what only this runtime likes.
- * `algebra`: what is looked for, then what changed anything. */
-static po_status fold(po_run_state *state, uint32_t *algebra, po_graph **out) {
-    po_postopt_options options = po_postopt_defaults();
-    po_postopt_counts counts;
-    options.algebra = *algebra;
-    options.hard_swish = PO_HARD_SWISH_KEEP;
-    options.leftover = PO_LEFTOVER_ARITHMETIC;
-    PO_TRY(po_postopt(state->ctx, state->current, &options, out, &counts));
-    *algebra &= counts.used;
-    po_pipeline_hold(state, *out);
-    return po_infer_graph(state->ctx, *out, true);
-}
 
 /* --- a region as a node --- */
 
@@ -122,56 +107,6 @@ static po_status print(po_run_state *state, const po_graph *graph, const po_plan
     return PO_OK;
 }
 
-/* A form of the model, planned. */
-typedef struct planned {
-    po_graph *graph;
-    po_regions regions;
-    po_plan *plans;
-    uint32_t outside; /* nodes without a kernel */
-    double seconds;   /* of all steps: read, or else by their multiply-adds */
-} planned;
-
-static po_status plan_form(po_run_state *state, po_graph *graph, const po_plan_options *options,
-                           planned *p) {
-    *p = (planned){.graph = graph};
-    PO_TRY(
-        po_regions_find(state->ctx, state->arena, graph, po_lower_part, state->ctx, &p->regions));
-    p->plans = PO_NEW_N(state->arena, po_plan, p->regions.n);
-    po_log(state->ctx, "%u regions with %u of %u nodes", p->regions.n, p->regions.n_nodes,
-           graph->n_live);
-    PO_TRY(po_plan_regions(state->ctx, state->arena, graph, &p->regions, options, p->plans));
-    p->outside = graph->n_live - p->regions.n_nodes;
-    for (uint32_t i = 0; i < p->regions.n; i++) {
-        const po_plan *plan = &p->plans[i];
-        p->outside += plan->failed ? plan->region->n_nodes : 0;
-        for (uint32_t k = 0; k < plan->n_steps; k++)
-            p->seconds +=
-                plan->steps[k].seconds > 0 ? plan->steps[k].seconds : plan->steps[k].flops / 1e11;
-    }
-    return PO_OK;
-}
-
-/* Identities that save work and need nothing of a runtime; where they change anything, the faster
- * of the two forms is taken. */
-static po_status plan_forms(po_run_state *state, const po_plan_options *options, planned *best) {
-    uint32_t none = 0, algebra = PO_ALGEBRA_COMPOSE | PO_ALGEBRA_UPSAMPLE;
-    po_graph *graph;
-    planned other;
-    PO_TRY(fold(state, &none, &graph));
-    PO_TRY(plan_form(state, graph, options, best));
-    if (options->exact)
-        return PO_OK;
-    PO_TRY(fold(state, &algebra, &graph));
-    if (algebra == 0)
-        return PO_OK;
-    PO_TRY(plan_form(state, graph, options, &other));
-    po_log(state->ctx, "%.3f ms as it is, %.3f ms with composed products and upsampling unfolded",
-           1000 * best->seconds, 1000 * other.seconds);
-    if (other.outside <= best->outside && other.seconds < best->seconds)
-        *best = other;
-    return PO_OK;
-}
-
 /* Prints a region's kernel; equal regions have one. *why: it could not be done. */
 static po_status add_kernel(po_run_state *state, const po_graph *graph, const po_plan *plan,
                             po_kernel *kernels, uint32_t *n, uint32_t *which, const char **why) {
@@ -187,7 +122,7 @@ static po_status add_kernel(po_run_state *state, const po_graph *graph, const po
 
 /* A program in which regions are calls of their kernels. */
 typedef struct placing {
-    const planned *form;
+    const po_kernel_form *form;
     const po_kernel *kernels;
     const uint32_t *which; /* by region: its kernel; PO_NONE: none */
     const char **why;      /* by region: why it has none */
@@ -243,9 +178,10 @@ static po_status make_kernels(po_run_state *state) {
                                .measure = !state->options->model_cost,
                                .cc = state->options->cc,
                                .cache = cost->cache,
-                               .key = po_cost_key(cost)};
-    planned form;
-    PO_TRY(plan_forms(state, &options, &form));
+                               .key = po_cost_key(cost),
+                               .readings = po_plan_readings_create(state->arena)};
+    po_kernel_form form;
+    PO_TRY(po_kernel_forms(state, &options, &form));
     uint32_t n_regions = form.regions.n, n = 0;
     po_kernel *kernels = PO_NEW_N(state->arena, po_kernel, n_regions);
     uint32_t *which = PO_NEW_N(state->arena, uint32_t, n_regions);

@@ -27,12 +27,38 @@ static bool window_axis(const po_mu *mu, const po_naive_step *n, const po_mu_ind
     return true;
 }
 
+/* Weights that are computed at run time are copied to panels: each number of the outputs, inputs
+ * and taps is an element inside the tensor. */
+static bool find_values(const po_mu *mu, const po_conv *v, const uint32_t inner[4]) {
+    const po_mu_access *b = &v->n.s->in[v->n.b];
+    const po_mu_tensor *t = &mu->tensors[b->tensor];
+    if ((t->place != PO_MU_DEVICE && t->place != PO_MU_INPUT) || !po_access_has(mu, b, v->k))
+        return false;
+    for (uint32_t x = 0; x < t->rank; x++) {
+        int64_t least, most;
+        po_mu_range(mu, b, x, &least, &most);
+        if (least < 0 || most >= t->dims[x])
+            return false;
+        for (uint32_t i = 0; i < b->axes[x].n; i++) {
+            bool known = b->axes[x].terms[i].label == v->k;
+            for (uint32_t k = 0; k < 4; k++)
+                known |= b->axes[x].terms[i].label == inner[k];
+            if (!known)
+                return false;
+        }
+    }
+    return true;
+}
+
 /* Each label of the input along one axis of the weight. */
 static bool find_weights(const po_mu *mu, po_conv *v) {
     const po_mu_access *b = &v->n.s->in[v->n.b];
     uint32_t rank = mu->tensors[b->tensor].rank;
     const uint32_t inner[] = {v->c, v->frames.tap, v->map[0].tap, v->map[1].tap};
-    if (mu->tensors[b->tensor].place != PO_MU_WEIGHT || rank >= PO_MU_MAX_RANK)
+    v->values = mu->tensors[b->tensor].place != PO_MU_WEIGHT;
+    if (v->values)
+        return find_values(mu, v, inner);
+    if (rank >= PO_MU_MAX_RANK)
         return false;
     v->w_k = po_access_axis(mu, b, v->k);
     if (v->w_k == PO_NONE || !lone_label(&b->axes[v->w_k], v->k) || b->axes[v->w_k].offset != 0)

@@ -19,7 +19,8 @@ typedef struct po_conv {
     po_conv_axis map[2]; /* y, x */
     po_conv_axis frames; /* axis PO_NONE: there are none. Any stride */
     uint32_t k, c;
-    uint32_t w_k;                                /* axis of the weight */
+    bool values;  /* the weight is computed at run time: w_k and w_order are not set */
+    uint32_t w_k; /* axis of the weight */
     uint32_t w_order[PO_MU_MAX_RANK], n_w_order; /* the others, channels first */
     int64_t outputs, inputs;
 } po_conv;

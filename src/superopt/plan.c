@@ -4,6 +4,39 @@
  * another order make, and what Toom-Cook's transforms make of it (measured: 4, 9). */
 static const double exact_error = 16, fast_error = 64;
 
+/* --- what is known --- */
+
+enum { KINDS = 8 };
+
+struct po_plan_readings {
+    po_arena *arena;
+    po_hash_map *known; /* by key_of: number of the reading */
+    double *seconds;
+    uint32_t n, cap;
+    struct {
+        const po_scheduler *how;
+        double read, guessed; /* sums over the same schedules */
+    } kinds[KINDS];
+    uint32_t n_kinds;
+};
+
+po_plan_readings *po_plan_readings_create(po_arena *arena) {
+    po_plan_readings *r = PO_NEW(arena, po_plan_readings);
+    *r = (po_plan_readings){.arena = arena, .known = po_hash_map_create(arena)};
+    return r;
+}
+
+/* The number of a scheduler among the kinds; PO_NONE: there is no room. */
+static uint32_t kind_of(po_plan_readings *r, const po_scheduler *how) {
+    for (uint32_t i = 0; i < r->n_kinds; i++)
+        if (r->kinds[i].how == how)
+            return i;
+    if (r->n_kinds == KINDS)
+        return PO_NONE;
+    r->kinds[r->n_kinds].how = how;
+    return r->n_kinds++;
+}
+
 /* --- steps and their choices --- */
 
 typedef struct step {
@@ -100,19 +133,44 @@ static po_hash key_of(const planning *p, uint32_t form, uint32_t isa) {
     return po_hash_u64(key, READING * PO_ISAS + isa);
 }
 
-/* Only what has a rival is timed. */
+/* What is known of a form, in this run or the cache. */
+static bool recall(const planning *p, uint32_t form, uint32_t isa, double *seconds) {
+    const po_plan_readings *r = p->options->readings;
+    po_hash key = key_of(p, form, isa);
+    uint32_t i = r ? po_hash_map_get(r->known, key) : PO_NONE;
+    if (i != PO_NONE)
+        *seconds = r->seconds[i];
+    return i != PO_NONE || (p->options->cache && po_cache_get_fixed(p->options->cache, "kernel",
+                                                                    key, seconds, sizeof *seconds));
+}
+
+/* Keeps what is known of all forms, and how it compares with their estimates. */
+static void remember(planning *p, uint32_t isa) {
+    po_plan_readings *r = p->options->readings;
+    for (uint32_t i = 0; r && i < p->n_steps; i++)
+        for (uint32_t k = 0; k < p->steps[i].n; k++) {
+            uint32_t form = p->steps[i].form[k];
+            po_hash key = key_of(p, form, isa);
+            double seconds = p->seconds[form];
+            if (seconds == 0 || po_hash_map_get(r->known, key) != PO_NONE)
+                continue;
+            po_hash_map_put(r->known, key, r->n);
+            PO_PUSH(r->arena, r->seconds, r->n, r->cap, seconds);
+            uint32_t kind = kind_of(r, p->steps[i].choices[k].how);
+            if (seconds < 0 || kind == PO_NONE)
+                continue;
+            r->kinds[kind].read += seconds;
+            r->kinds[kind].guessed += estimate(p->forms[form].mu);
+        }
+}
+
+/* What is not known yet is timed. */
 static po_status measure(planning *p) {
     uint32_t isa = po_isa_of_machine(), n = 0;
-    bool *wanted = PO_NEW_N(p->arena, bool, p->n_forms);
     uint32_t *which = PO_NEW_N(p->arena, uint32_t, p->n_forms);
     po_timed_kernel *batch = PO_NEW_N(p->arena, po_timed_kernel, p->n_forms);
-    for (uint32_t i = 0; i < p->n_steps; i++)
-        for (uint32_t k = 0; k < p->steps[i].n; k++)
-            wanted[p->steps[i].form[k]] = true;
     for (uint32_t i = 0; i < p->n_forms; i++) {
-        if (!wanted[i] ||
-            (p->options->cache && po_cache_get_fixed(p->options->cache, "kernel", key_of(p, i, isa),
-                                                     &p->seconds[i], sizeof p->seconds[i])))
+        if (recall(p, i, isa, &p->seconds[i]))
             continue;
         which[n] = i;
         batch[n++] = p->forms[i];
@@ -126,6 +184,7 @@ static po_status measure(planning *p) {
             po_cache_put(p->options->cache, "kernel", key_of(p, which[i], isa), &batch[i].seconds,
                          sizeof batch[i].seconds);
     }
+    remember(p, isa);
     return PO_OK;
 }
 
@@ -197,28 +256,80 @@ static void build(planning *p, uint32_t plan, bool measured) {
     to->steps = rows;
 }
 
-po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
-                          const po_regions *regions, const po_plan_options *options,
-                          po_plan *plans) {
-    planning p = {.ctx = ctx,
-                  .arena = arena,
-                  .options = options,
-                  .plans = plans,
-                  .last = PO_NEW(arena, po_step_values *),
-                  .known = po_hash_map_create(arena)};
+/* Lowers all regions and lists their steps. */
+static po_status lower_all(planning *p, const po_graph *graph, const po_regions *regions) {
     for (uint32_t i = 0; i < regions->n; i++) {
-        plans[i] = (po_plan){.region = &regions->regions[i]};
+        po_plan *plan = &p->plans[i];
+        *plan = (po_plan){.region = &regions->regions[i]};
         po_status status =
-            po_lower_region(ctx, arena, graph, &regions->regions[i],
-                            po_arena_printf(arena, "region%u", i), &plans[i].lowered);
+            po_lower_region(p->ctx, p->arena, graph, &regions->regions[i],
+                            po_arena_printf(p->arena, "region%u", i), &plan->lowered);
         if (status == PO_UNSUPPORTED) {
-            plans[i].failed = po_arena_strdup(arena, ctx->error.message);
-            po_ctx_clear(ctx);
+            plan->failed = po_arena_strdup(p->arena, p->ctx->error.message);
+            po_ctx_clear(p->ctx);
             continue;
         }
         PO_TRY(status);
-        add_steps(&p, i);
+        add_steps(p, i);
     }
+    return PO_OK;
+}
+
+static planning planning_of(po_ctx *ctx, po_arena *arena, const po_plan_options *options,
+                            po_plan *plans) {
+    return (planning){.ctx = ctx,
+                      .arena = arena,
+                      .options = options,
+                      .plans = plans,
+                      .last = PO_NEW(arena, po_step_values *),
+                      .known = po_hash_map_create(arena)};
+}
+
+/* Seconds of a choice without timing it. */
+static double guess(const planning *p, uint32_t form, const po_scheduler *how, uint32_t isa,
+                    bool *unread) {
+    po_plan_readings *r = p->options->readings;
+    double seconds = 0;
+    *unread = !p->options->measure || isa >= PO_ISAS || !recall(p, form, isa, &seconds);
+    if (!*unread)
+        return seconds;
+    uint32_t kind = r ? kind_of(r, how) : PO_NONE;
+    bool scaled = kind != PO_NONE && r->kinds[kind].guessed > 0;
+    return estimate(p->forms[form].mu) *
+           (scaled ? r->kinds[kind].read / r->kinds[kind].guessed : 1);
+}
+
+po_status po_plan_estimate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                           const po_regions *regions, const po_plan_options *options,
+                           po_plan_guess *out) {
+    po_plan *plans = PO_NEW_N(arena, po_plan, regions->n);
+    planning p = planning_of(ctx, arena, options, plans);
+    uint32_t isa = po_isa_of_machine();
+    *out = (po_plan_guess){0};
+    PO_TRY(lower_all(&p, graph, regions));
+    for (uint32_t i = 0; i < regions->n; i++)
+        out->n_nodes += plans[i].failed ? regions->regions[i].n_nodes : 0;
+    bool *seen = PO_NEW_N(arena, bool, p.n_forms);
+    for (uint32_t i = 0; i < p.n_steps; i++) {
+        double best = 0;
+        for (uint32_t k = 0; k < p.steps[i].n; k++) {
+            uint32_t form = p.steps[i].form[k];
+            bool unread;
+            double seconds = guess(&p, form, p.steps[i].choices[k].how, isa, &unread);
+            best = seconds > 0 && (best == 0 || seconds < best) ? seconds : best;
+            out->unread += unread && !seen[form];
+            seen[form] = true;
+        }
+        out->seconds += best;
+    }
+    return PO_OK;
+}
+
+po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                          const po_regions *regions, const po_plan_options *options,
+                          po_plan *plans) {
+    planning p = planning_of(ctx, arena, options, plans);
+    PO_TRY(lower_all(&p, graph, regions));
     bool measured = options->measure;
     if (measured) {
         po_status status = measure(&p);

@@ -27,12 +27,18 @@ typedef struct po_plan {
     const char *failed; /* why there is no muGraph; NULL: there is one */
 } po_plan;
 
+/* What was read so far in a run, shared by the forms of a model that are planned one after the
+ * other: no step is timed twice, and what was not read is estimated by what was. */
+typedef struct po_plan_readings po_plan_readings;
+po_plan_readings *po_plan_readings_create(po_arena *arena);
+
 typedef struct po_plan_options {
-    bool exact;      /* no algorithm that rounds worse */
-    bool measure;    /* else by estimate */
-    const char *cc;  /* as for po_cc_library */
-    po_cache *cache; /* of readings; may be NULL */
-    po_hash key;     /* of the machine (po_cost_key) */
+    bool exact;                 /* no algorithm that rounds worse */
+    bool measure;               /* else by estimate */
+    const char *cc;             /* as for po_cc_library */
+    po_cache *cache;            /* of readings; may be NULL */
+    po_hash key;                /* of the machine (po_cost_key) */
+    po_plan_readings *readings; /* may be NULL */
 } po_plan_options;
 
 /* Plans all regions; steps of the same form are timed once. A region that cannot be lowered has
@@ -45,6 +51,17 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
  * second cache does not hold. step PO_NONE: of the whole, what only passes between its steps left
  * out. */
 double po_plan_traffic(po_arena *arena, const po_mu *naive, uint32_t step);
+
+/* Seconds that all steps would take: what was read, or else FLOPs and bytes as the schedules of
+ * that kind which were read had them. Compiles nothing. */
+typedef struct po_plan_guess {
+    double seconds;
+    uint32_t n_nodes; /* in regions that cannot be lowered */
+    uint32_t unread;  /* schedules that po_plan_regions would have to time */
+} po_plan_guess;
+po_status po_plan_estimate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                           const po_regions *regions, const po_plan_options *options,
+                           po_plan_guess *guess);
 
 /* One step alone, to be timed and looked at (po_check_step, `lone`): what it reads and writes lies
  * in DEVICE tensors. */

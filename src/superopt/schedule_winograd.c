@@ -281,12 +281,23 @@ static void transform_input(build *z, uint32_t parent, uint32_t to) {
     product(z, lanes, out, b, in);
 }
 
+/* What `values_in_panels` has copied. */
+static po_mu_access packed_value(build *z, uint32_t packed) {
+    const po_for_label *c = &z->map[z->v->c];
+    const uint32_t at[] = {z->b, z->g, z->r, z->q, PO_NONE, z->k};
+    po_mu_access access = by(z, packed, at);
+    for (uint32_t i = 0; i < c->n; i++)
+        po_mu_at(z->s->mu, &access, 4, c->terms[i].coef, c->terms[i].label);
+    return access;
+}
+
 static void transform_weights(build *z, uint32_t parent, uint32_t to, uint32_t packed,
                               const po_panels *p) {
     po_mu *mu = z->s->mu;
     const po_conv *v = z->v;
     uint32_t lanes = po_mu_add_loop(mu, parent, PO_MU_LANES, z->k, 0);
-    po_mu_access in = po_panel_access(z->s, z->map, &v->n.s->in[v->n.b], p, packed);
+    po_mu_access in = v->values ? packed_value(z, packed)
+                                : po_panel_access(z->s, z->map, &v->n.s->in[v->n.b], p, packed);
     bool both = z->u != PO_NONE && z->w != PO_NONE;
     uint32_t id = PO_NONE;
     if (both) {
@@ -308,7 +319,7 @@ static void transform_weights(build *z, uint32_t parent, uint32_t to, uint32_t p
                                      : by(z, z->g_table[0], (uint32_t[]){z->u, z->r});
     const uint32_t at[] = {z->b, z->cb, z->g, z->u, z->w, z->c, z->k};
     uint32_t whole = product(z, lanes, by(z, to, at), g, in);
-    if (!z->block) { /* the next slice comes from memory meanwhile */
+    if (!z->block && !v->values) { /* the next slice comes from memory meanwhile */
         id = both ? id : whole;
         mu->nodes[id].statement.ahead =
             z->slice * v->frames.taps * v->map[0].taps * v->map[1].taps * p->panel;
@@ -591,6 +602,32 @@ static void by_rows(build *z, const char *name, uint32_t packed, const po_panels
     spread(z, m, tiles, z->panel, 0);
 }
 
+/* A copy of weights that are computed at run time, [panels, frame's taps, taps, taps, inputs,
+ * panel], in a step of its own. */
+static uint32_t values_in_panels(build *z, const char *name) {
+    po_schedule *s = z->s;
+    const po_conv *v = z->v;
+    int64_t panels = v->outputs / z->panel;
+    int64_t dims[] = {panels, v->frames.taps, v->map[0].taps, v->map[1].taps, v->inputs, z->panel};
+    uint32_t packed = tensor(z, "w", PO_MU_DEVICE, 6, dims);
+    po_mu_layout(s->mu, packed, PO_MU_VECTOR, 0);
+    po_for_label *map = po_for_labels(s);
+    uint32_t at[6] = {label(z, "b", panels)},
+             step = po_mu_add_step(s->mu, po_arena_printf(s->arena, "%s, panels", name));
+    const uint32_t inner[] = {v->frames.tap, v->map[0].tap, v->map[1].tap, v->c};
+    for (uint32_t i = 0; i < 4; i++)
+        at[1 + i] = inner[i] == PO_NONE ? PO_NONE : po_keep_label(s, map, inner[i]);
+    at[5] = label(z, "k", z->panel);
+    map[v->k] = (po_for_label){1, {{at[5], 1}}};
+    if (at[0] != PO_NONE)
+        map[v->k].terms[map[v->k].n++] = (po_mu_term){at[0], z->panel};
+    uint32_t id = po_mu_add_statement(s->mu, step, PO_MU_SET);
+    s->mu->nodes[id].statement.out = by(z, packed, at);
+    po_mu_access in = po_map_access(s, map, &v->n.s->in[v->n.b]);
+    po_mu_item_of(s->mu, id, PO_MU_OPERAND, po_mu_operand(s->mu, id, in), 0, 0);
+    return packed;
+}
+
 static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     po_conv v;
     build z;
@@ -598,13 +635,19 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     if (choice->n[BLOCK])
         stand_up(&v);
     prepare(&z, s, &v, choice);
+    const char *name = s->naive->nodes[step].name;
+    if (v.values) {
+        uint32_t packed = values_in_panels(&z, name);
+        (z.block ? by_rows : by_panels)(&z, name, packed, NULL);
+        return;
+    }
     po_panels p = {.weight_tensor = v.n.s->in[v.n.b].tensor,
                    .split = v.w_k,
                    .panel = up(z.panel, PO_MU_VECTOR) * PO_MU_VECTOR,
                    .n_order = v.n_w_order};
     memcpy(p.order, v.w_order, sizeof v.w_order);
     uint32_t packed = po_pack_weight(s, &p);
-    (z.block ? by_rows : by_panels)(&z, s->naive->nodes[step].name, packed, &p);
+    (z.block ? by_rows : by_panels)(&z, name, packed, &p);
 }
 
 static void tell(const po_choice *choice, po_text *text) {

@@ -177,6 +177,13 @@ static const struct {
      " a = Conv(x, w: f32[16,16,1,1] random 1) {kernel_shape=[1, 1]}\n s = Slice(a, f, t, e)\n"
      " b = Conv(s, v: f32[16,16,3,3] random 2) " CONV3 "\n"
      " m = MaxPool(s) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n y = Add(b, m)\n}"},
+    {"Winograd with weights that are computed",
+     "graph g (x: f32[1,16,10,11]) -> (y) {\n m = GlobalAveragePool(x)\n s = Sigmoid(m)\n"
+     " w = Mul(s, k: f32[24,16,3,3] random 1)\n a = Conv(x, w, b: f32[24] random 2) " CONV3 "\n"
+     " n = GlobalAveragePool(a)\n t = Reshape(n, q: i64[2] {24, 1})\n"
+     " c = Mul(t, l: f32[24,24] random 3)\n p = MatMul(r: f32[144,24] random 4, c)\n"
+     " e = Reshape(p, z: i64[3] {16, 9, 24})\n f = Transpose(e) {perm=[0, 2, 1]}\n"
+     " v = Reshape(f, u: i64[4] {16, 24, 3, 3})\n y = Conv(a, v) " CONV3 "\n}"},
     {"three axes", "graph g (x: f32[1,4,5,6,7]) -> (y) {\n"
                    " y = Conv(x, w: f32[16,4,3,3,3] random 1) {kernel_shape=[3, 3, 3], "
                    "pads=[1, 1, 1, 1, 1, 1]}\n}"},
