@@ -11,6 +11,7 @@ enum { MOST_ESTIMATES = 40, MOST_READ = 2 };
 /* A form that was estimated. */
 typedef struct guessed {
     uint32_t algebra;
+    bool mutants;
     po_graph *graph; /* NULL: one that was there already, or cannot be lowered as far */
     double seconds;
     uint32_t unread;
@@ -20,8 +21,9 @@ typedef struct choosing {
     po_run_state *state;
     po_ctx *ctx;
     const po_plan_options *options;
-    const po_graph *from; /* the model before folding */
-    uint32_t outside;     /* of the plain form */
+    const po_graph *from;    /* the model before folding */
+    const po_graph *mutated; /* the same with mutants; NULL: none */
+    uint32_t outside;        /* of the plain form */
     guessed all[MOST_ESTIMATES];
     uint32_t n;
 } choosing;
@@ -45,8 +47,8 @@ static const struct {
 };
 enum { FAMILIES = sizeof families / sizeof families[0] };
 
-static const char *name_of(po_arena *arena, uint32_t algebra) {
-    const char *text = "affine maps folded";
+static const char *name_of(po_arena *arena, uint32_t algebra, bool mutants) {
+    const char *text = mutants ? "mutants, affine maps folded" : "affine maps folded";
     for (size_t i = 0; i < FAMILIES; i++)
         if (algebra & families[i].bit)
             text = po_arena_printf(arena, "%s, %s", text, families[i].name);
@@ -125,18 +127,18 @@ static po_status estimate(choosing *c, guessed *g) {
 }
 
 /* The form with these families, estimated; its number in `all`, PO_NONE where there is no room. */
-static po_status look_at(choosing *c, uint32_t algebra, uint32_t *number) {
+static po_status look_at(choosing *c, uint32_t algebra, bool mutants, uint32_t *number) {
     uint32_t used;
     for (*number = 0; *number < c->n; ++*number)
-        if (c->all[*number].algebra == algebra)
+        if (c->all[*number].algebra == algebra && c->all[*number].mutants == mutants)
             return PO_OK;
     if (c->n == MOST_ESTIMATES) {
         *number = PO_NONE;
         return PO_OK;
     }
-    guessed g = {.algebra = algebra};
+    guessed g = {.algebra = algebra, .mutants = mutants};
     PO_TRY(po_ctx_poll(c->ctx));
-    po_status status = fold(c->state, c->from, algebra, &g.graph, &used);
+    po_status status = fold(c->state, mutants ? c->mutated : c->from, algebra, &g.graph, &used);
     if (po_search_drops(c->ctx, status)) {
         g.graph = NULL;
     } else {
@@ -150,7 +152,7 @@ static po_status look_at(choosing *c, uint32_t algebra, uint32_t *number) {
     }
     if (g.graph)
         po_log(c->ctx, "%.3f ms estimated, %u schedules unread: %s", 1000 * g.seconds, g.unread,
-               name_of(c->state->arena, algebra));
+               name_of(c->state->arena, algebra, mutants));
     c->all[c->n++] = g;
     return PO_OK;
 }
@@ -158,7 +160,7 @@ static po_status look_at(choosing *c, uint32_t algebra, uint32_t *number) {
 /* From these families on, one more or one less as long as that gains. */
 static po_status climb(choosing *c, uint32_t from, uint32_t used) {
     uint32_t at;
-    PO_TRY(look_at(c, from, &at));
+    PO_TRY(look_at(c, from, false, &at));
     while (at != PO_NONE) {
         uint32_t best = PO_NONE;
         double least = c->all[at].graph ? c->all[at].seconds * a_gain : 0;
@@ -166,7 +168,7 @@ static po_status climb(choosing *c, uint32_t from, uint32_t used) {
             uint32_t next;
             if (!(used & families[i].bit))
                 continue;
-            PO_TRY(look_at(c, c->all[at].algebra ^ families[i].bit, &next));
+            PO_TRY(look_at(c, c->all[at].algebra ^ families[i].bit, false, &next));
             if (next == PO_NONE || !c->all[next].graph)
                 continue;
             if (least == 0 || c->all[next].seconds < least) {
@@ -179,8 +181,6 @@ static po_status climb(choosing *c, uint32_t from, uint32_t used) {
     return PO_OK;
 }
 
-/* --- the whole --- */
-
 /* The form with the least estimate that was not taken out; PO_NONE: none below the limit. */
 static uint32_t most_promising(const choosing *c, double limit) {
     uint32_t best = PO_NONE;
@@ -191,12 +191,21 @@ static uint32_t most_promising(const choosing *c, double limit) {
     return best;
 }
 
+/* The mutants with no families, and with those of the best form. */
+static po_status add_mutants(choosing *c) {
+    uint32_t at, best = most_promising(c, 1e300);
+    PO_TRY(look_at(c, 0, true, &at));
+    return best == PO_NONE ? PO_OK : look_at(c, c->all[best].algebra, true, &at);
+}
+
+/* --- the whole --- */
+
 po_status po_kernel_forms(po_run_state *state, const po_plan_options *options,
                           po_kernel_form *best) {
     choosing c = {
         .state = state, .ctx = state->ctx, .options = options, .from = state->current, .n = 1};
     uint32_t used;
-    *best = (po_kernel_form){.name = name_of(state->arena, 0)};
+    *best = (po_kernel_form){.name = name_of(state->arena, 0, false)};
     PO_TRY(fold(state, c.from, 0, &c.all[0].graph, &used));
     PO_TRY(plan_form(state, c.all[0].graph, options, best));
     c.all[0].seconds = best->seconds;
@@ -206,17 +215,22 @@ po_status po_kernel_forms(po_run_state *state, const po_plan_options *options,
     po_graph *probe;
     PO_TRY(fold(state, c.from, PO_ALGEBRA_ALL, &probe, &used));
     po_pipeline_drop(state, probe);
-    if (used == 0)
+    if (used != 0) {
+        PO_TRY(climb(&c, 0, used));
+        PO_TRY(climb(&c, used, used));
+    }
+    PO_TRY(po_kernel_mutants(state, options, best->seconds, &c.mutated));
+    if (c.mutated)
+        PO_TRY(add_mutants(&c));
+    if (c.n == 1)
         return PO_OK;
-    PO_TRY(climb(&c, 0, used));
-    PO_TRY(climb(&c, used, used));
     double first = 0;
     for (uint32_t k = 0; k < MOST_READ; k++) {
         double limit = k == 0 ? worth_reading * c.all[0].seconds : as_good * first;
         uint32_t i = most_promising(&c, limit);
         if (i == PO_NONE)
             break;
-        po_kernel_form other = {.name = name_of(state->arena, c.all[i].algebra)};
+        po_kernel_form other = {.name = name_of(state->arena, c.all[i].algebra, c.all[i].mutants)};
         PO_TRY(plan_form(state, c.all[i].graph, options, &other));
         po_log(state->ctx, "%.3f ms: %s; %.3f ms: %s", 1000 * best->seconds, best->name,
                1000 * other.seconds, other.name);

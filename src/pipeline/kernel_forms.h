@@ -21,4 +21,10 @@ typedef struct po_kernel_form {
 po_status po_kernel_forms(po_run_state *state, const po_plan_options *options,
                           po_kernel_form *best);
 
+/* kernel_mutants.c: the model with mutants that are estimated to be faster as kernels, each of
+ * which agrees in every element with what it stands for; NULL: there are none. `whole`: seconds of
+ * the model as kernels. */
+po_status po_kernel_mutants(po_run_state *state, const po_plan_options *options, double whole,
+                            const po_graph **mutated);
+
 #endif

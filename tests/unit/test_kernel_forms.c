@@ -1,0 +1,163 @@
+/* Which form of a model kernels are made of, by estimates alone, and which mutants. */
+#include "pipeline/kernel_forms.h"
+#include "pipeline/search.h"
+#include "rewriting.h"
+#include "unit.h"
+
+typedef struct fixture {
+    po_ctx ctx;
+    po_arena *arena;
+    po_options options;
+    po_run_state state;
+    po_plan_options plan;
+    po_search search;
+} fixture;
+
+static void start(fixture *f, const char *model) {
+    *f = (fixture){.options = po_options_default()};
+    po_ctx_init(&f->ctx);
+    f->arena = po_arena_create(&f->ctx);
+    f->state = (po_run_state){.ctx = &f->ctx,
+                              .options = &f->options,
+                              .arena = f->arena,
+                              .record = po_record_create(f->arena),
+                              .current = test_graph(&f->ctx, model)};
+    po_pipeline_hold(&f->state, (po_graph *)(uintptr_t)f->state.current);
+    f->plan.readings = po_plan_readings_create(f->arena);
+}
+
+static void end(fixture *f) {
+    for (uint32_t i = 0; i < f->state.n_graphs; i++)
+        po_graph_free(f->state.graphs[i]);
+    po_arenas_free_since(&f->ctx, 0);
+}
+
+/* Weights that were made are rounded once. */
+static po_kernel_form taken(fixture *f) {
+    po_kernel_form form;
+    assert_int_equal(po_kernel_forms(&f->state, &f->plan, &form), PO_OK);
+    double d = test_difference(&f->ctx, f->state.current, form.graph, 1);
+    if (!(d < 3e-5))
+        fail_msg("%s: differs by %g", form.name, d);
+    assert_int_equal(form.outside, 0);
+    return form;
+}
+
+/* 16 to 64 to 16 channels is one product; under `exact` it stays. */
+static void composes(void **state) {
+    static const char *const model = "graph g (x: f32[1,16,24,24]) -> (y) {\n"
+                                     " a = Conv(x, w: f32[64,16,1,1] random 1)\n"
+                                     " y = Conv(a, v: f32[16,64,1,1] random 2)\n}";
+    (void)state;
+    fixture f;
+    start(&f, model);
+    assert_int_equal(test_count(taken(&f).graph, "Conv"), 1);
+    f.plan.exact = true;
+    assert_int_equal(test_count(taken(&f).graph, "Conv"), 2);
+    end(&f);
+}
+
+/* The gate of the 12 channels goes into weights; the same form each time. */
+static void several_families(void **state) {
+    static const char *const model =
+        "graph g (x: f32[1,12,32,32], z: f32[1,48,16,16]) -> (y) {\n"
+        " m = GlobalAveragePool(x)\n s = Conv(m, p: f32[48,12,1,1] random 1)\n t = Sigmoid(s)\n"
+        " a = Conv(x, w: f32[48,12,1,1] random 2)\n b = Mul(a, t)\n"
+        " u = Resize(z, e: f32[0] {}, q: f32[4] {1.0, 1.0, 2.0, 2.0}) {mode=\"nearest\", "
+        "coordinate_transformation_mode=\"asymmetric\", nearest_mode=\"floor\"}\n c = Add(b, u)\n"
+        " y = Conv(c, v: f32[16,48,3,3] random 3) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n}";
+    (void)state;
+    fixture f;
+    start(&f, model);
+    po_kernel_form first = taken(&f), second = taken(&f);
+    assert_string_equal(first.name, second.name);
+    assert_true(po_graph_equal(first.graph, second.graph));
+    f.plan.exact = true;
+    po_kernel_form plain;
+    assert_int_equal(po_kernel_forms(&f.state, &f.plan, &plain), PO_OK);
+    assert_true(first.seconds < 0.9 * plain.seconds);
+    end(&f);
+}
+
+/* --- mutants --- */
+
+#define PAIR "graph g (x: f32[1,16,24,24], w: f32[64,16,3,3], v: f32[16,64,1,1]) -> (y) {\n"
+#define ONE                                                                                        \
+    PAIR " a = Reshape(w, p: i64[2] {64, 144})\n b = Reshape(v, q: i64[2] {16, 64})\n"             \
+         " c = MatMul(b, a)\n k = Reshape(c, r: i64[4] {16, 16, 3, 3})\n"
+#define CONV "Conv(x, k) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n"
+
+static void split(fixture *f, const char *const *mutants, uint32_t n) {
+    static const char *const model =
+        "graph g (x: f32[1,16,24,24]) -> (y) {\n"
+        " a = Conv(x, w: f32[64,16,3,3] random 1) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n"
+        " b = Conv(a, v: f32[16,64,1,1] random 2)\n y = Tanh(b)\n}";
+    start(f, model);
+    po_search *s = &f->search;
+    *s = (po_search){.arena = f->arena, .graph = f->state.current, .rates = {1e11, 1e9}};
+    f->state.search = s;
+    assert_int_equal(po_split_model(&f->ctx, f->arena, s->graph, NULL, &s->split), PO_OK);
+    assert_int_equal(s->split.n, 1);
+    s->n_sites = 1;
+    s->sites = PO_NEW(f->arena, po_site);
+    *s->sites = (po_site){.sub = &s->split.subs[0],
+                          .chosen = PO_NONE,
+                          .known = po_agree_known_create(f->arena),
+                          .n_trials = n,
+                          .trials = PO_NEW_N(f->arena, po_trial, n)};
+    assert_int_equal(po_program_of(&f->ctx, f->arena, s->sites->sub->graph, &s->sites->program),
+                     PO_OK);
+    for (uint32_t i = 0; i < n; i++) {
+        po_graph *made = test_graph(&f->ctx, mutants[i]);
+        po_pipeline_hold(&f->state, made);
+        s->sites->trials[i] =
+            (po_trial){.name = "by hand", .graph = made, .fate = PO_TRIAL_MADE, .parent = PO_NONE};
+    }
+}
+
+static void mutants_take_part(void **state) {
+    (void)state;
+    fixture f;
+    const po_graph *mutated;
+    split(&f, (const char *[]){ONE " y = " CONV "}"}, 1);
+    assert_int_equal(po_kernel_mutants(&f.state, &f.plan, 1e-6, &mutated), PO_OK);
+    assert_non_null(mutated);
+    assert_int_equal(test_count(mutated, "Conv"), 1);
+    double d = test_difference(&f.ctx, f.state.current, mutated, 1);
+    if (!(d < 3e-5))
+        fail_msg("differs by %g", d);
+    assert_non_null(strstr(taken(&f).name, "mutants"));
+    end(&f);
+}
+
+/* What computes something else is not taken however fast it is, nor what saves next to nothing. */
+static void wrong_mutants_do_not(void **state) {
+    (void)state;
+    fixture f;
+    const po_graph *mutated;
+    split(&f,
+          (const char *[]){
+              ONE " y = Conv(x, k) {kernel_shape=[3, 3], pads=[2, 1, 0, 1]}\n}",
+              ONE " n = Neg(k)\n y = Conv(x, n) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n}"},
+          2);
+    assert_int_equal(po_kernel_mutants(&f.state, &f.plan, 1e-6, &mutated), PO_OK);
+    assert_null(mutated);
+    end(&f);
+    split(&f, (const char *[]){ONE " y = " CONV "}"}, 1);
+    assert_int_equal(po_kernel_mutants(&f.state, &f.plan, 10, &mutated), PO_OK);
+    assert_null(mutated);
+    f.plan.exact = true;
+    assert_int_equal(po_kernel_mutants(&f.state, &f.plan, 1e-6, &mutated), PO_OK);
+    assert_null(mutated);
+    end(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(composes),
+        cmocka_unit_test(several_families),
+        cmocka_unit_test(mutants_take_part),
+        cmocka_unit_test(wrong_mutants_do_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
