@@ -95,6 +95,10 @@ static po_status copy_node(copying *c, const po_node *node, po_node_id place) {
                          .out = out,
                          .attr = node->attr,
                          .origin = node->origin};
+    /* In a body nodes are named after what they make: the names that values get there later may be
+     * those of nodes whose output is another one by now. */
+    if (place == PO_NONE && node->n_out > 0 && out[0] != PO_NONE)
+        spec.name = c->to->values[out[0]].name;
     if (place == PO_NONE)
         po_graph_add_node(c->to, &spec);
     else

@@ -90,6 +90,8 @@ static void goes_and_comes_back(void **unused) {
         po_node_id call;
         start(&f, CHAIN);
         assert_int_equal(outline(&f, rows[i].nodes, rows[i].in, rows[i].out, &body, &call), PO_OK);
+        for (po_node_id k = 0; k < body->n_nodes; k++) /* whatever they were called before */
+            assert_string_equal(body->nodes[k].name, body->values[body->nodes[k].out[0]].name);
         assert_int_equal(po_graph_check(&f.ctx, f.graph), PO_OK);
         assert_int_equal(po_graph_check(&f.ctx, body), PO_OK);
         assert_int_equal(body->n_live, rows[i].body_nodes);
