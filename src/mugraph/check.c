@@ -1,5 +1,7 @@
 #include "mugraph/check.h"
 
+#include "mugraph/prove.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -23,6 +25,12 @@ po_status po_mu_bad(po_mu_checker *c, const char *format, ...) {
                        message);
     return po_fail(c->ctx, PO_BAD_INPUT, "muGraph '%s', step '%s': %s", mu->name, step ? step : "",
                    message);
+}
+
+po_smt *po_mu_checker_smt(po_mu_checker *c) {
+    if (!c->smt)
+        c->smt = po_smt_create(c->arena, 0);
+    return c->smt;
 }
 
 /* --- labels --- */
@@ -74,7 +82,8 @@ static po_status strides(po_mu_checker *c, uint32_t tensor, const int64_t *exten
         done[least] = true;
         if (extent[least] == 1)
             continue;
-        if (t->stride[least] <= reach)
+        if (t->stride[least] <= reach &&
+            po_mu_never_overlap(t->rank, t->stride, extent, po_mu_checker_smt(c)) != PO_SMT_NEVER)
             return po_mu_bad(c, "elements of tensor '%s' overlap: stride %lld on axis %u", t->name,
                              (long long)t->stride[least], least);
         if (__builtin_mul_overflow(t->stride[least], extent[least] - 1, &row_major) ||
@@ -304,7 +313,7 @@ static po_status shared_bytes(po_mu_checker *c, int64_t limit) {
 }
 
 po_status po_mu_check(po_ctx *ctx, const po_mu *mu, int64_t shared_limit) {
-    po_mu_checker c = {ctx, mu, po_arena_child(mu->arena), PO_NONE};
+    po_mu_checker c = {ctx, mu, po_arena_child(mu->arena), PO_NONE, NULL};
     po_status status = po_mu_check_parts(&c);
     if (status == PO_OK)
         status = po_mu_check_values(&c);

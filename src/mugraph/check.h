@@ -3,17 +3,22 @@
 #define PO_MUGRAPH_CHECK_H
 
 #include "mugraph/parts.h"
+#include "mugraph/smt.h"
 
 typedef struct po_mu_checker {
     po_ctx *ctx;
     const po_mu *mu;
     po_arena *arena; /* freed at the end of the check */
     uint32_t node;   /* that is looked at, for messages; PO_NONE */
+    po_smt *smt;     /* made when it is first needed */
 } po_mu_checker;
 
 /* Fails (PO_BAD_INPUT), naming muGraph, step and what the statement or loop under way writes. */
 __attribute__((format(printf, 2, 3))) po_status po_mu_bad(po_mu_checker *c, const char *format,
                                                           ...);
+
+/* For what the conditions here, which are sufficient only, leave open (prove.h). */
+po_smt *po_mu_checker_smt(po_mu_checker *c);
 
 /* Names, sizes, layouts, pointers of the tree: what everything else relies on. */
 po_status po_mu_check_parts(po_mu_checker *c);

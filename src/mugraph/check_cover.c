@@ -1,5 +1,7 @@
 #include "mugraph/check.h"
 
+#include "mugraph/prove.h"
+
 /* Greatest number of iterations that are looked at one by one. */
 static const int64_t most_looked_at = (int64_t)1 << 24;
 
@@ -95,6 +97,15 @@ static bool mark(po_mu_checker *c, uint32_t node, unsigned char *written) {
     return true;
 }
 
+/* Beyond what is looked at one by one. */
+static po_status large(po_mu_checker *c, uint32_t tensor) {
+    if (po_mu_never_missed(c->mu, tensor, po_mu_checker_smt(c)) == PO_SMT_NEVER)
+        return PO_OK;
+    c->node = PO_NONE;
+    return po_mu_bad(c, "it cannot be shown that output '%s' is written fully",
+                     c->mu->tensors[tensor].name);
+}
+
 static po_status output(po_mu_checker *c, uint32_t tensor) {
     const po_mu *mu = c->mu;
     const po_mu_tensor *t = &mu->tensors[tensor];
@@ -110,12 +121,10 @@ static po_status output(po_mu_checker *c, uint32_t tensor) {
             if (pass == 0 && covers(mu, n))
                 return PO_OK;
             if (pass == 1 && !mark(c, n, written))
-                return po_mu_bad(c, "it takes too long to see that output '%s' is written fully",
-                                 t->name);
+                return large(c, tensor);
         }
         if (pass == 0 && count > most_looked_at)
-            return po_mu_bad(c, "it takes too long to see that output '%s' is written fully",
-                             t->name);
+            return large(c, tensor);
         if (pass == 0)
             written = po_arena_calloc(c->arena, (size_t)count, 1);
     }

@@ -1,5 +1,7 @@
 #include "mugraph/check.h"
 
+#include "mugraph/prove.h"
+
 static bool is_scoped(const po_mu_tensor *t) {
     return t->place == PO_MU_SHARED || t->place == PO_MU_REGISTER;
 }
@@ -158,7 +160,8 @@ static po_status apart(po_mu_checker *c, uint32_t loop, const po_mu_access *writ
     const po_mu *mu = c->mu;
     const po_mu_statement *s = &mu->nodes[statement].statement;
     const po_mu_access *other = operand == PO_NONE ? &s->out : &s->in[operand];
-    if (other->tensor != write->tensor || is_apart(mu, loop, write, other))
+    if (other->tensor != write->tensor || is_apart(mu, loop, write, other) ||
+        po_mu_never_meet(mu, loop, write, other, po_mu_checker_smt(c)) == PO_SMT_NEVER)
         return PO_OK;
     const char *label = mu->labels[mu->nodes[loop].label].name;
     const char *name = mu->tensors[write->tensor].name;

@@ -1,5 +1,7 @@
 #include "mugraph/check.h"
 
+#include "mugraph/prove.h"
+
 /* --- expressions --- */
 
 static po_status expression(po_mu_checker *c, const po_mu_statement *s) {
@@ -116,6 +118,8 @@ static po_status writing(po_mu_checker *c, const po_mu_statement *s, const uint3
         return po_mu_bad(c, "'=' with label '%s' that is not in what is written",
                          mu->labels[reduced[0]].name);
     bool injective = is_injective(mu, c->node, &s->out, c->arena);
+    if (s->combine == PO_MU_SET && !injective)
+        injective = po_mu_never_twice(mu, c->node, &s->out, po_mu_checker_smt(c)) == PO_SMT_NEVER;
     if (s->combine == PO_MU_SET && !injective)
         return po_mu_bad(c, "'=' writes an element more than once");
     if (s->combine == PO_MU_SET && s->fresh)

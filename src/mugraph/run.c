@@ -196,7 +196,7 @@ static po_status unwritten(po_mu_run *run, const po_mu_plan *p, uint32_t tensor,
     for (uint32_t x = 0; x < mu->tensors[tensor].rank; x++)
         po_text_printf(&where, "%s%lld", x ? ", " : "",
                        (long long)(at / s->stride[x] % s->extent[x] + s->first[x]));
-    po_mu_checker c = {run->ctx, mu, run->arena, p->node};
+    po_mu_checker c = {run->ctx, mu, run->arena, p->node, NULL};
     return po_mu_bad(&c, "element [%s] of '%s' is read and was not written", where.data,
                      mu->tensors[tensor].name);
 }
@@ -364,7 +364,7 @@ static po_status block(po_mu_run *run, uint32_t parent) {
 
 po_status po_mu_run_all(po_mu_run *run) {
     const po_mu *mu = run->mu;
-    po_mu_checker c = {run->ctx, mu, run->arena, PO_NONE};
+    po_mu_checker c = {run->ctx, mu, run->arena, PO_NONE, NULL};
     PO_TRY(po_mu_check_parts(&c));
     PO_TRY(po_mu_check_values(&c));
     PO_TRY(po_mu_check_scopes(&c));

@@ -2,6 +2,7 @@
  * standard operators as its function (codegen/library.h). What comes out competes with the
  * standard forms in select. */
 #include "codegen/library.h"
+#include "mugraph/prove.h"
 #include "ops/pack.h"
 #include "pipeline/kernel_forms.h"
 #include "pipeline/recall.h"
@@ -96,11 +97,22 @@ static void keep_object(void *user, po_hash key, po_bytes object) {
     po_cache_put(user, "library", key, object.data, object.size);
 }
 
+/* The same questions once more, asked another way (mugraph/prove.h). */
+static po_status second_look(po_run_state *state, const po_mu *mu) {
+    po_mu_proved proved;
+    double start = po_now();
+    po_status status = po_mu_prove(state->ctx, mu, 0, &proved);
+    po_log(state->ctx, "Z3: %u questions in %.2f s, %u undecided", proved.asked, po_now() - start,
+           proved.unknown);
+    return status;
+}
+
 static po_status print(po_run_state *state, const po_graph *graph, const po_plan *plan,
                        po_kernel *kernel) {
     const po_mu *pair[PO_ISAS];
     PO_TRY(po_mu_check(state->ctx, plan->lowered.mu, SHARED_LIMIT));
     PO_TRY(po_mu_check(state->ctx, plan->mu, SHARED_LIMIT));
+    PO_TRY(second_look(state, plan->mu));
     PO_TRY(po_kernel_print(state->ctx, state->arena, both(pair, plan->mu), kernel));
     set_ports(state->arena, graph, plan->region->in, plan->region->n_in, &kernel->in);
     set_ports(state->arena, graph, plan->region->out, plan->region->n_out, &kernel->out);

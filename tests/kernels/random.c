@@ -7,6 +7,7 @@
  * The reference is the graph's own evaluation in float64, and S(v) the naive muGraph's. */
 #include "kernel_run.h"
 #include "mugraph/eval.h"
+#include "mugraph/prove.h"
 #include "ops/pack.h"
 #include "random_regions.h"
 #include "rewriting.h"
@@ -205,7 +206,10 @@ static po_status make_variant(po_ctx *ctx, po_arena *arena, region *r, uint32_t 
         v->weights[i] = t->data;
     }
     r->n_variants++;
-    return po_mu_check(ctx, s.mu, SHARED_LIMIT);
+    po_mu_proved proved;
+    PO_TRY(po_mu_check(ctx, s.mu, SHARED_LIMIT));
+    /* What the quick conditions pass, Z3 must not refute. */
+    return r->seed % 8 == 0 ? po_mu_prove(ctx, s.mu, 0, &proved) : PO_OK;
 }
 
 /* False where the draws make no region. */
@@ -250,9 +254,11 @@ static bool adds_up(const region *r) {
     return false;
 }
 
-/* Toom-Cook's transforms make infinities meet. */
+/* Toom-Cook's transforms make infinities meet; erf, right to 4 ulp, may be off -1 at -infinity, so
+ * that x (1 + erf x) is infinite there and no NaN. */
 static bool skips(const region *r, const variant *v, kind k) {
-    return (k == MASKS && !v->exact) || (k == LOWEST && adds_up(r));
+    bool infinities = !v->exact || strstr(r->text, "Erf");
+    return (k == MASKS && infinities) || (k == LOWEST && adds_up(r));
 }
 
 static const char *compare(po_arena *arena, const region *r, const variant *v, kind k,

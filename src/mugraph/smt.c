@@ -1,0 +1,113 @@
+#include "mugraph/smt.h"
+
+#include <z3.h>
+
+enum { USUAL_LIMIT = 2000000 };
+
+struct po_smt {
+    po_arena *arena;
+    Z3_context z3;
+    Z3_solver solver;
+    Z3_ast *expressions;
+    uint32_t n, cap;
+    bool failed; /* Z3 refused something: the next answer is UNKNOWN */
+};
+
+static void refused(Z3_context z3, Z3_error_code code) {
+    (void)z3; /* looked at by `is_well` */
+    (void)code;
+}
+
+static void free_smt(void *user) {
+    po_smt *smt = user;
+    Z3_solver_dec_ref(smt->z3, smt->solver);
+    Z3_del_context(smt->z3);
+}
+
+po_smt *po_smt_create(po_arena *arena, uint32_t limit) {
+    po_smt *smt = PO_NEW(arena, po_smt);
+    Z3_config config = Z3_mk_config();
+    smt->arena = arena;
+    smt->z3 = Z3_mk_context(config);
+    Z3_del_config(config);
+    Z3_set_error_handler(smt->z3, refused);
+    smt->solver = Z3_mk_solver_for_logic(smt->z3, Z3_mk_string_symbol(smt->z3, "QF_LIA"));
+    Z3_solver_inc_ref(smt->z3, smt->solver);
+    po_arena_defer(arena, free_smt, smt);
+    Z3_params params = Z3_mk_params(smt->z3);
+    Z3_params_inc_ref(smt->z3, params);
+    Z3_params_set_uint(smt->z3, params, Z3_mk_string_symbol(smt->z3, "rlimit"),
+                       limit ? limit : USUAL_LIMIT);
+    Z3_solver_set_params(smt->z3, smt->solver, params);
+    Z3_params_dec_ref(smt->z3, params);
+    Z3_solver_push(smt->z3, smt->solver);
+    return smt;
+}
+
+static uint32_t add(po_smt *smt, Z3_ast e) {
+    smt->failed |= !e || Z3_get_error_code(smt->z3) != Z3_OK;
+    PO_PUSH(smt->arena, smt->expressions, smt->n, smt->cap, e);
+    return smt->n - 1;
+}
+
+static Z3_ast number(po_smt *smt, int64_t v) {
+    return Z3_mk_int64(smt->z3, v, Z3_mk_int_sort(smt->z3));
+}
+
+uint32_t po_smt_variable(po_smt *smt, int64_t least, int64_t most) {
+    Z3_ast v =
+        Z3_mk_const(smt->z3, Z3_mk_int_symbol(smt->z3, (int)smt->n), Z3_mk_int_sort(smt->z3));
+    /* Ranges hold for all questions: below the scope that a question ends. */
+    Z3_solver_pop(smt->z3, smt->solver, 1);
+    Z3_solver_assert(smt->z3, smt->solver, Z3_mk_ge(smt->z3, v, number(smt, least)));
+    Z3_solver_assert(smt->z3, smt->solver, Z3_mk_le(smt->z3, v, number(smt, most)));
+    Z3_solver_push(smt->z3, smt->solver);
+    return add(smt, v);
+}
+
+uint32_t po_smt_sum(po_smt *smt, int64_t offset, uint32_t n, const po_smt_term *terms) {
+    Z3_ast *parts = PO_NEW_N(smt->arena, Z3_ast, n + 1);
+    parts[n] = number(smt, offset);
+    for (uint32_t i = 0; i < n; i++) {
+        Z3_ast both[2] = {number(smt, terms[i].coef), smt->expressions[terms[i].of]};
+        parts[i] = Z3_mk_mul(smt->z3, 2, both);
+    }
+    return add(smt, Z3_mk_add(smt->z3, n + 1, parts));
+}
+
+uint32_t po_smt_quotient(po_smt *smt, uint32_t of, int64_t by) {
+    return add(smt, Z3_mk_div(smt->z3, smt->expressions[of], number(smt, by)));
+}
+
+uint32_t po_smt_rest(po_smt *smt, uint32_t of, int64_t by) {
+    return add(smt, Z3_mk_mod(smt->z3, smt->expressions[of], number(smt, by)));
+}
+
+static Z3_ast claim_of(po_smt *smt, po_smt_claim c) {
+    Z3_ast a = smt->expressions[c.a], b = smt->expressions[c.b];
+    if (c.relation == PO_SMT_LESS)
+        return Z3_mk_lt(smt->z3, a, b);
+    Z3_ast equal = Z3_mk_eq(smt->z3, a, b);
+    return c.relation == PO_SMT_EQUAL ? equal : Z3_mk_not(smt->z3, equal);
+}
+
+void po_smt_require(po_smt *smt, po_smt_claim claim) {
+    Z3_solver_assert(smt->z3, smt->solver, claim_of(smt, claim));
+}
+
+void po_smt_require_any(po_smt *smt, uint32_t n, const po_smt_claim *claims) {
+    Z3_ast *parts = PO_NEW_N(smt->arena, Z3_ast, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        parts[i] = claim_of(smt, claims[i]);
+    Z3_solver_assert(smt->z3, smt->solver, Z3_mk_or(smt->z3, n, parts));
+}
+
+po_smt_answer po_smt_ask(po_smt *smt) {
+    Z3_lbool found = Z3_solver_check(smt->z3, smt->solver);
+    bool well = !smt->failed && Z3_get_error_code(smt->z3) == Z3_OK;
+    Z3_solver_pop(smt->z3, smt->solver, 1);
+    Z3_solver_push(smt->z3, smt->solver);
+    if (!well || found == Z3_L_UNDEF)
+        return PO_SMT_UNKNOWN;
+    return found == Z3_L_TRUE ? PO_SMT_SOME : PO_SMT_NEVER;
+}
