@@ -1,9 +1,9 @@
 /* What schedulers share, and the list of them. */
 #include "superopt/schedule_private.h"
 
-static const po_scheduler *const schedulers[] = {&po_schedule_winograd, &po_schedule_strassen,
-                                                 &po_schedule_direct,   &po_schedule_turned,
-                                                 &po_schedule_blocks,   &po_schedule_map};
+static const po_scheduler *const schedulers[] = {
+    &po_schedule_winograd, &po_schedule_strassen, &po_schedule_planes, &po_schedule_direct,
+    &po_schedule_turned,   &po_schedule_blocks,   &po_schedule_map};
 
 uint32_t po_choices_of(const po_mu *naive, uint32_t step, bool exact,
                        po_choice choices[PO_CHOICES_MAX]) {
@@ -14,9 +14,10 @@ uint32_t po_choices_of(const po_mu *naive, uint32_t step, bool exact,
             continue;
         n = schedulers[i]->list(naive, step, choices, n);
         /* Behind choices that do less work the plain ones are there for safety. */
-        if (before > 0 && n > before && choices[before - 1].how != &po_schedule_strassen)
+        const po_scheduler *last = before > 0 ? choices[before - 1].how : NULL;
+        if (last && n > before && last != &po_schedule_strassen && last != &po_schedule_planes)
             n = before + 1;
-        if (n > 0 && schedulers[i] == &po_schedule_direct)
+        if (n > before && schedulers[i] == &po_schedule_direct)
             break;
     }
     return n;

@@ -52,6 +52,7 @@ extern const po_scheduler po_schedule_direct;   /* schedule_direct.c: products, 
 extern const po_scheduler po_schedule_winograd; /* schedule_winograd.c */
 extern const po_scheduler po_schedule_strassen; /* schedule_strassen.c: products, 7 for 8 */
 extern const po_scheduler po_schedule_turned;   /* schedule_turned.c: pixels as lanes */
+extern const po_scheduler po_schedule_planes;   /* schedule_planes.c: few outputs of a group */
 extern const po_scheduler po_schedule_blocks;   /* schedule_blocks.c: long sums, in parts */
 extern const po_scheduler po_schedule_map;      /* schedule_map.c: anything, lane by lane */
 

@@ -103,6 +103,14 @@ static const struct {
      "strides=[2, 2], pads=[1, 1, 1, 1]}\n r = Relu(a)\n"
      " y = ConvTranspose(r, v: f32[32,16,3,3] random 3) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n"
      "}"},
+    {"planes for few outputs",
+     "graph g (x: f32[1,32,7,37]) -> (y) {\n"
+     " a = Conv(x, w: f32[32,4,3,3] random 1, b: f32[32] random 2) {kernel_shape=[3, 3], "
+     "pads=[1, 1, 1, 1], group=8}\n r = Relu(a)\n"
+     " c = Conv(r, v: f32[24,8,3,3] random 3) {kernel_shape=[3, 3], pads=[2, 2, 2, 2], "
+     "dilations=[2, 2], strides=[2, 1], group=4}\n s = Sigmoid(c)\n"
+     " y = ConvTranspose(s, u: f32[24,3,4,4] random 4) {kernel_shape=[4, 4], strides=[2, 2], "
+     "pads=[1, 1, 1, 1]}\n}"},
     {"softmax and a maximum",
      "graph g (x: f32[6,40]) -> (y) {\n a = MatMul(x, w: f32[40,40] random 1)\n"
      " s = Softmax(a) {axis=-1}\n m = ReduceMax(a) {axes=[1]}\n y = Mul(s, m)\n}"},
