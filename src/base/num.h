@@ -1,4 +1,5 @@
-/* Checked 64-bit arithmetic for numbers that come from a model. Each returns false on overflow. */
+/* Checked 64-bit arithmetic for numbers that come from a model: each returns false on overflow.
+ * Whole divisions, and counting through indices. */
 #ifndef PO_BASE_NUM_H
 #define PO_BASE_NUM_H
 
@@ -35,6 +36,16 @@ static inline int64_t po_gcd_i64(int64_t a, int64_t b) {
         b = r;
     }
     return a < 0 ? -a : a;
+}
+
+/* Adds one to a row-major index; false after the last, when it is back at the first. */
+static inline bool po_next_index(uint32_t rank, const int64_t *dims, int64_t *index) {
+    for (uint32_t i = rank; i-- > 0;) {
+        if (++index[i] < dims[i])
+            return true;
+        index[i] = 0;
+    }
+    return false;
 }
 
 #endif

@@ -2,6 +2,7 @@
  * (docs/boxes.md says why they are enough), or by every position of the whole tensors. */
 #include "boxes/agree.h"
 
+#include "base/num.h"
 #include "boxes/contract.h"
 #include "boxes/known.h"
 #include "boxes/merge.h"
@@ -242,7 +243,7 @@ static uint32_t reach(judge *j, const po_box *box, int64_t *most) {
 static bool each_test(judge *j, const po_box *box, bool (*fn)(judge *, const int64_t *)) {
     int64_t most[PO_MAX_RANK], at[PO_MAX_RANK] = {0}, index[PO_MAX_RANK];
     uint32_t total = reach(j, box, most);
-    for (;;) {
+    do {
         int64_t steps = 0;
         for (uint32_t x = 0; x < box->rank; x++) {
             /* An axis shorter than the number of its motions is tested at every position. */
@@ -252,15 +253,8 @@ static bool each_test(judge *j, const po_box *box, bool (*fn)(judge *, const int
         }
         if (steps < total && !fn(j, index))
             return false;
-        uint32_t x = box->rank;
-        while (x-- > 0) {
-            if (++at[x] < most[x])
-                break;
-            at[x] = 0;
-        }
-        if (x == PO_NONE)
-            return true;
-    }
+    } while (po_next_index(box->rank, most, at));
+    return true;
 }
 
 static bool count_one(judge *j, const int64_t *index) {

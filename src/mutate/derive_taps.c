@@ -4,6 +4,7 @@
  * shifted to its place and summed (EinNet's convolution to matrix product and offset add). With
  * blocks of taps for single ones, a large kernel becomes several small ones of the same map, whose
  * outputs are summed at offsets (a 5x5 kernel as four of 3x3). Equal everywhere. */
+#include "base/num.h"
 #include "mutate/derive.h"
 
 enum { MOST_TAPS = 64, BLOCK = 3, MOST_BLOCKS = 9 };
@@ -14,15 +15,6 @@ static po_value_id padded(po_deriving *d, po_value_id v, const po_map_conv *c) {
     memcpy(&before[2], c->before, c->n * sizeof *before);
     memcpy(&after[2], c->after, c->n * sizeof *after);
     return po_mk_pads(d, v, before, after);
-}
-
-/* Counts `at` up in mixed radix `limit`, last axis fastest. */
-static void next(uint32_t n, const int64_t *limit, int64_t *at) {
-    for (uint32_t i = n; i-- > 0;) {
-        if (++at[i] < limit[i])
-            return;
-        at[i] = 0;
-    }
 }
 
 /* [O, C, taps] to [taps O, C]: every tap's matrix below the other. */
@@ -72,7 +64,7 @@ po_status po_derive_taps(po_deriving *d, po_node_id id) {
             for (uint32_t i = 0; i < c.n; i++)
                 part[k] =
                     po_mk_slice(d, part[k], i + 2, at[i] * c.dilation[i], c.to[i], c.stride[i]);
-            next(c.n, c.kernel, at);
+            po_next_index(c.n, c.kernel, at);
         }
         po_value_id y = with_bias(d, &c, po_mk_sum(d, (uint32_t)taps, part));
         PO_TRY(po_derive_done(d, y, as_matmul ? "matrix product" : "pointwise convolution"));
@@ -133,7 +125,7 @@ po_status po_derive_blocks(po_deriving *d, po_node_id id) {
         for (uint32_t i = 0; i < n; i++)
             part[k] = po_mk_slice(d, part[k], i + 2, at[i] * BLOCK * c.dilation[i] / c.stride[i],
                                   c.to[i], 1);
-        next(n, pieces, at);
+        po_next_index(n, pieces, at);
     }
     po_value_id y = with_bias(d, &c, po_mk_sum(d, (uint32_t)count, part));
     return po_derive_done(d, y, NULL);

@@ -4,6 +4,7 @@
  * an output for each phase p, its kernel padded to whole strides and turned round, then the phases
  * interleaved (sub-pixel convolution). Or a product by all taps at once, shifted by j, summed for
  * each phase (EinNet's selective add). Side condition: dilation 1. Equal everywhere. */
+#include "base/num.h"
 #include "mutate/derive.h"
 
 enum { MOST_TAPS = 64 };
@@ -131,11 +132,7 @@ po_status po_derive_selective(po_deriving *d, po_node_id id) {
         }
         part[k] = po_mk_slice(d, t, 1, k * c.out * phases, c.out * phases, 1);
         part[k] = po_mk_pads(d, part[k], before, after);
-        for (uint32_t i = n; i-- > 0;) {
-            if (++at[i] < taps[i])
-                break;
-            at[i] = 0;
-        }
+        po_next_index(n, taps, at);
     }
     po_value_id y = po_mk_sum(d, (uint32_t)blocks, part);
     return po_derive_done(d, with_bias(d, &c, interleave(d, &c, q, y)), NULL);

@@ -316,15 +316,6 @@ void po_rule_strides(uint32_t rank, const int64_t *dims, int64_t *strides) {
     }
 }
 
-bool po_next_index(uint32_t rank, const int64_t *dims, int64_t *index) {
-    for (uint32_t i = rank; i-- > 0;) {
-        if (++index[i] < dims[i])
-            return true;
-        index[i] = 0;
-    }
-    return false;
-}
-
 static void copy_strided(char *to, const char *from, size_t width, int64_t n, int64_t stride) {
     if (stride == 1) {
         memcpy(to, from, (size_t)n * width);

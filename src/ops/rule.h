@@ -3,6 +3,7 @@
 #ifndef PO_OPS_RULE_H
 #define PO_OPS_RULE_H
 
+#include "base/num.h"
 #include "ops/ref.h"
 #include "ops/rules.h"
 
@@ -104,7 +105,5 @@ void po_move(char *to, const char *from, size_t width, uint32_t rank, const int6
  * the fill element. Both have the same rank; a NULL map is the identity. */
 void po_move_mapped(const po_array *to, const po_array *from, const int64_t *const *maps,
                     const void *fill);
-/* Adds one to a row-major index; false after the last. */
-bool po_next_index(uint32_t rank, const int64_t *dims, int64_t *index);
 
 #endif

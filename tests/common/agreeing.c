@@ -1,5 +1,6 @@
 #include "agreeing.h"
 
+#include "base/num.h"
 #include "ops/op.h"
 #include "unit.h"
 
@@ -61,7 +62,7 @@ static const char *check_box(tally *t, const po_box *box, bool equal) {
     for (uint32_t x = 0; x < box->rank; x++)
         if (box->count[x] < 1)
             return "an empty box";
-    for (;;) {
+    do {
         int64_t i = 0;
         for (uint32_t x = 0; x < box->rank; x++) {
             int64_t v = box->first[x] + at[x] * box->step[x];
@@ -73,15 +74,7 @@ static const char *check_box(tally *t, const po_box *box, bool equal) {
             return "boxes overlap";
         difference |= t->differing[i];
         t->equal += equal;
-        uint32_t x = box->rank;
-        while (x-- > 0) {
-            if (++at[x] < box->count[x])
-                break;
-            at[x] = 0;
-        }
-        if (x == PO_NONE)
-            break;
-    }
+    } while (po_next_index(box->rank, box->count, at));
     if (equal && difference)
         return "a position called equal differs";
     if (!equal && !difference)

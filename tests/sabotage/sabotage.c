@@ -6,6 +6,7 @@
  * own; the filter may. Cuts that are left out, seams that are forgotten and weights that are folded
  * wrongly follow. The table is printed. */
 #include "agreeing.h"
+#include "base/num.h"
 #include "correct/correct.h"
 #include "damage.h"
 #include "mutate/mutate.h"
@@ -243,7 +244,7 @@ static bool blind_box(void *user, const po_box *box) {
             po_program_points_eval(b->q, 0, box->first) &&
         po_program_points_eval(b->p, 0, last) != po_program_points_eval(b->q, 0, last))
         return true;
-    for (;;) {
+    do {
         int64_t i = 0;
         for (uint32_t x = 0; x < box->rank; x++)
             i = i * b->shape->dims[x] + box->first[x] + at[x] * box->step[x];
@@ -251,15 +252,8 @@ static bool blind_box(void *user, const po_box *box) {
             b->wrong++;
             return true;
         }
-        uint32_t x = box->rank;
-        while (x-- > 0) {
-            if (++at[x] < box->count[x])
-                break;
-            at[x] = 0;
-        }
-        if (x == PO_NONE)
-            return true;
-    }
+    } while (po_next_index(box->rank, box->count, at));
+    return true;
 }
 
 static int wrong_boxes(bench *b, const po_graph *mutant, const po_cuts *cuts) {
