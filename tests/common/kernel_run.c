@@ -2,6 +2,7 @@
 
 #include "codegen/compile.h"
 #include "mugraph/eval.h"
+#include "test_paths.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -43,11 +44,7 @@ po_status test_kernels_load(po_ctx *ctx, po_arena *arena, const po_isa *isa,
         sources[i].path = po_arena_printf(arena, "%s/kernel_%s_%u.c", dir, isa->name, i);
         sources[i].flags =
             po_arena_printf(arena, "%s %s", isa->flags, flags == NULL ? "-DPK_LEAST=0" : flags);
-        FILE *file = fopen(sources[i].path, "wb");
-        if (file == NULL)
-            return po_fail(ctx, PO_IO, "cannot write '%s'", sources[i].path);
-        (void)fputs(texts[i], file);
-        (void)fclose(file);
+        test_write_text(sources[i].path, texts[i]);
     }
     po_status status = po_cc_library(ctx, NULL, sources, n, NULL, so);
     *library = status == PO_OK ? dlopen(so, RTLD_NOW | RTLD_LOCAL) : NULL;

@@ -50,6 +50,10 @@ void test_write_file(const char *path, const void *data, size_t size) {
     }
 }
 
+void test_write_text(const char *path, const char *text) {
+    test_write_file(path, text, strlen(text));
+}
+
 void *test_read_file(const char *path, size_t *size) {
     FILE *f = fopen(path, "rb");
     if (!f) {

@@ -15,6 +15,7 @@ void test_rmtree(const char *path);
 
 /* Creates or replaces a file. Aborts on failure. */
 void test_write_file(const char *path, const void *data, size_t size);
+void test_write_text(const char *path, const char *text);
 /* The whole file, with a NUL behind it, to be freed by the caller; *size without the NUL. NULL if
  * the file cannot be read. */
 void *test_read_file(const char *path, size_t *size);

@@ -167,7 +167,7 @@ static void other_files_are_left_alone(void **state) {
     fixture f;
     start(&f);
     po_cache *cache = NULL;
-    test_write_file(f.path, "my thesis, the only copy", 24);
+    test_write_text(f.path, "my thesis, the only copy");
     assert_int_equal(po_cache_open(&f.ctx, f.arena, f.path, &cache), PO_BAD_USE);
     size_t size;
     char *text = test_read_file(f.path, &size);

@@ -169,7 +169,7 @@ static char *replaced(const char *text, const char *from, const char *to) {
 
 static void write_cert(const bed *t, po_arena *arena, const po_cert *cert) {
     const char *text = po_cert_print(arena, cert);
-    test_write_file(t->cert, text, strlen(text));
+    test_write_text(t->cert, text);
 }
 
 static void no_forged_recipe_is_believed(void **state) {

@@ -3,6 +3,7 @@
 
 #include "kernel_cases.h"
 #include "kernel_run.h"
+#include "test_paths.h"
 
 #include "codegen/compile.h"
 
@@ -178,13 +179,6 @@ static uint32_t files_in(const char *dir) {
     return n;
 }
 
-static void write_file(const char *path, const char *text) {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    (void)fputs(text, file);
-    (void)fclose(file);
-}
-
 static void test_compiler(void **state) {
     (void)state;
     po_ctx ctx;
@@ -197,14 +191,15 @@ static void test_compiler(void **state) {
     po_cc_source sources[5];
     for (uint32_t i = 0; i < 5; i++) {
         sources[i] = (po_cc_source){po_arena_printf(arena, "%s/%u.c", dir, i), NULL};
-        write_file(sources[i].path, po_arena_printf(arena, "int f%u(void) { return 1; }\n", i));
+        test_write_text(sources[i].path,
+                        po_arena_printf(arena, "int f%u(void) { return 1; }\n", i));
     }
     assert_int_equal(po_cc_library(&ctx, NULL, sources, 5, NULL, so), PO_OK);
     assert_int_equal(files_in(dir), 6);
     assert_int_equal(unlink(so), 0);
 
     /* One of five that does not compile. */
-    write_file(sources[3].path, "int broken(void) { return nonsense; }\n");
+    test_write_text(sources[3].path, "int broken(void) { return nonsense; }\n");
     assert_int_equal(po_cc_library(&ctx, NULL, sources, 5, NULL, so), PO_UNSUPPORTED);
     assert_non_null(strstr(ctx.error.message, "nonsense"));
     assert_int_equal(files_in(dir), 5);
@@ -226,7 +221,7 @@ static void test_compiler(void **state) {
     po_ctx_clear(&ctx);
     assert_int_equal(files_in(dir), 5);
     const char *slow = po_arena_printf(arena, "%s/slow", dir);
-    write_file(slow, "#!/bin/sh\nexec sleep 30\n");
+    test_write_text(slow, "#!/bin/sh\nexec sleep 30\n");
     (void)chmod(slow, 0700);
     double from = po_now();
     ctx.deadline = from + 0.2;

@@ -1,4 +1,5 @@
 /* The functions of the printed prelude against libm in double, on samples and edges. */
+#include "test_paths.h"
 #include "unit.h"
 
 #include "codegen/compile.h"
@@ -111,10 +112,7 @@ static void *load(const po_isa *isa, const char *dir) {
         }
     char *c = po_arena_printf(arena, "%s/f_%s.c", dir, isa->name);
     char *so = po_arena_printf(arena, "%s/f_%s.so", dir, isa->name);
-    FILE *file = fopen(c, "wb");
-    assert_non_null(file);
-    (void)fputs(text.data, file);
-    (void)fclose(file);
+    test_write_text(c, text.data);
     po_cc_source source = {c, isa->flags};
     if (po_cc_library(&ctx, NULL, &source, 1, NULL, so) != PO_OK)
         fail_msg("%s", ctx.error.message);

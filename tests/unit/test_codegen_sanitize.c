@@ -4,6 +4,7 @@
 
 #include "kernel_cases.h"
 #include "kernel_run.h"
+#include "test_paths.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -57,13 +58,6 @@ static bool ran(const char *const *words, const char *log) {
     int state = 0;
     return error == 0 && waitpid(pid, &state, 0) == pid && WIFEXITED(state) &&
            WEXITSTATUS(state) == 0;
-}
-
-static void write_file(const char *path, const char *text) {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    (void)fputs(text, file);
-    (void)fclose(file);
 }
 
 static void port_arrays(po_text *main_text, const po_mu *mu, po_mu_place place, const char *name,
@@ -139,8 +133,8 @@ static bool clean(const po_isa *isa, const char *sanitizer, unsigned parts, uint
     const char *m = po_arena_printf(arena, "%s/main.c", dir);
     const char *program = po_arena_printf(arena, "%s/program", dir);
     const char *log = po_arena_printf(arena, "%s/log", dir);
-    write_file(c, printed);
-    write_file(m, main_text.data);
+    test_write_text(c, printed);
+    test_write_text(m, main_text.data);
     const char *words[40] = {
         "cc",           "-std=c17", "-D_GNU_SOURCE",      "-O1",
         "-DPK_LEAST=0", "-w",       "-ffp-contract=fast", "-fno-sanitize-recover=all",

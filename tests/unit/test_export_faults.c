@@ -106,8 +106,8 @@ static void run_faults(bool external, int error, bool partial) {
     int failures = 0;
     for (int n = 0;; n++) {
         assert_true(n < 200);
-        test_write_file(out, "old", 3);
-        test_write_file(data_out, "data", 4);
+        test_write_text(out, "old");
+        test_write_text(data_out, "data");
         faults f = {.fail_at = n, .error = error, .partial = partial};
         po_file_ops ops = {&f, f_open, f_write, f_fsync, f_close, f_rename, f_unlink};
         po_export_options o = {.ops = &ops, .external = external};

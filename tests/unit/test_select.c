@@ -156,7 +156,7 @@ static void the_wrong_one_is_not_taken(void **state) {
     assert_int_equal(v.verify.index, 5000);
     assert_int_equal(v.n_readings, 0);
     assert_true(choose(&f, 1).cached == 1);
-    test_write_file(f.b, "x", 1);
+    test_write_text(f.b, "x");
     assert_int_equal(choose(&f, 1).code, PO_VERDICT_WRONG);
     write_chain(f.b, 2, 6, "t", 0);
     assert_int_equal(choose(&f, 1).code, PO_VERDICT_SAME_FILE);

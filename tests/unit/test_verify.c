@@ -168,7 +168,7 @@ static void broken_candidates_are_answers(void **state) {
     fixture f;
     start(&f);
     write_conv(f.a, none);
-    test_write_file(f.b, "nonsense", 8);
+    test_write_text(f.b, "nonsense");
     po_verify_report r = verify(&f);
     assert_false(r.equal);
     assert_int_equal(r.evidence, PO_EVIDENCE_RUNTIME);
