@@ -1,6 +1,7 @@
 /* The regions that changed, drawn before and after. A node changed where the other graph has none
  * with the same operator, inputs and outputs; changed nodes of both graphs that share a value are
  * one region. Regions of the same operators are drawn once. */
+#include "base/groups.h"
 #include "base/hash.h"
 #include "cli/cli.h"
 
@@ -45,15 +46,9 @@ static void collect(changes *c, const po_node_view *nodes, size_t n, const po_no
     }
 }
 
-static uint32_t find(changes *c, uint32_t i) {
-    while (c->parent[i] != i)
-        i = c->parent[i] = c->parent[c->parent[i]];
-    return i;
-}
-
 static void join(changes *c, uint32_t i, uint32_t j) {
-    i = find(c, i);
-    j = find(c, j);
+    i = po_group_root(c->parent, i);
+    j = po_group_root(c->parent, j);
     if (i < j)
         c->parent[j] = i;
     else
@@ -101,12 +96,12 @@ static region *regions_of(changes *c, uint32_t *n) {
     uint32_t *index = PO_NEW_N(c->arena, uint32_t, c->n);
     uint32_t count = 0;
     for (uint32_t i = 0; i < c->n; i++)
-        if (find(c, i) == i)
+        if (po_group_root(c->parent, i) == i)
             index[i] = count++;
     region *all = PO_NEW_N(c->arena, region, count);
     po_text *texts = PO_NEW_N(c->arena, po_text, count);
     for (uint32_t i = 0; i < c->n; i++) {
-        uint32_t r = index[find(c, i)];
+        uint32_t r = index[po_group_root(c->parent, i)];
         if (all[r].nodes++ == 0) {
             all[r].root = i;
             all[r].same = 1;
@@ -209,9 +204,9 @@ void po_sketch_nodes(po_text *t, const po_node_view *const *nodes, uint32_t n, b
 
 static void draw_side(po_text *t, changes *c, const region *r, bool after) {
     const po_node_view *nodes[MOST_NODES];
-    uint32_t n = 0, all = 0, root = find(c, r->root);
+    uint32_t n = 0, all = 0, root = po_group_root(c->parent, r->root);
     for (uint32_t i = 0; i < c->n; i++) {
-        if (c->after[i] != after || find(c, i) != root)
+        if (c->after[i] != after || po_group_root(c->parent, i) != root)
             continue;
         if (n < MOST_NODES)
             nodes[n++] = c->nodes[i];

@@ -1,4 +1,5 @@
 /* Choosing an option for each of many places, of which some pairs save something (seams.h). */
+#include "base/groups.h"
 #include "pipeline/seams.h"
 
 #include <math.h>
@@ -29,12 +30,6 @@ double po_seams_cost(const po_seam_problem *problem, const uint32_t *choice) {
     return sum;
 }
 
-static uint32_t find_root(uint32_t *parent, uint32_t i) {
-    while (parent[i] != i)
-        i = parent[i] = parent[parent[i]];
-    return i;
-}
-
 /* A place with one option joins nothing. One end of each pair that would close a cycle is held. */
 static void hold(solver *s) {
     const po_seam_problem *p = s->problem;
@@ -47,7 +42,7 @@ static void hold(solver *s) {
         const po_seam_pair *pair = &p->pairs[i];
         if (s->held[pair->a] || s->held[pair->b])
             continue;
-        uint32_t a = find_root(parent, pair->a), b = find_root(parent, pair->b);
+        uint32_t a = po_group_root(parent, pair->a), b = po_group_root(parent, pair->b);
         if (a == b)
             s->held[pair->b] = true;
         parent[b] = a;

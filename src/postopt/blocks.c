@@ -4,6 +4,7 @@
  * sums, depthwise convolutions) form a class; all convolutions that make or read one get zeros in
  * their weights for the channels added. What the added channels hold does not matter as long as it
  * is finite: the weights that read them are zero. */
+#include "base/groups.h"
 #include "ops/recipe.h"
 #include "postopt/conv.h"
 #include "postopt/match.h"
@@ -20,24 +21,18 @@ typedef struct classes {
     int64_t *channels;
 } classes;
 
-static po_value_id root_of(classes *c, po_value_id v) {
-    while (c->up[v] != v)
-        v = c->up[v] = c->up[c->up[v]];
-    return v;
-}
-
 static bool is_map(const classes *c, po_value_id v) {
     return v != PO_NONE && c->up[v] != PO_NONE;
 }
 
 static void block(classes *c, po_value_id v) {
     if (is_map(c, v))
-        c->blocked[root_of(c, v)] = true;
+        c->blocked[po_group_root(c->up, v)] = true;
 }
 
 static void want(classes *c, po_value_id v) {
     if (is_map(c, v))
-        c->wanted[root_of(c, v)] = true;
+        c->wanted[po_group_root(c->up, v)] = true;
 }
 
 static void join(classes *c, po_value_id a, po_value_id b) {
@@ -46,7 +41,7 @@ static void join(classes *c, po_value_id a, po_value_id b) {
         block(c, b);
         return;
     }
-    po_value_id r = root_of(c, a), s = root_of(c, b);
+    po_value_id r = po_group_root(c->up, a), s = po_group_root(c->up, b);
     c->up[s] = r;
     c->blocked[r] = c->blocked[r] || c->blocked[s];
     c->wanted[r] = c->wanted[r] || c->wanted[s];
@@ -159,7 +154,7 @@ static void find_classes(classes *c) {
 static int64_t added(classes *c, po_value_id v) {
     if (!is_map(c, v))
         return 0;
-    po_value_id r = root_of(c, v);
+    po_value_id r = po_group_root(c->up, v);
     if (c->blocked[r] || !c->wanted[r] || c->channels[v] < LEAST)
         return 0;
     return po_whole_blocks(c->channels[v]) - c->channels[v];

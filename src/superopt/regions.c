@@ -1,6 +1,8 @@
 /* Finding regions, and an independent look at them. */
 #include "superopt/regions.h"
 
+#include "base/groups.h"
+
 typedef struct finding {
     po_ctx *ctx;
     po_arena *arena, *scratch;
@@ -43,15 +45,9 @@ static const uint32_t *captures_of(const po_graph *graph, po_arena *arena, uint3
     return pairs;
 }
 
-static uint32_t top(finding *f, uint32_t node) {
-    while (f->up[node] != node)
-        node = f->up[node] = f->up[f->up[node]];
-    return node;
-}
-
 static void join(finding *f, uint32_t a, uint32_t b) {
-    a = top(f, a);
-    b = top(f, b);
+    a = po_group_root(f->up, a);
+    b = po_group_root(f->up, b);
     if (f->rank[a] < f->rank[b])
         f->up[b] = a;
     else
@@ -142,7 +138,7 @@ static void collect(finding *f, po_regions *regions) {
         po_node_id id = f->order[i];
         if (f->part[id] == PO_REGION_NOT)
             continue;
-        of[id] = top(f, id);
+        of[id] = po_group_root(f->up, id);
         PO_PUSH(f->arena, nodes[of[id]], n[of[id]], cap[of[id]], id);
     }
     po_region *list = NULL;
