@@ -9,6 +9,14 @@ static const double transcendental = 15;
 /* A second core brings this much of the memory rate of the first. */
 static const double second_core_bytes = 0.5;
 
+/* What one call of a node costs at least. */
+typedef struct node_cost {
+    double flops; /* 2 for each multiply-add; transcendental functions count 15 */
+    double bytes; /* operands and results once; what is a view only, 0 */
+    double part;  /* of the peak that the runtime reaches with such an operator, (0, 1] */
+    bool fused;   /* an activation that the runtime runs inside the operator before it */
+} node_cost;
+
 static const po_type *type_of(const po_graph *g, po_value_id id) {
     return id == PO_NONE ? NULL : &g->values[id].type;
 }
@@ -32,8 +40,8 @@ static double dim_of(const po_type *type, uint32_t axis) {
 /* --- multiply-adds --- */
 
 /* Convolutions: each output element takes the weights of its channel, divided among the groups
- * already. How much of the peak the runtime reaches: measured, notes in docs/measuring.md. */
-static void convolution(const po_graph *g, const po_node *node, double out, po_work *work) {
+ * already. How much of the peak the runtime reaches is measured. */
+static void convolution(const po_graph *g, const po_node *node, double out, node_cost *work) {
     const po_type *w = type_of(g, node->in[1]);
     double taps = count_of(w), channels = dim_of(w, 1);
     int64_t group = po_node_int(node, "group", 1);
@@ -45,13 +53,13 @@ static void convolution(const po_graph *g, const po_node *node, double out, po_w
                                  : 0.3;
 }
 
-static void transposed(const po_graph *g, const po_node *node, po_work *work) {
+static void transposed(const po_graph *g, const po_node *node, node_cost *work) {
     const po_type *w = type_of(g, node->in[1]), *x = type_of(g, node->in[0]);
     work->flops = 2 * count_of(x) * count_of(w) / fmax(dim_of(w, 0), 1);
     work->part = 0.5;
 }
 
-static void product(const po_graph *g, const po_node *node, double out, po_work *work) {
+static void product(const po_graph *g, const po_node *node, double out, node_cost *work) {
     const po_type *a = type_of(g, node->in[0]);
     uint32_t last = a->rank > 0 ? a->rank - 1 : 0;
     bool turned = node->op == PO_OP_Gemm && po_node_int(node, "transA", 0);
@@ -93,8 +101,9 @@ static bool runs_inside(const po_graph *g, const po_node *node) {
     return false;
 }
 
-bool po_node_work(const po_graph *g, const po_node *node, po_work *work) {
-    *work = (po_work){0, 0, 1, runs_inside(g, node)};
+/* False where a shape is not known. Types must be inferred. */
+static bool node_work(const po_graph *g, const po_node *node, node_cost *work) {
+    *work = (node_cost){0, 0, 1, runs_inside(g, node)};
     if (makes_no_copy(node) || work->fused)
         return true;
     for (uint32_t i = 0; i < node->n_in; i++) {
@@ -128,8 +137,8 @@ bool po_node_work(const po_graph *g, const po_node *node, po_work *work) {
 
 static void add_node(const po_graph *g, const po_node *node, const po_rates *rates, double cores,
                      double lanes, po_estimate *e) {
-    po_work work;
-    if (!po_node_work(g, node, &work)) {
+    node_cost work;
+    if (!node_work(g, node, &work)) {
         e->unknown++;
         return;
     }

@@ -14,17 +14,6 @@ typedef struct po_rates {
 /* Measures for about 0.1 s; kept in the cache. */
 void po_rates_of_machine(po_cost *cost, po_rates *rates);
 
-/* What one call of a node costs at least. */
-typedef struct po_work {
-    double flops; /* 2 for each multiply-add; transcendental functions count 15 */
-    double bytes; /* operands and results once; what is a view only, 0 */
-    double part;  /* of the peak that the runtime reaches with such an operator, (0, 1] */
-    bool fused;   /* an activation that the runtime runs inside the operator before it */
-} po_work;
-
-/* False where a shape is not known. Types must be inferred. */
-bool po_node_work(const po_graph *graph, const po_node *node, po_work *work);
-
 typedef struct po_estimate {
     double seconds, flops, bytes;
     uint32_t known, unknown; /* nodes with and without work */

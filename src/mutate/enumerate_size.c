@@ -6,7 +6,7 @@
  * equal. */
 #include "mutate/enumerate.h"
 
-enum { EN_KEYS = EN_SLOTS * EN_RANK, EN_BIG_GROUP = 8 };
+enum { EN_KEYS = EN_SLOTS * EN_RANK };
 
 typedef enum role { ROLE_FREE, ROLE_FIXED, ROLE_MAP, ROLE_BATCH, ROLE_SUM, ROLE_MADE } role;
 

@@ -27,13 +27,6 @@ void po_affine_derive(const po_graph *graph, po_arena *arena, po_affine *affine)
 
 bool po_affine_is_scale(const po_affine *affine); /* every b is 0 */
 bool po_affine_is_shift(const po_affine *affine); /* every a is 1 */
-/* a_i, b_i for index i of the axis, whichever form the map has. */
-static inline double po_affine_a(const po_affine *m, int64_t i) {
-    return m->a[m->n == 1 ? 0 : i];
-}
-static inline double po_affine_b(const po_affine *m, int64_t i) {
-    return m->b[m->n == 1 ? 0 : i];
-}
 
 /* The recipe of a or b with its axis as axis `at` of `rank`, the others of length 1; a single
  * number has rank 0. Either broadcasts to the channels of a tensor. */

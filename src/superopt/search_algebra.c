@@ -18,7 +18,7 @@ typedef struct ways {
 
 static const double dead = 1e300; /* the cost of what cannot be made */
 
-enum { MOST_FORMS = 3000, MOST_SKELETONS = 64 };
+enum { MOST_FORMS = 3000 };
 
 typedef struct algebra {
     const search_problem *p;

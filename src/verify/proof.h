@@ -17,7 +17,7 @@ typedef struct po_proof_options {
     double cpu_seconds; /* 0: no limit */
 } po_proof_options;
 
-enum { PO_PROOF_TRIALS = 8, PO_PROOF_TEXT = 400 };
+enum { PO_PROOF_TEXT = 400 };
 
 /* Plain bytes: it is kept in the cache. */
 typedef struct po_proof_report {
