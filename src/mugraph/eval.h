@@ -7,9 +7,9 @@
 
 /* In float64. Inputs, weights and outputs by number, dense and row-major without rings. magnitude
  * (NULL, or an array a tensor for each output): S(v), the sum of the absolute values of what was
- * added up, which bounds a float's error (DESIGN.md, correctness ladder). Reading what was never
- * written fails (PO_BAD_INPUT, naming tensor and step). Of po_mu_check only what running relies on
- * is asked for. */
+ * added up, which bounds a float's error (docs/mugraph.md). Reading what was never written fails
+ * (PO_BAD_INPUT, naming tensor and step). Of po_mu_check only what running relies on is asked
+ * for. */
 po_status po_mu_eval(po_ctx *ctx, const po_mu *mu, const double *const *inputs,
                      const double *const *weights, double *const *outputs,
                      double *const *magnitude);

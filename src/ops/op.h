@@ -154,7 +154,7 @@ po_status po_ref_node(po_ctx *ctx, po_arena *arena, const po_graph *graph, const
                       const po_array *const *in, po_array **out);
 /* Evaluates a whole graph in order (bodies through If, Loop, Scan rows). `in` are the graph's
  * inputs in order, `out` its outputs. With `round` false floats stay doubles in between: the
- * float64 reference of DESIGN.md's correctness ladder. */
+ * float64 reference of whole models (docs/operators.md). */
 po_status po_ref_graph(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                        const po_array *const *in, po_array **out, bool round);
 

@@ -14,7 +14,7 @@ typedef struct po_lone_step {
     const po_packed *packed;
     uint32_t n_packed;
     bool exact; /* the same products and sums, in another order at most */
-    double k;   /* largest error, in u * S(v) (DESIGN.md, correctness ladder 3) */
+    double k;   /* largest error, in u * S(v) (docs/superopt.md) */
     /* The float64 values of the step that was looked at last, NULL at first: choices of one step
      * come one after the other. In the process that looks. */
     po_step_values **last;

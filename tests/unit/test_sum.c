@@ -163,7 +163,7 @@ static void test_random_sums(void **state) {
     assert_true(used > 8000);
 }
 
-/* The examples of DESIGN.md, with numbers for the letters. */
+/* Convolutions in groups and transposed, a move, an average pool, atoms. */
 static const char *const examples[] = {
     "sum (in0: [1,32,56,56], in1: [64,8,3,3]) -> [1,64,28,28] {\n"
     "  out[n, 16*g+k, y, x] += in0[n, 8*g+c, 2*y+r-1, 2*x+s-1] * in1[16*g+k, c, r, s]"
