@@ -115,6 +115,25 @@ uint32_t po_twin(po_schedule *s, uint32_t naive_tensor) {
     return id;
 }
 
+po_mu_access po_access_by(po_mu *mu, uint32_t tensor, const uint32_t *labels) {
+    po_mu_access access = po_mu_access_of(mu, tensor);
+    for (uint32_t x = 0; x < mu->tensors[tensor].rank; x++)
+        if (labels[x] != PO_NONE)
+            po_mu_at(mu, &access, x, 1, labels[x]);
+    return access;
+}
+
+uint32_t po_add_product(po_mu *mu, uint32_t parent, po_mu_access out, po_mu_access a,
+                        po_mu_access b) {
+    uint32_t id = po_mu_add_statement(mu, parent, PO_MU_ADD);
+    mu->nodes[id].statement.out = out;
+    mu->nodes[id].statement.fresh = true;
+    uint32_t x = po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, a), 0, 0);
+    uint32_t y = po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, b), 0, 0);
+    po_mu_item_of(mu, id, PO_MU_TIMES, x, y, 0);
+    return id;
+}
+
 po_for_label *po_for_labels(const po_schedule *s) {
     return PO_NEW_N(s->arena, po_for_label, s->naive->n_labels);
 }

@@ -24,6 +24,12 @@ uint32_t po_access_axis(const po_mu *mu, const po_mu_access *access, uint32_t la
 /* Number of labels of extent above 1 that are kept and not in the list. */
 bool po_is_reduced(const po_mu *mu, const po_naive_step *n, uint32_t label);
 
+/* An access of a tensor of the scheduled muGraph, a label an axis; PO_NONE: one element only. */
+po_mu_access po_access_by(po_mu *mu, uint32_t tensor, const uint32_t *labels);
+/* out += a * b, from 0; the statement. */
+uint32_t po_add_product(po_mu *mu, uint32_t parent, po_mu_access out, po_mu_access a,
+                        po_mu_access b);
+
 /* What stands for a naive label: an affine index in labels of the scheduled muGraph. */
 enum { PO_FOR_LABEL_TERMS = 4 };
 typedef struct po_for_label {

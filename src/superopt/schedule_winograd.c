@@ -170,13 +170,8 @@ static uint32_t table(build *z, const char *name, uint32_t rows, uint32_t column
     return id;
 }
 
-/* Labels that are PO_NONE have one value only. */
 static po_mu_access by(build *z, uint32_t tensor_id, const uint32_t *labels) {
-    po_mu_access access = po_mu_access_of(z->s->mu, tensor_id);
-    for (uint32_t x = 0; x < z->s->mu->tensors[tensor_id].rank; x++)
-        if (labels[x] != PO_NONE)
-            po_mu_at(z->s->mu, &access, x, 1, labels[x]);
-    return access;
+    return po_access_by(z->s->mu, tensor_id, labels);
 }
 
 static void at_tile(build *z, po_mu_access *access, uint32_t axis) {
@@ -206,17 +201,9 @@ static po_mu_access phased(build *z, uint32_t tensor_id, const uint32_t *labels,
     return access;
 }
 
-/* out += a * b */
 static uint32_t product(build *z, uint32_t parent, po_mu_access out, po_mu_access a,
                         po_mu_access b) {
-    po_mu *mu = z->s->mu;
-    uint32_t id = po_mu_add_statement(mu, parent, PO_MU_ADD);
-    mu->nodes[id].statement.out = out;
-    mu->nodes[id].statement.fresh = true;
-    uint32_t x = po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, a), 0, 0);
-    uint32_t y = po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, b), 0, 0);
-    po_mu_item_of(mu, id, PO_MU_TIMES, x, y, 0);
-    return id;
+    return po_add_product(z->s->mu, parent, out, a, b);
 }
 
 static uint32_t loop(build *z, uint32_t parent, po_mu_loop_kind kind, uint32_t l) {
