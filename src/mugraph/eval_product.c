@@ -167,14 +167,31 @@ static void fill_lists(const po_mu_run *run, const po_mu_plan *plan, const parts
     l->of_guard = of_guard;
 }
 
-/* b with the lanes innermost, the last ones padded with zeros. */
-static void gather(const po_mu_run *run, const po_mu_plan *plan, const parts *p, const double *from,
-                   int64_t pitch, int64_t *value, double *to) {
+/* Whether a test that no pixel has a part in, as all tests of b are, finds iteration i outside. */
+static bool is_outside(const po_mu_plan *plan, const parts *p, const lists *l, const int64_t *value,
+                       int64_t i) {
+    for (uint32_t g = 0; g < plan->n_guards; g++) {
+        const po_mu_guard *guard = &plan->guards[g];
+        bool pixel = false;
+        for (uint32_t k = 0; k < p->n_pixel; k++)
+            pixel |= guard->coef[p->pixel[k]] != 0;
+        int64_t v = guard->offset + seen(guard, p->outer, p->n_outer, value) + l->of_guard[g][i];
+        if (!pixel && (v < 0 || v >= guard->dim))
+            return true;
+    }
+    return false;
+}
+
+/* b with the lanes innermost, the last ones padded with zeros. What is outside of it is not read
+ * here, nor used. */
+static void gather(const po_mu_run *run, const po_mu_plan *plan, const parts *p, const lists *l,
+                   const double *from, int64_t pitch, int64_t *value, double *to) {
     int64_t step = plan->step[p->b][p->lane];
     for (int64_t i = 0; i < p->n; i++) {
-        const double *row = from + offset(plan, p->b, p->reduced, p->n_reduced, value);
-        for (int64_t k = 0; k < p->lanes; k++)
-            to[i * pitch + k] = row[k * step];
+        int64_t row = offset(plan, p->b, p->reduced, p->n_reduced, value);
+        bool out = is_outside(plan, p, l, value, i);
+        for (int64_t k = 0; k < p->lanes && !out; k++)
+            to[i * pitch + k] = from[row + k * step];
         advance(run, plan, p->reduced, p->n_reduced, value);
     }
 }
@@ -230,7 +247,7 @@ bool po_mu_sum_products(po_mu_run *run, const po_mu_plan *plan, uint32_t x, uint
         double *to = from[plan->s->out.tensor] + plan->base[out];
         int64_t step = plan->step[out][p.lane];
         do {
-            gather(run, plan, &p,
+            gather(run, plan, &p, &l,
                    from[plan->s->in[p.b].tensor] + plan->base[p.b] +
                        offset(plan, p.b, p.outer, p.n_outer, value),
                    pitch, value, b);

@@ -44,7 +44,7 @@ static const test_sample samples[] = {
      " r = Gather(t: f32[9,256] random 1, i)\n"
      " m = Reshape(r, s: i64[4] {1, 1, 300, 256})\n x = Transpose(m) {perm=[0,3,1,2]}\n"
      " y = Conv(x, w: f32[256,256,1,3] random 1)\n}",
-     "Concat", "Conv", 1, ARITHMETIC},
+     "", "Concat", 1, ARITHMETIC},
     {"few channels",
      "graph g (x: f32[1,32,1,400]) -> (y) {\n y = Conv(x, w: f32[32,32,1,3] random 1)\n}", "Concat",
      "Conv", 1, ARITHMETIC},
