@@ -505,6 +505,14 @@ static bool make_view(po_lowering *l, const po_node *node, const po_sum *sum, po
                         from->coef[x][j] * po_index_coef(t, at, j, axis_var(t, sum->dims, i));
         }
     }
+    /* What is repeated would be added up once: its label would stand nowhere. */
+    for (uint32_t i = 0; i < sum->rank; i++) {
+        bool stands = sum->dims[i] == 1;
+        for (uint32_t x = 0; x < from->rank; x++)
+            stands |= view.coef[x][i] != 0;
+        if (!stands)
+            return false;
+    }
     l->view[v] = view;
     return true;
 }

@@ -172,6 +172,10 @@ static const struct {
      " u = Transpose(b) {perm=[0, 3, 1, 2]}\n"
      " y = Conv(u, v: f32[16,1,3,3] random 2) {kernel_shape=[3, 3], pads=[1, 1, 1, 1], "
      "group=16}\n}"},
+    {"what is repeated is added up as often",
+     "graph g (x: f32[1,16,1]) -> (y) {\n n = i64[3] {1, 16, 5}\n"
+     " a = Conv(x, w: f32[16,16,1] random 1) {kernel_shape=[1]}\n e = Expand(a, n)\n"
+     " s = ReduceSum(e) {axes=[2], keepdims=1}\n y = Sigmoid(s)\n}"},
     {"windows over the edge of a slice",
      "graph g (x: f32[1,16,8,9]) -> (y) {\n from = i64[2] {1, 0}\n to = i64[2] {6, 7}\n"
      " axes = i64[2] {2, 3}\n a = Conv(x, w: f32[16,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
