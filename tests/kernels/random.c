@@ -378,6 +378,7 @@ int main(int argc, char **argv) {
         for (uint32_t i = 0; i < n; i++)
             po_graph_free(regions[i].graph);
         po_arena_free(arena);
+        po_arenas_free_since(&ctx, 0); /* of programs that make no region */
     }
     test_rmtree(dir);
     printf("%llu regions of %llu programs, %llu kernels, %llu elements; at most %.1f u S, Winograd "
