@@ -230,7 +230,8 @@ po_status po_kernel_forms(po_run_state *state, const po_plan_options *options,
         uint32_t i = most_promising(&c, limit);
         if (i == PO_NONE)
             break;
-        po_kernel_form other = {.name = name_of(state->arena, c.all[i].algebra, c.all[i].mutants)};
+        po_kernel_form other = {.name = name_of(state->arena, c.all[i].algebra, c.all[i].mutants),
+                                .mutants = c.all[i].mutants};
         PO_TRY(plan_form(state, c.all[i].graph, options, &other));
         po_log(state->ctx, "%.3f ms: %s; %.3f ms: %s", 1000 * best->seconds, best->name,
                1000 * other.seconds, other.name);

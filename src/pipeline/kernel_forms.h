@@ -14,6 +14,7 @@ typedef struct po_kernel_form {
     uint32_t outside; /* nodes without a kernel */
     double seconds;   /* of all steps: read, or else estimated */
     const char *name;
+    bool mutants; /* it has some */
 } po_kernel_form;
 
 /* Plans the model with its affine maps folded; further forms, by families of postopt's identities

@@ -224,6 +224,8 @@ po_status po_recall_keep(po_run_state *state) {
     bool changed = state->winner != state->original;
     if (!changed && state->undecided) /* with its readings kept, another run gets farther */
         return PO_OK;
+    if (changed && state->kernels_of_mutants && strncmp(s->winner, "kernels", 7) == 0)
+        return PO_OK;
     po_recall r = {.form = changed ? s->winner : NULL,
                    .cut = state->cut,
                    .ms_before = s->ms_before,

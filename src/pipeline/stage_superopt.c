@@ -194,6 +194,7 @@ static po_status make_kernels(po_run_state *state) {
                                .readings = po_plan_readings_create(state->arena)};
     po_kernel_form form;
     PO_TRY(po_kernel_forms(state, &options, &form));
+    state->kernels_of_mutants = form.mutants;
     uint32_t n_regions = form.regions.n, n = 0;
     po_kernel *kernels = PO_NEW_N(state->arena, po_kernel, n_regions);
     uint32_t *which = PO_NEW_N(state->arena, uint32_t, n_regions);
