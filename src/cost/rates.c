@@ -15,39 +15,30 @@ enum { CHAINS = 12, STEPS = 20000, TRIES = 5, RATES_LAYOUT = 3 };
 /* Each runs CHAINS independent chains of STEPS multiply-adds over vectors of `width` floats and
  * returns a number that depends on all of them, so that none can be left out. Every chain is a
  * variable: compilers leave a short array in memory, which halves the rate. */
-#define EACH(f) f(0) f(1) f(2) f(3) f(4) f(5) f(6) f(7) f(8) f(9) f(10) f(11)
+#define EACH(f, ...)                                                                               \
+    f(0, __VA_ARGS__) f(1, __VA_ARGS__) f(2, __VA_ARGS__) f(3, __VA_ARGS__) f(4, __VA_ARGS__)      \
+        f(5, __VA_ARGS__) f(6, __VA_ARGS__) f(7, __VA_ARGS__) f(8, __VA_ARGS__) f(9, __VA_ARGS__)  \
+            f(10, __VA_ARGS__) f(11, __VA_ARGS__)
+#define START(k, type, all)   type a##k = all((float)(k));
+#define STEP(k, multiply_add) a##k = multiply_add(a##k, x, y);
+#define END(k, add)           sum = add(sum, a##k);
+#define RUN_CHAINS(type, all, multiply_add, add)                                                   \
+    const type x = all(0.999f), y = all(0.001f);                                                   \
+    type sum = y;                                                                                  \
+    EACH(START, type, all)                                                                         \
+    for (int i = 0; i < STEPS; i++) {                                                              \
+        EACH(STEP, multiply_add)                                                                   \
+    }                                                                                              \
+    EACH(END, add)
+
 #if defined(__x86_64__)
 __attribute__((target("avx512f"))) static float chains_512(void) {
-    const __m512 x = _mm512_set1_ps(0.999f), y = _mm512_set1_ps(0.001f);
-    __m512 sum = y;
-#define START(k) __m512 a##k = _mm512_set1_ps((float)(k));
-#define STEP(k)  a##k = _mm512_fmadd_ps(a##k, x, y);
-#define END(k)   sum = _mm512_add_ps(sum, a##k);
-    EACH(START)
-    for (int i = 0; i < STEPS; i++) {
-        EACH(STEP)
-    }
-    EACH(END)
-#undef START
-#undef STEP
-#undef END
+    RUN_CHAINS(__m512, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_add_ps)
     return _mm512_reduce_add_ps(sum);
 }
 
 __attribute__((target("avx2,fma"))) static float chains_256(void) {
-    const __m256 x = _mm256_set1_ps(0.999f), y = _mm256_set1_ps(0.001f);
-    __m256 sum = y;
-#define START(k) __m256 a##k = _mm256_set1_ps((float)(k));
-#define STEP(k)  a##k = _mm256_fmadd_ps(a##k, x, y);
-#define END(k)   sum = _mm256_add_ps(sum, a##k);
-    EACH(START)
-    for (int i = 0; i < STEPS; i++) {
-        EACH(STEP)
-    }
-    EACH(END)
-#undef START
-#undef STEP
-#undef END
+    RUN_CHAINS(__m256, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_add_ps)
     float lanes[8];
     _mm256_storeu_ps(lanes, sum);
     return lanes[0] + lanes[7];
@@ -55,21 +46,12 @@ __attribute__((target("avx2,fma"))) static float chains_256(void) {
 #endif
 
 typedef float vector __attribute__((vector_size(16)));
+#define ALL_PLAIN(value)            ((vector){value, value, value, value})
+#define MULTIPLY_ADD_PLAIN(a, x, y) ((a) * (x) + (y))
+#define ADD_PLAIN(a, b)             ((a) + (b))
 
 static float chains_plain(void) {
-    const vector x = {0.999f, 0.999f, 0.999f, 0.999f}, y = {0.001f, 0.001f, 0.001f, 0.001f};
-    vector sum = y;
-#define START(k) vector a##k = y * (float)(k);
-#define STEP(k)  a##k = a##k * x + y;
-#define END(k)   sum += a##k;
-    EACH(START)
-    for (int i = 0; i < STEPS; i++) {
-        EACH(STEP)
-    }
-    EACH(END)
-#undef START
-#undef STEP
-#undef END
+    RUN_CHAINS(vector, ALL_PLAIN, MULTIPLY_ADD_PLAIN, ADD_PLAIN)
     return sum[0] + sum[3];
 }
 
