@@ -105,6 +105,21 @@ typedef struct po_lower_end {
 } po_lower_end;
 po_status po_lower_finish(po_lowering *l, const po_lower_end *end);
 
+/* lower_writer.c: steps written item by item, over the labels of one value each. */
+typedef struct po_steps {
+    po_lowering *l;
+    po_value_id value;            /* a step has a label for each of its axes */
+    uint32_t step, statement;     /* the step that was started last */
+    po_affine at[PO_MU_MAX_RANK]; /* what its tensors are read and written at */
+} po_steps;
+void po_steps_start(po_steps *b, const char *name, po_mu_combine combine);
+void po_steps_output(po_steps *b, const po_view *to);
+uint32_t po_steps_read(po_steps *b, const po_view *from);
+uint32_t po_steps_item(po_steps *b, po_mu_function f, uint32_t x, uint32_t y);
+uint32_t po_steps_number(po_steps *b, double value);
+/* Ends the last step, which has no output yet, as po_lower_finish does. */
+po_status po_steps_finish(po_steps *b, const po_node *node);
+
 po_status po_lower_sum(po_lowering *l, const po_node *node); /* lower_sum.c */
 /* Whether it would find a form. */
 bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node);

@@ -47,72 +47,63 @@ static po_view temporary(po_lowering *l, const char *name, po_value_id v, uint32
 }
 
 typedef struct rows {
-    po_lowering *l;
-    po_value_id value; /* whose shape it is */
-    uint32_t axis, statement;
+    po_steps b;
+    uint32_t axis;
     const char *name;
-    po_affine at[PO_MU_MAX_RANK];
 } rows;
 
 static void start(rows *r, const char *what, const po_view *out, po_mu_combine combine) {
-    po_lower_labels(r->l, r->value, r->at);
-    uint32_t step = po_mu_add_step(r->l->mu, po_arena_printf(r->l->arena, "%s %s", r->name, what));
-    r->statement = po_mu_add_statement(r->l->mu, step, combine);
-    po_affine at[PO_MU_MAX_RANK];
-    memcpy(at, r->at, sizeof at);
+    po_steps_start(&r->b, po_arena_printf(r->b.l->arena, "%s %s", r->name, what), combine);
+    po_affine along = r->b.at[r->axis];
     if (combine != PO_MU_SET)
-        at[r->axis] = (po_affine){0};
-    r->l->mu->nodes[r->statement].statement.out = po_lower_access(r->l, out, at);
-    r->l->mu->nodes[r->statement].statement.fresh = combine != PO_MU_SET;
+        r->b.at[r->axis] = (po_affine){0};
+    po_steps_output(&r->b, out);
+    r->b.at[r->axis] = along;
 }
 
 static uint32_t read(rows *r, const po_view *view, bool along) {
-    po_affine at[PO_MU_MAX_RANK];
-    memcpy(at, r->at, sizeof at);
+    po_affine at = r->b.at[r->axis];
     if (!along)
-        at[r->axis] = (po_affine){0};
-    uint32_t operand = po_mu_operand(r->l->mu, r->statement, po_lower_access(r->l, view, at));
-    return po_mu_item_of(r->l->mu, r->statement, PO_MU_OPERAND, operand, 0, 0);
-}
-
-static uint32_t item(rows *r, po_mu_function f, uint32_t a, uint32_t b) {
-    return po_mu_item_of(r->l->mu, r->statement, f, a, b, 0);
+        r->b.at[r->axis] = (po_affine){0};
+    uint32_t item = po_steps_read(&r->b, view);
+    r->b.at[r->axis] = at;
+    return item;
 }
 
 po_status po_lower_softmax(po_lowering *l, const po_node *node) {
-    rows r = {.l = l, .value = node->in[0], .name = "Softmax"};
+    rows r = {.b = {.l = l, .value = node->in[0]}, .name = "Softmax"};
     const po_view *in = po_lower_read(l, node->in[0]);
     if (!in || !axis_of(l->graph, node, &r.axis))
         return PO_UNSUPPORTED;
-    po_view x = *in, most = temporary(l, "m", r.value, r.axis),
-            p = temporary(l, "p", r.value, PO_NONE), sum = temporary(l, "l", r.value, r.axis),
+    po_view x = *in, most = temporary(l, "m", r.b.value, r.axis),
+            p = temporary(l, "p", r.b.value, PO_NONE), sum = temporary(l, "l", r.b.value, r.axis),
             out = *po_lower_storage(l, node->out[0]);
     start(&r, "maximum", &most, PO_MU_MAXIMUM);
     read(&r, &x, true);
     start(&r, "exp", &p, PO_MU_SET);
     uint32_t a = read(&r, &x, true), b = read(&r, &most, false);
-    item(&r, PO_MU_EXP, item(&r, PO_MU_MINUS, a, b), 0);
+    po_steps_item(&r.b, PO_MU_EXP, po_steps_item(&r.b, PO_MU_MINUS, a, b), 0);
     start(&r, "sum", &sum, PO_MU_ADD);
     read(&r, &p, true);
     start(&r, "division", &out, PO_MU_SET);
     a = read(&r, &p, true);
     b = read(&r, &sum, false);
-    item(&r, PO_MU_OVER, a, b);
+    po_steps_item(&r.b, PO_MU_OVER, a, b);
     return PO_OK;
 }
 
 po_status po_lower_norm(po_lowering *l, const po_node *node) {
-    rows r = {.l = l, .value = node->in[0], .name = "ReduceL2"};
+    rows r = {.b = {.l = l, .value = node->in[0]}, .name = "ReduceL2"};
     const po_view *in = po_lower_read(l, node->in[0]);
     if (!in || !axis_of(l->graph, node, &r.axis))
         return PO_UNSUPPORTED;
-    po_view x = *in, sum = temporary(l, "s", r.value, r.axis),
+    po_view x = *in, sum = temporary(l, "s", r.b.value, r.axis),
             out = *po_lower_storage(l, node->out[0]);
     start(&r, "sum", &sum, PO_MU_ADD);
     uint32_t a = read(&r, &x, true);
-    item(&r, PO_MU_TIMES, a, a);
-    rows root = {.l = l, .value = node->out[0], .name = r.name, .axis = r.axis};
+    po_steps_item(&r.b, PO_MU_TIMES, a, a);
+    rows root = {.b = {.l = l, .value = node->out[0]}, .name = r.name, .axis = r.axis};
     start(&root, "root", &out, PO_MU_SET);
-    item(&root, PO_MU_SQRT, read(&root, &sum, true), 0);
+    po_steps_item(&root.b, PO_MU_SQRT, read(&root, &sum, true), 0);
     return PO_OK;
 }
