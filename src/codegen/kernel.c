@@ -318,6 +318,56 @@ static po_status body(cg *g, const used *u, uint32_t from, uint32_t to, bool gri
     return PO_OK;
 }
 
+/* Fills what lies round a tensor: whole spans of memory, outer axes first. Part by part along the
+ * first axis that has some length; what lies outside of that is the first part's. */
+static uint32_t ring(cg *g, const po_mu_tensor *t) {
+    po_text *out = g->out, text, value;
+    const char *at = "t";
+    bool dealt = false;
+    po_text_init(&text, g->arena);
+    po_text_init(&value, g->arena);
+    cg_number(&value, t->fill);
+    po_text_puts(&text, "    (void)part, (void)parts;\n");
+    g->out = &text;
+    g->depth = 1;
+    for (uint32_t a = 0; a < t->rank; a++) {
+        long long stride = (long long)t->stride[a], before = (long long)t->before[a],
+                  dim = (long long)t->dims[a], after = (long long)t->after[a];
+        const char *first = dealt ? "" : "if (part == 0) ";
+        if (before > 0)
+            cg_line(g, "%spk_fill(%s, %lldul, %s);", first, at, before * stride, value.data);
+        if (after > 0)
+            cg_line(g, "%spk_fill(%s + %lld, %lldul, %s);", first, at, (before + dim) * stride,
+                    after * stride, value.data);
+        if (a + 1 == t->rank)
+            break;
+        if (!dealt && dim > 1) {
+            cg_open(g,
+                    "for (size_t i%u = %lldul * part / parts; i%u < %lldul * (part + 1) / parts; "
+                    "i%u++)",
+                    a, dim, a, dim, a);
+            dealt = true;
+        } else {
+            cg_open(g, "for (size_t i%u = 0; i%u < %lldul; i%u++)", a, a, dim, a);
+        }
+        at = po_arena_printf(g->arena, "%s + (i%u + %lldul) * %lldul", at, a, before, stride);
+    }
+    while (g->depth > 1)
+        cg_close(g);
+    g->out = out;
+    g->depth = 0;
+    return function_of(g, "static", "float *t, size_t part, size_t parts", &text);
+}
+
+/* Whether one of the nodes [from, to) is the first to write a tensor whose ring is to be filled. */
+static bool starts_inside(const cg *g, uint32_t tensor, uint32_t from, uint32_t to) {
+    uint32_t writer = g->tensor[tensor].filled_by;
+    for (uint32_t n = from; writer != PO_NONE && n != to; n = g->mu->nodes[n].next)
+        if (po_mu_inside(g->mu, writer, n))
+            return true;
+    return false;
+}
+
 static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool grid) {
     used u = used_by(g, from, to);
     give_names(g, &u);
@@ -334,6 +384,11 @@ static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool 
     PO_TRY(status);
     po_text_puts(out, "\n");
     uint32_t which = function_of(g, "static", "float *const *at, size_t part, size_t parts", &text);
+    uint32_t *rings = PO_NEW_N(g->arena, uint32_t, u.n_tensors + 1);
+    for (uint32_t i = 0; i < u.n_tensors; i++)
+        rings[i] = starts_inside(g, u.tensors[i], from, to) ? ring(g, &g->mu->tensors[u.tensors[i]])
+                                                            : PO_NONE;
+    const char *parts = grid ? "call->parts" : "1";
     cg_open(g, "static void %s_%u(void *arg, size_t part)", g->symbol, number);
     cg_line(g, "/* %s */", comment_of(g, g->step));
     cg_line(g, "const %s_call *const call = arg;", g->symbol);
@@ -347,7 +402,11 @@ static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool 
             cg_line(g, "    %s, /* %s */", place_of(g, u.tensors[i]),
                     comment_of(g, g->mu->tensors[u.tensors[i]].name));
     cg_line(g, "};");
-    cg_line(g, "%s_body%u(at, part, call->parts);", g->symbol, which);
+    for (uint32_t i = 0; i < u.n_tensors; i++)
+        if (rings[i] != PO_NONE)
+            cg_line(g, "%s_body%u(%s, part, %s);", g->symbol, rings[i], place_of(g, u.tensors[i]),
+                    parts);
+    cg_line(g, "%s_body%u(at, part, %s);", g->symbol, which, parts);
     cg_close(g);
     return PO_OK;
 }
@@ -421,7 +480,8 @@ static void start(cg *g) {
         bool ring = false;
         for (uint32_t a = 0; a < t->rank; a++)
             ring |= t->before[a] > 0 || t->after[a] > 0;
-        if (t->place != PO_MU_DEVICE || !ring || !is_first_at(g, i))
+        if (t->place != PO_MU_DEVICE || !ring || g->tensor[i].filled_by != PO_NONE ||
+            !is_first_at(g, i))
             continue;
         po_text_printf(g->out, "    for (long i = 0; i < %lld; i++)\n        device[%lld + i] = ",
                        (long long)t->floats, (long long)g->tensor[i].offset);

@@ -17,9 +17,24 @@ static bool overlaps(interval a, interval b) {
 /* Whether something is kept round the tensor from call to call. */
 static bool has_ring(const po_mu_tensor *t) {
     for (uint32_t a = 0; a < t->rank; a++)
-        if (t->before[a] > 0 || (a + 1 < t->rank && t->after[a] > 0))
+        if (t->before[a] > 0 || t->after[a] > 0)
             return true;
     return false;
+}
+
+/* Whether the ring can be filled anew in each call at little cost: spans of memory that lie inside
+ * one another, axis by axis, and at most a quarter of the tensor. */
+static bool is_cheap(const po_mu_tensor *t) {
+    int64_t inside = 1;
+    if (t->place != PO_MU_DEVICE)
+        return false;
+    for (uint32_t a = 0; a < t->rank; a++) {
+        int64_t whole = t->before[a] + t->dims[a] + t->after[a];
+        if (a > 0 && t->stride[a] * whole > t->stride[a - 1])
+            return false;
+        inside *= t->dims[a];
+    }
+    return t->floats - inside <= t->floats / 4;
 }
 
 static bool same_layout(const po_mu_tensor *a, const po_mu_tensor *b) {
@@ -37,35 +52,53 @@ static int64_t rounded(int64_t floats) {
     return (floats + 15) / 16 * 16;
 }
 
-/* The lowest offset from `from` on where a tensor meets none of those placed before that live when
- * it does. Those with rings share only with their like. */
+static bool meet(const cg *g, uint32_t tensor, int64_t at, uint32_t other) {
+    int64_t from = g->tensor[other].offset;
+    return from < at + rounded(g->mu->tensors[tensor].floats) &&
+           at < from + rounded(g->mu->tensors[other].floats);
+}
+
+/* Whether the two may lie on one another, the one at an offset, where they don't live at once. */
+static bool may_share(const cg *g, uint32_t tensor, int64_t at, uint32_t other) {
+    const po_mu_tensor *t = &g->mu->tensors[tensor], *o = &g->mu->tensors[other];
+    return ((!has_ring(t) || is_cheap(t)) && (!has_ring(o) || is_cheap(o))) ||
+           (at == g->tensor[other].offset && same_layout(t, o));
+}
+
+/* One of those placed that keeps a tensor from an offset, or PO_NONE. */
+static uint32_t in_the_way(const cg *g, const interval *live, const uint32_t *placed, uint32_t n,
+                           uint32_t tensor, int64_t at) {
+    for (uint32_t i = 0; i < n; i++)
+        if (meet(g, tensor, at, placed[i]) &&
+            (overlaps(live[placed[i]], live[tensor]) || !may_share(g, tensor, at, placed[i])))
+            return placed[i];
+    return PO_NONE;
+}
+
+/* The place of one of its like, whose ring may be there already; else the lowest that is free. */
 static int64_t place(const cg *g, const interval *live, const uint32_t *placed, uint32_t n,
                      uint32_t tensor) {
     const po_mu_tensor *t = &g->mu->tensors[tensor];
-    int64_t size = rounded(t->floats), at = 0;
-    bool ring = has_ring(t);
-    for (uint32_t i = 0; ring && i < n; i++) {
-        const po_mu_tensor *o = &g->mu->tensors[placed[i]];
-        bool free = same_layout(t, o);
-        for (uint32_t j = 0; j < n; j++)
-            free &= g->tensor[placed[j]].offset != g->tensor[placed[i]].offset ||
-                    !overlaps(live[placed[j]], live[tensor]);
-        if (free)
-            return g->tensor[placed[i]].offset;
+    for (uint32_t i = 0; has_ring(t) && i < n; i++) {
+        int64_t at = g->tensor[placed[i]].offset;
+        if (same_layout(t, &g->mu->tensors[placed[i]]) &&
+            in_the_way(g, live, placed, n, tensor, at) == PO_NONE)
+            return at;
     }
-    for (bool again = true; again;) {
-        again = false;
-        for (uint32_t i = 0; i < n; i++) {
-            const po_mu_tensor *o = &g->mu->tensors[placed[i]];
-            int64_t from = g->tensor[placed[i]].offset, to = from + rounded(o->floats);
-            bool apart = !ring && !has_ring(o) && !overlaps(live[placed[i]], live[tensor]);
-            if (!apart && at < to && from < at + size) {
-                at = to;
-                again = true;
-            }
-        }
-    }
+    int64_t at = 0;
+    for (uint32_t o; (o = in_the_way(g, live, placed, n, tensor, at)) != PO_NONE;)
+        at = g->tensor[o].offset + rounded(g->mu->tensors[o].floats);
     return at;
+}
+
+/* Larger ones first: small ones then fill what is left between them. */
+static void by_size(const po_mu *mu, uint32_t *tensors, uint32_t n) {
+    for (uint32_t i = 1; i < n; i++) {
+        uint32_t tensor = tensors[i], at = i;
+        for (; at > 0 && mu->tensors[tensors[at - 1]].floats < mu->tensors[tensor].floats; at--)
+            tensors[at] = tensors[at - 1];
+        tensors[at] = tensor;
+    }
 }
 
 static void place_all(cg *g, const interval *live, const uint32_t *tensors, uint32_t n,
@@ -129,25 +162,35 @@ po_status cg_memory(cg *g) {
     g->tensor = PO_NEW_N(g->arena, cg_tensor, mu->n_tensors + 1);
     uint32_t *position = PO_NEW_N(g->arena, uint32_t, mu->n_nodes + 1), at = 0;
     interval *live = PO_NEW_N(g->arena, interval, mu->n_tensors + 1);
-    bool *written = PO_NEW_N(g->arena, bool, mu->n_tensors + 1);
-    for (uint32_t i = 0; i < mu->n_tensors; i++)
+    uint32_t *writer = PO_NEW_N(g->arena, uint32_t, mu->n_tensors + 1);
+    for (uint32_t i = 0; i < mu->n_tensors; i++) {
         live[i] = (interval){UINT32_MAX, 0};
+        writer[i] = g->tensor[i].filled_by = PO_NONE;
+    }
     for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
         position[n] = at++;
         if (mu->nodes[n].kind != PO_MU_STATEMENT)
             continue;
         used(g, n, live, position[po_mu_step_of(mu, n)], position[po_mu_step_of(mu, n)]);
-        written[mu->nodes[n].statement.out.tensor] = true;
+        uint32_t *first = &writer[mu->nodes[n].statement.out.tensor];
+        *first = *first == PO_NONE ? n : *first;
     }
     /* What is only read was put there before the first step. */
     for (uint32_t i = 0; i < mu->n_tensors; i++)
-        if (!written[i] && live[i].first <= live[i].last)
+        if (writer[i] == PO_NONE && live[i].first <= live[i].last)
             widen(&live[i], 0, at);
     uint32_t n_device = 0, *device = PO_NEW_N(g->arena, uint32_t, mu->n_tensors + 1);
     for (uint32_t i = 0; i < mu->n_tensors; i++)
         if (mu->tensors[i].place == PO_MU_DEVICE && live[i].first <= live[i].last)
             device[n_device++] = i;
+    by_size(mu, device, n_device);
     place_all(g, live, device, n_device, &g->device);
+    for (uint32_t i = 0; i < n_device; i++)
+        for (uint32_t k = 0; k < n_device && has_ring(&mu->tensors[device[i]]); k++)
+            if (meet(g, device[i], g->tensor[device[i]].offset, device[k]) &&
+                !(g->tensor[device[i]].offset == g->tensor[device[k]].offset &&
+                  same_layout(&mu->tensors[device[i]], &mu->tensors[device[k]])))
+                g->tensor[device[i]].filled_by = writer[device[i]];
     for (uint32_t step = mu->first; step != PO_NONE; step = mu->nodes[step].next)
         shared_of_step(g, step, position);
     return PO_OK;

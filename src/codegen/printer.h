@@ -21,11 +21,13 @@ typedef struct cg_span {
 } cg_span;
 
 typedef struct cg_tensor {
-    const char *name; /* in C, within a phase */
-    uint32_t number;  /* within a phase, by first use */
-    int64_t offset;   /* DEVICE, SHARED: floats from the start of that memory */
-    int64_t size;     /* likewise, floats held */
-    bool held;        /* its values are in C variables now */
+    const char *name;   /* in C, within a phase */
+    uint32_t number;    /* within a phase, by first use */
+    int64_t offset;     /* DEVICE, SHARED: floats from the start of that memory */
+    int64_t size;       /* likewise, floats held */
+    uint32_t filled_by; /* DEVICE: the first statement that writes it, where its ring lies on what
+                           others use and is filled in each call; PO_NONE: once, at the start */
+    bool held;          /* its values are in C variables now */
     bool by_row, by_lane;
 } cg_tensor;
 

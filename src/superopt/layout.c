@@ -1,4 +1,4 @@
-/* Where tensors of a scheduled muGraph lie: rings, pitches, places used again. */
+/* What lies round the elements of a scheduled muGraph's tensors: rings, pitches. */
 #include "superopt/schedule_private.h"
 
 #include <math.h>
@@ -22,24 +22,6 @@ static void ring_for(po_mu *mu, const po_mu_statement *s, const po_mu_access *in
     }
 }
 
-typedef struct life {
-    uint32_t first, last; /* steps; first PO_NONE: not used */
-} life;
-
-static void see(life *lives, const po_mu_access *access, uint32_t step) {
-    life *l = &lives[access->tensor];
-    if (l->first == PO_NONE)
-        l->first = step;
-    l->last = step;
-}
-
-static bool same_place(const po_mu_tensor *a, const po_mu_tensor *b) {
-    size_t size = a->rank * sizeof *a->dims;
-    return a->rank == b->rank && a->fill == b->fill && memcmp(a->dims, b->dims, size) == 0 &&
-           memcmp(a->stride, b->stride, size) == 0 && memcmp(a->before, b->before, size) == 0 &&
-           memcmp(a->after, b->after, size) == 0;
-}
-
 static void rename(po_mu *mu, const uint32_t *to) {
     for (uint32_t n = 0; n < mu->n_nodes; n++) {
         po_mu_statement *s = &mu->nodes[n].statement;
@@ -49,42 +31,6 @@ static void rename(po_mu *mu, const uint32_t *to) {
         for (uint32_t i = 0; i < s->n_in; i++)
             s->in[i].tensor = to[s->in[i].tensor];
     }
-}
-
-/* A tensor takes the place of one of the same geometry that nothing reads any more: its ring is
- * filled already. */
-static void reuse(po_schedule *s) {
-    po_mu *mu = s->mu;
-    life *lives = PO_NEW_N(s->arena, life, mu->n_tensors);
-    uint32_t *to = PO_NEW_N(s->arena, uint32_t, mu->n_tensors), step = 0;
-    for (uint32_t i = 0; i < mu->n_tensors; i++) {
-        lives[i].first = PO_NONE;
-        to[i] = i;
-    }
-    for (uint32_t n = po_mu_next(mu, PO_NONE); n != PO_NONE; n = po_mu_next(mu, n)) {
-        const po_mu_statement *st = &mu->nodes[n].statement;
-        step += mu->nodes[n].kind == PO_MU_STEP;
-        if (mu->nodes[n].kind != PO_MU_STATEMENT)
-            continue;
-        see(lives, &st->out, step);
-        for (uint32_t i = 0; i < st->n_in; i++)
-            see(lives, &st->in[i], step);
-    }
-    for (uint32_t at = 1; at <= step; at++)
-        for (uint32_t i = 0; i < mu->n_tensors; i++) {
-            if (mu->tensors[i].place != PO_MU_DEVICE || lives[i].first != at)
-                continue;
-            for (uint32_t k = 0; k < mu->n_tensors; k++)
-                if (k != i && to[k] == k && mu->tensors[k].place == PO_MU_DEVICE &&
-                    lives[k].first != PO_NONE && lives[k].first < at && lives[k].last < at &&
-                    same_place(&mu->tensors[i], &mu->tensors[k])) {
-                    to[i] = k;
-                    lives[k].last = lives[i].last;
-                    lives[i].first = PO_NONE;
-                    break;
-                }
-        }
-    rename(mu, to);
 }
 
 /* Tensors that nothing uses any more go. */
@@ -139,7 +85,5 @@ void po_schedule_finish(po_schedule *s) {
     for (uint32_t i = 0; i < mu->n_tensors; i++)
         if (mu->tensors[i].place == PO_MU_REGISTER)
             po_mu_layout(mu, i, 1, 0);
-    if (!s->lone)
-        reuse(s);
     drop_unused(s);
 }
