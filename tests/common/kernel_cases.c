@@ -40,6 +40,20 @@ const kernel_case kernel_cases[] = {
      "  tensor Y output 0 [21, 34]\n"
      "  step \"s\" { Y[m, n] += A[k, m] * B[n, k] fresh tile m*7 n*2 }\n"
      "}\n"},
+    {"rings on what other maps used", 8,
+     "mugraph m {\n"
+     "  label y 20 label x 21 label r 3 label s 3\n"
+     "  tensor X input 0 [20, 21]\n"
+     "  tensor W weight 0 [3, 3]\n"
+     "  tensor A device [20, 21] before [1, 1] after [1, 1]\n"
+     "  tensor B device [20, 21]\n"
+     "  tensor C device [21, 20] before [1, 0] after [1, 2]\n"
+     "  tensor Y output 0 [21, 20]\n"
+     "  step \"in\" { A[y, x] = X[y, x] }\n"
+     "  step \"first\" { grid y by 2 { B[y, x] += A[y+r-1, x+s-1] * W[r, s] fresh } }\n"
+     "  step \"turn\" { grid x by 4 { C[x, y] = B[y, x] } }\n"
+     "  step \"second\" { grid x by 4 { Y[x, y] += C[x+r-1, y+s] * W[r, s] fresh } }\n"
+     "}\n"},
     {"convolution, channels last, ring, bias, residual, relu", 8,
      "mugraph m {\n"
      "  label y 9 label x 11 label c 19 label r 3 label s 3 label b 2 label k 16 label z 32\n"

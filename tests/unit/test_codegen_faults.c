@@ -37,6 +37,8 @@ static const fault faults[] = {
     {"product goes on", true, "= pk_load(o", "= 0 * pk_load(o"},
     {"convolution, channels last", true, "pk_turn(u);", "(void)u;"},
     {"convolution, channels last", true, "device[0 + i] = 0.0f", "device[0 + i] = 1.0f"},
+    {"rings on what other maps used", true, "pk_fill(t, 22ul, 0.0f)", "pk_fill(t, 22ul, 1.0f)"},
+    {"rings on what other maps used", true, "2ul, 0.0f)", "1ul, 0.0f)"},
     {"the same by smaller turns", true, "pk_load_n(p0 + 0 + 99, 5)", "pk_load_n(p0 + 0 + 99, 4)"},
     {"convolution by tests at the edges", true, "< 9ul", "< 10ul"},
     {"convolution by tests at the edges", true, "< 11ul", "< 12ul"},
