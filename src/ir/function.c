@@ -37,13 +37,19 @@ typedef struct copying {
     po_ctx *ctx;
     const po_graph *from;
     po_graph *to;
-    po_value_id *map; /* by value of `from` */
+    po_value_id *map;   /* by value of `from` */
+    const char *prefix; /* of names; NULL: none */
 } copying;
+
+/* Values of an inlined body are called as po_inline_functions calls them. */
+static const char *name_of(const copying *c, const po_value *value) {
+    return c->prefix ? po_arena_printf(c->to->arena, "%s/%s", c->prefix, value->name) : value->name;
+}
 
 static po_value_id copy_constant(copying *c, po_value_id v) {
     const po_value *value = &c->from->values[v];
     const po_tensor *tensor = po_graph_constant(c->from, v);
-    c->map[v] = po_graph_add_constant(c->to, value->name, tensor);
+    c->map[v] = po_graph_add_constant(c->to, name_of(c, value), tensor);
     c->to->values[c->map[v]].recipe = value->recipe;
     return c->map[v];
 }
@@ -76,8 +82,8 @@ static po_status copy_node(copying *c, const po_node *node, po_node_id place) {
         if (v == PO_NONE)
             continue;
         if (c->map[v] == PO_NONE)
-            c->map[v] =
-                po_graph_add_value(c->to, c->from->values[v].name, &c->from->values[v].type);
+            c->map[v] = po_graph_add_value(c->to, name_of(c, &c->from->values[v]),
+                                           &c->from->values[v].type);
         out[i] = c->map[v];
         c->to->values[out[i]].constant = c->from->values[v].constant;
         c->to->values[out[i]].recipe = c->from->values[v].recipe;
@@ -240,8 +246,8 @@ static void add_identity(po_graph *g, po_node_id place, po_value_id from, po_val
 
 static po_status inline_call(po_ctx *ctx, po_graph *g, po_node_id id, const po_function *f) {
     po_arena *scratch = po_arena_create(ctx);
-    copying c = {ctx, f->body, g, new_map(scratch, f->body)};
     po_node call = g->nodes[id];
+    copying c = {ctx, f->body, g, new_map(scratch, f->body), *call.name ? call.name : call.op_type};
     if (call.n_in != f->body->n_inputs || call.n_out != f->body->n_outputs)
         return po_fail(ctx, PO_INTERNAL,
                        "a call of function '%.100s' has %u inputs and %u outputs, "

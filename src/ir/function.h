@@ -47,7 +47,8 @@ po_status po_graph_outline(po_ctx *ctx, po_graph *graph, const po_outline *outli
                            po_node_id *call);
 
 /* Puts the bodies of the graph's functions in the place of their calls, those in bodies too; the
- * functions are gone from it. *inlined (may be NULL): how many calls. */
+ * functions are gone from it. What a body names V is then CALL/V, CALL being the call's name, or
+ * its operator where it has none. *inlined (may be NULL): how many calls. */
 po_status po_graph_inline(po_ctx *ctx, po_graph *graph, uint32_t *inlined);
 
 #endif

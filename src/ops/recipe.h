@@ -146,11 +146,11 @@ void po_name_sources(po_graph *graph);
 
 /* --- as a graph (recipe_graph.c) --- */
 
-/* Recipes of every constant that has one, bodies included, as one graph, ordered by the graph's
- * lists: inputs are the sources by name, outputs the derived constants by the names that they are
- * exported with, initialisers the literals. It prints and parses as .pir; evaluated by po_ref_graph
- * with rounding it gives the stored bits. Opset: po_recipe_opset. NULL in *recipes where no
- * constant has a recipe. */
+/* Recipes of every constant that has one, bodies and functions included, as one graph, ordered by
+ * the graph's lists: inputs are the sources by name, outputs the derived constants by the names
+ * that they are exported with, initialisers the literals. It prints and parses as .pir; evaluated
+ * by po_ref_graph with rounding it gives the stored bits. Opset: po_recipe_opset. NULL in *recipes
+ * where no constant has a recipe. */
 po_status po_recipes_to_graph(po_ctx *ctx, const po_graph *graph, po_graph **recipes);
 
 /* Computes every output of the recipes again and compares it with the constant of that name in

@@ -209,9 +209,11 @@ static po_status run(evaluation *e, const po_recipe *r, cell *c) {
     if (!made || (r->dtype != PO_DT_NONE && made->dtype != r->dtype) || made->s)
         return status == PO_OK ? PO_UNSUPPORTED : status;
     c->array = po_array_view(e->arena, made, made->rank, made->dims);
-    for (uint32_t i = 0; i < r->n_in && large; i++)
+    /* A small view may lie in the memory of what was cut from a large array. */
+    for (uint32_t i = 0; i < r->n_in; i++)
         if (in[i] && overlaps(made, in[i])) {
-            po_arena_free(arena);
+            if (large)
+                po_arena_free(arena);
             share(c, cell_of(e, r->in[i]), c->array);
             break;
         }

@@ -1,4 +1,5 @@
 /* Recipes as a graph that prints, parses and can be computed again. */
+#include "ir/function.h"
 #include "ops/recipe_walk.h"
 #include "ops/rewrite.h"
 
@@ -16,25 +17,39 @@ typedef struct writer {
 } writer;
 
 /* A source under its own name needs no recipe, and its name is the input's. */
-static bool is_exported(const po_value *v) {
-    if (v->recipe && v->recipe->kind == PO_RECIPE_SOURCE && strcmp(v->recipe->name, v->name) == 0)
+static bool is_exported(const po_value *v, const char *prefix) {
+    if (!prefix && v->recipe && v->recipe->kind == PO_RECIPE_SOURCE &&
+        strcmp(v->recipe->name, v->name) == 0)
         return false;
     return v->constant && v->recipe && v->outer == PO_NONE && (v->n_uses || v->n_outputs) &&
            po_dtype_class_of(v->constant->dtype) == PO_CLASS_FLOAT;
 }
 
-/* po_graph_walk does not take const graphs; nothing is changed. */
-static po_status collect(po_ctx *ctx, po_graph *graph, void *user) {
-    (void)ctx;
-    writer *w = user;
+static void collect_values(writer *w, const po_graph *graph, const char *prefix) {
+    po_arena *arena = w->walk.arena;
     for (po_value_id i = 0; i < graph->n_values; i++) {
         const po_value *v = &graph->values[i];
-        if (!is_exported(v))
+        if (!is_exported(v, prefix))
             continue;
         uint32_t n = w->n;
-        PO_PUSH(w->walk.arena, w->recipes, w->n, w->cap, v->recipe);
-        PO_PUSH(w->walk.arena, w->names, n, w->cap_names, v->name);
+        const char *name = prefix ? po_arena_printf(arena, "%s/%s", prefix, v->name) : v->name;
+        PO_PUSH(arena, w->recipes, w->n, w->cap, v->recipe);
+        PO_PUSH(arena, w->names, n, w->cap_names, name);
         po_recipe_walk_add(&w->walk, v->recipe, NULL);
+    }
+}
+
+/* po_graph_walk does not take const graphs; nothing is changed. What the functions hold that the
+ * graph calls has the names that it gets where they are put in the place of their calls
+ * (po_inline_functions). */
+static po_status collect(po_ctx *ctx, po_graph *graph, void *user) {
+    (void)ctx;
+    collect_values(user, graph, NULL);
+    for (po_node_id i = 0; i < graph->n_nodes; i++) {
+        const po_node *call = &graph->nodes[i];
+        const po_function *f = call->removed ? NULL : po_graph_function(graph, call);
+        if (f)
+            collect_values(user, f->body, *call->name ? call->name : call->op_type);
     }
     return PO_OK;
 }

@@ -5,6 +5,7 @@
 #include "ops/pack.h"
 #include "ops/recipe.h"
 #include "unit.h"
+#include "verify/proof.h"
 
 #include <stdio.h>
 
@@ -155,6 +156,66 @@ static void misfits(void **unused) {
     end(&f);
 }
 
+/* --- constants that functions hold --- */
+
+/* The derived weight inside of a function, by its recipe; the original's is taken in two steps. */
+static void recipes_of_functions(void **unused) {
+    (void)unused;
+    static const struct {
+        po_op_id op;
+        float flip; /* added to the stored constant */
+        bool proved, holds;
+    } rows[] = {
+        {PO_OP_Mul, 0, true, true},
+        {PO_OP_Div, 0, false, true}, /* another function of the same constants */
+        {PO_OP_Mul, 1, true, false}, /* the proof goes by recipes, which give other bits */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fixture f;
+        po_graph *body, *recipes, *plain;
+        po_node_id call;
+        po_proof_report r;
+        const char *why;
+        start(&f, "graph g (x: f32[4,6]) -> (y) {\n"
+                  "  m = Mul(x, s: f32[6] random 1)\n  y = MatMul(m, w: f32[6,5] random 3)\n}\n");
+        po_graph *g = f.graph;
+        const po_recipe *in[2] = {po_recipe_doubles(g, f.arena, value(g, "w")),
+                                  po_recipe_reshape(f.arena,
+                                                    po_recipe_doubles(g, f.arena, value(g, "s")), 2,
+                                                    (const int64_t[]){6, 1})};
+        po_value_id v =
+            po_add_recipe(g, "v", PO_F32,
+                          rows[i].op == PO_OP_Mul ? po_recipe_mul(f.arena, in[0], in[1])
+                                                  : po_recipe_div(f.arena, in[0], in[1]));
+        po_node_id y = g->values[value(g, "y")].producer;
+        po_graph_set_input(g, y, 0, value(g, "x"));
+        po_graph_set_input(g, y, 1, v);
+        po_graph_sweep(g);
+        *(float *)po_tensor_data((po_tensor *)(uintptr_t)g->values[v].constant) += rows[i].flip;
+        assert_int_equal(outline(&f, "y", "x", "y", &body, &call), PO_OK);
+        po_graph_sweep(g);
+        assert_int_equal(po_recipes_to_graph(&f.ctx, g, &recipes), PO_OK);
+        assert_non_null(recipes);
+        po_ops_resolve(recipes);
+        assert_int_equal(recipes->n_outputs, 1);
+        assert_string_equal(recipes->values[recipes->outputs[0]].name, "R1/v");
+        plain = po_graph_clone(&f.ctx, g);
+        assert_int_equal(po_graph_inline(&f.ctx, plain, NULL), PO_OK);
+        assert_int_equal(value(plain, "R1/v"), plain->initializers[0]);
+        po_ops_resolve(plain);
+        assert_int_equal(po_infer_graph(&f.ctx, plain, false), PO_OK);
+        assert_int_equal(po_recipes_check(&f.ctx, f.arena, recipes, f.before, plain, &why), PO_OK);
+        assert_int_equal(!why, rows[i].holds);
+        const po_proof_options options = {.seed = 3};
+        assert_int_equal(po_prove(&f.ctx, f.before, plain, recipes, &options, &r), PO_OK);
+        if (!!r.proved != rows[i].proved)
+            fail_msg("row %zu: %s", i, r.why);
+        assert_int_equal(po_prove(&f.ctx, f.before, plain, NULL, &options, &r), PO_OK);
+        assert_false(r.proved);
+        end(&f);
+    }
+}
+
 /* --- packing --- */
 
 static const struct {
@@ -262,6 +323,7 @@ int main(void) {
         cmocka_unit_test(goes_and_comes_back),
         cmocka_unit_test(refuses),
         cmocka_unit_test(misfits),
+        cmocka_unit_test(recipes_of_functions),
         cmocka_unit_test(packs),
         cmocka_unit_test(packs_only_what_fits),
     };

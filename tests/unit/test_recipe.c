@@ -286,6 +286,12 @@ static void test_large(void **state) {
         po_recipe_sub(a, po_recipe_reshape(a, scaled, 3, (const int64_t[]){32, 9, 64}),
                       po_recipe_transpose(a, scaled, turn)),
         po_recipe_add(a, po_recipe_number(a, 1), po_recipe_neg(a, po_recipe_add(a, v, v))),
+        /* A small view of what was cut from a large array, which goes before the view does. */
+        po_recipe_add(a,
+                      po_recipe_reshape(a, po_recipe_slice(a, po_recipe_mul(a, v, s), 0, 3, 5), 3,
+                                        (const int64_t[]){4, 32, 9}),
+                      po_recipe_reshape(a, po_recipe_slice(a, po_recipe_mul(a, t, t), 0, 0, 2), 3,
+                                        (const int64_t[]){4, 32, 9})),
     };
     enum { MADE = sizeof made / sizeof *made };
     po_type unknown = po_type_unranked(PO_F32);
