@@ -42,7 +42,7 @@ static po_status make_input(po_prun *run, const char *name, const po_datum *datu
         uint64_t key = po_pf_key(run, name) ^ 0x696e707574;
         for (int64_t i = 0; i < t->count; i++)
             (*out)->mod[i] = po_pf(key, (uint64_t)i);
-        (*out)->degree = 1;
+        (*out)->bound = po_pb_symbol(run);
         return PO_OK;
     }
     po_array *a;
@@ -112,7 +112,7 @@ static po_status derived(po_prun *run, const constants *stored, const char *name
     if (!fits)
         return po_pfail(run, "the recipe of '%.100s' does not fit a constant of the model", name);
     *out = po_pt_view(run, made, t->dtype, t->rank, t->dims);
-    (*out)->degree = fmax(1, made->degree);
+    (*out)->bound.degree = fmax(1, made->bound.degree);
     (*out)->constant = true;
     if (t->count > MOST_KNOWN)
         return PO_OK;
@@ -244,8 +244,7 @@ static po_status run_trial(proof *p, po_prun *run, uint32_t size, bool *equal, b
 }
 
 /* A difference survives a trial only where, at one of the functions or outputs, two different
- * polynomials (quotients: cross-multiplied) agree at the random point, or the random function
- * gives two arguments one value. */
+ * quotients agree at the random point, or the random function gives two arguments one value. */
 static double log2_missed(const po_prun *run) {
     double bound = log2(run->chances) - 31;
     return bound < 0 ? bound : 0;
@@ -261,6 +260,7 @@ static po_status one_trial(proof *p, uint32_t trial, uint32_t size, bool *equal,
                    .seed = po_random_u64(p->options->seed, 0x70726f6f66, trial * 64 + size),
                    .reuse = po_hash_map_create(arena),
                    .tables = po_hash_map_create(arena),
+                   .poles = po_hash_map_create(arena),
                    .powers = powers,
                    .degree = 1};
     if (p->options->cpu_seconds > 0)

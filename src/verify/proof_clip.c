@@ -73,10 +73,11 @@ static po_status run_limits(po_pnode *n, po_ptensor *in, po_pnum lo, po_pnum hi)
     po_pfun f = po_pfun_of(n->run);
     po_ptensor *out = po_pn_out(n, 0);
     apply(&f, &l, x, out->count, out->mod);
-    po_pn_function(n, out);
-    bool both = !endless(&l.lo) && !endless(&l.hi); /* then it is a new variable's */
-    out->degree = both ? 1 : fmax(1, l.of->degree);
-    out->fraction = !both && l.of->fraction;
+    po_prun_compared(n->run, po_pb_total(&l.of->bound) + 2); /* (x - lo) / (hi - lo) */
+    bool both = !endless(&l.lo) && !endless(&l.hi);          /* then it is a new symbol's */
+    out->bound = both ? po_pb_symbol(n->run) : po_pb_around(n->run, &l.of->bound);
+    if (!both)
+        po_pb_shifted(out, out);
     out->origin = PO_ORIGIN_CLIP;
     out->from = po_pt_use(l.of);
     out->lo = l.lo;
@@ -99,7 +100,9 @@ static po_status run_clip(po_pnode *n) {
 }
 
 /* a x + (1 - a) relu(x), the slope being a tensor. */
-static po_status run_slope(po_pnode *n, po_ptensor *in, const uint32_t *slope, uint32_t step) {
+static po_status run_slope(po_pnode *n, po_ptensor *in, const uint32_t *slope, uint32_t step,
+                           po_pbound of_slope) {
+    const po_pbound one = po_pb_constant(0);
     const uint32_t *x = po_pt_mod(in);
     po_pfun f = po_pfun_of(n->run);
     if (!x || !slope || in->count != po_type_count(&n->type[0]))
@@ -109,9 +112,9 @@ static po_status run_slope(po_pnode *n, po_ptensor *in, const uint32_t *slope, u
         uint32_t a = slope[i * step], rest = po_mod_add(1, po_mod_neg(a));
         out->mod[i] = po_mod_add(po_mod_mul(a, x[i]), po_mod_mul(rest, po_px_relu(&f, x[i])));
     }
-    po_pn_function(n, out);
-    out->degree = fmax(1, in->degree) + 1;
-    out->fraction = in->fraction;
+    po_prun_compared(n->run, po_pb_total(&in->bound));
+    po_pbound around = po_pb_around(n->run, &in->bound), both = po_pb_sum(n->run, &of_slope, &one);
+    out->bound = po_pb_product(n->run, &around, &both);
     return PO_OK;
 }
 
@@ -148,7 +151,7 @@ static po_status run_extremum(po_pnode *n) {
                 return run_limits(n, n->in[1 - k], max ? number : none, max ? none : number);
         }
         if (max && scaled_pair(n, &of, &slope))
-            return run_slope(n, of, &slope, 0);
+            return run_slope(n, of, &slope, 0, po_pb_constant(1));
     }
     const uint32_t **x = PO_NEW_N(n->arena, const uint32_t *, n_in);
     for (uint32_t k = 0; k < n_in; k++) {
@@ -165,11 +168,15 @@ static po_status run_extremum(po_pnode *n) {
                     : po_mod_neg(po_px_max(&f, po_mod_neg(v), po_mod_neg(x[k][i])));
         out->mod[i] = v;
     }
-    po_pn_function(n, out);
-    for (uint32_t k = 0; k < n_in; k++) {
-        out->degree = fmax(out->degree, n->in[k]->degree);
-        out->fraction |= n->in[k]->fraction;
+    /* (a + b + |a - b|) / 2, once for each further one */
+    out->bound = n->in[0]->bound;
+    for (uint32_t k = 1; k < n_in; k++) {
+        po_pbound s = po_pb_sum(n->run, &out->bound, &n->in[k]->bound);
+        po_prun_compared(n->run, po_pb_total(&s));
+        out->bound = po_pb_around(n->run, &s);
     }
+    if (n_in == 2)
+        po_pb_shifted(out, out);
     return PO_OK;
 }
 
@@ -188,9 +195,11 @@ po_status po_pn_clip(po_pnode *n) {
         return run_clip(n);
     case PO_OP_LeakyRelu:
         alpha = po_pn_float(n, "alpha");
-        return run_slope(n, n->in[0], &alpha.mod, 0);
+        return run_slope(n, n->in[0], &alpha.mod, 0, po_pb_constant(1));
     case PO_OP_PRelu:
-        return po_pn_in(n, 1) ? run_slope(n, n->in[0], po_pn_broadcast(n, 1), 1) : PO_UNSUPPORTED;
+        if (!po_pn_in(n, 1))
+            return PO_UNSUPPORTED;
+        return run_slope(n, n->in[0], po_pn_broadcast(n, 1), 1, n->in[1]->bound);
     case PO_OP_Max:
     case PO_OP_Min:
         for (uint32_t k = 0; k < n->node->n_in; k++)

@@ -3,8 +3,6 @@
 
 #include "ops/sem.h"
 
-#include <math.h>
-
 /* --- movement: by the operator's reference, on doubles that hold residues --- */
 
 static po_array *as_doubles(po_pnode *n, po_ptensor *t) {
@@ -34,8 +32,8 @@ po_status po_pn_move(po_pnode *n) {
     uint32_t n_in = n->node->n_in;
     const po_array **in = PO_NEW_N(n->arena, const po_array *, n_in);
     po_array **out = PO_NEW_N(n->arena, po_array *, n->node->n_out);
-    double degree = 0;
-    bool fraction = false;
+    po_pbound bound = po_pb_constant(0);
+    bool first = true;
     for (uint32_t k = 0; k < n_in; k++) {
         po_ptensor *t = n->in[k];
         if (!t)
@@ -44,8 +42,9 @@ po_status po_pn_move(po_pnode *n) {
         if (number && !po_pt_mod(t))
             return PO_UNSUPPORTED;
         in[k] = number ? as_doubles(n, t) : t->known;
-        degree = fmax(degree, t->degree);
-        fraction |= t->fraction;
+        if (number)
+            bound = first ? po_pb_moved(&t->bound) : po_pb_either(n->run, &bound, &t->bound);
+        first = first && !number;
     }
     po_status status = po_ref_node(n->run->ctx, n->arena, n->graph, n->node, in, out);
     if (status != PO_OK)
@@ -58,8 +57,7 @@ po_status po_pn_move(po_pnode *n) {
         po_ptensor *t = po_pt_residues(n->run, n->type[k].dtype, out[k]->rank, out[k]->dims);
         for (int64_t i = 0; i < t->count; i++)
             t->mod[i] = (uint32_t)out[k]->f[i];
-        t->degree = degree;
-        t->fraction = fraction;
+        t->bound = bound;
         n->out[k] = t;
     }
     return PO_OK;
@@ -67,21 +65,27 @@ po_status po_pn_move(po_pnode *n) {
 
 /* --- indexed sums --- */
 
-/* Of the polynomials that the sum makes. */
-static void degree_of(const po_pnode *n, const po_sum *sum, po_ptensor *out) {
+/* Of what the sum makes. */
+static void bound_of(po_pnode *n, const po_sum *sum, po_ptensor *out) {
+    po_pbound all = po_pb_constant(0);
     for (uint32_t i = 0; i < sum->n_terms; i++) {
-        double degree = 0;
-        for (uint32_t k = 0; k < sum->terms[i].n_factors; k++) {
+        po_pbound term = po_pb_constant(0);
+        uint32_t tables = 0, factors = sum->terms[i].n_factors;
+        for (uint32_t k = 0; k < factors; k++) {
             const po_operand *op = &sum->operands[sum->terms[i].factor[k].operand];
             if (op->kind == PO_OPERAND_TABLE)
-                continue;
-            degree += n->in[op->input]->degree;
-            out->fraction |= n->in[op->input]->fraction;
+                tables++;
+            else if (k == tables)
+                term = po_pb_moved(&n->in[op->input]->bound);
+            else
+                term = po_pb_product(n->run, &term, &n->in[op->input]->bound);
         }
-        out->degree = fmax(out->degree, degree);
+        all = i ? po_pb_either(n->run, &all, &term) : term;
     }
-    if (out->fraction && out->count)
-        out->degree *= fmax(1, po_sum_iterations(sum) / (double)out->count);
+    /* Elements that only move, or several at one place. */
+    double each = out->count ? po_sum_iterations(sum) / (double)out->count : 0;
+    bool moves = po_op_has(n->node->op, PO_OPF_MOVES_DATA) || (sum->n_terms == 1 && each <= 1);
+    out->bound = moves ? all : po_pb_several(&all, each);
 }
 
 static po_status constants_of(po_pnode *n, const po_tensor **constant) {
@@ -134,7 +138,7 @@ po_status po_pn_sum(po_pnode *n) {
             return po_pfail(n->run, "the CPU time given for the proof does not suffice");
         po_ptensor *t = po_pn_out(n, k);
         PO_TRY(po_sum_eval_mod(n->arena, sums[k], mod, t->mod));
-        degree_of(n, sums[k], t);
+        bound_of(n, sums[k], t);
     }
     return PO_OK;
 }

@@ -66,16 +66,15 @@ const uint32_t *po_pn_broadcast(po_pnode *n, uint32_t k) {
 
 void po_prun_compared(po_prun *run, double degree) {
     run->degree = fmax(run->degree, degree);
-    run->chances += 2 * degree + 1;
+    run->chances += 8 * degree + 1;
 }
 
 void po_pn_function(po_pnode *n, po_ptensor *out) {
     double degree = 0;
     for (uint32_t k = 0; k < n->node->n_in; k++)
-        degree = fmax(degree, n->in[k] ? n->in[k]->degree : 0);
+        degree = fmax(degree, n->in[k] ? po_pb_total(&n->in[k]->bound) : 0);
     po_prun_compared(n->run, degree);
-    out->degree = 1;
-    out->fraction = false;
+    out->bound = po_pb_symbol(n->run);
 }
 
 po_pnum po_pn_float(const po_pnode *n, const char *name) {

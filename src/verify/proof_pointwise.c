@@ -153,6 +153,13 @@ static bool times_itself(po_op_id op) {
     }
 }
 
+/* Of what the function's symbols are asked for, in x; factors aside. */
+static double argument_degree(const po_node *node) {
+    bool cubic = node->op == PO_OP_MS_FastGelu ||
+                 (node->op == PO_OP_Gelu && po_node_string_is(node, "approximate", "tanh", "none"));
+    return cubic ? 3 : 1;
+}
+
 static po_status run_unary(po_pnode *n) {
     po_ptensor *in = n->in[0];
     unary u = {.n = n, .f = po_pfun_of(n->run), .x = po_pt_mod(in), .count = in->count};
@@ -170,8 +177,9 @@ static po_status run_unary(po_pnode *n) {
         out->from = po_pt_use(in);
     }
     po_pn_function(n, out);
+    po_prun_compared(n->run, argument_degree(n->node) * po_pb_total(&in->bound) + 3);
     if (times_itself(n->node->op))
-        out->degree += in->degree;
+        out->bound = po_pb_product(n->run, &out->bound, &in->bound);
     return PO_OK;
 }
 
@@ -210,14 +218,21 @@ static po_status start(po_pnode *n, places *p, const uint32_t **x) {
     return PO_OK;
 }
 
-/* The polynomials' degrees: of a sum, or a product. */
-static void set_degree(po_pnode *n, bool product) {
-    po_ptensor *out = n->out[0];
-    for (uint32_t k = 0; k < n->node->n_in; k++)
-        out->fraction |= n->in[k]->fraction;
-    for (uint32_t k = 0; k < n->node->n_in; k++)
-        out->degree = product || out->fraction ? out->degree + n->in[k]->degree
-                                               : fmax(out->degree, n->in[k]->degree);
+static void set_bound(po_pnode *n, bool product) {
+    po_ptensor *out = n->out[0], *youngest = n->in[0];
+    uint32_t n_in = n->node->n_in, equal = 0;
+    out->bound = n->in[0]->bound;
+    for (uint32_t k = 1; k < n_in; k++) {
+        const po_pbound *b = &n->in[k]->bound;
+        out->bound =
+            product ? po_pb_product(n->run, &out->bound, b) : po_pb_sum(n->run, &out->bound, b);
+        youngest = b->newest > youngest->bound.newest ? n->in[k] : youngest;
+    }
+    for (uint32_t k = 0; k < n_in; k++)
+        equal += n->in[k]->bound.newest == youngest->bound.newest;
+    if (!product && equal == 1 && youngest->count == out->count &&
+        (youngest->bound.form == PO_FORM_FRESH || youngest->bound.form == PO_FORM_SHIFTED))
+        po_pb_shifted(out, youngest);
 }
 
 static po_status run_arithmetic(po_pnode *n) {
@@ -236,7 +251,7 @@ static po_status run_arithmetic(po_pnode *n) {
         }
         p.out[i] = scale == 1 ? v : po_mod_mul(scale, v);
     }
-    set_degree(n, op == PO_OP_Mul);
+    set_bound(n, op == PO_OP_Mul);
     if (op == PO_OP_Mul && n_in == 2)
         for (uint32_t k = 0; k < 2; k++) {
             po_pnum number = po_pn_input_number(n, k);
@@ -260,8 +275,8 @@ static po_status run_division(po_pnode *n) {
     po_px_inverse(p.count, inverse);
     for (int64_t i = 0; i < p.count; i++)
         p.out[i] = po_mod_mul(x[0][i], inverse[i]);
-    set_degree(n, true);
-    n->out[0]->fraction |= n->in[1]->degree > 1;
+    po_pbound under = po_pb_inverse(n->run, n->in[1]);
+    n->out[0]->bound = po_pb_product(n->run, &n->in[0]->bound, &under);
     return PO_OK;
 }
 
@@ -272,8 +287,7 @@ static po_status run_reciprocal(po_pnode *n) {
     po_ptensor *out = po_pn_out(n, 0);
     memcpy(out->mod, x, (size_t)out->count * sizeof *x);
     po_px_inverse(out->count, out->mod);
-    out->degree = n->in[0]->degree;
-    out->fraction = n->in[0]->fraction || n->in[0]->degree > 1;
+    out->bound = po_pb_inverse(n->run, n->in[0]);
     return PO_OK;
 }
 
@@ -284,7 +298,8 @@ static po_status run_negation(po_pnode *n, uint32_t plus) {
     po_ptensor *out = po_pn_out(n, 0);
     for (int64_t i = 0; i < out->count; i++)
         out->mod[i] = po_mod_add(plus, po_mod_neg(x[i]));
-    set_degree(n, false);
+    out->bound = n->in[0]->bound;
+    out->bound.form = plus ? PO_FORM_OTHER : out->bound.form;
     return PO_OK;
 }
 
@@ -299,11 +314,12 @@ static po_status run_power(po_pnode *n) {
         p.out[i] = po_px_power(&p.f, x[0][i], &exponent);
     }
     double e = exponent.given ? fabs(exponent.value) : -1;
-    set_degree(n, false);
-    n->out[0]->degree = e >= 0 && e == floor(e) && e <= 64 ? e * n->in[0]->degree : 1;
-    n->out[0]->fraction |= exponent.given && exponent.value < 0 && n->in[0]->degree > 1;
-    if (!(e >= 0 && e == floor(e)))
-        po_pn_function(n, n->out[0]);
+    po_pn_function(n, n->out[0]);
+    if (!(e >= 0 && e <= 64 && (e == floor(e) || e == floor(e) + 0.5)))
+        return PO_OK;
+    po_pbound of = exponent.value < 0 ? po_pb_inverse(n->run, n->in[0]) : n->in[0]->bound;
+    po_pbound whole = po_pb_power(n->run, &of, floor(e)), root = n->out[0]->bound;
+    n->out[0]->bound = e == floor(e) ? whole : po_pb_product(n->run, &whole, &root);
     return PO_OK;
 }
 
@@ -355,8 +371,9 @@ static po_status run_where(po_pnode *n) {
     for (int64_t i = 0; i < p.count; i++)
         p.out[i] =
             po_mod_add(x[2][i], po_mod_mul(x[0][i], po_mod_add(x[1][i], po_mod_neg(x[2][i]))));
-    set_degree(n, false);
-    n->out[0]->degree += n->in[0]->known ? 0 : 1;
+    po_pbound both = po_pb_sum(n->run, &n->in[1]->bound, &n->in[2]->bound);
+    po_pbound chosen = po_pb_product(n->run, &n->in[0]->bound, &both);
+    n->out[0]->bound = po_pb_sum(n->run, &chosen, &n->in[2]->bound);
     return PO_OK;
 }
 

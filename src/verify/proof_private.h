@@ -25,6 +25,36 @@ typedef struct po_pnum {
     double value;
 } po_pnum;
 
+/* Which quotients have their denominators free (docs/proof.md): those by single terms, and by
+ * symbols with something older added. */
+typedef enum po_pform {
+    PO_FORM_OTHER,
+    PO_FORM_SHIFTED,  /* a FRESH symbol and what is older */
+    PO_FORM_MONOMIAL, /* one term */
+    PO_FORM_FRESH     /* a symbol that no other element of the tensor has: an input, a function */
+} po_pform;
+
+/* A common denominator: a product of powers of polynomials, by run->atoms. */
+typedef struct po_pfactor {
+    uint32_t atom;
+    double power;
+} po_pfactor;
+typedef struct po_punder {
+    uint32_t n;
+    const po_pfactor *factors; /* ascending atoms */
+    double degree;
+} po_punder;
+
+/* What elements are at most, as quotients of polynomials in weights, inputs and symbols. */
+typedef struct po_pbound {
+    double degree;          /* of numerators; of an element's own denominator as well */
+    const po_punder *under; /* what all elements stand over; NULL: 1 */
+    bool own;               /* elements may have denominators of their own besides */
+    po_pform form;
+    uint32_t newest;      /* number of the youngest symbol in it; 0: none */
+    po_hash pivot, shift; /* SHIFTED: the symbol, and what it became */
+} po_pbound;
+
 /* A tensor: residues, contents that do not depend on residues (integers, what only constants go
  * into), or both. Counted: freed with its last user. */
 typedef struct po_ptensor po_ptensor;
@@ -47,8 +77,7 @@ struct po_ptensor {
     po_hash print;
     bool drawn;    /* from inputs that are integers, of which some were drawn */
     bool constant; /* from constants alone */
-    double degree; /* of its elements as polynomials in the variables */
-    bool fraction; /* elements may have denominators of their own */
+    po_pbound bound;
 };
 
 /* Nodes of one type that the proof knows no laws of. */
@@ -73,7 +102,13 @@ typedef struct po_prun {
     po_hash_map *tables;
     po_hash table_sum;
     double degree;  /* the largest of what was given to a function, or is an output */
-    double chances; /* over those, of 2 * degree + 1: how many of PO_P points mislead */
+    double chances; /* over those, of 8 * degree + 1: how many of PO_P points mislead */
+    double *atoms;  /* of common denominators: their degrees */
+    uint32_t n_atoms, cap_atoms;
+    uint32_t stamps;    /* symbols so far */
+    po_hash_map *poles; /* symbols that were divided by with something added, to `shifts` */
+    po_hash *shifts;
+    uint32_t n_shifts, cap_shifts;
     uint32_t nodes, reused;
     uint32_t side; /* 0: the original is evaluated, 1: the candidate */
     po_popaque opaque[PO_MOST_OPAQUE];
@@ -108,6 +143,29 @@ const uint32_t *po_pt_mod(po_ptensor *t);
 /* Contents as numbers of one value for all elements. */
 bool po_pt_number(const po_ptensor *t, po_pnum *number);
 po_hash po_pt_print(po_ptensor *t);
+
+/* --- degrees (proof_degree.c) --- */
+
+/* Of numerator and denominator together. */
+double po_pb_total(const po_pbound *b);
+po_pbound po_pb_symbol(po_prun *run);
+/* Single terms of weights. */
+po_pbound po_pb_constant(double degree);
+/* Of elements that are one or the other. */
+po_pbound po_pb_either(po_prun *run, const po_pbound *a, const po_pbound *b);
+po_pbound po_pb_sum(po_prun *run, const po_pbound *a, const po_pbound *b);
+po_pbound po_pb_product(po_prun *run, const po_pbound *a, const po_pbound *b);
+po_pbound po_pb_power(po_prun *run, const po_pbound *a, double power); /* of at least 0 */
+/* The elements at other places, or several times. */
+po_pbound po_pb_moved(const po_pbound *a);
+/* Sums of n of the elements. */
+po_pbound po_pb_several(const po_pbound *a, double n);
+/* x and a new symbol added up. */
+po_pbound po_pb_around(po_prun *run, const po_pbound *a);
+/* Inverses of the tensor's elements. */
+po_pbound po_pb_inverse(po_prun *run, const po_ptensor *of);
+/* Marks a sum, whose residues are there, of each element of `pivot` and what is older. */
+void po_pb_shifted(po_ptensor *out, po_ptensor *pivot);
 
 /* proof_constant.c: residues of constants. */
 uint32_t po_pc_residue(const po_prun *run, double value, po_dtype dtype, bool lone);
@@ -175,9 +233,9 @@ static inline po_ptensor *po_pn_in(const po_pnode *n, uint32_t k) {
 po_ptensor *po_pn_out(po_pnode *n, uint32_t k);
 /* Input k's residues, broadcast to output 0's shape. NULL where they do not fit. */
 const uint32_t *po_pn_broadcast(po_pnode *n, uint32_t k);
-/* Counts polynomials of this degree that are compared. */
+/* Counts quotients of this degree, in all, that are compared. */
 void po_prun_compared(po_prun *run, double degree);
-/* Marks output 0 as a new variable, made by a function of its inputs. */
+/* Marks an output as new symbols, made by a function of the node's inputs. */
 void po_pn_function(po_pnode *n, po_ptensor *out);
 /* Attribute as a number, keyed by value. */
 po_pnum po_pn_float(const po_pnode *n, const char *name);

@@ -63,8 +63,8 @@ po_status po_pn_rotary(po_pnode *n) {
             out->mod[j] = po_mod_add(po_mod_mul(sine, x[i]), po_mod_mul(cosine, x[j]));
         }
     }
-    double tables = n->in[1]->degree > n->in[2]->degree ? n->in[1]->degree : n->in[2]->degree;
-    out->degree = 2 * (n->in[0]->degree + tables); /* two quotients: cross-multiplied */
-    out->fraction = n->in[0]->fraction || n->in[1]->fraction || n->in[2]->fraction;
+    po_pbound tables = po_pb_either(n->run, &n->in[1]->bound, &n->in[2]->bound);
+    po_pbound product = po_pb_product(n->run, &n->in[0]->bound, &tables);
+    out->bound = po_pb_several(&product, 2);
     return PO_OK;
 }

@@ -87,6 +87,49 @@ static uint32_t reduce(const po_pfun *f, po_op op, uint32_t n, uint32_t *v) {
     }
 }
 
+/* Of a reduction of n elements. */
+static void set_bound(po_pnode *n, double inner) {
+    po_ptensor *in = n->in[0], *out = n->out[0];
+    po_pbound each = in->bound;
+    po_op op = n->node->op;
+    bool squares = op == PO_OP_ReduceSumSquare || op == PO_OP_ReduceL2;
+    if (op == PO_OP_ReduceProd) {
+        out->bound = po_pb_power(n->run, &each, fmax(1, inner));
+        return;
+    }
+    if (squares)
+        each = po_pb_power(n->run, &each, 2);
+    po_pbound sum = po_pb_several(&each, inner);
+    switch (op) {
+    case PO_OP_ReduceSum:
+    case PO_OP_ReduceMean:
+    case PO_OP_GlobalAveragePool:
+    case PO_OP_ReduceSumSquare:
+        out->bound = sum;
+        if (in->bound.form == PO_FORM_FRESH || in->bound.form == PO_FORM_SHIFTED)
+            po_pb_shifted(out, in);
+        return;
+    case PO_OP_ReduceMax: /* of equal elements, them */
+    case PO_OP_ReduceMin:
+    case PO_OP_GlobalMaxPool:
+        po_pn_function(n, out);
+        out->bound = po_pb_around(n->run, &in->bound);
+        return;
+    case PO_OP_ReduceL1: /* a sum of symbols */
+        po_pn_function(n, out);
+        out->bound.form = PO_FORM_OTHER;
+        return;
+    case PO_OP_ReduceLogSumExp:
+        po_pn_function(n, out);
+        po_prun_compared(n->run, 2 * po_pb_total(&in->bound));
+        out->bound = po_pb_around(n->run, &in->bound);
+        return;
+    default:
+        po_pn_function(n, out);
+        po_prun_compared(n->run, po_pb_total(&sum));
+    }
+}
+
 static po_status run_reduce(po_pnode *n) {
     po_ptensor *in = n->in[0];
     const uint32_t *x = po_pt_mod(in);
@@ -114,13 +157,7 @@ static po_status run_reduce(po_pnode *n) {
             row[i] = x[r.outer[o] + r.inner[i]];
         out->mod[o] = reduce(&f, op, (uint32_t)r.n_inner, row);
     }
-    bool linear = op == PO_OP_ReduceSum || op == PO_OP_ReduceMean || op == PO_OP_GlobalAveragePool;
-    bool square = op == PO_OP_ReduceSumSquare, product = op == PO_OP_ReduceProd;
-    if (!linear && !square && !product)
-        po_pn_function(n, out);
-    out->degree = fmax(1, in->degree) * (square ? 2 : 1) * (product ? (double)r.n_inner : 1);
-    out->fraction = in->fraction && (linear || square || product);
-    out->degree *= out->fraction ? (double)r.n_inner : 1;
+    set_bound(n, (double)r.n_inner);
     if (op == PO_OP_ReduceSum && in->origin == PO_ORIGIN_EXP) {
         out->origin = PO_ORIGIN_EXP_SUM;
         out->from = po_pt_use(in);
@@ -155,8 +192,9 @@ static void softmax(po_pnode *n, po_ptensor *in, const bool *along, bool logarit
             *v = logarithm ? sub(*v, po_pf(f.log, sums[o])) : po_mod_mul(*v, sums[o]);
         }
     po_pn_function(n, out);
+    po_prun_compared(n->run, 2 * po_pb_total(&in->bound)); /* x - x0 */
     if (logarithm)
-        out->degree = fmax(1, in->degree);
+        out->bound = po_pb_around(n->run, &in->bound);
 }
 
 static po_status run_softmax(po_pnode *n) {
@@ -224,19 +262,24 @@ static void normalise(po_pnode *n, const norm *k) {
             v = k->scale ? po_mod_mul(v, k->scale[c]) : v;
             out->mod[at] = k->shift ? po_mod_add(v, k->shift[c]) : v;
         }
-    double degree = fmax(1, in->degree), inner = in->fraction ? (double)r.n_inner : 1;
+    po_pbound mean_of = po_pb_several(&in->bound, (double)r.n_inner);
+    po_pbound centred = po_pb_sum(n->run, &in->bound, &mean_of);
+    po_pbound square = po_pb_power(n->run, &centred, 2);
+    square = po_pb_several(&square, (double)r.n_inner);
     const uint32_t *const more[2] = {mean, root};
     for (uint32_t i = 0; i < 2 && k->inside; i++)
         if (i + 1 < n->node->n_out && n->node->out[i + 1] != PO_NONE) {
             po_ptensor *t = po_pn_out(n, i + 1);
             memcpy(t->mod, more[i], (size_t)r.n_outer * sizeof *t->mod);
-            t->degree = i ? 1 : degree * inner; /* a root counts as a new variable */
-            t->fraction = i ? false : in->fraction;
+            t->bound = i ? po_pb_symbol(n->run) : mean_of; /* a root is a new symbol */
         }
-    po_prun_compared(n->run, 2 * degree * inner);
-    po_pn_function(n, out);
-    out->degree = degree * inner + 2;
-    out->fraction = in->fraction;
+    po_prun_compared(n->run, po_pb_total(&square) + 1);
+    po_pbound root_of = po_pb_symbol(n->run);
+    out->bound = po_pb_product(n->run, &centred, &root_of);
+    if (k->scale)
+        out->bound = po_pb_product(n->run, &out->bound, &n->in[1]->bound);
+    if (k->shift)
+        out->bound = po_pb_sum(n->run, &out->bound, &n->in[2]->bound);
 }
 
 static bool same_length(const po_ptensor *t, int64_t n) {
@@ -320,12 +363,10 @@ static po_status run_batch_norm(po_pnode *n) {
     int64_t channels = in->dims[1], plane = 1;
     for (uint32_t a = 2; a < in->rank; a++)
         plane *= in->dims[a];
-    double degree = 0;
     for (uint32_t k = 0; k < 4; k++) {
         if (!po_pn_in(n, k + 1) || n->in[k + 1]->count != channels)
             return PO_UNSUPPORTED;
         p[k] = po_pt_mod(n->in[k + 1]);
-        degree += n->in[k + 1]->degree;
     }
     po_pfun f = po_pfun_of(n->run);
     uint32_t eps = po_pn_float(n, "epsilon").mod, *factor = PO_NEW_N(n->arena, uint32_t, channels);
@@ -339,8 +380,12 @@ static po_status run_batch_norm(po_pnode *n) {
         int64_t c = i / plane % channels;
         out->mod[i] = po_mod_add(po_mod_mul(sub(x[i], p[2][c]), factor[c]), p[1][c]);
     }
-    out->degree = in->degree + degree;
-    out->fraction = in->fraction;
+    po_prun_compared(n->run, po_pb_total(&n->in[4]->bound) + 1);
+    po_pbound root = po_pb_symbol(n->run);
+    out->bound = po_pb_sum(n->run, &in->bound, &n->in[3]->bound);
+    out->bound = po_pb_product(n->run, &out->bound, &root);
+    out->bound = po_pb_product(n->run, &out->bound, &n->in[1]->bound);
+    out->bound = po_pb_sum(n->run, &out->bound, &n->in[2]->bound);
     return PO_OK;
 }
 
@@ -436,6 +481,6 @@ po_status po_pn_window(po_pnode *n) {
         out->mod[i] = po_px_set(&f, found, p.values);
     }
     po_pn_function(n, out);
-    out->degree = fmax(1, in->degree); /* of a window of one element */
+    out->bound = po_pb_around(n->run, &in->bound); /* the element itself, of a window of one */
     return PO_OK;
 }

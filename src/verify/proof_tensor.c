@@ -37,8 +37,7 @@ po_ptensor *po_pt_view(po_prun *run, po_ptensor *of, po_dtype dtype, uint32_t ra
     po_ptensor *t = new_tensor(run, dtype, rank, dims);
     po_pt_mod(of);
     t->mod = of->mod;
-    t->degree = of->degree;
-    t->fraction = of->fraction;
+    t->bound = of->bound;
     t->base = po_pt_use(of);
     return t;
 }
@@ -58,6 +57,7 @@ po_ptensor *po_pt_known(po_prun *run, const po_array *array) {
             a->s[k].data = po_arena_memdup(t->arena, a->s[k].data, a->s[k].size);
     }
     t->known = a;
+    t->bound = po_pb_constant(0);
     if (a->f) {
         t->mod = PO_NEW_N(t->arena, uint32_t, n);
         for (size_t k = 0; k < n; k++)
@@ -72,6 +72,7 @@ po_status po_pt_constant(po_prun *run, const po_tensor *tensor, po_ptensor **out
     po_ptensor *t = new_tensor(run, tensor->dtype, tensor->rank, tensor->dims);
     *out = t;
     t->constant = true;
+    t->bound = po_pb_constant(0);
     po_dtype_class class = po_dtype_class_of(tensor->dtype);
     if (class == PO_CLASS_NONE && tensor->dtype != PO_STR)
         return po_pfail(run, "a constant's element type %s is not modelled",
@@ -79,7 +80,7 @@ po_status po_pt_constant(po_prun *run, const po_tensor *tensor, po_ptensor **out
     if (class == PO_CLASS_FLOAT) {
         t->mod = PO_NEW_N(t->arena, uint32_t, t->count);
         po_pc_residues(run, tensor, t->mod);
-        t->degree = 1;
+        t->bound = po_pb_constant(1);
     }
     if (class != PO_CLASS_FLOAT || tensor->count <= MOST_KNOWN) {
         po_array *a;
