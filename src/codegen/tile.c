@@ -31,6 +31,7 @@ typedef struct work {
     bool result_row, result_lane; /* of them */
     int64_t v, tail;              /* vectors at hand: the tile's, or those of a reduced lane */
     int64_t stride;               /* what a body fetches ahead by, 0: nothing */
+    bool first_only;              /* the first tile of rows fetches, for the others `hs` is 0 */
     const char *at_once;          /* where each row is stored as soon as it is there; NULL */
 } work;
 
@@ -296,10 +297,12 @@ static void take_row(work *w, int64_t r) {
 static po_status body(work *w) {
     cg *g = w->t->g;
     cg_brace(g);
-    if (w->stride > 0) {
-        cg_line(g, "pk_ahead(h);");
+    for (int64_t i = 0; i < w->stride; i += PO_MU_VECTOR)
+        cg_line(g, "pk_ahead(h + %lld);", (long long)i);
+    if (w->stride > 0 && w->first_only)
+        cg_line(g, "h += hs;");
+    else if (w->stride > 0)
         cg_line(g, "h += %lld;", (long long)w->stride);
-    }
     for (uint32_t k = 0; k < w->s->n_in; k++)
         if (!is_held(w, k) && is_turned(w, &w->s->in[k]))
             load_turned(w, k);
@@ -482,7 +485,9 @@ static void sum_lanes(work *w, bool by_row) {
     }
 }
 
-/* Each tile of rows fetches its share of the slice that comes `ahead` of the one at hand. */
+/* Each tile of rows fetches its share of the slice that comes `ahead` of the one at hand. Where
+ * that is less than a slice, what comes is a part of this one: the first tile, for which it is not
+ * in the cache yet, fetches all of it. */
 static void fetch_ahead(work *w) {
     cg *g = w->t->g;
     const po_mu_statement *s = w->s;
@@ -490,11 +495,18 @@ static void fetch_ahead(work *w) {
         return;
     int64_t slice = 1, bodies = 1, tiles = 1;
     const po_mu_access *access = &s->in[s->ahead_of];
+    po_text from;
+    po_text_init(&from, g->arena);
+    po_text_printf(&from, "p%u + %lld", s->ahead_of, (long long)s->ahead);
     for (uint32_t i = 0; i < w->n_reduced; i++) {
-        int64_t n = g->span[w->reduced[i]].full;
-        bodies *= n;
-        if (cg_step_of(g, access, w->reduced[i]) != 0)
-            slice *= n;
+        const cg_span *span = &g->span[w->reduced[i]];
+        int64_t step = cg_step_of(g, access, w->reduced[i]);
+        bodies *= span->full;
+        if (step == 0)
+            continue;
+        slice *= span->full;
+        if (span->start != NULL)
+            po_text_printf(&from, " + %lld * (%s)", (long long)step, span->start);
     }
     if (w->in_lane[s->ahead_of])
         slice *= w->t->lanes;
@@ -502,14 +514,19 @@ static void fetch_ahead(work *w) {
         slice *= w->t->r;
     else if (w->t->row != PO_NONE)
         tiles = (g->span[w->t->row].full + w->t->rows - 1) / w->t->rows;
-    int64_t share = (slice + tiles - 1) / tiles;
-    w->stride = (share + bodies - 1) / bodies;
-    const char *first = "0";
+    const char *row = NULL;
     if (tiles > 1 && g->value[w->t->row].name != NULL)
-        first = po_arena_printf(g->arena, "(%s - %s) / %lld * %lld", g->value[w->t->row].name,
-                                g->span[w->t->row].start == NULL ? "0" : g->span[w->t->row].start,
-                                (long long)w->t->rows, (long long)share);
-    cg_line(g, "const float *h = p%u + %lld + %s;", s->ahead_of, (long long)s->ahead, first);
+        row = po_arena_printf(g->arena, "(%s - %s)", g->value[w->t->row].name,
+                              g->span[w->t->row].start == NULL ? "0" : g->span[w->t->row].start);
+    bool close = s->ahead < slice;
+    int64_t share = close ? slice : (slice + tiles - 1) / tiles;
+    w->stride = (share + bodies - 1) / bodies;
+    w->first_only = close && row != NULL;
+    if (w->first_only)
+        cg_line(g, "const long hs = %s == 0 ? %lld : 0;", row, (long long)w->stride);
+    else if (row != NULL)
+        po_text_printf(&from, " + %s / %lld * %lld", row, (long long)w->t->rows, (long long)share);
+    cg_line(g, "const float *h = %s;", from.data);
 }
 
 /* Operands of fused statements are fetched while the reduced labels run. */

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -66,6 +67,14 @@ typedef void (*kernel_fn)(const float *const *in, const float *const *weight, fl
 static float *filled(po_arena *arena, size_t floats, uint64_t stream) {
     char *memory = po_arena_alloc(arena, floats * sizeof(float) + 128);
     float *data = (float *)(((uintptr_t)memory + 63) / 64 * 64);
+#ifdef MADV_HUGEPAGE
+    /* As the library has it below many weights. */
+    enum { MANY = 2 << 20 /* floats */, PAGE = 2 << 20 };
+    uintptr_t from = ((uintptr_t)data + PAGE - 1) / PAGE * PAGE;
+    uintptr_t to = (uintptr_t)(data + floats) / PAGE * PAGE;
+    if (floats >= MANY && from < to)
+        madvise((void *)from, to - from, MADV_HUGEPAGE); /* only advice */
+#endif
     for (size_t i = 0; i < floats; i++)
         data[i] = (float)((double)((i * 2654435761U + stream) % 1999U) / 1000.0 - 1.0);
     return data;

@@ -138,7 +138,7 @@ typedef struct po_mu_statement {
     const uint32_t *order; /* empty: the kept ones, then the reduced ones, by number */
     int64_t ahead;         /* 0: none. While the statement runs, what lies so many floats behind
                               operand `ahead_of` is fetched into the cache: the next slice of a
-                              weight */
+                              weight, or what comes next of this one */
     uint32_t ahead_of;
     bool fused; /* runs on the register tile of the statement before it, whose out it
                    reads; kept labels are the same */

@@ -3,7 +3,10 @@
  * a whole vector. */
 #include "superopt/schedule_private.h"
 
-enum { PANEL, ROWS, ROW, ALONE }; /* of po_choice.n; ALONE: nothing is fetched ahead */
+enum { PANEL, ROWS, ROW, FETCH }; /* of po_choice.n */
+/* What is fetched while a panel is worked: the next one, nothing, what comes soon. */
+enum { NEXT, ALONE, SOON };
+enum { DISTANCE = 1 << 13 /* floats: what comes soon */ };
 /* Panels and rows: tiles that leave registers for a vector of weights a column and one number. */
 static const int64_t tiles[][2] = {{64, 6},  {64, 7},  {48, 8},  {48, 7},
                                    {32, 14}, {32, 12}, {16, 14}, {64, 4}};
@@ -183,6 +186,15 @@ static void add_kept(const po_mu *mu, const po_naive_step *n, uint32_t skip, kep
         }
 }
 
+/* How many floats of the weight a panel has. */
+static int64_t panel_size(const po_mu *mu, const po_naive_step *n, int64_t panel) {
+    const po_mu_tensor *t = &mu->tensors[n->s->in[n->b].tensor];
+    int64_t size = 1;
+    for (uint32_t x = 0; x < t->rank; x++)
+        size *= t->dims[x];
+    return size / extent(mu, n->lane) * panel;
+}
+
 /* Whether panels follow one another, so that the next one can be fetched, from memory. */
 static bool fetches(const po_mu *mu, const po_naive_step *n, uint32_t row, int64_t panel) {
     enum { FAR = 1 << 18 /* floats: no second cache holds the weight beside all else */ };
@@ -227,12 +239,17 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
         choices[n].n[ROW] = row == PO_NONE ? -1 : (int64_t)row;
         n++;
     }
-    /* The processor may see by itself what comes next. */
+    /* The processor may see by itself what comes next. A panel that is read once, or that does not
+     * stay in the second cache beside the next one, is fetched as it comes. */
     for (uint32_t i = first, end = n; i < end && i < first + 2 && n < PO_CHOICES_MAX; i++) {
+        enum { BESIDE = 1 << 16 /* floats */ };
         if (!weight || row == PO_NONE || !fetches(naive, &p, row, choices[i].n[PANEL]))
             break;
+        int64_t size = panel_size(naive, &p, choices[i].n[PANEL]);
         choices[n] = choices[i];
-        choices[n++].n[ALONE] = 1;
+        choices[n++].n[FETCH] = ALONE;
+        if (size > DISTANCE && (size > BESIDE || choices[i].n[ROWS] >= rows))
+            choices[i].n[FETCH] = SOON;
     }
     return n;
 }
@@ -338,10 +355,12 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     main->order = order;
     main->n_order = n_order;
     /* While a panel is worked the next one comes from memory. */
-    if (weight && number != PO_NONE && k.n == 0 && row != PO_NONE && !choice->n[ALONE]) {
+    if (weight && number != PO_NONE && k.n == 0 && row != PO_NONE && choice->n[FETCH] != ALONE) {
         main->ahead = 1;
         for (uint32_t x = 1; x < s->mu->tensors[weights].rank; x++)
             main->ahead *= s->mu->tensors[weights].dims[x];
+        if (choice->n[FETCH] == SOON)
+            main->ahead = DISTANCE;
         main->ahead_of = n.b;
     }
     if (n.tail) {
@@ -353,7 +372,9 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
 static void tell(const po_choice *choice, po_text *text) {
     po_text_printf(text, "direct, tile %lldx%lld%s", (long long)choice->n[ROWS],
                    (long long)(choice->n[PANEL] ? choice->n[PANEL] : 64),
-                   choice->n[ALONE] ? ", nothing fetched ahead" : "");
+                   choice->n[FETCH] == ALONE  ? ", nothing fetched ahead"
+                   : choice->n[FETCH] == SOON ? ", fetched as it comes"
+                                              : "");
 }
 
 const po_scheduler po_schedule_direct = {"direct", true, list, apply, tell};

@@ -6,7 +6,7 @@ static const struct {
     double products, others, scalar, cache2, cache3, memory, step, block, iteration;
 } machine = {1.3e11, 2e10, 1.5e9, 9e10, 3e10, 1.2e10, 1e-6, 5e-8, 2e-8};
 
-enum { MOST_OPTIONS = 6, LARGE = 24 << 20, FEW_BLOCKS = 8, FAR = 1024 };
+enum { MOST_OPTIONS = 6, LARGE = 24 << 20, FEW_BLOCKS = 4, FAR = 1024 };
 static const double ALONE = 1e-5; /* seconds that are not worth another thread */
 
 typedef struct options_of {
