@@ -27,6 +27,7 @@ typedef struct job {
 typedef struct work {
     po_ctx *ctx;
     po_arena *arena;
+    const po_cc_build *build;
     const char *cc;   /* NULL: not known yet */
     const char *path; /* a new file beside the result; other names start with it */
     uint32_t n;
@@ -174,9 +175,19 @@ static po_status ended_well(work *w, job *j, int state) {
     return po_fail(w->ctx, PO_UNSUPPORTED, "C compiler '%s' failed: %s", w->cc, said(w, j));
 }
 
+/* A file that may be left out. */
+static po_status leave_out(work *w, uint32_t i, po_status status) {
+    if (status != PO_UNSUPPORTED || i >= w->n || !w->build->failed)
+        return status;
+    po_log(w->ctx, "left out: %s", w->ctx->error.message);
+    po_ctx_clear(w->ctx);
+    w->build->failed[i] = true;
+    return PO_OK;
+}
+
 /* Runs jobs [from, to), at most `most` at a time. */
 static po_status run(work *w, uint32_t from, uint32_t to, uint32_t most) {
-    uint32_t next = from, running = 0;
+    uint32_t next = from, running = 0, done = 0;
     while (next < to || running > 0) {
         PO_TRY(po_ctx_poll(w->ctx));
         while (next < to && running < most) {
@@ -198,7 +209,10 @@ static po_status run(work *w, uint32_t from, uint32_t to, uint32_t most) {
                 j->pid = 0;
                 return po_fail(w->ctx, PO_INTERNAL, "C compiler '%s': %s", w->cc, strerror(errno));
             }
-            PO_TRY(ended_well(w, j, state));
+            PO_TRY(leave_out(w, i, ended_well(w, j, state)));
+            done++;
+            if (i < w->n && w->build->told)
+                w->build->told(w->build->user, done);
         }
         if (!any)
             pause_a_little();
@@ -214,42 +228,69 @@ static uint32_t at_a_time(void) {
                : 1;
 }
 
-static po_status library(work *w, const po_cc_source *sources, const char *include_dir,
-                         const char *so_path) {
+/* What every command starts with; the file's own flags are the same for its header. */
+static words command(work *w, const char *flags) {
+    words to = {NULL, 0, 0};
+    push(w, &to, "cc");
+    push_all(w, &to, PO_CC_FLAGS " -w");
+    if (flags != NULL)
+        push_all(w, &to, flags);
+    return to;
+}
+
+static char **compile_command(work *w, const po_cc_source *source, const char *object) {
+    words to = command(w, source->flags);
+    if (source->header != NULL) {
+        push(w, &to, "-include");
+        push(w, &to, source->header);
+    }
+    if (w->build->include_dir != NULL) {
+        push(w, &to, "-I");
+        push(w, &to, w->build->include_dir);
+    }
+    push(w, &to, "-c");
+    push(w, &to, source->path);
+    push(w, &to, "-o");
+    push(w, &to, object);
+    return ended(w, &to);
+}
+
+static char **link_command(work *w, uint32_t *n) {
+    words to = {NULL, 0, 0};
+    push(w, &to, "cc");
+    push_all(w, &to, "-shared -o");
+    push(w, &to, w->path);
+    *n = 0;
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (w->build->failed && w->build->failed[i])
+            continue;
+        push(w, &to, w->jobs[i].object);
+        ++*n;
+    }
+    push(w, &to, "-lm");
+    return ended(w, &to);
+}
+
+static po_status library(work *w) {
+    const char *so_path = w->build->so_path;
     char *path = po_arena_printf(w->arena, "%s.XXXXXX", so_path);
     int fd = mkstemp(path);
     if (fd < 0)
         return po_fail(w->ctx, PO_IO, "cannot write '%s': %s", so_path, strerror(errno));
     (void)close(fd);
     w->path = path;
-    words link = {NULL, 0, 0};
-    push(w, &link, "cc");
-    push_all(w, &link, "-shared -o");
-    push(w, &link, path);
     for (uint32_t i = 0; i < w->n; i++) {
         job *j = &w->jobs[i];
-        words to = {NULL, 0, 0};
         j->object = po_arena_printf(w->arena, "%s.%u.o", path, i);
         j->log = po_arena_printf(w->arena, "%s.%u.log", path, i);
-        push(w, &to, "cc");
-        push_all(w, &to, PO_CC_FLAGS " -w");
-        if (sources[i].flags != NULL)
-            push_all(w, &to, sources[i].flags);
-        if (include_dir != NULL) {
-            push(w, &to, "-I");
-            push(w, &to, include_dir);
-        }
-        push(w, &to, "-c");
-        push(w, &to, sources[i].path);
-        push(w, &to, "-o");
-        push(w, &to, j->object);
-        push(w, &link, j->object);
-        j->argv = ended(w, &to);
+        j->argv = compile_command(w, &w->build->sources[i], j->object);
     }
-    push(w, &link, "-lm");
-    w->jobs[w->n].argv = ended(w, &link);
-    w->jobs[w->n].log = po_arena_printf(w->arena, "%s.log", path);
     PO_TRY(run(w, 0, w->n, at_a_time()));
+    uint32_t n;
+    w->jobs[w->n].argv = link_command(w, &n);
+    w->jobs[w->n].log = po_arena_printf(w->arena, "%s.log", path);
+    if (n == 0)
+        return po_fail(w->ctx, PO_UNSUPPORTED, "C compiler '%s': no file compiles", w->cc);
     PO_TRY(run(w, w->n, w->n + 1, 1));
     /* mkstemp made it for its owner alone. */
     mode_t mask = umask(0);
@@ -261,13 +302,47 @@ static po_status library(work *w, const po_cc_source *sources, const char *inclu
     return PO_OK;
 }
 
-po_status po_cc_library(po_ctx *ctx, const char *cc, const po_cc_source *sources, uint32_t n,
-                        const char *include_dir, const char *so_path) {
+static work *work_of(po_ctx *ctx, const po_cc_build *build, uint32_t n) {
     po_arena *arena = po_arena_create(ctx);
     work *w = PO_NEW(arena, work);
-    *w = (work){ctx, arena, cc, NULL, n, PO_NEW_N(arena, job, n + 1), false};
+    *w = (work){ctx, arena, build, build->cc, NULL, n, PO_NEW_N(arena, job, n + 1), false};
     po_arena_defer(arena, clean, w);
-    po_status status = library(w, sources, include_dir, so_path);
-    po_arena_free(arena);
+    return w;
+}
+
+po_status po_cc_build_library(po_ctx *ctx, const po_cc_build *build) {
+    work *w = work_of(ctx, build, build->n);
+    po_status status = library(w);
+    po_arena_free(w->arena);
+    return status;
+}
+
+po_status po_cc_library(po_ctx *ctx, const char *cc, const po_cc_source *sources, uint32_t n,
+                        const char *include_dir, const char *so_path) {
+    po_cc_build build = {
+        .cc = cc, .sources = sources, .n = n, .include_dir = include_dir, .so_path = so_path};
+    return po_cc_build_library(ctx, &build);
+}
+
+po_status po_cc_header(po_ctx *ctx, const char *cc, const char *path, const char *flags) {
+    po_cc_build build = {.cc = cc};
+    work *w = work_of(ctx, &build, 0);
+    words to = command(w, flags);
+    char *made = po_arena_printf(w->arena, "%s.gch", path);
+    push_all(w, &to, "-x c-header");
+    push(w, &to, path);
+    push(w, &to, "-o");
+    push(w, &to, made);
+    w->path = made;
+    w->jobs[0].argv = ended(w, &to);
+    w->jobs[0].log = po_arena_printf(w->arena, "%s.log", path);
+    po_status status = run(w, 0, 1, 1);
+    w->done = status == PO_OK;
+    if (status == PO_UNSUPPORTED) {
+        po_log(ctx, "headers are read as text: %s", ctx->error.message);
+        po_ctx_clear(ctx);
+        status = PO_OK;
+    }
+    po_arena_free(w->arena);
     return status;
 }

@@ -9,8 +9,9 @@
     "-std=c17 -O2 -fPIC -fvisibility=hidden -ffp-contract=fast -fno-math-errno -fno-trapping-math"
 
 typedef struct po_cc_source {
-    const char *path;  /* of an existing C file */
-    const char *flags; /* further ones, NULL for none */
+    const char *path;   /* of an existing C file */
+    const char *flags;  /* further ones, NULL for none */
+    const char *header; /* read before the file (po_cc_header), NULL for none */
 } po_cc_source;
 
 /* Whether there is a compiler that can be run. PO_UNSUPPORTED, as below. */
@@ -22,5 +23,23 @@ po_status po_cc_check(po_ctx *ctx, const char *cc);
  * left behind. */
 po_status po_cc_library(po_ctx *ctx, const char *cc, const po_cc_source *sources, uint32_t n,
                         const char *include_dir, const char *so_path);
+
+/* The same, told in full. */
+typedef struct po_cc_build {
+    const char *cc;
+    const po_cc_source *sources;
+    uint32_t n;
+    const char *include_dir, *so_path;
+    /* By file: it did not compile, and the object is linked without it. NULL: one file that does
+     * not compile fails the whole. */
+    bool *failed;
+    void (*told)(void *user, uint32_t compiled); /* how many files are; may be NULL */
+    void *user;
+} po_cc_build;
+po_status po_cc_build_library(po_ctx *ctx, const po_cc_build *build);
+
+/* Compiles a header beside itself for files with the same flags: gcc and clang take a third of a
+ * second to read the vectors' own one. Where that cannot be done files read the text. */
+po_status po_cc_header(po_ctx *ctx, const char *cc, const char *path, const char *flags);
 
 #endif

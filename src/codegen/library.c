@@ -192,7 +192,7 @@ static po_status compile(building *b, po_arena *temporary, const char **so_path)
         const char *path;
         PO_TRY(write_temporary(b, temporary, folder, &b->files[i], &path));
         if (b->flags[i])
-            sources[n++] = (po_cc_source){path, b->flags[i]};
+            sources[n++] = (po_cc_source){.path = path, .flags = b->flags[i]};
     }
     char *so = po_arena_printf(temporary, "%s/" PO_LIBRARY_NAME, folder);
     *so_path = so;

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FILE_KERNELS = 4, FOLDER = 64 };
+enum { FILE_KERNELS = 4 };
 
 /* As the prelude has it (codegen/kernel.h). */
 typedef struct pool {
@@ -55,10 +55,10 @@ static po_status write_text(po_ctx *ctx, const char *path, const po_text *text) 
 /* --- in the child --- */
 
 typedef struct timing {
-    const char *dir;
+    const char *library; /* of all that compiled */
     uint32_t isa, n;
     const po_timed_kernel *kernels;
-    const uint32_t *library; /* by kernel: number of its file, PO_NONE */
+    bool *built; /* by kernel */
 } timing;
 
 typedef void (*kernel_fn)(const float *const *in, const float *const *weight, float *const *out,
@@ -80,7 +80,65 @@ static float *filled(po_arena *arena, size_t floats, uint64_t stream) {
     return data;
 }
 
-enum { COLD = 48 << 20, MOST_COPIES = 24, RUNS = 7 };
+enum { COLD = 48 << 20, MOST_COPIES = 24, RUNS = 7, ALIGNED = 64 };
+
+/* Numbers that the weights of all kernels are taken from: filled once. */
+typedef struct numbers {
+    float *data;
+    size_t bytes;
+} numbers;
+
+static size_t weights_of(const po_mu *mu, uint32_t *n) {
+    size_t bytes = 0;
+    *n = 0;
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        if (mu->tensors[i].place == PO_MU_WEIGHT) {
+            bytes += (4 * (size_t)mu->tensors[i].floats + ALIGNED - 1) / ALIGNED * ALIGNED;
+            *n += 1;
+        }
+    return bytes;
+}
+
+/* How often weights of so many bytes lie side by side, so that none are in cache when they are read
+ * again. */
+static uint32_t copies_of(size_t bytes) {
+    if (bytes > COLD / 2)
+        return 2;
+    size_t copies = bytes > 0 ? COLD / bytes : 1;
+    return copies > MOST_COPIES ? MOST_COPIES : copies < 1 ? 1 : (uint32_t)copies;
+}
+
+static numbers all_weights(po_arena *arena, const timing *t) {
+    numbers w = {NULL, 0};
+    for (uint32_t i = 0; i < t->n; i++) {
+        uint32_t n;
+        size_t bytes = weights_of(t->kernels[i].mu, &n);
+        bytes *= copies_of(bytes);
+        w.bytes = bytes > w.bytes ? bytes : w.bytes;
+    }
+    w.data = filled(arena, w.bytes / sizeof(float), 1);
+    return w;
+}
+
+/* By copy and number: where the weights of a kernel lie. */
+static const float ***lay_weights(po_arena *arena, const po_mu *mu, const numbers *w,
+                                  uint32_t *copies) {
+    uint32_t n;
+    size_t bytes = weights_of(mu, &n), at = 0;
+    *copies = copies_of(bytes);
+    const float ***to = PO_NEW_N(arena, const float **, *copies);
+    for (uint32_t c = 0; c < *copies; c++) {
+        to[c] = PO_NEW_N(arena, const float *, n + 1);
+        for (uint32_t i = 0; i < mu->n_tensors; i++) {
+            const po_mu_tensor *t = &mu->tensors[i];
+            if (t->place != PO_MU_WEIGHT || t->number >= n)
+                continue;
+            to[c][t->number] = w->data + at;
+            at += (4 * (size_t)t->floats + ALIGNED - 1) / ALIGNED * (ALIGNED / sizeof(float));
+        }
+    }
+    return to;
+}
 
 typedef struct loaded {
     kernel_fn run;
@@ -111,51 +169,47 @@ static double spent_here(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static double time_kernel(po_ctx *ctx, po_reply *reply, void *library, const po_timed_kernel *k,
-                          uint32_t number, uint32_t isa, bool look, double *looked) {
+/* What the child does it for, and where its time goes. */
+typedef struct visit {
+    po_ctx *ctx;
+    po_reply *reply;
+    void *library;
+    uint32_t isa;
+    numbers numbers;
+    double looked;
+} visit;
+
+static double time_kernel(visit *r, const po_timed_kernel *k, uint32_t number, bool look) {
     const po_mu *mu = k->mu;
+    const char *isa = po_isas[r->isa].name;
     char name[64];
-    snprintf(name, sizeof name, "k%u_%s", number, po_isas[isa].name);
-    void *run_symbol = dlsym(library, name);
-    snprintf(name, sizeof name, "k%u_%s_start", number, po_isas[isa].name);
-    void *start_symbol = dlsym(library, name);
-    snprintf(name, sizeof name, "k%u_%s_device", number, po_isas[isa].name);
-    const size_t *device_floats = dlsym(library, name);
-    snprintf(name, sizeof name, "k%u_%s_scratch", number, po_isas[isa].name);
-    const size_t *scratch_floats = dlsym(library, name);
+    snprintf(name, sizeof name, "k%u_%s", number, isa);
+    void *run_symbol = dlsym(r->library, name);
+    snprintf(name, sizeof name, "k%u_%s_start", number, isa);
+    void *start_symbol = dlsym(r->library, name);
+    snprintf(name, sizeof name, "k%u_%s_device", number, isa);
+    const size_t *device_floats = dlsym(r->library, name);
+    snprintf(name, sizeof name, "k%u_%s_scratch", number, isa);
+    const size_t *scratch_floats = dlsym(r->library, name);
     if (!run_symbol || !start_symbol || !device_floats || !scratch_floats)
         return 0;
     kernel_fn run;
     void (*start)(float *);
     memcpy(&run, &run_symbol, sizeof run);
     memcpy(&start, &start_symbol, sizeof start);
-    po_arena *arena = po_arena_create(ctx);
-    int64_t bytes = 0;
-    uint32_t n_weights = 0;
-    for (uint32_t i = 0; i < mu->n_tensors; i++)
-        if (mu->tensors[i].place == PO_MU_WEIGHT) {
-            bytes += 4 * mu->tensors[i].floats;
-            n_weights += 1;
-        }
-    uint32_t copies = bytes > COLD / 2 ? 2 : bytes > 0 ? (uint32_t)(COLD / bytes) : 1;
-    copies = copies > MOST_COPIES ? MOST_COPIES : copies < 1 ? 1 : copies;
-    const float ***weights = PO_NEW_N(arena, const float **, copies);
-    for (uint32_t c = 0; c < copies; c++) {
-        weights[c] = PO_NEW_N(arena, const float *, n_weights);
-        for (uint32_t i = 0; i < mu->n_tensors; i++)
-            if (mu->tensors[i].place == PO_MU_WEIGHT && mu->tensors[i].number < n_weights)
-                weights[c][mu->tensors[i].number] = filled(arena, (size_t)mu->tensors[i].floats, i);
-    }
+    po_arena *arena = po_arena_create(r->ctx);
+    uint32_t copies;
+    const float ***weights = lay_weights(arena, mu, &r->numbers, &copies);
     float *device = filled(arena, *device_floats, 7), *scratch = filled(arena, *scratch_floats, 9);
     pool one = {1, run_one, NULL};
     start(device);
     if (look && k->check) {
         loaded l = {run, device, scratch};
         double from = po_now();
-        const char *wrong = check_kernel(ctx, arena, k, isa, &l);
-        *looked += po_now() - from;
+        const char *wrong = check_kernel(r->ctx, arena, k, r->isa, &l);
+        r->looked += po_now() - from;
         if (wrong) {
-            po_reply_log(reply, "a schedule is wrong: %s", wrong);
+            po_reply_log(r->reply, "a schedule is wrong: %s", wrong);
             po_arena_free(arena);
             return -1;
         }
@@ -180,30 +234,21 @@ static double time_kernel(po_ctx *ctx, po_reply *reply, void *library, const po_
 /* Twice over all of them, at different times: what disturbed one reading rarely disturbs both. */
 static po_status time_all(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
     const timing *t = user;
-    double *best = PO_NEW_N(arena, double, t->n);
-    void **library = PO_NEW_N(arena, void *, t->n);
-    bool *opened = PO_NEW_N(arena, bool, t->n);
-    double looked = 0;
-    for (uint32_t pass = 0; pass < 2; pass++)
+    double *best = PO_NEW_N(arena, double, t->n), begin = po_now();
+    visit r = {.ctx = ctx, .reply = reply, .isa = t->isa};
+    r.library = dlopen(t->library, RTLD_NOW | RTLD_LOCAL);
+    if (!r.library)
+        po_reply_log(reply, "kernels do not load: %s", dlerror());
+    r.numbers = all_weights(arena, t);
+    for (uint32_t pass = 0; pass < 2 && r.library; pass++)
         for (uint32_t i = 0; i < t->n; i++) {
-            uint32_t file = t->library[i];
-            if (file == PO_NONE)
+            if (!t->built[i] || best[i] < 0)
                 continue;
-            if (pass == 0 && !library[file] && !opened[file]) {
-                opened[file] = true;
-                char path[FOLDER + 32];
-                snprintf(path, sizeof path, "%s/k%u.so", t->dir, file);
-                library[file] = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-                if (!library[file])
-                    po_reply_log(reply, "a kernel does not load: %s", dlerror());
-            }
-            if (!library[file] || best[i] < 0)
-                continue;
-            double seconds = time_kernel(ctx, reply, library[file], &t->kernels[i], i, t->isa,
-                                         pass == 0, &looked);
+            double seconds = time_kernel(&r, &t->kernels[i], i, pass == 0);
             best[i] = pass == 0 || (seconds > 0 && seconds < best[i]) ? seconds : best[i];
         }
-    po_reply_log(reply, "%u kernels compared with float64 in %.2f s", t->n, looked);
+    po_reply_log(reply, "%u kernels compared with float64 in %.2f s, timed in %.2f s", t->n,
+                 r.looked, po_now() - begin - r.looked);
     po_reply_add(reply, best, t->n * sizeof *best);
     return PO_OK;
 }
@@ -215,17 +260,13 @@ static bool stops(po_status status) {
            status == PO_IO;
 }
 
-enum { BATCH = 4 * FILE_KERNELS /* kernels of one library */ };
-
-/* Prints kernels [from, to) to a file; *printed: how many could be. */
+/* Prints kernels [from, to) to a file. */
 static po_status print_file(po_ctx *ctx, const timing *t, uint32_t from, uint32_t to,
-                            uint32_t library_number, uint32_t *library, const char *path,
-                            uint32_t *printed) {
+                            const char *path) {
     po_arena *scratch = po_arena_create(ctx);
     const po_isa *isa = &po_isas[t->isa];
     po_text text;
     po_text_init(&text, scratch);
-    po_codegen_prelude(isa, &text);
     for (uint32_t i = from; i < to; i++) {
         char symbol[64];
         size_t size = text.size;
@@ -233,43 +274,74 @@ static po_status print_file(po_ctx *ctx, const timing *t, uint32_t from, uint32_
         po_status status = po_codegen_kernel(ctx, t->kernels[i].mu, isa, symbol, &text);
         if (stops(status))
             return status;
-        if (status != PO_OK) {
-            po_log(ctx, "not timed: %s", ctx->error.message);
-            po_ctx_clear(ctx);
-            text.size = size;
-            text.data[size] = '\0';
+        t->built[i] = status == PO_OK;
+        if (status == PO_OK)
             continue;
-        }
-        library[i] = library_number;
-        ++*printed;
+        po_log(ctx, "not timed: %s", ctx->error.message);
+        po_ctx_clear(ctx);
+        text.size = size;
+        text.data[size] = '\0';
     }
     po_status status = write_text(ctx, path, &text);
     po_arena_free(scratch);
     return status;
 }
 
-/* Kernels [from, to) as one library: several files, for several compilers at a time. */
-static po_status build_batch(po_ctx *ctx, po_arena *arena, const char *cc, const timing *t,
-                             uint32_t from, uint32_t to, uint32_t *library) {
-    po_cc_source sources[BATCH / FILE_KERNELS];
-    uint32_t n = 0, printed = 0;
+static po_status write_header(po_ctx *ctx, const char *cc, const po_isa *isa, const char *flags,
+                              const char *path) {
+    po_arena *scratch = po_arena_create(ctx);
+    po_text text;
+    po_text_init(&text, scratch);
+    po_codegen_prelude(isa, &text);
+    PO_TRY(write_text(ctx, path, &text));
+    po_arena_free(scratch);
+    return po_cc_header(ctx, cc, path, flags);
+}
+
+typedef struct telling {
+    po_ctx *ctx;
+    uint32_t n, files;
+} telling;
+
+static void tell(void *user, uint32_t compiled) {
+    const telling *t = user;
+    po_step(t->ctx, 0.6 * compiled / t->files, "compiling %u of %u schedules",
+            t->n * compiled / t->files, t->n);
+}
+
+/* All kernels as one library; *any: there is one. */
+static po_status build(po_ctx *ctx, po_arena *arena, const char *cc, const char *dir, timing *t,
+                       bool *any) {
+    uint32_t n = (t->n + FILE_KERNELS - 1) / FILE_KERNELS;
     const char *flags = po_arena_printf(arena, "%s -fvisibility=default", po_isas[t->isa].flags);
-    for (uint32_t i = from; i < to; i += FILE_KERNELS, n++) {
-        sources[n].path = po_arena_printf(arena, "%s/k%u.c", t->dir, i);
-        sources[n].flags = flags;
-        PO_TRY(print_file(ctx, t, i, to - i < FILE_KERNELS ? to : i + FILE_KERNELS, from, library,
-                          sources[n].path, &printed));
+    const char *header = po_arena_printf(arena, "%s/prelude.h", dir);
+    po_cc_source *sources = PO_NEW_N(arena, po_cc_source, n);
+    bool *failed = PO_NEW_N(arena, bool, n);
+    PO_TRY(write_header(ctx, cc, &po_isas[t->isa], flags, header));
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t from = i * FILE_KERNELS, to = from + FILE_KERNELS;
+        sources[i] = (po_cc_source){
+            .path = po_arena_printf(arena, "%s/k%u.c", dir, i), .flags = flags, .header = header};
+        PO_TRY(print_file(ctx, t, from, to < t->n ? to : t->n, sources[i].path));
     }
-    if (!printed)
-        return PO_OK;
-    po_status status =
-        po_cc_library(ctx, cc, sources, n, NULL, po_arena_printf(arena, "%s/k%u.so", t->dir, from));
-    if (status == PO_OK || stops(status))
+    telling told = {ctx, t->n, n};
+    po_cc_build spec = {.cc = cc,
+                        .sources = sources,
+                        .n = n,
+                        .so_path = t->library,
+                        .failed = failed,
+                        .told = tell,
+                        .user = &told};
+    po_status status = po_cc_build_library(ctx, &spec);
+    if (status != PO_OK && stops(status))
         return status;
-    po_log(ctx, "not timed: %s", ctx->error.message);
-    po_ctx_clear(ctx);
-    for (uint32_t i = from; i < to; i++)
-        library[i] = PO_NONE;
+    *any = status == PO_OK;
+    if (!*any) {
+        po_log(ctx, "not timed: %s", ctx->error.message);
+        po_ctx_clear(ctx);
+    }
+    for (uint32_t i = 0; i < t->n; i++)
+        t->built[i] &= !failed[i / FILE_KERNELS];
     return PO_OK;
 }
 
@@ -280,27 +352,26 @@ po_status po_time_kernels(po_ctx *ctx, const char *cc, uint32_t isa, po_timed_ke
     if (isa >= PO_ISAS)
         return po_fail(ctx, PO_UNSUPPORTED, "kernels need AVX2 or AVX-512, which this CPU lacks");
     const char *dir;
+    bool any;
     po_arena *folder = po_arena_create(ctx);
+    double start = po_now();
     PO_TRY(po_folder_temporary(ctx, folder, &dir));
-    uint32_t *library = PO_NEW_N(folder, uint32_t, n);
-    timing t = {dir, isa, n, kernels, library};
+    timing t = {po_arena_printf(folder, "%s/kernels.so", dir), isa, n, kernels,
+                PO_NEW_N(folder, bool, n)};
+    po_step(ctx, 0, "compiling %u schedules", n);
+    PO_TRY(build(ctx, folder, cc, dir, &t, &any));
+    po_log(ctx, "%u kernels compiled in %.2f s", n, po_now() - start);
     for (uint32_t i = 0; i < n; i++)
-        library[i] = PO_NONE;
-    po_status status = PO_OK;
-    for (uint32_t i = 0; i < n && status == PO_OK; i += BATCH) {
-        po_step(ctx, 0.6 * i / n, "compiling %u of %u schedules", i, n);
-        status = po_ctx_poll(ctx);
-        if (status == PO_OK)
-            status = build_batch(ctx, folder, cc, &t, i, n - i < BATCH ? n : i + BATCH, library);
+        kernels[i].seconds = 0;
+    if (any) {
+        po_bytes data;
+        po_step(ctx, 0.6, "timing %u schedules", n);
+        PO_TRY(po_isolate(ctx, folder, "timing kernels", 10 + 1.5 * n, time_all, &t, &data));
+        if (data.size != n * sizeof(double))
+            return po_fail(ctx, PO_RUNTIME, "timing kernels gave no answer");
+        for (uint32_t i = 0; i < n; i++)
+            memcpy(&kernels[i].seconds, data.data + i * sizeof(double), sizeof(double));
     }
-    PO_TRY(status);
-    po_bytes data;
-    po_step(ctx, 0.6, "timing %u schedules", n);
-    PO_TRY(po_isolate(ctx, folder, "timing kernels", 10 + 1.5 * n, time_all, &t, &data));
-    if (data.size != n * sizeof(double))
-        return po_fail(ctx, PO_RUNTIME, "timing kernels gave no answer");
-    for (uint32_t i = 0; i < n; i++)
-        memcpy(&kernels[i].seconds, data.data + i * sizeof(double), sizeof(double));
     po_arena_free(folder);
     return PO_OK;
 }

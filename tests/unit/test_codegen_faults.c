@@ -192,7 +192,7 @@ static void test_compiler(void **state) {
     const char *so = po_arena_printf(arena, "%s/out.so", dir);
     po_cc_source sources[5];
     for (uint32_t i = 0; i < 5; i++) {
-        sources[i] = (po_cc_source){po_arena_printf(arena, "%s/%u.c", dir, i), NULL};
+        sources[i] = (po_cc_source){.path = po_arena_printf(arena, "%s/%u.c", dir, i)};
         test_write_text(sources[i].path,
                         po_arena_printf(arena, "int f%u(void) { return 1; }\n", i));
     }

@@ -113,7 +113,7 @@ static void *load(const po_isa *isa, const char *dir) {
     char *c = po_arena_printf(arena, "%s/f_%s.c", dir, isa->name);
     char *so = po_arena_printf(arena, "%s/f_%s.so", dir, isa->name);
     test_write_text(c, text.data);
-    po_cc_source source = {c, isa->flags};
+    po_cc_source source = {.path = c, .flags = isa->flags};
     if (po_cc_library(&ctx, NULL, &source, 1, NULL, so) != PO_OK)
         fail_msg("%s", ctx.error.message);
     void *library = dlopen(so, RTLD_NOW | RTLD_LOCAL);
