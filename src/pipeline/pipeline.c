@@ -76,14 +76,16 @@ typedef struct steps {
     const stage *now;
     double before;  /* shares of the stages that are done */
     double started; /* po_now() */
+    double done;    /* of this stage: what is looked at again goes back no further */
 } steps;
 
 static void tell(void *user, const char *what, double fraction) {
-    const steps *s = user;
+    steps *s = user;
     const po_callbacks *callbacks = s->state->callbacks;
     if (!callbacks || !callbacks->progress)
         return;
-    double all = s->before + s->now->share * (fraction < 0 ? 0 : fraction > 1 ? 1 : fraction);
+    s->done = fraction > 1 ? 1 : fraction > s->done ? fraction : s->done;
+    double all = s->before + s->now->share * s->done;
     all = all > 0.99 ? 0.99 : all; /* a run may begin again */
     double spent = po_now() - s->started;
     double left = all > 0.05 ? spent * (1 - all) / all : -1;
@@ -190,6 +192,7 @@ po_status po_pipeline_run(po_run_state *state) {
                 break;
         }
         s.now = &stages[i];
+        s.done = 0;
         if (stages[i].level <= state->options->level)
             tell(&s, "", 0);
         status = run_stage(state, &stages[i]);

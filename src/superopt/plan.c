@@ -1,5 +1,7 @@
 #include "superopt/plan.h"
 
+#include "superopt/plan_worth.h"
+
 /* Errors that are let pass, in units of the last place of the sum of absolute values: what sums in
  * another order make, and what Toom-Cook's transforms make of it (measured: 4, 9). */
 static const double exact_error = 16, fast_error = 64;
@@ -144,7 +146,8 @@ static bool recall(const planning *p, uint32_t form, uint32_t isa, double *secon
                                                                     key, seconds, sizeof *seconds));
 }
 
-/* Keeps what is known of all forms, and how it compares with their estimates. */
+/* Keeps what is known of all forms, and how it compares with their estimates. What was passed over
+ * has 0 seconds. */
 static void remember(planning *p, uint32_t isa) {
     po_plan_readings *r = p->options->readings;
     for (uint32_t i = 0; r && i < p->n_steps; i++)
@@ -152,31 +155,67 @@ static void remember(planning *p, uint32_t isa) {
             uint32_t form = p->steps[i].form[k];
             po_hash key = key_of(p, form, isa);
             double seconds = p->seconds[form];
-            if (seconds == 0 || po_hash_map_get(r->known, key) != PO_NONE)
+            uint32_t at = po_hash_map_get(r->known, key);
+            if (at != PO_NONE && (r->seconds[at] != 0 || seconds == 0))
                 continue;
             po_hash_map_put(r->known, key, r->n);
             PO_PUSH(r->arena, r->seconds, r->n, r->cap, seconds);
             uint32_t kind = kind_of(r, p->steps[i].choices[k].how);
-            if (seconds < 0 || kind == PO_NONE)
+            if (seconds <= 0 || kind == PO_NONE)
                 continue;
             r->kinds[kind].read += seconds;
             r->kinds[kind].guessed += estimate(p->forms[form].mu);
         }
 }
 
-/* What is not known yet is timed. */
-static po_status measure(planning *p) {
-    uint32_t isa = po_isa_of_machine(), n = 0;
-    uint32_t *which = PO_NEW_N(p->arena, uint32_t, p->n_forms);
+/* By first form: what all steps that have it are estimated to take of the whole. */
+static const double *parts_of(const planning *p) {
+    double *parts = PO_NEW_N(p->arena, double, p->n_forms), sum = 0;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const step *s = &p->steps[i];
+        double least = estimate(p->forms[s->form[0]].mu);
+        for (uint32_t k = 1; k < s->n; k++) {
+            double seconds = estimate(p->forms[s->form[k]].mu);
+            least = seconds < least ? seconds : least;
+        }
+        parts[s->form[0]] += least;
+        sum += least;
+    }
+    for (uint32_t i = 0; i < p->n_forms && sum > 0; i++)
+        parts[i] /= sum;
+    return parts;
+}
+
+/* Forms that are to be read in a round, and were not: `wanted` by form. */
+static void want(const planning *p, uint32_t round, const double *parts, bool *wanted) {
+    double estimates[PO_CHOICES_MAX], seconds[PO_CHOICES_MAX];
+    bool read[PO_CHOICES_MAX];
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const step *s = &p->steps[i];
+        for (uint32_t k = 0; k < s->n; k++) {
+            estimates[k] = estimate(p->forms[s->form[k]].mu);
+            seconds[k] = p->seconds[s->form[k]];
+        }
+        po_worth_step worth = {s->n, s->choices, estimates, seconds, parts[s->form[0]]};
+        (round == 0 ? po_worth_first : po_worth_then)(&worth, read);
+        for (uint32_t k = 0; k < s->n; k++)
+            wanted[s->form[k]] |= read[k] && seconds[k] == 0;
+    }
+}
+
+static po_status read_round(planning *p, uint32_t round, const double *parts, uint32_t isa) {
+    uint32_t n = 0, *which = PO_NEW_N(p->arena, uint32_t, p->n_forms);
+    bool *wanted = PO_NEW_N(p->arena, bool, p->n_forms);
     po_timed_kernel *batch = PO_NEW_N(p->arena, po_timed_kernel, p->n_forms);
+    want(p, round, parts, wanted);
     for (uint32_t i = 0; i < p->n_forms; i++) {
-        if (recall(p, i, isa, &p->seconds[i]))
+        if (!wanted[i])
             continue;
         which[n] = i;
         batch[n++] = p->forms[i];
     }
     if (n > 0)
-        po_log(p->ctx, "timing %u schedules of %u steps", n, p->n_steps);
+        po_log(p->ctx, "timing %u of %u schedules of %u steps", n, p->n_forms, p->n_steps);
     PO_TRY(po_time_kernels(p->ctx, p->options->cc, isa, batch, n));
     for (uint32_t i = 0; i < n; i++) {
         p->seconds[which[i]] = batch[i].seconds;
@@ -184,6 +223,19 @@ static po_status measure(planning *p) {
             po_cache_put(p->options->cache, "kernel", key_of(p, which[i], isa), &batch[i].seconds,
                          sizeof batch[i].seconds);
     }
+    return PO_OK;
+}
+
+/* What is not known yet, and worth it, is timed. */
+static po_status measure(planning *p) {
+    enum { ROUNDS = 2 };
+    uint32_t isa = po_isa_of_machine();
+    for (uint32_t i = 0; i < p->n_forms; i++)
+        if (!recall(p, i, isa, &p->seconds[i]))
+            p->seconds[i] = 0;
+    const double *parts = parts_of(p);
+    for (uint32_t round = 0; round < ROUNDS; round++)
+        PO_TRY(read_round(p, round, parts, isa));
     remember(p, isa);
     return PO_OK;
 }

@@ -57,7 +57,7 @@ double po_plan_traffic(po_arena *arena, const po_mu *naive, uint32_t step);
 typedef struct po_plan_guess {
     double seconds;
     uint32_t n_nodes; /* in regions that cannot be lowered */
-    uint32_t unread;  /* schedules that po_plan_regions would have to time */
+    uint32_t unread;  /* schedules that po_plan_regions would have to time, at most */
 } po_plan_guess;
 po_status po_plan_estimate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                            const po_regions *regions, const po_plan_options *options,

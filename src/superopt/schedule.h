@@ -44,6 +44,8 @@ struct po_scheduler {
     /* Appends choices for a step, best guess first; returns how many there are now. */
     uint32_t (*list)(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n);
     void (*apply)(po_schedule *s, uint32_t step, const po_choice *choice);
+    /* Choices with the same number do the same in pieces of other sizes. */
+    int64_t (*family)(const po_choice *choice);
     /* "direct, tile 6x64": for people. */
     void (*tell)(const po_choice *choice, po_text *text);
 };

@@ -131,6 +131,10 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     }
 }
 
+static int64_t family(const po_choice *choice) {
+    return choice->n[BLOCK] > 0;
+}
+
 static void tell(const po_choice *choice, po_text *text) {
     if (choice->n[BLOCK])
         po_text_printf(text, "sums of blocks of %lld", (long long)choice->n[BLOCK]);
@@ -138,4 +142,4 @@ static void tell(const po_choice *choice, po_text *text) {
         po_text_puts(text, "sums of rows");
 }
 
-const po_scheduler po_schedule_blocks = {"blocks", true, list, apply, tell};
+const po_scheduler po_schedule_blocks = {"blocks", true, list, apply, family, tell};

@@ -369,6 +369,10 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     }
 }
 
+static int64_t family(const po_choice *choice) {
+    return choice->n[ALONE];
+}
+
 static void tell(const po_choice *choice, po_text *text) {
     po_text_printf(text, "direct, tile %lldx%lld%s", (long long)choice->n[ROWS],
                    (long long)(choice->n[PANEL] ? choice->n[PANEL] : 64),
@@ -377,4 +381,4 @@ static void tell(const po_choice *choice, po_text *text) {
                                               : "");
 }
 
-const po_scheduler po_schedule_direct = {"direct", true, list, apply, tell};
+const po_scheduler po_schedule_direct = {"direct", true, list, apply, family, tell};

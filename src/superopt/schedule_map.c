@@ -97,11 +97,12 @@ static uint32_t reduced_lane(const po_mu *mu, const po_naive_step *n) {
     return lane;
 }
 
-/* Sums of products, lane by lane (depthwise): rows along the map share what they multiply with. */
+/* Sums of products, lane by lane (depthwise): rows along the map share what they multiply with, and
+ * take the place of the plain choice. */
 static uint32_t add_rows(const po_mu *mu, const po_naive_step *p, po_choice *choices, uint32_t n) {
     static const int64_t tiles[][2] = {{7, 2}, {4, 4}, {6, 1}};
-    const po_choice *plain = &choices[n - 1];
-    if (plain->n[LANE] < 0 || plain->n[ROW] >= 0 || p->s->combine != PO_MU_ADD || p->s->n_in != 2)
+    const po_choice plain = choices[n - 1];
+    if (plain.n[LANE] < 0 || plain.n[ROW] >= 0 || p->s->combine != PO_MU_ADD || p->s->n_in != 2)
         return n;
     const po_mu_access *in = &p->s->in[0];
     uint32_t row = PO_NONE;
@@ -112,16 +113,17 @@ static uint32_t add_rows(const po_mu *mu, const po_naive_step *p, po_choice *cho
                 row = label;
         }
     int64_t vectors = (mu->labels[p->lane].extent + PO_MU_VECTOR - 1) / PO_MU_VECTOR;
+    uint32_t to = n - 1;
     for (size_t i = 0; i < sizeof tiles / sizeof tiles[0] && row != PO_NONE; i++) {
-        if (n == PO_CHOICES_MAX || mu->labels[row].extent < tiles[i][0] || vectors < tiles[i][1])
+        if (to == PO_CHOICES_MAX || mu->labels[row].extent < tiles[i][0] || vectors < tiles[i][1])
             continue;
-        choices[n] = *plain;
-        choices[n].n[VECTORS] = tiles[i][1];
-        choices[n].n[ROW] = (int64_t)row;
-        choices[n].n[ROWS] = tiles[i][0];
-        n++;
+        choices[to] = plain;
+        choices[to].n[VECTORS] = tiles[i][1];
+        choices[to].n[ROW] = (int64_t)row;
+        choices[to].n[ROWS] = tiles[i][0];
+        to++;
     }
-    return n;
+    return to > n ? to : n;
 }
 
 static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
@@ -222,6 +224,14 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     }
 }
 
+static int64_t family(const po_choice *choice) {
+    if (choice->n[LANE] < 0)
+        return 0;
+    if (choice->n[ROW] < 0)
+        return 1;
+    return choice->n[ROWS] == PO_MU_VECTOR ? 2 : 3;
+}
+
 static void tell(const po_choice *choice, po_text *text) {
     if (choice->n[LANE] < 0)
         po_text_puts(text, "plain loops");
@@ -234,4 +244,4 @@ static void tell(const po_choice *choice, po_text *text) {
         po_text_printf(text, "vectors, %lld at a time", (long long)choice->n[VECTORS]);
 }
 
-const po_scheduler po_schedule_map = {"map", true, list, apply, tell};
+const po_scheduler po_schedule_map = {"map", true, list, apply, family, tell};

@@ -173,9 +173,14 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     }
 }
 
+static int64_t family(const po_choice *choice) {
+    (void)choice;
+    return 0;
+}
+
 static void tell(const po_choice *choice, po_text *text) {
     po_text_printf(text, "planes, tile %lldx%lld", (long long)choice->n[ROWS],
                    (long long)choice->n[VECTORS] * PO_MU_VECTOR);
 }
 
-const po_scheduler po_schedule_planes = {"planes", true, list, apply, tell};
+const po_scheduler po_schedule_planes = {"planes", true, list, apply, family, tell};

@@ -336,9 +336,14 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     spread(&z, m, 0);
 }
 
+static int64_t family(const po_choice *choice) {
+    (void)choice;
+    return 0;
+}
+
 static void tell(const po_choice *choice, po_text *text) {
     po_text_printf(text, "Strassen, slices of %lld, tile %lldx%lld", (long long)choice->n[SLICE],
                    (long long)choice->n[ROWS], (long long)choice->n[PANEL]);
 }
 
-const po_scheduler po_schedule_strassen = {"strassen", false, list, apply, tell};
+const po_scheduler po_schedule_strassen = {"strassen", false, list, apply, family, tell};

@@ -151,9 +151,14 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     po_mu_layout(s->mu, turned, 1, 0);
 }
 
+static int64_t family(const po_choice *choice) {
+    (void)choice;
+    return 0;
+}
+
 static void tell(const po_choice *choice, po_text *text) {
     po_text_printf(text, "pixels turned into lanes, %lld at a time",
                    (long long)choice->n[VECTORS] * PO_MU_VECTOR);
 }
 
-const po_scheduler po_schedule_turned = {"turned", true, list, apply, tell};
+const po_scheduler po_schedule_turned = {"turned", true, list, apply, family, tell};

@@ -637,6 +637,10 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     (z.block ? by_rows : by_panels)(&z, name, packed, &p);
 }
 
+static int64_t family(const po_choice *choice) {
+    return 2 * choice->n[OUTPUTS] + (choice->n[BLOCK] > 0);
+}
+
 static void tell(const po_choice *choice, po_text *text) {
     po_text_printf(text, "F(%lld) Winograd, ", (long long)choice->n[OUTPUTS]);
     if (choice->n[BLOCK])
@@ -647,4 +651,4 @@ static void tell(const po_choice *choice, po_text *text) {
                    (long long)choice->n[PANEL]);
 }
 
-const po_scheduler po_schedule_winograd = {"winograd", false, list, apply, tell};
+const po_scheduler po_schedule_winograd = {"winograd", false, list, apply, family, tell};

@@ -242,8 +242,78 @@ static void test_compiler(void **state) {
     po_arena_free(arena);
 }
 
+static void count_files(void *user, uint32_t compiled) {
+    uint32_t *told = user;
+    assert_int_equal(compiled, *told + 1);
+    *told = compiled;
+}
+
+/* What does not compile is left out where that is allowed; headers are read compiled or as text. */
+static void test_compiler_leaves_out(void **state) {
+    (void)state;
+    enum { N = 4 };
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *arena = po_arena_create(&ctx);
+    char dir[] = "/tmp/petopt-cc-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    const char *so = po_arena_printf(arena, "%s/out.so", dir);
+    const char *header = po_arena_printf(arena, "%s/all.h", dir);
+    const char *made = po_arena_printf(arena, "%s.gch", header);
+    po_cc_source sources[N];
+    for (uint32_t i = 0; i < N; i++) {
+        sources[i] = (po_cc_source){.path = po_arena_printf(arena, "%s/%u.c", dir, i),
+                                    .flags = "-fvisibility=default",
+                                    .header = header};
+        test_write_text(sources[i].path, po_arena_printf(arena, "number f%u(void) { return %s; }\n",
+                                                         i, i == 2 ? "nonsense" : "ONE"));
+    }
+    bool failed[N] = {false};
+    uint32_t told = 0;
+    po_cc_build build = {.sources = sources,
+                         .n = N,
+                         .so_path = so,
+                         .failed = failed,
+                         .told = count_files,
+                         .user = &told};
+    for (uint32_t round = 0; round < 3; round++) {
+        /* Compiled; as text, where that cannot be; compiled by what makes no sense of it. */
+        test_write_text(header, "typedef int number;\n#define ONE 1\n");
+        assert_int_equal(
+            po_cc_header(&ctx, round == 1 ? "false" : NULL, header, "-fvisibility=default"), PO_OK);
+        assert_int_equal(access(made, F_OK) == 0, round != 1);
+        if (round == 2)
+            test_write_text(made, "nothing of the kind");
+        told = 0;
+        memset(failed, 0, sizeof failed);
+        assert_int_equal(po_cc_build_library(&ctx, &build), PO_OK);
+        assert_int_equal(told, N);
+        for (uint32_t i = 0; i < N; i++)
+            assert_int_equal(failed[i], i == 2);
+        void *library = dlopen(so, RTLD_NOW | RTLD_LOCAL);
+        assert_non_null(library);
+        assert_non_null(dlsym(library, "f3"));
+        assert_null(dlsym(library, "f2"));
+        (void)dlclose(library);
+        (void)unlink(so);
+        (void)unlink(made);
+    }
+    /* Nothing compiles. */
+    told = 0;
+    test_write_text(header, "");
+    assert_int_equal(po_cc_build_library(&ctx, &build), PO_UNSUPPORTED);
+    po_ctx_clear(&ctx);
+    assert_int_equal(files_in(dir), N + 1);
+    for (uint32_t i = 0; i < N; i++)
+        (void)unlink(sources[i].path);
+    (void)unlink(header);
+    (void)rmdir(dir);
+    po_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_planted),
-                                       cmocka_unit_test(test_compiler)};
+                                       cmocka_unit_test(test_compiler),
+                                       cmocka_unit_test(test_compiler_leaves_out)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
