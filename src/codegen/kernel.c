@@ -318,39 +318,60 @@ static po_status body(cg *g, const used *u, uint32_t from, uint32_t to, bool gri
     return PO_OK;
 }
 
+/* Floats from the first to the last of a step along an axis; what lies between two steps may be
+ * another tensor's behind the last. */
+static int64_t length_of(const po_mu_tensor *t, uint32_t axis) {
+    int64_t length = 1;
+    for (uint32_t a = axis + 1; a < t->rank; a++)
+        length += (t->before[a] + t->dims[a] + t->after[a] - 1) * t->stride[a];
+    return length;
+}
+
+static void fill(cg *g, const po_mu_tensor *t, uint32_t axis, int64_t from, int64_t n,
+                 const char *at) {
+    po_text value;
+    po_text_init(&value, g->arena);
+    cg_number(&value, t->fill);
+    if (n > 0)
+        cg_line(g, "pk_fill(%s + %lld, %lldul, %s);", at, (long long)(from * t->stride[axis]),
+                (long long)((n - 1) * t->stride[axis] + length_of(t, axis)), value.data);
+}
+
 /* Fills what lies round a tensor: whole spans of memory, outer axes first. Part by part along the
  * first axis that has some length; what lies outside of that is the first part's. */
 static uint32_t ring(cg *g, const po_mu_tensor *t) {
-    po_text *out = g->out, text, value;
+    po_text *out = g->out, text;
     const char *at = "t";
     bool dealt = false;
+    uint32_t last = t->rank - 1;
+    while (t->before[last] == 0 && t->after[last] == 0)
+        last--;
     po_text_init(&text, g->arena);
-    po_text_init(&value, g->arena);
-    cg_number(&value, t->fill);
     po_text_puts(&text, "    (void)part, (void)parts;\n");
     g->out = &text;
     g->depth = 1;
-    for (uint32_t a = 0; a < t->rank; a++) {
-        long long stride = (long long)t->stride[a], before = (long long)t->before[a],
-                  dim = (long long)t->dims[a], after = (long long)t->after[a];
-        const char *first = dealt ? "" : "if (part == 0) ";
-        if (before > 0)
-            cg_line(g, "%spk_fill(%s, %lldul, %s);", first, at, before * stride, value.data);
-        if (after > 0)
-            cg_line(g, "%spk_fill(%s + %lld, %lldul, %s);", first, at, (before + dim) * stride,
-                    after * stride, value.data);
-        if (a + 1 == t->rank)
+    for (uint32_t a = 0; a <= last; a++) {
+        long long dim = (long long)t->dims[a];
+        bool alone = !dealt && (t->before[a] > 0 || t->after[a] > 0);
+        if (alone)
+            cg_open(g, "if (part == 0)");
+        fill(g, t, a, 0, t->before[a], at);
+        fill(g, t, a, t->before[a] + t->dims[a], t->after[a], at);
+        if (alone)
+            cg_close(g);
+        if (a == last)
             break;
-        if (!dealt && dim > 1) {
+        bool deal = !dealt && dim > 1;
+        if (deal)
             cg_open(g,
                     "for (size_t i%u = %lldul * part / parts; i%u < %lldul * (part + 1) / parts; "
                     "i%u++)",
                     a, dim, a, dim, a);
-            dealt = true;
-        } else {
+        else
             cg_open(g, "for (size_t i%u = 0; i%u < %lldul; i%u++)", a, a, dim, a);
-        }
-        at = po_arena_printf(g->arena, "%s + (i%u + %lldul) * %lldul", at, a, before, stride);
+        dealt |= deal;
+        at = po_arena_printf(g->arena, "%s + (i%u + %lldul) * %lldul", at, a,
+                             (long long)t->before[a], (long long)t->stride[a]);
     }
     while (g->depth > 1)
         cg_close(g);

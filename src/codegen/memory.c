@@ -25,7 +25,7 @@ static bool has_ring(const po_mu_tensor *t) {
 /* Whether the ring can be filled anew in each call at little cost: spans of memory that lie inside
  * one another, axis by axis, and at most a quarter of the tensor. */
 static bool is_cheap(const po_mu_tensor *t) {
-    int64_t inside = 1;
+    int64_t inside = 1, all = 1;
     if (t->place != PO_MU_DEVICE)
         return false;
     for (uint32_t a = 0; a < t->rank; a++) {
@@ -33,8 +33,9 @@ static bool is_cheap(const po_mu_tensor *t) {
         if (a > 0 && t->stride[a] * whole > t->stride[a - 1])
             return false;
         inside *= t->dims[a];
+        all *= whole;
     }
-    return t->floats - inside <= t->floats / 4;
+    return all - inside <= all / 4;
 }
 
 static bool same_layout(const po_mu_tensor *a, const po_mu_tensor *b) {

@@ -47,7 +47,7 @@ const kernel_case kernel_cases[] = {
      "  tensor W weight 0 [3, 3]\n"
      "  tensor A device [20, 21] before [1, 1] after [1, 1]\n"
      "  tensor B device [20, 21]\n"
-     "  tensor C device [21, 20] before [1, 0] after [1, 2]\n"
+     "  tensor C device [21, 20] before [1, 0] after [1, 2] stride [48, 1]\n"
      "  tensor Y output 0 [21, 20]\n"
      "  step \"in\" { A[y, x] = X[y, x] }\n"
      "  step \"first\" { grid y by 2 { B[y, x] += A[y+r-1, x+s-1] * W[r, s] fresh } }\n"
