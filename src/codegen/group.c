@@ -237,9 +237,67 @@ static void set_first(cg *g, uint32_t node, const uint32_t *kept, uint32_t n_kep
         cg_close(g);
 }
 
-po_status cg_group(cg *g, uint32_t node, uint32_t *next) {
+static bool same_access(const cg *g, const po_mu_access *a, const po_mu_access *b) {
+    bool same = a->tensor == b->tensor;
+    for (uint32_t x = 0; same && x < g->mu->tensors[a->tensor].rank; x++) {
+        same = a->axes[x].offset == b->axes[x].offset && a->axes[x].n == b->axes[x].n;
+        for (uint32_t i = 0; same && i < a->axes[x].n; i++)
+            same = po_mu_coef(&b->axes[x], a->axes[x].terms[i].label) == a->axes[x].terms[i].coef;
+    }
+    return same;
+}
+
+static bool has_guards(const cg *g, uint32_t node) {
     const po_mu_statement *s = &g->mu->nodes[node].statement;
+    bool any = po_mu_edge_of(g->mu, node, PO_NONE) == PO_MU_GUARD;
+    for (uint32_t k = 0; k < s->n_in; k++)
+        any |= po_mu_edge_of(g->mu, node, k) == PO_MU_GUARD;
+    return any;
+}
+
+uint32_t cg_led_by(cg *g, uint32_t node) {
+    const po_mu_node *n = &g->mu->nodes[node];
+    if (n->kind != PO_MU_STATEMENT || n->next == PO_NONE ||
+        g->mu->nodes[n->next].kind != PO_MU_STATEMENT)
+        return PO_NONE;
+    const po_mu_statement *a = &n->statement, *b = &g->mu->nodes[n->next].statement;
+    uint32_t after = g->mu->nodes[n->next].next;
+    bool chain = after != PO_NONE && g->mu->nodes[after].kind == PO_MU_STATEMENT &&
+                 g->mu->nodes[after].statement.fused;
+    if (a->combine != PO_MU_SET || b->combine == PO_MU_SET || a->fused || b->fused || chain ||
+        a->lane == PO_NONE || a->lane != b->lane || a->row != PO_NONE || b->row != PO_NONE ||
+        g->mu->tensors[a->out.tensor].place == PO_MU_REGISTER || a->out.tensor == b->out.tensor ||
+        cg_step_of(g, &a->out, a->lane) != 1 || has_guards(g, node) || has_guards(g, n->next))
+        return PO_NONE;
+    bool reads = false;
+    for (uint32_t k = 0; k < b->n_in; k++) {
+        if (b->in[k].tensor == a->out.tensor && !same_access(g, &b->in[k], &a->out))
+            return PO_NONE;
+        reads |= b->in[k].tensor == a->out.tensor;
+    }
+    for (uint32_t k = 0; k < a->n_in; k++)
+        reads &= a->in[k].tensor != b->out.tensor && a->in[k].tensor != a->out.tensor;
+    uint32_t n_kept[2], n_reduced[2], *kept[2], *reduced[2];
+    po_mu_labels_of(g->mu, a, g->arena, &n_kept[0], &kept[0], &n_reduced[0], &reduced[0]);
+    po_mu_labels_of(g->mu, b, g->arena, &n_kept[1], &kept[1], &n_reduced[1], &reduced[1]);
+    if (!reads || n_reduced[0] != 0 || n_reduced[1] != 1 || reduced[1][0] != b->lane ||
+        n_kept[0] != n_kept[1] + 1)
+        return PO_NONE;
+    for (uint32_t i = 0; i < n_kept[1]; i++)
+        if (!contains(kept[0], n_kept[0], kept[1][i]))
+            return PO_NONE;
+    return n->next;
+}
+
+po_status cg_group(cg *g, uint32_t node, uint32_t *next) {
     group u = {.tile = {.g = g}, .n = 1};
+    uint32_t led = cg_led_by(g, node);
+    if (led != PO_NONE) {
+        u.tile.led = true;
+        u.tile.lead = node;
+        node = led;
+    }
+    const po_mu_statement *s = &g->mu->nodes[node].statement;
     for (uint32_t m = g->mu->nodes[node].next; m != PO_NONE; m = g->mu->nodes[m].next) {
         if (g->mu->nodes[m].kind != PO_MU_STATEMENT || !g->mu->nodes[m].statement.fused)
             break;

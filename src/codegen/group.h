@@ -8,7 +8,9 @@ typedef struct cg_tile {
     cg *g;
     uint32_t row, lane; /* PO_NONE: none; lane PO_NONE: floats instead of vectors */
     bool lane_reduced;
-    bool started;        /* the elements were set before: what is fresh goes on */
+    bool started; /* the elements were set before: what is fresh goes on */
+    bool led;     /* what the lanes are reduced of is made by the statement `lead` first */
+    uint32_t lead;
     int64_t rows, lanes; /* of the schedule, cut to this machine's registers */
     /* of the tile that is being printed */
     int64_t r, v, tail; /* rows, vectors, lanes of the last vector (0: all) */

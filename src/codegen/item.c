@@ -26,6 +26,8 @@ const char *cg_item(cg *g, const po_mu_item *item, const char *const argument[3]
     case PO_MU_TIMES:
         return po_arena_printf(g->arena, "%s * %s", a, b);
     case PO_MU_OVER:
+        if (vector[0] && !vector[1])
+            return po_arena_printf(g->arena, "pk_over(%s, %s)", a, b);
         return po_arena_printf(g->arena, "%s / %s", a, b);
     case PO_MU_NEGATE:
         return po_arena_printf(g->arena, "-%s", a);

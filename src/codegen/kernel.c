@@ -55,8 +55,9 @@ static po_status piece(cg *g, uint32_t node, uint32_t *next);
 static po_status one(cg *g, uint32_t node, uint32_t *next) {
     const po_mu_statement *s = &g->mu->nodes[node].statement;
     if (g->mu->nodes[node].kind == PO_MU_STATEMENT)
-        return s->combine != PO_MU_SET && s->lane != PO_NONE ? piece(g, node, next)
-                                                             : cg_group(g, node, next);
+        return cg_led_by(g, node) != PO_NONE || (s->combine != PO_MU_SET && s->lane != PO_NONE)
+                   ? piece(g, node, next)
+                   : cg_group(g, node, next);
     *next = g->mu->nodes[node].next;
     return loop(g, node);
 }
@@ -197,7 +198,8 @@ static uint32_t function_of(cg *g, const char *kind, const char *parameters, con
  * other statements in registers, and accumulators in memory. */
 static po_status piece(cg *g, uint32_t node, uint32_t *next) {
     po_text *out = g->out, text, parameters, arguments;
-    uint32_t depth = g->depth, to = g->mu->nodes[node].next;
+    uint32_t depth = g->depth, led = cg_led_by(g, node);
+    uint32_t to = g->mu->nodes[led == PO_NONE ? node : led].next;
     while (to != PO_NONE && g->mu->nodes[to].kind == PO_MU_STATEMENT &&
            g->mu->nodes[to].statement.fused)
         to = g->mu->nodes[to].next;

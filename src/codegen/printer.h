@@ -81,7 +81,10 @@ bool cg_is_apart(const cg *g, const po_mu_access *access);
 
 /* --- statements --- */
 
-/* A statement and those fused to it; the node after them. */
+/* The sum or maximum over its lanes that follows a statement and reads what that wrote where it was
+ * written, so that one loop makes both; PO_NONE where there is none. */
+uint32_t cg_led_by(cg *g, uint32_t node);
+/* A statement and those fused to it, or with the sum that it leads; the node after them. */
 po_status cg_group(cg *g, uint32_t node, uint32_t *next);
 /* Opens the chunks of a loop and binds its label; the end of it (kernel.c). */
 void cg_chunks(cg *g, uint32_t node);

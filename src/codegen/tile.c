@@ -322,7 +322,18 @@ static po_status lane_block(void *user, int64_t count) {
     int64_t lanes = w->t->g->isa->lanes;
     w->v = (count + lanes - 1) / lanes;
     w->tail = count % lanes;
-    return body(w);
+    if (!w->t->led)
+        return body(w);
+    cg_tile lead = *w->t;
+    lead.led = lead.lane_reduced = false;
+    lead.v = w->v;
+    lead.tail = w->tail;
+    cg_brace(w->t->g);
+    PO_TRY(cg_on_tile(&lead, w->t->lead, false));
+    PO_TRY(body(w));
+    cg_close(w->t->g);
+    w->t->g->tensor[w->t->g->mu->nodes[w->t->lead].statement.out.tensor].held = false;
+    return PO_OK;
 }
 
 static po_status reduced(work *w) {
@@ -595,8 +606,9 @@ po_status cg_on_tile(cg_tile *t, uint32_t node, bool guarded) {
     if (!guarded && w.n_reduced > 0 && t->row != PO_NONE && t->lane != PO_NONE && !t->lane_reduced)
         fetch_fused(&w);
     cg_brace(g);
+    const po_mu_statement *lead = t->led ? &g->mu->nodes[t->lead].statement : NULL;
     for (uint32_t k = 0; k < w.s->n_in; k++)
-        if (!is_held(&w, k)) {
+        if (!is_held(&w, k) && (lead == NULL || w.s->in[k].tensor != lead->out.tensor)) {
             w.base[k] = po_arena_printf(g->arena, "p%u", k);
             cg_line(g, "const float *p%u = %s;", k, cg_base(g, &w.s->in[k]));
             if (guarded)

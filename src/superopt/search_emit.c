@@ -313,8 +313,6 @@ static void write_node(emitting *e, uint32_t parent, uint32_t i) {
         e->factor = add_tensor(e, "factor", PO_MU_SHARED, n->labels, e->loop);
         keep_old(e, parent, old);
     }
-    if (e->l.rescaled[i])
-        rescale(e, parent, i);
     bool is_lane_reduced;
     uint32_t lane_class = search_lane(e->p, e->s, &e->l, i, &is_lane_reduced);
     uint32_t far = lane_class == PO_NONE ? PO_NONE : far_operand(e, i, lane_class), strip = 0;
@@ -341,6 +339,9 @@ static void write_node(emitting *e, uint32_t parent, uint32_t i) {
     fetch_ahead(e, id, i, lane_class);
     if (i == e->l.shift)
         make_factor(e, parent, old);
+    for (uint32_t k = 0; k <= e->k->root && i == e->l.shift; k++)
+        if (e->l.rescaled[k])
+            rescale(e, parent, k);
 }
 
 static void write_stage(emitting *e, uint32_t parent, search_stage stage) {
