@@ -62,7 +62,7 @@ def searched(petopt, path, cache):
     readings = [(float(ms), what) for ms, what in
                 re.findall(r"search: ([\d.]+) ms \(estimate [\d.]+\): (.*)", text) if float(ms) > 0]
     won = re.search(r"region 0, found: (.*); ([\d.]+) ms, [\d.]+ GFLOP/s, \d+ tried", text)
-    steps = re.search(r"region 0: \d+ nodes, \d+ steps, [\d.]+ GFLOP, ([\d.]+) ms in all", text)
+    steps = re.search(r"region 0: \d+ nodes, \d+ steps, ([\d.]+) ms in all", text)
     return (float(found[1]), float(found[2]), int(found[3]), min(readings, default=(0, "-")),
             bool(won), float(steps[1]) if steps else 0)
 
