@@ -128,6 +128,12 @@ const char *cg_inside(cg *g, const po_mu_access *access, uint32_t axis) {
     return text.data;
 }
 
+/* How far a label runs while one copy of a tensor lives. */
+static int64_t steps_of(const cg *g, uint32_t tensor, uint32_t label) {
+    bool local = g->span[label].full > 0 && po_mu_local(g->mu, tensor, label);
+    return (local ? g->span[label].full : g->mu->labels[label].extent) - 1;
+}
+
 bool cg_is_apart(const cg *g, const po_mu_access *access) {
     const po_mu_tensor *t = &g->mu->tensors[access->tensor];
     for (uint32_t label = 0; label < g->mu->n_labels; label++) {
@@ -141,11 +147,11 @@ bool cg_is_apart(const cg *g, const po_mu_access *access) {
                 int64_t other = term.coef < 0 ? -term.coef : term.coef;
                 int64_t own = coef < 0 ? -coef : coef;
                 if (other < own || (other == own && term.label < label))
-                    reach += other * (g->mu->labels[term.label].extent - 1);
+                    reach += other * steps_of(g, access->tensor, term.label);
             }
             apart |= coef != 0 && (coef < 0 ? -coef : coef) > reach;
         }
-        if (any && !apart && g->mu->labels[label].extent > 1)
+        if (any && !apart && steps_of(g, access->tensor, label) > 0)
             return false;
     }
     return true;

@@ -203,6 +203,16 @@ static double time_kernel(visit *r, const po_timed_kernel *k, uint32_t number, b
     float *device = filled(arena, *device_floats, 7), *scratch = filled(arena, *scratch_floats, 9);
     pool one = {1, run_one, NULL};
     start(device);
+    uint32_t n_weights;
+    int64_t apart = 4 * (int64_t)*device_floats + (int64_t)weights_of(mu, &n_weights);
+    uint32_t places = apart > 0 && apart < k->spread ? (uint32_t)(k->spread / apart) : 1;
+    float **maps = PO_NEW_N(arena, float *, MOST_COPIES);
+    places = places > MOST_COPIES ? MOST_COPIES : places;
+    maps[0] = device;
+    for (uint32_t i = 1; i < places; i++) {
+        maps[i] = filled(arena, *device_floats, 7 + i);
+        start(maps[i]);
+    }
     if (look && k->check) {
         loaded l = {run, device, scratch};
         double from = po_now();
@@ -216,12 +226,14 @@ static double time_kernel(visit *r, const po_timed_kernel *k, uint32_t number, b
     }
     double best = 0, begin = spent_here();
     uint32_t n = 0, turn = 0;
-    run(NULL, weights[turn++ % copies], NULL, device, scratch, &one);
+    run(NULL, weights[turn % copies], NULL, maps[turn % places], scratch, &one);
+    turn++;
     while (n < RUNS && (n < 3 || spent_here() - begin < 0.1)) {
         uint32_t repeat = 0;
         double from = spent_here(), spent;
         do {
-            run(NULL, weights[turn++ % copies], NULL, device, scratch, &one);
+            run(NULL, weights[turn % copies], NULL, maps[turn % places], scratch, &one);
+            turn++;
             repeat++;
             spent = spent_here() - from;
         } while (spent < 5e-4);

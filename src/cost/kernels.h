@@ -21,6 +21,8 @@ typedef struct po_timed_kernel {
     const po_mu *mu; /* DEVICE and WEIGHT tensors only: what a step reads lies in DEVICE ones */
     po_check_kernel_fn check; /* before it is timed; may be NULL */
     void *user;
+    int64_t spread; /* bytes that a model runs through from one call of this to the next: each run
+                       has other memory until so much is used. 0: the same */
     double seconds; /* of a run on one thread; 0: it could not be timed; -1: it computes something
                        else */
 } po_timed_kernel;

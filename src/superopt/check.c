@@ -1,6 +1,7 @@
 #include "superopt/check.h"
 
 #include "mugraph/eval.h"
+#include "superopt/bands.h"
 #include "superopt/compiled.h"
 #include "superopt/schedule_private.h"
 
@@ -12,10 +13,18 @@ typedef enum values_kind { RANDOM, EDGES, KINDS } values_kind;
 /* What no element is: stands where the step writes nothing. */
 static const double untouched = 0x1p1020;
 
+/* The statements of the steps that are looked at, and what the last of them writes. */
+typedef struct looked_at {
+    uint32_t n, n_steps, step_of[2 * PO_BANDS_MOST];
+    const po_mu_statement *s[2 * PO_BANDS_MOST];
+    const po_mu_access *out;
+    bool *inner; /* by naive tensor: passes from one of them to another */
+} looked_at;
+
 struct po_step_values {
     po_arena *arena;
     const po_mu *naive, *alone;
-    uint32_t step;
+    uint32_t step, n_steps;
     const float **data[KINDS]; /* by naive tensor: row-major; NULL: not read */
     double *value[KINDS], *sum[KINDS], largest[KINDS]; /* the greatest finite sum */
     bool ties; /* has functions with steps: what is computed otherwise may fall on the other side */
@@ -23,17 +32,16 @@ struct po_step_values {
 
 /* --- numbers for what is read --- */
 
-static bool has(const po_naive_step *n, po_mu_function function) {
-    const po_mu_statement *both[2] = {n->s, n->tail};
-    for (uint32_t i = 0; i < 2 && both[i]; i++)
-        for (uint32_t k = 0; k < both[i]->n_items; k++)
-            if (both[i]->items[k].function == function)
+static bool has(const looked_at *n, po_mu_function function) {
+    for (uint32_t i = 0; i < n->n; i++)
+        for (uint32_t k = 0; k < n->s[i]->n_items; k++)
+            if (n->s[i]->items[k].function == function)
                 return true;
     return false;
 }
 
 /* Roots and logarithms of what is negative are nobody's: their arguments are made positive. */
-static bool is_positive(const po_naive_step *n) {
+static bool is_positive(const looked_at *n) {
     return has(n, PO_MU_SQRT) || has(n, PO_MU_LOG) || has(n, PO_MU_POW);
 }
 
@@ -42,7 +50,7 @@ typedef struct range {
     bool lowest; /* holds the lowest float too */
 } range;
 
-static range range_of(const po_naive_step *n) {
+static range range_of(const looked_at *n) {
     range r = {is_positive(n) ? 0.05 : -1, has(n, PO_MU_EXP) ? 20 : 100, false};
     r.lowest = r.least < 0 && !has(n, PO_MU_TIMES) && !has(n, PO_MU_OVER);
     return r;
@@ -70,14 +78,14 @@ static float edge(const range *r, uint32_t id, uint64_t e, uint64_t row) {
     }
 }
 
-static void make_data(po_step_values *v, const po_naive_step *n) {
-    const po_mu_statement *both[2] = {n->s, n->tail};
+static void make_data(po_step_values *v, const looked_at *n) {
     range r = range_of(n);
-    for (uint32_t i = 0; i < 2 && both[i]; i++)
-        for (uint32_t o = 0; o < both[i]->n_in; o++) {
-            uint32_t id = both[i]->in[o].tensor;
+    for (uint32_t i = 0; i < n->n; i++)
+        for (uint32_t o = 0; o < n->s[i]->n_in; o++) {
+            uint32_t id = n->s[i]->in[o].tensor;
             const po_mu_tensor *t = &v->naive->tensors[id];
-            if (v->data[RANDOM][id] || t->place == PO_MU_REGISTER || t->place == PO_MU_TABLE)
+            if (v->data[RANDOM][id] || t->place == PO_MU_REGISTER || t->place == PO_MU_TABLE ||
+                n->inner[id])
                 continue;
             int64_t count = po_mu_elements(t), row = t->rank ? t->dims[t->rank - 1] : 1;
             float *data = PO_NEW_N(v->arena, float, count), *edges = data;
@@ -122,20 +130,20 @@ static void copy_statement(po_mu *mu, uint32_t step, const po_mu *from, const po
     }
 }
 
-/* The step as a muGraph: what it reads are inputs, in the order of the naive tensors, what it
- * writes is the output, `untouched` before. NULL: it reads what it writes. */
-static const po_mu *step_alone(po_arena *arena, const po_mu *naive, const po_naive_step *n) {
+/* The steps as a muGraph: what they read are inputs, in the order of the naive tensors, what the
+ * last one writes is the output, `untouched` before. NULL: they read what they write. */
+static const po_mu *steps_alone(po_arena *arena, const po_mu *naive, const looked_at *n) {
     po_mu *mu = po_mu_create(arena, "step");
-    const po_mu_statement *both[2] = {n->s, n->tail};
     uint32_t *twin = PO_NEW_N(arena, uint32_t, naive->n_tensors), n_in = 0;
     bool *used = PO_NEW_N(arena, bool, naive->n_tensors);
-    for (uint32_t i = 0; i < 2 && both[i]; i++)
-        for (uint32_t k = 0; k < both[i]->n_in; k++) {
-            used[both[i]->in[k].tensor] = true;
-            if (both[i]->in[k].tensor == n->out->tensor)
+    for (uint32_t i = 0; i < n->n; i++) {
+        used[n->s[i]->out.tensor] = true;
+        for (uint32_t k = 0; k < n->s[i]->n_in; k++) {
+            used[n->s[i]->in[k].tensor] = true;
+            if (n->s[i]->in[k].tensor == n->out->tensor)
                 return NULL;
         }
-    used[n->s->out.tensor] = used[n->out->tensor] = true;
+    }
     for (uint32_t l = 0; l < naive->n_labels; l++)
         po_mu_add_label(mu, naive->labels[l].name, naive->labels[l].extent);
     for (uint32_t id = 0; id < naive->n_tensors; id++) {
@@ -146,6 +154,7 @@ static const po_mu *step_alone(po_arena *arena, const po_mu *naive, const po_nai
         twin[id] = po_mu_add_tensor(mu, t->name,
                                     plain                  ? t->place
                                     : id == n->out->tensor ? PO_MU_OUTPUT
+                                    : n->inner[id]         ? PO_MU_DEVICE
                                                            : PO_MU_INPUT,
                                     t->rank, t->dims);
         mu->tensors[twin[id]].table = t->table;
@@ -160,15 +169,21 @@ static const po_mu *step_alone(po_arena *arena, const po_mu *naive, const po_nai
         po_mu_at(mu, &all, x, 1, po_mu_add_label(mu, "i", out->dims[x]));
     mu->nodes[fill].statement.out = all;
     po_mu_constant(mu, fill, untouched);
-    uint32_t step = po_mu_add_step(mu, "step");
-    for (uint32_t i = 0; i < 2 && both[i]; i++)
-        copy_statement(mu, step, naive, both[i], twin);
+    uint32_t step = PO_NONE;
+    for (uint32_t i = 0; i < n->n; i++) {
+        if (i == 0 || n->step_of[i] != n->step_of[i - 1])
+            step = po_mu_add_step(mu, "step");
+        copy_statement(mu, step, naive, n->s[i], twin);
+    }
     return mu;
 }
 
-static po_status evaluate(po_ctx *ctx, po_step_values *v, const po_naive_step *n) {
-    const po_mu *mu = step_alone(v->arena, v->naive, n);
-    if (!mu || (n->s->combine != PO_MU_SET && !n->s->fresh))
+static po_status evaluate(po_ctx *ctx, po_step_values *v, const looked_at *n) {
+    const po_mu *mu = steps_alone(v->arena, v->naive, n);
+    bool goes_on = false;
+    for (uint32_t i = 0; i < n->n; i++)
+        goes_on |= n->s[i]->combine != PO_MU_SET && !n->s[i]->fresh;
+    if (!mu || goes_on)
         return po_fail(ctx, PO_UNSUPPORTED, "the step reads what it writes");
     const double **in = PO_NEW_N(v->arena, const double *, mu->n_tensors);
     for (int kind = 0; kind < KINDS; kind++) {
@@ -196,18 +211,40 @@ static po_status evaluate(po_ctx *ctx, po_step_values *v, const po_naive_step *n
     return PO_OK;
 }
 
+/* False where a step has another form. */
+static bool look_at(po_arena *arena, const po_lone_step *lone, looked_at *n) {
+    const po_mu *naive = lone->naive;
+    *n = (looked_at){.inner = PO_NEW_N(arena, bool, naive->n_tensors + 1)};
+    uint32_t step = lone->step, n_steps = lone->n_steps > 1 ? lone->n_steps : 1;
+    for (; n->n_steps < n_steps; step = naive->nodes[step].next) {
+        po_naive_step one;
+        if (n->n_steps == PO_BANDS_MOST || step == PO_NONE || !po_naive_step_of(naive, step, &one))
+            return false;
+        const po_mu_statement *both[2] = {one.s, one.tail};
+        for (uint32_t i = 0; i < 2 && both[i]; i++) {
+            n->step_of[n->n] = n->n_steps;
+            n->s[n->n++] = both[i];
+        }
+        if (n->out)
+            n->inner[n->out->tensor] = true;
+        n->out = one.out;
+        n->n_steps++;
+    }
+    return true;
+}
+
 /* Of the step looked at last, or made. */
-static const po_step_values *values_of(po_ctx *ctx, const po_lone_step *lone,
-                                       const po_naive_step *n) {
+static const po_step_values *values_of(po_ctx *ctx, const po_lone_step *lone, const looked_at *n) {
     po_step_values *v = *lone->last;
-    if (v && v->naive == lone->naive && v->step == lone->step)
+    if (v && v->naive == lone->naive && v->step == lone->step && v->n_steps == n->n_steps)
         return v;
     if (v)
         po_arena_free(v->arena);
     *lone->last = NULL;
     po_arena *arena = po_arena_create(ctx);
     v = PO_NEW(arena, po_step_values);
-    *v = (po_step_values){.arena = arena, .naive = lone->naive, .step = lone->step};
+    *v = (po_step_values){
+        .arena = arena, .naive = lone->naive, .step = lone->step, .n_steps = n->n_steps};
     v->ties = has(n, PO_MU_FLOOR) || has(n, PO_MU_LESS);
     for (int kind = 0; kind < KINDS; kind++)
         v->data[kind] = PO_NEW_N(arena, const float *, lone->naive->n_tensors);
@@ -308,8 +345,8 @@ static const char *compare(po_arena *arena, const po_lone_step *lone, const po_s
 const char *po_check_step(po_ctx *ctx, po_arena *arena, void *user,
                           const po_loaded_kernel *kernel) {
     const po_lone_step *lone = user;
-    po_naive_step n;
-    if (!po_naive_step_of(lone->naive, lone->step, &n))
+    looked_at n;
+    if (!look_at(arena, lone, &n))
         return "the step has another form";
     const po_step_values *v = values_of(ctx, lone, &n);
     if (!v)

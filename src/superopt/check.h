@@ -9,7 +9,7 @@ typedef struct po_step_values po_step_values;
 
 typedef struct po_lone_step {
     const po_mu *naive;
-    uint32_t step;
+    uint32_t step, n_steps; /* of it: this one, and so many in all that follow */
     const uint32_t *tensor; /* by naive tensor: that of the muGraph that was compiled, PO_NONE */
     const po_packed *packed;
     uint32_t n_packed;

@@ -1,10 +1,5 @@
-#include "superopt/plan.h"
-
+#include "superopt/plan_private.h"
 #include "superopt/plan_worth.h"
-
-/* Errors that are let pass, in units of the last place of the sum of absolute values: what sums in
- * another order make, and what Toom-Cook's transforms make of it (measured: 4, 9). */
-static const double exact_error = 16, fast_error = 64;
 
 /* --- what is known --- */
 
@@ -41,29 +36,6 @@ static uint32_t kind_of(po_plan_readings *r, const po_scheduler *how) {
 
 /* --- steps and their choices --- */
 
-typedef struct step {
-    uint32_t plan, node; /* of its naive muGraph */
-    uint32_t n;
-    po_choice choices[PO_CHOICES_MAX];
-    uint32_t form[PO_CHOICES_MAX]; /* number among the distinct ones */
-    uint32_t best;
-} step;
-
-typedef struct planning {
-    po_ctx *ctx;
-    po_arena *arena;
-    const po_plan_options *options;
-    po_plan *plans;
-    step *steps;
-    uint32_t n_steps, cap_steps;
-    po_timed_kernel *forms; /* distinct muGraphs of one step */
-    double *seconds;        /* by form: read or estimated */
-    po_hash *keys;
-    uint32_t n_forms, cap_forms, cap_seconds, cap_keys;
-    po_hash_map *known;
-    po_step_values **last; /* for po_check_step */
-} planning;
-
 /* What a step would cost where nothing is measured: multiply-adds at half of the peak, bytes as
  * from the second cache. */
 static double estimate(const po_mu *mu) {
@@ -74,35 +46,19 @@ static double estimate(const po_mu *mu) {
 
 const po_mu *po_plan_lone(po_arena *arena, const po_mu *naive, uint32_t node,
                           const po_choice *choice, po_lone_step *lone) {
-    po_schedule s;
-    po_schedule_start(&s, arena, naive, true);
-    choice->how->apply(&s, node, choice);
-    po_schedule_finish(&s);
-    s.mu->name = "step";
-    for (uint32_t i = s.mu->first; i != PO_NONE; i = s.mu->nodes[i].next)
-        s.mu->nodes[i].name = "step";
-    for (uint32_t i = 0; i < s.mu->n_tensors; i++)
-        s.mu->tensors[i].name = po_arena_printf(arena, "t%u", i);
-    for (uint32_t i = 0; i < s.mu->n_labels; i++)
-        s.mu->labels[i].name = po_arena_printf(arena, "l%u", i);
-    *lone = (po_lone_step){.naive = naive,
-                           .step = node,
-                           .tensor = s.tensor,
-                           .packed = s.packed,
-                           .n_packed = s.n_packed,
-                           .exact = choice->how->exact,
-                           .k = choice->how->exact ? exact_error : fast_error,
-                           .last = PO_NEW(arena, po_step_values *)};
-    return s.mu;
+    const po_bands one = {.naive = naive, .n = 1, .node = {node}, .choice = {choice}};
+    return po_plan_lone_bands(arena, &one, lone);
 }
 
-static uint32_t add_form(planning *p, const po_mu *mu, const po_lone_step *lone) {
-    po_hash key = po_mu_hash(mu);
+uint32_t po_plan_add_form(planning *p, const po_mu *mu, const po_lone_step *lone, int64_t spread) {
+    po_hash key = spread ? po_hash_u64(po_mu_hash(mu), (uint64_t)spread) : po_mu_hash(mu);
     uint32_t i = po_hash_map_get(p->known, key);
     if (i != PO_NONE)
         return i;
-    po_timed_kernel form = {
-        .mu = mu, .check = po_check_step, .user = po_arena_memdup(p->arena, lone, sizeof *lone)};
+    po_timed_kernel form = {.mu = mu,
+                            .check = po_check_step,
+                            .spread = spread,
+                            .user = po_arena_memdup(p->arena, lone, sizeof *lone)};
     po_hash_map_put(p->known, key, p->n_forms);
     uint32_t n = p->n_forms, m = p->n_forms;
     PO_PUSH(p->arena, p->seconds, n, p->cap_seconds, 0.0);
@@ -114,13 +70,13 @@ static uint32_t add_form(planning *p, const po_mu *mu, const po_lone_step *lone)
 static void add_steps(planning *p, uint32_t plan) {
     const po_mu *naive = p->plans[plan].lowered.mu;
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
-        step s = {.plan = plan, .node = node};
+        step s = {.plan = plan, .node = node, .band = PO_NONE};
         s.n = po_choices_of(naive, node, p->options->exact, s.choices);
         for (uint32_t i = 0; i < s.n; i++) {
             po_lone_step lone;
             const po_mu *mu = po_plan_lone(p->arena, naive, node, &s.choices[i], &lone);
             lone.last = p->last;
-            s.form[i] = add_form(p, mu, &lone);
+            s.form[i] = po_plan_add_form(p, mu, &lone, 0);
         }
         PO_PUSH(p->arena, p->steps, p->n_steps, p->cap_steps, s);
     }
@@ -150,6 +106,14 @@ static bool recall(const planning *p, uint32_t form, uint32_t isa, double *secon
  * has 0 seconds. */
 static void remember(planning *p, uint32_t isa) {
     po_plan_readings *r = p->options->readings;
+    for (uint32_t i = 0; r && i < p->n_bands; i++) {
+        po_hash key = key_of(p, p->bands[i].form, isa);
+        double seconds = p->seconds[p->bands[i].form];
+        if (seconds == 0 || po_hash_map_get(r->known, key) != PO_NONE)
+            continue;
+        po_hash_map_put(r->known, key, r->n);
+        PO_PUSH(r->arena, r->seconds, r->n, r->cap, seconds);
+    }
     for (uint32_t i = 0; r && i < p->n_steps; i++)
         for (uint32_t k = 0; k < p->steps[i].n; k++) {
             uint32_t form = p->steps[i].form[k];
@@ -203,11 +167,10 @@ static void want(const planning *p, uint32_t round, const double *parts, bool *w
     }
 }
 
-static po_status read_round(planning *p, uint32_t round, const double *parts, uint32_t isa) {
+/* Times the forms that are wanted. */
+static po_status read_forms(planning *p, const bool *wanted, uint32_t isa) {
     uint32_t n = 0, *which = PO_NEW_N(p->arena, uint32_t, p->n_forms);
-    bool *wanted = PO_NEW_N(p->arena, bool, p->n_forms);
     po_timed_kernel *batch = PO_NEW_N(p->arena, po_timed_kernel, p->n_forms);
-    want(p, round, parts, wanted);
     for (uint32_t i = 0; i < p->n_forms; i++) {
         if (!wanted[i])
             continue;
@@ -223,6 +186,24 @@ static po_status read_round(planning *p, uint32_t round, const double *parts, ui
             po_cache_put(p->options->cache, "kernel", key_of(p, which[i], isa), &batch[i].seconds,
                          sizeof batch[i].seconds);
     }
+    return PO_OK;
+}
+
+static po_status read_round(planning *p, uint32_t round, const double *parts, uint32_t isa) {
+    bool *wanted = PO_NEW_N(p->arena, bool, p->n_forms);
+    want(p, round, parts, wanted);
+    return read_forms(p, wanted, isa);
+}
+
+po_status po_plan_measure_bands(planning *p) {
+    uint32_t isa = po_isa_of_machine();
+    bool *wanted = PO_NEW_N(p->arena, bool, p->n_forms);
+    for (uint32_t i = 0; i < p->n_bands; i++) {
+        uint32_t form = p->bands[i].form;
+        wanted[form] = p->seconds[form] == 0 && !recall(p, form, isa, &p->seconds[form]);
+    }
+    PO_TRY(read_forms(p, wanted, isa));
+    remember(p, isa);
     return PO_OK;
 }
 
@@ -279,6 +260,7 @@ static double flops_of(po_arena *arena, const po_mu *mu, uint32_t node) {
 
 static void build(planning *p, uint32_t plan, bool measured) {
     po_plan *to = &p->plans[plan];
+    to->n_steps = 0;
     po_schedule s;
     po_plan_step *rows = NULL;
     uint32_t cap = 0;
@@ -287,6 +269,16 @@ static void build(planning *p, uint32_t plan, bool measured) {
         const step *st = &p->steps[i];
         if (st->plan != plan)
             continue;
+        if (st->band != PO_NONE) {
+            const band *b = &p->bands[st->band];
+            po_bands_apply(&s, &b->b);
+            po_plan_step row = po_plan_band_row(p, b);
+            for (uint32_t k = 0; k < b->b.n; k++)
+                row.flops += flops_of(p->arena, to->lowered.mu, b->b.node[k]);
+            PO_PUSH(p->arena, rows, to->n_steps, cap, row);
+            i += b->b.n - 1;
+            continue;
+        }
         const po_choice *choice = &st->choices[st->best];
         choice->how->apply(&s, st->node, choice);
         po_text text;
@@ -306,6 +298,27 @@ static void build(planning *p, uint32_t plan, bool measured) {
     to->packed = s.packed;
     to->n_packed = s.n_packed;
     to->steps = rows;
+}
+
+/* Bytes of cache that one block may take. */
+enum { SHARED_LIMIT = 4 << 20 };
+
+/* Bands that are not what a muGraph can be are no bands. */
+static po_status build_checked(planning *p, uint32_t plan, bool measured) {
+    build(p, plan, measured);
+    bool any = false;
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        any |= p->steps[i].plan == plan && p->steps[i].band != PO_NONE;
+    if (!any)
+        return PO_OK;
+    po_status status = po_mu_check(p->ctx, p->plans[plan].mu, SHARED_LIMIT);
+    if (status != PO_BAD_INPUT)
+        return status;
+    po_log(p->ctx, "no bands: %s", p->ctx->error.message);
+    po_ctx_clear(p->ctx);
+    po_plan_part_bands(p, plan);
+    build(p, plan, measured);
+    return PO_OK;
 }
 
 /* Lowers all regions and lists their steps. */
@@ -394,10 +407,17 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
         }
     }
     choose(&p, measured);
+    for (uint32_t i = 0; i < regions->n && measured; i++)
+        if (!plans[i].failed) {
+            build(&p, i, true);
+            po_plan_candidates(&p, i);
+        }
+    if (measured)
+        PO_TRY(po_plan_bands(&p));
     for (uint32_t i = 0; i < regions->n; i++)
         if (plans[i].lowered.mu) {
             if (!plans[i].failed)
-                build(&p, i, measured);
+                PO_TRY(build_checked(&p, i, measured));
             PO_TRY(po_search_region(ctx, arena, options, &plans[i]));
         }
     return PO_OK;

@@ -3,6 +3,7 @@
 #define PO_SUPEROPT_PLAN_H
 
 #include "cost/cost.h"
+#include "superopt/bands.h"
 #include "superopt/check.h"
 #include "superopt/lower.h"
 #include "superopt/schedule.h"
@@ -51,6 +52,8 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
  * second cache does not hold. step PO_NONE: of the whole, what only passes between its steps left
  * out. */
 double po_plan_traffic(po_arena *arena, const po_mu *naive, uint32_t step);
+/* The same of several steps, what passes between them left out; none: of the whole. */
+double po_plan_traffic_of(po_arena *arena, const po_mu *naive, const uint32_t *steps, uint32_t n);
 
 /* Seconds that all steps would take: what was read, or else FLOPs and bytes as the schedules of
  * that kind which were read had them. Compiles nothing. */
@@ -67,6 +70,9 @@ po_status po_plan_estimate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
  * in DEVICE tensors. */
 const po_mu *po_plan_lone(po_arena *arena, const po_mu *naive, uint32_t node,
                           const po_choice *choice, po_lone_step *lone);
+
+/* The same of steps that follow one another, in bands or not (bands.h). */
+const po_mu *po_plan_lone_bands(po_arena *arena, const po_bands *bands, po_lone_step *lone);
 
 /* Puts what the search finds for the region's naive muGraph in the plan's place, where it is
  * faster (search.h). */
