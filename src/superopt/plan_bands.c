@@ -44,6 +44,7 @@ enum {
 static const double most_again = 1.5; /* rows computed for each that is needed */
 static const int64_t least_bands =
     4; /* for threads; twice as many where no row is computed twice */
+static const int64_t many_bands = 16; /* from so many on an odd number is dealt out well enough */
 static const double bytes_a_second = 3e10; /* that leave the second cache and come back */
 
 static uint32_t add(planning *p, uint32_t first, const po_bands *b, int64_t spread,
@@ -95,9 +96,10 @@ static join join_of(const planning *p, uint32_t first, uint32_t n) {
     b.rows = height;
     bool fits = height > 1 && po_bands_fit(scratch, &b, &cost) && cost.whole >= WORTH;
     for (b.rows = 1; fits && b.rows < height; b.rows++) {
-        if (height % b.rows != 0 || !po_bands_fit(scratch, &b, &cost) ||
-            cost.most_again > most_again ||
-            height / b.rows < (cost.most_again > 1 ? least_bands : 2 * least_bands))
+        int64_t bands = height / b.rows;
+        if (height % b.rows != 0 || (bands % 2 != 0 && bands < many_bands) ||
+            !po_bands_fit(scratch, &b, &cost) || cost.most_again > most_again ||
+            bands < (cost.most_again > 1 ? least_bands : 2 * least_bands))
             continue;
         for (int k = 0; k < 2; k++)
             if (cost.held <= ROOM >> k)
