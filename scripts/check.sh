@@ -23,6 +23,17 @@ need() {
     }
 }
 
+# A build by clang in a folder of its own: optimised a little and with line numbers only, which takes
+# half the time to build and runs no slower under sanitizers.
+configure() {
+    local to=$1 linker=
+    shift
+    ! command -v ld.lld >/dev/null || linker=-fuse-ld=lld
+    cmake -S . -B "$to" -G Ninja -DCMAKE_C_COMPILER="$CLANG" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+        -DCMAKE_C_FLAGS_RELWITHDEBINFO="-O1 -gline-tables-only" -DCMAKE_EXE_LINKER_FLAGS=$linker \
+        -DPETOPT_WERROR=ON "$@" >/dev/null
+}
+
 jobs=$(nproc)
 case $what in
 format)
@@ -73,12 +84,7 @@ sanitize | thread-sanitize)
     need "${CLANG:=clang}" clang
     kind=address,undefined
     [ "$what" = sanitize ] || kind=thread
-    # Optimised a little and with line numbers only: half the time to build, and no slower for it.
-    linker=
-    ! command -v ld.lld >/dev/null || linker=-fuse-ld=lld
-    cmake -S . -B "$build" -G Ninja -DCMAKE_C_COMPILER="$CLANG" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-        -DCMAKE_C_FLAGS_RELWITHDEBINFO="-O1 -gline-tables-only" -DCMAKE_EXE_LINKER_FLAGS=$linker \
-        -DPETOPT_SANITIZE=$kind -DPETOPT_WERROR=ON >/dev/null
+    configure "$build" -DPETOPT_SANITIZE=$kind
     cmake --build "$build" -j "$jobs"
     cd "$build"
     here=$OLDPWD
@@ -93,19 +99,18 @@ sanitize | thread-sanitize)
 fuzz)
     # libFuzzer on every target, a few seconds each from the corpus, always the same way.
     need "${CLANG:=clang}" clang
-    cmake -S . -B "$build" -G Ninja -DCMAKE_C_COMPILER="$CLANG" -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-        -DPETOPT_FUZZ=ON -DPETOPT_WERROR=ON >/dev/null
-    cmake --build "$build" -j "$jobs"
+    configure "$build" -DPETOPT_FUZZ=ON
+    mapfile -t targets < <(basename -s .c tests/fuzz/fuzz_*.c)
+    cmake --build "$build" -j "$jobs" --target "${targets[@]}"
     new=$(mktemp -d "$build/new.XXXXXX")
     trap 'rm -rf "$new"' EXIT
     ran=0
     running=()
-    for target in "$build"/tests/fuzz/fuzz_*; do
-        [ -f "$target" ] && [ -x "$target" ] || continue
-        name=${target##*/fuzz_}
+    for target in "${targets[@]}"; do
+        name=${target#fuzz_}
         mkdir -p "$new/$name"
         echo "fuzz: $name"
-        "$target" -seed=1 -runs="${FUZZ_RUNS:-20000}" -max_total_time="${FUZZ_SECONDS:-30}" -timeout=10 \
+        "$build/tests/fuzz/$target" -seed=1 -runs="${FUZZ_RUNS:-20000}" -max_total_time="${FUZZ_SECONDS:-30}" -timeout=10 \
             -rss_limit_mb=2048 -print_final_stats=0 -verbosity=0 \
             -artifact_prefix="$build/fuzz-" "$new/$name" "tests/fuzz/corpus/$name" &
         running+=($!)
