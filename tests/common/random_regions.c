@@ -18,6 +18,7 @@ typedef struct making {
     uint64_t seed, draws;
     value v[VALUES]; /* v0 and v1 are the inputs; v1 may be missing */
     uint32_t n, n_inputs, n_constants;
+    bool modern; /* of an opset with RMSNormalization, where all reductions take axes as an input */
 } making;
 
 static int64_t draw(making *m, int64_t from, int64_t to) {
@@ -536,10 +537,10 @@ static uint32_t reduced(making *m, uint32_t x, const char *op, uint32_t axis, bo
         v.rank--;
     }
     m->v[x].used = true;
-    if (strcmp(op, "ReduceSum") == 0) {
+    if (strcmp(op, "ReduceSum") == 0 || m->modern) {
         int64_t a = axis;
         const char *axes = integers(m, &a, 1);
-        return made(m, &v, "ReduceSum(v%u, %s) {keepdims=%d}", x, axes, keep);
+        return made(m, &v, "%s(v%u, %s) {keepdims=%d}", op, x, axes, keep);
     }
     return made(m, &v, "%s(v%u) {axes=[%u], keepdims=%d}", op, x, axis, keep);
 }
@@ -548,8 +549,9 @@ static uint32_t reduction(making *m, uint32_t x) {
     static const char *const ops[] = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceL2"};
     const char *op = ops[draw(m, 0, 3)];
     uint32_t last = m->v[x].rank - 1;
-    bool rows = chance(m, 2);
-    return reduced(m, x, op, rows ? last : (uint32_t)draw(m, 0, last), chance(m, 2));
+    uint32_t axis = chance(m, 2) ? last : (uint32_t)draw(m, 0, last);
+    bool keep = chance(m, 2); /* not among the arguments: compilers differ in their order */
+    return reduced(m, x, op, axis, keep);
 }
 
 /* Mean and deviation, or the root of the mean square alone, along the last axis. */
@@ -569,12 +571,29 @@ static uint32_t norm(making *m, uint32_t x) {
     return made(m, &v, "Mul(v%u, %s)", y, weight(m, 1, &length));
 }
 
+/* The same as one node, over the last axes. */
+static uint32_t layer(making *m, uint32_t x) {
+    value v = m->v[x];
+    if (v.rank < 2)
+        return x;
+    uint32_t last = v.rank - 1, axis = chance(m, 3) ? (uint32_t)draw(m, 1, last) : last;
+    m->v[x].used = true;
+    const char *scale = weight(m, v.rank - axis, v.dim + axis);
+    if (m->modern && chance(m, 2))
+        return made(m, &v, "RMSNormalization(v%u, %s) {axis=%u, epsilon=0.01}", x, scale, axis);
+    const char *bias =
+        chance(m, 3) ? ""
+                     : po_arena_printf(m->arena, ", %s", weight(m, v.rank - axis, v.dim + axis));
+    return made(m, &v, "LayerNormalization(v%u, %s%s) {axis=%d, epsilon=0.01}", x, scale, bias,
+                chance(m, 2) ? (int)axis : (int)axis - (int)v.rank);
+}
+
 /* --- programs --- */
 
 static uint32_t map_step(making *m, uint32_t x) {
     if (m->v[x].rank < 3 || m->v[x].rank > 5)
         return activation(m, x);
-    switch (draw(m, 0, 15)) {
+    switch (draw(m, 0, 16)) {
     case 5:
         return transposed(m, x);
     case 6:
@@ -595,13 +614,15 @@ static uint32_t map_step(making *m, uint32_t x) {
         return reduction(m, x);
     case 15:
         return move(m, x);
+    case 16:
+        return layer(m, x);
     default:
         return convolution(m, x);
     }
 }
 
 static uint32_t row_step(making *m, uint32_t x) {
-    switch (draw(m, 0, 11)) {
+    switch (draw(m, 0, 13)) {
     case 3:
         return product_of_two(m, x);
     case 4:
@@ -618,6 +639,9 @@ static uint32_t row_step(making *m, uint32_t x) {
     case 10:
     case 11:
         return move(m, x);
+    case 12:
+    case 13:
+        return layer(m, x);
     default:
         return product(m, x);
     }
@@ -656,6 +680,7 @@ const char *test_random_region(po_arena *arena, uint64_t seed) {
     po_text_init(&m.body, arena);
     po_text_init(&text, arena);
     po_text_init(&outputs, arena);
+    m.modern = chance(&m, 4);
     bool maps = chance(&m, 2) || chance(&m, 5);
     draw_input(&m, maps);
     int64_t steps = draw(&m, 1, 4);
@@ -676,7 +701,7 @@ const char *test_random_region(po_arena *arena, uint64_t seed) {
     for (uint32_t i = m.n_inputs; i < m.n; i++)
         if (!m.v[i].used || chance(&m, 8))
             po_text_printf(&outputs, "%sv%u", n_out++ ? ", " : "", i);
-    po_text_printf(&text, "graph g (");
+    po_text_printf(&text, "%sgraph g (", m.modern ? "pir 1 opset = 23 " : "");
     for (uint32_t i = 0; i < m.n_inputs; i++)
         po_text_printf(&text, "%sv%u: f32[%s]", i ? ", " : "", i,
                        list(&m, m.v[i].dim, m.v[i].rank));

@@ -247,7 +247,7 @@ static bool make_region(po_ctx *ctx, po_arena *arena, uint64_t seed, region *r) 
 
 static bool adds_up(const region *r) {
     static const char *const words[] = {"Conv",      "MatMul",   "Gemm",        "ReduceMean",
-                                        "ReduceSum", "ReduceL2", "AveragePool", "Instance"};
+                                        "ReduceSum", "ReduceL2", "AveragePool", "Normalization"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strstr(r->text, words[i]))
             return true;
