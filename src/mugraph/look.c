@@ -178,6 +178,17 @@ void po_mu_range(const po_mu *mu, const po_mu_access *access, uint32_t axis, int
     *most = clamp(high);
 }
 
+bool po_mu_is_inside(const po_mu *mu, const po_mu_access *access) {
+    const po_mu_tensor *t = &mu->tensors[access->tensor];
+    for (uint32_t x = 0; x < t->rank; x++) {
+        int64_t least, most;
+        po_mu_range(mu, access, x, &least, &most);
+        if (least < 0 || most >= t->dims[x])
+            return false;
+    }
+    return true;
+}
+
 /* --- edges --- */
 
 /* Whether a vector that is only partly inside may be stored over the end of the last axis. */

@@ -243,6 +243,8 @@ bool po_mu_held(const po_mu *mu, uint32_t tensor, uint32_t axis, int64_t *least,
 /* Least and greatest index of an access along an axis, over the labels' whole ranges. */
 void po_mu_range(const po_mu *mu, const po_mu_access *access, uint32_t axis, int64_t *least,
                  int64_t *most);
+/* Whether no index of an access ever lies outside its tensor. */
+bool po_mu_is_inside(const po_mu *mu, const po_mu_access *access);
 
 /* How an access copes with indices outside its tensor. Both the printer and the evaluation go by
  * this. RING: the ring covers all of them, its fill is kept (no vector spills over it), and the

@@ -2,16 +2,6 @@
  */
 #include "superopt/lower_private.h"
 
-static bool leaves(const po_mu *mu, const po_mu_access *in) {
-    for (uint32_t x = 0; x < mu->tensors[in->tensor].rank; x++) {
-        int64_t least, most;
-        po_mu_range(mu, in, x, &least, &most);
-        if (least < 0 || most >= mu->tensors[in->tensor].dims[x])
-            return true;
-    }
-    return false;
-}
-
 /* Puts a step that copies the tensor before the given one; the copy. */
 static uint32_t copy_before(po_mu *mu, uint32_t tensor, uint32_t before) {
     int64_t dims[PO_MU_MAX_RANK];
@@ -53,7 +43,7 @@ void po_lower_part_edges(po_mu *mu) {
                     po_mu_statement *s = &mu->nodes[k].statement;
                     for (uint32_t i = 0; i < s->n_in; i++) {
                         if (s->in[i].tensor != t || s->combine == PO_MU_SET ||
-                            !leaves(mu, &s->in[i]))
+                            po_mu_is_inside(mu, &s->in[i]))
                             continue;
                         sums |= s->combine == PO_MU_ADD;
                         maxima |= s->combine == PO_MU_MAXIMUM;

@@ -437,12 +437,8 @@ static po_status lower_scatter(po_lowering *l, const po_node *node, const po_sum
 
 static bool reads_outside(const po_mu *mu, const po_mu_statement *s) {
     for (uint32_t k = 0; k < s->n_in; k++)
-        for (uint32_t x = 0; x < mu->tensors[s->in[k].tensor].rank; x++) {
-            int64_t least, most;
-            po_mu_range(mu, &s->in[k], x, &least, &most);
-            if (least < 0 || most >= mu->tensors[s->in[k].tensor].dims[x])
-                return true;
-        }
+        if (!po_mu_is_inside(mu, &s->in[k]))
+            return true;
     return false;
 }
 

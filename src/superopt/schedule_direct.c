@@ -88,14 +88,9 @@ static bool labels_of(const po_mu *mu, const po_naive_step *n, const po_mu_acces
                 labels[(*count)++] = label;
                 reached *= extent(mu, label);
             }
-    for (uint32_t x = 0; x < t->rank; x++) {
-        int64_t least, most;
-        po_mu_range(mu, access, x, &least, &most);
-        if (least < 0 || most >= t->dims[x])
-            return false;
+    for (uint32_t x = 0; x < t->rank; x++)
         held *= t->dims[x];
-    }
-    return reached <= 2 * held;
+    return reached <= 2 * held && po_mu_is_inside(mu, access);
 }
 
 /* Whether vectors of the lane lie side by side. */

@@ -19,16 +19,6 @@ typedef struct parts {
     uint32_t row;           /* a label of `b` that is kept; PO_NONE */
 } parts;
 
-static bool is_inside(const po_mu *mu, const po_mu_access *access) {
-    for (uint32_t x = 0; x < mu->tensors[access->tensor].rank; x++) {
-        int64_t least, most;
-        po_mu_range(mu, access, x, &least, &most);
-        if (least < 0 || most >= mu->tensors[access->tensor].dims[x])
-            return false;
-    }
-    return true;
-}
-
 static bool find_parts(const po_mu *mu, uint32_t step, uint32_t a, parts *p) {
     const po_mu_statement *s;
     if (!po_naive_step_of(mu, step, &p->n))
@@ -41,7 +31,7 @@ static bool find_parts(const po_mu *mu, uint32_t step, uint32_t a, parts *p) {
     p->b = 1 - a;
     const po_mu_access *in = &s->in[a], *other = &s->in[1 - a];
     const po_mu_tensor *t = &mu->tensors[in->tensor];
-    if (t->rank < 2 || t->place == PO_MU_WEIGHT || !is_inside(mu, in))
+    if (t->rank < 2 || t->place == PO_MU_WEIGHT || !po_mu_is_inside(mu, in))
         return false;
     p->lane = alone(&in->axes[t->rank - 2]);
     p->channel = alone(&in->axes[t->rank - 1]);
