@@ -60,10 +60,22 @@ void po_step(po_ctx *ctx, double fraction, const char *format, ...) {
     ctx->step(ctx->step_user, what, fraction);
 }
 
-double po_now(void) {
+static double seconds_of(clockid_t clock) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double po_now(void) {
+    return seconds_of(CLOCK_MONOTONIC);
+}
+
+double po_thread_seconds(void) {
+    return seconds_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
+double po_process_seconds(void) {
+    return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 po_status po_ctx_poll(po_ctx *ctx) {

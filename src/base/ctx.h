@@ -66,6 +66,10 @@ po_status po_ctx_poll(po_ctx *ctx);
 
 /* Monotonic time in seconds. */
 double po_now(void);
+/* Processor time that this thread, or all of the process, has used: what else the machine does in
+ * the meantime does not count. */
+double po_thread_seconds(void);
+double po_process_seconds(void);
 
 /* Passes a failure on to the caller. */
 #define PO_TRY(call)                                                                               \

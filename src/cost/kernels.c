@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { FILE_KERNELS = 4 };
@@ -161,14 +160,6 @@ static const char *check_kernel(po_ctx *ctx, po_arena *arena, const po_timed_ker
     return k->check(ctx, arena, k->user, &kernel);
 }
 
-/* Of this thread alone: what else the machine does in the meantime is not the kernel's. */
-static double spent_here(void) {
-    struct timespec t;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0)
-        return po_now();
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* What the child does it for, and where its time goes. */
 typedef struct visit {
     po_ctx *ctx;
@@ -224,18 +215,18 @@ static double time_kernel(visit *r, const po_timed_kernel *k, uint32_t number, b
             return -1;
         }
     }
-    double best = 0, begin = spent_here();
+    double best = 0, begin = po_thread_seconds();
     uint32_t n = 0, turn = 0;
     run(NULL, weights[turn % copies], NULL, maps[turn % places], scratch, &one);
     turn++;
-    while (n < RUNS && (n < 3 || spent_here() - begin < 0.1)) {
+    while (n < RUNS && (n < 3 || po_thread_seconds() - begin < 0.1)) {
         uint32_t repeat = 0;
-        double from = spent_here(), spent;
+        double from = po_thread_seconds(), spent;
         do {
             run(NULL, weights[turn % copies], NULL, maps[turn % places], scratch, &one);
             turn++;
             repeat++;
-            spent = spent_here() - from;
+            spent = po_thread_seconds() - from;
         } while (spent < 5e-4);
         best = n++ == 0 || spent / repeat < best ? spent / repeat : best;
     }

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -70,22 +69,15 @@ static kernel best_kernel(void) {
     return (kernel){chains_plain, 4};
 }
 
-/* Others on the machine do not make it slower. */
-static double processor_time(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static double measure_flops(void) {
     kernel k = best_kernel();
     double best = HUGE_VAL;
     volatile float sink = k.run();
     for (int i = 0; i < TRIES; i++) {
-        double start = processor_time();
+        double start = po_thread_seconds();
         for (int r = 0; r < 10; r++)
             sink = sink + k.run();
-        best = fmin(best, processor_time() - start);
+        best = fmin(best, po_thread_seconds() - start);
     }
     return 10.0 * 2.0 * CHAINS * STEPS * k.width / fmax(best, 1e-9);
 }
@@ -100,13 +92,13 @@ static double measure_bytes(void) {
     double best = HUGE_VAL;
     volatile uint64_t sink = 0;
     for (int t = 0; t < TRIES; t++) {
-        double start = processor_time();
+        double start = po_thread_seconds();
         uint64_t sum[4] = {0, 0, 0, 0};
         for (size_t i = 0; i < n; i += 4)
             for (size_t k = 0; k < 4; k++)
                 sum[k] += data[i + k];
         sink = sink + sum[0] + sum[1] + sum[2] + sum[3];
-        best = fmin(best, processor_time() - start);
+        best = fmin(best, po_thread_seconds() - start);
     }
     free(data);
     return (double)MEMORY_BYTES / fmax(best, 1e-9);

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* Times in seconds. */
 static const double default_seconds = 8;
@@ -46,9 +45,7 @@ typedef struct plan {
 } plan;
 
 static double read_clock(uint32_t threads) {
-    struct timespec t;
-    clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return threads == 1 ? po_thread_seconds() : po_now();
 }
 
 /* Seconds of one run: the median over the block's slices, or over those in which no thread waited

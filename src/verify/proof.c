@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 
 enum { DEFAULT_TRIALS = 2, MOST_SIZES = 3 };
 /* log2 of the chance of a missed difference that counts as a proof. */
@@ -16,12 +15,6 @@ typedef struct proof {
     double cpu_start;
     po_proof_report *report;
 } proof;
-
-static double cpu_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 __attribute__((format(printf, 2, 3))) static void say(proof *p, const char *format, ...) {
     va_list args;
@@ -331,8 +324,8 @@ po_status po_prove(po_ctx *ctx, const po_graph *original, const po_graph *candid
                    const po_graph *recipes, const po_proof_options *options,
                    po_proof_report *report) {
     memset(report, 0, sizeof *report);
-    proof p = {ctx, original, candidate, recipes, options, NULL, cpu_now(), report};
+    proof p = {ctx, original, candidate, recipes, options, NULL, po_process_seconds(), report};
     po_status status = prove(&p);
-    report->seconds = cpu_now() - p.cpu_start;
+    report->seconds = po_process_seconds() - p.cpu_start;
     return status;
 }

@@ -2,15 +2,12 @@
 #include "verify/proof_private.h"
 
 #include <math.h>
-#include <time.h>
 
 bool po_prun_affordable(const po_prun *run, double products) {
     const double rate = 2e9;
-    struct timespec t;
     if (run->cpu_end <= 0)
         return true;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec + products / rate < run->cpu_end;
+    return po_process_seconds() + products / rate < run->cpu_end;
 }
 
 static int64_t *dims_of(po_arena *arena, const po_type *type) {
