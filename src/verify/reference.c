@@ -87,7 +87,6 @@ po_status po_verify_by_reference(po_ctx *ctx, po_arena *arena, po_reply *reply, 
         }
         report.sets++;
         report.sizes = k < spec->n_checks ? 0 : k - spec->n_checks + 1;
-        report.check_sets = k < spec->n_checks ? k + 1 : spec->n_checks;
         send(reply, &report, PO_STAGE_COMPARE);
     }
     send(reply, &report, PO_STAGE_DONE);

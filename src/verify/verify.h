@@ -45,13 +45,13 @@ enum { PO_REPORT_NAME = 96, PO_REPORT_TEXT = 400 };
 
 /* Plain bytes: it is sent between processes and kept in the cache. */
 typedef struct po_verify_report {
-    int32_t evidence;                 /* po_evidence */
-    int32_t equal;                    /* no difference beyond what is allowed; 0 where untested */
-    int32_t identical;                /* every bit of every output */
-    uint32_t sets, sizes, check_sets; /* sets of inputs compared; at how many assignments of dims */
-    uint32_t size[3];                 /* which ones, as po_inputs_make counts them */
-    uint32_t skipped;                 /* sets that the original did not run on */
-    uint32_t random_outputs;          /* compared by shape alone, since two runs differ */
+    int32_t evidence;        /* po_evidence */
+    int32_t equal;           /* no difference beyond what is allowed; 0 where untested */
+    int32_t identical;       /* every bit of every output */
+    uint32_t sets, sizes;    /* sets of inputs compared; at how many assignments of dims */
+    uint32_t size[3];        /* which ones, as po_inputs_make counts them */
+    uint32_t skipped;        /* sets that the original did not run on */
+    uint32_t random_outputs; /* compared by shape alone, since two runs differ */
     int64_t elements;
     double tolerance;
     double max_abs, max_rel;     /* over all sets; max_rel against the output's largest magnitude */
