@@ -6,8 +6,6 @@
 Each case runs in a scratch folder. A failing run must exit with the code it should, print one
 sentence on standard error and nothing on standard output, and leave the folder as it was.
 """
-import argparse
-import inspect
 import os
 import re
 import resource
@@ -15,54 +13,29 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+
+import cases
+from cases import Wrong, expect
 
 GIB = 1 << 30
 
 
-class Wrong(Exception):
-    pass
-
-
-def expect(truth, what):
-    if not truth:
-        raise Wrong(what)
-
-
-class Bed:
-    """A scratch folder, the program and the models."""
+class Bed(cases.Bed):
+    """The models too."""
 
     def __init__(self, args, folder):
-        self.args, self.folder = args, folder
+        super().__init__(args, folder)
         self.add = os.path.join(args.data, 'node', 'test_add', 'model.onnx')
         self.net = os.path.join(args.data, 'light', 'light_squeezenet.onnx')
         self.ocr = os.path.join(args.models, 'ch_PP-OCRv4_det_infer.onnx')
 
-    def path(self, *names):
-        return os.path.join(self.folder, *names)
-
-    def start(self, *words, **more):
-        settings = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                        cwd=self.folder)
-        settings.update(more)
-        return subprocess.Popen([self.args.petopt, *words], **settings)
+    def start(self, *words):
+        return subprocess.Popen([self.args.petopt, *words], stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder)
 
     def run(self, *words, seconds=60, **more):
-        p = self.start(*words, **more)
-        try:
-            out, err = p.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            p.kill()
-            p.communicate()
-            raise Wrong(f'{" ".join(map(str, words))}: still running after {seconds} s') from None
-        text = [None if t is None else t.decode(errors='replace') for t in (out, err)]
-        return p.returncode, text[0], text[1]
-
-    def good(self, *words, **more):
-        code, out, err = self.run(*words, **more)
-        expect(code == 0, f'{" ".join(map(str, words))}: exit {code}: {(err or "").strip()}')
-        return out
+        return super().run(*words, seconds=seconds, **more)
 
     def refused(self, *words, code=2, says='', **more):
         before = snapshot(self.folder)
@@ -359,30 +332,5 @@ def case_quiet(bed):
     expect(out and 'operators' in out.lower(), 'there is no closing table')
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('--petopt', required=True)
-    parser.add_argument('--data', required=True)
-    parser.add_argument('--models', required=True)
-    parser.add_argument('--only', default='')
-    args = parser.parse_args()
-    cases = [(n[5:], f) for n, f in inspect.getmembers(sys.modules[__name__], inspect.isfunction)
-             if n.startswith('case_') and args.only in n]
-    wrong = 0
-    for name, case in cases:
-        folder = tempfile.mkdtemp()
-        try:
-            case(Bed(args, folder))
-            print(f'ok      {name}')
-        except (Wrong, OSError, ValueError) as e:
-            wrong += 1
-            print(f'WRONG   {name}: {e}')
-        finally:
-            subprocess.run(['chmod', '-R', 'u+rwX', folder], check=False)
-            shutil.rmtree(folder)
-    print(f'{len(cases)} cases, {wrong} wrong')
-    sys.exit(1 if wrong or not cases else 0)
-
-
 if __name__ == '__main__':
-    main()
+    cases.main(sys.modules[__name__], Bed, ['petopt', 'data', 'models'])

@@ -3,14 +3,10 @@
 
   kernels.py --petopt PROGRAM --models FOLDER [--only TEXT]
 """
-import argparse
-import inspect
 import json
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
 import time
 
 import numpy as np
@@ -18,40 +14,22 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
+import cases
+from cases import expect
+
 MODEL, SHAPE = 'ch_ppocr_mobile_v2.0_cls_infer.onnx', 'x:1,3,48,192'
 LIBRARY = 'libpetopt_kernels.so'
 
 
-class Wrong(Exception):
-    pass
-
-
-def expect(truth, what):
-    if not truth:
-        raise Wrong(what)
-
-
-class Bed:
+class Bed(cases.Bed):
     def __init__(self, args, folder):
-        self.args, self.folder = args, folder
+        super().__init__(args, folder)
         shutil.copy(os.path.join(args.models, MODEL), self.path('in.onnx'))
 
-    def path(self, *names):
-        return os.path.join(self.folder, *names)
-
-    def run(self, *words, seconds=400):
-        p = subprocess.run([self.args.petopt, *words], stdin=subprocess.DEVNULL, capture_output=True,
-                           cwd=self.folder, timeout=seconds, text=True, errors='replace')
-        return p.returncode, p.stdout, p.stderr
-
-    def good(self, *words):
+    def said(self, *words):
         code, out, err = self.run(*words)
         expect(code == 0, f'{" ".join(words)}: exit {code}: {err.strip()}')
         return out + err
-
-    def read(self, *names):
-        with open(self.path(*names), 'rb') as f:
-            return f.read()
 
     def written(self, model, folder):
         """Everything that a run leaves, by name; the README names the files of the run."""
@@ -87,7 +65,7 @@ def case_classifier(bed):
     for name in ('notes.txt', 'other.c'):
         with open(bed.path('k', name), 'w', encoding='utf-8') as f:
             f.write('mine\n')
-    said = bed.good(*words, '-o', 'out.onnx', '--kernels', 'k')
+    said = bed.said(*words, '-o', 'out.onnx', '--kernels', 'k')
     expect('register_custom_ops_library("k/' + LIBRARY in said, f'not how to load it: {said[-900:]}')
     for name in ('notes.txt', 'other.c'):
         expect(bed.read('k', name) == b'mine\n', f'{name} was touched')
@@ -114,7 +92,7 @@ def case_classifier(bed):
     first = bed.written('out.onnx', 'k')
     for i, more in enumerate(([], ['--recall', 'no'], [])):
         start = time.monotonic()
-        said = bed.good(*words, '-o', f'out{i}.onnx', '--kernels', f'k{i}', '-v', *more)
+        said = bed.said(*words, '-o', f'out{i}.onnx', '--kernels', f'k{i}', '-v', *more)
         seconds = time.monotonic() - start
         expect(seconds < 20, f'{seconds:.1f} s with a warm cache')
         expect(('the same run is known: kernels' in said) == (not more), said[:400])
@@ -123,12 +101,12 @@ def case_classifier(bed):
         expect(first.keys() == again.keys(), f'{first.keys()} and then {again.keys()}')
         for name, data in first.items():
             expect(again[name] == data or name == 'certificate', f'{name} has other bytes')
-    bed.good(*words, '-o', 'plain.onnx', '-q')
+    bed.said(*words, '-o', 'plain.onnx', '-q')
     expect(not [n for n in onnx.load(bed.path('plain.onnx')).graph.node if n.domain == 'petopt.kernels'],
            'kernels that were not asked for')
 
     # what is told of the regions
-    bed.good(*words, '-o', 'out.onnx', '--kernels', 'k', '-q', '--json', 'r.json', '--report', 'r.html')
+    bed.said(*words, '-o', 'out.onnx', '--kernels', 'k', '-q', '--json', 'r.json', '--report', 'r.html')
     with open(bed.path('r.json'), encoding='utf-8') as f:
         told = json.load(f)
     expect(told['winner'] == 'kernels' and told['library'] == 'k/' + LIBRARY, told['winner'])
@@ -139,7 +117,7 @@ def case_classifier(bed):
         expect(all(s['ms'] > 0 and s['schedule'] and s['ms_roofline'] >= 0 for s in steps), steps)
     page = bed.read('r.html').decode()
     expect('<h2>Kernels</h2>' in page and told['regions'][0]['steps'][0]['schedule'] in page, 'report')
-    said = bed.good('explain', *words, '--kernels', 'never')
+    said = bed.said('explain', *words, '--kernels', 'never')
     expect('by the roofline' in said and not os.path.exists(bed.path('never')), said[:400])
 
 
@@ -160,13 +138,13 @@ def case_regions(bed):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8),
               bed.path('in.onnx'))
     words = ['in.onnx', '--threads', '1', '-O1', '--cache', 'c.db', '--kernels']
-    bed.good(*words, 'k', '-o', 'out.onnx', '--json', 'r.json')
+    bed.said(*words, 'k', '-o', 'out.onnx', '--json', 'r.json')
     with open(bed.path('r.json'), encoding='utf-8') as f:
         told = json.load(f)
     names = [c['name'] for c in told['candidates']]
     expect({'kernels', 'kernels, not of region 0', 'kernels, not of region 1'} <= set(names), names)
     expect(len(told['regions']) == 2, told['regions'])
-    bed.good(*words, 'k2', '-o', 'out2.onnx', '-v')
+    bed.said(*words, 'k2', '-o', 'out2.onnx', '-v')
     expect(bed.read('out.onnx') == bed.read('out2.onnx'), 'another answer with the same cache')
     if told['library']:
         feed = {'x': rng.standard_normal((64, 256)).astype('f')}
@@ -210,35 +188,12 @@ def case_compiler_that_fails(bed):
     with open(bed.path('cc'), 'w', encoding='utf-8') as f:
         f.write('#!/bin/sh\nfor a; do [ "$a" = --version ] && exit 0; done\necho no licence >&2\nexit 1\n')
     os.chmod(bed.path('cc'), 0o755)
-    said = bed.good('in.onnx', '-o', 'out.onnx', '--cost', 'model', '--cache', 'none', '--kernels', 'k',
+    said = bed.said('in.onnx', '-o', 'out.onnx', '--cost', 'model', '--cache', 'none', '--kernels', 'k',
                     '--cc', bed.path('cc'))
     expect('no kernels are written' in said and 'no licence' in said, said)
     expect(not os.path.exists(bed.path('k')), 'a folder for nothing')
     onnx.checker.check_model(bed.path('out.onnx'))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ('petopt', 'models'):
-        parser.add_argument('--' + name, required=True, type=os.path.abspath)
-    parser.add_argument('--only', default='')
-    args = parser.parse_args()
-    cases = [(n[5:], f) for n, f in inspect.getmembers(sys.modules[__name__], inspect.isfunction)
-             if n.startswith('case_') and args.only in n]
-    wrong = 0
-    for name, case in cases:
-        folder = tempfile.mkdtemp()
-        try:
-            case(Bed(args, folder))
-            print(f'ok      {name}', flush=True)
-        except (Wrong, OSError, ValueError, subprocess.SubprocessError) as e:
-            wrong += 1
-            print(f'WRONG   {name}: {e}', flush=True)
-        finally:
-            shutil.rmtree(folder)
-    print(f'{len(cases)} cases, {wrong} wrong')
-    sys.exit(1 if wrong or not cases else 0)
-
-
 if __name__ == '__main__':
-    main()
+    cases.main(sys.modules[__name__], Bed, ['petopt', 'models'])

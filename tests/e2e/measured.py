@@ -3,9 +3,7 @@
 
   measured.py --petopt PROGRAM --models PROGRAM --shim LIBRARY [--only TEXT]
 """
-import argparse
 import html.parser
-import inspect
 import json
 import os
 import re
@@ -13,22 +11,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-
-class Wrong(Exception):
-    pass
-
-
-def expect(truth, what):
-    if not truth:
-        raise Wrong(what)
-
+import cases
+from cases import expect
 
 HOSTILE = 'a"><script>alert(1)</script>\x1b[31m\u202e\'&\n'
 
@@ -53,24 +43,6 @@ def affine_model(path, channels=32, size=64, hostile=False):
                               [helper.make_tensor_value_info('x', TensorProto.FLOAT, shape)],
                               [helper.make_tensor_value_info(x, TensorProto.FLOAT, shape)], weights)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 13)], ir_version=7), path)
-
-
-class Bed:
-    def __init__(self, args, folder):
-        self.args, self.folder = args, folder
-
-    def path(self, *names):
-        return os.path.join(self.folder, *names)
-
-    def run(self, *words, seconds=300, **more):
-        p = subprocess.run([self.args.petopt, *words], stdin=subprocess.DEVNULL, capture_output=True,
-                           cwd=self.folder, timeout=seconds, text=True, errors='replace', **more)
-        return p.returncode, p.stdout, p.stderr
-
-    def good(self, *words, **more):
-        code, out, err = self.run(*words, **more)
-        expect(code == 0, f'{" ".join(words)}: exit {code}: {err.strip()}')
-        return out
 
 
 class Page(html.parser.HTMLParser):
@@ -296,28 +268,5 @@ def case_benchmark_models(bed):
         expect(p.returncode == 2, f'{words}: exit {p.returncode}')
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ('petopt', 'models', 'shim'):
-        parser.add_argument('--' + name, required=True, type=os.path.abspath)
-    parser.add_argument('--only', default='')
-    args = parser.parse_args()
-    cases = [(n[5:], f) for n, f in inspect.getmembers(sys.modules[__name__], inspect.isfunction)
-             if n.startswith('case_') and args.only in n]
-    wrong = 0
-    for name, case in cases:
-        folder = tempfile.mkdtemp()
-        try:
-            case(Bed(args, folder))
-            print(f'ok      {name}', flush=True)
-        except (Wrong, OSError, ValueError, subprocess.SubprocessError) as e:
-            wrong += 1
-            print(f'WRONG   {name}: {e}', flush=True)
-        finally:
-            shutil.rmtree(folder)
-    print(f'{len(cases)} cases, {wrong} wrong')
-    sys.exit(1 if wrong or not cases else 0)
-
-
 if __name__ == '__main__':
-    main()
+    cases.main(sys.modules[__name__], cases.Bed, ['petopt', 'models', 'shim'])

@@ -1,0 +1,72 @@
+"""What scripts that run petopt in cases share: a scratch folder for each, and a verdict."""
+import argparse
+import inspect
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+
+class Wrong(Exception):
+    pass
+
+
+def expect(truth, what):
+    if not truth:
+        raise Wrong(what)
+
+
+class Bed:
+    """A scratch folder and the program."""
+
+    def __init__(self, args, folder):
+        self.args, self.folder = args, folder
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def read(self, *names):
+        with open(self.path(*names), 'rb') as f:
+            return f.read()
+
+    def run(self, *words, seconds=400, **more):
+        """(exit code, standard output, standard error)"""
+        settings = dict(stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                        cwd=self.folder, text=True, errors='replace')
+        settings.update(more)
+        try:
+            p = subprocess.run([self.args.petopt, *words], timeout=seconds, **settings)
+        except subprocess.TimeoutExpired:
+            raise Wrong(f'{" ".join(map(str, words))}: still running after {seconds} s') from None
+        return p.returncode, p.stdout, p.stderr
+
+    def good(self, *words, **more):
+        code, out, err = self.run(*words, **more)
+        expect(code == 0, f'{" ".join(map(str, words))}: exit {code}: {(err or "").strip()}')
+        return out
+
+
+def main(script, bed, paths):
+    """Runs the functions case_NAME of a script; `paths` are the options that it must be given."""
+    parser = argparse.ArgumentParser(description=script.__doc__.splitlines()[0])
+    for name in paths:
+        parser.add_argument('--' + name, required=True, type=os.path.abspath)
+    parser.add_argument('--only', default='')
+    args = parser.parse_args()
+    cases = [(n[5:], f) for n, f in inspect.getmembers(script, inspect.isfunction)
+             if n.startswith('case_') and args.only in n]
+    wrong = 0
+    for name, case in cases:
+        folder = tempfile.mkdtemp()
+        try:
+            case(bed(args, folder))
+            print(f'ok      {name}', flush=True)
+        except (Wrong, OSError, ValueError, subprocess.SubprocessError) as e:
+            wrong += 1
+            print(f'WRONG   {name}: {e}', flush=True)
+        finally:
+            subprocess.run(['chmod', '-R', 'u+rwX', folder], check=False)
+            shutil.rmtree(folder)
+    print(f'{len(cases)} cases, {wrong} wrong')
+    sys.exit(1 if wrong or not cases else 0)
