@@ -3,6 +3,21 @@
 #include <stddef.h>
 #include <string.h>
 
+/* Attention: what it reads, what it keeps, and the steps from scores on. */
+#define QUERIES_KEYS_VALUES                                                                        \
+    "mugraph m { label b 2 label i 16 label k 16 label j 64 label d 32\n"                          \
+    " tensor Q input 0 [2, 16, 16] tensor K input 1 [2, 16, 64] tensor V input 2 [2, 64, 32]\n"
+#define SCORES_AND_OUTPUT                                                                          \
+    " tensor O output 0 [2, 16, 32] tensor s device [2, 16, 64] tensor m device [2, 16]\n"         \
+    " tensor p device [2, 16, 64] tensor l device [2, 16] tensor a device [2, 16, 64]\n"
+#define FROM_SCORES                                                                                \
+    " step \"b\" { u[b, i, j] = s[b, i, j] * 0.25 }\n"                                             \
+    " step \"c\" { m[b, i] max= u[b, i, j] fresh }\n"                                              \
+    " step \"d\" { p[b, i, j] = exp(u[b, i, j] - m[b, i]) }\n"                                     \
+    " step \"e\" { l[b, i] += p[b, i, j] fresh }\n"                                                \
+    " step \"f\" { a[b, i, j] = p[b, i, j] / l[b, i] }\n"                                          \
+    " step \"g\" { O[b, i, d] += a[b, i, j] * V[b, j, d] fresh } }"
+
 /* Naive muGraphs, one statement a step, in short shapes. */
 const search_block search_blocks[] = {
     {"rmsnorm_linear",
@@ -40,38 +55,18 @@ const search_block search_blocks[] = {
      " step \"d\" { t[i] += y[i, k] * y[i, k] fresh }\n"
      " step \"e\" { q[i] = sqrt(t[i]) }\n"
      " step \"f\" { O[i, k] = y[i, k] / q[i] } }"},
-    {"gqa",
-     "mugraph m { label b 2 label i 16 label k 16 label j 64 label d 32\n"
-     " tensor Q input 0 [2, 16, 16] tensor K input 1 [2, 16, 64] tensor V input 2 [2, 64, 32]\n"
-     " tensor O output 0 [2, 16, 32] tensor s device [2, 16, 64] tensor m device [2, 16]\n"
-     " tensor p device [2, 16, 64] tensor l device [2, 16] tensor a device [2, 16, 64]\n"
+    {"gqa", QUERIES_KEYS_VALUES SCORES_AND_OUTPUT
      " tensor u device [2, 16, 64]\n"
-     " step \"a\" { s[b, i, j] += Q[b, i, k] * K[b, k, j] fresh }\n"
-     " step \"b\" { u[b, i, j] = s[b, i, j] * 0.25 }\n"
-     " step \"c\" { m[b, i] max= u[b, i, j] fresh }\n"
-     " step \"d\" { p[b, i, j] = exp(u[b, i, j] - m[b, i]) }\n"
-     " step \"e\" { l[b, i] += p[b, i, j] fresh }\n"
-     " step \"f\" { a[b, i, j] = p[b, i, j] / l[b, i] }\n"
-     " step \"g\" { O[b, i, d] += a[b, i, j] * V[b, j, d] fresh } }"},
-    {"qknorm",
-     "mugraph m { label b 2 label i 16 label k 16 label j 64 label d 32\n"
-     " tensor Q input 0 [2, 16, 16] tensor K input 1 [2, 16, 64] tensor V input 2 [2, 64, 32]\n"
-     " tensor g weight 0 [16] tensor h weight 1 [16]\n"
-     " tensor O output 0 [2, 16, 32] tensor s device [2, 16, 64] tensor m device [2, 16]\n"
-     " tensor p device [2, 16, 64] tensor l device [2, 16] tensor a device [2, 16, 64]\n"
+     " step \"a\" { s[b, i, j] += Q[b, i, k] * K[b, k, j] fresh }\n" FROM_SCORES},
+    {"qknorm", QUERIES_KEYS_VALUES
+     " tensor g weight 0 [16] tensor h weight 1 [16]\n" SCORES_AND_OUTPUT
      " tensor u device [2, 16, 64] tensor qs device [2, 16] tensor ks device [2, 64]\n"
      " tensor qn device [2, 16, 16] tensor kn device [2, 16, 64]\n"
      " step \"q\" { qs[b, i] += Q[b, i, k] * Q[b, i, k] fresh }\n"
      " step \"r\" { qn[b, i, k] = Q[b, i, k] / sqrt(qs[b, i] * 0.0625 + 0.000001) * g[k] }\n"
      " step \"s\" { ks[b, j] += K[b, k, j] * K[b, k, j] fresh }\n"
      " step \"t\" { kn[b, k, j] = K[b, k, j] / sqrt(ks[b, j] * 0.0625 + 0.000001) * h[k] }\n"
-     " step \"a\" { s[b, i, j] += qn[b, i, k] * kn[b, k, j] fresh }\n"
-     " step \"b\" { u[b, i, j] = s[b, i, j] * 0.25 }\n"
-     " step \"c\" { m[b, i] max= u[b, i, j] fresh }\n"
-     " step \"d\" { p[b, i, j] = exp(u[b, i, j] - m[b, i]) }\n"
-     " step \"e\" { l[b, i] += p[b, i, j] fresh }\n"
-     " step \"f\" { a[b, i, j] = p[b, i, j] / l[b, i] }\n"
-     " step \"g\" { O[b, i, d] += a[b, i, j] * V[b, j, d] fresh } }"},
+     " step \"a\" { s[b, i, j] += qn[b, i, k] * kn[b, k, j] fresh }\n" FROM_SCORES},
 };
 const uint32_t n_search_blocks = sizeof search_blocks / sizeof *search_blocks;
 
