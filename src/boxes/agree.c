@@ -10,7 +10,6 @@
 
 #include <math.h>
 
-enum { INSIDE_POSITIONS = 6 };
 static const double default_boxes = 65536;
 /* Nanoseconds of an iteration at a point, and most that a comparison may take. */
 static const double point_cost = 15, most_cost = 30e9;
@@ -66,50 +65,43 @@ static double work(po_arena *arena, const po_program *p, uint32_t output, double
 
 /* --- the first filter --- */
 
-bool po_agree_costs_much(po_arena *arena, const po_program *a, const po_program *b) {
+/* Whether one position of every output takes so much that a few are no quick filter. */
+static bool costs_much(po_arena *arena, const po_program *a, const po_program *b) {
     double once = 0;
     for (uint32_t k = 0; k < a->n_outputs; k++)
         once += point_cost * (work(arena, a, k, 1) + work(arena, b, k, 1));
     return once > most_inside;
 }
 
-static po_status agree_inside(po_ctx *ctx, po_arena *scratch, const po_program *a,
-                              const po_program *b, const po_agree_options *options, bool *agree) {
-    po_program_points *p, *q;
-    *agree = false;
+po_status po_agree_share(po_ctx *ctx, po_arena *arena, const po_program *a, const po_program *b,
+                         uint64_t seed, uint32_t positions, double *share) {
+    po_program_points *points[2];
+    *share = 1;
     PO_TRY(check_alike(ctx, a, b));
-    if (po_agree_costs_much(scratch, a, b)) {
-        *agree = true;
+    if (costs_much(arena, a, b))
         return PO_OK;
-    }
-    uint64_t seed = trial_seed(options, 0);
-    if (po_known_points(scratch, known_of(options), a, seed, &p) != PO_OK ||
-        po_known_points(scratch, NULL, b, seed, &q) != PO_OK)
-        return po_fail(ctx, PO_UNSUPPORTED, "a fraction has no residue modulo the prime");
-    bool hope = true;
-    for (uint32_t k = 0; k < a->n_outputs && hope; k++) {
+    PO_TRY(po_program_points_create(arena, a, &points[0]));
+    PO_TRY(po_program_points_create(arena, b, &points[1]));
+    for (int i = 0; i < 2; i++)
+        po_program_points_reset(points[i], seed);
+    for (uint32_t k = 0; k < a->n_outputs; k++) {
         const po_tensor_shape *shape = &a->values[a->outputs[k]];
         int64_t index[PO_MAX_RANK];
-        hope = shape->count == 0;
-        for (uint32_t i = 0; i < INSIDE_POSITIONS && !hope; i++) {
+        uint32_t equal = 0;
+        for (uint32_t i = 0; i < positions && shape->count; i++) {
             for (uint32_t x = 0; x < shape->rank; x++) {
-                int64_t dim = shape->dims[x], border = dim / 4;
-                uint64_t draw = po_random_u64(seed, 64 + x, (uint64_t)k * INSIDE_POSITIONS + i);
+                int64_t dim = shape->dims[x], border = dim / 8;
+                uint64_t draw = po_random_u64(seed, 64 + x, (uint64_t)k * positions + i);
                 index[x] = border + (int64_t)(draw % (uint64_t)(dim - 2 * border));
             }
-            hope = po_program_points_eval(p, k, index) == po_program_points_eval(q, k, index);
+            equal += po_program_points_eval(points[0], k, index) ==
+                     po_program_points_eval(points[1], k, index);
         }
+        if (shape->count)
+            *share = fmin(*share, (double)equal / positions);
+        PO_TRY(po_ctx_poll(ctx));
     }
-    *agree = hope;
     return PO_OK;
-}
-
-po_status po_agree_inside(po_ctx *ctx, po_arena *arena, const po_program *a, const po_program *b,
-                          const po_agree_options *options, bool *agree) {
-    po_arena *scratch = po_arena_child(arena);
-    po_status status = agree_inside(ctx, scratch, a, b, options, agree);
-    po_arena_free(scratch);
-    return status;
 }
 
 /* --- the whole --- */

@@ -43,15 +43,11 @@ typedef struct po_agreement {
                         degree / PO_P a trial */
 } po_agreement;
 
-/* The first filter: a few positions inside every output, away from its borders. False: they differ
- * at all that were tried of some output, so most likely nearly everywhere. Where one position costs
- * more than the whole would, nothing is tried. */
-po_status po_agree_inside(po_ctx *ctx, po_arena *arena, const po_program *a, const po_program *b,
-                          const po_agree_options *options, bool *agree);
-
-/* Whether one position of every output takes so much that looking at a few is no quick filter: the
- * programs are alike in inputs and outputs. */
-bool po_agree_costs_much(po_arena *arena, const po_program *a, const po_program *b);
+/* The first filter: the share of so many positions away from the borders at which the programs
+ * agree, the least over the outputs. Where one position costs more than the whole would, nothing is
+ * tried and the share is 1. The arena may be let go afterwards. */
+po_status po_agree_share(po_ctx *ctx, po_arena *arena, const po_program *a, const po_program *b,
+                         uint64_t seed, uint32_t positions, double *share);
 
 /* PO_BAD_USE where inputs or outputs are not alike, PO_UNSUPPORTED where the programs are too large
  * to compare. */

@@ -3,8 +3,6 @@
 
 #include "ops/op.h"
 
-#include <math.h>
-
 enum { POSITIONS = 8, SEED = 1 };
 
 static po_agree_options options_of(const po_site *site) {
@@ -38,37 +36,6 @@ static bool same_ports(const po_graph *a, const po_graph *b) {
 
 /* --- by positions --- */
 
-/* The share of some positions away from the borders at which the two agree, the least over the
- * outputs. */
-static po_status share_inside(po_run_state *state, po_arena *scratch, const po_program *a,
-                              const po_program *b, double *share) {
-    po_program_points *points[2];
-    *share = 1;
-    if (po_agree_costs_much(scratch, a, b)) /* boxes, or the whole, will tell */
-        return PO_OK;
-    PO_TRY(po_program_points_create(scratch, a, &points[0]));
-    PO_TRY(po_program_points_create(scratch, b, &points[1]));
-    for (int i = 0; i < 2; i++)
-        po_program_points_reset(points[i], SEED);
-    for (uint32_t k = 0; k < a->n_outputs; k++) {
-        const po_tensor_shape *shape = &a->values[a->outputs[k]];
-        int64_t index[PO_MAX_RANK];
-        uint32_t equal = 0;
-        for (uint32_t i = 0; i < POSITIONS; i++) {
-            for (uint32_t x = 0; x < shape->rank; x++) {
-                int64_t dim = shape->dims[x], border = dim / 8;
-                uint64_t draw = po_random_u64(SEED, 64 + x, (uint64_t)k * POSITIONS + i);
-                index[x] = border + (int64_t)(draw % (uint64_t)(dim - 2 * border));
-            }
-            equal += po_program_points_eval(points[0], k, index) ==
-                     po_program_points_eval(points[1], k, index);
-        }
-        *share = fmin(*share, (double)equal / POSITIONS);
-        PO_TRY(po_ctx_poll(state->ctx));
-    }
-    return PO_OK;
-}
-
 static po_status judge(po_run_state *state, po_site *site, po_trial *trial) {
     trial->fate = PO_TRIAL_MALFORMED;
     if (!same_ports(site->sub->graph, trial->graph))
@@ -76,7 +43,8 @@ static po_status judge(po_run_state *state, po_site *site, po_trial *trial) {
     PO_TRY(po_program_of(state->ctx, state->search->arena, trial->graph, &trial->program));
     po_arena *scratch = po_arena_create(state->ctx);
     double share = 0;
-    po_status status = share_inside(state, scratch, site->program, trial->program, &share);
+    po_status status =
+        po_agree_share(state->ctx, scratch, site->program, trial->program, SEED, POSITIONS, &share);
     po_arena_free(scratch);
     PO_TRY(status);
     site->points += POSITIONS;
