@@ -2,224 +2,15 @@
  * which are accesses where they can be. */
 #include "ops/sem.h"
 #include "superopt/lower_private.h"
-
-typedef enum sum_kind {
-    SUM_NONE,
-    SUM_VIEW,    /* one term, the output's index is the variables' */
-    SUM_MOVES,   /* terms that copy */
-    SUM_PART,    /* a block copied, zeros around it */
-    SUM_PRODUCT, /* the first term, the others element by element */
-    SUM_SCATTER  /* the same, the first over positions that several of its iterations reach */
-} sum_kind;
-
-/* Whether the index takes every element of the axes once, digit by digit. */
-static bool covers(const po_term *t, const po_index *at, const int64_t *dims) {
-    for (uint32_t v = 0; v < t->n_vars; v++) {
-        uint32_t axes = 0;
-        for (uint32_t x = 0; x < at->rank; x++)
-            axes += po_index_coef(t, at, x, v) != 0;
-        if (axes > 1)
-            return false;
-    }
-    for (uint32_t x = 0; x < at->rank; x++) {
-        int64_t reach = 1;
-        if (at->base[x] != 0)
-            return false;
-        for (bool found = true; found;) {
-            found = false;
-            for (uint32_t v = 0; v < t->n_vars && !found; v++)
-                if (t->extent[v] > 1 && po_index_coef(t, at, x, v) == reach) {
-                    reach *= t->extent[v];
-                    found = true;
-                }
-        }
-        if (reach != dims[x])
-            return false;
-        for (uint32_t v = 0; v < t->n_vars; v++)
-            if (t->extent[v] > 1 && po_index_coef(t, at, x, v) >= reach)
-                return false;
-    }
-    return true;
-}
-
-/* The variable that is the index along an axis of more than one element; PO_NONE: there is none. */
-static uint32_t axis_var(const po_term *t, const int64_t *dims, uint32_t x) {
-    uint32_t var = PO_NONE;
-    for (uint32_t v = 0; v < t->n_vars; v++)
-        if (po_index_coef(t, &t->out, x, v) != 0 && t->extent[v] > 1) {
-            if (var != PO_NONE || po_index_coef(t, &t->out, x, v) != 1)
-                return PO_NONE;
-            var = v;
-        }
-    return var != PO_NONE && t->extent[var] == dims[x] ? var : PO_NONE;
-}
-
-static bool is_view(const po_term *t, const int64_t *dims) {
-    for (uint32_t x = 0; x < t->out.rank; x++)
-        if (t->out.base[x] != 0 || (dims[x] > 1 && axis_var(t, dims, x) == PO_NONE))
-            return false;
-    return true;
-}
-
-/* Variable i is the index along axis i. */
-static bool is_pointwise(const po_term *t, const int64_t *dims) {
-    for (uint32_t x = 0; x < t->out.rank; x++) {
-        if (t->out.base[x] != 0 || x >= t->n_vars || t->extent[x] != dims[x])
-            return false;
-        for (uint32_t v = 0; v < t->n_vars; v++)
-            if (po_index_coef(t, &t->out, x, v) != (v == x) && t->extent[v] > 1)
-                return false;
-    }
-    return true;
-}
-
-static bool reduces(const po_term *t) {
-    for (uint32_t v = 0; v < t->n_vars; v++) {
-        bool kept = t->extent[v] == 1;
-        for (uint32_t x = 0; x < t->out.rank; x++)
-            kept |= po_index_coef(t, &t->out, x, v) != 0;
-        if (!kept)
-            return true;
-    }
-    return false;
-}
-
-static bool is_copy(const po_sum *sum, const po_term *t) {
-    return t->scale.num == 1 && t->scale.den == 1 && t->n_factors == 1 &&
-           sum->operands[t->factor[0].operand].kind == PO_OPERAND_INPUT && !reduces(t);
-}
-
-static bool plain_operands(const po_sum *sum) {
-    for (uint32_t i = 0; i < sum->n_operands; i++)
-        if ((sum->operands[i].kind != PO_OPERAND_INPUT &&
-             sum->operands[i].kind != PO_OPERAND_TABLE) ||
-            sum->operands[i].rank > PO_MU_MAX_RANK)
-            return false;
-    return true;
-}
-
-/* --- transposed convolutions ---
- *
- * out[s*v + d*r - pad] += in[v] * w[r] along some axes. The outputs y = s*q + phase take the taps
- * r = s*t + first with first = (phase + pad) mod s, from v = q + from - t: a convolution for each
- * phase. With dilation only for s = 1. */
-enum { MOST_SPATIAL = 3, MOST_PHASES = 16 };
-typedef struct scatter {
-    uint32_t n; /* axes */
-    uint32_t axis[MOST_SPATIAL], v[MOST_SPATIAL], r[MOST_SPATIAL];
-    int64_t stride[MOST_SPATIAL], dilation[MOST_SPATIAL], pad[MOST_SPATIAL];
-    uint32_t phases; /* in all */
-} scatter;
-
-static bool find_scatter(const po_sum *sum, const po_term *t, scatter *s) {
-    *s = (scatter){.phases = 1};
-    if (t->n_factors != 2)
-        return false;
-    for (uint32_t x = 0; x < t->out.rank; x++) {
-        uint32_t var[2], n = 0, there = 0;
-        for (uint32_t v = 0; v < t->n_vars; v++) {
-            if (po_index_coef(t, &t->out, x, v) == 0)
-                continue;
-            bool moves = false, taps = false;
-            for (uint32_t k = 0; k < t->factor[0].at.rank; k++)
-                moves |= po_index_coef(t, &t->factor[0].at, k, v) != 0;
-            for (uint32_t k = 0; k < t->factor[1].at.rank; k++)
-                taps |= po_index_coef(t, &t->factor[1].at, k, v) != 0;
-            there++;
-            if (n < 2 && moves != taps)
-                var[n++] = v;
-        }
-        if (x < 2) { /* batch and channels */
-            if (t->out.base[x] != 0)
-                return false;
-            continue;
-        }
-        if (there != 2 || n != 2 || s->n == MOST_SPATIAL)
-            return false;
-        uint32_t first = 0;
-        for (uint32_t k = 0; k < t->factor[0].at.rank; k++)
-            first |= po_index_coef(t, &t->factor[0].at, k, var[0]) != 0;
-        uint32_t i = s->n++;
-        s->axis[i] = x;
-        s->v[i] = var[first ? 0 : 1];
-        s->r[i] = var[first ? 1 : 0];
-        s->stride[i] = po_index_coef(t, &t->out, x, s->v[i]);
-        s->dilation[i] = po_index_coef(t, &t->out, x, s->r[i]);
-        s->pad[i] = -t->out.base[x];
-        if (s->stride[i] < 1 || s->pad[i] < 0 || s->stride[i] > MOST_PHASES ||
-            (s->stride[i] > 1 && s->dilation[i] != 1) || s->dilation[i] < 1 ||
-            sum->dims[x] < s->stride[i] || t->extent[s->r[i]] < s->stride[i])
-            return false;
-        s->phases *= (uint32_t)s->stride[i];
-    }
-    return s->n > 0 && s->phases <= MOST_PHASES;
-}
-
-enum { MOST_TERMS = 16, MOST_FACTORS = 4 };
-
-/* A copy to a block: along each axis one variable from some index on. */
-static bool is_block(const po_term *t, const int64_t *dims) {
-    for (uint32_t x = 0; x < t->out.rank; x++) {
-        int64_t last = t->out.base[x];
-        uint32_t there = 0;
-        for (uint32_t v = 0; v < t->n_vars; v++) {
-            int64_t coef = t->extent[v] > 1 ? po_index_coef(t, &t->out, x, v) : 0;
-            if (coef == 0)
-                continue;
-            there += coef == 1 ? 1 : 2;
-            last += t->extent[v] - 1;
-        }
-        if (there > 1 || t->out.base[x] < 0 || last >= dims[x])
-            return false;
-    }
-    for (uint32_t v = 0; v < t->n_vars; v++) {
-        uint32_t axes = 0;
-        for (uint32_t x = 0; x < t->out.rank; x++)
-            axes += po_index_coef(t, &t->out, x, v) != 0;
-        if (t->extent[v] > 1 && axes != 1)
-            return false;
-    }
-    return true;
-}
-
-static sum_kind kind_of(const po_sum *sum) {
-    int64_t reached = 0;
-    bool copies = true;
-    if (sum->n_terms == 0 || sum->n_terms > MOST_TERMS || sum->rank > PO_MU_MAX_RANK ||
-        !plain_operands(sum))
-        return SUM_NONE;
-    for (uint32_t i = 0; i < sum->n_terms; i++) {
-        const po_term *t = &sum->terms[i];
-        int64_t size = 1;
-        for (uint32_t v = 0; v < t->n_vars; v++)
-            size *= t->extent[v];
-        reached += size;
-        copies &= is_copy(sum, t);
-    }
-    if (copies && reached == sum->count)
-        return sum->n_terms == 1 && is_view(&sum->terms[0], sum->dims) ? SUM_VIEW : SUM_MOVES;
-    if (copies && sum->n_terms == 1 && is_block(&sum->terms[0], sum->dims))
-        return SUM_PART;
-    const po_term *core = &sum->terms[0];
-    bool covered = covers(core, &core->out, sum->dims);
-    scatter found;
-    if (core->n_factors == 0 || core->n_factors > MOST_FACTORS ||
-        (!covered && !find_scatter(sum, core, &found)))
-        return SUM_NONE;
-    for (uint32_t i = 1; i < sum->n_terms; i++)
-        if (!is_pointwise(&sum->terms[i], sum->dims) || reduces(&sum->terms[i]) ||
-            sum->terms[i].n_factors > MOST_FACTORS)
-            return SUM_NONE;
-    return covered ? SUM_PRODUCT : SUM_SCATTER;
-}
+#include "superopt/sum_kind.h"
 
 bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node) {
     po_sum **sums = PO_NEW_N(arena, po_sum *, node->n_out);
     if (po_sem_of(ctx, arena, graph, node, sums) != PO_OK)
         return false;
     for (uint32_t k = 0; k < node->n_out; k++) {
-        sum_kind kind = sums[k] ? kind_of(sums[k]) : SUM_NONE;
-        if (kind == SUM_NONE || (kind >= SUM_PRODUCT && node->n_out > 1))
+        po_sum_kind kind = sums[k] ? po_sum_kind_of(sums[k]) : PO_SUM_NONE;
+        if (kind == PO_SUM_NONE || (kind >= PO_SUM_PRODUCT && node->n_out > 1))
             return false;
     }
     return true;
@@ -271,9 +62,8 @@ static uint32_t table_operand(po_lowering *l, uint32_t statement, const po_opera
                               : po_mu_item_of(l->mu, statement, PO_MU_OPERAND, operand, 0, 0);
 }
 
-static uint32_t factor_item(po_lowering *l, const po_node *node, const po_sum *sum,
-                            uint32_t statement, const po_operand *op, const po_affine *at) {
-    (void)sum;
+static uint32_t factor_item(po_lowering *l, const po_node *node, uint32_t statement,
+                            const po_operand *op, const po_affine *at) {
     if (op->kind == PO_OPERAND_TABLE)
         return table_operand(l, statement, op, at);
     return po_lower_operand(l, statement, node->in[op->input], at);
@@ -317,7 +107,7 @@ static uint32_t add_rest(po_lowering *l, uint32_t statement, uint32_t item, void
             for (uint32_t x = 0; x < op->rank; x++)
                 if (!compose(t, &t->factor[k].at, x, r->at, &at[x]))
                     return PO_NONE;
-            uint32_t f = factor_item(l, r->node, r->sum, statement, op, at);
+            uint32_t f = factor_item(l, r->node, statement, op, at);
             if (f == PO_NONE)
                 return PO_NONE;
             product = k ? po_mu_item_of(l->mu, statement, PO_MU_TIMES, product, f, 0) : f;
@@ -348,9 +138,55 @@ static const char *step_name(po_lowering *l, const po_node *node) {
     return text.data;
 }
 
+static bool reads_outside(const po_mu *mu, const po_mu_statement *s) {
+    for (uint32_t k = 0; k < s->n_in; k++)
+        if (!po_mu_is_inside(mu, &s->in[k]))
+            return true;
+    return false;
+}
+
+/* Of the first term's factors, by factor and axis. */
+typedef po_affine indices[PO_SUM_FACTORS][PO_MU_MAX_RANK];
+
+/* The step of a product, its first term read and written at these indices; `summed`: over more than
+ * what is written. */
+static po_status add_product(po_lowering *l, const po_node *node, const po_sum *sum, bool summed,
+                             const po_affine *out, indices at, const po_node_id *follow,
+                             uint32_t n_follow) {
+    const po_term *t = &sum->terms[0];
+    for (uint32_t k = 0; k < t->n_factors; k++)
+        settle(l, node, &sum->operands[t->factor[k].operand], at[k]);
+    uint32_t step = po_mu_add_step(l->mu, step_name(l, node)), product = PO_NONE;
+    uint32_t id = po_mu_add_statement(l->mu, step, summed ? PO_MU_ADD : PO_MU_SET);
+    l->mu->nodes[id].statement.fresh = summed;
+    for (uint32_t k = 0; k < t->n_factors; k++) {
+        uint32_t f = factor_item(l, node, id, &sum->operands[t->factor[k].operand], at[k]);
+        if (f == PO_NONE)
+            return PO_UNSUPPORTED;
+        product = k ? po_mu_item_of(l->mu, id, PO_MU_TIMES, product, f, 0) : f;
+    }
+    if (reads_outside(l->mu, &l->mu->nodes[id].statement)) {
+        /* '=' would leave those elements as they are. */
+        l->mu->nodes[id].statement.combine = PO_MU_ADD;
+        l->mu->nodes[id].statement.fresh = true;
+    }
+    rest r = {node, sum, out};
+    po_lower_end end = {.step = step,
+                        .statement = id,
+                        .node = (po_node_id)(node - l->graph->nodes),
+                        .value = node->out[0],
+                        .at = out,
+                        .scale = po_rational_f64(t->scale),
+                        .follow = follow,
+                        .n_follow = n_follow,
+                        .extra = sum->n_terms > 1 ? add_rest : NULL,
+                        .user = &r};
+    return po_lower_finish(l, &end);
+}
+
 /* One phase of a transposed convolution. */
 static po_status lower_phase(po_lowering *l, const po_node *node, const po_sum *sum,
-                             const scatter *sc, uint32_t phase, const po_node_id *follow,
+                             const po_sum_scatter *sc, uint32_t phase, const po_node_id *follow,
                              uint32_t n_follow) {
     const po_term *t = &sum->terms[0];
     po_affine *var = PO_NEW_N(l->arena, po_affine, t->n_vars);
@@ -393,53 +229,23 @@ static po_status lower_phase(po_lowering *l, const po_node *node, const po_sum *
     for (uint32_t x = 0; x < t->out.rank; x++)
         if (!compose(t, &t->out, x, var, &out[x]))
             return PO_UNSUPPORTED;
-    po_affine at[MOST_FACTORS][PO_MU_MAX_RANK];
-    for (uint32_t k = 0; k < t->n_factors; k++) {
-        const po_operand *op = &sum->operands[t->factor[k].operand];
-        for (uint32_t x = 0; x < op->rank; x++)
+    indices at;
+    for (uint32_t k = 0; k < t->n_factors; k++)
+        for (uint32_t x = 0; x < t->factor[k].at.rank; x++)
             if (!compose(t, &t->factor[k].at, x, var, &at[k][x]))
                 return PO_UNSUPPORTED;
-        settle(l, node, op, at[k]);
-    }
-    uint32_t step = po_mu_add_step(l->mu, step_name(l, node));
-    uint32_t id = po_mu_add_statement(l->mu, step, PO_MU_ADD), product = PO_NONE;
-    l->mu->nodes[id].statement.fresh = true;
-    for (uint32_t k = 0; k < t->n_factors; k++) {
-        uint32_t f = factor_item(l, node, sum, id, &sum->operands[t->factor[k].operand], at[k]);
-        if (f == PO_NONE)
-            return PO_UNSUPPORTED;
-        product = k ? po_mu_item_of(l->mu, id, PO_MU_TIMES, product, f, 0) : f;
-    }
-    rest r = {node, sum, out};
-    po_lower_end end = {.step = step,
-                        .statement = id,
-                        .node = (po_node_id)(node - l->graph->nodes),
-                        .value = node->out[0],
-                        .at = out,
-                        .scale = po_rational_f64(t->scale),
-                        .follow = follow,
-                        .n_follow = n_follow,
-                        .extra = sum->n_terms > 1 ? add_rest : NULL,
-                        .user = &r};
-    return po_lower_finish(l, &end);
+    return add_product(l, node, sum, true, out, at, follow, n_follow);
 }
 
 static po_status lower_scatter(po_lowering *l, const po_node *node, const po_sum *sum) {
-    scatter s;
+    po_sum_scatter s;
     po_node_id follow[PO_LOWER_CHAIN];
     uint32_t n = po_lower_follow(l, (po_node_id)(node - l->graph->nodes), node->out[0], follow);
-    if (!find_scatter(sum, &sum->terms[0], &s))
+    if (!po_sum_find_scatter(sum, &sum->terms[0], &s))
         return PO_UNSUPPORTED;
     for (uint32_t i = 0; i < s.phases; i++)
         PO_TRY(lower_phase(l, node, sum, &s, i, follow, n));
     return PO_OK;
-}
-
-static bool reads_outside(const po_mu *mu, const po_mu_statement *s) {
-    for (uint32_t k = 0; k < s->n_in; k++)
-        if (!po_mu_is_inside(mu, &s->in[k]))
-            return true;
-    return false;
 }
 
 static po_status lower_product(po_lowering *l, const po_node *node, const po_sum *sum) {
@@ -448,37 +254,11 @@ static po_status lower_product(po_lowering *l, const po_node *node, const po_sum
     po_affine out[PO_MU_MAX_RANK] = {{0}};
     if (!affines_of(t, &t->out, labels, out))
         return PO_UNSUPPORTED;
-    po_affine at[MOST_FACTORS][PO_MU_MAX_RANK];
-    for (uint32_t k = 0; k < t->n_factors; k++) {
+    indices at;
+    for (uint32_t k = 0; k < t->n_factors; k++)
         if (!affines_of(t, &t->factor[k].at, labels, at[k]))
             return PO_UNSUPPORTED;
-        settle(l, node, &sum->operands[t->factor[k].operand], at[k]);
-    }
-    uint32_t step = po_mu_add_step(l->mu, step_name(l, node));
-    uint32_t s = po_mu_add_statement(l->mu, step, reduces(t) ? PO_MU_ADD : PO_MU_SET);
-    l->mu->nodes[s].statement.fresh = reduces(t);
-    uint32_t product = PO_NONE;
-    for (uint32_t k = 0; k < t->n_factors; k++) {
-        uint32_t f = factor_item(l, node, sum, s, &sum->operands[t->factor[k].operand], at[k]);
-        if (f == PO_NONE)
-            return PO_UNSUPPORTED;
-        product = k ? po_mu_item_of(l->mu, s, PO_MU_TIMES, product, f, 0) : f;
-    }
-    if (reads_outside(l->mu, &l->mu->nodes[s].statement)) {
-        /* '=' would leave those elements as they are. */
-        l->mu->nodes[s].statement.combine = PO_MU_ADD;
-        l->mu->nodes[s].statement.fresh = true;
-    }
-    rest r = {node, sum, out};
-    po_lower_end end = {.step = step,
-                        .statement = s,
-                        .node = (po_node_id)(node - l->graph->nodes),
-                        .value = node->out[0],
-                        .at = out,
-                        .scale = po_rational_f64(t->scale),
-                        .extra = sum->n_terms > 1 ? add_rest : NULL,
-                        .user = &r};
-    return po_lower_finish(l, &end);
+    return add_product(l, node, sum, po_sum_reduces(t), out, at, NULL, 0);
 }
 
 /* --- moves --- */
@@ -498,7 +278,8 @@ static bool make_view(po_lowering *l, const po_node *node, const po_sum *sum, po
             for (uint32_t i = 0; i < sum->rank; i++)
                 if (sum->dims[i] > 1)
                     view.coef[x][i] +=
-                        from->coef[x][j] * po_index_coef(t, at, j, axis_var(t, sum->dims, i));
+                        from->coef[x][j] *
+                        po_index_coef(t, at, j, po_sum_axis_variable(t, sum->dims, i));
         }
     }
     /* What is repeated would be added up once: its label would stand nowhere. */
@@ -592,24 +373,24 @@ po_status po_lower_sum(po_lowering *l, const po_node *node) {
     po_sum **sums = PO_NEW_N(l->arena, po_sum *, node->n_out);
     po_status status = po_sem_of(l->ctx, l->arena, l->graph, node, sums);
     for (uint32_t k = 0; k < node->n_out && status == PO_OK; k++) {
-        sum_kind kind = sums[k] ? kind_of(sums[k]) : SUM_NONE;
-        if (kind == SUM_NONE)
+        po_sum_kind kind = sums[k] ? po_sum_kind_of(sums[k]) : PO_SUM_NONE;
+        if (kind == PO_SUM_NONE)
             return PO_UNSUPPORTED;
         /* Upsampled maps are seldom needed but for what is computed from them. */
-        if (kind == SUM_PRODUCT || (kind == SUM_MOVES && node->op == PO_OP_Resize &&
-                                    node->n_out == 1 && sums[k]->n_terms == 1)) {
+        if (kind == PO_SUM_PRODUCT || (kind == PO_SUM_MOVES && node->op == PO_OP_Resize &&
+                                       node->n_out == 1 && sums[k]->n_terms == 1)) {
             status = lower_product(l, node, sums[k]);
             continue;
         }
-        if (kind == SUM_SCATTER) {
+        if (kind == PO_SUM_SCATTER) {
             status = lower_scatter(l, node, sums[k]);
             continue;
         }
-        if (kind == SUM_VIEW && make_view(l, node, sums[k], node->out[k]))
+        if (kind == PO_SUM_VIEW && make_view(l, node, sums[k], node->out[k]))
             continue;
-        if (kind == SUM_PART && node->n_out == 1 && make_padded_view(l, node, sums[k]))
+        if (kind == PO_SUM_PART && node->n_out == 1 && make_padded_view(l, node, sums[k]))
             continue;
-        if (kind == SUM_PART)
+        if (kind == PO_SUM_PART)
             PO_TRY(fill_with_zeros(l, node, node->out[k]));
         for (uint32_t i = 0; i < sums[k]->n_terms && status == PO_OK; i++)
             status = copy_term(l, node, sums[k], i, node->out[k]);
