@@ -96,7 +96,7 @@ const po_view *po_lower_read(po_lowering *l, po_value_id v) {
     return l->view[v].set ? &l->view[v] : NULL;
 }
 
-po_mu_access po_lower_access(po_lowering *l, const po_view *view, const po_affine *at) {
+po_mu_access po_lower_access(po_lowering *l, const po_view *view, const po_lower_index *at) {
     po_mu_access access = po_mu_access_of(l->mu, view->tensor);
     for (uint32_t x = 0; x < view->rank; x++) {
         int64_t offset = view->base[x];
@@ -127,7 +127,8 @@ static bool same_access(const po_mu_access *a, const po_mu_access *b, uint32_t r
     return true;
 }
 
-uint32_t po_lower_operand(po_lowering *l, uint32_t statement, po_value_id v, const po_affine *at) {
+uint32_t po_lower_operand(po_lowering *l, uint32_t statement, po_value_id v,
+                          const po_lower_index *at) {
     const po_view *view = po_lower_read(l, v);
     if (!view)
         return PO_NONE;
@@ -142,7 +143,7 @@ uint32_t po_lower_operand(po_lowering *l, uint32_t statement, po_value_id v, con
                               : po_mu_item_of(l->mu, statement, PO_MU_OPERAND, operand, 0, 0);
 }
 
-void po_lower_labels(po_lowering *l, po_value_id v, po_affine *at) {
+void po_lower_labels(po_lowering *l, po_value_id v, po_lower_index *at) {
     uint32_t rank;
     const po_dim *dims = po_lower_dims(l, v, &rank);
     static const char *const names[] = {"n", "k", "z", "y", "x"};
@@ -150,7 +151,7 @@ void po_lower_labels(po_lowering *l, po_value_id v, po_affine *at) {
         const char *name = i < 2           ? (l->channels_last[v] ? names[i] : "i")
                            : rank - i <= 3 ? names[5 - (rank - i)]
                                            : "z";
-        at[i] = (po_affine){0};
+        at[i] = (po_lower_index){0};
         if (dims[i].value == 1)
             continue;
         at[i].n = 1;
@@ -215,7 +216,7 @@ static void mark_layouts(po_lowering *l) {
 
 static void copy(po_lowering *l, const char *name, const po_view *to, const po_view *from,
                  po_value_id v) {
-    po_affine at[PO_MU_MAX_RANK];
+    po_lower_index at[PO_MU_MAX_RANK];
     po_lower_labels(l, v, at);
     uint32_t step = po_mu_add_step(l->mu, name);
     uint32_t s = po_mu_add_statement(l->mu, step, PO_MU_SET);
@@ -224,7 +225,7 @@ static void copy(po_lowering *l, const char *name, const po_view *to, const po_v
                   0);
 }
 
-static bool reaches_outside(const po_lowering *l, const po_affine *at, int64_t dim) {
+static bool reaches_outside(const po_lowering *l, const po_lower_index *at, int64_t dim) {
     int64_t least = at->offset, most = at->offset;
     for (uint32_t k = 0; k < at->n; k++) {
         int64_t way = at->terms[k].coef * (l->mu->labels[at->terms[k].label].extent - 1);
@@ -255,7 +256,7 @@ static bool ends_with_tensor(const po_lowering *l, const po_view *view, uint32_t
     return true;
 }
 
-void po_lower_settle(po_lowering *l, po_value_id v, const po_affine *at) {
+void po_lower_settle(po_lowering *l, po_value_id v, const po_lower_index *at) {
     uint32_t rank;
     const po_dim *dims = po_lower_dims(l, v, &rank);
     const po_view *view = po_lower_read(l, v);

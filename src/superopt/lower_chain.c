@@ -185,7 +185,7 @@ po_status po_lower_map(po_lowering *l, const po_node *node) {
     const po_view *to = po_lower_storage(l, last);
     if (!to)
         return PO_UNSUPPORTED;
-    po_affine at[PO_MU_MAX_RANK];
+    po_lower_index at[PO_MU_MAX_RANK];
     po_lower_labels(l, last, at);
     uint32_t step = po_mu_add_step(
         l->mu, po_arena_printf(l->arena, "%s %s", node->op_type, l->graph->values[last].name));

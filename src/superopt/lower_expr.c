@@ -243,10 +243,10 @@ uint32_t po_lower_value(po_lowering *l, const po_lower_chain *chain, po_value_id
     const po_dim *dims = po_lower_dims(l, v, &rank);
     if (rank > chain->rank)
         return PO_NONE;
-    po_affine at[PO_MU_MAX_RANK];
+    po_lower_index at[PO_MU_MAX_RANK];
     for (uint32_t j = 0; j < rank; j++) {
         uint32_t k = j + chain->rank - rank;
-        at[j] = dims[j].value == 1 ? (po_affine){0} : chain->at[k];
+        at[j] = dims[j].value == 1 ? (po_lower_index){0} : chain->at[k];
     }
     return po_lower_operand(l, chain->statement, v, at);
 }

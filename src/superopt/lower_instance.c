@@ -46,8 +46,8 @@ po_status po_lower_instance(po_lowering *l, const po_node *node) {
         po_steps_start(&p, i ? "InstanceNormalization summands" : "InstanceNormalization factors",
                        PO_MU_SET);
         po_steps_output(&p, i ? &summand : &factor);
-        po_affine channel = p.at[1];
-        po_affine saved = p.at[0];
+        po_lower_index channel = p.at[1];
+        po_lower_index saved = p.at[0];
         p.at[0] = channel;
         const po_view *constant = po_lower_read(l, node->in[i + 1]);
         if (!constant)

@@ -40,20 +40,20 @@ bool po_lower_maximum_fits(const po_graph *graph, const po_node *node) {
 }
 
 /* The indices of a value whose axes in the list are gone (keepdims 0) or of length 1. */
-static void kept_at(const po_affine *in, uint32_t rank, const bool *axes, bool keep,
-                    po_affine *out) {
+static void kept_at(const po_lower_index *in, uint32_t rank, const bool *axes, bool keep,
+                    po_lower_index *out) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < rank; i++) {
         if (!axes[i])
             out[n++] = in[i];
         else if (keep)
-            out[n++] = (po_affine){0};
+            out[n++] = (po_lower_index){0};
     }
 }
 
 po_status po_lower_reduce_max(po_lowering *l, const po_node *node) {
     bool axes[PO_MU_MAX_RANK] = {false};
-    po_affine in[PO_MU_MAX_RANK] = {{0}}, out[PO_MU_MAX_RANK] = {{0}};
+    po_lower_index in[PO_MU_MAX_RANK] = {{0}}, out[PO_MU_MAX_RANK] = {{0}};
     uint32_t rank;
     po_lower_dims(l, node->in[0], &rank);
     if (!reduced_axes(l->graph, node, axes))

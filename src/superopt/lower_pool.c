@@ -10,7 +10,7 @@ po_status po_lower_max_pool(po_lowering *l, const po_node *node) {
     if (rank < 3)
         return PO_UNSUPPORTED;
     PO_TRY(po_window_read(l->ctx, l->graph, node, rank - 2, NULL, &w));
-    po_affine at[PO_MU_MAX_RANK] = {{0}}, from[PO_MU_MAX_RANK] = {{0}};
+    po_lower_index at[PO_MU_MAX_RANK] = {{0}}, from[PO_MU_MAX_RANK] = {{0}};
     po_lower_labels(l, node->out[0], at);
     from[0] = at[0];
     from[1] = at[1];
@@ -18,7 +18,7 @@ po_status po_lower_max_pool(po_lowering *l, const po_node *node) {
         static const char *const names[] = {"q", "r", "s"};
         if (po_window_out(&w, i, in[i + 2]).value != out[i + 2].value)
             return PO_UNSUPPORTED;
-        po_affine *a = &from[i + 2];
+        po_lower_index *a = &from[i + 2];
         a->offset = -w.begin[i];
         if (at[i + 2].n)
             a->terms[a->n++] = (po_mu_term){at[i + 2].terms[0].label, w.stride[i]};

@@ -15,11 +15,11 @@ typedef struct po_view {
 
 /* An index that is affine in labels. */
 enum { PO_AFFINE_TERMS = 8 };
-typedef struct po_affine {
+typedef struct po_lower_index {
     int64_t offset;
     uint32_t n;
     po_mu_term terms[PO_AFFINE_TERMS];
-} po_affine;
+} po_lower_index;
 
 typedef struct po_lowering {
     po_ctx *ctx;
@@ -47,13 +47,14 @@ const po_view *po_lower_read(po_lowering *l, po_value_id v);
 /* Before the value is read at these indices: where they reach past its edges, and what lies there
  * is not what lies past the edges of its tensor (it is a slice, or lies flat), it gets a tensor of
  * its own. */
-void po_lower_settle(po_lowering *l, po_value_id v, const po_affine *at);
+void po_lower_settle(po_lowering *l, po_value_id v, const po_lower_index *at);
 /* The access of an element: at[j] is the value's index j. */
-po_mu_access po_lower_access(po_lowering *l, const po_view *view, const po_affine *at);
+po_mu_access po_lower_access(po_lowering *l, const po_view *view, const po_lower_index *at);
 /* Reads the statement's `v` at these indices. */
-uint32_t po_lower_operand(po_lowering *l, uint32_t statement, po_value_id v, const po_affine *at);
+uint32_t po_lower_operand(po_lowering *l, uint32_t statement, po_value_id v,
+                          const po_lower_index *at);
 /* One label an axis of the value, none where it has length 1. */
-void po_lower_labels(po_lowering *l, po_value_id v, po_affine *at);
+void po_lower_labels(po_lowering *l, po_value_id v, po_lower_index *at);
 
 /* Where both sums and maxima read a tensor past its ends, the maxima read a copy: a ring holds one
  * number (lower_edge.c). */
@@ -69,9 +70,9 @@ typedef struct po_lower_chain {
     uint32_t start_item;     /* of the statement */
     const po_node_id *nodes; /* of the chain, in order; the last makes the chain's result */
     uint32_t n_nodes;
-    uint32_t rank;       /* of the result */
-    const po_dim *dims;  /* likewise */
-    const po_affine *at; /* its indices */
+    uint32_t rank;            /* of the result */
+    const po_dim *dims;       /* likewise */
+    const po_lower_index *at; /* its indices */
 } po_lower_chain;
 enum { PO_LOWER_CHAIN = 32 };
 /* The item that the value is. PO_NONE where a form is missing. */
@@ -94,7 +95,7 @@ typedef struct po_lower_end {
     uint32_t step, statement;
     po_node_id node;
     po_value_id value;
-    const po_affine *at; /* PO_MU_MAX_RANK of them */
+    const po_lower_index *at; /* PO_MU_MAX_RANK of them */
     double scale;
     /* What follows, where several steps make parts of one value (po_lower_follow); NULL: found. */
     const po_node_id *follow;
@@ -108,9 +109,9 @@ po_status po_lower_finish(po_lowering *l, const po_lower_end *end);
 /* lower_writer.c: steps written item by item, over the labels of one value each. */
 typedef struct po_steps {
     po_lowering *l;
-    po_value_id value;            /* a step has a label for each of its axes */
-    uint32_t step, statement;     /* the step that was started last */
-    po_affine at[PO_MU_MAX_RANK]; /* what its tensors are read and written at */
+    po_value_id value;                 /* a step has a label for each of its axes */
+    uint32_t step, statement;          /* the step that was started last */
+    po_lower_index at[PO_MU_MAX_RANK]; /* what its tensors are read and written at */
 } po_steps;
 void po_steps_start(po_steps *b, const char *name, po_mu_combine combine);
 void po_steps_output(po_steps *b, const po_view *to);

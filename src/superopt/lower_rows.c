@@ -54,17 +54,17 @@ typedef struct rows {
 
 static void start(rows *r, const char *what, const po_view *out, po_mu_combine combine) {
     po_steps_start(&r->b, po_arena_printf(r->b.l->arena, "%s %s", r->name, what), combine);
-    po_affine along = r->b.at[r->axis];
+    po_lower_index along = r->b.at[r->axis];
     if (combine != PO_MU_SET)
-        r->b.at[r->axis] = (po_affine){0};
+        r->b.at[r->axis] = (po_lower_index){0};
     po_steps_output(&r->b, out);
     r->b.at[r->axis] = along;
 }
 
 static uint32_t read(rows *r, const po_view *view, bool along) {
-    po_affine at = r->b.at[r->axis];
+    po_lower_index at = r->b.at[r->axis];
     if (!along)
-        r->b.at[r->axis] = (po_affine){0};
+        r->b.at[r->axis] = (po_lower_index){0};
     uint32_t item = po_steps_read(&r->b, view);
     r->b.at[r->axis] = at;
     return item;

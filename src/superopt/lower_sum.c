@@ -19,8 +19,8 @@ bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, cons
 /* --- statements --- */
 
 static bool affine_of(const po_term *t, const po_index *at, uint32_t axis, const uint32_t *labels,
-                      po_affine *to) {
-    *to = (po_affine){.offset = at->base[axis]};
+                      po_lower_index *to) {
+    *to = (po_lower_index){.offset = at->base[axis]};
     for (uint32_t v = 0; v < t->n_vars; v++) {
         int64_t coef = po_index_coef(t, at, axis, v);
         if (coef == 0 || t->extent[v] == 1)
@@ -33,7 +33,7 @@ static bool affine_of(const po_term *t, const po_index *at, uint32_t axis, const
 }
 
 static bool affines_of(const po_term *t, const po_index *at, const uint32_t *labels,
-                       po_affine *to) {
+                       po_lower_index *to) {
     for (uint32_t x = 0; x < at->rank; x++)
         if (!affine_of(t, at, x, labels, &to[x]))
             return false;
@@ -50,7 +50,7 @@ static uint32_t *labels_of(po_lowering *l, const po_term *t) {
 }
 
 static uint32_t table_operand(po_lowering *l, uint32_t statement, const po_operand *op,
-                              const po_affine *at) {
+                              const po_lower_index *at) {
     uint32_t id = po_mu_add_tensor(l->mu, "table", PO_MU_TABLE, op->rank, op->dims);
     l->mu->tensors[id].table =
         po_arena_memdup(l->arena, op->table, (size_t)op->count * sizeof *op->table);
@@ -63,13 +63,14 @@ static uint32_t table_operand(po_lowering *l, uint32_t statement, const po_opera
 }
 
 static uint32_t factor_item(po_lowering *l, const po_node *node, uint32_t statement,
-                            const po_operand *op, const po_affine *at) {
+                            const po_operand *op, const po_lower_index *at) {
     if (op->kind == PO_OPERAND_TABLE)
         return table_operand(l, statement, op, at);
     return po_lower_operand(l, statement, node->in[op->input], at);
 }
 
-static void settle(po_lowering *l, const po_node *node, const po_operand *op, const po_affine *at) {
+static void settle(po_lowering *l, const po_node *node, const po_operand *op,
+                   const po_lower_index *at) {
     if (op->kind == PO_OPERAND_INPUT)
         po_lower_settle(l, node->in[op->input], at);
 }
@@ -78,12 +79,12 @@ static void settle(po_lowering *l, const po_node *node, const po_operand *op, co
 typedef struct rest {
     const po_node *node;
     const po_sum *sum;
-    const po_affine *at;
+    const po_lower_index *at;
 } rest;
 
-static bool compose(const po_term *t, const po_index *index, uint32_t axis, const po_affine *at,
-                    po_affine *to) {
-    *to = (po_affine){.offset = index->base[axis]};
+static bool compose(const po_term *t, const po_index *index, uint32_t axis,
+                    const po_lower_index *at, po_lower_index *to) {
+    *to = (po_lower_index){.offset = index->base[axis]};
     for (uint32_t v = 0; v < t->n_vars; v++) {
         int64_t coef = po_index_coef(t, index, axis, v);
         to->offset += coef * at[v].offset;
@@ -103,7 +104,7 @@ static uint32_t add_rest(po_lowering *l, uint32_t statement, uint32_t item, void
         uint32_t product = PO_NONE;
         for (uint32_t k = 0; k < t->n_factors; k++) {
             const po_operand *op = &r->sum->operands[t->factor[k].operand];
-            po_affine at[PO_MU_MAX_RANK];
+            po_lower_index at[PO_MU_MAX_RANK];
             for (uint32_t x = 0; x < op->rank; x++)
                 if (!compose(t, &t->factor[k].at, x, r->at, &at[x]))
                     return PO_NONE;
@@ -146,12 +147,12 @@ static bool reads_outside(const po_mu *mu, const po_mu_statement *s) {
 }
 
 /* Of the first term's factors, by factor and axis. */
-typedef po_affine indices[PO_SUM_FACTORS][PO_MU_MAX_RANK];
+typedef po_lower_index indices[PO_SUM_FACTORS][PO_MU_MAX_RANK];
 
 /* The step of a product, its first term read and written at these indices; `summed`: over more than
  * what is written. */
 static po_status add_product(po_lowering *l, const po_node *node, const po_sum *sum, bool summed,
-                             const po_affine *out, indices at, const po_node_id *follow,
+                             const po_lower_index *out, indices at, const po_node_id *follow,
                              uint32_t n_follow) {
     const po_term *t = &sum->terms[0];
     for (uint32_t k = 0; k < t->n_factors; k++)
@@ -189,14 +190,14 @@ static po_status lower_phase(po_lowering *l, const po_node *node, const po_sum *
                              const po_sum_scatter *sc, uint32_t phase, const po_node_id *follow,
                              uint32_t n_follow) {
     const po_term *t = &sum->terms[0];
-    po_affine *var = PO_NEW_N(l->arena, po_affine, t->n_vars);
+    po_lower_index *var = PO_NEW_N(l->arena, po_lower_index, t->n_vars);
     for (uint32_t v = 0; v < t->n_vars; v++)
         if (t->extent[v] > 1) {
             bool spatial = false;
             for (uint32_t i = 0; i < sc->n; i++)
                 spatial |= v == sc->v[i] || v == sc->r[i];
             if (!spatial)
-                var[v] = (po_affine){
+                var[v] = (po_lower_index){
                     0,
                     1,
                     {{po_mu_add_label(l->mu, t->name[v] ? t->name[v] : "i", t->extent[v]), 1}}};
@@ -212,9 +213,9 @@ static po_status lower_phase(po_lowering *l, const po_node *node, const po_sum *
                                      : sc->n - i == 2 ? "y"
                                                       : "z",
                                      outputs);
-        po_affine *v = &var[sc->v[i]], *r = &var[sc->r[i]];
-        *v = (po_affine){from, 1, {{q, 1}}};
-        *r = (po_affine){first, 0, {{0, 0}}};
+        po_lower_index *v = &var[sc->v[i]], *r = &var[sc->r[i]];
+        *v = (po_lower_index){from, 1, {{q, 1}}};
+        *r = (po_lower_index){first, 0, {{0, 0}}};
         if (taps > 1) {
             uint32_t tap = po_mu_add_label(l->mu, sc->n - i == 1 ? "s" : "r", taps);
             /* From the last tap, so that the window moves on as that of a convolution. */
@@ -225,7 +226,7 @@ static po_status lower_phase(po_lowering *l, const po_node *node, const po_sum *
             r->terms[r->n++] = (po_mu_term){tap, -s};
         }
     }
-    po_affine out[PO_MU_MAX_RANK] = {{0}};
+    po_lower_index out[PO_MU_MAX_RANK] = {{0}};
     for (uint32_t x = 0; x < t->out.rank; x++)
         if (!compose(t, &t->out, x, var, &out[x]))
             return PO_UNSUPPORTED;
@@ -251,7 +252,7 @@ static po_status lower_scatter(po_lowering *l, const po_node *node, const po_sum
 static po_status lower_product(po_lowering *l, const po_node *node, const po_sum *sum) {
     const po_term *t = &sum->terms[0];
     uint32_t *labels = labels_of(l, t);
-    po_affine out[PO_MU_MAX_RANK] = {{0}};
+    po_lower_index out[PO_MU_MAX_RANK] = {{0}};
     if (!affines_of(t, &t->out, labels, out))
         return PO_UNSUPPORTED;
     indices at;
@@ -299,7 +300,7 @@ static po_status copy_term(po_lowering *l, const po_node *node, const po_sum *su
     const po_term *t = &sum->terms[i];
     const po_view *to = po_lower_storage(l, v);
     uint32_t *labels = labels_of(l, t);
-    po_affine out[PO_MU_MAX_RANK] = {{0}}, in[PO_MU_MAX_RANK] = {{0}};
+    po_lower_index out[PO_MU_MAX_RANK] = {{0}}, in[PO_MU_MAX_RANK] = {{0}};
     if (!affines_of(t, &t->out, labels, out) || !affines_of(t, &t->factor[0].at, labels, in))
         return PO_UNSUPPORTED;
     uint32_t step = po_mu_add_step(l->mu, step_name(l, node));
@@ -360,7 +361,7 @@ static bool make_padded_view(po_lowering *l, const po_node *node, const po_sum *
 }
 
 static po_status fill_with_zeros(po_lowering *l, const po_node *node, po_value_id v) {
-    po_affine at[PO_MU_MAX_RANK];
+    po_lower_index at[PO_MU_MAX_RANK];
     const po_view *to = po_lower_storage(l, v);
     po_lower_labels(l, v, at);
     uint32_t s = po_mu_add_statement(l->mu, po_mu_add_step(l->mu, step_name(l, node)), PO_MU_SET);
