@@ -1,181 +1,77 @@
 #include "random_regions.h"
 
-#include "base/hash.h"
-
-#include <stdio.h>
-
-enum { VALUES = 32, RANK = 6 };
-
-typedef struct value {
-    uint32_t rank;
-    int64_t dim[RANK];
-    bool used; /* has a reader */
-} value;
-
-typedef struct making {
-    po_arena *arena;
-    po_text body;
-    uint64_t seed, draws;
-    value v[VALUES]; /* v0 and v1 are the inputs; v1 may be missing */
-    uint32_t n, n_inputs, n_constants;
-    bool modern; /* of an opset with RMSNormalization, where all reductions take axes as an input */
-} making;
-
-static int64_t draw(making *m, int64_t from, int64_t to) {
-    return from + (int64_t)(po_random_u64(m->seed, 17, m->draws++) % (uint64_t)(to - from + 1));
-}
-
-static bool chance(making *m, int64_t one_in) {
-    return draw(m, 1, one_in) == 1;
-}
-
-static int64_t pick(making *m, const int64_t *from, size_t n) {
-    return from[draw(m, 0, (int64_t)n - 1)];
-}
-#define PICK(m, ...)                                                                               \
-    pick((m), (const int64_t[]){__VA_ARGS__},                                                      \
-         sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
-
-static int64_t count_of(const value *v) {
-    int64_t n = 1;
-    for (uint32_t i = 0; i < v->rank; i++)
-        n *= v->dim[i];
-    return n;
-}
-
-/* --- text --- */
-
-static const char *list(making *m, const int64_t *n, uint32_t count) {
-    po_text t;
-    po_text_init(&t, m->arena);
-    for (uint32_t i = 0; i < count; i++)
-        po_text_printf(&t, "%s%lld", i ? ", " : "", (long long)n[i]);
-    return count ? t.data : "";
-}
-
-static const char *weight(making *m, uint32_t rank, const int64_t *dims) {
-    uint32_t k = m->n_constants++;
-    return po_arena_printf(m->arena, "w%u: f32[%s] random %u", k, list(m, dims, rank), k + 1);
-}
-
-static const char *integers(making *m, const int64_t *n, uint32_t count) {
-    uint32_t k = m->n_constants++;
-    po_text_printf(&m->body, "  c%u = i64[%u] {%s}\n", k, count, list(m, n, count));
-    return po_arena_printf(m->arena, "c%u", k);
-}
-
-/* A constant of the value's rank or less that broadcasts to it. */
-static const char *broadcast(making *m, const value *v) {
-    int64_t dims[RANK];
-    uint32_t skip = (uint32_t)draw(m, 0, v->rank);
-    for (uint32_t i = skip; i < v->rank; i++)
-        dims[i - skip] = chance(m, 2) ? 1 : v->dim[i];
-    if (skip == v->rank) {
-        uint32_t k = m->n_constants++;
-        return po_arena_printf(m->arena, "w%u: f32[] {%.2f}", k, 0.25 * (double)draw(m, 1, 9));
-    }
-    return weight(m, v->rank - skip, dims);
-}
-
-__attribute__((format(printf, 3, 4))) static uint32_t made(making *m, const value *v,
-                                                           const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    po_text_printf(&m->body, "  v%u = ", m->n);
-    char line[400];
-    vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    po_text_printf(&m->body, "%s\n", line);
-    m->v[m->n] = *v;
-    m->v[m->n].used = false;
-    return m->n++;
-}
-
-static uint32_t unary(making *m, uint32_t x, const char *op) {
-    value v = m->v[x];
-    m->v[x].used = true;
-    return made(m, &v, "%s(v%u)", op, x);
-}
-
-static uint32_t binary(making *m, uint32_t x, uint32_t y, const char *op) {
-    value v = m->v[x];
-    m->v[x].used = m->v[y].used = true;
-    return made(m, &v, "%s(v%u, v%u)", op, x, y);
-}
-
-static uint32_t with_number(making *m, uint32_t x, const char *op, double number) {
-    value v = m->v[x];
-    m->v[x].used = true;
-    return made(m, &v, "%s(v%u, w%u: f32[] {%g})", op, x, m->n_constants++, number);
-}
+#include "random_making.h"
 
 /* --- element-wise --- */
 
 static uint32_t activation(making *m, uint32_t x) {
-    value v = m->v[x];
+    making_value v = m->v[x];
     static const char *const plain[] = {"Relu", "Relu",      "Sigmoid", "Tanh",
                                         "Erf",  "HardSwish", "Neg",     "Identity"};
-    switch (draw(m, 0, 19)) {
+    switch (making_draw(m, 0, 19)) {
     case 6:
         m->v[x].used = true;
-        return made(m, &v, "LeakyRelu(v%u) {alpha=0.1}", x);
+        return making_made(m, &v, "LeakyRelu(v%u) {alpha=0.1}", x);
     case 7:
         m->v[x].used = true;
-        return made(m, &v, "HardSigmoid(v%u) {alpha=0.2, beta=0.4}", x);
+        return making_made(m, &v, "HardSigmoid(v%u) {alpha=0.2, beta=0.4}", x);
     case 8: {
         m->v[x].used = true;
         uint32_t k = m->n_constants;
         m->n_constants += 2;
-        return made(m, &v, "Clip(v%u, w%u: f32[] {-0.5}, w%u: f32[] {%d})", x, k, k + 1,
-                    (int)draw(m, 1, 6));
+        return making_made(m, &v, "Clip(v%u, w%u: f32[] {-0.5}, w%u: f32[] {%d})", x, k, k + 1,
+                           (int)making_draw(m, 1, 6));
     }
     case 9: /* a gate */
-        return binary(m, x, unary(m, x, "Sigmoid"), "Mul");
+        return making_binary(m, x, making_unary(m, x, "Sigmoid"), "Mul");
     case 10: { /* Gelu */
-        uint32_t e = with_number(m, x, "Mul", 0.70710678);
-        e = with_number(m, unary(m, e, "Erf"), "Add", 1);
-        return with_number(m, binary(m, x, e, "Mul"), "Mul", 0.5);
+        uint32_t e = making_with_number(m, x, "Mul", 0.70710678);
+        e = making_with_number(m, making_unary(m, e, "Erf"), "Add", 1);
+        return making_with_number(m, making_binary(m, x, e, "Mul"), "Mul", 0.5);
     }
     case 11: /* what is below a bar is never near 0 */
-        return binary(m, x, with_number(m, unary(m, x, "Abs"), "Add", 0.5), "Div");
+        return making_binary(m, x, making_with_number(m, making_unary(m, x, "Abs"), "Add", 0.5),
+                             "Div");
     case 12:
-        return unary(m, with_number(m, unary(m, x, "Abs"), "Add", 0.25), "Sqrt");
+        return making_unary(m, making_with_number(m, making_unary(m, x, "Abs"), "Add", 0.25),
+                            "Sqrt");
     case 13:
-        return unary(m, with_number(m, unary(m, x, "Abs"), "Add", 0.5), "Log");
+        return making_unary(m, making_with_number(m, making_unary(m, x, "Abs"), "Add", 0.5), "Log");
     case 14: /* no exponential of what is large */
-        return unary(m, unary(m, unary(m, x, "Abs"), "Neg"), "Exp");
+        return making_unary(m, making_unary(m, making_unary(m, x, "Abs"), "Neg"), "Exp");
     case 15:
-        return with_number(m, x, "Pow", (double)draw(m, 2, 3));
+        return making_with_number(m, x, "Pow", (double)making_draw(m, 2, 3));
     case 16:
-        return unary(m, with_number(m, unary(m, x, "Abs"), "Add", 0.5), "Reciprocal");
+        return making_unary(m, making_with_number(m, making_unary(m, x, "Abs"), "Add", 0.5),
+                            "Reciprocal");
     case 17: {
-        int64_t channels[RANK] = {0};
+        int64_t channels[MAKING_RANK] = {0};
         uint32_t rank = v.rank > 1 ? v.rank - 1 : 1;
         for (uint32_t i = 0; i < rank; i++)
             channels[i] = i == 0 && v.rank > 1 ? v.dim[1] : 1;
         m->v[x].used = true;
-        return made(m, &v, "PRelu(v%u, %s)", x, weight(m, rank, channels));
+        return making_made(m, &v, "PRelu(v%u, %s)", x, making_weight(m, rank, channels));
     }
     case 18:
-        return with_number(m, x, chance(m, 2) ? "Max" : "Min", 0.25);
+        return making_with_number(m, x, making_chance(m, 2) ? "Max" : "Min", 0.25);
     default:
-        return unary(m, x, plain[draw(m, 0, 7)]);
+        return making_unary(m, x, plain[making_draw(m, 0, 7)]);
     }
 }
 
 /* Of this one and a constant, or an earlier value of the same shape. */
 static uint32_t arithmetic(making *m, uint32_t x) {
     static const char *const ops[] = {"Add", "Sub", "Mul", "Add", "Mul", "Max", "Min"};
-    const char *op = ops[draw(m, 0, 6)];
-    value v = m->v[x];
+    const char *op = ops[making_draw(m, 0, 6)];
+    making_value v = m->v[x];
     for (uint32_t y = m->n; y-- > 0;)
         if (y != x && m->v[y].rank == v.rank &&
-            memcmp(m->v[y].dim, v.dim, v.rank * sizeof *v.dim) == 0 && chance(m, 2))
-            return binary(m, x, y, op);
+            memcmp(m->v[y].dim, v.dim, v.rank * sizeof *v.dim) == 0 && making_chance(m, 2))
+            return making_binary(m, x, y, op);
     m->v[x].used = true;
-    const char *w = broadcast(m, &v);
-    return chance(m, 3) ? made(m, &v, "%s(%s, v%u)", op, w, x)
-                        : made(m, &v, "%s(v%u, %s)", op, x, w);
+    const char *w = making_broadcast(m, &v);
+    return making_chance(m, 3) ? making_made(m, &v, "%s(%s, v%u)", op, w, x)
+                               : making_made(m, &v, "%s(v%u, %s)", op, x, w);
 }
 
 /* --- maps --- */
@@ -189,16 +85,18 @@ typedef struct windows {
     int64_t taps[3], stride[3], dilation[3], pads[6];
 } windows;
 
-static bool draw_windows(making *m, value *v, bool pool, windows *w) {
+static bool draw_windows(making *m, making_value *v, bool pool, windows *w) {
     uint32_t n = v->rank - 2;
-    bool alike = chance(m, 2), plain = chance(m, 2);
+    bool alike = making_chance(m, 2), plain = making_chance(m, 2);
     *w = (windows){{0}, {0}, {0}, {0}};
     for (uint32_t i = 0; i < n; i++) {
-        w->taps[i] = alike && i ? w->taps[0] : pool ? draw(m, 1, 3) : PICK(m, 1, 2, 3, 3, 3, 5, 7);
-        w->stride[i] = plain ? 1 : alike && i ? w->stride[0] : draw(m, 1, 3);
+        w->taps[i] = alike && i ? w->taps[0]
+                     : pool     ? making_draw(m, 1, 3)
+                                : PICK(m, 1, 2, 3, 3, 3, 5, 7);
+        w->stride[i] = plain ? 1 : alike && i ? w->stride[0] : making_draw(m, 1, 3);
         w->dilation[i] = plain || pool ? 1 : alike && i ? w->dilation[0] : PICK(m, 1, 1, 2, 3);
-        w->pads[i] = draw(m, 0, pool ? w->taps[i] / 2 : w->taps[i] * w->dilation[i] / 2);
-        w->pads[n + i] = chance(m, 3) ? 0 : w->pads[i];
+        w->pads[i] = making_draw(m, 0, pool ? w->taps[i] / 2 : w->taps[i] * w->dilation[i] / 2);
+        w->pads[n + i] = making_chance(m, 3) ? 0 : w->pads[i];
         v->dim[2 + i] = window(v->dim[2 + i], w->taps[i], w->stride[i], w->dilation[i],
                                w->pads[i] + w->pads[n + i]);
         if (v->dim[2 + i] < 1)
@@ -212,115 +110,119 @@ static int64_t channels(making *m) {
 }
 
 static uint32_t convolution(making *m, uint32_t x) {
-    value v = m->v[x];
+    making_value v = m->v[x];
     uint32_t n = v.rank - 2;
     windows w;
     if (!draw_windows(m, &v, false, &w))
         return x;
     int64_t in = v.dim[1], group = 1, out = channels(m);
-    if (chance(m, 5)) { /* depthwise */
+    if (making_chance(m, 5)) { /* depthwise */
         group = in;
         out = in * PICK(m, 1, 1, 2);
-    } else if (chance(m, 4)) {
-        group = in % 4 == 0 && chance(m, 2) ? 4 : in % 2 == 0 ? 2 : 1;
+    } else if (making_chance(m, 4)) {
+        group = in % 4 == 0 && making_chance(m, 2) ? 4 : in % 2 == 0 ? 2 : 1;
         out = group * PICK(m, 1, 3, 4, 8, 16);
     }
     int64_t dims[5] = {out, in / group, w.taps[0], w.taps[1], w.taps[2]};
     v.dim[1] = out;
     m->v[x].used = true;
-    const char *weights = weight(m, v.rank, dims);
-    const char *bias = chance(m, 3) ? "" : po_arena_printf(m->arena, ", %s", weight(m, 1, &out));
-    return made(m, &v,
-                "Conv(v%u, %s%s) {kernel_shape=[%s], strides=[%s], dilations=[%s], pads=[%s], "
-                "group=%lld}",
-                x, weights, bias, list(m, w.taps, n), list(m, w.stride, n), list(m, w.dilation, n),
-                list(m, w.pads, 2 * n), (long long)group);
+    const char *weights = making_weight(m, v.rank, dims);
+    const char *bias =
+        making_chance(m, 3) ? "" : po_arena_printf(m->arena, ", %s", making_weight(m, 1, &out));
+    return making_made(
+        m, &v,
+        "Conv(v%u, %s%s) {kernel_shape=[%s], strides=[%s], dilations=[%s], pads=[%s], "
+        "group=%lld}",
+        x, weights, bias, making_list(m, w.taps, n), making_list(m, w.stride, n),
+        making_list(m, w.dilation, n), making_list(m, w.pads, 2 * n), (long long)group);
 }
 
 static uint32_t transposed(making *m, uint32_t x) {
-    value v = m->v[x];
+    making_value v = m->v[x];
     uint32_t n = v.rank - 2;
     int64_t taps[3], stride[3], pads[6], extra[3];
     for (uint32_t i = 0; i < n; i++) {
-        stride[i] = draw(m, 1, 3);
-        taps[i] = chance(m, 2) ? stride[i] : draw(m, 1, 4);
-        pads[i] = pads[n + i] = draw(m, 0, (taps[i] - 1) / 2);
-        extra[i] = stride[i] > 1 ? draw(m, 0, stride[i] - 1) : 0;
+        stride[i] = making_draw(m, 1, 3);
+        taps[i] = making_chance(m, 2) ? stride[i] : making_draw(m, 1, 4);
+        pads[i] = pads[n + i] = making_draw(m, 0, (taps[i] - 1) / 2);
+        extra[i] = stride[i] > 1 ? making_draw(m, 0, stride[i] - 1) : 0;
         v.dim[2 + i] = (v.dim[2 + i] - 1) * stride[i] + taps[i] - 2 * pads[i] + extra[i];
         if (v.dim[2 + i] < 1 || v.dim[2 + i] > 40)
             return x;
     }
-    int64_t out = chance(m, 4) ? 1 : channels(m);
+    int64_t out = making_chance(m, 4) ? 1 : channels(m);
     int64_t dims[5] = {v.dim[1], out, taps[0], n > 1 ? taps[1] : 0, n > 2 ? taps[2] : 0};
     v.dim[1] = out;
     m->v[x].used = true;
-    const char *weights = weight(m, v.rank, dims);
-    const char *bias = chance(m, 3) ? "" : po_arena_printf(m->arena, ", %s", weight(m, 1, &out));
-    return made(m, &v,
-                "ConvTranspose(v%u, %s%s) {kernel_shape=[%s], strides=[%s], pads=[%s], "
-                "output_padding=[%s]}",
-                x, weights, bias, list(m, taps, n), list(m, stride, n), list(m, pads, 2 * n),
-                list(m, extra, n));
+    const char *weights = making_weight(m, v.rank, dims);
+    const char *bias =
+        making_chance(m, 3) ? "" : po_arena_printf(m->arena, ", %s", making_weight(m, 1, &out));
+    return making_made(m, &v,
+                       "ConvTranspose(v%u, %s%s) {kernel_shape=[%s], strides=[%s], pads=[%s], "
+                       "output_padding=[%s]}",
+                       x, weights, bias, making_list(m, taps, n), making_list(m, stride, n),
+                       making_list(m, pads, 2 * n), making_list(m, extra, n));
 }
 
 static uint32_t pool(making *m, uint32_t x) {
-    value v = m->v[x];
+    making_value v = m->v[x];
     uint32_t n = v.rank - 2;
     windows w;
-    bool most = chance(m, 2);
-    if (chance(m, 4)) {
+    bool most = making_chance(m, 2);
+    if (making_chance(m, 4)) {
         for (uint32_t i = 0; i < n; i++)
             v.dim[2 + i] = 1;
         m->v[x].used = true;
-        return made(m, &v, "%s(v%u)", most ? "GlobalMaxPool" : "GlobalAveragePool", x);
+        return making_made(m, &v, "%s(v%u)", most ? "GlobalMaxPool" : "GlobalAveragePool", x);
     }
     if (!draw_windows(m, &v, true, &w))
         return x;
     m->v[x].used = true;
-    return made(m, &v, "%s(v%u) {kernel_shape=[%s], strides=[%s], pads=[%s]%s}",
-                most ? "MaxPool" : "AveragePool", x, list(m, w.taps, n), list(m, w.stride, n),
-                list(m, w.pads, 2 * n), !most && chance(m, 2) ? ", count_include_pad=1" : "");
+    return making_made(m, &v, "%s(v%u) {kernel_shape=[%s], strides=[%s], pads=[%s]%s}",
+                       most ? "MaxPool" : "AveragePool", x, making_list(m, w.taps, n),
+                       making_list(m, w.stride, n), making_list(m, w.pads, 2 * n),
+                       !most && making_chance(m, 2) ? ", count_include_pad=1" : "");
 }
 
 static uint32_t upsampled(making *m, uint32_t x) {
-    value v = m->v[x];
+    making_value v = m->v[x];
     po_text scales;
     po_text_init(&scales, m->arena);
     po_text_puts(&scales, "1.0, 1.0");
     for (uint32_t i = 2; i < v.rank; i++) {
-        int64_t s = draw(m, 1, 3);
+        int64_t s = making_draw(m, 1, 3);
         v.dim[i] *= s;
         po_text_printf(&scales, ", %lld.0", (long long)s);
     }
-    if (count_of(&v) > 20000)
+    if (making_count_of(&v) > 20000)
         return x;
     m->v[x].used = true;
     uint32_t k = m->n_constants;
     m->n_constants += 2;
-    return made(m, &v,
-                "Resize(v%u, e%u: f32[0] {}, s%u: f32[%u] {%s}) {mode=\"nearest\", "
-                "coordinate_transformation_mode=\"asymmetric\", nearest_mode=\"floor\"}",
-                x, k, k + 1, v.rank, scales.data);
+    return making_made(m, &v,
+                       "Resize(v%u, e%u: f32[0] {}, s%u: f32[%u] {%s}) {mode=\"nearest\", "
+                       "coordinate_transformation_mode=\"asymmetric\", nearest_mode=\"floor\"}",
+                       x, k, k + 1, v.rank, scales.data);
 }
 
 static uint32_t instance(making *m, uint32_t x) {
-    value v = m->v[x];
+    making_value v = m->v[x];
     m->v[x].used = true;
-    const char *scale = weight(m, 1, &v.dim[1]), *bias = weight(m, 1, &v.dim[1]);
-    return made(m, &v, "InstanceNormalization(v%u, %s, %s) {epsilon=0.01}", x, scale, bias);
+    const char *scale = making_weight(m, 1, &v.dim[1]), *bias = making_weight(m, 1, &v.dim[1]);
+    return making_made(m, &v, "InstanceNormalization(v%u, %s, %s) {epsilon=0.01}", x, scale, bias);
 }
 
 static uint32_t depth_space(making *m, uint32_t x) {
-    value v = m->v[x];
+    making_value v = m->v[x];
     if (v.rank != 4)
         return x;
-    if (v.dim[1] % 4 == 0 && chance(m, 2)) {
+    if (v.dim[1] % 4 == 0 && making_chance(m, 2)) {
         v.dim[1] /= 4;
         v.dim[2] *= 2;
         v.dim[3] *= 2;
         m->v[x].used = true;
-        return made(m, &v, "DepthToSpace(v%u) {blocksize=2, mode=\"%s\"}", x,
-                    chance(m, 2) ? "DCR" : "CRD");
+        return making_made(m, &v, "DepthToSpace(v%u) {blocksize=2, mode=\"%s\"}", x,
+                           making_chance(m, 2) ? "DCR" : "CRD");
     }
     if (v.dim[2] % 2 != 0 || v.dim[3] % 2 != 0)
         return x;
@@ -328,119 +230,119 @@ static uint32_t depth_space(making *m, uint32_t x) {
     v.dim[2] /= 2;
     v.dim[3] /= 2;
     m->v[x].used = true;
-    return made(m, &v, "SpaceToDepth(v%u) {blocksize=2}", x);
+    return making_made(m, &v, "SpaceToDepth(v%u) {blocksize=2}", x);
 }
 
 /* --- moves --- */
 
 static uint32_t slice(making *m, uint32_t x) {
-    value v = m->v[x];
-    int64_t axis = draw(m, 0, v.rank - 1), dim = v.dim[axis];
-    int64_t begin = draw(m, 0, dim - 1), step = draw(m, 1, 2);
-    int64_t end = draw(m, begin + 1, dim);
+    making_value v = m->v[x];
+    int64_t axis = making_draw(m, 0, v.rank - 1), dim = v.dim[axis];
+    int64_t begin = making_draw(m, 0, dim - 1), step = making_draw(m, 1, 2);
+    int64_t end = making_draw(m, begin + 1, dim);
     v.dim[axis] = (end - begin + step - 1) / step;
     m->v[x].used = true;
-    const char *b = integers(m, &begin, 1), *e = integers(m, &end, 1), *a = integers(m, &axis, 1),
-               *s = integers(m, &step, 1);
-    return made(m, &v, "Slice(v%u, %s, %s, %s, %s)", x, b, e, a, s);
+    const char *b = making_integers(m, &begin, 1), *e = making_integers(m, &end, 1),
+               *a = making_integers(m, &axis, 1), *s = making_integers(m, &step, 1);
+    return making_made(m, &v, "Slice(v%u, %s, %s, %s, %s)", x, b, e, a, s);
 }
 
 static uint32_t concat(making *m, uint32_t x) {
-    value v = m->v[x];
+    making_value v = m->v[x];
     for (uint32_t y = m->n; y-- > 0;) {
-        const value *u = &m->v[y];
-        uint32_t differ = 0, axis = (uint32_t)draw(m, 0, v.rank - 1);
+        const making_value *u = &m->v[y];
+        uint32_t differ = 0, axis = (uint32_t)making_draw(m, 0, v.rank - 1);
         for (uint32_t i = 0; i < v.rank && u->rank == v.rank; i++)
             if (u->dim[i] != v.dim[i]) {
                 differ++;
                 axis = i;
             }
-        if (u->rank != v.rank || differ > 1 || (y == x && !chance(m, 3)))
+        if (u->rank != v.rank || differ > 1 || (y == x && !making_chance(m, 3)))
             continue;
         v.dim[axis] += u->dim[axis];
         m->v[x].used = m->v[y].used = true;
-        return made(m, &v, "Concat(v%u, v%u) {axis=%u}", x, y, axis);
+        return making_made(m, &v, "Concat(v%u, v%u) {axis=%u}", x, y, axis);
     }
     return x;
 }
 
 static uint32_t pad(making *m, uint32_t x) {
-    value v = m->v[x];
-    int64_t pads[2 * RANK] = {0};
+    making_value v = m->v[x];
+    int64_t pads[2 * MAKING_RANK] = {0};
     for (uint32_t i = v.rank > 2 ? 2 : 0; i < v.rank; i++) {
-        pads[i] = draw(m, 0, 2);
-        pads[v.rank + i] = draw(m, 0, 2);
+        pads[i] = making_draw(m, 0, 2);
+        pads[v.rank + i] = making_draw(m, 0, 2);
         v.dim[i] += pads[i] + pads[v.rank + i];
     }
     m->v[x].used = true;
-    const char *p = integers(m, pads, 2 * v.rank);
-    return made(m, &v, "Pad(v%u, %s)", x, p);
+    const char *p = making_integers(m, pads, 2 * v.rank);
+    return making_made(m, &v, "Pad(v%u, %s)", x, p);
 }
 
 static uint32_t transpose(making *m, uint32_t x) {
-    value v = m->v[x], from = v;
-    int64_t perm[RANK];
+    making_value v = m->v[x], from = v;
+    int64_t perm[MAKING_RANK];
     for (uint32_t i = 0; i < v.rank; i++)
         perm[i] = i;
     for (uint32_t i = v.rank; i-- > 1;) {
-        int64_t k = draw(m, 0, i), t = perm[i];
+        int64_t k = making_draw(m, 0, i), t = perm[i];
         perm[i] = perm[k];
         perm[k] = t;
     }
     for (uint32_t i = 0; i < v.rank; i++)
         v.dim[i] = from.dim[perm[i]];
     m->v[x].used = true;
-    return made(m, &v, "Transpose(v%u) {perm=[%s]}", x, list(m, perm, v.rank));
+    return making_made(m, &v, "Transpose(v%u) {perm=[%s]}", x, making_list(m, perm, v.rank));
 }
 
 /* Two axes made one, or one made two. */
 static uint32_t reshape(making *m, uint32_t x) {
-    value v = m->v[x], to = v;
-    uint32_t axis = (uint32_t)draw(m, 0, v.rank - 1);
+    making_value v = m->v[x], to = v;
+    uint32_t axis = (uint32_t)making_draw(m, 0, v.rank - 1);
     int64_t factor = v.dim[axis] % 4 == 0   ? 4
                      : v.dim[axis] % 3 == 0 ? 3
                      : v.dim[axis] % 2 == 0 ? 2
                                             : 1;
-    if (v.rank < RANK - 1 && factor > 1 && chance(m, 2)) {
+    if (v.rank < MAKING_RANK - 1 && factor > 1 && making_chance(m, 2)) {
         to.rank = v.rank + 1;
         to.dim[axis] = v.dim[axis] / factor;
         to.dim[axis + 1] = factor;
         for (uint32_t i = axis + 1; i < v.rank; i++)
             to.dim[i + 1] = v.dim[i];
     } else if (v.rank > 2) {
-        axis = (uint32_t)draw(m, 0, v.rank - 2);
+        axis = (uint32_t)making_draw(m, 0, v.rank - 2);
         to.rank = v.rank - 1;
         to.dim[axis] = v.dim[axis] * v.dim[axis + 1];
         for (uint32_t i = axis + 1; i < to.rank; i++)
             to.dim[i] = v.dim[i + 1];
     }
     m->v[x].used = true;
-    const char *shape = integers(m, to.dim, to.rank);
-    return made(m, &to, "Reshape(v%u, %s)", x, shape);
+    const char *shape = making_integers(m, to.dim, to.rank);
+    return making_made(m, &to, "Reshape(v%u, %s)", x, shape);
 }
 
 static uint32_t expand(making *m, uint32_t x) {
-    value v = m->v[x];
+    making_value v = m->v[x];
     if (v.rank > 4)
         return x;
-    int64_t to[RANK] = {draw(m, 2, 3)};
+    int64_t to[MAKING_RANK] = {making_draw(m, 2, 3)};
     memcpy(to + 1, v.dim, v.rank * sizeof *to);
     memcpy(v.dim, to, sizeof to);
     v.rank++;
-    if (count_of(&v) > 20000)
+    if (making_count_of(&v) > 20000)
         return x;
     m->v[x].used = true;
-    const char *shape = integers(m, to, v.rank);
-    return made(m, &v, "Expand(v%u, %s)", x, shape);
+    const char *shape = making_integers(m, to, v.rank);
+    return making_made(m, &v, "Expand(v%u, %s)", x, shape);
 }
 
 static uint32_t split(making *m, uint32_t x) {
-    value v = m->v[x];
-    uint32_t axis = (uint32_t)draw(m, 0, v.rank - 1);
-    if (v.dim[axis] < 2 || m->n + 2 >= VALUES)
+    making_value v = m->v[x];
+    uint32_t axis = (uint32_t)making_draw(m, 0, v.rank - 1);
+    if (v.dim[axis] < 2 || m->n + 2 >= MAKING_VALUES)
         return x;
-    int64_t first = draw(m, 1, v.dim[axis] - 1), parts[2] = {first, v.dim[axis] - first};
-    const char *p = integers(m, parts, 2);
+    int64_t first = making_draw(m, 1, v.dim[axis] - 1), parts[2] = {first, v.dim[axis] - first};
+    const char *p = making_integers(m, parts, 2);
     m->v[x].used = true;
     po_text_printf(&m->body, "  v%u, v%u = Split(v%u, %s) {axis=%u}\n", m->n, m->n + 1, x, p, axis);
     for (uint32_t i = 0; i < 2; i++) {
@@ -448,11 +350,11 @@ static uint32_t split(making *m, uint32_t x) {
         m->v[m->n] = v;
         m->v[m->n++].used = false;
     }
-    return m->n - (uint32_t)draw(m, 1, 2);
+    return m->n - (uint32_t)making_draw(m, 1, 2);
 }
 
 static uint32_t move(making *m, uint32_t x) {
-    switch (draw(m, 0, 8)) {
+    switch (making_draw(m, 0, 8)) {
     case 0:
         return concat(m, x);
     case 4:
@@ -466,68 +368,69 @@ static uint32_t move(making *m, uint32_t x) {
     case 8:
         return split(m, x);
     default:
-        return chance(m, 2) ? concat(m, x) : slice(m, x);
+        return making_chance(m, 2) ? concat(m, x) : slice(m, x);
     }
 }
 
 /* --- matrices --- */
 
 static uint32_t product(making *m, uint32_t x) {
-    value v = m->v[x];
+    making_value v = m->v[x];
     if (v.rank < 2)
         return x;
     int64_t k = v.dim[v.rank - 1], out = PICK(m, 1, 3, 8, 15, 16, 17, 31, 32, 33, 48, 64, 65, 80);
     int64_t dims[2] = {k, out};
     m->v[x].used = true;
-    if (v.rank == 2 && chance(m, 2)) {
-        bool turned = chance(m, 2);
+    if (v.rank == 2 && making_chance(m, 2)) {
+        bool turned = making_chance(m, 2);
         int64_t other[2] = {out, k};
         v.dim[1] = out;
-        const char *w = weight(m, 2, turned ? other : dims), *b = weight(m, 1, &out);
-        return made(m, &v, "Gemm(v%u, %s, %s) {transB=%d%s}", x, w, b, turned,
-                    chance(m, 3) ? ", alpha=0.5" : "");
+        const char *w = making_weight(m, 2, turned ? other : dims), *b = making_weight(m, 1, &out);
+        return making_made(m, &v, "Gemm(v%u, %s, %s) {transB=%d%s}", x, w, b, turned,
+                           making_chance(m, 3) ? ", alpha=0.5" : "");
     }
     v.dim[v.rank - 1] = out;
-    return made(m, &v, "MatMul(v%u, %s)", x, weight(m, 2, dims));
+    return making_made(m, &v, "MatMul(v%u, %s)", x, making_weight(m, 2, dims));
 }
 
 /* Of two values: one and another of its inner length, or itself turned. */
 static uint32_t product_of_two(making *m, uint32_t x) {
-    value v = m->v[x];
+    making_value v = m->v[x];
     if (v.rank < 2)
         return x;
     for (uint32_t y = m->n; y-- > 0;) {
-        const value *u = &m->v[y];
+        const making_value *u = &m->v[y];
         bool fits = u->rank == v.rank && u->dim[u->rank - 2] == v.dim[v.rank - 1];
         for (uint32_t i = 0; i + 2 < v.rank && fits; i++)
             fits = u->dim[i] == v.dim[i];
-        if (!fits || !chance(m, 2))
+        if (!fits || !making_chance(m, 2))
             continue;
         v.dim[v.rank - 1] = u->dim[u->rank - 1];
         m->v[x].used = m->v[y].used = true;
-        return made(m, &v, "MatMul(v%u, v%u)", x, y);
+        return making_made(m, &v, "MatMul(v%u, v%u)", x, y);
     }
-    int64_t perm[RANK];
-    value t = v;
+    int64_t perm[MAKING_RANK];
+    making_value t = v;
     for (uint32_t i = 0; i < v.rank; i++)
         perm[i] = i + 2 == v.rank ? v.rank - 1 : i + 1 == v.rank ? v.rank - 2 : i;
     t.dim[v.rank - 2] = v.dim[v.rank - 1];
     t.dim[v.rank - 1] = v.dim[v.rank - 2];
     m->v[x].used = true;
-    uint32_t turned = made(m, &t, "Transpose(v%u) {perm=[%s]}", x, list(m, perm, v.rank));
+    uint32_t turned =
+        making_made(m, &t, "Transpose(v%u) {perm=[%s]}", x, making_list(m, perm, v.rank));
     m->v[turned].used = true;
     v.dim[v.rank - 1] = v.dim[v.rank - 2];
-    return made(m, &v, "MatMul(v%u, v%u)", x, turned);
+    return making_made(m, &v, "MatMul(v%u, v%u)", x, turned);
 }
 
 static uint32_t softmax(making *m, uint32_t x) {
-    value v = m->v[x];
+    making_value v = m->v[x];
     m->v[x].used = true;
-    return made(m, &v, "Softmax(v%u) {axis=-1}", x);
+    return making_made(m, &v, "Softmax(v%u) {axis=-1}", x);
 }
 
 static uint32_t reduced(making *m, uint32_t x, const char *op, uint32_t axis, bool keep) {
-    value v = m->v[x];
+    making_value v = m->v[x];
     if (keep || v.rank == 1) {
         v.dim[axis] = 1;
         keep = true;
@@ -539,18 +442,18 @@ static uint32_t reduced(making *m, uint32_t x, const char *op, uint32_t axis, bo
     m->v[x].used = true;
     if (strcmp(op, "ReduceSum") == 0 || m->modern) {
         int64_t a = axis;
-        const char *axes = integers(m, &a, 1);
-        return made(m, &v, "%s(v%u, %s) {keepdims=%d}", op, x, axes, keep);
+        const char *axes = making_integers(m, &a, 1);
+        return making_made(m, &v, "%s(v%u, %s) {keepdims=%d}", op, x, axes, keep);
     }
-    return made(m, &v, "%s(v%u) {axes=[%u], keepdims=%d}", op, x, axis, keep);
+    return making_made(m, &v, "%s(v%u) {axes=[%u], keepdims=%d}", op, x, axis, keep);
 }
 
 static uint32_t reduction(making *m, uint32_t x) {
     static const char *const ops[] = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceL2"};
-    const char *op = ops[draw(m, 0, 3)];
+    const char *op = ops[making_draw(m, 0, 3)];
     uint32_t last = m->v[x].rank - 1;
-    uint32_t axis = chance(m, 2) ? last : (uint32_t)draw(m, 0, last);
-    bool keep = chance(m, 2); /* not among the arguments: compilers differ in their order */
+    uint32_t axis = making_chance(m, 2) ? last : (uint32_t)making_draw(m, 0, last);
+    bool keep = making_chance(m, 2); /* not among the arguments: compilers differ in their order */
     return reduced(m, x, op, axis, keep);
 }
 
@@ -559,33 +462,36 @@ static uint32_t norm(making *m, uint32_t x) {
     uint32_t last = m->v[x].rank - 1;
     uint32_t shifted = x;
     int64_t length = m->v[x].dim[last];
-    if (chance(m, 2))
-        shifted = binary(m, x, reduced(m, x, "ReduceMean", last, true), "Sub");
-    uint32_t square =
-        chance(m, 2) ? with_number(m, shifted, "Pow", 2) : binary(m, shifted, shifted, "Mul");
+    if (making_chance(m, 2))
+        shifted = making_binary(m, x, reduced(m, x, "ReduceMean", last, true), "Sub");
+    uint32_t square = making_chance(m, 2) ? making_with_number(m, shifted, "Pow", 2)
+                                          : making_binary(m, shifted, shifted, "Mul");
     uint32_t mean = reduced(m, square, "ReduceMean", last, true);
-    uint32_t root = unary(m, with_number(m, mean, "Add", 0.01), "Sqrt");
-    uint32_t y = binary(m, shifted, root, "Div");
+    uint32_t root = making_unary(m, making_with_number(m, mean, "Add", 0.01), "Sqrt");
+    uint32_t y = making_binary(m, shifted, root, "Div");
     m->v[y].used = true;
-    value v = m->v[y];
-    return made(m, &v, "Mul(v%u, %s)", y, weight(m, 1, &length));
+    making_value v = m->v[y];
+    return making_made(m, &v, "Mul(v%u, %s)", y, making_weight(m, 1, &length));
 }
 
 /* The same as one node, over the last axes. */
 static uint32_t layer(making *m, uint32_t x) {
-    value v = m->v[x];
+    making_value v = m->v[x];
     if (v.rank < 2)
         return x;
-    uint32_t last = v.rank - 1, axis = chance(m, 3) ? (uint32_t)draw(m, 1, last) : last;
+    uint32_t last = v.rank - 1,
+             axis = making_chance(m, 3) ? (uint32_t)making_draw(m, 1, last) : last;
     m->v[x].used = true;
-    const char *scale = weight(m, v.rank - axis, v.dim + axis);
-    if (m->modern && chance(m, 2))
-        return made(m, &v, "RMSNormalization(v%u, %s) {axis=%u, epsilon=0.01}", x, scale, axis);
+    const char *scale = making_weight(m, v.rank - axis, v.dim + axis);
+    if (m->modern && making_chance(m, 2))
+        return making_made(m, &v, "RMSNormalization(v%u, %s) {axis=%u, epsilon=0.01}", x, scale,
+                           axis);
     const char *bias =
-        chance(m, 3) ? ""
-                     : po_arena_printf(m->arena, ", %s", weight(m, v.rank - axis, v.dim + axis));
-    return made(m, &v, "LayerNormalization(v%u, %s%s) {axis=%d, epsilon=0.01}", x, scale, bias,
-                chance(m, 2) ? (int)axis : (int)axis - (int)v.rank);
+        making_chance(m, 3)
+            ? ""
+            : po_arena_printf(m->arena, ", %s", making_weight(m, v.rank - axis, v.dim + axis));
+    return making_made(m, &v, "LayerNormalization(v%u, %s%s) {axis=%d, epsilon=0.01}", x, scale,
+                       bias, making_chance(m, 2) ? (int)axis : (int)axis - (int)v.rank);
 }
 
 /* --- programs --- */
@@ -593,7 +499,7 @@ static uint32_t layer(making *m, uint32_t x) {
 static uint32_t map_step(making *m, uint32_t x) {
     if (m->v[x].rank < 3 || m->v[x].rank > 5)
         return activation(m, x);
-    switch (draw(m, 0, 16)) {
+    switch (making_draw(m, 0, 16)) {
     case 5:
         return transposed(m, x);
     case 6:
@@ -622,7 +528,7 @@ static uint32_t map_step(making *m, uint32_t x) {
 }
 
 static uint32_t row_step(making *m, uint32_t x) {
-    switch (draw(m, 0, 13)) {
+    switch (making_draw(m, 0, 13)) {
     case 3:
         return product_of_two(m, x);
     case 4:
@@ -648,25 +554,25 @@ static uint32_t row_step(making *m, uint32_t x) {
 }
 
 static void draw_input(making *m, bool maps) {
-    value *v = &m->v[0];
+    making_value *v = &m->v[0];
     if (maps) {
         static const int64_t longest[] = {70, 21, 7};
         v->rank = (uint32_t)PICK(m, 3, 4, 4, 4, 5);
-        v->dim[0] = chance(m, 4) ? 2 : 1;
+        v->dim[0] = making_chance(m, 4) ? 2 : 1;
         v->dim[1] = channels(m);
         for (uint32_t i = 2; i < v->rank; i++)
-            v->dim[i] = chance(m, 12) ? 1 : draw(m, 2, longest[v->rank - 3]);
+            v->dim[i] = making_chance(m, 12) ? 1 : making_draw(m, 2, longest[v->rank - 3]);
     } else {
         v->rank = (uint32_t)PICK(m, 2, 2, 3, 3, 4);
         for (uint32_t i = 0; i + 2 < v->rank; i++)
-            v->dim[i] = draw(m, 1, 3);
+            v->dim[i] = making_draw(m, 1, 3);
         v->dim[v->rank - 2] = PICK(m, 1, 3, 6, 7, 12, 16, 17, 20);
         v->dim[v->rank - 1] = PICK(m, 1, 5, 15, 16, 17, 24, 32, 33, 40, 47, 64, 70);
     }
     m->n = m->n_inputs = 1;
-    if (chance(m, 4)) { /* a second one of the same shape, or its product's other side */
+    if (making_chance(m, 4)) { /* a second one of the same shape, or its product's other side */
         m->v[1] = m->v[0];
-        if (!maps && chance(m, 2)) {
+        if (!maps && making_chance(m, 2)) {
             m->v[1].dim[v->rank - 2] = v->dim[v->rank - 1];
             m->v[1].dim[v->rank - 1] = PICK(m, 7, 16, 33);
         }
@@ -680,31 +586,31 @@ const char *test_random_region(po_arena *arena, uint64_t seed) {
     po_text_init(&m.body, arena);
     po_text_init(&text, arena);
     po_text_init(&outputs, arena);
-    m.modern = chance(&m, 4);
-    bool maps = chance(&m, 2) || chance(&m, 5);
+    m.modern = making_chance(&m, 4);
+    bool maps = making_chance(&m, 2) || making_chance(&m, 5);
     draw_input(&m, maps);
-    int64_t steps = draw(&m, 1, 4);
+    int64_t steps = making_draw(&m, 1, 4);
     uint32_t x = 0;
     for (int64_t i = 0; i < steps || m.n == m.n_inputs; i++) {
-        if (m.n + 8 > VALUES || count_of(&m.v[x]) > 20000)
+        if (m.n + 8 > MAKING_VALUES || making_count_of(&m.v[x]) > 20000)
             break;
         /* Now and then from an earlier value. */
-        if (i && chance(&m, 5))
-            x = (uint32_t)draw(&m, 0, m.n - 1);
+        if (i && making_chance(&m, 5))
+            x = (uint32_t)making_draw(&m, 0, m.n - 1);
         x = maps ? map_step(&m, x) : row_step(&m, x);
     }
     if (m.n_inputs == 2 && !m.v[1].used) /* every input is read */
-        unary(&m, 1, "Relu");
+        making_unary(&m, 1, "Relu");
     if (!m.v[0].used)
-        unary(&m, 0, "Relu");
+        making_unary(&m, 0, "Relu");
     uint32_t n_out = 0;
     for (uint32_t i = m.n_inputs; i < m.n; i++)
-        if (!m.v[i].used || chance(&m, 8))
+        if (!m.v[i].used || making_chance(&m, 8))
             po_text_printf(&outputs, "%sv%u", n_out++ ? ", " : "", i);
     po_text_printf(&text, "%sgraph g (", m.modern ? "pir 1 opset = 23 " : "");
     for (uint32_t i = 0; i < m.n_inputs; i++)
         po_text_printf(&text, "%sv%u: f32[%s]", i ? ", " : "", i,
-                       list(&m, m.v[i].dim, m.v[i].rank));
+                       making_list(&m, m.v[i].dim, m.v[i].rank));
     po_text_printf(&text, ") -> (%s) {\n%s}", outputs.data, m.body.data);
     return text.data;
 }
