@@ -379,7 +379,7 @@ static uint32_t ring(cg *g, const po_mu_tensor *t) {
         cg_close(g);
     g->out = out;
     g->depth = 0;
-    return function_of(g, "static", "float *t, size_t part, size_t parts", &text);
+    return function_of(g, "PK_OWN", "float *t, size_t part, size_t parts", &text);
 }
 
 /* Whether one of the nodes [from, to) is the first to write a tensor whose ring is to be filled. */
@@ -406,13 +406,13 @@ static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool 
     g->depth = 0;
     PO_TRY(status);
     po_text_puts(out, "\n");
-    uint32_t which = function_of(g, "static", "float *const *at, size_t part, size_t parts", &text);
+    uint32_t which = function_of(g, "PK_OWN", "float *const *at, size_t part, size_t parts", &text);
     uint32_t *rings = PO_NEW_N(g->arena, uint32_t, u.n_tensors + 1);
     for (uint32_t i = 0; i < u.n_tensors; i++)
         rings[i] = starts_inside(g, u.tensors[i], from, to) ? ring(g, &g->mu->tensors[u.tensors[i]])
                                                             : PO_NONE;
     const char *parts = grid ? "call->parts" : "1";
-    cg_open(g, "static void %s_%u(void *arg, size_t part)", g->symbol, number);
+    cg_open(g, "PK_OWN void %s_%u(void *arg, size_t part)", g->symbol, number);
     cg_line(g, "/* %s */", comment_of(g, g->step));
     cg_line(g, "const %s_call *const call = arg;", g->symbol);
     if (g->scratch > 0)

@@ -54,6 +54,21 @@ const kernel_case kernel_cases[] = {
      "  step \"turn\" { grid x by 4 { C[x, y] = B[y, x] } }\n"
      "  step \"second\" { grid x by 4 { Y[x, y] += C[x+r-1, y+s] * W[r, s] fresh } }\n"
      "}\n"},
+    {"the same step twice, where the same maps were", 8,
+     "mugraph m {\n"
+     "  label y 10 label x 10 label i 2 label j 64 label c 128\n"
+     "  tensor X input 0 [10, 10, 128]\n"
+     "  tensor A device [10, 10, 128]\n"
+     "  tensor B device [10, 10, 128]\n"
+     "  tensor C device [10, 10, 128]\n"
+     "  tensor D device [10, 10, 128]\n"
+     "  tensor Y output 0 [10, 10, 128]\n"
+     "  step \"in\" { grid y by 1 { A[y, x, c] = 2 * X[y, x, c] tile c*1 } }\n"
+     "  step \"turn\" { grid y by 1 { grid x by 1 { B[y, x, 64*i+j] = A[y, x, i+2*j] } } }\n"
+     "  step \"add\" { grid y by 1 { C[y, x, c] = B[y, x, c] + X[y, x, c] tile c*1 } }\n"
+     "  step \"turn\" { grid y by 1 { grid x by 1 { D[y, x, 64*i+j] = C[y, x, i+2*j] } } }\n"
+     "  step \"out\" { grid y by 1 { Y[y, x, c] = D[y, x, c] tile c*1 } }\n"
+     "}\n"},
     {"convolution, channels last, ring, bias, residual, relu", 8,
      "mugraph m {\n"
      "  label y 9 label x 11 label c 19 label r 3 label s 3 label b 2 label k 16 label z 32\n"
