@@ -237,16 +237,6 @@ static void set_first(cg *g, uint32_t node, const uint32_t *kept, uint32_t n_kep
         cg_close(g);
 }
 
-static bool same_access(const cg *g, const po_mu_access *a, const po_mu_access *b) {
-    bool same = a->tensor == b->tensor;
-    for (uint32_t x = 0; same && x < g->mu->tensors[a->tensor].rank; x++) {
-        same = a->axes[x].offset == b->axes[x].offset && a->axes[x].n == b->axes[x].n;
-        for (uint32_t i = 0; same && i < a->axes[x].n; i++)
-            same = po_mu_coef(&b->axes[x], a->axes[x].terms[i].label) == a->axes[x].terms[i].coef;
-    }
-    return same;
-}
-
 static bool has_guards(const cg *g, uint32_t node) {
     const po_mu_statement *s = &g->mu->nodes[node].statement;
     bool any = po_mu_edge_of(g->mu, node, PO_NONE) == PO_MU_GUARD;
@@ -271,7 +261,7 @@ uint32_t cg_led_by(cg *g, uint32_t node) {
         return PO_NONE;
     bool reads = false;
     for (uint32_t k = 0; k < b->n_in; k++) {
-        if (b->in[k].tensor == a->out.tensor && !same_access(g, &b->in[k], &a->out))
+        if (b->in[k].tensor == a->out.tensor && !po_mu_same_access(g->mu, &b->in[k], &a->out))
             return PO_NONE;
         reads |= b->in[k].tensor == a->out.tensor;
     }

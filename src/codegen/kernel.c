@@ -297,10 +297,7 @@ static po_status body(cg *g, const used *u, uint32_t from, uint32_t to, bool gri
     pointers(g, u);
     for (uint32_t i = 0; i < u->n_tensors; i++) {
         const po_mu_tensor *t = &g->mu->tensors[u->tensors[i]];
-        bool ring = false;
-        for (uint32_t a = 0; a < t->rank; a++)
-            ring |= t->before[a] > 0 || t->after[a] > 0;
-        if (t->place != PO_MU_SHARED || !ring)
+        if (t->place != PO_MU_SHARED || !cg_has_ring(t))
             continue;
         po_text value;
         po_text_init(&value, g->arena);
@@ -500,10 +497,7 @@ static void start(cg *g) {
     po_text_puts(g->out, "    (void)device;\n");
     for (uint32_t i = 0; i < g->mu->n_tensors; i++) {
         const po_mu_tensor *t = &g->mu->tensors[i];
-        bool ring = false;
-        for (uint32_t a = 0; a < t->rank; a++)
-            ring |= t->before[a] > 0 || t->after[a] > 0;
-        if (t->place != PO_MU_DEVICE || !ring || g->tensor[i].filled_by != PO_NONE ||
+        if (t->place != PO_MU_DEVICE || !cg_has_ring(t) || g->tensor[i].filled_by != PO_NONE ||
             !is_first_at(g, i))
             continue;
         po_text_printf(g->out, "    for (long i = 0; i < %lld; i++)\n        device[%lld + i] = ",

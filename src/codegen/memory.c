@@ -14,8 +14,7 @@ static bool overlaps(interval a, interval b) {
     return a.first <= b.last && b.first <= a.last;
 }
 
-/* Whether something is kept round the tensor from call to call. */
-static bool has_ring(const po_mu_tensor *t) {
+bool cg_has_ring(const po_mu_tensor *t) {
     for (uint32_t a = 0; a < t->rank; a++)
         if (t->before[a] > 0 || t->after[a] > 0)
             return true;
@@ -62,7 +61,7 @@ static bool meet(const cg *g, uint32_t tensor, int64_t at, uint32_t other) {
 /* Whether the two may lie on one another, the one at an offset, where they don't live at once. */
 static bool may_share(const cg *g, uint32_t tensor, int64_t at, uint32_t other) {
     const po_mu_tensor *t = &g->mu->tensors[tensor], *o = &g->mu->tensors[other];
-    return ((!has_ring(t) || is_cheap(t)) && (!has_ring(o) || is_cheap(o))) ||
+    return ((!cg_has_ring(t) || is_cheap(t)) && (!cg_has_ring(o) || is_cheap(o))) ||
            (at == g->tensor[other].offset && same_layout(t, o));
 }
 
@@ -80,7 +79,7 @@ static uint32_t in_the_way(const cg *g, const interval *live, const uint32_t *pl
 static int64_t place(const cg *g, const interval *live, const uint32_t *placed, uint32_t n,
                      uint32_t tensor) {
     const po_mu_tensor *t = &g->mu->tensors[tensor];
-    for (uint32_t i = 0; has_ring(t) && i < n; i++) {
+    for (uint32_t i = 0; cg_has_ring(t) && i < n; i++) {
         int64_t at = g->tensor[placed[i]].offset;
         if (same_layout(t, &g->mu->tensors[placed[i]]) &&
             in_the_way(g, live, placed, n, tensor, at) == PO_NONE)
@@ -187,7 +186,7 @@ po_status cg_memory(cg *g) {
     by_size(mu, device, n_device);
     place_all(g, live, device, n_device, &g->device);
     for (uint32_t i = 0; i < n_device; i++)
-        for (uint32_t k = 0; k < n_device && has_ring(&mu->tensors[device[i]]); k++)
+        for (uint32_t k = 0; k < n_device && cg_has_ring(&mu->tensors[device[i]]); k++)
             if (meet(g, device[i], g->tensor[device[i]].offset, device[k]) &&
                 !(g->tensor[device[i]].offset == g->tensor[device[k]].offset &&
                   same_layout(&mu->tensors[device[i]], &mu->tensors[device[k]])))

@@ -102,6 +102,8 @@ double cg_cycles(cg *g, uint32_t from, uint32_t to);
 
 /* --- memory (memory.c) --- */
 
+/* Whether something is kept round the tensor. */
+bool cg_has_ring(const po_mu_tensor *t);
 /* Sets g->tensor, g->device, g->scratch. */
 po_status cg_memory(cg *g);
 

@@ -243,6 +243,8 @@ bool po_mu_held(const po_mu *mu, uint32_t tensor, uint32_t axis, int64_t *least,
 /* Least and greatest index of an access along an axis, over the labels' whole ranges. */
 void po_mu_range(const po_mu *mu, const po_mu_access *access, uint32_t axis, int64_t *least,
                  int64_t *most);
+/* Whether two accesses are written alike. */
+bool po_mu_same_access(const po_mu *mu, const po_mu_access *a, const po_mu_access *b);
 /* Whether no index of an access ever lies outside its tensor. */
 bool po_mu_is_inside(const po_mu *mu, const po_mu_access *access);
 

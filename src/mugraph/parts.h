@@ -11,7 +11,4 @@ bool po_mu_is_infix(po_mu_function function);
 /* The words of the text: labels may not be named by them, and tensors that are stand in quotes. */
 bool po_mu_is_reserved(const char *name);
 
-/* Whether two accesses are written alike. */
-bool po_mu_same_access(const po_mu *mu, const po_mu_access *a, const po_mu_access *b);
-
 #endif

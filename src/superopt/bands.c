@@ -540,12 +540,8 @@ static void write_bands(joining *j) {
         }
         i = to + 1;
     }
-    for (uint32_t i = 0; i + 1 < n; i++) {
-        const po_mu_tensor *t = &mu->tensors[j->part[i].tensor];
-        int64_t lanes = t->dims[t->rank - 1];
-        po_mu_layout(mu, j->part[i].tensor, lanes >= PO_MU_VECTOR ? PO_MU_VECTOR : 1,
-                     lanes % 256 == 0 ? PO_MU_VECTOR : 0);
-    }
+    for (uint32_t i = 0; i + 1 < n; i++)
+        po_schedule_lay(mu, j->part[i].tensor);
 }
 
 void po_bands_apply(po_schedule *s, const po_bands *b) {

@@ -60,6 +60,13 @@ static void drop_unused(po_schedule *s) {
     mu->n_tensors = n;
 }
 
+void po_schedule_lay(po_mu *mu, uint32_t tensor) {
+    const po_mu_tensor *t = &mu->tensors[tensor];
+    int64_t last = t->rank ? t->dims[t->rank - 1] : 1;
+    po_mu_layout(mu, tensor, last >= PO_MU_VECTOR ? PO_MU_VECTOR : 1,
+                 last % ALIASING == 0 ? GAP : 0);
+}
+
 void po_schedule_finish(po_schedule *s) {
     po_mu *mu = s->mu;
     bool *twin_of = PO_NEW_N(s->arena, bool, mu->n_tensors);
@@ -77,10 +84,7 @@ void po_schedule_finish(po_schedule *s) {
         uint32_t twin = s->tensor[i];
         if (twin == PO_NONE || mu->tensors[twin].place != PO_MU_DEVICE)
             continue;
-        const po_mu_tensor *t = &mu->tensors[twin];
-        int64_t last = t->rank ? t->dims[t->rank - 1] : 1;
-        po_mu_layout(mu, twin, last >= PO_MU_VECTOR ? PO_MU_VECTOR : 1,
-                     last % ALIASING == 0 ? GAP : 0);
+        po_schedule_lay(mu, twin);
     }
     for (uint32_t i = 0; i < mu->n_tensors; i++)
         if (mu->tensors[i].place == PO_MU_REGISTER)

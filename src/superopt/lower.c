@@ -113,20 +113,6 @@ po_mu_access po_lower_access(po_lowering *l, const po_view *view, const po_lower
     return access;
 }
 
-static bool same_access(const po_mu_access *a, const po_mu_access *b, uint32_t rank) {
-    if (a->tensor != b->tensor)
-        return false;
-    for (uint32_t x = 0; x < rank; x++) {
-        const po_mu_index *i = &a->axes[x], *k = &b->axes[x];
-        if (i->offset != k->offset || i->n != k->n)
-            return false;
-        for (uint32_t t = 0; t < i->n; t++)
-            if (i->terms[t].label != k->terms[t].label || i->terms[t].coef != k->terms[t].coef)
-                return false;
-    }
-    return true;
-}
-
 uint32_t po_lower_operand(po_lowering *l, uint32_t statement, po_value_id v,
                           const po_lower_index *at) {
     const po_view *view = po_lower_read(l, v);
@@ -136,7 +122,7 @@ uint32_t po_lower_operand(po_lowering *l, uint32_t statement, po_value_id v,
     const po_mu_statement *s = &l->mu->nodes[statement].statement;
     for (uint32_t i = 0; i < s->n_items; i++)
         if (s->items[i].function == PO_MU_OPERAND &&
-            same_access(&s->in[s->items[i].a], &access, view->rank))
+            po_mu_same_access(l->mu, &s->in[s->items[i].a], &access))
             return i;
     uint32_t operand = po_mu_operand(l->mu, statement, access);
     return operand == PO_NONE ? PO_NONE

@@ -36,7 +36,6 @@ const po_mu *po_plan_lone_bands(po_arena *arena, const po_bands *b, po_lone_step
 /* --- candidates --- */
 
 enum {
-    LONGEST = 4,     /* steps of a candidate */
     MOST_JOINS = 28, /* of a region */
     WORTH = 1 << 19, /* bytes that pass between steps: less stays in the second cache */
     ROOM = 640 << 10 /* of it for what a band holds */
@@ -142,7 +141,7 @@ void po_plan_candidates(planning *p, uint32_t plan) {
     join *joins = NULL;
     uint32_t n_joins = 0, cap = 0;
     for (uint32_t i = 0; i < p->n_steps; i++)
-        for (uint32_t n = 2; n <= LONGEST && i + n <= p->n_steps; n++) {
+        for (uint32_t n = 2; n <= PO_BANDS_MOST && i + n <= p->n_steps; n++) {
             if (p->steps[i].plan != plan || p->steps[i + n - 1].plan != plan)
                 break;
             join one = join_of(p, i, n);

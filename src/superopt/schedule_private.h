@@ -44,6 +44,10 @@ uint32_t po_keep_label(po_schedule *s, po_for_label *map, uint32_t label);
 /* The same for all labels of the step that nothing stands for yet. */
 void po_keep_labels(po_schedule *s, po_for_label *map, const po_naive_step *n);
 
+/* Lays a map out by its lanes (the last axis): whole vectors, and a gap where rows would fall on
+ * few sets of the cache. */
+void po_schedule_lay(po_mu *mu, uint32_t tensor);
+
 uint32_t po_twin(po_schedule *s, uint32_t naive_tensor);
 /* The access with its labels replaced; weights are read unpacked (in order, the last axis padded).
  */

@@ -398,7 +398,6 @@ static void kernel(emitting *e, uint32_t number, uint32_t of) {
 }
 
 const uint32_t *search_emit(const search_problem *p, const search_plan *plan, po_schedule *to) {
-    enum { ALIASING = 256, GAP = 16 };
     emitting e = {.p = p, .s = plan->skeleton, .to = to};
     e.leaf = PO_NEW_N(p->arena, uint32_t, to->naive->n_tensors);
     for (uint32_t i = 0; i < to->naive->n_tensors; i++)
@@ -408,16 +407,14 @@ const uint32_t *search_emit(const search_problem *p, const search_plan *plan, po
         kernel(&e, i, plan->n);
     }
     for (uint32_t i = 0; i < to->mu->n_tensors; i++) {
-        po_mu_tensor *t = &to->mu->tensors[i];
-        int64_t last = t->dims[t->rank ? t->rank - 1 : 0];
+        const po_mu_tensor *t = &to->mu->tensors[i];
         bool is_border = false;
         for (uint32_t k = 0; k < to->naive->n_tensors; k++)
             is_border |= e.leaf[k] == i;
         if (t->place == PO_MU_REGISTER)
             po_mu_layout(to->mu, i, 1, 0);
         else if (!is_border && (t->place == PO_MU_SHARED || t->place == PO_MU_DEVICE))
-            po_mu_layout(to->mu, i, last >= PO_MU_VECTOR ? PO_MU_VECTOR : 1,
-                         last % ALIASING == 0 ? GAP : 0);
+            po_schedule_lay(to->mu, i);
     }
     const char **name = PO_NEW_N(p->arena, const char *, to->naive->n_tensors + 1);
     for (uint32_t k = 0; k < to->naive->n_tensors; k++)
