@@ -114,6 +114,28 @@ static void load_turned(work *w, uint32_t k) {
         }
 }
 
+/* Whether each row reads item i, a vector that is the same for all of them. The compiler is kept
+ * from making it again for each. */
+static bool is_for_rows(const work *w, uint32_t i) {
+    if (w->item_row[i] || !w->item_lane[i] || !w->result_row || w->t->r == 1 || w->unroll == 0)
+        return false;
+    for (uint32_t j = i + 1; j < w->s->n_items; j++) {
+        const po_mu_item *it = &w->s->items[j];
+        const uint32_t of[3] = {it->a, it->b, it->c};
+        for (uint32_t a = 0; w->item_row[j] && a < po_mu_arity(it->function); a++)
+            if (of[a] == i)
+                return true;
+    }
+    return i + 1 == w->s->n_items;
+}
+
+static bool is_loaded_for_rows(const work *w, uint32_t k) {
+    for (uint32_t i = 0; i < w->s->n_items; i++)
+        if (w->s->items[i].function == PO_MU_OPERAND && w->s->items[i].a == k && is_for_rows(w, i))
+            return true;
+    return false;
+}
+
 static void load_one(work *w, uint32_t k, int64_t r, int64_t v) {
     cg *g = w->t->g;
     const po_mu_access *access = &w->s->in[k];
@@ -131,7 +153,7 @@ static void load_one(work *w, uint32_t k, int64_t r, int64_t v) {
     else
         cg_line(g, "pk_v %s = pk_gather(%s, %lld, %lld);", name, p, (long long)step,
                 (long long)(tail ? tail : g->isa->lanes));
-    if (!w->in_row[k] && w->result_row && w->t->r > 1 && w->unroll > 0)
+    if (is_loaded_for_rows(w, k))
         cg_line(g, "PK_HOLD(%s);", name);
 }
 
@@ -169,9 +191,12 @@ static void compute(work *w, uint32_t i, int64_t r, int64_t v) {
     const uint32_t of[3] = {it->a, it->b, it->c};
     for (uint32_t a = 0; a < n; a++)
         argument[a] = item_name(w, of[a], r, v, &vector[a]);
-    cg_line(g, "const %s %s = %s;", type_of(w->item_lane[i]),
-            cg_name(g, "e", i, w->item_row[i], r, w->item_lane[i], v),
+    bool hold = is_for_rows(w, i);
+    const char *name = cg_name(g, "e", i, w->item_row[i], r, w->item_lane[i], v);
+    cg_line(g, "%s%s %s = %s;", hold ? "" : "const ", type_of(w->item_lane[i]), name,
             cg_item(g, it, argument, vector));
+    if (hold)
+        cg_line(g, "PK_HOLD(%s);", name);
 }
 
 /* Loads and computes what depends on the row, or what does not. */

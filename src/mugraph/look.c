@@ -334,6 +334,13 @@ static double touched(const po_mu *mu, const po_mu_access *access) {
     return n;
 }
 
+static bool has_label(const po_mu *mu, const po_mu_access *access, uint32_t label) {
+    for (uint32_t x = 0; x < mu->tensors[access->tensor].rank; x++)
+        if (po_mu_coef(&access->axes[x], label) != 0)
+            return true;
+    return false;
+}
+
 static void cost_of_statement(const po_mu *mu, uint32_t node, po_arena *arena, po_mu_cost *cost) {
     static const double flops[] = {
 #define PO_MU_FUNCTION(id, name, arity, n, what) n,
@@ -362,8 +369,17 @@ static void cost_of_statement(const po_mu *mu, uint32_t node, po_arena *arena, p
         if (!own && chunk > 0)
             times *= (double)((extent - 1) / chunk + 1);
     }
-    for (uint32_t i = 0; i < s->n_items; i++)
-        each += flops[s->items[i].function];
+    /* What is the same for all rows of a tile is made once for them. */
+    bool *by_row = PO_NEW_N(arena, bool, s->n_items + 1);
+    for (uint32_t i = 0; i < s->n_items; i++) {
+        const po_mu_item *it = &s->items[i];
+        const uint32_t of[3] = {it->a, it->b, it->c};
+        by_row[i] = s->row == PO_NONE || s->rows < 2 ||
+                    (it->function == PO_MU_OPERAND && has_label(mu, &s->in[it->a], s->row));
+        for (uint32_t a = 0; a < po_mu_arity(it->function); a++)
+            by_row[i] |= by_row[of[a]];
+        each += flops[it->function] / (by_row[i] ? 1 : s->rows);
+    }
     cost->flops += times * each;
 }
 

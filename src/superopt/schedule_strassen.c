@@ -1,29 +1,41 @@
 /* Products of a map or matrix with a weight by Strassen's algorithm, once: rows, channels and
- * outputs in halves, 7 products of quarters for 8. As with Toom-Cook (schedule_winograd.c) the
- * inputs' sums are made first; then, for each panel of both halves of the outputs and each slice of
- * channels, the weights' sums are made in cache and multiplied, so that the model keeps its own
- * weights.
+ * outputs in halves, 7 products of quarters for 8. The inputs' sums are made first, for all rows
+ * or, where there are many, block by block; the weights' sums are made in registers, where a tile
+ * of rows reads a vector of each of two quarters, so that the model keeps its own weights and
+ * nothing is written for them.
  *
  * V. Strassen, "Gaussian elimination is not optimal", Numerische Mathematik 13 (1969). */
 #include "superopt/schedule_private.h"
 
-enum { SPLIT, SLICE, PANEL, ROWS }; /* of po_choice.n */
+enum { SLICE, PANEL, ROWS, BLOCK }; /* of po_choice.n; BLOCK: rows of a half's first label */
 enum { PRODUCTS = 7, PAD = 16, MOST_KEPT = 3 };
-enum { LEAST = 48 /* of a half, for a gain */, LARGEST_BLOCK = 3 << 17 /* floats */ };
+enum {
+    LEAST = 48 /* of a half, for a gain */,
+    MOST_SLICE = 400 /* quarters in the second cache */
+};
 
 #define N(x)                                                                                       \
     { x, 1 }
-/* Quarters 11, 12, 21, 22 of inputs (row, channel) and weights (channel, output) by product. */
+/* Quarters 11, 12, 21, 22 of inputs (row, channel) by product; those that are quarters themselves
+ * stand last. */
 static const po_rational of_inputs[PRODUCTS * 4] = {
-    N(1), N(0), N(0), N(1), N(0), N(0), N(1),  N(1), N(1), N(0), N(0), N(0), N(0), N(0),
-    N(0), N(1), N(1), N(1), N(0), N(0), N(-1), N(0), N(1), N(0), N(0), N(1), N(0), N(-1)};
-static const po_rational of_weights[PRODUCTS * 4] = {
-    N(1), N(0), N(0), N(1), N(1), N(0), N(0), N(0), N(0), N(1), N(0), N(-1), N(-1), N(0),
-    N(1), N(0), N(0), N(0), N(0), N(1), N(1), N(1), N(0), N(0), N(0), N(0),  N(1),  N(1)};
+    N(1), N(0), N(0), N(1), N(-1), N(0), N(1), N(0), N(0), N(1), N(0), N(-1), N(0), N(0),
+    N(1), N(1), N(1), N(1), N(0),  N(0), N(1), N(0), N(0), N(0), N(0), N(0),  N(0), N(1)};
+enum { SUMS = 5 /* products of sums of inputs */ };
+/* Of weights: one quarter (channel, output), plus or minus another. */
+typedef struct sum_of_two {
+    uint8_t channel, output;
+    int8_t sign; /* of the other; 0: none */
+    uint8_t other_channel, other_output;
+    bool fetches; /* the next panel's of its first quarter: each is fetched by one product */
+} sum_of_two;
+static const sum_of_two of_weights[PRODUCTS] = {
+    {0, 0, 1, 1, 1, false}, {0, 0, 1, 0, 1, false}, {1, 0, 1, 1, 1, false}, {0, 0, 0, 0, 0, true},
+    {1, 1, 0, 0, 0, true},  {0, 1, -1, 1, 1, true}, {1, 0, -1, 0, 0, true}};
 /* Products by quarter of the outputs (row, output). */
 static const po_rational of_outputs[4 * PRODUCTS] = {
-    N(1), N(0), N(0), N(1), N(-1), N(0), N(1), N(0), N(0),  N(1), N(0), N(1), N(0), N(0),
-    N(0), N(1), N(0), N(1), N(0),  N(0), N(0), N(1), N(-1), N(1), N(0), N(0), N(1), N(0)};
+    N(1), N(0), N(1), N(0), N(-1), N(0), N(1), N(0), N(0), N(0), N(0),  N(1), N(1), N(0),
+    N(0), N(0), N(0), N(1), N(0),  N(0), N(1), N(1), N(1), N(0), N(-1), N(0), N(1), N(0)};
 #undef N
 
 typedef struct parts {
@@ -101,24 +113,33 @@ static bool find_parts(const po_mu *mu, uint32_t step, parts *p) {
            extent(mu, p->n.lane) % (4 * PO_MU_VECTOR) == 0;
 }
 
+/* Rows of a block, of the halved label: the least divisor that gives enough of them. */
+static int64_t block_of(const parts *p) {
+    int64_t of_one = p->tiles / p->half[0];
+    for (int64_t rows = 1; rows < p->half[0]; rows++)
+        if (p->half[0] % rows == 0 && rows * of_one >= LEAST)
+            return rows;
+    return p->half[0];
+}
+
 static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
-    static const int64_t panels[][2] = {{64, 6}, {48, 8}, {32, 14}};
-    enum { MOST_SLICE = 128 };
+    static const int64_t panels[][2] = {{48, 8}, {64, 6}, {32, 14}};
     parts p;
     if (!find_parts(naive, step, &p) || p.tiles < LEAST || p.half[1] < LEAST || p.half[2] < LEAST)
         return n;
-    uint32_t i = 0;
-    while (p.half[2] % panels[i][0] != 0)
-        i++;
-    for (int64_t slice = MOST_SLICE; slice >= 2 * PO_MU_VECTOR; slice -= PO_MU_VECTOR) {
-        int64_t floats = PRODUCTS * (slice * panels[i][0] + (p.tiles + 1) * (panels[i][0] + PAD));
-        if (p.half[1] % slice != 0 || floats > LARGEST_BLOCK || n == PO_CHOICES_MAX)
+    int64_t slice = MOST_SLICE - MOST_SLICE % PO_MU_VECTOR;
+    while (p.half[1] % slice != 0)
+        slice -= PO_MU_VECTOR;
+    if (slice < 2 * PO_MU_VECTOR)
+        return n;
+    for (uint32_t i = 0; i < sizeof panels / sizeof panels[0]; i++) {
+        if (p.half[2] % panels[i][0] != 0 || n == PO_CHOICES_MAX)
             continue;
         choices[n] = (po_choice){.how = &po_schedule_strassen};
         choices[n].n[SLICE] = slice;
         choices[n].n[PANEL] = panels[i][0];
         choices[n].n[ROWS] = panels[i][1];
-        return n + 1;
+        choices[n++].n[BLOCK] = block_of(&p);
     }
     return n;
 }
@@ -131,8 +152,12 @@ typedef struct build {
     const po_choice *choice;
     po_for_label *map;
     uint32_t kept[MOST_KEPT];
-    uint32_t u, h, j, g;        /* product; halves of rows, channels, outputs */
-    uint32_t tile, c, cb, k, b; /* row of a half, channel, slice, output, panel */
+    uint32_t u, h, j, g;  /* product; halves of rows, channels, outputs */
+    uint32_t rb;          /* block of the halved label */
+    uint32_t tile;        /* row of a block, or of a half */
+    uint32_t c, cb, k, b; /* channel, slice, output, panel */
+    int64_t rows;         /* of a block */
+    bool direct;          /* a row is one label: quarters of inputs are read where they are */
 } build;
 
 static uint32_t label(build *z, const char *name, int64_t n) {
@@ -177,60 +202,144 @@ static void prepare(build *z) {
     const parts *p = z->p;
     const po_mu *naive = z->s->naive;
     int64_t slice = z->choice->n[SLICE], panel = z->choice->n[PANEL];
+    int64_t block = z->choice->n[BLOCK];
+    uint32_t longer = 0;
+    z->tile = PO_NONE;
     for (uint32_t i = 0; i < p->n_kept; i++) {
-        z->kept[i] = po_mu_add_label(z->s->mu, naive->labels[p->kept[i]].name,
-                                     i ? extent(naive, p->kept[i]) : p->half[0]);
+        int64_t n = i ? extent(naive, p->kept[i]) : block;
+        z->kept[i] = po_mu_add_label(z->s->mu, naive->labels[p->kept[i]].name, n);
         z->map[p->kept[i]] = (po_for_label){1, {{z->kept[i], 1}}};
+        longer += n > 1;
+        z->tile = n > 1 ? z->kept[i] : z->tile;
     }
     z->u = label(z, "u", PRODUCTS);
     z->h = label(z, "h", 2);
     z->j = label(z, "j", 2);
     z->g = label(z, "g", 2);
-    z->tile = label(z, "t", p->tiles);
+    z->rb = label(z, "rb", p->half[0] / block);
+    z->rows = p->tiles / p->half[0] * block;
+    z->direct = longer == 1;
+    if (!z->direct)
+        z->tile = label(z, "t", z->rows);
     z->k = label(z, "k", panel);
     z->b = label(z, "b", p->half[2] / panel);
     z->cb = label(z, "cb", p->half[1] / slice);
-    z->map[p->kept[0]].terms[z->map[p->kept[0]].n++] = (po_mu_term){z->h, p->half[0]};
-    po_for_label *k = &z->map[p->n.lane];
+    po_for_label *row = &z->map[p->kept[0]], *k = &z->map[p->n.lane];
+    if (z->rb != PO_NONE)
+        row->terms[row->n++] = (po_mu_term){z->rb, block};
     k->terms[k->n++] = (po_mu_term){z->k, 1};
     if (z->b != PO_NONE)
         k->terms[k->n++] = (po_mu_term){z->b, panel};
-    k->terms[k->n++] = (po_mu_term){z->g, p->half[2]};
 }
 
-static void transform_inputs(build *z, const char *name, uint32_t to) {
+/* What stands for a channel: within its slice or, without slices, its half. */
+static void set_channel(build *z, bool sliced) {
+    po_for_label *c = &z->map[z->p->c];
+    z->c = label(z, sliced ? "ci" : "c", sliced ? z->choice->n[SLICE] : z->p->half[1]);
+    *c = (po_for_label){1, {{z->c, 1}}};
+    if (sliced)
+        c->terms[c->n++] = (po_mu_term){z->cb, z->choice->n[SLICE]};
+}
+
+static void transform_inputs(build *z, uint32_t at, uint32_t to, int64_t sums) {
     const parts *p = z->p;
     po_mu *mu = z->s->mu;
-    z->c = label(z, "c", p->half[1]);
-    z->map[p->c] = (po_for_label){2, {{z->c, 1}, {z->j, p->half[1]}}};
-    uint32_t at = po_mu_add_step(mu, po_arena_printf(z->s->arena, "%s, inputs", name));
-    at = po_mu_add_loop(mu, kept_loops(z, at, PO_MU_GRID), PO_MU_LANES, z->c, 0);
-    po_mu_access out = by(z, to, (uint32_t[]){z->u, PO_NONE, z->c});
+    po_for_label *row = &z->map[p->kept[0]], *c = &z->map[p->c];
+    set_channel(z, false);
+    row->terms[row->n++] = (po_mu_term){z->h, p->half[0]};
+    c->terms[c->n++] = (po_mu_term){z->j, p->half[1]};
+    uint32_t u = sums == PRODUCTS ? z->u : label(z, "us", sums);
+    at = po_mu_add_loop(mu, kept_loops(z, at, z->rb == PO_NONE ? PO_MU_GRID : PO_MU_FOR),
+                        PO_MU_LANES, z->c, 0);
+    po_mu_access out = by(z, to, (uint32_t[]){u, PO_NONE, z->c});
     at_tile(z, &out, 1);
-    uint32_t quarters = table(z, "a", (int64_t[]){PRODUCTS, 2, 2}, of_inputs);
-    product(z, at, out, by(z, quarters, (uint32_t[]){z->u, z->h, z->j}),
+    uint32_t quarters = table(z, "a", (int64_t[]){sums, 2, 2}, of_inputs);
+    product(z, at, out, by(z, quarters, (uint32_t[]){u, z->h, z->j}),
             po_map_access(z->s, z->map, &p->n.s->in[p->n.a]));
+    row->n--;
 }
 
-static void transform_weights(build *z, uint32_t at, uint32_t to) {
+/* Moves an access by a number of steps of a naive label. */
+static void shift(build *z, po_mu_access *to, const po_mu_access *from, uint32_t label, int64_t n) {
+    for (uint32_t x = 0; x < z->s->naive->tensors[from->tensor].rank; x++)
+        if (n != 0 && po_mu_coef(&from->axes[x], label) != 0)
+            po_mu_at(z->s->mu, to, x, n * po_mu_coef(&from->axes[x], label), PO_NONE);
+}
+
+/* A quarter of the weight, in panels: [panels][other axes][channels][panel]. */
+static po_mu_access quarter(build *z, const po_panels *panels, uint32_t packed, uint32_t channel,
+                            uint32_t output) {
+    const parts *p = z->p;
+    po_mu_access a = po_panel_access(z->s, z->map, &p->n.s->in[p->n.b], panels, packed);
+    uint32_t last = z->s->mu->tensors[packed].rank - 1;
+    if (channel != 0)
+        po_mu_at(z->s->mu, &a, last - 1, p->half[1], PO_NONE);
+    if (output != 0)
+        po_mu_at(z->s->mu, &a, 0, p->half[2] / panels->panel, PO_NONE);
+    return a;
+}
+
+/* Product u of quarters: m[u] += (sum of inputs) * (sum of weights). */
+static void multiply(build *z, uint32_t at, uint32_t u, uint32_t v, uint32_t m,
+                     const po_panels *panels, uint32_t packed) {
+    const parts *p = z->p;
+    const sum_of_two *q = &of_weights[u];
+    const po_mu_access *from = &p->n.s->in[p->n.a];
+    po_mu *mu = z->s->mu;
+    po_mu_access a, out = by(z, m, (uint32_t[]){z->b, PO_NONE, z->tile, z->k});
+    if (u >= SUMS && z->direct) {
+        a = po_map_access(z->s, z->map, from);
+        shift(z, &a, from, p->kept[0], u == SUMS ? 0 : p->half[0]);
+        shift(z, &a, from, p->c, u == SUMS ? 0 : p->half[1]);
+    } else {
+        a = by(z, v, (uint32_t[]){PO_NONE, z->tile, z->c});
+        po_mu_at(mu, &a, 0, u, PO_NONE);
+        if (z->cb != PO_NONE)
+            po_mu_at(mu, &a, 2, z->choice->n[SLICE], z->cb);
+    }
+    po_mu_at(mu, &out, 1, u, PO_NONE);
+    uint32_t id = po_mu_add_statement(mu, at, PO_MU_ADD);
+    po_mu_statement *s = &mu->nodes[id].statement;
+    s->out = out;
+    s->fresh = true;
+    uint32_t x = po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, a), 0, 0);
+    uint32_t one = po_mu_operand(mu, id, quarter(z, panels, packed, q->channel, q->output));
+    uint32_t y = po_mu_item_of(mu, id, PO_MU_OPERAND, one, 0, 0);
+    if (q->sign != 0) {
+        po_mu_access b = quarter(z, panels, packed, q->other_channel, q->other_output);
+        uint32_t other = po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, b), 0, 0);
+        y = po_mu_item_of(mu, id, q->sign > 0 ? PO_MU_PLUS : PO_MU_MINUS, y, other, 0);
+    }
+    po_mu_item_of(mu, id, PO_MU_TIMES, x, y, 0);
+    uint32_t *order = PO_NEW_N(z->s->arena, uint32_t, 3), n = 0;
+    const uint32_t outside[] = {z->b, z->cb, z->c};
+    for (uint32_t i = 0; i < 3; i++)
+        if (outside[i] != PO_NONE)
+            order[n++] = outside[i];
+    s = &mu->nodes[id].statement;
+    s->lane = z->k;
+    s->vectors = (uint32_t)(z->choice->n[PANEL] / PO_MU_VECTOR);
+    s->row = z->tile;
+    s->rows = (uint32_t)z->choice->n[ROWS];
+    s->order = order;
+    s->n_order = n;
+    if (q->fetches) { /* the next panel comes from memory meanwhile */
+        s->ahead = 2 * p->half[1] * panels->panel;
+        s->ahead_of = one;
+    }
+}
+
+static void multiply_all(build *z, uint32_t at, uint32_t v, uint32_t m) {
     const parts *p = z->p;
     const po_mu_access *b = &p->n.s->in[p->n.b];
-    uint32_t rank = z->s->naive->tensors[b->tensor].rank;
     po_panels panels = {.weight_tensor = b->tensor, .split = p->w_k, .panel = z->choice->n[PANEL]};
-    for (uint32_t x = 0; x < rank; x++)
+    for (uint32_t x = 0; x < z->s->naive->tensors[b->tensor].rank; x++)
         if (x != p->w_k && x != p->w_c)
             panels.order[panels.n_order++] = x;
     panels.order[panels.n_order++] = p->w_c;
     uint32_t packed = po_pack_weight(z->s, &panels);
-    uint32_t quarters = table(z, "b", (int64_t[]){PRODUCTS, 2, 2}, of_weights);
-    at = po_mu_add_loop(z->s->mu, loop(z, at, PO_MU_FOR, z->c), PO_MU_LANES, z->k, 0);
-    uint32_t id = product(z, at, by(z, to, (uint32_t[]){z->b, z->cb, z->u, z->c, z->k}),
-                          by(z, quarters, (uint32_t[]){z->u, z->j, z->g}),
-                          po_panel_access(z->s, z->map, b, &panels, packed));
-    if (z->cb != PO_NONE) { /* the next slice comes from memory meanwhile */
-        z->s->mu->nodes[id].statement.ahead = z->choice->n[SLICE] * panels.panel;
-        z->s->mu->nodes[id].statement.ahead_of = 1;
-    }
+    for (uint32_t u = 0; u < PRODUCTS; u++)
+        multiply(z, at, u, v, m, &panels, packed);
 }
 
 static void transform_outputs(build *z, uint32_t at, uint32_t from) {
@@ -294,45 +403,36 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     build z = {.s = s, .p = &p, .choice = choice, .map = po_for_labels(s)};
     po_mu *mu = s->mu;
     const char *name = s->naive->nodes[step].name;
-    int64_t slice = choice->n[SLICE], panel = choice->n[PANEL];
-    int64_t panels = p.half[2] / panel, slices = p.half[1] / slice;
+    int64_t panel = choice->n[PANEL];
     prepare(&z);
-    uint32_t v =
-        po_mu_add_tensor(mu, "v", PO_MU_DEVICE, 3, (int64_t[]){PRODUCTS, p.tiles, p.half[1]});
-    spread(&z, v, PAD);
-    transform_inputs(&z, name, v);
-    uint32_t outer = loop(&z, po_mu_add_step(mu, name), PO_MU_GRID, z.b);
-    if (slices > 1) {
-        z.c = label(&z, "ci", slice);
-        z.map[p.c] = (po_for_label){3, {{z.c, 1}, {z.cb, slice}, {z.j, p.half[1]}}};
+    bool whole = z.rb == PO_NONE;
+    int64_t sums = z.direct ? SUMS : PRODUCTS;
+    uint32_t v = po_mu_add_tensor(mu, "v", whole ? PO_MU_DEVICE : PO_MU_SHARED, 3,
+                                  (int64_t[]){sums, z.rows, p.half[1]});
+    uint32_t outer;
+    if (whole) {
+        transform_inputs(&z, po_mu_add_step(mu, po_arena_printf(s->arena, "%s, inputs", name)), v,
+                         sums);
+        outer = loop(&z, po_mu_add_step(mu, name), PO_MU_GRID, z.b);
+    } else {
+        uint32_t block = loop(&z, po_mu_add_step(mu, name), PO_MU_GRID, z.rb);
+        mu->tensors[v].scope = block;
+        transform_inputs(&z, block, v, sums);
+        outer = loop(&z, block, PO_MU_FOR, z.b);
     }
-    uint32_t at = loop(&z, outer, PO_MU_FOR, z.cb);
-    uint32_t u = po_mu_add_tensor(mu, "u", PO_MU_SHARED, 5,
-                                  (int64_t[]){panels, slices, PRODUCTS, slice, panel});
-    uint32_t m =
-        po_mu_add_tensor(mu, "m", PO_MU_SHARED, 4, (int64_t[]){panels, PRODUCTS, p.tiles, panel});
-    mu->tensors[u].scope = mu->nodes[at].kind == PO_MU_LOOP ? at : PO_NONE;
+    uint32_t m = po_mu_add_tensor(mu, "m", PO_MU_SHARED, 4,
+                                  (int64_t[]){p.half[2] / panel, PRODUCTS, z.rows, panel});
     mu->tensors[m].scope = mu->nodes[outer].kind == PO_MU_LOOP ? outer : PO_NONE;
-    transform_weights(&z, at, u);
-    po_mu_access in = by(&z, v, (uint32_t[]){z.u, z.tile, z.c});
     if (z.cb != PO_NONE)
-        po_mu_at(mu, &in, 2, slice, z.cb);
-    uint32_t id = product(&z, at, by(&z, m, (uint32_t[]){z.b, z.u, z.tile, z.k}), in,
-                          by(&z, u, (uint32_t[]){z.b, z.cb, z.u, z.c, z.k}));
-    uint32_t *order = PO_NEW_N(s->arena, uint32_t, 4), n = 0;
-    const uint32_t outside[] = {z.b, z.u, z.cb, z.c};
-    for (uint32_t i = 0; i < 4; i++)
-        if (outside[i] != PO_NONE)
-            order[n++] = outside[i];
-    po_mu_statement *main = &mu->nodes[id].statement;
-    main->lane = z.k;
-    main->vectors = (uint32_t)(panel / PO_MU_VECTOR);
-    main->row = z.tile;
-    main->rows = (uint32_t)choice->n[ROWS];
-    main->order = order;
-    main->n_order = n;
+        set_channel(&z, true);
+    else
+        z.map[p.c].n--;
+    multiply_all(&z, loop(&z, outer, PO_MU_FOR, z.cb), v, m);
+    po_for_label *row = &z.map[p.kept[0]], *k = &z.map[p.n.lane];
+    row->terms[row->n++] = (po_mu_term){z.h, p.half[0]};
+    k->terms[k->n++] = (po_mu_term){z.g, p.half[2]};
     transform_outputs(&z, outer, m);
-    spread(&z, u, 0);
+    spread(&z, v, PAD);
     spread(&z, m, 0);
 }
 
@@ -344,6 +444,8 @@ static int64_t family(const po_choice *choice) {
 static void tell(const po_choice *choice, po_text *text) {
     po_text_printf(text, "Strassen, slices of %lld, tile %lldx%lld", (long long)choice->n[SLICE],
                    (long long)choice->n[ROWS], (long long)choice->n[PANEL]);
+    if (choice->n[BLOCK] > 0)
+        po_text_printf(text, ", blocks of %lld", (long long)choice->n[BLOCK]);
 }
 
 const po_scheduler po_schedule_strassen = {"strassen", false, list, apply, family, tell};

@@ -277,13 +277,7 @@ static void shared_bytes(void **state) {
     po_arena_free(arena);
 }
 
-static void cost(void **state) {
-    (void)state;
-    static const char text[] =
-        "mugraph m { label i 4 label j 8 label k 16\n"
-        "  tensor A input 0 [4, 16] tensor B weight 0 [16, 8]\n"
-        "  tensor Y output 0 [4, 8]\n"
-        "  step \"s\" { for k by 5 { Y[i, j] += A[i, k] * B[k, j] fresh } } }";
+static void cost_is(const char *text, double flops, double bytes) {
     po_ctx ctx;
     po_ctx_init(&ctx);
     po_arena *arena = po_arena_create(&ctx);
@@ -291,11 +285,26 @@ static void cost(void **state) {
     po_mu_cost c;
     assert_int_equal(po_mu_parse(&ctx, arena, text, &mu), PO_OK);
     po_mu_cost_of(mu, &c);
-    assert_true(c.flops == 2.0 * 4 * 8 * 16);
-    assert_true(c.bytes == 4.0 * (4 * 16 + 16 * 8 + 4 * 8));
+    assert_true(c.flops == flops);
+    assert_true(c.bytes == bytes);
     assert_int_equal(c.shared, 0);
     assert_int_equal(c.device, 0);
     po_arena_free(arena);
+}
+
+static void cost(void **state) {
+    (void)state;
+    cost_is("mugraph m { label i 4 label j 8 label k 16\n"
+            "  tensor A input 0 [4, 16] tensor B weight 0 [16, 8]\n"
+            "  tensor Y output 0 [4, 8]\n"
+            "  step \"s\" { for k by 5 { Y[i, j] += A[i, k] * B[k, j] fresh } } }",
+            2.0 * 4 * 8 * 16, 4.0 * (4 * 16 + 16 * 8 + 4 * 8));
+    /* Both rows of a tile use the same sums of B and C. */
+    cost_is("mugraph m { label i 4 label j 16 label k 16\n"
+            "  tensor A input 0 [4, 16] tensor B weight 0 [16, 16] tensor C weight 1 [16, 16]\n"
+            "  tensor Y output 0 [4, 16]\n"
+            "  step \"s\" { Y[i, j] += A[i, k] * (B[k, j] + C[k, j]) fresh tile i*2 j*1 } }",
+            2.5 * 4 * 16 * 16, 4.0 * (4 * 16 + 2 * 16 * 16 + 4 * 16));
 }
 
 /* --- what text cannot say --- */

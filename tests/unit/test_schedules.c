@@ -65,6 +65,12 @@ static const struct {
      " a = Conv(x, w: f32[96,96,1,1] random 1, b: f32[96] random 2) {kernel_shape=[1, 1]}\n"
      " r = Relu(a)\n c = Conv(r, v: f32[96,96,1,1] random 3) {kernel_shape=[1, 1]}\n"
      " y = Add(c, r)\n}"},
+    {"Strassen, blocks of a map's rows",
+     "graph g (x: f32[1,96,24,16]) -> (y) {\n"
+     " a = Conv(x, w: f32[96,96,1,1] random 1, b: f32[96] random 2) {kernel_shape=[1, 1]}\n"
+     " y = Relu(a)\n}"},
+    {"Strassen, slices of channels in blocks of rows",
+     "graph g (x: f32[192,832]) -> (y) {\n y = MatMul(x, w: f32[832,96] random 1)\n}"},
     {"long sums in blocks",
      "graph g (x: f32[1,2,1061]) -> (y) {\n"
      " a = Conv(x, w: f32[16,2,3] random 1) {kernel_shape=[3], strides=[2]}\n"
