@@ -12,7 +12,8 @@ static void bind(cg *g, uint32_t loop) {
     int64_t extent = g->mu->labels[n->label].extent, chunk = po_mu_chunk(g->mu, loop);
     const char *name = g->label[n->label];
     cg_span *span = &g->span[n->label];
-    *span = (cg_span){po_arena_printf(g->arena, "b_%s", name), chunk, extent % chunk, NULL};
+    *span = (cg_span){po_arena_printf(g->arena, "b_%s", name), chunk, extent % chunk, NULL,
+                      n->loop == PO_MU_GRID};
     if (chunk == extent)
         span->start = NULL;
     if (span->tail != 0)
@@ -21,7 +22,7 @@ static void bind(cg *g, uint32_t loop) {
 }
 
 static void unbind(cg *g, uint32_t label) {
-    g->span[label] = (cg_span){NULL, g->mu->labels[label].extent, 0, NULL};
+    g->span[label] = (cg_span){NULL, g->mu->labels[label].extent, 0, NULL, false};
 }
 
 void cg_chunks(cg *g, uint32_t node) {

@@ -39,7 +39,7 @@ bool cg_starts(cg *g, const po_mu_statement *s, const char **condition) {
     po_mu_labels_of(g->mu, s, g->arena, &n_kept, &kept, &n, &all);
     for (uint32_t i = 0; i < n; i++) {
         const char *start = g->span[all[i]].start;
-        if (start == NULL)
+        if (start == NULL || g->span[all[i]].grid)
             continue;
         po_text_printf(&text, "%s%s == 0", text.size ? " && " : "", start);
         *condition = text.data;

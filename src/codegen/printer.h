@@ -18,6 +18,7 @@ typedef struct cg_span {
     const char *start; /* C expression of the first; NULL: 0 */
     int64_t full, tail;
     const char *at; /* a loop round all the statements of a LANES loop runs it: its variable */
+    bool grid;      /* of a GRID loop: what is added up in a chunk of it starts there */
 } cg_span;
 
 typedef struct cg_tensor {

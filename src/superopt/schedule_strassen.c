@@ -11,7 +11,7 @@ enum { SLICE, PANEL, ROWS, BLOCK }; /* of po_choice.n; BLOCK: rows of a half's f
 enum { PRODUCTS = 7, PAD = 16, MOST_KEPT = 3 };
 enum {
     LEAST = 48 /* of a half, for a gain */,
-    MOST_SLICE = 400 /* quarters in the second cache */
+    MOST_SLICE = 512 /* quarters in the second cache */
 };
 
 #define N(x)                                                                                       \
@@ -254,8 +254,10 @@ static void transform_inputs(build *z, uint32_t at, uint32_t to, int64_t sums) {
     po_mu_access out = by(z, to, (uint32_t[]){u, PO_NONE, z->c});
     at_tile(z, &out, 1);
     uint32_t quarters = table(z, "a", (int64_t[]){sums, 2, 2}, of_inputs);
-    product(z, at, out, by(z, quarters, (uint32_t[]){u, z->h, z->j}),
-            po_map_access(z->s, z->map, &p->n.s->in[p->n.a]));
+    uint32_t id = product(z, at, out, by(z, quarters, (uint32_t[]){u, z->h, z->j}),
+                          po_map_access(z->s, z->map, &p->n.s->in[p->n.a]));
+    mu->nodes[id].statement.ahead = 4 * p->half[1]; /* about two rows further */
+    mu->nodes[id].statement.ahead_of = 1;
     row->n--;
 }
 

@@ -67,7 +67,7 @@ static const struct {
      " y = Add(c, r)\n}"},
     {"Strassen, blocks of a map's rows",
      "graph g (x: f32[1,96,24,16]) -> (y) {\n"
-     " a = Conv(x, w: f32[96,96,1,1] random 1, b: f32[96] random 2) {kernel_shape=[1, 1]}\n"
+     " a = Conv(x, w: f32[192,96,1,1] random 1, b: f32[192] random 2) {kernel_shape=[1, 1]}\n"
      " y = Relu(a)\n}"},
     {"Strassen, slices of channels in blocks of rows",
      "graph g (x: f32[192,832]) -> (y) {\n y = MatMul(x, w: f32[832,96] random 1)\n}"},
