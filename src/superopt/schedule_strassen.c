@@ -110,7 +110,7 @@ static bool find_parts(const po_mu *mu, uint32_t step, parts *p) {
     bool even = extent(mu, p->kept[0]) % 2 == 0;
     return (even || t->place == PO_MU_DEVICE) && extent(mu, p->kept[0]) > 1 &&
            extent(mu, p->c) % (2 * PO_MU_VECTOR) == 0 &&
-           extent(mu, p->n.lane) % (4 * PO_MU_VECTOR) == 0;
+           extent(mu, p->n.lane) % (2 * PO_MU_VECTOR) == 0;
 }
 
 /* Rows of a block, of the halved label: the least divisor that gives enough of them. */
@@ -313,18 +313,11 @@ static void multiply(build *z, uint32_t at, uint32_t u, uint32_t v, uint32_t m,
         y = po_mu_item_of(mu, id, q->sign > 0 ? PO_MU_PLUS : PO_MU_MINUS, y, other, 0);
     }
     po_mu_item_of(mu, id, PO_MU_TIMES, x, y, 0);
-    uint32_t *order = PO_NEW_N(z->s->arena, uint32_t, 3), n = 0;
-    const uint32_t outside[] = {z->b, z->cb, z->c};
-    for (uint32_t i = 0; i < 3; i++)
-        if (outside[i] != PO_NONE)
-            order[n++] = outside[i];
     s = &mu->nodes[id].statement;
     s->lane = z->k;
     s->vectors = (uint32_t)(z->choice->n[PANEL] / PO_MU_VECTOR);
     s->row = z->tile;
     s->rows = (uint32_t)z->choice->n[ROWS];
-    s->order = order;
-    s->n_order = n;
     if (q->fetches) { /* the next panel comes from memory meanwhile */
         s->ahead = 2 * p->half[1] * panels->panel;
         s->ahead_of = one;
