@@ -203,6 +203,8 @@ static void set_tile(cg *g, group *u, bool reduces) {
          * compiler wants two more, or it keeps an accumulator in memory. */
         int64_t most = registers >= 32 ? 4 : 2, more = registers >= 32 ? 1 : 3;
         bool fits = rows * vectors + vectors + more <= registers;
+        if (reduces && rows == 1 && vectors + more > registers) /* each is read where it is used */
+            vectors = registers / 2;
         if (reduces && !fits && vectors > most && rows > 1)
             vectors = most;
         while (reduces && rows > 1 && rows * vectors + vectors + more > registers)

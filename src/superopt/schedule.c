@@ -191,23 +191,40 @@ static bool same_packing(const po_packing *a, const po_packing *b) {
            memcmp(a->merged, b->merged, a->merged_rank * sizeof *a->merged) == 0;
 }
 
+/* Elements of the split axis from one panel to the next. */
+static int64_t panel_step(const po_panels *p) {
+    return p->within > 0 ? p->within : p->panel;
+}
+
+/* What the weight's axes are made of and padded to, one after the other. */
+static void merge(po_packing *k, const po_mu_tensor *t, const po_panels *p) {
+    for (uint32_t x = 0; x < t->rank; x++) {
+        int64_t n = t->dims[x], whole = n;
+        if (x == p->split && p->within > 0) {
+            k->merged[k->merged_rank] = k->length[k->merged_rank] = n / p->within;
+            k->merged_rank++;
+            n = p->within;
+            whole = p->panel;
+        } else if (x == p->split) {
+            whole = (n + p->panel - 1) / p->panel * p->panel;
+        } else if (p->split == PO_NONE && x == p->order[p->n_order - 1]) { /* whole vectors */
+            whole = (n + PO_MU_VECTOR - 1) / PO_MU_VECTOR * PO_MU_VECTOR;
+        }
+        k->merged[k->merged_rank] = whole;
+        k->length[k->merged_rank++] = n;
+    }
+}
+
 uint32_t po_pack_weight(po_schedule *s, const po_panels *p) {
     const po_mu_tensor *t = &s->naive->tensors[p->weight_tensor];
-    po_packing k = {.merged_rank = t->rank};
+    po_packing k = {.merged_rank = 0};
     uint32_t at = 0, n_perm = 0;
-    memcpy(k.merged, t->dims, t->rank * sizeof *k.merged);
-    memcpy(k.length, t->dims, t->rank * sizeof *k.length);
-    if (p->split != PO_NONE) {
-        int64_t panels = (t->dims[p->split] + p->panel - 1) / p->panel;
-        k.merged[p->split] = panels * p->panel;
-        k.dims[at++] = panels;
-    } else {
-        /* Vectors read whole ones. */
-        int64_t *last = &k.merged[p->order[p->n_order - 1]];
-        *last = (*last + PO_MU_VECTOR - 1) / PO_MU_VECTOR * PO_MU_VECTOR;
-    }
+    merge(&k, t, p);
+    if (p->split != PO_NONE)
+        k.dims[at++] = (t->dims[p->split] + panel_step(p) - 1) / panel_step(p);
     for (uint32_t i = 0; i < p->n_order; i++)
-        k.dims[at++] = k.merged[p->order[i]];
+        k.dims[at++] = p->split == PO_NONE && i + 1 == p->n_order ? k.merged[p->order[i]]
+                                                                  : t->dims[p->order[i]];
     if (p->split != PO_NONE)
         k.dims[at++] = p->panel;
     k.rank = at;
@@ -240,13 +257,13 @@ po_mu_access po_panel_access(po_schedule *s, const po_for_label *map, const po_m
         const po_for_label *f = &map[split->terms[i].label];
         for (uint32_t k = 0; k < f->n; k++) {
             int64_t coef = split->terms[i].coef * f->terms[k].coef;
-            bool whole = coef % p->panel == 0;
-            po_mu_at(s->mu, &to, whole ? 0 : last, whole ? coef / p->panel : coef,
+            bool whole = coef % panel_step(p) == 0;
+            po_mu_at(s->mu, &to, whole ? 0 : last, whole ? coef / panel_step(p) : coef,
                      f->terms[k].label);
         }
     }
-    po_mu_at(s->mu, &to, 0, split->offset / p->panel, PO_NONE);
-    po_mu_at(s->mu, &to, last, split->offset % p->panel, PO_NONE);
+    po_mu_at(s->mu, &to, 0, split->offset / panel_step(p), PO_NONE);
+    po_mu_at(s->mu, &to, last, split->offset % panel_step(p), PO_NONE);
     for (uint32_t i = 0; i < p->n_order; i++)
         map_index(s, map, &access->axes[p->order[i]], &to, i + 1);
     return to;

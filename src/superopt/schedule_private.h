@@ -57,11 +57,12 @@ po_mu_access po_map_access_on(po_schedule *s, const po_for_label *map, const po_
                               uint32_t rank, uint32_t tensor);
 /* A weight in panels: [panels][axes in this order][panel] for the axis `split` of the natural
  * dims; the lane label within a panel and the panel's number stand for `lane` in `map`, as terms 0
- * (within) and 1 (number, coef = panel; absent where there is one panel). */
+ * (within) and 1 (number, coef = elements of a panel; absent where there is one panel). */
 typedef struct po_panels {
     uint32_t weight_tensor; /* naive */
     uint32_t split;
     int64_t panel;
+    int64_t within; /* elements of a panel, the rest is 0; 0: all, the last panel may have fewer */
     uint32_t n_order, order[PO_MU_MAX_RANK];
 } po_panels;
 uint32_t po_pack_weight(po_schedule *s, const po_panels *p);

@@ -57,6 +57,10 @@ static const struct {
      " a = Conv(x, w: f32[16,16,3] random 1, b: f32[16] random 2) {kernel_shape=[3], "
      "pads=[1, 1]}\n r = Relu(a)\n"
      " y = Conv(r, v: f32[16,16,3] random 3) {kernel_shape=[3], strides=[2]}\n}"},
+    {"lanes in equal parts, a row and more",
+     "graph g (x: f32[7,24]) -> (y) {\n a = MatMul(x, w: f32[24,1000] random 1)\n"
+     " r = Relu(a)\n m = ReduceMean(r) {axes=[0], keepdims=1}\n"
+     " y = Gemm(m, v: f32[250,1000] random 2, b: f32[250] random 3) {transB=1}\n}"},
     {"Strassen, halves of matrices",
      "graph g (x: f32[98,96]) -> (y) {\n a = MatMul(x, w: f32[96,128] random 1)\n"
      " b = Add(a, c: f32[128] random 2)\n r = Relu(b)\n"
