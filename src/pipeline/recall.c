@@ -22,7 +22,7 @@ static po_status key_of(po_run_state *state, po_hash *key) {
     const po_options *o = state->options;
     po_hash k;
     PO_TRY(po_export_hash(state->ctx, state->original, &k));
-    po_hash machine = po_hash_str(po_cost_key(state->recall_cost), PO_RULES);
+    po_hash machine = po_hash_str(po_cost_key(state->recall_cost), PO_PROGRAM);
     k = po_hash_u64(po_hash_u64(po_hash_u64(k, LAYOUT), machine.lo), machine.hi);
     k = po_hash_bytes(&o->tolerance, sizeof o->tolerance, k);
     k = po_hash_bytes(&o->time_limit, sizeof o->time_limit, k);

@@ -35,25 +35,24 @@ static po_status replace(po_run_state *state, po_graph *graph, const po_plan *pl
     /* Equal regions call one kernel, each under a name of its own. */
     const char *call_name = po_arena_printf(arena, "%s_%u", kernel->name, number);
     const po_region *r = plan->region;
-    uint32_t n_in = r->n_in + plan->n_packed, unique = r->n_in;
+    uint32_t n_in = r->n_in + plan->n_packed;
     po_value_id *in = PO_NEW_N(arena, po_value_id, n_in),
                 *packed = PO_NEW_N(arena, po_value_id, n_in);
-    uint32_t *at = PO_NEW_N(arena, uint32_t, n_in); /* by WEIGHT: its input of the outline */
+    bool *again = PO_NEW_N(arena, bool, n_in);
     memcpy(in, r->in, r->n_in * sizeof *in);
     for (uint32_t k = 0; k < plan->n_packed; k++) {
         po_value_id weight = plan->lowered.weights[plan->packed[k].weight];
         const char *name = po_arena_printf(arena, "%s_packed", graph->values[weight].name);
         PO_TRY(po_pack_add(state->ctx, graph, name, weight, &plan->packed[k].packing, &packed[k]));
-        for (at[k] = r->n_in; at[k] < unique && in[at[k]] != weight; at[k]++)
-            ;
-        if (at[k] == unique)
-            in[unique++] = weight;
+        for (uint32_t i = 0; i < k; i++)
+            again[k] |= in[r->n_in + i] == weight;
+        in[r->n_in + k] = again[k] ? packed[k] : weight;
     }
     po_outline outline = {.domain = PO_KERNEL_DOMAIN,
                           .name = kernel->name,
                           .node_name = call_name,
                           .n_nodes = r->n_nodes,
-                          .n_in = unique,
+                          .n_in = n_in,
                           .n_out = r->n_out,
                           .nodes = r->nodes,
                           .in = in,
@@ -63,14 +62,12 @@ static po_status replace(po_run_state *state, po_graph *graph, const po_plan *pl
     PO_TRY(po_graph_outline(state->ctx, graph, &outline, &body, &call));
     po_pipeline_hold(state, body);
     /* A weight that is read in two orders is an input twice; the body unpacks the first. */
-    bool *seen = PO_NEW_N(arena, bool, n_in);
     for (uint32_t k = 0; k < plan->n_packed; k++) {
-        if (seen[at[k]] || at[k] != r->n_in + k)
-            return po_fail(state->ctx, PO_UNSUPPORTED, "'%.100s' is read in two orders",
-                           graph->values[in[at[k]]].name);
-        seen[at[k]] = true;
-        PO_TRY(po_pack_unpack(state->ctx, body, body->inputs[at[k]], &plan->packed[k].packing));
-        po_graph_set_input(graph, call, at[k], packed[k]);
+        uint32_t at = r->n_in + k;
+        if (again[k])
+            continue;
+        PO_TRY(po_pack_unpack(state->ctx, body, body->inputs[at], &plan->packed[k].packing));
+        po_graph_set_input(graph, call, at, packed[k]);
     }
     return PO_OK;
 }
@@ -140,18 +137,31 @@ typedef struct placing {
     const char **why;      /* by region: why it has none */
 } placing;
 
+/* Puts the kernels in. *whole: false where one could not be, which leaves the graph half done. */
+static po_status place_in(po_run_state *state, const placing *p, uint32_t out, po_graph *graph,
+                          bool *whole) {
+    *whole = true;
+    for (uint32_t i = 0; i < p->form->regions.n && *whole; i++) {
+        if (p->which[i] == PO_NONE || i == out || p->why[i])
+            continue;
+        po_status status = replace(state, graph, &p->form->plans[i], &p->kernels[p->which[i]], i);
+        *whole = status == PO_OK;
+        PO_TRY(*whole ? PO_OK : drop(state, status, &p->why[i]));
+    }
+    return PO_OK;
+}
+
 /* Adds it as a variant. `out`: a region that stays with the runtime; PO_NONE: none does. */
 static po_status place(po_run_state *state, const placing *p, uint32_t out, const char *name) {
     if (!po_recall_wants(state, name) || state->n_variants == PO_MAX_VARIANTS)
         return PO_OK;
-    po_graph *graph = po_graph_clone(state->ctx, p->form->graph);
-    po_pipeline_hold(state, graph);
-    for (uint32_t i = 0; i < p->form->regions.n; i++) {
-        if (p->which[i] == PO_NONE || i == out || p->why[i])
-            continue;
-        po_status status = replace(state, graph, &p->form->plans[i], &p->kernels[p->which[i]], i);
-        PO_TRY(status == PO_OK ? PO_OK : drop(state, status, &p->why[i]));
-    }
+    po_graph *graph;
+    bool whole;
+    do {
+        graph = po_graph_clone(state->ctx, p->form->graph);
+        po_pipeline_hold(state, graph);
+        PO_TRY(place_in(state, p, out, graph, &whole));
+    } while (!whole);
     po_graph_sweep(graph);
     if (graph->n_functions > 0)
         state->variants[state->n_variants++] = (po_variant){name, graph, true};

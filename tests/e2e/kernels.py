@@ -121,6 +121,33 @@ def case_classifier(bed):
     expect('by the roofline' in said and not os.path.exists(bed.path('never')), said[:400])
 
 
+def case_tied_weights(bed):
+    """A weight that is read in two orders is an input of its kernel twice."""
+    rng = np.random.default_rng(1)
+    weight = numpy_helper.from_array((rng.standard_normal((256, 256)) / 16).astype('f'), 'w')
+    nodes = [helper.make_node('MatMul', ['x', 'w'], ['m']), helper.make_node('Tanh', ['m'], ['t']),
+             helper.make_node('Gemm', ['t', 'w'], ['g'], transB=1), helper.make_node('Tanh', ['g'], ['y'])]
+    graph = helper.make_graph(nodes, 'g', [helper.make_tensor_value_info('x', TensorProto.FLOAT, [64, 256])],
+                              [helper.make_tensor_value_info('y', TensorProto.FLOAT, [64, 256])], [weight])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8),
+              bed.path('in.onnx'))
+    bed.said('in.onnx', '--threads', '1', '-O1', '--cache', 'none', '--kernels', 'k', '-o', 'out.onnx', '--json',
+             'r.json')
+    with open(bed.path('r.json'), encoding='utf-8') as f:
+        told = json.load(f)
+    expect([r['why'] for r in told['regions']] == [''], told['regions'])
+    tried = {c['name']: c for c in told['candidates']}
+    expect(tried['kernels']['measured'], tried['kernels'])
+    if told['library']:
+        call, = onnx.load(bed.path('out.onnx')).graph.node
+        expect(len(call.input) == 3 == len(set(call.input)), call.input)
+        feed = {'x': rng.standard_normal((64, 256)).astype('f')}
+        right, _ = answers(bed.path('in.onnx'), feed)
+        for library in (bed.path('k', LIBRARY), None):
+            got, _ = answers(bed.path('out.onnx'), feed, library)
+            expect(off(got, right) < 1e-4, f'off by {off(got, right)}')
+
+
 def case_regions(bed):
     """What has no kernel in the middle: two regions, each of which may stay with the runtime."""
     rng = np.random.default_rng(0)
