@@ -92,8 +92,8 @@ sanitize | thread-sanitize)
     export LSAN_OPTIONS=suppressions=$here/tests/lsan.supp:print_suppressions=0
     export UBSAN_OPTIONS=print_stacktrace=1
     export TSAN_OPTIONS=suppressions=$here/tests/tsan.supp
-    # Kernels under sanitizers, and rules about sources, are the same tests in every build.
-    ctest -L unit -E '^(codegen_sanitize|layers.*|rules_hash|schemas.*)$' -j "$jobs" --output-on-failure
+    # Kernels under sanitizers, readings and rules about sources are the same tests in every build.
+    ctest -L unit -E '^(codegen_sanitize|readings|layers.*|rules_hash|schemas.*)$' -j "$jobs" --output-on-failure
     # The program itself, over every published model and some random ones.
     ctest -R '^(backend_models|random_models|roundtrip)$' --output-on-failure
     ;;
@@ -111,7 +111,7 @@ fuzz)
         name=${target#fuzz_}
         mkdir -p "$new/$name"
         echo "fuzz: $name"
-        "$build/tests/fuzz/$target" -seed=1 -runs="${FUZZ_RUNS:-20000}" -max_total_time="${FUZZ_SECONDS:-30}" -timeout=10 \
+        "$build/tests/fuzz/$target" -seed=1 -runs="${FUZZ_RUNS:-10000}" -max_total_time="${FUZZ_SECONDS:-20}" -timeout=10 \
             -rss_limit_mb=2048 -print_final_stats=0 -verbosity=0 \
             -artifact_prefix="$build/fuzz-" "$new/$name" "tests/fuzz/corpus/$name" &
         running+=($!)

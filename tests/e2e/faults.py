@@ -147,7 +147,7 @@ def main():
     parser.add_argument('--sabotage', metavar='CC')
     parser.add_argument('--shim', required=True)
     parser.add_argument('--data', required=True)
-    parser.add_argument('--most', type=int, default=150, help='runs a model and kind of fault')
+    parser.add_argument('--most', type=int, default=100, help='runs a model and kind of fault')
     args = parser.parse_args()
     sys.exit(1 if (sabotage(args) if args.sabotage else sweep(args, MODELS, print)) else 0)
 
