@@ -11,10 +11,12 @@ multiplications cannot be faster than that, whatever else is folded away. Needs 
 """
 import argparse
 import math
+import os
 import time
 
 import numpy as np
 import onnx
+os.environ['ORT_DISABLE_TELEMETRY'] = '1'  # its own builds call home unless told not to
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 

@@ -18,6 +18,7 @@ import time
 
 import numpy as np
 import onnx
+os.environ['ORT_DISABLE_TELEMETRY'] = '1'  # its own builds call home unless told not to
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 

@@ -24,6 +24,8 @@ import os
 import subprocess
 import sys
 
+os.environ['ORT_DISABLE_TELEMETRY'] = '1'  # its own builds call home unless told not to
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NETS = ['resnet18', 'inception_v3', 'csrnet', 'bert_base', 'resnet3d18_8', 'resnet3d18']
 FARTHEST = 3  # steps of a network that are told with their distance from the roofline

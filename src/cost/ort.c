@@ -3,6 +3,7 @@
 #include "po_config.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 
 /* The oldest C API whose functions suffice; ORT_API_VERSION is the header's. */
 enum { OLDEST_API = 16, API_WITH_DETERMINISM = 17, API_WITH_FILES = 18 };
@@ -44,9 +45,21 @@ static po_status open_library(po_ctx *ctx, po_arena *arena, const char *asked, v
                    "--cost model");
 }
 
+/* Newer builds of ONNX Runtime report sessions to their makers, and keep an identifier and a queue
+ * below ~/.cache, unless this stands in the environment when they are initialised: the C API comes
+ * too late. It is a child's environment (isolate.h). */
+static po_status forbid_telemetry(po_ctx *ctx) {
+    static const char *const names[] = {"ORT_DISABLE_TELEMETRY", "ORT_TELEMETRY_DISABLED"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (setenv(names[i], "1", 1) != 0)
+            return po_fail(ctx, PO_RUNTIME, "ONNX Runtime's telemetry could not be turned off");
+    return PO_OK;
+}
+
 po_status po_ort_open(po_ctx *ctx, po_arena *arena, const po_ort_options *options, po_ort **out) {
     po_ort *ort = PO_NEW(arena, po_ort);
     void *handle = NULL;
+    PO_TRY(forbid_telemetry(ctx));
     PO_TRY(open_library(ctx, arena, options->library, &handle, &ort->library));
     void *symbol = dlsym(handle, "OrtGetApiBase");
     const OrtApiBase *(ORT_API_CALL * get_base)(void) = NULL;

@@ -111,6 +111,24 @@ def case_measured_run(bed):
     expect(json.load(open(bed.path('v.json'), encoding='utf-8'))['equal'] is True, 'verify.json')
 
 
+def case_nothing_elsewhere(bed):
+    """Neither petopt nor the runtime under it writes anywhere else, or calls anybody: the runtime's own
+    builds keep an identifier and a queue of events in the user's cache unless they are told not to."""
+    affine_model(bed.path('in.onnx'))
+    os.mkdir(bed.path('home'))
+    suppress = {'ORT_DISABLE_TELEMETRY', 'ORT_TELEMETRY_DISABLED', 'CI', 'GITHUB_ACTIONS', 'TF_BUILD'}
+    env = {k: v for k, v in os.environ.items() if k not in suppress}
+    env |= {'HOME': bed.path('home'), 'XDG_CACHE_HOME': bed.path('home', 'cache')}
+    before = set(os.listdir(bed.folder))
+    bed.good('in.onnx', '-o', 'out.onnx', '--cache', 'none', '--threads', '1', '-q', env=env)
+    bed.good('verify', 'in.onnx', 'out.onnx', env=env)
+    bed.good('bench', 'in.onnx', 'out.onnx', '--threads', '1', env=env)
+    new = set(os.listdir(bed.folder)) - before
+    expect(new <= {'out.onnx', 'out.onnx.cert'}, new)
+    left = [os.path.join(f, n) for f, _, names in os.walk(bed.path('home')) for n in names]
+    expect(not left, left)
+
+
 def case_hostile_names_in_reports(bed):
     affine_model(bed.path('in.onnx'), channels=4, size=8, hostile=True)
     bed.good('in.onnx', '-o', 'out.onnx', '--cost', 'model', '--json', 'r.json', '--report', 'r.html')
