@@ -10,14 +10,6 @@ int64_t cg_step_of(const cg *g, const po_mu_access *access, uint32_t label) {
     return step;
 }
 
-bool cg_has(const po_mu_access *access, const po_mu_tensor *tensor, uint32_t label) {
-    for (uint32_t a = 0; a < tensor->rank; a++)
-        for (uint32_t i = 0; i < access->axes[a].n; i++)
-            if (access->axes[a].terms[i].label == label)
-                return true;
-    return false;
-}
-
 /* Adds " + step * (name - start)". */
 static void add_term(cg *g, po_text *text, uint32_t tensor, uint32_t label, int64_t step) {
     const char *name = g->value[label].name, *start = g->span[label].start;

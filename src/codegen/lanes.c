@@ -114,7 +114,7 @@ po_status cg_load(cg_unrolled *u, uint32_t operand, bool zero, const char **name
         *vector = true;
         return element(u, access, name);
     }
-    *vector = cg_has(access, t, u->lane);
+    *vector = po_mu_has(g->mu, access, u->lane);
     const char *p = pointer(u, access, u->base[operand]);
     for (uint32_t i = 0; i < u->n_cache; i++)
         if (strcmp(u->cache[i].key, p) == 0) {
@@ -155,7 +155,7 @@ po_status cg_write(cg_unrolled *u, const char *value, bool vector, bool fresh,
     const po_mu_tensor *t = &g->mu->tensors[access->tensor];
     bool max = u->s->combine == PO_MU_MAXIMUM;
     bool replaces = u->s->combine == PO_MU_SET || (fresh && condition == NULL);
-    bool lanes = t->place == PO_MU_REGISTER || cg_has(access, t, u->lane);
+    bool lanes = t->place == PO_MU_REGISTER || po_mu_has(g->mu, access, u->lane);
     const char *where = NULL, *old = NULL, *guard = NULL, *p = NULL;
     int64_t step = cg_step_of(g, access, u->lane);
     if (lanes && !vector)
@@ -287,7 +287,8 @@ static bool in_registers(cg *g, const po_mu_statement *s, uint32_t label) {
     for (uint32_t k = 0; k <= s->n_in; k++) {
         const po_mu_access *access = k < s->n_in ? &s->in[k] : &s->out;
         const po_mu_tensor *t = &g->mu->tensors[access->tensor];
-        if ((t->place == PO_MU_REGISTER || t->place == PO_MU_TABLE) && cg_has(access, t, label))
+        if ((t->place == PO_MU_REGISTER || t->place == PO_MU_TABLE) &&
+            po_mu_has(g->mu, access, label))
             return true;
     }
     return false;
@@ -435,7 +436,7 @@ static bool same_along(const po_mu *mu, const po_mu_access *a, const po_mu_acces
 }
 
 static bool keeps(const po_mu *mu, const po_mu_statement *s, uint32_t label) {
-    return cg_has(&s->out, &mu->tensors[s->out.tensor], label);
+    return po_mu_has(mu, &s->out, label);
 }
 
 /* Whether the body is to run for one value of a label after the other: every statement keeps it,
@@ -454,7 +455,7 @@ static bool is_common(cg *g, uint32_t node, uint32_t label) {
             for (uint32_t k = 0; k <= o->n_in; k++) {
                 const po_mu_access *access = k < o->n_in ? &o->in[k] : &o->out;
                 const po_mu_tensor *t = &mu->tensors[access->tensor];
-                if (t->place == PO_MU_TABLE && cg_has(access, t, label))
+                if (t->place == PO_MU_TABLE && po_mu_has(mu, access, label))
                     return false;
                 if (access->tensor == s->out.tensor && !same_along(mu, &s->out, access, label))
                     return false;

@@ -17,7 +17,7 @@ static double *cell(const matrix *m, uint32_t row, uint32_t col) {
 static bool in_table(cg *g, const po_mu_statement *s, uint32_t label) {
     for (uint32_t k = 0; k < s->n_in; k++) {
         const po_mu_tensor *t = &g->mu->tensors[s->in[k].tensor];
-        if (t->place == PO_MU_TABLE && cg_has(&s->in[k], t, label))
+        if (t->place == PO_MU_TABLE && po_mu_has(g->mu, &s->in[k], label))
             return true;
     }
     return false;
@@ -26,7 +26,7 @@ static bool in_table(cg *g, const po_mu_statement *s, uint32_t label) {
 static bool in_data(cg *g, const po_mu_statement *s, uint32_t label) {
     for (uint32_t k = 0; k < s->n_in; k++) {
         const po_mu_tensor *t = &g->mu->tensors[s->in[k].tensor];
-        if (t->place != PO_MU_TABLE && cg_has(&s->in[k], t, label))
+        if (t->place != PO_MU_TABLE && po_mu_has(g->mu, &s->in[k], label))
             return true;
     }
     return false;
@@ -283,10 +283,10 @@ po_status cg_linear(cg_unrolled *u, uint32_t n_kept, const uint32_t *kept, uint3
         const po_mu_tensor *t = &g->mu->tensors[s->in[k].tensor];
         if (t->place != PO_MU_TABLE)
             continue;
-        if (cg_has(&s->in[k], t, u->lane))
+        if (po_mu_has(g->mu, &s->in[k], u->lane))
             return PO_OK;
         for (uint32_t l = 0; l < g->mu->n_labels; l++)
-            if (cg_has(&s->in[k], t, l) && g->value[l].name != NULL)
+            if (po_mu_has(g->mu, &s->in[k], l) && g->value[l].name != NULL)
                 return PO_OK; /* an entry that is not known here */
     }
     /* Rows of the matrix: labels of tables alone. */

@@ -67,7 +67,6 @@ void cg_number(po_text *text, double value);
 
 /* Floats that one step of a label moves an access by. */
 int64_t cg_step_of(const cg *g, const po_mu_access *access, uint32_t label);
-bool cg_has(const po_mu_access *access, const po_mu_tensor *tensor, uint32_t label);
 /* The pointer to an access, as far as labels outside go: inner ones and what is added to names is
  * left out. */
 const char *cg_base(cg *g, const po_mu_access *access);

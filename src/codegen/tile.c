@@ -437,11 +437,11 @@ static void set_dependence(work *w) {
     w->item_lane = PO_NEW_N(g->arena, bool, s->n_items + 1);
     for (uint32_t k = 0; k < s->n_in; k++) {
         const cg_tensor *held = &g->tensor[s->in[k].tensor];
-        const po_mu_tensor *t = &g->mu->tensors[s->in[k].tensor];
-        w->in_row[k] =
-            held->held ? held->by_row : w->t->row != PO_NONE && cg_has(&s->in[k], t, w->t->row);
-        w->in_lane[k] =
-            held->held ? held->by_lane : w->t->lane != PO_NONE && cg_has(&s->in[k], t, w->t->lane);
+        w->in_row[k] = held->held ? held->by_row
+                                  : w->t->row != PO_NONE && po_mu_has(g->mu, &s->in[k], w->t->row);
+        w->in_lane[k] = held->held
+                            ? held->by_lane
+                            : w->t->lane != PO_NONE && po_mu_has(g->mu, &s->in[k], w->t->lane);
     }
     for (uint32_t i = 0; i < s->n_items; i++) {
         const po_mu_item *it = &s->items[i];
@@ -576,7 +576,7 @@ static void fetch_fused(work *w) {
         for (uint32_t k = 0; k < f->n_in; k++) {
             const po_mu_tensor *t = &g->mu->tensors[f->in[k].tensor];
             if (t->place == PO_MU_REGISTER || t->place == PO_MU_TABLE ||
-                f->in[k].tensor == w->s->out.tensor || !cg_has(&f->in[k], t, w->t->row) ||
+                f->in[k].tensor == w->s->out.tensor || !po_mu_has(g->mu, &f->in[k], w->t->row) ||
                 cg_step_of(g, &f->in[k], w->t->lane) != 1)
                 continue;
             const char *base = cg_base(g, &f->in[k]);
@@ -601,8 +601,8 @@ po_status cg_on_tile(cg_tile *t, uint32_t node, bool guarded) {
     w.done = PO_NEW_N(g->arena, bool, (PO_MU_MAX_INPUTS + 1) * PO_MU_MAX_RANK);
     set_reduced(&w);
     set_dependence(&w);
-    bool by_row = t->row != PO_NONE && cg_has(&w.s->out, out, t->row);
-    bool by_lane = t->lane != PO_NONE && !t->lane_reduced && cg_has(&w.s->out, out, t->lane);
+    bool by_row = t->row != PO_NONE && po_mu_has(g->mu, &w.s->out, t->row);
+    bool by_lane = t->lane != PO_NONE && !t->lane_reduced && po_mu_has(g->mu, &w.s->out, t->lane);
     if (w.s->combine == PO_MU_SET && (w.n_reduced > 0 || t->lane_reduced))
         return po_fail(g->ctx, PO_UNSUPPORTED,
                        "step '%s': '%s' is set once for each of its reduced labels", g->step,

@@ -231,8 +231,7 @@ static po_status fresh(po_mu_checker *c, const po_mu_statement *s) {
         bool kept = false, read = false;
         for (uint32_t k = 0; k <= s->n_in; k++) {
             const po_mu_access *access = k < s->n_in ? &s->in[k] : &s->out;
-            for (uint32_t x = 0; x < mu->tensors[access->tensor].rank; x++)
-                *(k < s->n_in ? &read : &kept) |= po_mu_coef(&access->axes[x], n->label) != 0;
+            *(k < s->n_in ? &read : &kept) |= po_mu_has(mu, access, n->label);
         }
         if (!kept && read && is_own(mu, s->out.tensor, loop))
             return po_mu_bad(c, "'%s' does not outlive the loop over '%s', which is added up",

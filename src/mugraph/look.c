@@ -71,6 +71,13 @@ int64_t po_mu_coef(const po_mu_index *index, uint32_t label) {
     return 0;
 }
 
+bool po_mu_has(const po_mu *mu, const po_mu_access *access, uint32_t label) {
+    for (uint32_t x = 0; x < mu->tensors[access->tensor].rank; x++)
+        if (po_mu_coef(&access->axes[x], label) != 0)
+            return true;
+    return false;
+}
+
 uint32_t po_mu_binder(const po_mu *mu, uint32_t node, uint32_t label) {
     for (uint32_t at = mu->nodes[node].parent; at != PO_NONE; at = mu->nodes[at].parent)
         if (mu->nodes[at].kind == PO_MU_LOOP && mu->nodes[at].label == label)
@@ -334,13 +341,6 @@ static double touched(const po_mu *mu, const po_mu_access *access) {
     return n;
 }
 
-static bool has_label(const po_mu *mu, const po_mu_access *access, uint32_t label) {
-    for (uint32_t x = 0; x < mu->tensors[access->tensor].rank; x++)
-        if (po_mu_coef(&access->axes[x], label) != 0)
-            return true;
-    return false;
-}
-
 static void cost_of_statement(const po_mu *mu, uint32_t node, po_arena *arena, po_mu_cost *cost) {
     static const double flops[] = {
 #define PO_MU_FUNCTION(id, name, arity, n, what) n,
@@ -375,7 +375,7 @@ static void cost_of_statement(const po_mu *mu, uint32_t node, po_arena *arena, p
         const po_mu_item *it = &s->items[i];
         const uint32_t of[3] = {it->a, it->b, it->c};
         by_row[i] = s->row == PO_NONE || s->rows < 2 ||
-                    (it->function == PO_MU_OPERAND && has_label(mu, &s->in[it->a], s->row));
+                    (it->function == PO_MU_OPERAND && po_mu_has(mu, &s->in[it->a], s->row));
         for (uint32_t a = 0; a < po_mu_arity(it->function); a++)
             by_row[i] |= by_row[of[a]];
         each += flops[it->function] / (by_row[i] ? 1 : s->rows);

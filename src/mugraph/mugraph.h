@@ -226,6 +226,8 @@ void po_mu_labels_of(const po_mu *mu, const po_mu_statement *s, po_arena *arena,
                      uint32_t **kept, uint32_t *n_reduced, uint32_t **reduced);
 /* How far an index moves a step of the label; 0 where the label is not in it. */
 int64_t po_mu_coef(const po_mu_index *index, uint32_t label);
+/* Whether an access has the label on some axis. */
+bool po_mu_has(const po_mu *mu, const po_mu_access *access, uint32_t label);
 /* The loop that binds a label around a node; PO_NONE. */
 uint32_t po_mu_binder(const po_mu *mu, uint32_t node, uint32_t label);
 /* The chunk of a loop: PO_MU_VECTOR for LANES, at most the label's extent. */

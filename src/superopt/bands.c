@@ -110,7 +110,7 @@ static bool set_rows(const joining *j, part *p, uint32_t axis) {
             uint32_t naive = j->naive_of[access->tensor];
             if (of->place == PO_MU_SHARED)
                 return false;
-            if (!po_access_has(mu, access, p->y))
+            if (!po_mu_has(mu, access, p->y))
                 continue;
             if (of->place == PO_MU_REGISTER ? po_access_axis(mu, access, p->y) != axis
                                             : naive == PO_NONE)

@@ -32,7 +32,7 @@ static bool window_axis(const po_mu *mu, const po_naive_step *n, const po_mu_ind
 static bool find_values(const po_mu *mu, const po_conv *v, const uint32_t inner[4]) {
     const po_mu_access *b = &v->n.s->in[v->n.b];
     const po_mu_tensor *t = &mu->tensors[b->tensor];
-    if ((t->place != PO_MU_DEVICE && t->place != PO_MU_INPUT) || !po_access_has(mu, b, v->k))
+    if ((t->place != PO_MU_DEVICE && t->place != PO_MU_INPUT) || !po_mu_has(mu, b, v->k))
         return false;
     for (uint32_t x = 0; x < t->rank; x++) {
         int64_t least, most;

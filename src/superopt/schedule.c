@@ -25,13 +25,6 @@ uint32_t po_choices_of(const po_mu *naive, uint32_t step, bool exact,
 
 /* --- looking at a step --- */
 
-bool po_access_has(const po_mu *mu, const po_mu_access *access, uint32_t label) {
-    for (uint32_t x = 0; x < mu->tensors[access->tensor].rank; x++)
-        if (po_mu_coef(&access->axes[x], label) != 0)
-            return true;
-    return false;
-}
-
 uint32_t po_access_axis(const po_mu *mu, const po_mu_access *access, uint32_t label) {
     uint32_t axis = PO_NONE;
     for (uint32_t x = 0; x < mu->tensors[access->tensor].rank; x++)
@@ -44,10 +37,10 @@ uint32_t po_access_axis(const po_mu *mu, const po_mu_access *access, uint32_t la
 }
 
 bool po_is_reduced(const po_mu *mu, const po_naive_step *n, uint32_t label) {
-    if (po_access_has(mu, &n->s->out, label))
+    if (po_mu_has(mu, &n->s->out, label))
         return false;
     for (uint32_t i = 0; i < n->s->n_in; i++)
-        if (po_access_has(mu, &n->s->in[i], label))
+        if (po_mu_has(mu, &n->s->in[i], label))
             return true;
     return false;
 }
@@ -62,8 +55,8 @@ static void find_roles(const po_mu *mu, po_naive_step *n) {
     if (n->lane == PO_NONE || n->s->combine != PO_MU_ADD || n->s->n_in != 2 || n->s->n_items != 3 ||
         n->s->items[2].function != PO_MU_TIMES)
         return;
-    bool first = po_access_has(mu, &n->s->in[0], n->lane);
-    bool second = po_access_has(mu, &n->s->in[1], n->lane);
+    bool first = po_mu_has(mu, &n->s->in[0], n->lane);
+    bool second = po_mu_has(mu, &n->s->in[1], n->lane);
     n->product = first != second;
     n->a = first ? 1 : 0;
     n->b = first ? 0 : 1;

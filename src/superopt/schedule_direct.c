@@ -22,7 +22,7 @@ static uint32_t row_label(const po_mu *mu, const po_naive_step *n) {
     for (uint32_t x = 0; x < mu->tensors[a->tensor].rank; x++)
         for (uint32_t i = 0; i < a->axes[x].n; i++) {
             uint32_t label = a->axes[x].terms[i].label;
-            if (!po_is_reduced(mu, n, label) && !po_access_has(mu, &n->s->in[n->b], label) &&
+            if (!po_is_reduced(mu, n, label) && !po_mu_has(mu, &n->s->in[n->b], label) &&
                 (best == PO_NONE || extent(mu, label) >= extent(mu, best) / 2))
                 best = label;
         }

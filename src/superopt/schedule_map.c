@@ -91,7 +91,7 @@ static uint32_t reduced_lane(const po_mu *mu, const po_naive_step *n) {
         uint32_t axis = po_access_axis(mu, in, lane), last = mu->tensors[in->tensor].rank - 1;
         if (packs(mu, in, lane) != PO_NONE)
             continue;
-        if (po_access_has(mu, in, lane) && (axis != last || po_mu_coef(&in->axes[last], lane) != 1))
+        if (po_mu_has(mu, in, lane) && (axis != last || po_mu_coef(&in->axes[last], lane) != 1))
             return PO_NONE;
     }
     return lane;
@@ -109,7 +109,7 @@ static uint32_t add_rows(const po_mu *mu, const po_naive_step *p, po_choice *cho
     for (uint32_t x = 0; x + 1 < mu->tensors[in->tensor].rank; x++)
         for (uint32_t i = 0; i < in->axes[x].n; i++) {
             uint32_t label = in->axes[x].terms[i].label;
-            if (!po_is_reduced(mu, p, label) && !po_access_has(mu, &p->s->in[1], label))
+            if (!po_is_reduced(mu, p, label) && !po_mu_has(mu, &p->s->in[1], label))
                 row = label;
         }
     int64_t vectors = (mu->labels[p->lane].extent + PO_MU_VECTOR - 1) / PO_MU_VECTOR;

@@ -38,7 +38,7 @@ static bool find_parts(const po_mu *mu, uint32_t step, parts *p) {
             p->pixel = row->terms[i].label;
         }
     return p->pixel != PO_NONE && mu->labels[p->pixel].extent >= PO_MU_VECTOR &&
-           !po_access_has(mu, b, p->pixel) && po_access_axis(mu, a, p->pixel) == t->rank - 2 &&
+           !po_mu_has(mu, b, p->pixel) && po_access_axis(mu, a, p->pixel) == t->rank - 2 &&
            po_access_axis(mu, &p->n.s->out, p->pixel) != PO_NONE;
 }
 

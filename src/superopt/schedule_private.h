@@ -18,7 +18,6 @@ typedef struct po_naive_step {
 /* False where the step has another form (more statements). */
 bool po_naive_step_of(const po_mu *mu, uint32_t step, po_naive_step *n);
 
-bool po_access_has(const po_mu *mu, const po_mu_access *access, uint32_t label);
 /* The axis whose index holds the label, PO_NONE: none or several. */
 uint32_t po_access_axis(const po_mu *mu, const po_mu_access *access, uint32_t label);
 /* Number of labels of extent above 1 that are kept and not in the list. */

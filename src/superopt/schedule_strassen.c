@@ -437,10 +437,9 @@ static int64_t family(const po_choice *choice) {
 }
 
 static void tell(const po_choice *choice, po_text *text) {
-    po_text_printf(text, "Strassen, slices of %lld, tile %lldx%lld", (long long)choice->n[SLICE],
-                   (long long)choice->n[ROWS], (long long)choice->n[PANEL]);
-    if (choice->n[BLOCK] > 0)
-        po_text_printf(text, ", blocks of %lld", (long long)choice->n[BLOCK]);
+    po_text_printf(text, "Strassen, slices of %lld, tile %lldx%lld, blocks of %lld",
+                   (long long)choice->n[SLICE], (long long)choice->n[ROWS],
+                   (long long)choice->n[PANEL], (long long)choice->n[BLOCK]);
 }
 
 const po_scheduler po_schedule_strassen = {"strassen", false, list, apply, family, tell};

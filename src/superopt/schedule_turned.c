@@ -36,8 +36,8 @@ static bool find_parts(const po_mu *mu, uint32_t step, uint32_t a, parts *p) {
     p->lane = alone(&in->axes[t->rank - 2]);
     p->channel = alone(&in->axes[t->rank - 1]);
     if (p->lane == PO_NONE || p->channel == PO_NONE || po_is_reduced(mu, &p->n, p->lane) ||
-        !po_is_reduced(mu, &p->n, p->channel) || po_access_has(mu, other, p->lane) ||
-        !po_access_has(mu, other, p->channel) || mu->labels[p->lane].extent < PO_MU_VECTOR ||
+        !po_is_reduced(mu, &p->n, p->channel) || po_mu_has(mu, other, p->lane) ||
+        !po_mu_has(mu, other, p->channel) || mu->labels[p->lane].extent < PO_MU_VECTOR ||
         mu->labels[p->channel].extent < 4 || mu->labels[p->channel].extent > MOST_CHANNELS ||
         po_access_axis(mu, in, p->lane) == PO_NONE)
         return false;
@@ -49,7 +49,7 @@ static bool find_parts(const po_mu *mu, uint32_t step, uint32_t a, parts *p) {
     p->row = PO_NONE;
     int64_t outputs = 1;
     for (uint32_t l = 0; l < mu->n_labels; l++) {
-        bool first = po_access_has(mu, in, l), second = po_access_has(mu, other, l);
+        bool first = po_mu_has(mu, in, l), second = po_mu_has(mu, other, l);
         if (!second)
             continue;
         if (l != p->channel && (first || po_is_reduced(mu, &p->n, l)))
