@@ -10,13 +10,22 @@ po_mu *po_mu_create(po_arena *arena, const char *name) {
     return mu;
 }
 
+/* --- types --- */
+
+const char *const po_mu_type_names[3] = {
+    [PO_MU_F32] = "f32", [PO_MU_F16] = "f16", [PO_MU_BF16] = "bf16"};
+
+int64_t po_mu_bytes(po_mu_type type) {
+    return type == PO_MU_F32 ? 4 : 2;
+}
+
 /* --- names --- */
 
 bool po_mu_is_reserved(const char *name) {
-    static const char *const words[] = {"fresh", "tile",   "order", "fused",  "by",
-                                        "grid",  "for",    "lanes", "shared", "register",
-                                        "step",  "before", "after", "fill",   "stride",
-                                        "inf",   "tensor", "label", "ahead"};
+    static const char *const words[] = {"fresh", "tile",  "order",  "fused",    "by",     "grid",
+                                        "for",   "lanes", "shared", "register", "step",   "before",
+                                        "after", "fill",  "stride", "inf",      "tensor", "label",
+                                        "ahead", "f16",   "bf16"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(name, words[i]) == 0)
             return true;

@@ -302,7 +302,8 @@ static po_status shared_bytes(po_mu_checker *c, int64_t limit) {
                 continue;
             seen[s->out.tensor] = 1;
             if (mu->tensors[s->out.tensor].place == PO_MU_SHARED)
-                bytes += 4 * mu->tensors[s->out.tensor].floats;
+                bytes += po_mu_bytes(mu->tensors[s->out.tensor].type) *
+                         mu->tensors[s->out.tensor].floats;
         }
         c->node = step;
         if (bytes > limit)

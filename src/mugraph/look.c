@@ -408,14 +408,15 @@ void po_mu_cost_of(const po_mu *mu, po_mu_cost *cost) {
             for (uint32_t x = 0; x < t->rank; x++)
                 elements *= (double)t->dims[x];
             if (t->place == PO_MU_SHARED)
-                shared += reads[i] + writes[i] > 0 ? t->floats * 4 : 0;
+                shared += reads[i] + writes[i] > 0 ? po_mu_bytes(t->type) * t->floats : 0;
             else if (t->place != PO_MU_REGISTER && t->place != PO_MU_TABLE)
-                cost->bytes += 4 * (reads[i] + fmin(writes[i], elements));
+                cost->bytes +=
+                    (double)po_mu_bytes(t->type) * (reads[i] + fmin(writes[i], elements));
         }
         cost->shared = shared > cost->shared ? shared : cost->shared;
     }
     for (uint32_t i = 0; i < mu->n_tensors; i++)
         if (mu->tensors[i].place == PO_MU_DEVICE)
-            cost->device += 4 * mu->tensors[i].floats;
+            cost->device += po_mu_bytes(mu->tensors[i].type) * mu->tensors[i].floats;
     po_arena_free(arena);
 }

@@ -56,9 +56,14 @@ typedef enum po_mu_place {
     PO_MU_REGISTER /* inside a LANES loop, or between a statement and those fused to it */
 } po_mu_place;
 
+/* What elements are stored as; arithmetic is in f32 whatever they are. Storing a value in f16 or
+ * bf16 rounds it (to the nearest, ties to even). Sizes and strides count elements. */
+typedef enum po_mu_type { PO_MU_F32, PO_MU_F16, PO_MU_BF16 } po_mu_type;
+
 typedef struct po_mu_tensor {
     const char *name; /* unique */
     po_mu_place place;
+    po_mu_type type;
     uint32_t number; /* INPUT, OUTPUT, WEIGHT: which one */
     uint32_t rank;
     int64_t dims[PO_MU_MAX_RANK];
@@ -234,6 +239,8 @@ uint32_t po_mu_binder(const po_mu *mu, uint32_t node, uint32_t label);
 int64_t po_mu_chunk(const po_mu *mu, uint32_t loop);
 /* Whether a tensor's storage holds one chunk only of a label (see `scope`). */
 bool po_mu_local(const po_mu *mu, uint32_t tensor, uint32_t label);
+/* Bytes of an element: 4 or 2. */
+int64_t po_mu_bytes(po_mu_type type);
 /* Elements of a tensor that po_mu_check takes: the product of its dims. */
 int64_t po_mu_elements(const po_mu_tensor *t);
 /* What the storage of a tensor holds along an axis: `count` indices. Where no access has a local

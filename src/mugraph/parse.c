@@ -217,6 +217,9 @@ static po_status tensor_declaration(parser *p, po_mu_place place, uint32_t scope
     if (t.place == PO_MU_INPUT || t.place == PO_MU_OUTPUT || t.place == PO_MU_WEIGHT)
         PO_TRY(small(p, &t.number));
     PO_TRY(numbers(p, 1, &t.rank, t.dims));
+    for (uint32_t k = PO_MU_F16; k <= PO_MU_BF16; k++)
+        if (po_scan_take_word(&p->scan, po_mu_type_names[k]))
+            t.type = (po_mu_type)k;
     if (po_scan_take_word(&p->scan, "before"))
         PO_TRY(numbers_of(p, &t, 0, t.before));
     if (po_scan_take_word(&p->scan, "after"))

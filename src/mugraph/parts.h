@@ -8,6 +8,9 @@
 const char *po_mu_function_name(po_mu_function function);
 bool po_mu_is_infix(po_mu_function function);
 
+/* Types in text, by po_mu_type. */
+extern const char *const po_mu_type_names[3];
+
 /* The words of the text: labels may not be named by them, and tensors that are stand in quotes. */
 bool po_mu_is_reserved(const char *name);
 

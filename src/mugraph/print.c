@@ -133,6 +133,8 @@ static void declare(printer *p, uint32_t i, uint32_t depth) {
     if (t->place == PO_MU_INPUT || t->place == PO_MU_OUTPUT || t->place == PO_MU_WEIGHT)
         po_text_printf(p->text, " %u", t->number);
     numbers(p, " ", t->rank, t->dims);
+    if (t->type != PO_MU_F32)
+        po_text_printf(p->text, " %s", po_mu_type_names[t->type]);
     if (any(t->rank, t->before))
         numbers(p, " before ", t->rank, t->before);
     if (any(t->rank, t->after))

@@ -36,6 +36,41 @@ static const char conv[] =
     "  }\n"
     "}\n";
 
+/* Types: kept by the text, and part of what makes muGraphs equal; the traffic goes by them. */
+static void types(void **state) {
+    (void)state;
+    static const char format[] = "mugraph cast {\n"
+                                 "  label i 64\n"
+                                 "  tensor X input 0 [64]%s\n"
+                                 "  tensor Y output 0 [64]%s\n"
+                                 "  step \"cast\" {\n"
+                                 "    Y[i] = X[i]\n"
+                                 "  }\n"
+                                 "}\n";
+    static const char *const types[][2] = {{"", ""}, {" f16", ""}, {" f16", " bf16"}};
+    static const double bytes[] = {512, 384, 256};
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *arena = po_arena_create(&ctx);
+    po_mu *mu[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        char *source = po_arena_printf(arena, format, types[i][0], types[i][1]);
+        po_text text;
+        po_mu_cost cost;
+        assert_int_equal(po_mu_parse(&ctx, arena, source, &mu[i]), PO_OK);
+        po_text_init(&text, arena);
+        po_mu_print(&text, mu[i]);
+        assert_string_equal(text.data, source);
+        po_mu_cost_of(mu[i], &cost);
+        assert_true(cost.bytes == bytes[i]);
+        for (uint32_t k = 0; k < i; k++) {
+            assert_false(po_mu_equal(mu[i], mu[k]));
+            assert_false(po_hash_equal(po_mu_hash(mu[i]), po_mu_hash(mu[k])));
+        }
+    }
+    po_arena_free(arena);
+}
+
 static void docs_example(void **state) {
     (void)state;
     po_ctx ctx;
@@ -410,8 +445,8 @@ static void refused_deep(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(docs_example), cmocka_unit_test(random_ones),  cmocka_unit_test(equality),
-        cmocka_unit_test(refused),      cmocka_unit_test(refused_deep),
+        cmocka_unit_test(types),    cmocka_unit_test(docs_example), cmocka_unit_test(random_ones),
+        cmocka_unit_test(equality), cmocka_unit_test(refused),      cmocka_unit_test(refused_deep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
