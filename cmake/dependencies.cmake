@@ -37,3 +37,9 @@ target_link_libraries(petopt_deps INTERFACE PkgConfig::PROTOBUF_C PkgConfig::SQL
     PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::Z3 PkgConfig::CRYPTO Threads::Threads ${CMAKE_DL_LIBS} m)
 
 find_package(OnnxRuntime REQUIRED)
+
+# Opened at run time, and only where kernels for NVIDIA GPUs are asked for.
+set(PETOPT_NVRTC_LIBRARY_PATH "")
+if(EXISTS ${PETOPT_DEPS}/nvrtc/lib/libnvrtc.so.13)
+    set(PETOPT_NVRTC_LIBRARY_PATH ${PETOPT_DEPS}/nvrtc/lib/libnvrtc.so.13)
+endif()

@@ -17,6 +17,7 @@ rapidocr_version=1.4.4
 onnxsim_version=0.8.1
 onnxslim_version=0.1.98
 openvino_version=2026.4.1
+nvrtc_version=13.0.88
 ort_header_suite=trixie
 # The header of Debian's libonnxruntime-dev in that suite; looked at only where apt cannot check
 # the suite's signature with the keys of this machine.
@@ -261,6 +262,34 @@ unpack_ort() {
     mark "$stamp"
 }
 
+# The compiler for generated CUDA kernels, which needs no GPU: out of its wheel, unless the system has
+# the CUDA Toolkit's.
+unpack_nvrtc() {
+    local stamp=nvrtc-$nvrtc_version
+    if ldconfig -p 2>/dev/null | grep -q 'libnvrtc\.so\.1[2-9]'; then
+        done_already system-nvrtc || say "NVRTC: the system's own is used"
+        mark system-nvrtc
+        return
+    fi
+    done_already "$stamp" && return
+    say "NVRTC $nvrtc_version"
+    pip download --no-deps -d "$tmp/nvrtc" "nvidia-cuda-nvrtc==$nvrtc_version"
+    rm -rf "$deps/nvrtc"
+    mkdir -p "$deps/nvrtc/lib"
+    "$py" - "$deps/nvrtc/lib" "$tmp"/nvrtc/*.whl <<'PY'
+import os, sys, zipfile
+out, wheel = sys.argv[1:]
+with zipfile.ZipFile(wheel) as z:
+    for name in z.namelist():
+        if os.path.basename(name).startswith('libnvrtc') and '.alt.' not in name:
+            with open(os.path.join(out, os.path.basename(name)), 'wb') as f:
+                f.write(z.read(name))
+PY
+    "$py" -c "import ctypes; ctypes.CDLL('$deps/nvrtc/lib/libnvrtc.so.13').nvrtcVersion" ||
+        die "libnvrtc.so.13 does not load"
+    mark "$stamp"
+}
+
 # The OCR models that the demo and the benches run on.
 unpack_models() {
     local stamp=models-$rapidocr_version
@@ -299,6 +328,7 @@ make_bench() {
 make_venv
 unpack_onnx
 unpack_ort
+unpack_nvrtc
 unpack_models
 [ "$bench" = no ] || make_bench
 say "ready"
