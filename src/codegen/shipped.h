@@ -4,5 +4,6 @@
 
 extern const char po_shipped_petopt_ort_h[];
 extern const char po_shipped_ort_slots_def[];
+extern const char po_shipped_cuda_prelude_cu[];
 
 #endif
