@@ -111,12 +111,18 @@ static bool sensible(const po_rates *r) {
 
 void po_rates_of_machine(po_cost *cost, po_rates *rates) {
     po_hash key = po_hash_u64(po_hash_str((po_hash){0, 0}, cost->machine.cpu), RATES_LAYOUT);
-    if (po_cache_get_fixed(cost->cache, "rates", key, rates, sizeof *rates) && sensible(rates))
-        return;
-    rates->flops = measure_flops();
-    rates->bytes = measure_bytes();
+    double kept[2];
+    *rates = (po_rates){0};
+    if (po_cache_get_fixed(cost->cache, "rates", key, kept, sizeof kept)) {
+        rates->flops = kept[0];
+        rates->bytes = kept[1];
+        if (sensible(rates))
+            return;
+    }
+    rates->flops = kept[0] = measure_flops();
+    rates->bytes = kept[1] = measure_bytes();
     if (sensible(rates))
-        po_cache_put(cost->cache, "rates", key, rates, sizeof *rates);
+        po_cache_put(cost->cache, "rates", key, kept, sizeof kept);
     else
-        *rates = (po_rates){1e11, 1e10}; /* an ordinary core */
+        *rates = (po_rates){.flops = 1e11, .bytes = 1e10}; /* an ordinary core */
 }

@@ -15,6 +15,9 @@ typedef struct node_cost {
     double bytes; /* operands and results once; what is a view only, 0 */
     double part;  /* of the peak that the runtime reaches with such an operator, (0, 1] */
     bool fused;   /* an activation that the runtime runs inside the operator before it */
+    /* Of a product, for a GPU: rows and columns of the result, how many such there are, and what
+     * each element adds up; rows 0: none. */
+    double rows, columns, times, depth;
 } node_cost;
 
 static const po_type *type_of(const po_graph *g, po_value_id id) {
@@ -46,6 +49,10 @@ static void convolution(const po_graph *g, const po_node *node, double out, node
     double taps = count_of(w), channels = dim_of(w, 1);
     int64_t group = po_node_int(node, "group", 1);
     work->flops = 2 * out * taps / fmax(dim_of(w, 0), 1);
+    work->columns = fmax(dim_of(w, 0), 1) / (double)group;
+    work->rows = out / fmax(dim_of(w, 0), 1);
+    work->times = (double)group;
+    work->depth = taps / fmax(dim_of(w, 0), 1);
     work->part = w->rank == 5    ? 0.4
                  : channels >= 8 ? 0.85
                  : group > 1     ? 0.12
@@ -56,6 +63,10 @@ static void convolution(const po_graph *g, const po_node *node, double out, node
 static void transposed(const po_graph *g, const po_node *node, node_cost *work) {
     const po_type *w = type_of(g, node->in[1]), *x = type_of(g, node->in[0]);
     work->flops = 2 * count_of(x) * count_of(w) / fmax(dim_of(w, 0), 1);
+    work->rows = count_of(x) / fmax(dim_of(w, 0), 1);
+    work->columns = count_of(w) / fmax(dim_of(w, 0), 1);
+    work->times = 1;
+    work->depth = dim_of(w, 0);
     work->part = 0.5;
 }
 
@@ -63,7 +74,15 @@ static void product(const po_graph *g, const po_node *node, double out, node_cos
     const po_type *a = type_of(g, node->in[0]);
     uint32_t last = a->rank > 0 ? a->rank - 1 : 0;
     bool turned = node->op == PO_OP_Gemm && po_node_int(node, "transA", 0);
-    work->flops = 2 * out * dim_of(a, turned ? 0 : last);
+    work->depth = dim_of(a, turned ? 0 : last);
+    work->flops = 2 * out * work->depth;
+    const po_type *b = type_of(g, node->in[1]);
+    bool columns_first = node->op == PO_OP_Gemm && po_node_int(node, "transB", 0);
+    work->columns = b->rank < 2 ? 1 : fmax(dim_of(b, columns_first ? 0 : b->rank - 1), 1);
+    work->times = 1;
+    for (uint32_t i = 0; i + 2 < b->rank; i++)
+        work->times *= (double)b->dims[i].value;
+    work->rows = out / (work->columns * work->times);
     work->part = 0.8;
 }
 
@@ -103,7 +122,7 @@ static bool runs_inside(const po_graph *g, const po_node *node) {
 
 /* False where a shape is not known. Types must be inferred. */
 static bool node_work(const po_graph *g, const po_node *node, node_cost *work) {
-    *work = (node_cost){0, 0, 1, runs_inside(g, node)};
+    *work = (node_cost){.part = 1, .fused = runs_inside(g, node)};
     if (makes_no_copy(node) || work->fused)
         return true;
     for (uint32_t i = 0; i < node->n_in; i++) {
@@ -133,6 +152,41 @@ static bool node_work(const po_graph *g, const po_node *node, node_cost *work) {
     return true;
 }
 
+/* --- GPUs --- */
+
+/* Blocks that the libraries' kernels make of a product: tiles of the result, and parts of long
+ * sums, so that few tiles still keep the multiprocessors busy. */
+static double blocks_of(const node_cost *work) {
+    enum { TILE = 64, PART = 256 };
+    return ceil(work->rows / TILE) * ceil(work->columns / TILE) * work->times *
+           fmax(1, floor(work->depth / PART));
+}
+
+/* The part of a tile's columns and sums that a product fills: tensor cores and warps work 16 by 8
+ * at a time however narrow it is. */
+static double filled(const node_cost *work) {
+    enum { LEAST_COLUMNS = 16, LEAST_DEPTH = 16 };
+    return fmin(1, work->columns / LEAST_COLUMNS) * fmin(1, work->depth / LEAST_DEPTH);
+}
+
+static double gpu_seconds(const po_graph *g, const po_node *node, const node_cost *work,
+                          const po_rates *rates) {
+    const po_type *type = node->n_in > 0 ? type_of(g, node->in[0]) : NULL;
+    po_dtype dtype = type && type->kind == PO_TYPE_TENSOR ? type->dtype : PO_F32;
+    po_gpu_work w = {.dram = work->bytes, .library = true};
+    w.math = dtype == PO_F16    ? PO_GPU_F16
+             : dtype == PO_BF16 ? PO_GPU_BF16
+             : rates->tf32      ? PO_GPU_TF32
+                                : PO_GPU_F32;
+    if (work->rows > 0) {
+        w.flops = work->flops / filled(work);
+        w.blocks = blocks_of(work);
+    } else {
+        w.scalar = work->flops;
+    }
+    return po_gpu_seconds(rates->gpu, &w, false);
+}
+
 /* --- graphs --- */
 
 static void add_node(const po_graph *g, const po_node *node, const po_rates *rates, double cores,
@@ -145,7 +199,9 @@ static void add_node(const po_graph *g, const po_node *node, const po_rates *rat
     e->known++;
     e->flops += work.flops;
     e->bytes += work.bytes;
-    if (work.bytes > 0 || work.flops > 0)
+    if (rates->gpu && (work.bytes > 0 || work.flops > 0))
+        e->seconds += gpu_seconds(g, node, &work, rates);
+    else if (work.bytes > 0 || work.flops > 0)
         e->seconds += node_seconds + fmax(work.flops / (rates->flops * work.part * cores),
                                           work.bytes / (rates->bytes * lanes));
 }
@@ -184,5 +240,7 @@ void po_roofline_graph(const po_graph *graph, const po_rates *rates, uint32_t th
 }
 
 double po_roofline_bytes(const po_rates *rates, uint32_t threads, double bytes) {
+    if (rates->gpu)
+        return po_gpu_seconds(rates->gpu, &(po_gpu_work){.dram = bytes}, true);
     return bytes / (rates->bytes * lanes_of(threads > 1 ? threads : 1));
 }

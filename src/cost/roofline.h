@@ -4,11 +4,16 @@
 #define PO_COST_ROOFLINE_H
 
 #include "cost/cost.h"
+#include "cost/gpu.h"
 #include "ir/graph.h"
 
 typedef struct po_rates {
     double flops; /* float multiply-adds count 2; a second, one core */
     double bytes; /* read from memory a second, one core */
+    /* NULL: a CPU, by the rates above. Else they say nothing, threads neither: each node is a
+     * kernel of that GPU, products by cuBLAS and cuDNN. */
+    const po_gpu *gpu;
+    bool tf32; /* of f32 products on a GPU */
 } po_rates;
 
 /* Measures for about 0.1 s; kept in the cache. */

@@ -461,7 +461,7 @@ static po_status select_winner(selecting *s) {
     s->original = typed;
     s->heavy = po_record_weights(typed) > HEAVY_WEIGHTS;
     po_estimate estimate;
-    po_roofline_graph(typed, &(po_rates){1, 1}, 1, &estimate);
+    po_roofline_graph(typed, &(po_rates){.flops = 1, .bytes = 1}, 1, &estimate);
     s->flops = estimate.flops;
     s->original_path = state->original->model->path;
     po_candidate_store_init(&s->store, s->arena);

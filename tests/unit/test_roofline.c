@@ -1,0 +1,90 @@
+/* Estimates without a runtime: what they must say of a GPU. */
+#include "cost/roofline.h"
+#include "ir/text.h"
+#include "ops/op.h"
+#include "unit.h"
+
+static double seconds_of(const char *text, const po_rates *rates) {
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_graph *graph;
+    po_estimate estimate;
+    if (po_graph_parse(&ctx, text, &graph) != PO_OK)
+        fail_msg("%s", ctx.error.message);
+    po_ops_resolve(graph);
+    assert_int_equal(po_infer_graph(&ctx, graph, false), PO_OK);
+    po_roofline_graph(graph, rates, 1, &estimate);
+    assert_int_equal(estimate.unknown, 0);
+    po_graph_free(graph);
+    return estimate.seconds;
+}
+
+#define PRODUCT(M, K, N)                                                                           \
+    "graph g (x: f32[" #M "," #K "], w: f32[" #K "," #N "]) -> (y) {\n"                            \
+    "  y = MatMul(x, w) : f32[" #M "," #N "]\n}\n"
+
+/* A product of many rows is bound by the units, one of a single row by memory; never below what
+ * either takes at its peak. */
+static void products(void **state) {
+    (void)state;
+    const po_gpu *gpu = po_gpu_named("H200");
+    po_rates rates = {.gpu = gpu};
+    double large = seconds_of(PRODUCT(4096, 4096, 4096), &rates);
+    double least = 2.0 * 4096 * 4096 * 4096 / gpu->f32;
+    assert_true(large > least && large < 2 * least);
+    double row = seconds_of(PRODUCT(1, 8192, 8192), &rates);
+    least = 4.0 * 8192 * 8192 / gpu->dram;
+    assert_true(row > least && row < 2 * least);
+    /* Tensor cores, where they may round. */
+    rates.tf32 = true;
+    assert_true(seconds_of(PRODUCT(4096, 4096, 4096), &rates) < large / 4);
+    assert_true(seconds_of(PRODUCT(1, 8192, 8192), &rates) <= row);
+}
+
+/* Every node is a launch, but for the activation that a convolution's kernel takes in. */
+static void launches(void **state) {
+    (void)state;
+    static const char head[] = "graph g (x: f32[64], y: f32[1,64,56,56], w: f32[64,64,3,3]) -> (o) "
+                               "{\n";
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *arena = po_arena_create(&ctx);
+    po_rates rates = {.gpu = po_gpu_named("A100")};
+    double one = seconds_of(po_arena_printf(arena, "%s  o = Abs(x) : f32[64]\n}\n", head), &rates);
+    double two = seconds_of(
+        po_arena_printf(arena, "%s  t = Abs(x) : f32[64]\n  o = Neg(t) : f32[64]\n}\n", head),
+        &rates);
+    assert_true(one > rates.gpu->launch && two > 1.99 * one && two < 2.01 * one);
+    static const char conv[] = "Conv(y, w) {pads=[1,1,1,1]} : f32[1,64,56,56]\n";
+    double alone = seconds_of(po_arena_printf(arena, "%s  o = %s}\n", head, conv), &rates);
+    double with = seconds_of(
+        po_arena_printf(arena, "%s  t = %s  o = Relu(t) : f32[1,64,56,56]\n}\n", head, conv),
+        &rates);
+    assert_true(alone == with);
+    po_arena_free(arena);
+}
+
+/* Groups of few channels leave most of a tile empty; few tiles leave multiprocessors idle. */
+static void shapes(void **state) {
+    (void)state;
+    static const char dense[] = "graph g (x: f32[1,512,28,28], w: f32[512,512,3,3]) -> (y) {\n"
+                                "  y = Conv(x, w) {pads=[1,1,1,1]} : f32[1,512,28,28]\n}\n";
+    static const char grouped[] =
+        "graph g (x: f32[1,512,28,28], w: f32[512,4,3,3]) -> (y) {\n"
+        "  y = Conv(x, w) {pads=[1,1,1,1], group=128} : f32[1,512,28,28]\n}\n";
+    po_rates rates = {.gpu = po_gpu_named("H200")};
+    double whole = seconds_of(dense, &rates), parts = seconds_of(grouped, &rates);
+    assert_true(parts < whole && parts > whole / 128);
+    double full = seconds_of(PRODUCT(1024, 256, 1024), &rates);
+    double few = seconds_of(PRODUCT(64, 256, 1024), &rates);
+    assert_true(few > full / 16);
+    /* The CPU's rates say nothing. */
+    po_rates same = {.flops = 1, .bytes = 1, .gpu = rates.gpu};
+    assert_true(seconds_of(dense, &same) == whole);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(launches),
+                                       cmocka_unit_test(shapes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
