@@ -39,6 +39,9 @@ typedef struct po_kernel {
 po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu *const mu[PO_ISAS],
                           po_kernel *region);
 
+/* What of a region does not depend on how it is printed: all but its name and code. */
+void po_kernel_set_ports(po_arena *arena, const po_mu *mu, po_kernel *region);
+
 typedef struct po_library_file {
     const char *name, *text;
 } po_library_file;
@@ -52,6 +55,7 @@ typedef struct po_library {
     const po_library_file *files; /* sources */
     const char *const *flags;     /* of each: the compiler's; NULL: nothing to compile */
     uint32_t n_files;
+    const char *about, *more; /* paragraphs of the README: what it is; what else there is */
 } po_library;
 
 /* Where objects that were compiled before are kept: find copies one into the arena. */
@@ -60,6 +64,20 @@ typedef struct po_object_store {
     bool (*find)(void *user, po_arena *arena, po_hash key, po_bytes *object);
     void (*keep)(void *user, po_hash key, po_bytes object);
 } po_object_store;
+
+/* Compiles sources into a library: what stands behind po_library_build and its like for other
+ * targets. Files in folders ("tensorrt/x.cpp") are only delivered, and so are those with flags
+ * NULL; flags of a file that is compiled: at least "". */
+typedef struct po_library_parts {
+    const char *cc;
+    const po_object_store *store;
+    const po_library_file *files;
+    const char *const *flags;
+    uint32_t n_files;
+    const char *about, *more;
+} po_library_parts;
+po_status po_library_compile(po_ctx *ctx, po_arena *arena, const po_library_parts *parts,
+                             const po_library **library);
 
 typedef struct po_library_spec {
     const char *cc;               /* as for po_cc_library */

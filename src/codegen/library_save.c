@@ -10,16 +10,10 @@ static const char readme_start[] = "# Kernels for `";
 
 static void print_readme(po_text *out, const po_library *l, const char *dir, const char *model) {
     const char *name = po_path_name(model);
-    po_text_printf(
-        out,
-        "%s%s`\n\n"
-        "`" PO_LIBRARY_NAME "` holds the operators of the domain `" PO_KERNEL_DOMAIN
-        "` that `%s` calls,\nfor ONNX Runtime 1.17 or later on x86-64 Linux. It has code "
-        "for AVX-512 and for AVX2 and picks by the\nprocessor that it is loaded on. The "
-        "model does not depend on it: without the library, on an older\nprocessor, or "
-        "with the library of another model it runs on the standard operators that it "
-        "carries\nfor each of these.\n\n",
-        readme_start, name, name);
+    po_text_printf(out,
+                   "%s%s`\n\n`" PO_LIBRARY_NAME "` holds the operators of the domain "
+                   "`" PO_KERNEL_DOMAIN "` that `%s` calls,\n%s\n",
+                   readme_start, name, name, l->about);
     po_text_printf(out,
                    "Python:\n\n"
                    "    options = onnxruntime.SessionOptions()\n"
@@ -40,6 +34,7 @@ static void print_readme(po_text *out, const po_library *l, const char *dir, con
         if (l->flags[i])
             po_text_printf(out, " %.*s.o", (int)strlen(l->files[i].name) - 2, l->files[i].name);
     po_text_puts(out, " -lm\n");
+    po_text_puts(out, l->more);
 }
 
 struct po_library_saving {
@@ -47,20 +42,41 @@ struct po_library_saving {
     po_arena *arena;
     const po_file_ops *ops;
     const char *dir;
-    bool made; /* the folder, by this call; and not committed yet */
+    bool made;    /* the folder, by this call; and not committed yet */
+    char **inner; /* folders in it, likewise */
+    uint32_t n_inner, cap_inner;
     po_writer **writers;
     uint32_t n, cap;
 };
 
 static void remove_folder(void *user) {
     const po_library_saving *s = user;
+    for (uint32_t i = s->n_inner; i > 0; i--)
+        rmdir(s->inner[i - 1]);
     if (s->made)
         rmdir(s->dir);
+}
+
+/* Makes the folder that a file inside DIR is in; what was made goes again without a commit. */
+static po_status make_inner_folder(po_library_saving *s, const char *name) {
+    const char *slash = strrchr(name, '/');
+    if (!slash)
+        return PO_OK;
+    char *path = po_arena_printf(s->arena, "%s/%.*s", s->dir, (int)(slash - name), name);
+    if (mkdir(path, 0777) == 0) {
+        PO_PUSH(s->arena, s->inner, s->n_inner, s->cap_inner, path);
+        return PO_OK;
+    }
+    struct stat st;
+    if (errno != EEXIST || stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+        return po_fail(s->ctx, PO_IO, "%.300s: the folder cannot be made", path);
+    return PO_OK;
 }
 
 static po_status put(po_library_saving *s, const char *name, const void *data, size_t size) {
     po_writer *w;
     const char *path = po_arena_printf(s->arena, "%s/%s", s->dir, name);
+    PO_TRY(make_inner_folder(s, name));
     PO_TRY(po_writer_create(s->ctx, s->arena, s->ops, path, &w));
     po_writer_put(w, data, size);
     PO_TRY(po_writer_finish(w));
@@ -111,6 +127,7 @@ po_status po_library_commit(po_library_saving *s) {
         return status;
     }
     s->made = false;
+    s->n_inner = 0;
     return po_writer_sync_folder(s->writers[0]);
 }
 

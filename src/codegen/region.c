@@ -36,6 +36,20 @@ static const po_kernel_port *ports(po_arena *arena, const po_mu *mu, po_mu_place
     return list;
 }
 
+void po_kernel_set_ports(po_arena *arena, const po_mu *mu, po_kernel *region) {
+    region->what = mu->name;
+    region->n_in = count(mu, PO_MU_INPUT);
+    region->n_out = count(mu, PO_MU_OUTPUT);
+    region->n_weights = count(mu, PO_MU_WEIGHT);
+    region->in = ports(arena, mu, PO_MU_INPUT, region->n_in);
+    region->out = ports(arena, mu, PO_MU_OUTPUT, region->n_out);
+    int64_t *floats = PO_NEW_N(arena, int64_t, region->n_weights);
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        if (mu->tensors[i].place == PO_MU_WEIGHT)
+            floats[mu->tensors[i].number] = po_mu_elements(&mu->tensors[i]);
+    region->weight_floats = floats;
+}
+
 po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu *const mu[PO_ISAS],
                           po_kernel *region) {
     const po_mu *first = NULL;
@@ -54,16 +68,6 @@ po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu *const mu[PO
     }
     if (!first)
         return po_fail(ctx, PO_INTERNAL, "a kernel without a muGraph");
-    region->what = first->name;
-    region->n_in = count(first, PO_MU_INPUT);
-    region->n_out = count(first, PO_MU_OUTPUT);
-    region->n_weights = count(first, PO_MU_WEIGHT);
-    region->in = ports(arena, first, PO_MU_INPUT, region->n_in);
-    region->out = ports(arena, first, PO_MU_OUTPUT, region->n_out);
-    int64_t *floats = PO_NEW_N(arena, int64_t, region->n_weights);
-    for (uint32_t i = 0; i < first->n_tensors; i++)
-        if (first->tensors[i].place == PO_MU_WEIGHT)
-            floats[first->tensors[i].number] = po_mu_elements(&first->tensors[i]);
-    region->weight_floats = floats;
+    po_kernel_set_ports(arena, first, region);
     return PO_OK;
 }

@@ -263,24 +263,14 @@ static void call(const float *const *in, const float *const *weight, float *cons
 }
 
 static const int64_t dims[] = {ROWS, COLUMNS}, floats[] = {COLUMNS};
-static const pk_port port[] = {{2, dims}};
+static const pk_port port[] = {{2, dims, PK_F32}};
+static const pk_kernel_code for_avx512[] = {
+    {"avx512", &device_floats, &scratch_floats, start, call}, {0}};
+static const pk_kernel_code for_avx2[] = {{0},
+                                          {"avx2", &device_floats, &scratch_floats, start, call}};
 static const pk_region regions[] = {
-    {"R1",
-     1,
-     1,
-     1,
-     port,
-     port,
-     floats,
-     {{"avx512", &device_floats, &scratch_floats, start, call}, {0}}},
-    {"R2",
-     1,
-     1,
-     1,
-     port,
-     port,
-     floats,
-     {{0}, {"avx2", &device_floats, &scratch_floats, start, call}}},
+    {"R1", 1, 1, 1, port, port, floats, NULL, for_avx512},
+    {"R2", 1, 1, 1, port, port, floats, NULL, for_avx2},
 };
 
 /* --- what is expected --- */
@@ -305,18 +295,18 @@ static void drop(OrtStatus *status, const char *says) {
 static void registers(void) {
     OrtSessionOptions a = {0}, b = {0}, none = {0};
     const bool both[] = {true, true}, avx2[] = {false, true}, neither[] = {false, false};
-    assert(!pk_register(&none, &base, regions, 2, neither) && none.n == 0);
+    assert(!pk_register_cpu(&none, &base, regions, 2, neither) && none.n == 0);
     too_old = true;
-    assert(!pk_register(&none, &base, regions, 2, both) && none.n == 0);
+    assert(!pk_register_cpu(&none, &base, regions, 2, both) && none.n == 0);
     too_old = false;
     for (int k = 1; k <= 3; k++) { /* creating, adding twice */
         fail_at = k;
-        drop(pk_register(&none, &base, regions, 2, both), "as asked for");
+        drop(pk_register_cpu(&none, &base, regions, 2, both), "as asked for");
         assert(none.n == 0);
     }
     fail_at = 0;
-    assert(!pk_register(&a, &base, regions, 2, both) && a.n == 1 && a.domains[0]->n == 2);
-    assert(!pk_register(&b, &base, regions, 2, avx2) && b.n == 1);
+    assert(!pk_register_cpu(&a, &base, regions, 2, both) && a.n == 1 && a.domains[0]->n == 2);
+    assert(!pk_register_cpu(&b, &base, regions, 2, avx2) && b.n == 1);
     assert(a.domains[0] == b.domains[0]); /* once a runtime */
     op = a.domains[0]->ops[0];
     assert(strcmp(OP(op, GetName, name_fn)(op), "R1") == 0 && op->version == 17);

@@ -1,20 +1,13 @@
-/* A library of kernels for ONNX Runtime 1.17 or later: each region of a model is one custom
- * operator. petopt_kernels.c holds the table of regions and includes this file once; the kernels
- * are in files of their own. No header of the runtime is needed. */
+/* A library of kernels for ONNX Runtime 1.17 or later on the CPU: each region of a model is one
+ * custom operator. petopt_kernels.c holds the table of regions and includes this file once; the
+ * kernels are in files of their own. */
 #ifndef PETOPT_ORT_H
 #define PETOPT_ORT_H
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#include <pthread.h>
+#include "petopt_ort_api.h"
+
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,179 +28,7 @@ typedef struct pk_kernel_code {
                  float *device, float *scratch, const pk_pool *pool);
 } pk_kernel_code;
 
-typedef struct pk_port {
-    size_t rank;
-    const int64_t *dims;
-} pk_port;
-
-enum { PK_ISAS = 2, PK_MAX_RANK = 8, PK_MAX_PARTS = 256, PK_LINE = 64 };
-
-typedef struct pk_region {
-    const char *name;
-    size_t n_in, n_weights, n_out;
-    const pk_port *in, *out;
-    const int64_t *weight_floats;
-    pk_kernel_code code[PK_ISAS]; /* call NULL: none */
-} pk_region;
-
-/* --- the runtime's interface --- */
-
-typedef struct OrtStatus OrtStatus;
-typedef struct OrtValue OrtValue;
-typedef struct OrtKernelInfo OrtKernelInfo;
-typedef struct OrtKernelContext OrtKernelContext;
-typedef struct OrtSessionOptions OrtSessionOptions;
-typedef struct OrtCustomOpDomain OrtCustomOpDomain;
-typedef struct OrtShapeInferContext OrtShapeInferContext;
-typedef struct OrtTensorTypeAndShapeInfo OrtTensorTypeAndShapeInfo;
-typedef void (*pk_function)(void);
-
-enum { PK_ORT_API = 17, PK_ORT_FAIL = 1, PK_ORT_INVALID_ARGUMENT = 2, PK_ORT_FLOAT = 1 };
-
-enum {
-#define PK_API(name, slot) PK_API_##name = (slot),
-#define PK_OP(name, slot)
-#include "ort_slots.def"
-#undef PK_API
-#undef PK_OP
-#define PK_API(name, slot)
-#define PK_OP(name, slot) PK_OP_##name = (slot)-1,
-#include "ort_slots.def"
-#undef PK_API
-#undef PK_OP
-    PK_OP_SLOTS = PK_OP_ReleaseAliasMap + 1
-};
-
-typedef struct OrtApi {
-    pk_function slot[PK_API_KernelContext_ParallelFor + 1]; /* there are more */
-} OrtApi;
-
-typedef struct OrtApiBase {
-    const OrtApi *(*GetApi)(uint32_t version);
-    const char *(*GetVersionString)(void);
-} OrtApiBase;
-
-typedef struct OrtCustomOp {
-    uint32_t version;
-    pk_function slot[PK_OP_SLOTS];
-} OrtCustomOp;
-
-#define PK_CALL(api, name, ...)                                                                    \
-    ((OrtStatus * (*)(PK_TYPES_##name))(api)->slot[PK_API_##name])(__VA_ARGS__)
-#define PK_TYPES_CreateStatus                 int, const char *
-#define PK_TYPES_CreateCustomOpDomain         const char *, OrtCustomOpDomain **
-#define PK_TYPES_CustomOpDomain_Add           OrtCustomOpDomain *, const OrtCustomOp *
-#define PK_TYPES_AddCustomOpDomain            OrtSessionOptions *, OrtCustomOpDomain *
-#define PK_TYPES_GetTensorMutableData         const OrtValue *, void **
-#define PK_TYPES_CreateTensorTypeAndShapeInfo OrtTensorTypeAndShapeInfo **
-#define PK_TYPES_SetTensorElementType         OrtTensorTypeAndShapeInfo *, int
-#define PK_TYPES_SetDimensions                OrtTensorTypeAndShapeInfo *, const int64_t *, size_t
-#define PK_TYPES_GetDimensionsCount           const OrtTensorTypeAndShapeInfo *, size_t *
-#define PK_TYPES_GetDimensions                const OrtTensorTypeAndShapeInfo *, int64_t *, size_t
-#define PK_TYPES_GetTensorShapeElementCount   const OrtTensorTypeAndShapeInfo *, size_t *
-#define PK_TYPES_GetTensorTypeAndShape        const OrtValue *, OrtTensorTypeAndShapeInfo **
-#define PK_TYPES_KernelContext_GetInput       const OrtKernelContext *, size_t, const OrtValue **
-#define PK_TYPES_KernelContext_GetOutput                                                           \
-    OrtKernelContext *, size_t, const int64_t *, size_t, OrtValue **
-#define PK_TYPES_KernelInfoGetConstantInput_tensor                                                 \
-    const OrtKernelInfo *, size_t, int *, const OrtValue **
-#define PK_TYPES_ShapeInferContext_SetOutputTypeShape                                              \
-    const OrtShapeInferContext *, size_t, const OrtTensorTypeAndShapeInfo *
-#define PK_TYPES_KernelContext_ParallelFor                                                         \
-    const OrtKernelContext *, void (*)(void *, size_t), size_t, size_t, void *
-
-static void pk_release_shape(const OrtApi *api, OrtTensorTypeAndShapeInfo *info) {
-    ((void (*)(OrtTensorTypeAndShapeInfo *))api->slot[PK_API_ReleaseTensorTypeAndShapeInfo])(info);
-}
-
-static void pk_release_status(const OrtApi *api, OrtStatus *status) {
-    ((void (*)(OrtStatus *))api->slot[PK_API_ReleaseStatus])(status);
-}
-
-#define PK_TRY(call)                                                                               \
-    do {                                                                                           \
-        OrtStatus *pk_status_ = (call);                                                            \
-        if (pk_status_)                                                                            \
-            return pk_status_;                                                                     \
-    } while (0)
-
-static void pk_release_domain(const OrtApi *api, OrtCustomOpDomain *domain) {
-    ((void (*)(OrtCustomOpDomain *))api->slot[PK_API_ReleaseCustomOpDomain])(domain);
-}
-
-typedef struct pk_op {
-    OrtCustomOp base; /* first: the runtime hands its address back */
-    const OrtApi *api;
-    const pk_region *region;
-    const pk_kernel_code *code;
-} pk_op;
-
-static OrtStatus *pk_fail(const OrtApi *api, int code, const char *text) {
-    return PK_CALL(api, CreateStatus, code, text);
-}
-
-/* --- checking what comes in --- */
-
-static size_t pk_put(char *text, size_t size, size_t at, const char *more) {
-    int n = at < size ? snprintf(text + at, size - at, "%s", more) : 0;
-    return at + (n > 0 ? (size_t)n : 0);
-}
-
-static size_t pk_put_dims(char *text, size_t size, size_t at, const int64_t *dims, size_t rank) {
-    at = pk_put(text, size, at, "[");
-    for (size_t i = 0; i < rank; i++) {
-        char number[32];
-        snprintf(number, sizeof number, "%s%lld", i ? "," : "", (long long)dims[i]);
-        at = pk_put(text, size, at, number);
-    }
-    return pk_put(text, size, at, "]");
-}
-
-static OrtStatus *pk_wrong_shape(const OrtApi *api, const pk_region *r, size_t input,
-                                 const int64_t *found, size_t rank) {
-    char text[512];
-    int n =
-        snprintf(text, sizeof text, "petopt.kernels, %s: input %zu has the shape ", r->name, input);
-    size_t at = pk_put_dims(text, sizeof text, n > 0 ? (size_t)n : 0, found, rank);
-    if (input < r->n_in) {
-        at = pk_put(text, sizeof text, at, ", its kernel was made for ");
-        pk_put_dims(text, sizeof text, at, r->in[input].dims, r->in[input].rank);
-    } else {
-        char number[96];
-        snprintf(number, sizeof number, ", its kernel was made for %lld elements",
-                 (long long)r->weight_floats[input - r->n_in]);
-        pk_put(text, sizeof text, at, number);
-    }
-    return pk_fail(api, PK_ORT_INVALID_ARGUMENT, text);
-}
-
-static OrtStatus *pk_check_info(const OrtApi *api, const pk_region *r, size_t input,
-                                const OrtTensorTypeAndShapeInfo *info) {
-    int64_t dims[PK_MAX_RANK];
-    size_t rank = 0;
-    PK_TRY(PK_CALL(api, GetDimensionsCount, info, &rank));
-    size_t known = rank < PK_MAX_RANK ? rank : PK_MAX_RANK;
-    PK_TRY(PK_CALL(api, GetDimensions, info, dims, known));
-    bool right = false;
-    if (input < r->n_in) {
-        const pk_port *p = &r->in[input];
-        right = rank == p->rank && (!rank || !memcmp(dims, p->dims, rank * sizeof *dims));
-    } else {
-        size_t count = 0;
-        PK_TRY(PK_CALL(api, GetTensorShapeElementCount, info, &count));
-        right = count == (size_t)r->weight_floats[input - r->n_in];
-    }
-    return right ? NULL : pk_wrong_shape(api, r, input, dims, known);
-}
-
-static OrtStatus *pk_check_input(const OrtApi *api, const pk_region *r, size_t input,
-                                 const OrtValue *value) {
-    OrtTensorTypeAndShapeInfo *info = NULL;
-    PK_TRY(PK_CALL(api, GetTensorTypeAndShape, value, &info));
-    OrtStatus *status = pk_check_info(api, r, input, info);
-    pk_release_shape(api, info);
-    return status;
-}
+enum { PK_ISAS = 2, PK_MAX_PARTS = 256, PK_LINE = 64, PK_ORT_API = 17 };
 
 /* --- memory of a call --- */
 
@@ -410,23 +231,13 @@ static size_t pk_processors(void) {
 
 static OrtStatus *pk_bind(pk_kernel *k, OrtKernelContext *context, pk_buffer *b) {
     const pk_region *r = k->region;
+    void *data = NULL;
     for (size_t i = 0; i < r->n_in + r->n_weights; i++) {
-        const OrtValue *value = NULL;
-        void *data = NULL;
-        PK_TRY(PK_CALL(k->api, KernelContext_GetInput, context, i, &value));
-        if (!value)
-            return pk_fail(k->api, PK_ORT_INVALID_ARGUMENT, "petopt.kernels: an input is missing");
-        if (!k->constant[i])
-            PK_TRY(pk_check_input(k->api, r, i, value));
-        PK_TRY(PK_CALL(k->api, GetTensorMutableData, value, &data));
+        PK_TRY(pk_input(k->api, r, context, i, k->constant[i], &data));
         b->in[i] = data;
     }
     for (size_t i = 0; i < r->n_out; i++) {
-        OrtValue *value = NULL;
-        void *data = NULL;
-        PK_TRY(PK_CALL(k->api, KernelContext_GetOutput, context, i, r->out[i].dims, r->out[i].rank,
-                       &value));
-        PK_TRY(PK_CALL(k->api, GetTensorMutableData, value, &data));
+        PK_TRY(pk_output(k->api, r, context, i, &data));
         b->out[i] = data;
     }
     return NULL;
@@ -503,17 +314,14 @@ static OrtStatus *pk_look_at_constants(pk_kernel *k, const OrtKernelInfo *info, 
                                        size_t *n_ranges) {
     for (size_t i = 0; i < k->region->n_in + k->region->n_weights; i++) {
         const OrtValue *value = NULL;
-        int is_constant = 0;
-        PK_TRY(PK_CALL(k->api, KernelInfoGetConstantInput_tensor, info, i, &is_constant, &value));
-        k->constant[i] = is_constant && value;
+        PK_TRY(pk_constant(k->api, k->region, info, i, &k->constant[i], &value));
         if (!k->constant[i])
             continue;
-        PK_TRY(pk_check_input(k->api, k->region, i, value));
         void *data = NULL;
         if (i < k->region->n_in)
             continue;
         PK_TRY(PK_CALL(k->api, GetTensorMutableData, value, &data));
-        size_t bytes = (size_t)k->region->weight_floats[i - k->region->n_in] * sizeof(float);
+        size_t bytes = (size_t)k->region->weight_elements[i - k->region->n_in] * sizeof(float);
         ranges[(*n_ranges)++] = (pk_range){(uintptr_t)data, (uintptr_t)data + bytes};
     }
     return NULL;
@@ -556,139 +364,21 @@ static OrtStatus *pk_create(const OrtCustomOp *base, const OrtApi *api, const Or
     return status;
 }
 
-static OrtStatus *pk_set_shape(const OrtApi *api, OrtShapeInferContext *context, size_t i,
-                               const pk_port *port, OrtTensorTypeAndShapeInfo *info) {
-    PK_TRY(PK_CALL(api, SetTensorElementType, info, PK_ORT_FLOAT));
-    PK_TRY(PK_CALL(api, SetDimensions, info, port->dims, port->rank));
-    return PK_CALL(api, ShapeInferContext_SetOutputTypeShape, context, i, info);
-}
-
-static OrtStatus *pk_infer_shapes(const OrtCustomOp *base, OrtShapeInferContext *context) {
-    const pk_op *op = (const pk_op *)base;
-    for (size_t i = 0; i < op->region->n_out; i++) {
-        OrtTensorTypeAndShapeInfo *info = NULL;
-        PK_TRY(PK_CALL(op->api, CreateTensorTypeAndShapeInfo, &info));
-        OrtStatus *status = pk_set_shape(op->api, context, i, &op->region->out[i], info);
-        pk_release_shape(op->api, info);
-        PK_TRY(status);
-    }
-    return NULL;
-}
-
-static const char *pk_name(const OrtCustomOp *base) {
-    return ((const pk_op *)base)->region->name;
-}
-
-static const char *pk_provider(const OrtCustomOp *base) {
-    (void)base;
-    return NULL; /* the CPU's */
-}
-
-static int pk_type(const OrtCustomOp *base, size_t index) {
-    (void)base, (void)index;
-    return PK_ORT_FLOAT;
-}
-
-static size_t pk_inputs(const OrtCustomOp *base) {
-    const pk_region *r = ((const pk_op *)base)->region;
-    return r->n_in + r->n_weights;
-}
-
-static size_t pk_outputs(const OrtCustomOp *base) {
-    return ((const pk_op *)base)->region->n_out;
-}
-
-/* Characteristic "required" and memory type "default" are both 0. */
-static int pk_ordinary(const OrtCustomOp *base, size_t index) {
-    (void)base, (void)index;
-    return 0;
-}
-
-static int pk_version(const OrtCustomOp *base) {
-    (void)base;
-    return 1;
-}
-
-static void pk_fill_op(pk_op *op, const OrtApi *api, const pk_region *region,
-                       const pk_kernel_code *code) {
-    *op = (pk_op){.base = {.version = PK_ORT_API}, .api = api, .region = region, .code = code};
-    pk_function *slot = op->base.slot;
-    slot[PK_OP_GetName] = (pk_function)pk_name;
-    slot[PK_OP_GetExecutionProviderType] = (pk_function)pk_provider;
-    slot[PK_OP_GetInputType] = (pk_function)pk_type;
-    slot[PK_OP_GetInputTypeCount] = (pk_function)pk_inputs;
-    slot[PK_OP_GetOutputType] = (pk_function)pk_type;
-    slot[PK_OP_GetOutputTypeCount] = (pk_function)pk_outputs;
-    slot[PK_OP_KernelDestroy] = (pk_function)pk_destroy;
-    slot[PK_OP_GetInputCharacteristic] = (pk_function)pk_ordinary;
-    slot[PK_OP_GetOutputCharacteristic] = (pk_function)pk_ordinary;
-    slot[PK_OP_GetInputMemoryType] = (pk_function)pk_ordinary;
-    slot[PK_OP_CreateKernelV2] = (pk_function)pk_create;
-    slot[PK_OP_KernelComputeV2] = (pk_function)pk_compute;
-    slot[PK_OP_InferOutputShapeFn] = (pk_function)pk_infer_shapes;
-    slot[PK_OP_GetStartVersion] = (pk_function)pk_version;
-    slot[PK_OP_GetEndVersion] = (pk_function)pk_version;
-}
-
-/* --- registration --- */
-
-/* One for each runtime in the process; it stays, since sessions may hold on to its operators. */
-typedef struct pk_registration {
-    struct pk_registration *next;
-    const OrtApi *api;
-    OrtCustomOpDomain *domain;
-    pk_op ops[];
-} pk_registration;
-
-static OrtStatus *pk_make_registration(const OrtApi *api, const pk_region *regions, size_t n,
-                                       const bool *supported, pk_registration **made) {
-    *made = NULL;
-    pk_registration *r = calloc(1, sizeof *r + n * sizeof r->ops[0]);
-    if (!r)
-        return pk_fail(api, PK_ORT_FAIL, "petopt.kernels: memory ran out");
-    r->api = api;
-    *made = r;
-    PK_TRY(PK_CALL(api, CreateCustomOpDomain, "petopt.kernels", &r->domain));
-    for (size_t i = 0; i < n; i++) {
-        int isa = 0;
-        while (isa < PK_ISAS && !(supported[isa] && regions[i].code[isa].call))
-            isa++;
-        if (isa == PK_ISAS)
-            continue; /* this region runs on the model's own function */
-        pk_fill_op(&r->ops[i], api, &regions[i], &regions[i].code[isa]);
-        PK_TRY(PK_CALL(api, CustomOpDomain_Add, r->domain, &r->ops[i].base));
-    }
-    return NULL;
-}
-
-static OrtStatus *pk_register(OrtSessionOptions *options, const OrtApiBase *base,
-                              const pk_region *regions, size_t n, const bool *supported) {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static pk_registration *known;
-    const OrtApi *api = base->GetApi(PK_ORT_API);
-    bool any = false;
+/* Picks by the processor: `supported` says of each instruction set whether it may be used. */
+static const void *pk_choose(const void *user, const pk_region *region) {
+    const bool *supported = user;
+    const pk_kernel_code *code = region->code;
     for (int isa = 0; isa < PK_ISAS; isa++)
-        any = any || supported[isa];
-    if (!api || !any)
-        return NULL; /* too old a runtime or processor: the model runs on its own functions */
-    pthread_mutex_lock(&lock);
-    pk_registration *r = known;
-    while (r && r->api != api)
-        r = r->next;
-    OrtStatus *status = NULL;
-    if (!r) {
-        status = pk_make_registration(api, regions, n, supported, &r);
-        if (!status) {
-            r->next = known;
-            known = r;
-        } else if (r) {
-            if (r->domain)
-                pk_release_domain(api, r->domain);
-            free(r);
-        }
-    }
-    pthread_mutex_unlock(&lock);
-    return status ? status : PK_CALL(api, AddCustomOpDomain, options, r->domain);
+        if (supported[isa] && code[isa].call)
+            return &code[isa];
+    return NULL;
+}
+
+static OrtStatus *pk_register_cpu(OrtSessionOptions *options, const OrtApiBase *base,
+                                  const pk_region *regions, size_t n, const bool *supported) {
+    const pk_target cpu = {PK_ORT_API, NULL,       pk_choose, supported,
+                           pk_create,  pk_compute, pk_destroy};
+    return pk_register(options, base, regions, n, &cpu);
 }
 
 #endif

@@ -1,0 +1,116 @@
+/* Compiles the sources of a library, and keeps what comes out in memory. */
+#include "base/folder.h"
+#include "codegen/compile.h"
+#include "codegen/library.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+typedef struct building {
+    po_ctx *ctx;
+    po_arena *arena;
+    const po_library_parts *parts;
+    po_library *library;
+} building;
+
+static po_hash hash_sources(const building *b) {
+    po_hash hash = {0, 0};
+    for (uint32_t i = 0; i < b->parts->n_files; i++) {
+        const po_library_file *file = &b->parts->files[i];
+        hash = po_hash_str(po_hash_str(hash, file->name), file->text);
+        hash = po_hash_str(hash, b->parts->flags[i]);
+    }
+    return hash;
+}
+
+static void close_descriptor(void *user) {
+    close(*(int *)user);
+}
+
+static po_status write_temporary(building *b, po_arena *temporary, const char *folder,
+                                 const po_library_file *file, const char **path) {
+    char *name = po_arena_printf(temporary, "%s/%s", folder, file->name);
+    *path = name;
+    FILE *f = fopen(name, "we");
+    bool written = f && fputs(file->text, f) != EOF;
+    if (!f || fclose(f) != 0 || !written)
+        return po_fail(b->ctx, PO_IO, "%.300s: cannot be written (%s)", name, strerror(errno));
+    return PO_OK;
+}
+
+static po_status compile(building *b, po_arena *temporary, const char **so_path) {
+    const char *folder;
+    PO_TRY(po_folder_temporary(b->ctx, temporary, &folder));
+    po_cc_source *sources = PO_NEW_N(temporary, po_cc_source, b->parts->n_files);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->parts->n_files; i++) {
+        const char *path;
+        if (strchr(b->parts->files[i].name, '/'))
+            continue;
+        PO_TRY(write_temporary(b, temporary, folder, &b->parts->files[i], &path));
+        if (b->parts->flags[i])
+            sources[n++] = (po_cc_source){.path = path, .flags = b->parts->flags[i]};
+    }
+    char *so = po_arena_printf(temporary, "%s/" PO_LIBRARY_NAME, folder);
+    *so_path = so;
+    return po_cc_library(b->ctx, b->parts->cc, sources, n, folder, so);
+}
+
+/* Copies the object to where only descriptors lead. */
+static po_status keep_object(building *b, po_bytes object) {
+    int *fd = PO_NEW(b->arena, int);
+    *fd = memfd_create(PO_LIBRARY_NAME, MFD_CLOEXEC);
+    if (*fd < 0)
+        return po_fail(b->ctx, PO_IO, "no memory file for the library (%s)", strerror(errno));
+    po_arena_defer(b->arena, close_descriptor, fd);
+    po_writer *w = po_writer_on_fd(b->ctx, b->arena, *fd, "the library in memory");
+    po_writer_put(w, object.data, object.size);
+    PO_TRY(po_writer_finish(w));
+    b->library->path = po_arena_printf(b->arena, "/proc/self/fd/%d", *fd);
+    b->library->object.data = po_arena_memdup(b->arena, object.data, object.size);
+    b->library->object.size = object.size;
+    return PO_OK;
+}
+
+static po_hash object_key(const building *b) {
+    po_hash key = po_hash_str(hash_sources(b), PO_CC_FLAGS);
+    return po_hash_str(key, b->parts->cc ? b->parts->cc : "");
+}
+
+static po_status build(building *b, po_arena *temporary) {
+    const po_object_store *store = b->parts->store;
+    const char *so_path = NULL;
+    po_bytes known;
+    if (store && store->find(store->user, temporary, object_key(b), &known))
+        return keep_object(b, known);
+    PO_TRY(compile(b, temporary, &so_path));
+    int fd;
+    po_content object;
+    PO_TRY(po_file_open(b->ctx, temporary, AT_FDCWD, so_path, O_RDONLY, &fd));
+    PO_TRY(po_file_content(b->ctx, temporary, fd, so_path, &object));
+    PO_TRY(keep_object(b, (po_bytes){(const char *)object.data, object.size}));
+    if (store)
+        store->keep(store->user, object_key(b), b->library->object);
+    return PO_OK;
+}
+
+po_status po_library_compile(po_ctx *ctx, po_arena *arena, const po_library_parts *parts,
+                             const po_library **out) {
+    po_library *library = PO_NEW(arena, po_library);
+    building b = {.ctx = ctx, .arena = arena, .parts = parts, .library = library};
+    po_arena *temporary = po_arena_create(ctx);
+    po_status status = build(&b, temporary);
+    po_arena_free(temporary);
+    PO_TRY(status);
+    library->files = parts->files;
+    library->flags = parts->flags;
+    library->n_files = parts->n_files;
+    library->about = parts->about;
+    library->more = parts->more;
+    library->hash = hash_sources(&b);
+    *out = library;
+    return PO_OK;
+}

@@ -1,0 +1,176 @@
+/* A library of kernels for ONNX Runtime 1.18 or later on NVIDIA GPUs: each region of a model is one
+ * custom operator of the CUDA provider, started on the provider's stream. petopt_kernels.c includes
+ * this file once; the table of regions is in petopt_table.c. Where there is no driver, or a GPU
+ * that no machine code fits, nothing is registered and the model runs on its own functions. */
+#ifndef PETOPT_ORT_CUDA_H
+#define PETOPT_ORT_CUDA_H
+
+#include "petopt_ort_api.h"
+#include "petopt_table.h"
+
+/* Tests put the CPU's in its place, and a driver that works in the processor's memory. */
+#ifndef PK_PROVIDER
+#define PK_PROVIDER "CUDAExecutionProvider"
+#endif
+
+enum { PK_ORT_CUDA_API = 18 };
+
+static void pk_release_allocator(const OrtApi *api, OrtAllocator *allocator) {
+    ((void (*)(OrtAllocator *))api->slot[PK_API_ReleaseAllocator])(allocator);
+}
+
+/* What the launches of one call share. Calls on one stream come one after the other, and so can
+ * use the same. */
+typedef struct pk_scratch {
+    struct pk_scratch *next;
+    void *stream, *memory;
+} pk_scratch;
+
+typedef struct pk_cuda_kernel {
+    const OrtApi *api;
+    const pk_region *region;
+    pk_loader loader;
+    OrtAllocator *allocator; /* the provider's, of the device */
+    bool *constant;          /* by input: its shape was checked when the kernel was made */
+    pthread_mutex_t lock;
+    pk_scratch *scratch;
+} pk_cuda_kernel;
+
+static OrtStatus *pk_cuda_failed(const pk_cuda_kernel *k, const char *why) {
+    char text[PK_WHY + 200];
+    snprintf(text, sizeof text, "petopt.kernels, %s: %s", k->region->name, why);
+    return pk_fail(k->api, PK_ORT_FAIL, text);
+}
+
+static size_t pk_scratch_bytes(const pk_cuda_kernel *k) {
+    return k->loader.program->device + PK_DEVICE_ALIGN;
+}
+
+/* Memory for calls on this stream; it stays until the kernel goes. */
+static OrtStatus *pk_scratch_of(pk_cuda_kernel *k, void *stream, char **device) {
+    *device = NULL;
+    if (k->loader.program->device == 0)
+        return NULL;
+    OrtStatus *status = NULL;
+    pthread_mutex_lock(&k->lock);
+    pk_scratch *s = k->scratch;
+    while (s && s->stream != stream)
+        s = s->next;
+    if (!s && (s = calloc(1, sizeof *s))) {
+        s->stream = stream;
+        status = PK_CALL(k->api, AllocatorAlloc, k->allocator, pk_scratch_bytes(k), &s->memory);
+        if (!status && s->memory) {
+            s->next = k->scratch;
+            k->scratch = s;
+        } else {
+            free(s);
+            s = NULL;
+        }
+    }
+    pthread_mutex_unlock(&k->lock);
+    if (status)
+        return status;
+    if (!s)
+        return pk_cuda_failed(k, "memory ran out");
+    uintptr_t at = (uintptr_t)s->memory;
+    *device = (char *)s->memory + (PK_DEVICE_ALIGN - at % PK_DEVICE_ALIGN) % PK_DEVICE_ALIGN;
+    return NULL;
+}
+
+static OrtStatus *pk_cuda_bind(pk_cuda_kernel *k, OrtKernelContext *context, const void **in,
+                               void **out) {
+    const pk_region *r = k->region;
+    void *data = NULL;
+    for (size_t i = 0; i < r->n_in + r->n_weights; i++) {
+        PK_TRY(pk_input(k->api, r, context, i, k->constant[i], &data));
+        in[i] = data;
+    }
+    for (size_t i = 0; i < r->n_out; i++)
+        PK_TRY(pk_output(k->api, r, context, i, &out[i]));
+    return NULL;
+}
+
+static OrtStatus *pk_cuda_call(pk_cuda_kernel *k, OrtKernelContext *context, const void **in,
+                               void **out) {
+    void *stream = NULL;
+    char why[PK_WHY] = "";
+    pk_data data = {in, in + k->region->n_in, out, NULL};
+    PK_TRY(pk_cuda_bind(k, context, in, out));
+    PK_TRY(PK_CALL(k->api, KernelContext_GetGPUComputeStream, context, &stream));
+    PK_TRY(pk_scratch_of(k, stream, &data.device));
+    return pk_run_on(&k->loader, &data, stream, why) ? NULL : pk_cuda_failed(k, why);
+}
+
+static OrtStatus *pk_cuda_compute(void *kernel, OrtKernelContext *context) {
+    pk_cuda_kernel *k = kernel;
+    const void **in = calloc(k->region->n_in + k->region->n_weights + 1, sizeof *in);
+    void **out = calloc(k->region->n_out + 1, sizeof *out);
+    OrtStatus *status =
+        in && out ? pk_cuda_call(k, context, in, out) : pk_cuda_failed(k, "memory ran out");
+    free(in);
+    free(out);
+    return status;
+}
+
+static void pk_cuda_destroy(void *kernel) {
+    pk_cuda_kernel *k = kernel;
+    for (pk_scratch *s = k->scratch, *next; s; s = next) {
+        next = s->next;
+        OrtStatus *status = PK_CALL(k->api, AllocatorFree, k->allocator, s->memory);
+        if (status)
+            pk_release_status(k->api, status);
+        free(s);
+    }
+    if (k->allocator)
+        pk_release_allocator(k->api, k->allocator);
+    pk_loader_free(&k->loader);
+    pthread_mutex_destroy(&k->lock);
+    free(k->constant);
+    free(k);
+}
+
+static OrtStatus *pk_cuda_prepare(pk_cuda_kernel *k, const OrtKernelInfo *info) {
+    enum { OF_THE_DEVICE = 0 };
+    for (size_t i = 0; i < k->region->n_in + k->region->n_weights; i++) {
+        const OrtValue *value = NULL;
+        PK_TRY(pk_constant(k->api, k->region, info, i, &k->constant[i], &value));
+    }
+    return PK_CALL(k->api, KernelInfoGetAllocator, info, OF_THE_DEVICE, &k->allocator);
+}
+
+static OrtStatus *pk_cuda_create(const OrtCustomOp *base, const OrtApi *api,
+                                 const OrtKernelInfo *info, void **kernel) {
+    const pk_op *op = (const pk_op *)base;
+    pk_cuda_kernel *k = calloc(1, sizeof *k);
+    bool *constant = calloc(op->region->n_in + op->region->n_weights + 1, sizeof *constant);
+    if (!k || !constant) {
+        free(k);
+        free(constant);
+        return pk_fail(api, PK_ORT_FAIL, "petopt.kernels: memory ran out");
+    }
+    k->api = api;
+    k->region = op->region;
+    k->constant = constant;
+    pk_loader_init(&k->loader, pk_driver_get(), op->code);
+    pthread_mutex_init(&k->lock, NULL);
+    OrtStatus *status = pk_cuda_prepare(k, info);
+    if (status)
+        pk_cuda_destroy(k);
+    else
+        *kernel = k;
+    return status;
+}
+
+static const void *pk_cuda_choose(const void *user, const pk_region *region) {
+    const pk_driver *driver = pk_driver_get();
+    (void)user;
+    return driver && pk_program_fits(driver, region->code) ? region->code : NULL;
+}
+
+static OrtStatus *pk_register_cuda(OrtSessionOptions *options, const OrtApiBase *base) {
+    const pk_target cuda = {PK_ORT_CUDA_API, PK_PROVIDER,     pk_cuda_choose, NULL,
+                            pk_cuda_create,  pk_cuda_compute, pk_cuda_destroy};
+    return pk_register(options, base, pk_regions, pk_n_regions, &cuda);
+}
+
+#endif

@@ -1,0 +1,27 @@
+/* What the tables of a library say of a model's regions. C and C++. */
+#ifndef PETOPT_REGION_H
+#define PETOPT_REGION_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Element types, by the numbers that ONNX gives them; 0 stands for f32 too. */
+enum { PK_F32 = 1, PK_F16 = 10, PK_BF16 = 16, PK_MAX_RANK = 8 };
+
+typedef struct pk_port {
+    size_t rank;
+    const int64_t *dims;
+    int type;
+} pk_port;
+
+/* A region of a model: one operator. Its inputs are n_in activations, then n_weights weights. */
+typedef struct pk_region {
+    const char *name;
+    size_t n_in, n_weights, n_out;
+    const pk_port *in, *out;
+    const int64_t *weight_elements;
+    const int *weight_types; /* NULL: all f32 */
+    const void *code;        /* the target's */
+} pk_region;
+
+#endif
