@@ -7,14 +7,15 @@
 #include "cost/gpu.h"
 #include "ir/graph.h"
 
-typedef struct po_rates {
+typedef struct po_rates po_rates;
+struct po_rates {
     double flops; /* float multiply-adds count 2; a second, one core */
     double bytes; /* read from memory a second, one core */
     /* NULL: a CPU, by the rates above. Else they say nothing, threads neither: each node is a
      * kernel of that GPU, products by cuBLAS and cuDNN. */
     const po_gpu *gpu;
     bool tf32; /* of f32 products on a GPU */
-} po_rates;
+};
 
 /* Measures for about 0.1 s; kept in the cache. */
 void po_rates_of_machine(po_cost *cost, po_rates *rates);

@@ -20,6 +20,8 @@ struct po_options {
     uint32_t threads; /* 0: as many as this process may run on */
     double time_limit, tolerance;
     bool exact;             /* --accuracy exact */
+    bool cuda;              /* --target cuda */
+    const char *gpu;        /* --gpu, a name that po_gpu_named knows; NULL: the machine's own */
     bool model_cost;        /* --cost model */
     bool measured_cost;     /* --cost ort, as asked for rather than by default */
     bool recall;            /* what the same run decided before may stand */

@@ -1,6 +1,7 @@
 #include "pipeline/pipeline.h"
 
 #include "cost/cost.h"
+#include "cost/roofline.h"
 #include "ir/text.h"
 #include "pipeline/recall.h"
 
@@ -26,6 +27,21 @@ po_status po_pipeline_cost(po_run_state *state, po_cost **cost) {
         PO_TRY(po_cost_open(state->ctx, state->files, &options, &state->cost));
     *cost = state->cost;
     return PO_OK;
+}
+
+/* Where no GPU is named and none is here. */
+static const char *const assumed_gpu = "H200";
+
+po_status po_pipeline_rates(po_run_state *state, po_rates *rates) {
+    po_cost *cost;
+    const char *name = state->options->gpu;
+    PO_TRY(po_pipeline_cost(state, &cost));
+    if (!state->options->cuda) {
+        po_rates_of_machine(cost, rates);
+        return PO_OK;
+    }
+    *rates = (po_rates){.gpu = po_gpu_named(name ? name : assumed_gpu)};
+    return rates->gpu ? PO_OK : po_fail(state->ctx, PO_BAD_USE, "--gpu: '%s' is not known", name);
 }
 
 const char *po_pipeline_no_kernels(const po_run_state *state) {

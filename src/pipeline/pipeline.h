@@ -76,6 +76,10 @@ const char *po_pipeline_no_kernels(const po_run_state *state);
 /* The cost service of the run: opened once, with its cache. */
 po_status po_pipeline_cost(po_run_state *state, struct po_cost **cost);
 
+/* What estimates go by: this machine's rates, or the GPU that the model is made for. */
+struct po_rates;
+po_status po_pipeline_rates(po_run_state *state, struct po_rates *rates);
+
 /* Adds a graph to those that live until the end. */
 void po_pipeline_hold(po_run_state *state, po_graph *graph);
 /* Frees one of these before the end: nothing may be made from it or refer to it. */

@@ -388,7 +388,7 @@ static bool estimated_slower(const selecting *s, uint32_t i, const po_rates *rat
 /* Without measuring: the first variant that compares equal and is not estimated to be slower. */
 static po_status by_model(selecting *s, const char *why) {
     po_rates rates;
-    po_rates_of_machine(s->cost, &rates);
+    PO_TRY(po_pipeline_rates(s->state, &rates));
     s->ctx->threads = 1; /* the answer must not depend on how many there are */
     for (uint32_t i = 0; i < s->state->n_variants; i++) {
         if (!s->written[i].path)

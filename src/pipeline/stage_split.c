@@ -27,7 +27,7 @@ po_status po_stage_split(po_run_state *state) {
     po_search *search = PO_NEW(state->arena, po_search);
     search->arena = state->arena;
     PO_TRY(po_pipeline_cost(state, &search->cost));
-    po_rates_of_machine(search->cost, &search->rates);
+    PO_TRY(po_pipeline_rates(state, &search->rates));
     po_graph *folded;
     PO_TRY(fold(state, &folded));
     PO_TRY(po_split_model(state->ctx, state->arena, folded, NULL, &search->split));
