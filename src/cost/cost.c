@@ -46,7 +46,7 @@ static void read_cpu(po_machine *m) {
 
 static po_status probe(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
     po_ort *ort = NULL;
-    PO_TRY(po_ort_open(ctx, arena, &(po_ort_options){user, 1}, &ort));
+    PO_TRY(po_ort_load(ctx, arena, user, &ort));
     po_machine m;
     memset(&m, 0, sizeof m);
     m.has_runtime = true;

@@ -56,11 +56,11 @@ static po_status forbid_telemetry(po_ctx *ctx) {
     return PO_OK;
 }
 
-po_status po_ort_open(po_ctx *ctx, po_arena *arena, const po_ort_options *options, po_ort **out) {
-    po_ort *ort = PO_NEW(arena, po_ort);
+po_status po_ort_load(po_ctx *ctx, po_arena *arena, const char *library, po_ort **out) {
+    po_ort *ort = *out = PO_NEW(arena, po_ort);
     void *handle = NULL;
     PO_TRY(forbid_telemetry(ctx));
-    PO_TRY(open_library(ctx, arena, options->library, &handle, &ort->library));
+    PO_TRY(open_library(ctx, arena, library, &handle, &ort->library));
     void *symbol = dlsym(handle, "OrtGetApiBase");
     const OrtApiBase *(ORT_API_CALL * get_base)(void) = NULL;
     memcpy(&get_base, &symbol, sizeof get_base); /* ISO C has no cast from data to function */
@@ -76,7 +76,12 @@ po_status po_ort_open(po_ctx *ctx, po_arena *arena, const po_ort_options *option
     if (!ort->api)
         return po_fail(ctx, PO_RUNTIME, "ONNX Runtime %s is too old: 1.%d or newer is needed",
                        ort->version, (int)OLDEST_API);
+    return PO_OK;
+}
 
+po_status po_ort_open(po_ctx *ctx, po_arena *arena, const po_ort_options *options, po_ort **out) {
+    PO_TRY(po_ort_load(ctx, arena, options->library, out));
+    po_ort *ort = *out;
     const char *what = "starting";
     OrtThreadingOptions *threading = NULL;
     ORT_TRY(ctx, ort, what, CreateThreadingOptions(&threading));
@@ -90,7 +95,6 @@ po_status po_ort_open(po_ctx *ctx, po_arena *arena, const po_ort_options *option
     ORT_TRY(ctx, ort, what,
             CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &ort->memory));
     ORT_TRY(ctx, ort, what, GetAllocatorWithDefaultOptions(&ort->allocator));
-    *out = ort;
     return PO_OK;
 }
 

@@ -37,9 +37,11 @@ typedef struct po_ort_options {
     uint32_t threads;    /* of the pool that all sessions share; at least 1 */
 } po_ort_options;
 
+/* Opens the library, for what it is: nothing runs, for only po_ort_open starts it, which takes
+ * longer. PO_RUNTIME: no library, or one that is too old. */
+po_status po_ort_load(po_ctx *ctx, po_arena *arena, const char *library, po_ort **ort);
 /* Opens the library and makes an environment whose sessions share one thread pool, so that the
- * idle workers of one session never spin against another. PO_RUNTIME: no library, or one
- * that is too old. */
+ * idle workers of one session never spin against another. */
 po_status po_ort_open(po_ctx *ctx, po_arena *arena, const po_ort_options *options, po_ort **ort);
 const char *po_ort_version(const po_ort *ort); /* "1.31.1" */
 const char *po_ort_library(const po_ort *ort); /* the path that was opened */
