@@ -23,6 +23,7 @@ struct po_arena {
     po_arena *older, *newer; /* in ctx->arenas */
     uint64_t serial;
     block *blocks;
+    block *spare; /* what a reset took back */
     deferred *deferred;
     size_t next_size;
 };
@@ -84,21 +85,40 @@ po_ctx *po_arena_ctx(const po_arena *arena) {
     return arena->ctx;
 }
 
-void po_arena_free(po_arena *arena) {
-    if (!arena)
-        return;
+static void run_deferred(po_arena *arena) {
     while (arena->deferred) {
         deferred *d = arena->deferred;
         arena->deferred = d->next;
         d->fn(d->user);
     }
-    po_arena_keep(arena);
-    for (block *b = arena->blocks; b;) {
+}
+
+static void free_blocks(block *b) {
+    while (b) {
         block *next = b->next;
         free(b);
         b = next;
     }
+}
+
+void po_arena_free(po_arena *arena) {
+    if (!arena)
+        return;
+    run_deferred(arena);
+    po_arena_keep(arena);
+    free_blocks(arena->blocks);
+    free_blocks(arena->spare);
     free(arena);
+}
+
+void po_arena_reset(po_arena *arena) {
+    run_deferred(arena);
+    while (arena->blocks) {
+        block *b = arena->blocks;
+        arena->blocks = b->next;
+        b->next = arena->spare;
+        arena->spare = b;
+    }
 }
 
 void po_arenas_free_since(po_ctx *ctx, uint64_t mark) {
@@ -110,13 +130,32 @@ void po_arenas_free_since(po_ctx *ctx, uint64_t mark) {
     }
 }
 
+/* The smallest spare block that the size fits in, taken off the list; NULL. */
+static block *take_spare(po_arena *arena, size_t size) {
+    block **best = NULL;
+    for (block **at = &arena->spare; *at; at = &(*at)->next)
+        if ((*at)->size >= size && (!best || (*at)->size < (*best)->size))
+            best = at;
+    block *b = best ? *best : NULL;
+    if (b)
+        *best = b->next;
+    return b;
+}
+
 /* A block of its own, behind the current one, which stays in use. */
 static void *alloc_large(po_arena *arena, size_t size, bool zeroed) {
     size_t bytes = sizeof(block) + size;
-    block *fresh = zeroed ? calloc(1, bytes) : malloc(bytes);
-    if (!fresh)
-        po_arena_exhausted(arena);
-    fresh->used = fresh->size = size;
+    block *fresh = take_spare(arena, size);
+    if (fresh) {
+        fresh->used = fresh->size;
+        if (zeroed)
+            memset(fresh->data, 0, size);
+    } else {
+        fresh = zeroed ? calloc(1, bytes) : malloc(bytes);
+        if (!fresh)
+            po_arena_exhausted(arena);
+        fresh->used = fresh->size = size;
+    }
     block *b = arena->blocks;
     fresh->next = b ? b->next : NULL;
     if (b)
@@ -136,15 +175,18 @@ static void *alloc(po_arena *arena, size_t size, bool zeroed) {
         if (size > arena->next_size / 2)
             return alloc_large(arena, size,
                                zeroed); /* fresh pages are zero without a second look */
-        block *fresh = malloc(sizeof *fresh + arena->next_size);
-        if (!fresh)
-            po_arena_exhausted(arena);
+        block *fresh = take_spare(arena, size);
+        if (!fresh) {
+            fresh = malloc(sizeof *fresh + arena->next_size);
+            if (!fresh)
+                po_arena_exhausted(arena);
+            fresh->size = arena->next_size;
+            if (arena->next_size < LARGEST_BLOCK)
+                arena->next_size *= 2;
+        }
         fresh->used = 0;
-        fresh->size = arena->next_size;
         fresh->next = b;
         arena->blocks = fresh;
-        if (arena->next_size < LARGEST_BLOCK)
-            arena->next_size *= 2;
         b = fresh;
     }
     void *p = (char *)b->data + b->used;

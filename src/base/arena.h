@@ -12,6 +12,10 @@ po_arena *po_arena_create(po_ctx *ctx);
 /* Runs the arena's deferred calls, newest first, and frees its memory. NULL is allowed. */
 void po_arena_free(po_arena *arena);
 
+/* Runs the deferred calls, and takes back what was allocated, to be handed out again: for scratch
+ * memory that is used many times over. The arena keeps it until it is freed. */
+void po_arena_reset(po_arena *arena);
+
 /* An arena under the same context as another: scratch memory for functions without a context. */
 po_arena *po_arena_child(po_arena *arena);
 /* The context of the call under way. */

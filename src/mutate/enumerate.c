@@ -148,7 +148,9 @@ typedef struct offspring {
 
 typedef struct enumerating {
     po_ctx *ctx;
-    po_arena *arena; /* scratch */
+    po_arena *arena;  /* scratch */
+    po_arena *search; /* of the search under way, used again by the next */
+    en_maker *maker;
     const po_mutate_options *options;
     po_mutants *mutants;
     po_mutate_counts *counts;
@@ -187,7 +189,8 @@ static const solved *solve(enumerating *e, const en_problem *problem, uint64_t b
                       .best = PO_NEW_N(e->arena, ranked, EN_RANKED)};
     double bytes;
     en_program_cost(&problem->target, problem->n_activations, &c->flops, &bytes);
-    en_search search = {.arena = e->arena,
+    en_search search = {.arena = e->search,
+                        .maker = e->maker,
                         .problem = shrunk ? small : problem,
                         .depth = e->options->depth,
                         .moves = EN_LEVELS,
@@ -198,6 +201,7 @@ static const solved *solve(enumerating *e, const en_problem *problem, uint64_t b
                         .counts = e->counts};
     if (shrunk || elements(problem) <= EN_MOST_ELEMENTS)
         en_search_run(&search);
+    po_arena_reset(e->search); /* what was found is at true sizes by now */
     en_checker *checker = shrunk && c->n ? en_checker_create(e->arena, problem) : NULL;
     PO_PUSH(e->arena, e->solved, e->n_solved, e->cap_solved, ((solved){target, c, checker}));
     return &e->solved[e->n_solved - 1];
@@ -271,9 +275,11 @@ po_status po_enumerate(po_ctx *ctx, po_arena *arena, const po_subprogram *sub,
     double begin = po_now();
     enumerating e = {.ctx = ctx,
                      .arena = po_arena_child(arena),
+                     .search = po_arena_child(arena),
                      .options = options,
                      .mutants = mutants,
                      .counts = counts};
+    e.maker = en_maker_create(e.arena);
     uint32_t keep = options->keep ? options->keep : EN_KEEP;
     uint64_t budget = EN_POINT_WORK * (options->most ? options->most : EN_MOST);
     if (options->depth)
@@ -288,6 +294,7 @@ po_status po_enumerate(po_ctx *ctx, po_arena *arena, const po_subprogram *sub,
             PO_TRY(enumerate_graph(&e, parents[i].graph, sub->n_activations, &parents[i],
                                    (keep + 7) / 8, budget / EN_LATER));
     }
+    po_arena_free(e.search);
     po_arena_free(e.arena);
     counts->seconds += po_now() - begin;
     return po_ctx_poll(ctx);

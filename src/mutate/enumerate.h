@@ -98,7 +98,7 @@ typedef struct en_rts {
     en_rt *rt; /* [0] is the identity */
     uint32_t n;
     en_bucket *bucket;
-    uint32_t n_buckets;
+    uint32_t n_buckets, of_cost[EN_MOVES + 2]; /* the first bucket of so many moves, or of more */
 } en_rts;
 
 typedef struct en_factors {
@@ -109,9 +109,12 @@ typedef struct en_factors {
 } en_factors;
 
 enum { EN_ALLOW_PAD = 1, EN_ALLOW_TWICE = 2 };
-/* most: moves; limit: of the R/Ts made. */
-en_rts *en_rts_make(po_arena *arena, const en_shape *in, const en_factors *factors, uint32_t allow,
-                    uint32_t most, uint32_t limit);
+/* What sets are made in, one after the other: the same memory for each. */
+typedef struct en_maker en_maker;
+en_maker *en_maker_create(po_arena *arena);
+/* A set of the arena's. most: moves; limit: of the R/Ts made. */
+en_rts *en_rts_make(en_maker *mk, po_arena *arena, const en_shape *in, const en_factors *factors,
+                    uint32_t allow, uint32_t most, uint32_t limit);
 
 /* --- programs --- */
 
@@ -219,7 +222,8 @@ typedef struct en_found {
 } en_found;
 
 typedef struct en_search {
-    po_arena *arena;
+    po_arena *arena; /* what found gets lives as long */
+    en_maker *maker;
     const en_problem *problem;
     uint32_t depth, moves; /* most operators, R/Ts counted; most moves of all R/Ts */
     uint32_t most_rts;     /* R/Ts of one tensor */

@@ -26,6 +26,7 @@ typedef struct variant {
 
 typedef struct memory {
     uint32_t *value, *stamp;
+    int64_t size;
 } memory;
 
 struct en_eval {
@@ -353,15 +354,23 @@ static uint32_t compute(en_eval *e, uint32_t n, uint32_t slot, int64_t at) {
     }
 }
 
+/* Makes room for the results of a tensor of `count` elements; false where it has too many. */
+static bool remember(en_eval *e, memory *m, int64_t count) {
+    if (count > EN_REMEMBERED)
+        return false;
+    m->size = m->size ? m->size : 256;
+    while (m->size < count)
+        m->size *= 2;
+    m->value = po_arena_alloc(e->arena, (size_t)m->size * sizeof *m->value);
+    m->stamp = PO_NEW_N(e->arena, uint32_t, m->size);
+    return true;
+}
+
 static uint32_t slot_value(en_eval *e, uint32_t slot, int64_t at) {
     uint32_t op = e->maker[slot];
-    if (en_count(&e->p->shape[slot]) > EN_REMEMBERED)
-        return compute(e, op, slot, at);
     memory *m = &e->memory[slot];
-    if (!m->value) {
-        m->value = PO_NEW_N(e->arena, uint32_t, EN_REMEMBERED);
-        m->stamp = PO_NEW_N(e->arena, uint32_t, EN_REMEMBERED);
-    }
+    if (at >= m->size && !remember(e, m, en_count(&e->p->shape[slot])))
+        return compute(e, op, slot, at);
     if (m->stamp[at] != e->epoch[op]) {
         m->value[at] = compute(e, op, slot, at);
         m->stamp[at] = e->epoch[op];

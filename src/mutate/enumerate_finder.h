@@ -8,9 +8,9 @@ enum {
     EN_SETS = 64,    /* shapes of results that have R/Ts of their own */
     EN_OPTIONS = 24, /* of one map axis of a convolution */
     EN_ENDS = 1 << 14,
-    EN_SAMPLES = 160, /* positions that tell a partial mutant from an exact one */
-    EN_WHOLE = 4096,  /* largest output that is compared whole */
-    EN_SEEN = 1 << 16,
+    EN_SAMPLES = 160,  /* positions that tell a partial mutant from an exact one */
+    EN_WHOLE = 4096,   /* largest output that is compared whole */
+    EN_SEEN = 1 << 10, /* programs judged: at first, at most */
     EN_MOST_SEEN = 1 << 20
 };
 
@@ -53,12 +53,23 @@ typedef struct en_finder {
     bool stop;
 } en_finder;
 
+static inline void en_spend(en_finder *f, uint64_t work) {
+    f->work += work;
+    if (f->work >= f->s->budget)
+        f->stop = true;
+}
+
+/* Counts a candidate whose shapes do not fit. */
+static inline void en_reject_shape(en_finder *f) {
+    f->s->counts->judged++;
+    f->s->counts->by_shape++;
+    en_spend(f, 1);
+}
+
 /* --- enumerate_judge.c --- */
 
 /* Lays out the inside points and the target's values there. */
 void en_judge_target(en_finder *f);
-/* Counts a candidate whose shapes do not fit. */
-void en_reject_shape(en_finder *f);
 /* Tries the program as it stands, every R/T of its buckets, with `moves` left for the last R/T. */
 void en_finish(en_finder *f, uint32_t depth, uint32_t moves);
 

@@ -6,18 +6,6 @@ static uint64_t mix(uint64_t h, uint64_t v) {
     return h ^ (h >> 32);
 }
 
-static void spend(en_finder *f, uint64_t work) {
-    f->work += work;
-    if (f->work >= f->s->budget)
-        f->stop = true;
-}
-
-void en_reject_shape(en_finder *f) {
-    f->s->counts->judged++;
-    f->s->counts->by_shape++;
-    spend(f, 1);
-}
-
 /* Points away from the borders of maps; the others' places are drawn at random. */
 static void place_points(const en_program *t, int32_t point[EN_OUTS][EN_POINTS][EN_RANK]) {
     bool maps = false;
@@ -166,7 +154,7 @@ static double share_of(en_finder *f) {
 static void judge(en_finder *f, po_hash skeleton, uint32_t depth) {
     po_mutate_counts *c = f->s->counts;
     c->judged++;
-    spend(f, EN_POINT_WORK);
+    en_spend(f, EN_POINT_WORK);
     uint64_t a = skeleton.lo, b = skeleton.hi;
     for (uint32_t i = 0; i < f->n_edges; i++) {
         uint64_t h = f->p.view[f->edges[i].op][f->edges[i].arg]->hash;

@@ -288,28 +288,73 @@ bool en_rt_is_identity(const en_rt *rt) {
 
 /* --- all of them --- */
 
-typedef struct making {
-    po_arena *arena;
-    en_rts *set;
-    uint32_t cap, limit, mask;
-    uint32_t *table; /* by hash: 1 + index */
-} making;
+enum { FIRST_TABLE = 1 << 8 };
 
-static void try_move(making *mk, const en_rt *from, en_move m) {
-    if (mk->set->n >= mk->limit)
+/* Its place in the order: moves, then shape, then as it was made. */
+typedef struct ranked {
+    uint32_t head; /* moves and rank */
+    int32_t d[EN_RANK];
+    uint32_t index;
+} ranked;
+
+struct en_maker {
+    po_arena *arena;
+    en_rt *rt;
+    uint32_t n, cap, limit;
+    uint32_t *table; /* by hash: 1 + index */
+    uint32_t mask, cap_table;
+    ranked *order;
+    uint32_t cap_order;
+};
+
+en_maker *en_maker_create(po_arena *arena) {
+    en_maker *mk = PO_NEW(arena, en_maker);
+    mk->arena = arena;
+    return mk;
+}
+
+/* The R/T of this hash, or the place for it. */
+static uint32_t *entry_of(const en_maker *mk, uint64_t hash) {
+    uint32_t at = (uint32_t)hash & mk->mask;
+    while (mk->table[at] && mk->rt[mk->table[at] - 1].hash != hash)
+        at = (at + 1) & mk->mask;
+    return &mk->table[at];
+}
+
+static void set_table(en_maker *mk, uint32_t size) {
+    mk->table = po_arena_grow(mk->arena, mk->table, &mk->cap_table, size, sizeof *mk->table);
+    mk->mask = size - 1;
+    memset(mk->table, 0, size * sizeof *mk->table);
+    for (uint32_t i = 0; i < mk->n; i++)
+        *entry_of(mk, mk->rt[i].hash) = i + 1;
+}
+
+static void start(en_maker *mk, const en_shape *in, uint32_t limit) {
+    en_rt identity;
+    en_rt_start(in, &identity);
+    en_rt_finish(&identity);
+    mk->n = 0;
+    mk->limit = limit;
+    PO_PUSH(mk->arena, mk->rt, mk->n, mk->cap, identity);
+    set_table(mk, FIRST_TABLE);
+}
+
+static void try_move(en_maker *mk, const en_rt *from, en_move m) {
+    if (mk->n >= mk->limit)
         return;
     en_rt rt = *from;
     if (!en_rt_move(&rt, &m) || !en_rt_finish(&rt))
         return;
-    uint32_t at = (uint32_t)rt.hash & mk->mask;
-    for (; mk->table[at]; at = (at + 1) & mk->mask)
-        if (mk->set->rt[mk->table[at] - 1].hash == rt.hash)
-            return;
-    PO_PUSH(mk->arena, mk->set->rt, mk->set->n, mk->cap, rt);
-    mk->table[at] = mk->set->n;
+    uint32_t *entry = entry_of(mk, rt.hash);
+    if (*entry)
+        return;
+    PO_PUSH(mk->arena, mk->rt, mk->n, mk->cap, rt);
+    *entry = mk->n;
+    if (2 * mk->n > mk->mask)
+        set_table(mk, 2 * (mk->mask + 1));
 }
 
-static void moves_of_factor(making *mk, const en_rt *from, uint8_t axis, int16_t f, bool pads) {
+static void moves_of_factor(en_maker *mk, const en_rt *from, uint8_t axis, int16_t f, bool pads) {
     uint8_t rank = from->out.rank;
     bool fits = from->out.d[axis] % f == 0;
     for (uint8_t pad = fits ? 0 : 1; pad <= (fits ? 0 : pads ? 2 : 0); pad++)
@@ -337,7 +382,8 @@ static void moves_of_factor(making *mk, const en_rt *from, uint8_t axis, int16_t
 }
 
 /* Merges with zeros between what is merged. */
-static void moves_with_gap(making *mk, const en_rt *from, const en_factors *factors, uint8_t axis) {
+static void moves_with_gap(en_maker *mk, const en_rt *from, const en_factors *factors,
+                           uint8_t axis) {
     for (uint32_t i = 0; i < factors->n_gaps; i++)
         for (uint8_t to = 0; to < from->out.rank; to++) {
             en_move m = {.kind = EN_TAKE, .axis = axis, .to = to, .g = factors->gap[i]};
@@ -351,7 +397,7 @@ static void moves_with_gap(making *mk, const en_rt *from, const en_factors *fact
         }
 }
 
-static void moves_of(making *mk, const en_rt *from, const en_factors *factors, uint32_t allow) {
+static void moves_of(en_maker *mk, const en_rt *from, const en_factors *factors, uint32_t allow) {
     uint8_t rank = from->out.rank;
     for (uint8_t axis = 0; axis < rank; axis++) {
         for (uint32_t i = 0; i < factors->n; i++)
@@ -389,68 +435,59 @@ static void moves_of(making *mk, const en_rt *from, const en_factors *factors, u
         try_move(mk, from, (en_move){.kind = EN_NEW, .to = to, .f = 1});
 }
 
-typedef struct ranked {
-    uint8_t cost;
-    uint32_t index;
-    const en_rt *rt;
-} ranked;
-
-static int compare_shapes(const en_shape *a, const en_shape *b) {
-    if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    for (uint32_t i = 0; i < a->rank; i++)
-        if (a->d[i] != b->d[i])
-            return a->d[i] < b->d[i] ? -1 : 1;
-    return 0;
-}
-
 static int by_cost_and_shape(const void *a, const void *b) {
     const ranked *x = a, *y = b;
-    if (x->cost != y->cost)
-        return x->cost < y->cost ? -1 : 1;
-    int shapes = compare_shapes(&x->rt->out, &y->rt->out);
-    if (shapes)
-        return shapes;
+    if (x->head != y->head)
+        return x->head < y->head ? -1 : 1;
+    for (uint32_t i = 0; i < (x->head & 255); i++)
+        if (x->d[i] != y->d[i])
+            return x->d[i] < y->d[i] ? -1 : 1;
     return x->index < y->index ? -1 : 1;
 }
 
-en_rts *en_rts_make(po_arena *arena, const en_shape *in, const en_factors *factors, uint32_t allow,
-                    uint32_t most, uint32_t limit) {
-    en_rts *set = PO_NEW(arena, en_rts);
-    making mk = {.arena = arena, .set = set, .limit = limit};
-    for (mk.mask = 1; mk.mask < 2 * limit + 2; mk.mask *= 2)
-        ;
-    mk.table = PO_NEW_N(arena, uint32_t, mk.mask);
-    mk.mask--;
-    set->in = *in;
-    en_rt identity;
-    en_rt_start(in, &identity);
-    en_rt_finish(&identity);
-    PO_PUSH(arena, set->rt, set->n, mk.cap, identity);
-    mk.table[identity.hash & mk.mask] = 1;
-    uint32_t begin = 0;
-    for (uint32_t level = 0; level < most; level++) {
-        uint32_t end = set->n;
-        for (; begin < end; begin++) {
-            en_rt from = set->rt[begin]; /* the array may move */
-            moves_of(&mk, &from, factors, allow);
-        }
+static en_rts *sorted(en_maker *mk, po_arena *arena) {
+    mk->order = po_arena_grow(mk->arena, mk->order, &mk->cap_order, mk->n, sizeof *mk->order);
+    for (uint32_t i = 0; i < mk->n; i++) {
+        const en_rt *rt = &mk->rt[i];
+        mk->order[i] = (ranked){.head = (uint32_t)rt->n_moves << 8 | rt->out.rank, .index = i};
+        memcpy(mk->order[i].d, rt->out.d, sizeof mk->order[i].d);
     }
-    ranked *order = PO_NEW_N(arena, ranked, set->n);
-    for (uint32_t i = 0; i < set->n; i++)
-        order[i] = (ranked){set->rt[i].n_moves, i, &set->rt[i]};
-    qsort(order, set->n, sizeof *order, by_cost_and_shape);
-    en_rt *sorted = PO_NEW_N(arena, en_rt, set->n);
-    set->bucket = PO_NEW_N(arena, en_bucket, set->n);
-    for (uint32_t i = 0; i < set->n; i++) {
-        sorted[i] = *order[i].rt;
+    qsort(mk->order, mk->n, sizeof *mk->order, by_cost_and_shape);
+    en_rts *set = PO_NEW(arena, en_rts);
+    set->n = mk->n;
+    set->rt = po_arena_alloc(arena, mk->n * sizeof *set->rt);
+    uint32_t cap = 0;
+    for (uint32_t i = 0; i < mk->n; i++) {
+        const en_rt *rt = &mk->rt[mk->order[i].index];
+        set->rt[i] = *rt;
         en_bucket *b = set->n_buckets ? &set->bucket[set->n_buckets - 1] : NULL;
-        if (!b || b->cost != sorted[i].n_moves || !en_same(&b->out, &sorted[i].out)) {
-            b = &set->bucket[set->n_buckets++];
-            *b = (en_bucket){sorted[i].n_moves, sorted[i].out, i, 0};
+        if (!b || b->cost != rt->n_moves || !en_same(&b->out, &rt->out)) {
+            en_bucket fresh = {rt->n_moves, rt->out, i, 0};
+            PO_PUSH(arena, set->bucket, set->n_buckets, cap, fresh);
+            b = &set->bucket[set->n_buckets - 1];
         }
         b->n++;
     }
-    set->rt = sorted;
+    for (uint32_t cost = 0, at = 0; cost < EN_MOVES + 2; cost++) {
+        while (at < set->n_buckets && set->bucket[at].cost < cost)
+            at++;
+        set->of_cost[cost] = at;
+    }
+    return set;
+}
+
+en_rts *en_rts_make(en_maker *mk, po_arena *arena, const en_shape *in, const en_factors *factors,
+                    uint32_t allow, uint32_t most, uint32_t limit) {
+    start(mk, in, limit);
+    uint32_t begin = 0;
+    for (uint32_t level = 0; level < most; level++) {
+        uint32_t end = mk->n;
+        for (; begin < end; begin++) {
+            en_rt from = mk->rt[begin]; /* the array may move */
+            moves_of(mk, &from, factors, allow);
+        }
+    }
+    en_rts *set = sorted(mk, arena);
+    set->in = *in;
     return set;
 }

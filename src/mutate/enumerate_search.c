@@ -66,7 +66,8 @@ static en_rts *set_of(en_finder *f, uint32_t slot) {
             return f->made_set[i];
     if (f->n_made == EN_SETS)
         return NULL;
-    en_rts *set = en_rts_make(f->s->arena, s, &f->factors, 0, f->level ? 1 : 0, f->s->most_rts / 8);
+    en_rts *set = en_rts_make(f->s->maker, f->s->arena, s, &f->factors, 0, f->level ? 1 : 0,
+                              f->s->most_rts / 8);
     f->made_set[f->n_made++] = set;
     return set;
 }
@@ -99,12 +100,12 @@ static void make_sets(en_finder *f) {
         uint32_t allow = EN_ALLOW_PAD;
         if (i >= f->s->problem->n_activations)
             allow |= EN_ALLOW_TWICE;
-        f->in_set[i] =
-            en_rts_make(f->s->arena, &f->p.shape[i], &f->factors, allow, moves, f->s->most_rts);
+        f->in_set[i] = en_rts_make(f->s->maker, f->s->arena, &f->p.shape[i], &f->factors, allow,
+                                   moves, f->s->most_rts);
     }
     for (uint32_t k = 0; k < f->target->n_out; k++)
-        f->last_set[k] = en_rts_make(f->s->arena, &f->target->shape[f->target->out[k]], &f->factors,
-                                     EN_ALLOW_PAD, moves, f->s->most_rts);
+        f->last_set[k] = en_rts_make(f->s->maker, f->s->arena, &f->target->shape[f->target->out[k]],
+                                     &f->factors, EN_ALLOW_PAD, moves, f->s->most_rts);
     mark_ends(f);
 }
 
@@ -296,24 +297,22 @@ static void product(en_finder *f, uint8_t kind, uint32_t a, uint32_t b, uint32_t
     for (uint32_t still = 0; still <= moves; still++)
         for (uint32_t i = 0; i < sa->n_buckets && !f->stop; i++) {
             const en_bucket *x = &sa->bucket[i];
-            if (x->cost > moves)
+            if (x->cost + still > moves)
                 break;
+            uint32_t deeper = depth + 1 + (x->cost > 0) + (still > 0);
+            if (deeper > f->s->depth)
+                continue;
             if (kind == EN_CONV ? x->out.rank < 3 || x->out.rank > 2 + EN_MAPS : x->out.rank < 2)
                 continue;
-            for (uint32_t k = 0; k < sb->n_buckets && !f->stop; k++) {
+            for (uint32_t k = sb->of_cost[still]; k < sb->of_cost[still + 1] && !f->stop; k++) {
                 const en_bucket *w = &sb->bucket[k];
-                uint32_t deeper = depth + 1 + (x->cost > 0) + (w->cost > 0);
-                if (w->cost > still)
-                    break;
-                if (w->cost < still || x->cost + w->cost > moves || deeper > f->s->depth)
-                    continue;
                 if (kind == EN_CONV ? w->out.rank != x->out.rank || x->out.d[1] % w->out.d[1] != 0
                                     : w->out.rank < 2 ||
                                           x->out.d[x->out.rank - 1] != w->out.d[w->out.rank - 2]) {
                     en_reject_shape(f);
                     continue;
                 }
-                uint32_t left = moves - x->cost - w->cost;
+                uint32_t left = moves - x->cost - still;
                 if (kind == EN_CONV && leads_nowhere(f, a, b, &x->out, &w->out, left)) {
                     en_reject_shape(f);
                     continue;

@@ -181,7 +181,7 @@ static void test_moves(void **state) {
         moved m = start(2, shapes[s]);
         list naive = naive_moves(&m), blind = {calloc(LISTS, sizeof(moved)), 0};
         en_shape in = {2, {shapes[s][0], shapes[s][1]}};
-        en_rts *set = en_rts_make(arena, &in, &by_two, 0, 1, LISTS);
+        en_rts *set = en_rts_make(en_maker_create(arena), arena, &in, &by_two, 0, 1, LISTS);
         for (uint32_t i = 0; i < set->n; i++) {
             moved one = by_digits(&set->rt[i]);
             int before = blind.n;
@@ -300,6 +300,7 @@ static void test_programs(void **state) {
     tally t = {0};
     po_mutate_counts counts = {0};
     en_search search = {.arena = arena,
+                        .maker = en_maker_create(arena),
                         .problem = &problem,
                         .depth = 4,
                         .moves = 3,

@@ -1,0 +1,66 @@
+/* Arenas that are used many times over. */
+#include "base/arena.h"
+#include "unit.h"
+
+enum { ROUNDS = 40, PIECES = 300 };
+
+static void count(void *user) {
+    ++*(int *)user;
+}
+
+/* Sizes of one round: small ones, and some that have blocks of their own. */
+static size_t size_of(int round, int i) {
+    return i % 50 == 49 ? (size_t)(1 + (round * 7 + i) % 5) << 18 : (size_t)(i * 13 % 700);
+}
+
+static void fill(po_arena *arena, int round) {
+    unsigned char *piece[PIECES];
+    for (int i = 0; i < PIECES; i++) {
+        size_t size = size_of(round, i);
+        piece[i] = i % 2 ? po_arena_calloc(arena, size, 1) : po_arena_alloc(arena, size);
+        assert_int_equal((uintptr_t)piece[i] % _Alignof(max_align_t), 0);
+        for (size_t at = 0; i % 2 && at < size; at++)
+            assert_int_equal(piece[i][at], 0); /* whatever stood there before */
+        memset(piece[i], 1 + i % 250, size);
+    }
+    for (int i = 0; i < PIECES; i++) /* nothing lies on anything else */
+        for (size_t at = 0, size = size_of(round, i); at < size; at += 61)
+            assert_int_equal(piece[i][at], 1 + i % 250);
+}
+
+static void test_reset(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *arena = po_arena_create(&ctx);
+    int ran = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        fill(arena, round);
+        po_arena_defer(arena, count, &ran);
+        assert_int_equal(ran, round);
+        po_arena_reset(arena);
+        assert_int_equal(ran, round + 1);
+    }
+    po_arena_free(arena);
+    assert_int_equal(ran, ROUNDS);
+    assert_null(ctx.arenas);
+}
+
+/* What was taken back is handed out again. */
+static void test_same_memory(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *arena = po_arena_create(&ctx);
+    void *small = po_arena_alloc(arena, 100), *large = po_arena_alloc(arena, 1 << 20);
+    po_arena_reset(arena);
+    assert_ptr_equal(po_arena_alloc(arena, 1 << 20), large);
+    assert_ptr_equal(po_arena_alloc(arena, 100), small);
+    po_arena_free(arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reset),
+                                       cmocka_unit_test(test_same_memory)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
