@@ -28,6 +28,17 @@ static po_view last_view(uint32_t tensor, uint32_t rank) {
     return view;
 }
 
+static po_mu_type type_of(const po_lowering *l, po_value_id v) {
+    switch (l->graph->values[v].type.dtype) {
+    case PO_F16:
+        return PO_MU_F16;
+    case PO_BF16:
+        return PO_MU_BF16;
+    default:
+        return PO_MU_F32;
+    }
+}
+
 static po_view add_tensor(po_lowering *l, po_value_id v, po_mu_place place, bool last) {
     uint32_t rank;
     const po_dim *dims = po_lower_dims(l, v, &rank);
@@ -40,6 +51,7 @@ static po_view add_tensor(po_lowering *l, po_value_id v, po_mu_place place, bool
                 shape[i] = dims[k].value;
     snprintf(name, sizeof name, "t%u", v);
     view.tensor = po_mu_add_tensor(l->mu, name, place, rank, shape);
+    l->mu->tensors[view.tensor].type = type_of(l, v);
     return view;
 }
 
@@ -86,6 +98,7 @@ static void add_weight(po_lowering *l, po_value_id v) {
     view.rank = n;
     view.tensor = po_mu_add_tensor(l->mu, name, PO_MU_WEIGHT, n, shape);
     l->mu->tensors[view.tensor].number = l->n_weights;
+    l->mu->tensors[view.tensor].type = type_of(l, v);
     PO_PUSH(l->arena, l->weights, l->n_weights, l->cap_weights, v);
     l->view[v] = view;
 }
@@ -330,9 +343,12 @@ static size_t form_of(const po_node *node) {
     return i;
 }
 
-static bool is_f32(const po_graph *graph, po_value_id v) {
+/* half: 16 bits are taken too. */
+static bool is_held(const po_graph *graph, po_value_id v, bool half) {
     const po_type *type = &graph->values[v].type;
-    return type->kind == PO_TYPE_TENSOR && type->dtype == PO_F32 && type->rank <= PO_MU_MAX_RANK &&
+    bool fits =
+        type->dtype == PO_F32 || (half && (type->dtype == PO_F16 || type->dtype == PO_BF16));
+    return type->kind == PO_TYPE_TENSOR && fits && type->rank <= PO_MU_MAX_RANK &&
            po_type_static(type) && po_type_count(type) > 0;
 }
 
@@ -343,17 +359,16 @@ static bool has_sum(po_ctx *ctx, const po_graph *graph, const po_node *node) {
     return fits;
 }
 
-po_region_part po_lower_part(void *user, const po_graph *graph, const po_node *node) {
-    po_ctx *ctx = user;
+static po_region_part part_of(po_ctx *ctx, const po_graph *graph, const po_node *node, bool half) {
     size_t form = form_of(node);
     bool map = form == FORMS && po_lower_is_map(graph, node);
     if ((form == FORMS && !map) || node->n_out < 1)
         return PO_REGION_NOT;
     for (uint32_t k = 0; k < node->n_out; k++)
-        if (node->out[k] == PO_NONE || !is_f32(graph, node->out[k]))
+        if (node->out[k] == PO_NONE || !is_held(graph, node->out[k], half))
             return PO_REGION_NOT;
     for (uint32_t k = 0; k < node->n_in; k++)
-        if (node->in[k] != PO_NONE && !is_f32(graph, node->in[k]) &&
+        if (node->in[k] != PO_NONE && !is_held(graph, node->in[k], half) &&
             (map || !po_graph_constant(graph, node->in[k])))
             return PO_REGION_NOT;
     if (map)
@@ -369,6 +384,14 @@ po_region_part po_lower_part(void *user, const po_graph *graph, const po_node *n
     if (forms[form].lower == po_lower_reduce_max)
         return po_lower_maximum_fits(graph, node) ? forms[form].part : PO_REGION_NOT;
     return has_sum(ctx, graph, node) ? forms[form].part : PO_REGION_NOT;
+}
+
+po_region_part po_lower_part(void *user, const po_graph *graph, const po_node *node) {
+    return part_of(user, graph, node, false);
+}
+
+po_region_part po_lower_part_typed(void *user, const po_graph *graph, const po_node *node) {
+    return part_of(user, graph, node, true);
 }
 
 static po_status lower_node(po_lowering *l, const po_node *node) {

@@ -21,7 +21,12 @@ typedef struct po_lowered {
 /* For po_regions_find: whether a node has a lowering. `user`: the context (po_ctx *). */
 po_region_part po_lower_part(void *user, const po_graph *graph, const po_node *node);
 
-/* `name` is the muGraph's. PO_UNSUPPORTED naming the node where something does not fit. */
+/* The same where 16-bit tensors are taken too (f16, bf16; and casts between floats): for targets
+ * whose printer goes by the tensors' types. */
+po_region_part po_lower_part_typed(void *user, const po_graph *graph, const po_node *node);
+
+/* Tensors have the types of the model's values; what is in no value of it is f32. `name` is the
+ * muGraph's. PO_UNSUPPORTED naming the node where something does not fit. */
 po_status po_lower_region(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                           const po_region *region, const char *name, po_lowered *lowered);
 

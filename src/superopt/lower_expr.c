@@ -174,6 +174,7 @@ static const struct {
     po_mu_function f;
 } maps[] = {
     {PO_OP_Identity, identity, 0},
+    {PO_OP_Cast, identity, 0}, /* between floats: what is stored rounds */
     {PO_OP_Add, nary, PO_MU_PLUS},
     {PO_OP_Sum, nary, PO_MU_PLUS},
     {PO_OP_Sub, nary, PO_MU_MINUS},

@@ -1,4 +1,4 @@
-#include "superopt/search_private.h"
+#include "superopt/gpu_private.h"
 
 #include "mugraph/eval.h"
 
@@ -12,6 +12,25 @@ po_search_options po_search_defaults(void) {
                                .schedules = 400000,
                                .cache1 = first > 0 ? first : 32 << 10,
                                .cache2 = second > 0 ? second : 512 << 10};
+}
+
+static po_mu_type half_of(const po_mu *mu) {
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        if (mu->tensors[i].type != PO_MU_F32)
+            return mu->tensors[i].type;
+    return PO_MU_F32;
+}
+
+po_search_options po_search_for_gpu(const po_gpu *gpu, const po_mu *naive, bool tf32) {
+    po_mu_type half = half_of(naive);
+    po_search_options options = po_search_defaults();
+    options.gpu = gpu;
+    options.math = half == PO_MU_F16    ? PO_GPU_F16
+                   : half == PO_MU_BF16 ? PO_GPU_BF16
+                   : tf32               ? PO_GPU_TF32
+                                        : PO_GPU_F32;
+    options.schedules = 3000000;
+    return options;
 }
 
 /* --- the same program? --- */
@@ -243,12 +262,20 @@ static search_plan shrunk_plan(const search_problem *q, const search_plan *plan)
         if (k->loop != PO_NONE) {
             int64_t third = (q->extent[k->loop] + 2) / 3;
             k->step = k->step < third ? k->step : third;
+            k->parts = k->parts > 1 ? 2 : 0;
         }
     }
     return to;
 }
 
 enum { SHARED_LIMIT = 4 << 20 };
+
+static void emit(const search_problem *p, const search_plan *plan, po_schedule *to) {
+    if (p->gpu)
+        gpu_emit(p, plan, to);
+    else
+        search_emit(p, plan, to);
+}
 
 static po_status check_plan(const search_problem *p, const search_problem *q,
                             const search_plan *plan, po_search_counts *counts, bool *good) {
@@ -261,8 +288,9 @@ static po_status check_plan(const search_problem *p, const search_problem *q,
         return PO_OK;
     }
     po_schedule_start(&s, p->arena, q->naive, false);
-    search_emit(q, &small, &s);
-    po_status status = po_search_same(p->ctx, q->naive, s.mu, s.packed, s.n_packed, SHARED_LIMIT);
+    emit(q, &small, &s);
+    po_status status =
+        po_search_same(p->ctx, q->naive, s.mu, p->gpu ? NULL : s.packed, s.n_packed, SHARED_LIMIT);
     if (status == PO_BAD_INPUT || status == PO_UNSUPPORTED) {
         *good = false;
         counts->wrong++;
@@ -288,6 +316,9 @@ po_status po_search(po_ctx *ctx, po_arena *arena, const po_mu *naive,
     PO_TRY(search_problem_of(ctx, arena, naive, &p));
     p.cache1 = options->cache1;
     p.cache2 = options->cache2;
+    p.gpu = options->gpu;
+    p.math = options->math;
+    p.half = half_of(naive);
     search_problem *q = search_shrunk(&p);
     search_skeleton *skeletons = PO_NEW_N(arena, search_skeleton, SKELETONS);
     search_plan *plans = PO_NEW_N(arena, search_plan, options->keep);
@@ -303,9 +334,13 @@ po_status po_search(po_ctx *ctx, po_arena *arena, const po_mu *naive,
         po_found *f = &found[(*n_found)++];
         po_schedule s, lone;
         po_schedule_start(&s, arena, naive, false);
-        search_emit(&p, &plans[i], &s);
+        emit(&p, &plans[i], &s);
+        const uint32_t *tensor = NULL;
         po_schedule_start(&lone, arena, naive, true);
-        const uint32_t *tensor = search_emit(&p, &plans[i], &lone);
+        if (!p.gpu)
+            tensor = search_emit(&p, &plans[i], &lone);
+        else
+            PO_TRY(po_mu_check(ctx, s.mu, GPU_SHARED));
         po_text algebra, schedule;
         po_text_init(&algebra, arena);
         po_text_init(&schedule, arena);
@@ -316,7 +351,7 @@ po_status po_search(po_ctx *ctx, po_arena *arena, const po_mu *naive,
                         .mu = s.mu,
                         .packed = s.packed,
                         .n_packed = s.n_packed,
-                        .lone = lone.mu,
+                        .lone = p.gpu ? NULL : lone.mu,
                         .lone_tensor = tensor,
                         .estimate = plans[i].seconds};
     }

@@ -3,6 +3,7 @@
 #ifndef PO_SUPEROPT_SEARCH_H
 #define PO_SUPEROPT_SEARCH_H
 
+#include "cost/gpu.h"
 #include "cost/kernels.h"
 #include "superopt/schedule.h"
 
@@ -12,9 +13,13 @@ typedef struct po_search_options {
     uint64_t algebra;       /* states of the algebra */
     uint64_t schedules;     /* states of the schedules */
     int64_t cache1, cache2; /* bytes of the caches that a block may count on; 0: ask the machine */
+    const po_gpu *gpu;      /* schedules for it, weights as they are; NULL: for this machine */
+    po_gpu_math math;       /* of products on it */
 } po_search_options;
 
 po_search_options po_search_defaults(void);
+/* For a GPU: in f32, F16 or BF16 as the muGraph's tensors are, and TF32 for products of f32. */
+po_search_options po_search_for_gpu(const po_gpu *gpu, const po_mu *naive, bool tf32);
 
 typedef struct po_search_counts {
     uint64_t states;   /* choices that were looked at, algebra and schedules */
@@ -31,7 +36,7 @@ typedef struct po_found {
     po_mu *mu;
     const po_packed *packed; /* by WEIGHT number of mu */
     uint32_t n_packed;
-    po_mu *lone;                 /* to be timed: INPUT and OUTPUT tensors are DEVICE ones */
+    po_mu *lone; /* to be timed: INPUT and OUTPUT tensors are DEVICE ones; NULL: for a GPU */
     const uint32_t *lone_tensor; /* by tensor of the naive one, borders only: that of `lone` */
     double estimate, seconds;
 } po_found;

@@ -1,60 +1,55 @@
 /* A plan as a muGraph: steps, loops, statements, tiles, places. */
-#include "superopt/schedule_private.h"
-#include "superopt/search_private.h"
+#include "superopt/search_write.h"
 
 #include <math.h>
 
 typedef struct emitting {
-    const search_problem *p;
-    const search_skeleton *s;
-    po_schedule *to;
-    uint32_t *leaf;                /* by naive tensor: its twin; PO_NONE */
+    search_writer w;
     uint32_t tensor[SEARCH_NODES]; /* where a node's value lies; PO_NONE */
     bool made[SEARCH_NODES];
     /* of the kernel under way */
     const search_kernel *k;
     search_layout l;
-    po_for_label label[PO_FORM_CLASSES]; /* within a panel, and the panel's number */
-    int64_t panel[PO_FORM_CLASSES];      /* 0: not cut into panels */
-    uint32_t step, grid, loop;           /* nodes; PO_NONE */
-    uint32_t factor;                     /* tensor: exp(old maximum - maximum) */
+    int64_t panel[PO_FORM_CLASSES]; /* 0: not cut into panels */
+    uint32_t step, grid, loop;      /* nodes; PO_NONE */
+    uint32_t factor;                /* tensor: exp(old maximum - maximum) */
 } emitting;
 
 /* --- labels --- */
 
 static void make_labels(emitting *e) {
-    const search_problem *p = e->p;
-    memset(e->label, 0, sizeof e->label);
+    const search_problem *p = e->w.p;
+    memset(e->w.label, 0, sizeof e->w.label);
     memset(e->panel, 0, sizeof e->panel);
     uint64_t used = 0;
     for (uint32_t i = 0; i <= e->k->root; i++) {
-        const search_node *n = &e->s->node[i];
+        const search_node *n = &e->w.s->node[i];
         bool reduced;
         if (e->l.stage[i] == SEARCH_OUTSIDE)
             continue;
         used |= n->labels;
         for (uint32_t k = 0; k < search_arity(n); k++)
-            used |= e->s->node[n->arg[k]].labels;
-        uint32_t lane = search_lane(p, e->s, &e->l, i, &reduced);
-        const search_node *x = &e->s->node[n->arg[0]];
+            used |= e->w.s->node[n->arg[k]].labels;
+        uint32_t lane = search_lane(p, e->w.s, &e->l, i, &reduced);
+        const search_node *x = &e->w.s->node[n->arg[0]];
         for (uint32_t k = 0; n->kind == SEARCH_SUM && k < search_arity(x); k++)
-            if (search_is_packed(p, e->s, i, x->arg[k], lane))
+            if (search_is_packed(p, e->w.s, i, x->arg[k], lane))
                 e->panel[lane] = search_panel(p, lane);
     }
     /* Panels first, then the order of axes: statements run through them in this order. */
     uint32_t number[PO_FORM_CLASSES];
     for (uint32_t c = 0; c < p->n_classes; c++)
         if ((used >> c & 1) && e->panel[c] && e->panel[c] < p->extent[c])
-            number[c] = po_mu_add_label(e->to->mu, po_arena_printf(p->arena, "%sb", p->name[c]),
+            number[c] = po_mu_add_label(e->w.to->mu, po_arena_printf(p->arena, "%sb", p->name[c]),
                                         p->extent[c] / e->panel[c]);
     for (uint32_t place = 0; place < p->n_classes; place++)
         for (uint32_t c = 0; c < p->n_classes; c++) {
             if (p->place[c] != place || !(used >> c & 1))
                 continue;
-            po_for_label *f = &e->label[c];
+            po_for_label *f = &e->w.label[c];
             int64_t within = e->panel[c] ? e->panel[c] : p->extent[c];
             f->n = 1;
-            f->terms[0] = (po_mu_term){po_mu_add_label(e->to->mu, p->name[c], within), 1};
+            f->terms[0] = (po_mu_term){po_mu_add_label(e->w.to->mu, p->name[c], within), 1};
             if (within < p->extent[c])
                 f->terms[f->n++] = (po_mu_term){number[c], within};
         }
@@ -62,86 +57,29 @@ static void make_labels(emitting *e) {
 
 /* The label that a loop over the class binds, and its chunk. */
 static uint32_t bound(const emitting *e, uint32_t class, int64_t *chunk) {
-    const po_for_label *f = &e->label[class];
+    const po_for_label *f = &e->w.label[class];
     if (f->n == 1)
         return f->terms[0].label;
     *chunk = *chunk / e->panel[class] > 0 ? *chunk / e->panel[class] : 1;
     return f->terms[1].label;
 }
 
-static void at(const emitting *e, po_mu_access *access, uint32_t axis, uint32_t class) {
-    const po_for_label *f = &e->label[class];
-    for (uint32_t i = 0; i < f->n; i++)
-        po_mu_at(e->to->mu, access, axis, f->terms[i].coef, f->terms[i].label);
-}
-
-/* --- tensors --- */
-
-static uint32_t classes_of(const search_problem *p, uint64_t labels, uint32_t *classes) {
-    uint32_t n = 0;
-    for (uint32_t place = 0; place < p->n_classes; place++)
-        for (uint32_t c = 0; c < p->n_classes; c++)
-            if (p->place[c] == place && (labels >> c & 1))
-                classes[n++] = c;
-    return n;
-}
-
-static uint32_t add_tensor(emitting *e, const char *name, po_mu_place place, uint64_t labels,
-                           uint32_t scope) {
-    uint32_t classes[PO_FORM_CLASSES], n = classes_of(e->p, labels, classes);
-    int64_t dims[PO_MU_MAX_RANK] = {1};
-    for (uint32_t i = 0; i < n && i < PO_MU_MAX_RANK; i++)
-        dims[i] = e->p->extent[classes[i]];
-    uint32_t id = po_mu_add_tensor(e->to->mu, name, place, n ? n : 1, dims);
-    e->to->mu->tensors[id].scope = scope;
-    return id;
-}
-
-static po_mu_access access_by(emitting *e, uint32_t tensor, uint64_t labels) {
-    uint32_t classes[PO_FORM_CLASSES], n = classes_of(e->p, labels, classes);
-    po_mu_access a = po_mu_access_of(e->to->mu, tensor);
-    for (uint32_t i = 0; i < n; i++)
-        at(e, &a, i, classes[i]);
-    return a;
-}
-
-/* INPUT, OUTPUT, and weights that are read as they are. */
-static uint32_t border(emitting *e, uint32_t naive) {
-    const po_mu_tensor *t = &e->to->naive->tensors[naive];
-    if (t->place == PO_MU_WEIGHT)
-        return po_twin(e->to, naive);
-    if (e->leaf[naive] == PO_NONE) {
-        e->leaf[naive] = po_mu_add_tensor(e->to->mu, t->name, e->to->lone ? PO_MU_DEVICE : t->place,
-                                          t->rank, t->dims);
-        e->to->mu->tensors[e->leaf[naive]].number = t->number;
-    }
-    return e->leaf[naive];
-}
-
-static po_mu_access border_access(emitting *e, uint32_t naive) {
-    po_mu_access a = po_mu_access_of(e->to->mu, border(e, naive));
-    for (uint32_t x = 0; x < e->to->naive->tensors[naive].rank; x++)
-        if (e->p->axes[naive][x] != PO_NONE)
-            at(e, &a, x, e->p->axes[naive][x]);
-    return a;
-}
-
 static po_mu_access packed_access(emitting *e, uint32_t naive, uint32_t lane) {
-    const po_mu_tensor *t = &e->to->naive->tensors[naive];
+    const po_mu_tensor *t = &e->w.to->naive->tensors[naive];
     po_panels panels = {.weight_tensor = naive, .split = PO_NONE, .panel = e->panel[lane]};
     for (uint32_t x = 0; x < t->rank; x++)
-        if (e->p->axes[naive][x] == lane)
+        if (e->w.p->axes[naive][x] == lane)
             panels.split = x;
         else
             panels.order[panels.n_order++] = x;
-    po_mu_access a = po_mu_access_of(e->to->mu, po_pack_weight(e->to, &panels));
-    const po_for_label *f = &e->label[lane];
-    po_mu_at(e->to->mu, &a, panels.n_order + 1, 1, f->terms[0].label);
+    po_mu_access a = po_mu_access_of(e->w.to->mu, po_pack_weight(e->w.to, &panels));
+    const po_for_label *f = &e->w.label[lane];
+    po_mu_at(e->w.to->mu, &a, panels.n_order + 1, 1, f->terms[0].label);
     if (f->n > 1)
-        po_mu_at(e->to->mu, &a, 0, 1, f->terms[1].label);
+        po_mu_at(e->w.to->mu, &a, 0, 1, f->terms[1].label);
     for (uint32_t i = 0; i < panels.n_order; i++)
-        if (e->p->axes[naive][panels.order[i]] != PO_NONE)
-            at(e, &a, i + 1, e->p->axes[naive][panels.order[i]]);
+        if (e->w.p->axes[naive][panels.order[i]] != PO_NONE)
+            search_at(&e->w, &a, i + 1, e->w.p->axes[naive][panels.order[i]]);
     return a;
 }
 
@@ -154,28 +92,28 @@ typedef struct statement {
 } statement;
 
 static uint32_t operand_of(statement *st, po_mu_access access) {
-    po_mu *mu = st->e->to->mu;
+    po_mu *mu = st->e->w.to->mu;
     return po_mu_item_of(mu, st->id, PO_MU_OPERAND, po_mu_operand(mu, st->id, access), 0, 0);
 }
 
 static uint32_t value_of(statement *st, uint32_t i) {
     emitting *e = st->e;
-    const search_node *n = &e->s->node[i];
+    const search_node *n = &e->w.s->node[i];
     if (st->item[i] != PO_NONE)
         return st->item[i];
     if (n->kind == SEARCH_NUMBER)
-        st->item[i] = po_mu_constant(e->to->mu, st->id, n->value);
+        st->item[i] = po_mu_constant(e->w.to->mu, st->id, n->value);
     else if (n->kind == SEARCH_LEAF)
-        st->item[i] = operand_of(st, search_is_packed(e->p, e->s, st->node, i, st->lane)
+        st->item[i] = operand_of(st, search_is_packed(e->w.p, e->w.s, st->node, i, st->lane)
                                          ? packed_access(e, n->tensor, st->lane)
-                                         : border_access(e, n->tensor));
+                                         : search_border_access(&e->w, n->tensor));
     else if (i != st->node && e->l.stage[i] != SEARCH_INLINE)
-        st->item[i] = operand_of(st, access_by(e, e->tensor[i], n->labels));
+        st->item[i] = operand_of(st, search_access(&e->w, e->tensor[i], n->labels));
     else {
         uint32_t x[3] = {0, 0, 0};
         for (uint32_t k = 0; k < search_arity(n); k++)
             x[k] = value_of(st, n->arg[k]);
-        st->item[i] = po_mu_item_of(e->to->mu, st->id, n->function, x[0], x[1], x[2]);
+        st->item[i] = po_mu_item_of(e->w.to->mu, st->id, n->function, x[0], x[1], x[2]);
     }
     return st->item[i];
 }
@@ -183,29 +121,30 @@ static uint32_t value_of(statement *st, uint32_t i) {
 /* A product's operand of which the loop sees a strip, its rows far apart in memory: they fall on
  * few sets of the cache, and are read again for every few rows of the other operand. */
 static uint32_t far_operand(const emitting *e, uint32_t i, uint32_t lane) {
-    const search_node *n = &e->s->node[i], *x = &e->s->node[n->arg[0]];
+    const search_node *n = &e->w.s->node[i], *x = &e->w.s->node[n->arg[0]];
     if (!e->k->staged || e->l.stage[i] != SEARCH_INSIDE || n->kind != SEARCH_SUM ||
         lane != e->k->loop || x->kind != SEARCH_FUNCTION)
         return PO_NONE;
     for (uint32_t k = 0; k < search_arity(x); k++) {
-        const search_node *o = &e->s->node[x->arg[k]];
+        const search_node *o = &e->w.s->node[x->arg[k]];
         if (o->kind == SEARCH_LEAF && (o->labels >> lane & 1) && (o->labels >> n->class & 1) &&
-            e->p->naive->tensors[o->tensor].place == PO_MU_INPUT)
+            e->w.p->naive->tensors[o->tensor].place == PO_MU_INPUT)
             return x->arg[k];
     }
     return PO_NONE;
 }
 
 static uint32_t stage(emitting *e, uint32_t parent, uint32_t leaf, uint32_t lane) {
-    po_mu *mu = e->to->mu;
-    uint32_t copy = add_tensor(e, "strip", PO_MU_SHARED, e->s->node[leaf].labels, e->loop);
+    po_mu *mu = e->w.to->mu;
+    uint32_t copy = search_tensor(&e->w, "strip", PO_MU_SHARED, e->w.s->node[leaf].labels, e->loop);
     uint32_t id = po_mu_add_statement(mu, parent, PO_MU_SET);
-    mu->nodes[id].statement.out = access_by(e, copy, e->s->node[leaf].labels);
+    mu->nodes[id].statement.out = search_access(&e->w, copy, e->w.s->node[leaf].labels);
     po_mu_item_of(mu, id, PO_MU_OPERAND,
-                  po_mu_operand(mu, id, border_access(e, e->s->node[leaf].tensor)), 0, 0);
-    int64_t size = e->k->step < e->p->extent[lane] ? e->k->step : e->p->extent[lane];
+                  po_mu_operand(mu, id, search_border_access(&e->w, e->w.s->node[leaf].tensor)), 0,
+                  0);
+    int64_t size = e->k->step < e->w.p->extent[lane] ? e->k->step : e->w.p->extent[lane];
     if (size >= PO_MU_VECTOR) {
-        mu->nodes[id].statement.lane = e->label[lane].terms[0].label;
+        mu->nodes[id].statement.lane = e->w.label[lane].terms[0].label;
         mu->nodes[id].statement.vectors =
             (uint32_t)((size < 64 ? size + PO_MU_VECTOR - 1 : 64) / PO_MU_VECTOR);
     }
@@ -219,44 +158,45 @@ static uint32_t chunk_rows(int64_t size) {
 }
 
 static void tile(emitting *e, uint32_t id, uint32_t i) {
-    po_mu_statement *s = &e->to->mu->nodes[id].statement;
+    po_mu_statement *s = &e->w.to->mu->nodes[id].statement;
     bool reduced;
-    uint32_t lane = search_lane(e->p, e->s, &e->l, i, &reduced), row;
+    uint32_t lane = search_lane(e->w.p, e->w.s, &e->l, i, &reduced), row;
     if (lane == PO_NONE)
         return;
-    int64_t size = e->panel[lane] ? e->panel[lane] : e->p->extent[lane];
-    s->lane = e->label[lane].terms[0].label;
+    int64_t size = e->panel[lane] ? e->panel[lane] : e->w.p->extent[lane];
+    s->lane = e->w.label[lane].terms[0].label;
     s->vectors = (uint32_t)((size < 64 ? size + PO_MU_VECTOR - 1 : 64) / PO_MU_VECTOR);
-    int64_t rows = search_rows(e->p, e->s, e->k, &e->l, i, lane, &row);
+    int64_t rows = search_rows(e->w.p, e->w.s, e->k, &e->l, i, lane, &row);
     if (row != PO_NONE && rows > 1) {
-        s->row = e->label[row].terms[0].label;
+        s->row = e->w.label[row].terms[0].label;
         s->rows = chunk_rows(rows);
     }
 }
 
 static void small(emitting *e, uint32_t parent, uint32_t tensor, uint64_t labels, double value) {
-    uint32_t id = po_mu_add_statement(e->to->mu, parent, PO_MU_SET);
-    e->to->mu->nodes[id].statement.out = access_by(e, tensor, labels);
-    po_mu_constant(e->to->mu, id, value);
+    uint32_t id = po_mu_add_statement(e->w.to->mu, parent, PO_MU_SET);
+    e->w.to->mu->nodes[id].statement.out = search_access(&e->w, tensor, labels);
+    po_mu_constant(e->w.to->mu, id, value);
 }
 
 /* tensor = tensor * factor */
 static void rescale(emitting *e, uint32_t parent, uint32_t i) {
-    po_mu *mu = e->to->mu;
+    po_mu *mu = e->w.to->mu;
     uint32_t id = po_mu_add_statement(mu, parent, PO_MU_SET);
-    uint64_t labels = e->s->node[i].labels;
-    mu->nodes[id].statement.out = access_by(e, e->tensor[i], labels);
-    uint32_t a = po_mu_operand(mu, id, access_by(e, e->tensor[i], labels));
-    uint32_t b = po_mu_operand(mu, id, access_by(e, e->factor, e->s->node[e->l.shift].labels));
+    uint64_t labels = e->w.s->node[i].labels;
+    mu->nodes[id].statement.out = search_access(&e->w, e->tensor[i], labels);
+    uint32_t a = po_mu_operand(mu, id, search_access(&e->w, e->tensor[i], labels));
+    uint32_t b =
+        po_mu_operand(mu, id, search_access(&e->w, e->factor, e->w.s->node[e->l.shift].labels));
     uint32_t x = po_mu_item_of(mu, id, PO_MU_OPERAND, a, 0, 0);
     po_mu_item_of(mu, id, PO_MU_TIMES, x, po_mu_item_of(mu, id, PO_MU_OPERAND, b, 0, 0), 0);
-    if (e->l.shift != PO_NONE && labels != e->s->node[e->l.shift].labels) {
-        uint32_t classes[PO_FORM_CLASSES], n = classes_of(e->p, labels, classes);
+    if (e->l.shift != PO_NONE && labels != e->w.s->node[e->l.shift].labels) {
+        uint32_t classes[PO_FORM_CLASSES], n = search_classes_of(e->w.p, labels, classes);
         uint32_t last = n ? classes[n - 1] : PO_NONE;
-        if (last != PO_NONE && e->p->extent[last] >= PO_MU_VECTOR) {
+        if (last != PO_NONE && e->w.p->extent[last] >= PO_MU_VECTOR) {
             po_mu_statement *s = &mu->nodes[id].statement;
-            int64_t size = e->label[last].n > 1 ? e->panel[last] : e->p->extent[last];
-            s->lane = e->label[last].terms[0].label;
+            int64_t size = e->w.label[last].n > 1 ? e->panel[last] : e->w.p->extent[last];
+            s->lane = e->w.label[last].terms[0].label;
             s->vectors = (uint32_t)((size < 64 ? size + PO_MU_VECTOR - 1 : 64) / PO_MU_VECTOR);
         }
     }
@@ -264,21 +204,21 @@ static void rescale(emitting *e, uint32_t parent, uint32_t i) {
 
 /* old = maximum; maximum max= ...; factor = exp(old - maximum) */
 static void keep_old(emitting *e, uint32_t parent, uint32_t old) {
-    po_mu *mu = e->to->mu;
-    uint64_t labels = e->s->node[e->l.shift].labels;
+    po_mu *mu = e->w.to->mu;
+    uint64_t labels = e->w.s->node[e->l.shift].labels;
     uint32_t id = po_mu_add_statement(mu, parent, PO_MU_SET);
-    mu->nodes[id].statement.out = access_by(e, old, labels);
+    mu->nodes[id].statement.out = search_access(&e->w, old, labels);
     po_mu_item_of(mu, id, PO_MU_OPERAND,
-                  po_mu_operand(mu, id, access_by(e, e->tensor[e->l.shift], labels)), 0, 0);
+                  po_mu_operand(mu, id, search_access(&e->w, e->tensor[e->l.shift], labels)), 0, 0);
 }
 
 static void make_factor(emitting *e, uint32_t parent, uint32_t old) {
-    po_mu *mu = e->to->mu;
-    uint64_t labels = e->s->node[e->l.shift].labels;
+    po_mu *mu = e->w.to->mu;
+    uint64_t labels = e->w.s->node[e->l.shift].labels;
     uint32_t id = po_mu_add_statement(mu, parent, PO_MU_SET);
-    mu->nodes[id].statement.out = access_by(e, e->factor, labels);
-    uint32_t a = po_mu_operand(mu, id, access_by(e, old, labels));
-    uint32_t b = po_mu_operand(mu, id, access_by(e, e->tensor[e->l.shift], labels));
+    mu->nodes[id].statement.out = search_access(&e->w, e->factor, labels);
+    uint32_t a = po_mu_operand(mu, id, search_access(&e->w, old, labels));
+    uint32_t b = po_mu_operand(mu, id, search_access(&e->w, e->tensor[e->l.shift], labels));
     uint32_t x = po_mu_item_of(mu, id, PO_MU_OPERAND, a, 0, 0);
     uint32_t y = po_mu_item_of(mu, id, PO_MU_OPERAND, b, 0, 0);
     po_mu_item_of(mu, id, PO_MU_EXP, po_mu_item_of(mu, id, PO_MU_MINUS, x, y, 0), 0, 0);
@@ -286,35 +226,35 @@ static void make_factor(emitting *e, uint32_t parent, uint32_t old) {
 
 /* The next slice of a weight comes while this one is worked with. */
 static void fetch_ahead(emitting *e, uint32_t id, uint32_t i, uint32_t lane) {
-    po_mu_statement *s = &e->to->mu->nodes[id].statement;
+    po_mu_statement *s = &e->w.to->mu->nodes[id].statement;
     if (!e->l.in_loop_sum[i] || s->row == PO_NONE)
         return;
     for (uint32_t k = 0; k < s->n_in; k++)
-        if (e->to->mu->tensors[s->in[k].tensor].place == PO_MU_WEIGHT) {
+        if (e->w.to->mu->tensors[s->in[k].tensor].place == PO_MU_WEIGHT) {
             s->ahead = e->k->step * e->panel[lane];
             s->ahead_of = k;
         }
 }
 
 static void write_node(emitting *e, uint32_t parent, uint32_t i) {
-    po_mu *mu = e->to->mu;
-    const search_node *n = &e->s->node[i];
+    po_mu *mu = e->w.to->mu;
+    const search_node *n = &e->w.s->node[i];
     uint32_t old = PO_NONE;
     if (e->l.fused[i])
         for (uint32_t a = 0; a < i; a++) /* the argument in registers stands right before */
             if (e->l.on_tile[a] && e->l.stage[a] == e->l.stage[i] && e->tensor[a] == PO_NONE) {
-                e->tensor[a] = add_tensor(e, "r", PO_MU_REGISTER, e->s->node[a].labels,
-                                          parent == e->step ? PO_NONE : parent);
+                e->tensor[a] = search_tensor(&e->w, "r", PO_MU_REGISTER, e->w.s->node[a].labels,
+                                             parent == e->step ? PO_NONE : parent);
                 write_node(e, parent, a);
                 break;
             }
     if (i == e->l.shift) {
-        old = add_tensor(e, "old", PO_MU_SHARED, n->labels, e->loop);
-        e->factor = add_tensor(e, "factor", PO_MU_SHARED, n->labels, e->loop);
+        old = search_tensor(&e->w, "old", PO_MU_SHARED, n->labels, e->loop);
+        e->factor = search_tensor(&e->w, "factor", PO_MU_SHARED, n->labels, e->loop);
         keep_old(e, parent, old);
     }
     bool is_lane_reduced;
-    uint32_t lane_class = search_lane(e->p, e->s, &e->l, i, &is_lane_reduced);
+    uint32_t lane_class = search_lane(e->w.p, e->w.s, &e->l, i, &is_lane_reduced);
     uint32_t far = lane_class == PO_NONE ? PO_NONE : far_operand(e, i, lane_class), strip = 0;
     if (far != PO_NONE)
         strip = stage(e, parent, far, lane_class);
@@ -327,13 +267,13 @@ static void write_node(emitting *e, uint32_t parent, uint32_t i) {
     for (uint32_t k = 0; k < SEARCH_NODES; k++)
         st.item[k] = PO_NONE;
     if (far != PO_NONE)
-        st.item[far] = operand_of(&st, access_by(e, strip, e->s->node[far].labels));
+        st.item[far] = operand_of(&st, search_access(&e->w, strip, e->w.s->node[far].labels));
     value_of(&st, reduces ? n->arg[0] : i);
     mu->nodes[id].statement.fresh = reduces && i != e->l.shift && !e->l.rescaled[i];
     mu->nodes[id].statement.fused = e->l.fused[i];
-    bool output = i + 1 == e->s->n;
-    mu->nodes[id].statement.out =
-        output ? border_access(e, e->p->target) : access_by(e, e->tensor[i], n->labels);
+    bool output = i + 1 == e->w.s->n;
+    mu->nodes[id].statement.out = output ? search_border_access(&e->w, e->w.p->target)
+                                         : search_access(&e->w, e->tensor[i], n->labels);
     if (!e->l.fused[i])
         tile(e, id, i);
     fetch_ahead(e, id, i, lane_class);
@@ -351,11 +291,11 @@ static void write_stage(emitting *e, uint32_t parent, search_stage stage) {
 }
 
 static void kernel(emitting *e, uint32_t number, uint32_t of) {
-    po_mu *mu = e->to->mu;
-    search_lay(e->p, e->s, e->k, e->made, &e->l);
+    po_mu *mu = e->w.to->mu;
+    search_lay(e->w.p, e->w.s, e->k, e->made, &e->l);
     make_labels(e);
     e->step = e->grid = po_mu_add_step(
-        mu, of > 1 ? po_arena_printf(e->p->arena, "%s, part %u of %u", mu->name, number + 1, of)
+        mu, of > 1 ? po_arena_printf(e->w.p->arena, "%s, part %u of %u", mu->name, number + 1, of)
                    : mu->name);
     e->loop = PO_NONE;
     uint32_t scope = PO_NONE;
@@ -366,22 +306,22 @@ static void kernel(emitting *e, uint32_t number, uint32_t of) {
     }
     for (uint32_t i = 0; i <= e->k->root; i++) {
         search_stage stage = e->l.stage[i];
-        if (i == e->k->root && i + 1 < e->s->n)
-            e->tensor[i] = add_tensor(e, "t", PO_MU_DEVICE, e->s->node[i].labels, PO_NONE);
+        if (i == e->k->root && i + 1 < e->w.s->n)
+            e->tensor[i] = search_tensor(&e->w, "t", PO_MU_DEVICE, e->w.s->node[i].labels, PO_NONE);
         else if (stage >= SEARCH_BEFORE && !e->l.on_tile[i] && stage != SEARCH_INSIDE &&
-                 i + 1 < e->s->n)
-            e->tensor[i] = add_tensor(e, "t", PO_MU_SHARED, e->s->node[i].labels, scope);
+                 i + 1 < e->w.s->n)
+            e->tensor[i] = search_tensor(&e->w, "t", PO_MU_SHARED, e->w.s->node[i].labels, scope);
         else if (e->l.in_loop_sum[i])
-            e->tensor[i] = add_tensor(e, "t", PO_MU_SHARED, e->s->node[i].labels, scope);
+            e->tensor[i] = search_tensor(&e->w, "t", PO_MU_SHARED, e->w.s->node[i].labels, scope);
         else if (e->l.on_tile[i])
             e->tensor[i] = PO_NONE;
     }
     write_stage(e, e->grid, SEARCH_BEFORE);
     for (uint32_t i = 0; i <= e->k->root; i++) {
         if (i == e->l.shift)
-            small(e, e->grid, e->tensor[i], e->s->node[i].labels, -(double)INFINITY);
+            small(e, e->grid, e->tensor[i], e->w.s->node[i].labels, -(double)INFINITY);
         if (e->l.rescaled[i])
-            small(e, e->grid, e->tensor[i], e->s->node[i].labels, 0);
+            small(e, e->grid, e->tensor[i], e->w.s->node[i].labels, 0);
     }
     if (e->k->loop != PO_NONE) {
         int64_t chunk = e->k->step;
@@ -389,19 +329,20 @@ static void kernel(emitting *e, uint32_t number, uint32_t of) {
         e->loop = po_mu_add_loop(mu, e->grid, PO_MU_FOR, label, chunk);
         for (uint32_t i = 0; i < e->k->root; i++)
             if (e->l.stage[i] == SEARCH_INSIDE && !e->l.in_loop_sum[i] && !e->l.on_tile[i])
-                e->tensor[i] = add_tensor(e, "t", PO_MU_SHARED, e->s->node[i].labels, e->loop);
+                e->tensor[i] =
+                    search_tensor(&e->w, "t", PO_MU_SHARED, e->w.s->node[i].labels, e->loop);
         write_stage(e, e->loop, SEARCH_INSIDE);
     }
     write_stage(e, e->grid, SEARCH_AFTER);
-    if (e->k->root + 1 < e->s->n)
+    if (e->k->root + 1 < e->w.s->n)
         e->made[e->k->root] = true;
 }
 
 const uint32_t *search_emit(const search_problem *p, const search_plan *plan, po_schedule *to) {
-    emitting e = {.p = p, .s = plan->skeleton, .to = to};
-    e.leaf = PO_NEW_N(p->arena, uint32_t, to->naive->n_tensors);
+    emitting e = {.w = {.p = p, .s = plan->skeleton, .to = to}};
+    e.w.leaf = PO_NEW_N(p->arena, uint32_t, to->naive->n_tensors);
     for (uint32_t i = 0; i < to->naive->n_tensors; i++)
-        e.leaf[i] = PO_NONE;
+        e.w.leaf[i] = PO_NONE;
     for (uint32_t i = 0; i < plan->n; i++) {
         e.k = &plan->kernel[i];
         kernel(&e, i, plan->n);
@@ -410,7 +351,7 @@ const uint32_t *search_emit(const search_problem *p, const search_plan *plan, po
         const po_mu_tensor *t = &to->mu->tensors[i];
         bool is_border = false;
         for (uint32_t k = 0; k < to->naive->n_tensors; k++)
-            is_border |= e.leaf[k] == i;
+            is_border |= e.w.leaf[k] == i;
         if (t->place == PO_MU_REGISTER)
             po_mu_layout(to->mu, i, 1, 0);
         else if (!is_border && (t->place == PO_MU_SHARED || t->place == PO_MU_DEVICE))
@@ -418,15 +359,15 @@ const uint32_t *search_emit(const search_problem *p, const search_plan *plan, po
     }
     const char **name = PO_NEW_N(p->arena, const char *, to->naive->n_tensors + 1);
     for (uint32_t k = 0; k < to->naive->n_tensors; k++)
-        name[k] = e.leaf[k] == PO_NONE ? NULL : to->mu->tensors[e.leaf[k]].name;
+        name[k] = e.w.leaf[k] == PO_NONE ? NULL : to->mu->tensors[e.w.leaf[k]].name;
     po_schedule_finish(to);
     for (uint32_t k = 0; k < to->naive->n_tensors; k++) {
-        e.leaf[k] = PO_NONE; /* numbers have changed, names have not */
+        e.w.leaf[k] = PO_NONE; /* numbers have changed, names have not */
         for (uint32_t i = 0; i < to->mu->n_tensors && name[k]; i++)
             if (strcmp(to->mu->tensors[i].name, name[k]) == 0)
-                e.leaf[k] = i;
+                e.w.leaf[k] = i;
     }
-    return e.leaf;
+    return e.w.leaf;
 }
 
 void search_tell_plan(const search_problem *p, const search_plan *plan, po_text *text) {
@@ -438,6 +379,8 @@ void search_tell_plan(const search_problem *p, const search_plan *plan, po_text 
                            (long long)k->chunk[g]);
         if (k->loop != PO_NONE)
             po_text_printf(text, " for %s by %lld", p->name[k->loop], (long long)k->step);
+        if (k->parts > 1)
+            po_text_printf(text, " in %lld parts", (long long)k->parts);
         if (i + 1 < plan->n)
             po_text_printf(text, " makes n%u", k->root);
     }

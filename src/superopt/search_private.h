@@ -2,6 +2,7 @@
 #ifndef PO_SUPEROPT_SEARCH_PRIVATE_H
 #define PO_SUPEROPT_SEARCH_PRIVATE_H
 
+#include "cost/gpu.h"
 #include "superopt/form.h"
 #include "superopt/search.h"
 
@@ -23,6 +24,10 @@ typedef struct search_problem {
     uint32_t plain_target, exact_target;
     int64_t panel; /* greatest panel of packed weights */
     int64_t cache1, cache2;
+    uint32_t *plain_of; /* by tensor: its plain form; PO_NONE */
+    const po_gpu *gpu;  /* schedules for it; NULL: for the CPU */
+    po_gpu_math math;   /* of products on it */
+    po_mu_type half;    /* what its 16-bit tensors hold; PO_MU_F32: it has none */
 } search_problem;
 
 po_status search_problem_of(po_ctx *ctx, po_arena *arena, const po_mu *naive, search_problem *p);
@@ -86,7 +91,8 @@ typedef struct search_kernel {
     int64_t chunk[PO_MU_MAX_GRID];
     uint32_t loop; /* class of the for loop; PO_NONE */
     int64_t step;
-    bool staged;    /* operands of products are copied to the block first */
+    int64_t parts;  /* GPU: blocks that share the loop's range, added up by another step; 0: one */
+    bool staged;    /* CPU: operands of products are copied to the block first */
     double seconds; /* estimate */
 } search_kernel;
 
@@ -130,6 +136,13 @@ bool search_is_packed(const search_problem *p, const search_skeleton *s, uint32_
 /* Rows of a product's register tile: how many there are, and their class (PO_NONE: no product). */
 int64_t search_rows(const search_problem *p, const search_skeleton *s, const search_kernel *k,
                     const search_layout *l, uint32_t i, uint32_t lane, uint32_t *row);
+/* How much of a class a block sees, and inside its loop; elements that it holds; how many blocks
+ * there are that differ in none of these labels. */
+int64_t search_chunk_in(const search_problem *p, const search_kernel *k, uint32_t class,
+                        bool inside);
+double search_held(const search_problem *p, const search_kernel *k, uint64_t labels, bool inside);
+double search_blocks_without(const search_problem *p, const search_kernel *k, uint64_t labels);
+extern const double search_flops[PO_MU_FUNCTIONS];
 uint32_t search_schedules(const search_problem *p, const search_skeleton *skeletons, uint32_t n,
                           const po_search_options *options, po_search_counts *counts,
                           search_plan *plans, uint32_t most);

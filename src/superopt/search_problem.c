@@ -183,6 +183,7 @@ po_status search_problem_of(po_ctx *ctx, po_arena *arena, const po_mu *naive, se
     for (uint32_t n = po_mu_next(naive, PO_NONE); n != PO_NONE; n = po_mu_next(naive, n))
         if (naive->nodes[n].kind == PO_MU_STATEMENT)
             PO_TRY(statement(&r, &naive->nodes[n].statement));
+    p->plain_of = r.plain;
     p->plain_target = r.plain[p->target];
     p->exact_target = r.exact[p->target];
     order_classes(p);

@@ -1,5 +1,5 @@
 /* Loops for a program: what goes through memory, grids, the for loop, by a model of the machine. */
-#include "superopt/search_private.h"
+#include "superopt/gpu_private.h"
 
 /* What one core does: operations and bytes a second, seconds a step and a block. */
 static const struct {
@@ -34,7 +34,7 @@ static double rate_of(const search_problem *p, double bytes) {
                                           : machine.memory;
 }
 
-static int64_t chunk_in(const search_problem *p, const search_kernel *k, uint32_t class,
+int64_t search_chunk_in(const search_problem *p, const search_kernel *k, uint32_t class,
                         bool inside) {
     for (uint32_t i = 0; i < k->n_grid; i++)
         if (k->grid[i] == class)
@@ -43,14 +43,14 @@ static int64_t chunk_in(const search_problem *p, const search_kernel *k, uint32_
 }
 
 /* Elements of one block (and one iteration of the for loop). */
-static double held(const search_problem *p, const search_kernel *k, uint64_t labels, bool inside) {
+double search_held(const search_problem *p, const search_kernel *k, uint64_t labels, bool inside) {
     double n = 1;
     for (uint32_t c = 0; c < p->n_classes; c++)
-        n *= labels >> c & 1 ? (double)chunk_in(p, k, c, inside) : 1;
+        n *= labels >> c & 1 ? (double)search_chunk_in(p, k, c, inside) : 1;
     return n;
 }
 
-static double blocks_without(const search_problem *p, const search_kernel *k, uint64_t labels) {
+double search_blocks_without(const search_problem *p, const search_kernel *k, uint64_t labels) {
     double n = 1;
     for (uint32_t i = 0; i < k->n_grid; i++)
         if (!(labels >> k->grid[i] & 1))
@@ -71,7 +71,7 @@ int64_t search_rows(const search_problem *p, const search_skeleton *s, const sea
             continue;
         bool both = (s->node[product->arg[0]].labels >> c & 1) &&
                     (s->node[product->arg[1]].labels >> c & 1);
-        int64_t size = chunk_in(p, k, c, l->stage[i] == SEARCH_INSIDE);
+        int64_t size = search_chunk_in(p, k, c, l->stage[i] == SEARCH_INSIDE);
         if (!both && size > best) {
             best = size;
             *row = c;
@@ -80,7 +80,7 @@ int64_t search_rows(const search_problem *p, const search_skeleton *s, const sea
     return best;
 }
 
-static const double flops[PO_MU_FUNCTIONS] = {
+const double search_flops[PO_MU_FUNCTIONS] = {
 #define PO_MU_FUNCTION(id, name, arity, number, what) [PO_MU_##id] = number,
 #include "mugraph/functions.def"
 #undef PO_MU_FUNCTION
@@ -91,14 +91,14 @@ static double held_in_block(const scheduling *z, const search_kernel *k, const s
     double bytes = 0;
     for (uint32_t i = 0; i < k->root; i++)
         if (l->stage[i] != SEARCH_OUTSIDE && l->stage[i] != SEARCH_INLINE && !l->on_tile[i])
-            bytes += 4 * held(z->p, k, z->s->node[i].labels, l->stage[i] == SEARCH_INSIDE);
+            bytes += 4 * search_held(z->p, k, z->s->node[i].labels, l->stage[i] == SEARCH_INSIDE);
     return bytes;
 }
 
 /* Seconds of a kernel; false where it does not fit the cache. */
 static bool estimate(const scheduling *z, search_kernel *k, const search_layout *l) {
     const search_problem *p = z->p;
-    double work = 0, bytes = 0, blocks = blocks_without(p, k, 0);
+    double work = 0, bytes = 0, blocks = search_blocks_without(p, k, 0);
     double shared = held_in_block(z, k, l);
     bool read[SEARCH_NODES] = {false};
     for (uint32_t i = 0; i <= k->root; i++) {
@@ -111,7 +111,7 @@ static bool estimate(const scheduling *z, search_kernel *k, const search_layout 
             if (l->stage[n->arg[a]] == SEARCH_OUTSIDE)
                 read[n->arg[a]] = true;
         }
-        double elements = search_elements(p, space) * blocks_without(p, k, space);
+        double elements = search_elements(p, space) * search_blocks_without(p, k, space);
         bool reduced;
         uint32_t lane = search_lane(p, z->s, l, i, &reduced), row;
         int64_t rows = search_rows(p, z->s, k, l, i, lane, &row);
@@ -122,7 +122,7 @@ static bool estimate(const scheduling *z, search_kernel *k, const search_layout 
                     if (z->s->node[u].arg[a] == i)
                         user = &z->s->node[u];
             if (!user || user->kind != SEARCH_SUM || n->function != PO_MU_TIMES)
-                work += elements * flops[n->function] /
+                work += elements * search_flops[n->function] /
                         (lane == PO_NONE && l->stage[i] != SEARCH_INLINE ? machine.scalar
                                                                          : machine.others);
         } else {
@@ -135,15 +135,15 @@ static bool estimate(const scheduling *z, search_kernel *k, const search_layout 
             const search_node *x = &z->s->node[n->arg[0]];
             for (uint32_t a = 0; a < search_arity(x) && rows > 6; a++) {
                 const search_node *o = &z->s->node[x->arg[a]];
-                double region = 4 * held(p, k, o->labels, true);
+                double region = 4 * search_held(p, k, o->labels, true);
                 if (row != PO_NONE && !(o->labels >> row & 1) &&
                     region + shared > (double)p->cache2 * 3 / 4)
                     work += ((double)rows / 6 - 1) * 4 * search_elements(p, o->labels) *
-                            blocks_without(p, k, o->labels) / machine.cache3;
+                            search_blocks_without(p, k, o->labels) / machine.cache3;
             }
         }
         if (l->in_loop_sum[i] && (n->labels & ~((uint64_t)1 << n->class)))
-            work += 2 * search_elements(p, n->labels) * blocks_without(p, k, n->labels) *
+            work += 2 * search_elements(p, n->labels) * search_blocks_without(p, k, n->labels) *
                     (double)(p->extent[k->loop] / k->step) / machine.others;
     }
     for (uint32_t i = 0; i <= k->root; i++) {
@@ -152,7 +152,7 @@ static bool estimate(const scheduling *z, search_kernel *k, const search_layout 
             continue;
         double size = 4 * search_elements(p, n->labels);
         bytes += size / rate_of(p, size);
-        bytes += size * (blocks_without(p, k, n->labels) - 1) /
+        bytes += size * (search_blocks_without(p, k, n->labels) - 1) /
                  rate_of(p, size > (double)p->cache2 ? size : 0);
     }
     double out = 4 * search_elements(p, z->s->node[k->root].labels);
@@ -172,10 +172,15 @@ static bool estimate(const scheduling *z, search_kernel *k, const search_layout 
 
 /* --- loops of a kernel --- */
 
+/* Ends with 0. */
+static const int64_t cpu_chunks[] = {1, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024, 0};
+static const int64_t cpu_steps[] = {32, 64, 128, 256, 512, 1024, 0};
+
 static void keep_option(options_of *o, const search_kernel *k) {
     /* One of each kind of loop nest. */
     for (uint32_t i = 0; i < o->n; i++)
         if (o->list[i].loop == k->loop && o->list[i].n_grid == k->n_grid &&
+            (o->list[i].parts > 1) == (k->parts > 1) &&
             memcmp(o->list[i].grid, k->grid, k->n_grid * sizeof *k->grid) == 0) {
             if (k->seconds >= o->list[i].seconds)
                 return;
@@ -192,42 +197,67 @@ static void keep_option(options_of *o, const search_kernel *k) {
     o->list[at] = *k;
 }
 
-static void try_loops(scheduling *z, search_kernel *k, uint64_t inner, options_of *o) {
-    static const int64_t steps[] = {32, 64, 128, 256, 512, 1024};
+/* Looks at a loop nest; false where no other step of this loop will do either. */
+static bool try_nest(scheduling *z, search_kernel *k, options_of *o) {
     search_layout l;
+    z->budget--;
+    z->counts->states++;
+    int64_t extent = k->loop == PO_NONE ? 1 : z->p->extent[k->loop];
+    if (k->loop != PO_NONE && (extent <= k->step || extent % k->step)) {
+        z->counts->by_shape++;
+        return false;
+    }
+    if (!(z->p->gpu ? gpu_lay : search_lay)(z->p, z->s, k, z->made, &l)) {
+        z->counts->by_shape++;
+        return false;
+    }
+    if (z->p->gpu ? gpu_estimate(z->p, z->s, k, &l) : estimate(z, k, &l))
+        keep_option(o, k);
+    else
+        z->counts->by_shape++;
+    return true;
+}
+
+static void try_loops(scheduling *z, search_kernel *k, uint64_t inner, options_of *o) {
     for (uint32_t c = 0; c <= z->p->n_classes; c++) {
         bool grid = false, none = c == z->p->n_classes;
         for (uint32_t i = 0; i < k->n_grid; i++)
             grid |= !none && k->grid[i] == c;
         if (grid || (!none && !(inner >> c & 1)))
             continue;
-        for (uint32_t i = 0; i < (none ? 1 : sizeof steps / sizeof *steps); i++) {
-            if (!none && search_panel(z->p, c) && steps[i] % search_panel(z->p, c))
+        const int64_t *steps = z->p->gpu ? gpu_steps : cpu_steps;
+        for (uint32_t i = 0; i < 1 || (!none && steps[i]); i++) {
+            if (!none && !z->p->gpu && search_panel(z->p, c) && steps[i] % search_panel(z->p, c))
                 continue;
             if (z->budget == 0)
                 return;
-            z->budget--;
-            z->counts->states++;
             k->loop = none ? PO_NONE : c;
             k->step = none ? 0 : steps[i];
             k->staged = !none && z->p->extent[c] >= FAR;
-            if ((!none && (z->p->extent[c] <= steps[i] || z->p->extent[c] % steps[i])) ||
-                !search_lay(z->p, z->s, k, z->made, &l)) {
-                z->counts->by_shape++;
+            k->parts = 0;
+            if (!try_nest(z, k, o))
                 break; /* longer steps will not do either */
-            }
-            if (estimate(z, k, &l))
-                keep_option(o, k);
-            else
-                z->counts->by_shape++;
+            for (k->parts = 2; z->p->gpu && gpu_splits(z->p, z->s, k) && z->budget; k->parts *= 2)
+                if (!try_nest(z, k, o))
+                    break;
         }
     }
+}
+
+static bool is_chunk(const scheduling *z, uint32_t class, int64_t chunk, bool last, bool alone) {
+    int64_t extent = z->p->extent[class];
+    if (chunk >= extent && !(z->p->gpu && chunk == 1))
+        return false;
+    if (z->p->gpu)
+        return gpu_chunk(z->p, class, chunk, last);
+    int64_t panel = last ? search_panel(z->p, class) : 0;
+    return !(panel && chunk % panel) && !(last && chunk < PO_MU_VECTOR) &&
+           !(!last && chunk == 1 && extent > 64 && !alone);
 }
 
 /* Grid loops over the classes from `at` on. */
 static void try_grids(scheduling *z, search_kernel *k, const uint32_t *classes, uint32_t n,
                       uint32_t at, uint64_t inner, options_of *o) {
-    static const int64_t chunks[] = {1, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024};
     if (at == n) {
         try_loops(z, k, inner, o);
         return;
@@ -235,15 +265,12 @@ static void try_grids(scheduling *z, search_kernel *k, const uint32_t *classes, 
     try_grids(z, k, classes, n, at + 1, inner, o);
     if (k->n_grid == PO_MU_MAX_GRID)
         return;
-    uint32_t last = n - 1, c = classes[at];
-    int64_t panel = at == last ? search_panel(z->p, c) : 0;
-    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
-        if (chunks[i] >= z->p->extent[c] || (panel && chunks[i] % panel) ||
-            (at == last && chunks[i] < PO_MU_VECTOR) ||
-            (at != last && chunks[i] == 1 && z->p->extent[c] > 64 && n > 1))
+    const int64_t *chunks = z->p->gpu ? gpu_chunks : cpu_chunks;
+    for (size_t i = 0; chunks[i]; i++) {
+        if (!is_chunk(z, classes[at], chunks[i], at == n - 1, n == 1))
             continue;
         uint32_t own = k->n_grid++;
-        k->grid[own] = c;
+        k->grid[own] = classes[at];
         k->chunk[own] = chunks[i];
         try_grids(z, k, classes, n, at + 1, inner, o);
         k->n_grid = own;

@@ -1,0 +1,41 @@
+/* How a naive muGraph is taken apart and put together again: parts that are scheduled by
+ * themselves, each with one output (gpu_parts.c), and steps that are scheduled as they are
+ * (gpu_step.c). */
+#ifndef PO_SUPEROPT_GPU_PARTS_H
+#define PO_SUPEROPT_GPU_PARTS_H
+
+#include "superopt/gpu_plan.h"
+
+/* A tensor of a part: axis x of it is so many times an index of an axis of the whole's tensor, so
+ * that 128 * head + element is two axes. */
+typedef struct gpu_twin {
+    uint32_t tensor; /* of the whole; PO_NONE: the part's own */
+    uint32_t axis[PO_MU_MAX_RANK];
+    int64_t times[PO_MU_MAX_RANK];
+} gpu_twin;
+
+typedef struct gpu_part {
+    uint32_t target; /* tensor of the naive muGraph that it makes */
+    uint32_t n_steps;
+    uint32_t *steps; /* nodes of the naive muGraph, in order */
+    po_mu *mu;       /* by itself: what it reads is INPUT or WEIGHT, the target OUTPUT; NULL: cannot
+                        stand by itself */
+    gpu_twin *twin;  /* by tensor of mu */
+} gpu_part;
+
+/* Tensors that lie in memory: where values are seen by several parts, or read by other indices than
+ * they were written by, or parts would be too large. more: others that have to (by tensor); NULL.
+ * Parts in an order in which they can run. */
+void gpu_parts_of(po_arena *arena, const po_mu *naive, const bool *more, gpu_part **parts,
+                  uint32_t *n);
+
+/* Appends all steps of a (scheduled) muGraph. twin: by tensor, `tensor` of `to`; what is PO_NONE is
+ * copied. */
+void gpu_append(po_arena *arena, po_mu *to, const po_mu *from, const gpu_twin *twin);
+
+/* Schedules a naive step as it is and appends it; twin as above, of the naive muGraph; changed
+ * where a tensor is added. Its seconds. */
+double gpu_append_step(po_arena *arena, po_mu *to, const po_mu *naive, uint32_t step,
+                       const po_gpu *gpu, gpu_twin *twin);
+
+#endif

@@ -1,0 +1,42 @@
+/* Schedules for GPUs: found for the blocks of the Mirage and Trinity papers at short shapes, in f32
+ * and in f16, and refused where they compute something else. */
+#include "superopt/gpu_private.h"
+
+#include "search_blocks.h"
+#include "unit.h"
+
+static po_mu *parsed(po_ctx *ctx, po_arena *arena, const char *text, po_mu_type type) {
+    po_mu *mu;
+    if (po_mu_parse(ctx, arena, text, &mu) != PO_OK)
+        fail_msg("%s", ctx->error.message);
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        mu->tensors[i].type = type;
+    return mu;
+}
+
+static void finds(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    for (size_t i = 0; i < 2 * n_search_blocks; i++) {
+        po_arena *arena = po_arena_create(&ctx);
+        const search_block *block = &search_blocks[i / 2];
+        po_mu *mu = parsed(&ctx, arena, block->text, i % 2 ? PO_MU_F16 : PO_MU_F32);
+        po_search_options options = po_search_for_gpu(po_gpu_named("H100"), mu, true);
+        po_search_counts counts;
+        po_found *found = PO_NEW_N(arena, po_found, options.keep);
+        uint32_t n;
+        if (po_search(&ctx, arena, mu, &options, &counts, found, &n) != PO_OK)
+            fail_msg("%s: %s", block->name, ctx.error.message);
+        assert_true(n > 0);
+        assert_int_equal(counts.wrong, 0);
+        po_arena_free(arena);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
