@@ -45,7 +45,8 @@ static void start(fixture *f, const mutant *mutants, uint32_t n) {
     po_ctx_init(&f->ctx);
     f->arena = po_arena_create(&f->ctx);
     po_graph *g = test_graph(&f->ctx, model);
-    f->search = (po_search){.arena = f->arena, .graph = g, .cost = &f->cost, .rates = {1e11, 1e9}};
+    f->search = (po_search){
+        .arena = f->arena, .graph = g, .cost = &f->cost, .rates = {.flops = 1e11, .bytes = 1e9}};
     f->state = (po_run_state){.ctx = &f->ctx,
                               .options = &f->options,
                               .arena = f->arena,

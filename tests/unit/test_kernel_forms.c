@@ -94,7 +94,8 @@ static void split(fixture *f, const char *const *mutants, uint32_t n) {
         " b = Conv(a, v: f32[16,64,1,1] random 2)\n y = Tanh(b)\n}";
     start(f, model);
     po_search *s = &f->search;
-    *s = (po_search){.arena = f->arena, .graph = f->state.current, .rates = {1e11, 1e9}};
+    *s = (po_search){
+        .arena = f->arena, .graph = f->state.current, .rates = {.flops = 1e11, .bytes = 1e9}};
     f->state.search = s;
     assert_int_equal(po_split_model(&f->ctx, f->arena, s->graph, NULL, &s->split), PO_OK);
     assert_int_equal(s->split.n, 1);

@@ -70,8 +70,11 @@ static void search_of(fixture *f, const char *text) {
     po_ctx_init(&f->ctx);
     f->arena = po_arena_create(&f->ctx);
     po_graph *g = test_graph(&f->ctx, text);
-    f->search = (po_search){
-        .arena = f->arena, .graph = g, .cost = &f->cost, .rates = {1e11, 1e9}, .time = tell};
+    f->search = (po_search){.arena = f->arena,
+                            .graph = g,
+                            .cost = &f->cost,
+                            .rates = {.flops = 1e11, .bytes = 1e9},
+                            .time = tell};
     f->cost.machine.has_runtime = true;
     f->cost.cache = po_cache_none(f->arena);
     f->state = (po_run_state){.ctx = &f->ctx,

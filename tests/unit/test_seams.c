@@ -191,7 +191,7 @@ static void chain_with(const char *between, const double *ratios, bool other_rea
              " c = Conv(b, v: f32[16,16,1,1] random 2)\n y = Tanh(c)\n%s}",
              other_reader ? ", z" : "", between, other_reader ? " z = Exp(a)\n" : "");
     po_graph *g = test_graph(&f.ctx, text);
-    po_search search = {.arena = f.arena, .graph = g, .rates = {1e11, 1e9}};
+    po_search search = {.arena = f.arena, .graph = g, .rates = {.flops = 1e11, .bytes = 1e9}};
     assert_int_equal(po_split_model(&f.ctx, f.arena, g, &(po_split_options){0}, &search.split),
                      PO_OK);
     assert_int_equal(search.split.n, 1);
