@@ -148,7 +148,7 @@ API int cuMemAlloc_v2(uint64_t *memory, size_t bytes) {
             if (!blocks[i].at)
                 return NO_MEMORY;
             blocks[i].bytes = bytes;
-            memset(blocks[i].at, 0xff, bytes);
+            memset(blocks[i].at, 0xff, bytes < 1 << 20 ? bytes : 1 << 20);
             *memory = (uint64_t)(uintptr_t)blocks[i].at;
             return OK;
         }
