@@ -250,7 +250,7 @@ const po_cuda_step *po_cuda_program_steps(po_arena *arena, const po_cuda_program
         }
         steps[i].kind = PO_CUDA_KERNEL;
         steps[i].what = l->what;
-        steps[i].u.kernel = (po_cuda_kernel){image, l, args};
+        steps[i].u.kernel = (po_cuda_call){image, l, args};
     }
     return steps;
 }

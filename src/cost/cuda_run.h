@@ -59,11 +59,11 @@ typedef struct po_cuda_conv {
 } po_cuda_conv;
 
 /* One launch of a program; its args are places here. */
-typedef struct po_cuda_kernel {
+typedef struct po_cuda_call {
     const po_cuda_image *image;
     const po_cuda_launch *launch;
     const po_cuda_place *args; /* launch->n_args of them */
-} po_cuda_kernel;
+} po_cuda_call;
 
 typedef struct po_cuda_copy {
     po_cuda_place from, to;
@@ -81,7 +81,7 @@ typedef struct po_cuda_step {
     po_cuda_step_kind kind;
     const char *what; /* for people: "Conv 'layer1.0'" */
     union {
-        po_cuda_kernel kernel;
+        po_cuda_call kernel;
         po_cuda_matmul matmul;
         po_cuda_conv conv;
         po_cuda_copy copy;
