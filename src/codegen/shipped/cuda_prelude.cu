@@ -2,12 +2,14 @@
 // PC_EMULATED is defined, whoever compiles the text has defined them, and what CUDA C has beyond
 // C++ (__global__, threadIdx, ...). Then helpers in plain C++ over them.
 typedef unsigned short pc_f16, pc_bf16; // bits
+#ifndef PC_EMULATED // which looks at every access, and not at copies of structures
 struct __align__(16) pc_u4 {
     unsigned x, y, z, w;
 };
 struct __align__(8) pc_u2 {
     unsigned x, y;
 };
+#endif
 #define PC_FN __device__ __forceinline__
 
 #ifndef PC_EMULATED

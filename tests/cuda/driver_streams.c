@@ -1,0 +1,229 @@
+/* Streams, events and graphs: work is done at once, or kept while a stream is captured. */
+#include "driver_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static stream default_stream;
+
+static int run(const node *n) {
+    switch (n->action) {
+    case COPY:
+        memmove(n->to, n->from, n->bytes);
+        return GOOD;
+    case FILL8:
+        memset(n->to, (int)n->value, n->bytes);
+        return GOOD;
+    case FILL32:
+        for (size_t i = 0; i < n->bytes / 4; i++)
+            memcpy((char *)n->to + 4 * i, &n->value, 4);
+        return GOOD;
+    case LAUNCH:
+        break;
+    }
+    /* Where the kernel may read them: in this library. */
+    static uint64_t values[ARGS];
+    static void *args[ARGS];
+    (void)pthread_mutex_lock(&driver_lock);
+    for (uint32_t i = 0; i < ARGS; i++)
+        args[i] = &values[i];
+    memcpy(values, n->args, sizeof values);
+    bool good = emu_launch(n->function->entry, n->function->name, &n->shape, args);
+    (void)pthread_mutex_unlock(&driver_lock);
+    return good ? GOOD : ILLEGAL_ADDRESS;
+}
+
+int driver_ask(void *on, const node *n) {
+    stream *s = on ? on : &default_stream;
+    if (!s->capture)
+        return run(n);
+    node *kept = malloc(sizeof *kept);
+    if (!kept)
+        return OUT_OF_MEMORY;
+    *kept = *n;
+    kept->next = NULL;
+    *(s->capture->last ? &s->capture->last->next : &s->capture->first) = kept;
+    s->capture->last = kept;
+    s->capture->n++;
+    return GOOD;
+}
+
+int cuStreamCreate(void **out, unsigned flags) {
+    (void)flags;
+    READY();
+    *out = calloc(1, sizeof(stream));
+    return *out ? GOOD : OUT_OF_MEMORY;
+}
+
+int cuStreamCreateWithPriority(void **out, unsigned flags, int priority) {
+    (void)priority;
+    return cuStreamCreate(out, flags);
+}
+
+static void free_graph(graph *g) {
+    for (node *n = g ? g->first : NULL; n;) {
+        node *next = n->next;
+        free(n);
+        n = next;
+    }
+    free(g);
+}
+
+int cuStreamDestroy_v2(void *s) {
+    if (!s)
+        return INVALID_HANDLE;
+    free_graph(((stream *)s)->capture);
+    free(s);
+    return GOOD;
+}
+
+int cuStreamSynchronize(void *on) {
+    READY();
+    return on && ((stream *)on)->capture ? CAPTURE_UNSUPPORTED : GOOD;
+}
+
+int cuStreamQuery(void *on) {
+    return cuStreamSynchronize(on);
+}
+
+int cuStreamWaitEvent(void *on, void *e, unsigned flags) {
+    (void)on;
+    (void)flags;
+    READY();
+    return e ? GOOD : INVALID_HANDLE;
+}
+
+int cuStreamBeginCapture_v2(void *on, int mode) {
+    READY();
+    if (!on || mode < 0 || mode > 2)
+        return on ? INVALID_VALUE : CAPTURE_UNSUPPORTED;
+    stream *s = on;
+    if (s->capture)
+        return INVALID_VALUE;
+    s->capture = calloc(1, sizeof *s->capture);
+    return s->capture ? GOOD : OUT_OF_MEMORY;
+}
+
+int cuStreamEndCapture(void *on, void **out) {
+    stream *s = on;
+    if (!s || !s->capture)
+        return INVALID_VALUE;
+    *out = s->capture;
+    s->capture = NULL;
+    return GOOD;
+}
+
+int cuStreamIsCapturing(void *on, int *status) {
+    *status = on && ((stream *)on)->capture;
+    return GOOD;
+}
+
+/* --- events --- */
+
+int cuEventCreate(void **out, unsigned flags) {
+    (void)flags;
+    READY();
+    *out = calloc(1, sizeof(event));
+    return *out ? GOOD : OUT_OF_MEMORY;
+}
+
+int cuEventDestroy_v2(void *e) {
+    free(e);
+    return e ? GOOD : INVALID_HANDLE;
+}
+
+int cuEventRecord(void *handle, void *on) {
+    event *e = handle;
+    struct timespec now;
+    READY();
+    if (!e || (on && ((stream *)on)->capture))
+        return e ? CAPTURE_UNSUPPORTED : INVALID_HANDLE;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    e->time = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+    e->recorded = true;
+    return GOOD;
+}
+
+int cuEventQuery(void *e) {
+    return e ? driver_fault() : INVALID_HANDLE;
+}
+
+int cuEventSynchronize(void *e) {
+    return e ? driver_fault() : INVALID_HANDLE;
+}
+
+int cuEventElapsedTime(float *milliseconds, void *from, void *to) {
+    const event *a = from, *b = to;
+    if (!a || !b || !a->recorded || !b->recorded)
+        return INVALID_HANDLE;
+    *milliseconds = (float)(b->time - a->time);
+    return GOOD;
+}
+
+int cuEventElapsedTime_v2(float *milliseconds, void *from, void *to) {
+    return cuEventElapsedTime(milliseconds, from, to);
+}
+
+/* --- graphs --- */
+
+int cuGraphInstantiateWithFlags(void **out, void *handle, unsigned long long flags) {
+    const graph *from = handle;
+    graph *to = calloc(1, sizeof *to);
+    (void)flags;
+    if (!from || !to) {
+        free(to);
+        return from ? OUT_OF_MEMORY : INVALID_VALUE;
+    }
+    stream s = {to};
+    for (const node *n = from->first; n; n = n->next)
+        if (driver_ask(&s, n) != GOOD) {
+            free_graph(to);
+            return OUT_OF_MEMORY;
+        }
+    *out = to;
+    return GOOD;
+}
+
+int cuGraphGetNodes(void *handle, void **nodes, size_t *n) {
+    const graph *g = handle;
+    size_t i = 0;
+    if (!g)
+        return INVALID_VALUE;
+    if (!nodes) {
+        *n = g->n;
+        return GOOD;
+    }
+    for (node *p = g->first; p && i < *n; p = p->next)
+        nodes[i++] = p;
+    *n = i;
+    return GOOD;
+}
+
+int cuGraphUpload(void *exec, void *on) {
+    (void)on;
+    return exec ? GOOD : INVALID_VALUE;
+}
+
+int cuGraphLaunch(void *handle, void *on) {
+    const graph *g = handle;
+    READY();
+    if (!g || (on && ((stream *)on)->capture))
+        return INVALID_VALUE;
+    for (const node *n = g->first; n; n = n->next) {
+        int rc = run(n);
+        if (rc)
+            return rc;
+    }
+    return GOOD;
+}
+
+int cuGraphExecDestroy(void *exec) {
+    free_graph(exec);
+    return exec ? GOOD : INVALID_VALUE;
+}
+
+int cuGraphDestroy(void *g) {
+    free_graph(g);
+    return g ? GOOD : INVALID_VALUE;
+}
