@@ -21,11 +21,8 @@ struct __align__(8) pc_u2 {
 PC_FN unsigned pc_address(const void *shared) { return (unsigned)__cvta_generic_to_shared(shared); }
 PC_FN void pc_barrier() { __syncthreads(); }
 PC_FN void pc_warp_barrier() { __syncwarp(); }
-// The value of the lane whose number is this one's xor mask; of a lane.
+// The value of the lane whose number is this one's xor mask.
 PC_FN float pc_shuffle_xor(float v, int mask) { return __shfl_xor_sync(0xffffffffu, v, mask); }
-PC_FN float pc_shuffle(float v, int lane) { return __shfl_sync(0xffffffffu, v, lane); }
-PC_FN unsigned pc_bits(float v) { return __float_as_uint(v); }
-PC_FN float pc_float(unsigned v) { return __uint_as_float(v); }
 
 // Rounded to the nearest, ties to even.
 PC_FN float pc_from_f16(pc_f16 v) {
@@ -137,7 +134,24 @@ PC_FN void pc_copy4(void *shared, const void *global, int bytes) {
 PC_FN void pc_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // Until at most N groups are still in flight.
 template <int N> PC_FN void pc_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
+#else // those that are one instruction here and plain C++ elsewhere
+PC_FN unsigned pc_pack_f16(float low, float high) {
+    return pc_to_f16(low) | (unsigned)pc_to_f16(high) << 16;
+}
+PC_FN unsigned pc_pack_bf16(float low, float high) {
+    return pc_to_bf16(low) | (unsigned)pc_to_bf16(high) << 16;
+}
+PC_FN unsigned pc_to_tf32(float v) {
+    const unsigned bits = __float_as_uint(v);
+    return (bits & 0x7f800000u) == 0x7f800000u ? bits : (bits + 0x1000u) & 0xffffe000u;
+}
+PC_FN float pc_max(float a, float b) { return a != a || b != b ? a + b : a > b ? a : b; }
+PC_FN float pc_min(float a, float b) { return a != a || b != b ? a + b : a < b ? a : b; }
 #endif
+
+PC_FN float pc_shuffle(float v, int lane) { return __shfl_sync(0xffffffffu, v, lane); }
+PC_FN unsigned pc_bits(float v) { return __float_as_uint(v); }
+PC_FN float pc_float(unsigned v) { return __uint_as_float(v); }
 
 #define PC_INF pc_float(0x7f800000u)
 

@@ -1,0 +1,264 @@
+/* Products: which statements are some, their loops over slices of what is added up, and copies of
+ * their operands in shared memory. */
+#include "codegen/cuda_private.h"
+
+enum {
+    SLICE = 64,         /* elements of a reduced label worked at a time; half as many of f32 */
+    MOST_TILE = 1 << 16 /* bytes of an operand's copy */
+};
+
+/* --- what is a product --- */
+
+static bool has_any(const po_mu *mu, const po_mu_access *a, const uint32_t *labels, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (po_mu_has(mu, a, labels[i]))
+            return true;
+    return false;
+}
+
+/* The factors of an expression that is a product of operands and numbers; false: it is not. */
+static bool factors(const po_mu_statement *s, uint32_t *operand, uint32_t *n, double *scale) {
+    uint32_t open[PO_MU_MAX_ITEMS], n_open = 0;
+    *n = 0;
+    *scale = 1;
+    open[n_open++] = s->n_items - 1;
+    while (n_open > 0) {
+        const po_mu_item *it = &s->items[open[--n_open]];
+        if (it->function == PO_MU_TIMES && n_open + 2 <= PO_MU_MAX_ITEMS) {
+            open[n_open++] = it->b;
+            open[n_open++] = it->a;
+        } else if (it->function == PO_MU_CONST) {
+            *scale *= it->value;
+        } else if (it->function == PO_MU_NEGATE) {
+            *scale = -*scale;
+            open[n_open++] = it->a;
+        } else if (it->function == PO_MU_OPERAND && *n < PO_MU_MAX_INPUTS) {
+            operand[(*n)++] = it->a;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Far ones first, by where the accesses say that they lie. */
+static void push_far(const po_mu *mu, const po_mu_access *a, uint32_t *labels, uint32_t *n,
+                     uint32_t label) {
+    const po_mu_tensor *t = &mu->tensors[a->tensor];
+    int64_t step[2] = {0, 0};
+    uint32_t at = (*n)++;
+    for (; at > 0; at--) {
+        step[0] = step[1] = 0;
+        for (uint32_t x = 0; x < t->rank; x++) {
+            step[0] += po_mu_coef(&a->axes[x], labels[at - 1]) * t->stride[x];
+            step[1] += po_mu_coef(&a->axes[x], label) * t->stride[x];
+        }
+        if (step[0] * step[0] >= step[1] * step[1])
+            break;
+        labels[at] = labels[at - 1];
+    }
+    labels[at] = label;
+}
+
+bool cu_product_of(cu *c, uint32_t node, cu_product *p) {
+    const po_mu *mu = c->mu;
+    const po_mu_statement *s = &mu->nodes[node].statement;
+    uint32_t n_kept, n_reduced, *kept, *reduced, operand[PO_MU_MAX_INPUTS], n, main[2], n_main = 0;
+    *p = (cu_product){0};
+    if (s->combine != PO_MU_ADD || !factors(s, operand, &n, &p->scale))
+        return false;
+    po_mu_labels_of(mu, s, c->arena, &n_kept, &kept, &n_reduced, &reduced);
+    if (n_reduced == 0 || n_reduced > CU_LABELS || n_kept > CU_LABELS)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!has_any(mu, &s->in[operand[i]], reduced, n_reduced))
+            p->factor[p->n_factor++] = operand[i];
+        else if (n_main < 2)
+            main[n_main++] = operand[i];
+        else
+            return false;
+    }
+    if (n_main < 2 || main[0] == main[1])
+        return false;
+    /* The operand that moves with what lies side by side in what is written is the columns'. */
+    const po_mu_access *a = &s->in[main[0]], *b = &s->in[main[1]];
+    const po_mu_tensor *out = &mu->tensors[s->out.tensor];
+    for (uint32_t i = 0; i < n_kept; i++) {
+        int64_t step = 0;
+        for (uint32_t x = 0; x < out->rank; x++)
+            step += po_mu_coef(&s->out.axes[x], kept[i]) * out->stride[x];
+        if (step == 1 && po_mu_has(mu, a, kept[i]) && !po_mu_has(mu, b, kept[i])) {
+            uint32_t swap = main[0];
+            main[0] = main[1];
+            main[1] = swap;
+            a = &s->in[main[0]];
+            b = &s->in[main[1]];
+            break;
+        }
+    }
+    p->a = main[0];
+    p->b = main[1];
+    for (uint32_t i = 0; i < n_reduced; i++) {
+        if (!po_mu_has(mu, a, reduced[i]) || !po_mu_has(mu, b, reduced[i]))
+            return false;
+        push_far(mu, b, p->red, &p->n_red, reduced[i]);
+    }
+    for (uint32_t i = 0; i < n_kept; i++) {
+        bool in_a = po_mu_has(mu, a, kept[i]), in_b = po_mu_has(mu, b, kept[i]);
+        if (in_a && in_b)
+            p->n_batch++;
+        else if (in_a)
+            push_far(mu, &s->out, p->row, &p->n_row, kept[i]);
+        else if (in_b)
+            push_far(mu, &s->out, p->col, &p->n_col, kept[i]);
+        else
+            return false;
+        if (in_a && in_b && cu_count(c, node, kept[i]) > 1 &&
+            mu->nodes[mu->nodes[node].parent].kind == PO_MU_LOOP)
+            return false; /* several products in one block */
+    }
+    return p->n_row > 0 && p->n_col > 0;
+}
+
+/* --- slices --- */
+
+static uint32_t innermost(const cu *c, uint32_t node, const cu_product *p) {
+    const po_mu_statement *s = &c->mu->nodes[node].statement;
+    uint32_t best = p->red[p->n_red - 1];
+    int64_t most = 0;
+    for (uint32_t i = 0; i < p->n_red; i++) {
+        int64_t count = cu_count(c, node, p->red[i]);
+        for (uint32_t side = 0; side < 2; side++) {
+            const po_mu_access *a = &s->in[side ? p->b : p->a];
+            int64_t step = 0;
+            for (uint32_t x = 0; x < c->mu->tensors[a->tensor].rank; x++)
+                step += po_mu_coef(&a->axes[x], p->red[i]) * c->mu->tensors[a->tensor].stride[x];
+            if (step == 1)
+                count *= 4;
+        }
+        if (count > most) {
+            best = p->red[i];
+            most = count;
+        }
+    }
+    return best;
+}
+
+/* Loops over slices around a product that adds up all at once. */
+static void slice(cu *c, uint32_t node) {
+    cu_product p;
+    if (!cu_product_of(c, node, &p))
+        return;
+    const po_mu_statement *s = &c->mu->nodes[node].statement;
+    int64_t all = 1;
+    for (uint32_t i = 0; i < p.n_red; i++)
+        all *= cu_count(c, node, p.red[i]);
+    int64_t size = c->mu->tensors[s->in[p.a].tensor].type == PO_MU_F32 ? SLICE / 2 : SLICE;
+    if (all <= size || !s->fresh)
+        return;
+    uint32_t last = innermost(c, node, &p);
+    for (uint32_t i = 0; i < p.n_red; i++) {
+        int64_t chunk = p.red[i] == last ? size : 1;
+        if (p.red[i] == last || po_mu_binder(c->mu, node, p.red[i]) != PO_NONE ||
+            cu_count(c, node, p.red[i]) <= chunk)
+            continue;
+        (void)cu_wrap(c->mu, node, c->mu->nodes[node].next, PO_MU_FOR, p.red[i], 1);
+    }
+    if (po_mu_binder(c->mu, node, last) == PO_NONE && cu_count(c, node, last) > size)
+        (void)cu_wrap(c->mu, node, c->mu->nodes[node].next, PO_MU_FOR, last, size);
+}
+
+void cu_slice(cu *c) {
+    uint32_t n_nodes = c->mu->n_nodes;
+    for (uint32_t n = 0; n < n_nodes; n++)
+        if (c->mu->nodes[n].kind == PO_MU_STATEMENT)
+            slice(c, n);
+}
+
+/* --- copies --- */
+
+/* The innermost loop around a node that moves what an access reads; the step where none does. */
+static uint32_t mover(const po_mu *mu, uint32_t node, const po_mu_access *access) {
+    uint32_t at = mu->nodes[node].parent;
+    while (mu->nodes[at].kind == PO_MU_LOOP && mu->nodes[at].loop != PO_MU_GRID &&
+           !po_mu_has(mu, access, mu->nodes[at].label))
+        at = mu->nodes[at].parent;
+    return at;
+}
+
+typedef struct staged {
+    uint32_t loop;
+    po_mu_access from, to;
+} staged;
+
+static int64_t step_of(const po_mu *mu, const po_mu_access *a, uint32_t label) {
+    int64_t step = 0;
+    for (uint32_t x = 0; x < mu->tensors[a->tensor].rank; x++)
+        step += po_mu_coef(&a->axes[x], label) * mu->tensors[a->tensor].stride[x];
+    return step < 0 ? -step : step;
+}
+
+/* The copy of what a product reads from memory, made at the start of the loop that moves it. */
+static void stage(cu *c, uint32_t node, uint32_t operand, staged **known, uint32_t *n_known,
+                  uint32_t *cap) {
+    po_mu *mu = c->mu;
+    po_mu_access from = mu->nodes[node].statement.in[operand];
+    const po_mu_tensor *t = &mu->tensors[from.tensor];
+    uint32_t labels[PO_MU_MAX_RANK], n = 0;
+    int64_t bytes = po_mu_bytes(t->type), dims[PO_MU_MAX_RANK];
+    if (!cu_is_global(t) || cu_writes(c, po_mu_step_of(mu, node), from.tensor))
+        return;
+    for (uint32_t l = 0; l < mu->n_labels; l++) {
+        int64_t count = cu_count(c, node, l);
+        if (!po_mu_has(mu, &from, l) || count <= 1)
+            continue;
+        if (n == PO_MU_MAX_RANK || step_of(mu, &from, l) == 0)
+            return;
+        bytes *= count;
+        if (bytes > MOST_TILE)
+            return;
+        uint32_t at = n++;
+        for (; at > 0 && step_of(mu, &from, labels[at - 1]) < step_of(mu, &from, l); at--)
+            labels[at] = labels[at - 1];
+        labels[at] = l;
+    }
+    if (n == 0)
+        return;
+    uint32_t loop = mover(mu, node, &from);
+    for (uint32_t i = 0; i < *n_known; i++)
+        if ((*known)[i].loop == loop && po_mu_same_access(mu, &(*known)[i].from, &from)) {
+            mu->nodes[node].statement.in[operand] = (*known)[i].to;
+            return;
+        }
+    for (uint32_t i = 0; i < n; i++)
+        dims[i] = mu->labels[labels[i]].extent;
+    uint32_t tile =
+        po_mu_add_tensor(mu, po_arena_printf(c->arena, "%s.tile", t->name), PO_MU_SHARED, n, dims);
+    mu->tensors[tile].type = mu->tensors[from.tensor].type;
+    mu->tensors[tile].scope = loop;
+    po_mu_access to = po_mu_access_of(mu, tile);
+    for (uint32_t i = 0; i < n; i++)
+        po_mu_at(mu, &to, i, 1, labels[i]);
+    uint32_t copy = po_mu_add_statement(mu, loop, PO_MU_SET);
+    mu->nodes[copy].statement.out = to;
+    (void)po_mu_item_of(mu, copy, PO_MU_OPERAND, po_mu_operand(mu, copy, from), 0, 0);
+    cu_detach(mu, copy);
+    cu_attach(mu, loop, mu->nodes[loop].first, copy);
+    mu->nodes[node].statement.in[operand] = to;
+    staged one = {loop, from, to};
+    PO_PUSH(c->arena, *known, *n_known, *cap, one);
+    PO_PUSH(c->arena, c->staged, c->n_staged, c->cap_staged, tile);
+}
+
+void cu_stage(cu *c, uint32_t step) {
+    staged *known = NULL;
+    uint32_t n_known = 0, cap = 0, n_nodes = c->mu->n_nodes;
+    for (uint32_t n = 0; n < n_nodes; n++) {
+        cu_product p;
+        if (c->mu->nodes[n].kind != PO_MU_STATEMENT || !po_mu_inside(c->mu, n, step) ||
+            !cu_product_of(c, n, &p))
+            continue;
+        stage(c, n, p.a, &known, &n_known, &cap);
+        stage(c, n, p.b, &known, &n_known, &cap);
+    }
+}

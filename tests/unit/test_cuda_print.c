@@ -1,0 +1,190 @@
+/* The CUDA printer by its text and its launches: what is worked how, where barriers are, what it
+ * refuses. That the text computes what the muGraph says is tested by running it (tests/cuda). */
+#include "codegen/cuda.h"
+
+#include "search_blocks.h"
+#include "unit.h"
+
+typedef struct printed {
+    po_ctx ctx;
+    po_arena *arena;
+    po_mu *mu;
+    po_cuda_program program;
+    const char *kernels; /* the text behind the prelude */
+} printed;
+
+static po_status try_print(printed *p, const char *text, const po_cuda_print_options *options) {
+    po_ctx_init(&p->ctx);
+    p->arena = po_arena_create(&p->ctx);
+    if (po_mu_parse(&p->ctx, p->arena, text, &p->mu) != PO_OK ||
+        po_mu_check(&p->ctx, p->mu, 1 << 20) != PO_OK)
+        fail_msg("%s", p->ctx.error.message);
+    po_status status = po_codegen_cuda(&p->ctx, p->arena, p->mu, "f", options, &p->program);
+    p->kernels = status == PO_OK ? strstr(p->program.source, "/* mugraph") : NULL;
+    return status;
+}
+
+static void print(printed *p, const char *text) {
+    if (try_print(p, text, &(po_cuda_print_options){0}) != PO_OK)
+        fail_msg("%s", p->ctx.error.message);
+    assert_non_null(p->kernels);
+}
+
+static void done(printed *p) {
+    po_arena_free(p->arena);
+}
+
+static uint32_t count(const char *text, const char *what) {
+    uint32_t n = 0;
+    for (const char *at = text; (at = strstr(at, what)) != NULL; at += strlen(what))
+        n++;
+    return n;
+}
+
+#define PRODUCT(type, body)                                                                        \
+    "mugraph m { label i 128 label k 512 label j 256\n"                                            \
+    " tensor X input 0 [128, 512] " type " tensor W weight 0 [512, 256] " type "\n"                \
+    " tensor b weight 1 [256] tensor O output 0 [128, 256] " type "\n"                             \
+    " step \"product\" { grid i by 64 { grid j by 64 { shared r [128, 256]\n" body " } } } }"
+#define LOOP "for k by 64 { r[i, j] += X[i, k] * W[k, j] fresh }"
+
+static void product_on_tensor_cores(void **state) {
+    (void)state;
+    printed p;
+    print(&p, PRODUCT("f16", LOOP " O[i, j] = max(r[i, j] + b[j], 0)"));
+    assert_int_equal(p.program.n_launches, 1);
+    const po_cuda_launch *l = &p.program.launches[0];
+    assert_string_equal(l->symbol, "f_0");
+    assert_string_equal(l->what, "product");
+    assert_int_equal(l->grid[0], 4); /* j, the inner one */
+    assert_int_equal(l->grid[1], 2);
+    assert_int_equal(l->grid[2], 1);
+    assert_int_equal(l->threads, 128);
+    assert_int_equal(l->n_args, 4);
+    assert_int_equal(p.program.device, 0);
+    /* One barrier a chunk, none behind the loop: the sum stays in registers. */
+    assert_int_equal(count(p.kernels, "pc_barrier();"), 1);
+    assert_non_null(strstr(p.kernels, "pc_mma_f16("));
+    assert_non_null(strstr(p.kernels, "/* r, in registers */"));
+    assert_non_null(strstr(p.kernels, "rows by ldmatrix, columns by ldmatrix.trans"));
+    assert_non_null(strstr(p.kernels, "map: over the register tile"));
+    assert_non_null(strstr(p.kernels, "pc_copy16("));
+    assert_null(strstr(p.kernels, "pc_copy4("));
+    done(&p);
+}
+
+/* What tells the two apart from the first: types, and a reader that registers do not serve. */
+static void product_otherwise(void **state) {
+    (void)state;
+    printed p;
+    print(&p, PRODUCT("bf16", LOOP " O[i, j] = r[i, j]"));
+    assert_non_null(strstr(p.kernels, "pc_mma_bf16("));
+    done(&p);
+    print(&p, PRODUCT("", LOOP " O[i, j] = r[i, j]"));
+    assert_null(strstr(p.kernels, "pc_mma_"));
+    assert_non_null(strstr(p.kernels, "FFMA"));
+    done(&p);
+    if (try_print(&p, PRODUCT("", LOOP " O[i, j] = r[i, j]"),
+                  &(po_cuda_print_options){.tf32 = true}) != PO_OK)
+        fail_msg("%s", p.ctx.error.message);
+    assert_non_null(strstr(p.kernels, "pc_mma_tf32("));
+    done(&p);
+    print(&p, PRODUCT("f16", "shared q [128] " LOOP " q[i] max= r[i, j] fresh"
+                             " O[i, j] = r[i, j] - q[i]"));
+    assert_null(strstr(p.kernels, "/* r, in registers */"));
+    /* Each chunk's, one before the maximum, one behind it. */
+    assert_int_equal(count(p.kernels, "pc_barrier();"), 3);
+    done(&p);
+}
+
+/* A thread that finds what it wrote needs no barrier; one that finds what another wrote does. */
+static void barriers(void **state) {
+    (void)state;
+    static const char own[] = "mugraph m { label i 64 label k 256 tensor X input 0 [64, 256] "
+                              "tensor O output 0 [64, 256]\n"
+                              " step \"s\" { grid i by 4 { shared t [64, 256]\n"
+                              "  t[i, k] = exp(X[i, k]) O[i, k] = t[i, k] * t[i, k] } } }";
+    static const char other[] = "mugraph m { label i 64 label k 256 tensor X input 0 [64, 256] "
+                                "tensor O output 0 [64, 256]\n"
+                                " step \"s\" { grid i by 4 { shared t [64, 256]\n"
+                                "  t[i, k] = exp(X[i, k]) O[i, k] = t[i, 255-k] } } }";
+    printed p;
+    print(&p, own);
+    assert_int_equal(count(p.kernels, "pc_barrier();"), 0);
+    done(&p);
+    print(&p, other);
+    assert_int_equal(count(p.kernels, "pc_barrier();"), 1);
+    assert_non_null(strstr(p.kernels, "t was written by other threads"));
+    done(&p);
+}
+
+static void naive_steps_are_dealt(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < n_search_blocks; i++) {
+        printed p;
+        print(&p, search_blocks[i].text);
+        uint32_t steps = count(search_blocks[i].text, "step ");
+        assert_int_equal(p.program.n_launches, steps);
+        for (uint32_t k = 0; k < p.program.n_launches; k++) {
+            const po_cuda_launch *l = &p.program.launches[k];
+            assert_true(l->threads % 32 == 0 && l->threads <= 1024);
+            for (uint32_t a = 0; a < l->n_args; a++)
+                if (l->args[a].kind == PO_CUDA_DEVICE) {
+                    assert_int_equal(l->args[a].offset % 256, 0);
+                    assert_true(l->args[a].offset < p.program.device);
+                }
+        }
+        assert_int_equal(count(p.kernels, "__global__"), steps);
+        done(&p);
+    }
+}
+
+/* Tensors that are not alive at once lie on one another. */
+static void places_are_used_again(void **state) {
+    (void)state;
+    printed p;
+    print(&p, "mugraph m { label i 1024 tensor X input 0 [1024] tensor O output 0 [1024]\n"
+              " tensor a device [1024] tensor b device [1024] tensor c device [1024] f16\n"
+              " step \"1\" { a[i] = X[i] } step \"2\" { b[i] = a[i] } step \"3\" { c[i] = b[i] }\n"
+              " step \"4\" { O[i] = c[i] } }");
+    assert_int_equal(p.program.device, 8192);
+    done(&p);
+}
+
+static void same_text_twice(void **state) {
+    (void)state;
+    printed p, q;
+    print(&p, search_blocks[0].text);
+    print(&q, search_blocks[0].text);
+    assert_string_equal(p.program.source, q.program.source);
+    done(&q);
+    done(&p);
+}
+
+static void refuses(void **state) {
+    (void)state;
+    printed p;
+    po_status status = try_print(
+        &p,
+        "mugraph m { label i 64 label k 4096 tensor X input 0 [64, 4096]\n"
+        " tensor O output 0 [64, 4096] step \"too much\" { grid i by 16 { shared t [64, 4096]\n"
+        "  t[i, k] = exp(X[i, k]) O[i, k] = t[i, 4095-k] } } }",
+        &(po_cuda_print_options){0});
+    assert_int_equal(status, PO_UNSUPPORTED);
+    assert_non_null(strstr(p.ctx.error.message, "step 'too much'"));
+    assert_non_null(strstr(p.ctx.error.message, "of 101376 that it may"));
+    done(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(product_on_tensor_cores),
+        cmocka_unit_test(product_otherwise),
+        cmocka_unit_test(barriers),
+        cmocka_unit_test(naive_steps_are_dealt),
+        cmocka_unit_test(places_are_used_again),
+        cmocka_unit_test(same_text_twice),
+        cmocka_unit_test(refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
