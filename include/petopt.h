@@ -223,6 +223,9 @@ typedef struct po_kernel_step_report {
 typedef struct po_region_report {
     uint64_t nodes;  /* after simplifying and folding */
     const char *why; /* it stays with the runtime; "": it has a kernel */
+    /* Target cuda: what the GPU's description makes of the kernels, and of the nodes one by one as
+     * NVIDIA's libraries have them; 0: no estimate. The steps are launches. */
+    double ms_estimated, ms_nodes;
     const po_kernel_step_report *steps;
     size_t n_steps;
     double ms, ms_roofline; /* sums over the steps */
@@ -230,6 +233,7 @@ typedef struct po_region_report {
 
 typedef struct po_summary {
     const char *runtime, *cpu; /* "ONNX Runtime 1.31.1"; "" where none was used */
+    const char *gpu;           /* target cuda: "NVIDIA H200"; "": another target */
     uint32_t threads;
     int level;
     po_status stopped;  /* PO_OK, or PO_CANCELLED or PO_TIME_LIMIT: cut short */
@@ -242,6 +246,7 @@ typedef struct po_summary {
     uint64_t nodes_before, nodes_after;
     uint64_t weights_before, weights_after; /* bytes of constants */
     bool measured;
+    bool estimated; /* not measured: the figures are what is known of `gpu` makes them */
     double ms_before, ms_after; /* median latency */
     double ratio, ratio_low, ratio_high;
     bool compared;

@@ -62,6 +62,13 @@ static void region(po_text *text, const po_region_report *r, size_t index) {
         po_text_printf(text, "stays with the runtime: %s\n", r->why);
         return;
     }
+    if (r->ms_estimated > 0) {
+        po_text_printf(text, "%zu kernels, estimated %.1f us; node by node %.1f us\n", r->n_steps,
+                       1e3 * r->ms_estimated, 1e3 * r->ms_nodes);
+        for (size_t i = 0; i < r->n_steps; i++)
+            po_text_printf(text, "  %s: %s\n", r->steps[i].name, r->steps[i].schedule);
+        return;
+    }
     po_text_printf(text, "%zu steps, %.3f ms, by the roofline %.3f ms\n", r->n_steps, r->ms,
                    r->ms_roofline);
     const po_kernel_step_report **order =

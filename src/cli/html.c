@@ -96,6 +96,11 @@ static void figures(po_text *t, const po_summary *s) {
         snprintf(what, sizeof what, "as fast (%.2f to %.2f)", s->ratio_low, s->ratio_high);
         figure(t, value, what);
     }
+    if (s->estimated) {
+        snprintf(value, sizeof value, "%.2fx", s->ratio);
+        snprintf(what, sizeof what, "as fast, estimated for %.60s, not measured", s->gpu);
+        figure(t, value, what);
+    }
     snprintf(value, sizeof value, "%llu \xe2\x86\x92 %llu", (unsigned long long)s->nodes_before,
              (unsigned long long)s->nodes_after);
     figure(t, value, "operators");
@@ -168,8 +173,11 @@ static void region_table(po_text *t, const po_summary *s) {
             po_text_printf(t, "<tr><td class=\"n\">%zu</td>", i);
             cell(t, r->steps[k].name);
             cell(t, r->steps[k].schedule);
-            po_text_printf(t, "<td class=\"n\">%.3f</td><td class=\"n\">%.3f</td></tr>\n",
-                           r->steps[k].ms, r->steps[k].ms_roofline);
+            if (r->ms_estimated > 0)
+                po_text_puts(t, "<td></td><td></td></tr>\n");
+            else
+                po_text_printf(t, "<td class=\"n\">%.3f</td><td class=\"n\">%.3f</td></tr>\n",
+                               r->steps[k].ms, r->steps[k].ms_roofline);
         }
     }
     po_text_puts(t, "</table>\n");

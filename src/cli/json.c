@@ -236,21 +236,26 @@ static json_t *regions(const po_summary *s) {
         put(&row, "why", text_of(r->why));
         put(&row, "ms", r->ms > 0 ? number(r->ms) : json_null());
         put(&row, "ms_roofline", number(r->ms_roofline));
+        put(&row, "ms_estimated", r->ms_estimated > 0 ? number(r->ms_estimated) : json_null());
+        put(&row, "ms_nodes", r->ms_nodes > 0 ? number(r->ms_nodes) : json_null());
         put(&row, "steps", steps(r));
         append(&array, row);
     }
     return array;
 }
 
-static json_t *latency(const po_summary *s) {
-    if (!s->measured)
+/* Figures that were measured, or estimated, as asked for; null where they are not such. */
+static json_t *latency(const po_summary *s, bool estimated) {
+    if (estimated ? !s->estimated : !s->measured)
         return json_null();
     json_t *row = json_object();
     put(&row, "ms_before", number(s->ms_before));
     put(&row, "ms_after", number(s->ms_after));
     put(&row, "ratio", number(s->ratio));
-    put(&row, "ratio_low", number(s->ratio_low));
-    put(&row, "ratio_high", number(s->ratio_high));
+    if (!estimated) {
+        put(&row, "ratio_low", number(s->ratio_low));
+        put(&row, "ratio_high", number(s->ratio_high));
+    }
     return row;
 }
 
@@ -262,6 +267,8 @@ char *po_json_optimise(const po_outcome *outcome) {
     put(&root, "level", json_integer(s->level));
     put(&root, "runtime", text_of(s->runtime));
     put(&root, "cpu", text_of(s->cpu));
+    put(&root, "target", text_of(*s->gpu ? "cuda" : "cpu"));
+    put(&root, "gpu", *s->gpu ? text_of(s->gpu) : json_null());
     put(&root, "threads", json_integer(s->threads));
     put(&root, "stopped", text_of(s->stopped == PO_OK ? "" : po_status_name(s->stopped)));
     put(&root, "changed", json_boolean(s->changed));
@@ -272,7 +279,8 @@ char *po_json_optimise(const po_outcome *outcome) {
     put(&root, "nodes_after", count(s->nodes_after));
     put(&root, "weights_before", count(s->weights_before));
     put(&root, "weights_after", count(s->weights_after));
-    put(&root, "latency", latency(s));
+    put(&root, "latency", latency(s, false));
+    put(&root, "latency_estimated", latency(s, true));
     put(&root, "error", s->compared ? number(s->error) : json_null());
     put(&root, "error_reference",
         s->error_reference >= 0 ? number(s->error_reference) : json_null());

@@ -51,7 +51,7 @@ static void counts(po_text *text, const po_summary *s) {
 
 static void latency(po_text *text, const po_summary *s) {
     size_t line = label(text, "latency");
-    if (!s->measured) {
+    if (!s->measured && !s->estimated) {
         po_text_puts(text, s->level == 0 ? "not measured at -O0\n" : "not measured\n");
         return;
     }
@@ -59,7 +59,9 @@ static void latency(po_text *text, const po_summary *s) {
     pad(text, line, LABEL + COLUMN);
     po_text_ms(text, s->ms_after);
     pad(text, line, REMARK);
-    if (s->changed)
+    if (s->estimated)
+        po_text_printf(text, "%.2fx as fast, estimated for %s, not measured\n", s->ratio, s->gpu);
+    else if (s->changed)
         po_text_printf(text, "%.2fx as fast (%.2f to %.2f)\n", s->ratio, s->ratio_low,
                        s->ratio_high);
     else
@@ -106,7 +108,13 @@ static void kernels(po_text *text, const po_outcome *o) {
     po_text_quoted(text, s->library, strlen(s->library));
     po_text_puts(text, ")\n    session = onnxruntime.InferenceSession(");
     po_text_quoted(text, o->out, strlen(o->out));
-    po_text_puts(text, ", options)\nC:\n    api->CreateSessionOptions(&options);\n"
+    po_text_printf(text, ", options%s)\n",
+                   *s->gpu ? ", providers=[\"CUDAExecutionProvider\"]" : "");
+    if (*s->gpu) {
+        po_text_puts(text, "C, and TensorRT: README.md beside the library\n");
+        return;
+    }
+    po_text_puts(text, "C:\n    api->CreateSessionOptions(&options);\n"
                        "    api->RegisterCustomOpsLibrary_V2(options, ");
     po_text_quoted(text, s->library, strlen(s->library));
     po_text_puts(text, ");\n    api->CreateSession(env, ");

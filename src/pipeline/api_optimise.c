@@ -33,10 +33,17 @@ static po_status check_options(po_ctx *ctx, const po_model *model, const po_opti
     if (options->opset > 0 && options->opset < opset)
         return po_fail(ctx, PO_BAD_USE, "--opset %lld: the model's operator set is %lld already",
                        (long long)options->opset, (long long)opset);
+    if (!options->cuda && (options->gpu || options->tf32 || options->replay))
+        return po_fail(ctx, PO_BAD_USE, "%s is for --target cuda",
+                       options->gpu    ? "--gpu"
+                       : options->tf32 ? "--tf32"
+                                       : "--cost replay");
     if (options->kernels) {
         PO_TRY(po_library_check_folder(ctx, options->kernels));
         PO_TRY(po_cc_check(ctx, options->cc));
     }
+    if (options->kernels && options->cuda)
+        return po_fail(ctx, PO_NOT_AVAILABLE, "--kernels with --target cuda: not available yet");
     return PO_OK;
 }
 
@@ -85,6 +92,8 @@ static po_status optimise_body(po_ctx *ctx, void *user) {
     s->level = o->level;
     s->threads = ctx->threads;
     s->tolerance = o->tolerance;
+    if (o->cuda)
+        PO_TRY(po_pipeline_gpu(state));
     PO_TRY(po_pipeline_run(state));
     s->changed = state->winner != state->original;
     take_library(args);

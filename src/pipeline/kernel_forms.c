@@ -59,12 +59,8 @@ static const char *name_of(po_arena *arena, uint32_t algebra, bool mutants) {
  * only this runtime likes; *used: the families that changed anything. */
 static po_status fold(po_run_state *state, const po_graph *from, uint32_t algebra, po_graph **out,
                       uint32_t *used) {
-    po_postopt_options options = po_postopt_defaults();
+    po_postopt_options options = po_postopt_plain(algebra);
     po_postopt_counts counts;
-    options.algebra = algebra;
-    options.hard_swish = PO_HARD_SWISH_KEEP;
-    options.leftover = PO_LEFTOVER_ARITHMETIC;
-    options.spread_gates = options.sums = options.split_moves = false;
     PO_TRY(po_postopt(state->ctx, from, &options, out, &counts));
     *used = algebra & counts.used;
     po_pipeline_hold(state, *out);

@@ -302,8 +302,9 @@ po_status po_search_measure(po_run_state *state, po_site *site, const uint32_t *
                    .arena = po_arena_create(state->ctx)};
     double start = po_now();
     po_status status = PO_OK;
-    bool runtime = search->cost->machine.has_runtime && !state->options->model_cost;
-    if (n > 0 && worth_a_look(search, site) && (runtime || state->options->model_cost)) {
+    bool estimated = po_options_estimated(state->options);
+    bool runtime = search->cost->machine.has_runtime && !estimated;
+    if (n > 0 && worth_a_look(search, site) && (runtime || estimated)) {
         status = find_hopeful(&c, trials, n);
         if (status == PO_OK && c.n_order > 0 && runtime)
             status = measure_in_context(&c);

@@ -1,5 +1,6 @@
 #include "pipeline/options.h"
 
+#include "cost/gpu.h"
 #include "pipeline/api.h"
 #include "pipeline/pipeline.h"
 
@@ -20,6 +21,10 @@ bool po_options_has(const char *const *list, uint32_t n, const char *name) {
         if (strcmp(list[i], name) == 0)
             return true;
     return false;
+}
+
+bool po_options_estimated(const po_options *options) {
+    return options->model_cost || options->cuda;
 }
 
 uint32_t po_options_threads(const po_options *options) {
@@ -91,10 +96,6 @@ static po_status bad(set_args *a, const char *expected) {
     return po_fail(a->ctx, PO_BAD_USE, "--%s: '%s' is not %s", a->name, a->value, expected);
 }
 
-static po_status later(set_args *a) {
-    return po_fail(a->ctx, PO_NOT_AVAILABLE, "--%s %s: not available yet", a->name, a->value);
-}
-
 static po_status set_level(set_args *a) {
     if (strlen(a->value) != 1 || a->value[0] < '0' || a->value[0] > '0' + PO_MAX_LEVEL)
         return po_fail(a->ctx, PO_BAD_USE, "-O: '%s' is not a level from 0 to %d", a->value,
@@ -111,9 +112,30 @@ static po_status set_opset(set_args *a) {
 }
 
 static po_status set_target(set_args *a) {
-    if (strcmp(a->value, "cuda") == 0)
-        return later(a);
-    return strcmp(a->value, "cpu") == 0 ? PO_OK : bad(a, "cpu or cuda");
+    a->o->cuda = strcmp(a->value, "cuda") == 0;
+    return a->o->cuda || strcmp(a->value, "cpu") == 0 ? PO_OK : bad(a, "cpu or cuda");
+}
+
+static po_status set_gpu(set_args *a) {
+    const po_gpu *gpu = po_gpu_named(a->value);
+    if (gpu) {
+        a->o->gpu = gpu->name;
+        return PO_OK;
+    }
+    po_text known;
+    po_text_init(&known, a->o->arena);
+    for (size_t i = 0; po_gpu_at(i); i++)
+        po_text_printf(&known, "%s%s", i ? ", " : "a known GPU: ", po_gpu_at(i)->name);
+    return bad(a, known.data);
+}
+
+static po_status set_yes(set_args *a, bool *value) {
+    *value = strcmp(a->value, "yes") == 0;
+    return *value || strcmp(a->value, "no") == 0 ? PO_OK : bad(a, "yes or no");
+}
+
+static po_status set_tf32(set_args *a) {
+    return set_yes(a, &a->o->tf32);
 }
 
 static po_status set_input_shape(set_args *a) {
@@ -216,8 +238,7 @@ static po_status set_cost(set_args *a) {
 }
 
 static po_status set_recall(set_args *a) {
-    a->o->recall = strcmp(a->value, "yes") == 0;
-    return a->o->recall || strcmp(a->value, "no") == 0 ? PO_OK : bad(a, "yes or no");
+    return set_yes(a, &a->o->recall);
 }
 
 static po_status set_cache(set_args *a) {
@@ -242,9 +263,16 @@ static const struct {
     {{"opset", 0, "N", "let the operator-set version rise to N (default: the model's own stays)",
       PO_FOR_OPTIMISE},
      set_opset},
-    {{"target", 0, "cpu|cuda", "what the model will run on (cuda: later versions)",
-      PO_FOR_OPTIMISE},
+    {{"target", 0, "cpu|cuda", "what the model will run on; cuda: NVIDIA GPUs", PO_FOR_OPTIMISE},
      set_target},
+    {{"gpu", 0, "NAME",
+      "the GPU that estimates go by, as H200 (default: this machine's, else H200)",
+      PO_FOR_OPTIMISE},
+     set_gpu},
+    {{"tf32", 0, "yes|no",
+      "let kernels for GPUs round the factors of f32 products to 10 bits of mantissa (default: no)",
+      PO_FOR_OPTIMISE},
+     set_tf32},
     {{"input-shape", 0, "NAME:D,D,..", "pin the dims of an input; may be given for each input",
       ALL},
      set_input_shape},
@@ -260,8 +288,8 @@ static const struct {
     {{"check-data", 0, "DIR", "compare on these inputs too: DIR/*/input_K.pb, as in ONNX's tests",
       PO_FOR_OPTIMISE | PO_FOR_VERIFY},
      set_check_data},
-    {{"kernels", 0, "DIR", "generate kernels for this CPU and write their library here",
-      PO_FOR_OPTIMISE},
+    {{"kernels", 0, "DIR",
+      "generate kernels for this CPU, or for GPUs, and write their library here", PO_FOR_OPTIMISE},
      set_kernels},
     {{"cc", 0, "PROGRAM", "the C compiler for kernels (default: cc, gcc or clang)",
       PO_FOR_OPTIMISE},

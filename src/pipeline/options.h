@@ -22,6 +22,8 @@ struct po_options {
     bool exact;             /* --accuracy exact */
     bool cuda;              /* --target cuda */
     const char *gpu;        /* --gpu, a name that po_gpu_named knows; NULL: the machine's own */
+    bool tf32;              /* --tf32 yes */
+    const char *replay;     /* --cost replay:FILE; NULL: none */
     bool model_cost;        /* --cost model */
     bool measured_cost;     /* --cost ort, as asked for rather than by default */
     bool recall;            /* what the same run decided before may stand */
@@ -39,6 +41,8 @@ struct po_options {
 /* The defaults, without an arena: for callers that gave no options. */
 po_options po_options_default(void);
 bool po_options_has(const char *const *list, uint32_t n, const char *name);
+/* Whether estimates decide: nothing of the candidates is timed. */
+bool po_options_estimated(const po_options *options);
 /* Threads to run and measure with: as asked for, else the CPUs of this process. */
 uint32_t po_options_threads(const po_options *options);
 

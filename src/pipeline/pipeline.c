@@ -29,19 +29,14 @@ po_status po_pipeline_cost(po_run_state *state, po_cost **cost) {
     return PO_OK;
 }
 
-/* Where no GPU is named and none is here. */
-static const char *const assumed_gpu = "H200";
-
 po_status po_pipeline_rates(po_run_state *state, po_rates *rates) {
     po_cost *cost;
-    const char *name = state->options->gpu;
     PO_TRY(po_pipeline_cost(state, &cost));
-    if (!state->options->cuda) {
+    if (state->options->cuda)
+        *rates = (po_rates){.gpu = state->gpu, .tf32 = state->options->tf32};
+    else
         po_rates_of_machine(cost, rates);
-        return PO_OK;
-    }
-    *rates = (po_rates){.gpu = po_gpu_named(name ? name : assumed_gpu)};
-    return rates->gpu ? PO_OK : po_fail(state->ctx, PO_BAD_USE, "--gpu: '%s' is not known", name);
+    return PO_OK;
 }
 
 const char *po_pipeline_no_kernels(const po_run_state *state) {

@@ -19,7 +19,8 @@ bool po_stage_known(const char *name);
 typedef struct po_variant {
     const char *name;
     const po_graph *graph;
-    bool kernels; /* has calls that state->library stands for */
+    bool kernels;   /* has calls that state->library stands for */
+    double seconds; /* target cuda: estimated; 0: node by node */
 } po_variant;
 
 enum { PO_MAX_VARIANTS = 16 };
@@ -37,6 +38,7 @@ typedef struct po_run_state {
         *original; /* as imported, input shapes pinned: what everything is compared with */
     const po_graph *current;  /* what the last stage made */
     struct po_cost *cost;     /* po_pipeline_cost */
+    const struct po_gpu *gpu; /* target cuda: that estimates go by (po_pipeline_gpu); else NULL */
     struct po_search *search; /* search.h; NULL where nothing was split */
     const po_graph *mutated;  /* with the mutants that were chosen; NULL: none */
     const po_graph *joined;   /* chosen with the seams between them; NULL: the same or none */
@@ -79,6 +81,10 @@ po_status po_pipeline_cost(po_run_state *state, struct po_cost **cost);
 /* What estimates go by: this machine's rates, or the GPU that the model is made for. */
 struct po_rates;
 po_status po_pipeline_rates(po_run_state *state, struct po_rates *rates);
+
+/* gpu.c: which GPU the model is made for, at the beginning of a run: the one that was named, or
+ * this machine's own, or else one that is assumed, with a note. */
+po_status po_pipeline_gpu(po_run_state *state);
 
 /* Adds a graph to those that live until the end. */
 void po_pipeline_hold(po_run_state *state, po_graph *graph);

@@ -13,8 +13,8 @@ enum { LAYOUT = 2 };
 static const char *const kind = "run";
 
 static bool asks_for_more(const po_options *o) {
-    return o->level < 1 || o->n_skip > 0 || o->n_dump > 0 || o->check_data || o->model_cost ||
-           (o->cache && !*o->cache);
+    return o->level < 1 || o->n_skip > 0 || o->n_dump > 0 || o->check_data ||
+           po_options_estimated(o) || (o->cache && !*o->cache);
 }
 
 /* Everything that the decision depends on but the time. */

@@ -7,7 +7,7 @@ po_record *po_record_create(po_arena *arena) {
     po_record *record = PO_NEW(arena, po_record);
     record->arena = arena;
     record->stage = "";
-    record->summary.runtime = record->summary.cpu = "";
+    record->summary.runtime = record->summary.cpu = record->summary.gpu = "";
     record->summary.winner = "original";
     record->summary.proof = "";
     record->summary.error_reference = -1;

@@ -66,6 +66,7 @@ struct po_search {
     po_site *sites; /* by subprogram */
     uint32_t n_sites;
     bool cut;           /* the time for measuring was up */
+    bool chosen;        /* choose is done: target cuda makes kernels of what it chose */
     bool hopeful_first; /* -O3 goes through all subprograms as -O2 does before it measures all */
     /* What times models; NULL: po_time_models. */
     po_status (*time)(po_ctx *ctx, const po_timing_spec *spec, po_timing *timing,

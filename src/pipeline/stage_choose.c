@@ -255,8 +255,9 @@ static po_status choose_all(po_run_state *state, void *user) {
 po_status po_stage_choose(po_run_state *state) {
     po_search *search = state->search;
     bool cut;
-    if (!search)
+    if (!search || search->chosen)
         return PO_OK;
+    search->chosen = true;
     if (state->recall)
         return po_recall_place(state);
     PO_TRY(po_budget_call(state, PO_PART_CHOOSE, "the choice of mutants was cut short", choose_all,

@@ -27,6 +27,11 @@ static uint32_t count_at(const po_postopt_counts *counts, size_t offset) {
     return *(const uint32_t *)((const char *)counts + offset);
 }
 
+/* Forms that only one runtime on the CPU likes are left out where the model is for a GPU. */
+static po_postopt_options defaults(const po_run_state *state) {
+    return state->options->cuda ? po_postopt_plain(0) : po_postopt_defaults();
+}
+
 /* --- one choice changed --- */
 
 static void hard_swish_node(po_postopt_options *o) {
@@ -95,7 +100,7 @@ static bool is_new(const po_run_state *state, const po_graph *graph) {
 /* Adds a variant, or frees it where it is the original or one that is there already. */
 static void add_variant(po_run_state *state, const char *name, const po_graph *graph) {
     if (is_new(state, graph))
-        state->variants[state->n_variants++] = (po_variant){name, graph, false};
+        state->variants[state->n_variants++] = (po_variant){name, graph, false, 0};
     else
         po_pipeline_drop(state, graph);
 }
@@ -159,7 +164,7 @@ static po_status make_mutated(po_run_state *state, void *user) {
                  {"mutants, seams joined", state->joined, false},
                  {"mutants and affine folding alone", state->mutated, true}};
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        po_postopt_options options = po_postopt_defaults();
+        po_postopt_options options = defaults(state);
         po_postopt_counts counts;
         po_graph *out;
         if (!forms[i].graph || !po_recall_wants(state, forms[i].name))
@@ -179,7 +184,7 @@ po_status po_stage_postopt(po_run_state *state) {
         bool cut;
         PO_TRY(po_budget_call(state, PO_PART_FORMS, "forms with mutants were left out",
                               make_mutated, NULL, &cut));
-        po_postopt_options options = po_postopt_defaults();
+        po_postopt_options options = defaults(state);
         po_postopt_counts counts = {0};
         po_graph *out = NULL;
         bool all = !state->recall;
@@ -192,7 +197,7 @@ po_status po_stage_postopt(po_run_state *state) {
         }
         if (po_record_weights(simplified) > LARGE_WEIGHTS)
             po_record_note(state->record, "one form only: each holds weights of its own");
-        else if (out || !all)
+        else if ((out || !all) && !state->options->cuda)
             PO_TRY(po_budget_call(state, PO_PART_FORMS, "further forms were left out", make_choices,
                                   &(choosing){simplified, &counts}, &cut));
     }

@@ -19,8 +19,9 @@ enum { MANY_NODES = 5000, HUGE_NODES = 20000 };
 #define REFERENCE_FLOPS 3e10
 #define HEAVY_WEIGHTS   ((uint64_t)64 << 20)
 enum { MOST_TRIED = 3, MOST_TRIED_ELSEWHERE = 6, RANK_LAYOUT = 3 };
-static const double widest = 1.5;       /* of an interval that is worth telling */
-static const double worth_trying = 1.0; /* a first reading below this is not followed up */
+static const double widest = 1.5;             /* of an interval that is worth telling */
+static const double worth_trying = 1.0;       /* a first reading below this is not followed up */
+static const double worth_estimating = 1.001; /* an estimate below this is no gain */
 
 typedef struct selecting {
     po_run_state *state;
@@ -42,9 +43,11 @@ typedef struct selecting {
     uint32_t n_order;
 } selecting;
 
-/* The library of generated kernels that a variant needs; NULL: none. */
+/* The library of generated kernels that a variant needs here; NULL: none. One for GPUs stays out of
+ * sessions on the CPU: they run the functions. */
 static const char *kernels_of(const selecting *s, uint32_t i) {
-    return s->state->variants[i].kernels ? s->state->library->path : NULL;
+    bool here = s->state->variants[i].kernels && !s->state->options->cuda;
+    return here ? s->state->library->path : NULL;
 }
 
 static po_candidate_report *row_of(selecting *s, uint32_t i) {
@@ -385,38 +388,98 @@ static bool estimated_slower(const selecting *s, uint32_t i, const po_rates *rat
     return *gain < 0.999;
 }
 
+/* *taken: it compares equal, and so does what it is without its library. */
+static po_status compare_unmeasured(selecting *s, uint32_t i, const char *why, bool *untested,
+                                    bool *taken) {
+    po_run_state *state = s->state;
+    po_candidate_report *row = row_of(s, i);
+    po_verify_spec spec = comparison(s, i, kernels_of(s, i));
+    spec.reference_first = row->nodes > MANY_NODES;
+    po_verify_report r;
+    *taken = false;
+    po_step(s->ctx, (double)i / state->n_variants, "comparing '%s'", row->name);
+    PO_TRY(po_verify(s->ctx, &spec, &r));
+    row->compared = r.evidence != PO_EVIDENCE_NONE;
+    row->error = r.max_rel;
+    *untested = !row->compared;
+    if (*untested)
+        return original_fails(s, r.why);
+    decide(s, row, "%s", r.equal ? why : r.why);
+    if (r.equal)
+        PO_TRY(check_functions(s, i, taken));
+    if (*taken)
+        take(s, i, row, &r);
+    return PO_OK;
+}
+
 /* Without measuring: the first variant that compares equal and is not estimated to be slower. */
 static po_status by_model(selecting *s, const char *why) {
     po_rates rates;
     PO_TRY(po_pipeline_rates(s->state, &rates));
     s->ctx->threads = 1; /* the answer must not depend on how many there are */
     for (uint32_t i = 0; i < s->state->n_variants; i++) {
+        double gain = 1;
+        bool untested, taken;
         if (!s->written[i].path)
             continue;
-        po_run_state *state = s->state;
-        po_candidate_report *row = row_of(s, i);
-        po_verify_spec spec = comparison(s, i, kernels_of(s, i));
-        spec.reference_first = row->nodes > MANY_NODES;
-        double gain = 1;
         if (estimated_slower(s, i, &rates, &gain)) {
-            decide(s, row, "estimated to be slower (%.2fx)", gain);
+            decide(s, row_of(s, i), "estimated to be slower (%.2fx)", gain);
             continue;
         }
-        po_verify_report r;
-        po_step(s->ctx, (double)i / state->n_variants, "comparing '%s'", row->name);
-        PO_TRY(po_verify(s->ctx, &spec, &r));
-        row->compared = r.evidence != PO_EVIDENCE_NONE;
-        row->error = r.max_rel;
-        if (!row->compared)
-            return original_fails(s, r.why);
-        decide(s, row, "%s", r.equal ? why : r.why);
-        bool right = false;
-        if (r.equal)
-            PO_TRY(check_functions(s, i, &right));
-        if (right) {
-            take(s, i, row, &r);
+        PO_TRY(compare_unmeasured(s, i, why, &untested, &taken));
+        if (taken || untested)
             return PO_OK;
+    }
+    return PO_OK;
+}
+
+/* What the GPU's description makes of a variant. */
+static double gpu_seconds(const selecting *s, const po_graph *graph, const po_rates *rates) {
+    for (uint32_t i = 0; i < s->state->n_variants; i++)
+        if (s->state->variants[i].graph == graph && s->state->variants[i].seconds > 0)
+            return s->state->variants[i].seconds;
+    po_estimate e;
+    po_roofline_graph(graph, rates, 1, &e);
+    return e.seconds;
+}
+
+/* Target cuda, without a GPU: the best estimate that compares equal; the original where there is no
+ * gain in any. */
+static po_status by_gpu(selecting *s) {
+    po_run_state *state = s->state;
+    po_summary *sum = &state->record->summary;
+    po_rates rates;
+    double seconds[PO_MAX_VARIANTS];
+    PO_TRY(po_pipeline_rates(state, &rates));
+    double original = gpu_seconds(s, s->original, &rates);
+    sum->estimated = original > 0;
+    sum->ms_before = sum->ms_after = 1e3 * original;
+    sum->ratio = 1;
+    for (uint32_t i = 0; i < state->n_variants; i++) {
+        seconds[i] = gpu_seconds(s, state->variants[i].graph, &rates);
+        uint32_t k = s->written[i].path ? s->n_order++ : PO_NONE;
+        for (; k != PO_NONE && k > 0 && seconds[i] < seconds[s->order[k - 1]]; k--)
+            s->order[k] = s->order[k - 1];
+        if (k != PO_NONE)
+            s->order[k] = i;
+    }
+    for (uint32_t k = 0; k < s->n_order; k++) {
+        uint32_t i = s->order[k];
+        double gain = seconds[i] > 0 ? original / seconds[i] : 0;
+        bool untested, taken;
+        if (gain < worth_estimating) {
+            decide(s, row_of(s, i), "estimated to be no faster on %s (%.3fx)", sum->gpu, gain);
+            continue;
         }
+        const char *why = po_arena_printf(
+            state->arena, "compares equal; estimated for %s (%.2fx), not measured", sum->gpu, gain);
+        PO_TRY(compare_unmeasured(s, i, why, &untested, &taken));
+        if (taken) {
+            sum->ms_after = 1e3 * seconds[i];
+            sum->ratio = gain;
+        }
+        if (taken || untested)
+            return PO_OK;
     }
     return PO_OK;
 }
@@ -474,6 +537,8 @@ static po_status select_winner(selecting *s) {
         PO_TRY(po_export_hash(s->ctx, state->original, &s->original_hash));
     }
     PO_TRY(write_candidates(s));
+    if (state->options->cuda)
+        return by_gpu(s);
     if (state->options->model_cost)
         return by_model(s, "compares equal; taken unmeasured");
     uint64_t nodes = po_record_nodes(state->original);

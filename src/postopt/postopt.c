@@ -59,6 +59,15 @@ po_postopt_options po_postopt_defaults(void) {
                                 .split_moves = true};
 }
 
+po_postopt_options po_postopt_plain(uint32_t algebra) {
+    po_postopt_options options = po_postopt_defaults();
+    options.algebra = algebra;
+    options.hard_swish = PO_HARD_SWISH_KEEP;
+    options.leftover = PO_LEFTOVER_ARITHMETIC;
+    options.spread_gates = options.sums = options.split_moves = false;
+    return options;
+}
+
 po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *options,
                      po_graph **out, po_postopt_counts *counts) {
     po_postopt_counts own = {0};

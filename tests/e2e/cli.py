@@ -81,16 +81,13 @@ def case_bad_use(bed):
                   ['--input-shape', 'x'], ['--input-shape', 'x:'], ['--input-shape', 'x:0x3,4,5'],
                   ['--input-shape', 'x:3,4,-5'], ['--input-shape', 'x:3,,5'],
                   ['--input-shape', 'nosuch:3,4,5'], ['--input-shape', 'x:3,4'],
-                  ['--input-shape', 'x:3,4,6'], ['--check-data', 'no_such_folder']):
+                  ['--input-shape', 'x:3,4,6'], ['--check-data', 'no_such_folder'],
+                  ['--target', 'tpu'], ['--target', 'cuda', '--gpu', 'A1'], ['--gpu', 'A100'], ['--tf32', 'yes'],
+                  ['--target', 'cuda', '--tf32', 'maybe']):
         bed.refused(bed.add, '-o', 'out.onnx', '--cost', 'model', *words)
     bed.refused('verify', bed.add)
     bed.refused('show')
     bed.refused('bench')
-
-
-def case_not_available_yet(bed):
-    for words in (["--target", "cuda"],):
-        bed.refused(bed.add, '-o', 'out.onnx', *words, says='not available yet')
 
 
 def case_help_and_version(bed):

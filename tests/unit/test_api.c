@@ -123,7 +123,11 @@ static void options_are_checked(void **state) {
         {"input-shape", ":1", PO_BAD_USE},
         {"skip", "postopt", PO_OK},
         {"skip", "postop", PO_BAD_USE},
-        {"target", "cuda", PO_NOT_AVAILABLE},
+        {"target", "cuda", PO_OK},
+        {"target", "tpu", PO_BAD_USE},
+        {"gpu", "A100", PO_OK},
+        {"gpu", "A1", PO_BAD_USE},
+        {"tf32", "maybe", PO_BAD_USE},
         {"no-such", "1", PO_BAD_USE},
     };
     po_options *options;

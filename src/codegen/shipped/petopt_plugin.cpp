@@ -86,8 +86,8 @@ class Plugin final : public IPluginV3,
                      public IPluginV3OneBuild,
                      public IPluginV3OneRuntime {
   public:
-    explicit Plugin(pk_region const &region) : region(region) {
-        pk_loader_init(&loader, pk_driver_get(), &programOf(region));
+    explicit Plugin(pk_region const &of) : region(of) {
+        pk_loader_init(&loader, pk_driver_get(), &programOf(of));
         name = region.name;
         field = PluginField(kField, name, PluginFieldType::kCHAR,
                             static_cast<int32_t>(strlen(name)) + 1);
@@ -218,7 +218,7 @@ class Plugin final : public IPluginV3,
 
 class Creator final : public IPluginCreatorV3One {
   public:
-    explicit Creator(pk_region const &region) : region(region) {
+    explicit Creator(pk_region const &of) : region(of) {
         fields.nbFields = 0;
         fields.fields = nullptr;
     }
