@@ -1,4 +1,4 @@
-#include "codegen/group.h"
+#include "codegen/tile.h"
 #include "codegen/lanes.h"
 
 enum { UNROLLED = 160 /* vector operations at most where reduced labels are unrolled */ };
@@ -15,77 +15,40 @@ const char *cg_name(cg *g, const char *what, uint32_t number, bool by_row, int64
     return po_arena_printf(g->arena, "%s%u", what, number);
 }
 
-/* What is known of a statement while it is printed on a tile. */
-typedef struct work {
-    cg_tile *t;
-    uint32_t node;
-    const po_mu_statement *s;
-    uint32_t n_reduced, *reduced; /* without the lane label */
-    uint32_t at;                  /* reduced labels that run */
-    uint32_t unroll;              /* from this one on they are unrolled */
-    bool *ready, *done;
-    const char *base[PO_MU_MAX_INPUTS]; /* pointers taken where the reduced loops start */
-    bool in_row[PO_MU_MAX_INPUTS], in_lane[PO_MU_MAX_INPUTS];
-    bool *item_row, *item_lane;
-    const char *result;           /* what its value's variables start with: "v", "a" */
-    bool result_row, result_lane; /* of them */
-    int64_t v, tail;              /* vectors at hand: the tile's, or those of a reduced lane */
-    int64_t stride;               /* what a body fetches ahead by, 0: nothing */
-    bool first_only;              /* the first tile of rows fetches, for the others `hs` is 0 */
-    const char *at_once;          /* where each row is stored as soon as it is there; NULL */
-} work;
-
 static const char *type_of(bool vector) {
     return vector ? "pk_v" : "float";
 }
 
-static int64_t lane_value(const work *w, int64_t v) {
-    return v * w->t->g->isa->lanes;
-}
-
-/* The tile's position of the row and lane labels, for addresses. */
-static void place(work *w, int64_t r, int64_t v) {
-    cg *g = w->t->g;
-    if (w->t->row != PO_NONE)
-        g->value[w->t->row].add = r;
-    if (w->t->lane != PO_NONE)
-        g->value[w->t->lane].add = lane_value(w, v);
-}
-
 /* Of the tensor that is written, within the phase. */
-static uint32_t number_of(const work *w) {
+static uint32_t number_of(const cg_tile_work *w) {
     return w->t->g->tensor[w->s->out.tensor].number;
 }
 
-static bool is_held(const work *w, uint32_t k) {
-    return w->t->g->tensor[w->s->in[k].tensor].held;
-}
-
 /* How many rows v of the tail count: 0 for all. */
-static int64_t tail_of(const work *w, int64_t v) {
+static int64_t tail_of(const cg_tile_work *w, int64_t v) {
     return v + 1 == w->v ? w->tail : 0;
 }
 
 /* --- operands --- */
 
-static bool is_turned(const work *w, const po_mu_access *access) {
+static bool is_turned(const cg_tile_work *w, const po_mu_access *access) {
     const cg *g = w->t->g;
     return w->t->row != PO_NONE && w->t->r > 1 && w->t->lane != PO_NONE &&
            cg_step_of(g, access, w->t->lane) != 1 && cg_step_of(g, access, w->t->lane) != 0 &&
            cg_step_of(g, access, w->t->row) == 1;
 }
 
-static const char *pointer(work *w, uint32_t k, int64_t r, int64_t v) {
+static const char *pointer(cg_tile_work *w, uint32_t k, int64_t r, int64_t v) {
     cg *g = w->t->g;
     int64_t number;
-    place(w, r, v);
+    cg_place(w, r, v);
     const char *rest = cg_rest(g, &w->s->in[k], &number);
-    place(w, 0, 0);
+    cg_place(w, 0, 0);
     return po_arena_printf(g->arena, "%s%s + %lld", w->base[k], rest, (long long)number);
 }
 
 /* Rows of vectors along the lanes, out of memory where the rows lie side by side. */
-static void load_turned(work *w, uint32_t k) {
+static void load_turned(cg_tile_work *w, uint32_t k) {
     cg *g = w->t->g;
     int64_t lanes = g->isa->lanes, step = cg_step_of(g, &w->s->in[k], w->t->lane);
     for (int64_t v = 0; v < w->v; v++)
@@ -116,7 +79,7 @@ static void load_turned(work *w, uint32_t k) {
 
 /* Whether each row reads item i, a vector that is the same for all of them. The compiler is kept
  * from making it again for each. */
-static bool is_for_rows(const work *w, uint32_t i) {
+static bool is_for_rows(const cg_tile_work *w, uint32_t i) {
     if (w->item_row[i] || !w->item_lane[i] || !w->result_row || w->t->r == 1 || w->unroll == 0)
         return false;
     for (uint32_t j = i + 1; j < w->s->n_items; j++) {
@@ -129,14 +92,14 @@ static bool is_for_rows(const work *w, uint32_t i) {
     return i + 1 == w->s->n_items;
 }
 
-static bool is_loaded_for_rows(const work *w, uint32_t k) {
+static bool is_loaded_for_rows(const cg_tile_work *w, uint32_t k) {
     for (uint32_t i = 0; i < w->s->n_items; i++)
         if (w->s->items[i].function == PO_MU_OPERAND && w->s->items[i].a == k && is_for_rows(w, i))
             return true;
     return false;
 }
 
-static void load_one(work *w, uint32_t k, int64_t r, int64_t v) {
+static void load_one(cg_tile_work *w, uint32_t k, int64_t r, int64_t v) {
     cg *g = w->t->g;
     const po_mu_access *access = &w->s->in[k];
     const char *name = cg_name(g, "x", k, w->in_row[k], r, w->in_lane[k], v);
@@ -157,9 +120,9 @@ static void load_one(work *w, uint32_t k, int64_t r, int64_t v) {
         cg_line(g, "PK_HOLD(%s);", name);
 }
 
-static const char *operand_name(work *w, uint32_t k, int64_t r, int64_t v) {
+static const char *operand_name(cg_tile_work *w, uint32_t k, int64_t r, int64_t v) {
     cg *g = w->t->g;
-    if (is_held(w, k))
+    if (cg_is_held(w, k))
         return cg_name(g, "v", g->tensor[w->s->in[k].tensor].number, w->in_row[k], r, w->in_lane[k],
                        v);
     return cg_name(g, "x", k, w->in_row[k], r, w->in_lane[k], v);
@@ -167,7 +130,7 @@ static const char *operand_name(work *w, uint32_t k, int64_t r, int64_t v) {
 
 /* --- items --- */
 
-static const char *item_name(work *w, uint32_t i, int64_t r, int64_t v, bool *vector) {
+static const char *item_name(cg_tile_work *w, uint32_t i, int64_t r, int64_t v, bool *vector) {
     cg *g = w->t->g;
     const po_mu_item *it = &w->s->items[i];
     *vector = w->item_lane[i];
@@ -182,7 +145,7 @@ static const char *item_name(work *w, uint32_t i, int64_t r, int64_t v, bool *ve
     return cg_name(g, "e", i, w->item_row[i], r, w->item_lane[i], v);
 }
 
-static void compute(work *w, uint32_t i, int64_t r, int64_t v) {
+static void compute(cg_tile_work *w, uint32_t i, int64_t r, int64_t v) {
     cg *g = w->t->g;
     const po_mu_item *it = &w->s->items[i];
     const char *argument[3] = {"", "", ""};
@@ -200,9 +163,9 @@ static void compute(work *w, uint32_t i, int64_t r, int64_t v) {
 }
 
 /* Loads and computes what depends on the row, or what does not. */
-static void operands_and_items(work *w, bool by_row, int64_t r) {
+static void operands_and_items(cg_tile_work *w, bool by_row, int64_t r) {
     for (uint32_t k = 0; k < w->s->n_in; k++)
-        if (!is_held(w, k) && w->in_row[k] == by_row && !is_turned(w, &w->s->in[k]))
+        if (!cg_is_held(w, k) && w->in_row[k] == by_row && !is_turned(w, &w->s->in[k]))
             for (int64_t v = 0; v < (w->in_lane[k] ? w->v : 1); v++)
                 load_one(w, k, r, v);
     for (uint32_t i = 0; i < w->s->n_items; i++) {
@@ -216,16 +179,17 @@ static void operands_and_items(work *w, bool by_row, int64_t r) {
 
 /* --- memory --- */
 
-static const char *out_pointer(work *w, const char *base, int64_t r, int64_t v) {
+static const char *out_pointer(cg_tile_work *w, const char *base, int64_t r, int64_t v) {
     cg *g = w->t->g;
     int64_t number;
-    place(w, r, v);
+    cg_place(w, r, v);
     const char *rest = cg_rest(g, &w->s->out, &number);
-    place(w, 0, 0);
+    cg_place(w, 0, 0);
     return po_arena_printf(g->arena, "%s%s + %lld", base, rest, (long long)number);
 }
 
-static const char *from_memory(work *w, const char *base, int64_t r, int64_t v, bool vector) {
+static const char *from_memory(cg_tile_work *w, const char *base, int64_t r, int64_t v,
+                               bool vector) {
     cg *g = w->t->g;
     const char *p = out_pointer(w, base, r, v);
     if (!vector)
@@ -238,7 +202,7 @@ static const char *from_memory(work *w, const char *base, int64_t r, int64_t v, 
                            (long long)(tail ? tail : g->isa->lanes));
 }
 
-static void store_turned(work *w, const char *base) {
+static void store_turned(cg_tile_work *w, const char *base) {
     cg *g = w->t->g;
     int64_t lanes = g->isa->lanes, step = cg_step_of(g, &w->s->out, w->t->lane);
     for (int64_t v = 0; v < w->t->v; v++)
@@ -265,7 +229,7 @@ static void store_turned(work *w, const char *base) {
         }
 }
 
-static void store_row(work *w, const char *base, int64_t r, bool by_row, bool by_lane) {
+static void store_row(cg_tile_work *w, const char *base, int64_t r, bool by_row, bool by_lane) {
     cg *g = w->t->g;
     for (int64_t v = 0; v < (by_lane ? w->t->v : 1); v++) {
         const char *p = out_pointer(w, base, r, v);
@@ -284,7 +248,7 @@ static void store_row(work *w, const char *base, int64_t r, bool by_row, bool by
     }
 }
 
-static void store(work *w, const char *base, bool by_row, bool by_lane) {
+static void store(cg_tile_work *w, const char *base, bool by_row, bool by_lane) {
     if (by_lane && is_turned(w, &w->s->out)) {
         store_turned(w, base);
         return;
@@ -295,7 +259,7 @@ static void store(work *w, const char *base, bool by_row, bool by_lane) {
 
 /* --- the value --- */
 
-static void take_row(work *w, int64_t r) {
+static void take_row(cg_tile_work *w, int64_t r) {
     cg *g = w->t->g;
     const po_mu_statement *s = w->s;
     for (int64_t v = 0; v < (w->result_lane ? w->v : 1); v++) {
@@ -319,7 +283,7 @@ static void take_row(work *w, int64_t r) {
     }
 }
 
-static po_status body(work *w) {
+static po_status body(cg_tile_work *w) {
     cg *g = w->t->g;
     cg_brace(g);
     for (int64_t i = 0; i < w->stride; i += PO_MU_VECTOR)
@@ -329,7 +293,7 @@ static po_status body(work *w) {
     else if (w->stride > 0)
         cg_line(g, "h += %lld;", (long long)w->stride);
     for (uint32_t k = 0; k < w->s->n_in; k++)
-        if (!is_held(w, k) && is_turned(w, &w->s->in[k]))
+        if (!cg_is_held(w, k) && is_turned(w, &w->s->in[k]))
             load_turned(w, k);
     operands_and_items(w, false, 0);
     for (int64_t r = 0; r < (w->result_row ? w->t->r : 1); r++) {
@@ -343,7 +307,7 @@ static po_status body(work *w) {
 }
 
 static po_status lane_block(void *user, int64_t count) {
-    work *w = user;
+    cg_tile_work *w = user;
     int64_t lanes = w->t->g->isa->lanes;
     w->v = (count + lanes - 1) / lanes;
     w->tail = count % lanes;
@@ -361,7 +325,7 @@ static po_status lane_block(void *user, int64_t count) {
     return PO_OK;
 }
 
-static po_status reduced(work *w) {
+static po_status reduced(cg_tile_work *w) {
     cg *g = w->t->g;
     uint32_t braces = cg_guards(g, w->node, w->ready, w->done);
     if (w->at == w->n_reduced) {
@@ -398,7 +362,7 @@ static po_status reduced(work *w) {
 }
 
 /* The reduced labels, in their order, and how far from the inside they are unrolled. */
-static void set_reduced(work *w) {
+static void set_reduced(cg_tile_work *w) {
     cg *g = w->t->g;
     const po_mu_statement *s = w->s;
     uint32_t n_kept, *kept, n, *all;
@@ -430,7 +394,7 @@ static void set_reduced(work *w) {
         w->ready[all[i]] = false;
 }
 
-static void set_dependence(work *w) {
+static void set_dependence(cg_tile_work *w) {
     cg *g = w->t->g;
     const po_mu_statement *s = w->s;
     w->item_row = PO_NEW_N(g->arena, bool, s->n_items + 1);
@@ -459,7 +423,7 @@ static void set_dependence(work *w) {
 
 /* --- one statement --- */
 
-static void each_name(work *w, const char *what, bool by_row, bool by_lane, int64_t n_v,
+static void each_name(cg_tile_work *w, const char *what, bool by_row, bool by_lane, int64_t n_v,
                       const char *type, const char *value) {
     cg *g = w->t->g;
     for (int64_t r = 0; r < (by_row ? w->t->r : 1); r++)
@@ -469,7 +433,7 @@ static void each_name(work *w, const char *what, bool by_row, bool by_lane, int6
 }
 
 /* Declares and starts the variables that the statement's value is made in. */
-static void start_values(work *w, const char *base, bool by_row, bool by_lane) {
+static void start_values(cg_tile_work *w, const char *base, bool by_row, bool by_lane) {
     cg *g = w->t->g;
     const po_mu_statement *s = w->s;
     const char *zero = s->combine == PO_MU_ADD ? "0.0f" : "-__builtin_inff()", *condition;
@@ -503,7 +467,7 @@ static void start_values(work *w, const char *base, bool by_row, bool by_lane) {
 }
 
 /* Adds the lanes of the accumulators to the values. */
-static void sum_lanes(work *w, bool by_row) {
+static void sum_lanes(cg_tile_work *w, bool by_row) {
     cg *g = w->t->g;
     bool add = w->s->combine == PO_MU_ADD;
     int64_t n_v = w->t->lanes / g->isa->lanes;
@@ -521,81 +485,10 @@ static void sum_lanes(work *w, bool by_row) {
     }
 }
 
-/* Each tile of rows fetches its share of the slice that comes `ahead` of the one at hand. Where
- * that is less than a slice, what comes is a part of this one: the first tile, for which it is not
- * in the cache yet, fetches all of it. */
-static void fetch_ahead(work *w) {
-    cg *g = w->t->g;
-    const po_mu_statement *s = w->s;
-    if (s->ahead == 0 || s->ahead_of >= s->n_in || is_held(w, s->ahead_of))
-        return;
-    int64_t slice = 1, bodies = 1, tiles = 1;
-    const po_mu_access *access = &s->in[s->ahead_of];
-    po_text from;
-    po_text_init(&from, g->arena);
-    po_text_printf(&from, "p%u + %lld", s->ahead_of, (long long)s->ahead);
-    for (uint32_t i = 0; i < w->n_reduced; i++) {
-        const cg_span *span = &g->span[w->reduced[i]];
-        int64_t step = cg_step_of(g, access, w->reduced[i]);
-        bodies *= span->full;
-        if (step == 0)
-            continue;
-        slice *= span->full;
-        if (span->start != NULL)
-            po_text_printf(&from, " + %lld * (%s)", (long long)step, span->start);
-    }
-    if (w->in_lane[s->ahead_of])
-        slice *= w->t->lanes;
-    if (w->t->row != PO_NONE && w->in_row[s->ahead_of])
-        slice *= w->t->r;
-    else if (w->t->row != PO_NONE)
-        tiles = (g->span[w->t->row].full + w->t->rows - 1) / w->t->rows;
-    const char *row = NULL;
-    if (tiles > 1 && g->value[w->t->row].name != NULL)
-        row = po_arena_printf(g->arena, "(%s - %s)", g->value[w->t->row].name,
-                              g->span[w->t->row].start == NULL ? "0" : g->span[w->t->row].start);
-    bool close = s->ahead < slice;
-    int64_t share = close ? slice : (slice + tiles - 1) / tiles;
-    w->stride = (share + bodies - 1) / bodies;
-    w->first_only = close && row != NULL;
-    if (w->first_only)
-        cg_line(g, "const long hs = %s == 0 ? %lld : 0;", row, (long long)w->stride);
-    else if (row != NULL)
-        po_text_printf(&from, " + %s / %lld * %lld", row, (long long)w->t->rows, (long long)share);
-    cg_line(g, "const float *h = %s;", from.data);
-}
-
-/* Operands of fused statements are fetched while the reduced labels run. */
-static void fetch_fused(work *w) {
-    cg *g = w->t->g;
-    uint32_t next = g->mu->nodes[w->node].next;
-    for (; next != PO_NONE && g->mu->nodes[next].kind == PO_MU_STATEMENT;) {
-        const po_mu_statement *f = &g->mu->nodes[next].statement;
-        if (!f->fused)
-            break;
-        for (uint32_t k = 0; k < f->n_in; k++) {
-            const po_mu_tensor *t = &g->mu->tensors[f->in[k].tensor];
-            if (t->place == PO_MU_REGISTER || t->place == PO_MU_TABLE ||
-                f->in[k].tensor == w->s->out.tensor || !po_mu_has(g->mu, &f->in[k], w->t->row) ||
-                cg_step_of(g, &f->in[k], w->t->lane) != 1)
-                continue;
-            const char *base = cg_base(g, &f->in[k]);
-            for (int64_t r = 0; r < w->t->r; r++)
-                for (int64_t v = 0; v < w->t->v; v += PO_MU_VECTOR / g->isa->lanes) {
-                    int64_t number;
-                    place(w, r, v);
-                    (void)cg_rest(g, &f->in[k], &number);
-                    place(w, 0, 0);
-                    cg_line(g, "pk_soon(%s + %lld);", base, (long long)number);
-                }
-        }
-        next = g->mu->nodes[next].next;
-    }
-}
-
 po_status cg_on_tile(cg_tile *t, uint32_t node, bool guarded) {
     cg *g = t->g;
-    work w = {.t = t, .node = node, .s = &g->mu->nodes[node].statement, .v = t->v, .tail = t->tail};
+    cg_tile_work w = {
+        .t = t, .node = node, .s = &g->mu->nodes[node].statement, .v = t->v, .tail = t->tail};
     const po_mu_tensor *out = &g->mu->tensors[w.s->out.tensor];
     w.ready = PO_NEW_N(g->arena, bool, g->mu->n_labels + 1);
     w.done = PO_NEW_N(g->arena, bool, (PO_MU_MAX_INPUTS + 1) * PO_MU_MAX_RANK);
@@ -629,11 +522,11 @@ po_status cg_on_tile(cg_tile *t, uint32_t node, bool guarded) {
     braces += cg_guards(g, node, w.ready, own);
     start_values(&w, base, by_row, by_lane);
     if (!guarded && w.n_reduced > 0 && t->row != PO_NONE && t->lane != PO_NONE && !t->lane_reduced)
-        fetch_fused(&w);
+        cg_fetch_fused(&w);
     cg_brace(g);
     const po_mu_statement *lead = t->led ? &g->mu->nodes[t->lead].statement : NULL;
     for (uint32_t k = 0; k < w.s->n_in; k++)
-        if (!is_held(&w, k) && (lead == NULL || w.s->in[k].tensor != lead->out.tensor)) {
+        if (!cg_is_held(&w, k) && (lead == NULL || w.s->in[k].tensor != lead->out.tensor)) {
             w.base[k] = po_arena_printf(g->arena, "p%u", k);
             cg_line(g, "const float *p%u = %s;", k, cg_base(g, &w.s->in[k]));
             if (guarded)
@@ -641,7 +534,7 @@ po_status cg_on_tile(cg_tile *t, uint32_t node, bool guarded) {
         }
     if (w.s->combine == PO_MU_SET && base != NULL && !(by_lane && is_turned(&w, &w.s->out)))
         w.at_once = base;
-    fetch_ahead(&w);
+    cg_fetch_ahead(&w);
     w.result = t->lane_reduced ? "a" : "v";
     w.result_row = by_row;
     w.result_lane = t->lane_reduced || by_lane;
