@@ -1,10 +1,8 @@
 /* Steps in bands of rows: every way in which the steps of small graphs can be joined computes what
  * the graph does, as a muGraph and compiled, and no label of it can be one shorter. */
 #include "cost/kernels.h"
-#include "mugraph/eval.h"
 #include "mugraph/prove.h"
-#include "rewriting.h"
-#include "superopt/plan.h"
+#include "planned.h"
 #include "unit.h"
 
 #include <math.h>
@@ -74,34 +72,8 @@ static const struct {
 };
 enum { SAMPLES = sizeof samples / sizeof samples[0] };
 
-typedef struct fixture {
-    po_ctx ctx;
-    po_arena *arena;
-    po_graph *graph;
-    po_regions regions;
-    po_plan plan;
-} fixture;
-
-static void start(fixture *f, const char *text) {
-    po_plan_options options = {.exact = true};
-    po_ctx_init(&f->ctx);
-    f->arena = po_arena_create(&f->ctx);
-    f->graph = test_graph(&f->ctx, text);
-    assert_int_equal(
-        po_regions_find(&f->ctx, f->arena, f->graph, po_lower_part, &f->ctx, &f->regions), PO_OK);
-    assert_int_equal(f->regions.n, 1);
-    assert_int_equal(po_plan_regions(&f->ctx, f->arena, f->graph, &f->regions, &options, &f->plan),
-                     PO_OK);
-    assert_null(f->plan.failed);
-}
-
-static void end(fixture *f) {
-    po_graph_free(f->graph);
-    po_arenas_free_since(&f->ctx, 0);
-}
-
 /* Steps from a node on; false where there are fewer. */
-static bool bands_of(fixture *f, uint32_t node, uint32_t n, int64_t rows, po_bands *b) {
+static bool bands_of(test_planned *f, uint32_t node, uint32_t n, int64_t rows, po_bands *b) {
     const po_mu *naive = f->plan.lowered.mu;
     po_choice *choices = PO_NEW_N(f->arena, po_choice, PO_CHOICES_MAX * n);
     *b = (po_bands){.naive = naive, .n = n, .rows = rows};
@@ -116,7 +88,7 @@ static bool bands_of(fixture *f, uint32_t node, uint32_t n, int64_t rows, po_ban
 }
 
 /* All joins that fit, heights of bands included. */
-static uint32_t joins(fixture *f, po_bands *found, uint32_t most) {
+static uint32_t joins(test_planned *f, po_bands *found, uint32_t most) {
     const po_mu *naive = f->plan.lowered.mu;
     uint32_t n = 0;
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next)
@@ -135,7 +107,7 @@ static uint32_t joins(fixture *f, po_bands *found, uint32_t most) {
 }
 
 /* The whole with one join. */
-static const po_mu *whole(fixture *f, const po_bands *b) {
+static const po_mu *whole(test_planned *f, const po_bands *b) {
     const po_mu *naive = f->plan.lowered.mu;
     po_schedule s;
     po_schedule_start(&s, f->arena, naive, false);
@@ -155,30 +127,11 @@ static const po_mu *whole(fixture *f, const po_bands *b) {
     return s.mu;
 }
 
-static po_array *input_of(fixture *f) {
-    const po_type *type = &f->graph->values[f->graph->inputs[0]].type;
-    int64_t dims[PO_MU_MAX_RANK];
-    po_array *in;
-    for (uint32_t k = 0; k < type->rank; k++)
-        dims[k] = type->dims[k].value;
-    assert_int_equal(po_array_create(&f->ctx, f->arena, PO_F32, type->rank, dims, &in), PO_OK);
-    in->f = PO_NEW_N(f->arena, double, in->count);
-    for (int64_t i = 0; i < in->count; i++)
-        in->f[i] = (double)(float)(2 * po_random_unit(5, 1, (uint64_t)i) - 1);
-    return in;
-}
-
 /* Whether the muGraph computes what is expected. */
-static bool computes(fixture *f, const po_mu *mu, const po_array *in, const po_array *expected) {
-    const double *weights[32];
+static bool computes(test_planned *f, const po_mu *mu, const po_array *in,
+                     const po_array *expected) {
     double *out = PO_NEW_N(f->arena, double, expected->count);
-    for (uint32_t i = 0; i < f->plan.n_packed; i++) {
-        const po_tensor *t =
-            po_graph_constant(f->graph, f->plan.lowered.weights[f->plan.packed[i].weight]);
-        assert_int_equal(po_pack(&f->ctx, f->arena, t, &f->plan.packed[i].packing, &t), PO_OK);
-        weights[i] = po_tensor_doubles(f->arena, t);
-    }
-    if (po_mu_eval(&f->ctx, mu, (const double *const[]){in->f}, weights, &out, NULL) != PO_OK)
+    if (test_planned_eval(f, mu, true, in, out) != PO_OK)
         return false;
     for (int64_t e = 0; e < expected->count; e++)
         if (!(fabs(out[e] - expected->f[e]) <= 1e-9))
@@ -191,11 +144,11 @@ enum { MOST = 64 };
 static void bands_compute_what_the_graph_does(void **state) {
     (void)state;
     for (size_t i = 0; i < SAMPLES; i++) {
-        fixture f;
+        test_planned f;
         po_bands found[MOST];
         po_array *expected;
-        start(&f, samples[i].graph);
-        const po_array *in = input_of(&f);
+        test_planned_start(&f, samples[i].graph, true);
+        const po_array *in = test_planned_input(&f);
         assert_int_equal(po_ref_graph(&f.ctx, f.arena, f.graph, &in, &expected, false), PO_OK);
         uint32_t n = joins(&f, found, MOST);
         assert_int_equal(n, samples[i].fit);
@@ -213,7 +166,7 @@ static void bands_compute_what_the_graph_does(void **state) {
                 fail_msg("%s, %u steps, %lld rows: %s\n%s", samples[i].name, found[k].n,
                          (long long)found[k].rows, f.ctx.error.message, text.data);
         }
-        end(&f);
+        test_planned_end(&f);
     }
 }
 
@@ -223,10 +176,10 @@ static void compiled_bands_compute_what_the_steps_do(void **state) {
     if (isa == PO_ISAS)
         skip();
     for (size_t i = 0; i < SAMPLES; i += TEST_SHARE) {
-        fixture f;
+        test_planned f;
         po_bands found[MOST];
         po_timed_kernel kernels[MOST];
-        start(&f, samples[i].graph);
+        test_planned_start(&f, samples[i].graph, true);
         uint32_t n = joins(&f, found, MOST);
         for (uint32_t k = 0; k < n; k++) {
             po_lone_step *lone = PO_NEW(f.arena, po_lone_step);
@@ -242,7 +195,7 @@ static void compiled_bands_compute_what_the_steps_do(void **state) {
                 fail_msg("%s, %u steps, %lld rows: %s", samples[i].name, found[k].n,
                          (long long)found[k].rows,
                          kernels[k].seconds < 0 ? "wrong" : "not printed or compiled");
-        end(&f);
+        test_planned_end(&f);
     }
 }
 
@@ -251,11 +204,11 @@ static void compiled_bands_compute_what_the_steps_do(void **state) {
 static void shorter_labels_are_refused(void **state) {
     (void)state;
     for (size_t i = 0; i < SAMPLES; i++) {
-        fixture f;
+        test_planned f;
         po_bands found[MOST];
         po_array *expected;
-        start(&f, samples[i].graph);
-        const po_array *in = input_of(&f);
+        test_planned_start(&f, samples[i].graph, true);
+        const po_array *in = test_planned_input(&f);
         assert_int_equal(po_ref_graph(&f.ctx, f.arena, f.graph, &in, &expected, false), PO_OK);
         uint32_t n = joins(&f, found, MOST);
         for (uint32_t k = i % 2; k < n; k += 3) {
@@ -284,7 +237,7 @@ static void shorter_labels_are_refused(void **state) {
                 mu->labels[l].extent++;
             }
         }
-        end(&f);
+        test_planned_end(&f);
     }
 }
 

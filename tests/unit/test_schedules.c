@@ -1,9 +1,7 @@
 /* Lowering and schedules on small graphs: the naive and the scheduled muGraph compute what the
  * graph does, and every choice, printed and compiled, what its step does. */
 #include "cost/kernels.h"
-#include "mugraph/eval.h"
-#include "rewriting.h"
-#include "superopt/plan.h"
+#include "planned.h"
 #include "superopt/schedule_private.h"
 #include "unit.h"
 
@@ -216,56 +214,12 @@ static const struct {
 };
 enum { SAMPLES = sizeof samples / sizeof samples[0] };
 
-typedef struct fixture {
-    po_ctx ctx;
-    po_arena *arena;
-    po_graph *graph;
-    po_regions regions;
-    po_plan plan;
-} fixture;
-
-static void start(fixture *f, const char *text) {
-    po_plan_options options = {.exact = false};
-    po_ctx_init(&f->ctx);
-    f->arena = po_arena_create(&f->ctx);
-    f->graph = test_graph(&f->ctx, text);
-    assert_int_equal(
-        po_regions_find(&f->ctx, f->arena, f->graph, po_lower_part, &f->ctx, &f->regions), PO_OK);
-    assert_int_equal(f->regions.n, 1);
-    assert_int_equal(f->regions.n_nodes, f->graph->n_live);
-    assert_int_equal(po_plan_regions(&f->ctx, f->arena, f->graph, &f->regions, &options, &f->plan),
-                     PO_OK);
-    if (f->plan.failed)
-        fail_msg("%s", f->plan.failed);
-}
-
-static void end(fixture *f) {
-    po_graph_free(f->graph);
-    po_arenas_free_since(&f->ctx, 0);
-}
-
-static double *numbers(po_arena *arena, int64_t n, uint64_t stream) {
-    double *v = PO_NEW_N(arena, double, n);
-    for (int64_t i = 0; i < n; i++)
-        v[i] = (double)(float)(2 * po_random_unit(5, stream, (uint64_t)i) - 1);
-    return v;
-}
-
 /* The muGraph on the graph's inputs and (packed: scheduled) weights. */
-static void evaluate(fixture *f, const po_mu *mu, bool packed, const double *in, double *out) {
-    const double *weights[32];
-    double *outputs[] = {out};
-    uint32_t n = packed ? f->plan.n_packed : f->plan.lowered.n_weights;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t w = packed ? f->plan.packed[i].weight : i;
-        const po_tensor *t = po_graph_constant(f->graph, f->plan.lowered.weights[w]);
-        if (packed)
-            assert_int_equal(po_pack(&f->ctx, f->arena, t, &f->plan.packed[i].packing, &t), PO_OK);
-        weights[i] = po_tensor_doubles(f->arena, t);
-    }
+static void evaluate(test_planned *f, const po_mu *mu, bool packed, const po_array *in,
+                     double *out) {
     po_status status = po_mu_check(&f->ctx, mu, 1 << 24);
     if (status == PO_OK)
-        status = po_mu_eval(&f->ctx, mu, &in, weights, outputs, NULL);
+        status = test_planned_eval(f, mu, packed, in, out);
     if (status != PO_OK) {
         po_text text;
         po_text_init(&text, f->arena);
@@ -276,7 +230,7 @@ static void evaluate(fixture *f, const po_mu *mu, bool packed, const double *in,
 
 enum { MOST_CHOICES = 8 };
 
-static void take_choice(fixture *f, uint32_t k) {
+static void take_choice(test_planned *f, uint32_t k) {
     const po_mu *naive = f->plan.lowered.mu;
     po_schedule s;
     po_schedule_start(&s, f->arena, naive, false);
@@ -295,29 +249,23 @@ static void take_choice(fixture *f, uint32_t k) {
 static void computes_what_the_graph_does(void **state) {
     (void)state;
     for (size_t i = 0; i < SAMPLES; i++) {
-        fixture f;
-        start(&f, samples[i].graph);
-        po_array *in, *expected;
-        const po_type *type = &f.graph->values[f.graph->inputs[0]].type;
-        int64_t dims[PO_MU_MAX_RANK];
-        for (uint32_t k = 0; k < type->rank; k++)
-            dims[k] = type->dims[k].value;
-        assert_int_equal(po_array_create(&f.ctx, f.arena, PO_F32, type->rank, dims, &in), PO_OK);
-        in->f = numbers(f.arena, in->count, 3);
-        const po_array *ins[] = {in};
-        assert_int_equal(po_ref_graph(&f.ctx, f.arena, f.graph, ins, &expected, false), PO_OK);
+        test_planned f;
+        test_planned_start(&f, samples[i].graph, false);
+        const po_array *in = test_planned_input(&f);
+        po_array *expected;
+        assert_int_equal(po_ref_graph(&f.ctx, f.arena, f.graph, &in, &expected, false), PO_OK);
         /* The naive muGraph, the plan's own, and ones that take choice k of every step. */
         for (uint32_t k = 0; k < 2 + MOST_CHOICES; k++) {
             double *out = PO_NEW_N(f.arena, double, expected->count);
             if (k >= 2)
                 take_choice(&f, k - 2);
-            evaluate(&f, k ? f.plan.mu : f.plan.lowered.mu, k > 0, in->f, out);
+            evaluate(&f, k ? f.plan.mu : f.plan.lowered.mu, k > 0, in, out);
             for (int64_t e = 0; e < expected->count; e++)
                 if (!(fabs(out[e] - expected->f[e]) <= 1e-9))
                     fail_msg("%s, %u: element %lld is %g instead of %g", samples[i].name, k,
                              (long long)e, out[e], expected->f[e]);
         }
-        end(&f);
+        test_planned_end(&f);
     }
 }
 
@@ -336,8 +284,8 @@ static void kernels_compute_what_their_steps_do(void **state) {
     if (isa == PO_ISAS)
         skip();
     for (size_t i = 0; i < SAMPLES; i += TEST_SHARE) {
-        fixture f;
-        start(&f, samples[i].graph);
+        test_planned f;
+        test_planned_start(&f, samples[i].graph, false);
         const po_mu *naive = f.plan.lowered.mu;
         po_timed_kernel kernels[PO_CHOICES_MAX * 8];
         const char *told[PO_CHOICES_MAX * 8];
@@ -369,7 +317,7 @@ static void kernels_compute_what_their_steps_do(void **state) {
             if (!(kernels[k].seconds > 0))
                 fail_msg("%s, %s: %s", samples[i].name, told[k],
                          kernels[k].seconds < 0 ? "wrong" : "not printed or compiled");
-        end(&f);
+        test_planned_end(&f);
     }
 }
 
@@ -380,8 +328,8 @@ static void errors_are_found(void **state) {
     if (isa == PO_ISAS)
         skip();
     for (int error = 0; error < 5; error++) {
-        fixture f;
-        start(&f, samples[0].graph);
+        test_planned f;
+        test_planned_start(&f, samples[0].graph, false);
         po_mu *naive = f.plan.lowered.mu;
         uint32_t node = naive->nodes[naive->nodes[naive->first].next].next;
         po_choice choices[PO_CHOICES_MAX];
@@ -414,7 +362,7 @@ static void errors_are_found(void **state) {
         assert_int_equal(po_time_kernels(&f.ctx, NULL, isa, &kernel, 1), PO_OK);
         if (kernel.seconds != -1)
             fail_msg("error %d is not found", error);
-        end(&f);
+        test_planned_end(&f);
     }
 }
 
@@ -470,8 +418,8 @@ static void damage_to_any_element_is_found(void **state) {
             wanted |= strcmp(samples[i].name, names[k]) == 0;
         if (!wanted)
             continue;
-        fixture f;
-        start(&f, samples[i].graph);
+        test_planned f;
+        test_planned_start(&f, samples[i].graph, false);
         const po_mu *naive = f.plan.lowered.mu;
         po_timed_kernel kernels[16];
         uint32_t n = 0;
@@ -489,7 +437,7 @@ static void damage_to_any_element_is_found(void **state) {
         for (uint32_t k = 0; k < n; k++)
             if (!(kernels[k].seconds > 0))
                 fail_msg("%s, step %u: damage is not found", samples[i].name, k);
-        end(&f);
+        test_planned_end(&f);
     }
 }
 
@@ -505,8 +453,8 @@ static void weights_are_fetched_or_not(void **state) {
         {"graph g (x: f32[12,4096]) -> (y) {\n y = MatMul(x, w: f32[4096,64] random 1)\n}", 0, 0},
     };
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        fixture f;
-        start(&f, cases[c].graph);
+        test_planned f;
+        test_planned_start(&f, cases[c].graph, false);
         const po_mu *naive = f.plan.lowered.mu;
         po_choice choices[PO_CHOICES_MAX];
         uint32_t n = po_choices_of(naive, naive->first, true, choices), with = 0, without = 0;
@@ -526,7 +474,7 @@ static void weights_are_fetched_or_not(void **state) {
         }
         assert_int_equal(with > 0, cases[c].with);
         assert_int_equal(without > 0, cases[c].without);
-        end(&f);
+        test_planned_end(&f);
     }
 }
 

@@ -1,0 +1,55 @@
+#include "planned.h"
+
+#include "mugraph/eval.h"
+#include "ops/pack.h"
+#include "rewriting.h"
+#include "unit.h"
+
+enum { MOST_WEIGHTS = 32 };
+
+void test_planned_start(test_planned *f, const char *graph, bool exact) {
+    po_plan_options options = {.exact = exact};
+    po_ctx_init(&f->ctx);
+    f->arena = po_arena_create(&f->ctx);
+    f->graph = test_graph(&f->ctx, graph);
+    assert_int_equal(
+        po_regions_find(&f->ctx, f->arena, f->graph, po_lower_part, &f->ctx, &f->regions), PO_OK);
+    assert_int_equal(f->regions.n, 1);
+    assert_int_equal(f->regions.n_nodes, f->graph->n_live);
+    assert_int_equal(po_plan_regions(&f->ctx, f->arena, f->graph, &f->regions, &options, &f->plan),
+                     PO_OK);
+    if (f->plan.failed)
+        fail_msg("%s", f->plan.failed);
+}
+
+void test_planned_end(test_planned *f) {
+    po_graph_free(f->graph);
+    po_arenas_free_since(&f->ctx, 0);
+}
+
+po_array *test_planned_input(test_planned *f) {
+    const po_type *type = &f->graph->values[f->graph->inputs[0]].type;
+    int64_t dims[PO_MU_MAX_RANK];
+    po_array *in;
+    for (uint32_t k = 0; k < type->rank; k++)
+        dims[k] = type->dims[k].value;
+    assert_int_equal(po_array_create(&f->ctx, f->arena, PO_F32, type->rank, dims, &in), PO_OK);
+    for (int64_t i = 0; i < in->count; i++)
+        in->f[i] = (double)(float)(2 * po_random_unit(5, 1, (uint64_t)i) - 1);
+    return in;
+}
+
+po_status test_planned_eval(test_planned *f, const po_mu *mu, bool packed, const po_array *in,
+                            double *out) {
+    const double *weights[MOST_WEIGHTS];
+    uint32_t n = packed ? f->plan.n_packed : f->plan.lowered.n_weights;
+    assert_true(n <= MOST_WEIGHTS);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t w = packed ? f->plan.packed[i].weight : i;
+        const po_tensor *t = po_graph_constant(f->graph, f->plan.lowered.weights[w]);
+        if (packed)
+            assert_int_equal(po_pack(&f->ctx, f->arena, t, &f->plan.packed[i].packing, &t), PO_OK);
+        weights[i] = po_tensor_doubles(f->arena, t);
+    }
+    return po_mu_eval(&f->ctx, mu, (const double *const[]){in->f}, weights, &out, NULL);
+}

@@ -1,0 +1,27 @@
+/* A small graph that is one region, with its plan: for tests of schedules. */
+#ifndef TEST_PLANNED_H
+#define TEST_PLANNED_H
+
+#include "ops/op.h"
+#include "superopt/plan.h"
+
+typedef struct test_planned {
+    po_ctx ctx;
+    po_arena *arena;
+    po_graph *graph;
+    po_regions regions;
+    po_plan plan;
+} test_planned;
+
+/* exact: no kernels that round otherwise than sums in another order do. */
+void test_planned_start(test_planned *f, const char *graph, bool exact);
+void test_planned_end(test_planned *f);
+
+/* The graph's one input: floats from -1 to 1. */
+po_array *test_planned_input(test_planned *f);
+/* Evaluates a muGraph with the graph's constants for weights, packed as f->plan.packed has it or
+ * as they are. */
+po_status test_planned_eval(test_planned *f, const po_mu *mu, bool packed, const po_array *in,
+                            double *out);
+
+#endif
