@@ -133,7 +133,7 @@ void po_table_print(po_text *text, const po_outcome *outcome) {
     error(text, s);
     proof(text, s);
     if (*s->runtime || *s->cpu)
-        po_text_printf(text, "%s%s%s, %u thread%s\n", s->runtime,
+        po_text_printf(text, "%s%s%s%s, %u thread%s\n", *s->gpu ? "compared on " : "", s->runtime,
                        *s->runtime && *s->cpu ? ", " : "", s->cpu, s->threads,
                        s->threads == 1 ? "" : "s");
     for (size_t i = 0; i < s->n_notes; i++)

@@ -1,6 +1,7 @@
 /* po_optimise and its result. */
 #include "codegen/compile.h"
 #include "codegen/library.h"
+#include "codegen/nvrtc.h"
 #include "pipeline/api.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/proving.h"
@@ -28,6 +29,15 @@ typedef struct optimise_args {
     po_run_state state;
 } optimise_args;
 
+/* Before any work is done for kernels that could not be compiled. */
+static po_status check_nvrtc(po_ctx *ctx) {
+    po_nvrtc *nvrtc;
+    po_arena *arena = po_arena_create(ctx);
+    po_status status = po_nvrtc_open(ctx, arena, NULL, &nvrtc);
+    po_arena_free(arena);
+    return status;
+}
+
 static po_status check_options(po_ctx *ctx, const po_model *model, const po_options *options) {
     int64_t opset = po_model_opset(model, "");
     if (options->opset > 0 && options->opset < opset)
@@ -42,9 +52,7 @@ static po_status check_options(po_ctx *ctx, const po_model *model, const po_opti
         PO_TRY(po_library_check_folder(ctx, options->kernels));
         PO_TRY(po_cc_check(ctx, options->cc));
     }
-    if (options->kernels && options->cuda)
-        return po_fail(ctx, PO_NOT_AVAILABLE, "--kernels with --target cuda: not available yet");
-    return PO_OK;
+    return options->kernels && options->cuda ? check_nvrtc(ctx) : PO_OK;
 }
 
 /* What the winner brings with it. */

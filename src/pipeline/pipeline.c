@@ -47,6 +47,11 @@ const char *po_pipeline_no_kernels(const po_run_state *state) {
         return state->recall->no_kernels;
     if (o->level < 1)
         return "none are made at -O0";
+    if (!state->library && o->cuda)
+        return state->record->n_regions > 0
+                   ? "by estimate none gains"
+                   : "no part of it promises a gain over NVIDIA's libraries; kernels need static "
+                     "shapes (--input-shape)";
     if (!state->library && o->n_pins == 0)
         return "none could be made for this model; they need static shapes (--input-shape)";
     if (!state->library)

@@ -103,6 +103,8 @@ po_status po_stage_mutate(po_run_state *state);
 po_status po_stage_correct(po_run_state *state);
 /* stage_superopt.c: --kernels; adds the variants with kernels, sets state->library. */
 po_status po_stage_superopt(po_run_state *state);
+/* stage_cuda.c: the same for target cuda. */
+po_status po_stage_cuda(po_run_state *state);
 /* stage_choose.c: measures the mutants, sets state->mutated. */
 po_status po_stage_choose(po_run_state *state);
 /* stage_postopt.c: the forms that are worth measuring, as variants. */

@@ -235,7 +235,7 @@ static po_status make_kernels(po_run_state *state) {
  * (pipeline/budget.h). */
 po_status po_stage_superopt(po_run_state *state) {
     double start = po_now();
-    po_status status = make_kernels(state);
+    po_status status = state->options->cuda ? po_stage_cuda(state) : make_kernels(state);
     if (state->started > 0 && state->options->time_limit <= 0)
         state->started += po_now() - start;
     return status;

@@ -24,6 +24,10 @@ void emu_seed(uint64_t seed) {
     emu.random = (seed + 1) * 0x9e3779b97f4a7c15;
 }
 
+void emu_host(bool yes) {
+    emu.host = yes;
+}
+
 uint64_t emu_accesses(void) {
     return emu.accesses;
 }

@@ -25,6 +25,9 @@ EMU_API void emu_seed(uint64_t seed);
 /* Memory of the device: NaN at first, fenced. NULL: no more. */
 EMU_API void *emu_alloc(size_t bytes);
 EMU_API bool emu_free(void *data);
+/* Whether memory of the process counts as memory of the device too, unchecked: for runtimes that
+ * have no other. At first it does not. */
+EMU_API void emu_host(bool yes);
 /* Whether a buffer holds all these bytes. */
 EMU_API bool emu_holds(const void *data, size_t bytes);
 /* False: emu_error() says what went wrong, naming kernel, block and thread. */

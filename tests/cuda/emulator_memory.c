@@ -249,7 +249,7 @@ static bool span_of(const void *at, uint32_t bytes, uint32_t thread, const char 
         s->what = "a buffer";
         s->offset = (uint32_t)(p - buffers[i].data);
     } else {
-        if (!emu_is_own(at))
+        if (!emu.host && !emu_is_own(at))
             emu_fail_at(thread, "%s %u bytes at an address outside all buffers", verb, bytes);
         return false;
     }

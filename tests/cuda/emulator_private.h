@@ -61,6 +61,7 @@ typedef struct emu_machine {
     uint32_t threads, warps, shared;
     uint32_t block; /* in the order of numbers */
     bool failed;
+    bool host; /* emu_host */
     /* Time steps at barriers. What happened before `ordered` is ordered before what follows, in
      * this block. */
     uint32_t now, ordered, block_start, launch_start;

@@ -8,8 +8,10 @@
 #include "petopt_ort_api.h"
 #include "petopt_table.h"
 
-/* Tests put the CPU's in its place, and a driver that works in the processor's memory. */
-#ifndef PK_PROVIDER
+/* PK_ON_CPU is for tests, with a driver that works in the processor's memory. */
+#ifdef PK_ON_CPU
+#define PK_PROVIDER "CPUExecutionProvider"
+#else
 #define PK_PROVIDER "CUDAExecutionProvider"
 #endif
 
@@ -19,8 +21,8 @@ static void pk_release_allocator(const OrtApi *api, OrtAllocator *allocator) {
     ((void (*)(OrtAllocator *))api->slot[PK_API_ReleaseAllocator])(allocator);
 }
 
-/* What the launches of one call share. Calls on one stream come one after the other, and so can
- * use the same. */
+/* What the launches of one call share. Calls on one stream come one after the other as long as
+ * their launches are not mixed (pk_cuda_kernel.lock), and so can use the same. */
 typedef struct pk_scratch {
     struct pk_scratch *next;
     void *stream, *memory;
@@ -32,7 +34,7 @@ typedef struct pk_cuda_kernel {
     pk_loader loader;
     OrtAllocator *allocator; /* the provider's, of the device */
     bool *constant;          /* by input: its shape was checked when the kernel was made */
-    pthread_mutex_t lock;
+    pthread_mutex_t lock;    /* held while a call's launches are put on their stream */
     pk_scratch *scratch;
 } pk_cuda_kernel;
 
@@ -52,7 +54,6 @@ static OrtStatus *pk_scratch_of(pk_cuda_kernel *k, void *stream, char **device) 
     if (k->loader.program->device == 0)
         return NULL;
     OrtStatus *status = NULL;
-    pthread_mutex_lock(&k->lock);
     pk_scratch *s = k->scratch;
     while (s && s->stream != stream)
         s = s->next;
@@ -67,7 +68,6 @@ static OrtStatus *pk_scratch_of(pk_cuda_kernel *k, void *stream, char **device) 
             s = NULL;
         }
     }
-    pthread_mutex_unlock(&k->lock);
     if (status)
         return status;
     if (!s)
@@ -97,8 +97,11 @@ static OrtStatus *pk_cuda_call(pk_cuda_kernel *k, OrtKernelContext *context, con
     pk_data data = {in, in + k->region->n_in, out, NULL};
     PK_TRY(pk_cuda_bind(k, context, in, out));
     PK_TRY(PK_CALL(k->api, KernelContext_GetGPUComputeStream, context, &stream));
-    PK_TRY(pk_scratch_of(k, stream, &data.device));
-    return pk_run_on(&k->loader, &data, stream, why) ? NULL : pk_cuda_failed(k, why);
+    pthread_mutex_lock(&k->lock);
+    OrtStatus *status = pk_scratch_of(k, stream, &data.device);
+    int right = status || pk_run_on(&k->loader, &data, stream, why);
+    pthread_mutex_unlock(&k->lock);
+    return right ? status : pk_cuda_failed(k, why);
 }
 
 static OrtStatus *pk_cuda_compute(void *kernel, OrtKernelContext *context) {

@@ -1,0 +1,348 @@
+/* The kernel stage for target cuda: regions as kernels for NVIDIA GPUs, each region one node with
+ * the standard operators as its function (codegen/cuda_library.h). Without a GPU estimates decide
+ * which regions have kernels; the whole competes with the standard forms in select. */
+#include "codegen/cuda_library.h"
+#include "mugraph/prove.h"
+#include "pipeline/recall.h"
+#include "pipeline/search.h"
+#include "postopt/postopt.h"
+#include "superopt/gpu_plan.h"
+
+/* What estimates must promise, of the nodes' own time: they may be off by so much. */
+static const double worth_a_kernel = 0.98;
+
+/* Why a region has no kernel, though it could. */
+static const char no_faster[] = "estimated to be no faster than its nodes one by one";
+
+/* A form of the model with a plan for each region. */
+typedef struct form {
+    po_graph *graph;
+    po_regions regions;
+    po_gpu_region *plans;
+    double *nodes;  /* by region: seconds of its nodes one by one, by NVIDIA's libraries */
+    double seconds; /* of the whole, each region as the better of the two */
+} form;
+
+typedef struct making {
+    po_run_state *state;
+    po_ctx *ctx;
+    po_rates rates;
+    const po_nvrtc *nvrtc;
+    const po_object_store *images; /* NULL: none are kept */
+    po_cuda_kernel *kernels;
+    uint32_t n;
+} making;
+
+/* --- forms --- */
+
+static bool gains(const form *f, uint32_t i) {
+    const po_gpu_region *plan = &f->plans[i];
+    return !plan->failed && plan->n > 0 &&
+           plan->candidates[0].seconds < worth_a_kernel * f->nodes[i];
+}
+
+static void estimate(making *m, form *f) {
+    const po_graph *g = f->graph;
+    bool *inside = PO_NEW_N(m->state->arena, bool, g->n_nodes);
+    f->nodes = PO_NEW_N(m->state->arena, double, f->regions.n);
+    f->seconds = 0;
+    for (uint32_t i = 0; i < f->regions.n; i++) {
+        const po_region *r = &f->regions.regions[i];
+        po_estimate e = {0};
+        for (uint32_t k = 0; k < r->n_nodes; k++) {
+            inside[r->nodes[k]] = true;
+            po_roofline_add(g, &g->nodes[r->nodes[k]], &m->rates, 1, &e);
+        }
+        f->nodes[i] = e.seconds;
+        f->seconds += gains(f, i) ? f->plans[i].candidates[0].seconds : e.seconds;
+    }
+    po_estimate rest = {0};
+    for (po_node_id i = 0; i < g->n_nodes; i++)
+        if (!inside[i] && !g->nodes[i].removed)
+            po_roofline_add(g, &g->nodes[i], &m->rates, 1, &rest);
+    f->seconds += rest.seconds;
+}
+
+static po_status plan_form(making *m, const po_graph *from, const char *name, form *f) {
+    po_run_state *state = m->state;
+    po_postopt_options options = po_postopt_plain(0);
+    po_gpu_options gpu = {.tf32 = state->options->tf32};
+    PO_TRY(po_postopt(m->ctx, from, &options, &f->graph, NULL));
+    po_pipeline_hold(state, f->graph);
+    PO_TRY(po_infer_graph(m->ctx, f->graph, true));
+    PO_TRY(po_regions_find(m->ctx, state->arena, f->graph, po_gpu_part, m->ctx, &f->regions));
+    f->plans = PO_NEW_N(state->arena, po_gpu_region, f->regions.n);
+    for (uint32_t i = 0; i < f->regions.n; i++) {
+        po_step(m->ctx, 0.5 * i / f->regions.n, "scheduling region %u", i);
+        PO_TRY(po_ctx_poll(m->ctx));
+        PO_TRY(po_gpu_plan_region(m->ctx, state->arena, f->graph, &f->regions.regions[i],
+                                  po_arena_printf(state->arena, "region%u", i), state->gpu, &gpu,
+                                  &f->plans[i]));
+    }
+    estimate(m, f);
+    po_log(m->ctx, "%s: %u regions with %u of %u nodes, %.1f us estimated", name, f->regions.n,
+           f->regions.n_nodes, f->graph->n_live, 1e6 * f->seconds);
+    return PO_OK;
+}
+
+/* The model, and the model with the mutants that were chosen: the better by estimate. */
+static po_status best_form(making *m, form *best) {
+    po_run_state *state = m->state;
+    const po_graph *others[2];
+    PO_TRY(plan_form(m, state->current, "the model", best));
+    if (state->search && !po_options_has(state->options->skip, state->options->n_skip, "choose"))
+        PO_TRY(po_stage_choose(state));
+    others[0] = state->mutated;
+    others[1] = state->joined;
+    for (uint32_t i = 0; i < 2; i++) {
+        form other;
+        if (!others[i])
+            continue;
+        PO_TRY(plan_form(m, others[i], i == 0 ? "mutants" : "mutants, seams joined", &other));
+        if (other.seconds < best->seconds)
+            *best = other;
+    }
+    return PO_OK;
+}
+
+/* --- kernels --- */
+
+static po_status check(making *m, const po_gpu_region *plan, const po_mu *mu) {
+    po_mu_proved proved;
+    double start = po_now();
+    PO_TRY(po_mu_check(m->ctx, plan->lowered.mu, m->state->gpu->shared_block));
+    PO_TRY(po_mu_check(m->ctx, mu, m->state->gpu->shared_block));
+    PO_TRY(po_mu_prove(m->ctx, mu, 0, &proved));
+    po_log(m->ctx, "Z3: %u questions in %.2f s, %u undecided", proved.asked, po_now() - start,
+           proved.unknown);
+    return PO_OK;
+}
+
+/* As the model has them. */
+static void set_dims(po_arena *arena, const po_graph *g, const po_value_id *values, uint32_t n,
+                     const po_kernel_port **ports) {
+    po_kernel_port *list = PO_NEW_N(arena, po_kernel_port, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const po_type *type = &g->values[values[i]].type;
+        list[i].rank = type->rank;
+        for (uint32_t k = 0; k < type->rank; k++)
+            list[i].dims[k] = type->dims[k].value;
+    }
+    *ports = list;
+}
+
+static po_status make_kernel(making *m, const po_graph *g, const po_gpu_region *plan,
+                             const po_mu *mu, po_cuda_kernel *kernel) {
+    po_arena *arena = m->state->arena;
+    const po_cuda_print_options options = {.tf32 = m->state->options->tf32};
+    PO_TRY(check(m, plan, mu));
+    PO_TRY(po_cuda_kernel_print(m->ctx, arena, mu, &options, kernel));
+    set_dims(arena, g, plan->region->in, plan->region->n_in, &kernel->ports.in);
+    set_dims(arena, g, plan->region->out, plan->region->n_out, &kernel->ports.out);
+    for (uint32_t i = 0; i < m->n; i++)
+        if (strcmp(m->kernels[i].ports.name, kernel->ports.name) == 0) {
+            *kernel = m->kernels[i];
+            return PO_OK;
+        }
+    return po_cuda_kernel_compile(m->ctx, arena, m->nvrtc, m->images, kernel);
+}
+
+/* What concerns this candidate alone leaves the region to the next one. */
+static po_status drop(making *m, po_status status, const char **why) {
+    if (status != PO_UNSUPPORTED && status != PO_BAD_INPUT && status != PO_INTERNAL)
+        return status;
+    *why = po_arena_strdup(m->state->arena, m->ctx->error.message);
+    po_ctx_clear(m->ctx);
+    return PO_OK;
+}
+
+/* The first candidate that can be printed and compiled, as long as it gains; *which: its kernel. */
+static po_status add_kernel(making *m, const form *f, uint32_t i, uint32_t *which,
+                            const char **why) {
+    const po_gpu_region *plan = &f->plans[i];
+    *which = PO_NONE;
+    for (uint32_t k = 0; k < plan->n; k++) {
+        const po_gpu_candidate *c = &plan->candidates[k];
+        if (!(c->seconds < worth_a_kernel * f->nodes[i]))
+            break;
+        po_cuda_kernel *kernel = &m->kernels[m->n];
+        po_status status = make_kernel(m, f->graph, plan, c->mu, kernel);
+        if (status != PO_OK) {
+            PO_TRY(drop(m, status, why));
+            po_log(m->ctx, "region %u, %s: %s", i, c->what, *why);
+            continue;
+        }
+        for (*which = 0;
+             *which < m->n && strcmp(m->kernels[*which].ports.name, kernel->ports.name) != 0;
+             ++*which)
+            ;
+        m->n += *which == m->n;
+        *why = NULL;
+        return PO_OK;
+    }
+    if (!*why)
+        *why = no_faster;
+    return PO_OK;
+}
+
+/* --- in the model --- */
+
+/* Puts the call in the region's place: activations, then weights. */
+static po_status replace(making *m, po_graph *g, const po_gpu_region *plan,
+                         const po_cuda_kernel *kernel, uint32_t number) {
+    po_arena *arena = m->state->arena;
+    const po_region *r = plan->region;
+    uint32_t n_in = r->n_in + plan->lowered.n_weights;
+    po_value_id *in = PO_NEW_N(arena, po_value_id, n_in);
+    memcpy(in, r->in, r->n_in * sizeof *in);
+    for (uint32_t i = 0; i < plan->lowered.n_weights; i++)
+        in[r->n_in + i] = plan->lowered.weights[i];
+    po_outline outline = {.domain = PO_KERNEL_DOMAIN,
+                          .name = kernel->ports.name,
+                          .node_name = po_arena_printf(arena, "%s_%u", kernel->ports.name, number),
+                          .n_nodes = r->n_nodes,
+                          .n_in = n_in,
+                          .n_out = r->n_out,
+                          .nodes = r->nodes,
+                          .in = in,
+                          .out = r->out};
+    po_graph *body;
+    po_node_id call;
+    PO_TRY(po_graph_outline(m->ctx, g, &outline, &body, &call));
+    po_pipeline_hold(m->state, body);
+    po_node_set_string(g, call, "plugin_version", PO_PLUGIN_VERSION);
+    po_node_set_string(g, call, "plugin_namespace", PO_PLUGIN_NAMESPACE);
+    return PO_OK;
+}
+
+static po_status place(making *m, const form *f, const uint32_t *which, const char **why) {
+    po_run_state *state = m->state;
+    po_graph *g;
+    bool whole;
+    do {
+        whole = true;
+        g = po_graph_clone(m->ctx, f->graph);
+        po_pipeline_hold(state, g);
+        for (uint32_t i = 0; i < f->regions.n && whole; i++) {
+            if (why[i])
+                continue;
+            po_status status = replace(m, g, &f->plans[i], &m->kernels[which[i]], i);
+            whole = status == PO_OK;
+            PO_TRY(whole ? PO_OK : drop(m, status, &why[i]));
+        }
+    } while (!whole);
+    po_graph_sweep(g);
+    if (g->n_functions > 0)
+        state->variants[state->n_variants++] = (po_variant){"kernels", g, true, f->seconds};
+    return PO_OK;
+}
+
+/* --- telling --- */
+
+/* "64 x 8 blocks of 128 threads, 48 KB shared; on 9.0 96 registers, 0 bytes spilled" */
+static const char *launch_text(po_arena *arena, const po_cuda_kernel *kernel, uint32_t launch) {
+    const po_cuda_launch *l = &kernel->program.launches[launch];
+    po_text t;
+    po_text_init(&t, arena);
+    po_text_printf(&t, "%u x %u x %u blocks of %u threads", l->grid[0], l->grid[1], l->grid[2],
+                   l->threads);
+    if (l->shared > 0)
+        po_text_printf(&t, ", %.1f KB shared", l->shared / 1024.0);
+    for (uint32_t i = 0; i < kernel->n_images; i++)
+        for (uint32_t u = 0; u < kernel->images[i].n_usage; u++) {
+            const po_cuda_usage *usage = &kernel->images[i].usage[u];
+            if (strcmp(usage->symbol, l->symbol) == 0)
+                po_text_printf(&t, "; %u.%u: %u registers, %u bytes spilled",
+                               kernel->images[i].arch / 10, kernel->images[i].arch % 10,
+                               usage->registers, usage->spills);
+        }
+    return t.data;
+}
+
+static void tell(making *m, const form *f, uint32_t i, const po_cuda_kernel *kernel,
+                 const char *why) {
+    po_record *record = m->state->record;
+    const po_gpu_region *plan = &f->plans[i];
+    po_region_report row = {.nodes = plan->region->n_nodes,
+                            .why = why ? why : "",
+                            .ms_nodes = 1e3 * f->nodes[i],
+                            .ms_estimated = plan->n > 0 ? 1e3 * plan->candidates[0].seconds : 0};
+    if (kernel) {
+        const po_cuda_program *p = &kernel->program;
+        po_kernel_step_report *steps =
+            PO_NEW_N(record->arena, po_kernel_step_report, p->n_launches);
+        for (uint32_t k = 0; k < p->n_launches; k++)
+            steps[k] = (po_kernel_step_report){.name = p->launches[k].what ? p->launches[k].what
+                                                                           : p->launches[k].symbol,
+                                               .schedule = launch_text(record->arena, kernel, k)};
+        row.steps = steps;
+        row.n_steps = p->n_launches;
+    }
+    po_log(m->ctx, "region %u: %u nodes, %.1f us node by node, %.1f us as kernels, estimated; %s",
+           i, plan->region->n_nodes, 1e3 * row.ms_nodes, 1e3 * row.ms_estimated,
+           why ? why : kernel->ports.name);
+    for (size_t k = 0; k < row.n_steps; k++)
+        po_log(m->ctx, "  %s: %s", row.steps[k].name, row.steps[k].schedule);
+    PO_PUSH(record->arena, record->regions, record->n_regions, record->cap_regions, row);
+}
+
+/* --- the stage --- */
+
+static bool find_object(void *user, po_arena *arena, po_hash key, po_bytes *object) {
+    return po_cache_get(user, arena, "library", key, object);
+}
+
+static void keep_object(void *user, po_hash key, po_bytes object) {
+    po_cache_put(user, "library", key, object.data, object.size);
+}
+
+static bool find_image(void *user, po_arena *arena, po_hash key, po_bytes *object) {
+    return po_cache_get(user, arena, "cubin", key, object);
+}
+
+static void keep_image(void *user, po_hash key, po_bytes object) {
+    po_cache_put(user, "cubin", key, object.data, object.size);
+}
+
+po_status po_stage_cuda(po_run_state *state) {
+    if (!state->options->kernels)
+        return PO_OK;
+    making m = {.state = state, .ctx = state->ctx};
+    po_cost *cost;
+    po_nvrtc *nvrtc;
+    form f;
+    PO_TRY(po_pipeline_cost(state, &cost));
+    PO_TRY(po_pipeline_rates(state, &m.rates));
+    PO_TRY(po_nvrtc_open(state->ctx, state->files, NULL, &nvrtc));
+    m.nvrtc = nvrtc;
+    po_object_store images = {cost->cache, find_image, keep_image},
+                    objects = {cost->cache, find_object, keep_object};
+    m.images = &images;
+    PO_TRY(best_form(&m, &f));
+    m.kernels = PO_NEW_N(state->arena, po_cuda_kernel, f.regions.n);
+    uint32_t *which = PO_NEW_N(state->arena, uint32_t, f.regions.n);
+    const char **why = PO_NEW_N(state->arena, const char *, f.regions.n);
+    for (uint32_t i = 0; i < f.regions.n; i++) {
+        po_step(state->ctx, 0.5 + 0.5 * i / f.regions.n, "compiling region %u", i);
+        why[i] = f.plans[i].failed;
+        if (!why[i])
+            PO_TRY(add_kernel(&m, &f, i, &which[i], &why[i]));
+    }
+    if (m.n > 0) {
+        po_cuda_library_spec spec = {
+            .cc = state->options->cc, .store = &objects, .kernels = m.kernels, .n_kernels = m.n};
+        PO_TRY(po_cuda_library_build(state->ctx, state->arena, &spec, &state->library));
+        PO_TRY(place(&m, &f, which, why));
+    }
+    uint32_t slow = 0;
+    for (uint32_t i = 0; i < f.regions.n; i++) {
+        slow += why[i] == no_faster;
+        if (why[i] && why[i] != no_faster)
+            po_record_note(state->record, "region %u stays with the runtime: %s", i, why[i]);
+        tell(&m, &f, i, why[i] ? NULL : &m.kernels[which[i]], why[i]);
+    }
+    if (slow > 0)
+        po_record_note(state->record, "%u of %u regions stay with the runtime: %s", slow,
+                       f.regions.n, no_faster);
+    return PO_OK;
+}
