@@ -1,9 +1,11 @@
 /* Programs for NVIDIA GPUs for the regions of models, as they are planned:
  *
- *     petopt-cuda-blocks [--gpu H100] [--f32] [--mu] [--all] FILE.onnx ...
+ *     petopt-cuda-blocks [--gpu H100] [--f32] [--mu] [--cuda] [--all] FILE.onnx ...
  *
- * For each region the program, its launches, its estimate and what no program can beat. --mu prints
- * the muGraphs, naive and planned; --all every candidate. */
+ * For each region the program, its launches (blocks x threads, shared bytes), its estimate and what
+ * no program can beat. --mu prints the muGraphs, naive and planned; --cuda the text of the kernels;
+ * --all looks at every candidate. */
+#include "codegen/cuda.h"
 #include "import/import.h"
 #include "simplify/simplify.h"
 #include "superopt/gpu_plan.h"
@@ -14,7 +16,7 @@
 typedef struct options {
     const po_gpu *gpu;
     po_gpu_options plan;
-    bool mu, all;
+    bool mu, cuda, all;
 } options;
 
 static uint32_t launches(const po_mu *mu) {
@@ -31,9 +33,24 @@ static void print_mu(po_arena *arena, const po_mu *mu) {
     puts(text.data);
 }
 
-static void print_candidate(const po_gpu_candidate *c, double bound) {
+static void print_candidate(po_ctx *ctx, po_arena *arena, const options *o,
+                            const po_gpu_candidate *c, double bound) {
+    po_cuda_print_options print = {.tf32 = o->plan.tf32};
+    po_cuda_program program;
     printf("    %u launches, %.1f us, %.1f times the bound: %s\n", launches(c->mu),
            1e6 * c->seconds, c->seconds / bound, c->what);
+    if (po_codegen_cuda(ctx, arena, c->mu, "kernel", &print, &program) != PO_OK) {
+        printf("      not printed: %s\n", ctx->error.message);
+        po_ctx_clear(ctx);
+        return;
+    }
+    for (uint32_t i = 0; i < program.n_launches; i++) {
+        const po_cuda_launch *l = &program.launches[i];
+        printf("      %u x %u x %u blocks of %u threads, %u bytes: %s\n", l->grid[0], l->grid[1],
+               l->grid[2], l->threads, l->shared, l->what);
+    }
+    if (o->cuda)
+        puts(program.source);
 }
 
 static po_status one(po_ctx *ctx, const options *o, const char *path) {
@@ -63,7 +80,7 @@ static po_status one(po_ctx *ctx, const options *o, const char *path) {
         printf("  region %u, %u nodes, planned in %.2f s, bound %.1f us\n", i,
                regions.regions[i].n_nodes, po_now() - before, 1e6 * bound);
         for (uint32_t k = 0; k < (o->all ? plan.n : 1); k++)
-            print_candidate(&plan.candidates[k], bound);
+            print_candidate(ctx, arena, o, &plan.candidates[k], bound);
         if (o->mu) {
             print_mu(arena, plan.lowered.mu);
             print_mu(arena, plan.candidates[0].mu);
@@ -93,6 +110,8 @@ int main(int argc, char **argv) {
             o.plan.tf32 = false;
         else if (strcmp(argv[i], "--mu") == 0)
             o.mu = true;
+        else if (strcmp(argv[i], "--cuda") == 0)
+            o.cuda = true;
         else if (strcmp(argv[i], "--all") == 0)
             o.all = true;
         else if (strcmp(argv[i], "-v") == 0)

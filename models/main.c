@@ -1,8 +1,10 @@
-/* petopt-models OUTDIR [name...]: writes the benchmark networks, all or those named. */
+/* petopt-models [--f16] [--batch N] OUTDIR [name...]: writes the benchmark networks, all or those
+ * named. The blocks of papers have f16 forms and other batches too: NAME_f16_bN.onnx. */
 #include "net.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -11,42 +13,59 @@ enum { OPSET = 13, SEED = 20190600 };
 static const struct {
     const char *name;
     void (*build)(net *n);
+    bool block, batched; /* has a form in f16; in other batches */
 } networks[] = {
-    {"resnet18", build_resnet18},
-    {"inception_v3", build_inception_v3},
-    {"csrnet", build_csrnet},
-    {"bert_base", build_bert_base},
-    {"resnet3d18", build_resnet3d18},
-    {"resnet3d18_8", build_resnet3d18_8},
-    {"gqa", build_gqa},
-    {"qknorm", build_qknorm},
-    {"rmsnorm_linear", build_rmsnorm_linear},
-    {"lora", build_lora},
-    {"gated_mlp", build_gated_mlp},
-    {"ntrans", build_ntrans},
-    {"bytes", build_bytes},
-    {"tcn", build_tcn},
-    {"conformer", build_conformer},
-    {"wav2vec", build_wav2vec},
-    {"convnext", build_convnext},
-    {"yolo", build_yolo},
-    {"unet", build_unet},
-    {"line", build_line},
-    {"mobilenet_v2", build_mobilenet_v2},
-    {"resnext50", build_resnext50},
-    {"dcgan", build_dcgan},
+    {"resnet18", build_resnet18, false, false},
+    {"inception_v3", build_inception_v3, false, false},
+    {"csrnet", build_csrnet, false, false},
+    {"bert_base", build_bert_base, false, false},
+    {"resnet3d18", build_resnet3d18, false, false},
+    {"resnet3d18_8", build_resnet3d18_8, false, false},
+    {"gqa", build_gqa, true, true},
+    {"qknorm", build_qknorm, true, true},
+    {"rmsnorm_linear", build_rmsnorm_linear, true, true},
+    {"lora", build_lora, true, true},
+    {"gated_mlp", build_gated_mlp, true, true},
+    {"ntrans", build_ntrans, true, true},
+    {"bytes", build_bytes, false, false},
+    {"tcn", build_tcn, false, false},
+    {"conformer", build_conformer, false, false},
+    {"wav2vec", build_wav2vec, false, false},
+    {"convnext", build_convnext, false, false},
+    {"yolo", build_yolo, false, false},
+    {"unet", build_unet, false, false},
+    {"line", build_line, false, false},
+    {"mobilenet_v2", build_mobilenet_v2, false, false},
+    {"resnext50", build_resnext50, false, false},
+    {"dcgan", build_dcgan, false, false},
+    {"trinity_vanilla", build_vanilla, true, false},
+    {"trinity_prenorm", build_prenorm, true, false},
+    {"trinity_qknorm", build_qknorm_block, true, false},
+    {"trinity_keyformer", build_keyformer, true, false},
+    {"trinity_roco", build_roco, true, false},
+    {"trinity_swiglu", build_swiglu, true, false},
 };
 enum { COUNT = sizeof networks / sizeof networks[0] };
 
-static int write_one(size_t i, const char *folder) {
-    char path[4096];
-    int size = snprintf(path, sizeof path, "%s/%s.onnx", folder, networks[i].name);
+typedef struct options {
+    bool half;
+    int64_t batch;
+} options;
+
+static int write_one(size_t i, const char *folder, const options *o) {
+    char path[4096], batch[32] = "";
+    bool half = o->half && networks[i].block;
+    if (o->batch > 0 && networks[i].batched)
+        (void)snprintf(batch, sizeof batch, "_b%lld", (long long)o->batch);
+    int size = snprintf(path, sizeof path, "%s/%s%s%s.onnx", folder, networks[i].name,
+                        half ? "_f16" : "", batch);
     if (size < 0 || (size_t)size >= sizeof path) {
         fprintf(stderr, "petopt-models: the folder's name is too long\n");
         return 2;
     }
     /* Each network has its own range of seeds. */
-    net n = {po_build_create(networks[i].name, OPSET), SEED + 100000 * (uint64_t)i};
+    net n = {po_build_create(networks[i].name, OPSET), SEED + 100000 * (uint64_t)i, half,
+             *batch ? o->batch : 0};
     po_error error;
     po_model *model;
     if (n.b)
@@ -70,26 +89,50 @@ static int find(const char *name) {
     return -1;
 }
 
+static int usage(void) {
+    fprintf(stderr, "usage: petopt-models [--f16] [--batch N] OUTDIR [name...]\nnames:");
+    for (int i = 0; i < COUNT; i++)
+        fprintf(stderr, " %s", networks[i].name);
+    fprintf(stderr, "\n--f16, --batch: of");
+    for (int i = 0; i < COUNT; i++)
+        if (networks[i].block)
+            fprintf(stderr, " %s%s", networks[i].name, networks[i].batched ? "" : " (f16)");
+    fprintf(stderr, "\n");
+    return 2;
+}
+
 int main(int argc, char **argv) {
-    if (argc < 2 || argv[1][0] == '-') {
-        fprintf(stderr, "usage: petopt-models OUTDIR [name...]\nnames:");
-        for (int i = 0; i < COUNT; i++)
-            fprintf(stderr, " %s", networks[i].name);
-        fprintf(stderr, "\n");
-        return 2;
+    options o = {false, 0};
+    int at = 1;
+    for (; at < argc && argv[at][0] == '-'; at++) {
+        if (strcmp(argv[at], "--f16") == 0)
+            o.half = true;
+        else if (strcmp(argv[at], "--batch") == 0 && at + 1 < argc)
+            o.batch = strtoll(argv[++at], NULL, 10);
+        else
+            return usage();
     }
-    for (int i = 2; i < argc; i++)
+    if (at >= argc || o.batch < 0)
+        return usage();
+    for (int i = at + 1; i < argc; i++)
         if (find(argv[i]) < 0) {
             fprintf(stderr, "petopt-models: there is no network '%s'\n", argv[i]);
             return 2;
         }
-    if (mkdir(argv[1], 0777) != 0 && errno != EEXIST) {
-        fprintf(stderr, "petopt-models: %s: %s\n", argv[1], strerror(errno));
+    const char *folder = argv[at];
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        fprintf(stderr, "petopt-models: %s: %s\n", folder, strerror(errno));
         return 2;
     }
     int worst = 0;
-    for (int i = argc > 2 ? 2 : 0; i < (argc > 2 ? argc : COUNT); i++) {
-        int code = write_one((size_t)(argc > 2 ? find(argv[i]) : i), argv[1]);
+    bool named = at + 1 < argc;
+    /* All: with an option, those that it is for; else all but Trinity's, which are large. */
+    for (int i = named ? at + 1 : 0; i < (named ? argc : COUNT); i++) {
+        size_t which = (size_t)(named ? find(argv[i]) : i);
+        bool wanted = named || (o.batch > 0 ? networks[which].batched
+                                : o.half    ? networks[which].block
+                                            : !networks[which].block || networks[which].batched);
+        int code = wanted ? write_one(which, folder, &o) : 0;
         worst = code > worst ? code : worst;
     }
     return worst;

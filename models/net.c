@@ -31,11 +31,11 @@ const char *name_of(name_buffer *buffer, const char *format, ...) {
 
 po_val net_weight(net *n, const char *name, size_t rank, const int64_t *dims, int64_t fan_in) {
     double bound = sqrt(6.0 / (double)fan_in);
-    return po_build_random(n->b, name, rank, dims, n->seed++, -bound, bound);
+    return net_random(n, name, rank, dims, -bound, bound);
 }
 
 po_val net_vector(net *n, const char *name, int64_t size, double low, double high) {
-    return po_build_random(n->b, name, 1, &size, n->seed++, low, high);
+    return net_random(n, name, 1, &size, low, high);
 }
 
 po_val net_op1(net *n, const char *op, po_val x) {
@@ -201,8 +201,9 @@ po_val net_transpose(net *n, po_val x, size_t rank, const int64_t *perm) {
 }
 
 po_val net_rms(net *n, po_val x, int64_t axis, float epsilon) {
+    x = net_wide(n, x);
     po_val squares = net_op2(n, "Pow", x, po_build_f32(n->b, 2));
     po_val sum = net_op2(n, "Add", mean(n, squares, axis), po_build_f32(n->b, epsilon));
     po_val scale = net_op1(n, "Reciprocal", net_op1(n, "Sqrt", sum));
-    return net_op2(n, "Mul", x, scale);
+    return net_narrow(n, net_op2(n, "Mul", x, scale));
 }

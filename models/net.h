@@ -5,9 +5,13 @@
 
 #include "petopt.h"
 
+#include <stdbool.h>
+
 typedef struct net {
     po_builder *b;
     uint64_t seed; /* of the next weight */
+    bool half;     /* blocks: f16 instead of f32 */
+    int64_t batch; /* blocks: 0: that of the paper's table */
 } net;
 
 /* A window over up to three spatial axes. */
@@ -31,9 +35,18 @@ typedef struct name_buffer {
 __attribute__((format(printf, 2, 3))) const char *name_of(name_buffer *buffer, const char *format,
                                                           ...);
 
+/* An input of the network's type; a number of it; a value in f32 and back in the network's type. */
+po_val net_input(net *n, const char *name, size_t rank, const int64_t *dims);
+po_val net_number(net *n, float value);
+po_val net_wide(net *n, po_val x);
+po_val net_narrow(net *n, po_val x);
+
+/* Uniform in [low, high). */
+po_val net_random(net *n, const char *name, size_t rank, const int64_t *dims, double low,
+                  double high);
 /* Uniform weights whose variance is 2 / fan_in. */
 po_val net_weight(net *n, const char *name, size_t rank, const int64_t *dims, int64_t fan_in);
-/* f32 vector, uniform in [low, high). */
+/* Vector, uniform in [low, high). */
 po_val net_vector(net *n, const char *name, int64_t size, double low, double high);
 
 po_val net_op1(net *n, const char *op, po_val x);
@@ -65,7 +78,7 @@ po_val net_silu(net *n, po_val x);
 /* Halves along the axis; the first is returned. */
 po_val net_split2(net *n, po_val x, int64_t axis, int64_t each, po_val *second);
 po_val net_transpose(net *n, po_val x, size_t rank, const int64_t *perm);
-/* x / sqrt(mean(x^2, axis) + epsilon). */
+/* x / sqrt(mean(x^2, axis) + epsilon); of f16 in f32. */
 po_val net_rms(net *n, po_val x, int64_t axis, float epsilon);
 
 /* --- the networks: each fills a graph whose outputs are set --- */
@@ -82,6 +95,13 @@ void build_rmsnorm_linear(net *n);
 void build_lora(net *n);
 void build_gated_mlp(net *n);
 void build_ntrans(net *n);
+/* The six blocks of the Trinity paper. */
+void build_vanilla(net *n);
+void build_prenorm(net *n);
+void build_qknorm_block(net *n);
+void build_keyformer(net *n);
+void build_roco(net *n);
+void build_swiglu(net *n);
 void build_bytes(net *n);
 void build_tcn(net *n);
 void build_conformer(net *n);

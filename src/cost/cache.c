@@ -16,6 +16,7 @@ struct po_cache {
     sqlite3 *db; /* NULL: keeps nothing */
     const char *path;
     bool rebuilt;
+    bool fixed; /* only read */
 };
 
 static const char table[] =
@@ -156,6 +157,27 @@ po_status po_cache_open(po_ctx *ctx, po_arena *arena, const char *path, po_cache
     return po_fail(ctx, PO_IO, "%s: the cost cache cannot be opened: %s", path, sqlite3_errstr(rc));
 }
 
+po_status po_cache_open_read(po_ctx *ctx, po_arena *arena, const char *path, po_cache **out) {
+    po_cache *cache = po_cache_none(arena);
+    int application = 0, layout = 0;
+    cache->path = po_arena_strdup(arena, path);
+    cache->fixed = cache->rebuilt = true;
+    po_arena_defer(arena, close_later, cache);
+    if (access(path, R_OK) != 0)
+        return po_fail(ctx, PO_IO, "%s: %s", path, strerror(errno));
+    int rc = sqlite3_open_v2(path, &cache->db, SQLITE_OPEN_READONLY, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_busy_timeout(cache->db, BUSY_MS);
+    if (rc == SQLITE_OK)
+        rc = read_number(cache->db, "PRAGMA application_id", &application);
+    if (rc == SQLITE_OK)
+        rc = read_number(cache->db, "PRAGMA user_version", &layout);
+    if (rc != SQLITE_OK || application != APPLICATION || layout != LAYOUT)
+        return po_fail(ctx, PO_BAD_USE, "%s: this file is not a cost cache of this petopt", path);
+    *out = cache;
+    return PO_OK;
+}
+
 const char *po_cache_path(const po_cache *cache) {
     return cache->path;
 }
@@ -246,7 +268,7 @@ static int store(po_cache *cache, const char *kind, po_hash key, const void *val
 }
 
 bool po_cache_put(po_cache *cache, const char *kind, po_hash key, const void *value, size_t size) {
-    if (!cache->db)
+    if (!cache->db || cache->fixed)
         return false;
     int rc = store(cache, kind, key, value, size);
     if (damaged(rc) && rebuild(cache))

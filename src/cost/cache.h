@@ -16,6 +16,9 @@ typedef struct po_cache po_cache;
  * the file named is there and is not a cost cache, so it is not touched; PO_IO: it cannot be made.
  * The arena closes it. */
 po_status po_cache_open(po_ctx *ctx, po_arena *arena, const char *path, po_cache **cache);
+/* A file that is there already, to be read alone: nothing changes in it. PO_IO where it is not
+ * there, PO_BAD_USE where it is no cost cache of this layout. */
+po_status po_cache_open_read(po_ctx *ctx, po_arena *arena, const char *path, po_cache **cache);
 /* A cache that keeps nothing. */
 po_cache *po_cache_none(po_arena *arena);
 

@@ -79,6 +79,8 @@ static po_status kernel_ready(po_ctx *ctx, po_arena *arena, const po_cuda_ready 
     po_cuda *cuda = r->cuda;
     kernel_work *k = PO_NEW(arena, kernel_work);
     void *handle = NULL;
+    if (!step->u.kernel.image)
+        return po_fail(ctx, PO_BAD_USE, "%s: it is not compiled", step->what);
     PO_TRY(load(ctx, cuda, arena, all, step->u.kernel.image, &handle));
     CU_TRY(ctx, cuda, l->symbol, cuModuleGetFunction(&k->function, handle, l->symbol));
     if (l->shared > 0)
@@ -237,6 +239,7 @@ po_status po_cuda_capture(po_ctx *ctx, po_arena *arena, po_cuda_ready *r, uint32
 const po_cuda_step *po_cuda_program_steps(po_arena *arena, const po_cuda_program *program,
                                           const po_cuda_image *image, const po_cuda_io *io) {
     po_cuda_step *steps = PO_NEW_N(arena, po_cuda_step, program->n_launches);
+    po_hash source = po_hash_str((po_hash){0, 0}, program->source);
     for (uint32_t i = 0; i < program->n_launches; i++) {
         const po_cuda_launch *l = &program->launches[i];
         po_cuda_place *args = PO_NEW_N(arena, po_cuda_place, l->n_args);
@@ -250,7 +253,7 @@ const po_cuda_step *po_cuda_program_steps(po_arena *arena, const po_cuda_program
         }
         steps[i].kind = PO_CUDA_KERNEL;
         steps[i].what = l->what;
-        steps[i].u.kernel = (po_cuda_call){image, l, args};
+        steps[i].u.kernel = (po_cuda_call){image, l, args, source};
     }
     return steps;
 }

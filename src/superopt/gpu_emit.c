@@ -126,7 +126,7 @@ static uint32_t value_of(statement *st, uint32_t i) {
     if (st->item[i] != PO_NONE)
         return st->item[i];
     if (n->kind == SEARCH_NUMBER) {
-        st->item[i] = po_mu_constant(e->w.to->mu, st->id, n->value);
+        st->item[i] = search_number(&e->w, st->id, n);
     } else if (n->kind == SEARCH_LEAF || (i != st->node && e->l.stage[i] != SEARCH_INLINE)) {
         /* A copy of a sum, which is rounded, serves products only. */
         bool rounded = n->kind == SEARCH_SUM && e->l.stage[i] != SEARCH_OUTSIDE;
@@ -189,8 +189,8 @@ static po_mu_access root_access(emitting *e) {
 
 /* --- operands of products --- */
 
-/* Copies what products of the stage read from memory, and rounds what they read of sums. */
-static void copy_operand(emitting *e, uint32_t parent, uint32_t scope, uint32_t i) {
+/* Copies a value to the block, or rounds a sum. factor: of a product. */
+static void copy_operand(emitting *e, uint32_t parent, uint32_t scope, uint32_t i, bool factor) {
     const search_node *n = &e->w.s->node[i];
     if (e->copy[i] != PO_NONE)
         return;
@@ -198,13 +198,15 @@ static void copy_operand(emitting *e, uint32_t parent, uint32_t scope, uint32_t 
     po_mu_access from = where(e, i, PO_NONE);
     uint32_t to = search_tensor(&e->w, po_arena_printf(e->w.p->arena, "%s/block", name),
                                 PO_MU_SHARED, n->labels, scope);
-    if (e->w.p->half != PO_MU_F32)
-        set_type(e, to, e->w.p->half);
+    set_type(e, to,
+             factor && e->w.p->half != PO_MU_F32 ? e->w.p->half
+                                                 : gpu_device_type(e->w.p, e->w.s, i));
     move(e, parent, search_access(&e->w, to, n->labels), from);
     e->copy[i] = to;
 }
 
-/* Before a stage: what lies in memory. inside: of the loop. */
+/* Before a stage: what lies in memory. inside: of the loop, all that moves with it, so that it can
+ * be fetched ahead. */
 static void copy_operands(emitting *e, uint32_t parent, uint32_t scope, bool inside,
                           const bool *wanted) {
     uint32_t operand[2];
@@ -215,8 +217,15 @@ static void copy_operands(emitting *e, uint32_t parent, uint32_t scope, bool ins
             bool moves =
                 e->k->loop != PO_NONE && (e->w.s->node[operand[a]].labels >> e->k->loop & 1);
             if (e->l.stage[operand[a]] == SEARCH_OUTSIDE && moves == inside)
-                copy_operand(e, parent, scope, operand[a]);
+                copy_operand(e, parent, scope, operand[a], true);
         }
+    }
+    for (uint32_t i = 0; i <= e->k->root && inside; i++) {
+        const search_node *n = &e->w.s->node[i];
+        for (uint32_t a = 0; a < search_arity(n) && e->l.stage[i] != SEARCH_OUTSIDE; a++)
+            if (e->l.stage[n->arg[a]] == SEARCH_OUTSIDE &&
+                (e->w.s->node[n->arg[a]].labels >> e->k->loop & 1))
+                copy_operand(e, parent, scope, n->arg[a], false);
     }
 }
 
@@ -240,7 +249,7 @@ static void write_node(emitting *e, uint32_t parent, uint32_t i) {
     if (product)
         for (uint32_t a = 0; a < 2; a++)
             if (e->w.s->node[operand[a]].kind == SEARCH_SUM && e->w.p->half != PO_MU_F32)
-                copy_operand(e, parent, scope, operand[a]);
+                copy_operand(e, parent, scope, operand[a], true);
     if (i == e->l.shift) {
         old = add_shared(e, "old", i, e->loop);
         e->factor = add_shared(e, "factor", i, e->loop);

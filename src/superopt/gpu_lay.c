@@ -115,6 +115,26 @@ static bool one_matrix(const search_problem *p, const search_skeleton *s, const 
     return true;
 }
 
+/* Sums that blocks beside one another make alike would be written by all of them. */
+static bool one_writer(const search_skeleton *s, const search_kernel *k, const search_layout *l) {
+    for (uint32_t i = 0; i <= k->root; i++)
+        for (uint32_t g = 0; g < k->n_grid && l->in_loop_sum[i]; g++)
+            if (!(s->node[i].labels >> k->grid[g] & 1))
+                return false;
+    return true;
+}
+
+bool gpu_fits_blocks(const search_problem *p, const search_skeleton *s, const search_kernel *k,
+                     const search_layout *l) {
+    uint32_t operand[2];
+    if (k->parts > 1 && !one_writer(s, k, l))
+        return false;
+    for (uint32_t i = 0; i <= k->root; i++)
+        if (gpu_is_product(p, s, l, i, operand) && !one_matrix(p, s, k, i, operand))
+            return false;
+    return true;
+}
+
 bool gpu_lay(const search_problem *p, const search_skeleton *s, const search_kernel *k,
              const bool *made, search_layout *l) {
     uint32_t operand[2];
@@ -125,8 +145,6 @@ bool gpu_lay(const search_problem *p, const search_skeleton *s, const search_ker
     for (uint32_t i = 0; i <= k->root; i++) {
         if (!gpu_is_product(p, s, l, i, operand))
             continue;
-        if (!one_matrix(p, s, k, i, operand))
-            return false;
         for (uint32_t a = 0; a < 2; a++) {
             const search_node *n = &s->node[operand[a]];
             if (l->stage[operand[a]] == SEARCH_INLINE)

@@ -2,6 +2,8 @@
 
 /* A part of more statements is cut further; the search takes as many. */
 enum { MOST_STATEMENTS = 32 };
+/* Of a part's work: so much may be done again in another part. */
+static const double SMALL = 1.0 / 64;
 
 /* --- who writes, who reads --- */
 
@@ -98,6 +100,21 @@ static uint32_t mark(const cutting *c, uint32_t tensor, bool *in) {
     return statements;
 }
 
+/* A step that is no part of a larger one: it writes two tensors, or a piece of one. */
+static bool is_alone(const cutting *c, uint32_t step) {
+    const po_mu *mu = c->mu;
+    uint32_t first = PO_NONE;
+    for (uint32_t n = mu->nodes[step].first; n != PO_NONE; n = mu->nodes[n].next) {
+        uint32_t t = mu->nodes[n].statement.out.tensor;
+        if (mu->tensors[t].place == PO_MU_REGISTER)
+            continue;
+        if ((first != PO_NONE && first != t) || c->n_writers[t] > 1)
+            return true;
+        first = t;
+    }
+    return false;
+}
+
 /* What is in the way of a part: tensors that lie in memory because of how they are used. */
 static void must_lie(cutting *c) {
     const po_mu *mu = c->mu;
@@ -112,21 +129,37 @@ static void must_lie(cutting *c) {
                 c->lies[a->tensor] = true;
         }
     }
-    /* What a step writes besides its last tensor. */
+    /* Steps by themselves: what they write and read lies in memory. */
     for (uint32_t step = mu->first; step != PO_NONE; step = mu->nodes[step].next) {
-        uint32_t kept = PO_NONE;
+        if (!is_alone(c, step))
+            continue;
         for (uint32_t n = mu->nodes[step].first; n != PO_NONE; n = mu->nodes[n].next) {
-            uint32_t t = mu->nodes[n].statement.out.tensor;
-            if (!is_between(mu, t))
-                continue;
-            if (kept != PO_NONE && kept != t)
-                c->lies[t] = c->lies[kept] = true;
-            kept = t;
+            const po_mu_statement *s = &mu->nodes[n].statement;
+            for (uint32_t k = 0; k <= s->n_in; k++) {
+                uint32_t t = k < s->n_in ? s->in[k].tensor : s->out.tensor;
+                c->lies[t] |= is_between(mu, t);
+            }
         }
     }
 }
 
-/* Sums that two parts would each make for themselves; parts that are too large. */
+/* Iterations of a step's statements. */
+static double work_of(const cutting *c, uint32_t step) {
+    double all = 0;
+    for (uint32_t n = c->mu->nodes[step].first; n != PO_NONE; n = c->mu->nodes[n].next) {
+        uint32_t n_kept, n_reduced, *kept, *reduced;
+        double times = 1;
+        po_mu_labels_of(c->mu, &c->mu->nodes[n].statement, c->arena, &n_kept, &kept, &n_reduced,
+                        &reduced);
+        for (uint32_t i = 0; i < n_kept + n_reduced; i++)
+            times *= (double)c->mu->labels[i < n_kept ? kept[i] : reduced[i - n_kept]].extent;
+        all += times;
+    }
+    return all;
+}
+
+/* Sums that two parts would each make for themselves, where they are no small part of the work;
+ * parts that are too large. */
 static bool cut_more(cutting *c) {
     const po_mu *mu = c->mu;
     uint32_t *seen = PO_NEW_N(c->arena, uint32_t, mu->n_nodes + 1);
@@ -135,6 +168,9 @@ static bool cut_more(cutting *c) {
         if (!c->lies[t])
             continue;
         uint32_t statements = mark(c, t, in), half = 0, best = PO_NONE;
+        double work = 0;
+        for (uint32_t step = mu->first; step != PO_NONE; step = mu->nodes[step].next)
+            work += in[step] ? work_of(c, step) : 0;
         for (uint32_t step = mu->first; step != PO_NONE; step = mu->nodes[step].next) {
             uint32_t out = PO_NONE;
             if (!in[step])
@@ -143,7 +179,7 @@ static bool cut_more(cutting *c) {
                 out = mu->nodes[n].statement.out.tensor;
             if (!is_between(mu, out) || c->lies[out])
                 continue;
-            if (seen[step]++ && reduces(c, step)) {
+            if (seen[step]++ && reduces(c, step) && work_of(c, step) > SMALL * work) {
                 c->lies[out] = true;
                 return true;
             }
@@ -314,7 +350,7 @@ void gpu_parts_of(po_arena *arena, const po_mu *naive, const bool *more, gpu_par
             continue;
         gpu_part part = {.target = out};
         uint32_t cap_steps = 0;
-        bool alone = c.n_writers[out] > 1;
+        bool alone = is_alone(&c, step);
         bool *in = PO_NEW_N(arena, bool, naive->n_nodes + 1);
         if (!alone)
             mark(&c, out, in);

@@ -29,6 +29,13 @@ typedef struct gpu_part {
 void gpu_parts_of(po_arena *arena, const po_mu *naive, const bool *more, gpu_part **parts,
                   uint32_t *n);
 
+/* Without what only moves elements from one tensor to another whole one (gpu_views.c): those who
+ * read it read where they lay before. Tensors keep their numbers. */
+const po_mu *gpu_without_copies(po_arena *arena, const po_mu *naive);
+/* A scheduled muGraph in which tensors that are put together from pieces, and are only copied to
+ * blocks, are copied from the pieces instead. split: by tensor, which. */
+const po_mu *gpu_read_pieces(po_arena *arena, const po_mu *mu, bool **split);
+
 /* Appends all steps of a (scheduled) muGraph. twin: by tensor, `tensor` of `to`; what is PO_NONE is
  * copied. */
 void gpu_append(po_arena *arena, po_mu *to, const po_mu *from, const gpu_twin *twin);

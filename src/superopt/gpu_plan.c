@@ -136,6 +136,8 @@ static po_status candidate_of(planning *p, uint32_t other, uint32_t which, po_gp
     gpu_twin *whole = PO_NEW_N(p->arena, gpu_twin, naive->n_tensors + 1);
     po_text what;
     po_text_init(&what, p->arena);
+    double *alone = PO_NEW_N(p->arena, double, p->n + 1);
+    bool *split;
     *c = (po_gpu_candidate){.mu = mu};
     for (uint32_t i = 0; i < naive->n_tensors; i++) {
         po_mu_place place = naive->tensors[i].place;
@@ -182,13 +184,21 @@ static po_status candidate_of(planning *p, uint32_t other, uint32_t which, po_gp
     }
     for (uint32_t i = 0; i < mu->n_tensors; i++)
         po_mu_layout(mu, i, 1, 0);
+    c->mu = gpu_read_pieces(p->arena, mu, &split);
+    for (uint32_t i = 0; i < p->n; i++) /* what is copied from its pieces is not put together */
+        if (!split[whole[p->list[i].part->target].tensor])
+            c->seconds += alone[i];
     c->what = what.data;
-    return po_mu_check(p->ctx, mu, GPU_SHARED);
+    return po_mu_check(p->ctx, c->mu, GPU_SHARED);
 }
 
 po_status po_gpu_plan(po_ctx *ctx, po_arena *arena, const po_mu *naive, const po_gpu *gpu,
                       const po_gpu_options *options, po_gpu_candidate **candidates, uint32_t *n) {
-    planning p = {.ctx = ctx, .arena = arena, .naive = naive, .gpu = gpu, .options = options};
+    planning p = {.ctx = ctx,
+                  .arena = arena,
+                  .naive = gpu_without_copies(arena, naive),
+                  .gpu = gpu,
+                  .options = options};
     uint32_t keep = options->keep ? options->keep : KEEP;
     *candidates = PO_NEW_N(arena, po_gpu_candidate, keep);
     *n = 0;

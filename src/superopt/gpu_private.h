@@ -14,10 +14,14 @@ bool gpu_chunk(const search_problem *p, uint32_t class, int64_t chunk, bool last
 /* Whether so many parts are worth a look. */
 bool gpu_splits(const search_problem *p, const search_skeleton *s, const search_kernel *k);
 
-/* As search_lay; operands of products stand by themselves, nothing is fused to a register tile.
- * False too where a product has several matrices in a block. */
+/* As search_lay; operands of products stand by themselves, nothing is fused to a register tile. It
+ * hangs on the loops' classes only, and not on their chunks. */
 bool gpu_lay(const search_problem *p, const search_skeleton *s, const search_kernel *k,
              const bool *made, search_layout *l);
+/* Whether blocks of these chunks can do it: no product has several matrices in a block, and blocks
+ * that share a loop do not make the same sums. */
+bool gpu_fits_blocks(const search_problem *p, const search_skeleton *s, const search_kernel *k,
+                     const search_layout *l);
 /* Whether the node is a product of two matrices in this kernel; its operands (nodes). */
 bool gpu_is_product(const search_problem *p, const search_skeleton *s, const search_layout *l,
                     uint32_t i, uint32_t operand[2]);

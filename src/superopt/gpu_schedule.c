@@ -101,13 +101,14 @@ static void add_reads(const search_problem *p, const search_skeleton *s, const s
     double held = search_held(p, k, n->labels, inside);
     double bytes = moved(p, s, k, i, held), all = search_elements(p, n->labels);
     double size = (double)po_mu_bytes(gpu_device_type(p, s, i));
+    bool copied = staged[i] || inside;
     (void)l;
     b->bytes += bytes * (inside ? b->iterations : 1);
     b->per_round += inside || k->loop == PO_NONE ? bytes : 0;
     if (n->kind == SEARCH_LEAF)
         b->wide += all * size;
-    if (staged[i]) /* two of them where the loop runs: one is filled while the other is read */
-        b->shared += held * (double)po_mu_bytes(p->half) * (inside ? 2 : 1);
+    if (copied) /* two of them where the loop runs: one is filled while the other is read */
+        b->shared += held * (staged[i] ? (double)po_mu_bytes(p->half) : size) * (inside ? 2 : 1);
 }
 
 static bool fits(const block *b) {

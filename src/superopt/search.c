@@ -285,6 +285,10 @@ static po_status check_plan(const search_problem *p, const search_problem *q,
     *good = search_exact_form(p, plan->skeleton) == p->exact_target;
     if (!*good) {
         counts->wrong++;
+        po_text text;
+        po_text_init(&text, p->arena);
+        search_tell_skeleton(p, plan->skeleton, &text);
+        po_log(p->ctx, "search: refused, of another form: %s", text.data);
         return PO_OK;
     }
     po_schedule_start(&s, p->arena, q->naive, false);

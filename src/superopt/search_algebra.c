@@ -2,6 +2,8 @@
  * cheapest ways to make it all. */
 #include "superopt/search_private.h"
 
+#include <math.h>
+
 typedef struct way {
     search_kind kind;
     po_mu_function function;
@@ -309,6 +311,20 @@ uint32_t search_algebra(const search_problem *p, const po_search_options *option
     return a.n;
 }
 
+bool search_is_fraction(const search_problem *p, const search_node *n, double *over,
+                        double *under) {
+    enum { MOST = 1 << 12 };
+    if (n->kind != SEARCH_NUMBER || po_form_number(p->plain, n->value) == n->form)
+        return false;
+    for (*under = 3; *under < MOST; (*under)++) {
+        *over = round(n->value * *under);
+        uint32_t a = po_form_number(p->plain, *over), b = po_form_number(p->plain, *under);
+        if (*over / *under == n->value && po_form_divide(p->plain, a, b) == n->form)
+            return true;
+    }
+    return false;
+}
+
 uint32_t search_node_form(const search_problem *p, const search_node *n, const uint32_t *form) {
     uint32_t x[3], classes[PO_MU_MAX_RANK], rank = 0;
     for (uint32_t k = 0; k < search_arity(n); k++)
@@ -319,8 +335,13 @@ uint32_t search_node_form(const search_problem *p, const search_node *n, const u
             if (p->axes[n->tensor][a] != PO_NONE)
                 classes[rank++] = p->axes[n->tensor][a];
         return po_form_leaf(p->exact, n->tensor, rank, classes);
-    case SEARCH_NUMBER:
+    case SEARCH_NUMBER: {
+        double over, under;
+        if (search_is_fraction(p, n, &over, &under))
+            return po_form_divide(p->exact, po_form_number(p->exact, over),
+                                  po_form_number(p->exact, under));
         return po_form_number(p->exact, n->value);
+    }
     case SEARCH_FUNCTION:
         return po_form_apply(p->exact, n->function, x);
     case SEARCH_SUM:

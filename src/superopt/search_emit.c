@@ -102,7 +102,7 @@ static uint32_t value_of(statement *st, uint32_t i) {
     if (st->item[i] != PO_NONE)
         return st->item[i];
     if (n->kind == SEARCH_NUMBER)
-        st->item[i] = po_mu_constant(e->w.to->mu, st->id, n->value);
+        st->item[i] = search_number(&e->w, st->id, n);
     else if (n->kind == SEARCH_LEAF)
         st->item[i] = operand_of(st, search_is_packed(e->w.p, e->w.s, st->node, i, st->lane)
                                          ? packed_access(e, n->tensor, st->lane)

@@ -77,6 +77,8 @@ uint32_t search_algebra(const search_problem *p, const po_search_options *option
                         po_search_counts *counts, search_skeleton *skeletons, uint32_t most);
 /* The exact form of a node, from those of its arguments (by node). */
 uint32_t search_node_form(const search_problem *p, const search_node *n, const uint32_t *form);
+/* Whether a NUMBER is a fraction that no double is, 2/3: its parts. */
+bool search_is_fraction(const search_problem *p, const search_node *n, double *over, double *under);
 /* The exact form of a skeleton. */
 uint32_t search_exact_form(const search_problem *p, const search_skeleton *s);
 void search_tell_skeleton(const search_problem *p, const search_skeleton *s, po_text *text);

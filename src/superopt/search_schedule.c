@@ -14,6 +14,11 @@ typedef struct options_of {
     uint32_t n;
 } options_of;
 
+typedef struct layout_of {
+    bool fits;
+    search_layout l;
+} layout_of;
+
 typedef struct scheduling {
     const search_problem *p;
     const po_search_options *options;
@@ -23,6 +28,9 @@ typedef struct scheduling {
     bool made[SEARCH_NODES];
     po_hash_map *known; /* of options by skeleton, root and what is made */
     options_of *kernels;
+    po_hash_map *laid; /* of a root's layouts by loop and grids */
+    layout_of *layouts;
+    uint32_t n_layouts, cap_layouts;
     uint32_t number, n_kernels, cap_kernels;
     search_plan *plans;
     uint32_t n, most, each; /* of each program */
@@ -197,21 +205,36 @@ static void keep_option(options_of *o, const search_kernel *k) {
     o->list[at] = *k;
 }
 
-/* Looks at a loop nest; false where no other step of this loop will do either. */
+/* The layout for these loops; NULL: they do not admit the program. */
+static const search_layout *layout_for(scheduling *z, const search_kernel *k) {
+    uint64_t grids = 0;
+    for (uint32_t i = 0; i < k->n_grid; i++)
+        grids |= (uint64_t)1 << k->grid[i];
+    po_hash key = po_hash_u64(po_hash_u64((po_hash){2, 0}, grids), k->loop);
+    uint32_t known = po_hash_map_get(z->laid, key);
+    if (known == PO_NONE) {
+        layout_of one;
+        one.fits = (z->p->gpu ? gpu_lay : search_lay)(z->p, z->s, k, z->made, &one.l);
+        known = z->n_layouts;
+        po_hash_map_put(z->laid, key, known);
+        PO_PUSH(z->p->arena, z->layouts, z->n_layouts, z->cap_layouts, one);
+    }
+    return z->layouts[known].fits ? &z->layouts[known].l : NULL;
+}
+
+/* Looks at a loop nest; false where no longer step of this loop will do either. */
 static bool try_nest(scheduling *z, search_kernel *k, options_of *o) {
-    search_layout l;
     z->budget--;
     z->counts->states++;
     int64_t extent = k->loop == PO_NONE ? 1 : z->p->extent[k->loop];
-    if (k->loop != PO_NONE && (extent <= k->step || extent % k->step)) {
+    const search_layout *l = NULL;
+    if (k->loop == PO_NONE || (extent > k->step && extent % k->step == 0))
+        l = layout_for(z, k);
+    if (!l || (z->p->gpu && !gpu_fits_blocks(z->p, z->s, k, l))) {
         z->counts->by_shape++;
         return false;
     }
-    if (!(z->p->gpu ? gpu_lay : search_lay)(z->p, z->s, k, z->made, &l)) {
-        z->counts->by_shape++;
-        return false;
-    }
-    if (z->p->gpu ? gpu_estimate(z->p, z->s, k, &l) : estimate(z, k, &l))
+    if (z->p->gpu ? gpu_estimate(z->p, z->s, k, l) : estimate(z, k, l))
         keep_option(o, k);
     else
         z->counts->by_shape++;
@@ -295,6 +318,8 @@ static const options_of *options_for(scheduling *z, uint32_t root) {
     if (known != PO_NONE)
         return &z->kernels[known];
     options_of o = {0};
+    z->laid = po_hash_map_create(z->p->arena);
+    z->n_layouts = 0;
     uint32_t classes[PO_FORM_CLASSES], n = 0;
     for (uint32_t place = 0; place < z->p->n_classes; place++)
         for (uint32_t c = 0; c < z->p->n_classes; c++)

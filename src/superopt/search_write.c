@@ -55,3 +55,12 @@ po_mu_access search_border_access(search_writer *w, uint32_t naive) {
             search_at(w, &a, x, w->p->axes[naive][x]);
     return a;
 }
+
+uint32_t search_number(search_writer *w, uint32_t statement, const search_node *n) {
+    double over, under;
+    if (!search_is_fraction(w->p, n, &over, &under))
+        return po_mu_constant(w->to->mu, statement, n->value);
+    uint32_t a = po_mu_constant(w->to->mu, statement, over);
+    uint32_t b = po_mu_constant(w->to->mu, statement, under);
+    return po_mu_item_of(w->to->mu, statement, PO_MU_OVER, a, b, 0);
+}

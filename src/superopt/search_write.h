@@ -25,4 +25,7 @@ uint32_t search_tensor(search_writer *w, const char *name, po_mu_place place, ui
 po_mu_access search_access(search_writer *w, uint32_t tensor, uint64_t labels);
 po_mu_access search_border_access(search_writer *w, uint32_t naive);
 
+/* A NUMBER in a statement; its item. */
+uint32_t search_number(search_writer *w, uint32_t statement, const search_node *n);
+
 #endif

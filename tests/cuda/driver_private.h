@@ -40,7 +40,7 @@ typedef struct function {
     struct function *next;
 } function;
 
-typedef enum action { LAUNCH, COPY, FILL8, FILL32 } action;
+typedef enum action { LAUNCH, COPY, FILL8, FILL32, WORK } action;
 
 typedef struct node {
     action action;
@@ -52,6 +52,8 @@ typedef struct node {
     const void *from;
     size_t bytes;
     unsigned value;
+    void (*work)(void *); /* what the fakes of cuBLASLt and cuDNN do */
+    void *argument;       /* kept until the process ends */
 } node;
 
 typedef struct graph {

@@ -1,6 +1,8 @@
 /* Streams, events and graphs: work is done at once, or kept while a stream is captured. */
 #include "driver_private.h"
 
+#include "../gpu/fake_cuda.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,6 +20,9 @@ static int run(const node *n) {
     case FILL32:
         for (size_t i = 0; i < n->bytes / 4; i++)
             memcpy((char *)n->to + 4 * i, &n->value, 4);
+        return GOOD;
+    case WORK:
+        n->work(n->argument);
         return GOOD;
     case LAUNCH:
         break;
@@ -47,6 +52,15 @@ int driver_ask(void *on, const node *n) {
     s->capture->last = kept;
     s->capture->n++;
     return GOOD;
+}
+
+void fake_cuda_enqueue(void *on, void (*work)(void *), void *argument, double microseconds) {
+    (void)microseconds;
+    driver_ask(on, &(node){.action = WORK, .work = work, .argument = argument});
+}
+
+int fake_cuda_holds(const void *at, uint64_t bytes) {
+    return emu_holds(at, bytes);
 }
 
 int cuStreamCreate(void **out, unsigned flags) {

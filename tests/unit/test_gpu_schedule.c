@@ -1,8 +1,9 @@
 /* Schedules for GPUs: found for the blocks of the Mirage and Trinity papers at short shapes, in f32
  * and in f16, and refused where they compute something else. */
+#include "superopt/gpu_plan.h"
 #include "superopt/gpu_private.h"
 
-#include "search_blocks.h"
+#include "gpu_blocks.h"
 #include "unit.h"
 
 static po_mu *parsed(po_ctx *ctx, po_arena *arena, const char *text, po_mu_type type) {
@@ -34,9 +35,38 @@ static void finds(void **state) {
     }
 }
 
+/* Whole regions: taken apart, put together, every candidate the same function. */
+static void plans(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    static const char *const gpus[] = {"H100", "L4"};
+    for (uint32_t i = 0; i < n_search_blocks + n_gpu_blocks; i++) {
+        po_arena *arena = po_arena_create(&ctx);
+        bool trinity = i >= n_search_blocks;
+        const search_block *block = trinity ? &gpu_blocks[i - n_search_blocks] : &search_blocks[i];
+        po_mu *mu;
+        if (po_mu_parse(&ctx, arena, block->text, &mu) != PO_OK)
+            fail_msg("%s: %s", block->name, ctx.error.message);
+        for (uint32_t k = 0; k < mu->n_tensors && !trinity; k++)
+            mu->tensors[k].type = PO_MU_F16;
+        po_gpu_options options = {.keep = 4};
+        po_gpu_candidate *c;
+        uint32_t n;
+        if (po_gpu_plan(&ctx, arena, mu, po_gpu_named(gpus[i % 2]), &options, &c, &n) != PO_OK)
+            fail_msg("%s: %s", block->name, ctx.error.message);
+        assert_true(n > 0);
+        for (uint32_t k = 0; k < n; k++)
+            if (po_search_same(&ctx, mu, c[k].mu, NULL, 0, GPU_SHARED) != PO_OK)
+                fail_msg("%s, %s: %s", block->name, c[k].what, ctx.error.message);
+        po_arena_free(arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds),
+        cmocka_unit_test(plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

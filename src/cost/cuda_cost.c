@@ -1,0 +1,368 @@
+#include "cost/cuda_cost.h"
+
+#include "cost/cuda_private.h"
+#include "cost/isolate.h"
+#include "cost/timing_private.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum { RECORD_LAYOUT = 1, MOST_COPIES = 24, TAKES = 9, MOST_TIMES = 64, BATCH_SECONDS = 600 };
+static const double launch_aim = 400e-6; /* seconds between two events */
+static const char gpu_kind[] = "cuda gpu", step_kind[] = "cuda step", plan_kind[] = "cuda plan";
+
+/* The one place where a file says whose readings it has. */
+static const po_hash gpu_key = {RECORD_LAYOUT, 0};
+
+/* What of a GPU's description is recorded: no more than readings depend on. */
+typedef struct gpu_record {
+    char name[128], driver[16], cublas[16], cudnn[16];
+    uint32_t arch, sms;
+    int64_t memory, shared_block, shared_sm, l2, registers;
+    double clock;
+} gpu_record;
+
+po_hash po_cuda_cost_key(const po_cuda_cost *cost) {
+    const po_cuda_info *i = &cost->info;
+    po_hash key = po_hash_str((po_hash){RECORD_LAYOUT, 0}, i->name);
+    key = po_hash_str(po_hash_str(po_hash_str(key, i->driver), i->cublas), i->cudnn);
+    return po_hash_u64(po_hash_u64(key, i->arch), i->sms);
+}
+
+static po_hash with(po_hash key, po_hash more) {
+    return po_hash_u64(po_hash_u64(key, more.lo), more.hi);
+}
+
+/* --- opening --- */
+
+po_status po_cuda_cost_open(po_ctx *ctx, po_arena *arena, const po_cuda_options *options,
+                            po_cache *cache, po_cuda_cost **out) {
+    po_cuda_cost *cost = PO_NEW(arena, po_cuda_cost);
+    cost->options = *options;
+    cost->cache = cache;
+    PO_TRY(po_cuda_look(ctx, arena, options, &cost->info));
+    if (!cost->info.has_gpu)
+        return po_fail(ctx, PO_RUNTIME, "%s", cost->info.missing);
+    const po_cuda_info *i = &cost->info;
+    gpu_record r = {.arch = i->arch,
+                    .sms = i->sms,
+                    .memory = i->memory,
+                    .shared_block = i->shared_block,
+                    .shared_sm = i->shared_sm,
+                    .l2 = i->l2,
+                    .registers = i->registers,
+                    .clock = i->clock};
+    memcpy(r.name, i->name, sizeof r.name);
+    memcpy(r.driver, i->driver, sizeof r.driver);
+    memcpy(r.cublas, i->cublas, sizeof r.cublas);
+    memcpy(r.cudnn, i->cudnn, sizeof r.cudnn);
+    po_cache_put(cache, gpu_kind, gpu_key, &r, sizeof r);
+    *out = cost;
+    return PO_OK;
+}
+
+po_status po_cuda_cost_replay(po_ctx *ctx, po_arena *arena, const char *path, po_cuda_cost **out) {
+    po_cuda_cost *cost = PO_NEW(arena, po_cuda_cost);
+    gpu_record r;
+    cost->replay = po_arena_strdup(arena, path);
+    PO_TRY(po_cache_open_read(ctx, arena, path, &cost->cache));
+    if (!po_cache_get_fixed(cost->cache, gpu_kind, gpu_key, &r, sizeof r))
+        return po_fail(ctx, PO_BAD_USE, "%s: it has no readings of a GPU", path);
+    po_cuda_info *i = &cost->info;
+    i->has_gpu = true;
+    i->arch = r.arch;
+    i->sms = r.sms;
+    i->memory = r.memory;
+    i->shared_block = r.shared_block;
+    i->shared_sm = r.shared_sm;
+    i->l2 = r.l2;
+    i->registers = r.registers;
+    i->clock = r.clock;
+    memcpy(i->name, r.name, sizeof r.name);
+    memcpy(i->driver, r.driver, sizeof r.driver);
+    memcpy(i->cublas, r.cublas, sizeof r.cublas);
+    memcpy(i->cudnn, r.cudnn, sizeof r.cudnn);
+    *out = cost;
+    return PO_OK;
+}
+
+/* --- timing steps, in the child --- */
+
+typedef struct job {
+    const po_cuda_options *options;
+    const po_cuda_plan *plan;
+    const uint32_t *which; /* steps to time */
+    uint32_t n;
+} job;
+
+/* Of each step: seconds, or why there are none. */
+typedef struct answer {
+    double seconds;
+    char why[400];
+} answer;
+
+enum { FILLER = 1 << 20 };
+
+/* Numbers that are ordinary as f16, small as bf16 and f32: the power that a GPU draws, and so its
+ * clock, goes by the bits that change. */
+static void fill(uint16_t *data, size_t bytes) {
+    for (size_t i = 0; i < bytes / 2; i++) {
+        uint64_t r = po_random_u64(11, 0, i % FILLER);
+        data[i] = (uint16_t)(0x3400 + (r & 0x7ff) + (r >> 20 & 0x8000));
+    }
+}
+
+/* A place of the step: its own buffer alone is moved along. */
+typedef struct move {
+    uint32_t *to; /* by buffer of the plan: that of the copy; PO_NONE: not used */
+} move;
+
+static po_cuda_place moved(const move *m, po_cuda_place p) {
+    return p.buffer == PO_NONE ? p : (po_cuda_place){m->to[p.buffer], p.offset};
+}
+
+static po_cuda_step moved_step(po_arena *arena, const po_cuda_step *s, const move *m) {
+    po_cuda_step c = *s;
+    if (s->kind == PO_CUDA_MATMUL) {
+        po_cuda_matmul *p = &c.u.matmul;
+        p->a = moved(m, p->a), p->b = moved(m, p->b), p->c = moved(m, p->c);
+        p->y = moved(m, p->y), p->bias = moved(m, p->bias);
+    } else if (s->kind == PO_CUDA_CONV) {
+        po_cuda_conv *v = &c.u.conv;
+        v->x = moved(m, v->x), v->w = moved(m, v->w), v->y = moved(m, v->y);
+        v->bias = moved(m, v->bias), v->z = moved(m, v->z);
+    } else if (s->kind == PO_CUDA_KERNEL) {
+        uint32_t n = s->u.kernel.launch->n_args;
+        po_cuda_place *args = PO_NEW_N(arena, po_cuda_place, n + 1);
+        for (uint32_t i = 0; i < n; i++)
+            args[i] = moved(m, s->u.kernel.args[i]);
+        c.u.kernel.args = args;
+    } else {
+        c.u.copy.from = moved(m, s->u.copy.from);
+        c.u.copy.to = moved(m, s->u.copy.to);
+    }
+    return c;
+}
+
+/* Which buffers a step has to do with. */
+static bool *used_by(po_arena *arena, const po_cuda_plan *plan, const po_cuda_step *s) {
+    bool *used = PO_NEW_N(arena, bool, plan->n_buffers + 1);
+    po_cuda_place some[5] = {PO_CUDA_NOWHERE, PO_CUDA_NOWHERE, PO_CUDA_NOWHERE, PO_CUDA_NOWHERE,
+                             PO_CUDA_NOWHERE};
+    const po_cuda_place *places = some;
+    uint32_t n = 5;
+    if (s->kind == PO_CUDA_MATMUL) {
+        const po_cuda_matmul *p = &s->u.matmul;
+        some[0] = p->a, some[1] = p->b, some[2] = p->c, some[3] = p->y, some[4] = p->bias;
+    } else if (s->kind == PO_CUDA_CONV) {
+        const po_cuda_conv *v = &s->u.conv;
+        some[0] = v->x, some[1] = v->w, some[2] = v->y, some[3] = v->bias, some[4] = v->z;
+    } else if (s->kind == PO_CUDA_KERNEL) {
+        places = s->u.kernel.args;
+        n = s->u.kernel.launch->n_args;
+    } else {
+        some[0] = s->u.copy.from, some[1] = s->u.copy.to;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (places[i].buffer < plan->n_buffers)
+            used[places[i].buffer] = true;
+    return used;
+}
+
+/* The step so many times, one after the other, what has data in a copy for each. */
+static po_cuda_plan repeated(po_arena *arena, const po_cuda_plan *plan, const po_cuda_step *step,
+                             uint32_t copies) {
+    const bool *used = used_by(arena, plan, step);
+    po_cuda_buffer *buffers = PO_NEW_N(arena, po_cuda_buffer, (size_t)plan->n_buffers * copies + 1);
+    po_cuda_step *steps = PO_NEW_N(arena, po_cuda_step, copies);
+    move m = {po_arena_alloc(arena, sizeof(uint32_t) * (plan->n_buffers + 1))};
+    uint32_t n = 0;
+    memset(m.to, 0xff, sizeof(uint32_t) * (plan->n_buffers + 1));
+    for (uint32_t c = 0; c < copies; c++) {
+        for (uint32_t b = 0; b < plan->n_buffers; b++) {
+            if (!used[b] || (c > 0 && !plan->buffers[b].data))
+                continue;
+            buffers[n] = plan->buffers[b];
+            if (!buffers[n].data && buffers[n].bytes > 0) {
+                uint16_t *data = po_arena_alloc(arena, (size_t)buffers[n].bytes);
+                fill(data, (size_t)buffers[n].bytes);
+                buffers[n].data = data;
+            }
+            m.to[b] = n++;
+        }
+        steps[c] = moved_step(arena, step, &m);
+    }
+    return (po_cuda_plan){step->what, n, copies, 0, buffers, steps, NULL};
+}
+
+static uint32_t copies_of(const po_cuda *cuda, po_arena *arena, const po_cuda_plan *plan,
+                          const po_cuda_step *step) {
+    const bool *used = used_by(arena, plan, step);
+    double bytes = 0;
+    for (uint32_t b = 0; b < plan->n_buffers; b++)
+        if (used[b] && plan->buffers[b].data)
+            bytes += (double)plan->buffers[b].bytes;
+    if (bytes <= 0)
+        return 1;
+    double n = ceil(2 * (double)cuda->info.l2 / bytes);
+    double most = fmax(1, floor((double)cuda->info.memory / 4 / bytes));
+    n = fmin(fmin(n, most), MOST_COPIES);
+    return n < 2 ? fmin(2, most) >= 2 ? 2 : 1 : (uint32_t)n;
+}
+
+static po_status time_step(po_ctx *ctx, po_cuda *cuda, po_arena *arena, const po_cuda_plan *plan,
+                           const po_cuda_step *step, double *seconds) {
+    uint32_t copies = copies_of(cuda, arena, plan, step), way = PO_NONE;
+    po_arena *scratch = po_arena_create(ctx);
+    po_cuda_plan once = repeated(scratch, plan, step, 1);
+    po_cuda_ready *r = NULL;
+    po_status status = po_cuda_make_ready(ctx, cuda, scratch, &once, &way, &r);
+    po_arena_free(scratch);
+    PO_TRY(status);
+    po_cuda_plan all = repeated(arena, plan, step, copies);
+    uint32_t *ways = PO_NEW_N(arena, uint32_t, copies);
+    for (uint32_t i = 0; i < copies; i++)
+        ways[i] = way;
+    PO_TRY(po_cuda_make_ready(ctx, cuda, arena, &all, ways, &r));
+    PO_TRY(po_cuda_capture(ctx, arena, r, 1));
+    double one = po_cuda_launch_seconds(cuda, r->exec, 1), takes[TAKES];
+    one = one < 0 ? one : po_cuda_launch_seconds(cuda, r->exec, 1);
+    if (one > 0) {
+        double times = fmin(fmax(ceil(launch_aim / one), 1), MOST_TIMES);
+        PO_TRY(po_cuda_capture(ctx, arena, r, (uint32_t)times));
+        one = po_cuda_launch_seconds(cuda, r->exec, 1);
+        for (int i = 0; i < TAKES && one > 0; i++) {
+            one = po_cuda_launch_seconds(cuda, r->exec, 1);
+            takes[i] = one / times / copies;
+        }
+    }
+    if (one < 0)
+        return po_fail(ctx, PO_RUNTIME, "%s failed on %s", step->what, cuda->info.name);
+    *seconds = po_median(takes, TAKES);
+    return PO_OK;
+}
+
+static po_status time_steps(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
+    const job *j = user;
+    po_cuda *cuda = NULL;
+    PO_TRY(po_cuda_open(ctx, arena, j->options, &cuda));
+    for (uint32_t i = 0; i < j->n; i++) {
+        po_arena *mine = po_arena_create(ctx);
+        answer a;
+        memset(&a, 0, sizeof a);
+        po_status status =
+            time_step(ctx, cuda, mine, j->plan, &j->plan->steps[j->which[i]], &a.seconds);
+        if (status == PO_UNSUPPORTED) {
+            snprintf(a.why, sizeof a.why, "%.*s", (int)sizeof a.why - 1, ctx->error.message);
+            po_ctx_clear(ctx);
+            a.seconds = -1;
+        } else {
+            PO_TRY(status);
+        }
+        po_arena_free(mine);
+        po_reply_add(reply, &a, sizeof a);
+    }
+    return PO_OK;
+}
+
+/* --- records --- */
+
+static bool sensible(double seconds) {
+    return isfinite(seconds) && seconds > 0;
+}
+
+static bool recall(po_cuda_cost *cost, const char *kind, po_hash key, double *seconds) {
+    if (!po_cache_get_fixed(cost->cache, kind, key, seconds, sizeof *seconds) ||
+        !sensible(*seconds))
+        return false;
+    cost->recalled++;
+    return true;
+}
+
+static void keep(po_cuda_cost *cost, const char *kind, po_hash key, double seconds) {
+    po_cache_put(cost->cache, kind, key, &seconds, sizeof seconds);
+    cost->measured++;
+}
+
+static po_status missing(po_ctx *ctx, const po_cuda_cost *cost, const char *what) {
+    return po_fail(ctx, PO_UNSUPPORTED,
+                   "%s has no reading of %s on %s: record it there with --cost record:FILE",
+                   cost->replay, what, cost->info.name);
+}
+
+static po_status cost_steps(po_ctx *ctx, po_arena *arena, po_cuda_cost *cost,
+                            const po_cuda_plan *plan, double *seconds) {
+    po_hash own = po_cuda_cost_key(cost), *keys = PO_NEW_N(arena, po_hash, plan->n_steps + 1);
+    uint32_t *which = PO_NEW_N(arena, uint32_t, plan->n_steps + 1), n = 0;
+    po_hash_map *first = po_hash_map_create(arena);
+    for (uint32_t i = 0; i < plan->n_steps; i++) {
+        keys[i] = with(own, po_cuda_step_hash(plan, &plan->steps[i]));
+        uint32_t before = po_hash_map_get(first, keys[i]);
+        seconds[i] = 0;
+        if (before != PO_NONE) /* as that one */
+            continue;
+        po_hash_map_put(first, keys[i], i);
+        if (recall(cost, step_kind, keys[i], &seconds[i]))
+            continue;
+        if (cost->replay)
+            return missing(ctx, cost, po_cuda_step_text(arena, &plan->steps[i]));
+        which[n++] = i;
+    }
+    job j = {&cost->options, plan, which, n};
+    po_bytes data = {NULL, 0};
+    if (n > 0)
+        PO_TRY(po_isolate(ctx, arena, "timing on a GPU", BATCH_SECONDS + 5.0 * n, time_steps, &j,
+                          &data));
+    if (data.size != n * sizeof(answer))
+        return po_fail(ctx, PO_INTERNAL, "timing on a GPU: %zu bytes came back", data.size);
+    po_status status = PO_OK;
+    for (uint32_t i = 0; i < n; i++) {
+        answer a;
+        memcpy(&a, data.data + i * sizeof a, sizeof a);
+        seconds[which[i]] = a.seconds;
+        if (sensible(a.seconds))
+            keep(cost, step_kind, keys[which[i]], a.seconds);
+        else
+            status = po_fail(ctx, PO_UNSUPPORTED, "%s", a.why[0] ? a.why : "a reading of no time");
+    }
+    PO_TRY(status);
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        seconds[i] = seconds[po_hash_map_get(first, keys[i])];
+    return PO_OK;
+}
+
+po_status po_cuda_cost_steps(po_ctx *ctx, po_cuda_cost *cost, const po_cuda_plan *plan,
+                             double *seconds) {
+    po_arena *arena = po_arena_create(ctx);
+    po_status status = cost_steps(ctx, arena, cost, plan, seconds);
+    po_arena_free(arena);
+    return status;
+}
+
+/* Steps in order, and where each reads and writes: what lies where is part of a plan. */
+static po_hash plan_hash(const po_cuda_plan *plan) {
+    po_hash h = po_hash_u64((po_hash){RECORD_LAYOUT, 1}, plan->n_steps);
+    for (uint32_t i = 0; i < plan->n_steps; i++)
+        h = with(h, po_cuda_step_hash(plan, &plan->steps[i]));
+    for (uint32_t b = 0; b < plan->n_buffers; b++)
+        h = po_hash_u64(h, (uint64_t)plan->buffers[b].bytes);
+    return h;
+}
+
+po_status po_cuda_cost_plan(po_ctx *ctx, po_cuda_cost *cost, const po_cuda_plan *plan,
+                            double *seconds) {
+    po_hash key = with(po_cuda_cost_key(cost), plan_hash(plan));
+    if (recall(cost, plan_kind, key, seconds))
+        return PO_OK;
+    if (cost->replay)
+        return missing(ctx, cost, plan->name);
+    po_timing timing;
+    po_cuda_timing spec = {
+        .options = &cost->options, .n = 1, .plans = &plan, .seconds = 2, .seed = 5};
+    PO_TRY(po_cuda_time(ctx, &spec, &timing, NULL));
+    *seconds = timing.seconds;
+    if (!sensible(*seconds))
+        return po_fail(ctx, PO_RUNTIME, "plan '%s': a reading of %g s", plan->name, *seconds);
+    keep(cost, plan_kind, key, *seconds);
+    return PO_OK;
+}
