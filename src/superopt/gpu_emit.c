@@ -18,7 +18,7 @@ typedef struct emitting {
     /* of the kernel under way */
     const search_kernel *k;
     search_layout l;
-    uint32_t number;                  /* label of the parts; PO_NONE */
+    uint32_t number, row; /* labels: of the parts, of one row; PO_NONE */
     uint32_t step, grid, scope, loop; /* nodes; PO_NONE */
     uint32_t factor;                  /* tensor: exp(old maximum - maximum) */
 } emitting;
@@ -44,7 +44,7 @@ static void make_labels(emitting *e, bool loop) {
     po_mu *mu = e->w.to->mu;
     uint32_t classes[PO_FORM_CLASSES], n = search_classes_of(p, labels_used(e), classes);
     memset(e->w.label, 0, sizeof e->w.label);
-    e->number = PO_NONE;
+    e->number = e->row = PO_NONE;
     if (e->k->parts > 1)
         e->number = po_mu_add_label(mu, po_arena_printf(p->arena, "%spart", p->name[e->k->loop]),
                                     e->k->parts);
@@ -62,37 +62,80 @@ static void make_labels(emitting *e, bool loop) {
     }
 }
 
-/* A tensor with an axis of parts in front. */
-static uint32_t add_split(emitting *e, const char *name, po_mu_place place, uint64_t labels,
-                          uint32_t scope) {
-    uint32_t classes[PO_FORM_CLASSES], n = search_classes_of(e->w.p, labels, classes);
-    int64_t dims[PO_MU_MAX_RANK] = {e->k->parts};
-    for (uint32_t i = 0; i < n && i + 1 < PO_MU_MAX_RANK; i++)
-        dims[i + 1] = e->w.p->extent[classes[i]];
-    uint32_t id = po_mu_add_tensor(e->w.to->mu, name, place, n + 1, dims);
+/* A tensor with axes in front of the classes': of parts, of one row. */
+static uint32_t add_led(emitting *e, const char *name, po_mu_place place, uint64_t labels,
+                        bool split, bool thin, uint32_t scope) {
+    uint32_t classes[PO_FORM_CLASSES], n = search_classes_of(e->w.p, labels, classes), at = 0;
+    int64_t dims[PO_MU_MAX_RANK] = {1};
+    if (split)
+        dims[at++] = e->k->parts;
+    if (thin)
+        dims[at++] = 1;
+    for (uint32_t i = 0; i < n && at < PO_MU_MAX_RANK; i++)
+        dims[at++] = e->w.p->extent[classes[i]];
+    uint32_t id = po_mu_add_tensor(e->w.to->mu, name, place, at ? at : 1, dims);
     e->w.to->mu->tensors[id].scope = scope;
     return id;
 }
 
-static po_mu_access split_access(emitting *e, uint32_t tensor, uint64_t labels) {
-    uint32_t classes[PO_FORM_CLASSES], n = search_classes_of(e->w.p, labels, classes);
+/* row: the label that runs over the one row; PO_NONE: none does. */
+static po_mu_access led_access(emitting *e, uint32_t tensor, uint64_t labels, bool split, bool thin,
+                               uint32_t row) {
+    uint32_t classes[PO_FORM_CLASSES], n = search_classes_of(e->w.p, labels, classes), at = 0;
     po_mu_access a = po_mu_access_of(e->w.to->mu, tensor);
-    po_mu_at(e->w.to->mu, &a, 0, 1, e->number);
+    if (split)
+        po_mu_at(e->w.to->mu, &a, at++, 1, e->number);
+    if (thin) {
+        if (row != PO_NONE)
+            po_mu_at(e->w.to->mu, &a, at, 1, row);
+        at++;
+    }
     for (uint32_t i = 0; i < n; i++)
-        search_at(&e->w, &a, i + 1, classes[i]);
+        search_at(&e->w, &a, at++, classes[i]);
     return a;
 }
 
-static uint32_t add_shared(emitting *e, const char *name, uint32_t i, uint32_t scope) {
-    uint64_t labels = e->w.s->node[i].labels;
-    return e->split[i] ? add_split(e, name, PO_MU_SHARED, labels, scope)
-                       : search_tensor(&e->w, name, PO_MU_SHARED, labels, scope);
+static uint32_t add_split(emitting *e, const char *name, po_mu_place place, uint64_t labels,
+                          uint32_t scope) {
+    return add_led(e, name, place, labels, true, false, scope);
 }
 
-/* `tensor` has the shape of the node's own. */
+static po_mu_access split_access(emitting *e, uint32_t tensor, uint64_t labels) {
+    return led_access(e, tensor, labels, true, false, PO_NONE);
+}
+
+/* The vector of a product with one; PO_NONE: it is none. */
+static uint32_t vector_of(const emitting *e, uint32_t i) {
+    const search_skeleton *s = e->w.s;
+    uint32_t operand[2];
+    if (!gpu_is_product(e->w.p, s, &e->l, i, operand) || !gpu_is_thin(s, operand))
+        return PO_NONE;
+    bool first = !(s->node[operand[0]].labels & ~s->node[operand[1]].labels);
+    return operand[first ? 0 : 1];
+}
+
+/* Whether what a block holds of a node has an axis for one row: such a vector, or such a product.
+ */
+static bool has_row(const emitting *e, uint32_t i) {
+    for (uint32_t u = i + 1; u <= e->k->root; u++)
+        if (vector_of(e, u) == i)
+            return true;
+    return i <= e->k->root && vector_of(e, i) != PO_NONE;
+}
+
+static uint32_t add_shared(emitting *e, const char *name, uint32_t i, uint32_t scope) {
+    return add_led(e, name, PO_MU_SHARED, e->w.s->node[i].labels, e->split[i], has_row(e, i),
+                   scope);
+}
+
+/* `tensor` has the shape of the node's own in the block. */
+static po_mu_access with_row(emitting *e, uint32_t tensor, uint32_t i, uint32_t row) {
+    bool here = e->l.stage[i] != SEARCH_OUTSIDE;
+    return led_access(e, tensor, e->w.s->node[i].labels, e->split[i], here && has_row(e, i), row);
+}
+
 static po_mu_access as_node(emitting *e, uint32_t tensor, uint32_t i) {
-    uint64_t labels = e->w.s->node[i].labels;
-    return e->split[i] ? split_access(e, tensor, labels) : search_access(&e->w, tensor, labels);
+    return with_row(e, tensor, i, PO_NONE);
 }
 
 static void set_type(emitting *e, uint32_t tensor, po_mu_type type) {
@@ -105,6 +148,7 @@ typedef struct statement {
     emitting *e;
     uint32_t id, node;
     bool is_product;
+    uint32_t vector, row; /* the operand that runs by the label of one row */
     uint32_t item[SEARCH_NODES];
 } statement;
 
@@ -113,11 +157,11 @@ static uint32_t operand_of(statement *st, po_mu_access access) {
     return po_mu_item_of(mu, st->id, PO_MU_OPERAND, po_mu_operand(mu, st->id, access), 0, 0);
 }
 
-static po_mu_access where(emitting *e, uint32_t i, uint32_t copy) {
+static po_mu_access where(emitting *e, uint32_t i, uint32_t copy, uint32_t row) {
     const search_node *n = &e->w.s->node[i];
-    return copy != PO_NONE          ? search_access(&e->w, copy, n->labels)
+    return copy != PO_NONE          ? led_access(e, copy, n->labels, false, has_row(e, i), row)
            : n->kind == SEARCH_LEAF ? search_border_access(&e->w, n->tensor)
-                                    : as_node(e, e->tensor[i], i);
+                                    : with_row(e, e->tensor[i], i, row);
 }
 
 static uint32_t value_of(statement *st, uint32_t i) {
@@ -131,7 +175,7 @@ static uint32_t value_of(statement *st, uint32_t i) {
         /* A copy of a sum, which is rounded, serves products only. */
         bool rounded = n->kind == SEARCH_SUM && e->l.stage[i] != SEARCH_OUTSIDE;
         uint32_t copy = rounded && !st->is_product ? PO_NONE : e->copy[i];
-        st->item[i] = operand_of(st, where(e, i, copy));
+        st->item[i] = operand_of(st, where(e, i, copy, i == st->vector ? st->row : PO_NONE));
     } else {
         uint32_t x[3] = {0, 0, 0};
         for (uint32_t k = 0; k < search_arity(n); k++)
@@ -142,7 +186,7 @@ static uint32_t value_of(statement *st, uint32_t i) {
 }
 
 static statement start(emitting *e, uint32_t parent, po_mu_combine combine, uint32_t node) {
-    statement st = {.e = e, .node = node};
+    statement st = {.e = e, .node = node, .vector = PO_NONE, .row = PO_NONE};
     st.id = po_mu_add_statement(e->w.to->mu, parent, combine);
     for (uint32_t k = 0; k < SEARCH_NODES; k++)
         st.item[k] = PO_NONE;
@@ -195,13 +239,13 @@ static void copy_operand(emitting *e, uint32_t parent, uint32_t scope, uint32_t 
     if (e->copy[i] != PO_NONE)
         return;
     const char *name = n->kind == SEARCH_LEAF ? e->w.p->naive->tensors[n->tensor].name : "t";
-    po_mu_access from = where(e, i, PO_NONE);
-    uint32_t to = search_tensor(&e->w, po_arena_printf(e->w.p->arena, "%s/block", name),
-                                PO_MU_SHARED, n->labels, scope);
+    po_mu_access from = where(e, i, PO_NONE, PO_NONE);
+    uint32_t to = add_led(e, po_arena_printf(e->w.p->arena, "%s/block", name), PO_MU_SHARED,
+                          n->labels, false, has_row(e, i), scope);
     set_type(e, to,
              factor && e->w.p->half != PO_MU_F32 ? e->w.p->half
                                                  : gpu_device_type(e->w.p, e->w.s, i));
-    move(e, parent, search_access(&e->w, to, n->labels), from);
+    move(e, parent, led_access(e, to, n->labels, false, has_row(e, i), PO_NONE), from);
     e->copy[i] = to;
 }
 
@@ -264,9 +308,14 @@ static void write_node(emitting *e, uint32_t parent, uint32_t i) {
                                                      : PO_MU_SET,
                          i);
     st.is_product = product;
+    st.vector = vector_of(e, i);
+    if (st.vector != PO_NONE && e->row == PO_NONE)
+        e->row = po_mu_add_label(mu, "row", 1);
+    st.row = st.vector == PO_NONE ? PO_NONE : e->row;
     value_of(&st, reduces ? n->arg[0] : i);
     mu->nodes[st.id].statement.fresh = reduces && i != e->l.shift && !e->l.rescaled[i];
-    mu->nodes[st.id].statement.out = is_root && !reduces ? root_access(e) : as_node(e, own, i);
+    mu->nodes[st.id].statement.out =
+        is_root && !reduces ? root_access(e) : with_row(e, own, i, st.row);
     if (i == e->l.shift)
         update_maximum(e, parent, old);
     if (is_root && reduces && !e->l.in_loop_sum[i])
@@ -361,7 +410,7 @@ static void combine(emitting *e, uint32_t at, uint32_t of) {
         if (e->l.in_loop_sum[i] && (wanted[i] || i == shift)) {
             uint64_t labels = e->w.s->node[i].labels;
             e->part[i] = add_split(e, "part", PO_MU_DEVICE, labels, PO_NONE);
-            move(e, e->grid, as_node(e, e->part[i], i), as_node(e, e->tensor[i], i));
+            move(e, e->grid, split_access(e, e->part[i], labels), as_node(e, e->tensor[i], i));
         }
     gpu_combine_chunks(e->w.p, e->k, chunk);
     make_labels(e, false);

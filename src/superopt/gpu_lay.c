@@ -8,14 +8,20 @@ static bool has_uses(const search_skeleton *s, uint32_t user, uint32_t node) {
     return false;
 }
 
-/* A sum of products of two different values, each with labels that the other lacks. */
+/* A sum of products of two different values, one at least with labels that the other lacks: of
+ * matrices, or of one and a vector. */
 static bool is_contraction(const search_skeleton *s, uint32_t i) {
     const search_node *n = &s->node[i], *x = &s->node[n->arg[0]];
     if (n->kind != SEARCH_SUM || x->kind != SEARCH_FUNCTION || x->function != PO_MU_TIMES ||
         x->arg[0] == x->arg[1])
         return false;
     uint64_t a = s->node[x->arg[0]].labels, b = s->node[x->arg[1]].labels;
-    return (a & b) >> n->class & 1 && (a & ~b) && (b & ~a);
+    return (a & b) >> n->class & 1 && a != b;
+}
+
+bool gpu_is_thin(const search_skeleton *s, const uint32_t operand[2]) {
+    uint64_t a = s->node[operand[0]].labels, b = s->node[operand[1]].labels;
+    return !(a & ~b) || !(b & ~a);
 }
 
 bool gpu_is_product(const search_problem *p, const search_skeleton *s, const search_layout *l,
@@ -124,13 +130,25 @@ static bool one_writer(const search_skeleton *s, const search_kernel *k, const s
     return true;
 }
 
+/* Blocks are not cut so small that a product is none for tensor cores. */
+static bool large_enough(const search_problem *p, const search_skeleton *s, const search_kernel *k,
+                         uint32_t i) {
+    enum { TILE = 64 };
+    uint64_t labels = s->node[i].labels;
+    bool cut = false;
+    for (uint32_t g = 0; g < k->n_grid; g++)
+        cut |= (labels >> k->grid[g] & 1) && k->chunk[g] > 1 && k->chunk[g] < p->extent[k->grid[g]];
+    return !cut || search_held(p, k, labels, true) >= TILE;
+}
+
 bool gpu_fits_blocks(const search_problem *p, const search_skeleton *s, const search_kernel *k,
                      const search_layout *l) {
     uint32_t operand[2];
     if (k->parts > 1 && !one_writer(s, k, l))
         return false;
     for (uint32_t i = 0; i <= k->root; i++)
-        if (gpu_is_product(p, s, l, i, operand) && !one_matrix(p, s, k, i, operand))
+        if (gpu_is_product(p, s, l, i, operand) &&
+            (!one_matrix(p, s, k, i, operand) || !large_enough(p, s, k, i)))
             return false;
     return true;
 }

@@ -25,6 +25,8 @@ bool gpu_fits_blocks(const search_problem *p, const search_skeleton *s, const se
 /* Whether the node is a product of two matrices in this kernel; its operands (nodes). */
 bool gpu_is_product(const search_problem *p, const search_skeleton *s, const search_layout *l,
                     uint32_t i, uint32_t operand[2]);
+/* Whether one of them is a vector: it then gets one row, so that it is a product of matrices. */
+bool gpu_is_thin(const search_skeleton *s, const uint32_t operand[2]);
 /* What a node's value is stored as: in DEVICE memory, or by a block. */
 po_mu_type gpu_device_type(const search_problem *p, const search_skeleton *s, uint32_t i);
 po_mu_type gpu_shared_type(const search_problem *p, const search_skeleton *s,

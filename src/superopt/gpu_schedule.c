@@ -10,7 +10,7 @@ const int64_t gpu_steps[] = {32, 64, 128, 256, 0};
  * to start and end, between two barriers of an iteration; what is reached of the peaks. */
 static const double load = 1e-6, start = 1e-6, barrier = 2e-7;
 static const double products_reach = 0.6, scalar_reach = 0.3, memory_reach = 0.85, share = 1.3;
-enum { MOST_BLOCKS = 8 /* of a multiprocessor */, SECTOR = 32 };
+enum { MOST_BLOCKS = 8 /* of a multiprocessor */, SECTOR = 32, SMALL_TILE = 64 };
 
 bool gpu_chunk(const search_problem *p, uint32_t class, int64_t chunk, bool last) {
     (void)p;
@@ -53,6 +53,11 @@ typedef struct block {
     double iterations, blocks;
 } block;
 
+/* Functions have units of their own. */
+static double operations(po_mu_function f) {
+    return fmin(search_flops[f], 6);
+}
+
 static double parts_of(const search_kernel *k) {
     return k->parts > 1 ? (double)k->parts : 1;
 }
@@ -72,7 +77,7 @@ static void add_product(const search_problem *p, const search_skeleton *s, const
     double m = side(p, s, k, operand[0], operand[1]), n = side(p, s, k, operand[1], operand[0]);
     double depth = padded((double)search_chunk_in(p, k, s->node[i].class, true), 16);
     double area = fmin(padded(m, 16) * padded(n, 8), padded(m, 8) * padded(n, 16));
-    if (p->math == PO_GPU_F32)
+    if (p->math == PO_GPU_F32 || m * n < SMALL_TILE)
         b->scalar += 2 * m * n * depth * times;
     else
         b->tensor += 2 * area * depth * times;
@@ -151,7 +156,7 @@ static double combining(const search_problem *p, const search_skeleton *s, const
             b.scalar += 2 * held * (double)k->parts;
             b.shared += 4 * held;
         } else if (l->stage[i] == SEARCH_AFTER || l->stage[i] == SEARCH_BEFORE) {
-            b.scalar += held * search_flops[n->function];
+            b.scalar += held * operations(n->function);
         }
     }
     b.per_round = b.bytes;
@@ -196,7 +201,7 @@ bool gpu_estimate(const search_problem *p, const search_skeleton *s, search_kern
         if (product)
             add_product(p, s, k, i, operand, times, &b);
         else if (n->kind == SEARCH_FUNCTION)
-            b.scalar += factor[i] ? 0 : elements * search_flops[n->function];
+            b.scalar += factor[i] ? 0 : elements * operations(n->function);
         else
             b.scalar += elements;
         if (l->rescaled[i])
