@@ -101,15 +101,22 @@ typedef struct answer {
     char why[400];
 } answer;
 
-enum { FILLER = 1 << 20 };
-
 /* Numbers that are ordinary as f16, small as bf16 and f32: the power that a GPU draws, and so its
- * clock, goes by the bits that change. */
-static void fill(uint16_t *data, size_t bytes) {
-    for (size_t i = 0; i < bytes / 2; i++) {
-        uint64_t r = po_random_u64(11, 0, i % FILLER);
+ * clock, goes by the bits that change. Enough for the largest buffer without data. */
+static const uint16_t *make_filler(po_arena *arena, const po_cuda_plan *plan) {
+    enum { PATTERN = 1 << 20 };
+    size_t bytes = 2;
+    for (uint32_t b = 0; b < plan->n_buffers; b++)
+        if (!plan->buffers[b].data && (size_t)plan->buffers[b].bytes > bytes)
+            bytes = (size_t)plan->buffers[b].bytes;
+    uint16_t *data = po_arena_alloc(arena, bytes + 2);
+    for (size_t i = 0; i < bytes / 2 + 1 && i < PATTERN; i++) {
+        uint64_t r = po_random_u64(11, 0, i);
         data[i] = (uint16_t)(0x3400 + (r & 0x7ff) + (r >> 20 & 0x8000));
     }
+    for (size_t i = PATTERN; i < bytes / 2 + 1; i++)
+        data[i] = data[i - PATTERN];
+    return data;
 }
 
 /* A place of the step: its own buffer alone is moved along. */
@@ -171,7 +178,7 @@ static bool *used_by(po_arena *arena, const po_cuda_plan *plan, const po_cuda_st
 
 /* The step so many times, one after the other, what has data in a copy for each. */
 static po_cuda_plan repeated(po_arena *arena, const po_cuda_plan *plan, const po_cuda_step *step,
-                             uint32_t copies) {
+                             const uint16_t *filler, uint32_t copies) {
     const bool *used = used_by(arena, plan, step);
     po_cuda_buffer *buffers = PO_NEW_N(arena, po_cuda_buffer, (size_t)plan->n_buffers * copies + 1);
     po_cuda_step *steps = PO_NEW_N(arena, po_cuda_step, copies);
@@ -183,11 +190,8 @@ static po_cuda_plan repeated(po_arena *arena, const po_cuda_plan *plan, const po
             if (!used[b] || (c > 0 && !plan->buffers[b].data))
                 continue;
             buffers[n] = plan->buffers[b];
-            if (!buffers[n].data && buffers[n].bytes > 0) {
-                uint16_t *data = po_arena_alloc(arena, (size_t)buffers[n].bytes);
-                fill(data, (size_t)buffers[n].bytes);
-                buffers[n].data = data;
-            }
+            if (!buffers[n].data)
+                buffers[n].data = filler;
             m.to[b] = n++;
         }
         steps[c] = moved_step(arena, step, &m);
@@ -211,15 +215,15 @@ static uint32_t copies_of(const po_cuda *cuda, po_arena *arena, const po_cuda_pl
 }
 
 static po_status time_step(po_ctx *ctx, po_cuda *cuda, po_arena *arena, const po_cuda_plan *plan,
-                           const po_cuda_step *step, double *seconds) {
+                           const po_cuda_step *step, const uint16_t *filler, double *seconds) {
     uint32_t copies = copies_of(cuda, arena, plan, step), way = PO_NONE;
     po_arena *scratch = po_arena_create(ctx);
-    po_cuda_plan once = repeated(scratch, plan, step, 1);
+    po_cuda_plan once = repeated(scratch, plan, step, filler, 1);
     po_cuda_ready *r = NULL;
     po_status status = po_cuda_make_ready(ctx, cuda, scratch, &once, &way, &r);
     po_arena_free(scratch);
     PO_TRY(status);
-    po_cuda_plan all = repeated(arena, plan, step, copies);
+    po_cuda_plan all = repeated(arena, plan, step, filler, copies);
     uint32_t *ways = PO_NEW_N(arena, uint32_t, copies);
     for (uint32_t i = 0; i < copies; i++)
         ways[i] = way;
@@ -246,12 +250,13 @@ static po_status time_steps(po_ctx *ctx, po_arena *arena, po_reply *reply, void 
     const job *j = user;
     po_cuda *cuda = NULL;
     PO_TRY(po_cuda_open(ctx, arena, j->options, &cuda));
+    const uint16_t *filler = make_filler(arena, j->plan);
     for (uint32_t i = 0; i < j->n; i++) {
         po_arena *mine = po_arena_create(ctx);
         answer a;
         memset(&a, 0, sizeof a);
         po_status status =
-            time_step(ctx, cuda, mine, j->plan, &j->plan->steps[j->which[i]], &a.seconds);
+            time_step(ctx, cuda, mine, j->plan, &j->plan->steps[j->which[i]], filler, &a.seconds);
         if (status == PO_UNSUPPORTED) {
             snprintf(a.why, sizeof a.why, "%.*s", (int)sizeof a.why - 1, ctx->error.message);
             po_ctx_clear(ctx);

@@ -55,7 +55,6 @@ static po_hash conv(po_hash h, const po_cuda_plan *plan, const po_cuda_conv *c) 
 static po_hash kernel(po_hash h, const po_cuda_plan *plan, const po_cuda_call *k) {
     const po_cuda_launch *l = k->launch;
     h = po_hash_u64(po_hash_u64(h, k->source.lo), k->source.hi);
-    h = po_hash_str(h, l->symbol);
     const int64_t values[] = {l->grid[0], l->grid[1], l->grid[2], l->threads, l->shared, l->n_args};
     h = mix(h, values, sizeof values / sizeof values[0]);
     for (uint32_t i = 0; i < l->n_args; i++)

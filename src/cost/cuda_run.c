@@ -236,10 +236,25 @@ po_status po_cuda_capture(po_ctx *ctx, po_arena *arena, po_cuda_ready *r, uint32
     return PO_OK;
 }
 
+/* The text without its symbols' common part, which is no more than a name. */
+static po_hash hash_source(const po_cuda_program *program) {
+    const char *name = program->n_launches > 0 ? program->launches[0].symbol : "";
+    const char *end = strrchr(name, '_'), *from = program->source;
+    size_t n = end ? (size_t)(end - name) : 0;
+    po_hash h = {0, 0};
+    for (const char *p = from; n > 0 && (p = strchr(p, name[0])) != NULL; p++)
+        if (strncmp(p, name, n + 1) == 0) { /* and what follows it */
+            h = po_hash_bytes(from, (size_t)(p - from), h);
+            from = p + n;
+            p = from - 1;
+        }
+    return po_hash_str(h, from);
+}
+
 const po_cuda_step *po_cuda_program_steps(po_arena *arena, const po_cuda_program *program,
                                           const po_cuda_image *image, const po_cuda_io *io) {
     po_cuda_step *steps = PO_NEW_N(arena, po_cuda_step, program->n_launches);
-    po_hash source = po_hash_str((po_hash){0, 0}, program->source);
+    po_hash source = hash_source(program);
     for (uint32_t i = 0; i < program->n_launches; i++) {
         const po_cuda_launch *l = &program->launches[i];
         po_cuda_place *args = PO_NEW_N(arena, po_cuda_place, l->n_args);
@@ -253,7 +268,7 @@ const po_cuda_step *po_cuda_program_steps(po_arena *arena, const po_cuda_program
         }
         steps[i].kind = PO_CUDA_KERNEL;
         steps[i].what = l->what;
-        steps[i].u.kernel = (po_cuda_call){image, l, args, source};
+        steps[i].u.kernel = (po_cuda_call){image, l, args, po_hash_u64(source, i)};
     }
     return steps;
 }

@@ -63,7 +63,7 @@ typedef struct po_cuda_call {
     const po_cuda_image *image; /* for the GPU at hand; NULL where nothing is run */
     const po_cuda_launch *launch;
     const po_cuda_place *args; /* launch->n_args of them */
-    po_hash source;            /* of the program's text: what records go by */
+    po_hash source; /* of the program's text and the launch's number: what records go by */
 } po_cuda_call;
 
 typedef struct po_cuda_copy {
