@@ -2,7 +2,7 @@
  * launches; places are used again once what lay there is dead. */
 #include "codegen/cuda_private.h"
 
-enum { SHARED_ALIGN = 128, DEVICE_ALIGN = 256 };
+enum { SHARED_ALIGN = 128, DEVICE_ALIGN = 256, MUCH = 48 * 1024, SMALL = 1024 };
 
 void cu_layout(cu *c, uint32_t tensor) {
     const po_mu_tensor *t = &c->mu->tensors[tensor];
@@ -33,8 +33,9 @@ void cu_layout(cu *c, uint32_t tensor) {
 
 /* --- places --- */
 
-static bool meet(const cu_tensor *a, int64_t at, int64_t size, const cu_tensor *b, int64_t b_size) {
-    return a->first <= b->last && b->first <= a->last && at < b->offset + b_size &&
+static bool meet(const cu_tensor *a, int64_t at, int64_t size, const cu_tensor *b, int64_t b_size,
+                 bool always) {
+    return (always || (a->first <= b->last && b->first <= a->last)) && at < b->offset + b_size &&
            b->offset < at + size;
 }
 
@@ -44,8 +45,9 @@ static int64_t size_of(const cu *c, uint32_t tensor, int64_t align) {
            align;
 }
 
-/* The lowest free place for each, large ones first. */
-static int64_t place_all(cu *c, uint32_t *tensors, uint32_t n, int64_t align) {
+/* The lowest free place for each, large ones first; those of less than `apart` bytes lie on
+ * nothing that another has used. */
+static int64_t place_all(cu *c, uint32_t *tensors, uint32_t n, int64_t align, int64_t apart) {
     int64_t total = 0;
     for (uint32_t i = 1; i < n; i++) {
         uint32_t t = tensors[i], at = i;
@@ -56,10 +58,11 @@ static int64_t place_all(cu *c, uint32_t *tensors, uint32_t n, int64_t align) {
     for (uint32_t i = 0; i < n; i++) {
         cu_tensor *t = &c->tensor[tensors[i]];
         int64_t at = 0, size = size_of(c, tensors[i], align);
+        bool alone = size < apart;
         for (uint32_t k = 0; k < i;) {
             const cu_tensor *o = &c->tensor[tensors[k]];
             int64_t o_size = size_of(c, tensors[k], align);
-            if (meet(t, at, size, o, o_size)) {
+            if (meet(t, at, size, o, o_size, alone || o_size < apart)) {
                 at = o->offset + o_size;
                 k = 0;
             } else {
@@ -100,7 +103,7 @@ po_status cu_memory_device(cu *c) {
         if (mu->tensors[t].place == PO_MU_DEVICE && c->tensor[t].last >= 0)
             device[n++] = t;
     }
-    c->device = place_all(c, device, n, DEVICE_ALIGN);
+    c->device = place_all(c, device, n, DEVICE_ALIGN, 0);
     return PO_OK;
 }
 
@@ -153,5 +156,8 @@ void cu_memory_shared(cu *c, uint32_t step) {
     for (uint32_t t = 0; t < mu->n_tensors; t++)
         if (mu->tensors[t].place == PO_MU_SHARED && c->tensor[t].last >= 0)
             here[n_here++] = t;
-    c->shared = place_all(c, here, n_here, SHARED_ALIGN);
+    /* What lies where something else lay costs a barrier: only where room is short. */
+    c->shared = place_all(c, here, n_here, SHARED_ALIGN, INT64_MAX);
+    if (c->shared > MUCH)
+        c->shared = place_all(c, here, n_here, SHARED_ALIGN, SMALL);
 }

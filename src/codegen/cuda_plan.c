@@ -246,6 +246,8 @@ static void plan_statement(cu *c, uint32_t node) {
     cu_node *n = &c->node[node];
     uint32_t n_kept, n_reduced, *kept, *reduced;
     po_mu_labels_of(c->mu, s, c->arena, &n_kept, &kept, &n_reduced, &reduced);
+    if (s->combine == PO_MU_SET) /* a grid's labels that what is written leaves out */
+        n_reduced = 0;
     n->vector = 1;
     n->lanes = 1;
     if (!cu_is_apart(c, node, &s->out)) {
@@ -293,7 +295,7 @@ static uint32_t tile_of(const cu *c, uint32_t node, uint32_t tensor, uint32_t f)
     }
     uint32_t n_kept, n_reduced, *kept, *reduced, run[64];
     po_mu_labels_of(c->mu, s, c->arena, &n_kept, &kept, &n_reduced, &reduced);
-    if (n->work == CU_ONE || n_reduced > 0 || n_kept > 64)
+    if (n->work == CU_ONE || (n_reduced > 0 && s->combine != PO_MU_SET) || n_kept > 64)
         return UINT32_MAX;
     const cu_fragment *t = &c->fragment[f - 1];
     uint32_t n_run = running(c, node, kept, n_kept, run), all[2 * CU_LABELS];

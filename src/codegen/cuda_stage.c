@@ -111,7 +111,7 @@ bool cu_product_of(cu *c, uint32_t node, cu_product *p) {
             push_far(mu, &s->out, p->row, &p->n_row, kept[i]);
         else if (in_b)
             push_far(mu, &s->out, p->col, &p->n_col, kept[i]);
-        else
+        else if (cu_count(c, node, kept[i]) > 1)
             return false;
         if (in_a && in_b && cu_count(c, node, kept[i]) > 1 &&
             mu->nodes[mu->nodes[node].parent].kind == PO_MU_LOOP)
@@ -210,7 +210,10 @@ static void stage(cu *c, uint32_t node, uint32_t operand, staged **known, uint32
         return;
     for (uint32_t l = 0; l < mu->n_labels; l++) {
         int64_t count = cu_count(c, node, l);
-        if (!po_mu_has(mu, &from, l) || count <= 1)
+        uint32_t binder = po_mu_binder(mu, node, l);
+        /* A label that a loop binds stays, or what adds up would not know its first chunk. */
+        bool bound = binder != PO_NONE && mu->nodes[binder].loop == PO_MU_FOR;
+        if (!po_mu_has(mu, &from, l) || (count <= 1 && !bound))
             continue;
         if (n == PO_MU_MAX_RANK || step_of(mu, &from, l) == 0)
             return;
