@@ -35,6 +35,14 @@ static bool has_all(const po_mu *mu, const po_mu_access *a, const uint32_t *labe
     return true;
 }
 
+/* The first of the lanes that have an element. */
+static const char *by_rows(const cu *c, uint32_t node) {
+    const cu_node *n = &c->node[node];
+    return n->lanes == c->threads ? "first"
+                                  : po_arena_printf(c->arena, "rows %u%s", n->lanes,
+                                                    labels_text(c, node, n->order, n->n_order));
+}
+
 static const char *who(const cu *c, uint32_t node, const po_mu_access *a, bool write) {
     const cu_node *n = &c->node[node];
     const cu_fragment *f = &c->fragment[n->fragment];
@@ -45,13 +53,13 @@ static const char *who(const cu *c, uint32_t node, const po_mu_access *a, bool w
             if (n->work == CU_THREAD && po_mu_has(c->mu, a, n->red[i]))
                 return NULL;
         return has_all(c->mu, a, n->order, n->n_order)
-                   ? po_arena_printf(c->arena, "map %u%s", n->vector,
-                                     labels_text(c, node, n->order, n->n_order))
+                   ? (n->work == CU_MAP && n->lanes > 1
+                          ? by_rows(c, node)
+                          : po_arena_printf(c->arena, "map %u%s", n->vector,
+                                            labels_text(c, node, n->order, n->n_order)))
                    : NULL;
     case CU_ROWS:
-        return write ? po_arena_printf(c->arena, "rows %u%s", n->lanes,
-                                       labels_text(c, node, n->order, n->n_order))
-                     : NULL;
+        return write ? by_rows(c, node) : NULL;
     case CU_PRODUCT:
         return write ? po_arena_printf(c->arena, "tile %u", n->fragment) : NULL;
     case CU_FRAGMENT:

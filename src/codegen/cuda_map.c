@@ -20,6 +20,16 @@ static void deal(cu *c, int64_t n) {
     }
 }
 
+/* As sums by so many lanes deal them: to the first lane of each. */
+static void deal_rows(cu *c, int64_t n, uint32_t lanes) {
+    if (lanes == c->threads) {
+        cg_open(&c->g, "for (int e = 0; threadIdx.x == 0 && e < %lld; e++)", (long long)n);
+        return;
+    }
+    cg_open(&c->g, "for (int e = threadIdx.x / %u; threadIdx.x %% %u == 0 && e < %lld; e += %u)",
+            lanes, lanes, (long long)n, c->threads / lanes);
+}
+
 static int64_t elements_of(const cu *c, uint32_t node) {
     const cu_node *n = &c->node[node];
     int64_t all = 1;
@@ -130,9 +140,14 @@ po_status cu_print_map(cu *c, uint32_t node) {
     int64_t all = elements_of(c, node) / n->vector;
     if (n->vector > 1)
         cg_line(&c->g, "/* map: %u elements side by side at a time */", n->vector);
+    else if (n->lanes > 1)
+        cg_line(&c->g, "/* map: by the threads that have the rows' sums */");
     else
         cg_line(&c->g, "/* map: element by element */");
-    deal(c, all);
+    if (n->lanes > 1)
+        deal_rows(c, all, n->lanes);
+    else
+        deal(c, all);
     cu_take_apart(c, node, "e", n->order, n->n_order, n->vector);
     const char *inside = counts(c, node);
     if (inside != NULL)

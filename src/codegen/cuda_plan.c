@@ -371,6 +371,39 @@ static void reside(cu *c, uint32_t step) {
     }
 }
 
+/* --- rows --- */
+
+static bool same_order(const cu *c, uint32_t a, uint32_t b) {
+    const cu_node *x = &c->node[a], *y = &c->node[b];
+    if (x->n_order != y->n_order)
+        return false;
+    for (uint32_t i = 0; i < x->n_order; i++)
+        if (x->order[i] != y->order[i] ||
+            cu_count(c, a, x->order[i]) != cu_count(c, b, y->order[i]))
+            return false;
+    return true;
+}
+
+/* Small maps over what rows are added up to go to the threads that have the sums: between a maximum
+ * and what is made of it is no barrier then. */
+static void along_rows(cu *c, uint32_t step) {
+    const po_mu *mu = c->mu;
+    for (uint32_t n = step; n != PO_NONE && po_mu_inside(mu, n, step); n = po_mu_next(mu, n)) {
+        if (mu->nodes[n].kind != PO_MU_STATEMENT || c->node[n].work != CU_MAP ||
+            count_all(c, n, c->node[n].order, c->node[n].n_order) > c->threads)
+            continue;
+        for (uint32_t r = step; r != PO_NONE && po_mu_inside(mu, r, step); r = po_mu_next(mu, r)) {
+            if (mu->nodes[r].kind != PO_MU_STATEMENT ||
+                (c->node[r].work != CU_ROWS && c->node[r].work != CU_BLOCK) ||
+                !same_order(c, n, r))
+                continue;
+            c->node[n].lanes = c->node[r].lanes;
+            c->node[n].vector = 1;
+            break;
+        }
+    }
+}
+
 /* --- pipelines --- */
 
 /* Copies that a FOR loop's chunks begin with are issued for chunks ahead. */
@@ -418,4 +451,5 @@ void cu_plan_step(cu *c, uint32_t step) {
             plan_statement(c, n);
     pipelines(c, step);
     reside(c, step);
+    along_rows(c, step);
 }
