@@ -394,8 +394,7 @@ static void along_rows(cu *c, uint32_t step) {
             continue;
         for (uint32_t r = step; r != PO_NONE && po_mu_inside(mu, r, step); r = po_mu_next(mu, r)) {
             if (mu->nodes[r].kind != PO_MU_STATEMENT ||
-                (c->node[r].work != CU_ROWS && c->node[r].work != CU_BLOCK) ||
-                !same_order(c, n, r))
+                (c->node[r].work != CU_ROWS && c->node[r].work != CU_BLOCK) || !same_order(c, n, r))
                 continue;
             c->node[n].lanes = c->node[r].lanes;
             c->node[n].vector = 1;

@@ -3,8 +3,10 @@
 #include "codegen/cuda_private.h"
 
 enum {
-    SLICE = 64,         /* elements of a reduced label worked at a time; half as many of f32 */
-    MOST_TILE = 1 << 16 /* bytes of an operand's copy */
+    SLICE = 64,            /* elements of a reduced label worked at a time; half as many of f32 */
+    FULL_SLICE = 12 << 10, /* bytes of both operands that a slice should have */
+    WHOLE = 40 << 10,      /* that are not cut inside a loop */
+    MOST_TILE = 1 << 16    /* of an operand's copy */
 };
 
 /* --- what is a product --- */
@@ -144,23 +146,42 @@ static uint32_t innermost(const cu *c, uint32_t node, const cu_product *p) {
     return best;
 }
 
-/* Loops over slices around a product that adds up all at once. */
+/* Bytes of a product's operands for one step of what is added up. */
+static int64_t bytes_a_step(const cu *c, uint32_t node, const cu_product *p) {
+    const po_mu_statement *s = &c->mu->nodes[node].statement;
+    int64_t bytes = 0;
+    for (uint32_t side = 0; side < 2; side++) {
+        const po_mu_tensor *t = &c->mu->tensors[s->in[side ? p->b : p->a].tensor];
+        int64_t each = po_mu_bytes(t->type);
+        for (uint32_t i = 0; i < (side ? p->n_col : p->n_row); i++)
+            each *= cu_count(c, node, side ? p->col[i] : p->row[i]);
+        bytes += cu_is_global(t) ? each : 0;
+    }
+    return bytes;
+}
+
+/* Loops over slices around a product that adds up all at once: slices of some KB, so that enough
+ * of memory is under way at a time. Inside a loop only what is too large is cut: slices there
+ * would start the copies anew each time. */
 static void slice(cu *c, uint32_t node) {
     cu_product p;
     if (!cu_product_of(c, node, &p))
         return;
     const po_mu_statement *s = &c->mu->nodes[node].statement;
-    int64_t all = 1;
+    uint32_t parent = c->mu->nodes[node].parent;
+    int64_t all = 1, step = bytes_a_step(c, node, &p);
     for (uint32_t i = 0; i < p.n_red; i++)
         all *= cu_count(c, node, p.red[i]);
     int64_t size = c->mu->tensors[s->in[p.a].tensor].type == PO_MU_F32 ? SLICE / 2 : SLICE;
-    if (all <= size || !s->fresh)
+    bool inside = c->mu->nodes[parent].kind == PO_MU_LOOP && c->mu->nodes[parent].loop == PO_MU_FOR;
+    if (all <= size || !s->fresh || step == 0 || (inside && all * step <= WHOLE))
         return;
     uint32_t last = innermost(c, node, &p);
+    while (step * size < FULL_SLICE && size * 4 <= cu_count(c, node, last))
+        size *= 2;
     for (uint32_t i = 0; i < p.n_red; i++) {
-        int64_t chunk = p.red[i] == last ? size : 1;
         if (p.red[i] == last || po_mu_binder(c->mu, node, p.red[i]) != PO_NONE ||
-            cu_count(c, node, p.red[i]) <= chunk)
+            cu_count(c, node, p.red[i]) <= 1)
             continue;
         (void)cu_wrap(c->mu, node, c->mu->nodes[node].next, PO_MU_FOR, p.red[i], 1);
     }
@@ -168,11 +189,91 @@ static void slice(cu *c, uint32_t node) {
         (void)cu_wrap(c->mu, node, c->mu->nodes[node].next, PO_MU_FOR, last, size);
 }
 
+/* Whether something inside one node reads or writes what is written inside another. */
+static bool hangs_on(const cu *c, uint32_t node, uint32_t on) {
+    const po_mu *mu = c->mu;
+    for (uint32_t n = node; n != PO_NONE && po_mu_inside(mu, n, node); n = po_mu_next(mu, n)) {
+        const po_mu_statement *s = &mu->nodes[n].statement;
+        if (mu->nodes[n].kind != PO_MU_STATEMENT)
+            continue;
+        for (uint32_t k = 0; k <= s->n_in; k++)
+            if (cu_writes(c, on, k < s->n_in ? s->in[k].tensor : s->out.tensor))
+                return true;
+    }
+    return false;
+}
+
+/* Loops over the same slices become one: what both read is copied once. The second may stand
+ * further down, behind what neither of the two has to do with. */
+static void join(cu *c, uint32_t parent) {
+    po_mu *mu = c->mu;
+    for (uint32_t n = mu->nodes[parent].first; n != PO_NONE; n = mu->nodes[n].next) {
+        if (mu->nodes[n].kind != PO_MU_LOOP)
+            continue;
+        for (uint32_t m = mu->nodes[n].next, next; m != PO_NONE; m = next) {
+            next = mu->nodes[m].next;
+            bool like = mu->nodes[n].loop == PO_MU_FOR && mu->nodes[m].kind == PO_MU_LOOP &&
+                        mu->nodes[m].loop == PO_MU_FOR &&
+                        mu->nodes[m].label == mu->nodes[n].label &&
+                        po_mu_chunk(mu, m) == po_mu_chunk(mu, n);
+            for (uint32_t k = n; like && k != m; k = mu->nodes[k].next)
+                like = !hangs_on(c, m, k) && !hangs_on(c, k, m);
+            if (!like)
+                continue;
+            cu_detach(mu, m);
+            for (uint32_t k; (k = mu->nodes[m].first) != PO_NONE;) {
+                cu_detach(mu, k);
+                cu_attach(mu, n, PO_NONE, k);
+            }
+            for (uint32_t t = 0; t < mu->n_tensors; t++)
+                if (mu->tensors[t].scope == m)
+                    mu->tensors[t].scope = n;
+        }
+        join(c, n);
+    }
+}
+
+/* A copy that only products read is left to cu_stage, which sees how they go through it. */
+static void forward(cu *c, uint32_t node) {
+    po_mu *mu = c->mu;
+    const po_mu_statement *s = &mu->nodes[node].statement;
+    uint32_t step = po_mu_step_of(mu, node), tensor = s->out.tensor;
+    const po_mu_tensor *t = &mu->tensors[tensor];
+    if (s->combine != PO_MU_SET || s->n_in != 1 || s->n_items != 1 || t->place != PO_MU_SHARED ||
+        !cu_is_global(&mu->tensors[s->in[0].tensor]) ||
+        mu->tensors[s->in[0].tensor].type != t->type || cu_leaves(c, &s->in[0]) ||
+        cu_writes(c, step, s->in[0].tensor))
+        return;
+    for (uint32_t n = step; n != PO_NONE && po_mu_inside(mu, n, step); n = po_mu_next(mu, n)) {
+        const po_mu_statement *o = &mu->nodes[n].statement;
+        cu_product p;
+        if (mu->nodes[n].kind != PO_MU_STATEMENT || n == node)
+            continue;
+        if (o->out.tensor == tensor)
+            return;
+        for (uint32_t k = 0; k < o->n_in; k++)
+            if (o->in[k].tensor == tensor &&
+                (!po_mu_same_access(mu, &o->in[k], &s->out) || !cu_product_of(c, n, &p)))
+                return;
+    }
+    po_mu_access to = s->out, from = s->in[0];
+    for (uint32_t n = step; n != PO_NONE && po_mu_inside(mu, n, step); n = po_mu_next(mu, n))
+        if (mu->nodes[n].kind == PO_MU_STATEMENT && n != node)
+            cu_replace(mu, n, &to, &from);
+    cu_detach(mu, node);
+    mu->nodes[node].kind = PO_MU_STEP; /* no statement any more */
+}
+
 void cu_slice(cu *c) {
     uint32_t n_nodes = c->mu->n_nodes;
     for (uint32_t n = 0; n < n_nodes; n++)
         if (c->mu->nodes[n].kind == PO_MU_STATEMENT)
+            forward(c, n);
+    for (uint32_t n = 0; n < n_nodes; n++)
+        if (c->mu->nodes[n].kind == PO_MU_STATEMENT)
             slice(c, n);
+    for (uint32_t s = c->mu->first; s != PO_NONE; s = c->mu->nodes[s].next)
+        join(c, s);
 }
 
 /* --- copies --- */
