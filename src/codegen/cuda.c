@@ -292,6 +292,10 @@ static void shared_pointers(cu *c, const used *u, uint32_t step) {
                     (long long)c->shared);
             c->shared += PART * 4;
         }
+    int64_t sums = cu_gather_bytes(c, step);
+    if (sums > 0)
+        cg_line(&c->g, "float *const sums = (float *)(shared + %lld);", (long long)c->shared);
+    c->shared += sums;
 }
 
 /* The arguments of a kernel, and its parameters in the text. */
@@ -392,7 +396,7 @@ static bool fits(cu *c, uint32_t step) {
             }
         cu_plan_step(c, step);
         cu_memory_shared(c, step);
-        int64_t partial = 0;
+        int64_t partial = cu_gather_bytes(c, step);
         for (uint32_t n = step; n != PO_NONE && po_mu_inside(c->mu, n, step);
              n = po_mu_next(c->mu, n))
             partial += c->node[n].work == CU_BLOCK ? PART * 4 : 0;

@@ -90,6 +90,8 @@ static bool fragment_for(cu *c, uint32_t node, cu_node *n) {
     f.n_col = n->swapped ? n_row : n_col;
     memcpy(f.row, n->swapped ? col : row, f.n_row * sizeof *row);
     memcpy(f.col, n->swapped ? row : col, f.n_col * sizeof *col);
+    f.warps_k = 1;
+    f.gather = PO_NONE;
     deal_warps(c, &f);
     if (registers_of(&f) > MOST_REGISTERS)
         return false;
@@ -371,6 +373,75 @@ static void reside(cu *c, uint32_t step) {
     }
 }
 
+/* --- warps that share sums --- */
+
+/* The outermost FOR loop around a node; the node where there is none. */
+static uint32_t outermost_for(const po_mu *mu, uint32_t node) {
+    uint32_t found = node;
+    for (uint32_t at = mu->nodes[node].parent; at != PO_NONE; at = mu->nodes[at].parent)
+        if (mu->nodes[at].kind == PO_MU_LOOP && mu->nodes[at].loop == PO_MU_FOR)
+            found = at;
+    return found;
+}
+
+/* Whether the products of a tile may be added up by several warps: all before the first map, in
+ * loops that hold none of the maps, each with steps for every warp. That map. */
+static bool may_share(const cu *c, uint32_t step, uint32_t fragment, uint32_t warps,
+                      uint32_t *first) {
+    const po_mu *mu = c->mu;
+    *first = PO_NONE;
+    for (uint32_t n = step; n != PO_NONE && po_mu_inside(mu, n, step); n = po_mu_next(mu, n)) {
+        const cu_node *node = &c->node[n];
+        if (mu->nodes[n].kind != PO_MU_STATEMENT || node->fragment != fragment)
+            continue;
+        if (node->work == CU_FRAGMENT && *first == PO_NONE)
+            *first = n;
+        if (node->work != CU_PRODUCT)
+            continue;
+        int64_t sums = 1;
+        for (uint32_t i = 0; i < node->product.n_red; i++) {
+            int64_t count = cu_count(c, n, node->product.red[i]);
+            sums = count > sums ? count : sums;
+        }
+        if (*first != PO_NONE || node->product.scale != 1 || node->product.n_factor > 0 ||
+            c->tensor[mu->nodes[n].statement.out.tensor].fragment != fragment + 1 ||
+            !cu_starts_once(c, n) || sums < 16 * (int64_t)warps)
+            return false;
+    }
+    for (uint32_t n = step; n != PO_NONE && po_mu_inside(mu, n, step); n = po_mu_next(mu, n))
+        for (uint32_t m = n;
+             mu->nodes[n].kind == PO_MU_STATEMENT && c->node[n].work == CU_PRODUCT &&
+             c->node[n].fragment == fragment && m != PO_NONE && po_mu_inside(mu, m, step);
+             m = po_mu_next(mu, m))
+            if (mu->nodes[m].kind == PO_MU_STATEMENT && c->node[m].work == CU_FRAGMENT &&
+                c->node[m].fragment == fragment && po_mu_inside(mu, m, outermost_for(mu, n)))
+                return false;
+    return *first != PO_NONE;
+}
+
+/* Where a block has fewer tiles than warps, what is added up is dealt to them too. */
+static void share_sums(cu *c, uint32_t step) {
+    uint32_t warps = c->threads / CU_WARP;
+    for (uint32_t i = 0; i < c->n_fragments; i++) {
+        cu_fragment *f = &c->fragment[i];
+        int64_t tr = po_ceil_div(f->rows, 16), tc = po_ceil_div(f->cols, 8);
+        uint32_t r = 1, first;
+        while (r * 2 <= tr && r * 2 <= f->warps_r)
+            r *= 2;
+        uint32_t cols = 1;
+        while (cols * 2 <= tc && r * cols * 2 <= warps)
+            cols *= 2;
+        if (!f->tensor || r * cols == warps || !may_share(c, step, i, warps / (r * cols), &first))
+            continue;
+        f->warps_r = r;
+        f->warps_c = cols;
+        f->warps_k = warps / (r * cols);
+        f->tiles_r = (uint32_t)po_ceil_div(tr, r);
+        f->tiles_c = (uint32_t)po_ceil_div(tc, cols);
+        f->gather = first;
+    }
+}
+
 /* --- rows --- */
 
 static bool same_order(const cu *c, uint32_t a, uint32_t b) {
@@ -451,4 +522,5 @@ void cu_plan_step(cu *c, uint32_t step) {
     pipelines(c, step);
     reside(c, step);
     along_rows(c, step);
+    share_sums(c, step);
 }

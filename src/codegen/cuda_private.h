@@ -42,12 +42,14 @@ typedef struct cu_product {
 
 /* How a product's rows and columns are dealt to threads: each warp has tiles_r x tiles_c tiles; a
  * tile is 16 x 8 on tensor cores, where a thread holds 4 elements of it, else 4 x 8, where it holds
- * one. Warps lie warps_r x warps_c. */
+ * one. Warps lie warps_k x warps_r x warps_c. */
 typedef struct cu_fragment {
     bool tensor;
     uint32_t n_row, n_col, row[CU_LABELS], col[CU_LABELS];
     int64_t rows, cols; /* in the block's box */
     uint32_t warps_r, warps_c, tiles_r, tiles_c;
+    uint32_t warps_k; /* warps that share what is added up; `gather` makes one sum of theirs */
+    uint32_t gather;  /* node: before the first map over the tile; PO_NONE */
 } cu_fragment;
 
 typedef struct cu_node {
@@ -187,5 +189,11 @@ po_status cu_print_product(cu *c, uint32_t node);
 po_status cu_print_fragment(cu *c, uint32_t node);
 /* The registers of a tensor that lives in a register tile. */
 void cu_declare_fragment(cu *c, uint32_t tensor);
+/* Adds up what warps that share sums have, before the node. */
+void cu_gather(cu *c, uint32_t node);
+/* Whether a product's tile starts from zeros once in the scope of what it writes. */
+bool cu_starts_once(const cu *c, uint32_t node);
+/* Bytes of shared memory for the sums of warps. */
+int64_t cu_gather_bytes(const cu *c, uint32_t step);
 
 #endif

@@ -21,8 +21,7 @@ static void zero(cu *c, const cu_fragment *f, const char *name) {
         cg_line(&c->g, "        %s[r][t] = 0.0f;", name);
 }
 
-/* Whether a product's tile starts from zeros once in the scope of what it writes. */
-static bool starts_once(const cu *c, uint32_t node) {
+bool cu_starts_once(const cu *c, uint32_t node) {
     const po_mu *mu = c->mu;
     const po_mu_statement *s = &mu->nodes[node].statement;
     uint32_t scope = mu->tensors[s->out.tensor].scope;
@@ -51,7 +50,7 @@ void cu_declare_fragment(cu *c, uint32_t tensor) {
             c->mu->tensors[tensor].name);
     for (uint32_t n = c->mu->first; n != PO_NONE; n = po_mu_next(c->mu, n))
         if (c->mu->nodes[n].kind == PO_MU_STATEMENT && c->node[n].work == CU_PRODUCT &&
-            c->mu->nodes[n].statement.out.tensor == tensor && starts_once(c, n)) {
+            c->mu->nodes[n].statement.out.tensor == tensor && cu_starts_once(c, n)) {
             zero(c, f, c->tensor[tensor].name);
             return;
         }
@@ -65,20 +64,25 @@ static int64_t width(const cu_fragment *f) {
     return 8 * (int64_t)f->tiles_c;
 }
 
-static const char *warp_row(cu *c, const cu_fragment *f) {
-    if (f->warps_r == 1)
+/* "warp / 2 % 2 * 32 + ": where a warp's rows or columns start. Warps lie with the columns' number
+ * running fastest, then the rows', then that of their share of what is added up. */
+static const char *start_of(cu *c, uint32_t by, uint32_t warps, bool last, int64_t size) {
+    if (warps == 1)
         return "";
-    if (f->warps_c == 1)
-        return po_arena_printf(c->arena, "warp * %lld + ", (long long)height(f));
-    return po_arena_printf(c->arena, "warp / %u * %lld + ", f->warps_c, (long long)height(f));
+    const char *text = "warp";
+    if (by > 1)
+        text = po_arena_printf(c->arena, "%s / %u", text, by);
+    if (!last)
+        text = po_arena_printf(c->arena, "%s %% %u", text, warps);
+    return po_arena_printf(c->arena, "%s * %lld + ", text, (long long)size);
+}
+
+static const char *warp_row(cu *c, const cu_fragment *f) {
+    return start_of(c, f->warps_c, f->warps_r, f->warps_k == 1, height(f));
 }
 
 static const char *warp_col(cu *c, const cu_fragment *f) {
-    if (f->warps_c == 1)
-        return "";
-    if (f->warps_r == 1)
-        return po_arena_printf(c->arena, "warp * %lld + ", (long long)width(f));
-    return po_arena_printf(c->arena, "warp %% %u * %lld + ", f->warps_c, (long long)width(f));
+    return start_of(c, 1, f->warps_c, f->warps_k == 1 && f->warps_r == 1, width(f));
 }
 
 /* Opens the loops over a thread's elements: up to the pair on tensor cores. */
@@ -224,8 +228,18 @@ static void over_tiles(cu *c, uint32_t node, const cu_fragment *f, const char *s
 }
 
 po_status cu_print_fragment(cu *c, uint32_t node) {
+    const cu_fragment *f = &c->fragment[c->node[node].fragment];
+    const po_mu_statement *s = &c->mu->nodes[node].statement;
+    if (f->gather == node)
+        cu_gather(c, node);
+    /* Warps that share sums have the same: one of them stores. */
+    bool one = f->warps_k > 1 && c->tensor[s->out.tensor].fragment == 0;
     cg_line(&c->g, "/* map: over the register tile */");
-    over_tiles(c, node, &c->fragment[c->node[node].fragment], NULL);
+    if (one)
+        cg_open(&c->g, "if (warp < %u)", f->warps_r * f->warps_c);
+    over_tiles(c, node, f, NULL);
+    if (one)
+        cg_close(&c->g);
     return PO_OK;
 }
 
@@ -407,6 +421,12 @@ static void load_each(cu *c, uint32_t node, const cu_fragment *f, const cu_side_
 }
 
 static void open_sums(cu *c, uint32_t node, const cu_sums *k, int64_t step, bool whole) {
+    const cu_fragment *f = &c->fragment[c->node[node].fragment];
+    int64_t by = step * f->warps_k;
+    const char *from = "0";
+    if (f->warps_k > 1)
+        from =
+            po_arena_printf(c->arena, "warp / %u * %lld", f->warps_r * f->warps_c, (long long)step);
     for (uint32_t i = 0; i + 1 < k->n; i++) {
         const char *label = c->mu->labels[k->red[i]].name;
         c->value[k->red[i]].inner = po_arena_printf(c->arena, "i_%s", label);
@@ -420,14 +440,9 @@ static void open_sums(cu *c, uint32_t node, const cu_sums *k, int64_t step, bool
         cg_line(&c->g, "#pragma unroll 4");
         cg_open(&c->g, "for (int k = 0; k < n_%s; k++)", c->mu->labels[k->red[k->n - 1]].name);
     } else {
-        if (k->inner / step <= 8)
-            cg_line(&c->g, "#pragma unroll");
-        else
-            cg_line(&c->g, "#pragma unroll 4");
-        cg_open(&c->g,
-                step == 1 ? "for (int k = 0; k < %lld; k++)"
-                          : "for (int k = 0; k < %lld; k += %lld)",
-                (long long)k->inner, (long long)step);
+        cg_line(&c->g, k->inner / by <= 8 ? "#pragma unroll" : "#pragma unroll 4");
+        cg_open(&c->g, "for (int k = %s; k < %lld; k += %lld)", from, (long long)k->inner,
+                (long long)by);
     }
 }
 
@@ -446,8 +461,9 @@ static void on_tensor_cores(cu *c, uint32_t node, const cu_fragment *f, const ch
     /* Behind the last element of a tail only copies hold zeros. */
     if (kind == 3 || (k.tail && !staged))
         row.load = col.load = LOAD_EACH;
-    cg_line(&c->g, "/* mma 16x8x%d %s: %u x %u warps of %u x %u tiles; rows %s, columns %s */",
-            kind == 3 ? 8 : 16, names[kind], f->warps_r, f->warps_c, f->tiles_r, f->tiles_c,
+    const char *share = f->warps_k == 1 ? "" : po_arena_printf(c->arena, "%u x ", f->warps_k);
+    cg_line(&c->g, "/* mma 16x8x%d %s: %s%u x %u warps of %u x %u tiles; rows %s, columns %s */",
+            kind == 3 ? 8 : 16, names[kind], share, f->warps_r, f->warps_c, f->tiles_r, f->tiles_c,
             row.load == LOAD_EACH     ? "by element"
             : row.load == LOAD_TURNED ? "by ldmatrix.trans"
                                       : "by ldmatrix",
@@ -512,6 +528,66 @@ static void by_ffma(cu *c, uint32_t node, const cu_fragment *f, const char *sum)
     close_sums(c, &k);
 }
 
+/* --- warps that share sums --- */
+
+static bool is_summed(const cu *c, uint32_t step, uint32_t tensor) {
+    for (uint32_t n = step; n != PO_NONE && po_mu_inside(c->mu, n, step); n = po_mu_next(c->mu, n))
+        if (c->mu->nodes[n].kind == PO_MU_STATEMENT && c->node[n].work == CU_PRODUCT &&
+            c->mu->nodes[n].statement.out.tensor == tensor)
+            return true;
+    return false;
+}
+
+int64_t cu_gather_bytes(const cu *c, uint32_t step) {
+    int64_t floats = 0;
+    for (uint32_t t = 0; t < c->mu->n_tensors; t++) {
+        if (c->tensor[t].fragment == 0 || !is_summed(c, step, t))
+            continue;
+        const cu_fragment *f = &c->fragment[c->tensor[t].fragment - 1];
+        if (f->warps_k > 1)
+            floats += (int64_t)c->threads * f->tiles_r * f->tiles_c * 4;
+    }
+    return floats * 4;
+}
+
+void cu_gather(cu *c, uint32_t node) {
+    uint32_t step = po_mu_step_of(c->mu, node);
+    const cu_fragment *f = &c->fragment[c->node[node].fragment];
+    uint32_t registers = f->tiles_r * f->tiles_c * 4, at = 0, others = c->threads / f->warps_k;
+    cg_line(&c->g, "/* %u warps have parts of the sums: all parts to all of them */", f->warps_k);
+    for (uint32_t up = c->mu->nodes[node].parent; up != PO_NONE; up = c->mu->nodes[up].parent)
+        if (c->mu->nodes[up].kind == PO_MU_LOOP && c->mu->nodes[up].loop == PO_MU_FOR) {
+            cg_line(&c->g, "pc_barrier(); /* the parts before these have been read */");
+            break;
+        }
+    for (int pass = 0; pass < 2; pass++) {
+        at = 0;
+        for (uint32_t t = 0; t < c->mu->n_tensors; t++) {
+            const cu_tensor *to = &c->tensor[t];
+            if (to->fragment != c->node[node].fragment + 1 || !is_summed(c, step, t))
+                continue;
+            cg_line(&c->g, "#pragma unroll");
+            cg_open(&c->g, "for (int i = 0; i < %u; i++)", registers);
+            const char *sum = po_arena_printf(c->arena, "%s[i / %u][i / 4 %% %u][i %% 4]", to->name,
+                                              f->tiles_c * 4, f->tiles_c);
+            if (pass == 0) {
+                cg_line(&c->g, "sums[%u + i * %u + threadIdx.x] = %s;", at, c->threads, sum);
+            } else {
+                cg_line(&c->g, "float all = 0.0f;");
+                cg_line(&c->g, "#pragma unroll");
+                cg_line(&c->g, "for (int w = 0; w < %u; w++)", f->warps_k);
+                cg_line(&c->g, "    all += sums[%u + i * %u + w * %u + threadIdx.x %% %u];", at,
+                        c->threads, others, others);
+                cg_line(&c->g, "%s = all;", sum);
+            }
+            cg_close(&c->g);
+            at += registers * c->threads;
+        }
+        if (pass == 0)
+            cg_line(&c->g, "pc_barrier(); /* all warps' parts are there */");
+    }
+}
+
 po_status cu_print_product(cu *c, uint32_t node) {
     const cu_node *n = &c->node[node];
     const cu_fragment *f = &c->fragment[n->fragment];
@@ -523,7 +599,7 @@ po_status cu_print_product(cu *c, uint32_t node) {
         cg_brace(&c->g);
         cg_line(&c->g, "float sum%s;", registers_of(c, f));
         zero(c, f, sum);
-    } else if (s->fresh && !starts_once(c, node)) {
+    } else if (s->fresh && !cu_starts_once(c, node)) {
         const char *first = cu_is_first(c, node);
         if (first != NULL)
             cg_open(&c->g, "if (%s)", first);
