@@ -107,7 +107,9 @@ static uint32_t kind_of(const cu *c, const po_mu_statement *s, const cu_product 
         return 1;
     if (a == PO_MU_BF16 && b == PO_MU_BF16)
         return 2;
-    return c->options->tf32 && a == PO_MU_F32 && b == PO_MU_F32 ? 3 : 0;
+    if (a == PO_MU_F32 && b == PO_MU_F32)
+        return c->options->tf32 ? 3 : 0;
+    return c->options->tf32 ? 3 : 4;
 }
 
 /* --- orders and vectors --- */

@@ -56,7 +56,7 @@ typedef struct cu_node {
     cu_work work;
     cu_product product;
     uint32_t fragment; /* PRODUCT, FRAGMENT */
-    uint32_t kind;     /* PRODUCT: 0 FFMA, else 1 f16, 2 bf16, 3 tf32 */
+    uint32_t kind;     /* PRODUCT: 0 FFMA, else 1 f16, 2 bf16, 3 tf32, 4 f32 as two tf32 */
     bool swapped;      /* PRODUCT: rows of the tile are the product's columns */
     uint32_t lanes;    /* ROWS */
     uint32_t vector;   /* MAP, COPY, THREAD: elements at a time along the last of order */
@@ -189,8 +189,17 @@ po_status cu_print_product(cu *c, uint32_t node);
 po_status cu_print_fragment(cu *c, uint32_t node);
 /* The registers of a tensor that lives in a register tile. */
 void cu_declare_fragment(cu *c, uint32_t tensor);
-/* Adds up what warps that share sums have, before the node. */
-void cu_gather(cu *c, uint32_t node);
+/* "[2][4][4]" */
+const char *cu_registers_text(cu *c, const cu_fragment *f);
+void cu_zero(cu *c, const cu_fragment *f, const char *name);
+/* "warp / 2 % 2 * 32 + ", or "": where the warp's rows, columns start. */
+const char *cu_warp_row(cu *c, const cu_fragment *f);
+const char *cu_warp_col(cu *c, const cu_fragment *f);
+/* Whether rows, columns lie inside the box for all threads. */
+bool cu_is_full(const cu_fragment *f, bool col);
+/* Each element of the tile to where the statement writes: its value, for products what the
+ * registers `sum` have (NULL: a map). */
+void cu_over_tiles(cu *c, uint32_t node, const cu_fragment *f, const char *sum);
 /* Whether a product's tile starts from zeros once in the scope of what it writes. */
 bool cu_starts_once(const cu *c, uint32_t node);
 /* Bytes of shared memory for the sums of warps. */

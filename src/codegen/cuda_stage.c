@@ -3,10 +3,10 @@
 #include "codegen/cuda_private.h"
 
 enum {
-    SLICE = 64,            /* elements of a reduced label worked at a time; half as many of f32 */
-    FULL_SLICE = 12 << 10, /* bytes of both operands that a slice should have */
-    WHOLE = 40 << 10,      /* that are not cut inside a loop */
-    MOST_TILE = 1 << 16    /* of an operand's copy */
+    SLICE = 64,           /* elements of a reduced label worked at a time; half as many of f32 */
+    FULL_SLICE = 6 << 10, /* bytes of both operands that a slice should have */
+    WHOLE = 40 << 10,     /* that are not cut inside a loop */
+    MOST_TILE = 1 << 16   /* of an operand's copy */
 };
 
 /* --- what is a product --- */
