@@ -1,7 +1,6 @@
 #include "pipeline/context.h"
 
 #include "ops/rewrite.h"
-#include "postopt/postopt.h"
 
 #include <stdlib.h>
 
@@ -220,7 +219,8 @@ po_status po_context_of(po_ctx *ctx, po_arena *arena, const po_graph *model,
 }
 
 po_status po_context_form(po_ctx *ctx, const po_context *context, const po_subprogram *sub,
-                          const po_graph *mutant, po_graph **with, po_graph **form) {
+                          const po_graph *mutant, const po_postopt_options *options,
+                          po_graph **with, po_graph **form) {
     const po_graph *g = context->graph;
     *with = NULL;
     if (mutant) {
@@ -229,9 +229,8 @@ po_status po_context_form(po_ctx *ctx, const po_context *context, const po_subpr
         po_graph_sweep(*with);
         g = *with;
     }
-    po_postopt_options options = po_postopt_defaults();
     po_graph *out;
-    PO_TRY(po_postopt(ctx, g, &options, &out, NULL));
+    PO_TRY(po_postopt(ctx, g, options, &out, NULL));
     PO_TRY(po_infer_graph(ctx, out, false));
     /* Only now: folding would take them for affine maps. */
     for (uint32_t i = 0; i < out->n_inputs; i++)

@@ -2,6 +2,7 @@
 #ifndef PO_PIPELINE_CONTEXT_H
 #define PO_PIPELINE_CONTEXT_H
 
+#include "postopt/postopt.h"
 #include "split/split.h"
 
 /* An occurrence with the activations before and after it, which the runtime fuses. Where a
@@ -17,9 +18,10 @@ po_status po_context_of(po_ctx *ctx, po_arena *arena, const po_graph *model,
                         const po_subprogram *sub, const po_occurrence *at, po_context *context);
 
 /* The context with a mutant (NULL: the subprogram itself) in its place, through postopt as the
- * whole model will be. Numbers derived from weights are made up. The form shares what the context
- * and *with (NULL without a mutant) hold: both must outlive it. */
+ * whole model will be (`options`). Numbers derived from weights are made up. The form shares what
+ * the context and *with (NULL without a mutant) hold: both must outlive it. */
 po_status po_context_form(po_ctx *ctx, const po_context *context, const po_subprogram *sub,
-                          const po_graph *mutant, po_graph **with, po_graph **form);
+                          const po_graph *mutant, const po_postopt_options *options,
+                          po_graph **with, po_graph **form);
 
 #endif

@@ -1,32 +1,81 @@
-/* Which GPU a model is made for. */
+/* Which GPU a model is made for, and what is known of it. */
 #include "cost/gpu.h"
-#include "cost/cuda.h"
+#include "codegen/nvrtc.h"
+#include "cost/cost.h"
+#include "cost/cuda_cost.h"
 #include "pipeline/pipeline.h"
 
 /* Where none is named and none is here. */
 static const char *const assumed = "H200";
 
-po_status po_pipeline_gpu(po_run_state *state) {
-    const char *name = state->options->gpu;
-    po_summary *s = &state->record->summary;
-    if (!name) {
-        const po_cuda_options options = {.device = 0};
-        po_cuda_info info;
-        PO_TRY(po_cuda_look(state->ctx, state->arena, &options, &info));
-        const po_gpu *own = info.has_gpu ? po_gpu_named(info.name) : NULL;
-        name = own ? own->name : assumed;
-        if (info.has_gpu && !own)
-            po_record_note(state->record,
-                           "of this machine's GPU, %s, petopt has no description: estimates are "
-                           "for NVIDIA %s (--gpu)",
-                           info.name, name);
-        else if (!own)
-            po_record_note(state->record, "estimates are for NVIDIA %s (--gpu): %s", name,
-                           info.missing);
+static const po_cuda_options first_device = {.device = 0};
+
+/* Of a GPU by the driver's name; the one that is assumed, with a note, where it has none. */
+static const po_gpu *described(po_run_state *state, const char *name) {
+    const po_gpu *gpu = po_gpu_named(name);
+    if (gpu)
+        return gpu;
+    po_record_note(state->record,
+                   "of the GPU %s petopt has no description: estimates are for NVIDIA %s (--gpu)",
+                   name, assumed);
+    return po_gpu_named(assumed);
+}
+
+/* Readings of another GPU than the one that the model is made for say nothing. */
+static bool is_asked_for(const po_run_state *state, const char *name) {
+    const po_gpu *gpu = po_gpu_named(name);
+    return !state->options->gpu || (gpu && strcmp(gpu->name, state->options->gpu) == 0);
+}
+
+static po_status take_recorded(po_run_state *state) {
+    const char *file = state->options->replay;
+    PO_TRY(po_cuda_cost_replay(state->ctx, state->arena, file, &state->gpu_cost));
+    const char *name = state->gpu_cost->info.name;
+    if (!is_asked_for(state, name))
+        return po_fail(state->ctx, PO_BAD_USE,
+                       "--cost replay:%s: its readings are of %s, not of %s", file, name,
+                       state->options->gpu);
+    state->gpu = described(state, name);
+    state->record->summary.gpu = name;
+    return PO_OK;
+}
+
+static po_status take_own(po_run_state *state) {
+    po_cuda_info info;
+    const char *named = state->options->gpu;
+    PO_TRY(po_cuda_look(state->ctx, state->arena, &first_device, &info));
+    if (info.has_gpu && is_asked_for(state, info.name)) {
+        state->gpu = described(state, info.name);
+        state->record->summary.gpu = po_arena_strdup(state->arena, info.name);
+        if (state->options->model_cost)
+            return PO_OK;
+        po_cost *cost;
+        PO_TRY(po_pipeline_cost(state, &cost));
+        return po_cuda_cost_open(state->ctx, state->arena, &first_device, cost->cache,
+                                 &state->gpu_cost);
     }
-    state->gpu = po_gpu_named(name);
+    state->gpu = po_gpu_named(named ? named : assumed);
+    if (!named)
+        po_record_note(state->record, "estimates are for NVIDIA %s (--gpu): %s", assumed,
+                       info.missing);
+    return PO_OK;
+}
+
+po_status po_pipeline_gpu(po_run_state *state) {
+    PO_TRY(state->options->replay ? take_recorded(state) : take_own(state));
     if (!state->gpu)
-        return po_fail(state->ctx, PO_INTERNAL, "GPU '%s' has no description", name);
-    s->gpu = po_arena_printf(state->arena, "NVIDIA %s", state->gpu->name);
+        return po_fail(state->ctx, PO_INTERNAL, "the GPU has no description");
+    if (!*state->record->summary.gpu)
+        state->record->summary.gpu = po_arena_printf(state->arena, "NVIDIA %s", state->gpu->name);
+    return PO_OK;
+}
+
+po_status po_pipeline_nvrtc(po_run_state *state, const po_nvrtc **nvrtc) {
+    if (!state->nvrtc) {
+        po_nvrtc *opened;
+        PO_TRY(po_nvrtc_open(state->ctx, state->files, NULL, &opened));
+        state->nvrtc = opened;
+    }
+    *nvrtc = state->nvrtc;
     return PO_OK;
 }

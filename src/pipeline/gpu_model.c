@@ -16,6 +16,7 @@ typedef struct unit {
     po_gpu_match match;      /* of libraries */
     const po_region *region; /* of kernels */
     po_lowered lowered;
+    bool made; /* program and image are there */
     po_cuda_program program;
     const po_cuda_image *image;
     int64_t offset; /* of the program's own memory, in the working buffer */
@@ -118,9 +119,24 @@ static bool is_shape(const po_graph *g, const po_node *node) {
            g->values[node->in[0]].type.dtype == g->values[node->out[0]].type.dtype;
 }
 
+static void add_given(making *m) {
+    for (uint32_t i = 0; i < m->options->n_given; i++) {
+        const po_gpu_given *g = &m->options->given[i];
+        add_region(m, g->region);
+        unit *u = &m->units[m->n_units - 1];
+        u->lowered = *g->lowered;
+        u->program = *g->program;
+        u->image = g->image;
+        u->made = true;
+        for (uint32_t k = 0; k < g->region->n_nodes; k++)
+            m->taken[g->region->nodes[k]] = true;
+    }
+}
+
 static po_status find_units(making *m) {
     uint32_t n;
     const po_node_id *order = po_graph_order(m->graph, m->arena, &n);
+    add_given(m);
     find_library_steps(m, order, n);
     if (m->options->fuse) {
         po_regions *regions = PO_NEW(m->arena, po_regions);
@@ -221,11 +237,13 @@ static po_status compile(making *m, unit *u, uint32_t number) {
     PO_TRY(
         po_gpu_plan(m->ctx, m->arena, u->lowered.mu, m->options->gpu, &options, &candidates, &n));
     PO_TRY(po_codegen_cuda(m->ctx, m->arena, candidates[0].mu, name, &printing, &u->program));
-    po_cuda_image *image = PO_NEW(m->arena, po_cuda_image);
-    PO_TRY(po_nvrtc_compile(m->ctx, m->arena, m->options->nvrtc, u->program.source, name,
-                            m->options->arch, false, image));
-    u->image = image;
-    compiled made = {key, u->program, image};
+    if (m->options->nvrtc) {
+        po_cuda_image *image = PO_NEW(m->arena, po_cuda_image);
+        PO_TRY(po_nvrtc_compile(m->ctx, m->arena, m->options->nvrtc, u->program.source, name,
+                                m->options->arch, false, image));
+        u->image = image;
+    }
+    compiled made = {key, u->program, u->image};
     PO_PUSH(m->arena, m->known, m->n_known, m->cap_known, made);
     return PO_OK;
 }
@@ -488,7 +506,7 @@ po_status po_gpu_model_make(po_ctx *ctx, po_arena *arena, const po_graph *graph,
     for (uint32_t u = 0; u < m.n_units; u++) {
         po_step(ctx, (double)u / m.n_units, "compiling step %u for the GPU", u);
         PO_TRY(po_ctx_poll(ctx));
-        if (m.units[u].region)
+        if (m.units[u].region && !m.units[u].made)
             PO_TRY(compile(&m, &m.units[u], u));
     }
     PO_TRY(place_inputs(&m, feed));

@@ -7,16 +7,26 @@
 #include "cost/cuda_run.h"
 #include "cost/gpu.h"
 #include "cost/ort.h"
-#include "ir/graph.h"
+#include "superopt/lower.h"
+
+/* A region whose kernels are there already. */
+typedef struct po_gpu_given {
+    const po_region *region;
+    const po_lowered *lowered;
+    const po_cuda_program *program;
+    const po_cuda_image *image;
+} po_gpu_given;
 
 typedef struct po_gpu_model_options {
     const po_gpu *gpu;
-    const po_nvrtc *nvrtc;
-    uint32_t arch; /* of the images */
+    const po_nvrtc *nvrtc; /* NULL: no images, for readings that are recorded already */
+    uint32_t arch;         /* of the images */
     bool tf32;
     /* Regions as the kernel stage makes them, several operators a kernel; else one an operator,
      * as a runtime without fusion has them. */
     bool fuse;
+    const po_gpu_given *given; /* without `fuse`; may be NULL */
+    uint32_t n_given;
 } po_gpu_model_options;
 
 /* What a node became, for people and tests. */

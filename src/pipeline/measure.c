@@ -2,7 +2,9 @@
 #include "ops/op.h"
 #include "pipeline/candidates.h"
 #include "pipeline/context.h"
+#include "pipeline/gpu_timing.h"
 #include "pipeline/search.h"
+#include "postopt/postopt.h"
 #include "verify/inputs.h"
 
 #include <math.h>
@@ -51,7 +53,9 @@ static void free_graph(void *user) {
 
 static po_status make_form(measuring *c, const po_graph *mutant, po_graph **form) {
     po_graph *with;
-    PO_TRY(po_context_form(c->ctx, &c->context, c->site->sub, mutant, &with, form));
+    const po_postopt_options options =
+        c->state->options->cuda ? po_postopt_plain(0) : po_postopt_defaults();
+    PO_TRY(po_context_form(c->ctx, &c->context, c->site->sub, mutant, &options, &with, form));
     po_graph *made[2] = {with, *form};
     for (int i = 0; i < 2; i++)
         if (made[i]) {
@@ -282,6 +286,50 @@ static po_status measure_in_context(measuring *c) {
     return measure(c);
 }
 
+/* --- on a GPU --- */
+
+static po_status gpu_seconds(measuring *c, const po_graph *form, bool *known, double *seconds) {
+    const char *why = "";
+    bool fuse = c->state->options->kernels != NULL;
+    PO_TRY(po_gpu_graph_seconds(c->state, c->arena, form, fuse, known, seconds, &why));
+    if (!*known)
+        po_log(c->ctx, "not measured: %s", why);
+    return PO_OK;
+}
+
+/* Forms in context, each by its whole plan. No probes: libraries on a GPU have no blocked layouts
+ * that neighbours would have to turn. */
+static po_status measure_on_gpu(measuring *c) {
+    po_site *site = c->site;
+    po_graph *original;
+    bool known;
+    double before;
+    PO_TRY(po_context_of(c->ctx, c->arena, c->search->graph, site->sub, &site->sub->at[0],
+                         &c->context));
+    po_arena_keep(c->context.graph->arena);
+    po_arena_defer(c->arena, free_graph, c->context.graph);
+    memset(c->context.probe_in, 0, c->context.graph->n_inputs * sizeof *c->context.probe_in);
+    memset(c->context.probe_out, 0, c->context.graph->n_outputs * sizeof *c->context.probe_out);
+    PO_TRY(make_form(c, NULL, &original));
+    PO_TRY(gpu_seconds(c, original, &known, &before));
+    for (uint32_t i = 0; i < c->n_order && known; i++) {
+        po_graph *form;
+        bool timed = false;
+        double after;
+        po_trial *t = &site->trials[c->order[i]];
+        po_status status = make_form(c, t->graph, &form);
+        if (!po_search_drops(c->ctx, status))
+            PO_TRY(status);
+        if (status == PO_OK && !po_graph_equal(form, original))
+            PO_TRY(gpu_seconds(c, form, &timed, &after));
+        if (timed)
+            set_reading(c, c->order[i], &(reading){before, after, before / after});
+        else
+            t->fate = PO_TRIAL_UNMEASURED;
+    }
+    return PO_OK;
+}
+
 /* --cost model: the estimates stand for readings. */
 static void estimate_all(measuring *c) {
     for (uint32_t i = 0; i < c->n_order; i++) {
@@ -306,7 +354,9 @@ po_status po_search_measure(po_run_state *state, po_site *site, const uint32_t *
     bool runtime = search->cost->machine.has_runtime && !estimated;
     if (n > 0 && worth_a_look(search, site) && (runtime || estimated)) {
         status = find_hopeful(&c, trials, n);
-        if (status == PO_OK && c.n_order > 0 && runtime)
+        if (status == PO_OK && c.n_order > 0 && state->gpu_cost)
+            status = measure_on_gpu(&c);
+        else if (status == PO_OK && c.n_order > 0 && runtime)
             status = measure_in_context(&c);
         else if (status == PO_OK && !runtime)
             estimate_all(&c);

@@ -19,8 +19,10 @@ bool po_stage_known(const char *name);
 typedef struct po_variant {
     const char *name;
     const po_graph *graph;
-    bool kernels;   /* has calls that state->library stands for */
-    double seconds; /* target cuda: estimated; 0: node by node */
+    bool kernels;                    /* has calls that state->library stands for */
+    double seconds;                  /* target cuda: estimated; 0: node by node */
+    const struct po_cuda_plan *plan; /* target cuda, where a GPU or its records answer: with its
+                                        kernels; NULL: by its graph */
 } po_variant;
 
 enum { PO_MAX_VARIANTS = 16 };
@@ -36,8 +38,11 @@ typedef struct po_run_state {
     uint32_t n_graphs, cap_graphs;
     const po_graph
         *original; /* as imported, input shapes pinned: what everything is compared with */
-    const po_graph *current;  /* what the last stage made */
-    struct po_cost *cost;     /* po_pipeline_cost */
+    const po_graph *current;       /* what the last stage made */
+    struct po_cost *cost;          /* po_pipeline_cost */
+    struct po_cuda_cost *gpu_cost; /* target cuda: readings of a GPU that is here, or recorded ones;
+                                      NULL: estimates only */
+    const struct po_nvrtc *nvrtc;  /* target cuda: once it was needed; not for recorded readings */
     const struct po_gpu *gpu; /* target cuda: that estimates go by (po_pipeline_gpu); else NULL */
     struct po_search *search; /* search.h; NULL where nothing was split */
     const po_graph *mutated;  /* with the mutants that were chosen; NULL: none */
@@ -85,6 +90,8 @@ po_status po_pipeline_rates(po_run_state *state, struct po_rates *rates);
 /* gpu.c: which GPU the model is made for, at the beginning of a run: the one that was named, or
  * this machine's own, or else one that is assumed, with a note. */
 po_status po_pipeline_gpu(po_run_state *state);
+/* The compiler for its kernels. PO_UNSUPPORTED with a sentence where there is none. */
+po_status po_pipeline_nvrtc(po_run_state *state, const struct po_nvrtc **nvrtc);
 
 /* Adds a graph to those that live until the end. */
 void po_pipeline_hold(po_run_state *state, po_graph *graph);

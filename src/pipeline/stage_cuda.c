@@ -309,12 +309,10 @@ po_status po_stage_cuda(po_run_state *state) {
         return PO_OK;
     making m = {.state = state, .ctx = state->ctx};
     po_cost *cost;
-    po_nvrtc *nvrtc;
     form f;
     PO_TRY(po_pipeline_cost(state, &cost));
     PO_TRY(po_pipeline_rates(state, &m.rates));
-    PO_TRY(po_nvrtc_open(state->ctx, state->files, NULL, &nvrtc));
-    m.nvrtc = nvrtc;
+    PO_TRY(po_pipeline_nvrtc(state, &m.nvrtc));
     po_object_store images = {cost->cache, find_image, keep_image},
                     objects = {cost->cache, find_object, keep_object};
     m.images = &images;

@@ -100,7 +100,7 @@ static bool is_new(const po_run_state *state, const po_graph *graph) {
 /* Adds a variant, or frees it where it is the original or one that is there already. */
 static void add_variant(po_run_state *state, const char *name, const po_graph *graph) {
     if (is_new(state, graph))
-        state->variants[state->n_variants++] = (po_variant){name, graph, false, 0};
+        state->variants[state->n_variants++] = (po_variant){name, graph, false, 0, NULL};
     else
         po_pipeline_drop(state, graph);
 }

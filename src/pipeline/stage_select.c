@@ -3,9 +3,8 @@
 #include "codegen/library.h"
 #include "cost/roofline.h"
 #include "pipeline/budget.h"
-#include "pipeline/candidates.h"
 #include "pipeline/pin.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/selecting.h"
 #include "select/rank.h"
 #include "select/select.h"
 
@@ -19,29 +18,8 @@ enum { MANY_NODES = 5000, HUGE_NODES = 20000 };
 #define REFERENCE_FLOPS 3e10
 #define HEAVY_WEIGHTS   ((uint64_t)64 << 20)
 enum { MOST_TRIED = 3, MOST_TRIED_ELSEWHERE = 6, RANK_LAYOUT = 3 };
-static const double widest = 1.5;             /* of an interval that is worth telling */
-static const double worth_trying = 1.0;       /* a first reading below this is not followed up */
-static const double worth_estimating = 1.001; /* an estimate below this is no gain */
-
-typedef struct selecting {
-    po_run_state *state;
-    po_ctx *ctx;
-    po_arena *arena;
-    po_cost *cost;
-    const po_graph *original; /* types inferred */
-    const char *original_path;
-    po_hash original_hash;
-    po_candidate_store store;
-    po_side_files files;                   /* the store's, once all are written */
-    po_candidate written[PO_MAX_VARIANTS]; /* path NULL: could not be written */
-    double flops;                          /* of the original */
-    po_timing rank[PO_MAX_VARIANTS];
-    bool full[PO_MAX_VARIANTS]; /* rank is from the longer readings */
-    bool heavy;                 /* each process that times the model takes seconds to load it */
-    bool read[PO_MAX_VARIANTS]; /* in this run, and not only for a moment */
-    uint32_t order[PO_MAX_VARIANTS]; /* best first */
-    uint32_t n_order;
-} selecting;
+static const double widest = 1.5;       /* of an interval that is worth telling */
+static const double worth_trying = 1.0; /* a first reading below this is not followed up */
 
 /* The library of generated kernels that a variant needs here; NULL: none. One for GPUs stays out of
  * sessions on the CPU: they run the functions. */
@@ -50,15 +28,14 @@ static const char *kernels_of(const selecting *s, uint32_t i) {
     return here ? s->state->library->path : NULL;
 }
 
-static po_candidate_report *row_of(selecting *s, uint32_t i) {
+po_candidate_report *po_selecting_row(selecting *s, uint32_t i) {
     const po_variant *v = &s->state->variants[i];
     po_candidate_report *row = po_record_candidate(s->state->record, v->name);
     row->nodes = po_record_nodes(v->graph);
     return row;
 }
 
-__attribute__((format(printf, 3, 4))) static void decide(selecting *s, po_candidate_report *row,
-                                                         const char *format, ...) {
+void po_selecting_decide(selecting *s, po_candidate_report *row, const char *format, ...) {
     char text[PO_MESSAGE_MAX];
     va_list args;
     va_start(args, format);
@@ -167,13 +144,13 @@ static po_status rank(selecting *s) {
         const po_timing *t = &s->rank[s->order[i]];
         if (!(t->seconds > 0))
             continue;
-        po_candidate_report *row = row_of(s, s->order[i]);
+        po_candidate_report *row = po_selecting_row(s, s->order[i]);
         row->measured = true;
         row->ms = 1000 * t->seconds;
         row->ratio = t->gain;
         row->low = t->low;
         row->high = t->high;
-        decide(s, row, "not the fastest in the first reading");
+        po_selecting_decide(s, row, "not the fastest in the first reading");
         po_log(s->ctx, "%s: %.3f ms, %.3fx (%.3f to %.3f)", row->name, row->ms, t->gain, t->low,
                t->high);
     }
@@ -250,7 +227,7 @@ static po_status check_functions(selecting *s, uint32_t i, bool *right) {
     PO_TRY(po_verify(s->ctx, &spec, &r));
     *right = r.equal;
     if (!r.equal)
-        decide(s, row_of(s, i), "without its library: %s", r.why);
+        po_selecting_decide(s, po_selecting_row(s, i), "without its library: %s", r.why);
     return PO_OK;
 }
 
@@ -276,7 +253,7 @@ static void tell_other_threads(const selecting *s, const po_verdict *v) {
 
 static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
     po_run_state *state = s->state;
-    po_candidate_report *row = row_of(s, i);
+    po_candidate_report *row = po_selecting_row(s, i);
     po_select_spec spec = {.cost = s->cost,
                            .kernels = kernels_of(s, i),
                            .original = s->original_path,
@@ -300,7 +277,7 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
     PO_TRY(po_select(s->ctx, &spec, v));
     fill_row(row, v);
     bool accepted = po_verdict_accepted(v);
-    decide(s, row, "%s%s", v->reason, v->cached ? " (from the cache)" : "");
+    po_selecting_decide(s, row, "%s%s", v->reason, v->cached ? " (from the cache)" : "");
     if (accepted)
         PO_TRY(check_functions(s, i, &accepted));
     if (!accepted && po_verdict_accepted(v))
@@ -344,7 +321,8 @@ static po_status by_protocol(po_run_state *state, void *user) {
             return po_fail(s->ctx, PO_TIME_LIMIT, "the time for comparing was up");
         bool ranked = s->rank[i].seconds > 0;
         if (ranked && s->rank[i].gain < worth_trying) {
-            decide(s, row_of(s, i), "slower than the original in the first reading");
+            po_selecting_decide(s, po_selecting_row(s, i),
+                                "slower than the original in the first reading");
             break;
         }
         po_step(s->ctx, 0.5 + 0.5 * k / most, "comparing and confirming '%s'",
@@ -388,11 +366,10 @@ static bool estimated_slower(const selecting *s, uint32_t i, const po_rates *rat
     return *gain < 0.999;
 }
 
-/* *taken: it compares equal, and so does what it is without its library. */
-static po_status compare_unmeasured(selecting *s, uint32_t i, const char *why, bool *untested,
-                                    bool *taken) {
+po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *untested,
+                               bool *taken) {
     po_run_state *state = s->state;
-    po_candidate_report *row = row_of(s, i);
+    po_candidate_report *row = po_selecting_row(s, i);
     po_verify_spec spec = comparison(s, i, kernels_of(s, i));
     spec.reference_first = row->nodes > MANY_NODES;
     po_verify_report r;
@@ -404,7 +381,7 @@ static po_status compare_unmeasured(selecting *s, uint32_t i, const char *why, b
     *untested = !row->compared;
     if (*untested)
         return original_fails(s, r.why);
-    decide(s, row, "%s", r.equal ? why : r.why);
+    po_selecting_decide(s, row, "%s", r.equal ? why : r.why);
     if (r.equal)
         PO_TRY(check_functions(s, i, taken));
     if (*taken)
@@ -423,61 +400,10 @@ static po_status by_model(selecting *s, const char *why) {
         if (!s->written[i].path)
             continue;
         if (estimated_slower(s, i, &rates, &gain)) {
-            decide(s, row_of(s, i), "estimated to be slower (%.2fx)", gain);
+            po_selecting_decide(s, po_selecting_row(s, i), "estimated to be slower (%.2fx)", gain);
             continue;
         }
-        PO_TRY(compare_unmeasured(s, i, why, &untested, &taken));
-        if (taken || untested)
-            return PO_OK;
-    }
-    return PO_OK;
-}
-
-/* What the GPU's description makes of a variant. */
-static double gpu_seconds(const selecting *s, const po_graph *graph, const po_rates *rates) {
-    for (uint32_t i = 0; i < s->state->n_variants; i++)
-        if (s->state->variants[i].graph == graph && s->state->variants[i].seconds > 0)
-            return s->state->variants[i].seconds;
-    po_estimate e;
-    po_roofline_graph(graph, rates, 1, &e);
-    return e.seconds;
-}
-
-/* Target cuda, without a GPU: the best estimate that compares equal; the original where there is no
- * gain in any. */
-static po_status by_gpu(selecting *s) {
-    po_run_state *state = s->state;
-    po_summary *sum = &state->record->summary;
-    po_rates rates;
-    double seconds[PO_MAX_VARIANTS];
-    PO_TRY(po_pipeline_rates(state, &rates));
-    double original = gpu_seconds(s, s->original, &rates);
-    sum->estimated = original > 0;
-    sum->ms_before = sum->ms_after = 1e3 * original;
-    sum->ratio = 1;
-    for (uint32_t i = 0; i < state->n_variants; i++) {
-        seconds[i] = gpu_seconds(s, state->variants[i].graph, &rates);
-        uint32_t k = s->written[i].path ? s->n_order++ : PO_NONE;
-        for (; k != PO_NONE && k > 0 && seconds[i] < seconds[s->order[k - 1]]; k--)
-            s->order[k] = s->order[k - 1];
-        if (k != PO_NONE)
-            s->order[k] = i;
-    }
-    for (uint32_t k = 0; k < s->n_order; k++) {
-        uint32_t i = s->order[k];
-        double gain = seconds[i] > 0 ? original / seconds[i] : 0;
-        bool untested, taken;
-        if (gain < worth_estimating) {
-            decide(s, row_of(s, i), "estimated to be no faster on %s (%.3fx)", sum->gpu, gain);
-            continue;
-        }
-        const char *why = po_arena_printf(
-            state->arena, "compares equal; estimated for %s (%.2fx), not measured", sum->gpu, gain);
-        PO_TRY(compare_unmeasured(s, i, why, &untested, &taken));
-        if (taken) {
-            sum->ms_after = 1e3 * seconds[i];
-            sum->ratio = gain;
-        }
+        PO_TRY(po_selecting_compare(s, i, why, &untested, &taken));
         if (taken || untested)
             return PO_OK;
     }
@@ -489,11 +415,12 @@ static po_status by_gpu(selecting *s) {
 static po_status write_candidates(selecting *s) {
     po_run_state *state = s->state;
     for (uint32_t i = 0; i < state->n_variants; i++) {
-        po_candidate_report *row = row_of(s, i);
+        po_candidate_report *row = po_selecting_row(s, i);
         po_status status =
             po_candidate_write(s->ctx, &s->store, state->variants[i].graph, &s->written[i]);
         if (status == PO_UNSUPPORTED || status == PO_IO) {
-            decide(s, row, "could not be written for the runtime: %s", s->ctx->error.message);
+            po_selecting_decide(s, row, "could not be written for the runtime: %s",
+                                s->ctx->error.message);
             po_record_note(state->record, "'%s' was dropped: %s", row->name, s->ctx->error.message);
             po_ctx_clear(s->ctx);
             s->written[i].path = NULL;
@@ -538,7 +465,7 @@ static po_status select_winner(selecting *s) {
     }
     PO_TRY(write_candidates(s));
     if (state->options->cuda)
-        return by_gpu(s);
+        return po_select_for_gpu(s);
     if (state->options->model_cost)
         return by_model(s, "compares equal; taken unmeasured");
     uint64_t nodes = po_record_nodes(state->original);

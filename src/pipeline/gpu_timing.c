@@ -1,0 +1,49 @@
+#include "pipeline/gpu_timing.h"
+
+#include "ops/op.h"
+
+bool po_gpu_is_here(const po_run_state *state) {
+    return state->gpu_cost && !state->gpu_cost->replay;
+}
+
+po_status po_gpu_plan_graph(po_run_state *state, po_arena *arena, const po_graph *graph,
+                            const po_gpu_given *given, uint32_t n_given, bool fuse,
+                            const po_cuda_plan **plan) {
+    po_gpu_model *model = PO_NEW(arena, po_gpu_model);
+    po_gpu_model_options options = {.gpu = state->gpu,
+                                    .arch = state->gpu_cost->info.arch,
+                                    .tf32 = state->options->tf32,
+                                    .fuse = fuse,
+                                    .given = given,
+                                    .n_given = n_given};
+    if (po_gpu_is_here(state))
+        PO_TRY(po_pipeline_nvrtc(state, &options.nvrtc));
+    PO_TRY(po_gpu_model_make(state->ctx, arena, graph, &options, NULL, model));
+    *plan = &model->plan;
+    return PO_OK;
+}
+
+po_status po_gpu_graph_seconds(po_run_state *state, po_arena *arena, const po_graph *graph,
+                               bool fuse, bool *known, double *seconds, const char **why) {
+    const po_cuda_plan *plan;
+    po_status status = po_gpu_plan_graph(state, arena, graph, NULL, 0, fuse, &plan);
+    if (status == PO_OK)
+        status = po_cuda_cost_plan(state->ctx, state->gpu_cost, plan, seconds);
+    *known = status == PO_OK;
+    if (status != PO_UNSUPPORTED)
+        return status;
+    *why = po_arena_strdup(arena, state->ctx->error.message);
+    po_ctx_clear(state->ctx);
+    return PO_OK;
+}
+
+po_status po_gpu_compare(po_run_state *state, const po_cuda_plan *before, const po_cuda_plan *after,
+                         po_timing *timing) {
+    const po_cuda_plan *const plans[2] = {before, after};
+    po_timing both[2];
+    const po_cuda_timing spec = {
+        .options = &state->gpu_cost->options, .n = 2, .plans = plans, .seed = 1, .thorough = true};
+    PO_TRY(po_cuda_time(state->ctx, &spec, both, NULL));
+    *timing = both[1];
+    return PO_OK;
+}

@@ -1,0 +1,27 @@
+/* Seconds of graphs and kernels on the GPU that a model is made for: read there, or taken from what
+ * was recorded (state->gpu_cost, which must be there). */
+#ifndef PO_PIPELINE_GPU_TIMING_H
+#define PO_PIPELINE_GPU_TIMING_H
+
+#include "cost/cuda_cost.h"
+#include "pipeline/gpu_model.h"
+#include "pipeline/pipeline.h"
+
+/* A graph as the executor runs it. Lives with the arena. */
+po_status po_gpu_plan_graph(po_run_state *state, po_arena *arena, const po_graph *graph,
+                            const po_gpu_given *given, uint32_t n_given, bool fuse,
+                            const po_cuda_plan **plan);
+
+/* Seconds of one run. *known false, with the sentence in *why: a node has no step, or there is no
+ * record. */
+po_status po_gpu_graph_seconds(po_run_state *state, po_arena *arena, const po_graph *graph,
+                               bool fuse, bool *known, double *seconds, const char **why);
+
+/* Whether there is a GPU here, so that new readings can be made. */
+bool po_gpu_is_here(const po_run_state *state);
+
+/* The two side by side, with the interval of the gain; only where a GPU is here. */
+po_status po_gpu_compare(po_run_state *state, const po_cuda_plan *before, const po_cuda_plan *after,
+                         po_timing *timing);
+
+#endif

@@ -1,0 +1,126 @@
+/* Which variant takes the original's place on a GPU: the best reading, or estimate, that compares
+ * equal; the original where there is no gain in any. */
+#include "cost/roofline.h"
+#include "pipeline/gpu_timing.h"
+#include "pipeline/selecting.h"
+
+static const double worth_estimating = 1.001; /* a figure below this is no gain */
+
+/* What a GPU makes of the original and of each variant. */
+typedef struct gpu_reading {
+    double seconds; /* 0: not known */
+    const po_cuda_plan *plan;
+} gpu_reading;
+
+static po_status read_one(selecting *s, const po_graph *graph, const po_cuda_plan *plan,
+                          gpu_reading *r) {
+    *r = (gpu_reading){0, plan};
+    po_status status = PO_OK;
+    if (!plan)
+        status = po_gpu_plan_graph(s->state, s->arena, graph, NULL, 0, false, &r->plan);
+    if (status == PO_OK)
+        status = po_cuda_cost_plan(s->ctx, s->state->gpu_cost, r->plan, &r->seconds);
+    if (status != PO_UNSUPPORTED)
+        return status;
+    po_record_note(s->state->record, "not measured on %s: %s", s->state->record->summary.gpu,
+                   s->ctx->error.message);
+    po_ctx_clear(s->ctx);
+    r->seconds = 0;
+    return PO_OK;
+}
+
+/* Readings where there are such for the original; else estimates. */
+static po_status read_all(selecting *s, gpu_reading *original, gpu_reading *r, bool *measured) {
+    po_run_state *state = s->state;
+    po_rates rates;
+    po_estimate e;
+    *measured = false;
+    if (state->gpu_cost) {
+        PO_TRY(read_one(s, s->original, NULL, original));
+        *measured = original->seconds > 0;
+    }
+    PO_TRY(po_pipeline_rates(state, &rates));
+    if (!*measured) {
+        po_roofline_graph(s->original, &rates, 1, &e);
+        original->seconds = e.seconds;
+    }
+    for (uint32_t i = 0; i < state->n_variants; i++) {
+        const po_variant *v = &state->variants[i];
+        r[i].seconds = v->seconds;
+        if (*measured) {
+            PO_TRY(read_one(s, v->graph, v->plan, &r[i]));
+        } else if (!(v->seconds > 0)) {
+            po_roofline_graph(v->graph, &rates, 1, &e);
+            r[i].seconds = e.seconds;
+        }
+    }
+    return PO_OK;
+}
+
+static void sort_by_reading(selecting *s, const gpu_reading *r) {
+    for (uint32_t i = 0; i < s->state->n_variants; i++) {
+        if (!s->written[i].path || !(r[i].seconds > 0))
+            continue;
+        uint32_t k = s->n_order++;
+        for (; k > 0 && r[i].seconds < r[s->order[k - 1]].seconds; k--)
+            s->order[k] = s->order[k - 1];
+        s->order[k] = i;
+    }
+}
+
+/* Whether the GPU has the variant faster for sure, side by side with the original; what was
+ * recorded is taken as it is. *why: what to tell. */
+static po_status confirm_on_gpu(selecting *s, const gpu_reading *before, const gpu_reading *after,
+                                bool measured, bool *faster, double *gain, const char **why) {
+    const char *gpu = s->state->record->summary.gpu;
+    *gain = before->seconds / after->seconds;
+    *faster = *gain >= worth_estimating;
+    const char *how = measured ? "recorded" : "estimated";
+    if (measured && *faster && po_gpu_is_here(s->state)) {
+        po_timing t;
+        PO_TRY(po_gpu_compare(s->state, before->plan, after->plan, &t));
+        *faster = t.low > 1;
+        *gain = t.gain;
+        *why = po_arena_printf(s->arena, "%s on %s (%.3fx, %.3f to %.3f)",
+                               *faster ? "compares equal; faster" : "not surely faster", gpu,
+                               t.gain, t.low, t.high);
+    } else if (*faster) {
+        *why = po_arena_printf(s->arena, "compares equal; %s for %s (%.2fx)%s", how, gpu, *gain,
+                               measured ? "" : ", not measured");
+    } else {
+        *why = po_arena_printf(s->arena, "%s to be no faster on %s (%.3fx)", how, gpu, *gain);
+    }
+    return PO_OK;
+}
+
+po_status po_select_for_gpu(selecting *s) {
+    po_run_state *state = s->state;
+    po_summary *sum = &state->record->summary;
+    gpu_reading original, *r = PO_NEW_N(s->arena, gpu_reading, PO_MAX_VARIANTS);
+    bool measured;
+    PO_TRY(read_all(s, &original, r, &measured));
+    sum->estimated = !measured && original.seconds > 0;
+    sum->measured = measured;
+    sum->ms_before = sum->ms_after = 1e3 * original.seconds;
+    sum->ratio = sum->ratio_low = sum->ratio_high = 1;
+    sort_by_reading(s, r);
+    for (uint32_t k = 0; k < s->n_order; k++) {
+        uint32_t i = s->order[k];
+        bool faster, untested, taken;
+        double gain;
+        const char *why;
+        PO_TRY(confirm_on_gpu(s, &original, &r[i], measured, &faster, &gain, &why));
+        if (!faster) {
+            po_selecting_decide(s, po_selecting_row(s, i), "%s", why);
+            continue;
+        }
+        PO_TRY(po_selecting_compare(s, i, why, &untested, &taken));
+        if (taken) {
+            sum->ms_after = 1e3 * original.seconds / gain;
+            sum->ratio = sum->ratio_low = sum->ratio_high = gain;
+        }
+        if (taken || untested)
+            return PO_OK;
+    }
+    return PO_OK;
+}

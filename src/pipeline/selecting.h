@@ -1,0 +1,42 @@
+/* What the parts of the choice among variants share. */
+#ifndef PO_PIPELINE_SELECTING_H
+#define PO_PIPELINE_SELECTING_H
+
+#include "pipeline/candidates.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/record.h"
+
+typedef struct selecting {
+    po_run_state *state;
+    po_ctx *ctx;
+    po_arena *arena;
+    po_cost *cost;
+    const po_graph *original; /* types inferred */
+    const char *original_path;
+    po_hash original_hash;
+    po_candidate_store store;
+    po_side_files files;                   /* the store's, once all are written */
+    po_candidate written[PO_MAX_VARIANTS]; /* path NULL: could not be written */
+    double flops;                          /* of the original */
+    po_timing rank[PO_MAX_VARIANTS];
+    bool full[PO_MAX_VARIANTS]; /* rank is from the longer readings */
+    bool heavy;                 /* each process that times the model takes seconds to load it */
+    bool read[PO_MAX_VARIANTS]; /* in this run, and not only for a moment */
+    uint32_t order[PO_MAX_VARIANTS]; /* best first */
+    uint32_t n_order;
+} selecting;
+
+/* The variant's row in the report; what becomes of it. */
+po_candidate_report *po_selecting_row(selecting *s, uint32_t i);
+__attribute__((format(printf, 3, 4))) void
+po_selecting_decide(selecting *s, po_candidate_report *row, const char *format, ...);
+/* *taken: it compares equal, and so does what it is without its library. *untested: the original
+ * itself does not run. */
+po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *untested,
+                               bool *taken);
+
+/* select_gpu.c: target cuda. By readings of a GPU, or what was recorded of one, or else by
+ * estimates. */
+po_status po_select_for_gpu(selecting *s);
+
+#endif
