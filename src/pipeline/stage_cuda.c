@@ -2,10 +2,13 @@
  * the standard operators as its function (codegen/cuda_library.h). Without a GPU estimates decide
  * which regions have kernels; the whole competes with the standard forms in select. */
 #include "codegen/cuda_library.h"
+#include "cost/cuda_program.h"
 #include "mugraph/prove.h"
+#include "pipeline/gpu_timing.h"
 #include "pipeline/recall.h"
 #include "pipeline/search.h"
 #include "postopt/postopt.h"
+#include "split/split.h"
 #include "superopt/gpu_plan.h"
 
 /* What estimates must promise, of the nodes' own time: they may be off by so much. */
@@ -21,6 +24,7 @@ typedef struct form {
     po_gpu_region *plans;
     double *nodes;  /* by region: seconds of its nodes one by one, by NVIDIA's libraries */
     double seconds; /* of the whole, each region as the better of the two */
+    const po_cuda_plan *plan; /* with its kernels, where readings are to be had; NULL */
 } form;
 
 typedef struct making {
@@ -156,32 +160,141 @@ static po_status drop(making *m, po_status status, const char **why) {
     return PO_OK;
 }
 
-/* The first candidate that can be printed and compiled, as long as it gains; *which: its kernel. */
-static po_status add_kernel(making *m, const form *f, uint32_t i, uint32_t *which,
-                            const char **why) {
+/* --- on a GPU that is here --- */
+
+static const po_cuda_image *own_image(const making *m, const po_cuda_kernel *kernel) {
+    const po_cuda_image *best = NULL;
+    uint32_t arch = m->state->gpu_cost->info.arch;
+    for (uint32_t i = 0; i < kernel->n_images; i++) {
+        const po_cuda_image *image = &kernel->images[i];
+        bool runs =
+            image->ptx ? image->arch <= arch : image->arch / 10 == arch / 10 && image->arch <= arch;
+        if (runs && (!best || best->ptx || (!image->ptx && image->arch > best->arch)))
+            best = image;
+    }
+    return best;
+}
+
+/* Seconds of a region's nodes, one by one, there. */
+static po_status time_nodes(making *m, form *f, uint32_t i) {
+    const po_region *r = &f->regions.regions[i];
+    po_extract part;
+    bool known;
+    double seconds;
+    const char *why;
+    PO_TRY(po_split_extract(m->ctx, m->state->arena, f->graph, r->nodes, r->n_nodes, false, &part));
+    po_pipeline_hold(m->state, part.graph);
+    PO_TRY(po_infer_graph(m->ctx, part.graph, true));
+    PO_TRY(
+        po_gpu_graph_seconds(m->state, m->state->arena, part.graph, false, &known, &seconds, &why));
+    if (known)
+        f->nodes[i] = seconds;
+    else
+        po_log(m->ctx, "region %u node by node: %s", i, why);
+    return PO_OK;
+}
+
+/* Each kernel compared with float64 and timed; estimates become readings, what does not run or
+ * computes something else is out (seconds 0). */
+static po_status time_kernels(making *m, const form *f, uint32_t i, const po_cuda_kernel *made,
+                              double *seconds) {
     const po_gpu_region *plan = &f->plans[i];
-    *which = PO_NONE;
+    po_cuda_candidate *c = PO_NEW_N(m->state->arena, po_cuda_candidate, plan->n);
+    uint32_t *of = PO_NEW_N(m->state->arena, uint32_t, plan->n), n = 0;
     for (uint32_t k = 0; k < plan->n; k++) {
+        if (!(seconds[k] > 0))
+            continue;
+        of[n] = k;
+        c[n++] = (po_cuda_candidate){.mu = plan->candidates[k].mu,
+                                     .program = &made[k].program,
+                                     .image = own_image(m, &made[k]),
+                                     .tf32 = m->state->options->tf32};
+    }
+    const po_cuda_trial trial = {.options = &m->state->gpu_cost->options,
+                                 .meaning = plan->lowered.mu,
+                                 .check = true,
+                                 .time = true,
+                                 .seed = 1};
+    PO_TRY(po_cuda_try(m->ctx, m->state->arena, &trial, c, n));
+    for (uint32_t k = 0; k < n; k++) {
+        seconds[of[k]] = c[k].seconds > 0 ? c[k].seconds : 0;
+        po_log(m->ctx, "region %u, %s: %s%.1f us (estimate %.1f), error %.2f u S", i,
+               plan->candidates[of[k]].what, c[k].seconds > 0 ? "" : c[k].why, 1e6 * c[k].seconds,
+               1e6 * plan->candidates[of[k]].seconds, c[k].worst);
+    }
+    return PO_OK;
+}
+
+/* --- which kernel --- */
+
+enum { MOST_TIMED = 12 };
+
+/* Prints and compiles what may gain: the first that can be, or, where a GPU can time them, all of
+ * the best few. seconds: by candidate, 0 where there is no kernel. */
+static po_status make_kernels(making *m, const form *f, uint32_t i, po_cuda_kernel *made,
+                              double *seconds, const char **why) {
+    const po_gpu_region *plan = &f->plans[i];
+    bool timed = po_gpu_is_here(m->state);
+    for (uint32_t k = 0, n = 0; k < plan->n && n < (timed ? MOST_TIMED : 1); k++) {
         const po_gpu_candidate *c = &plan->candidates[k];
-        if (!(c->seconds < worth_a_kernel * f->nodes[i]))
+        if (!timed && !(c->seconds < worth_a_kernel * f->nodes[i]))
             break;
-        po_cuda_kernel *kernel = &m->kernels[m->n];
-        po_status status = make_kernel(m, f->graph, plan, c->mu, kernel);
+        po_status status = make_kernel(m, f->graph, plan, c->mu, &made[k]);
         if (status != PO_OK) {
             PO_TRY(drop(m, status, why));
             po_log(m->ctx, "region %u, %s: %s", i, c->what, *why);
             continue;
         }
-        for (*which = 0;
-             *which < m->n && strcmp(m->kernels[*which].ports.name, kernel->ports.name) != 0;
-             ++*which)
-            ;
-        m->n += *which == m->n;
-        *why = NULL;
+        seconds[k] = c->seconds;
+        n++;
+    }
+    return timed ? time_kernels(m, f, i, made, seconds) : PO_OK;
+}
+
+/* The fastest kernel, as long as it gains; *which: its number. */
+static po_status add_kernel(making *m, form *f, uint32_t i, uint32_t *which, const char **why) {
+    const po_gpu_region *plan = &f->plans[i];
+    po_cuda_kernel *made = PO_NEW_N(m->state->arena, po_cuda_kernel, plan->n);
+    double *seconds = PO_NEW_N(m->state->arena, double, plan->n);
+    uint32_t best = PO_NONE;
+    *which = PO_NONE;
+    if (po_gpu_is_here(m->state))
+        PO_TRY(time_nodes(m, f, i));
+    PO_TRY(make_kernels(m, f, i, made, seconds, why));
+    for (uint32_t k = 0; k < plan->n; k++)
+        if (seconds[k] > 0 && (best == PO_NONE || seconds[k] < seconds[best]))
+            best = k;
+    if (best == PO_NONE || !(seconds[best] < worth_a_kernel * f->nodes[i])) {
+        *why = *why && best == PO_NONE ? *why : no_faster;
         return PO_OK;
     }
-    if (!*why)
-        *why = no_faster;
+    *why = NULL;
+    m->kernels[m->n] = made[best];
+    for (*which = 0;
+         *which < m->n && strcmp(m->kernels[*which].ports.name, made[best].ports.name) != 0;
+         ++*which)
+        ;
+    m->n += *which == m->n;
+    return PO_OK;
+}
+
+/* The whole form as the executor runs it, its kernels in it. */
+static po_status plan_whole(making *m, form *f, const uint32_t *which, const char **why) {
+    po_gpu_given *given = PO_NEW_N(m->state->arena, po_gpu_given, f->regions.n);
+    uint32_t n = 0;
+    if (!m->state->gpu_cost)
+        return PO_OK;
+    for (uint32_t i = 0; i < f->regions.n; i++)
+        if (!why[i])
+            given[n++] =
+                (po_gpu_given){&f->regions.regions[i], &f->plans[i].lowered,
+                               &m->kernels[which[i]].program, own_image(m, &m->kernels[which[i]])};
+    po_status status =
+        po_gpu_plan_graph(m->state, m->state->arena, f->graph, given, n, false, &f->plan);
+    if (status != PO_UNSUPPORTED)
+        return status;
+    po_log(m->ctx, "not timed as a whole: %s", m->ctx->error.message);
+    po_ctx_clear(m->ctx);
     return PO_OK;
 }
 
@@ -233,7 +346,8 @@ static po_status place(making *m, const form *f, const uint32_t *which, const ch
     } while (!whole);
     po_graph_sweep(g);
     if (g->n_functions > 0)
-        state->variants[state->n_variants++] = (po_variant){"kernels", g, true, f->seconds};
+        state->variants[state->n_variants++] =
+            (po_variant){"kernels", g, true, f->seconds, f->plan};
     return PO_OK;
 }
 
@@ -330,6 +444,7 @@ po_status po_stage_cuda(po_run_state *state) {
         po_cuda_library_spec spec = {
             .cc = state->options->cc, .store = &objects, .kernels = m.kernels, .n_kernels = m.n};
         PO_TRY(po_cuda_library_build(state->ctx, state->arena, &spec, &state->library));
+        PO_TRY(plan_whole(&m, &f, which, why));
         PO_TRY(place(&m, &f, which, why));
     }
     uint32_t slow = 0;
