@@ -43,11 +43,12 @@ static po_status check_options(po_ctx *ctx, const po_model *model, const po_opti
     if (options->opset > 0 && options->opset < opset)
         return po_fail(ctx, PO_BAD_USE, "--opset %lld: the model's operator set is %lld already",
                        (long long)options->opset, (long long)opset);
-    if (!options->cuda && (options->gpu || options->tf32 || options->replay))
+    if (!options->cuda && (options->gpu || options->tf32 || options->replay || options->record))
         return po_fail(ctx, PO_BAD_USE, "%s is for --target cuda",
-                       options->gpu    ? "--gpu"
-                       : options->tf32 ? "--tf32"
-                                       : "--cost replay");
+                       options->gpu      ? "--gpu"
+                       : options->tf32   ? "--tf32"
+                       : options->record ? "--cost record"
+                                         : "--cost replay");
     if (options->kernels) {
         PO_TRY(po_library_check_folder(ctx, options->kernels));
         PO_TRY(po_cc_check(ctx, options->cc));

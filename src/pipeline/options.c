@@ -27,6 +27,10 @@ bool po_options_estimated(const po_options *options) {
     return options->model_cost || options->cuda;
 }
 
+const char *po_options_cache(const po_options *options) {
+    return options->record ? options->record : options->cache;
+}
+
 uint32_t po_options_threads(const po_options *options) {
     if (options->threads > 0)
         return options->threads;
@@ -231,10 +235,28 @@ static po_status set_dump(set_args *a) {
     return set_stage(a, &a->o->dump, &a->o->n_dump, &a->o->cap_dump);
 }
 
+/* What follows `prefix`; NULL: something else, or nothing. */
+static const char *file_after(const char *value, const char *prefix) {
+    size_t n = strlen(prefix);
+    return strncmp(value, prefix, n) == 0 && value[n] ? value + n : NULL;
+}
+
+static po_status one_cache(set_args *a) {
+    return a->o->record && a->o->cache ? po_fail(a->ctx, PO_BAD_USE,
+                                                 "--cost record:FILE and --cache: both say where "
+                                                 "readings are kept; one of them will do")
+                                       : PO_OK;
+}
+
 static po_status set_cost(set_args *a) {
+    const char *replay = file_after(a->value, "replay:"), *record = file_after(a->value, "record:");
     a->o->model_cost = strcmp(a->value, "model") == 0;
     a->o->measured_cost = strcmp(a->value, "ort") == 0;
-    return a->o->model_cost || a->o->measured_cost ? PO_OK : bad(a, "ort or model");
+    a->o->replay = replay ? po_arena_strdup(a->o->arena, replay) : NULL;
+    a->o->record = record ? po_arena_strdup(a->o->arena, record) : NULL;
+    if (!a->o->model_cost && !a->o->measured_cost && !replay && !record)
+        return bad(a, "ort, model, replay:FILE or record:FILE");
+    return one_cache(a);
 }
 
 static po_status set_recall(set_args *a) {
@@ -243,7 +265,7 @@ static po_status set_recall(set_args *a) {
 
 static po_status set_cache(set_args *a) {
     a->o->cache = po_arena_strdup(a->o->arena, strcmp(a->value, "none") == 0 ? "" : a->value);
-    return *a->value ? PO_OK : bad(a, "a file or 'none'");
+    return *a->value ? one_cache(a) : bad(a, "a file or 'none'");
 }
 
 /* --- the table --- */
@@ -306,9 +328,10 @@ static const struct {
     {{"dump", 0, "STAGE", "print the graph after a stage, as text that parses back",
       PO_FOR_OPTIMISE},
      set_dump},
-    {{"cost", 0, "ort|model",
+    {{"cost", 0, "ort|model|replay:FILE|record:FILE",
       "measure in ONNX Runtime (default up to 20,000 nodes), or estimate from a model of "
-      "this machine",
+      "this machine; for GPUs: answer from the readings in a file alone, or take them here and "
+      "keep them there",
       PO_FOR_OPTIMISE},
      set_cost},
     {{"recall", 0, "yes|no",

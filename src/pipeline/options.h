@@ -24,6 +24,7 @@ struct po_options {
     const char *gpu;        /* --gpu, a name that po_gpu_named knows; NULL: the machine's own */
     bool tf32;              /* --tf32 yes */
     const char *replay;     /* --cost replay:FILE; NULL: none */
+    const char *record;     /* --cost record:FILE: a GPU must be there; NULL: none */
     bool model_cost;        /* --cost model */
     bool measured_cost;     /* --cost ort, as asked for rather than by default */
     bool recall;            /* what the same run decided before may stand */
@@ -41,6 +42,8 @@ struct po_options {
 /* The defaults, without an arena: for callers that gave no options. */
 po_options po_options_default(void);
 bool po_options_has(const char *const *list, uint32_t n, const char *name);
+/* The file of the cost cache: --cost record's or --cache's; NULL and "" as there. */
+const char *po_options_cache(const po_options *options);
 /* Whether estimates decide: nothing of the candidates is timed. */
 bool po_options_estimated(const po_options *options);
 /* Threads to run and measure with: as asked for, else the CPUs of this process. */

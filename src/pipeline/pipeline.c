@@ -22,7 +22,7 @@ void po_pipeline_drop(po_run_state *state, const po_graph *graph) {
 }
 
 po_status po_pipeline_cost(po_run_state *state, po_cost **cost) {
-    po_cost_options options = {.cache = state->options->cache};
+    po_cost_options options = {.cache = po_options_cache(state->options)};
     if (!state->cost)
         PO_TRY(po_cost_open(state->ctx, state->files, &options, &state->cost));
     *cost = state->cost;

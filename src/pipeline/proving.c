@@ -43,7 +43,7 @@ static po_status prove(po_run_state *state, const po_graph *winner, const po_gra
         po_hash r = po_graph_hash(recipes);
         key = po_hash_u64(po_hash_u64(key, r.lo), r.hi);
     }
-    const char *path = state->options->cache;
+    const char *path = po_options_cache(state->options);
     po_cache *cache;
     if (path && !*path)
         cache = po_cache_none(state->files);
