@@ -233,7 +233,7 @@ static void plan_sum(cu *c, uint32_t node, const uint32_t *reduced, uint32_t n_r
     }
     n->work = CU_ROWS;
     n->lanes = lanes_for(sums);
-    if (sums >= 512 && elements * CU_WARP < c->threads) {
+    if (sums >= 512 && elements * CU_WARP * 2 < c->threads) {
         n->work = CU_BLOCK;
         n->lanes = c->threads;
     }
@@ -270,7 +270,7 @@ static void plan_statement(cu *c, uint32_t node) {
                 one &= cu_count(c, node, kept[i]) == 1;
         n->kind = kind_of(c, s, &n->product);
         n->work = CU_PRODUCT;
-        if (one && tile >= 64 && fragment_for(c, node, n))
+        if (one && tile >= 8 && fragment_for(c, node, n))
             return;
     }
     order_of(c, node, kept, n_kept, n);
@@ -503,15 +503,21 @@ static void pipelines(cu *c, uint32_t step) {
 
 static uint32_t threads_for(cu *c, uint32_t step) {
     const po_mu *mu = c->mu;
-    bool product = false, large = false;
+    bool product = false, large = false, wide = false;
     for (uint32_t n = step; n != PO_NONE && po_mu_inside(mu, n, step); n = po_mu_next(mu, n)) {
         cu_product p;
-        if (mu->nodes[n].kind != PO_MU_STATEMENT || !cu_product_of(c, n, &p))
+        if (mu->nodes[n].kind != PO_MU_STATEMENT)
+            continue;
+        uint32_t n_kept, n_reduced, *kept, *reduced;
+        po_mu_labels_of(mu, &mu->nodes[n].statement, c->arena, &n_kept, &kept, &n_reduced,
+                        &reduced);
+        wide |= count_all(c, n, kept, n_kept) * count_all(c, n, reduced, n_reduced) > 1024;
+        if (!cu_product_of(c, n, &p))
             continue;
         product = true;
         large |= count_all(c, n, p.row, p.n_row) * count_all(c, n, p.col, p.n_col) >= 128 * 128;
     }
-    return product && !large ? 128 : 256;
+    return product ? (large ? 256 : 128) : wide ? 256 : 128;
 }
 
 void cu_plan_step(cu *c, uint32_t step) {

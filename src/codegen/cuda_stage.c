@@ -119,7 +119,15 @@ bool cu_product_of(cu *c, uint32_t node, cu_product *p) {
             mu->nodes[mu->nodes[node].parent].kind == PO_MU_LOOP)
             return false; /* several products in one block */
     }
-    return p->n_row > 0 && p->n_col > 0;
+    if (p->n_row > 0)
+        return p->n_col > 0;
+    /* A vector by a matrix: only where rows of the matrix lie along what is kept. */
+    const po_mu_tensor *matrix = &mu->tensors[b->tensor];
+    for (uint32_t i = 0; i < p->n_col; i++)
+        for (uint32_t x = 0; x < matrix->rank; x++)
+            if (po_mu_coef(&b->axes[x], p->col[i]) * matrix->stride[x] == 1)
+                return true;
+    return false;
 }
 
 /* --- slices --- */
