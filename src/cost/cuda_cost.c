@@ -9,7 +9,8 @@
 
 enum { RECORD_LAYOUT = 1, MOST_COPIES = 24, TAKES = 9, MOST_TIMES = 64, BATCH_SECONDS = 600 };
 static const double launch_aim = 400e-6; /* seconds between two events */
-static const char gpu_kind[] = "cuda gpu", step_kind[] = "cuda step", plan_kind[] = "cuda plan";
+static const char gpu_kind[] = "cuda gpu", step_kind[] = "cuda step", plan_kind[] = "cuda plan",
+                  program_kind[] = "cuda program";
 
 /* The one place where a file says whose readings it has. */
 static const po_hash gpu_key = {RECORD_LAYOUT, 0};
@@ -369,5 +370,65 @@ po_status po_cuda_cost_plan(po_ctx *ctx, po_cuda_cost *cost, const po_cuda_plan 
     if (!sensible(*seconds))
         return po_fail(ctx, PO_RUNTIME, "plan '%s': a reading of %g s", plan->name, *seconds);
     keep(cost, plan_kind, key, *seconds);
+    return PO_OK;
+}
+
+/* --- programs --- */
+
+typedef struct program_record {
+    double seconds, worst; /* as in po_cuda_candidate */
+} program_record;
+
+static po_hash program_key(const po_cuda_cost *cost, const po_cuda_trial *trial,
+                           const po_cuda_candidate *c) {
+    po_hash key = with(po_cuda_cost_key(cost), po_cuda_program_hash(c->program));
+    uint64_t asked = (uint64_t)trial->check | (uint64_t)trial->time << 1 |
+                     (uint64_t)trial->cold << 2 | (uint64_t)c->tf32 << 3;
+    key = po_hash_u64(po_hash_u64(key, asked), trial->seed);
+    return po_hash_bytes(&trial->k, sizeof trial->k, key);
+}
+
+static bool recall_program(po_cuda_cost *cost, po_hash key, po_cuda_candidate *c) {
+    program_record r;
+    if (!po_cache_get_fixed(cost->cache, program_kind, key, &r, sizeof r) || !isfinite(r.seconds) ||
+        r.seconds == 0)
+        return false;
+    c->seconds = r.seconds;
+    c->worst = r.worst;
+    c->why = r.seconds < 0 ? "it computes something else, as was found before" : NULL;
+    cost->recalled++;
+    return true;
+}
+
+po_status po_cuda_cost_programs(po_ctx *ctx, po_arena *arena, po_cuda_cost *cost,
+                                const po_cuda_trial *trial, po_cuda_candidate *candidates,
+                                uint32_t n) {
+    po_cuda_candidate *open = PO_NEW_N(arena, po_cuda_candidate, n + 1);
+    uint32_t *of = PO_NEW_N(arena, uint32_t, n + 1), n_open = 0;
+    po_cuda_trial own = *trial;
+    own.options = &cost->options;
+    if (!own.meaning && n > 0)
+        own.meaning = candidates[0].mu;
+    for (uint32_t i = 0; i < n; i++) {
+        po_cuda_candidate *c = &candidates[i];
+        if (recall_program(cost, program_key(cost, trial, c), c))
+            continue;
+        c->seconds = c->worst = 0;
+        if (cost->replay) {
+            c->why = po_arena_printf(arena, "%s has no reading of '%s'", cost->replay, c->mu->name);
+            continue;
+        }
+        of[n_open] = i;
+        open[n_open++] = *c;
+    }
+    PO_TRY(po_cuda_try(ctx, arena, &own, open, n_open));
+    for (uint32_t i = 0; i < n_open; i++) {
+        po_cuda_candidate *c = &candidates[of[i]];
+        *c = open[i];
+        program_record r = {c->seconds, c->worst};
+        if (c->seconds != 0)
+            po_cache_put(cost->cache, program_kind, program_key(cost, trial, c), &r, sizeof r);
+        cost->measured += c->seconds != 0;
+    }
     return PO_OK;
 }

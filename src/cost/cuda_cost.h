@@ -10,7 +10,7 @@
 #define PO_COST_CUDA_COST_H
 
 #include "cost/cache.h"
-#include "cost/cuda_run.h"
+#include "cost/cuda_program.h"
 
 typedef struct po_cuda_cost {
     po_cuda_options options;
@@ -36,6 +36,13 @@ po_status po_cuda_cost_steps(po_ctx *ctx, po_cuda_cost *cost, const po_cuda_plan
 /* Seconds of the whole plan as a graph; likewise. */
 po_status po_cuda_cost_plan(po_ctx *ctx, po_cuda_cost *cost, const po_cuda_plan *plan,
                             double *seconds);
+
+/* po_cuda_try (cost/cuda_program.h) with its readings kept: a program that was tried is not tried
+ * again. In a replay one without a reading has 0 seconds, and says so. trial->options are the
+ * cost's. */
+po_status po_cuda_cost_programs(po_ctx *ctx, po_arena *arena, po_cuda_cost *cost,
+                                const po_cuda_trial *trial, po_cuda_candidate *candidates,
+                                uint32_t n);
 
 /* Hash of what a reading depends on: GPU, driver, libraries. For readings of other kinds. */
 po_hash po_cuda_cost_key(const po_cuda_cost *cost);

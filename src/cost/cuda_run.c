@@ -236,8 +236,8 @@ po_status po_cuda_capture(po_ctx *ctx, po_arena *arena, po_cuda_ready *r, uint32
     return PO_OK;
 }
 
-/* The text without its symbols' common part, which is no more than a name. */
-static po_hash hash_source(const po_cuda_program *program) {
+/* The symbols' common part is no more than a name. */
+po_hash po_cuda_program_hash(const po_cuda_program *program) {
     const char *name = program->n_launches > 0 ? program->launches[0].symbol : "";
     const char *end = strrchr(name, '_'), *from = program->source;
     size_t n = end ? (size_t)(end - name) : 0;
@@ -248,13 +248,19 @@ static po_hash hash_source(const po_cuda_program *program) {
             from = p + n;
             p = from - 1;
         }
-    return po_hash_str(h, from);
+    h = po_hash_str(h, from);
+    for (uint32_t i = 0; i < program->n_launches; i++) {
+        const po_cuda_launch *l = &program->launches[i];
+        h = po_hash_u64(po_hash_u64(po_hash_u64(h, l->grid[0]), l->grid[1]), l->grid[2]);
+        h = po_hash_u64(po_hash_u64(h, l->threads), l->shared);
+    }
+    return h;
 }
 
 const po_cuda_step *po_cuda_program_steps(po_arena *arena, const po_cuda_program *program,
                                           const po_cuda_image *image, const po_cuda_io *io) {
     po_cuda_step *steps = PO_NEW_N(arena, po_cuda_step, program->n_launches);
-    po_hash source = hash_source(program);
+    po_hash source = po_cuda_program_hash(program);
     for (uint32_t i = 0; i < program->n_launches; i++) {
         const po_cuda_launch *l = &program->launches[i];
         po_cuda_place *args = PO_NEW_N(arena, po_cuda_place, l->n_args);

@@ -108,6 +108,8 @@ typedef struct po_cuda_io {
     const po_cuda_place *inputs, *weights, *outputs;
     po_cuda_place device;
 } po_cuda_io;
+/* Hash of a program's text and launches, without the names of its symbols. */
+po_hash po_cuda_program_hash(const po_cuda_program *program);
 const po_cuda_step *po_cuda_program_steps(po_arena *arena, const po_cuda_program *program,
                                           const po_cuda_image *image, const po_cuda_io *io);
 

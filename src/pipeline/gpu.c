@@ -44,6 +44,12 @@ static po_status take_own(po_run_state *state) {
     po_cuda_info info;
     const char *named = state->options->gpu;
     PO_TRY(po_cuda_look(state->ctx, state->arena, &first_device, &info));
+    if (state->options->record && !info.has_gpu)
+        return po_fail(state->ctx, PO_RUNTIME, "--cost record:%s: %s", state->options->record,
+                       info.missing);
+    if (state->options->record && !is_asked_for(state, info.name))
+        return po_fail(state->ctx, PO_BAD_USE, "--cost record:%s: this GPU is %s, not %s",
+                       state->options->record, info.name, named);
     if (info.has_gpu && is_asked_for(state, info.name)) {
         state->gpu = described(state, info.name);
         state->record->summary.gpu = po_arena_strdup(state->arena, info.name);

@@ -160,7 +160,7 @@ static po_status drop(making *m, po_status status, const char **why) {
     return PO_OK;
 }
 
-/* --- on a GPU that is here --- */
+/* --- on a GPU that is here, or by what was recorded there --- */
 
 static const po_cuda_image *own_image(const making *m, const po_cuda_kernel *kernel) {
     const po_cuda_image *best = NULL;
@@ -210,12 +210,9 @@ static po_status time_kernels(making *m, const form *f, uint32_t i, const po_cud
                                      .image = own_image(m, &made[k]),
                                      .tf32 = m->state->options->tf32};
     }
-    const po_cuda_trial trial = {.options = &m->state->gpu_cost->options,
-                                 .meaning = plan->lowered.mu,
-                                 .check = true,
-                                 .time = true,
-                                 .seed = 1};
-    PO_TRY(po_cuda_try(m->ctx, m->state->arena, &trial, c, n));
+    const po_cuda_trial trial = {
+        .meaning = plan->lowered.mu, .check = true, .time = true, .seed = 1};
+    PO_TRY(po_cuda_cost_programs(m->ctx, m->state->arena, m->state->gpu_cost, &trial, c, n));
     for (uint32_t k = 0; k < n; k++) {
         seconds[of[k]] = c[k].seconds > 0 ? c[k].seconds : 0;
         po_log(m->ctx, "region %u, %s: %s%.1f us (estimate %.1f), error %.2f u S", i,
@@ -229,12 +226,12 @@ static po_status time_kernels(making *m, const form *f, uint32_t i, const po_cud
 
 enum { MOST_TIMED = 12 };
 
-/* Prints and compiles what may gain: the first that can be, or, where a GPU can time them, all of
- * the best few. seconds: by candidate, 0 where there is no kernel. */
+/* Prints and compiles what may gain: the first that can be, or, where a GPU or its records can tell
+ * their times, all of the best few. seconds: by candidate, 0 where there is no kernel. */
 static po_status make_kernels(making *m, const form *f, uint32_t i, po_cuda_kernel *made,
                               double *seconds, const char **why) {
     const po_gpu_region *plan = &f->plans[i];
-    bool timed = po_gpu_is_here(m->state);
+    bool timed = m->state->gpu_cost != NULL;
     for (uint32_t k = 0, n = 0; k < plan->n && n < (timed ? MOST_TIMED : 1); k++) {
         const po_gpu_candidate *c = &plan->candidates[k];
         if (!timed && !(c->seconds < worth_a_kernel * f->nodes[i]))
@@ -258,7 +255,7 @@ static po_status add_kernel(making *m, form *f, uint32_t i, uint32_t *which, con
     double *seconds = PO_NEW_N(m->state->arena, double, plan->n);
     uint32_t best = PO_NONE;
     *which = PO_NONE;
-    if (po_gpu_is_here(m->state))
+    if (m->state->gpu_cost)
         PO_TRY(time_nodes(m, f, i));
     PO_TRY(make_kernels(m, f, i, made, seconds, why));
     for (uint32_t k = 0; k < plan->n; k++)

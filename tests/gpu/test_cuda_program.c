@@ -2,8 +2,10 @@
  * takes the driver down costs the others nothing. */
 #include "unit.h"
 
-#include "cost/cuda_program.h"
+#include "cost/cuda_cost.h"
+#include "test_paths.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const po_cuda_options driver = {.folder = FAKES "/driver", .alone = true};
@@ -18,11 +20,11 @@ static const po_cuda_launch wild = {"wild", "wild", {2, 1, 1}, 32, 0, 2, args};
 static const po_cuda_launch none = {"none", "none", {2, 1, 1}, 32, 0, 2, args};
 static const po_cuda_launch both[] = {{"twice", "into nothing", {2, 1, 1}, 32, 0, 2, again},
                                       {"twice", "double", {2, 1, 1}, 32, 0, 2, args}};
-static const po_cuda_program programs[] = {{"", 1, &twice, 0},
-                                           {"", 1, &almost, 0},
-                                           {"", 1, &wild, 0},
-                                           {"", 2, both, 256},
-                                           {"", 1, &none, 0}};
+static const po_cuda_program programs[] = {{"1", 1, &twice, 0},
+                                           {"2", 1, &almost, 0},
+                                           {"3", 1, &wild, 0},
+                                           {"4", 2, both, 256},
+                                           {"5", 1, &none, 0}};
 
 static const char text[] = "mugraph twice {\n label i 64\n tensor X input 0 [64]\n"
                            " tensor Y output 0 [64]\n step \"double\" {\n Y[i] = X[i] * 2\n }\n}\n";
@@ -76,6 +78,37 @@ static void each_is_judged_by_itself(void **state) {
     po_arena_free(f.arena);
 }
 
+static void readings_are_kept(void **state) {
+    (void)state;
+    fixture f;
+    po_cache *cache;
+    po_cuda_cost *cost;
+    char dir[512], path[600];
+    start(&f);
+    test_mkdtemp(dir, sizeof dir);
+    snprintf(path, sizeof path, "%s/gpu.db", dir);
+    assert_int_equal(po_cache_open(&f.ctx, f.arena, path, &cache), PO_OK);
+    assert_int_equal(po_cuda_cost_open(&f.ctx, f.arena, &driver, cache, &cost), PO_OK);
+    po_cuda_trial trial = {.check = true, .time = true, .seed = 1};
+    for (int turn = 0; turn < 3; turn++) {
+        po_cuda_candidate c[3];
+        for (int i = 0; i < 3; i++)
+            c[i] = (po_cuda_candidate){.mu = f.mu, .program = &programs[i], .image = &image};
+        if (turn == 2)
+            assert_int_equal(po_cuda_cost_replay(&f.ctx, f.arena, path, &cost), PO_OK);
+        assert_int_equal(po_cuda_cost_programs(&f.ctx, f.arena, cost, &trial, c, 3), PO_OK);
+        assert_float_equal((c[0].seconds * 1e6), 8, 1e-3);
+        assert_true(c[1].seconds < 0 && c[1].worst > 100);
+        assert_true(c[2].seconds == 0); /* what did not run is tried each time */
+        assert_non_null(
+            strstr(c[2].why, turn < 2 ? "trying kernels" : "has no reading of 'twice'"));
+        assert_int_equal(cost->measured, turn < 2 ? 2 : 0);
+        assert_int_equal(cost->recalled, turn == 0 ? 0 : 2);
+    }
+    po_arena_free(f.arena);
+    test_rmtree(dir);
+}
+
 static void without_a_gpu(void **state) {
     (void)state;
     fixture f;
@@ -112,8 +145,8 @@ static void names_do_not_count(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(each_is_judged_by_itself),
-                                       cmocka_unit_test(without_a_gpu),
-                                       cmocka_unit_test(names_do_not_count)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_is_judged_by_itself), cmocka_unit_test(readings_are_kept),
+        cmocka_unit_test(without_a_gpu), cmocka_unit_test(names_do_not_count)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
