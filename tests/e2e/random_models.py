@@ -173,10 +173,11 @@ def sabotage():
                         f'from onnx import numpy_helper as h\nm = onnx.load(sys.argv[1])\n{edit}\n'
                         f'onnx.save(m, sys.argv[3])\n')
             os.chmod(program, 0o700)
-            wrong = [s for s in range(8) if one(program, s, 1, None)[1] not in ('good', 'uncounted')]
-        if bool(wrong) != bool(what):
+            wrong = next((s for s in range(8) if one(program, s, 1, None)[1] not in ('good', 'uncounted')),
+                         None)
+        if (wrong is not None) != bool(what):
             missed += 1
-            print(f'{what or "a plain copy"}: found wrong in {wrong}')
+            print(f'{what or "a plain copy"}: found wrong in model {wrong}')
     print(f'{len(MISTAKES)} mistakes, {missed} misjudged')
     return missed
 
