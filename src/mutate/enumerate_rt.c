@@ -354,12 +354,26 @@ static void try_move(en_maker *mk, const en_rt *from, en_move m) {
         set_table(mk, 2 * (mk->mask + 1));
 }
 
+/* Whether f can be cut off the axis so many times: nothing else needs to be tried where not. */
+static bool can_cut(const en_rt *from, uint8_t axis, const en_move *m, uint32_t times) {
+    en_rt rt = *from;
+    en_digit taken;
+    for (uint32_t i = 0; i < times; i++)
+        if (!cut(&rt, axis, m->f, m->side, m->pad, &taken))
+            return false;
+    return true;
+}
+
 static void moves_of_factor(en_maker *mk, const en_rt *from, uint8_t axis, int16_t f, bool pads) {
     uint8_t rank = from->out.rank;
     bool fits = from->out.d[axis] % f == 0;
     for (uint8_t pad = fits ? 0 : 1; pad <= (fits ? 0 : pads ? 2 : 0); pad++)
         for (uint8_t side = 0; side < 2; side++) {
             en_move m = {.axis = axis, .side = side, .pad = pad, .f = f};
+            if (!can_cut(from, axis, &m, 1))
+                continue;
+            bool next = axis + 1 < rank && can_cut(from, (uint8_t)(axis + 1), &m, 1);
+            bool twice = can_cut(from, axis, &m, 2);
             for (m.place = 0; m.place < 2; m.place++)
                 for (m.to = 0; m.to < rank; m.to++) {
                     m.kind = EN_TAKE;
@@ -367,10 +381,10 @@ static void moves_of_factor(en_maker *mk, const en_rt *from, uint8_t axis, int16
                     try_move(mk, from, m);
                     for (m.order = 0; m.order < 2; m.order++) {
                         m.kind = EN_PAIR;
-                        if (axis + 1 < rank)
+                        if (next)
                             try_move(mk, from, m);
                         m.kind = EN_SPREAD;
-                        if (m.to + 1 < rank)
+                        if (twice && m.to + 1 < rank)
                             try_move(mk, from, m);
                     }
                 }
@@ -482,7 +496,7 @@ en_rts *en_rts_make(en_maker *mk, po_arena *arena, const en_shape *in, const en_
     uint32_t begin = 0;
     for (uint32_t level = 0; level < most; level++) {
         uint32_t end = mk->n;
-        for (; begin < end; begin++) {
+        for (; begin < end && mk->n < limit; begin++) {
             en_rt from = mk->rt[begin]; /* the array may move */
             moves_of(mk, &from, factors, allow);
         }
