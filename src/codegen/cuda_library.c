@@ -157,6 +157,19 @@ static const char source[] =
 
 /* --- the whole --- */
 
+/* The shipped text with the files of these kernels in the place of @IMAGES@. */
+static const char *print_cmake(po_arena *arena, const po_cuda_library_spec *spec) {
+    static const char mark[] = "@IMAGES@";
+    const char *text = po_shipped_tensorrt_CMakeLists_txt, *at = strstr(text, mark);
+    po_text out;
+    po_text_init(&out, arena);
+    po_text_add(&out, text, (size_t)(at - text));
+    for (uint32_t i = 0; i < spec->n_kernels; i++)
+        po_text_printf(&out, "\n    ../%s_images.c", spec->kernels[i].ports.name);
+    po_text_puts(&out, at + strlen(mark));
+    return out.data;
+}
+
 static const char about[] =
     "for the CUDA provider of ONNX Runtime 1.18 or later on Linux, on NVIDIA GPUs of compute\n"
     "capability 8.0 or later. The model does not depend on it: without the library, where there "
@@ -201,7 +214,7 @@ po_status po_cuda_library_build(po_ctx *ctx, po_arena *arena, const po_cuda_libr
     add(&l, "petopt_table.h", po_shipped_petopt_table_h, NULL);
     add(&l, "ort_slots.def", po_shipped_ort_slots_def, NULL);
     add(&l, "tensorrt/petopt_plugin.cpp", po_shipped_petopt_plugin_cpp, NULL);
-    add(&l, "tensorrt/CMakeLists.txt", po_shipped_tensorrt_CMakeLists_txt, NULL);
+    add(&l, "tensorrt/CMakeLists.txt", print_cmake(arena, spec), NULL);
     for (uint32_t i = 0; i < spec->n_kernels; i++) {
         const po_cuda_kernel *k = &spec->kernels[i];
         add(&l, po_arena_printf(arena, "%s.cu", k->ports.name), k->program.source, NULL);

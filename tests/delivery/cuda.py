@@ -14,7 +14,7 @@ import threading
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'e2e'))
 import cases
@@ -22,18 +22,36 @@ from cases import expect
 
 LIBRARY = 'libpetopt_kernels.so'
 TYPES = {'f32': (TensorProto.FLOAT, np.float32, 1e-5), 'f16': (TensorProto.FLOAT16, np.float16, 4e-3)}
+BF16 = (TensorProto.BFLOAT16, None, 3e-2)  # of TensorRT alone: the runtime has no such product on the CPU
 SIZES = [24, 40, 16]
 ROWS = 6
 
 
+def bits_of(values, kind):
+    """As a tensor of the kind has them, bits of bf16 as integers."""
+    if kind != 'bf16':
+        return values.astype(TYPES[kind][1])
+    u = values.astype(np.float32).view(np.uint32).astype(np.uint64)
+    return ((u + 0x7fff + (u >> 16 & 1)) >> 16).astype(np.uint16)
+
+
+def numbers_of(bits, kind):
+    return (bits.astype(np.uint32) << 16).view(np.float32) if kind == 'bf16' else bits.astype(np.float32)
+
+
+def constant(values, kind, name):
+    bits = bits_of(values, kind)
+    return helper.make_tensor(name, (TYPES | {'bf16': BF16})[kind][0], bits.shape, bits.tobytes(), raw=True)
+
+
 def network(kind):
     """Two dense layers and an operator that has no kernel."""
-    element, dtype, _ = TYPES[kind]
+    element = (TYPES | {'bf16': BF16})[kind][0]
     rng = np.random.default_rng(0)
     nodes, weights, x = [], [], 'x'
     for i, (a, b) in enumerate(zip(SIZES, SIZES[1:])):
-        weights += [numpy_helper.from_array((rng.standard_normal((a, b)) / np.sqrt(a)).astype(dtype), f'w{i}'),
-                    numpy_helper.from_array(rng.standard_normal(b).astype(dtype), f'b{i}')]
+        weights += [constant(rng.standard_normal((a, b)) / np.sqrt(a), kind, f'w{i}'),
+                    constant(rng.standard_normal(b), kind, f'b{i}')]
         nodes += [helper.make_node('MatMul', [x, f'w{i}'], [f'p{i}']),
                   helper.make_node('Add', [f'p{i}', f'b{i}'], [f's{i}']),
                   helper.make_node('Relu', [f's{i}'], [f'y{i}'], name=f'dense{i}')]
@@ -215,27 +233,28 @@ def case_readme_builds_it_again(bed):
 
 def case_tensorrt(bed):
     """Built by the CMakeLists.txt that is delivered, driven as TensorRT would."""
-    for kind, (_, dtype, limit) in TYPES.items():
+    for kind, (_, _, limit) in (TYPES | {'bf16': BF16}).items():
         bed.made(kind)
         for command in (['cmake', '-S', 'k/tensorrt', '-B', 'b', f'-DTENSORRT_INCLUDE={bed.args.declared}'],
                         ['cmake', '--build', 'b']):
             p = subprocess.run(command, cwd=bed.folder, capture_output=True, text=True, timeout=300)
             expect(p.returncode == 0, f'{command}: {p.stdout}{p.stderr}')
-        weights = {i.name: numpy_helper.to_array(i) for i in onnx.load(bed.path('in.onnx')).graph.initializer}
-        x = feeds(kind)[0]
-        x.tofile(bed.path('x.bin'))
+        raw = {i.name: i.raw_data for i in onnx.load(bed.path('in.onnx')).graph.initializer}
+        x = bits_of(np.random.default_rng(1).standard_normal((ROWS, SIZES[0])), kind)
         for i, (a, b) in enumerate(zip(SIZES, SIZES[1:])):
+            x.tofile(bed.path('x.bin'))
             for name in (f'w{i}', f'b{i}'):
-                weights[name].tofile(bed.path(name))
+                with open(bed.path(name), 'wb') as f:
+                    f.write(raw[name])
             p = subprocess.run([bed.args.drive, 'b/libpetopt_tensorrt.so', f'Test_{ROWS}_{a}_{b}_{kind}_v1',
                                 f'in:{kind}:{ROWS},{a}:x.bin', f'weight:{kind}:{a},{b}:w{i}',
                                 f'weight:{kind}:{b}:b{i}', f'out:{kind}:{ROWS},{b}:y.bin'],
                                cwd=bed.folder, env=bed.emulated(), capture_output=True, text=True, timeout=300)
             expect(p.returncode == 0, f'drive: {p.stdout}{p.stderr}')
-            got = np.fromfile(bed.path('y.bin'), dtype).reshape(ROWS, b)
-            right = np.maximum(x.astype(float) @ weights[f'w{i}'].astype(float) + weights[f'b{i}'], 0)
-            expect(close(got, right, limit), f'{kind}: off by {np.abs(got - right).max()}')
-            os.replace(bed.path('y.bin'), bed.path('x.bin'))
+            got = np.fromfile(bed.path('y.bin'), x.dtype).reshape(ROWS, b)
+            w, bias = (numbers_of(np.frombuffer(raw[n], x.dtype), kind) for n in (f'w{i}', f'b{i}'))
+            right = np.maximum(numbers_of(x, kind).astype(float) @ w.reshape(a, b) + bias, 0)
+            expect(close(numbers_of(got, kind), right, limit), f'{kind}: off by {np.abs(numbers_of(got, kind) - right).max()}')
             x = got
         subprocess.run(['rm', '-r', 'b', 'k'], cwd=bed.folder, check=True)
 

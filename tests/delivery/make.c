@@ -46,10 +46,19 @@ typedef struct making {
     uint32_t n;
 } making;
 
-static const char *print_code(making *m, const char *name, const int *d, bool f16) {
-    const char *body = po_arena_printf(
-        m->arena, code, f16 ? "pc_f16" : "float", f16 ? "pc_from_f16" : "", f16 ? "pc_to_f16" : "",
-        THREADS, name, d[1], d[1], d[2], d[1], d[2], d[2], THREADS, name, d[2], d[2], d[2]);
+static const struct {
+    po_dtype dtype;
+    po_mu_type type;
+    const char *name, *element, *load, *store;
+} kinds[] = {{PO_F32, PO_MU_F32, "f32", "float", "", ""},
+             {PO_F16, PO_MU_F16, "f16", "pc_f16", "pc_from_f16", "pc_to_f16"},
+             {PO_BF16, PO_MU_BF16, "bf16", "pc_bf16", "pc_from_bf16", "pc_to_bf16"}};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+static const char *print_code(making *m, const char *name, const int *d, uint32_t kind) {
+    const char *body = po_arena_printf(m->arena, code, kinds[kind].element, kinds[kind].load,
+                                       kinds[kind].store, THREADS, name, d[1], d[1], d[2], d[1],
+                                       d[2], d[2], THREADS, name, d[2], d[2], d[2]);
     return po_arena_printf(m->arena, "%s%s", po_shipped_cuda_prelude_cu, body);
 }
 
@@ -77,8 +86,8 @@ static void set_launches(making *m, po_cuda_kernel *k, const int *d) {
 }
 
 /* d: rows, inner length, columns. */
-static po_status kernel_of(making *m, const int *d, bool f16, const char **name) {
-    *name = po_arena_printf(m->arena, "Test_%d_%d_%d_%s_v%d", d[0], d[1], d[2], f16 ? "f16" : "f32",
+static po_status kernel_of(making *m, const int *d, uint32_t kind, const char **name) {
+    *name = po_arena_printf(m->arena, "Test_%d_%d_%d_%s_v%d", d[0], d[1], d[2], kinds[kind].name,
                             PO_CUDA_KERNEL_ABI);
     for (uint32_t i = 0; i < m->n; i++)
         if (strcmp(m->kernels[i].ports.name, *name) == 0)
@@ -90,7 +99,7 @@ static po_status kernel_of(making *m, const int *d, bool f16, const char **name)
     ports[1] = (po_kernel_port){2, {d[0], d[2]}};
     elements[0] = (int64_t)d[1] * d[2];
     elements[1] = d[2];
-    types[0] = types[1] = f16 ? PO_MU_F16 : PO_MU_F32;
+    types[0] = types[1] = kinds[kind].type;
     po_cuda_kernel *k = &m->kernels[m->n++];
     *k = (po_cuda_kernel){.ports = {.name = *name,
                                     .what = "a dense */ layer",
@@ -104,7 +113,7 @@ static po_status kernel_of(making *m, const int *d, bool f16, const char **name)
                           .weights = types,
                           .out = types};
     set_launches(m, k, d);
-    k->program.source = print_code(m, *name, d, f16);
+    k->program.source = print_code(m, *name, d, kind);
     return po_cuda_kernel_compile(m->ctx, m->arena, m->nvrtc, NULL, k);
 }
 
@@ -119,9 +128,13 @@ static po_status take(making *m, po_graph *g, po_node_id relu) {
         !po_graph_constant(g, product->in[1]) || !po_graph_constant(g, add->in[1]))
         return PO_OK;
     const int d[3] = {(int)x[0].value, (int)x[1].value, (int)w[1].value};
-    bool f16 = g->values[r->out[0]].type.dtype == PO_F16;
+    uint32_t kind = 0;
+    while (kind < KINDS && kinds[kind].dtype != g->values[r->out[0]].type.dtype)
+        kind++;
     const char *name;
-    PO_TRY(kernel_of(m, d, f16, &name));
+    if (kind == KINDS)
+        return PO_OK;
+    PO_TRY(kernel_of(m, d, kind, &name));
     po_node_id nodes[3] = {relu, (po_node_id)(add - g->nodes), (po_node_id)(product - g->nodes)};
     po_value_id in[3] = {product->in[0], product->in[1], add->in[1]}, out[1] = {r->out[0]};
     po_outline outline = {PO_KERNEL_DOMAIN, name, r->name, 3, 3, 1, nodes, in, out};
