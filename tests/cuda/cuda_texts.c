@@ -31,13 +31,13 @@ const search_block cuda_texts[] = {
      "   O[i, j] = u[i, j] * sigmoid(u[i, j]) * v[i, j] } } }"},
     /* The norm's sum beside the product, divided by at the end. */
     {"norm_product",
-     "mugraph m { label i 16 label k 128 label j 48\n"
-     " tensor X input 0 [16, 128] tensor g weight 0 [128] tensor W weight 1 [128, 48]\n"
+     "mugraph m { label i 16 label k 256 label j 48\n"
+     " tensor X input 0 [16, 256] tensor g weight 0 [256] tensor W weight 1 [256, 48]\n"
      " tensor O output 0 [16, 48]\n"
-     " step \"n\" { grid j by 16 { shared s [16] shared p [16, 48] shared x [16, 128]\n"
+     " step \"n\" { grid j by 16 { shared s [16] shared p [16, 48] shared x [16, 256]\n"
      "   for k by 64 { x[i, k] = X[i, k] * g[k]  s[i] += X[i, k] * X[i, k] fresh\n"
      "     p[i, j] += x[i, k] * W[k, j] fresh }\n"
-     "   O[i, j] = p[i, j] / sqrt(s[i] * 0.0078125 + 0.000001) } } }"},
+     "   O[i, j] = p[i, j] / sqrt(s[i] * 0.00390625 + 0.000001) } } }"},
     {"softmax", "mugraph m { label i 13 label j 100\n"
                 " tensor X input 0 [13, 100] tensor O output 0 [13, 100]\n"
                 " step \"s\" { grid i by 2 { shared m [13] shared e [13, 100] shared l [13]\n"
@@ -95,10 +95,10 @@ const search_block cuda_texts[] = {
                " step \"sum\" { grid y by 4 { O[y, x] += X[y+r-1, x+s-2] * W[r, s] fresh } }\n"
                " step \"most\" { grid y by 4 { M[y, x] max= X[y+r-1, x+s-2] fresh } } }"},
     /* Two steps through memory, written by parts: an axis of two labels. */
-    {"heads", "mugraph m { label t 12 label h 4 label e 8 label k 32 label o 32\n"
-              " tensor X input 0 [12, 32] tensor W weight 0 [32, 32] tensor D device [4, 12, 8]\n"
-              " tensor O output 0 [12, 32]\n"
-              " step \"in\" { grid h by 1 { shared r [4, 12, 8]\n"
+    {"heads", "mugraph m { label t 16 label h 4 label e 8 label k 32\n"
+              " tensor X input 0 [16, 32] tensor W weight 0 [32, 32] tensor D device [4, 16, 8]\n"
+              " tensor O output 0 [16, 32]\n"
+              " step \"in\" { grid h by 1 { shared r [4, 16, 8]\n"
               "   for k by 16 { r[h, t, e] += X[t, k] * W[k, 8*h+e] fresh }\n"
               "   D[h, t, e] = r[h, t, e] } }\n"
               " step \"out\" { grid t by 4 { O[t, 8*h+e] = D[h, t, e] + X[t, 8*h+e] } } }"},
