@@ -31,13 +31,13 @@ const search_block cuda_texts[] = {
      "   O[i, j] = u[i, j] * sigmoid(u[i, j]) * v[i, j] } } }"},
     /* The norm's sum beside the product, divided by at the end. */
     {"norm_product",
-     "mugraph m { label i 16 label k 256 label j 48\n"
-     " tensor X input 0 [16, 256] tensor g weight 0 [256] tensor W weight 1 [256, 48]\n"
+     "mugraph m { label i 16 label k 512 label j 48\n"
+     " tensor X input 0 [16, 512] tensor g weight 0 [512] tensor W weight 1 [512, 48]\n"
      " tensor O output 0 [16, 48]\n"
-     " step \"n\" { grid j by 16 { shared s [16] shared p [16, 48] shared x [16, 256]\n"
+     " step \"n\" { grid j by 16 { shared s [16] shared p [16, 48] shared x [16, 512]\n"
      "   for k by 64 { x[i, k] = X[i, k] * g[k]  s[i] += X[i, k] * X[i, k] fresh\n"
      "     p[i, j] += x[i, k] * W[k, j] fresh }\n"
-     "   O[i, j] = p[i, j] / sqrt(s[i] * 0.00390625 + 0.000001) } } }"},
+     "   O[i, j] = p[i, j] / sqrt(s[i] * 0.001953125 + 0.000001) } } }"},
     {"softmax", "mugraph m { label i 13 label j 100\n"
                 " tensor X input 0 [13, 100] tensor O output 0 [13, 100]\n"
                 " step \"s\" { grid i by 2 { shared m [13] shared e [13, 100] shared l [13]\n"
