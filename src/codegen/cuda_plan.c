@@ -274,7 +274,11 @@ static void plan_statement(cu *c, uint32_t node) {
             return;
     }
     order_of(c, node, kept, n_kept, n);
-    if (n_reduced > 0) {
+    /* What adds nothing up still starts anew where its operands lie outside. */
+    bool starts = false;
+    for (uint32_t k = 0; k < s->n_in && s->fresh && s->combine != PO_MU_SET; k++)
+        starts |= !po_mu_is_inside(c->mu, &s->in[k]);
+    if (n_reduced > 0 || starts) {
         plan_sum(c, node, reduced, n_reduced, n);
         return;
     }

@@ -94,6 +94,12 @@ const search_block cuda_texts[] = {
                " tensor M output 1 [11, 17]\n"
                " step \"sum\" { grid y by 4 { O[y, x] += X[y+r-1, x+s-2] * W[r, s] fresh } }\n"
                " step \"most\" { grid y by 4 { M[y, x] max= X[y+r-1, x+s-2] fresh } } }"},
+    /* Nothing is added up, but what lies outside starts from 0. */
+    {"scaled", "mugraph m { label y 7 label x 9\n"
+               " tensor X input 0 [6, 9] tensor w weight 0 [9] tensor O output 0 [7, 9]\n"
+               " step \"s\" { grid y by 3 { shared p [7, 9]\n"
+               "   p[y, x] += X[y-1, x] * w[x] fresh\n"
+               "   O[y, x] = p[y, x] + w[x] } } }"},
     /* Two steps through memory, written by parts: an axis of two labels. */
     {"heads", "mugraph m { label t 16 label h 4 label e 8 label k 32\n"
               " tensor X input 0 [16, 32] tensor W weight 0 [32, 32] tensor D device [4, 16, 8]\n"

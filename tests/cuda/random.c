@@ -1,7 +1,7 @@
 /* Random regions, lowered, as they are (a block for a step) and by the GPU's schedules, printed and
  * run in the emulator: every element of every output against float64.
  *
- *     cuda_random SEED COUNT   the COUNT regions of seeds from SEED on */
+ *     cuda_random SEED COUNT [text]   the COUNT regions of seeds from SEED on */
 #include "cuda_check.h"
 #include "ir/text.h"
 #include "random_regions.h"
@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BATCH = 60, SHARED_LIMIT = 1 << 20, PORTS = 64 };
 
@@ -71,7 +72,7 @@ static bool add(po_ctx *ctx, po_arena *arena, uint64_t seed, batch *b) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 3)
+    if (argc < 3)
         return 2;
     uint64_t seed = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10);
     po_ctx ctx;
@@ -84,6 +85,13 @@ int main(int argc, char **argv) {
         batch *b = PO_NEW(arena, batch);
         while (b->n < BATCH && done < count)
             done += add(&ctx, arena, seed++, b);
+        for (uint32_t i = 0; i < b->n && argc > 3; i++) { /* for people */
+            po_cuda_program p;
+            if (po_codegen_cuda(&ctx, arena, b->cases[i].mu, "k", &b->cases[i].options, &p) ==
+                PO_OK)
+                (void)puts(strstr(p.source, "/* mugraph"));
+            po_ctx_clear(&ctx);
+        }
         cuda_check(&ctx, arena, nvrtc, b->cases, b->n);
         rc |= cuda_check_report(b->cases, b->n, b->n / 4);
         for (uint32_t i = 0; i < b->n; i++)
