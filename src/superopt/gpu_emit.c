@@ -18,7 +18,7 @@ typedef struct emitting {
     /* of the kernel under way */
     const search_kernel *k;
     search_layout l;
-    uint32_t number, row; /* labels: of the parts, of one row; PO_NONE */
+    uint32_t number, row;             /* labels: of the parts, of one row; PO_NONE */
     uint32_t step, grid, scope, loop; /* nodes; PO_NONE */
     uint32_t factor;                  /* tensor: exp(old maximum - maximum) */
 } emitting;

@@ -57,7 +57,9 @@ static bool is_factor_only(const search_skeleton *s, uint32_t i) {
  * keep small, or made of these without adding up. */
 static bool is_small(const search_problem *p, const search_skeleton *s, uint32_t i) {
     const search_node *n = &s->node[i];
-    for (uint32_t t = 0; t < p->naive->n_tensors; t++)
+    if (n->own)
+        return true;
+    for (uint32_t t = 0; t < p->naive->n_tensors && n->form != PO_NONE; t++)
         if (p->plain_of[t] == n->form && p->naive->tensors[t].type != PO_MU_F32)
             return true;
     if (n->kind == SEARCH_LEAF)

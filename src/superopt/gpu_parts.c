@@ -33,34 +33,19 @@ static void find_writers(cutting *c) {
 
 /* --- indices --- */
 
-/* Whether the index is digits that make up the whole axis: 128 * a + b with b below 128. In digits'
- * order, largest first; one with no label: a length of 1. */
-static bool digits_of(const po_mu *mu, const po_mu_index *i, int64_t dim, uint32_t *n,
-                      po_mu_term digits[PO_MU_MAX_RANK]) {
-    *n = i->n;
-    if (i->offset != 0 || i->n > PO_MU_MAX_RANK)
-        return false;
-    for (uint32_t k = 0; k < i->n; k++) {
-        uint32_t at = k;
-        for (; at > 0 && digits[at - 1].coef < i->terms[k].coef; at--)
-            digits[at] = digits[at - 1];
-        digits[at] = i->terms[k];
-    }
-    int64_t size = 1;
-    for (uint32_t k = i->n; k-- > 0;) {
-        if (digits[k].coef != size)
-            return false;
-        size *= mu->labels[digits[k].label].extent;
-    }
-    return size == dim;
-}
-
-static bool is_plain(const po_mu *mu, const po_mu_access *a) {
+/* Whether two accesses cut the tensor's axes into the same digits. */
+static bool same_digits(const po_mu *mu, const po_mu_access *a, const po_mu_access *b) {
     for (uint32_t x = 0; x < mu->tensors[a->tensor].rank; x++) {
-        uint32_t n;
-        po_mu_term digits[PO_MU_MAX_RANK];
-        if (!digits_of(mu, &a->axes[x], mu->tensors[a->tensor].dims[x], &n, digits) || n > 1)
+        uint32_t n, m;
+        po_mu_term i[PO_MU_MAX_RANK], k[PO_MU_MAX_RANK];
+        int64_t dim = mu->tensors[a->tensor].dims[x];
+        if (!gpu_digits_of(mu, &a->axes[x], dim, &n, i) ||
+            !gpu_digits_of(mu, &b->axes[x], dim, &m, k) || n != m)
             return false;
+        for (uint32_t d = 0; d < n; d++)
+            if (i[d].coef != k[d].coef ||
+                mu->labels[i[d].label].extent != mu->labels[k[d].label].extent)
+                return false;
     }
     return true;
 }
@@ -121,11 +106,14 @@ static void must_lie(cutting *c) {
     for (uint32_t t = 0; t < mu->n_tensors; t++)
         c->lies[t] |= mu->tensors[t].place == PO_MU_OUTPUT ||
                       (is_between(mu, t) && (c->n_writers[t] != 1 || c->writer[t] == PO_NONE));
+    const po_mu_access **first = PO_NEW_N(c->arena, const po_mu_access *, mu->n_tensors + 1);
     for (uint32_t i = 0; i < mu->n_nodes; i++) {
         const po_mu_statement *s = &mu->nodes[i].statement;
         for (uint32_t k = 0; mu->nodes[i].kind == PO_MU_STATEMENT && k <= s->n_in; k++) {
             const po_mu_access *a = k < s->n_in ? &s->in[k] : &s->out;
-            if (is_between(mu, a->tensor) && !is_plain(mu, a))
+            if (!first[a->tensor])
+                first[a->tensor] = a;
+            if (is_between(mu, a->tensor) && !same_digits(mu, a, first[a->tensor]))
                 c->lies[a->tensor] = true;
         }
     }
@@ -223,7 +211,7 @@ static bool take_tensor(taking *k, const po_mu_access *a, bool target) {
     for (uint32_t x = 0; x < t->rank; x++) {
         uint32_t n;
         po_mu_term digits[PO_MU_MAX_RANK];
-        if (!digits_of(from, &a->axes[x], t->dims[x], &n, digits))
+        if (!gpu_digits_of(from, &a->axes[x], t->dims[x], &n, digits))
             return false;
         for (uint32_t i = 0; i < (n ? n : 1); i++, rank++) {
             if (rank == PO_MU_MAX_RANK)
@@ -257,7 +245,7 @@ static bool take_access(taking *k, const po_mu_access *a, bool target, po_mu_acc
         const po_mu_index *index = &a->axes[x];
         uint32_t n;
         po_mu_term digits[PO_MU_MAX_RANK];
-        if (!digits_of(from, index, from->tensors[a->tensor].dims[x], &n, digits))
+        if (!gpu_digits_of(from, index, from->tensors[a->tensor].dims[x], &n, digits))
             return false;
         uint32_t parts = 0;
         for (uint32_t y = 0; y < rank; y++)

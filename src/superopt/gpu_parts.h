@@ -32,6 +32,17 @@ void gpu_parts_of(po_arena *arena, const po_mu *naive, const bool *more, gpu_par
 /* Without what only moves elements from one tensor to another whole one (gpu_views.c): those who
  * read it read where they lay before. Tensors keep their numbers. */
 const po_mu *gpu_without_copies(po_arena *arena, const po_mu *naive);
+/* With labels cut in two where a value is read by more digits than it was written by, or the other
+ * way round (gpu_digits.c), so that both go by the same. Tensors keep their numbers. */
+const po_mu *gpu_with_digits(po_arena *arena, const po_mu *naive);
+/* Whether the index is digits that make up the whole axis: 128 * a + b with b below 128. In digits'
+ * order, largest first; n is 0 for an axis of length 1. */
+bool gpu_digits_of(const po_mu *mu, const po_mu_index *i, int64_t dim, uint32_t *n,
+                   po_mu_term digits[PO_MU_MAX_RANK]);
+/* A muGraph with the same labels and tensors, and no steps; a statement with the same items. */
+po_mu *gpu_same_tables(po_arena *arena, const po_mu *mu);
+uint32_t gpu_same_statement(po_mu *to, uint32_t parent, const po_mu_statement *s,
+                            const po_mu_access *in, po_mu_access out);
 /* A scheduled muGraph in which tensors that are put together from pieces, and are only copied to
  * blocks, are copied from the pieces instead. split: by tensor, which. */
 const po_mu *gpu_read_pieces(po_arena *arena, const po_mu *mu, bool **split);

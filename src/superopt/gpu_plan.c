@@ -86,17 +86,35 @@ static po_status search_once(planning *p, planned *to) {
     return PO_OK;
 }
 
-/* The tensors that the steps of a part pass on. */
-static void split(const planning *p, const gpu_part *part, bool *more) {
-    for (uint32_t i = 0; i < part->n_steps; i++)
+/* Cuts a part in two: at the least of what its steps pass on, of those the one nearest to the
+ * middle. */
+static void halve(const planning *p, const gpu_part *part, bool *more) {
+    uint32_t best = PO_NONE, best_away = 0;
+    int64_t least = 0;
+    for (uint32_t i = 0; i + 1 < part->n_steps; i++)
         for (uint32_t n = p->naive->nodes[part->steps[i]].first; n != PO_NONE;
              n = p->naive->nodes[n].next) {
-            uint32_t t = p->naive->nodes[n].statement.out.tensor;
-            more[t] |= p->naive->tensors[t].place == PO_MU_DEVICE;
+            uint32_t t = p->naive->nodes[n].statement.out.tensor, twice = 2 * (i + 1);
+            int64_t size = po_mu_elements(&p->naive->tensors[t]);
+            uint32_t away = twice > part->n_steps ? twice - part->n_steps : part->n_steps - twice;
+            if (p->naive->tensors[t].place != PO_MU_DEVICE || more[t] || t == part->target ||
+                (best != PO_NONE && (size > least || (size == least && away >= best_away))))
+                continue;
+            best = t;
+            best_away = away;
+            least = size;
         }
+    if (best != PO_NONE) {
+        more[best] = true;
+        return;
+    }
+    for (uint32_t i = 0; i < part->n_steps; i++) /* all of them lie in memory already */
+        for (uint32_t n = p->naive->nodes[part->steps[i]].first; n != PO_NONE;
+             n = p->naive->nodes[n].next)
+            more[p->naive->nodes[n].statement.out.tensor] = true;
 }
 
-/* Parts, as large as the search takes them; those that it does not are taken apart step by step. */
+/* Parts, as large as the search takes them; those that it does not are cut in two until it does. */
 static po_status plan_parts(planning *p) {
     bool *more = PO_NEW_N(p->arena, bool, p->naive->n_tensors + 1);
     for (bool again = true; again;) {
@@ -109,7 +127,7 @@ static po_status plan_parts(planning *p) {
             planned one = {.part = &parts[i]};
             PO_TRY(search_once(p, &one));
             if (!one.n_found && parts[i].n_steps > 1) {
-                split(p, &parts[i], more);
+                halve(p, &parts[i], more);
                 again = true;
                 break;
             }
@@ -192,31 +210,44 @@ static po_status candidate_of(planning *p, uint32_t other, uint32_t which, po_gp
     return po_mu_check(p->ctx, c->mu, GPU_SHARED);
 }
 
-po_status po_gpu_plan(po_ctx *ctx, po_arena *arena, const po_mu *naive, const po_gpu *gpu,
-                      const po_gpu_options *options, po_gpu_candidate **candidates, uint32_t *n) {
-    planning p = {.ctx = ctx,
-                  .arena = arena,
-                  .naive = gpu_without_copies(arena, naive),
-                  .gpu = gpu,
-                  .options = options};
-    uint32_t keep = options->keep ? options->keep : KEEP;
-    *candidates = PO_NEW_N(arena, po_gpu_candidate, keep);
+static po_status plan_of(planning *p, po_gpu_candidate **candidates, uint32_t *n) {
+    uint32_t keep = p->options->keep ? p->options->keep : KEEP;
+    *candidates = PO_NEW_N(p->arena, po_gpu_candidate, keep);
     *n = 0;
-    p.known = po_hash_map_create(arena);
-    PO_TRY(plan_parts(&p));
-    PO_TRY(candidate_of(&p, PO_NONE, 0, &(*candidates)[(*n)++]));
+    p->known = po_hash_map_create(p->arena);
+    PO_TRY(plan_parts(p));
+    PO_TRY(candidate_of(p, PO_NONE, 0, &(*candidates)[(*n)++]));
     /* Others differ in one part. */
-    for (uint32_t which = 1; which < (p.n == 1 ? keep : ALTERNATIVES); which++)
-        for (uint32_t i = 0; i < p.n && *n < keep; i++) {
-            if (which >= p.list[i].n_found)
+    for (uint32_t which = 1; which < (p->n == 1 ? keep : ALTERNATIVES); which++)
+        for (uint32_t i = 0; i < p->n && *n < keep; i++) {
+            if (which >= p->list[i].n_found)
                 continue;
             po_gpu_candidate c;
-            PO_TRY(candidate_of(&p, i, which, &c));
+            PO_TRY(candidate_of(p, i, which, &c));
             uint32_t at = (*n)++;
             for (; at > 1 && c.seconds < (*candidates)[at - 1].seconds; at--)
                 (*candidates)[at] = (*candidates)[at - 1];
             (*candidates)[at] = c;
         }
+    return PO_OK;
+}
+
+po_status po_gpu_plan(po_ctx *ctx, po_arena *arena, const po_mu *naive, const po_gpu *gpu,
+                      const po_gpu_options *options, po_gpu_candidate **candidates, uint32_t *n) {
+    const po_mu *plain = gpu_without_copies(arena, naive), *cut = gpu_with_digits(arena, plain);
+    planning p = {.ctx = ctx, .arena = arena, .naive = cut, .gpu = gpu, .options = options};
+    PO_TRY(plan_of(&p, candidates, n));
+    if (cut == plain)
+        return PO_OK;
+    /* Parts that go further are mostly better; not always. */
+    po_gpu_candidate *others;
+    uint32_t n_others;
+    planning q = {.ctx = ctx, .arena = arena, .naive = plain, .gpu = gpu, .options = options};
+    PO_TRY(plan_of(&q, &others, &n_others));
+    if (others[0].seconds < (*candidates)[0].seconds) {
+        *candidates = others;
+        *n = n_others;
+    }
     return PO_OK;
 }
 

@@ -148,7 +148,7 @@ static bool keep_needed(viewing *v, po_mu *scratch) {
     return false;
 }
 
-static po_mu *same_tables(po_arena *arena, const po_mu *mu) {
+po_mu *gpu_same_tables(po_arena *arena, const po_mu *mu) {
     po_mu *to = po_mu_create(arena, mu->name);
     for (uint32_t i = 0; i < mu->n_labels; i++)
         po_mu_add_label(to, mu->labels[i].name, mu->labels[i].extent);
@@ -174,8 +174,8 @@ static po_mu_access same_access(po_mu *to, const po_mu *mu, const po_mu_access *
 }
 
 /* A statement with its items; operands and what it writes are the caller's. */
-static uint32_t same_statement(po_mu *to, uint32_t parent, const po_mu_statement *s,
-                               const po_mu_access *in, po_mu_access out) {
+uint32_t gpu_same_statement(po_mu *to, uint32_t parent, const po_mu_statement *s,
+                            const po_mu_access *in, po_mu_access out) {
     uint32_t id = po_mu_add_statement(to, parent, s->combine);
     to->nodes[id].statement.fresh = s->fresh;
     to->nodes[id].statement.fused = s->fused;
@@ -195,7 +195,7 @@ static uint32_t same_statement(po_mu *to, uint32_t parent, const po_mu_statement
 const po_mu *gpu_without_copies(po_arena *arena, const po_mu *naive) {
     viewing v = {naive, PO_NEW_N(arena, const po_mu_statement *, naive->n_tensors + 1),
                  PO_NEW_N(arena, bool, naive->n_nodes + 1)};
-    po_mu *to = same_tables(arena, naive);
+    po_mu *to = gpu_same_tables(arena, naive);
     find_copies(&v, arena);
     while (keep_needed(&v, to)) {
     }
@@ -214,7 +214,7 @@ const po_mu *gpu_without_copies(po_arena *arena, const po_mu *naive) {
                 if (!v.copy[s->in[k].tensor])
                     in[k] = same_access(to, naive, &s->in[k]);
             }
-            same_statement(to, id, s, in, same_access(to, naive, &s->out));
+            gpu_same_statement(to, id, s, in, same_access(to, naive, &s->out));
         }
     }
     for (uint32_t i = 0; i < to->n_tensors; i++)
@@ -314,13 +314,13 @@ static void rewrite(rewriting *r, uint32_t parent, uint32_t first) {
         for (uint32_t k = 0; k < s->n_in && !split; k++)
             in[k] = same_access(r->to, mu, &s->in[k]);
         if (!split)
-            same_statement(r->to, parent, s, in, out);
+            gpu_same_statement(r->to, parent, s, in, out);
         for (uint32_t k = 0; k < r->p->n && split; k++) {
             if (r->p->piece[k]->out.tensor != s->in[0].tensor)
                 continue;
             r->failed |= !through(r->to, mu, r->p->piece[k], &s->in[0], &in[0]);
             if (!r->failed)
-                same_statement(r->to, parent, s, in, out);
+                gpu_same_statement(r->to, parent, s, in, out);
         }
     }
 }
@@ -331,7 +331,7 @@ const po_mu *gpu_read_pieces(po_arena *arena, const po_mu *mu, bool **split) {
     *split = p.split;
     if (p.n == 0)
         return mu;
-    rewriting r = {mu, same_tables(arena, mu), &p, PO_NEW_N(arena, uint32_t, mu->n_nodes + 1),
+    rewriting r = {mu, gpu_same_tables(arena, mu), &p, PO_NEW_N(arena, uint32_t, mu->n_nodes + 1),
                    false};
     for (uint32_t i = 0; i < mu->n_nodes; i++)
         r.node[i] = PO_NONE;

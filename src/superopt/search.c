@@ -282,7 +282,7 @@ static po_status check_plan(const search_problem *p, const search_problem *q,
     search_plan small = shrunk_plan(q, plan);
     po_schedule s;
     counts->checked++;
-    *good = search_exact_form(p, plan->skeleton) == p->exact_target;
+    *good = plan->skeleton->naive || search_exact_form(p, plan->skeleton) == p->exact_target;
     if (!*good) {
         counts->wrong++;
         po_text text;
@@ -317,7 +317,7 @@ po_status po_search(po_ctx *ctx, po_arena *arena, const po_mu *naive,
     search_problem p;
     *counts = (po_search_counts){0};
     *n_found = 0;
-    PO_TRY(search_problem_of(ctx, arena, naive, &p));
+    PO_TRY(search_problem_of(ctx, arena, naive, options->gpu != NULL, &p));
     p.cache1 = options->cache1;
     p.cache2 = options->cache2;
     p.gpu = options->gpu;
@@ -327,7 +327,11 @@ po_status po_search(po_ctx *ctx, po_arena *arena, const po_mu *naive,
     search_skeleton *skeletons = PO_NEW_N(arena, search_skeleton, SKELETONS);
     search_plan *plans = PO_NEW_N(arena, search_plan, options->keep);
     double start = po_now();
-    uint32_t n = search_algebra(&p, options, counts, skeletons, SKELETONS);
+    uint32_t n = 0;
+    if (p.plain_target != PO_NONE && p.exact_target != PO_NONE)
+        n = search_algebra(&p, options, counts, skeletons, p.gpu ? SKELETONS - 1 : SKELETONS);
+    if (p.gpu && search_naive(&p, &skeletons[n]))
+        n++;
     n = search_schedules(&p, skeletons, n, options, counts, plans, options->keep);
     counts->seconds = po_now() - start;
     for (uint32_t i = 0; i < n; i++) {

@@ -30,7 +30,9 @@ typedef struct search_problem {
     po_mu_type half;    /* what its 16-bit tensors hold; PO_MU_F32: it has none */
 } search_problem;
 
-po_status search_problem_of(po_ctx *ctx, po_arena *arena, const po_mu *naive, search_problem *p);
+/* lenient: forms may be too large; the target's is PO_NONE then. */
+po_status search_problem_of(po_ctx *ctx, po_arena *arena, const po_mu *naive, bool lenient,
+                            search_problem *p);
 /* The same with short labels, and with a naive muGraph of its own. */
 search_problem *search_shrunk(const search_problem *p);
 
@@ -52,7 +54,8 @@ typedef struct search_node {
     uint32_t tensor; /* LEAF */
     double value;    /* NUMBER */
     uint64_t labels; /* of what it makes */
-    uint32_t form;   /* plain */
+    uint32_t form;   /* plain; PO_NONE: not known */
+    bool own;        /* a 16-bit value of the naive muGraph */
 } search_node;
 
 static inline uint32_t search_arity(const search_node *n) {
@@ -68,6 +71,7 @@ typedef struct search_skeleton {
     uint32_t n;
     search_node node[SEARCH_NODES];
     double cost; /* operations, weighted */
+    bool naive;  /* the naive muGraph as it is */
     po_hash shape;
 } search_skeleton;
 
@@ -75,6 +79,8 @@ double search_elements(const search_problem *p, uint64_t labels);
 /* The best skeletons, at most `most`; their number. */
 uint32_t search_algebra(const search_problem *p, const po_search_options *options,
                         po_search_counts *counts, search_skeleton *skeletons, uint32_t most);
+/* The naive muGraph itself; false: it has too many parts, or others than nodes. */
+bool search_naive(const search_problem *p, search_skeleton *s);
 /* The exact form of a node, from those of its arguments (by node). */
 uint32_t search_node_form(const search_problem *p, const search_node *n, const uint32_t *form);
 /* Whether a NUMBER is a fraction that no double is, 2/3: its parts. */

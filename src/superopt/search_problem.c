@@ -9,6 +9,8 @@ typedef struct reading {
     uint32_t *to;            /* by label: another of its class, or itself */
     uint32_t *classes;       /* by label */
     uint32_t *plain, *exact; /* by tensor */
+    bool *written;           /* by tensor */
+    bool lenient;
 } reading;
 
 static uint32_t root(const reading *r, uint32_t label) {
@@ -117,17 +119,20 @@ static po_status statement(reading *r, const po_mu_statement *s) {
     }
     for (uint32_t side = 0; side < 2; side++) {
         po_forms *f = side ? p->exact : p->plain;
-        uint32_t *forms = side ? r->exact : r->plain, old = forms[s->out.tensor];
+        uint32_t *forms = side ? r->exact : r->plain;
         uint32_t v = value_of(r, s, f, forms);
         for (uint32_t i = 0; i < n_reduced; i++)
             v = s->combine == PO_MU_MAXIMUM ? po_form_maximum(f, v, r->classes[reduced[i]])
                                             : po_form_sum(f, v, r->classes[reduced[i]]);
         if (s->combine != PO_MU_SET && !s->fresh)
             return refuse(r, "a sum that goes on", r->mu->tensors[s->out.tensor].name);
-        if (v == PO_NONE || old != PO_NONE)
+        if (v == PO_NONE && !r->lenient)
             return refuse(r, "no form for it", r->mu->tensors[s->out.tensor].name);
         forms[s->out.tensor] = v;
     }
+    if (r->written[s->out.tensor])
+        return refuse(r, "it is written twice", r->mu->tensors[s->out.tensor].name);
+    r->written[s->out.tensor] = true;
     return PO_OK;
 }
 
@@ -157,9 +162,10 @@ static void order_classes(search_problem *p) {
     }
 }
 
-po_status search_problem_of(po_ctx *ctx, po_arena *arena, const po_mu *naive, search_problem *p) {
+po_status search_problem_of(po_ctx *ctx, po_arena *arena, const po_mu *naive, bool lenient,
+                            search_problem *p) {
     *p = (search_problem){.ctx = ctx, .arena = arena, .naive = naive, .panel = 64};
-    reading r = {.p = p, .mu = naive};
+    reading r = {.p = p, .mu = naive, .lenient = lenient};
     r.to = PO_NEW_N(arena, uint32_t, naive->n_labels + 1);
     for (uint32_t i = 0; i < naive->n_labels; i++)
         r.to[i] = i;
@@ -176,6 +182,7 @@ po_status search_problem_of(po_ctx *ctx, po_arena *arena, const po_mu *naive, se
     PO_TRY(find_classes(&r));
     p->plain = po_forms_create(arena, false, p->n_classes, p->extent);
     p->exact = po_forms_create(arena, true, p->n_classes, p->extent);
+    r.written = PO_NEW_N(arena, bool, naive->n_tensors + 1);
     r.plain = PO_NEW_N(arena, uint32_t, naive->n_tensors);
     r.exact = PO_NEW_N(arena, uint32_t, naive->n_tensors);
     for (uint32_t i = 0; i < naive->n_tensors; i++)

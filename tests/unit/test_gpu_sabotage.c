@@ -26,7 +26,7 @@ static void plan_of(planted *p, const char *block, uint32_t n_grid, const char *
     po_search_options options = po_search_for_gpu(po_gpu_named("H100"), p->naive, false);
     po_search_counts counts = {0};
     search_skeleton *s = PO_NEW_N(p->arena, search_skeleton, SKELETONS);
-    assert_int_equal(search_problem_of(&p->ctx, p->arena, p->naive, &problem), PO_OK);
+    assert_int_equal(search_problem_of(&p->ctx, p->arena, p->naive, true, &problem), PO_OK);
     problem.gpu = options.gpu;
     problem.math = options.math;
     problem.half = PO_MU_F16;
