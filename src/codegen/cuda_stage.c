@@ -6,7 +6,9 @@ enum {
     SLICE = 64,           /* elements of a reduced label worked at a time; half as many of f32 */
     FULL_SLICE = 6 << 10, /* bytes of both operands that a slice should have */
     WHOLE = 40 << 10,     /* that are not cut inside a loop */
-    MOST_TILE = 1 << 16   /* of an operand's copy */
+    MOST_TILE = 1 << 16,  /* of an operand's copy */
+    LEAST_STREAM = 512,   /* of what others read ahead */
+    MOST_STREAM = 16 << 10
 };
 
 /* --- what is a product --- */
@@ -362,15 +364,59 @@ static void stage(cu *c, uint32_t node, uint32_t operand, staged **known, uint32
     PO_PUSH(c->arena, c->staged, c->n_staged, c->cap_staged, tile);
 }
 
+/* Whether an access moves by pieces that asynchronous copies take: some label by single elements,
+ * everything else by at least four bytes. */
+static bool is_wide(const cu *c, uint32_t node, const po_mu_access *a) {
+    const po_mu *mu = c->mu;
+    const po_mu_tensor *t = &mu->tensors[a->tensor];
+    int64_t least = 4 / po_mu_bytes(t->type), at = t->origin;
+    bool along = false;
+    for (uint32_t x = 0; x < t->rank; x++)
+        at += a->axes[x].offset * t->stride[x];
+    for (uint32_t l = 0; l < mu->n_labels; l++) {
+        int64_t step = step_of(mu, a, l), count = cu_count(c, node, l);
+        along |= step == 1 && count % least == 0 && mu->labels[l].extent % least == 0;
+        if (step > 1 && step % least != 0 && mu->labels[l].extent > 1)
+            return false;
+    }
+    return along && at % least == 0;
+}
+
+/* What other statements of a FOR loop read of memory chunk by chunk is copied ahead too. */
+static bool streams(const cu *c, uint32_t node, uint32_t operand) {
+    const po_mu *mu = c->mu;
+    const po_mu_access *a = &mu->nodes[node].statement.in[operand];
+    const po_mu_tensor *t = &mu->tensors[a->tensor];
+    uint32_t loop = mover(mu, node, a);
+    if (!cu_is_global(t) || mu->nodes[loop].kind != PO_MU_LOOP ||
+        mu->nodes[loop].loop != PO_MU_FOR || !po_mu_has(mu, a, mu->nodes[loop].label) ||
+        cu_leaves(c, a) || !is_wide(c, node, a))
+        return false;
+    const po_mu_statement *s = &mu->nodes[node].statement;
+    if (s->combine == PO_MU_SET && s->n_in == 1 && s->n_items == 1 &&
+        mu->tensors[s->out.tensor].place == PO_MU_SHARED &&
+        mu->tensors[s->out.tensor].type == t->type)
+        return false; /* is a copy itself */
+    int64_t bytes = po_mu_bytes(t->type);
+    for (uint32_t l = 0; l < mu->n_labels; l++)
+        bytes *= po_mu_has(mu, a, l) ? cu_count(c, node, l) : 1;
+    return bytes >= LEAST_STREAM && bytes <= MOST_STREAM;
+}
+
 void cu_stage(cu *c, uint32_t step) {
     staged *known = NULL;
     uint32_t n_known = 0, cap = 0, n_nodes = c->mu->n_nodes;
     for (uint32_t n = 0; n < n_nodes; n++) {
         cu_product p;
-        if (c->mu->nodes[n].kind != PO_MU_STATEMENT || !po_mu_inside(c->mu, n, step) ||
-            !cu_product_of(c, n, &p))
+        if (c->mu->nodes[n].kind != PO_MU_STATEMENT || !po_mu_inside(c->mu, n, step))
             continue;
-        stage(c, n, p.a, &known, &n_known, &cap);
-        stage(c, n, p.b, &known, &n_known, &cap);
+        if (cu_product_of(c, n, &p)) {
+            stage(c, n, p.a, &known, &n_known, &cap);
+            stage(c, n, p.b, &known, &n_known, &cap);
+            continue;
+        }
+        for (uint32_t k = 0; k < c->mu->nodes[n].statement.n_in; k++)
+            if (streams(c, n, k))
+                stage(c, n, k, &known, &n_known, &cap);
     }
 }
