@@ -151,6 +151,50 @@ static void places_are_used_again(void **state) {
     done(&p);
 }
 
+/* Two products of one operand: one loop, one copy of it. Few rows: they are the tile's columns, and
+ * the warps share what is added up. */
+static void products_share(void **state) {
+    (void)state;
+    static const char two[] =
+        "mugraph m { label i 8 label k 1024 label j 512 tensor X input 0 [8, 1024] f16\n"
+        " tensor U weight 0 [1024, 512] f16 tensor V weight 1 [1024, 512] f16\n"
+        " tensor O output 0 [8, 512] f16 step \"mlp\" { grid j by 16 {\n"
+        "  shared x [8, 1024] f16 shared t [8, 512] shared u [8, 512] x[i, k] = X[i, k]\n"
+        "  t[i, j] += x[i, k] * U[k, j] fresh u[i, j] += x[i, k] * V[k, j] fresh\n"
+        "  O[i, j] = t[i, j] * sigmoid(t[i, j]) * u[i, j] } } }";
+    printed p;
+    print(&p, two);
+    assert_int_equal(count(p.kernels, "/* copies run"), 1);
+    assert_int_equal(count(p.kernels, "/* X: copied"), 2); /* before the loop, and in it */
+    assert_int_equal(count(p.kernels, "mma 16x8x16 f16: 4 x 1 x 1 warps"), 2);
+    /* A chunk's, and that of the warps' parts. */
+    assert_int_equal(count(p.kernels, "pc_barrier();"), 2);
+    done(&p);
+}
+
+/* A product of f32 and f16 is as exact as f32: two products of tf32. */
+static void mixed_types(void **state) {
+    (void)state;
+    printed p;
+    print(&p, "mugraph m { label i 16 label k 64 label j 64 tensor X input 0 [16, 64]\n"
+              " tensor W weight 0 [64, 64] f16 tensor O output 0 [16, 64]\n"
+              " step \"s\" { grid j by 32 { O[i, j] += X[i, k] * W[k, j] fresh } } }");
+    assert_int_equal(count(p.kernels, "pc_mma_tf32("), 2);
+    assert_non_null(strstr(p.kernels, "rest["));
+    done(&p);
+}
+
+/* Elements that threads would meet in are one thread's. */
+static void scatter(void **state) {
+    (void)state;
+    printed p;
+    print(&p, "mugraph m { label y 9 label r 3 tensor X input 0 [9] tensor W input 1 [3]\n"
+              " tensor O output 0 [19] step \"s\" { O[2*y+r] += X[y] * W[r] fresh } }");
+    assert_non_null(strstr(p.kernels, "one thread does all of it"));
+    assert_int_equal(p.program.launches[0].grid[0], 1);
+    done(&p);
+}
+
 static void same_text_twice(void **state) {
     (void)state;
     printed p, q;
@@ -183,6 +227,9 @@ int main(void) {
         cmocka_unit_test(barriers),
         cmocka_unit_test(naive_steps_are_dealt),
         cmocka_unit_test(places_are_used_again),
+        cmocka_unit_test(products_share),
+        cmocka_unit_test(mixed_types),
+        cmocka_unit_test(scatter),
         cmocka_unit_test(same_text_twice),
         cmocka_unit_test(refuses),
     };
