@@ -173,7 +173,11 @@ static po_status loop(cu *c, uint32_t node) {
             buffers(c, node, "0");
         }
     }
+    bool before = c->pending;
     PO_TRY(children(c, node));
+    /* What the end of a chunk copies, the next one may read first of all. */
+    if (c->pending && !before)
+        cg_line(&c->g, "pc_wait<0>();");
     if (ahead)
         cg_line(&c->g, "stage_%s = stage_%s + 1 == %u ? 0 : stage_%s + 1;", name, name, stages,
                 name);

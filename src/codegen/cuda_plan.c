@@ -192,9 +192,12 @@ static bool is_copy(const cu *c, uint32_t node, const po_mu_statement *s) {
            !cu_writes(c, po_mu_step_of(c->mu, node), s->in[0].tensor);
 }
 
-static uint32_t lanes_for(int64_t sums) {
+/* Lanes that add up an element: all elements at once where that leaves each at least eight, which
+ * read 128 bytes side by side; no more than there are things to add. */
+static uint32_t lanes_for(const cu *c, int64_t sums, int64_t elements) {
     uint32_t lanes = 1;
-    while (lanes < CU_WARP && lanes * 2 <= sums)
+    while (lanes < CU_WARP && lanes * 2 <= sums &&
+           (lanes < 8 || lanes * 2 * elements <= c->threads))
         lanes *= 2;
     return lanes;
 }
@@ -227,12 +230,13 @@ static void plan_sum(cu *c, uint32_t node, const uint32_t *reduced, uint32_t n_r
     for (uint32_t k = 0; k < s->n_in && n->n_order > 0; k++)
         along |= cu_step_of(c, &s->in[k], n->order[n->n_order - 1]) == 1;
     n->vector = 1;
-    if (n->n_red == 0 || sums < 4 || (along && most == 0 && elements >= CU_WARP)) {
+    if (n->n_red == 0 || sums < 4 || (along && most == 0 && elements >= CU_WARP) ||
+        (along && sums <= 64 && elements >= c->threads)) {
         n->work = CU_THREAD;
         return;
     }
     n->work = CU_ROWS;
-    n->lanes = lanes_for(sums);
+    n->lanes = lanes_for(c, sums, elements);
     if (sums >= 512 && elements * CU_WARP * 2 < c->threads) {
         n->work = CU_BLOCK;
         n->lanes = c->threads;
