@@ -274,6 +274,9 @@ static void plan_statement(cu *c, uint32_t node) {
                 one &= cu_count(c, node, kept[i]) == 1;
         n->kind = kind_of(c, s, &n->product);
         n->work = CU_PRODUCT;
+        /* A factor outside adds nothing, and yet the sum starts. */
+        for (uint32_t i = 0; i < n->product.n_factor; i++)
+            one &= !cu_leaves(c, &s->in[n->product.factor[i]]);
         if (one && tile >= 8 && fragment_for(c, node, n))
             return;
     }
@@ -309,6 +312,9 @@ static uint32_t tile_of(const cu *c, uint32_t node, uint32_t tensor, uint32_t f)
     po_mu_labels_of(c->mu, s, c->arena, &n_kept, &kept, &n_reduced, &reduced);
     if (n->work == CU_ONE || (n_reduced > 0 && s->combine != PO_MU_SET) || n_kept > 64)
         return UINT32_MAX;
+    for (uint32_t k = 0; k < s->n_in && s->fresh; k++)
+        if (cu_leaves(c, &s->in[k]))
+            return UINT32_MAX;
     const cu_fragment *t = &c->fragment[f - 1];
     uint32_t n_run = running(c, node, kept, n_kept, run), all[2 * CU_LABELS];
     memcpy(all, t->row, t->n_row * sizeof *all);
