@@ -412,6 +412,26 @@ static bool fits(cu *c, uint32_t step) {
     }
 }
 
+/* Statements of more labels than there is room for. */
+static po_status labels(cu *c, uint32_t step) {
+    for (uint32_t n = step; n != PO_NONE && po_mu_inside(c->mu, n, step);
+         n = po_mu_next(c->mu, n)) {
+        uint32_t n_kept, n_reduced, *kept, *reduced, run = 0, sums = 0;
+        if (c->mu->nodes[n].kind != PO_MU_STATEMENT)
+            continue;
+        po_mu_labels_of(c->mu, &c->mu->nodes[n].statement, c->arena, &n_kept, &kept, &n_reduced,
+                        &reduced);
+        for (uint32_t i = 0; i < n_kept; i++)
+            run += cu_count(c, n, kept[i]) > 1;
+        for (uint32_t i = 0; i < n_reduced; i++)
+            sums += cu_count(c, n, reduced[i]) > 1;
+        if (run > CU_LABELS || sums > CU_LABELS)
+            return po_fail(c->ctx, PO_UNSUPPORTED, "step '%s': a statement of %u labels, of %d",
+                           c->step, run > sums ? run : sums, CU_LABELS);
+    }
+    return PO_OK;
+}
+
 static po_status steps(cu *c, const po_mu *mu, po_arena *arena, po_text *source, bool *unstaged,
                        uint32_t *again, po_cuda_program *program) {
     PO_TRY(cu_normal(c, mu));
@@ -434,6 +454,7 @@ static po_status steps(cu *c, const po_mu *mu, po_arena *arena, po_text *source,
         c->step = c->mu->nodes[s].name == NULL ? "" : c->mu->nodes[s].name;
         if (c->mu->nodes[s].first == PO_NONE)
             continue;
+        PO_TRY(labels(c, s));
         if (!fits(c, s)) {
             if (ordinal < 4096 && !unstaged[ordinal]) {
                 *again = ordinal;
