@@ -394,7 +394,9 @@ static bool fits(cu *c, uint32_t step) {
              n = po_mu_next(c->mu, n))
             c->node[n] = (cu_node){0};
         for (uint32_t t = 0; t < c->mu->n_tensors; t++)
-            if (c->mu->tensors[t].place == PO_MU_SHARED) {
+            if (c->mu->tensors[t].place == PO_MU_SHARED &&
+                (c->mu->tensors[t].scope == PO_NONE ||
+                 po_mu_step_of(c->mu, c->mu->tensors[t].scope) == step)) {
                 c->tensor[t].fragment = 0;
                 cu_layout(c, t);
             }

@@ -4,6 +4,34 @@
 
 enum { SHARED_ALIGN = 128, DEVICE_ALIGN = 256, MUCH = 48 * 1024, SMALL = 1024 };
 
+/* Whether a product reads f32 whose rows lie along what is kept. */
+static bool is_turned(cu *c, uint32_t tensor) {
+    const po_mu *mu = c->mu;
+    const po_mu_tensor *t = &mu->tensors[tensor];
+    if (t->type != PO_MU_F32 || t->scope == PO_NONE)
+        return false;
+    for (uint32_t n = t->scope; n != PO_NONE && po_mu_inside(mu, n, t->scope);
+         n = po_mu_next(mu, n)) {
+        const po_mu_statement *s = &mu->nodes[n].statement;
+        bool named = false, sums = false;
+        cu_product p;
+        if (mu->nodes[n].kind != PO_MU_STATEMENT)
+            continue;
+        for (uint32_t k = 0; k < s->n_in; k++)
+            named |= s->in[k].tensor == tensor;
+        if (!named || !cu_product_of(c, n, &p))
+            continue;
+        for (uint32_t side = 0; side < 2; side++) {
+            const po_mu_access *a = &s->in[side ? p.b : p.a];
+            for (uint32_t i = 0; i < p.n_red && a->tensor == tensor; i++)
+                sums |= po_mu_coef(&a->axes[t->rank - 1], p.red[i]) != 0;
+        }
+        if (!sums)
+            return true;
+    }
+    return false;
+}
+
 void cu_layout(cu *c, uint32_t tensor) {
     const po_mu_tensor *t = &c->mu->tensors[tensor];
     cu_tensor *to = &c->tensor[tensor];
@@ -21,10 +49,12 @@ void cu_layout(cu *c, uint32_t tensor) {
         (void)po_mu_held(c->mu, tensor, x, &to->least[x], &to->count[x]);
         to->stride[x] = stride;
         stride *= to->count[x];
-        /* Rows of an odd number of 16 bytes: eight rows' pieces of 16 bytes lie in all banks. */
+        /* Rows of an odd number of 16 bytes: eight rows' pieces of 16 bytes lie in all banks. Of
+         * f32 that tensor cores take row by row: four rows' eight floats do. */
         if (x + 1 == t->rank && t->rank > 1 && stride * bytes >= 2 * CU_PAD) {
             int64_t pieces = po_ceil_div(stride * bytes, CU_PAD);
-            stride = (pieces | 1) * CU_PAD / bytes;
+            pieces = is_turned(c, tensor) ? pieces + (6 - pieces % 4) % 4 : pieces | 1;
+            stride = pieces * CU_PAD / bytes;
         }
     }
     if (own)
