@@ -1,9 +1,10 @@
 /* Printed kernels in the emulator against float64: muGraphs written by hand in all types, those of
  * the other tests, and what the GPU's schedules make of the search's blocks.
  *
- *     cuda_kernels hand|cases|blocks|plans */
+ *     cuda_kernels hand|cases|blocks|plans|models */
 #include "cuda_check.h"
 #include "cuda_texts.h"
+#include "gpu_blocks.h"
 #include "mu_cases.h"
 #include "search_blocks.h"
 #include "superopt/gpu_plan.h"
@@ -80,31 +81,42 @@ static void blocks(list *l) {
         }
 }
 
+static void plan(list *l, const char *name, const po_mu *mu, uint32_t keep) {
+    po_gpu_candidate *found;
+    uint32_t n;
+    po_gpu_options options = {.keep = keep};
+    if (po_gpu_plan(l->ctx, l->arena, mu, po_gpu_named("H200"), &options, &found, &n) != PO_OK)
+        die(name, l->ctx->error.message);
+    for (uint32_t k = 0; k < n; k++)
+        (void)add(l, po_arena_printf(l->arena, "%s, plan %u: %s", name, k, found[k].what),
+                  found[k].mu);
+}
+
 static void plans(list *l) {
-    const po_gpu *gpu = po_gpu_named("H200");
     for (uint32_t i = 0; i < n_search_blocks; i++)
         for (int t = PO_MU_F32; t <= PO_MU_F16; t++) {
             const char *name = search_blocks[i].name;
             const po_mu *mu = parsed(l, name, search_blocks[i].text);
             mu = cuda_check_typed(l->ctx, l->arena, mu, (po_mu_type)t);
-            po_gpu_candidate *found;
-            uint32_t n;
-            po_gpu_options options = {.keep = 6};
-            if (po_gpu_plan(l->ctx, l->arena, mu, gpu, &options, &found, &n) != PO_OK)
-                die(name, l->ctx->error.message);
-            for (uint32_t k = 0; k < n; k++)
-                (void)add(l,
-                          po_arena_printf(l->arena, "%s %s, plan %u: %s", name, type_names[t], k,
-                                          found[k].what),
-                          found[k].mu);
+            plan(l, named(l, name, type_names[t]), mu, 6);
         }
+}
+
+/* Trinity's blocks, in the types that models give them. */
+static void models(list *l) {
+    for (uint32_t i = 0; i < n_gpu_blocks; i++) {
+        const po_mu *mu = parsed(l, gpu_blocks[i].name, gpu_blocks[i].text);
+        (void)add(l, gpu_blocks[i].name, mu);
+        plan(l, gpu_blocks[i].name, mu, 3);
+    }
 }
 
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*make)(list *l);
-    } parts[] = {{"hand", hand}, {"cases", cases}, {"blocks", blocks}, {"plans", plans}};
+    } parts[] = {
+        {"hand", hand}, {"cases", cases}, {"blocks", blocks}, {"plans", plans}, {"models", models}};
     po_ctx ctx;
     po_ctx_init(&ctx);
     list *l = calloc(1, sizeof *l);
