@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PORTS = 64, ARGS = 64, SEEDS = 2 };
+enum { PORTS = 64, ARGS = 64, SEEDS = 2, LOOSE = 8, LOST = 50 };
 
 /* --- elements by type --- */
 
@@ -151,20 +151,35 @@ static const char *compare(po_arena *arena, cuda_case *c, const ports *p, double
         size_t bytes = (size_t)(o->elements * po_mu_bytes(type));
         void *data = po_arena_alloc(arena, bytes + 1);
         must(good(cuMemcpyDtoH_v2(data, o->memory, bytes)), "no copy back");
-        double most = type == PO_MU_F16 ? 65504 : 3.3e38;
+        double largest = 0, least = type == PO_MU_F16 ? 0x1p-24 : 0x1p-126;
+        for (int64_t e = 0; e < o->elements; e++)
+            if (isfinite(expected[i][e]))
+                largest = fmax(largest, fabs(expected[i][e]));
         for (int64_t e = 0; e < o->elements; e++) {
             double y = get(data, type, e), ref = expected[i][e], s = sum[i][e];
-            if (y == ref || (isnan(y) && isnan(ref)) || isinf(s) || s >= most)
-                continue; /* what leaves the range of floats on the way is nobody's to compare */
-            double off = fabs(y - ref) / (unit * s + (type == PO_MU_F16 ? 0x1p-24 : 0x1p-126));
-            c->worst = off > c->worst ? off : c->worst;
+            if (!isfinite(ref) || isnan(s) || (type == PO_MU_F16 && fabs(ref) > 65000)) {
+                c->skipped++; /* what leaves the range of floats is nobody's to compare */
+                continue;
+            }
             c->elements++;
+            /* Where errors may grow beyond all values, most must still be near. */
+            if (CUDA_LIMIT * unit * s > largest / LOOSE) {
+                c->loose++;
+                c->far = fmax(c->far, fabs(y - ref) / (largest + least));
+                c->lost += !(fabs(y - ref) <= largest / LOOSE + least);
+                continue;
+            }
+            double off = fabs(y - ref) / (unit * s + least);
+            c->worst = off > c->worst ? off : c->worst;
             if (!(off <= CUDA_LIMIT))
                 return po_arena_printf(arena,
                                        "output %u, element %lld: %.9g instead of %.9g (%.3g u S)",
                                        i, (long long)e, y, ref, off);
         }
     }
+    if (c->lost * LOST > c->elements)
+        return po_arena_printf(arena, "%lld of %lld elements are far off", (long long)c->lost,
+                               (long long)c->elements);
     return NULL;
 }
 
@@ -212,7 +227,7 @@ static void run(po_ctx *ctx, po_arena *arena, cuda_case *c, void *module,
         expected[i] = PO_NEW_N(arena, double, p.out[i].elements + 1);
         sum[i] = PO_NEW_N(arena, double, p.out[i].elements + 1);
     }
-    if (po_mu_eval(ctx, c->mu, in, weight, expected, sum) != PO_OK) {
+    if (po_mu_eval(ctx, c->naive ? c->naive : c->mu, in, weight, expected, sum) != PO_OK) {
         c->failed = po_arena_strdup(arena, ctx->error.message);
         po_ctx_clear(ctx);
     }
@@ -283,22 +298,27 @@ void cuda_check(po_ctx *ctx, po_arena *arena, const po_nvrtc *nvrtc, cuda_case *
 
 int cuda_check_report(const cuda_case *cases, uint32_t n, uint32_t most_unsupported) {
     uint32_t unsupported = 0, failed = 0, launches = 0;
-    int64_t elements = 0;
-    double worst = 0;
+    int64_t elements = 0, skipped = 0, loose = 0;
+    double worst = 0, far = 0;
     for (uint32_t i = 0; i < n; i++) {
         const cuda_case *c = &cases[i];
         unsupported += c->unsupported != NULL;
         failed += c->failed != NULL;
         launches += c->launches;
         elements += c->elements;
+        skipped += c->skipped;
+        loose += c->loose;
+        far = c->far > far ? c->far : far;
         worst = c->worst > worst ? c->worst : worst;
         if (c->unsupported)
             (void)printf("%s: not printed: %s\n", c->name, c->unsupported);
         if (c->failed)
             (void)printf("%s: %s\n", c->name, c->failed);
     }
-    (void)printf("%u programs, %u kernels, %u not printed, %u wrong; %lld elements that are off, "
-                 "by %.2f u S at most\n",
-                 n, launches, unsupported, failed, (long long)elements, worst);
-    return failed || unsupported > most_unsupported;
+    (void)printf(
+        "%u programs, %u kernels, %u not printed, %u wrong; %lld elements, off by %.2f u S "
+        "at most, %lld with a loose bound (off by %.2g of the largest), %lld beyond floats\n",
+        n, launches, unsupported, failed, (long long)elements, worst, (long long)loose, far,
+        (long long)skipped);
+    return failed || unsupported > most_unsupported || skipped > elements / 4;
 }

@@ -9,6 +9,7 @@
 typedef struct cuda_case {
     const char *name;
     const po_mu *mu;
+    const po_mu *naive; /* what it is compared with, same numbers of ports; NULL: itself */
     po_cuda_print_options options;
     const double *const *weights; /* by number; NULL: random ones */
     double scale;                 /* of random inputs and weights; 0: 1 */
@@ -20,8 +21,10 @@ typedef struct cuda_case {
     const char *unsupported; /* the printer's reason */
     const char *failed;      /* a fault, or a wrong element; NULL: all is well */
     bool edited;
-    double worst; /* greatest error in u S(v), u of the coarsest type that is stored */
-    int64_t elements;
+    int64_t loose, lost; /* elements whose bound says nothing; of them, those that are far off */
+    double far;          /* greatest error of those, in parts of the output's largest value */
+    double worst;        /* greatest error in u S(v), u of the coarsest type that is stored */
+    int64_t elements, skipped; /* compared; of infinities, and what may leave the range of floats */
     uint32_t launches;
 } cuda_case;
 

@@ -43,6 +43,7 @@ static bool add(po_ctx *ctx, po_arena *arena, uint64_t seed, batch *b) {
     }
     po_mu_type type = (po_mu_type)(seed % 3);
     const po_mu *mu = cuda_check_typed(ctx, arena, lowered.mu, type);
+    const po_mu *naive = mu;
     const double **weights = PO_NEW_N(arena, const double *, PORTS);
     for (uint32_t i = 0; i < lowered.n_weights && i < PORTS; i++)
         weights[i] = po_tensor_doubles(arena, po_graph_constant(graph, lowered.weights[i]));
@@ -66,6 +67,7 @@ static bool add(po_ctx *ctx, po_arena *arena, uint64_t seed, batch *b) {
         (cuda_case){.name = po_arena_printf(arena, "seed %llu, %s, %s", (unsigned long long)seed,
                                             type_names[type], way),
                     .mu = mu,
+                    .naive = naive,
                     .weights = weights,
                     .options.tf32 = type == PO_MU_F32 && seed % 2};
     return true;
