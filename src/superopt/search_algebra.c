@@ -291,6 +291,8 @@ uint32_t search_algebra(const search_problem *p, const po_search_options *option
     bool full;
     po_form_close(p->plain, p->arena, p->plain_target, MOST_FORMS, &a.c, &full);
     counts->forms = a.c.n;
+    if (a.c.n == 0) /* what is always 0 has no form */
+        return 0;
     a.n_index = po_forms_count(p->plain);
     a.index = PO_NEW_N(p->arena, uint32_t, a.n_index);
     a.ways = PO_NEW_N(p->arena, ways, a.c.n);
