@@ -62,8 +62,8 @@ static void latency(po_text *text, const po_summary *s) {
     if (s->estimated)
         po_text_printf(text, "%.2fx as fast, estimated for %s, not measured\n", s->ratio, s->gpu);
     else if (s->changed)
-        po_text_printf(text, "%.2fx as fast (%.2f to %.2f)\n", s->ratio, s->ratio_low,
-                       s->ratio_high);
+        po_text_printf(text, "%.2fx as fast (%.2f to %.2f)%s%s\n", s->ratio, s->ratio_low,
+                       s->ratio_high, *s->gpu ? " on " : "", s->gpu);
     else
         po_text_puts(text, "nothing measured faster\n");
 }

@@ -28,9 +28,16 @@ typedef struct po_cuda_kernel {
 po_status po_cuda_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu *mu,
                                const po_cuda_print_options *options, po_cuda_kernel *kernel);
 
-/* Compiles it for all architectures and as PTX. Images that the store has are not made again. */
+/* Compiles it for all architectures and as PTX, on all processors. Images that the store has are
+ * not made again. */
 po_status po_cuda_kernel_compile(po_ctx *ctx, po_arena *arena, const po_nvrtc *nvrtc,
                                  const po_object_store *store, po_cuda_kernel *kernel);
+
+/* The same for one GPU alone, of this architecture: the image that a library with all of them would
+ * run there. */
+po_status po_cuda_kernel_compile_for(po_ctx *ctx, po_arena *arena, const po_nvrtc *nvrtc,
+                                     const po_object_store *store, uint32_t arch,
+                                     po_cuda_kernel *kernel);
 
 typedef struct po_cuda_library_spec {
     const char *cc;               /* as for po_cc_library */

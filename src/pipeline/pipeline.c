@@ -49,7 +49,7 @@ const char *po_pipeline_no_kernels(const po_run_state *state) {
         return "none are made at -O0";
     if (!state->library && o->cuda)
         return state->record->n_regions > 0
-                   ? "by estimate none gains"
+                   ? (state->gpu_cost ? "none gains" : "by estimate none gains")
                    : "no part of it promises a gain over NVIDIA's libraries; kernels need static "
                      "shapes (--input-shape)";
     if (!state->library && o->n_pins == 0)

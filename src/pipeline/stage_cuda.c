@@ -15,7 +15,7 @@
 static const double worth_a_kernel = 0.98;
 
 /* Why a region has no kernel, though it could. */
-static const char no_faster[] = "estimated to be no faster than its nodes one by one";
+static const char no_faster[] = "no faster than its nodes one by one";
 
 /* A form of the model with a plan for each region. */
 typedef struct form {
@@ -148,6 +148,10 @@ static po_status make_kernel(making *m, const po_graph *g, const po_gpu_region *
             *kernel = m->kernels[i];
             return PO_OK;
         }
+    /* The one that is timed; all others once it is chosen. */
+    if (m->state->gpu_cost)
+        return po_cuda_kernel_compile_for(m->ctx, arena, m->nvrtc, m->images,
+                                          m->state->gpu_cost->info.arch, kernel);
     return po_cuda_kernel_compile(m->ctx, arena, m->nvrtc, m->images, kernel);
 }
 
@@ -266,6 +270,12 @@ static po_status add_kernel(making *m, form *f, uint32_t i, uint32_t *which, con
         return PO_OK;
     }
     *why = NULL;
+    if (m->state->gpu_cost) {
+        po_status status =
+            po_cuda_kernel_compile(m->ctx, m->state->arena, m->nvrtc, m->images, &made[best]);
+        if (status != PO_OK)
+            return drop(m, status, why);
+    }
     m->kernels[m->n] = made[best];
     for (*which = 0;
          *which < m->n && strcmp(m->kernels[*which].ports.name, made[best].ports.name) != 0;
@@ -452,7 +462,7 @@ po_status po_stage_cuda(po_run_state *state) {
         tell(&m, &f, i, why[i] ? NULL : &m.kernels[which[i]], why[i]);
     }
     if (slow > 0)
-        po_record_note(state->record, "%u of %u regions stay with the runtime: %s", slow,
-                       f.regions.n, no_faster);
+        po_record_note(state->record, "%u of %u regions stay with the runtime: %s%s", slow,
+                       f.regions.n, state->gpu_cost ? "" : "by estimate ", no_faster);
     return PO_OK;
 }
