@@ -1,14 +1,20 @@
 /* Programs for NVIDIA GPUs for the regions of models, as they are planned:
  *
- *     petopt-cuda-blocks [--gpu H100] [--f32] [--mu] [--cuda] [--all] FILE.onnx ...
+ *     petopt-cuda-blocks [--gpu H100] [--f32] [--mu] [--cuda] [--all] [--check]
+ *                        [--time [--libraries DIR]] FILE.onnx ...
  *
  * For each region the program, its launches (blocks x threads, shared bytes), its estimate and what
  * no program can beat. --mu prints the muGraphs, naive and planned; --cuda the text of the kernels;
- * --all looks at every candidate. */
+ * --all looks at every candidate; --check compares what is printed with the naive muGraph at its
+ * true shapes, over finite fields and in float64, which takes seconds a GFLOP; --time compiles,
+ * runs and times it on the GPU that is here, every element compared with float64. */
 #include "codegen/cuda.h"
+#include "codegen/nvrtc.h"
+#include "cost/cuda_program.h"
 #include "import/import.h"
 #include "simplify/simplify.h"
 #include "superopt/gpu_plan.h"
+#include "superopt/search.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +22,10 @@
 typedef struct options {
     const po_gpu *gpu;
     po_gpu_options plan;
-    bool mu, cuda, all;
+    bool mu, cuda, all, check, time;
+    po_cuda_options cuda_options;
+    po_cuda_info here;
+    po_nvrtc *nvrtc;
 } options;
 
 static uint32_t launches(const po_mu *mu) {
@@ -33,7 +42,26 @@ static void print_mu(po_arena *arena, const po_mu *mu) {
     puts(text.data);
 }
 
-static void print_candidate(po_ctx *ctx, po_arena *arena, const options *o,
+/* What the GPU that is here says of a program. */
+static po_status time_one(po_ctx *ctx, po_arena *arena, const options *o, const po_mu *naive,
+                          const po_gpu_candidate *c, const po_cuda_program *program, double bound) {
+    po_cuda_image image;
+    PO_TRY(po_nvrtc_compile(ctx, arena, o->nvrtc, program->source, "kernels", o->here.arch, false,
+                            &image));
+    po_cuda_candidate one = {
+        .mu = c->mu, .program = program, .image = &image, .tf32 = o->plan.tf32};
+    const po_cuda_trial trial = {
+        .options = &o->cuda_options, .meaning = naive, .check = true, .time = true, .cold = true};
+    PO_TRY(po_cuda_try(ctx, arena, &trial, &one, 1));
+    if (one.seconds > 0)
+        printf("      measured on %s: %.1f us, %.1f times the bound, errors up to %.1f u S\n",
+               o->here.name, 1e6 * one.seconds, one.seconds / bound, one.worst);
+    else
+        printf("      on %s: %s\n", o->here.name, one.why);
+    return PO_OK;
+}
+
+static void print_candidate(po_ctx *ctx, po_arena *arena, const options *o, const po_mu *naive,
                             const po_gpu_candidate *c, double bound) {
     po_cuda_print_options print = {.tf32 = o->plan.tf32};
     po_cuda_program program;
@@ -51,6 +79,16 @@ static void print_candidate(po_ctx *ctx, po_arena *arena, const options *o,
     }
     if (o->cuda)
         puts(program.source);
+    if (o->check && po_search_same(ctx, naive, c->mu, NULL, 0, 1 << 20) != PO_OK) {
+        printf("      wrong: %s\n", ctx->error.message);
+        po_ctx_clear(ctx);
+    } else if (o->check) {
+        printf("      the same at true shapes\n");
+    }
+    if (o->nvrtc && time_one(ctx, arena, o, naive, c, &program, bound) != PO_OK) {
+        printf("      not timed: %s\n", ctx->error.message);
+        po_ctx_clear(ctx);
+    }
 }
 
 static po_status one(po_ctx *ctx, const options *o, const char *path) {
@@ -67,11 +105,13 @@ static po_status one(po_ctx *ctx, const options *o, const char *path) {
     PO_TRY(po_regions_find(ctx, arena, graph, po_gpu_part, ctx, &regions));
     printf("%s: %u regions with %u of %u nodes\n", path, regions.n, regions.n_nodes, graph->n_live);
     double all = 0;
+    po_gpu_options planning = o->plan;
+    planning.memo = po_gpu_memo_create(arena);
     for (uint32_t i = 0; i < regions.n; i++) {
         po_gpu_region plan;
         double before = po_now();
         PO_TRY(po_gpu_plan_region(ctx, arena, graph, &regions.regions[i],
-                                  po_arena_printf(arena, "region%u", i), o->gpu, &o->plan, &plan));
+                                  po_arena_printf(arena, "region%u", i), o->gpu, &planning, &plan));
         if (plan.failed) {
             printf("  region %u, %u nodes: %s\n", i, regions.regions[i].n_nodes, plan.failed);
             continue;
@@ -80,7 +120,7 @@ static po_status one(po_ctx *ctx, const options *o, const char *path) {
         printf("  region %u, %u nodes, planned in %.2f s, bound %.1f us\n", i,
                regions.regions[i].n_nodes, po_now() - before, 1e6 * bound);
         for (uint32_t k = 0; k < (o->all ? plan.n : 1); k++)
-            print_candidate(ctx, arena, o, &plan.candidates[k], bound);
+            print_candidate(ctx, arena, o, plan.lowered.mu, &plan.candidates[k], bound);
         if (o->mu) {
             print_mu(arena, plan.lowered.mu);
             print_mu(arena, plan.candidates[0].mu);
@@ -98,29 +138,56 @@ static void say(void *user, const char *message) {
     fprintf(stderr, "%s\n", message);
 }
 
+/* The GPU and the compiler, where they are here. */
+static void look(po_ctx *ctx, po_arena *arena, options *o) {
+    const char *library = o->cuda_options.folder
+                              ? po_arena_printf(arena, "%s/libnvrtc.so.13", o->cuda_options.folder)
+                              : NULL;
+    if (po_cuda_look(ctx, arena, &o->cuda_options, &o->here) == PO_OK && !o->here.has_gpu)
+        fprintf(stderr, "petopt-cuda-blocks: nothing is timed: %s\n", o->here.missing);
+    else if (po_nvrtc_open(ctx, arena, library, &o->nvrtc) != PO_OK)
+        fprintf(stderr, "petopt-cuda-blocks: nothing is timed: %s\n", ctx->error.message);
+    po_ctx_clear(ctx);
+}
+
 int main(int argc, char **argv) {
     options o = {.gpu = po_gpu_named("H100"), .plan = {.tf32 = true}};
+    const struct {
+        const char *name;
+        bool *set;
+    } flags[] = {{"--mu", &o.mu},
+                 {"--cuda", &o.cuda},
+                 {"--all", &o.all},
+                 {"--time", &o.time},
+                 {"--check", &o.check}};
     po_ctx ctx;
     po_ctx_init(&ctx);
-    int status = 0;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--gpu") == 0 && i + 1 < argc)
-            o.gpu = po_gpu_named(argv[++i]);
-        else if (strcmp(argv[i], "--f32") == 0)
+    po_arena *arena = po_arena_create(&ctx);
+    int at = 1, status = 0;
+    for (; at < argc && argv[at][0] == '-'; at++) {
+        for (size_t k = 0; k < sizeof flags / sizeof flags[0]; k++)
+            *flags[k].set |= strcmp(argv[at], flags[k].name) == 0;
+        if (strcmp(argv[at], "--gpu") == 0 && at + 1 < argc)
+            o.gpu = po_gpu_named(argv[++at]);
+        else if (strcmp(argv[at], "--libraries") == 0 && at + 1 < argc)
+            o.cuda_options.folder = argv[++at];
+        else if (strcmp(argv[at], "--f32") == 0)
             o.plan.tf32 = false;
-        else if (strcmp(argv[i], "--mu") == 0)
-            o.mu = true;
-        else if (strcmp(argv[i], "--cuda") == 0)
-            o.cuda = true;
-        else if (strcmp(argv[i], "--all") == 0)
-            o.all = true;
-        else if (strcmp(argv[i], "-v") == 0)
+        else if (strcmp(argv[at], "-v") == 0)
             ctx.log = say;
-        else if (!o.gpu || one(&ctx, &o, argv[i]) != PO_OK) {
-            fprintf(stderr, "petopt-cuda-blocks: %s\n", o.gpu ? ctx.error.message : "which GPU?");
+    }
+    if (!o.gpu) {
+        fprintf(stderr, "petopt-cuda-blocks: this GPU is not known\n");
+        return 2;
+    }
+    if (o.time)
+        look(&ctx, arena, &o);
+    for (; at < argc; at++)
+        if (one(&ctx, &o, argv[at]) != PO_OK) {
+            fprintf(stderr, "petopt-cuda-blocks: %s\n", ctx.error.message);
             po_ctx_clear(&ctx);
             status = 2;
         }
-    }
+    po_arena_free(arena);
     return status;
 }

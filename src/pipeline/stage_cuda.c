@@ -70,7 +70,7 @@ static void estimate(making *m, form *f) {
 static po_status plan_form(making *m, const po_graph *from, const char *name, form *f) {
     po_run_state *state = m->state;
     po_postopt_options options = po_postopt_plain(0);
-    po_gpu_options gpu = {.tf32 = state->options->tf32};
+    po_gpu_options gpu = {.tf32 = state->options->tf32, .memo = po_gpu_memo_create(state->arena)};
     PO_TRY(po_postopt(m->ctx, from, &options, &f->graph, NULL));
     po_pipeline_hold(state, f->graph);
     PO_TRY(po_infer_graph(m->ctx, f->graph, true));

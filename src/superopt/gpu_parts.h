@@ -47,6 +47,10 @@ uint32_t gpu_same_statement(po_mu *to, uint32_t parent, const po_mu_statement *s
  * blocks, are copied from the pieces instead. split: by tensor, which. */
 const po_mu *gpu_read_pieces(po_arena *arena, const po_mu *mu, bool **split);
 
+/* Steps that follow one another, have the same loops and need nothing of one another, as one
+ * (gpu_merge.c). merged: how many launches that saves. */
+const po_mu *gpu_merge_steps(po_arena *arena, const po_mu *mu, const po_gpu *gpu, uint32_t *merged);
+
 /* Appends all steps of a (scheduled) muGraph. twin: by tensor, `tensor` of `to`; what is PO_NONE is
  * copied. */
 void gpu_append(po_arena *arena, po_mu *to, const po_mu *from, const gpu_twin *twin);

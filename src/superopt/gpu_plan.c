@@ -206,6 +206,9 @@ static po_status candidate_of(planning *p, uint32_t other, uint32_t which, po_gp
     for (uint32_t i = 0; i < p->n; i++) /* what is copied from its pieces is not put together */
         if (!split[whole[p->list[i].part->target].tensor])
             c->seconds += alone[i];
+    uint32_t merged;
+    c->mu = gpu_merge_steps(p->arena, c->mu, p->gpu, &merged);
+    c->seconds -= merged * (p->gpu->launch + p->gpu->latency);
     c->what = what.data;
     return po_mu_check(p->ctx, c->mu, GPU_SHARED);
 }
@@ -232,8 +235,9 @@ static po_status plan_of(planning *p, po_gpu_candidate **candidates, uint32_t *n
     return PO_OK;
 }
 
-po_status po_gpu_plan(po_ctx *ctx, po_arena *arena, const po_mu *naive, const po_gpu *gpu,
-                      const po_gpu_options *options, po_gpu_candidate **candidates, uint32_t *n) {
+static po_status plan_whole(po_ctx *ctx, po_arena *arena, const po_mu *naive, const po_gpu *gpu,
+                            const po_gpu_options *options, po_gpu_candidate **candidates,
+                            uint32_t *n) {
     const po_mu *plain = gpu_without_copies(arena, naive), *cut = gpu_with_digits(arena, plain);
     planning p = {.ctx = ctx, .arena = arena, .naive = cut, .gpu = gpu, .options = options};
     PO_TRY(plan_of(&p, candidates, n));
@@ -247,6 +251,47 @@ po_status po_gpu_plan(po_ctx *ctx, po_arena *arena, const po_mu *naive, const po
     if (others[0].seconds < (*candidates)[0].seconds) {
         *candidates = others;
         *n = n_others;
+    }
+    return PO_OK;
+}
+
+/* --- regions of the same form --- */
+
+typedef struct remembered {
+    const po_mu *naive;
+    po_gpu_candidate *candidates;
+    uint32_t n;
+} remembered;
+
+struct po_gpu_memo {
+    po_arena *arena;
+    po_hash_map *map;
+    remembered *list;
+    uint32_t n, cap;
+};
+
+po_gpu_memo *po_gpu_memo_create(po_arena *arena) {
+    po_gpu_memo *memo = PO_NEW(arena, po_gpu_memo);
+    *memo = (po_gpu_memo){.arena = arena, .map = po_hash_map_create(arena)};
+    return memo;
+}
+
+po_status po_gpu_plan(po_ctx *ctx, po_arena *arena, const po_mu *naive, const po_gpu *gpu,
+                      const po_gpu_options *options, po_gpu_candidate **candidates, uint32_t *n) {
+    po_gpu_memo *memo = options->memo;
+    po_hash key = po_hash_u64(po_mu_hash(naive), gpu->arch * 1000003ull + gpu->sms);
+    key = po_hash_u64(key, options->keep * 2ull + options->tf32);
+    uint32_t before = memo ? po_hash_map_get(memo->map, key) : PO_NONE;
+    if (before != PO_NONE && po_mu_equal(memo->list[before].naive, naive)) {
+        *candidates = memo->list[before].candidates;
+        *n = memo->list[before].n;
+        return PO_OK;
+    }
+    PO_TRY(plan_whole(ctx, arena, naive, gpu, options, candidates, n));
+    if (memo && before == PO_NONE) {
+        remembered one = {naive, *candidates, *n};
+        po_hash_map_put(memo->map, key, memo->n);
+        PO_PUSH(memo->arena, memo->list, memo->n, memo->cap, one);
     }
     return PO_OK;
 }

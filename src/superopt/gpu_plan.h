@@ -6,9 +6,15 @@
 #include "cost/gpu.h"
 #include "superopt/lower.h"
 
+/* What was planned in a run: regions of the same form are planned once. It keeps what it was given
+ * in the arenas of the calls, so it lives no longer than these. */
+typedef struct po_gpu_memo po_gpu_memo;
+po_gpu_memo *po_gpu_memo_create(po_arena *arena);
+
 typedef struct po_gpu_options {
-    bool tf32;     /* products of f32 on tensor cores */
-    uint32_t keep; /* candidates at most; 0: 12 */
+    bool tf32;         /* products of f32 on tensor cores */
+    uint32_t keep;     /* candidates at most; 0: 12 */
+    po_gpu_memo *memo; /* may be NULL */
 } po_gpu_options;
 
 typedef struct po_gpu_candidate {
