@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""All figures of a machine with an NVIDIA GPU, in one command.
+
+  bench/gpu.py [--build DIR] [--work DIR] [--cache FILE] [--only blocks,trinity,networks,sanitizer]
+               [--seconds S] [-- OPTIONS OF petopt-gpu]
+
+blocks     Mirage's six blocks in f16 at batch 1, 8 and 16, by petopt-gpu: the composition of cuBLAS,
+           cuDNN and a kernel an operator against regions as kernels; every program against float64
+trinity    Trinity's six blocks in f16, likewise
+networks   PET's five networks by petopt --target cuda --cost record:FILE: FILE is a recording that
+           --cost replay:FILE gives again on machines without a GPU
+sanitizer  the blocks once more under compute-sanitizer, memcheck and racecheck, where that is
+
+Prints tables in Markdown. Ends with 1 where a kernel is wrong or a sanitizer complains, and with 3
+where there is no GPU.
+"""
+import argparse
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+NETWORKS = ['resnet18', 'csrnet', 'inception_v3', 'bert_base', 'resnet3d18']
+TRINITY = ['vanilla', 'prenorm', 'qknorm', 'keyformer', 'roco', 'swiglu']
+WHOLE = re.compile(r'^ {4}(libraries|regions).*?\s([\d.]+) us,\s+(\d+) steps, ([\d.]+)x '
+                   r'\[([\d.]+), ([\d.]+)\](?:, error (\S+))?')
+REACHED = re.compile(r'([\d.]+) us \(estimate ([\d.]+)\).*? (\d+) % of the copy rate')
+LATENCY = re.compile(r'^latency\s+(\S+ \S+)\s+(\S+ \S+)\s+(.*)$', re.M)
+
+
+class Bench:
+    def __init__(self, args):
+        self.args, self.failed = args, []
+        self.work = args.work or tempfile.mkdtemp(prefix='petopt-gpu-')
+
+    def tool(self, name):
+        return os.path.join(self.args.build, name)
+
+    def models(self, *words):
+        done = subprocess.run([self.tool('petopt-models'), *words[:-1], self.work, *words[-1]],
+                              capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    def run(self, path):
+        """What petopt-gpu says of one model."""
+        done = subprocess.run([self.tool('petopt-gpu'), '--seconds', str(self.args.seconds),
+                               *self.args.rest, path], capture_output=True, text=True)
+        if done.returncode == 3:
+            sys.stderr.write(done.stderr)
+            sys.exit(3)
+        if done.returncode:
+            self.failed.append(os.path.basename(path))
+            sys.stderr.write(done.stdout + done.stderr)
+        return done.stdout
+
+    def table(self, title, paths):
+        print(f'\n{title}\n\n| model | libraries, us | regions, us | gain | error | '
+              'best kernel, % of copy rate |\n| --- | --- | --- | --- | --- | --- |')
+        gains = []
+        for path in paths:
+            text = self.run(path)
+            rows = [m for m in map(WHOLE.match, text.splitlines()) if m]
+            if len(rows) < 2:
+                print(f'| {os.path.basename(path)[:-5]} | - | - | - | - | - |', flush=True)
+                continue
+            base, best = rows[0], min(rows[1:], key=lambda m: float(m.group(2)))
+            gain = float(best.group(4))
+            reached = [(float(m.group(1)), m.group(3)) for m in REACHED.finditer(text)]
+            gains.append(gain)
+            print(f'| {os.path.basename(path)[:-5]} | {base.group(2)} | {best.group(2)} | '
+                  f'{gain:.2f}x [{best.group(5)}, {best.group(6)}] | {best.group(7)} | '
+                  f'{min(reached)[1] if reached else "-"} |', flush=True)
+        if gains:
+            mean = math.exp(sum(map(math.log, gains)) / len(gains))
+            print(f'| geomean of {len(gains)} | | | {mean:.2f}x, least {min(gains):.2f}x | | |')
+
+    def blocks(self):
+        for batch in (1, 8, 16):
+            self.table(f'Mirage\'s blocks, f16, batch {batch}',
+                       self.models('--f16', '--batch', str(batch), []))
+
+    def trinity(self):
+        self.table('Trinity\'s blocks, f16',
+                   self.models('--f16', ['trinity_' + name for name in TRINITY]))
+
+    def networks(self):
+        print('\nPET\'s networks, -O2, against the same executor without mutation\n\n'
+              '| network | before | after | |\n| --- | --- | --- | --- |')
+        cache = self.args.cache or os.path.join(self.work, 'gpu.db')
+        for path in self.models(NETWORKS):
+            done = subprocess.run([self.tool('petopt'), path, '-o', path + '.out.onnx', '--target',
+                                   'cuda', '--cost', 'record:' + cache], capture_output=True,
+                                  text=True)
+            row = LATENCY.search(done.stdout + done.stderr)
+            name = os.path.basename(path)[:-5]
+            if done.returncode or not row:
+                self.failed.append(name)
+                sys.stderr.write(done.stdout + done.stderr)
+            print(f'| {name} | ' + ' | '.join(row.groups() if row else ('-', '-', 'failed')) + ' |',
+                  flush=True)
+        print(f'\nrecorded in {cache}')
+
+    def sanitizer(self):
+        program = shutil.which('compute-sanitizer') or '/usr/local/cuda/bin/compute-sanitizer'
+        if not os.path.exists(program):
+            print('\ncompute-sanitizer is not here')
+            return
+        for kind in ('memcheck', 'racecheck'):
+            done = subprocess.run([program, '--tool', kind, '--target-processes', 'all',
+                                   '--error-exitcode', '9', self.tool('petopt-gpu'), '--seconds',
+                                   '0.1', *self.args.rest,
+                                   *self.models('--f16', '--batch', '1', [])],
+                                  capture_output=True, text=True)
+            says = re.findall(r'(?:ERROR|RACECHECK) SUMMARY: (.*)', done.stdout + done.stderr)
+            print(f'\n{kind}: ' + ('; '.join(sorted(set(says))) or f'ended with {done.returncode}'))
+            if done.returncode:
+                self.failed.append(kind)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument('--build', default='build')
+    p.add_argument('--work')
+    p.add_argument('--cache')
+    p.add_argument('--only', default='blocks,trinity,networks,sanitizer')
+    p.add_argument('--seconds', type=float, default=4)
+    p.add_argument('rest', nargs='*')
+    bench = Bench(p.parse_args())
+    for part in bench.args.only.split(','):
+        getattr(bench, part)()
+    if bench.failed:
+        print('\nnot right: ' + ', '.join(bench.failed))
+    return 1 if bench.failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
