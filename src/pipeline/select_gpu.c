@@ -3,6 +3,8 @@
 #include "cost/roofline.h"
 #include "pipeline/gpu_timing.h"
 #include "pipeline/selecting.h"
+#include "postopt/postopt.h"
+#include "simplify/simplify.h"
 
 static const double worth_estimating = 1.001; /* a figure below this is no gain */
 
@@ -12,9 +14,11 @@ typedef struct gpu_reading {
     const po_cuda_plan *plan;
 } gpu_reading;
 
-static po_status read_one(selecting *s, const po_graph *graph, const po_cuda_plan *plan,
-                          gpu_reading *r) {
+/* *why: what stands in the way; NULL: nothing does. */
+static po_status try_one(selecting *s, const po_graph *graph, const po_cuda_plan *plan,
+                         gpu_reading *r, const char **why) {
     *r = (gpu_reading){0, plan};
+    *why = NULL;
     po_status status = PO_OK;
     if (!plan)
         status = po_gpu_plan_graph(s->state, s->arena, graph, NULL, 0, false, &r->plan);
@@ -22,10 +26,50 @@ static po_status read_one(selecting *s, const po_graph *graph, const po_cuda_pla
         status = po_cuda_cost_plan(s->ctx, s->state->gpu_cost, r->plan, &r->seconds);
     if (status != PO_UNSUPPORTED)
         return status;
-    po_record_note(s->state->record, "not measured on %s: %s", s->state->record->summary.gpu,
-                   s->ctx->error.message);
+    *why = po_arena_strdup(s->arena, s->ctx->error.message);
     po_ctx_clear(s->ctx);
     r->seconds = 0;
+    return PO_OK;
+}
+
+static void tell_unread(const selecting *s, const char *why) {
+    po_record_note(s->state->record, "not measured on %s: %s", s->state->record->summary.gpu, why);
+}
+
+static po_status read_variant(selecting *s, uint32_t i, gpu_reading *r) {
+    const po_variant *v = &s->state->variants[i];
+    const char *why;
+    PO_TRY(try_one(s, v->graph, v->plan, r, &why));
+    if (why)
+        po_selecting_decide(s, po_selecting_row(s, i), "not measured: %s", why);
+    return PO_OK;
+}
+
+/* As it is; or, where it has operators that no step of the executor does (batch norms), folded:
+ * then the gain is over that. */
+static po_status read_original(selecting *s, gpu_reading *r) {
+    const char *why, *still;
+    po_graph *simple, *folded;
+    po_simplify_options simplify = po_simplify_defaults();
+    const po_postopt_options fold = po_postopt_plain(0);
+    po_simplify_counts counts;
+    PO_TRY(try_one(s, s->original, NULL, r, &why));
+    if (why && r->plan) /* it has a plan, and no reading */
+        tell_unread(s, why);
+    if (!why || r->plan)
+        return PO_OK;
+    PO_TRY(po_simplify(s->ctx, s->original, &simplify, &simple, &counts));
+    po_pipeline_hold(s->state, simple);
+    PO_TRY(po_infer_graph(s->ctx, simple, true));
+    PO_TRY(po_postopt(s->ctx, simple, &fold, &folded, NULL));
+    po_pipeline_hold(s->state, folded);
+    PO_TRY(po_infer_graph(s->ctx, folded, true));
+    PO_TRY(try_one(s, folded, NULL, r, &still));
+    if (still)
+        tell_unread(s, r->plan ? still : why);
+    else
+        po_record_note(s->state->record, "the original is read on %s with its affine maps folded",
+                       s->state->record->summary.gpu);
     return PO_OK;
 }
 
@@ -36,7 +80,7 @@ static po_status read_all(selecting *s, gpu_reading *original, gpu_reading *r, b
     po_estimate e;
     *measured = false;
     if (state->gpu_cost) {
-        PO_TRY(read_one(s, s->original, NULL, original));
+        PO_TRY(read_original(s, original));
         *measured = original->seconds > 0;
     }
     PO_TRY(po_pipeline_rates(state, &rates));
@@ -48,7 +92,7 @@ static po_status read_all(selecting *s, gpu_reading *original, gpu_reading *r, b
         const po_variant *v = &state->variants[i];
         r[i].seconds = v->seconds;
         if (*measured) {
-            PO_TRY(read_one(s, v->graph, v->plan, &r[i]));
+            PO_TRY(read_variant(s, i, &r[i]));
         } else if (!(v->seconds > 0)) {
             po_roofline_graph(v->graph, &rates, 1, &e);
             r[i].seconds = e.seconds;
@@ -71,24 +115,23 @@ static void sort_by_reading(selecting *s, const gpu_reading *r) {
 /* Whether the GPU has the variant faster for sure, side by side with the original; what was
  * recorded is taken as it is. *why: what to tell. */
 static po_status confirm_on_gpu(selecting *s, const gpu_reading *before, const gpu_reading *after,
-                                bool measured, bool *faster, double *gain, const char **why) {
+                                bool measured, bool *faster, po_timing *t, const char **why) {
     const char *gpu = s->state->record->summary.gpu;
-    *gain = before->seconds / after->seconds;
-    *faster = *gain >= worth_estimating;
+    double gain = before->seconds / after->seconds;
+    *t = (po_timing){.seconds = after->seconds, .gain = gain, .low = gain, .high = gain};
+    *faster = gain >= worth_estimating;
     const char *how = measured ? "recorded" : "estimated";
     if (measured && *faster && po_gpu_is_here(s->state)) {
-        po_timing t;
-        PO_TRY(po_gpu_compare(s->state, before->plan, after->plan, &t));
-        *faster = t.low > 1;
-        *gain = t.gain;
+        PO_TRY(po_gpu_compare(s->state, before->plan, after->plan, t));
+        *faster = t->low > 1;
         *why = po_arena_printf(s->arena, "%s on %s (%.3fx, %.3f to %.3f)",
                                *faster ? "compares equal; faster" : "not surely faster", gpu,
-                               t.gain, t.low, t.high);
+                               t->gain, t->low, t->high);
     } else if (*faster) {
-        *why = po_arena_printf(s->arena, "compares equal; %s for %s (%.2fx)%s", how, gpu, *gain,
+        *why = po_arena_printf(s->arena, "compares equal; %s for %s (%.2fx)%s", how, gpu, gain,
                                measured ? "" : ", not measured");
     } else {
-        *why = po_arena_printf(s->arena, "%s to be no faster on %s (%.3fx)", how, gpu, *gain);
+        *why = po_arena_printf(s->arena, "%s to be no faster on %s (%.3fx)", how, gpu, gain);
     }
     return PO_OK;
 }
@@ -107,17 +150,19 @@ po_status po_select_for_gpu(selecting *s) {
     for (uint32_t k = 0; k < s->n_order; k++) {
         uint32_t i = s->order[k];
         bool faster, untested, taken;
-        double gain;
+        po_timing t;
         const char *why;
-        PO_TRY(confirm_on_gpu(s, &original, &r[i], measured, &faster, &gain, &why));
+        PO_TRY(confirm_on_gpu(s, &original, &r[i], measured, &faster, &t, &why));
         if (!faster) {
             po_selecting_decide(s, po_selecting_row(s, i), "%s", why);
             continue;
         }
         PO_TRY(po_selecting_compare(s, i, why, &untested, &taken));
         if (taken) {
-            sum->ms_after = 1e3 * original.seconds / gain;
-            sum->ratio = sum->ratio_low = sum->ratio_high = gain;
+            sum->ms_after = 1e3 * original.seconds / t.gain;
+            sum->ratio = t.gain;
+            sum->ratio_low = t.low;
+            sum->ratio_high = t.high;
         }
         if (taken || untested)
             return PO_OK;
