@@ -117,7 +117,7 @@ PC_FN void pc_ldmatrix2_trans(unsigned r[2], const void *row) {
 // Copies from global to shared memory behind the thread's back: there once the group that they
 // were committed in is waited for. `bytes` of the source are read, zeros follow.
 PC_FN void pc_copy16(void *shared, const void *global, int bytes) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(pc_address(shared)),
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(pc_address(shared)),
                  "l"(global), "r"(bytes)
                  : "memory");
 }
