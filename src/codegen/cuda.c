@@ -90,6 +90,16 @@ static void bind(cu *c, uint32_t loop) {
                 (long long)label->extent, label->name);
 }
 
+/* Whether a copy is the loop's first one into its tensor: parts of it may come from several. */
+static bool is_first_copy(const cu *c, uint32_t loop, uint32_t copy) {
+    const po_mu_node *nodes = c->mu->nodes;
+    uint32_t k = nodes[loop].first;
+    while (k != copy && (nodes[k].kind != PO_MU_STATEMENT || !c->node[k].pipelined ||
+                         nodes[k].statement.out.tensor != nodes[copy].statement.out.tensor))
+        k = nodes[k].next;
+    return k == copy;
+}
+
 static po_status copies(cu *c, uint32_t loop, const char *stage) {
     for (uint32_t k = c->mu->nodes[loop].first; k != PO_NONE; k = c->mu->nodes[k].next) {
         if (c->mu->nodes[k].kind != PO_MU_STATEMENT || !c->node[k].pipelined)
@@ -97,8 +107,10 @@ static po_status copies(cu *c, uint32_t loop, const char *stage) {
         uint32_t tensor = c->mu->nodes[k].statement.out.tensor;
         const cu_tensor *t = &c->tensor[tensor];
         const char *at = po_arena_printf(c->arena, "%s_in", t->name);
-        cg_line(&c->g, "%s *const %s = %s_all + (%s) * %lld;",
-                cu_c_type(c->mu->tensors[tensor].type), at, t->name, stage, (long long)t->elements);
+        if (is_first_copy(c, loop, k))
+            cg_line(&c->g, "%s *const %s = %s_all + (%s) * %lld;",
+                    cu_c_type(c->mu->tensors[tensor].type), at, t->name, stage,
+                    (long long)t->elements);
         PO_TRY(cu_print_copy(c, k, at));
     }
     cg_line(&c->g, "pc_commit();");
@@ -111,9 +123,10 @@ static void buffers(cu *c, uint32_t loop, const char *stage) {
             continue;
         uint32_t tensor = c->mu->nodes[k].statement.out.tensor;
         const cu_tensor *t = &c->tensor[tensor];
-        cg_line(&c->g, "const %s *const %s = %s_all + %s * %lld;",
-                cu_c_type(c->mu->tensors[tensor].type), t->name, t->name, stage,
-                (long long)t->elements);
+        if (is_first_copy(c, loop, k))
+            cg_line(&c->g, "const %s *const %s = %s_all + %s * %lld;",
+                    cu_c_type(c->mu->tensors[tensor].type), t->name, t->name, stage,
+                    (long long)t->elements);
     }
 }
 

@@ -100,6 +100,14 @@ const search_block cuda_texts[] = {
                " step \"s\" { grid y by 3 { shared p [7, 9]\n"
                "   p[y, x] += X[y-1, x] * w[x] fresh\n"
                "   O[y, x] = p[y, x] + w[x] } } }"},
+    /* What a product reads comes out of two tensors, a part of each, copied ahead. */
+    {"joined", "mugraph m { label i 32 label j 128 label k 32\n"
+               " tensor Q input 0 [32, 32] tensor C input 1 [96, 32] tensor N input 2 [32, 32]\n"
+               " tensor O output 0 [32, 128]\n"
+               " step \"p\" { grid i by 16 { for j by 32 { shared B [128, 32] shared r [32, 128]\n"
+               "   B[j, k] = C[j, k]  B[j, k] = N[j-96, k]\n"
+               "   r[i, j] += Q[i, k] * B[j, k] fresh\n"
+               "   O[i, j] = r[i, j] } } } }"},
     /* Two steps through memory, written by parts: an axis of two labels. */
     {"heads", "mugraph m { label t 16 label h 4 label e 8 label k 32\n"
               " tensor X input 0 [16, 32] tensor W weight 0 [32, 32] tensor D device [4, 16, 8]\n"
