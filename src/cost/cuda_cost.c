@@ -8,7 +8,8 @@
 #include <stdio.h>
 
 enum { RECORD_LAYOUT = 1, MOST_COPIES = 24, TAKES = 9, MOST_TIMES = 64, BATCH_SECONDS = 600 };
-static const double launch_aim = 400e-6; /* seconds between two events */
+static const double launch_aim = 400e-6; /* seconds between two events: of a step */
+static const double plan_aim = 3e-3;     /* of a whole plan */
 static const char gpu_kind[] = "cuda gpu", step_kind[] = "cuda step", plan_kind[] = "cuda plan",
                   program_kind[] = "cuda program";
 
@@ -95,6 +96,9 @@ typedef struct job {
     const uint32_t *which; /* steps to time */
     uint32_t n;
 } job;
+
+/* Sent first where a failure may be one plan's: from here on it is. */
+static const uint64_t opened = 1;
 
 /* Of each step: seconds, or why there are none. */
 typedef struct answer {
@@ -290,10 +294,10 @@ static void keep(po_cuda_cost *cost, const char *kind, po_hash key, double secon
     cost->measured++;
 }
 
+#define MISSING "%s has no reading of %s on %s: record it there with --cost record:FILE"
+
 static po_status missing(po_ctx *ctx, const po_cuda_cost *cost, const char *what) {
-    return po_fail(ctx, PO_UNSUPPORTED,
-                   "%s has no reading of %s on %s: record it there with --cost record:FILE",
-                   cost->replay, what, cost->info.name);
+    return po_fail(ctx, PO_UNSUPPORTED, MISSING, cost->replay, what, cost->info.name);
 }
 
 static po_status cost_steps(po_ctx *ctx, po_arena *arena, po_cuda_cost *cost,
@@ -355,22 +359,121 @@ static po_hash plan_hash(const po_cuda_plan *plan) {
     return h;
 }
 
+/* In the child: those of `which` from `from` on. */
+typedef struct plans_job {
+    const po_cuda_options *options;
+    const po_cuda_plan *const *plans;
+    const uint32_t *which;
+    uint32_t from, n;
+} plans_job;
+
+static po_status time_plan(po_ctx *ctx, po_cuda *cuda, po_arena *arena, const po_cuda_plan *plan,
+                           double *seconds) {
+    po_cuda_ready *r = NULL;
+    double takes[TAKES];
+    PO_TRY(po_cuda_make_ready(ctx, cuda, arena, plan, NULL, &r));
+    PO_TRY(po_cuda_capture(ctx, arena, r, 1));
+    double one = po_cuda_launch_seconds(cuda, r->exec, 2);
+    one = one < 0 ? one : po_cuda_launch_seconds(cuda, r->exec, 1);
+    uint32_t launches = one > 0 ? (uint32_t)fmin(fmax(ceil(plan_aim / one), 1), MOST_TIMES) : 1;
+    for (int i = 0; i < TAKES && one > 0; i++) {
+        one = po_cuda_launch_seconds(cuda, r->exec, launches);
+        takes[i] = one / launches;
+    }
+    if (one < 0)
+        return po_fail(ctx, PO_RUNTIME, "plan '%s' failed on %s", plan->name, cuda->info.name);
+    *seconds = po_median(takes, TAKES);
+    return PO_OK;
+}
+
+static po_status time_whole(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
+    const plans_job *j = user;
+    po_cuda *cuda = NULL;
+    PO_TRY(po_cuda_open(ctx, arena, j->options, &cuda));
+    po_reply_add(reply, &opened, sizeof opened);
+    for (uint32_t i = j->from; i < j->n; i++) {
+        po_arena *mine = po_arena_create(ctx);
+        answer a;
+        memset(&a, 0, sizeof a);
+        po_status status = time_plan(ctx, cuda, mine, j->plans[j->which[i]], &a.seconds);
+        if (status == PO_UNSUPPORTED) {
+            snprintf(a.why, sizeof a.why, "%.*s", (int)sizeof a.why - 1, ctx->error.message);
+            po_ctx_clear(ctx);
+            a.seconds = 0;
+        } else {
+            PO_TRY(status);
+        }
+        po_arena_free(mine);
+        po_reply_add(reply, &a, sizeof a);
+    }
+    return PO_OK;
+}
+
+/* Times what `which` names; answers by plan. */
+static po_status time_those(po_ctx *ctx, po_arena *arena, plans_job *j, answer *answers) {
+    while (j->from < j->n) {
+        po_bytes data = {NULL, 0};
+        po_status status =
+            po_isolate(ctx, arena, "timing on a GPU", BATCH_SECONDS + 20.0 * (j->n - j->from),
+                       time_whole, j, &data);
+        if ((status != PO_OK && status != PO_RUNTIME) || data.size < sizeof opened)
+            return status != PO_OK ? status
+                                   : po_fail(ctx, PO_INTERNAL, "timing on a GPU gave no answer");
+        uint32_t got = (uint32_t)((data.size - sizeof opened) / sizeof(answer));
+        for (uint32_t i = 0; i < got && j->from < j->n; i++)
+            memcpy(&answers[j->which[j->from++]], data.data + sizeof opened + i * sizeof(answer),
+                   sizeof(answer));
+        if (status == PO_RUNTIME && j->from < j->n) { /* this one ended the process */
+            answer *a = &answers[j->which[j->from++]];
+            snprintf(a->why, sizeof a->why, "%.*s", (int)sizeof a->why - 1, ctx->error.message);
+        }
+        if (status == PO_RUNTIME)
+            po_ctx_clear(ctx);
+    }
+    return PO_OK;
+}
+
+po_status po_cuda_cost_plans(po_ctx *ctx, po_arena *arena, po_cuda_cost *cost,
+                             const po_cuda_plan *const *plans, uint32_t n, double *seconds,
+                             const char **why) {
+    answer *answers = PO_NEW_N(arena, answer, n + 1);
+    po_hash *keys = PO_NEW_N(arena, po_hash, n + 1);
+    uint32_t *which = PO_NEW_N(arena, uint32_t, n + 1);
+    plans_job j = {&cost->options, plans, which, 0, 0};
+    for (uint32_t i = 0; i < n; i++) {
+        keys[i] = with(po_cuda_cost_key(cost), plan_hash(plans[i]));
+        seconds[i] = 0;
+        why[i] = NULL;
+        if (recall(cost, plan_kind, keys[i], &seconds[i]))
+            continue;
+        seconds[i] = 0;
+        if (cost->replay)
+            why[i] = po_arena_printf(arena, MISSING, cost->replay, plans[i]->name, cost->info.name);
+        else
+            which[j.n++] = i;
+    }
+    PO_TRY(time_those(ctx, arena, &j, answers));
+    for (uint32_t i = 0; i < j.n; i++) {
+        const answer *a = &answers[which[i]];
+        if (sensible(a->seconds)) {
+            seconds[which[i]] = a->seconds;
+            keep(cost, plan_kind, keys[which[i]], a->seconds);
+        } else {
+            why[which[i]] = po_arena_strdup(arena, a->why[0] ? a->why : "a reading of no time");
+        }
+    }
+    return PO_OK;
+}
+
 po_status po_cuda_cost_plan(po_ctx *ctx, po_cuda_cost *cost, const po_cuda_plan *plan,
                             double *seconds) {
-    po_hash key = with(po_cuda_cost_key(cost), plan_hash(plan));
-    if (recall(cost, plan_kind, key, seconds))
-        return PO_OK;
-    if (cost->replay)
-        return missing(ctx, cost, plan->name);
-    po_timing timing;
-    po_cuda_timing spec = {
-        .options = &cost->options, .n = 1, .plans = &plan, .seconds = 2, .seed = 5};
-    PO_TRY(po_cuda_time(ctx, &spec, &timing, NULL));
-    *seconds = timing.seconds;
-    if (!sensible(*seconds))
-        return po_fail(ctx, PO_RUNTIME, "plan '%s': a reading of %g s", plan->name, *seconds);
-    keep(cost, plan_kind, key, *seconds);
-    return PO_OK;
+    po_arena *arena = po_arena_create(ctx);
+    const char *why = NULL;
+    po_status status = po_cuda_cost_plans(ctx, arena, cost, &plan, 1, seconds, &why);
+    if (status == PO_OK && why)
+        status = po_fail(ctx, PO_UNSUPPORTED, "%s", why);
+    po_arena_free(arena);
+    return status;
 }
 
 /* --- programs --- */

@@ -33,7 +33,12 @@ po_status po_cuda_cost_replay(po_ctx *ctx, po_arena *arena, const char *path, po
  * sentence names step and shapes. */
 po_status po_cuda_cost_steps(po_ctx *ctx, po_cuda_cost *cost, const po_cuda_plan *plan,
                              double *seconds);
-/* Seconds of the whole plan as a graph; likewise. */
+/* Seconds of whole plans as graphs, one after the other in one process; 0 where there is no
+ * reading, and the reason in why[i], in the arena. PO_RUNTIME: no GPU. */
+po_status po_cuda_cost_plans(po_ctx *ctx, po_arena *arena, po_cuda_cost *cost,
+                             const po_cuda_plan *const *plans, uint32_t n, double *seconds,
+                             const char **why);
+/* Seconds of one; as po_cuda_cost_steps. */
 po_status po_cuda_cost_plan(po_ctx *ctx, po_cuda_cost *cost, const po_cuda_plan *plan,
                             double *seconds);
 

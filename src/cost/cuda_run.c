@@ -225,7 +225,12 @@ static void destroy_exec(void *user) {
     c->cu->cuGraphExecDestroy(c->exec);
 }
 
+/* Once as it is, before: what is loaded at the first launch need not be loaded in a capture. */
 po_status po_cuda_capture(po_ctx *ctx, po_arena *arena, po_cuda_ready *r, uint32_t times) {
+    if (!r->exec) {
+        PO_TRY(po_cuda_issue_all(ctx, r));
+        CU_TRY(ctx, r->cuda, r->plan->name, cuStreamSynchronize(r->cuda->stream));
+    }
     r->exec = po_cuda_captured(r->cuda, issue_plan, r, 0, times, &r->nodes);
     if (!r->exec)
         return po_fail(ctx, PO_RUNTIME, "plan '%s' could not be captured as a CUDA graph",

@@ -23,17 +23,39 @@ po_status po_gpu_plan_graph(po_run_state *state, po_arena *arena, const po_graph
     return PO_OK;
 }
 
+po_status po_gpu_graphs_seconds(po_run_state *state, po_arena *arena, const po_graph *const *graphs,
+                                uint32_t n, bool fuse, double *seconds, const char **why) {
+    const po_cuda_plan **plans = PO_NEW_N(arena, const po_cuda_plan *, n + 1);
+    double *read = PO_NEW_N(arena, double, n + 1);
+    const char **unread = PO_NEW_N(arena, const char *, n + 1);
+    uint32_t *of = PO_NEW_N(arena, uint32_t, n + 1), n_plans = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        seconds[i] = 0;
+        why[i] = NULL;
+        po_status status =
+            po_gpu_plan_graph(state, arena, graphs[i], NULL, 0, fuse, &plans[n_plans]);
+        if (status == PO_OK) {
+            of[n_plans++] = i;
+            continue;
+        }
+        if (status != PO_UNSUPPORTED)
+            return status;
+        why[i] = po_arena_strdup(arena, state->ctx->error.message);
+        po_ctx_clear(state->ctx);
+    }
+    PO_TRY(po_cuda_cost_plans(state->ctx, arena, state->gpu_cost, plans, n_plans, read, unread));
+    for (uint32_t k = 0; k < n_plans; k++) {
+        seconds[of[k]] = read[k];
+        why[of[k]] = unread[k];
+    }
+    return PO_OK;
+}
+
 po_status po_gpu_graph_seconds(po_run_state *state, po_arena *arena, const po_graph *graph,
                                bool fuse, bool *known, double *seconds, const char **why) {
-    const po_cuda_plan *plan;
-    po_status status = po_gpu_plan_graph(state, arena, graph, NULL, 0, fuse, &plan);
-    if (status == PO_OK)
-        status = po_cuda_cost_plan(state->ctx, state->gpu_cost, plan, seconds);
-    *known = status == PO_OK;
-    if (status != PO_UNSUPPORTED)
-        return status;
-    *why = po_arena_strdup(arena, state->ctx->error.message);
-    po_ctx_clear(state->ctx);
+    const po_graph *const graphs[1] = {graph};
+    PO_TRY(po_gpu_graphs_seconds(state, arena, graphs, 1, fuse, seconds, why));
+    *known = *seconds > 0;
     return PO_OK;
 }
 

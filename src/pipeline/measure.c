@@ -288,22 +288,16 @@ static po_status measure_in_context(measuring *c) {
 
 /* --- on a GPU --- */
 
-static po_status gpu_seconds(measuring *c, const po_graph *form, bool *known, double *seconds) {
-    const char *why = "";
-    bool fuse = c->state->options->kernels != NULL;
-    PO_TRY(po_gpu_graph_seconds(c->state, c->arena, form, fuse, known, seconds, &why));
-    if (!*known)
-        po_log(c->ctx, "not measured: %s", why);
-    return PO_OK;
-}
-
-/* Forms in context, each by its whole plan. No probes: libraries on a GPU have no blocked layouts
- * that neighbours would have to turn. */
+/* Forms in context, each by its whole plan, all in one go. No probes: libraries on a GPU have no
+ * blocked layouts that neighbours would have to turn. */
 static po_status measure_on_gpu(measuring *c) {
     po_site *site = c->site;
+    const po_graph **forms = PO_NEW_N(c->arena, const po_graph *, c->n_order + 1);
+    uint32_t *of = PO_NEW_N(c->arena, uint32_t, c->n_order + 1), n = 1;
+    double *seconds = PO_NEW_N(c->arena, double, c->n_order + 1);
+    const char **why = PO_NEW_N(c->arena, const char *, c->n_order + 1);
+    po_trial_fate *fates = PO_NEW_N(c->arena, po_trial_fate, c->n_order + 1);
     po_graph *original;
-    bool known;
-    double before;
     PO_TRY(po_context_of(c->ctx, c->arena, c->search->graph, site->sub, &site->sub->at[0],
                          &c->context));
     po_arena_keep(c->context.graph->arena);
@@ -311,21 +305,29 @@ static po_status measure_on_gpu(measuring *c) {
     memset(c->context.probe_in, 0, c->context.graph->n_inputs * sizeof *c->context.probe_in);
     memset(c->context.probe_out, 0, c->context.graph->n_outputs * sizeof *c->context.probe_out);
     PO_TRY(make_form(c, NULL, &original));
-    PO_TRY(gpu_seconds(c, original, &known, &before));
-    for (uint32_t i = 0; i < c->n_order && known; i++) {
+    forms[0] = original;
+    for (uint32_t i = 0; i < c->n_order; i++) {
         po_graph *form;
-        bool timed = false;
-        double after;
         po_trial *t = &site->trials[c->order[i]];
         po_status status = make_form(c, t->graph, &form);
         if (!po_search_drops(c->ctx, status))
             PO_TRY(status);
-        if (status == PO_OK && !po_graph_equal(form, original))
-            PO_TRY(gpu_seconds(c, form, &timed, &after));
-        if (timed)
-            set_reading(c, c->order[i], &(reading){before, after, before / after});
-        else
-            t->fate = PO_TRIAL_UNMEASURED;
+        fates[n] = t->fate;
+        t->fate = PO_TRIAL_UNMEASURED;
+        if (status != PO_OK || po_graph_equal(form, original))
+            continue;
+        of[n] = c->order[i];
+        forms[n++] = form;
+    }
+    PO_TRY(po_gpu_graphs_seconds(c->state, c->arena, forms, n, c->state->options->kernels != NULL,
+                                 seconds, why));
+    for (uint32_t i = 0; i < n; i++) {
+        if (why[i])
+            po_log(c->ctx, "not measured: %s", why[i]);
+        if (i == 0 || !(seconds[0] > 0) || !(seconds[i] > 0))
+            continue;
+        site->trials[of[i]].fate = fates[i];
+        set_reading(c, of[i], &(reading){seconds[0], seconds[i], seconds[0] / seconds[i]});
     }
     return PO_OK;
 }
