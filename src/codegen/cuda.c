@@ -369,7 +369,8 @@ static po_status kernel(cu *c, uint32_t step, uint32_t number, po_arena *arena, 
     launch->shared = (uint32_t)c->shared;
     c->g.out = source;
     c->g.depth = 0;
-    po_text_printf(source, "\n/* %s */\nextern \"C\" __global__ void __launch_bounds__(%u) %s(",
+    po_text_printf(source,
+                   "\n/* %s */\nextern \"C\" __global__ void __launch_bounds__(PC_BOUNDS(%u)) %s(",
                    comment_of(c, c->step), c->threads, launch->symbol);
     parameters(c, &u, arena, launch);
     po_text_puts(source, ") {\n");

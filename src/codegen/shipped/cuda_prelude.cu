@@ -11,6 +11,13 @@ struct __align__(8) pc_u2 {
 };
 #endif
 #define PC_FN __device__ __forceinline__
+// For __launch_bounds__: for sm_100 the compiler would rather spill than take more registers than
+// suit many blocks, unless it is told that one is enough.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+#define PC_BOUNDS(threads) threads, 1
+#else
+#define PC_BOUNDS(threads) threads
+#endif
 
 #ifndef PC_EMULATED
 // The block's dynamic shared memory.
