@@ -81,11 +81,14 @@ static po_status statement(cu *c, uint32_t node) {
 
 static po_status children(cu *c, uint32_t parent);
 
-static void bind(cu *c, uint32_t loop) {
+/* `full`: the chunk is none that ends early. */
+static void bind(cu *c, uint32_t loop, bool full) {
     const po_mu_label *label = &c->mu->labels[c->mu->nodes[loop].label];
     int64_t chunk = po_mu_chunk(c->mu, loop);
     c->value[c->mu->nodes[loop].label].start = po_arena_printf(c->arena, "b_%s", label->name);
-    if (label->extent % chunk != 0)
+    if (label->extent % chunk != 0 && full)
+        cg_line(&c->g, "const int n_%s = %lld;", label->name, (long long)chunk);
+    else if (label->extent % chunk != 0)
         cg_line(&c->g, "const int n_%s = min(%lld, %lld - b_%s);", label->name, (long long)chunk,
                 (long long)label->extent, label->name);
 }
@@ -147,7 +150,7 @@ static po_status loop(cu *c, uint32_t node) {
         cg_line(&c->g, "#pragma unroll");
         cg_open(&c->g, "for (int stage = 0; stage < %u; stage++)", stages - 1);
         cg_line(&c->g, "const int b_%s = stage * %lld;", name, chunk);
-        bind(c, node);
+        bind(c, node, true); /* there are more chunks than buffers ahead */
         PO_TRY(copies(c, node, "stage"));
         cg_close(&c->g);
         cg_line(&c->g, "int stage_%s = 0;", name);
@@ -165,17 +168,17 @@ static po_status loop(cu *c, uint32_t node) {
                 name);
         cg_open(&c->g, "if (next < %lld)", extent);
         cg_line(&c->g, "const int b_%s = next;", name);
-        bind(c, node);
+        bind(c, node, false);
         PO_TRY(copies(c, node, "stage"));
         c->g.depth--;
         cg_open(&c->g, "} else");
         cg_line(&c->g, "pc_commit();");
         cg_close(&c->g);
         cg_close(&c->g);
-        bind(c, node);
+        bind(c, node, false);
         buffers(c, node, po_arena_printf(c->arena, "stage_%s", name));
     } else {
-        bind(c, node);
+        bind(c, node, false);
         if (c->node[node].n_copies > 0) {
             if (extent > chunk)
                 cg_line(&c->g, "pc_barrier(); /* the last chunk's copies were read */");
@@ -281,7 +284,7 @@ static uint32_t grid(cu *c, uint32_t step, po_cuda_launch *launch) {
             if (i > 0)
                 cg_line(&c->g, "block /= %lld;", (long long)count[i]);
         }
-        bind(c, nest[i]);
+        bind(c, nest[i], false);
     }
     if (!axes)
         launch->grid[0] = all > INT32_MAX ? 0 : (uint32_t)all;

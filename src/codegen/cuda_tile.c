@@ -254,10 +254,22 @@ static void gather(cu *c, uint32_t node) {
     const cu_fragment *f = &c->fragment[c->node[node].fragment];
     uint32_t registers = f->tiles_r * f->tiles_c * 4, at = 0, others = c->threads / f->warps_k;
     cg_line(&c->g, "/* %u warps have parts of the sums: all parts to all of them */", f->warps_k);
-    /* Those of the loop's last chunk, or of another product. */
-    cg_line(&c->g, "pc_barrier(); /* the parts before these have been read */");
+    for (uint32_t up = c->mu->nodes[node].parent; up != PO_NONE; up = c->mu->nodes[up].parent)
+        if (c->mu->nodes[up].kind == PO_MU_LOOP && c->mu->nodes[up].loop == PO_MU_FOR) {
+            cg_line(&c->g, "pc_barrier(); /* the parts before these have been read */");
+            break;
+        }
+    /* Each tile's parts have room of their own. */
+    uint32_t base = 0;
+    for (uint32_t t = 0; t < c->mu->n_tensors; t++) {
+        uint32_t other = c->tensor[t].fragment;
+        if (other != 0 && other < c->node[node].fragment + 1 && is_summed(c, step, t) &&
+            c->fragment[other - 1].warps_k > 1)
+            base +=
+                c->threads * c->fragment[other - 1].tiles_r * c->fragment[other - 1].tiles_c * 4;
+    }
     for (int pass = 0; pass < 2; pass++) {
-        at = 0;
+        at = base;
         for (uint32_t t = 0; t < c->mu->n_tensors; t++) {
             const cu_tensor *to = &c->tensor[t];
             if (to->fragment != c->node[node].fragment + 1 || !is_summed(c, step, t))
