@@ -32,11 +32,15 @@ static const char *comment_of(cu *c, const char *text) {
 
 /* --- statements --- */
 
-static void barrier(cu *c, const char *reason) {
+void cu_wait(cu *c) {
     if (c->pending)
         cg_line(&c->g, "pc_wait<0>();");
-    cg_line(&c->g, "pc_barrier(); /* %s */", comment_of(c, reason));
     c->pending = false;
+}
+
+static void barrier(cu *c, const char *reason) {
+    cu_wait(c);
+    cg_line(&c->g, "pc_barrier(); /* %s */", comment_of(c, reason));
 }
 
 static void about(cu *c, uint32_t node) {

@@ -184,6 +184,8 @@ const char *cu_vector_get(cu *c, const po_mu_access *a, const char *name, uint32
 void cu_put(cu *c, const po_mu_access *a, const char *value);
 po_status cu_print_map(cu *c, uint32_t node);
 po_status cu_print_copy(cu *c, uint32_t node, const char *stage);
+/* Waits for all asynchronous copies, where some may be in flight (cuda.c): before a barrier. */
+void cu_wait(cu *c);
 po_status cu_print_rows(cu *c, uint32_t node);
 po_status cu_print_product(cu *c, uint32_t node);
 po_status cu_print_fragment(cu *c, uint32_t node);

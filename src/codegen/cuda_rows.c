@@ -180,6 +180,7 @@ static void by_block(cu *c, uint32_t node) {
     int64_t all = count_all(c, node, n->order, n->n_order);
     uint32_t warps = c->threads / CU_WARP;
     cg_line(&c->g, "/* sum: all threads an element */");
+    cu_wait(c); /* its barriers stand for those that the copies' readers need */
     bool repeated = all > 1 || (c->mu->nodes[c->mu->nodes[node].parent].kind == PO_MU_LOOP &&
                                 c->mu->nodes[c->mu->nodes[node].parent].loop == PO_MU_FOR);
     cg_open(&c->g, "for (int e = 0; e < %lld; e++)", (long long)all);

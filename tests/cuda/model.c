@@ -8,6 +8,7 @@
 #include "verify/inputs.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static const po_cuda_options emulated = {.folder = EMULATED, .alone = true};
@@ -60,7 +61,7 @@ static const double *reference(fixture *f, int64_t *count) {
 /* Runs as steps of a library and kernels; largest error as a part of the largest magnitude. */
 static double run(fixture *f, bool fuse) {
     const po_gpu_model_options options = {
-        .gpu = po_gpu_named("A100"), .nvrtc = f->nvrtc, .arch = 80, .fuse = fuse};
+        .gpu = po_gpu_named("H200"), .nvrtc = f->nvrtc, .arch = 80, .fuse = fuse};
     po_bytes direct, graph;
     int64_t count;
     if (po_gpu_model_make(&f->ctx, f->arena, f->g, &options, &f->feed, &f->model) != PO_OK)
@@ -115,23 +116,36 @@ static void convolutional(void **state) {
     stop(&f);
 }
 
-/* The same small model as one region and node by node, in 16 bits. */
+/* The same small model as one region and node by node, in 16 bits; few rows and many, short rows
+ * and long. */
 static void fused(void **state) {
     (void)state;
-    fixture f;
-    start(&f, "graph net (x: f16[4,64], z: f16[4,32]) -> (o) {\n"
-              "  g = f16[64] random 1\n  w = f16[64,32] random 2\n  e = f16[] {0.001}\n"
-              "  ax = i64[1] {-1}\n"
-              "  q = Mul(x, x)\n  m = ReduceMean(q, ax)\n  n = Add(m, e)\n  s = Sqrt(n)\n"
-              "  h = Div(x, s)\n  k = Mul(h, g)\n  y = MatMul(k, w)\n  o = Add(y, z)\n}\n");
-    assert_true(run(&f, true) < 4e-3);
-    assert_int_equal(f.model.n_units, 1);
-    assert_int_equal(f.model.units[0].n_nodes, 8);
-    uint32_t launches = f.model.plan.n_steps;
-    assert_true(run(&f, false) < 8e-3);
-    assert_int_equal(count_of(&f, PO_GPU_MATMUL), 1);
-    assert_true(f.model.plan.n_steps > launches);
-    stop(&f);
+    static const int sizes[][3] = {{4, 64, 32}, {2, 512, 768}, {1, 256, 40}, {16, 128, 64}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char text[1024];
+        fixture f;
+        int rows = sizes[i][0], k = sizes[i][1], columns = sizes[i][2];
+        snprintf(text, sizeof text,
+                 "graph net (x: f16[%d,%d], z: f16[%d,%d]) -> (o) {\n"
+                 "  g = f16[%d] random 1\n  w = f16[%d,%d] random 2\n  e = f16[] {0.001}\n"
+                 "  ax = i64[1] {-1}\n"
+                 "  q = Mul(x, x)\n  m = ReduceMean(q, ax)\n  n = Add(m, e)\n  s = Sqrt(n)\n"
+                 "  h = Div(x, s)\n  k = Mul(h, g)\n  y = MatMul(k, w)\n  o = Add(y, z)\n}\n",
+                 rows, k, rows, columns, k, k, columns);
+        start(&f, text);
+        double error = run(&f, true);
+        if (!(error < 4e-3))
+            fail_msg("%d x %d x %d: error %g", rows, k, columns, error);
+        assert_int_equal(f.model.n_units, 1);
+        assert_int_equal(f.model.units[0].n_nodes, 8);
+        uint32_t launches = f.model.plan.n_steps;
+        error = run(&f, false);
+        if (!(error < 8e-3))
+            fail_msg("%d x %d x %d, node by node: error %g", rows, k, columns, error);
+        assert_int_equal(count_of(&f, PO_GPU_MATMUL), 1);
+        assert_true(f.model.plan.n_steps > launches);
+        stop(&f);
+    }
 }
 
 /* Memory between steps is used again, and nothing that is still read is written over. */
@@ -144,7 +158,7 @@ static void memory(void **state) {
               "  e = MatMul(d, w)\n  f = Add(e, b)\n  g = MatMul(f, w)\n  o = Mul(g, a)\n}\n");
     po_status status = po_gpu_model_make(
         &f.ctx, f.arena, f.g,
-        &(po_gpu_model_options){.gpu = po_gpu_named("A100"), .nvrtc = f.nvrtc, .arch = 80}, &f.feed,
+        &(po_gpu_model_options){.gpu = po_gpu_named("H200"), .nvrtc = f.nvrtc, .arch = 80}, &f.feed,
         &f.model);
     /* Sine has no kernel: the sentence names the node. */
     assert_int_equal(status, PO_UNSUPPORTED);

@@ -118,6 +118,22 @@ static void barriers(void **state) {
     done(&p);
 }
 
+/* The barriers of a sum by all threads are no wait for copies that are still in flight. */
+static void copies_are_waited_for(void **state) {
+    (void)state;
+    printed p;
+    print(&p, "mugraph m { label i 64 label k 512 tensor X input 0 [64, 512] f16\n"
+              " tensor Y input 1 [64, 512] tensor O output 0 [64, 512] tensor q output 1 [64]\n"
+              " step \"s\" { grid i by 1 { shared t [64, 512] f16\n"
+              "  t[i, k] = X[i, k] q[i] max= Y[i, k] fresh\n"
+              "  O[i, k] = t[i, 511-k] * t[i, k] } } }");
+    const char *wait = strstr(p.kernels, "pc_wait<0>();"), *copy = strstr(p.kernels, "pc_copy");
+    assert_non_null(strstr(p.kernels, "sum: all threads an element"));
+    assert_non_null(wait);
+    assert_true(copy != NULL && copy < wait && wait < strstr(p.kernels, "pc_barrier();"));
+    done(&p);
+}
+
 static void naive_steps_are_dealt(void **state) {
     (void)state;
     for (uint32_t i = 0; i < n_search_blocks; i++) {
@@ -225,6 +241,7 @@ int main(void) {
         cmocka_unit_test(product_on_tensor_cores),
         cmocka_unit_test(product_otherwise),
         cmocka_unit_test(barriers),
+        cmocka_unit_test(copies_are_waited_for),
         cmocka_unit_test(naive_steps_are_dealt),
         cmocka_unit_test(places_are_used_again),
         cmocka_unit_test(products_share),
