@@ -30,10 +30,10 @@ typedef struct optimise_args {
 } optimise_args;
 
 /* Before any work is done for kernels that could not be compiled. */
-static po_status check_nvrtc(po_ctx *ctx) {
+static po_status check_nvrtc(po_ctx *ctx, const po_options *options) {
     po_nvrtc *nvrtc;
     po_arena *arena = po_arena_create(ctx);
-    po_status status = po_nvrtc_open(ctx, arena, NULL, &nvrtc);
+    po_status status = po_gpu_open_nvrtc(ctx, arena, options, &nvrtc);
     po_arena_free(arena);
     return status;
 }
@@ -43,17 +43,19 @@ static po_status check_options(po_ctx *ctx, const po_model *model, const po_opti
     if (options->opset > 0 && options->opset < opset)
         return po_fail(ctx, PO_BAD_USE, "--opset %lld: the model's operator set is %lld already",
                        (long long)options->opset, (long long)opset);
-    if (!options->cuda && (options->gpu || options->tf32 || options->replay || options->record))
+    if (!options->cuda && (options->gpu || options->tf32 || options->replay || options->record ||
+                           options->cuda_folder))
         return po_fail(ctx, PO_BAD_USE, "%s is for --target cuda",
-                       options->gpu      ? "--gpu"
-                       : options->tf32   ? "--tf32"
-                       : options->record ? "--cost record"
-                                         : "--cost replay");
+                       options->gpu           ? "--gpu"
+                       : options->tf32        ? "--tf32"
+                       : options->cuda_folder ? "--cuda-libraries"
+                       : options->record      ? "--cost record"
+                                              : "--cost replay");
     if (options->kernels) {
         PO_TRY(po_library_check_folder(ctx, options->kernels));
         PO_TRY(po_cc_check(ctx, options->cc));
     }
-    return options->kernels && options->cuda ? check_nvrtc(ctx) : PO_OK;
+    return options->kernels && options->cuda ? check_nvrtc(ctx, options) : PO_OK;
 }
 
 /* What the winner brings with it. */

@@ -3,12 +3,20 @@
 #include "codegen/nvrtc.h"
 #include "cost/cost.h"
 #include "cost/cuda_cost.h"
+#include "pipeline/options.h"
 #include "pipeline/pipeline.h"
+
+#include <unistd.h>
 
 /* Where none is named and none is here. */
 static const char *const assumed = "H200";
 
-static const po_cuda_options first_device = {.device = 0};
+/* The first GPU, by the libraries that the options say. */
+static const po_cuda_options *first_device(const po_run_state *state) {
+    po_cuda_options *options = PO_NEW(state->arena, po_cuda_options);
+    *options = (po_cuda_options){.folder = state->options->cuda_folder};
+    return options;
+}
 
 /* Of a GPU by the driver's name; the one that is assumed, with a note, where it has none. */
 static const po_gpu *described(po_run_state *state, const char *name) {
@@ -43,7 +51,7 @@ static po_status take_recorded(po_run_state *state) {
 static po_status take_own(po_run_state *state) {
     po_cuda_info info;
     const char *named = state->options->gpu;
-    PO_TRY(po_cuda_look(state->ctx, state->arena, &first_device, &info));
+    PO_TRY(po_cuda_look(state->ctx, state->arena, first_device(state), &info));
     if (state->options->record && !info.has_gpu)
         return po_fail(state->ctx, PO_RUNTIME, "--cost record:%s: %s", state->options->record,
                        info.missing);
@@ -57,7 +65,7 @@ static po_status take_own(po_run_state *state) {
             return PO_OK;
         po_cost *cost;
         PO_TRY(po_pipeline_cost(state, &cost));
-        return po_cuda_cost_open(state->ctx, state->arena, &first_device, cost->cache,
+        return po_cuda_cost_open(state->ctx, state->arena, first_device(state), cost->cache,
                                  &state->gpu_cost);
     }
     state->gpu = po_gpu_named(named ? named : assumed);
@@ -76,10 +84,21 @@ po_status po_pipeline_gpu(po_run_state *state) {
     return PO_OK;
 }
 
+po_status po_gpu_open_nvrtc(po_ctx *ctx, po_arena *arena, const po_options *options,
+                            po_nvrtc **nvrtc) {
+    static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
+    for (size_t i = 0; options->cuda_folder && i < sizeof names / sizeof *names; i++) {
+        const char *path = po_arena_printf(arena, "%s/%s", options->cuda_folder, names[i]);
+        if (access(path, F_OK) == 0)
+            return po_nvrtc_open(ctx, arena, path, nvrtc);
+    }
+    return po_nvrtc_open(ctx, arena, NULL, nvrtc);
+}
+
 po_status po_pipeline_nvrtc(po_run_state *state, const po_nvrtc **nvrtc) {
     if (!state->nvrtc) {
         po_nvrtc *opened;
-        PO_TRY(po_nvrtc_open(state->ctx, state->files, NULL, &opened));
+        PO_TRY(po_gpu_open_nvrtc(state->ctx, state->files, state->options, &opened));
         state->nvrtc = opened;
     }
     *nvrtc = state->nvrtc;

@@ -133,6 +133,11 @@ static po_status set_gpu(set_args *a) {
     return bad(a, known.data);
 }
 
+static po_status set_cuda_folder(set_args *a) {
+    a->o->cuda_folder = po_arena_strdup(a->o->arena, a->value);
+    return *a->value ? PO_OK : bad(a, "a folder");
+}
+
 static po_status set_yes(set_args *a, bool *value) {
     *value = strcmp(a->value, "yes") == 0;
     return *value || strcmp(a->value, "no") == 0 ? PO_OK : bad(a, "yes or no");
@@ -291,6 +296,11 @@ static const struct {
       "the GPU that estimates go by, as H200 (default: this machine's, else H200)",
       PO_FOR_OPTIMISE},
      set_gpu},
+    {{"cuda-libraries", 0, "DIR",
+      "a folder in which NVIDIA's libraries (libcuda, libnvrtc, libcublasLt, libcudnn) are looked "
+      "for first",
+      PO_FOR_OPTIMISE},
+     set_cuda_folder},
     {{"tf32", 0, "yes|no",
       "let kernels for GPUs round the factors of f32 products to 10 bits of mantissa (default: no)",
       PO_FOR_OPTIMISE},

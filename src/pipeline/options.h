@@ -19,20 +19,21 @@ struct po_options {
     int64_t opset;    /* 0: the model's own */
     uint32_t threads; /* 0: as many as this process may run on */
     double time_limit, tolerance;
-    bool exact;             /* --accuracy exact */
-    bool cuda;              /* --target cuda */
-    const char *gpu;        /* --gpu, a name that po_gpu_named knows; NULL: the machine's own */
-    bool tf32;              /* --tf32 yes */
-    const char *replay;     /* --cost replay:FILE; NULL: none */
-    const char *record;     /* --cost record:FILE: a GPU must be there; NULL: none */
-    bool model_cost;        /* --cost model */
-    bool measured_cost;     /* --cost ort, as asked for rather than by default */
-    bool recall;            /* what the same run decided before may stand */
-    const char *check_data; /* NULL: none */
-    const char *cache;      /* NULL: the default place; "": none */
-    const char *kernels;    /* --kernels: folder for generated ones; NULL: none are made */
-    const char *cc;         /* --cc; NULL: the first that is on the path */
-    const char *library;    /* --library: of kernels, for bench and verify; NULL: none */
+    bool exact;              /* --accuracy exact */
+    bool cuda;               /* --target cuda */
+    const char *gpu;         /* --gpu, a name that po_gpu_named knows; NULL: the machine's own */
+    bool tf32;               /* --tf32 yes */
+    const char *cuda_folder; /* --cuda-libraries; NULL: the system's places */
+    const char *replay;      /* --cost replay:FILE; NULL: none */
+    const char *record;      /* --cost record:FILE: a GPU must be there; NULL: none */
+    bool model_cost;         /* --cost model */
+    bool measured_cost;      /* --cost ort, as asked for rather than by default */
+    bool recall;             /* what the same run decided before may stand */
+    const char *check_data;  /* NULL: none */
+    const char *cache;       /* NULL: the default place; "": none */
+    const char *kernels;     /* --kernels: folder for generated ones; NULL: none are made */
+    const char *cc;          /* --cc; NULL: the first that is on the path */
+    const char *library;     /* --library: of kernels, for bench and verify; NULL: none */
     po_pin *pins;
     uint32_t n_pins, cap_pins;
     const char **skip, **dump; /* names of stages */

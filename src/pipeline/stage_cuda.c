@@ -246,6 +246,11 @@ static po_status make_kernels(making *m, const form *f, uint32_t i, po_cuda_kern
             po_log(m->ctx, "region %u, %s: %s", i, c->what, *why);
             continue;
         }
+        bool again = false; /* other algebra, the same kernel */
+        for (uint32_t j = 0; j < k; j++)
+            again |= seconds[j] > 0 && strcmp(made[j].ports.name, made[k].ports.name) == 0;
+        if (again)
+            continue;
         seconds[k] = c->seconds;
         n++;
     }
