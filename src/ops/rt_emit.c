@@ -2,11 +2,8 @@
  * into the output's order, pad them to their places, reshape, crop and pad the output's axes. What
  * is not needed is left out; where steps can be had in several ways the fewest nodes win, then the
  * least data moved. */
-#include "ops/rewrite.h"
-#include "ops/rt.h"
+#include "ops/rt_emit.h"
 #include "ops/rt_private.h"
-
-enum { MOST_DIMS = 3 * PO_RT_MAX_DIGITS + 2 * PO_RT_MAX_RANK };
 
 /* One of the ways: what is done early, and what is transposed. */
 typedef struct way {
@@ -14,142 +11,6 @@ typedef struct way {
     bool whole_axes; /* transpose the input's axes, not digits */
     bool out_axes;   /* reshape to the output's axes first, then transpose them */
 } way;
-
-typedef struct emitter {
-    const po_rt *rt;
-    po_graph *graph; /* NULL: only counts */
-    po_node_id place;
-    po_value_id x;
-    uint32_t rank;
-    int64_t dims[MOST_DIMS];
-    uint32_t digit[MOST_DIMS]; /* that a dim is; PO_NONE: a dim of 1, or a whole axis */
-    uint32_t nodes;
-    double traffic;
-    bool failed;
-    int64_t opset;
-} emitter;
-
-/* --- single nodes --- */
-
-static double count_of(const emitter *e) {
-    double n = 1;
-    for (uint32_t i = 0; i < e->rank; i++)
-        n *= (double)e->dims[i];
-    return n;
-}
-
-static po_value_id add(emitter *e, po_op_id op, uint32_t n_in, const po_value_id *in) {
-    po_type type =
-        po_type_tensor_i64(e->graph->arena, e->graph->values[e->x].type.dtype, e->rank, e->dims);
-    e->x = po_add_op(e->graph, e->place, op, n_in, in, &type);
-    return e->x;
-}
-
-static bool same(uint32_t n, const int64_t *a, const int64_t *b) {
-    return n == 0 || memcmp(a, b, n * sizeof *a) == 0;
-}
-
-static void reshape(emitter *e, uint32_t rank, const int64_t *dims) {
-    if (rank == e->rank && same(rank, dims, e->dims))
-        return;
-    e->nodes++;
-    if (e->graph)
-        e->x = po_add_reshape(e->graph, e->place, e->x, rank, dims);
-    e->rank = rank;
-    memmove(e->dims, dims, rank * sizeof *dims);
-}
-
-static void transpose(emitter *e, const uint32_t *perm) {
-    int64_t dims[MOST_DIMS], wide[MOST_DIMS];
-    uint32_t digit[MOST_DIMS], last = 0;
-    bool moves = false;
-    for (uint32_t i = 0; i < e->rank; i++) {
-        dims[i] = e->dims[perm[i]];
-        digit[i] = e->digit[perm[i]];
-        wide[i] = perm[i];
-        if (dims[i] == 1)
-            continue;
-        moves |= perm[i] < last;
-        last = perm[i];
-    }
-    memcpy(e->digit, digit, e->rank * sizeof *digit);
-    if (!moves) {
-        reshape(e, e->rank, dims);
-        return;
-    }
-    memcpy(e->dims, dims, e->rank * sizeof *dims);
-    e->nodes++;
-    e->traffic += 2 * count_of(e);
-    if (e->graph) {
-        po_value_id x = add(e, PO_OP_Transpose, 1, &e->x);
-        po_node_set_ints(e->graph, e->graph->values[x].producer, "perm", e->rank, wide);
-    }
-}
-
-static void pad(emitter *e, const int64_t *before, const int64_t *after) {
-    int64_t pads[2 * MOST_DIMS];
-    bool needed = false;
-    double from = count_of(e);
-    for (uint32_t i = 0; i < e->rank; i++) {
-        pads[i] = before[i];
-        pads[e->rank + i] = after[i];
-        needed |= before[i] || after[i];
-        e->dims[i] += before[i] + after[i];
-    }
-    if (!needed)
-        return;
-    e->nodes++;
-    e->traffic += from + count_of(e);
-    if (!e->graph)
-        return;
-    if (e->opset >= 11) {
-        po_value_id in[2] = {e->x, po_add_i64s(e->graph, NULL, 2 * e->rank, pads)};
-        add(e, PO_OP_Pad, 2, in);
-    } else {
-        po_value_id x = add(e, PO_OP_Pad, 1, &e->x);
-        po_node_set_ints(e->graph, e->graph->values[x].producer, "pads", 2 * e->rank, pads);
-    }
-}
-
-static void slice(emitter *e, const int64_t *start, const int64_t *length, const int64_t *step) {
-    int64_t starts[MOST_DIMS], ends[MOST_DIMS], axes[MOST_DIMS], steps[MOST_DIMS];
-    uint32_t n = 0;
-    bool stepped = false;
-    for (uint32_t i = 0; i < e->rank; i++) {
-        if (start[i] == 0 && length[i] == e->dims[i] && step[i] == 1)
-            continue;
-        starts[n] = start[i];
-        ends[n] = start[i] + (length[i] - 1) * step[i] + (step[i] > 0 ? 1 : -1);
-        if (ends[n] < 0)
-            ends[n] = INT64_MIN + 1; /* up to the first element, backwards */
-        steps[n] = step[i];
-        stepped |= step[i] != 1;
-        axes[n++] = i;
-        e->dims[i] = length[i];
-    }
-    if (!n)
-        return;
-    e->nodes++;
-    e->traffic += 2 * count_of(e);
-    if (e->opset < 10 && stepped)
-        e->failed = true;
-    if (!e->graph || e->failed)
-        return;
-    po_graph *g = e->graph;
-    if (e->opset >= 10) {
-        po_value_id in[5] = {e->x, po_add_i64s(g, NULL, n, starts), po_add_i64s(g, NULL, n, ends),
-                             po_add_i64s(g, NULL, n, axes), PO_NONE};
-        if (stepped)
-            in[4] = po_add_i64s(g, NULL, n, steps);
-        add(e, PO_OP_Slice, stepped ? 5 : 4, in);
-        return;
-    }
-    po_value_id x = add(e, PO_OP_Slice, 1, &e->x);
-    po_node_id node = g->values[x].producer;
-    po_node_set_ints(g, node, "starts", n, starts);
-    po_node_set_ints(g, node, "ends", n, ends);
-    po_node_set_ints(g, node, "axes", n, axes);
-}
 
 /* --- the input's axes --- */
 
@@ -237,7 +98,7 @@ static void out_ends(const po_rt *rt, const axis *o, uint32_t x, int64_t *before
 }
 
 /* Overlapping digits: one Gather makes all dims of the axis. */
-static void gather_axis(emitter *e, const axis *a, uint32_t at, int64_t base) {
+static void gather_axis(po_emitter *e, const axis *a, uint32_t at, int64_t base) {
     const po_rt *rt = e->rt;
     int64_t dims[PO_RT_MAX_DIGITS], count = 1;
     for (uint32_t k = 0; k < a->n; k++)
@@ -265,9 +126,9 @@ static void gather_axis(emitter *e, const axis *a, uint32_t at, int64_t base) {
     }
     e->rank += a->n - 1;
     e->nodes++;
-    e->traffic += 2 * count_of(e);
+    e->traffic += 2 * po_emit_count(e);
     if (e->graph) {
-        po_value_id x = add(e, PO_OP_Gather, 2, in);
+        po_value_id x = po_emit_node(e, PO_OP_Gather, 2, in);
         po_node_set_int(e->graph, e->graph->values[x].producer, "axis", (int64_t)at);
     }
 }
@@ -282,7 +143,7 @@ static int64_t room_of(const po_rt *rt, const axis *out, uint32_t digit) {
 }
 
 /* Crops and pads the input's axes; leaves each axis as one dim, or as its digits. */
-static void enter(emitter *e, const axis *in, const axis *out, const way *w, bool *padded,
+static void enter(po_emitter *e, const axis *in, const axis *out, const way *w, bool *padded,
                   bool *ends_done) {
     const po_rt *rt = e->rt;
     int64_t start[PO_RT_MAX_RANK], length[PO_RT_MAX_RANK], step[PO_RT_MAX_RANK];
@@ -310,21 +171,22 @@ static void enter(emitter *e, const axis *in, const axis *out, const way *w, boo
             padded[d] = true;
         }
     }
-    slice(e, start, length, step);
-    pad(e, before, after);
+    po_emit_slice(e, start, length, step);
+    po_emit_pad(e, before, after);
     for (uint32_t x = rt->in_rank; x-- > 0;)
         if (in[x].gather)
             gather_axis(e, &in[x], x, rt->in_base[x] + in[x].before);
 }
 
 /* Reshapes every axis to its digits, and crops these where the input steps over elements. */
-static void to_digits(emitter *e, const axis *in) {
+static void to_digits(po_emitter *e, const axis *in) {
     const po_rt *rt = e->rt;
     bool split = false;
     for (uint32_t x = 0; x < rt->in_rank; x++)
         split |= !in[x].gather && in[x].n > 1;
-    int64_t dims[MOST_DIMS], keep[MOST_DIMS], start[MOST_DIMS] = {0}, step[MOST_DIMS];
-    uint32_t digit[MOST_DIMS], n = 0, at = 0;
+    int64_t dims[PO_EMIT_MOST_DIMS], keep[PO_EMIT_MOST_DIMS], start[PO_EMIT_MOST_DIMS] = {0},
+                                                              step[PO_EMIT_MOST_DIMS];
+    uint32_t digit[PO_EMIT_MOST_DIMS], n = 0, at = 0;
     for (uint32_t x = 0; x < rt->in_rank; x++) {
         const axis *a = &in[x];
         if (a->gather || a->n < 2) {
@@ -353,14 +215,14 @@ static void to_digits(emitter *e, const axis *in) {
     }
     for (uint32_t i = 0; i < n; i++)
         step[i] = 1;
-    reshape(e, n, dims);
+    po_emit_reshape(e, n, dims);
     memcpy(e->digit, digit, n * sizeof *digit);
-    slice(e, start, keep, step);
+    po_emit_slice(e, start, keep, step);
 }
 
 /* --- the order --- */
 
-static uint32_t dim_of_digit(const emitter *e, uint32_t digit) {
+static uint32_t dim_of_digit(const po_emitter *e, uint32_t digit) {
     for (uint32_t i = 0; i < e->rank; i++)
         if (e->digit[i] == digit)
             return i;
@@ -368,21 +230,22 @@ static uint32_t dim_of_digit(const emitter *e, uint32_t digit) {
 }
 
 /* Dims of digits into the output's order, dims of 1 behind. */
-static void order_digits(emitter *e) {
-    uint32_t perm[MOST_DIMS], n = 0;
+static void order_digits(po_emitter *e) {
+    uint32_t perm[PO_EMIT_MOST_DIMS], n = 0;
     for (uint32_t i = 0; i < e->rt->n; i++)
         perm[n++] = dim_of_digit(e, i);
     for (uint32_t i = 0; i < e->rank; i++)
         if (e->digit[i] == PO_NONE)
             perm[n++] = i;
-    transpose(e, perm);
+    po_emit_transpose(e, perm);
 }
 
 /* Pads digits to their places; a lowest step above 1 is a dim of its own. */
-static void pad_digits(emitter *e, const axis *out, const bool *padded) {
+static void pad_digits(po_emitter *e, const axis *out, const bool *padded) {
     const po_rt *rt = e->rt;
-    int64_t before[MOST_DIMS] = {0}, after[MOST_DIMS] = {0}, dims[MOST_DIMS];
-    uint32_t digit[MOST_DIMS], n = 0;
+    int64_t before[PO_EMIT_MOST_DIMS] = {0}, after[PO_EMIT_MOST_DIMS] = {0},
+            dims[PO_EMIT_MOST_DIMS];
+    uint32_t digit[PO_EMIT_MOST_DIMS], n = 0;
     bool stepped = false, needed = false;
     for (uint32_t i = 0; i < rt->n; i++) {
         const axis *o = &out[rt->digits[i].out_axis];
@@ -400,12 +263,12 @@ static void pad_digits(emitter *e, const axis *out, const bool *padded) {
     }
     if (!needed && !stepped)
         return;
-    reshape(e, n, dims);
+    po_emit_reshape(e, n, dims);
     memcpy(e->digit, digit, n * sizeof *digit);
-    pad(e, before, after);
+    po_emit_pad(e, before, after);
 }
 
-static void finish(emitter *e, const axis *out, const bool *ends_done) {
+static void finish(po_emitter *e, const axis *out, const bool *ends_done) {
     const po_rt *rt = e->rt;
     int64_t dims[PO_RT_MAX_RANK], start[PO_RT_MAX_RANK], step[PO_RT_MAX_RANK];
     int64_t length[PO_RT_MAX_RANK], before[PO_RT_MAX_RANK], after[PO_RT_MAX_RANK];
@@ -420,15 +283,15 @@ static void finish(emitter *e, const axis *out, const bool *ends_done) {
         before[x] = front > 0 ? front : 0;
         after[x] = back > 0 ? back : 0;
     }
-    reshape(e, rt->out_rank, dims);
-    slice(e, start, length, step);
-    pad(e, before, after);
+    po_emit_reshape(e, rt->out_rank, dims);
+    po_emit_slice(e, start, length, step);
+    po_emit_pad(e, before, after);
 }
 
 /* Input axes in the order of the output, where each stays whole. */
-static bool order_axes(emitter *e, const axis *in, const axis *out) {
+static bool order_axes(po_emitter *e, const axis *in, const axis *out) {
     const po_rt *rt = e->rt;
-    uint32_t perm[MOST_DIMS], n = 0, unit = 0;
+    uint32_t perm[PO_EMIT_MOST_DIMS], n = 0, unit = 0;
     bool used[PO_RT_MAX_RANK] = {false};
     for (uint32_t x = 0; x < rt->in_rank; x++)
         if (in[x].gather)
@@ -456,12 +319,12 @@ static bool order_axes(emitter *e, const axis *in, const axis *out) {
         for (uint32_t j = 0; j < in[perm[k]].n; j++)
             if (in[perm[k]].digit[j] != i++)
                 return false;
-    transpose(e, perm);
+    po_emit_transpose(e, perm);
     return true;
 }
 
 /* Output axes as they lie in the input, then into order. */
-static bool order_out_axes(emitter *e, const axis *in, const axis *out, const bool *ends_done) {
+static bool order_out_axes(po_emitter *e, const axis *in, const axis *out, const bool *ends_done) {
     const po_rt *rt = e->rt;
     uint32_t list[PO_RT_MAX_DIGITS], n = 0, axes[PO_RT_MAX_RANK], n_axes = 0, i = 0;
     bool used[PO_RT_MAX_RANK] = {false};
@@ -492,8 +355,8 @@ static bool order_out_axes(emitter *e, const axis *in, const axis *out, const bo
             dims[k] = rt->out_dims[axes[k]];
         perm[axes[k]] = k;
     }
-    reshape(e, n_axes, dims);
-    transpose(e, perm);
+    po_emit_reshape(e, n_axes, dims);
+    po_emit_transpose(e, perm);
     return true;
 }
 
@@ -517,7 +380,7 @@ static bool dense(const po_rt *rt, const axis *in, const axis *out, const bool *
     return true;
 }
 
-static bool go(emitter *e, const way *w) {
+static bool go(po_emitter *e, const way *w) {
     const po_rt *rt = e->rt;
     axis in[PO_RT_MAX_RANK], out[PO_RT_MAX_RANK];
     bool padded[PO_RT_MAX_DIGITS] = {false}, ends_done[PO_RT_MAX_RANK] = {false};
@@ -585,10 +448,10 @@ static const way ways[] = {
 };
 
 /* The best of the ways; false where there is none. */
-static bool choose(const po_rt *rt, int64_t opset, emitter *best, const way **how) {
+static bool choose(const po_rt *rt, int64_t opset, po_emitter *best, const way **how) {
     bool found = false;
     for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
-        emitter e = {.rt = rt, .opset = opset};
+        po_emitter e = {.rt = rt, .opset = opset};
         if (!go(&e, &ways[k]) || (found && (e.nodes > best->nodes || (e.nodes == best->nodes &&
                                                                       e.traffic >= best->traffic))))
             continue;
@@ -602,7 +465,7 @@ static bool choose(const po_rt *rt, int64_t opset, emitter *best, const way **ho
 enum { COUNTED_OPSET = 13 };
 
 static bool figures(po_arena *arena, const po_rt *rt, uint32_t *nodes, double *traffic) {
-    emitter e;
+    po_emitter e;
     const way *how;
     bool to_space, above;
     int64_t block;
@@ -630,7 +493,7 @@ double po_rt_traffic(po_arena *arena, const po_rt *rt) {
 }
 
 po_value_id po_rt_emit(po_graph *graph, po_node_id place, po_value_id x, const po_rt *rt) {
-    emitter e;
+    po_emitter e;
     const way *how;
     bool to_space, above;
     int64_t block, opset = po_model_opset(graph->model, "");
@@ -648,6 +511,6 @@ po_value_id po_rt_emit(po_graph *graph, po_node_id place, po_value_id x, const p
             po_node_set_string(graph, node, "mode", "CRD");
         return y;
     }
-    e = (emitter){.rt = rt, .graph = graph, .place = place, .x = x, .opset = opset};
+    e = (po_emitter){.rt = rt, .graph = graph, .place = place, .x = x, .opset = opset};
     return go(&e, how) ? e.x : PO_NONE;
 }
