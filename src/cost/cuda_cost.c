@@ -11,7 +11,7 @@ enum { RECORD_LAYOUT = 1, MOST_COPIES = 24, TAKES = 9, MOST_TIMES = 64, BATCH_SE
 static const double launch_aim = 400e-6; /* seconds between two events: of a step */
 static const double plan_aim = 3e-3;     /* of a whole plan */
 static const char gpu_kind[] = "cuda gpu", step_kind[] = "cuda step", plan_kind[] = "cuda plan",
-                  program_kind[] = "cuda program";
+                  program_kind[] = "cuda program", pair_kind[] = "cuda pair";
 
 /* The one place where a file says whose readings it has. */
 static const po_hash gpu_key = {RECORD_LAYOUT, 0};
@@ -440,10 +440,14 @@ po_status po_cuda_cost_plans(po_ctx *ctx, po_arena *arena, po_cuda_cost *cost,
     po_hash *keys = PO_NEW_N(arena, po_hash, n + 1);
     uint32_t *which = PO_NEW_N(arena, uint32_t, n + 1);
     plans_job j = {&cost->options, plans, which, 0, 0};
+    po_hash_map *first = po_hash_map_create(arena); /* equal plans have one reading */
     for (uint32_t i = 0; i < n; i++) {
         keys[i] = with(po_cuda_cost_key(cost), plan_hash(plans[i]));
         seconds[i] = 0;
         why[i] = NULL;
+        if (po_hash_map_get(first, keys[i]) != PO_NONE)
+            continue;
+        po_hash_map_put(first, keys[i], i);
         if (recall(cost, plan_kind, keys[i], &seconds[i]))
             continue;
         seconds[i] = 0;
@@ -462,6 +466,11 @@ po_status po_cuda_cost_plans(po_ctx *ctx, po_arena *arena, po_cuda_cost *cost,
             why[which[i]] = po_arena_strdup(arena, a->why[0] ? a->why : "a reading of no time");
         }
     }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t same = po_hash_map_get(first, keys[i]);
+        seconds[i] = seconds[same];
+        why[i] = why[same];
+    }
     return PO_OK;
 }
 
@@ -474,6 +483,27 @@ po_status po_cuda_cost_plan(po_ctx *ctx, po_cuda_cost *cost, const po_cuda_plan 
         status = po_fail(ctx, PO_UNSUPPORTED, "%s", why);
     po_arena_free(arena);
     return status;
+}
+
+po_status po_cuda_cost_compare(po_ctx *ctx, po_cuda_cost *cost, const po_cuda_plan *before,
+                               const po_cuda_plan *after, po_timing *timing) {
+    const po_cuda_plan *const plans[2] = {before, after};
+    po_hash key = with(with(po_cuda_cost_key(cost), plan_hash(before)), plan_hash(after));
+    po_timing both[2];
+    if (po_cache_get_fixed(cost->cache, pair_kind, key, timing, sizeof *timing) &&
+        sensible(timing->seconds) && sensible(timing->gain)) {
+        cost->recalled++;
+        return PO_OK;
+    }
+    if (cost->replay)
+        return missing(ctx, cost, after->name);
+    const po_cuda_timing spec = {
+        .options = &cost->options, .n = 2, .plans = plans, .seed = 1, .thorough = true};
+    PO_TRY(po_cuda_time(ctx, &spec, both, NULL));
+    *timing = both[1];
+    po_cache_put(cost->cache, pair_kind, key, timing, sizeof *timing);
+    cost->measured++;
+    return PO_OK;
 }
 
 /* --- programs --- */
@@ -508,13 +538,18 @@ po_status po_cuda_cost_programs(po_ctx *ctx, po_arena *arena, po_cuda_cost *cost
                                 uint32_t n) {
     po_cuda_candidate *open = PO_NEW_N(arena, po_cuda_candidate, n + 1);
     uint32_t *of = PO_NEW_N(arena, uint32_t, n + 1), n_open = 0;
+    po_hash_map *first = po_hash_map_create(arena); /* equal programs have one reading */
     po_cuda_trial own = *trial;
     own.options = &cost->options;
     if (!own.meaning && n > 0)
         own.meaning = candidates[0].mu;
     for (uint32_t i = 0; i < n; i++) {
         po_cuda_candidate *c = &candidates[i];
-        if (recall_program(cost, program_key(cost, trial, c), c))
+        po_hash key = program_key(cost, trial, c);
+        if (po_hash_map_get(first, key) != PO_NONE)
+            continue;
+        po_hash_map_put(first, key, i);
+        if (recall_program(cost, key, c))
             continue;
         c->seconds = c->worst = 0;
         if (cost->replay) {
@@ -532,6 +567,13 @@ po_status po_cuda_cost_programs(po_ctx *ctx, po_arena *arena, po_cuda_cost *cost
         if (c->seconds != 0)
             po_cache_put(cost->cache, program_kind, program_key(cost, trial, c), &r, sizeof r);
         cost->measured += c->seconds != 0;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const po_cuda_candidate *same =
+            &candidates[po_hash_map_get(first, program_key(cost, trial, &candidates[i]))];
+        candidates[i].seconds = same->seconds;
+        candidates[i].worst = same->worst;
+        candidates[i].why = same->why;
     }
     return PO_OK;
 }

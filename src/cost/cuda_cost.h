@@ -42,6 +42,11 @@ po_status po_cuda_cost_plans(po_ctx *ctx, po_arena *arena, po_cuda_cost *cost,
 po_status po_cuda_cost_plan(po_ctx *ctx, po_cuda_cost *cost, const po_cuda_plan *plan,
                             double *seconds);
 
+/* Two plans side by side (po_cuda_time), recorded too: timing of the second. PO_UNSUPPORTED: the
+ * file has no record. */
+po_status po_cuda_cost_compare(po_ctx *ctx, po_cuda_cost *cost, const po_cuda_plan *before,
+                               const po_cuda_plan *after, po_timing *timing);
+
 /* po_cuda_try (cost/cuda_program.h) with its readings kept: a program that was tried is not tried
  * again. In a replay one without a reading has 0 seconds, and says so. trial->options are the
  * cost's. */

@@ -61,11 +61,5 @@ po_status po_gpu_graph_seconds(po_run_state *state, po_arena *arena, const po_gr
 
 po_status po_gpu_compare(po_run_state *state, const po_cuda_plan *before, const po_cuda_plan *after,
                          po_timing *timing) {
-    const po_cuda_plan *const plans[2] = {before, after};
-    po_timing both[2];
-    const po_cuda_timing spec = {
-        .options = &state->gpu_cost->options, .n = 2, .plans = plans, .seed = 1, .thorough = true};
-    PO_TRY(po_cuda_time(state->ctx, &spec, both, NULL));
-    *timing = both[1];
-    return PO_OK;
+    return po_cuda_cost_compare(state->ctx, state->gpu_cost, before, after, timing);
 }

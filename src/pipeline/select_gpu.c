@@ -121,8 +121,17 @@ static po_status confirm_on_gpu(selecting *s, const gpu_reading *before, const g
     *t = (po_timing){.seconds = after->seconds, .gain = gain, .low = gain, .high = gain};
     *faster = gain >= worth_estimating;
     const char *how = measured ? "recorded" : "estimated";
-    if (measured && *faster && po_gpu_is_here(s->state)) {
-        PO_TRY(po_gpu_compare(s->state, before->plan, after->plan, t));
+    po_timing side = *t;
+    po_status status = PO_UNSUPPORTED;
+    if (measured && *faster) {
+        status = po_gpu_compare(s->state, before->plan, after->plan, &side);
+        if (status != PO_OK && status != PO_UNSUPPORTED)
+            return status;
+        if (status == PO_UNSUPPORTED)
+            po_ctx_clear(s->ctx);
+    }
+    if (status == PO_OK) {
+        *t = side;
         *faster = t->low > 1;
         *why = po_arena_printf(s->arena, "%s on %s (%.3fx, %.3f to %.3f)",
                                *faster ? "compares equal; faster" : "not surely faster", gpu,

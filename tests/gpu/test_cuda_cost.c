@@ -153,6 +153,40 @@ static void a_replay_needs_no_gpu(void **state) {
     finish(&f);
 }
 
+/* Else the second reading would take the place of the one that was gone by. */
+static void equal_plans_have_one_reading(void **state) {
+    (void)state;
+    fixture f;
+    start(&f);
+    measure_with(&f);
+    const po_cuda_plan *const plans[2] = {&f.plan, &f.plan};
+    double seconds[2];
+    const char *why[2];
+    assert_int_equal(po_cuda_cost_plans(&f.ctx, f.arena, f.cost, plans, 2, seconds, why), PO_OK);
+    assert_int_equal(f.cost->measured, 1);
+    assert_true(seconds[0] > 0 && seconds[0] == seconds[1] && !why[0] && !why[1]);
+    finish(&f);
+}
+
+/* What was found side by side is what a replay goes by. */
+static void pairs_are_kept(void **state) {
+    (void)state;
+    fixture f;
+    po_timing first, again;
+    start(&f);
+    measure_with(&f);
+    po_cuda_plan shorter = f.plan;
+    shorter.n_steps = 3;
+    assert_int_equal(po_cuda_cost_compare(&f.ctx, f.cost, &f.plan, &shorter, &first), PO_OK);
+    assert_float_equal(first.gain, 36.0 / 28, 1e-3);
+    assert_int_equal(po_cuda_cost_replay(&f.ctx, f.arena, f.path, &f.cost), PO_OK);
+    assert_int_equal(po_cuda_cost_compare(&f.ctx, f.cost, &f.plan, &shorter, &again), PO_OK);
+    assert_memory_equal(&first, &again, sizeof first);
+    refused(&f, po_cuda_cost_compare(&f.ctx, f.cost, &shorter, &f.plan, &again), PO_UNSUPPORTED,
+            "has no reading of whole");
+    finish(&f);
+}
+
 /* A reading stands for one step on one GPU with one set of libraries. */
 static void what_a_reading_depends_on(void **state) {
     (void)state;
@@ -221,8 +255,12 @@ static void what_a_library_cannot_do(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(readings_are_kept),         cmocka_unit_test(a_replay_needs_no_gpu),
-        cmocka_unit_test(what_a_reading_depends_on), cmocka_unit_test(files_that_are_none),
+        cmocka_unit_test(readings_are_kept),
+        cmocka_unit_test(a_replay_needs_no_gpu),
+        cmocka_unit_test(pairs_are_kept),
+        cmocka_unit_test(equal_plans_have_one_reading),
+        cmocka_unit_test(what_a_reading_depends_on),
+        cmocka_unit_test(files_that_are_none),
         cmocka_unit_test(what_a_library_cannot_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
