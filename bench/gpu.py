@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """All figures of a machine with an NVIDIA GPU, in one command.
 
-  bench/gpu.py [--build DIR] [--work DIR] [--cache FILE] [--only blocks,trinity,networks,sanitizer]
-               [--seconds S] [-- OPTIONS OF petopt-gpu]
+  bench/gpu.py [--build DIR] [--work DIR] [--cache FILE] [--seconds S]
+               [--only blocks,trinity,operators,networks,sanitizer] [-- OPTIONS OF petopt-gpu]
 
 blocks     Mirage's six blocks in f16 at batch 1, 8 and 16, by petopt-gpu: the composition of cuBLAS,
            cuDNN and a kernel an operator against regions as kernels; every program against float64
 trinity    Trinity's six blocks in f16, likewise
+operators  PET's operator cases and those of bench/operators.py, like the networks; needs onnx
 networks   PET's five networks by petopt --target cuda --cost record:FILE: FILE is a recording that
            --cost replay:FILE gives again on machines without a GPU
 sanitizer  the blocks once more under compute-sanitizer, memcheck and racecheck, where that is
@@ -86,22 +87,36 @@ class Bench:
         self.table('Trinity\'s blocks, f16',
                    self.models('--f16', ['trinity_' + name for name in TRINITY]))
 
-    def networks(self):
-        print('\nPET\'s networks, -O2, against the same executor without mutation\n\n'
-              '| network | before | after | |\n| --- | --- | --- | --- |')
+    def recorded(self, title, paths):
+        """petopt itself, whose readings are kept."""
+        print(f'\n{title}, -O2, against the same executor without mutation\n\n'
+              '| model | before | after | |\n| --- | --- | --- | --- |')
         cache = self.args.cache or os.path.join(self.work, 'gpu.db')
-        for path in self.models(NETWORKS):
+        for path in paths:
             done = subprocess.run([self.tool('petopt'), path, '-o', path + '.out.onnx', '--target',
                                    'cuda', '--cost', 'record:' + cache], capture_output=True,
                                   text=True)
             row = LATENCY.search(done.stdout + done.stderr)
             name = os.path.basename(path)[:-5]
-            if done.returncode or not row:
+            kept = not done.returncode and 'won: original' in done.stdout + done.stderr
+            if done.returncode or not (row or kept):
                 self.failed.append(name)
                 sys.stderr.write(done.stdout + done.stderr)
-            print(f'| {name} | ' + ' | '.join(row.groups() if row else ('-', '-', 'failed')) + ' |',
-                  flush=True)
+            cells = row.groups() if row else ('-', '-', 'the original stays' if kept else 'failed')
+            print(f'| {name} | ' + ' | '.join(cells) + ' |', flush=True)
         print(f'\nrecorded in {cache}')
+
+    def operators(self):
+        import onnx
+        from operators import CASES
+        paths = []
+        for i, (name, make, _) in enumerate(CASES):
+            paths.append(os.path.join(self.work, f'{i} {name.split(":")[0]}.onnx'))
+            onnx.save(make(), paths[-1])
+        self.recorded('Operator cases', paths)
+
+    def networks(self):
+        self.recorded('PET\'s networks', self.models(NETWORKS))
 
     def sanitizer(self):
         program = shutil.which('compute-sanitizer') or '/usr/local/cuda/bin/compute-sanitizer'
@@ -126,7 +141,7 @@ def main():
     p.add_argument('--build', default='build')
     p.add_argument('--work')
     p.add_argument('--cache')
-    p.add_argument('--only', default='blocks,trinity,networks,sanitizer')
+    p.add_argument('--only', default='blocks,trinity,operators,networks,sanitizer')
     p.add_argument('--seconds', type=float, default=4)
     p.add_argument('rest', nargs='*')
     bench = Bench(p.parse_args())
