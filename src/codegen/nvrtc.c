@@ -9,6 +9,8 @@
 
 const uint32_t po_cuda_archs[PO_CUDA_ARCHS] = {80, 86, 89, 90, 100};
 
+/* It stays in memory once it was opened: it keeps some of its own until the process ends. */
+enum { FLAGS = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE };
 enum { OLDEST_MAJOR = 12, OLDEST_MINOR = 8, SAID_LINES = 3, SYMBOL = 256 };
 
 /* NVRTC's functions: results are 0 or an error. */
@@ -61,7 +63,7 @@ static void *open_any(void) {
     void *library = NULL;
     for (size_t i = 0; i < sizeof names / sizeof names[0] && !library; i++)
         if (names[i][0])
-            library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+            library = dlopen(names[i], FLAGS);
     return library;
 }
 
@@ -74,7 +76,7 @@ static const char *line_of(po_arena *arena, const char *text) {
 po_status po_nvrtc_open(po_ctx *ctx, po_arena *arena, const char *library, po_nvrtc **nvrtc) {
     po_nvrtc *n = PO_NEW(arena, po_nvrtc);
     int major = 0, minor = 0;
-    n->library = library ? dlopen(library, RTLD_NOW | RTLD_LOCAL) : open_any();
+    n->library = library ? dlopen(library, FLAGS) : open_any();
     if (!n->library && library && access(library, F_OK) == 0)
         return po_fail(ctx, PO_UNSUPPORTED, "NVRTC '%s' cannot be opened: %s", library,
                        line_of(arena, dlerror()));
