@@ -54,6 +54,7 @@ typedef struct node {
     unsigned value;
     void (*work)(void *); /* what the fakes of cuBLASLt and cuDNN do */
     void *argument;       /* kept until the process ends */
+    double microseconds;  /* that they say it takes */
 } node;
 
 typedef struct graph {
@@ -66,7 +67,7 @@ typedef struct stream {
 } stream;
 
 typedef struct event {
-    double time;
+    double time; /* milliseconds */
     bool recorded;
 } event;
 
