@@ -252,3 +252,8 @@ uint32_t po_mu_item_of(po_mu *mu, uint32_t statement, po_mu_function function, u
 uint32_t po_mu_constant(po_mu *mu, uint32_t statement, double value) {
     return add_item(mu, statement, (po_mu_item){.function = PO_MU_CONST, .value = value});
 }
+
+void po_mu_copy_items(po_mu *mu, uint32_t statement, const po_mu_statement *from) {
+    for (uint32_t i = 0; i < from->n_items; i++)
+        add_item(mu, statement, from->items[i]);
+}

@@ -215,6 +215,8 @@ uint32_t po_mu_operand(po_mu *mu, uint32_t statement, po_mu_access access);
 uint32_t po_mu_item_of(po_mu *mu, uint32_t statement, po_mu_function function, uint32_t a,
                        uint32_t b, uint32_t c);
 uint32_t po_mu_constant(po_mu *mu, uint32_t statement, double value);
+/* Appends the items of another statement, whose operands must be those of this one. */
+void po_mu_copy_items(po_mu *mu, uint32_t statement, const po_mu_statement *from);
 
 /* --- looking --- */
 

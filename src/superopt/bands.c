@@ -429,13 +429,7 @@ static void copy_statement(joining *j, const part *p, uint32_t node, uint32_t at
     mu->nodes[id].statement.out = out;
     for (uint32_t k = 0; k < from->n_in; k++)
         po_mu_operand(mu, id, access_of(j, p, &from->in[k], at));
-    for (uint32_t i = 0; i < from->n_items; i++) {
-        const po_mu_item *m = &from->items[i];
-        if (m->function == PO_MU_CONST)
-            po_mu_constant(mu, id, m->value);
-        else
-            po_mu_item_of(mu, id, m->function, m->a, m->b, m->c);
-    }
+    po_mu_copy_items(mu, id, from);
     uint32_t *order = PO_NEW_N(j->to->arena, uint32_t, from->n_order + 1), n_order = 0;
     if (from->n_order)
         order[n_order++] = j->band;

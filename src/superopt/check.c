@@ -121,13 +121,7 @@ static void copy_statement(po_mu *mu, uint32_t step, const po_mu *from, const po
     mu->nodes[id].statement.out = copy_access(mu, from, &s->out, twin);
     for (uint32_t k = 0; k < s->n_in; k++)
         po_mu_operand(mu, id, copy_access(mu, from, &s->in[k], twin));
-    for (uint32_t i = 0; i < s->n_items; i++) {
-        const po_mu_item *m = &s->items[i];
-        if (m->function == PO_MU_CONST)
-            po_mu_constant(mu, id, m->value);
-        else
-            po_mu_item_of(mu, id, m->function, m->a, m->b, m->c);
-    }
+    po_mu_copy_items(mu, id, s);
 }
 
 /* The steps as a muGraph: what they read are inputs, in the order of the naive tensors, what the

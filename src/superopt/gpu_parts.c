@@ -277,13 +277,7 @@ static bool take_statement(taking *k, uint32_t step, const po_mu_statement *s) {
             return false;
         po_mu_operand(mu, id, a);
     }
-    for (uint32_t i = 0; i < s->n_items; i++) {
-        const po_mu_item *m = &s->items[i];
-        if (m->function == PO_MU_CONST)
-            po_mu_constant(mu, id, m->value);
-        else
-            po_mu_item_of(mu, id, m->function, m->a, m->b, m->c);
-    }
+    po_mu_copy_items(mu, id, s);
     if (!take_access(k, &s->out, s->out.tensor == k->part->target, &a))
         return false;
     mu->nodes[id].statement.out = a;

@@ -68,13 +68,7 @@ static void append_statement(appending *a, uint32_t parent, const po_mu_statemen
     a->to->nodes[id].statement.fresh = s->fresh;
     for (uint32_t k = 0; k < s->n_in; k++)
         po_mu_operand(a->to, id, access_of(a, &s->in[k]));
-    for (uint32_t k = 0; k < s->n_items; k++) {
-        const po_mu_item *m = &s->items[k];
-        if (m->function == PO_MU_CONST)
-            po_mu_constant(a->to, id, m->value);
-        else
-            po_mu_item_of(a->to, id, m->function, m->a, m->b, m->c);
-    }
+    po_mu_copy_items(a->to, id, s);
     po_mu_access out = access_of(a, &s->out);
     a->to->nodes[id].statement.out = out;
 }

@@ -182,13 +182,7 @@ uint32_t gpu_same_statement(po_mu *to, uint32_t parent, const po_mu_statement *s
     to->nodes[id].statement.out = out;
     for (uint32_t k = 0; k < s->n_in; k++)
         po_mu_operand(to, id, in[k]);
-    for (uint32_t k = 0; k < s->n_items; k++) {
-        const po_mu_item *m = &s->items[k];
-        if (m->function == PO_MU_CONST)
-            po_mu_constant(to, id, m->value);
-        else
-            po_mu_item_of(to, id, m->function, m->a, m->b, m->c);
-    }
+    po_mu_copy_items(to, id, s);
     return id;
 }
 

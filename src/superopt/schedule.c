@@ -276,12 +276,6 @@ uint32_t po_map_statement(po_schedule *s, uint32_t parent, const po_for_label *m
                       replaced && replaced[i].tensor != PO_NONE
                           ? replaced[i]
                           : po_map_access(s, map, &from->in[i]));
-    for (uint32_t i = 0; i < from->n_items; i++) {
-        const po_mu_item *m = &from->items[i];
-        if (m->function == PO_MU_CONST)
-            po_mu_constant(s->mu, id, m->value);
-        else
-            po_mu_item_of(s->mu, id, m->function, m->a, m->b, m->c);
-    }
+    po_mu_copy_items(s->mu, id, from);
     return id;
 }
