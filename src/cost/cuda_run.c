@@ -131,13 +131,16 @@ static po_status step_ready(po_ctx *ctx, po_arena *arena, const po_cuda_ready *r
     return po_fail(ctx, PO_INTERNAL, "%s: a step of no kind", step->what);
 }
 
+/* On the stream, which waits for no other: a copy without one may still be on its way when the call
+ * is over. */
 static po_status fill(po_ctx *ctx, po_cuda *cuda, po_arena *arena, const po_cuda_buffer *b,
                       uint64_t *memory) {
     PO_TRY(po_cuda_alloc(ctx, cuda, arena, b->bytes, memory));
     if (b->bytes == 0)
         return PO_OK;
     if (b->data)
-        CU_TRY(ctx, cuda, "copying to it", cuMemcpyHtoD_v2(*memory, b->data, (size_t)b->bytes));
+        CU_TRY(ctx, cuda, "copying to it",
+               cuMemcpyHtoDAsync_v2(*memory, b->data, (size_t)b->bytes, cuda->stream));
     else
         CU_TRY(ctx, cuda, "filling memory",
                cuMemsetD8Async(*memory, 0, (size_t)b->bytes, cuda->stream));

@@ -165,8 +165,9 @@ API int cuMemFree_v2(uint64_t memory) {
     return INVALID;
 }
 
-API int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) {
-    if (!fake_cuda_holds((void *)(uintptr_t)to, bytes))
+/* From ordinary memory, on a stream of petopt's own: one without would not be waited for there. */
+API int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *s) {
+    if (!s || ((stream *)s)->captured || !fake_cuda_holds((void *)(uintptr_t)to, bytes))
         return INVALID;
     memcpy((void *)(uintptr_t)to, from, bytes);
     return OK;
