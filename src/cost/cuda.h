@@ -47,7 +47,8 @@ typedef struct po_cuda {
     const po_dnn *dnn; /* NULL before po_cuda_need_cudnn */
     void *lt_handle, *dnn_handle;
     void *stream;
-    uint64_t workspace; /* device memory that all steps share; 0 before it is needed */
+    uint64_t workspace;          /* device memory that all steps share; 0 before it is needed */
+    struct po_cuda_tuned *tuned; /* the algorithms of equal steps; NULL before the first */
     po_arena *arena;
 } po_cuda;
 

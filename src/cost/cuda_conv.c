@@ -9,12 +9,13 @@ enum { RANK = PO_CUDA_SPATIAL + 2, MOST_OPS = 4, ALIGNMENT = 16 };
 enum { ID_X = 1, ID_W, ID_Y, ID_BIAS, ID_Z, ID_INNER };
 
 typedef struct way {
-    void *plan, *pack;
+    void *plan, *pack; /* NULL: no plan could be made, or none was needed */
 } way;
 
-/* An operation graph and its ways. */
+/* An operation graph and its ways, one a configuration that may be. */
 typedef struct dnn_graph {
-    uint32_t n;
+    uint32_t only; /* the one that is needed; PO_NONE: all */
+    uint32_t n, made;
     way ways[PO_CUDA_MOST_WAYS];
 } dnn_graph;
 
@@ -250,7 +251,11 @@ static void add_way(conv *v, void *config, bool convolves, dnn_graph *to) {
     maker m = start(v);
     int64_t workspace = 0, one = 0;
     void *handle = v->cuda->dnn_handle;
-    if (to->n == PO_CUDA_MOST_WAYS || !allowed(v, config))
+    if (to->n == PO_CUDA_MOST_WAYS || to->made == PO_CUDA_MOST_PLANS || !allowed(v, config))
+        return;
+    way *added = &to->ways[to->n++];
+    *added = (way){NULL, NULL};
+    if (to->only != PO_NONE && to->only != to->n - 1)
         return;
     void *plan = make(&m, PO_DNN_EXECUTION_PLAN);
     set(&m, plan, PO_DNN_PLAN_HANDLE, PO_DNN_T_HANDLE, 1, &handle);
@@ -264,7 +269,8 @@ static void add_way(conv *v, void *config, bool convolves, dnn_graph *to) {
         unmake(&m);
         return;
     }
-    to->ways[to->n++] = (way){plan, pack};
+    *added = (way){plan, pack};
+    to->made++;
 }
 
 static void ask(conv *v, void *graph, int mode, bool convolves, dnn_graph *to) {
@@ -291,26 +297,29 @@ static void ask(conv *v, void *graph, int mode, bool convolves, dnn_graph *to) {
         add_way(v, configs[i], convolves, to);
 }
 
-static void find_ways(conv *v, bool convolves, bool rest, dnn_graph *to) {
+static void find_ways(conv *v, bool convolves, bool rest, uint32_t only, dnn_graph *to) {
     maker m = start(v);
     void *graph = make_graph(&m, convolves, rest);
+    to->only = only;
+    to->n = to->made = 0;
     if (!m.failed) {
         ask(v, graph, PO_DNN_HEUR_A, convolves, to);
         ask(v, graph, PO_DNN_HEUR_FALLBACK, convolves, to);
     }
-    if (to->n == 0)
+    if (to->made == 0)
         unmake(&m);
 }
 
 /* --- work --- */
 
 static bool run(const conv *v, const way *w) {
-    return v->dnn->cudnnBackendExecute(v->cuda->dnn_handle, w->plan, w->pack) == 0;
+    return w->plan && v->dnn->cudnnBackendExecute(v->cuda->dnn_handle, w->plan, w->pack) == 0;
 }
 
 static bool issue(void *own, uint32_t number) {
     const conv *v = own;
-    return run(v, &v->first.ways[number]) && (v->rest.n == 0 || run(v, &v->rest.ways[v->rest_way]));
+    return run(v, &v->first.ways[number]) &&
+           (v->rest.made == 0 || run(v, &v->rest.ways[v->rest_way]));
 }
 
 static bool issue_rest(void *own, uint32_t number) {
@@ -322,8 +331,29 @@ static uint64_t place(const uint64_t *memory, po_cuda_place p) {
     return p.buffer == PO_NONE ? 0 : memory[p.buffer] + (uint64_t)p.offset;
 }
 
+/* One graph that does it all, or two. */
+static po_status find_graphs(po_ctx *ctx, conv *v, const po_cuda_step *step, po_cuda_known *known) {
+    bool rest = v->at_bias || v->at_z || v->c->act != PO_CUDA_PLAIN;
+    find_ways(v, true, rest, known->way, &v->first);
+    if (v->first.made > 0 || !rest)
+        return PO_OK;
+    find_ways(v, true, false, known->way, &v->first);
+    if (v->first.made == 0)
+        return PO_OK;
+    find_ways(v, false, true, known->rest, &v->rest);
+    po_cuda_work behind = {step->what, v->rest.n, 0, v, issue_rest, 0};
+    if (v->rest.made == 0)
+        v->first.made = 0;
+    else if (known->rest == PO_NONE)
+        PO_TRY(po_cuda_tune(ctx, v->cuda, &behind));
+    else
+        behind.chosen = known->rest;
+    v->rest_way = known->rest = behind.chosen;
+    return PO_OK;
+}
+
 po_status po_cuda_conv_work(po_ctx *ctx, po_cuda *cuda, po_arena *arena, const po_cuda_step *step,
-                            const uint64_t *memory, po_cuda_work *work) {
+                            const uint64_t *memory, po_cuda_known *known, po_cuda_work *work) {
     const po_cuda_conv *c = &step->u.conv;
     PO_TRY(po_cuda_need_cudnn(ctx, cuda));
     if (c->spatial < 1 || c->spatial > PO_CUDA_SPATIAL || c->act == PO_CUDA_GELU_TANH)
@@ -341,19 +371,12 @@ po_status po_cuda_conv_work(po_ctx *ctx, po_cuda *cuda, po_arena *arena, const p
                 .at_z = place(memory, c->z)};
     po_arena_defer(arena, destroy, v);
     PO_TRY(po_cuda_workspace(ctx, cuda, &v->workspace));
-    bool rest = v->at_bias || v->at_z || c->act != PO_CUDA_PLAIN;
-    find_ways(v, true, rest, &v->first);
-    if (v->first.n == 0 && rest) {
-        find_ways(v, true, false, &v->first);
-        find_ways(v, false, true, &v->rest);
-        po_cuda_work behind = {step->what, v->rest.n, 0, v, issue_rest, 0};
-        if (v->rest.n == 0)
-            v->first.n = 0;
-        else
-            PO_TRY(po_cuda_tune(ctx, cuda, &behind));
-        v->rest_way = behind.chosen;
+    PO_TRY(find_graphs(ctx, v, step, known));
+    if (v->first.made == 0 && known->way != PO_NONE) { /* what went elsewhere does not here */
+        *known = (po_cuda_known){PO_NONE, PO_NONE};
+        PO_TRY(find_graphs(ctx, v, step, known));
     }
-    if (v->first.n == 0)
+    if (v->first.made == 0)
         return po_fail(ctx, PO_UNSUPPORTED, "%s: cuDNN %s has no engine for it", step->what,
                        cuda->info.cudnn);
     *work = (po_cuda_work){.what = step->what, .n = v->first.n, .own = v, .issue = issue};

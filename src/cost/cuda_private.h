@@ -15,17 +15,28 @@ typedef struct po_cuda_work {
     double seconds; /* of the chosen way, by itself; 0: there was no choice */
 } po_cuda_work;
 
-/* Each makes work of a step; memory: by buffer. PO_UNSUPPORTED: no way. */
+/* Which way a step goes, as far as it is known: cuDNN takes its time over each plan, and so only
+ * those are made that are needed. PO_NONE: not known. */
+typedef struct po_cuda_known {
+    uint32_t way;
+    uint32_t rest; /* of a convolution's second graph, where it has one */
+} po_cuda_known;
+
+/* Each makes work of a step; memory: by buffer. Ways have the same numbers each time; where it is
+ * known, only that one may be there, else all are and `known` says so. PO_UNSUPPORTED: no way. */
 po_status po_cuda_matmul_work(po_ctx *ctx, po_cuda *cuda, po_arena *arena, const po_cuda_step *step,
                               const uint64_t *memory, po_cuda_work *work);
 po_status po_cuda_conv_work(po_ctx *ctx, po_cuda *cuda, po_arena *arena, const po_cuda_step *step,
-                            const uint64_t *memory, po_cuda_work *work);
+                            const uint64_t *memory, po_cuda_known *known, po_cuda_work *work);
 
 /* Times the ways and chooses the fastest; PO_UNSUPPORTED where none runs. */
 po_status po_cuda_tune(po_ctx *ctx, po_cuda *cuda, po_cuda_work *work);
+/* What was chosen in this process for a step of this hash (po_cuda_step_hash). */
+po_cuda_known po_cuda_recall_way(const po_cuda *cuda, po_hash step);
+void po_cuda_keep_way(po_cuda *cuda, po_hash step, po_cuda_known known);
 
 /* What all steps may use one after the other, of PO_CUDA_WORKSPACE bytes. */
-enum { PO_CUDA_WORKSPACE = 64 << 20, PO_CUDA_MOST_WAYS = 48 };
+enum { PO_CUDA_WORKSPACE = 64 << 20, PO_CUDA_MOST_WAYS = 48, PO_CUDA_MOST_PLANS = 24 };
 po_status po_cuda_workspace(po_ctx *ctx, po_cuda *cuda, uint64_t *memory);
 
 /* A plan that is ready to run. */

@@ -1,5 +1,5 @@
+#include "cost/cuda_cost.h"
 #include "cost/cuda_private.h"
-
 #include "cost/isolate.h"
 #include "cost/timing_private.h"
 
@@ -112,14 +112,14 @@ static bool issue_copy(void *own, uint32_t way) {
 }
 
 static po_status step_ready(po_ctx *ctx, po_arena *arena, const po_cuda_ready *r, modules *all,
-                            const po_cuda_step *step, po_cuda_work *work) {
+                            const po_cuda_step *step, po_cuda_known *known, po_cuda_work *work) {
     switch (step->kind) {
     case PO_CUDA_KERNEL:
         return kernel_ready(ctx, arena, r, all, step, work);
     case PO_CUDA_MATMUL:
         return po_cuda_matmul_work(ctx, r->cuda, arena, step, r->memory, work);
     case PO_CUDA_CONV:
-        return po_cuda_conv_work(ctx, r->cuda, arena, step, r->memory, work);
+        return po_cuda_conv_work(ctx, r->cuda, arena, step, r->memory, known, work);
     case PO_CUDA_COPY: {
         copy_work *c = PO_NEW(arena, copy_work);
         *c = (copy_work){r->cuda, place(r, step->u.copy.from), place(r, step->u.copy.to),
@@ -187,14 +187,20 @@ po_status po_cuda_make_ready(po_ctx *ctx, po_cuda *cuda, po_arena *arena, const 
     CU_TRY(ctx, cuda, "filling memory", cuStreamSynchronize(cuda->stream));
     for (uint32_t i = 0; i < plan->n_steps; i++) {
         po_cuda_work *w = &r->work[i];
-        PO_TRY(step_ready(ctx, arena, r, &all, &plan->steps[i], w));
-        bool known = ways && ways[i] < w->n;
-        if (known)
-            w->chosen = ways[i];
+        po_hash hash = po_cuda_step_hash(plan, &plan->steps[i]);
+        po_cuda_known before = po_cuda_recall_way(cuda, hash), known = before;
+        if (ways && ways[i] != PO_NONE)
+            known.way = ways[i];
+        PO_TRY(step_ready(ctx, arena, r, &all, &plan->steps[i], &known, w));
+        if (known.way < w->n)
+            w->chosen = known.way;
         else if (w->n > 1)
             PO_TRY(po_cuda_tune(ctx, cuda, w));
+        known.way = w->chosen;
         if (ways)
             ways[i] = w->chosen;
+        if (known.way != before.way || known.rest != before.rest)
+            po_cuda_keep_way(cuda, hash, known);
     }
     /* Trying algorithms wrote results; inputs are as they were, and a run writes the rest anew. */
     *out = r;

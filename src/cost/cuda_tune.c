@@ -55,6 +55,30 @@ po_status po_cuda_workspace(po_ctx *ctx, po_cuda *cuda, uint64_t *memory) {
     return PO_OK;
 }
 
+typedef struct po_cuda_tuned {
+    po_arena *arena;
+    po_hash_map *of; /* by hash: place in the list */
+    po_cuda_known *list;
+    uint32_t n, cap;
+} po_cuda_tuned;
+
+po_cuda_known po_cuda_recall_way(const po_cuda *cuda, po_hash step) {
+    const po_cuda_tuned *t = cuda->tuned;
+    uint32_t at = t ? po_hash_map_get(t->of, step) : PO_NONE;
+    return at == PO_NONE ? (po_cuda_known){PO_NONE, PO_NONE} : t->list[at];
+}
+
+void po_cuda_keep_way(po_cuda *cuda, po_hash step, po_cuda_known known) {
+    if (!cuda->tuned) {
+        cuda->tuned = PO_NEW(cuda->arena, po_cuda_tuned);
+        cuda->tuned->arena = cuda->arena;
+        cuda->tuned->of = po_hash_map_create(cuda->arena);
+    }
+    po_cuda_tuned *t = cuda->tuned;
+    po_hash_map_put(t->of, step, t->n);
+    PO_PUSH(t->arena, t->list, t->n, t->cap, known);
+}
+
 /* Seconds of one run; HUGE_VAL where this way does not run, or cannot be captured. */
 static double first_reading(po_cuda *cuda, const po_cuda_work *work, uint32_t way) {
     void *exec = NULL;

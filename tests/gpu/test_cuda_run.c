@@ -2,8 +2,10 @@
  * are chosen by time; and that wrong results are seen. */
 #include "unit.h"
 
-#include "cost/cuda_run.h"
+#include "cost/cuda_private.h"
+#include "cost/isolate.h"
 
+#include <dlfcn.h>
 #include <math.h>
 #include <string.h>
 
@@ -431,6 +433,58 @@ static void times_are_of_the_fastest(void **state) {
     po_arena_free(g.arena);
 }
 
+/* --- plans of cuDNN --- */
+
+typedef struct counting {
+    const po_cuda_options *options;
+    const po_cuda_plan *plan;
+    const char *library;
+} counting;
+
+/* How many plans cuDNN has made: the first time, and the second. */
+static po_status count_plans(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
+    const counting *c = user;
+    po_cuda *cuda;
+    int made[2];
+    PO_TRY(po_cuda_open(ctx, arena, c->options, &cuda));
+    for (int i = 0; i < 2; i++) {
+        po_cuda_ready *ready;
+        PO_TRY(po_cuda_make_ready(ctx, cuda, arena, c->plan, NULL, &ready));
+        PO_TRY(po_cuda_capture(ctx, arena, ready, 1));
+        made[i] = *(int *)dlsym(dlopen(c->library, RTLD_NOW | RTLD_NOLOAD), "fake_cudnn_plans");
+    }
+    po_reply_add(reply, made, sizeof made);
+    return PO_OK;
+}
+
+/* Two plans for the first of three equal convolutions (exact, and in order), one for each other; a
+ * graph for the rest has two more. */
+static void plans_are_made_once(void **state) {
+    (void)state;
+    static const struct {
+        const po_cuda_options *options;
+        const char *library;
+        int made[2];
+    } cases[] = {{&whole, FAKES "/all/libcudnn.so.9", {4, 7}},
+                 {&unfused, FAKES "/unfused/libcudnn.so.9", {8, 14}}};
+    for (size_t i = 0; i < 2; i++) {
+        fixture f;
+        po_bytes data;
+        start(&f);
+        po_cuda_conv c = some_conv(3);
+        c.type = PO_MU_F32;
+        for (int k = 0; k < 3; k++)
+            a_conv(&f, c, true, false);
+        po_cuda_plan plan = plan_of(&f);
+        counting counted = {cases[i].options, &plan, cases[i].library};
+        if (po_isolate(&f.ctx, f.arena, "counting", 20, count_plans, &counted, &data) != PO_OK)
+            fail_msg("%s", f.ctx.error.message);
+        assert_int_equal(data.size, sizeof cases[i].made);
+        assert_memory_equal(data.data, cases[i].made, sizeof cases[i].made);
+        po_arena_free(f.arena);
+    }
+}
+
 /* --- comparing --- */
 
 static void comparisons(void **state) {
@@ -472,6 +526,7 @@ int main(void) {
         cmocka_unit_test(engines_that_round_are_left_out),
         cmocka_unit_test(libraries_are_named),
         cmocka_unit_test(times_are_of_the_fastest),
+        cmocka_unit_test(plans_are_made_once),
         cmocka_unit_test(comparisons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
