@@ -40,6 +40,7 @@ struct po_ctx {
     po_step_fn step; /* may be NULL */
     void *step_user;
     uint32_t threads; /* worker threads that may be used; at least 1 */
+    bool in_task;     /* of a task (base/tasks.h) */
 };
 
 /* Prepares a context: no error, no guard, no limits, one thread. */

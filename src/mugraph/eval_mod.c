@@ -5,7 +5,12 @@
 
 /* The theory and what it leaves out: docs/mugraph.md. */
 
-enum { DIGITS = 8, DIGIT = 256 /* of an exponent below 2^64 */ };
+enum { DIGITS = 8, DIGIT = 256 /* of an exponent below 2^64 */, INVERSES = 256 };
+
+/* Divisors come again, row by row: the last ones, by their low bits, and their inverses. */
+typedef struct inverses {
+    uint64_t of[INVERSES], is[INVERSES];
+} inverses;
 
 typedef struct residues {
     const po_mu_residue *const *inputs, *const *weights;
@@ -13,6 +18,7 @@ typedef struct residues {
     po_mu_residue **value; /* by tensor */
     uint64_t seed;
     uint64_t power[DIGITS][DIGIT]; /* omega^(d * 256^k) */
+    inverses p, q;
 } residues;
 
 static bool is_minus_infinity(po_mu_residue a) {
@@ -144,14 +150,24 @@ static po_mu_residue exponential(const residues *r, po_mu_residue a) {
     return (po_mu_residue){power, PO_MU_NO_Q};
 }
 
+static uint64_t inverse(inverses *known, po_mu_field f, uint64_t a) {
+    uint64_t at = a % INVERSES;
+    if (known->of[at] != a) {
+        known->of[at] = a;
+        known->is[at] = po_mu_field_inverse(f, a);
+    }
+    return known->is[at];
+}
+
 static po_status reciprocal(po_mu_run *run, po_mu_residue a, po_mu_residue *out) {
     if (a.p == 0 || a.q == 0)
         return po_fail(
             run->ctx, PO_UNSUPPORTED,
             "muGraph '%s': a division by 0 under this seed, which therefore says nothing",
             run->mu->name);
-    *out = (po_mu_residue){po_mu_field_inverse(PO_MU_FIELD_P, a.p),
-                           a.q == PO_MU_NO_Q ? a.q : po_mu_field_inverse(PO_MU_FIELD_Q, a.q)};
+    residues *r = run->user;
+    *out = (po_mu_residue){inverse(&r->p, PO_MU_FIELD_P, a.p),
+                           a.q == PO_MU_NO_Q ? a.q : inverse(&r->q, PO_MU_FIELD_Q, a.q)};
     return PO_OK;
 }
 

@@ -408,6 +408,14 @@ bool po_form_is_number(const po_forms *f, uint32_t a, double *value) {
     return true;
 }
 
+bool po_form_is_rational(const po_forms *f, uint32_t a, po_rational *value) {
+    const form_sum *s = form_sum_at(f, a);
+    if (s->n != 1 || form_body_at(f, s->term[0].body)->n_factors != 0)
+        return false;
+    *value = s->term[0].scale;
+    return true;
+}
+
 /* The atom that the form is, with nothing around it; NULL. */
 static const form_atom *lone_atom(const po_forms *f, uint32_t a) {
     const form_sum *s = form_sum_at(f, a);

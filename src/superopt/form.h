@@ -43,6 +43,8 @@ uint64_t po_form_labels(const po_forms *f, uint32_t a);
 uint32_t po_form_size(const po_forms *f, uint32_t a);
 /* Whether it is a number; that. */
 bool po_form_is_number(const po_forms *f, uint32_t a, double *value);
+/* Whether it is a fraction of whole numbers; that. */
+bool po_form_is_rational(const po_forms *f, uint32_t a, po_rational *value);
 /* Whether it is one element of a tensor; which. */
 bool po_form_is_leaf(const po_forms *f, uint32_t a, uint32_t *tensor);
 /* Whether it is one function of forms; which, and its arguments. */

@@ -3,6 +3,7 @@
 #include "superopt/search_private.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 typedef struct way {
     search_kind kind;
@@ -316,15 +317,14 @@ uint32_t search_algebra(const search_problem *p, const po_search_options *option
 bool search_is_fraction(const search_problem *p, const search_node *n, double *over,
                         double *under) {
     enum { MOST = 1 << 12 };
-    if (n->kind != SEARCH_NUMBER || po_form_number(p->plain, n->value) == n->form)
+    po_rational r;
+    if (n->kind != SEARCH_NUMBER || n->form == PO_NONE ||
+        !po_form_is_rational(p->plain, n->form, &r) || r.den >= MOST ||
+        llabs((long long)r.num) > INT32_MAX || po_form_number(p->plain, n->value) == n->form)
         return false;
-    for (*under = 3; *under < MOST; (*under)++) {
-        *over = round(n->value * *under);
-        uint32_t a = po_form_number(p->plain, *over), b = po_form_number(p->plain, *under);
-        if (*over / *under == n->value && po_form_divide(p->plain, a, b) == n->form)
-            return true;
-    }
-    return false;
+    *over = (double)r.num;
+    *under = (double)r.den;
+    return *over / *under == n->value;
 }
 
 uint32_t search_node_form(const search_problem *p, const search_node *n, const uint32_t *form) {

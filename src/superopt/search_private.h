@@ -36,6 +36,16 @@ po_status search_problem_of(po_ctx *ctx, po_arena *arena, const po_mu *naive, bo
 /* The same with short labels, and with a naive muGraph of its own. */
 search_problem *search_shrunk(const search_problem *p);
 
+/* --- the same program? (search_same.c) --- */
+
+/* What a muGraph computes of drawn inputs, to compare many programs with. */
+typedef struct search_reference search_reference;
+po_status search_reference_of(po_ctx *ctx, po_arena *arena, const po_mu *mu,
+                              search_reference **reference);
+/* As po_search_same; of several threads at once. */
+po_status search_same_as(po_ctx *ctx, const search_reference *reference, const po_mu *candidate,
+                         const po_packed *packed, uint32_t n_packed, int64_t shared_limit);
+
 /* --- the algebra (search_algebra.c) --- */
 
 typedef enum search_kind {

@@ -197,9 +197,11 @@ po_status search_problem_of(po_ctx *ctx, po_arena *arena, const po_mu *naive, bo
     return PO_OK;
 }
 
-/* Lengths that differ, so that axes are told apart; multiples of a vector stay such. */
-static int64_t shorter(int64_t extent, uint32_t class) {
-    int64_t to = extent % PO_MU_VECTOR == 0 ? 2 * PO_MU_VECTOR : 4 + class % 4;
+/* Lengths that differ, so that axes are told apart; multiples of a vector stay such, several for
+ * loops that work in vectors. */
+static int64_t shorter(const search_problem *p, uint32_t class) {
+    int64_t extent = p->extent[class], vectors = p->gpu ? 1 : 2;
+    int64_t to = extent % PO_MU_VECTOR == 0 ? vectors * PO_MU_VECTOR : 4 + class % 4;
     return extent < to ? extent : to;
 }
 
@@ -214,7 +216,7 @@ search_problem *search_shrunk(const search_problem *p) {
     q->naive = mu;
     q->panel = PO_MU_VECTOR;
     for (uint32_t c = 0; c < p->n_classes; c++)
-        q->extent[c] = shorter(p->extent[c], c);
+        q->extent[c] = shorter(p, c);
     for (uint32_t i = 0; i < mu->n_tensors; i++) {
         for (uint32_t x = 0; x < mu->tensors[i].rank; x++)
             if (p->axes[i][x] != PO_NONE)

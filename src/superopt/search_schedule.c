@@ -53,8 +53,8 @@ int64_t search_chunk_in(const search_problem *p, const search_kernel *k, uint32_
 /* Elements of one block (and one iteration of the for loop). */
 double search_held(const search_problem *p, const search_kernel *k, uint64_t labels, bool inside) {
     double n = 1;
-    for (uint32_t c = 0; c < p->n_classes; c++)
-        n *= labels >> c & 1 ? (double)search_chunk_in(p, k, c, inside) : 1;
+    for (; labels; labels &= labels - 1)
+        n *= (double)search_chunk_in(p, k, (uint32_t)__builtin_ctzll(labels), inside);
     return n;
 }
 
