@@ -1,5 +1,6 @@
 /* Programs without loops: how each part of the target can be made from smaller parts, and the
  * cheapest ways to make it all. */
+#include "mugraph/field.h"
 #include "superopt/search_private.h"
 
 #include <math.h>
@@ -21,7 +22,7 @@ typedef struct ways {
 
 static const double dead = 1e300; /* the cost of what cannot be made */
 
-enum { MOST_FORMS = 3000 };
+enum { MOST_FORMS = 3000, SIEVE = 1 << 18 };
 
 typedef struct algebra {
     const search_problem *p;
@@ -31,6 +32,8 @@ typedef struct algebra {
     uint32_t *index; /* by form; PO_NONE */
     uint32_t n_index;
     ways *ways;
+    uint64_t *value, *inverse; /* by index, of forms at one point */
+    uint64_t *sieve;           /* bits: what the values' low bits may be; NULL: anything */
     /* The prefix under way. */
     uint32_t *need;     /* how many of the chosen ways use it */
     const way **chosen; /* by index */
@@ -110,6 +113,32 @@ static void unary(algebra *a, uint32_t i) {
     }
 }
 
+/* Most pairs make nothing that is wanted: their values tell so. */
+static void make_sieve(algebra *a) {
+    po_form_values *values = po_form_values_create(a->p->arena, a->p->plain);
+    a->value = PO_NEW_N(a->p->arena, uint64_t, a->c.n);
+    a->inverse = PO_NEW_N(a->p->arena, uint64_t, a->c.n);
+    a->sieve = PO_NEW_N(a->p->arena, uint64_t, SIEVE / 64);
+    for (uint32_t i = 0; i < a->c.n; i++) {
+        if (!po_form_value(values, a->c.forms[i], &a->value[i])) {
+            a->sieve = NULL;
+            return;
+        }
+        a->inverse[i] = po_mu_field_inverse(PO_MU_FIELD_P, a->value[i]);
+        a->sieve[a->value[i] % SIEVE / 64] |= (uint64_t)1 << a->value[i] % 64;
+    }
+}
+
+static bool may_be_wanted(const algebra *a, uint32_t i, uint32_t k, po_mu_function function) {
+    const po_mu_field p = PO_MU_FIELD_P;
+    uint64_t x = a->value[i], y = a->value[k];
+    uint64_t v = function == PO_MU_TIMES  ? po_mu_field_mul(p, x, y)
+                 : function == PO_MU_PLUS ? po_mu_field_add(p, x, y)
+                 : function == PO_MU_OVER ? po_mu_field_mul(p, x, a->inverse[k])
+                                          : po_mu_field_sub(p, x, y);
+    return a->sieve[v % SIEVE / 64] >> v % 64 & 1;
+}
+
 static void binary(algebra *a, uint32_t i, uint32_t k, uint32_t most) {
     static const po_mu_function functions[] = {PO_MU_TIMES, PO_MU_PLUS, PO_MU_MINUS, PO_MU_OVER};
     po_forms *f = a->p->plain;
@@ -123,6 +152,11 @@ static void binary(algebra *a, uint32_t i, uint32_t k, uint32_t most) {
             continue;
         if ((i > k && n < 2) || (n == 3 && po_form_is_number(f, x[1], &number)))
             continue;
+        if (a->sieve && !may_be_wanted(a, i, k, functions[n])) {
+            a->counts->states++;
+            a->counts->by_form++;
+            continue;
+        }
         add_way(a, po_form_apply(f, functions[n], x),
                 (way){.kind = SEARCH_FUNCTION, .function = functions[n], .arg = {i, k, 0}});
     }
@@ -140,6 +174,7 @@ static double tree_of(const algebra *a, const way *w) {
 static void find_ways(algebra *a) {
     const po_forms *f = a->p->plain;
     uint32_t n = a->c.n, most = po_form_size(f, a->c.forms[n - 1]);
+    make_sieve(a);
     for (uint32_t i = 0; i < n; i++)
         unary(a, i);
     for (uint32_t i = 0; i < n; i++)
@@ -310,6 +345,8 @@ uint32_t search_algebra(const search_problem *p, const po_search_options *option
     a.need[target] = 1;
     if (a.ways[target].n)
         make(&a, target, 1, 0);
+    for (uint32_t i = 0; i < a.n; i++)
+        search_find_shifts(p, &skeletons[i]);
     counts->skeletons = a.n;
     return a.n;
 }

@@ -10,22 +10,32 @@ static bool is_over(const search_node *n, uint32_t class) {
     return is_reduction(n) && n->class == class;
 }
 
-/* Whether the node depends on the maximum by a factor exp(-maximum) alone. */
-static bool only_shifts(const search_problem *p, const search_skeleton *s, uint32_t node,
-                        uint32_t maximum) {
-    /* The maximum as a tensor of its own; exp(maximum) times the node must be free of it. */
+/* Which summands depend on a maximum by a factor exp(-maximum) alone. */
+static void find_shifts(const search_problem *p, search_skeleton *s, uint32_t maximum) {
+    /* The maximum as a tensor of its own; exp(maximum) times the summand must be free of it. */
     uint32_t form[SEARCH_NODES], classes[PO_FORM_CLASSES], rank = 0, own = p->naive->n_tensors;
     for (uint32_t c = 0; c < p->n_classes; c++)
         if (s->node[maximum].labels >> c & 1)
             classes[rank++] = c;
     if (rank > PO_MU_MAX_RANK)
-        return false;
-    for (uint32_t i = 0; i <= node; i++)
+        return;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const search_node *n = &s->node[i];
         form[i] = i == maximum ? po_form_leaf(p->exact, own, rank, classes)
-                               : search_node_form(p, &s->node[i], form);
-    uint32_t up = po_form_apply(p->exact, PO_MU_EXP, &form[maximum]);
-    uint32_t rest = po_form_multiply(p->exact, form[node], up);
-    return rest != PO_NONE && !po_form_reads(p->exact, rest, own);
+                               : search_node_form(p, n, form);
+        if (i < maximum || n->kind != SEARCH_SUM || n->class != s->node[maximum].class)
+            continue;
+        uint32_t up = po_form_apply(p->exact, PO_MU_EXP, &form[maximum]);
+        uint32_t rest = po_form_multiply(p->exact, form[n->arg[0]], up);
+        if (rest != PO_NONE && !po_form_reads(p->exact, rest, own))
+            s->shifts[i] |= (uint64_t)1 << maximum;
+    }
+}
+
+void search_find_shifts(const search_problem *p, search_skeleton *s) {
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->node[i].kind == SEARCH_MAXIMUM)
+            find_shifts(p, s, i);
 }
 
 typedef struct laying {
@@ -89,7 +99,7 @@ static bool around_loop(laying *z) {
         z->complete[i] = true;
         z->l->in_loop_sum[i] = true;
         if (z->tainted[i]) {
-            if (n->kind != SEARCH_SUM || !only_shifts(z->p, z->s, n->arg[0], z->l->shift))
+            if (n->kind != SEARCH_SUM || !(z->s->shifts[i] >> z->l->shift & 1))
                 return false;
             z->l->rescaled[i] = true;
         } else if (n->kind == SEARCH_MAXIMUM && z->l->shift == PO_NONE) {

@@ -93,6 +93,8 @@ bool search_naive(const search_problem *p, search_skeleton *s) {
     for (uint32_t n = po_mu_next(mu, PO_NONE); n != PO_NONE && !t.full; n = po_mu_next(mu, n))
         if (mu->nodes[n].kind == PO_MU_STATEMENT)
             statement(&t, &mu->nodes[n].statement);
+    if (!t.full)
+        search_find_shifts(p, s);
     /* The last node is the target's, and one that does something. */
     return !t.full && s->n > 0 && t.node[p->target] == s->n - 1 &&
            s->node[s->n - 1].kind != SEARCH_LEAF && s->node[s->n - 1].kind != SEARCH_NUMBER;

@@ -83,12 +83,17 @@ typedef struct search_skeleton {
     double cost; /* operations, weighted */
     bool naive;  /* the naive muGraph as it is */
     po_hash shape;
+    /* By SUM: the maxima (a bit a node) over its label that its summand depends on by a factor
+     * exp(-maximum) alone. */
+    uint64_t shifts[SEARCH_NODES];
 } search_skeleton;
 
 double search_elements(const search_problem *p, uint64_t labels);
 /* The best skeletons, at most `most`; their number. */
 uint32_t search_algebra(const search_problem *p, const po_search_options *options,
                         po_search_counts *counts, search_skeleton *skeletons, uint32_t most);
+/* Sets `shifts`; what makes skeletons calls it. */
+void search_find_shifts(const search_problem *p, search_skeleton *s);
 /* The naive muGraph itself; false: it has too many parts, or others than nodes. */
 bool search_naive(const search_problem *p, search_skeleton *s);
 /* The exact form of a node, from those of its arguments (by node). */

@@ -1,7 +1,7 @@
 /* Labelled normal forms against what programs compute over finite fields. */
 #include "superopt/form.h"
 
-#include "mugraph/eval.h"
+#include "mugraph/field.h"
 #include "unit.h"
 
 enum { CLASSES = 3, LEAVES = 4, STEPS = 12, MOST = LEAVES + STEPS };
@@ -327,11 +327,57 @@ static void capture(void **state) {
     po_arena_free(arena);
 }
 
+/* Values of forms are values of what the forms say: sums, differences, products and quotients have
+ * those of their operands, whatever names labels got on the way. */
+static void values_of_forms(void **state) {
+    (void)state;
+    static const po_mu_function functions[] = {PO_MU_PLUS, PO_MU_MINUS, PO_MU_TIMES, PO_MU_OVER};
+    const po_mu_field q = PO_MU_FIELD_P;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    uint32_t told = 0, made = 0, apart = 0, pairs = 0;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        po_arena *arena = po_arena_create(&ctx);
+        po_forms *forms = po_forms_create(arena, false, CLASSES, extents);
+        po_form_values *values = po_form_values_create(arena, forms);
+        program p;
+        po_forms *exact = po_forms_create(arena, true, CLASSES, extents);
+        start(&p, arena, forms, exact);
+        grow(&p, forms, exact, seed, true);
+        for (uint32_t i = 0; i < p.n; i++)
+            for (uint32_t k = 0; k < p.n; k++) {
+                uint64_t x, y, z;
+                assert_true(po_form_value(values, p.form[i], &x));
+                assert_true(po_form_value(values, p.form[k], &y));
+                pairs += p.form[i] != p.form[k];
+                apart += x != y;
+                assert_true(p.form[i] != p.form[k] || x == y);
+                for (uint32_t n = 0; n < 4; n++) {
+                    uint32_t args[2] = {p.form[i], p.form[k]};
+                    uint32_t form = po_form_apply(forms, functions[n], args);
+                    uint64_t expected = n == 0   ? po_mu_field_add(q, x, y)
+                                        : n == 1 ? po_mu_field_sub(q, x, y)
+                                        : n == 2 ? po_mu_field_mul(q, x, y)
+                                                 : po_mu_field_mul(q, x, po_mu_field_inverse(q, y));
+                    made++;
+                    if (form == PO_NONE)
+                        continue;
+                    told++;
+                    assert_true(po_form_value(values, form, &z));
+                    if (z != expected)
+                        fail_msg("seed %d, tensors %u and %u: the value is another", (int)seed, i,
+                                 k);
+                }
+            }
+        po_arena_free(arena);
+    }
+    assert_true(told > 50000 && 10 * told > 9 * made && 100 * apart > 99 * pairs);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_programs),
-        cmocka_unit_test(shifts),
-        cmocka_unit_test(wrong_qknorm),
+        cmocka_unit_test(random_programs), cmocka_unit_test(values_of_forms),
+        cmocka_unit_test(shifts),          cmocka_unit_test(wrong_qknorm),
         cmocka_unit_test(capture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
