@@ -102,7 +102,7 @@ static po_status try_region(bench *b, const po_gpu_region *plan, po_gpu_given *g
     const po_cuda_print_options printing = {.tf32 = b->tf32};
     for (uint32_t k = 0; k < plan->n && n < MOST_TRIED; k++) {
         const po_mu *mu = plan->candidates[k].mu;
-        if (po_codegen_cuda(b->ctx, b->arena, mu, "k", &printing, &programs[k]) != PO_OK) {
+        if (po_codegen_cuda(b->ctx, b->arena, mu, "petopt", &printing, &programs[k]) != PO_OK) {
             printf("      not printed: %s\n", b->ctx->error.message);
             po_ctx_clear(b->ctx);
             continue;
@@ -313,7 +313,8 @@ static po_status start(bench *b, po_arena *arena, const char *nvrtc) {
     PO_TRY(po_cuda_look(b->ctx, arena, &b->options, &b->info));
     if (!i->has_gpu)
         return po_fail(b->ctx, PO_RUNTIME, "%s", i->missing);
-    PO_TRY(po_nvrtc_open(b->ctx, arena, nvrtc, &opened));
+    PO_TRY(nvrtc ? po_nvrtc_open(b->ctx, arena, nvrtc, &opened)
+                 : po_nvrtc_find(b->ctx, arena, b->options.folder, i->driver, &opened));
     b->nvrtc = opened;
     b->gpu = po_gpu_named(i->name);
     printf("%s (%u.%u), %u multiprocessors, %.1f GB, driver for CUDA %s, cuBLAS %s, cuDNN %s, "

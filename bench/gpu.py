@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """All figures of a machine with an NVIDIA GPU, in one command.
 
-  bench/gpu.py [--build DIR] [--work DIR] [--cache FILE] [--seconds S]
+  bench/gpu.py [--build DIR] [--work DIR] [--cache FILE] [--seconds S] [--libraries DIR]
                [--only blocks,trinity,operators,networks,sanitizer] [-- OPTIONS OF petopt-gpu]
 
 blocks     Mirage's six blocks in f16 at batch 1, 8 and 16, by petopt-gpu: the composition of cuBLAS,
@@ -10,18 +10,24 @@ trinity    Trinity's six blocks in f16, likewise
 operators  PET's operator cases and those of bench/operators.py, like the networks; needs onnx
 networks   PET's five networks by petopt --target cuda --cost record:FILE: FILE is a recording that
            --cost replay:FILE gives again on machines without a GPU
-sanitizer  the blocks once more under compute-sanitizer, memcheck and racecheck, where that is
+sanitizer  our kernels of the blocks once more under compute-sanitizer, memcheck and racecheck, where
+           that is
 
+NVIDIA's libraries are those of --libraries, of the system, of /usr/local/cuda, or else those that
+pip has put beside this Python (nvidia-cuda-nvrtc, nvidia-cublas, nvidia-cudnn; PyTorch brings them).
 Prints tables in Markdown. Ends with 1 where a kernel is wrong or a sanitizer complains, and with 3
 where there is no GPU.
 """
 import argparse
+import ctypes
+import glob
 import math
 import os
 import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 
 NETWORKS = ['resnet18', 'csrnet', 'inception_v3', 'bert_base', 'resnet3d18']
@@ -32,10 +38,41 @@ REACHED = re.compile(r'([\d.]+) us \(estimate ([\d.]+)\).*? (\d+) % of the copy 
 LATENCY = re.compile(r'^latency\s+(\S+ \S+)\s+(\S+ \S+)\s+(.*)$', re.M)
 
 
+TOOLKIT = '/usr/local/cuda'
+LIBRARIES = [['libnvrtc.so.13', 'libnvrtc.so.12'], ['libcublasLt.so.13', 'libcublasLt.so.12'],
+             ['libcudnn.so.9']]
+
+
+def is_here(name):
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        return os.path.exists(f'{TOOLKIT}/lib64/{name}')
+    return True
+
+
+def folders_of_pip():
+    """Of those libraries that are nowhere else."""
+    found = []
+    for names in LIBRARIES:
+        paths = [p for name in names for site in {sysconfig.get_path('purelib'), *sys.path} if site
+                 for p in glob.glob(f'{site}/nvidia/*/lib/{name}')]
+        if paths and not any(map(is_here, names)):
+            found.append(os.path.dirname(paths[0]))
+    return list(dict.fromkeys(found))
+
+
 class Bench:
     def __init__(self, args):
         self.args, self.failed = args, []
         self.work = args.work or tempfile.mkdtemp(prefix='petopt-gpu-')
+        os.makedirs(self.work, exist_ok=True)
+        self.rest = ['--libraries', args.libraries] * bool(args.libraries) + args.rest
+        folders = [] if args.libraries else folders_of_pip()
+        if folders:
+            before = os.environ.get('LD_LIBRARY_PATH')
+            os.environ['LD_LIBRARY_PATH'] = ':'.join([before] * bool(before) + folders)
+            print('libraries of ' + ', '.join(folders))
 
     def tool(self, name):
         return os.path.join(self.args.build, name)
@@ -48,7 +85,7 @@ class Bench:
     def run(self, path):
         """What petopt-gpu says of one model."""
         done = subprocess.run([self.tool('petopt-gpu'), '--seconds', str(self.args.seconds),
-                               *self.args.rest, path], capture_output=True, text=True)
+                               *self.rest, path], capture_output=True, text=True)
         if done.returncode == 3:
             sys.stderr.write(done.stderr)
             sys.exit(3)
@@ -93,9 +130,10 @@ class Bench:
               '| model | before | after | |\n| --- | --- | --- | --- |')
         cache = self.args.cache or os.path.join(self.work, 'gpu.db')
         for path in paths:
+            libraries = ['--cuda-libraries', self.args.libraries] * bool(self.args.libraries)
             done = subprocess.run([self.tool('petopt'), path, '-o', path + '.out.onnx', '--target',
-                                   'cuda', '--cost', 'record:' + cache], capture_output=True,
-                                  text=True)
+                                   'cuda', '--cost', 'record:' + cache, *libraries],
+                                  capture_output=True, text=True)
             row = LATENCY.search(done.stdout + done.stderr)
             name = os.path.basename(path)[:-5]
             kept = not done.returncode and 'won: original' in done.stdout + done.stderr
@@ -107,8 +145,12 @@ class Bench:
         print(f'\nrecorded in {cache}')
 
     def operators(self):
-        import onnx
-        from operators import CASES
+        try:
+            import onnx
+            from operators import CASES
+        except ImportError as e:
+            print(f'\nOperator cases: left out, {e}')
+            return
         paths = []
         for i, (name, make, _) in enumerate(CASES):
             paths.append(os.path.join(self.work, f'{i} {name.split(":")[0]}.onnx'))
@@ -119,20 +161,24 @@ class Bench:
         self.recorded('PET\'s networks', self.models(NETWORKS))
 
     def sanitizer(self):
-        program = shutil.which('compute-sanitizer') or '/usr/local/cuda/bin/compute-sanitizer'
+        program = shutil.which('compute-sanitizer') or TOOLKIT + '/bin/compute-sanitizer'
         if not os.path.exists(program):
             print('\ncompute-sanitizer is not here')
             return
+        # What NVIDIA's libraries try and are refused, and their kernels, are not ours to judge.
+        options = ['--target-processes', 'all', '--kernel-name', 'kernel_substring=petopt',
+                   '--report-api-errors', 'no', '--error-exitcode', '9']
         for kind in ('memcheck', 'racecheck'):
-            done = subprocess.run([program, '--tool', kind, '--target-processes', 'all',
-                                   '--error-exitcode', '9', self.tool('petopt-gpu'), '--seconds',
-                                   '0.1', *self.args.rest,
+            done = subprocess.run([program, '--tool', kind, *options, self.tool('petopt-gpu'),
+                                   '--seconds', '0.1', *self.rest,
                                    *self.models('--f16', '--batch', '1', [])],
                                   capture_output=True, text=True)
-            says = re.findall(r'(?:ERROR|RACECHECK) SUMMARY: (.*)', done.stdout + done.stderr)
+            text = done.stdout + done.stderr
+            says = re.findall(r'(?:ERROR|RACECHECK) SUMMARY: (.*)', text)
             print(f'\n{kind}: ' + ('; '.join(sorted(set(says))) or f'ended with {done.returncode}'))
             if done.returncode:
                 self.failed.append(kind)
+                sys.stderr.write(text)
 
 
 def main():
@@ -141,6 +187,7 @@ def main():
     p.add_argument('--build', default='build')
     p.add_argument('--work')
     p.add_argument('--cache')
+    p.add_argument('--libraries')
     p.add_argument('--only', default='blocks,trinity,operators,networks,sanitizer')
     p.add_argument('--seconds', type=float, default=4)
     p.add_argument('rest', nargs='*')

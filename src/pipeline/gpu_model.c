@@ -223,7 +223,7 @@ static po_status sort_units(making *m) {
 static po_status compile(making *m, unit *u, uint32_t number) {
     const po_gpu_options options = {.tf32 = m->options->tf32, .keep = m->options->fuse ? 0 : 1};
     const po_cuda_print_options printing = {.tf32 = m->options->tf32};
-    char *name = po_arena_printf(m->arena, "unit%u", number);
+    char *name = po_arena_printf(m->arena, "petopt_unit%u", number);
     po_gpu_candidate *candidates;
     uint32_t n;
     PO_TRY(po_lower_region(m->ctx, m->arena, m->graph, u->region, "unit", &u->lowered));
