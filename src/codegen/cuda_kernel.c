@@ -210,6 +210,7 @@ po_status po_cuda_kernel_compile(po_ctx *ctx, po_arena *arena, const po_nvrtc *n
     PO_TRY(compile(ctx, arena, store, jobs, PO_CUDA_ARCHS + 1, images));
     kernel->images = images;
     kernel->n_images = PO_CUDA_ARCHS + 1;
+    kernel->cuda = po_nvrtc_cuda(nvrtc);
     return PO_OK;
 }
 
@@ -225,5 +226,6 @@ po_status po_cuda_kernel_compile_for(po_ctx *ctx, po_arena *arena, const po_nvrt
     PO_TRY(compile(ctx, arena, store, &j, 1, image));
     kernel->images = image;
     kernel->n_images = 1;
+    kernel->cuda = po_nvrtc_cuda(nvrtc);
     return PO_OK;
 }

@@ -113,8 +113,10 @@ static void print_program(po_text *out, const po_cuda_kernel *k) {
     po_text_puts(out, "};\n");
     po_text_printf(out,
                    "extern const pk_image %s_images[];\n"
-                   "static const pk_program %s_program = {%u, %s_images, %u, %s_launches, %lld};\n",
-                   name, name, k->n_images, name, p->n_launches, name, (long long)p->device);
+                   "static const pk_program %s_program = {%u, %s_images, %u, %s_launches, %lld, "
+                   "%d};\n",
+                   name, name, k->n_images, name, p->n_launches, name, (long long)p->device,
+                   k->cuda);
 }
 
 static const char *print_table(po_arena *arena, const po_cuda_library_spec *spec) {

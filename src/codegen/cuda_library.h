@@ -20,6 +20,7 @@ typedef struct po_cuda_kernel {
     po_cuda_program program;
     const po_cuda_image *images; /* by architecture, the PTX last; NULL: not compiled yet */
     uint32_t n_images;
+    int cuda; /* of the compiler that made them, as po_nvrtc_cuda */
 } po_cuda_kernel;
 
 /* Prints a region's muGraph, whose INPUT, WEIGHT and OUTPUT tensors are the node's (po_kernel_print

@@ -3,6 +3,7 @@
 #include "po_config.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,6 +32,7 @@ enum { OLDEST_MAJOR = 12, OLDEST_MINOR = 8, SAID_LINES = 3, SYMBOL = 256 };
 struct po_nvrtc {
     void *library;
     const char *version;
+    int cuda;
 #define MEMBER(returns, name, parameters) returns(*name) parameters;
     NVRTC_FUNCTIONS(MEMBER)
 #undef MEMBER
@@ -97,12 +99,51 @@ po_status po_nvrtc_open(po_ctx *ctx, po_arena *arena, const char *library, po_nv
         return po_fail(ctx, PO_UNSUPPORTED, "NVRTC %d.%d is too old: %d.%d is needed", major, minor,
                        OLDEST_MAJOR, OLDEST_MINOR);
     n->version = po_arena_printf(arena, "%d.%d", major, minor);
+    n->cuda = 1000 * major + 10 * minor;
     *nvrtc = n;
+    return PO_OK;
+}
+
+static po_status find_up_to(po_ctx *ctx, po_arena *arena, const char *folder, long newest,
+                            po_nvrtc **nvrtc) {
+    const char *const places[] = {folder, "", "/usr/local/cuda/lib64"};
+    static const struct {
+        const char *file;
+        long major;
+    } files[] = {{"libnvrtc.so.13", 13}, {"libnvrtc.so.12", 12}};
+    for (size_t p = folder ? 0 : 1; p < sizeof places / sizeof places[0]; p++)
+        for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+            const char *path = *places[p]
+                                   ? po_arena_printf(arena, "%s/%s", places[p], files[i].file)
+                                   : files[i].file;
+            if (files[i].major > newest || (*places[p] && access(path, F_OK) != 0))
+                continue;
+            po_status status = po_nvrtc_open(ctx, arena, path, nvrtc);
+            if (status == PO_OK || p == 0) /* what a user names is not passed over */
+                return status;
+            po_ctx_clear(ctx);
+        }
+    return po_nvrtc_open(ctx, arena, NULL, nvrtc);
+}
+
+po_status po_nvrtc_find(po_ctx *ctx, po_arena *arena, const char *folder, const char *driver,
+                        po_nvrtc **nvrtc) {
+    long newest = driver ? strtol(driver, NULL, 10) : LONG_MAX;
+    PO_TRY(find_up_to(ctx, arena, folder, newest, nvrtc));
+    if ((*nvrtc)->cuda / 1000 > newest)
+        return po_fail(ctx, PO_UNSUPPORTED,
+                       "what NVRTC %s makes needs a driver for CUDA %d, and this one is for CUDA "
+                       "%s: it needs NVRTC %ld (--cuda-libraries says where)",
+                       (*nvrtc)->version, (*nvrtc)->cuda / 1000, driver, newest);
     return PO_OK;
 }
 
 const char *po_nvrtc_version(const po_nvrtc *nvrtc) {
     return nvrtc->version;
+}
+
+int po_nvrtc_cuda(const po_nvrtc *nvrtc) {
+    return nvrtc->cuda;
 }
 
 /* --- what ptxas says of kernels --- */

@@ -33,8 +33,16 @@ typedef struct po_nvrtc po_nvrtc;
 /* `library`: path of libnvrtc; NULL: the system's. The arena closes it. PO_UNSUPPORTED with one
  * sentence where there is none, or it is too old. */
 po_status po_nvrtc_open(po_ctx *ctx, po_arena *arena, const char *library, po_nvrtc **nvrtc);
+/* The first one that is there: in `folder` (NULL: none), then in the system's places. `driver` is
+ * the CUDA of the driver that is to load what it makes, "12.4" (NULL: whichever): drivers take
+ * nothing of a later major number, so an older NVRTC comes first there, and PO_UNSUPPORTED says it
+ * where there is none. */
+po_status po_nvrtc_find(po_ctx *ctx, po_arena *arena, const char *folder, const char *driver,
+                        po_nvrtc **nvrtc);
 /* "13.0" */
 const char *po_nvrtc_version(const po_nvrtc *nvrtc);
+/* The same as the driver counts: 1000 times the major number and 10 times the minor one. */
+int po_nvrtc_cuda(const po_nvrtc *nvrtc);
 /* One image. PO_UNSUPPORTED with the compiler's first lines where it does not compile: a fault of
  * the printer, of which `what` says whose text it is. May be called by several threads at once. */
 po_status po_nvrtc_compile(po_ctx *ctx, po_arena *arena, const po_nvrtc *nvrtc, const char *source,

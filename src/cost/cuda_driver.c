@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,7 +34,7 @@ static const row dnn_rows[] = {
 #include "cost/cuda_api.def"
 };
 
-/* A library: its file's names, best first, and what it is for people. */
+/* A library: its file's names, newest first, and what it is for people. */
 typedef struct door {
     const char *what, *names[2];
     const row *rows;
@@ -63,9 +64,11 @@ static po_status open_door(po_ctx *ctx, const po_cuda *cuda, uint32_t which, voi
     const char *const places[] = {o->folder, NULL, toolkit};
     const char *why = NULL;
     void *handle = NULL;
+    /* Libraries of a later CUDA than the driver's do not start. */
+    size_t newest = d->names[1] && strtol(cuda->info.driver, NULL, 10) < 13 ? 1 : 0;
     for (size_t p = o->folder ? 0 : 1; p < COUNT(places) && !handle && !(p > 0 && o->alone); p++)
         for (size_t i = 0; i < COUNT(d->names) && d->names[i] && !handle; i++)
-            handle = open_file(cuda->arena, places[p], d->names[i], &why);
+            handle = open_file(cuda->arena, places[p], d->names[i ^ newest], &why);
     if (!handle && why)
         return po_fail(ctx, PO_RUNTIME, "%s could not be opened: %s", d->what, why);
     if (!handle)

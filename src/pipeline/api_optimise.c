@@ -33,7 +33,7 @@ typedef struct optimise_args {
 static po_status check_nvrtc(po_ctx *ctx, const po_options *options) {
     po_nvrtc *nvrtc;
     po_arena *arena = po_arena_create(ctx);
-    po_status status = po_gpu_open_nvrtc(ctx, arena, options, &nvrtc);
+    po_status status = po_nvrtc_find(ctx, arena, options->cuda_folder, NULL, &nvrtc);
     po_arena_free(arena);
     return status;
 }

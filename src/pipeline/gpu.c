@@ -6,8 +6,6 @@
 #include "pipeline/options.h"
 #include "pipeline/pipeline.h"
 
-#include <unistd.h>
-
 /* Where none is named and none is here. */
 static const char *const assumed = "H200";
 
@@ -84,21 +82,12 @@ po_status po_pipeline_gpu(po_run_state *state) {
     return PO_OK;
 }
 
-po_status po_gpu_open_nvrtc(po_ctx *ctx, po_arena *arena, const po_options *options,
-                            po_nvrtc **nvrtc) {
-    static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
-    for (size_t i = 0; options->cuda_folder && i < sizeof names / sizeof *names; i++) {
-        const char *path = po_arena_printf(arena, "%s/%s", options->cuda_folder, names[i]);
-        if (access(path, F_OK) == 0)
-            return po_nvrtc_open(ctx, arena, path, nvrtc);
-    }
-    return po_nvrtc_open(ctx, arena, NULL, nvrtc);
-}
-
 po_status po_pipeline_nvrtc(po_run_state *state, const po_nvrtc **nvrtc) {
     if (!state->nvrtc) {
         po_nvrtc *opened;
-        PO_TRY(po_gpu_open_nvrtc(state->ctx, state->files, state->options, &opened));
+        bool here = state->gpu_cost && !state->gpu_cost->replay;
+        PO_TRY(po_nvrtc_find(state->ctx, state->files, state->options->cuda_folder,
+                             here ? state->gpu_cost->info.driver : NULL, &opened));
         state->nvrtc = opened;
     }
     *nvrtc = state->nvrtc;

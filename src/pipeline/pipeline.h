@@ -93,8 +93,6 @@ po_status po_pipeline_gpu(po_run_state *state);
 /* The compiler for its kernels, by the options; once for a run. PO_UNSUPPORTED with a sentence
  * where there is none. */
 struct po_nvrtc;
-po_status po_gpu_open_nvrtc(po_ctx *ctx, po_arena *arena, const po_options *options,
-                            struct po_nvrtc **nvrtc);
 po_status po_pipeline_nvrtc(po_run_state *state, const struct po_nvrtc **nvrtc);
 
 /* Adds a graph to those that live until the end. */

@@ -133,6 +133,7 @@ class Bed(cases.Bed):
         env = self.emulated() if driver else {k: v for k, v in os.environ.items() if k != 'LD_LIBRARY_PATH'}
         p = subprocess.run([sys.executable, '-B', os.path.abspath(__file__), '--child', json.dumps(job)],
                            cwd=self.folder, env=env, capture_output=True, text=True, timeout=300)
+        self.said = p.stderr
         if says is not None:
             expect(p.returncode != 0 and says in p.stderr, f'not refused by "{says}": {p.stdout}{p.stderr[-600:]}')
             return None, []
@@ -183,6 +184,8 @@ def case_without_a_gpu_that_fits(bed):
     for what, job in (('no driver', {'driver': False}), ('7.5', {'arch': 75}), ('no library', {'library': None})):
         got, ran = bed.outputs('f32', **{'driver': True, **job})
         expect(not kernels(ran) and np.array_equal(got, right), f'{what}: {ran} ran')
+        why = 'petopt.kernels are not used: no machine code for a GPU of compute capability 7.5\n'
+        expect(bed.said.count(why) == (what == '7.5'), f'{what}: {bed.said}')
 
 
 def case_for_the_cuda_provider(bed):

@@ -160,11 +160,29 @@ static void what_does_not_compile(void **state) {
     po_arena_free(f.arena);
 }
 
+static void made_for_a_driver(void **state) {
+    (void)state;
+    fixture f;
+    po_nvrtc *n;
+    start(&f, good);
+    assert_int_equal(po_nvrtc_find(&f.ctx, f.arena, EMULATED, "13.2", &n), PO_OK);
+    assert_int_equal(po_nvrtc_cuda(n), 13000);
+    assert_int_equal(po_nvrtc_find(&f.ctx, f.arena, EMULATED, NULL, &n), PO_OK);
+    assert_int_equal(po_nvrtc_cuda(n), 13000);
+    /* Where there is an older one besides it is taken; the folder has none. */
+    po_status status = po_nvrtc_find(&f.ctx, f.arena, EMULATED, "12.4", &n);
+    if (status == PO_OK)
+        assert_true(po_nvrtc_cuda(n) < 13000);
+    else
+        assert_true(strstr(f.ctx.error.message, "this one is for CUDA 12.4") ||
+                    strstr(f.ctx.error.message, "was not found"));
+    po_arena_free(f.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_are_made_and_kept),
-        cmocka_unit_test(damaged_ones_are_made_again),
-        cmocka_unit_test(one_gpu_alone),
+        cmocka_unit_test(all_are_made_and_kept), cmocka_unit_test(damaged_ones_are_made_again),
+        cmocka_unit_test(one_gpu_alone),         cmocka_unit_test(made_for_a_driver),
         cmocka_unit_test(what_does_not_compile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

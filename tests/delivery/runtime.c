@@ -30,7 +30,7 @@ static module *last; /* that was loaded */
 static _Thread_local context *stack[8];
 static _Thread_local int depth; /* of the stack: what is current is its top */
 static atomic_int retained, loads;
-static int devices = 1, arch = 80;
+static int devices = 1, arch = 80, version = 12040;
 static bool no_driver, no_symbol;
 static function functions[LAUNCHES] = {{"K_0"}, {"K_1"}};
 
@@ -49,6 +49,10 @@ static int init(unsigned flags) {
 }
 static int count(int *n) {
     *n = devices;
+    return 0;
+}
+static int get_version(int *v) {
+    *v = version;
     return 0;
 }
 static int get_device(int *device, int i) {
@@ -168,6 +172,7 @@ static void *played_symbol(void *library, const char *name) {
         pk_function function;
     } rows[] = {{"cuInit", (pk_function)init},
                 {"cuDeviceGetCount", (pk_function)count},
+                {"cuDriverGetVersion", (pk_function)get_version},
                 {"cuDeviceGet", (pk_function)get_device},
                 {"cuDeviceGetAttribute", (pk_function)attribute},
                 {"cuCtxGetCurrent", (pk_function)current},
@@ -203,8 +208,8 @@ static const pk_arg args[] = {{PK_ARG_INPUT, 0, 0},
                               {PK_ARG_OUTPUT, 0, 0}};
 static const pk_launch launches[] = {{"K_0", {ROWS, 2, 1}, 64, 0, 3, args},
                                      {"K_1", {ROWS, 2, 1}, 64, 60000, 2, args + 3}};
-static const pk_program program = {2, images, LAUNCHES, launches,
-                                   PLACE + ROWS *COLUMNS * sizeof(float)};
+static const pk_program program = {
+    2, images, LAUNCHES, launches, PLACE + ROWS *COLUMNS * sizeof(float), 12080};
 static const int64_t dims[] = {ROWS, COLUMNS}, elements[] = {COLUMNS};
 static const pk_port port[] = {{2, dims, PK_F32}};
 static const int types[] = {PK_F32};
@@ -218,9 +223,10 @@ static _Alignas(64) float input[ROWS * COLUMNS], weight[COLUMNS];
 static OrtValue x = {{2, {ROWS, COLUMNS}}, input}, w = {{1, {COLUMNS}}, weight};
 
 /* A process would look for the driver once: here each question has its own. */
+static char why[PK_WHY];
 static bool fits(void) {
     pk_driver driver;
-    return pk_driver_open(&driver) && pk_program_fits(&driver, &program);
+    return pk_driver_open(&driver) && pk_program_fits(&driver, &program, why);
 }
 
 static void finds_devices(void) {
@@ -229,14 +235,21 @@ static void finds_devices(void) {
         unsigned image;
     } rows[] = {{80, 80}, {86, 80}, {89, 80}, {90, 90}, {75, 0}, {100, 0}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const pk_image *image = pk_image_for(&program, (unsigned)rows[i].arch);
+        const pk_image *image = pk_image_for(&program, (unsigned)rows[i].arch, version);
         arch = rows[i].arch;
         assert((image ? image->arch : 0) == rows[i].image && fits() == (rows[i].image != 0));
     }
     const pk_image later[] = {{80, 0, code, 1}, {90, 1, code, 1}, {80, 1, code, 1}};
-    const pk_program forward = {3, later, 0, NULL, 0};
-    assert(pk_image_for(&forward, 120) == &later[1] && pk_image_for(&forward, 86) == &later[0]);
+    const pk_program forward = {3, later, 0, NULL, 0, 13010};
+    assert(pk_image_for(&forward, 120, 13010) == &later[1] && !pk_image_for(&forward, 120, 13000));
+    assert(pk_image_for(&forward, 86, 13000) == &later[0] && !pk_image_for(&forward, 86, 12090));
+    assert(strcmp(why, "no machine code for a GPU of compute capability 10.0") == 0);
     arch = 80;
+    version = 11080;
+    assert(!fits());
+    assert(strcmp(why, "the kernels need a driver for CUDA 12.8, and this one is for CUDA 11.8") ==
+           0);
+    version = 12040;
     devices = 0;
     assert(!fits());
     devices = 1;

@@ -70,6 +70,15 @@ static void a_gpu_is_described(void **state) {
     assert_string_equal(info.no_cudnn, "cuDNN was not found (libcudnn.so.9)");
 }
 
+/* Of two libraries the one that the driver can run. */
+static void an_older_driver(void **state) {
+    (void)state;
+    po_cuda_info info = look_in(FAKES "/older");
+    assert_string_equal(info.driver, "12.4");
+    assert_string_equal(info.cublas, "12.4.1");
+    assert_string_equal(look_in(FAKES "/all").cublas, "13.1.0");
+}
+
 static void another_gpu(void **state) {
     (void)state;
     fixture f;
@@ -99,6 +108,7 @@ int main(void) {
         cmocka_unit_test(what_is_missing_is_named),
         cmocka_unit_test(a_crash_stays_in_the_child),
         cmocka_unit_test(a_gpu_is_described),
+        cmocka_unit_test(an_older_driver),
         cmocka_unit_test(another_gpu),
         cmocka_unit_test(this_machine),
     };

@@ -47,6 +47,8 @@ typedef struct pk_program {
     size_t n_launches;
     const pk_launch *launches;
     size_t device; /* bytes that the launches share; aligned to PK_DEVICE_ALIGN */
+    int cuda;      /* of the compiler that made the images: 1000 times its major number, 10 times
+                      its minor one; 0: any driver takes them */
 } pk_program;
 
 enum { PK_MAX_ARGS = 64, PK_DEVICE_ALIGN = 256, PK_DATA_ALIGN = 16, PK_WHY = 400 };
@@ -63,6 +65,7 @@ enum {
 
 #define PK_DRIVER(F)                                                                               \
     F(cuInit, (unsigned))                                                                          \
+    F(cuDriverGetVersion, (int *))                                                                 \
     F(cuDeviceGetCount, (int *))                                                                   \
     F(cuDeviceGet, (int *, int))                                                                   \
     F(cuDeviceGetAttribute, (int *, int, int))                                                     \
@@ -86,7 +89,7 @@ typedef struct pk_driver {
 #define PK_MEMBER(name, types) pk_cu(*name) types;
     PK_DRIVER(PK_MEMBER)
 #undef PK_MEMBER
-    int n_devices;
+    int n_devices, version; /* version: as pk_program.cuda */
 } pk_driver;
 
 /* "cuLaunchKernel: out of memory" */
@@ -122,7 +125,8 @@ static inline int pk_driver_open(pk_driver *d) {
     memcpy((void *)&d->name, &found, sizeof found);
     PK_DRIVER(PK_FIND)
 #undef PK_FIND
-    return d->cuInit(0) == 0 && d->cuDeviceGetCount(&d->n_devices) == 0 && d->n_devices > 0;
+    return d->cuInit(0) == 0 && d->cuDriverGetVersion(&d->version) == 0 &&
+           d->cuDeviceGetCount(&d->n_devices) == 0 && d->n_devices > 0;
 }
 
 /* The driver, or NULL where there is none, it is too old, or it has no device. */
@@ -140,12 +144,15 @@ static inline const pk_driver *pk_driver_get(void) {
 /* --- images --- */
 
 /* Machine code runs on its own architecture and on later ones of the same major number; PTX on its
- * own and all later ones. The latest that fits is taken; NULL: none does. */
-static inline const pk_image *pk_image_for(const pk_program *p, unsigned arch) {
+ * own and all later ones. Drivers of an older CUDA take machine code where the major number is the
+ * same, and no PTX. The latest that fits is taken; NULL: none does. */
+static inline const pk_image *pk_image_for(const pk_program *p, unsigned arch, int version) {
     const pk_image *best = NULL;
     for (size_t i = 0; i < p->n_images; i++) {
         const pk_image *m = &p->images[i];
         if (m->arch > arch || (!m->ptx && m->arch / 10 != arch / 10))
+            continue;
+        if (m->ptx ? version < p->cuda : version / 1000 < p->cuda / 1000)
             continue;
         if (!best || best->ptx > m->ptx || (best->ptx == m->ptx && best->arch < m->arch))
             best = m;
@@ -153,12 +160,28 @@ static inline const pk_image *pk_image_for(const pk_program *p, unsigned arch) {
     return best;
 }
 
+/* The image for a device; NULL: *why, PK_WHY characters. */
+static inline const pk_image *pk_image_of(const pk_driver *d, const pk_program *p, int device,
+                                          char *why) {
+    unsigned arch = pk_arch_of(d, device);
+    const pk_image *image = pk_image_for(p, arch, d->version);
+    if (!image && pk_image_for(p, arch, p->cuda))
+        snprintf(why, PK_WHY,
+                 "the kernels need a driver for CUDA %d.%d, and this one is for CUDA %d.%d",
+                 p->cuda / 1000, p->cuda % 1000 / 10, d->version / 1000, d->version % 1000 / 10);
+    else if (!image)
+        snprintf(why, PK_WHY, "no machine code for a GPU of compute capability %u.%u", arch / 10,
+                 arch % 10);
+    return image;
+}
+
 /* Whether every device of this machine can run it: which one a session will use is not known when
  * operators are registered. */
-static inline int pk_program_fits(const pk_driver *d, const pk_program *p) {
+static inline int pk_program_fits(const pk_driver *d, const pk_program *p, char *why) {
     for (int i = 0; i < d->n_devices; i++) {
         int device = 0;
-        if (d->cuDeviceGet(&device, i) != 0 || !pk_image_for(p, pk_arch_of(d, device)))
+        if (pk_cu_failed(d, d->cuDeviceGet(&device, i), "cuDeviceGet", why) ||
+            !pk_image_of(d, p, device, why))
             return 0;
     }
     return 1;
@@ -219,13 +242,9 @@ static inline int pk_fill(const pk_driver *d, const pk_program *program, pk_load
     int device = 0;
     if (pk_cu_failed(d, d->cuCtxGetDevice(&device), "cuCtxGetDevice", why))
         return 0;
-    unsigned arch = pk_arch_of(d, device);
-    const pk_image *image = pk_image_for(program, arch);
-    if (!image) {
-        snprintf(why, PK_WHY, "no machine code for a GPU of compute capability %u.%u", arch / 10,
-                 arch % 10);
+    const pk_image *image = pk_image_of(d, program, device, why);
+    if (!image)
         return 0;
-    }
     if (pk_cu_failed(d, d->cuModuleLoadData(&p->module, image->data), "cuModuleLoadData", why))
         return 0;
     for (size_t i = 0; i < program->n_launches; i++) {

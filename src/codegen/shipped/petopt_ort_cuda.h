@@ -164,10 +164,21 @@ static OrtStatus *pk_cuda_create(const OrtCustomOp *base, const OrtApi *api,
     return status;
 }
 
+/* Where there is a GPU it is said once why the model runs without the kernels. */
 static const void *pk_cuda_choose(const void *user, const pk_region *region) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool said;
     const pk_driver *driver = pk_driver_get();
+    char why[PK_WHY] = "";
     (void)user;
-    return driver && pk_program_fits(driver, region->code) ? region->code : NULL;
+    if (!driver || pk_program_fits(driver, region->code, why))
+        return driver ? region->code : NULL;
+    pthread_mutex_lock(&lock);
+    if (!said)
+        fprintf(stderr, "petopt.kernels are not used: %s\n", why);
+    said = true;
+    pthread_mutex_unlock(&lock);
+    return NULL;
 }
 
 static OrtStatus *pk_register_cuda(OrtSessionOptions *options, const OrtApiBase *base) {

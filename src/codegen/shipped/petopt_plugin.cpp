@@ -235,10 +235,11 @@ class Creator final : public IPluginCreatorV3One {
                        memcmp(f.data, region.name, length) == 0;
         }
         pk_driver const *driver = pk_driver_get();
+        char why[PK_WHY] = "there is no driver, or no GPU";
         if (!same)
             complain(region, "the engine was built with other kernels");
-        else if (!driver || !pk_program_fits(driver, &programOf(region)))
-            complain(region, "no driver, or no machine code for this GPU");
+        else if (!driver || !pk_program_fits(driver, &programOf(region), why))
+            complain(region, why);
         else
             return new (std::nothrow) Plugin(region);
         return nullptr;
