@@ -76,7 +76,7 @@ static uint32_t processors(void) {
 po_status po_tasks_run(po_ctx *ctx, uint32_t n, po_task_fn fn, void *user) {
     uint32_t threads = processors();
     PO_TRY(po_ctx_poll(ctx));
-    if (ctx->in_task || n == 1 || threads == 1) {
+    if (ctx->in_task || n <= 1 || threads == 1) {
         for (uint32_t i = 0; i < n; i++)
             PO_TRY(fn(ctx, user, i));
         return PO_OK;

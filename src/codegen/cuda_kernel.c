@@ -1,9 +1,8 @@
 /* From muGraphs to what the CUDA library of a model holds. */
+#include "base/tasks.h"
 #include "codegen/cuda_library.h"
 
 #include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 
 static const po_mu_type *types_of(po_arena *arena, const po_mu *mu, po_mu_place place, uint32_t n) {
@@ -96,37 +95,50 @@ static bool find(po_arena *arena, const po_object_store *store, po_hash key, uin
 
 /* --- compiling, on all processors --- */
 
+/* An image of a kernel. */
 typedef struct job {
     const po_nvrtc *nvrtc;
     const po_cuda_kernel *kernel;
     uint32_t arch;
     bool ptx;
     po_hash key;
-    uint32_t place; /* of its image */
-    /* of the thread */
-    po_ctx ctx;
-    pthread_t thread;
-    bool started;
-    po_status status;
-    po_cuda_image image;
+    po_cuda_image *to; /* where it goes */
+    const char **why;  /* why there is none, of its kernel */
+    po_arena *arena;   /* of what was made */
+    po_cuda_image made;
+    char failed[PO_MESSAGE_MAX]; /* "": nothing */
 } job;
 
-static void *compile_one(void *user) {
-    job *j = user;
-    po_guard guard;
-    po_guard_push(&j->ctx, &guard);
-    if (setjmp(guard.env) != 0) {
-        j->status = po_guard_unwind(&j->ctx, &guard);
-        return NULL;
-    }
-    j->status =
-        po_nvrtc_compile(&j->ctx, po_arena_create(&j->ctx), j->nvrtc, j->kernel->program.source,
-                         j->kernel->ports.name, j->arch, j->ptx, &j->image);
-    po_guard_pop(&j->ctx, &guard);
-    return NULL;
+typedef struct jobs {
+    job *list;
+    uint32_t n;
+} jobs;
+
+static void free_made(void *user) {
+    jobs *all = user;
+    for (uint32_t i = 0; i < all->n; i++)
+        if (all->list[i].arena)
+            po_arena_free(all->list[i].arena);
 }
 
-/* What a thread made, out of its memory. */
+static po_status compile_one(po_ctx *ctx, void *user, uint32_t which) {
+    job *j = &((jobs *)user)->list[which];
+    po_arena *arena = po_arena_create(ctx);
+    po_status status = po_nvrtc_compile(ctx, arena, j->nvrtc, j->kernel->program.source,
+                                        j->kernel->ports.name, j->arch, j->ptx, &j->made);
+    if (status == PO_UNSUPPORTED || status == PO_BAD_INPUT || status == PO_INTERNAL) {
+        memcpy(j->failed, ctx->error.message, sizeof j->failed);
+        po_ctx_clear(ctx);
+        return PO_OK;
+    }
+    if (status == PO_OK) {
+        po_arena_keep(arena);
+        j->arena = arena;
+    }
+    return status;
+}
+
+/* What a task made, out of its memory. */
 static void take_image(po_arena *arena, const po_cuda_image *from, po_cuda_image *to) {
     po_cuda_usage *usage = po_arena_memdup(arena, from->usage, from->n_usage * sizeof *usage);
     for (uint32_t i = 0; i < from->n_usage; i++)
@@ -136,96 +148,80 @@ static void take_image(po_arena *arena, const po_cuda_image *from, po_cuda_image
     to->bytes.data = po_arena_memdup(arena, from->bytes.data, from->bytes.size);
 }
 
-/* As many at a time as there are processors. */
-static void run(job *jobs, uint32_t n) {
-    cpu_set_t cpus;
-    int count = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
-    uint32_t most = count > 1 ? (uint32_t)count : 1;
-    for (uint32_t first = 0; first < n; first += most) {
-        uint32_t end = first + most < n ? first + most : n;
-        for (uint32_t i = first + 1; i < end; i++)
-            jobs[i].started = pthread_create(&jobs[i].thread, NULL, compile_one, &jobs[i]) == 0;
-        for (uint32_t i = first; i < end; i++)
-            if (!jobs[i].started)
-                compile_one(&jobs[i]);
-        for (uint32_t i = first; i < end; i++)
-            if (jobs[i].started)
-                pthread_join(jobs[i].thread, NULL);
-    }
-}
-
-/* The jobs that the store does not answer come first. */
-static uint32_t to_do(po_arena *arena, const po_object_store *store, job *jobs, uint32_t n,
-                      po_cuda_image *images) {
-    uint32_t open = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        job j = jobs[i];
-        if (store && find(arena, store, j.key, j.arch, j.ptx, &images[i]))
+static po_status compile_all(po_ctx *ctx, po_arena *arena, const po_object_store *store,
+                             jobs *all) {
+    po_arena *own = po_arena_create(ctx);
+    po_arena_defer(own, free_made, all);
+    po_status status = po_tasks_run(ctx, all->n, compile_one, all);
+    for (uint32_t i = 0; i < all->n && status == PO_OK; i++) {
+        job *j = &all->list[i];
+        if (j->failed[0]) {
+            if (!*j->why)
+                *j->why = po_arena_strdup(arena, j->failed);
             continue;
-        j.place = i;
-        jobs[open++] = j;
+        }
+        take_image(arena, &j->made, j->to);
+        if (store)
+            keep(own, store, j->key, j->to);
     }
-    return open;
-}
-
-static po_status compile(po_ctx *ctx, po_arena *arena, const po_object_store *store, job *jobs,
-                         uint32_t n, po_cuda_image *images) {
-    PO_TRY(po_ctx_poll(ctx));
-    uint32_t open = to_do(arena, store, jobs, n, images);
-    for (uint32_t i = 0; i < open; i++) {
-        po_ctx_init(&jobs[i].ctx);
-        jobs[i].ctx.cancel = ctx->cancel;
-        jobs[i].ctx.deadline = ctx->deadline;
-    }
-    run(jobs, open);
-    po_status status = PO_OK;
-    for (uint32_t i = 0; i < open; i++) {
-        job *j = &jobs[i];
-        if (status == PO_OK && j->status != PO_OK)
-            status = po_fail(ctx, j->status, "%s", j->ctx.error.message);
-        if (status == PO_OK)
-            take_image(arena, &j->image, &images[j->place]);
-        if (status == PO_OK && store)
-            keep(arena, store, j->key, &images[j->place]);
-        po_arenas_free_since(&j->ctx, 0);
-    }
+    po_arena_free(own);
     return status;
 }
 
-static job job_of(const po_nvrtc *nvrtc, const po_cuda_kernel *kernel, uint32_t arch, bool ptx) {
-    return (job){.nvrtc = nvrtc,
-                 .kernel = kernel,
-                 .arch = arch,
-                 .ptx = ptx,
-                 .key = image_key(nvrtc, kernel->program.source, arch, ptx)};
+/* What a library with images for all would run on this GPU. */
+static job for_gpu(uint32_t arch) {
+    uint32_t best = 0;
+    for (uint32_t i = 0; i < PO_CUDA_ARCHS; i++)
+        if (po_cuda_archs[i] / 10 == arch / 10 && po_cuda_archs[i] <= arch)
+            best = po_cuda_archs[i];
+    return (job){.arch = best ? best : po_cuda_archs[PO_CUDA_ARCHS - 1], .ptx = best == 0};
+}
+
+po_status po_cuda_kernels_compile(po_ctx *ctx, po_arena *arena, const po_nvrtc *nvrtc,
+                                  const po_object_store *store, uint32_t arch,
+                                  po_cuda_kernel *const *kernels, uint32_t n, const char **why) {
+    uint32_t each = arch ? 1 : PO_CUDA_ARCHS + 1;
+    jobs all = {.list = PO_NEW_N(arena, job, (size_t)n * each)};
+    for (uint32_t k = 0; k < n; k++) {
+        po_cuda_image *images = PO_NEW_N(arena, po_cuda_image, each);
+        why[k] = NULL;
+        for (uint32_t i = 0; i < each; i++) {
+            bool ptx = i == PO_CUDA_ARCHS;
+            job j = arch ? for_gpu(arch)
+                         : (job){.arch = po_cuda_archs[ptx ? PO_CUDA_ARCHS - 1 : i], .ptx = ptx};
+            j.nvrtc = nvrtc;
+            j.kernel = kernels[k];
+            j.key = image_key(nvrtc, kernels[k]->program.source, j.arch, j.ptx);
+            j.to = &images[i];
+            j.why = &why[k];
+            if (!store || !find(arena, store, j.key, j.arch, j.ptx, j.to))
+                all.list[all.n++] = j;
+        }
+        kernels[k]->images = images;
+        kernels[k]->n_images = each;
+        kernels[k]->cuda = po_nvrtc_cuda(nvrtc);
+    }
+    PO_TRY(compile_all(ctx, arena, store, &all));
+    for (uint32_t k = 0; k < n; k++)
+        if (why[k])
+            kernels[k]->n_images = 0;
+    return PO_OK;
+}
+
+static po_status compile_lone(po_ctx *ctx, po_arena *arena, const po_nvrtc *nvrtc,
+                              const po_object_store *store, uint32_t arch, po_cuda_kernel *kernel) {
+    const char *why;
+    PO_TRY(po_cuda_kernels_compile(ctx, arena, nvrtc, store, arch, &kernel, 1, &why));
+    return why ? po_fail(ctx, PO_UNSUPPORTED, "%s", why) : PO_OK;
 }
 
 po_status po_cuda_kernel_compile(po_ctx *ctx, po_arena *arena, const po_nvrtc *nvrtc,
                                  const po_object_store *store, po_cuda_kernel *kernel) {
-    po_cuda_image *images = PO_NEW_N(arena, po_cuda_image, PO_CUDA_ARCHS + 1);
-    job *jobs = PO_NEW_N(arena, job, PO_CUDA_ARCHS + 1);
-    for (uint32_t i = 0; i < PO_CUDA_ARCHS; i++)
-        jobs[i] = job_of(nvrtc, kernel, po_cuda_archs[i], false);
-    jobs[PO_CUDA_ARCHS] = job_of(nvrtc, kernel, po_cuda_archs[PO_CUDA_ARCHS - 1], true);
-    PO_TRY(compile(ctx, arena, store, jobs, PO_CUDA_ARCHS + 1, images));
-    kernel->images = images;
-    kernel->n_images = PO_CUDA_ARCHS + 1;
-    kernel->cuda = po_nvrtc_cuda(nvrtc);
-    return PO_OK;
+    return compile_lone(ctx, arena, nvrtc, store, 0, kernel);
 }
 
 po_status po_cuda_kernel_compile_for(po_ctx *ctx, po_arena *arena, const po_nvrtc *nvrtc,
                                      const po_object_store *store, uint32_t arch,
                                      po_cuda_kernel *kernel) {
-    po_cuda_image *image = PO_NEW(arena, po_cuda_image);
-    uint32_t best = 0;
-    for (uint32_t i = 0; i < PO_CUDA_ARCHS; i++)
-        if (po_cuda_archs[i] / 10 == arch / 10 && po_cuda_archs[i] <= arch)
-            best = po_cuda_archs[i];
-    job j = job_of(nvrtc, kernel, best ? best : po_cuda_archs[PO_CUDA_ARCHS - 1], best == 0);
-    PO_TRY(compile(ctx, arena, store, &j, 1, image));
-    kernel->images = image;
-    kernel->n_images = 1;
-    kernel->cuda = po_nvrtc_cuda(nvrtc);
-    return PO_OK;
+    return compile_lone(ctx, arena, nvrtc, store, arch, kernel);
 }

@@ -40,6 +40,12 @@ po_status po_cuda_kernel_compile_for(po_ctx *ctx, po_arena *arena, const po_nvrt
                                      const po_object_store *store, uint32_t arch,
                                      po_cuda_kernel *kernel);
 
+/* The same of many, for one GPU (arch) or for all (0). why: by kernel, in the arena, why it cannot
+ * be compiled, which is no failure of the call; NULL: it is. */
+po_status po_cuda_kernels_compile(po_ctx *ctx, po_arena *arena, const po_nvrtc *nvrtc,
+                                  const po_object_store *store, uint32_t arch,
+                                  po_cuda_kernel *const *kernels, uint32_t n, const char **why);
+
 typedef struct po_cuda_library_spec {
     const char *cc;               /* as for po_cc_library */
     const po_object_store *store; /* of objects of the C compiler; NULL: none */
