@@ -3,8 +3,8 @@
  * which regions have kernels; the whole competes with the standard forms in select. */
 #include "codegen/cuda_library.h"
 #include "cost/cuda_program.h"
-#include "mugraph/prove.h"
 #include "pipeline/gpu_timing.h"
+#include "pipeline/kernel_stage.h"
 #include "pipeline/recall.h"
 #include "pipeline/search.h"
 #include "postopt/postopt.h"
@@ -111,38 +111,13 @@ static po_status best_form(making *m, form *best) {
 
 /* --- kernels --- */
 
-static po_status check(making *m, const po_gpu_region *plan, const po_mu *mu) {
-    po_mu_proved proved;
-    double start = po_now();
-    PO_TRY(po_mu_check(m->ctx, plan->lowered.mu, m->state->gpu->shared_block));
-    PO_TRY(po_mu_check(m->ctx, mu, m->state->gpu->shared_block));
-    PO_TRY(po_mu_prove(m->ctx, mu, 0, &proved));
-    po_log(m->ctx, "Z3: %u questions in %.2f s, %u undecided", proved.asked, po_now() - start,
-           proved.unknown);
-    return PO_OK;
-}
-
-/* As the model has them. */
-static void set_dims(po_arena *arena, const po_graph *g, const po_value_id *values, uint32_t n,
-                     const po_kernel_port **ports) {
-    po_kernel_port *list = PO_NEW_N(arena, po_kernel_port, n);
-    for (uint32_t i = 0; i < n; i++) {
-        const po_type *type = &g->values[values[i]].type;
-        list[i].rank = type->rank;
-        for (uint32_t k = 0; k < type->rank; k++)
-            list[i].dims[k] = type->dims[k].value;
-    }
-    *ports = list;
-}
-
 static po_status make_kernel(making *m, const po_graph *g, const po_gpu_region *plan,
                              const po_mu *mu, po_cuda_kernel *kernel) {
     po_arena *arena = m->state->arena;
     const po_cuda_print_options options = {.tf32 = m->state->options->tf32};
-    PO_TRY(check(m, plan, mu));
+    PO_TRY(po_kernel_stage_check(m->state, plan->lowered.mu, mu, m->state->gpu->shared_block));
     PO_TRY(po_cuda_kernel_print(m->ctx, arena, mu, &options, kernel));
-    set_dims(arena, g, plan->region->in, plan->region->n_in, &kernel->ports.in);
-    set_dims(arena, g, plan->region->out, plan->region->n_out, &kernel->ports.out);
+    po_kernel_stage_ports(arena, g, plan->region, &kernel->ports);
     for (uint32_t i = 0; i < m->n; i++)
         if (strcmp(m->kernels[i].ports.name, kernel->ports.name) == 0) {
             *kernel = m->kernels[i];
@@ -153,15 +128,6 @@ static po_status make_kernel(making *m, const po_graph *g, const po_gpu_region *
         return po_cuda_kernel_compile_for(m->ctx, arena, m->nvrtc, m->images,
                                           m->state->gpu_cost->info.arch, kernel);
     return po_cuda_kernel_compile(m->ctx, arena, m->nvrtc, m->images, kernel);
-}
-
-/* What concerns this candidate alone leaves the region to the next one. */
-static po_status drop(making *m, po_status status, const char **why) {
-    if (status != PO_UNSUPPORTED && status != PO_BAD_INPUT && status != PO_INTERNAL)
-        return status;
-    *why = po_arena_strdup(m->state->arena, m->ctx->error.message);
-    po_ctx_clear(m->ctx);
-    return PO_OK;
 }
 
 /* --- on a GPU that is here, or by what was recorded there --- */
@@ -242,7 +208,7 @@ static po_status make_kernels(making *m, const form *f, uint32_t i, po_cuda_kern
             break;
         po_status status = make_kernel(m, f->graph, plan, c->mu, &made[k]);
         if (status != PO_OK) {
-            PO_TRY(drop(m, status, why));
+            PO_TRY(po_kernel_stage_drop(m->state, status, why));
             po_log(m->ctx, "region %u, %s: %s", i, c->what, *why);
             continue;
         }
@@ -279,7 +245,7 @@ static po_status add_kernel(making *m, form *f, uint32_t i, uint32_t *which, con
         po_status status =
             po_cuda_kernel_compile(m->ctx, m->state->arena, m->nvrtc, m->images, &made[best]);
         if (status != PO_OK)
-            return drop(m, status, why);
+            return po_kernel_stage_drop(m->state, status, why);
     }
     m->kernels[m->n] = made[best];
     for (*which = 0;
@@ -315,26 +281,15 @@ static po_status plan_whole(making *m, form *f, const uint32_t *which, const cha
 /* Puts the call in the region's place: activations, then weights. */
 static po_status replace(making *m, po_graph *g, const po_gpu_region *plan,
                          const po_cuda_kernel *kernel, uint32_t number) {
-    po_arena *arena = m->state->arena;
     const po_region *r = plan->region;
     uint32_t n_in = r->n_in + plan->lowered.n_weights;
-    po_value_id *in = PO_NEW_N(arena, po_value_id, n_in);
+    po_value_id *in = PO_NEW_N(m->state->arena, po_value_id, n_in);
     memcpy(in, r->in, r->n_in * sizeof *in);
     for (uint32_t i = 0; i < plan->lowered.n_weights; i++)
         in[r->n_in + i] = plan->lowered.weights[i];
-    po_outline outline = {.domain = PO_KERNEL_DOMAIN,
-                          .name = kernel->ports.name,
-                          .node_name = po_arena_printf(arena, "%s_%u", kernel->ports.name, number),
-                          .n_nodes = r->n_nodes,
-                          .n_in = n_in,
-                          .n_out = r->n_out,
-                          .nodes = r->nodes,
-                          .in = in,
-                          .out = r->out};
     po_graph *body;
     po_node_id call;
-    PO_TRY(po_graph_outline(m->ctx, g, &outline, &body, &call));
-    po_pipeline_hold(m->state, body);
+    PO_TRY(po_kernel_stage_call(m->state, g, r, &kernel->ports, number, in, n_in, &body, &call));
     po_node_set_string(g, call, "plugin_version", PO_PLUGIN_VERSION);
     po_node_set_string(g, call, "plugin_namespace", PO_PLUGIN_NAMESPACE);
     return PO_OK;
@@ -353,7 +308,7 @@ static po_status place(making *m, const form *f, const uint32_t *which, const ch
                 continue;
             po_status status = replace(m, g, &f->plans[i], &m->kernels[which[i]], i);
             whole = status == PO_OK;
-            PO_TRY(whole ? PO_OK : drop(m, status, &why[i]));
+            PO_TRY(whole ? PO_OK : po_kernel_stage_drop(m->state, status, &why[i]));
         }
     } while (!whole);
     po_graph_sweep(g);
@@ -414,22 +369,6 @@ static void tell(making *m, const form *f, uint32_t i, const po_cuda_kernel *ker
 
 /* --- the stage --- */
 
-static bool find_object(void *user, po_arena *arena, po_hash key, po_bytes *object) {
-    return po_cache_get(user, arena, "library", key, object);
-}
-
-static void keep_object(void *user, po_hash key, po_bytes object) {
-    po_cache_put(user, "library", key, object.data, object.size);
-}
-
-static bool find_image(void *user, po_arena *arena, po_hash key, po_bytes *object) {
-    return po_cache_get(user, arena, "cubin", key, object);
-}
-
-static void keep_image(void *user, po_hash key, po_bytes object) {
-    po_cache_put(user, "cubin", key, object.data, object.size);
-}
-
 po_status po_stage_cuda(po_run_state *state) {
     if (!state->options->kernels)
         return PO_OK;
@@ -439,8 +378,9 @@ po_status po_stage_cuda(po_run_state *state) {
     PO_TRY(po_pipeline_cost(state, &cost));
     PO_TRY(po_pipeline_rates(state, &m.rates));
     PO_TRY(po_pipeline_nvrtc(state, &m.nvrtc));
-    po_object_store images = {cost->cache, find_image, keep_image},
-                    objects = {cost->cache, find_object, keep_object};
+    po_kept_objects cubins = {cost->cache, "cubin"}, libraries = {cost->cache, "library"};
+    const po_object_store images = po_kernel_stage_store(&cubins),
+                          objects = po_kernel_stage_store(&libraries);
     m.images = &images;
     PO_TRY(best_form(&m, &f));
     m.kernels = PO_NEW_N(state->arena, po_cuda_kernel, f.regions.n);

@@ -2,9 +2,9 @@
  * standard operators as its function (codegen/library.h). What comes out competes with the
  * standard forms in select. */
 #include "codegen/library.h"
-#include "mugraph/prove.h"
 #include "ops/pack.h"
 #include "pipeline/kernel_forms.h"
+#include "pipeline/kernel_stage.h"
 #include "pipeline/recall.h"
 #include "pipeline/tell_regions.h"
 
@@ -16,24 +16,10 @@ static const po_mu *const *both(const po_mu *pair[PO_ISAS], const po_mu *mu) {
     return pair;
 }
 
-static void set_ports(po_arena *arena, const po_graph *graph, const po_value_id *values, uint32_t n,
-                      const po_kernel_port **ports) {
-    po_kernel_port *list = PO_NEW_N(arena, po_kernel_port, n);
-    for (uint32_t i = 0; i < n; i++) {
-        const po_type *type = &graph->values[values[i]].type;
-        list[i].rank = type->rank;
-        for (uint32_t k = 0; k < type->rank; k++)
-            list[i].dims[k] = type->dims[k].value;
-    }
-    *ports = list;
-}
-
 /* Puts the call in the region's place: activations, then weights as the kernel reads them. */
 static po_status replace(po_run_state *state, po_graph *graph, const po_plan *plan,
                          const po_kernel *kernel, uint32_t number) {
     po_arena *arena = state->arena;
-    /* Equal regions call one kernel, each under a name of its own. */
-    const char *call_name = po_arena_printf(arena, "%s_%u", kernel->name, number);
     const po_region *r = plan->region;
     uint32_t n_in = r->n_in + plan->n_packed;
     po_value_id *in = PO_NEW_N(arena, po_value_id, n_in),
@@ -48,19 +34,9 @@ static po_status replace(po_run_state *state, po_graph *graph, const po_plan *pl
             again[k] |= in[r->n_in + i] == weight;
         in[r->n_in + k] = again[k] ? packed[k] : weight;
     }
-    po_outline outline = {.domain = PO_KERNEL_DOMAIN,
-                          .name = kernel->name,
-                          .node_name = call_name,
-                          .n_nodes = r->n_nodes,
-                          .n_in = n_in,
-                          .n_out = r->n_out,
-                          .nodes = r->nodes,
-                          .in = in,
-                          .out = r->out};
     po_graph *body;
     po_node_id call;
-    PO_TRY(po_graph_outline(state->ctx, graph, &outline, &body, &call));
-    po_pipeline_hold(state, body);
+    PO_TRY(po_kernel_stage_call(state, graph, r, kernel, number, in, n_in, &body, &call));
     /* A weight that is read in two orders is an input twice; the body unpacks the first. */
     for (uint32_t k = 0; k < plan->n_packed; k++) {
         uint32_t at = r->n_in + k;
@@ -72,47 +48,17 @@ static po_status replace(po_run_state *state, po_graph *graph, const po_plan *pl
     return PO_OK;
 }
 
-/* What fails of one region leaves that to the runtime: *why. */
-static po_status drop(po_run_state *state, po_status status, const char **why) {
-    if (status != PO_UNSUPPORTED && status != PO_BAD_INPUT && status != PO_INTERNAL)
-        return status;
-    *why = po_arena_strdup(state->arena, state->ctx->error.message);
-    po_ctx_clear(state->ctx);
-    return PO_OK;
-}
-
 /* --- the stage --- */
 
 /* Bytes of cache that one block of a kernel may take. */
 enum { SHARED_LIMIT = 4 << 20 };
 
-static bool find_object(void *user, po_arena *arena, po_hash key, po_bytes *object) {
-    return po_cache_get(user, arena, "library", key, object);
-}
-
-static void keep_object(void *user, po_hash key, po_bytes object) {
-    po_cache_put(user, "library", key, object.data, object.size);
-}
-
-/* The same questions once more, asked another way (mugraph/prove.h). */
-static po_status second_look(po_run_state *state, const po_mu *mu) {
-    po_mu_proved proved;
-    double start = po_now();
-    po_status status = po_mu_prove(state->ctx, mu, 0, &proved);
-    po_log(state->ctx, "Z3: %u questions in %.2f s, %u undecided", proved.asked, po_now() - start,
-           proved.unknown);
-    return status;
-}
-
 static po_status print(po_run_state *state, const po_graph *graph, const po_plan *plan,
                        po_kernel *kernel) {
     const po_mu *pair[PO_ISAS];
-    PO_TRY(po_mu_check(state->ctx, plan->lowered.mu, SHARED_LIMIT));
-    PO_TRY(po_mu_check(state->ctx, plan->mu, SHARED_LIMIT));
-    PO_TRY(second_look(state, plan->mu));
+    PO_TRY(po_kernel_stage_check(state, plan->lowered.mu, plan->mu, SHARED_LIMIT));
     PO_TRY(po_kernel_print(state->ctx, state->arena, both(pair, plan->mu), kernel));
-    set_ports(state->arena, graph, plan->region->in, plan->region->n_in, &kernel->in);
-    set_ports(state->arena, graph, plan->region->out, plan->region->n_out, &kernel->out);
+    po_kernel_stage_ports(state->arena, graph, plan->region, kernel);
     return PO_OK;
 }
 
@@ -122,7 +68,7 @@ static po_status add_kernel(po_run_state *state, const po_graph *graph, const po
     po_kernel *kernel = &kernels[*n];
     po_status status = print(state, graph, plan, kernel);
     if (status != PO_OK)
-        return drop(state, status, why);
+        return po_kernel_stage_drop(state, status, why);
     for (*which = 0; *which < *n && strcmp(kernels[*which].name, kernel->name) != 0; ++*which)
         ;
     *n += *which == *n;
@@ -146,7 +92,7 @@ static po_status place_in(po_run_state *state, const placing *p, uint32_t out, p
             continue;
         po_status status = replace(state, graph, &p->form->plans[i], &p->kernels[p->which[i]], i);
         *whole = status == PO_OK;
-        PO_TRY(*whole ? PO_OK : drop(state, status, &p->why[i]));
+        PO_TRY(*whole ? PO_OK : po_kernel_stage_drop(state, status, &p->why[i]));
     }
     return PO_OK;
 }
@@ -217,7 +163,8 @@ static po_status make_kernels(po_run_state *state) {
     }
     if (n > 0) {
         po_step(state->ctx, 0.9, "compiling %u kernels", n);
-        po_object_store store = {cost->cache, find_object, keep_object};
+        po_kept_objects libraries = {cost->cache, "library"};
+        const po_object_store store = po_kernel_stage_store(&libraries);
         po_library_spec spec = {
             .cc = state->options->cc, .store = &store, .kernels = kernels, .n_kernels = n};
         PO_TRY(po_library_build(state->ctx, state->arena, &spec, &state->library));

@@ -1,0 +1,75 @@
+#include "pipeline/kernel_stage.h"
+
+#include "mugraph/prove.h"
+
+po_status po_kernel_stage_check(po_run_state *state, const po_mu *meaning, const po_mu *mu,
+                                int64_t shared_limit) {
+    po_mu_proved proved;
+    PO_TRY(po_mu_check(state->ctx, meaning, shared_limit));
+    PO_TRY(po_mu_check(state->ctx, mu, shared_limit));
+    double start = po_now();
+    po_status status = po_mu_prove(state->ctx, mu, 0, &proved);
+    po_log(state->ctx, "Z3: %u questions in %.2f s, %u undecided", proved.asked, po_now() - start,
+           proved.unknown);
+    return status;
+}
+
+static const po_kernel_port *ports(po_arena *arena, const po_graph *graph,
+                                   const po_value_id *values, uint32_t n) {
+    po_kernel_port *list = PO_NEW_N(arena, po_kernel_port, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const po_type *type = &graph->values[values[i]].type;
+        list[i].rank = type->rank;
+        for (uint32_t k = 0; k < type->rank; k++)
+            list[i].dims[k] = type->dims[k].value;
+    }
+    return list;
+}
+
+void po_kernel_stage_ports(po_arena *arena, const po_graph *graph, const po_region *region,
+                           po_kernel *kernel) {
+    kernel->in = ports(arena, graph, region->in, region->n_in);
+    kernel->out = ports(arena, graph, region->out, region->n_out);
+}
+
+po_status po_kernel_stage_drop(po_run_state *state, po_status status, const char **why) {
+    if (status != PO_UNSUPPORTED && status != PO_BAD_INPUT && status != PO_INTERNAL)
+        return status;
+    *why = po_arena_strdup(state->arena, state->ctx->error.message);
+    po_ctx_clear(state->ctx);
+    return PO_OK;
+}
+
+po_status po_kernel_stage_call(po_run_state *state, po_graph *graph, const po_region *region,
+                               const po_kernel *kernel, uint32_t number, const po_value_id *in,
+                               uint32_t n_in, po_graph **body, po_node_id *call) {
+    const po_outline outline = {.domain = PO_KERNEL_DOMAIN,
+                                .name = kernel->name,
+                                .node_name =
+                                    po_arena_printf(state->arena, "%s_%u", kernel->name, number),
+                                .n_nodes = region->n_nodes,
+                                .n_in = n_in,
+                                .n_out = region->n_out,
+                                .nodes = region->nodes,
+                                .in = in,
+                                .out = region->out};
+    PO_TRY(po_graph_outline(state->ctx, graph, &outline, body, call));
+    po_pipeline_hold(state, *body);
+    return PO_OK;
+}
+
+/* --- objects that are kept --- */
+
+static bool find(void *user, po_arena *arena, po_hash key, po_bytes *object) {
+    const po_kept_objects *kept = user;
+    return po_cache_get(kept->cache, arena, kept->kind, key, object);
+}
+
+static void keep(void *user, po_hash key, po_bytes object) {
+    const po_kept_objects *kept = user;
+    po_cache_put(kept->cache, kept->kind, key, object.data, object.size);
+}
+
+po_object_store po_kernel_stage_store(po_kept_objects *kept) {
+    return (po_object_store){kept, find, keep};
+}
