@@ -353,17 +353,6 @@ typedef struct head {
     uint32_t rounds, runs;
 } head;
 
-static void shuffle(uint32_t *order, uint32_t n, uint64_t seed, uint64_t stream, uint64_t round) {
-    for (uint32_t i = 0; i < n; i++)
-        order[i] = i;
-    for (uint32_t i = n; i > 1; i--) {
-        uint32_t k = (uint32_t)(po_random_u64(seed, stream, round * PO_TIMING_MAX + i) % i);
-        uint32_t kept = order[k];
-        order[k] = order[i - 1];
-        order[i - 1] = kept;
-    }
-}
-
 /* Seconds of one run of a plan: of `launches` together, or each by itself behind a flush. */
 static double time_block(po_cuda *cuda, const po_cuda_ready *r, uint32_t launches, uint64_t flush,
                          size_t flushed) {
@@ -417,7 +406,7 @@ static po_status time_plans(po_ctx *ctx, po_arena *arena, po_reply *reply, void 
     head h = {0, launches[0]};
     while (h.rounds < LEAST_ROUNDS || (h.rounds < MOST_ROUNDS && po_now() < until)) {
         uint32_t order[PO_TIMING_MAX];
-        shuffle(order, spec->n, spec->seed, 5000 + j->number, h.rounds);
+        po_timing_shuffle(order, spec->n, spec->seed, 5000 + j->number, h.rounds);
         for (uint32_t k = 0; k < spec->n; k++) {
             uint32_t m = order[k];
             double s = time_block(cuda, ready[m], launches[m], flush, flushed);

@@ -123,7 +123,8 @@ static void shift_heap(uint64_t seed, uint64_t number, uint64_t model) {
     }
 }
 
-static void shuffle(uint32_t *order, uint32_t n, uint64_t seed, uint64_t stream, uint64_t round) {
+void po_timing_shuffle(uint32_t *order, uint32_t n, uint64_t seed, uint64_t stream,
+                       uint64_t round) {
     for (uint32_t i = 0; i < n; i++)
         order[i] = i;
     for (uint32_t i = n; i > 1; i--) {
@@ -185,7 +186,7 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
     uint32_t most = spec->quick ? QUICK_ROUNDS : MOST_ROUNDS;
     while (h.rounds < least || (h.rounds < most && po_now() < until)) {
         uint32_t order[PO_TIMING_MAX];
-        shuffle(order, n, spec->seed, 1000 + j->number, h.rounds);
+        po_timing_shuffle(order, n, spec->seed, 1000 + j->number, h.rounds);
         for (uint32_t k = 0; k < n; k++) {
             size_t at = (size_t)h.rounds * n + order[k];
             PO_TRY(time_block(ctx, runs[order[k]], &p, spec->threads, &waits, &samples[at],

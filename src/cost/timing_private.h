@@ -1,4 +1,5 @@
-/* Between timing.c (the processes) and timing_stats.c (what their samples say). */
+/* Between timing.c (the processes), timing_stats.c (what their samples say) and cuda_run.c (the
+ * same for plans on a GPU). */
 #ifndef PO_COST_TIMING_PRIVATE_H
 #define PO_COST_TIMING_PRIVATE_H
 
@@ -6,6 +7,9 @@
 
 /* Processes that belong together: they load the models in opposite orders. */
 enum { PO_TIMING_GROUP = 2 };
+
+/* The order of n models in a round, of at most PO_TIMING_MAX: drawn, the same for the same seed. */
+void po_timing_shuffle(uint32_t *order, uint32_t n, uint64_t seed, uint64_t stream, uint64_t round);
 
 double po_median(double *values, uint32_t n); /* reorders them */
 
