@@ -124,60 +124,24 @@ static const uint16_t *make_filler(po_arena *arena, const po_cuda_plan *plan) {
     return data;
 }
 
-/* A place of the step: its own buffer alone is moved along. */
-typedef struct move {
-    uint32_t *to; /* by buffer of the plan: that of the copy; PO_NONE: not used */
-} move;
-
-static po_cuda_place moved(const move *m, po_cuda_place p) {
-    return p.buffer == PO_NONE ? p : (po_cuda_place){m->to[p.buffer], p.offset};
-}
-
-static po_cuda_step moved_step(po_arena *arena, const po_cuda_step *s, const move *m) {
+/* The step on other buffers: `to` by buffer of the plan. */
+static po_cuda_step moved_step(po_arena *arena, const po_cuda_step *s, const uint32_t *to) {
     po_cuda_step c = *s;
-    if (s->kind == PO_CUDA_MATMUL) {
-        po_cuda_matmul *p = &c.u.matmul;
-        p->a = moved(m, p->a), p->b = moved(m, p->b), p->c = moved(m, p->c);
-        p->y = moved(m, p->y), p->bias = moved(m, p->bias);
-    } else if (s->kind == PO_CUDA_CONV) {
-        po_cuda_conv *v = &c.u.conv;
-        v->x = moved(m, v->x), v->w = moved(m, v->w), v->y = moved(m, v->y);
-        v->bias = moved(m, v->bias), v->z = moved(m, v->z);
-    } else if (s->kind == PO_CUDA_KERNEL) {
-        uint32_t n = s->u.kernel.launch->n_args;
-        po_cuda_place *args = PO_NEW_N(arena, po_cuda_place, n + 1);
-        for (uint32_t i = 0; i < n; i++)
-            args[i] = moved(m, s->u.kernel.args[i]);
-        c.u.kernel.args = args;
-    } else {
-        c.u.copy.from = moved(m, s->u.copy.from);
-        c.u.copy.to = moved(m, s->u.copy.to);
-    }
+    po_cuda_places p = po_cuda_step_places(arena, &c);
+    for (uint32_t i = 0; i < p.n; i++)
+        if (p.list[i]->buffer != PO_NONE)
+            p.list[i]->buffer = to[p.list[i]->buffer];
     return c;
 }
 
 /* Which buffers a step has to do with. */
 static bool *used_by(po_arena *arena, const po_cuda_plan *plan, const po_cuda_step *s) {
     bool *used = PO_NEW_N(arena, bool, plan->n_buffers + 1);
-    po_cuda_place some[5] = {PO_CUDA_NOWHERE, PO_CUDA_NOWHERE, PO_CUDA_NOWHERE, PO_CUDA_NOWHERE,
-                             PO_CUDA_NOWHERE};
-    const po_cuda_place *places = some;
-    uint32_t n = 5;
-    if (s->kind == PO_CUDA_MATMUL) {
-        const po_cuda_matmul *p = &s->u.matmul;
-        some[0] = p->a, some[1] = p->b, some[2] = p->c, some[3] = p->y, some[4] = p->bias;
-    } else if (s->kind == PO_CUDA_CONV) {
-        const po_cuda_conv *v = &s->u.conv;
-        some[0] = v->x, some[1] = v->w, some[2] = v->y, some[3] = v->bias, some[4] = v->z;
-    } else if (s->kind == PO_CUDA_KERNEL) {
-        places = s->u.kernel.args;
-        n = s->u.kernel.launch->n_args;
-    } else {
-        some[0] = s->u.copy.from, some[1] = s->u.copy.to;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        if (places[i].buffer < plan->n_buffers)
-            used[places[i].buffer] = true;
+    po_cuda_step c = *s;
+    po_cuda_places p = po_cuda_step_places(arena, &c);
+    for (uint32_t i = 0; i < p.n; i++)
+        if (p.list[i]->buffer < plan->n_buffers)
+            used[p.list[i]->buffer] = true;
     return used;
 }
 
@@ -187,9 +151,8 @@ static po_cuda_plan repeated(po_arena *arena, const po_cuda_plan *plan, const po
     const bool *used = used_by(arena, plan, step);
     po_cuda_buffer *buffers = PO_NEW_N(arena, po_cuda_buffer, (size_t)plan->n_buffers * copies + 1);
     po_cuda_step *steps = PO_NEW_N(arena, po_cuda_step, copies);
-    move m = {po_arena_alloc(arena, sizeof(uint32_t) * (plan->n_buffers + 1))};
-    uint32_t n = 0;
-    memset(m.to, 0xff, sizeof(uint32_t) * (plan->n_buffers + 1));
+    uint32_t *to = PO_NEW_N(arena, uint32_t, plan->n_buffers + 1), n = 0;
+    memset(to, 0xff, sizeof *to * (plan->n_buffers + 1)); /* PO_NONE: not used */
     for (uint32_t c = 0; c < copies; c++) {
         for (uint32_t b = 0; b < plan->n_buffers; b++) {
             if (!used[b] || (c > 0 && !plan->buffers[b].data))
@@ -197,9 +160,9 @@ static po_cuda_plan repeated(po_arena *arena, const po_cuda_plan *plan, const po
             buffers[n] = plan->buffers[b];
             if (!buffers[n].data)
                 buffers[n].data = filler;
-            m.to[b] = n++;
+            to[b] = n++;
         }
-        steps[c] = moved_step(arena, step, &m);
+        steps[c] = moved_step(arena, step, to);
     }
     return (po_cuda_plan){step->what, n, copies, 0, buffers, steps, NULL};
 }

@@ -1,7 +1,39 @@
-/* What a step is: as a hash that records go by, and in words. */
+/* What a step is: its places, as a hash that records go by, and in words. */
 #include "cost/cuda_cost.h"
 
 enum { STEP_LAYOUT = 1 };
+
+/* --- places --- */
+
+po_cuda_places po_cuda_step_places(po_arena *arena, po_cuda_step *step) {
+    uint32_t n_args = step->kind == PO_CUDA_KERNEL ? step->u.kernel.launch->n_args : 0;
+    po_cuda_places p = {.list = PO_NEW_N(arena, po_cuda_place *, n_args + 5)};
+    if (step->kind == PO_CUDA_KERNEL) {
+        po_cuda_place *args = PO_NEW_N(arena, po_cuda_place, n_args + 1);
+        for (uint32_t i = 0; i < n_args; i++) {
+            args[i] = step->u.kernel.args[i];
+            p.list[i] = &args[i];
+        }
+        step->u.kernel.args = args;
+        p.n = p.needed = n_args;
+    } else if (step->kind == PO_CUDA_MATMUL) {
+        po_cuda_matmul *m = &step->u.matmul;
+        p.list[0] = &m->a, p.list[1] = &m->b, p.list[2] = &m->y;
+        p.list[3] = &m->bias, p.list[4] = &m->c;
+        p.n = 5, p.needed = 3;
+    } else if (step->kind == PO_CUDA_CONV) {
+        po_cuda_conv *c = &step->u.conv;
+        p.list[0] = &c->x, p.list[1] = &c->w, p.list[2] = &c->y;
+        p.list[3] = &c->bias, p.list[4] = &c->z;
+        p.n = 5, p.needed = 3;
+    } else {
+        p.list[0] = &step->u.copy.from, p.list[1] = &step->u.copy.to;
+        p.n = p.needed = 2;
+    }
+    return p;
+}
+
+/* --- a hash --- */
 
 static po_hash mix(po_hash h, const int64_t *values, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)

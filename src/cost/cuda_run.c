@@ -148,27 +148,15 @@ static po_status fill(po_ctx *ctx, po_cuda *cuda, po_arena *arena, const po_cuda
 }
 
 /* What places must be, so that no step reaches beyond its buffer at its start at least. */
-static po_status check_plan(po_ctx *ctx, const po_cuda_plan *plan) {
+static po_status check_plan(po_ctx *ctx, po_arena *arena, const po_cuda_plan *plan) {
     for (uint32_t i = 0; i < plan->n_steps; i++) {
-        const po_cuda_step *s = &plan->steps[i];
-        po_cuda_place some[] = {PO_CUDA_NOWHERE, PO_CUDA_NOWHERE, PO_CUDA_NOWHERE};
-        const po_cuda_place *places = some;
-        uint32_t n = 3;
-        if (s->kind == PO_CUDA_KERNEL) {
-            places = s->u.kernel.args;
-            n = s->u.kernel.launch->n_args;
-        } else if (s->kind == PO_CUDA_MATMUL) {
-            some[0] = s->u.matmul.a, some[1] = s->u.matmul.b, some[2] = s->u.matmul.y;
-        } else if (s->kind == PO_CUDA_CONV) {
-            some[0] = s->u.conv.x, some[1] = s->u.conv.w, some[2] = s->u.conv.y;
-        } else {
-            some[0] = s->u.copy.from, some[1] = some[2] = s->u.copy.to;
-        }
-        for (uint32_t k = 0; k < n; k++)
-            if (places[k].buffer >= plan->n_buffers || places[k].offset < 0 ||
-                places[k].offset > plan->buffers[places[k].buffer].bytes)
+        po_cuda_step s = plan->steps[i];
+        po_cuda_places p = po_cuda_step_places(arena, &s);
+        for (uint32_t k = 0; k < p.needed; k++)
+            if (p.list[k]->buffer >= plan->n_buffers || p.list[k]->offset < 0 ||
+                p.list[k]->offset > plan->buffers[p.list[k]->buffer].bytes)
                 return po_fail(ctx, PO_BAD_USE, "plan '%s', step '%s': a place outside the buffers",
-                               plan->name, s->what);
+                               plan->name, s.what);
     }
     return PO_OK;
 }
@@ -177,7 +165,7 @@ po_status po_cuda_make_ready(po_ctx *ctx, po_cuda *cuda, po_arena *arena, const 
                              uint32_t *ways, po_cuda_ready **out) {
     po_cuda_ready *r = PO_NEW(arena, po_cuda_ready);
     modules all = {NULL, 0, 0};
-    PO_TRY(check_plan(ctx, plan));
+    PO_TRY(check_plan(ctx, arena, plan));
     r->cuda = cuda;
     r->plan = plan;
     r->memory = PO_NEW_N(arena, uint64_t, plan->n_buffers);

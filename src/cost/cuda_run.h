@@ -89,6 +89,14 @@ typedef struct po_cuda_step {
     } u;
 } po_cuda_step;
 
+/* The places of a step, to be looked at or changed; those behind the first `needed` may be nowhere.
+ * A launch's are copied first: steps may share them. In the arena. */
+typedef struct po_cuda_places {
+    po_cuda_place **list;
+    uint32_t n, needed;
+} po_cuda_places;
+po_cuda_places po_cuda_step_places(po_arena *arena, po_cuda_step *step);
+
 typedef struct po_cuda_output {
     po_cuda_place place;
     int64_t bytes;

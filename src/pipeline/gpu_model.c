@@ -413,11 +413,6 @@ static po_cuda_place place_of(making *m, po_value_id v) {
 
 /* --- steps --- */
 
-static void resolve(making *m, po_cuda_place *place) {
-    if (place->buffer != PO_NONE)
-        *place = place_of(m, place->buffer);
-}
-
 static const char *told_as(making *m, const unit *u) {
     const po_node *node = &m->graph->nodes[u->told.nodes[0]];
     return po_arena_printf(m->arena, "%s '%s'", node->op_type, node->name);
@@ -433,18 +428,14 @@ static void library_step(making *m, unit *u, steps *to) {
     if (u->told.kind == PO_GPU_CONV) {
         s.kind = PO_CUDA_CONV;
         s.u.conv = u->match.u.conv;
-        po_cuda_place *places[] = {&s.u.conv.x, &s.u.conv.w, &s.u.conv.y, &s.u.conv.bias,
-                                   &s.u.conv.z};
-        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-            resolve(m, places[i]);
     } else {
         s.kind = PO_CUDA_MATMUL;
         s.u.matmul = u->match.u.matmul;
-        po_cuda_place *places[] = {&s.u.matmul.a, &s.u.matmul.b, &s.u.matmul.y, &s.u.matmul.bias,
-                                   &s.u.matmul.c};
-        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-            resolve(m, places[i]);
     }
+    po_cuda_places places = po_cuda_step_places(m->arena, &s);
+    for (uint32_t i = 0; i < places.n; i++)
+        if (places.list[i]->buffer != PO_NONE)
+            *places.list[i] = place_of(m, places.list[i]->buffer);
     PO_PUSH(m->arena, to->list, to->n, to->cap, s);
 }
 
