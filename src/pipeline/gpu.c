@@ -49,7 +49,8 @@ static po_status take_recorded(po_run_state *state) {
 static po_status take_own(po_run_state *state) {
     po_cuda_info info;
     const char *named = state->options->gpu;
-    PO_TRY(po_cuda_look(state->ctx, state->arena, first_device(state), &info));
+    const po_cuda_options *device = first_device(state);
+    PO_TRY(po_cuda_look(state->ctx, state->arena, device, &info));
     if (state->options->record && !info.has_gpu)
         return po_fail(state->ctx, PO_RUNTIME, "--cost record:%s: %s", state->options->record,
                        info.missing);
@@ -63,7 +64,7 @@ static po_status take_own(po_run_state *state) {
             return PO_OK;
         po_cost *cost;
         PO_TRY(po_pipeline_cost(state, &cost));
-        return po_cuda_cost_open(state->ctx, state->arena, first_device(state), cost->cache,
+        return po_cuda_cost_open(state->ctx, state->arena, device, &info, cost->cache,
                                  &state->gpu_cost);
     }
     state->gpu = po_gpu_named(named ? named : assumed);

@@ -77,10 +77,17 @@ static void start(fixture *f) {
     build(f);
 }
 
+static po_status open_cost(fixture *f, const po_cuda_options *options, po_cache *cache,
+                           po_cuda_cost **cost) {
+    po_cuda_info info;
+    assert_int_equal(po_cuda_look(&f->ctx, f->arena, options, &info), PO_OK);
+    return po_cuda_cost_open(&f->ctx, f->arena, options, &info, cache, cost);
+}
+
 static void measure_with(fixture *f) {
     po_cache *cache;
     assert_int_equal(po_cache_open(&f->ctx, f->arena, f->path, &cache), PO_OK);
-    assert_int_equal(po_cuda_cost_open(&f->ctx, f->arena, &whole, cache, &f->cost), PO_OK);
+    assert_int_equal(open_cost(f, &whole, cache, &f->cost), PO_OK);
 }
 
 static void finish(fixture *f) {
@@ -234,8 +241,7 @@ static void files_that_are_none(void **state) {
     refused(&f, po_cuda_cost_replay(&f.ctx, f.arena, f.path, &cost), PO_BAD_USE,
             "it has no readings of a GPU");
     static const po_cuda_options none = {.folder = FAKES "/nowhere", .alone = true};
-    refused(&f, po_cuda_cost_open(&f.ctx, f.arena, &none, cache, &cost), PO_RUNTIME,
-            "the NVIDIA driver was not found");
+    refused(&f, open_cost(&f, &none, cache, &cost), PO_RUNTIME, "the NVIDIA driver was not found");
     finish(&f);
 }
 
