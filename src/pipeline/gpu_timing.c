@@ -1,7 +1,5 @@
 #include "pipeline/gpu_timing.h"
 
-#include "ops/op.h"
-
 bool po_gpu_is_here(const po_run_state *state) {
     return state->gpu_cost && !state->gpu_cost->replay;
 }
@@ -57,9 +55,4 @@ po_status po_gpu_graph_seconds(po_run_state *state, po_arena *arena, const po_gr
     PO_TRY(po_gpu_graphs_seconds(state, arena, graphs, 1, fuse, seconds, why));
     *known = *seconds > 0;
     return PO_OK;
-}
-
-po_status po_gpu_compare(po_run_state *state, const po_cuda_plan *before, const po_cuda_plan *after,
-                         po_timing *timing) {
-    return po_cuda_cost_compare(state->ctx, state->gpu_cost, before, after, timing);
 }

@@ -24,9 +24,4 @@ po_status po_gpu_graphs_seconds(po_run_state *state, po_arena *arena, const po_g
 /* Whether there is a GPU here, so that new readings can be made. */
 bool po_gpu_is_here(const po_run_state *state);
 
-/* The two side by side, with the interval of the gain; or as they were recorded. PO_UNSUPPORTED:
- * there is no record. */
-po_status po_gpu_compare(po_run_state *state, const po_cuda_plan *before, const po_cuda_plan *after,
-                         po_timing *timing);
-
 #endif

@@ -124,7 +124,7 @@ static po_status confirm_on_gpu(selecting *s, const gpu_reading *before, const g
     po_timing side = *t;
     po_status status = PO_UNSUPPORTED;
     if (measured && *faster) {
-        status = po_gpu_compare(s->state, before->plan, after->plan, &side);
+        status = po_cuda_cost_compare(s->ctx, s->state->gpu_cost, before->plan, after->plan, &side);
         if (status != PO_OK && status != PO_UNSUPPORTED)
             return status;
         if (status == PO_UNSUPPORTED)
