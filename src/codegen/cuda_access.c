@@ -225,13 +225,6 @@ const char *cu_literal(cu *c, double value) {
 }
 
 const char *cu_value_of(cu *c, const po_mu_statement *s, const char *const *operand) {
-    static const char *const names[PO_MU_FUNCTIONS] = {
-        [PO_MU_MAX] = "max",       [PO_MU_MIN] = "min",     [PO_MU_ABS] = "abs",
-        [PO_MU_EXP] = "exp",       [PO_MU_LOG] = "log",     [PO_MU_SQRT] = "sqrt",
-        [PO_MU_TANH] = "tanh",     [PO_MU_ERF] = "erf",     [PO_MU_SIGMOID] = "sigmoid",
-        [PO_MU_POW] = "pow",       [PO_MU_FLOOR] = "floor", [PO_MU_LESS] = "less",
-        [PO_MU_CHOOSE] = "choose",
-    };
     const char **text = PO_NEW_N(c->arena, const char *, s->n_items);
     for (uint32_t i = 0; i < s->n_items; i++) {
         const po_mu_item *it = &s->items[i];
@@ -248,18 +241,13 @@ const char *cu_value_of(cu *c, const po_mu_statement *s, const char *const *oper
         case PO_MU_MINUS:
         case PO_MU_TIMES:
         case PO_MU_OVER:
-            value = po_arena_printf(c->arena, "%s %c %s", a,
-                                    it->function == PO_MU_PLUS    ? '+'
-                                    : it->function == PO_MU_MINUS ? '-'
-                                    : it->function == PO_MU_TIMES ? '*'
-                                                                  : '/',
-                                    b);
+            value = po_arena_printf(c->arena, "%s %s %s", a, po_mu_function_name(it->function), b);
             break;
         case PO_MU_NEGATE:
             value = po_arena_printf(c->arena, "-%s", a);
             break;
         default:
-            value = po_arena_printf(c->arena, "pc_%s(%s", names[it->function], a);
+            value = po_arena_printf(c->arena, "pc_%s(%s", po_mu_function_name(it->function), a);
             for (uint32_t k = 1; k < po_mu_arity(it->function); k++)
                 value = po_arena_printf(c->arena, "%s, %s", value, k == 1 ? b : text[it->c]);
             value = po_arena_printf(c->arena, "%s)", value);

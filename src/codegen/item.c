@@ -1,14 +1,5 @@
-/* Scalar expressions in C, over floats and vectors of them. */
+/* Scalar expressions in C, over floats and vectors of them: pk_NAME and pk_NAME1 of the prelude. */
 #include "codegen/printer.h"
-
-/* Functions of the prelude: pk_NAME of vectors, pk_NAME1 of floats. */
-static const char *const names[PO_MU_FUNCTIONS] = {
-    [PO_MU_MAX] = "max",       [PO_MU_MIN] = "min",     [PO_MU_ABS] = "abs",
-    [PO_MU_EXP] = "exp",       [PO_MU_LOG] = "log",     [PO_MU_SQRT] = "sqrt",
-    [PO_MU_TANH] = "tanh",     [PO_MU_ERF] = "erf",     [PO_MU_SIGMOID] = "sigmoid",
-    [PO_MU_POW] = "pow",       [PO_MU_FLOOR] = "floor", [PO_MU_LESS] = "less",
-    [PO_MU_CHOOSE] = "choose",
-};
 
 static const char *as_vector(cg *g, const char *text, bool vector) {
     return vector ? text : po_arena_printf(g->arena, "pk_set(%s)", text);
@@ -20,11 +11,9 @@ const char *cg_item(cg *g, const po_mu_item *item, const char *const argument[3]
     const char *a = argument[0], *b = argument[1];
     switch (item->function) {
     case PO_MU_PLUS:
-        return po_arena_printf(g->arena, "%s + %s", a, b);
     case PO_MU_MINUS:
-        return po_arena_printf(g->arena, "%s - %s", a, b);
     case PO_MU_TIMES:
-        return po_arena_printf(g->arena, "%s * %s", a, b);
+        return po_arena_printf(g->arena, "%s %s %s", a, po_mu_function_name(item->function), b);
     case PO_MU_OVER:
         if (vector[0] && !vector[1])
             return po_arena_printf(g->arena, "pk_over(%s, %s)", a, b);
@@ -37,7 +26,7 @@ const char *cg_item(cg *g, const po_mu_item *item, const char *const argument[3]
     bool any = vector[0] || (n > 1 && vector[1]) || (n > 2 && vector[2]);
     po_text text;
     po_text_init(&text, g->arena);
-    po_text_printf(&text, "pk_%s%s(", names[item->function], any ? "" : "1");
+    po_text_printf(&text, "pk_%s%s(", po_mu_function_name(item->function), any ? "" : "1");
     for (uint32_t i = 0; i < n; i++)
         po_text_printf(&text, "%s%s", i ? ", " : "",
                        any ? as_vector(g, argument[i], vector[i]) : argument[i]);

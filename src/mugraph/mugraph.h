@@ -113,6 +113,8 @@ typedef struct po_mu_item {
     double value;     /* PO_MU_CONST */
 } po_mu_item;
 
+/* The name of a function: in text, and in printed code behind a prefix. */
+const char *po_mu_function_name(po_mu_function function);
 /* How many arguments a function has, and what it is of numbers (not CONST, OPERAND). */
 uint32_t po_mu_arity(po_mu_function function);
 double po_mu_apply(po_mu_function function, double a, double b, double c);

@@ -4,8 +4,7 @@
 
 #include "mugraph/mugraph.h"
 
-/* The name of a function in text, and whether it stands between its arguments. */
-const char *po_mu_function_name(po_mu_function function);
+/* Whether a function's name stands between its arguments. */
 bool po_mu_is_infix(po_mu_function function);
 
 /* Types in text, by po_mu_type. */
