@@ -190,45 +190,27 @@ static const char more[] =
     "before an engine is read. Parsers up to TensorRT 10.14 take a model's functions before\n"
     "plugins, and so run the standard operators.\n";
 
-typedef struct list {
-    po_arena *arena;
-    po_library_file *files;
-    const char **flags;
-    uint32_t n, cap, cap_flags;
-} list;
-
-static void add(list *l, const char *name, const char *text, const char *flags) {
-    uint32_t n = l->n;
-    PO_PUSH(l->arena, l->flags, n, l->cap_flags, flags);
-    PO_PUSH(l->arena, l->files, l->n, l->cap, ((po_library_file){name, text}));
-}
-
 po_status po_cuda_library_build(po_ctx *ctx, po_arena *arena, const po_cuda_library_spec *spec,
                                 const po_library **library) {
-    list l = {.arena = arena};
+    po_library_sources s = {.arena = arena};
     const char *flags = spec->flags ? spec->flags : "";
-    add(&l, "petopt_kernels.c", source, flags);
-    add(&l, "petopt_table.c", print_table(arena, spec), flags);
-    add(&l, "petopt_cuda.h", po_shipped_petopt_cuda_h, NULL);
-    add(&l, "petopt_ort_api.h", po_shipped_petopt_ort_api_h, NULL);
-    add(&l, "petopt_ort_cuda.h", po_shipped_petopt_ort_cuda_h, NULL);
-    add(&l, "petopt_region.h", po_shipped_petopt_region_h, NULL);
-    add(&l, "petopt_table.h", po_shipped_petopt_table_h, NULL);
-    add(&l, "ort_slots.def", po_shipped_ort_slots_def, NULL);
-    add(&l, "tensorrt/petopt_plugin.cpp", po_shipped_petopt_plugin_cpp, NULL);
-    add(&l, "tensorrt/CMakeLists.txt", print_cmake(arena, spec), NULL);
+    po_library_add(&s, "petopt_kernels.c", source, flags);
+    po_library_add(&s, "petopt_table.c", print_table(arena, spec), flags);
+    po_library_add(&s, "petopt_cuda.h", po_shipped_petopt_cuda_h, NULL);
+    po_library_add(&s, "petopt_ort_api.h", po_shipped_petopt_ort_api_h, NULL);
+    po_library_add(&s, "petopt_ort_cuda.h", po_shipped_petopt_ort_cuda_h, NULL);
+    po_library_add(&s, "petopt_region.h", po_shipped_petopt_region_h, NULL);
+    po_library_add(&s, "petopt_table.h", po_shipped_petopt_table_h, NULL);
+    po_library_add(&s, "ort_slots.def", po_shipped_ort_slots_def, NULL);
+    po_library_add(&s, "tensorrt/petopt_plugin.cpp", po_shipped_petopt_plugin_cpp, NULL);
+    po_library_add(&s, "tensorrt/CMakeLists.txt", print_cmake(arena, spec), NULL);
     for (uint32_t i = 0; i < spec->n_kernels; i++) {
         const po_cuda_kernel *k = &spec->kernels[i];
-        add(&l, po_arena_printf(arena, "%s.cu", k->ports.name), k->program.source, NULL);
-        add(&l, po_arena_printf(arena, "%s_images.c", k->ports.name), print_images(arena, k),
-            flags);
+        po_library_add(&s, po_arena_printf(arena, "%s.cu", k->ports.name), k->program.source, NULL);
+        po_library_add(&s, po_arena_printf(arena, "%s_images.c", k->ports.name),
+                       print_images(arena, k), flags);
     }
-    po_library_parts parts = {.cc = spec->cc,
-                              .store = spec->store,
-                              .files = l.files,
-                              .flags = l.flags,
-                              .n_files = l.n,
-                              .about = about,
-                              .more = more};
+    po_library_parts parts = {
+        .cc = spec->cc, .store = spec->store, .sources = &s, .about = about, .more = more};
     return po_library_compile(ctx, arena, &parts, library);
 }

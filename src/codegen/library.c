@@ -120,40 +120,26 @@ static void print_source(const po_kernel *kernels, uint32_t n, po_text *out) {
 
 /* --- sources --- */
 
-typedef struct sources {
-    po_arena *arena;
-    const po_library_spec *spec;
-    po_library_file *files;
-    const char **flags; /* by file; NULL: nothing to compile */
-    uint32_t n, cap, cap_flags;
-} sources;
-
-static void add_file(sources *s, const char *name, const char *text, const char *flags) {
-    uint32_t n = s->n;
-    PO_PUSH(s->arena, s->flags, n, s->cap_flags, flags);
-    PO_PUSH(s->arena, s->files, s->n, s->cap, ((po_library_file){name, text}));
+static const char *flags_of(po_arena *arena, const po_library_spec *spec, const char *isa) {
+    const char *more = spec->flags;
+    return po_arena_printf(arena, "%s%s%s", isa, *isa && more ? " " : "", more ? more : "");
 }
 
-static const char *flags_of(sources *s, const char *isa) {
-    const char *more = s->spec->flags;
-    return po_arena_printf(s->arena, "%s%s%s", isa, *isa && more ? " " : "", more ? more : "");
-}
-
-static void make_sources(sources *s) {
+static void add_sources(po_library_sources *s, const po_library_spec *spec) {
     po_text source;
     po_text_init(&source, s->arena);
-    print_source(s->spec->kernels, s->spec->n_kernels, &source);
-    add_file(s, "petopt_kernels.c", source.data, flags_of(s, ""));
-    add_file(s, "petopt_ort.h", po_shipped_petopt_ort_h, NULL);
-    add_file(s, "petopt_ort_api.h", po_shipped_petopt_ort_api_h, NULL);
-    add_file(s, "petopt_region.h", po_shipped_petopt_region_h, NULL);
-    add_file(s, "ort_slots.def", po_shipped_ort_slots_def, NULL);
-    for (uint32_t i = 0; i < s->spec->n_kernels; i++)
+    print_source(spec->kernels, spec->n_kernels, &source);
+    po_library_add(s, "petopt_kernels.c", source.data, flags_of(s->arena, spec, ""));
+    po_library_add(s, "petopt_ort.h", po_shipped_petopt_ort_h, NULL);
+    po_library_add(s, "petopt_ort_api.h", po_shipped_petopt_ort_api_h, NULL);
+    po_library_add(s, "petopt_region.h", po_shipped_petopt_region_h, NULL);
+    po_library_add(s, "ort_slots.def", po_shipped_ort_slots_def, NULL);
+    for (uint32_t i = 0; i < spec->n_kernels; i++)
         for (uint32_t isa = 0; isa < PO_ISAS; isa++) {
-            const po_kernel *k = &s->spec->kernels[i];
+            const po_kernel *k = &spec->kernels[i];
             if (k->code[isa])
-                add_file(s, po_arena_printf(s->arena, "%s_%s.c", k->name, po_isas[isa].name),
-                         k->code[isa], flags_of(s, po_isas[isa].flags));
+                po_library_add(s, po_arena_printf(s->arena, "%s_%s.c", k->name, po_isas[isa].name),
+                               k->code[isa], flags_of(s->arena, spec, po_isas[isa].flags));
         }
 }
 
@@ -167,14 +153,9 @@ static const char about[] =
 
 po_status po_library_build(po_ctx *ctx, po_arena *arena, const po_library_spec *spec,
                            const po_library **library) {
-    sources s = {.arena = arena, .spec = spec};
-    make_sources(&s);
-    po_library_parts parts = {.cc = spec->cc,
-                              .store = spec->store,
-                              .files = s.files,
-                              .flags = s.flags,
-                              .n_files = s.n,
-                              .about = about,
-                              .more = ""};
+    po_library_sources s = {.arena = arena};
+    add_sources(&s, spec);
+    po_library_parts parts = {
+        .cc = spec->cc, .store = spec->store, .sources = &s, .about = about, .more = ""};
     return po_library_compile(ctx, arena, &parts, library);
 }

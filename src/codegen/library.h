@@ -65,15 +65,23 @@ typedef struct po_object_store {
     void (*keep)(void *user, po_hash key, po_bytes object);
 } po_object_store;
 
+/* Sources of a library, in an arena. Files in folders ("tensorrt/x.cpp") are only delivered, and so
+ * are those with flags NULL; flags of a file that is compiled: at least "". */
+typedef struct po_library_sources {
+    po_arena *arena;
+    po_library_file *files;
+    const char **flags; /* by file */
+    uint32_t n, cap, cap_flags;
+} po_library_sources;
+void po_library_add(po_library_sources *sources, const char *name, const char *text,
+                    const char *flags);
+
 /* Compiles sources into a library: what stands behind po_library_build and its like for other
- * targets. Files in folders ("tensorrt/x.cpp") are only delivered, and so are those with flags
- * NULL; flags of a file that is compiled: at least "". */
+ * targets. */
 typedef struct po_library_parts {
     const char *cc;
     const po_object_store *store;
-    const po_library_file *files;
-    const char *const *flags;
-    uint32_t n_files;
+    const po_library_sources *sources;
     const char *about, *more;
 } po_library_parts;
 po_status po_library_compile(po_ctx *ctx, po_arena *arena, const po_library_parts *parts,

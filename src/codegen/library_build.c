@@ -16,12 +16,18 @@ typedef struct building {
     po_library *library;
 } building;
 
+void po_library_add(po_library_sources *s, const char *name, const char *text, const char *flags) {
+    uint32_t n = s->n;
+    PO_PUSH(s->arena, s->flags, n, s->cap_flags, flags);
+    PO_PUSH(s->arena, s->files, s->n, s->cap, ((po_library_file){name, text}));
+}
+
 static po_hash hash_sources(const building *b) {
     po_hash hash = {0, 0};
-    for (uint32_t i = 0; i < b->parts->n_files; i++) {
-        const po_library_file *file = &b->parts->files[i];
-        hash = po_hash_str(po_hash_str(hash, file->name), file->text);
-        hash = po_hash_str(hash, b->parts->flags[i]);
+    const po_library_sources *s = b->parts->sources;
+    for (uint32_t i = 0; i < s->n; i++) {
+        hash = po_hash_str(po_hash_str(hash, s->files[i].name), s->files[i].text);
+        hash = po_hash_str(hash, s->flags[i]);
     }
     return hash;
 }
@@ -44,15 +50,16 @@ static po_status write_temporary(building *b, po_arena *temporary, const char *f
 static po_status compile(building *b, po_arena *temporary, const char **so_path) {
     const char *folder;
     PO_TRY(po_folder_temporary(b->ctx, temporary, &folder));
-    po_cc_source *sources = PO_NEW_N(temporary, po_cc_source, b->parts->n_files);
+    const po_library_sources *s = b->parts->sources;
+    po_cc_source *sources = PO_NEW_N(temporary, po_cc_source, s->n);
     uint32_t n = 0;
-    for (uint32_t i = 0; i < b->parts->n_files; i++) {
+    for (uint32_t i = 0; i < s->n; i++) {
         const char *path;
-        if (strchr(b->parts->files[i].name, '/'))
+        if (strchr(s->files[i].name, '/'))
             continue;
-        PO_TRY(write_temporary(b, temporary, folder, &b->parts->files[i], &path));
-        if (b->parts->flags[i])
-            sources[n++] = (po_cc_source){.path = path, .flags = b->parts->flags[i]};
+        PO_TRY(write_temporary(b, temporary, folder, &s->files[i], &path));
+        if (s->flags[i])
+            sources[n++] = (po_cc_source){.path = path, .flags = s->flags[i]};
     }
     char *so = po_arena_printf(temporary, "%s/" PO_LIBRARY_NAME, folder);
     *so_path = so;
@@ -105,9 +112,9 @@ po_status po_library_compile(po_ctx *ctx, po_arena *arena, const po_library_part
     po_status status = build(&b, temporary);
     po_arena_free(temporary);
     PO_TRY(status);
-    library->files = parts->files;
-    library->flags = parts->flags;
-    library->n_files = parts->n_files;
+    library->files = parts->sources->files;
+    library->flags = parts->sources->flags;
+    library->n_files = parts->sources->n;
     library->about = parts->about;
     library->more = parts->more;
     library->hash = hash_sources(&b);
