@@ -44,6 +44,18 @@ static int read_number(sqlite3 *db, const char *pragma, int *value) {
     return rc;
 }
 
+/* Opens the file and reads whose it is. */
+static int open_file(po_cache *cache, int flags, int *application, int *layout) {
+    int rc = sqlite3_open_v2(cache->path, &cache->db, flags, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_busy_timeout(cache->db, BUSY_MS);
+    if (rc == SQLITE_OK)
+        rc = read_number(cache->db, "PRAGMA application_id", application);
+    if (rc == SQLITE_OK)
+        rc = read_number(cache->db, "PRAGMA user_version", layout);
+    return rc;
+}
+
 static bool damaged(int rc) {
     rc &= 0xff;
     return rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB || rc == SQLITE_FORMAT;
@@ -51,15 +63,8 @@ static bool damaged(int rc) {
 
 /* Opens and makes the table. SQLITE_MISMATCH: the database is another program's. */
 static int open_db(po_cache *cache) {
-    int rc =
-        sqlite3_open_v2(cache->path, &cache->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
     int application = 0, layout = 0, tables = 0;
-    if (rc == SQLITE_OK)
-        rc = sqlite3_busy_timeout(cache->db, BUSY_MS);
-    if (rc == SQLITE_OK)
-        rc = read_number(cache->db, "PRAGMA application_id", &application);
-    if (rc == SQLITE_OK)
-        rc = read_number(cache->db, "PRAGMA user_version", &layout);
+    int rc = open_file(cache, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &application, &layout);
     if (rc == SQLITE_OK)
         rc = read_number(cache->db, "SELECT count(*) FROM sqlite_master", &tables);
     if (rc == SQLITE_OK && tables > 0 && application != APPLICATION)
@@ -165,13 +170,7 @@ po_status po_cache_open_read(po_ctx *ctx, po_arena *arena, const char *path, po_
     po_arena_defer(arena, close_later, cache);
     if (access(path, R_OK) != 0)
         return po_fail(ctx, PO_IO, "%s: %s", path, strerror(errno));
-    int rc = sqlite3_open_v2(path, &cache->db, SQLITE_OPEN_READONLY, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_busy_timeout(cache->db, BUSY_MS);
-    if (rc == SQLITE_OK)
-        rc = read_number(cache->db, "PRAGMA application_id", &application);
-    if (rc == SQLITE_OK)
-        rc = read_number(cache->db, "PRAGMA user_version", &layout);
+    int rc = open_file(cache, SQLITE_OPEN_READONLY, &application, &layout);
     if (rc != SQLITE_OK || application != APPLICATION || layout != LAYOUT)
         return po_fail(ctx, PO_BAD_USE, "%s: this file is not a cost cache of this petopt", path);
     *out = cache;
