@@ -1,9 +1,5 @@
 #include "pipeline/gpu_timing.h"
 
-bool po_gpu_is_here(const po_run_state *state) {
-    return state->gpu_cost && !state->gpu_cost->replay;
-}
-
 po_status po_gpu_plan_graph(po_run_state *state, po_arena *arena, const po_graph *graph,
                             const po_gpu_given *given, uint32_t n_given, bool fuse,
                             const po_cuda_plan **plan) {
@@ -14,7 +10,7 @@ po_status po_gpu_plan_graph(po_run_state *state, po_arena *arena, const po_graph
                                     .fuse = fuse,
                                     .given = given,
                                     .n_given = n_given};
-    if (po_gpu_is_here(state))
+    if (!state->gpu_cost->replay) /* new readings can be made */
         PO_TRY(po_pipeline_nvrtc(state, &options.nvrtc));
     PO_TRY(po_gpu_model_make(state->ctx, arena, graph, &options, NULL, model));
     *plan = &model->plan;

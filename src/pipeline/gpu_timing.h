@@ -21,7 +21,4 @@ po_status po_gpu_graph_seconds(po_run_state *state, po_arena *arena, const po_gr
 po_status po_gpu_graphs_seconds(po_run_state *state, po_arena *arena, const po_graph *const *graphs,
                                 uint32_t n, bool fuse, double *seconds, const char **why);
 
-/* Whether there is a GPU here, so that new readings can be made. */
-bool po_gpu_is_here(const po_run_state *state);
-
 #endif
