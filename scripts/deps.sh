@@ -262,6 +262,23 @@ unpack_ort() {
     mark "$stamp"
 }
 
+# unpack_wheel DIR PATTERN PACKAGE==VERSION: the files of a wheel whose names match, without the
+# folders that they are in.
+unpack_wheel() {
+    rm -rf "$1" "$tmp/wheel"
+    mkdir -p "$1"
+    pip download --no-deps -d "$tmp/wheel" "$3"
+    "$py" - "$1" "$2" "$tmp"/wheel/*.whl <<'PY'
+import os, re, sys, zipfile
+out, pattern, wheel = sys.argv[1:]
+with zipfile.ZipFile(wheel) as z:
+    for name in z.namelist():
+        if re.search(pattern, os.path.basename(name)):
+            with open(os.path.join(out, os.path.basename(name)), 'wb') as f:
+                f.write(z.read(name))
+PY
+}
+
 # The compiler for generated CUDA kernels, which needs no GPU: out of its wheel, unless the system has
 # the CUDA Toolkit's.
 unpack_nvrtc() {
@@ -273,18 +290,7 @@ unpack_nvrtc() {
     fi
     done_already "$stamp" && return
     say "NVRTC $nvrtc_version"
-    pip download --no-deps -d "$tmp/nvrtc" "nvidia-cuda-nvrtc==$nvrtc_version"
-    rm -rf "$deps/nvrtc"
-    mkdir -p "$deps/nvrtc/lib"
-    "$py" - "$deps/nvrtc/lib" "$tmp"/nvrtc/*.whl <<'PY'
-import os, sys, zipfile
-out, wheel = sys.argv[1:]
-with zipfile.ZipFile(wheel) as z:
-    for name in z.namelist():
-        if os.path.basename(name).startswith('libnvrtc') and '.alt.' not in name:
-            with open(os.path.join(out, os.path.basename(name)), 'wb') as f:
-                f.write(z.read(name))
-PY
+    unpack_wheel "$deps/nvrtc/lib" '^libnvrtc(?!.*\.alt\.)' "nvidia-cuda-nvrtc==$nvrtc_version"
     "$py" -c "import ctypes; ctypes.CDLL('$deps/nvrtc/lib/libnvrtc.so.13').nvrtcVersion" ||
         die "libnvrtc.so.13 does not load"
     mark "$stamp"
@@ -295,18 +301,7 @@ unpack_models() {
     local stamp=models-$rapidocr_version
     done_already "$stamp" && return
     say "OCR models of rapidocr-onnxruntime $rapidocr_version"
-    pip download --no-deps -d "$tmp/wheel" "rapidocr-onnxruntime==$rapidocr_version"
-    rm -rf "$deps/models"
-    mkdir -p "$deps/models"
-    "$py" - "$deps/models" "$tmp"/wheel/*.whl <<'PY'
-import os, sys, zipfile
-out, wheel = sys.argv[1:]
-with zipfile.ZipFile(wheel) as z:
-    for name in z.namelist():
-        if name.endswith('.onnx'):
-            with open(os.path.join(out, os.path.basename(name)), 'wb') as f:
-                f.write(z.read(name))
-PY
+    unpack_wheel "$deps/models" '\.onnx$' "rapidocr-onnxruntime==$rapidocr_version"
     [ "$(find "$deps/models" -name '*.onnx' | wc -l)" -ge 3 ] || die "the OCR wheel holds fewer than 3 models"
     mark "$stamp"
 }
