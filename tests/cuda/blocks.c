@@ -3,15 +3,13 @@
  * are shared by several blocks.
  *
  *     cuda_blocks trinity|loops */
-#include "cuda_check.h"
+#include "cuda_cases.h"
 #include "gpu_blocks.h"
 #include "superopt/gpu_plan.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 128, EACH = 4 };
+enum { EACH = 4 };
 
 /* Attention of 32 queries over 512 keys, with norms, and of one query; products of few rows. */
 static const search_block loops[] = {
@@ -71,79 +69,38 @@ static const search_block loops[] = {
      " step \"d\" { O[i, j] = v[i, j] + u[i, j] } }"},
 };
 
-typedef struct list {
-    po_ctx *ctx;
-    po_arena *arena;
-    cuda_case cases[MOST];
-    uint32_t n;
-} list;
-
-static void die(const char *name, const char *why) {
-    (void)fprintf(stderr, "%s: %s\n", name, why);
-    exit(2);
-}
-
 /* The best candidates, and those whose program differs most from them. */
-static void add(list *l, const search_block *block, const po_mu *mu, const char *gpu) {
+static void add(cuda_cases *c, const search_block *block, const po_mu *mu) {
     po_gpu_candidate *found;
     po_gpu_options options = {0};
     uint32_t n, taken = 0;
-    if (po_gpu_plan(l->ctx, l->arena, mu, po_gpu_named(gpu), &options, &found, &n) != PO_OK)
-        die(block->name, l->ctx->error.message);
-    for (uint32_t k = 0; k < n && l->n < MOST; k++) {
+    if (po_gpu_plan(c->ctx, c->arena, mu, po_gpu_named("H100"), &options, &found, &n) != PO_OK)
+        cuda_die(block->name, c->ctx->error.message);
+    for (uint32_t k = 0; k < n; k++) {
         /* Loops that blocks share are few among the best. */
         if (taken >= EACH && !strstr(found[k].what, " parts"))
             continue;
         taken++;
-        l->cases[l->n++] = (cuda_case){
-            .name = po_arena_printf(l->arena, "%s, plan %u: %s", block->name, k, found[k].what),
-            .mu = found[k].mu,
-            .options = {.tf32 = true}};
+        const char *name =
+            po_arena_printf(c->arena, "%s, plan %u: %s", block->name, k, found[k].what);
+        cuda_add(c, name, found[k].mu)->options.tf32 = true;
     }
 }
 
-static const po_mu *parsed(list *l, const search_block *block) {
-    po_mu *mu;
-    if (po_mu_parse(l->ctx, l->arena, block->text, &mu) != PO_OK)
-        die(block->name, l->ctx->error.message);
-    return mu;
+static void make_trinity(cuda_cases *c) {
+    for (uint32_t i = 0; i < n_gpu_blocks; i++)
+        add(c, &gpu_blocks[i], cuda_parsed(c, gpu_blocks[i].name, gpu_blocks[i].text));
+}
+
+static void make_loops(cuda_cases *c) {
+    for (uint32_t i = 0; i < sizeof loops / sizeof *loops; i++)
+        for (int t = PO_MU_F32; t <= PO_MU_F16; t++) {
+            const po_mu *mu = cuda_typed(c, loops[i].name, loops[i].text, (po_mu_type)t);
+            add(c, &loops[i], mu);
+        }
 }
 
 int main(int argc, char **argv) {
-    po_ctx ctx;
-    po_ctx_init(&ctx);
-    list *l = calloc(1, sizeof *l);
-    if (!l || argc < 2)
-        return 2;
-    l->ctx = &ctx;
-    l->arena = po_arena_create(&ctx);
-    cuda_check_start();
-    po_nvrtc *nvrtc = cuda_check_nvrtc(&ctx, l->arena);
-    for (uint32_t i = 0; i < n_gpu_blocks && strcmp(argv[1], "trinity") == 0; i++)
-        add(l, &gpu_blocks[i], parsed(l, &gpu_blocks[i]), "H100");
-    for (uint32_t i = 0; i < sizeof loops / sizeof *loops && strcmp(argv[1], "loops") == 0; i++)
-        for (int t = PO_MU_F32; t <= PO_MU_F16; t++)
-            add(l, &loops[i], cuda_check_typed(&ctx, l->arena, parsed(l, &loops[i]), (po_mu_type)t),
-                "H100");
-    if (argc > 2) { /* for people: one of them */
-        uint32_t kept = 0;
-        for (uint32_t i = 0; i < l->n; i++)
-            if (strstr(l->cases[i].name, argv[2]))
-                l->cases[kept++] = l->cases[i];
-        l->n = kept;
-        for (uint32_t i = 0; i < l->n && argc > 3; i++) { /* with a third: its text */
-            po_cuda_program p;
-            if (po_codegen_cuda(&ctx, l->arena, l->cases[i].mu, "k0", &l->cases[i].options, &p) ==
-                PO_OK)
-                (void)puts(strstr(p.source, "/* mugraph"));
-            po_ctx_clear(&ctx);
-        }
-    }
-    if (l->n == 0)
-        die(argv[1], "no cases");
-    cuda_check(&ctx, l->arena, nvrtc, l->cases, l->n);
-    int rc = cuda_check_report(l->cases, l->n, 0);
-    po_arena_free(l->arena);
-    free(l);
-    return rc;
+    static const cuda_part parts[] = {{"trinity", make_trinity}, {"loops", make_loops}};
+    return cuda_main(argc, argv, parts, sizeof parts / sizeof *parts);
 }

@@ -3,117 +3,82 @@
  *
  *     cuda_kernels hand|cases|blocks|plans|models
  *     cuda_kernels onnx FILE.onnx ...   the regions of models, one after the other: minutes each */
-#include "cuda_check.h"
+#include "cuda_cases.h"
 #include "cuda_texts.h"
 #include "gpu_blocks.h"
 #include "import/import.h"
 #include "mu_cases.h"
+#include "mugraph/parts.h"
 #include "search_blocks.h"
 #include "simplify/simplify.h"
 #include "superopt/gpu_plan.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 256, SHARED_LIMIT = 1 << 20 };
-
-typedef struct list {
-    po_ctx *ctx;
-    po_arena *arena;
-    cuda_case cases[MOST];
-    uint32_t n;
-} list;
-
-static const char *const type_names[] = {"f32", "f16", "bf16"};
-
-static void die(const char *name, const char *why) {
-    (void)fprintf(stderr, "%s: %s\n", name, why);
-    exit(2);
+static const char *named(cuda_cases *c, const char *name, const char *more) {
+    return po_arena_printf(c->arena, "%s %s", name, more);
 }
 
-static po_mu *parsed(list *l, const char *name, const char *text) {
-    po_mu *mu;
-    if (po_mu_parse(l->ctx, l->arena, text, &mu) != PO_OK)
-        die(name, l->ctx->error.message);
-    return mu;
-}
-
-static cuda_case *add(list *l, const char *name, const po_mu *mu) {
-    if (l->n == MOST)
-        die(name, "too many cases");
-    if (po_mu_check(l->ctx, mu, SHARED_LIMIT) != PO_OK)
-        die(name, l->ctx->error.message);
-    l->cases[l->n] = (cuda_case){.name = name, .mu = mu};
-    return &l->cases[l->n++];
-}
-
-static const char *named(list *l, const char *name, const char *more) {
-    return po_arena_printf(l->arena, "%s %s", name, more);
-}
-
-static void hand(list *l) {
+static void hand(cuda_cases *c) {
     for (uint32_t i = 0; i < n_cuda_texts; i++)
         for (int t = PO_MU_F32; t <= PO_MU_BF16; t++) {
             const char *name = cuda_texts[i].name;
-            const po_mu *mu = parsed(l, name, cuda_texts[i].text);
-            mu = cuda_check_typed(l->ctx, l->arena, mu, (po_mu_type)t);
-            (void)add(l, named(l, name, type_names[t]), mu);
+            const po_mu *mu = cuda_typed(c, name, cuda_texts[i].text, (po_mu_type)t);
+            (void)cuda_add(c, named(c, name, po_mu_type_names[t]), mu);
             if (t == PO_MU_F32)
-                add(l, named(l, name, "tf32"), mu)->options.tf32 = true;
+                cuda_add(c, named(c, name, "tf32"), mu)->options.tf32 = true;
         }
 }
 
-static void cases(list *l) {
+static void cases(cuda_cases *c) {
     for (uint32_t i = 0; i < n_test_mu_cases; i++)
         for (int t = PO_MU_F32; t <= PO_MU_F16; t++) {
             const char *name = test_mu_cases[i].name;
-            const po_mu *mu = parsed(l, name, test_mu_cases[i].text);
-            mu = cuda_check_typed(l->ctx, l->arena, mu, (po_mu_type)t);
-            (void)add(l, named(l, name, type_names[t]), mu);
+            const po_mu *mu = cuda_typed(c, name, test_mu_cases[i].text, (po_mu_type)t);
+            (void)cuda_add(c, named(c, name, po_mu_type_names[t]), mu);
         }
 }
 
-static void blocks(list *l) {
+static void blocks(cuda_cases *c) {
     for (uint32_t i = 0; i < n_search_blocks; i++)
         for (int t = PO_MU_F32; t <= PO_MU_BF16; t++) {
             const char *name = search_blocks[i].name;
-            const po_mu *mu = parsed(l, name, search_blocks[i].text);
-            mu = cuda_check_typed(l->ctx, l->arena, mu, (po_mu_type)t);
-            (void)add(l, named(l, name, type_names[t]), mu);
+            const po_mu *mu = cuda_typed(c, name, search_blocks[i].text, (po_mu_type)t);
+            (void)cuda_add(c, named(c, name, po_mu_type_names[t]), mu);
         }
 }
 
-static void plan(list *l, const char *name, const po_mu *mu, uint32_t keep) {
+static void plan(cuda_cases *c, const char *name, const po_mu *mu, uint32_t keep) {
     po_gpu_candidate *found;
     uint32_t n;
     po_gpu_options options = {.keep = keep};
-    if (po_gpu_plan(l->ctx, l->arena, mu, po_gpu_named("H200"), &options, &found, &n) != PO_OK)
-        die(name, l->ctx->error.message);
+    if (po_gpu_plan(c->ctx, c->arena, mu, po_gpu_named("H200"), &options, &found, &n) != PO_OK)
+        cuda_die(name, c->ctx->error.message);
     for (uint32_t k = 0; k < n; k++)
-        add(l, po_arena_printf(l->arena, "%s, plan %u: %s", name, k, found[k].what), found[k].mu)
+        cuda_add(c, po_arena_printf(c->arena, "%s, plan %u: %s", name, k, found[k].what),
+                 found[k].mu)
             ->naive = mu;
 }
 
-static void plans(list *l) {
+static void plans(cuda_cases *c) {
     for (uint32_t i = 0; i < n_search_blocks; i++)
         for (int t = PO_MU_F32; t <= PO_MU_F16; t++) {
             const char *name = search_blocks[i].name;
-            const po_mu *mu = parsed(l, name, search_blocks[i].text);
-            mu = cuda_check_typed(l->ctx, l->arena, mu, (po_mu_type)t);
-            plan(l, named(l, name, type_names[t]), mu, 6);
+            const po_mu *mu = cuda_typed(c, name, search_blocks[i].text, (po_mu_type)t);
+            plan(c, named(c, name, po_mu_type_names[t]), mu, 6);
         }
 }
 
 /* Trinity's blocks, in the types that models give them. */
-static void models(list *l) {
+static void models(cuda_cases *c) {
     for (uint32_t i = 0; i < n_gpu_blocks; i++) {
-        const po_mu *mu = parsed(l, gpu_blocks[i].name, gpu_blocks[i].text);
-        (void)add(l, gpu_blocks[i].name, mu);
-        plan(l, gpu_blocks[i].name, mu, 3);
+        const po_mu *mu = cuda_parsed(c, gpu_blocks[i].name, gpu_blocks[i].text);
+        (void)cuda_add(c, gpu_blocks[i].name, mu);
+        plan(c, gpu_blocks[i].name, mu, 3);
     }
-    for (uint32_t i = 0; i < l->n; i++)
-        l->cases[i].scale = 0.25; /* scores that softmax does not make all or nothing of */
+    for (uint32_t i = 0; i < c->n; i++)
+        c->list[i].scale = 0.25; /* scores that softmax does not make all or nothing of */
 }
 
 /* The best plan of each region of a model, with its weights. */
@@ -133,15 +98,15 @@ static int onnx(const char *path) {
         po_simplify(&ctx, model->graph, &simplify, &graph, &counts) != PO_OK ||
         po_infer_graph(&ctx, graph, true) != PO_OK ||
         po_regions_find(&ctx, arena, graph, po_gpu_part, &ctx, &regions) != PO_OK)
-        die(path, ctx.error.message);
+        cuda_die(path, ctx.error.message);
     for (uint32_t i = 0; i < regions.n; i++) {
         po_gpu_region r;
         po_gpu_options options = {.tf32 = true};
         if (po_gpu_plan_region(&ctx, arena, graph, &regions.regions[i], "region",
                                po_gpu_named("H200"), &options, &r) != PO_OK)
-            die(path, ctx.error.message);
+            cuda_die(path, ctx.error.message);
         if (r.failed)
-            die(path, r.failed);
+            cuda_die(path, r.failed);
         const double **weights = PO_NEW_N(arena, const double *, r.lowered.n_weights + 1);
         for (uint32_t w = 0; w < r.lowered.n_weights; w++)
             weights[w] = po_tensor_doubles(arena, po_graph_constant(graph, r.lowered.weights[w]));
@@ -162,12 +127,8 @@ static int onnx(const char *path) {
 }
 
 int main(int argc, char **argv) {
-    static const struct {
-        const char *name;
-        void (*make)(list *l);
-    } parts[] = {
+    static const cuda_part parts[] = {
         {"hand", hand}, {"cases", cases}, {"blocks", blocks}, {"plans", plans}, {"models", models}};
-    po_ctx ctx;
     if (argc > 2 && strcmp(argv[1], "onnx") == 0) {
         int wrong = 0;
         cuda_check_start();
@@ -175,36 +136,5 @@ int main(int argc, char **argv) {
             wrong |= onnx(argv[i]);
         return wrong;
     }
-    po_ctx_init(&ctx);
-    list *l = calloc(1, sizeof *l);
-    if (!l || argc < 2)
-        return 2;
-    l->ctx = &ctx;
-    l->arena = po_arena_create(&ctx);
-    cuda_check_start();
-    po_nvrtc *nvrtc = cuda_check_nvrtc(&ctx, l->arena);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
-        if (strcmp(argv[1], parts[i].name) == 0)
-            parts[i].make(l);
-    if (argc > 2) { /* for people: those whose name has this in it; with a third, the text */
-        uint32_t kept = 0;
-        for (uint32_t i = 0; i < l->n; i++)
-            if (strstr(l->cases[i].name, argv[2]))
-                l->cases[kept++] = l->cases[i];
-        l->n = kept;
-        for (uint32_t i = 0; i < l->n && argc > 3; i++) {
-            po_cuda_program p;
-            if (po_codegen_cuda(&ctx, l->arena, l->cases[i].mu, "k0", &l->cases[i].options, &p) ==
-                PO_OK)
-                (void)puts(strstr(p.source, "/* mugraph"));
-            po_ctx_clear(&ctx);
-        }
-    }
-    if (l->n == 0)
-        die(argv[1], "no cases");
-    cuda_check(&ctx, l->arena, nvrtc, l->cases, l->n);
-    int rc = cuda_check_report(l->cases, l->n, 0);
-    po_arena_free(l->arena);
-    free(l);
-    return rc;
+    return cuda_main(argc, argv, parts, sizeof parts / sizeof parts[0]);
 }

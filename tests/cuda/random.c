@@ -2,19 +2,17 @@
  * run in the emulator: every element of every output against float64.
  *
  *     cuda_random SEED COUNT [text]   the COUNT regions of seeds from SEED on */
-#include "cuda_check.h"
+#include "cuda_cases.h"
 #include "ir/text.h"
+#include "mugraph/parts.h"
 #include "random_regions.h"
 #include "rewriting.h"
 #include "superopt/gpu_plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { BATCH = 60, SHARED_LIMIT = 1 << 20, PORTS = 64 };
-
-static const char *const type_names[] = {"f32", "f16", "bf16"};
 
 typedef struct batch {
     po_graph *graphs[BATCH];
@@ -65,7 +63,7 @@ static bool add(po_ctx *ctx, po_arena *arena, uint64_t seed, batch *b) {
     b->graphs[b->n] = graph;
     b->cases[b->n++] =
         (cuda_case){.name = po_arena_printf(arena, "seed %llu, %s, %s", (unsigned long long)seed,
-                                            type_names[type], way),
+                                            po_mu_type_names[type], way),
                     .mu = mu,
                     .naive = naive,
                     .weights = weights,
@@ -87,13 +85,8 @@ int main(int argc, char **argv) {
         batch *b = PO_NEW(arena, batch);
         while (b->n < BATCH && done < count)
             done += add(&ctx, arena, seed++, b);
-        for (uint32_t i = 0; i < b->n && argc > 3; i++) { /* for people */
-            po_cuda_program p;
-            if (po_codegen_cuda(&ctx, arena, b->cases[i].mu, "k", &b->cases[i].options, &p) ==
-                PO_OK)
-                (void)puts(strstr(p.source, "/* mugraph"));
-            po_ctx_clear(&ctx);
-        }
+        for (uint32_t i = 0; i < b->n && argc > 3; i++) /* for people */
+            cuda_show(&ctx, arena, &b->cases[i]);
         cuda_check(&ctx, arena, nvrtc, b->cases, b->n);
         rc |= cuda_check_report(b->cases, b->n, b->n / 4);
         for (uint32_t i = 0; i < b->n; i++)
