@@ -2,6 +2,7 @@
  * few channels, and ones to a channel or a few. The input is turned into planes, one a channel, in
  * a step of its own; vectors are neighbouring pixels of a row, and each of the group's outputs has
  * a row of accumulators. */
+#include "base/num.h"
 #include "superopt/schedule_private.h"
 
 enum { VECTORS, ROWS }; /* of po_choice.n */
@@ -12,10 +13,6 @@ typedef struct parts {
     uint32_t pixel; /* label along the rows of the map */
     uint32_t w_axis;
 } parts;
-
-static int64_t up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
 
 static bool find_parts(const po_mu *mu, uint32_t step, parts *p) {
     if (!po_naive_step_of(mu, step, &p->n) || !p->n.product ||
@@ -47,11 +44,12 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
     if (n == PO_CHOICES_MAX || !find_parts(naive, step, &p))
         return n;
     int64_t outputs = naive->labels[p.n.lane].extent;
-    int64_t rows = up(outputs, up(outputs, MOST_ROWS));
-    int64_t vectors = up(naive->labels[p.pixel].extent, PO_MU_VECTOR), most = ACCUMULATORS / rows;
+    int64_t rows = po_ceil_div(outputs, po_ceil_div(outputs, MOST_ROWS));
+    int64_t vectors = po_ceil_div(naive->labels[p.pixel].extent, PO_MU_VECTOR),
+            most = ACCUMULATORS / rows;
     most = most < 4 ? most : 4;
     choices[n] = (po_choice){.how = &po_schedule_planes};
-    choices[n].n[VECTORS] = up(vectors, up(vectors, most));
+    choices[n].n[VECTORS] = po_ceil_div(vectors, po_ceil_div(vectors, most));
     choices[n].n[ROWS] = rows;
     return n + 1;
 }

@@ -7,135 +7,12 @@
  * slice of inputs, the slice's weights are transformed into cache and multiplied. "By rows": the
  * weights are transformed once a call, and each block of tile rows is worked from its transform to
  * its outputs without leaving the cache; for large maps of few channels. */
-#include "superopt/conv.h"
+#include "base/num.h"
 #include "superopt/toom.h"
-
-enum { OUTPUTS, SLICE, BLOCK, PANEL, ROWS }; /* of po_choice.n; BLOCK 0: by panels */
-enum { PAD = 16 };                /* floats that keep the products' store streams apart */
-enum { LARGEST_BLOCK = 1 << 20 }; /* floats of a block's tensors (4 MB) */
+#include "superopt/winograd.h"
 
 static int64_t extent(const po_mu *mu, uint32_t label) {
     return label == PO_NONE ? 1 : mu->labels[label].extent;
-}
-
-/* --- choices --- */
-
-static int64_t up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
-/* Outputs a tile has along an axis. */
-static int64_t outputs_along(const po_conv_axis *axis, int64_t m) {
-    return axis->taps == 1 ? 1 : m;
-}
-
-static int64_t products_along(const po_conv_axis *axis, int64_t m) {
-    return axis->stride * (outputs_along(axis, m) - 1) + axis->taps;
-}
-
-static int64_t tiles_along(const po_conv_axis *axis, int64_t m) {
-    return up(up(axis->length, axis->apart), outputs_along(axis, m));
-}
-
-/* Floats that a block holds: transformed inputs or weights, and products. `shots`: frames of the
- * input. */
-static int64_t shared(const po_conv *v, int64_t shots, int64_t outputs, int64_t slice,
-                      int64_t block, int64_t panel) {
-    const po_conv_axis *y = &v->map[0], *x = &v->map[1];
-    int64_t products = products_along(y, outputs) * products_along(x, outputs);
-    int64_t rows = block ? block : tiles_along(y, outputs) * y->apart;
-    int64_t tiles = rows * tiles_along(x, outputs) * x->apart;
-    int64_t read = block ? shots * (tiles + 1) * (v->inputs + PAD) : v->frames.taps * slice * panel;
-    return products * (read + v->frames.length * (tiles + 1) * (panel + PAD));
-}
-
-static uint32_t add(const po_mu *mu, po_choice *choices, uint32_t n, const po_conv *v,
-                    int64_t outputs, int64_t slice, int64_t block) {
-    static const int64_t panels[][2] = {{64, 6}, {48, 8}, {32, 14}, {16, 14}};
-    uint32_t i = 0;
-    bool odd = v->outputs % PO_MU_VECTOR != 0; /* one panel, its end padded */
-    while (odd ? i < 3 && panels[i + 1][0] >= v->outputs : v->outputs % panels[i][0] != 0)
-        i++;
-    if (n == PO_CHOICES_MAX)
-        return n;
-    int64_t frames =
-        v->frames.axis == PO_NONE ? 1 : mu->tensors[v->n.s->in[v->n.a].tensor].dims[v->frames.axis];
-    if (shared(v, frames, outputs, slice, block, odd ? v->outputs : panels[i][0]) > LARGEST_BLOCK)
-        return n;
-    choices[n] = (po_choice){.how = &po_schedule_winograd};
-    choices[n].n[OUTPUTS] = outputs;
-    choices[n].n[SLICE] = slice;
-    choices[n].n[BLOCK] = block;
-    choices[n].n[PANEL] = odd ? v->outputs : panels[i][0];
-    choices[n].n[ROWS] = panels[i][1];
-    return n + 1;
-}
-
-/* By rows one axis alone is the map's rows, a tile each. */
-static void stand_up(po_conv *v) {
-    if (v->map[0].axis != PO_NONE)
-        return;
-    po_conv_axis none = v->map[0];
-    v->map[0] = v->map[1];
-    v->map[1] = none;
-}
-
-/* Blocks of a sequence: as even as can be, what is past the end is worked for nothing. */
-static uint32_t list_sequence(const po_mu *naive, po_choice *choices, uint32_t n, po_conv v,
-                              int64_t m) {
-    static const int64_t blocks[] = {96, 48};
-    int64_t tiles = tiles_along(&v.map[1], m), before = 0;
-    stand_up(&v);
-    for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++) {
-        int64_t block = up(tiles, up(tiles, blocks[i]));
-        if (block < tiles && block != before)
-            n = add(naive, choices, n, &v, m, v.inputs, block);
-        before = block;
-    }
-    return n;
-}
-
-static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
-    static const int64_t slices[] = {64, 48, 32, 16}, forms[] = {6, 4, 2};
-    enum { LARGEST_WEIGHTS = 3 << 20, FEW_TILES = 784, SMALL_MAP = 64 };
-    po_conv v;
-    if (!po_conv_of(naive, step, &v))
-        return n;
-    const po_conv_axis *y = &v.map[0], *x = &v.map[1];
-    bool both = y->taps > 1 && x->taps > 1, strided = y->stride * x->stride > 1;
-    int64_t most = (both ? 6 : 8) + (strided ? (both ? 3 : 5) : 0);
-    if (y->taps > 7 || x->taps > 7 || y->taps * x->taps < 3 || (both && !po_conv_alike(y, x)))
-        return n;
-    for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++) {
-        int64_t m = forms[f], ty = products_along(y, m), tx = products_along(x, m);
-        int64_t rows = tiles_along(y, m), columns = tiles_along(x, m);
-        int64_t tiles = rows * columns * y->apart * x->apart;
-        /* Products a padded output against those of the plain convolution. */
-        double cost =
-            (double)(ty * tx * tiles) / (double)(y->taps * x->taps * y->length * x->length);
-        if (ty > most || tx > most || cost > 0.85 || (both && m == 6) ||
-            (m == 2 && y->taps == 3 && x->taps == 3 && !strided && tiles > SMALL_MAP))
-            continue;
-        uint32_t taken = 0;
-        for (size_t i = 0; i < sizeof slices / sizeof slices[0]; i++)
-            if (v.inputs % slices[i] == 0 && taken < 2 &&
-                tiles * v.frames.length * ty * tx <= 36 * FEW_TILES) {
-                n = add(naive, choices, n, &v, m,
-                        slices[i] / (v.frames.taps > 1 && slices[i] == 64 ? 2 : 1), 0);
-                taken++;
-            }
-        if (ty * tx * v.frames.taps * v.inputs * v.outputs > LARGEST_WEIGHTS || y->apart > 1 ||
-            x->apart > 1)
-            continue;
-        if (y->axis == PO_NONE) {
-            n = list_sequence(naive, choices, n, v, m);
-            continue;
-        }
-        for (int64_t block = 1; block <= 4 && block < rows; block *= 2)
-            if (rows % block == 0)
-                n = add(naive, choices, n, &v, m, v.inputs, block);
-    }
-    return n;
 }
 
 /* --- building --- */
@@ -377,10 +254,10 @@ static void spread(build *z, uint32_t id, int64_t tiles, int64_t channels, int64
     po_mu_layout(z->s->mu, id, 1, 0);
     po_mu_tensor *t = &z->s->mu->tensors[id];
     uint32_t first = t->rank - 4;
-    channels = up(channels, PO_MU_VECTOR) * PO_MU_VECTOR;
+    channels = po_ceil_div(channels, PO_MU_VECTOR) * PO_MU_VECTOR;
     t->stride[first + 3] = 1;
     t->stride[first + 2] = channels + gap;
-    t->stride[first + 1] = tiles * t->stride[first + 2] + PAD;
+    t->stride[first + 1] = tiles * t->stride[first + 2] + PO_WINOGRAD_PAD;
     t->stride[first] = z->t[1] * t->stride[first + 1];
     int64_t stride = z->t[0] * t->stride[first];
     for (uint32_t x = first; x-- > 0;) {
@@ -402,9 +279,9 @@ static void tile_product(build *z, uint32_t id) {
         if (outer[i] != PO_NONE)
             order[n++] = outer[i];
     s->lane = z->k;
-    s->vectors = (uint32_t)up(z->panel, PO_MU_VECTOR);
+    s->vectors = (uint32_t)po_ceil_div(z->panel, PO_MU_VECTOR);
     s->row = z->tile;
-    s->rows = (uint32_t)z->choice->n[ROWS];
+    s->rows = (uint32_t)z->choice->n[PO_WINOGRAD_ROWS];
     s->order = order;
     s->n_order = n;
 }
@@ -444,8 +321,8 @@ static void prepare(build *z, po_schedule *s, const po_conv *v, const po_choice 
     for (uint32_t n = 0; n < 2; n++) {
         const po_conv_axis *axis = &v->map[n];
         po_toom toom;
-        z->m[n] = outputs_along(axis, choice->n[OUTPUTS]);
-        z->t[n] = products_along(axis, choice->n[OUTPUTS]);
+        z->m[n] = po_winograd_outputs(axis, choice->n[PO_WINOGRAD_OUTPUTS]);
+        z->t[n] = po_winograd_products(axis, choice->n[PO_WINOGRAD_OUTPUTS]);
         if (n && po_conv_alike(axis, &v->map[0])) {
             z->a_table[1] = z->a_table[0];
             z->b_table[1] = z->b_table[0];
@@ -459,15 +336,15 @@ static void prepare(build *z, po_schedule *s, const po_conv *v, const po_choice 
         }
     }
     const po_conv_axis *y = &v->map[0], *x = &v->map[1];
-    z->rows = tiles_along(y, choice->n[OUTPUTS]);
-    z->columns = tiles_along(x, choice->n[OUTPUTS]);
-    z->panel = choice->n[PANEL];
-    z->slice = choice->n[SLICE];
-    z->block = choice->n[BLOCK];
+    z->rows = po_winograd_tiles(y, choice->n[PO_WINOGRAD_OUTPUTS]);
+    z->columns = po_winograd_tiles(x, choice->n[PO_WINOGRAD_OUTPUTS]);
+    z->panel = choice->n[PO_WINOGRAD_PANEL];
+    z->slice = choice->n[PO_WINOGRAD_SLICE];
+    z->block = choice->n[PO_WINOGRAD_BLOCK];
     const po_mu_tensor *in = &s->naive->tensors[v->n.s->in[v->n.a].tensor];
     z->shots = v->frames.axis == PO_NONE ? 1 : in->dims[v->frames.axis];
     if (z->block)
-        z->rows = up(z->rows, z->block);
+        z->rows = po_ceil_div(z->rows, z->block);
     z->ty = label(z, "ty", z->rows);
     z->ti = z->block ? label(z, "ti", z->block) : PO_NONE;
     z->tx = label(z, "tx", z->columns);
@@ -524,7 +401,7 @@ static void by_panels(build *z, const char *name, uint32_t packed, const po_pane
     int64_t m_dims[] = {panels, v->frames.length, z->t[0], z->t[1], tiles, z->panel};
     int64_t v_dims[] = {z->shots, z->t[0], z->t[1], tiles, v->inputs};
     uint32_t big = tensor(z, "v", PO_MU_DEVICE, 5, v_dims);
-    spread(z, big, tiles, v->inputs, PAD);
+    spread(z, big, tiles, v->inputs, PO_WINOGRAD_PAD);
     z->c = label(z, "c", v->inputs);
     uint32_t at = po_mu_add_step(mu, po_arena_printf(s->arena, "%s, inputs", name));
     at = loop(z, loop(z, at, PO_MU_GRID, z->shot), PO_MU_GRID, z->py);
@@ -585,7 +462,7 @@ static void by_rows(build *z, const char *name, uint32_t packed, const po_panels
     at = loop(z, loop(z, at, PO_MU_FOR, z->z), PO_MU_FOR, z->ti);
     transform_output(z, loop(z, at, PO_MU_FOR, z->tx), m);
     spread(z, u, z->slice, z->panel, 0);
-    spread(z, big, tiles, v->inputs, PAD);
+    spread(z, big, tiles, v->inputs, PO_WINOGRAD_PAD);
     spread(z, m, tiles, z->panel, 0);
 }
 
@@ -619,8 +496,8 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     po_conv v;
     build z;
     po_conv_of(s->naive, step, &v);
-    if (choice->n[BLOCK])
-        stand_up(&v);
+    if (choice->n[PO_WINOGRAD_BLOCK])
+        po_winograd_stand_up(&v);
     prepare(&z, s, &v, choice);
     const char *name = s->naive->nodes[step].name;
     if (v.values) {
@@ -630,25 +507,12 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     }
     po_panels p = {.weight_tensor = v.n.s->in[v.n.b].tensor,
                    .split = v.w_k,
-                   .panel = up(z.panel, PO_MU_VECTOR) * PO_MU_VECTOR,
+                   .panel = po_ceil_div(z.panel, PO_MU_VECTOR) * PO_MU_VECTOR,
                    .n_order = v.n_w_order};
     memcpy(p.order, v.w_order, sizeof v.w_order);
     uint32_t packed = po_pack_weight(s, &p);
     (z.block ? by_rows : by_panels)(&z, name, packed, &p);
 }
 
-static int64_t family(const po_choice *choice) {
-    return 2 * choice->n[OUTPUTS] + (choice->n[BLOCK] > 0);
-}
-
-static void tell(const po_choice *choice, po_text *text) {
-    po_text_printf(text, "F(%lld) Winograd, ", (long long)choice->n[OUTPUTS]);
-    if (choice->n[BLOCK])
-        po_text_printf(text, "%lld tile rows at a time", (long long)choice->n[BLOCK]);
-    else
-        po_text_printf(text, "slices of %lld", (long long)choice->n[SLICE]);
-    po_text_printf(text, ", tile %lldx%lld", (long long)choice->n[ROWS],
-                   (long long)choice->n[PANEL]);
-}
-
-const po_scheduler po_schedule_winograd = {"winograd", false, list, apply, family, tell};
+const po_scheduler po_schedule_winograd = {
+    "winograd", false, po_winograd_list, apply, po_winograd_family, po_winograd_tell};
