@@ -2,24 +2,13 @@
  * the same with one fault each, which must be told. */
 #include "driver.h"
 #include "emulate_api.h"
+#include "nvrtc.h"
 #include "unit.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct program program;
-extern int nvrtcCreateProgram(program **p, const char *text, const char *name, int n_headers,
-                              const char *const *headers, const char *const *names);
-extern int nvrtcDestroyProgram(program **p);
-extern int nvrtcCompileProgram(program *p, int n, const char *const *options);
-extern int nvrtcGetProgramLogSize(program *p, size_t *bytes);
-extern int nvrtcGetProgramLog(program *p, char *log);
-extern int nvrtcGetCUBINSize(program *p, size_t *bytes);
-extern int nvrtcGetCUBIN(program *p, char *data);
-extern int nvrtcGetPTXSize(program *p, size_t *bytes);
-extern int nvrtcGetPTX(program *p, char *data);
 
 /* One warp multiplies [16, 16] by [8, 16] transposed, all through shared memory. */
 static const char *const product =

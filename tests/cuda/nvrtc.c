@@ -1,13 +1,12 @@
 /* NVRTC's interface over a C++ compiler: what it makes of a text runs in the emulator. A "cubin" is
  * a shared library's bytes; "PTX" is the text itself, which the driver compiles when it is loaded,
  * as a driver does with PTX. Libraries say which architecture they were asked for. */
+#include "nvrtc.h"
 #include "emulated_build.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define FAKE_API __attribute__((visibility("default")))
 
 enum {
     GOOD = 0,
@@ -18,25 +17,10 @@ enum {
     NO_COMPILE = 6
 };
 
-typedef struct program {
+struct program {
     char *text, *log, *cubin, *ptx;
     size_t cubin_bytes;
-} program;
-
-FAKE_API const char *nvrtcGetErrorString(int error);
-FAKE_API int nvrtcVersion(int *major, int *minor);
-FAKE_API int nvrtcGetNumSupportedArchs(int *n);
-FAKE_API int nvrtcGetSupportedArchs(int *archs);
-FAKE_API int nvrtcCreateProgram(program **p, const char *text, const char *name, int n_headers,
-                                const char *const *headers, const char *const *names);
-FAKE_API int nvrtcDestroyProgram(program **p);
-FAKE_API int nvrtcCompileProgram(program *p, int n, const char *const *options);
-FAKE_API int nvrtcGetProgramLogSize(program *p, size_t *bytes);
-FAKE_API int nvrtcGetProgramLog(program *p, char *log);
-FAKE_API int nvrtcGetCUBINSize(program *p, size_t *bytes);
-FAKE_API int nvrtcGetCUBIN(program *p, char *data);
-FAKE_API int nvrtcGetPTXSize(program *p, size_t *bytes);
-FAKE_API int nvrtcGetPTX(program *p, char *data);
+};
 
 static const int archs[] = {75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121};
 enum { ARCHS = sizeof archs / sizeof archs[0] };
