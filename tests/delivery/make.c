@@ -4,9 +4,10 @@
  * 0, 1 with the message on standard error. */
 #include "codegen/cuda_library.h"
 #include "codegen/shipped.h"
+#include "dense.h"
 #include "export/export.h"
 #include "import/import.h"
-#include "ops/rewrite.h"
+#include "ops/op.h"
 
 #include <stdio.h>
 
@@ -117,27 +118,16 @@ static po_status kernel_of(making *m, const int *d, uint32_t kind, const char **
     return po_cuda_kernel_compile(m->ctx, m->arena, m->nvrtc, NULL, k);
 }
 
-static po_status take(making *m, po_graph *g, po_node_id relu) {
-    const po_node *r = &g->nodes[relu];
-    const po_node *add = po_made_alone_by(g, r->in[0], PO_OP_Add);
-    const po_node *product = add ? po_made_alone_by(g, add->in[0], PO_OP_MatMul) : NULL;
-    uint32_t rank_x, rank_w;
-    const po_dim *x = product ? po_static_dims(g, product->in[0], &rank_x) : NULL;
-    const po_dim *w = product ? po_static_dims(g, product->in[1], &rank_w) : NULL;
-    if (!x || !w || rank_x != 2 || rank_w != 2 || m->n == MOST ||
-        !po_graph_constant(g, product->in[1]) || !po_graph_constant(g, add->in[1]))
-        return PO_OK;
-    const int d[3] = {(int)x[0].value, (int)x[1].value, (int)w[1].value};
+static po_status take(making *m, po_graph *g, const dense *layer) {
+    const int d[3] = {(int)layer->d[0], (int)layer->d[1], (int)layer->d[2]};
     uint32_t kind = 0;
-    while (kind < KINDS && kinds[kind].dtype != g->values[r->out[0]].type.dtype)
+    while (kind < KINDS && kinds[kind].dtype != g->values[layer->out[0]].type.dtype)
         kind++;
     const char *name;
     if (kind == KINDS)
         return PO_OK;
     PO_TRY(kernel_of(m, d, kind, &name));
-    po_node_id nodes[3] = {relu, (po_node_id)(add - g->nodes), (po_node_id)(product - g->nodes)};
-    po_value_id in[3] = {product->in[0], product->in[1], add->in[1]}, out[1] = {r->out[0]};
-    po_outline outline = {PO_KERNEL_DOMAIN, name, r->name, 3, 3, 1, nodes, in, out};
+    po_outline outline = dense_outline(layer, name);
     po_graph *body;
     po_node_id call;
     PO_TRY(po_graph_outline(m->ctx, g, &outline, &body, &call));
@@ -155,9 +145,10 @@ static po_status make(po_ctx *ctx, char **argv) {
     po_graph *g = po_graph_clone(ctx, model->graph);
     po_ops_resolve(g);
     PO_TRY(po_infer_graph(ctx, g, true));
+    dense layer;
     for (po_node_id i = 0; i < g->n_nodes; i++)
-        if (!g->nodes[i].removed && g->nodes[i].op == PO_OP_Relu)
-            PO_TRY(take(&m, g, i));
+        if (m.n < MOST && dense_at(g, i, &layer))
+            PO_TRY(take(&m, g, &layer));
     po_graph_sweep(g);
     PO_TRY(po_graph_check(ctx, g));
     po_cuda_library_spec spec = {.kernels = m.kernels, .n_kernels = m.n, .flags = argv[4]};

@@ -2,10 +2,11 @@
  * too, becomes a call whose kernel is the C text below; the library goes to DIR, compiled with
  * FLAGS. Exit codes: 0, 1 with the message on standard error. */
 #include "codegen/library.h"
+#include "dense.h"
 #include "export/export.h"
 #include "import/import.h"
+#include "ops/op.h"
 #include "ops/pack.h"
-#include "ops/rewrite.h"
 
 #include <stdio.h>
 
@@ -89,23 +90,13 @@ static const char *kernel_of(making *m, const int64_t *d) {
     return name;
 }
 
-static po_status take(po_ctx *ctx, making *m, po_graph *g, po_node_id relu) {
-    const po_node *r = &g->nodes[relu];
-    const po_node *add = po_made_alone_by(g, r->in[0], PO_OP_Add);
-    const po_node *product = add ? po_made_alone_by(g, add->in[0], PO_OP_MatMul) : NULL;
-    uint32_t rank_x, rank_w;
-    const po_dim *x = product ? po_static_dims(g, product->in[0], &rank_x) : NULL;
-    const po_dim *w = product ? po_static_dims(g, product->in[1], &rank_w) : NULL;
-    if (!x || !w || rank_x != 2 || rank_w != 2 || m->n == MOST ||
-        !po_graph_constant(g, product->in[1]) || !po_graph_constant(g, add->in[1]))
-        return PO_OK;
-    int64_t d[3] = {x[0].value, x[1].value, w[1].value}, padded = (d[2] + PANEL - 1) / PANEL;
+static po_status take(po_ctx *ctx, making *m, po_graph *g, const dense *layer) {
+    const int64_t *d = layer->d, padded = (d[2] + PANEL - 1) / PANEL;
     po_packing packing = {3,           2, {padded, d[1], PANEL}, {1, 0, 2}, {d[1], padded * PANEL},
                           {d[1], d[2]}};
-    po_node_id nodes[3] = {relu, (po_node_id)(add - g->nodes), (po_node_id)(product - g->nodes)};
-    po_value_id in[3] = {product->in[0], product->in[1], add->in[1]}, out[1] = {r->out[0]}, packed;
-    po_outline outline = {PO_KERNEL_DOMAIN, kernel_of(m, d), r->name, 3, 3, 1, nodes, in, out};
-    PO_TRY(po_pack_add(ctx, g, "packed", in[1], &packing, &packed));
+    po_value_id packed;
+    po_outline outline = dense_outline(layer, kernel_of(m, d));
+    PO_TRY(po_pack_add(ctx, g, "packed", layer->in[1], &packing, &packed));
     po_graph *body;
     po_node_id call;
     bool known = false;
@@ -120,9 +111,11 @@ static po_status take(po_ctx *ctx, making *m, po_graph *g, po_node_id relu) {
 }
 
 static po_status take_all(po_ctx *ctx, po_graph *g, void *user) {
+    making *m = user;
+    dense layer;
     for (po_node_id i = 0; i < g->n_nodes; i++)
-        if (!g->nodes[i].removed && g->nodes[i].op == PO_OP_Relu)
-            PO_TRY(take(ctx, user, g, i));
+        if (m->n < MOST && dense_at(g, i, &layer))
+            PO_TRY(take(ctx, m, g, &layer));
     return PO_OK;
 }
 
