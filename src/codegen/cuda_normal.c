@@ -90,7 +90,7 @@ static bool is_alone(const po_mu *mu, uint32_t node, uint32_t tensor) {
         if (mu->nodes[n].kind != PO_MU_STATEMENT)
             continue;
         for (uint32_t k = 0; k <= s->n_in; k++)
-            uses += (k < s->n_in ? s->in[k].tensor : s->out.tensor) == tensor;
+            uses += po_mu_touched(s, k) == tensor;
     }
     return uses == 1;
 }

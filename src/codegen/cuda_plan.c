@@ -323,7 +323,7 @@ static uint32_t tile_of(const cu *c, uint32_t node, uint32_t tensor, uint32_t f)
         count_all(c, node, run, n_run) != t->rows * t->cols)
         return UINT32_MAX;
     for (uint32_t k = 0; k <= s->n_in; k++) {
-        uint32_t other = c->tensor[k < s->n_in ? s->in[k].tensor : s->out.tensor].fragment;
+        uint32_t other = c->tensor[po_mu_touched(s, k)].fragment;
         if (other != 0 && other != f)
             return UINT32_MAX;
     }
@@ -380,7 +380,7 @@ static void reside(cu *c, uint32_t step) {
         if (mu->nodes[n].kind != PO_MU_STATEMENT || c->node[n].work == CU_PRODUCT)
             continue;
         for (uint32_t k = 0; k <= s->n_in; k++) {
-            uint32_t f = c->tensor[k < s->n_in ? s->in[k].tensor : s->out.tensor].fragment;
+            uint32_t f = c->tensor[po_mu_touched(s, k)].fragment;
             if (f == 0)
                 continue;
             c->node[n].work = CU_FRAGMENT;

@@ -36,18 +36,6 @@ static uint32_t behind(const po_mu *mu, uint32_t node) {
     return node;
 }
 
-static bool names(const po_mu *mu, uint32_t around, uint32_t tensor) {
-    for (uint32_t n = around; n != PO_NONE && po_mu_inside(mu, n, around); n = po_mu_next(mu, n)) {
-        const po_mu_statement *s = &mu->nodes[n].statement;
-        if (mu->nodes[n].kind != PO_MU_STATEMENT)
-            continue;
-        for (uint32_t k = 0; k <= s->n_in; k++)
-            if ((k < s->n_in ? s->in[k].tensor : s->out.tensor) == tensor)
-                return true;
-    }
-    return false;
-}
-
 static bool is_grid(const po_mu *mu, uint32_t node) {
     return node != PO_NONE && mu->nodes[node].kind == PO_MU_LOOP &&
            mu->nodes[node].loop == PO_MU_GRID;
@@ -65,7 +53,7 @@ static void split(cu *c, uint32_t step) {
             uint32_t to = behind(mu, n);
             bool named = false;
             for (uint32_t i = n; i != to; i = mu->nodes[i].next)
-                named |= names(mu, i, t);
+                named |= po_mu_names(mu, i, t);
             parts += named;
             n = to;
         }
@@ -91,7 +79,7 @@ static void split(cu *c, uint32_t step) {
     /* Tensors whose scope was the step: that of where they are named now. */
     for (uint32_t s = step; s != PO_NONE && s != mu->nodes[at].next; s = mu->nodes[s].next)
         for (uint32_t t = 0; t < mu->n_tensors; t++)
-            if (mu->tensors[t].scope == step && names(mu, s, t))
+            if (mu->tensors[t].scope == step && po_mu_names(mu, s, t))
                 mu->tensors[t].scope = s;
 }
 
@@ -225,7 +213,7 @@ static void deal(cu *c, uint32_t step) {
             loop = cu_wrap(mu, mu->nodes[loop].first, PO_NONE, PO_MU_GRID, k.label[i], k.chunk[i]);
     for (uint32_t t = 0; t < mu->n_tensors; t++)
         if ((mu->tensors[t].place == PO_MU_SHARED || mu->tensors[t].place == PO_MU_REGISTER) &&
-            names(mu, step, t))
+            po_mu_names(mu, step, t))
             mu->tensors[t].scope = loop;
 }
 

@@ -207,7 +207,7 @@ static bool hangs_on(const cu *c, uint32_t node, uint32_t on) {
         if (mu->nodes[n].kind != PO_MU_STATEMENT)
             continue;
         for (uint32_t k = 0; k <= s->n_in; k++)
-            if (cu_writes(c, on, k < s->n_in ? s->in[k].tensor : s->out.tensor))
+            if (cu_writes(c, on, po_mu_touched(s, k)))
                 return true;
     }
     return false;

@@ -78,7 +78,7 @@ static po_status reads(po_mu_checker *c) {
         c->node = n;
         bool goes_on = s->combine != PO_MU_SET && !s->fresh;
         for (uint32_t k = 0; k < s->n_in + goes_on; k++) {
-            uint32_t tensor = k < s->n_in ? s->in[k].tensor : s->out.tensor;
+            uint32_t tensor = po_mu_touched(s, k);
             if (!written[tensor])
                 return po_mu_bad(c, "'%s' is read, and no statement before writes it",
                                  mu->tensors[tensor].name);
@@ -306,7 +306,7 @@ static po_status registers(po_mu_checker *c) {
         c->node = n;
         uint32_t head = head_of(mu, n);
         for (uint32_t k = 0; k <= s->n_in; k++) {
-            uint32_t tensor = k < s->n_in ? s->in[k].tensor : s->out.tensor;
+            uint32_t tensor = po_mu_touched(s, k);
             const po_mu_tensor *t = &mu->tensors[tensor];
             if (t->place != PO_MU_REGISTER || (t->scope != PO_NONE && in_lanes(mu, t->scope)))
                 continue;

@@ -18,6 +18,18 @@ bool po_mu_inside(const po_mu *mu, uint32_t node, uint32_t around) {
     return node == around;
 }
 
+bool po_mu_names(const po_mu *mu, uint32_t around, uint32_t tensor) {
+    for (uint32_t n = around; n != PO_NONE && po_mu_inside(mu, n, around); n = po_mu_next(mu, n)) {
+        const po_mu_statement *s = &mu->nodes[n].statement;
+        if (mu->nodes[n].kind != PO_MU_STATEMENT)
+            continue;
+        for (uint32_t k = 0; k <= s->n_in; k++)
+            if (po_mu_touched(s, k) == tensor)
+                return true;
+    }
+    return false;
+}
+
 uint32_t po_mu_step_of(const po_mu *mu, uint32_t node) {
     while (mu->nodes[node].parent != PO_NONE)
         node = mu->nodes[node].parent;

@@ -151,6 +151,11 @@ typedef struct po_mu_statement {
                    reads; kept labels are the same */
 } po_mu_statement;
 
+/* The tensor of operand k; with k = n_in that which is written. */
+static inline uint32_t po_mu_touched(const po_mu_statement *s, uint32_t k) {
+    return k < s->n_in ? s->in[k].tensor : s->out.tensor;
+}
+
 typedef enum po_mu_kind {
     PO_MU_STEP, /* only at the top: one node of the kernel graph */
     PO_MU_LOOP,
@@ -227,6 +232,8 @@ void po_mu_copy_items(po_mu *mu, uint32_t statement, const po_mu_statement *from
 uint32_t po_mu_next(const po_mu *mu, uint32_t node);
 /* Whether a node is `around` or stands inside it. Everything is inside PO_NONE. */
 bool po_mu_inside(const po_mu *mu, uint32_t node, uint32_t around);
+/* Whether a statement there reads or writes the tensor. */
+bool po_mu_names(const po_mu *mu, uint32_t around, uint32_t tensor);
 /* The step of a node. */
 uint32_t po_mu_step_of(const po_mu *mu, uint32_t node);
 

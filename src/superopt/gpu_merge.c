@@ -55,15 +55,8 @@ static bool touches(const po_mu *mu, uint32_t writer, uint32_t other) {
         uint32_t t = mu->nodes[n].statement.out.tensor;
         if (mu->nodes[n].kind != PO_MU_STATEMENT || mu->tensors[t].place == PO_MU_SHARED)
             continue;
-        for (uint32_t m = other; m != PO_NONE && po_mu_inside(mu, m, other);
-             m = po_mu_next(mu, m)) {
-            const po_mu_statement *s = &mu->nodes[m].statement;
-            if (mu->nodes[m].kind != PO_MU_STATEMENT)
-                continue;
-            for (uint32_t k = 0; k <= s->n_in; k++)
-                if ((k < s->n_in ? s->in[k].tensor : s->out.tensor) == t)
-                    return true;
-        }
+        if (po_mu_names(mu, other, t))
+            return true;
     }
     return false;
 }

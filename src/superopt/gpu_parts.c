@@ -124,7 +124,7 @@ static void must_lie(cutting *c) {
         for (uint32_t n = mu->nodes[step].first; n != PO_NONE; n = mu->nodes[n].next) {
             const po_mu_statement *s = &mu->nodes[n].statement;
             for (uint32_t k = 0; k <= s->n_in; k++) {
-                uint32_t t = k < s->n_in ? s->in[k].tensor : s->out.tensor;
+                uint32_t t = po_mu_touched(s, k);
                 c->lies[t] |= is_between(mu, t);
             }
         }

@@ -179,7 +179,7 @@ static double seconds_of(po_arena *arena, const po_mu *mu, uint32_t step, const 
             times *= (double)mu->labels[i < n_kept ? kept[i] : reduced[i - n_kept]].extent;
         work.scalar += times;
         for (uint32_t k = 0; k <= s->n_in; k++) {
-            const po_mu_tensor *t = &mu->tensors[k < s->n_in ? s->in[k].tensor : s->out.tensor];
+            const po_mu_tensor *t = &mu->tensors[po_mu_touched(s, k)];
             work.dram += t->place == PO_MU_REGISTER || t->place == PO_MU_TABLE ? 0 : bytes_of(t);
         }
     }
