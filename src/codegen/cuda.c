@@ -16,20 +16,6 @@ static const char *sane(cu *c, const char *prefix, uint32_t number, const char *
     return text;
 }
 
-static const char *comment_of(cu *c, const char *text) {
-    po_text out;
-    po_text_init(&out, c->arena);
-    po_text_puts(&out, "");
-    for (const char *at = text; *at != '\0'; at++) {
-        po_text_add(&out, at, 1);
-        if ((*at == '*' && at[1] == '/') || (*at == '/' && at[1] == '*'))
-            po_text_puts(&out, " ");
-        if (*at == '\n')
-            po_text_puts(&out, " * ");
-    }
-    return out.data == NULL ? "" : out.data;
-}
-
 /* --- statements --- */
 
 void cu_wait(cu *c) {
@@ -40,7 +26,7 @@ void cu_wait(cu *c) {
 
 static void barrier(cu *c, const char *reason) {
     cu_wait(c);
-    cg_line(&c->g, "pc_barrier(); /* %s */", comment_of(c, reason));
+    cg_line(&c->g, "pc_barrier(); /* %s */", cg_comment(&c->g, reason));
 }
 
 static void about(cu *c, uint32_t node) {
@@ -51,8 +37,8 @@ static void about(cu *c, uint32_t node) {
     po_text_init(&text, c->arena);
     for (uint32_t k = 0; k < s->n_in; k++)
         po_text_printf(&text, "%s%s", k ? ", " : " of ", c->mu->tensors[s->in[k].tensor].name);
-    cg_line(&c->g, "/* %s %s%s */", comment_of(c, c->mu->tensors[s->out.tensor].name),
-            signs[s->combine], comment_of(c, text.data == NULL ? "" : text.data));
+    cg_line(&c->g, "/* %s %s%s */", cg_comment(&c->g, c->mu->tensors[s->out.tensor].name),
+            signs[s->combine], cg_comment(&c->g, text.data == NULL ? "" : text.data));
 }
 
 static po_status statement(cu *c, uint32_t node) {
@@ -241,7 +227,7 @@ static used used_by(const cu *c, uint32_t step) {
         if (mu->nodes[n].kind != PO_MU_STATEMENT)
             continue;
         for (uint32_t k = 0; k <= s->n_in; k++) {
-            uint32_t t = k < s->n_in ? s->in[k].tensor : s->out.tensor, i = 0;
+            uint32_t t = po_mu_touched(s, k), i = 0;
             while (i < u.n && u.tensor[i] != t)
                 i++;
             if (i == 64) {
@@ -378,7 +364,7 @@ static po_status kernel(cu *c, uint32_t step, uint32_t number, po_arena *arena, 
     c->g.depth = 0;
     po_text_printf(source,
                    "\n/* %s */\nextern \"C\" __global__ void __launch_bounds__(PC_BOUNDS(%u)) %s(",
-                   comment_of(c, c->step), c->threads, launch->symbol);
+                   cg_comment(&c->g, c->step), c->threads, launch->symbol);
     parameters(c, &u, arena, launch);
     po_text_puts(source, ") {\n");
     if (c->shared > 0)
@@ -513,7 +499,7 @@ po_status po_codegen_cuda(po_ctx *ctx, po_arena *arena, const po_mu *mu, const c
         po_mu_print(&graph, mu);
         po_text_puts(&source, po_shipped_cuda_prelude_cu);
         po_text_printf(&source, "\n/* %s */\n",
-                       comment_of(&c, graph.data == NULL ? "" : graph.data));
+                       cg_comment(&c.g, graph.data == NULL ? "" : graph.data));
         again = PO_NONE;
         status = steps(&c, mu, arena, &source, unstaged, &again, program);
         if (again != PO_NONE)

@@ -121,7 +121,7 @@ po_status cu_memory_device(cu *c) {
             if (mu->nodes[i].kind != PO_MU_STATEMENT)
                 continue;
             for (uint32_t k = 0; k <= s->n_in; k++) {
-                cu_tensor *t = &c->tensor[k < s->n_in ? s->in[k].tensor : s->out.tensor];
+                cu_tensor *t = &c->tensor[po_mu_touched(s, k)];
                 t->first = position < t->first ? position : t->first;
                 t->last = position;
             }
@@ -139,21 +139,6 @@ po_status cu_memory_device(cu *c) {
 
 /* --- of a block --- */
 
-static uint32_t last_inside(const po_mu *mu, uint32_t node) {
-    uint32_t last = node;
-    for (uint32_t n = node; n != PO_NONE && po_mu_inside(mu, n, node); n = po_mu_next(mu, n))
-        last = n;
-    return last;
-}
-
-/* Of a node's ancestors the one right inside a tensor's scope: what runs once while it lives. */
-static uint32_t below_scope(const po_mu *mu, uint32_t node, const po_mu_tensor *t) {
-    uint32_t scope = t->scope == PO_NONE ? po_mu_step_of(mu, node) : t->scope;
-    while (mu->nodes[node].parent != scope && mu->nodes[node].parent != PO_NONE)
-        node = mu->nodes[node].parent;
-    return node;
-}
-
 void cu_memory_shared(cu *c, uint32_t step) {
     const po_mu *mu = c->mu;
     int64_t at = 0, *position = PO_NEW_N(c->arena, int64_t, mu->n_nodes + 1);
@@ -169,16 +154,16 @@ void cu_memory_shared(cu *c, uint32_t step) {
         if (mu->nodes[n].kind != PO_MU_STATEMENT)
             continue;
         for (uint32_t k = 0; k <= s->n_in; k++) {
-            uint32_t tensor = k < s->n_in ? s->in[k].tensor : s->out.tensor;
+            uint32_t tensor = po_mu_touched(s, k);
             cu_tensor *t = &c->tensor[tensor];
             if (mu->tensors[tensor].place != PO_MU_SHARED || t->fragment != 0)
                 continue;
             /* What is copied ahead lives as long as its loop. */
             uint32_t top = t->stages > 1 || c->node[n].pipelined
                                ? mu->tensors[tensor].scope
-                               : below_scope(mu, n, &mu->tensors[tensor]);
+                               : cg_below_scope(mu, n, &mu->tensors[tensor]);
             t->first = position[top] < t->first ? position[top] : t->first;
-            int64_t last = position[last_inside(mu, top)];
+            int64_t last = position[cg_last_inside(mu, top)];
             t->last = last > t->last ? last : t->last;
         }
     }

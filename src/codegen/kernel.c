@@ -276,21 +276,6 @@ static uint32_t deal(cg *g, uint32_t node, uint32_t *braces) {
     return nest[n - 1];
 }
 
-/* Text as it may stand in a comment. */
-static const char *comment_of(cg *g, const char *text) {
-    po_text out;
-    po_text_init(&out, g->arena);
-    po_text_puts(&out, "");
-    for (const char *c = text; *c != '\0'; c++) {
-        po_text_add(&out, c, 1);
-        if ((*c == '*' && c[1] == '/') || (*c == '/' && c[1] == '*'))
-            po_text_puts(&out, " ");
-        if (*c == '\n')
-            po_text_puts(&out, " * ");
-    }
-    return out.data == NULL ? "" : out.data;
-}
-
 /* The body of a phase: a function of where its tensors are. */
 static po_status body(cg *g, const used *u, uint32_t from, uint32_t to, bool grid) {
     for (uint32_t i = 0; i < g->mu->n_labels; i++)
@@ -411,7 +396,7 @@ static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool 
                                                             : PO_NONE;
     const char *parts = grid ? "call->parts" : "1";
     cg_open(g, "PK_OWN void %s_%u(void *arg, size_t part)", g->symbol, number);
-    cg_line(g, "/* %s */", comment_of(g, g->step));
+    cg_line(g, "/* %s */", cg_comment(g, g->step));
     cg_line(g, "const %s_call *const call = arg;", g->symbol);
     if (g->scratch > 0)
         cg_line(g, "float *const scratch = call->scratch + part * %lldul;", (long long)g->scratch);
@@ -421,7 +406,7 @@ static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool 
             cg_line(g, "    NULL,");
         else
             cg_line(g, "    %s, /* %s */", place_of(g, u.tensors[i]),
-                    comment_of(g, g->mu->tensors[u.tensors[i]].name));
+                    cg_comment(g, g->mu->tensors[u.tensors[i]].name));
     cg_line(g, "};");
     for (uint32_t i = 0; i < u.n_tensors; i++)
         if (rings[i] != PO_NONE)
@@ -524,7 +509,7 @@ po_status po_codegen_kernel(po_ctx *ctx, const po_mu *mu, const po_isa *isa, con
         po_text_puts(&calls, "");
         po_mu_print(&graph, mu);
         po_text_puts(out, "\n/* ");
-        po_text_puts(out, comment_of(&g, graph.data == NULL ? "" : graph.data));
+        po_text_puts(out, cg_comment(&g, graph.data == NULL ? "" : graph.data));
         po_text_puts(out, " */\n");
         po_text_printf(out,
                        "typedef struct %s_call {\n"

@@ -64,3 +64,17 @@ void cg_number(po_text *text, double value) {
         po_text_printf(text, signbit(f) ? "(%s%sf)" : "%s%sf", number, whole ? ".0" : "");
     }
 }
+
+const char *cg_comment(cg *g, const char *text) {
+    po_text out;
+    po_text_init(&out, g->arena);
+    po_text_puts(&out, "");
+    for (const char *c = text; *c != '\0'; c++) {
+        po_text_add(&out, c, 1);
+        if ((*c == '*' && c[1] == '/') || (*c == '/' && c[1] == '*'))
+            po_text_puts(&out, " ");
+        if (*c == '\n')
+            po_text_puts(&out, " * ");
+    }
+    return out.data == NULL ? "" : out.data;
+}

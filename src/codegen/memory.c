@@ -114,18 +114,17 @@ static void place_all(cg *g, const interval *live, const uint32_t *tensors, uint
 static void used(const cg *g, uint32_t node, interval *live, uint32_t first, uint32_t last) {
     const po_mu_statement *s = &g->mu->nodes[node].statement;
     for (uint32_t k = 0; k <= s->n_in; k++)
-        widen(&live[k < s->n_in ? s->in[k].tensor : s->out.tensor], first, last);
+        widen(&live[po_mu_touched(s, k)], first, last);
 }
 
-/* Of a node's ancestors the one right inside a tensor's scope: what runs once while it lives. */
-static uint32_t below_scope(const po_mu *mu, uint32_t node, const po_mu_tensor *t) {
+uint32_t cg_below_scope(const po_mu *mu, uint32_t node, const po_mu_tensor *t) {
     uint32_t scope = t->scope == PO_NONE ? po_mu_step_of(mu, node) : t->scope;
     while (mu->nodes[node].parent != scope && mu->nodes[node].parent != PO_NONE)
         node = mu->nodes[node].parent;
     return node;
 }
 
-static uint32_t last_inside(const po_mu *mu, uint32_t node) {
+uint32_t cg_last_inside(const po_mu *mu, uint32_t node) {
     uint32_t last = node;
     for (uint32_t n = po_mu_next(mu, node); n != PO_NONE && po_mu_inside(mu, n, node);
          n = po_mu_next(mu, n))
@@ -143,11 +142,11 @@ static void shared_of_step(cg *g, uint32_t step, const uint32_t *position) {
         if (mu->nodes[n].kind != PO_MU_STATEMENT)
             continue;
         for (uint32_t k = 0; k <= s->n_in; k++) {
-            uint32_t tensor = k < s->n_in ? s->in[k].tensor : s->out.tensor;
+            uint32_t tensor = po_mu_touched(s, k);
             if (mu->tensors[tensor].place != PO_MU_SHARED)
                 continue;
-            uint32_t top = below_scope(mu, n, &mu->tensors[tensor]);
-            widen(&live[tensor], position[top], position[last_inside(mu, top)]);
+            uint32_t top = cg_below_scope(mu, n, &mu->tensors[tensor]);
+            widen(&live[tensor], position[top], position[cg_last_inside(mu, top)]);
         }
     }
     uint32_t n_here = 0, *here = PO_NEW_N(g->arena, uint32_t, mu->n_tensors + 1);

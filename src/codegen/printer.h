@@ -60,6 +60,8 @@ __attribute__((format(printf, 2, 3))) void cg_line(cg *g, const char *format, ..
 __attribute__((format(printf, 2, 3))) void cg_open(cg *g, const char *format, ...);
 void cg_brace(cg *g);
 void cg_close(cg *g);
+/* Text as it may stand in a comment. */
+const char *cg_comment(cg *g, const char *text);
 /* A float literal. */
 void cg_number(po_text *text, double value);
 
@@ -104,6 +106,10 @@ double cg_cycles(cg *g, uint32_t from, uint32_t to);
 
 /* Whether something is kept round the tensor. */
 bool cg_has_ring(const po_mu_tensor *t);
+/* Of a node's ancestors the one right inside a tensor's scope: what runs once while it lives. */
+uint32_t cg_below_scope(const po_mu *mu, uint32_t node, const po_mu_tensor *t);
+/* The last node inside another; itself where it has none. */
+uint32_t cg_last_inside(const po_mu *mu, uint32_t node);
 /* Sets g->tensor, g->device, g->scratch. */
 po_status cg_memory(cg *g);
 
