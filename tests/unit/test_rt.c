@@ -2,8 +2,8 @@
 #include "base/scan.h"
 #include "ops/ref.h"
 #include "ops/rewrite.h"
-#include "ops/rt.h"
 #include "rewriting.h"
+#include "rt_maps.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -23,265 +23,6 @@ static void stop(fixture *f) {
     po_arena_free(f->arena);
 }
 
-/* Where each output element comes from; -1: a zero. */
-typedef struct map {
-    uint32_t in_rank, out_rank;
-    int64_t in_dims[PO_RT_MAX_RANK], out_dims[PO_RT_MAX_RANK];
-    int64_t n_in, n_out, *from;
-} map;
-
-static int64_t product(uint32_t rank, const int64_t *dims) {
-    int64_t n = 1;
-    for (uint32_t i = 0; i < rank; i++)
-        n *= dims[i];
-    return n;
-}
-
-static void unflatten(int64_t at, uint32_t rank, const int64_t *dims, int64_t *index) {
-    for (uint32_t i = rank; i-- > 0; at /= dims[i])
-        index[i] = at % dims[i];
-}
-
-static int64_t flatten(uint32_t rank, const int64_t *dims, const int64_t *index) {
-    int64_t at = 0;
-    for (uint32_t i = 0; i < rank; i++) {
-        if (index[i] < 0 || index[i] >= dims[i])
-            return -1;
-        at = at * dims[i] + index[i];
-    }
-    return at;
-}
-
-static map *new_map(po_arena *arena, uint32_t in_rank, const int64_t *in, uint32_t out_rank,
-                    const int64_t *out) {
-    map *m = PO_NEW(arena, map);
-    m->in_rank = in_rank;
-    m->out_rank = out_rank;
-    memcpy(m->in_dims, in, in_rank * sizeof *in);
-    memcpy(m->out_dims, out, out_rank * sizeof *out);
-    m->n_in = product(in_rank, in);
-    m->n_out = product(out_rank, out);
-    m->from = PO_NEW_N(arena, int64_t, m->n_out);
-    for (int64_t i = 0; i < m->n_out; i++)
-        m->from[i] = -1;
-    return m;
-}
-
-/* Every iteration of a form, one after another. */
-static map *map_of(po_arena *arena, const po_rt *rt) {
-    map *m = new_map(arena, rt->in_rank, rt->in_dims, rt->out_rank, rt->out_dims);
-    int64_t n = 1;
-    for (uint32_t i = 0; i < rt->n; i++)
-        n *= rt->digits[i].extent;
-    for (int64_t k = 0; k < n; k++) {
-        int64_t in[PO_RT_MAX_RANK], out[PO_RT_MAX_RANK], rest = k;
-        memcpy(in, rt->in_base, rt->in_rank * sizeof *in);
-        memcpy(out, rt->out_base, rt->out_rank * sizeof *out);
-        for (uint32_t i = 0; i < rt->n; i++) {
-            const po_rt_digit *d = &rt->digits[i];
-            in[d->in_axis] += d->in_coef * (rest % d->extent);
-            out[d->out_axis] += d->out_coef * (rest % d->extent);
-            rest /= d->extent;
-        }
-        int64_t from = flatten(rt->in_rank, rt->in_dims, in);
-        int64_t to = flatten(rt->out_rank, rt->out_dims, out);
-        if (from >= 0 && to >= 0) {
-            assert_true(m->from[to] == -1); /* nothing is written twice */
-            m->from[to] = from;
-        }
-    }
-    return m;
-}
-
-static map *then(po_arena *arena, const map *a, const map *b) {
-    map *m = new_map(arena, a->in_rank, a->in_dims, b->out_rank, b->out_dims);
-    for (int64_t i = 0; i < m->n_out; i++)
-        m->from[i] = b->from[i] < 0 ? -1 : a->from[b->from[i]];
-    return m;
-}
-
-static bool same_map(const map *a, const map *b) {
-    return a->in_rank == b->in_rank && a->out_rank == b->out_rank && a->n_out == b->n_out &&
-           memcmp(a->in_dims, b->in_dims, a->in_rank * sizeof *a->in_dims) == 0 &&
-           memcmp(a->out_dims, b->out_dims, a->out_rank * sizeof *a->out_dims) == 0 &&
-           memcmp(a->from, b->from, (size_t)a->n_out * sizeof *a->from) == 0;
-}
-
-static bool empty(const map *m) {
-    for (int64_t i = 0; i < m->n_out; i++)
-        if (m->from[i] >= 0)
-            return false;
-    return true;
-}
-
-static const char *text_of(po_arena *arena, const po_rt *rt, bool extents) {
-    po_text t;
-    po_text_init(&t, arena);
-    po_rt_print(&t, rt, extents);
-    po_text_puts(&t, "");
-    return t.data;
-}
-
-/* --- random steps --- */
-
-typedef struct maker {
-    uint64_t seed, next;
-} maker;
-
-static int64_t draw(maker *m, int64_t from, int64_t to) {
-    return from + (int64_t)(po_random_u64(m->seed, 1, m->next++) % (uint64_t)(to - from + 1));
-}
-
-/* A step with its map, made without R/T's arithmetic. */
-static const po_rt *random_step(maker *m, po_arena *arena, uint32_t rank, const int64_t *dims,
-                                map **made) {
-    int64_t out[PO_RT_MAX_RANK], index[PO_RT_MAX_RANK];
-    uint32_t x = (uint32_t)draw(m, 0, rank - 1);
-    switch (draw(m, 0, 5)) {
-    case 0: { /* Transpose */
-        uint32_t perm[PO_RT_MAX_RANK];
-        for (uint32_t i = 0; i < rank; i++)
-            perm[i] = i;
-        for (uint32_t i = rank; i-- > 1;) {
-            uint32_t k = (uint32_t)draw(m, 0, i), swap = perm[i];
-            perm[i] = perm[k];
-            perm[k] = swap;
-        }
-        for (uint32_t i = 0; i < rank; i++)
-            out[i] = dims[perm[i]];
-        *made = new_map(arena, rank, dims, rank, out);
-        for (int64_t i = 0; i < (*made)->n_out; i++) {
-            int64_t at[PO_RT_MAX_RANK];
-            unflatten(i, rank, out, at);
-            for (uint32_t k = 0; k < rank; k++)
-                index[perm[k]] = at[k];
-            (*made)->from[i] = flatten(rank, dims, index);
-        }
-        return po_rt_transpose(arena, rank, dims, perm);
-    }
-    case 1: { /* split an axis */
-        int64_t f = draw(m, 2, 3);
-        if (rank >= 5 || dims[x] % f)
-            return NULL;
-        for (uint32_t i = 0, n = 0; i < rank; i++) {
-            if (i == x)
-                out[n++] = draw(m, 0, 1) ? f : dims[x] / f;
-            out[n++] = dims[i];
-            if (i == x)
-                out[n - 1] = dims[x] / out[n - 2];
-        }
-        *made = new_map(arena, rank, dims, rank + 1, out);
-        for (int64_t i = 0; i < (*made)->n_out; i++)
-            (*made)->from[i] = i;
-        return po_rt_reshape(arena, rank, dims, rank + 1, out);
-    }
-    case 2: { /* merge two axes */
-        if (rank < 2 || x == 0)
-            return NULL;
-        for (uint32_t i = 0, n = 0; i < rank; i++)
-            if (i == x)
-                out[n - 1] *= dims[i];
-            else
-                out[n++] = dims[i];
-        *made = new_map(arena, rank, dims, rank - 1, out);
-        for (int64_t i = 0; i < (*made)->n_out; i++)
-            (*made)->from[i] = i;
-        return po_rt_reshape(arena, rank, dims, rank - 1, out);
-    }
-    case 3: { /* pad and crop */
-        int64_t before[PO_RT_MAX_RANK] = {0}, after[PO_RT_MAX_RANK] = {0};
-        before[x] = draw(m, -2, 2);
-        after[x] = draw(m, -2, 2);
-        memcpy(out, dims, rank * sizeof *dims);
-        out[x] += before[x] + after[x];
-        if (out[x] < 1)
-            return NULL;
-        *made = new_map(arena, rank, dims, rank, out);
-        for (int64_t i = 0; i < (*made)->n_out; i++) {
-            unflatten(i, rank, out, index);
-            index[x] -= before[x];
-            (*made)->from[i] = flatten(rank, dims, index);
-        }
-        return po_rt_pad(arena, rank, dims, before, after);
-    }
-    case 4: { /* halo */
-        int64_t tiles = draw(m, 1, 3), window = draw(m, 1, 4), step = draw(m, 1, 4);
-        int64_t from = draw(m, -1, 1);
-        if (rank >= 5)
-            return NULL;
-        for (uint32_t i = 0, n = 0; i < rank; i++) {
-            if (i == x)
-                out[n++] = tiles;
-            out[n++] = i == x ? window : dims[i];
-        }
-        *made = new_map(arena, rank, dims, rank + 1, out);
-        for (int64_t i = 0; i < (*made)->n_out; i++) {
-            int64_t at[PO_RT_MAX_RANK];
-            unflatten(i, rank + 1, out, at);
-            for (uint32_t k = 0; k < rank; k++)
-                index[k] = k < x ? at[k] : at[k + 1];
-            index[x] += at[x] * step + from;
-            (*made)->from[i] = flatten(rank, dims, index);
-        }
-        return po_rt_tiles(arena, rank, dims, x, tiles, window, step, from);
-    }
-    default: { /* slice, forwards or backwards */
-        int64_t step = draw(m, 1, 2), first = draw(m, 0, 1), n = (dims[x] - 1 - first) / step + 1;
-        bool back = draw(m, 0, 2) == 0;
-        if (first >= dims[x])
-            return NULL;
-        memcpy(out, dims, rank * sizeof *dims);
-        out[x] = n;
-        *made = new_map(arena, rank, dims, rank, out);
-        for (int64_t i = 0; i < (*made)->n_out; i++) {
-            unflatten(i, rank, out, index);
-            index[x] = first + step * (back ? n - 1 - index[x] : index[x]);
-            (*made)->from[i] = flatten(rank, dims, index);
-        }
-        po_rt_digit d[PO_RT_MAX_RANK];
-        int64_t in_base[PO_RT_MAX_RANK] = {0}, out_base[PO_RT_MAX_RANK] = {0};
-        for (uint32_t i = 0; i < rank; i++)
-            d[i] = (po_rt_digit){out[i], i, i, 1, 1};
-        d[x].in_coef = back ? -step : step;
-        in_base[x] = first + (back ? step * (n - 1) : 0);
-        return po_rt_create(arena, &(po_rt){rank, rank, rank, dims, out, in_base, out_base, d});
-    }
-    }
-}
-
-typedef struct chain {
-    uint32_t n;
-    const po_rt *step[6];
-    map *made[6];
-} chain;
-
-static chain random_chain(maker *m, po_arena *arena, uint32_t most) {
-    chain c = {0};
-    int64_t dims[PO_RT_MAX_RANK];
-    uint32_t rank = (uint32_t)draw(m, 1, 3), wanted = (uint32_t)draw(m, 1, most);
-    for (uint32_t i = 0; i < rank; i++)
-        dims[i] = draw(m, 0, 3) ? 2 * draw(m, 1, 3) : draw(m, 1, 6);
-    for (int tries = 0; tries < 40 && c.n < wanted; tries++) {
-        map *made = NULL;
-        const po_rt *rt = random_step(m, arena, rank, dims, &made);
-        if (!made || made->n_out > 3000)
-            continue;
-        if (!rt) {
-            assert_true(empty(made));
-            continue;
-        }
-        if (!same_map(made, map_of(arena, rt)))
-            fail_msg("step '%s' is not what it should be", text_of(arena, rt, true));
-        c.step[c.n] = rt;
-        c.made[c.n++] = made;
-        rank = rt->out_rank;
-        memcpy(dims, rt->out_dims, rank * sizeof *dims);
-    }
-    return c;
-}
-
-/* --- tests --- */
-
 static void chains_compose(void **state) {
     (void)state;
     enum { CHAINS = 20000 };
@@ -289,18 +30,18 @@ static void chains_compose(void **state) {
     for (uint64_t seed = 1; seed <= CHAINS; seed++) {
         fixture f;
         start(&f);
-        maker m = {seed, 0};
-        chain c = random_chain(&m, f.arena, 5);
+        rt_maker m = {seed, 0};
+        rt_chain c = rt_random_chain(&m, f.arena, 5);
         const po_rt *rt = c.n ? c.step[0] : NULL;
-        map *made = c.n ? c.made[0] : NULL;
+        rt_map *made = c.n ? c.made[0] : NULL;
         for (uint32_t i = 1; i < c.n && rt; i++) {
-            made = then(f.arena, made, c.made[i]);
+            made = rt_then(f.arena, made, c.made[i]);
             const po_rt *longer = po_rt_compose(f.arena, rt, c.step[i]);
-            if (longer && !same_map(made, map_of(f.arena, longer)))
+            if (longer && !rt_same_map(made, rt_map_of(f.arena, longer)))
                 fail_msg("seed %llu: '%s' then '%s' is not '%s'", (unsigned long long)seed,
-                         text_of(f.arena, rt, true), text_of(f.arena, c.step[i], true),
-                         text_of(f.arena, longer, true));
-            refused += !longer && !empty(made);
+                         rt_text(f.arena, rt, true), rt_text(f.arena, c.step[i], true),
+                         rt_text(f.arena, longer, true));
+            refused += !longer && !rt_empty(made);
             composed += longer != NULL;
             rt = longer;
         }
@@ -310,7 +51,7 @@ static void chains_compose(void **state) {
                 right = po_rt_compose(f.arena, c.step[i], right);
             if (right && !po_rt_equal(rt, right))
                 fail_msg("seed %llu: '%s' is not '%s'", (unsigned long long)seed,
-                         text_of(f.arena, rt, true), text_of(f.arena, right, true));
+                         rt_text(f.arena, rt, true), rt_text(f.arena, right, true));
             if (right)
                 assert_true(po_hash_equal(po_rt_hash(rt), po_rt_hash(right)));
             associated += right != NULL;
@@ -322,7 +63,7 @@ static void chains_compose(void **state) {
 }
 
 typedef struct entry {
-    map *m;
+    rt_map *m;
     const po_rt *rt;
     struct entry *next;
 } entry;
@@ -336,26 +77,26 @@ static void forms_are_canonical(void **state) {
     entry **bucket = PO_NEW_N(f.arena, entry *, BUCKETS);
     uint32_t met = 0, unequal = 0;
     for (uint64_t seed = 1; seed <= CHAINS; seed++) {
-        maker m = {seed + 900000, 0};
-        chain c = random_chain(&m, f.arena, 4);
+        rt_maker m = {seed + 900000, 0};
+        rt_chain c = rt_random_chain(&m, f.arena, 4);
         const po_rt *rt = c.n ? c.step[0] : NULL;
         for (uint32_t i = 1; i < c.n && rt; i++)
             rt = po_rt_compose(f.arena, rt, c.step[i]);
         if (!rt)
             continue;
-        map *made = map_of(f.arena, rt);
+        rt_map *made = rt_map_of(f.arena, rt);
         if (made->n_out > 400)
             continue;
         po_hash h = po_hash_bytes(made->from, (size_t)made->n_out * sizeof *made->from,
                                   (po_hash){made->in_rank, made->out_rank});
         entry *e = bucket[h.lo % BUCKETS];
-        while (e && !same_map(e->m, made))
+        while (e && !rt_same_map(e->m, made))
             e = e->next;
         if (e) {
             met++;
             if (!po_rt_equal(e->rt, rt) && unequal++ < 8)
-                printf("  '%s' and '%s'\n", text_of(f.arena, e->rt, true),
-                       text_of(f.arena, rt, true));
+                printf("  '%s' and '%s'\n", rt_text(f.arena, e->rt, true),
+                       rt_text(f.arena, rt, true));
         } else {
             e = PO_NEW(f.arena, entry);
             *e = (entry){made, rt, bucket[h.lo % BUCKETS]};
@@ -374,13 +115,13 @@ static void inverses_undo(void **state) {
     for (uint64_t seed = 1; seed <= 20000; seed++) {
         fixture f;
         start(&f);
-        maker m = {seed + 5000000, 0};
-        chain c = random_chain(&m, f.arena, 3);
+        rt_maker m = {seed + 5000000, 0};
+        rt_chain c = rt_random_chain(&m, f.arena, 3);
         const po_rt *rt = c.n ? c.step[0] : NULL;
         for (uint32_t i = 1; i < c.n && rt; i++)
             rt = po_rt_compose(f.arena, rt, c.step[i]);
         if (rt) {
-            map *made = map_of(f.arena, rt);
+            rt_map *made = rt_map_of(f.arena, rt);
             bool identity =
                 made->in_rank == made->out_rank &&
                 memcmp(made->in_dims, made->out_dims, made->in_rank * sizeof *made->in_dims) == 0;
@@ -396,18 +137,18 @@ static void inverses_undo(void **state) {
                 all &= copies[i] != 0;
             assert_int_equal(po_rt_is_identity(rt), identity);
             if (po_rt_is_bijection(rt) != (all && no_zero && once))
-                fail_msg("'%s' is%s a bijection", text_of(f.arena, rt, true),
+                fail_msg("'%s' is%s a bijection", rt_text(f.arena, rt, true),
                          all && no_zero && once ? "" : " not");
             const po_rt *back = po_rt_invert(f.arena, rt);
             if (back) {
-                map *round = then(f.arena, made, map_of(f.arena, back));
+                rt_map *round = rt_then(f.arena, made, rt_map_of(f.arena, back));
                 for (int64_t i = 0; i < round->n_out; i++)
                     if (round->from[i] != i)
-                        fail_msg("'%s' is not undone by '%s'", text_of(f.arena, rt, true),
-                                 text_of(f.arena, back, true));
+                        fail_msg("'%s' is not undone by '%s'", rt_text(f.arena, rt, true),
+                                 rt_text(f.arena, back, true));
             }
             if (all && once && !back)
-                fail_msg("'%s' has no inverse", text_of(f.arena, rt, true));
+                fail_msg("'%s' has no inverse", rt_text(f.arena, rt, true));
             identities += identity;
             inverted += back != NULL;
             missed += all && !back;
@@ -425,18 +166,18 @@ static void text_parses_back(void **state) {
     for (uint64_t seed = 1; seed <= 10000; seed++) {
         fixture f;
         start(&f);
-        maker m = {seed + 7000000, 0};
-        chain c = random_chain(&m, f.arena, 3);
+        rt_maker m = {seed + 7000000, 0};
+        rt_chain c = rt_random_chain(&m, f.arena, 3);
         const po_rt *rt = c.n ? c.step[0] : NULL, *back = NULL;
         for (uint32_t i = 1; i < c.n && rt; i++)
             rt = po_rt_compose(f.arena, rt, c.step[i]);
         for (int stated = 0; rt && stated < 2; stated++) {
-            const char *text = text_of(f.arena, rt, stated != 0);
+            const char *text = rt_text(f.arena, rt, stated != 0);
             if (po_rt_parse(&f.ctx, f.arena, text, rt->in_rank, stated ? NULL : rt->in_dims,
                             &back) != PO_OK)
                 fail_msg("'%s': %s", text, f.ctx.error.message);
             if (!po_rt_equal(rt, back))
-                fail_msg("'%s' became '%s'", text, text_of(f.arena, back, true));
+                fail_msg("'%s' became '%s'", text, rt_text(f.arena, back, true));
         }
         stop(&f);
     }
@@ -449,14 +190,15 @@ static void emitted_nodes_move_alike(void **state) {
     for (uint64_t seed = 1; seed <= 6000; seed++) {
         fixture f;
         start(&f);
-        maker m = {seed + 3000000, 0};
-        chain c = random_chain(&m, f.arena, 4);
+        rt_maker m = {seed + 3000000, 0};
+        rt_chain c = rt_random_chain(&m, f.arena, 4);
         const po_rt *rt = c.n ? c.step[0] : NULL;
         for (uint32_t i = 1; i < c.n && rt; i++)
             rt = po_rt_compose(f.arena, rt, c.step[i]);
         if (rt) {
-            po_model model = {
-                .ir_version = 8, .opsets = &(po_opset){"", draw(&m, 0, 1) ? 17 : 9}, .n_opsets = 1};
+            po_model model = {.ir_version = 8,
+                              .opsets = &(po_opset){"", rt_draw(&m, 0, 1) ? 17 : 9},
+                              .n_opsets = 1};
             po_graph *g = po_graph_create(&f.ctx, &model, "moves");
             po_type type = po_type_tensor_i64(g->arena, PO_F32, rt->in_rank, rt->in_dims);
             po_value_id x = po_graph_add_input(g, "x", &type), y = po_rt_emit(g, PO_NONE, x, rt);
@@ -475,14 +217,14 @@ static void emitted_nodes_move_alike(void **state) {
                 if (root == x) {
                     back++;
                     if (!po_rt_equal(again, rt))
-                        fail_msg("'%s' came back as '%s'", text_of(f.arena, rt, true),
-                                 text_of(f.arena, again, true));
+                        fail_msg("'%s' came back as '%s'", rt_text(f.arena, rt, true),
+                                 rt_text(f.arena, again, true));
                 }
                 if (y == x)
                     y = po_add_op(g, PO_NONE, PO_OP_Identity, 1, &x, &type);
                 po_graph_add_output(g, y);
                 assert_int_equal(po_infer_graph(&f.ctx, g, false), PO_OK);
-                map *made = map_of(f.arena, rt);
+                rt_map *made = rt_map_of(f.arena, rt);
                 po_array *in, *out;
                 assert_int_equal(
                     po_array_create(&f.ctx, f.arena, PO_F32, rt->in_rank, rt->in_dims, &in), PO_OK);
@@ -490,14 +232,14 @@ static void emitted_nodes_move_alike(void **state) {
                     in->f[i] = (double)(i + 1);
                 if (po_ref_graph(&f.ctx, f.arena, g, (const po_array *const *)&in, &out, false) !=
                     PO_OK)
-                    fail_msg("'%s': %s", text_of(f.arena, rt, true), f.ctx.error.message);
+                    fail_msg("'%s': %s", rt_text(f.arena, rt, true), f.ctx.error.message);
                 assert_int_equal(out->rank, rt->out_rank);
                 for (uint32_t i = 0; i < out->rank; i++)
                     assert_true(out->dims[i] == rt->out_dims[i]);
                 for (int64_t i = 0; i < out->count; i++)
                     if ((int64_t)out->f[i] != made->from[i] + 1)
                         fail_msg("seed %llu: '%s' is emitted wrongly", (unsigned long long)seed,
-                                 text_of(f.arena, rt, true));
+                                 rt_text(f.arena, rt, true));
             }
             po_graph_free(g);
         }
@@ -583,7 +325,7 @@ static void bad_texts_are_refused(void **state) {
         const po_rt *rt;
         int64_t dims[1] = {6};
         if (po_rt_parse(&f.ctx, f.arena, bad[k], 1, dims, &rt) == PO_OK)
-            fail_msg("'%s' parsed as '%s'", bad[k], text_of(f.arena, rt, true));
+            fail_msg("'%s' parsed as '%s'", bad[k], rt_text(f.arena, rt, true));
         assert_true(f.ctx.error.message[0] != '\0');
         stop(&f);
     }
@@ -597,18 +339,18 @@ static void hurt_texts(void **state) {
     for (uint64_t seed = 1; seed <= 40000; seed++) {
         fixture f;
         start(&f);
-        maker m = {seed, 0};
+        rt_maker m = {seed, 0};
         char text[] = "n c (t:2*4 h:6)-1 w -> (n t) c h+1=9 w";
-        for (int64_t k = draw(&m, 1, 4); k > 0; k--)
-            text[draw(&m, 0, sizeof text - 2)] = alphabet[draw(&m, 0, sizeof alphabet - 2)];
+        for (int64_t k = rt_draw(&m, 1, 4); k > 0; k--)
+            text[rt_draw(&m, 0, sizeof text - 2)] = alphabet[rt_draw(&m, 0, sizeof alphabet - 2)];
         const po_rt *rt, *back;
         int64_t dims[4] = {3, 2, 8, 5};
         if (po_rt_parse(&f.ctx, f.arena, text, 4, dims, &rt) == PO_OK) {
             parsed++;
-            if (po_rt_parse(&f.ctx, f.arena, text_of(f.arena, rt, false), 4, dims, &back) !=
+            if (po_rt_parse(&f.ctx, f.arena, rt_text(f.arena, rt, false), 4, dims, &back) !=
                     PO_OK ||
                 !po_rt_equal(rt, back))
-                fail_msg("'%s' does not come back: %s", text, text_of(f.arena, rt, false));
+                fail_msg("'%s' does not come back: %s", text, rt_text(f.arena, rt, false));
         }
         stop(&f);
     }
@@ -622,8 +364,8 @@ static void changes_are_seen(void **state) {
     for (uint64_t seed = 1; seed <= 4000; seed++) {
         fixture f;
         start(&f);
-        maker m = {seed + 11000000, 0};
-        chain c = random_chain(&m, f.arena, 1);
+        rt_maker m = {seed + 11000000, 0};
+        rt_chain c = rt_random_chain(&m, f.arena, 1);
         if (c.n && c.step[0]->n) {
             po_rt rt = *c.step[0];
             po_rt_digit d[PO_RT_MAX_DIGITS];
@@ -632,10 +374,10 @@ static void changes_are_seen(void **state) {
             memcpy(base, rt.in_base, rt.in_rank * sizeof *base);
             rt.digits = d;
             rt.in_base = base;
-            uint32_t k = (uint32_t)draw(&m, 0, rt.n - 1);
-            switch (draw(&m, 0, 3)) {
+            uint32_t k = (uint32_t)rt_draw(&m, 0, rt.n - 1);
+            switch (rt_draw(&m, 0, 3)) {
             case 0:
-                base[draw(&m, 0, rt.in_rank - 1)]++;
+                base[rt_draw(&m, 0, rt.in_rank - 1)]++;
                 break;
             case 1:
                 d[k].extent--;
@@ -649,7 +391,7 @@ static void changes_are_seen(void **state) {
             }
             const po_rt *other = po_rt_create(f.arena, &rt);
             if (other) {
-                bool alike = same_map(map_of(f.arena, other), c.made[0]);
+                bool alike = rt_same_map(rt_map_of(f.arena, other), c.made[0]);
                 assert_int_equal(po_rt_equal(other, c.step[0]), alike);
                 changes++;
                 seen += !alike;
