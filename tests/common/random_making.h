@@ -44,4 +44,7 @@ uint32_t making_unary(making *m, uint32_t x, const char *op);
 uint32_t making_binary(making *m, uint32_t x, uint32_t y, const char *op);
 uint32_t making_with_number(making *m, uint32_t x, const char *op, double number);
 
+/* random_moves.c: slices, joins, padding, other shapes; x where none fits. */
+uint32_t making_move(making *m, uint32_t x);
+
 #endif

@@ -9,7 +9,7 @@ from onnx import TensorProto as T
 from onnx import helper as h
 
 import random_graph
-from random_graph import Graph, Value
+from random_making import Graph, Value
 
 
 def weight(g, *shape, fan=None):
