@@ -3,6 +3,7 @@
 #include "petopt.h"
 #include "pipeline/pin.h"
 #include "pipeline/proving.h"
+#include "proofs.h"
 #include "test_paths.h"
 #include "unit.h"
 #include "verify/cert.h"
@@ -157,16 +158,6 @@ static const forgery forgeries[] = {
     {"graph recipes", "graph recipe ("},
 };
 
-static char *replaced(const char *text, const char *from, const char *to) {
-    const char *at = strstr(text, from);
-    if (!at)
-        fail_msg("'%s' is not in the recipes:\n%s", from, text);
-    char *out = malloc(strlen(text) + strlen(to) + 1);
-    assert_non_null(out);
-    sprintf(out, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-    return out;
-}
-
 static void write_cert(const bed *t, po_arena *arena, const po_cert *cert) {
     const char *text = po_cert_print(arena, cert);
     test_write_text(t->cert, text);
@@ -188,7 +179,9 @@ static void no_forged_recipe_is_believed(void **state) {
     assert_true(replay(t.in, t.out).proved);
     for (size_t i = 0; i < sizeof forgeries / sizeof *forgeries; i++) {
         po_cert forged = cert;
-        char *recipes = replaced(cert.recipes, forgeries[i].from, forgeries[i].to);
+        char *recipes = test_replaced(cert.recipes, forgeries[i].from, forgeries[i].to);
+        if (!recipes)
+            fail_msg("'%s' is not in the recipes:\n%s", forgeries[i].from, cert.recipes);
         forged.recipes = recipes;
         write_cert(&t, arena, &forged);
         expect_unproved(&t, forgeries[i].to);
