@@ -2,6 +2,7 @@
 
 #include "export/export.h"
 #include "import/import.h"
+#include "unit.h"
 
 #include <stdio.h>
 
@@ -166,6 +167,23 @@ Onnx__ModelProto *tm_model(po_arena *a) {
     return m;
 }
 
+void tm_add_node(po_arena *a, Onnx__ModelProto *m, const char *op, const char *in,
+                 const char *out) {
+    TM_ADD(a, m->graph, node, tm_node(a, op, in, out));
+}
+
+Onnx__NodeProto *tm_last_node(Onnx__ModelProto *m) {
+    return m->graph->node[m->graph->n_node - 1];
+}
+
+Onnx__AttributeProto *tm_branch(po_arena *a, const char *name, const char *op, const char *in,
+                                const char *out) {
+    Onnx__AttributeProto *p = tm_attr(a, name, PO_ATTR_GRAPH);
+    p->g = tm_graph(a, name);
+    TM_ADD(a, p->g, node, tm_node(a, op, in, out));
+    TM_ADD(a, p->g, output, tm_info(a, out, PO_F32, 2, (const int64_t[]){2, 3}));
+    return p;
+}
 uint8_t *tm_pack(po_arena *a, const Onnx__ModelProto *m, size_t *size) {
     *size = protobuf_c_message_get_packed_size(&m->base);
     uint8_t *data = po_arena_alloc(a, *size);
@@ -188,6 +206,16 @@ po_status tm_import(po_ctx *ctx, const void *data, size_t size) {
     po_model_free(model);
     po_guard_pop(ctx, &guard);
     return status;
+}
+
+po_model *tm_imported(po_ctx *ctx, po_arena *a, void (*change)(po_arena *, Onnx__ModelProto *)) {
+    Onnx__ModelProto *m = tm_model(a);
+    change(a, m);
+    size_t size;
+    const uint8_t *data = tm_pack(a, m, &size);
+    po_model *model = NULL;
+    assert_int_equal(po_import_bytes(ctx, data, size, &model), PO_OK);
+    return model;
 }
 
 int tm_run(const tm_case *cases, size_t n) {

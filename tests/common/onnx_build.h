@@ -3,6 +3,7 @@
 #define TEST_ONNX_BUILD_H
 
 #include "base/arena.h"
+#include "ir/graph.h"
 #include "onnx/onnx.h"
 
 /* y = Add(x, w), x and y f32[2,3], w an initialiser of that type with raw_data; IR 8, opset 17. */
@@ -24,6 +25,12 @@ Onnx__AttributeProto *tm_attr_ints(po_arena *a, const char *name, int n, const i
 Onnx__GraphProto *tm_graph(po_arena *a, const char *name);
 Onnx__FunctionProto *tm_function(po_arena *a, const char *domain, const char *name, const char *in,
                                  const char *out);
+/* A node at the end of the model's graph; the one that is there. */
+void tm_add_node(po_arena *a, Onnx__ModelProto *m, const char *op, const char *in, const char *out);
+Onnx__NodeProto *tm_last_node(Onnx__ModelProto *m);
+/* An attribute that is a body of one node, which makes an f32[2,3]. */
+Onnx__AttributeProto *tm_branch(po_arena *a, const char *name, const char *op, const char *in,
+                                const char *out);
 void tm_opset(po_arena *a, Onnx__ModelProto *m, const char *domain, int64_t version);
 void tm_external(po_arena *a, Onnx__TensorProto *t, const char *location, const char *offset,
                  const char *length);
@@ -40,6 +47,9 @@ uint8_t *tm_pack(po_arena *a, const Onnx__ModelProto *m, size_t *size);
 
 /* Imports the bytes under a guard, checks the graph, exports it to nowhere and frees it. */
 po_status tm_import(po_ctx *ctx, const void *data, size_t size);
+
+/* tm_model as `change` makes it, imported; that must succeed. */
+po_model *tm_imported(po_ctx *ctx, po_arena *a, void (*change)(po_arena *, Onnx__ModelProto *));
 
 /* One line of a table of broken models: the message that it must give, NULL: it must be taken. */
 typedef struct tm_case {

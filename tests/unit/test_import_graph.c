@@ -1,4 +1,4 @@
-/* The hostile list of docs/import.md: graphs, nodes, attributes, functions, versions. */
+/* The hostile list of docs/import.md: graphs, nodes, attributes, versions. */
 #include "unit.h"
 
 #include "import/import.h"
@@ -7,36 +7,28 @@
 
 static const int64_t two_three[] = {2, 3};
 
-static void add(po_arena *a, Onnx__ModelProto *m, const char *op, const char *in, const char *out) {
-    TM_ADD(a, m->graph, node, tm_node(a, op, in, out));
-}
-
-static Onnx__NodeProto *last(Onnx__ModelProto *m) {
-    return m->graph->node[m->graph->n_node - 1];
-}
-
 static void cycle(po_arena *a, Onnx__ModelProto *m) {
-    add(a, m, "Add", "x,q", "p");
-    add(a, m, "Add", "x,p", "q");
+    tm_add_node(a, m, "Add", "x,q", "p");
+    tm_add_node(a, m, "Add", "x,p", "q");
 }
 static void self_loop(po_arena *a, Onnx__ModelProto *m) {
-    add(a, m, "Add", "x,p", "p");
+    tm_add_node(a, m, "Add", "x,p", "p");
 }
 static void unsorted(po_arena *a, Onnx__ModelProto *m) {
-    add(a, m, "Relu", "p", "q");
-    add(a, m, "Relu", "x", "p");
+    tm_add_node(a, m, "Relu", "p", "q");
+    tm_add_node(a, m, "Relu", "x", "p");
 }
 static void made_twice(po_arena *a, Onnx__ModelProto *m) {
-    add(a, m, "Relu", "x", "y");
+    tm_add_node(a, m, "Relu", "x", "y");
 }
 static void input_made(po_arena *a, Onnx__ModelProto *m) {
-    add(a, m, "Relu", "y", "x");
+    tm_add_node(a, m, "Relu", "y", "x");
 }
 static void initializer_made(po_arena *a, Onnx__ModelProto *m) {
-    add(a, m, "Relu", "y", "w");
+    tm_add_node(a, m, "Relu", "y", "w");
 }
 static void one_node_twice(po_arena *a, Onnx__ModelProto *m) {
-    add(a, m, "Split", "x", "p,p");
+    tm_add_node(a, m, "Split", "x", "p,p");
 }
 static void inputs_twice(po_arena *a, Onnx__ModelProto *m) {
     TM_ADD(a, m->graph, input, tm_info(a, "x", PO_F32, 2, two_three));
@@ -45,7 +37,7 @@ static void initializer_twice(po_arena *a, Onnx__ModelProto *m) {
     TM_ADD(a, m->graph, initializer, tm_raw(a, "w", PO_F32, 2, two_three, 24));
 }
 static void dangling_input(po_arena *a, Onnx__ModelProto *m) {
-    add(a, m, "Relu", "nothing", "p");
+    tm_add_node(a, m, "Relu", "nothing", "p");
 }
 static void dangling_output(po_arena *a, Onnx__ModelProto *m) {
     TM_ADD(a, m->graph, output, tm_info(a, "nothing", PO_F32, 2, two_three));
@@ -57,8 +49,8 @@ static void nameless_initializer(po_arena *a, Onnx__ModelProto *m) {
     TM_ADD(a, m->graph, initializer, tm_raw(a, "", PO_F32, 2, two_three, 24));
 }
 static void optional_inputs(po_arena *a, Onnx__ModelProto *m) {
-    add(a, m, "Clip", "x,,w", "p");
-    add(a, m, "Dropout", "x", "q,");
+    tm_add_node(a, m, "Clip", "x,,w", "p");
+    tm_add_node(a, m, "Dropout", "x", "q,");
 }
 static void input_and_initializer(po_arena *a, Onnx__ModelProto *m) {
     TM_ADD(a, m->graph, input, tm_info(a, "w", PO_F32, 2, two_three));
@@ -69,24 +61,16 @@ static void output_twice(po_arena *a, Onnx__ModelProto *m) {
     TM_ADD(a, m->graph, output, tm_info(a, "w", PO_F32, 2, two_three));
 }
 static void no_op_type(po_arena *a, Onnx__ModelProto *m) {
-    add(a, m, "", "x", "p");
+    tm_add_node(a, m, "", "x", "p");
 }
 
 /* --- bodies --- */
 
-static Onnx__AttributeProto *branch(po_arena *a, const char *name, const char *op, const char *in,
-                                    const char *out) {
-    Onnx__AttributeProto *p = tm_attr(a, name, PO_ATTR_GRAPH);
-    p->g = tm_graph(a, name);
-    TM_ADD(a, p->g, node, tm_node(a, op, in, out));
-    TM_ADD(a, p->g, output, tm_info(a, out, PO_F32, 2, two_three));
-    return p;
-}
 static void conditional(po_arena *a, Onnx__ModelProto *m, const char *in, const char *out) {
     TM_ADD(a, m->graph, input, tm_info(a, "c", PO_BOOL, 0, NULL));
-    add(a, m, "If", "c", "z");
-    TM_ADD(a, last(m), attribute, branch(a, "then_branch", "Relu", in, out));
-    TM_ADD(a, last(m), attribute, branch(a, "else_branch", "Neg", in, out));
+    tm_add_node(a, m, "If", "c", "z");
+    TM_ADD(a, tm_last_node(m), attribute, tm_branch(a, "then_branch", "Relu", in, out));
+    TM_ADD(a, tm_last_node(m), attribute, tm_branch(a, "else_branch", "Neg", in, out));
 }
 static void good_bodies(po_arena *a, Onnx__ModelProto *m) {
     conditional(a, m, "x", "o"); /* both bodies call theirs o */
@@ -96,11 +80,11 @@ static void body_hides(po_arena *a, Onnx__ModelProto *m) {
 }
 static void body_uses_later(po_arena *a, Onnx__ModelProto *m) {
     conditional(a, m, "later", "o");
-    add(a, m, "Relu", "x", "later");
+    tm_add_node(a, m, "Relu", "x", "later");
 }
 static void body_input_hides(po_arena *a, Onnx__ModelProto *m) {
     conditional(a, m, "x", "o");
-    TM_ADD(a, last(m)->attribute[0]->g, input, tm_info(a, "x", PO_F32, 2, two_three));
+    TM_ADD(a, tm_last_node(m)->attribute[0]->g, input, tm_info(a, "x", PO_F32, 2, two_three));
 }
 static void deep_bodies(po_arena *a, Onnx__ModelProto *m) {
     Onnx__NodeProto *n = tm_node(a, "Relu", "x", "o");
@@ -121,7 +105,7 @@ static void long_loop(po_arena *a, Onnx__ModelProto *m) {
     memset(trips->raw_data.data, 0xff, 7);
     trips->raw_data.data[7] = 0x7f;
     TM_ADD(a, m->graph, initializer, trips);
-    add(a, m, "Loop", "trips,,x", "z");
+    tm_add_node(a, m, "Loop", "trips,,x", "z");
     Onnx__AttributeProto *p = tm_attr(a, "body", PO_ATTR_GRAPH);
     p->g = tm_graph(a, "b");
     TM_ADD(a, p->g, input, tm_info(a, "i", PO_I64, 0, NULL));
@@ -131,7 +115,7 @@ static void long_loop(po_arena *a, Onnx__ModelProto *m) {
     TM_ADD(a, p->g, node, tm_node(a, "Identity", "cond", "on"));
     TM_ADD(a, p->g, output, tm_info(a, "on", PO_BOOL, 0, NULL));
     TM_ADD(a, p->g, output, tm_info(a, "r", PO_F32, 2, two_three));
-    TM_ADD(a, last(m), attribute, p);
+    TM_ADD(a, tm_last_node(m), attribute, p);
 }
 
 /* --- versions --- */
@@ -171,10 +155,10 @@ static void only_other_opset(po_arena *a, Onnx__ModelProto *m) {
     m->opset_import[0]->domain = po_arena_strdup(a, "other");
 }
 static void unknown_operator(po_arena *a, Onnx__ModelProto *m) {
-    add(a, m, "Frobnicate", "x,,w", "p,,q");
-    add(a, m, "Conv", "p", "r");
-    last(m)->domain = po_arena_strdup(a, "nobody.knows");
-    TM_ADD(a, last(m), attribute, tm_attr_int(a, "group", -7));
+    tm_add_node(a, m, "Frobnicate", "x,,w", "p,,q");
+    tm_add_node(a, m, "Conv", "p", "r");
+    tm_last_node(m)->domain = po_arena_strdup(a, "nobody.knows");
+    TM_ADD(a, tm_last_node(m), attribute, tm_attr_int(a, "group", -7));
 }
 
 /* --- attributes --- */
@@ -224,11 +208,12 @@ static void reference_outside(po_arena *a, Onnx__ModelProto *m) {
 
 /* A node with one list or number out of bounds. */
 static void window(po_arena *a, Onnx__ModelProto *m, const char *attr, int64_t value) {
-    add(a, m, "MaxPool", "x", "p");
+    tm_add_node(a, m, "MaxPool", "x", "p");
     int64_t good[] = {2, 2}, all[] = {value, value, value, value};
     if (strcmp(attr, "kernel_shape") != 0)
-        TM_ADD(a, last(m), attribute, tm_attr_ints(a, "kernel_shape", 2, good));
-    TM_ADD(a, last(m), attribute, tm_attr_ints(a, attr, strcmp(attr, "pads") == 0 ? 4 : 2, all));
+        TM_ADD(a, tm_last_node(m), attribute, tm_attr_ints(a, "kernel_shape", 2, good));
+    TM_ADD(a, tm_last_node(m), attribute,
+           tm_attr_ints(a, attr, strcmp(attr, "pads") == 0 ? 4 : 2, all));
 }
 static void stride_zero(po_arena *a, Onnx__ModelProto *m) {
     window(a, m, "strides", 0);
@@ -259,8 +244,8 @@ static void dilation_zero(po_arena *a, Onnx__ModelProto *m) {
 }
 static void one_int(po_arena *a, Onnx__ModelProto *m, const char *op, const char *in,
                     const char *attr, int64_t value) {
-    add(a, m, op, in, "p");
-    TM_ADD(a, last(m), attribute, tm_attr_int(a, attr, value));
+    tm_add_node(a, m, op, in, "p");
+    TM_ADD(a, tm_last_node(m), attribute, tm_attr_int(a, attr, value));
 }
 static void group_zero(po_arena *a, Onnx__ModelProto *m) {
     one_int(a, m, "Conv", "x,w", "group", 0);
@@ -282,7 +267,7 @@ static void reshape(po_arena *a, Onnx__ModelProto *m, int64_t d0, int64_t d1) {
     Onnx__TensorProto *t = tm_raw(a, "shape", PO_I64, 1, &n, 16);
     memcpy(t->raw_data.data, dims, 16);
     TM_ADD(a, m->graph, initializer, t);
-    add(a, m, "Reshape", "x,shape", "p");
+    tm_add_node(a, m, "Reshape", "x,shape", "p");
 }
 static void reshape_two(po_arena *a, Onnx__ModelProto *m) {
     reshape(a, m, -1, -1);
@@ -300,14 +285,14 @@ static void explosions(po_arena *a, Onnx__ModelProto *m) {
     Onnx__TensorProto *t = tm_raw(a, "huge", PO_I64, 1, &n, 16);
     memcpy(t->raw_data.data, dims, 16);
     TM_ADD(a, m->graph, initializer, t);
-    add(a, m, "ConstantOfShape", "huge", "e1");
-    add(a, m, "Tile", "x,huge", "e2");
-    add(a, m, "Expand", "x,huge", "e3");
-    add(a, m, "Resize", "x,,,huge", "e4");
+    tm_add_node(a, m, "ConstantOfShape", "huge", "e1");
+    tm_add_node(a, m, "Tile", "x,huge", "e2");
+    tm_add_node(a, m, "Expand", "x,huge", "e3");
+    tm_add_node(a, m, "Resize", "x,,,huge", "e4");
 }
 static void random_nodes(po_arena *a, Onnx__ModelProto *m) {
-    add(a, m, "RandomNormalLike", "x", "r1");
-    add(a, m, "RandomNormalLike", "x", "r2");
+    tm_add_node(a, m, "RandomNormalLike", "x", "r1");
+    tm_add_node(a, m, "RandomNormalLike", "x", "r2");
 }
 
 /* --- types --- */
@@ -346,96 +331,6 @@ static void hostile_names(po_arena *a, Onnx__ModelProto *m) {
 static void hostile_name_refused(po_arena *a, Onnx__ModelProto *m) {
     hostile_names(a, m);
     m->graph->node[1]->input[0] = po_arena_strdup(a, "\x1b[2J\n");
-}
-
-/* --- functions --- */
-
-static Onnx__FunctionProto *function(po_arena *a, Onnx__ModelProto *m, const char *name,
-                                     const char *calls) {
-    Onnx__FunctionProto *f = tm_function(a, "d", name, "i", "o");
-    Onnx__NodeProto *n = tm_node(a, calls, "i", "o");
-    n->domain = po_arena_strdup(a, strcmp(calls, "Relu") == 0 ? "" : "d");
-    TM_ADD(a, f, node, n);
-    TM_ADD(a, m, functions, f);
-    return f;
-}
-static void good_function(po_arena *a, Onnx__ModelProto *m) {
-    tm_opset(a, m, "d", 1);
-    function(a, m, "F", "G");
-    function(a, m, "G", "Relu");
-    add(a, m, "F", "x", "p");
-    last(m)->domain = po_arena_strdup(a, "d");
-}
-static void calls_itself(po_arena *a, Onnx__ModelProto *m) {
-    function(a, m, "F", "F");
-}
-static void calls_each_other(po_arena *a, Onnx__ModelProto *m) {
-    function(a, m, "F", "G");
-    function(a, m, "G", "F");
-}
-static void calls_through_if(po_arena *a, Onnx__ModelProto *m) {
-    Onnx__FunctionProto *f = tm_function(a, "d", "F", "i", "o");
-    Onnx__NodeProto *n = tm_node(a, "If", "i", "o");
-    TM_ADD(a, n, attribute, branch(a, "then_branch", "F", "i", "p"));
-    TM_ADD(a, n, attribute, branch(a, "else_branch", "Relu", "i", "q"));
-    n->attribute[0]->g->node[0]->domain = po_arena_strdup(a, "d");
-    TM_ADD(a, f, node, n);
-    TM_ADD(a, m, functions, f);
-}
-static void doubling(po_arena *a, Onnx__ModelProto *m) {
-    /* 2^40 nodes where it were inlined: it is not, here. */
-    tm_opset(a, m, "d", 1);
-    for (int i = 0; i < 40; i++) {
-        Onnx__FunctionProto *f = tm_function(a, "d", po_arena_printf(a, "F%d", i), "i", "o");
-        for (int k = 0; k < 2; k++) {
-            Onnx__NodeProto *n = tm_node(a, i ? po_arena_printf(a, "F%d", i - 1) : "Relu",
-                                         k ? "t" : "i", k ? "o" : "t");
-            if (i)
-                n->domain = po_arena_strdup(a, "d");
-            TM_ADD(a, f, node, n);
-        }
-        TM_ADD(a, m, functions, f);
-    }
-    add(a, m, "F39", "x", "p");
-    last(m)->domain = po_arena_strdup(a, "d");
-}
-static void deep_calls(po_arena *a, Onnx__ModelProto *m) {
-    for (int i = 0; i < 5000; i++)
-        function(a, m, po_arena_printf(a, "F%d", i),
-                 i == 4999 ? "Relu" : po_arena_printf(a, "F%d", i + 1));
-}
-static void function_twice(po_arena *a, Onnx__ModelProto *m) {
-    function(a, m, "F", "Relu");
-    function(a, m, "F", "Relu");
-}
-static void function_overloads(po_arena *a, Onnx__ModelProto *m) {
-    function(a, m, "F", "Relu");
-    function(a, m, "F", "Relu")->overload = po_arena_strdup(a, "second");
-}
-static void function_dangling(po_arena *a, Onnx__ModelProto *m) {
-    function(a, m, "F", "Relu")->node[0]->input[0] = po_arena_strdup(a, "x");
-}
-static void function_no_output(po_arena *a, Onnx__ModelProto *m) {
-    function(a, m, "F", "Relu")->node[0]->output[0] = po_arena_strdup(a, "q");
-}
-static void function_unknown_reference(po_arena *a, Onnx__ModelProto *m) {
-    Onnx__AttributeProto *p = tm_attr(a, "alpha", PO_ATTR_FLOAT);
-    p->ref_attr_name = po_arena_strdup(a, "beta");
-    Onnx__NodeProto *n = function(a, m, "F", "Relu")->node[0];
-    TM_ADD(a, n, attribute, p);
-}
-static void function_reference(po_arena *a, Onnx__ModelProto *m) {
-    function_unknown_reference(a, m);
-    Onnx__FunctionProto *f = m->functions[0];
-    f->attribute = PO_NEW(a, char *);
-    f->attribute[f->n_attribute++] = po_arena_strdup(a, "beta");
-}
-static void function_inputs_twice(po_arena *a, Onnx__ModelProto *m) {
-    Onnx__FunctionProto *f = tm_function(a, "d", "F", "i,i", "i");
-    TM_ADD(a, m, functions, f);
-}
-static void no_name_function(po_arena *a, Onnx__ModelProto *m) {
-    function(a, m, "", "Relu");
 }
 
 static const tm_case cases[] = {
@@ -509,35 +404,11 @@ static const tm_case cases[] = {
     {"the same, unused", unknown_element_unused, "graph/value_info[0] 'nobody': unknown element"},
     {"hostile names", hostile_names, NULL},
     {"hostile name in a message", hostile_name_refused, "'?[2J?'"},
-    {"functions", good_function, NULL},
-    {"function calls itself", calls_itself, "functions[0] 'F': the function calls itself"},
-    {"functions call each other", calls_each_other, "the function calls itself"},
-    {"through If", calls_through_if, "the function calls itself"},
-    {"2^40 nodes", doubling, NULL},
-    {"5,000 calls deep", deep_calls, "functions call one another too deep (limit 64)"},
-    {"function twice", function_twice, "functions[1] 'F': the function is there twice"},
-    {"function overloads", function_overloads, NULL},
-    {"function, dangling input", function_dangling, "functions[0] 'F'/node[0]: input 0 is tensor"},
-    {"function, dangling output", function_no_output, "nothing makes output 0 ('o')"},
-    {"function, unknown reference", function_unknown_reference, "does not have ('beta')"},
-    {"function, reference", function_reference, NULL},
-    {"function, inputs twice", function_inputs_twice, "input 1 has no name or one that is taken"},
-    {"function without name", no_name_function, "a function has no name"},
 };
 
 static void test_cases(void **state) {
     (void)state;
     assert_int_equal(tm_run(cases, sizeof cases / sizeof cases[0]), 0);
-}
-
-static po_model *import(po_ctx *ctx, po_arena *a, void (*change)(po_arena *, Onnx__ModelProto *)) {
-    Onnx__ModelProto *m = tm_model(a);
-    change(a, m);
-    size_t size;
-    const uint8_t *data = tm_pack(a, m, &size);
-    po_model *model = NULL;
-    assert_int_equal(po_import_bytes(ctx, data, size, &model), PO_OK);
-    return model;
 }
 
 /* What callers may override is no constant. */
@@ -546,7 +417,7 @@ static void test_overridable(void **state) {
     po_ctx ctx;
     po_ctx_init(&ctx);
     po_arena *a = po_arena_create(&ctx);
-    po_model *model = import(&ctx, a, input_and_initializer);
+    po_model *model = tm_imported(&ctx, a, input_and_initializer);
     const po_graph *g = model->graph;
     assert_int_equal(g->n_inputs, 2);
     assert_int_equal(g->n_initializers, 1);
@@ -571,7 +442,7 @@ static void test_dim_names(void **state) {
     po_ctx ctx;
     po_ctx_init(&ctx);
     po_arena *a = po_arena_create(&ctx);
-    po_model *model = import(&ctx, a, named_dims);
+    po_model *model = tm_imported(&ctx, a, named_dims);
     const po_type *t = &model->graph->values[model->graph->inputs[0]].type;
     assert_string_equal(t->dims[0].symbol, "N");
     assert_null(t->dims[1].symbol);
@@ -586,7 +457,7 @@ static void test_bodies(void **state) {
     po_ctx ctx;
     po_ctx_init(&ctx);
     po_arena *a = po_arena_create(&ctx);
-    po_model *model = import(&ctx, a, good_bodies);
+    po_model *model = tm_imported(&ctx, a, good_bodies);
     const po_graph *g = model->graph;
     const po_node *n = &g->nodes[1];
     assert_int_equal(n->n_attr, 2);
@@ -598,71 +469,6 @@ static void test_bodies(void **state) {
         assert_int_equal(captured->outer, g->inputs[0]);
         assert_string_equal(body->values[body->nodes[0].out[0]].name, "o");
     }
-    po_model_free(model);
-    po_arena_free(a);
-}
-
-static const po_node *maker(const po_graph *g, const char *name) {
-    for (po_value_id i = 0; i < g->n_values; i++)
-        if (strcmp(g->values[i].name, name) == 0)
-            return po_graph_producer(g, i);
-    return NULL;
-}
-
-/* A function that hands an input on, gives one value twice and leaves one out. */
-static void odd_function(po_arena *a, Onnx__ModelProto *m) {
-    tm_opset(a, m, "d", 1);
-    Onnx__FunctionProto *f = tm_function(a, "d", "F", "i,j", "i,r,r,s");
-    TM_ADD(a, f, node, tm_node(a, "Relu", "i", "r"));
-    TM_ADD(a, f, node, tm_node(a, "Clip", "r,j", "s"));
-    f->node[0]->name = po_arena_strdup(a, "inner");
-    TM_ADD(a, m, functions, f);
-    add(a, m, "F", "y", "p,q,r,s");
-    last(m)->domain = po_arena_strdup(a, "d");
-    last(m)->name = po_arena_strdup(a, "call");
-    static const char *const names[] = {"p", "q", "r", "s"};
-    for (int i = 0; i < 4; i++)
-        TM_ADD(a, m->graph, output, tm_info(a, names[i], PO_F32, 2, two_three));
-}
-
-static void test_inlining(void **state) {
-    (void)state;
-    po_ctx ctx;
-    po_ctx_init(&ctx);
-    po_arena *a = po_arena_create(&ctx);
-    po_model *model = import(&ctx, a, odd_function);
-    po_graph *g = po_graph_clone(&ctx, model->graph);
-    uint32_t n;
-    assert_int_equal(po_inline_functions(&ctx, g, NULL, &n), PO_OK);
-    assert_int_equal(n, 1);
-    assert_int_equal(po_graph_check(&ctx, g), PO_OK);
-    assert_int_equal(g->n_live, 5);
-    assert_string_equal(maker(g, "p")->op_type, "Identity");
-    assert_string_equal(maker(g, "q")->op_type, "Relu");
-    assert_string_equal(maker(g, "q")->name, "call/inner");
-    assert_string_equal(maker(g, "r")->op_type, "Identity");
-    assert_string_equal(maker(g, "s")->op_type, "Clip");
-    assert_int_equal(maker(g, "s")->in[1], PO_NONE);
-    assert_int_not_equal(maker(g, "s")->op, 0);
-    po_graph_free(g);
-    po_model_free(model);
-    po_arena_free(a);
-}
-
-/* 2^40 nodes are not made: calls stay calls once the graph has grown enough. */
-static void test_inlining_limit(void **state) {
-    (void)state;
-    po_ctx ctx;
-    po_ctx_init(&ctx);
-    po_arena *a = po_arena_create(&ctx);
-    po_model *model = import(&ctx, a, doubling);
-    po_graph *g = po_graph_clone(&ctx, model->graph);
-    uint32_t n;
-    assert_int_equal(po_inline_functions(&ctx, g, NULL, &n), PO_OK);
-    assert_true(n > 1000);
-    assert_true(g->n_live <= 200000);
-    assert_int_equal(po_graph_check(&ctx, g), PO_OK);
-    po_graph_free(g);
     po_model_free(model);
     po_arena_free(a);
 }
@@ -686,7 +492,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),        cmocka_unit_test(test_overridable),
         cmocka_unit_test(test_dim_names),    cmocka_unit_test(test_bodies),
-        cmocka_unit_test(test_inlining),     cmocka_unit_test(test_inlining_limit),
         cmocka_unit_test(test_missing_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,191 @@
+/* Functions of a model: the hostile list of docs/import.md, and calls that are inlined. */
+#include "unit.h"
+
+#include "import/import.h"
+#include "onnx_build.h"
+
+static const int64_t two_three[] = {2, 3};
+
+static Onnx__FunctionProto *function(po_arena *a, Onnx__ModelProto *m, const char *name,
+                                     const char *calls) {
+    Onnx__FunctionProto *f = tm_function(a, "d", name, "i", "o");
+    Onnx__NodeProto *n = tm_node(a, calls, "i", "o");
+    n->domain = po_arena_strdup(a, strcmp(calls, "Relu") == 0 ? "" : "d");
+    TM_ADD(a, f, node, n);
+    TM_ADD(a, m, functions, f);
+    return f;
+}
+static void good_function(po_arena *a, Onnx__ModelProto *m) {
+    tm_opset(a, m, "d", 1);
+    function(a, m, "F", "G");
+    function(a, m, "G", "Relu");
+    tm_add_node(a, m, "F", "x", "p");
+    tm_last_node(m)->domain = po_arena_strdup(a, "d");
+}
+static void calls_itself(po_arena *a, Onnx__ModelProto *m) {
+    function(a, m, "F", "F");
+}
+static void calls_each_other(po_arena *a, Onnx__ModelProto *m) {
+    function(a, m, "F", "G");
+    function(a, m, "G", "F");
+}
+static void calls_through_if(po_arena *a, Onnx__ModelProto *m) {
+    Onnx__FunctionProto *f = tm_function(a, "d", "F", "i", "o");
+    Onnx__NodeProto *n = tm_node(a, "If", "i", "o");
+    TM_ADD(a, n, attribute, tm_branch(a, "then_branch", "F", "i", "p"));
+    TM_ADD(a, n, attribute, tm_branch(a, "else_branch", "Relu", "i", "q"));
+    n->attribute[0]->g->node[0]->domain = po_arena_strdup(a, "d");
+    TM_ADD(a, f, node, n);
+    TM_ADD(a, m, functions, f);
+}
+static void doubling(po_arena *a, Onnx__ModelProto *m) {
+    /* 2^40 nodes where it were inlined: it is not, here. */
+    tm_opset(a, m, "d", 1);
+    for (int i = 0; i < 40; i++) {
+        Onnx__FunctionProto *f = tm_function(a, "d", po_arena_printf(a, "F%d", i), "i", "o");
+        for (int k = 0; k < 2; k++) {
+            Onnx__NodeProto *n = tm_node(a, i ? po_arena_printf(a, "F%d", i - 1) : "Relu",
+                                         k ? "t" : "i", k ? "o" : "t");
+            if (i)
+                n->domain = po_arena_strdup(a, "d");
+            TM_ADD(a, f, node, n);
+        }
+        TM_ADD(a, m, functions, f);
+    }
+    tm_add_node(a, m, "F39", "x", "p");
+    tm_last_node(m)->domain = po_arena_strdup(a, "d");
+}
+static void deep_calls(po_arena *a, Onnx__ModelProto *m) {
+    for (int i = 0; i < 5000; i++)
+        function(a, m, po_arena_printf(a, "F%d", i),
+                 i == 4999 ? "Relu" : po_arena_printf(a, "F%d", i + 1));
+}
+static void function_twice(po_arena *a, Onnx__ModelProto *m) {
+    function(a, m, "F", "Relu");
+    function(a, m, "F", "Relu");
+}
+static void function_overloads(po_arena *a, Onnx__ModelProto *m) {
+    function(a, m, "F", "Relu");
+    function(a, m, "F", "Relu")->overload = po_arena_strdup(a, "second");
+}
+static void function_dangling(po_arena *a, Onnx__ModelProto *m) {
+    function(a, m, "F", "Relu")->node[0]->input[0] = po_arena_strdup(a, "x");
+}
+static void function_no_output(po_arena *a, Onnx__ModelProto *m) {
+    function(a, m, "F", "Relu")->node[0]->output[0] = po_arena_strdup(a, "q");
+}
+static void function_unknown_reference(po_arena *a, Onnx__ModelProto *m) {
+    Onnx__AttributeProto *p = tm_attr(a, "alpha", PO_ATTR_FLOAT);
+    p->ref_attr_name = po_arena_strdup(a, "beta");
+    Onnx__NodeProto *n = function(a, m, "F", "Relu")->node[0];
+    TM_ADD(a, n, attribute, p);
+}
+static void function_reference(po_arena *a, Onnx__ModelProto *m) {
+    function_unknown_reference(a, m);
+    Onnx__FunctionProto *f = m->functions[0];
+    f->attribute = PO_NEW(a, char *);
+    f->attribute[f->n_attribute++] = po_arena_strdup(a, "beta");
+}
+static void function_inputs_twice(po_arena *a, Onnx__ModelProto *m) {
+    Onnx__FunctionProto *f = tm_function(a, "d", "F", "i,i", "i");
+    TM_ADD(a, m, functions, f);
+}
+static void no_name_function(po_arena *a, Onnx__ModelProto *m) {
+    function(a, m, "", "Relu");
+}
+
+static const tm_case cases[] = {
+    {"functions", good_function, NULL},
+    {"function calls itself", calls_itself, "functions[0] 'F': the function calls itself"},
+    {"functions call each other", calls_each_other, "the function calls itself"},
+    {"through If", calls_through_if, "the function calls itself"},
+    {"2^40 nodes", doubling, NULL},
+    {"5,000 calls deep", deep_calls, "functions call one another too deep (limit 64)"},
+    {"function twice", function_twice, "functions[1] 'F': the function is there twice"},
+    {"function overloads", function_overloads, NULL},
+    {"function, dangling input", function_dangling, "functions[0] 'F'/node[0]: input 0 is tensor"},
+    {"function, dangling output", function_no_output, "nothing makes output 0 ('o')"},
+    {"function, unknown reference", function_unknown_reference, "does not have ('beta')"},
+    {"function, reference", function_reference, NULL},
+    {"function, inputs twice", function_inputs_twice, "input 1 has no name or one that is taken"},
+    {"function without name", no_name_function, "a function has no name"},
+};
+
+static void test_cases(void **state) {
+    (void)state;
+    assert_int_equal(tm_run(cases, sizeof cases / sizeof cases[0]), 0);
+}
+
+static const po_node *maker(const po_graph *g, const char *name) {
+    for (po_value_id i = 0; i < g->n_values; i++)
+        if (strcmp(g->values[i].name, name) == 0)
+            return po_graph_producer(g, i);
+    return NULL;
+}
+
+/* A function that hands an input on, gives one value twice and leaves one out. */
+static void odd_function(po_arena *a, Onnx__ModelProto *m) {
+    tm_opset(a, m, "d", 1);
+    Onnx__FunctionProto *f = tm_function(a, "d", "F", "i,j", "i,r,r,s");
+    TM_ADD(a, f, node, tm_node(a, "Relu", "i", "r"));
+    TM_ADD(a, f, node, tm_node(a, "Clip", "r,j", "s"));
+    f->node[0]->name = po_arena_strdup(a, "inner");
+    TM_ADD(a, m, functions, f);
+    tm_add_node(a, m, "F", "y", "p,q,r,s");
+    tm_last_node(m)->domain = po_arena_strdup(a, "d");
+    tm_last_node(m)->name = po_arena_strdup(a, "call");
+    static const char *const names[] = {"p", "q", "r", "s"};
+    for (int i = 0; i < 4; i++)
+        TM_ADD(a, m->graph, output, tm_info(a, names[i], PO_F32, 2, two_three));
+}
+
+static void test_inlining(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *a = po_arena_create(&ctx);
+    po_model *model = tm_imported(&ctx, a, odd_function);
+    po_graph *g = po_graph_clone(&ctx, model->graph);
+    uint32_t n;
+    assert_int_equal(po_inline_functions(&ctx, g, NULL, &n), PO_OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(po_graph_check(&ctx, g), PO_OK);
+    assert_int_equal(g->n_live, 5);
+    assert_string_equal(maker(g, "p")->op_type, "Identity");
+    assert_string_equal(maker(g, "q")->op_type, "Relu");
+    assert_string_equal(maker(g, "q")->name, "call/inner");
+    assert_string_equal(maker(g, "r")->op_type, "Identity");
+    assert_string_equal(maker(g, "s")->op_type, "Clip");
+    assert_int_equal(maker(g, "s")->in[1], PO_NONE);
+    assert_int_not_equal(maker(g, "s")->op, 0);
+    po_graph_free(g);
+    po_model_free(model);
+    po_arena_free(a);
+}
+
+/* 2^40 nodes are not made: calls stay calls once the graph has grown enough. */
+static void test_inlining_limit(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *a = po_arena_create(&ctx);
+    po_model *model = tm_imported(&ctx, a, doubling);
+    po_graph *g = po_graph_clone(&ctx, model->graph);
+    uint32_t n;
+    assert_int_equal(po_inline_functions(&ctx, g, NULL, &n), PO_OK);
+    assert_true(n > 1000);
+    assert_true(g->n_live <= 200000);
+    assert_int_equal(po_graph_check(&ctx, g), PO_OK);
+    po_graph_free(g);
+    po_model_free(model);
+    po_arena_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_inlining),
+        cmocka_unit_test(test_inlining_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
