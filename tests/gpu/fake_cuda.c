@@ -1,7 +1,12 @@
 /* libcuda.so.1 for machines without a GPU: device memory is memory, full of NaNs at first, work is
  * done when it is launched, and a clock of its own moves by what each piece of work is said to
  * take, so that what is timed is known. FAKE_VERSION, FAKE_DEVICES and FAKE_CRASH make others of
- * it. */
+ * it.
+ *
+ * It stands beside the emulated driver (tests/cuda/driver.c) because the two are for different
+ * ends: there kernels are threads with stacks that are switched by hand, which no sanitizer
+ * follows, and take what a GPU might; here they are functions of C, which run under sanitizers and
+ * may crash, and all times and sizes are the figures that the tests expect. */
 #include "fake_cuda.h"
 
 #include <dlfcn.h>
