@@ -45,19 +45,8 @@ const po_value_id *po_graph_absorb_body(po_graph *graph, po_node_id place, po_gr
                 for (uint32_t b = 0; b < a->n; b++)
                     reparent(a->u.graphs[b], graph, map);
         }
-        po_graph_add_node_at(graph, place,
-                             &(po_node_spec){.op = node->op,
-                                             .op_type = node->op_type,
-                                             .domain = node->domain,
-                                             .overload = node->overload,
-                                             .name = node->name,
-                                             .n_in = node->n_in,
-                                             .in = in,
-                                             .n_out = node->n_out,
-                                             .out = out,
-                                             .n_attr = node->n_attr,
-                                             .attr = node->attr,
-                                             .origin = node->origin});
+        const po_node_spec spec = po_node_spec_like(node, in, out);
+        po_graph_add_node_at(graph, place, &spec);
     }
     po_value_id *results = PO_NEW_N(arena, po_value_id, body->n_outputs);
     for (uint32_t i = 0; i < body->n_outputs; i++)

@@ -89,18 +89,7 @@ static po_status copy_node(copying *c, const po_node *node, po_node_id place) {
         c->to->values[out[i]].recipe = c->from->values[v].recipe;
         c->to->values[out[i]].partial = c->from->values[v].partial;
     }
-    po_node_spec spec = {.op = node->op,
-                         .op_type = node->op_type,
-                         .domain = node->domain,
-                         .overload = node->overload,
-                         .name = node->name,
-                         .n_in = node->n_in,
-                         .n_out = node->n_out,
-                         .n_attr = node->n_attr,
-                         .in = in,
-                         .out = out,
-                         .attr = node->attr,
-                         .origin = node->origin};
+    po_node_spec spec = po_node_spec_like(node, in, out);
     /* In a body nodes are named after what they make: the names that values get there later may be
      * those of nodes whose output is another one by now. */
     if (place == PO_NONE && node->n_out > 0 && out[0] != PO_NONE)

@@ -233,6 +233,21 @@ static po_node_id add_node(po_graph *graph, uint64_t order, const po_node_spec *
     return id;
 }
 
+po_node_spec po_node_spec_like(const po_node *node, const po_value_id *in, const po_value_id *out) {
+    return (po_node_spec){.op = node->op,
+                          .op_type = node->op_type,
+                          .domain = node->domain,
+                          .overload = node->overload,
+                          .name = node->name,
+                          .n_in = node->n_in,
+                          .n_out = node->n_out,
+                          .n_attr = node->n_attr,
+                          .in = in,
+                          .out = out,
+                          .attr = node->attr,
+                          .origin = node->origin};
+}
+
 po_node_id po_graph_add_node(po_graph *graph, const po_node_spec *spec) {
     return add_node(graph, graph->next_order++, spec);
 }

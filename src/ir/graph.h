@@ -188,6 +188,8 @@ typedef struct po_node_spec {
     const po_attr *attr; /* the array is copied, what it points to is not */
     const void *origin;
 } po_node_spec;
+/* What another node is, under its name, on other values: as many as it has. */
+po_node_spec po_node_spec_like(const po_node *node, const po_value_id *in, const po_value_id *out);
 po_node_id po_graph_add_node(po_graph *graph, const po_node_spec *spec);
 po_node_id po_graph_add_node_at(po_graph *graph, po_node_id place, const po_node_spec *spec);
 

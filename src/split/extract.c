@@ -106,16 +106,10 @@ static void add_node(extract *x, po_node_id id, uint64_t weighing) {
         out[k] = po_graph_add_value(x->to, name, &x->from->values[node->out[k]].type);
         x->map[node->out[k]] = out[k];
     }
-    po_graph_add_node(x->to, &(po_node_spec){.op = node->op,
-                                             .op_type = node->op_type,
-                                             .domain = node->domain,
-                                             .overload = node->overload,
-                                             .n_in = node->n_in,
-                                             .in = in,
-                                             .n_out = node->n_out,
-                                             .out = out,
-                                             .n_attr = node->n_attr,
-                                             .attr = node->attr});
+    po_node_spec spec = po_node_spec_like(node, in, out);
+    spec.name = NULL;
+    spec.origin = NULL;
+    po_graph_add_node(x->to, &spec);
 }
 
 po_status po_split_extract(po_ctx *ctx, po_arena *arena, const po_graph *graph,

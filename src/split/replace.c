@@ -115,17 +115,10 @@ static po_status add_node(replacing *r, po_node_id place, const po_node *node) {
                      : po_graph_add_value(r->graph, NULL, &r->mutant->values[v].type);
         r->map[v] = out[k];
     }
-    po_graph_add_node_at(r->graph, place,
-                         &(po_node_spec){.op = node->op,
-                                         .op_type = node->op_type,
-                                         .domain = node->domain,
-                                         .overload = node->overload,
-                                         .n_in = node->n_in,
-                                         .in = in,
-                                         .n_out = node->n_out,
-                                         .out = out,
-                                         .n_attr = node->n_attr,
-                                         .attr = node->attr});
+    po_node_spec spec = po_node_spec_like(node, in, out);
+    spec.name = NULL;
+    spec.origin = NULL;
+    po_graph_add_node_at(r->graph, place, &spec);
     return PO_OK;
 }
 
