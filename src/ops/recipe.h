@@ -121,6 +121,9 @@ const po_recipe *po_recipe_of_node(const po_graph *graph, po_arena *arena, const
 
 /* Opset of the standard domain that recipes are written for: the model's, at least 13. */
 int64_t po_recipe_opset(const po_model *model);
+/* A model without a graph that has that opset, and those of other domains of the given one (may be
+ * NULL). */
+po_model *po_recipe_model(po_arena *arena, const po_model *model);
 
 /* Evaluates; the array is the arena's. Every operator works in the order of the reference. f64 is
  * not rounded. PO_UNSUPPORTED (not recorded) where the reference does not take it, for one because

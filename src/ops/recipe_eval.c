@@ -85,8 +85,7 @@ static bool overlaps(const po_array *view, const po_array *whole) {
     return at && from && view->count > 0 && at >= from && at < from + whole->count * 8;
 }
 
-/* The model that nodes are evaluated under: the given one's opsets, at least po_recipe_opset. */
-static po_model *recipe_model(po_arena *arena, const po_model *model) {
+po_model *po_recipe_model(po_arena *arena, const po_model *model) {
     po_model *m = PO_NEW(arena, po_model);
     uint32_t n = model ? model->n_opsets : 0;
     m->ir_version = 10;
@@ -278,7 +277,7 @@ po_status po_recipe_eval(po_ctx *ctx, po_arena *arena, const po_model *model,
     uint32_t root = po_recipe_walk_add(&walk, recipe, at_hand);
     evaluation e = {.ctx = ctx,
                     .arena = scratch,
-                    .bare = {.model = recipe_model(scratch, model)},
+                    .bare = {.model = po_recipe_model(scratch, model)},
                     .walk = &walk,
                     .cells = PO_NEW_N(scratch, cell, walk.n)};
     for (uint32_t k = 0; k < walk.n; k++)

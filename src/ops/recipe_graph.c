@@ -162,24 +162,12 @@ static void add_table(writer *w, uint32_t k) {
         before != PO_NONE ? before : po_graph_add_constant(w->to, NULL, w->walk.items[k]->tensor);
 }
 
-static po_model *model_of(po_graph *recipes, const po_model *model) {
-    po_arena *arena = recipes->arena;
-    po_model *m = PO_NEW(arena, po_model);
-    uint32_t n = model ? model->n_opsets : 0;
-    m->arena = arena;
-    m->graph = recipes;
-    m->ir_version = 10;
-    m->opsets = PO_NEW_N(arena, po_opset, n + 1);
-    m->opsets[m->n_opsets++] = (po_opset){"", po_recipe_opset(model)};
-    for (uint32_t i = 0; i < n; i++)
-        if (*model->opsets[i].domain && strcmp(model->opsets[i].domain, "ai.onnx") != 0)
-            m->opsets[m->n_opsets++] = model->opsets[i];
-    return m;
-}
-
 po_status po_recipes_to_graph(po_ctx *ctx, const po_graph *graph, po_graph **recipes) {
     po_graph *g = po_graph_create(ctx, NULL, "recipes");
-    g->model = model_of(g, graph->model);
+    po_model *m = po_recipe_model(g->arena, graph->model);
+    m->arena = g->arena;
+    m->graph = g;
+    g->model = m;
     po_arena *scratch = po_arena_create(ctx);
     writer w = {.to = g,
                 .sources = po_map_create(scratch),
