@@ -256,9 +256,7 @@ po_status po_use_planes(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
     const po_node_id *order = po_graph_order(graph, state->scratch, &n);
     for (uint32_t k = 0; k < n; k++) {
         po_node_id id = order[k];
-        const po_node *node = &graph->nodes[id];
-        if (node->removed || node->n_out != 1 || node->out[0] == PO_NONE || node->n_in == 0 ||
-            node->in[0] >= r.n)
+        if (!po_relayout_may(&r, id))
             continue;
         if (convert_conv(&r, id))
             state->counts->composed++;

@@ -13,6 +13,11 @@ bool po_relayout_has(const po_relayout *r, po_value_id old) {
     return old < r->n && r->twin[old] != PO_NONE;
 }
 
+bool po_relayout_may(const po_relayout *r, po_node_id node) {
+    const po_node *n = &r->graph->nodes[node];
+    return !n->removed && n->n_out == 1 && n->out[0] != PO_NONE && n->n_in > 0 && n->in[0] < r->n;
+}
+
 po_value_id po_relayout_twin(po_relayout *r, po_node_id place, po_value_id old) {
     if (r->twin[old] == PO_NONE)
         r->twin[old] = r->enter(r, place, old);

@@ -24,6 +24,8 @@ struct po_relayout {
 /* Prepares the table of twins for the graph as it is now. */
 void po_relayout_start(po_relayout *r, po_graph *graph, po_arena *arena, uint32_t rank);
 bool po_relayout_has(const po_relayout *r, po_value_id old);
+/* Whether the node may be converted: it makes one value, of what the graph had at first. */
+bool po_relayout_may(const po_relayout *r, po_node_id node);
 po_value_id po_relayout_twin(po_relayout *r, po_node_id place, po_value_id old);
 /* Notes that the node's output has a twin now. */
 void po_relayout_set(po_relayout *r, po_node_id node, po_value_id twin);

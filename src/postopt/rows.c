@@ -355,9 +355,7 @@ po_status po_use_rows(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
     uint32_t n;
     const po_node_id *order = po_graph_order(graph, state->scratch, &n);
     for (uint32_t k = 0; k < n; k++) {
-        const po_node *node = &graph->nodes[order[k]];
-        if (node->removed || node->n_out != 1 || node->out[0] == PO_NONE || node->n_in == 0 ||
-            node->in[0] >= f.n)
+        if (!po_relayout_may(&f, order[k]))
             continue;
         if (convert_conv(&f, order[k]))
             state->counts->composed++;
