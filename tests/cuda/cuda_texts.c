@@ -15,6 +15,13 @@ const search_block cuda_texts[] = {
      " step \"p\" { grid i by 16 { grid j by 24 { shared r [37, 29]\n"
      "   for k by 16 { r[i, j] += X[i, k] * W[k, j] fresh }\n"
      "   O[i, j] = tanh(r[i, j]) } } } }"},
+    /* Last chunks are shorter, by whole pieces of copies: copies fill them up with zeros. */
+    {"product_tails",
+     "mugraph m { label i 40 label k 72 label j 40\n"
+     " tensor X input 0 [40, 72] tensor W weight 0 [72, 40] tensor O output 0 [40, 40]\n"
+     " step \"p\" { grid i by 16 { grid j by 16 { shared r [40, 40]\n"
+     "   for k by 32 { r[i, j] += X[i, k] * W[k, j] fresh }\n"
+     "   O[i, j] = r[i, j] } } } }"},
     /* Both operands by rows of k; batches; a second product of the same block. */
     {"product_turned",
      "mugraph m { label b 3 label i 20 label k 40 label j 24\n"
