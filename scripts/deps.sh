@@ -27,6 +27,8 @@ least_backend_models=1914
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 
+export ORT_DISABLE_TELEMETRY=1 # its own builds call home unless told not to
+
 say() { printf 'deps: %s\n' "$*"; }
 die() {
     printf 'deps: error: %s\n' "$*" >&2
