@@ -79,7 +79,7 @@ void build_bert_base(net *n) {
     int64_t ids[TOKENS], first = 0;
     for (int i = 0; i < TOKENS; i++)
         ids[i] = i;
-    name_of(&type, "i64[1,%d]", TOKENS);
+    name_of(&type, "i64[%lld,%d]", (long long)net_batch(n, 1), TOKENS);
     po_val tokens = po_build_input(n->b, "input_ids", type.text);
     po_val attended = po_build_input(n->b, "attention_mask", type.text);
     po_val segments = po_build_input(n->b, "token_type_ids", type.text);

@@ -12,7 +12,7 @@ void build_csrnet(net *n) {
                   {512, 2, 4},  {256, 2, 6},  {128, 2, 8},  {64, 2, 10}};
     name_buffer name;
     int64_t in = 3;
-    po_val x = po_build_input(n->b, "input", "f32[1,3,224,224]");
+    po_val x = net_input(n, "input", 4, (int64_t[]){net_batch(n, 1), 3, 224, 224});
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
         if (layers[i].channels == 0) {
             window pool = square(2, 2, 0);

@@ -1,4 +1,4 @@
-/* Networks in f16: inputs, numbers and weights of the network's type. */
+/* Networks in f16 and of other batches: inputs, numbers and weights of the network's type. */
 #include "net.h"
 
 #include <math.h>
@@ -44,6 +44,10 @@ po_val net_random(net *n, const char *name, size_t rank, const int64_t *dims, do
     po_val value = data ? po_build_data(n->b, name, "f16", rank, dims, data) : 0;
     free(data);
     return value;
+}
+
+int64_t net_batch(const net *n, int64_t otherwise) {
+    return n->batch > 0 ? n->batch : otherwise;
 }
 
 po_val net_input(net *n, const char *name, size_t rank, const int64_t *dims) {

@@ -93,7 +93,7 @@ static po_val module_e(net *n, po_val x, const char *m, int64_t in) {
 }
 
 void build_inception_v3(net *n) {
-    po_val x = po_build_input(n->b, "input", "f32[1,3,299,299]");
+    po_val x = net_input(n, "input", 4, (int64_t[]){net_batch(n, 1), 3, 299, 299});
     x = conv(n, x, "Conv2d_1a_3x3", "", 3, 32, square(3, 2, 0));
     x = conv(n, x, "Conv2d_2a_3x3", "", 32, 32, square(3, 1, 0));
     x = conv(n, x, "Conv2d_2b_3x3", "", 32, 64, square(3, 1, 1));

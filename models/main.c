@@ -1,5 +1,6 @@
 /* petopt-models [--f16] [--batch N] OUTDIR [name...]: writes the benchmark networks, all or those
- * named. The blocks of papers have f16 forms and other batches too: NAME_f16_bN.onnx. */
+ * named. The blocks of papers have f16 forms, Mirage's and PET's networks other batches too:
+ * NAME_f16_bN.onnx. */
 #include "net.h"
 
 #include <errno.h>
@@ -15,11 +16,11 @@ static const struct {
     void (*build)(net *n);
     bool block, batched; /* has a form in f16; in other batches */
 } networks[] = {
-    {"resnet18", build_resnet18, false, false},
-    {"inception_v3", build_inception_v3, false, false},
-    {"csrnet", build_csrnet, false, false},
-    {"bert_base", build_bert_base, false, false},
-    {"resnet3d18", build_resnet3d18, false, false},
+    {"resnet18", build_resnet18, false, true},
+    {"inception_v3", build_inception_v3, false, true},
+    {"csrnet", build_csrnet, false, true},
+    {"bert_base", build_bert_base, false, true},
+    {"resnet3d18", build_resnet3d18, false, true},
     {"resnet3d18_8", build_resnet3d18_8, false, false},
     {"gqa", build_gqa, true, true},
     {"qknorm", build_qknorm, true, true},
@@ -93,10 +94,14 @@ static int usage(void) {
     fprintf(stderr, "usage: petopt-models [--f16] [--batch N] OUTDIR [name...]\nnames:");
     for (int i = 0; i < COUNT; i++)
         fprintf(stderr, " %s", networks[i].name);
-    fprintf(stderr, "\n--f16, --batch: of");
+    fprintf(stderr, "\n--f16: of");
     for (int i = 0; i < COUNT; i++)
         if (networks[i].block)
-            fprintf(stderr, " %s%s", networks[i].name, networks[i].batched ? "" : " (f16)");
+            fprintf(stderr, " %s", networks[i].name);
+    fprintf(stderr, "\n--batch: of");
+    for (int i = 0; i < COUNT; i++)
+        if (networks[i].batched)
+            fprintf(stderr, " %s", networks[i].name);
     fprintf(stderr, "\n");
     return 2;
 }
@@ -126,10 +131,10 @@ int main(int argc, char **argv) {
     }
     int worst = 0;
     bool named = at + 1 < argc;
-    /* All: with an option, those that it is for; else all but Trinity's, which are large. */
+    /* All: with an option, the blocks that it is for; else all but Trinity's, which are large. */
     for (int i = named ? at + 1 : 0; i < (named ? argc : COUNT); i++) {
         size_t which = (size_t)(named ? find(argv[i]) : i);
-        bool wanted = named || (o.batch > 0 ? networks[which].batched
+        bool wanted = named || (o.batch > 0 ? networks[which].block && networks[which].batched
                                 : o.half    ? networks[which].block
                                             : !networks[which].block || networks[which].batched);
         int code = wanted ? write_one(which, folder, &o) : 0;

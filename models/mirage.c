@@ -2,10 +2,6 @@
  * where no batch is given, attention at batch 1, the others at batch 8. */
 #include "net.h"
 
-static int64_t batch(const net *n, int64_t otherwise) {
-    return n->batch > 0 ? n->batch : otherwise;
-}
-
 static po_val attend(net *n, po_val q, po_val k, po_val v) {
     po_val scores = net_op2(n, "Mul", net_op2(n, "MatMul", q, k), net_number(n, 0.125f));
     po_val weights = net_op1(n, "Softmax", scores);
@@ -14,7 +10,7 @@ static po_val attend(net *n, po_val q, po_val k, po_val v) {
 }
 
 void build_gqa(net *n) {
-    int64_t heads = 2 * batch(n, 1);
+    int64_t heads = 2 * net_batch(n, 1);
     po_val q = net_input(n, "Q", 3, (int64_t[]){heads, 256, 64});
     po_val k = net_input(n, "K", 3, (int64_t[]){heads, 64, 4096});
     po_val v = net_input(n, "V", 3, (int64_t[]){heads, 4096, 64});
@@ -22,7 +18,7 @@ void build_gqa(net *n) {
 }
 
 void build_qknorm(net *n) {
-    int64_t heads = 2 * batch(n, 1);
+    int64_t heads = 2 * net_batch(n, 1);
     po_val q = net_input(n, "Q", 3, (int64_t[]){heads, 256, 64});
     po_val k = net_input(n, "K", 3, (int64_t[]){heads, 64, 4096});
     po_val v = net_input(n, "V", 3, (int64_t[]){heads, 4096, 64});
@@ -33,14 +29,14 @@ void build_qknorm(net *n) {
 }
 
 void build_rmsnorm_linear(net *n) {
-    po_val x = net_input(n, "X", 2, (int64_t[]){2 * batch(n, 8), 4096});
+    po_val x = net_input(n, "X", 2, (int64_t[]){2 * net_batch(n, 8), 4096});
     x = net_op2(n, "Mul", net_rms(n, x, -1, 1e-6f), net_vector(n, "gain", 4096, 0.8, 1.2));
     po_val w = net_weight(n, "W", 2, (int64_t[]){4096, 6144}, 4096);
     po_build_output(n->b, net_op2(n, "MatMul", x, w), "O");
 }
 
 void build_lora(net *n) {
-    po_val x = net_input(n, "X", 2, (int64_t[]){2 * batch(n, 8), 256});
+    po_val x = net_input(n, "X", 2, (int64_t[]){2 * net_batch(n, 8), 256});
     po_val w = net_weight(n, "W", 2, (int64_t[]){256, 4096}, 256);
     po_val a = net_weight(n, "A", 2, (int64_t[]){256, 16}, 256);
     po_val b = net_weight(n, "B", 2, (int64_t[]){16, 4096}, 16);
@@ -49,7 +45,7 @@ void build_lora(net *n) {
 }
 
 void build_gated_mlp(net *n) {
-    po_val x = net_input(n, "X", 2, (int64_t[]){batch(n, 8), 4096});
+    po_val x = net_input(n, "X", 2, (int64_t[]){net_batch(n, 8), 4096});
     po_val gate = net_op2(n, "MatMul", x, net_weight(n, "W1", 2, (int64_t[]){4096, 4096}, 4096));
     po_val up = net_op2(n, "MatMul", x, net_weight(n, "W2", 2, (int64_t[]){4096, 4096}, 4096));
     gate = net_op2(n, "Mul", gate, net_op1(n, "Sigmoid", gate));
@@ -65,9 +61,9 @@ static po_val unit(net *n, po_val x) {
 }
 
 void build_ntrans(net *n) {
-    po_val x = net_input(n, "X", 2, (int64_t[]){batch(n, 8), 4096});
-    po_val h = net_input(n, "H", 2, (int64_t[]){batch(n, 8), 4096});
-    po_val alpha = net_input(n, "alpha", 2, (int64_t[]){batch(n, 8), 4096});
+    po_val x = net_input(n, "X", 2, (int64_t[]){net_batch(n, 8), 4096});
+    po_val h = net_input(n, "H", 2, (int64_t[]){net_batch(n, 8), 4096});
+    po_val alpha = net_input(n, "alpha", 2, (int64_t[]){net_batch(n, 8), 4096});
     po_val step = net_op2(n, "Mul", alpha, net_op2(n, "Sub", unit(n, h), x));
     po_build_output(n->b, unit(n, net_op2(n, "Add", x, step)), "O");
 }

@@ -11,7 +11,7 @@ typedef struct net {
     po_builder *b;
     uint64_t seed; /* of the next weight */
     bool half;     /* blocks: f16 instead of f32 */
-    int64_t batch; /* blocks: 0: that of the paper's table */
+    int64_t batch; /* 0: that of the paper's table */
 } net;
 
 /* A window over up to three spatial axes. */
@@ -35,6 +35,8 @@ typedef struct name_buffer {
 __attribute__((format(printf, 2, 3))) const char *name_of(name_buffer *buffer, const char *format,
                                                           ...);
 
+/* The batch that was asked for, or this one. */
+int64_t net_batch(const net *n, int64_t otherwise);
 /* An input of the network's type; a number of it; a value in f32 and back in the network's type. */
 po_val net_input(net *n, const char *name, size_t rank, const int64_t *dims);
 po_val net_number(net *n, float value);

@@ -37,7 +37,7 @@ static po_val stages(net *n, po_val x, int rank) {
 }
 
 void build_resnet18(net *n) {
-    po_val x = po_build_input(n->b, "input", "f32[1,3,224,224]");
+    po_val x = net_input(n, "input", 4, (int64_t[]){net_batch(n, 1), 3, 224, 224});
     window stem = square(7, 2, 3), pool = square(3, 2, 1);
     x = net_conv_bn_relu(n, x, "conv1", "bn1", 3, 64, &stem, 1e-5f);
     x = stages(n, net_max_pool(n, x, &pool), 2);
@@ -45,8 +45,7 @@ void build_resnet18(net *n) {
 }
 
 static void build_video(net *n, int frames) {
-    name_buffer type;
-    po_val x = po_build_input(n->b, "input", name_of(&type, "f32[1,3,%d,112,112]", frames));
+    po_val x = net_input(n, "input", 5, (int64_t[]){net_batch(n, 1), 3, frames, 112, 112});
     window stem = {3, {3, 7, 7}, {1, 2, 2}, {1, 3, 3}, {1, 1, 1}};
     x = net_conv_bn_relu(n, x, "stem.0", "stem.1", 3, 64, &stem, 1e-5f);
     x = stages(n, x, 3);
