@@ -169,6 +169,45 @@ static double filled(const node_cost *work) {
     return fmin(1, work->columns / LEAST_COLUMNS) * fmin(1, work->depth / LEAST_DEPTH);
 }
 
+static bool all_equal(const po_node *node, const char *name, int64_t value) {
+    uint32_t n;
+    const int64_t *values = po_node_ints(node, name, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (values[i] != value)
+            return false;
+    return true;
+}
+
+/* cuDNN has Winograd's algorithm too, over tiles of 6x6 points: for plain f32 convolutions of two
+ * axes, unit strides and no dilation. So a mutant that writes it out is no gain by itself, and one
+ * that makes a dilated convolution plain is. Three kernels: to the points, a product for each of
+ * the 36, back. HUGE_VAL: it does not have it. */
+static double winograd_seconds(const po_graph *g, const po_node *node, const po_rates *rates) {
+    enum { POINTS = 36, SIDE = 6 };
+    const po_type *w = node->n_in > 1 ? type_of(g, node->in[1]) : NULL;
+    const po_type *y = node->n_out > 0 ? type_of(g, node->out[0]) : NULL;
+    if (node->op != PO_OP_Conv || !w || !y || w->rank != 4 || y->rank != 4 || w->dtype != PO_F32 ||
+        rates->tf32 || po_node_int(node, "group", 1) != 1 || !all_equal(node, "strides", 1) ||
+        !all_equal(node, "dilations", 1))
+        return HUGE_VAL;
+    double kernel = dim_of(w, 2), m = SIDE + 1 - kernel; /* an axis' results of a tile */
+    if (dim_of(w, 3) != kernel || (kernel != 3 && kernel != 5))
+        return HUGE_VAL;
+    double tiles = dim_of(y, 0) * ceil(dim_of(y, 2) / m) * ceil(dim_of(y, 3) / m);
+    double in = dim_of(w, 1), out = dim_of(w, 0), bytes = 4;
+    double points_in = POINTS * tiles * in, points_out = POINTS * tiles * out;
+    node_cost products = {.rows = tiles, .columns = out, .times = POINTS, .depth = in};
+    po_gpu_work to = {.dram = bytes * (m * m * tiles * in + points_in), .library = true};
+    po_gpu_work all = {.dram = bytes * (points_in + points_out + POINTS * in * out),
+                       .flops = 2 * points_in * out / filled(&products),
+                       .blocks = blocks_of(&products),
+                       .library = true,
+                       .math = PO_GPU_F32};
+    po_gpu_work back = {.dram = bytes * (points_out + m * m * tiles * out), .library = true};
+    return po_gpu_seconds(rates->gpu, &to, false) + po_gpu_seconds(rates->gpu, &all, false) +
+           po_gpu_seconds(rates->gpu, &back, false);
+}
+
 static double gpu_seconds(const po_graph *g, const po_node *node, const node_cost *work,
                           const po_rates *rates) {
     const po_type *type = node->n_in > 0 ? type_of(g, node->in[0]) : NULL;
@@ -184,7 +223,7 @@ static double gpu_seconds(const po_graph *g, const po_node *node, const node_cos
     } else {
         w.scalar = work->flops;
     }
-    return po_gpu_seconds(rates->gpu, &w, false);
+    return fmin(po_gpu_seconds(rates->gpu, &w, false), winograd_seconds(g, node, rates));
 }
 
 /* --- graphs --- */

@@ -83,8 +83,32 @@ static void shapes(void **state) {
     assert_true(seconds_of(dense, &same) == whole);
 }
 
+/* cuDNN's algorithms with fewer products: for what they take, and never below their products. */
+static void algorithms(void **state) {
+    (void)state;
+    static const char text[] = "graph g (x: %s[16,512,28,28], w: %s[512,512,%d,%d]) -> (y) {\n"
+                               "  y = Conv(x, w) {pads=[%d,%d,%d,%d], dilations=[%d,%d]} "
+                               ": %s[16,512,28,28]\n}\n";
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *arena = po_arena_create(&ctx);
+    po_rates rates = {.gpu = po_gpu_named("H200")}, rounded = {.gpu = rates.gpu, .tf32 = true};
+    const char *type[2] = {"f32", "f16"}, *plain[2], *spread[2];
+    for (int i = 0; i < 2; i++) {
+        plain[i] = po_arena_printf(arena, text, type[i], type[i], 3, 3, 1, 1, 1, 1, 1, 1, type[i]);
+        spread[i] = po_arena_printf(arena, text, type[i], type[i], 3, 3, 2, 2, 2, 2, 2, 2, type[i]);
+    }
+    double direct = seconds_of(spread[0], &rates), tiled = seconds_of(plain[0], &rates);
+    assert_true(tiled < direct / 1.5 && tiled > direct / 4);
+    assert_true(seconds_of(plain[0], &rounded) == seconds_of(spread[0], &rounded));
+    assert_true(seconds_of(plain[1], &rates) == seconds_of(spread[1], &rates));
+    const char *one = po_arena_printf(arena, text, "f32", "f32", 1, 1, 0, 0, 0, 0, 1, 1, "f32");
+    assert_true(seconds_of(one, &rates) > direct / 9.01);
+    po_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(launches),
-                                       cmocka_unit_test(shapes)};
+                                       cmocka_unit_test(shapes), cmocka_unit_test(algorithms)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
