@@ -5,11 +5,12 @@
                [--only blocks,trinity,operators,networks,sanitizer] [-- OPTIONS OF petopt-gpu]
 
 blocks     Mirage's six blocks in f16 at batch 1, 8 and 16, by petopt-gpu: the composition of cuBLAS,
-           cuDNN and a kernel an operator against regions as kernels; every program against float64
+           cuDNN and a kernel an operator against regions as kernels; every program against float64;
+           and PyTorch's best (bench/torch_blocks.py), where that is, in a process of its own
 trinity    Trinity's six blocks in f16, likewise
 operators  PET's operator cases and those of bench/operators.py, like the networks; needs onnx
-networks   PET's five networks by petopt --target cuda --cost record:FILE: FILE is a recording that
-           --cost replay:FILE gives again on machines without a GPU
+networks   PET's five networks at batch 1 and 16, by petopt --target cuda --cost record:FILE: FILE is a
+           recording that --cost replay:FILE gives again on machines without a GPU
 sanitizer  our kernels of the blocks once more under compute-sanitizer, memcheck and racecheck, where
            that is
 
@@ -30,11 +31,13 @@ import sys
 import sysconfig
 import tempfile
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 NETWORKS = ['resnet18', 'csrnet', 'inception_v3', 'bert_base', 'resnet3d18']
 TRINITY = ['vanilla', 'prenorm', 'qknorm', 'keyformer', 'roco', 'swiglu']
 WHOLE = re.compile(r'^ {4}(libraries|regions).*?\s([\d.]+) us,\s+(\d+) steps, ([\d.]+)x '
                    r'\[([\d.]+), ([\d.]+)\](?:, error (\S+))?')
 REACHED = re.compile(r'([\d.]+) us \(estimate ([\d.]+)\).*? (\d+) % of the copy rate')
+TORCH = re.compile(r'(eager|compiled|attention) ([\d.]+) us')
 LATENCY = re.compile(r'^latency\s+(\S+ \S+)\s+(\S+ \S+)\s+(.*)$', re.M)
 
 
@@ -64,7 +67,7 @@ def folders_of_pip():
 
 class Bench:
     def __init__(self, args):
-        self.args, self.failed = args, []
+        self.args, self.failed, self.no_torch = args, [], False
         self.work = args.work or tempfile.mkdtemp(prefix='petopt-gpu-')
         os.makedirs(self.work, exist_ok=True)
         self.rest = ['--libraries', args.libraries] * bool(args.libraries) + args.rest
@@ -94,26 +97,42 @@ class Bench:
             sys.stderr.write(done.stdout + done.stderr)
         return done.stdout
 
+    def torch(self, path):
+        """(microseconds, way) of PyTorch's fastest; None: it is not here, or does not run this."""
+        if self.no_torch:
+            return None
+        done = subprocess.run([sys.executable, os.path.join(HERE, 'torch_blocks.py'), path],
+                              capture_output=True, text=True)
+        if done.returncode:
+            said = (done.stderr.strip().splitlines() or ['no reason given'])[-1]
+            print(f'torch_blocks.py: {said}', file=sys.stderr)
+            self.no_torch = 'No module' in said or done.returncode == 3
+            return None
+        return min((float(us), way) for way, us in TORCH.findall(done.stdout))
+
     def table(self, title, paths):
-        print(f'\n{title}\n\n| model | libraries, us | regions, us | gain | error | '
-              'best kernel, % of copy rate |\n| --- | --- | --- | --- | --- | --- |')
-        gains = []
+        print(f'\n{title}\n\n| model | libraries, us | torch, us | regions, us | over libraries | '
+              'over the best | error | best kernel, % of copy rate |\n' + '| --- ' * 8 + '|')
+        gains, over = [], []
         for path in paths:
             text = self.run(path)
             rows = [m for m in map(WHOLE.match, text.splitlines()) if m]
             if len(rows) < 2:
-                print(f'| {os.path.basename(path)[:-5]} | - | - | - | - | - |', flush=True)
+                print(f'| {os.path.basename(path)[:-5]} ' + '| - ' * 7 + '|', flush=True)
                 continue
             base, best = rows[0], min(rows[1:], key=lambda m: float(m.group(2)))
-            gain = float(best.group(4))
+            torch = self.torch(path)
+            gains.append(float(best.group(4)))
+            over.append(min(gains[-1], torch[0] / float(best.group(2)) if torch else math.inf))
             reached = [(float(m.group(1)), m.group(3)) for m in REACHED.finditer(text)]
-            gains.append(gain)
-            print(f'| {os.path.basename(path)[:-5]} | {base.group(2)} | {best.group(2)} | '
-                  f'{gain:.2f}x [{best.group(5)}, {best.group(6)}] | {best.group(7)} | '
-                  f'{min(reached)[1] if reached else "-"} |', flush=True)
+            print(f'| {os.path.basename(path)[:-5]} | {base.group(2)} | '
+                  f'{f"{torch[0]:.2f} ({torch[1]})" if torch else "-"} | {best.group(2)} | '
+                  f'{gains[-1]:.2f}x [{best.group(5)}, {best.group(6)}] | {over[-1]:.2f}x | '
+                  f'{best.group(7)} | {min(reached)[1] if reached else "-"} |', flush=True)
         if gains:
-            mean = math.exp(sum(map(math.log, gains)) / len(gains))
-            print(f'| geomean of {len(gains)} | | | {mean:.2f}x, least {min(gains):.2f}x | | |')
+            cells = [f'{math.exp(sum(map(math.log, g)) / len(g)):.2f}x, least {min(g):.2f}x'
+                     for g in (gains, over)]
+            print(f'| geomean of {len(gains)} | | | | {cells[0]} | {cells[1]} | | |')
 
     def blocks(self):
         for batch in (1, 8, 16):
@@ -158,7 +177,9 @@ class Bench:
         self.recorded('Operator cases', paths)
 
     def networks(self):
-        self.recorded('PET\'s networks', self.models(NETWORKS))
+        for batch in (1, 16):
+            self.recorded(f'PET\'s networks, batch {batch}',
+                          self.models('--batch', str(batch), NETWORKS))
 
     def sanitizer(self):
         program = shutil.which('compute-sanitizer') or TOOLKIT + '/bin/compute-sanitizer'
