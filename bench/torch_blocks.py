@@ -26,48 +26,70 @@ from onnx import helper, numpy_helper
 ONNX_TYPES = {1: torch.float32, 10: torch.float16, 16: torch.bfloat16, 11: torch.float64}
 
 
-def axes_of(node, values):
-    """Of a reduction: an attribute, or since opset 13 and 18 an input."""
-    axes = attributes(node).get('axes')
-    if axes is None and len(node.input) > 1:
-        axes = values[node.input[1]].tolist()
-    return list(axes)
-
-
 def attributes(node):
     return {a.name: helper.get_attribute_value(a) for a in node.attribute}
 
 
+def plain(by):
+    return lambda *_: by
+
+
 def reduction(by):
-    return lambda n, v, x, *_: by(x, axes_of(n, v), bool(attributes(n).get('keepdims', 1)))
+    """The axes: an attribute, or since opset 13 and 18 an input."""
+    def make(given, constants):
+        axes = list(given['axes'] if 'axes' in given else constants[1].tolist())
+        keep = bool(given.get('keepdims', 1))
+        return lambda x, *_: by(x, axes, keep)
+    return make
 
 
-def cast(node, _, x):
-    # The reference runs all in float64.
-    return x if x.dtype == torch.float64 else x.to(ONNX_TYPES[attributes(node)['to']])
+def softmax(given, _):
+    axis = given.get('axis', -1)
+    return lambda x: torch.softmax(x, axis)
 
 
+def concat(given, _):
+    axis = given['axis']
+    return lambda *xs: torch.cat(xs, axis)
+
+
+def transpose(given, _):
+    perm = list(given['perm'])
+    return lambda x: x.permute(perm)
+
+
+def reshape(_, constants):
+    dims = constants[1].tolist()
+    return lambda x, *_: x.reshape([d or x.shape[i] for i, d in enumerate(dims)])
+
+
+def cast(given, _):
+    to = ONNX_TYPES[given['to']]
+    return lambda x: x if x.dtype == torch.float64 else x.to(to)  # the reference is all float64
+
+
+# What makes a function of tensors, of a node's attributes and of those of its inputs that are
+# constants.
 OPERATORS = {
-    'Add': lambda n, v, a, b: a + b,
-    'Sub': lambda n, v, a, b: a - b,
-    'Mul': lambda n, v, a, b: a * b,
-    'Div': lambda n, v, a, b: a / b,
-    'Pow': lambda n, v, a, b: a ** b,
-    'MatMul': lambda n, v, a, b: a @ b,
-    'Sqrt': lambda n, v, a: torch.sqrt(a),
-    'Reciprocal': lambda n, v, a: 1 / a,
-    'Sigmoid': lambda n, v, a: torch.sigmoid(a),
-    'Relu': lambda n, v, a: torch.relu(a),
-    'Tanh': lambda n, v, a: torch.tanh(a),
-    'Exp': lambda n, v, a: torch.exp(a),
-    'Softmax': lambda n, v, a: torch.softmax(a, attributes(n).get('axis', -1)),
+    'Add': plain(lambda a, b: a + b),
+    'Sub': plain(lambda a, b: a - b),
+    'Mul': plain(lambda a, b: a * b),
+    'Div': plain(lambda a, b: a / b),
+    'Pow': plain(lambda a, b: a ** b),
+    'MatMul': plain(lambda a, b: a @ b),
+    'Sqrt': plain(torch.sqrt),
+    'Reciprocal': plain(lambda a: 1 / a),
+    'Sigmoid': plain(torch.sigmoid),
+    'Relu': plain(torch.relu),
+    'Tanh': plain(torch.tanh),
+    'Exp': plain(torch.exp),
+    'Softmax': softmax,
     'ReduceMean': reduction(torch.mean),
     'ReduceSum': reduction(torch.sum),
     'ReduceL2': reduction(lambda x, axes, keep: torch.sqrt(torch.sum(x * x, axes, keep))),
-    'Concat': lambda n, v, *xs: torch.cat(xs, attributes(n)['axis']),
-    'Transpose': lambda n, v, a: a.permute(attributes(n)['perm']),
-    'Reshape': lambda n, v, a, dims: a.reshape([d or a.shape[i]
-                                                for i, d in enumerate(dims.tolist())]),
+    'Concat': concat,
+    'Transpose': transpose,
+    'Reshape': reshape,
     'Cast': cast,
 }
 
@@ -79,10 +101,14 @@ class Attention:
     def __init__(self, q, k, v, scale, y):
         self.input, self.output, self.scale = [q, k, v], [y], scale
 
-    def __call__(self, q, k, v):
-        wide = [x[None] if x.dim() == 3 else x for x in (q, k.transpose(-1, -2), v)]
-        y = torch.nn.functional.scaled_dot_product_attention(*wide, scale=self.scale)
-        return y[0] if q.dim() == 3 else y
+    def call(self):
+        scale = self.scale
+
+        def attend(q, k, v):
+            wide = [x[None] if x.dim() == 3 else x for x in (q, k.transpose(-1, -2), v)]
+            y = torch.nn.functional.scaled_dot_product_attention(*wide, scale=scale)
+            return y[0] if q.dim() == 3 else y
+        return attend
 
 
 def with_attention(nodes, constants, outputs):
@@ -143,22 +169,26 @@ class Model:
     def function(self, nodes, dtype=None):
         """A function of the inputs, in order; dtype: all floats in this one, on the CPU."""
         device = 'cpu' if dtype else self.device
-        sizes = {n.input[k] for n in nodes for k in range(1, len(n.input))
-                 if n.op_type == 'Reshape' or n.op_type.startswith('Reduce')}
-        held = {}
+        steps, held = [], {}
+        for n in nodes:
+            if isinstance(n, Attention):
+                steps.append((n.call(), tuple(n.input), n.output[0]))
+                continue
+            constants = [self.constants.get(name) for name in n.input]
+            steps.append((OPERATORS[n.op_type](attributes(n), constants),
+                          tuple(name for name in n.input if name), n.output[0]))
         for name, t in self.constants.items():
             t = t.to(dtype) if dtype and t.is_floating_point() else t
-            held[name] = t if name in sizes else t.to(device)
-        names = list(self.inputs)
+            held[name] = t.to(device)
+        names, wanted = list(self.inputs), self.outputs
 
         def run(*inputs):
             values = dict(held)
-            values.update(zip(names, inputs))
-            for n in nodes:
-                at = [values[name] for name in n.input if name]
-                values[n.output[0]] = n(*at) if isinstance(n, Attention) else \
-                    OPERATORS[n.op_type](n, values, *at)
-            return [values[name] for name in self.outputs]
+            for name, x in zip(names, inputs):
+                values[name] = x
+            for call, sources, target in steps:
+                values[target] = call(*[values[name] for name in sources])
+            return [values[name] for name in wanted]
         return run
 
     def reference(self):
@@ -220,7 +250,7 @@ def main():
         model = Model(path, args.device)
         inputs = [t.to(args.device) for t in model.inputs.values()]
         ways = {'eager': model.function(model.nodes)}
-        ways['compiled'] = torch.compile(ways['eager'])
+        ways['compiled'] = torch.compile(ways['eager'], fullgraph=True)
         fused = with_attention(model.nodes, model.constants, model.outputs)
         if fused:
             ways['attention'] = model.function(fused)
