@@ -1,5 +1,6 @@
 #include "pipeline/gpu_model.h"
 
+#include "codegen/cuda_library.h"
 #include "ops/op.h"
 #include "superopt/gpu_plan.h"
 
@@ -220,10 +221,11 @@ static po_status sort_units(making *m) {
 
 /* --- kernels --- */
 
-static po_status compile(making *m, unit *u, uint32_t number) {
+/* All have one name, so that the same operator is the same text in every model. */
+static po_status compile(making *m, unit *u) {
+    static const char name[] = "petopt_unit";
     const po_gpu_options options = {.tf32 = m->options->tf32, .keep = m->options->fuse ? 0 : 1};
     const po_cuda_print_options printing = {.tf32 = m->options->tf32};
-    char *name = po_arena_printf(m->arena, "petopt_unit%u", number);
     po_gpu_candidate *candidates;
     uint32_t n;
     PO_TRY(po_lower_region(m->ctx, m->arena, m->graph, u->region, "unit", &u->lowered));
@@ -238,10 +240,10 @@ static po_status compile(making *m, unit *u, uint32_t number) {
         po_gpu_plan(m->ctx, m->arena, u->lowered.mu, m->options->gpu, &options, &candidates, &n));
     PO_TRY(po_codegen_cuda(m->ctx, m->arena, candidates[0].mu, name, &printing, &u->program));
     if (m->options->nvrtc) {
-        po_cuda_image *image = PO_NEW(m->arena, po_cuda_image);
-        PO_TRY(po_nvrtc_compile(m->ctx, m->arena, m->options->nvrtc, u->program.source, name,
-                                m->options->arch, false, image));
-        u->image = image;
+        po_cuda_kernel kernel = {.ports.name = name, .program = u->program};
+        PO_TRY(po_cuda_kernel_compile_for(m->ctx, m->arena, m->options->nvrtc, m->options->images,
+                                          m->options->arch, &kernel));
+        u->image = kernel.images;
     }
     compiled made = {key, u->program, u->image};
     PO_PUSH(m->arena, m->known, m->n_known, m->cap_known, made);
@@ -498,7 +500,7 @@ po_status po_gpu_model_make(po_ctx *ctx, po_arena *arena, const po_graph *graph,
         po_step(ctx, (double)u / m.n_units, "compiling step %u for the GPU", u);
         PO_TRY(po_ctx_poll(ctx));
         if (m.units[u].region && !m.units[u].made)
-            PO_TRY(compile(&m, &m.units[u], u));
+            PO_TRY(compile(&m, &m.units[u]));
     }
     PO_TRY(place_inputs(&m, feed));
     place_outputs(&m);

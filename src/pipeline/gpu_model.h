@@ -4,6 +4,7 @@
 #ifndef PO_PIPELINE_GPU_MODEL_H
 #define PO_PIPELINE_GPU_MODEL_H
 
+#include "codegen/library.h"
 #include "cost/cuda_run.h"
 #include "cost/gpu.h"
 #include "cost/ort.h"
@@ -19,8 +20,9 @@ typedef struct po_gpu_given {
 
 typedef struct po_gpu_model_options {
     const po_gpu *gpu;
-    const po_nvrtc *nvrtc; /* NULL: no images, for readings that are recorded already */
-    uint32_t arch;         /* of the images */
+    const po_nvrtc *nvrtc;         /* NULL: no images, for readings that are recorded already */
+    const po_object_store *images; /* that were made before; NULL: none are kept */
+    uint32_t arch;                 /* of the images */
     bool tf32;
     /* Regions as the kernel stage makes them, several operators a kernel; else one an operator,
      * as a runtime without fusion has them. */

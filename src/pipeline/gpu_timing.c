@@ -1,17 +1,23 @@
 #include "pipeline/gpu_timing.h"
 
+#include "pipeline/kernel_stage.h"
+
 po_status po_gpu_plan_graph(po_run_state *state, po_arena *arena, const po_graph *graph,
                             const po_gpu_given *given, uint32_t n_given, bool fuse,
                             const po_cuda_plan **plan) {
     po_gpu_model *model = PO_NEW(arena, po_gpu_model);
+    po_kept_objects cubins = {state->gpu_cost->cache, "cubin"};
+    const po_object_store images = po_kernel_stage_store(&cubins);
     po_gpu_model_options options = {.gpu = state->gpu,
                                     .arch = state->gpu_cost->info.arch,
                                     .tf32 = state->options->tf32,
                                     .fuse = fuse,
                                     .given = given,
                                     .n_given = n_given};
-    if (!state->gpu_cost->replay) /* new readings can be made */
+    if (!state->gpu_cost->replay) { /* new readings can be made */
         PO_TRY(po_pipeline_nvrtc(state, &options.nvrtc));
+        options.images = &images;
+    }
     PO_TRY(po_gpu_model_make(state->ctx, arena, graph, &options, NULL, model));
     *plan = &model->plan;
     return PO_OK;
