@@ -29,6 +29,7 @@ typedef struct po_dnn { /* libcudnn 9: its graph interface alone */
 
 enum {
     PO_CU_SUCCESS = 0,
+    PO_CU_NO_MEMORY = 2,
     PO_CU_NO_DEVICE = 100,
     PO_CU_CLOCK_RATE = 13, /* kHz */
     PO_CU_SMS = 16,

@@ -231,8 +231,11 @@ po_status po_cuda_alloc(po_ctx *ctx, po_cuda *cuda, po_arena *arena, int64_t byt
                        cuda->info.name, (double)bytes / 1e9, (double)cuda->info.memory / 1e9);
     held *h = PO_NEW(arena, held);
     h->cu = cuda->cu;
-    CU_TRY(ctx, cuda, "allocating memory",
-           cuMemAlloc_v2(&h->memory, bytes > 0 ? (size_t)bytes : 1));
+    int result = cuda->cu->cuMemAlloc_v2(&h->memory, bytes > 0 ? (size_t)bytes : 1);
+    if (result == PO_CU_NO_MEMORY) /* what needs less may still run */
+        return po_fail(ctx, PO_UNSUPPORTED, "%s has no %.1f GB of memory left", cuda->info.name,
+                       (double)bytes / 1e9);
+    PO_TRY(po_cuda_check(ctx, cuda, result, "allocating memory"));
     po_arena_defer(arena, give_back, h);
     *memory = h->memory;
     return PO_OK;

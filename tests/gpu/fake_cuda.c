@@ -144,9 +144,17 @@ API int cuMemGetInfo_v2(size_t *unused, size_t *total) {
     return OK;
 }
 
+/* Others have all but this. */
+enum { LEFT = 192 << 20 };
+
 API int cuMemAlloc_v2(uint64_t *memory, size_t bytes) {
+    size_t taken = 0;
     if (bytes == 0)
         return INVALID;
+    for (size_t i = 0; i < BLOCKS; i++)
+        taken += blocks[i].at ? blocks[i].bytes : 0;
+    if (bytes > LEFT || taken > LEFT - bytes)
+        return NO_MEMORY;
     for (size_t i = 0; i < BLOCKS; i++)
         if (!blocks[i].at) {
             blocks[i].at = aligned_alloc(256, (bytes + 255) / 256 * 256);

@@ -32,6 +32,7 @@ _Static_assert(offsetof(po_lt_heuristic, workspace) ==
 _Static_assert(offsetof(po_lt_heuristic, state) == offsetof(cublasLtMatmulHeuristicResult_t, state),
                "heuristics");
 SAME(PO_CU_SUCCESS, CUDA_SUCCESS);
+SAME(PO_CU_NO_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
 SAME(PO_CU_NO_DEVICE, CUDA_ERROR_NO_DEVICE);
 SAME(PO_CU_CLOCK_RATE, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
 SAME(PO_CU_SMS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);

@@ -130,6 +130,8 @@ static void what_fails_is_named(void **state) {
     f.steps[1].u.kernel.image = &image;
     f.buffers[3].bytes = INT64_C(1) << 40;
     fails(&f, &driver, PO_UNSUPPORTED, "has no 1099.5 GB of memory");
+    f.buffers[3].bytes = 200 << 20;
+    fails(&f, &driver, PO_UNSUPPORTED, "has no 0.2 GB of memory left");
     f.buffers[3].bytes = 100;
     fails(&f, &driver, PO_BAD_USE, "a place outside the buffers");
     po_arena_free(f.arena);
