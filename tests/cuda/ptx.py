@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the PTX that NVRTC makes of printed kernels, and compares with float64.
 
-  ptx.py CUDA_PTX_MAKE hand|plans [NAME]
+  ptx.py CUDA_PTX_MAKE hand|plans|models [NAME]
 
 What the emulator of this folder replaces by C++ of its own is here the PTX itself: each instruction
 as the manual of PTX has it, fragments of mma and matrices of ldmatrix too, with which values go

@@ -1,12 +1,13 @@
 /* Writes for tests/cuda/ptx.py what it runs: kernels as PTX by the real NVRTC, with inputs, and
  * their results in float64. Of muGraphs by hand in all types, or of what the GPU's schedules make
- * of the search's blocks.
+ * of the search's blocks, or of Trinity's.
  *
- *     cuda_ptx_make FOLDER ARCH hand|plans [NAME]   77: there is no NVRTC */
+ *     cuda_ptx_make FOLDER ARCH hand|plans|models [NAME]   77: there is no NVRTC */
 #include "base/hash.h"
 #include "codegen/nvrtc.h"
 #include "cost/cuda_run.h"
 #include "cuda_texts.h"
+#include "gpu_blocks.h"
 #include "mugraph/eval.h"
 #include "search_blocks.h"
 #include "superopt/gpu_plan.h"
@@ -23,6 +24,7 @@ typedef struct making {
     po_nvrtc *nvrtc;
     const char *folder;
     const char *wanted; /* part of the names; NULL: all */
+    double scale;       /* of inputs and weights */
     uint32_t arch, n;
 } making;
 
@@ -64,7 +66,7 @@ static void ports(making *m, const po_mu *mu, po_text *json) {
         }
         char *data = po_arena_alloc(m->arena, (size_t)(n * po_mu_bytes(t->type)));
         for (int64_t e = 0; e < n; e++)
-            v[e] = po_random_normal(5, 2 * t->number + (uint64_t)at, (uint64_t)e);
+            v[e] = m->scale * po_random_normal(5, 2 * t->number + (uint64_t)at, (uint64_t)e);
         po_cuda_store(t->type, v, n, data);
         po_cuda_load(t->type, data, n, v);
         save(m, po_arena_printf(m->arena, "%s%u", places[t->place], t->number), data,
@@ -104,10 +106,15 @@ static void launches(const po_cuda_program *p, po_text *json) {
 
 static const char *const type_names[] = {"f32", "f16", "bf16"};
 
-static po_mu *typed(making *m, const search_block *text, po_mu_type type) {
+static po_mu *parsed(making *m, const search_block *text) {
     po_mu *mu;
     if (po_mu_parse(&m->ctx, m->arena, text->text, &mu) != PO_OK)
         die(text->name, m->ctx.error.message);
+    return mu;
+}
+
+static po_mu *typed(making *m, const search_block *text, po_mu_type type) {
+    po_mu *mu = parsed(m, text);
     for (uint32_t i = 0; i < mu->n_tensors; i++)
         if (mu->tensors[i].place != PO_MU_TABLE)
             mu->tensors[i].type = type;
@@ -146,30 +153,47 @@ static const char *named(making *m, const search_block *b, const char *more) {
     return po_arena_printf(m->arena, "%s %s", b->name, more);
 }
 
-static void hand(making *m, const search_block *b, po_mu_type type) {
-    const po_mu *mu = typed(m, b, type);
-    make(m, named(m, b, type_names[type]), mu, mu, false);
-    if (type == PO_MU_F32)
-        make(m, named(m, b, "tf32"), mu, mu, true);
-}
-
-static void plans(making *m, const search_block *b, po_mu_type type) {
-    const po_mu *mu = typed(m, b, type);
+static void planned(making *m, const char *name, const po_mu *mu) {
     po_gpu_options options = {.keep = KEPT};
     po_gpu_candidate *found;
     uint32_t n;
     if (po_gpu_plan(&m->ctx, m->arena, mu, po_gpu_named("H200"), &options, &found, &n) != PO_OK)
-        die(b->name, m->ctx.error.message);
+        die(name, m->ctx.error.message);
     for (uint32_t k = 0; k < n; k++)
-        make(m, po_arena_printf(m->arena, "%s, plan %u", named(m, b, type_names[type]), k),
-             found[k].mu, mu, false);
+        make(m, po_arena_printf(m->arena, "%s, plan %u", name, k), found[k].mu, mu, false);
+}
+
+static void hand(making *m, const search_block *b) {
+    for (int t = PO_MU_F32; t <= PO_MU_BF16; t++) {
+        const po_mu *mu = typed(m, b, (po_mu_type)t);
+        make(m, named(m, b, type_names[t]), mu, mu, false);
+        if (t == PO_MU_F32)
+            make(m, named(m, b, "tf32"), mu, mu, true);
+    }
+}
+
+static void plans(making *m, const search_block *b) {
+    for (int t = PO_MU_F32; t <= PO_MU_F16; t++)
+        planned(m, named(m, b, type_names[t]), typed(m, b, (po_mu_type)t));
+}
+
+static void models(making *m, const search_block *b) {
+    m->scale = 0.25; /* scores that softmax does not make all or nothing of */
+    planned(m, b->name, parsed(m, b));
 }
 
 int main(int argc, char **argv) {
-    making m = {.n = 0};
+    const struct {
+        const char *name;
+        const search_block *blocks;
+        uint32_t n;
+        void (*make)(making *m, const search_block *b);
+    } parts[] = {{"hand", cuda_texts, n_cuda_texts, hand},
+                 {"plans", search_blocks, n_search_blocks, plans},
+                 {"models", gpu_blocks, n_gpu_blocks, models}};
+    making m = {.scale = 1};
     if (argc < 4)
         return 2;
-    bool by_hand = strcmp(argv[3], "hand") == 0;
     po_ctx_init(&m.ctx);
     po_arena *arena = po_arena_create(&m.ctx);
     if (po_nvrtc_find(&m.ctx, arena, NULL, NULL, &m.nvrtc) != PO_OK) {
@@ -179,13 +203,10 @@ int main(int argc, char **argv) {
     m.folder = argv[1];
     m.arch = (uint32_t)strtoul(argv[2], NULL, 10);
     m.wanted = argc > 4 ? argv[4] : NULL;
-    for (uint32_t i = 0; i < (by_hand ? n_cuda_texts : n_search_blocks); i++)
-        for (int t = PO_MU_F32; t <= (by_hand ? PO_MU_BF16 : PO_MU_F16); t++) {
+    for (size_t p = 0; p < sizeof parts / sizeof parts[0]; p++)
+        for (uint32_t i = 0; i < parts[p].n && strcmp(argv[3], parts[p].name) == 0; i++) {
             m.arena = po_arena_create(&m.ctx);
-            if (by_hand)
-                hand(&m, &cuda_texts[i], (po_mu_type)t);
-            else
-                plans(&m, &search_blocks[i], (po_mu_type)t);
+            parts[p].make(&m, &parts[p].blocks[i]);
             po_arena_free(m.arena);
         }
     po_arena_free(arena);
