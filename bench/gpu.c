@@ -10,6 +10,7 @@
  * choose; with regions as the readings choose. Each is compared with the float64 reference. Exits
  * with 1 where something is wrong, 3 where there is no GPU. */
 #include "base/file.h"
+#include "codegen/cuda_library.h"
 #include "cost/cuda_program.h"
 #include "import/import.h"
 #include "ir/text.h"
@@ -39,11 +40,11 @@ typedef struct bench {
     bool wrong;
 } bench;
 
+/* What a delivered library would run here. */
 static const po_cuda_image *compile(bench *b, const char *source, const char *name) {
-    po_cuda_image *image = PO_NEW(b->arena, po_cuda_image);
-    if (po_nvrtc_compile(b->ctx, b->arena, b->nvrtc, source, name, b->info.arch, false, image) ==
-        PO_OK)
-        return image;
+    po_cuda_kernel k = {.ports.name = name, .program.source = source};
+    if (po_cuda_kernel_compile_for(b->ctx, b->arena, b->nvrtc, NULL, b->info.arch, &k) == PO_OK)
+        return k.images;
     printf("      not compiled: %s\n", b->ctx->error.message);
     po_ctx_clear(b->ctx);
     return NULL;
