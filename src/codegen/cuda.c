@@ -242,9 +242,36 @@ static used used_by(const cu *c, uint32_t step) {
     return u;
 }
 
+/* Blocks of a sample follow one another, and samples do. */
+static const char *first_axis(const cu *c) {
+    return c->options->batched ? "pc_block" : "blockIdx.x";
+}
+
+static const char *axis_name(const cu *c, uint32_t axis) {
+    static const char *const names[] = {NULL, "blockIdx.y", "blockIdx.z"};
+    return axis ? names[axis] : first_axis(c);
+}
+
+/* Tensors of the sample that the block works at. */
+static void samples(cu *c, const used *u, uint32_t blocks) {
+    if (!c->options->batched)
+        return;
+    cg_line(&c->g, "const unsigned pc_block = blockIdx.x %% %uu;", blocks);
+    cg_line(&c->g, "const size_t pc_sample = blockIdx.x / %uu;", blocks);
+    for (uint32_t i = 0; i < u->n; i++) {
+        const po_mu_tensor *t = &c->mu->tensors[u->tensor[i]];
+        const char *name = c->tensor[u->tensor[i]].name;
+        if ((t->place == PO_MU_INPUT && c->options->batched[t->number]) || t->place == PO_MU_OUTPUT)
+            cg_line(&c->g, "%s += pc_sample * %lld;", name, (long long)po_mu_elements(t));
+        else if (t->place == PO_MU_DEVICE)
+            cg_line(&c->g, "%s += pc_sample * %lld;", name,
+                    (long long)(c->device / po_mu_bytes(t->type)));
+    }
+}
+
 /* GRID loops: blockIdx by axes where they fit, else one number taken apart. The node whose children
  * are the block's. */
-static uint32_t grid(cu *c, uint32_t step, po_cuda_launch *launch) {
+static uint32_t grid(cu *c, uint32_t step, const used *u, po_cuda_launch *launch) {
     const po_mu *mu = c->mu;
     uint32_t nest[PO_MU_MAX_DEPTH + CU_LABELS], n = 0, at = step;
     int64_t count[PO_MU_MAX_DEPTH + CU_LABELS], all = 1;
@@ -259,15 +286,16 @@ static uint32_t grid(cu *c, uint32_t step, po_cuda_launch *launch) {
     bool axes = n <= 3;
     for (uint32_t i = 0; i + 1 < n; i++)
         axes &= count[i] <= MOST_BLOCKS_YZ;
+    samples(c, u, axes ? (n ? (uint32_t)count[n - 1] : 1) : all > INT32_MAX ? 1 : (uint32_t)all);
     if (!axes)
-        cg_line(&c->g, "int block = blockIdx.x;");
+        cg_line(&c->g, "int block = %s;", first_axis(c));
     for (uint32_t i = n; i-- > 0;) {
         const char *name = mu->labels[mu->nodes[nest[i]].label].name;
         long long chunk = po_mu_chunk(mu, nest[i]);
         uint32_t axis = n - 1 - i;
         if (axes) {
             launch->grid[axis] = (uint32_t)count[i];
-            cg_line(&c->g, "const int b_%s = blockIdx.%c * %lld;", name, "xyz"[axis], chunk);
+            cg_line(&c->g, "const int b_%s = %s * %lld;", name, axis_name(c, axis), chunk);
         } else {
             cg_line(&c->g, "const int b_%s = block %% %lld * %lld;", name, (long long)count[i],
                     chunk);
@@ -354,7 +382,7 @@ static po_status kernel(cu *c, uint32_t step, uint32_t number, po_arena *arena, 
                 ? po_arena_printf(c->arena, "%s_table%u", c->symbol, u.tensor[i])
                 : sane(c, c->tensor[u.tensor[i]].fragment ? "r" : "t", u.tensor[i], t->name);
     }
-    uint32_t inner = grid(c, step, launch);
+    uint32_t inner = grid(c, step, &u, launch);
     if (launch->grid[0] == 0)
         return po_fail(c->ctx, PO_UNSUPPORTED, "step '%s': more than 2^31 blocks", c->step);
     shared_pointers(c, &u, step);
@@ -482,8 +510,23 @@ static po_status steps(cu *c, const po_mu *mu, po_arena *arena, po_text *source,
     return PO_OK;
 }
 
+/* Every sample's tensors must be aligned as the first one's are. */
+static po_status check_samples(po_ctx *ctx, const po_mu *mu, const bool *batched) {
+    enum { ALIGN = 16 };
+    for (uint32_t i = 0; i < mu->n_tensors && batched; i++) {
+        const po_mu_tensor *t = &mu->tensors[i];
+        int64_t bytes = po_mu_elements(t) * po_mu_bytes(t->type);
+        bool each = t->place == PO_MU_OUTPUT || (t->place == PO_MU_INPUT && batched[t->number]);
+        if (each && bytes % ALIGN != 0)
+            return po_fail(ctx, PO_UNSUPPORTED, "a sample of '%s' is %lld bytes, no multiple of %d",
+                           t->name, (long long)bytes, ALIGN);
+    }
+    return PO_OK;
+}
+
 po_status po_codegen_cuda(po_ctx *ctx, po_arena *arena, const po_mu *mu, const char *symbol,
                           const po_cuda_print_options *options, po_cuda_program *program) {
+    PO_TRY(check_samples(ctx, mu, options->batched));
     po_arena *own = po_arena_child(arena);
     bool *unstaged = PO_NEW_N(own, bool, 4096);
     po_status status = PO_OK;

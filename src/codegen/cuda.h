@@ -44,6 +44,10 @@ typedef struct po_cuda_program {
 typedef struct po_cuda_print_options {
     bool tf32;            /* products of f32 on tensor cores, rounded to 10 bits of mantissa */
     int64_t shared_limit; /* bytes of shared memory a block may have; 0: 99 KB, which all have */
+    /* The muGraph is one sample's; the kernels take any number of them side by side: grid[0] times
+     * as many blocks, and program.device times as many bytes. By INPUT number whether it is one of
+     * each sample; outputs all are. NULL: one sample. */
+    const bool *batched;
 } po_cuda_print_options;
 
 /* Symbols are SYMBOL_0, SYMBOL_1, ...; the same muGraph, symbol and options give the same text.

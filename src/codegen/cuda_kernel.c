@@ -28,6 +28,8 @@ static const char *name_of(po_arena *arena, const po_mu *mu, const po_cuda_kerne
     hash = add_types(hash, k->weights, k->ports.n_weights);
     hash = add_types(hash, k->out, k->ports.n_out);
     hash = po_hash_u64(po_hash_u64(hash, options->tf32), (uint64_t)options->shared_limit);
+    for (uint32_t i = 0; i < k->ports.n_in && options->batched; i++)
+        hash = po_hash_u64(hash, options->batched[i]);
     return po_arena_printf(arena, "G%016" PRIx64 "%08" PRIx64, hash.lo, hash.hi >> 32);
 }
 

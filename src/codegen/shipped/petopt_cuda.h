@@ -34,6 +34,7 @@ typedef struct pk_arg {
     size_t offset; /* PK_ARG_DEVICE: bytes */
 } pk_arg;
 
+/* grid: of one sample; more have their blocks one behind the other along the first axis. */
 typedef struct pk_launch {
     const char *symbol;
     unsigned grid[3], threads, shared, n_args;
@@ -46,7 +47,7 @@ typedef struct pk_program {
     const pk_image *images;
     size_t n_launches;
     const pk_launch *launches;
-    size_t device; /* bytes that the launches share; aligned to PK_DEVICE_ALIGN */
+    size_t device; /* bytes that the launches share, of a sample; aligned to PK_DEVICE_ALIGN */
     int cuda;      /* of the compiler that made the images: 1000 times its major number, 10 times
                       its minor one; 0: any driver takes them */
 } pk_program;
@@ -298,7 +299,16 @@ typedef struct pk_data {
     const void *const *in, *const *weight;
     void *const *out;
     char *device;
+    int64_t samples; /* 1 where the shapes are all static */
 } pk_data;
+
+/* Bytes that a call with so many samples needs between launches, with room to align them. 0: none,
+ * or *right is 0: more than there can be. */
+static inline size_t pk_device_bytes(const pk_program *p, int64_t samples, int *right) {
+    size_t most = (SIZE_MAX / 2 - PK_DEVICE_ALIGN) / (p->device ? p->device : 1);
+    *right = samples >= 0 && (uint64_t)samples <= most;
+    return *right && p->device && samples ? p->device * (size_t)samples + PK_DEVICE_ALIGN : 0;
+}
 
 /* Copies an argument's pointer; 0: it is not aligned as kernels want it. */
 static inline int pk_pointer(const pk_arg *arg, const pk_data *data, const void **pointer) {
@@ -323,6 +333,11 @@ static inline int pk_start(const pk_driver *d, const pk_launch *launch, void *fu
                            const pk_data *data, void *stream, char *why) {
     const void *pointers[PK_MAX_ARGS];
     void *params[PK_MAX_ARGS];
+    if (data->samples > INT32_MAX / (int64_t)launch->grid[0]) {
+        snprintf(why, PK_WHY, "%lld samples are more than a grid can have",
+                 (long long)data->samples);
+        return 0;
+    }
     if (launch->n_args > PK_MAX_ARGS) {
         snprintf(why, PK_WHY, "%s has %u parameters", launch->symbol, launch->n_args);
         return 0;
@@ -336,9 +351,9 @@ static inline int pk_start(const pk_driver *d, const pk_launch *launch, void *fu
         }
     }
     return !pk_cu_failed(d,
-                         d->cuLaunchKernel(function, launch->grid[0], launch->grid[1],
-                                           launch->grid[2], launch->threads, 1, 1, launch->shared,
-                                           stream, params, NULL),
+                         d->cuLaunchKernel(function, launch->grid[0] * (unsigned)data->samples,
+                                           launch->grid[1], launch->grid[2], launch->threads, 1, 1,
+                                           launch->shared, stream, params, NULL),
                          launch->symbol, why);
 }
 
@@ -363,6 +378,8 @@ static inline int pk_context_of(pk_loader *l, void *stream, void **context, char
 static inline int pk_run_on(pk_loader *l, const pk_data *data, void *stream, char *why) {
     const pk_driver *d = l->driver;
     void *context = NULL, *popped;
+    if (data->samples == 0)
+        return 1;
     if (!pk_context_of(l, stream, &context, why))
         return 0;
     if (pk_cu_failed(d, d->cuCtxPushCurrent_v2(context), "cuCtxPushCurrent", why))

@@ -232,12 +232,13 @@ static size_t pk_processors(void) {
 static OrtStatus *pk_bind(pk_kernel *k, OrtKernelContext *context, pk_buffer *b) {
     const pk_region *r = k->region;
     void *data = NULL;
+    int64_t batch = -1; /* shapes are all static */
     for (size_t i = 0; i < r->n_in + r->n_weights; i++) {
-        PK_TRY(pk_input(k->api, r, context, i, k->constant[i], &data));
+        PK_TRY(pk_input(k->api, r, context, i, k->constant[i], &batch, &data));
         b->in[i] = data;
     }
     for (size_t i = 0; i < r->n_out; i++) {
-        PK_TRY(pk_output(k->api, r, context, i, &data));
+        PK_TRY(pk_output(k->api, r, context, i, batch, &data));
         b->out[i] = data;
     }
     return NULL;

@@ -120,8 +120,9 @@ static size_t pk_put_dims(char *text, size_t size, size_t at, const int64_t *dim
     at = pk_put(text, size, at, "[");
     for (size_t i = 0; i < rank; i++) {
         char number[32];
-        snprintf(number, sizeof number, "%s%lld", i ? "," : "", (long long)dims[i]);
-        at = pk_put(text, size, at, number);
+        snprintf(number, sizeof number, "%lld", (long long)dims[i]);
+        at = pk_put(text, size, at, i ? "," : "");
+        at = pk_put(text, size, at, dims[i] < 0 ? "N" : number);
     }
     return pk_put(text, size, at, "]");
 }
@@ -144,8 +145,19 @@ static OrtStatus *pk_wrong_shape(const OrtApi *api, const pk_region *r, size_t i
     return pk_fail(api, PK_ORT_INVALID_ARGUMENT, text);
 }
 
+/* batch: how many samples there are; -1: not known yet. */
+static bool pk_has_dims(const pk_port *p, const int64_t *dims, size_t rank, int64_t *batch) {
+    bool right = rank == p->rank;
+    for (size_t i = 0; i < rank && right; i++) {
+        if (p->dims[i] < 0 && *batch < 0)
+            *batch = dims[i];
+        right = dims[i] == (p->dims[i] < 0 ? *batch : p->dims[i]);
+    }
+    return right;
+}
+
 static OrtStatus *pk_check_info(const OrtApi *api, const pk_region *r, size_t input,
-                                const OrtTensorTypeAndShapeInfo *info) {
+                                const OrtTensorTypeAndShapeInfo *info, int64_t *batch) {
     int64_t dims[PK_MAX_RANK];
     size_t rank = 0;
     PK_TRY(PK_CALL(api, GetDimensionsCount, info, &rank));
@@ -153,8 +165,7 @@ static OrtStatus *pk_check_info(const OrtApi *api, const pk_region *r, size_t in
     PK_TRY(PK_CALL(api, GetDimensions, info, dims, known));
     bool right = false;
     if (input < r->n_in) {
-        const pk_port *p = &r->in[input];
-        right = rank == p->rank && (!rank || !memcmp(dims, p->dims, rank * sizeof *dims));
+        right = pk_has_dims(&r->in[input], dims, rank, batch);
     } else {
         size_t count = 0;
         PK_TRY(PK_CALL(api, GetTensorShapeElementCount, info, &count));
@@ -164,31 +175,34 @@ static OrtStatus *pk_check_info(const OrtApi *api, const pk_region *r, size_t in
 }
 
 static OrtStatus *pk_check_input(const OrtApi *api, const pk_region *r, size_t input,
-                                 const OrtValue *value) {
+                                 const OrtValue *value, int64_t *batch) {
     OrtTensorTypeAndShapeInfo *info = NULL;
     PK_TRY(PK_CALL(api, GetTensorTypeAndShape, value, &info));
-    OrtStatus *status = pk_check_info(api, r, input, info);
+    OrtStatus *status = pk_check_info(api, r, input, info, batch);
     pk_release_shape(api, info);
     return status;
 }
 
 /* The runtime's input i of a call; `constant`: its shape was checked when the kernel was made. */
 static OrtStatus *pk_input(const OrtApi *api, const pk_region *r, OrtKernelContext *context,
-                           size_t i, bool constant, void **data) {
+                           size_t i, bool constant, int64_t *batch, void **data) {
     const OrtValue *value = NULL;
     PK_TRY(PK_CALL(api, KernelContext_GetInput, context, i, &value));
     if (!value)
         return pk_fail(api, PK_ORT_INVALID_ARGUMENT, "petopt.kernels: an input is missing");
     if (!constant)
-        PK_TRY(pk_check_input(api, r, i, value));
+        PK_TRY(pk_check_input(api, r, i, value, batch));
     return PK_CALL(api, GetTensorMutableData, value, data);
 }
 
 static OrtStatus *pk_output(const OrtApi *api, const pk_region *r, OrtKernelContext *context,
-                            size_t i, void **data) {
+                            size_t i, int64_t batch, void **data) {
     OrtValue *value = NULL;
-    PK_TRY(
-        PK_CALL(api, KernelContext_GetOutput, context, i, r->out[i].dims, r->out[i].rank, &value));
+    const pk_port *p = &r->out[i];
+    int64_t dims[PK_MAX_RANK] = {0};
+    for (size_t k = 0; k < p->rank; k++)
+        dims[k] = p->dims[k] < 0 ? batch : p->dims[k];
+    PK_TRY(PK_CALL(api, KernelContext_GetOutput, context, i, dims, p->rank, &value));
     return PK_CALL(api, GetTensorMutableData, value, data);
 }
 
@@ -198,8 +212,11 @@ static OrtStatus *pk_constant(const OrtApi *api, const pk_region *r, const OrtKe
     int is_constant = 0;
     *value = NULL;
     PK_TRY(PK_CALL(api, KernelInfoGetConstantInput_tensor, info, i, &is_constant, value));
-    *constant = is_constant && *value;
-    return *constant ? pk_check_input(api, r, i, *value) : NULL;
+    /* How many samples there are is asked at each call. */
+    *constant =
+        is_constant && *value && !(i < r->n_in && r->in[i].rank > 0 && r->in[i].dims[0] < 0);
+    int64_t batch = -1;
+    return *constant ? pk_check_input(api, r, i, *value, &batch) : NULL;
 }
 
 /* --- the operator --- */
@@ -223,6 +240,8 @@ static OrtStatus *pk_infer_shapes(const OrtCustomOp *base, OrtShapeInferContext 
     const pk_op *op = (const pk_op *)base;
     for (size_t i = 0; i < op->region->n_out; i++) {
         OrtTensorTypeAndShapeInfo *info = NULL;
+        if (op->region->out[i].rank > 0 && op->region->out[i].dims[0] < 0)
+            continue; /* as many samples as there will be */
         PK_TRY(PK_CALL(op->api, CreateTensorTypeAndShapeInfo, &info));
         OrtStatus *status = pk_set_shape(op->api, context, i, &op->region->out[i], info);
         pk_release_shape(op->api, info);

@@ -26,6 +26,7 @@ static void pk_release_allocator(const OrtApi *api, OrtAllocator *allocator) {
 typedef struct pk_scratch {
     struct pk_scratch *next;
     void *stream, *memory;
+    size_t size;
 } pk_scratch;
 
 typedef struct pk_cuda_kernel {
@@ -44,22 +45,24 @@ static OrtStatus *pk_cuda_failed(const pk_cuda_kernel *k, const char *why) {
     return pk_fail(k->api, PK_ORT_FAIL, text);
 }
 
-static size_t pk_scratch_bytes(const pk_cuda_kernel *k) {
-    return k->loader.program->device + PK_DEVICE_ALIGN;
-}
-
-/* Memory for calls on this stream; it stays until the kernel goes. */
-static OrtStatus *pk_scratch_of(pk_cuda_kernel *k, void *stream, char **device) {
+/* Memory for calls on this stream; it stays until the kernel goes. More samples get another, at
+ * least twice as large: the launches before may still use the first. */
+static OrtStatus *pk_scratch_of(pk_cuda_kernel *k, void *stream, int64_t samples, char **device) {
+    int right = 0;
+    size_t size = pk_device_bytes(k->loader.program, samples, &right), most = 0;
     *device = NULL;
-    if (k->loader.program->device == 0)
+    if (!right)
+        return pk_cuda_failed(k, "too many samples");
+    if (size == 0)
         return NULL;
     OrtStatus *status = NULL;
     pk_scratch *s = k->scratch;
-    while (s && s->stream != stream)
-        s = s->next;
+    for (; s && (s->stream != stream || s->size < size); s = s->next)
+        most = s->stream == stream && s->size > most ? s->size : most;
     if (!s && (s = calloc(1, sizeof *s))) {
         s->stream = stream;
-        status = PK_CALL(k->api, AllocatorAlloc, k->allocator, pk_scratch_bytes(k), &s->memory);
+        s->size = size < 2 * most ? 2 * most : size;
+        status = PK_CALL(k->api, AllocatorAlloc, k->allocator, s->size, &s->memory);
         if (!status && s->memory) {
             s->next = k->scratch;
             k->scratch = s;
@@ -78,15 +81,17 @@ static OrtStatus *pk_scratch_of(pk_cuda_kernel *k, void *stream, char **device) 
 }
 
 static OrtStatus *pk_cuda_bind(pk_cuda_kernel *k, OrtKernelContext *context, const void **in,
-                               void **out) {
+                               void **out, int64_t *samples) {
     const pk_region *r = k->region;
     void *data = NULL;
+    int64_t batch = -1;
     for (size_t i = 0; i < r->n_in + r->n_weights; i++) {
-        PK_TRY(pk_input(k->api, r, context, i, k->constant[i], &data));
+        PK_TRY(pk_input(k->api, r, context, i, k->constant[i], &batch, &data));
         in[i] = data;
     }
+    *samples = batch < 0 ? 1 : batch;
     for (size_t i = 0; i < r->n_out; i++)
-        PK_TRY(pk_output(k->api, r, context, i, &out[i]));
+        PK_TRY(pk_output(k->api, r, context, i, *samples, &out[i]));
     return NULL;
 }
 
@@ -94,11 +99,11 @@ static OrtStatus *pk_cuda_call(pk_cuda_kernel *k, OrtKernelContext *context, con
                                void **out) {
     void *stream = NULL;
     char why[PK_WHY] = "";
-    pk_data data = {in, in + k->region->n_in, out, NULL};
-    PK_TRY(pk_cuda_bind(k, context, in, out));
+    pk_data data = {in, in + k->region->n_in, out, NULL, 1};
+    PK_TRY(pk_cuda_bind(k, context, in, out, &data.samples));
     PK_TRY(PK_CALL(k->api, KernelContext_GetGPUComputeStream, context, &stream));
     pthread_mutex_lock(&k->lock);
-    OrtStatus *status = pk_scratch_of(k, stream, &data.device);
+    OrtStatus *status = pk_scratch_of(k, stream, data.samples, &data.device);
     int right = status || pk_run_on(&k->loader, &data, stream, why);
     pthread_mutex_unlock(&k->lock);
     return right ? status : pk_cuda_failed(k, why);

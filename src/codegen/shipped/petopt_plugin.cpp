@@ -52,26 +52,43 @@ DataType typeAt(pk_region const &region, size_t pos) {
     return typeOf(region.out[pos - inputs(region)].type);
 }
 
-bool hasShape(pk_region const &region, size_t pos, Dims const &dims) {
+// The port of an activation or an output.
+pk_port const &portAt(pk_region const &region, size_t pos) {
+    return pos < region.n_in ? region.in[pos] : region.out[pos - inputs(region)];
+}
+
+// The first input that says how many samples there are; the number of inputs: all is static.
+size_t sampled(pk_region const &region) {
+    for (size_t i = 0; i < region.n_in; i++)
+        if (region.in[i].rank > 0 && region.in[i].dims[0] < 0)
+            return i;
+    return inputs(region);
+}
+
+// samples: -1: not known yet, or not known when the engine is built.
+bool hasShape(pk_region const &region, size_t pos, Dims const &dims, int64_t &samples) {
     if (pos >= region.n_in && pos < inputs(region)) { // a weight: so many elements
         int64_t count = 1;
         for (int32_t i = 0; i < dims.nbDims; i++)
             count *= dims.d[i];
         return count == region.weight_elements[pos - region.n_in];
     }
-    pk_port const &port = pos < region.n_in ? region.in[pos] : region.out[pos - inputs(region)];
+    pk_port const &port = portAt(region, pos);
     if (dims.nbDims < 0 || static_cast<size_t>(dims.nbDims) != port.rank)
         return false;
-    for (size_t i = 0; i < port.rank; i++)
-        if (dims.d[i] != port.dims[i])
+    for (size_t i = 0; i < port.rank; i++) {
+        if (port.dims[i] < 0 && samples < 0)
+            samples = dims.d[i];
+        if (dims.d[i] != (port.dims[i] < 0 ? samples : port.dims[i]))
             return false;
+    }
     return true;
 }
 
-// Whether tensors are what the kernels were made for; their shapes are fixed.
-bool fits(pk_region const &region, size_t pos, PluginTensorDesc const &desc) {
+// Whether tensors are what the kernels were made for.
+bool fits(pk_region const &region, size_t pos, PluginTensorDesc const &desc, int64_t &samples) {
     if (desc.type != typeAt(region, pos) || desc.format != TensorFormat::kLINEAR ||
-        !hasShape(region, pos, desc.dims)) {
+        !hasShape(region, pos, desc.dims, samples)) {
         char why[PK_WHY];
         snprintf(why, sizeof why, "tensor %zu has not the type, layout or shape of its kernels",
                  pos);
@@ -136,8 +153,10 @@ class Plugin final : public IPluginV3,
                             int32_t nbOutputs) noexcept override {
         if (!counts(nbInputs, nbOutputs))
             return -1;
+        int64_t samples = -1;
         for (size_t i = 0; i < inputs(region) + region.n_out; i++)
-            if (!fits(region, i, i < inputs(region) ? in[i].desc : out[i - inputs(region)].desc))
+            if (!fits(region, i, i < inputs(region) ? in[i].desc : out[i - inputs(region)].desc,
+                      samples))
                 return -1;
         return 0;
     }
@@ -149,7 +168,7 @@ class Plugin final : public IPluginV3,
             outputTypes[i] = typeOf(region.out[i].type);
         return 0;
     }
-    int32_t getOutputShapes(DimsExprs const *, int32_t nbInputs, DimsExprs const *, int32_t,
+    int32_t getOutputShapes(DimsExprs const *in, int32_t nbInputs, DimsExprs const *, int32_t,
                             DimsExprs *outputs, int32_t nbOutputs,
                             IExprBuilder &builder) noexcept override {
         if (!counts(nbInputs, nbOutputs))
@@ -157,7 +176,9 @@ class Plugin final : public IPluginV3,
         for (size_t i = 0; i < region.n_out; i++) {
             outputs[i].nbDims = static_cast<int32_t>(region.out[i].rank);
             for (size_t k = 0; k < region.out[i].rank; k++)
-                outputs[i].d[k] = builder.constant(region.out[i].dims[k]);
+                outputs[i].d[k] = region.out[i].dims[k] < 0
+                                      ? in[sampled(region)].d[0]
+                                      : builder.constant(region.out[i].dims[k]);
         }
         return 0;
     }
@@ -167,10 +188,11 @@ class Plugin final : public IPluginV3,
                inOut[pos].desc.type == typeAt(region, static_cast<size_t>(pos)) &&
                inOut[pos].desc.format == TensorFormat::kLINEAR;
     }
-    size_t getWorkspaceSize(DynamicPluginTensorDesc const *, int32_t,
+    size_t getWorkspaceSize(DynamicPluginTensorDesc const *in, int32_t,
                             DynamicPluginTensorDesc const *, int32_t) const noexcept override {
-        size_t bytes = programOf(region).device;
-        return bytes ? bytes + PK_DEVICE_ALIGN : 0;
+        int right = 0;
+        size_t of = sampled(region);
+        return pk_device_bytes(&programOf(region), of < region.n_in ? in[of].max.d[0] : 1, &right);
     }
 
     // IPluginV3OneRuntime
@@ -178,19 +200,22 @@ class Plugin final : public IPluginV3,
                           int32_t nbOutputs) noexcept override {
         if (!counts(nbInputs, nbOutputs))
             return -1;
+        int64_t samples = -1;
         for (size_t i = 0; i < inputs(region) + region.n_out; i++)
-            if (!fits(region, i, i < inputs(region) ? in[i] : out[i - inputs(region)]))
+            if (!fits(region, i, i < inputs(region) ? in[i] : out[i - inputs(region)], samples))
                 return -1;
         return 0;
     }
-    int32_t enqueue(PluginTensorDesc const *, PluginTensorDesc const *, void const *const *in,
+    int32_t enqueue(PluginTensorDesc const *inDesc, PluginTensorDesc const *, void const *const *in,
                     void *const *out, void *workspace, cudaStream_t stream) noexcept override {
         char why[PK_WHY] = "";
         auto base = reinterpret_cast<uintptr_t>(workspace);
         char *device = static_cast<char *>(workspace);
         if (device)
             device += (PK_DEVICE_ALIGN - base % PK_DEVICE_ALIGN) % PK_DEVICE_ALIGN;
-        pk_data data = {in, in + region.n_in, out, device};
+        size_t of = sampled(region);
+        pk_data data = {in, in + region.n_in, out, device,
+                        of < region.n_in ? inDesc[of].dims.d[0] : 1};
         if (pk_run_on(&loader, &data, stream, why))
             return 0;
         complain(region, why);

@@ -10,7 +10,7 @@ enum { PK_F32 = 1, PK_F16 = 10, PK_BF16 = 16, PK_MAX_RANK = 8 };
 
 typedef struct pk_port {
     size_t rank;
-    const int64_t *dims;
+    const int64_t *dims; /* the first may be -1: as many samples as there are */
     int type;
 } pk_port;
 
