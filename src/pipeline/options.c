@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MAX_THREADS = 1024 };
+enum { MAX_THREADS = 1024, MAX_BATCH = 65536 };
 
 po_options po_options_default(void) {
-    return (po_options){.level = 2, .tolerance = 1e-4, .recall = true};
+    return (po_options){.level = 2, .tolerance = 1e-4, .recall = true, .batch = 8};
 }
 
 bool po_options_has(const char *const *list, uint32_t n, const char *name) {
@@ -145,6 +145,14 @@ static po_status set_yes(set_args *a, bool *value) {
 
 static po_status set_tf32(set_args *a) {
     return set_yes(a, &a->o->tf32);
+}
+
+static po_status set_batch(set_args *a) {
+    int64_t n;
+    if (!parse_int(a->value, &n) || n < 1 || n > MAX_BATCH)
+        return bad(a, "a number of samples from 1 to 65536");
+    a->o->batch = (uint32_t)n;
+    return PO_OK;
 }
 
 static po_status set_input_shape(set_args *a) {
@@ -305,6 +313,12 @@ static const struct {
       "let kernels for GPUs round the factors of f32 products to 10 bits of mantissa (default: no)",
       PO_FOR_OPTIMISE},
      set_tf32},
+    {{"batch", 0, "N",
+      "samples that kernels for GPUs are planned for where the model's batch is open; they take "
+      "any "
+      "number (default: 8)",
+      PO_FOR_OPTIMISE},
+     set_batch},
     {{"input-shape", 0, "NAME:D,D,..", "pin the dims of an input; may be given for each input",
       ALL},
      set_input_shape},

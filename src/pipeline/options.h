@@ -23,6 +23,7 @@ struct po_options {
     bool cuda;               /* --target cuda */
     const char *gpu;         /* --gpu, a name that po_gpu_named knows; NULL: the machine's own */
     bool tf32;               /* --tf32 yes */
+    uint32_t batch;          /* --batch: samples that kernels for an open batch are planned for */
     const char *cuda_folder; /* --cuda-libraries; NULL: the system's places */
     const char *replay;      /* --cost replay:FILE; NULL: none */
     const char *record;      /* --cost record:FILE: a GPU must be there; NULL: none */

@@ -1,4 +1,5 @@
 #include "pipeline/pipeline.h"
+#include "pipeline/open_batch.h"
 
 #include "cost/cost.h"
 #include "cost/roofline.h"
@@ -50,8 +51,9 @@ const char *po_pipeline_no_kernels(const po_run_state *state) {
     if (!state->library && o->cuda)
         return state->record->n_regions > 0
                    ? (state->gpu_cost ? "none gains" : "by estimate none gains")
-                   : "no part of it promises a gain over NVIDIA's libraries; kernels need static "
-                     "shapes (--input-shape)";
+               : po_batch_has_open_dims(state->original) && !po_batch_is_open(state->original)
+                   ? "kernels need static shapes but for the batch (--input-shape)"
+                   : "no part of it promises a gain over NVIDIA's libraries";
     if (!state->library && o->n_pins == 0)
         return "none could be made for this model; they need static shapes (--input-shape)";
     if (!state->library)

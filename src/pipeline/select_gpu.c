@@ -2,6 +2,7 @@
  * equal; the original where there is no gain in any. */
 #include "cost/roofline.h"
 #include "pipeline/gpu_timing.h"
+#include "pipeline/open_batch.h"
 #include "pipeline/selecting.h"
 #include "postopt/postopt.h"
 #include "simplify/simplify.h"
@@ -76,6 +77,7 @@ static po_status read_original(selecting *s, gpu_reading *r) {
 /* Readings where there are such for the original; else estimates. */
 static po_status read_all(selecting *s, gpu_reading *original, gpu_reading *r, bool *measured) {
     po_run_state *state = s->state;
+    const po_graph *graph;
     po_rates rates;
     po_estimate e;
     *measured = false;
@@ -85,7 +87,8 @@ static po_status read_all(selecting *s, gpu_reading *original, gpu_reading *r, b
     }
     PO_TRY(po_pipeline_rates(state, &rates));
     if (!*measured) {
-        po_roofline_graph(s->original, &rates, 1, &e);
+        PO_TRY(po_batch_planned(state, s->original, &graph));
+        po_roofline_graph(graph, &rates, 1, &e);
         original->seconds = e.seconds;
     }
     for (uint32_t i = 0; i < state->n_variants; i++) {
@@ -94,7 +97,8 @@ static po_status read_all(selecting *s, gpu_reading *original, gpu_reading *r, b
         if (*measured) {
             PO_TRY(read_variant(s, i, &r[i]));
         } else if (!(v->seconds > 0)) {
-            po_roofline_graph(v->graph, &rates, 1, &e);
+            PO_TRY(po_batch_planned(state, v->graph, &graph));
+            po_roofline_graph(graph, &rates, 1, &e);
             r[i].seconds = e.seconds;
         }
     }

@@ -207,6 +207,77 @@ def case_convolutions(bed):
     expect(kinds.count('Conv') == 2, f'convolutions belong to the library: {kinds}')
 
 
+def open_block(_):
+    """A layer of a transformer whose batch is open; attention over a mask of each sample's own."""
+    rng, f = np.random.default_rng(0), np.float32
+    nodes, weights = [], []
+
+    def weight(values):
+        weights.append(tensor(f'w{len(weights)}', values, f))
+        return weights[-1].name
+
+    def make(op, *inputs, **attributes):
+        nodes.append(helper.make_node(op, list(inputs), [f't{len(nodes)}'], **attributes))
+        return nodes[-1].output[0]
+
+    def norm(x):
+        return make('LayerNormalization', x, weight(rng.uniform(0.5, 1.5, 32)), weight(rng.standard_normal(32)), axis=-1)
+
+    n = norm('x')
+    q, k, v = (make('Transpose', make('Reshape', make('MatMul', n, weight(rng.standard_normal((32, 32)) / 5)), 'heads'),
+                    perm=[0, 2, 1, 3]) for _ in range(3))
+    p = make('Mul', make('MatMul', q, make('Transpose', k, perm=[0, 1, 3, 2])), weight(0.35))
+    s = make('Softmax', make('Add', p, 'mask'), axis=-1)
+    o = make('Reshape', make('Transpose', make('MatMul', s, v), perm=[0, 2, 1, 3]), 'flat')
+    r = make('Add', 'x', o)
+    nodes.append(helper.make_node('Tanh', [norm(r)], ['y']))
+    weights.append(numpy_helper.from_array(np.array([0, 8, 4, 8]), 'heads'))
+    weights.append(numpy_helper.from_array(np.array([0, 8, 32]), 'flat'))
+    return model_of(nodes, weights, [('x', ['N', 8, 32]), ('mask', ['N', 1, 1, 8])], [('y', ['N', 8, 32])], f), 1e-5
+
+
+def case_open_batch(bed):
+    """Kernels of a model whose batch is open take any, and the model keeps it open."""
+    onnx.save(open_block(None)[0], bed.path('in.onnx'))
+    said = bed.optimised('open_block')
+    expect('the batch is open' in said and 'won: kernels' in said, said)
+    onnx.checker.check_model(bed.path('out.onnx'), full_check=True)
+    for name in ('input', 'output'):
+        values = [getattr(onnx.load(bed.path(p)).graph, name) for p in ('in.onnx', 'out.onnx')]
+        expect(list(values[0]) == list(values[1]), f'another {name}')
+    expect(len(bed.calls()) > 0, 'no calls of kernels')
+    for seed, n in enumerate((1, 2, 5, 3, 0, 9)):
+        rng = np.random.default_rng(seed)
+        feed = {'x': rng.standard_normal((n, 8, 32)).astype(np.float32),
+                'mask': np.where(rng.random((n, 1, 1, 8)) < 0.3, -1e4, 0).astype(np.float32)}
+        right = answers(bed.path('in.onnx'), feed)
+        for got in (answers(bed.path('out.onnx'), feed), bed.by_kernels(feed)):
+            expect(got[0].shape == (n, 8, 32), got[0].shape)
+            expect(n == 0 or off(got, right) <= 1e-5, f'{n} samples: off by {n and off(got, right)}')
+    code, out, err = bed.run('verify', 'in.onnx', 'out.onnx')
+    expect(code == 0 and 'proved' in out, f'verify: exit {code}: {out}{err}')
+
+
+def case_open_and_mixed(bed):
+    """Samples that have to do with one another get no kernel that takes them apart."""
+    f = np.float32
+    nodes = [helper.make_node('ReduceMean', ['x'], ['m'], axes=[0], keepdims=1),
+             helper.make_node('Sub', ['x', 'm'], ['d']), helper.make_node('Exp', ['d'], ['e']),
+             helper.make_node('Tanh', ['e'], ['t']), helper.make_node('Mul', ['t', 'x'], ['y'])]
+    onnx.save(model_of(nodes, [], [('x', ['N', 64])], [('y', ['N', 64])], f), bed.path('in.onnx'))
+    bed.optimised('mixed')
+    for n in (1, 4, 7):
+        feed = {'x': np.random.default_rng(n).standard_normal((n, 64)).astype(f)}
+        right = answers(bed.path('in.onnx'), feed)
+        for got in (answers(bed.path('out.onnx'), feed), bed.by_kernels(feed) if bed.calls() else right):
+            expect(off(got, right) <= 1e-5, f'{n} samples: off by {off(got, right)}')
+    # other open dims than the batch
+    onnx.save(model_of(nodes[2:], [], [('d', ['N', 'length']), ('x', ['N', 'length'])], [('y', ['N', 'length'])], f),
+              bed.path('in.onnx'))
+    said = bed.optimised('mixed', out='open.onnx')
+    expect('static shapes but for the batch' in said, said)
+
+
 def case_same_bytes(bed):
     """Model and sources of two runs are the same."""
     for i in range(2):
