@@ -25,6 +25,15 @@ typedef struct ports {
     uint32_t n_in, n_weight, n_out;
 } ports;
 
+/* Numbers as models have them: with weights of 1 a few products in a row leave the range of f16,
+ * and scores far apart make softmax all or nothing. */
+static double scale_of(const po_mu_tensor *t) {
+    int64_t longest = 1;
+    for (uint32_t x = 0; x < t->rank; x++)
+        longest = t->dims[x] > longest ? t->dims[x] : longest;
+    return t->place == PO_MU_INPUT ? 0.5 : t->rank < 2 ? 1 : 1 / sqrt((double)longest);
+}
+
 static po_status find_ports(po_ctx *ctx, po_arena *arena, const po_mu *mu, uint64_t seed,
                             ports *p) {
     *p = (ports){.n_in = 0};
@@ -47,7 +56,8 @@ static po_status find_ports(po_ctx *ctx, po_arena *arena, const po_mu *mu, uint6
         }
         at->data = po_arena_alloc(arena, (size_t)(at->n * po_mu_bytes(t->type)) + 1);
         for (int64_t e = 0; e < at->n; e++)
-            at->values[e] = po_random_normal(seed, 2 * t->number + weight, (uint64_t)e);
+            at->values[e] =
+                scale_of(t) * po_random_normal(seed, 2 * t->number + weight, (uint64_t)e);
         po_cuda_store(t->type, at->values, at->n, at->data);
         po_cuda_load(t->type, at->data, at->n, at->values);
     }
