@@ -53,7 +53,8 @@ typedef struct po_cuda {
 } po_cuda;
 
 /* The driver, the GPU's primary context (which cuBLAS and cuDNN use too) and a stream. PO_RUNTIME
- * with one sentence where there is no driver, it is too old, or there is no such GPU. */
+ * with one sentence where there is no driver, it is too old, or there is no such GPU, or one before
+ * compute capability 8.0. */
 po_status po_cuda_open(po_ctx *ctx, po_arena *arena, const po_cuda_options *options,
                        po_cuda **cuda);
 /* PO_RUNTIME with one sentence naming the library. */

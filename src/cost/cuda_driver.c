@@ -8,7 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOK_SECONDS = 120, OLDEST_DRIVER = 12000, OLDEST_CUBLAS = 120000, OLDEST_CUDNN = 90000 };
+enum {
+    LOOK_SECONDS = 120,
+    OLDEST_DRIVER = 12000,
+    OLDEST_CUBLAS = 120000,
+    OLDEST_CUDNN = 90000,
+    OLDEST_ARCH = 80
+};
 
 /* Where the toolkit puts its libraries, for systems whose loader is not told of it. */
 static const char *const toolkit = "/usr/local/cuda/lib64";
@@ -150,6 +156,11 @@ static po_status start(po_ctx *ctx, po_cuda *cuda) {
                        cuda->options->device, n);
     CU_TRY(ctx, cuda, "choosing a GPU", cuDeviceGet(&device, (int)cuda->options->device));
     PO_TRY(read_info(ctx, cuda, device));
+    if (cuda->info.arch < OLDEST_ARCH)
+        return po_fail(ctx, PO_RUNTIME,
+                       "%s has compute capability %u.%u, and kernels need %d.%d or later",
+                       cuda->info.name, cuda->info.arch / 10, cuda->info.arch % 10,
+                       OLDEST_ARCH / 10, OLDEST_ARCH % 10);
     CU_TRY(ctx, cuda, "opening it", cuDevicePrimaryCtxRetain(&context, device));
     CU_TRY(ctx, cuda, "opening it", cuCtxSetCurrent(context));
     CU_TRY(ctx, cuda, "making a stream", cuStreamCreate(&cuda->stream, PO_CU_STREAM_NON_BLOCKING));

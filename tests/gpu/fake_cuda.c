@@ -15,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef FAKE_MAJOR
+#define FAKE_MAJOR 9
+#endif
 #ifndef FAKE_VERSION
 #define FAKE_VERSION 13000
 #endif
@@ -105,7 +108,7 @@ API int cuDeviceGetName(char *name, int size, int device) {
 }
 
 API int cuDeviceGetAttribute(int *value, int attribute, int device) {
-    static const int known[][2] = {{13, 1000000}, {16, 4},      {38, 1 << 20}, {75, 9},
+    static const int known[][2] = {{13, 1000000}, {16, 4},      {38, 1 << 20}, {75, FAKE_MAJOR},
                                    {76, 0},       {81, 233472}, {82, 65536},   {97, 232448}};
     (void)device;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)

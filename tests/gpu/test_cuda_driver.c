@@ -39,6 +39,8 @@ static void what_is_missing_is_named(void **state) {
     missing(FAKES "/nowhere", "the NVIDIA driver was not found (libcuda.so.1)");
     missing(FAKES "/old", "the NVIDIA driver is too old: it is for CUDA 11.4, and 12.0 is needed");
     missing(FAKES "/without", "the NVIDIA driver sees no GPU");
+    missing(FAKES "/turing",
+            "Fake GPU 0 has compute capability 7.0, and kernels need 8.0 or later");
     missing(FAKES "/broken", "it has no cuInit");
 }
 
