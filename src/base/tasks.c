@@ -45,7 +45,9 @@ static void run_one(worker *w, uint32_t i) {
     if (setjmp(guard.env) != 0) {
         w->task->status = po_guard_unwind(&w->ctx, &guard);
     } else {
-        w->task->status = w->crew->fn(&w->ctx, w->crew->user, i);
+        w->task->status = po_ctx_poll(&w->ctx);
+        if (w->task->status == PO_OK)
+            w->task->status = w->crew->fn(&w->ctx, w->crew->user, i);
         po_guard_pop(&w->ctx, &guard);
     }
     w->task->error = w->ctx.error;
@@ -75,12 +77,14 @@ static uint32_t processors(void) {
 
 po_status po_tasks_run(po_ctx *ctx, uint32_t n, po_task_fn fn, void *user) {
     uint32_t threads = processors();
-    PO_TRY(po_ctx_poll(ctx));
     if (ctx->in_task || n <= 1 || threads == 1) {
-        for (uint32_t i = 0; i < n; i++)
+        for (uint32_t i = 0; i < n; i++) {
+            PO_TRY(po_ctx_poll(ctx));
             PO_TRY(fn(ctx, user, i));
+        }
         return PO_OK;
     }
+    PO_TRY(po_ctx_poll(ctx));
     po_arena *arena = po_arena_create(ctx);
     crew c = {.fn = fn, .user = user, .tasks = PO_NEW_N(arena, task, n), .n = n};
     for (uint32_t i = 0; i < n; i++) /* where no thread has the memory to begin it */

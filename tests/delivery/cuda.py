@@ -14,7 +14,7 @@ import threading
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'e2e'))
 import cases
@@ -260,6 +260,52 @@ def case_tensorrt(bed):
             expect(close(numbers_of(got, kind), right, limit), f'{kind}: off by {np.abs(numbers_of(got, kind) - right).max()}')
             x = got
         subprocess.run(['rm', '-r', 'b', 'k'], cwd=bed.folder, check=True)
+
+
+def open_chain():
+    """Norms, a product and a softmax of each sample, f32."""
+    rng, element = np.random.default_rng(3), onnx.TensorProto.FLOAT
+    weights = {'w': rng.standard_normal((32, 32)) / 4, 'g': rng.uniform(0.5, 1.5, 32), 'b': rng.standard_normal(32)}
+    nodes = [helper.make_node('LayerNormalization', ['x', 'g', 'b'], ['n'], axis=-1),
+             helper.make_node('MatMul', ['n', 'w'], ['p']), helper.make_node('Softmax', ['p'], ['s'], axis=-1),
+             helper.make_node('Tanh', ['s'], ['t']), helper.make_node('Mul', ['t', 'x'], ['m']),
+             helper.make_node('Exp', ['m'], ['e']), helper.make_node('Sub', ['e', 'n'], ['d']),
+             helper.make_node('LayerNormalization', ['d', 'b', 'g'], ['y'], axis=-1)]
+    graph = helper.make_graph(nodes, 'g', [helper.make_tensor_value_info('x', element, ['N', 4, 32])],
+                              [helper.make_tensor_value_info('y', element, ['N', 4, 32])],
+                              [numpy_helper.from_array(v.astype(np.float32), n) for n, v in weights.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8)
+
+
+def case_open_batch_in_tensorrt(bed):
+    """One plugin for any number of samples."""
+    import onnxruntime as ort
+    onnx.save(open_chain(), bed.path('in.onnx'))
+    code, out, err = bed.run('in.onnx', '-o', 'out.onnx', '--target', 'cuda', '--kernels', 'k', '--cost', 'model',
+                             '--cache', 'none', env=bed.emulated())
+    expect(code == 0 and 'the batch is open' in out + err, f'exit {code}: {out}{err}')
+    model = onnx.load(bed.path('out.onnx'))
+    calls = [n for n in model.graph.node if n.domain == 'petopt.kernels']
+    expect(len(calls) == len(model.graph.node) == 1, [n.op_type for n in model.graph.node])
+    for command in (['cmake', '-S', 'k/tensorrt', '-B', 'b', f'-DTENSORRT_INCLUDE={bed.args.declared}'],
+                    ['cmake', '--build', 'b']):
+        p = subprocess.run(command, cwd=bed.folder, capture_output=True, text=True, timeout=300)
+        expect(p.returncode == 0, f'{command}: {p.stdout}{p.stderr}')
+    weights = {i.name: numpy_helper.to_array(i) for i in model.graph.initializer}
+    session = ort.InferenceSession(bed.path('in.onnx'), providers=['CPUExecutionProvider'])
+    for n in (1, 7):
+        x = np.random.default_rng(n).standard_normal((n, 4, 32)).astype(np.float32)
+        tensors = []
+        for name in calls[0].input:
+            values = weights.get(name, x)
+            values.tofile(bed.path(f'{name}.bin'))
+            tensors.append(f'{"weight" if name in weights else "in"}:f32:{",".join(map(str, values.shape))}:{name}.bin')
+        p = subprocess.run([bed.args.drive, 'b/libpetopt_tensorrt.so', calls[0].op_type, *tensors,
+                            f'out:f32:{n},4,32:y.bin'], cwd=bed.folder, env=bed.emulated(), capture_output=True,
+                           text=True, timeout=300)
+        expect(p.returncode == 0, f'{n} samples: {p.stdout}{p.stderr}')
+        got, right = np.fromfile(bed.path('y.bin'), np.float32).reshape(x.shape), session.run(None, {'x': x})[0]
+        expect(close(got, right, 1e-5), f'{n} samples: off by {np.abs(got - right).max()}')
 
 
 if __name__ == '__main__':

@@ -169,6 +169,12 @@ size_t build(IPluginV3 *plugin, Case &c) {
     std::vector<DimsExprs> in_dims(static_cast<size_t>(c.n_in)),
         out_dims(static_cast<size_t>(c.n_out));
     Builder builder;
+    for (size_t i = 0; i < in_dims.size(); i++) {
+        Dims const &d = c.fixed[i].dims;
+        in_dims[i].nbDims = d.nbDims;
+        for (int32_t k = 0; k < d.nbDims; k++)
+            in_dims[i].d[k] = builder.constant(d.d[k]);
+    }
     EXPECT(b->getOutputShapes(in_dims.data(), c.n_in, nullptr, 0, out_dims.data(), c.n_out,
                               builder) == 0,
            "output shapes");

@@ -109,6 +109,7 @@ static void a_cancelled_call_cancels_its_tasks(void **state) {
     atomic_bool cancel = true;
     ctx.cancel = &cancel;
     assert_int_equal(po_tasks_run(&ctx, 2, add_one, NULL), PO_CANCELLED);
+    po_ctx_clear(&ctx);
     ctx.cancel = NULL;
     assert_int_equal(po_tasks_run(&ctx, 0, add_one, NULL), PO_OK);
 }
