@@ -14,20 +14,23 @@ static const double grace[PO_PARTS] = {[PO_PART_SELECT] = 40};
 
 /* Of the run's time, at which each part must have ended. */
 static const double heavy_ends[PO_PARTS] = {
-    [PO_PART_JUDGE] = 0.14, [PO_PART_CHOOSE] = 0.18, [PO_PART_FORMS] = 0.27,
-    [PO_PART_RANKS] = 0.48, [PO_PART_SELECT] = 0.85, [PO_PART_PROOF] = 1,
+    [PO_PART_JUDGE] = 0.14, [PO_PART_CHOOSE] = 0.18, [PO_PART_KERNELS] = 0.25,
+    [PO_PART_FORMS] = 0.27, [PO_PART_RANKS] = 0.48,  [PO_PART_SELECT] = 0.85,
+    [PO_PART_PROOF] = 1,
 };
 
 /* Where readings and proofs are short, the search may have more. */
 static const double light_ends[PO_PARTS] = {
-    [PO_PART_JUDGE] = 0.34, [PO_PART_CHOOSE] = 0.4,  [PO_PART_FORMS] = 0.48,
-    [PO_PART_RANKS] = 0.65, [PO_PART_SELECT] = 0.92, [PO_PART_PROOF] = 1,
+    [PO_PART_JUDGE] = 0.34, [PO_PART_CHOOSE] = 0.4, [PO_PART_KERNELS] = 0.46,
+    [PO_PART_FORMS] = 0.48, [PO_PART_RANKS] = 0.65, [PO_PART_SELECT] = 0.92,
+    [PO_PART_PROOF] = 1,
 };
 
 /* At -O3 most of the time is for measuring what was found. */
 static const double deep_ends[PO_PARTS] = {
-    [PO_PART_JUDGE] = 0.76, [PO_PART_CHOOSE] = 0.79, [PO_PART_FORMS] = 0.82,
-    [PO_PART_RANKS] = 0.88, [PO_PART_SELECT] = 0.97, [PO_PART_PROOF] = 1,
+    [PO_PART_JUDGE] = 0.76, [PO_PART_CHOOSE] = 0.79, [PO_PART_KERNELS] = 0.8,
+    [PO_PART_FORMS] = 0.82, [PO_PART_RANKS] = 0.88,  [PO_PART_SELECT] = 0.97,
+    [PO_PART_PROOF] = 1,
 };
 
 double po_budget_end(const po_run_state *state, po_part part) {

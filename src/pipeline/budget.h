@@ -11,9 +11,10 @@
 typedef enum po_part {
     PO_PART_JUDGE, /* mutate, correct */
     PO_PART_CHOOSE,
-    PO_PART_FORMS,  /* postopt */
-    PO_PART_RANKS,  /* first readings of whole models */
-    PO_PART_SELECT, /* comparing, confirming */
+    PO_PART_KERNELS, /* for GPUs, where there is a time limit */
+    PO_PART_FORMS,   /* postopt */
+    PO_PART_RANKS,   /* first readings of whole models */
+    PO_PART_SELECT,  /* comparing, confirming */
     PO_PART_PROOF,
     PO_PARTS
 } po_part;

@@ -1,11 +1,19 @@
+#include "pipeline/budget.h"
 #include "pipeline/cuda_making.h"
 #include "pipeline/kernel_stage.h"
 #include "pipeline/pipeline.h"
 #include "split/split.h"
 
 const char cuda_no_faster[] = "no faster than its nodes one by one";
+const char cuda_no_time[] = "there was no time for its kernels";
 
-enum { MOST_TIMED = 12, AT_A_TIME = 32 };
+enum { MOST_TIMED = 12, AT_A_TIME = 16, WHERE_LIMITED = 2 };
+
+/* Whether the kernels' part of a time limit is over: what is not made yet is left out. */
+static bool is_late(const cuda_making *m) {
+    double end = po_budget_end(m->state, PO_PART_KERNELS);
+    return m->state->options->time_limit > 0 && end > 0 && po_now() > end;
+}
 
 /* --- printing and compiling --- */
 
@@ -58,8 +66,14 @@ static po_status compile(cuda_making *m, const bool *wanted, uint32_t arch) {
         of[n] = k;
         kernels[n++] = &m->pool[k]->kernel;
     }
-    for (uint32_t at = 0; at < n; at += AT_A_TIME) {
-        uint32_t some = n - at < AT_A_TIME ? n - at : AT_A_TIME;
+    uint32_t most = m->state->options->time_limit > 0 ? WHERE_LIMITED : AT_A_TIME;
+    for (uint32_t at = 0; at < n; at += most) {
+        uint32_t some = n - at < most ? n - at : most;
+        if (is_late(m)) {
+            for (uint32_t k = at; k < n; k++)
+                why[k] = cuda_no_time;
+            break;
+        }
         po_step(m->ctx, 0.5 + 0.5 * at / n, "compiling %u of %u kernels", at + some, n);
         PO_TRY(po_cuda_kernels_compile(m->ctx, arena, m->nvrtc, m->images, arch, kernels + at, some,
                                        why + at));
@@ -128,14 +142,17 @@ static po_status choose_by_estimates(cuda_making *m, cuda_form *f) {
                 continue;
             po_step(m->ctx, 0.5 * i / f->regions.n, "printing region %u", i);
             PO_TRY(po_ctx_poll(m->ctx));
-            PO_TRY(next_candidate(m, f, i, &next[i]));
+            if (is_late(m))
+                f->why[i] = cuda_no_time;
+            else
+                PO_TRY(next_candidate(m, f, i, &next[i]));
         }
         for (uint32_t i = 0; i < f->regions.n; i++)
             open[i] = !f->why[i];
         PO_TRY(cuda_compile_chosen(m, f));
         again = false;
         for (uint32_t i = 0; i < f->regions.n; i++) {
-            open[i] &= f->why[i] != NULL;
+            open[i] &= f->why[i] != NULL && f->why[i] != cuda_no_time;
             again |= open[i];
         }
     }
@@ -253,6 +270,10 @@ static po_status choose_by_readings(cuda_making *m, cuda_form *f) {
     for (uint32_t i = 0; i < f->regions.n; i++) {
         if (f->plans[i].failed)
             continue;
+        if (is_late(m)) {
+            f->why[i] = cuda_no_time;
+            continue;
+        }
         po_step(m->ctx, 0.5 + 0.5 * i / f->regions.n, "timing region %u", i);
         uint32_t there = 0;
         for (uint32_t k = 0; k < n[i]; k++) {

@@ -30,7 +30,8 @@ static void estimate(cuda_making *m, cuda_form *f) {
     for (po_node_id i = 0; i < g->n_nodes; i++)
         if (!inside[i] && !g->nodes[i].removed)
             po_roofline_add(g, &g->nodes[i], &m->rates, 1, &rest);
-    f->seconds += rest.seconds;
+    f->rest = rest.seconds;
+    f->seconds += f->rest;
 }
 
 /* --- an open batch --- */

@@ -26,6 +26,7 @@ typedef struct cuda_form {
     uint32_t *which;          /* the kernel, by its number in the pool */
     const char **why;         /* why it has none; NULL: it has one */
     double seconds;           /* of the whole by estimate, each region as the better of the two */
+    double rest;              /* of that, outside regions */
     double read;              /* of the whole with its kernels, as one plan; 0: no reading */
     const po_cuda_plan *plan; /* that; NULL */
 } cuda_form;
@@ -49,7 +50,7 @@ typedef struct cuda_making {
 } cuda_making;
 
 /* Why a region has no kernel, though it could. */
-extern const char cuda_no_faster[];
+extern const char cuda_no_faster[], cuda_no_time[];
 
 /* The regions of a form, planned. */
 po_status cuda_plan_form(cuda_making *m, const po_graph *from, const char *name, cuda_form *f);

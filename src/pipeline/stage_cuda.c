@@ -89,6 +89,9 @@ static po_status place(cuda_making *m, cuda_form *f) {
         }
     } while (!whole);
     po_graph_sweep(g);
+    f->seconds = f->rest; /* with the kernels that it has */
+    for (uint32_t i = 0; i < f->regions.n; i++)
+        f->seconds += f->why[i] ? f->nodes[i] : f->taken[i];
     if (g->n_functions > 0)
         state->variants[state->n_variants++] =
             (po_variant){"kernels", g, true, f->seconds, f->plan};
@@ -166,10 +169,11 @@ static po_status build(cuda_making *m, const cuda_form *f, const po_object_store
 }
 
 static void tell_all(cuda_making *m, const cuda_form *f) {
-    uint32_t slow = 0;
+    uint32_t slow = 0, late = 0;
     for (uint32_t i = 0; i < f->regions.n; i++) {
         slow += f->why[i] == cuda_no_faster;
-        if (f->why[i] && f->why[i] != cuda_no_faster)
+        late += f->why[i] == cuda_no_time;
+        if (f->why[i] && f->why[i] != cuda_no_faster && f->why[i] != cuda_no_time)
             po_record_note(m->state->record, "region %u stays with the runtime: %s", i, f->why[i]);
         tell(m, f, i);
     }
@@ -177,6 +181,10 @@ static void tell_all(cuda_making *m, const cuda_form *f) {
         po_record_note(m->state->record, "%u of %u regions stay with the runtime: %s%s", slow,
                        f->regions.n, m->state->gpu_cost && !f->open ? "" : "by estimate ",
                        cuda_no_faster);
+    if (late > 0)
+        po_record_note(m->state->record,
+                       "%u of %u regions stay with the runtime: %s (--time-limit S gives more)",
+                       late, f->regions.n, cuda_no_time);
     if (f->open && f->regions.n > 0)
         po_record_note(m->state->record,
                        "the batch is open: kernels take any, and were chosen by estimates for %u "
