@@ -58,6 +58,10 @@ static po_status statement(cu *c, uint32_t node) {
         return cu_print_product(c, node);
     case CU_FRAGMENT:
         return cu_print_fragment(c, node);
+    case CU_TILE_SUM:
+        return cu_print_tile_sum(c, node);
+    case CU_TILE_ROW:
+        return cu_print_tile_row(c, node);
     case CU_THREAD:
     case CU_ROWS:
     case CU_BLOCK:

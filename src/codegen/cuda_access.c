@@ -23,6 +23,32 @@ int64_t cu_count(const cu *c, uint32_t node, uint32_t label) {
     return loop == PO_NONE ? c->mu->labels[label].extent : po_mu_chunk(c->mu, loop);
 }
 
+int64_t cu_count_all(const cu *c, uint32_t node, const uint32_t *labels, uint32_t n) {
+    int64_t count = 1;
+    for (uint32_t i = 0; i < n; i++)
+        count *= cu_count(c, node, labels[i]);
+    return count;
+}
+
+uint32_t cu_running(const cu *c, uint32_t node, const uint32_t *labels, uint32_t n, uint32_t *out) {
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (cu_count(c, node, labels[i]) > 1)
+            out[k++] = labels[i];
+    return k;
+}
+
+bool cu_same_set(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b) {
+    for (uint32_t i = 0; i < n_a; i++) {
+        bool found = false;
+        for (uint32_t k = 0; k < n_b; k++)
+            found |= a[i] == b[k];
+        if (!found)
+            return false;
+    }
+    return n_a == n_b;
+}
+
 bool cu_has_tail(const cu *c, uint32_t node, uint32_t label) {
     return c->mu->labels[label].extent % cu_count(c, node, label) != 0;
 }

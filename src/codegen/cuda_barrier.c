@@ -66,11 +66,18 @@ static const char *who(const cu *c, uint32_t node, const po_mu_access *a, bool w
         return has_all(c->mu, a, f->row, f->n_row) && has_all(c->mu, a, f->col, f->n_col)
                    ? po_arena_printf(c->arena, "tile %u", n->fragment)
                    : NULL;
+    case CU_TILE_ROW: /* the first of the lanes that have the row */
+        return c->tensor[c->mu->nodes[node].statement.out.tensor].fragment == 0 &&
+                       has_all(c->mu, a, f->row, f->n_row)
+                   ? po_arena_printf(c->arena, "band %u%s", f->tiles_r,
+                                     labels_text(c, node, f->row, f->n_row))
+                   : NULL;
     case CU_BLOCK:
         return write ? "first" : NULL;
     case CU_ONE:
         return "first";
     case CU_COPY:
+    case CU_TILE_SUM:
         break;
     }
     return NULL;

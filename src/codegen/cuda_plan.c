@@ -1,41 +1,7 @@
-/* How each statement of a step is worked, and what stays in register tiles. */
+/* How each statement of a step is worked. */
 #include "codegen/cuda_private.h"
 
-enum { MOST_REGISTERS = 128 }; /* of a thread, in register tiles */
-
 /* --- register tiles --- */
-
-static int64_t count_all(const cu *c, uint32_t node, const uint32_t *labels, uint32_t n) {
-    int64_t count = 1;
-    for (uint32_t i = 0; i < n; i++)
-        count *= cu_count(c, node, labels[i]);
-    return count;
-}
-
-/* Labels that run at all in a block. */
-static uint32_t running(const cu *c, uint32_t node, const uint32_t *labels, uint32_t n,
-                        uint32_t *out) {
-    uint32_t k = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (cu_count(c, node, labels[i]) > 1)
-            out[k++] = labels[i];
-    return k;
-}
-
-static bool same_set(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b) {
-    for (uint32_t i = 0; i < n_a; i++) {
-        bool found = false;
-        for (uint32_t k = 0; k < n_b; k++)
-            found |= a[i] == b[k];
-        if (!found)
-            return false;
-    }
-    return n_a == n_b;
-}
-
-static int64_t registers_of(const cu_fragment *f) {
-    return (int64_t)f->tiles_r * f->tiles_c * (f->tensor ? 4 : 1);
-}
 
 /* The warps so that each has as few tiles as can be, then so that operands are read least. */
 static void deal_warps(const cu *c, cu_fragment *f) {
@@ -62,14 +28,15 @@ static bool fragment_for(cu *c, uint32_t node, cu_node *n) {
     const cu_product *p = &n->product;
     cu_fragment f = {.tensor = n->kind != 0};
     uint32_t row[CU_LABELS], col[CU_LABELS];
-    uint32_t n_row = running(c, node, p->row, p->n_row, row),
-             n_col = running(c, node, p->col, p->n_col, col);
-    int64_t rows = count_all(c, node, row, n_row), cols = count_all(c, node, col, n_col);
+    uint32_t n_row = cu_running(c, node, p->row, p->n_row, row),
+             n_col = cu_running(c, node, p->col, p->n_col, col);
+    int64_t rows = cu_count_all(c, node, row, n_row), cols = cu_count_all(c, node, col, n_col);
     for (uint32_t i = 0; i < c->n_fragments; i++) {
         const cu_fragment *o = &c->fragment[i];
-        bool as = same_set(o->row, o->n_row, row, n_row) && same_set(o->col, o->n_col, col, n_col);
+        bool as =
+            cu_same_set(o->row, o->n_row, row, n_row) && cu_same_set(o->col, o->n_col, col, n_col);
         bool turned =
-            same_set(o->row, o->n_row, col, n_col) && same_set(o->col, o->n_col, row, n_row);
+            cu_same_set(o->row, o->n_row, col, n_col) && cu_same_set(o->col, o->n_col, row, n_row);
         if (o->tensor != f.tensor || (!as && !turned) || o->rows * o->cols != rows * cols ||
             o->rows != (as ? rows : cols))
             continue;
@@ -93,7 +60,7 @@ static bool fragment_for(cu *c, uint32_t node, cu_node *n) {
     f.warps_k = 1;
     f.gather = PO_NONE;
     deal_warps(c, &f);
-    if (registers_of(&f) > MOST_REGISTERS)
+    if (cu_registers(&f) > CU_REGISTERS)
         return false;
     n->fragment = c->n_fragments;
     c->fragment[c->n_fragments++] = f;
@@ -206,7 +173,7 @@ static void plan_sum(cu *c, uint32_t node, const uint32_t *reduced, uint32_t n_r
                      cu_node *n) {
     const po_mu_statement *s = &c->mu->nodes[node].statement;
     uint32_t best = PO_NONE;
-    int64_t most = -1, sums = 1, elements = count_all(c, node, n->order, n->n_order);
+    int64_t most = -1, sums = 1, elements = cu_count_all(c, node, n->order, n->n_order);
     n->n_red = 0;
     for (uint32_t i = 0; i < n_reduced && n->n_red < CU_LABELS; i++) {
         int64_t score = 0;
@@ -260,13 +227,13 @@ static void plan_statement(cu *c, uint32_t node) {
     n->lanes = 1;
     if (!cu_is_apart(c, node, &s->out)) {
         order_of(c, node, kept, n_kept, n);
-        n->n_red = running(c, node, reduced, n_reduced, n->red);
+        n->n_red = cu_running(c, node, reduced, n_reduced, n->red);
         n->work = CU_ONE;
         return;
     }
     if (cu_product_of(c, node, &n->product)) {
-        int64_t tile = count_all(c, node, n->product.row, n->product.n_row) *
-                       count_all(c, node, n->product.col, n->product.n_col);
+        int64_t tile = cu_count_all(c, node, n->product.row, n->product.n_row) *
+                       cu_count_all(c, node, n->product.col, n->product.n_col);
         bool one = true; /* product, whatever labels rows and columns share */
         for (uint32_t i = 0; i < n_kept; i++)
             if (po_mu_has(c->mu, &s->in[n->product.a], kept[i]) &&
@@ -292,101 +259,7 @@ static void plan_statement(cu *c, uint32_t node) {
     n->work = is_copy(c, node, s) ? CU_COPY : CU_MAP;
     if (n->n_order > 0)
         n->vector = vector_of(c, node, n->order[n->n_order - 1],
-                              count_all(c, node, n->order, n->n_order), true);
-}
-
-/* --- what stays in register tiles --- */
-
-/* The register tile that a statement runs on as a map or a product, given those that tensors are
- * thought to lie in; 0: none, UINT32_MAX: they do not go together. */
-static uint32_t tile_of(const cu *c, uint32_t node, uint32_t tensor, uint32_t f) {
-    const po_mu_statement *s = &c->mu->nodes[node].statement;
-    const cu_node *n = &c->node[node];
-    if (n->work == CU_PRODUCT) {
-        for (uint32_t k = 0; k < s->n_in; k++)
-            if (s->in[k].tensor == tensor)
-                return UINT32_MAX;
-        return n->fragment + 1 == f ? f : UINT32_MAX;
-    }
-    uint32_t n_kept, n_reduced, *kept, *reduced, run[64];
-    po_mu_labels_of(c->mu, s, c->arena, &n_kept, &kept, &n_reduced, &reduced);
-    if (n->work == CU_ONE || (n_reduced > 0 && s->combine != PO_MU_SET) || n_kept > 64)
-        return UINT32_MAX;
-    for (uint32_t k = 0; k < s->n_in && s->fresh; k++)
-        if (cu_leaves(c, &s->in[k]))
-            return UINT32_MAX;
-    const cu_fragment *t = &c->fragment[f - 1];
-    uint32_t n_run = running(c, node, kept, n_kept, run), all[2 * CU_LABELS];
-    memcpy(all, t->row, t->n_row * sizeof *all);
-    memcpy(all + t->n_row, t->col, t->n_col * sizeof *all);
-    if (!same_set(run, n_run, all, t->n_row + t->n_col) ||
-        count_all(c, node, run, n_run) != t->rows * t->cols)
-        return UINT32_MAX;
-    for (uint32_t k = 0; k <= s->n_in; k++) {
-        uint32_t other = c->tensor[po_mu_touched(s, k)].fragment;
-        if (other != 0 && other != f)
-            return UINT32_MAX;
-    }
-    return f;
-}
-
-static bool stays(const cu *c, uint32_t step, uint32_t tensor, uint32_t f) {
-    const po_mu_access *first = NULL;
-    for (uint32_t n = step; n != PO_NONE && po_mu_inside(c->mu, n, step);
-         n = po_mu_next(c->mu, n)) {
-        const po_mu_statement *s = &c->mu->nodes[n].statement;
-        if (c->mu->nodes[n].kind != PO_MU_STATEMENT)
-            continue;
-        for (uint32_t k = 0; k <= s->n_in; k++) {
-            const po_mu_access *a = k < s->n_in ? &s->in[k] : &s->out;
-            if (a->tensor != tensor)
-                continue;
-            first = first == NULL ? a : first;
-            if (!po_mu_same_access(c->mu, a, first) || cu_leaves(c, a) ||
-                tile_of(c, n, tensor, f) != f)
-                return false;
-        }
-    }
-    return first != NULL;
-}
-
-/* SHARED tensors that products and maps over their tiles alone use. What one of them loses, others
- * may lose with it: again until nothing changes. */
-static void reside(cu *c, uint32_t step) {
-    const po_mu *mu = c->mu;
-    for (uint32_t n = step; n != PO_NONE && po_mu_inside(mu, n, step); n = po_mu_next(mu, n)) {
-        const po_mu_statement *s = &mu->nodes[n].statement;
-        if (mu->nodes[n].kind == PO_MU_STATEMENT && c->node[n].work == CU_PRODUCT &&
-            mu->tensors[s->out.tensor].place == PO_MU_SHARED)
-            c->tensor[s->out.tensor].fragment = c->node[n].fragment + 1;
-    }
-    for (bool again = true; again;) {
-        again = false;
-        int64_t registers = 0;
-        for (uint32_t t = 0; t < mu->n_tensors; t++) {
-            uint32_t f = c->tensor[t].fragment;
-            if (f == 0)
-                continue;
-            registers += registers_of(&c->fragment[f - 1]);
-            if (registers > MOST_REGISTERS || !stays(c, step, t, f)) {
-                registers -= registers_of(&c->fragment[f - 1]);
-                c->tensor[t].fragment = 0;
-                again = true;
-            }
-        }
-    }
-    for (uint32_t n = step; n != PO_NONE && po_mu_inside(mu, n, step); n = po_mu_next(mu, n)) {
-        const po_mu_statement *s = &mu->nodes[n].statement;
-        if (mu->nodes[n].kind != PO_MU_STATEMENT || c->node[n].work == CU_PRODUCT)
-            continue;
-        for (uint32_t k = 0; k <= s->n_in; k++) {
-            uint32_t f = c->tensor[po_mu_touched(s, k)].fragment;
-            if (f == 0)
-                continue;
-            c->node[n].work = CU_FRAGMENT;
-            c->node[n].fragment = f - 1;
-        }
-    }
+                              cu_count_all(c, node, n->order, n->n_order), true);
 }
 
 /* --- warps that share sums --- */
@@ -477,7 +350,7 @@ static void along_rows(cu *c, uint32_t step) {
     const po_mu *mu = c->mu;
     for (uint32_t n = step; n != PO_NONE && po_mu_inside(mu, n, step); n = po_mu_next(mu, n)) {
         if (mu->nodes[n].kind != PO_MU_STATEMENT || c->node[n].work != CU_MAP ||
-            count_all(c, n, c->node[n].order, c->node[n].n_order) > c->threads)
+            cu_count_all(c, n, c->node[n].order, c->node[n].n_order) > c->threads)
             continue;
         for (uint32_t r = step; r != PO_NONE && po_mu_inside(mu, r, step); r = po_mu_next(mu, r)) {
             if (mu->nodes[r].kind != PO_MU_STATEMENT ||
@@ -525,11 +398,12 @@ static uint32_t threads_for(cu *c, uint32_t step) {
         uint32_t n_kept, n_reduced, *kept, *reduced;
         po_mu_labels_of(mu, &mu->nodes[n].statement, c->arena, &n_kept, &kept, &n_reduced,
                         &reduced);
-        wide |= count_all(c, n, kept, n_kept) * count_all(c, n, reduced, n_reduced) > 1024;
+        wide |= cu_count_all(c, n, kept, n_kept) * cu_count_all(c, n, reduced, n_reduced) > 1024;
         if (!cu_product_of(c, n, &p))
             continue;
         product = true;
-        large |= count_all(c, n, p.row, p.n_row) * count_all(c, n, p.col, p.n_col) >= 128 * 128;
+        large |=
+            cu_count_all(c, n, p.row, p.n_row) * cu_count_all(c, n, p.col, p.n_col) >= 128 * 128;
     }
     return product ? (large ? 256 : 128) : wide ? 256 : 128;
 }
@@ -542,7 +416,7 @@ void cu_plan_step(cu *c, uint32_t step) {
         if (mu->nodes[n].kind == PO_MU_STATEMENT)
             plan_statement(c, n);
     pipelines(c, step);
-    reside(c, step);
+    cu_reside(c, step);
     along_rows(c, step);
     share_sums(c, step);
 }

@@ -2,8 +2,9 @@
  *
  * A muGraph goes through them in this order: a copy is brought to a plain form (cuda_normal.c,
  * cuda_spread.c), operands of products are staged (cuda_stage.c), each statement gets a way to be
- * worked (cuda_plan.c), tensors get places (cuda_memory.c), barriers are set (cuda_barrier.c), then
- * the text is printed statement by statement (cuda_map.c, cuda_rows.c, cuda_product.c). */
+ * worked (cuda_plan.c, cuda_reside.c), tensors get places (cuda_memory.c), barriers are set
+ * (cuda_barrier.c), then the text is printed statement by statement (cuda_map.c, cuda_rows.c,
+ * cuda_product.c, cuda_tile.c, cuda_band.c). */
 #ifndef PO_CODEGEN_CUDA_PRIVATE_H
 #define PO_CODEGEN_CUDA_PRIVATE_H
 
@@ -16,7 +17,8 @@ enum {
     CU_LABELS = 12, /* labels of one role in a statement */
     CU_STAGES = 4,  /* buffers of a pipeline at most */
     CU_FRAGMENTS = 16,
-    CU_PAD = 16 /* bytes: rows of shared tensors lie an odd number of these apart */
+    CU_REGISTERS = 128, /* of a thread, in register tiles */
+    CU_PAD = 16         /* bytes: rows of shared tensors lie an odd number of these apart */
 };
 
 /* How a statement is worked by the threads of a block. */
@@ -28,6 +30,8 @@ typedef enum cu_work {
     CU_BLOCK,    /* all threads add up an element */
     CU_PRODUCT,  /* register tiles of a product, on tensor cores or not */
     CU_FRAGMENT, /* a map over the register tile of a product */
+    CU_TILE_SUM, /* adds up the columns of a register tile, for each of its rows */
+    CU_TILE_ROW, /* a map over the rows of a register tile */
     CU_ONE       /* one thread does it all: threads would meet */
 } cu_work;
 
@@ -76,7 +80,8 @@ typedef struct cu_tensor {
     int64_t first, last;      /* positions of nodes: when it lives */
     uint32_t stages;          /* copies of it, in turn */
     uint32_t fragment;        /* the register tile that it lives in + 1; 0: memory */
-    bool staged;              /* whole chunks of it are there, zeros at edges */
+    bool rows;   /* it has an element for each row of that tile, in all lanes of the row */
+    bool staged; /* whole chunks of it are there, zeros at edges */
 } cu_tensor;
 
 /* What a label is where text is being printed: start + inner. */
@@ -132,6 +137,12 @@ void cu_stage(cu *c, uint32_t step);
 /* --- plans --- */
 
 void cu_plan_step(cu *c, uint32_t step);
+/* What stays in register tiles: sets `fragment` and `rows` of tensors, and the work of statements
+ * over these (cuda_reside.c). */
+void cu_reside(cu *c, uint32_t step);
+int64_t cu_registers(const cu_fragment *f);
+/* Whether the product's rows come from a register tile as its tensor cores need them. */
+bool cu_is_held(const cu *c, uint32_t node);
 po_status cu_memory_device(cu *c);
 void cu_memory_shared(cu *c, uint32_t step);
 void cu_layout(cu *c, uint32_t tensor);
@@ -144,6 +155,11 @@ bool cu_writes(const cu *c, uint32_t around, uint32_t tensor);
 /* Values that a label takes in a run of the node's box, and whether the last chunk is shorter. */
 int64_t cu_count(const cu *c, uint32_t node, uint32_t label);
 bool cu_has_tail(const cu *c, uint32_t node, uint32_t label);
+int64_t cu_count_all(const cu *c, uint32_t node, const uint32_t *labels, uint32_t n);
+/* Labels that take several values in the box: to `out`, their number. */
+uint32_t cu_running(const cu *c, uint32_t node, const uint32_t *labels, uint32_t n, uint32_t *out);
+/* Sets of labels, each once. */
+bool cu_same_set(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b);
 /* Elements that a step of the label moves an access by, as stored. */
 int64_t cu_step_of(const cu *c, const po_mu_access *access, uint32_t label);
 /* How many elements side by side along a label the access may be moved by at a time, at most
@@ -189,6 +205,12 @@ void cu_wait(cu *c);
 po_status cu_print_rows(cu *c, uint32_t node);
 po_status cu_print_product(cu *c, uint32_t node);
 po_status cu_print_fragment(cu *c, uint32_t node);
+po_status cu_print_tile_sum(cu *c, uint32_t node);
+po_status cu_print_tile_row(cu *c, uint32_t node);
+/* What the statement stores: `value` added to `old`, or to what the sum starts with. */
+const char *cu_combined(cu *c, uint32_t node, const char *old, const char *value);
+/* `value` as a tensor of the type has it. */
+const char *cu_rounded(cu *c, po_mu_type type, const char *value);
 /* The registers of a tensor that lives in a register tile. */
 void cu_declare_fragment(cu *c, uint32_t tensor);
 /* "[2][4][4]" */

@@ -4,7 +4,7 @@
 
 /* --- operands --- */
 
-typedef enum cu_load { LOAD_EACH, LOAD_MATRIX, LOAD_TURNED } cu_load;
+typedef enum cu_load { LOAD_EACH, LOAD_MATRIX, LOAD_TURNED, LOAD_HELD } cu_load;
 
 typedef struct cu_side_of { /* of a product: what gives the tile's rows, or its columns */
     const po_mu_access *access;
@@ -187,6 +187,21 @@ static void load_each(cu *c, uint32_t node, const cu_fragment *f, const cu_side_
     cg_close(&c->g);
 }
 
+/* The rows' registers out of the tile of the product before, which has them where they must be. */
+static void load_held(cu *c, const cu_fragment *f, const cu_side_of *side) {
+    const char *name = c->tensor[side->access->tensor].name,
+               *type = cu_suffix(c->mu->tensors[side->access->tensor].type);
+    cg_line(&c->g, "#pragma unroll");
+    cg_open(&c->g, "for (int i = 0; i < %u; i++)", f->tiles_r);
+    cg_line(&c->g, "#pragma unroll");
+    cg_line(&c->g, "for (int q = 0; q < 4; q++)");
+    cg_line(&c->g,
+            "    a[i][q] = pc_pack%s(%s[i][k / 8 + q / 2][q %% 2 * 2], "
+            "%s[i][k / 8 + q / 2][q %% 2 * 2 + 1]);",
+            type, name, name);
+    cg_close(&c->g);
+}
+
 static void open_sums(cu *c, uint32_t node, const cu_sums *k, int64_t step, bool whole) {
     const cu_fragment *f = &c->fragment[c->node[node].fragment];
     int64_t by = step * f->warps_k;
@@ -207,7 +222,9 @@ static void open_sums(cu *c, uint32_t node, const cu_sums *k, int64_t step, bool
         cg_line(&c->g, "#pragma unroll 4");
         cg_open(&c->g, "for (int k = 0; k < n_%s; k++)", c->mu->labels[k->red[k->n - 1]].name);
     } else {
-        cg_line(&c->g, k->inner / by <= 8 ? "#pragma unroll" : "#pragma unroll 4");
+        /* Registers have no index that is known only when it runs. */
+        cg_line(&c->g,
+                k->inner / by <= 8 || cu_is_held(c, node) ? "#pragma unroll" : "#pragma unroll 4");
         cg_open(&c->g, "for (int k = %s; k < %lld; k += %lld)", from, (long long)k->inner,
                 (long long)by);
     }
@@ -221,6 +238,8 @@ static void close_sums(cu *c, const cu_sums *k) {
 
 static void on_tensor_cores(cu *c, uint32_t node, const cu_fragment *f, const char *sum) {
     static const char *const names[] = {"", "f16", "bf16", "tf32", "tf32"};
+    static const char *const how[] = {"by element", "by ldmatrix", "by ldmatrix.trans",
+                                      "as they are in registers"};
     uint32_t kind = c->node[node].kind;
     cu_sums k = sums_of(c, node);
     cu_side_of row = side_of(c, node, false, &k), col = side_of(c, node, true, &k);
@@ -228,15 +247,12 @@ static void on_tensor_cores(cu *c, uint32_t node, const cu_fragment *f, const ch
     /* Behind the last element of a tail only copies hold zeros. */
     if (kind >= 3 || (k.tail && !staged))
         row.load = col.load = LOAD_EACH;
+    if (c->tensor[row.access->tensor].fragment != 0)
+        row.load = LOAD_HELD;
     const char *share = f->warps_k == 1 ? "" : po_arena_printf(c->arena, "%u x ", f->warps_k);
     cg_line(&c->g, "/* mma 16x8x%d %s: %s%u x %u warps of %u x %u tiles; rows %s, columns %s */",
             kind >= 3 ? 8 : 16, names[kind], share, f->warps_r, f->warps_c, f->tiles_r, f->tiles_c,
-            row.load == LOAD_EACH     ? "by element"
-            : row.load == LOAD_TURNED ? "by ldmatrix.trans"
-                                      : "by ldmatrix",
-            col.load == LOAD_EACH     ? "by element"
-            : col.load == LOAD_TURNED ? "by ldmatrix.trans"
-                                      : "by ldmatrix");
+            how[row.load], how[col.load]);
     open_sums(c, node, &k, kind >= 3 ? 8 : 16, true);
     cg_line(&c->g, "unsigned a[%u][4], b[%u][2];", f->tiles_r, f->tiles_c);
     bool split = kind == 4, by_row = c->mu->tensors[row.access->tensor].type == PO_MU_F32;
@@ -245,7 +261,9 @@ static void on_tensor_cores(cu *c, uint32_t node, const cu_fragment *f, const ch
                 by_row ? f->tiles_r : f->tiles_c, by_row ? 4 : 2);
     for (int side = 0; side < 2; side++) {
         const cu_side_of *one = side ? &col : &row;
-        if (one->load == LOAD_EACH)
+        if (one->load == LOAD_HELD)
+            load_held(c, f, one);
+        else if (one->load == LOAD_EACH)
             load_each(c, node, f, one, &k);
         else
             load_matrices(c, node, f, one, &k);

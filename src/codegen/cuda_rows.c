@@ -1,13 +1,6 @@
 /* Sums and maxima: by a thread, by lanes side by side, by the whole block. */
 #include "codegen/cuda_private.h"
 
-static int64_t count_all(const cu *c, uint32_t node, const uint32_t *labels, uint32_t n) {
-    int64_t count = 1;
-    for (uint32_t i = 0; i < n; i++)
-        count *= cu_count(c, node, labels[i]);
-    return count;
-}
-
 static const char *start_of(const po_mu_statement *s) {
     return s->combine == PO_MU_MAXIMUM ? "(-PC_INF)" : "0.0f";
 }
@@ -59,7 +52,7 @@ static void add_up(cu *c, uint32_t node) {
 /* The loop over what is added up by one of `lanes`; `lane` is its number. */
 static void over_sums(cu *c, uint32_t node, const char *lane, int64_t lanes) {
     const cu_node *n = &c->node[node];
-    int64_t sums = count_all(c, node, n->red, n->n_red) / n->vector;
+    int64_t sums = cu_count_all(c, node, n->red, n->n_red) / n->vector;
     if (n->n_red == 0) {
         cg_brace(&c->g);
     } else {
@@ -89,7 +82,7 @@ static void store(cu *c, uint32_t node) {
 static void by_threads(cu *c, uint32_t node, bool one) {
     const cu_node *n = &c->node[node];
     const po_mu_statement *s = &c->mu->nodes[node].statement;
-    int64_t all = count_all(c, node, n->order, n->n_order);
+    int64_t all = cu_count_all(c, node, n->order, n->n_order);
     if (one) {
         cg_line(&c->g, "/* elements meet: one thread does all of it */");
         cg_open(&c->g, "if (threadIdx.x == 0)");
@@ -141,7 +134,7 @@ static const char *across(const po_mu_statement *s) {
 static void by_lanes(cu *c, uint32_t node) {
     const cu_node *n = &c->node[node];
     const po_mu_statement *s = &c->mu->nodes[node].statement;
-    int64_t all = count_all(c, node, n->order, n->n_order);
+    int64_t all = cu_count_all(c, node, n->order, n->n_order);
     int64_t groups = c->threads / n->lanes;
     cg_line(&c->g, "/* sum: %u lanes an element, %lld element%s at a time */", n->lanes,
             (long long)groups, groups == 1 ? "" : "s");
@@ -177,7 +170,7 @@ static void by_lanes(cu *c, uint32_t node) {
 static void by_block(cu *c, uint32_t node) {
     const cu_node *n = &c->node[node];
     const po_mu_statement *s = &c->mu->nodes[node].statement;
-    int64_t all = count_all(c, node, n->order, n->n_order);
+    int64_t all = cu_count_all(c, node, n->order, n->n_order);
     uint32_t warps = c->threads / CU_WARP;
     cg_line(&c->g, "/* sum: all threads an element */");
     cu_wait(c); /* its barriers stand for those that the copies' readers need */

@@ -46,6 +46,11 @@ bool cu_starts_once(const cu *c, uint32_t node) {
 
 void cu_declare_fragment(cu *c, uint32_t tensor) {
     const cu_fragment *f = &c->fragment[c->tensor[tensor].fragment - 1];
+    if (c->tensor[tensor].rows) {
+        cg_line(&c->g, "float %s[%u][2]; /* %s, by rows in registers */", c->tensor[tensor].name,
+                f->tiles_r, c->mu->tensors[tensor].name);
+        return;
+    }
     cg_line(&c->g, "float %s%s; /* %s, in registers */", c->tensor[tensor].name,
             cu_registers_text(c, f), c->mu->tensors[tensor].name);
     for (uint32_t n = c->mu->first; n != PO_NONE; n = po_mu_next(c->mu, n))
@@ -138,6 +143,28 @@ static const char *register_of(cu *c, const cu_fragment *f, const char *name) {
     return po_arena_printf(c->arena, f->tensor ? "%s[r][t][h + p]" : "%s[r][t]", name);
 }
 
+const char *cu_combined(cu *c, uint32_t node, const char *old, const char *value) {
+    const po_mu_statement *s = &c->mu->nodes[node].statement;
+    if (s->combine == PO_MU_SET)
+        return value;
+    const char *start = s->combine == PO_MU_ADD ? "0.0f" : "(-PC_INF)";
+    const char *first = s->fresh ? cu_is_first(c, node) : NULL;
+    if (s->fresh && first == NULL)
+        old = start;
+    else if (s->fresh)
+        old = po_arena_printf(c->arena, "(%s ? %s : %s)", first, start, old);
+    return s->combine == PO_MU_MAXIMUM ? po_arena_printf(c->arena, "pc_max(%s, %s)", old, value)
+           : strcmp(old, "0.0f") == 0  ? value
+                                       : po_arena_printf(c->arena, "%s + (%s)", old, value);
+}
+
+const char *cu_rounded(cu *c, po_mu_type type, const char *value) {
+    if (type == PO_MU_F32)
+        return value;
+    const char *suffix = cu_suffix(type);
+    return po_arena_printf(c->arena, "pc_from%s(pc_to%s(%s))", suffix, suffix, value);
+}
+
 /* Whether what is written may be stored by two elements: the columns' last label moves it by one,
  * in pairs that are inside together. */
 static bool in_pairs(const cu *c, uint32_t node, const cu_fragment *f, const po_mu_access *out) {
@@ -159,7 +186,7 @@ void cu_over_tiles(cu *c, uint32_t node, const cu_fragment *f, const char *sum) 
     const po_mu_statement *s = &c->mu->nodes[node].statement;
     const cu_tensor *to = &c->tensor[s->out.tensor];
     bool memory = to->fragment == 0, pairs = memory && in_pairs(c, node, f, &s->out);
-    const char *operand[PO_MU_MAX_INPUTS], *value, *first = s->fresh ? cu_is_first(c, node) : NULL;
+    const char *operand[PO_MU_MAX_INPUTS], *value;
     open_tiles(c, f);
     if (pairs)
         cg_line(&c->g, "float y[2];");
@@ -185,22 +212,16 @@ void cu_over_tiles(cu *c, uint32_t node, const cu_fragment *f, const char *sum) 
             const cu_tensor *t = &c->tensor[s->in[k].tensor];
             operand[k] = po_arena_printf(c->arena, "x%u", k);
             cg_line(&c->g, "const float x%u = %s;", k,
-                    t->fragment != 0 ? register_of(c, f, t->name) : cu_get(c, &s->in[k]));
+                    t->fragment == 0 ? cu_get(c, &s->in[k])
+                    : t->rows        ? po_arena_printf(c->arena, "%s[r][h / 2]", t->name)
+                                     : register_of(c, f, t->name));
         }
         value = cu_value_of(c, s, operand);
     }
     const char *old = memory ? cu_get(c, &s->out) : register_of(c, f, to->name);
-    if (s->combine != PO_MU_SET) {
-        const char *start = s->combine == PO_MU_ADD ? "0.0f" : "(-PC_INF)";
-        if (s->fresh && first == NULL)
-            old = start;
-        else if (s->fresh)
-            old = po_arena_printf(c->arena, "(%s ? %s : %s)", first, start, old);
-        value = s->combine == PO_MU_MAXIMUM
-                    ? po_arena_printf(c->arena, "pc_max(%s, %s)", old, value)
-                : strcmp(old, "0.0f") == 0 ? value
-                                           : po_arena_printf(c->arena, "%s + (%s)", old, value);
-    }
+    value = cu_combined(c, node, old, value);
+    if (!memory && sum == NULL)
+        value = cu_rounded(c, c->mu->tensors[s->out.tensor].type, value);
     if (!memory)
         cg_line(&c->g, "%s = %s;", register_of(c, f, to->name), value);
     else if (pairs)
