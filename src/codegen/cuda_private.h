@@ -17,7 +17,7 @@ enum {
     CU_LABELS = 12, /* labels of one role in a statement */
     CU_STAGES = 4,  /* buffers of a pipeline at most */
     CU_FRAGMENTS = 16,
-    CU_REGISTERS = 128, /* of a thread, in register tiles */
+    CU_REGISTERS = 144, /* of a thread, in register tiles */
     CU_PAD = 16         /* bytes: rows of shared tensors lie an odd number of these apart */
 };
 

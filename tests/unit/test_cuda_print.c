@@ -89,11 +89,62 @@ static void product_otherwise(void **state) {
         fail_msg("%s", p.ctx.error.message);
     assert_non_null(strstr(p.kernels, "pc_mma_tf32("));
     done(&p);
-    print(&p, PRODUCT("f16", "shared q [128] " LOOP " q[i] max= r[i, j] fresh"
-                             " O[i, j] = r[i, j] - q[i]"));
+    print(&p, PRODUCT("f16", "shared q [256] " LOOP " q[j] max= r[i, j] fresh"
+                             " O[i, j] = r[i, j] - q[j]"));
     assert_null(strstr(p.kernels, "/* r, in registers */"));
     /* Each chunk's, one before the maximum, one behind it. */
     assert_int_equal(count(p.kernels, "pc_barrier();"), 3);
+    done(&p);
+}
+
+#define ATTENTION(type, rows, keys)                                                                \
+    "mugraph m { label i 128 label j 512 label k 64 label l 64 tensor Q input 0 [128, 64] " type   \
+    " tensor K input 1 [64, 512] " type " tensor V input 2 [512, 64] " type                        \
+    " tensor O output 0 [128, 64] " type " tensor D output 1 [128]\n"                              \
+    " step \"attention\" { grid i by " rows " { shared q [128, 64] " type " shared m [128]"        \
+    " shared d [128] shared o [128, 64]\n"                                                         \
+    "  q[i, k] = 0.125 * Q[i, k] m[i] = -inf d[i] = 0 o[i, l] = 0\n"                               \
+    "  for j by " keys " { shared s [128, 512] shared p [128, 512] " type " shared old [128]"      \
+    " shared f [128]\n"                                                                            \
+    "   s[i, j] += q[i, k] * K[k, j] fresh old[i] = m[i] m[i] max= s[i, j]"                        \
+    " f[i] = exp(old[i] - m[i]) d[i] = d[i] * f[i] o[i, l] = o[i, l] * f[i]\n"                     \
+    "   p[i, j] = exp(s[i, j] - m[i]) d[i] += p[i, j] o[i, l] += p[i, j] * V[j, l] }\n"            \
+    "  O[i, l] = o[i, l] / d[i] D[i] = d[i] } } }"
+
+/* Where warps have whole rows, nothing of attention but its operands lies in shared memory, and a
+ * chunk has one barrier. */
+static void rows_in_registers(void **state) {
+    (void)state;
+    static const char *const types[] = {"f16", "bf16"};
+    printed p;
+    print(&p, PRODUCT("f16", "shared q [128] " LOOP " q[i] max= r[i, j] fresh"
+                             " O[i, j] = r[i, j] - q[i]"));
+    assert_non_null(strstr(p.kernels, "/* r, in registers */"));
+    assert_non_null(strstr(p.kernels, "/* q, by rows in registers */"));
+    assert_int_equal(count(p.kernels, "pc_barrier();"), 1);
+    done(&p);
+    for (int i = 0; i < 2; i++) {
+        print(&p, i ? ATTENTION("bf16", "64", "64") : ATTENTION("f16", "64", "64"));
+        assert_int_equal(count(p.kernels, "by rows in registers"), 4);
+        assert_int_equal(count(p.kernels, ", in registers */"), 3);
+        assert_int_equal(count(p.kernels, "rows as they are in registers"), 1);
+        assert_non_null(strstr(p.kernels, po_arena_printf(p.arena, "pc_pack_%s(r", types[i])));
+        /* q; then each chunk's. */
+        assert_int_equal(count(p.kernels, "pc_barrier();"), 1);
+        done(&p);
+    }
+    /* Two warps would have nothing to do: through shared memory. */
+    print(&p, ATTENTION("f16", "32", "64"));
+    assert_int_equal(count(p.kernels, "by rows in registers"), 0);
+    assert_true(count(p.kernels, "pc_barrier();") > 3);
+    done(&p);
+    /* The last chunk is shorter: what lies behind its end must be zeros for the next product. */
+    print(&p, ATTENTION("f16", "64", "48"));
+    assert_int_equal(count(p.kernels, "rows as they are in registers"), 0);
+    done(&p);
+    /* Not on tensor cores. */
+    print(&p, ATTENTION("", "64", "64"));
+    assert_int_equal(count(p.kernels, "by rows in registers"), 0);
     done(&p);
 }
 
@@ -240,6 +291,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(product_on_tensor_cores),
         cmocka_unit_test(product_otherwise),
+        cmocka_unit_test(rows_in_registers),
         cmocka_unit_test(barriers),
         cmocka_unit_test(copies_are_waited_for),
         cmocka_unit_test(naive_steps_are_dealt),
