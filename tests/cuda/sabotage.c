@@ -1,7 +1,7 @@
-/* Printed kernels with one thing taken out: a barrier, a wait for copies, a test at an edge. That
- * must be told, by a fault or by a wrong element. A few are not needed for the lengths at hand, and
- * nothing can tell: a barrier between a thread's own writes and its reads, a guard in front of
- * another one. */
+/* Printed kernels with one thing taken out: a barrier, a wait for copies, a test at an edge, what
+ * lanes tell each other. That must be told, by a fault or by a wrong element. A few are not needed
+ * for the lengths at hand, and nothing can tell: a barrier between a thread's own writes and its
+ * reads, a guard in front of another one. */
 #include "cuda_check.h"
 #include "cuda_texts.h"
 #include "emulator.h"
@@ -23,6 +23,8 @@ static const kind kinds[] = {
     {"no wait", "pc_wait<", "if (false) pc_wait<", 6},
     {"a wait for one group less", "pc_wait<", "pc_wait<1 + ", 6},
     {"a tail that runs on", "= min(", "= max(", 10},
+    {"lanes that keep their sums", "pc_sum<4>(", "(", 2},
+    {"lanes that keep their maxima", "pc_most<4>(", "(", 2},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
