@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the PTX that NVRTC makes of printed kernels, and compares with float64.
 
-  ptx.py CUDA_PTX_MAKE hand|plans|models [NAME]
+  ptx.py CUDA_PTX_MAKE hand|plans|models 80|100 [NAME]
 
 What the emulator of this folder replaces by C++ of its own is here the PTX itself: each instruction
 as the manual of PTX has it, fragments of mma and matrices of ldmatrix too, with which values go
@@ -19,7 +19,6 @@ import tempfile
 
 import numpy as np
 
-ARCH = '80'  # the oldest, whose instructions all others have
 LIMIT, LOOSE, LOST = 16, 8, 50  # as in cuda_check.c
 UNITS = [2.0 ** -24, 2.0 ** -11, 2.0 ** -8]
 SHARED, GLOBAL, GUARD = 1024, 1 << 32, 4096  # where memory begins; room that nobody may touch
@@ -51,7 +50,7 @@ def split(text):
 class Kernel:
     def __init__(self, name, body):
         self.code, self.labels = [], {}
-        self.params = {p: i for i, p in enumerate(re.findall(rf'\.param \S+ ({name}_param_\d+)', body))}
+        self.params = {p: i for i, p in enumerate(re.findall(rf'\.param [^,)]*?({name}_param_\d+)', body))}
         body = body[body.index('{') + 1:]
         for line in body.split('\n'):
             line = line.split('//')[0].strip()
@@ -68,9 +67,8 @@ class Kernel:
     def parsed(text):
         guard = re.match(r'@(!?)(%p\d+)\s+', text)
         words = text[guard.end():] if guard else text
-        name, _, rest = words.partition(' ')
-        name, _, rest = (name, 0, rest) if '\t' not in name else name.partition('\t')
-        parts = name.strip().split('.')
+        name, rest = re.match(r'(\S+)\s*(.*)', words, re.S).groups()
+        parts = name.split('.')
         return (guard and (guard.group(2), bool(guard.group(1)))), parts, split(rest), text
 
 
@@ -160,7 +158,7 @@ class Block:
             v = np.full(self.n, SHARED, np.uint64)
         else:
             size = np.dtype(dtype).itemsize
-            return np.full(self.n, int(name, 0) % (1 << 8 * size), f'u{size}').view(dtype)
+            return np.full(self.n, int(name.rstrip('U'), 0) % (1 << 8 * size), f'u{size}').view(dtype)
         if v.dtype == dtype:
             return v
         size = np.dtype(dtype).itemsize
@@ -338,14 +336,16 @@ def select(b, parts, o):
 
 @op('mov')
 def move(b, parts, o):
-    if o[0][0] == '{':
-        low, high = split(o[0][1:-1])
-        word = b.get(o[1], np.uint32)
-        b.put(low, (word & 0xffff).astype(np.uint16))
-        b.put(high, (word >> 16).astype(np.uint16))
+    whole = TYPES[parts[1]]
+    half, bits = (np.uint16, 16) if whole == np.uint32 else (np.uint32, 32)
+    if o[0][0] == '{':  # the low half is the first; what has no % is not read again
+        word = b.get(o[1], whole)
+        for name, by in zip(split(o[0][1:-1]), (0, bits)):
+            if name[0] == '%':
+                b.put(name, (word >> whole(by)).astype(half))
     elif o[1][0] == '{':
-        low, high = (b.get(name, np.uint16).astype(np.uint32) for name in split(o[1][1:-1]))
-        b.put(o[0], low | high << 16)
+        low, high = (b.get(name, half).astype(whole) for name in split(o[1][1:-1]))
+        b.put(o[0], low | high << whole(bits))
     else:
         b.put(o[0], b.get(o[1], TYPES[parts[1]]))
 
@@ -369,10 +369,12 @@ def permute(b, _, o):
     b.put(o[0], v.astype(np.uint32))
 
 
-@op('dp2a')
-def dot(b, _, o):
+@op('dp2a', 'dp4a')
+def dot(b, parts, o):
     x, y, z = (b.get(name, np.uint32) for name in o[1:])
-    b.put(o[0], z + (x & 0xffff) * (y & 0xff) + (x >> 16) * (y >> 8 & 0xff))
+    if parts[0] == 'dp4a':
+        return b.put(o[0], z + sum((x >> i & 0xff) * (y >> i & 0xff) for i in (0, 8, 16, 24)))
+    return b.put(o[0], z + (x & 0xffff) * (y & 0xff) + (x >> 16) * (y >> 8 & 0xff))
 
 
 @op('cvt')
@@ -632,7 +634,8 @@ def unseen(folder, cases):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        made = subprocess.run([sys.argv[1], folder, ARCH, *sys.argv[2:]], capture_output=True, text=True, check=False)
+        made = subprocess.run([sys.argv[1], folder, sys.argv[3], sys.argv[2], *sys.argv[4:]],
+                              capture_output=True, text=True, check=False)
         if made.returncode == 77:
             print('skipped: there is no NVRTC: ' + made.stdout)
             return 0
@@ -649,7 +652,7 @@ def main():
             wrong += why is not None
             most = max(most, error)
         print(f'{len(numbers)} programs, {wrong} wrong, off by {most:.2f} u S at most')
-        if sys.argv[2:] == ['hand']:
+        if sys.argv[2:] == ['hand', '80']:
             wrong += unseen(folder, cases)
     return 1 if wrong or not numbers else 0
 
