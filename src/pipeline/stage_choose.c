@@ -228,16 +228,22 @@ static po_status join_seams(po_run_state *state, void *user) {
 static void tell_site(po_run_state *state, uint32_t i) {
     const po_site *site = &state->search->sites[i];
     const po_node *first = &state->search->graph->nodes[site->sub->at[0].nodes[0]];
-    po_log(state->ctx,
-           "subprogram %u (%s '%s', %u nodes, %u times): %.3f ms in context, %.0f us estimated",
-           i + 1, first->op_type, first->name, site->sub->at[0].n_nodes, site->sub->n_at,
-           1e3 * site->seconds, 1e6 * site->estimate.seconds);
+    po_arena *scratch = po_arena_create(state->ctx);
+    po_log(state->ctx, "subprogram %u (%s '%s', %u nodes, %u times): %s%.0f us estimated", i + 1,
+           first->op_type, first->name, site->sub->at[0].n_nodes, site->sub->n_at,
+           site->seconds > 0 ? po_arena_printf(scratch, "%.3f ms in context, ", 1e3 * site->seconds)
+                             : "",
+           1e6 * site->estimate.seconds);
     for (uint32_t k = 0; k < site->n_trials; k++) {
         const po_trial *t = &site->trials[k];
-        po_log(state->ctx, "  %s: %s, %.0f us estimated, %.3f ms measured, %.3fx%s%s", t->name,
-               po_trial_fate_text(t->fate), 1e6 * t->estimate.seconds, 1e3 * t->seconds, t->ratio,
+        po_log(state->ctx, "  %s: %s, %.0f us estimated%s%s%s%s", t->name,
+               po_trial_fate_text(t->fate), 1e6 * t->estimate.seconds,
+               t->seconds > 0 ? po_arena_printf(scratch, ", %.3f ms measured", 1e3 * t->seconds)
+                              : "",
+               t->ratio > 0 ? po_arena_printf(scratch, ", %.3fx", t->ratio) : "",
                t->why ? "; " : "", t->why ? t->why : "");
     }
+    po_arena_free(scratch);
 }
 
 static po_status choose_all(po_run_state *state, void *user) {
