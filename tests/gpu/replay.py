@@ -49,7 +49,7 @@ def main():
     os.chdir(work)
 
     def run(*words, gpu=False):
-        env = dict(os.environ)
+        env = {**os.environ, 'CUDA_VISIBLE_DEVICES': ''}  # only the emulated driver shows a GPU
         if gpu:
             env['LD_LIBRARY_PATH'] = emulated
         done = subprocess.run([petopt, *words, '--target', 'cuda', '--time-limit', '200'], env=env,
