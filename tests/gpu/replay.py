@@ -52,7 +52,7 @@ def main():
         env = {**os.environ, 'CUDA_VISIBLE_DEVICES': ''}  # only the emulated driver shows a GPU
         if gpu:
             env['LD_LIBRARY_PATH'] = emulated
-        done = subprocess.run([petopt, *words, '--target', 'cuda', '--time-limit', '200'], env=env,
+        done = subprocess.run([petopt, *words, '--target', 'cuda', '--time-limit', '900'], env=env,
                               capture_output=True, text=True)
         return done.returncode, done.stdout + done.stderr
 
