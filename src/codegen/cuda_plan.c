@@ -163,8 +163,8 @@ static bool is_copy(const cu *c, uint32_t node, const po_mu_statement *s) {
  * read 128 bytes side by side; no more than there are things to add. */
 static uint32_t lanes_for(const cu *c, int64_t sums, int64_t elements) {
     uint32_t lanes = 1;
-    while (lanes < CU_WARP && lanes * 2 <= sums &&
-           (lanes < 8 || lanes * 2 * elements <= c->threads))
+    while (lanes < CU_WARP && lanes * INT64_C(2) <= sums &&
+           (lanes < 8 || lanes * INT64_C(2) * elements <= c->threads))
         lanes *= 2;
     return lanes;
 }

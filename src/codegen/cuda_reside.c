@@ -18,7 +18,7 @@ int64_t cu_registers(const cu_fragment *f) {
 
 static int64_t registers_of(const cu *c, const cu_tensor *t) {
     const cu_fragment *f = &c->fragment[t->fragment - 1];
-    return t->rows ? 2 * f->tiles_r : cu_registers(f);
+    return t->rows ? 2 * (int64_t)f->tiles_r : cu_registers(f);
 }
 
 static bool labels_of(const cu *c, uint32_t node, roles *l) {
