@@ -106,7 +106,7 @@ static po_val head(net *n, po_val x, int scale, int64_t c) {
     window one = square(1, 1, 0);
     po_val box = unit(n, x, name_of(&name, "head%d.box1", scale), c, 64, 3, 1);
     box = unit(n, box, name_of(&name, "head%d.box2", scale), 64, 64, 3, 1);
-    box = net_conv(n, box, name_of(&name, "head%d.box3", scale), 64, 4 * BINS, &one, true);
+    box = net_conv(n, box, name_of(&name, "head%d.box3", scale), 64, INT64_C(4) * BINS, &one, true);
     po_val kind = unit(n, x, name_of(&name, "head%d.kind1", scale), c, KINDS, 3, 1);
     kind = unit(n, kind, name_of(&name, "head%d.kind2", scale), KINDS, KINDS, 3, 1);
     kind = net_conv(n, kind, name_of(&name, "head%d.kind3", scale), KINDS, KINDS, &one, true);
@@ -143,7 +143,7 @@ void build_yolo(net *n) {
     p5 = cross_stage(n, p5, "down5", 384, 256, 1, false);
     po_val all[3] = {head(n, p3, 0, 64), head(n, p4, 1, 128), head(n, p5, 2, 256)};
     x = net_op2(n, "Split", net_concat(n, 3, all, 2),
-                po_build_i64(n->b, 2, (int64_t[]){4 * BINS, KINDS}));
+                po_build_i64(n->b, 2, (int64_t[]){INT64_C(4) * BINS, KINDS}));
     po_build_attr_int(n->b, x, "axis", 1);
     po_val kinds = po_build_output_of(n->b, x, 1);
     x = joined(n, distances(n, x), net_op1(n, "Sigmoid", kinds));

@@ -9,7 +9,7 @@ enum { BYTES = 2048, SYMBOLS = 257, EMBEDDED = 64, FOLD = 4, CLASSES = 200 };
 /* One-hot bytes (256 marks the end), embedded by a dense layer, four positions to a row, one wide
  * convolution, the largest over all rows. */
 void build_bytes(net *n) {
-    int64_t depth = SYMBOLS, width = FOLD * EMBEDDED, wide = 512;
+    int64_t depth = SYMBOLS, width = (int64_t)FOLD * EMBEDDED, wide = 512;
     po_val x = po_build_input(n->b, "bytes", "i64[1,2048]");
     po_val in[3] = {x, po_build_data(n->b, NULL, "i64", 0, NULL, &depth),
                     po_build_data(n->b, NULL, "f32", 1, (int64_t[]){2}, (const float[]){0, 1})};
@@ -68,7 +68,8 @@ void build_conformer(net *n) {
     for (int i = 0; i < MODULES; i++) {
         po_val y = net_layer_norm(n, x, name_of(&name, "module%d.norm", i), FRAME, 1e-5f), gate;
         y = net_transpose(n, y, 3, turn);
-        y = net_conv(n, y, name_of(&name, "module%d.pointwise1", i), FRAME, 2 * FRAME, &one, true);
+        y = net_conv(n, y, name_of(&name, "module%d.pointwise1", i), FRAME, INT64_C(2) * FRAME,
+                     &one, true);
         y = net_split2(n, y, 1, FRAME, &gate);
         y = net_op2(n, "Mul", y, net_op1(n, "Sigmoid", gate));
         y = net_conv_group(n, y, name_of(&name, "module%d.depthwise", i), FRAME, FRAME, FRAME,

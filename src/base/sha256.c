@@ -24,7 +24,7 @@ void po_sha256_end(po_sha256 *sha, char hex[PO_SHA256_HEX]) {
     unsigned char sum[SHA256_DIGEST_LENGTH];
     SHA256_Final(sum, &sha->state);
     for (unsigned i = 0; i < sizeof sum; i++) {
-        hex[2 * i] = digits[sum[i] >> 4];
+        hex[2 * (size_t)i] = digits[sum[i] >> 4];
         hex[2 * i + 1] = digits[sum[i] & 15];
     }
     hex[2 * sizeof sum] = '\0';

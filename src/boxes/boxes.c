@@ -36,8 +36,10 @@ static bool visit(visitor *v, uint32_t x) {
 void po_boxes_each(po_arena *arena, const po_cuts *cuts, bool (*fn)(void *user, const po_box *box),
                    void *user) {
     int64_t *numbers = PO_NEW_N(arena, int64_t, 3 * (size_t)cuts->rank);
-    visitor v = {
-        cuts, {cuts->rank, numbers, numbers + cuts->rank, numbers + 2 * cuts->rank}, fn, user};
+    visitor v = {cuts,
+                 {cuts->rank, numbers, numbers + cuts->rank, numbers + 2 * (size_t)cuts->rank},
+                 fn,
+                 user};
     visit(&v, 0);
 }
 

@@ -200,7 +200,7 @@ static void add_boxes(const grid *g, const product *p, po_arena *arena, po_box_l
         r[x] = runs_of(g, p, x);
     for (;;) {
         int64_t *numbers = PO_NEW_N(arena, int64_t, 3 * (size_t)g->rank);
-        po_box box = {g->rank, numbers, numbers + g->rank, numbers + 2 * g->rank};
+        po_box box = {g->rank, numbers, numbers + g->rank, numbers + 2 * (size_t)g->rank};
         for (uint32_t x = 0; x < g->rank; x++) {
             box.first[x] = r[x].items[at[x]].first;
             box.step[x] = r[x].items[at[x]].step;

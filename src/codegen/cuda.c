@@ -332,7 +332,7 @@ static void shared_pointers(cu *c, const used *u, uint32_t step) {
         if (mu->nodes[n].kind == PO_MU_STATEMENT && c->node[n].work == CU_BLOCK) {
             cg_line(&c->g, "float *const partial_%u = (float *)(shared + %lld);", n,
                     (long long)c->shared);
-            c->shared += PART * 4;
+            c->shared += PART * INT64_C(4);
         }
     int64_t sums = cu_gather_bytes(c, step);
     if (sums > 0)
@@ -427,7 +427,7 @@ static void tables(cu *c, po_text *source) {
 
 /* Plans a step with as many buffers as fit: few bytes, so that two blocks share a processor. */
 static bool fits(cu *c, uint32_t step) {
-    static const int64_t most[] = {[4] = 64 * 1024, [3] = 80 * 1024};
+    static const int64_t most[] = {[4] = INT64_C(64) * 1024, [3] = INT64_C(80) * 1024};
     for (c->stages = CU_STAGES;; c->stages--) {
         for (uint32_t n = step; n != PO_NONE && po_mu_inside(c->mu, n, step);
              n = po_mu_next(c->mu, n))

@@ -51,7 +51,7 @@ void cu_layout(cu *c, uint32_t tensor) {
         stride *= to->count[x];
         /* Rows of an odd number of 16 bytes: eight rows' pieces of 16 bytes lie in all banks. Of
          * f32 that tensor cores take row by row: four rows' eight floats do. */
-        if (x + 1 == t->rank && t->rank > 1 && stride * bytes >= 2 * CU_PAD) {
+        if (x + 1 == t->rank && t->rank > 1 && stride * bytes >= INT64_C(2) * CU_PAD) {
             int64_t pieces = po_ceil_div(stride * bytes, CU_PAD);
             pieces = is_turned(c, tensor) ? pieces + (6 - pieces % 4) % 4 : pieces | 1;
             stride = pieces * CU_PAD / bytes;

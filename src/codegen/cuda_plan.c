@@ -315,10 +315,10 @@ static void share_sums(cu *c, uint32_t step) {
         cu_fragment *f = &c->fragment[i];
         int64_t tr = po_ceil_div(f->rows, 16), tc = po_ceil_div(f->cols, 8);
         uint32_t r = 1, first;
-        while (r * 2 <= tr && r * 2 <= f->warps_r)
+        while (r * INT64_C(2) <= tr && r * 2 <= f->warps_r)
             r *= 2;
         uint32_t cols = 1;
-        while (cols * 2 <= tc && r * cols * 2 <= warps)
+        while (cols * INT64_C(2) <= tc && r * cols * 2 <= warps)
             cols *= 2;
         if (!f->tensor || r * cols == warps || !may_share(c, step, i, warps / (r * cols), &first))
             continue;
@@ -402,8 +402,8 @@ static uint32_t threads_for(cu *c, uint32_t step) {
         if (!cu_product_of(c, n, &p))
             continue;
         product = true;
-        large |=
-            cu_count_all(c, n, p.row, p.n_row) * cu_count_all(c, n, p.col, p.n_col) >= 128 * 128;
+        large |= cu_count_all(c, n, p.row, p.n_row) * cu_count_all(c, n, p.col, p.n_col) >=
+                 INT64_C(128) * 128;
     }
     return product ? (large ? 256 : 128) : wide ? 256 : 128;
 }

@@ -197,7 +197,7 @@ static void set_tile(cg *g, group *u, bool reduces) {
     if (s->row != PO_NONE && is_guarded(g, u, s->row))
         u->tile.row = PO_NONE;
     int64_t rows = u->tile.row == PO_NONE ? 1 : s->rows > 0 ? s->rows : 1;
-    int64_t vectors = (s->vectors > 0 ? s->vectors : 1) * PO_MU_VECTOR / w;
+    int64_t vectors = (int64_t)(s->vectors > 0 ? s->vectors : 1) * PO_MU_VECTOR / w;
     if (u->tile.lane != PO_NONE) {
         /* Accumulators, a row of vectors, and what is multiplied by it; with few registers the
          * compiler wants two more, or it keeps an accumulator in memory. */

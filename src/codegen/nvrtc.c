@@ -174,7 +174,7 @@ static int by_place(const void *a, const void *b) {
 static const char *place_of(const char *source, const char *symbol) {
     size_t n = strlen(symbol);
     for (const char *at = source; (at = strstr(at, symbol)); at += n) {
-        char before = at == source ? ' ' : at[-1], after = at[n];
+        char before = (char)(at == source ? ' ' : at[-1]), after = at[n];
         if (!strchr("_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", before) &&
             (after == '(' || after == ' ' || after == '\n'))
             return at;

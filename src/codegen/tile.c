@@ -341,8 +341,8 @@ static po_status reduced(cg_tile_work *w) {
             for (int64_t i = 0; i < span->full; i++) {
                 int64_t extent = g->mu->labels[label].extent;
                 g->value[label] = (cg_value){span->start, i, i, extent - span->full + i, true};
-                w->done = po_arena_memdup(g->arena, done,
-                                          (PO_MU_MAX_INPUTS + 1) * PO_MU_MAX_RANK * sizeof *done);
+                w->done = po_arena_memdup(
+                    g->arena, done, (size_t)(PO_MU_MAX_INPUTS + 1) * PO_MU_MAX_RANK * sizeof *done);
                 w->ready[label] = true;
                 PO_TRY(reduced(w));
             }

@@ -435,8 +435,8 @@ static bool read_inputs(po_restrictor *r, const po_node *node, const po_sum *sum
                 bool window = i == 0 && is_window(node) && x >= 2;
                 if ((before[x] || after[x]) && !window)
                     return false;
-                if (k && (to->count[x] != in->regions[i * n].count[x] ||
-                          (!active && to->first[x] != in->regions[i * n].first[x]) ||
+                if (k && (to->count[x] != in->regions[(size_t)i * n].count[x] ||
+                          (!active && to->first[x] != in->regions[(size_t)i * n].first[x]) ||
                           (window && (before[x] != in->before[x] || after[x] != in->after[x]))))
                     return false;
                 if (i == 0) {
@@ -513,7 +513,7 @@ static po_status restrict_node(po_restrictor *r, const po_node *node, const po_s
     for (uint32_t i = 0; i < node->n_in; i++) {
         const po_tensor *t = po_graph_constant(r->from, node->in[i]);
         if (in.used[i]) {
-            PO_TRY(po_restrict(r, node->in[i], n, &in.regions[i * n], &made[n_in]));
+            PO_TRY(po_restrict(r, node->in[i], n, &in.regions[(size_t)i * n], &made[n_in]));
             if (made[n_in++] == PO_NONE)
                 return PO_OK;
         } else if (node->op == PO_OP_Concat) {

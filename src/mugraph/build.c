@@ -65,7 +65,7 @@ uint32_t po_mu_add_label(po_mu *mu, const char *name, int64_t extent) {
     char *plain = po_arena_alloc(mu->arena, strlen(name) + 2);
     size_t n = 0;
     for (const char *p = name; *p; p++) {
-        char c = *p >= 'A' && *p <= 'Z' ? (char)(*p - 'A' + 'a') : *p;
+        char c = (char)(*p >= 'A' && *p <= 'Z' ? *p - 'A' + 'a' : *p);
         if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9' && n))
             plain[n++] = c;
     }

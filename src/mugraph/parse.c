@@ -355,7 +355,7 @@ static po_status bracket(parser *p, uint32_t *item) {
 
 static po_status primary(parser *p, uint32_t *item) {
     po_mu_item constant = {.function = PO_MU_CONST};
-    char c = po_scan_peek(&p->scan), next = c ? p->scan.at[1] : '\0';
+    char c = po_scan_peek(&p->scan), next = (char)(c ? p->scan.at[1] : 0);
     if (c == '(')
         return bracket(p, item);
     if (c == '-' && !(next >= '0' && next <= '9') && next != '.' &&

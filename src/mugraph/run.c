@@ -263,7 +263,7 @@ static po_status nest(po_mu_run *run, const po_mu_plan *p, const uint32_t *place
         int64_t low = 0, high = length; /* of the innermost, where every guard holds */
         for (uint32_t g = 0; g < n_guards && low < high; g++) {
             int64_t c = n ? p->guards[g].coef[places[n - 1]] : 0, v = guard[g];
-            int64_t room = p->guards[g].dim - 1 - v, a = 0, b = length;
+            int64_t room = p->guards[g].dim - 1 - v, a = 0, b;
             if (c == 0)
                 b = v >= 0 && room >= 0 ? length : 0;
             else if (c > 0) {

@@ -117,8 +117,9 @@ po_status po_derive_bracket(po_deriving *d, po_node_id id) {
         return PO_OK;
     if (product_of(d->from, p.a, &q)) {
         bool flat = q.rb == 2 && p.rb == 2;
-        bool batched = q.ra == q.rb && p.rb == q.rb && memcmp(q.da, q.db, (q.ra - 2) * 8) == 0 &&
-                       memcmp(p.db, q.db, (q.ra - 2) * 8) == 0;
+        bool batched = q.ra == q.rb && p.rb == q.rb &&
+                       memcmp(q.da, q.db, (size_t)(q.ra - 2) * 8) == 0 &&
+                       memcmp(p.db, q.db, (size_t)(q.ra - 2) * 8) == 0;
         double now = work(&p) + work(&q),
                inner = (double)q.db[q.rb - 2] * (double)q.db[q.rb - 1] * (double)p.db[p.rb - 1];
         for (uint32_t i = 0; batched && i + 2 < q.rb; i++)
@@ -132,8 +133,9 @@ po_status po_derive_bracket(po_deriving *d, po_node_id id) {
         }
     }
     if (product_of(d->from, p.b, &q)) {
-        bool same = p.ra == q.ra && q.ra == q.rb && memcmp(p.da, q.da, (q.ra - 2) * 8) == 0 &&
-                    memcmp(q.da, q.db, (q.ra - 2) * 8) == 0;
+        bool same = p.ra == q.ra && q.ra == q.rb &&
+                    memcmp(p.da, q.da, (size_t)(q.ra - 2) * 8) == 0 &&
+                    memcmp(q.da, q.db, (size_t)(q.ra - 2) * 8) == 0;
         double now = work(&p) + (d->weight[p.b] ? 0 : work(&q));
         double rows = (double)p.da[p.ra - 2], batch = 1;
         for (uint32_t i = 0; i + 2 < p.ra; i++)

@@ -91,14 +91,15 @@ static bool read_pool(const reading *r, const po_node *n, uint32_t maps, en_op *
 /* A transpose as one or two exchanges of axes, which fit any size. */
 static bool transpose(const en_shape *in, const int64_t *perm, uint32_t n, en_rt *rt) {
     uint8_t at[EN_RANK];
+    const uint8_t rank = (uint8_t)n;
     en_rt_start(in, rt);
-    for (uint8_t i = 0; i < n; i++)
+    for (uint8_t i = 0; i < rank; i++)
         at[i] = i;
-    for (uint8_t i = 0; i < n; i++) {
+    for (uint8_t i = 0; i < rank; i++) {
         uint8_t k = i;
-        while (k < n && at[k] != (uint8_t)perm[i])
+        while (k < rank && at[k] != (uint8_t)perm[i])
             k++;
-        if (k == n)
+        if (k == rank)
             return false;
         if (k != i) {
             if (!en_rt_move(rt, &(en_move){.kind = EN_SWAP, .axis = i, .to = k}))

@@ -367,7 +367,8 @@ static bool can_cut(const en_rt *from, uint8_t axis, const en_move *m, uint32_t 
 static void moves_of_factor(en_maker *mk, const en_rt *from, uint8_t axis, int16_t f, bool pads) {
     uint8_t rank = from->out.rank;
     bool fits = from->out.d[axis] % f == 0;
-    for (uint8_t pad = fits ? 0 : 1; pad <= (fits ? 0 : pads ? 2 : 0); pad++)
+    const uint8_t last = !fits && pads ? 2 : 0;
+    for (uint8_t pad = fits ? 0 : 1; pad <= last; pad++)
         for (uint8_t side = 0; side < 2; side++) {
             en_move m = {.axis = axis, .side = side, .pad = pad, .f = f};
             if (!can_cut(from, axis, &m, 1))

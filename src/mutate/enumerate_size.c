@@ -51,7 +51,7 @@ static int32_t common(int32_t a, int32_t b) {
         a = b;
         b = t;
     }
-    return a;
+    return a > 0 ? a : 1;
 }
 
 static void window_reach(sizing *z, const en_op *op, uint32_t m, int32_t kernel) {

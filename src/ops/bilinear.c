@@ -40,7 +40,7 @@ bool po_bilinear_make(uint32_t m, uint32_t r, po_bilinear *algorithm) {
         for (uint32_t j = 0; j < n; j++)
             f.a[i * n + j] = v[j * m + i];
     for (uint32_t i = 0; i < n; i++) {
-        roots(n, i, &f.b[i * n]);
+        roots(n, i, &f.b[(size_t)i * n]);
         f.scale[i] = 1;
         for (uint32_t j = 0; i + 1 < n && j + 1 < n; j++)
             f.scale[i] *= j == i ? 1 : points[i] - points[j];

@@ -116,7 +116,7 @@ static po_status parse(po_ctx *ctx, const po_graph *graph, const po_node *node, 
         return bad(&p, "text after the output");
     bool seen[LETTERS + PO_MAX_RANK] = {false};
     for (uint32_t k = 0; k < e->out.n; k++) {
-        int l = e->out.labels[k];
+        size_t l = (unsigned char)e->out.labels[k];
         if (!e->used[l] || seen[l])
             return bad(&p, "an output label is unknown or repeated");
         seen[l] = true;

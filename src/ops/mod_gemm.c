@@ -61,8 +61,8 @@ __attribute__((target("avx512f"))) static void kernel_512(uint32_t depth, const 
                                              _mm512_and_si512(sum[n][h], low));
     }
     for (int n = 0; n < COLUMNS; n++) {
-        _mm512_storeu_si512(out + 16 * n, sum[n][0]);
-        _mm512_storeu_si512(out + 16 * n + 8, sum[n][1]);
+        _mm512_storeu_si512(out + 16 * (size_t)n, sum[n][0]);
+        _mm512_storeu_si512(out + 16 * (size_t)n + 8, sum[n][1]);
     }
 }
 
@@ -72,7 +72,7 @@ __attribute__((target("avx2,fma"))) static void kernel_256(uint32_t depth, const
     __m256d sum[2 * COLUMNS][2];
     for (int n = 0; n < 2 * COLUMNS; n++)
         sum[n][0] = sum[n][1] = _mm256_setzero_pd();
-    for (uint32_t k = 0; k < depth; k++, a += 8, b += 2 * COLUMNS) {
+    for (uint32_t k = 0; k < depth; k++, a += 8, b += (size_t)2 * COLUMNS) {
         __m256d x = _mm256_loadu_pd(a), y = _mm256_loadu_pd(a + 4);
 #pragma GCC unroll 6
         for (int n = 0; n < 2 * COLUMNS; n++) {
@@ -82,8 +82,8 @@ __attribute__((target("avx2,fma"))) static void kernel_256(uint32_t depth, const
         }
     }
     for (int n = 0; n < 2 * COLUMNS; n++) {
-        _mm256_storeu_pd(out + 8 * n, sum[n][0]);
-        _mm256_storeu_pd(out + 8 * n + 4, sum[n][1]);
+        _mm256_storeu_pd(out + 8 * (size_t)n, sum[n][0]);
+        _mm256_storeu_pd(out + 8 * (size_t)n + 4, sum[n][1]);
     }
 }
 #endif
@@ -91,7 +91,7 @@ __attribute__((target("avx2,fma"))) static void kernel_256(uint32_t depth, const
 static void kernel_any(uint32_t depth, const double *a, const double *b, double *out) {
     enum { ROWS = 4, COLUMNS = 2 };
     double sum[2 * COLUMNS][ROWS] = {{0}};
-    for (uint32_t k = 0; k < depth; k++, a += ROWS, b += 2 * COLUMNS)
+    for (uint32_t k = 0; k < depth; k++, a += ROWS, b += (size_t)2 * COLUMNS)
         for (int n = 0; n < 2 * COLUMNS; n++)
             for (int m = 0; m < ROWS; m++)
                 sum[n][m] += a[m] * b[n];
@@ -203,7 +203,8 @@ static void add_tile(po_gemm *g, const cell *sums, uint32_t row, uint32_t column
     uint32_t rows = g->rows - row < t->rows ? g->rows - row : t->rows;
     uint32_t columns = g->columns - column < t->columns ? g->columns - column : t->columns;
     for (uint32_t n = 0; n < columns; n++) {
-        const cell *low = sums + n * t->rows, *high = sums + (t->columns + n) * t->rows;
+        const cell *low = sums + (size_t)n * t->rows,
+                   *high = sums + (size_t)(t->columns + n) * t->rows;
         uint32_t *out = g->result + (size_t)(column + n) * PO_GEMM_ROWS + row;
         for (uint32_t m = 0; m < rows; m++) {
             uint64_t v = t->by_integers ? residue(low[m].i)

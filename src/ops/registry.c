@@ -20,9 +20,9 @@ static const char *plain_domain(const char *domain) {
 
 po_op_id po_op_find(const char *domain, const char *op_type) {
     domain = plain_domain(domain);
-    for (po_op_id i = 1; i < PO_OP_COUNT; i++)
+    for (uint32_t i = 1; i < PO_OP_COUNT; i++)
         if (strcmp(rows[i].name, op_type) == 0 && strcmp(rows[i].domain, domain) == 0)
-            return i;
+            return (po_op_id)i;
     return PO_OP_OPAQUE;
 }
 
@@ -49,7 +49,7 @@ static po_status resolve(po_ctx *ctx, po_graph *graph, void *user) {
 void po_ops_resolve(po_graph *graph) {
     po_arena *scratch = po_arena_child(graph->arena);
     po_map *known = po_map_create(scratch);
-    for (po_op_id i = 1; i < PO_OP_COUNT; i++)
+    for (uint32_t i = 1; i < PO_OP_COUNT; i++)
         if (po_map_get(known, rows[i].name) == PO_NONE)
             po_map_put(known, rows[i].name, i);
     /* resolve never fails, so that no context is needed to hold an error. */

@@ -66,7 +66,8 @@ static const double *floats_of(po_infer *infer, const char *attr, uint32_t input
         return NULL;
     const po_tensor *t = infer->constant[input];
     *n = t ? t->count : 0;
-    if (!t || t->count > 2 * PO_MAX_RANK || po_dtype_class_of(t->dtype) != PO_CLASS_FLOAT) {
+    if (!t || t->count > INT64_C(2) * PO_MAX_RANK ||
+        po_dtype_class_of(t->dtype) != PO_CLASS_FLOAT) {
         *n = t && t->count == 0 ? -1 : 0;
         return NULL;
     }

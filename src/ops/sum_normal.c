@@ -39,7 +39,7 @@ static int compare_columns(const po_term *t, uint32_t v, uint32_t w) {
 static void swap_columns(po_term *t, uint32_t v, uint32_t w) {
     po_index *index;
     for (cursor c = {.term = t}; next(&c, &index); c.axis++) {
-        int64_t *row = &index->coef[c.axis * t->cap_vars], keep = row[v];
+        int64_t *row = &index->coef[(size_t)c.axis * t->cap_vars], keep = row[v];
         row[v] = row[w];
         row[w] = keep;
     }

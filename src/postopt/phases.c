@@ -133,7 +133,7 @@ static sum sum_of(const phase_conv *r, const residue *e, uint32_t k) {
     static const double one = 1;
     if (e->r < 2)
         return (sum){e->q + (int64_t)k * r->stride - r->before, 0, 1, &one};
-    return (sum){e->q - r->before, r->stride, e->alg.n, &e->alg.b[k * e->alg.n]};
+    return (sum){e->q - r->before, r->stride, e->alg.n, &e->alg.b[(size_t)k * e->alg.n]};
 }
 
 /* --- reading, and whether it pays --- */
@@ -349,8 +349,8 @@ static const po_recipe *weights_of(phases *f, const phase_conv *r, const residue
         index[i] = e->q + (int64_t)i * r->stride;
     w = po_recipe_gather(f->arena, w, 1, e->r, index);
     if (e->r > 1) {
-        const po_recipe *column =
-            po_recipe_literal(f->arena, 2, (const int64_t[]){e->r, 1}, &e->alg.powers[k * e->r]);
+        const po_recipe *column = po_recipe_literal(f->arena, 2, (const int64_t[]){e->r, 1},
+                                                    &e->alg.powers[(size_t)k * e->r]);
         w = po_recipe_div(f->arena, po_recipe_matmul(f->arena, w, column),
                           po_recipe_number(f->arena, e->alg.scale[k]));
     }
@@ -389,7 +389,7 @@ static bool add_products(phases *f, po_node_id at, const phase_conv *r, const re
         base[1] = added(f, at, scaled(f, at, p[2], c->out, -1), p[1]);
     }
     for (uint32_t j = 0; j < m; j++) {
-        const double *a = &e->alg.a[j * n];
+        const double *a = &e->alg.a[(size_t)j * n];
         y[j] = added(f, at, base[j % 2], y[j]);
         for (uint32_t k = 3; k + 1 < n; k++)
             y[j] = added(f, at, a[k] == 1 ? p[k] : scaled(f, at, p[k], c->out, a[k]), y[j]);

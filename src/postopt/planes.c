@@ -73,7 +73,7 @@ static void widen(po_relayout *r, po_node_id node, const char *name, uint32_t pa
         return;
     int64_t wide[4];
     for (uint32_t i = 0; i < pairs; i++) {
-        wide[2 * i] = fill;
+        wide[2 * (size_t)i] = fill;
         wide[2 * i + 1] = v[i];
     }
     po_node_set_ints(r->graph, node, name, 2 * pairs, wide);
@@ -157,7 +157,7 @@ static bool convert_pad(po_relayout *r, po_node_id id) {
     const po_node *n = &r->graph->nodes[id];
     const po_tensor *t =
         n->op == PO_OP_Pad && n->n_in >= 2 ? po_graph_constant(r->graph, n->in[1]) : NULL;
-    if (!t || t->count != 2 * RANK || !po_relayout_has(r, n->in[0]) ||
+    if (!t || t->count != INT64_C(2) * RANK || !po_relayout_has(r, n->in[0]) ||
         (n->n_in > 3 && n->in[3] != PO_NONE))
         return false;
     int64_t wide[8] = {0};

@@ -165,7 +165,8 @@ static po_status read_against(reader *r, po_reading_kind kind, uint32_t threads,
     seconds = fmin(seconds, fmax(left / READINGS_LEFT, 0.5));
     memset(&reading, 0, sizeof reading);
     for (uint64_t attempt = 0; attempt < tries; attempt++) {
-        uint64_t seed = r->spec->seed + 1000 * (uint64_t)kind + 100 * threads + 10 * size + attempt;
+        uint64_t seed = r->spec->seed + 1000 * (uint64_t)kind + UINT64_C(100) * threads +
+                        UINT64_C(10) * size + attempt;
         PO_TRY(read_once(r, threads, size, seed, seconds, &reading));
         reading.kind = (int32_t)kind;
         if (!open_still(&reading, kind, bound) ||

@@ -29,7 +29,7 @@ static uint32_t total(const po_simplify_counts *c) {
 }
 
 po_simplify_options po_simplify_defaults(void) {
-    return (po_simplify_options){.growth = 64 * 1024};
+    return (po_simplify_options){.growth = (size_t)64 * 1024};
 }
 
 po_status po_simplify(po_ctx *ctx, const po_graph *in, const po_simplify_options *options,

@@ -23,7 +23,7 @@ static bool ends_outside(const po_mu *mu, const po_mu_statement *s, uint32_t lab
 }
 
 static int64_t block_of(const po_mu *mu, const po_mu_statement *s, uint32_t label) {
-    for (int64_t n = 2 * USUAL; n >= USUAL / 2; n--)
+    for (int64_t n = INT64_C(2) * USUAL; n >= USUAL / 2; n--)
         if (extent(mu, label) % n == 0)
             return n;
     return ends_outside(mu, s, label) ? USUAL : 0;
@@ -73,7 +73,7 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
 
 static void tile(po_mu_statement *s, uint32_t lane, int64_t lanes) {
     s->lane = lane;
-    s->vectors = lanes >= 4 * PO_MU_VECTOR ? 4 : 1;
+    s->vectors = lanes >= INT64_C(4) * PO_MU_VECTOR ? 4 : 1;
     s->rows = 1;
 }
 

@@ -165,7 +165,7 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
         naive->labels[across].extent >= PO_MU_VECTOR) {
         choices[n] = (po_choice){.how = &po_schedule_map};
         choices[n].n[LANE] = (int64_t)across;
-        choices[n].n[VECTORS] = naive->labels[across].extent >= 4 * PO_MU_VECTOR ? 4 : 1;
+        choices[n].n[VECTORS] = naive->labels[across].extent >= INT64_C(4) * PO_MU_VECTOR ? 4 : 1;
         choices[n].n[ROW] = -1;
         n++;
     }

@@ -109,8 +109,8 @@ static bool find_parts(const po_mu *mu, uint32_t step, parts *p) {
         p->tiles *= extent(mu, p->kept[i]);
     bool even = extent(mu, p->kept[0]) % 2 == 0;
     return (even || t->place == PO_MU_DEVICE) && extent(mu, p->kept[0]) > 1 &&
-           extent(mu, p->c) % (2 * PO_MU_VECTOR) == 0 &&
-           extent(mu, p->n.lane) % (2 * PO_MU_VECTOR) == 0;
+           extent(mu, p->c) % (INT64_C(2) * PO_MU_VECTOR) == 0 &&
+           extent(mu, p->n.lane) % (INT64_C(2) * PO_MU_VECTOR) == 0;
 }
 
 /* Rows of a block, of the halved label: the least divisor that gives enough of them. */
@@ -130,7 +130,7 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
     int64_t slice = MOST_SLICE - MOST_SLICE % PO_MU_VECTOR;
     while (p.half[1] % slice != 0)
         slice -= PO_MU_VECTOR;
-    if (slice < 2 * PO_MU_VECTOR)
+    if (slice < INT64_C(2) * PO_MU_VECTOR)
         return n;
     for (uint32_t i = 0; i < sizeof panels / sizeof panels[0]; i++) {
         if (p.half[2] % panels[i][0] != 0 || n == PO_CHOICES_MAX)

@@ -98,7 +98,7 @@ uint32_t po_winograd_list(const po_mu *naive, uint32_t step, po_choice *choices,
         uint32_t taken = 0;
         for (size_t i = 0; i < sizeof slices / sizeof slices[0]; i++)
             if (v.inputs % slices[i] == 0 && taken < 2 &&
-                tiles * v.frames.length * ty * tx <= 36 * FEW_TILES) {
+                tiles * v.frames.length * ty * tx <= INT64_C(36) * FEW_TILES) {
                 n = add(naive, choices, n, &v, m,
                         slices[i] / (v.frames.taps > 1 && slices[i] == 64 ? 2 : 1), 0);
                 taken++;

@@ -32,7 +32,7 @@ enum { DIGIT = 2048 };
 void po_pf_powers(uint32_t *table) {
     uint32_t base = 7;
     for (uint32_t k = 0; k < 3; k++) {
-        table[k * DIGIT] = 1;
+        table[(size_t)k * DIGIT] = 1;
         for (uint32_t i = 1; i < DIGIT; i++)
             table[k * DIGIT + i] = po_mod_mul(table[k * DIGIT + i - 1], base);
         base = po_mod_mul(table[k * DIGIT + DIGIT - 1], base);

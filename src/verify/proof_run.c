@@ -176,14 +176,14 @@ static void attach(po_ptensor *t, const po_array *a) {
 
 static po_status run_shape(po_pnode *n) {
     const po_ptensor *in = n->in[0];
-    int64_t from = 0, to = in->rank, rank = in->rank, one = 1;
+    int64_t rank = in->rank, one = 1;
     if (n->node->op == PO_OP_Size) {
         po_array a = {.dtype = PO_I64, .count = 1, .dims = &one, .i = (int64_t *)&in->count};
         n->out[0] = po_pt_known(n->run, &a);
         return PO_OK;
     }
-    from = po_node_int(n->node, "start", 0);
-    to = po_node_int(n->node, "end", rank);
+    int64_t from = po_node_int(n->node, "start", 0);
+    int64_t to = po_node_int(n->node, "end", rank);
     from = from < 0 ? from + rank : from;
     to = to < 0 ? to + rank : to;
     from = from < 0 ? 0 : from > rank ? rank : from;
