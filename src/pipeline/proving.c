@@ -48,6 +48,8 @@ static po_status prove(po_run_state *state, const po_graph *winner, const po_gra
         return PO_OK;
     PO_TRY(po_pin_inputs(state->ctx, state->original, NULL, 0, &original));
     PO_TRY(po_pin_inputs(state->ctx, winner, NULL, 0, &candidate));
+    po_graph_sweep(original);
+    po_graph_sweep(candidate);
     double end = po_budget_end(state, PO_PART_PROOF), left = end > 0 ? end - po_now() : 1e9;
     left = left < least_for_proof ? least_for_proof : left;
     po_proof_options options = {.cpu_seconds = left < seconds_for_proof ? left : seconds_for_proof};

@@ -45,6 +45,13 @@ static po_status make_input(po_prun *run, const char *name, const po_datum *datu
     PO_TRY(status);
     *out = po_pt_known(run, a);
     (*out)->drawn = true;
+    if (!a->i)
+        return PO_OK;
+    uint64_t key = po_pf_key(run, name) ^ 0x64726177;
+    (*out)->mod = PO_NEW_N((*out)->arena, uint32_t, a->count);
+    for (int64_t i = 0; i < a->count; i++)
+        (*out)->mod[i] = po_pf(run->field, key, (uint64_t)i);
+    (*out)->bound = po_pb_symbol(run);
     return PO_OK;
 }
 
@@ -150,8 +157,9 @@ static po_status run_recipes(proof *p, po_prun *run, po_pgraph_spec *spec, po_pn
 
 /* --- a trial --- */
 
-static bool same_strings(const po_ptensor *a, const po_ptensor *b) {
-    if (!a->known || !b->known || !a->known->s || !b->known->s)
+static bool same_strings(po_ptensor *a, po_ptensor *b) {
+    if (!po_hash_equal(po_pt_print(a), po_pt_print(b)) || !a->known || !b->known || !a->known->s ||
+        !b->known->s)
         return false;
     for (int64_t i = 0; i < a->count; i++) {
         po_bytes x = a->known->s[i], y = b->known->s[i];
@@ -208,9 +216,11 @@ static po_status run_trial(proof *p, po_prun *run, uint32_t size, bool *equal, b
     if (status == PO_OK)
         status = po_prun_graph(run, &spec, x);
     *refused = status == PO_UNSUPPORTED && run->refused; /* by the original */
-    po_hash tables = run->table_sum;
+    po_hash tables = run->table_sum, choices = run->choice_sum;
     run->tables = po_hash_map_create(run->arena);
-    run->table_sum = (po_hash){0, 0};
+    run->choices = po_hash_map_create(run->arena);
+    run->table_sum = run->choice_sum = (po_hash){0, 0};
+    run->randoms = 0;
     spec.graph = b;
     run->side = 1;
     if (status == PO_OK && p->recipes)
@@ -224,6 +234,10 @@ static po_status run_trial(proof *p, po_prun *run, uint32_t size, bool *equal, b
     if (*equal && !po_hash_equal(tables, run->table_sum)) {
         *equal = false;
         say(p, "a table that integer inputs pick rows of is not the same");
+    }
+    if (*equal && !po_hash_equal(choices, run->choice_sum)) {
+        *equal = false;
+        say(p, "what integer inputs or lengths choose is not the same: only drawn ones were tried");
     }
     for (uint32_t k = 0; k < a->n_outputs; k++) {
         po_pt_drop(x[k]);
@@ -258,6 +272,8 @@ static po_status one_trial(proof *p, uint32_t trial, uint32_t size, bool *equal,
                    .seed = po_random_u64(p->report->seed, 0x70726f6f66, trial * 64 + size),
                    .reuse = po_hash_map_create(arena),
                    .tables = po_hash_map_create(arena),
+                   .choices = po_hash_map_create(arena),
+                   .open = po_inputs_sizes(p->plan) > 1,
                    .poles = po_hash_map_create(arena),
                    .powers = powers,
                    .degree = 1};
