@@ -43,8 +43,19 @@ static po_status call_pass(po_ctx *ctx, po_graph *graph, void *user) {
 }
 
 static uint32_t total(const po_postopt_counts *c) {
-    return c->absorbed + c->shortened + c->moved + c->gates + c->activations + c->composed +
-           c->cancelled;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < PO_POSTOPT_RULES; i++)
+        n += c->rule[i];
+    return n;
+}
+
+const char *po_postopt_rule_name(po_postopt_rule rule) {
+    static const char *const names[] = {
+#define RULE(id, name) name,
+#include "postopt/rules.def"
+#undef RULE
+    };
+    return names[rule];
 }
 
 po_postopt_options po_postopt_defaults(void) {
