@@ -130,6 +130,8 @@ po_hash po_pn_identity(const po_pnode *n) {
     const po_node *node = n->node;
     const po_op_row *row = po_op_row_of(node->op);
     po_hash h = po_hash_str(po_hash_str((po_hash){n->run->seed, 1}, node->op_type), node->domain);
+    po_hash operator= po_graph_operator_hash(n->graph, node);
+    h = po_hash_u64(po_hash_u64(h, operator.lo), operator.hi);
     po_hash sum = {0, 0}; /* order-free: names are distinct */
     for (uint32_t i = 0; i < node->n_attr; i++) {
         po_hash a = hash_attr(h, &node->attr[i]);

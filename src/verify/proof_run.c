@@ -272,6 +272,11 @@ static po_status by_meaning(po_pnode *n) {
 static po_status evaluate_node(frame *f, po_pnode *n) {
     const po_node *node = n->node;
     po_prun *run = f->run;
+    if (node->op && po_model_function(n->graph->model, node))
+        return po_pfail(run,
+                        "node '%.100s' (%.60s): the model has a function of that name, and "
+                        "runtimes may take either",
+                        node->name, node->op_type);
     if (node->n_in && n->in[0] && (node->op == PO_OP_Shape || node->op == PO_OP_Size))
         return run_shape(n);
     if (node->op == PO_OP_Dropout)
