@@ -60,7 +60,7 @@ typedef struct po_model po_model;
 /* Reads an ONNX file and the external data that it names. */
 PO_API po_status po_model_load(const char *path, po_model **model, po_error *error);
 /* Writes the model: all of it or nothing, also where `path` is the file that it was read from.
- * Models too large for one file get PATH.data beside it. */
+ * Models too large for one file get PATH.<hash of the data>.data beside it. */
 PO_API po_status po_model_save(po_model *model, const char *path, po_error *error);
 /* NULL is allowed. */
 PO_API void po_model_free(po_model *model);
@@ -284,6 +284,10 @@ PO_API const po_summary *po_result_summary(const po_result *result);
 /* Writes the model that won, and beside it, where it is not the original, the certificate that
  * po_models_verify reads: PATH.cert. As whole and as durable as po_model_save. */
 PO_API po_status po_result_save(po_result *result, const char *path, po_error *error);
+/* The same with a last word: `ready` is called once all is on the disk under temporary names. Where
+ * it returns false nothing takes its name, and the status is PO_CANCELLED. */
+PO_API po_status po_result_save_if(po_result *result, const char *path, bool (*ready)(void *user),
+                                   void *user, po_error *error);
 /* The model that won, to be saved or looked at; it belongs to the result. */
 PO_API po_model *po_result_model(po_result *result);
 PO_API void po_result_free(po_result *result);

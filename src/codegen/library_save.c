@@ -42,13 +42,14 @@ struct po_library_saving {
     po_arena *arena;
     const po_file_ops *ops;
     const char *dir;
-    bool made;    /* the folder, by this call; and not committed yet */
+    bool made;    /* the folder, by this call */
     char **inner; /* folders in it, likewise */
     uint32_t n_inner, cap_inner;
     po_writer **writers;
     uint32_t n, cap;
 };
 
+/* Folders that this call made and that are empty: those of a library that was not committed. */
 static void remove_folder(void *user) {
     const po_library_saving *s = user;
     for (uint32_t i = s->n_inner; i > 0; i--)
@@ -117,18 +118,10 @@ po_status po_library_begin(po_ctx *ctx, po_arena *arena, const po_library *libra
     return PO_OK;
 }
 
-po_status po_library_commit(po_library_saving *s) {
-    for (uint32_t i = 0; i < s->n; i++) {
-        po_status status = po_writer_commit(s->writers[i]);
-        if (status == PO_OK)
-            continue;
-        while (i > 0)
-            po_writer_withdraw(s->writers[--i]);
-        return status;
-    }
-    s->made = false;
-    s->n_inner = 0;
-    return po_writer_sync_folder(s->writers[0]);
+void po_library_join(const po_library_saving *s, po_commit *commit) {
+    for (uint32_t i = 0; i < s->n; i++)
+        po_commit_add(commit, s->writers[i]);
+    po_commit_sync(commit);
 }
 
 po_status po_library_save(po_ctx *ctx, const po_library *library, const po_file_ops *ops,
@@ -136,8 +129,13 @@ po_status po_library_save(po_ctx *ctx, const po_library *library, const po_file_
     po_library_saving *saving;
     po_arena *arena = po_arena_create(ctx);
     po_status status = po_library_begin(ctx, arena, library, ops, dir, model, &saving);
-    if (status == PO_OK)
-        status = po_library_commit(saving);
+    if (status == PO_OK) {
+        po_commit *commit = po_commit_create(ctx, arena, ops);
+        po_library_join(saving, commit);
+        status = po_commit_run(commit);
+        if (status == PO_OK)
+            po_commit_keep(commit);
+    }
     po_arena_free(arena);
     return status;
 }

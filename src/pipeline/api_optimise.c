@@ -151,6 +151,8 @@ const po_summary *po_result_summary(const po_result *result) {
 typedef struct save_args {
     po_result *result;
     const char *path;
+    bool (*ready)(void *user);
+    void *user;
 } save_args;
 
 static po_status save_body(po_ctx *ctx, void *user) {
@@ -160,19 +162,34 @@ static po_status save_body(po_ctx *ctx, void *user) {
     po_certify certify = {r->in, r->model.graph, r->recipes, &r->proof, &r->summary, r->library};
     po_export_options options = {.certify = po_proving_certify, .certify_user = &certify};
     po_library_saving *saving = NULL;
+    po_export *written;
+    po_arena *arena = po_arena_create(ctx);
+    po_commit *commit = po_commit_create(ctx, arena, NULL);
     if (r->library)
         PO_TRY(po_library_begin(ctx, po_arena_create(ctx), r->library, NULL, r->kernels, args->path,
                                 &saving));
-    PO_TRY(po_export_file(ctx, r->model.graph, args->path, r->summary.changed ? &options : NULL,
-                          NULL));
-    return saving ? po_library_commit(saving) : PO_OK;
+    PO_TRY(po_export_begin(ctx, arena, r->model.graph, args->path,
+                           r->summary.changed ? &options : NULL, commit, &written));
+    if (saving)
+        po_library_join(saving, commit);
+    if (args->ready && !args->ready(args->user))
+        return po_fail(ctx, PO_CANCELLED, "cancelled");
+    PO_TRY(po_commit_run(commit));
+    po_export_end(written, NULL);
+    po_commit_keep(commit);
+    return PO_OK;
+}
+
+po_status po_result_save_if(po_result *result, const char *path, bool (*ready)(void *user),
+                            void *user, po_error *error) {
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    save_args args = {result, path, ready, user};
+    return po_api_call(&ctx, save_body, &args, error);
 }
 
 po_status po_result_save(po_result *result, const char *path, po_error *error) {
-    po_ctx ctx;
-    po_ctx_init(&ctx);
-    save_args args = {result, path};
-    return po_api_call(&ctx, save_body, &args, error);
+    return po_result_save_if(result, path, NULL, NULL, error);
 }
 
 po_model *po_result_model(po_result *result) {
