@@ -239,6 +239,7 @@ typedef struct po_summary {
     po_status stopped;  /* PO_OK, or PO_CANCELLED or PO_TIME_LIMIT: cut short */
     bool changed;       /* false: what would be written is the original */
     const char *winner; /* name of the candidate that would be written; "original" */
+    const char *kept;   /* one sentence: why the original stays; "" where it does not */
     /* The library of kernels that po_result_save writes with it, "DIR/libpetopt_kernels.so" (option
      * kernels); NULL: the winner has none. The model runs without it too, but not as fast. */
     const char *library;

@@ -273,6 +273,7 @@ char *po_json_optimise(const po_outcome *outcome) {
     put(&root, "stopped", text_of(s->stopped == PO_OK ? "" : po_status_name(s->stopped)));
     put(&root, "changed", json_boolean(s->changed));
     put(&root, "winner", text_of(s->winner));
+    put(&root, "kept", text_of(s->kept));
     put(&root, "library", s->library ? text_of(s->library) : json_null());
     put(&root, "kernels", count(s->n_kernels));
     put(&root, "nodes_before", count(s->nodes_before));

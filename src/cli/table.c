@@ -65,7 +65,14 @@ static void latency(po_text *text, const po_summary *s) {
         po_text_printf(text, "%.2fx as fast (%.2f to %.2f)%s%s\n", s->ratio, s->ratio_low,
                        s->ratio_high, *s->gpu ? " on " : "", s->gpu);
     else
-        po_text_puts(text, "nothing measured faster\n");
+        po_text_puts(text, "unchanged\n");
+}
+
+static void kept(po_text *text, const po_summary *s) {
+    if (!*s->kept)
+        return;
+    label(text, "kept");
+    po_text_printf(text, "%s\n", s->kept);
 }
 
 static void error(po_text *text, const po_summary *s) {
@@ -130,6 +137,7 @@ void po_table_print(po_text *text, const po_outcome *outcome) {
     po_text_puts(text, "written\n");
     counts(text, s);
     latency(text, s);
+    kept(text, s);
     error(text, s);
     proof(text, s);
     if (*s->runtime || *s->cpu)

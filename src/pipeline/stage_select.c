@@ -311,6 +311,20 @@ static void fill_from_ranking(selecting *s) {
     sum->ratio = sum->ratio_low = sum->ratio_high = 1;
 }
 
+/* The best of the first readings is no gain, and neither is what follows it. */
+static void tell_slower(selecting *s, uint32_t i) {
+    const po_timing *t = &s->rank[i];
+    po_candidate_report *row = po_selecting_row(s, i);
+    if (t->high > widest * t->low)
+        po_selecting_decide(s, row,
+                            "the machine was too busy to tell: %.2fx, between %.2f and %.2f, in "
+                            "the first reading",
+                            t->gain, t->low, t->high);
+    else
+        po_selecting_decide(s, row, "no gain in the first reading: %.3fx, between %.3f and %.3f",
+                            t->gain, t->low, t->high);
+}
+
 static po_status by_protocol(po_run_state *state, void *user) {
     selecting *s = user;
     double end = po_budget_end(state, PO_PART_SELECT);
@@ -321,13 +335,13 @@ static po_status by_protocol(po_run_state *state, void *user) {
             return po_fail(s->ctx, PO_TIME_LIMIT, "the time for comparing was up");
         bool ranked = s->rank[i].seconds > 0;
         if (ranked && s->rank[i].gain < worth_trying) {
-            po_selecting_decide(s, po_selecting_row(s, i),
-                                "slower than the original in the first reading");
+            tell_slower(s, i);
             break;
         }
         po_step(s->ctx, 0.5 + 0.5 * k / most, "comparing and confirming '%s'",
                 s->state->variants[i].name);
         po_verdict v;
+        po_selecting_decide(s, po_selecting_row(s, i), "not compared and confirmed in time");
         PO_TRY(try_variant(s, i, &v));
         if (po_verdict_accepted(&v))
             return PO_OK;
