@@ -16,15 +16,10 @@
 /* Of CPU time, for the winner alone: a run must not wait long for its proof. */
 static const double seconds_for_proof = 40, least_for_proof = 4;
 
-/* Seed that follows from both models alone. */
-static uint64_t seed_of(po_hash original, po_hash candidate) {
-    return po_random_u64(original.lo ^ original.hi, candidate.lo, candidate.hi);
-}
-
 void po_proving_tell(const po_proof_report *r, char *text, size_t size) {
     if (r->proved)
         snprintf(text, size,
-                 "modulo 2^31-1, %u trials at %u shape%s: a difference would be missed with "
+                 "modulo %u drawn primes, %u shape%s: a difference would be missed with "
                  "probability 2^%.0f",
                  r->trials, r->sizes, r->sizes == 1 ? "" : "s", r->log2_bound);
     else
@@ -55,8 +50,7 @@ static po_status prove(po_run_state *state, const po_graph *winner, const po_gra
     PO_TRY(po_pin_inputs(state->ctx, winner, NULL, 0, &candidate));
     double end = po_budget_end(state, PO_PART_PROOF), left = end > 0 ? end - po_now() : 1e9;
     left = left < least_for_proof ? least_for_proof : left;
-    po_proof_options options = {.seed = seed_of(a, b),
-                                .cpu_seconds = left < seconds_for_proof ? left : seconds_for_proof};
+    po_proof_options options = {.cpu_seconds = left < seconds_for_proof ? left : seconds_for_proof};
     po_status status = po_prove(state->ctx, original, candidate, recipes, &options, report);
     po_graph_free(candidate);
     po_graph_free(original);

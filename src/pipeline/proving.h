@@ -9,7 +9,7 @@
  * both models are. Fails only for what stops the run. */
 po_status po_proving_run(po_run_state *state, const po_graph *back);
 
-/* "modulo 2^31-1 in 2 trials ..." or why not. */
+/* "modulo 2 drawn primes, ..." or why not. */
 void po_proving_tell(const po_proof_report *report, char *text, size_t size);
 
 /* What a certificate is made from. */

@@ -61,16 +61,23 @@ const uint32_t *po_pn_broadcast(po_pnode *n, uint32_t k) {
     return out;
 }
 
-void po_prun_compared(po_prun *run, double degree) {
+/* A number that no variable stands for has at most so many bits, numerator and common denominator
+ * together (proof_constant.c). */
+static const double bits_of_number = 62.5, bits_of_prime = 30;
+
+void po_prun_compared(po_prun *run, po_psize size, double times, double more) {
+    double degree = times * size.degree + more, terms = times * size.terms + 1;
     run->degree = fmax(run->degree, degree);
     run->chances += 8 * degree + 1;
+    run->factors += (bits_of_number * degree + terms) / bits_of_prime;
 }
 
 void po_pn_function(po_pnode *n, po_ptensor *out) {
-    double degree = 0;
+    po_psize size = {0, 0};
     for (uint32_t k = 0; k < n->node->n_in; k++)
-        degree = fmax(degree, n->in[k] ? po_pb_total(&n->in[k]->bound) : 0);
-    po_prun_compared(n->run, degree);
+        if (n->in[k])
+            size = po_psize_larger(size, po_pb_total(&n->in[k]->bound));
+    po_prun_compared(n->run, size, 1, 0);
     out->bound = po_pb_symbol(n->run);
 }
 
