@@ -272,6 +272,11 @@ typedef struct po_summary {
     double search_seconds, certify_seconds, measure_seconds; /* of the search for mutants */
     const char *const *notes; /* sentences for the user: what was dropped or left alone, and why */
     size_t n_notes;
+    /* Sets of inputs that the winner was compared on, user's data included; of them those drawn
+     * when it was chosen already; and those where only the original's own error against float64,
+     * times eight, is as large as the difference, which is then at most error_excused. */
+    uint32_t inputs, inputs_fresh, inputs_excused;
+    double error_excused;
 } po_summary;
 
 /* Looks for a faster program that computes the same function. What cannot be shown to be right and

@@ -285,6 +285,9 @@ char *po_json_optimise(const po_outcome *outcome) {
     put(&root, "error", s->compared ? number(s->error) : json_null());
     put(&root, "error_reference",
         s->error_reference >= 0 ? number(s->error_reference) : json_null());
+    put(&root, "error_excused", s->inputs_excused > 0 ? number(s->error_excused) : json_null());
+    put(&root, "inputs", count(s->inputs));
+    put(&root, "inputs_fresh", count(s->inputs_fresh));
     put(&root, "tolerance", number(s->tolerance));
     put(&root, "proved", json_boolean(s->proved));
     put(&root, "proof", text_of(s->proof));

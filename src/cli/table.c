@@ -93,7 +93,10 @@ static void error(po_text *text, const po_summary *s) {
     else
         po_text_puts(text, "not tested");
     pad(text, line, REMARK);
-    po_text_printf(text, "of the largest output; limit %.1e\n", s->tolerance);
+    po_text_printf(text, "of the largest output; limit %.1e", s->tolerance);
+    if (s->compared && s->inputs > 0)
+        po_text_printf(text, "; %u sets of inputs, %u of them fresh", s->inputs, s->inputs_fresh);
+    po_text_puts(text, "\n");
 }
 
 static void proof(po_text *text, const po_summary *s) {
