@@ -108,6 +108,11 @@ PO_API void po_options_free(po_options *options);
 PO_API po_status po_options_set(po_options *options, const char *name, const char *value,
                                 po_error *error);
 
+/* Seconds after which po_optimise returns by itself with these options (NULL: the defaults): every
+ * part of it asks for the time. A host that must have its thread back even if a part of a library
+ * hangs calls it in a process of its own, as the program petopt does. */
+PO_API double po_options_seconds(const po_options *options);
+
 /* --- progress and cancelling -------------------------------------------------------------------
  */
 

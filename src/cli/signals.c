@@ -10,6 +10,7 @@ static po_cancel *flag;
 static void stop(int number) {
     seen = number;
     po_cancel_raise(flag);
+    po_watchdog_hurry();
 }
 
 static void bus(int number) {

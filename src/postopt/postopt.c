@@ -91,6 +91,7 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
         for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
             pass_call call = {passes[i].fn, &state};
             uint32_t fired = total(&own);
+            PO_TRY(po_ctx_poll(ctx));
             PO_TRY(po_graph_walk(ctx, g, call_pass, &call));
             /* What is left over must not count as a reader in the next pass. */
             if (total(&own) != fired) {
@@ -106,6 +107,7 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
     PO_TRY(po_infer_graph(ctx, g, true));
     for (size_t i = 0; i < sizeof late / sizeof *late; i++) {
         uint32_t fired = total(&own);
+        PO_TRY(po_ctx_poll(ctx));
         PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){late[i].fn, &last}));
         if (total(&own) != fired)
             own.used |= late[i].algebra;

@@ -54,6 +54,7 @@ po_status po_simplify(po_ctx *ctx, const po_graph *in, const po_simplify_options
         PO_TRY(po_infer_graph(ctx, g, true));
         for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
             pass_call call = {passes[i], &state};
+            PO_TRY(po_ctx_poll(ctx));
             PO_TRY(po_graph_walk(ctx, g, call_pass, &call));
         }
         own.rule[PO_SIMPLIFY_SWEEP] += po_graph_sweep(g);
