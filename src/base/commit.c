@@ -15,12 +15,12 @@ typedef enum step_kind { ADD, DROP, SYNC } step_kind;
 
 typedef struct step {
     step_kind kind;
-    po_writer *writer;  /* ADD */
-    const char *path;   /* what takes or loses this name; SYNC: the folder */
-    char *aside;        /* the name under which the old file is kept; room for it beforehand */
-    size_t aside_size;  /* of that room */
-    bool kept;          /* there is a file under that name */
-    bool was_there;     /* before the step */
+    po_writer *writer; /* ADD */
+    const char *path;  /* what takes or loses this name; SYNC: the folder */
+    char *aside;       /* the name under which the old file is kept; room for it beforehand */
+    size_t aside_size; /* of that room */
+    bool kept;         /* there is a file under that name */
+    bool was_there;    /* before the step */
     bool done;
     dev_t device; /* ADD: the new file */
     ino_t inode;

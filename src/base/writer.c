@@ -252,8 +252,8 @@ const char *po_writer_path(const po_writer *w) {
 }
 
 void po_writer_set_name(po_writer *w, const char *name) {
-    w->path = po_arena_printf(w->arena, "%.*s%s", (int)(po_path_name(w->path) - w->path), w->path,
-                              name);
+    w->path =
+        po_arena_printf(w->arena, "%.*s%s", (int)(po_path_name(w->path) - w->path), w->path, name);
 }
 
 po_status po_writer_status(po_writer *w) {

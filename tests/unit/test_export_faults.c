@@ -109,8 +109,8 @@ static po_status certify(po_ctx *ctx, po_arena *arena, void *user, const po_expo
 static void place_old(po_arena *a, const char *folder) {
     const char *names[] = {"out.onnx", OLD_DATA, "out.onnx.cert", "out.onnx.data",
                            "out.onnx.ffffffffffffffffffffffffffffffff.data"};
-    const char *texts[] = {"old model \x12\x2e" OLD_DATA " end", "old weights", old_cert, "another's",
-                           "of a model that was renamed"};
+    const char *texts[] = {"old model \x12\x2e" OLD_DATA " end", "old weights", old_cert,
+                           "another's", "of a model that was renamed"};
     assert_int_equal(strlen(OLD_DATA), 0x2e);
     for (int i = 0; i < 5; i++)
         test_write_text(po_arena_printf(a, "%s/%s", folder, names[i]), texts[i]);
@@ -120,8 +120,7 @@ static void place_old(po_arena *a, const char *folder) {
 static bool is_old(po_arena *a, const char *folder) {
     return holds(po_arena_printf(a, "%s/out.onnx", folder), "old model \x12\x2e" OLD_DATA " end") &&
            holds(po_arena_printf(a, "%s/" OLD_DATA, folder), "old weights") &&
-           holds(po_arena_printf(a, "%s/out.onnx.cert", folder), old_cert) &&
-           files_in(folder) == 5;
+           holds(po_arena_printf(a, "%s/out.onnx.cert", folder), old_cert) && files_in(folder) == 5;
 }
 
 static void check_new(po_ctx *ctx, po_arena *a, const char *folder, bool external, bool certified) {
@@ -158,8 +157,7 @@ static void run_faults(bool external, bool certified, int error, bool partial) {
         empty(folder);
         place_old(a, folder);
         faults f = {.fail_at = n, .error = error, .partial = partial};
-        po_file_ops ops = {&f,      f_open,   f_write,  f_fsync,
-                           f_close, f_rename, f_unlink, f_link};
+        po_file_ops ops = {&f, f_open, f_write, f_fsync, f_close, f_rename, f_unlink, f_link};
         po_export_options o = {
             .ops = &ops, .external = external, .certify = certified ? certify : NULL};
         po_ctx_clear(&ctx);
@@ -214,8 +212,7 @@ static void test_killed(void **state) {
         pid_t pid = fork();
         if (pid == 0) {
             faults f = {.fail_at = -1, .renames_left = renames};
-            po_file_ops ops = {&f,      f_open,   f_write,  f_fsync,
-                               f_close, k_rename, f_unlink, f_link};
+            po_file_ops ops = {&f, f_open, f_write, f_fsync, f_close, k_rename, f_unlink, f_link};
             po_export_options o = {.ops = &ops, .external = true, .certify = certify};
             _exit(po_export_file(&ctx, model->graph, out, &o, NULL) == PO_OK ? 0 : 1);
         }

@@ -403,7 +403,8 @@ static void test_round_trip(void **state) {
     assert_int_equal(export_to(&s, model, "m/out.onnx", NULL, &r), PO_OK);
     po_model_free(model);
     size_t size, out_size;
-    uint8_t *was = slurp(&s, "m/w.bin", &size), *is = slurp(&s, data_beside(&s, "m/out.onnx"), &out_size);
+    uint8_t *was = slurp(&s, "m/w.bin", &size),
+            *is = slurp(&s, data_beside(&s, "m/out.onnx"), &out_size);
     assert_int_equal(out_size, 4096 + BYTES);
     assert_int_equal(r.data_bytes, out_size);
     assert_memory_equal(is, was, BYTES);
@@ -589,14 +590,14 @@ static void test_changed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_entries),     cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_links),       cmocka_unit_test(test_hard_links),
-        cmocka_unit_test(test_hub_cache),   cmocka_unit_test(test_more_entries),
-        cmocka_unit_test(test_overlaps),    cmocka_unit_test(test_both),
-        cmocka_unit_test(test_places),      cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_over_input),
-        cmocka_unit_test(test_data_goes),  cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_descriptors), cmocka_unit_test(test_changed),
+        cmocka_unit_test(test_entries),    cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_links),      cmocka_unit_test(test_hard_links),
+        cmocka_unit_test(test_hub_cache),  cmocka_unit_test(test_more_entries),
+        cmocka_unit_test(test_overlaps),   cmocka_unit_test(test_both),
+        cmocka_unit_test(test_places),     cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_over_input), cmocka_unit_test(test_data_goes),
+        cmocka_unit_test(test_limit),      cmocka_unit_test(test_descriptors),
+        cmocka_unit_test(test_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
