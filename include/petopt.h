@@ -291,6 +291,11 @@ typedef struct po_summary {
  * result. */
 PO_API po_status po_optimise(po_model *model, const po_options *options,
                              const po_callbacks *callbacks, po_result **result, po_error *error);
+/* Whether what po_optimise finds with these options could be saved to `path`, as far as that shows
+ * before the run: the folder, and with option kernels that the folder of kernels is not another
+ * model's. Nothing is left behind. */
+PO_API po_status po_options_check_output(const po_options *options, const char *path,
+                                         po_error *error);
 PO_API const po_summary *po_result_summary(const po_result *result);
 /* Writes the model that won, and beside it, where it is not the original, the certificate that
  * po_models_verify reads: PATH.cert. As whole and as durable as po_model_save. */

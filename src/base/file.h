@@ -92,5 +92,8 @@ void po_writer_set_name(po_writer *writer, const char *name);
 /* The folder of a path ("." where it has none) and its last component. */
 const char *po_path_folder(po_arena *arena, const char *path);
 const char *po_path_name(const char *path);
+/* The path as seen from a folder: "../out.onnx". Both folders exist; where they cannot be resolved,
+ * the path as it is. */
+const char *po_path_from(po_arena *arena, const char *folder, const char *path);
 
 #endif

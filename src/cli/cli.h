@@ -46,9 +46,31 @@ void po_cli_help(FILE *to);
 
 /* --- signals.c --- */
 
-/* SIGINT and SIGTERM raise the flag, a second one ends the program; SIGBUS says what happened. */
+/* SIGINT, SIGTERM and SIGHUP raise the flag, a second one ends the program. */
 void po_signals_install(po_cancel *cancel);
 int po_signal_seen(void); /* its number, or 0 */
+/* A mapped file lost its end while it was read (SIGBUS): nothing that was made since holds. */
+bool po_signal_short_file(void);
+
+/* --- outputs.c --- */
+
+/* Prints on standard output, now; false once anything could not be printed. NULL: nothing more. */
+bool po_say(const char *text);
+
+/* The files that are written beside the model. */
+typedef struct po_outputs po_outputs;
+/* Whether the files that the options name can be written. Returns PO_EXIT_OK, or the code after
+ * the complaint. */
+int po_outputs_begin(const po_cli *cli, po_outputs **outputs);
+/* Writes a file under a temporary name; path NULL: none is wanted. data NULL: it could not be made
+ * for want of memory. Failures are kept. */
+void po_outputs_add(po_outputs *outputs, const char *path, const char *data, size_t size);
+/* The files take their names; false: one could not be written, and none has. */
+bool po_outputs_place(po_outputs *outputs);
+/* What the command came to, in the end: files stay where all went well, and what did not is
+ * complained about. outputs may be NULL. Returns the exit code. */
+int po_outputs_end(po_outputs *outputs, po_status status, const char *message);
+void po_outputs_free(po_outputs *outputs);
 
 /* --- watchdog.c --- */
 

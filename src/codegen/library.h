@@ -114,7 +114,8 @@ po_status po_library_begin(po_ctx *ctx, po_arena *arena, const po_library *libra
                            po_library_saving **saving);
 void po_library_join(const po_library_saving *saving, po_commit *commit);
 
-/* Whether DIR could be written, before any work is done for it; it is not made. PO_BAD_USE. */
-po_status po_library_check_folder(po_ctx *ctx, const char *dir);
+/* Whether DIR could be written, before any work is done for it; it is not made. With a model: also
+ * whether what lies in DIR is that model's, and not another's. PO_BAD_USE. */
+po_status po_library_check_folder(po_ctx *ctx, const char *dir, const char *model);
 
 #endif

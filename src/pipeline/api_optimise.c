@@ -53,7 +53,7 @@ static po_status check_options(po_ctx *ctx, const po_model *model, const po_opti
                        : options->record      ? "--cost record"
                                               : "--cost replay");
     if (options->kernels) {
-        PO_TRY(po_library_check_folder(ctx, options->kernels));
+        PO_TRY(po_library_check_folder(ctx, options->kernels, NULL));
         PO_TRY(po_cc_check(ctx, options->cc));
     }
     return options->kernels && options->cuda ? check_nvrtc(ctx, options) : PO_OK;
@@ -196,6 +196,26 @@ po_status po_result_save_if(po_result *result, const char *path, bool (*ready)(v
 
 po_status po_result_save(po_result *result, const char *path, po_error *error) {
     return po_result_save_if(result, path, NULL, NULL, error);
+}
+
+typedef struct check_args {
+    const po_options *options;
+    const char *path;
+} check_args;
+
+static po_status check_output(po_ctx *ctx, void *user) {
+    const check_args *args = user;
+    po_writer *writer; /* gone with its arena: it is only tried */
+    PO_TRY(po_writer_create(ctx, po_arena_create(ctx), NULL, args->path, &writer));
+    const char *kernels = args->options ? args->options->kernels : NULL;
+    return kernels ? po_library_check_folder(ctx, kernels, args->path) : PO_OK;
+}
+
+po_status po_options_check_output(const po_options *options, const char *path, po_error *error) {
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    check_args args = {options, path};
+    return po_api_call(&ctx, check_output, &args, error);
 }
 
 po_model *po_result_model(po_result *result) {
