@@ -55,11 +55,7 @@ class Model:
         self.shapes = [w for w in words if ':' in w]
         self.values = [w for w in words if ':' not in w and '=' in w]
         self.path = os.path.join(folder_of(package), file)
-
-    @property
-    def name(self):
-        short = os.path.basename(self.file).removesuffix('.onnx')
-        return self.package.split('==')[0] + '/' + short
+        self.name = package.split('==')[0] + '/' + os.path.basename(file).removesuffix('.onnx')
 
 
 def deps():
@@ -83,6 +79,11 @@ def table():
         for line in f:
             if line.strip() and not line.startswith('#'):
                 rows.append(Model(*[c.strip() for c in line.split('|')]))
+    names = [m.name for m in rows]
+    for m in rows:  # two of one name are told by their folders
+        if names.count(m.name) > 1:
+            folders = os.path.dirname(m.file).split('/')[-2:]
+            m.name = m.name.replace('/', '/' + '/'.join(folders) + '/')
     return rows
 
 

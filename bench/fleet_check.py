@@ -55,9 +55,9 @@ def sizes(inputs, pins, grow):
             if isinstance(d, int) and d > 0:
                 made.append(d)
                 continue
-            size = pin[k] if pin else 1
+            size = pin[k] if pin else seen.get(d, 1)
             if isinstance(d, str) and d:
-                size = seen.setdefault(d, size)
+                seen.setdefault(d, size)
             made.append(size + grow if size > 1 else size)
         dims[i.name] = made
     return dims
