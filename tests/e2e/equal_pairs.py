@@ -17,7 +17,6 @@ def activations():
         ('HardSwish(x)', 'a = Add(x, c3)\n b = Clip(a, z, c6)\n d = Mul(x, b)\n y = Div(d, c6)'),
         ('HardSwish(x)', 'a = Add(x, c3)\n b = Clip(a, z, c6)\n d = Div(b, c6)\n y = Mul(x, d)'),
         ('HardSwish(x)', 'a = HardSigmoid <alpha = 0.16666667, beta = 0.5> (x)\n y = Mul(a, x)'),
-        ('Softplus(x)', 'e = Exp(x)\n a = Add(e, o)\n y = Log(a)'),
         ('LeakyRelu <alpha = 0.1> (x)', 'm = Mul(x, c01)\n y = Max(x, m)'),
         ('Neg(x)', 'y = Mul(x, m1)'), ('Neg(x)', 'y = Sub(z, x)'), ('Abs(x)', 'n = Neg(x)\n y = Max(x, n)'),
         ('Softsign(x)', 'a = Abs(x)\n b = Add(a, o)\n y = Div(x, b)'),

@@ -255,6 +255,8 @@ def large_values():
                ' y = ReduceMean <axes = [2]> (q)', 'q = Mul(x, x)\n s = ReduceMean <axes = [2]> (q)\n'
                ' m = ReduceMean <axes = [2]> (x)\n n = Mul(m, m)\n y = Sub(s, n)',
                outputs='float[2,3,1] y')
+    yield pair('softplus by its definition', 'y = Softplus(x)', 'e = Exp(x)\n a = Add(e, o)\n y = Log(a)',
+               inits='float o = {1}')
     yield pair('log of exp', 'y = Identity(x)', 'e = Exp(x)\n y = Log(e)')
     for c in 1e30, 1e20:
         yield pair(f'times and over {c}', 'y = Identity(x)', 'a = Mul(x, c)\n b = Mul(a, c)\n'
