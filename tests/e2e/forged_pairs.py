@@ -370,7 +370,7 @@ def attribute_defaults():
             ('LpNormalization(x)', 'LpNormalization <p = 1> (x)'), ('CumSum(x, i)', 'CumSum <exclusive = 1> (x, i)'),
             ('CumSum(x, i)', 'CumSum <reverse = 1> (x, i)')]
     for a, b in rows:
-        yield pair(a, 'y = ' + a, 'y = ' + b, inputs='float[1,3,4,4] x', outputs='float[1,3,4,4] y',
+        yield pair(b, 'y = ' + a, 'y = ' + b, inputs='float[1,3,4,4] x', outputs='float[1,3,4,4] y',
                    inits='int64 i = {1}')
 
 
