@@ -24,6 +24,8 @@ typedef struct selecting {
     bool read[PO_MAX_VARIANTS]; /* in this run, and not only for a moment */
     uint32_t order[PO_MAX_VARIANTS]; /* best first */
     uint32_t n_order;
+    bool chosen_before;         /* and disproved */
+    bool done[PO_MAX_VARIANTS]; /* compared: taken or dropped */
 } selecting;
 
 /* The variant's row in the report; what becomes of it. */

@@ -4,6 +4,7 @@
 #include "cost/roofline.h"
 #include "pipeline/budget.h"
 #include "pipeline/pin.h"
+#include "pipeline/proving.h"
 #include "pipeline/selecting.h"
 #include "select/rank.h"
 #include "select/select.h"
@@ -343,6 +344,8 @@ static po_status by_protocol(po_run_state *state, void *user) {
     uint32_t most = MOST_TRIED;
     for (uint32_t k = 0; k < s->n_order && k < most; k++) {
         uint32_t i = s->order[k];
+        if (s->done[i])
+            continue;
         if (k > 0 && end > 0 && po_now() > end)
             return po_fail(s->ctx, PO_TIME_LIMIT, "the time for comparing was up");
         bool ranked = s->rank[i].seconds > 0;
@@ -354,6 +357,7 @@ static po_status by_protocol(po_run_state *state, void *user) {
                 s->state->variants[i].name);
         po_verdict v;
         po_selecting_decide(s, po_selecting_row(s, i), "not compared and confirmed in time");
+        s->done[i] = true;
         PO_TRY(try_variant(s, i, &v));
         if (po_verdict_accepted(&v))
             return PO_OK;
@@ -373,7 +377,8 @@ static po_status by_protocol(po_run_state *state, void *user) {
 static po_status by_measurement(selecting *s) {
     bool cut;
     PO_TRY(po_cost_need_runtime(s->ctx, s->cost));
-    PO_TRY(rank(s));
+    if (!s->chosen_before)
+        PO_TRY(rank(s));
     PO_TRY(po_budget_call(s->state, PO_PART_SELECT, "comparing and confirming was cut short",
                           by_protocol, s, &cut));
     s->state->undecided |= cut;
@@ -401,6 +406,7 @@ po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *
     spec.reference_first = row->nodes > MANY_NODES;
     po_verify_report r;
     *taken = false;
+    s->done[i] = true;
     po_step(s->ctx, (double)i / state->n_variants, "comparing '%s'", row->name);
     PO_TRY(po_verify(s->ctx, &spec, &r));
     row->compared = r.evidence != PO_EVIDENCE_NONE;
@@ -424,7 +430,7 @@ static po_status by_model(selecting *s, const char *why) {
     for (uint32_t i = 0; i < s->state->n_variants; i++) {
         double gain = 1;
         bool untested, taken;
-        if (!s->written[i].path)
+        if (!s->written[i].path || s->done[i])
             continue;
         if (estimated_slower(s, i, &rates, &gain)) {
             po_selecting_decide(s, po_selecting_row(s, i), "estimated to be slower (%.2fx)", gain);
@@ -468,7 +474,7 @@ static void name_machine(selecting *s) {
         sum->runtime = po_arena_printf(state->arena, "ONNX Runtime %s", m->runtime);
 }
 
-static po_status select_winner(selecting *s) {
+static po_status prepare(selecting *s) {
     po_run_state *state = s->state;
     PO_TRY(po_pipeline_cost(state, &s->cost));
     name_machine(s);
@@ -491,21 +497,66 @@ static po_status select_winner(selecting *s) {
         PO_TRY(po_export_hash(s->ctx, state->original, &s->original_hash));
     }
     PO_TRY(write_candidates(s));
+    return PO_OK;
+}
+
+static po_status choose(selecting *s) {
+    po_run_state *state = s->state;
     if (state->options->cuda)
         return po_select_for_gpu(s);
     if (state->options->model_cost)
         return by_model(s, "compares equal; taken unmeasured");
     uint64_t nodes = po_record_nodes(state->original);
     if (nodes > HUGE_NODES && !state->options->measured_cost) {
-        po_record_note(state->record,
-                       "estimated, not timed: the runtime takes minutes to load %llu nodes; "
-                       "--cost ort times them all the same",
-                       (unsigned long long)nodes);
+        if (!s->chosen_before)
+            po_record_note(state->record,
+                           "estimated, not timed: the runtime takes minutes to load %llu nodes; "
+                           "--cost ort times them all the same",
+                           (unsigned long long)nodes);
         return by_model(s, "compares equal; too large a graph to be timed by default");
     }
     if (po_options_has(state->options->skip, state->options->n_skip, "select"))
         return by_model(s, "compares equal; not timed, as asked for");
     return by_measurement(s);
+}
+
+/* Gives up a winner whose proof found a difference. */
+static void give_up(selecting *s) {
+    po_run_state *state = s->state;
+    po_summary *sum = &state->record->summary;
+    for (uint32_t i = 0; i < state->n_variants; i++) {
+        if (state->variants[i].graph != state->winner)
+            continue;
+        po_candidate_report *row = po_selecting_row(s, i);
+        row->chosen = false;
+        po_selecting_decide(s, row, "disproved: %s", state->proof.why);
+        po_record_note(state->record,
+                       "'%s' was dropped: it compares equal, and the proof found a difference: %s",
+                       row->name, state->proof.why);
+    }
+    state->winner = state->current = state->original;
+    state->winner_path = NULL;
+    sum->winner = "original";
+    sum->measured = sum->compared = sum->proved = false;
+    sum->error = 0;
+    sum->error_reference = -1;
+    sum->proof = "";
+}
+
+/* What is chosen must not be disproved: the next one then has its turn. Each variant has one. */
+static po_status select_winner(selecting *s) {
+    po_run_state *state = s->state;
+    PO_TRY(prepare(s));
+    for (;;) {
+        PO_TRY(choose(s));
+        s->chosen_before = true;
+        if (state->winner == state->original)
+            return PO_OK;
+        PO_TRY(po_proving_winner(state));
+        if (state->proof.differ != PO_DIFFER_CERTAIN)
+            return PO_OK;
+        give_up(s);
+    }
 }
 
 /* What did not win is not looked at again, and may hold weights of its own. */
