@@ -171,6 +171,8 @@ typedef struct po_candidate_report {
     double ratio, low, high; /* and the ends of its confidence interval */
     bool compared;           /* against the original's outputs */
     double error;            /* largest difference, as a part of the output's largest magnitude */
+    bool refused;            /* the runtime does not load or run it */
+    bool different;          /* it runs and computes something else */
     bool chosen;
     const char *verdict; /* one sentence: why it won or lost */
 } po_candidate_report;

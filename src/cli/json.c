@@ -119,6 +119,8 @@ static json_t *candidates(const po_summary *s) {
         put(&row, "ratio_low", c->measured ? number(c->low) : json_null());
         put(&row, "ratio_high", c->measured ? number(c->high) : json_null());
         put(&row, "error", c->compared ? number(c->error) : json_null());
+        put(&row, "refused", json_boolean(c->refused));
+        put(&row, "different", json_boolean(c->different));
         put(&row, "chosen", json_boolean(c->chosen));
         put(&row, "verdict", text_of(c->verdict));
         append(&array, row);

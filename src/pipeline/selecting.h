@@ -22,7 +22,8 @@ typedef struct selecting {
     bool full[PO_MAX_VARIANTS]; /* rank is from the longer readings */
     bool heavy;                 /* each process that times the model takes seconds to load it */
     bool read[PO_MAX_VARIANTS]; /* in this run, and not only for a moment */
-    uint32_t order[PO_MAX_VARIANTS]; /* best first */
+    const char *refused[PO_MAX_VARIANTS]; /* by the runtime, why; NULL */
+    uint32_t order[PO_MAX_VARIANTS];      /* best first */
     uint32_t n_order;
     bool chosen_before;         /* and disproved */
     bool done[PO_MAX_VARIANTS]; /* compared: taken or dropped */

@@ -45,6 +45,19 @@ void po_selecting_decide(selecting *s, po_candidate_report *row, const char *for
     row->verdict = po_arena_strdup(s->state->arena, text);
 }
 
+/* One that the runtime refuses, or that computes something else, is a fault of ours: it is counted
+ * and told, whatever the others come to. */
+static void note_fault(selecting *s, po_candidate_report *row, const char *why, bool refused) {
+    row->refused |= refused;
+    row->different |= !refused;
+    po_record_note(s->state->record, "'%s' was dropped: %s", row->name, why);
+}
+
+static void note_comparison(selecting *s, po_candidate_report *row, const po_verify_report *r) {
+    if (!r->equal && (r->refused || r->evidence != PO_EVIDENCE_NONE))
+        note_fault(s, row, r->why, r->refused);
+}
+
 /* --- ranking --- */
 
 static po_hash rank_key(const selecting *s) {
@@ -85,10 +98,12 @@ static po_status measure_ranks(po_run_state *state, void *user) {
                          .candidates = paths,
                          .heavy = s->heavy,
                          .until = po_budget_end(state, PO_PART_RANKS)};
-    PO_TRY(po_rank(s->ctx, &spec, timing, read));
+    const char *refused[PO_MAX_VARIANTS];
+    PO_TRY(po_rank(s->ctx, s->arena, &spec, timing, read, refused));
     for (uint32_t i = 0; i < n; i++) {
         s->rank[which[i]] = timing[i];
         s->full[which[i]] = s->read[which[i]] = read[i];
+        s->refused[which[i]] = refused[i];
     }
     return PO_OK;
 }
@@ -100,8 +115,25 @@ static bool goes_before(const selecting *s, uint32_t a, uint32_t b) {
     return s->rank[a].gain > s->rank[b].gain;
 }
 
-/* A variant that stops the whole comparison (one that does not load, say) is found by po_select:
- * without ranks all are tried in the order that they were made in. */
+/* What the runtime does not take leaves the order; whether there was any. */
+static bool drop_refused(selecting *s) {
+    uint32_t kept = 0, all = s->n_order;
+    for (uint32_t i = 0; i < all; i++) {
+        const char *why = s->refused[s->order[i]];
+        if (!why) {
+            s->order[kept++] = s->order[i];
+            continue;
+        }
+        po_candidate_report *row = po_selecting_row(s, s->order[i]);
+        note_fault(s, row, why, true);
+        po_selecting_decide(s, row, "the runtime refuses it: %s", why);
+    }
+    s->n_order = kept;
+    return kept < all;
+}
+
+/* Where all of the comparison fails, the original included, po_select finds out why: without ranks
+ * all are tried in the order that they were made in. */
 static po_status rank(selecting *s) {
     for (uint32_t i = 0; i < s->state->n_variants; i++)
         if (s->written[i].path)
@@ -132,7 +164,7 @@ static po_status rank(selecting *s) {
         s->state->undecided |= cut;
         memcpy(kept.rank, s->rank, sizeof s->rank);
         memcpy(kept.full, s->full, sizeof s->full);
-        if (!cut)
+        if (!drop_refused(s) && !cut)
             po_cache_put(s->cost->cache, "rank", key, &kept, sizeof kept);
     }
     for (uint32_t i = 1; i < s->n_order; i++)
@@ -239,6 +271,7 @@ static po_status check_functions(selecting *s, uint32_t i, bool *right) {
     po_verify_report r;
     PO_TRY(po_verify(s->ctx, &spec, &r));
     *right = r.equal;
+    note_comparison(s, po_selecting_row(s, i), &r);
     if (!r.equal)
         po_selecting_decide(s, po_selecting_row(s, i), "without its library: %s", r.why);
     return PO_OK;
@@ -289,6 +322,7 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
                            .seed = 1};
     PO_TRY(po_select(s->ctx, &spec, v));
     fill_row(row, v);
+    note_comparison(s, row, &v->verify);
     bool accepted = po_verdict_accepted(v);
     po_selecting_decide(s, row, "%s%s", v->reason, v->cached ? " (from the cache)" : "");
     if (accepted)
@@ -358,7 +392,13 @@ static po_status by_protocol(po_run_state *state, void *user) {
         po_verdict v;
         po_selecting_decide(s, po_selecting_row(s, i), "not compared and confirmed in time");
         s->done[i] = true;
-        PO_TRY(try_variant(s, i, &v));
+        po_status status = try_variant(s, i, &v);
+        if (status == PO_RUNTIME) { /* it stops the comparison: the next one may not */
+            note_fault(s, po_selecting_row(s, i), s->ctx->error.message, true);
+            po_ctx_clear(s->ctx);
+            continue;
+        }
+        PO_TRY(status);
         if (po_verdict_accepted(&v))
             return PO_OK;
         if (v.code == PO_VERDICT_UNTESTED)
@@ -366,9 +406,6 @@ static po_status by_protocol(po_run_state *state, void *user) {
         if (v.code == PO_VERDICT_SLOWER_ELSEWHERE ||
             (v.code == PO_VERDICT_WRONG && v.verify.fresh > 0))
             most = MOST_TRIED_ELSEWHERE; /* a milder form may be sure */
-        if (v.code == PO_VERDICT_WRONG)
-            po_record_note(s->state->record, "'%s' was dropped: %s", s->state->variants[i].name,
-                           v.reason);
         po_log(s->ctx, "%s: %s", s->state->variants[i].name, v.reason);
     }
     return PO_OK;
@@ -411,6 +448,7 @@ po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *
     PO_TRY(po_verify(s->ctx, &spec, &r));
     row->compared = r.evidence != PO_EVIDENCE_NONE;
     row->error = r.max_rel;
+    note_comparison(s, row, &r);
     *untested = !row->compared;
     if (*untested)
         return original_fails(s, r.why);
