@@ -60,7 +60,7 @@ typedef struct po_model po_model;
 /* Reads an ONNX file and the external data that it names. */
 PO_API po_status po_model_load(const char *path, po_model **model, po_error *error);
 /* Writes the model: all of it or nothing, also where `path` is the file that it was read from.
- * Models too large for one file get PATH.data beside it. */
+ * Models too large for one file get PATH.<hash of the data>.data beside it. */
 PO_API po_status po_model_save(po_model *model, const char *path, po_error *error);
 /* NULL is allowed. */
 PO_API void po_model_free(po_model *model);
@@ -107,6 +107,11 @@ PO_API void po_options_free(po_options *options);
  * input-shape, skip and dump may be given several times; for the others the last one counts. */
 PO_API po_status po_options_set(po_options *options, const char *name, const char *value,
                                 po_error *error);
+
+/* Seconds after which po_optimise returns by itself with these options (NULL: the defaults): every
+ * part of it asks for the time. A host that must have its thread back even if a part of a library
+ * hangs calls it in a process of its own, as the program petopt does. */
+PO_API double po_options_seconds(const po_options *options);
 
 /* --- progress and cancelling -------------------------------------------------------------------
  */
@@ -239,6 +244,7 @@ typedef struct po_summary {
     po_status stopped;  /* PO_OK, or PO_CANCELLED or PO_TIME_LIMIT: cut short */
     bool changed;       /* false: what would be written is the original */
     const char *winner; /* name of the candidate that would be written; "original" */
+    const char *kept;   /* one sentence: why the original stays; "" where it does not */
     /* The library of kernels that po_result_save writes with it, "DIR/libpetopt_kernels.so" (option
      * kernels); NULL: the winner has none. The model runs without it too, but not as fast. */
     const char *library;
@@ -271,6 +277,11 @@ typedef struct po_summary {
     double search_seconds, certify_seconds, measure_seconds; /* of the search for mutants */
     const char *const *notes; /* sentences for the user: what was dropped or left alone, and why */
     size_t n_notes;
+    /* Sets of inputs that the winner was compared on, user's data included; of them those drawn
+     * when it was chosen already; and those where only the original's own error against float64,
+     * times eight, is as large as the difference, which is then at most error_excused. */
+    uint32_t inputs, inputs_fresh, inputs_excused;
+    double error_excused;
 } po_summary;
 
 /* Looks for a faster program that computes the same function. What cannot be shown to be right and
@@ -280,10 +291,19 @@ typedef struct po_summary {
  * result. */
 PO_API po_status po_optimise(po_model *model, const po_options *options,
                              const po_callbacks *callbacks, po_result **result, po_error *error);
+/* Whether what po_optimise finds with these options could be saved to `path`, as far as that shows
+ * before the run: the folder, and with option kernels that the folder of kernels is not another
+ * model's. Nothing is left behind. */
+PO_API po_status po_options_check_output(const po_options *options, const char *path,
+                                         po_error *error);
 PO_API const po_summary *po_result_summary(const po_result *result);
 /* Writes the model that won, and beside it, where it is not the original, the certificate that
  * po_models_verify reads: PATH.cert. As whole and as durable as po_model_save. */
 PO_API po_status po_result_save(po_result *result, const char *path, po_error *error);
+/* The same with a last word: `ready` is called once all is on the disk under temporary names. Where
+ * it returns false nothing takes its name, and the status is PO_CANCELLED. */
+PO_API po_status po_result_save_if(po_result *result, const char *path, bool (*ready)(void *user),
+                                   void *user, po_error *error);
 /* The model that won, to be saved or looked at; it belongs to the result. */
 PO_API po_model *po_result_model(po_result *result);
 PO_API void po_result_free(po_result *result);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -158,4 +159,24 @@ const char *po_path_folder(po_arena *arena, const char *path) {
 const char *po_path_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
+}
+
+const char *po_path_from(po_arena *arena, const char *folder, const char *path) {
+    char from[PATH_MAX], to[PATH_MAX];
+    if (!realpath(folder, from) || !realpath(po_path_folder(arena, path), to))
+        return path;
+    size_t same = 0; /* what both begin with, up to the end of a name */
+    for (size_t i = 0;; i++) {
+        bool ends = from[i] == '\0' || from[i] == '/', other = to[i] == '\0' || to[i] == '/';
+        if (ends && other)
+            same = i;
+        if (from[i] != to[i] || from[i] == '\0')
+            break;
+    }
+    const char *up = "";
+    for (const char *p = from + same; *p; p++)
+        if (*p == '/' && p[1])
+            up = po_arena_printf(arena, "../%s", up);
+    const char *down = to + same + (to[same] == '/');
+    return po_arena_printf(arena, "%s%s%s%s", up, down, *down ? "/" : "", po_path_name(path));
 }

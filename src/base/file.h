@@ -50,6 +50,7 @@ typedef struct po_file_ops {
     int (*close)(void *user, int fd);
     int (*rename)(void *user, const char *from, const char *to);
     int (*unlink)(void *user, const char *path);
+    int (*link)(void *user, const char *from, const char *to);
 } po_file_ops;
 extern const po_file_ops po_file_ops_system;
 
@@ -81,17 +82,18 @@ uint64_t po_writer_offset(const po_writer *writer);
 po_status po_writer_status(po_writer *writer);
 /* Writes out what is buffered and, for files, fsyncs and closes. */
 po_status po_writer_finish(po_writer *writer);
-/* Gives the finished file its name. */
+/* Gives the finished file its name; several files take theirs together by base/commit.h. */
 po_status po_writer_commit(po_writer *writer);
-/* Removes the file that was committed: for one that is of no use without another. */
-void po_writer_withdraw(po_writer *writer);
-/* Makes the renaming durable: fsync of the folder. */
-po_status po_writer_sync_folder(po_writer *writer);
 /* Where the file will be, links resolved. */
 const char *po_writer_path(const po_writer *writer);
+/* Another name in the same folder, for a file whose content names it. Before it is committed. */
+void po_writer_set_name(po_writer *writer, const char *name);
 
 /* The folder of a path ("." where it has none) and its last component. */
 const char *po_path_folder(po_arena *arena, const char *path);
 const char *po_path_name(const char *path);
+/* The path as seen from a folder: "../out.onnx". Both folders exist; where they cannot be resolved,
+ * the path as it is. */
+const char *po_path_from(po_arena *arena, const char *folder, const char *path);
 
 #endif

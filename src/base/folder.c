@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -17,6 +18,20 @@ static void remove_folder(void *user) {
     if (folder)
         closedir(folder);
     rmdir(path);
+}
+
+void po_folder_remove_left(void) {
+    char start[64], path[512];
+    DIR *all = opendir("/tmp");
+    const struct dirent *entry;
+    int length = snprintf(start, sizeof start, "petopt-%ld-", (long)getpid());
+    while (all && (entry = readdir(all)) != NULL) {
+        snprintf(path, sizeof path, "/tmp/%s", entry->d_name);
+        if (strncmp(entry->d_name, start, (size_t)length) == 0)
+            remove_folder(path);
+    }
+    if (all)
+        closedir(all);
 }
 
 po_status po_folder_temporary(po_ctx *ctx, po_arena *arena, const char **path) {

@@ -8,4 +8,7 @@
  * (not the folders). PO_IO. */
 po_status po_folder_temporary(po_ctx *ctx, po_arena *arena, const char **path);
 
+/* Removes such folders of a program that had this process before (execve), and its own. */
+void po_folder_remove_left(void);
+
 #endif

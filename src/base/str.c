@@ -92,3 +92,38 @@ void po_text_quoted(po_text *text, const char *data, size_t size) {
     }
     po_text_add(text, "\"", 1);
 }
+
+static bool continuation(uint8_t byte) {
+    return (byte & 0xc0) == 0x80;
+}
+
+bool po_utf8_valid(const void *text, size_t size) {
+    const uint8_t *p = text;
+    const uint8_t *end = p + size;
+    while (p < end) {
+        uint8_t c = *p;
+        size_t left = (size_t)(end - p);
+        if (c == 0)
+            return false;
+        if (c < 0x80) {
+            p++;
+        } else if (c >= 0xc2 && c <= 0xdf) {
+            if (left < 2 || !continuation(p[1]))
+                return false;
+            p += 2;
+        } else if (c >= 0xe0 && c <= 0xef) {
+            if (left < 3 || !continuation(p[1]) || !continuation(p[2]) ||
+                (c == 0xe0 && p[1] < 0xa0) || (c == 0xed && p[1] > 0x9f))
+                return false;
+            p += 3;
+        } else if (c >= 0xf0 && c <= 0xf4) {
+            if (left < 4 || !continuation(p[1]) || !continuation(p[2]) || !continuation(p[3]) ||
+                (c == 0xf0 && p[1] < 0x90) || (c == 0xf4 && p[1] > 0x8f))
+                return false;
+            p += 4;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}

@@ -26,4 +26,7 @@ void po_text_f64(po_text *text, double value);
 /* In double quotes, with control characters, quotes and backslashes escaped (\xHH). */
 void po_text_quoted(po_text *text, const char *data, size_t size);
 
+/* True for well-formed UTF-8 without NUL: no surrogates, no overlong forms, at most U+10FFFF. */
+bool po_utf8_valid(const void *text, size_t size);
+
 #endif

@@ -63,9 +63,13 @@ static int sys_unlink(void *user, const char *path) {
     (void)user;
     return unlink(path);
 }
+static int sys_link(void *user, const char *from, const char *to) {
+    (void)user;
+    return link(from, to);
+}
 
-const po_file_ops po_file_ops_system = {NULL,      sys_open,   sys_write, sys_fsync,
-                                        sys_close, sys_rename, sys_unlink};
+const po_file_ops po_file_ops_system = {NULL,      sys_open,   sys_write,  sys_fsync,
+                                        sys_close, sys_rename, sys_unlink, sys_link};
 
 static void release(void *user) {
     po_writer *w = user;
@@ -247,6 +251,11 @@ const char *po_writer_path(const po_writer *w) {
     return w->path;
 }
 
+void po_writer_set_name(po_writer *w, const char *name) {
+    w->path =
+        po_arena_printf(w->arena, "%.*s%s", (int)(po_path_name(w->path) - w->path), w->path, name);
+}
+
 po_status po_writer_status(po_writer *w) {
     if (w->status == PO_OK)
         return PO_OK;
@@ -278,25 +287,5 @@ po_status po_writer_commit(po_writer *w) {
         return po_writer_status(w);
     }
     w->temp = NULL;
-    return PO_OK;
-}
-
-void po_writer_withdraw(po_writer *w) {
-    w->ops.unlink(w->ops.user, w->path);
-}
-
-po_status po_writer_sync_folder(po_writer *w) {
-    const char *folder = po_path_folder(w->arena, w->path);
-    int fd = w->ops.open(w->ops.user, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    if (fd < 0)
-        return po_fail(w->ctx, PO_IO, "%.300s: the folder cannot be opened (%s)", w->path,
-                       strerror(errno));
-    /* Some file systems have no fsync for folders: EINVAL. */
-    int failed = w->ops.fsync(w->ops.user, fd) != 0 && errno != EINVAL ? errno : 0;
-    if (w->ops.close(w->ops.user, fd) != 0 && !failed)
-        failed = errno;
-    if (failed)
-        return po_fail(w->ctx, PO_IO, "%.300s: the folder cannot be synced (%s)", w->path,
-                       strerror(failed));
     return PO_OK;
 }

@@ -12,7 +12,8 @@ typedef enum po_command {
     PO_CMD_VERIFY,
     PO_CMD_BENCH,
     PO_CMD_SHOW,
-    PO_CMD_EXPLAIN
+    PO_CMD_EXPLAIN,
+    PO_CMD_KEEP /* watchdog.c: of this program alone */
 } po_command;
 
 typedef struct po_cli {
@@ -23,6 +24,10 @@ typedef struct po_cli {
     po_options *options;
     char **files;
     int n_files;
+    char **argv; /* all of it */
+    int argc;
+    const char *kept_stage; /* PO_CMD_KEEP: in which a run hung */
+    int kept_signal;        /* that it did not heed; 0: it was late */
 } po_cli;
 
 enum { PO_EXIT_OK = 0, PO_EXIT_NOT_EQUAL = 1, PO_EXIT_BAD = 2, PO_EXIT_FAILED = 3 };
@@ -41,13 +46,47 @@ void po_cli_help(FILE *to);
 
 /* --- signals.c --- */
 
-/* SIGINT and SIGTERM raise the flag, a second one ends the program; SIGBUS says what happened. */
+/* SIGINT, SIGTERM and SIGHUP raise the flag, a second one ends the program. */
 void po_signals_install(po_cancel *cancel);
 int po_signal_seen(void); /* its number, or 0 */
+/* A mapped file lost its end while it was read (SIGBUS): nothing that was made since holds. */
+bool po_signal_short_file(void);
+
+/* --- outputs.c --- */
+
+/* Prints on standard output, now; false once anything could not be printed. NULL: nothing more. */
+bool po_say(const char *text);
+
+/* The files that are written beside the model. */
+typedef struct po_outputs po_outputs;
+/* Whether the files that the options name can be written. Returns PO_EXIT_OK, or the code after
+ * the complaint. */
+int po_outputs_begin(const po_cli *cli, po_outputs **outputs);
+/* Writes a file under a temporary name; path NULL: none is wanted. data NULL: it could not be made
+ * for want of memory. Failures are kept. */
+void po_outputs_add(po_outputs *outputs, const char *path, const char *data, size_t size);
+/* The files take their names; false: one could not be written, and none has. */
+bool po_outputs_place(po_outputs *outputs);
+/* What the command came to, in the end: files stay where all went well, and what did not is
+ * complained about. outputs may be NULL. Returns the exit code. */
+int po_outputs_end(po_outputs *outputs, po_status status, const char *message);
+void po_outputs_free(po_outputs *outputs);
+
+/* --- watchdog.c --- */
+
+/* From here on the run has so many seconds; what is under way a little later is given up. */
+void po_watchdog_start(const po_cli *cli, double seconds);
+void po_watchdog_stop(void);
+void po_watchdog_stage(const char *stage); /* that is under way */
+/* For signal handlers: the run is to end now. */
+void po_watchdog_hurry(void);
+/* PO_CMD_KEEP: removes what the run left behind, and says in the summary what happened. */
+void po_watchdog_took_over(const po_cli *cli, po_summary *summary);
 
 /* --- terminal.c --- */
 
 typedef struct po_terminal {
+    bool quiet;
     bool line;  /* standard error is a terminal: one line, rewritten */
     bool shown; /* the line is not empty now */
     double started, last;

@@ -1,8 +1,5 @@
 #include "cli/cli.h"
 
-#include "base/file.h"
-
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -30,6 +27,10 @@ static int exit_code(po_status status) {
 
 int po_complain(po_status status, const char *message) {
     char line[PO_MESSAGE_MAX];
+    if (po_signal_short_file()) { /* whatever came of it */
+        status = PO_IO;
+        message = "a file that was being read became shorter; nothing was written";
+    }
     snprintf(line, sizeof line, "%s", message);
     for (unsigned char *p = (unsigned char *)line; *p; p++)
         if (*p < 0x20 || *p == 0x7f)
@@ -47,27 +48,7 @@ int po_complain_use(const char *format, ...) {
     return po_complain(PO_BAD_USE, message);
 }
 
-/* Why standard output failed first; 0: it did not. */
-static int output_failure;
-
-static void say(const char *text) {
-    if (fputs(text, stdout) == EOF && output_failure == 0)
-        output_failure = errno;
-}
-
-/* Ends the program's output; a failure of it is a failure of the run. */
-static int flush_output(int code) {
-    if (fflush(stdout) != 0 && output_failure == 0)
-        output_failure = errno;
-    if (output_failure == 0 && !ferror(stdout))
-        return code;
-    if (output_failure == EPIPE)
-        return PO_EXIT_BAD; /* who reads has had enough, and knows */
-    return po_complain_use("writing to standard output failed: %s",
-                           strerror(output_failure ? output_failure : EIO));
-}
-
-/* --- text made under a guard, and files written --- */
+/* --- text made under a guard --- */
 
 /* What a report is made from; body fills the text. */
 typedef struct report {
@@ -96,35 +77,6 @@ static po_status make_report(po_ctx *ctx, report *r) {
     return r->text ? PO_OK : po_fail(ctx, PO_NO_MEMORY, "memory ran out");
 }
 
-static po_status write_body(po_ctx *ctx, const char *path, const char *data, size_t size) {
-    po_arena *arena = po_arena_create(ctx);
-    po_writer *writer;
-    PO_TRY(po_writer_create(ctx, arena, NULL, path, &writer));
-    po_writer_put(writer, data, size);
-    PO_TRY(po_writer_finish(writer));
-    return po_writer_commit(writer);
-}
-
-/* Writes a file whole or not at all. */
-static po_status write_file(po_ctx *ctx, const char *path, const char *data, size_t size) {
-    po_guard guard;
-    po_guard_push(ctx, &guard);
-    if (setjmp(guard.env) != 0)
-        return po_guard_unwind(ctx, &guard);
-    po_status status = write_body(ctx, path, data, size);
-    po_arenas_free_since(ctx, guard.mark);
-    po_guard_pop(ctx, &guard);
-    return status;
-}
-
-static int write_json(po_ctx *ctx, const char *path, char *json) {
-    if (!json)
-        return po_complain(PO_NO_MEMORY, "memory ran out");
-    po_status status = write_file(ctx, path, json, strlen(json));
-    free(json);
-    return status == PO_OK ? PO_EXIT_OK : po_complain(status, ctx->error.message);
-}
-
 /* --- optimise --- */
 
 typedef struct optimise_run {
@@ -135,6 +87,7 @@ typedef struct optimise_run {
     po_outcome outcome;
     char *json;
     report html, table;
+    po_outputs *files; /* beside the model */
 } optimise_run;
 
 /* Everything that is to be written beside the model is made first: should memory run out, nothing
@@ -157,56 +110,67 @@ static po_status make_reports(optimise_run *run) {
     return run->cli->quiet ? PO_OK : make_report(&run->ctx, &run->table);
 }
 
+/* All is written under temporary names: the reports take theirs, the table is printed, and only if
+ * that went well does the model take its own. */
+static bool tell_all(void *user) {
+    optimise_run *run = user;
+    return po_outputs_place(run->files) && po_say(run->table.text);
+}
+
 static int write_results(optimise_run *run) {
     const po_cli *cli = run->cli;
     po_error error;
-    po_status status = cli->out ? po_result_save(run->result, cli->out, &error) : PO_OK;
-    if (status != PO_OK)
-        return po_complain(status, error.message);
-    if (run->json) {
-        status = write_file(&run->ctx, cli->json, run->json, strlen(run->json));
-        if (status != PO_OK)
-            return po_complain(status, run->ctx.error.message);
-    }
-    if (run->html.text) {
-        status = write_file(&run->ctx, cli->report, run->html.text, run->html.size);
-        if (status != PO_OK)
-            return po_complain(status, run->ctx.error.message);
-    }
-    if (run->table.text)
-        say(run->table.text);
-    return PO_EXIT_OK;
+    po_outputs_add(run->files, cli->json, run->json, run->json ? strlen(run->json) : 0);
+    po_outputs_add(run->files, cli->report, run->html.text, run->html.size);
+    po_status status = PO_OK;
+    if (!cli->out)
+        tell_all(run);
+    else
+        status = po_result_save_if(run->result, cli->out, tell_all, run, &error);
+    return po_outputs_end(run->files, status, error.message);
 }
 
 static int optimise_loaded(optimise_run *run, po_callbacks *callbacks, po_terminal *terminal) {
     po_error error;
+    po_watchdog_start(run->cli, po_options_seconds(run->cli->options));
     po_status status = po_optimise(run->in, run->cli->options, callbacks, &run->result, &error);
+    po_watchdog_stop();
     po_terminal_clear(terminal);
-    if (status != PO_OK)
+    if (status != PO_OK || po_signal_short_file())
         return po_complain(status, error.message);
-    run->outcome.summary = po_result_summary(run->result);
+    po_summary kept = *po_result_summary(run->result);
+    run->outcome.summary = &kept;
+    if (run->cli->command == PO_CMD_KEEP)
+        po_watchdog_took_over(run->cli, &kept);
     if (make_reports(run) != PO_OK)
         return po_complain(run->ctx.error.status, run->ctx.error.message);
     int code = write_results(run);
-    return code == PO_EXIT_OK && run->outcome.summary->stopped == PO_CANCELLED
-               ? 128 + po_signal_seen()
-               : code;
+    int seen = run->cli->kept_signal ? run->cli->kept_signal : po_signal_seen();
+    return code == PO_EXIT_OK && kept.stopped == PO_CANCELLED ? 128 + seen : code;
 }
 
 static int run_optimise(const po_cli *cli, po_callbacks *callbacks, po_terminal *terminal) {
     optimise_run run = {.cli = cli, .outcome = {.in = cli->files[0], .out = cli->out}};
+    int bad = po_outputs_begin(cli, &run.files);
+    if (bad != PO_EXIT_OK)
+        return bad;
     po_ctx_init(&run.ctx);
     po_error error;
     double start = po_now();
     /* Reports tell what was tried, which a run that is known does not. */
     bool tells = !cli->out || cli->report || cli->json;
     po_status status = tells ? po_options_set(cli->options, "recall", "no", &error) : PO_OK;
+    if (status == PO_OK && cli->command == PO_CMD_KEEP)
+        status = po_options_set(cli->options, "level", "0", &error);
+    if (status == PO_OK && cli->out)
+        status = po_options_check_output(cli->options, cli->out, &error);
     if (status == PO_OK)
         status = po_model_load(cli->files[0], &run.in, &error);
-    if (status != PO_OK)
-        return po_complain(status, error.message);
+    bool whole = status == PO_OK && !po_signal_short_file();
     run.outcome.load_seconds = po_now() - start;
-    int code = optimise_loaded(&run, callbacks, terminal);
+    int code =
+        whole ? optimise_loaded(&run, callbacks, terminal) : po_complain(status, error.message);
+    po_outputs_free(run.files);
     free(run.json);
     free(run.html.text);
     free(run.table.text);
@@ -217,52 +181,67 @@ static int run_optimise(const po_cli *cli, po_callbacks *callbacks, po_terminal 
 
 /* --- the other commands --- */
 
+/* Begins to deliver what a command found: its JSON, to be freed here. False: it cannot be written.
+ */
+static bool deliver_json(const po_cli *cli, po_outputs *files, char *json) {
+    if (cli->json)
+        po_outputs_add(files, cli->json, json, json ? strlen(json) : 0);
+    free(json);
+    return po_outputs_place(files);
+}
+
 static int run_verify(const po_cli *cli, po_callbacks *callbacks, po_terminal *terminal) {
     po_error error;
     po_equality verdict;
+    po_outputs *files;
+    int code = po_outputs_begin(cli, &files);
+    if (code != PO_EXIT_OK)
+        return code;
     po_status status =
         po_models_verify(cli->files[0], cli->files[1], cli->options, callbacks, &verdict, &error);
     po_terminal_clear(terminal);
-    if (status != PO_OK && status != PO_NOT_EQUAL)
-        return po_complain(status, error.message);
-    if (!cli->quiet)
+    bool answered = (status == PO_OK || status == PO_NOT_EQUAL) && !po_signal_short_file();
+    char *json =
+        answered && cli->json ? po_json_verify(&verdict, cli->files[0], cli->files[1]) : NULL;
+    if (answered && deliver_json(cli, files, json) && !cli->quiet)
         printf("%s\n%s: %s\n%s\n", verdict.equal ? "equal" : "not equal",
                verdict.proved ? "proved" : "tested only", verdict.proof, verdict.how);
-    po_ctx ctx;
-    po_ctx_init(&ctx);
-    int code = exit_code(status);
-    if (cli->json) {
-        int written =
-            write_json(&ctx, cli->json, po_json_verify(&verdict, cli->files[0], cli->files[1]));
-        code = written == PO_EXIT_OK ? code : written;
+    code = po_outputs_end(files, answered ? PO_OK : status, error.message);
+    po_outputs_free(files);
+    return code == PO_EXIT_OK ? exit_code(status) : code;
+}
+
+static void print_bench(const po_cli *cli, const po_bench_report *bench) {
+    printf("%10s %8s %17s  %s\n", "ms", "ratio", "interval", "model");
+    for (size_t i = 0; i < bench->n_rows; i++) {
+        const po_bench_row *r = &bench->rows[i];
+        char interval[48];
+        snprintf(interval, sizeof interval, "%.3f to %.3f", r->low, r->high);
+        printf("%10.4f %7.3fx %17s  %s\n", r->ms, r->ratio, interval, cli->files[i]);
     }
-    return code;
+    printf("%s, %s, %u thread%s, %u rounds; the first model against itself reads %.3f\n",
+           bench->runtime, bench->cpu, bench->threads, bench->threads == 1 ? "" : "s",
+           bench->rounds, bench->control);
 }
 
 static int run_bench(const po_cli *cli, po_callbacks *callbacks, po_terminal *terminal) {
     po_error error;
-    po_bench_report *bench;
+    po_bench_report *bench = NULL;
+    po_outputs *files;
+    int code = po_outputs_begin(cli, &files);
+    if (code != PO_EXIT_OK)
+        return code;
     po_status status = po_models_bench((const char *const *)cli->files, (size_t)cli->n_files,
                                        cli->options, callbacks, &bench, &error);
     po_terminal_clear(terminal);
-    if (status != PO_OK)
-        return po_complain(status, error.message);
-    if (!cli->quiet) {
-        printf("%10s %8s %17s  %s\n", "ms", "ratio", "interval", "model");
-        for (size_t i = 0; i < bench->n_rows; i++) {
-            const po_bench_row *r = &bench->rows[i];
-            char interval[48];
-            snprintf(interval, sizeof interval, "%.3f to %.3f", r->low, r->high);
-            printf("%10.4f %7.3fx %17s  %s\n", r->ms, r->ratio, interval, cli->files[i]);
-        }
-        printf("%s, %s, %u thread%s, %u rounds; the first model against itself reads %.3f\n",
-               bench->runtime, bench->cpu, bench->threads, bench->threads == 1 ? "" : "s",
-               bench->rounds, bench->control);
-    }
-    po_ctx ctx;
-    po_ctx_init(&ctx);
-    int code = cli->json ? write_json(&ctx, cli->json, po_json_bench(bench, cli->files)) : 0;
-    po_bench_report_free(bench);
+    bool answered = status == PO_OK && !po_signal_short_file();
+    char *json = answered && cli->json ? po_json_bench(bench, cli->files) : NULL;
+    if (answered && deliver_json(cli, files, json) && !cli->quiet)
+        print_bench(cli, bench);
+    code = po_outputs_end(files, status, error.message);
+    po_outputs_free(files);
+    if (status == PO_OK)
+        po_bench_report_free(bench);
     return code;
 }
 
@@ -274,10 +253,10 @@ static int run_show(const po_cli *cli) {
     if (status == PO_OK)
         status = po_model_text(model, &text, &error);
     if (status == PO_OK)
-        say(text);
+        po_say(text);
     po_string_free(text);
     po_model_free(model);
-    return status == PO_OK ? PO_EXIT_OK : po_complain(status, error.message);
+    return po_outputs_end(NULL, status, error.message);
 }
 
 static int run(const po_cli *cli, po_cancel *cancel) {
@@ -318,8 +297,7 @@ int main(int argc, char **argv) {
     else if (code < 0 && cli.version)
         printf("petopt %s\n", po_version());
     if (code < 0)
-        code = cli.help || cli.version ? PO_EXIT_OK : run(&cli, cancel);
-    code = flush_output(code);
+        code = cli.help || cli.version ? po_outputs_end(NULL, PO_OK, "") : run(&cli, cancel);
     po_options_free(cli.options);
     /* The flag stays: a signal may still come. */
     return code;

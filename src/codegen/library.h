@@ -9,7 +9,7 @@
 #ifndef PO_CODEGEN_LIBRARY_H
 #define PO_CODEGEN_LIBRARY_H
 
-#include "base/file.h"
+#include "base/commit.h"
 #include "codegen/kernel.h"
 #include "ir/function.h"
 
@@ -101,20 +101,21 @@ po_status po_library_build(po_ctx *ctx, po_arena *arena, const po_library_spec *
                            const po_library **library);
 
 /* Writes DIR/libpetopt_kernels.so, the sources and README.md; makes DIR (one level) where it is not
- * there. Each file appears whole, the library last; after a failure nothing new is left behind.
+ * there. Each file appears whole, the library last; after a failure all is as it was.
  * `model` is the name that the README gives as an example. ops NULL: the system's. */
 po_status po_library_save(po_ctx *ctx, const po_library *library, const po_file_ops *ops,
                           const char *dir, const char *model);
 
-/* The same in two steps: everything is written under temporary names, and takes its own in the
- * second. Without the second nothing is left, once the arena is freed. */
+/* The same in steps: everything is written under temporary names, and takes its own in a commit.
+ * Without one nothing is left, once the arena is freed. */
 typedef struct po_library_saving po_library_saving;
 po_status po_library_begin(po_ctx *ctx, po_arena *arena, const po_library *library,
                            const po_file_ops *ops, const char *dir, const char *model,
                            po_library_saving **saving);
-po_status po_library_commit(po_library_saving *saving);
+void po_library_join(const po_library_saving *saving, po_commit *commit);
 
-/* Whether DIR could be written, before any work is done for it; it is not made. PO_BAD_USE. */
-po_status po_library_check_folder(po_ctx *ctx, const char *dir);
+/* Whether DIR could be written, before any work is done for it; it is not made. With a model: also
+ * whether what lies in DIR is that model's, and not another's. PO_BAD_USE. */
+po_status po_library_check_folder(po_ctx *ctx, const char *dir, const char *model);
 
 #endif

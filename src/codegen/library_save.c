@@ -3,17 +3,22 @@
 #include "codegen/library.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
 static const char readme_start[] = "# Kernels for `";
 
+/* After the title: the model that the library was made for, seen from DIR. */
+static const char model_start[] = "\n<!-- made for ", model_end[] = " -->\n";
+
 static void print_readme(po_text *out, const po_library *l, const char *dir, const char *model) {
     const char *name = po_path_name(model);
     po_text_printf(out,
-                   "%s%s`\n\n`" PO_LIBRARY_NAME "` holds the operators of the domain "
+                   "%s%s`\n%s%s%s\n`" PO_LIBRARY_NAME "` holds the operators of the domain "
                    "`" PO_KERNEL_DOMAIN "` that `%s` calls,\n%s\n",
-                   readme_start, name, name, l->about);
+                   readme_start, name, model_start, po_path_from(out->arena, dir, model), model_end,
+                   name, l->about);
     po_text_printf(out,
                    "Python:\n\n"
                    "    options = onnxruntime.SessionOptions()\n"
@@ -37,18 +42,50 @@ static void print_readme(po_text *out, const po_library *l, const char *dir, con
     po_text_puts(out, l->more);
 }
 
+/* The one name that a folder with other contents may well have is README.md; and where it is
+ * petopt's it tells whose kernels these are. */
+static po_status check_readme(po_ctx *ctx, po_arena *scratch, const char *dir, const char *model) {
+    char start[2 * PATH_MAX] = "";
+    FILE *f = fopen(po_arena_printf(scratch, "%s/README.md", dir), "re");
+    if (!f)
+        return PO_OK;
+    size_t n = fread(start, 1, sizeof start - 1, f);
+    start[n] = '\0';
+    fclose(f);
+    if (strncmp(start, readme_start, sizeof readme_start - 1) != 0)
+        return po_fail(ctx, PO_BAD_USE,
+                       "--kernels %.300s: its README.md is not petopt's and would be lost; name a "
+                       "folder of its own",
+                       dir);
+    if (!model)
+        return PO_OK;
+    /* Versions before this one told the name alone. */
+    char *made_for = strstr(start, model_start), *name = start + sizeof readme_start - 1;
+    char *end = made_for ? strstr(made_for, model_end) : NULL, *name_end = strstr(name, "`\n");
+    const char *mine = end ? po_path_from(scratch, dir, model) : po_path_name(model);
+    const char *theirs = end ? made_for + sizeof model_start - 1 : name;
+    size_t length = end ? (size_t)(end - theirs) : name_end ? (size_t)(name_end - name) : 0;
+    if (strlen(mine) == length && strncmp(mine, theirs, length) == 0)
+        return PO_OK;
+    return po_fail(ctx, PO_BAD_USE,
+                   "--kernels %.300s: holds the kernels of another model (%.*s), which would lose "
+                   "them; name a folder of its own",
+                   dir, (int)(length < 300 ? length : 300), theirs);
+}
+
 struct po_library_saving {
     po_ctx *ctx;
     po_arena *arena;
     const po_file_ops *ops;
     const char *dir;
-    bool made;    /* the folder, by this call; and not committed yet */
+    bool made;    /* the folder, by this call */
     char **inner; /* folders in it, likewise */
     uint32_t n_inner, cap_inner;
     po_writer **writers;
     uint32_t n, cap;
 };
 
+/* Folders that this call made and that are empty: those of a library that was not committed. */
 static void remove_folder(void *user) {
     const po_library_saving *s = user;
     for (uint32_t i = s->n_inner; i > 0; i--)
@@ -105,6 +142,7 @@ po_status po_library_begin(po_ctx *ctx, po_arena *arena, const po_library *libra
     /* Deferred before the writers' own: the temporary files are gone when it is called. */
     po_arena_defer(arena, remove_folder, s);
     PO_TRY(make_folder(s));
+    PO_TRY(check_readme(ctx, arena, dir, model)); /* it may have come while petopt was at work */
     po_text readme;
     po_text_init(&readme, arena);
     print_readme(&readme, library, dir, model);
@@ -117,18 +155,10 @@ po_status po_library_begin(po_ctx *ctx, po_arena *arena, const po_library *libra
     return PO_OK;
 }
 
-po_status po_library_commit(po_library_saving *s) {
-    for (uint32_t i = 0; i < s->n; i++) {
-        po_status status = po_writer_commit(s->writers[i]);
-        if (status == PO_OK)
-            continue;
-        while (i > 0)
-            po_writer_withdraw(s->writers[--i]);
-        return status;
-    }
-    s->made = false;
-    s->n_inner = 0;
-    return po_writer_sync_folder(s->writers[0]);
+void po_library_join(const po_library_saving *s, po_commit *commit) {
+    for (uint32_t i = 0; i < s->n; i++)
+        po_commit_add(commit, s->writers[i]);
+    po_commit_sync(commit);
 }
 
 po_status po_library_save(po_ctx *ctx, const po_library *library, const po_file_ops *ops,
@@ -136,25 +166,18 @@ po_status po_library_save(po_ctx *ctx, const po_library *library, const po_file_
     po_library_saving *saving;
     po_arena *arena = po_arena_create(ctx);
     po_status status = po_library_begin(ctx, arena, library, ops, dir, model, &saving);
-    if (status == PO_OK)
-        status = po_library_commit(saving);
+    if (status == PO_OK) {
+        po_commit *commit = po_commit_create(ctx, arena, ops);
+        po_library_join(saving, commit);
+        status = po_commit_run(commit);
+        if (status == PO_OK)
+            po_commit_keep(commit);
+    }
     po_arena_free(arena);
     return status;
 }
 
-/* The one name that a folder with other contents may well have is README.md. */
-static bool has_other_readme(po_arena *scratch, const char *dir) {
-    char start[sizeof readme_start] = "";
-    FILE *f = fopen(po_arena_printf(scratch, "%s/README.md", dir), "re");
-    if (!f)
-        return false;
-    bool ours = fread(start, 1, sizeof start - 1, f) == sizeof start - 1 &&
-                strcmp(start, readme_start) == 0;
-    fclose(f);
-    return !ours;
-}
-
-po_status po_library_check_folder(po_ctx *ctx, const char *dir) {
+po_status po_library_check_folder(po_ctx *ctx, const char *dir, const char *model) {
     struct stat st;
     po_arena *scratch = po_arena_create(ctx);
     po_status status = PO_OK;
@@ -164,11 +187,8 @@ po_status po_library_check_folder(po_ctx *ctx, const char *dir) {
         else if (access(dir, W_OK | X_OK) != 0)
             status = po_fail(ctx, PO_BAD_USE, "--kernels %.300s: cannot be written to (%s)", dir,
                              strerror(errno));
-        else if (has_other_readme(scratch, dir))
-            status = po_fail(ctx, PO_BAD_USE,
-                             "--kernels %.300s: its README.md is not petopt's and would be lost; "
-                             "name a folder of its own",
-                             dir);
+        else
+            status = check_readme(ctx, scratch, dir, model);
     } else if (errno != ENOENT) {
         status = po_fail(ctx, PO_BAD_USE, "--kernels %.300s: %s", dir, strerror(errno));
     } else {

@@ -3,6 +3,9 @@
 
 #include "export/parts.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #define LARGEST_FILE ((uint64_t)INT32_MAX)
 
 /* protobuf-c's way to write: weights pass through by address. */
@@ -40,33 +43,69 @@ static po_exporter exporter(po_ctx *ctx, po_arena *arena, const po_graph *graph)
 
 /* --- to a file --- */
 
+/* What is on the disk under temporary names. */
+struct po_export {
+    po_exporter ex;
+    po_commit *commit;
+    po_writer *model, *data; /* data NULL: none */
+};
+
 static po_status write_certificate(po_exporter *ex, const po_export_options *o, po_writer *model,
-                                   po_writer *data, po_writer **writer) {
-    const char *text, *target = po_writer_path(model);
+                                   po_writer *data, const char *path, po_writer **writer) {
+    const char *text;
     po_export_sums sums = {.model = po_writer_sha256(model)};
     if (data) {
         sums.data_name = po_path_name(po_writer_path(data));
         sums.data = po_writer_sha256(data);
     }
     PO_TRY(o->certify(ex->ctx, ex->arena, o->certify_user, &sums, &text));
-    PO_TRY(po_writer_create(ex->ctx, ex->arena, o->ops,
-                            po_arena_printf(ex->arena, "%s.cert", target), writer));
+    PO_TRY(po_writer_create(ex->ctx, ex->arena, o->ops, path, writer));
     po_writer_put(*writer, text, strlen(text));
     return po_writer_finish(*writer);
 }
 
-static po_status write_files(po_exporter *ex, const po_graph *graph, const char *path,
-                             const po_export_options *o, po_export_result *result) {
+/* Writes the weights, then gives the file the name that its content has: the model that refers to
+ * it has that name by address. */
+static po_status write_data(po_exporter *ex, const po_data_plan *plan, const po_export_options *o,
+                            const char *folder, char *name, po_writer **out) {
+    po_writer *data;
+    PO_TRY(po_writer_create(ex->ctx, ex->arena, o ? o->ops : NULL,
+                            po_arena_printf(ex->arena, "%s/%s", folder, name), &data));
+    if (o && o->hash)
+        po_writer_hash_begin(data);
+    po_writer_sha256_begin(data);
+    po_write_data(plan, data);
+    PO_TRY(po_writer_finish(data));
+    po_data_name_fill(name, po_writer_sha256(data));
+    po_writer_set_name(data, name);
+    *out = data;
+    return PO_OK;
+}
+
+/* A certificate of petopt's, which is of no use to another model: its text starts so. */
+static bool is_certificate(const char *path) {
+    static const char start[] = "{\n \"digest\": \"";
+    char head[sizeof start - 1];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is = fd >= 0 && read(fd, head, sizeof head) == (ssize_t)sizeof head &&
+              memcmp(head, start, sizeof head) == 0;
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
+static po_status write_files(po_export *e, const po_graph *graph, const char *path,
+                             const po_export_options *o) {
+    po_exporter *ex = &e->ex;
     const po_file_ops *ops = o ? o->ops : NULL;
-    po_writer *model, *data = NULL;
     PO_TRY(check_unchanged(ex));
-    PO_TRY(po_writer_create(ex->ctx, ex->arena, ops, path, &model));
+    PO_TRY(po_writer_create(ex->ctx, ex->arena, ops, path, &e->model));
     Onnx__ModelProto *made;
     PO_TRY(po_make_model(ex, graph, &made));
-    /* The data lies beside the file that is really written, under the name that its model has. */
-    const char *target = po_writer_path(model);
-    const char *data_path = po_arena_printf(ex->arena, "%s.data", target);
-    const char *location = po_path_name(data_path);
+    /* The data lies beside the file that is really written, under a name of the same length
+     * whatever it holds. */
+    const char *target = po_writer_path(e->model), *folder = po_path_folder(ex->arena, target);
+    char *location = po_data_name(ex->arena, po_path_name(target));
     const Onnx__ModelProto *proto;
     bool all = o && o->external;
     po_data_plan *plan = po_plan_data(ex, made, all, location, &proto);
@@ -78,50 +117,70 @@ static po_status write_files(po_exporter *ex, const po_graph *graph, const char 
                        "limit %llu)",
                        path, (unsigned long long)packed_size(proto),
                        (unsigned long long)LARGEST_FILE);
+    if (po_plan_bytes(plan))
+        PO_TRY(write_data(ex, plan, o, folder, location, &e->data));
     if (o && o->hash)
-        po_writer_hash_begin(model);
+        po_writer_hash_begin(e->model);
     if (o && o->certify)
-        po_writer_sha256_begin(model);
-    if (po_plan_bytes(plan)) {
-        PO_TRY(po_writer_create(ex->ctx, ex->arena, ops, data_path, &data));
-        if (o && o->hash)
-            po_writer_hash_begin(data);
-        if (o && o->certify)
-            po_writer_sha256_begin(data);
-        po_write_data(plan, data);
-        PO_TRY(po_writer_finish(data));
-    }
-    write_model(proto, model);
-    PO_TRY(po_writer_finish(model));
+        po_writer_sha256_begin(e->model);
+    write_model(proto, e->model);
+    PO_TRY(po_writer_finish(e->model));
     PO_TRY(check_unchanged(ex));
     po_writer *certificate = NULL;
+    const char *cert_path = po_arena_printf(ex->arena, "%s.cert", target);
     if (o && o->certify)
-        PO_TRY(write_certificate(ex, o, model, data, &certificate));
-    /* A reader who comes between the two finds the old model beside the new data: the one moment
-     * that two files cannot be spared. */
-    if (data)
-        PO_TRY(po_writer_commit(data));
-    if (certificate)
-        PO_TRY(po_writer_commit(certificate));
-    po_status status = po_writer_commit(model);
-    if (status != PO_OK && certificate)
-        po_writer_withdraw(certificate); /* the old model has no use for it */
-    PO_TRY(status);
-    *result = (po_export_result){.model_bytes = po_writer_offset(model)};
-    result->model_hash = po_writer_hash(model);
-    if (data) {
-        result->data_bytes = po_writer_offset(data);
-        result->data_hash = po_writer_hash(data);
+        PO_TRY(write_certificate(ex, o, e->model, e->data, cert_path, &certificate));
+    /* A reader who comes between two steps finds a model with its own weights, and with its own
+     * certificate or none. */
+    if (e->data) {
+        po_commit_add(e->commit, e->data);
+        po_commit_sync(e->commit);
     }
-    return po_writer_sync_folder(model);
+    if (is_certificate(cert_path))
+        po_commit_drop(e->commit, cert_path);
+    po_commit_add(e->commit, e->model);
+    if (certificate)
+        po_commit_add(e->commit, certificate);
+    po_commit_sync(e->commit);
+    return PO_OK;
+}
+
+po_status po_export_begin(po_ctx *ctx, po_arena *arena, const po_graph *graph, const char *path,
+                          const po_export_options *options, po_commit *commit, po_export **out) {
+    po_export *e = PO_NEW(arena, po_export);
+    e->ex = exporter(ctx, arena, graph);
+    e->commit = commit;
+    *out = e;
+    return write_files(e, graph, path, options);
+}
+
+void po_export_end(po_export *e, po_export_result *result) {
+    const char *replaced = po_commit_replaced(e->commit, e->model);
+    if (replaced)
+        po_data_retire(&e->ex, replaced, po_writer_path(e->model),
+                       e->data ? po_path_name(po_writer_path(e->data)) : NULL);
+    if (!result)
+        return;
+    *result = (po_export_result){.model_bytes = po_writer_offset(e->model)};
+    result->model_hash = po_writer_hash(e->model);
+    if (e->data) {
+        result->data_bytes = po_writer_offset(e->data);
+        result->data_hash = po_writer_hash(e->data);
+    }
 }
 
 po_status po_export_file(po_ctx *ctx, const po_graph *graph, const char *path,
                          const po_export_options *options, po_export_result *result) {
-    po_export_result unwanted;
     po_arena *arena = po_arena_create(ctx);
-    po_exporter ex = exporter(ctx, arena, graph);
-    po_status status = write_files(&ex, graph, path, options, result ? result : &unwanted);
+    po_commit *commit = po_commit_create(ctx, arena, options ? options->ops : NULL);
+    po_export *e;
+    po_status status = po_export_begin(ctx, arena, graph, path, options, commit, &e);
+    if (status == PO_OK)
+        status = po_commit_run(commit);
+    if (status == PO_OK) {
+        po_export_end(e, result);
+        po_commit_keep(commit);
+    }
     po_arena_free(arena);
     return status;
 }

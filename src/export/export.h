@@ -3,13 +3,13 @@
 #ifndef PO_EXPORT_H
 #define PO_EXPORT_H
 
-#include "base/file.h"
+#include "base/commit.h"
 #include "ir/graph.h"
 
 /* SHA-256 of what was written, as hexadecimal digits. */
 typedef struct po_export_sums {
     const char *model;
-    const char *data_name, *data; /* NULL: no OUT.data */
+    const char *data_name, *data; /* NULL: no external data */
 } po_export_sums;
 /* Makes the text of OUT.cert, in the arena. */
 typedef po_status (*po_certify_fn)(po_ctx *ctx, po_arena *arena, void *user,
@@ -17,7 +17,7 @@ typedef po_status (*po_certify_fn)(po_ctx *ctx, po_arena *arena, void *user,
 
 typedef struct po_export_options {
     const po_file_ops *ops; /* NULL: the system's */
-    bool external;          /* weights into OUT.data, however small the model is */
+    bool external;          /* weights into a file of data, however small the model is */
     uint64_t limit;         /* bytes that one file may have; 0: 2^31 - 1, protobuf's own limit */
     po_certify_fn certify;  /* called once all is written; NULL: no OUT.cert */
     void *certify_user;
@@ -25,17 +25,27 @@ typedef struct po_export_options {
 } po_export_options;
 
 typedef struct po_export_result {
-    uint64_t model_bytes, data_bytes; /* data_bytes 0: no OUT.data was written */
+    uint64_t model_bytes, data_bytes; /* data_bytes 0: no external data was written */
     po_hash model_hash, data_hash;    /* where asked for: XXH3 of the bytes of each file */
 } po_export_result;
 
-/* Writes the model to `path`, and its weights to `path`.data where the input had external data or
- * one file would reach the limit. All are complete and on the disk before they take their
- * names: the data first, then the certificate, then the model; after a failure (PO_IO,
- * PO_CANCELLED) nothing new is left behind and what was there stays. The path may be the input's
- * own. options and result may be NULL. */
+/* Writes the model to `path`, and its weights beside it to PATH.<hash>.data where the input had
+ * external data or one file would reach the limit: a name that holds a hash of what the file does,
+ * so that no model ever meets another's weights. All are complete and on the disk before they take
+ * their names: the data first, then the model (which by then has no certificate), then the
+ * certificate; last goes the data that the replaced model named, where petopt wrote it. After a
+ * failure (PO_IO, PO_CANCELLED) all is as it was. The path may be the input's own. options and
+ * result may be NULL. */
 po_status po_export_file(po_ctx *ctx, const po_graph *graph, const char *path,
                          const po_export_options *options, po_export_result *result);
+
+/* The same in steps, for a commit that has more in it: all is written, and the steps are added;
+ * once they are done (po_commit_run) po_export_end removes what went with the old model. The arena
+ * and the commit live until then. */
+typedef struct po_export po_export;
+po_status po_export_begin(po_ctx *ctx, po_arena *arena, const po_graph *graph, const char *path,
+                          const po_export_options *options, po_commit *commit, po_export **out);
+void po_export_end(po_export *begun, po_export_result *result);
 
 /* Writes the model to a descriptor (a memfd), all weights inside. PO_UNSUPPORTED where that would
  * reach the limit: use po_export_split. */

@@ -40,4 +40,15 @@ const Onnx__ModelProto *po_split_data(po_exporter *ex, po_arena *arena,
                                       const Onnx__ModelProto *proto, const po_weight **weights,
                                       uint32_t *n_weights);
 
+/* data_name.c: what the file of weights is called. Its name holds a hash of its content, so that no
+ * model can ever read another's weights: the model names what it was written with, and no other
+ * content ever has that name. */
+/* The name for the data of a model file, with a hash of zeros; to be filled in once it is known. */
+char *po_data_name(po_arena *arena, const char *model_name);
+/* Puts the hash in its place. */
+void po_data_name_fill(char *name, const char *sha256);
+/* Removes data that the replaced model named and no other does: files beside `path` that have such
+ * a name, but for `keep` (may be NULL) and for what `origin` was read from. Nothing of it fails. */
+void po_data_retire(po_exporter *ex, const char *replaced, const char *path, const char *keep);
+
 #endif

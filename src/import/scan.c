@@ -77,41 +77,6 @@ static po_status length(scanner *s, const po_place *at, const uint8_t **p, const
     return PO_OK;
 }
 
-static bool continuation(uint8_t byte) {
-    return (byte & 0xc0) == 0x80;
-}
-
-/* True for well-formed UTF-8 without NUL: no surrogates, no overlong forms, at most U+10FFFF. */
-static bool text_valid(const uint8_t *p, size_t size) {
-    const uint8_t *end = p + size;
-    while (p < end) {
-        uint8_t c = *p;
-        size_t left = (size_t)(end - p);
-        if (c == 0)
-            return false;
-        if (c < 0x80) {
-            p++;
-        } else if (c >= 0xc2 && c <= 0xdf) {
-            if (left < 2 || !continuation(p[1]))
-                return false;
-            p += 2;
-        } else if (c >= 0xe0 && c <= 0xef) {
-            if (left < 3 || !continuation(p[1]) || !continuation(p[2]) ||
-                (c == 0xe0 && p[1] < 0xa0) || (c == 0xed && p[1] > 0x9f))
-                return false;
-            p += 3;
-        } else if (c >= 0xf0 && c <= 0xf4) {
-            if (left < 4 || !continuation(p[1]) || !continuation(p[2]) || !continuation(p[3]) ||
-                (c == 0xf0 && p[1] < 0x90) || (c == 0xf4 && p[1] > 0x8f))
-                return false;
-            p += 4;
-        } else {
-            return false;
-        }
-    }
-    return true;
-}
-
 static po_status charge(scanner *s, const po_place *at, uint64_t bytes) {
     s->memory += bytes;
     uint64_t limit = MEMORY_BASE + MEMORY_FACTOR * s->size;
@@ -244,7 +209,7 @@ static po_status delimited(scanner *s, const po_place *at, const ProtobufCMessag
             close_length(s, room, p + n);
         return PO_OK;
     }
-    if (field->type == PROTOBUF_C_TYPE_STRING && !text_valid(p, n))
+    if (field->type == PROTOBUF_C_TYPE_STRING && !po_utf8_valid(p, n))
         return bad(s, at,
                    memchr(p, 0, n) ? "a name or text holds a NUL byte"
                                    : "a name or text is not valid UTF-8");

@@ -3,6 +3,7 @@
 #include "codegen/library.h"
 #include "codegen/nvrtc.h"
 #include "pipeline/api.h"
+#include "pipeline/budget.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/proving.h"
 
@@ -52,7 +53,7 @@ static po_status check_options(po_ctx *ctx, const po_model *model, const po_opti
                        : options->record      ? "--cost record"
                                               : "--cost replay");
     if (options->kernels) {
-        PO_TRY(po_library_check_folder(ctx, options->kernels));
+        PO_TRY(po_library_check_folder(ctx, options->kernels, NULL));
         PO_TRY(po_cc_check(ctx, options->cc));
     }
     return options->kernels && options->cuda ? check_nvrtc(ctx, options) : PO_OK;
@@ -86,7 +87,7 @@ static po_status optimise_body(po_ctx *ctx, void *user) {
     const po_options *o = args->options;
     PO_TRY(check_options(ctx, args->model, o));
     ctx->threads = po_options_threads(o);
-    ctx->deadline = o->time_limit > 0 ? start + o->time_limit : 0;
+    ctx->deadline = start + po_budget_limit(o);
     po_arena *arena = po_arena_create(ctx);
     po_arena_keep(arena);
     args->result->arena = arena;
@@ -144,6 +145,11 @@ po_status po_optimise(po_model *model, const po_options *options, const po_callb
     return PO_OK;
 }
 
+double po_options_seconds(const po_options *options) {
+    po_options defaults = po_options_default();
+    return po_budget_limit(options ? options : &defaults);
+}
+
 const po_summary *po_result_summary(const po_result *result) {
     return &result->summary;
 }
@@ -151,6 +157,8 @@ const po_summary *po_result_summary(const po_result *result) {
 typedef struct save_args {
     po_result *result;
     const char *path;
+    bool (*ready)(void *user);
+    void *user;
 } save_args;
 
 static po_status save_body(po_ctx *ctx, void *user) {
@@ -160,19 +168,54 @@ static po_status save_body(po_ctx *ctx, void *user) {
     po_certify certify = {r->in, r->model.graph, r->recipes, &r->proof, &r->summary, r->library};
     po_export_options options = {.certify = po_proving_certify, .certify_user = &certify};
     po_library_saving *saving = NULL;
+    po_export *written;
+    po_arena *arena = po_arena_create(ctx);
+    po_commit *commit = po_commit_create(ctx, arena, NULL);
     if (r->library)
         PO_TRY(po_library_begin(ctx, po_arena_create(ctx), r->library, NULL, r->kernels, args->path,
                                 &saving));
-    PO_TRY(po_export_file(ctx, r->model.graph, args->path, r->summary.changed ? &options : NULL,
-                          NULL));
-    return saving ? po_library_commit(saving) : PO_OK;
+    PO_TRY(po_export_begin(ctx, arena, r->model.graph, args->path,
+                           r->summary.changed ? &options : NULL, commit, &written));
+    if (saving)
+        po_library_join(saving, commit);
+    if (args->ready && !args->ready(args->user))
+        return po_fail(ctx, PO_CANCELLED, "cancelled");
+    PO_TRY(po_commit_run(commit));
+    po_export_end(written, NULL);
+    po_commit_keep(commit);
+    return PO_OK;
+}
+
+po_status po_result_save_if(po_result *result, const char *path, bool (*ready)(void *user),
+                            void *user, po_error *error) {
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    save_args args = {result, path, ready, user};
+    return po_api_call(&ctx, save_body, &args, error);
 }
 
 po_status po_result_save(po_result *result, const char *path, po_error *error) {
+    return po_result_save_if(result, path, NULL, NULL, error);
+}
+
+typedef struct check_args {
+    const po_options *options;
+    const char *path;
+} check_args;
+
+static po_status check_output(po_ctx *ctx, void *user) {
+    const check_args *args = user;
+    po_writer *writer; /* gone with its arena: it is only tried */
+    PO_TRY(po_writer_create(ctx, po_arena_create(ctx), NULL, args->path, &writer));
+    const char *kernels = args->options ? args->options->kernels : NULL;
+    return kernels ? po_library_check_folder(ctx, kernels, args->path) : PO_OK;
+}
+
+po_status po_options_check_output(const po_options *options, const char *path, po_error *error) {
     po_ctx ctx;
     po_ctx_init(&ctx);
-    save_args args = {result, path};
-    return po_api_call(&ctx, save_body, &args, error);
+    check_args args = {options, path};
+    return po_api_call(&ctx, check_output, &args, error);
 }
 
 po_model *po_result_model(po_result *result) {

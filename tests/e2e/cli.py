@@ -212,6 +212,68 @@ def case_standard_output_full(bed):
         expect(code in (2, 3), f'show onto a full disk: exit {code}')
 
 
+def case_failing_runs_write_nothing(bed):
+    """What is written beside the model fails: neither it nor the model is there; old files stay."""
+    for name in ('out.onnx', 'r.json', 'r.html', 'out.onnx.cert'):
+        with open(bed.path(name), 'w', encoding='utf-8') as f:
+            f.write('old ' + name)
+    words = [bed.net, '-o', 'out.onnx', '-O1', '--cost', 'model', '--cache', 'none']
+    bed.refused(*words, '--json', 'no/such/r.json', says='no/such/r.json')
+    bed.refused(*words, '--report', 'no/such/r.html', says='no/such/r.html')
+    bed.refused(*words, '--json', 'out.onnx', says='two outputs')
+    bed.refused(bed.net, '-o', 'no/such/out.onnx', '-O1', '--cost', 'model', says='no/such')
+    if not os.path.exists('/dev/full'):
+        return
+    before = snapshot(bed.folder)
+    with open('/dev/full', 'wb') as full:
+        for more in ([], ['--json', 'r.json', '--report', 'r.html'], ['-q', '--dump', 'import']):
+            code, _, err = bed.run(*words, *more, stdout=full)
+            expect(code == 2 and len(err.strip().splitlines()) == 1 and 'standard output' in err,
+                   f'standard output full, {more}: exit {code}: {err!r}')
+            expect(snapshot(bed.folder) == before, f'standard output full, {more}: something was written')
+        code, _, _ = bed.run('verify', bed.add, bed.add, '--json', 'v.json', stdout=full)
+        expect(code == 2 and snapshot(bed.folder) == before, f'verify: exit {code}, or something was written')
+
+
+def with_data(bed, size):
+    """A model whose weights, `size` bytes, are in m.data."""
+    import numpy as np
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+    n = int((size // 4) ** 0.5)
+    weights = np.random.default_rng(1).standard_normal((n, n), np.float32)
+    io = [helper.make_tensor_value_info(v, TensorProto.FLOAT, [1, n]) for v in ('x', 'y')]
+    graph = helper.make_graph([helper.make_node('MatMul', ['x', 'w'], ['p']), helper.make_node('Neg', ['p'], ['q']),
+                               helper.make_node('Neg', ['q'], ['y'])], 'g', io[:1], io[1:],
+                              [numpy_helper.from_array(weights, 'w')])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)])
+    model.ir_version = 8
+    onnx.save(model, bed.path('m.onnx'), save_as_external_data=True, location='m.data', size_threshold=0)
+
+
+def case_data_cut_short(bed):
+    """Weights that lose their end at any time: exit 2 in good order, or the whole output."""
+    with_data(bed, 32 << 20)
+    whole = bed.read('m.data')
+    calm = bed.optimise('-O1', '--cache', 'none', model='m.onnx')
+    data = [n for n in os.listdir(bed.folder) if re.fullmatch(r'out\.onnx\.[0-9a-f]{32}\.data', n)]
+    expect(len(data) == 1 and bed.read(data[0])[:len(whole)] == whole, f'OUT has no data of its own: {data}')
+    before, cut = set(os.listdir(bed.folder)), 0
+    for wait in (0.0, 0.01, 0.02, 0.04, 0.06, 0.1, 0.15, 0.2, 0.3):
+        with open(bed.path('m.data'), 'wb') as f:
+            f.write(whole)
+        p = bed.start('m.onnx', '-o', 'out.onnx', '-O1', '--cost', 'model', '--cache', 'none', '-q')
+        time.sleep(wait)
+        os.truncate(bed.path('m.data'), 5000)
+        _, err = p.communicate(timeout=60)
+        expect(p.returncode in (0, 2), f'data cut after {wait} s: exit {p.returncode}: {err!r}')
+        cut += p.returncode == 2
+        expect(p.returncode == 0 or len(err.strip().splitlines()) == 1, f'not one sentence: {err!r}')
+        expect(set(os.listdir(bed.folder)) == before, f'left behind: {set(os.listdir(bed.folder)) ^ before}')
+        expect(bed.read('out.onnx') == calm and bed.read(data[0])[:len(whole)] == whole, 'OUT was touched')
+    expect(cut > 0, 'the data was never cut in time')
+
+
 def limited(which, value):
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -249,7 +311,7 @@ def case_interrupted(bed):
     calm = bed.optimise('-O1', model=bed.ocr)
     early = 0
     for wait in (0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.4):
-        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)):
             p = bed.start(bed.ocr, '-o', 'cut.onnx', '-O1', '--cost', 'model', '-q')
             time.sleep(wait)
             p.send_signal(number)

@@ -13,6 +13,8 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 typedef struct faults {
@@ -20,7 +22,7 @@ typedef struct faults {
     int fail_at;  /* the call that fails; -1: none */
     int error;    /* with this errno */
     bool partial; /* a write of half the bytes comes first */
-    int renamed;  /* renames that were made */
+    int renames_left;
 } faults;
 
 static bool hit(faults *f) {
@@ -51,15 +53,15 @@ static int f_close(void *user, int fd) {
     return failed ? -1 : 0;
 }
 static int f_rename(void *user, const char *from, const char *to) {
-    faults *f = user;
-    if (hit(f))
-        return -1;
-    f->renamed++;
-    return rename(from, to);
+    return hit(user) ? -1 : rename(from, to);
 }
 static int f_unlink(void *user, const char *path) {
     (void)user; /* cleaning up is not made to fail: there is nothing behind it */
     return unlink(path);
+}
+
+static int f_link(void *user, const char *from, const char *to) {
+    return hit(user) ? -1 : link(from, to);
 }
 
 static int files_in(const char *folder) {
@@ -91,14 +93,60 @@ static uint8_t *big_model(po_arena *a, size_t *size) {
     return tm_pack(a, m, size);
 }
 
-static void run_faults(bool external, int error, bool partial) {
+#define OLD_DATA "out.onnx.00112233445566778899aabbccddeeff.data"
+static const char old_cert[] = "{\n \"digest\": \"of the old model\"}\n";
+
+static po_status certify(po_ctx *ctx, po_arena *arena, void *user, const po_export_sums *sums,
+                         const char **text) {
+    (void)ctx;
+    (void)user;
+    *text = po_arena_printf(arena, "{\n \"digest\": \"\", \"model\": \"%s\", \"data\": \"%s\"}\n",
+                            sums->model, sums->data ? sums->data_name : "");
+    return PO_OK;
+}
+
+/* The old model, which names its weights, its certificate, and files that only look like them. */
+static void place_old(po_arena *a, const char *folder) {
+    const char *names[] = {"out.onnx", OLD_DATA, "out.onnx.cert", "out.onnx.data",
+                           "out.onnx.ffffffffffffffffffffffffffffffff.data"};
+    const char *texts[] = {"old model \x12\x2e" OLD_DATA " end", "old weights", old_cert,
+                           "another's", "of a model that was renamed"};
+    assert_int_equal(strlen(OLD_DATA), 0x2e);
+    for (int i = 0; i < 5; i++)
+        test_write_text(po_arena_printf(a, "%s/%s", folder, names[i]), texts[i]);
+}
+
+/* What a reader finds beside a model is that model's: nothing of the one with the other. */
+static bool is_old(po_arena *a, const char *folder) {
+    return holds(po_arena_printf(a, "%s/out.onnx", folder), "old model \x12\x2e" OLD_DATA " end") &&
+           holds(po_arena_printf(a, "%s/" OLD_DATA, folder), "old weights") &&
+           holds(po_arena_printf(a, "%s/out.onnx.cert", folder), old_cert) && files_in(folder) == 5;
+}
+
+static void check_new(po_ctx *ctx, po_arena *a, const char *folder, bool external, bool certified) {
+    po_model *back;
+    assert_int_equal(po_import_file(ctx, po_arena_printf(a, "%s/out.onnx", folder), &back), PO_OK);
+    assert_int_equal(back->graph->n_initializers, 2);
+    po_model_free(back);
+    assert_int_equal(access(po_arena_printf(a, "%s/" OLD_DATA, folder), F_OK), -1);
+    assert_int_equal(access(po_arena_printf(a, "%s/out.onnx.cert", folder), F_OK),
+                     certified ? 0 : -1);
+    assert_false(holds(po_arena_printf(a, "%s/out.onnx.cert", folder), old_cert));
+    assert_int_equal(files_in(folder), 3 + external + certified);
+}
+
+static void empty(const char *folder) {
+    test_rmtree(folder);
+    assert_int_equal(mkdir(folder, 0700), 0);
+}
+
+static void run_faults(bool external, bool certified, int error, bool partial) {
     char folder[PATH_MAX];
     test_mkdtemp(folder, sizeof folder);
     po_ctx ctx;
     po_ctx_init(&ctx);
     po_arena *a = po_arena_create(&ctx);
     const char *out = po_arena_printf(a, "%s/out.onnx", folder);
-    const char *data_out = po_arena_printf(a, "%s.data", out);
     size_t size;
     const uint8_t *bytes = big_model(a, &size);
     po_model *model;
@@ -106,47 +154,102 @@ static void run_faults(bool external, int error, bool partial) {
     int failures = 0;
     for (int n = 0;; n++) {
         assert_true(n < 200);
-        test_write_text(out, "old");
-        test_write_text(data_out, "data");
+        empty(folder);
+        place_old(a, folder);
         faults f = {.fail_at = n, .error = error, .partial = partial};
-        po_file_ops ops = {&f, f_open, f_write, f_fsync, f_close, f_rename, f_unlink};
-        po_export_options o = {.ops = &ops, .external = external};
+        po_file_ops ops = {&f, f_open, f_write, f_fsync, f_close, f_rename, f_unlink, f_link};
+        po_export_options o = {
+            .ops = &ops, .external = external, .certify = certified ? certify : NULL};
         po_ctx_clear(&ctx);
         po_status status = po_export_file(&ctx, model->graph, out, &o, NULL);
-        assert_int_equal(files_in(folder), 2);
-        if (status == PO_OK) {
-            assert_true(f.calls <= n);
+        if (status == PO_OK && f.calls <= n)
             break;
+        /* Without a second name for the old file there is no way back, and no need of one. */
+        if (status == PO_OK) {
+            empty(folder);
+            continue;
         }
         failures++;
         assert_int_equal(status, PO_IO);
         assert_non_null(strstr(ctx.error.message, "out.onnx"));
         assert_non_null(strstr(ctx.error.message, strerror(error)));
-        if (f.renamed == 0) {
-            assert_true(holds(out, "old"));
-            assert_true(holds(data_out, "data"));
-        }
+        assert_true(is_old(a, folder));
     }
-    /* Opening, writing twice, fsync, close, rename, and the folder's three: at least these. */
-    assert_true(failures >= (external ? 13 : 9));
-    assert_false(holds(out, "old"));
+    /* Opening, writing twice, fsync, close, rename, the certificate's, the folder's three. */
+    assert_true(failures >= 10 + (external ? 7 : 0) + (certified ? 5 : 0));
+    check_new(&ctx, a, folder, external, certified);
     po_model_free(model);
     po_arena_free(a);
     assert_null(ctx.arenas);
     test_rmtree(folder);
 }
 
+/* Killed at any point a run leaves a model whose weights are its own, and no certificate but its
+ * own: what the calls after the Nth would have done is not done. */
+static int k_rename(void *user, const char *from, const char *to) {
+    faults *f = user;
+    if (f->renames_left-- == 0)
+        _exit(0);
+    return rename(from, to);
+}
+
+static void test_killed(void **state) {
+    (void)state;
+    char folder[PATH_MAX];
+    test_mkdtemp(folder, sizeof folder);
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *a = po_arena_create(&ctx);
+    const char *out = po_arena_printf(a, "%s/out.onnx", folder);
+    size_t size;
+    const uint8_t *bytes = big_model(a, &size);
+    po_model *model;
+    assert_int_equal(po_import_bytes(&ctx, bytes, size, &model), PO_OK);
+    int old = 0, fresh = 0;
+    for (int renames = 0; renames < 5; renames++) {
+        empty(folder);
+        place_old(a, folder);
+        pid_t pid = fork();
+        if (pid == 0) {
+            faults f = {.fail_at = -1, .renames_left = renames};
+            po_file_ops ops = {&f, f_open, f_write, f_fsync, f_close, k_rename, f_unlink, f_link};
+            po_export_options o = {.ops = &ops, .external = true, .certify = certify};
+            _exit(po_export_file(&ctx, model->graph, out, &o, NULL) == PO_OK ? 0 : 1);
+        }
+        int how;
+        assert_int_equal(waitpid(pid, &how, 0), pid);
+        assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+        const char *cert = po_arena_printf(a, "%s.cert", out);
+        if (holds(out, "old model \x12\x2e" OLD_DATA " end")) {
+            assert_true(holds(po_arena_printf(a, "%s/" OLD_DATA, folder), "old weights"));
+            assert_true(access(cert, F_OK) != 0 || holds(cert, old_cert));
+            old++;
+            continue;
+        }
+        po_model *back;
+        assert_int_equal(po_import_file(&ctx, out, &back), PO_OK);
+        po_model_free(back);
+        assert_false(holds(cert, old_cert));
+        fresh++;
+    }
+    assert_true(old >= 3 && fresh >= 2); /* data, certificate aside, model, certificate */
+    po_model_free(model);
+    po_arena_free(a);
+    test_rmtree(folder);
+}
+
 static void test_no_space(void **state) {
     (void)state;
-    run_faults(false, ENOSPC, false);
-    run_faults(false, ENOSPC, true);
-    run_faults(true, ENOSPC, false);
+    run_faults(false, false, ENOSPC, false);
+    run_faults(false, true, ENOSPC, true);
+    run_faults(true, false, ENOSPC, false);
 }
 
 static void test_io_error(void **state) {
     (void)state;
-    run_faults(false, EIO, false);
-    run_faults(true, EIO, true);
+    run_faults(false, true, EIO, false);
+    run_faults(true, true, EIO, false);
+    run_faults(true, true, EIO, true);
 }
 
 static void test_places(void **state) {
@@ -192,6 +295,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_space),
         cmocka_unit_test(test_io_error),
+        cmocka_unit_test(test_killed),
         cmocka_unit_test(test_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

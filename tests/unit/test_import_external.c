@@ -6,6 +6,7 @@
 #include "onnx_build.h"
 #include "test_paths.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -361,6 +362,23 @@ static uint8_t *slurp(site *s, const char *name, size_t *size) {
     return data;
 }
 
+/* The one file of petopt's beside a model that holds its data: PATH.<32 digits>.data. */
+static const char *data_beside(site *s, const char *model) {
+    const char *path = at(s, model), *name = strrchr(path, '/') + 1, *found = NULL;
+    DIR *folder = opendir(po_path_folder(s->a, path));
+    assert_non_null(folder);
+    for (const struct dirent *e; (e = readdir(folder)) != NULL;)
+        if (strncmp(e->d_name, name, strlen(name)) == 0 &&
+            strlen(e->d_name) == strlen(name) + 1 + 32 + 5) {
+            assert_null(found);
+            found = po_arena_printf(s->a, "%.*s%s", (int)(strrchr(model, '/') + 1 - model), model,
+                                    e->d_name);
+        }
+    closedir(folder);
+    assert_non_null(found);
+    return found;
+}
+
 static po_status export_to(site *s, const po_model *model, const char *name,
                            const po_export_options *o, po_export_result *r) {
     po_ctx_clear(&s->ctx);
@@ -385,7 +403,8 @@ static void test_round_trip(void **state) {
     assert_int_equal(export_to(&s, model, "m/out.onnx", NULL, &r), PO_OK);
     po_model_free(model);
     size_t size, out_size;
-    uint8_t *was = slurp(&s, "m/w.bin", &size), *is = slurp(&s, "m/out.onnx.data", &out_size);
+    uint8_t *was = slurp(&s, "m/w.bin", &size),
+            *is = slurp(&s, data_beside(&s, "m/out.onnx"), &out_size);
     assert_int_equal(out_size, 4096 + BYTES);
     assert_int_equal(r.data_bytes, out_size);
     assert_memory_equal(is, was, BYTES);
@@ -402,7 +421,8 @@ static void test_round_trip(void **state) {
     finish(&s);
 }
 
-/* Over the input itself, and through a link: both files are replaced, the link stays. */
+/* Over the input itself, and through a link: what the input named as petopt does is replaced, the
+ * link stays. */
 static void test_over_input(void **state) {
     (void)state;
     site s;
@@ -422,19 +442,64 @@ static void test_over_input(void **state) {
         assert_int_equal(*(const uint8_t *)g->values[g->initializers[0]].constant->data, 41);
         po_model_free(model);
         size_t size;
-        uint8_t *data = slurp(&s, "m/model.onnx.data", &size);
+        uint8_t *data = slurp(&s, data_beside(&s, "m/model.onnx"), &size);
         assert_int_equal(size, BYTES);
         assert_int_equal(data[0], 41);
         free(data);
         struct stat st;
         assert_int_equal(lstat(at(&s, "link.onnx"), &st), 0);
         assert_true(S_ISLNK(st.st_mode));
-        assert_int_not_equal(access(at(&s, "link.onnx.data"), F_OK), 0);
+        /* Data of another name may be another program's. */
+        assert_int_equal(access(at(&s, "m/model.onnx.data"), F_OK), 0);
     }
     finish(&s);
 }
 
-/* A model that reaches the limit gets OUT.data; typed weights move too. */
+/* Weights are never met by another model: each output keeps its own data beside it, and that goes
+ * when the model is replaced, but not while the input is read from it. */
+static void test_data_goes(void **state) {
+    (void)state;
+    site s;
+    start(&s);
+    write_model(&s);
+    po_model *model = read_model(&s, NULL), *other;
+    const po_export_options external = {.external = true};
+    assert_int_equal(export_to(&s, model, "m/out.onnx", NULL, NULL), PO_OK);
+    const char *first = data_beside(&s, "m/out.onnx");
+    /* The same again: the same name, and it stays. */
+    assert_int_equal(export_to(&s, model, "m/out.onnx", NULL, NULL), PO_OK);
+    assert_string_equal(first, data_beside(&s, "m/out.onnx"));
+    po_model_free(model);
+    /* Another model with the same name, made from a copy that still reads the first one's data. */
+    assert_int_equal(link(at(&s, "m/out.onnx"), at(&s, "m/was.onnx")), 0);
+    assert_int_equal(unlink(at(&s, "m/out.onnx")), 0);
+    size_t size;
+    uint8_t *bytes = slurp(&s, "m/was.onnx", &size);
+    test_write_file(at(&s, "m/out.onnx"), bytes, size);
+    free(bytes);
+    int64_t n = 3000;
+    TM_ADD(s.a, s.m->graph, initializer, tm_raw(s.a, "more", PO_U8, 1, &n, 3000));
+    const uint8_t *packed = tm_pack(s.a, s.m, &size);
+    test_write_file(at(&s, "m/more.onnx"), packed, size);
+    s.model = at(&s, "m/was.onnx");
+    model = read_model(&s, NULL);
+    s.model = at(&s, "m/more.onnx");
+    other = read_model(&s, NULL);
+    assert_true(model && other);
+    test_write_file(at(&s, "m/was.onnx.00000000000000000000000000000000.data"), "x", 1);
+    assert_int_equal(export_to(&s, model, "m/out.onnx", NULL, NULL), PO_OK);
+    assert_int_equal(access(at(&s, first), F_OK), 0);
+    assert_int_equal(export_to(&s, other, "m/out.onnx", &external, NULL), PO_OK);
+    assert_int_not_equal(access(at(&s, first), F_OK), 0);
+    const char *second = data_beside(&s, "m/out.onnx");
+    assert_string_not_equal(first, second);
+    assert_int_equal(access(at(&s, "m/was.onnx.00000000000000000000000000000000.data"), F_OK), 0);
+    po_model_free(model);
+    po_model_free(other);
+    finish(&s);
+}
+
+/* A model that reaches the limit gets a file of data; typed weights move too. */
 static void test_limit(void **state) {
     (void)state;
     site s;
@@ -525,13 +590,14 @@ static void test_changed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_entries),     cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_links),       cmocka_unit_test(test_hard_links),
-        cmocka_unit_test(test_hub_cache),   cmocka_unit_test(test_more_entries),
-        cmocka_unit_test(test_overlaps),    cmocka_unit_test(test_both),
-        cmocka_unit_test(test_places),      cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_over_input),  cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_descriptors), cmocka_unit_test(test_changed),
+        cmocka_unit_test(test_entries),    cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_links),      cmocka_unit_test(test_hard_links),
+        cmocka_unit_test(test_hub_cache),  cmocka_unit_test(test_more_entries),
+        cmocka_unit_test(test_overlaps),   cmocka_unit_test(test_both),
+        cmocka_unit_test(test_places),     cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_over_input), cmocka_unit_test(test_data_goes),
+        cmocka_unit_test(test_limit),      cmocka_unit_test(test_descriptors),
+        cmocka_unit_test(test_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
