@@ -172,6 +172,7 @@ typedef struct po_candidate_report {
     bool compared;           /* against the original's outputs */
     double error;            /* largest difference, as a part of the output's largest magnitude */
     bool chosen;
+    bool different;      /* it was dropped for what it computes, or since no runtime takes it */
     const char *verdict; /* one sentence: why it won or lost */
 } po_candidate_report;
 

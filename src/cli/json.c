@@ -120,6 +120,7 @@ static json_t *candidates(const po_summary *s) {
         put(&row, "ratio_high", c->measured ? number(c->high) : json_null());
         put(&row, "error", c->compared ? number(c->error) : json_null());
         put(&row, "chosen", json_boolean(c->chosen));
+        put(&row, "different", json_boolean(c->different));
         put(&row, "verdict", text_of(c->verdict));
         append(&array, row);
     }

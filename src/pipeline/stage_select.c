@@ -238,8 +238,10 @@ static po_status check_functions(selecting *s, uint32_t i, bool *right) {
     po_verify_report r;
     PO_TRY(po_verify(s->ctx, &spec, &r));
     *right = r.equal;
-    if (!r.equal)
+    if (!r.equal) {
+        po_selecting_row(s, i)->different = r.evidence != PO_EVIDENCE_NONE;
         po_selecting_decide(s, po_selecting_row(s, i), "without its library: %s", r.why);
+    }
     return PO_OK;
 }
 
@@ -289,6 +291,7 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
     PO_TRY(po_select(s->ctx, &spec, v));
     fill_row(row, v);
     bool accepted = po_verdict_accepted(v);
+    row->different = v->code == PO_VERDICT_WRONG;
     po_selecting_decide(s, row, "%s%s", v->reason, v->cached ? " (from the cache)" : "");
     if (accepted)
         PO_TRY(check_functions(s, i, &accepted));
@@ -408,6 +411,7 @@ po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *
     *untested = !row->compared;
     if (*untested)
         return original_fails(s, r.why);
+    row->different = !r.equal;
     po_selecting_decide(s, row, "%s", r.equal ? why : r.why);
     if (r.equal)
         PO_TRY(check_functions(s, i, taken));

@@ -253,6 +253,18 @@ def checker_passes(model):
         return False
 
 
+def different(report):
+    """The first candidate of a run's report that computes something else, or that no runtime takes:
+    it was dropped, but some rewrite made it. None where there is none."""
+    if not os.path.exists(report):
+        return None
+    with open(report, encoding='utf-8') as f:
+        for c in json.load(f)['candidates']:
+            if c['different']:
+                return f"candidate '{c['name']}' was dropped for what it computes: {c['verdict']}"
+    return None
+
+
 def judge(petopt, path, level, original, kernels=False):
     """(verdict, detail, outputs compared): verdict is good, refused, crashed or wrong. With kernels
     OUT is run with its library and without."""
@@ -260,6 +272,8 @@ def judge(petopt, path, level, original, kernels=False):
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as built:
         out = os.path.join(folder, 'out.onnx')
         command = [petopt, path, '-o', out, f'-O{level}', '--cost', 'model', '-q']
+        report = os.path.join(built, 'report.json')
+        command += ['--json', report]
         command += ['--kernels', built, '--cache', 'none'] if kernels else []
         try:
             p = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
@@ -271,6 +285,9 @@ def judge(petopt, path, level, original, kernels=False):
             return 'crashed', f'exit {p.returncode}: {last}', 0
         if p.returncode != 0:
             return 'refused', f'exit {p.returncode}: {last}', 0
+        dropped = different(report)
+        if dropped:
+            return 'wrong', dropped, 0
         odd = sorted(set(os.listdir(folder)) - {'out.onnx', 'out.onnx.cert', 'out.cert'})
         if odd or not os.path.exists(out):
             return 'wrong', f'left behind: {odd}', 0
@@ -418,6 +435,8 @@ SABOTAGE = [
     ('left behind', 0, 'cp "$1" "$3"; : >"$3.tmp"'),
     ('left behind', 0, 'exit 0'),
     ('not equal', 0, EDIT.format("m.doc_string='x'")),
+    ('for what it computes', 1, 'cp "$1" "$3"; echo \'{"candidates":[{"name":"x","different":true,'
+                                '"verdict":"off"}]}\' >"$9"'),
     ('opsets changed', 1, EDIT.format('m.ir_version+=1')),
     ('onnx.checker', 1, EDIT.format("m.graph.node[0].op_type='NoSuch'")),
     ('error', 1, EDIT.format("m.graph.node[0].op_type='Sub'")),

@@ -110,6 +110,7 @@ def case_classifier(bed):
     with open(bed.path('r.json'), encoding='utf-8') as f:
         told = json.load(f)
     expect(told['winner'] == 'kernels' and told['library'] == 'k/' + LIBRARY, told['winner'])
+    expect(not any(c['different'] for c in told['candidates']), told['candidates'])
     expect(told['regions'] and not told['regions'][0]['why'], told['regions'])
     for region in told['regions']:
         steps = region['steps']
@@ -168,6 +169,7 @@ def case_regions(bed):
     bed.said(*words, 'k', '-o', 'out.onnx', '--json', 'r.json')
     with open(bed.path('r.json'), encoding='utf-8') as f:
         told = json.load(f)
+    expect(not any(c['different'] for c in told['candidates']), told['candidates'])
     names = [c['name'] for c in told['candidates']]
     expect({'kernels', 'kernels, not of region 0', 'kernels, not of region 1'} <= set(names), names)
     expect(len(told['regions']) == 2, told['regions'])
