@@ -112,6 +112,8 @@ def case_classifier(bed):
     expect(told['winner'] == 'kernels' and told['library'] == 'k/' + LIBRARY, told['winner'])
     expect(not any(c['different'] for c in told['candidates']), told['candidates'])
     expect(told['regions'] and not told['regions'][0]['why'], told['regions'])
+    slow = [n for n in told['notes'] if 'where the library is not loaded' in n]
+    expect(told['ratio_fallback'] > 0 and bool(slow) == (told['ratio_fallback'] < 0.98), told['notes'])
     for region in told['regions']:
         steps = region['steps']
         expect(abs(sum(s['ms'] for s in steps) - region['ms']) < 1e-6, 'steps do not add up')
