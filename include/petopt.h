@@ -259,6 +259,7 @@ typedef struct po_summary {
     double ratio, ratio_low, ratio_high;
     bool compared;
     double error;           /* as in po_candidate_report */
+    double ratio_fallback;  /* latency where the library is not loaded, as `ratio`; 0: not read */
     double error_reference; /* the original's own against float64; negative where not known */
     double tolerance;
     bool proved;       /* that the winner computes what the original does; else tested only */

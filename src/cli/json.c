@@ -277,6 +277,7 @@ char *po_json_optimise(const po_outcome *outcome) {
     put(&root, "winner", text_of(s->winner));
     put(&root, "kept", text_of(s->kept));
     put(&root, "library", s->library ? text_of(s->library) : json_null());
+    put(&root, "ratio_fallback", s->ratio_fallback > 0 ? number(s->ratio_fallback) : json_null());
     put(&root, "kernels", count(s->n_kernels));
     put(&root, "nodes_before", count(s->nodes_before));
     put(&root, "nodes_after", count(s->nodes_after));

@@ -38,6 +38,10 @@ po_selecting_decide(selecting *s, po_candidate_report *row, const char *format, 
 po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *untested,
                                bool *taken);
 
+/* select_fallback.c: reads, for a moment, how fast a variant with kernels is without its library,
+ * at the size of that number. */
+po_status po_select_fallback(selecting *s, uint32_t i, uint32_t size);
+
 /* select_gpu.c: target cuda. By readings of a GPU, or what was recorded of one, or else by
  * estimates. */
 po_status po_select_for_gpu(selecting *s);

@@ -333,6 +333,9 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
     if (accepted) {
         take(s, i, row, &v->verify);
         tell_other_threads(s, v);
+        uint32_t n = v->verify.sizes;
+        if (kernels_of(s, i))
+            PO_TRY(po_select_fallback(s, i, n > 0 ? v->verify.size[n - 1] : 0));
     }
     return PO_OK;
 }

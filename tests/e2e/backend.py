@@ -424,6 +424,8 @@ SABOTAGE = [
     ('left behind', 0, 'cp "$1" "$3"; : >"$3.tmp"'),
     ('left behind', 0, 'exit 0'),
     ('not equal', 0, EDIT.format("m.doc_string='x'")),
+    ("candidate 'folded': off", 1, 'cp "$1" "$3"; echo \'{"candidates": [{"name": "folded", '
+     '"refused": false, "different": true, "verdict": "off"}]}\' >"$9"'),
     ('opsets changed', 1, EDIT.format('m.ir_version+=1')),
     ('onnx.checker', 1, EDIT.format("m.graph.node[0].op_type='NoSuch'")),
     ('error', 1, EDIT.format("m.graph.node[0].op_type='Sub'")),

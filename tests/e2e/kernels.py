@@ -110,7 +110,10 @@ def case_classifier(bed):
     with open(bed.path('r.json'), encoding='utf-8') as f:
         told = json.load(f)
     expect(told['winner'] == 'kernels' and told['library'] == 'k/' + LIBRARY, told['winner'])
+    expect(not any(c['different'] for c in told['candidates']), told['candidates'])
     expect(told['regions'] and not told['regions'][0]['why'], told['regions'])
+    slow = [n for n in told['notes'] if 'where the library is not loaded' in n]
+    expect(told['ratio_fallback'] > 0 and bool(slow) == (told['ratio_fallback'] < 0.98), told['notes'])
     for region in told['regions']:
         steps = region['steps']
         expect(abs(sum(s['ms'] for s in steps) - region['ms']) < 1e-6, 'steps do not add up')
@@ -168,6 +171,7 @@ def case_regions(bed):
     bed.said(*words, 'k', '-o', 'out.onnx', '--json', 'r.json')
     with open(bed.path('r.json'), encoding='utf-8') as f:
         told = json.load(f)
+    expect(not any(c['different'] for c in told['candidates']), told['candidates'])
     names = [c['name'] for c in told['candidates']]
     expect({'kernels', 'kernels, not of region 0', 'kernels, not of region 1'} <= set(names), names)
     expect(len(told['regions']) == 2, told['regions'])
