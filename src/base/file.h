@@ -89,6 +89,12 @@ const char *po_writer_path(const po_writer *writer);
 /* Another name in the same folder, for a file whose content names it. Before it is committed. */
 void po_writer_set_name(po_writer *writer, const char *name);
 
+/* A file that only descriptors lead to, with this content: for libraries that are to be loaded
+ * whatever the folders of the machine allow. Its path, /proc/self/fd/N, is good for this process
+ * and its children while the arena lives. PO_IO. */
+po_status po_memory_file(po_ctx *ctx, po_arena *arena, const char *name, const void *data,
+                         size_t size, const char **path);
+
 /* The folder of a path ("." where it has none) and its last component. */
 const char *po_path_folder(po_arena *arena, const char *path);
 const char *po_path_name(const char *path);

@@ -4,8 +4,14 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pwd.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
+
+/* What compilers write for one library, with room to spare. */
+#define LEAST_ROOM ((uint64_t)32 << 20)
 
 static void remove_folder(void *user) {
     const char *path = user;
@@ -19,11 +25,47 @@ static void remove_folder(void *user) {
     rmdir(path);
 }
 
+const char *po_folder_home(po_arena *arena) {
+    char buffer[4096];
+    struct passwd entry, *found = NULL;
+    if (getpwuid_r(getuid(), &entry, buffer, sizeof buffer, &found) != 0 || !found ||
+        found->pw_dir[0] != '/')
+        return NULL;
+    return po_arena_strdup(arena, found->pw_dir);
+}
+
+/* Folders in the order in which they are tried: what is in memory or cleaned at the next start
+ * first; then the user's cache, for machines that give no other. */
+static const char *place(po_arena *arena, int i) {
+    static const char *const places[] = {"/tmp", "/var/tmp", "/dev/shm"};
+    enum { PLACES = sizeof places / sizeof places[0] };
+    if (i < PLACES)
+        return places[i];
+    const char *home = i == PLACES ? po_folder_home(arena) : NULL;
+    return home ? po_arena_printf(arena, "%s/.cache/petopt", home) : NULL;
+}
+
+static bool has_room(const char *path) {
+    struct statvfs st;
+    return statvfs(path, &st) != 0 || (uint64_t)st.f_bavail * st.f_frsize >= LEAST_ROOM;
+}
+
 po_status po_folder_temporary(po_ctx *ctx, po_arena *arena, const char **path) {
-    char *name = po_arena_printf(arena, "/tmp/petopt-%ld-XXXXXX", (long)getpid());
-    if (!mkdtemp(name))
-        return po_fail(ctx, PO_IO, "no temporary folder can be made in /tmp (%s)", strerror(errno));
-    po_arena_defer(arena, remove_folder, name);
-    *path = name;
-    return PO_OK;
+    int error = 0;
+    const char *parent;
+    for (int i = 0; (parent = place(arena, i)) != NULL; i++) {
+        char *name = po_arena_printf(arena, "%s/petopt-%ld-XXXXXX", parent, (long)getpid());
+        bool room = has_room(parent);
+        if (room && mkdtemp(name)) {
+            po_arena_defer(arena, remove_folder, name);
+            *path = name;
+            return PO_OK;
+        }
+        if (error == 0)
+            error = room ? errno : ENOSPC;
+    }
+    return po_fail(ctx, PO_IO,
+                   "no temporary folder can be made in /tmp (%s), nor in /var/tmp, /dev/shm or "
+                   "~/.cache/petopt",
+                   strerror(error));
 }

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define XXH_STATIC_LINKING_ONLY
@@ -287,5 +288,23 @@ po_status po_writer_commit(po_writer *w) {
         return po_writer_status(w);
     }
     w->temp = NULL;
+    return PO_OK;
+}
+
+static void close_descriptor(void *user) {
+    close(*(int *)user);
+}
+
+po_status po_memory_file(po_ctx *ctx, po_arena *arena, const char *name, const void *data,
+                         size_t size, const char **path) {
+    int *fd = PO_NEW(arena, int);
+    *fd = memfd_create(name, MFD_CLOEXEC);
+    if (*fd < 0)
+        return po_fail(ctx, PO_IO, "no memory file for %s (%s)", name, strerror(errno));
+    po_arena_defer(arena, close_descriptor, fd);
+    po_writer *w = po_writer_on_fd(ctx, arena, *fd, "a file in memory");
+    po_writer_put(w, data, size);
+    PO_TRY(po_writer_finish(w));
+    *path = po_arena_printf(arena, "/proc/self/fd/%d", *fd);
     return PO_OK;
 }
