@@ -63,6 +63,8 @@ typedef struct po_writer po_writer;
  * regular file. ops NULL: the system's. */
 po_status po_writer_create(po_ctx *ctx, po_arena *arena, const po_file_ops *ops, const char *path,
                            po_writer **writer);
+/* Whether a file could be written to `path`, as far as that shows beforehand. Nothing is left. */
+po_status po_writer_try(po_ctx *ctx, const char *path);
 /* Writes to a descriptor that is the caller's. */
 po_writer *po_writer_on_fd(po_ctx *ctx, po_arena *arena, int fd, const char *name);
 /* Only counts and, where asked, hashes. */

@@ -281,6 +281,16 @@ po_status po_writer_finish(po_writer *w) {
     return po_writer_status(w);
 }
 
+po_status po_writer_try(po_ctx *ctx, const char *path) {
+    po_writer *w;
+    po_arena *arena = po_arena_create(ctx);
+    po_status status = po_writer_create(ctx, arena, NULL, path, &w);
+    if (status == PO_OK)
+        status = po_writer_finish(w);
+    po_arena_free(arena);
+    return status;
+}
+
 po_status po_writer_commit(po_writer *w) {
     PO_TRY(po_writer_status(w));
     if (w->ops.rename(w->ops.user, w->temp, w->path) != 0) {

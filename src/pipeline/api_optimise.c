@@ -216,8 +216,7 @@ typedef struct check_args {
 
 static po_status check_output(po_ctx *ctx, void *user) {
     const check_args *args = user;
-    po_writer *writer; /* gone with its arena: it is only tried */
-    PO_TRY(po_writer_create(ctx, po_arena_create(ctx), NULL, args->path, &writer));
+    PO_TRY(po_writer_try(ctx, args->path));
     const char *kernels = args->options ? args->options->kernels : NULL;
     return kernels ? po_library_check_folder(ctx, kernels, args->path) : PO_OK;
 }

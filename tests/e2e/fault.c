@@ -7,13 +7,10 @@
  * KIND is
  *   alloc   malloc, calloc, realloc, aligned allocations: NULL, ENOMEM
  *   io      write, pwrite, writev, pwritev, fsync, fdatasync, rename, link, ftruncate, fallocate,
- *           copy_file_range, sendfile, and open for writing: ENOSPC or EIO; close: EIO, done all the
- *           same
- *   rename  rename and link alone
- *   read    read, pread, and open for reading: EIO
- *   map     mmap, memfd_create, mkdir, mkdtemp: ENOMEM, EMFILE or ENOSPC
- *   task    pthread_create, fork, posix_spawn, pipe: EAGAIN or EMFILE
- *   stdio   fopen, fdopen, fwrite, fputs, fread, fflush, fclose: EIO
+ *           copy_file_range, sendfile, and open for writing: ENOSPC or EIO; close: EIO, done all
+ * the same rename  rename and link alone read    read, pread, and open for reading: EIO map mmap,
+ * memfd_create, mkdir, mkdtemp: ENOMEM, EMFILE or ENOSPC task    pthread_create, fork, posix_spawn,
+ * pipe: EAGAIN or EMFILE stdio   fopen, fdopen, fwrite, fputs, fread, fflush, fclose: EIO
  * FAULT_COUNT=FILE: the number of calls of the kind is written there at exit, with the name of the
  * last call that failed and its path. Standard output and error are never touched. */
 #include <dlfcn.h>
@@ -36,9 +33,9 @@
 #include <unistd.h>
 
 typedef enum kind_of_call { NONE, ALLOC, IO, RENAME, READ, MAP, TASK, STDIO, CUT } kind_of_call;
-static const char *const kinds[] = {
-    [NONE] = "none:", [ALLOC] = "alloc:", [IO] = "io:",       [RENAME] = "rename:", [READ] = "read:",
-    [MAP] = "map:",   [TASK] = "task:",   [STDIO] = "stdio:", [CUT] = "cut:"};
+static const char *const kinds[] = {[NONE] = "none:",     [ALLOC] = "alloc:", [IO] = "io:",
+                                    [RENAME] = "rename:", [READ] = "read:",   [MAP] = "map:",
+                                    [TASK] = "task:",     [STDIO] = "stdio:", [CUT] = "cut:"};
 static kind_of_call kind;
 static long nth;
 static enum { ONCE, ALWAYS, KILL } mode;
@@ -226,9 +223,8 @@ int rename(const char *from, const char *to) {
 }
 
 int renameat(int from_dir, const char *from, int to_dir, const char *to) {
-    return no_name("renameat", to)
-               ? -1
-               : (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, 0);
+    return no_name("renameat", to) ? -1
+                                   : (int)syscall(SYS_renameat2, from_dir, from, to_dir, to, 0);
 }
 
 int renameat2(int from_dir, const char *from, int to_dir, const char *to, unsigned flags) {
