@@ -108,6 +108,11 @@ PO_API void po_options_free(po_options *options);
 PO_API po_status po_options_set(po_options *options, const char *name, const char *value,
                                 po_error *error);
 
+/* Seconds after which po_optimise returns by itself with these options (NULL: the defaults): every
+ * part of it asks for the time. A host that must have its thread back even if a part of a library
+ * hangs calls it in a process of its own, as the program petopt does. */
+PO_API double po_options_seconds(const po_options *options);
+
 /* --- progress and cancelling -------------------------------------------------------------------
  */
 
@@ -239,6 +244,7 @@ typedef struct po_summary {
     po_status stopped;  /* PO_OK, or PO_CANCELLED or PO_TIME_LIMIT: cut short */
     bool changed;       /* false: what would be written is the original */
     const char *winner; /* name of the candidate that would be written; "original" */
+    const char *kept;   /* one sentence: why the original stays; "" where it does not */
     /* The library of kernels that po_result_save writes with it, "DIR/libpetopt_kernels.so" (option
      * kernels); NULL: the winner has none. The model runs without it too, but not as fast. */
     const char *library;
@@ -271,6 +277,11 @@ typedef struct po_summary {
     double search_seconds, certify_seconds, measure_seconds; /* of the search for mutants */
     const char *const *notes; /* sentences for the user: what was dropped or left alone, and why */
     size_t n_notes;
+    /* Sets of inputs that the winner was compared on, user's data included; of them those drawn
+     * when it was chosen already; and those where only the original's own error against float64,
+     * times eight, is as large as the difference, which is then at most error_excused. */
+    uint32_t inputs, inputs_fresh, inputs_excused;
+    double error_excused;
 } po_summary;
 
 /* Looks for a faster program that computes the same function. What cannot be shown to be right and

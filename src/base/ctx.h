@@ -65,6 +65,19 @@ __attribute__((format(printf, 3, 4))) void po_step(po_ctx *ctx, double fraction,
 /* Returns PO_CANCELLED or PO_TIME_LIMIT (recorded) where the call should stop, else PO_OK. */
 po_status po_ctx_poll(po_ctx *ctx);
 
+/* A part of a call that has a time limit of its own:
+ *     po_limit limit = po_limit_begin(ctx, until);
+ *     po_status status = part(ctx);
+ *     bool cut = po_limit_end(ctx, &limit, &status);
+ * `until` as po_now counts; 0: none but the context's, which holds whatever it says. */
+typedef struct po_limit {
+    double outer, own;
+} po_limit;
+po_limit po_limit_begin(po_ctx *ctx, double until);
+/* The context's limit is again what it was. True where the part's own limit stopped it: *status is
+ * PO_OK then and nothing is recorded. */
+bool po_limit_end(po_ctx *ctx, const po_limit *limit, po_status *status);
+
 /* Monotonic time in seconds. */
 double po_now(void);
 /* Processor time that this thread, or all of the process, has used: what else the machine does in

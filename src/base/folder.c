@@ -4,7 +4,9 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -25,24 +27,29 @@ static void remove_folder(void *user) {
     rmdir(path);
 }
 
-const char *po_folder_home(po_arena *arena) {
+/* Into the buffer; false: there is none. */
+static bool find_home(char *path, size_t size, const char *below) {
     char buffer[4096];
     struct passwd entry, *found = NULL;
     if (getpwuid_r(getuid(), &entry, buffer, sizeof buffer, &found) != 0 || !found ||
         found->pw_dir[0] != '/')
-        return NULL;
-    return po_arena_strdup(arena, found->pw_dir);
+        return false;
+    return (size_t)snprintf(path, size, "%s%s", found->pw_dir, below) < size;
+}
+
+const char *po_folder_home(po_arena *arena) {
+    char path[PATH_MAX];
+    return find_home(path, sizeof path, "") ? po_arena_strdup(arena, path) : NULL;
 }
 
 /* Folders in the order in which they are tried: what is in memory or cleaned at the next start
  * first; then the user's cache, for machines that give no other. */
-static const char *place(po_arena *arena, int i) {
+static bool place(int i, char path[PATH_MAX]) {
     static const char *const places[] = {"/tmp", "/var/tmp", "/dev/shm"};
     enum { PLACES = sizeof places / sizeof places[0] };
     if (i < PLACES)
-        return places[i];
-    const char *home = i == PLACES ? po_folder_home(arena) : NULL;
-    return home ? po_arena_printf(arena, "%s/.cache/petopt", home) : NULL;
+        return snprintf(path, PATH_MAX, "%s", places[i]) > 0;
+    return i == PLACES && find_home(path, PATH_MAX, "/.cache/petopt");
 }
 
 static bool has_room(const char *path) {
@@ -50,10 +57,26 @@ static bool has_room(const char *path) {
     return statvfs(path, &st) != 0 || (uint64_t)st.f_bavail * st.f_frsize >= LEAST_ROOM;
 }
 
+void po_folder_remove_left(void) {
+    char start[64], parent[PATH_MAX], path[PATH_MAX + 300];
+    int length = snprintf(start, sizeof start, "petopt-%ld-", (long)getpid());
+    for (int i = 0; place(i, parent); i++) {
+        DIR *all = opendir(parent);
+        const struct dirent *entry;
+        while (all && (entry = readdir(all)) != NULL) {
+            snprintf(path, sizeof path, "%s/%s", parent, entry->d_name);
+            if (strncmp(entry->d_name, start, (size_t)length) == 0)
+                remove_folder(path);
+        }
+        if (all)
+            closedir(all);
+    }
+}
+
 po_status po_folder_temporary(po_ctx *ctx, po_arena *arena, const char **path) {
     int error = 0;
-    const char *parent;
-    for (int i = 0; (parent = place(arena, i)) != NULL; i++) {
+    char parent[PATH_MAX];
+    for (int i = 0; place(i, parent); i++) {
         char *name = po_arena_printf(arena, "%s/petopt-%ld-XXXXXX", parent, (long)getpid());
         bool room = has_room(parent);
         if (room && mkdtemp(name)) {

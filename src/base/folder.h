@@ -12,4 +12,7 @@ po_status po_folder_temporary(po_ctx *ctx, po_arena *arena, const char **path);
 /* The home of the user who runs this, from the user database; NULL: there is none. */
 const char *po_folder_home(po_arena *arena);
 
+/* Removes such folders of a program that had this process before (execve), and its own. */
+void po_folder_remove_left(void);
+
 #endif

@@ -1,6 +1,5 @@
 #include "base/rational.h"
 
-#include "base/modp.h"
 #include "base/num.h"
 
 #include <math.h>
@@ -56,14 +55,18 @@ bool po_rational_from_f64(double value, po_rational *out) {
     return exponent >= -62 && po_rational_make(m, (int64_t)1 << -exponent, out);
 }
 
-bool po_rational_mod(po_rational a, uint32_t *residue) {
-    uint32_t den = po_mod_i64(a.den);
+bool po_rational_residue(po_field field, po_rational a, uint32_t *residue) {
+    uint32_t den = po_field_i64(field, a.den);
     if (!den)
         return false;
-    *residue = po_mod_i64(a.num);
+    *residue = po_field_i64(field, a.num);
     if (den != 1)
-        *residue = po_mod_mul(*residue, po_mod_inverse(den));
+        *residue = po_field_mul(field, *residue, po_field_inverse(field, den));
     return true;
+}
+
+bool po_rational_mod(po_rational a, uint32_t *residue) {
+    return po_rational_residue(PO_FIELD_FIXED, a, residue);
 }
 
 void po_text_rational(po_text *text, po_rational value) {

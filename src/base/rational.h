@@ -2,6 +2,7 @@
 #ifndef PO_BASE_RATIONAL_H
 #define PO_BASE_RATIONAL_H
 
+#include "base/field.h"
 #include "base/scan.h"
 
 typedef struct po_rational {
@@ -25,6 +26,8 @@ static inline double po_rational_f64(po_rational a) {
 }
 /* The residue modulo PO_P (base/modp.h). False where the denominator is a multiple of it. */
 bool po_rational_mod(po_rational a, uint32_t *residue);
+/* The same in any field. */
+bool po_rational_residue(po_field field, po_rational a, uint32_t *residue);
 
 /* "3", "-1/2". */
 void po_text_rational(po_text *text, po_rational value);

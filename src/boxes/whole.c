@@ -75,7 +75,7 @@ static po_status run_step(po_ctx *ctx, evaluation *e, uint32_t number) {
             read_value(e, step->in[k]);
             in[k] = e->value[step->in[k]];
         }
-    if (po_sum_eval_mod(e->arena, step->sum, in, take(e, step->out)) != PO_OK)
+    if (po_sum_eval_mod(e->arena, PO_FIELD_FIXED, step->sum, in, take(e, step->out)) != PO_OK)
         return po_fail(ctx, PO_UNSUPPORTED, "node '%s': a fraction has no residue modulo %u",
                        step->name, PO_P);
     give_back(e, step, number);

@@ -44,6 +44,7 @@ static const struct {
     {"show", PO_CMD_SHOW, 0, 1, 1, "petopt show M", "print the text form of a model"},
     {"explain", PO_CMD_EXPLAIN, PO_FOR_OPTIMISE, 1, 1, "petopt explain M [options]",
      "search as for optimise, write no model, and print what was tried"},
+    {"keep", PO_CMD_KEEP, PO_FOR_OPTIMISE, 1, 1, NULL, NULL}, /* SIGNAL STAGE come first */
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -173,8 +174,8 @@ static int check_files(const po_cli *cli, int row) {
         return po_complain_use("%s takes %s%d file%s, not %d: %s", commands[row].name,
                                commands[row].least < commands[row].most ? "1 to " : "",
                                commands[row].most, commands[row].most == 1 ? "" : "s", cli->n_files,
-                               commands[row].usage);
-    if (cli->command == PO_CMD_OPTIMISE && !cli->out)
+                               commands[row].usage ? commands[row].usage : commands[0].usage);
+    if ((cli->command == PO_CMD_OPTIMISE || cli->command == PO_CMD_KEEP) && !cli->out)
         return po_complain_use("say where the model is to be written: petopt IN -o OUT");
     if (cli->command == PO_CMD_EXPLAIN && cli->out)
         return po_complain_use("option --output is not for explain: it writes no model");
@@ -184,6 +185,8 @@ static int check_files(const po_cli *cli, int row) {
 }
 
 int po_cli_parse(po_cli *cli, int argc, char **argv) {
+    cli->argc = argc;
+    cli->argv = argv;
     getopt_tables tables;
     make_tables(&tables);
     int row = 0;
@@ -195,6 +198,14 @@ int po_cli_parse(po_cli *cli, int argc, char **argv) {
         argv++;
     }
     cli->command = commands[row].command;
+    if (cli->command == PO_CMD_KEEP) {
+        if (argc < 3)
+            return po_complain_use("keep is how this program ends a run that hung");
+        cli->kept_signal = atoi(argv[1]);
+        cli->kept_stage = argv[2];
+        argc -= 2;
+        argv += 2;
+    }
     po_status status = po_options_create(&cli->options);
     if (status != PO_OK)
         return po_complain(status, "memory ran out");

@@ -12,7 +12,8 @@ typedef enum po_command {
     PO_CMD_VERIFY,
     PO_CMD_BENCH,
     PO_CMD_SHOW,
-    PO_CMD_EXPLAIN
+    PO_CMD_EXPLAIN,
+    PO_CMD_KEEP /* watchdog.c: of this program alone */
 } po_command;
 
 typedef struct po_cli {
@@ -23,6 +24,10 @@ typedef struct po_cli {
     po_options *options;
     char **files;
     int n_files;
+    char **argv; /* all of it */
+    int argc;
+    const char *kept_stage; /* PO_CMD_KEEP: in which a run hung */
+    int kept_signal;        /* that it did not heed; 0: it was late */
 } po_cli;
 
 enum { PO_EXIT_OK = 0, PO_EXIT_NOT_EQUAL = 1, PO_EXIT_BAD = 2, PO_EXIT_FAILED = 3 };
@@ -67,9 +72,21 @@ bool po_outputs_place(po_outputs *outputs);
 int po_outputs_end(po_outputs *outputs, po_status status, const char *message);
 void po_outputs_free(po_outputs *outputs);
 
+/* --- watchdog.c --- */
+
+/* From here on the run has so many seconds; what is under way a little later is given up. */
+void po_watchdog_start(const po_cli *cli, double seconds);
+void po_watchdog_stop(void);
+void po_watchdog_stage(const char *stage); /* that is under way */
+/* For signal handlers: the run is to end now. */
+void po_watchdog_hurry(void);
+/* PO_CMD_KEEP: removes what the run left behind, and says in the summary what happened. */
+void po_watchdog_took_over(const po_cli *cli, po_summary *summary);
+
 /* --- terminal.c --- */
 
 typedef struct po_terminal {
+    bool quiet;
     bool line;  /* standard error is a terminal: one line, rewritten */
     bool shown; /* the line is not empty now */
     double started, last;

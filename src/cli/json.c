@@ -273,6 +273,7 @@ char *po_json_optimise(const po_outcome *outcome) {
     put(&root, "stopped", text_of(s->stopped == PO_OK ? "" : po_status_name(s->stopped)));
     put(&root, "changed", json_boolean(s->changed));
     put(&root, "winner", text_of(s->winner));
+    put(&root, "kept", text_of(s->kept));
     put(&root, "library", s->library ? text_of(s->library) : json_null());
     put(&root, "kernels", count(s->n_kernels));
     put(&root, "nodes_before", count(s->nodes_before));
@@ -284,6 +285,9 @@ char *po_json_optimise(const po_outcome *outcome) {
     put(&root, "error", s->compared ? number(s->error) : json_null());
     put(&root, "error_reference",
         s->error_reference >= 0 ? number(s->error_reference) : json_null());
+    put(&root, "error_excused", s->inputs_excused > 0 ? number(s->error_excused) : json_null());
+    put(&root, "inputs", count(s->inputs));
+    put(&root, "inputs_fresh", count(s->inputs_fresh));
     put(&root, "tolerance", number(s->tolerance));
     put(&root, "proved", json_boolean(s->proved));
     put(&root, "proof", text_of(s->proof));

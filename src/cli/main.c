@@ -132,17 +132,21 @@ static int write_results(optimise_run *run) {
 
 static int optimise_loaded(optimise_run *run, po_callbacks *callbacks, po_terminal *terminal) {
     po_error error;
+    po_watchdog_start(run->cli, po_options_seconds(run->cli->options));
     po_status status = po_optimise(run->in, run->cli->options, callbacks, &run->result, &error);
+    po_watchdog_stop();
     po_terminal_clear(terminal);
     if (status != PO_OK || po_signal_short_file())
         return po_complain(status, error.message);
-    run->outcome.summary = po_result_summary(run->result);
+    po_summary kept = *po_result_summary(run->result);
+    run->outcome.summary = &kept;
+    if (run->cli->command == PO_CMD_KEEP)
+        po_watchdog_took_over(run->cli, &kept);
     if (make_reports(run) != PO_OK)
         return po_complain(run->ctx.error.status, run->ctx.error.message);
     int code = write_results(run);
-    return code == PO_EXIT_OK && run->outcome.summary->stopped == PO_CANCELLED
-               ? 128 + po_signal_seen()
-               : code;
+    int seen = run->cli->kept_signal ? run->cli->kept_signal : po_signal_seen();
+    return code == PO_EXIT_OK && kept.stopped == PO_CANCELLED ? 128 + seen : code;
 }
 
 static int run_optimise(const po_cli *cli, po_callbacks *callbacks, po_terminal *terminal) {
@@ -156,6 +160,8 @@ static int run_optimise(const po_cli *cli, po_callbacks *callbacks, po_terminal 
     /* Reports tell what was tried, which a run that is known does not. */
     bool tells = !cli->out || cli->report || cli->json;
     po_status status = tells ? po_options_set(cli->options, "recall", "no", &error) : PO_OK;
+    if (status == PO_OK && cli->command == PO_CMD_KEEP)
+        status = po_options_set(cli->options, "level", "0", &error);
     if (status == PO_OK && cli->out)
         status = po_options_check_output(cli->options, cli->out, &error);
     if (status == PO_OK)

@@ -13,6 +13,7 @@ static size_t page_size;
 static void stop(int number) {
     seen = number;
     po_cancel_raise(flag);
+    po_watchdog_hurry();
 }
 
 /* Memory of a mapped file that is not there any more: pages of zeros in its place let the program

@@ -65,7 +65,14 @@ static void latency(po_text *text, const po_summary *s) {
         po_text_printf(text, "%.2fx as fast (%.2f to %.2f)%s%s\n", s->ratio, s->ratio_low,
                        s->ratio_high, *s->gpu ? " on " : "", s->gpu);
     else
-        po_text_puts(text, "nothing measured faster\n");
+        po_text_puts(text, "unchanged\n");
+}
+
+static void kept(po_text *text, const po_summary *s) {
+    if (!*s->kept)
+        return;
+    label(text, "kept");
+    po_text_printf(text, "%s\n", s->kept);
 }
 
 static void error(po_text *text, const po_summary *s) {
@@ -86,7 +93,10 @@ static void error(po_text *text, const po_summary *s) {
     else
         po_text_puts(text, "not tested");
     pad(text, line, REMARK);
-    po_text_printf(text, "of the largest output; limit %.1e\n", s->tolerance);
+    po_text_printf(text, "of the largest output; limit %.1e", s->tolerance);
+    if (s->compared && s->inputs > 0)
+        po_text_printf(text, "; %u sets of inputs, %u of them fresh", s->inputs, s->inputs_fresh);
+    po_text_puts(text, "\n");
 }
 
 static void proof(po_text *text, const po_summary *s) {
@@ -130,6 +140,7 @@ void po_table_print(po_text *text, const po_outcome *outcome) {
     po_text_puts(text, "written\n");
     counts(text, s);
     latency(text, s);
+    kept(text, s);
     error(text, s);
     proof(text, s);
     if (*s->runtime || *s->cpu)

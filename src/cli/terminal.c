@@ -29,6 +29,9 @@ static void cut(char *line, int width) {
 
 static void on_progress(void *user, const po_progress *progress) {
     po_terminal *t = user;
+    po_watchdog_stage(progress->stage);
+    if (t->quiet)
+        return;
     double now = po_now();
     double wait = t->line ? LINE_EVERY : t->last > t->started ? PLAIN_EVERY : FIRST_PLAIN;
     if (now - t->last < wait)
@@ -58,7 +61,7 @@ static void on_dump(void *user, const char *stage, const char *text) {
 }
 
 void po_terminal_init(po_terminal *t, const po_cli *cli, po_callbacks *callbacks) {
-    *t = (po_terminal){.width = 80};
+    *t = (po_terminal){.width = 80, .quiet = cli->quiet};
     t->started = t->last = po_now();
     struct winsize size;
     t->line = isatty(STDERR_FILENO) == 1;
@@ -66,7 +69,7 @@ void po_terminal_init(po_terminal *t, const po_cli *cli, po_callbacks *callbacks
         t->width = size.ws_col;
     callbacks->user = t;
     callbacks->dump = on_dump;
-    callbacks->progress = cli->quiet ? NULL : on_progress;
+    callbacks->progress = on_progress;
     callbacks->log = cli->verbose ? on_log : NULL;
 }
 

@@ -22,7 +22,8 @@ enum { SAID = 1500 /* bytes of a compiler's complaint that are passed on */ };
 typedef struct job {
     char **argv;
     const char *object, *log;
-    pid_t pid; /* 0: not running */
+    pid_t pid;   /* 0: not running */
+    bool reaped; /* while it is ended: what it started may still run */
 } job;
 
 typedef struct work {
@@ -41,32 +42,46 @@ static void pause_a_little(void) {
     (void)nanosleep(&pause, NULL);
 }
 
-/* Ends a compiler and the programs that it has started, which could still write files: first so
- * that it removes its own. */
-static void stop(job *j) {
+/* Whether a compiler and the programs that it has started, which could still write files, are
+ * gone. */
+static bool is_gone(job *j) {
+    if (!j->reaped && waitpid(j->pid, NULL, WNOHANG) != 0)
+        j->reaped = true;
+    return j->reaped && kill(-j->pid, 0) != 0;
+}
+
+/* Ends all compilers that still run, first so that they remove their own files; together, however
+ * many there are. */
+static void stop(work *w) {
     enum { PATIENCE = 500 };
-    bool ended = false;
-    for (int i = 0; i < 2 * PATIENCE; i++) {
-        if (i % PATIENCE == 0)
-            (void)kill(-j->pid, i == 0 ? SIGTERM : SIGKILL);
-        if (!ended && waitpid(j->pid, NULL, WNOHANG) != 0)
-            ended = true;
-        if (ended && kill(-j->pid, 0) != 0)
-            break;
-        pause_a_little();
+    bool any = true;
+    for (int i = 0; i < 2 * PATIENCE && any; i++) {
+        any = false;
+        for (uint32_t k = 0; k <= w->n; k++) {
+            job *j = &w->jobs[k];
+            if (j->pid <= 0 || is_gone(j))
+                continue;
+            any = true;
+            if (i % PATIENCE == 0)
+                (void)kill(-j->pid, i == 0 ? SIGTERM : SIGKILL);
+        }
+        if (any)
+            pause_a_little();
     }
-    if (!ended)
-        (void)waitpid(j->pid, NULL, 0);
-    j->pid = 0;
+    for (uint32_t k = 0; k <= w->n; k++) {
+        job *j = &w->jobs[k];
+        if (j->pid > 0 && !j->reaped)
+            (void)waitpid(j->pid, NULL, 0);
+        j->pid = 0;
+    }
 }
 
 /* Ends what still runs and removes what is left: on success, failure and unwinding alike. */
 static void clean(void *user) {
     work *w = user;
+    stop(w);
     for (uint32_t i = 0; i <= w->n; i++) {
-        job *j = &w->jobs[i];
-        if (j->pid > 0)
-            stop(j);
+        const job *j = &w->jobs[i];
         if (j->object != NULL)
             (void)unlink(j->object);
         if (j->log != NULL)

@@ -24,7 +24,7 @@ static bool is_turned(cu *c, uint32_t tensor) {
         for (uint32_t side = 0; side < 2; side++) {
             const po_mu_access *a = &s->in[side ? p.b : p.a];
             for (uint32_t i = 0; i < p.n_red && a->tensor == tensor; i++)
-                sums |= po_mu_coef(&a->axes[t->rank - 1], p.red[i]) != 0;
+                sums |= po_mu_coef(po_mu_last_axis(mu, a), p.red[i]) != 0;
         }
         if (!sums)
             return true;

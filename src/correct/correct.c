@@ -3,6 +3,22 @@
 
 #include "ops/op.h"
 
+const char *po_correction_name(uint32_t way) {
+    static const char *const names[PO_CORRECTIONS] = {
+        [PO_CORRECTION_GAP] = "zero gap",
+        [PO_CORRECTION_HALO] = "halo",
+        [PO_CORRECTION_GAP_AND_HALO] = "zero gap and halo",
+        [PO_CORRECTION_BOXES] = "boxes computed",
+        [PO_CORRECTION_SLABS] = "slabs computed",
+        [PO_CORRECTION_ROWS] = "rows computed",
+    };
+    return names[way];
+}
+
+uint32_t po_corrections(void) {
+    return PO_CORRECTIONS;
+}
+
 const po_rt *po_region_rt(po_arena *arena, const po_region *r, const int64_t *dims) {
     po_rt_digit d[PO_RT_MAX_RANK];
     int64_t zero[PO_RT_MAX_RANK] = {0};
@@ -32,7 +48,7 @@ static po_status agrees(po_correcting *c, const po_graph *graph, bool *equal) {
     return status;
 }
 
-po_status po_correct_offer(po_correcting *c, po_graph *graph, const char *way, bool *right) {
+po_status po_correct_offer(po_correcting *c, po_graph *graph, po_correction way, bool *right) {
     *right = false;
     po_graph_sweep(graph);
     po_status status = po_infer_graph(c->ctx, graph, false);
@@ -44,8 +60,9 @@ po_status po_correct_offer(po_correcting *c, po_graph *graph, const char *way, b
     PO_TRY(status);
     PO_TRY(agrees(c, graph, right));
     if (*right)
-        po_mutants_add(c->corrected, po_arena_printf(c->arena, "%s, %s", c->mutant->name, way),
-                       graph);
+        po_mutants_add(
+            c->corrected,
+            po_arena_printf(c->arena, "%s, %s", c->mutant->name, po_correction_name(way)), graph);
     else
         po_graph_free(graph);
     return PO_OK;

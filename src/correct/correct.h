@@ -15,4 +15,8 @@
 po_status po_correct(po_ctx *ctx, po_arena *arena, const po_subprogram *sub,
                      const po_mutant *mutant, const po_agreement *agreement, po_mutants *corrected);
 
+/* The ways to correct, which the names of corrected mutants end with. */
+uint32_t po_corrections(void);
+const char *po_correction_name(uint32_t way);
+
 #endif

@@ -280,9 +280,9 @@ static po_status correct_windows(po_correcting *c, uint32_t which, bool *more, b
         return PO_OK;
     }
     return po_correct_offer(c, g,
-                            any_gap && any_halo ? "zero gap and halo"
-                            : any_gap           ? "zero gap"
-                                                : "halo",
+                            any_gap && any_halo ? PO_CORRECTION_GAP_AND_HALO
+                            : any_gap           ? PO_CORRECTION_GAP
+                                                : PO_CORRECTION_HALO,
                             right);
 }
 

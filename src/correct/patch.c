@@ -438,14 +438,14 @@ static po_value_id hold(po_graph *g, po_value_id output) {
 }
 
 typedef struct way {
-    const char *name;
+    po_correction kind;
     bool widen, plain; /* plain: residue classes taken position by position */
 } way;
 
 static const way ways[] = {
-    {"boxes computed", false, false},
-    {"slabs computed", true, false},
-    {"rows computed", false, true},
+    {PO_CORRECTION_BOXES, false, false},
+    {PO_CORRECTION_SLABS, true, false},
+    {PO_CORRECTION_ROWS, false, true},
 };
 
 /* Patches one output; *done false where that cannot be done, or costs too much. */
@@ -543,7 +543,7 @@ static po_status try_patches(po_correcting *c, const bool *active, double flops,
         }
     }
     bool right;
-    return po_correct_offer(c, g, w->name, &right);
+    return po_correct_offer(c, g, w->kind, &right);
 }
 
 static bool has_steps(const po_agreement *agreement, uint32_t n_outputs) {

@@ -15,13 +15,24 @@ typedef struct po_correcting {
     const po_program *original;
 } po_correcting;
 
+/* What was done to a mutant. */
+typedef enum po_correction {
+    PO_CORRECTION_GAP,
+    PO_CORRECTION_HALO,
+    PO_CORRECTION_GAP_AND_HALO,
+    PO_CORRECTION_BOXES,
+    PO_CORRECTION_SLABS,
+    PO_CORRECTION_ROWS,
+    PO_CORRECTIONS
+} po_correction;
+
 /* gap.c: zero gaps and halos around the windows of the mutant. */
 po_status po_correct_windows(po_correcting *c);
 /* patch.c: boxes that differ, computed by the original operators. */
 po_status po_correct_boxes(po_correcting *c);
 /* Sweeps and infers a candidate and adds it as "mutant, way"; one that is no program, or does not
  * agree with the subprogram, goes, and *right is false. */
-po_status po_correct_offer(po_correcting *c, po_graph *graph, const char *way, bool *right);
+po_status po_correct_offer(po_correcting *c, po_graph *graph, po_correction way, bool *right);
 
 /* Positions first + i * step of each axis, 0 <= i < count. */
 typedef struct po_region {

@@ -16,6 +16,10 @@
 
 enum { FILE_KERNELS = 4 };
 
+/* Seconds that a process may take, and for each kernel: comparing a large one with float64 takes a
+ * while. The run has limits of its own. */
+static const double longest = 60, longest_each = 10;
+
 /* As the prelude has it (codegen/kernel.h). */
 typedef struct pool {
     size_t parts;
@@ -171,6 +175,14 @@ typedef struct visit {
     double looked;
 } visit;
 
+/* A reading as it goes to the caller. */
+typedef struct reading {
+    uint32_t kernel;
+    double seconds;
+} reading;
+
+static const double slow_run = 0.03;
+
 static double time_kernel(visit *r, const po_timed_kernel *k, uint32_t number, bool look) {
     const po_mu *mu = k->mu;
     const char *isa = po_isas[r->isa].name;
@@ -220,7 +232,9 @@ static double time_kernel(visit *r, const po_timed_kernel *k, uint32_t number, b
     uint32_t n = 0, turn = 0;
     run(NULL, weights[turn % copies], NULL, maps[turn % places], scratch, &one);
     turn++;
-    while (n < RUNS && (n < 3 || po_thread_seconds() - begin < 0.1)) {
+    /* What takes long is hardly disturbed by what lasts for moments. */
+    uint32_t least = po_thread_seconds() - begin > slow_run ? 1 : 3;
+    while (n < RUNS && (n < least || po_thread_seconds() - begin < 0.1)) {
         uint32_t repeat = 0;
         double from = po_thread_seconds(), spent;
         do {
@@ -239,6 +253,8 @@ static double time_kernel(visit *r, const po_timed_kernel *k, uint32_t number, b
 static po_status time_all(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
     const timing *t = user;
     double *best = PO_NEW_N(arena, double, t->n), begin = po_now();
+    for (uint32_t i = 0; i < t->n; i++)
+        best[i] = t->kernels[i].seconds;
     visit r = {.ctx = ctx, .reply = reply, .isa = t->isa};
     r.library = dlopen(t->library, RTLD_NOW | RTLD_LOCAL);
     if (!r.library)
@@ -246,14 +262,15 @@ static po_status time_all(po_ctx *ctx, po_arena *arena, po_reply *reply, void *u
     r.numbers = all_weights(arena, t);
     for (uint32_t pass = 0; pass < 2 && r.library; pass++)
         for (uint32_t i = 0; i < t->n; i++) {
-            if (!t->built[i] || best[i] < 0)
-                continue;
+            if (!t->built[i] || best[i] < 0 || (pass == 0 && t->kernels[i].seconds != 0))
+                continue; /* it cannot be read, or a process before this one has */
             double seconds = time_kernel(&r, &t->kernels[i], i, pass == 0);
             best[i] = pass == 0 || (seconds > 0 && seconds < best[i]) ? seconds : best[i];
+            reading one = {i, best[i]};
+            po_reply_add(reply, &one, sizeof one);
         }
     po_reply_log(reply, "%u kernels compared with float64 in %.2f s, timed in %.2f s", t->n,
                  r.looked, po_now() - begin - r.looked);
-    po_reply_add(reply, best, t->n * sizeof *best);
     return PO_OK;
 }
 
@@ -360,6 +377,40 @@ static po_status build(po_ctx *ctx, po_arena *arena, const char *cc, const char 
     return PO_OK;
 }
 
+/* The kernel that was under way when a process ended: the first that it had and sent nothing of. */
+static uint32_t under_way(const timing *t) {
+    for (uint32_t i = 0; i < t->n; i++)
+        if (t->built[i] && t->kernels[i].seconds == 0)
+            return i;
+    return PO_NONE;
+}
+
+/* What ends its process, or hangs in it, is wrong; the others go on without it. */
+static po_status time_built(po_ctx *ctx, po_arena *arena, timing *t, po_timed_kernel *kernels) {
+    enum { MOST_ENDED = 8 };
+    po_status status = PO_OK;
+    po_step(ctx, 0.6, "timing %u schedules", t->n);
+    for (uint32_t ended = 0; ended < MOST_ENDED; ended++) {
+        po_bytes data = {NULL, 0};
+        status = po_isolate(ctx, arena, "timing kernels", longest + longest_each * t->n, time_all,
+                            t, &data);
+        for (size_t at = 0; at + sizeof(reading) <= data.size; at += sizeof(reading)) {
+            reading one;
+            memcpy(&one, data.data + at, sizeof one);
+            if (one.kernel < t->n)
+                kernels[one.kernel].seconds = one.seconds;
+        }
+        uint32_t at = under_way(t);
+        if (status != PO_RUNTIME || at == PO_NONE)
+            break;
+        po_log(ctx, "a schedule is wrong: %s", ctx->error.message);
+        po_ctx_clear(ctx);
+        status = PO_OK;
+        kernels[at].seconds = -1;
+    }
+    return status;
+}
+
 po_status po_time_kernels(po_ctx *ctx, const char *cc, uint32_t isa, po_timed_kernel *kernels,
                           uint32_t n) {
     if (n == 0)
@@ -370,23 +421,15 @@ po_status po_time_kernels(po_ctx *ctx, const char *cc, uint32_t isa, po_timed_ke
     bool any;
     po_arena *folder = po_arena_create(ctx);
     double start = po_now();
+    for (uint32_t i = 0; i < n; i++)
+        kernels[i].seconds = 0;
     PO_TRY(po_folder_temporary(ctx, folder, &dir));
     timing t = {po_arena_printf(folder, "%s/kernels.so", dir), isa, n, kernels,
                 PO_NEW_N(folder, bool, n)};
     po_step(ctx, 0, "compiling %u schedules", n);
     PO_TRY(build(ctx, folder, cc, dir, &t, &any));
     po_log(ctx, "%u kernels compiled in %.2f s", n, po_now() - start);
-    for (uint32_t i = 0; i < n; i++)
-        kernels[i].seconds = 0;
-    if (any) {
-        po_bytes data;
-        po_step(ctx, 0.6, "timing %u schedules", n);
-        PO_TRY(po_isolate(ctx, folder, "timing kernels", 10 + 1.5 * n, time_all, &t, &data));
-        if (data.size != n * sizeof(double))
-            return po_fail(ctx, PO_RUNTIME, "timing kernels gave no answer");
-        for (uint32_t i = 0; i < n; i++)
-            memcpy(&kernels[i].seconds, data.data + i * sizeof(double), sizeof(double));
-    }
+    po_status status = any ? time_built(ctx, folder, &t, kernels) : PO_OK;
     po_arena_free(folder);
-    return PO_OK;
+    return status;
 }

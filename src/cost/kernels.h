@@ -32,7 +32,8 @@ uint32_t po_isa_of_machine(void);
 
 /* Prints, compiles and times, in a temporary folder and a process of its own. Weights are read from
  * memory as in a model, not from cache: each run has a copy of its own. What cannot be printed or
- * compiled has 0 seconds. PO_UNSUPPORTED where there is no compiler. `cc` as for po_cc_library. */
+ * compiled has 0 seconds. PO_UNSUPPORTED where there is no compiler. `cc` as for po_cc_library.
+ * Where it fails on the way (PO_TIME_LIMIT, PO_RUNTIME) what was read by then has its seconds. */
 po_status po_time_kernels(po_ctx *ctx, const char *cc, uint32_t isa, po_timed_kernel *kernels,
                           uint32_t n);
 

@@ -108,8 +108,9 @@ static po_status set_value(po_importer *im, const po_place *place, const po_scop
             PO_TRY(set_body(im, &at, scope, a->graphs[i], &attr->u.graphs[i]));
         }
         return PO_OK;
-    default:
-        return PO_OK; /* kept through `origin` */
+    default: /* kept through `origin` */
+        attr->u.verbatim = po_message_hash(&a->base);
+        return PO_OK;
     }
 }
 

@@ -5,6 +5,7 @@ typedef struct call_graph {
     po_importer *im;
     po_map *index;  /* "domain\nname\noverload" to function */
     uint8_t *state; /* 0 not seen, 1 being visited, 2 done */
+    po_function_sum *sums;
 } call_graph;
 
 static const char *or_empty(const char *text) {
@@ -17,21 +18,54 @@ const char *po_function_key(po_arena *arena, const char *domain, const char *nam
     return po_arena_printf(arena, "%s\n%s\n%s", domain, or_empty(name), or_empty(overload));
 }
 
+/* --- sums --- */
+
+typedef struct hashing {
+    ProtobufCBuffer base;
+    po_hash hash;
+} hashing;
+
+static void add_bytes(ProtobufCBuffer *buffer, size_t size, const uint8_t *data) {
+    hashing *h = (hashing *)buffer;
+    h->hash = po_hash_bytes(data, size, h->hash);
+}
+
+po_hash po_message_hash(const ProtobufCMessage *message) {
+    hashing h = {.base = {.append = add_bytes}};
+    protobuf_c_message_pack_to_buffer(message, &h.base);
+    return h.hash;
+}
+
+static po_function_sum sum_of(po_importer *im, const Onnx__FunctionProto *f) {
+    const char *domain = or_empty(f->domain);
+    return (po_function_sum){strcmp(domain, "ai.onnx") == 0 ? "" : domain, f->name,
+                             po_arena_strdup(im->arena, or_empty(f->overload)),
+                             po_message_hash(&f->base)};
+}
+
+/* --- calls --- */
+
 static po_status visit(call_graph *c, uint32_t f, int depth);
 
-static po_status visit_nodes(call_graph *c, Onnx__NodeProto *const *nodes, size_t n, int depth) {
+/* The nodes of function `f`, or of a body within it. */
+static po_status visit_nodes(call_graph *c, uint32_t f, Onnx__NodeProto *const *nodes, size_t n,
+                             int depth) {
+    po_hash *sum = &c->sums[f].contents;
     for (size_t i = 0; i < n; i++) {
         const Onnx__NodeProto *node = nodes[i];
         uint32_t callee = po_map_get(
             c->index, po_function_key(c->im->scratch, node->domain, node->op_type, node->overload));
-        if (callee != PO_NONE)
+        if (callee != PO_NONE) {
             PO_TRY(visit(c, callee, depth + 1));
+            *sum = po_hash_u64(po_hash_u64(*sum, c->sums[callee].contents.lo),
+                               c->sums[callee].contents.hi);
+        }
         for (size_t k = 0; k < node->n_attribute; k++) {
             const Onnx__AttributeProto *a = node->attribute[k];
             if (a->g)
-                PO_TRY(visit_nodes(c, a->g->node, a->g->n_node, depth));
+                PO_TRY(visit_nodes(c, f, a->g->node, a->g->n_node, depth));
             for (size_t g = 0; g < a->n_graphs; g++)
-                PO_TRY(visit_nodes(c, a->graphs[g]->node, a->graphs[g]->n_node, depth));
+                PO_TRY(visit_nodes(c, f, a->graphs[g]->node, a->graphs[g]->n_node, depth));
         }
     }
     return PO_OK;
@@ -47,7 +81,7 @@ static po_status visit(call_graph *c, uint32_t f, int depth) {
     if (depth > PO_MOST_CALLS)
         return po_bad(c->im, &at, "functions call one another too deep (limit %d)", PO_MOST_CALLS);
     c->state[f] = 1;
-    PO_TRY(visit_nodes(c, fn->node, fn->n_node, depth));
+    PO_TRY(visit_nodes(c, f, fn->node, fn->n_node, depth));
     c->state[f] = 2;
     return PO_OK;
 }
@@ -95,7 +129,8 @@ static po_status check_parameters(po_importer *im, const po_place *place,
 
 po_status po_check_functions(po_importer *im) {
     const Onnx__ModelProto *m = im->proto;
-    call_graph c = {im, po_map_create(im->scratch), PO_NEW_N(im->scratch, uint8_t, m->n_functions)};
+    call_graph c = {im, po_map_create(im->scratch), PO_NEW_N(im->scratch, uint8_t, m->n_functions),
+                    PO_NEW_N(im->arena, po_function_sum, m->n_functions)};
     for (size_t i = 0; i < m->n_functions; i++) {
         const Onnx__FunctionProto *f = m->functions[i];
         po_place at = {NULL, "functions", (int64_t)i, f->name};
@@ -106,8 +141,11 @@ po_status po_check_functions(po_importer *im) {
             return po_bad(im, &at, "the function is there twice");
         PO_TRY(check_parameters(im, &at, f));
         PO_TRY(check_body(im, &at, f));
+        c.sums[i] = sum_of(im, f);
     }
     for (size_t i = 0; i < m->n_functions; i++)
         PO_TRY(visit(&c, (uint32_t)i, 0));
+    im->model->functions = c.sums;
+    im->model->n_functions = (uint32_t)m->n_functions;
     return PO_OK;
 }

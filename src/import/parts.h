@@ -85,10 +85,13 @@ po_status po_build_attr(po_importer *im, const po_place *place, const po_scope *
 po_status po_attr_check(po_importer *im, const po_place *place, const Onnx__AttributeProto *proto,
                         po_attr_kind *kind);
 
+/* What a message holds, once its tensors are resolved. */
+po_hash po_message_hash(const ProtobufCMessage *message);
+
 /* nodes.c: sets every node's row and checks the nodes one by one. */
 po_status po_check_nodes(po_importer *im);
 
-/* functions.c */
+/* functions.c: checks them, and sums up what each holds for the model. */
 po_status po_check_functions(po_importer *im);
 /* "domain, name, overload" of a function or of a call. */
 const char *po_function_key(po_arena *arena, const char *domain, const char *name,

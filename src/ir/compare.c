@@ -1,5 +1,24 @@
 /* Structural comparison and hash of graphs, and the check of their invariants. */
-#include "ir/graph.h"
+#include "ir/function.h"
+
+/* --- operators --- */
+
+static int64_t version_of(const po_graph *g, const po_node *node) {
+    return g->model ? po_model_opset(g->model, node->domain) : 0;
+}
+
+po_hash po_graph_operator_hash(const po_graph *graph, const po_node *node) {
+    const po_function_sum *sum = po_model_function(graph->model, node);
+    const po_function *made = po_graph_function(graph, node);
+    po_hash h = po_hash_u64((po_hash){5, 0}, (uint64_t)version_of(graph, node));
+    if (sum)
+        h = po_hash_u64(po_hash_u64(h, sum->contents.lo), sum->contents.hi);
+    if (made) {
+        po_hash body = po_graph_hash(made->body);
+        h = po_hash_u64(po_hash_u64(h, body.lo), body.hi);
+    }
+    return po_hash_str(h, node->overload);
+}
 
 /* --- comparison --- */
 
@@ -69,7 +88,7 @@ bool po_attr_equal(const po_attr *a, const po_attr *b) {
     case PO_ATTR_GRAPHS:
         return false;
     default:
-        return a->origin && a->origin == b->origin;
+        return po_hash_equal(a->u.verbatim, b->u.verbatim);
     }
 }
 
@@ -85,10 +104,28 @@ static bool attrs_match(const po_attr *a, const po_attr *b, matching *m, po_aren
     return true;
 }
 
+static bool functions_match(const matching *m, const po_node *a, const po_node *b) {
+    const po_function *f = po_graph_function(m->a, a), *g = po_graph_function(m->b, b);
+    const po_function_sum *x = po_model_function(m->a->model, a);
+    const po_function_sum *y = po_model_function(m->b->model, b);
+    if (f && g)
+        return f->body == g->body || po_graph_equal(f->body, g->body);
+    /* A call that petopt made, and the same one read back: its name is made of what it holds. */
+    if (f || g)
+        return strcmp(a->domain, PO_KERNEL_DOMAIN) == 0;
+    return x && y ? po_hash_equal(x->contents, y->contents) : !x && !y;
+}
+
+static bool operators_match(const matching *m, const po_node *a, const po_node *b) {
+    bool made = strcmp(a->domain, PO_KERNEL_DOMAIN) == 0; /* its version is written on export */
+    return strcmp(a->op_type, b->op_type) == 0 && strcmp(a->domain, b->domain) == 0 &&
+           strcmp(a->overload, b->overload) == 0 &&
+           (made || version_of(m->a, a) == version_of(m->b, b)) && functions_match(m, a, b);
+}
+
 static bool nodes_match(matching *m, const po_node *a, const po_node *b, po_arena *scratch) {
-    if (strcmp(a->op_type, b->op_type) != 0 || strcmp(a->domain, b->domain) != 0 ||
-        strcmp(a->overload, b->overload) != 0 || a->n_in != b->n_in || a->n_out != b->n_out ||
-        a->n_attr != b->n_attr)
+    if (a->n_in != b->n_in || a->n_out != b->n_out || a->n_attr != b->n_attr ||
+        !operators_match(m, a, b))
         return false;
     for (uint32_t i = 0; i < a->n_in; i++)
         if (!values_match(m, a->in[i], b->in[i]))
@@ -188,8 +225,11 @@ po_hash po_attr_hash(const po_attr *a) {
         for (uint32_t i = 0; i < a->n; i++)
             h = hash_mix(h, po_tensor_hash(a->u.tensors[i]));
         return h;
-    default:
+    case PO_ATTR_GRAPH:
+    case PO_ATTR_GRAPHS:
         return h;
+    default:
+        return hash_mix(h, a->u.verbatim);
     }
 }
 
@@ -205,10 +245,11 @@ static po_hash hash_attr(const po_attr *a, const po_hash *values, po_arena *scra
 static po_hash hash_graph(const po_graph *g, const po_hash *outer, po_arena *scratch) {
     po_hash *values = PO_NEW_N(scratch, po_hash, g->n_values);
     po_hash h = {g->n_inputs, g->n_outputs};
+    uint32_t captures = 0;
     for (uint32_t i = 0; i < g->n_values; i++) {
         const po_value *v = &g->values[i];
-        if (v->outer != PO_NONE && outer)
-            values[i] = outer[v->outer];
+        if (v->outer != PO_NONE) /* of a body alone: told apart by their order */
+            values[i] = outer ? outer[v->outer] : (po_hash){6, captures++};
         else if (v->constant && v->producer == PO_NONE)
             values[i] = po_tensor_hash(v->constant);
     }
@@ -226,6 +267,7 @@ static po_hash hash_graph(const po_graph *g, const po_hash *outer, po_arena *scr
         const po_node *node = &g->nodes[order[i]];
         po_hash own =
             po_hash_str(po_hash_str((po_hash){2, node->n_in}, node->op_type), node->domain);
+        own = hash_mix(own, po_graph_operator_hash(g, node));
         for (uint32_t k = 0; k < node->n_in; k++)
             own = node->in[k] == PO_NONE ? po_hash_u64(own, 3) : hash_mix(own, values[node->in[k]]);
         po_hash attrs = {0, 0}; /* a sum: their order does not count */

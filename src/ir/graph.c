@@ -19,6 +19,20 @@ int64_t po_model_opset(const po_model *model, const char *domain) {
     return 0;
 }
 
+static const char *domain_of(const char *domain) {
+    return strcmp(domain, "ai.onnx") == 0 ? "" : domain;
+}
+
+const po_function_sum *po_model_function(const po_model *model, const po_node *node) {
+    for (uint32_t i = 0; model && i < model->n_functions; i++) {
+        const po_function_sum *f = &model->functions[i];
+        if (strcmp(f->name, node->op_type) == 0 && strcmp(f->overload, node->overload) == 0 &&
+            strcmp(f->domain, domain_of(node->domain)) == 0)
+            return f;
+    }
+    return NULL;
+}
+
 po_graph *po_graph_create(po_ctx *ctx, po_model *model, const char *name) {
     po_arena *arena = po_arena_create(ctx);
     po_graph *g = PO_NEW(arena, po_graph);

@@ -53,6 +53,7 @@ typedef struct po_attr {
         const po_bytes *strings;
         const po_tensor *const *tensors;
         po_graph **graphs;
+        po_hash verbatim; /* of the kinds that are kept verbatim: what they hold */
     } u;
     const char *reference; /* in function bodies: the function's attribute that it takes; or NULL */
     const void *origin;    /* the AttributeProto it was read from; NULL once it was changed */
@@ -141,6 +142,13 @@ typedef struct po_opset {
     int64_t version;
 } po_opset;
 
+/* What a function of the file holds: its nodes, the operator sets that they are of, and the
+ * functions that they call. */
+typedef struct po_function_sum {
+    const char *domain, *name, *overload;
+    po_hash contents;
+} po_function_sum;
+
 /* What belongs to the whole file. Its arena owns everything that import made: it outlives every
  * graph. */
 struct po_model {
@@ -149,12 +157,16 @@ struct po_model {
     int64_t ir_version;
     po_opset *opsets;
     uint32_t n_opsets;
+    const po_function_sum *functions; /* those that the file came with */
+    uint32_t n_functions;
     const char *path;   /* as given by the caller; NULL for built models */
     const void *origin; /* what import keeps for export; NULL for built models */
 };
 
 /* Version of a domain ("" or "ai.onnx" for the standard one); 0 where it is not imported. */
 int64_t po_model_opset(const po_model *model, const char *domain);
+/* The function that the node calls; NULL where the model has none of that name. */
+const po_function_sum *po_model_function(const po_model *model, const po_node *node);
 
 /* Makes an empty root graph with an arena of its own, or an empty body in the parent's arena. */
 po_graph *po_graph_create(po_ctx *ctx, po_model *model, const char *name);
@@ -239,8 +251,8 @@ void po_node_set_ints(po_graph *graph, po_node_id node, const char *name, uint32
 void po_node_set_string(po_graph *graph, po_node_id node, const char *name, const char *value);
 void po_node_remove_attr(po_graph *graph, po_node_id node, const char *name);
 
-/* Kind and value the same, names not looked at. Bodies are never equal here, nor kinds that are
- * kept verbatim unless they are one and the same: po_graph_equal compares those. */
+/* Kind and value the same, names not looked at. Bodies are never equal here: po_graph_equal
+ * compares those. */
 bool po_attr_equal(const po_attr *a, const po_attr *b);
 /* Name, kind and value; bodies by their kind alone. */
 po_hash po_attr_hash(const po_attr *attr);
@@ -264,8 +276,13 @@ const po_tensor *po_graph_constant(const po_graph *graph, po_value_id value);
 po_status po_graph_walk(po_ctx *ctx, po_graph *graph,
                         po_status (*fn)(po_ctx *ctx, po_graph *graph, void *user), void *user);
 
-/* Structural equality and hash: operators, attributes, wiring, types of inputs, bytes of
- * constants, in execution order; names of inputs and outputs count, inner names do not. */
+/* What a node's operator means, as far as its name does not say it: the version of its operator
+ * set, and the function that it calls with what that holds. */
+po_hash po_graph_operator_hash(const po_graph *graph, const po_node *node);
+
+/* Structural equality and hash: operators with their operator sets and the functions that they
+ * call, attributes, wiring, types of inputs, bytes of constants, in execution order; names of
+ * inputs and outputs count, inner names do not. */
 bool po_graph_equal(const po_graph *a, const po_graph *b);
 po_hash po_graph_hash(const po_graph *graph);
 

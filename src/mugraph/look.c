@@ -83,6 +83,12 @@ int64_t po_mu_coef(const po_mu_index *index, uint32_t label) {
     return 0;
 }
 
+const po_mu_index *po_mu_last_axis(const po_mu *mu, const po_mu_access *access) {
+    static const po_mu_index none = {0, 0, NULL};
+    uint32_t rank = mu->tensors[access->tensor].rank;
+    return rank == 0 ? &none : &access->axes[rank - 1];
+}
+
 bool po_mu_has(const po_mu *mu, const po_mu_access *access, uint32_t label) {
     for (uint32_t x = 0; x < mu->tensors[access->tensor].rank; x++)
         if (po_mu_coef(&access->axes[x], label) != 0)
@@ -212,12 +218,11 @@ bool po_mu_is_inside(const po_mu *mu, const po_mu_access *access) {
 
 /* Whether a vector that is only partly inside may be stored over the end of the last axis. */
 static bool is_spilled(const po_mu *mu, uint32_t tensor) {
-    uint32_t last = mu->tensors[tensor].rank - 1;
     for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
         const po_mu_statement *s = &mu->nodes[n].statement;
         if (mu->nodes[n].kind != PO_MU_STATEMENT || s->out.tensor != tensor)
             continue;
-        const po_mu_index *index = &s->out.axes[last];
+        const po_mu_index *index = po_mu_last_axis(mu, &s->out);
         for (uint32_t i = 0; i < index->n; i++) {
             uint32_t label = index->terms[i].label, loop = po_mu_binder(mu, n, label);
             bool lanes = loop != PO_NONE && mu->nodes[loop].loop == PO_MU_LANES;

@@ -242,6 +242,10 @@ void po_mu_labels_of(const po_mu *mu, const po_mu_statement *s, po_arena *arena,
                      uint32_t **kept, uint32_t *n_reduced, uint32_t **reduced);
 /* How far an index moves a step of the label; 0 where the label is not in it. */
 int64_t po_mu_coef(const po_mu_index *index, uint32_t label);
+/* The index along the last axis: neighbours in memory. Of a tensor of rank 0 an index without
+ * labels.
+ */
+const po_mu_index *po_mu_last_axis(const po_mu *mu, const po_mu_access *access);
 /* Whether an access has the label on some axis. */
 bool po_mu_has(const po_mu *mu, const po_mu_access *access, uint32_t label);
 /* The loop that binds a label around a node; PO_NONE. */

@@ -38,6 +38,14 @@ static const po_derivation derivations[] = {
     {"sum of convolutions", po_derive_conv_sum},
 };
 
+uint32_t po_derivations(void) {
+    return sizeof derivations / sizeof *derivations;
+}
+
+const char *po_derivation_name(uint32_t derivation) {
+    return derivations[derivation].name;
+}
+
 enum { OLDEST_OPSET = 7 }; /* before it, shapes were broadcast by attributes */
 
 void po_derive_begin(po_deriving *d, po_node_id place) {

@@ -196,6 +196,7 @@ static const solved *solve(enumerating *e, const en_problem *problem, uint64_t b
                         .moves = EN_LEVELS,
                         .most_rts = budget < EN_SMALL ? EN_FEW_RTS : EN_RTS,
                         .budget = shrunk ? budget : budget / 4,
+                        .ctx = e->ctx,
                         .found = collect,
                         .user = c,
                         .counts = e->counts};
@@ -245,6 +246,7 @@ static po_status enumerate_graph(enumerating *e, const po_graph *g, uint32_t n_a
         if (!en_read(e->arena, g, live, &regions[r], problem))
             continue;
         const solved *s = solve(e, problem, budget / n_regions);
+        PO_TRY(po_ctx_poll(e->ctx));
         PO_TRY(add_best(e, problem, s, parent, (keep + n_regions - 1) / n_regions));
     }
     return PO_OK;

@@ -228,6 +228,7 @@ typedef struct en_search {
     uint32_t depth, moves; /* most operators, R/Ts counted; most moves of all R/Ts */
     uint32_t most_rts;     /* R/Ts of one tensor */
     uint64_t budget;       /* of work */
+    po_ctx *ctx;           /* whose limits end it before that; NULL: none */
     /* Called for each that agrees inside; returns whether to go on. */
     bool (*found)(void *user, const en_found *found);
     void *user;

@@ -54,8 +54,10 @@ typedef struct en_finder {
 } en_finder;
 
 static inline void en_spend(en_finder *f, uint64_t work) {
+    enum { POLL = 1 << 12 };
+    bool ask = f->s->ctx && (f->work ^ (f->work + work)) >= POLL;
     f->work += work;
-    if (f->work >= f->s->budget)
+    if (f->work >= f->s->budget || (ask && po_ctx_poll(f->s->ctx) != PO_OK))
         f->stop = true;
 }
 

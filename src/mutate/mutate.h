@@ -23,6 +23,10 @@ typedef struct po_mutate_counts {
 po_status po_derive(po_ctx *ctx, po_arena *arena, const po_subprogram *sub, po_mutants *mutants,
                     po_mutate_counts *counts);
 
+/* Their names, which the names of mutants begin with. */
+uint32_t po_derivations(void);
+const char *po_derivation_name(uint32_t derivation);
+
 /* Depth-first enumeration over the subprogram's operators and R/T (PET, Algorithm 1). */
 po_status po_enumerate(po_ctx *ctx, po_arena *arena, const po_subprogram *sub,
                        const po_mutate_options *options, po_mutants *mutants,

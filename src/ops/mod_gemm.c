@@ -1,7 +1,5 @@
 #include "ops/mod_gemm.h"
 
-#include "base/modp.h"
-
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -9,16 +7,23 @@
 /* Residues are balanced around 0, so that none is above 2^30 - 1. There are two ways to add up:
  * - in doubles, the right side cut into limbs of at most 2^15 and 2^14: PO_GEMM_DEPTH products add
  *   up to at most 2^52, exactly;
- * - in 64-bit integers, folded after every FOLD products: at most 2^33 is left then, and FOLD
- *   products are below 2^63 - 2^33. */
-enum { LIMB = 16, FOLD = 8 };
+ * - in 64-bit integers, folded after some products: h 2^32 + l becomes h c + l, c being 2^32 modulo
+ *   p, balanced. That is at most 2^31 |c| + 2^32, and a product at most 2^60, so that five products
+ *   may come between for any p. */
+enum { LIMB = 16 };
+
+typedef struct folding {
+    int64_t c;
+    uint32_t every;
+} folding;
 
 /* One call makes `rows` x `columns` sums of `depth` products: out[(limb * columns + n) * rows + m],
  * of doubles, or out[n * rows + m], of integers. */
 typedef struct tile {
     uint32_t rows, columns;
     void (*by_doubles)(uint32_t depth, const double *a, const double *b, double *out);
-    void (*by_integers)(uint32_t depth, const int64_t *a, const int64_t *b, int64_t *out);
+    void (*by_integers)(uint32_t depth, const int64_t *a, const int64_t *b, int64_t *out,
+                        folding fold);
 } tile;
 
 enum { MOST_SUMS = 16 * 12 };
@@ -29,6 +34,8 @@ typedef union cell {
 } cell;
 
 struct po_gemm {
+    po_field field;
+    folding fold;
     const tile *tile;
     uint32_t rows, columns, depth; /* of what is packed */
     cell *left, *right;            /* panels of tile->rows; of tile->columns, by both limbs */
@@ -36,15 +43,15 @@ struct po_gemm {
 };
 
 #if defined(__x86_64__)
-__attribute__((target("avx512f"))) static void kernel_512(uint32_t depth, const int64_t *a,
-                                                          const int64_t *b, int64_t *out) {
+__attribute__((target("avx512f"))) static void
+kernel_512(uint32_t depth, const int64_t *a, const int64_t *b, int64_t *out, folding fold) {
     enum { COLUMNS = 12 };
-    const __m512i low = _mm512_set1_epi64(PO_P);
+    const __m512i low = _mm512_set1_epi64(UINT32_MAX), c = _mm512_set1_epi64(fold.c);
     __m512i sum[COLUMNS][2];
     for (int n = 0; n < COLUMNS; n++)
         sum[n][0] = sum[n][1] = _mm512_setzero_si512();
-    for (uint32_t k = 0; k < depth; k += FOLD) {
-        uint32_t end = depth - k < FOLD ? depth - k : FOLD;
+    for (uint32_t k = 0; k < depth; k += fold.every) {
+        uint32_t end = depth - k < fold.every ? depth - k : fold.every;
         for (uint32_t i = 0; i < end; i++, a += 16, b += COLUMNS) {
             __m512i x = _mm512_loadu_si512(a), y = _mm512_loadu_si512(a + 8);
 #pragma GCC unroll 12
@@ -57,7 +64,7 @@ __attribute__((target("avx512f"))) static void kernel_512(uint32_t depth, const 
 #pragma GCC unroll 12
         for (int n = 0; n < COLUMNS; n++)
             for (int h = 0; h < 2; h++)
-                sum[n][h] = _mm512_add_epi64(_mm512_srai_epi64(sum[n][h], 31),
+                sum[n][h] = _mm512_add_epi64(_mm512_mul_epi32(_mm512_srli_epi64(sum[n][h], 32), c),
                                              _mm512_and_si512(sum[n][h], low));
     }
     for (int n = 0; n < COLUMNS; n++) {
@@ -119,18 +126,26 @@ static const tile *choose_tile(void) {
     return t;
 }
 
-po_gemm *po_gemm_create(po_arena *arena) {
+static int32_t balance(po_field f, uint32_t v) {
+    return v > f.p / 2 ? (int32_t)((int64_t)v - f.p) : (int32_t)v;
+}
+
+static folding folding_of(po_field f) {
+    const int64_t product = (int64_t)1 << 60, one = (int64_t)1 << 31;
+    int64_t c = balance(f, po_field_reduce(f, (uint64_t)1 << 32)), left = one * (c < 0 ? -c : c);
+    return (folding){c, (uint32_t)((INT64_MAX - left - 2 * one) / product)};
+}
+
+po_gemm *po_gemm_create(po_arena *arena, po_field field) {
     po_gemm *g = PO_NEW(arena, po_gemm);
+    g->field = field;
+    g->fold = folding_of(field);
     g->tile = choose_tile();
     g->left = PO_NEW_N(arena, cell, (size_t)PO_GEMM_ROWS * PO_GEMM_DEPTH);
     g->right = PO_NEW_N(arena, cell, (size_t)PO_GEMM_COLUMNS * PO_GEMM_DEPTH * 2);
     g->result = PO_NEW_N(arena, uint32_t, (size_t)PO_GEMM_ROWS * PO_GEMM_COLUMNS);
     g->line = PO_NEW_N(arena, uint32_t, PO_GEMM_ROWS);
     return g;
-}
-
-static int32_t balance(uint32_t v) {
-    return v > PO_P / 2 ? (int32_t)((int64_t)v - PO_P) : (int32_t)v;
 }
 
 static uint32_t round_up(uint32_t n, uint32_t to) {
@@ -146,10 +161,10 @@ static void pack_left(po_gemm *g, uint32_t k) {
         cell *out = g->left + (size_t)p * g->depth + (size_t)k * width;
         if (whole)
             for (uint32_t i = 0; i < width; i++)
-                out[i].i = balance(g->line[p + i]);
+                out[i].i = balance(g->field, g->line[p + i]);
         else
             for (uint32_t i = 0; i < width; i++)
-                out[i].f = balance(g->line[p + i]);
+                out[i].f = balance(g->field, g->line[p + i]);
     }
 }
 
@@ -165,7 +180,7 @@ static void pack_right(po_gemm *g, uint32_t k) {
     for (uint32_t p = 0; p < columns; p += width) {
         cell *out = g->right + n * ((size_t)p * g->depth + (size_t)k * width);
         for (uint32_t i = 0; i < width; i++) {
-            int32_t v = balance(g->line[p + i]);
+            int32_t v = balance(g->field, g->line[p + i]);
             if (n == 1) {
                 out[i].i = v;
                 continue;
@@ -193,13 +208,14 @@ void po_gemm_pack(po_gemm *gemm, po_gemm_fill_fn left, po_gemm_fill_fn right, vo
     }
 }
 
-/* The residue of a number of magnitude at most 2^52. */
-static inline uint32_t residue(int64_t v) {
-    return po_mod_reduce((uint64_t)(v + ((int64_t)PO_P << 22)));
+/* The residue of a number of magnitude below 2^62. */
+static inline uint32_t residue(po_field f, int64_t v) {
+    return po_field_reduce(f, (uint64_t)v + ((uint64_t)f.p << 32));
 }
 
 static void add_tile(po_gemm *g, const cell *sums, uint32_t row, uint32_t column, bool first) {
     const tile *t = g->tile;
+    const po_field f = g->field;
     uint32_t rows = g->rows - row < t->rows ? g->rows - row : t->rows;
     uint32_t columns = g->columns - column < t->columns ? g->columns - column : t->columns;
     for (uint32_t n = 0; n < columns; n++) {
@@ -207,10 +223,10 @@ static void add_tile(po_gemm *g, const cell *sums, uint32_t row, uint32_t column
                    *high = sums + (size_t)(t->columns + n) * t->rows;
         uint32_t *out = g->result + (size_t)(column + n) * PO_GEMM_ROWS + row;
         for (uint32_t m = 0; m < rows; m++) {
-            uint64_t v = t->by_integers ? residue(low[m].i)
-                                        : ((uint64_t)residue((int64_t)high[m].f) << LIMB) +
-                                              residue((int64_t)low[m].f);
-            out[m] = po_mod_reduce(v + (first ? 0 : out[m]));
+            uint64_t v = t->by_integers ? residue(f, low[m].i)
+                                        : ((uint64_t)residue(f, (int64_t)high[m].f) << LIMB) +
+                                              residue(f, (int64_t)low[m].f);
+            out[m] = po_field_reduce(f, v + (first ? 0 : out[m]));
         }
     }
 }
@@ -223,7 +239,7 @@ void po_gemm_multiply(po_gemm *gemm, bool first) {
             const cell *a = gemm->left + (size_t)m * gemm->depth;
             const cell *b = gemm->right + limbs(gemm) * (size_t)n * gemm->depth;
             if (t->by_integers)
-                t->by_integers(gemm->depth, &a->i, &b->i, &sums->i);
+                t->by_integers(gemm->depth, &a->i, &b->i, &sums->i, gemm->fold);
             else
                 t->by_doubles(gemm->depth, &a->f, &b->f, &sums->f);
             add_tile(gemm, sums, m, n, first);

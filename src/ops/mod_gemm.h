@@ -1,9 +1,10 @@
-/* Matrix products modulo PO_P (base/modp.h), in wide registers: in 64-bit integers where the
+/* Matrix products modulo a prime (base/field.h), in wide registers: in 64-bit integers where the
  * machine has AVX-512, else in doubles, one factor cut into two limbs so that sums are exact. */
 #ifndef PO_OPS_MOD_GEMM_H
 #define PO_OPS_MOD_GEMM_H
 
 #include "base/arena.h"
+#include "base/field.h"
 
 enum {
     PO_GEMM_ROWS = 384, /* largest block, one side each */
@@ -13,7 +14,7 @@ enum {
 
 typedef struct po_gemm po_gemm;
 /* Room for one block; not to be shared between threads. */
-po_gemm *po_gemm_create(po_arena *arena);
+po_gemm *po_gemm_create(po_arena *arena, po_field field);
 
 /* Reads elements of the left side: for each depth k, `rows` residues into row[0 .. rows). */
 typedef void (*po_gemm_fill_fn)(void *user, int64_t first, uint32_t rows, int64_t depth,

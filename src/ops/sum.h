@@ -141,8 +141,8 @@ po_status po_sum_eval_f64(po_arena *arena, const po_sum *sum, const double *cons
 /* S(v): every product taken positive. u * S(v) times a small constant bounds the float error. */
 po_status po_sum_eval_abs(po_arena *arena, const po_sum *sum, const double *const *in, double *out);
 /* Modulo PO_P. An rsqrt atom is a fixed pseudorandom function of its argument's residue. */
-po_status po_sum_eval_mod(po_arena *arena, const po_sum *sum, const uint32_t *const *in,
-                          uint32_t *out);
+po_status po_sum_eval_mod(po_arena *arena, po_field field, const po_sum *sum,
+                          const uint32_t *const *in, uint32_t *out);
 
 /* An operand's element from its argument's residue; a table's residues, row-major. */
 uint32_t po_sum_atom_mod(const po_operand *op, uint32_t argument);

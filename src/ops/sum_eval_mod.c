@@ -1,28 +1,32 @@
 /* Evaluates indexed sums modulo a prime, whole or at a point. */
 #include "base/clones.h"
-#include "base/modp.h"
 #include "ops/sum_product.h"
 #include "ops/sum_walk.h"
 
 /* --- modulo p --- */
 
 /* An atom's residue from its argument's. */
-uint32_t po_sum_atom_mod(const po_operand *op, uint32_t argument) {
+static uint32_t atom(po_field field, const po_operand *op, uint32_t argument) {
     if (op->kind == PO_OPERAND_INPUT)
         return argument;
     if (op->kind == PO_OPERAND_RECIPROCAL)
-        return po_mod_inverse(argument);
+        return po_field_inverse(field, argument);
     uint64_t eps;
     memcpy(&eps, &op->eps, sizeof eps);
-    return (uint32_t)(po_random_u64(0x7273717274, eps, argument) % PO_P);
+    return (uint32_t)(po_random_u64(0x7273717274, eps, argument) % field.p);
 }
 
-static bool table_mod(const po_operand *op, uint32_t *out) {
+uint32_t po_sum_atom_mod(const po_operand *op, uint32_t argument) {
+    return atom(PO_FIELD_FIXED, op, argument);
+}
+
+static bool table_mod(po_field field, const po_operand *op, uint32_t *out) {
     po_rational last = PO_RATIONAL(0);
     uint32_t residue = 0;
     for (int64_t i = 0; i < op->count; i++) {
         /* Tables repeat few values, and an inverse is costly. */
-        if (!po_rational_equal(op->table[i], last) && !po_rational_mod(op->table[i], &residue))
+        if (!po_rational_equal(op->table[i], last) &&
+            !po_rational_residue(field, op->table[i], &residue))
             return false;
         last = op->table[i];
         out[i] = residue;
@@ -31,6 +35,7 @@ static bool table_mod(const po_operand *op, uint32_t *out) {
 }
 
 typedef struct residues {
+    po_field field;
     uint32_t scale, n_factors;
     const uint32_t *factor[PO_SUM_MAX_FACTORS];
     uint32_t *out;
@@ -39,32 +44,37 @@ typedef struct residues {
 /* The loops that take the time. */
 #define WIDE PO_CLONES("avx512f", "avx2")
 
-WIDE static uint64_t dot(int64_t n, const uint32_t *a, int64_t sa, const uint32_t *b, int64_t sb) {
+WIDE static uint32_t dot(po_field field, int64_t n, const uint32_t *a, int64_t sa,
+                         const uint32_t *b, int64_t sb) {
     uint64_t low = 0, high = 0;
-    /* Products are below 2^62: their halves add up without overflow for 2^31 of them. */
+    /* Halves of products add up without overflow for 2^31 of them. */
     if (sa == 1 && sb == 1) {
         for (int64_t i = 0; i < n; i++) {
             uint64_t v = (uint64_t)a[i] * b[i];
-            low += v & PO_P;
-            high += v >> 31;
+            low += v & UINT32_MAX;
+            high += v >> 32;
         }
     } else {
         for (int64_t i = 0; i < n; i++) {
             uint64_t v = (uint64_t)a[i * sa] * b[i * sb];
-            low += v & PO_P;
-            high += v >> 31;
+            low += v & UINT32_MAX;
+            high += v >> 32;
         }
     }
-    return (uint64_t)po_mod_reduce(low) + po_mod_reduce(high);
+    uint32_t shift = po_field_reduce(field, (uint64_t)1 << 32);
+    return po_field_add(field, po_field_reduce(field, low),
+                        po_field_mul(field, po_field_reduce(field, high), shift));
 }
 
-WIDE static void add_scaled(int64_t n, uint32_t by, const uint32_t *in, int64_t step,
-                            uint32_t *out) {
+/* A product by one number takes one division for all: q is the quotient or one less. */
+WIDE static void add_scaled(po_field field, int64_t n, uint32_t by, const uint32_t *in,
+                            int64_t step, uint32_t *out) {
+    const uint32_t p = field.p, part = (uint32_t)(((uint64_t)by << 32) / p);
     for (int64_t i = 0; i < n; i++) {
-        uint64_t v = (uint64_t)by * in[i * step] + out[i];
-        v = (v & PO_P) + (v >> 31);
-        v = (v & PO_P) + (v >> 31);
-        out[i] = (uint32_t)(v >= PO_P ? v - PO_P : v);
+        uint32_t x = in[i * step], q = (uint32_t)((uint64_t)part * x >> 32);
+        uint32_t v = by * x - q * p;
+        v = (v >= p ? v - p : v) + out[i];
+        out[i] = v >= p ? v - p : v;
     }
 }
 
@@ -75,28 +85,30 @@ static void run_residues(void *user, const po_run *run) {
     uint32_t *out = r->out + run->at[0];
     int64_t so = run->step[0], sa = run->step[1], sb = run->step[2];
     if (r->n_factors == 2 && so == 0) {
-        uint32_t sum = po_mod_reduce(dot(run->n, a, sa, b, sb));
-        *out = po_mod_add(*out, po_mod_mul(r->scale, sum));
+        uint32_t sum = dot(r->field, run->n, a, sa, b, sb);
+        *out = po_field_add(r->field, *out, po_field_mul(r->field, r->scale, sum));
         return;
     }
     if (r->n_factors == 2 && so == 1 && (sa == 0 || sb == 0)) {
-        add_scaled(run->n, po_mod_mul(r->scale, sa ? *b : *a), sa ? a : b, sa ? sa : sb, out);
+        uint32_t by = po_field_mul(r->field, r->scale, sa ? *b : *a);
+        add_scaled(r->field, run->n, by, sa ? a : b, sa ? sa : sb, out);
         return;
     }
     if (r->n_factors == 1 && so == 1) {
-        add_scaled(run->n, r->scale, a, sa, out);
+        add_scaled(r->field, run->n, r->scale, a, sa, out);
         return;
     }
     for (int64_t i = 0; i < run->n; i++) {
         uint32_t product = r->scale;
         for (uint32_t k = 0; k < r->n_factors; k++)
-            product = po_mod_mul(product, r->factor[k][run->at[k + 1] + i * run->step[k + 1]]);
-        out[i * so] = po_mod_add(out[i * so], product);
+            product = po_field_mul(r->field, product,
+                                   r->factor[k][run->at[k + 1] + i * run->step[k + 1]]);
+        out[i * so] = po_field_add(r->field, out[i * so], product);
     }
 }
 
-po_status po_sum_eval_mod(po_arena *arena, const po_sum *sum, const uint32_t *const *in,
-                          uint32_t *out) {
+po_status po_sum_eval_mod(po_arena *arena, po_field field, const po_sum *sum,
+                          const uint32_t *const *in, uint32_t *out) {
     po_arena *scratch = po_arena_child(arena);
     const uint32_t **operand = PO_NEW_N(scratch, const uint32_t *, sum->n_operands);
     bool good = true;
@@ -109,20 +121,20 @@ po_status po_sum_eval_mod(po_arena *arena, const po_sum *sum, const uint32_t *co
         uint32_t *v = PO_NEW_N(scratch, uint32_t, op->count);
         operand[i] = v;
         if (op->kind == PO_OPERAND_TABLE)
-            good = good && table_mod(op, v);
+            good = good && table_mod(field, op, v);
         else
             for (int64_t k = 0; k < op->count; k++)
-                v[k] = po_sum_atom_mod(op, in[op->input][k]);
+                v[k] = atom(field, op, in[op->input][k]);
     }
     memset(out, 0, (size_t)sum->count * sizeof *out);
     for (uint32_t i = 0; good && i < sum->n_terms; i++) {
         const po_term *t = &sum->terms[i];
-        residues r = {.n_factors = t->n_factors, .out = out};
-        good = po_rational_mod(t->scale, &r.scale);
+        residues r = {.field = field, .n_factors = t->n_factors, .out = out};
+        good = po_rational_residue(field, t->scale, &r.scale);
         for (uint32_t k = 0; k < t->n_factors; k++)
             r.factor[k] = operand[t->factor[k].operand];
         if (good && po_product_suits(sum, t))
-            po_product_run(scratch, sum, t, r.scale, r.factor[0], r.factor[1], out);
+            po_product_run(scratch, field, sum, t, r.scale, r.factor[0], r.factor[1], out);
         else if (good)
             po_walk_run(po_walk_create(scratch, sum, t, false), NULL, run_residues, &r);
     }
@@ -133,7 +145,7 @@ po_status po_sum_eval_mod(po_arena *arena, const po_sum *sum, const uint32_t *co
 po_status po_sum_table_mod(po_arena *arena, const po_operand *op, const uint32_t **out) {
     uint32_t *table = PO_NEW_N(arena, uint32_t, op->count);
     *out = table;
-    return table_mod(op, table) ? PO_OK : PO_UNSUPPORTED;
+    return table_mod(PO_FIELD_FIXED, op, table) ? PO_OK : PO_UNSUPPORTED;
 }
 
 /* --- at a point --- */
@@ -180,7 +192,7 @@ po_status po_sum_point_create(po_arena *arena, const po_sum *sum, po_sum_point *
         if (sum->operands[i].kind != PO_OPERAND_TABLE)
             continue;
         uint32_t *v = PO_NEW_N(arena, uint32_t, sum->operands[i].count);
-        if (!table_mod(&sum->operands[i], v))
+        if (!table_mod(PO_FIELD_FIXED, &sum->operands[i], v))
             return PO_UNSUPPORTED;
         p->tables[i] = v;
     }

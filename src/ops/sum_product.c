@@ -39,6 +39,7 @@ typedef struct places {
 } places;
 
 typedef struct product {
+    po_field field;
     const po_sum *sum;
     const po_term *term;
     group group[ROLES];
@@ -242,8 +243,8 @@ static void add_block(const product *p, const po_gemm *gemm, uint32_t scale, uin
             inside(a, w, w->run[r], w->run[r + 1], rest, &from, &to);
             for (uint32_t i = from; i < to; i++) {
                 uint32_t *at = &out[base + w->at[i]];
-                uint32_t v = scale == 1 ? result[i] : po_mod_mul(scale, result[i]);
-                *at = po_mod_add(*at, v);
+                uint32_t v = scale == 1 ? result[i] : po_field_mul(p->field, scale, result[i]);
+                *at = po_field_add(p->field, *at, v);
             }
         }
     }
@@ -276,10 +277,11 @@ static void run_batch(product *p, po_gemm *gemm, uint32_t scale, uint32_t *out) 
     }
 }
 
-void po_product_run(po_arena *arena, const po_sum *sum, const po_term *term, uint32_t scale,
-                    const uint32_t *left, const uint32_t *right, uint32_t *out) {
+void po_product_run(po_arena *arena, po_field field, const po_sum *sum, const po_term *term,
+                    uint32_t scale, const uint32_t *left, const uint32_t *right, uint32_t *out) {
     po_arena *scratch = po_arena_child(arena);
     product *p = PO_NEW(scratch, product);
+    p->field = field;
     p->sum = sum;
     p->term = term;
     sort_vars(term, p->group);
@@ -287,7 +289,7 @@ void po_product_run(po_arena *arena, const po_sum *sum, const po_term *term, uin
         make_access(sum, term, s, &p->access[s]);
     p->data[LEFT] = left;
     p->data[RIGHT] = right;
-    po_gemm *gemm = po_gemm_create(scratch);
+    po_gemm *gemm = po_gemm_create(scratch, field);
     for (int64_t i = 0; i < p->group[BATCH].count; i++) {
         for (slot s = OUT; s < SLOTS; s++)
             decode(p, &p->group[BATCH], &p->access[s], i, &p->batch_at[s], p->batch_where[s]);

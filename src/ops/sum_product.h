@@ -8,7 +8,7 @@
 /* Whether the term is large and regular enough that the matrix product is faster than the walk. */
 bool po_product_suits(const po_sum *sum, const po_term *term);
 /* Adds scale times the term to the output. left and right: residues of its two factors. */
-void po_product_run(po_arena *arena, const po_sum *sum, const po_term *term, uint32_t scale,
-                    const uint32_t *left, const uint32_t *right, uint32_t *out);
+void po_product_run(po_arena *arena, po_field field, const po_sum *sum, const po_term *term,
+                    uint32_t scale, const uint32_t *left, const uint32_t *right, uint32_t *out);
 
 #endif

@@ -4,6 +4,7 @@
 #include "codegen/nvrtc.h"
 #include "cost/cache.h"
 #include "pipeline/api.h"
+#include "pipeline/budget.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/proving.h"
 
@@ -102,7 +103,7 @@ static po_status optimise_body(po_ctx *ctx, void *user) {
     const po_options *o = args->options;
     PO_TRY(check_options(ctx, args->model, o));
     ctx->threads = po_options_threads(o);
-    ctx->deadline = o->time_limit > 0 ? start + o->time_limit : 0;
+    ctx->deadline = start + po_budget_limit(o);
     po_arena *arena = po_arena_create(ctx);
     po_arena_keep(arena);
     args->result->arena = arena;
@@ -159,6 +160,11 @@ po_status po_optimise(po_model *model, const po_options *options, const po_callb
         args.state.winner == model->graph ? model->graph : (po_graph *)args.state.winner;
     *result = r;
     return PO_OK;
+}
+
+double po_options_seconds(const po_options *options) {
+    po_options defaults = po_options_default();
+    return po_budget_limit(options ? options : &defaults);
 }
 
 const po_summary *po_result_summary(const po_result *result) {

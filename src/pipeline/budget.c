@@ -1,68 +1,160 @@
 #include "pipeline/budget.h"
 
-/* Seconds of a run at -O1 and -O2 without --time-limit: writing the result comes on top. */
-static const double default_budget = 104;
+#include <math.h>
+
+/* Seconds of a run at -O1 and -O2 without --time-limit, and by when it ends whatever is under way:
+ * writing the result comes on top. */
+static const double default_budget = 104, default_limit = 118;
 /* The same at -O3. */
-static const double deep_budget = 600;
+static const double deep_budget = 600, deep_limit = 616;
 /* With --time-limit: its part that is left to the search and the readings. */
 static const double of_limit = 0.95;
 
+/* What a run may spend goes by what it can gain: the least of it where one run of the model takes
+ * `short_run`, all from `long_run` on, and in between a power of that time. Compilers take their
+ * time however short the model is. */
+static const double least_budget = 10, least_with_kernels = 25;
+static const double short_run = 0.1e-3, long_run = 2e-3;
+
 /* Seconds beyond its end that a part may take where no limit was asked for: readings of the best
  * candidate are cut to fit, but a busy machine loads models slowly and has to be read again, and a
- * gain that was found is not thrown away for that. */
-static const double grace[PO_PARTS] = {[PO_PART_SELECT] = 40};
+ * gain that was found is not thrown away for that. Of the whole budget; less of it has less. */
+static const double grace[PO_PARTS] = {[PO_PART_SELECT] = 12};
 
 /* Of the run's time, at which each part must have ended. */
-static const double heavy_ends[PO_PARTS] = {
-    [PO_PART_JUDGE] = 0.14, [PO_PART_CHOOSE] = 0.18, [PO_PART_KERNELS] = 0.25,
-    [PO_PART_FORMS] = 0.27, [PO_PART_RANKS] = 0.48,  [PO_PART_SELECT] = 0.85,
-    [PO_PART_PROOF] = 1,
-};
+typedef struct ends {
+    double part[PO_PARTS];
+} ends;
 
-/* Where readings and proofs are short, the search may have more. */
-static const double light_ends[PO_PARTS] = {
-    [PO_PART_JUDGE] = 0.34, [PO_PART_CHOOSE] = 0.4, [PO_PART_KERNELS] = 0.46,
-    [PO_PART_FORMS] = 0.48, [PO_PART_RANKS] = 0.65, [PO_PART_SELECT] = 0.92,
+static const ends light = {{
+    [PO_PART_JUDGE] = 0.34,
+    [PO_PART_READ] = 0.34,
+    [PO_PART_KERNELS] = 0.34,
+    [PO_PART_CHOOSE] = 0.4,
+    [PO_PART_FORMS] = 0.48,
+    [PO_PART_RANKS] = 0.65,
+    [PO_PART_SELECT] = 0.92,
     [PO_PART_PROOF] = 1,
-};
+}};
+
+/* Where readings and proofs take long, the search has less. */
+static const ends heavy = {{
+    [PO_PART_JUDGE] = 0.14,
+    [PO_PART_READ] = 0.14,
+    [PO_PART_KERNELS] = 0.14,
+    [PO_PART_CHOOSE] = 0.18,
+    [PO_PART_FORMS] = 0.27,
+    [PO_PART_RANKS] = 0.48,
+    [PO_PART_SELECT] = 0.85,
+    [PO_PART_PROOF] = 1,
+}};
+
+/* Schedules are compiled and read, and then the library is compiled. */
+static const ends light_kernels = {{
+    [PO_PART_JUDGE] = 0.16,
+    [PO_PART_READ] = 0.46,
+    [PO_PART_KERNELS] = 0.56,
+    [PO_PART_CHOOSE] = 0.58,
+    [PO_PART_FORMS] = 0.61,
+    [PO_PART_RANKS] = 0.74,
+    [PO_PART_SELECT] = 0.92,
+    [PO_PART_PROOF] = 1,
+}};
+
+static const ends heavy_kernels = {{
+    [PO_PART_JUDGE] = 0.1,
+    [PO_PART_READ] = 0.4,
+    [PO_PART_KERNELS] = 0.5,
+    [PO_PART_CHOOSE] = 0.52,
+    [PO_PART_FORMS] = 0.55,
+    [PO_PART_RANKS] = 0.68,
+    [PO_PART_SELECT] = 0.9,
+    [PO_PART_PROOF] = 1,
+}};
+
+/* For GPUs nearly all of it is kernels. */
+static const ends gpu_kernels = {{
+    [PO_PART_JUDGE] = 0.14,
+    [PO_PART_READ] = 0.6,
+    [PO_PART_KERNELS] = 0.7,
+    [PO_PART_CHOOSE] = 0.72,
+    [PO_PART_FORMS] = 0.74,
+    [PO_PART_RANKS] = 0.78,
+    [PO_PART_SELECT] = 0.93,
+    [PO_PART_PROOF] = 1,
+}};
 
 /* At -O3 most of the time is for measuring what was found. */
-static const double deep_ends[PO_PARTS] = {
-    [PO_PART_JUDGE] = 0.76, [PO_PART_CHOOSE] = 0.79, [PO_PART_KERNELS] = 0.8,
-    [PO_PART_FORMS] = 0.82, [PO_PART_RANKS] = 0.88,  [PO_PART_SELECT] = 0.97,
+static const ends deep = {{
+    [PO_PART_JUDGE] = 0.68,
+    [PO_PART_READ] = 0.78,
+    [PO_PART_KERNELS] = 0.8,
+    [PO_PART_CHOOSE] = 0.82,
+    [PO_PART_FORMS] = 0.84,
+    [PO_PART_RANKS] = 0.89,
+    [PO_PART_SELECT] = 0.97,
     [PO_PART_PROOF] = 1,
-};
+}};
+
+static bool is_deep(const po_options *o) {
+    return o->level >= 3 && o->time_limit <= 0;
+}
+
+static const ends *ends_of(const po_run_state *state) {
+    const po_options *o = state->options;
+    if (is_deep(o))
+        return &deep;
+    if (o->kernels && o->cuda)
+        return &gpu_kernels;
+    if (o->kernels)
+        return state->heavy ? &heavy_kernels : &light_kernels;
+    return state->heavy ? &heavy : &light;
+}
+
+static double whole_of(const po_options *o) {
+    return o->time_limit > 0 ? of_limit * o->time_limit : is_deep(o) ? deep_budget : default_budget;
+}
+
+double po_budget_limit(const po_options *options) {
+    return options->time_limit > 0 ? options->time_limit
+           : is_deep(options)      ? deep_limit
+                                   : default_limit;
+}
 
 double po_budget_end(const po_run_state *state, po_part part) {
-    const po_options *o = state->options;
-    bool deep = o->level >= 3 && o->time_limit <= 0;
-    double all = o->time_limit > 0 ? of_limit * o->time_limit : deep ? deep_budget : default_budget;
     if (state->started <= 0)
         return 0;
-    return state->started + (deep ? deep_ends : state->heavy ? heavy_ends : light_ends)[part] * all;
+    double all = whole_of(state->options) * (state->spend > 0 ? state->spend : 1);
+    return state->started + ends_of(state)->part[part] * all;
 }
 
 double po_budget_grace(const po_run_state *state, po_part part) {
-    return state->options->time_limit > 0 ? 0 : grace[part];
+    return state->options->time_limit > 0 ? 0 : grace[part] * (state->spend > 0 ? state->spend : 1);
+}
+
+double po_budget_share(const po_options *options, double seconds) {
+    double least = options->kernels ? least_with_kernels : least_budget;
+    double share = least / whole_of(options);
+    if (options->time_limit > 0 || share >= 1 || seconds >= long_run)
+        return 1;
+    if (seconds <= short_run)
+        return share;
+    return share * pow(seconds / short_run, log(1 / share) / log(long_run / short_run));
 }
 
 po_status po_budget_call(po_run_state *state, po_part part, const char *what, po_part_fn fn,
                          void *user, bool *cut) {
     po_ctx *ctx = state->ctx;
-    double outer = ctx->deadline, end = po_budget_end(state, part);
-    *cut = false;
+    double end = po_budget_end(state, part);
     end += end > 0 ? po_budget_grace(state, part) : 0;
-    if (end > 0 && (outer <= 0 || end < outer))
-        ctx->deadline = end;
+    po_limit limit = po_limit_begin(ctx, end);
     po_status status = po_ctx_poll(ctx);
     if (status == PO_OK)
         status = fn(state, user);
-    bool own = ctx->deadline != outer && (outer <= 0 || po_now() < outer);
-    ctx->deadline = outer;
-    if (status != PO_TIME_LIMIT || !own)
+    *cut = po_limit_end(ctx, &limit, &status);
+    if (!*cut)
         return status;
-    po_ctx_clear(ctx);
-    *cut = state->cut = true;
+    state->cut = true;
     po_record_note(state->record,
                    "%s after %.0f s, its part of the time limit (--time-limit S%s gives more)",
                    what, po_now() - state->started, state->options->level < 3 ? ", or -O3," : "");

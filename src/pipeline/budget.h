@@ -1,6 +1,6 @@
-/* How long a run may take. -O1 and -O2 end within two minutes whatever the model, -O3 within ten,
- * but for the readings of the best candidate on a busy machine: each part of the run has a time by
- * which it stops, as if it had nothing more to offer, and what it found by then goes on
+/* How long a run may take. -O1 and -O2 end within two minutes whatever the model, -O3 within a
+ * little more than ten: each part of the run has a time by which it stops, as if it had nothing
+ * more to offer, and what it found by then goes on. Models of microseconds have less of it
  * (docs/cli.md). */
 #ifndef PO_PIPELINE_BUDGET_H
 #define PO_PIPELINE_BUDGET_H
@@ -9,15 +9,26 @@
 
 /* Parts in their order; each also has what those before it left. */
 typedef enum po_part {
-    PO_PART_JUDGE, /* mutate, correct */
+    PO_PART_JUDGE,   /* mutate, correct */
+    PO_PART_READ,    /* superopt: readings of schedules */
+    PO_PART_KERNELS, /* superopt: the rest of it, the library compiled */
     PO_PART_CHOOSE,
-    PO_PART_KERNELS, /* for GPUs, where there is a time limit */
-    PO_PART_FORMS,   /* postopt */
-    PO_PART_RANKS,   /* first readings of whole models */
-    PO_PART_SELECT,  /* comparing, confirming */
+    PO_PART_FORMS,  /* postopt */
+    PO_PART_RANKS,  /* first readings of whole models */
+    PO_PART_SELECT, /* comparing, confirming */
     PO_PART_PROOF,
     PO_PARTS
 } po_part;
+
+/* Seconds by which the run has ended whatever is under way, but for writing. */
+double po_budget_limit(const po_options *options);
+
+/* The part of a run's time that a model is worth of which one run takes so many seconds. */
+double po_budget_share(const po_options *options, double seconds);
+/* worth.c: reads how long one run of the original takes, which is kept in the cost cache, and sets
+ * state->spend. Where it cannot be read, or takes long by estimate, all of the time may be spent.
+ */
+po_status po_budget_settle(po_run_state *state);
 
 /* When a part must end, as po_now counts; 0: never. */
 double po_budget_end(const po_run_state *state, po_part part);

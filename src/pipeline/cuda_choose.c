@@ -9,10 +9,10 @@ const char cuda_no_time[] = "there was no time for its kernels";
 
 enum { MOST_TIMED = 12, AT_A_TIME = 16, WHERE_LIMITED = 2 };
 
-/* Whether the kernels' part of a time limit is over: what is not made yet is left out. */
+/* Whether the kernels' part of the time is over: what is not made yet is left out. */
 static bool is_late(const cuda_making *m) {
-    double end = po_budget_end(m->state, PO_PART_KERNELS);
-    return m->state->options->time_limit > 0 && end > 0 && po_now() > end;
+    double end = po_budget_end(m->state, PO_PART_READ);
+    return end > 0 && po_now() > end;
 }
 
 /* --- printing and compiling --- */

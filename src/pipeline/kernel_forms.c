@@ -3,6 +3,8 @@
 #include "pipeline/search.h"
 #include "postopt/postopt.h"
 
+#include <math.h>
+
 /* Estimates are off by this much either way: what promises less is not read. */
 static const double worth_reading = 0.98, as_good = 1.05, a_gain = 0.995;
 
@@ -81,6 +83,7 @@ static po_status plan_form(po_run_state *state, po_graph *graph, const po_plan_o
     for (uint32_t i = 0; i < p->regions.n; i++) {
         const po_plan *plan = &p->plans[i];
         p->outside += plan->failed ? plan->region->n_nodes : 0;
+        p->unread += plan->unread;
         for (uint32_t k = 0; k < plan->n_steps; k++) {
             p->seconds += plan->steps[k].seconds;
             read &= plan->steps[k].seconds > 0;
@@ -153,24 +156,25 @@ static po_status look_at(choosing *c, uint32_t algebra, bool mutants, uint32_t *
     return PO_OK;
 }
 
-/* From these families on, one more or one less as long as that gains. */
+/* From these families on, one more or one less as long as that gains. Every step but one onto a
+ * form that can be made leads to one with less, so that no form is come to twice: where forms are
+ * as good as one another, or none has an estimate, there is nothing to climb. */
 static po_status climb(choosing *c, uint32_t from, uint32_t used) {
     uint32_t at;
     PO_TRY(look_at(c, from, false, &at));
     while (at != PO_NONE) {
         uint32_t best = PO_NONE;
-        double least = c->all[at].graph ? c->all[at].seconds * a_gain : 0;
+        double least = c->all[at].graph ? c->all[at].seconds * a_gain : HUGE_VAL;
+        PO_TRY(po_ctx_poll(c->ctx));
         for (size_t i = 0; i < FAMILIES; i++) {
             uint32_t next;
             if (!(used & families[i].bit))
                 continue;
             PO_TRY(look_at(c, c->all[at].algebra ^ families[i].bit, false, &next));
-            if (next == PO_NONE || !c->all[next].graph)
+            if (next == PO_NONE || !c->all[next].graph || !(c->all[next].seconds < least))
                 continue;
-            if (least == 0 || c->all[next].seconds < least) {
-                least = c->all[next].seconds;
-                best = next;
-            }
+            least = c->all[next].seconds;
+            best = next;
         }
         at = best;
     }
@@ -196,6 +200,44 @@ static po_status add_mutants(choosing *c) {
 
 /* --- the whole --- */
 
+/* Forms that promise more than the first one. */
+static po_status look_further(choosing *c) {
+    po_graph *probe;
+    uint32_t used;
+    PO_TRY(fold(c->state, c->from, PO_ALGEBRA_ALL, &probe, &used));
+    po_pipeline_drop(c->state, probe);
+    if (used != 0) {
+        PO_TRY(climb(c, 0, used));
+        PO_TRY(climb(c, used, used));
+    }
+    PO_TRY(po_kernel_mutants(c->state, c->options, c->all[0].seconds, &c->mutated));
+    return c->mutated ? add_mutants(c) : PO_OK;
+}
+
+/* The most promising are planned, too, and the fastest taken. */
+static po_status read_promising(choosing *c, po_kernel_form *best) {
+    const po_plan_options *options = c->options;
+    double first = 0;
+    for (uint32_t k = 0; k < MOST_READ; k++) {
+        double limit = k == 0 ? worth_reading * c->all[0].seconds : as_good * first;
+        uint32_t i = most_promising(c, limit);
+        if (i == PO_NONE || (options->until > 0 && po_now() > options->until))
+            break;
+        po_kernel_form other = {.name =
+                                    name_of(c->state->arena, c->all[i].algebra, c->all[i].mutants),
+                                .mutants = c->all[i].mutants};
+        PO_TRY(plan_form(c->state, c->all[i].graph, options, &other));
+        po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s", 1000 * best->seconds, best->name,
+               1000 * other.seconds, other.name);
+        first = k == 0 ? c->all[i].seconds : first;
+        c->all[i].graph = NULL; /* has had its turn */
+        if (other.outside <= best->outside && other.unread <= best->unread &&
+            other.seconds < best->seconds)
+            *best = other;
+    }
+    return PO_OK;
+}
+
 po_status po_kernel_forms(po_run_state *state, const po_plan_options *options,
                           po_kernel_form *best) {
     choosing c = {
@@ -206,36 +248,13 @@ po_status po_kernel_forms(po_run_state *state, const po_plan_options *options,
     PO_TRY(plan_form(state, c.all[0].graph, options, best));
     c.all[0].seconds = best->seconds;
     c.outside = best->outside;
-    if (options->exact)
-        return PO_OK;
-    po_graph *probe;
-    PO_TRY(fold(state, c.from, PO_ALGEBRA_ALL, &probe, &used));
-    po_pipeline_drop(state, probe);
-    if (used != 0) {
-        PO_TRY(climb(&c, 0, used));
-        PO_TRY(climb(&c, used, used));
-    }
-    PO_TRY(po_kernel_mutants(state, options, best->seconds, &c.mutated));
-    if (c.mutated)
-        PO_TRY(add_mutants(&c));
-    if (c.n == 1)
-        return PO_OK;
-    double first = 0;
-    for (uint32_t k = 0; k < MOST_READ; k++) {
-        double limit = k == 0 ? worth_reading * c.all[0].seconds : as_good * first;
-        uint32_t i = most_promising(&c, limit);
-        if (i == PO_NONE)
-            break;
-        po_kernel_form other = {.name = name_of(state->arena, c.all[i].algebra, c.all[i].mutants),
-                                .mutants = c.all[i].mutants};
-        PO_TRY(plan_form(state, c.all[i].graph, options, &other));
-        po_log(state->ctx, "%.3f ms: %s; %.3f ms: %s", 1000 * best->seconds, best->name,
-               1000 * other.seconds, other.name);
-        first = k == 0 ? c.all[i].seconds : first;
-        c.all[i].graph = NULL; /* has had its turn */
-        if (other.outside <= best->outside && other.seconds < best->seconds)
-            *best = other;
-    }
+    if (options->exact || !(best->seconds > 0))
+        return PO_OK; /* without a region no form promises a gain */
+    po_limit limit = po_limit_begin(state->ctx, options->until);
+    po_status status = look_further(&c);
+    po_limit_end(state->ctx, &limit, &status);
+    PO_TRY(status);
+    PO_TRY(read_promising(&c, best));
     for (uint32_t i = 1; i < c.n; i++)
         if (c.all[i].graph)
             po_pipeline_drop(state, c.all[i].graph);

@@ -12,6 +12,7 @@ typedef struct po_kernel_form {
     po_regions regions;
     po_plan *plans;
     uint32_t outside; /* nodes without a kernel */
+    uint32_t unread;  /* steps that time was not enough to read */
     double seconds;   /* of all steps: read, or else estimated */
     const char *name;
     bool mutants; /* it has some */

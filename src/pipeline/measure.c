@@ -234,12 +234,13 @@ static po_status measure_new(measuring *c, uint32_t *which, uint32_t n) {
 }
 
 /* Half of a time limit is left to what follows: what the search finds must still be compared and
- * confirmed. */
+ * confirmed. It counts from the run's start: the context's deadline is that of a part of the run.
+ */
 static bool time_is_up(measuring *c) {
     const po_options *options = c->state->options;
     bool cut = options->level < 3 && c->search->measure_seconds > most_seconds;
-    bool late = options->time_limit > 0 && c->ctx->deadline > 0 &&
-                po_now() > c->ctx->deadline - options->time_limit / 2;
+    bool late = options->time_limit > 0 && c->state->started > 0 &&
+                po_now() > c->state->started + options->time_limit / 2;
     if (c->search->cut || !(cut || late))
         return cut || late;
     if (late)

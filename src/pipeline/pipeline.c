@@ -4,6 +4,7 @@
 #include "cost/cost.h"
 #include "cost/roofline.h"
 #include "ir/text.h"
+#include "pipeline/budget.h"
 #include "pipeline/recall.h"
 
 void po_pipeline_hold(po_run_state *state, po_graph *graph) {
@@ -207,6 +208,8 @@ po_status po_pipeline_run(po_run_state *state) {
             state->tried_recall = true;
             state->split_from = state->current;
             status = po_recall_find(state);
+            if (status == PO_OK && !state->recall)
+                status = po_budget_settle(state);
             if (status != PO_OK)
                 break;
         }

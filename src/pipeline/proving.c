@@ -2,8 +2,10 @@
 
 #include "codegen/library.h"
 #include "cost/cache.h"
+#include "cost/isolate.h"
 #include "import/import.h"
 #include "ir/text.h"
+#include "ops/op.h"
 #include "ops/recipe.h"
 #include "pipeline/budget.h"
 #include "pipeline/pin.h"
@@ -16,15 +18,10 @@
 /* Of CPU time, for the winner alone: a run must not wait long for its proof. */
 static const double seconds_for_proof = 40, least_for_proof = 4;
 
-/* Seed that follows from both models alone. */
-static uint64_t seed_of(po_hash original, po_hash candidate) {
-    return po_random_u64(original.lo ^ original.hi, candidate.lo, candidate.hi);
-}
-
 void po_proving_tell(const po_proof_report *r, char *text, size_t size) {
     if (r->proved)
         snprintf(text, size,
-                 "modulo 2^31-1, %u trials at %u shape%s: a difference would be missed with "
+                 "modulo %u drawn primes, %u shape%s: a difference would be missed with "
                  "probability 2^%.0f",
                  r->trials, r->sizes, r->sizes == 1 ? "" : "s", r->log2_bound);
     else
@@ -33,43 +30,120 @@ void po_proving_tell(const po_proof_report *r, char *text, size_t size) {
 
 /* --- the proof --- */
 
-static po_status prove(po_run_state *state, const po_graph *winner, const po_graph *recipes,
+static po_status prove(po_ctx *ctx, const po_run_state *state, const po_graph *winner,
                        po_proof_report *report) {
     po_graph *original, *candidate;
-    po_hash a = po_graph_hash(state->original), b = po_graph_hash(winner);
+    PO_TRY(po_pin_inputs(ctx, state->original, NULL, 0, &original));
+    PO_TRY(po_pin_inputs(ctx, winner, NULL, 0, &candidate));
+    double end = po_budget_end(state, PO_PART_PROOF), left = end > 0 ? end - po_now() : 1e9;
+    left = left < least_for_proof ? least_for_proof : left;
+    po_proof_options options = {.cpu_seconds = left < seconds_for_proof ? left : seconds_for_proof};
+    po_status status = po_prove(ctx, original, candidate, state->recipes, &options, report);
+    po_graph_free(candidate);
+    po_graph_free(original);
+    return status;
+}
+
+/* --- in a process of its own --- */
+
+typedef struct looking {
+    const po_run_state *state;
+    bool known; /* the proof is: only what was written is read back */
+} looking;
+
+typedef struct seen {
+    int32_t same;   /* what was written is what was meant */
+    int32_t proved; /* the report was filled */
+    po_proof_report report;
+} seen;
+
+static po_status look(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
+    const looking *l = user;
+    const po_run_state *state = l->state;
+    const po_graph *winner = state->winner;
+    seen *found = PO_NEW(arena, seen);
+    found->same = 1;
+    if (state->winner_path) {
+        po_model *back;
+        PO_TRY(po_import_file(ctx, state->winner_path, &back));
+        po_ops_resolve(back->graph);
+        found->same = po_graph_equal(back->graph, winner);
+        winner = back->graph;
+    }
+    if (found->same && !l->known) {
+        PO_TRY(prove(ctx, state, winner, &found->report));
+        found->proved = 1;
+    }
+    po_reply_add(reply, found, sizeof *found);
+    return PO_OK;
+}
+
+/* Whatever happens to the proof, the winner is verified: what hangs or crashes here costs the proof
+ * alone. */
+static po_status look_apart(po_run_state *state, bool known, seen *found) {
+    po_ctx *ctx = state->ctx;
+    po_arena *arena = po_arena_create(ctx);
+    looking l = {state, known};
+    po_bytes data = {NULL, 0};
+    double end = po_budget_end(state, PO_PART_PROOF), least = po_now() + 2 * least_for_proof;
+    po_limit limit = po_limit_begin(ctx, end > 0 ? (end > least ? end : least) : 0);
+    po_status status = po_isolate(ctx, arena, "the proof", 0, look, &l, &data);
+    bool cut = po_limit_end(ctx, &limit, &status);
+    *found = (seen){.same = 1};
+    if (status == PO_OK && data.size == sizeof *found)
+        memcpy(found, data.data, sizeof *found);
+    else if (cut)
+        snprintf(found->report.why, sizeof found->report.why, "there was no time for the proof");
+    else if (status == PO_RUNTIME || status == PO_IO) {
+        snprintf(found->report.why, sizeof found->report.why, "the proof failed: %.300s",
+                 ctx->error.message);
+        po_ctx_clear(ctx);
+        status = PO_OK;
+    }
+    po_arena_free(arena);
+    return status;
+}
+
+static po_hash key_of(const po_run_state *state) {
+    po_hash a = po_graph_hash(state->original), b = po_graph_hash(state->winner);
     po_hash key = po_hash_str(po_hash_str((po_hash){0, 0}, PO_VERSION), PO_RULES);
     key = po_hash_u64(po_hash_u64(po_hash_u64(po_hash_u64(key, a.lo), a.hi), b.lo), b.hi);
-    if (recipes) {
-        po_hash r = po_graph_hash(recipes);
+    if (state->recipes) {
+        po_hash r = po_graph_hash(state->recipes);
         key = po_hash_u64(po_hash_u64(key, r.lo), r.hi);
     }
+    return key;
+}
+
+static po_status prove_once(po_run_state *state, bool *same) {
     const char *path = po_options_cache(state->options);
     po_cache *cache;
+    po_hash key = key_of(state);
     if (path && !*path)
         cache = po_cache_none(state->files);
     else
         PO_TRY(po_cache_open(state->ctx, state->files, path, &cache));
-    if (po_cache_get_fixed(cache, "proof", key, report, sizeof *report))
+    bool known = po_cache_get_fixed(cache, "proof", key, &state->proof, sizeof state->proof);
+    seen found;
+    *same = true;
+    if (known && !state->winner_path)
         return PO_OK;
-    PO_TRY(po_pin_inputs(state->ctx, state->original, NULL, 0, &original));
-    PO_TRY(po_pin_inputs(state->ctx, winner, NULL, 0, &candidate));
-    double end = po_budget_end(state, PO_PART_PROOF), left = end > 0 ? end - po_now() : 1e9;
-    left = left < least_for_proof ? least_for_proof : left;
-    po_proof_options options = {.seed = seed_of(a, b),
-                                .cpu_seconds = left < seconds_for_proof ? left : seconds_for_proof};
-    po_status status = po_prove(state->ctx, original, candidate, recipes, &options, report);
-    po_graph_free(candidate);
-    po_graph_free(original);
+    PO_TRY(look_apart(state, known, &found));
+    *same = found.same != 0;
+    if (known || !*same)
+        return PO_OK;
+    state->proof = found.report;
     /* What time did not suffice for may be proved on another day. */
-    if (status == PO_OK && (report->proved || report->differ))
-        po_cache_put(cache, "proof", key, report, sizeof *report);
-    return status;
+    if (found.proved && (found.report.proved || found.report.differ))
+        po_cache_put(cache, "proof", key, &state->proof, sizeof state->proof);
+    return PO_OK;
 }
 
-po_status po_proving_run(po_run_state *state, const po_graph *back) {
+po_status po_proving_run(po_run_state *state, bool *same) {
     po_summary *s = &state->record->summary;
     po_graph *recipes;
     char text[PO_PROOF_TEXT];
+    *same = true;
     if (state->winner == state->original)
         return PO_OK;
     po_step(state->ctx, 0.5, "proving");
@@ -79,7 +153,9 @@ po_status po_proving_run(po_run_state *state, const po_graph *back) {
         po_ops_resolve(recipes);
     }
     state->recipes = recipes;
-    PO_TRY(prove(state, back ? back : state->winner, recipes, &state->proof));
+    PO_TRY(prove_once(state, same));
+    if (!*same)
+        return PO_OK;
     po_proving_tell(&state->proof, text, sizeof text);
     s->proved = state->proof.proved != 0;
     s->proof = po_arena_strdup(state->arena, text);

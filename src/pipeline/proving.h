@@ -5,11 +5,12 @@
 #include "export/export.h"
 #include "pipeline/pipeline.h"
 
-/* Proves the winner, as it was read back (NULL: as it is), and tells the record. Cached by what
- * both models are. Fails only for what stops the run. */
-po_status po_proving_run(po_run_state *state, const po_graph *back);
+/* Reads the winner back from the bytes that were measured, proves it as it was read, and tells the
+ * record; *same: it is what was meant. Proofs are cached by what both models are. Fails only for
+ * what stops the run. */
+po_status po_proving_run(po_run_state *state, bool *same);
 
-/* "modulo 2^31-1 in 2 trials ..." or why not. */
+/* "modulo 2 drawn primes, ..." or why not. */
 void po_proving_tell(const po_proof_report *report, char *text, size_t size);
 
 /* What a certificate is made from. */

@@ -9,9 +9,19 @@ po_record *po_record_create(po_arena *arena) {
     record->stage = "";
     record->summary.runtime = record->summary.cpu = record->summary.gpu = "";
     record->summary.winner = "original";
+    record->summary.kept = "";
     record->summary.proof = "";
     record->summary.error_reference = -1;
     return record;
+}
+
+/* A copy for a terminal: names in a model may hold anything. */
+static const char *one_line(po_arena *arena, const char *text) {
+    char *copy = po_arena_strdup(arena, text);
+    for (unsigned char *p = (unsigned char *)copy; *p; p++)
+        if (*p < 0x20 || *p == 0x7f)
+            *p = '?';
+    return copy;
 }
 
 void po_record_note(po_record *record, const char *format, ...) {
@@ -20,11 +30,8 @@ void po_record_note(po_record *record, const char *format, ...) {
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    for (unsigned char *p = (unsigned char *)text; *p; p++)
-        if (*p < 0x20 || *p == 0x7f)
-            *p = '?';
-    const char *kept = po_arena_strdup(record->arena, text);
-    PO_PUSH(record->arena, record->notes, record->n_notes, record->cap_notes, kept);
+    const char *note = one_line(record->arena, text);
+    PO_PUSH(record->arena, record->notes, record->n_notes, record->cap_notes, note);
 }
 
 void po_record_fired(po_record *record, const char *rule, uint64_t times) {
@@ -143,6 +150,37 @@ static int compare_counts(const void *x, const void *y) {
     return na != nb ? (na < nb ? 1 : -1) : strcmp(a->name, b->name);
 }
 
+/* The candidate that came farthest: one that was compared, else the one that read fastest. */
+static const po_candidate_report *nearest(const po_record *record) {
+    const po_candidate_report *best = NULL;
+    for (uint32_t i = 0; i < record->n_candidates; i++) {
+        const po_candidate_report *c = &record->candidates[i];
+        if (!*c->verdict)
+            continue;
+        bool first = !best || (c->compared && !best->compared);
+        if (first || (c->compared == best->compared && c->ratio > best->ratio))
+            best = c;
+    }
+    return best;
+}
+
+static const char *why_kept(const po_record *record) {
+    const po_summary *s = &record->summary;
+    const po_candidate_report *c = nearest(record);
+    if (s->changed)
+        return "";
+    if (s->level == 0)
+        return "-O0 changes nothing";
+    if (s->stopped == PO_CANCELLED)
+        return "the run was interrupted before anything was confirmed";
+    if (c)
+        return one_line(record->arena,
+                        po_arena_printf(record->arena, "%s: %s", c->name, c->verdict));
+    if (s->stopped == PO_TIME_LIMIT)
+        return "the time limit passed before anything was measured";
+    return "no rewrite, mutant or kernel makes another form of it";
+}
+
 void po_record_finish(po_record *record, const po_graph *before, const po_graph *after) {
     counting c = {.arena = record->arena, .index = po_map_create(record->arena)};
     each_node(before, count_operator, &c);
@@ -151,6 +189,7 @@ void po_record_finish(po_record *record, const po_graph *before, const po_graph 
     if (c.n > 0)
         qsort(c.rows, c.n, sizeof *c.rows, compare_counts);
     po_summary *s = &record->summary;
+    s->kept = why_kept(record);
     s->operators = c.rows;
     s->n_operators = c.n;
     s->nodes_before = po_record_nodes(before);

@@ -88,16 +88,6 @@ static po_status read_certificate(replaying *r, const char *path, bool *found, p
     return PO_OK;
 }
 
-/* From the files alone, and other points than those that OUT was proved at. */
-static uint64_t fresh_seed(const replaying *r) {
-    po_hash h = po_hash_str((po_hash){0, 0}, "verify");
-    for (uint32_t i = 0; i < r->n_a; i++)
-        h = po_hash_str(h, r->sum_a[i].sha256);
-    for (uint32_t i = 0; i < r->n_b; i++)
-        h = po_hash_str(h, r->sum_b[i].sha256);
-    return h.lo ^ h.hi;
-}
-
 static po_status replay(replaying *r, const char *path_of_b) {
     po_graph *recipes = NULL;
     bool found;
@@ -113,7 +103,7 @@ static po_status replay(replaying *r, const char *path_of_b) {
     }
     PO_TRY(status);
     po_proof_report report;
-    po_proof_options options = {.seed = fresh_seed(r), .cpu_seconds = seconds_for_replay};
+    po_proof_options options = {.cpu_seconds = seconds_for_replay};
     PO_TRY(po_prove(r->ctx, r->a, r->b, recipes, &options, &report));
     /* A certificate that does not hold is evidence of something, whatever is true without it. */
     r->replay->proved = report.proved && !*trouble;

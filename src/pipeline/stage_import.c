@@ -12,7 +12,7 @@ static po_status raise(po_run_state *state) {
     po_graph *raised;
     if (o->level < 1 || o->opset <= po_model_opset(state->current->model, ""))
         return PO_OK;
-    PO_TRY(po_raise_opset(state->ctx, state->current, o->opset, &raised));
+    PO_TRY(po_raise_opset(state->ctx, state->current, o->opset, &raised, NULL));
     po_pipeline_hold(state, raised);
     state->current = raised;
     return PO_OK;

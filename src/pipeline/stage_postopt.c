@@ -6,27 +6,6 @@
 #include "pipeline/recall.h"
 #include "postopt/postopt.h"
 
-#include <stddef.h>
-
-static const struct {
-    const char *rule;
-    size_t offset;
-} rules[] = {
-    {"absorb affine chains into weights", offsetof(po_postopt_counts, absorbed)},
-    {"shorten affine chains", offsetof(po_postopt_counts, shortened)},
-    {"move affine maps past operators", offsetof(po_postopt_counts, moved)},
-    {"write clipped lines as HardSigmoid", offsetof(po_postopt_counts, gates)},
-    {"rewrite activations", offsetof(po_postopt_counts, activations)},
-    {"compose linear operators", offsetof(po_postopt_counts, composed)},
-    {"cancel moves of data", offsetof(po_postopt_counts, cancelled)},
-    {"respell operators", offsetof(po_postopt_counts, spelled)},
-};
-enum { RULES = sizeof rules / sizeof rules[0] };
-
-static uint32_t count_at(const po_postopt_counts *counts, size_t offset) {
-    return *(const uint32_t *)((const char *)counts + offset);
-}
-
 /* Forms that only one runtime on the CPU likes are left out where the model is for a GPU. */
 static po_postopt_options defaults(const po_run_state *state) {
     return state->options->cuda ? po_postopt_plain(0) : po_postopt_defaults();
@@ -191,8 +170,9 @@ po_status po_stage_postopt(po_run_state *state) {
         if (all || po_recall_wants(state, "folded"))
             PO_TRY(make_form(state, simplified, "folded", &options, &counts, &out));
         if (out) {
-            for (size_t i = 0; i < RULES; i++)
-                po_record_fired(state->record, rules[i].rule, count_at(&counts, rules[i].offset));
+            for (uint32_t i = 0; i < PO_POSTOPT_RULES; i++)
+                po_record_fired(state->record, po_postopt_rule_name((po_postopt_rule)i),
+                                counts.rule[i]);
             add_variant(state, "folded", out);
         }
         if (po_record_weights(simplified) > LARGE_WEIGHTS)

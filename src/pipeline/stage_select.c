@@ -17,7 +17,7 @@ enum { MANY_NODES = 5000, HUGE_NODES = 20000 };
 /* The float64 reference would not be done within its time. */
 #define REFERENCE_FLOPS 3e10
 #define HEAVY_WEIGHTS   ((uint64_t)64 << 20)
-enum { MOST_TRIED = 3, MOST_TRIED_ELSEWHERE = 6, RANK_LAYOUT = 3 };
+enum { MOST_TRIED = 3, MOST_TRIED_ELSEWHERE = 6, RANK_LAYOUT = 3, FRESH_OF_FUNCTIONS = 8 };
 static const double widest = 1.5;       /* of an interval that is worth telling */
 static const double worth_trying = 1.0; /* a first reading below this is not followed up */
 
@@ -197,6 +197,15 @@ static void take(selecting *s, uint32_t i, po_candidate_report *row,
     sum->compared = report->evidence != PO_EVIDENCE_NONE;
     sum->error = report->max_rel;
     sum->error_reference = report->own_error;
+    sum->inputs = report->sets;
+    sum->inputs_fresh = report->fresh;
+    sum->inputs_excused = report->excused;
+    sum->error_excused = report->excused_rel;
+    if (report->excused > 0)
+        po_record_note(state->record,
+                       "on %u of %u sets of inputs it differs by up to %.1e, where the original's "
+                       "own error against float64 is an eighth of that or more",
+                       report->excused, report->sets, report->excused_rel);
 }
 
 /* A comparison of a variant with the original; kernels NULL: without its library. */
@@ -212,7 +221,9 @@ static po_verify_spec comparison(const selecting *s, uint32_t i, const char *ker
                             .checks = state->checks,
                             .n_checks = state->n_checks,
                             .tolerance = state->options->tolerance,
-                            .seed = 1};
+                            .seed = 1,
+                            .fresh = PO_FRESH_SETS,
+                            .fresh_seed = s->original_hash.lo ^ s->written[i].hash.lo};
 }
 
 /* Without its library a model runs on its own functions: they are compared too. */
@@ -223,6 +234,7 @@ static po_status check_functions(selecting *s, uint32_t i, bool *right) {
     po_verify_spec spec = comparison(s, i, NULL);
     spec.seconds = 5;
     spec.seed = 2;
+    spec.fresh = FRESH_OF_FUNCTIONS;
     po_verify_report r;
     PO_TRY(po_verify(s->ctx, &spec, &r));
     *right = r.equal;
@@ -311,6 +323,20 @@ static void fill_from_ranking(selecting *s) {
     sum->ratio = sum->ratio_low = sum->ratio_high = 1;
 }
 
+/* The best of the first readings is no gain, and neither is what follows it. */
+static void tell_slower(selecting *s, uint32_t i) {
+    const po_timing *t = &s->rank[i];
+    po_candidate_report *row = po_selecting_row(s, i);
+    if (t->high > widest * t->low)
+        po_selecting_decide(s, row,
+                            "the machine was too busy to tell: %.2fx, between %.2f and %.2f, in "
+                            "the first reading",
+                            t->gain, t->low, t->high);
+    else
+        po_selecting_decide(s, row, "no gain in the first reading: %.3fx, between %.3f and %.3f",
+                            t->gain, t->low, t->high);
+}
+
 static po_status by_protocol(po_run_state *state, void *user) {
     selecting *s = user;
     double end = po_budget_end(state, PO_PART_SELECT);
@@ -321,19 +347,20 @@ static po_status by_protocol(po_run_state *state, void *user) {
             return po_fail(s->ctx, PO_TIME_LIMIT, "the time for comparing was up");
         bool ranked = s->rank[i].seconds > 0;
         if (ranked && s->rank[i].gain < worth_trying) {
-            po_selecting_decide(s, po_selecting_row(s, i),
-                                "slower than the original in the first reading");
+            tell_slower(s, i);
             break;
         }
         po_step(s->ctx, 0.5 + 0.5 * k / most, "comparing and confirming '%s'",
                 s->state->variants[i].name);
         po_verdict v;
+        po_selecting_decide(s, po_selecting_row(s, i), "not compared and confirmed in time");
         PO_TRY(try_variant(s, i, &v));
         if (po_verdict_accepted(&v))
             return PO_OK;
         if (v.code == PO_VERDICT_UNTESTED)
             return original_fails(s, v.reason);
-        if (v.code == PO_VERDICT_SLOWER_ELSEWHERE)
+        if (v.code == PO_VERDICT_SLOWER_ELSEWHERE ||
+            (v.code == PO_VERDICT_WRONG && v.verify.fresh > 0))
             most = MOST_TRIED_ELSEWHERE; /* a milder form may be sure */
         if (v.code == PO_VERDICT_WRONG)
             po_record_note(s->state->record, "'%s' was dropped: %s", s->state->variants[i].name,

@@ -2,29 +2,14 @@
 #include "pipeline/pipeline.h"
 #include "simplify/simplify.h"
 
-#include <stddef.h>
-
 po_status po_stage_simplify(po_run_state *state) {
-    static const struct {
-        const char *rule;
-        size_t offset;
-    } rules[] = {
-        {"fold constants", offsetof(po_simplify_counts, folded)},
-        {"shape arithmetic", offsetof(po_simplify_counts, shapes)},
-        {"merge duplicates", offsetof(po_simplify_counts, duplicates)},
-        {"drop identities", offsetof(po_simplify_counts, identities)},
-        {"compose layouts", offsetof(po_simplify_counts, layouts)},
-        {"take known branches", offsetof(po_simplify_counts, branches)},
-        {"sweep dead nodes", offsetof(po_simplify_counts, dead)},
-    };
     po_simplify_options options = po_simplify_defaults();
     po_simplify_counts counts = {0};
     po_graph *out;
     PO_TRY(po_simplify(state->ctx, state->current, &options, &out, &counts));
     po_pipeline_hold(state, out);
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
-        po_record_fired(state->record, rules[i].rule,
-                        *(const uint32_t *)((const char *)&counts + rules[i].offset));
+    for (uint32_t i = 0; i < PO_SIMPLIFY_RULES; i++)
+        po_record_fired(state->record, po_simplify_rule_name((po_simplify_rule)i), counts.rule[i]);
     state->current = out;
     return PO_OK;
 }

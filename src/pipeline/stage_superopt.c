@@ -4,6 +4,7 @@
 #include "codegen/compile.h"
 #include "codegen/library.h"
 #include "ops/pack.h"
+#include "pipeline/budget.h"
 #include "pipeline/kernel_forms.h"
 #include "pipeline/kernel_stage.h"
 #include "pipeline/recall.h"
@@ -134,7 +135,8 @@ static po_status place_all(po_run_state *state, const placing *p) {
     return PO_OK;
 }
 
-static po_status make_kernels(po_run_state *state) {
+static po_status make_kernels(po_run_state *state, void *user) {
+    (void)user;
     const po_recall *known = state->recall;
     if (!state->options->kernels ||
         (known && (!known->form || strncmp(known->form, "kernels", 7) != 0)))
@@ -152,10 +154,16 @@ static po_status make_kernels(po_run_state *state) {
                                .cc = state->options->cc,
                                .cache = cost->cache,
                                .key = key,
-                               .readings = po_plan_readings_create(state->arena)};
+                               .readings = po_plan_readings_create(state->arena),
+                               .until = po_budget_end(state, PO_PART_READ)};
     po_kernel_form form;
     PO_TRY(po_kernel_forms(state, &options, &form));
     state->kernels_of_mutants = form.mutants;
+    if (form.unread > 0)
+        po_record_note(state->record,
+                       "the schedules of %u steps of kernels are by estimate: there was no time to "
+                       "read more (--time-limit S gives more)",
+                       form.unread);
     uint32_t n_regions = form.regions.n, n = 0;
     po_kernel *kernels = PO_NEW_N(state->arena, po_kernel, n_regions);
     uint32_t *which = PO_NEW_N(state->arena, uint32_t, n_regions);
@@ -183,12 +191,13 @@ static po_status make_kernels(po_run_state *state) {
     return PO_OK;
 }
 
-/* Kernels are asked for, and take their time on top of what the rest of a run may take by itself
- * (pipeline/budget.h). */
+static po_status make_for_gpu(po_run_state *state, void *user) {
+    (void)user;
+    return po_stage_cuda(state);
+}
+
 po_status po_stage_superopt(po_run_state *state) {
-    double start = po_now();
-    po_status status = state->options->cuda ? po_stage_cuda(state) : make_kernels(state);
-    if (state->started > 0 && state->options->time_limit <= 0)
-        state->started += po_now() - start;
-    return status;
+    bool cut;
+    return po_budget_call(state, PO_PART_KERNELS, "the making of kernels was cut short",
+                          state->options->cuda ? make_for_gpu : make_kernels, NULL, &cut);
 }

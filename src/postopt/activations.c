@@ -69,7 +69,8 @@ static bool mish(const po_graph *graph, po_arena *arena, po_value_id x, po_value
            a == 1 && b == 1;
 }
 
-static bool product_to_node(po_graph *graph, po_arena *arena, po_node_id id) {
+static bool product_to_node(po_graph *graph, po_node_id id, po_postopt_state *state) {
+    po_arena *arena = state->scratch;
     po_value_id y = graph->nodes[id].out[0], made;
     po_product p;
     if (!po_is_f32(graph, y) || !po_match_product(graph, y, &p) || p.n != 2)
@@ -81,11 +82,14 @@ static bool product_to_node(po_graph *graph, po_arena *arena, po_node_id id) {
             continue;
         if (erf_gelu(graph, arena, x, factor, &scale)) {
             made = po_add_unary(graph, id, PO_OP_Gelu, x);
+            po_postopt_fired(state, PO_POSTOPT_GELU_ERF, true);
         } else if (tanh_gelu(graph, arena, x, factor, &scale)) {
             made = po_add_unary(graph, id, PO_OP_Gelu, x);
             po_node_set_string(graph, graph->values[made].producer, "approximate", "tanh");
+            po_postopt_fired(state, PO_POSTOPT_GELU_TANH, true);
         } else if (mish(graph, arena, x, factor)) {
             made = po_add_unary(graph, id, PO_OP_Mish, x);
+            po_postopt_fired(state, PO_POSTOPT_MISH, true);
         } else {
             continue;
         }
@@ -201,13 +205,13 @@ static bool bounded(const po_graph *graph, const po_node *n, po_op_id op, po_val
 
 /* Min(Max(x, low), high) and its kind as Clip, Max(x, 0) as Relu, Max(x, a x) as LeakyRelu: the
  * runtime fuses these into convolutions. */
-static bool bounds_to_clip(po_graph *graph, po_arena *arena, po_node_id id) {
+static void bounds_to_clip(po_graph *graph, po_node_id id, po_postopt_state *state) {
     const po_node *n = &graph->nodes[id];
     po_op_id other = n->op == PO_OP_Min ? PO_OP_Max : PO_OP_Min;
     po_value_id y = n->out[0], inner = PO_NONE, x = PO_NONE, made;
     double bound, low, high;
     if (!po_is_f32(graph, y) || po_opset_of(graph) < 8)
-        return false;
+        return;
     bool by_number = bounded(graph, n, n->op == PO_OP_Min ? PO_OP_Min : PO_OP_Max, &inner, &bound);
     const po_node *m =
         by_number && po_read_once(graph, inner) ? po_graph_producer(graph, inner) : NULL;
@@ -215,27 +219,29 @@ static bool bounds_to_clip(po_graph *graph, po_arena *arena, po_node_id id) {
         low = other == PO_OP_Max ? high : bound;
         high = other == PO_OP_Max ? bound : high;
         if (!(low <= high) || !isfinite(low) || !isfinite(high))
-            return false;
+            return;
         made = po_add_clip(graph, id, x, low, high);
+        po_postopt_fired(state, PO_POSTOPT_CLIP, true);
     } else if (by_number && n->op == PO_OP_Max && bound == 0) {
         made = po_add_unary(graph, id, PO_OP_Relu, inner);
+        po_postopt_fired(state, PO_POSTOPT_RELU, true);
     } else if (n->op == PO_OP_Max && n->n_in == 2) {
         double a = -1, b = 0;
         po_value_id of = PO_NONE;
         for (uint32_t k = 0; k < 2 && of == PO_NONE; k++) {
-            po_match_line(graph, arena, n->in[k], &of, &a, &b);
+            po_match_line(graph, state->scratch, n->in[k], &of, &a, &b);
             if (of != n->in[1 - k] || n->in[k] == of || b != 0 || !(a >= 0 && a <= 1))
                 of = PO_NONE;
         }
         if (of == PO_NONE)
-            return false;
+            return;
         made = po_add_unary(graph, id, PO_OP_LeakyRelu, of);
         po_node_set_float(graph, graph->values[made].producer, "alpha", (float)a);
+        po_postopt_fired(state, PO_POSTOPT_LEAKY, true);
     } else {
-        return false;
+        return;
     }
     po_substitute(graph, y, made);
-    return true;
 }
 
 /* PRelu with the same slope everywhere: LeakyRelu, which the runtime fuses. */
@@ -264,36 +270,37 @@ po_status po_find_activations(po_ctx *ctx, po_graph *graph, po_postopt_state *st
     for (uint32_t k = n; k-- > 0;) {
         po_node_id id = order[k];
         const po_node *node = &graph->nodes[id];
-        bool fired = false;
         if (node->removed || node->n_out == 0 || node->out[0] == PO_NONE ||
             !po_is_read(graph, node->out[0]))
             continue;
         switch ((po_op)node->op) {
         case PO_OP_Mul:
-            fired = product_to_node(graph, arena, id) || quotient_to_softmax(graph, id);
+            if (!product_to_node(graph, id, state))
+                po_postopt_fired(state, PO_POSTOPT_SOFTMAX, quotient_to_softmax(graph, id));
             break;
         case PO_OP_Div:
-            fired = product_to_node(graph, arena, id) || quotient_to_sigmoid(graph, arena, id) ||
-                    quotient_to_softmax(graph, id);
+            (void)(product_to_node(graph, id, state) ||
+                   po_postopt_fired(state, PO_POSTOPT_SIGMOID,
+                                    quotient_to_sigmoid(graph, arena, id)) ||
+                   po_postopt_fired(state, PO_POSTOPT_SOFTMAX, quotient_to_softmax(graph, id)));
             break;
         case PO_OP_Reciprocal:
-            fired = quotient_to_sigmoid(graph, arena, id);
+            po_postopt_fired(state, PO_POSTOPT_SIGMOID, quotient_to_sigmoid(graph, arena, id));
             break;
         case PO_OP_Sigmoid:
-            fired = gate_argument(graph, id);
+            po_postopt_fired(state, PO_POSTOPT_GATE_ARGUMENT, gate_argument(graph, id));
             break;
         case PO_OP_Min:
         case PO_OP_Max:
         case PO_OP_Relu:
-            fired = bounds_to_clip(graph, arena, id);
+            bounds_to_clip(graph, id, state);
             break;
         case PO_OP_PRelu:
-            fired = prelu_to_leaky(graph, id);
+            po_postopt_fired(state, PO_POSTOPT_PRELU, prelu_to_leaky(graph, id));
             break;
         default:
             break;
         }
-        state->counts->activations += fired;
     }
     return PO_OK;
 }

@@ -265,6 +265,6 @@ po_status po_pad_channels(po_ctx *ctx, po_graph *graph, po_postopt_state *state)
     for (po_value_id v = 0; v < n_values; v++)
         if (added(&c, v))
             widen(&c, v, added(&c, v));
-    state->counts->composed += n_pads > 0;
+    po_postopt_fired(state, PO_POSTOPT_BLOCKS, n_pads > 0);
     return PO_OK;
 }

@@ -298,10 +298,11 @@ po_status po_cancel_moves(po_ctx *ctx, po_graph *graph, po_postopt_state *state)
         PO_TRY(read_chain(&c, node->out[0], NULL, true, &end));
         if (end.rt && end.root != end.end && graph->values[end.root].type.dtype != PO_STR) {
             PO_TRY(shorten(&c, &end, &changed));
-            if (!changed)
+            if (!po_postopt_fired(state, PO_POSTOPT_SHORTEN_MOVES, changed)) {
                 PO_TRY(pull(&c, &end, &changed));
+                po_postopt_fired(state, PO_POSTOPT_PULL_MOVES, changed);
+            }
         }
-        state->counts->cancelled += changed;
         po_arena_free(c.arena);
     }
     return PO_OK;

@@ -137,6 +137,6 @@ po_status po_convolve_channels(po_ctx *ctx, po_graph *graph, po_postopt_state *s
     const po_node_id *order = po_graph_order(graph, state->scratch, &n);
     for (uint32_t k = 0; k < n; k++)
         if (!graph->nodes[order[k]].removed)
-            state->counts->composed += move_up(graph, state->scratch, order[k]);
+            po_postopt_fired(state, PO_POSTOPT_CHANNELS, move_up(graph, state->scratch, order[k]));
     return PO_OK;
 }

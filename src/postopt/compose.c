@@ -128,8 +128,10 @@ po_status po_compose_linear(po_ctx *ctx, po_graph *graph, po_postopt_state *stat
     for (uint32_t k = 0; k < n; k++) {
         if (graph->nodes[order[k]].removed)
             continue;
-        state->counts->composed += gate_residual(graph, order[k]) || mean_first(graph, order[k]) ||
-                                   compose_convs(graph, state->scratch, order[k]);
+        (void)(po_postopt_fired(state, PO_POSTOPT_GATED_RESIDUAL, gate_residual(graph, order[k])) ||
+               po_postopt_fired(state, PO_POSTOPT_MEAN_FIRST, mean_first(graph, order[k])) ||
+               po_postopt_fired(state, PO_POSTOPT_COMPOSE_CONVS,
+                                compose_convs(graph, state->scratch, order[k])));
     }
     return PO_OK;
 }

@@ -162,10 +162,14 @@ po_status po_move_depth_to_space(po_ctx *ctx, po_graph *graph, po_postopt_state 
     for (uint32_t k = 0; k < n; k++) {
         if (graph->nodes[order[k]].removed || graph->nodes[order[k]].n_out == 0)
             continue;
-        state->counts->composed += transpose_to_pointwise(graph, state->scratch, order[k]) ||
-                                   behind_activation(graph, order[k]) ||
-                                   behind_pointwise(graph, state->scratch, order[k]) ||
-                                   merge_spaces(graph, state->scratch, order[k]);
+        (void)(po_postopt_fired(state, PO_POSTOPT_TRANSPOSED_CONV,
+                                transpose_to_pointwise(graph, state->scratch, order[k])) ||
+               po_postopt_fired(state, PO_POSTOPT_SPACE_BEHIND_ACTIVATION,
+                                behind_activation(graph, order[k])) ||
+               po_postopt_fired(state, PO_POSTOPT_SPACE_BEHIND_POINTWISE,
+                                behind_pointwise(graph, state->scratch, order[k])) ||
+               po_postopt_fired(state, PO_POSTOPT_MERGE_SPACES,
+                                merge_spaces(graph, state->scratch, order[k])));
     }
     return PO_OK;
 }

@@ -256,15 +256,17 @@ static bool part_concat(po_graph *graph, po_arena *arena, const po_conv *c, cons
     return po_split_conv(graph, arena, c, in, channels);
 }
 
-static bool take_parts(po_graph *graph, po_arena *arena, po_node_id id, bool gates) {
+static bool take_parts(po_graph *graph, po_node_id id, bool gates, po_postopt_state *state) {
     po_conv c;
     po_value_id inner;
     int64_t f;
     if (!po_conv_read(graph, id, &c) || !keeps_size(&c) || !po_upsampled(graph, c.x, &inner, &f))
         return false;
     const po_node *up = po_graph_producer(graph, c.x);
-    return (gates && part_sum(graph, &c, up, inner, f)) ||
-           part_concat(graph, arena, &c, up, inner, f);
+    return po_postopt_fired(state, PO_POSTOPT_PART_SUM,
+                            gates && part_sum(graph, &c, up, inner, f)) ||
+           po_postopt_fired(state, PO_POSTOPT_PART_CONCAT,
+                            part_concat(graph, state->scratch, &c, up, inner, f));
 }
 
 po_status po_use_differences(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
@@ -281,12 +283,12 @@ po_status po_use_differences(po_ctx *ctx, po_graph *graph, po_postopt_state *sta
         again = false;
         for (uint32_t i = 0; i < n; i++)
             if (!graph->nodes[order[i]].removed && graph->nodes[order[i]].n_out > 0 &&
-                ((concats && po_factor_concat(graph, state->scratch, order[i])) ||
-                 take_parts(graph, state->scratch, order[i], gates) ||
-                 by_differences(graph, state->scratch, order[i]))) {
-                state->counts->composed++;
+                (po_postopt_fired(state, PO_POSTOPT_FACTOR_UPSAMPLING,
+                                  concats && po_factor_concat(graph, state->scratch, order[i])) ||
+                 take_parts(graph, order[i], gates, state) ||
+                 po_postopt_fired(state, PO_POSTOPT_DIFFERENCES,
+                                  by_differences(graph, state->scratch, order[i]))))
                 again = true;
-            }
     }
     return PO_OK;
 }

@@ -131,9 +131,12 @@ po_status po_take_rows(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
         const po_node *node = &graph->nodes[order[k]];
         if (node->removed)
             continue;
-        if (node->op == PO_OP_MatMul ? take_rows(graph, state->scratch, order[k])
-                                     : act_on_table(graph, state->scratch, order[k]))
-            state->counts->composed++;
+        if (node->op == PO_OP_MatMul)
+            po_postopt_fired(state, PO_POSTOPT_TABLE_ROWS,
+                             take_rows(graph, state->scratch, order[k]));
+        else
+            po_postopt_fired(state, PO_POSTOPT_TABLE_FUNCTION,
+                             act_on_table(graph, state->scratch, order[k]));
     }
     return PO_OK;
 }

@@ -114,20 +114,21 @@ static void fold_chain(po_graph *graph, po_arena *arena, po_node_id end, bool *s
             seen[id] = true;
         at = step->n_in > 1 && po_graph_constant(graph, step->in[0]) ? step->in[1] : step->in[0];
     }
-    po_postopt_counts *counts = state->counts;
     if (po_affine_is_shift(&m) && po_affine_is_scale(&m) && m.nodes > 1) {
         po_substitute(graph, m.y, m.x);
-        counts->shortened++;
-    } else if (po_affine_absorb_back(graph, arena, &m) || absorb_all_ahead(graph, arena, &m)) {
-        counts->absorbed++;
-    } else if (pass_means(graph, arena, &m)) {
-        counts->moved++;
-    } else if (state->options->leftover == PO_LEFTOVER_CONV && leave_as_conv(graph, arena, &m)) {
-        counts->shortened++;
-        counts->used |= PO_USED_LEFTOVER;
-    } else if (leave_shift(graph, arena, &m) || leave_short(graph, &m)) {
-        counts->shortened++;
+        po_postopt_fired(state, PO_POSTOPT_AFFINE_NOTHING, true);
+        return;
     }
+    if (po_postopt_fired(state, PO_POSTOPT_AFFINE_BACK, po_affine_absorb_back(graph, arena, &m)) ||
+        po_postopt_fired(state, PO_POSTOPT_AFFINE_AHEAD, absorb_all_ahead(graph, arena, &m)) ||
+        po_postopt_fired(state, PO_POSTOPT_AFFINE_MEAN, pass_means(graph, arena, &m)))
+        return;
+    if (po_postopt_fired(state, PO_POSTOPT_AFFINE_CONV,
+                         state->options->leftover == PO_LEFTOVER_CONV &&
+                             leave_as_conv(graph, arena, &m)))
+        state->counts->used |= PO_USED_LEFTOVER;
+    else if (!po_postopt_fired(state, PO_POSTOPT_AFFINE_SCALE_AHEAD, leave_shift(graph, arena, &m)))
+        po_postopt_fired(state, PO_POSTOPT_AFFINE_SHORT, leave_short(graph, &m));
 }
 
 static bool may_end_chain(const po_graph *graph, const po_node *n) {

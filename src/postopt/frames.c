@@ -347,9 +347,9 @@ po_status po_use_frames(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
         if (!po_relayout_may(&f, order[k]))
             continue;
         if (!convert_conv(&f, order[k], &products) && !po_relayout_elementwise(&f, order[k]))
-            convert_mean(&f, order[k]);
+            po_postopt_fired(state, PO_POSTOPT_FRAMES_MEAN, convert_mean(&f, order[k]));
     }
     po_relayout_finish(&f);
-    state->counts->composed += products;
+    state->counts->rule[PO_POSTOPT_FRAMES] += products;
     return PO_OK;
 }

@@ -127,10 +127,12 @@ po_status po_fold_gates(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
         gated g;
         if (!po_conv_read(graph, order[k], &c) || c.group != 1)
             continue;
-        if (distribute(graph, &c) ||
-            (read_gated(graph, c.x, &g) && g.channels == c.in &&
-             (gate_between(graph, state->scratch, &c, &g) || gate_before(graph, &c, &g))))
-            state->counts->composed++;
+        if (po_postopt_fired(state, PO_POSTOPT_GATED_SUM, distribute(graph, &c)) ||
+            !read_gated(graph, c.x, &g) || g.channels != c.in)
+            continue;
+        if (!po_postopt_fired(state, PO_POSTOPT_GATE_BETWEEN,
+                              gate_between(graph, state->scratch, &c, &g)))
+            po_postopt_fired(state, PO_POSTOPT_GATE_BEFORE, gate_before(graph, &c, &g));
     }
     return PO_OK;
 }

@@ -113,19 +113,22 @@ po_status po_write_gates(po_ctx *ctx, po_graph *graph, po_postopt_state *state) 
         const po_node *node = &graph->nodes[order[k]];
         if (node->removed || node->n_out == 0 || node->out[0] == PO_NONE)
             continue;
-        po_postopt_counts *c = state->counts;
-        uint32_t before = c->gates + c->activations;
+        bool written = false;
         if (node->op == PO_OP_Clip)
-            c->gates += clip_to_gate(graph, state->scratch, order[k]);
-        else if (node->op == PO_OP_Mul && move_scale(graph, state->scratch, order[k]))
-            c->moved++;
+            written = po_postopt_fired(state, PO_POSTOPT_CLIPPED_LINE,
+                                       clip_to_gate(graph, state->scratch, order[k]));
+        else if (node->op == PO_OP_Mul &&
+                 po_postopt_fired(state, PO_POSTOPT_MOVE_SCALE,
+                                  move_scale(graph, state->scratch, order[k])))
+            continue;
         else if (node->op == PO_OP_Mul && form == PO_HARD_SWISH_NODE && has_node)
-            c->activations += gate_to_node(graph, order[k]);
+            written =
+                po_postopt_fired(state, PO_POSTOPT_HARD_SWISH_NODE, gate_to_node(graph, order[k]));
         else if (node->op == PO_OP_HardSwish && form == PO_HARD_SWISH_GATED &&
                  po_rearrangeable(graph, node->in[0]))
-            c->activations += node_to_gate(graph, order[k]);
-        if (c->gates + c->activations != before)
-            c->used |= PO_USED_HARD_SWISH;
+            written =
+                po_postopt_fired(state, PO_POSTOPT_HARD_SWISH_GATE, node_to_gate(graph, order[k]));
+        state->counts->used |= written ? PO_USED_HARD_SWISH : 0;
     }
     return PO_OK;
 }

@@ -299,9 +299,15 @@ po_status po_find_norms(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
         }
         if (!accept(graph, &m))
             continue;
-        state->counts->activations += is_group_norm(graph, &m)
-                                          ? write_group_norm(graph, arena, order[k], &m)
-                                          : write_norm(graph, arena, order[k], &m);
+        bool fused = node->op == PO_OP_Add, last = (int)m.axis == po_rank_of(graph, m.x) - 1;
+        po_postopt_rule rule = fused  ? PO_POSTOPT_NORM_FUSED
+                               : last ? PO_POSTOPT_NORM
+                                      : PO_POSTOPT_NORM_INNER;
+        if (is_group_norm(graph, &m))
+            po_postopt_fired(state, PO_POSTOPT_NORM_GROUP,
+                             write_group_norm(graph, arena, order[k], &m));
+        else
+            po_postopt_fired(state, rule, write_norm(graph, arena, order[k], &m));
     }
     return PO_OK;
 }

@@ -11,6 +11,12 @@ typedef struct po_postopt_state {
     po_arena *scratch; /* freed after each round */
 } po_postopt_state;
 
+/* Counts a rule that fired, or did not: the same answer. */
+static inline bool po_postopt_fired(po_postopt_state *state, po_postopt_rule rule, bool fired) {
+    state->counts->rule[rule] += fired;
+    return fired;
+}
+
 /* The runtime's layout for convolutions keeps channels in blocks of this many. */
 enum { PO_CHANNEL_BLOCK = 16 };
 /* Channels that the layout holds for so many: rounded up to whole blocks. */

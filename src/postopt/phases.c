@@ -491,9 +491,7 @@ po_status po_use_phases(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
         const po_node *node = &graph->nodes[order[k]];
         if (node->removed || node->n_out != 1 || node->out[0] == PO_NONE || node->out[0] >= f.n)
             continue;
-        if (convert_conv(&f, order[k]))
-            state->counts->composed++;
-        else
+        if (!po_postopt_fired(state, PO_POSTOPT_PHASES, convert_conv(&f, order[k])))
             convert_elementwise(&f, order[k]);
     }
     for (uint32_t k = 0; k < f.n_done; k++) {

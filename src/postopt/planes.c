@@ -258,11 +258,13 @@ po_status po_use_planes(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
         po_node_id id = order[k];
         if (!po_relayout_may(&r, id))
             continue;
-        if (convert_conv(&r, id))
-            state->counts->composed++;
-        else if (!convert_pool(&r, id) && !convert_pad(&r, id) && !convert_concat(&r, id) &&
-                 !convert_turn(&r, id) && !po_relayout_elementwise(&r, id))
-            convert_channels(&r, id);
+        (void)(po_postopt_fired(state, PO_POSTOPT_PLANES, convert_conv(&r, id)) ||
+               po_postopt_fired(state, PO_POSTOPT_PLANES_POOL, convert_pool(&r, id)) ||
+               po_postopt_fired(state, PO_POSTOPT_PLANES_PAD, convert_pad(&r, id)) ||
+               po_postopt_fired(state, PO_POSTOPT_PLANES_CONCAT, convert_concat(&r, id)) ||
+               po_postopt_fired(state, PO_POSTOPT_PLANES_TURN, convert_turn(&r, id)) ||
+               po_relayout_elementwise(&r, id) ||
+               po_postopt_fired(state, PO_POSTOPT_PLANES_CHANNELS, convert_channels(&r, id)));
     }
     po_relayout_finish(&r);
     return PO_OK;

@@ -43,8 +43,19 @@ static po_status call_pass(po_ctx *ctx, po_graph *graph, void *user) {
 }
 
 static uint32_t total(const po_postopt_counts *c) {
-    return c->absorbed + c->shortened + c->moved + c->gates + c->activations + c->composed +
-           c->cancelled;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < PO_POSTOPT_RULES; i++)
+        n += c->rule[i];
+    return n;
+}
+
+const char *po_postopt_rule_name(po_postopt_rule rule) {
+    static const char *const names[] = {
+#define RULE(id, name) name,
+#include "postopt/rules.def"
+#undef RULE
+    };
+    return names[rule];
 }
 
 po_postopt_options po_postopt_defaults(void) {
@@ -80,6 +91,7 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
         for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
             pass_call call = {passes[i].fn, &state};
             uint32_t fired = total(&own);
+            PO_TRY(po_ctx_poll(ctx));
             PO_TRY(po_graph_walk(ctx, g, call_pass, &call));
             /* What is left over must not count as a reader in the next pass. */
             if (total(&own) != fired) {
@@ -95,6 +107,7 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
     PO_TRY(po_infer_graph(ctx, g, true));
     for (size_t i = 0; i < sizeof late / sizeof *late; i++) {
         uint32_t fired = total(&own);
+        PO_TRY(po_ctx_poll(ctx));
         PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){late[i].fn, &last}));
         if (total(&own) != fired)
             own.used |= late[i].algebra;

@@ -61,17 +61,20 @@ typedef struct po_postopt_options {
     bool split_moves; /* DepthToSpace of large maps as two single-axis moves */
 } po_postopt_options;
 
+typedef enum po_postopt_rule {
+#define RULE(id, name) PO_POSTOPT_##id,
+#include "postopt/rules.def"
+#undef RULE
+    PO_POSTOPT_RULES
+} po_postopt_rule;
+
 typedef struct po_postopt_counts {
-    uint32_t absorbed;    /* affine chains that went into weights */
-    uint32_t shortened;   /* affine chains that were written with fewer nodes */
-    uint32_t moved;       /* affine maps moved past an operator */
-    uint32_t gates;       /* clipped lines written as HardSigmoid */
-    uint32_t activations; /* activations and norms written in another form */
-    uint32_t composed;    /* linear operators composed, distributed or exchanged */
-    uint32_t cancelled;   /* chains of moves written with less */
-    uint32_t spelled;     /* operators written in another way at the end */
-    uint32_t used;        /* po_algebra and po_used bits of what changed anything */
+    uint32_t rule[PO_POSTOPT_RULES]; /* how often each rewrite fired */
+    uint32_t used;                   /* po_algebra and po_used bits of what changed anything */
 } po_postopt_counts;
+
+/* The rule in the words of the closing report. */
+const char *po_postopt_rule_name(po_postopt_rule rule);
 
 /* Everything on, in the forms that win most often. */
 po_postopt_options po_postopt_defaults(void);

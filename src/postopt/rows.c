@@ -357,10 +357,9 @@ po_status po_use_rows(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
     for (uint32_t k = 0; k < n; k++) {
         if (!po_relayout_may(&f, order[k]))
             continue;
-        if (convert_conv(&f, order[k]))
-            state->counts->composed++;
-        else if (!po_relayout_elementwise(&f, order[k]))
-            convert_concat(&f, order[k]);
+        if (!po_postopt_fired(state, PO_POSTOPT_ROWS, convert_conv(&f, order[k])) &&
+            !po_relayout_elementwise(&f, order[k]))
+            po_postopt_fired(state, PO_POSTOPT_ROWS_CONCAT, convert_concat(&f, order[k]));
     }
     po_relayout_finish(&f);
     return PO_OK;

@@ -87,7 +87,8 @@ po_status po_spell(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
             used = PO_USED_MOVES;
         else if (o->sums && node->op == PO_OP_Add && spell_sum(graph, order[k]))
             used = PO_USED_SUMS;
-        state->counts->spelled += used != 0;
+        po_postopt_fired(state, PO_POSTOPT_SPLIT_MOVES, used == PO_USED_MOVES);
+        po_postopt_fired(state, PO_POSTOPT_SUMS, used == PO_USED_SUMS);
         state->counts->used |= used;
     }
     return PO_OK;

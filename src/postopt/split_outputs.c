@@ -162,6 +162,7 @@ po_status po_split_outputs(po_ctx *ctx, po_graph *graph, po_postopt_state *state
     const po_node_id *order = po_graph_order(graph, state->scratch, &n);
     for (uint32_t k = 0; k < n; k++)
         if (!graph->nodes[order[k]].removed)
-            state->counts->composed += split_conv(graph, state->scratch, order[k]);
+            po_postopt_fired(state, PO_POSTOPT_SPLIT_OUTPUTS,
+                             split_conv(graph, state->scratch, order[k]));
     return PO_OK;
 }

@@ -74,8 +74,8 @@ po_status po_spread_gates(po_ctx *ctx, po_graph *graph, po_postopt_state *state)
     uint32_t fired = 0;
     for (po_node_id i = 0, n = graph->n_nodes; i < n; i++)
         if (!graph->nodes[i].removed)
-            fired += spread(graph, state->scratch, i);
-    state->counts->spelled += fired;
+            fired +=
+                po_postopt_fired(state, PO_POSTOPT_SPREAD_GATE, spread(graph, state->scratch, i));
     state->counts->used |= fired ? PO_USED_SPREAD : 0;
     return PO_OK;
 }

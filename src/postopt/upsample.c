@@ -291,10 +291,14 @@ po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_postopt_state *s
     for (uint32_t k = 0; k < n; k++) {
         if (graph->nodes[order[k]].removed || graph->nodes[order[k]].n_out == 0)
             continue;
-        state->counts->composed += po_factor_concat(graph, state->scratch, order[k]) ||
-                                   split_concat(graph, state->scratch, order[k]) ||
-                                   pointwise_first(graph, order[k]) ||
-                                   conv_of_upsampled(graph, state->scratch, order[k]);
+        (void)(po_postopt_fired(state, PO_POSTOPT_FACTOR_UPSAMPLING,
+                                po_factor_concat(graph, state->scratch, order[k])) ||
+               po_postopt_fired(state, PO_POSTOPT_SPLIT_CONCAT,
+                                split_concat(graph, state->scratch, order[k])) ||
+               po_postopt_fired(state, PO_POSTOPT_POINTWISE_FIRST,
+                                pointwise_first(graph, order[k])) ||
+               po_postopt_fired(state, PO_POSTOPT_UPSAMPLED_PHASES,
+                                conv_of_upsampled(graph, state->scratch, order[k])));
     }
     return PO_OK;
 }

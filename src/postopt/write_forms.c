@@ -230,33 +230,34 @@ po_status po_write_forms(po_ctx *ctx, po_graph *graph, po_postopt_state *state) 
     for (uint32_t k = 0; k < n; k++) {
         po_node_id id = order[k];
         const po_node *node = &graph->nodes[id];
-        bool fired = false;
         if (node->removed || node->n_out == 0 || node->out[0] == PO_NONE)
             continue;
         switch ((po_op)node->op) {
         case PO_OP_Gelu:
-            fired = o->activations && write_gelu(graph, id);
+            po_postopt_fired(state, PO_POSTOPT_WRITE_GELU, o->activations && write_gelu(graph, id));
             break;
         case PO_OP_Mish:
-            fired = o->activations && write_mish(graph, id);
+            po_postopt_fired(state, PO_POSTOPT_WRITE_MISH, o->activations && write_mish(graph, id));
             break;
         case PO_OP_PRelu:
-            fired = o->activations && write_prelu(graph, id);
+            po_postopt_fired(state, PO_POSTOPT_WRITE_PRELU,
+                             o->activations && write_prelu(graph, id));
             break;
         case PO_OP_Softmax:
-            fired = o->activations && write_softmax(graph, id);
+            po_postopt_fired(state, PO_POSTOPT_WRITE_SOFTMAX,
+                             o->activations && write_softmax(graph, id));
             break;
         case PO_OP_Pow:
-            fired = o->activations && write_power(graph, id);
+            po_postopt_fired(state, PO_POSTOPT_WRITE_POWER,
+                             o->activations && write_power(graph, id));
             break;
         case PO_OP_LayerNormalization:
         case PO_OP_RMSNormalization:
-            fired = o->norms && write_norm(graph, id);
+            po_postopt_fired(state, PO_POSTOPT_WRITE_NORM, o->norms && write_norm(graph, id));
             break;
         default:
             break;
         }
-        state->counts->spelled += fired;
     }
     return PO_OK;
 }

@@ -11,6 +11,8 @@ static const double claimed = 1.0, elsewhere = 0.98;
  * interval is never narrower than this. */
 static const double within_reach = 1.005;
 enum { TRIES = 4, READINGS_LEFT = 3 };
+/* Seconds for comparing on fresh inputs: what is left, but within these. */
+static const double least_for_fresh = 3, most_for_fresh = 10;
 
 static po_status conclude(po_verdict *verdict, po_verdict_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -251,9 +253,8 @@ static po_status measure(reader *r) {
                     shown->gain, shown->low, shown->threads, shown->inputs);
 }
 
-static po_status decide(po_ctx *ctx, po_arena *arena, const po_select_spec *spec,
-                        po_verdict *verdict) {
-    po_verify_spec check = {.library = spec->cost->library,
+static po_verify_spec comparison(const po_select_spec *spec) {
+    return (po_verify_spec){.library = spec->cost->library,
                             .kernels = spec->kernels,
                             .files = spec->files,
                             .original = spec->original,
@@ -266,6 +267,35 @@ static po_status decide(po_ctx *ctx, po_arena *arena, const po_select_spec *spec
                             .seconds = spec->verify_seconds,
                             .seed = spec->seed,
                             .ladder = !spec->no_reference};
+}
+
+/* The limit is to hold on inputs that no candidate was chosen by. Each has others, which follow
+ * from what it is. */
+static po_status compare_fresh(po_ctx *ctx, const po_select_spec *spec, uint64_t seed,
+                               po_verdict *verdict) {
+    po_verify_report *all = &verdict->verify, fresh;
+    po_verify_spec check = comparison(spec);
+    double left = spec->until > 0 ? spec->until - po_now() : HUGE_VAL;
+    check.ladder = false;
+    check.fresh = PO_FRESH_SETS;
+    check.fresh_only = true;
+    check.fresh_seed = seed;
+    check.seconds = fmax(least_for_fresh, fmin(left, most_for_fresh));
+    for (; check.n_sizes < all->sizes; check.n_sizes++)
+        check.sizes[check.n_sizes] = all->size[check.n_sizes];
+    po_step(ctx, 0.95, "comparing on fresh inputs");
+    PO_TRY(po_verify(ctx, &check, &fresh));
+    po_log(ctx, "%u fresh sets of inputs, largest difference %.2e: %.1f s", fresh.fresh,
+           fresh.max_rel, fresh.seconds);
+    po_verify_join(all, &fresh);
+    if (fresh.evidence == PO_EVIDENCE_NONE || fresh.equal)
+        return PO_OK;
+    return conclude(verdict, PO_VERDICT_WRONG, "on fresh inputs: %.370s", fresh.why);
+}
+
+static po_status decide(po_ctx *ctx, po_arena *arena, const po_select_spec *spec,
+                        uint64_t fresh_seed, po_verdict *verdict) {
+    po_verify_spec check = comparison(spec);
     po_step(ctx, 0, "comparing outputs");
     PO_TRY(po_verify(ctx, &check, &verdict->verify));
     const po_verify_report *report = &verdict->verify;
@@ -287,7 +317,8 @@ static po_status decide(po_ctx *ctx, po_arena *arena, const po_select_spec *spec
     po_inputs *plan = NULL;
     PO_TRY(po_inputs_plan(ctx, arena, spec->graph, spec->candidate_graph, &plan));
     r.plan = plan;
-    return measure(&r);
+    PO_TRY(measure(&r));
+    return po_verdict_accepted(verdict) ? compare_fresh(ctx, spec, fresh_seed, verdict) : PO_OK;
 }
 
 po_status po_select(po_ctx *ctx, const po_select_spec *spec, po_verdict *verdict) {
@@ -307,7 +338,7 @@ po_status po_select(po_ctx *ctx, const po_select_spec *spec, po_verdict *verdict
     }
     memset(verdict, 0, sizeof *verdict);
     po_arena *arena = po_arena_create(ctx);
-    po_status status = decide(ctx, arena, spec, verdict);
+    po_status status = decide(ctx, arena, spec, key.lo ^ key.hi, verdict);
     po_arena_free(arena);
     PO_TRY(status);
     /* What stood in the way of a test (memory, a limit) may be gone the next time. */

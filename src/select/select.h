@@ -5,9 +5,10 @@
  * is above 1, once more in fresh processes with another seed; then at one and at all threads, and
  * at the other sizes of open dims, where the lower bound must not be below 0.98. A reading that
  * leaves the answer open is taken again, each time for twice as long, until it is clear or the time
- * is up; then the original stays. Where the thread count was named, the model is for that one:
- * other counts are read too, and told, but do not decide. Verdicts are kept in the cost cache; with
- * a verdict from there nothing is run. */
+ * is up; then the original stays. What is to be taken is compared once more, on inputs that took no
+ * part in any of this: the limit is to hold on those as well. Where the thread count was named, the
+ * model is for that one: other counts are read too, and told, but do not decide. Verdicts are kept
+ * in the cost cache; with a verdict from there nothing is run. */
 #ifndef PO_SELECT_SELECT_H
 #define PO_SELECT_SELECT_H
 

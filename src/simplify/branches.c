@@ -29,7 +29,7 @@ po_status po_take_branches(po_ctx *ctx, po_graph *graph, po_simplify_state *stat
         for (uint32_t i = 0; i < n_out; i++)
             if (outs[i] != PO_NONE)
                 po_substitute(graph, outs[i], results[i]);
-        state->counts->branches++;
+        po_simplify_fired(state, PO_SIMPLIFY_TAKE_BRANCH, true);
     }
     return PO_OK;
 }

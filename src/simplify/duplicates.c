@@ -54,7 +54,7 @@ static void merge_constants(po_graph *graph, po_simplify_state *state) {
             po_hash_map_put(seen, h, id);
         } else if (po_tensor_equal(graph->values[first].constant, v->constant)) {
             po_graph_replace_uses(graph, id, first);
-            state->counts->duplicates++;
+            po_simplify_fired(state, PO_SIMPLIFY_MERGE_CONSTANTS, true);
         }
     }
 }
@@ -82,7 +82,7 @@ po_status po_merge_duplicates(po_ctx *ctx, po_graph *graph, po_simplify_state *s
             if (node->out[i] != PO_NONE)
                 po_graph_replace_uses(graph, node->out[i], other->out[i]);
         po_graph_remove_node(graph, order[k]);
-        state->counts->duplicates++;
+        po_simplify_fired(state, PO_SIMPLIFY_MERGE_NODES, true);
     }
     return PO_OK;
 }

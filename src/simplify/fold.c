@@ -142,7 +142,7 @@ static void adopt_constant(po_graph *graph, po_node_id id, po_simplify_state *st
     const po_recipe *recipe = graph->values[v].recipe;
     if (po_graph_make_constant(graph, v, graph->values[v].constant)) {
         graph->values[v].recipe = recipe;
-        state->counts->folded++;
+        po_simplify_fired(state, PO_SIMPLIFY_ADOPT_CONSTANT, true);
     }
 }
 
@@ -161,12 +161,12 @@ po_status po_fold_constants(po_ctx *ctx, po_graph *graph, po_simplify_state *sta
         for (uint32_t i = 0; i < node->n_out && !node->removed; i++)
             if (node->out[i] != PO_NONE && !po_op_has(node->op, PO_OPF_RANDOM)) {
                 PO_TRY(fold_known(ctx, graph, node->out[i], &folded));
-                state->counts->shapes += folded;
+                po_simplify_fired(state, PO_SIMPLIFY_KNOWN_SHAPE, folded);
             }
         if (node->removed || !may_fold(graph, node))
             continue;
         PO_TRY(fold_node(ctx, graph, order[k], state, &folded));
-        state->counts->folded += folded;
+        po_simplify_fired(state, PO_SIMPLIFY_FOLD_NODE, folded);
     }
     return PO_OK;
 }

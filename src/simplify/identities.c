@@ -135,6 +135,42 @@ static po_value_id identity_of(const po_graph *graph, const po_node *n) {
     }
 }
 
+/* What dropping a node of this operator counts as. */
+static po_simplify_rule rule_of(po_op_id op) {
+    switch ((po_op)op) {
+    case PO_OP_Mul:
+    case PO_OP_Div:
+    case PO_OP_Pow:
+        return PO_SIMPLIFY_DROP_TIMES_ONE;
+    case PO_OP_Add:
+    case PO_OP_Sub:
+        return PO_SIMPLIFY_DROP_PLUS_ZERO;
+    case PO_OP_Cast:
+        return PO_SIMPLIFY_DROP_CAST;
+    case PO_OP_Transpose:
+        return PO_SIMPLIFY_DROP_TRANSPOSE;
+    case PO_OP_Reshape:
+    case PO_OP_Flatten:
+    case PO_OP_Expand:
+    case PO_OP_Tile:
+    case PO_OP_Squeeze:
+    case PO_OP_Unsqueeze:
+        return PO_SIMPLIFY_DROP_RESHAPE;
+    case PO_OP_Slice:
+        return PO_SIMPLIFY_DROP_SLICE;
+    case PO_OP_Pad:
+        return PO_SIMPLIFY_DROP_PAD;
+    case PO_OP_Dropout:
+        return PO_SIMPLIFY_DROP_DROPOUT;
+    case PO_OP_Relu:
+        return PO_SIMPLIFY_DROP_RELU;
+    case PO_OP_Identity:
+        return PO_SIMPLIFY_DROP_IDENTITY;
+    default:
+        return PO_SIMPLIFY_DROP_SINGLE;
+    }
+}
+
 /* Legacy binary operators (before opset 7) broadcast by attributes, which the rules above do not
  * look at. */
 static bool legacy_broadcast(const po_graph *graph, const po_node *n) {
@@ -151,6 +187,7 @@ po_status po_drop_identities(po_ctx *ctx, po_graph *graph, po_simplify_state *st
             node->out[0] == PO_NONE || (node->n_in && node->in[0] == PO_NONE) ||
             legacy_broadcast(graph, node))
             continue;
+        po_simplify_rule rule = rule_of(node->op);
         po_value_id x = identity_of(graph, node), y = node->out[0];
         if (x == PO_NONE || !graph->values[y].type.kind)
             continue;
@@ -161,7 +198,7 @@ po_status po_drop_identities(po_ctx *ctx, po_graph *graph, po_simplify_state *st
         if (stuck && (node->op == PO_OP_Identity || graph->values[y].n_uses == 0))
             continue;
         po_substitute(graph, y, x);
-        state->counts->identities++;
+        po_simplify_fired(state, rule, true);
     }
     return PO_OK;
 }

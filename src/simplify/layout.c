@@ -6,34 +6,35 @@
 #include "simplify/passes.h"
 
 /* Transpose(Transpose(x)): one permutation, or none. */
-static bool compose_transposes(po_graph *graph, po_node_id id) {
+static void compose_transposes(po_graph *graph, po_node_id id, po_simplify_state *state) {
     const po_node *outer = &graph->nodes[id];
     const po_node *inner = po_made_by(graph, outer->in[0], PO_OP_Transpose);
     uint32_t p_rank, q_rank;
     if (!inner)
-        return false;
+        return;
     const int64_t *p = po_node_ints(inner, "perm", &p_rank);
     const int64_t *q = po_node_ints(outer, "perm", &q_rank);
     int rank = po_rank_of(graph, outer->in[0]);
     if (rank < 0 || rank > PO_MAX_RANK || (p && (int)p_rank != rank) || (q && (int)q_rank != rank))
-        return false;
+        return;
     int64_t composed[PO_MAX_RANK];
     bool identity = true;
     for (int i = 0; i < rank; i++) {
         int64_t middle = q ? q[i] : rank - 1 - i;
         if (middle < 0 || middle >= rank)
-            return false;
+            return;
         composed[i] = p ? p[middle] : rank - 1 - middle;
         identity &= composed[i] == i;
     }
     po_value_id x = inner->in[0];
+    po_simplify_fired(
+        state, identity ? PO_SIMPLIFY_CANCEL_TRANSPOSES : PO_SIMPLIFY_COMPOSE_TRANSPOSES, true);
     if (identity) {
         po_substitute(graph, outer->out[0], x);
-        return true;
+        return;
     }
     po_graph_set_input(graph, id, 0, x);
     po_node_set_ints(graph, id, "perm", (uint32_t)rank, composed);
-    return true;
 }
 
 static bool only_reshapes(po_op_id op) {
@@ -66,22 +67,24 @@ static bool reshape_anew(po_graph *graph, po_node_id id, po_value_id x) {
     return true;
 }
 
-static bool compose_reshapes(po_graph *graph, po_node_id id) {
+static void compose_reshapes(po_graph *graph, po_node_id id, po_simplify_state *state) {
     const po_node *outer = &graph->nodes[id];
     const po_node *inner = po_graph_producer(graph, outer->in[0]);
     if (!inner || !only_reshapes(inner->op) || inner->in[0] == PO_NONE)
-        return false;
+        return;
     po_value_id x = inner->in[0];
     if (po_same_dims(graph, x, outer->out[0])) {
         const po_value *from = &graph->values[x];
         if (graph->values[outer->out[0]].n_outputs &&
             (from->is_input || from->is_initializer || from->n_outputs || from->outer != PO_NONE))
-            return false;
+            return;
         po_substitute(graph, outer->out[0], x);
-        return true;
+        po_simplify_fired(state, PO_SIMPLIFY_CANCEL_RESHAPES, true);
+        return;
     }
     /* Merging into Squeeze or Unsqueeze would hide attention patterns from the runtime. */
-    return outer->op == PO_OP_Reshape && reshape_anew(graph, id, x);
+    if (outer->op == PO_OP_Reshape)
+        po_simplify_fired(state, PO_SIMPLIFY_COMPOSE_RESHAPES, reshape_anew(graph, id, x));
 }
 
 po_status po_compose_layouts(po_ctx *ctx, po_graph *graph, po_simplify_state *state) {
@@ -93,12 +96,10 @@ po_status po_compose_layouts(po_ctx *ctx, po_graph *graph, po_simplify_state *st
         if (node->removed || node->n_in == 0 || node->in[0] == PO_NONE || node->n_out == 0 ||
             node->out[0] == PO_NONE)
             continue;
-        bool changed = false;
         if (node->op == PO_OP_Transpose)
-            changed = compose_transposes(graph, order[k]);
+            compose_transposes(graph, order[k], state);
         else if (only_reshapes(node->op))
-            changed = compose_reshapes(graph, order[k]);
-        state->counts->layouts += changed;
+            compose_reshapes(graph, order[k], state);
     }
     return PO_OK;
 }

@@ -9,77 +9,91 @@
 typedef struct change {
     po_op op;
     int version;
+    const char *name;
     po_raise_fn rule;
     const char *text;
 } change;
 
+#define ROW(op, version, rule, text)                                                               \
+    { PO_OP_##op, version, #op " for " #version, rule, text }
 static const change changes[] = {
     /* Numpy broadcasting in place of attributes; inference in place of a flag. */
-    {PO_OP_Add, 7, po_raise_broadcast, NULL},
-    {PO_OP_Sub, 7, po_raise_broadcast, NULL},
-    {PO_OP_Mul, 7, po_raise_broadcast, NULL},
-    {PO_OP_Div, 7, po_raise_broadcast, NULL},
-    {PO_OP_Pow, 7, po_raise_broadcast, NULL},
-    {PO_OP_And, 7, po_raise_broadcast, NULL},
-    {PO_OP_Or, 7, po_raise_broadcast, NULL},
-    {PO_OP_Xor, 7, po_raise_broadcast, NULL},
-    {PO_OP_Greater, 7, po_raise_broadcast, NULL},
-    {PO_OP_Less, 7, po_raise_broadcast, NULL},
-    {PO_OP_Equal, 7, po_raise_broadcast, NULL},
-    {PO_OP_BatchNormalization, 7, po_raise_inference, "is_test"},
-    {PO_OP_Dropout, 7, po_raise_inference, "is_test"},
-    {PO_OP_Gemm, 7, po_raise_drop, "broadcast"},
-    {PO_OP_PRelu, 7, po_raise_prelu, NULL},
-    {PO_OP_LSTM, 7, po_raise_drop, "output_sequence"},
-    {PO_OP_GRU, 7, po_raise_drop, "output_sequence"},
-    {PO_OP_RNN, 7, po_raise_drop, "output_sequence"},
-    {PO_OP_Upsample, 7, po_raise_refuse, "its scales are two attributes"},
+    ROW(Add, 7, po_raise_broadcast, NULL),
+    ROW(Sub, 7, po_raise_broadcast, NULL),
+    ROW(Mul, 7, po_raise_broadcast, NULL),
+    ROW(Div, 7, po_raise_broadcast, NULL),
+    ROW(Pow, 7, po_raise_broadcast, NULL),
+    ROW(And, 7, po_raise_broadcast, NULL),
+    ROW(Or, 7, po_raise_broadcast, NULL),
+    ROW(Xor, 7, po_raise_broadcast, NULL),
+    ROW(Greater, 7, po_raise_broadcast, NULL),
+    ROW(Less, 7, po_raise_broadcast, NULL),
+    ROW(Equal, 7, po_raise_broadcast, NULL),
+    ROW(BatchNormalization, 7, po_raise_inference, "is_test"),
+    ROW(Dropout, 7, po_raise_inference, "is_test"),
+    ROW(Gemm, 7, po_raise_drop, "broadcast"),
+    ROW(PRelu, 7, po_raise_prelu, NULL),
+    ROW(LSTM, 7, po_raise_drop, "output_sequence"),
+    ROW(GRU, 7, po_raise_drop, "output_sequence"),
+    ROW(RNN, 7, po_raise_drop, "output_sequence"),
+    ROW(Upsample, 7, po_raise_refuse, "its scales are two attributes"),
 
-    {PO_OP_BatchNormalization, 9, po_raise_spatial, NULL},
-    {PO_OP_Upsample, 9, po_raise_upsample_input, NULL},
-    {PO_OP_Scan, 9, po_raise_refuse, "it has a batch axis"},
+    ROW(BatchNormalization, 9, po_raise_spatial, NULL),
+    ROW(Upsample, 9, po_raise_upsample_input, NULL),
+    ROW(Scan, 9, po_raise_refuse, "it has a batch axis"),
 
-    {PO_OP_Upsample, 10, po_raise_upsample, NULL},
-    {PO_OP_Slice, 10, po_raise_slice, NULL},
-    {PO_OP_TopK, 10, po_raise_topk, NULL},
+    ROW(Upsample, 10, po_raise_upsample, NULL),
+    ROW(Slice, 10, po_raise_slice, NULL),
+    ROW(TopK, 10, po_raise_topk, NULL),
 
-    {PO_OP_Clip, 11, po_raise_clip, NULL},
-    {PO_OP_Pad, 11, po_raise_pad, NULL},
-    {PO_OP_Resize, 11, po_raise_resize, NULL},
-    {PO_OP_Scatter, 11, po_raise_scatter, NULL},
+    ROW(Clip, 11, po_raise_clip, NULL),
+    ROW(Pad, 11, po_raise_pad, NULL),
+    ROW(Resize, 11, po_raise_resize, NULL),
+    ROW(Scatter, 11, po_raise_scatter, NULL),
 
-    {PO_OP_Dropout, 12, po_raise_dropout, NULL},
+    ROW(Dropout, 12, po_raise_dropout, NULL),
 
-    {PO_OP_Softmax, 13, po_raise_softmax, NULL},
-    {PO_OP_LogSoftmax, 13, po_raise_softmax, NULL},
-    {PO_OP_Hardmax, 13, po_raise_softmax, NULL},
-    {PO_OP_Squeeze, 13, po_raise_to_input, "axes"},
-    {PO_OP_Unsqueeze, 13, po_raise_to_input, "axes"},
-    {PO_OP_ReduceSum, 13, po_raise_to_input, "axes"},
-    {PO_OP_Split, 13, po_raise_to_input, "split"},
-    {PO_OP_Resize, 13, po_raise_resize_mode, NULL},
+    ROW(Softmax, 13, po_raise_softmax, NULL),
+    ROW(LogSoftmax, 13, po_raise_softmax, NULL),
+    ROW(Hardmax, 13, po_raise_softmax, NULL),
+    ROW(Squeeze, 13, po_raise_to_input, "axes"),
+    ROW(Unsqueeze, 13, po_raise_to_input, "axes"),
+    ROW(ReduceSum, 13, po_raise_to_input, "axes"),
+    ROW(Split, 13, po_raise_to_input, "split"),
+    ROW(Resize, 13, po_raise_resize_mode, NULL),
 
-    {PO_OP_BatchNormalization, 14, po_raise_norm_outputs, NULL},
+    ROW(BatchNormalization, 14, po_raise_norm_outputs, NULL),
 
-    {PO_OP_RoiAlign, 16, po_raise_roi_align, NULL},
+    ROW(RoiAlign, 16, po_raise_roi_align, NULL),
 
-    {PO_OP_ReduceL1, 18, po_raise_to_input, "axes"},
-    {PO_OP_ReduceL2, 18, po_raise_to_input, "axes"},
-    {PO_OP_ReduceLogSum, 18, po_raise_to_input, "axes"},
-    {PO_OP_ReduceLogSumExp, 18, po_raise_to_input, "axes"},
-    {PO_OP_ReduceMax, 18, po_raise_to_input, "axes"},
-    {PO_OP_ReduceMean, 18, po_raise_to_input, "axes"},
-    {PO_OP_ReduceMin, 18, po_raise_to_input, "axes"},
-    {PO_OP_ReduceProd, 18, po_raise_to_input, "axes"},
-    {PO_OP_ReduceSumSquare, 18, po_raise_to_input, "axes"},
-    {PO_OP_Split, 18, po_raise_split, NULL},
+    ROW(ReduceL1, 18, po_raise_to_input, "axes"),
+    ROW(ReduceL2, 18, po_raise_to_input, "axes"),
+    ROW(ReduceLogSum, 18, po_raise_to_input, "axes"),
+    ROW(ReduceLogSumExp, 18, po_raise_to_input, "axes"),
+    ROW(ReduceMax, 18, po_raise_to_input, "axes"),
+    ROW(ReduceMean, 18, po_raise_to_input, "axes"),
+    ROW(ReduceMin, 18, po_raise_to_input, "axes"),
+    ROW(ReduceProd, 18, po_raise_to_input, "axes"),
+    ROW(ReduceSumSquare, 18, po_raise_to_input, "axes"),
+    ROW(Split, 18, po_raise_split, NULL),
 
-    {PO_OP_DFT, 20, po_raise_dft, NULL},
-    {PO_OP_GridSample, 20, po_raise_grid_sample, NULL},
+    ROW(DFT, 20, po_raise_dft, NULL),
+    ROW(GridSample, 20, po_raise_grid_sample, NULL),
 
-    {PO_OP_GroupNormalization, 21, po_raise_refuse,
-     "its scale and bias are for each group, not for each channel"},
+    ROW(GroupNormalization, 21, po_raise_refuse,
+        "its scale and bias are for each group, not for each channel"),
 };
+#undef ROW
+
+enum { CHANGES = sizeof changes / sizeof *changes };
+
+uint32_t po_raise_rules(void) {
+    return CHANGES;
+}
+
+const char *po_raise_rule_name(uint32_t rule) {
+    return changes[rule].rule == po_raise_refuse ? NULL : changes[rule].name;
+}
 
 /* Nodes of the standard domain that the registry does not know may have changed in any way. */
 static po_status check_known(po_ctx *ctx, po_graph *graph, void *user) {
@@ -87,7 +101,7 @@ static po_status check_known(po_ctx *ctx, po_graph *graph, void *user) {
     for (uint32_t i = 0; i < graph->n_nodes; i++) {
         const po_node *n = &graph->nodes[i];
         if (!n->removed && n->op == PO_OP_OPAQUE && !*n->domain)
-            return po_raise_refuse(&(po_raising){ctx, graph, r->version}, i,
+            return po_raise_refuse(&(po_raising){ctx, graph, r->version, NULL}, i,
                                    "the operator is not known");
     }
     return PO_OK;
@@ -105,6 +119,8 @@ static po_status reach(po_ctx *ctx, po_graph *graph, void *user) {
             if (c->version != r.version || graph->nodes[order[k]].op != c->op)
                 continue;
             PO_TRY(c->rule(&r, order[k], c->text));
+            if (r.fired)
+                r.fired[i]++;
             break; /* an operator that became another is looked at with the next version */
         }
     po_arena_free(scratch);
@@ -131,7 +147,8 @@ static void leave_first_ir(po_graph *graph, po_model *model) {
     model->ir_version = 4;
 }
 
-po_status po_raise_opset(po_ctx *ctx, const po_graph *in, int64_t opset, po_graph **out) {
+po_status po_raise_opset(po_ctx *ctx, const po_graph *in, int64_t opset, po_graph **out,
+                         uint32_t *fired) {
     int64_t from = in->model ? po_model_opset(in->model, "") : 0;
     if (opset < from)
         return po_fail(ctx, PO_BAD_USE, "the model has opset %lld and cannot be lowered to %lld",
@@ -142,7 +159,7 @@ po_status po_raise_opset(po_ctx *ctx, const po_graph *in, int64_t opset, po_grap
                        (long long)from, (long long)opset, PO_OPSET_LEAST, PO_OPSET_MOST);
     po_graph *g = po_graph_clone(ctx, in);
     if (opset > from) {
-        po_raising r = {ctx, g, opset};
+        po_raising r = {ctx, g, opset, fired};
         PO_TRY(po_infer_graph(ctx, g, true));
         PO_TRY(po_graph_walk(ctx, g, check_known, &r));
         po_model *model = po_arena_memdup(g->arena, in->model, sizeof *model);

@@ -8,6 +8,7 @@ typedef struct po_raising {
     po_ctx *ctx;
     po_graph *graph;
     int64_t version; /* that is being reached */
+    uint32_t *fired; /* by rule; NULL: not counted */
 } po_raising;
 
 /* `text` is the table's argument: an attribute's name, several of them, or a reason. Failures are

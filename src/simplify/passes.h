@@ -12,6 +12,11 @@ typedef struct po_simplify_state {
     po_arena *scratch; /* freed after each round */
 } po_simplify_state;
 
+/* Counts a rule that fired, or did not. */
+static inline void po_simplify_fired(po_simplify_state *state, po_simplify_rule rule, bool fired) {
+    state->counts->rule[rule] += fired;
+}
+
 /* fold.c: nodes whose inputs are all constant, and values that shape inference knows whole. */
 po_status po_fold_constants(po_ctx *ctx, po_graph *graph, po_simplify_state *state);
 /* duplicates.c: nodes with the same operator, attributes and inputs; equal constants. */

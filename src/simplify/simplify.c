@@ -24,8 +24,19 @@ static po_status call_pass(po_ctx *ctx, po_graph *graph, void *user) {
 }
 
 static uint32_t total(const po_simplify_counts *c) {
-    return c->folded + c->shapes + c->duplicates + c->identities + c->layouts + c->branches +
-           c->dead;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < PO_SIMPLIFY_RULES; i++)
+        n += c->rule[i];
+    return n;
+}
+
+const char *po_simplify_rule_name(po_simplify_rule rule) {
+    static const char *const names[] = {
+#define RULE(id, name) name,
+#include "simplify/rules.def"
+#undef RULE
+    };
+    return names[rule];
 }
 
 po_simplify_options po_simplify_defaults(void) {
@@ -43,9 +54,10 @@ po_status po_simplify(po_ctx *ctx, const po_graph *in, const po_simplify_options
         PO_TRY(po_infer_graph(ctx, g, true));
         for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
             pass_call call = {passes[i], &state};
+            PO_TRY(po_ctx_poll(ctx));
             PO_TRY(po_graph_walk(ctx, g, call_pass, &call));
         }
-        own.dead += po_graph_sweep(g);
+        own.rule[PO_SIMPLIFY_SWEEP] += po_graph_sweep(g);
         po_arena_free(state.scratch);
         if (total(&own) == before)
             break;

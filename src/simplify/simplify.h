@@ -6,16 +6,20 @@
 
 #include "ops/op.h"
 
-/* How often each rewrite fired; the names are those of the closing report. */
+typedef enum po_simplify_rule {
+#define RULE(id, name) PO_SIMPLIFY_##id,
+#include "simplify/rules.def"
+#undef RULE
+    PO_SIMPLIFY_RULES
+} po_simplify_rule;
+
+/* How often each rewrite fired. */
 typedef struct po_simplify_counts {
-    uint32_t folded;     /* nodes evaluated to constants */
-    uint32_t shapes;     /* values known from shapes alone */
-    uint32_t duplicates; /* nodes and constants that stood twice */
-    uint32_t identities; /* nodes that changed nothing */
-    uint32_t layouts;    /* reshapes and transposes composed or cancelled */
-    uint32_t branches;   /* If nodes with a known condition */
-    uint32_t dead;       /* nodes that nothing used */
+    uint32_t rule[PO_SIMPLIFY_RULES];
 } po_simplify_counts;
+
+/* The rule in the words of the closing report. */
+const char *po_simplify_rule_name(po_simplify_rule rule);
 
 typedef struct po_simplify_options {
     size_t growth; /* bytes by which one folded constant may exceed what it is computed from */

@@ -99,7 +99,7 @@ bool po_conv_of(const po_mu *mu, uint32_t step, po_conv *v) {
          mu->tensors[a->tensor].place != PO_MU_INPUT) ||
         rank < 2)
         return false;
-    const po_mu_index *last = &a->axes[rank - 1];
+    const po_mu_index *last = po_mu_last_axis(mu, a);
     v->c = last->n == 1 && lone_label(last, last->terms[0].label) ? last->terms[0].label : PO_NONE;
     v->k = v->n.lane;
     if (v->c == PO_NONE || !po_is_reduced(mu, &v->n, v->c))

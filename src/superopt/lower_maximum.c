@@ -4,6 +4,8 @@
 static bool reduced_axes(const po_graph *graph, const po_node *node, bool *axes) {
     uint32_t rank = graph->values[node->in[0]].type.rank, n = 0;
     const int64_t *list = NULL;
+    if (rank > PO_MU_MAX_RANK)
+        return false;
     if (node->op == PO_OP_GlobalMaxPool) {
         for (uint32_t i = 0; i < rank; i++)
             axes[i] = i >= 2;

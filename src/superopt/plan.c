@@ -1,6 +1,8 @@
 #include "superopt/plan_private.h"
 #include "superopt/plan_worth.h"
 
+#include <math.h>
+
 /* --- what is known --- */
 
 enum { KINDS = 8 };
@@ -167,32 +169,61 @@ static void want(const planning *p, uint32_t round, const double *parts, bool *w
     }
 }
 
-/* Times the forms that are wanted. */
-static po_status read_forms(planning *p, const bool *wanted, uint32_t isa) {
-    uint32_t n = 0, *which = PO_NEW_N(p->arena, uint32_t, p->n_forms);
-    po_timed_kernel *batch = PO_NEW_N(p->arena, po_timed_kernel, p->n_forms);
-    for (uint32_t i = 0; i < p->n_forms; i++) {
-        if (!wanted[i])
-            continue;
-        which[n] = i;
-        batch[n++] = p->forms[i];
-    }
-    if (n > 0)
-        po_log(p->ctx, "timing %u of %u schedules of %u steps", n, p->n_forms, p->n_steps);
-    PO_TRY(po_time_kernels(p->ctx, p->options->cc, isa, batch, n));
+/* Times some forms, as long as there is time for readings. */
+static po_status read_some(planning *p, const uint32_t *which, uint32_t n, uint32_t isa) {
+    po_timed_kernel *batch = PO_NEW_N(p->arena, po_timed_kernel, n);
+    for (uint32_t i = 0; i < n; i++)
+        batch[i] = p->forms[which[i]];
+    po_limit limit = po_limit_begin(p->ctx, p->options->until);
+    po_status status = po_ctx_poll(p->ctx);
+    if (status == PO_OK)
+        status = po_time_kernels(p->ctx, p->options->cc, isa, batch, n);
+    bool cut = po_limit_end(p->ctx, &limit, &status);
+    PO_TRY(status);
+    p->cut |= cut;
     for (uint32_t i = 0; i < n; i++) {
         p->seconds[which[i]] = batch[i].seconds;
-        if (p->options->cache && batch[i].seconds != 0)
+        if (p->options->cache && batch[i].seconds != 0 && !cut)
             po_cache_put(p->options->cache, "kernel", key_of(p, which[i], isa), &batch[i].seconds,
                          sizeof batch[i].seconds);
     }
     return PO_OK;
 }
 
+/* Times the forms that are wanted, those first whose steps take most of the whole (`weight`, by
+ * form; NULL: all alike): the time may end before all are read. */
+static po_status read_forms(planning *p, const bool *wanted, const double *weight, uint32_t isa) {
+    enum { AT_A_TIME = 48 };
+    uint32_t n = 0, *which = PO_NEW_N(p->arena, uint32_t, p->n_forms);
+    for (uint32_t i = 0; i < p->n_forms; i++) {
+        if (!wanted[i])
+            continue;
+        uint32_t k = n++;
+        for (; weight && k > 0 && weight[which[k - 1]] < weight[i]; k--)
+            which[k] = which[k - 1];
+        which[k] = i;
+    }
+    if (n > 0)
+        po_log(p->ctx, "timing %u of %u schedules of %u steps", n, p->n_forms, p->n_steps);
+    for (uint32_t at = 0; at < n && !p->cut; at += AT_A_TIME)
+        PO_TRY(read_some(p, which + at, n - at < AT_A_TIME ? n - at : AT_A_TIME, isa));
+    return PO_OK;
+}
+
+/* By form: what the steps that may have it take of the whole. */
+static const double *weights_of(const planning *p, const double *parts) {
+    double *weight = PO_NEW_N(p->arena, double, p->n_forms);
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        for (uint32_t k = 0; k < p->steps[i].n; k++)
+            weight[p->steps[i].form[k]] =
+                fmax(weight[p->steps[i].form[k]], parts[p->steps[i].form[0]]);
+    return weight;
+}
+
 static po_status read_round(planning *p, uint32_t round, const double *parts, uint32_t isa) {
     bool *wanted = PO_NEW_N(p->arena, bool, p->n_forms);
     want(p, round, parts, wanted);
-    return read_forms(p, wanted, isa);
+    return read_forms(p, wanted, weights_of(p, parts), isa);
 }
 
 po_status po_plan_measure_bands(planning *p) {
@@ -202,7 +233,7 @@ po_status po_plan_measure_bands(planning *p) {
         uint32_t form = p->bands[i].form;
         wanted[form] = p->seconds[form] == 0 && !recall(p, form, isa, &p->seconds[form]);
     }
-    PO_TRY(read_forms(p, wanted, isa));
+    PO_TRY(read_forms(p, wanted, NULL, isa));
     remember(p, isa);
     return PO_OK;
 }
@@ -221,17 +252,31 @@ static po_status measure(planning *p) {
     return PO_OK;
 }
 
+/* The fastest choice of a step, by readings or by estimates; seconds, 0: there is none. What was
+ * read and found wrong is none. */
+static double least_of(const planning *p, step *s, bool read, bool measured) {
+    double best = 0;
+    for (uint32_t k = 0; k < s->n; k++) {
+        double known = p->seconds[s->form[k]];
+        double seconds = read                    ? known
+                         : measured && known < 0 ? 0
+                                                 : estimate(p->forms[s->form[k]].mu);
+        if (seconds > 0 && (best == 0 || seconds < best)) {
+            best = seconds;
+            s->best = k;
+        }
+    }
+    return best;
+}
+
 /* A step for which nothing was found to be right takes its region with it. */
 static void choose(planning *p, bool measured) {
     for (uint32_t i = 0; i < p->n_steps; i++) {
         step *s = &p->steps[i];
-        double best = 0;
-        for (uint32_t k = 0; k < s->n; k++) {
-            double seconds = measured ? p->seconds[s->form[k]] : estimate(p->forms[s->form[k]].mu);
-            if (seconds > 0 && (best == 0 || seconds < best)) {
-                best = seconds;
-                s->best = k;
-            }
+        double best = least_of(p, s, measured, measured);
+        if (best == 0 && measured && p->cut) { /* not one was read in time */
+            best = least_of(p, s, false, true);
+            p->plans[s->plan].unread += best > 0;
         }
         if (best == 0)
             p->plans[s->plan].failed =
@@ -390,6 +435,16 @@ po_status po_plan_estimate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
     return PO_OK;
 }
 
+/* The search for fused programs has the same time as the readings. */
+static po_status search_region(planning *p, po_plan *plan) {
+    po_limit limit = po_limit_begin(p->ctx, p->options->until);
+    po_status status = po_ctx_poll(p->ctx);
+    if (status == PO_OK)
+        status = po_search_region(p->ctx, p->arena, p->options, plan);
+    p->cut |= po_limit_end(p->ctx, &limit, &status);
+    return status;
+}
+
 po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                           const po_regions *regions, const po_plan_options *options,
                           po_plan *plans) {
@@ -418,7 +473,8 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
         if (plans[i].lowered.mu) {
             if (!plans[i].failed)
                 PO_TRY(build_checked(&p, i, measured));
-            PO_TRY(po_search_region(ctx, arena, options, &plans[i]));
+            if (!p.cut)
+                PO_TRY(search_region(&p, &plans[i]));
         }
     return PO_OK;
 }

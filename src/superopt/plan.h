@@ -26,6 +26,7 @@ typedef struct po_plan {
     const po_plan_step *steps;
     uint32_t n_steps;
     const char *failed; /* why there is no muGraph; NULL: there is one */
+    uint32_t unread;    /* steps by estimate, which po_plan_options.until left no time for */
 } po_plan;
 
 /* What was read so far in a run, shared by the forms of a model that are planned one after the
@@ -40,6 +41,7 @@ typedef struct po_plan_options {
     po_cache *cache;            /* of readings; may be NULL */
     po_hash key;                /* of the machine (po_cost_key) */
     po_plan_readings *readings; /* may be NULL */
+    double until; /* as po_now counts: what is not read by then is estimated; 0: no such time */
 } po_plan_options;
 
 /* Plans all regions; steps of the same form are timed once. A region that cannot be lowered has

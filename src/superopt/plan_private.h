@@ -37,6 +37,7 @@ typedef struct planning {
     po_step_values **last; /* for po_check_step */
     band *bands;
     uint32_t n_bands, cap_bands;
+    bool cut; /* readings ended with their time */
 } planning;
 
 /* The number of a form, a new one where it is not known; spread as in po_timed_kernel. */

@@ -46,8 +46,7 @@ bool po_is_reduced(const po_mu *mu, const po_naive_step *n, uint32_t label) {
 }
 
 static void find_roles(const po_mu *mu, po_naive_step *n) {
-    const po_mu_tensor *t = &mu->tensors[n->out->tensor];
-    const po_mu_index *last = &n->out->axes[t->rank - 1];
+    const po_mu_index *last = po_mu_last_axis(mu, n->out);
     n->lane = PO_NONE;
     for (uint32_t i = 0; i < last->n; i++)
         if (last->terms[i].coef == 1)

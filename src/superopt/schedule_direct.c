@@ -42,7 +42,7 @@ static bool panels_fit(const po_mu *mu, const po_naive_step *n, int64_t panel) {
         if (t.label == n->lane ? t.coef != 1 : t.coef % panel != 0)
             return false;
     }
-    const po_mu_index *out = &n->out->axes[mu->tensors[n->out->tensor].rank - 1];
+    const po_mu_index *out = po_mu_last_axis(mu, n->out);
     for (uint32_t i = 0; i < out->n; i++)
         if (out->terms[i].label != n->lane && out->terms[i].coef % PO_MU_VECTOR != 0)
             return false;
@@ -109,7 +109,7 @@ static bool values_fit(const po_mu *mu, const po_naive_step *n) {
     uint32_t labels[PO_MU_MAX_RANK], count;
     if (place != PO_MU_DEVICE && place != PO_MU_INPUT)
         return false;
-    const po_mu_index *out = &n->out->axes[mu->tensors[n->out->tensor].rank - 1];
+    const po_mu_index *out = po_mu_last_axis(mu, n->out);
     for (uint32_t i = 0; i < out->n; i++)
         if (out->terms[i].label != n->lane && out->terms[i].coef % PO_MU_VECTOR != 0)
             return false;
@@ -132,7 +132,7 @@ static po_mu_access turned_copy(po_schedule *s, const po_naive_step *n, const ch
     for (uint32_t i = 0; i < count; i++)
         po_keep_label(s, map, labels[i]);
     uint32_t at = po_mu_add_step(s->mu, po_arena_printf(s->arena, "%s, turned", name));
-    const po_mu_index *end = &b->axes[mu->tensors[b->tensor].rank - 1];
+    const po_mu_index *end = po_mu_last_axis(mu, b);
     uint32_t row = PO_NONE;
     for (uint32_t i = 0; i < end->n; i++)
         if (end->terms[i].coef == 1)

@@ -6,7 +6,9 @@ enum { FEW_LANES = 4 /* from so many on a vector that is partly empty is faster 
 
 /* Whether the last axis of what is written has a ring, over which no vector may spill. */
 static bool has_ring_behind(const po_mu *mu, uint32_t tensor) {
-    uint32_t last = mu->tensors[tensor].rank - 1;
+    uint32_t rank = mu->tensors[tensor].rank, last = rank - 1;
+    if (rank == 0)
+        return false;
     for (uint32_t n = 0; n < mu->n_nodes; n++) {
         const po_mu_statement *s = &mu->nodes[n].statement;
         for (uint32_t i = 0; mu->nodes[n].kind == PO_MU_STATEMENT && i < s->n_in; i++) {
@@ -27,7 +29,7 @@ static uint32_t turned_row(const po_mu *mu, const po_naive_step *n) {
     const po_mu_access *in = &n->s->in[0];
     if (n->tail || n->s->combine != PO_MU_SET || n->s->n_in != 1 || n->s->n_items != 1)
         return PO_NONE;
-    const po_mu_index *last = &in->axes[mu->tensors[in->tensor].rank - 1];
+    const po_mu_index *last = po_mu_last_axis(mu, in);
     uint32_t axis = po_access_axis(mu, in, n->lane);
     if (last->n != 1 || last->terms[0].coef != 1 || last->terms[0].label == n->lane ||
         axis == PO_NONE || po_mu_coef(&in->axes[axis], n->lane) != 1 ||
@@ -81,17 +83,18 @@ static uint32_t reduced_lane(const po_mu *mu, const po_naive_step *n) {
         return PO_NONE;
     for (uint32_t k = 0; k < n->s->n_in; k++) {
         const po_mu_access *in = &n->s->in[k];
-        const po_mu_index *last = &in->axes[mu->tensors[in->tensor].rank - 1];
+        const po_mu_index *last = po_mu_last_axis(mu, in);
         for (uint32_t i = 0; i < last->n && lane == PO_NONE; i++)
             if (last->terms[i].coef == 1 && po_is_reduced(mu, n, last->terms[i].label))
                 lane = last->terms[i].label;
     }
     for (uint32_t k = 0; k < n->s->n_in && lane != PO_NONE; k++) {
         const po_mu_access *in = &n->s->in[k];
-        uint32_t axis = po_access_axis(mu, in, lane), last = mu->tensors[in->tensor].rank - 1;
         if (packs(mu, in, lane) != PO_NONE)
             continue;
-        if (po_mu_has(mu, in, lane) && (axis != last || po_mu_coef(&in->axes[last], lane) != 1))
+        if (po_mu_has(mu, in, lane) &&
+            (po_access_axis(mu, in, lane) + 1 != mu->tensors[in->tensor].rank ||
+             po_mu_coef(po_mu_last_axis(mu, in), lane) != 1))
             return PO_NONE;
     }
     return lane;
@@ -136,12 +139,11 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
     for (uint32_t i = 0; i < 2 && lanes && both[i]; i++)
         for (uint32_t k = 0; k < both[i]->n_in && lanes; k++) {
             const po_mu_access *in = &both[i]->in[k];
-            uint32_t rank = naive->tensors[in->tensor].rank;
             if (packs(naive, in, p.lane) != PO_NONE)
                 continue;
-            for (uint32_t x = 0; x + 1 < rank; x++)
+            for (uint32_t x = 0; x + 1 < naive->tensors[in->tensor].rank; x++)
                 lanes &= po_mu_coef(&in->axes[x], p.lane) == 0;
-            int64_t coef = rank ? po_mu_coef(&in->axes[rank - 1], p.lane) : 0;
+            int64_t coef = po_mu_coef(po_mu_last_axis(naive, in), p.lane);
             lanes &= coef == 0 || coef == 1;
         }
     if (lanes && naive->labels[p.lane].extent % PO_MU_VECTOR)

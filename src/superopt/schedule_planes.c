@@ -85,7 +85,7 @@ static uint32_t turn(po_schedule *s, const parts *p, const char *name) {
         (t->before[rank - 1] + dims[rank - 1] + t->after[rank - 1]) % PO_MU_VECTOR;
     po_mu_layout(s->mu, planes, 1, 0);
     uint32_t at = po_mu_add_step(s->mu, po_arena_printf(s->arena, "%s, planes", name));
-    for (uint32_t i = 1; i + 1 < rank; i++)
+    for (uint32_t i = 1; i + 1 < rank && i <= PO_MU_MAX_GRID; i++)
         at = po_mu_add_loop(s->mu, at, PO_MU_GRID, labels[i], 1);
     po_mu_access out = po_mu_access_of(s->mu, planes), in = po_mu_access_of(s->mu, from);
     for (uint32_t i = 0; i < rank; i++) {

@@ -80,7 +80,7 @@ static bool find_parts(const po_mu *mu, uint32_t step, parts *p) {
     const po_mu_tensor *t = &mu->tensors[a->tensor];
     if (t->rank < 2 || (t->place != PO_MU_DEVICE && t->place != PO_MU_INPUT))
         return false;
-    const po_mu_index *last = &a->axes[t->rank - 1];
+    const po_mu_index *last = po_mu_last_axis(mu, a);
     if (last->n != 1 || !lone_label(last, last->terms[0].label) ||
         !po_is_reduced(mu, &p->n, last->terms[0].label))
         return false;

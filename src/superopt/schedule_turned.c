@@ -34,17 +34,22 @@ static bool find_parts(const po_mu *mu, uint32_t step, uint32_t a, parts *p) {
     if (t->rank < 2 || t->place == PO_MU_WEIGHT || !po_mu_is_inside(mu, in))
         return false;
     p->lane = alone(&in->axes[t->rank - 2]);
-    p->channel = alone(&in->axes[t->rank - 1]);
+    p->channel = alone(po_mu_last_axis(mu, in));
     if (p->lane == PO_NONE || p->channel == PO_NONE || po_is_reduced(mu, &p->n, p->lane) ||
         !po_is_reduced(mu, &p->n, p->channel) || po_mu_has(mu, other, p->lane) ||
         !po_mu_has(mu, other, p->channel) || mu->labels[p->lane].extent < PO_MU_VECTOR ||
         mu->labels[p->channel].extent < 4 || mu->labels[p->channel].extent > MOST_CHANNELS ||
         po_access_axis(mu, in, p->lane) == PO_NONE)
         return false;
-    /* Each label outside has an index of its own, so that one chunk can be held. */
-    for (uint32_t x = 0; x + 2 < t->rank; x++)
+    /* Each label outside has an index of its own, so that one chunk can be held, and a loop. */
+    uint32_t loops = mu->labels[p->lane].extent > CHUNK;
+    for (uint32_t x = 0; x + 2 < t->rank; x++) {
         if (in->axes[x].n > 1 || (in->axes[x].n == 1 && alone(&in->axes[x]) == PO_NONE))
             return false;
+        loops += in->axes[x].n;
+    }
+    if (loops > PO_MU_MAX_GRID)
+        return false;
     /* What else is kept is a row of the map or one of few outputs. */
     p->row = PO_NONE;
     int64_t outputs = 1;

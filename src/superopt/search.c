@@ -156,6 +156,7 @@ po_status po_search(po_ctx *ctx, po_arena *arena, const po_mu *naive,
         n++;
     n = search_schedules(&p, skeletons, n, options, counts, plans, options->keep);
     counts->seconds = po_now() - start;
+    PO_TRY(po_ctx_poll(ctx));
     short_plan *small = PO_NEW_N(arena, short_plan, n + 1);
     PO_TRY(check_plans(&p, plans, n, small));
     counts->checked = n;

@@ -299,6 +299,8 @@ static void make(algebra *a, uint32_t i, uint32_t n, double cost) {
         double least = 0, limit = a->best * slack;
         a->budget--;
         a->counts->states++;
+        if (a->budget % SEARCH_POLL == 0 && po_ctx_poll(a->p->ctx) != PO_OK)
+            a->budget = 0; /* po_search asks again */
         for (uint32_t j = 0; j < arity; j++)
             if (!a->need[x->arg[j]] && a->ways[x->arg[j]].least > least)
                 least = a->ways[x->arg[j]].least;

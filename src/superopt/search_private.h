@@ -6,6 +6,8 @@
 #include "superopt/form.h"
 #include "superopt/search.h"
 
+enum { SEARCH_POLL = 1 << 13 }; /* states from one look at the time to the next */
+
 /* --- what is searched for (search_problem.c) --- */
 
 typedef uint32_t search_axes[PO_MU_MAX_RANK]; /* class by axis; PO_NONE where the length is 1 */

@@ -226,6 +226,8 @@ static const search_layout *layout_for(scheduling *z, const search_kernel *k) {
 static bool try_nest(scheduling *z, search_kernel *k, options_of *o) {
     z->budget--;
     z->counts->states++;
+    if (z->budget % SEARCH_POLL == 0 && po_ctx_poll(z->p->ctx) != PO_OK)
+        z->budget = 0; /* po_search asks again */
     int64_t extent = k->loop == PO_NONE ? 1 : z->p->extent[k->loop];
     const search_layout *l = NULL;
     if (k->loop == PO_NONE || (extent > k->step && extent % k->step == 0))

@@ -1,7 +1,5 @@
 #include "verify/cert.h"
 
-#include "base/modp.h"
-
 #include <jansson.h>
 #include <limits.h>
 #include <math.h>
@@ -46,7 +44,10 @@ static json_t *files(uint32_t n, const po_cert_file *list) {
 
 static json_t *proof_of(const po_proof_report *r) {
     char seed[24];
-    json_t *p = json_object();
+    json_t *p = json_object(), *primes = json_array();
+    for (uint32_t i = 0; i < r->trials && i < PO_PROOF_TRIALS; i++)
+        json_array_append_new(primes, json_integer(r->primes[i]));
+    put(p, "primes", primes);
     snprintf(seed, sizeof seed, "%016llx", (unsigned long long)r->seed);
     put(p, "verdict", json_string(r->proved ? "proved" : "tested only"));
     put(p, "why", text_of(r->why));
@@ -82,7 +83,6 @@ const char *po_cert_print(po_arena *arena, const po_cert *c) {
     json_t *root = json_object(), *tested = json_object();
     put(root, "format", json_integer(PO_CERT_FORMAT));
     put(root, "petopt", text_of(c->petopt));
-    put(root, "p", json_integer(PO_P));
     put(root, "in", files(c->n_in, c->in));
     put(root, "out", files(c->n_out, c->out));
     put(root, "recipes", text_of(c->recipes));
@@ -135,6 +135,9 @@ static void read_proof(po_arena *arena, const json_t *p, po_proof_report *r) {
     const char *why = string_at(arena, p, "why"), *seed = string_at(arena, p, "seed");
     r->proved = verdict && strcmp(verdict, "proved") == 0;
     snprintf(r->why, sizeof r->why, "%.*s", PO_PROOF_TEXT - 1, why ? why : "");
+    const json_t *primes = json_object_get(p, "primes");
+    for (uint32_t i = 0; i < PO_PROOF_TRIALS; i++)
+        r->primes[i] = (uint32_t)json_integer_value(json_array_get(primes, i));
     r->trials = (uint32_t)json_integer_value(json_object_get(p, "trials"));
     r->sizes = (uint32_t)json_integer_value(json_object_get(p, "sizes"));
     r->seed = seed ? strtoull(seed, NULL, 16) : 0;
@@ -163,8 +166,6 @@ po_status po_cert_parse(po_ctx *ctx, po_arena *arena, const char *text, size_t s
     if (json_integer_value(json_object_get(root, "format")) != PO_CERT_FORMAT)
         return bad(ctx, "is of a format that this version does not read");
     PO_TRY(check_digest(ctx, arena, root));
-    if (json_integer_value(json_object_get(root, "p")) != PO_P)
-        return bad(ctx, "is for another prime");
     const json_t *tested = json_object_get(root, "tested");
     *cert = (po_cert){.petopt = string_at(arena, root, "petopt"),
                       .recipes = string_at(arena, root, "recipes"),

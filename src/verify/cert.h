@@ -9,7 +9,7 @@
 #include "base/sha256.h"
 #include "verify/proof.h"
 
-enum { PO_CERT_FORMAT = 1 };
+enum { PO_CERT_FORMAT = 2 };
 
 typedef struct po_cert_file {
     const char *name;

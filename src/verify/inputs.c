@@ -2,6 +2,7 @@
 
 #include "base/num.h"
 #include "verify/inputs_private.h"
+#include "verify/patterns.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@ typedef struct input {
     const char *name;
     po_type type;
     po_need need;
-    uint32_t dims; /* index of its first dim among the plan's */
+    po_borders borders;
 } input;
 
 /* What kind of length a dim without one stands for. */
@@ -23,7 +24,7 @@ typedef enum dim_class { DIM_BATCH, DIM_CHANNELS, DIM_SPACE, DIM_SEQUENCE } dim_
 struct po_inputs {
     uint32_t n;
     input *inputs;
-    bool dynamic, has_masks, has_floats, has_ranges;
+    bool dynamic, has_masks, has_floats, has_ranges, has_borders;
 };
 
 /* Lengths tried in turn. Detectors want multiples of 32; the first three differ in every class. */
@@ -186,6 +187,9 @@ po_status po_inputs_plan(po_ctx *ctx, po_arena *arena, const po_graph *graph, co
         plan->has_ranges |= in->need.role == PO_ROLE_RANGE && in->need.high > in->need.low;
         plan->has_floats |=
             in->need.role == PO_ROLE_FREE && po_dtype_class_of(in->type.dtype) == PO_CLASS_FLOAT;
+        in->borders = po_borders_of(arena, graph, graph->inputs[i]);
+        plan->has_borders |=
+            in->borders.n > 0 && (in->need.role == PO_ROLE_FREE || in->need.role == PO_ROLE_RANGE);
         if (in->type.kind == PO_TYPE_TENSOR && in->type.has_rank)
             plan->dynamic |= !po_type_static(&in->type);
     }
@@ -206,7 +210,11 @@ bool po_inputs_has(const po_inputs *plan, po_input_kind kind) {
     case PO_INPUTS_EXTREME:
         return plan->has_ranges;
     case PO_INPUTS_ZERO:
+    case PO_INPUTS_RAMP:
+    case PO_INPUTS_CONSTANT:
         return plan->has_floats || plan->has_ranges;
+    case PO_INPUTS_BORDERS:
+        return plan->has_borders;
     default:
         return plan->has_floats;
     }
@@ -221,16 +229,38 @@ typedef struct maker {
     uint32_t size;
     po_input_kind kind;
     uint64_t seed;
+    double scale;
 } maker;
+
+/* A border, what lies next to it on either side, or something else. */
+static bool on_border(const maker *m, const po_borders *b, uint64_t stream, int64_t i, bool whole,
+                      double *v) {
+    enum { WHICH = 0x626f7264 };
+    uint64_t r = po_random_u64(m->seed, stream ^ WHICH, (uint64_t)i);
+    if (b->n == 0 || r % 4 == 0)
+        return false;
+    const po_border *border = &b->list[(r >> 8) % b->n];
+    int side = (int)((r >> 4) % 3) - 1;
+    if (whole) {
+        *v = floor(border->at) + side;
+        return true;
+    }
+    /* Where rounding has a say, as far off as that it has none. */
+    double away = border->exact ? 0x1p-23 : 0x1p-14;
+    if (!border->exact && side == 0)
+        side = 1;
+    *v = border->at + side * away * fmax(fabs(border->at), border->exact ? 0x1p-20 : 1);
+    return true;
+}
 
 static double free_float(const maker *m, uint64_t stream, int64_t i, int64_t row) {
     switch (m->kind) {
     case PO_INPUTS_UNIFORM:
-        return po_random_unit(m->seed, stream, (uint64_t)i);
+        return m->scale * po_random_unit(m->seed, stream, (uint64_t)i);
     case PO_INPUTS_ZERO:
         return 0;
     case PO_INPUTS_LARGE:
-        return 30 * po_random_normal(m->seed, stream, (uint64_t)i);
+        return 30 * m->scale * po_random_normal(m->seed, stream, (uint64_t)i);
     case PO_INPUTS_ONE_HOT:
         return po_random_u64(m->seed, stream, (uint64_t)(i / row)) % (uint64_t)row ==
                        (uint64_t)(i % row)
@@ -239,15 +269,27 @@ static double free_float(const maker *m, uint64_t stream, int64_t i, int64_t row
     case PO_INPUTS_DENORMAL:
         return po_random_normal(m->seed, stream, (uint64_t)i) * (i % 3 == 0 ? 1e-39 : 1e-30);
     default:
-        return po_random_normal(m->seed, stream, (uint64_t)i);
+        return m->scale * po_random_normal(m->seed, stream, (uint64_t)i);
     }
 }
 
-static double ranged(const maker *m, const po_need *need, uint64_t stream, int64_t i) {
+/* Of a range, the part that a pattern takes: its middle is 0, what goes beyond is cut. */
+static double patterned(po_pattern *pattern, const po_need *need, int64_t i) {
+    double low = ceil(need->low), high = floor(need->high);
+    double part = fmin(fmax(0.5 + po_pattern_at(pattern, i) / 4, 0), 1);
+    return low + floor(part * (high - low) + 0.5);
+}
+
+static double ranged(const maker *m, const po_need *need, const po_borders *borders,
+                     uint64_t stream, int64_t i) {
     double low = ceil(need->low), width = floor(need->high) - low + 1;
     if (m->kind == PO_INPUTS_ZERO)
         return low > 0 ? low : need->high < 0 ? need->high : 0;
     double unit = po_random_unit(m->seed, stream, (uint64_t)i);
+    double border;
+    if (m->kind == PO_INPUTS_BORDERS && on_border(m, borders, stream, i, true, &border) &&
+        border >= low && border <= need->high)
+        return border;
     if (m->kind == PO_INPUTS_EXTREME)
         return unit < 0.5 ? low : floor(need->high);
     double v = low + floor(unit * width);
@@ -288,14 +330,25 @@ static void fill(const maker *m, const input *in, uint64_t stream, po_tensor *t)
     bool real = po_dtype_class_of(t->dtype) == PO_CLASS_FLOAT;
     const po_need *need = &in->need;
     float *f32 = t->dtype == PO_F32 ? po_tensor_data(t) : NULL;
+    bool by_pattern = po_pattern_has(m->kind) && t->count > 0;
+    po_arena *scratch = po_arena_create(m->ctx);
+    po_pattern pattern = {0};
+    if (by_pattern)
+        pattern = po_pattern_of(scratch, m->kind, m->seed, stream,
+                                need->role == PO_ROLE_FREE ? m->scale : 1, t->rank, t->dims);
     for (int64_t i = 0; i < t->count; i++) {
         double v = 0;
         switch (need->role) {
         case PO_ROLE_FREE:
-            v = free_float(m, stream, i, row);
+            if (by_pattern)
+                v = po_pattern_at(&pattern, i);
+            else if (m->kind != PO_INPUTS_BORDERS ||
+                     !on_border(m, &in->borders, stream, i, false, &v))
+                v = free_float(m, stream, i, row);
             break;
         case PO_ROLE_RANGE:
-            v = ranged(m, need, stream, i);
+            v = by_pattern ? patterned(&pattern, need, i)
+                           : ranged(m, need, &in->borders, stream, i);
             break;
         case PO_ROLE_MASK:
             v = mask_at(m, stream, i, row);
@@ -314,6 +367,7 @@ static void fill(const maker *m, const input *in, uint64_t stream, po_tensor *t)
         else
             po_tensor_set_int(t, i, (int64_t)v);
     }
+    po_arena_free(scratch);
     if (need->role == PO_ROLE_RANGE && !real)
         cover(m, need, stream, t);
 }
@@ -376,9 +430,10 @@ static po_status make_datum(const maker *m, const input *in, const po_type *type
     return po_fail(m->ctx, PO_UNSUPPORTED, "no data can be made for the input '%s'", in->name);
 }
 
-po_status po_inputs_make(po_ctx *ctx, po_arena *arena, const po_inputs *plan, uint32_t size,
-                         po_input_kind kind, uint64_t seed, po_feed *feed) {
-    maker m = {ctx, arena, plan, size, kind, seed};
+po_status po_inputs_draw(po_ctx *ctx, po_arena *arena, const po_inputs *plan, const po_draw *draw,
+                         po_feed *feed) {
+    maker m = {
+        ctx, arena, plan, draw->size, draw->kind, draw->seed, draw->scale > 0 ? draw->scale : 1};
     const char **names = PO_NEW_N(arena, const char *, plan->n);
     po_datum *data = PO_NEW_N(arena, po_datum, plan->n);
     for (uint32_t i = 0; i < plan->n; i++) {
@@ -389,24 +444,52 @@ po_status po_inputs_make(po_ctx *ctx, po_arena *arena, const po_inputs *plan, ui
     return PO_OK;
 }
 
-const char *po_inputs_describe(po_arena *arena, const po_inputs *plan, uint32_t size,
-                               po_input_kind kind) {
+po_status po_inputs_make(po_ctx *ctx, po_arena *arena, const po_inputs *plan, uint32_t size,
+                         po_input_kind kind, uint64_t seed, po_feed *feed) {
+    return po_inputs_draw(ctx, arena, plan, &(po_draw){size, kind, seed, 1}, feed);
+}
+
+po_draw po_inputs_fresh(const po_inputs *plan, uint32_t k, uint64_t seed) {
+    static const po_input_kind kinds[] = {PO_INPUTS_NORMAL,   PO_INPUTS_PAGE,  PO_INPUTS_IMAGE,
+                                          PO_INPUTS_UNIFORM,  PO_INPUTS_RAMP,  PO_INPUTS_SPARSE,
+                                          PO_INPUTS_CONSTANT, PO_INPUTS_MASKED};
+    static const double scales[] = {1, 3, 0.3, 10, 0.1, 30, 0.01};
+    enum { KINDS = sizeof kinds / sizeof kinds[0], SCALES = sizeof scales / sizeof scales[0] };
+    po_draw draw = {0, kinds[k % KINDS], seed + k, scales[(k + k / KINDS) % SCALES]};
+    if (!po_inputs_has(plan, draw.kind))
+        draw.kind = PO_INPUTS_NORMAL;
+    return draw;
+}
+
+const char *po_inputs_tell(po_arena *arena, const po_inputs *plan, const po_draw *draw) {
     static const char *const kinds[] = {
-        [PO_INPUTS_NORMAL] = "normal",   [PO_INPUTS_UNIFORM] = "uniform",
-        [PO_INPUTS_ZERO] = "zeros",      [PO_INPUTS_LARGE] = "large",
-        [PO_INPUTS_EXTREME] = "extreme", [PO_INPUTS_ONE_HOT] = "one-hot",
-        [PO_INPUTS_MASKED] = "masked",   [PO_INPUTS_DENORMAL] = "denormal",
+        [PO_INPUTS_NORMAL] = "normal",      [PO_INPUTS_UNIFORM] = "uniform",
+        [PO_INPUTS_ZERO] = "zeros",         [PO_INPUTS_LARGE] = "large",
+        [PO_INPUTS_EXTREME] = "extreme",    [PO_INPUTS_ONE_HOT] = "one-hot",
+        [PO_INPUTS_MASKED] = "masked",      [PO_INPUTS_DENORMAL] = "denormal",
+        [PO_INPUTS_IMAGE] = "image",        [PO_INPUTS_PAGE] = "page",
+        [PO_INPUTS_RAMP] = "ramp",          [PO_INPUTS_CONSTANT] = "constant",
+        [PO_INPUTS_SPARSE] = "sparse",      [PO_INPUTS_OFFSET] = "offset",
+        [PO_INPUTS_BORDERS] = "at borders",
     };
     po_text text;
     po_text_init(&text, arena);
-    po_text_puts(&text, kinds[kind]);
+    po_text_puts(&text, kinds[draw->kind]);
+    if (draw->scale > 0 && draw->scale != 1)
+        po_text_printf(&text, ", times %g,", draw->scale);
     for (uint32_t k = 0; k < plan->n && k < 4; k++) {
         const input *in = &plan->inputs[k];
         if (in->type.kind != PO_TYPE_TENSOR || !in->type.has_rank)
             continue;
         po_text_printf(&text, " %.40s:", in->name);
         for (uint32_t i = 0; i < in->type.rank; i++)
-            po_text_printf(&text, "%s%lld", i ? "x" : "", (long long)length_of(plan, in, i, size));
+            po_text_printf(&text, "%s%lld", i ? "x" : "",
+                           (long long)length_of(plan, in, i, draw->size));
     }
     return text.data;
+}
+
+const char *po_inputs_describe(po_arena *arena, const po_inputs *plan, uint32_t size,
+                               po_input_kind kind) {
+    return po_inputs_tell(arena, plan, &(po_draw){size, kind, 0, 1});
 }

@@ -1,4 +1,5 @@
-/* Between consumers.c (what an input is used for) and inputs.c (what it then holds). */
+/* Between consumers.c and borders.c (what an input is used for) and inputs.c (what it then holds).
+ */
 #ifndef PO_VERIFY_INPUTS_PRIVATE_H
 #define PO_VERIFY_INPUTS_PRIVATE_H
 
@@ -23,5 +24,19 @@ typedef struct po_need {
 
 /* Follows the value through operators that only move data to all that consume it. */
 po_need po_need_of(po_arena *arena, const po_graph *graph, po_value_id value);
+
+/* A value at which the graph takes another branch. */
+typedef struct po_border {
+    double at;
+    bool exact; /* the input itself is compared; else rounding decides where the branch begins */
+} po_border;
+
+typedef struct po_borders {
+    uint32_t n;
+    po_border *list;
+} po_borders;
+
+/* borders.c: those of an input. */
+po_borders po_borders_of(po_arena *arena, const po_graph *graph, po_value_id value);
 
 #endif

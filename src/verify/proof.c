@@ -34,7 +34,7 @@ static po_status make_input(po_prun *run, const char *name, const po_datum *datu
         *out = po_pt_residues(run, t->dtype, t->rank, t->dims);
         uint64_t key = po_pf_key(run, name) ^ 0x696e707574;
         for (int64_t i = 0; i < t->count; i++)
-            (*out)->mod[i] = po_pf(key, (uint64_t)i);
+            (*out)->mod[i] = po_pf(run->field, key, (uint64_t)i);
         (*out)->bound = po_pb_symbol(run);
         return PO_OK;
     }
@@ -105,7 +105,7 @@ static po_status derived(po_prun *run, const constants *stored, const char *name
     if (!fits)
         return po_pfail(run, "the recipe of '%.100s' does not fit a constant of the model", name);
     *out = po_pt_view(run, made, t->dtype, t->rank, t->dims);
-    (*out)->bound.degree = fmax(1, made->bound.degree);
+    (*out)->bound.size.degree = fmax(1, made->bound.size.degree);
     (*out)->constant = true;
     if (t->count > MOST_KNOWN)
         return PO_OK;
@@ -237,9 +237,11 @@ static po_status run_trial(proof *p, po_prun *run, uint32_t size, bool *equal, b
 }
 
 /* A difference survives a trial only where, at one of the functions or outputs, two different
- * quotients agree at the random point, or the random function gives two arguments one value. */
+ * quotients agree at the random point, or the random function gives two arguments one value; or
+ * where the prime divides all by which two quotients over the fractions differ. */
 static double log2_missed(const po_prun *run) {
-    double bound = log2(run->chances) - 31;
+    double points = run->chances / run->field.p;
+    double bound = log2(points + run->factors * exp2(-PO_FIELD_LOG2_PRIMES));
     return bound < 0 ? bound : 0;
 }
 
@@ -247,10 +249,13 @@ static po_status one_trial(proof *p, uint32_t trial, uint32_t size, bool *equal,
                            double *missed) {
     po_arena *arena = po_arena_create(p->ctx);
     uint32_t *powers = PO_NEW_N(arena, uint32_t, PO_PF_POWERS);
-    po_pf_powers(powers);
+    po_field field = po_field_of(p->report->primes[trial]);
+    po_pf_powers(field, powers);
     po_prun run = {.ctx = p->ctx,
                    .arena = arena,
-                   .seed = po_random_u64(p->options->seed, 0x70726f6f66, trial * 64 + size),
+                   .field = field,
+                   .fractions = po_pc_fractions(field),
+                   .seed = po_random_u64(p->report->seed, 0x70726f6f66, trial * 64 + size),
                    .reuse = po_hash_map_create(arena),
                    .tables = po_hash_map_create(arena),
                    .poles = po_hash_map_create(arena),
@@ -284,12 +289,25 @@ static bool same_interface(proof *p) {
     return same;
 }
 
+/* Primes and seed, from the system or, for tests, from a seed. */
+static po_status draw(proof *p) {
+    po_proof_report *r = p->report;
+    r->seed = p->options->seed;
+    if (r->seed == 0)
+        return po_field_draw(p->ctx, PO_PROOF_TRIALS, r->primes, &r->seed);
+    for (uint32_t i = 0, at = 0; i < PO_PROOF_TRIALS; at++) {
+        r->primes[i] = 1u << 30 | (uint32_t)(po_random_u64(r->seed, 0x7072696d65, at) >> 34) | 1;
+        i += po_field_is_prime(r->primes[i]);
+    }
+    return PO_OK;
+}
+
 static po_status prove(proof *p) {
     po_proof_report *r = p->report;
     po_arena *arena = po_arena_create(p->ctx);
     PO_TRY(po_inputs_plan(p->ctx, arena, p->original, p->candidate, &p->plan));
     r->trials = p->options->trials ? p->options->trials : DEFAULT_TRIALS;
-    r->seed = p->options->seed;
+    PO_TRY(draw(p));
     bool equal = same_interface(p);
     double worst = -INFINITY;
     uint32_t sizes = po_inputs_sizes(p->plan);
@@ -299,8 +317,13 @@ static po_status prove(proof *p) {
         for (uint32_t trial = 0; trial < r->trials && equal; trial++) {
             PO_TRY(one_trial(p, trial, size, &equal, &refused, &missed));
             sum += missed;
-            if (trial == 0 && missed * r->trials > LEAST_BOUND && equal)
+            if (trial > 0 || !equal)
+                continue;
+            if (missed * PO_PROOF_TRIALS > LEAST_BOUND)
                 break; /* more trials would not do; a difference would have shown by now */
+            if (!p->options->trials)
+                while (missed * r->trials > LEAST_BOUND)
+                    r->trials++;
         }
         /* Lengths that the original itself does not take say nothing of the candidate. */
         equal = equal || refused;

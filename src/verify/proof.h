@@ -1,5 +1,5 @@
-/* Proof that two models compute the same function: both are evaluated modulo PO_P (base/modp.h) on
- * random inputs, and every element of every output is compared. Linear operators by their indexed
+/* Proof that two models compute the same function: both are evaluated modulo drawn primes on random
+ * inputs, and every element of every output is compared. Linear operators by their indexed
  * sums, weights as free variables that equal values share, non-linear functions as random ones of
  * which only stated laws hold, derived constants by their recipes (ops/recipe.h). docs/proof.md
  * says what is proved, and for which functions.
@@ -12,18 +12,19 @@
 #include "ir/graph.h"
 
 typedef struct po_proof_options {
-    uint64_t seed;      /* of the first trial; the others' follow from it */
-    uint32_t trials;    /* at each assignment of lengths; 0: 2 */
+    uint64_t seed;   /* primes and points follow from it; 0: drawn from the system */
+    uint32_t trials; /* at each assignment of lengths; 0: 2, or more where the bound asks for it */
     double cpu_seconds; /* 0: no limit */
 } po_proof_options;
 
-enum { PO_PROOF_TEXT = 400 };
+enum { PO_PROOF_TEXT = 400, PO_PROOF_TRIALS = 4 /* at most */ };
 
 /* Plain bytes: it is kept in the cache. */
 typedef struct po_proof_report {
     int32_t proved;
-    int32_t differ; /* an output differs modulo PO_P: `why` says which */
+    int32_t differ; /* an output differs modulo a prime: `why` says which */
     uint32_t trials, sizes;
+    uint32_t primes[PO_PROOF_TRIALS]; /* of the trials */
     uint64_t seed;
     double degree;           /* of the polynomials that are compared, at most */
     double log2_bound;       /* of the probability that a difference was missed */

@@ -38,24 +38,30 @@ static void add_limits(limits *l, po_pnum lo, po_pnum hi) {
 
 static void apply(const po_pfun *f, const limits *l, const uint32_t *x, int64_t count,
                   uint32_t *out) {
-    uint32_t half = 1u << 30;
+    uint32_t half = f->field.half;
     if (endless(&l->lo) && endless(&l->hi)) {
         memcpy(out, x, (size_t)count * sizeof *x);
     } else if (endless(&l->hi)) {
-        uint32_t minus = po_mod_neg(l->lo.mod);
+        uint32_t minus = po_field_neg(f->field, l->lo.mod);
         for (int64_t i = 0; i < count; i++)
-            out[i] = po_mod_add(l->lo.mod, po_px_relu(f, po_mod_add(x[i], minus)));
+            out[i] = po_field_add(f->field, l->lo.mod,
+                                  po_px_relu(f, po_field_add(f->field, x[i], minus)));
     } else if (endless(&l->lo)) {
         for (int64_t i = 0; i < count; i++) {
-            uint32_t d = po_px_abs(f, po_mod_add(x[i], po_mod_neg(l->hi.mod)));
-            out[i] = po_mod_mul(half, po_mod_add(po_mod_add(x[i], l->hi.mod), po_mod_neg(d)));
+            uint32_t d =
+                po_px_abs(f, po_field_add(f->field, x[i], po_field_neg(f->field, l->hi.mod)));
+            out[i] = po_field_mul(f->field, half,
+                                  po_field_add(f->field, po_field_add(f->field, x[i], l->hi.mod),
+                                               po_field_neg(f->field, d)));
         }
     } else {
-        uint32_t width = po_mod_add(l->hi.mod, po_mod_neg(l->lo.mod));
-        uint32_t inverse = po_mod_inverse(width), minus = po_mod_neg(l->lo.mod);
+        uint32_t width = po_field_add(f->field, l->hi.mod, po_field_neg(f->field, l->lo.mod));
+        uint32_t inverse = po_field_inverse(f->field, width),
+                 minus = po_field_neg(f->field, l->lo.mod);
         for (int64_t i = 0; i < count; i++) {
-            uint32_t t = po_mod_mul(po_mod_add(x[i], minus), inverse);
-            out[i] = po_mod_add(l->lo.mod, po_mod_mul(width, po_px_clip(f, t)));
+            uint32_t t = po_field_mul(f->field, po_field_add(f->field, x[i], minus), inverse);
+            out[i] =
+                po_field_add(f->field, l->lo.mod, po_field_mul(f->field, width, po_px_clip(f, t)));
         }
     }
 }
@@ -73,8 +79,8 @@ static po_status run_limits(po_pnode *n, po_ptensor *in, po_pnum lo, po_pnum hi)
     po_pfun f = po_pfun_of(n->run);
     po_ptensor *out = po_pn_out(n, 0);
     apply(&f, &l, x, out->count, out->mod);
-    po_prun_compared(n->run, po_pb_total(&l.of->bound) + 2); /* (x - lo) / (hi - lo) */
-    bool both = !endless(&l.lo) && !endless(&l.hi);          /* then it is a new symbol's */
+    po_prun_compared(n->run, po_pb_total(&l.of->bound), 1, 2); /* (x - lo) / (hi - lo) */
+    bool both = !endless(&l.lo) && !endless(&l.hi);            /* then it is a new symbol's */
     out->bound = both ? po_pb_symbol(n->run) : po_pb_around(n->run, &l.of->bound);
     if (!both)
         po_pb_shifted(out, out);
@@ -109,10 +115,11 @@ static po_status run_slope(po_pnode *n, po_ptensor *in, const uint32_t *slope, u
         return PO_UNSUPPORTED;
     po_ptensor *out = po_pn_out(n, 0);
     for (int64_t i = 0; i < out->count; i++) {
-        uint32_t a = slope[i * step], rest = po_mod_add(1, po_mod_neg(a));
-        out->mod[i] = po_mod_add(po_mod_mul(a, x[i]), po_mod_mul(rest, po_px_relu(&f, x[i])));
+        uint32_t a = slope[i * step], rest = po_field_add(f.field, 1, po_field_neg(f.field, a));
+        out->mod[i] = po_field_add(f.field, po_field_mul(f.field, a, x[i]),
+                                   po_field_mul(f.field, rest, po_px_relu(&f, x[i])));
     }
-    po_prun_compared(n->run, po_pb_total(&in->bound));
+    po_prun_compared(n->run, po_pb_total(&in->bound), 1, 0);
     po_pbound around = po_pb_around(n->run, &in->bound), both = po_pb_sum(n->run, &of_slope, &one);
     out->bound = po_pb_product(n->run, &around, &both);
     return PO_OK;
@@ -130,7 +137,7 @@ static bool scaled_pair(po_pnode *n, po_ptensor **of, uint32_t *slope) {
             return true;
         /* max(x, a x) for a > 1 is the slope 1 / a of a x. */
         *of = y;
-        *slope = po_mod_inverse(*slope);
+        *slope = po_field_inverse(n->run->field, *slope);
         return true;
     }
     return false;
@@ -165,14 +172,15 @@ static po_status run_extremum(po_pnode *n) {
         uint32_t v = x[0][i];
         for (uint32_t k = 1; k < n_in; k++)
             v = max ? po_px_max(&f, v, x[k][i])
-                    : po_mod_neg(po_px_max(&f, po_mod_neg(v), po_mod_neg(x[k][i])));
+                    : po_field_neg(f.field, po_px_max(&f, po_field_neg(f.field, v),
+                                                      po_field_neg(f.field, x[k][i])));
         out->mod[i] = v;
     }
     /* (a + b + |a - b|) / 2, once for each further one */
     out->bound = n->in[0]->bound;
     for (uint32_t k = 1; k < n_in; k++) {
         po_pbound s = po_pb_sum(n->run, &out->bound, &n->in[k]->bound);
-        po_prun_compared(n->run, po_pb_total(&s));
+        po_prun_compared(n->run, po_pb_total(&s), 1, 0);
         out->bound = po_pb_around(n->run, &s);
     }
     if (n_in == 2)

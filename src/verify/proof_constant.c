@@ -9,13 +9,15 @@
 
 /* Denominators that are looked for: the divisors of these. The numerators over them are limited so
  * that few numbers fit by chance. */
-typedef struct denominator {
-    uint32_t number, inverse; /* modulo PO_P */
-} denominator;
-static const denominator bases[] = {
-    {720720, 1870785659}, {1000000, 1662188850}, {84672, 1223912490}};
-static const denominator dyadics = {4096, 524288}, few = {64, 33554432};
-enum { BASES = sizeof bases / sizeof bases[0], MOST_NUMERATOR = 1 << 21 };
+static const uint32_t bases[PO_PC_BASES] = {720720, 1000000, 84672};
+enum { DYADIC = 4096, FEW = 64, MILLION = 1, MOST_NUMERATOR = 1 << 21 };
+
+po_pfractions po_pc_fractions(po_field field) {
+    po_pfractions f = {po_field_inverse(field, DYADIC), po_field_inverse(field, FEW), {0}};
+    for (int k = 0; k < PO_PC_BASES; k++)
+        f.bases[k] = po_field_inverse(field, bases[k]);
+    return f;
+}
 
 /* Half a unit in the last place of a normal number of this type. A double that is a float was one.
  */
@@ -48,24 +50,23 @@ static bool over(double value, double base, double tolerance, int64_t *numerator
     return true;
 }
 
-static uint32_t fraction(int64_t numerator, const denominator *b) {
-    return po_mod_mul(po_mod_i64(numerator), b->inverse);
+static uint32_t fraction(const po_prun *run, int64_t numerator, uint32_t inverse) {
+    return po_field_mul(run->field, po_field_i64(run->field, numerator), inverse);
 }
 
-/* No two of these are each other's multiple by 2^31, which is 1 modulo the prime. */
-static bool dyadic(double value, uint32_t *residue) {
-    double scaled = value * dyadics.number;
+static bool dyadic(const po_prun *run, double value, uint32_t *residue) {
+    double scaled = value * DYADIC;
     if (!(fabs(scaled) < 0x1p30) || scaled != nearest(scaled))
         return false;
-    *residue = fraction((int64_t)scaled, &dyadics);
+    *residue = fraction(run, (int64_t)scaled, run->fractions.dyadic);
     return true;
 }
 
-static bool simple(double value, double tolerance, uint32_t *residue) {
-    for (size_t k = 0; k < BASES; k++) {
+static bool simple(const po_prun *run, double value, double tolerance, uint32_t *residue) {
+    for (int k = 0; k < PO_PC_BASES; k++) {
         int64_t numerator;
-        if (over(value, bases[k].number, tolerance, &numerator) && numerator != 0) {
-            *residue = fraction(numerator, &bases[k]);
+        if (over(value, bases[k], tolerance, &numerator) && numerator != 0) {
+            *residue = fraction(run, numerator, run->fractions.bases[k]);
             return true;
         }
     }
@@ -83,17 +84,22 @@ static bool times(double value, double root, double tolerance, uint32_t base, in
 static bool named(const po_prun *run, double value, double tolerance, uint32_t *residue) {
     static const double root2 = 1.4142135623730950488, gelu = 0.79788456080286535588,
                         cubic = 0.044715;
-    uint32_t root = po_pf(run->seed ^ 0x726f6f7432, 1), c = po_pf(run->seed ^ 0x726f6f747069, 1);
+    uint32_t root = po_pf(run->field, run->seed ^ 0x726f6f7432, 1),
+             c = po_pf(run->field, run->seed ^ 0x726f6f747069, 1);
     int64_t q;
     tolerance += fabs(value) * 0x1p-52; /* of the quotients below */
     if (times(value, root2, tolerance, 1, &q))
-        *residue = po_mod_mul(po_mod_i64(q), root);
-    else if (times(value, 1 / root2, tolerance, few.number, &q))
-        *residue = po_mod_mul(fraction(q, &few), po_mod_inverse(root));
-    else if (times(value, gelu, tolerance, few.number, &q))
-        *residue = po_mod_mul(fraction(q, &few), c);
-    else if (times(value, gelu * cubic, tolerance, few.number, &q))
-        *residue = po_mod_mul(po_mod_mul(fraction(q, &few), fraction(44715, &bases[1])), c);
+        *residue = po_field_mul(run->field, po_field_i64(run->field, q), root);
+    else if (times(value, 1 / root2, tolerance, FEW, &q))
+        *residue = po_field_mul(run->field, fraction(run, q, run->fractions.few),
+                                po_field_inverse(run->field, root));
+    else if (times(value, gelu, tolerance, FEW, &q))
+        *residue = po_field_mul(run->field, fraction(run, q, run->fractions.few), c);
+    else if (times(value, gelu * cubic, tolerance, FEW, &q))
+        *residue = po_field_mul(run->field,
+                                po_field_mul(run->field, fraction(run, q, run->fractions.few),
+                                             fraction(run, 44715, run->fractions.bases[MILLION])),
+                                c);
     else
         return false;
     return true;
@@ -103,8 +109,8 @@ static uint32_t variable(const po_prun *run, double value) {
     uint64_t bits;
     double magnitude = fabs(value);
     memcpy(&bits, &magnitude, sizeof bits);
-    uint32_t v = po_pf(run->seed ^ 0x76617269, bits);
-    return value < 0 ? po_mod_neg(v) : v;
+    uint32_t v = po_pf(run->field, run->seed ^ 0x76617269, bits);
+    return value < 0 ? po_field_neg(run->field, v) : v;
 }
 
 uint32_t po_pc_residue(const po_prun *run, double value, po_dtype dtype, bool lone) {
@@ -112,8 +118,8 @@ uint32_t po_pc_residue(const po_prun *run, double value, po_dtype dtype, bool lo
     double tolerance = half_ulp(value, dtype);
     if (!isfinite(value))
         return variable(run, value);
-    if (dyadic(value, &residue) || (lone && named(run, value, tolerance, &residue)) ||
-        simple(value, tolerance, &residue))
+    if (dyadic(run, value, &residue) || (lone && named(run, value, tolerance, &residue)) ||
+        simple(run, value, tolerance, &residue))
         return residue;
     return variable(run, value);
 }
@@ -131,12 +137,12 @@ static void screen(uint32_t n, const double *restrict v, double half, uint64_t *
         } magnitude = {.f = v[i]};
         magnitude.u &= 0x7ff0000000000000;
         double tolerance = 1.01 * half * magnitude.f;
-        double a = v[i] * dyadics.number, b = v[i] * bases[0].number;
-        double c = v[i] * bases[1].number, d = v[i] * bases[2].number;
+        double a = v[i] * DYADIC, b = v[i] * bases[0];
+        double c = v[i] * bases[1], d = v[i] * bases[2];
         uint64_t found = a == nearest(a);
-        found |= fabs(b - nearest(b)) <= tolerance * bases[0].number;
-        found |= fabs(c - nearest(c)) <= tolerance * bases[1].number;
-        found |= fabs(d - nearest(d)) <= tolerance * bases[2].number;
+        found |= fabs(b - nearest(b)) <= tolerance * bases[0];
+        found |= fabs(c - nearest(c)) <= tolerance * bases[1];
+        found |= fabs(d - nearest(d)) <= tolerance * bases[2];
         maybe[i] = found;
     }
 }

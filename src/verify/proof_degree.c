@@ -18,20 +18,32 @@ static po_pbound common(po_pbound a, const po_pbound *b) {
     return a;
 }
 
-static double under_degree(const po_pbound *b) {
-    return b->under ? b->under->degree : 0;
+static po_psize plus(po_psize a, double times, po_psize b) {
+    return (po_psize){a.degree + times * b.degree, a.terms + times * b.terms};
 }
 
-double po_pb_total(const po_pbound *b) {
-    return (b->own ? 2 : 1) * b->degree + under_degree(b);
+po_psize po_psize_larger(po_psize a, po_psize b) {
+    return (po_psize){fmax(a.degree, b.degree), fmax(a.terms, b.terms)};
+}
+
+static po_psize under_size(const po_pbound *b) {
+    return b->under ? b->under->size : (po_psize){0, 0};
+}
+
+po_psize po_pb_total(const po_pbound *b) {
+    return plus(under_size(b), b->own ? 2 : 1, b->size);
 }
 
 po_pbound po_pb_symbol(po_prun *run) {
-    return (po_pbound){.degree = 1, .form = PO_FORM_FRESH, .newest = ++run->stamps};
+    return (po_pbound){.size = {1, 0}, .form = PO_FORM_FRESH, .newest = ++run->stamps};
 }
 
 po_pbound po_pb_constant(double degree) {
-    return (po_pbound){.degree = degree, .form = PO_FORM_MONOMIAL};
+    return (po_pbound){.size = {degree, 0}, .form = PO_FORM_MONOMIAL};
+}
+
+po_pbound po_pb_numbers(double bits) {
+    return (po_pbound){.size = {0, bits}, .form = PO_FORM_MONOMIAL};
 }
 
 /* --- common denominators --- */
@@ -50,7 +62,7 @@ static const po_punder *join(po_prun *run, const po_punder *a, const po_punder *
             f.power = add ? x->power + y->power : fmax(x->power, y->power);
         i += x && x->atom == f.atom;
         k += y && y->atom == f.atom;
-        u->degree += f.power * run->atoms[f.atom];
+        u->size = plus(u->size, f.power, run->atoms[f.atom]);
         list[u->n++] = f;
     }
     u->factors = list;
@@ -64,16 +76,16 @@ static const po_punder *raise(po_prun *run, const po_punder *a, double power) {
     po_pfactor *list = po_arena_memdup(run->arena, a->factors, a->n * sizeof *list);
     for (uint32_t i = 0; i < a->n; i++)
         list[i].power *= power;
-    *u = (po_punder){a->n, list, a->degree * power};
+    *u = (po_punder){a->n, list, plus((po_psize){0, 0}, power, a->size)};
     return u;
 }
 
-static const po_punder *new_atom(po_prun *run, double degree) {
+static const po_punder *new_atom(po_prun *run, po_psize size) {
     po_punder *u = PO_NEW(run->arena, po_punder);
     po_pfactor *f = PO_NEW(run->arena, po_pfactor);
     *f = (po_pfactor){run->n_atoms, 1};
-    PO_PUSH(run->arena, run->atoms, run->n_atoms, run->cap_atoms, degree);
-    *u = (po_punder){1, f, degree};
+    PO_PUSH(run->arena, run->atoms, run->n_atoms, run->cap_atoms, size);
+    *u = (po_punder){1, f, size};
     return u;
 }
 
@@ -83,9 +95,10 @@ static const po_punder *new_atom(po_prun *run, double degree) {
 static po_pbound over_both(po_prun *run, const po_pbound *a, const po_pbound *b, bool crossed) {
     po_pbound s = common(*a, b);
     s.under = join(run, a->under, b->under, false);
-    double x = a->degree + under_degree(&s) - under_degree(a);
-    double y = b->degree + under_degree(&s) - under_degree(b);
-    s.degree = crossed && s.own ? x + y : fmax(x, y);
+    po_psize x = plus(plus(a->size, 1, under_size(&s)), -1, under_size(a));
+    po_psize y = plus(plus(b->size, 1, under_size(&s)), -1, under_size(b));
+    s.size = crossed && s.own ? plus(x, 1, y) : po_psize_larger(x, y);
+    s.size.terms += crossed;
     return s;
 }
 
@@ -102,14 +115,14 @@ po_pbound po_pb_sum(po_prun *run, const po_pbound *a, const po_pbound *b) {
 po_pbound po_pb_product(po_prun *run, const po_pbound *a, const po_pbound *b) {
     po_pbound p = common(*a, b);
     p.under = join(run, a->under, b->under, true);
-    p.degree = a->degree + b->degree;
+    p.size = plus(a->size, 1, b->size);
     p.form = p.form == PO_FORM_MONOMIAL ? p.form : PO_FORM_OTHER;
     return p;
 }
 
 po_pbound po_pb_power(po_prun *run, const po_pbound *a, double power) {
     po_pbound p = *a;
-    p.degree *= power;
+    p.size = plus((po_psize){0, 0}, power, a->size);
     p.under = raise(run, a->under, power);
     p.form = a->form >= PO_FORM_MONOMIAL ? PO_FORM_MONOMIAL : PO_FORM_OTHER;
     return p;
@@ -123,14 +136,17 @@ po_pbound po_pb_moved(const po_pbound *a) {
 
 po_pbound po_pb_several(const po_pbound *a, double n) {
     po_pbound s = *a;
-    s.degree *= s.own ? fmax(1, n) : 1;
+    if (s.own)
+        s.size = plus((po_psize){0, 0}, fmax(1, n), s.size);
+    s.size.terms += 2 * log2(fmax(1, n));
     s.form = PO_FORM_OTHER;
     return s;
 }
 
 po_pbound po_pb_around(po_prun *run, const po_pbound *a) {
     po_pbound s = *a;
-    s.degree = fmax(a->degree, 1 + under_degree(a));
+    s.size = po_psize_larger(a->size, plus((po_psize){1, 0}, 1, under_size(a)));
+    s.size.terms += 2;
     s.form = PO_FORM_OTHER;
     s.newest = ++run->stamps;
     return s;
@@ -140,7 +156,7 @@ po_pbound po_pb_around(po_prun *run, const po_pbound *a) {
 
 void po_pb_shifted(po_ptensor *out, po_ptensor *pivot) {
     po_pbound *b = &out->bound;
-    if (b->degree > 1 || b->own || b->under)
+    if (b->size.degree > 1 || b->own || b->under)
         return;
     b->pivot = pivot->bound.form == PO_FORM_SHIFTED ? pivot->bound.pivot : po_pt_print(pivot);
     b->form = PO_FORM_SHIFTED;
@@ -159,19 +175,19 @@ static bool is_only_shift(po_prun *run, const po_pbound *b) {
 
 po_pbound po_pb_inverse(po_prun *run, const po_ptensor *of) {
     const po_pbound *b = &of->bound;
-    po_pbound inverse = {.degree = b->degree, .form = PO_FORM_MONOMIAL, .newest = b->newest};
+    po_pbound inverse = {.size = b->size, .form = PO_FORM_MONOMIAL, .newest = b->newest};
     if (!b->under && !b->own &&
         (b->form >= PO_FORM_MONOMIAL ||
-         (b->form == PO_FORM_SHIFTED && b->degree <= 1 && is_only_shift(run, b))))
+         (b->form == PO_FORM_SHIFTED && b->size.degree <= 1 && is_only_shift(run, b))))
         return inverse;
     inverse.form = PO_FORM_OTHER;
     if (of->constant && !b->own && of->count <= MOST_COMMON) {
         double n = (double)of->count;
-        inverse.under = new_atom(run, n * b->degree);
-        inverse.degree = under_degree(b) + (n > 0 ? n - 1 : 0) * b->degree;
+        inverse.under = new_atom(run, plus((po_psize){0, 0}, n, b->size));
+        inverse.size = plus(under_size(b), n > 0 ? n - 1 : 0, b->size);
         return inverse;
     }
     inverse.own = true;
-    inverse.degree = b->degree + under_degree(b);
+    inverse.size = plus(b->size, 1, under_size(b));
     return inverse;
 }

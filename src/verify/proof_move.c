@@ -1,7 +1,10 @@
 /* Elements that only move, indexed sums, and functions of which nothing is known. */
 #include "verify/proof_private.h"
 
+#include "base/num.h"
 #include "ops/sem.h"
+
+#include <math.h>
 
 /* --- movement: by the operator's reference, on doubles that hold residues --- */
 
@@ -65,21 +68,39 @@ po_status po_pn_move(po_pnode *n) {
 
 /* --- indexed sums --- */
 
+/* Bits of numerators and of their common denominator. */
+static double bits_of(int64_t n, const po_rational *numbers) {
+    double bits = 0;
+    int64_t common = 1;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t den = numbers[i].den;
+        bits = fmax(bits, log2(fabs((double)numbers[i].num) + 1));
+        if (common % den == 0)
+            continue;
+        if (!po_mul_i64(common, den / po_gcd_i64(common, den), &common))
+            return 63 * (double)n; /* more than any */
+    }
+    return bits + log2((double)common);
+}
+
 /* Of what the sum makes. */
 static void bound_of(po_pnode *n, const po_sum *sum, po_ptensor *out) {
     po_pbound all = po_pb_constant(0);
     for (uint32_t i = 0; i < sum->n_terms; i++) {
         po_pbound term = po_pb_constant(0);
         uint32_t tables = 0, factors = sum->terms[i].n_factors;
+        double bits = bits_of(1, &sum->terms[i].scale);
         for (uint32_t k = 0; k < factors; k++) {
             const po_operand *op = &sum->operands[sum->terms[i].factor[k].operand];
-            if (op->kind == PO_OPERAND_TABLE)
+            if (op->kind == PO_OPERAND_TABLE) {
                 tables++;
-            else if (k == tables)
+                bits += bits_of(op->count, op->table);
+            } else if (k == tables)
                 term = po_pb_moved(&n->in[op->input]->bound);
             else
                 term = po_pb_product(n->run, &term, &n->in[op->input]->bound);
         }
+        term.size.terms += bits;
         all = i ? po_pb_either(n->run, &all, &term) : term;
     }
     /* Elements that only move, or several at one place. */
@@ -137,7 +158,7 @@ po_status po_pn_sum(po_pnode *n) {
         if (!po_prun_affordable(n->run, po_sum_iterations(sums[k])))
             return po_pfail(n->run, "the CPU time given for the proof does not suffice");
         po_ptensor *t = po_pn_out(n, k);
-        PO_TRY(po_sum_eval_mod(n->arena, sums[k], mod, t->mod));
+        PO_TRY(po_sum_eval_mod(n->arena, n->run->field, sums[k], mod, t->mod));
         bound_of(n, sums[k], t);
     }
     return PO_OK;
@@ -178,7 +199,7 @@ po_status po_pn_opaque(po_pnode *n) {
             return PO_UNSUPPORTED;
         po_ptensor *t = po_pn_out(n, k);
         for (int64_t i = 0; i < t->count; i++)
-            t->mod[i] = po_pf(h.lo + k, h.hi + (uint64_t)i);
+            t->mod[i] = po_pf(n->run->field, h.lo + k, h.hi + (uint64_t)i);
         po_pn_function(n, t);
     }
     return PO_OK;

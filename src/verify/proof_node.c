@@ -61,16 +61,23 @@ const uint32_t *po_pn_broadcast(po_pnode *n, uint32_t k) {
     return out;
 }
 
-void po_prun_compared(po_prun *run, double degree) {
+/* A number that no variable stands for has at most so many bits, numerator and common denominator
+ * together (proof_constant.c). */
+static const double bits_of_number = 62.5, bits_of_prime = 30;
+
+void po_prun_compared(po_prun *run, po_psize size, double times, double more) {
+    double degree = times * size.degree + more, terms = times * size.terms + 1;
     run->degree = fmax(run->degree, degree);
     run->chances += 8 * degree + 1;
+    run->factors += (bits_of_number * degree + terms) / bits_of_prime;
 }
 
 void po_pn_function(po_pnode *n, po_ptensor *out) {
-    double degree = 0;
+    po_psize size = {0, 0};
     for (uint32_t k = 0; k < n->node->n_in; k++)
-        degree = fmax(degree, n->in[k] ? po_pb_total(&n->in[k]->bound) : 0);
-    po_prun_compared(n->run, degree);
+        if (n->in[k])
+            size = po_psize_larger(size, po_pb_total(&n->in[k]->bound));
+    po_prun_compared(n->run, size, 1, 0);
     out->bound = po_pb_symbol(n->run);
 }
 
@@ -130,6 +137,8 @@ po_hash po_pn_identity(const po_pnode *n) {
     const po_node *node = n->node;
     const po_op_row *row = po_op_row_of(node->op);
     po_hash h = po_hash_str(po_hash_str((po_hash){n->run->seed, 1}, node->op_type), node->domain);
+    po_hash operator= po_graph_operator_hash(n->graph, node);
+    h = po_hash_u64(po_hash_u64(h, operator.lo), operator.hi);
     po_hash sum = {0, 0}; /* order-free: names are distinct */
     for (uint32_t i = 0; i < node->n_attr; i++) {
         po_hash a = hash_attr(h, &node->attr[i]);

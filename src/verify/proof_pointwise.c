@@ -15,8 +15,8 @@ typedef struct unary {
     int64_t count;
 } unary;
 
-static uint32_t half(uint32_t x) {
-    return po_mod_mul(x, 1u << 30);
+static uint32_t half(po_field f, uint32_t x) {
+    return po_field_mul(f, x, f.half);
 }
 
 static void gelu(const unary *u, bool by_tanh) {
@@ -25,28 +25,33 @@ static void gelu(const unary *u, bool by_tanh) {
     uint32_t cubic = po_pc_residue(u->n->run, 0.044715, PO_F32, true);
     for (int64_t i = 0; i < u->count; i++) {
         uint32_t x = u->x[i];
-        uint32_t cube = po_mod_mul(x, po_mod_mul(x, x));
-        u->out[i] = by_tanh ? po_mod_mul(c, po_mod_add(x, po_mod_mul(cubic, cube)))
-                            : po_px_erf(&u->f, po_mod_mul(x, inverse));
+        uint32_t cube = po_field_mul(u->f.field, x, po_field_mul(u->f.field, x, x));
+        u->out[i] =
+            by_tanh
+                ? po_field_mul(u->f.field, c,
+                               po_field_add(u->f.field, x, po_field_mul(u->f.field, cubic, cube)))
+                : po_px_erf(&u->f, po_field_mul(u->f.field, x, inverse));
     }
     if (by_tanh)
         po_px_tanh(&u->f, u->count, u->out, u->out);
     for (int64_t i = 0; i < u->count; i++)
-        u->out[i] = half(po_mod_mul(u->x[i], po_mod_add(1, u->out[i])));
+        u->out[i] = half(u->f.field,
+                         po_field_mul(u->f.field, u->x[i], po_field_add(u->f.field, 1, u->out[i])));
 }
 
 /* x * sigmoid(alpha x) */
 static void swish(const unary *u, uint32_t alpha) {
     for (int64_t i = 0; i < u->count; i++)
-        u->out[i] = po_mod_mul(alpha, u->x[i]);
+        u->out[i] = po_field_mul(u->f.field, alpha, u->x[i]);
     po_px_sigmoid(&u->f, u->count, u->out, u->out);
     for (int64_t i = 0; i < u->count; i++)
-        u->out[i] = po_mod_mul(u->out[i], u->x[i]);
+        u->out[i] = po_field_mul(u->f.field, u->out[i], u->x[i]);
 }
 
 static void softplus(const unary *u) {
     for (int64_t i = 0; i < u->count; i++)
-        u->out[i] = po_pf(u->f.log, po_mod_add(1, po_px_exp(&u->f, u->x[i])));
+        u->out[i] =
+            po_pf(u->f.field, u->f.log, po_field_add(u->f.field, 1, po_px_exp(&u->f, u->x[i])));
 }
 
 static void each(const unary *u, uint32_t (*fn)(const po_pfun *f, uint32_t x)) {
@@ -56,9 +61,10 @@ static void each(const unary *u, uint32_t (*fn)(const po_pfun *f, uint32_t x)) {
 
 static void hard(const unary *u, bool by_x, po_pnum alpha, po_pnum beta) {
     for (int64_t i = 0; i < u->count; i++) {
-        uint32_t v = po_mod_add(po_mod_mul(alpha.mod, u->x[i]), beta.mod);
+        uint32_t v =
+            po_field_add(u->f.field, po_field_mul(u->f.field, alpha.mod, u->x[i]), beta.mod);
         v = po_px_clip(&u->f, v);
-        u->out[i] = by_x ? po_mod_mul(v, u->x[i]) : v;
+        u->out[i] = by_x ? po_field_mul(u->f.field, v, u->x[i]) : v;
     }
 }
 
@@ -66,8 +72,8 @@ static bool by_tanh(const po_pnode *n) {
     return po_node_string_is(n->node, "approximate", "tanh", "none");
 }
 
-static po_pnum sixth(uint32_t times) {
-    return (po_pnum){true, po_mod_mul(times, po_mod_inverse(6)), times / 6.0};
+static po_pnum sixth(po_field f, uint32_t times) {
+    return (po_pnum){true, po_field_mul(f, times, po_field_inverse(f, 6)), times / 6.0};
 }
 
 static bool known_function(unary *u) {
@@ -87,7 +93,7 @@ static bool known_function(unary *u) {
         break;
     case PO_OP_Log:
         for (int64_t i = 0; i < u->count; i++)
-            u->out[i] = po_pf(u->f.log, u->x[i]);
+            u->out[i] = po_pf(u->f.field, u->f.log, u->x[i]);
         break;
     case PO_OP_Tanh:
         po_px_tanh(&u->f, u->count, u->x, u->out);
@@ -100,16 +106,16 @@ static bool known_function(unary *u) {
         break;
     case PO_OP_Softsign:
         for (int64_t i = 0; i < u->count; i++)
-            u->out[i] = po_mod_add(1, po_px_abs(&u->f, u->x[i]));
-        po_px_inverse(u->count, u->out);
+            u->out[i] = po_field_add(u->f.field, 1, po_px_abs(&u->f, u->x[i]));
+        po_px_inverse(u->f.field, u->count, u->out);
         for (int64_t i = 0; i < u->count; i++)
-            u->out[i] = po_mod_mul(u->out[i], u->x[i]);
+            u->out[i] = po_field_mul(u->f.field, u->out[i], u->x[i]);
         break;
     case PO_OP_Mish:
         softplus(u);
         po_px_tanh(&u->f, u->count, u->out, u->out);
         for (int64_t i = 0; i < u->count; i++)
-            u->out[i] = po_mod_mul(u->out[i], u->x[i]);
+            u->out[i] = po_field_mul(u->f.field, u->out[i], u->x[i]);
         break;
     case PO_OP_Gelu:
         gelu(u, by_tanh(n));
@@ -125,7 +131,7 @@ static bool known_function(unary *u) {
         swish(u, po_pn_float(n, "alpha").mod);
         break;
     case PO_OP_HardSwish:
-        hard(u, true, sixth(1), sixth(3));
+        hard(u, true, sixth(u->f.field, 1), sixth(u->f.field, 3));
         break;
     case PO_OP_HardSigmoid:
         hard(u, false, po_pn_float(n, "alpha"), po_pn_float(n, "beta"));
@@ -170,14 +176,14 @@ static po_status run_unary(po_pnode *n) {
     if (!known_function(&u)) {
         po_hash h = po_pn_identity(n);
         for (int64_t i = 0; i < u.count; i++)
-            u.out[i] = po_pf(h.lo ^ h.hi, u.x[i]);
+            u.out[i] = po_pf(u.f.field, h.lo ^ h.hi, u.x[i]);
     }
     if (n->node->op == PO_OP_Exp) {
         out->origin = PO_ORIGIN_EXP;
         out->from = po_pt_use(in);
     }
     po_pn_function(n, out);
-    po_prun_compared(n->run, argument_degree(n->node) * po_pb_total(&in->bound) + 3);
+    po_prun_compared(n->run, po_pb_total(&in->bound), argument_degree(n->node), 3);
     if (times_itself(n->node->op))
         out->bound = po_pb_product(n->run, &out->bound, &in->bound);
     return PO_OK;
@@ -241,15 +247,16 @@ static po_status run_arithmetic(po_pnode *n) {
     const uint32_t **x = PO_NEW_N(n->arena, const uint32_t *, n_in);
     po_op op = n->node->op;
     PO_TRY(start(n, &p, x));
-    uint32_t scale = op == PO_OP_Mean ? po_mod_inverse(n_in) : 1;
+    uint32_t scale = op == PO_OP_Mean ? po_field_inverse(p.f.field, n_in) : 1;
     for (int64_t i = 0; i < p.count; i++) {
         uint32_t v = x[0][i];
         for (uint32_t k = 1; k < n_in; k++) {
             uint32_t y = x[k][i];
-            v = op == PO_OP_Mul ? po_mod_mul(v, y)
-                                : po_mod_add(v, op == PO_OP_Sub ? po_mod_neg(y) : y);
+            v = op == PO_OP_Mul
+                    ? po_field_mul(p.f.field, v, y)
+                    : po_field_add(p.f.field, v, op == PO_OP_Sub ? po_field_neg(p.f.field, y) : y);
         }
-        p.out[i] = scale == 1 ? v : po_mod_mul(scale, v);
+        p.out[i] = scale == 1 ? v : po_field_mul(p.f.field, scale, v);
     }
     set_bound(n, op == PO_OP_Mul);
     if (op == PO_OP_Mul && n_in == 2)
@@ -272,9 +279,9 @@ static po_status run_division(po_pnode *n) {
         return PO_UNSUPPORTED;
     PO_TRY(start(n, &p, x));
     uint32_t *inverse = po_arena_memdup(n->arena, x[1], (size_t)p.count * sizeof *x[1]);
-    po_px_inverse(p.count, inverse);
+    po_px_inverse(p.f.field, p.count, inverse);
     for (int64_t i = 0; i < p.count; i++)
-        p.out[i] = po_mod_mul(x[0][i], inverse[i]);
+        p.out[i] = po_field_mul(p.f.field, x[0][i], inverse[i]);
     po_pbound under = po_pb_inverse(n->run, n->in[1]);
     n->out[0]->bound = po_pb_product(n->run, &n->in[0]->bound, &under);
     return PO_OK;
@@ -286,7 +293,7 @@ static po_status run_reciprocal(po_pnode *n) {
         return PO_UNSUPPORTED;
     po_ptensor *out = po_pn_out(n, 0);
     memcpy(out->mod, x, (size_t)out->count * sizeof *x);
-    po_px_inverse(out->count, out->mod);
+    po_px_inverse(n->run->field, out->count, out->mod);
     out->bound = po_pb_inverse(n->run, n->in[0]);
     return PO_OK;
 }
@@ -297,7 +304,7 @@ static po_status run_negation(po_pnode *n, uint32_t plus) {
         return PO_UNSUPPORTED;
     po_ptensor *out = po_pn_out(n, 0);
     for (int64_t i = 0; i < out->count; i++)
-        out->mod[i] = po_mod_add(plus, po_mod_neg(x[i]));
+        out->mod[i] = po_field_add(n->run->field, plus, po_field_neg(n->run->field, x[i]));
     out->bound = n->in[0]->bound;
     out->bound.form = plus ? PO_FORM_OTHER : out->bound.form;
     return PO_OK;
@@ -324,18 +331,23 @@ static po_status run_power(po_pnode *n) {
 }
 
 static uint32_t compare(const places *p, po_op op, uint32_t a, uint32_t b) {
-    uint32_t d = po_mod_add(a, po_mod_neg(b)), minus = po_mod_neg(d);
+    uint32_t d = po_field_add(p->f.field, a, po_field_neg(p->f.field, b)),
+             minus = po_field_neg(p->f.field, d);
     switch (op) {
     case PO_OP_Equal:
-        return d == 0 ? 1 : po_pf(p->f.equal, d < minus ? d : minus);
+        return d == 0 ? 1 : po_pf(p->f.field, p->f.equal, d < minus ? d : minus);
     case PO_OP_Less:
-        return d == 0 ? 0 : po_pf(p->f.less, d);
+        return d == 0 ? 0 : po_pf(p->f.field, p->f.less, d);
     case PO_OP_Greater:
-        return d == 0 ? 0 : po_pf(p->f.less, minus);
+        return d == 0 ? 0 : po_pf(p->f.field, p->f.less, minus);
     case PO_OP_GreaterOrEqual:
-        return d == 0 ? 1 : po_mod_add(1, po_mod_neg(po_pf(p->f.less, d)));
+        return d == 0 ? 1
+                      : po_field_add(p->f.field, 1,
+                                     po_field_neg(p->f.field, po_pf(p->f.field, p->f.less, d)));
     default: /* LessOrEqual */
-        return d == 0 ? 1 : po_mod_add(1, po_mod_neg(po_pf(p->f.less, minus)));
+        return d == 0 ? 1
+                      : po_field_add(p->f.field, 1,
+                                     po_field_neg(p->f.field, po_pf(p->f.field, p->f.less, minus)));
     }
 }
 
@@ -348,7 +360,7 @@ static uint32_t logic(const places *p, po_op op, uint32_t a, uint32_t b) {
         return both ? (bit ? other : 0) : (bit ? 1 : other);
     }
     uint32_t low = a < b ? a : b, high = a < b ? b : a;
-    return po_pf(both ? p->f.both : p->f.either, (uint64_t)high << 31 | low);
+    return po_pf(p->f.field, both ? p->f.both : p->f.either, (uint64_t)high << 31 | low);
 }
 
 static po_status run_predicate(po_pnode *n) {
@@ -369,8 +381,10 @@ static po_status run_where(po_pnode *n) {
     places p;
     PO_TRY(start(n, &p, x));
     for (int64_t i = 0; i < p.count; i++)
-        p.out[i] =
-            po_mod_add(x[2][i], po_mod_mul(x[0][i], po_mod_add(x[1][i], po_mod_neg(x[2][i]))));
+        p.out[i] = po_field_add(
+            p.f.field, x[2][i],
+            po_field_mul(p.f.field, x[0][i],
+                         po_field_add(p.f.field, x[1][i], po_field_neg(p.f.field, x[2][i]))));
     po_pbound both = po_pb_sum(n->run, &n->in[1]->bound, &n->in[2]->bound);
     po_pbound chosen = po_pb_product(n->run, &n->in[0]->bound, &both);
     n->out[0]->bound = po_pb_sum(n->run, &chosen, &n->in[2]->bound);
@@ -394,7 +408,7 @@ static po_status run_other(po_pnode *n) {
             for (uint32_t k = 0; k < n_in; k++)
                 v = po_mix((v ^ x[k][i]) * 0x9e3779b97f4a7c15);
         }
-        p.out[i] = po_pf(h.lo, v);
+        p.out[i] = po_pf(p.f.field, h.lo, v);
     }
     po_pn_function(n, n->out[0]);
     return PO_OK;

@@ -2,7 +2,7 @@
 #ifndef PO_VERIFY_PROOF_PRIVATE_H
 #define PO_VERIFY_PROOF_PRIVATE_H
 
-#include "base/modp.h"
+#include "base/field.h"
 #include "ops/op.h"
 #include "ops/sum.h"
 #include "verify/inputs.h"
@@ -34,6 +34,12 @@ typedef enum po_pform {
     PO_FORM_FRESH     /* a symbol that no other element of the tensor has: an input, a function */
 } po_pform;
 
+/* Of a polynomial, at most: its degree, and log2 of the sum of its coefficients' magnitudes, where
+ * numbers of the models count as variables. */
+typedef struct po_psize {
+    double degree, terms;
+} po_psize;
+
 /* A common denominator: a product of powers of polynomials, by run->atoms. */
 typedef struct po_pfactor {
     uint32_t atom;
@@ -42,12 +48,12 @@ typedef struct po_pfactor {
 typedef struct po_punder {
     uint32_t n;
     const po_pfactor *factors; /* ascending atoms */
-    double degree;
+    po_psize size;
 } po_punder;
 
 /* What elements are at most, as quotients of polynomials in weights, inputs and symbols. */
 typedef struct po_pbound {
-    double degree;          /* of numerators; of an element's own denominator as well */
+    po_psize size;          /* of numerators; of an element's own denominator as well */
     const po_punder *under; /* what all elements stand over; NULL: 1 */
     bool own;               /* elements may have denominators of their own besides */
     po_pform form;
@@ -60,6 +66,7 @@ typedef struct po_pbound {
 typedef struct po_ptensor po_ptensor;
 struct po_ptensor {
     po_arena *arena;
+    po_field field;
     uint32_t users;
     po_dtype dtype;
     uint32_t rank;
@@ -87,10 +94,19 @@ typedef struct po_popaque {
 } po_popaque;
 enum { PO_MOST_OPAQUE = 32 }; /* types; further ones are not told of */
 
+/* 1 / n for the denominators of fractions: proof_constant.c. */
+enum { PO_PC_BASES = 3 };
+typedef struct po_pfractions {
+    uint32_t dyadic, few, bases[PO_PC_BASES];
+} po_pfractions;
+po_pfractions po_pc_fractions(po_field field);
+
 /* One trial: both graphs, the same variables. */
 typedef struct po_prun {
     po_ctx *ctx;
     po_arena *arena;
+    po_field field;
+    po_pfractions fractions;
     uint64_t seed;
     double cpu_end;     /* 0: none */
     po_hash_map *reuse; /* expensive nodes that were evaluated, by operator and inputs */
@@ -101,9 +117,10 @@ typedef struct po_prun {
     /* Tables that drawn integers pick rows of: the rows that were not picked must agree as well. */
     po_hash_map *tables;
     po_hash table_sum;
-    double degree;  /* the largest of what was given to a function, or is an output */
-    double chances; /* over those, of 8 * degree + 1: how many of PO_P points mislead */
-    double *atoms;  /* of common denominators: their degrees */
+    double degree;   /* the largest of what was given to a function, or is an output */
+    double chances;  /* over those, of 8 * degree + 1: how many of p points mislead */
+    double factors;  /* over those: how many primes may divide what tells two apart */
+    po_psize *atoms; /* of common denominators */
     uint32_t n_atoms, cap_atoms;
     uint32_t stamps;    /* symbols so far */
     po_hash_map *poles; /* symbols that were divided by with something added, to `shifts` */
@@ -147,10 +164,12 @@ po_hash po_pt_print(po_ptensor *t);
 /* --- degrees (proof_degree.c) --- */
 
 /* Of numerator and denominator together. */
-double po_pb_total(const po_pbound *b);
+po_psize po_pb_total(const po_pbound *b);
 po_pbound po_pb_symbol(po_prun *run);
 /* Single terms of weights. */
 po_pbound po_pb_constant(double degree);
+/* Numbers that are no variables, with numerators and denominators of so many bits together. */
+po_pbound po_pb_numbers(double bits);
 /* Of elements that are one or the other. */
 po_pbound po_pb_either(po_prun *run, const po_pbound *a, const po_pbound *b);
 po_pbound po_pb_sum(po_prun *run, const po_pbound *a, const po_pbound *b);
@@ -158,7 +177,7 @@ po_pbound po_pb_product(po_prun *run, const po_pbound *a, const po_pbound *b);
 po_pbound po_pb_power(po_prun *run, const po_pbound *a, double power); /* of at least 0 */
 /* The elements at other places, or several times. */
 po_pbound po_pb_moved(const po_pbound *a);
-/* Sums of n of the elements. */
+/* Sums or means of n of the elements. */
 po_pbound po_pb_several(const po_pbound *a, double n);
 /* x and a new symbol added up. */
 po_pbound po_pb_around(po_prun *run, const po_pbound *a);
@@ -181,19 +200,20 @@ static inline uint64_t po_mix(uint64_t x) {
     return x ^ x >> 32;
 }
 /* A random function of x for each key. */
-static inline uint32_t po_pf(uint64_t key, uint64_t x) {
-    uint32_t v = (uint32_t)(po_mix(x * 0x9e3779b97f4a7c15 ^ key) >> 33);
-    return v == PO_P ? 0 : v;
+static inline uint32_t po_pf(po_field f, uint64_t key, uint64_t x) {
+    uint64_t v = po_mix(x * 0x9e3779b97f4a7c15 ^ key);
+    return (uint32_t)((unsigned __int128)v * f.p >> 64);
 }
 /* The key of a named function. */
 uint64_t po_pf_key(const po_prun *run, const char *name);
 
 typedef struct po_pfun {
+    po_field field;
     uint64_t exp, erf, log, sqrt, abs, clip, less, equal, set, both, either, power;
     const uint32_t *powers;
 } po_pfun;
 po_pfun po_pfun_of(const po_prun *run);
-void po_pf_powers(uint32_t *table); /* PO_PF_POWERS numbers */
+void po_pf_powers(po_field f, uint32_t *table); /* PO_PF_POWERS numbers */
 enum { PO_PF_POWERS = 3 * 2048 };
 
 uint32_t po_px_exp(const po_pfun *f, uint32_t x);  /* exp(-x) = 1 / exp(x) */
@@ -206,7 +226,7 @@ uint32_t po_px_max(const po_pfun *f, uint32_t a, uint32_t b);
 uint32_t po_px_power(const po_pfun *f, uint32_t x, const po_pnum *exponent);
 /* Function of the set of values; they are reordered. */
 uint32_t po_px_set(const po_pfun *f, uint32_t n, uint32_t *values);
-void po_px_inverse(int64_t n, uint32_t *values); /* all at once; 0 stays 0 */
+void po_px_inverse(po_field f, int64_t n, uint32_t *values); /* all at once; 0 stays 0 */
 void po_px_sigmoid(const po_pfun *f, int64_t n, const uint32_t *x, uint32_t *out);
 void po_px_tanh(const po_pfun *f, int64_t n, const uint32_t *x, uint32_t *out);
 
@@ -233,8 +253,9 @@ static inline po_ptensor *po_pn_in(const po_pnode *n, uint32_t k) {
 po_ptensor *po_pn_out(po_pnode *n, uint32_t k);
 /* Input k's residues, broadcast to output 0's shape. NULL where they do not fit. */
 const uint32_t *po_pn_broadcast(po_pnode *n, uint32_t k);
-/* Counts quotients of this degree, in all, that are compared. */
-void po_prun_compared(po_prun *run, double degree);
+/* Counts quotients that are compared, in all: of `times` this size and `more` factors. */
+void po_prun_compared(po_prun *run, po_psize size, double times, double more);
+po_psize po_psize_larger(po_psize a, po_psize b);
 /* Marks an output as new symbols, made by a function of the node's inputs. */
 void po_pn_function(po_pnode *n, po_ptensor *out);
 /* Attribute as a number, keyed by value. */

@@ -59,8 +59,11 @@ po_status po_pn_rotary(po_pnode *n) {
         for (int64_t k = 0; k < r.half; k++) {
             uint32_t cosine = c[row * r.half + k], sine = s[row * r.half + k];
             int64_t i = at + (interleaved ? 2 * k : k), j = interleaved ? i + 1 : i + r.half;
-            out->mod[i] = po_mod_add(po_mod_mul(cosine, x[i]), po_mod_neg(po_mod_mul(sine, x[j])));
-            out->mod[j] = po_mod_add(po_mod_mul(sine, x[i]), po_mod_mul(cosine, x[j]));
+            out->mod[i] =
+                po_field_add(n->run->field, po_field_mul(n->run->field, cosine, x[i]),
+                             po_field_neg(n->run->field, po_field_mul(n->run->field, sine, x[j])));
+            out->mod[j] = po_field_add(n->run->field, po_field_mul(n->run->field, sine, x[i]),
+                                       po_field_mul(n->run->field, cosine, x[j]));
         }
     }
     po_pbound tables = po_pb_either(n->run, &n->in[1]->bound, &n->in[2]->bound);

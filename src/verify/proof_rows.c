@@ -46,10 +46,6 @@ static bool mark(const po_ptensor *x, int64_t axis, bool *along) {
     return true;
 }
 
-static uint32_t sub(uint32_t a, uint32_t b) {
-    return po_mod_add(a, po_mod_neg(b));
-}
-
 /* --- reductions --- */
 
 static uint32_t reduce(const po_pfun *f, po_op op, uint32_t n, uint32_t *v) {
@@ -58,30 +54,31 @@ static uint32_t reduce(const po_pfun *f, po_op op, uint32_t n, uint32_t *v) {
         return po_px_set(f, n, v);
     if (op == PO_OP_ReduceMin) {
         for (uint32_t i = 0; i < n; i++)
-            v[i] = po_mod_neg(v[i]);
-        return po_mod_neg(po_px_set(f, n, v));
+            v[i] = po_field_neg(f->field, v[i]);
+        return po_field_neg(f->field, po_px_set(f, n, v));
     }
     uint32_t first = n ? v[0] : 0;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t x = v[i];
         if (op == PO_OP_ReduceSumSquare || op == PO_OP_ReduceL2)
-            x = po_mod_mul(x, x);
+            x = po_field_mul(f->field, x, x);
         else if (op == PO_OP_ReduceL1)
             x = po_px_abs(f, x);
         else if (op == PO_OP_ReduceLogSumExp)
-            x = po_px_exp(f, sub(x, first));
-        sum = op == PO_OP_ReduceProd ? po_mod_mul(sum, x) : po_mod_add(sum, x);
+            x = po_px_exp(f, po_field_sub(f->field, x, first));
+        sum = op == PO_OP_ReduceProd ? po_field_mul(f->field, sum, x)
+                                     : po_field_add(f->field, sum, x);
     }
     switch (op) {
     case PO_OP_ReduceMean:
     case PO_OP_GlobalAveragePool:
-        return po_mod_mul(sum, po_mod_inverse(n));
+        return po_field_mul(f->field, sum, po_field_inverse(f->field, n));
     case PO_OP_ReduceL2:
         return po_px_sqrt(f, sum);
     case PO_OP_ReduceLogSum:
-        return po_pf(f->log, sum);
+        return po_pf(f->field, f->log, sum);
     case PO_OP_ReduceLogSumExp:
-        return po_mod_add(first, po_pf(f->log, sum));
+        return po_field_add(f->field, first, po_pf(f->field, f->log, sum));
     default:
         return sum;
     }
@@ -121,12 +118,12 @@ static void set_bound(po_pnode *n, double inner) {
         return;
     case PO_OP_ReduceLogSumExp:
         po_pn_function(n, out);
-        po_prun_compared(n->run, 2 * po_pb_total(&in->bound));
+        po_prun_compared(n->run, po_pb_total(&in->bound), 2, 0);
         out->bound = po_pb_around(n->run, &in->bound);
         return;
     default:
         po_pn_function(n, out);
-        po_prun_compared(n->run, po_pb_total(&sum));
+        po_prun_compared(n->run, po_pb_total(&sum), 1, 0);
     }
 }
 
@@ -179,20 +176,21 @@ static void softmax(po_pnode *n, po_ptensor *in, const bool *along, bool logarit
         uint32_t first = x[r.outer[o] + r.inner[0]];
         for (int64_t i = 0; i < r.n_inner; i++) {
             int64_t at = r.outer[o] + r.inner[i];
-            uint32_t d = sub(x[at], first), e = po_px_exp(&f, d);
+            uint32_t d = po_field_sub(f.field, x[at], first), e = po_px_exp(&f, d);
             out->mod[at] = logarithm ? d : e;
-            sums[o] = po_mod_add(sums[o], e);
+            sums[o] = po_field_add(f.field, sums[o], e);
         }
     }
     if (!logarithm)
-        po_px_inverse(r.n_outer, sums);
+        po_px_inverse(f.field, r.n_outer, sums);
     for (int64_t o = 0; o < r.n_outer; o++)
         for (int64_t i = 0; i < r.n_inner; i++) {
             uint32_t *v = &out->mod[r.outer[o] + r.inner[i]];
-            *v = logarithm ? sub(*v, po_pf(f.log, sums[o])) : po_mod_mul(*v, sums[o]);
+            *v = logarithm ? po_field_sub(f.field, *v, po_pf(f.field, f.log, sums[o]))
+                           : po_field_mul(f.field, *v, sums[o]);
         }
     po_pn_function(n, out);
-    po_prun_compared(n->run, 2 * po_pb_total(&in->bound)); /* x - x0 */
+    po_prun_compared(n->run, po_pb_total(&in->bound), 2, 0); /* x - x0 */
     if (logarithm)
         out->bound = po_pb_around(n->run, &in->bound);
 }
@@ -238,29 +236,30 @@ static void normalise(po_pnode *n, const norm *k) {
     const uint32_t *x = po_pt_mod(in);
     po_pfun f = po_pfun_of(n->run);
     rows r = rows_of(n->arena, in, k->along);
-    uint32_t count = po_mod_inverse(po_mod_reduce((uint64_t)r.n_inner));
+    uint32_t count = po_field_inverse(f.field, po_field_reduce(f.field, (uint64_t)r.n_inner));
     uint32_t *mean = PO_NEW_N(n->arena, uint32_t, r.n_outer);
     uint32_t *root = PO_NEW_N(n->arena, uint32_t, r.n_outer);
     for (int64_t o = 0; o < r.n_outer; o++) {
         uint32_t sum = 0, squares = 0;
         for (int64_t i = 0; i < r.n_inner; i++)
-            sum = po_mod_add(sum, x[r.outer[o] + r.inner[i]]);
-        mean[o] = k->centre ? po_mod_mul(sum, count) : 0;
+            sum = po_field_add(f.field, sum, x[r.outer[o] + r.inner[i]]);
+        mean[o] = k->centre ? po_field_mul(f.field, sum, count) : 0;
         for (int64_t i = 0; i < r.n_inner; i++) {
-            uint32_t d = sub(x[r.outer[o] + r.inner[i]], mean[o]);
-            squares = po_mod_add(squares, po_mod_mul(d, d));
+            uint32_t d = po_field_sub(f.field, x[r.outer[o] + r.inner[i]], mean[o]);
+            squares = po_field_add(f.field, squares, po_field_mul(f.field, d, d));
         }
-        root[o] = po_px_sqrt(&f, po_mod_add(po_mod_mul(squares, count), k->eps));
+        root[o] =
+            po_px_sqrt(&f, po_field_add(f.field, po_field_mul(f.field, squares, count), k->eps));
     }
-    po_px_inverse(r.n_outer, root);
+    po_px_inverse(f.field, r.n_outer, root);
     for (int64_t o = 0; o < r.n_outer; o++)
         for (int64_t i = 0; i < r.n_inner; i++) {
             int64_t at = r.outer[o] + r.inner[i];
             int64_t c = k->inside ? i / k->by_inner % k->channels
                                   : (o * k->by_row + i / k->by_inner) % k->channels;
-            uint32_t v = po_mod_mul(sub(x[at], mean[o]), root[o]);
-            v = k->scale ? po_mod_mul(v, k->scale[c]) : v;
-            out->mod[at] = k->shift ? po_mod_add(v, k->shift[c]) : v;
+            uint32_t v = po_field_mul(f.field, po_field_sub(f.field, x[at], mean[o]), root[o]);
+            v = k->scale ? po_field_mul(f.field, v, k->scale[c]) : v;
+            out->mod[at] = k->shift ? po_field_add(f.field, v, k->shift[c]) : v;
         }
     po_pbound mean_of = po_pb_several(&in->bound, (double)r.n_inner);
     po_pbound centred = po_pb_sum(n->run, &in->bound, &mean_of);
@@ -273,7 +272,7 @@ static void normalise(po_pnode *n, const norm *k) {
             memcpy(t->mod, more[i], (size_t)r.n_outer * sizeof *t->mod);
             t->bound = i ? po_pb_symbol(n->run) : mean_of; /* a root is a new symbol */
         }
-    po_prun_compared(n->run, po_pb_total(&square) + 1);
+    po_prun_compared(n->run, po_pb_total(&square), 1, 1);
     po_pbound root_of = po_pb_symbol(n->run);
     out->bound = po_pb_product(n->run, &centred, &root_of);
     if (k->scale)
@@ -371,16 +370,18 @@ static po_status run_batch_norm(po_pnode *n) {
     po_pfun f = po_pfun_of(n->run);
     uint32_t eps = po_pn_float(n, "epsilon").mod, *factor = PO_NEW_N(n->arena, uint32_t, channels);
     for (int64_t c = 0; c < channels; c++)
-        factor[c] = po_px_sqrt(&f, po_mod_add(p[3][c], eps));
-    po_px_inverse(channels, factor);
+        factor[c] = po_px_sqrt(&f, po_field_add(f.field, p[3][c], eps));
+    po_px_inverse(f.field, channels, factor);
     for (int64_t c = 0; c < channels; c++)
-        factor[c] = po_mod_mul(factor[c], p[0][c]);
+        factor[c] = po_field_mul(f.field, factor[c], p[0][c]);
     po_ptensor *out = po_pn_out(n, 0);
     for (int64_t i = 0; i < out->count; i++) {
         int64_t c = i / plane % channels;
-        out->mod[i] = po_mod_add(po_mod_mul(sub(x[i], p[2][c]), factor[c]), p[1][c]);
+        out->mod[i] = po_field_add(
+            f.field, po_field_mul(f.field, po_field_sub(f.field, x[i], p[2][c]), factor[c]),
+            p[1][c]);
     }
-    po_prun_compared(n->run, po_pb_total(&n->in[4]->bound) + 1);
+    po_prun_compared(n->run, po_pb_total(&n->in[4]->bound), 1, 1);
     po_pbound root = po_pb_symbol(n->run);
     out->bound = po_pb_sum(n->run, &in->bound, &n->in[3]->bound);
     out->bound = po_pb_product(n->run, &out->bound, &root);

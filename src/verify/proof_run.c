@@ -18,10 +18,10 @@ static po_status evaluate_graph(frame *f, const po_pnamed *in, uint32_t n_in, po
 typedef struct po_preuse {
     uint32_t n_out;
     po_ptensor **out;
-    double degree; /* of the inputs */
+    po_psize size; /* of the inputs */
 } po_preuse;
 
-static void keep_result(po_prun *run, po_hash print, double degree, uint32_t n_out,
+static void keep_result(po_prun *run, po_hash print, po_psize size, uint32_t n_out,
                         po_ptensor *const *out);
 
 /* Large constants are often those of the other model. */
@@ -36,7 +36,7 @@ static po_status fetch_constant(po_prun *run, const po_tensor *tensor, po_ptenso
         return PO_OK;
     }
     PO_TRY(po_pt_constant(run, tensor, slot));
-    keep_result(run, print, 1, 1, slot);
+    keep_result(run, print, (po_psize){1, 0}, 1, slot);
     return PO_OK;
 }
 
@@ -272,6 +272,11 @@ static po_status by_meaning(po_pnode *n) {
 static po_status evaluate_node(frame *f, po_pnode *n) {
     const po_node *node = n->node;
     po_prun *run = f->run;
+    if (node->op && po_model_function(n->graph->model, node))
+        return po_pfail(run,
+                        "node '%.100s' (%.60s): the model has a function of that name, and "
+                        "runtimes may take either",
+                        node->name, node->op_type);
     if (node->n_in && n->in[0] && (node->op == PO_OP_Shape || node->op == PO_OP_Size))
         return run_shape(n);
     if (node->op == PO_OP_Dropout)
@@ -334,10 +339,10 @@ static bool expensive(const po_pnode *n) {
     }
 }
 
-static void keep_result(po_prun *run, po_hash print, double degree, uint32_t n_out,
+static void keep_result(po_prun *run, po_hash print, po_psize size, uint32_t n_out,
                         po_ptensor *const *out) {
     const size_t most = (size_t)768 << 20;
-    po_preuse r = {n_out, PO_NEW_N(run->arena, po_ptensor *, n_out), degree};
+    po_preuse r = {n_out, PO_NEW_N(run->arena, po_ptensor *, n_out), size};
     size_t bytes = 0;
     for (uint32_t k = 0; k < r.n_out; k++)
         if (out[k])
@@ -351,12 +356,12 @@ static void keep_result(po_prun *run, po_hash print, double degree, uint32_t n_o
     po_hash_map_put(run->reuse, print, run->n_kept - 1);
 }
 
-static double inputs_degree(const po_pnode *n) {
-    double degree = 0;
+static po_psize inputs_size(const po_pnode *n) {
+    po_psize size = {0, 0};
     for (uint32_t k = 0; k < n->node->n_in; k++)
-        if (n->in[k] && po_pb_total(&n->in[k]->bound) > degree)
-            degree = po_pb_total(&n->in[k]->bound);
-    return degree;
+        if (n->in[k])
+            size = po_psize_larger(size, po_pb_total(&n->in[k]->bound));
+    return size;
 }
 
 static po_status evaluate(frame *f, po_pnode *n) {
@@ -373,8 +378,8 @@ static po_status evaluate(frame *f, po_pnode *n) {
                 n->out[k] = run->kept[i].out[k] ? po_pt_use(run->kept[i].out[k]) : NULL;
             run->reused++;
             /* Inputs that are equal here, and might not be as terms. */
-            po_prun_compared(run, run->kept[i].degree);
-            po_prun_compared(run, inputs_degree(n));
+            po_prun_compared(run, run->kept[i].size, 1, 0);
+            po_prun_compared(run, inputs_size(n), 1, 0);
             return PO_OK;
         }
     }
@@ -383,7 +388,7 @@ static po_status evaluate(frame *f, po_pnode *n) {
         return po_pfail(run, "node '%.100s' (%.60s) cannot be evaluated modulo p", n->node->name,
                         n->node->op_type);
     if (status == PO_OK && worth)
-        keep_result(run, print, inputs_degree(n), n->node->n_out, n->out);
+        keep_result(run, print, inputs_size(n), n->node->n_out, n->out);
     return status;
 }
 
@@ -476,7 +481,7 @@ static po_status evaluate_nodes(frame *f, po_ptensor **out) {
     for (uint32_t k = 0; k < g->n_outputs; k++) {
         PO_TRY(fetch(f, g->outputs[k], &out[k]));
         po_pt_use(out[k]);
-        po_prun_compared(f->run, po_pb_total(&out[k]->bound));
+        po_prun_compared(f->run, po_pb_total(&out[k]->bound), 1, 0);
     }
     return PO_OK;
 }

@@ -16,6 +16,7 @@ static po_ptensor *new_tensor(po_prun *run, po_dtype dtype, uint32_t rank, const
     po_arena *arena = po_arena_child(run->arena);
     po_ptensor *t = PO_NEW(arena, po_ptensor);
     t->arena = arena;
+    t->field = run->field;
     t->users = 1;
     t->dtype = dtype;
     t->rank = rank;
@@ -57,7 +58,7 @@ po_ptensor *po_pt_known(po_prun *run, const po_array *array) {
             a->s[k].data = po_arena_memdup(t->arena, a->s[k].data, a->s[k].size);
     }
     t->known = a;
-    t->bound = po_pb_constant(0);
+    t->bound = po_pb_numbers(a->f ? 63 : 30);
     if (a->f) {
         t->mod = PO_NEW_N(t->arena, uint32_t, n);
         for (size_t k = 0; k < n; k++)
@@ -72,7 +73,7 @@ po_status po_pt_constant(po_prun *run, const po_tensor *tensor, po_ptensor **out
     po_ptensor *t = new_tensor(run, tensor->dtype, tensor->rank, tensor->dims);
     *out = t;
     t->constant = true;
-    t->bound = po_pb_constant(0);
+    t->bound = po_pb_numbers(30);
     po_dtype_class class = po_dtype_class_of(tensor->dtype);
     if (class == PO_CLASS_NONE && tensor->dtype != PO_STR)
         return po_pfail(run, "a constant's element type %s is not modelled",
@@ -100,19 +101,18 @@ void po_pt_drop(po_ptensor *t) {
 }
 
 /* Integers beyond what residues tell apart are variables of their own. */
-static uint32_t integer_residue(const po_prun *run, int64_t value) {
+static uint32_t integer_residue(po_field field, int64_t value) {
     if (value > -(1 << 30) && value < 1 << 30)
-        return po_mod_i64(value);
-    return po_pf(run->seed ^ 0x696e74, (uint64_t)value);
+        return po_field_i64(field, value);
+    return po_pf(field, 0x696e74, (uint64_t)value);
 }
 
 const uint32_t *po_pt_mod(po_ptensor *t) {
     if (t->mod || !t->known || !t->known->i)
         return t->mod;
     t->mod = PO_NEW_N(t->arena, uint32_t, t->count);
-    const po_prun unseeded = {0};
     for (int64_t i = 0; i < t->count; i++)
-        t->mod[i] = integer_residue(&unseeded, t->known->i[i]);
+        t->mod[i] = integer_residue(t->field, t->known->i[i]);
     return t->mod;
 }
 

@@ -17,6 +17,10 @@ void po_verify_note(po_verify_report *report, const char *output, const char *se
                     const po_difference *d) {
     report->elements += d->elements;
     report->identical = report->identical && d->identical;
+    if (d->excused && d->mismatch == PO_MATCH) {
+        report->excused_rel = fmax(report->excused_rel, d->max_rel);
+        return;
+    }
     bool first_bad = d->mismatch != PO_MATCH && report->equal;
     bool worse = report->equal && d->max_rel > report->max_rel;
     if (first_bad || worse || (report->equal && report->index < 0 && d->index >= 0)) {
@@ -40,6 +44,29 @@ void po_verify_note(po_verify_report *report, const char *output, const char *se
                  "(inputs: %.90s)",
                  output, (long long)d->index, po_mismatch_text(d->mismatch), d->got, d->expected,
                  (long long)d->bad, (long long)d->elements, set);
+}
+
+void po_verify_join(po_verify_report *report, const po_verify_report *more) {
+    bool worse = more->max_rel > report->max_rel || (report->equal && !more->equal);
+    report->equal = report->equal && (more->equal || more->evidence == PO_EVIDENCE_NONE);
+    report->identical = report->identical && more->identical;
+    report->sets += more->sets;
+    report->fresh += more->fresh;
+    report->excused += more->excused;
+    report->excused_rel = fmax(report->excused_rel, more->excused_rel);
+    report->elements += more->elements;
+    report->ties += more->ties;
+    report->max_abs = fmax(report->max_abs, more->max_abs);
+    report->max_rel = fmax(report->max_rel, more->max_rel);
+    report->seconds += more->seconds;
+    if (!worse)
+        return;
+    memcpy(report->output, more->output, sizeof report->output);
+    memcpy(report->set, more->set, sizeof report->set);
+    memcpy(report->why, more->why, sizeof report->why);
+    report->index = more->index;
+    report->expected = more->expected;
+    report->got = more->got;
 }
 
 po_status po_verify_check_feed(po_ctx *ctx, po_arena *arena, const po_graph *graph,

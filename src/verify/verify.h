@@ -29,8 +29,13 @@ typedef struct po_verify_spec {
     uint64_t seed;
     bool reference_first; /* ask the float64 reference, and the runtime only where it cannot tell:
                              for graphs so large that the runtime takes minutes to load them */
-    bool thorough;        /* every kind of inputs at every size, more seeds */
-    bool ladder; /* also measure both models' own error against float64 where that is quick */
+    uint32_t fresh; /* sets besides, of every kind and scale (po_inputs_fresh); fewer where they
+                       take long */
+    uint64_t fresh_seed;
+    bool fresh_only; /* the rest was compared before, at these sizes */
+    uint32_t n_sizes, sizes[3];
+    bool thorough; /* every kind of inputs at every size, more seeds */
+    bool ladder;   /* also measure both models' own error against float64 where that is quick */
 } po_verify_spec;
 
 typedef enum po_evidence {
@@ -50,11 +55,14 @@ typedef struct po_verify_report {
     int32_t identical;       /* every bit of every output */
     uint32_t sets, sizes;    /* sets of inputs compared; at how many assignments of dims */
     uint32_t size[3];        /* which ones, as po_inputs_make counts them */
+    uint32_t fresh;          /* of them, those that were drawn last and chose nothing */
+    uint32_t excused;        /* on so many the original's own error against float64 is as large */
+    double excused_rel;      /* the largest difference there, as max_rel, which leaves it out */
     uint32_t skipped;        /* sets that the original did not run on */
     uint32_t random_outputs; /* compared by shape alone, since two runs differ */
     int64_t elements;
     double tolerance;
-    double max_abs, max_rel;     /* over all sets; max_rel against the output's largest magnitude */
+    double max_abs, max_rel;     /* over the sets; max_rel against the output's largest magnitude */
     char output[PO_REPORT_NAME]; /* where: the worst, or the first that is not equal */
     char set[PO_REPORT_NAME];    /* the inputs that it was on */
     int64_t index;               /* -1: nothing differs */
@@ -65,6 +73,12 @@ typedef struct po_verify_report {
     double seconds;           /* what it took */
     char why[PO_REPORT_TEXT]; /* one sentence where not equal, untested, or partly tested */
 } po_verify_report;
+
+/* Fresh sets where a model is to be accepted. */
+enum { PO_FRESH_SETS = 32 };
+
+/* Adds what further sets of the same models showed. */
+void po_verify_join(po_verify_report *report, const po_verify_report *more);
 
 /* Fails only for what stops the run (cancelled, out of memory); a missing runtime, a model that
  * does not load and a crash are answers in the report. */

@@ -57,6 +57,18 @@ po_status po_verify_ties(po_ctx *ctx, const po_graph *graph, const po_feed *feed
 po_status po_verify_evaluate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                              const po_feed *feed, bool round, po_array ***out);
 
+/* own_error.c: how far an output of the original is off from float64. */
+typedef struct po_own_error {
+    double most, mean; /* absolute; of the mean square its root */
+    bool known;
+    const bool *overflowed; /* as in po_compare_rule */
+} po_own_error;
+/* By graph output; `outputs` are the original's. Unknown where the reference has no answer within
+ * the time. */
+po_status po_verify_own_error(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                              const po_feed *feed, const po_datum *outputs, double seconds,
+                              po_own_error *own);
+
 /* A feed of the user's data: names from the graph. PO_BAD_INPUT where the counts do not match. */
 po_status po_verify_check_feed(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                                const po_check_set *check, po_feed *feed);

@@ -4,6 +4,8 @@
 static uint32_t slice(making *m, uint32_t x) {
     making_value v = m->v[x];
     int64_t axis = making_draw(m, 0, v.rank - 1), dim = v.dim[axis];
+    if (dim == 0)
+        return x;
     int64_t begin = making_draw(m, 0, dim - 1), step = making_draw(m, 1, 2);
     int64_t end = making_draw(m, begin + 1, dim);
     v.dim[axis] = (end - begin + step - 1) / step;
@@ -64,6 +66,14 @@ static uint32_t transpose(making *m, uint32_t x) {
 /* Two axes made one, or one made two. */
 static uint32_t reshape(making *m, uint32_t x) {
     making_value v = m->v[x], to = v;
+    if (making_count_of(&v) == 0) /* a target of 0 is another dim */
+        return x;
+    if (v.rank == 0 || (v.rank == 1 && v.dim[0] == 1)) { /* a number, and a row of one */
+        to.rank = 1 - v.rank;
+        to.dim[0] = 1;
+        m->v[x].used = true;
+        return making_made(m, &to, "Reshape(v%u, %s)", x, making_integers(m, to.dim, to.rank));
+    }
     uint32_t axis = (uint32_t)making_draw(m, 0, v.rank - 1);
     int64_t factor = v.dim[axis] % 4 == 0   ? 4
                      : v.dim[axis] % 3 == 0 ? 3
@@ -120,6 +130,8 @@ static uint32_t split(making *m, uint32_t x) {
 }
 
 uint32_t making_move(making *m, uint32_t x) {
+    if (m->v[x].rank == 0)
+        return making_chance(m, 2) ? reshape(m, x) : expand(m, x);
     switch (making_draw(m, 0, 8)) {
     case 0:
         return concat(m, x);

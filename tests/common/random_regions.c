@@ -46,7 +46,7 @@ static uint32_t activation(making *m, uint32_t x) {
                             "Reciprocal");
     case 17: {
         int64_t channels[MAKING_RANK] = {0};
-        uint32_t rank = v.rank > 1 ? v.rank - 1 : 1;
+        uint32_t rank = v.rank > 1 ? v.rank - 1 : v.rank;
         for (uint32_t i = 0; i < rank; i++)
             channels[i] = i == 0 && v.rank > 1 ? v.dim[1] : 1;
         m->v[x].used = true;
@@ -59,14 +59,21 @@ static uint32_t activation(making *m, uint32_t x) {
     }
 }
 
-/* Of this one and a constant, or an earlier value of the same shape. */
+/* Whether a value of shape b broadcasts to one of shape a. */
+static bool reaches(const making_value *a, const making_value *b) {
+    for (uint32_t i = 0; i < b->rank && b->rank <= a->rank; i++)
+        if (b->dim[i] != 1 && b->dim[i] != a->dim[a->rank - b->rank + i])
+            return false;
+    return b->rank <= a->rank;
+}
+
+/* Of this one and a constant, or an earlier value of the same shape or one that broadcasts. */
 static uint32_t arithmetic(making *m, uint32_t x) {
     static const char *const ops[] = {"Add", "Sub", "Mul", "Add", "Mul", "Max", "Min"};
     const char *op = ops[making_draw(m, 0, 6)];
     making_value v = m->v[x];
     for (uint32_t y = m->n; y-- > 0;)
-        if (y != x && m->v[y].rank == v.rank &&
-            memcmp(m->v[y].dim, v.dim, v.rank * sizeof *v.dim) == 0 && making_chance(m, 2))
+        if (y != x && reaches(&v, &m->v[y]) && making_chance(m, 2))
             return making_binary(m, x, y, op);
     m->v[x].used = true;
     const char *w = making_broadcast(m, &v);
@@ -286,15 +293,16 @@ static uint32_t product_of_two(making *m, uint32_t x) {
 
 static uint32_t softmax(making *m, uint32_t x) {
     making_value v = m->v[x];
+    if (v.rank == 0)
+        return activation(m, x);
     m->v[x].used = true;
     return making_made(m, &v, "Softmax(v%u) {axis=-1}", x);
 }
 
 static uint32_t reduced(making *m, uint32_t x, const char *op, uint32_t axis, bool keep) {
     making_value v = m->v[x];
-    if (keep || v.rank == 1) {
+    if (keep) {
         v.dim[axis] = 1;
-        keep = true;
     } else {
         for (uint32_t i = axis; i + 1 < v.rank; i++)
             v.dim[i] = v.dim[i + 1];
@@ -312,7 +320,15 @@ static uint32_t reduced(making *m, uint32_t x, const char *op, uint32_t axis, bo
 static uint32_t reduction(making *m, uint32_t x) {
     static const char *const ops[] = {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceL2"};
     const char *op = ops[making_draw(m, 0, 3)];
-    uint32_t last = m->v[x].rank - 1;
+    making_value v = m->v[x];
+    if (v.rank == 0)
+        return activation(m, x);
+    uint32_t last = v.rank - 1;
+    if (making_chance(m, 6)) { /* of everything: a number */
+        v.rank = 0;
+        m->v[x].used = true;
+        return making_made(m, &v, "%s(v%u) {keepdims=0}", op, x);
+    }
     uint32_t axis = making_chance(m, 2) ? last : (uint32_t)making_draw(m, 0, last);
     bool keep = making_chance(m, 2); /* not among the arguments: compilers differ in their order */
     return reduced(m, x, op, axis, keep);
@@ -320,6 +336,8 @@ static uint32_t reduction(making *m, uint32_t x) {
 
 /* Mean and deviation, or the root of the mean square alone, along the last axis. */
 static uint32_t norm(making *m, uint32_t x) {
+    if (m->v[x].rank == 0)
+        return activation(m, x);
     uint32_t last = m->v[x].rank - 1;
     uint32_t shifted = x;
     int64_t length = m->v[x].dim[last];
@@ -353,6 +371,30 @@ static uint32_t layer(making *m, uint32_t x) {
             : po_arena_printf(m->arena, ", %s", making_weight(m, v.rank - axis, v.dim + axis));
     return making_made(m, &v, "LayerNormalization(v%u, %s%s) {axis=%d, epsilon=0.01}", x, scale,
                        bias, making_chance(m, 2) ? (int)axis : (int)axis - (int)v.rank);
+}
+
+/* --- other types --- */
+
+/* There and back: what is between belongs to no region, what is before and behind does. */
+static uint32_t converted(making *m, uint32_t x) {
+    static const int types[] = {6,  7,  9, 10,
+                                11, 16, 3, 2}; /* i32, i64, bool, f16, f64, bf16, ... */
+    making_value v = m->v[x];
+    m->v[x].used = true;
+    uint32_t k = m->n_constants++;
+    po_text_printf(&m->body, "  i%u = Cast(v%u) {to=%d}\n", k, x, types[making_draw(m, 0, 7)]);
+    return making_made(m, &v, "Cast(i%u) {to=1}", k);
+}
+
+/* As 8 bits and back; what it is scaled by is a number. */
+static uint32_t quantised(making *m, uint32_t x) {
+    making_value v = m->v[x];
+    m->v[x].used = true;
+    uint32_t k = m->n_constants++, scale = m->n;
+    po_text_printf(&m->body, "  q%u, v%u, z%u = DynamicQuantizeLinear(v%u)\n", k, scale, k, x);
+    m->v[m->n++] = (making_value){.used = true};
+    uint32_t y = making_made(m, &v, "DequantizeLinear(q%u, v%u, z%u)", k, scale, k);
+    return making_binary(m, y, making_with_number(m, scale, "Mul", 0.5), "Mul");
 }
 
 /* --- programs --- */
@@ -389,6 +431,12 @@ static uint32_t map_step(making *m, uint32_t x) {
 }
 
 static uint32_t row_step(making *m, uint32_t x) {
+    if (making_chance(m, 40))
+        return making_chance(m, 2) ? converted(m, x) : quantised(m, x);
+    if (making_count_of(&m->v[x]) == 0) /* of what is empty anything that has no weights */
+        return making_chance(m, 3)   ? reduction(m, x)
+               : making_chance(m, 2) ? making_move(m, x)
+                                     : arithmetic(m, x);
     switch (making_draw(m, 0, 13)) {
     case 3:
         return product_of_two(m, x);
@@ -424,16 +472,20 @@ static void draw_input(making *m, bool maps) {
         for (uint32_t i = 2; i < v->rank; i++)
             v->dim[i] = making_chance(m, 12) ? 1 : making_draw(m, 2, longest[v->rank - 3]);
     } else {
-        v->rank = (uint32_t)PICK(m, 2, 2, 3, 3, 4);
+        v->rank = (uint32_t)PICK(m, 0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5, 6);
         for (uint32_t i = 0; i + 2 < v->rank; i++)
             v->dim[i] = making_draw(m, 1, 3);
-        v->dim[v->rank - 2] = PICK(m, 1, 3, 6, 7, 12, 16, 17, 20);
-        v->dim[v->rank - 1] = PICK(m, 1, 5, 15, 16, 17, 24, 32, 33, 40, 47, 64, 70);
+        if (v->rank > 1)
+            v->dim[v->rank - 2] = PICK(m, 1, 3, 6, 7, 12, 16, 17, 20);
+        if (v->rank > 0)
+            v->dim[v->rank - 1] = PICK(m, 1, 5, 15, 16, 17, 24, 32, 33, 40, 47, 64, 70);
+        if (v->rank > 0 && making_chance(m, 40))
+            v->dim[making_draw(m, 0, v->rank - 1)] = 0;
     }
     m->n = m->n_inputs = 1;
     if (making_chance(m, 4)) { /* a second one of the same shape, or its product's other side */
         m->v[1] = m->v[0];
-        if (!maps && making_chance(m, 2)) {
+        if (!maps && v->rank > 1 && making_chance(m, 2)) {
             m->v[1].dim[v->rank - 2] = v->dim[v->rank - 1];
             m->v[1].dim[v->rank - 1] = PICK(m, 7, 16, 33);
         }

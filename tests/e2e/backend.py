@@ -13,6 +13,7 @@ the original does. Workers are processes of their own: one that dies costs the m
 import argparse
 import collections
 import glob
+import itertools
 import json
 import os
 import re
@@ -94,11 +95,13 @@ class Runtime:
     """ONNX Runtime, one thread."""
     name = 'runtime'
 
-    def __init__(self, path):
+    def __init__(self, path, library=None):
         import onnxruntime as ort
         options = ort.SessionOptions()
         options.intra_op_num_threads = 1
         options.log_severity_level = 4
+        if library:
+            options.register_custom_ops_library(library)
         self.session = ort.InferenceSession(path, options, providers=['CPUExecutionProvider'])
 
     def run(self, inputs):
@@ -231,7 +234,11 @@ def is_ort_value(value):
     return isinstance(value, ort.OrtValue)
 
 
-def interface(model):
+def interface(model, kernels=False):
+    """Generated kernels need IR version 8 and a domain of their own, and nothing else."""
+    if kernels:
+        return ([i.name for i in model.graph.input], [o.name for o in model.graph.output],
+                sorted((o.domain, o.version) for o in model.opset_import if 'petopt' not in o.domain))
     return ([(i.name, i.type.SerializeToString(deterministic=True)) for i in model.graph.input],
             [(o.name, o.type.SerializeToString(deterministic=True)) for o in model.graph.output],
             model.ir_version, sorted((o.domain, o.version) for o in model.opset_import))
@@ -246,12 +253,14 @@ def checker_passes(model):
         return False
 
 
-def judge(petopt, path, level, original):
-    """(verdict, detail, outputs compared): verdict is good, refused, crashed or wrong."""
+def judge(petopt, path, level, original, kernels=False):
+    """(verdict, detail, outputs compared): verdict is good, refused, crashed or wrong. With kernels
+    OUT is run with its library and without."""
     import onnx
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as built:
         out = os.path.join(folder, 'out.onnx')
         command = [petopt, path, '-o', out, f'-O{level}', '--cost', 'model', '-q']
+        command += ['--kernels', built, '--cache', 'none'] if kernels else []
         try:
             p = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
                                timeout=TIMEOUT_S, errors='replace')
@@ -268,16 +277,18 @@ def judge(petopt, path, level, original):
         before, after = onnx.load(path), onnx.load(out)
         if level == 0 and before != after:
             return 'wrong', 'the file is not equal to the original field by field', 0
-        if interface(before) != interface(after):
+        if interface(before, kernels) != interface(after, kernels):
             return 'wrong', 'inputs, outputs, IR version or opsets changed', 0
         if checker_passes(before) and not checker_passes(after):
             return 'wrong', 'onnx.checker refuses the output but not the original', 0
         compared = 0
         engine, _, runs = original
+        library = os.path.join(built, 'libpetopt_kernels.so')
+        ways = [(), (library,)] if os.path.exists(library) else [()]
         try:
-            loaded = engine(out) if engine else None
-            for ins, expected, first, stable in runs:
-                got = loaded.run(ins)
+            loaded = [engine(out, *way) for way in ways] if engine else []
+            for (ins, expected, first, stable), session in itertools.product(runs, loaded):
+                got = session.run(ins)
                 if not stable:
                     continue
                 d = difference(got, first, level == 0)

@@ -70,7 +70,8 @@ class Page(html.parser.HTMLParser):
 
 OPTIMISE = {'schema', 'petopt', 'command', 'in', 'out', 'level', 'runtime', 'cpu', 'threads', 'stopped',
             'changed', 'winner', 'nodes_before', 'nodes_after', 'weights_before', 'weights_after',
-            'latency', 'error', 'error_reference', 'tolerance', 'load_seconds', 'seconds', 'operators',
+            'latency', 'error', 'error_reference', 'error_excused', 'inputs',
+            'inputs_fresh', 'tolerance', 'load_seconds', 'seconds', 'operators',
             'stages', 'rewrites', 'candidates', 'notes', 'proved', 'proof', 'search',
             'library', 'kernels', 'regions', 'target', 'gpu', 'latency_estimated'}
 CANDIDATE = {'name', 'nodes', 'measured', 'ms', 'ratio', 'ratio_low', 'ratio_high', 'error', 'chosen',

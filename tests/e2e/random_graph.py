@@ -27,7 +27,7 @@ def binary(g):
 
 
 def activation(g):
-    x = g.any()
+    x = g.any(odd=True)
     op = g.pick(['Relu', 'Sigmoid', 'Tanh', 'LeakyRelu', 'HardSigmoid', 'Elu', 'Softplus', 'Erf', 'Abs',
                  'Neg', 'Clip', 'HardSwish', 'Softsign'])
     if op == 'Clip':
@@ -48,8 +48,8 @@ def activation(g):
 
 def activation_chain(g):
     """Activations as exporters spell them out."""
-    x = g.any()
-    c = lambda v: g.const(np.asarray(v, np.float32).reshape(g.pick([(), (1,)])))
+    x = g.any(odd=True)
+    c = lambda v: g.const(np.asarray(v, np.float32).reshape(g.pick([(), (1,)]) if x.rank else ()))
     kind = g.pick(['hardswish', 'hardswish_div', 'hardsigmoid', 'silu', 'gelu', 'gelu_tanh', 'mish',
                    'square', 'swish_hs'])
     g.used[kind] = g.used.get(kind, 0) + 1
@@ -446,8 +446,8 @@ def twice(g):
 
 
 def where(g):
-    x = g.any()
-    y = g.any(lambda v: v.shape == x.shape)
+    x = g.any(odd=True)
+    y = g.any(lambda v: v.shape == x.shape, odd=True)
     if g.chance(0.3):
         cond = g.const(np.asarray(g.chance(0.5)))
     else:
@@ -480,7 +480,7 @@ def quantised(g):
 
 
 def half(g):
-    x = g.any()
+    x = g.any(odd=True)
     f16 = g.emit('Cast', [x], x.shape, np.float16, to=T.FLOAT16)
     y = g.emit(g.pick(['Add', 'Mul']), [f16, g.const(np.float16(0.5))], x.shape, np.float16)
     return g.emit('Cast', [y], x.shape, to=T.FLOAT)
@@ -515,12 +515,92 @@ def shape_made(g):
     return g.emit('Add', [x, fill], x.shape)
 
 
+def number(g):
+    """All of a value as one number, and what is made of it."""
+    x = g.any()
+    y = g.emit(g.pick(['ReduceMean', 'ReduceMax', 'ReduceMin']), [x], [], keepdims=0)
+    for _ in range(int(g.rng.integers(3))):
+        y = g.emit(g.pick(['Mul', 'Add', 'Sub']), [y, g.const(np.float32(g.rng.uniform(0.5, 1.5)))], [])
+    return y
+
+
+def stretched(g):
+    """Two values of different ranks: numbers, rows, what is empty."""
+    x = g.any(odd=True)
+    fits = lambda v: v is not x and v.rank <= x.rank and all(
+        a in (1, b) for a, b in zip(v.shape[::-1], x.shape[::-1]))
+    y = g.any(fits, odd=True)
+    if y is None:
+        return None
+    return g.emit(g.pick(['Add', 'Mul', 'Sub', 'Max']), g.pick([[x, y], [y, x]]), x.shape)
+
+
+def odd_shape(g):
+    """What is empty, or a number, or of many dims, made of something else."""
+    x = g.any()
+    kind = g.pick(['none', 'none', 'one', 'many', 'sum of none'])
+    if kind == 'one':
+        first = g.emit('Slice', [x, g.ints([0] * x.rank), g.ints([1] * x.rank)], [1] * x.rank)
+        return g.emit('Reshape', [first, g.ints(np.zeros(0, np.int64))], [])
+    if kind == 'many':
+        shape = [1] * int(g.rng.integers(0, 8 - x.rank)) + list(x.shape) + [1]
+        return g.emit('Reshape', [x, g.ints(shape)], shape)
+    axis = int(g.rng.integers(x.rank))
+    shape = [0 if i == axis else n for i, n in enumerate(x.shape)]
+    y = g.emit('Slice', [x, g.ints([1]), g.ints([1]), g.ints([axis])], shape)
+    if kind == 'none':
+        return g.emit('Concat', [x, y], x.shape, axis=axis) if g.chance(0.5) else y
+    axes = {'axes': [axis]} if g.opset < 13 else {}
+    y = g.emit('ReduceSum', [y] if axes else [y, g.ints([axis])], [1 if i == axis else n
+               for i, n in enumerate(x.shape)], **axes)
+    return g.emit('Add', [x, y], x.shape)
+
+
+TYPES = {np.int32: T.INT32, np.int64: T.INT64, np.float16: T.FLOAT16, np.float64: T.DOUBLE,
+         np.bool_: T.BOOL, np.uint8: T.UINT8, np.int8: T.INT8, np.int16: T.INT16, np.uint16: T.UINT16,
+         np.uint32: T.UINT32, np.uint64: T.UINT64}
+
+
+def other_type(g):
+    """There and back by way of another type, or of an input of it."""
+    dtype = g.pick(list(TYPES))
+    y = g.any(dtype=dtype, odd=True) if g.chance(0.7) else None
+    if y is None:
+        x = g.any(odd=True)
+        # Not where a hair's breadth tells one integer from the next.
+        c = lambda v: g.const(np.float32(v))
+        x = g.emit('Add', [g.emit('Abs', [x], x.shape), c(0.37)], x.shape)
+        y = g.emit('Cast', [x], x.shape, dtype, to=TYPES[dtype])
+    if dtype is np.bool_:
+        y = g.emit('Not', [y], y.shape, dtype)
+    elif dtype in (np.int32, np.int64, np.float16, np.float64):
+        y = g.emit(g.pick(['Add', 'Mul', 'Sub']), [y, g.const(dtype(2))], y.shape, dtype)
+    else:
+        y = g.emit('Identity', [y], y.shape, dtype)
+    g.values.append(y)
+    return g.emit('Cast', [y], y.shape, to=T.FLOAT)
+
+
+def dynamically_quantised(g):
+    x = g.any(lambda v: v.rank <= 3 and v.size <= 20000)
+    if x is None:
+        return None
+    names = [g.name('t') for _ in range(3)]
+    g.nodes.append(h.make_node('DynamicQuantizeLinear', [x.name], names))
+    w = g.const(g.rng.integers(-9, 9, (x.shape[-1], 4)).astype(np.int8))
+    y = g.emit('MatMulInteger', [names[0], w, names[2]], [*x.shape[:-1], 4], np.int32)
+    y = g.emit('Cast', [y], y.shape, to=T.FLOAT)
+    scale = g.emit('Mul', [names[1], g.const(np.float32(0.01))], [])
+    return g.emit('Mul', [y, scale], y.shape)
+
+
 RULES = [(affine, 8), (binary, 4), (activation, 5), (activation_chain, 6), (conv, 10),
          (conv_transpose, 2), (batch_norm, 5), (channel_affine, 5), (matmul, 5), (attention, 1),
          (layer_norm, 2), (transpose, 3), (reshape, 3), (reshape_by_shape, 2), (axes_op, 3),
          (nothing, 6), (slice_op, 2), (concat, 2), (split, 2), (pad, 2), (pool, 2), (reduce, 2),
          (resize, 1), (softmax, 1), (twice, 3), (where, 1), (branch, 1), (quantised, 1), (half, 1),
-         (shape_numbers, 2), (shape_made, 1)]
+         (shape_numbers, 2), (shape_made, 1), (number, 2), (stretched, 3), (odd_shape, 2),
+         (other_type, 2), (dynamically_quantised, 1)]
 
 
 def build(seed):
@@ -531,6 +611,11 @@ def build(seed):
         shape = g.pick([(1, 4, 9, 9), (2, 3, 8, 10), (1, 8, 7, 5), (1, 16, 6, 6), (2, 5, 12), (3, 8),
                         (1, 6, 8), (1, 2, 4, 5, 6)])
         g.inputs.append(Value(g.name('x'), shape))
+    if g.chance(0.4):
+        g.inputs.append(Value(g.name('x'), g.pick([(), (), (7,), (1,), (2, 1, 3, 1, 2, 4), (0,), (2, 0, 3)])))
+    if g.chance(0.3):
+        g.inputs.append(Value(g.name('x'), g.pick([(), (5,), (2, 3), (1, 4, 9, 9), (3, 0)]),
+                              g.pick(list(TYPES))))
     g.values += g.inputs
     rules, odds = zip(*RULES)
     odds = np.asarray(odds, float) / sum(odds)
@@ -555,15 +640,16 @@ def build(seed):
     infos = []
     for v in g.inputs:
         dims = ['N' if symbolic and i == 0 and g.chance(0.8) else n for i, n in enumerate(v.shape)]
-        infos.append(h.make_tensor_value_info(v.name, T.FLOAT, dims))
+        infos.append(h.make_tensor_value_info(v.name, TYPES.get(v.dtype, T.FLOAT), dims))
     shown = {}
     if g.weights and g.chance(0.2):
         w = g.pick(g.weights)
         infos.append(h.make_tensor_value_info(w.name, w.data_type, list(w.dims)))
         if w.data_type == T.FLOAT and g.chance(0.5):
-            shown[w.name] = (nh.to_array(w) * np.float32(0.5)).astype(np.float32)
+            shown[w.name] = np.asarray(nh.to_array(w) * np.float32(0.5), np.float32)
     graph = h.make_graph(g.nodes, f'random {seed}', infos,
                          [h.make_tensor_value_info(o.name, T.FLOAT, None) for o in outputs], g.weights)
     model = h.make_model(graph, opset_imports=[h.make_opsetid('', g.opset)], ir_version=7)
-    ins = {v.name: g.normal(*v.shape) for v in g.inputs}
+    ins = {v.name: np.asarray(g.normal(*v.shape) if np.issubdtype(v.dtype, np.floating)
+                              else g.rng.integers(0, 5, v.shape), v.dtype) for v in g.inputs}
     return model, {**ins, **shown}, g.used

@@ -72,9 +72,10 @@ class Graph:
             values = np.full(shapes[kind], self.pick([1.0, 2.0, 0.5] + ([0.0, -1.0] if signed else [])))
         return self.const(np.asarray(values, x.dtype))
 
-    def any(self, test=lambda v: True, dtype=np.float32):
-        """A value to build on, recent ones more often; None where there is none."""
-        fit = [v for v in self.values if v.dtype == dtype and test(v)]
+    def any(self, test=lambda v: True, dtype=np.float32, odd=False):
+        """A value to build on, recent ones more often; None where there is none. Numbers (rank 0) and
+        what is empty only for rules that say so."""
+        fit = [v for v in self.values if v.dtype == dtype and (odd or v.rank and v.size) and test(v)]
         if not fit:
             return None
         back = min(int(self.rng.exponential(2.5)), len(fit) - 1)

@@ -2,13 +2,14 @@
 """Random models through petopt, judged by ONNX Runtime and by float64.
 
   random_models.py --petopt PROGRAM [--kind mixed|multilinear] [--count 1000] [--first 0]
-                   [--keep FOLDER] [--level 1]
+                   [--keep FOLDER] [--level 1] [--kernels]
   random_models.py --sabotage
 
 The models are those of random_graph.py, or of random_multilinear.py, for the seeds
 FIRST .. FIRST+COUNT-1. The latter are evaluated in float64 too. A model counts where the
 runtime, with and without its own optimisations, agrees with itself well within the tolerance. A
 mismatch is cut down to the earliest value at which it shows; --keep writes that model and its inputs.
+With --kernels open dims are pinned, and what is written runs with its library and without.
 """
 import argparse
 import collections
@@ -60,10 +61,20 @@ def reference(path, inputs, float64):
     return (backend.Runtime, None, runs), None
 
 
-def judge_here(say, petopt, model, inputs, level, float64):
+def pin(model, inputs):
+    """Open dims as they are given."""
+    for info in model.graph.input:
+        for dim, n in zip(info.type.tensor_type.shape.dim, inputs[info.name].shape
+                          if info.name in inputs else ()):
+            dim.dim_value = n
+
+
+def judge_here(say, petopt, model, inputs, level, float64, kernels):
     import onnx
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, 'model.onnx')
+        if kernels:
+            pin(model, inputs)
         onnx.save(model, path)
         original, why = reference(path, inputs, float64)
         if original is None:
@@ -71,13 +82,13 @@ def judge_here(say, petopt, model, inputs, level, float64):
             return
         # Should the runtime die from here on, this is the verdict.
         say.send(('wrong', 'the runtime dies on the output'))
-        say.send(backend.judge(petopt, path, level, original)[:2])
+        say.send(backend.judge(petopt, path, level, original, kernels)[:2])
 
 
-def judge(petopt, model, inputs, level, float64=False):
+def judge(petopt, model, inputs, level, float64=False, kernels=False):
     """(verdict, detail), out of a process of its own: the runtime may die on a model."""
     hear, say = multiprocessing.Pipe(duplex=False)
-    child = FORK.Process(target=judge_here, args=(say, petopt, model, inputs, level, float64))
+    child = FORK.Process(target=judge_here, args=(say, petopt, model, inputs, level, float64, kernels))
     child.start()
     say.close()
     answer = 'uncounted', 'the runtime dies on the original'
@@ -112,28 +123,29 @@ def cut(model, name):
     return small
 
 
-def shrink(petopt, model, inputs, level, verdict):
+def shrink(petopt, model, inputs, level, verdict, kernels):
     """The smallest cut of the model that earns the same verdict, with its detail."""
     for node in model.graph.node:
         small = cut(model, node.output[0])
         used = {i.name for i in small.graph.input}
-        got, detail = judge(petopt, small, {k: v for k, v in inputs.items() if k in used}, level)
+        got, detail = judge(petopt, small, {k: v for k, v in inputs.items() if k in used}, level,
+                            kernels=kernels)
         if got == verdict:
             return small, detail
     return model, None
 
 
-def one(petopt, seed, level, keep, kind='mixed'):
+def one(petopt, seed, level, keep, kind='mixed', kernels=False):
     """(seed, verdict, detail, rules used)"""
     import onnx
     import onnxruntime as ort
     from onnx import numpy_helper as nh
     ort.set_default_logger_severity(4)
     model, inputs, used = KINDS[kind].build(seed)
-    verdict, detail = judge(petopt, model, inputs, level, kind == 'multilinear')
+    verdict, detail = judge(petopt, model, inputs, level, kind == 'multilinear', kernels)
     if verdict in ('good', 'uncounted'):
         return seed, verdict, detail, used
-    small, sharper = shrink(petopt, model, inputs, level, verdict)
+    small, sharper = shrink(petopt, model, inputs, level, verdict, kernels)
     text = f'{sharper or detail}; {len(small.graph.node)} nodes, last ' + ', '.join(
         n.op_type for n in small.graph.node[-6:])
     if keep:
@@ -189,6 +201,7 @@ def main():
     parser.add_argument('--first', type=int, default=0)
     parser.add_argument('--level', type=int, default=1)
     parser.add_argument('--kind', choices=KINDS, default='mixed')
+    parser.add_argument('--kernels', action='store_true')
     parser.add_argument('--keep', help='folder for the models that went wrong, cut down')
     parser.add_argument('--sabotage', action='store_true')
     args = parser.parse_args()
@@ -196,7 +209,7 @@ def main():
         sys.exit(1 if sabotage() else 0)
     verdicts, rules, why = collections.Counter(), collections.Counter(), collections.Counter()
     with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
-        jobs = [pool.submit(one, args.petopt, seed, args.level, args.keep, args.kind)
+        jobs = [pool.submit(one, args.petopt, seed, args.level, args.keep, args.kind, args.kernels)
                 for seed in range(args.first, args.first + args.count)]
         for job in jobs:
             seed, verdict, detail, used = job.result()
@@ -207,7 +220,7 @@ def main():
                 print(f'seed {seed} {verdict}: {detail}', flush=True)
     kinds = KINDS[args.kind].RULES
     rare = min(rules[r.__name__] for r, _ in kinds)
-    print(f'-O{args.level}: {args.count} random models, {args.kind}: ' +
+    print(f'-O{args.level}{" with kernels" * args.kernels}: {args.count} random models, {args.kind}: ' +
           ', '.join(f'{n} {v}' for v, n in sorted(verdicts.items())) +
           f'; the rarest of {len(kinds)} kinds of nodes came {rare} times')
     for text, n in why.most_common(12):

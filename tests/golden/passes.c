@@ -44,7 +44,7 @@ static po_status norms(po_ctx *ctx, const po_graph *graph, po_graph **result) {
 }
 
 static po_status raise_to_18(po_ctx *ctx, const po_graph *graph, po_graph **result) {
-    return po_raise_opset(ctx, graph, 18, result);
+    return po_raise_opset(ctx, graph, 18, result, NULL);
 }
 
 const golden_pass golden_passes[] = {

@@ -155,7 +155,8 @@ static po_status references(po_ctx *ctx, po_arena *arena, region *r, kind k) {
         PO_TRY(po_array_create(ctx, arena, PO_F32, type->rank, dims, &a));
         r->in[k][i] = PO_NEW_N(arena, float, a->count + 1);
         for (int64_t e = 0; e < a->count; e++) {
-            r->in[k][i][e] = number(k, r->seed, 20 + (uint64_t)k * 8 + i, e, dims[type->rank - 1]);
+            r->in[k][i][e] = number(k, r->seed, 20 + (uint64_t)k * 8 + i, e,
+                                    type->rank ? dims[type->rank - 1] : 1);
             a->f[e] = (double)r->in[k][i][e];
         }
         ins[i] = a;
@@ -237,6 +238,25 @@ static po_status make_variant(po_ctx *ctx, po_arena *arena, region *r, uint32_t 
     return r->seed % 8 == 0 ? po_mu_prove(ctx, s.mu, 0, &proved) : PO_OK;
 }
 
+/* Regions that are not all of their graph, beside nodes of other types, empty values and such:
+ * every choice of theirs stands. */
+static po_status make_parts(po_ctx *ctx, po_arena *arena, po_graph *graph,
+                            const po_regions *regions) {
+    for (uint32_t i = 0; i < regions->n; i++) {
+        region part = {.seed = 1, .graph = graph};
+        po_status status =
+            po_lower_region(ctx, arena, graph, &regions->regions[i], "part", &part.lowered);
+        if (status == PO_UNSUPPORTED)
+            continue;
+        PO_TRY(status);
+        PO_TRY(po_mu_check(ctx, part.lowered.mu, SHARED_LIMIT));
+        uint32_t most = 1;
+        for (uint32_t k = 0; k < most && k < VARIANTS; k++)
+            PO_TRY(make_variant(ctx, arena, &part, k, &most));
+    }
+    return PO_OK;
+}
+
 /* False where the draws make no region. */
 static bool make_region(po_ctx *ctx, po_arena *arena, uint64_t seed, region *r) {
     po_regions regions;
@@ -253,6 +273,9 @@ static bool make_region(po_ctx *ctx, po_arena *arena, uint64_t seed, region *r) 
     if (regions.n != 1 || regions.n_nodes != r->graph->n_live ||
         po_lower_region(ctx, arena, r->graph, &regions.regions[0], "region", &r->lowered) !=
             PO_OK) {
+        po_ctx_clear(ctx);
+        if (make_parts(ctx, arena, r->graph, &regions) != PO_OK)
+            wrong(r, ctx->error.message);
         po_ctx_clear(ctx);
         return false;
     }

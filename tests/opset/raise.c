@@ -21,7 +21,7 @@ static po_status raise_model(po_ctx *ctx, int64_t opset, const char *in, const c
         return po_guard_unwind(ctx, &guard);
     po_status status = po_import_file(ctx, in, &model);
     if (status == PO_OK)
-        status = po_raise_opset(ctx, model->graph, opset, &g);
+        status = po_raise_opset(ctx, model->graph, opset, &g, NULL);
     if (status == PO_OK)
         status = po_graph_check(ctx, g);
     if (status == PO_OK)

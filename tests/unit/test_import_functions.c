@@ -181,11 +181,58 @@ static void test_inlining_limit(void **state) {
     po_arena_free(a);
 }
 
+/* Two functions of one name, told apart by what they hold, also where it is a callee that does. */
+static void calls_relu(po_arena *a, Onnx__ModelProto *m) {
+    good_function(a, m);
+}
+static void calls_tanh(po_arena *a, Onnx__ModelProto *m) {
+    good_function(a, m);
+    m->functions[1]->node[0]->op_type = po_arena_strdup(a, "Tanh");
+}
+static void calls_sparse(po_arena *a, Onnx__ModelProto *m, uint8_t last) {
+    static const int64_t at[] = {1, 4};
+    good_function(a, m);
+    Onnx__NodeProto *n = tm_node(a, "Constant", "", "c");
+    Onnx__AttributeProto *value = tm_attr(a, "sparse_value", PO_ATTR_SPARSE_TENSOR);
+    value->sparse_tensor = tm_sparse(a, "s", 2, at, 6);
+    value->sparse_tensor->values->raw_data.data[7] = last;
+    n->n_input = 0;
+    TM_ADD(a, n, attribute, value);
+    TM_ADD(a, m->graph, node, n);
+}
+static void calls_sparse_0(po_arena *a, Onnx__ModelProto *m) {
+    calls_sparse(a, m, 0);
+}
+static void calls_sparse_1(po_arena *a, Onnx__ModelProto *m) {
+    calls_sparse(a, m, 0x40);
+}
+
+static void test_functions_are_their_contents(void **state) {
+    (void)state;
+    void (*const changes[])(po_arena *, Onnx__ModelProto *) = {calls_relu, calls_tanh,
+                                                               calls_sparse_0, calls_sparse_1};
+    enum { N = sizeof changes / sizeof *changes };
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *a = po_arena_create(&ctx);
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < N; k++) {
+            po_model *x = tm_imported(&ctx, a, changes[i]), *y = tm_imported(&ctx, a, changes[k]);
+            assert_int_equal(po_graph_equal(x->graph, y->graph), i == k);
+            assert_int_equal(po_hash_equal(po_graph_hash(x->graph), po_graph_hash(y->graph)),
+                             i == k);
+            po_model_free(y);
+            po_model_free(x);
+        }
+    po_arena_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
         cmocka_unit_test(test_inlining),
         cmocka_unit_test(test_inlining_limit),
+        cmocka_unit_test(test_functions_are_their_contents),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

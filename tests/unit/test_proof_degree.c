@@ -135,9 +135,11 @@ static void evaluate(const char *body, int rows, uint64_t seed, uint32_t variabl
     po_graph *g = program(&ctx, body, rows);
     po_arena *arena = po_arena_create(&ctx);
     uint32_t *powers = PO_NEW_N(arena, uint32_t, PO_PF_POWERS);
-    po_pf_powers(powers);
+    po_pf_powers(PO_FIELD_FIXED, powers);
     po_prun run = {.ctx = &ctx,
                    .arena = arena,
+                   .field = PO_FIELD_FIXED,
+                   .fractions = po_pc_fractions(PO_FIELD_FIXED),
                    .seed = seed,
                    .reuse = po_hash_map_create(arena),
                    .tables = po_hash_map_create(arena),
@@ -160,7 +162,7 @@ static void evaluate(const char *body, int rows, uint64_t seed, uint32_t variabl
     po_pgraph_spec spec = {.graph = g, .in = in, .n_in = 3};
     if (po_prun_graph(&run, &spec, &out) != PO_OK)
         fail_msg("%s: %s", body, run.why);
-    *bound = po_pb_total(&out->bound);
+    *bound = po_pb_total(&out->bound).degree;
     for (int i = 0; i < rows; i++)
         y[i] = po_pt_mod(out)[(int64_t)i * (out->count / rows)];
     po_prun_forget(&run);

@@ -128,7 +128,7 @@ static const char *check_forms(const sample *s, po_sum *sum) {
     uint32_t *other = PO_NEW_N(arena, uint32_t, sum->count);
     double *floats = PO_NEW_N(arena, double, sum->count);
     po_sum_point *point;
-    if (po_sum_eval_mod(arena, sum, s->in_mod, whole) != PO_OK ||
+    if (po_sum_eval_mod(arena, PO_FIELD_FIXED, sum, s->in_mod, whole) != PO_OK ||
         po_sum_point_create(arena, sum, &point) != PO_OK)
         return "no residues";
     bool exact = true;
@@ -158,7 +158,8 @@ static const char *check_forms(const sample *s, po_sum *sum) {
         return s->ctx->error.message;
     if (!po_sum_equal(sum, back) || !po_hash_equal(po_sum_hash(sum), po_sum_hash(back)))
         return "printed and parsed is not equal";
-    if (po_sum_normalize(sum) != PO_OK || po_sum_eval_mod(arena, sum, s->in_mod, other) != PO_OK ||
+    if (po_sum_normalize(sum) != PO_OK ||
+        po_sum_eval_mod(arena, PO_FIELD_FIXED, sum, s->in_mod, other) != PO_OK ||
         memcmp(whole, other, (size_t)sum->count * sizeof *whole) != 0)
         return "the normal form gives something else";
     po_text_init(&text, arena);

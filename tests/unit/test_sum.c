@@ -132,7 +132,7 @@ static void test_random_sums(void **state) {
         assert_int_equal(po_sum_point_create(arena, s, &point), PO_OK);
         for (int round = 0; round < 2; round++) {
             assert_int_equal(po_sum_eval_f64(arena, s, in, floats), PO_OK);
-            assert_int_equal(po_sum_eval_mod(arena, s, in_mod, residues), PO_OK);
+            assert_int_equal(po_sum_eval_mod(arena, PO_FIELD_FIXED, s, in_mod, residues), PO_OK);
             for (int64_t i = 0; i < s->count; i++) {
                 int64_t index[3], rest = i;
                 for (uint32_t x = s->rank; x-- > 0; rest /= s->dims[x])

@@ -60,7 +60,7 @@ static void test_products_are_the_sums(void **state) {
         }
         uint32_t *out = PO_NEW_N(arena, uint32_t, s->count);
         po_sum_point *point;
-        assert_int_equal(po_sum_eval_mod(arena, s, in, out), PO_OK);
+        assert_int_equal(po_sum_eval_mod(arena, PO_FIELD_FIXED, s, in, out), PO_OK);
         assert_int_equal(po_sum_point_create(arena, s, &point), PO_OK);
         for (int64_t e = 0; e<s->count; e += s->count> 20000 ? 37 : 1) {
             int64_t index[4], rest = e;

@@ -3,6 +3,8 @@
 #include "ops/op.h"
 #include "unit.h"
 
+#include <stdio.h>
+
 static const po_print_options everything = {.most_items = 32, .all_data = true};
 
 /* --- random graphs --- */
@@ -421,8 +423,51 @@ static void test_truncated_and_nested(void **state) {
     po_arena_free(arena);
 }
 
+/* Texts that differ in what their lines do not show: operator sets, and which value of around it a
+ * body reads where. */
+static void test_what_equality_sees(void **state) {
+    static const char *const pairs[][2] = {
+        {"pir 1 ir_version=8 opset=11\ngraph g (x: f32[2,3,4]) -> (y) {\n  y = Softmax(x) "
+         "{axis=1}\n}\n",
+         "pir 1 ir_version=8 opset=13\ngraph g (x: f32[2,3,4]) -> (y) {\n  y = Softmax(x) "
+         "{axis=1}\n}\n"},
+        {"pir 1 ir_version=8 opset=17 opset(d)=1\ngraph g (x: f32[2]) -> (y) {\n  y = d::F(x)\n}\n",
+         "pir 1 ir_version=8 opset=17 opset(d)=2\ngraph g (x: f32[2]) -> (y) {\n  y = "
+         "d::F(x)\n}\n"},
+    };
+    static const char *const body =
+        "pir 1 ir_version=8 opset=17\ngraph g (a: f32[2], b: f32[2], c: bool[]) -> (y) {\n"
+        "  y = If(c) {then_branch=graph t () -> (p) { s = Add(a, b) p = Sub(%s) },\n"
+        "    else_branch=graph e () -> (q) { r = Add(a, b) q = Sub(a, b) }}\n}\n";
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        po_graph *g, *h;
+        assert_int_equal(po_graph_parse(&ctx, pairs[i][0], &g), PO_OK);
+        assert_int_equal(po_graph_parse(&ctx, pairs[i][1], &h), PO_OK);
+        assert_false(po_graph_equal(g, h));
+        assert_false(po_hash_equal(po_graph_hash(g), po_graph_hash(h)));
+        po_graph_free(h);
+        po_graph_free(g);
+    }
+    po_graph *g[2];
+    for (int i = 0; i < 2; i++) {
+        char text[512];
+        snprintf(text, sizeof text, body, i ? "b, a" : "a, b");
+        assert_int_equal(po_graph_parse(&ctx, text, &g[i]), PO_OK);
+    }
+    assert_false(po_graph_equal(g[0], g[1]));
+    /* The bodies alone, as the proof looks at those that it does not enter. */
+    assert_false(po_hash_equal(po_graph_hash(g[0]->nodes[0].attr[0].u.g),
+                               po_graph_hash(g[1]->nodes[0].attr[0].u.g)));
+    for (int i = 0; i < 2; i++)
+        po_graph_free(g[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_equality_sees),
         cmocka_unit_test(test_random_graphs_come_back),
         cmocka_unit_test(test_data_by_hash),
         cmocka_unit_test(test_reads_as_written),

@@ -234,12 +234,12 @@ static void the_users_data_counts(void **state) {
     (void)state;
     fixture f;
     start(&f);
-    /* y = Relu(x - 100): on inputs about 0 it is 0 whatever the weights. */
+    /* y = Relu(x - 1e6): on inputs up to 1e4 it is 0 whatever the weights. */
     for (int i = 0; i < 2; i++) {
         test_onnx *m = test_onnx_new();
         test_onnx_input(m, "x", F32, "3");
         test_onnx_output(m, "y", F32, "3");
-        float shift[] = {100, 100, i ? 100.5f : 100};
+        float shift[] = {1e6f, 1e6f, i ? 1e6f + 0.5f : 1e6f};
         test_onnx_initializer(m, "s", F32, "3", shift, sizeof shift);
         test_onnx_node(m, "Sub", "x s", "t");
         test_onnx_node(m, "Relu", "t", "y");
@@ -247,7 +247,7 @@ static void the_users_data_counts(void **state) {
         test_onnx_free(m);
     }
     assert_true(verify(&f).equal);
-    float data[] = {120, 130, 140};
+    float data[] = {1e6f + 20, 1e6f + 30, 1e6f + 40};
     int64_t dims[] = {3};
     po_tensor tensor = {PO_F32, 1, dims, 3, data, sizeof data, NULL};
     po_datum datum = {PO_TYPE_TENSOR, &tensor, 0, NULL};

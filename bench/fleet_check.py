@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Whether two ONNX models compute the same in ONNX Runtime: inputs and comparison of its own.
+
+  bench/fleet_check.py ORIGINAL WRITTEN [--library FILE] [--shape NAME:D,D,..].. [--value NAME=V]..
+                       [--sets N] [--tolerance T]
+
+For bench/fleet.py, in a process of its own, since a runtime may crash. It shares no code with petopt:
+what it draws and how it judges are written again here. Open dims are drawn at the sizes of --shape,
+and at others where the original runs with them. A float output may be off by the tolerance of its
+largest magnitude, or by eight times what the original moves by when the runtime's own rewrites are
+off; integers, booleans and strings must be equal, but for elements that the original itself gives
+otherwise without rewrites. Prints one line of JSON.
+"""
+import argparse
+import json
+import os
+
+os.environ['ORT_DISABLE_TELEMETRY'] = '1'  # its own builds call home unless told not to
+
+import numpy as np
+import onnxruntime as ort
+
+TYPES = {'float': 'f4', 'double': 'f8', 'float16': 'f2', 'int64': 'i8', 'int32': 'i4', 'int16': 'i2',
+         'int8': 'i1', 'uint8': 'u1', 'uint16': 'u2', 'uint32': 'u4', 'uint64': 'u8', 'bool': '?',
+         'string': 'U'}
+IDS = [30000, 1000, 100, 20, 4, 2, 1]  # bounds of integers, the largest that the original takes
+KINDS = ['normal', 'uniform', 'image', 'ramp', 'zeros', 'sparse', 'large']
+
+
+def session(path, library=None, optimised=True):
+    o = ort.SessionOptions()
+    o.intra_op_num_threads, o.log_severity_level = 1, 4
+    if not optimised:
+        o.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    if library:
+        o.register_custom_ops_library(library)
+    return ort.InferenceSession(path, o, providers=['CPUExecutionProvider'])
+
+
+def floats(r, kind, dims):
+    n = int(np.prod(dims))
+    x = {'normal': lambda: r.standard_normal(n), 'uniform': lambda: r.uniform(-1, 1, n),
+         'image': lambda: r.integers(0, 256, n) / 255, 'ramp': lambda: np.linspace(-2, 2, n),
+         'zeros': lambda: np.zeros(n), 'large': lambda: 20 * r.standard_normal(n),
+         'sparse': lambda: r.standard_normal(n) * (r.random(n) < 0.05)}[kind]()
+    return x.reshape(dims)
+
+
+def sizes(inputs, pins, grow):
+    """Dims of each input: as pinned; an open dim grows, the same for one symbol. None: not known."""
+    seen, dims = {}, {}
+    for i in inputs:
+        pin, made = pins.get(i.name), []
+        for k, d in enumerate(i.shape):
+            if isinstance(d, int) and d > 0:
+                made.append(d)
+                continue
+            size = pin[k] if pin else seen.get(d, 1)
+            if isinstance(d, str) and d:
+                seen.setdefault(d, size)
+            made.append(size + grow if size > 1 else size)
+        dims[i.name] = made
+    return dims
+
+
+def feed_of(inputs, dims, values, kind, ids, seed):
+    r, feed = np.random.default_rng(seed), {}
+    for i in inputs:
+        of = i.type[len('tensor('):-1]
+        shape = dims[i.name]
+        if i.name in values:
+            feed[i.name] = np.full(shape, values[i.name], TYPES[of])
+        elif of == 'bool':
+            feed[i.name] = r.random(shape) < (0.2 if kind == 'sparse' else 0.8)
+        elif of == 'string':
+            feed[i.name] = np.array(r.integers(0, 10, shape)).astype(str)
+        elif of in ('float', 'double', 'float16'):
+            feed[i.name] = np.asarray(floats(r, kind, shape)).astype(TYPES[of])
+        else:
+            most = min(ids, 127 if of == 'int8' else ids)
+            feed[i.name] = r.integers(0, most, shape).astype(TYPES[of])
+    return feed
+
+
+def numbers(x):
+    """Arrays of what an output holds: tensors, and the keys and values of sequences and maps."""
+    if isinstance(x, np.ndarray):
+        return [x]
+    if isinstance(x, dict):
+        return [np.array(list(x.keys())), np.array(list(x.values()))]
+    if isinstance(x, (list, tuple)):
+        return [a for e in x for a in numbers(e)]
+    return [np.array(x)]
+
+
+def apart(a, b):
+    """(largest difference, as a part of the largest magnitude; how many elements differ; of all)."""
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return float('inf'), a.size, max(a.size, 1)
+    if a.dtype.kind != 'f':
+        n = int(np.sum(a != b))
+        return 0.0, n, max(a.size, 1)
+    a, b = a.astype('f8'), b.astype('f8')
+    same = np.isfinite(a) & np.isfinite(b)
+    odd = ~same & ~((a == b) | (np.isnan(a) & np.isnan(b)))
+    if odd.any():
+        return float('inf'), int(odd.sum()), a.size
+    if not same.any():
+        return 0.0, 0, max(a.size, 1)
+    top = np.max(np.abs(a[same]))
+    return float(np.max(np.abs(a[same] - b[same])) / (top if top > 0 else 1)), 0, a.size
+
+
+def compare(names, want, got, plain, tolerance):
+    """The worst error, and a sentence for each output that differs."""
+    worst, wrong = 0.0, []
+    for name, w, g, p in zip(names, want, got, plain):
+        ws, gs, ps = numbers(w), numbers(g), numbers(p)
+        if len(ws) != len(gs):
+            wrong.append(f'{name}: {len(gs)} parts, not {len(ws)}')
+            continue
+        for k, (a, b) in enumerate(zip(ws, gs)):
+            error, n, of = apart(a, b)
+            own, ties, _ = apart(a, ps[k]) if len(ps) == len(ws) else (float('inf'), of, of)
+            unit = 2 * float(np.finfo(a.dtype).eps) if a.dtype.kind == 'f' else 0
+            worst = max(worst, error)
+            if error > max(tolerance, unit, 8 * own) or (n > 2 * ties and n > 0):
+                wrong.append(f'{name}: off by {error:.1e}' if n == 0 else f'{name}: {n} of {of}')
+    return worst, wrong
+
+
+def widest_ids(run, inputs, dims, values):
+    """The largest bound of integers that the original takes."""
+    if not any('int' in i.type and i.name not in values for i in inputs):
+        return IDS[0]
+    for ids in IDS:
+        try:
+            for seed in range(2):
+                run.run(None, feed_of(inputs, dims, values, 'normal', ids, seed))
+            return ids
+        except Exception:  # whatever the runtime says of an id that is too large
+            continue
+    return None
+
+
+def check(a, pins, values):
+    told = {'loads': False, 'compared': 0, 'worst': 0.0, 'wrong': [], 'why': ''}
+    try:
+        want, plain = session(a.original), session(a.original, optimised=False)
+    except Exception as e:
+        told['why'] = 'the original does not load: ' + str(e).splitlines()[0][:160]
+        told['original'] = False
+        return told
+    try:
+        got = session(a.written, a.library)
+        told['loads'] = True
+    except Exception as e:
+        told['why'] = 'does not load: ' + str(e).splitlines()[0][:200]
+        return told
+    inputs, names = want.get_inputs(), [o.name for o in want.get_outputs()]
+    if [(i.name, i.type) for i in got.get_inputs()] != [(i.name, i.type) for i in inputs]:
+        told['wrong'].append('the inputs are not the same')
+        return told
+    told['sizes'] = 0
+    for grow in [0] if a.pinned else [0, 1, 32]:
+        dims = sizes(inputs, pins, grow)
+        if grow and dims == sizes(inputs, pins, 0):
+            break
+        ids = widest_ids(want, inputs, dims, values)
+        if ids is None:
+            if grow == 0:
+                told['why'] = 'the original takes none of the inputs that were drawn'
+            continue
+        told['sizes'] += 1
+        for seed in range(a.sets if grow == 0 else 2):
+            kind = KINDS[seed % len(KINDS)]
+            feed = feed_of(inputs, dims, values, kind, ids, 1000 * grow + seed + 77)
+            try:
+                w = want.run(None, feed)
+                again = want.run(None, feed)
+            except Exception:
+                continue  # what the original refuses says nothing of the other
+            if any(apart(x, y)[0] > 0 or apart(x, y)[1] > 0
+                   for x, y in zip(numbers(w), numbers(again))):
+                continue  # random
+            try:
+                g = got.run(None, feed)
+            except Exception as e:
+                told['wrong'].append(f'fails ({kind}): ' + str(e).splitlines()[0][:160])
+                return told
+            worst, wrong = compare(names, w, g, plain.run(None, feed), a.tolerance)
+            told['compared'] += 1
+            told['worst'] = max(told['worst'], worst)
+            told['wrong'] += [f'{x} ({kind}, {grow:+d})' for x in wrong]
+    return told
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split('\n')[0])
+    p.add_argument('original')
+    p.add_argument('written')
+    p.add_argument('--library')
+    p.add_argument('--shape', action='append', default=[])
+    p.add_argument('--value', action='append', default=[])
+    p.add_argument('--pinned', action='store_true', help='no other sizes than those of --shape')
+    p.add_argument('--sets', type=int, default=14)
+    p.add_argument('--tolerance', type=float, default=1e-4)
+    a = p.parse_args()
+    pins = {s.rpartition(':')[0]: [int(d) for d in s.rpartition(':')[2].split(',')] for s in a.shape}
+    values = {v.split('=')[0]: float(v.split('=')[1]) for v in a.value}
+    told = check(a, pins, values)
+    told['wrong'] = told['wrong'][:4]
+    print(json.dumps(told))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,100 @@
+/* What a run may spend, by how long one run of the model takes: that is what there is to gain. */
+#include "cost/cost.h"
+#include "cost/roofline.h"
+#include "cost/timing.h"
+#include "export/export.h"
+#include "pipeline/budget.h"
+#include "pipeline/candidates.h"
+#include "pipeline/pin.h"
+
+/* Larger ones take as long to load as it could spare, and are worth all of the time. */
+enum { MOST_NODES = 5000, LAYOUT = 1 };
+static const double long_by_estimate = 4e-3;
+
+static const char kind[] = "worth";
+
+static po_status original_of(po_run_state *state, po_arena *arena, po_candidate_store *store,
+                             const char **path) {
+    po_candidate made;
+    *path = state->original->model->path;
+    if (*path)
+        return PO_OK;
+    po_candidate_store_init(store, arena);
+    PO_TRY(po_candidate_write(state->ctx, store, state->original, &made));
+    *path = made.path;
+    return PO_OK;
+}
+
+static po_status read_run(po_run_state *state, po_arena *arena, const po_graph *typed,
+                          double *seconds) {
+    po_candidate_store store = {.n = 0};
+    po_inputs *plan;
+    po_feed feed;
+    po_timing timing;
+    const char *path;
+    PO_TRY(original_of(state, arena, &store, &path));
+    PO_TRY(po_inputs_plan(state->ctx, arena, typed, typed, &plan));
+    PO_TRY(po_inputs_make(state->ctx, arena, plan, 0, PO_INPUTS_NORMAL, 1, &feed));
+    po_side_files files = {.n = 0};
+    if (store.n > 0)
+        files = po_candidate_files(&store);
+    po_timing_spec spec = {.files = &files,
+                           .library = state->cost->library,
+                           .threads = state->ctx->threads,
+                           .n = 1,
+                           .models = &path,
+                           .feed = &feed,
+                           .quick = 1,
+                           .seed = 1};
+    PO_TRY(po_time_models(state->ctx, &spec, &timing, NULL));
+    *seconds = timing.seconds;
+    return PO_OK;
+}
+
+static po_status look(po_run_state *state, po_arena *arena, double *seconds) {
+    po_cost *cost;
+    po_rates rates;
+    po_estimate estimate;
+    po_graph *typed;
+    po_hash key;
+    PO_TRY(po_pipeline_cost(state, &cost));
+    PO_TRY(po_pin_inputs(state->ctx, state->original, NULL, 0, &typed));
+    po_pipeline_hold(state, typed);
+    po_rates_of_machine(cost, &rates);
+    po_roofline_graph(typed, &rates, state->ctx->threads, &estimate);
+    po_status status = PO_OK;
+    if (cost->machine.has_runtime && estimate.seconds < long_by_estimate) {
+        PO_TRY(po_export_hash(state->ctx, state->original, &key));
+        key = po_hash_u64(po_hash_u64(po_hash_u64(po_cost_key(cost), LAYOUT), key.lo), key.hi);
+        key = po_hash_u64(key, state->ctx->threads);
+        if (!po_cache_get_fixed(cost->cache, kind, key, seconds, sizeof *seconds)) {
+            status = read_run(state, arena, typed, seconds);
+            if (status == PO_OK)
+                po_cache_put(cost->cache, kind, key, seconds, sizeof *seconds);
+        }
+    }
+    po_pipeline_drop(state, typed);
+    return status;
+}
+
+po_status po_budget_settle(po_run_state *state) {
+    const po_options *o = state->options;
+    if (o->level < 1 || o->time_limit > 0 || o->cuda || o->model_cost || state->started <= 0 ||
+        po_options_has(o->skip, o->n_skip, "select") ||
+        po_record_nodes(state->original) > MOST_NODES)
+        return PO_OK;
+    double seconds = 0;
+    po_arena *arena = po_arena_create(state->ctx);
+    po_status status = look(state, arena, &seconds);
+    po_arena_free(arena);
+    if (status == PO_CANCELLED || status == PO_TIME_LIMIT || status == PO_NO_MEMORY)
+        return status;
+    if (status != PO_OK || !(seconds > 0)) {
+        po_ctx_clear(state->ctx); /* whatever it is, select says it of the original */
+        return PO_OK;
+    }
+    state->spend = po_budget_share(o, seconds);
+    po_log(state->ctx, "one run of the model takes %.3f ms: at most %.0f s are spent on it",
+           1e3 * seconds, po_budget_end(state, PO_PART_PROOF) - state->started);
+    return PO_OK;
+}

@@ -1,0 +1,54 @@
+/* How far the original itself is off from float64 on a set of inputs: what another model may be off
+ * by too, times PO_OWN_ERRORS. */
+#include "verify/verify_private.h"
+
+#include <float.h>
+#include <math.h>
+
+static const double largest_half = 65504;
+
+static double exact_at(const po_array *a, int64_t i) {
+    return a->f ? a->f[i] : (double)a->i[i];
+}
+
+/* Against one output of the reference. NULL in *exact and other shapes leave it unknown. */
+static po_own_error error_of(po_arena *arena, const po_array *exact, const po_datum *got) {
+    po_own_error own = {0, 0, false, NULL};
+    const po_tensor *t = got->kind == PO_TYPE_TENSOR ? got->tensor : NULL;
+    if (!t || !exact || !(exact->f || exact->i) || exact->count != t->count ||
+        po_dtype_class_of(t->dtype) != PO_CLASS_FLOAT)
+        return own;
+    bool *overflowed = PO_NEW_N(arena, bool, t->count);
+    double squares = 0, most = t->dtype == PO_F16 ? largest_half : (double)FLT_MAX;
+    for (int64_t i = 0; i < t->count; i++) {
+        double x = exact_at(exact, i), y = po_tensor_f64(t, i);
+        overflowed[i] = fabs(x) <= most && !isfinite(y);
+        if (!isfinite(x) || !isfinite(y))
+            continue;
+        own.most = fmax(own.most, fabs(y - x));
+        squares += (y - x) * (y - x);
+    }
+    own.mean = t->count > 0 ? sqrt(squares / (double)t->count) : 0;
+    own.known = true;
+    own.overflowed = overflowed;
+    return own;
+}
+
+po_status po_verify_own_error(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                              const po_feed *feed, const po_datum *outputs, double seconds,
+                              po_own_error *own) {
+    po_arena *scratch = po_arena_create(ctx);
+    double deadline = ctx->deadline, mine = po_now() + seconds;
+    ctx->deadline = deadline > 0 && deadline < mine ? deadline : mine;
+    po_array **exact = NULL;
+    po_status status = po_verify_evaluate(ctx, scratch, graph, feed, false, &exact);
+    ctx->deadline = deadline;
+    for (uint32_t k = 0; k < graph->n_outputs; k++)
+        own[k] = status == PO_OK ? error_of(arena, exact[k], &outputs[k])
+                                 : (po_own_error){0, 0, false, NULL};
+    po_arena_free(scratch);
+    if (status == PO_OK || status == PO_NO_MEMORY || status == PO_CANCELLED)
+        return status;
+    po_ctx_clear(ctx); /* too slow, or an operator without a reference: it stays unknown */
+    return po_ctx_poll(ctx);
+}

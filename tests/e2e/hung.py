@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""Every stage hung, and slowed 100 times, in turn: the run ends by its limit all the same.
+
+  hung.py --petopt PROGRAM [--every N] [--offset K] [--at-once N] [--only TEXT]
+
+PROGRAM is petopt with points at which it hangs (hung.c). Each row names one. The run must end within
+its limit and ten seconds, with code 0 (130 where it was interrupted), leave OUT, which the runtime
+loads and which computes what the model does, and nothing else; what was accepted before is what is
+written. --every N takes every Nth row, from K on; the full table is for scripts/soak.sh.
+"""
+import argparse
+import concurrent.futures
+import glob
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+import onnxruntime
+
+# Options with which a place is come to soon.
+SEARCH, KERNELS, PLAIN = [], ['-O1', '--kernels', 'k'], ['-O1']
+UNTIMED = ['-O1', '--cost', 'model']
+
+# Stages, functions (hung.def) and what children do.
+PLACES = {
+    'po_stage_import': PLAIN, 'po_stage_simplify': PLAIN, 'po_stage_split': SEARCH,
+    'po_stage_mutate': SEARCH, 'po_stage_correct': SEARCH, 'po_stage_superopt': KERNELS,
+    'po_stage_choose': SEARCH, 'po_stage_postopt': PLAIN, 'po_stage_select': PLAIN,
+    'po_simplify': PLAIN, 'po_derive': SEARCH, 'po_enumerate': SEARCH, 'po_postopt': PLAIN,
+    'po_kernel_forms': KERNELS, 'po_mu_prove': KERNELS, 'po_candidate_write': PLAIN,
+    'po_rank': PLAIN, 'po_select': PLAIN, 'po_prove': UNTIMED}
+MANY = ['po_postopt', 'po_candidate_write'] # are come to more than once
+CHILDREN = {'looking_for_ONNX_Runtime': PLAIN, 'timing': PLAIN, 'comparing': PLAIN,
+            'comparing_with_float64': PLAIN, 'timing_kernels': KERNELS, 'the_proof': UNTIMED}
+
+# Name, PETOPT_HUNG, options, whether it is interrupted.
+ROWS = ([(f'{how} {p}', f'{how} {p} 1', words, False) for p, words in PLACES.items()
+         for how in ('hang', 'slow')] +
+        [(f'{how} {p}, later', f'{how} {p} 3', PLACES[p], False) for p in MANY
+         for how in ('hang', 'slow')] +
+        [(f'child {c}', f'child {c} 1', words, False) for c, words in CHILDREN.items()] +
+        [('child timing, later', 'child timing 4', PLAIN, False)] +
+        [('compiler', 'none none 1', [*KERNELS, '--cc', './mute-cc'], False)] +
+        [(f'interrupted, hang {p}', f'hang {p} 1', PLACES[p], True)
+         for p in ('po_stage_simplify', 'po_select')])
+
+LIMIT, GRACE = 8, 10
+
+
+def write_model(path):
+    """Sixteen channels to sixty-four and back: one product does it."""
+    rng = np.random.default_rng(1)
+
+    def weight(name, *shape):
+        data = (rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+        return helper.make_tensor(name, TensorProto.FLOAT, shape, data.tobytes(), raw=True)
+
+    nodes = [helper.make_node('Conv', ['x', 'a'], ['p'], pads=[1] * 4),
+             helper.make_node('Conv', ['p', 'b'], ['q']),
+             helper.make_node('Relu', ['q'], ['r']),
+             helper.make_node('Conv', ['r', 'c'], ['s']),
+             helper.make_node('Conv', ['s', 'd'], ['y'])]
+    weights = [weight('a', 64, 16, 3, 3), weight('b', 16, 64, 1, 1), weight('c', 64, 16, 1, 1),
+               weight('d', 16, 64, 1, 1)]
+    shape = [1, 16, 40, 40]
+    graph = helper.make_graph(nodes, 'g',
+                              [helper.make_tensor_value_info('x', TensorProto.FLOAT, shape)],
+                              [helper.make_tensor_value_info('y', TensorProto.FLOAT, shape)],
+                              weights)
+    onnx.save(helper.make_model(graph, ir_version=8,
+                                opset_imports=[helper.make_opsetid('', 15)]), path)
+
+
+def outputs(path):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(path, options, providers=['CPUExecutionProvider'])
+    x = np.random.default_rng(2).standard_normal((1, 16, 40, 40)).astype(np.float32)
+    return session.run(None, {'x': x})[0]
+
+
+def wrong_with(petopt, row):
+    """What is wrong, how long it took, and whether the place was come to."""
+    folder = tempfile.mkdtemp()
+    try:
+        return look(petopt, *row[1:], folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def look(petopt, hung, words, interrupt, folder):
+    write_model(os.path.join(folder, 'in.onnx'))
+    mute = os.path.join(folder, 'mute-cc')
+    with open(mute, 'w') as f: # says what version it is, and no more
+        f.write('#!/bin/sh\ncase "$*" in *version*) exec cc --version;; esac\n'
+                'trap "" TERM\nwhile :; do sleep 1; done\n')
+    os.chmod(mute, os.stat(mute).st_mode | stat.S_IXUSR)
+    before = set(os.listdir(folder))
+    start = time.monotonic()
+    run = subprocess.Popen([petopt, 'in.onnx', '-o', 'out.onnx', '--cache', 'none', '-v',
+                            '--time-limit', '60' if interrupt else str(LIMIT), *words], cwd=folder,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           text=True, env={**os.environ, 'PETOPT_HUNG': hung})
+    try:
+        if interrupt:
+            for line in run.stderr:
+                if line.startswith('hung:'):
+                    break
+            else:
+                return 'was not come to', 0, False
+            start = time.monotonic() - LIMIT
+            run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=LIMIT + 10 * GRACE)
+    except subprocess.TimeoutExpired:
+        run.kill()
+        run.communicate()
+        return 'did not end', time.monotonic() - start, True
+    seconds = time.monotonic() - start
+    what = judge(run, out, err, seconds, interrupt, hung, before, folder)
+    there = interrupt or 'hung:' in err or './mute-cc' in words
+    if 'po_prove' in hung: # in a child, which is not heard
+        there = 'proof' in out and 'won: original' not in out
+    return what, seconds, there
+
+
+def judge(run, out, err, seconds, interrupt, hung, before, folder):
+    left = glob.glob(f'/tmp/petopt-{run.pid}-*')
+    code = 130 if interrupt else 0
+    if run.returncode != code:
+        return f'exit {run.returncode}: {err[-300:]}'
+    for path in left:
+        return f'left behind: {path}'
+    made = set(os.listdir(folder)) - before - {'out.onnx', 'out.onnx.cert', 'k'}
+    if made:
+        return f'left behind: {sorted(made)}'
+    if not os.path.exists(os.path.join(folder, 'out.onnx')):
+        return 'nothing was written'
+    a, b = (outputs(os.path.join(folder, m)) for m in ('in.onnx', 'out.onnx'))
+    if np.abs(a - b).max() > 1e-4 * np.abs(a).max():
+        return 'what was written computes something else'
+    if 'the_proof' in hung and 'hung:' in err and 'won: original' in out:
+        return 'what was accepted was not written'
+    return '' if seconds < LIMIT + GRACE else 'late'
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--petopt', required=True, type=os.path.abspath)
+    parser.add_argument('--every', type=int, default=1)
+    parser.add_argument('--offset', type=int, default=0)
+    parser.add_argument('--at-once', type=int, default=4)
+    parser.add_argument('--only', default='')
+    args = parser.parse_args()
+    rows = [r for r in ROWS if args.only in r[0]][args.offset % args.every::args.every]
+    wrong = reached = 0
+    with concurrent.futures.ThreadPoolExecutor(args.at_once) as pool:
+        for row, (what, seconds, there) in zip(
+                rows, pool.map(lambda r: wrong_with(args.petopt, r), rows)):
+            wrong += what != ''
+            reached += there
+            print(f'{"WRONG" if what else "ok":6} {seconds:5.1f} s  {row[0]}'
+                  f'{"" if there else " (not come to)"}{": " + what if what else ""}', flush=True)
+    print(f'{len(rows)} of {len(ROWS)} places, {reached} come to in time, limit {LIMIT} s, '
+          f'{wrong} wrong')
+    sys.exit(1 if wrong or 2 * reached < len(rows) else 0)
+
+
+if __name__ == '__main__':
+    main()
