@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 
 class Wrong(Exception):
@@ -64,13 +65,20 @@ class Bed:
         return out
 
 
-def main(script, bed, paths):
-    """Runs the functions case_NAME of a script; `paths` are the options that it must be given."""
+def main(script, bed, paths, sampled=False):
+    """Runs the functions case_NAME of a script; `paths` are the options that it must be given. A
+    sampled one takes part of its points, from an offset that is printed, or all of them."""
     parser = argparse.ArgumentParser(description=script.__doc__.splitlines()[0])
     for name in paths:
         parser.add_argument('--' + name, required=True, type=os.path.abspath)
     parser.add_argument('--only', default='')
+    if sampled:
+        parser.add_argument('--all', action='store_true', help='every point')
+        parser.add_argument('--offset', type=int, default=int(time.time() // 86400),
+                            help='where the sample begins; another every day')
     args = parser.parse_args()
+    if sampled:
+        print('all points' if args.all else f'a sample, --offset {args.offset}')
     cases = [(n[5:], f) for n, f in inspect.getmembers(script, inspect.isfunction)
              if n.startswith('case_') and args.only in n]
     wrong = 0

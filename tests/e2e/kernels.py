@@ -205,6 +205,13 @@ def case_refusals(bed):
         expect(len(err.strip().splitlines()) == 1 and what in err, f'{more}: {err!r}')
         expect(sorted(os.listdir(bed.folder)) == before, f'{more}: left {os.listdir(bed.folder)}')
     expect(os.listdir(bed.path('project')) == ['README.md'], 'written beside another README')
+    # The kernels of another model: as this version's README tells it, and as the first ones did.
+    for told in ('# Kernels for `a.onnx`\n\n<!-- made for ../a.onnx -->\n', '# Kernels for `a.onnx`\n\nold\n'):
+        with open(bed.path('project', 'README.md'), 'w', encoding='utf-8') as f:
+            f.write(told)
+        code, out, err = bed.run(*words, '--kernels', 'project')
+        expect(code == 2 and not out and 'a.onnx' in err, f'kernels of another model: exit {code}: {err}')
+        expect(bed.read('project', 'README.md') == told.encode(), 'the README of another model was touched')
 
 
 def case_compiler_that_fails(bed):
