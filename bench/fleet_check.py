@@ -2,7 +2,7 @@
 """Whether two ONNX models compute the same in ONNX Runtime: inputs and comparison of its own.
 
   bench/fleet_check.py ORIGINAL WRITTEN [--library FILE] [--shape NAME:D,D,..].. [--value NAME=V]..
-                       [--sets N] [--tolerance T]
+                       [--sets N] [--seconds S] [--tolerance T]
 
 For bench/fleet.py, in a process of its own, since a runtime may crash. It shares no code with petopt:
 what it draws and how it judges are written again here. Open dims are drawn at the sizes of --shape,
@@ -14,6 +14,7 @@ otherwise without rewrites. Prints one line of JSON.
 import argparse
 import json
 import os
+import time
 
 os.environ['ORT_DISABLE_TELEMETRY'] = '1'  # its own builds call home unless told not to
 
@@ -78,6 +79,8 @@ def feed_of(inputs, dims, values, kind, ids, seed):
             feed[i.name] = np.asarray(floats(r, kind, shape)).astype(TYPES[of])
         else:
             most = min(ids, 127 if of == 'int8' else ids)
+            if len(shape) < 2 and np.prod(shape) <= 8:  # perhaps a shape, a count, an axis
+                most = min(most, 5)
             feed[i.name] = r.integers(0, most, shape).astype(TYPES[of])
     return feed
 
@@ -157,6 +160,7 @@ def check(a, pins, values):
     except Exception as e:
         told['why'] = 'does not load: ' + str(e).splitlines()[0][:200]
         return told
+    until = time.monotonic() + a.seconds
     inputs, names = want.get_inputs(), [o.name for o in want.get_outputs()]
     if [(i.name, i.type) for i in got.get_inputs()] != [(i.name, i.type) for i in inputs]:
         told['wrong'].append('the inputs are not the same')
@@ -173,6 +177,8 @@ def check(a, pins, values):
             continue
         told['sizes'] += 1
         for seed in range(a.sets if grow == 0 else 2):
+            if told['compared'] >= 3 and time.monotonic() > until:
+                break
             kind = KINDS[seed % len(KINDS)]
             feed = feed_of(inputs, dims, values, kind, ids, 1000 * grow + seed + 77)
             try:
@@ -204,6 +210,7 @@ def main():
     p.add_argument('--value', action='append', default=[])
     p.add_argument('--pinned', action='store_true', help='no other sizes than those of --shape')
     p.add_argument('--sets', type=int, default=14)
+    p.add_argument('--seconds', type=float, default=60, help='no more sets after them, of three')
     p.add_argument('--tolerance', type=float, default=1e-4)
     a = p.parse_args()
     pins = {s.rpartition(':')[0]: [int(d) for d in s.rpartition(':')[2].split(',')] for s in a.shape}
