@@ -8,8 +8,8 @@ For bench/fleet.py, in a process of its own, since a runtime may crash. It share
 what it draws and how it judges are written again here. Open dims are drawn at the sizes of --shape,
 and at others where the original runs with them. A float output may be off by the tolerance of its
 largest magnitude, or by eight times what the original moves by when the runtime's own rewrites are
-off; integers, booleans and strings must be equal, but for elements that the original itself gives
-otherwise without rewrites. Prints one line of JSON.
+off or its inputs change in their last bit; integers, booleans and strings must be equal, but for
+elements that the original itself gives otherwise then. Prints one line of JSON.
 """
 import argparse
 import json
@@ -114,17 +114,24 @@ def apart(a, b):
     return float(np.max(np.abs(a[same] - b[same])) / (top if top > 0 else 1)), 0, a.size
 
 
-def compare(names, want, got, plain, tolerance):
+def moved(feed):
+    """The same inputs, floats off by their last bit."""
+    return {n: np.nextafter(x, x.dtype.type(np.inf)) if x.dtype.kind == 'f' and x.any() else x
+            for n, x in feed.items()}
+
+
+def compare(names, want, got, others, tolerance):
     """The worst error, and a sentence for each output that differs."""
     worst, wrong = 0.0, []
-    for name, w, g, p in zip(names, want, got, plain):
-        ws, gs, ps = numbers(w), numbers(g), numbers(p)
+    for at, (name, w, g) in enumerate(zip(names, want, got)):
+        ws, gs, ps = numbers(w), numbers(g), [numbers(o[at]) for o in others]
         if len(ws) != len(gs):
             wrong.append(f'{name}: {len(gs)} parts, not {len(ws)}')
             continue
         for k, (a, b) in enumerate(zip(ws, gs)):
             error, n, of = apart(a, b)
-            own, ties, _ = apart(a, ps[k]) if len(ps) == len(ws) else (float('inf'), of, of)
+            owns = [apart(a, p[k]) for p in ps if len(p) == len(ws)]
+            own, ties = (max(o[0] for o in owns), max(o[1] for o in owns)) if owns else (1, of)
             unit = 2 * float(np.finfo(a.dtype).eps) if a.dtype.kind == 'f' else 0
             worst = max(worst, error)
             if error > max(tolerance, unit, 8 * own) or (n > 2 * ties and n > 0):
@@ -194,7 +201,8 @@ def check(a, pins, values):
             except Exception as e:
                 told['wrong'].append(f'fails ({kind}): ' + str(e).splitlines()[0][:160])
                 return told
-            worst, wrong = compare(names, w, g, plain.run(None, feed), a.tolerance)
+            others = [plain.run(None, feed), want.run(None, moved(feed))]
+            worst, wrong = compare(names, w, g, others, a.tolerance)
             told['compared'] += 1
             told['worst'] = max(told['worst'], worst)
             told['wrong'] += [f'{x} ({kind}, {grow:+d})' for x in wrong]
