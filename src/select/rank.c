@@ -71,13 +71,20 @@ static void sort_by_gain(const ranking *r, uint32_t *which, uint32_t n) {
         }
 }
 
+/* Candidates beside the original in one process. */
+static uint32_t batch_of(const po_rank_spec *spec) {
+    if (spec->at_once == 0 || spec->at_once > BATCH)
+        return BATCH;
+    return spec->at_once > 2 ? spec->at_once - 1 : 1;
+}
+
 /* Short readings of all; the best few stay, best first. */
 static po_status shorten(ranking *r, uint32_t *which, uint32_t *n) {
     bool heavy = r->spec->heavy;
-    uint32_t all = *n, most = heavy ? HEAVY_KEPT : MOST_KEPT;
-    for (uint32_t i = 0; i < all; i += BATCH) {
+    uint32_t all = *n, most = heavy ? HEAVY_KEPT : MOST_KEPT, batch = batch_of(r->spec);
+    for (uint32_t i = 0; i < all; i += batch) {
         po_step(r->ctx, 0.3 * i / all, "timing %u candidates", all);
-        PO_TRY(time_batch(r, which + i, all - i < BATCH ? all - i : BATCH, heavy ? 1 : QUICK, 0,
+        PO_TRY(time_batch(r, which + i, all - i < batch ? all - i : batch, heavy ? 1 : QUICK, 0,
                           7 + i));
     }
     sort_by_gain(r, which, all);
@@ -105,10 +112,25 @@ static bool all_alike(const ranking *r, const uint32_t *which, uint32_t n) {
     return true;
 }
 
+/* Where a process does not hold all that are left, each is timed with the original alone, and their
+ * gains are compared. */
+static po_status time_alone(ranking *r, const uint32_t *which, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        double seconds = 2 * seconds_each, until = r->spec->until;
+        if (i > 0 && until > 0 && po_now() + seconds > until)
+            break;
+        po_step(r->ctx, 0.3 + 0.1 * i / n, "timing %u candidates", n);
+        PO_TRY(time_batch(r, which + i, 1, 0, seconds, 1000 + i));
+    }
+    return PO_OK;
+}
+
 static po_status rank_those(ranking *r, uint32_t *which, uint32_t n) {
     const po_rank_spec *spec = r->spec;
     if (n > FEW || (spec->heavy && n > 1))
         PO_TRY(shorten(r, which, &n));
+    if (n > batch_of(spec))
+        return time_alone(r, which, n);
     for (uint32_t step = 0; step < STEPS; step++) {
         double seconds = seconds_each * (n + 1) * (1u << step), start = po_now();
         if (step > 0 && spec->until > 0 && start + seconds > spec->until)

@@ -18,8 +18,9 @@ typedef struct po_rank_spec {
     const char *original; /* path */
     uint32_t n;
     const char *const *candidates;
-    bool heavy;   /* each process takes seconds to load a model */
-    double until; /* as po_now counts: no new readings after it; 0: no such time */
+    bool heavy;       /* each process takes seconds to load a model */
+    uint32_t at_once; /* models that one process may hold, the original among them; 0: any number */
+    double until;     /* as po_now counts: no new readings after it; 0: no such time */
 } po_rank_spec;
 
 /* Fills timing[n] (all zeros: not read), read[n]: whether it was in the longer readings,

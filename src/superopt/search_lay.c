@@ -149,6 +149,7 @@ static void join_statements(laying *z) {
         }
         if (best != PO_NONE) {
             z->l->fused[i] = true;
+            z->l->tile[i] = best;
             z->l->on_tile[best] = true;
         }
     }

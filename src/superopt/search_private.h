@@ -158,6 +158,7 @@ typedef struct search_layout {
     bool in_loop_sum[SEARCH_NODES]; /* added up over the for loop */
     bool rescaled[SEARCH_NODES];    /* of them: by the running maximum `shift` */
     bool fused[SEARCH_NODES];       /* to the statement of its argument */
+    uint32_t tile[SEARCH_NODES];    /* of a fused one: that argument */
     bool on_tile[SEARCH_NODES];     /* stays in registers for the one fused to it */
     uint32_t shift;                 /* node of the running maximum; PO_NONE */
 } search_layout;

@@ -185,6 +185,29 @@ def case_regions(bed):
         expect(bed.read('k', LIBRARY) == bed.read('k2', LIBRARY), 'another library with the same cache')
 
 
+def case_products_in_a_row(bed):
+    """Three products of one row in one kernel, two of them with what follows done in registers."""
+    r = np.random.default_rng(3)
+    weights = {'w1': (784, 64), 'b1': (64,), 'w2': (64, 64), 'b2': (64,), 'w3': (64, 10)}
+    nodes = [helper.make_node('MatMul', ['x', 'w1'], ['p']), helper.make_node('Add', ['p', 'b1'], ['q']),
+             helper.make_node('MatMul', ['q', 'w2'], ['u']), helper.make_node('Add', ['u', 'b2'], ['v']),
+             helper.make_node('MatMul', ['v', 'w3'], ['y'])]
+    g = helper.make_graph(
+        nodes, 'row', [helper.make_tensor_value_info('x', TensorProto.FLOAT, [1, 784])],
+        [helper.make_tensor_value_info('y', TensorProto.FLOAT, [1, 10])],
+        [numpy_helper.from_array((r.standard_normal(d) / 8).astype('f'), n)
+         for n, d in weights.items()])
+    onnx.save(helper.make_model(g, opset_imports=[helper.make_opsetid('', 13)], ir_version=8),
+              bed.path('row.onnx'))
+    said = bed.said('row.onnx', '-o', 'out.onnx', '--kernels', 'row', '--cost', 'model',
+                    '--cache', 'none', '--threads', '1')
+    expect('won: kernels' in said, said)
+    feed = {'x': r.standard_normal((1, 784)).astype('f')}
+    got, _ = answers(bed.path('out.onnx'), feed, bed.path('row', LIBRARY))
+    right, _ = answers(bed.path('row.onnx'), feed)
+    expect(off(got, right) < 1e-4, f'off by {off(got, right)}')
+
+
 def case_refusals(bed):
     """One sentence, exit 2, and nothing is left behind."""
     words = ['in.onnx', '-o', 'out.onnx', '--input-shape', SHAPE, '--cost', 'model', '--cache', 'none']

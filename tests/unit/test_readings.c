@@ -249,6 +249,48 @@ static void refused_alone(void **state) {
         }
 }
 
+/* A process holds no more models than it may, and the best is found all the same. */
+typedef struct held {
+    noisy_machine machine;
+    uint32_t most;
+} held;
+
+static po_status counting_source(void *user, po_ctx *ctx, po_arena *arena,
+                                 const po_timing_spec *spec, uint32_t number, double seconds,
+                                 po_timing_process *process) {
+    held *h = user;
+    h->most = spec->n > h->most ? spec->n : h->most;
+    return noisy_source(&h->machine, ctx, arena, spec, number, seconds, process);
+}
+
+static void few_at_once(void **state) {
+    (void)state;
+    double seconds[] = {30e-3, 29e-3, 24e-3, 28e-3, 27e-3, 29e-3, 28e-3};
+    for (uint32_t at_once = 0; at_once <= 4; at_once++)
+        for (uint32_t heavy = 0; heavy < 2; heavy++) {
+            held h = {.machine = {.alone = seconds, .shared = seconds, .jitter = 0.005}};
+            po_ctx ctx;
+            po_ctx_init(&ctx);
+            po_rank_spec spec = {
+                .timing = {.threads = 1, .source = counting_source, .source_user = &h},
+                .original = paths[0],
+                .n = 6,
+                .candidates = paths + 1,
+                .heavy = heavy != 0,
+                .at_once = at_once};
+            po_timing timing[6];
+            bool read[6];
+            const char *refused[6];
+            po_arena *arena = po_arena_create(&ctx);
+            assert_int_equal(po_rank(&ctx, arena, &spec, timing, read, refused), PO_OK);
+            assert_int_equal(h.most, at_once == 0 ? 7 : at_once < 2 ? 2 : at_once);
+            assert_true(read[1]);
+            for (uint32_t i = 0; i < 6; i++)
+                assert_true(i == 1 || !read[i] || timing[i].gain < timing[1].gain);
+            po_arenas_free_since(&ctx, 0);
+        }
+}
+
 /* --- waiting --- */
 
 static void *spin(void *stop) {
@@ -292,6 +334,7 @@ int main(void) {
         cmocka_unit_test(the_best_is_first),
         cmocka_unit_test(ranking_ends),
         cmocka_unit_test(refused_alone),
+        cmocka_unit_test(few_at_once),
         cmocka_unit_test(waiting_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
