@@ -127,6 +127,12 @@ static po_status verify_body(po_ctx *ctx, void *user) {
         v->equal = true;
         return PO_OK;
     }
+    if (replay.differ && (r.equal || r.evidence == PO_EVIDENCE_NONE)) {
+        v->equal = v->proved = false;
+        snprintf(v->how, sizeof v->how, "%s, and yet they are not the same function",
+                 r.evidence == PO_EVIDENCE_NONE ? "nothing was compared" : "no set of inputs told");
+        return po_fail(ctx, PO_NOT_EQUAL, "the proof found a difference: %s", replay.text);
+    }
     /* Equal over the reals is not equal. */
     v->proved = v->proved && r.equal;
     if (r.evidence == PO_EVIDENCE_SHAPES && r.equal && !v->proved) {

@@ -136,7 +136,7 @@ static po_status prove_once(po_run_state *state, bool *same) {
         return PO_OK;
     state->proof = found.report;
     /* What time did not suffice for may be proved on another day. */
-    if (found.proved && (found.report.proved || found.report.differ))
+    if (found.proved && (found.report.proved || found.report.differ == PO_DIFFER_CERTAIN))
         po_cache_put(cache, "proof", key, &state->proof, sizeof state->proof);
     return PO_OK;
 }
@@ -165,6 +165,20 @@ po_status po_proving_run(po_run_state *state, bool *same) {
            s->proved ? "proved" : "tested only", text, state->proof.degree, state->proof.nodes,
            state->proof.reused, state->proof.seconds);
     return PO_OK;
+}
+
+po_status po_proving_winner(po_run_state *state) {
+    bool same;
+    if (state->proof_of == state->winner)
+        return PO_OK;
+    state->proof_of = state->winner;
+    memset(&state->proof, 0, sizeof state->proof);
+    PO_TRY(po_proving_run(state, &same));
+    if (same)
+        return PO_OK;
+    state->winner = state->current = state->original;
+    state->record->summary.winner = "original";
+    return po_fail(state->ctx, PO_INTERNAL, "the winner does not read back as what it was");
 }
 
 /* --- the certificate --- */

@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 enum { DEFAULT_TRIALS = 2, MOST_SIZES = 3 };
+/* Seconds for float64 where residues differ. */
+static const double seconds_in_floats = 5;
 /* log2 of the chance of a missed difference that counts as a proof. */
 static const double LEAST_BOUND = -20;
 
@@ -183,7 +185,7 @@ static bool same_output(proof *p, const po_prun *run, const char *name, const ch
     bool same = a->rank == b->rank && a->dtype == b->dtype;
     for (uint32_t i = 0; same && i < a->rank; i++)
         same = a->dims[i] == b->dims[i];
-    p->report->differ = 1;
+    p->report->differ = PO_DIFFER_CERTAIN;
     if (!same) {
         say(p, "output '%.80s' has another type or shape (%.80s)", name, set);
         return false;
@@ -194,13 +196,14 @@ static bool same_output(proof *p, const po_prun *run, const char *name, const ch
         i++;
     if (x && y ? i < a->count : !same_strings(a, b)) {
         const char *op = one_sided(run);
+        p->report->differ = x && y ? PO_DIFFER_UNEXPLAINED : PO_DIFFER_NOT;
         if (op)
             say(p, "%.40s stands in one model only, and the proof does not look into it", op);
         else
             say(p, "output '%.80s'[%lld] differs modulo p (%.80s)", name, (long long)i, set);
         return false;
     }
-    p->report->differ = 0;
+    p->report->differ = PO_DIFFER_NOT;
     p->report->elements += a->count;
     return true;
 }
@@ -231,6 +234,11 @@ static po_status run_trial(proof *p, po_prun *run, uint32_t size, bool *equal, b
     *equal = status == PO_OK;
     for (uint32_t k = 0; k < a->n_outputs && *equal; k++)
         *equal = same_output(p, run, a->values[a->outputs[k]].name, set, x[k], y[k]);
+    bool certain = false;
+    if (status == PO_OK && p->report->differ == PO_DIFFER_UNEXPLAINED)
+        status = po_proof_certain(run, a, b, p->recipes, &certain);
+    if (certain)
+        p->report->differ = PO_DIFFER_CERTAIN;
     if (*equal && !po_hash_equal(tables, run->table_sum)) {
         *equal = false;
         say(p, "a table that integer inputs pick rows of is not the same");
@@ -299,7 +307,7 @@ static bool same_interface(proof *p) {
     bool same = a->n_outputs == b->n_outputs;
     for (uint32_t k = 0; same && k < a->n_outputs; k++)
         same = strcmp(a->values[a->outputs[k]].name, b->values[b->outputs[k]].name) == 0;
-    p->report->differ = !same;
+    p->report->differ = same ? PO_DIFFER_NOT : PO_DIFFER_CERTAIN;
     if (!same)
         say(p, "the models' outputs are not the same");
     return same;
@@ -348,6 +356,8 @@ static po_status prove(proof *p) {
         worst = fmax(worst, sum);
         r->sizes++;
     }
+    if (r->differ == PO_DIFFER_UNEXPLAINED)
+        PO_TRY(po_disprove(p->ctx, p->plan, p->original, p->candidate, seconds_in_floats, r));
     equal = equal && r->sizes > 0;
     r->log2_bound = equal ? worst : 0;
     r->proved = equal && worst < LEAST_BOUND;

@@ -137,7 +137,10 @@ typedef struct po_prun {
     uint32_t side; /* 0: the original is evaluated, 1: the candidate */
     po_popaque opaque[PO_MOST_OPAQUE];
     uint32_t n_opaque;
-    bool refused; /* a node does not take the shapes that it is given */
+    po_hash_map *applied[2]; /* functions that residues do not follow, by operator and inputs */
+    po_hash applied_sum[2];  /* of each side's */
+    bool multiplied;         /* values that depend on inputs, with one another */
+    bool refused;            /* a node does not take the shapes that it is given */
     char why[PO_PROOF_TEXT];
 } po_prun;
 
@@ -305,6 +308,17 @@ typedef struct po_pgraph_spec {
 po_status po_prun_graph(po_prun *run, const po_pgraph_spec *spec, po_ptensor **out);
 /* Drops what was kept to be taken over. */
 void po_prun_forget(po_prun *run);
+
+/* proof_differ.c: notes a node that was evaluated; `indexed`: it moves elements, or sums them up.
+ */
+void po_pn_note(po_pnode *n, bool indexed);
+/* Whether a difference of two models that were evaluated is one for sure. */
+po_status po_proof_certain(const po_prun *run, const po_graph *a, const po_graph *b,
+                           const po_graph *recipes, bool *certain);
+
+/* disproof.c: makes the difference certain where float64 shows it within the time. */
+po_status po_disprove(po_ctx *ctx, const po_inputs *plan, const po_graph *a, const po_graph *b,
+                      double seconds, po_proof_report *report);
 
 /* proof_tables.c: notes the table of a Gather in run->table_sum, where rows that were not picked,
  * or were picked for nothing, would not show. */

@@ -305,6 +305,8 @@ static po_status by_meaning(po_pnode *n) {
             n->out[k] = NULL;
         }
         status = meanings[i](n);
+        if (status == PO_OK)
+            po_pn_note(n, meanings[i] == po_pn_sum || meanings[i] == po_pn_move);
     }
     return status;
 }

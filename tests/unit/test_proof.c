@@ -312,6 +312,50 @@ static void test_rotary(void **state) {
     }
 }
 
+/* What differs for sure, and what may be the same by a law or a rounded number. */
+static void test_certain_differences(void **state) {
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        po_differ differ;
+    } pairs[] = {
+        {"r = Relu(x)\n y = Add(r, x)", "r = Relu(x)\n y = Sub(r, x)", PO_DIFFER_CERTAIN},
+        {"y = Mul(x, k: f32[] {0.3})", "m = Mul(x, k: f32[] {0.3})\n y = Add(m, x)",
+         PO_DIFFER_CERTAIN},
+        {"y = Mul(x, x)", "a = Mul(x, x)\n y = Mul(a, x)", PO_DIFFER_CERTAIN},
+        {"y = Conv(x, w: f32[6,6,1,1] random 1)",
+         "s = Slice(x, f: i64[1] {0}, t: i64[1] {5}, ax: i64[1] {1})\n"
+         " u = Slice(x, f, v: i64[1] {1}, ax)\n"
+         " z = Concat(s, u) {axis=1}\n y = Conv(z, w: f32[6,6,1,1] random 1)",
+         PO_DIFFER_CERTAIN},
+        /* Before a function: float64 shows it, however small it is. */
+        {"m = Mul(x, k: f32[] {0.3})\n y = Relu(m)",
+         "m = Mul(x, k: f32[] {0.3})\n n = Mul(x, t: f32[] {0.000001})\n a = Add(m, n)\n"
+         " y = Relu(a)",
+         PO_DIFFER_CERTAIN},
+        {"y = Softmax(x) {axis=3}", "m = Mul(x, k: f32[] {1.00001})\n y = Softmax(m) {axis=3}",
+         PO_DIFFER_CERTAIN},
+        {"y = Mul(x, k: f32[] {0.3})", "y = Mul(x, k: f32[] {0.30000004})", PO_DIFFER_UNEXPLAINED},
+        {"y = Div(x, k: f32[] {0.5875})", "y = Mul(x, k: f32[] {1.7021277})",
+         PO_DIFFER_UNEXPLAINED},
+        {"a = Mul(x, t: f32[] {3})\n y = Relu(a)", "r = Relu(x)\n y = Mul(r, t: f32[] {3})",
+         PO_DIFFER_UNEXPLAINED},
+        {"e = Exp(x)\n l = Log(e)\n y = Add(e, l)", "e = Exp(x)\n y = Add(e, x)",
+         PO_DIFFER_UNEXPLAINED},
+        /* Relu(x)^2 = x Relu(x) */
+        {"r = Relu(x)\n s = Mul(r, r)\n y = Add(r, s)",
+         "r = Relu(x)\n s = Mul(r, x)\n y = Add(r, s)", PO_DIFFER_UNEXPLAINED},
+        {"y = Relu(x)", "y = Relu(x)", PO_DIFFER_NOT},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        po_ctx ctx;
+        po_ctx_init(&ctx);
+        po_proof_report r = prove_spelling(&ctx, pairs[i].a, pairs[i].b);
+        if (r.differ != (int32_t)pairs[i].differ)
+            fail_msg("%s: %d: %s", pairs[i].b, r.differ, r.why);
+    }
+}
+
 /* What the proof does not look into is named where it stands in one model only. */
 static void test_opaque_is_named(void **state) {
     (void)state;
@@ -525,6 +569,7 @@ int main(void) {
         cmocka_unit_test(test_no_prime_is_known),
         cmocka_unit_test(test_the_network_is_itself),
         cmocka_unit_test(test_rotary),
+        cmocka_unit_test(test_certain_differences),
         cmocka_unit_test(test_opaque_is_named),
         cmocka_unit_test(test_planted_differences_are_seen),
         cmocka_unit_test(test_one_bit_is_seen),
