@@ -155,7 +155,7 @@ po_status po_budget_call(po_run_state *state, po_part part, const char *what, po
     *cut = po_limit_end(ctx, &limit, &status);
     if (!*cut)
         return status;
-    state->cut = true;
+    state->cut = state->record->cut = true;
     po_record_note(state->record,
                    "%s after %.0f s, its part of the time limit (--time-limit S%s gives more)",
                    what, po_now() - state->started, state->options->level < 3 ? ", or -O3," : "");
