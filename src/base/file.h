@@ -38,6 +38,8 @@ po_status po_file_content(po_ctx *ctx, po_arena *arena, int fd, const char *path
 /* PO_IO where the file was changed or replaced by something shorter since it was read. Small files
  * that were copied are never in danger and always pass. */
 po_status po_content_unchanged(po_ctx *ctx, const po_content *content);
+/* Gives back the memory of a mapped file's pages until they are looked at again. */
+void po_content_rest(const po_content *content);
 
 /* --- writing --- */
 

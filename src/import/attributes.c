@@ -35,6 +35,11 @@ po_status po_attr_check(po_importer *im, const po_place *place, const Onnx__Attr
         for (int k = 1; k <= PO_ATTR_TYPES; k++)
             if (there == 1u << k)
                 type = k;
+        if (type != PO_ATTR_UNDEFINED) { /* runtimes want it said */
+            Onnx__AttributeProto *said = (Onnx__AttributeProto *)(uintptr_t)a;
+            said->has_type = 1;
+            said->type = (Onnx__AttributeProto__AttributeType)type;
+        }
     }
     if (there & ~(1u << type))
         return po_bad(im, place, "the attribute's type and its field differ (found type %d)", type);

@@ -17,30 +17,51 @@ po_value_id po_scope_find(const po_scope *scope, const char *name) {
     return id;
 }
 
+/* True where a body's name is taken by a value around the body. */
+static bool hides(const po_scope *scope, const char *name) {
+    for (const po_scope *s = scope->outer; s; s = s->outer)
+        if (po_map_get(s->names, name) != PO_NONE)
+            return true;
+    return false;
+}
+
 /* Makes a value. It has the model's own name: the IR wants names unique over all bodies, models
  * only along a path of scopes, and sibling bodies that use one name keep it. In the body of an
- * inlined function it gets a name that is new to the graph. */
+ * inlined function, and where it would hide a value around the body, it gets a name that is new to
+ * the graph. */
 static po_value_id add_value(po_importer *im, po_scope *scope, const char *name,
                              const po_type *type, bool input) {
     po_graph *g = scope->graph;
     const char *prefix = scope->binding ? scope->binding->prefix : NULL;
     const char *full = prefix ? po_arena_printf(im->scratch, "%s%s", prefix, name) : name;
+    bool hidden = !prefix && hides(scope, name);
     po_value_id id = input ? po_graph_add_input(g, full, type) : po_graph_add_value(g, full, type);
-    if (!prefix && strcmp(g->values[id].name, name) != 0)
+    if (!prefix && !hidden && strcmp(g->values[id].name, name) != 0)
         g->values[id].name = po_arena_strdup(g->arena, name);
-    po_map_put(scope->names, prefix ? name : g->values[id].name, id);
+    if (hidden)
+        po_warn_at(im->ctx, im->file, NULL,
+                   "tensor '%.100s' of a body hides one of the same name around it: renamed to "
+                   "'%.100s'",
+                   name, g->values[id].name);
+    po_map_put(scope->names, prefix || hidden ? name : g->values[id].name, id);
     return id;
 }
 
-/* Refuses a name that is taken here or, for bodies, around. */
+/* Refuses a name that is taken. */
 static po_status check_new(po_importer *im, const po_place *place, const po_scope *scope,
                            const char *name) {
     if (po_map_get(scope->names, name) != PO_NONE)
         return po_bad(im, place, "tensor '%.100s' is made twice", name);
-    for (const po_scope *s = scope->outer; s; s = s->outer)
-        if (po_map_get(s->names, name) != PO_NONE)
-            return po_bad(im, place, "tensor '%.100s' hides one of the same name around the body",
-                          name);
+    return PO_OK;
+}
+
+/* Inputs of the model must have a type, and tensors an element type: nothing else tells it. */
+static po_status check_typed(po_importer *im, const po_place *place,
+                             const Onnx__ValueInfoProto *info, const po_type *type, bool input) {
+    if (input && type->kind == PO_TYPE_UNKNOWN)
+        return po_bad(im, place, "input '%.100s' has no type", info->name);
+    if (type->kind == PO_TYPE_TENSOR && type->dtype == PO_DT_NONE)
+        return po_bad(im, place, "tensor '%.100s' has no element type", info->name);
     return PO_OK;
 }
 
@@ -55,6 +76,8 @@ static po_status add_inputs(po_importer *im, const po_place *place, const Onnx__
         PO_TRY(check_new(im, &at, scope, info->name));
         po_type type;
         PO_TRY(po_type_from_proto(im->ctx, im->arena, im->file, &at, info->type, &type));
+        if (!scope->outer && !scope->binding)
+            PO_TRY(check_typed(im, &at, info, &type, true));
         po_value_id id = add_value(im, scope, info->name, &type, true);
         g->values[id].origin = info;
     }
@@ -66,13 +89,31 @@ static void list_initializer(po_graph *g, po_value_id id) {
     PO_PUSH(g->arena, g->initializers, g->n_initializers, g->cap_initializers, id);
 }
 
+static bool fits(const po_type *declared, const po_type *found) {
+    bool ranked = declared->has_rank && found->has_rank;
+    bool fit = !declared->dtype || declared->dtype == found->dtype;
+    if (ranked && declared->rank != found->rank)
+        return false;
+    for (uint32_t k = 0; ranked && k < found->rank; k++)
+        fit =
+            fit && (declared->dims[k].value < 0 || declared->dims[k].value == found->dims[k].value);
+    return fit;
+}
+
 static po_status add_initializer(po_importer *im, const po_place *place, po_scope *scope,
                                  const char *name, const po_type *type, po_value_id *id) {
     po_graph *g = scope->graph;
-    if (!name || !*name)
-        return po_bad(im, place, "an initialiser has no name");
     *id = po_map_get(scope->names, name);
-    if (*id == PO_NONE || !g->values[*id].is_input || g->values[*id].is_initializer) {
+    if (*id != PO_NONE && (g->values[*id].is_input || g->values[*id].is_initializer) &&
+        !fits(&g->values[*id].type, type))
+        return po_bad(im, place, "tensor '%.100s' is declared with another type", name);
+    if (*id != PO_NONE && g->values[*id].is_initializer) {
+        po_warn_at(im->ctx, im->file, place,
+                   "initialiser '%.100s' is there twice: the last one counts, as in ONNX Runtime",
+                   name);
+        return PO_OK;
+    }
+    if (*id == PO_NONE || !g->values[*id].is_input) {
         PO_TRY(check_new(im, place, scope, name));
         *id = add_value(im, scope, name, type, false);
     }
@@ -90,6 +131,10 @@ static po_status add_initializers(po_importer *im, const po_place *place,
         PO_TRY(po_import_tensor(im, &at, t, &tensor));
         po_type type = po_tensor_type(im->arena, tensor);
         po_value_id id;
+        if (!t->name || !*t->name) {
+            po_warn_at(im->ctx, im->file, &at, "an initialiser without a name: left out");
+            continue;
+        }
         PO_TRY(add_initializer(im, &at, scope, t->name, &type, &id));
         g->values[id].constant = tensor;
     }
@@ -99,6 +144,11 @@ static po_status add_initializers(po_importer *im, const po_place *place,
         po_type type = po_type_tensor_i64(im->arena, (po_dtype)s->values->data_type,
                                           (uint32_t)s->n_dims, s->dims);
         po_value_id id;
+        if (!s->values->name || !*s->values->name)
+            return po_bad(im, &at, "an initialiser has no name");
+        if (po_map_get(scope->names, s->values->name) != PO_NONE &&
+            g->values[po_map_get(scope->names, s->values->name)].is_initializer)
+            return po_bad(im, &at, "tensor '%.100s' is made twice", s->values->name);
         /* No `constant`: it stays as it is, found again by name on export. */
         PO_TRY(add_initializer(im, &at, scope, s->values->name, &type, &id));
     }
@@ -138,6 +188,11 @@ static po_status add_outputs(po_importer *im, const po_place *place, const Onnx_
         po_value_id id = po_scope_find(scope, info->name);
         if (id == PO_NONE)
             return po_bad(im, &at, "nothing makes this output");
+        po_type type;
+        if (!scope->outer && !scope->binding) {
+            PO_TRY(po_type_from_proto(im->ctx, im->scratch, im->file, &at, info->type, &type));
+            PO_TRY(check_typed(im, &at, info, &type, false));
+        }
         po_graph_add_output(scope->graph, id);
         if (!scope->graph->values[id].origin)
             scope->graph->values[id].origin = info;
@@ -150,6 +205,7 @@ po_status po_build_graph(po_importer *im, const po_place *place, const Onnx__Gra
     po_scope scope = {.outer = outer,
                       .graph = graph,
                       .names = po_map_create(im->scratch),
+                      .nodes = po_map_create(im->scratch),
                       .binding = binding,
                       .depth = outer ? outer->depth + 1 : 0};
     if (scope.depth > PO_DEEPEST_BODY)
@@ -234,11 +290,13 @@ static po_status find_inputs(po_importer *im, const po_place *place, const po_sc
         in[i] = po_scope_find(scope, name);
         const po_binding *b = scope->binding;
         bool omitted = b && b->call && po_map_get(b->omitted, name) != PO_NONE;
-        if (in[i] == PO_NONE && !omitted)
+        if (in[i] == PO_NONE && !omitted) {
+            im->unsorted = true;
             return po_bad(im, place,
                           "input %zu is tensor '%.100s', which nothing before it makes (the nodes "
                           "are not sorted, form a cycle, or it is missing)",
                           i, name);
+        }
     }
     return PO_OK;
 }
@@ -270,6 +328,19 @@ static po_status make_outputs(po_importer *im, const po_place *place, po_scope *
     return PO_OK;
 }
 
+/* Runtimes want each node's name once in a graph. The message gets the new name as well. */
+static const char *rename_node(po_importer *im, const po_place *place, const po_scope *scope,
+                               const Onnx__NodeProto *proto) {
+    const char *name;
+    do
+        name = po_arena_printf(im->arena, "%s_%u", proto->name, ++im->n_renamed);
+    while (po_map_put(scope->nodes, name, 0) != PO_NONE);
+    po_warn_at(im->ctx, im->file, place,
+               "a node of this name is there already: renamed to '%.100s'", name);
+    ((Onnx__NodeProto *)(uintptr_t)proto)->name = (char *)(uintptr_t)name;
+    return name;
+}
+
 static po_status build_node(po_importer *im, const po_place *place, po_scope *scope,
                             const Onnx__NodeProto *proto) {
     if (!proto->op_type || !*proto->op_type)
@@ -289,6 +360,8 @@ static po_status build_node(po_importer *im, const po_place *place, po_scope *sc
     PO_TRY(add_attrs(im, place, scope, proto, &spec));
     PO_TRY(make_outputs(im, place, scope, proto, out));
     const po_binding *b = scope->binding;
+    if (!b && *spec.name && po_map_put(scope->nodes, spec.name, 0) != PO_NONE)
+        spec.name = rename_node(im, place, scope, proto);
     if (b && b->call && *spec.name)
         spec.name = po_arena_printf(im->scratch, "%s%s", b->prefix, spec.name);
     if (b && b->call && scope->graph == b->caller)

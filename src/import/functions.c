@@ -86,6 +86,54 @@ static po_status visit(call_graph *c, uint32_t f, int depth) {
     return PO_OK;
 }
 
+static const char *plain(const char *domain) {
+    return strcmp(or_empty(domain), "ai.onnx") == 0 ? "" : or_empty(domain);
+}
+
+/* A function imports the operator sets of its nodes itself. */
+static po_status check_imports(po_importer *im, const po_place *place,
+                               const Onnx__FunctionProto *f) {
+    for (size_t i = 0; i < f->n_node; i++) {
+        bool known = false;
+        for (size_t k = 0; k < f->n_opset_import && !known; k++)
+            known = strcmp(plain(f->opset_import[k]->domain), plain(f->node[i]->domain)) == 0;
+        po_place at = {place, "node", (int64_t)i, f->node[i]->name};
+        if (!known)
+            return po_bad(im, &at, "the function does not import the operator set '%.60s'",
+                          plain(f->node[i]->domain));
+    }
+    return PO_OK;
+}
+
+/* Calls in the graph and its bodies: no more inputs and outputs than the function has. */
+static po_status check_calls(call_graph *c, const po_place *place, const Onnx__GraphProto *g) {
+    for (size_t i = 0; i < g->n_node; i++) {
+        const Onnx__NodeProto *n = g->node[i];
+        po_place at = {place, "node", (int64_t)i, n->name};
+        uint32_t callee = po_map_get(
+            c->index, po_function_key(c->im->scratch, n->domain, n->op_type, n->overload));
+        if (callee != PO_NONE) {
+            const Onnx__FunctionProto *f = c->im->proto->functions[callee];
+            if (po_model_opset(c->im->model, plain(n->domain)) == 0)
+                return po_bad(c->im, &at, "the operator set '%.60s' of a function is not imported",
+                              plain(n->domain));
+            if (n->n_input > f->n_input || n->n_output > f->n_output)
+                return po_bad(c->im, &at,
+                              "the call of '%.100s' has too many inputs or outputs (found %zu and "
+                              "%zu, limit %zu and %zu)",
+                              f->name, n->n_input, n->n_output, f->n_input, f->n_output);
+        }
+        for (size_t k = 0; k < n->n_attribute; k++) {
+            const Onnx__AttributeProto *a = n->attribute[k];
+            if (a->g)
+                PO_TRY(check_calls(c, &at, a->g));
+            for (size_t b = 0; b < a->n_graphs; b++)
+                PO_TRY(check_calls(c, &at, a->graphs[b]));
+        }
+    }
+    return PO_OK;
+}
+
 static po_status build_body(po_importer *im, const po_place *place, const Onnx__FunctionProto *f,
                             po_graph *graph) {
     po_binding binding = {.function = f};
@@ -141,8 +189,12 @@ po_status po_check_functions(po_importer *im) {
             return po_bad(im, &at, "the function is there twice");
         PO_TRY(check_parameters(im, &at, f));
         PO_TRY(check_body(im, &at, f));
+        PO_TRY(check_imports(im, &at, f));
         c.sums[i] = sum_of(im, f);
     }
+    po_place graph = {NULL, "graph", -1, NULL};
+    if (m->n_functions)
+        PO_TRY(check_calls(&c, &graph, m->graph));
     for (size_t i = 0; i < m->n_functions; i++)
         PO_TRY(visit(&c, (uint32_t)i, 0));
     im->model->functions = c.sums;

@@ -38,9 +38,11 @@ static po_status check_header(po_importer *im) {
     po_model *model = im->model;
     if (!m->graph)
         return po_bad(im, NULL, "there is no graph");
-    if (!m->has_ir_version || m->ir_version < 1 || m->ir_version > NEWEST_IR)
-        return po_bad(im, NULL, "unknown IR version (found %lld, limit 1 to %d)",
-                      (long long)(m->has_ir_version ? m->ir_version : 0), NEWEST_IR);
+    if (!m->has_ir_version)
+        return po_bad(im, NULL, "there is no IR version");
+    if (m->ir_version < 0 || m->ir_version > NEWEST_IR)
+        return po_bad(im, NULL, "unknown IR version (found %lld, limit 0 to %d)",
+                      (long long)m->ir_version, NEWEST_IR);
     model->ir_version = m->ir_version;
     po_map *seen = po_map_create(im->scratch);
     model->opsets = PO_NEW_N(im->arena, po_opset, m->n_opset_import + 1);
@@ -50,11 +52,17 @@ static po_status check_header(po_importer *im) {
         const char *domain = o->domain ? o->domain : "";
         if (strcmp(domain, "ai.onnx") == 0)
             domain = "";
-        if (po_map_put(seen, domain, 0) != PO_NONE)
-            return po_bad(im, &at, "the operator set is imported twice");
         if (!o->has_version || o->version < 1 || o->version > INT32_MAX)
             return po_bad(im, &at, "unknown operator set version (found %lld, limit 1 to %d)",
                           (long long)(o->has_version ? o->version : 0), INT32_MAX);
+        uint32_t before = po_map_put(seen, domain, (uint32_t)o->version);
+        if (before == (uint32_t)o->version) {
+            po_warn_at(im->ctx, im->file, &at, "the operator set is imported twice: taken once");
+            continue;
+        }
+        if (before != PO_NONE)
+            return po_bad(im, &at, "the operator set is imported in two versions (%u and %lld)",
+                          before, (long long)o->version);
         model->opsets[model->n_opsets++] = (po_opset){o->domain ? o->domain : "", o->version};
     }
     if (m->n_opset_import == 0) {
@@ -85,16 +93,32 @@ static po_status check_training(po_importer *im) {
     return PO_OK;
 }
 
+/* The graph, and where its nodes are out of order once more with them sorted. A model that cannot
+ * be sorted gets the sentence that it would get in its own order. */
+static po_status build(po_importer *im) {
+    po_model *model = im->model;
+    const Onnx__GraphProto *graph = im->proto->graph;
+    po_place at = {NULL, "graph", -1, NULL};
+    for (bool sorted = false;; sorted = true) {
+        model->graph = po_graph_create(im->ctx, model, graph->name ? graph->name : "");
+        po_status status = po_build_graph(im, &at, graph, NULL, NULL, model->graph);
+        if (status != PO_BAD_INPUT || !im->unsorted || sorted)
+            return status;
+        if (!po_sort_nodes(im))
+            return status;
+        po_ctx_clear(im->ctx);
+        po_graph_free(model->graph);
+        po_warn_at(im->ctx, im->file, &at, "the nodes are not in order: sorted");
+    }
+}
+
 static po_status import(po_importer *im, const po_content *content) {
     PO_TRY(unpack(im, content));
     PO_TRY(check_header(im));
     PO_TRY(po_import_tensors(im));
     po_external_warn(im);
     po_model *model = im->model;
-    const Onnx__GraphProto *graph = im->proto->graph;
-    model->graph = po_graph_create(im->ctx, model, graph->name ? graph->name : "");
-    po_place at = {NULL, "graph", -1, NULL};
-    PO_TRY(po_build_graph(im, &at, graph, NULL, NULL, model->graph));
+    PO_TRY(build(im));
     PO_TRY(po_check_functions(im));
     PO_TRY(check_training(im));
     PO_TRY(po_check_nodes(im));

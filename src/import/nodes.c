@@ -92,7 +92,7 @@ static po_status check_reshape(po_importer *im, const po_place *place, const po_
 
 static po_status check_row(po_importer *im, const po_place *place, const po_graph *g,
                            const po_node *n) {
-    if (po_ops_check_node(im->ctx, g, n) == PO_OK)
+    if (po_ops_check_node(im->ctx, g, n) == PO_OK && po_signature_check(im->ctx, g, n) == PO_OK)
         return PO_OK;
     return po_fail_again_at(im->ctx, im->file, place);
 }
@@ -118,7 +118,20 @@ static po_status check_graph(po_ctx *ctx, po_graph *g, void *user) {
     return PO_OK;
 }
 
+/* Shapes that contradict one another in a node that is always executed: no runtime takes that. */
+static po_status check_shapes(po_importer *im) {
+    po_graph *g = im->model->graph;
+    po_node_id failed;
+    po_status status = po_infer_check(im->ctx, g, &failed);
+    if (failed == PO_NONE)
+        return status;
+    po_place graph = {NULL, "graph", -1, NULL};
+    po_place at = {&graph, "node", failed, g->nodes[failed].name};
+    return po_fail_again_at(im->ctx, im->file, &at);
+}
+
 po_status po_check_nodes(po_importer *im) {
     po_ops_resolve(im->model->graph);
-    return po_graph_walk(im->ctx, im->model->graph, check_graph, im);
+    PO_TRY(po_graph_walk(im->ctx, im->model->graph, check_graph, im));
+    return check_shapes(im);
 }

@@ -25,6 +25,8 @@ typedef struct po_importer {
     po_external *external; /* NULL: no folder, external data is refused */
     bool has_external;
     bool hard_links;
+    uint32_t n_renamed; /* nodes */
+    bool unsorted;      /* a tensor was asked for that nothing before makes */
 } po_importer;
 
 #define po_bad(im, place, ...) po_fail_at((im)->ctx, (im)->file, (place), PO_BAD_INPUT, __VA_ARGS__)
@@ -63,6 +65,7 @@ typedef struct po_scope {
     const struct po_scope *outer;
     po_graph *graph;
     po_map *names; /* name to value id */
+    po_map *nodes; /* names of nodes; NULL in functions */
     po_map *types; /* name to index in `infos`, for values that nodes make */
     const Onnx__ValueInfoProto **infos;
     const po_binding *binding;
@@ -77,6 +80,9 @@ po_status po_build_nodes(po_importer *im, const po_place *place, po_scope *scope
                          Onnx__NodeProto *const *nodes, size_t n);
 /* Value of a name, captured from around where it is not the graph's own; PO_NONE: there is none. */
 po_value_id po_scope_find(const po_scope *scope, const char *name);
+
+/* sort.c: puts the root graph's nodes in order; false where they form a cycle. */
+bool po_sort_nodes(po_importer *im);
 
 /* attributes.c: an attribute of a node. *present is false where a reference is bound to nothing. */
 po_status po_build_attr(po_importer *im, const po_place *place, const po_scope *scope,

@@ -113,6 +113,8 @@ static po_status split_sizes(po_infer *infer, po_dim dim, int64_t *sizes, bool *
     if (count && count->kind == PO_ATTR_INT && count->u.i != parts)
         return po_rule_bad(infer->ctx, infer->node, "num_outputs is %lld, the node has %lld",
                            (long long)count->u.i, (long long)parts);
+    if (have == PO_ABSENT && infer->opset >= 18 && !count)
+        return po_rule_bad(infer->ctx, infer->node, "neither split nor num_outputs is there");
     if (have == PO_NOT_KNOWN)
         return PO_OK;
     if (have == PO_KNOWN) {

@@ -189,7 +189,10 @@ po_status po_ref_range(po_ref *ref) {
 /* --- EyeLike --- */
 
 po_status po_infer_eyelike(po_infer *infer) {
+    const po_type *x = po_infer_tensor(infer, 0);
     po_infer_set_like(infer, 0, attr_dtype(infer->graph, infer->node, po_infer_dtype(infer, 0)));
+    if (x && x->has_rank && x->rank != 2)
+        return po_infer_fail(infer, "input must have rank 2 (found %u)", x->rank);
     return PO_OK;
 }
 

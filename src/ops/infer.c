@@ -66,17 +66,28 @@ static const po_partial *partial_of(po_graph *graph, po_value_id id, const po_te
     return p;
 }
 
-static po_status infer_graph(po_ctx *ctx, po_graph *graph, bool lenient);
+/* STRICT and LENIENT say what becomes of a rule that fails or contradicts a declaration. In SOUND
+ * nothing is declared but what the graph is given, and a rule that fails in the root graph, where
+ * every node runs, fails; a body may never run. */
+typedef enum infer_how { STRICT, LENIENT, SOUND } infer_how;
+
+/* Of SOUND: where it failed, and the graph as it declares its types. */
+typedef struct judgement {
+    const po_graph *declared;
+    po_node_id failed;
+} judgement;
+
+static po_status infer_graph(po_ctx *ctx, po_graph *graph, infer_how how, judgement *j);
 
 /* Bodies of operators without a rule still get what can be known inside. */
-static po_status infer_bodies(po_ctx *ctx, const po_node *node, bool lenient) {
+static po_status infer_bodies(po_ctx *ctx, const po_node *node, infer_how how) {
     for (uint32_t k = 0; k < node->n_attr; k++) {
         const po_attr *a = &node->attr[k];
         if (a->kind == PO_ATTR_GRAPH && a->u.g)
-            PO_TRY(infer_graph(ctx, a->u.g, lenient));
+            PO_TRY(infer_graph(ctx, a->u.g, how, NULL));
         else if (a->kind == PO_ATTR_GRAPHS)
             for (uint32_t b = 0; b < a->n; b++)
-                PO_TRY(infer_graph(ctx, a->u.graphs[b], lenient));
+                PO_TRY(infer_graph(ctx, a->u.graphs[b], how, NULL));
     }
     return PO_OK;
 }
@@ -123,10 +134,11 @@ static po_status store_results(po_infer *infer, po_graph *graph, bool lenient) {
 }
 
 static po_status infer_node(po_ctx *ctx, po_graph *graph, const po_node *node, po_arena *scratch,
-                            bool lenient) {
+                            infer_how how) {
+    bool lenient = how == LENIENT || (how == SOUND && graph->parent);
     const po_op_row *row = po_op_row_of(node->op);
     if (!row || !row->infer)
-        return infer_bodies(ctx, node, lenient);
+        return infer_bodies(ctx, node, how);
     const po_type **in = PO_NEW_N(scratch, const po_type *, node->n_in);
     const po_tensor **constant = PO_NEW_N(scratch, const po_tensor *, node->n_in);
     const po_partial **partial = PO_NEW_N(scratch, const po_partial *, node->n_in);
@@ -150,13 +162,13 @@ static po_status infer_node(po_ctx *ctx, po_graph *graph, const po_node *node, p
         .partial = partial,
         .out = PO_NEW_N(scratch, po_type, node->n_out),
         .out_partial = PO_NEW_N(scratch, const po_partial *, node->n_out),
-        .lenient = lenient,
+        .lenient = how != STRICT,
     };
     po_status status = po_ops_check_node(ctx, graph, node);
     if (status == PO_OK)
         status = row->infer(&infer);
     if (status == PO_OK)
-        return store_results(&infer, graph, lenient);
+        return store_results(&infer, graph, how != STRICT);
     if (status == PO_UNSUPPORTED || (status == PO_BAD_INPUT && lenient)) {
         po_ctx_clear(ctx);
         return PO_OK;
@@ -164,7 +176,41 @@ static po_status infer_node(po_ctx *ctx, po_graph *graph, const po_node *node, p
     return status;
 }
 
-static po_status infer_graph(po_ctx *ctx, po_graph *graph, bool lenient) {
+/* Runtimes let declared shapes go, but not element types. */
+static po_status check_declared(po_ctx *ctx, const po_graph *graph, const po_graph *declared,
+                                const po_node *node) {
+    for (uint32_t k = 0; k < node->n_out; k++) {
+        if (node->out[k] == PO_NONE)
+            continue;
+        const po_type *a = &declared->values[node->out[k]].type;
+        const po_type *b = &graph->values[node->out[k]].type;
+        if (a->kind == PO_TYPE_TENSOR && b->kind == PO_TYPE_TENSOR && a->dtype && b->dtype &&
+            a->dtype != b->dtype)
+            return po_fail(ctx, PO_BAD_INPUT,
+                           "node '%s' (%s): output '%.200s' is declared as %s, and is %s",
+                           node->name, node->op_type, graph->values[node->out[k]].name,
+                           po_dtype_name(a->dtype), po_dtype_name(b->dtype));
+    }
+    return PO_OK;
+}
+
+/* A node that is always executed. */
+static po_status judge_node(po_ctx *ctx, po_graph *graph, po_node_id id, po_arena *scratch,
+                            judgement *j) {
+    const po_node *node = &graph->nodes[id];
+    po_status status = po_signature_types(ctx, graph, node);
+    if (status == PO_OK)
+        status = infer_node(ctx, graph, node, scratch, SOUND);
+    if (status == PO_OK)
+        status = po_signature_outputs(ctx, graph, node);
+    if (status == PO_OK)
+        status = check_declared(ctx, graph, j->declared, node);
+    if (status == PO_BAD_INPUT)
+        j->failed = id;
+    return status;
+}
+
+static po_status infer_graph(po_ctx *ctx, po_graph *graph, infer_how how, judgement *j) {
     po_arena *scratch = po_arena_child(graph->arena);
     for (po_value_id i = 0; i < graph->n_values; i++) {
         po_value *v = &graph->values[i];
@@ -172,7 +218,7 @@ static po_status infer_graph(po_ctx *ctx, po_graph *graph, bool lenient) {
             const po_value *outer = &graph->parent->values[v->outer];
             merge_into(graph, scratch, i, &outer->type);
             v->partial = outer->partial;
-        } else if (v->constant) {
+        } else if (v->constant && !(how == SOUND && v->is_input)) {
             po_type t = po_tensor_type(scratch, v->constant);
             merge_into(graph, scratch, i, &t);
         }
@@ -188,7 +234,8 @@ static po_status infer_graph(po_ctx *ctx, po_graph *graph, bool lenient) {
             status = po_ctx_poll(ctx);
         }
         if (status == PO_OK)
-            status = infer_node(ctx, graph, &graph->nodes[order[i]], rules, lenient);
+            status = j ? judge_node(ctx, graph, order[i], rules, j)
+                       : infer_node(ctx, graph, &graph->nodes[order[i]], rules, how);
     }
     po_arena_free(rules);
     po_arena_free(scratch);
@@ -196,9 +243,34 @@ static po_status infer_graph(po_ctx *ctx, po_graph *graph, bool lenient) {
 }
 
 po_status po_infer_body(po_infer *infer, po_graph *body) {
-    return infer_graph(infer->ctx, body, infer->lenient);
+    return infer_graph(infer->ctx, body, infer->lenient ? LENIENT : STRICT, NULL);
 }
 
 po_status po_infer_graph(po_ctx *ctx, po_graph *graph, bool lenient) {
-    return infer_graph(ctx, graph, lenient);
+    return infer_graph(ctx, graph, lenient ? LENIENT : STRICT, NULL);
+}
+
+/* Forgets what the graph declares of values that nodes make, and of the inputs of bodies: runtimes
+ * do not rely on it. */
+static po_status forget(po_ctx *ctx, po_graph *graph, void *user) {
+    (void)ctx;
+    (void)user;
+    for (po_value_id i = 0; i < graph->n_values; i++) {
+        po_value *v = &graph->values[i];
+        v->partial = NULL;
+        if (graph->parent || v->producer != PO_NONE)
+            v->type = (po_type){0};
+    }
+    return PO_OK;
+}
+
+po_status po_infer_check(po_ctx *ctx, const po_graph *graph, po_node_id *failed) {
+    po_graph *copy = po_graph_clone(ctx, graph);
+    judgement j = {graph, PO_NONE};
+    po_status status = po_graph_walk(ctx, copy, forget, NULL);
+    if (status == PO_OK)
+        status = infer_graph(ctx, copy, SOUND, &j);
+    *failed = j.failed;
+    po_graph_free(copy);
+    return status;
 }

@@ -10,9 +10,33 @@ static bool reduction_is(const po_graph *graph, const po_node *node, const char 
     return r.size == strlen(name) && memcmp(r.data, name, r.size) == 0;
 }
 
+/* The target lacks the dim of the classes. A weight of more or fewer classes runs. */
+static po_status check_shapes(const po_infer *infer, const po_type *x, const po_type *target,
+                              const po_type *weight) {
+    if (weight && weight->has_rank && weight->rank != 1)
+        return po_infer_fail(infer, "weight must have rank 1 (found %u)", weight->rank);
+    if (!x || !x->has_rank)
+        return PO_OK;
+    if (x->rank < 2)
+        return po_infer_fail(infer, "input must have rank 2 or more (found %u)", x->rank);
+    if (!target || !target->has_rank)
+        return PO_OK;
+    if (target->rank != x->rank - 1)
+        return po_infer_fail(infer, "target must have rank %u (found %u)", x->rank - 1,
+                             target->rank);
+    for (uint32_t k = 0; k < target->rank; k++) {
+        po_dim a = target->dims[k], b = x->dims[k == 0 ? 0 : k + 1];
+        if (a.value >= 0 && b.value >= 0 && a.value != b.value)
+            return po_infer_fail(infer, "dim %u of target does not fit (%lld and %lld)", k,
+                                 (long long)a.value, (long long)b.value);
+    }
+    return PO_OK;
+}
+
 po_status po_infer_loss(po_infer *infer) {
     const po_type *target = po_infer_tensor(infer, 1);
     po_dtype dtype = po_infer_dtype(infer, 0);
+    PO_TRY(check_shapes(infer, po_infer_tensor(infer, 0), target, po_infer_tensor(infer, 2)));
     po_infer_set_unranked(infer, 0, dtype);
     po_infer_set_like(infer, 1, dtype); /* SoftmaxCrossEntropyLoss: log_prob */
     if (!reduction_is(infer->graph, infer->node, "none"))

@@ -15,6 +15,10 @@ po_status po_infer_batch_normalization(po_infer *infer) {
     const po_type *x = po_rule_ranked(infer, 0);
     bool spatial = infer->opset >= 9 || po_op_int(infer->graph, infer->node, "spatial") != 0;
     po_rule_out_like(infer, 0, po_rule_dtype(infer, 0), x);
+    if (infer->opset >= 14 && infer->n_out > 1 &&
+        po_op_int(infer->graph, infer->node, "training_mode") == 0)
+        return po_rule_bad(infer->ctx, infer->node, "has %u outputs outside of training",
+                           infer->n_out);
     for (uint32_t k = 1; k < infer->n_out; k++)
         po_rule_out_like(infer, k, po_rule_dtype(infer, 3), po_rule_ranked(infer, 3));
     if (!x || !spatial)
@@ -91,7 +95,8 @@ po_status po_ref_batch_normalization(po_ref *ref) {
 
 /* --- InstanceNormalization and GroupNormalization --- */
 
-static po_status infer_channels(po_infer *infer, po_dim want) {
+/* `broadcasts`: the operator is a function whose body lets scale and bias broadcast. */
+static po_status infer_channels(po_infer *infer, po_dim want, bool broadcasts) {
     const po_type *x = po_rule_ranked(infer, 0);
     po_rule_out_like(infer, 0, po_rule_dtype(infer, 0), x);
     if (x && x->rank < 2)
@@ -100,10 +105,10 @@ static po_status infer_channels(po_infer *infer, po_dim want) {
     for (uint32_t k = 1; k < 3; k++) {
         const po_type *t = po_rule_ranked(infer, k);
         po_dim both;
-        if (t && t->rank != 1)
+        if (t && t->rank != 1 && !broadcasts)
             return po_rule_bad(infer->ctx, infer->node, "input %u must have rank 1 (found %u)", k,
                                t->rank);
-        if (t)
+        if (t && t->rank == 1)
             PO_TRY(po_rule_same_dim(infer, t->dims[0], want, "numbers of channels", &both));
     }
     return PO_OK;
@@ -111,7 +116,7 @@ static po_status infer_channels(po_infer *infer, po_dim want) {
 
 po_status po_infer_instance_normalization(po_infer *infer) {
     const po_type *x = po_rule_ranked(infer, 0);
-    return infer_channels(infer, x && x->rank > 1 ? x->dims[1] : PO_DIM_UNKNOWN);
+    return infer_channels(infer, x && x->rank > 1 ? x->dims[1] : PO_DIM_UNKNOWN, false);
 }
 
 po_status po_infer_group_normalization(po_infer *infer) {
@@ -121,7 +126,7 @@ po_status po_infer_group_normalization(po_infer *infer) {
     if (groups < 1 || (channels.value >= 0 && channels.value % groups != 0))
         return po_rule_bad(infer->ctx, infer->node, "num_groups %lld does not divide the channels",
                            (long long)groups);
-    return infer_channels(infer, infer->opset < 21 ? PO_DIM(groups) : channels);
+    return infer_channels(infer, infer->opset < 21 ? PO_DIM(groups) : channels, true);
 }
 
 /* out = (x - mean) / sqrt(var + epsilon) over n elements. */
@@ -169,7 +174,7 @@ po_status po_ref_instance_normalization(po_ref *ref) {
 po_status po_ref_group_normalization(po_ref *ref) {
     PO_TRY(po_rule_outputs(ref));
     const po_array *x = ref->in[0];
-    if (!po_rule_floats(ref, 0, 2))
+    if (!po_rule_floats(ref, 0, 2) || ref->in[1]->rank != 1 || ref->in[2]->rank != 1)
         return PO_UNSUPPORTED;
     int64_t each = x->dims[1] / po_op_int(ref->graph, ref->node, "num_groups");
     return by_channel(ref, each * po_product(x->dims, 2, x->rank), ref->opset < 21 ? each : 1);

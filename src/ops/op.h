@@ -75,6 +75,14 @@ po_node_id po_ops_add(po_graph *graph, po_node_id place, const po_node_spec *spe
  * PO_BAD_INPUT names node and attribute. Unknown attributes are let through (newer opsets). */
 po_status po_ops_check_node(po_ctx *ctx, const po_graph *graph, const po_node *node);
 
+/* The same against the operator's signature in the model's opset (signatures.def): every input that
+ * it wants, none too many, no attribute that it does not have. Operators without a row and opsets
+ * newer than the table pass. */
+po_status po_signature_check(po_ctx *ctx, const po_graph *graph, const po_node *node);
+/* And the element types of the node's inputs, as far as the graph's values have one. */
+po_status po_signature_types(po_ctx *ctx, const po_graph *graph, const po_node *node);
+po_status po_signature_outputs(po_ctx *ctx, const po_graph *graph, const po_node *node);
+
 /* An attribute's value where present, else the default of the row for the model's opset. */
 int64_t po_op_int(const po_graph *graph, const po_node *node, const char *name);
 float po_op_float(const po_graph *graph, const po_node *node, const char *name);
@@ -107,6 +115,11 @@ struct po_infer {
  * model declares. A contradiction fails with the node's name, except where `lenient`: then the
  * declared type stays. Data propagation included. */
 po_status po_infer_graph(po_ctx *ctx, po_graph *graph, bool lenient);
+/* Whether some node can never run: PO_BAD_INPUT where a rule contradicts what the graph's inputs,
+ * its constants and the rules of the nodes before say, *failed (else PO_NONE) being that node. What
+ * the model declares of values that nodes make counts for nothing, and nodes in bodies, which may
+ * never be executed, are let through. The graph stays as it is. */
+po_status po_infer_check(po_ctx *ctx, const po_graph *graph, po_node_id *failed);
 
 /* --- float64 reference --- */
 

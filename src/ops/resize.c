@@ -112,7 +112,9 @@ static po_status read_sizes(po_infer *infer, plan *p, const uint32_t *axes, uint
         uint32_t k = axes[i];
         p->resized[k] = true;
         p->out[k] = sizes->exact[i] ? PO_DIM(sizes->values[i]) : (po_dim){-1, sizes->symbols[i]};
-        if (sizes->exact[i] && (sizes->values[i] < 0 || sizes->values[i] > INT32_MAX))
+        if (sizes->exact[i] && sizes->values[i] > INT32_MAX)
+            return PO_UNSUPPORTED; /* may run where there is memory for it */
+        if (sizes->exact[i] && sizes->values[i] < 0)
             return po_rule_bad(infer->ctx, infer->node, "size of axis %u is out of range (%lld)", k,
                                (long long)sizes->values[i]);
         p->known[k] = sizes->exact[i] && p->in[k] > 0 && p->in[k] <= INT32_MAX;
@@ -158,6 +160,25 @@ static po_status read_roi(po_infer *infer, plan *p, const uint32_t *axes, uint32
     return PO_OK;
 }
 
+/* An optional input that is given, as far as can be told: an empty constant stands for none. */
+static bool is_given(const po_infer *infer, uint32_t input) {
+    return input < infer->n_in && infer->node->in[input] != PO_NONE &&
+           !(infer->constant[input] && infer->constant[input]->count == 0);
+}
+
+/* What `scales` or `sizes` of another length than the axes would say. */
+static po_status check_lengths(const po_infer *infer, inputs at, uint32_t n) {
+    if (at.sizes == PO_NONE || infer->opset < 13)
+        return PO_OK;
+    if (!is_given(infer, at.scales) && !is_given(infer, at.sizes))
+        return po_rule_bad(infer->ctx, infer->node, "neither scales nor sizes is there");
+    const po_type *sizes = po_rule_ranked(infer, at.sizes);
+    if (sizes && sizes->rank == 1 && sizes->dims[0].value > 0 && sizes->dims[0].value != n)
+        return po_rule_bad(infer->ctx, infer->node, "sizes has %lld items for %u axes",
+                           (long long)sizes->dims[0].value, n);
+    return PO_OK;
+}
+
 /* Fills the plan; what is not known of it stays so. */
 static po_status read_plan(po_infer *infer, const po_type *x, plan *p) {
     inputs at = inputs_of(infer->node, infer->opset);
@@ -165,6 +186,7 @@ static po_status read_plan(po_infer *infer, const po_type *x, plan *p) {
     int64_t n_scales;
     p->rank = x->rank;
     PO_TRY(read_axes(infer, x->rank, axes, &n));
+    PO_TRY(check_lengths(infer, at, n));
     bool listed[PO_MAX_RANK] = {false};
     for (uint32_t i = 0; i < n; i++)
         listed[axes[i]] = true;

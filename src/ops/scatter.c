@@ -14,7 +14,8 @@ static po_status reduction_of(po_ctx *ctx, const po_graph *graph, const po_node 
             *found = (reduction)i;
             return PO_OK;
         }
-    return po_rule_bad(ctx, node, "unknown reduction");
+    (void)ctx;
+    return PO_UNSUPPORTED; /* runtimes run it in ways of their own */
 }
 
 static double reduce_float(reduction how, double a, double b) {

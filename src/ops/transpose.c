@@ -159,9 +159,10 @@ static po_status sequence_axes(po_ctx *ctx, const po_graph *graph, const po_node
                                uint32_t rank, int64_t *batch, int64_t *time) {
     *batch = po_op_int(graph, node, "batch_axis");
     *time = po_op_int(graph, node, "time_axis");
-    if (rank < 2 || *batch < 0 || *batch > 1 || *time != 1 - *batch)
-        return po_rule_bad(ctx, node, "batch_axis and time_axis must be 0 and 1 (rank %u)", rank);
-    return PO_OK;
+    if (rank < 2)
+        return po_rule_bad(ctx, node, "input must have rank 2 or more (found %u)", rank);
+    /* The standard allows no others, but runtimes do not look at both. */
+    return *batch < 0 || *batch > 1 || *time != 1 - *batch ? PO_UNSUPPORTED : PO_OK;
 }
 
 po_status po_infer_reverse_sequence(po_infer *infer) {

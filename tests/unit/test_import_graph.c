@@ -82,6 +82,10 @@ static void body_uses_later(po_arena *a, Onnx__ModelProto *m) {
     conditional(a, m, "later", "o");
     tm_add_node(a, m, "Relu", "x", "later");
 }
+static void body_cycle(po_arena *a, Onnx__ModelProto *m) {
+    conditional(a, m, "later", "o");
+    tm_add_node(a, m, "Relu", "z", "later");
+}
 static void body_input_hides(po_arena *a, Onnx__ModelProto *m) {
     conditional(a, m, "x", "o");
     TM_ADD(a, tm_last_node(m)->attribute[0]->g, input, tm_info(a, "x", PO_F32, 2, two_three));
@@ -128,6 +132,10 @@ static void ir_none(po_arena *a, Onnx__ModelProto *m) {
     (void)a;
     m->has_ir_version = 0;
 }
+static void ir_negative(po_arena *a, Onnx__ModelProto *m) {
+    (void)a;
+    m->ir_version = -1;
+}
 static void ir_future(po_arena *a, Onnx__ModelProto *m) {
     (void)a;
     m->ir_version = 1000;
@@ -142,6 +150,9 @@ static void old_no_opset(po_arena *a, Onnx__ModelProto *m) {
     m->ir_version = 2;
 }
 static void double_opset(po_arena *a, Onnx__ModelProto *m) {
+    tm_opset(a, m, "", 17);
+}
+static void two_opsets(po_arena *a, Onnx__ModelProto *m) {
     tm_opset(a, m, "", 16);
 }
 static void double_opset_alias(po_arena *a, Onnx__ModelProto *m) {
@@ -178,8 +189,9 @@ static void attr_no_type_two(po_arena *a, Onnx__ModelProto *m) {
     m->graph->node[0]->attribute[0]->has_type = 0;
 }
 static void attr_no_type(po_arena *a, Onnx__ModelProto *m) {
-    TM_ADD(a, m->graph->node[0], attribute, tm_attr_int(a, "axis", 1));
-    m->graph->node[0]->attribute[0]->has_type = 0;
+    tm_add_node(a, m, "Softmax", "x", "p");
+    TM_ADD(a, tm_last_node(m), attribute, tm_attr_int(a, "axis", 1));
+    tm_last_node(m)->attribute[0]->has_type = 0;
 }
 static void attr_unknown_type(po_arena *a, Onnx__ModelProto *m) {
     TM_ADD(a, m->graph->node[0], attribute, tm_attr(a, "alpha", 77));
@@ -208,7 +220,9 @@ static void reference_outside(po_arena *a, Onnx__ModelProto *m) {
 
 /* A node with one list or number out of bounds. */
 static void window(po_arena *a, Onnx__ModelProto *m, const char *attr, int64_t value) {
-    tm_add_node(a, m, "MaxPool", "x", "p");
+    static const int64_t image[] = {1, 1, 8, 8};
+    TM_ADD(a, m->graph, input, tm_info(a, "image", PO_F32, 4, image));
+    tm_add_node(a, m, "MaxPool", "image", "p");
     int64_t good[] = {2, 2}, all[] = {value, value, value, value};
     if (strcmp(attr, "kernel_shape") != 0)
         TM_ADD(a, tm_last_node(m), attribute, tm_attr_ints(a, "kernel_shape", 2, good));
@@ -287,7 +301,9 @@ static void explosions(po_arena *a, Onnx__ModelProto *m) {
     TM_ADD(a, m->graph, initializer, t);
     tm_add_node(a, m, "ConstantOfShape", "huge", "e1");
     tm_add_node(a, m, "Tile", "x,huge", "e2");
-    tm_add_node(a, m, "Expand", "x,huge", "e3");
+    static const int64_t one[] = {1, 1};
+    TM_ADD(a, m->graph, input, tm_info(a, "one", PO_F32, 2, one));
+    tm_add_node(a, m, "Expand", "one,huge", "e3");
     tm_add_node(a, m, "Resize", "x,,,huge", "e4");
 }
 static void random_nodes(po_arena *a, Onnx__ModelProto *m) {
@@ -336,34 +352,38 @@ static void hostile_name_refused(po_arena *a, Onnx__ModelProto *m) {
 static const tm_case cases[] = {
     {"cycle", cycle, "graph/node[1]: input 1 is tensor 'q', which nothing before it makes"},
     {"self loop", self_loop, "input 1 is tensor 'p', which nothing before it makes"},
-    {"not sorted", unsorted, "input 0 is tensor 'p', which nothing before it makes"},
+    {"not sorted", unsorted, NULL},
     {"name made twice", made_twice, "graph/node[1]: tensor 'y' is made twice"},
     {"input made", input_made, "tensor 'x' is made twice"},
     {"initialiser made", initializer_made, "tensor 'w' is made twice"},
     {"one node, twice", one_node_twice, "tensor 'p' is made twice"},
     {"duplicate inputs", inputs_twice, "graph/input[1] 'x': tensor 'x' is made twice"},
-    {"duplicate initialisers", initializer_twice, "graph/initializer[1] 'w': tensor 'w' is made"},
+    {"duplicate initialisers", initializer_twice, NULL},
     {"dangling input", dangling_input, "tensor 'nothing', which nothing before it makes"},
     {"dangling output", dangling_output, "graph/output[1] 'nothing': nothing makes this output"},
     {"nameless input", nameless_input, "a graph input has no name"},
-    {"nameless initialiser", nameless_initializer, "an initialiser has no name"},
+    {"nameless initialiser", nameless_initializer, NULL},
     {"empty optional names", optional_inputs, NULL},
     {"initialiser that is an input", input_and_initializer, NULL},
     {"outputs of every kind", output_twice, NULL},
     {"no operator", no_op_type, "graph/node[1]: a node has no operator type"},
     {"bodies", good_bodies, NULL},
-    {"body hides a name", body_hides, "tensor 'y' hides one of the same name around the body"},
-    {"body's input hides a name", body_input_hides, "tensor 'x' hides one of the same name"},
-    {"body uses what comes later", body_uses_later, "'later', which nothing before it makes"},
+    {"body hides a name", body_hides, NULL},
+    {"body's input hides a name", body_input_hides, NULL},
+    {"body uses what comes later", body_uses_later, NULL},
+    {"a cycle through a body", body_cycle, "'later', which nothing before it makes"},
     {"33 bodies", deep_bodies, "model: graph/node[1]"},
     {"loop of 2^63 trips", long_loop, NULL},
-    {"IR version 0", ir_zero, "unknown IR version (found 0"},
-    {"no IR version", ir_none, "unknown IR version (found 0"},
+    {"IR version 0", ir_zero, NULL},
+    {"IR version -1", ir_negative, "unknown IR version (found -1"},
+    {"no IR version", ir_none, "there is no IR version"},
     {"future IR version", ir_future, "unknown IR version (found 1000"},
     {"no opset", no_opset, "no operator set is imported"},
     {"no opset in an old model", old_no_opset, NULL},
-    {"double opset", double_opset, "opset_import[1]: the operator set is imported twice"},
-    {"double opset by its alias", double_opset_alias, "the operator set is imported twice"},
+    {"double opset", double_opset, NULL},
+    {"double opset, two versions", two_opsets,
+     "opset_import[1]: the operator set is imported in two"},
+    {"double opset by its alias", double_opset_alias, NULL},
     {"opset 0", opset_zero, "unknown operator set version (found 0"},
     {"opset of another domain", only_other_opset, "the standard operator set is not imported"},
     {"unknown operator, domain", unknown_operator, NULL},
