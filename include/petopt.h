@@ -50,6 +50,18 @@ typedef struct po_error {
 /* The library's version, "0.1.0". */
 PO_API const char *po_version(void);
 
+/* --- in a host program --------------------------------------------------------------------------
+ *
+ * The library sets no signal handlers. po_optimise, po_models_verify and po_models_bench fork: the
+ * inference runtime and generated kernels run in children, never in the host. A child of a host
+ * with other threads that hold a lock at that moment may wait for it for ever; it is ended at its
+ * time limit, and what it was asked for counts as failed. Hosts with busy threads do better to call
+ * from a process of their own. Children are waited for by their number: a host that ignores SIGCHLD
+ * or reaps every child takes their answers away. Models of more than 4 MiB are mapped: a file that
+ * another program shortens meanwhile raises SIGBUS, which the library leaves to the host (the
+ * program petopt puts zeros there, stops, and writes nothing). SIGPIPE and SIGXFSZ are the host's
+ * as well: where it does not ignore SIGXFSZ, a limit on file sizes ends it. */
+
 /* --- models ------------------------------------------------------------------------------------
  *
  * A model is read once and never changed; its weights stay in the file that it was read from, which
