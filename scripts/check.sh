@@ -144,11 +144,11 @@ coverage)
         words=()
         [ "$program" != fuzz_import ] || words=(tests/fuzz/corpus/import)
         LLVM_PROFILE_FILE="$build/profiles/$program-%p.profraw" "$at" "${words[@]}" >/dev/null
-        objects+=(-object "$at")
+        objects+=("$([ ${#objects[@]} -eq 0 ] || printf %s -object=)$at") # the first by its bare name
     done
     llvm-profdata merge -o "$build/profiles/all" "$build"/profiles/*.profraw
-    "$LLVM_COV" export -format=lcov -instr-profile "$build/profiles/all" "${objects[@]}" src/import |
-        python3 tests/fuzz/branches.py tests/fuzz/uncovered.txt
+    "$LLVM_COV" export -format=lcov -instr-profile "$build/profiles/all" "${objects[@]}" |
+        python3 tests/fuzz/branches.py src/import tests/fuzz/uncovered.txt
     ;;
 *)
     echo "unknown check '$what'" >&2

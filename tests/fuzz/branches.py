@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """How many branches of the loader the tests take: reads llvm-cov's lcov text.
 
-  llvm-cov export -format=lcov .. | branches.py EXCEPTIONS
+  llvm-cov export -format=lcov .. | branches.py FOLDER EXCEPTIONS
 
-Fails below 98 % of the branches that EXCEPTIONS does not list. Its lines are FILE, a text that the
+Fails below 98 % of the folder's branches that EXCEPTIONS does not list. Its lines are FILE, a text that the
 source line holds, and the reason, between bars.
 """
 import collections
@@ -15,7 +15,7 @@ LEAST = 0.98
 
 def main():
     exceptions = []
-    for line in open(sys.argv[1], encoding='utf-8'):
+    for line in open(sys.argv[2], encoding='utf-8'):
         if line.strip() and not line.startswith('#'):
             file, text, reason = (p.strip() for p in line.split('|'))
             exceptions.append((file, text))
@@ -24,9 +24,12 @@ def main():
     taken, path = collections.defaultdict(int), ''
     for line in sys.stdin:
         if line.startswith('SF:'):
-            path = line[3:].strip()
+            path = os.path.normpath(line[3:].strip())
+            if not os.path.dirname(path).endswith(sys.argv[1]):
+                path = ''
+                continue
             sources.setdefault(path, open(path, encoding='utf-8').read().splitlines())
-        elif line.startswith('BRDA:'):
+        elif line.startswith('BRDA:') and path:
             at, block, branch, count = line[5:].strip().split(',')
             taken[path, int(at), block, branch] += 0 if count == '-' else int(count)
     files, missed = collections.defaultdict(lambda: [0, 0]), []
