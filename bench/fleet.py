@@ -42,6 +42,7 @@ CONFIGS = ['open', 'pinned', 'open-kernels', 'pinned-kernels']
 FAULTS = ['crashed', 'late', 'refused', 'no load', 'different', 'slower', 'fat']
 PROMISED = 120.0     # seconds besides reading and writing
 STARTING = 10.0      # of processes, and of reading and writing a small model
+CHECKING = 600.0     # seconds, at most, for the comparison
 SLOWER = 0.97
 SPARE = 300e6
 NO_LOAD = re.compile(r'load|session|cannot be run|could not be run|does not run|failed', re.I)
@@ -226,7 +227,7 @@ def ask_check(a, m, config, out, library):
     command += [w for v in m.values for w in ('--value', v)]
     command += ['--pinned'] if 'pinned' in config else []
     command += ['--library', library] if library else []
-    p = run_limited(command, a.limit)
+    p = run_limited(command, CHECKING)
     try:
         return json.loads(p[1].splitlines()[-1])
     except (IndexError, ValueError):

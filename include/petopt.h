@@ -171,6 +171,8 @@ typedef struct po_candidate_report {
     double ratio, low, high; /* and the ends of its confidence interval */
     bool compared;           /* against the original's outputs */
     double error;            /* largest difference, as a part of the output's largest magnitude */
+    bool refused;            /* the runtime does not load or run it */
+    bool different;          /* it runs and computes something else */
     bool chosen;
     const char *verdict; /* one sentence: why it won or lost */
 } po_candidate_report;
@@ -257,6 +259,7 @@ typedef struct po_summary {
     double ratio, ratio_low, ratio_high;
     bool compared;
     double error;           /* as in po_candidate_report */
+    double ratio_fallback;  /* latency where the library is not loaded, as `ratio`; 0: not read */
     double error_reference; /* the original's own against float64; negative where not known */
     double tolerance;
     bool proved;       /* that the winner computes what the original does; else tested only */

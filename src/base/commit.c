@@ -22,7 +22,9 @@ typedef struct step {
     bool kept;         /* there is a file under that name */
     bool was_there;    /* before the step */
     bool done;
-    dev_t device; /* ADD: the new file */
+    int old;           /* ADD: the old file, to be read once it has lost its name; -1: none */
+    char old_path[32]; /* by which it is found */
+    dev_t device;      /* ADD: the new file */
     ino_t inode;
 } step;
 
@@ -58,6 +60,7 @@ po_commit *po_commit_create(po_ctx *ctx, po_arena *arena, const po_file_ops *ops
 /* Nothing may unwind between two steps, so that all memory is had when they are added. */
 static void push(po_commit *c, step s) {
     s.path = po_arena_strdup(c->arena, s.path);
+    s.old = -1;
     if (s.kind != SYNC) {
         s.aside_size = strlen(s.path) + 64;
         s.aside = po_arena_alloc(c->arena, s.aside_size);
@@ -127,8 +130,11 @@ static po_status add(po_commit *c, step *s) {
     struct stat st;
     s->was_there = lstat(s->path, &st) == 0;
     /* Some file systems have no second names: there is no way back then. */
-    if (s->was_there)
+    if (s->was_there) {
         set_aside(c, s, false);
+        s->old = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        snprintf(s->old_path, sizeof s->old_path, "/proc/self/fd/%d", s->old);
+    }
     po_status status = po_writer_commit(s->writer);
     if (status == PO_OK && lstat(s->path, &st) == 0) {
         s->device = st.st_dev;
@@ -195,46 +201,60 @@ static bool still_ours(const step *s) {
     return lstat(s->path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
 }
 
-/* Where even this fails the old file keeps its second name: nothing is lost. */
-static void put_back(const po_commit *c, const step *s) {
+/* False: a new file keeps its place, and the old one its second name, so that nothing is lost. */
+static bool put_back(const po_commit *c, const step *s) {
     const po_file_ops *ops = &c->ops;
     if (ops->rename(ops->user, s->aside, s->path) == 0)
-        return;
-    if (s->kind == ADD)
-        ops->unlink(ops->user, s->path);
-    if (ops->link(ops->user, s->aside, s->path) == 0)
+        return true;
+    if (s->kind == DROP && ops->link(ops->user, s->aside, s->path) == 0) {
         ops->unlink(ops->user, s->aside);
+        return true;
+    }
+    return s->kind == DROP;
 }
 
-static void undo(const po_commit *c, step *s) {
-    bool changed = s->kind == DROP || s->done;
+static void forget_old(step *s) {
+    if (s->kind == ADD && s->old >= 0)
+        close(s->old);
+    s->old = -1;
+}
+
+static bool undo(const po_commit *c, step *s) {
+    bool changed = s->kind == DROP || s->done, well = true;
     if (s->kept && changed)
-        put_back(c, s);
+        well = put_back(c, s);
     else if (s->kept) /* a second name of what is still there */
         c->ops.unlink(c->ops.user, s->aside);
     else if (s->kind == ADD && s->done && !s->was_there && still_ours(s))
         c->ops.unlink(c->ops.user, s->path);
     s->kept = s->done = false;
+    return well;
 }
 
 void po_commit_undo(po_commit *c) {
-    for (uint32_t i = c->n; i > 0; i--)
-        undo(c, &c->steps[i - 1]);
+    /* A new file that cannot be taken back needs what was placed before it. */
+    bool well = true;
+    for (uint32_t i = c->n; i > 0; i--) {
+        well = well && undo(c, &c->steps[i - 1]);
+        forget_old(&c->steps[i - 1]);
+    }
     c->n = 0;
     unlock(c);
 }
 
 const char *po_commit_replaced(const po_commit *c, const po_writer *writer) {
     for (uint32_t i = 0; i < c->n; i++)
-        if (c->steps[i].writer == writer && c->steps[i].kept)
-            return c->steps[i].aside;
+        if (c->steps[i].writer == writer && c->steps[i].old >= 0)
+            return c->steps[i].old_path;
     return NULL;
 }
 
 void po_commit_keep(po_commit *c) {
-    for (uint32_t i = 0; i < c->n; i++)
+    for (uint32_t i = 0; i < c->n; i++) {
         if (c->steps[i].kept)
             c->ops.unlink(c->ops.user, c->steps[i].aside);
+        forget_old(&c->steps[i]);
+    }
     c->n = 0;
     unlock(c);
 }

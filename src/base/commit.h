@@ -28,7 +28,7 @@ void po_commit_sync(po_commit *commit);
 /* Does the steps, once. PO_IO: none of them is done. */
 po_status po_commit_run(po_commit *commit);
 /* After po_commit_run: where the file that the writer's replaced is found until po_commit_keep;
- * NULL: there was none, or it could not be kept. */
+ * NULL: there was none, or it cannot be read. */
 const char *po_commit_replaced(const po_commit *commit, const po_writer *writer);
 /* From here on there is no way back; nothing of this can fail. */
 void po_commit_keep(po_commit *commit);

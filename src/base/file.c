@@ -147,6 +147,15 @@ po_status po_content_unchanged(po_ctx *ctx, const po_content *content) {
     return PO_OK;
 }
 
+void po_content_rest(const po_content *content) {
+    union { /* the call takes no const, and writes nothing */
+        const uint8_t *from;
+        void *to;
+    } data = {content->data};
+    if (content->mapped)
+        madvise(data.to, content->size, MADV_DONTNEED);
+}
+
 const char *po_path_folder(po_arena *arena, const char *path) {
     const char *slash = strrchr(path, '/');
     if (!slash)

@@ -38,6 +38,8 @@ po_status po_file_content(po_ctx *ctx, po_arena *arena, int fd, const char *path
 /* PO_IO where the file was changed or replaced by something shorter since it was read. Small files
  * that were copied are never in danger and always pass. */
 po_status po_content_unchanged(po_ctx *ctx, const po_content *content);
+/* Gives back the memory of a mapped file's pages until they are looked at again. */
+void po_content_rest(const po_content *content);
 
 /* --- writing --- */
 
@@ -63,6 +65,8 @@ typedef struct po_writer po_writer;
  * regular file. ops NULL: the system's. */
 po_status po_writer_create(po_ctx *ctx, po_arena *arena, const po_file_ops *ops, const char *path,
                            po_writer **writer);
+/* Whether a file could be written to `path`, as far as that shows beforehand. Nothing is left. */
+po_status po_writer_try(po_ctx *ctx, const char *path);
 /* Writes to a descriptor that is the caller's. */
 po_writer *po_writer_on_fd(po_ctx *ctx, po_arena *arena, int fd, const char *name);
 /* Only counts and, where asked, hashes. */
@@ -88,6 +92,12 @@ po_status po_writer_commit(po_writer *writer);
 const char *po_writer_path(const po_writer *writer);
 /* Another name in the same folder, for a file whose content names it. Before it is committed. */
 void po_writer_set_name(po_writer *writer, const char *name);
+
+/* A file that only descriptors lead to, with this content: for libraries that are to be loaded
+ * whatever the folders of the machine allow. Its path, /proc/self/fd/N, is good for this process
+ * and its children while the arena lives. PO_IO. */
+po_status po_memory_file(po_ctx *ctx, po_arena *arena, const char *name, const void *data,
+                         size_t size, const char **path);
 
 /* The folder of a path ("." where it has none) and its last component. */
 const char *po_path_folder(po_arena *arena, const char *path);

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define XXH_STATIC_LINKING_ONLY
@@ -280,6 +281,16 @@ po_status po_writer_finish(po_writer *w) {
     return po_writer_status(w);
 }
 
+po_status po_writer_try(po_ctx *ctx, const char *path) {
+    po_writer *w;
+    po_arena *arena = po_arena_create(ctx);
+    po_status status = po_writer_create(ctx, arena, NULL, path, &w);
+    if (status == PO_OK)
+        status = po_writer_finish(w);
+    po_arena_free(arena);
+    return status;
+}
+
 po_status po_writer_commit(po_writer *w) {
     PO_TRY(po_writer_status(w));
     if (w->ops.rename(w->ops.user, w->temp, w->path) != 0) {
@@ -287,5 +298,23 @@ po_status po_writer_commit(po_writer *w) {
         return po_writer_status(w);
     }
     w->temp = NULL;
+    return PO_OK;
+}
+
+static void close_descriptor(void *user) {
+    close(*(int *)user);
+}
+
+po_status po_memory_file(po_ctx *ctx, po_arena *arena, const char *name, const void *data,
+                         size_t size, const char **path) {
+    int *fd = PO_NEW(arena, int);
+    *fd = memfd_create(name, MFD_CLOEXEC);
+    if (*fd < 0)
+        return po_fail(ctx, PO_IO, "no memory file for %s (%s)", name, strerror(errno));
+    po_arena_defer(arena, close_descriptor, fd);
+    po_writer *w = po_writer_on_fd(ctx, arena, *fd, "a file in memory");
+    po_writer_put(w, data, size);
+    PO_TRY(po_writer_finish(w));
+    *path = po_arena_printf(arena, "/proc/self/fd/%d", *fd);
     return PO_OK;
 }

@@ -119,6 +119,8 @@ static json_t *candidates(const po_summary *s) {
         put(&row, "ratio_low", c->measured ? number(c->low) : json_null());
         put(&row, "ratio_high", c->measured ? number(c->high) : json_null());
         put(&row, "error", c->compared ? number(c->error) : json_null());
+        put(&row, "refused", json_boolean(c->refused));
+        put(&row, "different", json_boolean(c->different));
         put(&row, "chosen", json_boolean(c->chosen));
         put(&row, "verdict", text_of(c->verdict));
         append(&array, row);
@@ -275,6 +277,7 @@ char *po_json_optimise(const po_outcome *outcome) {
     put(&root, "winner", text_of(s->winner));
     put(&root, "kept", text_of(s->kept));
     put(&root, "library", s->library ? text_of(s->library) : json_null());
+    put(&root, "ratio_fallback", s->ratio_fallback > 0 ? number(s->ratio_fallback) : json_null());
     put(&root, "kernels", count(s->n_kernels));
     put(&root, "nodes_before", count(s->nodes_before));
     put(&root, "nodes_after", count(s->nodes_after));

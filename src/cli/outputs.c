@@ -31,13 +31,6 @@ bool po_say(const char *text) {
 
 /* --- files --- */
 
-static po_status check_place(po_ctx *ctx, const char *path) {
-    if (!path)
-        return PO_OK;
-    po_writer *writer; /* gone with its arena: it is only tried */
-    return po_writer_create(ctx, po_arena_create(ctx), NULL, path, &writer);
-}
-
 /* Before the run what can be known before it. */
 static po_status check_places(po_ctx *ctx, const po_cli *cli) {
     const char *paths[] = {cli->out, cli->json, cli->report};
@@ -45,7 +38,8 @@ static po_status check_places(po_ctx *ctx, const po_cli *cli) {
         for (int k = 0; k < i; k++)
             if (paths[i] && paths[k] && strcmp(paths[i], paths[k]) == 0)
                 return po_fail(ctx, PO_BAD_USE, "%.300s: is named for two outputs", paths[i]);
-        PO_TRY(check_place(ctx, paths[i]));
+        if (i > 0 && paths[i]) /* the model is the library's to try */
+            PO_TRY(po_writer_try(ctx, paths[i]));
     }
     return PO_OK;
 }

@@ -1,5 +1,6 @@
 #include "codegen/compile.h"
 
+#include "base/file.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -116,7 +117,20 @@ static char **ended(work *w, words *to) {
 
 /* --- running --- */
 
+/* The compiler's own temporary files go beside its log as well: /tmp may not be writable, and what
+ * a killed compiler leaves goes with the folder. */
+static char **environment(work *w, const job *j) {
+    words to = {NULL, 0, 0};
+    for (char **e = environ; *e != NULL; e++)
+        if (strncmp(*e, "TMPDIR=", 7) != 0)
+            PO_PUSH(w->arena, to.items, to.n, to.cap, *e);
+    char *place = po_arena_printf(w->arena, "TMPDIR=%s", po_path_folder(w->arena, j->log));
+    PO_PUSH(w->arena, to.items, to.n, to.cap, place);
+    return ended(w, &to);
+}
+
 static int spawn(work *w, job *j, const char *cc) {
+    char **env = environment(w, j);
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     if (posix_spawn_file_actions_init(&actions) != 0)
@@ -137,7 +151,7 @@ static int spawn(work *w, job *j, const char *cc) {
     if (error == 0) {
         char *first = j->argv[0];
         j->argv[0] = po_arena_strdup(w->arena, cc);
-        error = posix_spawnp(&j->pid, cc, &actions, &attributes, j->argv, environ);
+        error = posix_spawnp(&j->pid, cc, &actions, &attributes, j->argv, env);
         if (error != 0) {
             j->pid = 0;
             j->argv[0] = first;

@@ -2,7 +2,7 @@
 #ifndef PO_CODEGEN_COMPILE_H
 #define PO_CODEGEN_COMPILE_H
 
-#include "base/ctx.h"
+#include "base/hash.h"
 
 /* What every file is compiled with. */
 #define PO_CC_FLAGS                                                                                \
@@ -14,8 +14,9 @@ typedef struct po_cc_source {
     const char *header; /* read before the file (po_cc_header), NULL for none */
 } po_cc_source;
 
-/* Whether there is a compiler that can be run. PO_UNSUPPORTED, as below. */
-po_status po_cc_check(po_ctx *ctx, const char *cc);
+/* Whether there is a compiler that can be run. PO_UNSUPPORTED, as below. version (may be NULL): a
+ * hash of what it says of itself, for the keys of what it compiled. */
+po_status po_cc_check(po_ctx *ctx, const char *cc, po_hash *version);
 
 /* Compiles each file (PO_CC_FLAGS, warnings off) and links one shared object. The compiler: `cc`
  * where not NULL (--cc), else the first of cc, gcc, clang that is on the path. PO_UNSUPPORTED with

@@ -51,7 +51,7 @@ typedef struct po_library {
     const char *path; /* of the shared object, for this process and its children while the arena
                          lives: po_session_options.kernels, po_select_spec.kernels */
     po_bytes object;  /* its bytes */
-    po_hash hash;     /* of the sources, the same on every run */
+    po_hash hash;     /* of the sources and, where objects are kept, the compiler's version */
     const po_library_file *files; /* sources */
     const char *const *flags;     /* of each: the compiler's; NULL: nothing to compile */
     uint32_t n_files;

@@ -6,14 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 typedef struct building {
     po_ctx *ctx;
     po_arena *arena;
     const po_library_parts *parts;
     po_library *library;
+    po_hash version; /* of the compiler, where objects are kept */
 } building;
 
 void po_library_add(po_library_sources *s, const char *name, const char *text, const char *flags) {
@@ -30,10 +29,6 @@ static po_hash hash_sources(const building *b) {
         hash = po_hash_str(hash, s->flags[i]);
     }
     return hash;
-}
-
-static void close_descriptor(void *user) {
-    close(*(int *)user);
 }
 
 static po_status write_temporary(building *b, po_arena *temporary, const char *folder,
@@ -68,30 +63,30 @@ static po_status compile(building *b, po_arena *temporary, const char **so_path)
 
 /* Copies the object to where only descriptors lead. */
 static po_status keep_object(building *b, po_bytes object) {
-    int *fd = PO_NEW(b->arena, int);
-    *fd = memfd_create(PO_LIBRARY_NAME, MFD_CLOEXEC);
-    if (*fd < 0)
-        return po_fail(b->ctx, PO_IO, "no memory file for the library (%s)", strerror(errno));
-    po_arena_defer(b->arena, close_descriptor, fd);
-    po_writer *w = po_writer_on_fd(b->ctx, b->arena, *fd, "the library in memory");
-    po_writer_put(w, object.data, object.size);
-    PO_TRY(po_writer_finish(w));
-    b->library->path = po_arena_printf(b->arena, "/proc/self/fd/%d", *fd);
+    PO_TRY(po_memory_file(b->ctx, b->arena, PO_LIBRARY_NAME, object.data, object.size,
+                          &b->library->path));
     b->library->object.data = po_arena_memdup(b->arena, object.data, object.size);
     b->library->object.size = object.size;
     return PO_OK;
 }
 
-static po_hash object_key(const building *b) {
-    po_hash key = po_hash_str(hash_sources(b), PO_CC_FLAGS);
-    return po_hash_str(key, b->parts->cc ? b->parts->cc : "");
+/* Sources, flags, and the compiler as it tells of itself: another version is another object. */
+static po_status object_key(building *b, po_hash *key) {
+    PO_TRY(po_cc_check(b->ctx, b->parts->cc, &b->version));
+    *key = po_hash_str(hash_sources(b), PO_CC_FLAGS);
+    *key = po_hash_str(*key, b->parts->cc ? b->parts->cc : "");
+    *key = po_hash_u64(po_hash_u64(*key, b->version.lo), b->version.hi);
+    return PO_OK;
 }
 
 static po_status build(building *b, po_arena *temporary) {
     const po_object_store *store = b->parts->store;
     const char *so_path = NULL;
+    po_hash key = {0, 0};
     po_bytes known;
-    if (store && store->find(store->user, temporary, object_key(b), &known))
+    if (store)
+        PO_TRY(object_key(b, &key));
+    if (store && store->find(store->user, temporary, key, &known))
         return keep_object(b, known);
     PO_TRY(compile(b, temporary, &so_path));
     int fd;
@@ -100,7 +95,7 @@ static po_status build(building *b, po_arena *temporary) {
     PO_TRY(po_file_content(b->ctx, temporary, fd, so_path, &object));
     PO_TRY(keep_object(b, (po_bytes){(const char *)object.data, object.size}));
     if (store)
-        store->keep(store->user, object_key(b), b->library->object);
+        store->keep(store->user, key, b->library->object);
     return PO_OK;
 }
 
@@ -117,7 +112,7 @@ po_status po_library_compile(po_ctx *ctx, po_arena *arena, const po_library_part
     library->n_files = parts->sources->n;
     library->about = parts->about;
     library->more = parts->more;
-    library->hash = hash_sources(&b);
+    library->hash = po_hash_u64(po_hash_u64(hash_sources(&b), b.version.lo), b.version.hi);
     *out = library;
     return PO_OK;
 }

@@ -1,8 +1,9 @@
 #include "cost/cache.h"
 
+#include "base/folder.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,11 +18,21 @@ struct po_cache {
     const char *path;
     bool rebuilt;
     bool fixed; /* only read */
+    const char *refused;
+    uint64_t limit;  /* bytes of the file */
+    int last;        /* session's number when it was opened */
+    int64_t session; /* this one's; 0: not drawn yet */
 };
 
 static const char table[] =
     "CREATE TABLE IF NOT EXISTS entry(kind TEXT NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL,"
     " sum BLOB NOT NULL, PRIMARY KEY(kind, key)) WITHOUT ROWID";
+/* In which session a row was used last, about; and, without a kind, the last session's number. */
+static const char used_table[] =
+    "CREATE TABLE IF NOT EXISTS used(kind TEXT NOT NULL, key BLOB NOT NULL, session INTEGER NOT"
+    " NULL, PRIMARY KEY(kind, key)) WITHOUT ROWID";
+
+static const char last_session[] = "SELECT coalesce(max(session), 0) FROM used WHERE kind=''";
 
 static void close_db(po_cache *cache) {
     sqlite3_close(cache->db);
@@ -61,9 +72,28 @@ static bool damaged(int rc) {
     return rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB || rc == SQLITE_FORMAT;
 }
 
+static int set_limit(po_cache *cache) {
+    int page = 0;
+    char text[100];
+    int rc = read_number(cache->db, "PRAGMA page_size", &page);
+    if (rc != SQLITE_OK || page <= 0)
+        return rc;
+    uint64_t pages = cache->limit / (uint64_t)page;
+    snprintf(text, sizeof text, "PRAGMA max_page_count=%llu", (unsigned long long)pages);
+    return sqlite3_exec(cache->db, text, NULL, NULL, NULL);
+}
+
+/* A new file is its owner's alone, whatever the umask. */
+static void make_file(const char *path) {
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+}
+
 /* Opens and makes the table. SQLITE_MISMATCH: the database is another program's. */
 static int open_db(po_cache *cache) {
     int application = 0, layout = 0, tables = 0;
+    make_file(cache->path);
     int rc = open_file(cache, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &application, &layout);
     if (rc == SQLITE_OK)
         rc = read_number(cache->db, "SELECT count(*) FROM sqlite_master", &tables);
@@ -79,8 +109,16 @@ static int open_db(po_cache *cache) {
         if (rc == SQLITE_OK)
             rc = sqlite3_exec(cache->db, table, NULL, NULL, NULL);
     }
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(cache->db, used_table, NULL, NULL, NULL);
     if (rc == SQLITE_OK) /* what a power cut takes away is measured again */
-        rc = sqlite3_exec(cache->db, "PRAGMA synchronous=OFF", NULL, NULL, NULL);
+        rc = sqlite3_exec(cache->db, "PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY", NULL, NULL,
+                          NULL);
+    if (rc == SQLITE_OK)
+        rc = set_limit(cache);
+    if (rc == SQLITE_OK)
+        rc = read_number(cache->db, last_session, &cache->last);
+    cache->session = 0;
     if (rc != SQLITE_OK)
         close_db(cache);
     return rc;
@@ -122,18 +160,18 @@ static void make_folder(char *path) {
 }
 
 static const char *default_path(po_arena *arena) {
-    char buffer[4096];
-    struct passwd entry, *found = NULL;
-    if (getpwuid_r(getuid(), &entry, buffer, sizeof buffer, &found) != 0 || !found ||
-        found->pw_dir[0] != '/')
+    const char *home = po_folder_home(arena);
+    if (!home)
         return NULL;
-    char *path = po_arena_printf(arena, "%s/.cache/petopt/cost.db", found->pw_dir);
+    char *path = po_arena_printf(arena, "%s/.cache/petopt/cost.db", home);
     make_folder(path);
     return path;
 }
 
 po_cache *po_cache_none(po_arena *arena) {
-    return PO_NEW(arena, po_cache);
+    po_cache *cache = PO_NEW(arena, po_cache);
+    cache->limit = PO_CACHE_BYTES;
+    return cache;
 }
 
 po_status po_cache_open(po_ctx *ctx, po_arena *arena, const char *path, po_cache **out) {
@@ -142,6 +180,16 @@ po_status po_cache_open(po_ctx *ctx, po_arena *arena, const char *path, po_cache
     cache->path = path ? po_arena_strdup(arena, path) : default_path(arena);
     if (!cache->path)
         return PO_OK;
+    const char *why = po_cache_distrust(arena, cache->path);
+    if (why && path)
+        return po_fail(ctx, PO_BAD_USE, "%s: the cost cache is not used: %s", path, why);
+    if (why) {
+        cache->refused =
+            po_arena_printf(arena, "the cost cache %s is not used: %s", cache->path, why);
+        cache->path = NULL;
+        po_log(ctx, "%s", cache->refused);
+        return PO_OK;
+    }
     po_arena_defer(arena, close_later, cache);
     int rc = open_db(cache);
     if (damaged(rc) && (!path || may_replace(path))) {
@@ -187,13 +235,55 @@ static po_hash checksum(const char *kind, po_hash key, const void *value, size_t
     return po_hash_bytes(value, size, sum);
 }
 
-/* Steps through the one row of a query, hands it to `take`. Returns SQLite's answer. */
+/* Runs a statement about one row, without results. */
+static int about_row(sqlite3 *db, const char *text, const char *kind, po_hash key, int64_t number) {
+    sqlite3_stmt *s = NULL;
+    int rc = sqlite3_prepare_v2(db, text, -1, &s, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_text(s, 1, kind, -1, SQLITE_STATIC);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_blob(s, 2, &key, sizeof key, SQLITE_STATIC);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(s, 3, number);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(s);
+    int end = sqlite3_finalize(s);
+    return rc == SQLITE_DONE ? end : rc;
+}
+
+static const char set_used[] = "INSERT OR REPLACE INTO used(kind, key, session) VALUES(?,?,?)";
+
+/* This session's number, drawn when it first has something to say. */
+static int draw_session(po_cache *cache) {
+    int last = 0;
+    if (cache->session > 0)
+        return SQLITE_OK;
+    int rc = read_number(cache->db, last_session, &last);
+    cache->session = (int64_t)last + 1;
+    return rc != SQLITE_OK ? rc
+                           : about_row(cache->db, set_used, "", (po_hash){0, 0}, cache->session);
+}
+
+/* What was used lately says so once in a while: a write for every reading would cost more than the
+ * order is worth. */
+static void touch(po_cache *cache, const char *kind, po_hash key, int64_t session) {
+    enum { LATELY = 32 };
+    if (cache->last - session >= LATELY && draw_session(cache) == SQLITE_OK)
+        about_row(cache->db, set_used, kind, key, cache->session);
+}
+
+/* Steps through the one row of a query, hands it to `take`. Returns SQLite's answer. *session: in
+ * which it was used last. */
 static int look_up(po_cache *cache, po_arena *arena, const char *kind, po_hash key, void *fixed,
-                   size_t size, po_bytes *value, bool *found) {
+                   size_t size, po_bytes *value, bool *found, int64_t *session) {
     sqlite3_stmt *s = NULL;
     *found = false;
-    int rc = sqlite3_prepare_v2(cache->db, "SELECT value, sum FROM entry WHERE kind=? AND key=?",
-                                -1, &s, NULL);
+    /* What is only read may come from a version that knew no sessions. */
+    const char *text =
+        cache->fixed ? "SELECT value, sum, 1 FROM entry WHERE kind=? AND key=?"
+                     : "SELECT value, sum, (SELECT session FROM used WHERE kind=?1 AND key=?2)"
+                       " FROM entry WHERE kind=?1 AND key=?2";
+    int rc = sqlite3_prepare_v2(cache->db, text, -1, &s, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_bind_text(s, 1, kind, -1, SQLITE_STATIC);
     if (rc == SQLITE_OK)
@@ -205,6 +295,7 @@ static int look_up(po_cache *cache, po_arena *arena, const char *kind, po_hash k
     if (rc == SQLITE_ROW) {
         const void *data = sqlite3_column_blob(s, 0);
         n = (size_t)sqlite3_column_bytes(s, 0);
+        *session = sqlite3_column_int64(s, 2);
         po_hash sum = checksum(kind, key, data, n);
         bool whole = sqlite3_column_bytes(s, 1) == (int)sizeof sum &&
                      memcmp(sqlite3_column_blob(s, 1), &sum, sizeof sum) == 0;
@@ -232,8 +323,11 @@ static bool get(po_cache *cache, po_arena *arena, const char *kind, po_hash key,
     if (!cache->db)
         return false;
     bool found;
-    if (damaged(look_up(cache, arena, kind, key, fixed, size, value, &found)))
+    int64_t session = 0;
+    if (damaged(look_up(cache, arena, kind, key, fixed, size, value, &found, &session)))
         rebuild(cache);
+    else if (found && !cache->fixed)
+        touch(cache, kind, key, session);
     return found;
 }
 
@@ -266,11 +360,77 @@ static int store(po_cache *cache, const char *kind, po_hash key, const void *val
     return rc == SQLITE_DONE ? end : rc;
 }
 
+/* Row and use, or neither. */
+static int store_used(po_cache *cache, const char *kind, po_hash key, const void *value,
+                      size_t size) {
+    int rc = sqlite3_exec(cache->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = draw_session(cache);
+    if (rc == SQLITE_OK)
+        rc = store(cache, kind, key, value, size);
+    if (rc == SQLITE_OK)
+        rc = about_row(cache->db, set_used, kind, key, cache->session);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(cache->db, "COMMIT", NULL, NULL, NULL);
+    if (rc != SQLITE_OK) {
+        cache->session = 0; /* it may not have been kept */
+        sqlite3_exec(cache->db, "ROLLBACK", NULL, NULL, NULL);
+    }
+    return rc;
+}
+
+/* The file is as large as it may be; not the disk is full. */
+static bool at_limit(po_cache *cache, size_t more) {
+    int pages = 0, page = 0;
+    return read_number(cache->db, "PRAGMA page_count", &pages) == SQLITE_OK &&
+           read_number(cache->db, "PRAGMA page_size", &page) == SQLITE_OK &&
+           (uint64_t)pages * (uint64_t)page + more + (1 << 16) >= cache->limit;
+}
+
+/* Drops the rows that were not used for the longest time. */
+static int evict(po_cache *cache) {
+    sqlite3_stmt *s = NULL;
+    int rc = sqlite3_prepare_v2(
+        cache->db,
+        "DELETE FROM entry WHERE (kind, key) IN (SELECT kind, key FROM (SELECT e.kind, e.key,"
+        " sum(length(e.value) + 200) OVER (ORDER BY coalesce(u.session, 0), e.kind, e.key) AS total"
+        " FROM entry e LEFT JOIN used u ON u.kind = e.kind AND u.key = e.key) WHERE total <= ?)",
+        -1, &s, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_bind_int64(s, 1, (sqlite3_int64)(cache->limit / 4));
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(s);
+    int end = sqlite3_finalize(s);
+    if (rc != SQLITE_DONE || end != SQLITE_OK)
+        return rc == SQLITE_DONE ? end : rc;
+    return sqlite3_exec(cache->db,
+                        "DELETE FROM used WHERE kind <> '' AND NOT EXISTS (SELECT 1 FROM entry e"
+                        " WHERE e.kind = used.kind AND e.key = used.key)",
+                        NULL, NULL, NULL);
+}
+
 bool po_cache_put(po_cache *cache, const char *kind, po_hash key, const void *value, size_t size) {
     if (!cache->db || cache->fixed)
         return false;
-    int rc = store(cache, kind, key, value, size);
+    int rc = store_used(cache, kind, key, value, size);
     if (damaged(rc) && rebuild(cache))
-        rc = store(cache, kind, key, value, size);
+        rc = store_used(cache, kind, key, value, size);
+    /* The first that go are small where the last are large: a few times, until there is room. */
+    for (int i = 0; i < 4 && rc == SQLITE_FULL && size < cache->limit / 2; i++) {
+        if (!at_limit(cache, size) || evict(cache) != SQLITE_OK)
+            break;
+        rc = store_used(cache, kind, key, value, size);
+    }
     return rc == SQLITE_OK;
+}
+
+const char *po_cache_refused(const po_cache *cache) {
+    return cache->refused;
+}
+
+void po_cache_limit(po_cache *cache, uint64_t bytes) {
+    cache->limit = bytes;
+    if (cache->db)
+        set_limit(cache);
 }

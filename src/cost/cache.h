@@ -12,13 +12,22 @@
 typedef struct po_cache po_cache;
 
 /* path NULL: ~/.cache/petopt/cost.db of the user who runs this (from the user database). A default
- * place that cannot be written gives a cache that is always empty, with a log line. PO_BAD_USE:
- * the file named is there and is not a cost cache, so it is not touched; PO_IO: it cannot be made.
- * The arena closes it. */
+ * place that cannot be used gives a cache that is always empty, with a log line. PO_BAD_USE: the
+ * file named is there and is not a cost cache, or others may write it, so it is not touched; PO_IO:
+ * it cannot be made. The arena closes it. */
 po_status po_cache_open(po_ctx *ctx, po_arena *arena, const char *path, po_cache **cache);
 /* A file that is there already, to be read alone: nothing changes in it. PO_IO where it is not
  * there, PO_BAD_USE where it is no cost cache of this layout. */
 po_status po_cache_open_read(po_ctx *ctx, po_arena *arena, const char *path, po_cache **cache);
+/* Why the file cannot be believed, as half a sentence ("it belongs to ..."); NULL: it can. */
+const char *po_cache_distrust(po_arena *arena, const char *path);
+/* Why the default cache is not used for want of trust: a sentence; NULL: it is used, or could not
+ * be opened at all. */
+const char *po_cache_refused(const po_cache *cache);
+/* How large the file may become, PO_CACHE_BYTES where nothing is said: then the rows that were not
+ * used for the longest time go, a quarter of the whole at a time. */
+#define PO_CACHE_BYTES ((uint64_t)512 << 20)
+void po_cache_limit(po_cache *cache, uint64_t bytes);
 /* A cache that keeps nothing. */
 po_cache *po_cache_none(po_arena *arena);
 

@@ -1,5 +1,6 @@
 #include "cost/kernels.h"
 
+#include "base/file.h"
 #include "base/folder.h"
 #include "codegen/compile.h"
 #include "cost/isolate.h"
@@ -329,6 +330,15 @@ static void tell(void *user, uint32_t compiled) {
             t->n * compiled / t->files, t->n);
 }
 
+/* The folder's file system may not let programs be loaded (noexec): memory does. */
+static po_status load_from_memory(po_ctx *ctx, po_arena *arena, timing *t) {
+    int fd;
+    po_content built;
+    PO_TRY(po_file_open(ctx, arena, AT_FDCWD, t->library, 0, &fd));
+    PO_TRY(po_file_content(ctx, arena, fd, t->library, &built));
+    return po_memory_file(ctx, arena, "kernels", built.data, built.size, &t->library);
+}
+
 /* All kernels as one library; *any: there is one. */
 static po_status build(po_ctx *ctx, po_arena *arena, const char *cc, const char *dir, timing *t,
                        bool *any) {
@@ -356,6 +366,8 @@ static po_status build(po_ctx *ctx, po_arena *arena, const char *cc, const char 
     if (status != PO_OK && stops(status))
         return status;
     *any = status == PO_OK;
+    if (*any)
+        PO_TRY(load_from_memory(ctx, arena, t));
     if (!*any) {
         po_log(ctx, "not timed: %s", ctx->error.message);
         po_ctx_clear(ctx);

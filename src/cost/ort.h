@@ -3,6 +3,7 @@
 #ifndef PO_COST_ORT_H
 #define PO_COST_ORT_H
 
+#include "base/file.h"
 #include "ir/tensor.h"
 
 typedef struct po_ort po_ort;
@@ -30,6 +31,9 @@ typedef struct po_side_files {
     const char *const *names;
     const void *const *data;
     const size_t *sizes;
+    /* Mapped files that hold some of them: their pages are let go once a model is loaded. */
+    uint32_t n_mapped;
+    const po_content *const *mapped;
 } po_side_files;
 
 typedef struct po_ort_options {

@@ -3,6 +3,7 @@
 
 #include "export/parts.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -82,16 +83,23 @@ static po_status write_data(po_exporter *ex, const po_data_plan *plan, const po_
     return PO_OK;
 }
 
-/* A certificate of petopt's, which is of no use to another model: its text starts so. */
-static bool is_certificate(const char *path) {
+/* Whether a certificate of petopt's stands there, which is of no use to another model: its text
+ * starts so. What cannot be told stays no certificate beside another model. */
+static po_status find_certificate(po_exporter *ex, const char *path, bool *is) {
     static const char start[] = "{\n \"digest\": \"";
     char head[sizeof start - 1];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool is = fd >= 0 && read(fd, head, sizeof head) == (ssize_t)sizeof head &&
-              memcmp(head, start, sizeof head) == 0;
+    *is = false;
+    if (fd < 0 && (errno == ENOENT || errno == EACCES))
+        return PO_OK;
+    ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof head);
+    int error = n < 0 && errno != EISDIR ? errno : 0;
     if (fd >= 0)
         close(fd);
-    return is;
+    if (error)
+        return po_fail(ex->ctx, PO_IO, "%.300s: cannot be read (%s)", path, strerror(error));
+    *is = n == (ssize_t)sizeof head && memcmp(head, start, sizeof head) == 0;
+    return PO_OK;
 }
 
 static po_status write_files(po_export *e, const po_graph *graph, const char *path,
@@ -136,7 +144,9 @@ static po_status write_files(po_export *e, const po_graph *graph, const char *pa
         po_commit_add(e->commit, e->data);
         po_commit_sync(e->commit);
     }
-    if (is_certificate(cert_path))
+    bool old_certificate;
+    PO_TRY(find_certificate(ex, cert_path, &old_certificate));
+    if (certificate || old_certificate)
         po_commit_drop(e->commit, cert_path);
     po_commit_add(e->commit, e->model);
     if (certificate)

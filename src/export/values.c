@@ -90,9 +90,9 @@ static po_status make_list(po_exporter *ex, const po_graph *g, const po_value_id
     return PO_OK;
 }
 
-enum { NAME_LIVE = 1, NAME_GONE = 2 };
+/* Which names of the graph's own values still mean something: the value's number and 1; 0. */
+enum { NAME_GONE = 0, NAME_LIVE = 1 };
 
-/* Which names of the graph's own values still mean something. */
 static po_map *index_names(po_exporter *ex, const po_graph *g) {
     po_map *map = po_map_create(ex->arena);
     for (po_value_id i = 0; i < g->n_values; i++) {
@@ -101,13 +101,28 @@ static po_map *index_names(po_exporter *ex, const po_graph *g) {
             continue;
         bool live = v->producer != PO_NONE || v->is_input || v->is_initializer;
         if (live || po_map_get(map, v->name) == PO_NONE)
-            po_map_put(map, v->name, live ? NAME_LIVE : NAME_GONE);
+            po_map_put(map, v->name, live ? NAME_LIVE + i : NAME_GONE);
     }
     return map;
 }
 
 static bool keeps(const po_map *names, const char *name) {
     return !name || po_map_get(names, name) != NAME_GONE;
+}
+
+/* Whether an entry does not contradict the shape that its value has by now: the runtime believes
+ * entries, and then refuses the nodes behind. */
+static po_status still_true(po_exporter *ex, const po_graph *g, const po_map *names,
+                            const Onnx__ValueInfoProto *info, bool *true_still) {
+    uint32_t name = info->name ? po_map_get(names, info->name) : PO_NONE;
+    po_place at = {NULL, "value", -1, info->name};
+    po_type type;
+    *true_still = true;
+    if (name == PO_NONE || name < NAME_LIVE || !info->type)
+        return PO_OK;
+    PO_TRY(po_type_from_proto(ex->ctx, ex->arena, "model", &at, info->type, &type));
+    *true_still = po_type_merge(ex->arena, &type, &g->values[name - NAME_LIVE].type);
+    return PO_OK;
 }
 
 po_status po_make_infos(po_exporter *ex, const po_graph *g, const Onnx__GraphProto *old,
@@ -128,9 +143,12 @@ po_status po_make_infos(po_exporter *ex, const po_graph *g, const Onnx__GraphPro
     /* What the model says of names that no value ever had is none of our business: it stays. */
     p->value_info = PO_NEW_N(ex->arena, Onnx__ValueInfoProto *, old->n_value_info);
     p->n_value_info = 0;
-    for (size_t i = 0; i < old->n_value_info; i++)
-        if (keeps(names, old->value_info[i]->name))
+    for (size_t i = 0; i < old->n_value_info; i++) {
+        bool stays;
+        PO_TRY(still_true(ex, g, names, old->value_info[i], &stays));
+        if (stays && keeps(names, old->value_info[i]->name))
             p->value_info[p->n_value_info++] = old->value_info[i];
+    }
     p->quantization_annotation =
         PO_NEW_N(ex->arena, Onnx__TensorAnnotation *, old->n_quantization_annotation);
     p->n_quantization_annotation = 0;
@@ -141,8 +159,10 @@ po_status po_make_infos(po_exporter *ex, const po_graph *g, const Onnx__GraphPro
     p->sparse_initializer =
         PO_NEW_N(ex->arena, Onnx__SparseTensorProto *, old->n_sparse_initializer);
     p->n_sparse_initializer = 0;
-    for (size_t i = 0; i < old->n_sparse_initializer; i++)
-        if (po_map_get(names, old->sparse_initializer[i]->values->name) == NAME_LIVE)
+    for (size_t i = 0; i < old->n_sparse_initializer; i++) {
+        uint32_t name = po_map_get(names, old->sparse_initializer[i]->values->name);
+        if (name != PO_NONE && name >= NAME_LIVE)
             p->sparse_initializer[p->n_sparse_initializer++] = old->sparse_initializer[i];
+    }
     return PO_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef PO_IMPORT_H
 #define PO_IMPORT_H
 
+#include "base/file.h"
 #include "ir/graph.h"
 
 /* Reads a model and the external data that it names. Weights are not copied: they lie in read-only
@@ -38,5 +39,11 @@ typedef struct po_file_sum {
     const char *sha256;
 } po_file_sum;
 void po_import_sums(po_arena *arena, const po_model *model, const po_file_sum **sums, uint32_t *n);
+
+/* The files that a model was read from: its own, and those of its external data. */
+const po_content *const *po_import_contents(const po_model *model, uint32_t *n);
+
+/* Gives back the memory of large files that are mapped; what is looked at again is read again. */
+void po_import_rest(const po_model *model);
 
 #endif

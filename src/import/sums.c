@@ -1,4 +1,4 @@
-/* Hashes of the files that a model was read from. */
+/* The files that a model was read from: their hashes, and letting go of their pages. */
 #include "import/import.h"
 
 #include "base/file.h"
@@ -18,4 +18,16 @@ void po_import_sums(po_arena *arena, const po_model *model, const po_file_sum **
         s[i] = (po_file_sum){po_path_name(c->path), hex};
     }
     *sums = s;
+}
+
+const po_content *const *po_import_contents(const po_model *model, uint32_t *n) {
+    const po_origin *origin = model->origin;
+    *n = origin ? origin->n_files : 0;
+    return origin ? origin->files : NULL;
+}
+
+void po_import_rest(const po_model *model) {
+    const po_origin *origin = model->origin;
+    for (uint32_t i = 0; origin && i < origin->n_files; i++)
+        po_content_rest(origin->files[i]);
 }

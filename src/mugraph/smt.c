@@ -10,7 +10,7 @@ struct po_smt {
     Z3_solver solver;
     Z3_ast *expressions;
     uint32_t n, cap;
-    bool failed; /* Z3 refused something: the next answer is UNKNOWN */
+    bool failed; /* Z3 refused something: the answers are UNKNOWN from there on */
 };
 
 static void refused(Z3_context z3, Z3_error_code code) {
@@ -50,17 +50,38 @@ static uint32_t add(po_smt *smt, Z3_ast e) {
     return smt->n - 1;
 }
 
+/* What Z3 is given it does not look at, and where memory runs out it gives nothing: once anything
+ * failed it is asked no more. */
+static bool well(po_smt *smt, uint32_t n, const Z3_ast *parts) {
+    for (uint32_t i = 0; i < n; i++)
+        smt->failed |= !parts[i];
+    return !smt->failed;
+}
+
+typedef Z3_ast (*binary)(Z3_context z3, Z3_ast a, Z3_ast b);
+
+static Z3_ast both(po_smt *smt, binary fn, Z3_ast a, Z3_ast b) {
+    return well(smt, 2, (Z3_ast[]){a, b}) ? fn(smt->z3, a, b) : NULL;
+}
+
 static Z3_ast number(po_smt *smt, int64_t v) {
-    return Z3_mk_int64(smt->z3, v, Z3_mk_int_sort(smt->z3));
+    return smt->failed ? NULL : Z3_mk_int64(smt->z3, v, Z3_mk_int_sort(smt->z3));
+}
+
+static void require(po_smt *smt, Z3_ast claim) {
+    if (well(smt, 1, &claim))
+        Z3_solver_assert(smt->z3, smt->solver, claim);
 }
 
 uint32_t po_smt_variable(po_smt *smt, int64_t least, int64_t most) {
+    if (smt->failed)
+        return add(smt, NULL);
     Z3_ast v =
         Z3_mk_const(smt->z3, Z3_mk_int_symbol(smt->z3, (int)smt->n), Z3_mk_int_sort(smt->z3));
     /* Ranges hold for all questions: below the scope that a question ends. */
     Z3_solver_pop(smt->z3, smt->solver, 1);
-    Z3_solver_assert(smt->z3, smt->solver, Z3_mk_ge(smt->z3, v, number(smt, least)));
-    Z3_solver_assert(smt->z3, smt->solver, Z3_mk_le(smt->z3, v, number(smt, most)));
+    require(smt, both(smt, Z3_mk_ge, v, number(smt, least)));
+    require(smt, both(smt, Z3_mk_le, v, number(smt, most)));
     Z3_solver_push(smt->z3, smt->solver);
     return add(smt, v);
 }
@@ -69,40 +90,42 @@ uint32_t po_smt_sum(po_smt *smt, int64_t offset, uint32_t n, const po_smt_term *
     Z3_ast *parts = PO_NEW_N(smt->arena, Z3_ast, n + 1);
     parts[n] = number(smt, offset);
     for (uint32_t i = 0; i < n; i++) {
-        Z3_ast both[2] = {number(smt, terms[i].coef), smt->expressions[terms[i].of]};
-        parts[i] = Z3_mk_mul(smt->z3, 2, both);
+        Z3_ast factors[2] = {number(smt, terms[i].coef), smt->expressions[terms[i].of]};
+        parts[i] = well(smt, 2, factors) ? Z3_mk_mul(smt->z3, 2, factors) : NULL;
     }
-    return add(smt, Z3_mk_add(smt->z3, n + 1, parts));
+    return add(smt, well(smt, n + 1, parts) ? Z3_mk_add(smt->z3, n + 1, parts) : NULL);
 }
 
 uint32_t po_smt_quotient(po_smt *smt, uint32_t of, int64_t by) {
-    return add(smt, Z3_mk_div(smt->z3, smt->expressions[of], number(smt, by)));
+    return add(smt, both(smt, Z3_mk_div, smt->expressions[of], number(smt, by)));
 }
 
 uint32_t po_smt_rest(po_smt *smt, uint32_t of, int64_t by) {
-    return add(smt, Z3_mk_mod(smt->z3, smt->expressions[of], number(smt, by)));
+    return add(smt, both(smt, Z3_mk_mod, smt->expressions[of], number(smt, by)));
 }
 
 static Z3_ast claim_of(po_smt *smt, po_smt_claim c) {
     Z3_ast a = smt->expressions[c.a], b = smt->expressions[c.b];
     if (c.relation == PO_SMT_LESS)
-        return Z3_mk_lt(smt->z3, a, b);
-    Z3_ast equal = Z3_mk_eq(smt->z3, a, b);
-    return c.relation == PO_SMT_EQUAL ? equal : Z3_mk_not(smt->z3, equal);
+        return both(smt, Z3_mk_lt, a, b);
+    Z3_ast equal = both(smt, Z3_mk_eq, a, b);
+    return c.relation == PO_SMT_EQUAL || !equal ? equal : Z3_mk_not(smt->z3, equal);
 }
 
 void po_smt_require(po_smt *smt, po_smt_claim claim) {
-    Z3_solver_assert(smt->z3, smt->solver, claim_of(smt, claim));
+    require(smt, claim_of(smt, claim));
 }
 
 void po_smt_require_any(po_smt *smt, uint32_t n, const po_smt_claim *claims) {
     Z3_ast *parts = PO_NEW_N(smt->arena, Z3_ast, n + 1);
     for (uint32_t i = 0; i < n; i++)
         parts[i] = claim_of(smt, claims[i]);
-    Z3_solver_assert(smt->z3, smt->solver, Z3_mk_or(smt->z3, n, parts));
+    require(smt, well(smt, n, parts) ? Z3_mk_or(smt->z3, n, parts) : NULL);
 }
 
 po_smt_answer po_smt_ask(po_smt *smt) {
+    if (smt->failed)
+        return PO_SMT_UNKNOWN;
     Z3_lbool found = Z3_solver_check(smt->z3, smt->solver);
     bool well = !smt->failed && Z3_get_error_code(smt->z3) == Z3_OK;
     Z3_solver_pop(smt->z3, smt->solver, 1);

@@ -34,6 +34,7 @@ static po_status open_graph(po_ctx *ctx, po_arena *arena, const char *path, cons
     PO_TRY(po_pin_inputs(ctx, model->graph, o->pins, o->n_pins, graph));
     uint32_t inlined;
     PO_TRY(po_inline_functions(ctx, *graph, NULL, &inlined));
+    po_graph_sweep(*graph);
     return inlined ? po_infer_graph(ctx, *graph, true) : PO_OK;
 }
 
@@ -126,8 +127,20 @@ static po_status verify_body(po_ctx *ctx, void *user) {
         v->equal = true;
         return PO_OK;
     }
+    if (replay.differ && (r.equal || r.evidence == PO_EVIDENCE_NONE)) {
+        v->equal = v->proved = false;
+        snprintf(v->how, sizeof v->how, "%s, and yet they are not the same function",
+                 r.evidence == PO_EVIDENCE_NONE ? "nothing was compared" : "no set of inputs told");
+        return po_fail(ctx, PO_NOT_EQUAL, "the proof found a difference: %s", replay.text);
+    }
     /* Equal over the reals is not equal. */
     v->proved = v->proved && r.equal;
+    if (r.evidence == PO_EVIDENCE_SHAPES && r.equal && !v->proved) {
+        v->equal = false;
+        return po_fail(ctx, PO_RUNTIME,
+                       "the models could not be compared: their outputs are random, and not proved "
+                       "to be the same function of what is drawn");
+    }
     if (r.evidence == PO_EVIDENCE_NONE)
         return po_fail(ctx, PO_RUNTIME, "the models could not be compared: %s", r.why);
     return r.equal ? PO_OK : po_fail(ctx, PO_NOT_EQUAL, "%s", r.why);

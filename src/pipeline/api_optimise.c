@@ -2,6 +2,7 @@
 #include "codegen/compile.h"
 #include "codegen/library.h"
 #include "codegen/nvrtc.h"
+#include "cost/cache.h"
 #include "pipeline/api.h"
 #include "pipeline/budget.h"
 #include "pipeline/pipeline.h"
@@ -54,9 +55,24 @@ static po_status check_options(po_ctx *ctx, const po_model *model, const po_opti
                                               : "--cost replay");
     if (options->kernels) {
         PO_TRY(po_library_check_folder(ctx, options->kernels, NULL));
-        PO_TRY(po_cc_check(ctx, options->cc));
+        PO_TRY(po_cc_check(ctx, options->cc, NULL));
     }
     return options->kernels && options->cuda ? check_nvrtc(ctx, options) : PO_OK;
+}
+
+/* A cache that is named and cannot be used ends the run before it begins; the default one is done
+ * without, and the user hears of it where others could have written it. */
+static po_status check_cache(po_run_state *state) {
+    const char *path = po_options_cache(state->options);
+    if (state->options->level < 1 || (path && !*path))
+        return PO_OK;
+    po_cache *cache;
+    po_arena *arena = po_arena_create(state->ctx);
+    PO_TRY(po_cache_open(state->ctx, arena, path, &cache));
+    if (po_cache_refused(cache))
+        po_record_note(state->record, "%s", po_cache_refused(cache));
+    po_arena_free(arena);
+    return PO_OK;
 }
 
 /* What the winner brings with it. */
@@ -104,6 +120,7 @@ static po_status optimise_body(po_ctx *ctx, void *user) {
     s->level = o->level;
     s->threads = ctx->threads;
     s->tolerance = o->tolerance;
+    PO_TRY(check_cache(state));
     if (o->cuda)
         PO_TRY(po_pipeline_gpu(state));
     PO_TRY(po_pipeline_run(state));
@@ -205,8 +222,7 @@ typedef struct check_args {
 
 static po_status check_output(po_ctx *ctx, void *user) {
     const check_args *args = user;
-    po_writer *writer; /* gone with its arena: it is only tried */
-    PO_TRY(po_writer_create(ctx, po_arena_create(ctx), NULL, args->path, &writer));
+    PO_TRY(po_writer_try(ctx, args->path));
     const char *kernels = args->options ? args->options->kernels : NULL;
     return kernels ? po_library_check_folder(ctx, kernels, args->path) : PO_OK;
 }

@@ -1,5 +1,7 @@
 #include "pipeline/candidates.h"
 
+#include "import/import.h"
+
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,7 +19,8 @@ void po_candidate_store_init(po_candidate_store *store, po_arena *arena) {
 }
 
 po_side_files po_candidate_files(const po_candidate_store *store) {
-    return (po_side_files){store->n, store->names, store->data, store->sizes};
+    return (po_side_files){store->n,     store->names,    store->data,
+                           store->sizes, store->n_mapped, store->mapped};
 }
 
 static uint64_t weight_bytes(const po_graph *graph) {
@@ -56,6 +59,7 @@ po_status po_candidate_write(po_ctx *ctx, po_candidate_store *store, const po_gr
         uint32_t n = 0;
         PO_TRY(po_export_split(ctx, store->arena, graph, fd, NULL, &weights, &n, NULL));
         add_weights(store, weights, n);
+        store->mapped = po_import_contents(graph->model, &store->n_mapped);
     }
     /* Of the graph, not of the file: where a split model's weights lie differs from run to run. */
     PO_TRY(po_export_hash(ctx, graph, &candidate->hash));

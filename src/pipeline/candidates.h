@@ -14,6 +14,8 @@ typedef struct po_candidate_store {
     size_t *sizes;
     uint32_t n, cap_names, cap_data, cap_sizes;
     po_map *known; /* names that are listed */
+    uint32_t n_mapped;
+    const po_content *const *mapped; /* what the model was read from */
 } po_candidate_store;
 
 typedef struct po_candidate {

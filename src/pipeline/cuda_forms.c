@@ -122,7 +122,8 @@ po_status cuda_plan_form(cuda_making *m, const po_graph *from, const char *name,
     po_run_state *state = m->state;
     po_arena *arena = state->arena;
     const po_postopt_options postopt = po_postopt_plain(0);
-    const po_gpu_options options = {.tf32 = state->options->tf32, .memo = m->memo};
+    const po_gpu_options options = {
+        .exact = state->options->exact, .tf32 = state->options->tf32, .memo = m->memo};
     *f = (cuda_form){.name = name};
     PO_TRY(po_postopt(m->ctx, from, &postopt, &f->graph, NULL));
     po_pipeline_hold(state, f->graph);

@@ -9,7 +9,7 @@ const char *po_trial_fate_text(po_trial_fate fate) {
         [PO_TRIAL_BOXES] = "differs in some boxes", [PO_TRIAL_EQUAL] = "equal",
         [PO_TRIAL_UNMEASURED] = "not measured",     [PO_TRIAL_COST] = "not faster",
         [PO_TRIAL_WHOLE] = "differs in the whole",  [PO_TRIAL_CHOSEN] = "chosen",
-        [PO_TRIAL_JOINED] = "chosen for its seams",
+        [PO_TRIAL_JOINED] = "chosen for its seams", [PO_TRIAL_REFUSED] = "refused",
     };
     return text[fate];
 }

@@ -207,11 +207,41 @@ static po_status time_batch(measuring *c, const uint32_t *which, uint32_t n, uin
     return PO_OK;
 }
 
+/* One by one, where one of them stops the runtime and not the original: those that it refuses leave
+ * the list. */
+static po_status time_each(measuring *c, uint32_t *which, uint32_t *n) {
+    uint32_t kept = 0;
+    PO_TRY(time_batch(c, which, 0, 1));
+    for (uint32_t i = 0; i < *n; i++) {
+        po_trial *t = &c->site->trials[which[i]];
+        po_status status = time_batch(c, &which[i], 1, 1);
+        if (status == PO_OK) {
+            which[kept++] = which[i];
+            continue;
+        }
+        if (status != PO_RUNTIME)
+            return status;
+        po_log(c->ctx, "'%s' is refused: %s", t->name, c->ctx->error.message);
+        t->fate = PO_TRIAL_REFUSED;
+        t->why = po_arena_strdup(c->state->arena, c->ctx->error.message);
+        po_ctx_clear(c->ctx);
+    }
+    *n = kept;
+    return PO_OK;
+}
+
 /* A short reading of all; the best few, where they are near enough, once more. */
 static po_status measure_new(measuring *c, uint32_t *which, uint32_t n) {
     po_site *site = c->site;
-    for (uint32_t i = 0; i < n; i += BATCH)
-        PO_TRY(time_batch(c, which + i, n - i < BATCH ? n - i : BATCH, 1));
+    for (uint32_t i = 0; i < n; i += BATCH) {
+        po_status status = time_batch(c, which + i, n - i < BATCH ? n - i : BATCH, 1);
+        if (status == PO_RUNTIME && n > 1) {
+            po_ctx_clear(c->ctx);
+            PO_TRY(time_each(c, which, &n));
+            break;
+        }
+        PO_TRY(status);
+    }
     for (uint32_t i = 1; i < n; i++)
         for (uint32_t k = i; k > 0; k--) {
             uint32_t *a = &which[k - 1], *b = &which[k], swap = *a;

@@ -135,7 +135,8 @@ static void dump(const po_run_state *state, const char *name) {
 static bool survives(const stage *s, po_status status) {
     if (s->run == po_stage_import)
         return false;
-    return status == PO_UNSUPPORTED || status == PO_INTERNAL || status == PO_BAD_INPUT;
+    return status == PO_UNSUPPORTED || status == PO_INTERNAL || status == PO_BAD_INPUT ||
+           status == PO_IO; /* a temporary file, a process: the output is not written here */
 }
 
 static po_stage_report *report_of(po_run_state *state, const stage *s) {

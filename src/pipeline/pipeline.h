@@ -54,6 +54,7 @@ typedef struct po_run_state {
     const char *winner_path;    /* where its bytes can be read; NULL: it is the original, or its
                                    weights are not copied */
     po_proof_report proof;      /* of the winner against the original */
+    const po_graph *proof_of;   /* the winner that it is of; NULL: none yet */
     const po_graph *recipes;    /* that the proof took the winner's constants by; NULL: none */
     po_arena *files;            /* what goes with the run: candidates' files, the runtime's cache */
     const po_check_set *checks; /* --check-data */

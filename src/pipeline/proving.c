@@ -35,6 +35,8 @@ static po_status prove(po_ctx *ctx, const po_run_state *state, const po_graph *w
     po_graph *original, *candidate;
     PO_TRY(po_pin_inputs(ctx, state->original, NULL, 0, &original));
     PO_TRY(po_pin_inputs(ctx, winner, NULL, 0, &candidate));
+    po_graph_sweep(original);
+    po_graph_sweep(candidate);
     double end = po_budget_end(state, PO_PART_PROOF), left = end > 0 ? end - po_now() : 1e9;
     left = left < least_for_proof ? least_for_proof : left;
     po_proof_options options = {.cpu_seconds = left < seconds_for_proof ? left : seconds_for_proof};
@@ -134,7 +136,7 @@ static po_status prove_once(po_run_state *state, bool *same) {
         return PO_OK;
     state->proof = found.report;
     /* What time did not suffice for may be proved on another day. */
-    if (found.proved && (found.report.proved || found.report.differ))
+    if (found.proved && (found.report.proved || found.report.differ == PO_DIFFER_CERTAIN))
         po_cache_put(cache, "proof", key, &state->proof, sizeof state->proof);
     return PO_OK;
 }
@@ -163,6 +165,20 @@ po_status po_proving_run(po_run_state *state, bool *same) {
            s->proved ? "proved" : "tested only", text, state->proof.degree, state->proof.nodes,
            state->proof.reused, state->proof.seconds);
     return PO_OK;
+}
+
+po_status po_proving_winner(po_run_state *state) {
+    bool same;
+    if (state->proof_of == state->winner)
+        return PO_OK;
+    state->proof_of = state->winner;
+    memset(&state->proof, 0, sizeof state->proof);
+    PO_TRY(po_proving_run(state, &same));
+    if (same)
+        return PO_OK;
+    state->winner = state->current = state->original;
+    state->record->summary.winner = "original";
+    return po_fail(state->ctx, PO_INTERNAL, "the winner does not read back as what it was");
 }
 
 /* --- the certificate --- */

@@ -10,6 +10,11 @@
  * what stops the run. */
 po_status po_proving_run(po_run_state *state, bool *same);
 
+/* The last look at a winner: read back from the bytes that were measured it must be the graph that
+ * was meant, and that is what is proved. Once for each winner. PO_INTERNAL where it is not: the
+ * original is the winner again. */
+po_status po_proving_winner(po_run_state *state);
+
 /* "modulo 2 drawn primes, ..." or why not. */
 void po_proving_tell(const po_proof_report *report, char *text, size_t size);
 
@@ -29,7 +34,8 @@ po_status po_proving_certify(po_ctx *ctx, po_arena *arena, void *user, const po_
 /* What verify finds: OUT.cert where it is there and holds, then the proof with fresh seeds. A
  * library of kernels (NULL: none) must be the one that the certificate names. */
 typedef struct po_replay {
-    bool proved, differ;
+    bool proved;
+    bool differ;              /* for sure */
     char text[PO_PROOF_TEXT]; /* one sentence */
 } po_replay;
 po_status po_proving_replay(po_ctx *ctx, po_arena *arena, const po_graph *a, const po_graph *b,

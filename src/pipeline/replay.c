@@ -107,7 +107,7 @@ static po_status replay(replaying *r, const char *path_of_b) {
     PO_TRY(po_prove(r->ctx, r->a, r->b, recipes, &options, &report));
     /* A certificate that does not hold is evidence of something, whatever is true without it. */
     r->replay->proved = report.proved && !*trouble;
-    r->replay->differ = report.differ != 0;
+    r->replay->differ = report.differ == PO_DIFFER_CERTAIN;
     char text[PO_PROOF_TEXT];
     po_proving_tell(&report, text, sizeof text);
     if (*trouble)

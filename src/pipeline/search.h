@@ -21,6 +21,7 @@ typedef enum po_trial_fate {
     PO_TRIAL_BOXES,      /* differs in some boxes; corrected forms of it are trials of their own */
     PO_TRIAL_EQUAL,      /* agrees in every box */
     PO_TRIAL_UNMEASURED, /* others had better estimates */
+    PO_TRIAL_REFUSED,    /* the runtime does not load or run it: a fault of ours */
     PO_TRIAL_COST,       /* measured, and not faster */
     PO_TRIAL_WHOLE,      /* the whole tensors differ */
     PO_TRIAL_CHOSEN,

@@ -107,7 +107,7 @@ static po_status read_all(selecting *s, gpu_reading *original, gpu_reading *r, b
 
 static void sort_by_reading(selecting *s, const gpu_reading *r) {
     for (uint32_t i = 0; i < s->state->n_variants; i++) {
-        if (!s->written[i].path || !(r[i].seconds > 0))
+        if (!s->written[i].path || s->done[i] || !(r[i].seconds > 0))
             continue;
         uint32_t k = s->n_order++;
         for (; k > 0 && r[i].seconds < r[s->order[k - 1]].seconds; k--)
@@ -159,6 +159,7 @@ po_status po_select_for_gpu(selecting *s) {
     sum->measured = measured;
     sum->ms_before = sum->ms_after = 1e3 * original.seconds;
     sum->ratio = sum->ratio_low = sum->ratio_high = 1;
+    s->n_order = 0;
     sort_by_reading(s, r);
     for (uint32_t k = 0; k < s->n_order; k++) {
         uint32_t i = s->order[k];

@@ -22,8 +22,11 @@ typedef struct selecting {
     bool full[PO_MAX_VARIANTS]; /* rank is from the longer readings */
     bool heavy;                 /* each process that times the model takes seconds to load it */
     bool read[PO_MAX_VARIANTS]; /* in this run, and not only for a moment */
-    uint32_t order[PO_MAX_VARIANTS]; /* best first */
+    const char *refused[PO_MAX_VARIANTS]; /* by the runtime, why; NULL */
+    uint32_t order[PO_MAX_VARIANTS];      /* best first */
     uint32_t n_order;
+    bool chosen_before;         /* and disproved */
+    bool done[PO_MAX_VARIANTS]; /* compared: taken or dropped */
 } selecting;
 
 /* The variant's row in the report; what becomes of it. */
@@ -34,6 +37,10 @@ po_selecting_decide(selecting *s, po_candidate_report *row, const char *format, 
  * itself does not run. */
 po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *untested,
                                bool *taken);
+
+/* select_fallback.c: reads, for a moment, how fast a variant with kernels is without its library,
+ * at the size of that number. */
+po_status po_select_fallback(selecting *s, uint32_t i, uint32_t size);
 
 /* select_gpu.c: target cuda. By readings of a GPU, or what was recorded of one, or else by
  * estimates. */

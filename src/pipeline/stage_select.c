@@ -2,12 +2,15 @@
  * go through the full protocol (select/select.h), best first, until one is accepted. */
 #include "codegen/library.h"
 #include "cost/roofline.h"
+#include "import/import.h"
 #include "pipeline/budget.h"
 #include "pipeline/pin.h"
+#include "pipeline/proving.h"
 #include "pipeline/selecting.h"
 #include "select/rank.h"
 #include "select/select.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,6 +20,10 @@ enum { MANY_NODES = 5000, HUGE_NODES = 20000 };
 /* The float64 reference would not be done within its time. */
 #define REFERENCE_FLOPS 3e10
 #define HEAVY_WEIGHTS   ((uint64_t)64 << 20)
+/* Of the sessions in one process: tensors between operators that are live at a time, and bytes
+ * beside twice the weights. */
+enum { LIVE = 4 };
+#define ROOM 200e6
 enum { MOST_TRIED = 3, MOST_TRIED_ELSEWHERE = 6, RANK_LAYOUT = 3, FRESH_OF_FUNCTIONS = 8 };
 static const double widest = 1.5;       /* of an interval that is worth telling */
 static const double worth_trying = 1.0; /* a first reading below this is not followed up */
@@ -44,6 +51,19 @@ void po_selecting_decide(selecting *s, po_candidate_report *row, const char *for
     row->verdict = po_arena_strdup(s->state->arena, text);
 }
 
+/* One that the runtime refuses, or that computes something else, is a fault of ours: it is counted
+ * and told, whatever the others come to. */
+static void note_fault(selecting *s, po_candidate_report *row, const char *why, bool refused) {
+    row->refused |= refused;
+    row->different |= !refused;
+    po_record_note(s->state->record, "'%s' was dropped: %s", row->name, why);
+}
+
+static void note_comparison(selecting *s, po_candidate_report *row, const po_verify_report *r) {
+    if (!r->equal && (r->refused || r->evidence != PO_EVIDENCE_NONE))
+        note_fault(s, row, r->why, r->refused);
+}
+
 /* --- ranking --- */
 
 static po_hash rank_key(const selecting *s) {
@@ -57,10 +77,27 @@ static po_hash rank_key(const selecting *s) {
     return key;
 }
 
+/* How many sessions one process may hold: with what the run itself holds, three times the weights
+ * and some. A session has the weights and what lies between operators, of which not more than a few
+ * of the largest are live at a time. */
+static uint32_t models_at_once(const po_graph *graph) {
+    double weights = (double)po_record_weights(graph), largest = 0;
+    for (po_value_id v = 0; v < graph->n_values; v++) {
+        const po_type *type = &graph->values[v].type;
+        size_t bytes;
+        if (!graph->values[v].constant && type->kind == PO_TYPE_TENSOR &&
+            po_dtype_bytes(type->dtype, po_type_count(type), &bytes))
+            largest = fmax(largest, (double)bytes);
+    }
+    double each = weights + LIVE * largest, room = 2 * weights + ROOM;
+    return room >= PO_TIMING_MAX * each ? PO_TIMING_MAX : (uint32_t)(room / each);
+}
+
 static po_status measure_ranks(po_run_state *state, void *user) {
     selecting *s = user;
     po_inputs *plan;
     po_feed feed;
+    po_import_rest(state->original->model);
     PO_TRY(po_inputs_plan(s->ctx, s->arena, s->original, s->original, &plan));
     PO_TRY(po_inputs_make(s->ctx, s->arena, plan, 0, PO_INPUTS_NORMAL, 1, &feed));
     const char *paths[PO_MAX_VARIANTS], *kernels = NULL;
@@ -83,11 +120,14 @@ static po_status measure_ranks(po_run_state *state, void *user) {
                          .n = n,
                          .candidates = paths,
                          .heavy = s->heavy,
+                         .at_once = models_at_once(s->original),
                          .until = po_budget_end(state, PO_PART_RANKS)};
-    PO_TRY(po_rank(s->ctx, &spec, timing, read));
+    const char *refused[PO_MAX_VARIANTS];
+    PO_TRY(po_rank(s->ctx, s->arena, &spec, timing, read, refused));
     for (uint32_t i = 0; i < n; i++) {
         s->rank[which[i]] = timing[i];
         s->full[which[i]] = s->read[which[i]] = read[i];
+        s->refused[which[i]] = refused[i];
     }
     return PO_OK;
 }
@@ -99,8 +139,25 @@ static bool goes_before(const selecting *s, uint32_t a, uint32_t b) {
     return s->rank[a].gain > s->rank[b].gain;
 }
 
-/* A variant that stops the whole comparison (one that does not load, say) is found by po_select:
- * without ranks all are tried in the order that they were made in. */
+/* What the runtime does not take leaves the order; whether there was any. */
+static bool drop_refused(selecting *s) {
+    uint32_t kept = 0, all = s->n_order;
+    for (uint32_t i = 0; i < all; i++) {
+        const char *why = s->refused[s->order[i]];
+        if (!why) {
+            s->order[kept++] = s->order[i];
+            continue;
+        }
+        po_candidate_report *row = po_selecting_row(s, s->order[i]);
+        note_fault(s, row, why, true);
+        po_selecting_decide(s, row, "the runtime refuses it: %s", why);
+    }
+    s->n_order = kept;
+    return kept < all;
+}
+
+/* Where all of the comparison fails, the original included, po_select finds out why: without ranks
+ * all are tried in the order that they were made in. */
 static po_status rank(selecting *s) {
     for (uint32_t i = 0; i < s->state->n_variants; i++)
         if (s->written[i].path)
@@ -131,7 +188,7 @@ static po_status rank(selecting *s) {
         s->state->undecided |= cut;
         memcpy(kept.rank, s->rank, sizeof s->rank);
         memcpy(kept.full, s->full, sizeof s->full);
-        if (!cut)
+        if (!drop_refused(s) && !cut)
             po_cache_put(s->cost->cache, "rank", key, &kept, sizeof kept);
     }
     for (uint32_t i = 1; i < s->n_order; i++)
@@ -238,6 +295,7 @@ static po_status check_functions(selecting *s, uint32_t i, bool *right) {
     po_verify_report r;
     PO_TRY(po_verify(s->ctx, &spec, &r));
     *right = r.equal;
+    note_comparison(s, po_selecting_row(s, i), &r);
     if (!r.equal)
         po_selecting_decide(s, po_selecting_row(s, i), "without its library: %s", r.why);
     return PO_OK;
@@ -265,6 +323,7 @@ static void tell_other_threads(const selecting *s, const po_verdict *v) {
 
 static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
     po_run_state *state = s->state;
+    po_import_rest(state->original->model);
     po_candidate_report *row = po_selecting_row(s, i);
     po_select_spec spec = {.cost = s->cost,
                            .kernels = kernels_of(s, i),
@@ -288,6 +347,7 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
                            .seed = 1};
     PO_TRY(po_select(s->ctx, &spec, v));
     fill_row(row, v);
+    note_comparison(s, row, &v->verify);
     bool accepted = po_verdict_accepted(v);
     po_selecting_decide(s, row, "%s%s", v->reason, v->cached ? " (from the cache)" : "");
     if (accepted)
@@ -298,6 +358,9 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
     if (accepted) {
         take(s, i, row, &v->verify);
         tell_other_threads(s, v);
+        uint32_t n = v->verify.sizes;
+        if (kernels_of(s, i))
+            PO_TRY(po_select_fallback(s, i, n > 0 ? v->verify.size[n - 1] : 0));
     }
     return PO_OK;
 }
@@ -343,6 +406,8 @@ static po_status by_protocol(po_run_state *state, void *user) {
     uint32_t most = MOST_TRIED;
     for (uint32_t k = 0; k < s->n_order && k < most; k++) {
         uint32_t i = s->order[k];
+        if (s->done[i])
+            continue;
         if (k > 0 && end > 0 && po_now() > end)
             return po_fail(s->ctx, PO_TIME_LIMIT, "the time for comparing was up");
         bool ranked = s->rank[i].seconds > 0;
@@ -354,7 +419,14 @@ static po_status by_protocol(po_run_state *state, void *user) {
                 s->state->variants[i].name);
         po_verdict v;
         po_selecting_decide(s, po_selecting_row(s, i), "not compared and confirmed in time");
-        PO_TRY(try_variant(s, i, &v));
+        s->done[i] = true;
+        po_status status = try_variant(s, i, &v);
+        if (status == PO_RUNTIME) { /* it stops the comparison: the next one may not */
+            note_fault(s, po_selecting_row(s, i), s->ctx->error.message, true);
+            po_ctx_clear(s->ctx);
+            continue;
+        }
+        PO_TRY(status);
         if (po_verdict_accepted(&v))
             return PO_OK;
         if (v.code == PO_VERDICT_UNTESTED)
@@ -362,9 +434,6 @@ static po_status by_protocol(po_run_state *state, void *user) {
         if (v.code == PO_VERDICT_SLOWER_ELSEWHERE ||
             (v.code == PO_VERDICT_WRONG && v.verify.fresh > 0))
             most = MOST_TRIED_ELSEWHERE; /* a milder form may be sure */
-        if (v.code == PO_VERDICT_WRONG)
-            po_record_note(s->state->record, "'%s' was dropped: %s", s->state->variants[i].name,
-                           v.reason);
         po_log(s->ctx, "%s: %s", s->state->variants[i].name, v.reason);
     }
     return PO_OK;
@@ -373,7 +442,8 @@ static po_status by_protocol(po_run_state *state, void *user) {
 static po_status by_measurement(selecting *s) {
     bool cut;
     PO_TRY(po_cost_need_runtime(s->ctx, s->cost));
-    PO_TRY(rank(s));
+    if (!s->chosen_before)
+        PO_TRY(rank(s));
     PO_TRY(po_budget_call(s->state, PO_PART_SELECT, "comparing and confirming was cut short",
                           by_protocol, s, &cut));
     s->state->undecided |= cut;
@@ -401,10 +471,12 @@ po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *
     spec.reference_first = row->nodes > MANY_NODES;
     po_verify_report r;
     *taken = false;
+    s->done[i] = true;
     po_step(s->ctx, (double)i / state->n_variants, "comparing '%s'", row->name);
     PO_TRY(po_verify(s->ctx, &spec, &r));
     row->compared = r.evidence != PO_EVIDENCE_NONE;
     row->error = r.max_rel;
+    note_comparison(s, row, &r);
     *untested = !row->compared;
     if (*untested)
         return original_fails(s, r.why);
@@ -424,7 +496,7 @@ static po_status by_model(selecting *s, const char *why) {
     for (uint32_t i = 0; i < s->state->n_variants; i++) {
         double gain = 1;
         bool untested, taken;
-        if (!s->written[i].path)
+        if (!s->written[i].path || s->done[i])
             continue;
         if (estimated_slower(s, i, &rates, &gain)) {
             po_selecting_decide(s, po_selecting_row(s, i), "estimated to be slower (%.2fx)", gain);
@@ -468,7 +540,7 @@ static void name_machine(selecting *s) {
         sum->runtime = po_arena_printf(state->arena, "ONNX Runtime %s", m->runtime);
 }
 
-static po_status select_winner(selecting *s) {
+static po_status prepare(selecting *s) {
     po_run_state *state = s->state;
     PO_TRY(po_pipeline_cost(state, &s->cost));
     name_machine(s);
@@ -491,21 +563,66 @@ static po_status select_winner(selecting *s) {
         PO_TRY(po_export_hash(s->ctx, state->original, &s->original_hash));
     }
     PO_TRY(write_candidates(s));
+    return PO_OK;
+}
+
+static po_status choose(selecting *s) {
+    po_run_state *state = s->state;
     if (state->options->cuda)
         return po_select_for_gpu(s);
     if (state->options->model_cost)
         return by_model(s, "compares equal; taken unmeasured");
     uint64_t nodes = po_record_nodes(state->original);
     if (nodes > HUGE_NODES && !state->options->measured_cost) {
-        po_record_note(state->record,
-                       "estimated, not timed: the runtime takes minutes to load %llu nodes; "
-                       "--cost ort times them all the same",
-                       (unsigned long long)nodes);
+        if (!s->chosen_before)
+            po_record_note(state->record,
+                           "estimated, not timed: the runtime takes minutes to load %llu nodes; "
+                           "--cost ort times them all the same",
+                           (unsigned long long)nodes);
         return by_model(s, "compares equal; too large a graph to be timed by default");
     }
     if (po_options_has(state->options->skip, state->options->n_skip, "select"))
         return by_model(s, "compares equal; not timed, as asked for");
     return by_measurement(s);
+}
+
+/* Gives up a winner whose proof found a difference. */
+static void give_up(selecting *s) {
+    po_run_state *state = s->state;
+    po_summary *sum = &state->record->summary;
+    for (uint32_t i = 0; i < state->n_variants; i++) {
+        if (state->variants[i].graph != state->winner)
+            continue;
+        po_candidate_report *row = po_selecting_row(s, i);
+        row->chosen = false;
+        po_selecting_decide(s, row, "disproved: %s", state->proof.why);
+        po_record_note(state->record,
+                       "'%s' was dropped: it compares equal, and the proof found a difference: %s",
+                       row->name, state->proof.why);
+    }
+    state->winner = state->current = state->original;
+    state->winner_path = NULL;
+    sum->winner = "original";
+    sum->measured = sum->compared = sum->proved = false;
+    sum->error = 0;
+    sum->error_reference = -1;
+    sum->proof = "";
+}
+
+/* What is chosen must not be disproved: the next one then has its turn. Each variant has one. */
+static po_status select_winner(selecting *s) {
+    po_run_state *state = s->state;
+    PO_TRY(prepare(s));
+    for (;;) {
+        PO_TRY(choose(s));
+        s->chosen_before = true;
+        if (state->winner == state->original)
+            return PO_OK;
+        PO_TRY(po_proving_winner(state));
+        if (state->proof.differ != PO_DIFFER_CERTAIN)
+            return PO_OK;
+        give_up(s);
+    }
 }
 
 /* What did not win is not looked at again, and may hold weights of its own. */

@@ -1,6 +1,7 @@
 /* The kernel stage: regions of the model as generated kernels, each region one node with the
  * standard operators as its function (codegen/library.h). What comes out competes with the
  * standard forms in select. */
+#include "codegen/compile.h"
 #include "codegen/library.h"
 #include "ops/pack.h"
 #include "pipeline/budget.h"
@@ -144,11 +145,15 @@ static po_status make_kernels(po_run_state *state, void *user) {
     po_rates rates;
     PO_TRY(po_pipeline_cost(state, &cost));
     po_rates_of_machine(cost, &rates);
+    /* What kernels take is known for what a compiler makes of them. */
+    po_hash compiler, key = po_cost_key(cost);
+    PO_TRY(po_cc_check(state->ctx, state->options->cc, &compiler));
+    key = po_hash_u64(po_hash_u64(key, compiler.lo), compiler.hi);
     po_plan_options options = {.exact = state->options->exact,
                                .measure = !state->options->model_cost,
                                .cc = state->options->cc,
                                .cache = cost->cache,
-                               .key = po_cost_key(cost),
+                               .key = key,
                                .readings = po_plan_readings_create(state->arena),
                                .until = po_budget_end(state, PO_PART_READ)};
     po_kernel_form form;

@@ -1,6 +1,7 @@
 #include "select/rank.h"
 
 #include <math.h>
+#include <stdio.h>
 
 enum { FEW = 4, MOST_KEPT = 6, HEAVY_KEPT = 2, BATCH = PO_TIMING_MAX - 1, STEPS = 3, QUICK = 2 };
 static const double close_enough = 0.9; /* of the best short reading */
@@ -70,13 +71,20 @@ static void sort_by_gain(const ranking *r, uint32_t *which, uint32_t n) {
         }
 }
 
+/* Candidates beside the original in one process. */
+static uint32_t batch_of(const po_rank_spec *spec) {
+    if (spec->at_once == 0 || spec->at_once > BATCH)
+        return BATCH;
+    return spec->at_once > 2 ? spec->at_once - 1 : 1;
+}
+
 /* Short readings of all; the best few stay, best first. */
 static po_status shorten(ranking *r, uint32_t *which, uint32_t *n) {
     bool heavy = r->spec->heavy;
-    uint32_t all = *n, most = heavy ? HEAVY_KEPT : MOST_KEPT;
-    for (uint32_t i = 0; i < all; i += BATCH) {
+    uint32_t all = *n, most = heavy ? HEAVY_KEPT : MOST_KEPT, batch = batch_of(r->spec);
+    for (uint32_t i = 0; i < all; i += batch) {
         po_step(r->ctx, 0.3 * i / all, "timing %u candidates", all);
-        PO_TRY(time_batch(r, which + i, all - i < BATCH ? all - i : BATCH, heavy ? 1 : QUICK, 0,
+        PO_TRY(time_batch(r, which + i, all - i < batch ? all - i : batch, heavy ? 1 : QUICK, 0,
                           7 + i));
     }
     sort_by_gain(r, which, all);
@@ -104,27 +112,90 @@ static bool all_alike(const ranking *r, const uint32_t *which, uint32_t n) {
     return true;
 }
 
-po_status po_rank(po_ctx *ctx, const po_rank_spec *spec, po_timing *timing, bool *read) {
-    ranking r = {ctx, spec, timing, read};
-    uint32_t which[PO_RANK_MAX], n = spec->n;
-    if (n > PO_RANK_MAX)
-        return po_fail(ctx, PO_BAD_USE, "%u candidates to rank (limit %d)", n, PO_RANK_MAX);
+/* Where a process does not hold all that are left, each is timed with the original alone, and their
+ * gains are compared. */
+static po_status time_alone(ranking *r, const uint32_t *which, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
-        which[i] = i;
-        timing[i] = (po_timing){.seconds = 0};
-        read[i] = false;
+        double seconds = 2 * seconds_each, until = r->spec->until;
+        if (i > 0 && until > 0 && po_now() + seconds > until)
+            break;
+        po_step(r->ctx, 0.3 + 0.1 * i / n, "timing %u candidates", n);
+        PO_TRY(time_batch(r, which + i, 1, 0, seconds, 1000 + i));
     }
+    return PO_OK;
+}
+
+static po_status rank_those(ranking *r, uint32_t *which, uint32_t n) {
+    const po_rank_spec *spec = r->spec;
     if (n > FEW || (spec->heavy && n > 1))
-        PO_TRY(shorten(&r, which, &n));
+        PO_TRY(shorten(r, which, &n));
+    if (n > batch_of(spec))
+        return time_alone(r, which, n);
     for (uint32_t step = 0; step < STEPS; step++) {
         double seconds = seconds_each * (n + 1) * (1u << step), start = po_now();
         if (step > 0 && spec->until > 0 && start + seconds > spec->until)
             break;
-        po_step(ctx, 0.3, "timing %u candidates", n);
-        PO_TRY(time_batch(&r, which, n, 0, seconds, 1000 + step));
-        n = drop_losers(&r, which, n);
-        if (n < 2 || all_alike(&r, which, n))
+        po_step(r->ctx, 0.3, "timing %u candidates", n);
+        PO_TRY(time_batch(r, which, n, 0, seconds, 1000 + step));
+        n = drop_losers(r, which, n);
+        if (n < 2 || all_alike(r, which, n))
             break;
     }
     return PO_OK;
+}
+
+/* What ends the run, and not one candidate. */
+static bool is_fatal(po_status status) {
+    return status == PO_CANCELLED || status == PO_TIME_LIMIT || status == PO_NO_MEMORY;
+}
+
+/* Each beside the original alone: who fails there, while the original alone does not, is out. */
+static po_status drop_refused(ranking *r, po_arena *arena, const char **refused, uint32_t *which,
+                              uint32_t *n) {
+    uint32_t kept = 0;
+    PO_TRY(time_batch(r, which, 0, 1, 0, 1));
+    for (uint32_t i = 0; i < *n; i++) {
+        po_status status = time_batch(r, &which[i], 1, 1, 0, 1);
+        if (is_fatal(status))
+            return status;
+        if (status == PO_OK) {
+            which[kept++] = which[i];
+            continue;
+        }
+        refused[which[i]] = po_arena_strdup(arena, r->ctx->error.message);
+        po_ctx_clear(r->ctx);
+    }
+    *n = kept;
+    return PO_OK;
+}
+
+po_status po_rank(po_ctx *ctx, po_arena *arena, const po_rank_spec *spec, po_timing *timing,
+                  bool *read, const char **refused) {
+    ranking r = {ctx, spec, timing, read};
+    if (spec->n > PO_RANK_MAX)
+        return po_fail(ctx, PO_BAD_USE, "%u candidates to rank (limit %d)", spec->n, PO_RANK_MAX);
+    for (uint32_t i = 0; i < spec->n; i++)
+        refused[i] = NULL;
+    for (;;) { /* with fewer each time */
+        uint32_t which[PO_RANK_MAX], left[PO_RANK_MAX], n = 0, kept;
+        char why[PO_MESSAGE_MAX];
+        for (uint32_t i = 0; i < spec->n; i++) {
+            timing[i] = (po_timing){.seconds = 0};
+            read[i] = false;
+            if (!refused[i])
+                which[n++] = left[i] = i;
+        }
+        if (n == 0)
+            return PO_OK;
+        po_status status = rank_those(&r, which, n);
+        if (status == PO_OK || is_fatal(status))
+            return status;
+        snprintf(why, sizeof why, "%s", ctx->error.message);
+        po_log(ctx, "first readings failed, each is read alone: %s", why);
+        po_ctx_clear(ctx);
+        kept = n;
+        PO_TRY(drop_refused(&r, arena, refused, left, &kept));
+        if (kept == n)
+            return po_fail(ctx, status, "%s", why);
+    }
 }

@@ -91,6 +91,24 @@ static po_value_id single(const po_graph *graph, const po_node *n) {
     return n->n_in == 1 ? n->in[0] : PO_NONE;
 }
 
+static bool all_of(const po_node *n, const char *name, int64_t value) {
+    uint32_t count;
+    const int64_t *list = po_node_ints(n, name, &count);
+    for (uint32_t i = 0; i < count; i++)
+        if (list[i] != value)
+            return false;
+    return true;
+}
+
+/* The mean of one number, windows side by side. The runtime joins it with a Pad before it, and then
+ * refuses pads that are wider than the window. */
+static po_value_id mean_of_one(const po_node *n) {
+    return po_node_attr(n, "kernel_shape") && all_of(n, "kernel_shape", 1) &&
+                   all_of(n, "strides", 1) && all_of(n, "pads", 0)
+               ? n->in[0]
+               : PO_NONE;
+}
+
 static po_value_id identity_of(const po_graph *graph, const po_node *n) {
     switch ((po_op)n->op) {
     case PO_OP_Identity:
@@ -122,6 +140,8 @@ static po_value_id identity_of(const po_graph *graph, const po_node *n) {
         return pad(graph, n);
     case PO_OP_Dropout:
         return dropout(graph, n);
+    case PO_OP_AveragePool:
+        return mean_of_one(n);
     case PO_OP_Relu:
         return po_never_negative(graph, n->in[0]) ? n->in[0] : PO_NONE;
     case PO_OP_Concat:

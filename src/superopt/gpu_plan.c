@@ -49,6 +49,7 @@ static po_status search_part(planning *p, planned *to) {
     if (!part->mu)
         return PO_OK;
     po_search_options options = po_search_for_gpu(p->gpu, part->mu, p->options->tf32);
+    options.exact = p->options->exact;
     po_search_counts counts;
     to->found = PO_NEW_N(p->arena, po_found, options.keep);
     po_status status =

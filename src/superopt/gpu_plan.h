@@ -12,6 +12,7 @@ typedef struct po_gpu_memo po_gpu_memo;
 po_gpu_memo *po_gpu_memo_create(po_arena *arena);
 
 typedef struct po_gpu_options {
+    bool exact;        /* nothing that rounds otherwise than the steps */
     bool tf32;         /* products of f32 on tensor cores */
     uint32_t keep;     /* candidates at most; 0: 12 */
     po_gpu_memo *memo; /* may be NULL */

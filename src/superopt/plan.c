@@ -193,7 +193,7 @@ static po_status read_some(planning *p, const uint32_t *which, uint32_t n, uint3
 /* Times the forms that are wanted, those first whose steps take most of the whole (`weight`, by
  * form; NULL: all alike): the time may end before all are read. */
 static po_status read_forms(planning *p, const bool *wanted, const double *weight, uint32_t isa) {
-    enum { AT_A_TIME = 48 };
+    enum { AT_A_TIME = 32 };
     uint32_t n = 0, *which = PO_NEW_N(p->arena, uint32_t, p->n_forms);
     for (uint32_t i = 0; i < p->n_forms; i++) {
         if (!wanted[i])
@@ -203,7 +203,7 @@ static po_status read_forms(planning *p, const bool *wanted, const double *weigh
             which[k] = which[k - 1];
         which[k] = i;
     }
-    if (n > 0)
+    if (n > 0 && !p->cut)
         po_log(p->ctx, "timing %u of %u schedules of %u steps", n, p->n_forms, p->n_steps);
     for (uint32_t at = 0; at < n && !p->cut; at += AT_A_TIME)
         PO_TRY(read_some(p, which + at, n - at < AT_A_TIME ? n - at : AT_A_TIME, isa));

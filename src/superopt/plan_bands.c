@@ -20,7 +20,7 @@ const po_mu *po_plan_lone_bands(po_arena *arena, const po_bands *b, po_lone_step
     for (uint32_t i = 0; i < s.mu->n_labels; i++)
         s.mu->labels[i].name = po_arena_printf(arena, "l%u", i);
     for (uint32_t i = 0; i < b->n; i++)
-        exact &= b->choice[i]->how->exact;
+        exact &= b->choice[i]->how->rounding != PO_ROUNDS;
     *lone = (po_lone_step){.naive = b->naive,
                            .step = b->node[0],
                            .n_steps = b->n,

@@ -10,7 +10,7 @@ uint32_t po_choices_of(const po_mu *naive, uint32_t step, bool exact,
     uint32_t n = 0;
     for (size_t i = 0; i < sizeof schedulers / sizeof schedulers[0]; i++) {
         uint32_t before = n;
-        if (!schedulers[i]->exact && exact)
+        if (schedulers[i]->rounding == PO_ROUNDS && exact)
             continue;
         n = schedulers[i]->list(naive, step, choices, n);
         /* Behind choices that do less work the plain ones are there for safety. */

@@ -32,6 +32,14 @@ void po_schedule_finish(po_schedule *s);
 
 enum { PO_CHOICE_NUMBERS = 6, PO_CHOICES_MAX = 24 };
 
+/* What working something in another way does to its result. --accuracy exact admits the first two.
+ */
+typedef enum po_rounding {
+    PO_KEEPS_BITS,  /* the same operations */
+    PO_ORDERS_SUMS, /* the same terms, added up in another order */
+    PO_ROUNDS       /* other products, or sums of others, which round otherwise */
+} po_rounding;
+
 typedef struct po_scheduler po_scheduler;
 typedef struct po_choice {
     const po_scheduler *how;
@@ -40,7 +48,7 @@ typedef struct po_choice {
 
 struct po_scheduler {
     const char *name;
-    bool exact; /* the same products and sums, in another order at most */
+    po_rounding rounding;
     /* Appends choices for a step, best guess first; returns how many there are now. */
     uint32_t (*list)(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n);
     void (*apply)(po_schedule *s, uint32_t step, const po_choice *choice);

@@ -442,4 +442,4 @@ static void tell(const po_choice *choice, po_text *text) {
                    (long long)choice->n[PANEL], (long long)choice->n[BLOCK]);
 }
 
-const po_scheduler po_schedule_strassen = {"strassen", false, list, apply, family, tell};
+const po_scheduler po_schedule_strassen = {"strassen", PO_ROUNDS, list, apply, family, tell};

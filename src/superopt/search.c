@@ -146,13 +146,18 @@ po_status po_search(po_ctx *ctx, po_arena *arena, const po_mu *naive,
     p.gpu = options->gpu;
     p.math = options->math;
     p.half = half_of(naive);
+    p.strict = options->exact;
+    if (!search_admits(&p, SEARCH_LAW_SHORT) && p.math == PO_GPU_TF32)
+        p.math = PO_GPU_F32;
     search_skeleton *skeletons = PO_NEW_N(arena, search_skeleton, SKELETONS);
     search_plan *plans = PO_NEW_N(arena, search_plan, options->keep);
     double start = po_now();
     uint32_t n = 0;
-    if (p.plain_target != PO_NONE && p.exact_target != PO_NONE)
+    if (p.plain_target != PO_NONE && p.exact_target != PO_NONE &&
+        search_admits(&p, SEARCH_LAW_ALGEBRA))
         n = search_algebra(&p, options, counts, skeletons, p.gpu ? SKELETONS - 1 : SKELETONS);
-    if (p.gpu && search_naive(&p, &skeletons[n]))
+    if ((p.gpu || p.strict) && search_admits(&p, SEARCH_LAW_STEPS) &&
+        search_naive(&p, &skeletons[n]))
         n++;
     n = search_schedules(&p, skeletons, n, options, counts, plans, options->keep);
     counts->seconds = po_now() - start;

@@ -15,6 +15,7 @@ typedef struct po_search_options {
     int64_t cache1, cache2; /* bytes of the caches that a block may count on; 0: ask the machine */
     const po_gpu *gpu;      /* schedules for it, weights as they are; NULL: for this machine */
     po_gpu_math math;       /* of products on it */
+    bool exact;             /* nothing that rounds otherwise than the steps: their own operations */
 } po_search_options;
 
 po_search_options po_search_defaults(void);

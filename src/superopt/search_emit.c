@@ -240,14 +240,12 @@ static void write_node(emitting *e, uint32_t parent, uint32_t i) {
     po_mu *mu = e->w.to->mu;
     const search_node *n = &e->w.s->node[i];
     uint32_t old = PO_NONE;
-    if (e->l.fused[i])
-        for (uint32_t a = 0; a < i; a++) /* the argument in registers stands right before */
-            if (e->l.on_tile[a] && e->l.stage[a] == e->l.stage[i] && e->tensor[a] == PO_NONE) {
-                e->tensor[a] = search_tensor(&e->w, "r", PO_MU_REGISTER, e->w.s->node[a].labels,
-                                             parent == e->step ? PO_NONE : parent);
-                write_node(e, parent, a);
-                break;
-            }
+    if (e->l.fused[i]) { /* the argument in registers stands right before */
+        uint32_t a = e->l.tile[i];
+        e->tensor[a] = search_tensor(&e->w, "r", PO_MU_REGISTER, e->w.s->node[a].labels,
+                                     parent == e->step ? PO_NONE : parent);
+        write_node(e, parent, a);
+    }
     if (i == e->l.shift) {
         old = search_tensor(&e->w, "old", PO_MU_SHARED, n->labels, e->loop);
         e->factor = search_tensor(&e->w, "factor", PO_MU_SHARED, n->labels, e->loop);

@@ -99,7 +99,8 @@ static bool around_loop(laying *z) {
         z->complete[i] = true;
         z->l->in_loop_sum[i] = true;
         if (z->tainted[i]) {
-            if (n->kind != SEARCH_SUM || !(z->s->shifts[i] >> z->l->shift & 1))
+            if (n->kind != SEARCH_SUM || !(z->s->shifts[i] >> z->l->shift & 1) ||
+                !search_admits(z->p, SEARCH_LAW_RESCALED))
                 return false;
             z->l->rescaled[i] = true;
         } else if (n->kind == SEARCH_MAXIMUM && z->l->shift == PO_NONE) {
@@ -148,6 +149,7 @@ static void join_statements(laying *z) {
         }
         if (best != PO_NONE) {
             z->l->fused[i] = true;
+            z->l->tile[i] = best;
             z->l->on_tile[best] = true;
         }
     }

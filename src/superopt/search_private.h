@@ -30,7 +30,23 @@ typedef struct search_problem {
     const po_gpu *gpu;  /* schedules for it; NULL: for the CPU */
     po_gpu_math math;   /* of products on it */
     po_mu_type half;    /* what its 16-bit tensors hold; PO_MU_F32: it has none */
+    bool strict;        /* nothing that rounds otherwise than the steps (search_laws.c) */
 } search_problem;
+
+/* What programs may differ in from the steps (search_laws.c). */
+typedef enum search_law {
+    SEARCH_LAW_STEPS,
+    SEARCH_LAW_PARTS,
+    SEARCH_LAW_ALGEBRA,
+    SEARCH_LAW_RESCALED,
+    SEARCH_LAW_SHORT,
+    SEARCH_LAWS
+} search_law;
+
+const char *search_law_name(search_law law);
+po_rounding search_law_rounding(search_law law);
+/* Whether the search may use it. */
+bool search_admits(const search_problem *p, search_law law);
 
 /* lenient: forms may be too large; the target's is PO_NONE then. */
 po_status search_problem_of(po_ctx *ctx, po_arena *arena, const po_mu *naive, bool lenient,
@@ -142,6 +158,7 @@ typedef struct search_layout {
     bool in_loop_sum[SEARCH_NODES]; /* added up over the for loop */
     bool rescaled[SEARCH_NODES];    /* of them: by the running maximum `shift` */
     bool fused[SEARCH_NODES];       /* to the statement of its argument */
+    uint32_t tile[SEARCH_NODES];    /* of a fused one: that argument */
     bool on_tile[SEARCH_NODES];     /* stays in registers for the one fused to it */
     uint32_t shift;                 /* node of the running maximum; PO_NONE */
 } search_layout;

@@ -83,6 +83,7 @@ static void take(po_arena *arena, po_plan *plan, const po_found *f, uint32_t tri
 po_status po_search_region(po_ctx *ctx, po_arena *arena, const po_plan_options *options,
                            po_plan *plan) {
     po_search_options search = po_search_defaults();
+    search.exact = options->exact;
     po_search_counts counts;
     po_found *found = PO_NEW_N(arena, po_found, search.keep);
     uint32_t n = 0, best = PO_NONE;

@@ -155,9 +155,10 @@ static void visit(border_search *s, po_value_id id, affine map) {
     }
 }
 
-po_borders po_borders_of(po_arena *arena, const po_graph *graph, po_value_id value) {
-    po_borders found = {0, PO_NEW_N(arena, po_border, MOST_BORDERS)};
-    border_search s = {graph, &found, MOST_VISITED};
+void po_borders_add(po_arena *arena, const po_graph *graph, po_value_id value,
+                    po_borders *borders) {
+    if (!borders->list)
+        borders->list = PO_NEW_N(arena, po_border, MOST_BORDERS);
+    border_search s = {graph, borders, MOST_VISITED};
     visit(&s, value, (affine){1, 0, false});
-    return found;
 }

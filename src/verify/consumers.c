@@ -331,7 +331,7 @@ static void visit(search *s, const po_graph *g, po_value_id id) {
 }
 
 po_need po_need_of(po_arena *arena, const po_graph *graph, po_value_id value) {
-    search s = {arena, {PO_ROLE_FREE, 0, 0, 0, NULL, false}, false, false, 256};
+    search s = {arena, {PO_ROLE_FREE, 0, 0, 0, NULL, false, false}, false, false, 256};
     visit(&s, graph, value);
     s.need.arithmetic = !s.any && !s.other;
     return s.need;

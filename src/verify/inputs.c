@@ -149,10 +149,11 @@ static po_need default_need(const input *in, po_need need) {
     po_dtype_class class = po_dtype_class_of(dtype);
     if (class == PO_CLASS_FLOAT || class == PO_CLASS_NONE)
         return need;
+    uint32_t bits = po_dtype_bits(dtype);
     need.role = PO_ROLE_RANGE;
+    need.guessed = class == PO_CLASS_SIGNED && bits >= 32 && need.arithmetic;
     need.low = 0;
     need.high = 1;
-    uint32_t bits = po_dtype_bits(dtype);
     if (class == PO_CLASS_UNSIGNED && bits <= 16)
         need.high = exp2((double)bits) - 1;
     else if (class == PO_CLASS_SIGNED && bits <= 8) {
@@ -187,7 +188,9 @@ po_status po_inputs_plan(po_ctx *ctx, po_arena *arena, const po_graph *graph, co
         plan->has_ranges |= in->need.role == PO_ROLE_RANGE && in->need.high > in->need.low;
         plan->has_floats |=
             in->need.role == PO_ROLE_FREE && po_dtype_class_of(in->type.dtype) == PO_CLASS_FLOAT;
-        in->borders = po_borders_of(arena, graph, graph->inputs[i]);
+        po_borders_add(arena, graph, graph->inputs[i], &in->borders);
+        if (twin) /* the other model may tell apart what this one does not */
+            po_borders_add(arena, other, (po_value_id)(twin - other->values), &in->borders);
         plan->has_borders |=
             in->borders.n > 0 && (in->need.role == PO_ROLE_FREE || in->need.role == PO_ROLE_RANGE);
         if (in->type.kind == PO_TYPE_TENSOR && in->type.has_rank)
@@ -288,7 +291,7 @@ static double ranged(const maker *m, const po_need *need, const po_borders *bord
     double unit = po_random_unit(m->seed, stream, (uint64_t)i);
     double border;
     if (m->kind == PO_INPUTS_BORDERS && on_border(m, borders, stream, i, true, &border) &&
-        border >= low && border <= need->high)
+        (need->guessed ? fabs(border) <= INT32_MAX : border >= low && border <= need->high))
         return border;
     if (m->kind == PO_INPUTS_EXTREME)
         return unit < 0.5 ? low : floor(need->high);

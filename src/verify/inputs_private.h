@@ -20,6 +20,7 @@ typedef struct po_need {
     uint32_t n;
     const int64_t *list;
     bool arithmetic; /* only element-wise operators take it: integers of either sign are fine */
+    bool guessed;    /* the range is none that a consumer asks for: borders may lie outside of it */
 } po_need;
 
 /* Follows the value through operators that only move data to all that consume it. */
@@ -36,7 +37,7 @@ typedef struct po_borders {
     po_border *list;
 } po_borders;
 
-/* borders.c: those of an input. */
-po_borders po_borders_of(po_arena *arena, const po_graph *graph, po_value_id value);
+/* borders.c: those of an input, added to what is there (all 0: nothing). */
+void po_borders_add(po_arena *arena, const po_graph *graph, po_value_id value, po_borders *borders);
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 enum { DEFAULT_TRIALS = 2, MOST_SIZES = 3 };
+/* Seconds for float64 where residues differ. */
+static const double seconds_in_floats = 5;
 /* log2 of the chance of a missed difference that counts as a proof. */
 static const double LEAST_BOUND = -20;
 
@@ -45,6 +47,13 @@ static po_status make_input(po_prun *run, const char *name, const po_datum *datu
     PO_TRY(status);
     *out = po_pt_known(run, a);
     (*out)->drawn = true;
+    if (!a->i)
+        return PO_OK;
+    uint64_t key = po_pf_key(run, name) ^ 0x64726177;
+    (*out)->mod = PO_NEW_N((*out)->arena, uint32_t, a->count);
+    for (int64_t i = 0; i < a->count; i++)
+        (*out)->mod[i] = po_pf(run->field, key, (uint64_t)i);
+    (*out)->bound = po_pb_symbol(run);
     return PO_OK;
 }
 
@@ -150,8 +159,9 @@ static po_status run_recipes(proof *p, po_prun *run, po_pgraph_spec *spec, po_pn
 
 /* --- a trial --- */
 
-static bool same_strings(const po_ptensor *a, const po_ptensor *b) {
-    if (!a->known || !b->known || !a->known->s || !b->known->s)
+static bool same_strings(po_ptensor *a, po_ptensor *b) {
+    if (!po_hash_equal(po_pt_print(a), po_pt_print(b)) || !a->known || !b->known || !a->known->s ||
+        !b->known->s)
         return false;
     for (int64_t i = 0; i < a->count; i++) {
         po_bytes x = a->known->s[i], y = b->known->s[i];
@@ -175,7 +185,7 @@ static bool same_output(proof *p, const po_prun *run, const char *name, const ch
     bool same = a->rank == b->rank && a->dtype == b->dtype;
     for (uint32_t i = 0; same && i < a->rank; i++)
         same = a->dims[i] == b->dims[i];
-    p->report->differ = 1;
+    p->report->differ = PO_DIFFER_CERTAIN;
     if (!same) {
         say(p, "output '%.80s' has another type or shape (%.80s)", name, set);
         return false;
@@ -186,13 +196,14 @@ static bool same_output(proof *p, const po_prun *run, const char *name, const ch
         i++;
     if (x && y ? i < a->count : !same_strings(a, b)) {
         const char *op = one_sided(run);
+        p->report->differ = x && y ? PO_DIFFER_UNEXPLAINED : PO_DIFFER_NOT;
         if (op)
             say(p, "%.40s stands in one model only, and the proof does not look into it", op);
         else
             say(p, "output '%.80s'[%lld] differs modulo p (%.80s)", name, (long long)i, set);
         return false;
     }
-    p->report->differ = 0;
+    p->report->differ = PO_DIFFER_NOT;
     p->report->elements += a->count;
     return true;
 }
@@ -208,9 +219,11 @@ static po_status run_trial(proof *p, po_prun *run, uint32_t size, bool *equal, b
     if (status == PO_OK)
         status = po_prun_graph(run, &spec, x);
     *refused = status == PO_UNSUPPORTED && run->refused; /* by the original */
-    po_hash tables = run->table_sum;
+    po_hash tables = run->table_sum, choices = run->choice_sum;
     run->tables = po_hash_map_create(run->arena);
-    run->table_sum = (po_hash){0, 0};
+    run->choices = po_hash_map_create(run->arena);
+    run->table_sum = run->choice_sum = (po_hash){0, 0};
+    run->randoms = 0;
     spec.graph = b;
     run->side = 1;
     if (status == PO_OK && p->recipes)
@@ -221,9 +234,18 @@ static po_status run_trial(proof *p, po_prun *run, uint32_t size, bool *equal, b
     *equal = status == PO_OK;
     for (uint32_t k = 0; k < a->n_outputs && *equal; k++)
         *equal = same_output(p, run, a->values[a->outputs[k]].name, set, x[k], y[k]);
+    bool certain = false;
+    if (status == PO_OK && p->report->differ == PO_DIFFER_UNEXPLAINED)
+        status = po_proof_certain(run, a, b, p->recipes, &certain);
+    if (certain)
+        p->report->differ = PO_DIFFER_CERTAIN;
     if (*equal && !po_hash_equal(tables, run->table_sum)) {
         *equal = false;
         say(p, "a table that integer inputs pick rows of is not the same");
+    }
+    if (*equal && !po_hash_equal(choices, run->choice_sum)) {
+        *equal = false;
+        say(p, "what integer inputs or lengths choose is not the same: only drawn ones were tried");
     }
     for (uint32_t k = 0; k < a->n_outputs; k++) {
         po_pt_drop(x[k]);
@@ -258,6 +280,8 @@ static po_status one_trial(proof *p, uint32_t trial, uint32_t size, bool *equal,
                    .seed = po_random_u64(p->report->seed, 0x70726f6f66, trial * 64 + size),
                    .reuse = po_hash_map_create(arena),
                    .tables = po_hash_map_create(arena),
+                   .choices = po_hash_map_create(arena),
+                   .open = po_inputs_sizes(p->plan) > 1,
                    .poles = po_hash_map_create(arena),
                    .powers = powers,
                    .degree = 1};
@@ -283,7 +307,7 @@ static bool same_interface(proof *p) {
     bool same = a->n_outputs == b->n_outputs;
     for (uint32_t k = 0; same && k < a->n_outputs; k++)
         same = strcmp(a->values[a->outputs[k]].name, b->values[b->outputs[k]].name) == 0;
-    p->report->differ = !same;
+    p->report->differ = same ? PO_DIFFER_NOT : PO_DIFFER_CERTAIN;
     if (!same)
         say(p, "the models' outputs are not the same");
     return same;
@@ -332,6 +356,8 @@ static po_status prove(proof *p) {
         worst = fmax(worst, sum);
         r->sizes++;
     }
+    if (r->differ == PO_DIFFER_UNEXPLAINED)
+        PO_TRY(po_disprove(p->ctx, p->plan, p->original, p->candidate, seconds_in_floats, r));
     equal = equal && r->sizes > 0;
     r->log2_bound = equal ? worst : 0;
     r->proved = equal && worst < LEAST_BOUND;

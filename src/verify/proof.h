@@ -19,10 +19,18 @@ typedef struct po_proof_options {
 
 enum { PO_PROOF_TEXT = 400, PO_PROOF_TRIALS = 4 /* at most */ };
 
+/* What is known where residues differ. */
+typedef enum po_differ {
+    PO_DIFFER_NOT = 0,     /* they do not */
+    PO_DIFFER_UNEXPLAINED, /* perhaps by a law that the proof does not know, or a rounded constant
+                            */
+    PO_DIFFER_CERTAIN      /* the models are not the same function */
+} po_differ;
+
 /* Plain bytes: it is kept in the cache. */
 typedef struct po_proof_report {
     int32_t proved;
-    int32_t differ; /* an output differs modulo a prime: `why` says which */
+    int32_t differ; /* po_differ: `why` says of which output */
     uint32_t trials, sizes;
     uint32_t primes[PO_PROOF_TRIALS]; /* of the trials */
     uint64_t seed;

@@ -19,6 +19,12 @@ static po_array *as_doubles(po_pnode *n, po_ptensor *t) {
     return a;
 }
 
+/* The first input moves, others say where to. */
+static bool gathers(po_op_id op) {
+    return op == PO_OP_Gather || op == PO_OP_GatherElements || op == PO_OP_GatherND ||
+           op == PO_OP_Slice;
+}
+
 static bool only_moves(const po_pnode *n) {
     switch (n->node->op) {
     case PO_OP_ScatterElements:
@@ -41,7 +47,8 @@ po_status po_pn_move(po_pnode *n) {
         po_ptensor *t = n->in[k];
         if (!t)
             continue;
-        bool number = po_dtype_class_of(t->dtype) == PO_CLASS_FLOAT || !t->known;
+        bool number = po_dtype_class_of(t->dtype) == PO_CLASS_FLOAT || !t->known ||
+                      (k == 0 && po_pn_symbolic(n) && gathers(n->node->op));
         if (number && !po_pt_mod(t))
             return PO_UNSUPPORTED;
         in[k] = number ? as_doubles(n, t) : t->known;

@@ -196,8 +196,9 @@ static po_status run_cast(po_pnode *n) {
     po_dtype_class from = po_dtype_class_of(in->dtype), to = po_dtype_class_of(n->type[0].dtype);
     if (!po_pt_mod(in) || to == PO_CLASS_NONE)
         return PO_UNSUPPORTED;
-    /* Float to float: rounding is not looked at. Integers: they may wrap. */
-    bool same = to == PO_CLASS_FLOAT || from == PO_CLASS_BOOL;
+    /* Float to float: rounding is not looked at. Integers: they may wrap where bits are lost. */
+    bool wider = from == to && po_dtype_bits(n->type[0].dtype) >= po_dtype_bits(in->dtype);
+    bool same = to == PO_CLASS_FLOAT || from == PO_CLASS_BOOL || wider;
     if (!same)
         return run_unary(n);
     n->out[0] = po_pt_view(n->run, in, n->type[0].dtype, in->rank, in->dims);
@@ -391,6 +392,21 @@ static po_status run_where(po_pnode *n) {
     return PO_OK;
 }
 
+/* Whether sums and products with a number may wrap. */
+static bool may_wrap(const po_pnode *n) {
+    uint32_t bits = po_dtype_bits(n->type[0].dtype);
+    if (po_dtype_class_of(n->type[0].dtype) == PO_CLASS_FLOAT)
+        return false;
+    int64_t most = bits > 2 ? (int64_t)1 << (bits - 2) : 1;
+    for (uint32_t k = 0; k < n->node->n_in; k++) {
+        const po_array *a = n->in[k]->known;
+        for (int64_t i = 0; a && a->i && i < a->count; i++)
+            if (a->i[i] >= most || a->i[i] <= -most)
+                return true;
+    }
+    return false;
+}
+
 /* Any other function of the elements at one place. */
 static po_status run_other(po_pnode *n) {
     places p;
@@ -426,7 +442,7 @@ po_status po_pn_pointwise(po_pnode *n) {
     case PO_OP_Mul:
     case PO_OP_Sum:
     case PO_OP_Mean:
-        return run_arithmetic(n);
+        return may_wrap(n) ? run_other(n) : run_arithmetic(n);
     case PO_OP_Div:
         return run_division(n) == PO_OK ? PO_OK : run_other(n);
     case PO_OP_Neg:

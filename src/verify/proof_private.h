@@ -82,7 +82,9 @@ struct po_ptensor {
     po_pnum lo, hi;
     bool printed;
     po_hash print;
-    bool drawn;    /* from inputs that are integers, of which some were drawn */
+    bool drawn;    /* from inputs that are integers or strings, of which some were drawn */
+    bool sized;    /* from lengths that the model leaves open */
+    bool decided;  /* by such lengths: it may be another for others */
     bool constant; /* from constants alone */
     po_pbound bound;
 };
@@ -117,10 +119,15 @@ typedef struct po_prun {
     /* Tables that drawn integers pick rows of: the rows that were not picked must agree as well. */
     po_hash_map *tables;
     po_hash table_sum;
-    double degree;   /* the largest of what was given to a function, or is an output */
-    double chances;  /* over those, of 8 * degree + 1: how many of p points mislead */
-    double factors;  /* over those: how many primes may divide what tells two apart */
-    po_psize *atoms; /* of common denominators */
+    /* What drawn integers and lengths choose: proof_integers.c. */
+    po_hash_map *choices;
+    po_hash choice_sum;
+    bool open;        /* some lengths are not the model's */
+    uint32_t randoms; /* random nodes so far */
+    double degree;    /* the largest of what was given to a function, or is an output */
+    double chances;   /* over those, of 8 * degree + 1: how many of p points mislead */
+    double factors;   /* over those: how many primes may divide what tells two apart */
+    po_psize *atoms;  /* of common denominators */
     uint32_t n_atoms, cap_atoms;
     uint32_t stamps;    /* symbols so far */
     po_hash_map *poles; /* symbols that were divided by with something added, to `shifts` */
@@ -130,7 +137,10 @@ typedef struct po_prun {
     uint32_t side; /* 0: the original is evaluated, 1: the candidate */
     po_popaque opaque[PO_MOST_OPAQUE];
     uint32_t n_opaque;
-    bool refused; /* a node does not take the shapes that it is given */
+    po_hash_map *applied[2]; /* functions that residues do not follow, by operator and inputs */
+    po_hash applied_sum[2];  /* of each side's */
+    bool multiplied;         /* values that depend on inputs, with one another */
+    bool refused;            /* a node does not take the shapes that it is given */
     char why[PO_PROOF_TEXT];
 } po_prun;
 
@@ -299,9 +309,32 @@ po_status po_prun_graph(po_prun *run, const po_pgraph_spec *spec, po_ptensor **o
 /* Drops what was kept to be taken over. */
 void po_prun_forget(po_prun *run);
 
+/* proof_differ.c: notes a node that was evaluated; `indexed`: it moves elements, or sums them up.
+ */
+void po_pn_note(po_pnode *n, bool indexed);
+/* Whether a difference of two models that were evaluated is one for sure. */
+po_status po_proof_certain(const po_prun *run, const po_graph *a, const po_graph *b,
+                           const po_graph *recipes, bool *certain);
+
+/* disproof.c: makes the difference certain where float64 shows it within the time. */
+po_status po_disprove(po_ctx *ctx, const po_inputs *plan, const po_graph *a, const po_graph *b,
+                      double seconds, po_proof_report *report);
+
 /* proof_tables.c: notes the table of a Gather in run->table_sum, where rows that were not picked,
  * or were picked for nothing, would not show. */
 void po_pn_note_table(po_pnode *n);
+/* proof_integers.c */
+/* Whether the node's outputs must be symbols, though their contents are known for this trial. */
+bool po_pn_symbolic(const po_pnode *n);
+/* What the outputs come from. */
+void po_pn_mark(const po_pnode *n);
+/* Keeps contents beside the residues of output k. */
+po_status po_pn_attach(po_pnode *n, uint32_t k, const po_array *contents);
+/* Notes the integers that choose what the node reads. */
+void po_pn_note_choices(po_pnode *n);
+
+/* True where the node is a Gather or OneHot that picks every row at some place. */
+bool po_pn_picks_all(const po_pnode *n);
 /* proof_shows.c: true where every element of a value, which the node makes, shows in the graph's
  * outputs, read from operators, shapes and constants. */
 bool po_pn_all_shows(po_pnode *n, po_value_id value);

@@ -135,6 +135,11 @@ static po_status run_reduce(po_pnode *n) {
          global = op == PO_OP_GlobalMaxPool || op == PO_OP_GlobalAveragePool;
     uint32_t n_axes = 0;
     const int64_t *axes = NULL;
+    /* Whole numbers are divided otherwise. */
+    if (po_dtype_class_of(in->dtype) != PO_CLASS_FLOAT &&
+        (op == PO_OP_ReduceMean || op == PO_OP_ReduceL2 || op == PO_OP_ReduceLogSum ||
+         op == PO_OP_ReduceLogSumExp))
+        return PO_UNSUPPORTED;
     if (!x || (!global && !po_pn_ints(n, 1, "axes", &n_axes, &axes)))
         return PO_UNSUPPORTED;
     for (uint32_t k = 0; k < n_axes; k++)

@@ -152,7 +152,7 @@ static po_status find_contents(po_pnode *n, po_array **out) {
         if (n->in[k]) {
             in[k] = n->in[k]->known;
             count += in[k]->count;
-            drawn |= n->in[k]->drawn;
+            drawn |= n->in[k]->drawn || n->in[k]->decided;
         }
     if (count > (integers ? MOST : MOST_FLOATS) || (drawn && !integers))
         return PO_OK;
@@ -160,16 +160,6 @@ static po_status find_contents(po_pnode *n, po_array **out) {
     if (status == PO_UNSUPPORTED)
         memset(out, 0, node->n_out * sizeof *out);
     return status == PO_UNSUPPORTED ? PO_OK : status;
-}
-
-/* Keeps float contents beside the residues that were found. */
-static void attach(po_ptensor *t, const po_array *a) {
-    if (t->known || !a->f || a->count != t->count)
-        return;
-    po_array *copy = po_arena_memdup(t->arena, a, sizeof *a);
-    copy->dims = po_arena_memdup(t->arena, a->dims, a->rank * sizeof *a->dims);
-    copy->f = po_arena_memdup(t->arena, a->f, (size_t)a->count * sizeof *a->f);
-    t->known = copy;
 }
 
 /* --- operators of which the values do not matter, or choose --- */
@@ -219,16 +209,66 @@ static po_status run_dropout(po_pnode *n) {
     return PO_OK;
 }
 
+static po_status run_body(frame *f, const po_node *node, const char *name, po_ptensor **out) {
+    const po_attr *a = po_node_attr(node, name);
+    if (!a || a->kind != PO_ATTR_GRAPH || a->u.g->n_outputs != node->n_out)
+        return PO_UNSUPPORTED;
+    frame body = {.run = f->run, .spec = f->spec, .graph = a->u.g, .outer = f};
+    return evaluate_graph(&body, NULL, 0, out);
+}
+
+/* else + c (then - else), where c is a symbol. */
+static po_status either(po_pnode *n, po_ptensor *c, po_ptensor *then, po_ptensor *other,
+                        po_ptensor **out) {
+    const uint32_t *x = po_pt_mod(then), *y = po_pt_mod(other), *by = po_pt_mod(c);
+    bool same = x && y && by && then->rank == other->rank && then->dtype == other->dtype;
+    for (uint32_t i = 0; same && i < then->rank; i++)
+        same = then->dims[i] == other->dims[i];
+    if (!same)
+        return po_pfail(n->run, "node '%.100s' (If): the condition depends on drawn integers",
+                        n->node->name);
+    po_field p = n->run->field;
+    *out = po_pt_residues(n->run, then->dtype, then->rank, then->dims);
+    for (int64_t i = 0; i < then->count; i++)
+        (*out)->mod[i] = po_field_add(p, y[i], po_field_mul(p, by[0], po_field_sub(p, x[i], y[i])));
+    po_pbound both = po_pb_sum(n->run, &then->bound, &other->bound);
+    po_pbound chosen = po_pb_product(n->run, &c->bound, &both);
+    (*out)->bound = po_pb_sum(n->run, &chosen, &other->bound);
+    (*out)->drawn = true;
+    return PO_OK;
+}
+
 static po_status run_branch(frame *f, po_pnode *n) {
-    const po_ptensor *c = n->in[0];
+    po_ptensor *c = n->in[0];
+    uint32_t n_out = n->node->n_out;
     if (!c || !c->known || !c->known->i || c->count != 1)
         return po_pfail(f->run, "node '%.100s' (If): the condition depends on floats",
                         n->node->name);
-    const po_attr *a = po_node_attr(n->node, c->known->i[0] ? "then_branch" : "else_branch");
-    if (!a || a->kind != PO_ATTR_GRAPH || a->u.g->n_outputs != n->node->n_out)
-        return PO_UNSUPPORTED;
-    frame body = {.run = f->run, .spec = f->spec, .graph = a->u.g, .outer = f};
-    return evaluate_graph(&body, NULL, 0, n->out);
+    if (!c->drawn && !c->decided)
+        return run_body(f, n->node, c->known->i[0] ? "then_branch" : "else_branch", n->out);
+    po_ptensor **then = PO_NEW_N(n->arena, po_ptensor *, n_out);
+    po_ptensor **other = PO_NEW_N(n->arena, po_ptensor *, n_out);
+    po_status status = run_body(f, n->node, "then_branch", then);
+    if (status == PO_OK)
+        status = run_body(f, n->node, "else_branch", other);
+    for (uint32_t k = 0; k < n_out; k++) {
+        if (status == PO_OK)
+            status = either(n, c, then[k], other[k], &n->out[k]);
+        po_pt_drop(then[k]);
+        po_pt_drop(other[k]);
+    }
+    return status;
+}
+
+/* A random operator is a function of its own: of two models that are alike, number by number. */
+static po_status run_random(po_pnode *n) {
+    n->captured = po_hash_u64((po_hash){8, 0}, n->run->randoms++);
+    for (uint32_t k = 0; k < n->node->n_out; k++)
+        if (n->node->out[k] != PO_NONE &&
+            (n->type[k].kind != PO_TYPE_TENSOR || po_type_count(&n->type[k]) < 0))
+            return po_pfail(n->run, "node '%.100s' (%.60s) is random", n->node->name,
+                            n->node->op_type);
+    return po_pn_opaque(n);
 }
 
 /* Bodies that are not entered: what they take from around them goes in too. */
@@ -265,6 +305,8 @@ static po_status by_meaning(po_pnode *n) {
             n->out[k] = NULL;
         }
         status = meanings[i](n);
+        if (status == PO_OK)
+            po_pn_note(n, meanings[i] == po_pn_sum || meanings[i] == po_pn_move);
     }
     return status;
 }
@@ -283,19 +325,19 @@ static po_status evaluate_node(frame *f, po_pnode *n) {
         return run_dropout(n);
     if (node->op == PO_OP_If)
         return run_branch(f, n);
-    if (po_op_has(node->op, PO_OPF_RANDOM))
-        return po_pfail(run, "node '%.100s' (%.60s) is random", node->name, node->op_type);
     po_type *types = PO_NEW_N(n->arena, po_type, node->n_out);
     n->type = types;
     PO_TRY(infer(n, types));
+    if (po_op_has(node->op, PO_OPF_RANDOM))
+        return run_random(n);
     po_array **contents = PO_NEW_N(n->arena, po_array *, node->n_out);
     if (all_known(n))
         PO_TRY(find_contents(n, contents));
-    bool done = true, is_static = true;
+    bool done = true, is_static = true, symbolic = po_pn_symbolic(n);
     for (uint32_t k = 0; k < node->n_out; k++) {
         if (node->out[k] == PO_NONE)
             continue;
-        if (contents[k] && (!contents[k]->f || generates(node->op)))
+        if (contents[k] && !symbolic && (!contents[k]->f || generates(node->op)))
             n->out[k] = po_pt_known(run, contents[k]);
         else
             is_static = is_static && types[k].kind == PO_TYPE_TENSOR &&
@@ -317,10 +359,15 @@ static po_status evaluate_node(frame *f, po_pnode *n) {
             return PO_UNSUPPORTED;
     }
     po_pn_note_table(n);
+    po_pn_note_choices(n);
     po_status status = by_meaning(n);
+    bool strings = symbolic && status == PO_UNSUPPORTED && !run->why[0] && contents[0] &&
+                   contents[0]->s && node->n_out == 1;
+    if (strings)
+        status = PO_OK;
     for (uint32_t k = 0; k < node->n_out && status == PO_OK; k++)
-        if (contents[k] && n->out[k])
-            attach(n->out[k], contents[k]);
+        if (contents[k])
+            PO_TRY(po_pn_attach(n, k, contents[k]));
     return status;
 }
 
@@ -392,20 +439,6 @@ static po_status evaluate(frame *f, po_pnode *n) {
     return status;
 }
 
-/* What an output comes from. */
-static void mark_outputs(po_pnode *n) {
-    bool drawn = false, constant = n->node->n_in > 0;
-    for (uint32_t k = 0; k < n->node->n_in; k++) {
-        drawn |= n->in[k] && n->in[k]->drawn;
-        constant = constant && (!n->in[k] || n->in[k]->constant);
-    }
-    for (uint32_t k = 0; k < n->node->n_out; k++)
-        if (n->out[k]) {
-            n->out[k]->drawn |= drawn;
-            n->out[k]->constant |= constant;
-        }
-}
-
 static po_status run_node(frame *f, const po_node *node) {
     po_pnode n = {.run = f->run,
                   .arena = po_arena_child(f->arena),
@@ -423,7 +456,7 @@ static po_status run_node(frame *f, const po_node *node) {
             status = fetch(f, node->in[k], &n.in[k]);
     if (status == PO_OK && !constant)
         status = evaluate(f, &n);
-    mark_outputs(&n);
+    po_pn_mark(&n);
     for (uint32_t k = 0; k < node->n_out; k++) {
         if (status == PO_OK && node->out[k] != PO_NONE && !constant) {
             if (n.out[k])

@@ -147,6 +147,7 @@ static po_status run_child(po_ctx *ctx, po_arena *arena, const char *what, doubl
     po_ctx_clear(ctx);
     if (*stage == PO_STAGE_LOAD_CANDIDATE || *stage == PO_STAGE_RUN_CANDIDATE) {
         report->equal = 0;
+        report->refused = 1;
         report->evidence = PO_EVIDENCE_RUNTIME;
         snprintf(report->why, sizeof report->why, "the candidate: %.340s", text);
     } else if (report->sets == 0) {

@@ -53,6 +53,7 @@ typedef struct po_verify_report {
     int32_t evidence;        /* po_evidence */
     int32_t equal;           /* no difference beyond what is allowed; 0 where untested */
     int32_t identical;       /* every bit of every output */
+    int32_t refused;         /* the candidate does not load, or does not run */
     uint32_t sets, sizes;    /* sets of inputs compared; at how many assignments of dims */
     uint32_t size[3];        /* which ones, as po_inputs_make counts them */
     uint32_t fresh;          /* of them, those that were drawn last and chose nothing */

@@ -23,6 +23,8 @@ import sys
 import tempfile
 import threading
 
+from cases import faulty
+
 LEAST_MODELS = 1914
 LEAST_COMPARED = 1700
 TIMEOUT_S = 240
@@ -260,7 +262,8 @@ def judge(petopt, path, level, original, kernels=False):
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as built:
         out = os.path.join(folder, 'out.onnx')
         command = [petopt, path, '-o', out, f'-O{level}', '--cost', 'model', '-q']
-        command += ['--kernels', built, '--cache', 'none'] if kernels else []
+        told = os.path.join(built, 'told.json')
+        command += ['--json', told] + (['--kernels', built, '--cache', 'none'] if kernels else [])
         try:
             p = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
                                timeout=TIMEOUT_S, errors='replace')
@@ -274,6 +277,9 @@ def judge(petopt, path, level, original, kernels=False):
         odd = sorted(set(os.listdir(folder)) - {'out.onnx', 'out.onnx.cert', 'out.cert'})
         if odd or not os.path.exists(out):
             return 'wrong', f'left behind: {odd}', 0
+        fault = faulty(told)
+        if fault:
+            return 'wrong', fault, 0
         before, after = onnx.load(path), onnx.load(out)
         if level == 0 and before != after:
             return 'wrong', 'the file is not equal to the original field by field', 0
@@ -418,9 +424,13 @@ SABOTAGE = [
     ('left behind', 0, 'cp "$1" "$3"; : >"$3.tmp"'),
     ('left behind', 0, 'exit 0'),
     ('not equal', 0, EDIT.format("m.doc_string='x'")),
+    ("candidate 'folded': off", 1, 'cp "$1" "$3"; echo \'{"candidates": [{"name": "folded", '
+     '"refused": false, "different": true, "verdict": "off"}]}\' >"$9"'),
     ('opsets changed', 1, EDIT.format('m.ir_version+=1')),
     ('onnx.checker', 1, EDIT.format("m.graph.node[0].op_type='NoSuch'")),
     ('error', 1, EDIT.format("m.graph.node[0].op_type='Sub'")),
+    ("candidate 'mutants': Mul", 1, 'cp "$1" "$3"; echo \'{"candidates": [{"name": "mutants", '
+     '"refused": true, "different": false, "verdict": "Mul of 3 by 4"}]}\' >"$9"'),
 ]
 
 

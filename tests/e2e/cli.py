@@ -350,6 +350,39 @@ def case_verify(bed):
     expect(code in (1, 2), f'verify of models with other inputs: exit {code}')
 
 
+def case_declared_shapes(bed):
+    """What a model says of its values' shapes goes where a rewrite has given them others: the runtime
+    believes it, and refuses what is written."""
+    import numpy as np
+    import onnx
+    import onnxruntime as ort
+    from onnx import helper as h
+    weight = lambda name, *dims: onnx.numpy_helper.from_array(
+        np.random.default_rng(1).standard_normal(dims, np.float32) / 8, name)
+    conv = lambda x, w, y, **more: h.make_node('Conv', [x, w], [y], **more)
+    floats = lambda name, *dims: h.make_tensor_value_info(name, onnx.TensorProto.FLOAT, dims)
+    nodes = [conv('x', 'w', 'c'), h.make_node('Relu', ['c'], ['r']),
+             h.make_node('GlobalAveragePool', ['r'], ['g']), conv('g', 'u', 's'),
+             h.make_node('Relu', ['s'], ['t']), conv('t', 'p', 'e'), h.make_node('Sigmoid', ['e'], ['k']),
+             h.make_node('Mul', ['r', 'k'], ['m']), h.make_node('Add', ['r', 'm'], ['a']), conv('a', 'z', 'y')]
+    weights = [weight('w', 24, 8, 1, 1), weight('u', 6, 24, 1, 1), weight('p', 24, 6, 1, 1),
+               weight('z', 7, 24, 1, 1)]
+    graph = h.make_graph(nodes, 'gated', [floats('x', 1, 8, 6, 5)], [floats('y', 1, 7, 6, 5)], weights)
+    model = onnx.shape_inference.infer_shapes(
+        h.make_model(graph, opset_imports=[h.make_opsetid('', 11)], ir_version=8))
+    expect(len(model.graph.value_info) == 9, 'value_info of the model')
+    onnx.save(model, bed.path('gated.onnx'))
+    bed.good('gated.onnx', '-o', 'out.onnx', '--cost', 'model', '--json', 'r.json', '-q')
+    written = onnx.load(bed.path('out.onnx'))
+    found = {v.name: v.type for v in onnx.shape_inference.infer_shapes(
+        onnx.load(bed.path('out.onnx')), strict_mode=True).graph.value_info}
+    dims = {w.name: w.dims[0] for w in written.graph.initializer if w.dims}
+    widths = [dims[n.input[1]] for n in written.graph.node if n.op_type == 'Conv']
+    expect(any(w % 16 == 0 for w in widths), f'no channels were padded: {widths}')
+    expect(all(v.type == found[v.name] for v in written.graph.value_info), 'a shape is declared wrong')
+    ort.InferenceSession(bed.path('out.onnx'), providers=['CPUExecutionProvider'])
+
+
 def case_show(bed):
     text = bed.good('show', bed.add)
     expect('Add(' in text and 'graph' in text, 'show does not show the node')

@@ -8,7 +8,15 @@
 #ifndef BUG
 #define BUG 0
 #endif
-enum { LEAVES_TEMP = 1, IGNORES_FSYNC, WRITES_IN_PLACE, CRASHES_WITHOUT_MEMORY, SAYS_NOTHING };
+enum {
+    LEAVES_TEMP = 1,
+    IGNORES_FSYNC,
+    WRITES_IN_PLACE,
+    CRASHES_WITHOUT_MEMORY,
+    SAYS_NOTHING,
+    CERTIFIES_FIRST,
+    FORGETS_CERTIFICATE
+};
 
 static char temp[4096];
 
@@ -30,7 +38,13 @@ int main(int argc, char **argv) {
     if (!data)
         return fail("memory");
     int in = open(argv[1], O_RDONLY);
-    ssize_t n = read(in, data, room);
+    ssize_t n = in < 0 ? -1 : read(in, data, room);
+    if (n < 0)
+        return fail("read");
+    char cert[4096];
+    snprintf(cert, sizeof cert, "%s.cert", argv[3]);
+    if (BUG == CERTIFIES_FIRST && truncate(cert, 0) != 0)
+        return fail("certificate");
     snprintf(temp, sizeof temp, BUG == WRITES_IN_PLACE ? "%s" : "%s.tmp", argv[3]);
     int out = open(temp, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     if (out < 0)
@@ -43,6 +57,8 @@ int main(int argc, char **argv) {
         return fail("close");
     if (rename(temp, argv[3]) != 0)
         return fail("rename");
+    if (BUG != FORGETS_CERTIFICATE)
+        unlink(cert); /* of what was replaced */
     free(data);
     return 0;
 }

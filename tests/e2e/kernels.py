@@ -110,7 +110,10 @@ def case_classifier(bed):
     with open(bed.path('r.json'), encoding='utf-8') as f:
         told = json.load(f)
     expect(told['winner'] == 'kernels' and told['library'] == 'k/' + LIBRARY, told['winner'])
+    expect(not any(c['different'] for c in told['candidates']), told['candidates'])
     expect(told['regions'] and not told['regions'][0]['why'], told['regions'])
+    slow = [n for n in told['notes'] if 'where the library is not loaded' in n]
+    expect(told['ratio_fallback'] > 0 and bool(slow) == (told['ratio_fallback'] < 0.98), told['notes'])
     for region in told['regions']:
         steps = region['steps']
         expect(abs(sum(s['ms'] for s in steps) - region['ms']) < 1e-6, 'steps do not add up')
@@ -168,6 +171,7 @@ def case_regions(bed):
     bed.said(*words, 'k', '-o', 'out.onnx', '--json', 'r.json')
     with open(bed.path('r.json'), encoding='utf-8') as f:
         told = json.load(f)
+    expect(not any(c['different'] for c in told['candidates']), told['candidates'])
     names = [c['name'] for c in told['candidates']]
     expect({'kernels', 'kernels, not of region 0', 'kernels, not of region 1'} <= set(names), names)
     expect(len(told['regions']) == 2, told['regions'])
@@ -179,6 +183,29 @@ def case_regions(bed):
         right, _ = answers(bed.path('in.onnx'), feed)
         expect(off(got, right) < 1e-4, f'off by {off(got, right)}')
         expect(bed.read('k', LIBRARY) == bed.read('k2', LIBRARY), 'another library with the same cache')
+
+
+def case_products_in_a_row(bed):
+    """Three products of one row in one kernel, two of them with what follows done in registers."""
+    r = np.random.default_rng(3)
+    weights = {'w1': (784, 64), 'b1': (64,), 'w2': (64, 64), 'b2': (64,), 'w3': (64, 10)}
+    nodes = [helper.make_node('MatMul', ['x', 'w1'], ['p']), helper.make_node('Add', ['p', 'b1'], ['q']),
+             helper.make_node('MatMul', ['q', 'w2'], ['u']), helper.make_node('Add', ['u', 'b2'], ['v']),
+             helper.make_node('MatMul', ['v', 'w3'], ['y'])]
+    g = helper.make_graph(
+        nodes, 'row', [helper.make_tensor_value_info('x', TensorProto.FLOAT, [1, 784])],
+        [helper.make_tensor_value_info('y', TensorProto.FLOAT, [1, 10])],
+        [numpy_helper.from_array((r.standard_normal(d) / 8).astype('f'), n)
+         for n, d in weights.items()])
+    onnx.save(helper.make_model(g, opset_imports=[helper.make_opsetid('', 13)], ir_version=8),
+              bed.path('row.onnx'))
+    said = bed.said('row.onnx', '-o', 'out.onnx', '--kernels', 'row', '--cost', 'model',
+                    '--cache', 'none', '--threads', '1')
+    expect('won: kernels' in said, said)
+    feed = {'x': r.standard_normal((1, 784)).astype('f')}
+    got, _ = answers(bed.path('out.onnx'), feed, bed.path('row', LIBRARY))
+    right, _ = answers(bed.path('row.onnx'), feed)
+    expect(off(got, right) < 1e-4, f'off by {off(got, right)}')
 
 
 def case_refusals(bed):
@@ -201,6 +228,13 @@ def case_refusals(bed):
         expect(len(err.strip().splitlines()) == 1 and what in err, f'{more}: {err!r}')
         expect(sorted(os.listdir(bed.folder)) == before, f'{more}: left {os.listdir(bed.folder)}')
     expect(os.listdir(bed.path('project')) == ['README.md'], 'written beside another README')
+    # The kernels of another model: as this version's README tells it, and as the first ones did.
+    for told in ('# Kernels for `a.onnx`\n\n<!-- made for ../a.onnx -->\n', '# Kernels for `a.onnx`\n\nold\n'):
+        with open(bed.path('project', 'README.md'), 'w', encoding='utf-8') as f:
+            f.write(told)
+        code, out, err = bed.run(*words, '--kernels', 'project')
+        expect(code == 2 and not out and 'a.onnx' in err, f'kernels of another model: exit {code}: {err}')
+        expect(bed.read('project', 'README.md') == told.encode(), 'the README of another model was touched')
 
 
 def case_compiler_that_fails(bed):

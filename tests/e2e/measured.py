@@ -69,13 +69,13 @@ class Page(html.parser.HTMLParser):
 
 
 OPTIMISE = {'schema', 'petopt', 'command', 'in', 'out', 'level', 'runtime', 'cpu', 'threads', 'stopped',
-            'changed', 'winner', 'nodes_before', 'nodes_after', 'weights_before', 'weights_after',
+            'changed', 'winner', 'kept', 'nodes_before', 'nodes_after', 'weights_before', 'weights_after',
             'latency', 'error', 'error_reference', 'error_excused', 'inputs',
             'inputs_fresh', 'tolerance', 'load_seconds', 'seconds', 'operators',
             'stages', 'rewrites', 'candidates', 'notes', 'proved', 'proof', 'search',
-            'library', 'kernels', 'regions', 'target', 'gpu', 'latency_estimated'}
-CANDIDATE = {'name', 'nodes', 'measured', 'ms', 'ratio', 'ratio_low', 'ratio_high', 'error', 'chosen',
-             'verdict'}
+            'library', 'ratio_fallback', 'kernels', 'regions', 'target', 'gpu', 'latency_estimated'}
+CANDIDATE = {'name', 'nodes', 'measured', 'ms', 'ratio', 'ratio_low', 'ratio_high', 'error', 'refused',
+             'different', 'chosen', 'verdict'}
 
 
 def case_measured_run(bed):
@@ -232,6 +232,29 @@ def case_bench(bed):
     expect(0.8 < told['models'][1]['ratio'] < 1.25, f'a copy reads {told["models"][1]}')
     expect(bed.run('bench', 'missing.onnx')[0] == 2, 'a missing file')
     expect(bed.run('bench', *['a.onnx'] * 8)[0] == 2, 'too many models')
+
+
+def case_kept(bed):
+    """One line says why the original stays; nothing where it does not."""
+    def told(*words):
+        out = bed.good('in.onnx', '-o', 'out.onnx', '--cache', 'none', '--json', 'k.json', *words)
+        with open(bed.path('k.json'), encoding='utf-8') as f:
+            report = json.load(f)
+        expect((report['kept'] == '') == report['changed'], report['kept'])
+        expect(report['changed'] or ('kept' in out and report['kept'] in out), out)
+        expect('\n' not in report['kept'], report['kept'])
+        return report
+    graph = helper.make_graph([helper.make_node('Relu', ['x'], ['y'])], 'g',
+                              [helper.make_tensor_value_info('x', TensorProto.FLOAT, [4])],
+                              [helper.make_tensor_value_info('y', TensorProto.FLOAT, [4])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8),
+              bed.path('in.onnx'))
+    expect(told()['kept'].startswith('no rewrite'), 'nothing to change')
+    expect('-O0' in told('-O0')['kept'], 'level 0')
+    affine_model(bed.path('in.onnx'), channels=4, size=8)
+    expect(told('--cost', 'model')['changed'], 'a model with something to change')
+    report = told('--time-limit', '0.001')
+    expect(report['changed'] or 'time' in report['kept'], report['kept'])
 
 
 def case_dump_and_skip(bed):

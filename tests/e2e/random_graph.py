@@ -652,4 +652,6 @@ def build(seed):
     model = h.make_model(graph, opset_imports=[h.make_opsetid('', g.opset)], ir_version=7)
     ins = {v.name: np.asarray(g.normal(*v.shape) if np.issubdtype(v.dtype, np.floating)
                               else g.rng.integers(0, 5, v.shape), v.dtype) for v in g.inputs}
+    if g.chance(0.3):
+        model = onnx.shape_inference.infer_shapes(model)
     return model, {**ins, **shown}, g.used

@@ -208,22 +208,35 @@ typedef struct loop {
     atomic_size_t next;
 } loop;
 
+/* One of its threads: its own part first, then what is left. */
+typedef struct worker {
+    loop *l;
+    size_t first;
+} worker;
+
 static void *work(void *user) {
-    loop *l = user;
-    for (size_t i; (i = atomic_fetch_add(&l->next, 1)) < l->total;)
+    worker *w = user;
+    loop *l = w->l;
+    for (size_t i = w->first; i < l->total; i = atomic_fetch_add(&l->next, 1))
         l->fn(l->arg, i);
     return NULL;
 }
+
+static atomic_bool busy; /* other programs have the processors: the caller does it all */
 static OrtStatus *parallel_for(const OrtKernelContext *c, void (*fn)(void *, size_t), size_t total,
                                size_t batch, void *arg) {
     CHANCE;
     assert(batch == 0);
-    loop l = {.fn = fn, .arg = arg, .total = total};
+    size_t n = busy ? 1 : c->threads;
+    loop l = {.fn = fn, .arg = arg, .total = total, .next = n};
+    worker workers[8];
     pthread_t threads[8];
-    for (size_t i = 1; i < c->threads; i++)
-        assert(pthread_create(&threads[i], NULL, work, &l) == 0);
-    work(&l);
-    for (size_t i = 1; i < c->threads; i++)
+    for (size_t i = 0; i < n; i++)
+        workers[i] = (worker){&l, i};
+    for (size_t i = 1; i < n; i++)
+        assert(pthread_create(&threads[i], NULL, work, &workers[i]) == 0);
+    work(&workers[0]);
+    for (size_t i = 1; i < n; i++)
         pthread_join(threads[i], NULL);
     return NULL;
 }

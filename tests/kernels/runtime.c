@@ -181,10 +181,35 @@ static void many_threads(void) {
             assert(pthread_create(&callers[i], NULL, run_many, &c) == 0);
         for (size_t i = 0; i < 8; i++)
             pthread_join(callers[i], NULL);
-        assert(((pk_kernel *)kernel)->parts <= (threads > 4 ? 4 : threads));
+        assert(((pk_kernel *)kernel)->parts == threads);
         OP(op, KernelDestroy, destroy_fn)(kernel);
     }
     assert(statuses == 0 && infos == 0);
+}
+
+/* A session that starts while others have the processors finds its threads once they are there. */
+static void starts_busy(void) {
+    enum { WHILE_BUSY = 100, SOON = 64 };
+    for (size_t threads = 1; threads <= 6; threads++) {
+        void *kernel;
+        float out[ROWS * COLUMNS];
+        assert(!create(&w, &kernel));
+        pk_kernel *k = kernel;
+        k->most_parts = 5;
+        busy = true;
+        for (int i = 0; i < WHILE_BUSY; i++) {
+            assert(!compute(kernel, &x, &w, threads, out));
+            right(out);
+            assert(k->parts == 1);
+        }
+        busy = false;
+        for (int i = 0; i < SOON; i++) {
+            assert(!compute(kernel, &x, &w, threads, out));
+            right(out);
+        }
+        assert(k->parts == (threads < 5 ? threads : 5));
+        OP(op, KernelDestroy, destroy_fn)(kernel);
+    }
 }
 
 /* Large pages change nothing that lies there, whatever lies between. */
@@ -216,6 +241,7 @@ int main(void) {
     checks_shapes();
     survives();
     many_threads();
+    starts_busy();
     keeps_weights();
     puts("all as expected");
     return 0;

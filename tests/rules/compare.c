@@ -226,9 +226,23 @@ static int64_t difference(const po_array *a, const po_array *b, rules_promise pr
     return -1;
 }
 
+/* Where the inputs are among the original's, by name; constants that were inputs may be gone. */
+static bool same_inputs(const po_graph *before, const po_graph *after, uint32_t *from) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < before->n_inputs; i++) {
+        const po_value *v = &before->values[before->inputs[i]];
+        if (n < after->n_inputs && strcmp(v->name, after->values[after->inputs[n]].name) == 0)
+            from[n++] = i;
+        else if (!v->constant)
+            return false;
+    }
+    return n == after->n_inputs;
+}
+
 judged original_judge(original *o, const po_graph *after, rules_promise promise, const char **why) {
     bool round = promise == PROMISE_BITS, any = false;
-    if (after->n_inputs != o->graph->n_inputs || after->n_outputs != o->graph->n_outputs) {
+    uint32_t *from = PO_NEW_N(o->arena, uint32_t, after->n_inputs + 1);
+    if (after->n_outputs != o->graph->n_outputs || !same_inputs(o->graph, after, from)) {
         *why = "it has other inputs or outputs";
         return JUDGED_DIFFERENT;
     }
@@ -237,7 +251,10 @@ judged original_judge(original *o, const po_graph *after, rules_promise promise,
         if (!want || (k == KIND_SPECIAL && !round))
             continue;
         po_array **got = PO_NEW_N(o->arena, po_array *, after->n_outputs);
-        if (evaluate(o, after, o->in[k], round, got) != PO_OK)
+        const po_array **in = PO_NEW_N(o->arena, const po_array *, after->n_inputs);
+        for (uint32_t i = 0; i < after->n_inputs; i++)
+            in[i] = o->in[k][from[i]];
+        if (evaluate(o, after, in, round, got) != PO_OK)
             continue;
         any = true;
         for (uint32_t i = 0; i < after->n_outputs; i++) {

@@ -6,6 +6,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -262,6 +263,84 @@ static void the_service_knows_machine_and_runtime(void **state) {
     finish(&f);
 }
 
+/* Whoever can write the file can make its checksums add up: it must be this user's alone. */
+static void others_may_not_write_it(void **state) {
+    (void)state;
+    fixture f;
+    po_cache *cache;
+    start(&f);
+    char link_path[700], folder[600];
+    uint64_t value = 7;
+    assert_true(po_cache_put(reopen(&f), "test", key_of(1), &value, sizeof value));
+    struct stat st;
+    assert_int_equal(stat(f.path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    static const mode_t modes[] = {0660, 0602, 0622};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(chmod(f.path, modes[i]), 0);
+        po_ctx_clear(&f.ctx);
+        assert_int_equal(po_cache_open(&f.ctx, f.arena, f.path, &cache), PO_BAD_USE);
+        assert_non_null(strstr(f.ctx.error.message, "it can be written by others (chmod go-w"));
+    }
+    assert_int_equal(chmod(f.path, 0644), 0);
+    assert_true(has(reopen(&f), 1, 7));
+    assert_int_equal(chmod(f.dir, 01777), 0);
+    po_ctx_clear(&f.ctx);
+    assert_int_equal(po_cache_open(&f.ctx, f.arena, f.path, &cache), PO_BAD_USE);
+    assert_non_null(strstr(f.ctx.error.message, "its folder can be written by others"));
+    /* A link from a good folder into a bad one. */
+    snprintf(folder, sizeof folder, "%s/good", f.dir);
+    snprintf(link_path, sizeof link_path, "%s/cost.db", folder);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(symlink(f.path, link_path), 0);
+    po_ctx_clear(&f.ctx);
+    assert_int_equal(po_cache_open(&f.ctx, f.arena, link_path, &cache), PO_BAD_USE);
+    assert_int_equal(chmod(f.dir, 0700), 0);
+    po_ctx_clear(&f.ctx);
+    assert_int_equal(po_cache_open(&f.ctx, f.arena, link_path, &cache), PO_OK);
+    assert_true(has(cache, 1, 7));
+    if (geteuid() == 0) {
+        assert_int_equal(chown(f.path, 65534, 65534), 0);
+        assert_int_equal(po_cache_open(&f.ctx, f.arena, f.path, &cache), PO_BAD_USE);
+        assert_non_null(strstr(f.ctx.error.message, "it belongs to another user (65534)"));
+    }
+    finish(&f);
+}
+
+/* It grows no further than it may; what was not used for the longest time goes first. */
+static void it_stays_below_its_limit(void **state) {
+    (void)state;
+    enum { LIMIT = 1 << 20, ROW = 20000, ROWS = 400, LIKED = 3 };
+    fixture f;
+    start(&f);
+    char *row = calloc(1, ROW);
+    for (uint64_t i = 0; i < ROWS; i++) {
+        po_cache *cache = reopen(&f);
+        po_bytes value;
+        po_cache_limit(cache, LIMIT);
+        memcpy(row, &i, sizeof i);
+        assert_true(po_cache_put(cache, "code", key_of(i), row, ROW));
+        assert_true(po_cache_get(cache, f.arena, "code", key_of(i), &value));
+        assert_true(i < LIKED || po_cache_get(cache, f.arena, "code", key_of(LIKED), &value));
+    }
+    struct stat st;
+    assert_int_equal(stat(f.path, &st), 0);
+    assert_true(st.st_size <= LIMIT && st.st_size > LIMIT / 2);
+    po_cache *cache = reopen(&f);
+    po_bytes value;
+    assert_false(po_cache_get(cache, f.arena, "code", key_of(0), &value));
+    assert_true(po_cache_get(cache, f.arena, "code", key_of(LIKED), &value));
+    assert_true(po_cache_get(cache, f.arena, "code", key_of(ROWS - 10), &value));
+    /* What can never fit drives nothing out. */
+    po_cache_limit(cache, LIMIT);
+    char *huge = calloc(1, 2 * LIMIT);
+    assert_false(po_cache_put(cache, "code", key_of(ROWS), huge, 2 * LIMIT));
+    assert_true(po_cache_get(cache, f.arena, "code", key_of(LIKED), &value));
+    free(huge);
+    free(row);
+    finish(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_put_is_got),
@@ -270,6 +349,8 @@ int main(void) {
         cmocka_unit_test(other_files_are_left_alone),
         cmocka_unit_test(processes_share_it),
         cmocka_unit_test(the_service_knows_machine_and_runtime),
+        cmocka_unit_test(others_may_not_write_it),
+        cmocka_unit_test(it_stays_below_its_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
 #include "rewriting.h"
 #include "unit.h"
 
+#include <unistd.h>
+
 typedef struct fixture {
     po_ctx ctx;
     po_arena *arena;
@@ -77,6 +79,31 @@ static void several_families(void **state) {
     assert_int_equal(po_kernel_forms(&f.state, &f.plan, &plain), PO_OK);
     assert_true(first.seconds < 0.9 * plain.seconds);
     end(&f);
+}
+
+/* With open dims there is no region, and no form has an estimate: there is nothing to climb. Nor is
+ * there where the time for readings is over. */
+static void ends_without_regions(void **state) {
+    static const char *const model = "graph g (x: f32[N,16,24,24]) -> (y) {\n"
+                                     " a = Conv(x, w: f32[64,16,1,1] random 1)\n"
+                                     " y = Conv(a, v: f32[16,64,1,1] random 2)\n}";
+    (void)state;
+    fixture f;
+    po_kernel_form form;
+    alarm(60);
+    start(&f, model);
+    assert_int_equal(po_kernel_forms(&f.state, &f.plan, &form), PO_OK);
+    assert_int_equal(form.regions.n, 0);
+    end(&f);
+    start(&f, "graph g (x: f32[1,16,24,24]) -> (y) {\n"
+              " a = Conv(x, w: f32[64,16,1,1] random 1)\n"
+              " y = Conv(a, v: f32[16,64,1,1] random 2)\n}");
+    f.plan.until = po_now() - 1;
+    assert_int_equal(po_kernel_forms(&f.state, &f.plan, &form), PO_OK);
+    assert_int_equal(form.regions.n, 1);
+    assert_int_equal(f.ctx.error.status, PO_OK);
+    end(&f);
+    alarm(0);
 }
 
 /* --- mutants --- */
@@ -157,6 +184,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(composes),
         cmocka_unit_test(several_families),
+        cmocka_unit_test(ends_without_regions),
         cmocka_unit_test(mutants_take_part),
         cmocka_unit_test(wrong_mutants_do_not),
     };

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { RUNS = 40 };
@@ -146,7 +147,8 @@ static void compare(const char *name, noisy_machine m, int least) {
         po_timing result[FORMS];
         bool read[FORMS];
         m.processes = 0;
-        assert_int_equal(po_rank(&ctx, &spec, result, read), PO_OK);
+        const char *refused[FORMS];
+        assert_int_equal(po_rank(&ctx, NULL, &spec, result, read, refused), PO_OK);
         processes += m.processes;
         picked = FORMS;
         for (uint32_t i = 0; i < FORMS; i++)
@@ -186,17 +188,107 @@ static void ranking_ends(void **state) {
                          .candidates = paths + 1};
     po_timing timing[3];
     bool read[3];
-    assert_int_equal(po_rank(&ctx, &spec, timing, read), PO_OK);
+    const char *refused[3];
+    assert_int_equal(po_rank(&ctx, NULL, &spec, timing, read, refused), PO_OK);
     assert_int_equal(m.calls, 1);
     m = (noisy_machine){.alone = seconds, .shared = seconds, .placement = 0.05, .jitter = 0.05};
     spec.until = po_now() - 1;
-    assert_int_equal(po_rank(&ctx, &spec, timing, read), PO_OK);
+    assert_int_equal(po_rank(&ctx, NULL, &spec, timing, read, refused), PO_OK);
     assert_int_equal(m.calls, 1);
     spec.until = 0;
     m.calls = 0;
-    assert_int_equal(po_rank(&ctx, &spec, timing, read), PO_OK);
+    assert_int_equal(po_rank(&ctx, NULL, &spec, timing, read, refused), PO_OK);
     assert_true(m.calls > 1);
     po_arenas_free_since(&ctx, 0);
+}
+
+/* A machine whose runtime refuses one model, and what is read with it; -1: none. */
+typedef struct picky_machine {
+    noisy_machine noisy;
+    int refuses;
+} picky_machine;
+
+static po_status picky_source(void *user, po_ctx *ctx, po_arena *arena, const po_timing_spec *spec,
+                              uint32_t number, double seconds, po_timing_process *process) {
+    picky_machine *m = user;
+    for (uint32_t i = 0; i < spec->n; i++)
+        if (atoi(spec->models[i]) == m->refuses)
+            return po_fail(ctx, PO_RUNTIME, "'%s': Mul of incompatible dims", spec->models[i]);
+    return noisy_source(&m->noisy, ctx, arena, spec, number, seconds, process);
+}
+
+/* One that does not load costs itself; where the original does not, there is nothing to rank. */
+static void refused_alone(void **state) {
+    (void)state;
+    double seconds[] = {30e-3, 25e-3, 20e-3, 10e-3, 22e-3, 23e-3, 24e-3};
+    for (uint32_t n = 1; n <= 6; n++)
+        for (int refuses = 0; refuses <= (int)n; refuses++) {
+            picky_machine m = {.noisy = {.alone = seconds, .shared = seconds, .jitter = 0.005},
+                               .refuses = refuses};
+            po_ctx ctx;
+            po_ctx_init(&ctx);
+            po_arena *arena = po_arena_create(&ctx);
+            po_rank_spec spec = {
+                .timing = {.threads = 1, .source = picky_source, .source_user = &m},
+                .original = paths[0],
+                .n = n,
+                .candidates = paths + 1};
+            po_timing timing[6];
+            bool read[6];
+            const char *refused[6];
+            po_status status = po_rank(&ctx, arena, &spec, timing, read, refused);
+            assert_int_equal(status, refuses == 0 ? PO_RUNTIME : PO_OK);
+            for (uint32_t i = 0; i < n && refuses > 0; i++) {
+                bool out = (int)i + 1 == refuses;
+                assert_int_equal(refused[i] != NULL, out);
+                assert_int_equal(timing[i].seconds > 0, !out);
+                if (out)
+                    assert_non_null(strstr(refused[i], "Mul of incompatible dims"));
+            }
+            po_arenas_free_since(&ctx, 0);
+        }
+}
+
+/* A process holds no more models than it may, and the best is found all the same. */
+typedef struct held {
+    noisy_machine machine;
+    uint32_t most;
+} held;
+
+static po_status counting_source(void *user, po_ctx *ctx, po_arena *arena,
+                                 const po_timing_spec *spec, uint32_t number, double seconds,
+                                 po_timing_process *process) {
+    held *h = user;
+    h->most = spec->n > h->most ? spec->n : h->most;
+    return noisy_source(&h->machine, ctx, arena, spec, number, seconds, process);
+}
+
+static void few_at_once(void **state) {
+    (void)state;
+    double seconds[] = {30e-3, 29e-3, 24e-3, 28e-3, 27e-3, 29e-3, 28e-3};
+    for (uint32_t at_once = 0; at_once <= 4; at_once++)
+        for (uint32_t heavy = 0; heavy < 2; heavy++) {
+            held h = {.machine = {.alone = seconds, .shared = seconds, .jitter = 0.005}};
+            po_ctx ctx;
+            po_ctx_init(&ctx);
+            po_rank_spec spec = {
+                .timing = {.threads = 1, .source = counting_source, .source_user = &h},
+                .original = paths[0],
+                .n = 6,
+                .candidates = paths + 1,
+                .heavy = heavy != 0,
+                .at_once = at_once};
+            po_timing timing[6];
+            bool read[6];
+            const char *refused[6];
+            po_arena *arena = po_arena_create(&ctx);
+            assert_int_equal(po_rank(&ctx, arena, &spec, timing, read, refused), PO_OK);
+            assert_int_equal(h.most, at_once == 0 ? 7 : at_once < 2 ? 2 : at_once);
+            assert_true(read[1]);
+            for (uint32_t i = 0; i < 6; i++)
+                assert_true(i == 1 || !read[i] || timing[i].gain < timing[1].gain);
+            po_arenas_free_since(&ctx, 0);
+        }
 }
 
 /* --- waiting --- */
@@ -241,6 +333,8 @@ int main(void) {
         cmocka_unit_test(waiting_widens),
         cmocka_unit_test(the_best_is_first),
         cmocka_unit_test(ranking_ends),
+        cmocka_unit_test(refused_alone),
+        cmocka_unit_test(few_at_once),
         cmocka_unit_test(waiting_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,9 +7,7 @@
 #include "petopt_ort_api.h"
 
 #include <sched.h>
-#include <stdatomic.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 /* --- what a kernel is --- */
@@ -40,7 +38,7 @@ typedef struct pk_memory {
 
 typedef struct pk_buffer {
     struct pk_buffer *next; /* in the list of free ones */
-    size_t parts;
+    size_t parts;           /* that there is scratch for */
     pk_memory device, scratch;
     const float **in; /* n_in, then n_weights */
     float **out;
@@ -54,7 +52,7 @@ typedef struct pk_kernel {
     pthread_mutex_t lock;
     pk_buffer *free_buffers;
     unsigned calls;
-    size_t parts, most_parts;
+    size_t parts, most_parts; /* threads that are known of; that there can be */
 } pk_kernel;
 
 static size_t pk_up(size_t bytes, size_t multiple) {
@@ -116,19 +114,24 @@ static pk_buffer *pk_make_buffer(const pk_kernel *k, size_t parts) {
     return b;
 }
 
-/* Takes a free buffer of the number of parts that the call is to have, or makes one. */
-static pk_buffer *pk_take(pk_kernel *k) {
+/* Takes a free buffer with room for so many parts, or makes one. */
+static pk_buffer *pk_take(pk_kernel *k, size_t parts) {
     pthread_mutex_lock(&k->lock);
     pk_buffer *b = k->free_buffers;
     if (b)
         k->free_buffers = b->next;
-    size_t parts = k->parts;
     pthread_mutex_unlock(&k->lock);
-    if (b && b->parts != parts) {
-        pk_free_buffer(b);
-        b = NULL;
-    }
-    return b ? b : pk_make_buffer(k, parts);
+    if (!b)
+        return pk_make_buffer(k, parts);
+    if (b->parts >= parts)
+        return b;
+    pk_unmap(&b->scratch);
+    b->scratch = (pk_memory){NULL, 0, NULL};
+    b->parts = parts;
+    if (pk_map(&b->scratch, *k->code->scratch * parts))
+        return b;
+    pk_free_buffer(b);
+    return NULL;
 }
 
 static void pk_give(pk_kernel *k, pk_buffer *b) {
@@ -145,14 +148,38 @@ typedef struct pk_run {
     OrtKernelContext *context;
     OrtStatus *failed;
     size_t parts;
+    bool asks;    /* how many threads there are */
+    size_t found; /* of them, at most, in one step */
 } pk_run;
 
-static void pk_parallel(void *self, void (*fn)(void *arg, size_t part), void *arg) {
-    pk_run *run = self;
-    if (run->parts == 1) {
-        fn(arg, 0);
-        return;
+/* How many threads the runtime has for this session is not in its interface. Now and then a call is
+ * cut into twice as many parts as there are known threads, and who works them is noted: nobody
+ * waits for anybody, and workers that had no processor once are found another time. The answer
+ * decides how work is cut, never what comes out. */
+typedef struct pk_asking {
+    void (*fn)(void *arg, size_t part);
+    void *arg;
+    pthread_t who[PK_MAX_PARTS]; /* by part */
+} pk_asking;
+
+static void pk_note(void *arg, size_t part) {
+    pk_asking *a = arg;
+    a->who[part] = pthread_self();
+    a->fn(a->arg, part);
+}
+
+static size_t pk_different(const pthread_t *who, size_t n) {
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+        while (k < i && !pthread_equal(who[k], who[i]))
+            k++;
+        found += k == i;
     }
+    return found;
+}
+
+static void pk_deal(pk_run *run, void (*fn)(void *arg, size_t part), void *arg) {
     OrtStatus *status =
         PK_CALL(run->api, KernelContext_ParallelFor, run->context, fn, run->parts, 0, arg);
     if (status && run->failed)
@@ -161,60 +188,39 @@ static void pk_parallel(void *self, void (*fn)(void *arg, size_t part), void *ar
         run->failed = status;
 }
 
-/* How many threads the runtime has for this session is not in its interface: as many as can be made
- * to meet. The answer decides how work is cut, never what comes out. */
-typedef struct pk_meeting {
-    atomic_size_t there;
-    atomic_bool over;
-    size_t expected;
-    struct timespec begin;
-    long patience; /* nanoseconds */
-} pk_meeting;
-
-static void pk_meet(void *arg, size_t part) {
-    pk_meeting *m = arg;
-    (void)part;
-    if (atomic_load(&m->over))
+static void pk_parallel(void *self, void (*fn)(void *arg, size_t part), void *arg) {
+    pk_run *run = self;
+    if (run->parts == 1) {
+        fn(arg, 0);
         return;
-    if (atomic_fetch_add(&m->there, 1) + 1 >= m->expected)
-        atomic_store(&m->over, true);
-    while (!atomic_load(&m->over)) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        int64_t spent =
-            (int64_t)(now.tv_sec - m->begin.tv_sec) * 1000000000 + (now.tv_nsec - m->begin.tv_nsec);
-        if (spent > m->patience)
-            atomic_store(&m->over, true);
-        sched_yield();
     }
-}
-
-static size_t pk_count_threads(const pk_kernel *k, OrtKernelContext *context, long patience) {
-    pk_meeting m = {.expected = k->most_parts, .patience = patience};
-    clock_gettime(CLOCK_MONOTONIC, &m.begin);
-    pk_run run = {k->api, context, NULL, m.expected};
-    pk_parallel(&run, pk_meet, &m);
-    if (run.failed)
-        pk_release_status(k->api, run.failed);
-    size_t there = atomic_load(&m.there);
-    return there < 1 ? 1 : there < m.expected ? there : m.expected;
-}
-
-/* Workers may have been asleep or at other work when they were counted: they are counted again
- * after a few calls. */
-static void pk_settle_parts(pk_kernel *k, OrtKernelContext *context) {
-    if (k->most_parts == 1)
+    if (!run->asks) {
+        pk_deal(run, fn, arg);
         return;
+    }
+    pk_asking asking = {.fn = fn, .arg = arg};
+    pk_deal(run, pk_note, &asking);
+    size_t found = run->failed ? 0 : pk_different(asking.who, run->parts);
+    run->found = found > run->found ? found : run->found;
+}
+
+/* Parts of this call; whether it asks how many threads there are: the first few calls, and then
+ * one in sixteen, as long as there may be more than are known. */
+static size_t pk_parts(pk_kernel *k, bool *asks) {
     pthread_mutex_lock(&k->lock);
-    unsigned call = k->calls < 64 ? k->calls++ : k->calls;
-    bool count = k->parts < k->most_parts && (call == 0 || call == 3 || call == 31);
+    unsigned call = k->calls++;
+    size_t parts = k->parts;
     pthread_mutex_unlock(&k->lock);
-    if (!count)
-        return;
-    size_t found = pk_count_threads(k, context, call == 0 ? 500000 : 1000000);
+    *asks = parts < k->most_parts && (call < 8 || call % 16 == 0);
+    if (*asks)
+        parts = 2 * parts < k->most_parts ? 2 * parts : k->most_parts;
+    return parts;
+}
+
+static void pk_learn(pk_kernel *k, const pk_run *run) {
     pthread_mutex_lock(&k->lock);
-    if (found > k->parts)
-        k->parts = found;
+    if (run->found > k->parts)
+        k->parts = run->found;
     pthread_mutex_unlock(&k->lock);
 }
 
@@ -246,17 +252,20 @@ static OrtStatus *pk_bind(pk_kernel *k, OrtKernelContext *context, pk_buffer *b)
 
 static OrtStatus *pk_compute(void *kernel, OrtKernelContext *context) {
     pk_kernel *k = kernel;
-    pk_settle_parts(k, context);
-    pk_buffer *b = pk_take(k);
+    bool asks;
+    const size_t parts = pk_parts(k, &asks);
+    pk_buffer *b = pk_take(k, parts);
     if (!b)
         return pk_fail(k->api, PK_ORT_FAIL, "petopt.kernels: memory ran out");
     OrtStatus *status = pk_bind(k, context, b);
     if (!status) {
-        pk_run run = {k->api, context, NULL, b->parts};
-        pk_pool pool = {b->parts, pk_parallel, &run};
+        pk_run run = {k->api, context, NULL, parts, asks, 0};
+        pk_pool pool = {parts, pk_parallel, &run};
         k->code->call(b->in, b->in + k->region->n_in, b->out, b->device.floats, b->scratch.floats,
                       &pool);
         status = run.failed;
+        if (run.found > 0)
+            pk_learn(k, &run);
     }
     pk_give(k, b);
     return status;

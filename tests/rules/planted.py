@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""Bugs planted in rewrites, one at a time: the test of the rules (rules.c) must see each.
+
+  planted.py --build FOLDER --rules PROGRAM [--sample N] [--first N|now] [--rounds N] [--only TEXT]
+
+A row replaces a piece of text in a source by another. The source is compiled so and linked before
+the library, whose own object is then left out. Without --sample all are planted; FIRST turns the
+sample, "now" by the hour; it is printed, to be given again.
+"""
+import argparse
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+LEAST_ROWS = 60
+
+# (source, what is there, what is planted)
+PLANTED = [
+    # simplify: constants, identities, duplicates, chains of moves
+    ('simplify/fold.c', 'po_tensor_set_int(t, i, p->items[i].value);',
+     'po_tensor_set_int(t, i, p->items[i].value + (i == 1));'),
+    ('simplify/identities.c', 'return beside(graph, n, 1, true);', 'return beside(graph, n, 0.5, true);'),
+    ('simplify/identities.c', 'return beside(graph, n, 0, false);', 'return beside(graph, n, 0, true);'),
+    ('simplify/identities.c', 'return beside(graph, n, 1, false);\n    case PO_OP_Add',
+     'return beside(graph, n, 1, true);\n    case PO_OP_Add'),
+    ('simplify/identities.c', 'if (!c || po_rank_of(graph, x) < (int)c->rank)', 'if (!c)'),
+    ('simplify/identities.c', 'if (perm[i] != (int64_t)i)', 'if (perm[0] != 0)'),
+    ('simplify/identities.c', 'if (!steps || !po_all_equal(steps, 1))', 'if (!steps)'),
+    ('simplify/identities.c', 'return t && po_all_equal(t, 0) ? n->in[0] : PO_NONE;',
+     'return t && po_tensor_int(t, 0) == 0 ? n->in[0] : PO_NONE;'),
+    ('simplify/identities.c', 'return po_never_negative(graph, n->in[0]) ? n->in[0] : PO_NONE;',
+     'return n->in[0];'),
+    ('simplify/duplicates.c', 'po_graph_replace_uses(graph, node->out[i], other->out[i]);',
+     'po_graph_replace_uses(graph, node->out[i], other->out[0]);'),
+    ('simplify/layout.c', 'composed[i] = p ? p[middle] : rank - 1 - middle;',
+     'composed[i] = p ? p[i] : rank - 1 - middle;'),
+    ('simplify/layout.c', 'identity &= composed[i] == i;', 'identity &= composed[i] == i || i > 0;'),
+    ('simplify/layout.c', 'if (po_same_dims(graph, x, outer->out[0])) {',
+     'if (po_rank_of(graph, x) == po_rank_of(graph, outer->out[0])) {'),
+    ('simplify/branches.c', 'branch(node, condition != 0)', 'branch(node, condition == 0)'),
+    # affine chains
+    ('postopt/fold_affine.c', 'po_affine_is_scale(&m) && m.nodes > 1)', 'm.nodes > 1)'),
+    ('postopt/absorb.c', 'nonzero(m->b, m->n) ? po_affine_shift(arena, m, 1, 0) : NULL, &bias))',
+     'NULL, &bias))'),
+    ('postopt/absorb.c', 'po_affine_is_shift(m) ? NULL : po_affine_scale(arena, m, 1, 0),', 'NULL,'),
+    ('postopt/absorb.c', 'if (po_node_float(n, "beta", 1) != 1.0f || po_op_version(graph, n) < 7)',
+     'if (po_op_version(graph, n) < 7)'),
+    ('postopt/absorb.c', '(shift && (!unpadded(n) || !takes_bias(graph, n, 2, out))))',
+     '(shift && !takes_bias(graph, n, 2, out)))'),
+    ('postopt/absorb.c', 'a = po_recipe_reshape(arena, a, 4, (const int64_t[]){group, 1, per, 1});',
+     'a = po_recipe_neg(arena, po_recipe_reshape(arena, a, 4, (const int64_t[]){group, 1, per, 1}));'),
+    ('postopt/absorb.c', 'if (alpha != 1)\n', 'if (alpha == 1)\n'),
+    ('postopt/absorb.c', 'po_affine_scale(arena, m, w->rank, 0)));\n    set_input(graph, id, 1, weights);',
+     'po_affine_shift(arena, m, w->rank, 0)));\n    set_input(graph, id, 1, weights);'),
+    ('postopt/absorb.c', 'po_op_int(graph, n, "count_include_pad") == 0 &&', 'true &&'),
+    ('postopt/absorb.c', 'shift.a[i] = 1;', 'shift.a[i] = m->a[i];'),
+    ('postopt/gates.c', 'po_node_set_float(graph, made, "beta", (float)(m.b[0] / high));',
+     'po_node_set_float(graph, made, "beta", (float)(m.b[0]));'),
+    ('postopt/gates.c', 'low != 0 || !(high > 0)', '!(high > 0)'),
+    ('postopt/gates.c', '"beta", 0.5f);', '"beta", 0.25f);'),
+    # activations and norms
+    ('postopt/activations.c', 'if (of != x || shift != 0 || !po_near(s, M_SQRT1_2))',
+     'if (of != x || shift != 0)'),
+    ('postopt/activations.c', '*scale = 2 * a;\n    return true;\n}\n\n/* x (1 + tanh',
+     '*scale = a;\n    return true;\n}\n\n/* x (1 + tanh'),
+    ('postopt/activations.c', '"approximate", "tanh");', '"approximate", "none");'),
+    ('postopt/activations.c', 'm.ra = po_recipe_neg(arena, po_affine_scale(arena, &m, 1, 0));',
+     'm.ra = po_affine_scale(arena, &m, 1, 0);'),
+    ('postopt/activations.c', 'low = other == PO_OP_Max ? high : bound;', 'low = bound;'),
+    ('postopt/activations.c', "if (of != n->in[1 - k] || n->in[k] == of || b != 0 || !(a >= 0 && a <= 1))",
+     "if (of != n->in[1 - k] || n->in[k] == of || b != 0)"),
+    ('postopt/activations.c', '!po_all_equal(slope, a) || !isfinite(a)', '!isfinite(a)'),
+    ('postopt/norms.c', 'po_node_set_float(graph, graph->values[y].producer, "epsilon", (float)m->eps);\n    if (!last)',
+     'if (!last)'),
+    ('postopt/norms.c', 'back[there[i]] = i;', 'back[i] = there[i];'),
+    ('postopt/write_forms.c', 'made = po_add_unary(graph, id, PO_OP_Reciprocal, x);\n',
+     'made = po_add_unary(graph, id, PO_OP_Neg, x);\n'),
+    ('postopt/write_forms.c', 'if (power == 2) {', 'if (power == 2 || power == 3) {'),
+    ('postopt/write_forms.c', 'po_recipe_sub(arena, po_recipe_number(arena, 1), a)',
+     'po_recipe_sub(arena, po_recipe_number(arena, 2), a)'),
+    # linear algebra
+    ('postopt/compose.c', 'if (padded && shifted)\n        return false;', ''),
+    ('postopt/compose.c', 'bias = bias ? po_recipe_add(arena, bias, sum) : sum;', 'bias = sum;'),
+    ('postopt/compose.c', 'static const uint32_t taps_between[3] = {0, 2, 1};',
+     'static const uint32_t taps_between[3] = {0, 1, 2};'),
+    ('postopt/compose.c', '(const double[]){1});', '(const double[]){2});'),
+    ('postopt/depth_space.c', '(const uint32_t[]){2, 1, 0});', '(const uint32_t[]){1, 2, 0});'),
+    ('postopt/depth_space.c', 'po_node_string_is(n, "mode", "DCR", "DCR")', 'true'),
+    ('postopt/depth_space.c', 'static const uint32_t order[5] = {0, 2, 1, 3, 4};',
+     'static const uint32_t order[5] = {0, 1, 2, 3, 4};'),
+    ('postopt/upsample.c', 'meets[(phase * kk + at) * k + tap] = 1;', 'meets[(phase * kk + at) * k + k - 1 - tap] = 1;'),
+    ('postopt/upsample.c', 'y = po_add_crop(graph, id, wide, p.shift, end, &type);',
+     'y = po_add_crop(graph, id, wide, 0, end - p.shift, &type);'),
+    ('postopt/differences.c', 'd < u->p - r ? -1 : 0', 'd < u->p - r ? 1 : 0'),
+    ('postopt/differences.c', 'signs % 2 ? -1 : 1', 'signs % 2 ? 1 : -1'),
+    ('postopt/differences.c', 'output == u->f - 1 - (product - 1 - u->p)', 'output == product - 1 - u->p'),
+    ('postopt/split.c', 'k ? conv->bias_id : PO_NONE);', 'conv->bias_id);'),
+    ('postopt/split.c', 'from += channels[k];', 'from = channels[1];'),
+    ('postopt/gate_weights.c', 'po_recipe_transpose(arena, columns, (const uint32_t[]){0, 2, 1});',
+     'po_recipe_transpose(arena, columns, (const uint32_t[]){0, 1, 2});'),
+    ('postopt/gate_weights.c', 'po_value_id s = po_add_reshape(graph, at, g->s, 2, (int64_t[]){c->in, 1});',
+     'po_value_id s = po_add_reshape(graph, at, g->s, 2, (int64_t[]){1, c->in});'),
+    ('postopt/embedding.c', 'const po_recipe *parts[] = {none, rows, rows, none};',
+     'const po_recipe *parts[] = {rows, none, none, rows};'),
+    ('postopt/embedding.c', 'add_clip(g, id, indices, -depth - 1, depth)', 'add_clip(g, id, indices, -depth, depth)'),
+    ('postopt/embedding.c', 'if (first && (rows->in[1] != first->in[1] ||', 'if (first && (false ||'),
+    ('postopt/frames.c', 'mean[t] = 1.0 / (double)d[2];', 'mean[t] = 1.0;'),
+    ('postopt/planes.c', 'wide[4 + to] = po_tensor_int(t, RANK + i);', 'wide[4 + to] = po_tensor_int(t, i);'),
+    ('postopt/planes.c', 'widen(r, made, "dilations", 1, 1);', ''),
+    ('postopt/planes.c', 'r->twin[n->in[0]], (const int64_t[]){0, 2, 3, 1});',
+     'r->twin[n->in[0]], (const int64_t[]){0, 1, 2, 3});'),
+    ('postopt/rows.c', 'if (row < 0 || row >= r->h)', 'if (row < 1 || row >= r->h)'),
+    ('postopt/rows.c', 'int64_t before = r->alg.one * c->out,', 'int64_t before = 0,'),
+    ('postopt/phases.c', 'if (s->c[l] == 0 || at - q * count != phase)', 'if (s->c[l] == 0 || (at - q * count != phase && l > 1))'),
+    ('postopt/spread_gates.c', '{1, 1, (double)d[2].value, (double)d[3].value}',
+     '{1, 1, (double)d[3].value, (double)d[2].value}'),
+    # opsets
+    ('simplify/opset.c', 'leave_first_ir(g, model);', 'model->ir_version = 4;'),
+    # mutants and their corrections
+    ('mutate/derive_stride.c', 'before[2 + i] = c.before[i] % s;', 'before[2 + i] = 0;'),
+    ('mutate/derive_stride.c', 'perm[2 + n + i] = (int)(2 + 2 * i);', 'perm[2 + n + i] = (int)(2 + 2 * (n - 1 - i));'),
+    ('mutate/derive_phases.c', 'p.lead = c->before[i] % p.d;', 'p.lead = 0;'),
+    ('mutate/derive_taps.c', 'at[i] * c.dilation[i], c.to[i], c.stride[i]);',
+     'at[i], c.to[i], c.stride[i]);'),
+    ('mutate/derive_taps.c', 'w = po_mk_transpose(d, w, (int[]){2, 0, 1});',
+     'w = po_mk_transpose(d, w, (int[]){0, 2, 1});'),
+    ('mutate/derive_transposed.c', 'before[2 + i] = -c->before[i];', 'before[2 + i] = -c->after[i];'),
+    ('mutate/derive_transposed.c', 'for (uint32_t i = 0; turned && i < c->n; i++)',
+     'for (uint32_t i = 0; turned && i + 1 < c->n; i++)'),
+    ('mutate/derive_transposed.c', 'before[2 + i] = at[i];', 'before[2 + i] = taps[i] - 1 - at[i];\n'
+     '            at[i] = taps[i] - 1 - at[i];'),
+    ('mutate/derive_batch.c', 'int64_t gap = open ? 0 : po_larger(po_larger(c->before[i], reach), 0);',
+     'int64_t gap = open ? 0 : po_larger(po_larger(c->before[i], reach) - 1, 0);'),
+    ('mutate/derive_pool.c', 'bool even = counts_pads || !padded(&c);', 'bool even = true;'),
+    ('mutate/derive_pool.c', 'po_mk_scalar(d, (double)po_kernel_taps(&p))',
+     'po_mk_scalar(d, (double)po_kernel_taps(&c))'),
+    ('mutate/derive_groups.c', 'po_mk_split(d, c.b, 0, (uint32_t)parts, outs, b);',
+     'for (int64_t k = 0; k < parts; k++)\n                b[k] = po_mk_slice(d, c.b, 0, 0, outs[k], 1);'),
+]
+
+
+def planted_text(row):
+    path = os.path.join(ROOT, 'src', row[0])
+    with open(path, encoding='utf-8') as f:
+        text = f.read()
+    if text.count(row[1]) != 1:
+        sys.exit(f'{row[0]}: "{row[1]}" is there {text.count(row[1])} times: the table is out of date')
+    return text.replace(row[1], row[2])
+
+
+def compile_command(build, source):
+    with open(os.path.join(build, 'compile_commands.json'), encoding='utf-8') as f:
+        for entry in json.load(f):
+            if entry['file'] == source and 'petopt_objects' in entry['command']:
+                return entry['directory'], shlex.split(entry['command'])
+    sys.exit(f'{source}: no command compiles it')
+
+
+def link_command(build, rules):
+    """The program's own, before its first object a place for another one."""
+    commands = subprocess.run(['ninja', '-C', build, '-t', 'commands', os.path.relpath(rules, build)],
+                              capture_output=True, text=True, check=True).stdout.splitlines()
+    line = re.sub(r'^: && | && :$', '', commands[-1])
+    return shlex.split(line)
+
+
+def plant(args, row, folder):
+    """What the test says of it."""
+    source = os.path.join(ROOT, 'src', row[0])
+    text = planted_text(row)
+    directory, command = compile_command(args.build, source)
+    bad, out = os.path.join(folder, 'planted.c'), os.path.join(folder, 'planted.o')
+    program = os.path.join(folder, 'rules')
+    with open(bad, 'w', encoding='utf-8') as f:
+        f.write(text)
+    command = [bad if a == source else a for a in command]
+    command[command.index('-o') + 1] = out
+    command = [a for a in command if a not in ('-Werror', '-MD')]
+    for flag in ('-MT', '-MF'):
+        if flag in command:
+            del command[command.index(flag):command.index(flag) + 2]
+    subprocess.run(command + ['-w', '-I' + os.path.dirname(source)], cwd=directory, check=True)
+    link = link_command(args.build, args.rules)
+    at = link.index('-o')
+    link[at + 1] = program
+    link.insert(at, out)
+    subprocess.run(link, cwd=args.build, check=True)
+    try:
+        p = subprocess.run([program, '--stop', '--count', str(args.rounds)], capture_output=True,
+                           text=True, errors='replace', timeout=300)
+    except subprocess.TimeoutExpired:
+        return None, 'still running'
+    if p.returncode == 0:
+        return False, ''
+    lines = p.stdout.strip().splitlines()
+    return True, (lines[0] if lines else f'exit {p.returncode}')[:150]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--build', required=True)
+    parser.add_argument('--rules', required=True)
+    parser.add_argument('--sample', type=int)
+    parser.add_argument('--first', default='0')
+    parser.add_argument('--rounds', type=int, default=6)
+    parser.add_argument('--only', default='')
+    args = parser.parse_args()
+    rows = [r for r in PLANTED if args.only in r[0]]
+    if len(PLANTED) < LEAST_ROWS:
+        sys.exit(f'{len(PLANTED)} rows, at least {LEAST_ROWS} expected')
+    for row in PLANTED:
+        planted_text(row)
+    first = int(time.time()) // 3600 if args.first == 'now' else int(args.first)
+    if args.sample:
+        rows = [rows[(first * args.sample + i) % len(rows)] for i in range(args.sample)]
+    missed = 0
+    for row in rows:
+        with tempfile.TemporaryDirectory() as folder:
+            caught, how = plant(args, row, folder)
+        missed += not caught
+        what = ' '.join((row[2] or 'nothing for ' + row[1]).split())[:60]
+        print(f'{"caught" if caught else "MISSED"}  {row[0]}: {what}\n        {how}', flush=True)
+    print(f'{len(rows)} of {len(PLANTED)} planted bugs, from {first}: {missed} missed')
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == '__main__':
+    main()

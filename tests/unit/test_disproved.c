@@ -1,0 +1,143 @@
+/* A candidate that compares equal and is another function is not written: the proof counts. */
+#include "ir/text.h"
+#include "petopt.h"
+#include "pipeline/pipeline.h"
+#include "rewriting.h"
+#include "test_onnx.h"
+#include "test_paths.h"
+#include "unit.h"
+
+#include <stdio.h>
+
+#define FORM(nodes)                                                                                \
+    "pir 1 ir_version=8 opset=17\n"                                                                \
+    "graph g (x: f32[2,6,4,4]) -> (y) {\n" nodes "}\n"
+
+static const char original[] = FORM("  m = Mul(x, k: f32[] {0.3})\n"
+                                    "  e = Mul(x, t: f32[] {1e-06})\n"
+                                    "  f = Sub(e, e)\n"
+                                    "  g = Add(m, f)\n"
+                                    "  y = Relu(g)\n");
+/* Off by 3e-6 of the output: far within the tolerance. */
+static const char planted[] = FORM("  m = Mul(x, k: f32[] {0.3})\n"
+                                   "  e = Mul(x, t: f32[] {1e-06})\n"
+                                   "  g = Add(m, e)\n"
+                                   "  y = Relu(g)\n");
+static const char sound[] = FORM("  m = Mul(x, k: f32[] {0.3})\n"
+                                 "  y = Relu(m)\n");
+
+typedef struct fixture {
+    po_ctx ctx;
+    po_options options;
+    po_run_state state;
+} fixture;
+
+static void start(fixture *f) {
+    *f = (fixture){.options = po_options_default()};
+    po_ctx_init(&f->ctx);
+    f->options.model_cost = true;
+    f->options.cache = "";
+    po_arena *arena = po_arena_create(&f->ctx);
+    f->state = (po_run_state){.ctx = &f->ctx,
+                              .options = &f->options,
+                              .arena = arena,
+                              .files = po_arena_create(&f->ctx),
+                              .record = po_record_create(arena)};
+    po_graph *g = test_graph(&f->ctx, original);
+    po_pipeline_hold(&f->state, g);
+    f->state.original = f->state.current = f->state.winner = g;
+}
+
+static void add(fixture *f, const char *name, const char *text) {
+    po_graph *g = test_graph(&f->ctx, text);
+    po_pipeline_hold(&f->state, g);
+    f->state.variants[f->state.n_variants++] = (po_variant){.name = name, .graph = g};
+}
+
+static void choose(fixture *f) {
+    if (po_stage_select(&f->state) != PO_OK)
+        fail_msg("%s", f->ctx.error.message);
+}
+
+static bool told(const fixture *f, const char *what) {
+    for (uint32_t i = 0; i < f->state.record->n_notes; i++)
+        if (strstr(f->state.record->notes[i], what))
+            return true;
+    return false;
+}
+
+static void finish(fixture *f) {
+    while (f->state.n_graphs > 0)
+        po_pipeline_drop(&f->state, f->state.graphs[0]);
+    po_arena_free(f->state.files);
+    po_arena_free(f->state.arena);
+}
+
+static void the_next_has_its_turn(void **unused) {
+    (void)unused;
+    fixture f;
+    start(&f);
+    add(&f, "planted", planted);
+    add(&f, "sound", sound);
+    choose(&f);
+    assert_string_equal(f.state.record->summary.winner, "sound");
+    assert_true(f.state.winner != f.state.original && f.state.proof.proved);
+    assert_true(told(&f, "'planted' was dropped: it compares equal, and the proof found"));
+    const po_candidate_report *row = po_record_candidate(f.state.record, "planted");
+    assert_true(!row->chosen && row->compared && row->error < 1e-4);
+    assert_non_null(strstr(row->verdict, "disproved"));
+    finish(&f);
+}
+
+static void without_another_the_original_stays(void **unused) {
+    (void)unused;
+    fixture f;
+    start(&f);
+    add(&f, "planted", planted);
+    choose(&f);
+    assert_true(f.state.winner == f.state.original && !f.state.winner_path);
+    assert_string_equal(f.state.record->summary.winner, "original");
+    assert_false(f.state.record->summary.compared);
+    finish(&f);
+}
+
+/* y = 0.3 x, or 1e-6 x more. */
+static void write_file(const char *path, bool more) {
+    test_onnx *m = test_onnx_new();
+    float k = 0.3f, t = 1e-6f;
+    test_onnx_input(m, "x", 1, "2,6");
+    test_onnx_output(m, "y", 1, "2,6");
+    test_onnx_initializer(m, "k", 1, "", &k, sizeof k);
+    test_onnx_initializer(m, "t", 1, "", &t, sizeof t);
+    test_onnx_node(m, "Mul", "x k", "m");
+    test_onnx_node(m, "Mul", "x t", "e");
+    test_onnx_node(m, "Sub", "e e", "f");
+    test_onnx_node(m, "Add", more ? "m e" : "m f", "y");
+    test_onnx_write(m, path);
+    test_onnx_free(m);
+}
+
+static void verify_says_so(void **unused) {
+    (void)unused;
+    char dir[512], a[600], b[600];
+    test_mkdtemp(dir, sizeof dir);
+    snprintf(a, sizeof a, "%s/a.onnx", dir);
+    snprintf(b, sizeof b, "%s/b.onnx", dir);
+    write_file(a, false);
+    write_file(b, true);
+    po_equality e;
+    po_error error;
+    assert_int_equal(po_models_verify(a, b, NULL, NULL, &e, &error), PO_NOT_EQUAL);
+    assert_true(!e.equal && !e.proved && e.error < 1e-4);
+    assert_non_null(strstr(error.message, "the proof found a difference"));
+    test_rmtree(dir);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_next_has_its_turn),
+        cmocka_unit_test(without_another_the_original_stays),
+        cmocka_unit_test(verify_says_so),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
