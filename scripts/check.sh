@@ -129,6 +129,7 @@ corpus | edges)
     need "${CLANG:=clang}" clang
     FUZZ_BUILD_ONLY=1 bash scripts/check.sh fuzz "$build"
     python3 tests/fuzz/edges.py "$what" "$build"
+    [ "$what" = edges ] || python3 tests/fuzz/edges.py sabotage "$build"
     ;;
 coverage)
     # Branches of the loader that the units and the kept corpus take, of those that are not excepted.
