@@ -116,7 +116,7 @@ def apart(a, b):
 
 def moved(feed):
     """The same inputs, floats off by their last bit."""
-    return {n: np.nextafter(x, x.dtype.type(np.inf)) if x.dtype.kind == 'f' and x.any() else x
+    return {n: np.asarray(np.nextafter(x, x.dtype.type(np.inf))) if x.dtype.kind == 'f' and x.any() else x
             for n, x in feed.items()}
 
 

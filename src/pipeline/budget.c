@@ -49,26 +49,27 @@ static const ends heavy = {{
     [PO_PART_PROOF] = 1,
 }};
 
-/* Schedules are compiled and read, and then the library is compiled. */
+/* Schedules are compiled and read, and then the library is compiled: on a busy machine it is that
+ * which must not be cut. What is not needed goes to the parts that follow. */
 static const ends light_kernels = {{
     [PO_PART_JUDGE] = 0.16,
-    [PO_PART_READ] = 0.46,
-    [PO_PART_KERNELS] = 0.56,
-    [PO_PART_CHOOSE] = 0.58,
-    [PO_PART_FORMS] = 0.61,
-    [PO_PART_RANKS] = 0.74,
-    [PO_PART_SELECT] = 0.92,
+    [PO_PART_READ] = 0.42,
+    [PO_PART_KERNELS] = 0.66,
+    [PO_PART_CHOOSE] = 0.67,
+    [PO_PART_FORMS] = 0.69,
+    [PO_PART_RANKS] = 0.78,
+    [PO_PART_SELECT] = 0.93,
     [PO_PART_PROOF] = 1,
 }};
 
 static const ends heavy_kernels = {{
     [PO_PART_JUDGE] = 0.1,
-    [PO_PART_READ] = 0.4,
-    [PO_PART_KERNELS] = 0.5,
-    [PO_PART_CHOOSE] = 0.52,
-    [PO_PART_FORMS] = 0.55,
-    [PO_PART_RANKS] = 0.68,
-    [PO_PART_SELECT] = 0.9,
+    [PO_PART_READ] = 0.38,
+    [PO_PART_KERNELS] = 0.6,
+    [PO_PART_CHOOSE] = 0.61,
+    [PO_PART_FORMS] = 0.63,
+    [PO_PART_RANKS] = 0.73,
+    [PO_PART_SELECT] = 0.92,
     [PO_PART_PROOF] = 1,
 }};
 
@@ -154,7 +155,7 @@ po_status po_budget_call(po_run_state *state, po_part part, const char *what, po
     *cut = po_limit_end(ctx, &limit, &status);
     if (!*cut)
         return status;
-    state->cut = true;
+    state->cut = state->record->cut = true;
     po_record_note(state->record,
                    "%s after %.0f s, its part of the time limit (--time-limit S%s gives more)",
                    what, po_now() - state->started, state->options->level < 3 ? ", or -O3," : "");

@@ -178,6 +178,8 @@ static const char *why_kept(const po_record *record) {
                         po_arena_printf(record->arena, "%s: %s", c->name, c->verdict));
     if (s->stopped == PO_TIME_LIMIT)
         return "the time limit passed before anything was measured";
+    if (record->cut)
+        return "what was found before parts of the run were cut short makes no other form of it";
     return "no rewrite, mutant or kernel makes another form of it";
 }
 

@@ -19,6 +19,7 @@ typedef struct po_record {
     const char **notes;
     uint32_t n_notes, cap_notes;
     const char *stage; /* under way */
+    bool cut;          /* a part of the run ended by its time */
     po_summary summary;
 } po_record;
 

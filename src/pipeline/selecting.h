@@ -46,4 +46,9 @@ po_status po_select_fallback(selecting *s, uint32_t i, uint32_t size);
  * estimates. */
 po_status po_select_for_gpu(selecting *s);
 
+/* select_model.c: the first variant that compares equal and is not estimated to be slower. */
+po_status po_select_by_model(selecting *s, const char *why);
+/* The original is the winner again: the proof found a difference. */
+void po_selecting_give_up(selecting *s);
+
 #endif

@@ -451,18 +451,6 @@ static po_status by_measurement(selecting *s) {
     return PO_OK;
 }
 
-/* Whether the roofline of this machine has a variant slower than the original. Where a shape is not
- * known in one of them there is no telling. */
-static bool estimated_slower(const selecting *s, uint32_t i, const po_rates *rates, double *gain) {
-    po_estimate before, after;
-    po_roofline_graph(s->original, rates, 1, &before);
-    po_roofline_graph(s->state->variants[i].graph, rates, 1, &after);
-    if (before.unknown > 0 || after.unknown > 0 || !(after.seconds > 0))
-        return false;
-    *gain = before.seconds / after.seconds;
-    return *gain < 0.999;
-}
-
 po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *untested,
                                bool *taken) {
     po_run_state *state = s->state;
@@ -485,27 +473,6 @@ po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *
         PO_TRY(check_functions(s, i, taken));
     if (*taken)
         take(s, i, row, &r);
-    return PO_OK;
-}
-
-/* Without measuring: the first variant that compares equal and is not estimated to be slower. */
-static po_status by_model(selecting *s, const char *why) {
-    po_rates rates;
-    PO_TRY(po_pipeline_rates(s->state, &rates));
-    s->ctx->threads = 1; /* the answer must not depend on how many there are */
-    for (uint32_t i = 0; i < s->state->n_variants; i++) {
-        double gain = 1;
-        bool untested, taken;
-        if (!s->written[i].path || s->done[i])
-            continue;
-        if (estimated_slower(s, i, &rates, &gain)) {
-            po_selecting_decide(s, po_selecting_row(s, i), "estimated to be slower (%.2fx)", gain);
-            continue;
-        }
-        PO_TRY(po_selecting_compare(s, i, why, &untested, &taken));
-        if (taken || untested)
-            return PO_OK;
-    }
     return PO_OK;
 }
 
@@ -571,7 +538,7 @@ static po_status choose(selecting *s) {
     if (state->options->cuda)
         return po_select_for_gpu(s);
     if (state->options->model_cost)
-        return by_model(s, "compares equal; taken unmeasured");
+        return po_select_by_model(s, "compares equal; taken unmeasured");
     uint64_t nodes = po_record_nodes(state->original);
     if (nodes > HUGE_NODES && !state->options->measured_cost) {
         if (!s->chosen_before)
@@ -579,34 +546,11 @@ static po_status choose(selecting *s) {
                            "estimated, not timed: the runtime takes minutes to load %llu nodes; "
                            "--cost ort times them all the same",
                            (unsigned long long)nodes);
-        return by_model(s, "compares equal; too large a graph to be timed by default");
+        return po_select_by_model(s, "compares equal; too large a graph to be timed by default");
     }
     if (po_options_has(state->options->skip, state->options->n_skip, "select"))
-        return by_model(s, "compares equal; not timed, as asked for");
+        return po_select_by_model(s, "compares equal; not timed, as asked for");
     return by_measurement(s);
-}
-
-/* Gives up a winner whose proof found a difference. */
-static void give_up(selecting *s) {
-    po_run_state *state = s->state;
-    po_summary *sum = &state->record->summary;
-    for (uint32_t i = 0; i < state->n_variants; i++) {
-        if (state->variants[i].graph != state->winner)
-            continue;
-        po_candidate_report *row = po_selecting_row(s, i);
-        row->chosen = false;
-        po_selecting_decide(s, row, "disproved: %s", state->proof.why);
-        po_record_note(state->record,
-                       "'%s' was dropped: it compares equal, and the proof found a difference: %s",
-                       row->name, state->proof.why);
-    }
-    state->winner = state->current = state->original;
-    state->winner_path = NULL;
-    sum->winner = "original";
-    sum->measured = sum->compared = sum->proved = false;
-    sum->error = 0;
-    sum->error_reference = -1;
-    sum->proof = "";
 }
 
 /* What is chosen must not be disproved: the next one then has its turn. Each variant has one. */
@@ -621,7 +565,7 @@ static po_status select_winner(selecting *s) {
         PO_TRY(po_proving_winner(state));
         if (state->proof.differ != PO_DIFFER_CERTAIN)
             return PO_OK;
-        give_up(s);
+        po_selecting_give_up(s);
     }
 }
 

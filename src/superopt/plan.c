@@ -371,6 +371,7 @@ static po_status lower_all(planning *p, const po_graph *graph, const po_regions 
     for (uint32_t i = 0; i < regions->n; i++) {
         po_plan *plan = &p->plans[i];
         *plan = (po_plan){.region = &regions->regions[i]};
+        PO_TRY(po_ctx_poll(p->ctx));
         po_status status =
             po_lower_region(p->ctx, p->arena, graph, &regions->regions[i],
                             po_arena_printf(p->arena, "region%u", i), &plan->lowered);

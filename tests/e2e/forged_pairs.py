@@ -144,6 +144,21 @@ def avoided_divisions():
                    'b = Sub(x, x)\n y = Add(b, o)', inits='float o = {1}')
 
 
+def domains():
+    # Where the first model gives no number, the second may: so the plain one comes first.
+    rows = [('y = Div(x, x)', 'z = Sub(x, x)\n y = Add(z, o)'), ('q = Mul(x, x)\n y = Div(q, x)', 'y = Identity(x)'),
+            ('y = Identity(x)', 'r = Sqrt(x)\n y = Mul(r, r)'), ('y = Identity(x)', 'r = Pow(x, h)\n y = Pow(r, t)'),
+            ('y = Identity(x)', 'l = Log(x)\n y = Exp(l)'), ('p = Pow(x, m)\n y = Mul(p, x)', 'z = Sub(x, x)\n y = Add(z, o)'),
+            ('q = Mul(x, x)\n y = Sqrt(q)', 'y = Identity(x)'), ('p = Pow(x, c)\n y = Div(p, x)', 'y = Mul(x, x)')]
+    for a, b in rows:
+        yield pair(a + ' ' + b, a, b, inits='float o = {1}, float h = {0.5}, float t = {2}, float m = {-1}, float c = {3}')
+    for k in range(4):  # a division by what one element alone makes 0
+        c = ['1.0'] * 4
+        c[k] = '0.0'
+        yield pair(f'0 at {k}', 'q = Mul(x, c)\n d = Add(q, x)\n e = Mul(d, c)\n y = Div(e, c)', 'q = Mul(x, c)\n y = Add(q, x)',
+                   inits=f'float[4] c = {{{", ".join(c)}}}')
+
+
 def last_elements():
     for n in 5, 7, 64, 1000:
         io = dict(inputs=f'float[{n}] x', outputs=f'float[{n - 1}] y')
@@ -427,6 +442,6 @@ def models(kind):
 
 
 KINDS = {f.__name__: models(f) for f in (
-    opsets, functions, captures, residues, zero_signs, integer_overflow, avoided_divisions, last_elements,
+    opsets, functions, captures, residues, zero_signs, integer_overflow, avoided_divisions, domains, last_elements,
     borders, seams, channels, rare_branches, large_values, small_values, open_sizes, control_flow, strings,
     random_operators, quantised, attribute_defaults, precision, ties, recurrent, interfaces)}

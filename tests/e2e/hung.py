@@ -2,11 +2,13 @@
 """Every stage hung, and slowed 100 times, in turn: the run ends by its limit all the same.
 
   hung.py --petopt PROGRAM [--every N] [--offset K] [--at-once N] [--only TEXT]
+  hung.py --sabotage
 
 PROGRAM is petopt with points at which it hangs (hung.c). Each row names one. The run must end within
 its limit and ten seconds, with code 0 (130 where it was interrupted), leave OUT, which the runtime
 loads and which computes what the model does, and nothing else; what was accepted before is what is
-written. --every N takes every Nth row, from K on; the full table is for scripts/soak.sh.
+written. --every N takes every Nth row, from K on; the full table is for scripts/soak.sh. --sabotage
+judges programs that do wrong.
 """
 import argparse
 import concurrent.futures
@@ -52,12 +54,23 @@ ROWS = ([(f'{how} {p}', f'{how} {p} 1', words, False) for p, words in PLACES.ite
         [(f'interrupted, hang {p}', f'hang {p} 1', PLACES[p], True)
          for p in ('po_stage_simplify', 'po_select')])
 
-LIMIT, GRACE = 8, 10
+LIMIT, GRACE = 8, 10 # seconds
+
+# Programs that do wrong, and what must be said of them.
+SABOTAGE = {
+    'did not end': 'sleep 60',
+    'late': 'sleep 3; cp in.onnx out.onnx',
+    'exit 3': 'exit 3',
+    'nothing was written': 'exit 0',
+    'left behind': 'cp in.onnx out.onnx; touch rest',
+    'what was written computes something else': 'cp other.onnx out.onnx',
+    'what was accepted was not written':
+        'cp in.onnx out.onnx; echo hung: child the_proof >&2; echo won: original'}
 
 
-def write_model(path):
+def write_model(path, seed=1):
     """Sixteen channels to sixty-four and back: one product does it."""
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(seed)
 
     def weight(name, *shape):
         data = (rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
@@ -98,8 +111,9 @@ def wrong_with(petopt, row):
 
 def look(petopt, hung, words, interrupt, folder):
     write_model(os.path.join(folder, 'in.onnx'))
+    write_model(os.path.join(folder, 'other.onnx'), 2)
     mute = os.path.join(folder, 'mute-cc')
-    with open(mute, 'w') as f: # says what version it is, and no more
+    with open(mute, 'w', encoding='utf-8') as f: # says what version it is, and no more
         f.write('#!/bin/sh\ncase "$*" in *version*) exec cc --version;; esac\n'
                 'trap "" TERM\nwhile :; do sleep 1; done\n')
     os.chmod(mute, os.stat(mute).st_mode | stat.S_IXUSR)
@@ -108,7 +122,7 @@ def look(petopt, hung, words, interrupt, folder):
     run = subprocess.Popen([petopt, 'in.onnx', '-o', 'out.onnx', '--cache', 'none', '-v',
                             '--time-limit', '60' if interrupt else str(LIMIT), *words], cwd=folder,
                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           text=True, env={**os.environ, 'PETOPT_HUNG': hung})
+                           text=True, start_new_session=True, env={**os.environ, 'PETOPT_HUNG': hung})
     try:
         if interrupt:
             for line in run.stderr:
@@ -120,7 +134,7 @@ def look(petopt, hung, words, interrupt, folder):
             run.send_signal(signal.SIGINT)
         out, err = run.communicate(timeout=LIMIT + 10 * GRACE)
     except subprocess.TimeoutExpired:
-        run.kill()
+        os.killpg(run.pid, signal.SIGKILL)
         run.communicate()
         return 'did not end', time.monotonic() - start, True
     seconds = time.monotonic() - start
@@ -151,14 +165,35 @@ def judge(run, out, err, seconds, interrupt, hung, before, folder):
     return '' if seconds < LIMIT + GRACE else 'late'
 
 
+def sabotage():
+    global LIMIT, GRACE # pylint: disable=global-statement
+    LIMIT, GRACE = 1, 1
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (what, does) in enumerate(SABOTAGE.items()):
+            program = os.path.join(folder, str(number))
+            with open(program, 'w', encoding='utf-8') as f:
+                f.write(f'#!/bin/sh\n{does}\n')
+            os.chmod(program, 0o755)
+            said, _, _ = wrong_with(program, ('', 'child the_proof 1', PLAIN, False))
+            missed += not said.startswith(what)
+            print(f'{"ok" if said.startswith(what) else "MISSED":6} {what}: {said.strip()}')
+    sys.exit(1 if missed else 0)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('--petopt', required=True, type=os.path.abspath)
+    parser.add_argument('--petopt', type=os.path.abspath)
+    parser.add_argument('--sabotage', action='store_true')
     parser.add_argument('--every', type=int, default=1)
     parser.add_argument('--offset', type=int, default=0)
     parser.add_argument('--at-once', type=int, default=4)
     parser.add_argument('--only', default='')
     args = parser.parse_args()
+    if args.sabotage:
+        sabotage()
+    if not args.petopt:
+        parser.error('--petopt or --sabotage')
     rows = [r for r in ROWS if args.only in r[0]][args.offset % args.every::args.every]
     wrong = reached = 0
     with concurrent.futures.ThreadPoolExecutor(args.at_once) as pool:

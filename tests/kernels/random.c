@@ -221,7 +221,7 @@ static po_status make_variant(po_ctx *ctx, po_arena *arena, region *r, uint32_t 
             return po_fail(ctx, PO_INTERNAL, "a step without a schedule");
         *most = n > *most ? n : *most;
         choices[k % n].how->apply(&s, node, &choices[k % n]);
-        v->exact &= choices[k % n].how->exact;
+        v->exact &= choices[k % n].how->rounding != PO_ROUNDS;
     }
     po_schedule_finish(&s);
     v->mu = s.mu;

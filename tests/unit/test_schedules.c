@@ -37,6 +37,9 @@ static const struct {
     {"a matrix product with its activation",
      "graph g (x: f32[7,24]) -> (y) {\n a = MatMul(x, w: f32[24,33] random 1)\n"
      " b = Add(a, c: f32[33] random 2)\n e = Erf(b)\n y = Mul(b, e)\n}"},
+    {"floors of more than a thousand",
+     "graph g (x: f32[30,50]) -> (y) {\n a = Mul(x, k: f32[] {7.3})\n f = Floor(a)\n"
+     " d = Sub(a, f)\n y = Add(d, x)\n}"},
     {"one axis", "graph g (x: f32[1,16,40]) -> (y) {\n"
                  " a = Conv(x, w: f32[16,16,7] random 1) {kernel_shape=[7], pads=[3, 3]}\n"
                  " y = LeakyRelu(a)\n}"},
@@ -411,7 +414,7 @@ static void damage_to_any_element_is_found(void **state) {
         skip();
     /* Winograd; steps that write a part of a map each; sums along the lanes. */
     static const char *const names[] = {"Winograd and a residual", "transposed, strides 2 and 1",
-                                        "softmax and a maximum"};
+                                        "softmax and a maximum", "floors of more than a thousand"};
     for (size_t i = 0; i < SAMPLES; i++) {
         bool wanted = false;
         for (size_t k = 0; k < sizeof names / sizeof names[0]; k++)

@@ -53,6 +53,12 @@ static const sample samples[] = {
      " c = Div(b, u: f32[] {1.0})\n d = Cast(c) {to=1}\n e = Transpose(d) {perm=[0, 1]}\n"
      " f = Reshape(e, s: i64[2] {2, 3})\n g1 = Identity(f)\n h = Dropout(g1)\n y = Tanh(h)\n}",
      1, "Tanh", 1},
+    {"means of one number go, other means stay",
+     "graph g (x: f32[1,2,6,6]) -> (y) {\n"
+     " a = AveragePool(x) {kernel_shape=[1, 1], pads=[0, 0, 0, 0], strides=[1, 1]}\n"
+     " b = AveragePool(a) {kernel_shape=[1, 1], strides=[2, 1]}\n"
+     " y = AveragePool(b) {kernel_shape=[1, 2]}\n}",
+     2, "AveragePool", 2},
     {"a one that broadcasts stays",
      "graph g (x: f32[1,3]) -> (y) {\n y = Mul(x, one: f32[2,1] {1.0})\n}", 1, "Mul", 1},
     {"a slice that reverses stays",
