@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# scripts/check.sh format|format-check|tidy|clang-check|sanitize|thread-sanitize|fuzz [build folder]
+# scripts/check.sh format|format-check|tidy|clang-check|sanitize|thread-sanitize|fuzz|corpus|edges|
+#                  coverage [build folder]
 # The checks behind the targets of cmake/checks.cmake. Files are those that git tracks, and new ones
 # that it does not ignore; without git, all under the source folders.
 set -euo pipefail
@@ -104,6 +105,7 @@ fuzz)
     configure "$build" -DPETOPT_FUZZ=ON
     mapfile -t targets < <(basename -s .c tests/fuzz/fuzz_*.c)
     cmake --build "$build" -j "$jobs" --target "${targets[@]}"
+    [ -z "${FUZZ_BUILD_ONLY:-}" ] || exit 0
     new=$(mktemp -d "$build/new.XXXXXX")
     trap 'rm -rf "$new"' EXIT
     ran=0
@@ -121,6 +123,33 @@ fuzz)
     for id in "${running[@]}"; do wait "$id"; done
     echo "fuzz: $ran targets"
     [ "$ran" -gt 0 ]
+    ;;
+corpus | edges)
+    # The kept inputs once: `edges` writes down what each target's reach, `corpus` fails below 98 %.
+    need "${CLANG:=clang}" clang
+    FUZZ_BUILD_ONLY=1 bash scripts/check.sh fuzz "$build"
+    python3 tests/fuzz/edges.py "$what" "$build"
+    [ "$what" = edges ] || python3 tests/fuzz/edges.py sabotage "$build"
+    ;;
+coverage)
+    # Branches of the loader that the units and the kept corpus take, of those that are not excepted.
+    need "${CLANG:=clang}" clang
+    need "${LLVM_COV:=llvm-cov}" llvm-cov
+    configure "$build" -DCMAKE_C_FLAGS="-fprofile-instr-generate -fcoverage-mapping -DNDEBUG"
+    mapfile -t programs < <(basename -s .c tests/unit/test_import_*.c tests/fuzz/fuzz_import.c)
+    cmake --build "$build" -j "$jobs" --target "${programs[@]/#/cover_}"
+    rm -rf "$build/profiles"
+    objects=()
+    for program in "${programs[@]}"; do
+        at=$build/tests/fuzz/cover_$program
+        words=()
+        [ "$program" != fuzz_import ] || words=(tests/fuzz/corpus/import)
+        LLVM_PROFILE_FILE="$build/profiles/$program-%p.profraw" "$at" "${words[@]}" >/dev/null
+        objects+=("$([ ${#objects[@]} -eq 0 ] || printf %s -object=)$at") # the first by its bare name
+    done
+    llvm-profdata merge -o "$build/profiles/all" "$build"/profiles/*.profraw
+    "$LLVM_COV" export -format=lcov -instr-profile "$build/profiles/all" "${objects[@]}" |
+        python3 tests/fuzz/branches.py src/import tests/fuzz/uncovered.txt
     ;;
 *)
     echo "unknown check '$what'" >&2

@@ -4,6 +4,7 @@
 #   scripts/deps.sh            for building, testing and the demo
 #   scripts/deps.sh --bench    and what bench/ needs: the Python tools that petopt is compared with,
 #                              models of other packages (some 500 MB)
+#   scripts/deps.sh --soak     and the oldest ONNX Runtime that petopt's models must run on
 #
 # Debian packages are installed with apt-get (as root or through sudo). All else is unpacked into
 # .deps/ beside the sources and nothing of it is installed. Package sources are those that this
@@ -14,6 +15,8 @@ set -euo pipefail
 onnx_version=1.22.0 # the last release with the backend tests' data
 ort_version=1.31.1
 numpy_version=2.4.6
+old_ort_version=1.17.3 # of scripts/soak.sh
+old_numpy_version=1.26.4
 rapidocr_version=1.4.4
 onnxsim_version=0.8.1
 onnxslim_version=0.1.98
@@ -36,15 +39,16 @@ die() {
     exit 1
 }
 
-bench=no
+bench=no soak=no
 for arg in "$@"; do
     case $arg in
     --bench) bench=yes ;;
+    --soak) soak=yes ;;
     -h | --help)
-        sed -n '2,10s/^# \{0,1\}//p' "$0"
+        sed -n '2,11s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
-    *) die "unknown option '$arg' (known: --bench)" ;;
+    *) die "unknown option '$arg' (known: --bench, --soak)" ;;
     esac
 done
 
@@ -323,6 +327,19 @@ make_bench() {
     mark "$stamp"
 }
 
+# The oldest runtime that scripts/soak.sh runs models on.
+make_old() {
+    local stamp=old-$old_ort_version-$old_numpy_version-$onnx_version old=$deps/venv-old/bin/python3
+    done_already "$stamp" && return
+    say "onnxruntime $old_ort_version for scripts/soak.sh"
+    rm -rf "$deps/venv-old"
+    "$(readlink -f "$py")" -m venv "$deps/venv-old"
+    "$old" -m pip --disable-pip-version-check -q install "onnx==$onnx_version" \
+        "onnxruntime==$old_ort_version" "numpy==$old_numpy_version" </dev/null
+    "$old" -c 'import onnx, onnxruntime' || die "onnxruntime $old_ort_version does not import"
+    mark "$stamp"
+}
+
 # Models that others made, for bench/fleet.py: of every package in its table the .onnx files alone.
 # One that this machine's index does not have is told, and bench/fleet.py goes on without it.
 unpack_fleet() {
@@ -365,4 +382,5 @@ unpack_nvrtc
 unpack_models
 [ "$bench" = no ] || make_bench
 [ "$bench" = no ] || unpack_fleet
+[ "$soak" = no ] || make_old
 say "ready"

@@ -198,7 +198,7 @@ po_status po_infer_center_crop_pad(po_infer *infer) {
         if (!shape)
             continue;
         if (shape->exact[i] && shape->values[i] < 0)
-            return po_rule_bad(infer->ctx, infer->node, "item %u of shape is negative", i);
+            return PO_UNSUPPORTED; /* the runtime runs it */
         dims[k] = shape->exact[i] ? PO_DIM(shape->values[i]) : (po_dim){-1, shape->symbols[i]};
     }
     return PO_OK;

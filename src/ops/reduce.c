@@ -82,9 +82,12 @@ po_status po_infer_reduce(po_infer *infer) {
         return PO_OK;
     }
     bool *gone = PO_NEW_N(infer->arena, bool, x->rank);
-    if (!mark_axes(x->rank, n, axes, noop, gone))
-        return po_infer_fail(infer, "an axis lies outside of the shape or is given twice (rank %u)",
-                             x->rank);
+    if (!mark_axes(x->rank, n, axes, noop, gone)) {
+        uint32_t at;
+        for (uint32_t i = 0; i < n; i++)
+            PO_TRY(po_infer_axis(infer, axes[i], x->rank, &at));
+        return PO_UNSUPPORTED; /* an axis twice: runtimes run it */
+    }
     po_dim *dims = PO_NEW_N(infer->arena, po_dim, x->rank);
     uint32_t rank = 0, reduced = 0;
     for (uint32_t i = 0; i < x->rank; i++) {

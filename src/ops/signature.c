@@ -110,10 +110,10 @@ typedef struct rank_rule {
 } rank_rule;
 
 static const rank_rule ranks[] = {
-    {PO_OP_CenterCropPad, 1, 1},   {PO_OP_Col2Im, 1, 1},  {PO_OP_Col2Im, 2, 1},
-    {PO_OP_ConstantOfShape, 0, 1}, {PO_OP_Dropout, 1, 0}, {PO_OP_Dropout, 2, 0},
-    {PO_OP_Expand, 1, 1},          {PO_OP_Reshape, 1, 1}, {PO_OP_Slice, 1, 1},
-    {PO_OP_Slice, 2, 1},           {PO_OP_Tile, 1, 1},    {PO_OP_TopK, 1, 1},
+    {PO_OP_Col2Im, 1, 1},  {PO_OP_Col2Im, 2, 1},  {PO_OP_ConstantOfShape, 0, 1},
+    {PO_OP_Dropout, 1, 0}, {PO_OP_Dropout, 2, 0}, {PO_OP_Expand, 1, 1},
+    {PO_OP_Reshape, 1, 1}, {PO_OP_Slice, 1, 1},   {PO_OP_Slice, 2, 1},
+    {PO_OP_Tile, 1, 1},    {PO_OP_TopK, 1, 1},
 };
 
 static po_status check_ranks(po_ctx *ctx, const po_graph *graph, const po_node *node) {
