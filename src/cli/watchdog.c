@@ -6,6 +6,7 @@
 #include "base/folder.h"
 #include "cli/cli.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
@@ -62,8 +63,7 @@ static void bark(int got) {
 
 static void wind(double seconds) {
     const struct itimerspec when = {
-        .it_value = {.tv_sec = (time_t)seconds,
-                     .tv_nsec = (long)(1e9 * (seconds - (time_t)seconds))}};
+        .it_value = {.tv_sec = (time_t)seconds, .tv_nsec = (long)(1e9 * fmod(seconds, 1))}};
     if (dog.made)
         timer_settime(dog.timer, 0, &when, NULL);
 }

@@ -133,5 +133,6 @@ static po_status check_shapes(po_importer *im) {
 po_status po_check_nodes(po_importer *im) {
     po_ops_resolve(im->model->graph);
     PO_TRY(po_graph_walk(im->ctx, im->model->graph, check_graph, im));
-    return check_shapes(im);
+    PO_TRY(check_shapes(im));
+    return po_infer_forget_shapes(im->ctx, im->model->graph);
 }

@@ -250,6 +250,29 @@ po_status po_infer_graph(po_ctx *ctx, po_graph *graph, bool lenient) {
     return infer_graph(ctx, graph, lenient ? LENIENT : STRICT, NULL);
 }
 
+/* A rule tells the shapes of what its node makes, as far as anything does. */
+static bool has_rule(const po_graph *graph, const po_value *v) {
+    const po_op_row *row =
+        v->producer == PO_NONE ? NULL : po_op_row_of(graph->nodes[v->producer].op);
+    return row && row->infer;
+}
+
+static po_status forget_shapes(po_ctx *ctx, po_graph *graph, void *user) {
+    (void)ctx;
+    (void)user;
+    for (po_value_id i = 0; i < graph->n_values; i++) {
+        po_value *v = &graph->values[i];
+        bool given = graph->parent && v->is_input; /* by the node that has the body */
+        if (v->type.kind == PO_TYPE_TENSOR && !v->constant && (given || has_rule(graph, v)))
+            v->type = (po_type){.kind = PO_TYPE_TENSOR, .dtype = v->type.dtype};
+    }
+    return PO_OK;
+}
+
+po_status po_infer_forget_shapes(po_ctx *ctx, po_graph *graph) {
+    return po_graph_walk(ctx, graph, forget_shapes, NULL);
+}
+
 /* Forgets what the graph declares of values that nodes make, and of the inputs of bodies: runtimes
  * do not rely on it. */
 static po_status forget(po_ctx *ctx, po_graph *graph, void *user) {
@@ -271,6 +294,45 @@ po_status po_infer_check(po_ctx *ctx, const po_graph *graph, po_node_id *failed)
     if (status == PO_OK)
         status = infer_graph(ctx, copy, SOUND, &j);
     *failed = j.failed;
+    po_graph_free(copy);
+    return status;
+}
+
+typedef struct body_search {
+    void (*found)(const po_graph *body, void *user);
+    void *user;
+} body_search;
+
+static po_status try_bodies(po_ctx *ctx, const po_graph *graph, const body_search *search) {
+    for (po_node_id i = 0; i < graph->n_nodes; i++) {
+        const po_node *node = &graph->nodes[i];
+        for (uint32_t k = 0; k < node->n_attr && !node->removed; k++) {
+            const po_attr *a = &node->attr[k];
+            po_graph *const *bodies = a->kind == PO_ATTR_GRAPHS ? a->u.graphs : &a->u.g;
+            uint32_t n = a->kind == PO_ATTR_GRAPHS ? a->n : a->kind == PO_ATTR_GRAPH;
+            for (uint32_t b = 0; b < n && !a->reference; b++) {
+                po_status status = infer_graph(ctx, bodies[b], STRICT, NULL);
+                if (status == PO_BAD_INPUT) {
+                    po_ctx_clear(ctx);
+                    search->found(bodies[b], search->user);
+                } else if (status != PO_OK) {
+                    return status;
+                }
+            }
+        }
+    }
+    return PO_OK;
+}
+
+po_status po_infer_bodies(po_ctx *ctx, const po_graph *graph,
+                          void (*found)(const po_graph *body, void *user), void *user) {
+    po_graph *copy = po_graph_clone(ctx, graph);
+    body_search search = {found, user};
+    po_status status = po_graph_walk(ctx, copy, forget, NULL);
+    if (status == PO_OK)
+        status = infer_graph(ctx, copy, LENIENT, NULL);
+    if (status == PO_OK)
+        status = try_bodies(ctx, copy, &search);
     po_graph_free(copy);
     return status;
 }

@@ -10,42 +10,6 @@
 /* Times what rounding moves; and of the largest magnitude, what float64 itself does. */
 static const double margin = 8, float64 = 1e-9;
 
-/* Where values are cut to steps a small difference becomes a large one. */
-static bool has_steps(const po_graph *g) {
-    static const char *const ops[] = {"Round",
-                                      "Floor",
-                                      "Ceil",
-                                      "Sign",
-                                      "QuantizeLinear",
-                                      "Less",
-                                      "LessOrEqual",
-                                      "Greater",
-                                      "GreaterOrEqual",
-                                      "Equal",
-                                      "ArgMax",
-                                      "ArgMin",
-                                      "TopK",
-                                      "NonZero",
-                                      "DynamicQuantizeLinear",
-                                      "Mod",
-                                      "NonMaxSuppression"};
-    for (uint32_t i = 0; i < g->n_nodes; i++) {
-        const po_node *node = &g->nodes[i];
-        if (node->removed)
-            continue;
-        for (size_t k = 0; k < sizeof ops / sizeof ops[0]; k++)
-            if (strcmp(node->op_type, ops[k]) == 0)
-                return true;
-        for (uint32_t a = 0; a < node->n_attr; a++)
-            if (node->attr[a].kind == PO_ATTR_GRAPH || node->attr[a].kind == PO_ATTR_GRAPHS)
-                return true; /* bodies hold constants of their own */
-        if (node->op == PO_OP_Cast && node->out[0] != PO_NONE &&
-            po_dtype_class_of(g->values[node->out[0]].type.dtype) != PO_CLASS_FLOAT)
-            return true;
-    }
-    return false;
-}
-
 static bool is_float(const po_tensor *t) {
     return t && po_dtype_class_of(t->dtype) == PO_CLASS_FLOAT;
 }
@@ -129,7 +93,7 @@ static po_status compare(po_ctx *ctx, po_arena *arena, const po_graph *const gra
 
 po_status po_disprove(po_ctx *ctx, const po_inputs *plan, const po_graph *a, const po_graph *b,
                       double seconds, po_proof_report *report) {
-    if (has_steps(a) || has_steps(b))
+    if (po_verify_has_steps(a) || po_verify_has_steps(b))
         return PO_OK;
     po_arena *arena = po_arena_create(ctx);
     double deadline = ctx->deadline, mine = po_now() + seconds;

@@ -69,6 +69,11 @@ po_status po_verify_own_error(po_ctx *ctx, po_arena *arena, const po_graph *grap
                               const po_feed *feed, const po_datum *outputs, double seconds,
                               po_own_error *own);
 
+/* steps.c: whether some operator cuts values to steps: there a small difference becomes a large
+ * one.
+ */
+bool po_verify_has_steps(const po_graph *graph);
+
 /* A feed of the user's data: names from the graph. PO_BAD_INPUT where the counts do not match. */
 po_status po_verify_check_feed(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                                const po_check_set *check, po_feed *feed);
