@@ -120,10 +120,6 @@ po_status po_infer_graph(po_ctx *ctx, po_graph *graph, bool lenient);
  * the model declares of values that nodes make counts for nothing, and nodes in bodies, which may
  * never be executed, are let through. The graph stays as it is. */
 po_status po_infer_check(po_ctx *ctx, const po_graph *graph, po_node_id *failed);
-/* Calls `found` for each body of the graph's nodes in which a node can never run: runtimes look at
- * these too when they load a model, though they may never be executed. */
-po_status po_infer_bodies(po_ctx *ctx, const po_graph *graph,
-                          void (*found)(const po_graph *body, void *user), void *user);
 /* Leaves out the shapes that the model declares of what its nodes make, and of the inputs of
  * bodies: a runtime takes them as a hint and goes by what it meets, so that nothing may be built on
  * them. Element types stay, and so does all that is said of operators without a rule. */

@@ -579,7 +579,7 @@ static void drop_losers(po_run_state *state) {
 
 po_status po_stage_select(po_run_state *state) {
     if (state->n_variants == 0)
-        return PO_OK;
+        return po_select_check_pinned(state);
     selecting *s = PO_NEW(state->files, selecting);
     s->state = state;
     s->ctx = state->ctx;
@@ -588,5 +588,5 @@ po_status po_stage_select(po_run_state *state) {
     drop_losers(state);
     if (s->original)
         po_pipeline_drop(state, s->original);
-    return status;
+    return status == PO_OK ? po_select_check_pinned(state) : status;
 }

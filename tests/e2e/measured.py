@@ -257,6 +257,27 @@ def case_kept(bed):
     expect(report['changed'] or 'time' in report['kept'], report['kept'])
 
 
+def case_shapes_that_do_not_fit(bed):
+    """A branch for other lengths: with the dims pinned no runtime loads the model, so that none is
+    written."""
+    import onnx
+    from onnx import helper as h
+    floats = lambda name, *dims: h.make_tensor_value_info(name, onnx.TensorProto.FLOAT, dims)
+    weight = h.make_tensor('w', onnx.TensorProto.FLOAT, [4, 3], [0.5] * 12)
+    then = h.make_graph([h.make_node('Relu', ['x'], ['r'])], 'then', [], [floats('r', 1, None)])
+    other = h.make_graph([h.make_node('MatMul', ['x', 'w'], ['m'])], 'else', [], [floats('m', 1, None)], [weight])
+    graph = h.make_graph([h.make_node('If', ['c'], ['y'], then_branch=then, else_branch=other)], 'branches',
+                         [h.make_tensor_value_info('c', onnx.TensorProto.BOOL, []), floats('x', 1, 'n')],
+                         [floats('y', 1, None)])
+    onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid('', 13)], ir_version=8), bed.path('if.onnx'))
+    words = ['if.onnx', '-o', 'out.onnx', '--cache', 'none', '--threads', '1', '-q']
+    bed.good(*words, '--input-shape', 'x:1,4')
+    os.remove(bed.path('out.onnx'))
+    code, _, err = bed.run(*words, '--input-shape', 'x:1,5')
+    expect(code == 2 and 'does not take the model with these shapes' in err, f'{code}: {err}')
+    expect(not os.path.exists(bed.path('out.onnx')), 'written all the same')
+
+
 def case_dump_and_skip(bed):
     affine_model(bed.path('in.onnx'), channels=4, size=8)
     words = ['in.onnx', '-o', 'out.onnx', '--cost', 'model', '-q']

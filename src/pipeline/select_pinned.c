@@ -1,0 +1,57 @@
+/* A model that stays as it was is written with the dims that --input-shape named: whether the
+ * runtime takes it with these. A branch for other lengths may not fit them, which runtimes see on
+ * loading. */
+#include "cost/cost.h"
+#include "cost/timing.h"
+#include "verify/inputs.h"
+
+#include "pipeline/candidates.h"
+#include "pipeline/pin.h"
+#include "pipeline/selecting.h"
+
+#include <stdio.h>
+
+static po_status run_pinned(po_run_state *state, const po_cost *cost, po_arena *arena) {
+    po_candidate_store store;
+    po_candidate made;
+    po_graph *typed;
+    po_inputs *plan;
+    po_feed feed;
+    po_timing timing;
+    po_candidate_store_init(&store, arena);
+    PO_TRY(po_candidate_write(state->ctx, &store, state->original, &made));
+    PO_TRY(po_pin_inputs(state->ctx, state->original, NULL, 0, &typed));
+    po_pipeline_hold(state, typed);
+    PO_TRY(po_inputs_plan(state->ctx, arena, typed, typed, &plan));
+    PO_TRY(po_inputs_make(state->ctx, arena, plan, 0, PO_INPUTS_NORMAL, 1, &feed));
+    po_side_files files = po_candidate_files(&store);
+    po_timing_spec spec = {.files = &files,
+                           .library = cost->library,
+                           .threads = state->ctx->threads,
+                           .n = 1,
+                           .models = &made.path,
+                           .feed = &feed,
+                           .quick = 1,
+                           .seed = 1};
+    return po_time_models(state->ctx, &spec, &timing, NULL);
+}
+
+po_status po_select_check_pinned(po_run_state *state) {
+    po_cost *cost;
+    if (state->options->n_pins == 0 || state->options->cuda || state->winner != state->original)
+        return PO_OK;
+    PO_TRY(po_pipeline_cost(state, &cost));
+    if (!cost->machine.has_runtime)
+        return PO_OK;
+    po_arena *arena = po_arena_create(state->ctx);
+    po_status status = run_pinned(state, cost, arena);
+    po_arena_free(arena);
+    if (status != PO_RUNTIME)
+        return status;
+    char why[PO_MESSAGE_MAX];
+    snprintf(why, sizeof why, "%s", state->ctx->error.message);
+    po_ctx_clear(state->ctx);
+    return po_fail(state->ctx, PO_BAD_USE,
+                   "--input-shape: the runtime does not take the model with these shapes: %.600s",
+                   why);
+}
