@@ -7,37 +7,6 @@
 #include <math.h>
 #include <stdio.h>
 
-/* The graph's inputs as arrays; initialisers give the rest. */
-static po_status arrays_of(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_feed *feed,
-                           const po_array ***out) {
-    const po_array **in = PO_NEW_N(arena, const po_array *, graph->n_inputs);
-    for (uint32_t i = 0; i < graph->n_inputs; i++) {
-        const po_value *value = &graph->values[graph->inputs[i]];
-        const po_tensor *tensor = value->constant;
-        for (uint32_t k = 0; k < feed->n; k++)
-            if (strcmp(feed->names[k], value->name) == 0)
-                tensor = feed->data[k].tensor;
-        if (!tensor)
-            return po_fail(ctx, PO_UNSUPPORTED, "the input '%s' is not a tensor", value->name);
-        po_array *array = NULL;
-        PO_TRY(po_array_from_tensor(ctx, arena, tensor, &array));
-        in[i] = array;
-    }
-    *out = in;
-    return PO_OK;
-}
-
-po_status po_verify_evaluate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
-                             const po_feed *feed, bool round, po_array ***out) {
-    const po_array **in = NULL;
-    PO_TRY(arrays_of(ctx, arena, graph, feed, &in));
-    *out = PO_NEW_N(arena, po_array *, graph->n_outputs);
-    po_status status = po_ref_graph(ctx, arena, graph, in, *out, round);
-    if (status == PO_UNSUPPORTED)
-        return po_fail(ctx, status, "an operator has no reference");
-    return status;
-}
-
 static void send(po_reply *reply, const po_verify_report *report, po_verify_stage stage) {
     po_verify_mark m;
     memset(&m, 0, sizeof m);

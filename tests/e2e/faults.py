@@ -280,7 +280,7 @@ def main():
     parser.add_argument('--sabotage', metavar='CC')
     parser.add_argument('--shim', required=True, type=os.path.abspath)
     parser.add_argument('--data', required=True, type=os.path.abspath)
-    parser.add_argument('--seconds', type=float, default=240, help='for all of it, about')
+    parser.add_argument('--seconds', type=float, default=90, help='for all of it, about')
     parser.add_argument('--all', action='store_true', help='every call, however long it takes')
     parser.add_argument('--ort', action='store_true', help='measured in ONNX Runtime as well')
     parser.add_argument('--only', default='', help='configurations whose name has this in it')

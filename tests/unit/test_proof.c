@@ -470,8 +470,8 @@ static void test_what_is_not_proved(void **state) {
     assert_true(r.proved);
     static const char *const others[] = {"r = RandomNormalLike(x)\n y = Mul(x, r)",
                                          "r = RandomNormalLike(x) {mean=1.0}\n y = Add(x, r)",
-                                         "r = RandomNormalLike(x)\n s = RandomNormalLike(x)\n"
-                                         " t = Add(s, r)\n y = Add(x, t)"};
+                                         ("r = RandomNormalLike(x)\n s = RandomNormalLike(x)\n"
+                                          " t = Add(s, r)\n y = Add(x, t)")};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         assert_false(
             prove_spelling(&ctx, "r = RandomNormalLike(x)\n y = Add(r, x)", others[i]).proved);
