@@ -230,7 +230,9 @@ static po_status listen_to(po_ctx *ctx, const char *what, double seconds, int fd
         ssize_t n = read(fd, buffer, sizeof buffer);
         if (n < 0 && (errno == EINTR || errno == EAGAIN))
             continue;
-        if (n <= 0) {
+        if (n < 0) /* the child may be waiting for room in the pipe: it is not waited for */
+            return po_fail(ctx, PO_IO, "%s: its answer cannot be read (%s)", what, strerror(errno));
+        if (n == 0) {
             if (!*reaped) {
                 how = reap(pid);
                 *reaped = true;
