@@ -183,6 +183,7 @@ def suite_commands(args):
     petopt = ['--petopt', args.petopt]
     seed = str(int(time.time()) % 100000)
     loads = os.path.join(args.build, 'tests', 'e2e', 'loads')
+    rules = os.path.join(args.build, 'tests', 'rules', 'rules')
     model = os.path.join(test_data, 'node', 'test_attention_4d_expanded', 'model.onnx')
     return [
         ('loads', [loads, model, '1000'], os.path.exists(loads)),
@@ -190,7 +191,12 @@ def suite_commands(args):
         script('impossible.py', *petopt, '--data', test_data, '--seed', seed, '--count', '8'),
         script('hung.py', '--petopt', os.path.join(args.build, 'tests', 'e2e', 'petopt-hung'),
                '--at-once', '2'),
-        script('faults.py', *petopt, '--data', test_data, '--most', '1000000', '--shim',
+        script('forged.py', *petopt, '--seeds', '300', '--all'),
+        ('rules', [rules, '--first', seed, '--count', '200', '--table'], os.path.exists(rules)),
+        ('planted rules', [sys.executable, '-B', os.path.join(ROOT, 'tests', 'rules', 'planted.py'),
+                           '--build', args.build, '--rules', rules], os.path.exists(rules)),
+        script('environment.py', *petopt, '--all'),
+        script('faults.py', *petopt, '--data', test_data, '--all', '--ort', '--shim',
                os.path.join(args.build, 'tests', 'e2e', 'libfault.so')),
     ]
 
