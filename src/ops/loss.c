@@ -68,7 +68,8 @@ po_status po_ref_loss(po_ref *ref) {
     if (!x->f || x->rank < 2 || !target->i || target->rank != x->rank - 1 || x->dims[1] < 1)
         return PO_UNSUPPORTED;
     int64_t classes = x->dims[1], inner = po_product(x->dims, 2, x->rank);
-    if (target->count != x->count / classes || (weight && weight->count != classes))
+    if (target->count != x->count / classes ||
+        (weight && (weight->rank != 1 || weight->count != classes)))
         return PO_UNSUPPORTED;
     if (ref->node->op == PO_OP_SoftmaxCrossEntropyLoss) {
         PO_TRY(po_ref_make(ref, x->dtype, x->rank, x->dims, &prob));

@@ -46,6 +46,12 @@ void tally_add(tally *t, const char *stage, const char *name, uint64_t times) {
     t->rows[t->n++] = (rule_row){strdup(text), times};
 }
 
+static void tally_free(tally *t) {
+    for (uint32_t i = 0; i < t->n; i++)
+        free((char *)(uintptr_t)t->rows[i].name);
+    free(t->rows);
+}
+
 bool subject_judge(const subject *s, original *o, const po_graph *after, rules_promise promise,
                    const char *rewrite) {
     const char *why = "";
@@ -271,5 +277,8 @@ int main(int argc, char **argv) {
            r.tally.n, (unsigned long long)r.first, (unsigned long long)r.tally.graphs,
            (unsigned long long)r.tally.rewrites, (unsigned long long)r.tally.compared,
            (unsigned long long)r.tally.unsupported, (unsigned long long)r.tally.wrong);
-    return r.tally.wrong || rare ? 1 : 0;
+    bool bad = r.tally.wrong > 0 || rare > 0;
+    tally_free(&r.tally);
+    po_arena_free(arena);
+    return bad ? 1 : 0;
 }

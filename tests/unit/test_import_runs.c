@@ -234,7 +234,7 @@ static void test_twice(void **state) {
     assert_int_equal(model->n_opsets, 1);
     assert_int_equal(model->graph->n_initializers, 1);
     const po_tensor *t = model->graph->values[model->graph->initializers[0]].constant;
-    assert_true(((const float *)t->data)[0] == 5.0f);
+    assert_true(po_tensor_f64(t, 0) == 5);
     po_model_free(model);
     po_arena_free(a);
 }
