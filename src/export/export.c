@@ -90,7 +90,7 @@ static po_status find_certificate(po_exporter *ex, const char *path, bool *is) {
     char head[sizeof start - 1];
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     *is = false;
-    if (fd < 0 && (errno == ENOENT || errno == EACCES))
+    if (fd < 0 && (errno == ENOENT || errno == EACCES || errno == ENAMETOOLONG))
         return PO_OK;
     ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof head);
     int error = n < 0 && errno != EISDIR ? errno : 0;

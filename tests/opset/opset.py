@@ -131,7 +131,8 @@ def model(opset, nodes, inputs, outputs, constants=()):
     graph = helper.make_graph(nodes, 'g', inputs, [value(o, None) for o in outputs], tensors)
     for o in graph.output:
         o.type.tensor_type.ClearField('shape')
-        o.type.tensor_type.elem_type = TensorProto.INT64 if o.name == 'i' else TensorProto.FLOAT
+        o.type.tensor_type.elem_type = {'i': TensorProto.INT64, 'm': TensorProto.BOOL}.get(
+            o.name, TensorProto.FLOAT)
     return helper.make_model(graph, ir_version=4, opset_imports=[helper.make_opsetid('', opset)])
 
 

@@ -154,8 +154,8 @@ static void one_round(const char *dir, po_graph *g, dice *d, totals *all) {
     assert_true(infer == PO_OK || infer == PO_BAD_INPUT || infer == PO_UNSUPPORTED);
     if (infer == PO_BAD_INPUT)
         assert_true(ctx.error.message[0] != '\0');
-    char why[PO_MESSAGE_MAX];
-    snprintf(why, sizeof why, "%s: %s", dir, ctx.error.message);
+    char why[PO_MESSAGE_MAX + 512];
+    snprintf(why, sizeof why, "%.500s: %s", dir, ctx.error.message);
     po_ctx_clear(&ctx);
     po_status status = whole ? po_ref_graph(&ctx, arena, g, in, out, true) : PO_UNSUPPORTED;
     assert_true(status == PO_OK || status == PO_UNSUPPORTED);
