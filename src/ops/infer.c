@@ -262,8 +262,7 @@ static po_status forget_shapes(po_ctx *ctx, po_graph *graph, void *user) {
     (void)user;
     for (po_value_id i = 0; i < graph->n_values; i++) {
         po_value *v = &graph->values[i];
-        bool given = graph->parent && v->is_input; /* by the node that has the body */
-        if (v->type.kind == PO_TYPE_TENSOR && !v->constant && (given || has_rule(graph, v)))
+        if (v->type.kind == PO_TYPE_TENSOR && !v->constant && has_rule(graph, v))
             v->type = (po_type){.kind = PO_TYPE_TENSOR, .dtype = v->type.dtype};
     }
     return PO_OK;

@@ -120,9 +120,9 @@ po_status po_infer_graph(po_ctx *ctx, po_graph *graph, bool lenient);
  * the model declares of values that nodes make counts for nothing, and nodes in bodies, which may
  * never be executed, are let through. The graph stays as it is. */
 po_status po_infer_check(po_ctx *ctx, const po_graph *graph, po_node_id *failed);
-/* Leaves out the shapes that the model declares of what its nodes make, and of the inputs of
- * bodies: a runtime takes them as a hint and goes by what it meets, so that nothing may be built on
- * them. Element types stay, and so does all that is said of operators without a rule. */
+/* Leaves out the shapes that the model declares of what its nodes make: a runtime takes them as a
+ * hint and goes by what it meets, so that nothing may be built on them. Element types stay, and so
+ * does what is said of operators without a rule, and of the inputs of bodies. */
 po_status po_infer_forget_shapes(po_ctx *ctx, po_graph *graph);
 
 /* --- float64 reference --- */
