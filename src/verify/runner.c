@@ -154,7 +154,7 @@ static const double last_bit = 0x1p-23, before_steps = 1e-5;
 
 /* Every float of the feed moved by a part of it, up or down. */
 static po_status move_feed(runner *r, po_arena *arena, const po_feed *feed, po_feed *moved) {
-    float by = (float)(po_verify_has_steps(r->spec->graph) ? before_steps : last_bit);
+    float by = (float)(po_verify_quantises(r->spec->graph) ? before_steps : last_bit);
     po_datum *data = po_arena_memdup(arena, feed->data, sizeof *data * feed->n);
     for (uint32_t k = 0; k < feed->n; k++) {
         const po_tensor *t = data[k].tensor;
@@ -202,7 +202,7 @@ static double magnitude(const po_datum *d) {
 
 /* Where rounding alone moves an output by half of what it is, it is nothing but rounding (a row
  * without variance, normalised): float64 may meet the same by chance, so that it is the noise that
- * counts. Cut to steps behind, such an output may be anything. */
+ * counts. */
 static void allow_noise(const output *o, const po_datum *expected, bool steps, bool wide,
                         po_own_error *own) {
     bool nothing_else = o->noise > 0.5 * magnitude(expected);
@@ -212,8 +212,6 @@ static void allow_noise(const output *o, const po_datum *expected, bool steps, b
         own->most = fmax(own->most, o->noise);
         own->mean = fmax(own->mean, o->noise);
     }
-    if (nothing_else && steps)
-        own->most = own->mean = HUGE_VAL;
 }
 
 /* What stands beyond the tolerance may be as far off as the original is from float64. Where the
@@ -232,7 +230,7 @@ static po_status allow_own_error(runner *r, const input_set *set, po_arena *scra
     /* Inputs that stand on a step are the same for both models. */
     if (set->draw && set->draw->kind == PO_INPUTS_BORDERS)
         return PO_OK;
-    bool steps = po_verify_has_steps(r->spec->graph);
+    bool steps = po_verify_quantises(r->spec->graph);
     PO_TRY(measure_noise(r, set->feed, scratch, expected));
     for (uint32_t i = 0; i < r->n_outputs; i++)
         allow_noise(&r->outputs[i], &expected[i], steps, set->wide, &(*own)[i]);

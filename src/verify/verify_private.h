@@ -73,6 +73,8 @@ po_status po_verify_own_error(po_ctx *ctx, po_arena *arena, const po_graph *grap
  * one.
  */
 bool po_verify_has_steps(const po_graph *graph);
+/* Whether some operator of the root rounds values to steps. */
+bool po_verify_quantises(const po_graph *graph);
 
 /* A feed of the user's data: names from the graph. PO_BAD_INPUT where the counts do not match. */
 po_status po_verify_check_feed(po_ctx *ctx, po_arena *arena, const po_graph *graph,
