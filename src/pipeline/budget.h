@@ -5,6 +5,7 @@
 #ifndef PO_PIPELINE_BUDGET_H
 #define PO_PIPELINE_BUDGET_H
 
+#include "cost/cost.h"
 #include "pipeline/pipeline.h"
 
 /* Parts in their order; each also has what those before it left. */
@@ -29,6 +30,11 @@ double po_budget_share(const po_options *options, double seconds);
  * state->spend. Where it cannot be read, or takes long by estimate, all of the time may be spent.
  */
 po_status po_budget_settle(po_run_state *state);
+/* How long one run of the model at the path takes, read once and shortly. PO_RUNTIME: the runtime
+ * does not take it. */
+po_status po_budget_read(po_run_state *state, po_arena *arena, const po_cost *cost,
+                         const char *path, const po_side_files *files, const po_graph *typed,
+                         double *seconds);
 
 /* When a part must end, as po_now counts; 0: never. */
 double po_budget_end(const po_run_state *state, po_part part);

@@ -2,9 +2,8 @@
  * runtime takes it with these. A branch for other lengths may not fit them, which runtimes see on
  * loading. */
 #include "cost/cost.h"
-#include "cost/timing.h"
-#include "verify/inputs.h"
 
+#include "pipeline/budget.h"
 #include "pipeline/candidates.h"
 #include "pipeline/pin.h"
 #include "pipeline/selecting.h"
@@ -15,25 +14,13 @@ static po_status run_pinned(po_run_state *state, const po_cost *cost, po_arena *
     po_candidate_store store;
     po_candidate made;
     po_graph *typed;
-    po_inputs *plan;
-    po_feed feed;
-    po_timing timing;
+    double seconds;
     po_candidate_store_init(&store, arena);
     PO_TRY(po_candidate_write(state->ctx, &store, state->original, &made));
     PO_TRY(po_pin_inputs(state->ctx, state->original, NULL, 0, &typed));
     po_pipeline_hold(state, typed);
-    PO_TRY(po_inputs_plan(state->ctx, arena, typed, typed, &plan));
-    PO_TRY(po_inputs_make(state->ctx, arena, plan, 0, PO_INPUTS_NORMAL, 1, &feed));
     po_side_files files = po_candidate_files(&store);
-    po_timing_spec spec = {.files = &files,
-                           .library = cost->library,
-                           .threads = state->ctx->threads,
-                           .n = 1,
-                           .models = &made.path,
-                           .feed = &feed,
-                           .quick = 1,
-                           .seed = 1};
-    return po_time_models(state->ctx, &spec, &timing, NULL);
+    return po_budget_read(state, arena, cost, made.path, &files, typed, &seconds);
 }
 
 po_status po_select_check_pinned(po_run_state *state) {

@@ -25,21 +25,16 @@ static po_status original_of(po_run_state *state, po_arena *arena, po_candidate_
     return PO_OK;
 }
 
-static po_status read_run(po_run_state *state, po_arena *arena, const po_graph *typed,
-                          double *seconds) {
-    po_candidate_store store = {.n = 0};
+po_status po_budget_read(po_run_state *state, po_arena *arena, const po_cost *cost,
+                         const char *path, const po_side_files *files, const po_graph *typed,
+                         double *seconds) {
     po_inputs *plan;
     po_feed feed;
     po_timing timing;
-    const char *path;
-    PO_TRY(original_of(state, arena, &store, &path));
     PO_TRY(po_inputs_plan(state->ctx, arena, typed, typed, &plan));
     PO_TRY(po_inputs_make(state->ctx, arena, plan, 0, PO_INPUTS_NORMAL, 1, &feed));
-    po_side_files files = {.n = 0};
-    if (store.n > 0)
-        files = po_candidate_files(&store);
-    po_timing_spec spec = {.files = &files,
-                           .library = state->cost->library,
+    po_timing_spec spec = {.files = files,
+                           .library = cost->library,
                            .threads = state->ctx->threads,
                            .n = 1,
                            .models = &path,
@@ -49,6 +44,17 @@ static po_status read_run(po_run_state *state, po_arena *arena, const po_graph *
     PO_TRY(po_time_models(state->ctx, &spec, &timing, NULL));
     *seconds = timing.seconds;
     return PO_OK;
+}
+
+static po_status read_run(po_run_state *state, po_arena *arena, const po_graph *typed,
+                          double *seconds) {
+    po_candidate_store store = {.n = 0};
+    const char *path;
+    PO_TRY(original_of(state, arena, &store, &path));
+    po_side_files files = {.n = 0};
+    if (store.n > 0)
+        files = po_candidate_files(&store);
+    return po_budget_read(state, arena, state->cost, path, &files, typed, seconds);
 }
 
 static po_status look(po_run_state *state, po_arena *arena, double *seconds) {
