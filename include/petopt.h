@@ -263,6 +263,9 @@ typedef struct po_summary {
      * kernels); NULL: the winner has none. The model runs without it too, but not as fast. */
     const char *library;
     size_t n_kernels; /* in it */
+    /* The instruction sets, or the GPU, by whose code of the library the winner was compared, and
+     * those whose code no one ran here: "avx512, avx2"; "": none. */
+    const char *kernels_compared, *kernels_unrun;
     uint64_t nodes_before, nodes_after;
     uint64_t weights_before, weights_after; /* bytes of constants */
     bool measured;

@@ -113,6 +113,14 @@ static void kernels(po_text *text, const po_outcome *o) {
         return;
     label(text, "kernels");
     po_text_printf(text, "%zu in %s\n", s->n_kernels, s->library);
+    if (*s->kernels_compared) {
+        label(text, "");
+        po_text_printf(text, "compared: %s\n", s->kernels_compared);
+    }
+    if (*s->kernels_unrun) {
+        label(text, "");
+        po_text_printf(text, "not executed here: %s\n", s->kernels_unrun);
+    }
     po_text_puts(text, "Python:\n    options = onnxruntime.SessionOptions()\n"
                        "    options.register_custom_ops_library(");
     po_text_quoted(text, s->library, strlen(s->library));

@@ -79,21 +79,21 @@ static void print_row(po_text *out, const po_kernel *k) {
 
 /* What the compiler may use is what the processor must have: -mNAME. */
 static void print_features(po_text *out, uint32_t isa) {
-    po_text_printf(out, "    supported[%u] = (PK_ALLOW & %u) != 0", isa, 1u << isa);
+    const char *and = "";
+    po_text_printf(out, "    supported[%u] = ", isa);
     char flags[512];
     snprintf(flags, sizeof flags, "%s", po_isas[isa].flags);
     for (char *save = NULL, *f = strtok_r(flags, " ", &save); f; f = strtok_r(NULL, " ", &save))
         if (strncmp(f, "-m", 2) == 0 && !strchr(f, '='))
-            po_text_printf(out, " &&\n        __builtin_cpu_supports(\"%s\")", f + 2);
+            po_text_printf(out, "%s__builtin_cpu_supports(\"%s\")", and, f + 2),
+                and = " &&\n        ";
     po_text_puts(out, ";\n");
 }
 
 /* The source of the library itself, without its kernels (petopt_kernels.c). */
 static void print_source(const po_kernel *kernels, uint32_t n, po_text *out) {
     po_text_puts(out, "/* The table of this model's kernels; see README.md. */\n"
-                      "#include \"petopt_ort.h\"\n\n"
-                      "/* Bits of the instruction sets that may be used; tests leave some out. */\n"
-                      "#ifndef PK_ALLOW\n#define PK_ALLOW 3\n#endif\n");
+                      "#include \"petopt_ort.h\"\n");
     for (uint32_t i = 0; i < n; i++)
         print_declarations(out, &kernels[i]);
     for (uint32_t i = 0; i < n; i++)

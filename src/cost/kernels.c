@@ -32,16 +32,25 @@ static void run_one(void *self, void (*fn)(void *arg, size_t part), void *arg) {
     fn(arg, 0);
 }
 
-uint32_t po_isa_of_machine(void) {
+bool po_isa_runs(uint32_t isa) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
-        return PO_ISA_AVX512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return PO_ISA_AVX2;
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (isa == PO_ISA_AVX2)
+        return avx2;
+    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+#else
+    (void)isa;
+    return false;
 #endif
-    return PO_ISAS;
+}
+
+uint32_t po_isa_of_machine(void) {
+    uint32_t isa = 0; /* the best comes first */
+    while (isa < PO_ISAS && !po_isa_runs(isa))
+        isa++;
+    return isa;
 }
 
 /* --- the folder --- */

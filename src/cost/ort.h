@@ -54,6 +54,7 @@ typedef struct po_session_options {
     bool deterministic;         /* for comparisons: same input, same bits */
     bool plain;                 /* no graph optimisation: what the file says, node by node */
     const char *kernels;        /* library of custom operators to register; may be NULL */
+    const char *isa;            /* its code for this instruction set alone; NULL: the best one */
     const po_side_files *files; /* may be NULL; needs ONNX Runtime 1.18 */
 } po_session_options;
 

@@ -157,7 +157,8 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
         const po_datum *inputs = NULL;
         PO_TRY(po_session_open(
             ctx, arena, ort, spec->models[m],
-            &(po_session_options){.kernels = spec->kernels, .files = spec->files}, &session));
+            &(po_session_options){.kernels = spec->kernels, .isa = spec->isa, .files = spec->files},
+            &session));
         PO_TRY(po_feed_order(ctx, arena, session, spec->feed, &inputs));
         PO_TRY(po_run_prepare(ctx, session, inputs, &runs[m]));
         double start = read_clock(spec->threads);

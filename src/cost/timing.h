@@ -38,6 +38,7 @@ typedef struct po_timing_spec po_timing_spec;
 struct po_timing_spec {
     const char *library;        /* as in po_ort_options */
     const char *kernels;        /* custom operators; may be NULL */
+    const char *isa;            /* as in po_session_options */
     const po_side_files *files; /* external data in memory, of any of the models; may be NULL */
     uint32_t threads;
     uint32_t n;

@@ -1,5 +1,6 @@
 /* po_models_verify and po_models_bench. */
 #include "cost/cost.h"
+#include "cost/kernels.h"
 #include "import/import.h"
 #include "ops/op.h"
 #include "pipeline/api.h"
@@ -75,6 +76,33 @@ static void tell_how(po_equality *v, const po_verify_report *r) {
         snprintf(v->how, sizeof v->how, "%.*s", (int)sizeof v->how - 1, r->why);
 }
 
+/* A library's code for the instruction sets that other processors have. */
+static po_status compare_other_code(po_ctx *ctx, const po_verify_spec *spec, po_verify_report *r) {
+    for (uint32_t isa = 0; isa < PO_ISAS && spec->kernels; isa++) {
+        if (!r->equal || isa == po_isa_of_machine() || !po_isa_runs(isa))
+            continue;
+        po_verify_spec other = *spec;
+        po_verify_report more;
+        other.isa = po_isas[isa].name;
+        other.thorough = false;
+        other.seconds = 20;
+        PO_TRY(po_verify(ctx, &other, &more));
+        if (more.refused) /* where the best code ran */
+            more.evidence = PO_EVIDENCE_RUNTIME;
+        po_verify_join(r, &more);
+    }
+    return PO_OK;
+}
+
+static void tell_code(po_equality *v) {
+    for (uint32_t isa = 0; isa < PO_ISAS; isa++) {
+        size_t n = strlen(v->how);
+        if (po_isa_runs(isa))
+            snprintf(v->how + n, sizeof v->how - n, "; by the library's code for %s",
+                     po_isas[isa].name);
+    }
+}
+
 static po_status verify_body(po_ctx *ctx, void *user) {
     check_args *args = user;
     const po_options *o = args->options;
@@ -116,6 +144,7 @@ static po_status verify_body(po_ctx *ctx, void *user) {
                            .thorough = !alike};
     po_verify_report r;
     PO_TRY(po_verify(ctx, &spec, &r));
+    PO_TRY(compare_other_code(ctx, &spec, &r));
     v->equal = r.equal != 0;
     v->inputs = r.sets;
     v->error = r.max_rel;
@@ -123,6 +152,8 @@ static po_status verify_body(po_ctx *ctx, void *user) {
     snprintf(v->runtime, sizeof v->runtime, "%s",
              r.evidence == PO_EVIDENCE_REFERENCE ? "reference" : "ONNX Runtime");
     tell_how(v, &r);
+    if (o->library && r.equal)
+        tell_code(v);
     if (r.evidence == PO_EVIDENCE_NONE && v->proved) {
         v->equal = true;
         return PO_OK;

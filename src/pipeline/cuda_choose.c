@@ -3,6 +3,7 @@
 #include "pipeline/kernel_stage.h"
 #include "pipeline/pipeline.h"
 #include "split/split.h"
+#include "superopt/search.h"
 
 const char cuda_no_faster[] = "no faster than its nodes one by one";
 const char cuda_no_time[] = "there was no time for its kernels";
@@ -42,6 +43,8 @@ static po_status print(cuda_making *m, const cuda_form *f, uint32_t i, const po_
         if (strcmp(m->pool[*number]->kernel.ports.name, made->kernel.ports.name) == 0)
             return PO_OK;
     PO_TRY(po_kernel_stage_check(m->state, plan->lowered.mu, mu, m->state->gpu->shared_block));
+    made->mu = mu;
+    made->naive = plan->lowered.mu;
     po_kernel *ports = &made->kernel.ports;
     po_kernel_stage_ports(arena, f->shapes, plan->region, ports);
     if (batched) {
@@ -97,11 +100,55 @@ static bool lose_failed(cuda_making *m, cuda_form *f) {
     return lost;
 }
 
+/* What running a muGraph takes: for each statement the product of its labels' extents. */
+static double work_of(const po_mu *mu) {
+    double sum = 0;
+    for (uint32_t i = 0; i < mu->n_nodes; i++) {
+        const po_mu_statement *s = &mu->nodes[i].statement;
+        if (mu->nodes[i].kind != PO_MU_STATEMENT)
+            continue;
+        double work = 1;
+        for (uint32_t l = 0; l < mu->n_labels; l++) {
+            bool used = po_mu_has(mu, &s->out, l);
+            for (uint32_t k = 0; k < s->n_in && !used; k++)
+                used = po_mu_has(mu, &s->in[k], l);
+            work *= used ? (double)mu->labels[l].extent : 1;
+        }
+        sum += work;
+    }
+    return sum;
+}
+
+/* What is delivered has the values of the region, over finite fields and in float64, after all that
+ * joined its steps. Larger ones rest on the structure, on Z3 and on what runs on the GPU. */
+static po_status check_values(cuda_making *m, cuda_made *made) {
+    static const double most = 4e6;
+    double work = work_of(made->naive);
+    if (made->valued || work > most || is_late(m)) {
+        if (!made->valued)
+            po_log(m->ctx, "%s: its values are not compared on this machine (%.0f operations)",
+                   made->kernel.ports.name, work);
+        return PO_OK;
+    }
+    made->valued = true;
+    po_status status =
+        po_search_same(m->ctx, made->naive, made->mu, NULL, 0, m->state->gpu->shared_block);
+    if (status != PO_BAD_INPUT)
+        return status;
+    made->why = po_arena_printf(m->state->arena, "its kernel computes something else: %s",
+                                m->ctx->error.message);
+    po_ctx_clear(m->ctx);
+    return PO_OK;
+}
+
 po_status cuda_compile_chosen(cuda_making *m, cuda_form *f) {
     bool *wanted = PO_NEW_N(m->state->arena, bool, m->n + 1);
-    for (uint32_t i = 0; i < f->regions.n; i++)
-        if (!f->why[i])
-            wanted[f->which[i]] = true;
+    for (uint32_t i = 0; i < f->regions.n; i++) {
+        if (f->why[i])
+            continue;
+        wanted[f->which[i]] = true;
+        PO_TRY(check_values(m, m->pool[f->which[i]]));
+    }
     PO_TRY(compile(m, wanted, 0));
     lose_failed(m, f);
     return PO_OK;

@@ -34,8 +34,10 @@ typedef struct cuda_form {
 /* A kernel that was printed. */
 typedef struct cuda_made {
     po_cuda_kernel kernel;
-    const char *why; /* why it cannot be had; NULL */
-    bool whole;      /* it has the images of all GPUs */
+    const char *why;         /* why it cannot be had; NULL */
+    bool whole;              /* it has the images of all GPUs */
+    const po_mu *naive, *mu; /* what its region computes, and how it does */
+    bool valued;             /* their values were compared */
 } cuda_made;
 
 typedef struct cuda_making {

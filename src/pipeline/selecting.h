@@ -2,9 +2,11 @@
 #ifndef PO_PIPELINE_SELECTING_H
 #define PO_PIPELINE_SELECTING_H
 
+#include "cost/cost.h"
 #include "pipeline/candidates.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/record.h"
+#include "verify/verify.h"
 
 typedef struct selecting {
     po_run_state *state;
@@ -33,6 +35,19 @@ typedef struct selecting {
 po_candidate_report *po_selecting_row(selecting *s, uint32_t i);
 __attribute__((format(printf, 3, 4))) void
 po_selecting_decide(selecting *s, po_candidate_report *row, const char *format, ...);
+/* select_compare.c. The library of generated kernels that a variant needs here; NULL: none. */
+const char *po_selecting_kernels(const selecting *s, uint32_t i);
+/* One that the runtime refuses, or that computes something else. */
+void po_selecting_fault(selecting *s, po_candidate_report *row, const char *why, bool refused);
+/* The same where a comparison says so. */
+void po_selecting_judge(selecting *s, po_candidate_report *row, const po_verify_report *r);
+/* Of a variant with the original; kernels NULL: without its library. */
+po_verify_spec po_selecting_comparison(const selecting *s, uint32_t i, const char *kernels);
+/* Compares what runs without the library, and on other processors. */
+po_status po_selecting_elsewhere(selecting *s, uint32_t i, bool *right);
+/* Which code of the library ran on the inputs of the comparison. */
+void po_selecting_tell_kernels(selecting *s, uint32_t i);
+
 /* *taken: it compares equal, and so does what it is without its library. *untested: the original
  * itself does not run. */
 po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *untested,

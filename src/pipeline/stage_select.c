@@ -24,16 +24,9 @@ enum { MANY_NODES = 5000, HUGE_NODES = 20000 };
  * beside twice the weights. */
 enum { LIVE = 4 };
 #define ROOM 200e6
-enum { MOST_TRIED = 3, MOST_TRIED_ELSEWHERE = 6, RANK_LAYOUT = 3, FRESH_OF_FUNCTIONS = 8 };
+enum { MOST_TRIED = 3, MOST_TRIED_ELSEWHERE = 6, RANK_LAYOUT = 3 };
 static const double widest = 1.5;       /* of an interval that is worth telling */
 static const double worth_trying = 1.0; /* a first reading below this is not followed up */
-
-/* The library of generated kernels that a variant needs here; NULL: none. One for GPUs stays out of
- * sessions on the CPU: they run the functions. */
-static const char *kernels_of(const selecting *s, uint32_t i) {
-    bool here = s->state->variants[i].kernels && !s->state->options->cuda;
-    return here ? s->state->library->path : NULL;
-}
 
 po_candidate_report *po_selecting_row(selecting *s, uint32_t i) {
     const po_variant *v = &s->state->variants[i];
@@ -49,19 +42,6 @@ void po_selecting_decide(selecting *s, po_candidate_report *row, const char *for
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     row->verdict = po_arena_strdup(s->state->arena, text);
-}
-
-/* One that the runtime refuses, or that computes something else, is a fault of ours: it is counted
- * and told, whatever the others come to. */
-static void note_fault(selecting *s, po_candidate_report *row, const char *why, bool refused) {
-    row->refused |= refused;
-    row->different |= !refused;
-    po_record_note(s->state->record, "'%s' was dropped: %s", row->name, why);
-}
-
-static void note_comparison(selecting *s, po_candidate_report *row, const po_verify_report *r) {
-    if (!r->equal && (r->refused || r->evidence != PO_EVIDENCE_NONE))
-        note_fault(s, row, r->why, r->refused);
 }
 
 /* --- ranking --- */
@@ -107,7 +87,7 @@ static po_status measure_ranks(po_run_state *state, void *user) {
     for (uint32_t i = 0; i < state->n_variants; i++) {
         if (!s->written[i].path)
             continue;
-        kernels = kernels_of(s, i) ? kernels_of(s, i) : kernels;
+        kernels = po_selecting_kernels(s, i) ? po_selecting_kernels(s, i) : kernels;
         paths[n] = s->written[i].path;
         which[n++] = i;
     }
@@ -149,7 +129,7 @@ static bool drop_refused(selecting *s) {
             continue;
         }
         po_candidate_report *row = po_selecting_row(s, s->order[i]);
-        note_fault(s, row, why, true);
+        po_selecting_fault(s, row, why, true);
         po_selecting_decide(s, row, "the runtime refuses it: %s", why);
     }
     s->n_order = kept;
@@ -251,6 +231,7 @@ static void take(selecting *s, uint32_t i, po_candidate_report *row,
     state->winner = state->current = state->variants[i].graph;
     state->winner_path = s->written[i].whole ? s->written[i].path : NULL;
     sum->winner = row->name;
+    po_selecting_tell_kernels(s, i);
     sum->compared = report->evidence != PO_EVIDENCE_NONE;
     sum->error = report->max_rel;
     sum->error_reference = report->own_error;
@@ -263,42 +244,6 @@ static void take(selecting *s, uint32_t i, po_candidate_report *row,
                        "on %u of %u sets of inputs it differs by up to %.1e, where the original's "
                        "own error against float64 is an eighth of that or more",
                        report->excused, report->sets, report->excused_rel);
-}
-
-/* A comparison of a variant with the original; kernels NULL: without its library. */
-static po_verify_spec comparison(const selecting *s, uint32_t i, const char *kernels) {
-    const po_run_state *state = s->state;
-    return (po_verify_spec){.library = s->cost->library,
-                            .kernels = kernels,
-                            .original = s->original_path,
-                            .candidate = s->written[i].path,
-                            .files = &s->files,
-                            .graph = s->original,
-                            .candidate_graph = state->variants[i].graph,
-                            .checks = state->checks,
-                            .n_checks = state->n_checks,
-                            .tolerance = state->options->tolerance,
-                            .seed = 1,
-                            .fresh = PO_FRESH_SETS,
-                            .fresh_seed = s->original_hash.lo ^ s->written[i].hash.lo};
-}
-
-/* Without its library a model runs on its own functions: they are compared too. */
-static po_status check_functions(selecting *s, uint32_t i, bool *right) {
-    *right = true;
-    if (!kernels_of(s, i))
-        return PO_OK;
-    po_verify_spec spec = comparison(s, i, NULL);
-    spec.seconds = 5;
-    spec.seed = 2;
-    spec.fresh = FRESH_OF_FUNCTIONS;
-    po_verify_report r;
-    PO_TRY(po_verify(s->ctx, &spec, &r));
-    *right = r.equal;
-    note_comparison(s, po_selecting_row(s, i), &r);
-    if (!r.equal)
-        po_selecting_decide(s, po_selecting_row(s, i), "without its library: %s", r.why);
-    return PO_OK;
 }
 
 /* Where a thread count was named, what others read decides nothing: it is told. */
@@ -326,7 +271,7 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
     po_import_rest(state->original->model);
     po_candidate_report *row = po_selecting_row(s, i);
     po_select_spec spec = {.cost = s->cost,
-                           .kernels = kernels_of(s, i),
+                           .kernels = po_selecting_kernels(s, i),
                            .original = s->original_path,
                            .candidate = s->written[i].path,
                            .files = &s->files,
@@ -347,11 +292,11 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
                            .seed = 1};
     PO_TRY(po_select(s->ctx, &spec, v));
     fill_row(row, v);
-    note_comparison(s, row, &v->verify);
+    po_selecting_judge(s, row, &v->verify);
     bool accepted = po_verdict_accepted(v);
     po_selecting_decide(s, row, "%s%s", v->reason, v->cached ? " (from the cache)" : "");
     if (accepted)
-        PO_TRY(check_functions(s, i, &accepted));
+        PO_TRY(po_selecting_elsewhere(s, i, &accepted));
     if (!accepted && po_verdict_accepted(v))
         v->code = PO_VERDICT_WRONG;
     fill_summary(s, v, accepted);
@@ -359,7 +304,7 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
         take(s, i, row, &v->verify);
         tell_other_threads(s, v);
         uint32_t n = v->verify.sizes;
-        if (kernels_of(s, i))
+        if (po_selecting_kernels(s, i))
             PO_TRY(po_select_fallback(s, i, n > 0 ? v->verify.size[n - 1] : 0));
     }
     return PO_OK;
@@ -422,7 +367,7 @@ static po_status by_protocol(po_run_state *state, void *user) {
         s->done[i] = true;
         po_status status = try_variant(s, i, &v);
         if (status == PO_RUNTIME) { /* it stops the comparison: the next one may not */
-            note_fault(s, po_selecting_row(s, i), s->ctx->error.message, true);
+            po_selecting_fault(s, po_selecting_row(s, i), s->ctx->error.message, true);
             po_ctx_clear(s->ctx);
             continue;
         }
@@ -455,7 +400,7 @@ po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *
                                bool *taken) {
     po_run_state *state = s->state;
     po_candidate_report *row = po_selecting_row(s, i);
-    po_verify_spec spec = comparison(s, i, kernels_of(s, i));
+    po_verify_spec spec = po_selecting_comparison(s, i, po_selecting_kernels(s, i));
     spec.reference_first = row->nodes > MANY_NODES;
     po_verify_report r;
     *taken = false;
@@ -464,13 +409,13 @@ po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *
     PO_TRY(po_verify(s->ctx, &spec, &r));
     row->compared = r.evidence != PO_EVIDENCE_NONE;
     row->error = r.max_rel;
-    note_comparison(s, row, &r);
+    po_selecting_judge(s, row, &r);
     *untested = !row->compared;
     if (*untested)
         return original_fails(s, r.why);
     po_selecting_decide(s, row, "%s", r.equal ? why : r.why);
     if (r.equal)
-        PO_TRY(check_functions(s, i, taken));
+        PO_TRY(po_selecting_elsewhere(s, i, taken));
     if (*taken)
         take(s, i, row, &r);
     return PO_OK;

@@ -3,6 +3,7 @@
 #include "mugraph/eval.h"
 #include "superopt/bands.h"
 #include "superopt/compiled.h"
+#include "superopt/edges.h"
 #include "superopt/schedule_private.h"
 
 #include <float.h>
@@ -46,46 +47,8 @@ static bool has(const looked_at *n, po_mu_function function) {
     return false;
 }
 
-/* Roots and logarithms of what is negative are nobody's: their arguments are made positive. */
-static bool is_positive(const looked_at *n) {
-    return has(n, PO_MU_SQRT) || has(n, PO_MU_LOG) || has(n, PO_MU_POW);
-}
-
-typedef struct range {
-    double least, large;
-    bool lowest; /* holds the lowest float too */
-} range;
-
-static range range_of(const looked_at *n) {
-    range r = {is_positive(n) ? 0.05 : -1, has(n, PO_MU_EXP) ? 20 : 100, false};
-    r.lowest = r.least < 0 && !has(n, PO_MU_TIMES) && !has(n, PO_MU_OVER);
-    return r;
-}
-
-/* Element e of rows of `row`. */
-static float edge(const range *r, uint32_t id, uint64_t e, uint64_t row) {
-    double random = r->least + (1 - r->least) * po_random_unit(1, id, e);
-    uint64_t of_row = po_random_u64(3, id, e / row);
-    switch (of_row % 8) {
-    case 0:
-        return r->least < 0 ? 0 : (float)random;
-    case 1:
-        return r->least < 0 ? (float)(random * 1e-39) : (float)(random * 1e-20);
-    case 2:
-        return (float)(random * r->large);
-    case 3:
-        return e % row == (of_row >> 8) % row ? (float)r->large : 0.5F;
-    case 4:
-        return r->lowest ? -FLT_MAX : 1;
-    case 5:
-        return r->lowest && e % row >= (of_row >> 8) % row ? -FLT_MAX : (float)random;
-    default:
-        return (float)random;
-    }
-}
-
 static void make_data(po_step_values *v, const looked_at *n) {
-    range r = range_of(n);
+    po_edge_range r = po_edge_range_of(n->s, n->n);
     for (uint32_t i = 0; i < n->n; i++)
         for (uint32_t o = 0; o < n->s[i]->n_in; o++) {
             uint32_t id = n->s[i]->in[o].tensor;
@@ -100,7 +63,7 @@ static void make_data(po_step_values *v, const looked_at *n) {
             if (t->place != PO_MU_WEIGHT)
                 edges = PO_NEW_N(v->arena, float, count);
             for (int64_t e = 0; e < count && edges != data; e++)
-                edges[e] = edge(&r, id, (uint64_t)e, (uint64_t)row);
+                edges[e] = po_edge_value(&r, id, (uint64_t)e, (uint64_t)row);
             v->data[RANDOM][id] = data;
             v->data[EDGES][id] = edges;
         }
@@ -314,15 +277,6 @@ static void put(const po_lone_step *lone, const po_step_values *v, values_kind k
     }
 }
 
-/* Beyond limits: the random numbers are no model's, and may make a root of what is negative or go
- * past what a float holds. */
-static bool agree(double found, double expected) {
-    if (isnan(expected))
-        return isnan(found);
-    return found == expected || (fabs(expected) > (double)FLT_MAX && isinf(found) &&
-                                 signbit(found) == signbit(expected));
-}
-
 /* What errors are measured by: S, by which sums of random numbers stay below k. Those of numbers
  * that are alike round the same way for long; transforms round by the largest of a tile. */
 static double size_of(const po_lone_step *lone, const po_step_values *v, values_kind kind,
@@ -331,10 +285,6 @@ static double size_of(const po_lone_step *lone, const po_step_values *v, values_
         return v->largest[kind];
     return kind == RANDOM ? v->sum[kind][e] : 4 * v->sum[kind][e];
 }
-
-/* From here on what a step has in between may go past what a float holds, and be made small again
- * by a small weight: a large number by a small deviation, as a norm has it. */
-static const double near_overflow = 1e30;
 
 /* Whether an element stands on a step of a function, and what was found is the value on its other
  * side. Beside a step values jump by more than neighbours differ. */
@@ -366,9 +316,8 @@ static const char *compare(po_arena *arena, const po_lone_step *lone, const po_s
                                        (long long)e, where);
             continue;
         }
-        if (fabs(found - expected) <= limit || agree(found, expected) ||
-            (kind == EDGES && sum > (isfinite(found) ? 1e37 : near_overflow)) ||
-            on_a_step(v, kind, e, found, limit))
+        if (fabs(found - expected) <= limit || po_edge_agree(found, expected) ||
+            (kind == EDGES && po_edge_overflows(found, sum)) || on_a_step(v, kind, e, found, limit))
             continue;
         return po_arena_printf(arena,
                                "element %lld is %g instead of %g (off by %.3g, limit %.3g)%s",

@@ -529,6 +529,7 @@ po_status po_verify_run(po_ctx *ctx, po_arena *arena, po_reply *reply, void *use
     PO_TRY(po_session_open(ctx, arena, r.ort, spec->original, &options, &r.original));
     mark(&r, PO_STAGE_LOAD_CANDIDATE);
     options.kernels = spec->kernels;
+    options.isa = spec->isa;
     PO_TRY(po_session_open(ctx, arena, r.ort, spec->candidate, &options, &r.candidate));
 
     r.report.evidence = PO_EVIDENCE_RUNTIME;

@@ -18,6 +18,7 @@ typedef struct po_check_set {
 typedef struct po_verify_spec {
     const char *library;              /* as in po_ort_options */
     const char *kernels;              /* custom operators for the candidate; may be NULL */
+    const char *isa;                  /* as in po_session_options */
     const po_side_files *files;       /* external data in memory, of either; may be NULL */
     const char *original, *candidate; /* paths */
     const po_graph *graph;            /* of the original, types inferred */

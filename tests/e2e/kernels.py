@@ -6,6 +6,7 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 import time
 
@@ -114,6 +115,9 @@ def case_classifier(bed):
     expect(told['regions'] and not told['regions'][0]['why'], told['regions'])
     slow = [n for n in told['notes'] if 'where the library is not loaded' in n]
     expect(told['ratio_fallback'] > 0 and bool(slow) == (told['ratio_fallback'] < 0.98), told['notes'])
+    flags = open('/proc/cpuinfo', encoding='utf-8').read().split()
+    ran, unrun = (['avx512', 'avx2'], '') if 'avx512vl' in flags else (['avx2'], 'avx512')
+    expect(told['kernels_compared'] == ', '.join(ran) and told['kernels_not_executed'] == unrun, told)
     for region in told['regions']:
         steps = region['steps']
         expect(abs(sum(s['ms'] for s in steps) - region['ms']) < 1e-6, 'steps do not add up')
@@ -122,6 +126,40 @@ def case_classifier(bed):
     expect('<h2>Kernels</h2>' in page and told['regions'][0]['steps'][0]['schedule'] in page, 'report')
     said = bed.said('explain', *words, '--kernels', 'never')
     expect('by the roofline' in said and not os.path.exists(bed.path('never')), said[:400])
+
+
+def case_other_code(bed):
+    """Code that this processor would not pick is compared too: here it is compiled wrong."""
+    if 'avx512vl' not in open('/proc/cpuinfo', encoding='utf-8').read().split():
+        return
+    with open(bed.path('cc'), 'w', encoding='utf-8') as f:
+        f.write(f'#!/bin/sh\ncase "$*" in *_avx2.c*) set -- "$@" -include {bed.path("wrong.h")};; esac\n'
+                'exec cc "$@"\n')
+    with open(bed.path('wrong.h'), 'w', encoding='utf-8') as f:
+        f.write('#include <immintrin.h>\n#define _mm256_loadu_ps(p) (2 * _mm256_loadu_ps(p))\n')
+    os.chmod(bed.path('cc'), 0o755)
+    words = ['in.onnx', '--input-shape', SHAPE, '--threads', '1', '-O1', '--cache', 'c.db']
+    told = ''
+    try:
+        bed.said(*words, '-o', 'out.onnx', '--kernels', 'k', '--cc', bed.path('cc'), '--json', 'r.json')
+    except cases.Wrong as e:
+        told = str(e)
+    expect("'kernels': by the kernels' code for avx2" in told, f'not told as a fault: {told}')
+    with open(bed.path('r.json'), encoding='utf-8') as f:
+        told = json.load(f)
+    expect(told['winner'] != 'kernels' and told['library'] is None, told['winner'])
+    expect(any("dropped: by the kernels' code for avx2" in n for n in told['notes']), told['notes'])
+
+    # the same by verify, of a library that is right and one that is not
+    bed.said(*words, '-o', 'out.onnx', '--kernels', 'k')
+    verify = ['verify', 'in.onnx', 'out.onnx', '--input-shape', SHAPE, '--library', 'k/' + LIBRARY]
+    code, out, err = bed.run(*verify)
+    expect(code == 0 and 'code for avx512; by the library\'s code for avx2' in out, f'{code}: {out}{err}')
+    build = [w.strip() for w in bed.read('k', 'README.md').decode().splitlines() if w.startswith('    cc ')]
+    for line in build:
+        subprocess.run([bed.path('cc'), *line.split()[1:]], cwd=bed.path('k'), check=True)
+    code, out, err = bed.run(*verify)
+    expect(code == 1, f'exit {code}: {out}{err}')
 
 
 def case_tied_weights(bed):

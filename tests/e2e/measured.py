@@ -73,7 +73,8 @@ OPTIMISE = {'schema', 'petopt', 'command', 'in', 'out', 'level', 'runtime', 'cpu
             'latency', 'error', 'error_reference', 'error_excused', 'inputs',
             'inputs_fresh', 'tolerance', 'load_seconds', 'seconds', 'operators',
             'stages', 'rewrites', 'candidates', 'notes', 'proved', 'proof', 'search',
-            'library', 'ratio_fallback', 'kernels', 'regions', 'target', 'gpu', 'latency_estimated'}
+            'library', 'ratio_fallback', 'kernels', 'kernels_compared', 'kernels_not_executed',
+            'regions', 'target', 'gpu', 'latency_estimated'}
 CANDIDATE = {'name', 'nodes', 'measured', 'ms', 'ratio', 'ratio_low', 'ratio_high', 'error', 'refused',
              'different', 'chosen', 'verdict'}
 

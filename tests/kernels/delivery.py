@@ -88,7 +88,7 @@ class Made:
         self.said = done.stdout
 
 
-def session(path, library=None, level=LEVELS[-1], threads=1, profile=None, override=None):
+def session(path, library=None, level=LEVELS[-1], threads=1, profile=None, override=None, isa=None):
     options = ort.SessionOptions()
     options.log_severity_level = 4
     options.graph_optimization_level = level
@@ -98,6 +98,8 @@ def session(path, library=None, level=LEVELS[-1], threads=1, profile=None, overr
         options.profile_file_prefix = profile
     for name, value in (override or {}).items():
         options.add_free_dimension_override_by_name(name, value)
+    if isa:
+        options.add_session_config_entry('petopt.isa', isa)
     if library:
         options.register_custom_ops_library(library)
     return ort.InferenceSession(path, options, providers=['CPUExecutionProvider'])
@@ -126,8 +128,8 @@ def close(a, b):
     return np.abs(a - b).max() <= 1e-5 * max(1e-30, np.abs(a).max())
 
 
-def ran(made, feed, library, profile):
-    s = session(made.dual, library, profile=os.path.join(made.folder, profile))
+def ran(made, feed, library, profile, isa=None):
+    s = session(made.dual, library, profile=os.path.join(made.folder, profile), isa=isa)
     out = s.run(None, feed)[0]
     names = operators(s)
     return out, sum(n.startswith('Test_') for n in names), sum(n == 'MatMul' or 'Gemm' in n
@@ -170,16 +172,20 @@ def test_other_library(args, root):
 
 def test_instruction_sets(args, root):
     """Each instruction set alone; none: the fallback."""
-    want = None
-    for allow, expected in ((3, 2), (1, 2), (2, 2), (0, 0)):
-        made = Made(args, root, f'isa{allow}', chain([10, 7, 5]), f'-DPK_ALLOW={allow}')
-        feed = feed_of(session(made.plain))
-        want = session(made.plain).run(None, feed)[0]
-        out, kernels, _ = ran(made, feed, made.library, 'isa')
-        flags = open('/proc/cpuinfo', encoding='utf-8').read()
-        if allow == 1 and 'avx512vl' not in flags:
+    made = Made(args, root, 'isa', chain([10, 7, 5]))
+    feed = feed_of(session(made.plain))
+    want = session(made.plain).run(None, feed)[0]
+    flags = open('/proc/cpuinfo', encoding='utf-8').read()
+    for isa, expected in ((None, 2), ('avx512', 2), ('avx2', 2), ('none', 0)):
+        out, kernels, _ = ran(made, feed, made.library, f'isa_{isa}', isa)
+        if isa == 'avx512' and 'avx512vl' not in flags:
             expected = 0
-        assert close(want, out) and kernels == expected, (allow, kernels)
+        assert close(want, out) and kernels == expected, (isa, kernels)
+    try:
+        session(made.dual, made.library, isa='sse2')
+        raise AssertionError('an instruction set that is not there was taken')
+    except ort.capi.onnxruntime_pybind11_state.InvalidArgument as e:
+        assert 'petopt.isa' in str(e), e
 
 
 def test_threads(args, root):

@@ -36,6 +36,7 @@ struct OrtCustomOpDomain {
 struct OrtSessionOptions {
     OrtCustomOpDomain *domains[4];
     size_t n;
+    const char *isa; /* the entry petopt.isa; NULL: none */
 };
 struct OrtShapeInferContext {
     struct OrtTensorTypeAndShapeInfo out;
@@ -85,6 +86,22 @@ static OrtStatus *add_op(OrtCustomOpDomain *domain, const OrtCustomOp *op) {
 static OrtStatus *add_domain(OrtSessionOptions *options, OrtCustomOpDomain *domain) {
     CHANCE;
     options->domains[options->n++] = domain;
+    return NULL;
+}
+static OrtStatus *has_entry(const OrtSessionOptions *options, const char *key, int *has) {
+    CHANCE;
+    *has = options->isa && strcmp(key, "petopt.isa") == 0;
+    return NULL;
+}
+static OrtStatus *get_entry(const OrtSessionOptions *options, const char *key, char *value,
+                            size_t *size) {
+    CHANCE;
+    assert(options->isa && strcmp(key, "petopt.isa") == 0);
+    bool fits = strlen(options->isa) < *size;
+    *size = strlen(options->isa) + 1;
+    if (!fits)
+        return make_status(1, "too long");
+    memcpy(value, options->isa, *size);
     return NULL;
 }
 static OrtStatus *get_input(const OrtKernelContext *c, size_t i, const OrtValue **value) {
@@ -252,6 +269,8 @@ static void fill_api(uint32_t version) {
     SET(CustomOpDomain_Add, add_op);
     SET(ReleaseCustomOpDomain, free_domain);
     SET(AddCustomOpDomain, add_domain);
+    SET(HasSessionConfigEntry, has_entry);
+    SET(GetSessionConfigEntry, get_entry);
     SET(GetTensorMutableData, get_data);
     SET(CreateTensorTypeAndShapeInfo, make_shape);
     SET(SetTensorElementType, set_type);

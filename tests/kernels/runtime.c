@@ -65,22 +65,40 @@ static const OrtCustomOp *op;
 static float input[ROWS * COLUMNS], weight[COLUMNS];
 static OrtValue x = {{2, {ROWS, COLUMNS}}, input}, w = {{1, {COLUMNS}}, weight};
 
+/* The session's entry narrows what the processor has, for that session. */
+static void names_isas(const OrtCustomOpDomain *avx2_alone) {
+    OrtSessionOptions named = {.isa = "avx2"}, first = {.isa = "avx512"}, off = {.isa = "none"},
+                      wrong = {.isa = "sse2"}, far_too_long = {.isa = "avx512, and then some"};
+    bool all[] = {true, true}, one[] = {false, true};
+    fail_at = 2;
+    drop(pk_register_cpu(&named, &base, regions, 2, all), "as asked for");
+    fail_at = 0;
+    assert(!pk_register_cpu(&named, &base, regions, 2, all) && named.domains[0] == avx2_alone);
+    assert(!pk_register_cpu(&first, &base, regions, 2, one) && first.n == 0);
+    assert(!pk_register_cpu(&off, &base, regions, 2, (bool[]){true, true}) && off.n == 0);
+    drop(pk_register_cpu(&wrong, &base, regions, 2, (bool[]){true, true}), "petopt.isa");
+    drop(pk_register_cpu(&far_too_long, &base, regions, 2, (bool[]){true, true}), "too long");
+}
+
 static void registers(void) {
     OrtSessionOptions a = {0}, b = {0}, none = {0};
-    const bool both[] = {true, true}, avx2[] = {false, true}, neither[] = {false, false};
+    bool both[] = {true, true}, avx2[] = {false, true}, neither[] = {false, false};
     assert(!pk_register_cpu(&none, &base, regions, 2, neither) && none.n == 0);
     too_old = true;
     assert(!pk_register_cpu(&none, &base, regions, 2, both) && none.n == 0);
     too_old = false;
-    for (int k = 1; k <= 3; k++) { /* creating, adding twice */
+    for (int k = 1; k <= 4; k++) { /* the entry, creating, adding twice */
         fail_at = k;
         drop(pk_register_cpu(&none, &base, regions, 2, both), "as asked for");
         assert(none.n == 0);
     }
     fail_at = 0;
     assert(!pk_register_cpu(&a, &base, regions, 2, both) && a.n == 1 && a.domains[0]->n == 2);
-    assert(!pk_register_cpu(&b, &base, regions, 2, avx2) && b.n == 1);
+    assert(!pk_register_cpu(&b, &base, regions, 2, both) && b.n == 1);
     assert(a.domains[0] == b.domains[0]); /* once a runtime */
+    assert(!pk_register_cpu(&b, &base, regions, 2, avx2) && b.n == 2);
+    assert(a.domains[0] != b.domains[1] && b.domains[1]->n == 1); /* and choice */
+    names_isas(b.domains[1]);
     op = a.domains[0]->ops[0];
     assert(strcmp(OP(op, GetName, name_fn)(op), "R1") == 0 && op->version == 17);
 }

@@ -384,10 +384,42 @@ static const void *pk_choose(const void *user, const pk_region *region) {
     return NULL;
 }
 
+/* The session's entry "petopt.isa" names the one instruction set that may be used, or none. */
+static OrtStatus *pk_narrow(const OrtApi *api, const OrtSessionOptions *options,
+                            const pk_region *regions, size_t n, bool *supported) {
+    static const char entry[] = "petopt.isa";
+    char name[16] = "";
+    size_t size = sizeof name;
+    int given = 0;
+    bool known;
+    PK_TRY(PK_CALL(api, HasSessionConfigEntry, options, entry, &given));
+    if (!given)
+        return NULL;
+    PK_TRY(PK_CALL(api, GetSessionConfigEntry, options, entry, name, &size));
+    known = strcmp(name, "none") == 0;
+    for (int isa = 0; isa < PK_ISAS; isa++) {
+        bool named = false;
+        for (size_t i = 0; i < n && !named; i++) {
+            const pk_kernel_code *code = regions[i].code;
+            named = code[isa].isa && strcmp(code[isa].isa, name) == 0;
+        }
+        supported[isa] &= named;
+        known |= named;
+    }
+    return known ? NULL
+                 : pk_fail(api, PK_ORT_INVALID_ARGUMENT,
+                           "petopt.kernels: petopt.isa names no code of this library");
+}
+
+/* `supported`: by instruction set, whether this processor has it; narrowed as the session asks. */
 static OrtStatus *pk_register_cpu(OrtSessionOptions *options, const OrtApiBase *base,
-                                  const pk_region *regions, size_t n, const bool *supported) {
-    const pk_target cpu = {PK_ORT_API, NULL,       pk_choose, supported,
-                           pk_create,  pk_compute, pk_destroy};
+                                  const pk_region *regions, size_t n, bool *supported) {
+    pk_target cpu = {PK_ORT_API, NULL, pk_choose, supported, pk_create, pk_compute, pk_destroy, 0};
+    const OrtApi *api = base->GetApi(PK_ORT_API);
+    if (api)
+        PK_TRY(pk_narrow(api, options, regions, n, supported));
+    for (int isa = 0; isa < PK_ISAS; isa++)
+        cpu.choice |= (uint32_t)supported[isa] << isa;
     return pk_register(options, base, regions, n, &cpu);
 }
 

@@ -75,6 +75,8 @@ typedef struct OrtCustomOp {
 #define PK_TYPES_KernelContext_GetInput       const OrtKernelContext *, size_t, const OrtValue **
 #define PK_TYPES_KernelContext_GetOutput                                                           \
     OrtKernelContext *, size_t, const int64_t *, size_t, OrtValue **
+#define PK_TYPES_HasSessionConfigEntry const OrtSessionOptions *, const char *, int *
+#define PK_TYPES_GetSessionConfigEntry const OrtSessionOptions *, const char *, char *, size_t *
 #define PK_TYPES_KernelInfoGetConstantInput_tensor                                                 \
     const OrtKernelInfo *, size_t, int *, const OrtValue **
 #define PK_TYPES_ShapeInferContext_SetOutputTypeShape                                              \
@@ -303,6 +305,7 @@ typedef struct pk_target {
                          void **kernel);
     OrtStatus *(*compute)(void *kernel, OrtKernelContext *context);
     void (*destroy)(void *kernel);
+    uint32_t choice; /* another number where `choose` chooses otherwise */
 } pk_target;
 
 static void pk_fill_op(pk_op *op, const OrtApi *api, const pk_region *region, const void *code,
@@ -332,10 +335,12 @@ static void pk_fill_op(pk_op *op, const OrtApi *api, const pk_region *region, co
 
 /* --- registration --- */
 
-/* One for each runtime in the process; it stays, since sessions may hold on to its operators. */
+/* One for each runtime in the process and choice of code; it stays, since sessions may hold on to
+ * its operators. */
 typedef struct pk_registration {
     struct pk_registration *next;
     const OrtApi *api;
+    uint32_t choice; /* the target's */
     OrtCustomOpDomain *domain;
     pk_op ops[];
 } pk_registration;
@@ -347,6 +352,7 @@ static OrtStatus *pk_make_registration(const OrtApi *api, const pk_region *regio
     if (!r)
         return pk_fail(api, PK_ORT_FAIL, "petopt.kernels: memory ran out");
     r->api = api;
+    r->choice = target->choice;
     *made = r;
     PK_TRY(PK_CALL(api, CreateCustomOpDomain, "petopt.kernels", &r->domain));
     for (size_t i = 0; i < n; i++) {
@@ -373,7 +379,7 @@ static OrtStatus *pk_register(OrtSessionOptions *options, const OrtApiBase *base
         return NULL;
     pthread_mutex_lock(&lock);
     pk_registration *r = known;
-    while (r && r->api != api)
+    while (r && (r->api != api || r->choice != target->choice))
         r = r->next;
     OrtStatus *status = NULL;
     if (!r) {

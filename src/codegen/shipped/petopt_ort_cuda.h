@@ -187,8 +187,8 @@ static const void *pk_cuda_choose(const void *user, const pk_region *region) {
 }
 
 static OrtStatus *pk_register_cuda(OrtSessionOptions *options, const OrtApiBase *base) {
-    const pk_target cuda = {PK_ORT_CUDA_API, PK_PROVIDER,     pk_cuda_choose, NULL,
-                            pk_cuda_create,  pk_cuda_compute, pk_cuda_destroy};
+    const pk_target cuda = {PK_ORT_CUDA_API, PK_PROVIDER,     pk_cuda_choose,  NULL,
+                            pk_cuda_create,  pk_cuda_compute, pk_cuda_destroy, 0};
     return pk_register(options, base, pk_regions, pk_n_regions, &cuda);
 }
 
