@@ -68,7 +68,8 @@ static po_status own_error(po_ctx *ctx, po_arena *arena, po_ort *ort, const po_v
                            const char *path, const char *kernels, const po_feed *feed,
                            po_array *const *exact, double *worst) {
     po_session *session = NULL;
-    po_session_options options = {.deterministic = true, .kernels = kernels, .isa = spec->isa, .files = spec->files};
+    po_session_options options = {
+        .deterministic = true, .kernels = kernels, .isa = spec->isa, .files = spec->files};
     const po_datum *inputs = NULL, *outputs = NULL;
     po_run *run = NULL;
     PO_TRY(po_session_open(ctx, arena, ort, path, &options, &session));
