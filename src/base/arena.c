@@ -38,7 +38,17 @@ void po_arena_exhausted(po_arena *arena) {
     longjmp(ctx->guard->env, 1);
 }
 
+/* An arena of those that wait for tasks, used by one of these: two threads would be at its lists,
+ * and a heap that breaks once in a hundred runs is found by nobody. */
+static void refuse_lent(const po_ctx *ctx) {
+    if (!ctx || !ctx->lent)
+        return;
+    fputs("petopt: a task uses an arena that is not its own\n", stderr);
+    abort();
+}
+
 static void link_arena(po_arena *arena, po_ctx *ctx) {
+    refuse_lent(ctx);
     arena->ctx = ctx;
     arena->serial = ctx->next_arena++;
     arena->newer = NULL;
@@ -104,6 +114,7 @@ static void free_blocks(block *b) {
 void po_arena_free(po_arena *arena) {
     if (!arena)
         return;
+    refuse_lent(arena->ctx);
     run_deferred(arena);
     po_arena_keep(arena);
     free_blocks(arena->blocks);
@@ -112,6 +123,7 @@ void po_arena_free(po_arena *arena) {
 }
 
 void po_arena_reset(po_arena *arena) {
+    refuse_lent(arena->ctx);
     run_deferred(arena);
     while (arena->blocks) {
         block *b = arena->blocks;
@@ -167,6 +179,7 @@ static void *alloc_large(po_arena *arena, size_t size, bool zeroed) {
 
 static void *alloc(po_arena *arena, size_t size, bool zeroed) {
     const size_t align = _Alignof(max_align_t);
+    refuse_lent(arena->ctx);
     if (size > SIZE_MAX / 2)
         po_arena_exhausted(arena);
     size = size ? (size + align - 1) / align * align : align;

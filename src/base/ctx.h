@@ -41,6 +41,7 @@ struct po_ctx {
     void *step_user;
     uint32_t threads; /* worker threads that may be used; at least 1 */
     bool in_task;     /* of a task (base/tasks.h) */
+    bool lent;        /* tasks are at work: no arena of this context may be touched meanwhile */
 };
 
 /* Prepares a context: no error, no guard, no limits, one thread. */

@@ -104,12 +104,14 @@ po_status po_tasks_run(po_ctx *ctx, uint32_t n, po_task_fn fn, void *user) {
             w->ctx.log_user = w;
         }
     }
+    ctx->lent = true;
     for (uint32_t i = 1; i < threads; i++)
         workers[i].started = pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0;
     work(&workers[0]);
     for (uint32_t i = 1; i < threads; i++)
         if (workers[i].started)
             pthread_join(workers[i].thread, NULL);
+    ctx->lent = false;
     po_status status = PO_OK;
     for (uint32_t i = 0; i < n && status == PO_OK; i++) {
         for (uint32_t k = 0; k < c.tasks[i].n; k++)

@@ -314,7 +314,7 @@ static po_status shared_bytes(po_mu_checker *c, int64_t limit) {
 }
 
 po_status po_mu_check(po_ctx *ctx, const po_mu *mu, int64_t shared_limit) {
-    po_mu_checker c = {ctx, mu, po_arena_child(mu->arena), PO_NONE, NULL};
+    po_mu_checker c = {ctx, mu, po_arena_create(ctx), PO_NONE, NULL};
     po_status status = po_mu_check_parts(&c);
     if (status == PO_OK)
         status = po_mu_check_values(&c);

@@ -6,6 +6,11 @@
 
 #include "unit.h"
 
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 enum { TASKS = 200 };
 
 typedef struct shared {
@@ -114,8 +119,43 @@ static void a_cancelled_call_cancels_its_tasks(void **state) {
     assert_int_equal(po_tasks_run(&ctx, 0, add_one, NULL), PO_OK);
 }
 
+static po_status take_from_parent(po_ctx *ctx, void *user, uint32_t which) {
+    (void)ctx, (void)which;
+    po_arena_alloc(user, 8);
+    return PO_OK;
+}
+
+static po_status child_of_parent(po_ctx *ctx, void *user, uint32_t which) {
+    (void)ctx, (void)which;
+    po_arena_free(po_arena_child(user));
+    return PO_OK;
+}
+
+/* Two threads at one arena would break the heap, but rarely: it is refused always. */
+static void tasks_keep_to_their_own_arenas(void **state) {
+    (void)state;
+    static const po_task_fn wrong[] = {take_from_parent, child_of_parent};
+    for (size_t i = 0; i < 2; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            po_ctx ctx;
+            po_ctx_init(&ctx);
+            signal(SIGABRT, SIG_DFL);
+            freopen("/dev/null", "w", stderr);
+            po_arena *arena = po_arena_create(&ctx);
+            po_tasks_run(&ctx, 2, wrong[i], arena);
+            _exit(sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 0 : 99); /* one by one nothing is at stake */
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true((WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT) ||
+                    (WIFEXITED(status) && WEXITSTATUS(status) == 99));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tasks_keep_to_their_own_arenas),
         cmocka_unit_test(all_run_and_their_lines_stand_in_order),
         cmocka_unit_test(the_first_failure_is_told),
         cmocka_unit_test(memory_that_runs_out_is_told),
