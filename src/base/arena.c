@@ -41,7 +41,7 @@ void po_arena_exhausted(po_arena *arena) {
 /* An arena of those that wait for tasks, used by one of these: two threads would be at its lists,
  * and a heap that breaks once in a hundred runs is found by nobody. */
 static void refuse_lent(const po_ctx *ctx) {
-    if (!ctx || !ctx->lent)
+    if (!ctx->lent)
         return;
     fputs("petopt: a task uses an arena that is not its own\n", stderr);
     abort();
@@ -114,7 +114,8 @@ static void free_blocks(block *b) {
 void po_arena_free(po_arena *arena) {
     if (!arena)
         return;
-    refuse_lent(arena->ctx);
+    if (arena->serial != 0) /* it is its context's still */
+        refuse_lent(arena->ctx);
     run_deferred(arena);
     po_arena_keep(arena);
     free_blocks(arena->blocks);
@@ -123,7 +124,8 @@ void po_arena_free(po_arena *arena) {
 }
 
 void po_arena_reset(po_arena *arena) {
-    refuse_lent(arena->ctx);
+    if (arena->serial != 0) /* it is its context's still */
+        refuse_lent(arena->ctx);
     run_deferred(arena);
     while (arena->blocks) {
         block *b = arena->blocks;
@@ -179,7 +181,8 @@ static void *alloc_large(po_arena *arena, size_t size, bool zeroed) {
 
 static void *alloc(po_arena *arena, size_t size, bool zeroed) {
     const size_t align = _Alignof(max_align_t);
-    refuse_lent(arena->ctx);
+    if (arena->serial != 0) /* it is its context's still */
+        refuse_lent(arena->ctx);
     if (size > SIZE_MAX / 2)
         po_arena_exhausted(arena);
     size = size ? (size + align - 1) / align * align : align;
