@@ -20,27 +20,57 @@ static void refused(Z3_context z3, Z3_error_code code) {
 
 static void free_smt(void *user) {
     po_smt *smt = user;
-    Z3_solver_dec_ref(smt->z3, smt->solver);
-    Z3_del_context(smt->z3);
+    if (smt->solver)
+        Z3_solver_dec_ref(smt->z3, smt->solver);
+    if (smt->z3)
+        Z3_del_context(smt->z3);
+}
+
+static bool is_well(const po_smt *smt) {
+    return Z3_get_error_code(smt->z3) == Z3_OK;
+}
+
+static void set_limit(po_smt *smt, uint32_t limit) {
+    Z3_params params = Z3_mk_params(smt->z3);
+    if (!params)
+        return;
+    Z3_params_inc_ref(smt->z3, params);
+    Z3_symbol name = Z3_mk_string_symbol(smt->z3, "rlimit");
+    if (is_well(smt))
+        Z3_params_set_uint(smt->z3, params, name, limit);
+    if (is_well(smt))
+        Z3_solver_set_params(smt->z3, smt->solver, params);
+    Z3_params_dec_ref(smt->z3, params);
+}
+
+/* Where memory runs out Z3 gives NULL, which its next call would follow. */
+static void set_up(po_smt *smt, uint32_t limit) {
+    Z3_config config = Z3_mk_config();
+    if (config)
+        smt->z3 = Z3_mk_context(config);
+    if (config)
+        Z3_del_config(config);
+    if (!smt->z3)
+        return;
+    Z3_set_error_handler(smt->z3, refused);
+    Z3_symbol logic = Z3_mk_string_symbol(smt->z3, "QF_LIA");
+    if (is_well(smt))
+        smt->solver = Z3_mk_solver_for_logic(smt->z3, logic);
+    if (!smt->solver)
+        return;
+    Z3_solver_inc_ref(smt->z3, smt->solver);
+    set_limit(smt, limit ? limit : USUAL_LIMIT);
+    if (is_well(smt))
+        Z3_solver_push(smt->z3, smt->solver);
 }
 
 po_smt *po_smt_create(po_arena *arena, uint32_t limit) {
     po_smt *smt = PO_NEW(arena, po_smt);
-    Z3_config config = Z3_mk_config();
-    smt->arena = arena;
-    smt->z3 = Z3_mk_context(config);
-    Z3_del_config(config);
-    Z3_set_error_handler(smt->z3, refused);
-    smt->solver = Z3_mk_solver_for_logic(smt->z3, Z3_mk_string_symbol(smt->z3, "QF_LIA"));
-    Z3_solver_inc_ref(smt->z3, smt->solver);
+    *smt = (po_smt){.arena = arena};
     po_arena_defer(arena, free_smt, smt);
-    Z3_params params = Z3_mk_params(smt->z3);
-    Z3_params_inc_ref(smt->z3, params);
-    Z3_params_set_uint(smt->z3, params, Z3_mk_string_symbol(smt->z3, "rlimit"),
-                       limit ? limit : USUAL_LIMIT);
-    Z3_solver_set_params(smt->z3, smt->solver, params);
-    Z3_params_dec_ref(smt->z3, params);
-    Z3_solver_push(smt->z3, smt->solver);
+    set_up(smt, limit);
+    if (!smt->solver || !is_well(smt))
+        po_arena_exhausted(arena);
     return smt;
 }
 
