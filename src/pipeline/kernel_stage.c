@@ -1,16 +1,45 @@
 #include "pipeline/kernel_stage.h"
 
+#include "cost/isolate.h"
 #include "mugraph/prove.h"
+
+static po_status prove(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
+    po_mu_proved proved;
+    (void)arena;
+    PO_TRY(po_mu_prove(ctx, user, 0, &proved));
+    po_reply_add(reply, &proved, sizeof proved);
+    return PO_OK;
+}
+
+/* In a process of its own: where memory is short Z3 ends the one that it is in. */
+static po_status prove_apart(po_ctx *ctx, po_arena *scratch, const po_mu *mu) {
+    po_mu_proved proved;
+    po_bytes data;
+    void *user;
+    memcpy(&user, &mu, sizeof user); /* it is only read */
+    double start = po_now();
+    po_status status = po_isolate(ctx, scratch, "proving a kernel", 0, prove, user, &data);
+    if (status == PO_RUNTIME) {
+        const char *why = po_arena_strdup(scratch, ctx->error.message);
+        po_ctx_clear(ctx);
+        return po_fail(ctx, PO_UNSUPPORTED, "its kernel could not be proved: %s", why);
+    }
+    PO_TRY(status);
+    if (data.size != sizeof proved)
+        return po_fail(ctx, PO_UNSUPPORTED, "its kernel could not be proved: no answer came");
+    memcpy(&proved, data.data, sizeof proved);
+    po_log(ctx, "Z3: %u questions in %.2f s, %u undecided", proved.asked, po_now() - start,
+           proved.unknown);
+    return PO_OK;
+}
 
 po_status po_kernel_stage_check(po_run_state *state, const po_mu *meaning, const po_mu *mu,
                                 int64_t shared_limit) {
-    po_mu_proved proved;
     PO_TRY(po_mu_check(state->ctx, meaning, shared_limit));
     PO_TRY(po_mu_check(state->ctx, mu, shared_limit));
-    double start = po_now();
-    po_status status = po_mu_prove(state->ctx, mu, 0, &proved);
-    po_log(state->ctx, "Z3: %u questions in %.2f s, %u undecided", proved.asked, po_now() - start,
-           proved.unknown);
+    po_arena *scratch = po_arena_create(state->ctx);
+    po_status status = prove_apart(state->ctx, scratch, mu);
+    po_arena_free(scratch);
     return status;
 }
 
