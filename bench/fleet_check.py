@@ -133,7 +133,8 @@ def compare(names, want, got, others, tolerance):
             owns = [apart(a, p[k]) for p in ps if len(p) == len(ws)]
             own, ties = (max(o[0] for o in owns), max(o[1] for o in owns)) if owns else (1, of)
             unit = 2 * float(np.finfo(a.dtype).eps) if a.dtype.kind == 'f' else 0
-            worst = max(worst, error)
+            if error <= max(tolerance, unit) or error > 8 * own:  # else the original's own is as large
+                worst = max(worst, error)
             if error > max(tolerance, unit, 8 * own) or (n > 2 * ties and n > 0):
                 wrong.append(f'{name}: off by {error:.1e}' if n == 0 else f'{name}: {n} of {of}')
     return worst, wrong

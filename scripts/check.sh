@@ -86,7 +86,7 @@ sanitize | thread-sanitize)
     kind=address,undefined
     [ "$what" = sanitize ] || kind=thread
     configure "$build" -DPETOPT_SANITIZE=$kind
-    cmake --build "$build" -j "$jobs"
+    cmake --build "$build" -j "$jobs" -- --quiet
     cd "$build"
     here=$OLDPWD
     export ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1

@@ -76,6 +76,25 @@ static void add_constant(border_search *s, const affine *map, const po_tensor *t
         add(s, map, number(t, i));
 }
 
+/* Beyond a limit, by so much that it shows. */
+static void add_beyond(border_search *s, const affine *map, const po_tensor *t) {
+    static const double most = 1e8;
+    for (int64_t i = 0; t && i < t->count && i < OF_A_CONSTANT; i++)
+        if (fabs(number(t, i)) <= most)
+            add(s, map, 2 * number(t, i));
+}
+
+/* Where integers no longer fit what they are cast to. */
+static void add_ends(border_search *s, const affine *map, po_dtype from, po_dtype to) {
+    bool whole =
+        po_dtype_class_of(to) == PO_CLASS_SIGNED || po_dtype_class_of(to) == PO_CLASS_UNSIGNED;
+    if (!whole || po_dtype_bits(to) >= po_dtype_bits(from))
+        return;
+    double end = exp2(po_dtype_bits(to) - (po_dtype_class_of(to) == PO_CLASS_SIGNED));
+    add(s, map, end);
+    add(s, map, -end);
+}
+
 static void apply(border_search *s, const affine *map, const po_node *node, uint32_t input,
                   border_rule rule) {
     const po_tensor *step = rule == IN_STEPS ? constant_in(s->graph, node, 1) : NULL;
@@ -85,9 +104,12 @@ static void apply(border_search *s, const affine *map, const po_node *node, uint
     switch (rule) {
     case COMPARED:
     case LIMITED:
-        for (uint32_t k = 0; k < node->n_in; k++)
-            if (k != input)
-                add_constant(s, map, constant_in(s->graph, node, k));
+        for (uint32_t k = 0; k < node->n_in; k++) {
+            const po_tensor *t = k != input ? constant_in(s->graph, node, k) : NULL;
+            add_constant(s, map, t);
+            if (rule == LIMITED)
+                add_beyond(s, map, t);
+        }
         return;
     case AT_ZERO:
         add(s, map, 0);
@@ -145,8 +167,11 @@ static void visit(border_search *s, po_value_id id, affine map) {
                               PO_CLASS_FLOAT);
         if (node->op == PO_OP_Cast && real && !stays)
             apply(s, &map, node, input, AT_WHOLE);
+        if (node->op == PO_OP_Cast && !real)
+            add_ends(s, &map, value->type.dtype, s->graph->values[node->out[0]].type.dtype);
         affine next = map;
         bool moves = input == 0 && po_op_has(node->op, PO_OPF_MOVES_DATA);
+        moves |= input == 0 && (node->op == PO_OP_ReduceMax || node->op == PO_OP_ReduceMin);
         moves |= node->op == PO_OP_Concat || (node->op == PO_OP_Cast && (stays || !real));
         if (moves || passes_affine(s, node, input, &next))
             for (uint32_t o = 0; o < node->n_out; o++)
@@ -161,4 +186,49 @@ void po_borders_add(po_arena *arena, const po_graph *graph, po_value_id value,
         borders->list = PO_NEW_N(arena, po_border, MOST_BORDERS);
     border_search s = {graph, borders, MOST_VISITED};
     visit(&s, value, (affine){1, 0, false});
+}
+
+/* --- lengths --- */
+
+static const struct {
+    const char *op;
+    uint32_t first; /* input that may hold one */
+} cutters[] = {
+    {"Slice", 1}, {"Less", 0},  {"LessOrEqual", 0}, {"Greater", 0}, {"GreaterOrEqual", 0},
+    {"Equal", 0}, {"Mod", 1},   {"Div", 1},         {"Min", 0},     {"Max", 0},
+    {"Sub", 0},   {"Split", 1}, {"Range", 0},       {"Tile", 1},    {"TopK", 1},
+};
+
+static uint32_t add_length(int64_t *lengths, uint32_t n, uint32_t most, int64_t v) {
+    for (uint32_t i = 0; i < n; i++)
+        if (lengths[i] == v)
+            return n;
+    if (n < most)
+        lengths[n++] = v;
+    return n;
+}
+
+uint32_t po_border_lengths(const po_graph *g, int64_t *lengths, uint32_t n, uint32_t most) {
+    enum { LONGEST = 8192, OF_ONE = 4 };
+    for (po_node_id id = 0; id < g->n_nodes; id++) {
+        const po_node *node = &g->nodes[id];
+        uint32_t from = PO_NONE;
+        for (size_t k = 0; k < sizeof cutters / sizeof cutters[0] && !node->removed; k++)
+            if (strcmp(cutters[k].op, node->op_type) == 0)
+                from = cutters[k].first;
+        for (uint32_t i = from; i < node->n_in; i++) {
+            const po_tensor *t = constant_in(g, node, i);
+            if (!t || t->count > OF_ONE || po_dtype_class_of(t->dtype) != PO_CLASS_SIGNED)
+                continue;
+            for (int64_t e = 0; e < t->count; e++) {
+                int64_t v = po_tensor_int(t, e);
+                v = v < 0 && v >= -LONGEST ? -v : v;
+                if (v < 2 || v > LONGEST)
+                    continue;
+                n = add_length(lengths, n, most, v);
+                n = add_length(lengths, n, most, v + 1);
+            }
+        }
+    }
+    return n;
 }

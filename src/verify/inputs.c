@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SEQUENCE_ITEMS = 3, MOST_SIZES = 12 };
+enum { SEQUENCE_ITEMS = 3, MOST_SIZES = 12, MOST_EXTRA = 24, MOST_WORDS = 16 };
 #define LARGEST_SET ((size_t)2 << 30)
 
 typedef struct input {
@@ -21,9 +21,18 @@ typedef struct input {
 /* What kind of length a dim without one stands for. */
 typedef enum dim_class { DIM_BATCH, DIM_CHANNELS, DIM_SPACE, DIM_SEQUENCE } dim_class;
 
+/* An assignment with one length of its own; the others are those of assignment 0. */
+typedef struct extra_size {
+    const char *symbol; /* of the dims that have it; NULL: those without */
+    int64_t length;
+} extra_size;
+
 struct po_inputs {
     uint32_t n;
     input *inputs;
+    uint32_t n_words, n_extra;
+    po_bytes words[MOST_WORDS]; /* that the graphs hold: strings are compared with them */
+    extra_size extra[MOST_EXTRA];
     bool dynamic, has_masks, has_floats, has_ranges, has_borders;
 };
 
@@ -69,6 +78,13 @@ static dim_class class_of(const input *in, uint32_t axis) {
 /* The class that the first dim with this symbol shows; a symbol has one length everywhere. */
 static bool symbol_length(const po_inputs *plan, const char *symbol, uint32_t size,
                           int64_t *length) {
+    if (size >= MOST_SIZES) {
+        const extra_size *x = &plan->extra[size - MOST_SIZES];
+        *length = x->length;
+        if (x->symbol && strcmp(x->symbol, symbol) == 0)
+            return true;
+        size = 0;
+    }
     for (uint32_t k = 0; k < plan->n; k++) {
         const input *in = &plan->inputs[k];
         if (in->type.kind != PO_TYPE_TENSOR || !in->type.has_rank)
@@ -122,6 +138,9 @@ static int64_t length_of(const po_inputs *plan, const input *in, uint32_t axis, 
     if (d.symbol &&
         (sum_length(plan, d.symbol, size, &length) || symbol_length(plan, d.symbol, size, &length)))
         return length;
+    if (size >= MOST_SIZES && !d.symbol && !plan->extra[size - MOST_SIZES].symbol)
+        return plan->extra[size - MOST_SIZES].length;
+    size = size < MOST_SIZES ? size : 0;
     dim_class c = class_of(in, axis);
     return c == DIM_SPACE && axis == in->type.rank - 1 ? widths[size] : lengths[c][size];
 }
@@ -166,6 +185,79 @@ static po_need default_need(const input *in, po_need need) {
     return need;
 }
 
+/* Whether the inputs are small enough to be tried at one more assignment. */
+static bool is_small(const po_inputs *plan, uint32_t size) {
+    static const double most = 1 << 22;
+    double sum = 0;
+    for (uint32_t k = 0; k < plan->n; k++) {
+        const input *in = &plan->inputs[k];
+        double count = in->type.kind == PO_TYPE_TENSOR && in->type.has_rank;
+        for (uint32_t i = 0; count > 0 && i < in->type.rank; i++)
+            count *= (double)length_of(plan, in, i, size);
+        sum += count;
+    }
+    return sum <= most;
+}
+
+static void add_extra(po_inputs *plan, const char *symbol, int64_t length) {
+    for (uint32_t i = 0; i < plan->n_extra; i++) {
+        const char *other = plan->extra[i].symbol;
+        bool same = symbol && other ? strcmp(symbol, other) == 0 : symbol == other;
+        if (same && plan->extra[i].length == length)
+            return;
+    }
+    if (plan->n_extra == MOST_EXTRA)
+        return;
+    plan->extra[plan->n_extra++] = (extra_size){symbol, length};
+    if (!is_small(plan, MOST_SIZES + plan->n_extra - 1))
+        plan->n_extra--;
+}
+
+/* Every open dim of the inputs at the length. */
+static void add_length(po_inputs *plan, int64_t length) {
+    for (uint32_t k = 0; k < plan->n; k++) {
+        const po_type *type = &plan->inputs[k].type;
+        for (uint32_t i = 0; type->kind == PO_TYPE_TENSOR && type->has_rank && i < type->rank; i++)
+            if (type->dims[i].value < 0)
+                add_extra(plan, type->dims[i].symbol, length);
+    }
+}
+
+static bool is_among(const int64_t *list, uint32_t n, int64_t v) {
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i] == v)
+            return true;
+    return false;
+}
+
+static void find_extra(po_inputs *plan, const po_graph *a, const po_graph *b) {
+    enum { MOST = 64 };
+    int64_t of_a[MOST], of_b[MOST];
+    uint32_t n_a = po_border_lengths(a, of_a, 0, MOST);
+    uint32_t n_b = b ? po_border_lengths(b, of_b, 0, MOST) : 0;
+    for (int shared = 0; shared < 2; shared++) {
+        for (uint32_t i = 0; i < n_b; i++)
+            if (is_among(of_a, n_a, of_b[i]) == shared)
+                add_length(plan, of_b[i]);
+        for (uint32_t i = 0; i < n_a && !shared; i++)
+            if (!is_among(of_b, n_b, of_a[i]))
+                add_length(plan, of_a[i]);
+    }
+}
+
+static void find_words(po_inputs *plan, const po_graph *g) {
+    enum { LONGEST = 64, OF_ONE = 4 };
+    for (po_value_id v = 0; g && v < g->n_values; v++) {
+        const po_tensor *t = po_graph_constant(g, v);
+        if (!t || t->dtype != PO_STR)
+            continue;
+        const po_bytes *strings = t->data;
+        for (int64_t i = 0; i < t->count && i < OF_ONE && plan->n_words < MOST_WORDS; i++)
+            if (strings[i].size <= LONGEST)
+                plan->words[plan->n_words++] = strings[i];
+    }
+}
+
 po_status po_inputs_plan(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_graph *other,
                          po_inputs **out) {
     po_inputs *plan = PO_NEW(arena, po_inputs);
@@ -196,8 +288,16 @@ po_status po_inputs_plan(po_ctx *ctx, po_arena *arena, const po_graph *graph, co
         if (in->type.kind == PO_TYPE_TENSOR && in->type.has_rank)
             plan->dynamic |= !po_type_static(&in->type);
     }
+    find_words(plan, graph);
+    find_words(plan, other);
+    if (plan->dynamic)
+        find_extra(plan, graph, other);
     *out = plan;
     return PO_OK;
+}
+
+uint32_t po_inputs_border_sizes(const po_inputs *plan) {
+    return plan->n_extra;
 }
 
 uint32_t po_inputs_sizes(const po_inputs *plan) {
@@ -379,8 +479,11 @@ static void fill_strings(const maker *m, uint64_t stream, po_tensor *t) {
     static const char *const words[] = {"1", "20", "a", "abc", "", "-3.5", "the cat", "\xc3\xa9"};
     po_bytes *strings = PO_NEW_N(m->arena, po_bytes, t->count);
     for (int64_t i = 0; i < t->count; i++) {
-        const char *word = words[po_random_u64(m->seed, stream, (uint64_t)i) % 8];
+        uint64_t r = po_random_u64(m->seed, stream, (uint64_t)i);
+        const char *word = words[r % 8];
         strings[i] = (po_bytes){word, strlen(word)};
+        if (m->plan->n_words > 0 && (r >> 8) % 2 == 0)
+            strings[i] = m->plan->words[(r >> 16) % m->plan->n_words];
     }
     t->data = strings;
 }
@@ -394,7 +497,7 @@ static po_status make_tensor(const maker *m, const input *in, const po_type *typ
     int64_t count = 1;
     for (uint32_t i = 0; i < rank; i++) {
         dims[i] = type->has_rank ? length_of(m->plan, &shaped, i, m->size)
-                                 : lengths[DIM_SEQUENCE][m->size];
+                                 : lengths[DIM_SEQUENCE][m->size % MOST_SIZES];
         if (!po_mul_i64(count, dims[i], &count))
             return po_fail(m->ctx, PO_UNSUPPORTED, "the input '%s' is too large", in->name);
     }

@@ -36,6 +36,10 @@ po_status po_inputs_plan(po_ctx *ctx, po_arena *arena, const po_graph *graph, co
 
 /* How many assignments of lengths to dims there are to try, best first; 1 where all are known. */
 uint32_t po_inputs_sizes(const po_inputs *plan);
+/* Further assignments, numbered on from these: open dims at lengths at which one of the graphs
+ * takes another branch, since it compares or cuts by integers that are near. Those that one graph
+ * alone has come first. */
+uint32_t po_inputs_border_sizes(const po_inputs *plan);
 /* Whether a kind differs from PO_INPUTS_NORMAL for this model. */
 bool po_inputs_has(const po_inputs *plan, po_input_kind kind);
 

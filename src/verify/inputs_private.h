@@ -40,4 +40,8 @@ typedef struct po_borders {
 /* borders.c: those of an input, added to what is there (all 0: nothing). */
 void po_borders_add(po_arena *arena, const po_graph *graph, po_value_id value, po_borders *borders);
 
+/* Lengths at which a graph may take another branch: integer constants that it compares, divides or
+ * cuts by, and the ones after them. Returns how many of at most `most` there are; none twice. */
+uint32_t po_border_lengths(const po_graph *graph, int64_t *lengths, uint32_t n, uint32_t most);
+
 #endif

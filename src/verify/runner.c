@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { WANTED_SIZES = 3, EXTRA_SEEDS = 3, LEAST_FRESH = 4 };
+enum { WANTED_SIZES = 3, EXTRA_SEEDS = 3, BORDER_SEEDS = 6, LEAST_FRESH = 4 };
 /* Seconds that the float64 reference may take: at once, and of one comparison. */
 static const double one_reference = 10, all_references = 25;
 /* What is finite at inputs this many times as large is not near the end of what floats hold. */
@@ -439,6 +439,21 @@ static po_status compare_odd(runner *r, uint32_t size) {
     return PO_OK;
 }
 
+/* Borders once more, drawn otherwise, and open dims at the graphs' own borders. */
+static po_status compare_borders(runner *r, uint32_t size) {
+    bool ran;
+    for (uint64_t k = 1; k <= BORDER_SEEDS && po_inputs_has(r->plan, PO_INPUTS_BORDERS); k++)
+        if (r->report.equal && time_left(r))
+            PO_TRY(
+                try_set(r, &(po_draw){size, PO_INPUTS_BORDERS, r->spec->seed + k, 1}, false, &ran));
+    uint32_t first = po_inputs_sizes(r->plan);
+    for (uint32_t k = 0; k < po_inputs_border_sizes(r->plan); k++)
+        if (r->report.equal && time_left(r))
+            PO_TRY(
+                try_set(r, &(po_draw){first + k, PO_INPUTS_NORMAL, r->spec->seed, 1}, false, &ran));
+    return PO_OK;
+}
+
 /* First one set at each of up to three sizes that the original runs at, then the odd kinds. */
 static po_status compare_generated(runner *r, uint32_t *good, uint32_t *n_good) {
     const po_verify_spec *spec = r->spec;
@@ -466,7 +481,7 @@ static po_status compare_generated(runner *r, uint32_t *good, uint32_t *n_good) 
         if (!r->report.equal)
             return PO_OK;
     }
-    return PO_OK;
+    return spec->thorough && *n_good > 0 ? compare_borders(r, good[0]) : PO_OK;
 }
 
 /* Sets that chose nothing. Where the worst of them comes near the limit, half as many again of its
