@@ -211,7 +211,6 @@ static po_status bench_body(po_ctx *ctx, void *user) {
     po_inputs *plan;
     po_feed feed;
     PO_TRY(po_inputs_plan(ctx, arena, graph, NULL, &plan));
-    PO_TRY(po_inputs_make(ctx, arena, plan, 0, PO_INPUTS_NORMAL, 1, &feed));
     PO_TRY(name_machine(ctx, arena, bench));
     /* The first model once more, as the control: what it reads against itself. */
     uint32_t n = (uint32_t)args->count;
@@ -228,7 +227,15 @@ static po_status bench_body(po_ctx *ctx, void *user) {
                            .seconds = 4.0 * (n + 1),
                            .seed = 1,
                            .thorough = true};
-    PO_TRY(po_time_models(ctx, &spec, timing, &work));
+    po_status status;
+    for (uint32_t size = 0;; size++) { /* the first lengths that the models take */
+        PO_TRY(po_inputs_make(ctx, arena, plan, size, PO_INPUTS_NORMAL, 1, &feed));
+        status = po_time_models(ctx, &spec, timing, &work);
+        if (status != PO_RUNTIME || size + 1 >= po_inputs_sizes(plan))
+            break;
+        po_ctx_clear(ctx);
+    }
+    PO_TRY(status);
     for (uint32_t i = 0; i < n; i++)
         bench->rows[i] =
             (po_bench_row){1000 * timing[i].seconds, timing[i].gain, timing[i].low, timing[i].high};

@@ -61,6 +61,7 @@ typedef struct po_run_state {
     uint32_t n_checks;
     double started; /* po_now(); 0: a stage alone, which has no budget */
     bool heavy;     /* one run of the model takes long, and so does all that is done to it */
+    uint32_t size;  /* the assignment of lengths that readings are taken at (verify/inputs.h) */
     double spend;   /* the part of its time that the run may take (budget.h); 0: all of it */
     bool cut;       /* a part of the run was stopped by its time (budget.h) */
     bool kernels_of_mutants; /* a recalled run, which looks for no mutants, cannot make them */

@@ -49,7 +49,7 @@ void po_selecting_decide(selecting *s, po_candidate_report *row, const char *for
 static po_hash rank_key(const selecting *s) {
     po_hash key = po_hash_u64(po_cost_key(s->cost), RANK_LAYOUT);
     key = po_hash_u64(po_hash_u64(key, s->original_hash.lo), s->original_hash.hi);
-    key = po_hash_u64(key, s->ctx->threads);
+    key = po_hash_u64(po_hash_u64(key, s->ctx->threads), s->state->size);
     for (uint32_t i = 0; i < s->state->n_variants; i++)
         key = po_hash_u64(po_hash_u64(key, s->written[i].hash.lo), s->written[i].hash.hi);
     if (s->state->library)
@@ -79,7 +79,7 @@ static po_status measure_ranks(po_run_state *state, void *user) {
     po_feed feed;
     po_import_rest(state->original->model);
     PO_TRY(po_inputs_plan(s->ctx, s->arena, s->original, s->original, &plan));
-    PO_TRY(po_inputs_make(s->ctx, s->arena, plan, 0, PO_INPUTS_NORMAL, 1, &feed));
+    PO_TRY(po_inputs_make(s->ctx, s->arena, plan, state->size, PO_INPUTS_NORMAL, 1, &feed));
     const char *paths[PO_MAX_VARIANTS], *kernels = NULL;
     po_timing timing[PO_MAX_VARIANTS];
     bool read[PO_MAX_VARIANTS];

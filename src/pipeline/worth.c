@@ -8,8 +8,15 @@
 #include "pipeline/pin.h"
 
 /* Larger ones take as long to load as it could spare, and are worth all of the time. */
-enum { MOST_NODES = 5000, LAYOUT = 1 };
+enum { MOST_NODES = 5000, LAYOUT = 2 };
 static const double long_by_estimate = 4e-3;
+static const double looking = 10; /* seconds, for lengths that the model takes */
+
+/* What is kept of it. */
+typedef struct first_run {
+    double seconds;
+    uint32_t size, unused;
+} first_run;
 
 static const char kind[] = "worth";
 
@@ -25,14 +32,12 @@ static po_status original_of(po_run_state *state, po_arena *arena, po_candidate_
     return PO_OK;
 }
 
-po_status po_budget_read(po_run_state *state, po_arena *arena, const po_cost *cost,
-                         const char *path, const po_side_files *files, const po_graph *typed,
-                         double *seconds) {
-    po_inputs *plan;
+static po_status read_at(po_run_state *state, po_arena *arena, const po_cost *cost,
+                         const char *path, const po_side_files *files, const po_inputs *plan,
+                         uint32_t size, double *seconds) {
     po_feed feed;
     po_timing timing;
-    PO_TRY(po_inputs_plan(state->ctx, arena, typed, typed, &plan));
-    PO_TRY(po_inputs_make(state->ctx, arena, plan, 0, PO_INPUTS_NORMAL, 1, &feed));
+    PO_TRY(po_inputs_make(state->ctx, arena, plan, size, PO_INPUTS_NORMAL, 1, &feed));
     po_timing_spec spec = {.files = files,
                            .library = cost->library,
                            .threads = state->ctx->threads,
@@ -44,6 +49,21 @@ po_status po_budget_read(po_run_state *state, po_arena *arena, const po_cost *co
     PO_TRY(po_time_models(state->ctx, &spec, &timing, NULL));
     *seconds = timing.seconds;
     return PO_OK;
+}
+
+po_status po_budget_read(po_run_state *state, po_arena *arena, const po_cost *cost,
+                         const char *path, const po_side_files *files, const po_graph *typed,
+                         double *seconds) {
+    po_inputs *plan;
+    PO_TRY(po_inputs_plan(state->ctx, arena, typed, typed, &plan));
+    double until = po_now() + looking;
+    for (uint32_t size = 0;; size++) {
+        po_status status = read_at(state, arena, cost, path, files, plan, size, seconds);
+        state->size = status == PO_OK ? size : 0;
+        if (status != PO_RUNTIME || size + 1 >= po_inputs_sizes(plan) || po_now() > until)
+            return status;
+        po_ctx_clear(state->ctx);
+    }
 }
 
 static po_status read_run(po_run_state *state, po_arena *arena, const po_graph *typed,
@@ -73,11 +93,15 @@ static po_status look(po_run_state *state, po_arena *arena, double *seconds) {
         PO_TRY(po_export_hash(state->ctx, state->original, &key));
         key = po_hash_u64(po_hash_u64(po_hash_u64(po_cost_key(cost), LAYOUT), key.lo), key.hi);
         key = po_hash_u64(key, state->ctx->threads);
-        if (!po_cache_get_fixed(cost->cache, kind, key, seconds, sizeof *seconds)) {
-            status = read_run(state, arena, typed, seconds);
+        first_run known = {0, 0, 0};
+        if (!po_cache_get_fixed(cost->cache, kind, key, &known, sizeof known)) {
+            status = read_run(state, arena, typed, &known.seconds);
+            known.size = state->size;
             if (status == PO_OK)
-                po_cache_put(cost->cache, kind, key, seconds, sizeof *seconds);
+                po_cache_put(cost->cache, kind, key, &known, sizeof known);
         }
+        *seconds = known.seconds;
+        state->size = known.size;
     }
     po_pipeline_drop(state, typed);
     return status;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SEQUENCE_ITEMS = 3, MOST_SIZES = 12, MOST_EXTRA = 24, MOST_WORDS = 16 };
+enum { SEQUENCE_ITEMS = 3, MOST_SIZES = 16, MOST_EXTRA = 24, MOST_WORDS = 16 };
 #define LARGEST_SET ((size_t)2 << 30)
 
 typedef struct input {
@@ -38,13 +38,14 @@ struct po_inputs {
 
 /* Lengths tried in turn. Detectors want multiples of 32; the first three differ in every class. */
 static const int64_t lengths[][MOST_SIZES] = {
-    [DIM_BATCH] = {1, 2, 3, 1, 1, 1, 1, 1, 1, 4, 1, 1},
-    [DIM_CHANNELS] = {3, 3, 3, 1, 3, 3, 3, 3, 4, 3, 16, 1},
-    [DIM_SPACE] = {64, 96, 160, 32, 224, 320, 48, 640, 256, 8, 16, 7},
-    [DIM_SEQUENCE] = {8, 17, 33, 1, 4, 16, 64, 128, 2, 3, 5, 7},
+    [DIM_BATCH] = {1, 2, 3, 1, 1, 1, 1, 1, 1, 4, 1, 1, 1, 1, 1, 1},
+    [DIM_CHANNELS] = {3, 3, 3, 1, 3, 3, 3, 3, 4, 3, 16, 1, 3, 1, 3, 1},
+    [DIM_SPACE] = {64, 96, 160, 32, 224, 320, 48, 640, 256, 8, 16, 7, 512, 28, 416, 384},
+    [DIM_SEQUENCE] = {8, 17, 33, 1, 4, 16, 64, 128, 2, 3, 5, 7, 256, 512, 1024, 16000},
 };
 /* The second spatial dim, so that width and height are not mixed up unseen. */
-static const int64_t widths[MOST_SIZES] = {96, 64, 192, 32, 224, 320, 320, 640, 192, 16, 8, 7};
+static const int64_t widths[MOST_SIZES] = {96,  64, 192, 32, 224, 320, 320, 640,
+                                           192, 16, 8,   7,  512, 28,  416, 384};
 
 static bool contains(const char *text, const char *part) {
     size_t n = strlen(part);
@@ -66,6 +67,9 @@ static dim_class class_of(const input *in, uint32_t axis) {
         return DIM_SEQUENCE;
     if (axis == 0 && in->type.rank >= 2)
         return DIM_BATCH;
+    if (!symbol && axis == 1 && in->type.rank == 3 && in->type.dims[0].value > 1 &&
+        in->type.dims[2].value > 0)
+        return DIM_BATCH; /* of a state: layers, batch, hidden */
     bool image = in->type.rank >= 4 &&
                  (po_dtype_class_of(in->type.dtype) == PO_CLASS_FLOAT || in->type.dtype == PO_U8);
     if (image && axis == 1 && !symbol)

@@ -191,7 +191,7 @@ def suite_commands(args):
         script('impossible.py', *petopt, '--data', test_data, '--seed', seed, '--count', '8'),
         script('hung.py', '--petopt', os.path.join(args.build, 'tests', 'e2e', 'petopt-hung'),
                '--at-once', '2'),
-        script('forged.py', *petopt, '--seeds', '300', '--all'),
+        script('forged.py', *petopt, '--seeds', '300'),
         ('rules', [rules, '--first', seed, '--count', '200', '--table'], os.path.exists(rules)),
         ('planted rules', [sys.executable, '-B', os.path.join(ROOT, 'tests', 'rules', 'planted.py'),
                            '--build', args.build, '--rules', rules], os.path.exists(rules)),
