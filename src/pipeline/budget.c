@@ -63,13 +63,13 @@ static const ends light_kernels = {{
 }};
 
 static const ends heavy_kernels = {{
-    [PO_PART_JUDGE] = 0.1,
-    [PO_PART_READ] = 0.38,
-    [PO_PART_KERNELS] = 0.6,
-    [PO_PART_CHOOSE] = 0.61,
-    [PO_PART_FORMS] = 0.63,
-    [PO_PART_RANKS] = 0.73,
-    [PO_PART_SELECT] = 0.92,
+    [PO_PART_JUDGE] = 0.08,
+    [PO_PART_READ] = 0.33,
+    [PO_PART_KERNELS] = 0.5,
+    [PO_PART_CHOOSE] = 0.51,
+    [PO_PART_FORMS] = 0.52,
+    [PO_PART_RANKS] = 0.6,
+    [PO_PART_SELECT] = 0.93,
     [PO_PART_PROOF] = 1,
 }};
 

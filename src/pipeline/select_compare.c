@@ -3,11 +3,13 @@
 #include "codegen/library.h"
 #include "cost/cuda_cost.h"
 #include "cost/kernels.h"
+#include "pipeline/budget.h"
 #include "pipeline/selecting.h"
 
+#include <math.h>
 #include <stdio.h>
 
-enum { FRESH_OF_FUNCTIONS = 8 };
+enum { FRESH_OF_FUNCTIONS = 8, FRESH_IN_SHORT = 2 };
 
 /* The library of generated kernels that a variant needs here; NULL: none. One for GPUs stays out of
  * sessions on the CPU: they run the functions. */
@@ -47,14 +49,19 @@ po_verify_spec po_selecting_comparison(const selecting *s, uint32_t i, const cha
                             .fresh_seed = s->original_hash.lo ^ s->written[i].hash.lo};
 }
 
+/* Seconds of one of these comparisons: a few sets are compared whatever it takes. */
+static const double most = 5, least = 0.5, short_time = 25;
+
 /* isa NULL: as on this machine. `how` tells of it where it is not right. */
 static po_status check_as(selecting *s, uint32_t i, const char *kernels, const char *isa,
                           const char *how, bool *right) {
     po_verify_spec spec = po_selecting_comparison(s, i, kernels);
+    double end = po_budget_end(s->state, PO_PART_SELECT);
+    double left = end > 0 ? fmax(end - po_now(), 0) : most;
     spec.isa = isa;
-    spec.seconds = 5;
+    spec.seconds = fmin(most, fmax(left / 3, least));
     spec.seed = 2;
-    spec.fresh = FRESH_OF_FUNCTIONS;
+    spec.fresh = left < short_time ? FRESH_IN_SHORT : FRESH_OF_FUNCTIONS;
     po_verify_report r;
     PO_TRY(po_verify(s->ctx, &spec, &r));
     *right = r.equal;

@@ -6,6 +6,9 @@
 #include <stdio.h>
 
 /* A gain must be above 1 where it is claimed and may not be below this elsewhere. */
+static const double part_for_fresh = 0.35;
+/* Fresh sets, the functions, code for other processors: each as long as the first comparison. */
+static const double for_comparisons = 3;
 static const double claimed = 1.0, elsewhere = 0.98;
 /* An inconclusive reading is taken again, for longer, where more samples could show a gain: an
  * interval is never narrower than this. */
@@ -214,6 +217,15 @@ static bool take_first(reader *r) {
     return true;
 }
 
+/* Whether a reading like the last one, and the comparisons that are to come, would not be done in
+ * time. */
+static bool is_short(const reader *r) {
+    const po_verdict *v = r->verdict;
+    double last = v->n_readings > 0 ? v->readings[v->n_readings - 1].spent : 0;
+    return r->spec->until > 0 &&
+           po_now() + last + for_comparisons * v->verify.seconds > r->spec->until;
+}
+
 static po_status measure(reader *r) {
     const po_select_spec *spec = r->spec;
     po_verdict *verdict = r->verdict;
@@ -235,6 +247,11 @@ static po_status measure(reader *r) {
     for (uint32_t i = 0; i < 2; i++) {
         if (others[i] == spec->threads || (i == 1 && cores == 1))
             continue;
+        if (spec->these_threads && is_short(r)) {
+            po_log(r->ctx, "%u threads: not read, there is no time for what does not decide",
+                   others[i]);
+            continue;
+        }
         po_step(r->ctx, 0.8, "timing at %u threads", others[i]);
         PO_TRY(read_against(r, PO_READING_THREADS, others[i], main_size, elsewhere,
                             spec->these_threads ? 1 : TRIES, &holds));
@@ -280,6 +297,8 @@ static po_status compare_fresh(po_ctx *ctx, const po_select_spec *spec, uint64_t
     check.fresh = PO_FRESH_SETS;
     check.fresh_only = true;
     check.fresh_seed = seed;
+    if (spec->kernels) /* which are compared in other forms besides */
+        left *= part_for_fresh;
     check.seconds = fmax(least_for_fresh, fmin(left, most_for_fresh));
     for (; check.n_sizes < all->sizes; check.n_sizes++)
         check.sizes[check.n_sizes] = all->size[check.n_sizes];
