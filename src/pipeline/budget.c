@@ -9,6 +9,7 @@ static const double default_budget = 104, default_limit = 118;
 static const double deep_budget = 600, deep_limit = 616;
 /* With --time-limit: its part that is left to the search and the readings. */
 static const double of_limit = 0.95;
+static const double writing = 5;
 
 /* What a run may spend goes by what it can gain: the least of it where one run of the model takes
  * `short_run`, all from `long_run` on, and in between a power of that time. Compilers take their
@@ -125,6 +126,10 @@ double po_budget_limit(const po_options *options) {
 double po_budget_end(const po_run_state *state, po_part part) {
     if (state->started <= 0)
         return 0;
+    /* Proving what won may take what is left until the limit, but for writing. */
+    if (part == PO_PART_PROOF && state->options->time_limit <= 0 &&
+        !(state->spend > 0 && state->spend < 1))
+        return state->started + po_budget_limit(state->options) - writing;
     double all = whole_of(state->options) * (state->spend > 0 ? state->spend : 1);
     return state->started + ends_of(state)->part[part] * all;
 }
