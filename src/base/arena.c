@@ -1,3 +1,4 @@
+/* Memory in blocks that is freed as a whole, and with the call that made it. */
 #include "base/arena.h"
 
 #include <stddef.h>
@@ -45,6 +46,12 @@ static void refuse_lent(const po_ctx *ctx) {
         return;
     fputs("petopt: a task uses an arena that is not its own\n", stderr);
     abort();
+}
+
+/* One that was kept may outlive its context. */
+static void refuse_foreign(const po_arena *arena) {
+    if (arena->serial != 0)
+        refuse_lent(arena->ctx);
 }
 
 static void link_arena(po_arena *arena, po_ctx *ctx) {
@@ -114,8 +121,7 @@ static void free_blocks(block *b) {
 void po_arena_free(po_arena *arena) {
     if (!arena)
         return;
-    if (arena->serial != 0) /* it is its context's still */
-        refuse_lent(arena->ctx);
+    refuse_foreign(arena);
     run_deferred(arena);
     po_arena_keep(arena);
     free_blocks(arena->blocks);
@@ -124,8 +130,7 @@ void po_arena_free(po_arena *arena) {
 }
 
 void po_arena_reset(po_arena *arena) {
-    if (arena->serial != 0) /* it is its context's still */
-        refuse_lent(arena->ctx);
+    refuse_foreign(arena);
     run_deferred(arena);
     while (arena->blocks) {
         block *b = arena->blocks;
@@ -181,8 +186,7 @@ static void *alloc_large(po_arena *arena, size_t size, bool zeroed) {
 
 static void *alloc(po_arena *arena, size_t size, bool zeroed) {
     const size_t align = _Alignof(max_align_t);
-    if (arena->serial != 0) /* it is its context's still */
-        refuse_lent(arena->ctx);
+    refuse_foreign(arena);
     if (size > SIZE_MAX / 2)
         po_arena_exhausted(arena);
     size = size ? (size + align - 1) / align * align : align;

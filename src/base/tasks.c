@@ -1,3 +1,4 @@
+/* Tasks dealt out to threads, each with a context of its own. */
 #include "base/tasks.h"
 
 #include "base/arena.h"

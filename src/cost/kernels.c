@@ -1,3 +1,4 @@
+/* Compiles printed kernels as one library and times them in a child. */
 #include "cost/kernels.h"
 
 #include "base/file.h"
@@ -46,11 +47,14 @@ bool po_isa_runs(uint32_t isa) {
 #endif
 }
 
-uint32_t po_isa_of_machine(void) {
-    uint32_t isa = 0; /* the best comes first */
+uint32_t po_isa_from(uint32_t isa) {
     while (isa < PO_ISAS && !po_isa_runs(isa))
         isa++;
     return isa;
+}
+
+uint32_t po_isa_of_machine(void) {
+    return po_isa_from(0);
 }
 
 /* --- the folder --- */

@@ -29,6 +29,8 @@ typedef struct po_timed_kernel {
 
 /* Whether this processor runs code for it. */
 bool po_isa_runs(uint32_t isa);
+/* The first from `isa` on, the best first, that this processor runs; PO_ISAS or more: none does. */
+uint32_t po_isa_from(uint32_t isa);
 /* The instruction set of this machine that kernels are timed with; PO_ISAS: none of them. */
 uint32_t po_isa_of_machine(void);
 

@@ -1,3 +1,4 @@
+/* Opening ONNX Runtime and loading models. */
 #include "cost/ort_private.h"
 
 #include "po_config.h"

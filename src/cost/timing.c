@@ -1,3 +1,4 @@
+/* Rounds over models in child processes, and what is made of their samples. */
 #include "cost/isolate.h"
 #include "cost/timing_private.h"
 #include "cost/waits.h"

@@ -1,3 +1,5 @@
+/* What a muGraph must be to have a meaning: its parts, and the order that the others are asked in.
+ */
 #include "mugraph/check.h"
 
 #include "mugraph/prove.h"

@@ -1,3 +1,4 @@
+/* Questions about integers, put to Z3. */
 #include "mugraph/smt.h"
 
 #include <z3.h>

@@ -78,9 +78,8 @@ static void tell_how(po_equality *v, const po_verify_report *r) {
 
 /* A library's code for the instruction sets that other processors have. */
 static po_status compare_other_code(po_ctx *ctx, const po_verify_spec *spec, po_verify_report *r) {
-    for (uint32_t isa = 0; isa < PO_ISAS && spec->kernels; isa++) {
-        if (!r->equal || isa == po_isa_of_machine() || !po_isa_runs(isa))
-            continue;
+    for (uint32_t isa = po_isa_from(po_isa_of_machine() + 1);
+         isa < PO_ISAS && spec->kernels && r->equal; isa = po_isa_from(isa + 1)) {
         po_verify_spec other = *spec;
         po_verify_report more;
         other.isa = po_isas[isa].name;
@@ -95,11 +94,10 @@ static po_status compare_other_code(po_ctx *ctx, const po_verify_spec *spec, po_
 }
 
 static void tell_code(po_equality *v) {
-    for (uint32_t isa = 0; isa < PO_ISAS; isa++) {
+    for (uint32_t isa = po_isa_from(0); isa < PO_ISAS; isa = po_isa_from(isa + 1)) {
         size_t n = strlen(v->how);
-        if (po_isa_runs(isa))
-            snprintf(v->how + n, sizeof v->how - n, "; by the library's code for %s",
-                     po_isas[isa].name);
+        snprintf(v->how + n, sizeof v->how - n, "; by the library's code for %s",
+                 po_isas[isa].name);
     }
 }
 

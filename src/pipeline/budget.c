@@ -1,3 +1,4 @@
+/* When the parts of a run end, and what stops them. */
 #include "pipeline/budget.h"
 
 #include <math.h>

@@ -52,6 +52,10 @@ po_verify_spec po_selecting_comparison(const selecting *s, uint32_t i, const cha
 /* Seconds of one of these comparisons: a few sets are compared whatever it takes. */
 static const double most = 5, least = 0.5, short_time = 25;
 
+const char *po_selecting_code(const selecting *s, uint32_t isa) {
+    return po_arena_printf(s->arena, "by the kernels' code for %s", po_isas[isa].name);
+}
+
 /* isa NULL: as on this machine. `how` tells of it where it is not right. */
 static po_status check_as(selecting *s, uint32_t i, const char *kernels, const char *isa,
                           const char *how, bool *right) {
@@ -81,12 +85,9 @@ po_status po_selecting_elsewhere(selecting *s, uint32_t i, bool *right) {
     if (!kernels)
         return PO_OK;
     PO_TRY(check_as(s, i, NULL, NULL, "without its library", right));
-    for (uint32_t isa = 0; isa < PO_ISAS && *right; isa++)
-        if (isa != po_isa_of_machine() && po_isa_runs(isa))
-            PO_TRY(check_as(
-                s, i, kernels, po_isas[isa].name,
-                po_arena_printf(s->arena, "by the kernels' code for %s", po_isas[isa].name),
-                right));
+    for (uint32_t isa = po_isa_from(po_isa_of_machine() + 1); isa < PO_ISAS && *right;
+         isa = po_isa_from(isa + 1))
+        PO_TRY(check_as(s, i, kernels, po_isas[isa].name, po_selecting_code(s, isa), right));
     return PO_OK;
 }
 

@@ -93,11 +93,8 @@ po_status po_select_fallback(selecting *s, uint32_t i, uint32_t size) {
     double gain;
     PO_TRY(read_as(s, i, NULL, size, "where the library is not loaded",
                    &s->state->record->summary.ratio_fallback));
-    for (uint32_t isa = 0; isa < PO_ISAS; isa++)
-        if (isa != po_isa_of_machine() && po_isa_runs(isa))
-            PO_TRY(
-                read_as(s, i, po_isas[isa].name, size,
-                        po_arena_printf(s->arena, "by the kernels' code for %s", po_isas[isa].name),
-                        &gain));
+    for (uint32_t isa = po_isa_from(po_isa_of_machine() + 1); isa < PO_ISAS;
+         isa = po_isa_from(isa + 1))
+        PO_TRY(read_as(s, i, po_isas[isa].name, size, po_selecting_code(s, isa), &gain));
     return PO_OK;
 }

@@ -45,6 +45,8 @@ void po_selecting_judge(selecting *s, po_candidate_report *row, const po_verify_
 po_verify_spec po_selecting_comparison(const selecting *s, uint32_t i, const char *kernels);
 /* Compares what runs without the library, and on other processors. */
 po_status po_selecting_elsewhere(selecting *s, uint32_t i, bool *right);
+/* "by the kernels' code for avx2". */
+const char *po_selecting_code(const selecting *s, uint32_t isa);
 /* Which code of the library ran on the inputs of the comparison. */
 void po_selecting_tell_kernels(selecting *s, uint32_t i);
 

@@ -9,8 +9,6 @@
 #include <float.h>
 #include <math.h>
 
-typedef enum values_kind { RANDOM, EDGES, KINDS } values_kind;
-
 /* Inputs beside those looked at: larger, smaller, up, down, by this part of the largest. */
 enum { NEIGHBOURS = 4 };
 static const double beside = 0x1p-18;
@@ -30,11 +28,12 @@ struct po_step_values {
     po_arena *arena;
     const po_mu *naive, *alone;
     uint32_t step, n_steps;
-    const float **data[KINDS]; /* by naive tensor: row-major; NULL: not read */
-    double *value[KINDS], *sum[KINDS], largest[KINDS]; /* the greatest finite sum */
+    const float **data[PO_VALUES_KINDS]; /* by naive tensor: row-major; NULL: not read */
+    double *value[PO_VALUES_KINDS], *sum[PO_VALUES_KINDS],
+        largest[PO_VALUES_KINDS]; /* the greatest finite sum */
     bool ties; /* has functions with steps: what is computed otherwise may fall on the other side */
-    double
-        *beside[KINDS][NEIGHBOURS]; /* where it has: the values of inputs that are a little off */
+    double *beside[PO_VALUES_KINDS]
+                  [NEIGHBOURS]; /* where it has: the values of inputs that are a little off */
 };
 
 /* --- numbers for what is read --- */
@@ -53,8 +52,8 @@ static void make_data(po_step_values *v, const looked_at *n) {
         for (uint32_t o = 0; o < n->s[i]->n_in; o++) {
             uint32_t id = n->s[i]->in[o].tensor;
             const po_mu_tensor *t = &v->naive->tensors[id];
-            if (v->data[RANDOM][id] || t->place == PO_MU_REGISTER || t->place == PO_MU_TABLE ||
-                n->inner[id])
+            if (v->data[PO_VALUES_RANDOM][id] || t->place == PO_MU_REGISTER ||
+                t->place == PO_MU_TABLE || n->inner[id])
                 continue;
             int64_t count = po_mu_elements(t), row = t->rank ? t->dims[t->rank - 1] : 1;
             float *data = PO_NEW_N(v->arena, float, count), *edges = data;
@@ -64,8 +63,8 @@ static void make_data(po_step_values *v, const looked_at *n) {
                 edges = PO_NEW_N(v->arena, float, count);
             for (int64_t e = 0; e < count && edges != data; e++)
                 edges[e] = po_edge_value(&r, id, (uint64_t)e, (uint64_t)row);
-            v->data[RANDOM][id] = data;
-            v->data[EDGES][id] = edges;
+            v->data[PO_VALUES_RANDOM][id] = data;
+            v->data[PO_VALUES_EDGES][id] = edges;
         }
 }
 
@@ -171,7 +170,7 @@ static po_status evaluate(po_ctx *ctx, po_step_values *v, const looked_at *n) {
     if (!mu || goes_on)
         return po_fail(ctx, PO_UNSUPPORTED, "the step reads what it writes");
     int64_t count = po_mu_elements(&v->naive->tensors[n->out->tensor]);
-    for (int kind = 0; kind < KINDS; kind++) {
+    for (int kind = 0; kind < PO_VALUES_KINDS; kind++) {
         v->value[kind] = PO_NEW_N(v->arena, double, count);
         v->sum[kind] = PO_NEW_N(v->arena, double, count);
         for (int k = v->ties ? 0 : NEIGHBOURS; k <= NEIGHBOURS; k++) {
@@ -228,7 +227,7 @@ static const po_step_values *values_of(po_ctx *ctx, const po_lone_step *lone, co
     *v = (po_step_values){
         .arena = arena, .naive = lone->naive, .step = lone->step, .n_steps = n->n_steps};
     v->ties = has(n, PO_MU_FLOOR) || has(n, PO_MU_LESS);
-    for (int kind = 0; kind < KINDS; kind++)
+    for (int kind = 0; kind < PO_VALUES_KINDS; kind++)
         v->data[kind] = PO_NEW_N(arena, const float *, lone->naive->n_tensors);
     make_data(v, n);
     if (evaluate(ctx, v, n) != PO_OK)
@@ -262,8 +261,8 @@ static void step_on(walk *w) {
 
 static const float unlike = -7.25F; /* in memory that the kernel is to write, or to leave */
 
-static void put(const po_lone_step *lone, const po_step_values *v, values_kind kind, uint32_t out,
-                const po_loaded_kernel *kernel) {
+static void put(const po_lone_step *lone, const po_step_values *v, po_values_kind kind,
+                uint32_t out, const po_loaded_kernel *kernel) {
     for (uint32_t id = 0; id < v->naive->n_tensors; id++) {
         uint32_t twin = lone->tensor[id];
         const float *data = v->data[kind][id];
@@ -279,16 +278,16 @@ static void put(const po_lone_step *lone, const po_step_values *v, values_kind k
 
 /* What errors are measured by: S, by which sums of random numbers stay below k. Those of numbers
  * that are alike round the same way for long; transforms round by the largest of a tile. */
-static double size_of(const po_lone_step *lone, const po_step_values *v, values_kind kind,
+static double size_of(const po_lone_step *lone, const po_step_values *v, po_values_kind kind,
                       int64_t e) {
     if (!lone->exact)
         return v->largest[kind];
-    return kind == RANDOM ? v->sum[kind][e] : 4 * v->sum[kind][e];
+    return kind == PO_VALUES_RANDOM ? v->sum[kind][e] : 4 * v->sum[kind][e];
 }
 
 /* Whether an element stands on a step of a function, and what was found is the value on its other
  * side. Beside a step values jump by more than neighbours differ. */
-static bool on_a_step(const po_step_values *v, values_kind kind, int64_t e, double found,
+static bool on_a_step(const po_step_values *v, po_values_kind kind, int64_t e, double found,
                       double limit) {
     if (!v->ties)
         return false;
@@ -302,10 +301,10 @@ static bool on_a_step(const po_step_values *v, values_kind kind, int64_t e, doub
 }
 
 static const char *compare(po_arena *arena, const po_lone_step *lone, const po_step_values *v,
-                           values_kind kind, uint32_t out, const po_loaded_kernel *kernel) {
+                           po_values_kind kind, uint32_t out, const po_loaded_kernel *kernel) {
     walk w = walk_of(kernel, lone->tensor[out]);
     int64_t count = po_mu_elements(&v->naive->tensors[out]);
-    const char *where = kind == RANDOM ? "" : ", edge cases";
+    const char *where = kind == PO_VALUES_RANDOM ? "" : ", edge cases";
     for (int64_t e = 0; e < count; e++, step_on(&w)) {
         double found = (double)kernel->device[w.at], expected = v->value[kind][e];
         double sum = v->sum[kind][e];
@@ -316,8 +315,8 @@ static const char *compare(po_arena *arena, const po_lone_step *lone, const po_s
                                        (long long)e, where);
             continue;
         }
-        if (fabs(found - expected) <= limit || po_edge_agree(found, expected) ||
-            (kind == EDGES && po_edge_overflows(found, sum)) || on_a_step(v, kind, e, found, limit))
+        if (po_edge_allows(kind, found, expected, sum, limit) ||
+            on_a_step(v, kind, e, found, limit))
             continue;
         return po_arena_printf(arena,
                                "element %lld is %g instead of %g (off by %.3g, limit %.3g)%s",
@@ -335,15 +334,15 @@ const char *po_check_step(po_ctx *ctx, po_arena *arena, void *user,
     const po_step_values *v = values_of(ctx, lone, &n);
     if (!v)
         return po_arena_printf(arena, "it has no float64 value: %s", ctx->error.message);
-    const float *const *weights =
-        po_compiled_weights(ctx, arena, v->naive, v->data[RANDOM], lone->packed, lone->n_packed);
+    const float *const *weights = po_compiled_weights(
+        ctx, arena, v->naive, v->data[PO_VALUES_RANDOM], lone->packed, lone->n_packed);
     if (!weights)
         return "its weights cannot be packed";
     const char *wrong = NULL;
-    for (int kind = 0; kind < KINDS && !wrong; kind++) {
-        put(lone, v, (values_kind)kind, n.out->tensor, kernel);
+    for (int kind = 0; kind < PO_VALUES_KINDS && !wrong; kind++) {
+        put(lone, v, (po_values_kind)kind, n.out->tensor, kernel);
         kernel->run(kernel->self, weights);
-        wrong = compare(arena, lone, v, (values_kind)kind, n.out->tensor, kernel);
+        wrong = compare(arena, lone, v, (po_values_kind)kind, n.out->tensor, kernel);
     }
     return wrong;
 }

@@ -42,14 +42,13 @@ float po_edge_value(const po_edge_range *r, uint32_t id, uint64_t e, uint64_t ro
     }
 }
 
-bool po_edge_agree(double found, double expected) {
-    if (isnan(expected))
-        return isnan(found);
-    return found == expected || (fabs(expected) > (double)FLT_MAX && isinf(found) &&
-                                 signbit(found) == signbit(expected));
-}
-
-bool po_edge_overflows(double found, double sum) {
-    static const double most = 1e37, near = 1e30;
-    return sum > (isfinite(found) ? most : near);
+bool po_edge_allows(po_values_kind kind, double found, double expected, double sum, double limit) {
+    static const double most = 1e37, near = 1e30; /* sums that overflow; that may on the way */
+    if (fabs(found - expected) <= limit || found == expected)
+        return true;
+    if (isnan(expected) ? isnan(found)
+                        : fabs(expected) > (double)FLT_MAX && isinf(found) &&
+                              signbit(found) == signbit(expected))
+        return true;
+    return kind == PO_VALUES_EDGES && sum > (isfinite(found) ? most : near);
 }

@@ -8,8 +8,6 @@
 #include <float.h>
 #include <math.h>
 
-typedef enum values_kind { RANDOM, EDGES, KINDS } values_kind;
-
 typedef struct looking {
     const po_search_look *look;
     po_arena *arena;
@@ -33,7 +31,7 @@ static po_edge_range range_of(const looking *k) {
 }
 
 /* Weights are the same for both kinds. */
-static void make_data(looking *k, values_kind kind) {
+static void make_data(looking *k, po_values_kind kind) {
     const po_mu *naive = k->look->naive;
     po_edge_range range = range_of(k);
     for (uint32_t id = 0; id < naive->n_tensors; id++) {
@@ -46,7 +44,7 @@ static void make_data(looking *k, values_kind kind) {
         }
         if (t->place != PO_MU_INPUT && t->place != PO_MU_WEIGHT)
             continue;
-        bool edges = kind == EDGES && t->place == PO_MU_INPUT;
+        bool edges = kind == PO_VALUES_EDGES && t->place == PO_MU_INPUT;
         double *data = PO_NEW_N(k->arena, double, n);
         float *single = PO_NEW_N(k->arena, float, n);
         for (int64_t e = 0; e < n; e++) {
@@ -62,9 +60,9 @@ static void make_data(looking *k, values_kind kind) {
     }
 }
 
-static const char *compare(const looking *k, values_kind kind) {
+static const char *compare(const looking *k, po_values_kind kind) {
     /* Errors of float32, in u * S(v); numbers that are alike round the same way for long. */
-    static const double most[KINDS] = {[RANDOM] = 32, [EDGES] = 128};
+    static const double most[PO_VALUES_KINDS] = {[PO_VALUES_RANDOM] = 32, [PO_VALUES_EDGES] = 128};
     for (uint32_t id = 0; id < k->look->naive->n_tensors; id++) {
         const po_mu_tensor *t = &k->look->naive->tensors[id];
         if (t->place != PO_MU_OUTPUT)
@@ -75,13 +73,12 @@ static const char *compare(const looking *k, values_kind kind) {
             double found = (double)*po_compiled_element(k->kernel, twin, e);
             double expected = k->out[t->number][e], sum = k->size[t->number][e];
             double limit = most[kind] * (FLT_EPSILON / 2) * sum + FLT_MIN;
-            if (fabs(found - expected) <= limit || po_edge_agree(found, expected) ||
-                (kind == EDGES && po_edge_overflows(found, sum)))
+            if (po_edge_allows(kind, found, expected, sum, limit))
                 continue;
             return po_arena_printf(k->arena,
                                    "element %lld is %g instead of %g (off by %.3g, limit %.3g)%s",
                                    (long long)e, found, expected, fabs(found - expected), limit,
-                                   kind == EDGES ? ", edge cases" : "");
+                                   kind == PO_VALUES_EDGES ? ", edge cases" : "");
         }
     }
     return NULL;
@@ -92,14 +89,14 @@ const char *po_search_looked(po_ctx *ctx, po_arena *arena, void *user,
     const po_search_look *look = user;
     uint32_t n = look->naive->n_tensors + 1;
     const char *wrong = NULL;
-    for (int kind = 0; kind < KINDS && !wrong; kind++) {
+    for (int kind = 0; kind < PO_VALUES_KINDS && !wrong; kind++) {
         looking k = {.look = look, .arena = arena, .kernel = kernel};
         k.in = PO_NEW_N(arena, double *, n);
         k.weight = PO_NEW_N(arena, double *, n);
         k.out = PO_NEW_N(arena, double *, n);
         k.size = PO_NEW_N(arena, double *, n);
         k.natural = PO_NEW_N(arena, const float *, n);
-        make_data(&k, (values_kind)kind);
+        make_data(&k, (po_values_kind)kind);
         const float *const *weights = po_compiled_weights(
             ctx, arena, look->naive, k.natural, look->found->packed, look->found->n_packed);
         if (!weights)
@@ -108,7 +105,7 @@ const char *po_search_looked(po_ctx *ctx, po_arena *arena, void *user,
         if (po_mu_eval(ctx, look->naive, (const double *const *)k.in,
                        (const double *const *)k.weight, k.out, k.size) != PO_OK)
             return po_arena_strdup(arena, ctx->error.message);
-        wrong = compare(&k, (values_kind)kind);
+        wrong = compare(&k, (po_values_kind)kind);
     }
     return wrong;
 }
