@@ -279,8 +279,8 @@ char *po_json_optimise(const po_outcome *outcome) {
     put(&root, "library", s->library ? text_of(s->library) : json_null());
     put(&root, "ratio_fallback", s->ratio_fallback > 0 ? number(s->ratio_fallback) : json_null());
     put(&root, "kernels", count(s->n_kernels));
-    put(&root, "kernels_compared", text_of(s->library ? s->kernels_compared : ""));
-    put(&root, "kernels_not_executed", text_of(s->library ? s->kernels_unrun : ""));
+    put(&root, "kernels_compared", text_of(s->kernels_compared));
+    put(&root, "kernels_not_executed", text_of(s->kernels_unrun));
     put(&root, "nodes_before", count(s->nodes_before));
     put(&root, "nodes_after", count(s->nodes_after));
     put(&root, "weights_before", count(s->weights_before));

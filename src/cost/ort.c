@@ -238,6 +238,10 @@ static po_status set_options(po_ctx *ctx, po_ort *ort, const po_session_options 
     ORT_TRY(ctx, ort, what, DisablePerSessionThreads(o));
     if (options->deterministic && ort->api_version >= API_WITH_DETERMINISM)
         ORT_TRY(ctx, ort, what, SetDeterministicCompute(o, true));
+    if (options->deterministic) {
+        ORT_TRY(ctx, ort, what, DisableCpuMemArena(o));
+        ORT_TRY(ctx, ort, what, DisableMemPattern(o));
+    }
     if (options->isa)
         ORT_TRY(ctx, ort, what, AddSessionConfigEntry(o, "petopt.isa", options->isa));
     if (options->kernels)

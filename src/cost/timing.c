@@ -3,8 +3,10 @@
 #include "cost/timing_private.h"
 #include "cost/waits.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Times in seconds. */
 static const double default_seconds = 8;
@@ -38,7 +40,7 @@ typedef struct job {
 
 /* What the child sends: this, then rounds x n doubles of seconds, and as many of waiting. */
 typedef struct head {
-    uint32_t rounds, runs;
+    uint32_t rounds, runs, filled;
 } head;
 
 typedef struct plan {
@@ -143,6 +145,26 @@ static uint32_t loaded_at(uint32_t number, uint32_t k, uint32_t n) {
     return (place + number / 2) % n;
 }
 
+/* Bytes of memory that this process has. */
+static double resident(void) {
+    char text[128] = "";
+    long pages = 0;
+    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return 0;
+    ssize_t n = read(file, text, sizeof text - 1);
+    close(file);
+    if (n > 0 && strchr(text, ' ') != NULL)
+        pages = strtol(strchr(text, ' '), NULL, 10);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* Whether one more than these models would be too many. */
+static bool is_full(const po_timing_spec *spec, uint32_t models, double before, double share) {
+    return spec->room > 0 && models < spec->n &&
+           (resident() - before) * (models + 1) / models > share * spec->room;
+}
+
 static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
     const job *j = user;
     const po_timing_spec *spec = j->spec;
@@ -150,7 +172,7 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
     po_ort *ort = NULL;
     PO_TRY(po_ort_open(ctx, arena, &(po_ort_options){spec->library, spec->threads}, &ort));
     po_run *runs[PO_TIMING_MAX];
-    double estimates[PO_TIMING_MAX];
+    double estimates[PO_TIMING_MAX], before = resident();
     for (uint32_t k = 0; k < n; k++) {
         uint32_t m = loaded_at(j->number, k, n);
         shift_heap(spec->seed, j->number, m);
@@ -165,6 +187,13 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
         double start = read_clock(spec->threads);
         PO_TRY(po_run_repeat(ctx, runs[m], 1));
         estimates[m] = read_clock(spec->threads) - start;
+        if (is_full(spec, k + 1, before,
+                    0.25)) /* the second run makes another plan of its memory */
+            PO_TRY(po_run_repeat(ctx, runs[m], 1));
+        if (k > 0 && is_full(spec, k + 1, before, 1)) {
+            po_reply_add(reply, &(head){.filled = k + 1}, sizeof(head));
+            return PO_OK;
+        }
     }
     for (uint32_t m = 0; m < n; m++)
         if (estimates[m] < 2 * very_slow_run)
@@ -176,7 +205,7 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
     po_waits waits = {.n = 0};
     if (spec->threads > 1)
         po_waits_open(&waits);
-    head h = {0, p.runs * p.slices};
+    head h = {0, p.runs * p.slices, 0};
     double until = po_now() + j->seconds, round = 0;
     for (uint32_t m = 0; m < n; m++)
         round += estimates[m] * (p.warm + p.runs * p.slices);
@@ -213,8 +242,12 @@ static po_status time_in_process(void *user, po_ctx *ctx, po_arena *arena,
     po_bytes data;
     double start = po_now();
     PO_TRY(po_isolate(ctx, arena, "timing", seconds + LONGEST_PROCESS, time_in_child, &j, &data));
-    head h = {0, 0};
+    head h = {0, 0, 0};
     memcpy(&h, data.data, data.size < sizeof h ? data.size : sizeof h);
+    if (h.filled >= 2 && h.filled < spec->n && data.size == sizeof h) {
+        *process = (po_timing_process){.filled = h.filled};
+        return PO_OK;
+    }
     size_t size = sizeof(double) * h.rounds * spec->n;
     if (h.rounds == 0 || h.rounds > MOST_ROUNDS || data.size != sizeof h + 2 * size)
         return po_fail(ctx, PO_INTERNAL, "timing: %zu bytes came back", data.size);
@@ -245,7 +278,7 @@ po_status po_time_models(po_ctx *ctx, const po_timing_spec *spec, po_timing *tim
     if (spec->n < 1 || spec->n > PO_TIMING_MAX)
         return po_fail(ctx, PO_BAD_USE, "%u models to time (limit %d)", spec->n, PO_TIMING_MAX);
     double budget = spec->seconds > 0 ? spec->seconds : default_seconds;
-    po_timing_work done = {0, 0, 0, 0};
+    po_timing_work done = {.processes = 0};
     const uint32_t group = spec->quick ? spec->quick : PO_TIMING_GROUP;
     po_arena *scratch = po_arena_create(ctx);
     po_timing_process *processes = PO_NEW_N(scratch, po_timing_process, MOST_PROCESSES);
@@ -257,14 +290,15 @@ po_status po_time_models(po_ctx *ctx, const po_timing_spec *spec, po_timing *tim
             po_timing_process *p = &processes[done.processes];
             status = (spec->source ? spec->source : time_in_process)(
                 spec->source_user, ctx, scratch, spec, done.processes, share, p);
-            if (status != PO_OK)
+            done.filled = p->filled;
+            if (status != PO_OK || done.filled > 0)
                 break;
             done.processes++;
             done.rounds += p->rounds;
             done.runs = p->runs;
             done.spent += p->spent;
         }
-        if (status != PO_OK)
+        if (status != PO_OK || done.filled > 0)
             break;
         po_timing_evaluate(scratch, processes, done.processes, spec->n, spec->seed, spec->ranking,
                            timing);

@@ -26,6 +26,7 @@ enum { PO_TIMING_MAX = 8 }; /* models in one comparison */
  * threads waited for a processor. */
 typedef struct po_timing_process {
     uint32_t rounds, runs; /* runs: of one model in a round */
+    uint32_t filled; /* so many models filled the room, and nothing was read; 0: there was enough */
     const double *samples, *waited;
     double spent; /* seconds that it took in all */
 } po_timing_process;
@@ -46,6 +47,8 @@ struct po_timing_spec {
     const po_feed *feed;
     double seconds; /* aim for at most this long (0: 8 s); what must be done may take longer */
     uint64_t seed;
+    double
+        room; /* bytes by which models may make a process larger, two of them fit; 0: any number */
     uint32_t quick; /* so many short processes, to tell what is worth a real reading; 0: that */
     bool thorough;  /* do not stop early where the answer is clear: for figures to be shown */
     bool ranking;   /* the question is which one is the fastest, not whether each is faster */
@@ -67,6 +70,7 @@ typedef struct po_timing {
 typedef struct po_timing_work {
     uint32_t processes, rounds; /* in all */
     uint32_t runs;              /* timed runs of one model in one block */
+    uint32_t filled;            /* of a process: then there are no timings */
     double spent;               /* seconds */
 } po_timing_work;
 

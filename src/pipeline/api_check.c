@@ -7,6 +7,7 @@
 #include "pipeline/check_data.h"
 #include "pipeline/pin.h"
 #include "pipeline/proving.h"
+#include "select/lengths.h"
 #include "verify/verify.h"
 
 #include <stdio.h>
@@ -207,7 +208,7 @@ static po_status bench_body(po_ctx *ctx, void *user) {
     po_graph *graph;
     PO_TRY(open_graph(ctx, arena, args->paths[0], o, &graph));
     po_inputs *plan;
-    po_feed feed;
+    uint32_t size;
     PO_TRY(po_inputs_plan(ctx, arena, graph, NULL, &plan));
     PO_TRY(name_machine(ctx, arena, bench));
     /* The first model once more, as the control: what it reads against itself. */
@@ -221,19 +222,10 @@ static po_status bench_body(po_ctx *ctx, void *user) {
                            .kernels = o->library,
                            .n = n + 1,
                            .models = models,
-                           .feed = &feed,
                            .seconds = 4.0 * (n + 1),
                            .seed = 1,
                            .thorough = true};
-    po_status status;
-    for (uint32_t size = 0;; size++) { /* the first lengths that the models take */
-        PO_TRY(po_inputs_make(ctx, arena, plan, size, PO_INPUTS_NORMAL, 1, &feed));
-        status = po_time_models(ctx, &spec, timing, &work);
-        if (status != PO_RUNTIME || size + 1 >= po_inputs_sizes(plan))
-            break;
-        po_ctx_clear(ctx);
-    }
-    PO_TRY(status);
+    PO_TRY(po_time_at_first(ctx, arena, plan, &spec, 0, timing, &work, &size));
     for (uint32_t i = 0; i < n; i++)
         bench->rows[i] =
             (po_bench_row){1000 * timing[i].seconds, timing[i].gain, timing[i].low, timing[i].high};

@@ -175,15 +175,16 @@ static void set_reading(measuring *c, uint32_t trial, const reading *r) {
     c->site->seconds = r->original;
 }
 
-static po_status time_batch(measuring *c, const uint32_t *which, uint32_t n, uint32_t processes) {
+/* *filled: as in po_timing_work. */
+static po_status time_models(measuring *c, po_arena *arena, const uint32_t *which, uint32_t n,
+                             uint32_t processes, po_timing *timing, uint32_t *filled) {
     const char *models[PO_TIMING_MAX] = {c->original_file.path};
-    po_timing timing[PO_TIMING_MAX];
     po_inputs *plan;
     po_feed feed;
     for (uint32_t i = 0; i < n; i++)
         models[i + 1] = c->file[which[i]].path;
-    PO_TRY(po_inputs_plan(c->ctx, c->arena, c->original, c->original, &plan));
-    PO_TRY(po_inputs_make(c->ctx, c->arena, plan, 0, PO_INPUTS_NORMAL, 1, &feed));
+    PO_TRY(po_inputs_plan(c->ctx, arena, c->original, c->original, &plan));
+    PO_TRY(po_inputs_make(c->ctx, arena, plan, 0, PO_INPUTS_NORMAL, 1, &feed));
     po_side_files files = po_candidate_files(&c->store);
     po_timing_spec spec = {.files = &files,
                            .library = c->cost->library,
@@ -191,11 +192,29 @@ static po_status time_batch(measuring *c, const uint32_t *which, uint32_t n, uin
                            .n = n + 1,
                            .models = models,
                            .feed = &feed,
+                           .room = po_pipeline_room(c->state),
                            .quick = processes,
                            .seed = 2 + processes};
+    po_timing_work work = {.processes = 0};
     po_status (*time)(po_ctx *, const po_timing_spec *, po_timing *, po_timing_work *) =
         c->search->time ? c->search->time : po_time_models;
-    PO_TRY(time(c->ctx, &spec, timing, NULL));
+    PO_TRY(time(c->ctx, &spec, timing, &work));
+    *filled = work.filled;
+    return PO_OK;
+}
+
+static po_status time_batch(measuring *c, const uint32_t *which, uint32_t n, uint32_t processes) {
+    po_timing timing[PO_TIMING_MAX];
+    uint32_t filled;
+    po_arena *arena = po_arena_create(c->ctx);
+    po_status status = time_models(c, arena, which, n, processes, timing, &filled);
+    po_arena_free(arena);
+    PO_TRY(status);
+    if (filled > 0) { /* in two processes, then */
+        uint32_t some = filled - 1;
+        PO_TRY(time_batch(c, which, some, processes));
+        return time_batch(c, which + some, n - some, processes);
+    }
     for (uint32_t i = 0; i < n; i++) {
         const po_timing *t = &timing[i + 1];
         reading r = {timing[0].seconds, t->seconds, t->gain};

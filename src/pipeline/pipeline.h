@@ -86,6 +86,10 @@ const char *po_pipeline_no_kernels(const po_run_state *state);
 /* The cost service of the run: opened once, with its cache. */
 po_status po_pipeline_cost(po_run_state *state, struct po_cost **cost);
 
+/* Bytes that the models of one process may add to it: with what the run itself holds, that makes
+ * three times the weights and some. */
+double po_pipeline_room(const po_run_state *state);
+
 /* What estimates go by: this machine's rates, or the GPU that the model is made for. */
 struct po_rates;
 po_status po_pipeline_rates(po_run_state *state, struct po_rates *rates);

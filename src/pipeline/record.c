@@ -11,6 +11,7 @@ po_record *po_record_create(po_arena *arena) {
     record->summary.winner = "original";
     record->summary.kept = "";
     record->summary.proof = "";
+    record->summary.kernels_compared = record->summary.kernels_unrun = "";
     record->summary.error_reference = -1;
     return record;
 }

@@ -60,7 +60,8 @@ typedef struct po_site {
 typedef struct po_search po_search;
 struct po_search {
     po_arena *arena;
-    const po_graph *graph; /* that was split: affine maps folded, types inferred */
+    po_arena *until_chosen; /* what trials are judged by; goes when choose is done */
+    const po_graph *graph;  /* that was split: affine maps folded, types inferred */
     po_cost *cost;
     po_rates rates;
     po_split split;

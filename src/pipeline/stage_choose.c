@@ -277,5 +277,8 @@ po_status po_stage_choose(po_run_state *state) {
         tell_site(state, i);
     }
     po_search_explain(state);
+    for (uint32_t i = 0; i < search->n_sites; i++)
+        search->sites[i].known = NULL;
+    po_arena_free(search->until_chosen);
     return status;
 }

@@ -18,7 +18,7 @@ static po_status mutate_site(po_run_state *state, po_site *site) {
     po_ctx *ctx = state->ctx;
     po_mutate_options options = options_of(state);
     PO_TRY(po_program_of(ctx, arena, site->sub->graph, &site->program));
-    site->known = po_agree_known_create(arena);
+    site->known = po_agree_known_create(state->search->until_chosen);
     po_mutants lists[2];
     for (int i = 0; i < 2; i++)
         po_mutants_init(&lists[i], arena);

@@ -20,10 +20,6 @@ enum { MANY_NODES = 5000, HUGE_NODES = 20000 };
 /* The float64 reference would not be done within its time. */
 #define REFERENCE_FLOPS 3e10
 #define HEAVY_WEIGHTS   ((uint64_t)64 << 20)
-/* Of the sessions in one process: tensors between operators that are live at a time, and bytes
- * beside twice the weights. */
-enum { LIVE = 4 };
-#define ROOM 200e6
 enum { MOST_TRIED = 3, MOST_TRIED_ELSEWHERE = 6, RANK_LAYOUT = 3 };
 static const double widest = 1.5;       /* of an interval that is worth telling */
 static const double worth_trying = 1.0; /* a first reading below this is not followed up */
@@ -57,22 +53,6 @@ static po_hash rank_key(const selecting *s) {
     return key;
 }
 
-/* How many sessions one process may hold: with what the run itself holds, three times the weights
- * and some. A session has the weights and what lies between operators, of which not more than a few
- * of the largest are live at a time. */
-static uint32_t models_at_once(const po_graph *graph) {
-    double weights = (double)po_record_weights(graph), largest = 0;
-    for (po_value_id v = 0; v < graph->n_values; v++) {
-        const po_type *type = &graph->values[v].type;
-        size_t bytes;
-        if (!graph->values[v].constant && type->kind == PO_TYPE_TENSOR &&
-            po_dtype_bytes(type->dtype, po_type_count(type), &bytes))
-            largest = fmax(largest, (double)bytes);
-    }
-    double each = weights + LIVE * largest, room = 2 * weights + ROOM;
-    return room >= PO_TIMING_MAX * each ? PO_TIMING_MAX : (uint32_t)(room / each);
-}
-
 static po_status measure_ranks(po_run_state *state, void *user) {
     selecting *s = user;
     po_inputs *plan;
@@ -95,12 +75,12 @@ static po_status measure_ranks(po_run_state *state, void *user) {
                                     .kernels = kernels,
                                     .files = &s->files,
                                     .threads = s->ctx->threads,
+                                    .room = po_pipeline_room(state),
                                     .feed = &feed},
                          .original = s->original_path,
                          .n = n,
                          .candidates = paths,
                          .heavy = s->heavy,
-                         .at_once = models_at_once(s->original),
                          .until = po_budget_end(state, PO_PART_RANKS)};
     const char *refused[PO_MAX_VARIANTS];
     PO_TRY(po_rank(s->ctx, s->arena, &spec, timing, read, refused));

@@ -26,6 +26,7 @@ po_status po_stage_split(po_run_state *state) {
         return PO_OK;
     po_search *search = PO_NEW(state->arena, po_search);
     search->arena = state->arena;
+    search->until_chosen = po_arena_create(state->ctx);
     PO_TRY(po_pipeline_cost(state, &search->cost));
     PO_TRY(po_pipeline_rates(state, &search->rates));
     po_graph *folded;

@@ -1,11 +1,11 @@
 /* What a run may spend, by how long one run of the model takes: that is what there is to gain. */
 #include "cost/cost.h"
 #include "cost/roofline.h"
-#include "cost/timing.h"
 #include "export/export.h"
 #include "pipeline/budget.h"
 #include "pipeline/candidates.h"
 #include "pipeline/pin.h"
+#include "select/lengths.h"
 
 /* Larger ones take as long to load as it could spare, and are worth all of the time. */
 enum { MOST_NODES = 5000, LAYOUT = 2 };
@@ -32,38 +32,26 @@ static po_status original_of(po_run_state *state, po_arena *arena, po_candidate_
     return PO_OK;
 }
 
-static po_status read_at(po_run_state *state, po_arena *arena, const po_cost *cost,
-                         const char *path, const po_side_files *files, const po_inputs *plan,
-                         uint32_t size, double *seconds) {
-    po_feed feed;
+po_status po_budget_read(po_run_state *state, po_arena *arena, const po_cost *cost,
+                         const char *path, const po_side_files *files, const po_graph *typed,
+                         double *seconds) {
+    po_inputs *plan;
     po_timing timing;
-    PO_TRY(po_inputs_make(state->ctx, arena, plan, size, PO_INPUTS_NORMAL, 1, &feed));
     po_timing_spec spec = {.files = files,
                            .library = cost->library,
                            .threads = state->ctx->threads,
                            .n = 1,
                            .models = &path,
-                           .feed = &feed,
                            .quick = 1,
                            .seed = 1};
-    PO_TRY(po_time_models(state->ctx, &spec, &timing, NULL));
-    *seconds = timing.seconds;
-    return PO_OK;
-}
-
-po_status po_budget_read(po_run_state *state, po_arena *arena, const po_cost *cost,
-                         const char *path, const po_side_files *files, const po_graph *typed,
-                         double *seconds) {
-    po_inputs *plan;
     PO_TRY(po_inputs_plan(state->ctx, arena, typed, typed, &plan));
-    double until = po_now() + looking;
-    for (uint32_t size = 0;; size++) {
-        po_status status = read_at(state, arena, cost, path, files, plan, size, seconds);
-        state->size = status == PO_OK ? size : 0;
-        if (status != PO_RUNTIME || size + 1 >= po_inputs_sizes(plan) || po_now() > until)
-            return status;
-        po_ctx_clear(state->ctx);
-    }
+    po_status status = po_time_at_first(state->ctx, arena, plan, &spec, po_now() + looking, &timing,
+                                        NULL, &state->size);
+    if (status != PO_OK)
+        state->size = 0;
+    else
+        *seconds = timing.seconds;
+    return status;
 }
 
 static po_status read_run(po_run_state *state, po_arena *arena, const po_graph *typed,

@@ -15,6 +15,7 @@ typedef struct ranking {
     const po_rank_spec *spec;
     po_timing *timing;
     bool *read;
+    uint32_t batch; /* candidates that a process has room for, beside the original */
 } ranking;
 
 /* Two readings of one gain, each with the weight that its interval gives it. */
@@ -34,6 +35,8 @@ static po_timing join(const po_timing *a, const po_timing *b) {
     return joined;
 }
 
+/* Where there is no room for all of them nothing is read, and r->batch says for how many there is.
+ */
 static po_status time_batch(ranking *r, const uint32_t *which, uint32_t n, uint32_t quick,
                             double seconds, uint64_t seed) {
     const char *models[PO_TIMING_MAX] = {r->spec->original};
@@ -49,6 +52,11 @@ static po_status time_batch(ranking *r, const uint32_t *which, uint32_t n, uint3
     spec.seed = seed;
     po_timing_work work;
     PO_TRY(po_time_models(r->ctx, &spec, timing, &work));
+    if (work.filled > 0) {
+        po_log(r->ctx, "a process has room for %u models", work.filled);
+        r->batch = work.filled - 1;
+        return PO_OK;
+    }
     po_log(r->ctx, "%u candidates in %u processes, %u rounds: %.1f s", n, work.processes,
            work.rounds, work.spent);
     for (uint32_t i = 0; i < n; i++) {
@@ -71,21 +79,15 @@ static void sort_by_gain(const ranking *r, uint32_t *which, uint32_t n) {
         }
 }
 
-/* Candidates beside the original in one process. */
-static uint32_t batch_of(const po_rank_spec *spec) {
-    if (spec->at_once == 0 || spec->at_once > BATCH)
-        return BATCH;
-    return spec->at_once > 2 ? spec->at_once - 1 : 1;
-}
-
 /* Short readings of all; the best few stay, best first. */
 static po_status shorten(ranking *r, uint32_t *which, uint32_t *n) {
     bool heavy = r->spec->heavy;
-    uint32_t all = *n, most = heavy ? HEAVY_KEPT : MOST_KEPT, batch = batch_of(r->spec);
-    for (uint32_t i = 0; i < all; i += batch) {
+    uint32_t all = *n, most = heavy ? HEAVY_KEPT : MOST_KEPT;
+    for (uint32_t i = 0; i < all;) {
+        uint32_t some = all - i < r->batch ? all - i : r->batch;
         po_step(r->ctx, 0.3 * i / all, "timing %u candidates", all);
-        PO_TRY(time_batch(r, which + i, all - i < batch ? all - i : batch, heavy ? 1 : QUICK, 0,
-                          7 + i));
+        PO_TRY(time_batch(r, which + i, some, heavy ? 1 : QUICK, 0, 7 + i));
+        i += some <= r->batch ? some : 0;
     }
     sort_by_gain(r, which, all);
     *n = all < most ? all : most;
@@ -129,14 +131,16 @@ static po_status rank_those(ranking *r, uint32_t *which, uint32_t n) {
     const po_rank_spec *spec = r->spec;
     if (n > FEW || (spec->heavy && n > 1))
         PO_TRY(shorten(r, which, &n));
-    if (n > batch_of(spec))
-        return time_alone(r, which, n);
     for (uint32_t step = 0; step < STEPS; step++) {
+        if (n > r->batch)
+            return time_alone(r, which, n);
         double seconds = seconds_each * (n + 1) * (1u << step), start = po_now();
         if (step > 0 && spec->until > 0 && start + seconds > spec->until)
             break;
         po_step(r->ctx, 0.3, "timing %u candidates", n);
         PO_TRY(time_batch(r, which, n, 0, seconds, 1000 + step));
+        if (n > r->batch)
+            continue;
         n = drop_losers(r, which, n);
         if (n < 2 || all_alike(r, which, n))
             break;
@@ -171,7 +175,7 @@ static po_status drop_refused(ranking *r, po_arena *arena, const char **refused,
 
 po_status po_rank(po_ctx *ctx, po_arena *arena, const po_rank_spec *spec, po_timing *timing,
                   bool *read, const char **refused) {
-    ranking r = {ctx, spec, timing, read};
+    ranking r = {ctx, spec, timing, read, BATCH};
     if (spec->n > PO_RANK_MAX)
         return po_fail(ctx, PO_BAD_USE, "%u candidates to rank (limit %d)", spec->n, PO_RANK_MAX);
     for (uint32_t i = 0; i < spec->n; i++)

@@ -14,13 +14,12 @@ enum { PO_RANK_MAX = 64 };
 
 typedef struct po_rank_spec {
     po_timing_spec
-        timing; /* library, kernels, files, threads, feed, source; the rest is filled in */
+        timing; /* library, kernels, files, threads, feed, room, source; the rest is filled in */
     const char *original; /* path */
     uint32_t n;
     const char *const *candidates;
-    bool heavy;       /* each process takes seconds to load a model */
-    uint32_t at_once; /* models that one process may hold, the original among them; 0: any number */
-    double until;     /* as po_now counts: no new readings after it; 0: no such time */
+    bool heavy;   /* each process takes seconds to load a model */
+    double until; /* as po_now counts: no new readings after it; 0: no such time */
 } po_rank_spec;
 
 /* Fills timing[n] (all zeros: not read), read[n]: whether it was in the longer readings,

@@ -56,6 +56,26 @@ static bool wants_recipe(const po_tensor *t) {
     return class == PO_CLASS_FLOAT || (class != PO_CLASS_NONE && t->count > SMALL);
 }
 
+/* An output as a constant of the graph. What only gives an input another shape, or another name,
+ * takes over its bytes: shared weights would be copied for each of their uses. */
+static po_status keep_output(po_ctx *ctx, po_graph *graph, po_arena *scratch, const po_node *node,
+                             const po_array *array, po_tensor **kept) {
+    po_tensor *t;
+    if (array->dtype == PO_STR)
+        return po_array_to_tensor(ctx, graph->arena, array, kept);
+    PO_TRY(po_array_to_tensor(ctx, scratch, array, &t));
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        const po_tensor *in = node->in[i] == PO_NONE ? NULL : po_graph_constant(graph, node->in[i]);
+        if (in && in->dtype == t->dtype && in->count == t->count && t->count > 0 &&
+            memcmp(in->data, t->data, t->size) == 0)
+            return po_tensor_wrap(ctx, graph->arena, t->dtype, t->rank, t->dims, in->data, kept);
+    }
+    PO_TRY(po_tensor_create(ctx, graph->arena, t->dtype, t->rank, t->dims, kept));
+    if (t->size > 0)
+        memcpy(po_tensor_data(*kept), t->data, t->size);
+    return PO_OK;
+}
+
 /* Evaluates and stores; *folded tells whether. A node that the reference refuses, or that fails on
  * these values, stays as it is: the runtime may know better. */
 static po_status fold_node(po_ctx *ctx, po_graph *graph, po_node_id id, po_simplify_state *state,
@@ -98,7 +118,7 @@ static po_status fold_node(po_ctx *ctx, po_graph *graph, po_node_id id, po_simpl
     for (uint32_t i = 0; i < n_out; i++) {
         if (values[i] == PO_NONE)
             continue;
-        PO_TRY(po_array_to_tensor(ctx, graph->arena, out[i], &tensors[i]));
+        PO_TRY(keep_output(ctx, graph, scratch, node, out[i], &tensors[i]));
         if (wants_recipe(tensors[i]))
             recipes[i] = po_recipe_of_node(graph, scratch, node, i, tensors[i]);
     }

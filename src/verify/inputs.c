@@ -1,3 +1,4 @@
+/* Data for the inputs of a graph: what kind each takes, and values of that kind. */
 #include "verify/inputs.h"
 
 #include "base/num.h"
@@ -8,146 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SEQUENCE_ITEMS = 3, MOST_SIZES = 16, MOST_EXTRA = 24, MOST_WORDS = 16 };
+enum { SEQUENCE_ITEMS = 3 };
 #define LARGEST_SET ((size_t)2 << 30)
-
-typedef struct input {
-    const char *name;
-    po_type type;
-    po_need need;
-    po_borders borders;
-} input;
-
-/* What kind of length a dim without one stands for. */
-typedef enum dim_class { DIM_BATCH, DIM_CHANNELS, DIM_SPACE, DIM_SEQUENCE } dim_class;
-
-/* An assignment with one length of its own; the others are those of assignment 0. */
-typedef struct extra_size {
-    const char *symbol; /* of the dims that have it; NULL: those without */
-    int64_t length;
-} extra_size;
-
-struct po_inputs {
-    uint32_t n;
-    input *inputs;
-    uint32_t n_words, n_extra;
-    po_bytes words[MOST_WORDS]; /* that the graphs hold: strings are compared with them */
-    extra_size extra[MOST_EXTRA];
-    bool dynamic, has_masks, has_floats, has_ranges, has_borders;
-};
-
-/* Lengths tried in turn. Detectors want multiples of 32; the first three differ in every class. */
-static const int64_t lengths[][MOST_SIZES] = {
-    [DIM_BATCH] = {1, 2, 3, 1, 1, 1, 1, 1, 1, 4, 1, 1, 1, 1, 1, 1},
-    [DIM_CHANNELS] = {3, 3, 3, 1, 3, 3, 3, 3, 4, 3, 16, 1, 3, 1, 3, 1},
-    [DIM_SPACE] = {64, 96, 160, 32, 224, 320, 48, 640, 256, 8, 16, 7, 512, 28, 416, 384},
-    [DIM_SEQUENCE] = {8, 17, 33, 1, 4, 16, 64, 128, 2, 3, 5, 7, 256, 512, 1024, 16000},
-};
-/* The second spatial dim, so that width and height are not mixed up unseen. */
-static const int64_t widths[MOST_SIZES] = {96,  64, 192, 32, 224, 320, 320, 640,
-                                           192, 16, 8,   7,  512, 28,  416, 384};
-
-static bool contains(const char *text, const char *part) {
-    size_t n = strlen(part);
-    for (; *text; text++) {
-        size_t i = 0;
-        while (i < n && (text[i] | 0x20) == part[i])
-            i++;
-        if (i == n)
-            return true;
-    }
-    return false;
-}
-
-static dim_class class_of(const input *in, uint32_t axis) {
-    const char *symbol = in->type.dims[axis].symbol;
-    if (symbol && contains(symbol, "batch"))
-        return DIM_BATCH;
-    if (symbol && (contains(symbol, "seq") || contains(symbol, "len")))
-        return DIM_SEQUENCE;
-    if (axis == 0 && in->type.rank >= 2)
-        return DIM_BATCH;
-    if (!symbol && axis == 1 && in->type.rank == 3 && in->type.dims[0].value > 1 &&
-        in->type.dims[2].value > 0)
-        return DIM_BATCH; /* of a state: layers, batch, hidden */
-    bool image = in->type.rank >= 4 &&
-                 (po_dtype_class_of(in->type.dtype) == PO_CLASS_FLOAT || in->type.dtype == PO_U8);
-    if (image && axis == 1 && !symbol)
-        return DIM_CHANNELS;
-    if (image)
-        return DIM_SPACE;
-    return DIM_SEQUENCE;
-}
-
-/* The class that the first dim with this symbol shows; a symbol has one length everywhere. */
-static bool symbol_length(const po_inputs *plan, const char *symbol, uint32_t size,
-                          int64_t *length) {
-    if (size >= MOST_SIZES) {
-        const extra_size *x = &plan->extra[size - MOST_SIZES];
-        *length = x->length;
-        if (x->symbol && strcmp(x->symbol, symbol) == 0)
-            return true;
-        size = 0;
-    }
-    for (uint32_t k = 0; k < plan->n; k++) {
-        const input *in = &plan->inputs[k];
-        if (in->type.kind != PO_TYPE_TENSOR || !in->type.has_rank)
-            continue;
-        for (uint32_t i = 0; i < in->type.rank; i++) {
-            const char *other = in->type.dims[i].symbol;
-            if (in->type.dims[i].value >= 0 || !other || strcmp(other, symbol) != 0)
-                continue;
-            dim_class c = class_of(in, i);
-            *length = c == DIM_SPACE && i == in->type.rank - 1 ? widths[size] : lengths[c][size];
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Exporters write "past + seq" and "seq + 1" where lengths add up. */
-static bool sum_length(const po_inputs *plan, const char *symbol, uint32_t size, int64_t *length) {
-    if (!strchr(symbol, '+'))
-        return false;
-    int64_t sum = 0;
-    char term[128];
-    while (*symbol) {
-        size_t n = strcspn(symbol, "+");
-        size_t from = 0, to = n;
-        while (from < to && symbol[from] == ' ')
-            from++;
-        while (to > from && symbol[to - 1] == ' ')
-            to--;
-        if (to - from == 0 || to - from >= sizeof term)
-            return false;
-        memcpy(term, symbol + from, to - from);
-        term[to - from] = '\0';
-        char *end = NULL;
-        int64_t value = strtoll(term, &end, 10);
-        if (*end != '\0' && !symbol_length(plan, term, size, &value))
-            return false;
-        if (!po_add_i64(sum, value, &sum))
-            return false;
-        symbol += n + (symbol[n] == '+');
-    }
-    *length = sum;
-    return sum >= 0;
-}
-
-static int64_t length_of(const po_inputs *plan, const input *in, uint32_t axis, uint32_t size) {
-    po_dim d = in->type.dims[axis];
-    int64_t length = 0;
-    if (d.value >= 0)
-        return d.value;
-    if (d.symbol &&
-        (sum_length(plan, d.symbol, size, &length) || symbol_length(plan, d.symbol, size, &length)))
-        return length;
-    if (size >= MOST_SIZES && !d.symbol && !plan->extra[size - MOST_SIZES].symbol)
-        return plan->extra[size - MOST_SIZES].length;
-    size = size < MOST_SIZES ? size : 0;
-    dim_class c = class_of(in, axis);
-    return c == DIM_SPACE && axis == in->type.rank - 1 ? widths[size] : lengths[c][size];
-}
 
 /* --- the plan --- */
 
@@ -159,10 +22,10 @@ static const po_value *input_named(const po_graph *graph, const char *name) {
 }
 
 /* What is left to chance where no consumer bounds an input. */
-static po_need default_need(const input *in, po_need need) {
+static po_need default_need(const po_input *in, po_need need) {
     if (need.role == PO_ROLE_LIST)
         return need;
-    if (contains(in->name, "mask") && (need.role == PO_ROLE_FREE || need.high <= 1)) {
+    if (po_name_contains(in->name, "mask") && (need.role == PO_ROLE_FREE || need.high <= 1)) {
         need.role = PO_ROLE_MASK;
         return need;
     }
@@ -189,66 +52,6 @@ static po_need default_need(const input *in, po_need need) {
     return need;
 }
 
-/* Whether the inputs are small enough to be tried at one more assignment. */
-static bool is_small(const po_inputs *plan, uint32_t size) {
-    static const double most = 1 << 22;
-    double sum = 0;
-    for (uint32_t k = 0; k < plan->n; k++) {
-        const input *in = &plan->inputs[k];
-        double count = in->type.kind == PO_TYPE_TENSOR && in->type.has_rank;
-        for (uint32_t i = 0; count > 0 && i < in->type.rank; i++)
-            count *= (double)length_of(plan, in, i, size);
-        sum += count;
-    }
-    return sum <= most;
-}
-
-static void add_extra(po_inputs *plan, const char *symbol, int64_t length) {
-    for (uint32_t i = 0; i < plan->n_extra; i++) {
-        const char *other = plan->extra[i].symbol;
-        bool same = symbol && other ? strcmp(symbol, other) == 0 : symbol == other;
-        if (same && plan->extra[i].length == length)
-            return;
-    }
-    if (plan->n_extra == MOST_EXTRA)
-        return;
-    plan->extra[plan->n_extra++] = (extra_size){symbol, length};
-    if (!is_small(plan, MOST_SIZES + plan->n_extra - 1))
-        plan->n_extra--;
-}
-
-/* Every open dim of the inputs at the length. */
-static void add_length(po_inputs *plan, int64_t length) {
-    for (uint32_t k = 0; k < plan->n; k++) {
-        const po_type *type = &plan->inputs[k].type;
-        for (uint32_t i = 0; type->kind == PO_TYPE_TENSOR && type->has_rank && i < type->rank; i++)
-            if (type->dims[i].value < 0)
-                add_extra(plan, type->dims[i].symbol, length);
-    }
-}
-
-static bool is_among(const int64_t *list, uint32_t n, int64_t v) {
-    for (uint32_t i = 0; i < n; i++)
-        if (list[i] == v)
-            return true;
-    return false;
-}
-
-static void find_extra(po_inputs *plan, const po_graph *a, const po_graph *b) {
-    enum { MOST = 64 };
-    int64_t of_a[MOST], of_b[MOST];
-    uint32_t n_a = po_border_lengths(a, of_a, 0, MOST);
-    uint32_t n_b = b ? po_border_lengths(b, of_b, 0, MOST) : 0;
-    for (int shared = 0; shared < 2; shared++) {
-        for (uint32_t i = 0; i < n_b; i++)
-            if (is_among(of_a, n_a, of_b[i]) == shared)
-                add_length(plan, of_b[i]);
-        for (uint32_t i = 0; i < n_a && !shared; i++)
-            if (!is_among(of_b, n_b, of_a[i]))
-                add_length(plan, of_a[i]);
-    }
-}
-
 static void find_words(po_inputs *plan, const po_graph *g) {
     enum { LONGEST = 64, OF_ONE = 4 };
     for (po_value_id v = 0; g && v < g->n_values; v++) {
@@ -256,7 +59,7 @@ static void find_words(po_inputs *plan, const po_graph *g) {
         if (!t || t->dtype != PO_STR)
             continue;
         const po_bytes *strings = t->data;
-        for (int64_t i = 0; i < t->count && i < OF_ONE && plan->n_words < MOST_WORDS; i++)
+        for (int64_t i = 0; i < t->count && i < OF_ONE && plan->n_words < PO_MOST_WORDS; i++)
             if (strings[i].size <= LONGEST)
                 plan->words[plan->n_words++] = strings[i];
     }
@@ -265,12 +68,12 @@ static void find_words(po_inputs *plan, const po_graph *g) {
 po_status po_inputs_plan(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_graph *other,
                          po_inputs **out) {
     po_inputs *plan = PO_NEW(arena, po_inputs);
-    plan->inputs = PO_NEW_N(arena, input, graph->n_inputs);
+    plan->inputs = PO_NEW_N(arena, po_input, graph->n_inputs);
     for (uint32_t i = 0; i < graph->n_inputs; i++) {
         const po_value *value = &graph->values[graph->inputs[i]];
         if (value->constant || value->is_initializer)
             continue; /* has a default: the runtime does not ask for it */
-        input *in = &plan->inputs[plan->n++];
+        po_input *in = &plan->inputs[plan->n++];
         in->name = value->name;
         in->type = value->type;
         const po_value *twin = input_named(other, value->name);
@@ -295,17 +98,9 @@ po_status po_inputs_plan(po_ctx *ctx, po_arena *arena, const po_graph *graph, co
     find_words(plan, graph);
     find_words(plan, other);
     if (plan->dynamic)
-        find_extra(plan, graph, other);
+        po_inputs_find_borders(plan, graph, other);
     *out = plan;
     return PO_OK;
-}
-
-uint32_t po_inputs_border_sizes(const po_inputs *plan) {
-    return plan->n_extra;
-}
-
-uint32_t po_inputs_sizes(const po_inputs *plan) {
-    return plan->dynamic ? MOST_SIZES : 1;
 }
 
 bool po_inputs_has(const po_inputs *plan, po_input_kind kind) {
@@ -432,7 +227,7 @@ static double mask_at(const maker *m, uint64_t stream, int64_t i, int64_t row) {
     return at < ones ? 1 : 0;
 }
 
-static void fill(const maker *m, const input *in, uint64_t stream, po_tensor *t) {
+static void fill(const maker *m, const po_input *in, uint64_t stream, po_tensor *t) {
     int64_t row = t->rank > 0 && t->dims[t->rank - 1] > 0 ? t->dims[t->rank - 1] : 1;
     bool real = po_dtype_class_of(t->dtype) == PO_CLASS_FLOAT;
     const po_need *need = &in->need;
@@ -492,16 +287,15 @@ static void fill_strings(const maker *m, uint64_t stream, po_tensor *t) {
     t->data = strings;
 }
 
-static po_status make_tensor(const maker *m, const input *in, const po_type *type, uint64_t stream,
-                             const po_tensor **out) {
+static po_status make_tensor(const maker *m, const po_input *in, const po_type *type,
+                             uint64_t stream, const po_tensor **out) {
     int64_t dims[PO_MAX_RANK] = {0};
     uint32_t rank = type->has_rank ? type->rank : in->need.role == PO_ROLE_LIST ? 1 : 2;
-    input shaped = *in;
+    po_input shaped = *in;
     shaped.type = *type;
     int64_t count = 1;
     for (uint32_t i = 0; i < rank; i++) {
-        dims[i] = type->has_rank ? length_of(m->plan, &shaped, i, m->size)
-                                 : lengths[DIM_SEQUENCE][m->size % MOST_SIZES];
+        dims[i] = po_input_length(m->plan, &shaped, i, m->size);
         if (!po_mul_i64(count, dims[i], &count))
             return po_fail(m->ctx, PO_UNSUPPORTED, "the input '%s' is too large", in->name);
     }
@@ -524,8 +318,8 @@ static po_status make_tensor(const maker *m, const input *in, const po_type *typ
     return PO_OK;
 }
 
-static po_status make_datum(const maker *m, const input *in, const po_type *type, uint64_t stream,
-                            po_datum *datum) {
+static po_status make_datum(const maker *m, const po_input *in, const po_type *type,
+                            uint64_t stream, po_datum *datum) {
     *datum = (po_datum){type->kind, NULL, 0, NULL};
     if (type->kind == PO_TYPE_TENSOR)
         return make_tensor(m, in, type, stream, &datum->tensor);
@@ -588,13 +382,13 @@ const char *po_inputs_tell(po_arena *arena, const po_inputs *plan, const po_draw
     if (draw->scale > 0 && draw->scale != 1)
         po_text_printf(&text, ", times %g,", draw->scale);
     for (uint32_t k = 0; k < plan->n && k < 4; k++) {
-        const input *in = &plan->inputs[k];
+        const po_input *in = &plan->inputs[k];
         if (in->type.kind != PO_TYPE_TENSOR || !in->type.has_rank)
             continue;
         po_text_printf(&text, " %.40s:", in->name);
         for (uint32_t i = 0; i < in->type.rank; i++)
             po_text_printf(&text, "%s%lld", i ? "x" : "",
-                           (long long)length_of(plan, in, i, draw->size));
+                           (long long)po_input_length(plan, in, i, draw->size));
     }
     return text.data;
 }

@@ -71,6 +71,7 @@ static void search_of(fixture *f, const char *text) {
     f->arena = po_arena_create(&f->ctx);
     po_graph *g = test_graph(&f->ctx, text);
     f->search = (po_search){.arena = f->arena,
+                            .until_chosen = po_arena_create(&f->ctx),
                             .graph = g,
                             .cost = &f->cost,
                             .rates = {.flops = 1e11, .bytes = 1e9},
@@ -81,6 +82,7 @@ static void search_of(fixture *f, const char *text) {
                               .options = &f->options,
                               .arena = f->arena,
                               .record = po_record_create(f->arena),
+                              .original = g,
                               .current = g,
                               .search = &f->search};
     po_pipeline_hold(&f->state, g);
