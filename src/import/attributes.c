@@ -55,16 +55,6 @@ po_status po_attr_check(po_importer *im, const po_place *place, const Onnx__Attr
     return PO_OK;
 }
 
-static po_status set_tensors(po_importer *im, const po_place *place, const Onnx__AttributeProto *a,
-                             po_attr *attr) {
-    const po_tensor **list = PO_NEW_N(im->arena, const po_tensor *, a->n_tensors);
-    for (size_t i = 0; i < a->n_tensors; i++)
-        PO_TRY(po_import_tensor(im, place, a->tensors[i], &list[i]));
-    attr->u.tensors = list;
-    attr->n = (uint32_t)a->n_tensors;
-    return PO_OK;
-}
-
 static po_status set_body(po_importer *im, const po_place *place, const po_scope *scope,
                           const Onnx__GraphProto *proto, po_graph **body) {
     *body = po_graph_create_body(scope->graph, proto->name ? proto->name : "");
@@ -84,7 +74,8 @@ static po_status set_value(po_importer *im, const po_place *place, const po_scop
         attr->u.s = a->has_s ? (po_bytes){(const char *)a->s.data, a->s.len} : (po_bytes){"", 0};
         return PO_OK;
     case PO_ATTR_TENSOR:
-        return po_import_tensor(im, place, a->t, &attr->u.t);
+        attr->u.t = po_import_tensor(im, a->t);
+        return PO_OK;
     case PO_ATTR_GRAPH:
         return set_body(im, place, scope, a->g, &attr->u.g);
     case PO_ATTR_FLOATS:
@@ -103,8 +94,14 @@ static po_status set_value(po_importer *im, const po_place *place, const po_scop
         attr->n = (uint32_t)a->n_strings;
         return PO_OK;
     }
-    case PO_ATTR_TENSORS:
-        return set_tensors(im, place, a, attr);
+    case PO_ATTR_TENSORS: {
+        const po_tensor **list = PO_NEW_N(im->arena, const po_tensor *, a->n_tensors);
+        for (size_t i = 0; i < a->n_tensors; i++)
+            list[i] = po_import_tensor(im, a->tensors[i]);
+        attr->u.tensors = list;
+        attr->n = (uint32_t)a->n_tensors;
+        return PO_OK;
+    }
     case PO_ATTR_GRAPHS:
         attr->u.graphs = PO_NEW_N(scope->graph->arena, po_graph *, a->n_graphs);
         attr->n = (uint32_t)a->n_graphs;
@@ -156,20 +153,19 @@ static po_status bind(po_importer *im, const po_place *place, const po_scope *sc
     *present = given || own;
     if (given) {
         *attr = *given;
+        attr->name = name;
     } else if (own) {
         attr->origin = own;
-        PO_TRY(po_attr_check(im, place, own, &attr->kind));
-        PO_TRY(set_value(im, place, scope, own, attr));
+        attr->kind = (po_attr_kind)own->type; /* checked with the function */
     }
-    attr->name = name;
-    if (!*present || !attr->origin)
-        return PO_OK;
-    /* What the IR does not model is written from the message: under the name that it has here. */
-    Onnx__AttributeProto *renamed =
-        po_arena_memdup(im->arena, attr->origin, sizeof(Onnx__AttributeProto));
-    renamed->name = a->name;
-    attr->origin = renamed;
-    return PO_OK;
+    if (*present && attr->origin) {
+        /* What the IR does not model is written from the message: under the name it has here. */
+        Onnx__AttributeProto *renamed =
+            po_arena_memdup(im->arena, attr->origin, sizeof(Onnx__AttributeProto));
+        renamed->name = a->name;
+        attr->origin = renamed;
+    }
+    return given || !own ? PO_OK : set_value(im, place, scope, own, attr);
 }
 
 po_status po_build_attr(po_importer *im, const po_place *place, const po_scope *scope,

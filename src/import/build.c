@@ -76,7 +76,7 @@ static po_status add_inputs(po_importer *im, const po_place *place, const Onnx__
         PO_TRY(check_new(im, &at, scope, info->name));
         po_type type;
         PO_TRY(po_type_from_proto(im->ctx, im->arena, im->file, &at, info->type, &type));
-        if (!scope->outer && !scope->binding)
+        if (!scope->outer)
             PO_TRY(check_typed(im, &at, info, &type, true));
         po_value_id id = add_value(im, scope, info->name, &type, true);
         g->values[id].origin = info;
@@ -89,9 +89,12 @@ static void list_initializer(po_graph *g, po_value_id id) {
     PO_PUSH(g->arena, g->initializers, g->n_initializers, g->cap_initializers, id);
 }
 
+/* A tensor's type against what was declared of it. */
 static bool fits(const po_type *declared, const po_type *found) {
-    bool ranked = declared->has_rank && found->has_rank;
+    bool ranked = declared->has_rank;
     bool fit = !declared->dtype || declared->dtype == found->dtype;
+    if (declared->kind != PO_TYPE_UNKNOWN && declared->kind != PO_TYPE_TENSOR)
+        return false;
     if (ranked && declared->rank != found->rank)
         return false;
     for (uint32_t k = 0; ranked && k < found->rank; k++)
@@ -103,9 +106,8 @@ static bool fits(const po_type *declared, const po_type *found) {
 static po_status add_initializer(po_importer *im, const po_place *place, po_scope *scope,
                                  const char *name, const po_type *type, po_value_id *id) {
     po_graph *g = scope->graph;
-    *id = po_map_get(scope->names, name);
-    if (*id != PO_NONE && (g->values[*id].is_input || g->values[*id].is_initializer) &&
-        !fits(&g->values[*id].type, type))
+    *id = po_map_get(scope->names, name); /* only inputs and initialisers are there yet */
+    if (*id != PO_NONE && !fits(&g->values[*id].type, type))
         return po_bad(im, place, "tensor '%.100s' is declared with another type", name);
     if (*id != PO_NONE && g->values[*id].is_initializer) {
         po_warn_at(im->ctx, im->file, place,
@@ -113,10 +115,8 @@ static po_status add_initializer(po_importer *im, const po_place *place, po_scop
                    name);
         return PO_OK;
     }
-    if (*id == PO_NONE || !g->values[*id].is_input) {
-        PO_TRY(check_new(im, place, scope, name));
+    if (*id == PO_NONE)
         *id = add_value(im, scope, name, type, false);
-    }
     list_initializer(g, *id);
     return PO_OK;
 }
@@ -127,8 +127,7 @@ static po_status add_initializers(po_importer *im, const po_place *place,
     for (size_t i = 0; i < proto->n_initializer; i++) {
         const Onnx__TensorProto *t = proto->initializer[i];
         po_place at = {place, "initializer", (int64_t)i, t->name};
-        const po_tensor *tensor;
-        PO_TRY(po_import_tensor(im, &at, t, &tensor));
+        const po_tensor *tensor = po_import_tensor(im, t);
         po_type type = po_tensor_type(im->arena, tensor);
         po_value_id id;
         if (!t->name || !*t->name) {
@@ -144,13 +143,20 @@ static po_status add_initializers(po_importer *im, const po_place *place,
         po_type type = po_type_tensor_i64(im->arena, (po_dtype)s->values->data_type,
                                           (uint32_t)s->n_dims, s->dims);
         po_value_id id;
-        if (!s->values->name || !*s->values->name)
+        if (!s->values->name) /* as runtimes do, which take an empty one */
             return po_bad(im, &at, "an initialiser has no name");
+        if (!*s->values->name) {
+            po_warn_at(im->ctx, im->file, &at, "an initialiser without a name: left out");
+            continue;
+        }
         if (po_map_get(scope->names, s->values->name) != PO_NONE &&
             g->values[po_map_get(scope->names, s->values->name)].is_initializer)
             return po_bad(im, &at, "tensor '%.100s' is made twice", s->values->name);
         /* No `constant`: it stays as it is, found again by name on export. */
         PO_TRY(add_initializer(im, &at, scope, s->values->name, &type, &id));
+        po_renaming r = {&s->values->name, g->values[id].name};
+        if (strcmp(r.now, *r.name) != 0)
+            PO_PUSH(im->scratch, im->renamings, im->n_renamings, im->cap_renamings, r);
     }
     return PO_OK;
 }
@@ -161,6 +167,8 @@ static po_status note_types(po_importer *im, const po_place *place, const Onnx__
     size_t n = proto->n_value_info + proto->n_output;
     scope->types = po_map_create(im->scratch);
     scope->infos = PO_NEW_N(im->scratch, const Onnx__ValueInfoProto *, n);
+    po_type *types = PO_NEW_N(im->scratch, po_type, n);
+    scope->info_types = types;
     for (size_t i = 0; i < n; i++) {
         bool output = i >= proto->n_value_info;
         const Onnx__ValueInfoProto *info =
@@ -174,8 +182,10 @@ static po_status note_types(po_importer *im, const po_place *place, const Onnx__
         }
         scope->infos[i] = info;
         po_map_put(scope->types, info->name, (uint32_t)i);
-        po_type unused; /* every one is checked, also those that no value has */
-        PO_TRY(po_type_from_proto(im->ctx, im->scratch, im->file, &at, info->type, &unused));
+        /* Every one is checked, also those that no value has. */
+        PO_TRY(po_type_from_proto(im->ctx, im->arena, im->file, &at, info->type, &types[i]));
+        if (output && !scope->outer)
+            PO_TRY(check_typed(im, &at, info, &types[i], false));
     }
     return PO_OK;
 }
@@ -188,11 +198,6 @@ static po_status add_outputs(po_importer *im, const po_place *place, const Onnx_
         po_value_id id = po_scope_find(scope, info->name);
         if (id == PO_NONE)
             return po_bad(im, &at, "nothing makes this output");
-        po_type type;
-        if (!scope->outer && !scope->binding) {
-            PO_TRY(po_type_from_proto(im->ctx, im->scratch, im->file, &at, info->type, &type));
-            PO_TRY(check_typed(im, &at, info, &type, false));
-        }
         po_graph_add_output(scope->graph, id);
         if (!scope->graph->values[id].origin)
             scope->graph->values[id].origin = info;
@@ -312,8 +317,7 @@ static po_status make_outputs(po_importer *im, const po_place *place, po_scope *
         po_type type = {0};
         uint32_t info = scope->types ? po_map_get(scope->types, name) : PO_NONE;
         if (info != PO_NONE)
-            PO_TRY(po_type_from_proto(im->ctx, im->arena, im->file, place, scope->infos[info]->type,
-                                      &type));
+            type = scope->info_types[info];
         /* The output of an inlined function is the value that the call made. */
         const po_binding *b = scope->binding;
         bool outermost = b && b->call && scope->graph == b->caller;

@@ -16,6 +16,7 @@
 
 typedef struct data_file {
     po_content content;
+    uint32_t number;
     const char *checked; /* checksum that was found right; NULL: none yet */
 } data_file;
 
@@ -30,7 +31,7 @@ struct po_external {
     const char *folder; /* as the model's path says */
     const char *real;   /* where the model lies; NULL: the same */
     int folder_fd, real_fd;
-    po_map *by_location;
+    po_map *by_location, *by_file; /* by_file: device and number, whatever it is called */
     data_file **files;
     uint32_t n_files, cap_files;
     range *ranges;
@@ -44,6 +45,7 @@ po_external *po_external_create(po_importer *im, const char *path, const po_cont
     x->folder = po_path_folder(im->arena, path);
     x->folder_fd = x->real_fd = -1;
     x->by_location = po_map_create(im->arena);
+    x->by_file = po_map_create(im->arena);
     po_content *copy = po_arena_memdup(im->arena, model, sizeof *model);
     PO_PUSH(im->arena, x->contents, x->n_contents, x->cap_contents, copy);
     struct stat st;
@@ -115,7 +117,7 @@ static po_status check_location(po_importer *im, const po_place *place, const ch
         why = "is empty";
     else if (strstr(location, "_ORT_MEM_ADDR_"))
         why = "is a memory address of another process";
-    else if (*location == '/' || *location == '\\' || (location[0] && location[1] == ':'))
+    else if (*location == '/' || *location == '\\' || location[1] == ':')
         why = "is an absolute path";
     else if (strlen(location) >= PATH_MAX)
         why = "is too long";
@@ -178,6 +180,32 @@ static void close_held(void *user) {
     *fd = -1;
 }
 
+/* A file's content is read once, however many ways a model has to write its location. */
+static po_status read_file(po_importer *im, const po_place *place, const char *path, int fd,
+                           data_file **file) {
+    po_external *x = im->external;
+    struct stat id = {0};
+    (void)fstat(fd, &id); /* where it fails, reading does */
+    const char *key = po_arena_printf(im->arena, "%llu %llu", (unsigned long long)id.st_dev,
+                                      (unsigned long long)id.st_ino);
+    uint32_t known = po_map_get(x->by_file, key);
+    if (known != PO_NONE) {
+        *file = x->files[known];
+        return PO_OK;
+    }
+    if (x->n_files == PO_MOST_DATA_FILES)
+        return po_bad(im, place, "too many files of external data (limit %d)", PO_MOST_DATA_FILES);
+    data_file *f = PO_NEW(im->arena, data_file);
+    f->number = x->n_files;
+    if (po_file_content(im->ctx, im->arena, fd, path, &f->content) != PO_OK)
+        return po_fail_again_at(im->ctx, im->file, place);
+    PO_PUSH(im->arena, x->contents, x->n_contents, x->cap_contents, &f->content);
+    PO_PUSH(im->arena, x->files, x->n_files, x->cap_files, f);
+    po_map_put(x->by_file, key, f->number);
+    *file = f;
+    return PO_OK;
+}
+
 static po_status load(po_importer *im, const po_place *place, const char *location,
                       data_file **file) {
     po_external *x = im->external;
@@ -186,9 +214,6 @@ static po_status load(po_importer *im, const po_place *place, const char *locati
         *file = x->files[known];
         return PO_OK;
     }
-    if (x->n_files == PO_MOST_DATA_FILES)
-        return po_bad(im, place, "too many files of external data (limit %d)", PO_MOST_DATA_FILES);
-    data_file *f = PO_NEW(im->arena, data_file);
     const char *path = po_arena_printf(im->arena, "%s/%s", x->folder, location);
     /* Descriptors are closed at once, or a model of a thousand files would use them up. */
     po_arena *holder = po_arena_create(im->ctx);
@@ -196,23 +221,18 @@ static po_status load(po_importer *im, const po_place *place, const char *locati
     *fd = -1;
     po_arena_defer(holder, close_held, fd);
     po_status status = open_location(im, place, location, path, fd);
-    if (status == PO_OK) {
-        status = po_file_content(im->ctx, im->arena, *fd, path, &f->content);
-        if (status != PO_OK)
-            po_fail_again_at(im->ctx, im->file, place);
-    }
+    if (status == PO_OK)
+        status = read_file(im, place, path, *fd, file);
     po_arena_free(holder);
     if (status != PO_OK)
         return status;
+    const data_file *f = *file;
     if (f->content.id.st_nlink > 1 && !im->hard_links)
         return po_bad(im, place,
                       "external data '%.100s' has %lu names (limit 1): it may be a file from "
                       "elsewhere, copy it",
                       location, (unsigned long)f->content.id.st_nlink);
-    PO_PUSH(im->arena, x->contents, x->n_contents, x->cap_contents, &f->content);
-    PO_PUSH(im->arena, x->files, x->n_files, x->cap_files, f);
-    po_map_put(x->by_location, location, x->n_files - 1);
-    *file = f;
+    po_map_put(x->by_location, location, f->number);
     return PO_OK;
 }
 
@@ -236,7 +256,9 @@ po_status po_external_find(po_importer *im, const po_place *place, const Onnx__T
     PO_TRY(read_entries(im, place, t, &e));
     PO_TRY(check_location(im, place, e.location));
     if (!im->external)
-        return po_bad(im, place, "external data is not allowed in a model from memory");
+        return po_bad(
+            im, place,
+            "external data is not allowed in a model from memory or a file of one tensor");
     if (e.length >= 0 && (uint64_t)e.length != size)
         return po_bad(im, place,
                       "external data's length does not fit type and dims (found %lld bytes, want "
@@ -256,7 +278,7 @@ po_status po_external_find(po_importer *im, const po_place *place, const Onnx__T
     PO_TRY(check_sum(im, place, &e, f));
     *data = f->content.data + e.offset;
     po_external *x = im->external;
-    range r = {po_map_get(x->by_location, e.location), e.offset, end, t->name ? t->name : ""};
+    range r = {f->number, e.offset, end, t->name ? t->name : ""};
     if (size)
         PO_PUSH(im->scratch, x->ranges, x->n_ranges, x->cap_ranges, r);
     return PO_OK;

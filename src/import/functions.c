@@ -6,16 +6,20 @@ typedef struct call_graph {
     po_map *index;  /* "domain\nname\noverload" to function */
     uint8_t *state; /* 0 not seen, 1 being visited, 2 done */
     po_function_sum *sums;
+    bool called; /* what is visited is called from the graph, at last */
 } call_graph;
 
 static const char *or_empty(const char *text) {
     return text ? text : "";
 }
 
+static const char *plain(const char *domain) {
+    return strcmp(or_empty(domain), "ai.onnx") == 0 ? "" : or_empty(domain);
+}
+
 const char *po_function_key(po_arena *arena, const char *domain, const char *name,
                             const char *overload) {
-    domain = strcmp(or_empty(domain), "ai.onnx") == 0 ? "" : or_empty(domain);
-    return po_arena_printf(arena, "%s\n%s\n%s", domain, or_empty(name), or_empty(overload));
+    return po_arena_printf(arena, "%s\n%s\n%s", plain(domain), or_empty(name), or_empty(overload));
 }
 
 /* --- sums --- */
@@ -37,25 +41,39 @@ po_hash po_message_hash(const ProtobufCMessage *message) {
 }
 
 static po_function_sum sum_of(po_importer *im, const Onnx__FunctionProto *f) {
-    const char *domain = or_empty(f->domain);
-    return (po_function_sum){strcmp(domain, "ai.onnx") == 0 ? "" : domain, f->name,
+    return (po_function_sum){plain(f->domain), f->name,
                              po_arena_strdup(im->arena, or_empty(f->overload)),
                              po_message_hash(&f->base)};
 }
 
 /* --- calls --- */
 
+/* A call has no more inputs and outputs than the function that it calls. */
+static po_status check_width(call_graph *c, const po_place *at, const Onnx__NodeProto *n,
+                             uint32_t callee) {
+    const Onnx__FunctionProto *f = c->im->proto->functions[callee];
+    if (n->n_input > f->n_input || n->n_output > f->n_output)
+        return po_bad(c->im, at,
+                      "the call of '%.100s' has too many inputs or outputs (found %zu and %zu, "
+                      "limit %zu and %zu)",
+                      f->name, n->n_input, n->n_output, f->n_input, f->n_output);
+    return PO_OK;
+}
+
 static po_status visit(call_graph *c, uint32_t f, int depth);
 
 /* The nodes of function `f`, or of a body within it. */
-static po_status visit_nodes(call_graph *c, uint32_t f, Onnx__NodeProto *const *nodes, size_t n,
-                             int depth) {
+static po_status visit_nodes(call_graph *c, const po_place *place, uint32_t f,
+                             Onnx__NodeProto *const *nodes, size_t n, int depth) {
     po_hash *sum = &c->sums[f].contents;
     for (size_t i = 0; i < n; i++) {
         const Onnx__NodeProto *node = nodes[i];
+        po_place at = {place, "node", (int64_t)i, node->name};
         uint32_t callee = po_map_get(
             c->index, po_function_key(c->im->scratch, node->domain, node->op_type, node->overload));
         if (callee != PO_NONE) {
+            if (c->called) /* runtimes take a wide call that is never made */
+                PO_TRY(check_width(c, &at, node, callee));
             PO_TRY(visit(c, callee, depth + 1));
             *sum = po_hash_u64(po_hash_u64(*sum, c->sums[callee].contents.lo),
                                c->sums[callee].contents.hi);
@@ -63,9 +81,9 @@ static po_status visit_nodes(call_graph *c, uint32_t f, Onnx__NodeProto *const *
         for (size_t k = 0; k < node->n_attribute; k++) {
             const Onnx__AttributeProto *a = node->attribute[k];
             if (a->g)
-                PO_TRY(visit_nodes(c, f, a->g->node, a->g->n_node, depth));
+                PO_TRY(visit_nodes(c, &at, f, a->g->node, a->g->n_node, depth));
             for (size_t g = 0; g < a->n_graphs; g++)
-                PO_TRY(visit_nodes(c, f, a->graphs[g]->node, a->graphs[g]->n_node, depth));
+                PO_TRY(visit_nodes(c, &at, f, a->graphs[g]->node, a->graphs[g]->n_node, depth));
         }
     }
     return PO_OK;
@@ -81,13 +99,9 @@ static po_status visit(call_graph *c, uint32_t f, int depth) {
     if (depth > PO_MOST_CALLS)
         return po_bad(c->im, &at, "functions call one another too deep (limit %d)", PO_MOST_CALLS);
     c->state[f] = 1;
-    PO_TRY(visit_nodes(c, f, fn->node, fn->n_node, depth));
+    PO_TRY(visit_nodes(c, &at, f, fn->node, fn->n_node, depth));
     c->state[f] = 2;
     return PO_OK;
-}
-
-static const char *plain(const char *domain) {
-    return strcmp(or_empty(domain), "ai.onnx") == 0 ? "" : or_empty(domain);
 }
 
 /* A function imports the operator sets of its nodes itself. */
@@ -105,7 +119,7 @@ static po_status check_imports(po_importer *im, const po_place *place,
     return PO_OK;
 }
 
-/* Calls in the graph and its bodies: no more inputs and outputs than the function has. */
+/* Calls in the graph and its bodies, and what they lead to. */
 static po_status check_calls(call_graph *c, const po_place *place, const Onnx__GraphProto *g) {
     for (size_t i = 0; i < g->n_node; i++) {
         const Onnx__NodeProto *n = g->node[i];
@@ -113,15 +127,11 @@ static po_status check_calls(call_graph *c, const po_place *place, const Onnx__G
         uint32_t callee = po_map_get(
             c->index, po_function_key(c->im->scratch, n->domain, n->op_type, n->overload));
         if (callee != PO_NONE) {
-            const Onnx__FunctionProto *f = c->im->proto->functions[callee];
             if (po_model_opset(c->im->model, plain(n->domain)) == 0)
                 return po_bad(c->im, &at, "the operator set '%.60s' of a function is not imported",
                               plain(n->domain));
-            if (n->n_input > f->n_input || n->n_output > f->n_output)
-                return po_bad(c->im, &at,
-                              "the call of '%.100s' has too many inputs or outputs (found %zu and "
-                              "%zu, limit %zu and %zu)",
-                              f->name, n->n_input, n->n_output, f->n_input, f->n_output);
+            PO_TRY(check_width(c, &at, n, callee));
+            PO_TRY(visit(c, callee, 0));
         }
         for (size_t k = 0; k < n->n_attribute; k++) {
             const Onnx__AttributeProto *a = n->attribute[k];
@@ -169,6 +179,8 @@ static po_status check_parameters(po_importer *im, const po_place *place,
         po_place at = {place, "attribute_proto", (int64_t)i, a->name};
         po_attr_kind kind;
         PO_TRY(po_attr_check(im, &at, a, &kind));
+        if (a->ref_attr_name && *a->ref_attr_name)
+            return po_bad(im, &at, "a default refers to an attribute ('%.100s')", a->ref_attr_name);
         if (po_map_put(names, or_empty(a->name), 0) != PO_NONE)
             return po_bad(im, place, "attribute '%.100s' is there twice", or_empty(a->name));
     }
@@ -177,8 +189,10 @@ static po_status check_parameters(po_importer *im, const po_place *place,
 
 po_status po_check_functions(po_importer *im) {
     const Onnx__ModelProto *m = im->proto;
-    call_graph c = {im, po_map_create(im->scratch), PO_NEW_N(im->scratch, uint8_t, m->n_functions),
-                    PO_NEW_N(im->arena, po_function_sum, m->n_functions)};
+    call_graph c = {.im = im,
+                    .index = po_map_create(im->scratch),
+                    .state = PO_NEW_N(im->scratch, uint8_t, m->n_functions),
+                    .sums = PO_NEW_N(im->arena, po_function_sum, m->n_functions)};
     for (size_t i = 0; i < m->n_functions; i++) {
         const Onnx__FunctionProto *f = m->functions[i];
         po_place at = {NULL, "functions", (int64_t)i, f->name};
@@ -193,8 +207,10 @@ po_status po_check_functions(po_importer *im) {
         c.sums[i] = sum_of(im, f);
     }
     po_place graph = {NULL, "graph", -1, NULL};
+    c.called = true;
     if (m->n_functions)
         PO_TRY(check_calls(&c, &graph, m->graph));
+    c.called = false;
     for (size_t i = 0; i < m->n_functions; i++)
         PO_TRY(visit(&c, (uint32_t)i, 0));
     im->model->functions = c.sums;

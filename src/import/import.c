@@ -101,7 +101,10 @@ static po_status build(po_importer *im) {
     po_place at = {NULL, "graph", -1, NULL};
     for (bool sorted = false;; sorted = true) {
         model->graph = po_graph_create(im->ctx, model, graph->name ? graph->name : "");
+        im->n_renamings = 0;
         po_status status = po_build_graph(im, &at, graph, NULL, NULL, model->graph);
+        for (uint32_t i = 0; i < im->n_renamings && status == PO_OK; i++)
+            *im->renamings[i].name = po_arena_strdup(im->arena, im->renamings[i].now);
         if (status != PO_BAD_INPUT || !im->unsorted || sorted)
             return status;
         if (!po_sort_nodes(im))

@@ -18,13 +18,18 @@ static const char *or_empty(const char *text) {
     return text ? text : "";
 }
 
-static bool has_sparse(Onnx__NodeProto *const *nodes, size_t n) {
+/* Bodies with sparse initialisers, which are found by their names, and those change; and bodies
+ * that hand on what the call leaves out. */
+static bool has_odd_body(const po_map *omitted, Onnx__NodeProto *const *nodes, size_t n) {
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < nodes[i]->n_attribute; k++) {
             const Onnx__AttributeProto *a = nodes[i]->attribute[k];
             for (size_t g = 0; g < a->n_graphs + (a->g != NULL); g++) {
                 const Onnx__GraphProto *body = g < a->n_graphs ? a->graphs[g] : a->g;
-                if (body->n_sparse_initializer || has_sparse(body->node, body->n_node))
+                bool odd = body->n_sparse_initializer > 0;
+                for (size_t o = 0; o < body->n_output; o++)
+                    odd |= po_map_get(omitted, body->output[o]->name) != PO_NONE;
+                if (odd || has_odd_body(omitted, body->node, body->n_node))
                     return true;
             }
         }
@@ -45,13 +50,15 @@ static bool may_inline(const inliner *in, const po_node *call, const Onnx__Funct
     for (uint32_t i = 0; i < call->n_attr; i++)
         if (call->attr[i].kind == PO_ATTR_GRAPH || call->attr[i].kind == PO_ATTR_GRAPHS)
             return false; /* a body belongs to one node */
+    for (size_t i = 0; i < f->n_attribute_proto; i++)
+        if (f->attribute_proto[i]->g || f->attribute_proto[i]->n_graphs)
+            return false; /* the same of a default */
     for (size_t i = 0; i < f->n_opset_import; i++) {
         const Onnx__OperatorSetIdProto *o = f->opset_import[i];
         if (po_model_opset(in->im.model, or_empty(o->domain)) != o->version)
             return false;
     }
-    /* Sparse initialisers of a body are found by their names, which change. */
-    return !has_sparse(f->node, f->n_node);
+    return true;
 }
 
 static void add_identity(po_graph *g, po_node_id place, po_value_id from, po_value_id to) {
@@ -84,6 +91,8 @@ static po_status inline_call(inliner *in, po_graph *g, po_node_id id,
     for (uint32_t i = 0; i < call.n_out; i++)
         if (po_map_get(omitted, f->output[i]) != PO_NONE)
             return PO_OK; /* hands on what it was not given: stays a call */
+    if (has_odd_body(omitted, f->node, f->n_node))
+        return PO_OK;
     /* An output that is an input as well, or there before, is copied at the end. */
     bool *copied = PO_NEW_N(scratch, bool, call.n_out);
     for (uint32_t i = 0; i < call.n_out; i++) {

@@ -55,7 +55,7 @@ static po_status check_range(po_importer *im, const po_place *place, const char 
 static po_status check_limits(po_importer *im, const po_place *place, const po_node *n) {
     for (uint32_t k = 0; k < n->n_attr; k++) {
         const po_attr *a = &n->attr[k];
-        if (a->reference || (a->kind != PO_ATTR_INT && a->kind != PO_ATTR_INTS))
+        if (a->kind != PO_ATTR_INT && a->kind != PO_ATTR_INTS)
             continue;
         for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
             const limit *l = &limits[i];
@@ -74,7 +74,9 @@ static po_status check_reshape(po_importer *im, const po_place *place, const po_
     uint32_t count = 0;
     const int64_t *dims = po_node_ints(n, "shape", &count); /* before opset 5 */
     const po_tensor *shape = n->n_in > 1 ? po_graph_constant(g, n->in[1]) : NULL;
-    if (shape && shape->dtype == PO_I64)
+    if (shape && shape->dtype != PO_I64)
+        shape = NULL; /* its row refuses it */
+    if (shape)
         count = (uint32_t)(shape->count > PO_MAX_RANK ? 0 : shape->count);
     uint32_t unknown = 0;
     for (uint32_t i = 0; i < count; i++) {

@@ -14,6 +14,12 @@ enum {
 
 typedef struct po_external po_external;
 
+/* A name in a message that will be another. */
+typedef struct po_renaming {
+    char **name;
+    const char *now;
+} po_renaming;
+
 typedef struct po_importer {
     po_ctx *ctx;
     po_arena *arena;   /* the model's */
@@ -25,8 +31,10 @@ typedef struct po_importer {
     po_external *external; /* NULL: no folder, external data is refused */
     bool has_external;
     bool hard_links;
-    uint32_t n_renamed; /* nodes */
-    bool unsorted;      /* a tensor was asked for that nothing before makes */
+    uint32_t n_renamed;     /* nodes */
+    po_renaming *renamings; /* once the graph is built */
+    uint32_t n_renamings, cap_renamings;
+    bool unsorted; /* a tensor was asked for that nothing before makes */
 } po_importer;
 
 #define po_bad(im, place, ...) po_fail_at((im)->ctx, (im)->file, (place), PO_BAD_INPUT, __VA_ARGS__)
@@ -35,8 +43,7 @@ typedef struct po_importer {
  * into its mapping. Afterwards each TensorProto is self-contained and consistent. */
 po_status po_import_tensors(po_importer *im);
 /* A checked TensorProto as a tensor, its data not copied where the layouts agree. */
-po_status po_import_tensor(po_importer *im, const po_place *place, const Onnx__TensorProto *proto,
-                           const po_tensor **tensor);
+const po_tensor *po_import_tensor(po_importer *im, const Onnx__TensorProto *proto);
 
 /* external.c: prepares for external data beside the model at `path`. */
 po_external *po_external_create(po_importer *im, const char *path, const po_content *model);
@@ -68,6 +75,7 @@ typedef struct po_scope {
     po_map *nodes; /* names of nodes; NULL in functions */
     po_map *types; /* name to index in `infos`, for values that nodes make */
     const Onnx__ValueInfoProto **infos;
+    const po_type *info_types; /* what each of them says */
     const po_binding *binding;
     int depth; /* bodies around it */
 } po_scope;

@@ -12,10 +12,13 @@ static void unpack_free(void *arena, void *memory) {
     (void)memory;
 }
 
-static po_status read_tensor(po_importer *im, const po_content *content, const po_tensor **tensor) {
+static po_status read_tensor(po_importer *im, const po_tensor **tensor) {
+    int fd;
+    po_content content;
+    PO_TRY(po_file_open(im->ctx, im->scratch, AT_FDCWD, im->file, 0, &fd));
+    PO_TRY(po_file_content(im->ctx, im->arena, fd, im->file, &content));
     PO_TRY(po_scan_message(im->ctx, im->arena, im->scratch, im->file,
-                           &onnx__tensor_proto__descriptor, content->data, content->size,
-                           &im->scan));
+                           &onnx__tensor_proto__descriptor, content.data, content.size, &im->scan));
     ProtobufCAllocator allocator = {unpack_alloc, unpack_free, im->arena};
     Onnx__TensorProto *proto = (Onnx__TensorProto *)protobuf_c_message_unpack(
         &onnx__tensor_proto__descriptor, &allocator, im->scan.skeleton_size, im->scan.skeleton);
@@ -29,18 +32,14 @@ static po_status read_tensor(po_importer *im, const po_content *content, const p
     model.graph = &graph;
     im->proto = &model;
     PO_TRY(po_import_tensors(im));
-    po_place at = {NULL, "tensor", -1, proto->name};
-    return po_import_tensor(im, &at, proto, tensor);
+    *tensor = po_import_tensor(im, proto);
+    return PO_OK;
 }
 
 po_status po_import_tensor_file(po_ctx *ctx, po_arena *arena, const char *path,
                                 const po_tensor **tensor) {
     po_importer im = {.ctx = ctx, .arena = arena, .file = path, .scratch = po_arena_create(ctx)};
-    int fd;
-    po_content content;
-    PO_TRY(po_file_open(ctx, im.scratch, AT_FDCWD, path, 0, &fd));
-    PO_TRY(po_file_content(ctx, arena, fd, path, &content));
-    PO_TRY(read_tensor(&im, &content, tensor));
-    po_arena_free(im.scratch);
-    return PO_OK;
+    po_status status = read_tensor(&im, tensor);
+    po_arena_free(im.scratch); /* with the file that is open */
+    return status;
 }

@@ -210,8 +210,7 @@ static po_status check_sparse(void *user, const po_place *place, Onnx__SparseTen
                       (long long)n);
     if (total == 0 && n)
         return po_bad(im, place, "sparse index 0 is out of range (limit 0 elements)");
-    const po_tensor *indices;
-    PO_TRY(po_import_tensor(im, place, i, &indices));
+    const po_tensor *indices = po_import_tensor(im, i);
     int64_t before = -1;
     for (int64_t k = 0; k < n; k++) {
         int64_t at = 0;
@@ -232,6 +231,17 @@ po_status po_import_tensors(po_importer *im) {
 }
 
 /* --- to po_tensor --- */
+
+/* Of dims that were found good. */
+static int64_t product(const int64_t *dims, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (dims[i] == 0)
+            return 0; /* whatever the others are: their product may overflow */
+    int64_t count = 1;
+    for (size_t i = 0; i < n; i++)
+        count *= dims[i];
+    return count;
+}
 
 /* int32_data and uint64_data items cut to the bytes that an element takes. */
 static void *narrow(po_arena *arena, const Onnx__TensorProto *t, size_t item, size_t bytes) {
@@ -267,19 +277,15 @@ static const void *typed_data(po_importer *im, const Onnx__TensorProto *t, const
     }
 }
 
-po_status po_import_tensor(po_importer *im, const po_place *place, const Onnx__TensorProto *t,
-                           const po_tensor **tensor) {
-    int64_t count;
-    PO_TRY(count_dims(im, place, t->dims, t->n_dims, &count));
+const po_tensor *po_import_tensor(po_importer *im, const Onnx__TensorProto *t) {
     po_tensor *made = PO_NEW(im->arena, po_tensor);
     made->dtype = (po_dtype)t->data_type;
     made->rank = (uint32_t)t->n_dims;
     made->dims = t->dims ? t->dims : PO_NEW(im->arena, int64_t);
-    made->count = count;
-    if (made->dtype != PO_STR && !po_dtype_bytes(made->dtype, count, &made->size))
-        return po_bad(im, place, "the size in bytes overflows");
-    made->data = t->has_raw_data ? t->raw_data.data : count ? typed_data(im, t, made) : "";
+    made->count = product(t->dims, t->n_dims);
+    if (made->dtype != PO_STR)
+        (void)po_dtype_bytes(made->dtype, made->count, &made->size);
+    made->data = t->has_raw_data ? t->raw_data.data : made->count ? typed_data(im, t, made) : "";
     made->origin = t;
-    *tensor = made;
-    return PO_OK;
+    return made;
 }

@@ -37,6 +37,11 @@ def weight(name='w', value=1., dims=(2, 3)):
     return nh.from_array(np.full(dims, value, np.float32), name)
 
 
+def sparse(name='w'):
+    values, at = np.ones(2, np.float32), np.array([1, 4], np.int64)
+    return h.make_sparse_tensor(nh.from_array(values, name), nh.from_array(at), [2, 3])
+
+
 def relu(a='x', b='y', **more):
     return N('Relu', [a], [b], **more)
 
@@ -134,8 +139,15 @@ def graph_cases():
     case('a weight twice, others', [add()], inits=[weight(), weight(value=2.)])
     case('a weight twice, other dims', [add()], inits=[weight(), weight(dims=(1, 3))])
     case('a weight without name', [relu()], inits=[weight('')])
+    case('a sparse weight without name', [relu()], sparse_initializer=[sparse('')])
+    case('a sparse weight of an empty name', [relu()], sparse_initializer=[sparse()],
+         change=lambda m: setattr(m.graph.sparse_initializer[0].values, 'name', ''))
+    case('a sparse weight', [add()], sparse_initializer=[sparse()])
+    case('a sparse weight twice', [add()], sparse_initializer=[sparse(), sparse()])
     case('a weight that a node makes', [relu('x', 'w'), add()], inits=[weight()])
     case('a weight that is an input', [add()], ins=[info('x'), info('w')], inits=[weight()])
+    case('a weight that is a sequence', [relu()], inits=[weight()],
+         ins=[info('x'), h.make_tensor_sequence_value_info('w', T.FLOAT, None)])
     case('of other dims', [add()], ins=[info('x'), info('w', (1, 3))], inits=[weight()])
     case('of another type', [add()], ins=[info('x'), info('w', (2, 3), T.DOUBLE)], inits=[weight()])
     case('an output that is an input', [relu()], outs=[info('x'), info('y')])
@@ -216,6 +228,9 @@ def body_cases():
                 [relu('x', 'a')])
     conditional('a weight hides', body([relu('a', 'b')], 'b', inits=[weight('a', -2.)]),
                 body([neg('a', 'd')], 'd'), [relu('x', 'a')])
+    conditional('a sparse weight hides', h.make_graph([relu('a', 'b')], 'b', [], [info('b')],
+                                                      sparse_initializer=[sparse('a')]),
+                body([neg('a', 'd')], 'd'), [relu('x', 'a')])
     conditional('a body hides what comes later', body([relu('x', 'a')], 'a'), body([relu('x', 'b')], 'b'),
                 out='q', after=[relu('q', 'a'), relu('a', 'y')])
     conditional('a body captures what comes later', body([relu('z', 't')], 't'),
@@ -250,6 +265,9 @@ def function_cases():
          function([relu('a', 'b')], name='g'))
     call('gives its input', function([], outs=('a',)))
     call('that cannot run', function([N('Transpose', ['a'], ['b'], perm=[0, 5])]))
+    inner, wide = function([relu('a', 'b')], name='g'), [N('g', ['a', 'a'], ['b'], domain='d')]
+    call('with a call too wide', function(wide, WITH_D), inner)
+    call('with a call too wide, unused', function(wide, WITH_D), inner, node=relu())
     call('makes no output', function([relu('a', 'c')]))
     call('broken, unused', function([relu('zz', 'c')]), node=relu())
     call('calls itself, unused', function([N('f', ['a'], ['b'], domain='d')], WITH_D), node=relu())
