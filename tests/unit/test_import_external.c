@@ -1,74 +1,20 @@
-/* The hostile list of docs/import.md: external data, read and written. */
+/* The hostile list of docs/import.md: external data. */
 #include "unit.h"
 
-#include "export/export.h"
-#include "import/import.h"
-#include "onnx_build.h"
+#include "model_site.h"
 #include "test_paths.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BYTES = 24 };
-
-/* A folder with model.onnx, whose weight w (24 bytes) is external, and what a case adds. */
-typedef struct site {
-    char folder[PATH_MAX];
-    const char *model;
-    po_ctx ctx;
-    po_arena *a;
-    Onnx__ModelProto *m;
-    const char *location, *offset, *length;
-} site;
-
-static const char *at(site *s, const char *name) {
-    return po_arena_printf(s->a, "%s/%s", s->folder, name);
-}
-
-static void start(site *s) {
-    *s = (site){.location = "w.bin", .offset = "0", .length = "24"};
-    test_mkdtemp(s->folder, sizeof s->folder);
-    po_ctx_init(&s->ctx);
-    s->a = po_arena_create(&s->ctx);
-    s->m = tm_model(s->a);
-    s->model = at(s, "m/model.onnx");
-    assert_int_equal(mkdir(at(s, "m"), 0777), 0);
-    uint8_t data[64];
-    for (int i = 0; i < 64; i++)
-        data[i] = (uint8_t)(i + 1);
-    test_write_file(at(s, "m/w.bin"), data, sizeof data);
-    test_write_file(at(s, "outside.bin"), data, sizeof data);
-}
-
-static void finish(site *s) {
-    po_arena_free(s->a);
-    assert_null(s->ctx.arenas);
-    test_rmtree(s->folder);
-}
-
-static void write_model(site *s) {
-    size_t size;
-    tm_external(s->a, s->m->graph->initializer[0], s->location, s->offset, s->length);
-    const uint8_t *data = tm_pack(s->a, s->m, &size);
-    test_write_file(s->model, data, size);
-}
-
-/* Imports the site's model; NULL where it was refused. */
-static po_model *read_model(site *s, const po_import_options *options) {
-    po_model *model = NULL;
-    po_ctx_clear(&s->ctx);
-    po_status status = po_import_file_with(&s->ctx, s->model, options, &model);
-    return status == PO_OK ? model : NULL;
-}
-
 static void expect(site *s, const char *want) {
-    write_model(s);
-    po_model *model = read_model(s, NULL);
+    site_write(s);
+    po_model *model = site_read(s, NULL);
     if (want && (model || !strstr(s->ctx.error.message, want)))
         fail_msg("got '%s', want '%s'", s->ctx.error.message, want);
     if (want)
@@ -78,7 +24,7 @@ static void expect(site *s, const char *want) {
     if (model) {
         const po_graph *g = model->graph;
         const po_tensor *w = g->values[g->initializers[0]].constant;
-        assert_int_equal(w->size, BYTES);
+        assert_int_equal(w->size, SITE_BYTES);
         assert_int_equal(*(const uint8_t *)w->data, s->offset ? atoi(s->offset) + 1 : 1);
     }
     po_model_free(model);
@@ -126,29 +72,29 @@ static void test_entries(void **state) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         site s;
-        start(&s);
+        site_start(&s);
         s.location = rows[i].location;
         s.offset = rows[i].offset;
         s.length = rows[i].length;
         expect(&s, rows[i].want);
-        finish(&s);
+        site_finish(&s);
     }
 }
 
 static void test_kinds(void **state) {
     (void)state;
     site s;
-    start(&s);
-    mkfifo(at(&s, "m/fifo"), 0666);
-    mkdir(at(&s, "m/folder"), 0777);
+    site_start(&s);
+    mkfifo(site_at(&s, "m/fifo"), 0666);
+    mkdir(site_at(&s, "m/folder"), 0777);
     s.location = "fifo";
     expect(&s, "is a FIFO (want a regular file)");
     s.m = tm_model(s.a);
     s.location = "folder";
     expect(&s, "is a folder (want a regular file)");
-    finish(&s);
+    site_finish(&s);
     /* A device, through the folder that the model lies in. */
-    start(&s);
+    site_start(&s);
     s.location = "null";
     tm_external(s.a, s.m->graph->initializer[0], "null", "0", "24");
     size_t size;
@@ -156,89 +102,90 @@ static void test_kinds(void **state) {
     po_model *model;
     assert_int_equal(po_import_bytes(&s.ctx, data, size, &model), PO_BAD_INPUT);
     assert_non_null(strstr(s.ctx.error.message, "not allowed in a model from memory"));
-    finish(&s);
+    site_finish(&s);
 }
 
 static void test_links(void **state) {
     (void)state;
     site s;
-    start(&s); /* out of the folder */
-    assert_int_equal(symlink("../outside.bin", at(&s, "m/link")), 0);
+    site_start(&s); /* out of the folder */
+    assert_int_equal(symlink("../outside.bin", site_at(&s, "m/link")), 0);
     s.location = "link";
     expect(&s, "leads out of the model's folder (found 'link')");
-    finish(&s);
-    start(&s); /* by an absolute link */
-    assert_int_equal(symlink(at(&s, "outside.bin"), at(&s, "m/link")), 0);
+    site_finish(&s);
+    site_start(&s); /* by an absolute link */
+    assert_int_equal(symlink(site_at(&s, "outside.bin"), site_at(&s, "m/link")), 0);
     s.location = "link";
     expect(&s, "leads out of the model's folder");
-    finish(&s);
-    start(&s); /* in a folder on the way */
-    assert_int_equal(symlink("..", at(&s, "m/up")), 0);
+    site_finish(&s);
+    site_start(&s); /* in a folder on the way */
+    assert_int_equal(symlink("..", site_at(&s, "m/up")), 0);
     s.location = "up/outside.bin";
     expect(&s, "leads out of the model's folder");
-    finish(&s);
-    start(&s); /* around in circles */
-    assert_int_equal(symlink("link", at(&s, "m/link")), 0);
+    site_finish(&s);
+    site_start(&s); /* around in circles */
+    assert_int_equal(symlink("link", site_at(&s, "m/link")), 0);
     s.location = "link";
     expect(&s, "leads out of the model's folder");
-    finish(&s);
-    start(&s); /* within the folder */
-    assert_int_equal(symlink("w.bin", at(&s, "m/link")), 0);
+    site_finish(&s);
+    site_start(&s); /* within the folder */
+    assert_int_equal(symlink("w.bin", site_at(&s, "m/link")), 0);
     s.location = "link";
     expect(&s, NULL);
-    finish(&s);
-    start(&s); /* a device by a link */
-    assert_int_equal(symlink("/dev/zero", at(&s, "m/link")), 0);
+    site_finish(&s);
+    site_start(&s); /* a device by a link */
+    assert_int_equal(symlink("/dev/zero", site_at(&s, "m/link")), 0);
     s.location = "link";
     expect(&s, "leads out of the model's folder");
-    finish(&s);
+    site_finish(&s);
 }
 
 static void test_hard_links(void **state) {
     (void)state;
     site s;
-    start(&s);
-    assert_int_equal(link(at(&s, "outside.bin"), at(&s, "m/hard.bin")), 0);
+    site_start(&s);
+    assert_int_equal(link(site_at(&s, "outside.bin"), site_at(&s, "m/hard.bin")), 0);
     s.location = "hard.bin";
     expect(&s, "has 2 names (limit 1)");
-    po_model *model = read_model(&s, &(po_import_options){.hard_links = true});
+    assert_null(site_read(&s, &(po_import_options){.hard_links = false}));
+    po_model *model = site_read(&s, &(po_import_options){.hard_links = true});
     assert_non_null(model);
     po_model_free(model);
-    finish(&s);
+    site_finish(&s);
 }
 
 /* A model hub's cache: files under other names, links to them elsewhere. */
 static void test_hub_cache(void **state) {
     (void)state;
     site s;
-    start(&s);
-    write_model(&s);
-    assert_int_equal(mkdir(at(&s, "blobs"), 0777), 0);
-    assert_int_equal(mkdir(at(&s, "snap"), 0777), 0);
-    assert_int_equal(rename(at(&s, "m/model.onnx"), at(&s, "blobs/aaa")), 0);
-    assert_int_equal(rename(at(&s, "m/w.bin"), at(&s, "blobs/bbb")), 0);
-    assert_int_equal(symlink("../blobs/aaa", at(&s, "snap/model.onnx")), 0);
-    assert_int_equal(symlink("../blobs/bbb", at(&s, "snap/w.bin")), 0);
-    s.model = at(&s, "snap/model.onnx");
-    po_model *model = read_model(&s, NULL);
+    site_start(&s);
+    site_write(&s);
+    assert_int_equal(mkdir(site_at(&s, "blobs"), 0777), 0);
+    assert_int_equal(mkdir(site_at(&s, "snap"), 0777), 0);
+    assert_int_equal(rename(site_at(&s, "m/model.onnx"), site_at(&s, "blobs/aaa")), 0);
+    assert_int_equal(rename(site_at(&s, "m/w.bin"), site_at(&s, "blobs/bbb")), 0);
+    assert_int_equal(symlink("../blobs/aaa", site_at(&s, "snap/model.onnx")), 0);
+    assert_int_equal(symlink("../blobs/bbb", site_at(&s, "snap/w.bin")), 0);
+    s.model = site_at(&s, "snap/model.onnx");
+    po_model *model = site_read(&s, NULL);
     if (!model)
         fail_msg("%s", s.ctx.error.message);
     po_model_free(model);
     /* Not to any place, though. */
-    assert_int_equal(unlink(at(&s, "snap/w.bin")), 0);
-    assert_int_equal(symlink("../outside.bin", at(&s, "snap/w.bin")), 0);
-    assert_null(read_model(&s, NULL));
+    assert_int_equal(unlink(site_at(&s, "snap/w.bin")), 0);
+    assert_int_equal(symlink("../outside.bin", site_at(&s, "snap/w.bin")), 0);
+    assert_null(site_read(&s, NULL));
     assert_non_null(strstr(s.ctx.error.message, "leads out of the model's folder"));
-    finish(&s);
-    start(&s); /* the model alone is a link; the data lies beside what it points to */
-    write_model(&s);
-    assert_int_equal(symlink("m/model.onnx", at(&s, "short.onnx")), 0);
-    s.model = at(&s, "short.onnx");
-    model = read_model(&s, NULL);
+    site_finish(&s);
+    site_start(&s); /* the model alone is a link; the data lies beside what it points to */
+    site_write(&s);
+    assert_int_equal(symlink("m/model.onnx", site_at(&s, "short.onnx")), 0);
+    s.model = site_at(&s, "short.onnx");
+    model = site_read(&s, NULL);
     if (!model)
         fail_msg("%s", s.ctx.error.message);
     po_model_free(model);
-    finish(&s);
+    site_finish(&s);
 }
 
 static void add_entry(site *s, const char *key, const char *value) {
@@ -253,22 +200,40 @@ static void add_entry(site *s, const char *key, const char *value) {
 static void test_more_entries(void **state) {
     (void)state;
     site s;
-    start(&s);
+    site_start(&s);
     add_entry(&s, "flavour", "sweet");
     expect(&s, NULL);
-    finish(&s);
-    start(&s);
+    site_finish(&s);
+    site_start(&s);
     add_entry(&s, "location", "other.bin");
     expect(&s, "external data names its location twice");
-    finish(&s);
-    start(&s);
+    site_finish(&s);
+    site_start(&s);
     add_entry(&s, "checksum", "0000000000000000000000000000000000000000");
     expect(&s, "wrong checksum (found ");
-    finish(&s);
-    start(&s); /* of the bytes 1 to 64, as sha1sum says */
+    site_finish(&s);
+    site_start(&s); /* of the bytes 1 to 64, as sha1sum says */
     add_entry(&s, "checksum", "92cb89df62d900b350d93e4225ca6f081d547a28");
     expect(&s, NULL);
-    finish(&s);
+    site_finish(&s);
+    site_start(&s); /* an entry that says nothing */
+    add_entry(&s, "", "");
+    s.m->graph->initializer[0]->external_data[0]->key = NULL;
+    expect(&s, NULL);
+    site_finish(&s);
+    site_start(&s);
+    s.location = NULL;
+    add_entry(&s, "location", "");
+    s.m->graph->initializer[0]->external_data[0]->value = NULL;
+    expect(&s, "external data location is empty (found '')");
+    site_finish(&s);
+    site_start(&s);
+    char *far = po_arena_alloc(s.a, PATH_MAX + 1);
+    memset(far, 'x', PATH_MAX);
+    far[PATH_MAX] = '\0';
+    s.location = far;
+    expect(&s, "external data location is too long (found 'xxx");
+    site_finish(&s);
 }
 
 static void count_overlaps(void *user, const char *line) {
@@ -281,7 +246,7 @@ static void test_overlaps(void **state) {
     for (int partial = 0; partial < 2; partial++) {
         site s;
         int warned = 0;
-        start(&s);
+        site_start(&s);
         int64_t dims[] = {2, 3};
         Onnx__TensorProto *t = tm_tensor(s.a, "v", PO_F32, 2, dims);
         tm_external(s.a, t, "w.bin", partial ? "8" : "0", NULL);
@@ -290,15 +255,15 @@ static void test_overlaps(void **state) {
         s.ctx.log_user = &warned;
         expect(&s, NULL);
         assert_int_equal(warned, partial);
-        finish(&s);
+        site_finish(&s);
     }
 }
 
 static void test_both(void **state) {
     (void)state;
     site s;
-    start(&s);
-    write_model(&s);
+    site_start(&s);
+    site_write(&s);
     Onnx__TensorProto *t = s.m->graph->initializer[0];
     t->n_external_data = 0;
     tm_external(s.a, t, "w.bin", "0", "24");
@@ -306,9 +271,9 @@ static void test_both(void **state) {
     size_t size;
     const uint8_t *data = tm_pack(s.a, s.m, &size);
     test_write_file(s.model, data, size);
-    assert_null(read_model(&s, NULL));
+    assert_null(site_read(&s, NULL));
     assert_non_null(strstr(s.ctx.error.message, "data is both external and in raw_data"));
-    finish(&s);
+    site_finish(&s);
 }
 
 /* The same checks wherever a tensor is. */
@@ -316,7 +281,7 @@ static void test_places(void **state) {
     (void)state;
     for (int place = 0; place < 5; place++) {
         site s;
-        start(&s);
+        site_start(&s);
         int64_t dims[] = {2, 3}, n = 1;
         Onnx__TensorProto *t = tm_tensor(s.a, "bad", PO_F32, 2, dims);
         tm_external(s.a, t, "../outside.bin", "0", "24");
@@ -350,254 +315,247 @@ static void test_places(void **state) {
             TM_ADD(s.a, s.m, training_info, info);
         }
         expect(&s, "leads out of the model's folder");
-        finish(&s);
+        site_finish(&s);
     }
 }
 
-/* --- writing --- */
+/* --- several files --- */
 
-static uint8_t *slurp(site *s, const char *name, size_t *size) {
-    uint8_t *data = test_read_file(at(s, name), size);
-    assert_non_null(data);
-    return data;
+/* One more f32[2,3] of external data. */
+static Onnx__TensorProto *another(site *s, const char *name, const char *location,
+                                  const char *offset) {
+    static const int64_t dims[] = {2, 3};
+    Onnx__TensorProto *t = tm_tensor(s->a, name, PO_F32, 2, dims);
+    tm_external(s->a, t, location, offset, NULL);
+    TM_ADD(s->a, s->m->graph, initializer, t);
+    return t;
 }
 
-/* The one file of petopt's beside a model that holds its data: PATH.<32 digits>.data. */
-static const char *data_beside(site *s, const char *model) {
-    const char *path = at(s, model), *name = strrchr(path, '/') + 1, *found = NULL;
-    DIR *folder = opendir(po_path_folder(s->a, path));
-    assert_non_null(folder);
-    for (const struct dirent *e; (e = readdir(folder)) != NULL;)
-        if (strncmp(e->d_name, name, strlen(name)) == 0 &&
-            strlen(e->d_name) == strlen(name) + 1 + 32 + 5) {
-            assert_null(found);
-            found = po_arena_printf(s->a, "%.*s%s", (int)(strrchr(model, '/') + 1 - model), model,
-                                    e->d_name);
+static void keep_overlap(void *user, const char *line) {
+    const char *at = strstr(line, "external data of");
+    if (at)
+        snprintf(user, 200, "%s", at);
+}
+
+/* Overlaps are found whatever the order of the tensors and files. */
+static void test_overlaps_of_many(void **state) {
+    (void)state;
+    static const struct {
+        const char *offsets[3], *want; /* of w, of v and u; u is in the other file if it is there */
+        bool two_files;
+    } rows[] = {
+        {{"40", "0", "16"}, "external data of tensors 'v' and 'u' overlap in '", false},
+        {{"16", "40", "0"}, "external data of tensors 'u' and 'w' overlap in '", false},
+        {{"40", "0", "16"}, "", true},
+        {{"0", "16", "40"}, "external data of tensors 'w' and 'v' overlap in '", true},
+        {{"0", "24", "24"}, "", false},
+        {{"0", "40", "0"}, "", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (int k = 0; k < 3; k++) { /* in the order w, v, u; w, u, v; u, v, w */
+            site s;
+            char got[200] = "";
+            site_start(&s);
+            assert_int_equal(rename(site_at(&s, "outside.bin"), site_at(&s, "m/other.bin")), 0);
+            s.offset = rows[i].offsets[0];
+            const char *other = rows[i].two_files ? "other.bin" : "w.bin";
+            for (int n = 0; n < 2; n++) {
+                bool u = (n == 0) == (k > 0);
+                another(&s, u ? "u" : "v", u ? other : "w.bin", rows[i].offsets[u ? 2 : 1]);
+            }
+            if (k == 2) {
+                Onnx__TensorProto **t = s.m->graph->initializer, *w = t[0];
+                tm_external(s.a, w, s.location, s.offset, s.length);
+                memmove(t, t + 1, 2 * sizeof(Onnx__TensorProto *));
+                t[2] = w;
+                site_put(&s);
+            } else {
+                site_write(&s);
+            }
+            s.ctx.log = keep_overlap;
+            s.ctx.log_user = got;
+            po_model *model = site_read(&s, NULL);
+            assert_non_null(model);
+            if (strncmp(got, rows[i].want, strlen(rows[i].want)) != 0 || !*got != !*rows[i].want)
+                fail_msg("%zu, %d: '%s'", i, k, got);
+            po_model_free(model);
+            site_finish(&s);
         }
-    closedir(folder);
-    assert_non_null(found);
-    return found;
-}
-
-static po_status export_to(site *s, const po_model *model, const char *name,
-                           const po_export_options *o, po_export_result *r) {
-    po_ctx_clear(&s->ctx);
-    return po_export_file(&s->ctx, model->graph, at(s, name), o, r);
-}
-
-/* External in, external out; the data is one file, aligned, each weight once. */
-static void test_round_trip(void **state) {
-    (void)state;
-    site s;
-    start(&s);
-    int64_t dims[] = {2, 3};
-    for (int i = 0; i < 3; i++) {
-        Onnx__TensorProto *t = tm_tensor(s.a, po_arena_printf(s.a, "v%d", i), PO_F32, 2, dims);
-        tm_external(s.a, t, "w.bin", i == 2 ? "24" : "0", NULL);
-        TM_ADD(s.a, s.m->graph, initializer, t);
     }
-    write_model(&s);
-    po_model *model = read_model(&s, NULL);
-    assert_non_null(model);
-    po_export_result r;
-    assert_int_equal(export_to(&s, model, "m/out.onnx", NULL, &r), PO_OK);
-    po_model_free(model);
-    size_t size, out_size;
-    uint8_t *was = slurp(&s, "m/w.bin", &size),
-            *is = slurp(&s, data_beside(&s, "m/out.onnx"), &out_size);
-    assert_int_equal(out_size, 4096 + BYTES);
-    assert_int_equal(r.data_bytes, out_size);
-    assert_memory_equal(is, was, BYTES);
-    assert_memory_equal(is + 4096, was + 24, BYTES);
-    free(was);
-    free(is);
-    s.model = at(&s, "m/out.onnx");
-    model = read_model(&s, NULL);
-    assert_non_null(model);
-    const po_graph *g = model->graph;
-    assert_int_equal(g->n_initializers, 4);
-    assert_int_equal(*(const uint8_t *)g->values[g->initializers[3]].constant->data, 25);
-    po_model_free(model);
-    finish(&s);
 }
 
-/* Over the input itself, and through a link: what the input named as petopt does is replaced, the
- * link stays. */
-static void test_over_input(void **state) {
+/* The same start, another end. */
+static void test_overlap_of_sizes(void **state) {
     (void)state;
+    static const int64_t one = 1;
     site s;
-    start(&s);
-    s.location = "model.onnx.data";
-    s.offset = "40";
-    assert_int_equal(rename(at(&s, "m/w.bin"), at(&s, "m/model.onnx.data")), 0);
-    write_model(&s);
-    assert_int_equal(symlink("m/model.onnx", at(&s, "link.onnx")), 0);
-    for (int round = 0; round < 2; round++) {
-        po_model *model = read_model(&s, NULL);
-        if (!model)
-            fail_msg("%s", s.ctx.error.message);
-        const char *out = round ? "link.onnx" : "m/model.onnx";
-        assert_int_equal(export_to(&s, model, out, NULL, NULL), PO_OK);
-        const po_graph *g = model->graph; /* still there */
-        assert_int_equal(*(const uint8_t *)g->values[g->initializers[0]].constant->data, 41);
-        po_model_free(model);
-        size_t size;
-        uint8_t *data = slurp(&s, data_beside(&s, "m/model.onnx"), &size);
-        assert_int_equal(size, BYTES);
-        assert_int_equal(data[0], 41);
-        free(data);
-        struct stat st;
-        assert_int_equal(lstat(at(&s, "link.onnx"), &st), 0);
-        assert_true(S_ISLNK(st.st_mode));
-        /* Data of another name may be another program's. */
-        assert_int_equal(access(at(&s, "m/model.onnx.data"), F_OK), 0);
-    }
-    finish(&s);
-}
-
-/* Weights are never met by another model: each output keeps its own data beside it, and that goes
- * when the model is replaced, but not while the input is read from it. */
-static void test_data_goes(void **state) {
-    (void)state;
-    site s;
-    start(&s);
-    write_model(&s);
-    po_model *model = read_model(&s, NULL), *other;
-    const po_export_options external = {.external = true};
-    assert_int_equal(export_to(&s, model, "m/out.onnx", NULL, NULL), PO_OK);
-    const char *first = data_beside(&s, "m/out.onnx");
-    /* The same again: the same name, and it stays. */
-    assert_int_equal(export_to(&s, model, "m/out.onnx", NULL, NULL), PO_OK);
-    assert_string_equal(first, data_beside(&s, "m/out.onnx"));
-    po_model_free(model);
-    /* Another model with the same name, made from a copy that still reads the first one's data. */
-    assert_int_equal(link(at(&s, "m/out.onnx"), at(&s, "m/was.onnx")), 0);
-    assert_int_equal(unlink(at(&s, "m/out.onnx")), 0);
-    size_t size;
-    uint8_t *bytes = slurp(&s, "m/was.onnx", &size);
-    test_write_file(at(&s, "m/out.onnx"), bytes, size);
-    free(bytes);
-    int64_t n = 3000;
-    TM_ADD(s.a, s.m->graph, initializer, tm_raw(s.a, "more", PO_U8, 1, &n, 3000));
-    const uint8_t *packed = tm_pack(s.a, s.m, &size);
-    test_write_file(at(&s, "m/more.onnx"), packed, size);
-    s.model = at(&s, "m/was.onnx");
-    model = read_model(&s, NULL);
-    s.model = at(&s, "m/more.onnx");
-    other = read_model(&s, NULL);
-    assert_true(model && other);
-    test_write_file(at(&s, "m/was.onnx.00000000000000000000000000000000.data"), "x", 1);
-    assert_int_equal(export_to(&s, model, "m/out.onnx", NULL, NULL), PO_OK);
-    assert_int_equal(access(at(&s, first), F_OK), 0);
-    assert_int_equal(export_to(&s, other, "m/out.onnx", &external, NULL), PO_OK);
-    assert_int_not_equal(access(at(&s, first), F_OK), 0);
-    const char *second = data_beside(&s, "m/out.onnx");
-    assert_string_not_equal(first, second);
-    assert_int_equal(access(at(&s, "m/was.onnx.00000000000000000000000000000000.data"), F_OK), 0);
-    po_model_free(model);
-    po_model_free(other);
-    finish(&s);
-}
-
-/* A model that reaches the limit gets a file of data; typed weights move too. */
-static void test_limit(void **state) {
-    (void)state;
-    site s;
-    start(&s);
-    int64_t n = 2000;
-    Onnx__TensorProto *t = tm_tensor(s.a, "typed", PO_F32, 1, &n);
-    t->n_float_data = 2000;
-    t->float_data = PO_NEW_N(s.a, float, 2000);
+    char got[200] = "";
+    site_start(&s);
+    Onnx__TensorProto *t = tm_tensor(s.a, "v", PO_F32, 1, &one);
+    tm_external(s.a, t, "w.bin", NULL, "4");
     TM_ADD(s.a, s.m->graph, initializer, t);
-    TM_ADD(s.a, s.m->graph, initializer, tm_raw(s.a, "raw", PO_U8, 1, &n, 2000));
+    s.ctx.log = keep_overlap;
+    s.ctx.log_user = got;
+    expect(&s, NULL);
+    assert_memory_equal(got, "external data of tensors 'v' and 'w' overlap", 43);
+    site_finish(&s);
+}
+
+/* A file is read once, however its name is written, and its checksum is found right once. */
+static void test_spellings(void **state) {
+    (void)state;
+    static const char *const sums[] = {"92cb89df62d900b350d93e4225ca6f081d547a28",
+                                       "92cb89df62d900b350d93e4225ca6f081d547a28",
+                                       "92CB89DF62D900B350D93E4225CA6F081D547A28"};
+    static const char *const locations[] = {"./w.bin", ".//w.bin", "w.bin"};
+    site s;
+    site_start(&s);
+    add_entry(&s, "checksum", sums[0]);
+    for (int i = 0; i < 3; i++) {
+        Onnx__TensorProto *t = another(&s, po_arena_printf(s.a, "v%d", i), locations[i], "8");
+        Onnx__StringStringEntryProto *e =
+            PO_PROTO_NEW(s.a, Onnx__StringStringEntryProto, ONNX__STRING_STRING_ENTRY_PROTO__INIT);
+        e->key = po_arena_strdup(s.a, "checksum");
+        e->value = po_arena_strdup(s.a, sums[i]);
+        TM_ADD(s.a, t, external_data, e);
+    }
+    site_write(&s);
+    po_model *model = site_read(&s, NULL);
+    assert_non_null(model);
+    uint32_t n;
+    assert_non_null(po_import_contents(model, &n));
+    assert_int_equal(n, 2); /* with the model's own */
+    const po_graph *g = model->graph;
+    const uint8_t *w = g->values[g->initializers[0]].constant->data;
+    for (int i = 1; i < 4; i++)
+        assert_ptr_equal(g->values[g->initializers[i]].constant->data, w + 8);
+    po_model_free(model);
+    site_finish(&s);
+}
+
+static void test_many_files(void **state) {
+    (void)state;
+    enum { LIMIT = 20000 };
+    site s;
+    char memory[] = "/dev/shm/petopt.XXXXXX"; /* on disk that takes seconds */
+    site_start(&s);
+    const char *folder = mkdtemp(memory) ? memory : site_at(&s, "m");
+    s.model = po_arena_printf(s.a, "%s/model.onnx", folder);
+    for (int i = 0; i <= LIMIT; i++) {
+        int fd =
+            open(po_arena_printf(s.a, "%s/%d", folder, i), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+        assert_true(fd >= 0);
+        close(fd);
+    }
+    /* Weights of no elements in empty files. */
+    static const int64_t none = 0;
+    Onnx__GraphProto *g = s.m->graph;
+    Onnx__TensorProto *w = g->initializer[0];
+    g->n_initializer = LIMIT + 2;
+    g->initializer = PO_NEW_N(s.a, Onnx__TensorProto *, LIMIT + 2);
+    g->initializer[0] = w;
+    for (int i = 0; i <= LIMIT; i++) {
+        const char *name = po_arena_printf(s.a, "%d", i);
+        g->initializer[1 + i] = tm_tensor(s.a, name, PO_F32, 1, &none);
+        tm_external(s.a, g->initializer[1 + i], name, NULL, NULL);
+    }
+    site_put(&s);
+    assert_null(site_read(&s, NULL));
+    test_rmtree(folder);
+    assert_non_null(strstr(s.ctx.error.message, "graph/initializer[20001] '20000': too many files "
+                                                "of external data (limit 20000)"));
+    site_finish(&s);
+}
+
+/* --- folders --- */
+
+/* Runs out of descriptors where a folder is opened: of the model, then of what it is a link to. */
+static void test_no_descriptors(void **state) {
+    (void)state;
+    site s;
+    site_start(&s);
+    s.location = "absent.bin";
+    site_write(&s);
+    assert_int_equal(symlink("m/model.onnx", site_at(&s, "short.onnx")), 0);
+    s.model = site_at(&s, "short.onnx");
+    struct rlimit was;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_true(next >= 0);
+    close(next);
+    for (int more = 1; more <= 2; more++) {
+        const struct rlimit few = {(rlim_t)(next + more), was.rlim_max};
+        po_model *model;
+        po_ctx_clear(&s.ctx);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        po_status status = po_import_file(&s.ctx, s.model, &model);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+        assert_int_equal(status, PO_IO);
+        assert_string_equal(s.ctx.error.message,
+                            po_arena_printf(s.a, "%s%s: cannot be opened (Too many open files)",
+                                            s.folder, more == 1 ? "" : "/m"));
+    }
+    site_finish(&s);
+}
+
+/* A folder beside the model's whose name only begins like it. */
+static void test_folder_of_like_name(void **state) {
+    (void)state;
+    site s;
+    site_start(&s);
+    site_write(&s);
+    assert_int_equal(mkdir(site_at(&s, "m2"), 0777), 0);
+    assert_int_equal(mkdir(site_at(&s, "snap"), 0777), 0);
+    assert_int_equal(rename(site_at(&s, "m/w.bin"), site_at(&s, "m2/w.bin")), 0);
+    assert_int_equal(symlink("../m/model.onnx", site_at(&s, "snap/model.onnx")), 0);
+    assert_int_equal(symlink("../m2/w.bin", site_at(&s, "snap/w.bin")), 0);
+    s.model = site_at(&s, "snap/model.onnx");
+    assert_null(site_read(&s, NULL));
+    assert_non_null(strstr(s.ctx.error.message, "leads out of the model's folder"));
+    site_finish(&s);
+}
+
+/* A file that is open and has no name: a link to nothing, in a folder that holds no data. */
+static void test_open_file(void **state) {
+    (void)state;
+    site s;
+    site_start(&s);
     size_t size;
     const uint8_t *data = tm_pack(s.a, s.m, &size);
-    test_write_file(s.model, data, size);
-    po_model *model = read_model(&s, NULL);
-    assert_non_null(model);
-    po_export_result r;
-    assert_int_equal(export_to(&s, model, "a.onnx", &(po_export_options){.limit = size + 1}, &r),
-                     PO_OK);
-    assert_int_equal(r.data_bytes, 0);
-    assert_int_equal(r.model_bytes, size);
-    assert_int_equal(export_to(&s, model, "b.onnx", &(po_export_options){.limit = size}, &r),
-                     PO_OK);
-    assert_int_equal(r.data_bytes, 8192 + 2000);
-    po_model_free(model);
-    s.model = at(&s, "b.onnx");
-    model = read_model(&s, NULL);
+    int fd = memfd_create("model", MFD_CLOEXEC);
+    assert_int_equal(write(fd, data, size), (ssize_t)size);
+    s.model = po_arena_printf(s.a, "/proc/self/fd/%d", fd);
+    po_model *model = site_read(&s, NULL);
     assert_non_null(model);
     po_model_free(model);
-    finish(&s);
-}
-
-/* Whole in one piece for a runtime, or split into model and weights in memory. */
-static void test_descriptors(void **state) {
-    (void)state;
-    site s;
-    start(&s);
-    int64_t n = 5000;
-    Onnx__TensorProto *big = tm_raw(s.a, "big", PO_U8, 1, &n, 5000);
-    big->raw_data.data[0] = 77;
-    TM_ADD(s.a, s.m->graph, initializer, big);
-    write_model(&s);
-    po_model *model = read_model(&s, NULL);
-    assert_non_null(model);
-    FILE *f = tmpfile(), *split = tmpfile();
-    po_export_result r, q;
-    po_export_options o = {.hash = true};
-    assert_int_equal(po_export_fd(&s.ctx, model->graph, fileno(f), &o, &r), PO_OK);
-    po_hash hash;
-    assert_int_equal(po_export_hash(&s.ctx, model->graph, &hash), PO_OK);
-    assert_true(po_hash_equal(hash, r.model_hash));
-    assert_true(r.model_bytes > 5000 && r.model_bytes < 6000);
-    const po_weight *weights;
-    uint32_t n_weights;
-    assert_int_equal(
-        po_export_split(&s.ctx, s.a, model->graph, fileno(split), &o, &weights, &n_weights, &q),
-        PO_OK);
-    assert_true(q.model_bytes < 1000);
-    assert_int_equal(n_weights, 1);
-    assert_int_equal(weights[0].size, 5000);
-    assert_int_equal(*(const uint8_t *)weights[0].data, 77);
-    o.limit = 1000;
-    assert_int_equal(po_export_fd(&s.ctx, model->graph, fileno(f), &o, NULL), PO_UNSUPPORTED);
-    fclose(f);
-    fclose(split);
-    po_model_free(model);
-    finish(&s);
-}
-
-/* A mapped file that changes while it is in use is noticed before anything is written. */
-static void test_changed(void **state) {
-    (void)state;
-    site s;
-    start(&s);
-    int fd = open(at(&s, "m/big.bin"), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    assert_int_equal(ftruncate(fd, 8 << 20), 0);
-    s.location = "big.bin";
-    write_model(&s);
-    po_model *model = read_model(&s, NULL);
-    assert_non_null(model);
-    assert_int_equal(ftruncate(fd, 6 << 20), 0);
+    tm_external(s.a, s.m->graph->initializer[0], "w.bin", "0", "24");
+    data = tm_pack(s.a, s.m, &size);
+    assert_int_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(pwrite(fd, data, size, 0), (ssize_t)size);
+    assert_null(site_read(&s, NULL));
+    assert_non_null(strstr(s.ctx.error.message, "external data 'w.bin' cannot be opened"));
     close(fd);
-    assert_int_equal(export_to(&s, model, "out.onnx", NULL, NULL), PO_IO);
-    assert_non_null(strstr(s.ctx.error.message, "big.bin: was changed while it was in use"));
-    assert_int_not_equal(access(at(&s, "out.onnx"), F_OK), 0);
-    po_model_free(model);
-    finish(&s);
+    site_finish(&s);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_entries),    cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_links),      cmocka_unit_test(test_hard_links),
-        cmocka_unit_test(test_hub_cache),  cmocka_unit_test(test_more_entries),
-        cmocka_unit_test(test_overlaps),   cmocka_unit_test(test_both),
-        cmocka_unit_test(test_places),     cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_over_input), cmocka_unit_test(test_data_goes),
-        cmocka_unit_test(test_limit),      cmocka_unit_test(test_descriptors),
-        cmocka_unit_test(test_changed),
+        cmocka_unit_test(test_entries),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_hard_links),
+        cmocka_unit_test(test_hub_cache),
+        cmocka_unit_test(test_more_entries),
+        cmocka_unit_test(test_overlaps),
+        cmocka_unit_test(test_both),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_overlaps_of_many),
+        cmocka_unit_test(test_overlap_of_sizes),
+        cmocka_unit_test(test_spellings),
+        cmocka_unit_test(test_many_files),
+        cmocka_unit_test(test_no_descriptors),
+        cmocka_unit_test(test_folder_of_like_name),
+        cmocka_unit_test(test_open_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,6 +94,148 @@ static void no_name_function(po_arena *a, Onnx__ModelProto *m) {
     function(a, m, "", "Relu");
 }
 
+static void no_name_at_all(po_arena *a, Onnx__ModelProto *m) {
+    function(a, m, "F", "Relu")->name = NULL;
+}
+static void nameless_input(po_arena *a, Onnx__ModelProto *m) {
+    TM_ADD(a, m, functions, tm_function(a, "d", "F", ",", ""));
+}
+static void other_operators(po_arena *a, Onnx__ModelProto *m) {
+    function(a, m, "F", "Relu")->node[0]->domain = po_arena_strdup(a, "e");
+}
+/* The standard domain has two names. */
+static void standard_domain(po_arena *a, Onnx__ModelProto *m) {
+    Onnx__FunctionProto *f = function(a, m, "MyRelu", "Relu");
+    f->domain = po_arena_strdup(a, "ai.onnx");
+    f->node[0]->domain = po_arena_strdup(a, "ai.onnx");
+    tm_add_node(a, m, "MyRelu", "x,x", "p");
+}
+
+/* --- attributes --- */
+
+static void parameters(po_arena *a, Onnx__ModelProto *m, int n, int n_defaults) {
+    Onnx__FunctionProto *f = function(a, m, "F", "Relu");
+    f->attribute = PO_NEW_N(a, char *, n);
+    for (; n > 0; n--)
+        f->attribute[f->n_attribute++] = po_arena_strdup(a, "b");
+    for (; n_defaults > 0; n_defaults--)
+        TM_ADD(a, f, attribute_proto, tm_attr_int(a, "b", 1));
+}
+static void parameter_twice(po_arena *a, Onnx__ModelProto *m) {
+    parameters(a, m, 2, 0);
+}
+static void parameter_and_default(po_arena *a, Onnx__ModelProto *m) {
+    parameters(a, m, 1, 1);
+}
+static void default_twice(po_arena *a, Onnx__ModelProto *m) {
+    parameters(a, m, 0, 2);
+}
+static void default_of_unknown_type(po_arena *a, Onnx__ModelProto *m) {
+    parameters(a, m, 0, 1);
+    m->functions[0]->attribute_proto[0]->type = (Onnx__AttributeProto__AttributeType)77;
+}
+static void default_refers(po_arena *a, Onnx__ModelProto *m) {
+    Onnx__AttributeProto *p = tm_attr(a, "b", PO_ATTR_TENSOR);
+    p->ref_attr_name = po_arena_strdup(a, "c");
+    parameters(a, m, 0, 0);
+    TM_ADD(a, m->functions[0], attribute_proto, p);
+}
+static void default_refers_to_nothing(po_arena *a, Onnx__ModelProto *m) {
+    parameters(a, m, 0, 1);
+    m->functions[0]->attribute_proto[0]->ref_attr_name = po_arena_strdup(a, "");
+}
+static void tensor_by_reference(po_arena *a, Onnx__ModelProto *m) {
+    Onnx__AttributeProto *p = tm_attr(a, "value", PO_ATTR_TENSOR);
+    p->ref_attr_name = po_arena_strdup(a, "b");
+    parameters(a, m, 1, 0);
+    Onnx__NodeProto *n = tm_node(a, "Constant", "", "c");
+    TM_ADD(a, n, attribute, p);
+    TM_ADD(a, m->functions[0], node, n);
+}
+
+/* --- calls: bad ones in the graph, in bodies, in functions --- */
+
+static void not_imported(po_arena *a, Onnx__ModelProto *m) {
+    function(a, m, "F", "Relu");
+    tm_add_node(a, m, "F", "x", "p");
+    tm_last_node(m)->domain = po_arena_strdup(a, "d");
+}
+static void many_outputs(po_arena *a, Onnx__ModelProto *m) {
+    not_imported(a, m);
+    tm_opset(a, m, "d", 1);
+    TM_ADD(a, tm_last_node(m), output, po_arena_strdup(a, "q"));
+}
+/* A body with one call of F; it has one input more than F where that is asked for. */
+static Onnx__GraphProto *calling(po_arena *a, bool wide) {
+    Onnx__GraphProto *g = tm_graph(a, "b");
+    TM_ADD(a, g, node, tm_node(a, "F", wide ? "i,i" : "i", "o"));
+    g->node[0]->domain = po_arena_strdup(a, "d");
+    TM_ADD(a, g, input, tm_info(a, "i", PO_F32, 2, two_three));
+    return g;
+}
+static Onnx__NodeProto *with_bodies(po_arena *a, bool list, bool wide) {
+    Onnx__NodeProto *n = tm_node(a, "Odd", "", "");
+    Onnx__AttributeProto *p = tm_attr(a, "v", list ? PO_ATTR_GRAPHS : PO_ATTR_GRAPH);
+    n->domain = po_arena_strdup(a, "d");
+    if (list) {
+        TM_ADD(a, p, graphs, calling(a, false));
+        TM_ADD(a, p, graphs, calling(a, wide));
+    } else {
+        p->g = calling(a, wide);
+    }
+    TM_ADD(a, n, attribute, p);
+    return n;
+}
+static void calls_in(po_arena *a, Onnx__ModelProto *m, bool list, bool wide) {
+    function(a, m, "F", "Relu");
+    tm_opset(a, m, "d", 1);
+    TM_ADD(a, m->graph, node, with_bodies(a, list, wide));
+}
+static void wide_in_a_body(po_arena *a, Onnx__ModelProto *m) {
+    calls_in(a, m, false, true);
+}
+static void wide_in_bodies(po_arena *a, Onnx__ModelProto *m) {
+    calls_in(a, m, true, true);
+}
+static void good_in_bodies(po_arena *a, Onnx__ModelProto *m) {
+    calls_in(a, m, false, false);
+    TM_ADD(a, m->graph, node, with_bodies(a, true, false));
+}
+static void wide_never_called(po_arena *a, Onnx__ModelProto *m) {
+    function(a, m, "F", "Relu");
+    function(a, m, "G", "F");
+    TM_ADD(a, m->functions[1]->node[0], input, po_arena_strdup(a, "i"));
+    tm_opset(a, m, "d", 1);
+}
+static void wide_in_a_function(po_arena *a, Onnx__ModelProto *m) {
+    wide_never_called(a, m);
+    tm_add_node(a, m, "G", "x", "p");
+    tm_last_node(m)->domain = po_arena_strdup(a, "d");
+}
+static void wide_in_a_function_body(po_arena *a, Onnx__ModelProto *m) {
+    function(a, m, "F", "Relu");
+    Onnx__FunctionProto *g = function(a, m, "G", "Relu");
+    TM_ADD(a, g, node, with_bodies(a, true, true));
+    tm_opset(a, m, "d", 1);
+    tm_add_node(a, m, "G", "x", "p");
+    tm_last_node(m)->domain = po_arena_strdup(a, "d");
+}
+static void called_and_calls_itself(po_arena *a, Onnx__ModelProto *m) {
+    function(a, m, "F", "F");
+    tm_opset(a, m, "d", 1);
+    tm_add_node(a, m, "F", "x", "p");
+    tm_last_node(m)->domain = po_arena_strdup(a, "d");
+}
+static void through_bodies(po_arena *a, Onnx__ModelProto *m) {
+    Onnx__FunctionProto *f = function(a, m, "F", "Relu");
+    TM_ADD(a, f, node, with_bodies(a, true, false));
+}
+static void bodies_in_a_function(po_arena *a, Onnx__ModelProto *m) {
+    function(a, m, "F", "Relu");
+    Onnx__FunctionProto *g = function(a, m, "G", "Relu");
+    TM_ADD(a, g, node, with_bodies(a, true, false));
+}
+
 static const tm_case cases[] = {
     {"functions", good_function, NULL},
     {"function calls itself", calls_itself, "functions[0] 'F': the function calls itself"},
@@ -109,6 +251,36 @@ static const tm_case cases[] = {
     {"function, reference", function_reference, NULL},
     {"function, inputs twice", function_inputs_twice, "input 1 has no name or one that is taken"},
     {"function without name", no_name_function, "a function has no name"},
+    {"without any name", no_name_at_all, "functions[0]: a function has no name"},
+    {"function, nameless input", nameless_input, "input 0 has no name or one that is taken"},
+    {"function, operators not imported", other_operators,
+     "functions[0] 'F'/node[0]: the function does not import the operator set 'e'"},
+    {"function of the standard domain", standard_domain,
+     "graph/node[1]: the call of 'MyRelu' has too many inputs"},
+    {"parameter twice", parameter_twice, "functions[0] 'F': attribute 'b' is there twice"},
+    {"parameter with a default", parameter_and_default, "attribute 'b' is there twice"},
+    {"default twice", default_twice, "functions[0] 'F': attribute 'b' is there twice"},
+    {"default of unknown type", default_of_unknown_type,
+     "functions[0] 'F'/attribute_proto[0] 'b': unknown attribute type (found 77"},
+    {"default that refers", default_refers,
+     "functions[0] 'F'/attribute_proto[0] 'b': a default refers to an attribute ('c')"},
+    {"default that refers to nothing", default_refers_to_nothing, NULL},
+    {"tensor by reference", tensor_by_reference, NULL},
+    {"call, domain not imported", not_imported,
+     "graph/node[1]: the operator set 'd' of a function is not imported"},
+    {"call with an output too many", many_outputs,
+     "the call of 'F' has too many inputs or outputs (found 1 and 2, limit 1 and 1)"},
+    {"bad call in a body", wide_in_a_body, "graph/node[1]/node[0]: the call of 'F' has too many"},
+    {"bad call in a list of bodies", wide_in_bodies, "graph/node[1]/node[0]: the call of 'F' has"},
+    {"calls in bodies", good_in_bodies, NULL},
+    {"called and calls itself", called_and_calls_itself, "the function calls itself"},
+    {"bad call that is never made", wide_never_called, NULL},
+    {"bad call in a function", wide_in_a_function,
+     "functions[1] 'G'/node[0]: the call of 'F' has too many inputs or outputs (found 2 and 1"},
+    {"bad call in a function's body", wide_in_a_function_body,
+     "functions[1] 'G'/node[1]/node[0]: the call of 'F' has too many inputs or outputs"},
+    {"through a list of bodies", through_bodies, "functions[0] 'F': the function calls itself"},
+    {"bodies in a function", bodies_in_a_function, NULL},
 };
 
 static void test_cases(void **state) {

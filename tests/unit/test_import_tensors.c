@@ -121,6 +121,31 @@ static void good_strings(po_arena *a, Onnx__ModelProto *m) {
     *t->string_data = (ProtobufCBinaryData){3, (uint8_t *)po_arena_memdup(a, "a\0b", 3)};
     TM_ADD(a, m->graph, initializer, t);
 }
+static void external(po_arena *a, Onnx__ModelProto *m) {
+    tm_external(a, weight(m), "w.bin", "0", "24");
+}
+static void external_and_typed(po_arena *a, Onnx__ModelProto *m) {
+    external(a, m);
+    both_data(a, m);
+}
+static void external_and_empty(po_arena *a, Onnx__ModelProto *m) {
+    external(a, m);
+    weight(m)->has_raw_data = 1;
+    weight(m)->raw_data.len = 0;
+}
+static void external_strings(po_arena *a, Onnx__ModelProto *m) {
+    external(a, m);
+    weight(m)->data_type = PO_STR;
+}
+static void location_default(po_arena *a, Onnx__ModelProto *m) {
+    (void)a;
+    weight(m)->has_data_location = 1;
+    weight(m)->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT;
+}
+static void large_and_zero(po_arena *a, Onnx__ModelProto *m) {
+    int64_t dims[] = {INT64_C(1) << 62, 4, 0};
+    TM_ADD(a, m->graph, initializer, tm_tensor(a, "z", PO_F64, 3, dims));
+}
 static void segment(po_arena *a, Onnx__ModelProto *m) {
     weight(m)->segment =
         PO_PROTO_NEW(a, Onnx__TensorProto__Segment, ONNX__TENSOR_PROTO__SEGMENT__INIT);
@@ -225,6 +250,12 @@ static const tm_case cases[] = {
     {"int4, too short", int4_short, "found 2 bytes, want 3"},
     {"strings in raw_data", raw_strings, "strings cannot be in raw_data"},
     {"strings with NUL", good_strings, NULL},
+    {"external and typed", external_and_typed, "data is both external and in float_data"},
+    {"external and empty", external_and_empty,
+     "external data is not allowed in a model from memory"},
+    {"external strings", external_strings, "'w': strings cannot be external data"},
+    {"data location said", location_default, NULL},
+    {"zero dim behind large ones", large_and_zero, NULL},
     {"segment", segment, "segmented tensors are not supported"},
     {"in an attribute", in_attribute, "graph/node[1]/attribute[0] 'value'/t 'deep': raw_data"},
     {"in a function", in_function, "functions[0] 'F'/node[0]/attribute[0] 'value'/t 'deep': raw"},
@@ -312,11 +343,113 @@ static void test_narrow(void **state) {
     }
 }
 
+/* The fields whose items are no smaller than elements, and those that pack several into one. */
+typedef struct typed {
+    po_dtype dtype;
+    int64_t count;
+    size_t items, size;
+    const char *field;
+} typed;
+
+static const typed typed_rows[] = {
+    {PO_F32, 2, 2, 8, "float_data"},    {PO_C64, 2, 4, 16, "float_data"},
+    {PO_F64, 2, 2, 16, "double_data"},  {PO_C128, 2, 4, 32, "double_data"},
+    {PO_I64, 2, 2, 16, "int64_data"},   {PO_U64, 2, 2, 16, "uint64_data"},
+    {PO_U32, 3, 3, 12, "uint64_data"},  {PO_I4, 3, 2, 2, "int32_data"},
+    {PO_F4E2M1, 5, 3, 3, "int32_data"}, {PO_I2, 5, 2, 2, "int32_data"},
+    {PO_I2, 4, 1, 1, "int32_data"},
+};
+static const typed *typed_row;
+static size_t typed_less; /* items that are missing */
+
+static void typed_tensor(po_arena *a, Onnx__ModelProto *m) {
+    Onnx__TensorProto *t = tm_tensor(a, "t", (int)typed_row->dtype, 1, &typed_row->count);
+    size_t n = typed_row->items - typed_less;
+    uint64_t *items = PO_NEW_N(a, uint64_t, n);
+    const char *field = typed_row->field;
+    if (strcmp(field, "float_data") == 0) {
+        t->n_float_data = n;
+        t->float_data = PO_NEW_N(a, float, n);
+        for (size_t i = 0; i < n; i++)
+            t->float_data[i] = (float)i + 1;
+    } else if (strcmp(field, "double_data") == 0) {
+        t->n_double_data = n;
+        t->double_data = PO_NEW_N(a, double, n);
+        for (size_t i = 0; i < n; i++)
+            t->double_data[i] = (double)i + 1;
+    } else if (strcmp(field, "int32_data") == 0) {
+        t->n_int32_data = n;
+        t->int32_data = PO_NEW_N(a, int32_t, n);
+        for (size_t i = 0; i < n; i++)
+            t->int32_data[i] = (int32_t)i + 1;
+    } else {
+        for (size_t i = 0; i < n; i++)
+            items[i] = i + 1;
+        bool is_signed = strcmp(field, "int64_data") == 0;
+        t->n_int64_data = is_signed ? n : 0;
+        t->n_uint64_data = is_signed ? 0 : n;
+        t->int64_data = (int64_t *)(void *)items;
+        t->uint64_data = items;
+    }
+    TM_ADD(a, m->graph, initializer, t);
+}
+
+static void check_items(const po_tensor *t) {
+    for (size_t i = 0; i < typed_row->items; i++) {
+        float f;
+        double d;
+        uint64_t u = 0;
+        const uint8_t *data = t->data;
+        switch (typed_row->dtype) {
+        case PO_F32:
+        case PO_C64:
+            memcpy(&f, data + 4 * i, 4);
+            assert_true(f == (float)i + 1);
+            break;
+        case PO_F64:
+        case PO_C128:
+            memcpy(&d, data + 8 * i, 8);
+            assert_true(d == (double)i + 1);
+            break;
+        default:
+            memcpy(&u, data + i * (t->size / typed_row->items), t->size / typed_row->items);
+            assert_int_equal(u, i + 1);
+        }
+    }
+}
+
+static void test_typed(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof typed_rows / sizeof typed_rows[0]; i++) {
+        po_ctx ctx;
+        po_ctx_init(&ctx);
+        po_arena *a = po_arena_create(&ctx);
+        typed_row = &typed_rows[i];
+        typed_less = 0;
+        po_model *model = tm_imported(&ctx, a, typed_tensor);
+        const po_tensor *t = model->graph->values[model->graph->initializers[1]].constant;
+        assert_int_equal(t->dtype, typed_row->dtype);
+        assert_int_equal(t->size, typed_row->size);
+        check_items(t);
+        po_model_free(model);
+        if (typed_row->items > 1) {
+            typed_less = 1;
+            const tm_case less = {
+                typed_row->field, typed_tensor,
+                po_arena_printf(a, "'t': %s does not fit type and dims (found %zu items, want %zu)",
+                                typed_row->field, typed_row->items - 1, typed_row->items)};
+            assert_int_equal(tm_run(&less, 1), 0);
+        }
+        po_arena_free(a);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
         cmocka_unit_test(test_bits),
         cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_typed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
