@@ -8,7 +8,7 @@ For bench/fleet.py, in a process of its own, since a runtime may crash. It share
 what it draws and how it judges are written again here. Open dims are drawn at the sizes of --shape,
 and at others where the original runs with them. A float output may be off by the tolerance of its
 largest magnitude, or by eight times what the original moves by when the runtime's own rewrites are
-off or its inputs change in their last bit; integers, booleans and strings must be equal, but for
+off or its inputs change in their last bit, the most of five draws; integers, booleans and strings must be equal, but for
 elements that the original itself gives otherwise then. Prints one line of JSON.
 """
 import argparse
@@ -114,10 +114,18 @@ def apart(a, b):
     return float(np.max(np.abs(a[same] - b[same])) / (top if top > 0 else 1)), 0, a.size
 
 
-def moved(feed):
-    """The same inputs, floats off by their last bit."""
-    return {n: np.asarray(np.nextafter(x, x.dtype.type(np.inf))) if x.dtype.kind == 'f' and x.any() else x
-            for n, x in feed.items()}
+MOVES = 4  # one draw of an error says little of how large it is
+
+
+def moved(feed, number):
+    """The same inputs, floats off by their last bit: all of them up, or either way."""
+    r, to = np.random.default_rng(number), {}
+    for name, x in feed.items():
+        to[name] = x
+        if x.dtype.kind == 'f' and x.any():
+            end = np.where(r.random(x.shape) < 0.5, -np.inf, np.inf) if number else np.inf
+            to[name] = np.asarray(np.nextafter(x, np.asarray(end).astype(x.dtype)))
+    return to
 
 
 def compare(names, want, got, others, tolerance):
@@ -202,7 +210,8 @@ def check(a, pins, values):
             except Exception as e:
                 told['wrong'].append(f'fails ({kind}): ' + str(e).splitlines()[0][:160])
                 return told
-            others = [plain.run(None, feed), want.run(None, moved(feed))]
+            others = [plain.run(None, feed)]
+            others += [want.run(None, moved(feed, k)) for k in range(MOVES)]
             worst, wrong = compare(names, w, g, others, a.tolerance)
             told['compared'] += 1
             told['worst'] = max(told['worst'], worst)

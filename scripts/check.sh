@@ -94,8 +94,12 @@ sanitize | thread-sanitize)
     export UBSAN_OPTIONS=print_stacktrace=1
     export TSAN_OPTIONS=suppressions=$here/tests/tsan.supp
     # Kernels under sanitizers, readings and rules about sources are the same tests in every build;
-    # kernels_random_lowered schedules more than `schedules`, which compiles all of it.
-    ctest -L unit -E '^(codegen_sanitize|schedules|readings|layers.*|rules_hash|schemas.*)$' -j "$jobs" --output-on-failure
+    # kernels_random_lowered schedules more than `schedules`, which compiles all of it. Emulated
+    # GPUs, every order of a program's statements and all random bands take minutes here:
+    # SANITIZE_ALL=1 (scripts/soak.sh) runs them as well.
+    long='|cuda_run|bands|mugraph_order|sabotage_search'
+    [ -z "${SANITIZE_ALL:-}" ] || long=
+    ctest -L unit -E "^(codegen_sanitize|schedules|readings|layers.*|rules_hash|schemas.*$long)\$" -j "$jobs" --output-on-failure
     # The program itself, over every published model and some random ones.
     ctest -R '^(backend_models|random_models|roundtrip)$' --output-on-failure
     ;;
@@ -114,7 +118,7 @@ fuzz)
         name=${target#fuzz_}
         mkdir -p "$new/$name"
         echo "fuzz: $name"
-        "$build/tests/fuzz/$target" -seed=1 -runs="${FUZZ_RUNS:-10000}" -max_total_time="${FUZZ_SECONDS:-20}" -timeout=10 \
+        "$build/tests/fuzz/$target" -seed=1 -runs="${FUZZ_RUNS:-10000}" -max_total_time="${FUZZ_SECONDS:-12}" -timeout=10 \
             -rss_limit_mb=2048 -print_final_stats=0 -verbosity=0 \
             -artifact_prefix="$build/fuzz-" "$new/$name" "tests/fuzz/corpus/$name" &
         running+=($!)

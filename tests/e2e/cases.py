@@ -83,10 +83,10 @@ def main(script, bed, paths, sampled=False):
              if n.startswith('case_') and args.only in n]
     wrong = 0
     for name, case in cases:
-        folder = tempfile.mkdtemp()
+        folder, start = tempfile.mkdtemp(), time.monotonic()
         try:
             case(bed(args, folder))
-            print(f'ok      {name}', flush=True)
+            print(f'ok      {name} ({time.monotonic() - start:.1f} s)', flush=True)
         except (Wrong, OSError, ValueError, subprocess.SubprocessError) as e:
             wrong += 1
             print(f'WRONG   {name}: {e}', flush=True)

@@ -187,6 +187,8 @@ def suite_commands(args):
     model = os.path.join(test_data, 'node', 'test_attention_4d_expanded', 'model.onnx')
     return [
         ('loads', [loads, model, '1000'], os.path.exists(loads)),
+        ('sanitize', ['env', 'SANITIZE_ALL=1', 'bash', 'scripts/check.sh', 'sanitize', 'build/sanitize'],
+         True),
         script('odd.py', *petopt),
         script('impossible.py', *petopt, '--data', test_data, '--seed', seed, '--count', '8'),
         script('hung.py', '--petopt', os.path.join(args.build, 'tests', 'e2e', 'petopt-hung'),
