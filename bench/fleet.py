@@ -2,15 +2,15 @@
 """petopt on models that others made: bench/fleet.txt, fetched by `scripts/deps.sh --bench`.
 
   bench/fleet.py [--build DIR] [--config NAME].. [--only TEXT].. [--work DIR] [--json FILE]
-                 [--remeasure] [--petopt-options TEXT] [--lock FILE] [--models DIR]
+                 [--remeasure] [--fresh N] [--petopt-options TEXT] [--lock FILE] [--models DIR]
 
 Configurations: open (as shipped, default options), pinned (the dims of the table), open-kernels and
 pinned-kernels (the same with --kernels). A model of static dims has no "pinned". --models takes every
 .onnx file below a folder in the table's place, and no dims.
 
 Each run of petopt has a wall limit of its own (--limit), and each model that it writes is loaded and
-compared on inputs that bench/fleet_check.py draws, and with --remeasure timed beside the original
-again. Prints a row each and a last line that counts what must not be:
+compared on inputs that bench/fleet_check.py draws, with --fresh on N more that bench/fresh.py draws
+at the dims of the table, and with --remeasure timed beside the original again. Prints a row each and a last line that counts what must not be:
 
   crashed    petopt ended by a signal
   late       more than 120 s besides reading and writing, or cut by the wall limit
@@ -235,6 +235,18 @@ def ask_check(a, m, config, out, library):
                 'why': f'the check ended with {p[0]}: {p[2].strip()[-160:]}'}
 
 
+def ask_fresh(a, m, out, library):
+    """The last line of bench/fresh.py, and whether the limit was kept; None: it draws no such inputs."""
+    python = os.path.join(deps(), 'venv', 'bin', 'python3')
+    command = [python, os.path.join(ROOT, 'bench', 'fresh.py'), m.path, out, '--count', str(a.fresh)]
+    command += [w for s in m.shapes for w in ('--shape', s)]
+    command += [w for v in m.values for w in ('--value', v)]
+    command += ['--library', library] if library else []
+    code, text = run_limited(command, CHECKING)[:2]
+    last = (text.strip().splitlines() or [''])[-1]
+    return (last, code == 0) if ' sets: worst ' in last else (None, True)
+
+
 def remeasure(a, m, out, library):
     """The written model's speed by the original's, as petopt bench reads it; None: not to be had."""
     report, ratio = out + '.bench.json', None
@@ -287,6 +299,10 @@ def judge(a, m, row, told, out, err):
         row['faults'].append('different')
     if (not checked['loads'] or checked['wrong']) and not row['why']:
         row['why'] = '; '.join([checked['why'], *checked['wrong']]).strip('; ')[:200]
+    if a.fresh and told['changed']:
+        row['fresh'], kept = ask_fresh(a, m, out, told['library'])
+        row['faults'] += [] if kept else ['different']
+        row['why'] = row['why'] or ('' if kept else row['fresh'])
     if a.remeasure and told['changed']:
         row['again'] = remeasure(a, m, out, told['library'])
         row['faults'] += ['slower'] if row['again'] and row['again'] < SLOWER else []
@@ -337,6 +353,7 @@ def main():
     p.add_argument('--work', default='/tmp/petopt-fleet')
     p.add_argument('--json', help='rows as JSON, one a line; rows that it has already are not run again')
     p.add_argument('--remeasure', action='store_true')
+    p.add_argument('--fresh', type=int, default=0, help='more inputs for what was written')
     p.add_argument('--petopt-options', default='')
     p.add_argument('--limit', type=float, default=300.0, help='wall seconds of one run')
     p.add_argument('--lock', help='a file that is locked while a model runs, for timings beside others')

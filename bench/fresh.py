@@ -2,11 +2,11 @@
 """Whether a model that petopt wrote keeps its limit on inputs that petopt never saw.
 
   bench/fresh.py IN OUT [--count 200] [--seed 1] [--tolerance 1e-4] [--library LIB]
-                 [--shape NAME:1,3,640,640].. [--threads 1]
+                 [--shape NAME:1,3,640,640].. [--value NAME=V].. [--threads 1]
 
 Runs both in ONNX Runtime on --count sets of inputs, drawn here by kind and scale with a generator
 of this file's own: noise, images, pages of text, ramps, constants and sparse ones at scales from
-0.01 to 30. Integer inputs are drawn below --most. Of every float output the largest difference is
+0.01 to 30. Integer inputs are drawn below --most, or are what --value says. Of every float output the largest difference is
 taken relative to the original's largest magnitude on that set (a sigmoid that is nearly 0 all over
 may be off by its own rounding); integers must be the same. A set beyond the tolerance passes where
 rounding alone moves the original's output by an eighth of it: seen where the original runs without
@@ -180,11 +180,14 @@ def main():
     parser.add_argument('--tolerance', type=float, default=1e-4)
     parser.add_argument('--library', help='of kernels, for OUT')
     parser.add_argument('--shape', action='append', default=[], metavar='NAME:DIMS')
+    parser.add_argument('--value', action='append', default=[], metavar='NAME=V',
+                        help='of all elements of an input')
     parser.add_argument('--threads', type=int, default=1)
     parser.add_argument('--most', type=int, default=999, help='largest integer drawn')
     args = parser.parse_args()
     shapes = {s.rpartition(':')[0]: [int(d) for d in s.rpartition(':')[2].split(',')]
               for s in args.shape}
+    values = {v.partition('=')[0]: float(v.partition('=')[2]) for v in args.value}
     a, b = session(args.original, args), session(args.optimised, args, args.library)
     plain = None
     names = [o.name for o in a.get_outputs()]
@@ -194,6 +197,8 @@ def main():
     for i in range(args.count):
         kind, scale = KINDS[i % len(KINDS)], SCALES[(i // len(KINDS)) % len(SCALES)]
         feed = {p.name: draw(rng, p, shapes, kind, scale, args.most) for p in a.get_inputs()}
+        feed |= {p.name: np.full(feed[p.name].shape, values[p.name], DTYPES[p.type])
+                 for p in a.get_inputs() if p.name in values}
         expected, got = a.run(names, feed), b.run(names, feed)
         found = compare(expected, got, rounding)
         worst = max((d / m if m > 0 else np.inf if d > 0 else 0) for d, m in found)

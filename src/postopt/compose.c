@@ -1,6 +1,7 @@
 /* Composition of linear operators where it saves multiplications: a pointwise convolution followed
  * by any, means before expanding convolutions, x + x * s. */
 #include "postopt/conv.h"
+#include "postopt/match.h"
 #include "postopt/passes.h"
 
 /* Bounds the time spent on one product of weights (about a second). */
@@ -63,6 +64,18 @@ static bool compose_convs(po_graph *graph, po_arena *arena, po_node_id id) {
 
 /* --- means --- */
 
+/* Of the last two axes. K magnifies what the mean is off by, where its rows cancel, and runtimes add
+ * up a map in one long sum: that of a large map, or of one that may be large, is taken by rows. */
+static po_value_id mean_of_map(po_graph *graph, po_node_id id, po_value_id x) {
+    enum { SHORT = 64 * 64 };
+    int64_t h = po_dim_of(graph, x, -2), w = po_dim_of(graph, x, -1);
+    po_type narrow = po_type_unranked(graph->values[x].type.dtype);
+    if (h >= 0 && w >= 0 && h * w <= SHORT)
+        return po_add_op(graph, id, PO_OP_GlobalAveragePool, 1, &x, &narrow);
+    po_value_id rows = po_add_reduction(graph, id, PO_OP_ReduceMean, x, 3);
+    return po_add_reduction(graph, id, PO_OP_ReduceMean, rows, 2);
+}
+
 /* mean(K x + b) = K mean(x) + b for a pointwise convolution: cheaper where it widens. The
  * convolution of the whole map may have other readers. */
 static bool mean_first(po_graph *graph, po_node_id id) {
@@ -72,8 +85,8 @@ static bool mean_first(po_graph *graph, po_node_id id) {
         !po_conv_is_pointwise(&c) || c.out < c.in)
         return false;
     po_value_id y = n->out[0];
-    po_type type = graph->values[y].type, narrow = po_type_unranked(c.dtype);
-    po_value_id mean = po_add_op(graph, id, PO_OP_GlobalAveragePool, 1, &c.x, &narrow);
+    po_type type = graph->values[y].type;
+    po_value_id mean = mean_of_map(graph, id, c.x);
     po_value_id made = po_conv_add(graph, id, mean, &c, c.w_id, c.bias_id);
     graph->values[made].type = type;
     po_substitute(graph, y, made);
