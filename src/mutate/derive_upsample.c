@@ -13,24 +13,15 @@ enum { MOST_FACTOR = 8 };
 static bool read_upsampling(const po_graph *g, po_value_id v, uint32_t n, po_value_id *x,
                             int64_t factor[PO_MAP_AXES]) {
     const po_node *node = po_graph_producer(g, v);
-    int64_t from[PO_MOST_DIMS], to[PO_MOST_DIMS];
-    uint32_t rx, ry;
+    int64_t f[PO_MAP_AXES + 2];
     if (!node || (node->op != PO_OP_Resize && node->op != PO_OP_Upsample) ||
-        !po_node_string_is(node, "mode", "nearest", "nearest") ||
-        !po_dims_of(g, node->in[0], &rx, from) || !po_dims_of(g, v, &ry, to) || rx != n + 2 ||
-        ry != rx || from[0] != to[0] || from[1] != to[1])
-        return false;
-    /* What other modes round to is for the check to find: most repeat elements for whole factors.
-     */
-    if (node->op == PO_OP_Resize &&
-        (po_node_string_is(node, "coordinate_transformation_mode", "align_corners", "half_pixel") ||
-         po_node_string_is(node, "coordinate_transformation_mode", "tf_crop_and_resize",
-                           "half_pixel")))
+        po_rank_of(g, node->in[0]) != (int)n + 2 || !po_repeats(g, node, n + 2, f) || f[0] != 1 ||
+        f[1] != 1)
         return false;
     bool more = false;
     for (uint32_t i = 0; i < n; i++) {
-        factor[i] = to[2 + i] / from[2 + i];
-        if (to[2 + i] % from[2 + i] != 0 || factor[i] < 1 || factor[i] > MOST_FACTOR)
+        factor[i] = f[2 + i];
+        if (factor[i] > MOST_FACTOR)
             return false;
         more = more || factor[i] > 1;
     }

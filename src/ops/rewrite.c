@@ -76,6 +76,50 @@ bool po_same_dims(const po_graph *graph, po_value_id a, po_value_id b) {
     return true;
 }
 
+static bool copies_blocks(const po_graph *graph, const po_node *n) {
+    if (!po_node_string_is(n, "mode", "nearest", "nearest") || po_node_attr(n, "axes"))
+        return false;
+    if (n->op == PO_OP_Upsample || po_op_version(graph, n) < 11)
+        return true;
+    bool asymmetric =
+        po_node_string_is(n, "coordinate_transformation_mode", "asymmetric", "half_pixel");
+    bool half = po_node_string_is(n, "coordinate_transformation_mode", "half_pixel", "half_pixel");
+    bool floors = po_node_string_is(n, "nearest_mode", "floor", "round_prefer_floor");
+    bool rounds =
+        po_node_string_is(n, "nearest_mode", "round_prefer_floor", "round_prefer_floor") ||
+        po_node_string_is(n, "nearest_mode", "round_prefer_ceil", "round_prefer_floor");
+    return (asymmetric && floors) || (half && rounds);
+}
+
+/* Scales that are not whole may give shapes as if they were: shapes are asked only for sizes. */
+bool po_repeats(const po_graph *graph, const po_node *n, uint32_t rank, int64_t *factor) {
+    enum { MOST = 64 };
+    if ((n->op != PO_OP_Resize && n->op != PO_OP_Upsample) || !copies_blocks(graph, n))
+        return false;
+    bool resize = n->op == PO_OP_Resize && po_op_version(graph, n) >= 11;
+    uint32_t at = resize ? 2 : 1, count = 0, from_rank = 0, to_rank = 0;
+    bool sizes = resize && n->n_in > 3 && n->in[3] != PO_NONE;
+    const po_tensor *t =
+        n->n_in > at && n->in[at] != PO_NONE ? po_graph_constant(graph, n->in[at]) : NULL;
+    const float *attr = n->n_in > at ? NULL : po_node_floats(n, "scales", &count);
+    const po_dim *from = po_static_dims(graph, n->in[0], &from_rank);
+    const po_dim *to = po_static_dims(graph, n->out[0], &to_rank);
+    if (sizes ? !from || !to || from_rank != rank || to_rank != rank
+              : (t ? t->count : (int64_t)count) != (int64_t)rank)
+        return false;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (sizes && from[i].value < 1)
+            return false;
+        double s = sizes ? (double)to[i].value / (double)from[i].value
+                   : t   ? po_tensor_f64(t, i)
+                         : (double)attr[i];
+        factor[i] = s >= 1 && s <= MOST ? (int64_t)s : 0;
+        if ((double)factor[i] != s)
+            return false;
+    }
+    return true;
+}
+
 bool po_number_or_none(const po_graph *graph, po_value_id value) {
     const po_tensor *t = value == PO_NONE ? NULL : po_graph_constant(graph, value);
     return value == PO_NONE || (t && t->count == 1 && t->rank <= 1);

@@ -26,6 +26,9 @@ int64_t po_dim_of(const po_graph *graph, po_value_id value, int axis);
 int po_rank_of(const po_graph *graph, po_value_id value);
 /* Both ranks are known and every dim is known to be the same; the dtypes may differ. */
 bool po_same_dims(const po_graph *graph, po_value_id a, po_value_id b);
+/* Whether a nearest Resize or Upsample of so many axes only repeats elements, by whole factors:
+ * what constant scales say, or the shapes where sizes were given. */
+bool po_repeats(const po_graph *graph, const po_node *node, uint32_t rank, int64_t *factor);
 /* A constant of one element and at most one axis (a bound of Clip, a factor), which means the same
  * in every layout and beside every part of a tensor; or an input left out (PO_NONE). */
 bool po_number_or_none(const po_graph *graph, po_value_id value);

@@ -7,59 +7,16 @@
 
 /* --- nearest upsampling by whole factors --- */
 
-static bool copies_blocks(const po_graph *graph, const po_node *n) {
-    if (n->op == PO_OP_Upsample)
-        return po_node_string_is(n, "mode", "nearest", "nearest");
-    if (!po_node_string_is(n, "mode", "nearest", "nearest"))
-        return false;
-    if (po_op_version(graph, n) < 11)
-        return true;
-    bool asymmetric =
-        po_node_string_is(n, "coordinate_transformation_mode", "asymmetric", "half_pixel");
-    bool half = po_node_string_is(n, "coordinate_transformation_mode", "half_pixel", "half_pixel");
-    bool floors = po_node_string_is(n, "nearest_mode", "floor", "round_prefer_floor");
-    bool rounds =
-        po_node_string_is(n, "nearest_mode", "round_prefer_floor", "round_prefer_floor") ||
-        po_node_string_is(n, "nearest_mode", "round_prefer_ceil", "round_prefer_floor");
-    return (asymmetric && floors) || (half && rounds);
-}
-
-/* The factor that constant scales give: 1, 1, f, f. */
-static int64_t factor_of_scales(const po_graph *graph, const po_node *n) {
-    uint32_t at = n->op == PO_OP_Resize && po_op_version(graph, n) >= 11 ? 2 : 1, count = 0;
-    const po_tensor *t = n->n_in > at ? po_graph_constant(graph, n->in[at]) : NULL;
-    const float *attr = n->n_in > at ? NULL : po_node_floats(n, "scales", &count);
-    double s[4];
-    if ((!t || t->count != 4) && count != 4)
-        return 0;
-    for (int i = 0; i < 4; i++)
-        s[i] = t ? po_tensor_f64(t, i) : (double)attr[i];
-    int64_t f = s[2] >= 2 && s[2] <= 64 ? (int64_t)s[2] : 0;
-    return s[0] == 1 && s[1] == 1 && s[2] == (double)f && s[3] == (double)f ? f : 0;
-}
-
-/* The factor that static shapes give, however the node came by it. */
-static int64_t factor_of_shapes(const po_graph *graph, po_value_id x, po_value_id y) {
-    uint32_t rank, rank_y;
-    const po_dim *from = po_static_dims(graph, x, &rank), *to = po_static_dims(graph, y, &rank_y);
-    if (!from || !to || rank != 4 || rank_y != 4 || from[0].value != to[0].value ||
-        from[1].value != to[1].value || from[2].value < 1 || from[3].value < 1)
-        return 0;
-    int64_t f = to[2].value / from[2].value;
-    return f >= 2 && to[2].value == f * from[2].value && to[3].value == f * from[3].value ? f : 0;
-}
-
 bool po_upsampled(const po_graph *graph, po_value_id y, po_value_id *x, int64_t *factor) {
     const po_node *n = po_graph_producer(graph, y);
-    if (!n || (n->op != PO_OP_Resize && n->op != PO_OP_Upsample) || po_node_attr(n, "axes") ||
-        !copies_blocks(graph, n) || po_rank_of(graph, n->in[0]) != 4)
+    int64_t f[4];
+    if (!n || (n->op != PO_OP_Resize && n->op != PO_OP_Upsample) ||
+        po_rank_of(graph, n->in[0]) != 4 || !po_repeats(graph, n, 4, f) || f[0] != 1 || f[1] != 1 ||
+        f[2] != f[3])
         return false;
-    int64_t f = factor_of_scales(graph, n);
-    if (f == 0)
-        f = factor_of_shapes(graph, n->in[0], y);
     *x = n->in[0];
-    *factor = f;
-    return f >= 2;
+    *factor = f[2];
+    return f[2] >= 2;
 }
 
 static po_dim times(po_dim d, int64_t factor) {

@@ -62,13 +62,17 @@ static double number(inputs_kind kind, const double *marks, uint32_t n_marks, ui
     }
 }
 
+/* Before IR version 4 initialisers had to be inputs too, and were constants all the same. */
+static bool first_ir(const po_graph *graph) {
+    return graph->model && graph->model->ir_version < 4;
+}
+
 /* Integers are small: they may be indices. From the end, too, among the edges. */
 static po_status make_input(original *o, inputs_kind kind, uint32_t input, const double *marks,
                             uint32_t n_marks, uint64_t seed, po_array **out) {
     const po_value *value = &o->graph->values[o->graph->inputs[input]];
     const po_type *type = &value->type;
-    /* Before IR version 4 initialisers had to be inputs too, and were constants all the same. */
-    if (value->constant && o->graph->model && o->graph->model->ir_version < 4)
+    if (value->constant && first_ir(o->graph))
         return po_array_from_tensor(o->ctx, o->arena, value->constant, out);
     int64_t dims[PO_MAX_RANK];
     if (type->kind != PO_TYPE_TENSOR || !type->has_rank || type->rank > PO_MAX_RANK)
@@ -128,40 +132,47 @@ static const po_recipe *unrounded(unrounding *u, const po_recipe *r) {
     return copy;
 }
 
-/* Derived weights as the algebra made them, before they were rounded: given as if they were inputs
- * (an input may be any array). Constants of bodies stay as they are stored. */
-static po_status evaluate(original *o, const po_graph *graph, const po_array *const *in, bool round,
-                          po_array **out) {
-    po_arena *scratch = po_arena_child(o->arena);
-    po_graph view = *graph;
+/* A graph whose derived weights are given as if they were inputs (an input may be any array), as
+ * the algebra made them, before they were rounded. Constants of bodies stay as they are stored. */
+typedef struct derived {
+    po_graph view;
+    const po_array **given; /* room for the inputs, then the weights */
+} derived;
+
+static po_status derive(original *o, po_arena *arena, const po_graph *graph, bool round,
+                        derived *d) {
     uint32_t n = graph->n_inputs;
-    const po_array **given = PO_NEW_N(scratch, const po_array *, n + graph->n_values);
-    view.inputs = PO_NEW_N(scratch, po_value_id, n + graph->n_values);
-    memcpy(view.inputs, graph->inputs, n * sizeof *view.inputs);
-    memcpy(given, in, n * sizeof *given);
-    po_status status = PO_OK;
-    for (po_value_id v = 0; !round && v < graph->n_values && status == PO_OK; v++) {
+    d->view = *graph;
+    d->given = PO_NEW_N(arena, const po_array *, n + graph->n_values);
+    d->view.inputs = PO_NEW_N(arena, po_value_id, n + graph->n_values);
+    memcpy(d->view.inputs, graph->inputs, n * sizeof *graph->inputs);
+    for (po_value_id v = 0; !round && v < graph->n_values; v++) {
         const po_value *value = &graph->values[v];
         if (!value->constant || !value->recipe || value->is_input ||
             po_dtype_class_of(value->constant->dtype) != PO_CLASS_FLOAT)
             continue;
         po_array *array = NULL;
+        po_arena *scratch = po_arena_child(arena);
         unrounding u = {.arena = scratch};
         const po_recipe *recipe = unrounded(&u, po_recipe_doubles(graph, scratch, v));
-        status = po_recipe_eval(o->ctx, scratch, graph->model, recipe, &array);
+        po_status status = po_recipe_eval(o->ctx, arena, graph->model, recipe, &array);
         if (status != PO_OK) /* stored ones beside derived ones */
-            status = po_recipe_eval(o->ctx, scratch, graph->model,
+            status = po_recipe_eval(o->ctx, arena, graph->model,
                                     po_recipe_doubles(graph, scratch, v), &array);
-        if (status != PO_OK)
-            break;
+        po_arena_free(scratch);
+        PO_TRY(status);
         array->dtype = value->constant->dtype;
-        view.inputs[view.n_inputs] = v;
-        given[view.n_inputs++] = array;
+        d->view.inputs[d->view.n_inputs] = v;
+        d->given[d->view.n_inputs++] = array;
     }
-    if (status == PO_OK)
-        status = po_ref_graph(o->ctx, o->arena, &view, given, out, round);
+    return PO_OK;
+}
+
+static po_status evaluate(original *o, po_arena *arena, derived *d, uint32_t n_in,
+                          const po_array *const *in, bool round, po_array **out) {
+    memcpy(d->given, in, n_in * sizeof *in);
+    po_status status = po_ref_graph(o->ctx, arena, &d->view, d->given, out, round);
     po_ctx_clear(o->ctx);
-    po_arena_free(scratch);
     return status;
 }
 
@@ -171,6 +182,12 @@ original *original_of(po_ctx *ctx, po_arena *arena, const po_graph *graph, uint6
     double marks[MOST_MARKS];
     uint32_t n_marks = marks_of(graph, marks);
     bool any = false;
+    derived whole[2];
+    for (int round = 0; round < 2; round++)
+        if (derive(o, arena, graph, round, &whole[round]) != PO_OK) {
+            po_ctx_clear(ctx);
+            return NULL;
+        }
     for (inputs_kind k = 0; k < KINDS; k++) {
         o->in[k] = PO_NEW_N(arena, const po_array *, graph->n_inputs);
         for (uint32_t i = 0; i < graph->n_inputs; i++) {
@@ -183,7 +200,8 @@ original *original_of(po_ctx *ctx, po_arena *arena, const po_graph *graph, uint6
         }
         for (int round = 0; round < 2; round++) {
             o->out[round][k] = PO_NEW_N(arena, po_array *, graph->n_outputs);
-            if (evaluate(o, graph, o->in[k], round, o->out[round][k]) != PO_OK)
+            if (evaluate(o, arena, &whole[round], graph->n_inputs, o->in[k], round,
+                         o->out[round][k]) != PO_OK)
                 o->out[round][k] = NULL;
             else
                 any = true;
@@ -206,9 +224,12 @@ static int64_t difference(const po_array *a, const po_array *b, rules_promise pr
         if (a->dims[i] != b->dims[i])
             return -2;
     double largest = 0;
-    for (int64_t i = 0; a->f && i < a->count; i++)
+    bool beyond = false;
+    for (int64_t i = 0; a->f && i < a->count; i++) {
+        beyond |= !isfinite(a->f[i]);
         if (isfinite(a->f[i]))
             largest = fmax(largest, fabs(a->f[i]));
+    }
     for (int64_t i = 0; i < a->count; i++) {
         bool same = true;
         if (a->i)
@@ -218,7 +239,8 @@ static int64_t difference(const po_array *a, const po_array *b, rules_promise pr
                    memcmp(a->s[i].data, b->s[i].data, a->s[i].size) == 0;
         else if (promise == PROMISE_BITS)
             same = same_bits(a->f[i], b->f[i]);
-        else if (isfinite(a->f[i])) /* what is beyond float64 is not what algebra is about */
+        else if (isfinite(a->f[i]) && !(beyond && a->f[i] == 0))
+            /* What is beyond float64 is not what algebra is about, nor 0 as a part of it. */
             same = fabs(a->f[i] - b->f[i]) <= tolerances[promise] * largest;
         if (!same)
             return i;
@@ -226,12 +248,14 @@ static int64_t difference(const po_array *a, const po_array *b, rules_promise pr
     return -1;
 }
 
-/* Where the inputs are among the original's, by name; constants that were inputs may be gone. */
+/* Where the inputs are among the original's, by name; constants that were inputs may be gone, and
+ * must be where callers could give others for them now. */
 static bool same_inputs(const po_graph *before, const po_graph *after, uint32_t *from) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < before->n_inputs; i++) {
         const po_value *v = &before->values[before->inputs[i]];
-        if (n < after->n_inputs && strcmp(v->name, after->values[after->inputs[n]].name) == 0)
+        if (n < after->n_inputs && strcmp(v->name, after->values[after->inputs[n]].name) == 0 &&
+            !(v->constant && first_ir(before) && !first_ir(after)))
             from[n++] = i;
         else if (!v->constant)
             return false;
@@ -239,23 +263,33 @@ static bool same_inputs(const po_graph *before, const po_graph *after, uint32_t 
     return n == after->n_inputs;
 }
 
-judged original_judge(original *o, const po_graph *after, rules_promise promise, const char **why) {
+static judged judge(original *o, po_arena *scratch, const po_graph *after, rules_promise promise,
+                    const char **why) {
     bool round = promise == PROMISE_BITS, any = false;
-    uint32_t *from = PO_NEW_N(o->arena, uint32_t, after->n_inputs + 1);
+    uint32_t *from = PO_NEW_N(scratch, uint32_t, after->n_inputs + 1);
+    derived whole;
     if (after->n_outputs != o->graph->n_outputs || !same_inputs(o->graph, after, from)) {
         *why = "it has other inputs or outputs";
+        return JUDGED_DIFFERENT;
+    }
+    if (derive(o, scratch, after, round, &whole) != PO_OK) {
+        po_ctx_clear(o->ctx);
+        *why = "its weights cannot be made";
         return JUDGED_DIFFERENT;
     }
     for (inputs_kind k = 0; k < KINDS; k++) {
         po_array **want = o->out[round][k];
         if (!want || (k == KIND_SPECIAL && !round))
             continue;
-        po_array **got = PO_NEW_N(o->arena, po_array *, after->n_outputs);
-        const po_array **in = PO_NEW_N(o->arena, const po_array *, after->n_inputs);
+        po_array **got = PO_NEW_N(scratch, po_array *, after->n_outputs);
+        const po_array **in = PO_NEW_N(scratch, const po_array *, after->n_inputs);
         for (uint32_t i = 0; i < after->n_inputs; i++)
             in[i] = o->in[k][from[i]];
-        if (evaluate(o, after, in, round, got) != PO_OK)
-            continue;
+        if (evaluate(o, scratch, &whole, after->n_inputs, in, round, got) != PO_OK) {
+            *why = po_arena_printf(o->arena, "the reference takes it no more (%s inputs)",
+                                   kind_names[k]);
+            return JUDGED_DIFFERENT;
+        }
         any = true;
         for (uint32_t i = 0; i < after->n_outputs; i++) {
             int64_t at = difference(want[i], got[i], promise);
@@ -273,4 +307,11 @@ judged original_judge(original *o, const po_graph *after, rules_promise promise,
         }
     }
     return any ? JUDGED_EQUAL : JUDGED_UNSUPPORTED;
+}
+
+judged original_judge(original *o, const po_graph *after, rules_promise promise, const char **why) {
+    po_arena *scratch = po_arena_child(o->arena);
+    judged result = judge(o, scratch, after, promise, why);
+    po_arena_free(scratch);
+    return result;
 }

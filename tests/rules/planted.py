@@ -20,7 +20,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LEAST_ROWS = 60
 
-# (source, what is there, what is planted)
+# (source, what is there, what is planted[, the patterns that show it: all where it is left out])
 PLANTED = [
     # simplify: constants, identities, duplicates, chains of moves
     ('simplify/fold.c', 'po_tensor_set_int(t, i, p->items[i].value);',
@@ -58,6 +58,8 @@ PLANTED = [
     ('postopt/absorb.c', 'if (alpha != 1)\n', 'if (alpha == 1)\n'),
     ('postopt/absorb.c', 'po_affine_scale(arena, m, w->rank, 0)));\n    set_input(graph, id, 1, weights);',
      'po_affine_shift(arena, m, w->rank, 0)));\n    set_input(graph, id, 1, weights);'),
+    ('postopt/absorb.c', 'po_op_int(graph, n, "count_include_pad") == 0 &&',
+     'true &&', 'means with and without'),
     ('postopt/absorb.c', 'shift.a[i] = 1;', 'shift.a[i] = m->a[i];'),
     ('postopt/gates.c', 'po_node_set_float(graph, made, "beta", (float)(m.b[0] / high));',
      'po_node_set_float(graph, made, "beta", (float)(m.b[0]));'),
@@ -84,9 +86,14 @@ PLANTED = [
     ('postopt/write_forms.c', 'po_recipe_sub(arena, po_recipe_number(arena, 1), a)',
      'po_recipe_sub(arena, po_recipe_number(arena, 2), a)'),
     # linear algebra
+    ('postopt/compose.c', 'if (padded && shifted)\n        return false;', '', 'pointwise convolutions with'),
+    ('postopt/compose.c', 'bias = bias ? po_recipe_add(arena, bias, sum) : sum;',
+     'bias = sum;', 'pointwise convolutions with'),
+    ('postopt/compose.c', '(const double[]){1});', '(const double[]){2});'),
     ('postopt/compose.c', 'static const uint32_t taps_between[3] = {0, 2, 1};',
      'static const uint32_t taps_between[3] = {0, 1, 2};'),
     ('postopt/depth_space.c', '(const uint32_t[]){2, 1, 0});', '(const uint32_t[]){1, 2, 0});'),
+    ('postopt/depth_space.c', 'po_node_string_is(n, "mode", "DCR", "DCR")', 'true'),
     ('postopt/depth_space.c', 'static const uint32_t order[5] = {0, 2, 1, 3, 4};',
      'static const uint32_t order[5] = {0, 1, 2, 3, 4};'),
     ('postopt/upsample.c', 'meets[(phase * kk + at) * k + tap] = 1;', 'meets[(phase * kk + at) * k + k - 1 - tap] = 1;'),
@@ -99,16 +106,26 @@ PLANTED = [
     ('postopt/split.c', 'from += channels[k];', 'from = channels[1];'),
     ('postopt/gate_weights.c', 'po_recipe_transpose(arena, columns, (const uint32_t[]){0, 2, 1});',
      'po_recipe_transpose(arena, columns, (const uint32_t[]){0, 1, 2});'),
+    ('postopt/gate_weights.c', 'po_value_id s = po_add_reshape(graph, at, g->s, 2, (int64_t[]){c->in, 1});',
+     'po_value_id s = po_add_reshape(graph, at, g->s, 2, (int64_t[]){1, c->in});', 'gates between'),
     ('postopt/embedding.c', 'const po_recipe *parts[] = {none, rows, rows, none};',
      'const po_recipe *parts[] = {rows, none, none, rows};'),
     ('postopt/embedding.c', 'add_clip(g, id, indices, -depth - 1, depth)', 'add_clip(g, id, indices, -depth, depth)'),
+    ('postopt/embedding.c', 'if (first && (rows->in[1] != first->in[1] ||',
+     'if (first && (false ||', 'rows of two tables'),
     ('postopt/frames.c', 'mean[t] = 1.0 / (double)d[2];', 'mean[t] = 1.0;'),
     ('postopt/planes.c', 'wide[4 + to] = po_tensor_int(t, RANK + i);', 'wide[4 + to] = po_tensor_int(t, i);'),
+    ('postopt/planes.c', 'widen(r, made, "dilations", 1, 1);', '', 'planes'),
     ('postopt/planes.c', 'r->twin[n->in[0]], (const int64_t[]){0, 2, 3, 1});',
      'r->twin[n->in[0]], (const int64_t[]){0, 1, 2, 3});'),
     ('postopt/rows.c', 'if (row < 0 || row >= r->h)', 'if (row < 1 || row >= r->h)'),
     ('postopt/rows.c', 'int64_t before = r->alg.one * c->out,', 'int64_t before = 0,'),
+    ('postopt/phases.c', 'if (s->c[l] == 0 || at - q * count != phase)',
+     'if (s->c[l] == 0 || (at - q * count != phase && l > 1))', 'phases of phases'),
+    ('postopt/spread_gates.c', '{1, 1, (double)d[2].value, (double)d[3].value}',
+     '{1, 1, (double)d[3].value, (double)d[2].value}', 'gates spread'),
     # opsets
+    ('simplify/opset.c', 'leave_first_ir(g, model);', 'model->ir_version = 4;', 'initialisers among'),
     # mutants and their corrections
     ('mutate/derive_stride.c', 'before[2 + i] = c.before[i] % s;', 'before[2 + i] = 0;'),
     ('mutate/derive_stride.c', 'perm[2 + n + i] = (int)(2 + 2 * i);', 'perm[2 + n + i] = (int)(2 + 2 * (n - 1 - i));'),
@@ -117,6 +134,20 @@ PLANTED = [
      'at[i], c.to[i], c.stride[i]);'),
     ('mutate/derive_taps.c', 'w = po_mk_transpose(d, w, (int[]){2, 0, 1});',
      'w = po_mk_transpose(d, w, (int[]){0, 2, 1});'),
+    ('mutate/derive_transposed.c', 'before[2 + i] = -c->before[i];\n        after[2 + i] = c->to[i] + c->before[i] - dims[2 + i];',
+     'before[2 + i] = -c->after[i];\n        after[2 + i] = c->to[i] + c->after[i] - dims[2 + i];', 'transposed convolutions'),
+    ('mutate/derive_transposed.c', 'for (uint32_t i = 0; turned && i < c->n; i++)',
+     'for (uint32_t i = 0; turned && i + 1 < c->n; i++)', 'transposed convolutions'),
+    ('mutate/derive_transposed.c', 'before[2 + i] = at[i];',
+     'before[2 + i] = taps[i] - 1 - at[i];\n            at[i] = taps[i] - 1 - at[i];', 'transposed convolutions'),
+    ('mutate/derive_batch.c', 'int64_t gap = open ? 0 : po_larger(po_larger(c->before[i], reach), 0);',
+     'int64_t gap = open ? 0 : po_larger(po_larger(c->before[i], reach) - 1, 0);', 'convolutions of batches'),
+    ('mutate/derive_pool.c', 'bool even = counts_pads || !padded(&c);',
+     'bool even = true;', 'pools with padding'),
+    ('mutate/derive_pool.c', 'po_mk_scalar(d, (double)po_kernel_taps(&p))',
+     'po_mk_scalar(d, (double)po_kernel_taps(&c))', 'pools of convolutions'),
+    ('mutate/derive_groups.c', 'po_mk_split(d, c.b, 0, (uint32_t)parts, outs, b);',
+     'for (int64_t k = 0; k < parts; k++)\n                b[k] = po_mk_slice(d, c.b, 0, 0, outs[k], 1);', 'grouped convolutions'),
 ]
 
 
@@ -167,8 +198,9 @@ def plant(args, row, folder):
     link.insert(at, out)
     subprocess.run(link, cwd=args.build, check=True)
     try:
-        p = subprocess.run([program, '--stop', '--count', str(args.rounds)], capture_output=True,
-                           text=True, errors='replace', timeout=300)
+        p = subprocess.run([program, '--stop', '--count', str(args.rounds)] +
+                           (['--only', row[3]] if len(row) > 3 else []),
+                           capture_output=True, text=True, errors='replace', timeout=300)
     except subprocess.TimeoutExpired:
         return None, 'still running'
     if p.returncode == 0:

@@ -132,15 +132,17 @@ void rewrites_names(tally *t) {
 
 /* --- trying --- */
 
-/* A rewrite may refuse; what it makes must be a graph. */
+/* What it makes must be a graph; only raising may refuse one (PO_BAD_USE). */
 static bool made(const subject *s, po_status status, const po_graph *out, const char *rewrite) {
-    if (status != PO_OK) {
+    if (status == PO_BAD_USE) {
         po_ctx_clear(s->ctx);
         return false;
     }
-    if (po_graph_check(s->ctx, out) == PO_OK)
+    bool whole = status == PO_OK;
+    if (whole && po_graph_check(s->ctx, out) == PO_OK)
         return true;
-    printf("%s, %s: the graph is broken: %s\n", s->name, rewrite, s->ctx->error.message);
+    printf("%s, %s: %s: %s\n", s->name, rewrite,
+           whole ? "the graph is broken" : "nothing could be made", s->ctx->error.message);
     po_ctx_clear(s->ctx);
     s->tally->wrong++;
     return false;

@@ -3,7 +3,7 @@
  *
  *   rules [--count ROUNDS] [--first ROUND] [--only TEXT] [--least N] [--stop] [--table] [MODEL...]
  *
- * A round makes a graph of every pattern (patterns.txt), and some of the random generators. FIRST
+ * A round makes a graph of every pattern (patterns*.txt), and some of the random generators. FIRST
  * "now" is one that changes by the hour; it is printed, to be given again. --only: patterns of that
  * name. --least: every rule must have fired so often, or be one of those listed in unfired. --stop:
  * at the first that is wrong. A folder stands for the models in it. */
@@ -22,6 +22,11 @@
 #include <time.h>
 
 enum { REGIONS = 6, LINEAR = 8 }; /* of a round */
+/* A pattern of that rarity is large for a rewrite's sake: mutants of it show nothing new. */
+enum { LARGE = 8 };
+
+static const char *const pattern_files[] = {"patterns.txt", "patterns_opset.txt",
+                                            "patterns_linear.txt"};
 
 /* Of a model: the reference takes its time. */
 #define LARGEST_FILE  (1 << 20)
@@ -84,8 +89,9 @@ typedef struct run {
 
 typedef po_graph *(*maker_fn)(po_ctx *ctx, po_arena *arena, void *user);
 
-/* The graph in a context of its own; everything on it. */
-static void try_graph(run *r, maker_fn make, void *user, const char *name, uint64_t seed) {
+/* The graph in a context of its own; everything on it, or all but mutants. */
+static void try_graph(run *r, maker_fn make, void *user, const char *name, uint64_t seed,
+                      bool mutants) {
     po_ctx ctx;
     po_guard guard;
     po_ctx_init(&ctx);
@@ -101,7 +107,8 @@ static void try_graph(run *r, maker_fn make, void *user, const char *name, uint6
     if (g) {
         subject s = {&ctx, arena, g, name, seed, &r->tally};
         rewrites_try(&s);
-        mutants_try(&s);
+        if (mutants)
+            mutants_try(&s);
     }
     po_guard_pop(&ctx, &guard);
     po_arenas_free_since(&ctx, 0);
@@ -160,7 +167,7 @@ static void one_round(run *r, const templates *t, uint64_t round) {
         snprintf(name, sizeof name, "round %llu, '%s'", (unsigned long long)round,
                  templates_name(t, i));
         const char *text = templates_fill(t, arena, i, round);
-        try_graph(r, parsed, (void *)(uintptr_t)text, name, round);
+        try_graph(r, parsed, (void *)(uintptr_t)text, name, round, templates_rarity(t, i) < LARGE);
     }
     po_arena_free(arena);
     for (uint64_t i = 0; !r->only && i < REGIONS + LINEAR; i++) {
@@ -168,7 +175,7 @@ static void one_round(run *r, const templates *t, uint64_t round) {
         uint64_t seed = is_region ? round * REGIONS + i : round * LINEAR + i - REGIONS;
         snprintf(name, sizeof name, "round %llu, %s %llu", (unsigned long long)round,
                  is_region ? "region" : "linear program", (unsigned long long)seed);
-        try_graph(r, is_region ? region : linear, &seed, name, seed);
+        try_graph(r, is_region ? region : linear, &seed, name, seed, true);
     }
 }
 
@@ -181,7 +188,7 @@ static void try_path(run *r, const char *path) {
     if (!S_ISDIR(st.st_mode)) {
         size_t size = strlen(path);
         if (size > 5 && strcmp(path + size - 5, ".onnx") == 0 && st.st_size <= LARGEST_FILE)
-            try_graph(r, imported, (void *)(uintptr_t)path, path, 1);
+            try_graph(r, imported, (void *)(uintptr_t)path, path, 1, true);
         return;
     }
     DIR *folder = opendir(path);
@@ -239,7 +246,10 @@ int main(int argc, char **argv) {
     po_ctx ctx;
     po_ctx_init(&ctx);
     po_arena *arena = po_arena_create(&ctx);
-    templates *t = templates_read(arena, TEST_SOURCE_DIR "/tests/rules/patterns.txt");
+    templates *t = templates_create(arena);
+    for (size_t k = 0; k < sizeof pattern_files / sizeof *pattern_files; k++)
+        templates_read(t, arena,
+                       po_arena_printf(arena, TEST_SOURCE_DIR "/tests/rules/%s", pattern_files[k]));
     rewrites_names(&r.tally);
     mutants_names(&r.tally);
     int i = 1;

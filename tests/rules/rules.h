@@ -59,8 +59,10 @@ bool subject_judge(const subject *s, original *o, const po_graph *after, rules_p
 /* --- templates.c --- */
 
 typedef struct templates templates;
-/* Reads tests/rules/patterns.txt; ends the program where that is no list of patterns. */
-templates *templates_read(po_arena *arena, const char *path);
+templates *templates_create(po_arena *arena);
+/* Adds the patterns of a file; ends the program where that is no list of patterns. What a pattern
+ * draws depends on its place among all. */
+void templates_read(templates *t, po_arena *arena, const char *path);
 uint32_t templates_count(const templates *t);
 /* How many graphs are made of others for one of this pattern: 1, or more for what is slow. */
 uint32_t templates_rarity(const templates *t, uint32_t pattern);

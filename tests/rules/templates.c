@@ -1,4 +1,4 @@
-/* Patterns of graphs with parameters, filled by drawing lots: patterns.txt.
+/* Patterns of graphs with parameters, filled by drawing lots: patterns*.txt.
  *
  * A pattern begins with "% NAME" or "% NAME / N" (one graph in N of what others get, for what is
  * slow). "? a=1|2|5 b=3:9 f=Relu|Tanh" draws parameters: one of a list, or a number of a range. In
@@ -40,9 +40,12 @@ static void give_up(const char *why, const char *what) {
     exit(2);
 }
 
-templates *templates_read(po_arena *arena, const char *path) {
+templates *templates_create(po_arena *arena) {
+    return PO_NEW(arena, templates);
+}
+
+void templates_read(templates *t, po_arena *arena, const char *path) {
     FILE *file = fopen(path, "r");
-    templates *t = PO_NEW(arena, templates);
     char line[1024];
     po_text text;
     pattern row = {0};
@@ -71,7 +74,6 @@ templates *templates_read(po_arena *arena, const char *path) {
         }
     }
     fclose(file);
-    return t;
 }
 
 uint32_t templates_count(const templates *t) {
