@@ -120,8 +120,7 @@ PLANTED = [
      'r->twin[n->in[0]], (const int64_t[]){0, 1, 2, 3});'),
     ('postopt/rows.c', 'if (row < 0 || row >= r->h)', 'if (row < 1 || row >= r->h)'),
     ('postopt/rows.c', 'int64_t before = r->alg.one * c->out,', 'int64_t before = 0,'),
-    ('postopt/phases.c', 'if (s->c[l] == 0 || at - q * count != phase)',
-     'if (s->c[l] == 0 || (at - q * count != phase && l > 1))', 'phases of phases'),
+    ('postopt/phases.c', 'r->x.count ? r->x.part[p] : x', 'r->x.count ? r->x.part[0] : x', 'phases of phases'),
     ('postopt/spread_gates.c', '{1, 1, (double)d[2].value, (double)d[3].value}',
      '{1, 1, (double)d[3].value, (double)d[2].value}', 'gates spread'),
     # opsets
@@ -134,8 +133,10 @@ PLANTED = [
      'at[i], c.to[i], c.stride[i]);'),
     ('mutate/derive_taps.c', 'w = po_mk_transpose(d, w, (int[]){2, 0, 1});',
      'w = po_mk_transpose(d, w, (int[]){0, 2, 1});'),
-    ('mutate/derive_transposed.c', 'before[2 + i] = -c->before[i];\n        after[2 + i] = c->to[i] + c->before[i] - dims[2 + i];',
-     'before[2 + i] = -c->after[i];\n        after[2 + i] = c->to[i] + c->after[i] - dims[2 + i];', 'transposed convolutions'),
+    ('mutate/derive_transposed.c',
+     'before[2 + i] = -c->before[i];\n        after[2 + i] = c->to[i] + c->before[i] - dims[2 + i];',
+     'before[2 + i] = -c->after[i];\n        after[2 + i] = c->to[i] + c->after[i] - dims[2 + i];',
+     'transposed convolutions'),
     ('mutate/derive_transposed.c', 'for (uint32_t i = 0; turned && i < c->n; i++)',
      'for (uint32_t i = 0; turned && i + 1 < c->n; i++)', 'transposed convolutions'),
     ('mutate/derive_transposed.c', 'before[2 + i] = at[i];',
@@ -147,7 +148,8 @@ PLANTED = [
     ('mutate/derive_pool.c', 'po_mk_scalar(d, (double)po_kernel_taps(&p))',
      'po_mk_scalar(d, (double)po_kernel_taps(&c))', 'pools of convolutions'),
     ('mutate/derive_groups.c', 'po_mk_split(d, c.b, 0, (uint32_t)parts, outs, b);',
-     'for (int64_t k = 0; k < parts; k++)\n                b[k] = po_mk_slice(d, c.b, 0, 0, outs[k], 1);', 'grouped convolutions'),
+     'for (int64_t k = 0; k < parts; k++)\n                b[k] = po_mk_slice(d, c.b, 0, 0, outs[k], 1);',
+     'grouped convolutions'),
 ]
 
 
