@@ -99,6 +99,7 @@ PLANTED = [
     ('postopt/upsample.c', 'meets[(phase * kk + at) * k + tap] = 1;', 'meets[(phase * kk + at) * k + k - 1 - tap] = 1;'),
     ('postopt/upsample.c', 'y = po_add_crop(graph, id, wide, p.shift, end, &type);',
      'y = po_add_crop(graph, id, wide, 0, end - p.shift, &type);'),
+    ('ops/rewrite.c', 'if ((double)factor[i] != s)', 'if (factor[i] == 0)', 'scales that are not whole'),
     ('postopt/differences.c', 'd < u->p - r ? -1 : 0', 'd < u->p - r ? 1 : 0'),
     ('postopt/differences.c', 'signs % 2 ? -1 : 1', 'signs % 2 ? 1 : -1'),
     ('postopt/differences.c', 'output == u->f - 1 - (product - 1 - u->p)', 'output == product - 1 - u->p'),
