@@ -5,8 +5,8 @@
  *
  * A round makes a graph of every pattern (patterns*.txt), and some of the random generators. FIRST
  * "now" is one that changes by the hour; it is printed, to be given again. --only: patterns of that
- * name. --least: every rule must have fired so often, or be one of those listed in unfired. --stop:
- * at the first that is wrong. A folder stands for the models in it. */
+ * name. --least: every rule must have fired so often. --stop: at the first that is wrong. A folder
+ * stands for the models in it. */
 #include "rules.h"
 
 #include "cost/roofline.h"
@@ -206,20 +206,6 @@ static void try_path(run *r, const char *path) {
 
 /* --- the table --- */
 
-/* Rules that no graph of the suite makes fire, and why. */
-static const struct {
-    const char *name, *why;
-} unfired[] = {
-    {NULL, NULL},
-};
-
-static const char *excuse(const char *name) {
-    for (size_t i = 0; unfired[i].name; i++)
-        if (strcmp(unfired[i].name, name) == 0)
-            return unfired[i].why;
-    return NULL;
-}
-
 static int by_fired(const void *a, const void *b) {
     const rule_row *x = a, *y = b;
     return x->fired < y->fired ? -1 : x->fired > y->fired;
@@ -229,12 +215,11 @@ static uint32_t report(tally *t, bool whole, uint64_t least) {
     uint32_t rare = 0;
     qsort(t->rows, t->n, sizeof *t->rows, by_fired);
     for (uint32_t i = 0; i < t->n; i++) {
-        const char *why = excuse(t->rows[i].name);
-        bool too_rare = t->rows[i].fired < least && !why;
+        bool too_rare = t->rows[i].fired < least;
         rare += too_rare;
         if (whole || too_rare || i < 5)
-            printf("%10llu  %s%s%s%s\n", (unsigned long long)t->rows[i].fired, t->rows[i].name,
-                   too_rare ? "  (too rare)" : "", why ? "  never: " : "", why ? why : "");
+            printf("%10llu  %s%s\n", (unsigned long long)t->rows[i].fired, t->rows[i].name,
+                   too_rare ? "  (too rare)" : "");
     }
     return rare;
 }
