@@ -18,6 +18,10 @@ static const char *const kind_names[KINDS] = {"normal", "edges", "large", "speci
 static const double tolerances[] = {
     [PROMISE_BITS] = 0, [PROMISE_REAL] = 1e-9, [PROMISE_FORM] = 2e-5};
 
+/* And relative to the largest input: a form that adds 1 to a number loses that much of it in
+ * float64, and another form has it still. */
+static const double lost = 0x1p-52;
+
 struct original {
     po_ctx *ctx;
     po_arena *arena;
@@ -217,7 +221,8 @@ static bool same_bits(double a, double b) {
 }
 
 /* -1: equal; else the first element that is not, or -2 for another shape or type. */
-static int64_t difference(const po_array *a, const po_array *b, rules_promise promise) {
+static int64_t difference(const po_array *a, const po_array *b, rules_promise promise,
+                          double least) {
     if (!a || !b || a->dtype != b->dtype || a->rank != b->rank)
         return -2;
     for (uint32_t i = 0; i < a->rank; i++)
@@ -241,11 +246,22 @@ static int64_t difference(const po_array *a, const po_array *b, rules_promise pr
             same = same_bits(a->f[i], b->f[i]);
         else if (isfinite(a->f[i]) && !(beyond && a->f[i] == 0))
             /* What is beyond float64 is not what algebra is about, nor 0 as a part of it. */
-            same = fabs(a->f[i] - b->f[i]) <= tolerances[promise] * largest;
+            same = fabs(a->f[i] - b->f[i]) <= fmax(tolerances[promise] * largest, least);
         if (!same)
             return i;
     }
     return -1;
+}
+
+static double largest_input(const original *o, inputs_kind kind) {
+    double largest = 0;
+    for (uint32_t k = 0; k < o->graph->n_inputs; k++) {
+        const po_array *a = o->in[kind][k];
+        for (int64_t i = 0; a->f && i < a->count; i++)
+            if (isfinite(a->f[i]))
+                largest = fmax(largest, fabs(a->f[i]));
+    }
+    return largest;
 }
 
 /* Where the inputs are among the original's, by name; constants that were inputs may be gone, and
@@ -291,8 +307,9 @@ static judged judge(original *o, po_arena *scratch, const po_graph *after, rules
             return JUDGED_DIFFERENT;
         }
         any = true;
+        double least = promise == PROMISE_FORM ? lost * largest_input(o, k) : 0;
         for (uint32_t i = 0; i < after->n_outputs; i++) {
-            int64_t at = difference(want[i], got[i], promise);
+            int64_t at = difference(want[i], got[i], promise, least);
             if (at == -1)
                 continue;
             const char *name = o->graph->values[o->graph->outputs[i]].name;
