@@ -120,7 +120,7 @@ PLANTED = [
     ('postopt/planes.c', 'r->twin[n->in[0]], (const int64_t[]){0, 2, 3, 1});',
      'r->twin[n->in[0]], (const int64_t[]){0, 1, 2, 3});'),
     ('postopt/rows.c', 'if (row < 0 || row >= r->h)', 'if (row < 1 || row >= r->h)'),
-    ('postopt/rows.c', 'int64_t before = r->alg.one * c->out,', 'int64_t before = 0,'),
+    ('postopt/rows.c', 'int64_t before = r->alg.one * c->out,', 'int64_t before = 0,', 'rows'),
     ('postopt/phases.c', 'r->x.count ? r->x.part[p] : x', 'r->x.count ? r->x.part[0] : x', 'phases of phases'),
     ('postopt/spread_gates.c', '{1, 1, (double)d[2].value, (double)d[3].value}',
      '{1, 1, (double)d[3].value, (double)d[2].value}', 'gates spread'),
