@@ -4,6 +4,7 @@
 #include "export/export.h"
 #include "pipeline/budget.h"
 #include "pipeline/candidates.h"
+#include "pipeline/open_batch.h"
 #include "pipeline/pin.h"
 #include "select/lengths.h"
 
@@ -77,7 +78,8 @@ static po_status look(po_run_state *state, po_arena *arena, double *seconds) {
     po_rates_of_machine(cost, &rates);
     po_roofline_graph(typed, &rates, state->ctx->threads, &estimate);
     po_status status = PO_OK;
-    if (cost->machine.has_runtime && estimate.seconds < long_by_estimate) {
+    bool open = po_batch_has_open_dims(typed), brief = estimate.seconds < long_by_estimate;
+    if (cost->machine.has_runtime && (brief || open)) { /* open: the lengths that it takes */
         PO_TRY(po_export_hash(state->ctx, state->original, &key));
         key = po_hash_u64(po_hash_u64(po_hash_u64(po_cost_key(cost), LAYOUT), key.lo), key.hi);
         key = po_hash_u64(key, state->ctx->threads);
@@ -97,7 +99,7 @@ static po_status look(po_run_state *state, po_arena *arena, double *seconds) {
 
 po_status po_budget_settle(po_run_state *state) {
     const po_options *o = state->options;
-    if (o->level < 1 || o->time_limit > 0 || o->cuda || o->model_cost || state->started <= 0 ||
+    if (o->level < 1 || o->cuda || o->model_cost || state->started <= 0 ||
         po_options_has(o->skip, o->n_skip, "select") ||
         po_record_nodes(state->original) > MOST_NODES)
         return PO_OK;
@@ -111,6 +113,8 @@ po_status po_budget_settle(po_run_state *state) {
         po_ctx_clear(state->ctx); /* whatever it is, select says it of the original */
         return PO_OK;
     }
+    if (o->time_limit > 0)
+        return PO_OK; /* that is what it may take */
     state->spend = po_budget_share(o, seconds);
     po_log(state->ctx, "one run of the model takes %.3f ms: at most %.0f s are spent on it",
            1e3 * seconds, po_budget_end(state, PO_PART_PROOF) - state->started);

@@ -64,8 +64,9 @@ static bool compose_convs(po_graph *graph, po_arena *arena, po_node_id id) {
 
 /* --- means --- */
 
-/* Of the last two axes. K magnifies what the mean is off by, where its rows cancel, and runtimes add
- * up a map in one long sum: that of a large map, or of one that may be large, is taken by rows. */
+/* Of the last two axes. K magnifies what the mean is off by, where its rows cancel, and runtimes
+ * add up a map in one long sum: that of a large map, or of one that may be large, is taken by rows.
+ */
 static po_value_id mean_of_map(po_graph *graph, po_node_id id, po_value_id x) {
     enum { SHORT = 64 * 64 };
     int64_t h = po_dim_of(graph, x, -2), w = po_dim_of(graph, x, -1);
