@@ -262,7 +262,9 @@ static po_status measure(reader *r) {
         if (!holds && !spec->these_threads)
             return not_elsewhere(verdict);
     }
-    for (uint32_t k = 0; k + 1 < n_sizes; k++) {
+    for (uint32_t k = 0; k < n_sizes; k++) {
+        if (verdict->verify.size[k] == main_size)
+            continue;
         po_step(r->ctx, 0.9, "timing at other sizes");
         PO_TRY(read_against(r, PO_READING_SIZE, spec->threads, verdict->verify.size[k], elsewhere,
                             TRIES, &holds));

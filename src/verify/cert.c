@@ -1,4 +1,7 @@
+/* A certificate as JSON, and back. */
 #include "verify/cert.h"
+
+#include "base/str.h"
 
 #include <jansson.h>
 #include <limits.h>
@@ -16,15 +19,29 @@ static void drop_text(void *user) {
 /* --- writing: nothing here allocates from the arena while JSON is held that it does not know ---
  */
 
-static void put(json_t *object, const char *name, json_t *value) {
-    /* A failure shows in the end: the text is not made. */
-    if (json_object_set_new(object, name, value) != 0)
-        json_object_clear(object);
+/* Sets a member; a value that could not be made spoils the object, and so the whole. */
+static void put(json_t **object, const char *name, json_t *value) {
+    if (*object && json_object_set_new(*object, name, value) != 0) {
+        json_decref(*object);
+        *object = NULL;
+    } else if (!*object) {
+        json_decref(value);
+    }
+}
+
+static void append(json_t **array, json_t *value) {
+    if (*array && json_array_append_new(*array, value) != 0) {
+        json_decref(*array);
+        *array = NULL;
+    } else if (!*array) {
+        json_decref(value);
+    }
 }
 
 static json_t *text_of(const char *text) {
-    json_t *v = text ? json_string(text) : json_null();
-    return v ? v : json_string("?"); /* not UTF-8 */
+    if (!text)
+        return json_null();
+    return json_string(po_utf8_valid(text, strlen(text)) ? text : "?");
 }
 
 static json_t *number(double v) {
@@ -35,9 +52,9 @@ static json_t *files(uint32_t n, const po_cert_file *list) {
     json_t *array = json_array();
     for (uint32_t i = 0; i < n; i++) {
         json_t *file = json_object();
-        put(file, "name", text_of(list[i].name));
-        put(file, "sha256", text_of(list[i].sha256));
-        json_array_append_new(array, file);
+        put(&file, "name", text_of(list[i].name));
+        put(&file, "sha256", text_of(list[i].sha256));
+        append(&array, file);
     }
     return array;
 }
@@ -46,17 +63,17 @@ static json_t *proof_of(const po_proof_report *r) {
     char seed[24];
     json_t *p = json_object(), *primes = json_array();
     for (uint32_t i = 0; i < r->trials && i < PO_PROOF_TRIALS; i++)
-        json_array_append_new(primes, json_integer(r->primes[i]));
-    put(p, "primes", primes);
+        append(&primes, json_integer(r->primes[i]));
+    put(&p, "primes", primes);
     snprintf(seed, sizeof seed, "%016llx", (unsigned long long)r->seed);
-    put(p, "verdict", json_string(r->proved ? "proved" : "tested only"));
-    put(p, "why", text_of(r->why));
-    put(p, "trials", json_integer(r->trials));
-    put(p, "sizes", json_integer(r->sizes));
-    put(p, "seed", json_string(seed));
-    put(p, "degree", number(r->degree));
-    put(p, "log2_bound", number(r->log2_bound));
-    put(p, "elements", json_integer(r->elements));
+    put(&p, "verdict", json_string(r->proved ? "proved" : "tested only"));
+    put(&p, "why", text_of(r->why));
+    put(&p, "trials", json_integer(r->trials));
+    put(&p, "sizes", json_integer(r->sizes));
+    put(&p, "seed", json_string(seed));
+    put(&p, "degree", number(r->degree));
+    put(&p, "log2_bound", number(r->log2_bound));
+    put(&p, "elements", json_integer(r->elements));
     return p;
 }
 
@@ -79,26 +96,33 @@ static const char *dump_in(po_arena *arena, const json_t *root, size_t flags) {
     return text;
 }
 
-const char *po_cert_print(po_arena *arena, const po_cert *c) {
+static json_t *content_of(const po_cert *c) {
     json_t *root = json_object(), *tested = json_object();
-    put(root, "format", json_integer(PO_CERT_FORMAT));
-    put(root, "petopt", text_of(c->petopt));
-    put(root, "in", files(c->n_in, c->in));
-    put(root, "out", files(c->n_out, c->out));
-    put(root, "recipes", text_of(c->recipes));
-    put(root, "proof", proof_of(&c->proof));
+    put(&root, "format", json_integer(PO_CERT_FORMAT));
+    put(&root, "petopt", text_of(c->petopt));
+    put(&root, "in", files(c->n_in, c->in));
+    put(&root, "out", files(c->n_out, c->out));
+    put(&root, "recipes", text_of(c->recipes));
+    put(&root, "proof", proof_of(&c->proof));
     if (c->library)
-        put(root, "library", text_of(c->library));
-    put(tested, "runtime", text_of(c->runtime));
-    put(tested, "error", number(c->error));
-    put(tested, "tolerance", number(c->tolerance));
-    put(root, "tested", tested);
+        put(&root, "library", text_of(c->library));
+    put(&tested, "runtime", text_of(c->runtime));
+    put(&tested, "error", number(c->error));
+    put(&tested, "tolerance", number(c->tolerance));
+    put(&root, "tested", tested);
+    return root;
+}
+
+const char *po_cert_print(po_arena *arena, const po_cert *c) {
+    json_t *root = content_of(c);
     if (!root)
         po_arena_exhausted(arena);
     po_arena_defer(arena, drop_json, root);
     char hex[PO_SHA256_HEX];
     digest(arena, dump_in(arena, root, JSON_COMPACT), hex);
-    put(root, "digest", json_string(hex));
+    json_t *value = json_string(hex);
+    if (json_object_set_new(root, "digest", value) != 0)
+        po_arena_exhausted(arena);
     return po_arena_printf(arena, "%s\n", dump_in(arena, root, JSON_INDENT(1)));
 }
 

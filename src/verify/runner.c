@@ -237,7 +237,12 @@ static po_status allow_own_error(runner *r, const input_set *set, po_arena *scra
     return PO_OK;
 }
 
-/* The original's outputs at inputs 16 times as large. NULL where these cannot be had. */
+static void free_run(void *run) {
+    po_run_free(run);
+}
+
+/* The original's outputs at inputs 16 times as large, as long as the scratch arena. NULL where
+ * these cannot be had. */
 static po_status run_scaled(runner *r, const input_set *set, po_arena *scratch,
                             const po_datum **outputs) {
     po_feed feed;
@@ -250,9 +255,10 @@ static po_status run_scaled(runner *r, const input_set *set, po_arena *scratch,
     mark(r, PO_STAGE_COMPARE);
     PO_TRY(po_inputs_draw(r->ctx, scratch, r->plan, &draw, &feed));
     po_status status = run_one(r, r->original, &feed, &run);
-    if (status == PO_OK)
+    if (status == PO_OK) {
+        po_arena_defer(scratch, free_run, run); /* the outputs are the runtime's memory */
         status = po_run_outputs(r->ctx, scratch, run, outputs);
-    po_run_free(run);
+    }
     if (status == PO_RUNTIME || status == PO_UNSUPPORTED) {
         po_ctx_clear(r->ctx);
         *outputs = NULL;

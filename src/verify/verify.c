@@ -155,6 +155,9 @@ static po_status run_child(po_ctx *ctx, po_arena *arena, const char *what, doubl
         report->equal = 0;
         say(report, text);
     } else {
+        /* What was being judged then had shown a difference, or was not judged. */
+        if (*stage == PO_STAGE_COMPARE && report->evidence == PO_EVIDENCE_RUNTIME)
+            report->equal = 0;
         snprintf(report->why, sizeof report->why, "after %u sets: %.340s", report->sets, text);
     }
     return PO_OK;

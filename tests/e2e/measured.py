@@ -207,6 +207,36 @@ def case_time_limit(bed):
     onnx.checker.check_model(bed.path('out.onnx'))
 
 
+def case_lengths(bed):
+    """A model that takes multiples of 64 alone: readings are at the first that it takes, with a time
+    limit too."""
+    rng = np.random.default_rng(0)
+    weights = [numpy_helper.from_array(rng.standard_normal((64, 64)).astype('f') / 8, 'w'),
+               numpy_helper.from_array(np.array([-1, 64]), 'rows'),
+               numpy_helper.from_array(np.float32(0.5), 'half'), numpy_helper.from_array(np.float32(2), 'two')]
+    nodes = [helper.make_node('Reshape', ['x', 'rows'], ['r']), helper.make_node('MatMul', ['r', 'w'], ['m']),
+             helper.make_node('Mul', ['m', 'half'], ['h']), helper.make_node('Div', ['h', 'two'], ['d']),
+             helper.make_node('Tanh', ['d'], ['y'])]
+    value = lambda name, *dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+    graph = helper.make_graph(nodes, 'rows', [value('x', 'len')], [value('y', None, 64)], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 13)], ir_version=7),
+              bed.path('in.onnx'))
+    for words in ([], ['--time-limit', '20']):
+        code, out, err = bed.run('in.onnx', '-o', 'out.onnx', '--threads', '1', '--cache', 'none', '-v', *words)
+        expect(code == 0, err)
+        expect('ranking failed' not in err and 'refused' not in err, err[-2000:])
+        expect(re.search(r'1 threads, normal x:\d*(64|128|256|512)', err), err[-2000:])
+
+
+def case_room(bed):
+    """Large maps and small weights: forms are read in groups that a process has room for."""
+    affine_model(bed.path('in.onnx'), channels=8, size=1024)
+    code, out, err = bed.run('in.onnx', '-o', 'out.onnx', '-O1', '--threads', '1', '--cache', 'none', '-v',
+                             '--time-limit', '30')
+    expect(code == 0 and 'a process has room for' in err, err[-2000:])
+    onnx.checker.check_model(bed.path('out.onnx'))
+
+
 def case_check_data(bed):
     affine_model(bed.path('in.onnx'), channels=4, size=8)
     os.makedirs(bed.path('data', 'set_0'))

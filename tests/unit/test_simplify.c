@@ -152,7 +152,40 @@ static void test_samples(void **state) {
     assert_int_equal(bad, 0);
 }
 
+/* Weights under other names and shapes are the same bytes; what is computed has its own. */
+static void shared_weights(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_graph *h = NULL,
+             *g = test_graph(&ctx, "graph g (x: f32[16,16]) -> (y) {\n"
+                                   " a = Identity(w: f32[16,16] random 1)\n b = Mul(x, a)\n"
+                                   " c = Reshape(w, s: i64[3] {4, 4, 16})\n f = Mul(c, c)\n"
+                                   " e = Reshape(f, t: i64[2] {16, 16})\n d = Mul(b, e)\n"
+                                   " k = Reshape(d, s)\n y = Mul(k, c)\n}");
+    po_simplify_options options = po_simplify_defaults();
+    assert_int_equal(po_simplify(&ctx, g, &options, &h, NULL), PO_OK);
+    const void *data[8];
+    uint32_t constants = 0, different = 0;
+    for (po_value_id v = 0; v < h->n_values; v++) {
+        const po_tensor *t = po_graph_constant(h, v);
+        if (!t || t->size != 1024 || h->values[v].n_uses == 0)
+            continue;
+        uint32_t k = 0;
+        while (k < different && data[k] != t->data)
+            k++;
+        if (k == different)
+            data[different++] = t->data;
+        constants++;
+    }
+    assert_int_equal(constants, 3); /* w, w as 4x4x16, its square */
+    assert_int_equal(different, 2);
+    po_graph_free(h);
+    po_graph_free(g);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_samples)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_samples),
+                                       cmocka_unit_test(shared_weights)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
