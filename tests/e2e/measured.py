@@ -163,8 +163,10 @@ def case_interrupted_while_measuring(bed):
     affine_model(bed.path('in.onnx'), channels=64, size=96)
     for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
         p = subprocess.Popen([bed.args.petopt, 'in.onnx', '-o', 'out.onnx', '--threads', '1', '--cache',
-                              'none'], cwd=bed.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        time.sleep(2.5)
+                              'none', '-v'], cwd=bed.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while b'postopt:' not in p.stderr.readline():
+            expect(p.poll() is None, 'it ended before anything was timed')
+        time.sleep(0.3)
         p.send_signal(number)
         out, err = p.communicate(timeout=60)
         expect(p.returncode == code, f'exit {p.returncode}: {err!r}')
@@ -230,9 +232,26 @@ def case_lengths(bed):
 
 def case_room(bed):
     """Large maps and small weights: forms are read in groups that a process has room for."""
-    affine_model(bed.path('in.onnx'), channels=8, size=1024)
+    rng, shape = np.random.default_rng(0), [1, 8, 1024, 1024]
+    weights = [numpy_helper.from_array(np.float32(v), n) for n, v in
+               (('three', 3), ('none', 0), ('six', 6), ('scale', 0.7), ('shift', 0.2))]
+    nodes, x = [], 'x'
+    for k in range(3):
+        weights.append(numpy_helper.from_array(rng.standard_normal((8, 8, 3, 3)).astype('f') / 8, f'w{k}'))
+        nodes += [helper.make_node('Conv', [x, f'w{k}'], [f'c{k}'], pads=[1] * 4),
+                  helper.make_node('Add', [f'c{k}', 'three'], [f'a{k}']),
+                  helper.make_node('Clip', [f'a{k}', 'none', 'six'], [f'k{k}']),
+                  helper.make_node('Mul', [f'c{k}', f'k{k}'], [f'm{k}']),
+                  helper.make_node('Div', [f'm{k}', 'six'], [f'h{k}']),
+                  helper.make_node('Mul', [f'h{k}', 'scale'], [f's{k}']),
+                  helper.make_node('Add', [f's{k}', 'shift'], [f'y{k}'])]
+        x = f'y{k}'
+    graph = helper.make_graph(nodes, 'maps', [helper.make_tensor_value_info('x', TensorProto.FLOAT, shape)],
+                              [helper.make_tensor_value_info(x, TensorProto.FLOAT, shape)], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 13)], ir_version=7),
+              bed.path('in.onnx'))
     code, out, err = bed.run('in.onnx', '-o', 'out.onnx', '-O1', '--threads', '1', '--cache', 'none', '-v',
-                             '--time-limit', '30')
+                             '--time-limit', '15')
     expect(code == 0 and 'a process has room for' in err, err[-2000:])
     onnx.checker.check_model(bed.path('out.onnx'))
 
