@@ -10,7 +10,8 @@ pinned-kernels (the same with --kernels). A model of static dims has no "pinned"
 
 Each run of petopt has a wall limit of its own (--limit), and each model that it writes is loaded and
 compared on inputs that bench/fleet_check.py draws, with --fresh on N more that bench/fresh.py draws
-at the dims of the table, and with --remeasure timed beside the original again. Prints a row each and a last line that counts what must not be:
+at the dims of the table, and with --remeasure timed beside the original again. Prints a row each
+and a last line that counts what must not be:
 
   crashed    petopt ended by a signal
   late       more than 120 s besides reading and writing, or cut by the wall limit
@@ -220,14 +221,18 @@ def kept_why(told):
     return (told['notes'] or [best[0]['verdict'] if best else 'no candidate'])[0]
 
 
-def ask_check(a, m, config, out, library):
+def compare_by(script, m, out, library, *words):
+    """Runs a bench that compares two models, at the table's dims and values."""
     python = os.path.join(deps(), 'venv', 'bin', 'python3')
-    command = [python, os.path.join(ROOT, 'bench', 'fleet_check.py'), m.path, out]
+    command = [python, os.path.join(ROOT, 'bench', script), m.path, out, *words]
     command += [w for s in m.shapes for w in ('--shape', s)]
     command += [w for v in m.values for w in ('--value', v)]
-    command += ['--pinned'] if 'pinned' in config else []
     command += ['--library', library] if library else []
-    p = run_limited(command, CHECKING)
+    return run_limited(command, CHECKING)
+
+
+def ask_check(m, config, out, library):
+    p = compare_by('fleet_check.py', m, out, library, *(['--pinned'] if 'pinned' in config else []))
     try:
         return json.loads(p[1].splitlines()[-1])
     except (IndexError, ValueError):
@@ -235,14 +240,9 @@ def ask_check(a, m, config, out, library):
                 'why': f'the check ended with {p[0]}: {p[2].strip()[-160:]}'}
 
 
-def ask_fresh(a, m, out, library):
+def ask_fresh(m, count, out, library):
     """The last line of bench/fresh.py, and whether the limit was kept; None: it draws no such inputs."""
-    python = os.path.join(deps(), 'venv', 'bin', 'python3')
-    command = [python, os.path.join(ROOT, 'bench', 'fresh.py'), m.path, out, '--count', str(a.fresh)]
-    command += [w for s in m.shapes for w in ('--shape', s)]
-    command += [w for v in m.values for w in ('--value', v)]
-    command += ['--library', library] if library else []
-    code, text = run_limited(command, CHECKING)[:2]
+    code, text = compare_by('fresh.py', m, out, library, '--count', str(count))[:2]
     last = (text.strip().splitlines() or [''])[-1]
     return (last, code == 0) if ' sets: worst ' in last else (None, True)
 
@@ -275,7 +275,7 @@ def judge(a, m, row, told, out, err):
         return
     if row['code'] != 0:
         row['why'] = (err.strip().splitlines() or [''])[-1][:240]
-        takes = ask_check(a, m, row['config'], m.path, None)
+        takes = ask_check(m, row['config'], m.path, None)
         row['faults'] += ['refused'] if takes.get('original', True) and takes['loads'] else []
         row['runtime'] = takes['why']
         return
@@ -289,7 +289,7 @@ def judge(a, m, row, told, out, err):
         row['faults'].append('fat')
     candidates(row, told, err)
     row['why'] = row['why'] or ('' if told['changed'] else kept_why(told))
-    checked = ask_check(a, m, row['config'], out, told['library'])
+    checked = ask_check(m, row['config'], out, told['library'])
     row['check'] = checked
     if checked.get('original', True) is False:
         return  # the runtime has nothing to say of this model
@@ -300,7 +300,7 @@ def judge(a, m, row, told, out, err):
     if (not checked['loads'] or checked['wrong']) and not row['why']:
         row['why'] = '; '.join([checked['why'], *checked['wrong']]).strip('; ')[:200]
     if a.fresh and told['changed']:
-        row['fresh'], kept = ask_fresh(a, m, out, told['library'])
+        row['fresh'], kept = ask_fresh(m, a.fresh, out, told['library'])
         row['faults'] += [] if kept else ['different']
         row['why'] = row['why'] or ('' if kept else row['fresh'])
     if a.remeasure and told['changed']:

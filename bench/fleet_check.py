@@ -8,8 +8,8 @@ For bench/fleet.py, in a process of its own, since a runtime may crash. It share
 what it draws and how it judges are written again here. Open dims are drawn at the sizes of --shape,
 and at others where the original runs with them. A float output may be off by the tolerance of its
 largest magnitude, or by eight times what the original moves by when the runtime's own rewrites are
-off or its inputs change in their last bit, the most of five draws; integers, booleans and strings must be equal, but for
-elements that the original itself gives otherwise then. Prints one line of JSON.
+off or its inputs change in their last bit, the most of five draws; integers, booleans and strings
+must be equal, but for elements that the original itself gives otherwise then. Prints one line of JSON.
 """
 import argparse
 import json
@@ -128,19 +128,25 @@ def moved(feed, number):
     return to
 
 
-def compare(names, want, got, others, tolerance):
-    """The worst error, and a sentence for each output that differs."""
-    worst, wrong = 0.0, []
+def compare(names, want, got, rerun, tolerance):
+    """The worst error, and a sentence for each output that differs. rerun(): the original's outputs
+    when it is run otherwise, asked for where something is off."""
+    worst, wrong, others = 0.0, [], None
     for at, (name, w, g) in enumerate(zip(names, want, got)):
-        ws, gs, ps = numbers(w), numbers(g), [numbers(o[at]) for o in others]
+        ws, gs = numbers(w), numbers(g)
         if len(ws) != len(gs):
             wrong.append(f'{name}: {len(gs)} parts, not {len(ws)}')
             continue
         for k, (a, b) in enumerate(zip(ws, gs)):
             error, n, of = apart(a, b)
+            unit = 2 * float(np.finfo(a.dtype).eps) if a.dtype.kind == 'f' else 0
+            if error <= max(tolerance, unit) and n == 0:
+                worst = max(worst, error)
+                continue
+            others = others or rerun()
+            ps = [numbers(o[at]) for o in others]
             owns = [apart(a, p[k]) for p in ps if len(p) == len(ws)]
             own, ties = (max(o[0] for o in owns), max(o[1] for o in owns)) if owns else (1, of)
-            unit = 2 * float(np.finfo(a.dtype).eps) if a.dtype.kind == 'f' else 0
             if error <= max(tolerance, unit) or error > 8 * own:  # else the original's own is as large
                 worst = max(worst, error)
             if error > max(tolerance, unit, 8 * own) or (n > 2 * ties and n > 0):
@@ -210,9 +216,8 @@ def check(a, pins, values):
             except Exception as e:
                 told['wrong'].append(f'fails ({kind}): ' + str(e).splitlines()[0][:160])
                 return told
-            others = [plain.run(None, feed)]
-            others += [want.run(None, moved(feed, k)) for k in range(MOVES)]
-            worst, wrong = compare(names, w, g, others, a.tolerance)
+            rerun = lambda: [plain.run(None, feed)] + [want.run(None, moved(feed, k)) for k in range(MOVES)]
+            worst, wrong = compare(names, w, g, rerun, a.tolerance)
             told['compared'] += 1
             told['worst'] = max(told['worst'], worst)
             told['wrong'] += [f'{x} ({kind}, {grow:+d})' for x in wrong]

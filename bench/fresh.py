@@ -6,8 +6,8 @@
 
 Runs both in ONNX Runtime on --count sets of inputs, drawn here by kind and scale with a generator
 of this file's own: noise, images, pages of text, ramps, constants and sparse ones at scales from
-0.01 to 30. Integer inputs are drawn below --most, or are what --value says. Of every float output the largest difference is
-taken relative to the original's largest magnitude on that set (a sigmoid that is nearly 0 all over
+0.01 to 30. Integer inputs are drawn below --most; --value gives an input its elements. Of every
+float output the largest difference is taken relative to the original's largest magnitude on that set (a sigmoid that is nearly 0 all over
 may be off by its own rounding); integers must be the same. A set beyond the tolerance passes where
 rounding alone moves the original's output by an eighth of it: seen where the original runs without
 graph optimisation, and where its inputs are off by their last bit. Prints a row for each kind, each

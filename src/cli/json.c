@@ -1,8 +1,7 @@
 /* --json. docs/report.md describes the fields. */
+#include "base/json.h"
 #include "cli/cli.h"
 
-#include <jansson.h>
-#include <math.h>
 #include <stdlib.h>
 
 enum { SCHEMA = 1 };
@@ -23,39 +22,15 @@ static json_t *text_of(const char *string) {
     return value;
 }
 
-/* JSON has no infinities and no NaN. */
-static json_t *number(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *count(uint64_t n) {
     return json_integer((json_int_t)n);
 }
 
-/* Sets a member; a value that could not be made spoils the object, and so the whole. */
-static void put(json_t **object, const char *name, json_t *value) {
-    if (*object && json_object_set_new(*object, name, value) != 0) {
-        json_decref(*object);
-        *object = NULL;
-    } else if (!*object) {
-        json_decref(value);
-    }
-}
-
-static void append(json_t **array, json_t *value) {
-    if (*array && json_array_append_new(*array, value) != 0) {
-        json_decref(*array);
-        *array = NULL;
-    } else if (!*array) {
-        json_decref(value);
-    }
-}
-
 static json_t *header(const char *command) {
     json_t *root = json_object();
-    put(&root, "schema", json_integer(SCHEMA));
-    put(&root, "petopt", text_of(po_version()));
-    put(&root, "command", text_of(command));
+    po_json_put(&root, "schema", json_integer(SCHEMA));
+    po_json_put(&root, "petopt", text_of(po_version()));
+    po_json_put(&root, "command", text_of(command));
     return root;
 }
 
@@ -71,10 +46,10 @@ static json_t *operators(const po_summary *s) {
     json_t *array = json_array();
     for (size_t i = 0; i < s->n_operators; i++) {
         json_t *row = json_object();
-        put(&row, "name", text_of(s->operators[i].name));
-        put(&row, "before", count(s->operators[i].before));
-        put(&row, "after", count(s->operators[i].after));
-        append(&array, row);
+        po_json_put(&row, "name", text_of(s->operators[i].name));
+        po_json_put(&row, "before", count(s->operators[i].before));
+        po_json_put(&row, "after", count(s->operators[i].after));
+        po_json_append(&array, row);
     }
     return array;
 }
@@ -83,13 +58,13 @@ static json_t *stages(const po_summary *s) {
     json_t *array = json_array();
     for (size_t i = 0; i < s->n_stages; i++) {
         json_t *row = json_object();
-        put(&row, "name", text_of(s->stages[i].name));
-        put(&row, "ran", json_boolean(s->stages[i].ran));
-        put(&row, "seconds", number(s->stages[i].seconds));
-        put(&row, "nodes_before", count(s->stages[i].nodes_before));
-        put(&row, "nodes_after", count(s->stages[i].nodes_after));
-        put(&row, "note", text_of(s->stages[i].note));
-        append(&array, row);
+        po_json_put(&row, "name", text_of(s->stages[i].name));
+        po_json_put(&row, "ran", json_boolean(s->stages[i].ran));
+        po_json_put(&row, "seconds", po_json_number(s->stages[i].seconds));
+        po_json_put(&row, "nodes_before", count(s->stages[i].nodes_before));
+        po_json_put(&row, "nodes_after", count(s->stages[i].nodes_after));
+        po_json_put(&row, "note", text_of(s->stages[i].note));
+        po_json_append(&array, row);
     }
     return array;
 }
@@ -98,10 +73,10 @@ static json_t *rewrites(const po_summary *s) {
     json_t *array = json_array();
     for (size_t i = 0; i < s->n_rewrites; i++) {
         json_t *row = json_object();
-        put(&row, "stage", text_of(s->rewrites[i].stage));
-        put(&row, "rule", text_of(s->rewrites[i].rule));
-        put(&row, "count", count(s->rewrites[i].count));
-        append(&array, row);
+        po_json_put(&row, "stage", text_of(s->rewrites[i].stage));
+        po_json_put(&row, "rule", text_of(s->rewrites[i].rule));
+        po_json_put(&row, "count", count(s->rewrites[i].count));
+        po_json_append(&array, row);
     }
     return array;
 }
@@ -111,19 +86,19 @@ static json_t *candidates(const po_summary *s) {
     for (size_t i = 0; i < s->n_candidates; i++) {
         const po_candidate_report *c = &s->candidates[i];
         json_t *row = json_object();
-        put(&row, "name", text_of(c->name));
-        put(&row, "nodes", count(c->nodes));
-        put(&row, "measured", json_boolean(c->measured));
-        put(&row, "ms", c->measured ? number(c->ms) : json_null());
-        put(&row, "ratio", c->measured ? number(c->ratio) : json_null());
-        put(&row, "ratio_low", c->measured ? number(c->low) : json_null());
-        put(&row, "ratio_high", c->measured ? number(c->high) : json_null());
-        put(&row, "error", c->compared ? number(c->error) : json_null());
-        put(&row, "refused", json_boolean(c->refused));
-        put(&row, "different", json_boolean(c->different));
-        put(&row, "chosen", json_boolean(c->chosen));
-        put(&row, "verdict", text_of(c->verdict));
-        append(&array, row);
+        po_json_put(&row, "name", text_of(c->name));
+        po_json_put(&row, "nodes", count(c->nodes));
+        po_json_put(&row, "measured", json_boolean(c->measured));
+        po_json_put(&row, "ms", c->measured ? po_json_number(c->ms) : json_null());
+        po_json_put(&row, "ratio", c->measured ? po_json_number(c->ratio) : json_null());
+        po_json_put(&row, "ratio_low", c->measured ? po_json_number(c->low) : json_null());
+        po_json_put(&row, "ratio_high", c->measured ? po_json_number(c->high) : json_null());
+        po_json_put(&row, "error", c->compared ? po_json_number(c->error) : json_null());
+        po_json_put(&row, "refused", json_boolean(c->refused));
+        po_json_put(&row, "different", json_boolean(c->different));
+        po_json_put(&row, "chosen", json_boolean(c->chosen));
+        po_json_put(&row, "verdict", text_of(c->verdict));
+        po_json_append(&array, row);
     }
     return array;
 }
@@ -131,14 +106,14 @@ static json_t *candidates(const po_summary *s) {
 static json_t *lengths(size_t n, const int64_t *values) {
     json_t *array = json_array();
     for (size_t i = 0; i < n; i++)
-        append(&array, json_integer(values[i]));
+        po_json_append(&array, json_integer(values[i]));
     return array;
 }
 
 static json_t *operator_names(const po_node_view *nodes, size_t n) {
     json_t *array = json_array();
     for (size_t i = 0; i < n; i++)
-        append(&array, text_of(nodes[i].op_type));
+        po_json_append(&array, text_of(nodes[i].op_type));
     return array;
 }
 
@@ -147,20 +122,20 @@ static json_t *mutants(const po_subprogram_report *r) {
     for (size_t i = 0; i < r->n_mutants; i++) {
         const po_mutant_report *m = &r->mutants[i];
         json_t *row = json_object();
-        put(&row, "name", text_of(m->name));
-        put(&row, "from",
-            text_of(m->corrected    ? "correction"
-                    : m->enumerated ? "enumeration"
-                                    : "derivation"));
-        put(&row, "fate", text_of(m->fate));
-        put(&row, "agrees", text_of(m->agrees));
-        put(&row, "chosen", json_boolean(m->chosen));
-        put(&row, "ratio", m->measured ? number(m->ratio) : json_null());
-        put(&row, "ratio_estimated", number(m->estimate));
-        put(&row, "flops", number(m->flops));
-        put(&row, "bytes", number(m->bytes));
-        put(&row, "why", text_of(m->why));
-        append(&array, row);
+        po_json_put(&row, "name", text_of(m->name));
+        po_json_put(&row, "from",
+                    text_of(m->corrected    ? "correction"
+                            : m->enumerated ? "enumeration"
+                                            : "derivation"));
+        po_json_put(&row, "fate", text_of(m->fate));
+        po_json_put(&row, "agrees", text_of(m->agrees));
+        po_json_put(&row, "chosen", json_boolean(m->chosen));
+        po_json_put(&row, "ratio", m->measured ? po_json_number(m->ratio) : json_null());
+        po_json_put(&row, "ratio_estimated", po_json_number(m->estimate));
+        po_json_put(&row, "flops", po_json_number(m->flops));
+        po_json_put(&row, "bytes", po_json_number(m->bytes));
+        po_json_put(&row, "why", text_of(m->why));
+        po_json_append(&array, row);
     }
     return array;
 }
@@ -169,10 +144,10 @@ static json_t *repaired(const po_subprogram_report *r) {
     json_t *array = json_array();
     for (size_t i = 0; i < r->n_repaired; i++) {
         json_t *row = json_object();
-        put(&row, "first", lengths(r->repaired[i].rank, r->repaired[i].first));
-        put(&row, "step", lengths(r->repaired[i].rank, r->repaired[i].step));
-        put(&row, "count", lengths(r->repaired[i].rank, r->repaired[i].count));
-        append(&array, row);
+        po_json_put(&row, "first", lengths(r->repaired[i].rank, r->repaired[i].first));
+        po_json_put(&row, "step", lengths(r->repaired[i].rank, r->repaired[i].step));
+        po_json_put(&row, "count", lengths(r->repaired[i].rank, r->repaired[i].count));
+        po_json_append(&array, row);
     }
     return array;
 }
@@ -182,34 +157,34 @@ static json_t *subprograms(const po_summary *s) {
     for (size_t i = 0; i < s->n_subprograms; i++) {
         const po_subprogram_report *r = &s->subprograms[i];
         json_t *row = json_object();
-        put(&row, "name", text_of(r->name));
-        put(&row, "times", count(r->times));
-        put(&row, "before", operator_names(r->before, r->n_before));
-        put(&row, "after", r->after ? operator_names(r->after, r->n_after) : json_null());
-        put(&row, "output", lengths(r->rank, r->dims));
-        put(&row, "ms", r->measured ? number(r->ms) : json_null());
-        put(&row, "flops", number(r->flops));
-        put(&row, "bytes", number(r->bytes));
-        put(&row, "derived", count(r->derived));
-        put(&row, "judged", count(r->judged));
-        put(&row, "ended_by_shape", count(r->by_shape));
-        put(&row, "ended_as_known", count(r->by_hash));
-        put(&row, "ended_by_points", count(r->by_points));
-        put(&row, "boxes", count(r->boxes));
-        put(&row, "points", count(r->points));
-        put(&row, "mutants", mutants(r));
-        put(&row, "corrected", repaired(r));
-        append(&array, row);
+        po_json_put(&row, "name", text_of(r->name));
+        po_json_put(&row, "times", count(r->times));
+        po_json_put(&row, "before", operator_names(r->before, r->n_before));
+        po_json_put(&row, "after", r->after ? operator_names(r->after, r->n_after) : json_null());
+        po_json_put(&row, "output", lengths(r->rank, r->dims));
+        po_json_put(&row, "ms", r->measured ? po_json_number(r->ms) : json_null());
+        po_json_put(&row, "flops", po_json_number(r->flops));
+        po_json_put(&row, "bytes", po_json_number(r->bytes));
+        po_json_put(&row, "derived", count(r->derived));
+        po_json_put(&row, "judged", count(r->judged));
+        po_json_put(&row, "ended_by_shape", count(r->by_shape));
+        po_json_put(&row, "ended_as_known", count(r->by_hash));
+        po_json_put(&row, "ended_by_points", count(r->by_points));
+        po_json_put(&row, "boxes", count(r->boxes));
+        po_json_put(&row, "points", count(r->points));
+        po_json_put(&row, "mutants", mutants(r));
+        po_json_put(&row, "corrected", repaired(r));
+        po_json_append(&array, row);
     }
     return array;
 }
 
 static json_t *search(const po_summary *s) {
     json_t *row = json_object();
-    put(&row, "seconds", number(s->search_seconds));
-    put(&row, "certify_seconds", number(s->certify_seconds));
-    put(&row, "measure_seconds", number(s->measure_seconds));
-    put(&row, "subprograms", subprograms(s));
+    po_json_put(&row, "seconds", po_json_number(s->search_seconds));
+    po_json_put(&row, "certify_seconds", po_json_number(s->certify_seconds));
+    po_json_put(&row, "measure_seconds", po_json_number(s->measure_seconds));
+    po_json_put(&row, "subprograms", subprograms(s));
     return row;
 }
 
@@ -218,13 +193,13 @@ static json_t *steps(const po_region_report *r) {
     for (size_t i = 0; i < r->n_steps; i++) {
         const po_kernel_step_report *s = &r->steps[i];
         json_t *row = json_object();
-        put(&row, "name", text_of(s->name));
-        put(&row, "schedule", text_of(s->schedule));
-        put(&row, "flops", number(s->flops));
-        put(&row, "bytes", number(s->bytes));
-        put(&row, "ms", s->ms > 0 ? number(s->ms) : json_null());
-        put(&row, "ms_roofline", number(s->ms_roofline));
-        append(&array, row);
+        po_json_put(&row, "name", text_of(s->name));
+        po_json_put(&row, "schedule", text_of(s->schedule));
+        po_json_put(&row, "flops", po_json_number(s->flops));
+        po_json_put(&row, "bytes", po_json_number(s->bytes));
+        po_json_put(&row, "ms", s->ms > 0 ? po_json_number(s->ms) : json_null());
+        po_json_put(&row, "ms_roofline", po_json_number(s->ms_roofline));
+        po_json_append(&array, row);
     }
     return array;
 }
@@ -234,14 +209,15 @@ static json_t *regions(const po_summary *s) {
     for (size_t i = 0; i < s->n_regions; i++) {
         const po_region_report *r = &s->regions[i];
         json_t *row = json_object();
-        put(&row, "nodes", count(r->nodes));
-        put(&row, "why", text_of(r->why));
-        put(&row, "ms", r->ms > 0 ? number(r->ms) : json_null());
-        put(&row, "ms_roofline", number(r->ms_roofline));
-        put(&row, "ms_estimated", r->ms_estimated > 0 ? number(r->ms_estimated) : json_null());
-        put(&row, "ms_nodes", r->ms_nodes > 0 ? number(r->ms_nodes) : json_null());
-        put(&row, "steps", steps(r));
-        append(&array, row);
+        po_json_put(&row, "nodes", count(r->nodes));
+        po_json_put(&row, "why", text_of(r->why));
+        po_json_put(&row, "ms", r->ms > 0 ? po_json_number(r->ms) : json_null());
+        po_json_put(&row, "ms_roofline", po_json_number(r->ms_roofline));
+        po_json_put(&row, "ms_estimated",
+                    r->ms_estimated > 0 ? po_json_number(r->ms_estimated) : json_null());
+        po_json_put(&row, "ms_nodes", r->ms_nodes > 0 ? po_json_number(r->ms_nodes) : json_null());
+        po_json_put(&row, "steps", steps(r));
+        po_json_append(&array, row);
     }
     return array;
 }
@@ -251,12 +227,12 @@ static json_t *latency(const po_summary *s, bool estimated) {
     if (estimated ? !s->estimated : !s->measured)
         return json_null();
     json_t *row = json_object();
-    put(&row, "ms_before", number(s->ms_before));
-    put(&row, "ms_after", number(s->ms_after));
-    put(&row, "ratio", number(s->ratio));
+    po_json_put(&row, "ms_before", po_json_number(s->ms_before));
+    po_json_put(&row, "ms_after", po_json_number(s->ms_after));
+    po_json_put(&row, "ratio", po_json_number(s->ratio));
     if (!estimated) {
-        put(&row, "ratio_low", number(s->ratio_low));
-        put(&row, "ratio_high", number(s->ratio_high));
+        po_json_put(&row, "ratio_low", po_json_number(s->ratio_low));
+        po_json_put(&row, "ratio_high", po_json_number(s->ratio_high));
     }
     return row;
 }
@@ -264,84 +240,86 @@ static json_t *latency(const po_summary *s, bool estimated) {
 char *po_json_optimise(const po_outcome *outcome) {
     const po_summary *s = outcome->summary;
     json_t *root = header(outcome->out ? "optimise" : "explain"), *notes = json_array();
-    put(&root, "in", text_of(outcome->in));
-    put(&root, "out", outcome->out ? text_of(outcome->out) : json_null());
-    put(&root, "level", json_integer(s->level));
-    put(&root, "runtime", text_of(s->runtime));
-    put(&root, "cpu", text_of(s->cpu));
-    put(&root, "target", text_of(*s->gpu ? "cuda" : "cpu"));
-    put(&root, "gpu", *s->gpu ? text_of(s->gpu) : json_null());
-    put(&root, "threads", json_integer(s->threads));
-    put(&root, "stopped", text_of(s->stopped == PO_OK ? "" : po_status_name(s->stopped)));
-    put(&root, "changed", json_boolean(s->changed));
-    put(&root, "winner", text_of(s->winner));
-    put(&root, "kept", text_of(s->kept));
-    put(&root, "library", s->library ? text_of(s->library) : json_null());
-    put(&root, "ratio_fallback", s->ratio_fallback > 0 ? number(s->ratio_fallback) : json_null());
-    put(&root, "kernels", count(s->n_kernels));
-    put(&root, "kernels_compared", text_of(s->kernels_compared));
-    put(&root, "kernels_not_executed", text_of(s->kernels_unrun));
-    put(&root, "nodes_before", count(s->nodes_before));
-    put(&root, "nodes_after", count(s->nodes_after));
-    put(&root, "weights_before", count(s->weights_before));
-    put(&root, "weights_after", count(s->weights_after));
-    put(&root, "latency", latency(s, false));
-    put(&root, "latency_estimated", latency(s, true));
-    put(&root, "error", s->compared ? number(s->error) : json_null());
-    put(&root, "error_reference",
-        s->error_reference >= 0 ? number(s->error_reference) : json_null());
-    put(&root, "error_excused", s->inputs_excused > 0 ? number(s->error_excused) : json_null());
-    put(&root, "inputs", count(s->inputs));
-    put(&root, "inputs_fresh", count(s->inputs_fresh));
-    put(&root, "tolerance", number(s->tolerance));
-    put(&root, "proved", json_boolean(s->proved));
-    put(&root, "proof", text_of(s->proof));
-    put(&root, "load_seconds", number(outcome->load_seconds));
-    put(&root, "seconds", number(s->seconds));
-    put(&root, "operators", operators(s));
-    put(&root, "stages", stages(s));
-    put(&root, "rewrites", rewrites(s));
-    put(&root, "candidates", candidates(s));
-    put(&root, "regions", regions(s));
+    po_json_put(&root, "in", text_of(outcome->in));
+    po_json_put(&root, "out", outcome->out ? text_of(outcome->out) : json_null());
+    po_json_put(&root, "level", json_integer(s->level));
+    po_json_put(&root, "runtime", text_of(s->runtime));
+    po_json_put(&root, "cpu", text_of(s->cpu));
+    po_json_put(&root, "target", text_of(*s->gpu ? "cuda" : "cpu"));
+    po_json_put(&root, "gpu", *s->gpu ? text_of(s->gpu) : json_null());
+    po_json_put(&root, "threads", json_integer(s->threads));
+    po_json_put(&root, "stopped", text_of(s->stopped == PO_OK ? "" : po_status_name(s->stopped)));
+    po_json_put(&root, "changed", json_boolean(s->changed));
+    po_json_put(&root, "winner", text_of(s->winner));
+    po_json_put(&root, "kept", text_of(s->kept));
+    po_json_put(&root, "library", s->library ? text_of(s->library) : json_null());
+    po_json_put(&root, "ratio_fallback",
+                s->ratio_fallback > 0 ? po_json_number(s->ratio_fallback) : json_null());
+    po_json_put(&root, "kernels", count(s->n_kernels));
+    po_json_put(&root, "kernels_compared", text_of(s->kernels_compared));
+    po_json_put(&root, "kernels_not_executed", text_of(s->kernels_unrun));
+    po_json_put(&root, "nodes_before", count(s->nodes_before));
+    po_json_put(&root, "nodes_after", count(s->nodes_after));
+    po_json_put(&root, "weights_before", count(s->weights_before));
+    po_json_put(&root, "weights_after", count(s->weights_after));
+    po_json_put(&root, "latency", latency(s, false));
+    po_json_put(&root, "latency_estimated", latency(s, true));
+    po_json_put(&root, "error", s->compared ? po_json_number(s->error) : json_null());
+    po_json_put(&root, "error_reference",
+                s->error_reference >= 0 ? po_json_number(s->error_reference) : json_null());
+    po_json_put(&root, "error_excused",
+                s->inputs_excused > 0 ? po_json_number(s->error_excused) : json_null());
+    po_json_put(&root, "inputs", count(s->inputs));
+    po_json_put(&root, "inputs_fresh", count(s->inputs_fresh));
+    po_json_put(&root, "tolerance", po_json_number(s->tolerance));
+    po_json_put(&root, "proved", json_boolean(s->proved));
+    po_json_put(&root, "proof", text_of(s->proof));
+    po_json_put(&root, "load_seconds", po_json_number(outcome->load_seconds));
+    po_json_put(&root, "seconds", po_json_number(s->seconds));
+    po_json_put(&root, "operators", operators(s));
+    po_json_put(&root, "stages", stages(s));
+    po_json_put(&root, "rewrites", rewrites(s));
+    po_json_put(&root, "candidates", candidates(s));
+    po_json_put(&root, "regions", regions(s));
     for (size_t i = 0; i < s->n_notes; i++)
-        append(&notes, text_of(s->notes[i]));
-    put(&root, "search", search(s));
-    put(&root, "notes", notes);
+        po_json_append(&notes, text_of(s->notes[i]));
+    po_json_put(&root, "search", search(s));
+    po_json_put(&root, "notes", notes);
     return finish(root);
 }
 
 char *po_json_verify(const po_equality *report, const char *a, const char *b) {
     json_t *root = header("verify");
-    put(&root, "a", text_of(a));
-    put(&root, "b", text_of(b));
-    put(&root, "equal", json_boolean(report->equal));
-    put(&root, "proved", json_boolean(report->proved));
-    put(&root, "inputs", count(report->inputs));
-    put(&root, "error", number(report->error));
-    put(&root, "tolerance", number(report->tolerance));
-    put(&root, "worst", text_of(report->worst));
-    put(&root, "proof", text_of(report->proof));
-    put(&root, "how", text_of(report->how));
-    put(&root, "runtime", text_of(report->runtime));
+    po_json_put(&root, "a", text_of(a));
+    po_json_put(&root, "b", text_of(b));
+    po_json_put(&root, "equal", json_boolean(report->equal));
+    po_json_put(&root, "proved", json_boolean(report->proved));
+    po_json_put(&root, "inputs", count(report->inputs));
+    po_json_put(&root, "error", po_json_number(report->error));
+    po_json_put(&root, "tolerance", po_json_number(report->tolerance));
+    po_json_put(&root, "worst", text_of(report->worst));
+    po_json_put(&root, "proof", text_of(report->proof));
+    po_json_put(&root, "how", text_of(report->how));
+    po_json_put(&root, "runtime", text_of(report->runtime));
     return finish(root);
 }
 
 char *po_json_bench(const po_bench_report *report, char *const *files) {
     json_t *root = header("bench"), *rows = json_array();
-    put(&root, "runtime", text_of(report->runtime));
-    put(&root, "cpu", text_of(report->cpu));
-    put(&root, "threads", json_integer(report->threads));
-    put(&root, "rounds", json_integer(report->rounds));
-    put(&root, "control", number(report->control));
+    po_json_put(&root, "runtime", text_of(report->runtime));
+    po_json_put(&root, "cpu", text_of(report->cpu));
+    po_json_put(&root, "threads", json_integer(report->threads));
+    po_json_put(&root, "rounds", json_integer(report->rounds));
+    po_json_put(&root, "control", po_json_number(report->control));
     for (size_t i = 0; i < report->n_rows; i++) {
         json_t *row = json_object();
-        put(&row, "file", text_of(files[i]));
-        put(&row, "ms", number(report->rows[i].ms));
-        put(&row, "ratio", number(report->rows[i].ratio));
-        put(&row, "ratio_low", number(report->rows[i].low));
-        put(&row, "ratio_high", number(report->rows[i].high));
-        append(&rows, row);
+        po_json_put(&row, "file", text_of(files[i]));
+        po_json_put(&row, "ms", po_json_number(report->rows[i].ms));
+        po_json_put(&row, "ratio", po_json_number(report->rows[i].ratio));
+        po_json_put(&row, "ratio_low", po_json_number(report->rows[i].low));
+        po_json_put(&row, "ratio_high", po_json_number(report->rows[i].high));
+        po_json_append(&rows, row);
     }
-    put(&root, "models", rows);
+    po_json_put(&root, "models", rows);
     return finish(root);
 }

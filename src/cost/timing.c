@@ -187,8 +187,8 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
         double start = read_clock(spec->threads);
         PO_TRY(po_run_repeat(ctx, runs[m], 1));
         estimates[m] = read_clock(spec->threads) - start;
-        if (is_full(spec, k + 1, before,
-                    0.25)) /* the second run makes another plan of its memory */
+        /* The second run makes another plan of its memory. */
+        if (is_full(spec, k + 1, before, 0.25))
             PO_TRY(po_run_repeat(ctx, runs[m], 1));
         if (k > 0 && is_full(spec, k + 1, before, 1)) {
             po_reply_add(reply, &(head){.filled = k + 1}, sizeof(head));

@@ -1,3 +1,4 @@
+/* What rewrites ask of a graph, and how they add to it. */
 #include "ops/rewrite.h"
 
 #include "ops/recipe.h"

@@ -1,3 +1,4 @@
+/* The stages in their order, and what they share. */
 #include "pipeline/pipeline.h"
 #include "pipeline/open_batch.h"
 

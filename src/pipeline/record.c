@@ -1,3 +1,4 @@
+/* What a run did, collected as it goes. */
 #include "pipeline/record.h"
 
 #include <stdio.h>

@@ -78,8 +78,9 @@ static po_status look(po_run_state *state, po_arena *arena, double *seconds) {
     po_rates_of_machine(cost, &rates);
     po_roofline_graph(typed, &rates, state->ctx->threads, &estimate);
     po_status status = PO_OK;
-    bool open = po_batch_has_open_dims(typed), brief = estimate.seconds < long_by_estimate;
-    if (cost->machine.has_runtime && (brief || open)) { /* open: the lengths that it takes */
+    /* What to spend, where that is not given; and the lengths that it takes. */
+    bool brief = !(state->options->time_limit > 0) && estimate.seconds < long_by_estimate;
+    if (cost->machine.has_runtime && (brief || po_batch_has_open_dims(typed))) {
         PO_TRY(po_export_hash(state->ctx, state->original, &key));
         key = po_hash_u64(po_hash_u64(po_hash_u64(po_cost_key(cost), LAYOUT), key.lo), key.hi);
         key = po_hash_u64(key, state->ctx->threads);
@@ -114,7 +115,7 @@ po_status po_budget_settle(po_run_state *state) {
         return PO_OK;
     }
     if (o->time_limit > 0)
-        return PO_OK; /* that is what it may take */
+        return PO_OK;
     state->spend = po_budget_share(o, seconds);
     po_log(state->ctx, "one run of the model takes %.3f ms: at most %.0f s are spent on it",
            1e3 * seconds, po_budget_end(state, PO_PART_PROOF) - state->started);

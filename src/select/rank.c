@@ -1,3 +1,4 @@
+/* Readings of many candidates, down to the few that may be the fastest. */
 #include "select/rank.h"
 
 #include <math.h>

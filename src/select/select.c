@@ -1,3 +1,4 @@
+/* The protocol by which one candidate is taken or not. */
 #include "select/select.h"
 
 #include "po_rules.h"

@@ -1,3 +1,4 @@
+/* Compiled steps on drawn inputs, element by element. */
 #include "superopt/check.h"
 
 #include "mugraph/eval.h"

@@ -1,3 +1,4 @@
+/* Inputs at the edges, and what may come of them. */
 #include "superopt/edges.h"
 
 #include "base/hash.h"

@@ -1,9 +1,9 @@
 /* A certificate as JSON, and back. */
 #include "verify/cert.h"
 
+#include "base/json.h"
 #include "base/str.h"
 
-#include <jansson.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -19,42 +19,19 @@ static void drop_text(void *user) {
 /* --- writing: nothing here allocates from the arena while JSON is held that it does not know ---
  */
 
-/* Sets a member; a value that could not be made spoils the object, and so the whole. */
-static void put(json_t **object, const char *name, json_t *value) {
-    if (*object && json_object_set_new(*object, name, value) != 0) {
-        json_decref(*object);
-        *object = NULL;
-    } else if (!*object) {
-        json_decref(value);
-    }
-}
-
-static void append(json_t **array, json_t *value) {
-    if (*array && json_array_append_new(*array, value) != 0) {
-        json_decref(*array);
-        *array = NULL;
-    } else if (!*array) {
-        json_decref(value);
-    }
-}
-
 static json_t *text_of(const char *text) {
     if (!text)
         return json_null();
     return json_string(po_utf8_valid(text, strlen(text)) ? text : "?");
 }
 
-static json_t *number(double v) {
-    return isfinite(v) ? json_real(v) : json_null();
-}
-
 static json_t *files(uint32_t n, const po_cert_file *list) {
     json_t *array = json_array();
     for (uint32_t i = 0; i < n; i++) {
         json_t *file = json_object();
-        put(&file, "name", text_of(list[i].name));
-        put(&file, "sha256", text_of(list[i].sha256));
-        append(&array, file);
+        po_json_put(&file, "name", text_of(list[i].name));
+        po_json_put(&file, "sha256", text_of(list[i].sha256));
+        po_json_append(&array, file);
     }
     return array;
 }
@@ -63,17 +40,17 @@ static json_t *proof_of(const po_proof_report *r) {
     char seed[24];
     json_t *p = json_object(), *primes = json_array();
     for (uint32_t i = 0; i < r->trials && i < PO_PROOF_TRIALS; i++)
-        append(&primes, json_integer(r->primes[i]));
-    put(&p, "primes", primes);
+        po_json_append(&primes, json_integer(r->primes[i]));
+    po_json_put(&p, "primes", primes);
     snprintf(seed, sizeof seed, "%016llx", (unsigned long long)r->seed);
-    put(&p, "verdict", json_string(r->proved ? "proved" : "tested only"));
-    put(&p, "why", text_of(r->why));
-    put(&p, "trials", json_integer(r->trials));
-    put(&p, "sizes", json_integer(r->sizes));
-    put(&p, "seed", json_string(seed));
-    put(&p, "degree", number(r->degree));
-    put(&p, "log2_bound", number(r->log2_bound));
-    put(&p, "elements", json_integer(r->elements));
+    po_json_put(&p, "verdict", json_string(r->proved ? "proved" : "tested only"));
+    po_json_put(&p, "why", text_of(r->why));
+    po_json_put(&p, "trials", json_integer(r->trials));
+    po_json_put(&p, "sizes", json_integer(r->sizes));
+    po_json_put(&p, "seed", json_string(seed));
+    po_json_put(&p, "degree", po_json_number(r->degree));
+    po_json_put(&p, "log2_bound", po_json_number(r->log2_bound));
+    po_json_put(&p, "elements", json_integer(r->elements));
     return p;
 }
 
@@ -98,18 +75,18 @@ static const char *dump_in(po_arena *arena, const json_t *root, size_t flags) {
 
 static json_t *content_of(const po_cert *c) {
     json_t *root = json_object(), *tested = json_object();
-    put(&root, "format", json_integer(PO_CERT_FORMAT));
-    put(&root, "petopt", text_of(c->petopt));
-    put(&root, "in", files(c->n_in, c->in));
-    put(&root, "out", files(c->n_out, c->out));
-    put(&root, "recipes", text_of(c->recipes));
-    put(&root, "proof", proof_of(&c->proof));
+    po_json_put(&root, "format", json_integer(PO_CERT_FORMAT));
+    po_json_put(&root, "petopt", text_of(c->petopt));
+    po_json_put(&root, "in", files(c->n_in, c->in));
+    po_json_put(&root, "out", files(c->n_out, c->out));
+    po_json_put(&root, "recipes", text_of(c->recipes));
+    po_json_put(&root, "proof", proof_of(&c->proof));
     if (c->library)
-        put(&root, "library", text_of(c->library));
-    put(&tested, "runtime", text_of(c->runtime));
-    put(&tested, "error", number(c->error));
-    put(&tested, "tolerance", number(c->tolerance));
-    put(&root, "tested", tested);
+        po_json_put(&root, "library", text_of(c->library));
+    po_json_put(&tested, "runtime", text_of(c->runtime));
+    po_json_put(&tested, "error", po_json_number(c->error));
+    po_json_put(&tested, "tolerance", po_json_number(c->tolerance));
+    po_json_put(&root, "tested", tested);
     return root;
 }
 

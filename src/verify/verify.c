@@ -1,3 +1,4 @@
+/* Comparisons in processes of their own, and what their reports come to. */
 #include "verify/verify_private.h"
 
 #include "ops/op.h"

@@ -221,6 +221,19 @@ po_model *tm_imported(po_ctx *ctx, po_arena *a, void (*change)(po_arena *, Onnx_
     return model;
 }
 
+void tm_assert_operators(void (*change)(po_arena *, Onnx__ModelProto *), const char *const *want,
+                         uint32_t n) {
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *a = po_arena_create(&ctx);
+    po_model *model = tm_imported(&ctx, a, change);
+    assert_int_equal(model->graph->n_nodes, n);
+    for (uint32_t i = 0; i < n; i++)
+        assert_string_equal(model->graph->nodes[i].op_type, want[i]);
+    po_model_free(model);
+    po_arena_free(a);
+}
+
 int tm_run(const tm_case *cases, size_t n) {
     int wrong = 0;
     for (size_t i = 0; i < n; i++) {

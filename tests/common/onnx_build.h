@@ -50,6 +50,9 @@ po_status tm_import(po_ctx *ctx, const void *data, size_t size);
 
 /* tm_model as `change` makes it, imported; that must succeed. */
 po_model *tm_imported(po_ctx *ctx, po_arena *a, void (*change)(po_arena *, Onnx__ModelProto *));
+/* Its nodes are of those operators, in that order. */
+void tm_assert_operators(void (*change)(po_arena *, Onnx__ModelProto *), const char *const *want,
+                         uint32_t n);
 
 /* One line of a table of broken models: the message that it must give, NULL: it must be taken. */
 typedef struct tm_case {

@@ -198,15 +198,7 @@ static void needs_in_bodies(po_arena *a, Onnx__ModelProto *m) {
 static void test_sorted(void **state) {
     static const char *const want[] = {"Add", "Exp", "Abs", "Odd", "Relu"};
     (void)state;
-    po_ctx ctx;
-    po_ctx_init(&ctx);
-    po_arena *a = po_arena_create(&ctx);
-    po_model *model = tm_imported(&ctx, a, needs_in_bodies);
-    assert_int_equal(model->graph->n_nodes, 5);
-    for (int i = 0; i < 5; i++)
-        assert_string_equal(model->graph->nodes[i].op_type, want[i]);
-    po_model_free(model);
-    po_arena_free(a);
+    tm_assert_operators(needs_in_bodies, want, 5);
 }
 
 static void named_alike(po_arena *a, Onnx__ModelProto *m) {

@@ -161,15 +161,7 @@ static void out_of_order(po_arena *a, Onnx__ModelProto *m) {
 static void test_sorted(void **state) {
     static const char *const want[] = {"Add", "Abs", "Neg", "Relu", "Exp"};
     (void)state;
-    po_ctx ctx;
-    po_ctx_init(&ctx);
-    po_arena *a = po_arena_create(&ctx);
-    po_model *model = tm_imported(&ctx, a, out_of_order);
-    assert_int_equal(model->graph->n_nodes, 5);
-    for (int i = 0; i < 5; i++)
-        assert_string_equal(model->graph->nodes[i].op_type, want[i]);
-    po_model_free(model);
-    po_arena_free(a);
+    tm_assert_operators(out_of_order, want, 5);
 }
 
 static void named_alike(po_arena *a, Onnx__ModelProto *m) {
