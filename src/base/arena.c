@@ -24,6 +24,7 @@ struct po_arena {
     po_arena *older, *newer; /* in ctx->arenas */
     uint64_t serial;
     block *blocks;
+    block *loose; /* one allocation each */
     block *spare; /* what a reset took back */
     deferred *deferred;
     size_t next_size;
@@ -125,19 +126,25 @@ void po_arena_free(po_arena *arena) {
     run_deferred(arena);
     po_arena_keep(arena);
     free_blocks(arena->blocks);
+    free_blocks(arena->loose);
     free_blocks(arena->spare);
     free(arena);
+}
+
+static void take_back(po_arena *arena, block **list) {
+    while (*list) {
+        block *b = *list;
+        *list = b->next;
+        b->next = arena->spare;
+        arena->spare = b;
+    }
 }
 
 void po_arena_reset(po_arena *arena) {
     refuse_foreign(arena);
     run_deferred(arena);
-    while (arena->blocks) {
-        block *b = arena->blocks;
-        arena->blocks = b->next;
-        b->next = arena->spare;
-        arena->spare = b;
-    }
+    take_back(arena, &arena->blocks);
+    take_back(arena, &arena->loose);
 }
 
 void po_arenas_free_since(po_ctx *ctx, uint64_t mark) {
@@ -161,8 +168,8 @@ static block *take_spare(po_arena *arena, size_t size) {
     return b;
 }
 
-/* A block of its own, behind the current one, which stays in use. */
-static void *alloc_large(po_arena *arena, size_t size, bool zeroed) {
+/* A block for one allocation. */
+static block *own_block(po_arena *arena, size_t size, bool zeroed) {
     size_t bytes = sizeof(block) + size;
     block *fresh = take_spare(arena, size);
     if (fresh) {
@@ -175,6 +182,12 @@ static void *alloc_large(po_arena *arena, size_t size, bool zeroed) {
             po_arena_exhausted(arena);
         fresh->used = fresh->size = size;
     }
+    return fresh;
+}
+
+/* Behind the current block, which stays in use. */
+static void *alloc_large(po_arena *arena, size_t size, bool zeroed) {
+    block *fresh = own_block(arena, size, zeroed);
     block *b = arena->blocks;
     fresh->next = b ? b->next : NULL;
     if (b)
@@ -223,6 +236,27 @@ void *po_arena_calloc(po_arena *arena, size_t count, size_t size) {
     if (__builtin_mul_overflow(count, size, &bytes))
         po_arena_exhausted(arena);
     return alloc(arena, bytes, true);
+}
+
+void *po_arena_loose(po_arena *arena, size_t size) {
+    refuse_foreign(arena);
+    if (size > SIZE_MAX / 2)
+        po_arena_exhausted(arena);
+    block *fresh = own_block(arena, size, true);
+    fresh->next = arena->loose;
+    arena->loose = fresh;
+    return fresh->data;
+}
+
+void po_arena_visit_loose(const po_arena *arena,
+                          void (*fn)(void *user, const void *data, size_t size), void *user) {
+    for (const block *b = arena->loose; b; b = b->next)
+        fn(user, b->data, b->size);
+}
+
+void po_arena_drop_loose(po_arena *arena) {
+    free_blocks(arena->loose);
+    arena->loose = NULL;
 }
 
 void *po_arena_memdup(po_arena *arena, const void *data, size_t size) {

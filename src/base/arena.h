@@ -38,6 +38,14 @@ __attribute__((returns_nonnull)) char *po_arena_strdup(po_arena *arena, const ch
 __attribute__((returns_nonnull, format(printf, 2, 3))) char *
 po_arena_printf(po_arena *arena, const char *format, ...);
 
+/* As po_arena_calloc(arena, size, 1), in a block of its own, which may be given back before the
+ * rest: po_arena_visit_loose shows those that there are, po_arena_drop_loose frees them all. */
+__attribute__((malloc, returns_nonnull, alloc_size(2))) void *po_arena_loose(po_arena *arena,
+                                                                             size_t size);
+void po_arena_visit_loose(const po_arena *arena,
+                          void (*fn)(void *user, const void *data, size_t size), void *user);
+void po_arena_drop_loose(po_arena *arena);
+
 /* Calls fn(user) when the arena is freed: for descriptors, mappings and foreign handles. */
 void po_arena_defer(po_arena *arena, void (*fn)(void *), void *user);
 

@@ -17,6 +17,10 @@
 
 extern char **environ;
 
+/* gcc clears up sooner: 110 MB for a library's larger files, not 220, in a tenth more of the time.
+ * clang knows the words and does without. */
+#define LEAN "--param ggc-min-expand=20 --param ggc-min-heapsize=32768"
+
 enum { SAID = 1500 /* bytes of a compiler's complaint that are passed on */ };
 
 typedef struct job {
@@ -261,7 +265,7 @@ static uint32_t at_a_time(void) {
 static words command(work *w, const char *flags) {
     words to = {NULL, 0, 0};
     push(w, &to, "cc");
-    push_all(w, &to, PO_CC_FLAGS " -w");
+    push_all(w, &to, PO_CC_FLAGS " -w " LEAN);
     if (flags != NULL)
         push_all(w, &to, flags);
     return to;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -257,6 +258,9 @@ po_status po_isolate(po_ctx *ctx, po_arena *arena, const char *what, double seco
     if (pipe2(ends, O_CLOEXEC) != 0)
         return po_fail(ctx, PO_IO, "%s: no pipe: %s", what, strerror(errno));
     pid_t parent = getpid();
+#ifdef __GLIBC__
+    malloc_trim(0); /* the child holds what is held here */
+#endif
     pid_t pid = fork();
     if (pid < 0) {
         po_status status = po_fail(ctx, PO_IO, "%s: no process: %s", what, strerror(errno));

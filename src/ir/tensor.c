@@ -48,12 +48,19 @@ po_status po_tensor_create(po_ctx *ctx, po_arena *arena, po_dtype dtype, uint32_
     PO_TRY(po_tensor_wrap(ctx, arena, dtype, rank, dims, NULL, tensor));
     po_tensor *t = *tensor;
     size_t size = dtype == PO_STR ? (size_t)t->count * sizeof(po_bytes) : t->size;
-    t->data = po_arena_calloc(arena, size ? size : 1, 1);
+    t->data = dtype != PO_STR && size >= PO_TENSOR_LOOSE
+                  ? po_arena_loose(arena, size)
+                  : po_arena_calloc(arena, size ? size : 1, 1);
     return PO_OK;
 }
 
 void *po_tensor_data(po_tensor *tensor) {
     return (void *)(uintptr_t)tensor->data;
+}
+
+void po_tensor_rest_on(const po_tensor *tensor, const void *data) {
+    /* What a tensor holds never changes; where it holds it is nobody's concern. */
+    ((po_tensor *)(uintptr_t)tensor)->data = data;
 }
 
 po_tensor *po_tensor_i64(po_arena *arena, uint32_t count, const int64_t *values) {

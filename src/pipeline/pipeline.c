@@ -5,10 +5,14 @@
 #include "cost/cost.h"
 #include "cost/roofline.h"
 #include "ir/text.h"
+#include "ops/share.h"
 #include "pipeline/budget.h"
 #include "pipeline/recall.h"
 
 void po_pipeline_hold(po_run_state *state, po_graph *graph) {
+    if (!state->shared)
+        state->shared = po_shared_create(state->arena);
+    po_share_constants(state->shared, graph);
     PO_PUSH(state->arena, state->graphs, state->n_graphs, state->cap_graphs, graph);
     po_arena_keep(graph->arena);
 }
@@ -25,7 +29,7 @@ void po_pipeline_drop(po_run_state *state, const po_graph *graph) {
 }
 
 double po_pipeline_room(const po_run_state *state) {
-    return 2 * (double)po_record_weights(state->original) + 450e6;
+    return 2 * (double)po_record_weights(state->original) + 250e6;
 }
 
 po_status po_pipeline_cost(po_run_state *state, po_cost **cost) {

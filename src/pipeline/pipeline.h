@@ -36,6 +36,7 @@ typedef struct po_run_state {
     po_record *record;
     po_graph **graphs; /* all that were made */
     uint32_t n_graphs, cap_graphs;
+    struct po_shared *shared; /* their constants (ops/share.h) */
     const po_graph
         *original; /* as imported, input shapes pinned: what everything is compared with */
     const po_graph *current;       /* what the last stage made */
@@ -102,7 +103,8 @@ po_status po_pipeline_gpu(po_run_state *state);
 struct po_nvrtc;
 po_status po_pipeline_nvrtc(po_run_state *state, const struct po_nvrtc **nvrtc);
 
-/* Adds a graph to those that live until the end. */
+/* Adds a graph to those that live until the end, whose constants they share: before anything else
+ * is made from it. */
 void po_pipeline_hold(po_run_state *state, po_graph *graph);
 /* Frees one of these before the end: nothing may be made from it or refer to it. */
 void po_pipeline_drop(po_run_state *state, const po_graph *graph);

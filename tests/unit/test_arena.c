@@ -59,8 +59,44 @@ static void test_same_memory(void **state) {
     po_arena_free(arena);
 }
 
+static void add_up(void *user, const void *data, size_t size) {
+    size_t *sum = user;
+    assert_int_equal(*(const unsigned char *)data, 7);
+    *sum += size;
+}
+
+/* Loose blocks go before the rest does. */
+static void test_loose(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *arena = po_arena_create(&ctx);
+    for (int round = 0; round < 3; round++) {
+        char *kept = po_arena_strdup(arena, "kept");
+        for (size_t size = 1000; size <= 1024000; size *= 4) {
+            unsigned char *data = po_arena_loose(arena, size);
+            for (size_t i = 0; i < size; i++)
+                assert_int_equal(data[i], 0);
+            memset(data, 7, size);
+        }
+        size_t sum = 0;
+        po_arena_visit_loose(arena, add_up, &sum);
+        assert_int_equal(sum, 1000 * (1 + 4 + 16 + 64 + 256 + 1024));
+        if (round == 0)
+            po_arena_drop_loose(arena); /* else what was taken back is handed out again */
+        assert_string_equal(kept, "kept");
+        if (round > 0)
+            po_arena_reset(arena);
+        sum = 0;
+        po_arena_visit_loose(arena, add_up, &sum);
+        assert_int_equal(sum, 0);
+    }
+    po_arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_reset),
-                                       cmocka_unit_test(test_same_memory)};
+                                       cmocka_unit_test(test_same_memory),
+                                       cmocka_unit_test(test_loose)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
