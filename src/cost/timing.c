@@ -159,11 +159,12 @@ static double resident(void) {
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
-/* Whether one more than these models would be too many. Sessions share what they work in, so that
- * each adds less than the first. */
-static bool is_full(const po_timing_spec *spec, uint32_t models, double held, double last,
+/* Whether one more than the models up to place k would be too many. Sessions share what they work
+ * in, so that each adds less than the first. */
+static bool is_full(const po_timing_spec *spec, uint32_t k, double held, double first,
                     double share) {
-    return spec->room > 0 && models < spec->n && held + last > share * spec->room;
+    double more = k == 0 ? held : (held - first) / k;
+    return spec->room > 0 && k + 1 < spec->n && held + more > share * spec->room;
 }
 
 static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
@@ -173,7 +174,7 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
     po_ort *ort = NULL;
     PO_TRY(po_ort_open(ctx, arena, &(po_ort_options){spec->library, spec->threads}, &ort));
     po_run *runs[PO_TIMING_MAX];
-    double estimates[PO_TIMING_MAX], before = resident(), held = 0;
+    double estimates[PO_TIMING_MAX], before = resident(), first = 0;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t m = loaded_at(j->number, k, n);
         shift_heap(spec->seed, j->number, m);
@@ -188,17 +189,17 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
         double start = read_clock(spec->threads);
         PO_TRY(po_run_repeat(ctx, runs[m], 1));
         estimates[m] = read_clock(spec->threads) - start;
-        double now = resident() - before;
+        double held = resident() - before;
         /* The second run makes another plan of its memory. */
-        if (is_full(spec, k + 1, now, now - held, 0.25)) {
+        if (is_full(spec, k, held, first, 0.25)) {
             PO_TRY(po_run_repeat(ctx, runs[m], 1));
-            now = resident() - before;
+            held = resident() - before;
         }
-        if (k > 0 && is_full(spec, k + 1, now, now - held, 1)) {
+        if (k > 0 && is_full(spec, k, held, first, 1)) {
             po_reply_add(reply, &(head){.filled = k + 1}, sizeof(head));
             return PO_OK;
         }
-        held = now;
+        first = k == 0 ? held : first;
     }
     for (uint32_t m = 0; m < n; m++)
         if (estimates[m] < 2 * very_slow_run)

@@ -83,13 +83,14 @@ static po_status measure_ranks(po_run_state *state, void *user) {
                          .heavy = s->heavy,
                          .until = po_budget_end(state, PO_PART_RANKS)};
     const char *refused[PO_MAX_VARIANTS];
-    PO_TRY(po_rank(s->ctx, s->arena, &spec, timing, read, refused));
-    for (uint32_t i = 0; i < n; i++) {
+    po_status status = po_rank(s->ctx, s->arena, &spec, timing, read, refused);
+    /* What was read before the time was up counts: else the first in the list would be tried. */
+    for (uint32_t i = 0; i < n && (status == PO_OK || status == PO_TIME_LIMIT); i++) {
         s->rank[which[i]] = timing[i];
         s->full[which[i]] = s->read[which[i]] = read[i];
         s->refused[which[i]] = refused[i];
     }
-    return PO_OK;
+    return status;
 }
 
 /* A short reading may be far too high: what was read for longer goes first. */

@@ -388,7 +388,7 @@ static bool expensive(const po_pnode *n) {
 
 static void keep_result(po_prun *run, po_hash print, po_psize size, uint32_t n_out,
                         po_ptensor *const *out) {
-    const size_t most = (size_t)112 << 20;
+    const size_t most = (size_t)80 << 20;
     po_preuse r = {n_out, PO_NEW_N(run->arena, po_ptensor *, n_out), size};
     size_t bytes = 0;
     for (uint32_t k = 0; k < r.n_out; k++)

@@ -56,6 +56,8 @@ static void at(const char *place) {
 #define PLACE(name, parameters, arguments)                                                         \
     po_status __real_##name parameters; /* NOLINT */                                               \
     po_status __wrap_##name parameters; /* NOLINT */                                               \
+    _Static_assert(__builtin_types_compatible_p(__typeof__(name), __typeof__(__real_##name)),      \
+                   #name " has other parameters");                                                 \
     po_status __wrap_##name parameters { /* NOLINT */                                              \
         at(#name);                                                                                 \
         return __real_##name arguments;                                                            \

@@ -14,6 +14,7 @@ import argparse
 import concurrent.futures
 import glob
 import os
+import re
 import shutil
 import signal
 import stat
@@ -50,6 +51,7 @@ ROWS = ([(f'{how} {p}', f'{how} {p} 1', words, False) for p, words in PLACES.ite
          for how in ('hang', 'slow')] +
         [(f'child {c}', f'child {c} 1', words, False) for c, words in CHILDREN.items()] +
         [('child timing, later', 'child timing 4', PLAIN, False)] +
+        [(f'child timing, number {n}', f'child timing {n}', SEARCH, False) for n in (7, 8, 9)] +
         [('compiler', 'none none 1', [*KERNELS, '--cc', './mute-cc'], False)] +
         [(f'interrupted, hang {p}', f'hang {p} 1', PLACES[p], True)
          for p in ('po_stage_simplify', 'po_select')])
@@ -64,12 +66,14 @@ SABOTAGE = {
     'nothing was written': 'exit 0',
     'left behind': 'cp in.onnx out.onnx; touch rest',
     'what was written computes something else': 'cp other.onnx out.onnx',
+    'what was read was lost':
+        'cp in.onnx out.onnx; echo "6 candidates in 2 processes; first readings were cut" >&2',
     'what was accepted was not written':
         'cp in.onnx out.onnx; echo hung: child the_proof >&2; echo won: original'}
 
 
 def write_model(path, seed=1):
-    """Sixteen channels to sixty-four and back: one product does it."""
+    """Sixteen channels to sixty-four and back: one product does it. Hard-swish has several forms."""
     rng = np.random.default_rng(seed)
 
     def weight(name, *shape):
@@ -78,11 +82,16 @@ def write_model(path, seed=1):
 
     nodes = [helper.make_node('Conv', ['x', 'a'], ['p'], pads=[1] * 4),
              helper.make_node('Conv', ['p', 'b'], ['q']),
-             helper.make_node('Relu', ['q'], ['r']),
+             helper.make_node('Add', ['q', 'three'], ['q3']),
+             helper.make_node('Clip', ['q3', 'zero', 'six'], ['gate']),
+             helper.make_node('Mul', ['q', 'gate'], ['r6']),
+             helper.make_node('Div', ['r6', 'six'], ['r']),
              helper.make_node('Conv', ['r', 'c'], ['s']),
              helper.make_node('Conv', ['s', 'd'], ['y'])]
     weights = [weight('a', 64, 16, 3, 3), weight('b', 16, 64, 1, 1), weight('c', 64, 16, 1, 1),
                weight('d', 16, 64, 1, 1)]
+    weights += [helper.make_tensor(n, TensorProto.FLOAT, [], [x])
+                for n, x in (('zero', 0), ('three', 3), ('six', 6))]
     shape = [1, 16, 40, 40]
     graph = helper.make_graph(nodes, 'g',
                               [helper.make_tensor_value_info('x', TensorProto.FLOAT, shape)],
@@ -162,6 +171,9 @@ def judge(run, out, err, seconds, interrupt, hung, before, folder):
         return 'what was written computes something else'
     if 'the_proof' in hung and 'hung:' in err and 'won: original' in out:
         return 'what was accepted was not written'
+    ranked = ' candidates in ' in err and 'first readings were cut' in err
+    if ranked and not re.search(r'ms, [\d.]+x \(', err):
+        return 'what was read was lost'
     return '' if seconds < LIMIT + GRACE else 'late'
 
 
