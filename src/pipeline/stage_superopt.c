@@ -7,6 +7,7 @@
 #include "pipeline/budget.h"
 #include "pipeline/kernel_forms.h"
 #include "pipeline/kernel_stage.h"
+#include "pipeline/kernel_values.h"
 #include "pipeline/recall.h"
 #include "pipeline/tell_regions.h"
 
@@ -135,6 +136,67 @@ static po_status place_all(po_run_state *state, const placing *p) {
     return PO_OK;
 }
 
+/* One making of kernels. */
+typedef struct making {
+    po_plan_options options;
+    po_kernel_form form;
+    const char **why; /* by region: why it has no kernel */
+} making;
+
+/* Plans, prints, compiles, and adds what comes of it to the variants. */
+static po_status make(po_run_state *state, making *m) {
+    PO_TRY(po_kernel_forms(state, &m->options, &m->form));
+    const po_kernel_form *form = &m->form;
+    uint32_t n_regions = form->regions.n, n = 0;
+    po_kernel *kernels = PO_NEW_N(state->arena, po_kernel, n_regions);
+    uint32_t *which = PO_NEW_N(state->arena, uint32_t, n_regions);
+    m->why = PO_NEW_N(state->arena, const char *, n_regions);
+    for (uint32_t i = 0; i < n_regions; i++) {
+        which[i] = PO_NONE;
+        m->why[i] = form->plans[i].failed;
+        if (!m->why[i])
+            PO_TRY(add_kernel(state, form->graph, &form->plans[i], kernels, &n, &which[i],
+                              &m->why[i]));
+    }
+    if (n == 0)
+        return PO_OK;
+    po_step(state->ctx, 0.9, "compiling %u kernels", n);
+    po_kept_objects libraries = {m->options.cache, "library"};
+    const po_object_store store = po_kernel_stage_store(&libraries);
+    po_library_spec spec = {
+        .cc = state->options->cc, .store = &store, .kernels = kernels, .n_kernels = n};
+    PO_TRY(po_library_build(state->ctx, state->arena, &spec, &state->library));
+    return place_all(state, &(placing){form, kernels, which, m->why});
+}
+
+/* Where the rounding of the fastest algorithms is too much for the model, the same without them,
+ * in their place. What cannot be made in time leaves the first, for select to judge. */
+static po_status make_milder(po_run_state *state, making *m, uint32_t before, const char *why) {
+    struct {
+        po_variant variants[PO_MAX_VARIANTS];
+        uint32_t n;
+        const po_library *library;
+    } first = {.n = state->n_variants, .library = state->library};
+    memcpy(first.variants, state->variants, sizeof first.variants);
+    making milder = {.options = m->options};
+    milder.options.exact = true;
+    state->n_variants = before;
+    po_log(state->ctx, "kernels again, without algorithms that round worse: %s", why);
+    po_status status = make(state, &milder);
+    if (status == PO_OK && state->n_variants > before) {
+        po_record_note(state->record,
+                       "the kernels do without the algorithms that round worse (Winograd, "
+                       "Strassen); with them: %s",
+                       why);
+        *m = milder;
+        return PO_OK;
+    }
+    memcpy(state->variants, first.variants, sizeof first.variants);
+    state->n_variants = first.n;
+    state->library = first.library;
+    return status;
+}
+
 static po_status make_kernels(po_run_state *state, void *user) {
     (void)user;
     const po_recall *known = state->recall;
@@ -149,44 +211,30 @@ static po_status make_kernels(po_run_state *state, void *user) {
     po_hash compiler, key = po_cost_key(cost);
     PO_TRY(po_cc_check(state->ctx, state->options->cc, &compiler));
     key = po_hash_u64(po_hash_u64(key, compiler.lo), compiler.hi);
-    po_plan_options options = {.exact = state->options->exact,
-                               .measure = !state->options->model_cost,
-                               .cc = state->options->cc,
-                               .cache = cost->cache,
-                               .key = key,
-                               .readings = po_plan_readings_create(state->arena),
-                               .until = po_budget_end(state, PO_PART_READ)};
-    po_kernel_form form;
-    PO_TRY(po_kernel_forms(state, &options, &form));
-    state->kernels_of_mutants = form.mutants;
-    if (form.unread > 0)
+    making m = {.options = {.exact = state->options->exact,
+                            .measure = !state->options->model_cost,
+                            .cc = state->options->cc,
+                            .cache = cost->cache,
+                            .key = key,
+                            .readings = po_plan_readings_create(state->arena),
+                            .until = po_budget_end(state, PO_PART_READ)}};
+    uint32_t before = state->n_variants;
+    PO_TRY(make(state, &m));
+    state->kernels_of_mutants = m.form.mutants;
+    const char *why = NULL;
+    if (m.options.measure && !m.options.exact && state->n_variants > before)
+        PO_TRY(po_kernel_values(state, &state->variants[before], &why));
+    if (why)
+        PO_TRY(make_milder(state, &m, before, why));
+    if (m.form.unread > 0)
         po_record_note(state->record,
                        "the schedules of %u steps of kernels are by estimate: there was no time to "
                        "read more (--time-limit S gives more)",
-                       form.unread);
-    uint32_t n_regions = form.regions.n, n = 0;
-    po_kernel *kernels = PO_NEW_N(state->arena, po_kernel, n_regions);
-    uint32_t *which = PO_NEW_N(state->arena, uint32_t, n_regions);
-    const char **why = PO_NEW_N(state->arena, const char *, n_regions);
-    for (uint32_t i = 0; i < n_regions; i++) {
-        which[i] = PO_NONE;
-        why[i] = form.plans[i].failed;
-        if (!why[i])
-            PO_TRY(add_kernel(state, form.graph, &form.plans[i], kernels, &n, &which[i], &why[i]));
-    }
-    if (n > 0) {
-        po_step(state->ctx, 0.9, "compiling %u kernels", n);
-        po_kept_objects libraries = {cost->cache, "library"};
-        const po_object_store store = po_kernel_stage_store(&libraries);
-        po_library_spec spec = {
-            .cc = state->options->cc, .store = &store, .kernels = kernels, .n_kernels = n};
-        PO_TRY(po_library_build(state->ctx, state->arena, &spec, &state->library));
-        PO_TRY(place_all(state, &(placing){&form, kernels, which, why}));
-    }
-    for (uint32_t i = 0; i < n_regions; i++) {
-        if (why[i])
-            po_record_note(state->record, "region %u stays with the runtime: %s", i, why[i]);
-        po_tell_region(state, &form.plans[i], &rates, why[i]);
+                       m.form.unread);
+    for (uint32_t i = 0; i < m.form.regions.n; i++) {
+        if (m.why[i])
+            po_record_note(state->record, "region %u stays with the runtime: %s", i, m.why[i]);
+        po_tell_region(state, &m.form.plans[i], &rates, m.why[i]);
     }
     return PO_OK;
 }

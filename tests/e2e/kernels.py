@@ -20,6 +20,7 @@ from cases import expect
 
 MODEL, SHAPE = 'ch_ppocr_mobile_v2.0_cls_infer.onnx', 'x:1,3,48,192'
 LIBRARY = 'libpetopt_kernels.so'
+MILDER = 'do without the algorithms that round worse'
 
 
 class Bed(cases.Bed):
@@ -68,6 +69,7 @@ def case_classifier(bed):
             f.write('mine\n')
     said = bed.said(*words, '-o', 'out.onnx', '--kernels', 'k')
     expect('register_custom_ops_library("k/' + LIBRARY in said, f'not how to load it: {said[-900:]}')
+    expect(MILDER not in said, f'fast algorithms were left out: {said}')
     for name in ('notes.txt', 'other.c'):
         expect(bed.read('k', name) == b'mine\n', f'{name} was touched')
         os.unlink(bed.path('k', name))
@@ -244,6 +246,28 @@ def case_products_in_a_row(bed):
     got, _ = answers(bed.path('out.onnx'), feed, bed.path('row', LIBRARY))
     right, _ = answers(bed.path('row.onnx'), feed)
     expect(off(got, right) < 1e-4, f'off by {off(got, right)}')
+
+
+def case_milder(bed):
+    """Where the rounding of Winograd's algorithm is too much, the kernels do without it: sums of small
+    integers have none of their own."""
+    r = np.random.default_rng(4)
+    shape = [1, 64, 56, 56]
+    weights = [numpy_helper.from_array(r.integers(-2, 3, (64, 64, 3, 3)).astype('f'), 'w'),
+               numpy_helper.from_array(np.array(0.01, 'f'), 'part')]
+    nodes = [helper.make_node('Round', ['x'], ['i']), helper.make_node('Conv', ['i', 'w'], ['c'], pads=[1] * 4),
+             helper.make_node('Round', ['c'], ['n']), helper.make_node('Sub', ['c', 'n'], ['zero']),
+             helper.make_node('Mul', ['x', 'part'], ['p']), helper.make_node('Add', ['zero', 'p'], ['y'])]
+    g = helper.make_graph(nodes, 'g', [helper.make_tensor_value_info('x', TensorProto.FLOAT, shape)],
+                          [helper.make_tensor_value_info('y', TensorProto.FLOAT, shape)], weights)
+    onnx.save(helper.make_model(g, opset_imports=[helper.make_opsetid('', 13)], ir_version=8),
+              bed.path('exact.onnx'))
+    words = ['exact.onnx', '-o', 'out.onnx', '-O1', '--threads', '1', '--kernels', 'k', '--cache', 'c.db']
+    said = bed.said(*words, '-v')
+    expect('Winograd' in said and MILDER in said, f'not milder: {said}')
+    expect("'kernels' was dropped" not in said, f'still off: {said}')
+    again = bed.said(*words)
+    expect(('won: kernels' in again) == ('won: kernels' in said), f'again: {again}')
 
 
 def case_refusals(bed):

@@ -1,0 +1,12 @@
+/* Whether a model computes with its kernels what it did: before the rest of the run builds on them.
+ */
+#ifndef PO_PIPELINE_KERNEL_VALUES_H
+#define PO_PIPELINE_KERNEL_VALUES_H
+
+#include "pipeline/pipeline.h"
+
+/* Compares a variant, with state->library, with the original on a few sets of inputs, in seconds.
+ * *why: what differs, in the run's arena; NULL: nothing, or it could not be told. */
+po_status po_kernel_values(po_run_state *state, const po_variant *variant, const char **why);
+
+#endif
