@@ -248,6 +248,25 @@ def case_products_in_a_row(bed):
     expect(off(got, right) < 1e-4, f'off by {off(got, right)}')
 
 
+def case_long_means(bed):
+    """A mean over a large map is no chain of 25,600 additions."""
+    r = np.random.default_rng(5)
+    nodes = [helper.make_node('Relu', ['x'], ['p']), helper.make_node('GlobalAveragePool', ['p'], ['y'])]
+    g = helper.make_graph(nodes, 'g',
+                          [helper.make_tensor_value_info('x', TensorProto.FLOAT, [1, 64, 160, 160])],
+                          [helper.make_tensor_value_info('y', TensorProto.FLOAT, [1, 64, 1, 1])])
+    onnx.save(helper.make_model(g, opset_imports=[helper.make_opsetid('', 13)], ir_version=8),
+              bed.path('mean.onnx'))
+    said = bed.said('mean.onnx', '-o', 'out.onnx', '-O1', '--threads', '1', '--kernels', 'mean', '--cost', 'model',
+                    '--cache', 'none')
+    expect('won: kernels' in said, said)
+    x = (1 + r.random((1, 64, 160, 160))).astype('f')
+    got, ran = answers(bed.path('out.onnx'), {'x': x}, bed.path('mean', LIBRARY))
+    expect(len(ran) == 1, f'{ran} ran')
+    error = off(got, [x.mean(axis=(2, 3), keepdims=True, dtype='d')])
+    expect(error < 1e-6, f'off by {error}')
+
+
 def case_milder(bed):
     """Where the rounding of Winograd's algorithm is too much, the kernels do without it: sums of small
     integers have none of their own."""
