@@ -1,3 +1,4 @@
+/* Compilers as processes of their own, as many at a time as there are processors. */
 #include "codegen/compile.h"
 
 #include "base/file.h"

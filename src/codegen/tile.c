@@ -1,3 +1,4 @@
+/* The text of one statement on a tile: rows and vectors whose values are in registers. */
 #include "codegen/tile.h"
 #include "codegen/lanes.h"
 
@@ -341,21 +342,27 @@ static bool sums_in_parts(const cg_tile_work *w) {
     return terms >= LONG_CHAIN;
 }
 
-/* One line for each of the result's variables: a part that begins, or that is added to the whole.
- */
-static void each_part(cg_tile_work *w, const char *whole) {
+static void each_name(cg_tile_work *w, const char *what, bool by_row, bool by_lane, int64_t n_v,
+                      const char *type, const char *value) {
+    cg *g = w->t->g;
+    for (int64_t r = 0; r < (by_row ? w->t->r : 1); r++)
+        for (int64_t v = 0; v < (by_lane ? n_v : 1); v++)
+            cg_line(g, "%s%s%s%s;", type, cg_name(g, what, number_of(w), by_row, r, by_lane, v),
+                    value[0] ? " = " : "", value);
+}
+
+static void start_parts(cg_tile_work *w) {
+    each_name(w, "part", w->result_row, w->result_lane, w->t->v,
+              w->result_lane ? "pk_v " : "float ", w->result_lane ? "pk_set(0.0f)" : "0.0f");
+}
+
+static void add_parts(cg_tile_work *w) {
     cg *g = w->t->g;
     for (int64_t r = 0; r < (w->result_row ? w->t->r : 1); r++)
-        for (int64_t v = 0; v < (w->result_lane ? w->t->v : 1); v++) {
-            const char *part =
-                cg_name(g, "part", number_of(w), w->result_row, r, w->result_lane, v);
-            if (whole)
-                cg_line(g, "%s += %s;",
-                        cg_name(g, whole, number_of(w), w->result_row, r, w->result_lane, v), part);
-            else
-                cg_line(g, "%s %s = %s;", type_of(w->result_lane), part,
-                        w->result_lane ? "pk_set(0.0f)" : "0.0f");
-        }
+        for (int64_t v = 0; v < (w->result_lane ? w->t->v : 1); v++)
+            cg_line(g, "%s += %s;",
+                    cg_name(g, w->result, number_of(w), w->result_row, r, w->result_lane, v),
+                    cg_name(g, "part", number_of(w), w->result_row, r, w->result_lane, v));
 }
 
 static po_status reduced(cg_tile_work *w) {
@@ -369,8 +376,8 @@ static po_status reduced(cg_tile_work *w) {
     } else {
         uint32_t label = w->reduced[w->at];
         const cg_span *span = &g->span[label];
-        bool *done = w->done, parts = sums_in_parts(w);
-        const char *whole = w->result;
+        bool *done = w->done;
+        bool parts = sums_in_parts(w);
         if (w->at++ >= w->unroll) {
             for (int64_t i = 0; i < span->full; i++) {
                 int64_t extent = g->mu->labels[label].extent;
@@ -382,18 +389,18 @@ static po_status reduced(cg_tile_work *w) {
             }
             w->done = done;
         } else {
-            if (parts) {
-                each_part(w, NULL);
-                w->result = "part";
-            }
+            const char *whole = w->result;
+            if (parts)
+                start_parts(w);
+            w->result = parts ? "part" : whole;
             uint32_t n = cg_run(g, label, true);
             w->ready[label] = true;
             PO_TRY(reduced(w));
+            w->result = whole;
             for (; parts && n > 0; n--)
                 cg_close(g);
-            w->result = whole;
             if (parts)
-                each_part(w, whole);
+                add_parts(w);
             braces += n;
         }
         w->at--;
@@ -465,15 +472,6 @@ static void set_dependence(cg_tile_work *w) {
 }
 
 /* --- one statement --- */
-
-static void each_name(cg_tile_work *w, const char *what, bool by_row, bool by_lane, int64_t n_v,
-                      const char *type, const char *value) {
-    cg *g = w->t->g;
-    for (int64_t r = 0; r < (by_row ? w->t->r : 1); r++)
-        for (int64_t v = 0; v < (by_lane ? n_v : 1); v++)
-            cg_line(g, "%s%s%s%s;", type, cg_name(g, what, number_of(w), by_row, r, by_lane, v),
-                    value[0] ? " = " : "", value);
-}
 
 /* Declares and starts the variables that the statement's value is made in. */
 static void start_values(cg_tile_work *w, const char *base, bool by_row, bool by_lane) {

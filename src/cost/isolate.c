@@ -1,3 +1,4 @@
+/* A child process, what it sends, and what becomes of it. */
 #include "cost/isolate.h"
 
 #include <errno.h>

@@ -51,10 +51,10 @@ const char *po_ort_version(const po_ort *ort); /* "1.31.1" */
 const char *po_ort_library(const po_ort *ort); /* the path that was opened */
 
 typedef struct po_session_options {
-    bool deterministic;  /* for comparisons: same input, same bits; keeps no memory for reuse */
-    bool plain;          /* no graph optimisation: what the file says, node by node */
-    const char *kernels; /* library of custom operators to register; may be NULL */
-    const char *isa;     /* its code for this instruction set alone; NULL: the best one */
+    bool deterministic;         /* for comparisons: same input, same bits */
+    bool plain;                 /* no graph optimisation: what the file says, node by node */
+    const char *kernels;        /* library of custom operators to register; may be NULL */
+    const char *isa;            /* its code for this instruction set alone; NULL: the best one */
     const po_side_files *files; /* may be NULL; needs ONNX Runtime 1.18 */
 } po_session_options;
 

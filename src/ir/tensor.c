@@ -1,8 +1,11 @@
+/* Constant tensors: made, compared, and read element by element. */
 #include "ir/tensor.h"
 
 #include "base/num.h"
 
 #include <math.h>
+
+enum { LEAST_LOOSE = 1 << 14 /* bytes */ };
 
 static po_status count_of(po_ctx *ctx, po_dtype dtype, uint32_t rank, const int64_t *dims,
                           int64_t *count, size_t *bytes) {
@@ -48,9 +51,8 @@ po_status po_tensor_create(po_ctx *ctx, po_arena *arena, po_dtype dtype, uint32_
     PO_TRY(po_tensor_wrap(ctx, arena, dtype, rank, dims, NULL, tensor));
     po_tensor *t = *tensor;
     size_t size = dtype == PO_STR ? (size_t)t->count * sizeof(po_bytes) : t->size;
-    t->data = dtype != PO_STR && size >= PO_TENSOR_LOOSE
-                  ? po_arena_loose(arena, size)
-                  : po_arena_calloc(arena, size ? size : 1, 1);
+    t->data = dtype != PO_STR && size >= LEAST_LOOSE ? po_arena_loose(arena, size)
+                                                     : po_arena_calloc(arena, size ? size : 1, 1);
     return PO_OK;
 }
 

@@ -16,12 +16,11 @@ typedef struct po_tensor {
     const void *origin;  /* the TensorProto it was read from, for import and export; may be NULL */
 } po_tensor;
 
-/* Makes a tensor whose data is zeroed and writable through po_tensor_data until it is shared. */
+/* Makes a tensor whose data is zeroed and writable through po_tensor_data until it is shared. Large
+ * data is loose in the arena (po_arena_loose). */
 po_status po_tensor_create(po_ctx *ctx, po_arena *arena, po_dtype dtype, uint32_t rank,
                            const int64_t *dims, po_tensor **tensor);
 void *po_tensor_data(po_tensor *tensor);
-/* From this size on that data is loose in the arena (po_arena_loose). */
-enum { PO_TENSOR_LOOSE = 1 << 14 };
 /* From now on the tensor's data is that, which holds the same bytes. */
 void po_tensor_rest_on(const po_tensor *tensor, const void *data);
 /* A tensor over data that already exists (not copied). */

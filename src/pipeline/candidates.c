@@ -66,3 +66,12 @@ po_status po_candidate_write(po_ctx *ctx, po_candidate_store *store, const po_gr
     candidate->path = po_arena_printf(store->arena, "/proc/self/fd/%d", fd);
     return PO_OK;
 }
+
+po_status po_candidate_original(po_ctx *ctx, po_candidate_store *store, const po_graph *original,
+                                const char **path) {
+    po_candidate made = {.path = original->model->path};
+    if (!made.path)
+        PO_TRY(po_candidate_write(ctx, store, original, &made));
+    *path = made.path;
+    return PO_OK;
+}

@@ -28,6 +28,10 @@ void po_candidate_store_init(po_candidate_store *store, po_arena *arena);
 /* The weights of all candidates written so far. */
 po_side_files po_candidate_files(const po_candidate_store *store);
 
+/* Where the runtime finds the original: its own file, or one in memory where there is none. */
+po_status po_candidate_original(po_ctx *ctx, po_candidate_store *store, const po_graph *original,
+                                const char **path);
+
 /* Writes the model to memory. Weights of more than 32 MB in all stay where they are. */
 po_status po_candidate_write(po_ctx *ctx, po_candidate_store *store, const po_graph *graph,
                              po_candidate *candidate);

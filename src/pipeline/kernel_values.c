@@ -13,17 +13,18 @@ static po_status compare(po_run_state *state, po_arena *arena, const po_variant 
                          po_verify_report *report) {
     po_cost *cost;
     po_candidate_store store;
-    po_candidate original, candidate;
+    po_candidate candidate;
+    const char *original;
     po_graph *typed;
     PO_TRY(po_pipeline_cost(state, &cost));
     po_candidate_store_init(&store, arena);
-    PO_TRY(po_candidate_write(state->ctx, &store, state->original, &original));
+    PO_TRY(po_candidate_original(state->ctx, &store, state->original, &original));
     PO_TRY(po_candidate_write(state->ctx, &store, variant->graph, &candidate));
     PO_TRY(po_pin_inputs(state->ctx, state->original, NULL, 0, &typed));
     const po_side_files files = po_candidate_files(&store);
     const po_verify_spec spec = {.library = cost->library,
                                  .kernels = state->library->path,
-                                 .original = original.path,
+                                 .original = original,
                                  .candidate = candidate.path,
                                  .files = &files,
                                  .graph = typed,

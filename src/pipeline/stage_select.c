@@ -445,16 +445,9 @@ static po_status prepare(selecting *s) {
     po_estimate estimate;
     po_roofline_graph(typed, &(po_rates){.flops = 1, .bytes = 1}, 1, &estimate);
     s->flops = estimate.flops;
-    s->original_path = state->original->model->path;
     po_candidate_store_init(&s->store, s->arena);
-    if (!s->original_path) {
-        po_candidate original;
-        PO_TRY(po_candidate_write(s->ctx, &s->store, state->original, &original));
-        s->original_path = original.path;
-        s->original_hash = original.hash;
-    } else {
-        PO_TRY(po_export_hash(s->ctx, state->original, &s->original_hash));
-    }
+    PO_TRY(po_candidate_original(s->ctx, &s->store, state->original, &s->original_path));
+    PO_TRY(po_export_hash(s->ctx, state->original, &s->original_hash));
     PO_TRY(write_candidates(s));
     return PO_OK;
 }

@@ -172,29 +172,26 @@ static po_status make(po_run_state *state, making *m) {
 /* Where the rounding of the fastest algorithms is too much for the model, the same without them,
  * in their place. What cannot be made in time leaves the first, for select to judge. */
 static po_status make_milder(po_run_state *state, making *m, uint32_t before, const char *why) {
-    struct {
-        po_variant variants[PO_MAX_VARIANTS];
-        uint32_t n;
-        const po_library *library;
-    } first = {.n = state->n_variants, .library = state->library};
-    memcpy(first.variants, state->variants, sizeof first.variants);
+    uint32_t end = state->n_variants;
+    const po_library *library = state->library;
     making milder = {.options = m->options};
     milder.options.exact = true;
-    state->n_variants = before;
     po_log(state->ctx, "kernels again, without algorithms that round worse: %s", why);
     po_status status = make(state, &milder);
-    if (status == PO_OK && state->n_variants > before) {
-        po_record_note(state->record,
-                       "the kernels do without the algorithms that round worse (Winograd, "
-                       "Strassen); with them: %s",
-                       why);
-        *m = milder;
-        return PO_OK;
+    if (status != PO_OK || state->n_variants == end) {
+        state->n_variants = end;
+        state->library = library;
+        return status;
     }
-    memcpy(state->variants, first.variants, sizeof first.variants);
-    state->n_variants = first.n;
-    state->library = first.library;
-    return status;
+    state->n_variants -= end - before;
+    memmove(&state->variants[before], &state->variants[end],
+            (state->n_variants - before) * sizeof *state->variants);
+    *m = milder;
+    po_record_note(state->record,
+                   "the kernels do without the algorithms that round worse (Winograd, Strassen); "
+                   "with them: %s",
+                   why);
+    return PO_OK;
 }
 
 static po_status make_kernels(po_run_state *state, void *user) {
@@ -220,12 +217,13 @@ static po_status make_kernels(po_run_state *state, void *user) {
                             .until = po_budget_end(state, PO_PART_READ)}};
     uint32_t before = state->n_variants;
     PO_TRY(make(state, &m));
-    state->kernels_of_mutants = m.form.mutants;
     const char *why = NULL;
+    po_status status = PO_OK;
     if (m.options.measure && !m.options.exact && state->n_variants > before)
-        PO_TRY(po_kernel_values(state, &state->variants[before], &why));
+        status = po_kernel_values(state, &state->variants[before], &why);
     if (why)
-        PO_TRY(make_milder(state, &m, before, why));
+        status = make_milder(state, &m, before, why);
+    state->kernels_of_mutants = m.form.mutants;
     if (m.form.unread > 0)
         po_record_note(state->record,
                        "the schedules of %u steps of kernels are by estimate: there was no time to "
@@ -236,7 +234,7 @@ static po_status make_kernels(po_run_state *state, void *user) {
             po_record_note(state->record, "region %u stays with the runtime: %s", i, m.why[i]);
         po_tell_region(state, &m.form.plans[i], &rates, m.why[i]);
     }
-    return PO_OK;
+    return status;
 }
 
 static po_status make_for_gpu(po_run_state *state, void *user) {

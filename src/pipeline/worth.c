@@ -21,18 +21,6 @@ typedef struct first_run {
 
 static const char kind[] = "worth";
 
-static po_status original_of(po_run_state *state, po_arena *arena, po_candidate_store *store,
-                             const char **path) {
-    po_candidate made;
-    *path = state->original->model->path;
-    if (*path)
-        return PO_OK;
-    po_candidate_store_init(store, arena);
-    PO_TRY(po_candidate_write(state->ctx, store, state->original, &made));
-    *path = made.path;
-    return PO_OK;
-}
-
 po_status po_budget_read(po_run_state *state, po_arena *arena, const po_cost *cost,
                          const char *path, const po_side_files *files, const po_graph *typed,
                          double *seconds) {
@@ -57,12 +45,11 @@ po_status po_budget_read(po_run_state *state, po_arena *arena, const po_cost *co
 
 static po_status read_run(po_run_state *state, po_arena *arena, const po_graph *typed,
                           double *seconds) {
-    po_candidate_store store = {.n = 0};
+    po_candidate_store store;
     const char *path;
-    PO_TRY(original_of(state, arena, &store, &path));
-    po_side_files files = {.n = 0};
-    if (store.n > 0)
-        files = po_candidate_files(&store);
+    po_candidate_store_init(&store, arena);
+    PO_TRY(po_candidate_original(state->ctx, &store, state->original, &path));
+    po_side_files files = po_candidate_files(&store);
     return po_budget_read(state, arena, state->cost, path, &files, typed, seconds);
 }
 
