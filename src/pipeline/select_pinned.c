@@ -12,15 +12,16 @@
 
 static po_status run_pinned(po_run_state *state, const po_cost *cost, po_arena *arena) {
     po_candidate_store store;
-    const char *path;
+    po_candidate pinned;
     po_graph *typed;
     double seconds;
     po_candidate_store_init(&store, arena);
-    PO_TRY(po_candidate_original(state->ctx, &store, state->original, &path));
+    /* Not po_candidate_original: the file that was given has the dims open. */
+    PO_TRY(po_candidate_write(state->ctx, &store, state->original, &pinned));
     PO_TRY(po_pin_inputs(state->ctx, state->original, NULL, 0, &typed));
     po_pipeline_hold(state, typed);
     po_side_files files = po_candidate_files(&store);
-    return po_budget_read(state, arena, cost, path, &files, typed, &seconds);
+    return po_budget_read(state, arena, cost, pinned.path, &files, typed, &seconds);
 }
 
 po_status po_select_check_pinned(po_run_state *state) {
