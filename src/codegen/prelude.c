@@ -4,7 +4,6 @@
 
 /* clang-format off */
 static const char call[] =
-    "#include <immintrin.h>\n"
     "#include <stddef.h>\n"
     "\n"
     "#ifndef PK_POOL\n"
@@ -195,6 +194,7 @@ static const char functions[] =
 /* clang-format on */
 
 void po_codegen_prelude(const po_isa *isa, po_text *out) {
+    po_text_puts(out, cg_prelude_headers(isa));
     po_text_puts(out, call);
     po_text_puts(out, cg_prelude_isa(isa));
     po_text_puts(out, "\n");

@@ -4,6 +4,7 @@
 
 #include "codegen/kernel.h"
 
+const char *cg_prelude_headers(const po_isa *isa);
 const char *cg_prelude_isa(const po_isa *isa);
 
 #endif

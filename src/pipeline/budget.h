@@ -30,11 +30,6 @@ double po_budget_share(const po_options *options, double seconds);
  * state->spend, and state->size where dims are open. Where it cannot be read, or takes long by
  * estimate, all of the time may be spent; with a time limit that is what may be. */
 po_status po_budget_settle(po_run_state *state);
-/* How long one run of the model at the path takes, read once and shortly, at the first assignment
- * of lengths that it takes: state->size. PO_RUNTIME: it takes none that was tried. */
-po_status po_budget_read(po_run_state *state, po_arena *arena, const po_cost *cost,
-                         const char *path, const po_side_files *files, const po_graph *typed,
-                         double *seconds);
 
 /* When a part must end, as po_now counts; 0: never. */
 double po_budget_end(const po_run_state *state, po_part part);

@@ -66,7 +66,7 @@ const char *po_pipeline_no_kernels(const po_run_state *state) {
                    : "no part of it promises a gain over NVIDIA's libraries";
     if (!state->library && state->cut && state->record->n_regions == 0)
         return "none could be made for this model in its time (--time-limit S gives more)";
-    if (!state->library && o->n_pins == 0)
+    if (!state->library && po_batch_has_open_dims(state->original))
         return "none could be made for this model; they need static shapes (--input-shape)";
     if (!state->library)
         return "none could be made for this model";

@@ -111,6 +111,10 @@ void po_pipeline_drop(po_run_state *state, const po_graph *graph);
 
 /* --- stages that are more than one call, each in a file of its own --- */
 
+/* pinned.c: whether the dims have to stay open, since the runtime takes the model only so; noted.
+ * The answer is kept in the cost cache. PO_BAD_USE: it takes no inputs of these dims at all. */
+po_status po_pinned_check(po_run_state *state, const po_graph *open, const po_graph *pinned,
+                          bool *stay_open);
 /* stage_import.c: pins input shapes, infers types. */
 po_status po_stage_import(po_run_state *state);
 /* stage_simplify.c */

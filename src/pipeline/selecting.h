@@ -55,10 +55,6 @@ void po_selecting_tell_kernels(selecting *s, uint32_t i);
 po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *untested,
                                bool *taken);
 
-/* select_pinned.c: fails where the original stays, its dims are pinned, and the runtime does not
- * take it so. PO_BAD_USE. */
-po_status po_select_check_pinned(po_run_state *state);
-
 /* select_fallback.c: reads, for a moment, how fast a variant with kernels is without its library,
  * at the size of that number. */
 po_status po_select_fallback(selecting *s, uint32_t i, uint32_t size);

@@ -37,9 +37,14 @@ po_status po_stage_import(po_run_state *state) {
                                   &state->checks, &state->n_checks));
     if (o->n_pins) {
         po_graph *pinned;
+        bool stay_open;
         PO_TRY(po_pin_inputs(state->ctx, state->original, o->pins, o->n_pins, &pinned));
         po_pipeline_hold(state, pinned);
-        state->original = state->current = pinned;
+        PO_TRY(po_pinned_check(state, state->original, pinned, &stay_open));
+        if (stay_open)
+            po_pipeline_drop(state, pinned);
+        else
+            state->original = state->current = pinned;
     }
     PO_TRY(open_calls(state));
     return raise(state);

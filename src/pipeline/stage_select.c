@@ -370,7 +370,9 @@ static po_status by_measurement(selecting *s) {
     PO_TRY(po_cost_need_runtime(s->ctx, s->cost));
     if (!s->chosen_before)
         PO_TRY(rank(s));
-    PO_TRY(po_budget_call(s->state, PO_PART_SELECT, "comparing and confirming was cut short",
+    /* Each step is planned to end with the part; what is nearly done may take the proof's time, for
+     * a gain that is found out and compared is worth more than its proof. */
+    PO_TRY(po_budget_call(s->state, PO_PART_PROOF, "comparing and confirming was cut short",
                           by_protocol, s, &cut));
     s->state->undecided |= cut;
     fill_from_ranking(s);
@@ -498,7 +500,7 @@ static void drop_losers(po_run_state *state) {
 
 po_status po_stage_select(po_run_state *state) {
     if (state->n_variants == 0)
-        return po_select_check_pinned(state);
+        return PO_OK;
     selecting *s = PO_NEW(state->files, selecting);
     s->state = state;
     s->ctx = state->ctx;
@@ -507,5 +509,5 @@ po_status po_stage_select(po_run_state *state) {
     drop_losers(state);
     if (s->original)
         po_pipeline_drop(state, s->original);
-    return status == PO_OK ? po_select_check_pinned(state) : status;
+    return status;
 }

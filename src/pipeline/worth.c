@@ -21,13 +21,18 @@ typedef struct first_run {
 
 static const char kind[] = "worth";
 
-po_status po_budget_read(po_run_state *state, po_arena *arena, const po_cost *cost,
-                         const char *path, const po_side_files *files, const po_graph *typed,
-                         double *seconds) {
+/* At the first assignment of lengths that the model takes: state->size. */
+static po_status read_run(po_run_state *state, po_arena *arena, const po_graph *typed,
+                          double *seconds) {
+    po_candidate_store store;
+    const char *path;
     po_inputs *plan;
     po_timing timing;
-    po_timing_spec spec = {.files = files,
-                           .library = cost->library,
+    po_candidate_store_init(&store, arena);
+    PO_TRY(po_candidate_original(state->ctx, &store, state->original, &path));
+    po_side_files files = po_candidate_files(&store);
+    po_timing_spec spec = {.files = &files,
+                           .library = state->cost->library,
                            .threads = state->ctx->threads,
                            .n = 1,
                            .models = &path,
@@ -41,16 +46,6 @@ po_status po_budget_read(po_run_state *state, po_arena *arena, const po_cost *co
     else
         *seconds = timing.seconds;
     return status;
-}
-
-static po_status read_run(po_run_state *state, po_arena *arena, const po_graph *typed,
-                          double *seconds) {
-    po_candidate_store store;
-    const char *path;
-    po_candidate_store_init(&store, arena);
-    PO_TRY(po_candidate_original(state->ctx, &store, state->original, &path));
-    po_side_files files = po_candidate_files(&store);
-    return po_budget_read(state, arena, state->cost, path, &files, typed, seconds);
 }
 
 static po_status look(po_run_state *state, po_arena *arena, double *seconds) {
