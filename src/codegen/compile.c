@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -319,6 +320,7 @@ static po_status library(work *w) {
         j->log = po_arena_printf(w->arena, "%s.%u.log", path, i);
         j->argv = compile_command(w, &w->build->sources[i], j->object);
     }
+    malloc_trim(0); /* what was freed here would lie beside what compilers hold */
     PO_TRY(run(w, 0, w->n, at_a_time()));
     uint32_t n;
     w->jobs[w->n].argv = link_command(w, &n);

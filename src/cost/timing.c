@@ -162,9 +162,9 @@ static double resident(void) {
 /* Whether one more than the models up to place k would be too many. Sessions share what they work
  * in, so that each adds less than the first. */
 static bool is_full(const po_timing_spec *spec, uint32_t k, double held, double first,
-                    double share) {
+                    double room) {
     double more = k == 0 ? held : (held - first) / k;
-    return spec->room > 0 && k + 1 < spec->n && held + more > share * spec->room;
+    return spec->room > 0 && k + 1 < spec->n && held + more > room;
 }
 
 static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
@@ -191,11 +191,11 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
         estimates[m] = read_clock(spec->threads) - start;
         double held = resident() - before;
         /* The second run makes another plan of its memory. */
-        if (is_full(spec, k, held, first, 0.25)) {
+        if (is_full(spec, k, held, first, 0.25 * (spec->room - before))) {
             PO_TRY(po_run_repeat(ctx, runs[m], 1));
             held = resident() - before;
         }
-        if (k > 0 && is_full(spec, k, held, first, 1)) {
+        if (k > 0 && is_full(spec, k, held, first, spec->room - before)) {
             po_reply_add(reply, &(head){.filled = k + 1}, sizeof(head));
             return PO_OK;
         }

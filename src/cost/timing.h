@@ -47,7 +47,7 @@ struct po_timing_spec {
     const po_feed *feed;
     double seconds; /* aim for at most this long (0: 8 s); what must be done may take longer */
     uint64_t seed;
-    double room;    /* bytes by which models may enlarge a process, two always may; 0: any number */
+    double room;    /* bytes of a process, but two models it may always hold; 0: any number */
     uint32_t quick; /* so many short processes, to tell what is worth a real reading; 0: that */
     bool thorough;  /* do not stop early where the answer is clear: for figures to be shown */
     bool ranking;   /* the question is which one is the fastest, not whether each is faster */

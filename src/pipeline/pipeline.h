@@ -87,8 +87,8 @@ const char *po_pipeline_no_kernels(const po_run_state *state);
 /* The cost service of the run: opened once, with its cache. */
 po_status po_pipeline_cost(po_run_state *state, struct po_cost **cost);
 
-/* Bytes that the models of one process may add to it. With less, models of large maps are ranked
- * two at a time, and their readings are cut short by the clock. */
+/* Bytes that a process which loads models may hold, with what it has from this one. With less,
+ * models of large maps are ranked two at a time, and their readings are cut short by the clock. */
 double po_pipeline_room(const po_run_state *state);
 
 /* What estimates go by: this machine's rates, or the GPU that the model is made for. */
