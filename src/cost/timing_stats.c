@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 enum { RESAMPLES = 400, LEAST_ROUNDS = 3 };
-/* What no number of samples removes: placement, frequency, neighbours. In log units. */
-static const double least_half_width = 0.005;
+/* What no number of samples removes: placement, frequency, neighbours. In log units; where a single
+ * group of processes has to speak for all, it is as much as the placement of one may make. */
+static const double least_half_width = 0.005, half_width_of_one = 0.03;
 static const double most_lost = 0.9;
 
 static int by_value(const void *a, const void *b) {
@@ -116,8 +117,8 @@ static void make_pair(po_arena *arena, const po_timing_process *processes, uint3
 
 /* --- the gain --- */
 
-/* Processes are taken in groups, in which the orders of loading cancel; where two groups or more
- * were quiet the others are left out. Returns how many of them count. */
+/* Processes are taken in groups, in which the orders of loading cancel; where any were quiet the
+ * others are left out. Returns how many of them count. */
 static uint32_t choose_groups(const pair *pr, uint32_t size, uint32_t *groups, double *waited) {
     uint32_t n = pr->n / size, quiet = 0;
     double all = 0, of_quiet = 0;
@@ -131,7 +132,7 @@ static uint32_t choose_groups(const pair *pr, uint32_t size, uint32_t *groups, d
             of_quiet += w;
         }
     }
-    if (quiet >= 2 || quiet == n) {
+    if (quiet > 0) {
         *waited = of_quiet / quiet;
         return quiet;
     }
@@ -179,11 +180,13 @@ static void evaluate_pair(po_arena *arena, const po_timing_process *processes, u
     double low = resampled[RESAMPLES * 25 / 1000], high = resampled[RESAMPLES * 975 / 1000];
     /* Waiting may have struck one of the two alone, to the good or to the bad of the gain. */
     double lost = fmin(timing->waited, most_lost);
+    bool one = n_groups == 1 && n_processes > size;
+    double least = one ? half_width_of_one : least_half_width;
     double doubt = lost > PO_TIMING_QUIET ? 1 - lost : 1;
     timing->seconds = pr.second;
     timing->gain = exp(log_gain);
-    timing->low = exp(fmin(low, log_gain - least_half_width)) * doubt;
-    timing->high = exp(fmax(high, log_gain + least_half_width)) / doubt;
+    timing->low = exp(fmin(low, log_gain - least)) * doubt;
+    timing->high = exp(fmax(high, log_gain + least)) / doubt;
     *first = pr.first;
 }
 

@@ -19,11 +19,12 @@ po_status noisy_source(void *user, po_ctx *ctx, po_arena *arena, const po_timing
     m->processes++;
     for (uint32_t i = 0; i < n; i++)
         place[i] = m->placement * po_random_normal(stream, 1, i);
+    bool held = spec->threads > 1 && po_random_unit(stream, 7, 0) < m->held;
     for (uint32_t r = 0; r < rounds; r++) {
         drift += m->drift * po_random_normal(stream, 2, r);
         for (uint32_t i = 0; i < n; i++, at++) {
             int model = atoi(spec->models[i]);
-            bool taken = spec->threads > 1 && po_random_unit(stream, 3, at) < m->taken;
+            bool taken = held || (spec->threads > 1 && po_random_unit(stream, 3, at) < m->taken);
             double t = spec->threads == 1 || taken ? m->alone[model] : m->shared[model];
             t *= exp(drift + place[i] + m->jitter * po_random_normal(stream, 4, at));
             if (po_random_unit(stream, 5, at) < m->bursts)

@@ -13,6 +13,7 @@ typedef struct noisy_machine {
     double drift;                 /* of all models together, from round to round: a walk */
     double bursts; /* how often another program slows a block down, by up to a half */
     double taken;  /* with several threads, how often a block has but one processor */
+    double held;   /* with several threads, how often a process has but one all the time */
     bool silent;   /* the kernel does not say who waited */
     uint64_t seed;
     uint32_t calls, processes; /* counted: of which those with number 0; all */
