@@ -1,6 +1,7 @@
 #include "mugraph/parts.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 uint32_t po_mu_next(const po_mu *mu, uint32_t node) {
     if (node == PO_NONE)
@@ -45,35 +46,46 @@ int64_t po_mu_elements(const po_mu_tensor *t) {
 
 /* --- labels --- */
 
-static void mark(const po_mu *mu, const po_mu_access *access, unsigned char *flags,
-                 unsigned char flag) {
-    if (access->tensor == PO_NONE)
-        return;
-    for (uint32_t x = 0; x < mu->tensors[access->tensor].rank; x++)
-        for (uint32_t i = 0; i < access->axes[x].n; i++)
-            flags[access->axes[x].terms[i].label] |= flag;
+static int by_number(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* 0 where it is not set yet. */
+static uint32_t rank_of(const po_mu *mu, const po_mu_access *a) {
+    return a->tensor == PO_NONE ? 0 : mu->tensors[a->tensor].rank;
+}
+
+/* The labels of accesses, each once, by number. A statement has a few of the muGraph's thousands:
+ * nothing here goes by how many these are. */
+static uint32_t *labels_in(const po_mu *mu, const po_mu_access *list, uint32_t n_list,
+                           po_arena *arena, uint32_t *n) {
+    uint32_t most = 0, all = 0, once = 0;
+    for (uint32_t i = 0; i < n_list; i++)
+        for (uint32_t x = 0; x < rank_of(mu, &list[i]); x++)
+            most += list[i].axes[x].n;
+    uint32_t *labels = PO_NEW_N(arena, uint32_t, most + 1);
+    for (uint32_t i = 0; i < n_list; i++)
+        for (uint32_t x = 0; x < rank_of(mu, &list[i]); x++)
+            for (uint32_t k = 0; k < list[i].axes[x].n; k++)
+                labels[all++] = list[i].axes[x].terms[k].label;
+    qsort(labels, all, sizeof *labels, by_number);
+    for (uint32_t i = 0; i < all; i++)
+        if (i == 0 || labels[i] != labels[i - 1])
+            labels[once++] = labels[i];
+    *n = once;
+    return labels;
 }
 
 void po_mu_labels_of(const po_mu *mu, const po_mu_statement *s, po_arena *arena, uint32_t *n_kept,
                      uint32_t **kept, uint32_t *n_reduced, uint32_t **reduced) {
-    unsigned char *flags = po_arena_calloc(arena, mu->n_labels + 1, 1);
-    mark(mu, &s->out, flags, 2);
-    for (uint32_t i = 0; i < s->n_in; i++)
-        mark(mu, &s->in[i], flags, 1);
-    *n_kept = *n_reduced = 0;
-    for (uint32_t l = 0; l < mu->n_labels; l++) {
-        *n_kept += flags[l] >= 2;
-        *n_reduced += flags[l] == 1;
-    }
-    *kept = PO_NEW_N(arena, uint32_t, *n_kept + 1);
-    *reduced = PO_NEW_N(arena, uint32_t, *n_reduced + 1);
-    uint32_t k = 0, r = 0;
-    for (uint32_t l = 0; l < mu->n_labels; l++) {
-        if (flags[l] >= 2)
-            (*kept)[k++] = l;
-        else if (flags[l])
-            (*reduced)[r++] = l;
-    }
+    uint32_t n_read, n = 0;
+    *kept = labels_in(mu, &s->out, 1, arena, n_kept);
+    *reduced = labels_in(mu, s->in, s->n_in, arena, &n_read);
+    for (uint32_t i = 0; i < n_read; i++)
+        if (!bsearch(&(*reduced)[i], *kept, *n_kept, sizeof **kept, by_number))
+            (*reduced)[n++] = (*reduced)[i];
+    *n_reduced = n;
 }
 
 int64_t po_mu_coef(const po_mu_index *index, uint32_t label) {
