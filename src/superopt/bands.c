@@ -299,7 +299,7 @@ static bool look(joining *j, po_arena *arena, const po_bands *b, bool lone) {
     *j = (joining){.arena = arena, .b = b};
     po_schedule_start(&j->steps, arena, naive, lone);
     for (uint32_t i = 0; i < b->n; i++)
-        b->choice[i]->how->apply(&j->steps, b->node[i], b->choice[i]);
+        po_schedule_step(&j->steps, b->node[i], b->choice[i]);
     const po_mu *mu = j->steps.mu;
     j->naive_of = PO_NEW_N(arena, uint32_t, mu->n_tensors + 1);
     for (uint32_t i = 0; i < mu->n_tensors; i++)
@@ -542,7 +542,7 @@ void po_bands_apply(po_schedule *s, const po_bands *b) {
     joining j;
     if (b->rows == 0 || !look(&j, s->arena, b, s->lone)) {
         for (uint32_t i = 0; i < b->n; i++)
-            b->choice[i]->how->apply(s, b->node[i], b->choice[i]);
+            po_schedule_step(s, b->node[i], b->choice[i]);
         return;
     }
     j.to = s;

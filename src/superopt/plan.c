@@ -325,7 +325,7 @@ static void build(planning *p, uint32_t plan, bool measured) {
             continue;
         }
         const po_choice *choice = &st->choices[st->best];
-        choice->how->apply(&s, st->node, choice);
+        po_schedule_step(&s, st->node, choice);
         po_text text;
         po_text_init(&text, p->arena);
         choice->how->tell(choice, &text);

@@ -127,7 +127,15 @@ uint32_t po_add_product(po_mu *mu, uint32_t parent, po_mu_access out, po_mu_acce
 }
 
 po_for_label *po_for_labels(const po_schedule *s) {
-    return PO_NEW_N(s->arena, po_for_label, s->naive->n_labels);
+    return PO_NEW_N(s->scratch, po_for_label, s->naive->n_labels);
+}
+
+/* Maps of labels are as long as the naive muGraph has labels, and are done with after the step. */
+void po_schedule_step(po_schedule *s, uint32_t step, const po_choice *choice) {
+    s->scratch = po_arena_child(s->arena);
+    choice->how->apply(s, step, choice);
+    po_arena_free(s->scratch);
+    s->scratch = NULL;
 }
 
 uint32_t po_keep_label(po_schedule *s, po_for_label *map, uint32_t label) {

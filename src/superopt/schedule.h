@@ -17,7 +17,7 @@ typedef struct po_packed {
 
 /* A scheduled muGraph under way. */
 typedef struct po_schedule {
-    po_arena *arena;
+    po_arena *arena, *scratch; /* scratch: of the step that is being added */
     const po_mu *naive;
     po_mu *mu;
     uint32_t *tensor; /* by naive tensor: its twin, or PO_NONE; weights are packed instead */
@@ -45,6 +45,9 @@ typedef struct po_choice {
     const po_scheduler *how;
     int64_t n[PO_CHOICE_NUMBERS]; /* the scheduler's own */
 } po_choice;
+
+/* Adds a naive step, worked so. */
+void po_schedule_step(po_schedule *s, uint32_t step, const po_choice *choice);
 
 struct po_scheduler {
     const char *name;

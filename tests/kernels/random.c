@@ -220,7 +220,7 @@ static po_status make_variant(po_ctx *ctx, po_arena *arena, region *r, uint32_t 
         if (n == 0)
             return po_fail(ctx, PO_INTERNAL, "a step without a schedule");
         *most = n > *most ? n : *most;
-        choices[k % n].how->apply(&s, node, &choices[k % n]);
+        po_schedule_step(&s, node, &choices[k % n]);
         v->exact &= choices[k % n].how->rounding != PO_ROUNDS;
     }
     po_schedule_finish(&s);

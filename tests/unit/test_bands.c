@@ -119,7 +119,7 @@ static const po_mu *whole(test_planned *f, const po_bands *b) {
             continue;
         }
         po_choices_of(naive, node, true, choices);
-        choices[0].how->apply(&s, node, &choices[0]);
+        po_schedule_step(&s, node, &choices[0]);
     }
     po_schedule_finish(&s);
     f->plan.packed = s.packed;

@@ -61,7 +61,7 @@ static uint32_t take_choice(test_planned *f, uint32_t k) {
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
         po_choice choices[PO_CHOICES_MAX];
         uint32_t n = po_choices_of(naive, node, false, choices);
-        choices[k % n].how->apply(&s, node, &choices[k % n]);
+        po_schedule_step(&s, node, &choices[k % n]);
         taken |= 1u << place_of(choices[k % n].how);
     }
     po_schedule_finish(&s);

@@ -241,7 +241,7 @@ static void take_choice(test_planned *f, uint32_t k) {
         po_choice choices[PO_CHOICES_MAX];
         uint32_t n = po_choices_of(naive, node, false, choices);
         assert_true(n > 0);
-        choices[k % n].how->apply(&s, node, &choices[k % n]);
+        po_schedule_step(&s, node, &choices[k % n]);
     }
     po_schedule_finish(&s);
     f->plan.mu = s.mu;
