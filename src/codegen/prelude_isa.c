@@ -3,8 +3,8 @@
 
 /* clang-format off */
 
-/* gcc reads all of immintrin.h in 36 MB and two tenths of a second, whatever a small file uses of
- * it: a quarter of what compiling a kernel takes. Its parts ask only for the whole's guard. */
+/* gcc takes 36 MB and a tenth of a second or more to read all of immintrin.h, whatever a file uses
+ * of it. Its parts ask only for the whole's guard. */
 #define HEADERS(parts)                                                                             \
     "#if defined(__GNUC__) && !defined(__clang__)\n"                                               \
     "#define _IMMINTRIN_H_INCLUDED\n"                                                              \

@@ -29,7 +29,7 @@ enum { TRIES = 8 };
 static const double looking = 10; /* seconds */
 
 /* Runs the model with inputs of the pinned dims: any, then such as its branches go by. */
-static po_status run_any(const job *j, const po_graph *graph, const po_inputs *plan,
+static po_status run_any(const job *j, const po_graph *graph, const po_inputs *plan, uint32_t size,
                          uint32_t tries) {
     po_ctx *ctx = j->state->ctx;
     po_candidate_store store;
@@ -52,12 +52,32 @@ static po_status run_any(const job *j, const po_graph *graph, const po_inputs *p
     double end = po_now() + looking;
     for (uint32_t k = 0; k < tries && (k == 0 || po_now() < end); k++) {
         po_ctx_clear(ctx);
-        PO_TRY(po_inputs_make(ctx, j->arena, plan, 0, k ? PO_INPUTS_BORDERS : PO_INPUTS_NORMAL,
+        PO_TRY(po_inputs_make(ctx, j->arena, plan, size, k ? PO_INPUTS_BORDERS : PO_INPUTS_NORMAL,
                               k + 1, &feed));
         status = po_time_models(ctx, &spec, &timing, NULL);
         if (status != PO_RUNTIME)
             break;
     }
+    return status;
+}
+
+/* PO_RUNTIME: the model does not run at lengths that it is tried at without --input-shape. */
+static po_status runs_otherwise(const job *j) {
+    po_run_state *state = j->state;
+    po_inputs *plan;
+    po_graph *typed;
+    double end = po_now() + looking;
+    PO_TRY(po_pin_inputs(state->ctx, j->open, NULL, 0, &typed));
+    po_pipeline_hold(state, typed);
+    po_status status = po_inputs_plan(state->ctx, j->arena, typed, typed, &plan);
+    for (uint32_t size = 0; status == PO_OK && size < po_inputs_sizes(plan); size++) {
+        status = run_any(j, j->open, plan, size, 1);
+        if (status != PO_RUNTIME || size + 1 == po_inputs_sizes(plan) || po_now() > end)
+            break;
+        po_ctx_clear(state->ctx);
+        status = PO_OK;
+    }
+    po_pipeline_drop(state, typed);
     return status;
 }
 
@@ -71,17 +91,18 @@ static po_status ask(const job *j) {
     po_pipeline_hold(state, typed);
     po_status status = po_inputs_plan(ctx, j->arena, typed, typed, &plan);
     if (status == PO_OK)
-        status = run_any(j, j->pinned, plan, 1);
+        status = run_any(j, j->pinned, plan, 0, TRIES);
     if (status == PO_RUNTIME) {
         snprintf(why, sizeof why, "%s", ctx->error.message);
         po_ctx_clear(ctx);
-        status = run_any(j, j->open, plan, TRIES);
+        status = run_any(j, j->open, plan, 0, TRIES);
         *j->stay_open = status == PO_OK;
     }
     po_pipeline_drop(state, typed);
     if (status != PO_RUNTIME)
         return status;
     po_ctx_clear(ctx);
+    PO_TRY(runs_otherwise(j)); /* else the shapes are not what it is about: select tells */
     return po_fail(ctx, PO_BAD_USE,
                    "--input-shape: the runtime does not take the model with these shapes: %.600s",
                    why);

@@ -29,7 +29,7 @@ void po_pipeline_drop(po_run_state *state, const po_graph *graph) {
 }
 
 double po_pipeline_room(const po_run_state *state) {
-    return 3 * (double)po_record_weights(state->original) + 285e6;
+    return 3 * (double)po_record_weights(state->original) + 265e6;
 }
 
 po_status po_pipeline_cost(po_run_state *state, po_cost **cost) {
