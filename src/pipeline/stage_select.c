@@ -265,7 +265,7 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
                            .threads = s->ctx->threads,
                            .these_threads = state->options->threads > 0,
                            .tolerance = state->options->tolerance,
-                           .verify_seconds = s->heavy ? 10 : 0,
+                           .verify_seconds = s->heavy || state->heavy ? 10 : 0,
                            .no_reference = s->flops > REFERENCE_FLOPS,
                            .until = po_budget_end(state, PO_PART_SELECT),
                            .patience = po_budget_grace(state, PO_PART_SELECT),

@@ -46,7 +46,7 @@ po_status po_stage_split(po_run_state *state) {
         po_search_estimate(state, sub, sub->graph, &search->sites[i].estimate);
         flops += sub->n_at * search->sites[i].estimate.flops;
     }
-    state->heavy = flops > HEAVY_FLOPS;
+    state->heavy |= flops > HEAVY_FLOPS;
     po_log(state->ctx, "%u subprograms, %u nodes in them", search->n_sites, search->split.n_nodes);
     return PO_OK;
 }

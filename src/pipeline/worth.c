@@ -1,6 +1,5 @@
 /* What a run may spend, by how long one run of the model takes: that is what there is to gain. */
 #include "cost/cost.h"
-#include "cost/roofline.h"
 #include "export/export.h"
 #include "pipeline/budget.h"
 #include "pipeline/candidates.h"
@@ -10,8 +9,9 @@
 
 /* Larger ones take as long to load as it could spare, and are worth all of the time. */
 enum { MOST_NODES = 5000, LAYOUT = 2 };
-static const double long_by_estimate = 4e-3;
-static const double looking = 10; /* seconds, for lengths that the model takes */
+#define MOST_WEIGHTS ((uint64_t)64 << 20)
+static const double slow_run = 0.15; /* seconds: readings and comparisons take much of the time */
+static const double looking = 10;    /* seconds, for lengths that the model takes */
 
 /* What is kept of it. */
 typedef struct first_run {
@@ -50,19 +50,15 @@ static po_status read_run(po_run_state *state, po_arena *arena, const po_graph *
 
 static po_status look(po_run_state *state, po_arena *arena, double *seconds) {
     po_cost *cost;
-    po_rates rates;
-    po_estimate estimate;
     po_graph *typed;
     po_hash key;
     PO_TRY(po_pipeline_cost(state, &cost));
     PO_TRY(po_pin_inputs(state->ctx, state->original, NULL, 0, &typed));
     po_pipeline_hold(state, typed);
-    po_rates_of_machine(cost, &rates);
-    po_roofline_graph(typed, &rates, state->ctx->threads, &estimate);
     po_status status = PO_OK;
-    /* What to spend, where that is not given; and the lengths that it takes. */
-    bool brief = !(state->options->time_limit > 0) && estimate.seconds < long_by_estimate;
-    if (cost->machine.has_runtime && (brief || po_batch_has_open_dims(typed))) {
+    /* What to spend, and on what; and the lengths that it takes. */
+    bool light = po_record_weights(typed) <= MOST_WEIGHTS;
+    if (cost->machine.has_runtime && (light || po_batch_has_open_dims(typed))) {
         PO_TRY(po_export_hash(state->ctx, state->original, &key));
         key = po_hash_u64(po_hash_u64(po_hash_u64(po_cost_key(cost), LAYOUT), key.lo), key.hi);
         key = po_hash_u64(key, state->ctx->threads);
@@ -96,6 +92,7 @@ po_status po_budget_settle(po_run_state *state) {
         po_ctx_clear(state->ctx); /* whatever it is, select says it of the original */
         return PO_OK;
     }
+    state->heavy = seconds > slow_run;
     if (o->time_limit > 0)
         return PO_OK;
     state->spend = po_budget_share(o, seconds);
