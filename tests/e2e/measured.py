@@ -338,6 +338,26 @@ def case_shapes_that_do_not_fit(bed):
     expect(not os.path.exists(bed.path('out.onnx')), 'written all the same')
 
 
+def case_nothing_but_rounding(bed):
+    """Rows of one number, less their mean: 0 in one order of sums, and in another what rounding makes of
+    it, which the inputs' last bits make as well. More than that is a difference."""
+    def save(name, nodes, **weights):
+        graph = helper.make_graph(nodes, 'g', [helper.make_tensor_value_info('x', TensorProto.FLOAT, [3, 8])],
+                                  [helper.make_tensor_value_info('y', TensorProto.FLOAT, [3, 8])],
+                                  [numpy_helper.from_array(np.asarray(v, 'f'), k) for k, v in weights.items()])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8),
+                  bed.path(name))
+    node, eighth = helper.make_node, np.full((8, 8), 0.125)
+    part, less = node('Div', ['x', 'w'], ['t']), node('Sub', ['t', 'r'], ['y'])
+    save('a.onnx', [part, node('ReduceMean', ['t'], ['r'], axes=[-1]), less], w=0.86152196)
+    save('b.onnx', [part, node('MatMul', ['t', 'k'], ['r']), less], w=0.86152196, k=eighth)
+    save('c.onnx', [part, node('MatMul', ['t', 'k'], ['r']), less], w=0.86152196, k=eighth * (1 + 3e-6))
+    code, said, err = bed.run('verify', 'a.onnx', 'b.onnx')
+    expect(code == 0 and said.startswith('equal'), f'{code}: {said}{err}')
+    code, said, err = bed.run('verify', 'a.onnx', 'c.onnx')
+    expect(code == 1, f'{code}: {said}{err}')
+
+
 def case_dump_and_skip(bed):
     affine_model(bed.path('in.onnx'), channels=4, size=8)
     words = ['in.onnx', '-o', 'out.onnx', '--cost', 'model', '-q']
