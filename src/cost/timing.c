@@ -279,6 +279,17 @@ static bool settled(const po_timing *timing, uint32_t n, const po_timing_spec *s
     return true;
 }
 
+po_timing_spec po_timing_brief(const char *library, uint32_t threads, const char *const *model,
+                               const po_side_files *files) {
+    return (po_timing_spec){.library = library,
+                            .files = files,
+                            .threads = threads,
+                            .n = 1,
+                            .models = model,
+                            .quick = 1,
+                            .seed = 1};
+}
+
 po_status po_time_models(po_ctx *ctx, const po_timing_spec *spec, po_timing *timing,
                          po_timing_work *work) {
     if (spec->n < 1 || spec->n > PO_TIMING_MAX)

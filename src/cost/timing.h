@@ -73,6 +73,10 @@ typedef struct po_timing_work {
     double spent;               /* seconds */
 } po_timing_work;
 
+/* Of one model, once and shortly: whether it runs, and about how long. The feed is left out. */
+po_timing_spec po_timing_brief(const char *library, uint32_t threads, const char *const *model,
+                               const po_side_files *files);
+
 /* Fills timing[n]; `work` may be NULL. PO_RUNTIME where a model does not load or run. */
 po_status po_time_models(po_ctx *ctx, const po_timing_spec *spec, po_timing *timing,
                          po_timing_work *work);

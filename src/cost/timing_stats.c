@@ -1,3 +1,5 @@
+/* What samples of rounds say of models: which rounds and processes count, the gain, its interval.
+ */
 #include "cost/timing_private.h"
 
 #include <math.h>

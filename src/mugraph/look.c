@@ -1,3 +1,4 @@
+/* Looking at a muGraph: the order of its nodes, labels and accesses, and what it costs. */
 #include "mugraph/parts.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Candidates as files in memory that the runtime loads. */
 #include "pipeline/candidates.h"
 
 #include "import/import.h"

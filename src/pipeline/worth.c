@@ -31,13 +31,7 @@ static po_status read_run(po_run_state *state, po_arena *arena, const po_graph *
     po_candidate_store_init(&store, arena);
     PO_TRY(po_candidate_original(state->ctx, &store, state->original, &path));
     po_side_files files = po_candidate_files(&store);
-    po_timing_spec spec = {.files = &files,
-                           .library = state->cost->library,
-                           .threads = state->ctx->threads,
-                           .n = 1,
-                           .models = &path,
-                           .quick = 1,
-                           .seed = 1};
+    po_timing_spec spec = po_timing_brief(state->cost->library, state->ctx->threads, &path, &files);
     PO_TRY(po_inputs_plan(state->ctx, arena, typed, typed, &plan));
     po_status status = po_time_at_first(state->ctx, arena, plan, &spec, po_now() + looking, &timing,
                                         NULL, &state->size);

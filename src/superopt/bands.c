@@ -1,3 +1,5 @@
+/* Steps that follow one another, worked in bands of rows so that what passes between them stays in
+ * cache. */
 #include "superopt/bands.h"
 
 #include "superopt/schedule_private.h"

@@ -105,14 +105,10 @@ static const double **data_of(po_arena *scratch, const po_step_values *v, const 
                 largest = fmax(largest, fabs((double)from->data[e]));
         double shift = neighbour >= 2 && neighbour < NEIGHBOURS ? sign * beside * largest : 0;
         double *data = PO_NEW_N(scratch, double, po_part_elements(box, t->rank)), *to = data;
-        int64_t index[PO_MU_MAX_RANK];
-        memcpy(index, box->from, sizeof index);
-        do {
-            int64_t e = 0;
-            for (uint32_t x = 0; x < t->rank; x++)
-                e = e * t->dims[x] + index[x];
-            *to++ = (double)from->data[e % from->period] * factor + shift;
-        } while (po_part_next(box, t->rank, index));
+        po_part_walk w = po_part_walk_in(box, t);
+        do
+            *to++ = (double)from->data[w.at % from->period] * factor + shift;
+        while (po_part_next(&w));
         in[n_in++] = data;
     }
     return in;
@@ -153,28 +149,6 @@ static po_status evaluate(po_ctx *ctx, po_step_values *v, const po_looked_steps 
     return PO_OK;
 }
 
-/* False where a step has another form. */
-static bool look_at(po_arena *arena, const po_lone_step *lone, po_looked_steps *n) {
-    const po_mu *naive = lone->naive;
-    *n = (po_looked_steps){.inner = PO_NEW_N(arena, bool, naive->n_tensors + 1)};
-    uint32_t step = lone->step, n_steps = lone->n_steps > 1 ? lone->n_steps : 1;
-    for (; n->n_steps < n_steps; step = naive->nodes[step].next) {
-        po_naive_step one;
-        if (n->n_steps == PO_BANDS_MOST || step == PO_NONE || !po_naive_step_of(naive, step, &one))
-            return false;
-        const po_mu_statement *both[2] = {one.s, one.tail};
-        for (uint32_t i = 0; i < 2 && both[i]; i++) {
-            n->step_of[n->n] = n->n_steps;
-            n->s[n->n++] = both[i];
-        }
-        if (n->out)
-            n->inner[n->out->tensor] = true;
-        n->out = one.out;
-        n->n_steps++;
-    }
-    return true;
-}
-
 /* Of the step looked at last, or made. */
 static const po_step_values *values_of(po_ctx *ctx, const po_lone_step *lone,
                                        const po_looked_steps *n) {
@@ -200,13 +174,10 @@ static const po_step_values *values_of(po_ctx *ctx, const po_lone_step *lone,
 
 /* --- the kernel --- */
 
-/* Where an element of a tensor that was compiled lies. */
-static int64_t place_of(const po_loaded_kernel *kernel, uint32_t twin, const int64_t *index) {
+/* Through a box of a tensor that was compiled. */
+static po_part_walk walk_of(const po_loaded_kernel *kernel, uint32_t twin, const po_part_box *box) {
     const po_mu_tensor *t = &kernel->mu->tensors[twin];
-    int64_t at = kernel->places[twin] + t->origin;
-    for (uint32_t x = 0; x < t->rank; x++)
-        at += index[x] * t->stride[x];
-    return at;
+    return po_part_walk_by(box, t->rank, t->stride, kernel->places[twin] + t->origin);
 }
 
 static const float unlike = -7.25F; /* in memory that the kernel is to write, or to leave */
@@ -219,13 +190,13 @@ static void put(const po_lone_step *lone, const po_step_values *v, po_values_kin
         const po_mu_tensor *t = &v->naive->tensors[id];
         if (twin == PO_NONE || t->place == PO_MU_WEIGHT || (!from->data && id != out))
             continue;
-        po_part_box all = {{0}, {0}};
-        memcpy(all.to, t->dims, sizeof *t->dims * t->rank);
-        int64_t index[PO_MU_MAX_RANK] = {0}, e = 0;
+        po_part_box all = po_part_whole(t);
+        po_part_walk w = walk_of(kernel, twin, &all);
+        int64_t e = 0;
         do {
-            kernel->device[place_of(kernel, twin, index)] = id == out ? unlike : from->data[e];
+            kernel->device[w.at] = id == out ? unlike : from->data[e];
             e = id == out || e + 1 == from->period ? 0 : e + 1;
-        } while (po_part_next(&all, t->rank, index));
+        } while (po_part_next(&w));
     }
 }
 
@@ -255,14 +226,10 @@ static const char *compare(po_arena *arena, const po_lone_step *lone, const po_s
                            uint32_t number, po_values_kind kind, uint32_t out,
                            const po_loaded_kernel *kernel) {
     const part_values *of = &v->of[number];
-    const po_part_box *box = &v->part[number].boxes[out];
+    po_part_walk w = walk_of(kernel, lone->tensor[out], &v->part[number].boxes[out]);
     const char *where = kind == PO_VALUES_RANDOM ? "" : ", edge cases";
-    uint32_t rank = v->naive->tensors[out].rank;
-    int64_t index[PO_MU_MAX_RANK];
-    memcpy(index, box->from, sizeof index);
-    for (int64_t e = 0; e < v->part[number].count; e++, po_part_next(box, rank, index)) {
-        int64_t at = place_of(kernel, lone->tensor[out], index);
-        double found = (double)kernel->device[at], expected = of->value[kind][e];
+    for (int64_t e = 0; e < v->part[number].count; e++, po_part_next(&w)) {
+        double found = (double)kernel->device[w.at], expected = of->value[kind][e];
         double sum = of->sum[kind][e];
         double limit = lone->k * (FLT_EPSILON / 2) * size_of(lone, v, kind, sum) + (double)FLT_MIN;
         if (expected == PO_UNTOUCHED) {
@@ -286,7 +253,8 @@ const char *po_check_step(po_ctx *ctx, po_arena *arena, void *user,
                           const po_loaded_kernel *kernel) {
     const po_lone_step *lone = user;
     po_looked_steps n;
-    if (!look_at(arena, lone, &n))
+    uint32_t n_steps = lone->n_steps > 1 ? lone->n_steps : 1;
+    if (!po_look_at_steps(arena, lone->naive, lone->step, n_steps, &n))
         return "the step has another form";
     const po_step_values *v = values_of(ctx, lone, &n);
     if (!v)

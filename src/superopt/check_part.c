@@ -2,8 +2,29 @@
 #include "superopt/check_part.h"
 
 #include "base/hash.h"
+#include "superopt/schedule_private.h"
 
 const po_part_size po_part_usual = {1 << 20, 1 << 17, 24};
+
+bool po_look_at_steps(po_arena *arena, const po_mu *naive, uint32_t step, uint32_t n_steps,
+                      po_looked_steps *n) {
+    *n = (po_looked_steps){.inner = PO_NEW_N(arena, bool, naive->n_tensors + 1)};
+    for (; n->n_steps < n_steps; step = naive->nodes[step].next) {
+        po_naive_step one;
+        if (n->n_steps == PO_BANDS_MOST || step == PO_NONE || !po_naive_step_of(naive, step, &one))
+            return false;
+        const po_mu_statement *both[2] = {one.s, one.tail};
+        for (uint32_t i = 0; i < 2 && both[i]; i++) {
+            n->step_of[n->n] = n->n_steps;
+            n->s[n->n++] = both[i];
+        }
+        if (n->out)
+            n->inner[n->out->tensor] = true;
+        n->out = one.out;
+        n->n_steps++;
+    }
+    return true;
+}
 
 /* --- boxes --- */
 
@@ -14,20 +35,42 @@ int64_t po_part_elements(const po_part_box *box, uint32_t rank) {
     return count;
 }
 
-bool po_part_next(const po_part_box *box, uint32_t rank, int64_t *index) {
-    for (uint32_t x = rank; x-- > 0;) {
-        if (++index[x] < box->to[x])
-            return true;
-        index[x] = box->from[x];
-    }
-    return false;
+po_part_box po_part_whole(const po_mu_tensor *t) {
+    po_part_box box = {{0}, {0}};
+    for (uint32_t x = 0; x < t->rank; x++)
+        box.to[x] = t->dims[x];
+    return box;
 }
 
-static void make_whole(const po_mu_tensor *t, po_part_box *box) {
-    for (uint32_t x = 0; x < t->rank; x++) {
-        box->from[x] = 0;
-        box->to[x] = t->dims[x];
+po_part_walk po_part_walk_by(const po_part_box *box, uint32_t rank, const int64_t *stride,
+                             int64_t origin) {
+    po_part_walk w = {.box = box, .rank = rank, .at = origin};
+    for (uint32_t x = 0; x < rank; x++) {
+        w.index[x] = box->from[x];
+        w.stride[x] = stride[x];
+        w.at += w.index[x] * stride[x];
     }
+    return w;
+}
+
+po_part_walk po_part_walk_in(const po_part_box *box, const po_mu_tensor *t) {
+    int64_t stride[PO_MU_MAX_RANK], count = 1;
+    for (uint32_t x = t->rank; x-- > 0;) {
+        stride[x] = count;
+        count *= t->dims[x];
+    }
+    return po_part_walk_by(box, t->rank, stride, 0);
+}
+
+bool po_part_next(po_part_walk *w) {
+    for (uint32_t x = w->rank; x-- > 0;) {
+        w->at += w->stride[x];
+        if (++w->index[x] < w->box->to[x])
+            return true;
+        w->at -= w->stride[x] * (w->box->to[x] - w->box->from[x]);
+        w->index[x] = w->box->from[x];
+    }
+    return false;
 }
 
 /* The label by itself that an axis goes by; PO_NONE: something else. */
@@ -121,9 +164,9 @@ static void find_boxes(po_arena *arena, const po_mu *mu, const po_looked_steps *
     memset(boxes, 0, sizeof *boxes * mu->n_tensors);
     for (uint32_t id = 0; id < mu->n_tensors; id++)
         if (mu->tensors[id].place == PO_MU_TABLE || mu->tensors[id].place == PO_MU_WEIGHT)
-            make_whole(&mu->tensors[id], &boxes[id]);
+            boxes[id] = po_part_whole(&mu->tensors[id]);
     po_part_box *out = &boxes[n->out->tensor];
-    make_whole(&mu->tensors[n->out->tensor], out);
+    *out = po_part_whole(&mu->tensors[n->out->tensor]);
     if (axis != PO_NONE) {
         out->from[axis] = from;
         out->to[axis] = to;

@@ -13,6 +13,10 @@ typedef struct po_looked_steps {
     bool *inner; /* by naive tensor: passes from one of them to another */
 } po_looked_steps;
 
+/* n_steps steps of a naive muGraph from this one on; false where one has another form. */
+bool po_look_at_steps(po_arena *arena, const po_mu *naive, uint32_t step, uint32_t n_steps,
+                      po_looked_steps *n);
+
 /* A box of a tensor's elements, [from, to) along each axis; to 0: none of it. */
 typedef struct po_part_box {
     int64_t from[PO_MU_MAX_RANK], to[PO_MU_MAX_RANK];
@@ -29,8 +33,21 @@ typedef struct po_step_part {
 
 /* Elements of a box of a tensor of that rank. */
 int64_t po_part_elements(const po_part_box *box, uint32_t rank);
-/* The next element of a box in row-major order; false after the last. `index` starts at from. */
-bool po_part_next(const po_part_box *box, uint32_t rank, int64_t *index);
+po_part_box po_part_whole(const po_mu_tensor *t);
+
+/* Goes through a box in row-major order; `at`: where the element lies. */
+typedef struct po_part_walk {
+    const po_part_box *box;
+    uint32_t rank;
+    int64_t at, index[PO_MU_MAX_RANK], stride[PO_MU_MAX_RANK];
+} po_part_walk;
+/* In memory with these strides, where element 0 lies at `origin`. */
+po_part_walk po_part_walk_by(const po_part_box *box, uint32_t rank, const int64_t *stride,
+                             int64_t origin);
+/* By the elements' row-major numbers in the whole tensor. */
+po_part_walk po_part_walk_in(const po_part_box *box, const po_mu_tensor *t);
+/* The next one; false after the last. */
+bool po_part_next(po_part_walk *w);
 
 enum { PO_PARTS_MOST = 3 };
 

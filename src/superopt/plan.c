@@ -1,3 +1,4 @@
+/* The plan of a region: the ways of working each of its steps are listed, timed and chosen. */
 #include "superopt/plan_private.h"
 #include "superopt/plan_worth.h"
 

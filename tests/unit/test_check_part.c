@@ -3,7 +3,6 @@
 #include "mugraph/eval.h"
 #include "planned.h"
 #include "superopt/check_part.h"
-#include "superopt/schedule_private.h"
 #include "unit.h"
 
 #include <math.h>
@@ -35,27 +34,6 @@ static const char *const samples[] = {
 };
 enum { SAMPLES = sizeof samples / sizeof *samples, MOST_JOINED = 3 };
 
-/* n_steps steps from this one on; false where they cannot be looked at. */
-static bool look_at(po_arena *arena, const po_mu *mu, uint32_t step, uint32_t n_steps,
-                    po_looked_steps *n) {
-    *n = (po_looked_steps){.inner = PO_NEW_N(arena, bool, mu->n_tensors + 1)};
-    for (; n->n_steps < n_steps; step = mu->nodes[step].next) {
-        po_naive_step one;
-        if (step == PO_NONE || !po_naive_step_of(mu, step, &one))
-            return false;
-        const po_mu_statement *both[2] = {one.s, one.tail};
-        for (uint32_t i = 0; i < 2 && both[i]; i++) {
-            n->step_of[n->n] = n->n_steps;
-            n->s[n->n++] = both[i];
-        }
-        if (n->out)
-            n->inner[n->out->tensor] = true;
-        n->out = one.out;
-        n->n_steps++;
-    }
-    return true;
-}
-
 /* Every tensor has numbers of its own, which go by the element's place in the whole. */
 static bool evaluate(test_planned *f, const po_mu *naive, const po_looked_steps *n,
                      const po_step_part *part, double *value, double *sum) {
@@ -71,14 +49,10 @@ static bool evaluate(test_planned *f, const po_mu *naive, const po_looked_steps 
             continue;
         const po_part_box *box = &part->boxes[id];
         double *data = PO_NEW_N(f->arena, double, po_part_elements(box, t->rank)), *to = data;
-        int64_t index[PO_MU_MAX_RANK];
-        memcpy(index, box->from, sizeof index);
-        do {
-            int64_t e = 0;
-            for (uint32_t x = 0; x < t->rank; x++)
-                e = e * t->dims[x] + index[x];
-            *to++ = 2 * po_random_unit(1, id, (uint64_t)e) - 1;
-        } while (po_part_next(box, t->rank, index));
+        po_part_walk w = po_part_walk_in(box, t);
+        do
+            *to++ = 2 * po_random_unit(1, id, (uint64_t)w.at) - 1;
+        while (po_part_next(&w));
         in[n_in++] = data;
     }
     bool right = po_mu_eval(&f->ctx, part->mu, in, NULL, &value, &sum) == PO_OK;
@@ -105,15 +79,13 @@ static int64_t compare(test_planned *f, const char *graph, const po_mu *naive,
         return 0; /* others of its steps write what this one reads */
     for (uint32_t p = 0; p < n_parts; p++) {
         const po_part_box *box = &parts[p].boxes[n->out->tensor];
-        int64_t count = parts[p].count, index[PO_MU_MAX_RANK];
+        int64_t count = parts[p].count;
         assert_int_equal(count, po_part_elements(box, out->rank));
         double *some = PO_NEW_N(f->arena, double, count), *sums = PO_NEW_N(f->arena, double, count);
         assert_true(evaluate(f, naive, n, &parts[p], some, sums));
-        memcpy(index, box->from, sizeof index);
-        for (int64_t k = 0; k < count; k++, po_part_next(box, out->rank, index)) {
-            int64_t e = 0;
-            for (uint32_t x = 0; x < out->rank; x++)
-                e = e * out->dims[x] + index[x];
+        po_part_walk w = po_part_walk_in(box, out);
+        for (int64_t k = 0; k < count; k++, po_part_next(&w)) {
+            int64_t e = w.at;
             if (!(fabs(some[k] - value[e]) <= 1e-12 * (1 + sum[e])) ||
                 !(fabs(sums[k] - sum[e]) <= 1e-12 * sum[e]))
                 fail_msg("%s\npart %u: element %lld is %g and not %g", graph, p, (long long)e,
@@ -136,7 +108,7 @@ static void parts_are_what_the_whole_has_there(void **state) {
                 for (int64_t rows = 1; rows <= 3; rows++) {
                     po_looked_steps n;
                     po_part_size size = {0, 0, rows};
-                    if (!look_at(f.arena, naive, node, steps, &n))
+                    if (!po_look_at_steps(f.arena, naive, node, steps, &n))
                         continue;
                     bool some = compare(&f, samples[i], naive, &n, &size) > 0;
                     cut += some;
@@ -153,7 +125,7 @@ static void small_outputs_are_whole(void **state) {
     po_looked_steps n;
     test_planned_start(&f, samples[0], false);
     const po_mu *naive = f.plan.lowered.mu;
-    assert_true(look_at(f.arena, naive, naive->first, 1, &n));
+    assert_true(po_look_at_steps(f.arena, naive, naive->first, 1, &n));
     assert_int_equal(compare(&f, samples[0], naive, &n, &po_part_usual), 0);
     test_planned_end(&f);
 }
