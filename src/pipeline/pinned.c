@@ -19,7 +19,7 @@ typedef struct job {
 } job;
 
 static const char kind[] = "pinned";
-enum { TRIES = 8 };
+enum { TRIES = 16 };
 static const double looking = 10; /* seconds */
 
 /* Runs the model at the path with inputs of the pinned dims: any, then such as its branches go by.

@@ -316,9 +316,11 @@ def case_shapes_that_do_not_fit(bed):
     weight = h.make_tensor('w', onnx.TensorProto.FLOAT, [4, 3], [0.5] * 12)
     then = h.make_graph([h.make_node('Relu', ['x'], ['r'])], 'then', [], [floats('r', 1, None)])
     other = h.make_graph([h.make_node('MatMul', ['x', 'w'], ['m'])], 'else', [], [floats('m', 1, None)], [weight])
-    graph = h.make_graph([h.make_node('If', ['c'], ['y'], then_branch=then, else_branch=other)], 'branches',
-                         [h.make_tensor_value_info('c', onnx.TensorProto.BOOL, []), floats('x', 1, 'n')],
-                         [floats('y', 1, None)])
+    rate = h.make_tensor('rate', onnx.TensorProto.INT64, [], [16000])  # one number of all takes that branch
+    graph = h.make_graph([h.make_node('Equal', ['sr', 'rate'], ['c']),
+                          h.make_node('If', ['c'], ['y'], then_branch=then, else_branch=other)], 'branches',
+                         [h.make_tensor_value_info('sr', onnx.TensorProto.INT64, []), floats('x', 1, 'n')],
+                         [floats('y', 1, None)], [rate])
     onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid('', 13)], ir_version=8), bed.path('if.onnx'))
     words = ['if.onnx', '-o', 'out.onnx', '--threads', '1', '-q']
     length = lambda: onnx.load(bed.path('out.onnx')).graph.input[1].type.tensor_type.shape.dim[1]
@@ -330,7 +332,7 @@ def case_shapes_that_do_not_fit(bed):
         notes = ' '.join(json.load(open(bed.path('r.json'), encoding='utf-8'))['notes'])
         expect('stay open' in notes, notes)
     os.remove(bed.path('out.onnx'))
-    for branch in graph.node[0].attribute:
+    for branch in graph.node[1].attribute:
         branch.g.CopyFrom(other)
     onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid('', 13)], ir_version=8), bed.path('if.onnx'))
     code, _, err = bed.run(*words, '--cache', 'none', '--input-shape', 'x:1,5')
