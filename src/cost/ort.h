@@ -81,9 +81,11 @@ po_status po_feed_order(po_ctx *ctx, po_arena *arena, const po_session *session,
 po_status po_run_prepare(po_ctx *ctx, po_session *session, const po_datum *inputs, po_run **run);
 /* Runs the model `times` times; outputs are made afresh by each run, and kept after the last. */
 po_status po_run_repeat(po_ctx *ctx, po_run *run, uint32_t times);
-/* The outputs of the last run. Numeric data is the runtime's own, valid until the next run or
- * po_run_free. */
+/* The outputs of the last run. Numeric data is the runtime's own, valid until the next run,
+ * po_run_drop_outputs or po_run_free. */
 po_status po_run_outputs(po_ctx *ctx, po_arena *arena, const po_run *run, const po_datum **outputs);
+/* Gives back the memory of the last run's outputs, which are then none. */
+void po_run_drop_outputs(po_run *run);
 void po_run_free(po_run *run); /* NULL is allowed */
 
 #endif

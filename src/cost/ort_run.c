@@ -105,6 +105,10 @@ po_status po_run_repeat(po_ctx *ctx, po_run *run, uint32_t times) {
     return PO_OK;
 }
 
+void po_run_drop_outputs(po_run *run) {
+    release(run->session->ort, run->out, run->session->n_outputs);
+}
+
 void po_run_free(po_run *run) {
     if (!run)
         return;

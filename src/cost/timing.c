@@ -74,6 +74,7 @@ static po_status time_block(po_ctx *ctx, po_run *run, const plan *p, uint32_t th
     *waited = n_quiet > 0 || !(all > 0) ? 0 : lost / all;
     if (!(*seconds > 0))
         *seconds = 1e-9;
+    po_run_drop_outputs(run); /* the next model's fit where they were */
     return PO_OK;
 }
 
@@ -92,6 +93,7 @@ static po_status estimate_run(po_ctx *ctx, po_run *run, const po_timing_spec *sp
         if (one > very_slow_run)
             break;
     }
+    po_run_drop_outputs(run);
     return PO_OK;
 }
 
@@ -195,6 +197,7 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
             PO_TRY(po_run_repeat(ctx, runs[m], 1));
             held = resident() - before;
         }
+        po_run_drop_outputs(runs[m]);
         if (k > 0 && is_full(spec, k, held, first, spec->room - before)) {
             po_reply_add(reply, &(head){.filled = k + 1}, sizeof(head));
             return PO_OK;

@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 from cases import faulty
 
@@ -409,7 +410,9 @@ def find_models(args):
         return [m for m in models if re.search(args.only, m)]
     if len(models) < LEAST_MODELS:
         sys.exit(f'{len(models)} models under {args.data} (at least {LEAST_MODELS} expected)')
-    return models[::args.every]
+    if args.every > 1:
+        print(f'every {args.every}th model, --offset {args.offset}', flush=True)
+    return models[args.offset % args.every::args.every]
 
 
 # ---- sabotage: programs that do wrong must be found out ----------------------------------------
@@ -476,6 +479,8 @@ def main():
     parser.add_argument('--level', type=int, action='append')
     parser.add_argument('--only', help='a regular expression on the path')
     parser.add_argument('--every', type=int, default=1, metavar='N', help='every Nth model')
+    parser.add_argument('--offset', type=int, default=int(time.time() // 86400),
+                        help='where every Nth begins; another every day')
     parser.add_argument('--list', help='write each verdict to this file (JSON)')
     parser.add_argument('--worker', action='store_true')
     parser.add_argument('--sabotage', action='store_true')
