@@ -22,6 +22,8 @@ typedef struct deferred {
 struct po_arena {
     po_ctx *ctx;
     po_arena *older, *newer; /* in ctx->arenas */
+    po_arena *owner, *owned; /* of those that it owns the last; the others by `next` */
+    po_arena *next, *before; /* of the same owner */
     uint64_t serial;
     block *blocks;
     block *loose; /* one allocation each */
@@ -103,6 +105,34 @@ po_ctx *po_arena_ctx(const po_arena *arena) {
     return arena->ctx;
 }
 
+void po_arena_own(po_arena *arena, po_arena *other) {
+    refuse_foreign(arena);
+    po_arena_keep(other);
+    other->owner = arena;
+    other->before = NULL;
+    other->next = arena->owned;
+    if (arena->owned)
+        arena->owned->before = other;
+    arena->owned = other;
+}
+
+static void leave_owner(po_arena *arena) {
+    if (!arena->owner)
+        return;
+    if (arena->before)
+        arena->before->next = arena->next;
+    else
+        arena->owner->owned = arena->next;
+    if (arena->next)
+        arena->next->before = arena->before;
+    arena->owner = NULL;
+}
+
+static void free_owned(po_arena *arena) {
+    while (arena->owned)
+        po_arena_free(arena->owned);
+}
+
 static void run_deferred(po_arena *arena) {
     while (arena->deferred) {
         deferred *d = arena->deferred;
@@ -124,6 +154,8 @@ void po_arena_free(po_arena *arena) {
         return;
     refuse_foreign(arena);
     run_deferred(arena);
+    free_owned(arena);
+    leave_owner(arena);
     po_arena_keep(arena);
     free_blocks(arena->blocks);
     free_blocks(arena->loose);
@@ -143,6 +175,7 @@ static void take_back(po_arena *arena, block **list) {
 void po_arena_reset(po_arena *arena) {
     refuse_foreign(arena);
     run_deferred(arena);
+    free_owned(arena);
     take_back(arena, &arena->blocks);
     take_back(arena, &arena->loose);
 }

@@ -2,10 +2,6 @@
 
 #include "base/arena.h"
 
-static void free_graph(void *user) {
-    po_graph_free(user);
-}
-
 void po_mutants_init(po_mutants *list, po_arena *arena) {
     *list = (po_mutants){.arena = arena};
 }
@@ -16,8 +12,7 @@ bool po_mutants_add(po_mutants *list, const char *name, po_graph *graph) {
             po_graph_free(graph);
             return false;
         }
-    po_arena_keep(graph->arena); /* from here on the list's arena alone frees it */
-    po_arena_defer(list->arena, free_graph, graph);
+    po_arena_own(list->arena, graph->arena);
     po_mutant mutant = {po_arena_strdup(list->arena, name), graph};
     PO_PUSH(list->arena, list->mutants, list->n, list->cap, mutant);
     return true;

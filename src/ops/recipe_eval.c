@@ -254,17 +254,12 @@ static po_status run_all(evaluation *e, uint32_t root) {
     return PO_OK;
 }
 
-static void free_arena(void *user) {
-    po_arena_free(user);
-}
-
 /* The result in the caller's arena: its memory goes along where it has some of its own. */
 static po_array *hand_over(po_arena *arena, cell *root) {
     if (!root->memory)
         return po_array_copy(arena, root->array);
     po_array *a = po_array_view(arena, root->array, root->array->rank, root->array->dims);
-    po_arena_defer(arena, free_arena, root->memory->arena);
-    po_arena_keep(root->memory->arena); /* from here on the caller's arena alone frees it */
+    po_arena_own(arena, root->memory->arena);
     root->memory = NULL;
     return a;
 }

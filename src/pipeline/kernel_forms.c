@@ -22,6 +22,7 @@ typedef struct guessed {
 typedef struct choosing {
     po_run_state *state;
     po_ctx *ctx;
+    po_arena *arena;
     const po_plan_options *options;
     const po_graph *from;    /* the model before folding */
     const po_graph *mutated; /* the same with mutants; NULL: none */
@@ -69,15 +70,14 @@ static po_status fold(po_run_state *state, const po_graph *from, uint32_t algebr
     return po_infer_graph(state->ctx, *out, true);
 }
 
-static po_status plan_form(po_run_state *state, po_graph *graph, const po_plan_options *options,
-                           po_kernel_form *p) {
+static po_status plan_form(po_run_state *state, po_arena *arena, po_graph *graph,
+                           const po_plan_options *options, po_kernel_form *p) {
     p->graph = graph;
-    PO_TRY(
-        po_regions_find(state->ctx, state->arena, graph, po_lower_part, state->ctx, &p->regions));
-    p->plans = PO_NEW_N(state->arena, po_plan, p->regions.n);
+    PO_TRY(po_regions_find(state->ctx, arena, graph, po_lower_part, state->ctx, &p->regions));
+    p->plans = PO_NEW_N(arena, po_plan, p->regions.n);
     po_log(state->ctx, "%s: %u regions with %u of %u nodes", p->name, p->regions.n,
            p->regions.n_nodes, graph->n_live);
-    PO_TRY(po_plan_regions(state->ctx, state->arena, graph, &p->regions, options, p->plans));
+    PO_TRY(po_plan_regions(state->ctx, arena, graph, &p->regions, options, p->plans));
     p->outside = graph->n_live - p->regions.n_nodes;
     bool read = true;
     for (uint32_t i = 0; i < p->regions.n; i++) {
@@ -91,7 +91,7 @@ static po_status plan_form(po_run_state *state, po_graph *graph, const po_plan_o
     }
     if (read)
         return PO_OK;
-    po_arena *scratch = po_arena_child(state->arena);
+    po_arena *scratch = po_arena_child(arena);
     po_plan_guess guess;
     PO_TRY(po_plan_estimate(state->ctx, scratch, graph, &p->regions, options, &guess));
     p->seconds = guess.seconds;
@@ -111,7 +111,7 @@ static bool is_known(const choosing *c, const po_graph *graph) {
 static po_status estimate(choosing *c, guessed *g) {
     po_regions regions;
     po_plan_guess guess;
-    po_arena *scratch = po_arena_child(c->state->arena);
+    po_arena *scratch = po_arena_child(c->arena);
     PO_TRY(po_regions_find(c->ctx, scratch, g->graph, po_lower_part, c->ctx, &regions));
     PO_TRY(po_plan_estimate(c->ctx, scratch, g->graph, &regions, c->options, &guess));
     uint32_t outside = g->graph->n_live - regions.n_nodes + guess.n_nodes;
@@ -151,7 +151,7 @@ static po_status look_at(choosing *c, uint32_t algebra, bool mutants, uint32_t *
     }
     if (g.graph)
         po_log(c->ctx, "%.3f ms estimated, %u schedules unread: %s", 1000 * g.seconds, g.unread,
-               name_of(c->state->arena, algebra, mutants));
+               name_of(c->arena, algebra, mutants));
     c->all[c->n++] = g;
     return PO_OK;
 }
@@ -223,10 +223,9 @@ static po_status read_promising(choosing *c, po_kernel_form *best) {
         uint32_t i = most_promising(c, limit);
         if (i == PO_NONE || (options->until > 0 && po_now() > options->until))
             break;
-        po_kernel_form other = {.name =
-                                    name_of(c->state->arena, c->all[i].algebra, c->all[i].mutants),
+        po_kernel_form other = {.name = name_of(c->arena, c->all[i].algebra, c->all[i].mutants),
                                 .mutants = c->all[i].mutants};
-        PO_TRY(plan_form(c->state, c->all[i].graph, options, &other));
+        PO_TRY(plan_form(c->state, c->arena, c->all[i].graph, options, &other));
         po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s", 1000 * best->seconds, best->name,
                1000 * other.seconds, other.name);
         first = k == 0 ? c->all[i].seconds : first;
@@ -238,14 +237,18 @@ static po_status read_promising(choosing *c, po_kernel_form *best) {
     return PO_OK;
 }
 
-po_status po_kernel_forms(po_run_state *state, const po_plan_options *options,
+po_status po_kernel_forms(po_run_state *state, po_arena *arena, const po_plan_options *options,
                           po_kernel_form *best) {
-    choosing c = {
-        .state = state, .ctx = state->ctx, .options = options, .from = state->current, .n = 1};
+    choosing c = {.state = state,
+                  .ctx = state->ctx,
+                  .arena = arena,
+                  .options = options,
+                  .from = state->current,
+                  .n = 1};
     uint32_t used;
-    *best = (po_kernel_form){.name = name_of(state->arena, 0, false)};
+    *best = (po_kernel_form){.name = name_of(arena, 0, false)};
     PO_TRY(fold(state, c.from, 0, &c.all[0].graph, &used));
-    PO_TRY(plan_form(state, c.all[0].graph, options, best));
+    PO_TRY(plan_form(state, arena, c.all[0].graph, options, best));
     c.all[0].seconds = best->seconds;
     c.outside = best->outside;
     if (options->exact || !(best->seconds > 0))

@@ -19,8 +19,9 @@ typedef struct po_kernel_form {
 } po_kernel_form;
 
 /* Plans the model with its affine maps folded; further forms, by families of postopt's identities
- * (po_algebra), are estimated, and the most promising planned too. The fastest is returned. */
-po_status po_kernel_forms(po_run_state *state, const po_plan_options *options,
+ * (po_algebra), are estimated, and the most promising planned too. The fastest is returned; its
+ * regions and plans lie in the arena, the graph is held by the run. */
+po_status po_kernel_forms(po_run_state *state, po_arena *arena, const po_plan_options *options,
                           po_kernel_form *best);
 
 /* kernel_mutants.c: the model with mutants that are estimated to be faster as kernels, each of

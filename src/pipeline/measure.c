@@ -47,10 +47,6 @@ typedef struct reading {
 
 /* --- what is to be measured --- */
 
-static void free_graph(void *user) {
-    po_graph_free(user);
-}
-
 static po_status make_form(measuring *c, const po_graph *mutant, po_graph **form) {
     po_graph *with;
     const po_postopt_options options =
@@ -58,10 +54,8 @@ static po_status make_form(measuring *c, const po_graph *mutant, po_graph **form
     PO_TRY(po_context_form(c->ctx, &c->context, c->site->sub, mutant, &options, &with, form));
     po_graph *made[2] = {with, *form};
     for (int i = 0; i < 2; i++)
-        if (made[i]) {
-            po_arena_keep(made[i]->arena);
-            po_arena_defer(c->arena, free_graph, made[i]);
-        }
+        if (made[i])
+            po_arena_own(c->arena, made[i]->arena);
     return PO_OK;
 }
 
@@ -330,8 +324,7 @@ static po_status measure_in_context(measuring *c) {
     po_candidate_store_init(&c->store, c->arena);
     PO_TRY(po_context_of(c->ctx, c->arena, c->search->graph, c->site->sub, &c->site->sub->at[0],
                          &c->context));
-    po_arena_keep(c->context.graph->arena);
-    po_arena_defer(c->arena, free_graph, c->context.graph);
+    po_arena_own(c->arena, c->context.graph->arena);
     PO_TRY(write_forms(c));
     return measure(c);
 }
@@ -350,8 +343,7 @@ static po_status measure_on_gpu(measuring *c) {
     po_graph *original;
     PO_TRY(po_context_of(c->ctx, c->arena, c->search->graph, site->sub, &site->sub->at[0],
                          &c->context));
-    po_arena_keep(c->context.graph->arena);
-    po_arena_defer(c->arena, free_graph, c->context.graph);
+    po_arena_own(c->arena, c->context.graph->arena);
     memset(c->context.probe_in, 0, c->context.graph->n_inputs * sizeof *c->context.probe_in);
     memset(c->context.probe_out, 0, c->context.graph->n_outputs * sizeof *c->context.probe_out);
     PO_TRY(make_form(c, NULL, &original));

@@ -31,7 +31,7 @@ typedef enum po_trial_fate {
 
 typedef struct po_trial {
     const char *name;
-    const po_graph *graph; /* types inferred */
+    po_graph *graph; /* types inferred; NULL where choose is done and did not take it */
     po_trial_fate fate;
     bool enumerated, corrected, measured; /* neither of the first two: derived */
     bool whole;                           /* agrees in every element */

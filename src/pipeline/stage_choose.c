@@ -258,6 +258,31 @@ static po_status choose_all(po_run_state *state, void *user) {
     return PO_OK;
 }
 
+static bool is_placed(const po_run_state *state, const po_graph *graph) {
+    for (int joined = 0; joined < 2; joined++)
+        for (uint32_t i = 0; i < state->n_placed[joined]; i++)
+            if (state->placed[joined][i].mutant == graph)
+                return true;
+    return false;
+}
+
+/* What trials were judged by, and the mutants that went nowhere: their weights are many times those
+ * of the model. */
+static void free_losers(po_run_state *state) {
+    po_search *search = state->search;
+    for (uint32_t i = 0; i < search->n_sites; i++) {
+        search->sites[i].known = NULL;
+        for (uint32_t k = 0; k < search->sites[i].n_trials; k++) {
+            po_trial *t = &search->sites[i].trials[k];
+            if (is_placed(state, t->graph))
+                continue;
+            po_graph_free(t->graph);
+            t->graph = NULL;
+        }
+    }
+    po_arena_free(search->until_chosen);
+}
+
 po_status po_stage_choose(po_run_state *state) {
     po_search *search = state->search;
     bool cut;
@@ -277,8 +302,6 @@ po_status po_stage_choose(po_run_state *state) {
         tell_site(state, i);
     }
     po_search_explain(state);
-    for (uint32_t i = 0; i < search->n_sites; i++)
-        search->sites[i].known = NULL;
-    po_arena_free(search->until_chosen);
+    free_losers(state);
     return status;
 }

@@ -138,6 +138,7 @@ static po_status place_all(po_run_state *state, const placing *p) {
 
 /* One making of kernels. */
 typedef struct making {
+    po_arena *arena; /* of the plans, tens of megabytes; goes when the kernels are there */
     po_plan_options options;
     po_kernel_form form;
     const char **why; /* by region: why it has no kernel */
@@ -145,7 +146,7 @@ typedef struct making {
 
 /* Plans, prints, compiles, and adds what comes of it to the variants. */
 static po_status make(po_run_state *state, making *m) {
-    PO_TRY(po_kernel_forms(state, &m->options, &m->form));
+    PO_TRY(po_kernel_forms(state, m->arena, &m->options, &m->form));
     const po_kernel_form *form = &m->form;
     uint32_t n_regions = form->regions.n, n = 0;
     po_kernel *kernels = PO_NEW_N(state->arena, po_kernel, n_regions);
@@ -174,7 +175,7 @@ static po_status make(po_run_state *state, making *m) {
 static po_status make_milder(po_run_state *state, making *m, uint32_t before, const char *why) {
     uint32_t end = state->n_variants;
     const po_library *library = state->library;
-    making milder = {.options = m->options};
+    making milder = {.arena = m->arena, .options = m->options};
     milder.options.exact = true;
     po_log(state->ctx, "kernels again, without algorithms that round worse: %s", why);
     po_status status = make(state, &milder);
@@ -208,12 +209,14 @@ static po_status make_kernels(po_run_state *state, void *user) {
     po_hash compiler, key = po_cost_key(cost);
     PO_TRY(po_cc_check(state->ctx, state->options->cc, &compiler));
     key = po_hash_u64(po_hash_u64(key, compiler.lo), compiler.hi);
-    making m = {.options = {.exact = state->options->exact,
+    po_arena *arena = po_arena_child(state->arena);
+    making m = {.arena = arena,
+                .options = {.exact = state->options->exact,
                             .measure = !state->options->model_cost,
                             .cc = state->options->cc,
                             .cache = cost->cache,
                             .key = key,
-                            .readings = po_plan_readings_create(state->arena),
+                            .readings = po_plan_readings_create(arena),
                             .until = po_budget_end(state, PO_PART_READ)}};
     uint32_t before = state->n_variants;
     PO_TRY(make(state, &m));
@@ -234,6 +237,7 @@ static po_status make_kernels(po_run_state *state, void *user) {
             po_record_note(state->record, "region %u stays with the runtime: %s", i, m.why[i]);
         po_tell_region(state, &m.form.plans[i], &rates, m.why[i]);
     }
+    po_arena_free(arena);
     return status;
 }
 

@@ -5,13 +5,14 @@
 void po_tell_region(po_run_state *state, const po_plan *plan, const po_rates *rates,
                     const char *why) {
     po_record *record = state->record;
-    po_region_report row = {.nodes = plan->region->n_nodes, .why = why ? why : ""};
+    po_region_report row = {.nodes = plan->region->n_nodes,
+                            .why = po_arena_strdup(record->arena, why ? why : "")};
     po_kernel_step_report *steps = PO_NEW_N(record->arena, po_kernel_step_report, plan->n_steps);
     for (uint32_t i = 0; i < plan->n_steps && !plan->failed; i++) {
         const po_plan_step *s = &plan->steps[i];
         double least = fmax(s->flops / rates->flops, s->bytes / rates->bytes);
-        steps[i] = (po_kernel_step_report){.name = s->name,
-                                           .schedule = s->schedule,
+        steps[i] = (po_kernel_step_report){.name = po_arena_strdup(record->arena, s->name),
+                                           .schedule = po_arena_strdup(record->arena, s->schedule),
                                            .flops = s->flops,
                                            .bytes = s->bytes,
                                            .ms = 1e3 * s->seconds,

@@ -18,10 +18,6 @@ typedef struct splitting {
     po_hash_map *known;
 } splitting;
 
-static void free_graph(void *user) {
-    po_graph_free(user);
-}
-
 /* Adds an occurrence; the subprogram too where it is a new one. */
 static void add(splitting *s, po_graph *graph, uint32_t n_activations, po_occurrence at) {
     po_hash signature = po_hash_u64(po_graph_hash(graph), n_activations);
@@ -29,8 +25,7 @@ static void add(splitting *s, po_graph *graph, uint32_t n_activations, po_occurr
     if (i != PO_NONE && po_graph_equal(s->subs[i].graph, graph)) {
         po_graph_free(graph);
     } else {
-        po_arena_keep(graph->arena); /* from here on the list's arena alone frees it */
-        po_arena_defer(s->arena, free_graph, graph);
+        po_arena_own(s->arena, graph->arena);
         po_subprogram sub = {
             .graph = graph, .n_activations = n_activations, .signature = signature};
         i = s->n;

@@ -94,9 +94,38 @@ static void test_loose(void **state) {
     po_arena_free(arena);
 }
 
+/* What is owned goes with its owner, and may go before. */
+static void test_own(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_arena *arena = po_arena_create(&ctx);
+    int ran = 0;
+    for (int round = 0; round < 2; round++) {
+        po_arena *others[5];
+        for (int i = 0; i < 5; i++) {
+            others[i] = po_arena_create(&ctx);
+            po_arena_defer(others[i], count, &ran);
+            po_arena_own(arena, others[i]);
+        }
+        po_arena_own(others[1], po_arena_create(&ctx));
+        assert_ptr_equal(ctx.arenas, arena);  /* a guard frees the owner alone */
+        static const int early[] = {0, 4, 2}; /* the first, the last and one between */
+        for (int i = 0; i < 3; i++)
+            po_arena_free(others[early[i]]);
+        assert_int_equal(ran, 5 * round + 3);
+        if (round == 0)
+            po_arena_reset(arena);
+        else
+            po_arenas_free_since(&ctx, 0);
+        assert_int_equal(ran, 5 * round + 5);
+    }
+    assert_null(ctx.arenas);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_reset),
                                        cmocka_unit_test(test_same_memory),
-                                       cmocka_unit_test(test_loose)};
+                                       cmocka_unit_test(test_loose), cmocka_unit_test(test_own)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

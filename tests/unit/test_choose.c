@@ -70,7 +70,7 @@ static void start(fixture *f, const mutant *mutants, uint32_t n) {
     assert_int_equal(po_program_of(&f->ctx, f->arena, site->sub->graph, &site->program), PO_OK);
     for (uint32_t i = 0; i < n; i++) {
         po_graph *made = test_graph(&f->ctx, mutants[i].graph);
-        po_pipeline_hold(&f->state, made);
+        po_arena_own(f->arena, made->arena);
         site->trials[i] = (po_trial){.name = "by hand",
                                      .graph = made,
                                      .fate = PO_TRIAL_INSIDE,

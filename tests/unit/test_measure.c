@@ -103,7 +103,7 @@ static void fill_site(fixture *f, uint32_t n) {
     po_search_estimate(&f->state, site->sub, site->sub->graph, &site->estimate);
     for (uint32_t i = 0; i < n; i++) {
         po_graph *made = test_graph(&f->ctx, mutants[i % MUTANTS]);
-        po_pipeline_hold(&f->state, made);
+        po_arena_own(f->arena, made->arena);
         site->trials[i] =
             (po_trial){.name = po_arena_printf(f->arena, "mutant %u", (unsigned)(i % MUTANTS)),
                        .graph = made,
