@@ -62,8 +62,8 @@ static po_status put_site(po_run_state *state, po_graph *graph, const po_site *s
     return PO_OK;
 }
 
-static void note_placed(po_run_state *state, bool joined, uint32_t site, uint32_t at,
-                        const po_trial *t) {
+static void note_placed(po_run_state *state, bool joined, uint32_t site, uint32_t at, po_trial *t) {
+    t->placed = true;
     po_placed placed = {site, at, t->name, t->graph};
     PO_PUSH(state->arena, state->placed[joined], state->n_placed[joined], state->cap_placed[joined],
             placed);
@@ -258,23 +258,17 @@ static po_status choose_all(po_run_state *state, void *user) {
     return PO_OK;
 }
 
-static bool is_placed(const po_run_state *state, const po_graph *graph) {
-    for (int joined = 0; joined < 2; joined++)
-        for (uint32_t i = 0; i < state->n_placed[joined]; i++)
-            if (state->placed[joined][i].mutant == graph)
-                return true;
-    return false;
-}
-
 /* What trials were judged by, and the mutants that went nowhere: their weights are many times those
- * of the model. */
-static void free_losers(po_run_state *state) {
-    po_search *search = state->search;
+ * of the model. A corrected one shares with what it corrects. */
+static void free_losers(po_search *search) {
     for (uint32_t i = 0; i < search->n_sites; i++) {
-        search->sites[i].known = NULL;
-        for (uint32_t k = 0; k < search->sites[i].n_trials; k++) {
-            po_trial *t = &search->sites[i].trials[k];
-            if (is_placed(state, t->graph))
+        po_site *site = &search->sites[i];
+        site->known = NULL;
+        for (uint32_t k = site->n_trials; k-- > 0;) { /* parents come before */
+            po_trial *t = &site->trials[k];
+            if (t->placed && t->parent != PO_NONE)
+                site->trials[t->parent].placed = true;
+            if (t->placed)
                 continue;
             po_graph_free(t->graph);
             t->graph = NULL;
@@ -302,6 +296,6 @@ po_status po_stage_choose(po_run_state *state) {
         tell_site(state, i);
     }
     po_search_explain(state);
-    free_losers(state);
+    free_losers(search);
     return status;
 }

@@ -1,56 +1,20 @@
 /* The child that runs both models and compares. */
-#include "verify/verify_private.h"
+#include "verify/runner.h"
 
-#include "cost/ort.h"
 #include "ops/op.h"
 
 #include <math.h>
 #include <stdio.h>
 
 enum { WANTED_SIZES = 3, EXTRA_SEEDS = 3, BORDER_SEEDS = 6, LEAST_FRESH = 4 };
-/* Seconds that the float64 reference may take: at once, and of one comparison. */
-static const double one_reference = 10, all_references = 25;
-/* What is finite at inputs this many times as large is not near the end of what floats hold. */
-static const double range_left = 16;
+/* Seconds that the float64 reference may take of one comparison. */
+static const double all_references = 25;
 /* Of what is allowed; where the worst fresh set comes nearer, more like it are drawn. */
 static const double near_the_limit = 0.5;
 /* The runtime computes a sigmoid as 0.5 + p/q: near 0 it is off by this much of 1. */
 static const double few_units = 8 * 0x1p-24;
 
-typedef struct output {
-    const char *name;
-    double natural;  /* magnitude: the largest so far, or what its operator can reach */
-    double rounding; /* of that operator */
-    double noise;    /* on the set at hand */
-    bool random;     /* two runs of the original differ */
-} output;
-
-typedef struct runner {
-    po_ctx *ctx;
-    po_arena *arena;
-    po_reply *reply;
-    const po_verify_spec *spec;
-    const po_inputs *plan;
-    po_session *original, *candidate;
-    po_session *plain; /* the original without graph optimisation; opened when first needed */
-    po_ort *ort;
-    output *outputs;
-    uint32_t n_outputs;
-    po_verify_report report;
-    double until;
-    double references; /* seconds left for the float64 reference */
-    double strain;     /* of the set at hand: the largest error over what the tolerance allows */
-} runner;
-
-/* A set of inputs. */
-typedef struct input_set {
-    const po_feed *feed;
-    const char *name;
-    const po_draw *draw; /* NULL: the user's data */
-    bool wide;           /* beyond what models are made for */
-} input_set;
-
-static void mark(const runner *r, po_verify_stage stage) {
+void po_runner_mark(const po_runner *r, po_verify_stage stage) {
     po_verify_mark m;
     memset(&m, 0, sizeof m);
     m.stage = (int32_t)stage;
@@ -58,7 +22,7 @@ static void mark(const runner *r, po_verify_stage stage) {
     po_reply_add(r->reply, &m, sizeof m);
 }
 
-static po_status differs(runner *r, const char *format, const char *name) {
+static po_status differs(po_runner *r, const char *format, const char *name) {
     r->report.equal = 0;
     snprintf(r->report.why, sizeof r->report.why, format, name);
     return PO_OK;
@@ -72,7 +36,7 @@ static const po_port *port_named(const po_port *ports, uint32_t n, const char *n
 }
 
 /* The same inputs by name, the same outputs in the same order. Sets report.equal. */
-static po_status check_interface(runner *r) {
+static po_status check_interface(po_runner *r) {
     uint32_t n_in, n_in2, n_out, n_out2;
     const po_port *in = po_session_inputs(r->original, &n_in);
     const po_port *in2 = po_session_inputs(r->candidate, &n_in2);
@@ -91,7 +55,7 @@ static po_status check_interface(runner *r) {
     if (n_out2 > n_out)
         return differs(r, "the candidate has an output '%.200s' of its own", out2[n_out].name);
     r->n_outputs = n_out;
-    r->outputs = PO_NEW_N(r->arena, output, n_out);
+    r->outputs = PO_NEW_N(r->arena, po_runner_output, n_out);
     for (uint32_t i = 0; i < n_out; i++) {
         r->outputs[i].name = out[i].name;
         r->outputs[i].natural = po_natural_scale(r->spec->graph, out[i].name);
@@ -100,8 +64,7 @@ static po_status check_interface(runner *r) {
     return PO_OK;
 }
 
-/* Feeds one session and runs it. */
-static po_status run_one(runner *r, po_session *session, const po_feed *feed, po_run **run) {
+po_status po_runner_run(po_runner *r, po_session *session, const po_feed *feed, po_run **run) {
     const po_datum *inputs = NULL;
     PO_TRY(po_feed_order(r->ctx, r->arena, session, feed, &inputs));
     PO_TRY(po_run_prepare(r->ctx, session, inputs, run));
@@ -109,13 +72,13 @@ static po_status run_one(runner *r, po_session *session, const po_feed *feed, po
 }
 
 /* Two runs of the original must give the same bits; outputs that do not are marked random. */
-static po_status find_random(runner *r, const po_feed *feed, po_arena *scratch,
+static po_status find_random(po_runner *r, const po_feed *feed, po_arena *scratch,
                              const po_datum *first) {
     po_run *again = NULL;
     const po_datum *second = NULL;
     po_compare_rule rule = {.tolerance = 0};
-    mark(r, PO_STAGE_RUN_ORIGINAL);
-    PO_TRY(run_one(r, r->original, feed, &again));
+    po_runner_mark(r, PO_STAGE_RUN_ORIGINAL);
+    PO_TRY(po_runner_run(r, r->original, feed, &again));
     PO_TRY(po_run_outputs(r->ctx, scratch, again, &second));
     for (uint32_t i = 0; i < r->n_outputs; i++) {
         po_difference d;
@@ -129,192 +92,13 @@ static po_status find_random(runner *r, const po_feed *feed, po_arena *scratch,
     return PO_OK;
 }
 
-/* One more run of the original in another manner: how far does it move the outputs? */
-static po_status add_noise(runner *r, po_session *session, const po_feed *feed, po_arena *scratch,
-                           const po_datum *expected) {
-    po_run *run = NULL;
-    const po_datum *moved = NULL;
-    po_status status = run_one(r, session, feed, &run);
-    if (status == PO_OK)
-        status = po_run_outputs(r->ctx, scratch, run, &moved);
-    for (uint32_t i = 0; status == PO_OK && i < r->n_outputs; i++) {
-        po_compare_rule rule = {.tolerance = HUGE_VAL};
-        po_difference d;
-        po_compare(&expected[i], &moved[i], &rule, &d);
-        /* Of an output that is 0 all over no part is allowed, however large. */
-        if (d.mismatch == PO_MATCH || d.mismatch == PO_MISMATCH_ERROR)
-            r->outputs[i].noise = fmax(r->outputs[i].noise, d.max_abs);
-    }
-    po_run_free(run);
-    return status;
-}
-
-/* One part of an input: its last bit; and what a candidate may be off by before values are cut to
- * steps, a tenth of the usual tolerance. */
-static const double last_bit = 0x1p-23, before_steps = 1e-5;
-
-/* Every float of the feed moved by a part of it, up or down. */
-static po_status move_feed(runner *r, po_arena *arena, const po_feed *feed, po_feed *moved) {
-    float by = (float)(po_verify_quantises(r->spec->graph) ? before_steps : last_bit);
-    po_datum *data = po_arena_memdup(arena, feed->data, sizeof *data * feed->n);
-    for (uint32_t k = 0; k < feed->n; k++) {
-        const po_tensor *t = data[k].tensor;
-        if (data[k].kind != PO_TYPE_TENSOR || t->dtype != PO_F32)
-            continue;
-        po_tensor *copy = NULL;
-        PO_TRY(po_tensor_create(r->ctx, arena, t->dtype, t->rank, t->dims, &copy));
-        const float *from = t->data;
-        float *to = po_tensor_data(copy);
-        for (int64_t i = 0; i < t->count; i++)
-            to[i] =
-                from[i] * (po_random_u64(r->spec->seed, 99 + k, (uint64_t)i) & 1 ? 1 + by : 1 - by);
-        data[k].tensor = copy;
-    }
-    *moved = (po_feed){feed->n, feed->names, data};
-    return PO_OK;
-}
-
-/* How far rounding alone moves each output on this set: the original without graph optimisation,
- * and with its inputs moved. */
-static po_status measure_noise(runner *r, const po_feed *feed, po_arena *scratch,
-                               const po_datum *expected) {
-    po_feed moved;
-    mark(r, PO_STAGE_COMPARE);
-    for (uint32_t i = 0; i < r->n_outputs; i++)
-        r->outputs[i].noise = 0;
-    PO_TRY(move_feed(r, scratch, feed, &moved));
-    PO_TRY(add_noise(r, r->original, &moved, scratch, expected));
-    if (!r->plain)
-        PO_TRY(po_session_open(
-            r->ctx, r->arena, r->ort, r->spec->original,
-            &(po_session_options){.deterministic = true, .plain = true, .files = r->spec->files},
-            &r->plain));
-    return add_noise(r, r->plain, feed, scratch, expected);
-}
-
-static double magnitude(const po_datum *d) {
-    double most = 0;
-    const po_tensor *t = d->kind == PO_TYPE_TENSOR ? d->tensor : NULL;
-    bool floats = t && po_dtype_class_of(t->dtype) == PO_CLASS_FLOAT;
-    for (int64_t i = 0; floats && i < t->count; i++)
-        most = fmax(most, fabs(po_tensor_f64(t, i)));
-    return most;
-}
-
-/* Where rounding alone moves an output by half of what it is, it is nothing but rounding (a row
- * without variance, normalised): float64 may meet the same by chance, so that it is the noise that
- * counts. */
-static void allow_noise(const output *o, const po_datum *expected, bool steps, bool wide,
-                        po_own_error *own) {
-    bool nothing_else = o->noise > 0.5 * magnitude(expected);
-    if (!own->known && (wide || nothing_else))
-        *own = (po_own_error){o->noise, o->noise, true, NULL};
-    if (own->known && (steps || nothing_else)) {
-        own->most = fmax(own->most, o->noise);
-        own->mean = fmax(own->mean, o->noise);
-    }
-}
-
-/* What stands beyond the tolerance may be as far off as the original is from float64. Where the
- * reference cannot tell, for inputs that no model is made for, it is eight times what rounding
- * alone moves the original by; so it is where values are cut to steps, if that is more. */
-static po_status allow_own_error(runner *r, const input_set *set, po_arena *scratch,
-                                 const po_datum *expected, po_own_error **own) {
-    *own = PO_NEW_N(scratch, po_own_error, r->n_outputs);
-    mark(r, PO_STAGE_COMPARE);
-    if (r->references > 0 && r->spec->graph->n_outputs == r->n_outputs) {
-        double start = po_now();
-        PO_TRY(po_verify_own_error(r->ctx, scratch, r->spec->graph, set->feed, expected,
-                                   fmin(one_reference, r->references), *own));
-        r->references -= po_now() - start;
-    }
-    /* Inputs that stand on a step are the same for both models. */
-    if (set->draw && set->draw->kind == PO_INPUTS_BORDERS)
-        return PO_OK;
-    bool steps = po_verify_quantises(r->spec->graph);
-    PO_TRY(measure_noise(r, set->feed, scratch, expected));
-    for (uint32_t i = 0; i < r->n_outputs; i++)
-        allow_noise(&r->outputs[i], &expected[i], steps, set->wide, &(*own)[i]);
-    return PO_OK;
-}
-
-static void free_run(void *run) {
-    po_run_free(run);
-}
-
-/* The original's outputs at inputs 16 times as large, as long as the scratch arena. NULL where
- * these cannot be had. */
-static po_status run_scaled(runner *r, const input_set *set, po_arena *scratch,
-                            const po_datum **outputs) {
-    po_feed feed;
-    po_run *run = NULL;
-    *outputs = NULL;
-    if (!set->draw)
-        return PO_OK;
-    po_draw draw = *set->draw;
-    draw.scale = range_left * (draw.scale > 0 ? draw.scale : 1);
-    mark(r, PO_STAGE_COMPARE);
-    PO_TRY(po_inputs_draw(r->ctx, scratch, r->plan, &draw, &feed));
-    po_status status = run_one(r, r->original, &feed, &run);
-    if (status == PO_OK) {
-        po_arena_defer(scratch, free_run, run); /* the outputs are the runtime's memory */
-        status = po_run_outputs(r->ctx, scratch, run, outputs);
-    }
-    if (status == PO_RUNTIME || status == PO_UNSUPPORTED) {
-        po_ctx_clear(r->ctx);
-        *outputs = NULL;
-        return PO_OK;
-    }
-    return status;
-}
-
-/* What may stand in the way of comparing floats is asked for once a set, when it is first needed.
- */
-typedef struct excuses {
-    bool noise, own, scaled;
-    po_own_error *own_error;
-    const po_datum *at_scale;
-} excuses;
-
-static po_status compare_floats_again(runner *r, const input_set *set, po_arena *scratch,
-                                      uint32_t i, const po_datum *expected, const po_datum *got,
-                                      po_compare_rule *rule, excuses *e, po_difference *d) {
-    if (d->mismatch == PO_MISMATCH_ERROR && d->max_rel <= r->spec->tolerance) {
-        if (!e->noise)
-            PO_TRY(measure_noise(r, set->feed, scratch, expected));
-        e->noise = true;
-        rule->noise = r->outputs[i].noise;
-        po_compare(&expected[i], &got[i], rule, d);
-    }
-    if (d->mismatch == PO_MISMATCH_ERROR ||
-        (d->mismatch == PO_MISMATCH_SPECIAL && !isfinite(d->expected))) {
-        if (!e->own)
-            PO_TRY(allow_own_error(r, set, scratch, expected, &e->own_error));
-        e->own = true;
-        rule->own = e->own_error[i].most;
-        rule->own_mean = e->own_error[i].mean;
-        rule->overflowed = e->own_error[i].overflowed;
-        po_compare(&expected[i], &got[i], rule, d);
-    }
-    if (d->mismatch == PO_MISMATCH_SPECIAL) {
-        if (!e->scaled)
-            PO_TRY(run_scaled(r, set, scratch, &e->at_scale));
-        e->scaled = true;
-        if (!e->at_scale || e->at_scale[i].kind != PO_TYPE_TENSOR)
-            return PO_OK;
-        rule->scaled = e->at_scale[i].tensor;
-        po_compare(&expected[i], &got[i], rule, d);
-    }
-    return PO_OK;
-}
-
-static po_status compare_outputs(runner *r, const input_set *set, po_arena *scratch,
+static po_status compare_outputs(po_runner *r, const po_input_set *set, po_arena *scratch,
                                  const po_datum *expected, const po_datum *got) {
-    excuses e = {0};
+    po_excuses e = {0};
     bool excused = false;
     r->strain = 0;
     for (uint32_t i = 0; i < r->n_outputs; i++) {
-        output *o = &r->outputs[i];
+        po_runner_output *o = &r->outputs[i];
         po_compare_rule rule = {.tolerance = r->spec->tolerance,
                                 .natural = o->natural,
                                 .rounding = o->rounding,
@@ -323,10 +107,10 @@ static po_status compare_outputs(runner *r, const input_set *set, po_arena *scra
         po_difference d;
         po_compare(&expected[i], &got[i], &rule, &d);
         if (d.mismatch == PO_MISMATCH_ERROR || d.mismatch == PO_MISMATCH_SPECIAL)
-            PO_TRY(compare_floats_again(r, set, scratch, i, expected, got, &rule, &e, &d));
+            PO_TRY(po_excuse_floats(r, set, scratch, i, expected, got, &rule, &e, &d));
         if (d.mismatch == PO_MISMATCH_EXACT && expected[i].kind == PO_TYPE_TENSOR) {
             uint32_t ties = 0;
-            mark(r, PO_STAGE_COMPARE);
+            po_runner_mark(r, PO_STAGE_COMPARE);
             PO_TRY(po_verify_ties(r->ctx, r->spec->graph, set->feed, o->name, expected[i].tensor,
                                   got[i].tensor, r->spec->tolerance, &ties));
             r->report.ties += ties;
@@ -352,14 +136,14 @@ static po_status compare_outputs(runner *r, const input_set *set, po_arena *scra
 
 /* Compares on one set. *ran is false where the original does not run on it. The candidate's own
  * failure is a difference. */
-static po_status compare_set(runner *r, const input_set *set, bool *ran) {
+static po_status compare_set(po_runner *r, const po_input_set *set, bool *ran) {
     const po_feed *feed = set->feed;
     po_arena *scratch = po_arena_create(r->ctx);
     po_run *a = NULL, *b = NULL;
     const po_datum *expected = NULL, *got = NULL;
     *ran = false;
-    mark(r, PO_STAGE_RUN_ORIGINAL);
-    po_status status = run_one(r, r->original, feed, &a);
+    po_runner_mark(r, PO_STAGE_RUN_ORIGINAL);
+    po_status status = po_runner_run(r, r->original, feed, &a);
     if (status == PO_OK)
         status = po_run_outputs(r->ctx, scratch, a, &expected);
     if (status == PO_OK) {
@@ -367,8 +151,8 @@ static po_status compare_set(runner *r, const input_set *set, bool *ran) {
         if (r->report.sets == 0)
             status = find_random(r, feed, scratch, expected);
         if (status == PO_OK) {
-            mark(r, PO_STAGE_RUN_CANDIDATE);
-            status = run_one(r, r->candidate, feed, &b);
+            po_runner_mark(r, PO_STAGE_RUN_CANDIDATE);
+            status = po_runner_run(r, r->candidate, feed, &b);
         }
         if (status == PO_OK)
             status = po_run_outputs(r->ctx, scratch, b, &got);
@@ -376,7 +160,7 @@ static po_status compare_set(runner *r, const input_set *set, bool *ran) {
             status = compare_outputs(r, set, scratch, expected, got);
         if (status == PO_OK) {
             r->report.sets++;
-            mark(r, PO_STAGE_COMPARE);
+            po_runner_mark(r, PO_STAGE_COMPARE);
         }
     }
     po_run_free(a);
@@ -386,13 +170,13 @@ static po_status compare_set(runner *r, const input_set *set, bool *ran) {
 }
 
 /* Makes and compares one generated set. A set that the original refuses is skipped. */
-static po_status try_set(runner *r, const po_draw *draw, bool wide, bool *ran) {
+static po_status try_set(po_runner *r, const po_draw *draw, bool wide, bool *ran) {
     po_arena *arena = po_arena_create(r->ctx);
     po_feed feed;
     *ran = false;
     po_status status = po_inputs_draw(r->ctx, arena, r->plan, draw, &feed);
     if (status == PO_OK) {
-        input_set set = {&feed, po_inputs_tell(arena, r->plan, draw), draw, wide};
+        po_input_set set = {&feed, po_inputs_tell(arena, r->plan, draw), draw, wide};
         status = compare_set(r, &set, ran);
     }
     if (status != PO_OK && !*ran && (status == PO_RUNTIME || status == PO_UNSUPPORTED)) {
@@ -406,17 +190,17 @@ static po_status try_set(runner *r, const po_draw *draw, bool wide, bool *ran) {
     return status;
 }
 
-static bool time_left(const runner *r) {
+static bool time_left(const po_runner *r) {
     return po_now() < r->until;
 }
 
-static po_status compare_checks(runner *r) {
+static po_status compare_checks(po_runner *r) {
     for (uint32_t k = 0; k < r->spec->n_checks && r->report.equal; k++) {
         const po_check_set *check = &r->spec->checks[k];
         po_feed feed;
         bool ran;
         PO_TRY(po_verify_check_feed(r->ctx, r->arena, r->spec->graph, check, &feed));
-        PO_TRY(compare_set(r, &(input_set){&feed, check->name, NULL, false}, &ran));
+        PO_TRY(compare_set(r, &(po_input_set){&feed, check->name, NULL, false}, &ran));
     }
     return PO_OK;
 }
@@ -433,7 +217,7 @@ static const struct {
     {PO_INPUTS_NORMAL, 3000, true}, {PO_INPUTS_OFFSET, 100, true}, {PO_INPUTS_OFFSET, 1e4, true},
 };
 
-static po_status compare_odd(runner *r, uint32_t size) {
+static po_status compare_odd(po_runner *r, uint32_t size) {
     for (size_t k = 0; k < sizeof odd_sets / sizeof odd_sets[0]; k++) {
         bool ran, wide = odd_sets[k].wide;
         po_draw draw = {size, odd_sets[k].kind, r->spec->seed, odd_sets[k].scale};
@@ -447,7 +231,7 @@ static po_status compare_odd(runner *r, uint32_t size) {
 }
 
 /* Borders once more, drawn otherwise, and open dims at the graphs' own borders. */
-static po_status compare_borders(runner *r, uint32_t size) {
+static po_status compare_borders(po_runner *r, uint32_t size) {
     bool ran;
     for (uint64_t k = 1; k <= BORDER_SEEDS && po_inputs_has(r->plan, PO_INPUTS_BORDERS); k++)
         if (r->report.equal && time_left(r))
@@ -462,7 +246,7 @@ static po_status compare_borders(runner *r, uint32_t size) {
 }
 
 /* First one set at each of up to three sizes that the original runs at, then the odd kinds. */
-static po_status compare_generated(runner *r, uint32_t *good, uint32_t *n_good) {
+static po_status compare_generated(po_runner *r, uint32_t *good, uint32_t *n_good) {
     const po_verify_spec *spec = r->spec;
     for (uint32_t size = 0; size < po_inputs_sizes(r->plan) && *n_good < WANTED_SIZES; size++) {
         bool ran;
@@ -493,7 +277,7 @@ static po_status compare_generated(runner *r, uint32_t *good, uint32_t *n_good) 
 
 /* Sets that chose nothing. Where the worst of them comes near the limit, half as many again of its
  * kind and scale: what it is the worst of is then better known. */
-static po_status compare_fresh(runner *r, const uint32_t *good, uint32_t n_good) {
+static po_status compare_fresh(po_runner *r, const uint32_t *good, uint32_t n_good) {
     const po_verify_spec *spec = r->spec;
     uint32_t wanted = spec->fresh;
     double worst = 0;
@@ -519,7 +303,7 @@ static po_status compare_fresh(runner *r, const uint32_t *good, uint32_t n_good)
     return PO_OK;
 }
 
-static po_status compare_all(runner *r) {
+static po_status compare_all(po_runner *r) {
     const po_verify_spec *spec = r->spec;
     uint32_t good[WANTED_SIZES] = {0}, n_good = 0;
     if (spec->fresh_only) {
@@ -537,7 +321,7 @@ static po_status compare_all(runner *r) {
 po_status po_verify_run(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
     const po_verify_job *job = user;
     const po_verify_spec *spec = job->spec;
-    runner r = {.ctx = ctx, .arena = arena, .reply = reply, .spec = spec, .plan = job->plan};
+    po_runner r = {.ctx = ctx, .arena = arena, .reply = reply, .spec = spec, .plan = job->plan};
     memset(&r.report, 0, sizeof r.report);
     r.report.tolerance = spec->tolerance;
     r.report.index = -1;
@@ -547,9 +331,9 @@ po_status po_verify_run(po_ctx *ctx, po_arena *arena, po_reply *reply, void *use
 
     po_session_options options = {.deterministic = true, .files = spec->files};
     PO_TRY(po_ort_open(ctx, arena, &(po_ort_options){spec->library, PO_VERIFY_THREADS}, &r.ort));
-    mark(&r, PO_STAGE_LOAD_ORIGINAL);
+    po_runner_mark(&r, PO_STAGE_LOAD_ORIGINAL);
     PO_TRY(po_session_open(ctx, arena, r.ort, spec->original, &options, &r.original));
-    mark(&r, PO_STAGE_LOAD_CANDIDATE);
+    po_runner_mark(&r, PO_STAGE_LOAD_CANDIDATE);
     options.kernels = spec->kernels;
     options.isa = spec->isa;
     PO_TRY(po_session_open(ctx, arena, r.ort, spec->candidate, &options, &r.candidate));
@@ -562,13 +346,13 @@ po_status po_verify_run(po_ctx *ctx, po_arena *arena, po_reply *reply, void *use
     if (r.report.equal && r.report.sets == 0) {
         r.report.evidence = PO_EVIDENCE_NONE;
         r.report.equal = 0;
-        mark(&r, PO_STAGE_COMPARE); /* the reference may do better */
+        po_runner_mark(&r, PO_STAGE_COMPARE); /* the reference may do better */
         return PO_OK;
     }
     if (r.report.equal && r.report.random_outputs == r.n_outputs && r.n_outputs > 0)
         r.report.evidence = PO_EVIDENCE_SHAPES;
     if (r.report.equal)
         r.report.why[0] = '\0';
-    mark(&r, PO_STAGE_DONE);
+    po_runner_mark(&r, PO_STAGE_DONE);
     return PO_OK;
 }

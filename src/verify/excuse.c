@@ -1,0 +1,230 @@
+/* What excuses a float that is off by more than the tolerance: what the original is off by itself,
+ * from float64 or by rounding alone, on the same inputs or right beside them. */
+#include "verify/runner.h"
+
+#include <math.h>
+
+/* Seconds that the float64 reference may take at once. */
+static const double one_reference = 10;
+/* What is finite at inputs this many times as large is not near the end of what floats hold. */
+static const double range_left = 16;
+
+/* One more run of the original in another manner: how far does it move the outputs? */
+static po_status add_noise(po_runner *r, po_session *session, const po_feed *feed,
+                           po_arena *scratch, const po_datum *expected) {
+    po_run *run = NULL;
+    const po_datum *moved = NULL;
+    po_status status = po_runner_run(r, session, feed, &run);
+    if (status == PO_OK)
+        status = po_run_outputs(r->ctx, scratch, run, &moved);
+    for (uint32_t i = 0; status == PO_OK && i < r->n_outputs; i++) {
+        po_compare_rule rule = {.tolerance = HUGE_VAL};
+        po_difference d;
+        po_compare(&expected[i], &moved[i], &rule, &d);
+        /* Of an output that is 0 all over no part is allowed, however large. */
+        if (d.mismatch == PO_MATCH || d.mismatch == PO_MISMATCH_ERROR)
+            r->outputs[i].noise = fmax(r->outputs[i].noise, d.max_abs);
+    }
+    po_run_free(run);
+    return status;
+}
+
+/* One part of an input: its last bit; and what a candidate may be off by before values are cut to
+ * steps, a tenth of the usual tolerance. */
+static const double last_bit = 0x1p-23, before_steps = 1e-5;
+
+static float largest(const po_tensor *t) {
+    const float *x = t->data;
+    float most = 0;
+    for (int64_t i = 0; i < t->count; i++)
+        most = fmaxf(most, fabsf(x[i]));
+    return most;
+}
+
+/* Every float of the feed moved by a part of it, up or down. `zeros` too: by the same part of the
+ * largest of the tensor, or of 1. */
+static po_status move_feed(po_runner *r, po_arena *arena, const po_feed *feed, bool zeros,
+                           po_feed *moved) {
+    float by = (float)(po_verify_quantises(r->spec->graph) ? before_steps : last_bit);
+    po_datum *data = po_arena_memdup(arena, feed->data, sizeof *data * feed->n);
+    for (uint32_t k = 0; k < feed->n; k++) {
+        const po_tensor *t = data[k].tensor;
+        if (data[k].kind != PO_TYPE_TENSOR || t->dtype != PO_F32)
+            continue;
+        po_tensor *copy = NULL;
+        PO_TRY(po_tensor_create(r->ctx, arena, t->dtype, t->rank, t->dims, &copy));
+        const float *from = t->data;
+        float *to = po_tensor_data(copy), unit = zeros ? largest(t) : 0;
+        if (zeros && !(unit > 0 && isfinite(unit)))
+            unit = 1;
+        for (int64_t i = 0; i < t->count; i++) {
+            float way = po_random_u64(r->spec->seed, 99 + k, (uint64_t)i) & 1 ? by : -by;
+            to[i] = from[i] != 0 ? from[i] * (1 + way) : unit * way;
+        }
+        data[k].tensor = copy;
+    }
+    *moved = (po_feed){feed->n, feed->names, data};
+    return PO_OK;
+}
+
+/* How far rounding alone moves each output on this set: the original without graph optimisation,
+ * and with its inputs moved. */
+static po_status measure_noise(po_runner *r, const po_feed *feed, po_arena *scratch,
+                               const po_datum *expected) {
+    po_feed moved;
+    po_runner_mark(r, PO_STAGE_COMPARE);
+    for (uint32_t i = 0; i < r->n_outputs; i++)
+        r->outputs[i].noise = 0;
+    PO_TRY(move_feed(r, scratch, feed, false, &moved));
+    PO_TRY(add_noise(r, r->original, &moved, scratch, expected));
+    if (!r->plain)
+        PO_TRY(po_session_open(
+            r->ctx, r->arena, r->ort, r->spec->original,
+            &(po_session_options){.deterministic = true, .plain = true, .files = r->spec->files},
+            &r->plain));
+    return add_noise(r, r->plain, feed, scratch, expected);
+}
+
+static double magnitude(const po_datum *d) {
+    double most = 0;
+    const po_tensor *t = d->kind == PO_TYPE_TENSOR ? d->tensor : NULL;
+    bool floats = t && po_dtype_class_of(t->dtype) == PO_CLASS_FLOAT;
+    for (int64_t i = 0; floats && i < t->count; i++)
+        most = fmax(most, fabs(po_tensor_f64(t, i)));
+    return most;
+}
+
+/* Where rounding alone moves an output by half of what it is, it is nothing but rounding (a row
+ * without variance, normalised): float64 may meet the same by chance, so that it is the noise that
+ * counts. */
+static void allow_noise(const po_runner_output *o, const po_datum *expected, bool steps, bool wide,
+                        po_own_error *own) {
+    bool nothing_else = o->noise > 0.5 * magnitude(expected);
+    if (!own->known && (wide || nothing_else))
+        *own = (po_own_error){o->noise, o->noise, true, NULL};
+    if (own->known && (steps || nothing_else)) {
+        own->most = fmax(own->most, o->noise);
+        own->mean = fmax(own->mean, o->noise);
+    }
+}
+
+/* What stands beyond the tolerance may be as far off as the original is from float64. Where the
+ * reference cannot tell, for inputs that no model is made for, it is eight times what rounding
+ * alone moves the original by; so it is where values are cut to steps, if that is more. */
+static po_status allow_own_error(po_runner *r, const po_input_set *set, po_arena *scratch,
+                                 const po_datum *expected, po_own_error **own) {
+    *own = PO_NEW_N(scratch, po_own_error, r->n_outputs);
+    po_runner_mark(r, PO_STAGE_COMPARE);
+    if (r->references > 0 && r->spec->graph->n_outputs == r->n_outputs) {
+        double start = po_now();
+        PO_TRY(po_verify_own_error(r->ctx, scratch, r->spec->graph, set->feed, expected,
+                                   fmin(one_reference, r->references), *own));
+        r->references -= po_now() - start;
+    }
+    /* Inputs that stand on a step are the same for both models. */
+    if (set->draw && set->draw->kind == PO_INPUTS_BORDERS)
+        return PO_OK;
+    bool steps = po_verify_quantises(r->spec->graph);
+    PO_TRY(measure_noise(r, set->feed, scratch, expected));
+    for (uint32_t i = 0; i < r->n_outputs; i++)
+        allow_noise(&r->outputs[i], &expected[i], steps, set->wide, &(*own)[i]);
+    return PO_OK;
+}
+
+static void free_run(void *run) {
+    po_run_free(run);
+}
+
+/* The original may be exact at a point by luck (a mean of equal numbers), and off from float64 all
+ * around it by as much as the other is there: so its error is taken beside the point as well. What
+ * jumps at the point is no error: both sides of a jump are exact. */
+static po_status allow_nearby(po_runner *r, const po_input_set *set, po_arena *scratch,
+                              po_own_error *own) {
+    po_feed moved;
+    po_run *run = NULL;
+    const po_datum *outputs = NULL;
+    if (!(r->references > 0) || (set->draw && set->draw->kind == PO_INPUTS_BORDERS))
+        return PO_OK;
+    po_runner_mark(r, PO_STAGE_COMPARE);
+    PO_TRY(move_feed(r, scratch, set->feed, true, &moved));
+    PO_TRY(po_runner_run(r, r->original, &moved, &run));
+    po_arena_defer(scratch, free_run, run); /* the outputs are the runtime's memory */
+    PO_TRY(po_run_outputs(r->ctx, scratch, run, &outputs));
+    po_own_error *beside = PO_NEW_N(scratch, po_own_error, r->n_outputs);
+    double start = po_now();
+    PO_TRY(po_verify_own_error(r->ctx, scratch, r->spec->graph, &moved, outputs,
+                               fmin(one_reference, r->references), beside));
+    r->references -= po_now() - start;
+    for (uint32_t i = 0; i < r->n_outputs; i++)
+        if (own[i].known && beside[i].known) {
+            own[i].most = fmax(own[i].most, beside[i].most);
+            own[i].mean = fmax(own[i].mean, beside[i].mean);
+        }
+    return PO_OK;
+}
+
+/* The original's outputs at inputs 16 times as large, as long as the scratch arena. NULL where
+ * these cannot be had. */
+static po_status run_scaled(po_runner *r, const po_input_set *set, po_arena *scratch,
+                            const po_datum **outputs) {
+    po_feed feed;
+    po_run *run = NULL;
+    *outputs = NULL;
+    if (!set->draw)
+        return PO_OK;
+    po_draw draw = *set->draw;
+    draw.scale = range_left * (draw.scale > 0 ? draw.scale : 1);
+    po_runner_mark(r, PO_STAGE_COMPARE);
+    PO_TRY(po_inputs_draw(r->ctx, scratch, r->plan, &draw, &feed));
+    po_status status = po_runner_run(r, r->original, &feed, &run);
+    if (status == PO_OK) {
+        po_arena_defer(scratch, free_run, run); /* the outputs are the runtime's memory */
+        status = po_run_outputs(r->ctx, scratch, run, outputs);
+    }
+    if (status == PO_RUNTIME || status == PO_UNSUPPORTED) {
+        po_ctx_clear(r->ctx);
+        *outputs = NULL;
+        return PO_OK;
+    }
+    return status;
+}
+
+po_status po_excuse_floats(po_runner *r, const po_input_set *set, po_arena *scratch, uint32_t i,
+                           const po_datum *expected, const po_datum *got, po_compare_rule *rule,
+                           po_excuses *e, po_difference *d) {
+    if (d->mismatch == PO_MISMATCH_ERROR && d->max_rel <= r->spec->tolerance) {
+        if (!e->noise)
+            PO_TRY(measure_noise(r, set->feed, scratch, expected));
+        e->noise = true;
+        rule->noise = r->outputs[i].noise;
+        po_compare(&expected[i], &got[i], rule, d);
+    }
+    if (d->mismatch == PO_MISMATCH_ERROR ||
+        (d->mismatch == PO_MISMATCH_SPECIAL && !isfinite(d->expected))) {
+        if (!e->own)
+            PO_TRY(allow_own_error(r, set, scratch, expected, &e->own_error));
+        e->own = true;
+        rule->own = e->own_error[i].most;
+        rule->own_mean = e->own_error[i].mean;
+        rule->overflowed = e->own_error[i].overflowed;
+        po_compare(&expected[i], &got[i], rule, d);
+    }
+    if (d->mismatch == PO_MISMATCH_ERROR && e->own_error[i].known) {
+        if (!e->nearby)
+            PO_TRY(allow_nearby(r, set, scratch, e->own_error));
+        e->nearby = true;
+        rule->own = e->own_error[i].most;
+        rule->own_mean = e->own_error[i].mean;
+        po_compare(&expected[i], &got[i], rule, d);
+    }
+    if (d->mismatch == PO_MISMATCH_SPECIAL) {
+        if (!e->scaled)
+            PO_TRY(run_scaled(r, set, scratch, &e->at_scale));
+        e->scaled = true;
+        if (!e->at_scale || e->at_scale[i].kind != PO_TYPE_TENSOR)
+            return PO_OK;
+        rule->scaled = e->at_scale[i].tensor;
+        po_compare(&expected[i], &got[i], rule, d);
+    }
+    return PO_OK;
+}
