@@ -48,6 +48,14 @@ static void evaluate(po_ctx *ctx, po_arena *arena, const po_mu *mu) {
                    residues(arena, mu, PO_MU_OUTPUT), 1);
 }
 
+/* Of all tensors, whether they are read or not. */
+static double floats_of(const po_mu *mu) {
+    double floats = 0;
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        floats += (double)mu->tensors[i].floats;
+    return floats;
+}
+
 static void mugraphs(po_ctx *ctx, const char *input) {
     po_arena *arena = po_arena_create(ctx);
     po_mu *mu, *again;
@@ -66,7 +74,8 @@ static void mugraphs(po_ctx *ctx, const char *input) {
     po_mu_cost cost;
     if (po_mu_check(ctx, mu, 1 << 20) == PO_OK) {
         po_mu_cost_of(mu, &cost);
-        if (cost.flops + cost.bytes + (double)cost.device + (double)cost.shared < 1e6)
+        if (cost.flops + cost.bytes + (double)cost.device + (double)cost.shared + floats_of(mu) <
+            1e6)
             evaluate(ctx, arena, mu);
     }
     po_ctx_clear(ctx);
