@@ -1,6 +1,7 @@
 /* Memory in blocks that is freed as a whole, and with the call that made it. */
 #include "base/arena.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,11 @@ typedef struct block {
     size_t used, size;
     max_align_t data[];
 } block;
+
+typedef struct held {
+    struct held *next;
+    po_arena *arena;
+} held;
 
 typedef struct deferred {
     struct deferred *next;
@@ -25,6 +31,8 @@ struct po_arena {
     po_arena *owner, *owned; /* of those that it owns the last; the others by `next` */
     po_arena *next, *before; /* of the same owner */
     uint64_t serial;
+    atomic_uint refs; /* whoever made it, and those that hold it */
+    held *held;
     block *blocks;
     block *loose; /* one allocation each */
     block *spare; /* what a reset took back */
@@ -93,6 +101,7 @@ po_arena *po_arena_create(po_ctx *ctx) {
         po_arena_exhausted(&lost);
     }
     arena->next_size = FIRST_BLOCK;
+    atomic_init(&arena->refs, 1);
     link_arena(arena, ctx);
     return arena;
 }
@@ -133,6 +142,26 @@ static void free_owned(po_arena *arena) {
         po_arena_free(arena->owned);
 }
 
+void po_arena_hold(po_arena *arena, po_arena *other) {
+    for (const held *h = arena->held; h; h = h->next)
+        if (h->arena == other)
+            return;
+    held *h = po_arena_alloc(arena, sizeof *h);
+    *h = (held){arena->held, other};
+    arena->held = h;
+    atomic_fetch_add(&other->refs, 1);
+}
+
+static void release(po_arena *arena);
+
+static void release_held(po_arena *arena) {
+    while (arena->held) {
+        po_arena *other = arena->held->arena;
+        arena->held = arena->held->next;
+        release(other);
+    }
+}
+
 static void run_deferred(po_arena *arena) {
     while (arena->deferred) {
         deferred *d = arena->deferred;
@@ -149,18 +178,25 @@ static void free_blocks(block *b) {
     }
 }
 
-void po_arena_free(po_arena *arena) {
-    if (!arena)
+static void release(po_arena *arena) {
+    if (atomic_fetch_sub(&arena->refs, 1) > 1)
         return;
-    refuse_foreign(arena);
     run_deferred(arena);
     free_owned(arena);
-    leave_owner(arena);
-    po_arena_keep(arena);
+    release_held(arena);
     free_blocks(arena->blocks);
     free_blocks(arena->loose);
     free_blocks(arena->spare);
     free(arena);
+}
+
+void po_arena_free(po_arena *arena) {
+    if (!arena)
+        return;
+    refuse_foreign(arena);
+    leave_owner(arena);
+    po_arena_keep(arena);
+    release(arena);
 }
 
 static void take_back(po_arena *arena, block **list) {
@@ -176,6 +212,7 @@ void po_arena_reset(po_arena *arena) {
     refuse_foreign(arena);
     run_deferred(arena);
     free_owned(arena);
+    release_held(arena);
     take_back(arena, &arena->blocks);
     take_back(arena, &arena->loose);
 }

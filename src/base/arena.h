@@ -27,6 +27,9 @@ void po_arena_keep(po_arena *arena);
 void po_arena_bind(po_arena *arena, po_ctx *ctx);
 /* The other arena leaves its context too, and goes with this one if it was not freed before. */
 void po_arena_own(po_arena *arena, po_arena *other);
+/* What lies in this one points into the other, which then stays as long as this one does, whoever
+ * frees it before. */
+void po_arena_hold(po_arena *arena, po_arena *other);
 
 /* Aligned for any type; the bytes are not initialised. Size 0 gives a unique pointer. */
 __attribute__((malloc, returns_nonnull, alloc_size(2))) void *po_arena_alloc(po_arena *arena,

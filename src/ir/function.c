@@ -210,6 +210,7 @@ po_status po_graph_outline(po_ctx *ctx, po_graph *graph, const po_outline *outli
     po_arena *scratch = po_arena_create(ctx);
     outlining u = {.copy = {.ctx = ctx, .from = graph}, .o = outline};
     u.copy.to = po_graph_create(ctx, graph->model, outline->name);
+    po_arena_hold(u.copy.to->arena, graph->arena);
     u.copy.map = new_map(scratch, graph);
     sort_nodes(&u, scratch);
     po_status status = check_uses(&u);

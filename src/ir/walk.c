@@ -137,6 +137,7 @@ static void collect_names(po_map *names, const po_graph *g) {
 po_graph *po_graph_clone(po_ctx *ctx, const po_graph *graph) {
     po_arena *arena = po_arena_create(ctx);
     po_graph *clone = clone_into(arena, graph, NULL);
+    po_arena_hold(arena, graph->arena); /* names, attributes and tensors are not copied */
     clone->names = po_map_create(arena);
     collect_names(clone->names, clone);
     return clone;

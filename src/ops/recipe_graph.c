@@ -164,6 +164,7 @@ static void add_table(writer *w, uint32_t k) {
 
 po_status po_recipes_to_graph(po_ctx *ctx, const po_graph *graph, po_graph **recipes) {
     po_graph *g = po_graph_create(ctx, NULL, "recipes");
+    po_arena_hold(g->arena, graph->arena);
     po_model *m = po_recipe_model(g->arena, graph->model);
     m->arena = g->arena;
     m->graph = g;

@@ -173,9 +173,6 @@ po_status po_kernel_mutants(po_run_state *state, const po_plan_options *options,
     PO_TRY(put_all(state, best, &graph));
     if (!graph)
         return PO_OK;
-    for (uint32_t i = 0; i < search->n_sites; i++)
-        if (best[i] != PO_NONE)
-            search->sites[i].trials[best[i]].placed = true;
     po_graph_sweep(graph);
     PO_TRY(po_infer_graph(state->ctx, graph, true));
     po_pipeline_hold(state, graph);

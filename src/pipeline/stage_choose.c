@@ -258,16 +258,14 @@ static po_status choose_all(po_run_state *state, void *user) {
     return PO_OK;
 }
 
-/* What trials were judged by, and the mutants that went nowhere: their weights are many times those
- * of the model. A corrected one shares with what it corrects. */
+/* What trials were judged by, and the mutants that were not taken: their weights are many times
+ * those of the model. */
 static void free_losers(po_search *search) {
     for (uint32_t i = 0; i < search->n_sites; i++) {
         po_site *site = &search->sites[i];
         site->known = NULL;
-        for (uint32_t k = site->n_trials; k-- > 0;) { /* parents come before */
+        for (uint32_t k = 0; k < site->n_trials; k++) {
             po_trial *t = &site->trials[k];
-            if (t->placed && t->parent != PO_NONE)
-                site->trials[t->parent].placed = true;
             if (t->placed)
                 continue;
             po_graph_free(t->graph);

@@ -128,6 +128,7 @@ po_status po_split_extract(po_ctx *ctx, po_arena *arena, const po_graph *graph,
     PO_TRY(find_inputs(&x, nodes, n, free_weights));
     find_outputs(&x, nodes, n);
     x.to = po_graph_create(ctx, graph->model, "sub");
+    po_arena_hold(x.to->arena, graph->arena);
     add_inputs(&x, x.activations, x.n_activations, 'x');
     add_inputs(&x, x.weights, x.n_weights, 'w');
     for (uint32_t i = 0; i < n; i++)

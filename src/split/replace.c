@@ -178,6 +178,7 @@ static po_status replace(po_ctx *ctx, po_graph *model_graph, const po_subprogram
         .ctx = ctx, .arena = arena, .graph = model_graph, .mutant = mutant, .pretend = pretend};
     if (mutant->n_inputs != sub->graph->n_inputs || mutant->n_outputs != sub->graph->n_outputs)
         return po_fail(ctx, PO_INTERNAL, "a mutant with other inputs or outputs");
+    po_arena_hold(model_graph->arena, mutant->arena);
     start(&r, sub, at);
     remove_nodes(&r, at);
     uint32_t n;

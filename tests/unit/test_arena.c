@@ -123,9 +123,40 @@ static void test_own(void **state) {
     assert_null(ctx.arenas);
 }
 
+/* What is held stays until the last one that holds it goes, and is freed once. */
+static void test_hold(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    for (int round = 0; round < 3; round++) {
+        int ran = 0;
+        po_arena *first = po_arena_create(&ctx), *second = po_arena_create(&ctx);
+        po_arena *third = po_arena_create(&ctx);
+        char *text = po_arena_strdup(first, "still there");
+        po_arena_defer(first, count, &ran);
+        po_arena_hold(second, first);
+        po_arena_hold(second, first);
+        po_arena_hold(third, second);
+        if (round < 2) { /* before those that hold it */
+            po_arena_free(first);
+            po_arena_free(second);
+            assert_int_equal(ran, 0);
+            assert_string_equal(text, "still there");
+            if (round == 0)
+                po_arena_reset(third);
+            else
+                po_arena_free(third);
+            assert_int_equal(ran, 1);
+        }
+        po_arenas_free_since(&ctx, 0);
+        assert_int_equal(ran, 1);
+        assert_null(ctx.arenas);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_reset),
-                                       cmocka_unit_test(test_same_memory),
-                                       cmocka_unit_test(test_loose), cmocka_unit_test(test_own)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reset), cmocka_unit_test(test_same_memory),
+        cmocka_unit_test(test_loose), cmocka_unit_test(test_own), cmocka_unit_test(test_hold)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
