@@ -155,3 +155,20 @@ po_status po_search_add(po_run_state *state, po_site *site, const po_mutant *mut
     }
     return PO_OK;
 }
+
+static bool may_be_taken(const po_search *search, const po_trial *t) {
+    return t->placed ||
+           (!search->chosen &&
+            (t->fate == PO_TRIAL_MADE || t->fate == PO_TRIAL_INSIDE || t->fate == PO_TRIAL_EQUAL));
+}
+
+void po_search_free_losers(po_search *search) {
+    for (uint32_t i = 0; i < search->n_sites; i++)
+        for (uint32_t k = 0; k < search->sites[i].n_trials; k++) {
+            po_trial *t = &search->sites[i].trials[k];
+            if (may_be_taken(search, t))
+                continue;
+            po_graph_free(t->graph);
+            t->graph = NULL;
+        }
+}

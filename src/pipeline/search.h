@@ -31,7 +31,7 @@ typedef enum po_trial_fate {
 
 typedef struct po_trial {
     const char *name;
-    po_graph *graph; /* types inferred; NULL where choose is done and did not take it */
+    po_graph *graph; /* types inferred; NULL where it cannot be taken any more */
     po_trial_fate fate;
     bool enumerated, corrected, measured; /* neither of the first two: derived */
     bool whole;                           /* agrees in every element */
@@ -97,6 +97,10 @@ bool po_search_promising(const po_trial *trial);
 /* Seconds in context, or estimated where nothing is measured; a promising trial (PO_NONE: the
  * original) has fewer than the original. */
 double po_search_seconds(const po_site *site, uint32_t trial);
+
+/* Frees the graphs of mutants that no stage after correct may take, or where choose is done, that
+ * it did not place: thousands, with weights many times those of the model. */
+void po_search_free_losers(po_search *search);
 
 /* The failures that concern one mutant or subprogram alone: true, and forgotten. */
 bool po_search_drops(po_ctx *ctx, po_status status);

@@ -258,23 +258,6 @@ static po_status choose_all(po_run_state *state, void *user) {
     return PO_OK;
 }
 
-/* What trials were judged by, and the mutants that were not taken: their weights are many times
- * those of the model. */
-static void free_losers(po_search *search) {
-    for (uint32_t i = 0; i < search->n_sites; i++) {
-        po_site *site = &search->sites[i];
-        site->known = NULL;
-        for (uint32_t k = 0; k < site->n_trials; k++) {
-            po_trial *t = &site->trials[k];
-            if (t->placed)
-                continue;
-            po_graph_free(t->graph);
-            t->graph = NULL;
-        }
-    }
-    po_arena_free(search->until_chosen);
-}
-
 po_status po_stage_choose(po_run_state *state) {
     po_search *search = state->search;
     bool cut;
@@ -294,6 +277,9 @@ po_status po_stage_choose(po_run_state *state) {
         tell_site(state, i);
     }
     po_search_explain(state);
-    free_losers(search);
+    for (uint32_t i = 0; i < search->n_sites; i++)
+        search->sites[i].known = NULL;
+    po_arena_free(search->until_chosen);
+    po_search_free_losers(search);
     return status;
 }

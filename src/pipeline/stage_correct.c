@@ -102,6 +102,8 @@ po_status po_stage_correct(po_run_state *state) {
     bool cut;
     if (!state->search || state->recall)
         return PO_OK;
-    return po_budget_call(state, PO_PART_JUDGE, "the judging of mutants was cut short", correct_all,
-                          NULL, &cut);
+    PO_TRY(po_budget_call(state, PO_PART_JUDGE, "the judging of mutants was cut short", correct_all,
+                          NULL, &cut));
+    po_search_free_losers(state->search);
+    return PO_OK;
 }
