@@ -101,7 +101,7 @@ sanitize | thread-sanitize)
     [ -z "${SANITIZE_ALL:-}" ] || long=
     ctest -L unit -E "^(codegen_sanitize|schedules|readings|layers.*|rules_hash|schemas.*$long)\$" -j "$jobs" --output-on-failure
     # The program itself, over every published model and some random ones.
-    ctest -R '^(backend_models|random_models|roundtrip)$' --output-on-failure
+    ctest -R '^(backend_models|random_models|random_kernels|roundtrip)$' --output-on-failure
     ;;
 fuzz)
     # libFuzzer on every target, a few seconds each from the corpus, always the same way.
