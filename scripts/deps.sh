@@ -207,14 +207,15 @@ apt_mirrors() {
 }
 
 # Fetches package $1 of suite $2 into the folder $3, through a private apt root: the machine's own
-# lists and sources stay as they are. $4 is what stands in brackets in the source line.
+# lists and sources stay as they are. $4 stands in the brackets of the source line too. What else the
+# machine's settings fetch from a suite (apt-file: Contents) is left alone: it may be out of step.
 apt_fetch() {
     local package=$1 suite=$2 to=$3 trust=$4 mirror r
     while IFS= read -r mirror; do
         r=$tmp/apt
         rm -rf "$r"
         mkdir -p "$r/lists/partial" "$r/archives/partial" "$r/parts" "$to"
-        printf 'deb %s %s %s main\n' "$trust" "$mirror" "$suite" >"$r/sources.list"
+        printf 'deb [target=Packages %s] %s %s main\n' "$trust" "$mirror" "$suite" >"$r/sources.list"
         local opts=(-o "Dir::Etc::SourceList=$r/sources.list" -o "Dir::Etc::SourceParts=$r/parts"
             -o "Dir::State::Lists=$r/lists" -o "Dir::Cache=$r" -o "Dir::Cache::Archives=$r/archives"
             -o APT::Sandbox::User=root -o APT::Get::List-Cleanup=0 -o Acquire::Languages=none)
@@ -252,7 +253,7 @@ unpack_ort() {
     local signed=yes
     if ! apt_fetch libonnxruntime-dev "$ort_header_suite" "$tmp/deb" ""; then
         signed=no
-        apt_fetch libonnxruntime-dev "$ort_header_suite" "$tmp/deb" "[trusted=yes]" || {
+        apt_fetch libonnxruntime-dev "$ort_header_suite" "$tmp/deb" "trusted=yes" || {
             cat "$tmp/apt/log" >&2 || true
             die "libonnxruntime-dev of Debian $ort_header_suite could not be fetched from: $(apt_mirrors | tr '\n' ' ')"
         }
