@@ -46,7 +46,8 @@ po_status po_runner_run(po_runner *r, po_session *session, const po_feed *feed, 
 /* excuse.c: what may stand in the way of comparing floats is asked for once a set, when it is first
  * needed. */
 typedef struct po_excuses {
-    bool noise, own, nearby, scaled;
+    bool noise, own, scaled;
+    uint32_t nearby;         /* points beside it that were asked */
     po_own_error *own_error; /* by output */
     const po_datum *at_scale;
 } po_excuses;

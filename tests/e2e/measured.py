@@ -360,6 +360,31 @@ def case_nothing_but_rounding(bed):
     expect(code == 1, f'{code}: {said}{err}')
 
 
+def case_exact_by_luck(bed):
+    """A norm of equal numbers: 0 where their mean is exact, which it is in the original, and off right
+    beside it, as it is everywhere where it is a seventh of seven times as much. A mean that is off by more is found out."""
+    def save(name, mean, **weights):
+        node = helper.make_node
+        nodes = [*mean, node('Sub', ['x', 'm'], ['d']), node('Mul', ['d', 'd'], ['q']),
+                 node('ReduceMean', ['q'], ['v'], axes=[-1]), node('Add', ['v', 'e'], ['s']),
+                 node('Sqrt', ['s'], ['r']), node('Div', ['d', 'r'], ['n']), node('Add', ['n', 'b'], ['y'])]
+        weights.update(e=1e-5, b=0.37)
+        ports = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [3, 24]) for n in 'xy']
+        graph = helper.make_graph(nodes, 'g', ports[:1], ports[1:],
+                                  [numpy_helper.from_array(np.asarray(v, 'f'), k) for k, v in weights.items()])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8),
+                  bed.path(name))
+    save('a.onnx', [helper.make_node('ReduceMean', ['x'], ['m'], axes=[-1])])
+    for name, part in ('b.onnx', 1 / 7), ('c.onnx', (1 + 3e-5) / 7):
+        save(name, [helper.make_node('Mul', ['x', 'seven'], ['t']),
+                    helper.make_node('ReduceMean', ['t'], ['u'], axes=[-1]),
+                    helper.make_node('Mul', ['u', 'k'], ['m'])], seven=7, k=part)
+    code, said, err = bed.run('verify', 'a.onnx', 'b.onnx')
+    expect(code == 0 and said.startswith('equal'), f'{code}: {said}{err}')
+    code, said, err = bed.run('verify', 'a.onnx', 'c.onnx')
+    expect(code == 1, f'{code}: {said}{err}')
+
+
 def case_dump_and_skip(bed):
     affine_model(bed.path('in.onnx'), channels=4, size=8)
     words = ['in.onnx', '-o', 'out.onnx', '--cost', 'model', '-q']
