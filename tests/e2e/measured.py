@@ -362,7 +362,8 @@ def case_nothing_but_rounding(bed):
 
 def case_exact_by_luck(bed):
     """A norm of equal numbers: 0 where their mean is exact, which it is in the original, and off right
-    beside it, as it is everywhere where it is a seventh of seven times as much. A mean that is off by more is found out."""
+    beside it, as it is everywhere where it is a seventh of seven times as much. A mean that is off by more
+    is found out."""
     def save(name, mean, **weights):
         node = helper.make_node
         nodes = [*mean, node('Sub', ['x', 'm'], ['d']), node('Mul', ['d', 'd'], ['q']),
