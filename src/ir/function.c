@@ -1,3 +1,4 @@
+/* Functions of a graph: cutting nodes out as the body of one, and putting bodies back in. */
 #include "ir/function.h"
 
 /* --- the list --- */

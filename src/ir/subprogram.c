@@ -1,3 +1,4 @@
+/* Lists of mutants, without repeats. */
 #include "ir/subprogram.h"
 
 #include "base/arena.h"

@@ -1,3 +1,4 @@
+/* Forms of the model for kernels: made by families of identities, estimated, the best planned. */
 #include "pipeline/kernel_forms.h"
 
 #include "pipeline/search.h"

@@ -1,3 +1,4 @@
+/* Regions as the summary has them, and their lines of -v. */
 #include "pipeline/tell_regions.h"
 
 #include <math.h>
