@@ -27,9 +27,9 @@ typedef struct deferred {
 
 struct po_arena {
     po_ctx *ctx;
-    po_arena *older, *newer; /* in ctx->arenas */
-    po_arena *owner, *owned; /* of those that it owns the last; the others by `next` */
-    po_arena *next, *before; /* of the same owner */
+    po_arena **list;         /* that it is in: its context's or its owner's; NULL: none */
+    po_arena *older, *newer; /* there */
+    po_arena *owned;
     uint64_t serial;
     atomic_uint refs; /* whoever made it, and those that hold it */
     held *held;
@@ -65,28 +65,37 @@ static void refuse_foreign(const po_arena *arena) {
         refuse_lent(arena->ctx);
 }
 
-static void link_arena(po_arena *arena, po_ctx *ctx) {
-    refuse_lent(ctx);
-    arena->ctx = ctx;
-    arena->serial = ctx->next_arena++;
-    arena->newer = NULL;
-    arena->older = ctx->arenas;
-    if (ctx->arenas)
-        ctx->arenas->newer = arena;
-    ctx->arenas = arena;
+static void enter(po_arena *arena, po_arena **list) {
+    arena->list = list;
+    arena->older = *list;
+    if (*list)
+        (*list)->newer = arena;
+    *list = arena;
 }
 
-void po_arena_keep(po_arena *arena) {
-    if (!arena->ctx || arena->serial == 0)
+static void leave(po_arena *arena) {
+    arena->serial = 0;
+    if (!arena->list)
         return;
     if (arena->newer)
         arena->newer->older = arena->older;
     else
-        arena->ctx->arenas = arena->older;
+        *arena->list = arena->older;
     if (arena->older)
         arena->older->newer = arena->newer;
     arena->older = arena->newer = NULL;
-    arena->serial = 0;
+    arena->list = NULL;
+}
+
+void po_arena_keep(po_arena *arena) {
+    if (arena->serial != 0)
+        leave(arena);
+}
+
+void po_arena_own(po_arena *arena, po_arena *other) {
+    refuse_foreign(arena);
+    leave(other);
+    enter(other, &arena->owned);
 }
 
 void po_arena_bind(po_arena *arena, po_ctx *ctx) {
@@ -102,7 +111,10 @@ po_arena *po_arena_create(po_ctx *ctx) {
     }
     arena->next_size = FIRST_BLOCK;
     atomic_init(&arena->refs, 1);
-    link_arena(arena, ctx);
+    refuse_lent(ctx);
+    arena->ctx = ctx;
+    arena->serial = ctx->next_arena++;
+    enter(arena, &ctx->arenas);
     return arena;
 }
 
@@ -112,29 +124,6 @@ po_arena *po_arena_child(po_arena *arena) {
 
 po_ctx *po_arena_ctx(const po_arena *arena) {
     return arena->ctx;
-}
-
-void po_arena_own(po_arena *arena, po_arena *other) {
-    refuse_foreign(arena);
-    po_arena_keep(other);
-    other->owner = arena;
-    other->before = NULL;
-    other->next = arena->owned;
-    if (arena->owned)
-        arena->owned->before = other;
-    arena->owned = other;
-}
-
-static void leave_owner(po_arena *arena) {
-    if (!arena->owner)
-        return;
-    if (arena->before)
-        arena->before->next = arena->next;
-    else
-        arena->owner->owned = arena->next;
-    if (arena->next)
-        arena->next->before = arena->before;
-    arena->owner = NULL;
 }
 
 static void free_owned(po_arena *arena) {
@@ -194,8 +183,7 @@ void po_arena_free(po_arena *arena) {
     if (!arena)
         return;
     refuse_foreign(arena);
-    leave_owner(arena);
-    po_arena_keep(arena);
+    leave(arena);
     release(arena);
 }
 
