@@ -35,11 +35,12 @@ static po_status add_noise(po_runner *r, po_session *session, const po_feed *fee
  * steps, a tenth of the usual tolerance. */
 static const double last_bit = 0x1p-23, before_steps = 1e-5;
 
-static float largest(const po_tensor *t) {
-    const float *x = t->data;
-    float most = 0;
-    for (int64_t i = 0; i < t->count; i++)
-        most = fmaxf(most, fabsf(x[i]));
+static double magnitude(const po_datum *d) {
+    double most = 0;
+    const po_tensor *t = d->kind == PO_TYPE_TENSOR ? d->tensor : NULL;
+    bool floats = t && po_dtype_class_of(t->dtype) == PO_CLASS_FLOAT;
+    for (int64_t i = 0; floats && i < t->count; i++)
+        most = fmax(most, fabs(po_tensor_f64(t, i)));
     return most;
 }
 
@@ -56,7 +57,7 @@ static po_status move_feed(po_runner *r, po_arena *arena, const po_feed *feed, u
         po_tensor *copy = NULL;
         PO_TRY(po_tensor_create(r->ctx, arena, t->dtype, t->rank, t->dims, &copy));
         const float *from = t->data;
-        float *to = po_tensor_data(copy), unit = zeros ? largest(t) : 0;
+        float *to = po_tensor_data(copy), unit = zeros ? (float)magnitude(&data[k]) : 0;
         if (zeros && !(unit > 0 && isfinite(unit)))
             unit = 1;
         for (int64_t i = 0; i < t->count; i++) {
@@ -87,15 +88,6 @@ static po_status measure_noise(po_runner *r, const po_feed *feed, po_arena *scra
     return add_noise(r, r->plain, feed, scratch, expected);
 }
 
-static double magnitude(const po_datum *d) {
-    double most = 0;
-    const po_tensor *t = d->kind == PO_TYPE_TENSOR ? d->tensor : NULL;
-    bool floats = t && po_dtype_class_of(t->dtype) == PO_CLASS_FLOAT;
-    for (int64_t i = 0; floats && i < t->count; i++)
-        most = fmax(most, fabs(po_tensor_f64(t, i)));
-    return most;
-}
-
 /* Where rounding alone moves an output by half of what it is, it is nothing but rounding (a row
  * without variance, normalised): float64 may meet the same by chance, so that it is the noise that
  * counts. */
@@ -110,21 +102,37 @@ static void allow_noise(const po_runner_output *o, const po_datum *expected, boo
     }
 }
 
+/* Whether it has time left, and its graph the runtime's outputs. */
+static bool has_reference(const po_runner *r) {
+    return r->references > 0 && r->spec->graph->n_outputs == r->n_outputs;
+}
+
+/* The error from float64 of the original's outputs on a feed; unknown without a reference. */
+static po_status own_error_of(po_runner *r, po_arena *scratch, const po_feed *feed,
+                              const po_datum *outputs, po_own_error **own) {
+    *own = PO_NEW_N(scratch, po_own_error, r->n_outputs);
+    po_runner_mark(r, PO_STAGE_COMPARE);
+    if (!has_reference(r))
+        return PO_OK;
+    double start = po_now();
+    PO_TRY(po_verify_own_error(r->ctx, scratch, r->spec->graph, feed, outputs,
+                               fmin(one_reference, r->references), *own));
+    r->references -= po_now() - start;
+    return PO_OK;
+}
+
+/* Inputs that stand on a step are the same for both models. */
+static bool stands_on_steps(const po_input_set *set) {
+    return set->draw && set->draw->kind == PO_INPUTS_BORDERS;
+}
+
 /* What stands beyond the tolerance may be as far off as the original is from float64. Where the
  * reference cannot tell, for inputs that no model is made for, it is eight times what rounding
  * alone moves the original by; so it is where values are cut to steps, if that is more. */
 static po_status allow_own_error(po_runner *r, const po_input_set *set, po_arena *scratch,
                                  const po_datum *expected, po_own_error **own) {
-    *own = PO_NEW_N(scratch, po_own_error, r->n_outputs);
-    po_runner_mark(r, PO_STAGE_COMPARE);
-    if (r->references > 0 && r->spec->graph->n_outputs == r->n_outputs) {
-        double start = po_now();
-        PO_TRY(po_verify_own_error(r->ctx, scratch, r->spec->graph, set->feed, expected,
-                                   fmin(one_reference, r->references), *own));
-        r->references -= po_now() - start;
-    }
-    /* Inputs that stand on a step are the same for both models. */
-    if (set->draw && set->draw->kind == PO_INPUTS_BORDERS)
+    PO_TRY(own_error_of(r, scratch, set->feed, expected, own));
+    if (stands_on_steps(set))
         return PO_OK;
     bool steps = po_verify_quantises(r->spec->graph);
     PO_TRY(measure_noise(r, set->feed, scratch, expected));
@@ -137,34 +145,41 @@ static void free_run(void *run) {
     po_run_free(run);
 }
 
+/* The original's outputs on another feed, as long as the scratch arena. NULL where it does not run.
+ */
+static po_status run_elsewhere(po_runner *r, const po_feed *feed, po_arena *scratch,
+                               const po_datum **outputs) {
+    po_run *run = NULL;
+    *outputs = NULL;
+    po_status status = po_runner_run(r, r->original, feed, &run);
+    if (status == PO_OK) {
+        po_arena_defer(scratch, free_run, run); /* the outputs are the runtime's memory */
+        status = po_run_outputs(r->ctx, scratch, run, outputs);
+    }
+    if (status == PO_RUNTIME || status == PO_UNSUPPORTED) {
+        po_ctx_clear(r->ctx);
+        *outputs = NULL;
+        return PO_OK;
+    }
+    return status;
+}
+
 /* The original may be exact at a point by luck (a mean of equal numbers), and off from float64 all
  * around it by as much as the other is there: so its error is taken beside the point as well. What
  * jumps at the point is no error: both sides of a jump are exact. */
 static po_status allow_nearby(po_runner *r, const po_input_set *set, po_arena *scratch,
                               uint32_t number, po_own_error *own) {
     po_feed moved;
-    po_run *run = NULL;
-    const po_datum *outputs = NULL;
-    if (!(r->references > 0) || r->spec->graph->n_outputs != r->n_outputs ||
-        (set->draw && set->draw->kind == PO_INPUTS_BORDERS))
+    const po_datum *outputs;
+    po_own_error *beside;
+    if (stands_on_steps(set) || !has_reference(r))
         return PO_OK;
     po_runner_mark(r, PO_STAGE_COMPARE);
     PO_TRY(move_feed(r, scratch, set->feed, number, true, &moved));
-    po_status status = po_runner_run(r, r->original, &moved, &run);
-    if (status == PO_OK) {
-        po_arena_defer(scratch, free_run, run); /* the outputs are the runtime's memory */
-        status = po_run_outputs(r->ctx, scratch, run, &outputs);
-    }
-    if (status == PO_RUNTIME || status == PO_UNSUPPORTED) {
-        po_ctx_clear(r->ctx);
+    PO_TRY(run_elsewhere(r, &moved, scratch, &outputs));
+    if (!outputs)
         return PO_OK;
-    }
-    PO_TRY(status);
-    po_own_error *beside = PO_NEW_N(scratch, po_own_error, r->n_outputs);
-    double start = po_now();
-    PO_TRY(po_verify_own_error(r->ctx, scratch, r->spec->graph, &moved, outputs,
-                               fmin(one_reference, r->references), beside));
-    r->references -= po_now() - start;
+    PO_TRY(own_error_of(r, scratch, &moved, outputs, &beside));
     for (uint32_t i = 0; i < r->n_outputs; i++)
         if (own[i].known && beside[i].known) {
             own[i].most = fmax(own[i].most, beside[i].most);
@@ -178,7 +193,6 @@ static po_status allow_nearby(po_runner *r, const po_input_set *set, po_arena *s
 static po_status run_scaled(po_runner *r, const po_input_set *set, po_arena *scratch,
                             const po_datum **outputs) {
     po_feed feed;
-    po_run *run = NULL;
     *outputs = NULL;
     if (!set->draw)
         return PO_OK;
@@ -186,17 +200,15 @@ static po_status run_scaled(po_runner *r, const po_input_set *set, po_arena *scr
     draw.scale = range_left * (draw.scale > 0 ? draw.scale : 1);
     po_runner_mark(r, PO_STAGE_COMPARE);
     PO_TRY(po_inputs_draw(r->ctx, scratch, r->plan, &draw, &feed));
-    po_status status = po_runner_run(r, r->original, &feed, &run);
-    if (status == PO_OK) {
-        po_arena_defer(scratch, free_run, run); /* the outputs are the runtime's memory */
-        status = po_run_outputs(r->ctx, scratch, run, outputs);
-    }
-    if (status == PO_RUNTIME || status == PO_UNSUPPORTED) {
-        po_ctx_clear(r->ctx);
-        *outputs = NULL;
-        return PO_OK;
-    }
-    return status;
+    return run_elsewhere(r, &feed, scratch, outputs);
+}
+
+static void compare_with_own(const po_own_error *own, const po_datum *expected, const po_datum *got,
+                             po_compare_rule *rule, po_difference *d) {
+    rule->own = own->most;
+    rule->own_mean = own->mean;
+    rule->overflowed = own->overflowed;
+    po_compare(expected, got, rule, d);
 }
 
 po_status po_excuse_floats(po_runner *r, const po_input_set *set, po_arena *scratch, uint32_t i,
@@ -214,16 +226,11 @@ po_status po_excuse_floats(po_runner *r, const po_input_set *set, po_arena *scra
         if (!e->own)
             PO_TRY(allow_own_error(r, set, scratch, expected, &e->own_error));
         e->own = true;
-        rule->own = e->own_error[i].most;
-        rule->own_mean = e->own_error[i].mean;
-        rule->overflowed = e->own_error[i].overflowed;
-        po_compare(&expected[i], &got[i], rule, d);
+        compare_with_own(&e->own_error[i], &expected[i], &got[i], rule, d);
     }
     while (d->mismatch == PO_MISMATCH_ERROR && e->own_error[i].known && e->nearby < NEIGHBOURS) {
         PO_TRY(allow_nearby(r, set, scratch, e->nearby++, e->own_error));
-        rule->own = e->own_error[i].most;
-        rule->own_mean = e->own_error[i].mean;
-        po_compare(&expected[i], &got[i], rule, d);
+        compare_with_own(&e->own_error[i], &expected[i], &got[i], rule, d);
     }
     if (d->mismatch == PO_MISMATCH_SPECIAL) {
         if (!e->scaled)
