@@ -157,7 +157,7 @@ po_status po_search_add(po_run_state *state, po_site *site, const po_mutant *mut
 }
 
 static bool may_be_taken(const po_search *search, const po_trial *t) {
-    return t->placed ||
+    return t->fate == PO_TRIAL_CHOSEN || t->fate == PO_TRIAL_JOINED ||
            (!search->chosen &&
             (t->fate == PO_TRIAL_MADE || t->fate == PO_TRIAL_INSIDE || t->fate == PO_TRIAL_EQUAL));
 }

@@ -35,7 +35,6 @@ typedef struct po_trial {
     po_trial_fate fate;
     bool enumerated, corrected, measured; /* neither of the first two: derived */
     bool whole;                           /* agrees in every element */
-    bool placed;                          /* in a graph of the model */
     uint32_t parent;           /* of a corrected one: the trial that it corrects; else PO_NONE */
     const po_program *program; /* NULL where there is none */
     const po_agreement *agreement; /* NULL before po_agree */

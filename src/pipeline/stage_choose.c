@@ -62,8 +62,8 @@ static po_status put_site(po_run_state *state, po_graph *graph, const po_site *s
     return PO_OK;
 }
 
-static void note_placed(po_run_state *state, bool joined, uint32_t site, uint32_t at, po_trial *t) {
-    t->placed = true;
+static void note_placed(po_run_state *state, bool joined, uint32_t site, uint32_t at,
+                        const po_trial *t) {
     po_placed placed = {site, at, t->name, t->graph};
     PO_PUSH(state->arena, state->placed[joined], state->n_placed[joined], state->cap_placed[joined],
             placed);
