@@ -56,7 +56,7 @@ po_graph *po_graph_create_body(po_graph *parent, const char *name) {
     return g;
 }
 
-void po_graph_free(po_graph *graph) {
+void po_graph_free(const po_graph *graph) {
     if (graph)
         po_arena_free(graph->arena);
 }

@@ -171,7 +171,7 @@ const po_function_sum *po_model_function(const po_model *model, const po_node *n
 /* Makes an empty root graph with an arena of its own, or an empty body in the parent's arena. */
 po_graph *po_graph_create(po_ctx *ctx, po_model *model, const char *name);
 po_graph *po_graph_create_body(po_graph *parent, const char *name);
-void po_graph_free(po_graph *graph); /* root graphs; NULL is allowed */
+void po_graph_free(const po_graph *graph); /* root graphs; NULL is allowed */
 /* Deep copy with the same value and node numbers, bodies included. */
 po_graph *po_graph_clone(po_ctx *ctx, const po_graph *graph);
 

@@ -11,13 +11,11 @@
 #include <stdlib.h>
 
 struct po_result {
-    po_arena *arena;
-    po_graph **graphs; /* every graph of the run */
-    uint32_t n_graphs;
-    po_model model; /* around the graph that won */
+    po_arena *arena; /* owns every graph of the run */
+    po_model model;  /* around the graph that won */
     po_model *in;
     po_proof_report proof;
-    const po_graph *recipes;   /* among graphs */
+    const po_graph *recipes;   /* in the arena */
     const po_library *library; /* that the winner needs to be fast; NULL: none */
     const char *kernels;       /* folder for it, in the arena */
     po_summary summary;
@@ -145,8 +143,6 @@ po_status po_optimise(po_model *model, const po_options *options, const po_callb
                           .callbacks = callbacks,
                           .result = r};
     po_status status = po_api_call(&ctx, optimise_body, &args, error);
-    r->graphs = args.state.graphs;
-    r->n_graphs = args.state.n_graphs;
     if (status != PO_OK) {
         po_result_free(r);
         return status;
@@ -241,8 +237,6 @@ po_model *po_result_model(po_result *result) {
 void po_result_free(po_result *result) {
     if (!result)
         return;
-    for (uint32_t i = result->n_graphs; i > 0; i--)
-        po_graph_free(result->graphs[i - 1]);
     po_arena_free(result->arena);
     free(result);
 }

@@ -120,7 +120,7 @@ static po_status estimate(choosing *c, guessed *g) {
     g->seconds = guess.seconds;
     g->unread = guess.unread;
     if (outside > c->outside || guess.n_nodes > 0) {
-        po_pipeline_drop(c->state, g->graph);
+        po_graph_free(g->graph);
         g->graph = NULL;
     }
     return PO_OK;
@@ -144,7 +144,7 @@ static po_status look_at(choosing *c, uint32_t algebra, bool mutants, uint32_t *
     } else {
         PO_TRY(status);
         if (is_known(c, g.graph)) {
-            po_pipeline_drop(c->state, g.graph);
+            po_graph_free(g.graph);
             g.graph = NULL;
         } else {
             PO_TRY(estimate(c, &g));
@@ -206,7 +206,7 @@ static po_status look_further(choosing *c) {
     po_graph *probe;
     uint32_t used;
     PO_TRY(fold(c->state, c->from, PO_ALGEBRA_ALL, &probe, &used));
-    po_pipeline_drop(c->state, probe);
+    po_graph_free(probe);
     if (used != 0) {
         PO_TRY(climb(c, 0, used));
         PO_TRY(climb(c, used, used));
@@ -261,6 +261,6 @@ po_status po_kernel_forms(po_run_state *state, po_arena *arena, const po_plan_op
     PO_TRY(read_promising(&c, best));
     for (uint32_t i = 1; i < c.n; i++)
         if (c.all[i].graph)
-            po_pipeline_drop(state, c.all[i].graph);
+            po_graph_free(c.all[i].graph);
     return PO_OK;
 }

@@ -13,19 +13,7 @@ void po_pipeline_hold(po_run_state *state, po_graph *graph) {
     if (!state->shared)
         state->shared = po_shared_create(state->arena);
     po_share_constants(state->shared, graph);
-    PO_PUSH(state->arena, state->graphs, state->n_graphs, state->cap_graphs, graph);
-    po_arena_keep(graph->arena);
-}
-
-void po_pipeline_drop(po_run_state *state, const po_graph *graph) {
-    for (uint32_t i = 0; i < state->n_graphs; i++)
-        if (state->graphs[i] == graph) {
-            po_graph_free(state->graphs[i]);
-            state->n_graphs--;
-            memmove(&state->graphs[i], &state->graphs[i + 1],
-                    (state->n_graphs - i) * sizeof *state->graphs);
-            return;
-        }
+    po_arena_own(state->arena, graph->arena);
 }
 
 double po_pipeline_room(const po_run_state *state) {

@@ -34,9 +34,7 @@ typedef struct po_run_state {
     const po_callbacks *callbacks; /* may be NULL */
     po_arena *arena;
     po_record *record;
-    po_graph **graphs; /* all that were made */
-    uint32_t n_graphs, cap_graphs;
-    struct po_shared *shared; /* their constants (ops/share.h) */
+    struct po_shared *shared; /* constants of all graphs that were made (ops/share.h) */
     const po_graph
         *original; /* as imported, input shapes pinned: what everything is compared with */
     const po_graph *current;       /* what the last stage made */
@@ -103,11 +101,9 @@ po_status po_pipeline_gpu(po_run_state *state);
 struct po_nvrtc;
 po_status po_pipeline_nvrtc(po_run_state *state, const struct po_nvrtc **nvrtc);
 
-/* Adds a graph to those that live until the end, whose constants they share: before anything else
- * is made from it. */
+/* The run's arena owns the graph, which shares constants with all of these: before anything else is
+ * made from it. po_graph_free frees it before the end. */
 void po_pipeline_hold(po_run_state *state, po_graph *graph);
-/* Frees one of these before the end: nothing may be made from it or refer to it. */
-void po_pipeline_drop(po_run_state *state, const po_graph *graph);
 
 /* --- stages that are more than one call, each in a file of its own --- */
 

@@ -42,7 +42,7 @@ po_status po_stage_import(po_run_state *state) {
         po_pipeline_hold(state, pinned);
         PO_TRY(po_pinned_check(state, state->original, pinned, &stay_open));
         if (stay_open)
-            po_pipeline_drop(state, pinned);
+            po_graph_free(pinned);
         else
             state->original = state->current = pinned;
     }

@@ -81,7 +81,7 @@ static void add_variant(po_run_state *state, const char *name, const po_graph *g
     if (is_new(state, graph))
         state->variants[state->n_variants++] = (po_variant){name, graph, false, 0, NULL};
     else
-        po_pipeline_drop(state, graph);
+        po_graph_free(graph);
 }
 
 /* Makes one form. A form that fails is dropped and reported: *out is NULL then. */

@@ -494,7 +494,7 @@ static po_status select_winner(selecting *s) {
 static void drop_losers(po_run_state *state) {
     for (uint32_t i = 0; i < state->n_variants; i++)
         if (state->variants[i].graph != state->winner && state->variants[i].graph != state->current)
-            po_pipeline_drop(state, state->variants[i].graph);
+            po_graph_free(state->variants[i].graph);
     state->n_variants = 0;
 }
 
@@ -507,7 +507,6 @@ po_status po_stage_select(po_run_state *state) {
     s->arena = state->files;
     po_status status = select_winner(s);
     drop_losers(state);
-    if (s->original)
-        po_pipeline_drop(state, s->original);
+    po_graph_free(s->original);
     return status;
 }

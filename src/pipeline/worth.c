@@ -66,7 +66,7 @@ static po_status look(po_run_state *state, po_arena *arena, double *seconds) {
         *seconds = known.seconds;
         state->size = known.size;
     }
-    po_pipeline_drop(state, typed);
+    po_graph_free(typed);
     return status;
 }
 

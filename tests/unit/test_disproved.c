@@ -67,8 +67,6 @@ static bool told(const fixture *f, const char *what) {
 }
 
 static void finish(fixture *f) {
-    while (f->state.n_graphs > 0)
-        po_pipeline_drop(&f->state, f->state.graphs[0]);
     po_arena_free(f->state.files);
     po_arena_free(f->state.arena);
 }

@@ -29,8 +29,6 @@ static void start(fixture *f, const char *model) {
 }
 
 static void end(fixture *f) {
-    for (uint32_t i = 0; i < f->state.n_graphs; i++)
-        po_graph_free(f->state.graphs[i]);
     po_arenas_free_since(&f->ctx, 0);
 }
 

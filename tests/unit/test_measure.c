@@ -131,8 +131,6 @@ static po_status measure(fixture *f) {
 }
 
 static void end(fixture *f) {
-    for (uint32_t i = 0; i < f->state.n_graphs; i++)
-        po_graph_free(f->state.graphs[i]);
     po_arenas_free_since(&f->ctx, 0);
     if (f->dir[0])
         test_rmtree(f->dir);
