@@ -28,6 +28,35 @@ uint32_t cg_run(cg *g, uint32_t label, bool inner) {
     return 1;
 }
 
+/* How many steps a label that runs has. */
+static const char *steps_of(const cg *g, uint32_t label) {
+    const cg_span *span = &g->span[label];
+    if (span->tail != 0)
+        return po_arena_printf(g->arena, "n_%s", g->label[label]);
+    return po_arena_printf(g->arena, "%lld", (long long)span->full);
+}
+
+void cg_run_blocks(cg *g, uint32_t label, int64_t block) {
+    const char *name = g->label[label];
+    cg_open(g, "for (long s_%s = 0; s_%s < %s; s_%s += %lld)", name, name, steps_of(g, label), name,
+            (long long)block);
+}
+
+void cg_run_block(cg *g, uint32_t label, int64_t block) {
+    const cg_span *span = &g->span[label];
+    const char *start = span->start == NULL ? "0" : span->start, *name = g->label[label];
+    const char *steps = po_arena_printf(g->arena, "%lld", (long long)block);
+    if (span->tail != 0 || span->full % block != 0) {
+        const char *all = steps_of(g, label);
+        steps = po_arena_printf(g->arena, "(%s - s_%s < %lld ? %s - s_%s : %lld)", all, name,
+                                (long long)block, all, name, (long long)block);
+    }
+    cg_open(g, "for (long i_%s = %s + s_%s; i_%s < %s + s_%s + %s; i_%s++)", name, start, name,
+            name, start, name, steps, name);
+    g->value[label] = (cg_value){po_arena_printf(g->arena, "i_%s", name), 0, 0,
+                                 g->mu->labels[label].extent - 1, true};
+}
+
 static po_status left_over(cg *g, int64_t count, const char *condition,
                            po_status (*each)(void *user, int64_t count), void *user) {
     if (condition == NULL)
@@ -51,8 +80,7 @@ po_status cg_spread(cg *g, uint32_t label, int64_t block, bool inner,
         return each(user, span->full);
     }
     *value = (cg_value){po_arena_printf(g->arena, "i_%s", name), 0, 0, extent - 1, inner};
-    const char *count = span->tail != 0 ? po_arena_printf(g->arena, "n_%s", name)
-                                        : po_arena_printf(g->arena, "%lld", (long long)span->full);
+    const char *count = steps_of(g, label);
     cg_brace(g);
     cg_line(g, "long i_%s = %s;", name, start);
     cg_open(g, "for (; i_%s + %lld <= %s + %s; i_%s += %lld)", name, (long long)block, start, count,

@@ -29,6 +29,10 @@ po_status cg_spread(cg *g, uint32_t label, int64_t block, bool inner,
                     po_status (*each)(void *user, int64_t count), void *user);
 /* Opens the loop over a label (or none, where it has one step); returns braces opened. */
 uint32_t cg_run(cg *g, uint32_t label, bool inner);
+/* The same in blocks of `block` steps: the loop over blocks, and the one inside a block. Each opens
+ * a brace; the label has more steps than a block. */
+void cg_run_blocks(cg *g, uint32_t label, int64_t block);
+void cg_run_block(cg *g, uint32_t label, int64_t block);
 /* Opens an `if` for the guards of a statement whose labels are all set in `ready`, and marks them
  * in `done` (a flag for each operand and axis, the statement's own access last). */
 uint32_t cg_guards(cg *g, uint32_t node, const bool *ready, bool *done);

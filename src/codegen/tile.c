@@ -20,11 +20,6 @@ static const char *type_of(bool vector) {
     return vector ? "pk_v" : "float";
 }
 
-/* Of the tensor that is written, within the phase. */
-static uint32_t number_of(const cg_tile_work *w) {
-    return w->t->g->tensor[w->s->out.tensor].number;
-}
-
 /* How many rows v of the tail count: 0 for all. */
 static int64_t tail_of(const cg_tile_work *w, int64_t v) {
     return v + 1 == w->v ? w->tail : 0;
@@ -214,7 +209,7 @@ static void store_turned(cg_tile_work *w, const char *base) {
             cg_line(g, "pk_v u[%lld];", (long long)lanes);
             for (int64_t i = 0; i < lanes; i++)
                 cg_line(g, "u[%lld] = %s;", (long long)i,
-                        i < n ? cg_name(g, "v", number_of(w), true, r + i, true, v)
+                        i < n ? cg_name(g, "v", cg_number_of(w), true, r + i, true, v)
                               : "pk_set(0.0f)");
             cg_line(g, "pk_turn(u);");
             const char *p = out_pointer(w, base, r, v);
@@ -234,7 +229,7 @@ static void store_row(cg_tile_work *w, const char *base, int64_t r, bool by_row,
     cg *g = w->t->g;
     for (int64_t v = 0; v < (by_lane ? w->t->v : 1); v++) {
         const char *p = out_pointer(w, base, r, v);
-        const char *x = cg_name(g, "v", number_of(w), by_row, r, by_lane, v);
+        const char *x = cg_name(g, "v", cg_number_of(w), by_row, r, by_lane, v);
         int64_t step = by_lane ? cg_step_of(g, &w->s->out, w->t->lane) : 0;
         int64_t tail = v + 1 == w->t->v ? w->t->tail : 0;
         if (!by_lane)
@@ -266,7 +261,8 @@ static void take_row(cg_tile_work *w, int64_t r) {
     for (int64_t v = 0; v < (w->result_lane ? w->v : 1); v++) {
         bool vector;
         const char *e = item_name(w, s->n_items - 1, r, v, &vector);
-        const char *to = cg_name(g, w->result, number_of(w), w->result_row, r, w->result_lane, v);
+        const char *to =
+            cg_name(g, w->result, cg_number_of(w), w->result_row, r, w->result_lane, v);
         int64_t tail = w->t->lane_reduced ? tail_of(w, v) : 0;
         if (w->result_lane && !vector)
             e = po_arena_printf(g->arena, "pk_set(%s)", e);
@@ -326,43 +322,55 @@ static po_status lane_block(void *user, int64_t count) {
     return PO_OK;
 }
 
-/* Sums of so many terms in one chain round too much: a mean over 160x160 was off by 1e-5 of itself,
- * which a detector magnified to 1.5e-3. Each run of the innermost loop is then summed by itself,
- * where there are registers for that. */
-enum { LONG_CHAIN = 2048, MOST_PARTS = 8 };
+static po_status reduced(cg_tile_work *w);
 
-static bool sums_in_parts(const cg_tile_work *w) {
-    uint32_t running = w->unroll < w->n_reduced ? w->unroll : w->n_reduced;
-    if (w->s->combine != PO_MU_ADD || w->at_once != NULL || w->t->lane_reduced || running < 2 ||
-        w->at + 1 != running || w->t->r * w->t->v > MOST_PARTS)
-        return false;
-    int64_t terms = 1;
-    for (uint32_t i = 0; i < w->n_reduced && terms < LONG_CHAIN; i++)
-        terms *= w->t->g->mu->labels[w->reduced[i]].extent;
-    return terms >= LONG_CHAIN;
-}
-
-static void each_name(cg_tile_work *w, const char *what, bool by_row, bool by_lane, int64_t n_v,
-                      const char *type, const char *value) {
+/* The values of the label at hand one after the other. */
+static po_status unrolled(cg_tile_work *w) {
     cg *g = w->t->g;
-    for (int64_t r = 0; r < (by_row ? w->t->r : 1); r++)
-        for (int64_t v = 0; v < (by_lane ? n_v : 1); v++)
-            cg_line(g, "%s%s%s%s;", type, cg_name(g, what, number_of(w), by_row, r, by_lane, v),
-                    value[0] ? " = " : "", value);
+    uint32_t label = w->reduced[w->at];
+    const cg_span *span = &g->span[label];
+    int64_t block = cg_sum_block(w, w->at), extent = g->mu->labels[label].extent;
+    const char *whole = NULL;
+    bool *done = w->done;
+    w->at++;
+    w->ready[label] = true;
+    for (int64_t i = 0; i < span->full; i++) {
+        if (block > 0 && i % block == 0)
+            whole = cg_sum_start(w);
+        g->value[label] = (cg_value){span->start, i, i, extent - span->full + i, true};
+        w->done = po_arena_memdup(g->arena, done,
+                                  (size_t)(PO_MU_MAX_INPUTS + 1) * PO_MU_MAX_RANK * sizeof *done);
+        PO_TRY(reduced(w));
+        if (block > 0 && ((i + 1) % block == 0 || i + 1 == span->full))
+            cg_sum_end(w, whole);
+    }
+    w->done = done;
+    return PO_OK;
 }
 
-static void start_parts(cg_tile_work *w) {
-    each_name(w, "part", w->result_row, w->result_lane, w->t->v,
-              w->result_lane ? "pk_v " : "float ", w->result_lane ? "pk_set(0.0f)" : "0.0f");
-}
-
-static void add_parts(cg_tile_work *w) {
+/* The values of the label at hand in a loop. */
+static po_status looped(cg_tile_work *w) {
     cg *g = w->t->g;
-    for (int64_t r = 0; r < (w->result_row ? w->t->r : 1); r++)
-        for (int64_t v = 0; v < (w->result_lane ? w->t->v : 1); v++)
-            cg_line(g, "%s += %s;",
-                    cg_name(g, w->result, number_of(w), w->result_row, r, w->result_lane, v),
-                    cg_name(g, "part", number_of(w), w->result_row, r, w->result_lane, v));
+    uint32_t label = w->reduced[w->at], braces = 1;
+    int64_t block = cg_sum_block(w, w->at);
+    const char *whole = NULL;
+    if (block > 0) {
+        cg_run_blocks(g, label, block);
+        whole = cg_sum_start(w);
+        cg_run_block(g, label, block);
+    } else {
+        braces = cg_run(g, label, true);
+    }
+    w->at++;
+    w->ready[label] = true;
+    PO_TRY(reduced(w));
+    while (braces-- > 0)
+        cg_close(g);
+    if (block > 0) {
+        cg_sum_end(w, whole);
+        cg_close(g);
+    }
+    return PO_OK;
 }
 
 static po_status reduced(cg_tile_work *w) {
@@ -374,37 +382,13 @@ static po_status reduced(cg_tile_work *w) {
         else
             PO_TRY(body(w));
     } else {
-        uint32_t label = w->reduced[w->at];
-        const cg_span *span = &g->span[label];
-        bool *done = w->done;
-        bool parts = sums_in_parts(w);
-        if (w->at++ >= w->unroll) {
-            for (int64_t i = 0; i < span->full; i++) {
-                int64_t extent = g->mu->labels[label].extent;
-                g->value[label] = (cg_value){span->start, i, i, extent - span->full + i, true};
-                w->done = po_arena_memdup(
-                    g->arena, done, (size_t)(PO_MU_MAX_INPUTS + 1) * PO_MU_MAX_RANK * sizeof *done);
-                w->ready[label] = true;
-                PO_TRY(reduced(w));
-            }
-            w->done = done;
-        } else {
-            const char *whole = w->result;
-            if (parts)
-                start_parts(w);
-            w->result = parts ? "part" : whole;
-            uint32_t n = cg_run(g, label, true);
-            w->ready[label] = true;
-            PO_TRY(reduced(w));
-            w->result = whole;
-            for (; parts && n > 0; n--)
-                cg_close(g);
-            if (parts)
-                add_parts(w);
-            braces += n;
-        }
+        bool apart = cg_sum_apart(w, w->at);
+        const char *whole = apart ? cg_sum_start(w) : NULL;
+        PO_TRY(w->at >= w->unroll ? unrolled(w) : looped(w));
         w->at--;
-        w->ready[label] = false;
+        w->ready[w->reduced[w->at]] = false;
+        if (apart)
+            cg_sum_end(w, whole);
     }
     while (braces-- > 0)
         cg_close(g);
@@ -481,49 +465,30 @@ static void start_values(cg_tile_work *w, const char *base, bool by_row, bool by
     bool fresh = cg_starts(g, s, &condition) && !w->t->started;
     if (w->t->lane_reduced) {
         int64_t n_v = w->t->lanes / g->isa->lanes;
-        each_name(w, "a", by_row, true, n_v, "pk_v ",
-                  po_arena_printf(g->arena, "pk_set(%s)", zero));
+        cg_each_value(w, "a", by_row, true, n_v, "pk_v ",
+                      po_arena_printf(g->arena, "pk_set(%s)", zero));
     }
     if (by_lane)
         zero = po_arena_printf(g->arena, "pk_set(%s)", zero);
     const char *type = by_lane ? "pk_v " : "float ";
     if (s->combine == PO_MU_SET || condition != NULL || !fresh)
-        each_name(w, "v", by_row, by_lane, w->t->v, type, "");
+        cg_each_value(w, "v", by_row, by_lane, w->t->v, type, "");
     else
-        each_name(w, "v", by_row, by_lane, w->t->v, type, zero);
+        cg_each_value(w, "v", by_row, by_lane, w->t->v, type, zero);
     if (s->combine == PO_MU_SET || (fresh && condition == NULL))
         return;
     if (fresh) {
         cg_open(g, "if (%s)", condition);
-        each_name(w, "v", by_row, by_lane, w->t->v, "", zero);
+        cg_each_value(w, "v", by_row, by_lane, w->t->v, "", zero);
         g->depth--;
         cg_open(g, "} else");
     }
     for (int64_t r = 0; r < (by_row ? w->t->r : 1); r++)
         for (int64_t v = 0; v < (by_lane ? w->t->v : 1); v++)
-            cg_line(g, "%s = %s;", cg_name(g, "v", number_of(w), by_row, r, by_lane, v),
+            cg_line(g, "%s = %s;", cg_name(g, "v", cg_number_of(w), by_row, r, by_lane, v),
                     from_memory(w, base, r, v, by_lane));
     if (fresh)
         cg_close(g);
-}
-
-/* Adds the lanes of the accumulators to the values. */
-static void sum_lanes(cg_tile_work *w, bool by_row) {
-    cg *g = w->t->g;
-    bool add = w->s->combine == PO_MU_ADD;
-    int64_t n_v = w->t->lanes / g->isa->lanes;
-    for (int64_t r = 0; r < (by_row ? w->t->r : 1); r++) {
-        const char *all = cg_name(g, "a", number_of(w), by_row, r, true, 0);
-        for (int64_t v = 1; v < n_v; v++) {
-            const char *one = cg_name(g, "a", number_of(w), by_row, r, true, v);
-            all = po_arena_printf(g->arena, add ? "(%s + %s)" : "pk_max(%s, %s)", all, one);
-        }
-        const char *to = cg_name(g, "v", number_of(w), by_row, r, false, 0);
-        if (add)
-            cg_line(g, "%s += pk_sum_of(%s);", to, all);
-        else
-            cg_line(g, "%s = pk_max1(%s, pk_max_of(%s));", to, to, all);
-    }
 }
 
 po_status cg_on_tile(cg_tile *t, uint32_t node, bool guarded) {
@@ -557,7 +522,7 @@ po_status cg_on_tile(cg_tile *t, uint32_t node, bool guarded) {
     }
     const char *base = NULL;
     if (out->place != PO_MU_REGISTER) {
-        base = po_arena_printf(g->arena, "o%u", number_of(&w));
+        base = po_arena_printf(g->arena, "o%u", cg_number_of(&w));
         cg_line(g, "float *const %s = %s;", base, cg_base(g, &w.s->out));
     }
     braces += cg_guards(g, node, w.ready, own);
@@ -579,10 +544,11 @@ po_status cg_on_tile(cg_tile *t, uint32_t node, bool guarded) {
     w.result = t->lane_reduced ? "a" : "v";
     w.result_row = by_row;
     w.result_lane = t->lane_reduced || by_lane;
+    w.sum = cg_sum_of(&w);
     PO_TRY(reduced(&w));
     cg_close(g);
     if (t->lane_reduced)
-        sum_lanes(&w, by_row);
+        cg_sum_lanes(&w, by_row);
     if (base != NULL && w.at_once == NULL)
         store(&w, base, by_row, by_lane);
     g->tensor[w.s->out.tensor].held = true;
