@@ -9,8 +9,10 @@ typedef struct holder {
 
 typedef struct slot {
     const po_array *array;
-    holder *holder; /* NULL: not ours (graph inputs) */
-    uint32_t next;  /* list of values that the same node uses last */
+    holder *holder;        /* NULL: not ours (graph inputs) */
+    const po_array *noisy; /* what noise made of it; NULL: nothing */
+    holder *noisy_holder;
+    uint32_t next; /* list of values that the same node uses last */
 } slot;
 
 /* One evaluation of a graph or body. */
@@ -20,7 +22,9 @@ struct po_ref_frame {
     po_arena *arena;
     slot *slots; /* per value; NULL: a node that is evaluated alone */
     bool round;
-    int64_t *trips; /* iterations so far, shared by all frames */
+    const uint64_t *draw; /* of the noise that is followed; NULL: none is */
+    po_array **noisy;     /* the outputs with it */
+    int64_t *trips;       /* iterations so far, shared by all frames */
 };
 
 bool po_ref_fits(uint32_t rank, const int64_t *dims) {
@@ -175,11 +179,16 @@ static holder *new_holder(po_ref_frame *frame) {
     return h;
 }
 
+static void let_go(holder *h) {
+    if (h && --h->users == 0)
+        po_arena_free(h->arena);
+}
+
 static void drop(slot *s) {
-    if (s->holder && --s->holder->users == 0)
-        po_arena_free(s->holder->arena);
-    s->holder = NULL;
-    s->array = NULL;
+    let_go(s->holder);
+    let_go(s->noisy_holder);
+    s->holder = s->noisy_holder = NULL;
+    s->array = s->noisy = NULL;
 }
 
 /* The array of a value: computed before, a constant, or the parent's. */
@@ -227,6 +236,74 @@ static void keep_output(po_ref_frame *frame, const po_node *node, const po_array
         h->users++;
 }
 
+/* --- noise --- */
+
+/* Half of the last bit of 1; 0 for dtypes that are not rounded to. */
+static double half_bit(po_dtype dtype) {
+    switch (dtype) {
+    case PO_F32:
+        return 0x1p-24;
+    case PO_F16:
+        return 0x1p-11;
+    case PO_BF16:
+        return 0x1p-8;
+    default:
+        return 0;
+    }
+}
+
+static bool is_held(po_dtype dtype, double x) {
+    return x ==
+           (dtype == PO_F32 ? (double)(float)x : po_decode_float(dtype, po_encode_float(dtype, x)));
+}
+
+/* Each element off by half a bit, where it is rounded: an elementwise operator does not round what
+ * the dtype holds, another one has rounded on its way. */
+static void add_noise(const po_ref_frame *frame, const po_node *node, uint32_t k, po_array *array) {
+    double by = half_bit(array->dtype);
+    bool once = po_op_row_of(node->op)->flags & PO_OPF_ELEMENTWISE;
+    for (int64_t i = 0; by > 0 && i < array->count; i++) {
+        double x = array->f[i];
+        if (once && is_held(array->dtype, x))
+            continue;
+        uint64_t bit = po_random_u64(*frame->draw, ((uint64_t)node->out[k] << 32) + 1, (uint64_t)i);
+        array->f[i] = x * (bit & 1 ? 1 + by : 1 - by);
+    }
+}
+
+/* What noise makes of a node's outputs. */
+static po_status follow_noise(po_ctx *ctx, po_ref_frame *frame, const po_node *node,
+                              const po_array *const *in, holder *own) {
+    const po_op_row *row = po_op_row_of(node->op);
+    bool exact = row->flags & (PO_OPF_EXACT | PO_OPF_MOVES_DATA), moved = false;
+    const po_array **noisy_in = PO_NEW_N(own->arena, const po_array *, node->n_in);
+    po_array **out = PO_NEW_N(own->arena, po_array *, node->n_out);
+    if (row->flags & (PO_OPF_JUMPS | PO_OPF_CONTROL | PO_OPF_RANDOM))
+        return PO_OK;
+    for (uint32_t k = 0; k < node->n_in; k++) {
+        const slot *s = in[k] ? &frame->slots[node->in[k]] : NULL;
+        noisy_in[k] = s && s->noisy ? s->noisy : in[k];
+        moved |= s && s->noisy;
+    }
+    if (exact && !moved)
+        return PO_OK;
+    PO_TRY(evaluate(ctx, own->arena, frame->graph, node, noisy_in, out, frame));
+    for (uint32_t k = 0; k < node->n_out; k++) {
+        if (node->out[k] == PO_NONE || !out[k]->f)
+            continue;
+        slot *s = &frame->slots[node->out[k]];
+        po_array *noisy = po_array_copy(own->arena, out[k]);
+        if (!exact)
+            add_noise(frame, node, k, noisy);
+        s->noisy = noisy;
+        s->noisy_holder = own;
+        own->users++;
+    }
+    return PO_OK;
+}
+
+/* --- graphs --- */
+
 static po_status run_node(po_ctx *ctx, po_ref_frame *frame, const po_node *node) {
     holder *h = new_holder(frame);
     const po_array **in = PO_NEW_N(h->arena, const po_array *, node->n_in);
@@ -243,8 +320,9 @@ static po_status run_node(po_ctx *ctx, po_ref_frame *frame, const po_node *node)
     for (uint32_t k = 0; k < node->n_out && status == PO_OK; k++)
         if (node->out[k] != PO_NONE)
             keep_output(frame, node, in, k, out[k], h);
-    if (--h->users == 0)
-        po_arena_free(h->arena);
+    if (frame->draw && status == PO_OK)
+        status = follow_noise(ctx, frame, node, in, h);
+    let_go(h);
     return status;
 }
 
@@ -287,6 +365,9 @@ static po_status run_frame(po_ctx *ctx, po_arena *arena, po_ref_frame *frame, po
         const po_array *a;
         PO_TRY(fetch(ctx, frame, g->outputs[k], &a));
         out[k] = po_array_copy(arena, a);
+        const po_array *noisy = frame->slots[g->outputs[k]].noisy;
+        if (frame->draw)
+            frame->noisy[k] = po_array_copy(arena, noisy ? noisy : a);
     }
     return PO_OK;
 }
@@ -321,5 +402,14 @@ po_status po_ref_graph(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                        const po_array *const *in, po_array **out, bool round) {
     int64_t trips = 0;
     return run_graph(ctx, arena, (po_ref_frame){.graph = graph, .round = round, .trips = &trips},
+                     in, out);
+}
+
+po_status po_ref_graph_noisy(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                             const po_array *const *in, uint64_t draw, po_array **out,
+                             po_array **noisy) {
+    int64_t trips = 0;
+    return run_graph(ctx, arena,
+                     (po_ref_frame){.graph = graph, .draw = &draw, .noisy = noisy, .trips = &trips},
                      in, out);
 }

@@ -25,13 +25,24 @@ static po_status arrays_of(po_ctx *ctx, po_arena *arena, const po_graph *graph, 
     return PO_OK;
 }
 
+static po_status told(po_ctx *ctx, po_status status) {
+    return status == PO_UNSUPPORTED ? po_fail(ctx, status, "an operator has no reference") : status;
+}
+
 po_status po_verify_evaluate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                              const po_feed *feed, bool round, po_array ***out) {
     const po_array **in = NULL;
     PO_TRY(arrays_of(ctx, arena, graph, feed, &in));
     *out = PO_NEW_N(arena, po_array *, graph->n_outputs);
-    po_status status = po_ref_graph(ctx, arena, graph, in, *out, round);
-    if (status == PO_UNSUPPORTED)
-        return po_fail(ctx, status, "an operator has no reference");
-    return status;
+    return told(ctx, po_ref_graph(ctx, arena, graph, in, *out, round));
+}
+
+po_status po_verify_evaluate_noisy(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                                   const po_feed *feed, uint64_t draw, po_array ***out,
+                                   po_array ***noisy) {
+    const po_array **in = NULL;
+    PO_TRY(arrays_of(ctx, arena, graph, feed, &in));
+    *out = PO_NEW_N(arena, po_array *, graph->n_outputs);
+    *noisy = PO_NEW_N(arena, po_array *, graph->n_outputs);
+    return told(ctx, po_ref_graph_noisy(ctx, arena, graph, in, draw, *out, *noisy));
 }

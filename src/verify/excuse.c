@@ -1,11 +1,11 @@
 /* What excuses a float that is off by more than the tolerance: what the original is off by itself,
- * from float64 or by rounding alone, on the same inputs or right beside them. */
+ * from float64 or by rounding alone. */
 #include "verify/runner.h"
 
 #include <math.h>
 
-/* How many points beside a set are asked. */
-enum { NEIGHBOURS = 4 };
+/* How many draws of noise are asked for. */
+enum { DRAWS = 4 };
 /* Seconds that the float64 reference may take at once. */
 static const double one_reference = 10;
 /* What is finite at inputs this many times as large is not near the end of what floats hold. */
@@ -44,10 +44,8 @@ static double magnitude(const po_datum *d) {
     return most;
 }
 
-/* Every float of the feed moved by a part of it, up or down, in ways of this number. `zeros` too:
- * by the same part of the largest of the tensor, or of 1. */
-static po_status move_feed(po_runner *r, po_arena *arena, const po_feed *feed, uint32_t number,
-                           bool zeros, po_feed *moved) {
+/* Every float of the feed moved by a part of it, up or down. */
+static po_status move_feed(po_runner *r, po_arena *arena, const po_feed *feed, po_feed *moved) {
     float by = (float)(po_verify_quantises(r->spec->graph) ? before_steps : last_bit);
     po_datum *data = po_arena_memdup(arena, feed->data, sizeof *data * feed->n);
     for (uint32_t k = 0; k < feed->n; k++) {
@@ -57,13 +55,10 @@ static po_status move_feed(po_runner *r, po_arena *arena, const po_feed *feed, u
         po_tensor *copy = NULL;
         PO_TRY(po_tensor_create(r->ctx, arena, t->dtype, t->rank, t->dims, &copy));
         const float *from = t->data;
-        float *to = po_tensor_data(copy), unit = zeros ? (float)magnitude(&data[k]) : 0;
-        if (zeros && !(unit > 0 && isfinite(unit)))
-            unit = 1;
-        for (int64_t i = 0; i < t->count; i++) {
-            float way = po_random_u64(r->spec->seed + number, 99 + k, (uint64_t)i) & 1 ? by : -by;
-            to[i] = from[i] != 0 ? from[i] * (1 + way) : unit * way;
-        }
+        float *to = po_tensor_data(copy);
+        for (int64_t i = 0; i < t->count; i++)
+            to[i] =
+                from[i] * (1 + (po_random_u64(r->spec->seed, 99 + k, (uint64_t)i) & 1 ? by : -by));
         data[k].tensor = copy;
     }
     *moved = (po_feed){feed->n, feed->names, data};
@@ -78,7 +73,7 @@ static po_status measure_noise(po_runner *r, const po_feed *feed, po_arena *scra
     po_runner_mark(r, PO_STAGE_COMPARE);
     for (uint32_t i = 0; i < r->n_outputs; i++)
         r->outputs[i].noise = 0;
-    PO_TRY(move_feed(r, scratch, feed, 0, false, &moved));
+    PO_TRY(move_feed(r, scratch, feed, &moved));
     PO_TRY(add_noise(r, r->original, &moved, scratch, expected));
     if (!r->plain)
         PO_TRY(po_session_open(
@@ -107,16 +102,20 @@ static bool has_reference(const po_runner *r) {
     return r->references > 0 && r->spec->graph->n_outputs == r->n_outputs;
 }
 
-/* The error from float64 of the original's outputs on a feed; unknown without a reference. */
-static po_status own_error_of(po_runner *r, po_arena *scratch, const po_feed *feed,
-                              const po_datum *outputs, po_own_error **own) {
+/* The error from float64 of the original's outputs, or without outputs what noise moves them by;
+ * unknown without a reference. */
+static po_status ask_reference(po_runner *r, po_arena *scratch, const po_feed *feed,
+                               const po_datum *outputs, uint32_t draw, po_own_error **own) {
     *own = PO_NEW_N(scratch, po_own_error, r->n_outputs);
     po_runner_mark(r, PO_STAGE_COMPARE);
     if (!has_reference(r))
         return PO_OK;
-    double start = po_now();
-    PO_TRY(po_verify_own_error(r->ctx, scratch, r->spec->graph, feed, outputs,
-                               fmin(one_reference, r->references), *own));
+    double start = po_now(), seconds = fmin(one_reference, r->references);
+    const po_graph *graph = r->spec->graph;
+    if (outputs)
+        PO_TRY(po_verify_own_error(r->ctx, scratch, graph, feed, outputs, seconds, *own));
+    else
+        PO_TRY(po_verify_noise(r->ctx, scratch, graph, feed, r->spec->seed + draw, seconds, *own));
     r->references -= po_now() - start;
     return PO_OK;
 }
@@ -131,7 +130,7 @@ static bool stands_on_steps(const po_input_set *set) {
  * alone moves the original by; so it is where values are cut to steps, if that is more. */
 static po_status allow_own_error(po_runner *r, const po_input_set *set, po_arena *scratch,
                                  const po_datum *expected, po_own_error **own) {
-    PO_TRY(own_error_of(r, scratch, set->feed, expected, own));
+    PO_TRY(ask_reference(r, scratch, set->feed, expected, 0, own));
     if (stands_on_steps(set))
         return PO_OK;
     bool steps = po_verify_quantises(r->spec->graph);
@@ -165,25 +164,17 @@ static po_status run_elsewhere(po_runner *r, const po_feed *feed, po_arena *scra
 }
 
 /* The original may be exact at a point by luck (a mean of equal numbers), and off from float64 all
- * around it by as much as the other is there: so its error is taken beside the point as well. What
- * jumps at the point is no error: both sides of a jump are exact. */
-static po_status allow_nearby(po_runner *r, const po_input_set *set, po_arena *scratch,
-                              uint32_t number, po_own_error *own) {
-    po_feed moved;
-    const po_datum *outputs;
-    po_own_error *beside;
-    if (stands_on_steps(set) || !has_reference(r))
+ * around it by as much as the other is there: so what its operators may round by counts as well. */
+static po_status allow_rounding(po_runner *r, const po_input_set *set, po_arena *scratch,
+                                uint32_t draw, po_own_error *own) {
+    po_own_error *noise;
+    if (stands_on_steps(set))
         return PO_OK;
-    po_runner_mark(r, PO_STAGE_COMPARE);
-    PO_TRY(move_feed(r, scratch, set->feed, number, true, &moved));
-    PO_TRY(run_elsewhere(r, &moved, scratch, &outputs));
-    if (!outputs)
-        return PO_OK;
-    PO_TRY(own_error_of(r, scratch, &moved, outputs, &beside));
+    PO_TRY(ask_reference(r, scratch, set->feed, NULL, draw, &noise));
     for (uint32_t i = 0; i < r->n_outputs; i++)
-        if (own[i].known && beside[i].known) {
-            own[i].most = fmax(own[i].most, beside[i].most);
-            own[i].mean = fmax(own[i].mean, beside[i].mean);
+        if (own[i].known && noise[i].known) {
+            own[i].most = fmax(own[i].most, noise[i].most);
+            own[i].mean = fmax(own[i].mean, noise[i].mean);
         }
     return PO_OK;
 }
@@ -228,8 +219,8 @@ po_status po_excuse_floats(po_runner *r, const po_input_set *set, po_arena *scra
         e->own = true;
         compare_with_own(&e->own_error[i], &expected[i], &got[i], rule, d);
     }
-    while (d->mismatch == PO_MISMATCH_ERROR && e->own_error[i].known && e->nearby < NEIGHBOURS) {
-        PO_TRY(allow_nearby(r, set, scratch, e->nearby++, e->own_error));
+    while (d->mismatch == PO_MISMATCH_ERROR && e->own_error[i].known && e->draws < DRAWS) {
+        PO_TRY(allow_rounding(r, set, scratch, e->draws++, e->own_error));
         compare_with_own(&e->own_error[i], &expected[i], &got[i], rule, d);
     }
     if (d->mismatch == PO_MISMATCH_SPECIAL) {

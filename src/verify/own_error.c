@@ -1,5 +1,5 @@
-/* How far the original itself is off from float64 on a set of inputs: what another model may be off
- * by too, times PO_OWN_ERRORS. */
+/* How far the original itself is off from float64 on a set of inputs, and how far what it rounds
+ * may move it there: what another model may be off by too, times PO_OWN_ERRORS. */
 #include "verify/verify_private.h"
 
 #include <float.h>
@@ -34,21 +34,57 @@ static po_own_error error_of(po_arena *arena, const po_array *exact, const po_da
     return own;
 }
 
-po_status po_verify_own_error(po_ctx *ctx, po_arena *arena, const po_graph *graph,
-                              const po_feed *feed, const po_datum *outputs, double seconds,
-                              po_own_error *own) {
+/* How far noise moved one output of the reference. */
+static po_own_error noise_of(const po_array *exact, const po_array *noisy) {
+    po_own_error own = {0, 0, exact->f != NULL, NULL};
+    double squares = 0;
+    for (int64_t i = 0; exact->f && i < exact->count; i++) {
+        double by = fabs(noisy->f[i] - exact->f[i]);
+        if (!isfinite(by))
+            continue;
+        own.most = fmax(own.most, by);
+        squares += by * by;
+    }
+    own.mean = exact->count > 0 ? sqrt(squares / (double)exact->count) : 0;
+    return own;
+}
+
+/* A question to the reference: what the original gave, or which noise. */
+typedef struct question {
+    const po_datum *outputs; /* NULL: noise */
+    uint64_t draw;
+} question;
+
+static po_status ask(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_feed *feed,
+                     question q, double seconds, po_own_error *own) {
     po_arena *scratch = po_arena_create(ctx);
     double deadline = ctx->deadline, mine = po_now() + seconds;
     ctx->deadline = deadline > 0 && deadline < mine ? deadline : mine;
-    po_array **exact = NULL;
-    po_status status = po_verify_evaluate(ctx, scratch, graph, feed, false, &exact);
+    po_array **exact = NULL, **noisy = NULL;
+    po_status status =
+        q.outputs ? po_verify_evaluate(ctx, scratch, graph, feed, false, &exact)
+                  : po_verify_evaluate_noisy(ctx, scratch, graph, feed, q.draw, &exact, &noisy);
     ctx->deadline = deadline;
-    for (uint32_t k = 0; k < graph->n_outputs; k++)
-        own[k] = status == PO_OK ? error_of(arena, exact[k], &outputs[k])
-                                 : (po_own_error){0, 0, false, NULL};
+    for (uint32_t k = 0; k < graph->n_outputs; k++) {
+        own[k] = (po_own_error){0, 0, false, NULL};
+        if (status == PO_OK)
+            own[k] =
+                q.outputs ? error_of(arena, exact[k], &q.outputs[k]) : noise_of(exact[k], noisy[k]);
+    }
     po_arena_free(scratch);
     if (status == PO_OK || status == PO_NO_MEMORY || status == PO_CANCELLED)
         return status;
     po_ctx_clear(ctx); /* too slow, or an operator without a reference: it stays unknown */
     return po_ctx_poll(ctx);
+}
+
+po_status po_verify_own_error(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                              const po_feed *feed, const po_datum *outputs, double seconds,
+                              po_own_error *own) {
+    return ask(ctx, arena, graph, feed, (question){outputs, 0}, seconds, own);
+}
+
+po_status po_verify_noise(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_feed *feed,
+                          uint64_t draw, double seconds, po_own_error *own) {
+    return ask(ctx, arena, graph, feed, (question){NULL, draw}, seconds, own);
 }

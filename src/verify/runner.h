@@ -47,7 +47,7 @@ po_status po_runner_run(po_runner *r, po_session *session, const po_feed *feed, 
  * needed. */
 typedef struct po_excuses {
     bool noise, own, scaled;
-    uint32_t nearby;         /* points beside it that were asked */
+    uint32_t draws;          /* of noise that were asked for */
     po_own_error *own_error; /* by output */
     const po_datum *at_scale;
 } po_excuses;

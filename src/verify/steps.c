@@ -1,33 +1,16 @@
 /* Operators that cut values to steps, and of them those that round what they are given. */
 #include "verify/verify_private.h"
 
-#include <string.h>
+#include "ops/op.h"
 
 bool po_verify_has_steps(const po_graph *g) {
-    static const char *const ops[] = {"Round",
-                                      "Floor",
-                                      "Ceil",
-                                      "Sign",
-                                      "QuantizeLinear",
-                                      "Less",
-                                      "LessOrEqual",
-                                      "Greater",
-                                      "GreaterOrEqual",
-                                      "Equal",
-                                      "ArgMax",
-                                      "ArgMin",
-                                      "TopK",
-                                      "NonZero",
-                                      "DynamicQuantizeLinear",
-                                      "Mod",
-                                      "NonMaxSuppression"};
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         const po_node *node = &g->nodes[i];
         if (node->removed)
             continue;
-        for (size_t k = 0; k < sizeof ops / sizeof ops[0]; k++)
-            if (strcmp(node->op_type, ops[k]) == 0)
-                return true;
+        const po_op_row *row = po_op_row_of(node->op);
+        if (row && row->flags & PO_OPF_JUMPS)
+            return true;
         for (uint32_t a = 0; a < node->n_attr; a++)
             if (node->attr[a].kind == PO_ATTR_GRAPH || node->attr[a].kind == PO_ATTR_GRAPHS)
                 return true; /* bodies hold constants of their own */

@@ -56,6 +56,10 @@ po_status po_verify_ties(po_ctx *ctx, const po_graph *graph, const po_feed *feed
 /* The graph's outputs by the float64 reference. */
 po_status po_verify_evaluate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                              const po_feed *feed, bool round, po_array ***out);
+/* In `noisy` with half a bit of noise wherever floats round (ops/op.h). */
+po_status po_verify_evaluate_noisy(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                                   const po_feed *feed, uint64_t draw, po_array ***out,
+                                   po_array ***noisy);
 
 /* own_error.c: how far an output of the original is off from float64. */
 typedef struct po_own_error {
@@ -68,6 +72,10 @@ typedef struct po_own_error {
 po_status po_verify_own_error(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                               const po_feed *feed, const po_datum *outputs, double seconds,
                               po_own_error *own);
+/* The same of what noise moves the reference by: a draw of it, where the original may be exact by
+ * luck (a mean of equal numbers). */
+po_status po_verify_noise(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_feed *feed,
+                          uint64_t draw, double seconds, po_own_error *own);
 
 /* steps.c: whether some operator cuts values to steps: there a small difference becomes a large
  * one.

@@ -361,29 +361,33 @@ def case_nothing_but_rounding(bed):
 
 
 def case_exact_by_luck(bed):
-    """A norm of equal numbers: 0 where their mean is exact, which it is in the original, and off right
-    beside it, as it is everywhere where it is a seventh of seven times as much. A mean that is off by more
-    is found out."""
-    def save(name, mean, **weights):
+    """A norm of equal numbers: 0 where their mean is exact, which it is in the original, and what rounding
+    leaves of them where it is a seventh of seven times as much: of floats, and of integers with a scale. A
+    mean that is off by more is found out."""
+    def save(name, first, mean, **weights):
         node = helper.make_node
-        nodes = [*mean, node('Sub', ['x', 'm'], ['d']), node('Mul', ['d', 'd'], ['q']),
+        nodes = [*first, *mean, node('Sub', ['x', 'm'], ['d']), node('Mul', ['d', 'd'], ['q']),
                  node('ReduceMean', ['q'], ['v'], axes=[-1]), node('Add', ['v', 'e'], ['s']),
                  node('Sqrt', ['s'], ['r']), node('Div', ['d', 'r'], ['n']), node('Add', ['n', 'b'], ['y'])]
         weights.update(e=1e-5, b=0.37)
-        ports = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [3, 24]) for n in 'xy']
+        ports = [helper.make_tensor_value_info('i' if first else 'x', TensorProto.INT8 if first else TensorProto.FLOAT,
+                                               [3, 24]),
+                 helper.make_tensor_value_info('y', TensorProto.FLOAT, [3, 24])]
         graph = helper.make_graph(nodes, 'g', ports[:1], ports[1:],
                                   [numpy_helper.from_array(np.asarray(v, 'f'), k) for k, v in weights.items()])
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8),
                   bed.path(name))
-    save('a.onnx', [helper.make_node('ReduceMean', ['x'], ['m'], axes=[-1])])
-    for name, part in ('b.onnx', 1 / 7), ('c.onnx', (1 + 3e-5) / 7):
-        save(name, [helper.make_node('Mul', ['x', 'seven'], ['t']),
-                    helper.make_node('ReduceMean', ['t'], ['u'], axes=[-1]),
-                    helper.make_node('Mul', ['u', 'k'], ['m'])], seven=7, k=part)
-    code, said, err = bed.run('verify', 'a.onnx', 'b.onnx')
-    expect(code == 0 and said.startswith('equal'), f'{code}: {said}{err}')
-    code, said, err = bed.run('verify', 'a.onnx', 'c.onnx')
-    expect(code == 1, f'{code}: {said}{err}')
+    for first in ([], [helper.make_node('DequantizeLinear', ['i', 'scale'], ['x'])]):
+        more = {'scale': 0.0172} if first else {}
+        save('a.onnx', first, [helper.make_node('ReduceMean', ['x'], ['m'], axes=[-1])], **more)
+        for name, part in ('b.onnx', 1 / 7), ('c.onnx', (1 + 3e-5) / 7):
+            save(name, first, [helper.make_node('Mul', ['x', 'seven'], ['t']),
+                               helper.make_node('ReduceMean', ['t'], ['u'], axes=[-1]),
+                               helper.make_node('Mul', ['u', 'k'], ['m'])], seven=7, k=part, **more)
+        code, said, err = bed.run('verify', 'a.onnx', 'b.onnx')
+        expect(code == 0 and said.startswith('equal'), f'{code}: {said}{err}')
+        code, said, err = bed.run('verify', 'a.onnx', 'c.onnx')
+        expect(code == 1, f'{code}: {said}{err}')
 
 
 def case_dump_and_skip(bed):

@@ -19,9 +19,8 @@ static void setup(fixture *f, const char *text) {
     po_ops_resolve(f->graph);
 }
 
-/* Evaluates; float inputs count up from 1, integer inputs from 0. */
-static po_status evaluate(fixture *f, bool round) {
-    const po_array *in[8] = {0};
+/* Float inputs count up from 1, integer inputs from 0. */
+static void make_inputs(fixture *f, const po_array **in) {
     po_graph *g = f->graph;
     for (uint32_t k = 0; k < g->n_inputs; k++) {
         const po_type *t = &g->values[g->inputs[k]].type;
@@ -38,7 +37,12 @@ static po_status evaluate(fixture *f, bool round) {
         }
         in[k] = a;
     }
-    return po_ref_graph(&f->ctx, g->arena, g, in, f->out, round);
+}
+
+static po_status evaluate(fixture *f, bool round) {
+    const po_array *in[8] = {0};
+    make_inputs(f, in);
+    return po_ref_graph(&f->ctx, f->graph->arena, f->graph, in, f->out, round);
 }
 
 static void done(fixture *f) {
@@ -67,6 +71,39 @@ static void test_rounding(void **state) {
     assert_int_equal(evaluate(&f, false), PO_OK);
     assert_true(f.out[0]->f[0] == 1.0);
     assert_int_equal(f.out[1]->i[30], -126); /* integers wrap either way */
+    done(&f);
+}
+
+/* Noise is where floats round, and nowhere else. */
+static void test_noise(void **state) {
+    fixture f;
+    const po_array *in[8] = {0};
+    po_array *noisy[8] = {0};
+    (void)state;
+    setup(&f, "graph g (x: f32[4]) -> (exact, luck, chosen, step, far, wide) {\n"
+              "  t = Mul(x, third: f32[] {0.333333343})\n  r = Relu(t)\n  exact = Sub(r, t)\n"
+              "  e = Mul(ones: f32[8] {1.1}, ones)\n  m = ReduceMean(e) {axes=[0], keepdims=1}\n"
+              "  luck = Sub(e, m)\n  chosen = Mul(x, half: f32[] {0.5})\n"
+              "  step = Floor(t)\n  big = Add(t, b: f32[] {1e9})\n  far = Sub(big, b)\n"
+              "  w = Cast(t) {to=11}\n  v = Cast(x) {to=11}\n  wide = Exp(v)\n}\n");
+    make_inputs(&f, in);
+    for (uint64_t draw = 0; draw < 8; draw++) {
+        assert_int_equal(
+            po_ref_graph_noisy(&f.ctx, f.graph->arena, f.graph, in, draw, f.out, noisy), PO_OK);
+        double luck = 0, far = 0;
+        for (int64_t i = 0; i < 4; i++) {
+            assert_true(f.out[0]->f[i] == 0 && noisy[0]->f[i] == 0);
+            assert_true(f.out[1]->f[i] == 0);
+            luck = fmax(luck, fabs(noisy[1]->f[i]));
+            assert_true(noisy[2]->f[i] == f.out[2]->f[i]);
+            assert_true(noisy[3]->f[i] == f.out[3]->f[i]);
+            assert_true(fabs(f.out[4]->f[i] - (double)(float)((double)(i + 1) / 3)) < 1e-6);
+            far = fmax(far, fabs(noisy[4]->f[i] - f.out[4]->f[i]));
+            assert_true(noisy[5]->f[i] == f.out[5]->f[i]);
+        }
+        assert_true(luck > 0 && luck < 0x1p-22);
+        assert_true(far > 50 && far < 130);
+    }
     done(&f);
 }
 
@@ -216,13 +253,10 @@ static void test_cancel(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_lifetimes),
-        cmocka_unit_test(test_bodies),
-        cmocka_unit_test(test_node_with_body),
-        cmocka_unit_test(test_undefined_arithmetic),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_rounding),       cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_lifetimes),      cmocka_unit_test(test_bodies),
+        cmocka_unit_test(test_node_with_body), cmocka_unit_test(test_undefined_arithmetic),
+        cmocka_unit_test(test_limits),         cmocka_unit_test(test_values),
         cmocka_unit_test(test_cancel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
