@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -195,55 +196,74 @@ typedef struct reading {
 } reading;
 
 static const double slow_run = 0.03;
+/* Of a kernel that is right and has not been timed. */
+static const double looked_at = HUGE_VAL;
 
-static double time_kernel(visit *r, const po_timed_kernel *k, uint32_t number, bool look) {
-    const po_mu *mu = k->mu;
+typedef struct opened {
+    kernel_fn run;
+    void (*start)(float *device);
+    size_t device, scratch; /* floats */
+} opened;
+
+static bool open_kernel(const visit *r, uint32_t number, opened *o) {
     const char *isa = po_isas[r->isa].name;
     char name[64];
     snprintf(name, sizeof name, "k%u_%s", number, isa);
-    void *run_symbol = dlsym(r->library, name);
+    void *run = dlsym(r->library, name);
     snprintf(name, sizeof name, "k%u_%s_start", number, isa);
-    void *start_symbol = dlsym(r->library, name);
+    void *start = dlsym(r->library, name);
     snprintf(name, sizeof name, "k%u_%s_device", number, isa);
-    const size_t *device_floats = dlsym(r->library, name);
+    const size_t *device = dlsym(r->library, name);
     snprintf(name, sizeof name, "k%u_%s_scratch", number, isa);
-    const size_t *scratch_floats = dlsym(r->library, name);
-    if (!run_symbol || !start_symbol || !device_floats || !scratch_floats)
+    const size_t *scratch = dlsym(r->library, name);
+    if (!run || !start || !device || !scratch)
+        return false;
+    memcpy(&o->run, &run, sizeof run);
+    memcpy(&o->start, &start, sizeof start);
+    o->device = *device;
+    o->scratch = *scratch;
+    return true;
+}
+
+/* looked_at, or what stands for a kernel that is wrong. */
+static double look_at(visit *r, const po_timed_kernel *k, uint32_t number) {
+    opened o;
+    if (!k->check)
+        return looked_at;
+    if (!open_kernel(r, number, &o))
         return 0;
-    kernel_fn run;
-    void (*start)(float *);
-    memcpy(&run, &run_symbol, sizeof run);
-    memcpy(&start, &start_symbol, sizeof start);
     po_arena *arena = po_arena_create(r->ctx);
-    uint32_t copies;
-    const float ***weights = lay_weights(arena, mu, &r->numbers, &copies);
-    float *device = filled(arena, *device_floats, 7), *scratch = filled(arena, *scratch_floats, 9);
+    loaded l = {o.run, filled(arena, o.device, 7), filled(arena, o.scratch, 9)};
+    o.start(l.device);
+    double from = po_now();
+    const char *wrong = check_kernel(r->ctx, arena, k, r->isa, &l);
+    r->looked += po_now() - from;
+    if (wrong)
+        po_reply_log(r->reply, "a schedule is wrong: %s", wrong);
+    po_arena_free(arena);
+    return wrong ? -1 : looked_at;
+}
+
+static double time_kernel(visit *r, const po_timed_kernel *k, uint32_t number) {
+    opened o;
+    if (!open_kernel(r, number, &o))
+        return 0;
+    po_arena *arena = po_arena_create(r->ctx);
+    uint32_t copies, n_weights;
+    const float ***weights = lay_weights(arena, k->mu, &r->numbers, &copies);
+    float *scratch = filled(arena, o.scratch, 9);
     pool one = {1, run_one, NULL};
-    start(device);
-    uint32_t n_weights;
-    int64_t apart = 4 * (int64_t)*device_floats + (int64_t)weights_of(mu, &n_weights);
+    int64_t apart = 4 * (int64_t)o.device + (int64_t)weights_of(k->mu, &n_weights);
     uint32_t places = apart > 0 && apart < k->spread ? (uint32_t)(k->spread / apart) : 1;
     float **maps = PO_NEW_N(arena, float *, MOST_COPIES);
     places = places > MOST_COPIES ? MOST_COPIES : places;
-    maps[0] = device;
-    for (uint32_t i = 1; i < places; i++) {
-        maps[i] = filled(arena, *device_floats, 7 + i);
-        start(maps[i]);
-    }
-    if (look && k->check) {
-        loaded l = {run, device, scratch};
-        double from = po_now();
-        const char *wrong = check_kernel(r->ctx, arena, k, r->isa, &l);
-        r->looked += po_now() - from;
-        if (wrong) {
-            po_reply_log(r->reply, "a schedule is wrong: %s", wrong);
-            po_arena_free(arena);
-            return -1;
-        }
+    for (uint32_t i = 0; i < places; i++) {
+        maps[i] = filled(arena, o.device, 7 + i);
+        o.start(maps[i]);
     }
     double best = 0, begin = po_thread_seconds();
     uint32_t n = 0, turn = 0;
-    run(NULL, weights[turn % copies], NULL, maps[turn % places], scratch, &one);
+    o.run(NULL, weights[turn % copies], NULL, maps[turn % places], scratch, &one);
     turn++;
     /* What takes long is hardly disturbed by what lasts for moments. */
     uint32_t least = po_thread_seconds() - begin > slow_run ? 1 : 3;
@@ -251,7 +271,7 @@ static double time_kernel(visit *r, const po_timed_kernel *k, uint32_t number, b
         uint32_t repeat = 0;
         double from = po_thread_seconds(), spent;
         do {
-            run(NULL, weights[turn % copies], NULL, maps[turn % places], scratch, &one);
+            o.run(NULL, weights[turn % copies], NULL, maps[turn % places], scratch, &one);
             turn++;
             repeat++;
             spent = po_thread_seconds() - from;
@@ -262,6 +282,23 @@ static double time_kernel(visit *r, const po_timed_kernel *k, uint32_t number, b
     return best;
 }
 
+static void tell_reading(const visit *r, uint32_t kernel, double seconds) {
+    reading one = {kernel, seconds};
+    po_reply_add(r->reply, &one, sizeof one);
+}
+
+/* Compares what no process before this one has. What comparisons keep for each other goes before
+ * anything is timed: maps and weights take as much. */
+static void look_at_all(visit *r, const timing *t, double *best) {
+    uint64_t before = r->ctx->next_arena;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (t->built[i] && best[i] == 0) {
+            best[i] = look_at(r, &t->kernels[i], i);
+            tell_reading(r, i, best[i]);
+        }
+    po_arenas_free_since(r->ctx, before);
+}
+
 /* Twice over all of them, at different times: what disturbed one reading rarely disturbs both. */
 static po_status time_all(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
     const timing *t = user;
@@ -270,17 +307,19 @@ static po_status time_all(po_ctx *ctx, po_arena *arena, po_reply *reply, void *u
         best[i] = t->kernels[i].seconds;
     visit r = {.ctx = ctx, .reply = reply, .isa = t->isa};
     r.library = dlopen(t->library, RTLD_NOW | RTLD_LOCAL);
-    if (!r.library)
+    if (!r.library) {
         po_reply_log(reply, "kernels do not load: %s", dlerror());
+        return PO_OK;
+    }
+    look_at_all(&r, t, best);
     r.numbers = all_weights(arena, t);
-    for (uint32_t pass = 0; pass < 2 && r.library; pass++)
+    for (uint32_t pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < t->n; i++) {
-            if (!t->built[i] || best[i] < 0 || (pass == 0 && t->kernels[i].seconds != 0))
+            if (!t->built[i] || best[i] <= 0 || (pass == 0 && best[i] != looked_at))
                 continue; /* it cannot be read, or a process before this one has */
-            double seconds = time_kernel(&r, &t->kernels[i], i, pass == 0);
-            best[i] = pass == 0 || (seconds > 0 && seconds < best[i]) ? seconds : best[i];
-            reading one = {i, best[i]};
-            po_reply_add(reply, &one, sizeof one);
+            double seconds = time_kernel(&r, &t->kernels[i], i);
+            best[i] = seconds > 0 && seconds < best[i] ? seconds : best[i];
+            tell_reading(&r, i, best[i]);
         }
     po_reply_log(reply, "%u kernels compared with float64 in %.2f s, timed in %.2f s", t->n,
                  r.looked, po_now() - begin - r.looked);
@@ -390,11 +429,14 @@ static po_status build(po_ctx *ctx, po_arena *arena, const char *cc, const char 
     return PO_OK;
 }
 
-/* The kernel that was under way when a process ended: the first that it had and sent nothing of. */
+/* The kernel that was under way when a process ended: the first that it had and sent nothing of, or
+ * the first that it had not timed. */
 static uint32_t under_way(const timing *t) {
-    for (uint32_t i = 0; i < t->n; i++)
-        if (t->built[i] && t->kernels[i].seconds == 0)
-            return i;
+    const double states[] = {0, looked_at};
+    for (uint32_t k = 0; k < 2; k++)
+        for (uint32_t i = 0; i < t->n; i++)
+            if (t->built[i] && t->kernels[i].seconds == states[k])
+                return i;
     return PO_NONE;
 }
 
@@ -421,6 +463,9 @@ static po_status time_built(po_ctx *ctx, po_arena *arena, timing *t, po_timed_ke
         status = PO_OK;
         kernels[at].seconds = -1;
     }
+    for (uint32_t i = 0; i < t->n; i++)
+        if (kernels[i].seconds == looked_at)
+            kernels[i].seconds = 0; /* there was no time to read it */
     return status;
 }
 

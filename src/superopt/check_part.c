@@ -222,17 +222,22 @@ static void copy_statement(const building *b, uint32_t step, const po_mu_stateme
     po_mu_copy_items(mu, id, s);
 }
 
+static bool is_touched(const po_looked_steps *n, uint32_t tensor) {
+    for (uint32_t i = 0; i < n->n; i++)
+        for (uint32_t k = 0; k <= n->s[i]->n_in; k++)
+            if (po_mu_touched(n->s[i], k) == tensor)
+                return true;
+    return false;
+}
+
 static void add_tensors(building *b, const po_looked_steps *n, uint32_t *twin) {
     const po_mu *naive = b->naive;
     uint32_t n_in = 0;
     for (uint32_t id = 0; id < naive->n_tensors; id++) {
         const po_mu_tensor *t = &naive->tensors[id];
-        bool used = false, plain = t->place == PO_MU_TABLE || t->place == PO_MU_REGISTER;
+        bool plain = t->place == PO_MU_TABLE || t->place == PO_MU_REGISTER;
         int64_t dims[PO_MU_MAX_RANK];
-        for (uint32_t i = 0; i < n->n && !used; i++)
-            for (uint32_t k = 0; k <= n->s[i]->n_in && !used; k++)
-                used = po_mu_touched(n->s[i], k) == id;
-        if (!used)
+        if (!is_touched(n, id))
             continue;
         for (uint32_t x = 0; x < t->rank; x++)
             dims[x] = b->boxes[id].to[x] - b->boxes[id].from[x];
@@ -293,7 +298,7 @@ static int64_t cost_of(po_arena *arena, const po_mu *mu, const po_looked_steps *
             from = axis != PO_NONE ? (mu->tensors[n->out->tensor].dims[axis] - rows) / 2 : 0;
     find_boxes(scratch, mu, n, axis, from, from + rows, boxes, ranges);
     for (uint32_t id = 0; id < mu->n_tensors; id++)
-        if (mu->tensors[id].rank > 0 && boxes[id].to[0] > 0)
+        if (mu->tensors[id].rank > 0 && boxes[id].to[0] > 0 && is_touched(n, id))
             cost += po_part_elements(&boxes[id], mu->tensors[id].rank);
     po_arena_free(scratch);
     return cost;

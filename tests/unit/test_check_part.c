@@ -130,10 +130,28 @@ static void small_outputs_are_whole(void **state) {
     test_planned_end(&f);
 }
 
+/* What a part costs is what its steps touch: elsewhere the network may have any number of weights.
+ */
+static void weights_of_other_steps_are_not_counted(void **state) {
+    static const char sample[] =
+        "graph g (x: f32[1,4,12,13]) -> (y) {\n a = Conv(x, w: f32[8,4,3,3] random 1) " CONV3
+        "\n f = Flatten(a)\n y = MatMul(f, v: f32[1248,100] random 2)\n}";
+    (void)state;
+    test_planned f;
+    po_looked_steps n;
+    const po_part_size size = {0, 0, 1};
+    test_planned_start(&f, sample, false);
+    const po_mu *naive = f.plan.lowered.mu;
+    assert_true(po_look_at_steps(f.arena, naive, naive->first, 1, &n));
+    assert_true(compare(&f, sample, naive, &n, &size) > 0);
+    test_planned_end(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_are_what_the_whole_has_there),
         cmocka_unit_test(small_outputs_are_whole),
+        cmocka_unit_test(weights_of_other_steps_are_not_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
