@@ -61,12 +61,12 @@ uint32_t po_plan_add_form(planning *p, const po_mu *mu, const po_lone_step *lone
     po_timed_kernel form = {.mu = mu,
                             .check = po_check_step,
                             .spread = spread,
-                            .user = po_arena_memdup(p->arena, lone, sizeof *lone)};
+                            .user = po_arena_memdup(p->scratch, lone, sizeof *lone)};
     po_hash_map_put(p->known, key, p->n_forms);
     uint32_t n = p->n_forms, m = p->n_forms;
-    PO_PUSH(p->arena, p->seconds, n, p->cap_seconds, 0.0);
-    PO_PUSH(p->arena, p->keys, m, p->cap_keys, key);
-    PO_PUSH(p->arena, p->forms, p->n_forms, p->cap_forms, form);
+    PO_PUSH(p->scratch, p->seconds, n, p->cap_seconds, 0.0);
+    PO_PUSH(p->scratch, p->keys, m, p->cap_keys, key);
+    PO_PUSH(p->scratch, p->forms, p->n_forms, p->cap_forms, form);
     return p->n_forms - 1;
 }
 
@@ -77,17 +77,17 @@ static void add_steps(planning *p, uint32_t plan) {
         s.n = po_choices_of(naive, node, p->options->exact, s.choices);
         for (uint32_t i = 0; i < s.n; i++) {
             po_lone_step lone;
-            const po_mu *mu = po_plan_lone(p->arena, naive, node, &s.choices[i], &lone);
+            const po_mu *mu = po_plan_lone(p->scratch, naive, node, &s.choices[i], &lone);
             lone.last = p->last;
             s.form[i] = po_plan_add_form(p, mu, &lone, 0);
         }
-        PO_PUSH(p->arena, p->steps, p->n_steps, p->cap_steps, s);
+        PO_PUSH(p->scratch, p->steps, p->n_steps, p->cap_steps, s);
     }
 }
 
 /* --- measuring --- */
 
-enum { READING = 17 /* raised whenever printing or timing changes */ };
+enum { READING = 18 /* raised whenever printing or timing changes */ };
 
 static po_hash key_of(const planning *p, uint32_t form, uint32_t isa) {
     po_hash key = po_hash_u64(po_hash_u64(p->options->key, p->keys[form].lo), p->keys[form].hi);
@@ -137,7 +137,7 @@ static void remember(planning *p, uint32_t isa) {
 
 /* By first form: what all steps that have it are estimated to take of the whole. */
 static const double *parts_of(const planning *p) {
-    double *parts = PO_NEW_N(p->arena, double, p->n_forms), sum = 0;
+    double *parts = PO_NEW_N(p->scratch, double, p->n_forms), sum = 0;
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const step *s = &p->steps[i];
         double least = estimate(p->forms[s->form[0]].mu);
@@ -172,7 +172,7 @@ static void want(const planning *p, uint32_t round, const double *parts, bool *w
 
 /* Times some forms, as long as there is time for readings. */
 static po_status read_some(planning *p, const uint32_t *which, uint32_t n, uint32_t isa) {
-    po_timed_kernel *batch = PO_NEW_N(p->arena, po_timed_kernel, n);
+    po_timed_kernel *batch = PO_NEW_N(p->scratch, po_timed_kernel, n);
     for (uint32_t i = 0; i < n; i++)
         batch[i] = p->forms[which[i]];
     po_limit limit = po_limit_begin(p->ctx, p->options->until);
@@ -195,7 +195,7 @@ static po_status read_some(planning *p, const uint32_t *which, uint32_t n, uint3
  * form; NULL: all alike): the time may end before all are read. */
 static po_status read_forms(planning *p, const bool *wanted, const double *weight, uint32_t isa) {
     enum { AT_A_TIME = 32 };
-    uint32_t n = 0, *which = PO_NEW_N(p->arena, uint32_t, p->n_forms);
+    uint32_t n = 0, *which = PO_NEW_N(p->scratch, uint32_t, p->n_forms);
     for (uint32_t i = 0; i < p->n_forms; i++) {
         if (!wanted[i])
             continue;
@@ -213,7 +213,7 @@ static po_status read_forms(planning *p, const bool *wanted, const double *weigh
 
 /* By form: what the steps that may have it take of the whole. */
 static const double *weights_of(const planning *p, const double *parts) {
-    double *weight = PO_NEW_N(p->arena, double, p->n_forms);
+    double *weight = PO_NEW_N(p->scratch, double, p->n_forms);
     for (uint32_t i = 0; i < p->n_steps; i++)
         for (uint32_t k = 0; k < p->steps[i].n; k++)
             weight[p->steps[i].form[k]] =
@@ -222,14 +222,14 @@ static const double *weights_of(const planning *p, const double *parts) {
 }
 
 static po_status read_round(planning *p, uint32_t round, const double *parts, uint32_t isa) {
-    bool *wanted = PO_NEW_N(p->arena, bool, p->n_forms);
+    bool *wanted = PO_NEW_N(p->scratch, bool, p->n_forms);
     want(p, round, parts, wanted);
     return read_forms(p, wanted, weights_of(p, parts), isa);
 }
 
 po_status po_plan_measure_bands(planning *p) {
     uint32_t isa = po_isa_of_machine();
-    bool *wanted = PO_NEW_N(p->arena, bool, p->n_forms);
+    bool *wanted = PO_NEW_N(p->scratch, bool, p->n_forms);
     for (uint32_t i = 0; i < p->n_bands; i++) {
         uint32_t form = p->bands[i].form;
         wanted[form] = p->seconds[form] == 0 && !recall(p, form, isa, &p->seconds[form]);
@@ -304,13 +304,13 @@ static double flops_of(po_arena *arena, const po_mu *mu, uint32_t node) {
     return flops;
 }
 
-static void build(planning *p, uint32_t plan, bool measured) {
+static void build(planning *p, po_arena *arena, uint32_t plan, bool measured) {
     po_plan *to = &p->plans[plan];
     to->n_steps = 0;
     po_schedule s;
     po_plan_step *rows = NULL;
     uint32_t cap = 0;
-    po_schedule_start(&s, p->arena, to->lowered.mu, false);
+    po_schedule_start(&s, arena, to->lowered.mu, false);
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const step *st = &p->steps[i];
         if (st->plan != plan)
@@ -318,26 +318,26 @@ static void build(planning *p, uint32_t plan, bool measured) {
         if (st->band != PO_NONE) {
             const band *b = &p->bands[st->band];
             po_bands_apply(&s, &b->b);
-            po_plan_step row = po_plan_band_row(p, b);
+            po_plan_step row = po_plan_band_row(p, arena, b);
             for (uint32_t k = 0; k < b->b.n; k++)
-                row.flops += flops_of(p->arena, to->lowered.mu, b->b.node[k]);
-            PO_PUSH(p->arena, rows, to->n_steps, cap, row);
+                row.flops += flops_of(p->scratch, to->lowered.mu, b->b.node[k]);
+            PO_PUSH(arena, rows, to->n_steps, cap, row);
             i += b->b.n - 1;
             continue;
         }
         const po_choice *choice = &st->choices[st->best];
         po_schedule_step(&s, st->node, choice);
         po_text text;
-        po_text_init(&text, p->arena);
+        po_text_init(&text, arena);
         choice->how->tell(choice, &text);
         po_plan_step row = {.name = to->lowered.mu->nodes[st->node].name,
                             .schedule = text.data,
-                            .flops = flops_of(p->arena, to->lowered.mu, st->node),
-                            .bytes = po_plan_traffic(p->arena, to->lowered.mu, st->node),
+                            .flops = flops_of(p->scratch, to->lowered.mu, st->node),
+                            .bytes = po_plan_traffic(p->scratch, to->lowered.mu, st->node),
                             .seconds = measured ? p->seconds[st->form[st->best]] : 0};
         for (uint32_t k = 0; k < st->n && measured; k++)
             row.tried += p->seconds[st->form[k]] > 0;
-        PO_PUSH(p->arena, rows, to->n_steps, cap, row);
+        PO_PUSH(arena, rows, to->n_steps, cap, row);
     }
     po_schedule_finish(&s);
     to->mu = s.mu;
@@ -351,7 +351,7 @@ enum { SHARED_LIMIT = 4 << 20 };
 
 /* Bands that are not what a muGraph can be are no bands. */
 static po_status build_checked(planning *p, uint32_t plan, bool measured) {
-    build(p, plan, measured);
+    build(p, p->arena, plan, measured);
     bool any = false;
     for (uint32_t i = 0; i < p->n_steps; i++)
         any |= p->steps[i].plan == plan && p->steps[i].band != PO_NONE;
@@ -363,7 +363,7 @@ static po_status build_checked(planning *p, uint32_t plan, bool measured) {
     po_log(p->ctx, "no bands: %s", p->ctx->error.message);
     po_ctx_clear(p->ctx);
     po_plan_part_bands(p, plan);
-    build(p, plan, measured);
+    build(p, p->arena, plan, measured);
     return PO_OK;
 }
 
@@ -389,12 +389,14 @@ static po_status lower_all(planning *p, const po_graph *graph, const po_regions 
 
 static planning planning_of(po_ctx *ctx, po_arena *arena, const po_plan_options *options,
                             po_plan *plans) {
+    po_arena *scratch = po_arena_child(arena);
     return (planning){.ctx = ctx,
                       .arena = arena,
+                      .scratch = scratch,
                       .options = options,
                       .plans = plans,
-                      .last = PO_NEW(arena, po_step_values *),
-                      .known = po_hash_map_create(arena)};
+                      .last = PO_NEW(scratch, po_step_values *),
+                      .known = po_hash_map_create(scratch)};
 }
 
 /* Seconds of a choice without timing it. */
@@ -421,7 +423,7 @@ po_status po_plan_estimate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
     PO_TRY(lower_all(&p, graph, regions));
     for (uint32_t i = 0; i < regions->n; i++)
         out->n_nodes += plans[i].failed ? regions->regions[i].n_nodes : 0;
-    bool *seen = PO_NEW_N(arena, bool, p.n_forms);
+    bool *seen = PO_NEW_N(p.scratch, bool, p.n_forms);
     for (uint32_t i = 0; i < p.n_steps; i++) {
         double best = 0;
         for (uint32_t k = 0; k < p.steps[i].n; k++) {
@@ -434,6 +436,7 @@ po_status po_plan_estimate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
         }
         out->seconds += best;
     }
+    po_arena_free(p.scratch);
     return PO_OK;
 }
 
@@ -466,7 +469,7 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
     choose(&p, measured);
     for (uint32_t i = 0; i < regions->n && measured; i++)
         if (!plans[i].failed) {
-            build(&p, i, true);
+            build(&p, p.scratch, i, true);
             po_plan_candidates(&p, i);
         }
     if (measured)
@@ -478,5 +481,6 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
             if (!p.cut)
                 PO_TRY(search_region(&p, &plans[i]));
         }
+    po_arena_free(p.scratch);
     return PO_OK;
 }

@@ -49,14 +49,14 @@ static const double bytes_a_second = 3e10; /* that leave the second cache and co
 static uint32_t add(planning *p, uint32_t first, const po_bands *b, int64_t spread,
                     uint32_t apart) {
     po_lone_step lone;
-    const po_mu *mu = po_plan_lone_bands(p->arena, b, &lone);
+    const po_mu *mu = po_plan_lone_bands(p->scratch, b, &lone);
     lone.last = p->last;
     band one = {.b = *b,
                 .plan = p->steps[first].plan,
                 .first = first,
                 .form = po_plan_add_form(p, mu, &lone, spread),
                 .apart = apart == PO_NONE ? p->n_bands : apart};
-    PO_PUSH(p->arena, p->bands, p->n_bands, p->cap_bands, one);
+    PO_PUSH(p->scratch, p->bands, p->n_bands, p->cap_bands, one);
     return p->n_bands - 1;
 }
 
@@ -82,7 +82,7 @@ static join join_of(const planning *p, uint32_t first, uint32_t n) {
     join found = {.first = first, .n = n};
     po_bands b = bands_of(p, first, n);
     po_bands_cost cost = {0};
-    po_arena *scratch = po_arena_child(p->arena);
+    po_arena *scratch = po_arena_child(p->scratch);
     int64_t height = 0;
     /* Some heights are of no label's steps: the whole is of all. */
     for (uint32_t x = 0; x < PO_MU_MAX_RANK && height <= 1; x++) {
@@ -121,7 +121,7 @@ static int64_t spread_of(planning *p, const po_mu *mu) {
     enum { LEAST = 1 << 20, MOST = 48 << 20 };
     uint32_t isa = po_isa_of_machine();
     int64_t bytes = 0, spread = LEAST;
-    po_arena *arena = po_arena_child(p->arena);
+    po_arena *arena = po_arena_child(p->scratch);
     int64_t *places = PO_NEW_N(arena, int64_t, mu->n_tensors + 1);
     if (isa < PO_ISAS && po_codegen_places(p->ctx, mu, &po_isas[isa], places) != PO_OK)
         po_ctx_clear(p->ctx);
@@ -146,7 +146,7 @@ void po_plan_candidates(planning *p, uint32_t plan) {
                 break;
             join one = join_of(p, i, n);
             if (one.rows[0] && one.gain > 0)
-                PO_PUSH(p->arena, joins, n_joins, cap, one);
+                PO_PUSH(p->scratch, joins, n_joins, cap, one);
         }
     for (uint32_t i = 0; i < n_joins; i++) {
         uint32_t before = 0;
@@ -176,8 +176,8 @@ static double gain_of(const planning *p, const band *b) {
 
 /* Of bands that share steps the set that saves most. */
 static void choose(planning *p) {
-    double *saved = PO_NEW_N(p->arena, double, p->n_steps + 1);
-    uint32_t *taken = PO_NEW_N(p->arena, uint32_t, p->n_steps + 1);
+    double *saved = PO_NEW_N(p->scratch, double, p->n_steps + 1);
+    uint32_t *taken = PO_NEW_N(p->scratch, uint32_t, p->n_steps + 1);
     for (uint32_t end = 1; end <= p->n_steps; end++) {
         saved[end] = saved[end - 1];
         taken[end] = PO_NONE;
@@ -225,11 +225,11 @@ void po_plan_part_bands(planning *p, uint32_t plan) {
             p->steps[i].band = PO_NONE;
 }
 
-po_plan_step po_plan_band_row(const planning *p, const band *b) {
+po_plan_step po_plan_band_row(const planning *p, po_arena *arena, const band *b) {
     const po_mu *mu = b->b.naive;
     po_text name, schedule;
-    po_text_init(&name, p->arena);
-    po_text_init(&schedule, p->arena);
+    po_text_init(&name, arena);
+    po_text_init(&schedule, arena);
     po_text_printf(&schedule, "bands of %lld rows: ", (long long)b->b.rows);
     po_plan_step row = {.seconds = p->seconds[b->form]};
     for (uint32_t i = 0; i < b->b.n; i++) {
@@ -239,7 +239,7 @@ po_plan_step po_plan_band_row(const planning *p, const band *b) {
     }
     row.name = name.data;
     row.schedule = schedule.data;
-    row.bytes = po_plan_traffic_of(p->arena, mu, b->b.node, b->b.n);
+    row.bytes = po_plan_traffic_of(p->scratch, mu, b->b.node, b->b.n);
     for (uint32_t i = 0; i < p->n_bands; i++)
         row.tried += p->bands[i].first == b->first && p->bands[i].b.n == b->b.n;
     return row;

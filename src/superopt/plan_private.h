@@ -24,7 +24,8 @@ typedef struct band {
 
 typedef struct planning {
     po_ctx *ctx;
-    po_arena *arena;
+    po_arena *arena;   /* of what plans keep */
+    po_arena *scratch; /* of all else */
     const po_plan_options *options;
     po_plan *plans;
     step *steps;
@@ -53,6 +54,6 @@ po_status po_plan_bands(planning *p);
 /* Takes none in a plan. */
 void po_plan_part_bands(planning *p, uint32_t plan);
 /* The row of steps that are taken in bands, without their FLOPs. */
-po_plan_step po_plan_band_row(const planning *p, const band *b);
+po_plan_step po_plan_band_row(const planning *p, po_arena *arena, const band *b);
 
 #endif
