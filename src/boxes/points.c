@@ -7,7 +7,11 @@ uint32_t po_program_input(uint64_t seed, uint32_t input, int64_t at) {
     return po_program_element(po_program_stream(seed, input), at);
 }
 
-/* Linear probing over a power of two of slots; entries of older generations are free. */
+/* Linear probing over a power of two of slots; entries of older generations are free. Of more than
+ * half as many entries as there may be slots all are forgotten: where many points are asked for,
+ * those of points long ago would be most of them. */
+enum { FIRST_SLOTS = 1 << 8, MOST_SLOTS = 1 << 21 };
+
 typedef struct slot {
     uint64_t key; /* value << 40 | element */
     uint32_t generation, residue;
@@ -49,6 +53,7 @@ struct po_program_points {
     uint64_t *stream; /* by input */
     uint32_t generation, n, capacity;
     slot *slots;
+    po_arena *table; /* theirs */
 };
 
 typedef struct pulling {
@@ -127,7 +132,6 @@ static po_status plan_step(po_program_points *p, const po_program_step *step) {
 
 po_status po_program_points_create(po_arena *arena, const po_program *program,
                                    po_program_points **points) {
-    enum { FIRST = 256 };
     po_program_points *p = PO_NEW(arena, po_program_points);
     *p = (po_program_points){.arena = arena, .program = program, .generation = 1};
     p->stream = PO_NEW_N(arena, uint64_t, program->n_inputs);
@@ -136,15 +140,14 @@ po_status po_program_points_create(po_arena *arena, const po_program *program,
         p->values[i].shape = &program->values[i];
     for (uint32_t i = 0; i < program->n_steps; i++)
         PO_TRY(plan_step(p, &program->steps[i]));
-    p->capacity = FIRST;
-    p->slots = PO_NEW_N(arena, slot, FIRST);
+    p->capacity = FIRST_SLOTS;
+    p->table = po_arena_child(arena);
+    p->slots = PO_NEW_N(p->table, slot, FIRST_SLOTS);
     *points = p;
     return PO_OK;
 }
 
-void po_program_points_reset(po_program_points *points, uint64_t seed) {
-    for (uint32_t i = 0; i < points->program->n_inputs; i++)
-        points->stream[i] = po_program_stream(seed, i);
+static void forget(po_program_points *points) {
     points->n = 0;
     if (++points->generation == 0) {
         memset(points->slots, 0, points->capacity * sizeof *points->slots);
@@ -152,6 +155,12 @@ void po_program_points_reset(po_program_points *points, uint64_t seed) {
             points->values[i].near = NULL;
         points->generation = 1;
     }
+}
+
+void po_program_points_reset(po_program_points *points, uint64_t seed) {
+    for (uint32_t i = 0; i < points->program->n_inputs; i++)
+        points->stream[i] = po_program_stream(seed, i);
+    forget(points);
 }
 
 static slot *find(const po_program_points *p, uint64_t key) {
@@ -164,14 +173,19 @@ static slot *find(const po_program_points *p, uint64_t key) {
 }
 
 static void remember(po_program_points *p, uint64_t key, uint32_t residue) {
-    if (2 * p->n >= p->capacity) {
-        slot *old = p->slots;
+    if (2 * p->n >= p->capacity && p->capacity == MOST_SLOTS) {
+        forget(p);
+    } else if (2 * p->n >= p->capacity) {
+        const slot *old = p->slots;
+        po_arena *before = p->table;
         uint32_t n = p->capacity;
-        p->capacity *= 4;
-        p->slots = PO_NEW_N(p->arena, slot, p->capacity);
+        p->capacity = 4 * n < MOST_SLOTS ? 4 * n : MOST_SLOTS;
+        p->table = po_arena_child(p->arena);
+        p->slots = PO_NEW_N(p->table, slot, p->capacity);
         for (uint32_t i = 0; i < n; i++)
             if (old[i].generation == p->generation)
                 *find(p, old[i].key) = old[i];
+        po_arena_free(before);
     }
     *find(p, key) = (slot){key, p->generation, residue};
     p->n++;

@@ -3,6 +3,7 @@
 #include "rewriting.h"
 #include "unit.h"
 
+#include <malloc.h>
 #include <stdio.h>
 
 typedef struct world {
@@ -101,9 +102,37 @@ static void test_known_pairs(void **state) {
     }
 }
 
+/* What is remembered of elements has an end, and what was forgotten comes out the same. */
+static void test_many_points(void **state) {
+    enum { SIDE = 1100, APART = 997 };
+    static const char text[] =
+        "graph g (x: f32[1,1,1100,1100], v: f32[1,1,1,3], w: f32[1,1,1,3]) -> (y) {"
+        " a = Conv(x, v) {pads=[0,1,0,1]}\n y = Conv(a, w) {pads=[0,1,0,1]} }";
+    (void)state;
+    world w;
+    open_world(&w, text, text);
+    po_program_points *p, *fresh;
+    struct mallinfo2 before = mallinfo2();
+    assert_int_equal(po_program_points_create(w.arena, w.p, &p), PO_OK);
+    assert_int_equal(po_program_points_create(w.arena, w.p, &fresh), PO_OK);
+    po_program_points_reset(p, 5);
+    for (int64_t at = 0; at < (int64_t)SIDE * SIDE; at++) {
+        const int64_t index[] = {0, 0, at / SIDE, at % SIDE};
+        uint32_t one = po_program_points_eval(p, 0, index);
+        if (at % APART != 0)
+            continue;
+        po_program_points_reset(fresh, 5);
+        assert_int_equal(po_program_points_eval(fresh, 0, index), one);
+    }
+    struct mallinfo2 after = mallinfo2();
+    assert_true(after.uordblks + after.hblkhd < before.uordblks + before.hblkhd + (48u << 20));
+    close_world(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_pairs),
+        cmocka_unit_test(test_many_points),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
