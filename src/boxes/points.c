@@ -130,6 +130,13 @@ static po_status plan_step(po_program_points *p, const po_program_step *step) {
     return PO_OK;
 }
 
+static void make_slots(po_program_points *p, uint32_t n) {
+    p->capacity = n;
+    p->table = po_arena_child(p->arena);
+    po_arena_own(p->arena, p->table);
+    p->slots = PO_NEW_N(p->table, slot, n);
+}
+
 po_status po_program_points_create(po_arena *arena, const po_program *program,
                                    po_program_points **points) {
     po_program_points *p = PO_NEW(arena, po_program_points);
@@ -140,9 +147,7 @@ po_status po_program_points_create(po_arena *arena, const po_program *program,
         p->values[i].shape = &program->values[i];
     for (uint32_t i = 0; i < program->n_steps; i++)
         PO_TRY(plan_step(p, &program->steps[i]));
-    p->capacity = FIRST_SLOTS;
-    p->table = po_arena_child(arena);
-    p->slots = PO_NEW_N(p->table, slot, FIRST_SLOTS);
+    make_slots(p, FIRST_SLOTS);
     *points = p;
     return PO_OK;
 }
@@ -179,9 +184,7 @@ static void remember(po_program_points *p, uint64_t key, uint32_t residue) {
         const slot *old = p->slots;
         po_arena *before = p->table;
         uint32_t n = p->capacity;
-        p->capacity = 4 * n < MOST_SLOTS ? 4 * n : MOST_SLOTS;
-        p->table = po_arena_child(p->arena);
-        p->slots = PO_NEW_N(p->table, slot, p->capacity);
+        make_slots(p, 4 * n < MOST_SLOTS ? 4 * n : MOST_SLOTS);
         for (uint32_t i = 0; i < n; i++)
             if (old[i].generation == p->generation)
                 *find(p, old[i].key) = old[i];

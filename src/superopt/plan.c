@@ -390,6 +390,7 @@ static po_status lower_all(planning *p, const po_graph *graph, const po_regions 
 static planning planning_of(po_ctx *ctx, po_arena *arena, const po_plan_options *options,
                             po_plan *plans) {
     po_arena *scratch = po_arena_child(arena);
+    po_arena_own(arena, scratch);
     return (planning){.ctx = ctx,
                       .arena = arena,
                       .scratch = scratch,
