@@ -1,9 +1,18 @@
+/* Statements on tiles: the loops, the guards, and the order of rows and lanes around them. */
 #include "codegen/group.h"
 #include "codegen/lanes.h"
 
 #include <stdio.h>
 
 /* --- loops --- */
+
+/* How many steps a label that runs has. */
+static const char *steps_of(const cg *g, uint32_t label) {
+    const cg_span *span = &g->span[label];
+    if (span->tail != 0)
+        return po_arena_printf(g->arena, "n_%s", g->label[label]);
+    return po_arena_printf(g->arena, "%lld", (long long)span->full);
+}
 
 uint32_t cg_run(cg *g, uint32_t label, bool inner) {
     const cg_span *span = &g->span[label];
@@ -15,25 +24,12 @@ uint32_t cg_run(cg *g, uint32_t label, bool inner) {
         *value = (cg_value){span->at != NULL ? span->at : span->start, 0, 0, extent - 1, inner};
         return 0;
     }
-    if (span->tail != 0)
-        cg_open(g, "for (long i_%s = %s; i_%s < %s + n_%s; i_%s++)", name, start, name, start, name,
-                name);
-    else if (span->start == NULL)
-        cg_open(g, "for (long i_%s = 0; i_%s < %lld; i_%s++)", name, name, (long long)span->full,
-                name);
-    else
-        cg_open(g, "for (long i_%s = %s; i_%s < %s + %lld; i_%s++)", name, start, name, start,
-                (long long)span->full, name);
+    const char *end = steps_of(g, label);
+    if (span->start != NULL || span->tail != 0)
+        end = po_arena_printf(g->arena, "%s + %s", start, end);
+    cg_open(g, "for (long i_%s = %s; i_%s < %s; i_%s++)", name, start, name, end, name);
     *value = (cg_value){po_arena_printf(g->arena, "i_%s", name), 0, 0, extent - 1, inner};
     return 1;
-}
-
-/* How many steps a label that runs has. */
-static const char *steps_of(const cg *g, uint32_t label) {
-    const cg_span *span = &g->span[label];
-    if (span->tail != 0)
-        return po_arena_printf(g->arena, "n_%s", g->label[label]);
-    return po_arena_printf(g->arena, "%lld", (long long)span->full);
 }
 
 void cg_run_blocks(cg *g, uint32_t label, int64_t block) {

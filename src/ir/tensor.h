@@ -49,5 +49,12 @@ void po_tensor_set_int(po_tensor *tensor, int64_t i, int64_t value);
 /* One element by format, for those that hold raw bytes. */
 double po_decode_float(po_dtype dtype, uint64_t bits);
 uint64_t po_encode_float(po_dtype dtype, double value);
+/* What a float type makes of a number. */
+static inline double po_round_float(po_dtype dtype, double value) {
+    if (dtype == PO_F64)
+        return value;
+    return dtype == PO_F32 ? (double)(float)value
+                           : po_decode_float(dtype, po_encode_float(dtype, value));
+}
 
 #endif

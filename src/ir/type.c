@@ -6,36 +6,37 @@ typedef struct dtype_row {
     const char *name;
     uint32_t bits;
     po_dtype_class class;
+    double half_bit;
 } dtype_row;
 
 static const dtype_row dtypes[PO_DT_COUNT] = {
-    [PO_DT_NONE] = {"?", 0, PO_CLASS_NONE},
-    [PO_F32] = {"f32", 32, PO_CLASS_FLOAT},
-    [PO_U8] = {"u8", 8, PO_CLASS_UNSIGNED},
-    [PO_I8] = {"i8", 8, PO_CLASS_SIGNED},
-    [PO_U16] = {"u16", 16, PO_CLASS_UNSIGNED},
-    [PO_I16] = {"i16", 16, PO_CLASS_SIGNED},
-    [PO_I32] = {"i32", 32, PO_CLASS_SIGNED},
-    [PO_I64] = {"i64", 64, PO_CLASS_SIGNED},
-    [PO_STR] = {"str", 0, PO_CLASS_NONE},
-    [PO_BOOL] = {"bool", 8, PO_CLASS_BOOL},
-    [PO_F16] = {"f16", 16, PO_CLASS_FLOAT},
-    [PO_F64] = {"f64", 64, PO_CLASS_FLOAT},
-    [PO_U32] = {"u32", 32, PO_CLASS_UNSIGNED},
-    [PO_U64] = {"u64", 64, PO_CLASS_UNSIGNED},
-    [PO_C64] = {"c64", 64, PO_CLASS_NONE},
-    [PO_C128] = {"c128", 128, PO_CLASS_NONE},
-    [PO_BF16] = {"bf16", 16, PO_CLASS_FLOAT},
-    [PO_F8E4M3FN] = {"f8e4m3fn", 8, PO_CLASS_FLOAT},
-    [PO_F8E4M3FNUZ] = {"f8e4m3fnuz", 8, PO_CLASS_FLOAT},
-    [PO_F8E5M2] = {"f8e5m2", 8, PO_CLASS_FLOAT},
-    [PO_F8E5M2FNUZ] = {"f8e5m2fnuz", 8, PO_CLASS_FLOAT},
-    [PO_U4] = {"u4", 4, PO_CLASS_UNSIGNED},
-    [PO_I4] = {"i4", 4, PO_CLASS_SIGNED},
-    [PO_F4E2M1] = {"f4e2m1", 4, PO_CLASS_FLOAT},
-    [PO_F8E8M0] = {"f8e8m0", 8, PO_CLASS_FLOAT},
-    [PO_U2] = {"u2", 2, PO_CLASS_UNSIGNED},
-    [PO_I2] = {"i2", 2, PO_CLASS_SIGNED},
+    [PO_DT_NONE] = {"?", 0, PO_CLASS_NONE, 0},
+    [PO_F32] = {"f32", 32, PO_CLASS_FLOAT, 0x1p-24},
+    [PO_U8] = {"u8", 8, PO_CLASS_UNSIGNED, 0},
+    [PO_I8] = {"i8", 8, PO_CLASS_SIGNED, 0},
+    [PO_U16] = {"u16", 16, PO_CLASS_UNSIGNED, 0},
+    [PO_I16] = {"i16", 16, PO_CLASS_SIGNED, 0},
+    [PO_I32] = {"i32", 32, PO_CLASS_SIGNED, 0},
+    [PO_I64] = {"i64", 64, PO_CLASS_SIGNED, 0},
+    [PO_STR] = {"str", 0, PO_CLASS_NONE, 0},
+    [PO_BOOL] = {"bool", 8, PO_CLASS_BOOL, 0},
+    [PO_F16] = {"f16", 16, PO_CLASS_FLOAT, 0x1p-11},
+    [PO_F64] = {"f64", 64, PO_CLASS_FLOAT, 0x1p-53},
+    [PO_U32] = {"u32", 32, PO_CLASS_UNSIGNED, 0},
+    [PO_U64] = {"u64", 64, PO_CLASS_UNSIGNED, 0},
+    [PO_C64] = {"c64", 64, PO_CLASS_NONE, 0},
+    [PO_C128] = {"c128", 128, PO_CLASS_NONE, 0},
+    [PO_BF16] = {"bf16", 16, PO_CLASS_FLOAT, 0x1p-8},
+    [PO_F8E4M3FN] = {"f8e4m3fn", 8, PO_CLASS_FLOAT, 0x1p-4},
+    [PO_F8E4M3FNUZ] = {"f8e4m3fnuz", 8, PO_CLASS_FLOAT, 0x1p-4},
+    [PO_F8E5M2] = {"f8e5m2", 8, PO_CLASS_FLOAT, 0x1p-3},
+    [PO_F8E5M2FNUZ] = {"f8e5m2fnuz", 8, PO_CLASS_FLOAT, 0x1p-3},
+    [PO_U4] = {"u4", 4, PO_CLASS_UNSIGNED, 0},
+    [PO_I4] = {"i4", 4, PO_CLASS_SIGNED, 0},
+    [PO_F4E2M1] = {"f4e2m1", 4, PO_CLASS_FLOAT, 0},
+    [PO_F8E8M0] = {"f8e8m0", 8, PO_CLASS_FLOAT, 0},
+    [PO_U2] = {"u2", 2, PO_CLASS_UNSIGNED, 0},
+    [PO_I2] = {"i2", 2, PO_CLASS_SIGNED, 0},
 };
 
 static const dtype_row *row_of(po_dtype dtype) {
@@ -48,6 +49,10 @@ uint32_t po_dtype_bits(po_dtype dtype) {
 
 po_dtype_class po_dtype_class_of(po_dtype dtype) {
     return row_of(dtype)->class;
+}
+
+double po_dtype_half_bit(po_dtype dtype) {
+    return row_of(dtype)->half_bit;
 }
 
 const char *po_dtype_name(po_dtype dtype) {

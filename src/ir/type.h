@@ -48,6 +48,9 @@ typedef enum po_dtype_class {
 /* Bits of one element; 0 for strings and unknown types. */
 uint32_t po_dtype_bits(po_dtype dtype);
 po_dtype_class po_dtype_class_of(po_dtype dtype);
+/* Half of the last bit of a float of magnitude 1: what one operation rounds it by at most. 0 for
+ * other types, and for floats without such a bit. */
+double po_dtype_half_bit(po_dtype dtype);
 /* Short name ("f32"), or "dtype<N>" is never made: unknown numbers give "?". */
 const char *po_dtype_name(po_dtype dtype);
 /* PO_DT_NONE where the name is not known. */

@@ -75,12 +75,9 @@ static int64_t wrap_int(po_dtype dtype, int64_t value) {
 }
 
 void po_array_round(po_array *array) {
-    if (array->f && array->dtype == PO_F32) {
+    if (array->f) {
         for (int64_t k = 0; k < array->count; k++)
-            array->f[k] = (double)(float)array->f[k];
-    } else if (array->f && array->dtype != PO_F64) {
-        for (int64_t k = 0; k < array->count; k++)
-            array->f[k] = po_decode_float(array->dtype, po_encode_float(array->dtype, array->f[k]));
+            array->f[k] = po_round_float(array->dtype, array->f[k]);
     } else if (array->i) {
         for (int64_t k = 0; k < array->count; k++)
             array->i[k] = wrap_int(array->dtype, array->i[k]);

@@ -78,7 +78,7 @@ double po_narrow_float(po_dtype dtype, double value, bool saturate) {
     double top = largest(dtype);
     if ((saturate || dtype == PO_F4E2M1) && fabs(value) > top)
         value = copysign(top, value);
-    return po_decode_float(dtype, po_encode_float(dtype, value));
+    return po_round_float(dtype, value);
 }
 
 /* A power of two between 2^-127 and 2^127, or NaN. */

@@ -238,33 +238,15 @@ static void keep_output(po_ref_frame *frame, const po_node *node, const po_array
 
 /* --- noise --- */
 
-/* Half of the last bit of 1; 0 for dtypes that are not rounded to. */
-static double half_bit(po_dtype dtype) {
-    switch (dtype) {
-    case PO_F32:
-        return 0x1p-24;
-    case PO_F16:
-        return 0x1p-11;
-    case PO_BF16:
-        return 0x1p-8;
-    default:
-        return 0;
-    }
-}
-
-static bool is_held(po_dtype dtype, double x) {
-    return x ==
-           (dtype == PO_F32 ? (double)(float)x : po_decode_float(dtype, po_encode_float(dtype, x)));
-}
-
 /* Each element off by half a bit, where it is rounded: an elementwise operator does not round what
  * the dtype holds, another one has rounded on its way. */
 static void add_noise(const po_ref_frame *frame, const po_node *node, uint32_t k, po_array *array) {
-    double by = half_bit(array->dtype);
+    bool rounds = array->dtype == PO_F32 || po_dtype_bits(array->dtype) == 16;
+    double by = rounds ? po_dtype_half_bit(array->dtype) : 0;
     bool once = po_op_row_of(node->op)->flags & PO_OPF_ELEMENTWISE;
     for (int64_t i = 0; by > 0 && i < array->count; i++) {
         double x = array->f[i];
-        if (once && is_held(array->dtype, x))
+        if (once && x == po_round_float(array->dtype, x))
             continue;
         uint64_t bit = po_random_u64(*frame->draw, ((uint64_t)node->out[k] << 32) + 1, (uint64_t)i);
         array->f[i] = x * (bit & 1 ? 1 + by : 1 - by);
@@ -365,9 +347,10 @@ static po_status run_frame(po_ctx *ctx, po_arena *arena, po_ref_frame *frame, po
         const po_array *a;
         PO_TRY(fetch(ctx, frame, g->outputs[k], &a));
         out[k] = po_array_copy(arena, a);
-        const po_array *noisy = frame->slots[g->outputs[k]].noisy;
-        if (frame->draw)
+        if (frame->draw) {
+            const po_array *noisy = frame->slots[g->outputs[k]].noisy;
             frame->noisy[k] = po_array_copy(arena, noisy ? noisy : a);
+        }
     }
     return PO_OK;
 }

@@ -31,20 +31,7 @@ static void worst(po_difference *d, int64_t i, double expected, double got) {
 
 /* What a result of this dtype may be off by whatever the tolerance. */
 static double least_tolerance(po_dtype dtype) {
-    switch (dtype) {
-    case PO_F16:
-        return 0x1p-9;
-    case PO_BF16:
-        return 0x1p-6;
-    case PO_F8E4M3FN:
-    case PO_F8E4M3FNUZ:
-        return 0x1p-2;
-    case PO_F8E5M2:
-    case PO_F8E5M2FNUZ:
-        return 0x1p-1;
-    default:
-        return 0;
-    }
+    return po_dtype_bits(dtype) <= 16 ? 4 * po_dtype_half_bit(dtype) : 0;
 }
 
 typedef struct floats {
