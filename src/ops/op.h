@@ -29,7 +29,8 @@ typedef enum po_op_flag {
     PO_OPF_ACTIVATION = 1 << 7,  /* unary non-linear, elementwise */
     PO_OPF_QUANTIZE = 1 << 8,    /* QuantizeLinear and its kind: pairs stay intact */
     PO_OPF_JUMPS = 1 << 9,       /* of inputs right beside each other it may give far ones */
-    PO_OPF_EXACT = 1 << 10       /* floats are elements of inputs, their negatives or constants */
+    PO_OPF_EXACT = 1 << 10,      /* floats are elements of inputs, their negatives or constants */
+    PO_OPF_SUMS = 1 << 11        /* adds up products of elements of its float inputs */
 } po_op_flag;
 
 /* An attribute as of an opset range. Where its default changed between versions there is a row
@@ -177,9 +178,10 @@ po_status po_ref_node(po_ctx *ctx, po_arena *arena, const po_graph *graph, const
 po_status po_ref_graph(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                        const po_array *const *in, po_array **out, bool round);
 /* The float64 reference, and in `noisy` the outputs where each float that its dtype would round is
- * off by half of its last bit, up or down by the number `draw`. Noise ends at operators that jump,
- * and at those with bodies. Half a bit is what an operation rounds by at least, an operator that
- * adds up by more. */
+ * off by half of its last bit, up or down by the number `draw`; so is what an operator adds up,
+ * since it rounds by the size of its partial sums. Noise ends at operators that jump, and at those
+ * with bodies. `out` may be NULL, which takes half of the time and memory where noise ends nowhere.
+ */
 po_status po_ref_graph_noisy(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                              const po_array *const *in, uint64_t draw, po_array **out,
                              po_array **noisy);

@@ -8,10 +8,11 @@ typedef struct holder {
 } holder;
 
 typedef struct slot {
-    const po_array *array;
+    const po_array *array; /* the exact one; where noise is followed alone, what it made of it */
     holder *holder;        /* NULL: not ours (graph inputs) */
     const po_array *noisy; /* what noise made of it; NULL: nothing */
     holder *noisy_holder;
+    bool moved;    /* noise made something of it */
     uint32_t next; /* list of values that the same node uses last */
 } slot;
 
@@ -24,6 +25,7 @@ struct po_ref_frame {
     bool round;
     const uint64_t *draw; /* of the noise that is followed; NULL: none is */
     po_array **noisy;     /* the outputs with it */
+    bool alone;           /* nothing exact is kept beside it */
     int64_t *trips;       /* iterations so far, shared by all frames */
 };
 
@@ -240,48 +242,112 @@ static void keep_output(po_ref_frame *frame, const po_node *node, const po_array
 
 /* Each element off by half a bit, where it is rounded: an elementwise operator does not round what
  * the dtype holds, another one has rounded on its way. */
-static void add_noise(const po_ref_frame *frame, const po_node *node, uint32_t k, po_array *array) {
+static void add_noise(const po_ref_frame *frame, uint64_t stream, bool once, po_array *array) {
     bool rounds = array->dtype == PO_F32 || po_dtype_bits(array->dtype) == 16;
     double by = rounds ? po_dtype_half_bit(array->dtype) : 0;
-    bool once = po_op_row_of(node->op)->flags & PO_OPF_ELEMENTWISE;
     for (int64_t i = 0; by > 0 && i < array->count; i++) {
         double x = array->f[i];
         if (once && x == po_round_float(array->dtype, x))
             continue;
-        uint64_t bit = po_random_u64(*frame->draw, ((uint64_t)node->out[k] << 32) + 1, (uint64_t)i);
+        uint64_t bit = po_random_u64(*frame->draw, stream, (uint64_t)i);
         array->f[i] = x * (bit & 1 ? 1 + by : 1 - by);
     }
 }
 
-/* What noise makes of a node's outputs. */
-static po_status follow_noise(po_ctx *ctx, po_ref_frame *frame, const po_node *node,
-                              const po_array *const *in, holder *own) {
-    const po_op_row *row = po_op_row_of(node->op);
-    bool exact = row->flags & (PO_OPF_EXACT | PO_OPF_MOVES_DATA), moved = false;
-    const po_array **noisy_in = PO_NEW_N(own->arena, const po_array *, node->n_in);
-    po_array **out = PO_NEW_N(own->arena, po_array *, node->n_out);
-    if (row->flags & (PO_OPF_JUMPS | PO_OPF_CONTROL | PO_OPF_RANDOM))
-        return PO_OK;
+/* A node's inputs with their noise, and with more where the node adds them up. *moved: any has. */
+static const po_array **noisy_inputs(const po_ref_frame *frame, po_arena *arena,
+                                     const po_node *node, const po_array *const *in, bool *moved) {
+    const po_array **to = PO_NEW_N(arena, const po_array *, node->n_in);
+    bool sums = po_op_row_of(node->op)->flags & PO_OPF_SUMS;
+    *moved = sums;
     for (uint32_t k = 0; k < node->n_in; k++) {
         const slot *s = in[k] ? &frame->slots[node->in[k]] : NULL;
-        noisy_in[k] = s && s->noisy ? s->noisy : in[k];
-        moved |= s && s->noisy;
+        bool has = s && s->moved;
+        *moved |= has;
+        to[k] = has && s->noisy ? s->noisy : in[k];
+        if (!sums || !in[k] || !in[k]->f)
+            continue;
+        po_array *copy = po_array_copy(arena, to[k]);
+        add_noise(frame, ((uint64_t)node->in[k] << 32) + 2, false, copy);
+        to[k] = copy;
     }
-    if (exact && !moved)
+    return to;
+}
+
+/* Evaluates a node on its inputs with their noise, and adds its own. *moved: there is some. */
+static po_status evaluate_noisy(po_ctx *ctx, po_ref_frame *frame, const po_node *node,
+                                const po_array *const *in, po_arena *arena, po_array **out,
+                                bool *moved) {
+    uint32_t flags = po_op_row_of(node->op)->flags;
+    bool exact = flags & (PO_OPF_EXACT | PO_OPF_MOVES_DATA);
+    po_arena *scratch = po_arena_child(arena);
+    const po_array **noisy = noisy_inputs(frame, scratch, node, in, moved);
+    po_status status = evaluate(ctx, arena, frame->graph, node, noisy, out, frame);
+    for (uint32_t k = 0; k < node->n_out && status == PO_OK; k++) {
+        bool view = false, rounds = !exact && out[k] && out[k]->f;
+        for (uint32_t i = 0; i < node->n_in && out[k]; i++)
+            view |= noisy[i] && shares(out[k], noisy[i]) &&
+                    (rounds || noisy[i] != in[i] || !frame->alone);
+        if (view)
+            out[k] = po_array_copy(arena, out[k]);
+        if (rounds)
+            add_noise(frame, ((uint64_t)node->out[k] << 32) + 1, flags & PO_OPF_ELEMENTWISE,
+                      out[k]);
+    }
+    *moved |= !exact;
+    po_arena_free(scratch);
+    return status;
+}
+
+/* What noise makes of a node's outputs, beside the exact ones. */
+static po_status follow_noise(po_ctx *ctx, po_ref_frame *frame, const po_node *node,
+                              const po_array *const *in) {
+    uint32_t flags = po_op_row_of(node->op)->flags;
+    bool moved = !(flags & (PO_OPF_EXACT | PO_OPF_MOVES_DATA));
+    if (flags & (PO_OPF_JUMPS | PO_OPF_CONTROL | PO_OPF_RANDOM))
         return PO_OK;
-    PO_TRY(evaluate(ctx, own->arena, frame->graph, node, noisy_in, out, frame));
-    for (uint32_t k = 0; k < node->n_out; k++) {
+    for (uint32_t k = 0; k < node->n_in && !moved; k++)
+        moved = in[k] && frame->slots[node->in[k]].moved;
+    if (!moved)
+        return PO_OK;
+    holder *own = new_holder(frame);
+    po_array **out = PO_NEW_N(own->arena, po_array *, node->n_out);
+    own->users = 1;
+    po_status status = evaluate_noisy(ctx, frame, node, in, own->arena, out, &moved);
+    for (uint32_t k = 0; k < node->n_out && status == PO_OK; k++) {
         if (node->out[k] == PO_NONE || !out[k]->f)
             continue;
         slot *s = &frame->slots[node->out[k]];
-        po_array *noisy = po_array_copy(own->arena, out[k]);
-        if (!exact)
-            add_noise(frame, node, k, noisy);
-        s->noisy = noisy;
+        s->noisy = out[k];
+        s->moved = true;
         s->noisy_holder = own;
         own->users++;
     }
-    return PO_OK;
+    let_go(own);
+    return status;
+}
+
+/* Whether noise ends nowhere, so that nothing exact is needed on its way: no operator jumps, and
+ * none makes anything but floats of floats. */
+static bool is_followed_alone(const po_graph *g) {
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const po_node *node = &g->nodes[i];
+        const po_op_row *row = po_op_row_of(node->op);
+        bool floats = false;
+        if (node->removed)
+            continue;
+        if (!row || row->flags & (PO_OPF_JUMPS | PO_OPF_CONTROL | PO_OPF_RANDOM))
+            return false;
+        for (uint32_t k = 0; k < node->n_in + node->n_out; k++) {
+            po_value_id v = k < node->n_in ? node->in[k] : node->out[k - node->n_in];
+            po_dtype dtype = v != PO_NONE ? g->values[v].type.dtype : PO_F32;
+            bool is_float = po_dtype_class_of(dtype) == PO_CLASS_FLOAT;
+            floats |= is_float && v != PO_NONE;
+            if (dtype == PO_DT_NONE || (k >= node->n_in && floats && !is_float))
+                return false;
+        }
+    }
+    return true;
 }
 
 /* --- graphs --- */
@@ -295,15 +361,20 @@ static po_status run_node(po_ctx *ctx, po_ref_frame *frame, const po_node *node)
     for (uint32_t k = 0; k < node->n_in && status == PO_OK; k++)
         if (node->in[k] != PO_NONE)
             status = fetch(ctx, frame, node->in[k], &in[k]);
-    if (status == PO_OK)
+    bool moved = false;
+    if (status == PO_OK && frame->alone)
+        status = evaluate_noisy(ctx, frame, node, in, h->arena, out, &moved);
+    else if (status == PO_OK)
         status = evaluate(ctx, h->arena, frame->graph, node, in, out, frame);
     if (status == PO_UNSUPPORTED)
         po_log(ctx, "reference: node '%s' (%s) is not supported", node->name, node->op_type);
     for (uint32_t k = 0; k < node->n_out && status == PO_OK; k++)
-        if (node->out[k] != PO_NONE)
+        if (node->out[k] != PO_NONE) {
             keep_output(frame, node, in, k, out[k], h);
-    if (frame->draw && status == PO_OK)
-        status = follow_noise(ctx, frame, node, in, h);
+            frame->slots[node->out[k]].moved = moved && out[k]->f;
+        }
+    if (frame->draw && !frame->alone && status == PO_OK)
+        status = follow_noise(ctx, frame, node, in);
     let_go(h);
     return status;
 }
@@ -346,7 +417,8 @@ static po_status run_frame(po_ctx *ctx, po_arena *arena, po_ref_frame *frame, po
     for (uint32_t k = 0; k < g->n_outputs; k++) {
         const po_array *a;
         PO_TRY(fetch(ctx, frame, g->outputs[k], &a));
-        out[k] = po_array_copy(arena, a);
+        if (out)
+            out[k] = po_array_copy(arena, a);
         if (frame->draw) {
             const po_array *noisy = frame->slots[g->outputs[k]].noisy;
             frame->noisy[k] = po_array_copy(arena, noisy ? noisy : a);
@@ -393,6 +465,10 @@ po_status po_ref_graph_noisy(po_ctx *ctx, po_arena *arena, const po_graph *graph
                              po_array **noisy) {
     int64_t trips = 0;
     return run_graph(ctx, arena,
-                     (po_ref_frame){.graph = graph, .draw = &draw, .noisy = noisy, .trips = &trips},
+                     (po_ref_frame){.graph = graph,
+                                    .draw = &draw,
+                                    .noisy = noisy,
+                                    .alone = !out && is_followed_alone(graph),
+                                    .trips = &trips},
                      in, out);
 }

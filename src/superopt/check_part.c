@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "superopt/schedule_private.h"
 
-const po_part_size po_part_usual = {1 << 20, 1 << 17, 24};
+const po_part_size po_part_usual = {1 << 20, 1 << 22, 1 << 17, 24};
 
 bool po_look_at_steps(po_arena *arena, const po_mu *naive, uint32_t step, uint32_t n_steps,
                       po_looked_steps *n) {
@@ -310,9 +310,9 @@ static uint32_t find_axis(po_arena *arena, const po_mu *mu, const po_looked_step
     const po_mu_tensor *t = &mu->tensors[n->out->tensor];
     int64_t count = po_mu_elements(t);
     uint32_t best = PO_NONE;
-    if (count <= size->whole)
+    int64_t all = cost_of(arena, mu, n, PO_NONE, 0, ranges), least = all / 2;
+    if (count <= size->whole && all <= size->whole_of_all)
         return PO_NONE;
-    int64_t least = cost_of(arena, mu, n, PO_NONE, 0, ranges) / 2;
     for (uint32_t x = 0; x < t->rank; x++) {
         int64_t row = count / t->dims[x], some = size->least / row;
         some = some > size->rows ? some : size->rows;

@@ -51,10 +51,11 @@ bool po_part_next(po_part_walk *w);
 
 enum { PO_PARTS_MOST = 3 };
 
-/* In elements of the output, but for rows. */
+/* In elements, but for rows. */
 typedef struct po_part_size {
-    int64_t whole;       /* up to here it is one part */
-    int64_t least, rows; /* of one part: so many elements, so many rows */
+    int64_t whole, whole_of_all; /* of the output, and of all that is gone through: up to here it is
+                                  * one part */
+    int64_t least, rows;         /* of one part: so many elements of the output, so many rows */
 } po_part_size;
 extern const po_part_size po_part_usual;
 

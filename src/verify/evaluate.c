@@ -38,11 +38,9 @@ po_status po_verify_evaluate(po_ctx *ctx, po_arena *arena, const po_graph *graph
 }
 
 po_status po_verify_evaluate_noisy(po_ctx *ctx, po_arena *arena, const po_graph *graph,
-                                   const po_feed *feed, uint64_t draw, po_array ***out,
-                                   po_array ***noisy) {
+                                   const po_feed *feed, uint64_t draw, po_array ***noisy) {
     const po_array **in = NULL;
     PO_TRY(arrays_of(ctx, arena, graph, feed, &in));
-    *out = PO_NEW_N(arena, po_array *, graph->n_outputs);
     *noisy = PO_NEW_N(arena, po_array *, graph->n_outputs);
-    return told(ctx, po_ref_graph_noisy(ctx, arena, graph, in, draw, *out, *noisy));
+    return told(ctx, po_ref_graph_noisy(ctx, arena, graph, in, draw, NULL, *noisy));
 }

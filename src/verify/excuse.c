@@ -102,20 +102,22 @@ static bool has_reference(const po_runner *r) {
     return r->references > 0 && r->spec->graph->n_outputs == r->n_outputs;
 }
 
-/* The error from float64 of the original's outputs, or without outputs what noise moves them by;
- * unknown without a reference. */
+/* Seconds that it may take for one question more. */
+static double reference_seconds(const po_runner *r) {
+    return fmin(one_reference, r->references);
+}
+
+/* The error from float64 of the original's outputs; unknown without a reference. */
 static po_status ask_reference(po_runner *r, po_arena *scratch, const po_feed *feed,
-                               const po_datum *outputs, uint32_t draw, po_own_error **own) {
-    *own = PO_NEW_N(scratch, po_own_error, r->n_outputs);
+                               const po_datum *outputs, po_excuses *e) {
+    const po_graph *graph = r->spec->graph;
+    e->own_error = PO_NEW_N(scratch, po_own_error, r->n_outputs);
     po_runner_mark(r, PO_STAGE_COMPARE);
     if (!has_reference(r))
         return PO_OK;
-    double start = po_now(), seconds = fmin(one_reference, r->references);
-    const po_graph *graph = r->spec->graph;
-    if (outputs)
-        PO_TRY(po_verify_own_error(r->ctx, scratch, graph, feed, outputs, seconds, *own));
-    else
-        PO_TRY(po_verify_noise(r->ctx, scratch, graph, feed, r->spec->seed + draw, seconds, *own));
+    double start = po_now();
+    PO_TRY(po_verify_exact(r->ctx, scratch, graph, feed, reference_seconds(r), &e->exact));
+    po_verify_own_error(scratch, graph, e->exact, outputs, e->own_error);
     r->references -= po_now() - start;
     return PO_OK;
 }
@@ -129,14 +131,14 @@ static bool stands_on_steps(const po_input_set *set) {
  * reference cannot tell, for inputs that no model is made for, it is eight times what rounding
  * alone moves the original by; so it is where values are cut to steps, if that is more. */
 static po_status allow_own_error(po_runner *r, const po_input_set *set, po_arena *scratch,
-                                 const po_datum *expected, po_own_error **own) {
-    PO_TRY(ask_reference(r, scratch, set->feed, expected, 0, own));
+                                 const po_datum *expected, po_excuses *e) {
+    PO_TRY(ask_reference(r, scratch, set->feed, expected, e));
     if (stands_on_steps(set))
         return PO_OK;
     bool steps = po_verify_quantises(r->spec->graph);
     PO_TRY(measure_noise(r, set->feed, scratch, expected));
     for (uint32_t i = 0; i < r->n_outputs; i++)
-        allow_noise(&r->outputs[i], &expected[i], steps, set->wide, &(*own)[i]);
+        allow_noise(&r->outputs[i], &expected[i], steps, set->wide, &e->own_error[i]);
     return PO_OK;
 }
 
@@ -166,11 +168,16 @@ static po_status run_elsewhere(po_runner *r, const po_feed *feed, po_arena *scra
 /* The original may be exact at a point by luck (a mean of equal numbers), and off from float64 all
  * around it by as much as the other is there: so what its operators may round by counts as well. */
 static po_status allow_rounding(po_runner *r, const po_input_set *set, po_arena *scratch,
-                                uint32_t draw, po_own_error *own) {
-    po_own_error *noise;
-    if (stands_on_steps(set))
+                                po_excuses *e) {
+    const uint64_t draw = r->spec->seed + e->draws++;
+    po_own_error *noise = PO_NEW_N(scratch, po_own_error, r->n_outputs), *own = e->own_error;
+    if (stands_on_steps(set) || !e->exact || !has_reference(r))
         return PO_OK;
-    PO_TRY(ask_reference(r, scratch, set->feed, NULL, draw, &noise));
+    double start = po_now();
+    po_runner_mark(r, PO_STAGE_COMPARE);
+    PO_TRY(po_verify_noise(r->ctx, r->spec->graph, set->feed, e->exact, draw, reference_seconds(r),
+                           noise));
+    r->references -= po_now() - start;
     for (uint32_t i = 0; i < r->n_outputs; i++)
         if (own[i].known && noise[i].known) {
             own[i].most = fmax(own[i].most, noise[i].most);
@@ -215,12 +222,12 @@ po_status po_excuse_floats(po_runner *r, const po_input_set *set, po_arena *scra
     if (d->mismatch == PO_MISMATCH_ERROR ||
         (d->mismatch == PO_MISMATCH_SPECIAL && !isfinite(d->expected))) {
         if (!e->own)
-            PO_TRY(allow_own_error(r, set, scratch, expected, &e->own_error));
+            PO_TRY(allow_own_error(r, set, scratch, expected, e));
         e->own = true;
         compare_with_own(&e->own_error[i], &expected[i], &got[i], rule, d);
     }
     while (d->mismatch == PO_MISMATCH_ERROR && e->own_error[i].known && e->draws < DRAWS) {
-        PO_TRY(allow_rounding(r, set, scratch, e->draws++, e->own_error));
+        PO_TRY(allow_rounding(r, set, scratch, e));
         compare_with_own(&e->own_error[i], &expected[i], &got[i], rule, d);
     }
     if (d->mismatch == PO_MISMATCH_SPECIAL) {

@@ -49,42 +49,46 @@ static po_own_error noise_of(const po_array *exact, const po_array *noisy) {
     return own;
 }
 
-/* A question to the reference: what the original gave, or which noise. */
-typedef struct question {
-    const po_datum *outputs; /* NULL: noise */
-    uint64_t draw;
-} question;
-
-static po_status ask(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_feed *feed,
-                     question q, double seconds, po_own_error *own) {
-    po_arena *scratch = po_arena_create(ctx);
+/* A part of the run's time, for the reference. */
+static double begin_part(po_ctx *ctx, double seconds) {
     double deadline = ctx->deadline, mine = po_now() + seconds;
     ctx->deadline = deadline > 0 && deadline < mine ? deadline : mine;
-    po_array **exact = NULL, **noisy = NULL;
-    po_status status =
-        q.outputs ? po_verify_evaluate(ctx, scratch, graph, feed, false, &exact)
-                  : po_verify_evaluate_noisy(ctx, scratch, graph, feed, q.draw, &exact, &noisy);
+    return deadline;
+}
+
+/* Too slow, or an operator without a reference: there is no answer, and the run goes on. */
+static po_status end_part(po_ctx *ctx, double deadline, po_status status) {
     ctx->deadline = deadline;
-    for (uint32_t k = 0; k < graph->n_outputs; k++) {
-        own[k] = (po_own_error){0, 0, false, NULL};
-        if (status == PO_OK)
-            own[k] =
-                q.outputs ? error_of(arena, exact[k], &q.outputs[k]) : noise_of(exact[k], noisy[k]);
-    }
-    po_arena_free(scratch);
     if (status == PO_OK || status == PO_NO_MEMORY || status == PO_CANCELLED)
         return status;
-    po_ctx_clear(ctx); /* too slow, or an operator without a reference: it stays unknown */
+    po_ctx_clear(ctx);
     return po_ctx_poll(ctx);
 }
 
-po_status po_verify_own_error(po_ctx *ctx, po_arena *arena, const po_graph *graph,
-                              const po_feed *feed, const po_datum *outputs, double seconds,
-                              po_own_error *own) {
-    return ask(ctx, arena, graph, feed, (question){outputs, 0}, seconds, own);
+po_status po_verify_exact(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_feed *feed,
+                          double seconds, po_array ***exact) {
+    double deadline = begin_part(ctx, seconds);
+    po_status status = po_verify_evaluate(ctx, arena, graph, feed, false, exact);
+    if (status != PO_OK)
+        *exact = NULL;
+    return end_part(ctx, deadline, status);
 }
 
-po_status po_verify_noise(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_feed *feed,
-                          uint64_t draw, double seconds, po_own_error *own) {
-    return ask(ctx, arena, graph, feed, (question){NULL, draw}, seconds, own);
+void po_verify_own_error(po_arena *arena, const po_graph *graph, po_array *const *exact,
+                         const po_datum *outputs, po_own_error *own) {
+    for (uint32_t k = 0; k < graph->n_outputs; k++)
+        own[k] = error_of(arena, exact ? exact[k] : NULL, &outputs[k]);
+}
+
+po_status po_verify_noise(po_ctx *ctx, const po_graph *graph, const po_feed *feed,
+                          po_array *const *exact, uint64_t draw, double seconds,
+                          po_own_error *own) {
+    po_arena *scratch = po_arena_create(ctx);
+    po_array **noisy = NULL;
+    double deadline = begin_part(ctx, seconds);
+    po_status status = po_verify_evaluate_noisy(ctx, scratch, graph, feed, draw, &noisy);
+    for (uint32_t k = 0; k < graph->n_outputs; k++)
+        own[k] = status == PO_OK ? noise_of(exact[k], noisy[k]) : (po_own_error){0, 0, false, NULL};
+    po_arena_free(scratch);
+    return end_part(ctx, deadline, status);
 }

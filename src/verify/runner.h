@@ -48,6 +48,7 @@ po_status po_runner_run(po_runner *r, po_session *session, const po_feed *feed, 
 typedef struct po_excuses {
     bool noise, own, scaled;
     uint32_t draws;          /* of noise that were asked for */
+    po_array **exact;        /* the reference's outputs; NULL: it has no answer */
     po_own_error *own_error; /* by output */
     const po_datum *at_scale;
 } po_excuses;

@@ -56,10 +56,9 @@ po_status po_verify_ties(po_ctx *ctx, const po_graph *graph, const po_feed *feed
 /* The graph's outputs by the float64 reference. */
 po_status po_verify_evaluate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                              const po_feed *feed, bool round, po_array ***out);
-/* In `noisy` with half a bit of noise wherever floats round (ops/op.h). */
+/* With half a bit of noise wherever floats round (ops/op.h). */
 po_status po_verify_evaluate_noisy(po_ctx *ctx, po_arena *arena, const po_graph *graph,
-                                   const po_feed *feed, uint64_t draw, po_array ***out,
-                                   po_array ***noisy);
+                                   const po_feed *feed, uint64_t draw, po_array ***noisy);
 
 /* own_error.c: how far an output of the original is off from float64. */
 typedef struct po_own_error {
@@ -67,15 +66,16 @@ typedef struct po_own_error {
     bool known;
     const bool *overflowed; /* as in po_compare_rule */
 } po_own_error;
-/* By graph output; `outputs` are the original's. Unknown where the reference has no answer within
- * the time. */
-po_status po_verify_own_error(po_ctx *ctx, po_arena *arena, const po_graph *graph,
-                              const po_feed *feed, const po_datum *outputs, double seconds,
-                              po_own_error *own);
+/* The reference's outputs, as long as the arena; NULL where it has no answer within the time. */
+po_status po_verify_exact(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_feed *feed,
+                          double seconds, po_array ***exact);
+/* By graph output; `outputs` are the original's. Unknown where nothing exact is. */
+void po_verify_own_error(po_arena *arena, const po_graph *graph, po_array *const *exact,
+                         const po_datum *outputs, po_own_error *own);
 /* The same of what noise moves the reference by: a draw of it, where the original may be exact by
- * luck (a mean of equal numbers). */
-po_status po_verify_noise(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_feed *feed,
-                          uint64_t draw, double seconds, po_own_error *own);
+ * luck (a mean of equal numbers). Unknown too where there is no answer within the time. */
+po_status po_verify_noise(po_ctx *ctx, const po_graph *graph, const po_feed *feed,
+                          po_array *const *exact, uint64_t draw, double seconds, po_own_error *own);
 
 /* steps.c: whether some operator cuts values to steps: there a small difference becomes a large
  * one.

@@ -63,7 +63,7 @@ static bool evaluate(test_planned *f, const po_mu *naive, const po_looked_steps 
 /* Elements that parts left out. */
 static int64_t compare(test_planned *f, const char *graph, const po_mu *naive,
                        const po_looked_steps *n, const po_part_size *size) {
-    static const po_part_size none = {INT64_MAX, 0, 0};
+    static const po_part_size none = {INT64_MAX, INT64_MAX, 0, 0};
     po_step_part whole[PO_PARTS_MOST], parts[PO_PARTS_MOST];
     uint32_t n_whole, n_parts;
     if (!po_step_parts(f->arena, naive, n, &none, whole, &n_whole))
@@ -107,7 +107,7 @@ static void parts_are_what_the_whole_has_there(void **state) {
             for (uint32_t steps = 1; steps <= MOST_JOINED; steps++)
                 for (int64_t rows = 1; rows <= 3; rows++) {
                     po_looked_steps n;
-                    po_part_size size = {0, 0, rows};
+                    po_part_size size = {0, 0, 0, rows};
                     if (!po_look_at_steps(f.arena, naive, node, steps, &n))
                         continue;
                     bool some = compare(&f, samples[i], naive, &n, &size) > 0;
@@ -130,6 +130,20 @@ static void small_outputs_are_whole(void **state) {
     test_planned_end(&f);
 }
 
+/* A small output may go through much. */
+static void what_is_gone_through_counts(void **state) {
+    (void)state;
+    test_planned f;
+    po_looked_steps n;
+    const po_part_size small = {INT64_MAX, INT64_MAX, 0, 1}, much = {INT64_MAX, 0, 0, 1};
+    test_planned_start(&f, samples[0], false);
+    const po_mu *naive = f.plan.lowered.mu;
+    assert_true(po_look_at_steps(f.arena, naive, naive->first, 1, &n));
+    assert_int_equal(compare(&f, samples[0], naive, &n, &small), 0);
+    assert_true(compare(&f, samples[0], naive, &n, &much) > 0);
+    test_planned_end(&f);
+}
+
 /* What a part costs is what its steps touch: elsewhere the network may have any number of weights.
  */
 static void weights_of_other_steps_are_not_counted(void **state) {
@@ -139,7 +153,7 @@ static void weights_of_other_steps_are_not_counted(void **state) {
     (void)state;
     test_planned f;
     po_looked_steps n;
-    const po_part_size size = {0, 0, 1};
+    const po_part_size size = {0, 0, 0, 1};
     test_planned_start(&f, sample, false);
     const po_mu *naive = f.plan.lowered.mu;
     assert_true(po_look_at_steps(f.arena, naive, naive->first, 1, &n));
@@ -151,6 +165,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_are_what_the_whole_has_there),
         cmocka_unit_test(small_outputs_are_whole),
+        cmocka_unit_test(what_is_gone_through_counts),
         cmocka_unit_test(weights_of_other_steps_are_not_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
