@@ -263,16 +263,16 @@ static void clipped(test_onnx *m) {
 
 /* The linker puts this in the place of the library's own, in this test only: --wrap. */
 static bool dies;
-po_status __real_po_verify_own_error(po_ctx *, po_arena *, const po_graph *, /* NOLINT */
-                                     const po_feed *, const po_datum *, double, po_own_error *);
-po_status __wrap_po_verify_own_error(po_ctx *, po_arena *, const po_graph *, /* NOLINT */
-                                     const po_feed *, const po_datum *, double, po_own_error *);
-po_status __wrap_po_verify_own_error(po_ctx *ctx, po_arena *arena, /* NOLINT */
-                                     const po_graph *graph, const po_feed *feed,
-                                     const po_datum *outputs, double seconds, po_own_error *own) {
+po_status __real_po_verify_exact(po_ctx *, po_arena *, const po_graph *, /* NOLINT */
+                                 const po_feed *, double, po_array ***);
+po_status __wrap_po_verify_exact(po_ctx *, po_arena *, const po_graph *, /* NOLINT */
+                                 const po_feed *, double, po_array ***);
+po_status __wrap_po_verify_exact(po_ctx *ctx, po_arena *arena, /* NOLINT */
+                                 const po_graph *graph, const po_feed *feed, double seconds,
+                                 po_array ***exact) {
     if (dies)
         raise(SIGKILL);
-    return __real_po_verify_own_error(ctx, arena, graph, feed, outputs, seconds, own);
+    return __real_po_verify_exact(ctx, arena, graph, feed, seconds, exact);
 }
 
 /* The outputs had shown a difference, of which nobody came to know how much of it is allowed. */
