@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Times in seconds. */
@@ -161,12 +162,22 @@ static double resident(void) {
     return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
+/* The most that it had. */
+static double most_resident(void) {
+    struct rusage used;
+    return getrusage(RUSAGE_SELF, &used) == 0 ? 1024.0 * (double)used.ru_maxrss : 0;
+}
+
+/* Bytes that models up to place k hold, and those that the first does. */
+typedef struct holding {
+    double all, first;
+} holding;
+
 /* Whether one more than the models up to place k would be too many. Sessions share what they work
- * in, so that each adds less than the first. */
-static bool is_full(const po_timing_spec *spec, uint32_t k, double held, double first,
-                    double room) {
-    double more = k == 0 ? held : (held - first) / k;
-    return spec->room > 0 && k + 1 < spec->n && held + more > room;
+ * in, so that each adds less than the first; while one is loaded it takes more than it keeps. */
+static bool is_full(const po_timing_spec *spec, uint32_t k, holding h, double part) {
+    double more = k == 0 ? h.all : (h.all - h.first) / k;
+    return spec->room > 0 && k + 1 < spec->n && most_resident() + more > part * spec->room;
 }
 
 static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
@@ -176,7 +187,8 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
     po_ort *ort = NULL;
     PO_TRY(po_ort_open(ctx, arena, &(po_ort_options){spec->library, spec->threads}, &ort));
     po_run *runs[PO_TIMING_MAX];
-    double estimates[PO_TIMING_MAX], before = resident(), first = 0;
+    double estimates[PO_TIMING_MAX], before = resident();
+    holding holds = {0, 0};
     for (uint32_t k = 0; k < n; k++) {
         uint32_t m = loaded_at(j->number, k, n);
         shift_heap(spec->seed, j->number, m);
@@ -191,18 +203,18 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
         double start = read_clock(spec->threads);
         PO_TRY(po_run_repeat(ctx, runs[m], 1));
         estimates[m] = read_clock(spec->threads) - start;
-        double held = resident() - before;
+        holds.all = resident() - before;
         /* The second run makes another plan of its memory. */
-        if (is_full(spec, k, held, first, 0.25 * (spec->room - before))) {
+        if (is_full(spec, k, holds, 0.25)) {
             PO_TRY(po_run_repeat(ctx, runs[m], 1));
-            held = resident() - before;
+            holds.all = resident() - before;
         }
         po_run_drop_outputs(runs[m]);
-        if (k > 0 && is_full(spec, k, held, first, spec->room - before)) {
+        if (k > 0 && is_full(spec, k, holds, 1)) {
             po_reply_add(reply, &(head){.filled = k + 1}, sizeof(head));
             return PO_OK;
         }
-        first = k == 0 ? held : first;
+        holds.first = k == 0 ? holds.all : holds.first;
     }
     for (uint32_t m = 0; m < n; m++)
         if (estimates[m] < 2 * very_slow_run)

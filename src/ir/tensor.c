@@ -319,19 +319,23 @@ double po_tensor_f64(const po_tensor *tensor, int64_t i) {
     return NAN;
 }
 
+void po_tensor_read_f64(const po_tensor *tensor, int64_t from, int64_t n, double *out) {
+    const char *data = tensor->data;
+    for (int64_t i = 0; tensor->dtype == PO_F32 && i < n; i++) {
+        float v; /* the data may be unaligned */
+        memcpy(&v, data + (size_t)(from + i) * sizeof v, sizeof v);
+        out[i] = (double)v;
+    }
+    for (int64_t i = 0; tensor->dtype != PO_F32 && i < n; i++)
+        out[i] = po_tensor_f64(tensor, from + i);
+}
+
 double *po_tensor_doubles(po_arena *arena, const po_tensor *tensor) {
     size_t bytes;
     if (__builtin_mul_overflow((size_t)tensor->count, sizeof(double), &bytes))
         po_arena_exhausted(arena);
     double *out = po_arena_alloc(arena, bytes);
-    const char *data = tensor->data;
-    for (int64_t i = 0; tensor->dtype == PO_F32 && i < tensor->count; i++) {
-        float v; /* the data may be unaligned */
-        memcpy(&v, data + (size_t)i * sizeof v, sizeof v);
-        out[i] = (double)v;
-    }
-    for (int64_t i = 0; tensor->dtype != PO_F32 && i < tensor->count; i++)
-        out[i] = po_tensor_f64(tensor, i);
+    po_tensor_read_f64(tensor, 0, tensor->count, out);
     return out;
 }
 

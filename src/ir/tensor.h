@@ -38,7 +38,8 @@ po_type po_tensor_type(po_arena *arena, const po_tensor *tensor);
 /* Element i as a number. Floats of every width, integers, bool; PO_F64 exact for up to 53 bits.
  * Strings and complex numbers give NaN / 0: ask po_dtype_class_of first. */
 double po_tensor_f64(const po_tensor *tensor, int64_t i);
-/* All of them, in an arena: much faster than one by one. */
+/* Elements [from, from + n), or all of them in an arena: much faster than one by one. */
+void po_tensor_read_f64(const po_tensor *tensor, int64_t from, int64_t n, double *out);
 double *po_tensor_doubles(po_arena *arena, const po_tensor *tensor);
 int64_t po_tensor_int(const po_tensor *tensor, int64_t i); /* u64: two's complement */
 /* Stores a number, rounded to nearest even and (floats) to infinity on overflow, integers

@@ -34,7 +34,7 @@ po_status po_array_from_tensor(po_ctx *ctx, po_arena *arena, const po_tensor *te
     PO_TRY(po_array_create(ctx, arena, tensor->dtype, tensor->rank, tensor->dims, array));
     po_array *a = *array;
     if (a->f) {
-        a->f = po_tensor_doubles(arena, tensor);
+        po_tensor_read_f64(tensor, 0, a->count, a->f);
     } else if (a->i) {
         for (int64_t k = 0; k < a->count; k++)
             a->i[k] = po_tensor_int(tensor, k);

@@ -148,17 +148,16 @@ static void screen(uint32_t n, const double *restrict v, double half, uint64_t *
 }
 
 void po_pc_residues(const po_prun *run, const po_tensor *tensor, uint32_t *out) {
-    po_arena *scratch = po_arena_child(run->arena);
-    const double *v = po_tensor_doubles(scratch, tensor);
     bool lone = tensor->count == 1;
     double half = tensor->dtype == PO_F16 ? 0x1p-11 : tensor->dtype == PO_BF16 ? 0x1p-8 : 0x1p-24;
     uint64_t maybe[PIECE];
+    double v[PIECE];
     for (int64_t at = 0; at < tensor->count; at += PIECE) {
         uint32_t n = tensor->count - at < PIECE ? (uint32_t)(tensor->count - at) : PIECE;
-        screen(n, v + at, half, maybe);
+        po_tensor_read_f64(tensor, at, n, v);
+        screen(n, v, half, maybe);
         for (uint32_t i = 0; i < n; i++)
-            out[at + i] = maybe[i] || lone ? po_pc_residue(run, v[at + i], tensor->dtype, lone)
-                                           : variable(run, v[at + i]);
+            out[at + i] = maybe[i] || lone ? po_pc_residue(run, v[i], tensor->dtype, lone)
+                                           : variable(run, v[i]);
     }
-    po_arena_free(scratch);
 }

@@ -67,6 +67,13 @@ po_ptensor *po_pt_known(po_prun *run, const po_array *array) {
     return t;
 }
 
+/* Integers beyond what residues tell apart are variables of their own. */
+static uint32_t integer_residue(po_field field, int64_t value) {
+    if (value > -(1 << 30) && value < 1 << 30)
+        return po_field_i64(field, value);
+    return po_pf(field, 0x696e74, (uint64_t)value);
+}
+
 po_status po_pt_constant(po_prun *run, const po_tensor *tensor, po_ptensor **out) {
     /* What more elements hold is not asked for: they shape no operator. */
     enum { MOST_KNOWN = 1 << 20 };
@@ -83,7 +90,13 @@ po_status po_pt_constant(po_prun *run, const po_tensor *tensor, po_ptensor **out
         po_pc_residues(run, tensor, t->mod);
         t->bound = po_pb_constant(1);
     }
-    if (class != PO_CLASS_FLOAT || tensor->count <= MOST_KNOWN) {
+    bool large = tensor->count > MOST_KNOWN;
+    if (large && class != PO_CLASS_FLOAT && tensor->dtype != PO_STR) {
+        t->mod = PO_NEW_N(t->arena, uint32_t, t->count);
+        for (int64_t i = 0; i < t->count; i++)
+            t->mod[i] = integer_residue(t->field, po_tensor_int(tensor, i));
+    }
+    if (!large || tensor->dtype == PO_STR) {
         po_array *a;
         PO_TRY(po_array_from_tensor(run->ctx, t->arena, tensor, &a));
         t->known = a;
@@ -98,13 +111,6 @@ void po_pt_drop(po_ptensor *t) {
         po_arena_free(t->arena);
         t = base;
     }
-}
-
-/* Integers beyond what residues tell apart are variables of their own. */
-static uint32_t integer_residue(po_field field, int64_t value) {
-    if (value > -(1 << 30) && value < 1 << 30)
-        return po_field_i64(field, value);
-    return po_pf(field, 0x696e74, (uint64_t)value);
 }
 
 const uint32_t *po_pt_mod(po_ptensor *t) {
