@@ -130,6 +130,23 @@ static void test_the_network_is_itself(void **state) {
     assert_true(r.log2_bound < -30 && r.trials == 2 && r.elements > 0 && r.degree > 1);
 }
 
+/* More elements than contents are kept of. */
+static void test_large_integers(void **state) {
+    static const char graph[] =
+        "graph g (x: u8[2,1100]) -> (y) {\n  m = MatMulInteger(x, w: i8[1100,1100] {-3})\n"
+        "  y = Cast(m) {to=1}\n}\n";
+    static const char *const others[] = {"{-3}", "{3}", "{-4}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        po_ctx ctx;
+        po_ctx_init(&ctx);
+        char *b = test_replaced(graph, "{-3}", others[i]);
+        po_proof_report r = test_prove(&ctx, graph, b, NULL);
+        assert_int_equal(r.proved, i == 0);
+        free(b);
+    }
+}
+
 static void test_planted_differences_are_seen(void **state) {
     (void)state;
     int missed = 0;
@@ -571,6 +588,7 @@ int main(void) {
         cmocka_unit_test(test_rotary),
         cmocka_unit_test(test_certain_differences),
         cmocka_unit_test(test_opaque_is_named),
+        cmocka_unit_test(test_large_integers),
         cmocka_unit_test(test_planted_differences_are_seen),
         cmocka_unit_test(test_one_bit_is_seen),
         cmocka_unit_test(test_powers_of_two),
