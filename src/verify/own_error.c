@@ -34,11 +34,12 @@ static po_own_error error_of(po_arena *arena, const po_array *exact, const po_da
     return own;
 }
 
-/* How far noise moved one output of the reference. */
+/* How far noise moved one output of the reference. Noise in what sizes are computed from may make
+ * another size: then it is unknown. */
 static po_own_error noise_of(const po_array *exact, const po_array *noisy) {
-    po_own_error own = {0, 0, exact->f != NULL, NULL};
+    po_own_error own = {0, 0, exact->f && noisy->f && exact->count == noisy->count, NULL};
     double squares = 0;
-    for (int64_t i = 0; exact->f && i < exact->count; i++) {
+    for (int64_t i = 0; own.known && i < exact->count; i++) {
         double by = fabs(noisy->f[i] - exact->f[i]);
         if (!isfinite(by))
             continue;

@@ -1,6 +1,8 @@
 /* What is equal over the reals and not in floats is told apart, what the original itself computes
  * no better is not; and inputs stand where a graph tells values apart. */
+#include "ir/text.h"
 #include "onnx_load.h"
+#include "ops/op.h"
 #include "test_onnx.h"
 #include "test_paths.h"
 #include "unit.h"
@@ -332,6 +334,38 @@ static void fresh_sets_count(void **state) {
     assert_int_equal(r.fresh, PO_FRESH_SETS);
 }
 
+/* What noise makes of numbers that sizes are computed from is another size, and no measure. */
+static void noise_may_change_a_size(void **state) {
+    static const char text[] =
+        "graph g (x: f32[1,1,9,9]) -> (y) {\n"
+        "  s = Div(a: f32[4] {1.0, 1.0, 1.0, 1.0}, b: f32[4] {1.0, 1.0, 3.0, 3.0})\n"
+        "  y = Resize(x, r: f32[0] {}, s)\n}\n";
+    static const float numbers[81] = {1, 2, 3};
+    const char *name = "x";
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_graph *graph = NULL;
+    assert_int_equal(po_graph_parse(&ctx, text, &graph), PO_OK);
+    po_ops_resolve(graph);
+    const int64_t dims[] = {1, 1, 9, 9};
+    const po_tensor x = {PO_F32, 4, dims, 81, numbers, sizeof numbers, NULL};
+    const po_datum datum = {PO_TYPE_TENSOR, &x, 0, NULL};
+    const po_feed feed = {1, &name, &datum};
+    po_array **exact = NULL;
+    assert_int_equal(po_verify_exact(&ctx, graph->arena, graph, &feed, 10, &exact), PO_OK);
+    assert_int_equal(exact[0]->count, 9);
+    uint32_t known = 0;
+    for (uint64_t draw = 0; draw < 16; draw++) {
+        po_own_error own;
+        assert_int_equal(po_verify_noise(&ctx, graph, &feed, exact, draw, 10, &own), PO_OK);
+        assert_true(own.most == 0);
+        known += own.known;
+    }
+    assert_true(known < 16);
+    po_graph_free(graph);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_inputs_tell_floats_from_reals),
@@ -340,6 +374,7 @@ int main(void) {
         cmocka_unit_test(inputs_stand_where_values_are_told_apart),
         cmocka_unit_test(ids_that_are_constants_occur),
         cmocka_unit_test(fresh_sets_count),
+        cmocka_unit_test(noise_may_change_a_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
