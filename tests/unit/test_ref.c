@@ -80,12 +80,13 @@ static void test_noise(void **state) {
     const po_array *in[8] = {0};
     po_array *noisy[8] = {0};
     (void)state;
-    setup(&f, "graph g (x: f32[4]) -> (exact, luck, chosen, step, far, wide) {\n"
+    setup(&f, "graph g (x: f32[4]) -> (exact, luck, chosen, step, far, wide, square) {\n"
               "  t = Mul(x, third: f32[] {0.333333343})\n  r = Relu(t)\n  exact = Sub(r, t)\n"
               "  e = Mul(ones: f32[8] {1.1}, ones)\n  m = ReduceMean(e) {axes=[0], keepdims=1}\n"
               "  luck = Sub(e, m)\n  chosen = Mul(x, half: f32[] {0.5})\n"
               "  step = Floor(t)\n  big = Add(t, b: f32[] {1e9})\n  far = Sub(big, b)\n"
-              "  w = Cast(t) {to=11}\n  v = Cast(x) {to=11}\n  wide = Exp(v)\n}\n");
+              "  w = Cast(t) {to=11}\n  v = Cast(x) {to=11}\n  wide = Exp(v)\n"
+              "  two = Constant() {value_float=2.0}\n  n = Neg(t)\n  square = Pow(n, two)\n}\n");
     make_inputs(&f, in);
     uint32_t moved = 0;
     for (uint64_t draw = 0; draw < 8; draw++) {
@@ -101,6 +102,7 @@ static void test_noise(void **state) {
             assert_true(fabs(f.out[4]->f[i] - (double)(float)((double)(i + 1) / 3)) < 1e-6);
             far = fmax(far, fabs(noisy[4]->f[i] - f.out[4]->f[i]));
             assert_true(noisy[5]->f[i] == f.out[5]->f[i]);
+            assert_true(fabs(noisy[6]->f[i] / f.out[6]->f[i] - 1) < 0x1p-21);
         }
         assert_true(luck < 0x1p-21);
         moved += luck > 0;
