@@ -102,9 +102,10 @@ static bool has_reference(const po_runner *r) {
     return r->references > 0 && r->spec->graph->n_outputs == r->n_outputs;
 }
 
-/* Seconds that it may take for one question more. */
+/* Seconds that it may take for one question more: what was begun in time is not cut short, since
+ * without an answer the tolerance alone would count. */
 static double reference_seconds(const po_runner *r) {
-    return fmin(one_reference, r->references);
+    return fmin(one_reference, r->references + fmin(one_reference, r->spec->seconds));
 }
 
 /* The error from float64 of the original's outputs; unknown without a reference. */

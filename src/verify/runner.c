@@ -190,8 +190,9 @@ static po_status try_set(po_runner *r, const po_draw *draw, bool wide, bool *ran
     return status;
 }
 
+/* Also for the reference: a set that it has no time for could not be judged. */
 static bool time_left(const po_runner *r) {
-    return po_now() < r->until;
+    return po_now() < r->until && r->references > 0;
 }
 
 static po_status compare_checks(po_runner *r) {
