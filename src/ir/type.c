@@ -1,3 +1,4 @@
+/* What element types are called, how wide they are and how finely they round; types of values. */
 #include "ir/type.h"
 
 #include "base/num.h"

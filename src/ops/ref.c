@@ -240,6 +240,21 @@ static void keep_output(po_ref_frame *frame, const po_node *node, const po_array
 
 /* --- noise --- */
 
+enum {
+    /* makes no noise of its own */
+    KEEPS_VALUES = PO_OPF_EXACT | PO_OPF_MOVES_DATA,
+    /* noise is not followed through it */
+    STOPS_NOISE = PO_OPF_JUMPS | PO_OPF_CONTROL | PO_OPF_RANDOM
+};
+
+/* Whether noise makes something of the node's outputs. */
+static bool is_moved(const po_ref_frame *frame, const po_node *node, const po_array *const *in) {
+    bool moved = !(po_op_row_of(node->op)->flags & KEEPS_VALUES);
+    for (uint32_t k = 0; k < node->n_in && !moved; k++)
+        moved = in[k] && frame->slots[node->in[k]].moved;
+    return moved;
+}
+
 /* Each element off by half a bit, where it is rounded: an elementwise operator does not round what
  * the dtype holds, another one has rounded on its way. */
 static void add_noise(const po_ref_frame *frame, uint64_t stream, bool once, po_array *array) {
@@ -254,17 +269,14 @@ static void add_noise(const po_ref_frame *frame, uint64_t stream, bool once, po_
     }
 }
 
-/* A node's inputs with their noise, and with more where the node adds them up. *moved: any has. */
+/* A node's inputs with their noise, and with more where the node adds them up. */
 static const po_array **noisy_inputs(const po_ref_frame *frame, po_arena *arena,
-                                     const po_node *node, const po_array *const *in, bool *moved) {
+                                     const po_node *node, const po_array *const *in) {
     const po_array **to = PO_NEW_N(arena, const po_array *, node->n_in);
     bool sums = po_op_row_of(node->op)->flags & PO_OPF_SUMS;
-    *moved = sums;
     for (uint32_t k = 0; k < node->n_in; k++) {
-        const slot *s = in[k] ? &frame->slots[node->in[k]] : NULL;
-        bool has = s && s->moved;
-        *moved |= has;
-        to[k] = has && s->noisy ? s->noisy : in[k];
+        const po_array *noisy = in[k] ? frame->slots[node->in[k]].noisy : NULL;
+        to[k] = noisy ? noisy : in[k];
         if (!sums || !in[k] || !in[k]->f)
             continue;
         po_array *copy = po_array_copy(arena, to[k]);
@@ -274,17 +286,15 @@ static const po_array **noisy_inputs(const po_ref_frame *frame, po_arena *arena,
     return to;
 }
 
-/* Evaluates a node on its inputs with their noise, and adds its own. *moved: there is some. */
+/* Evaluates a node on its inputs with their noise, and adds its own. */
 static po_status evaluate_noisy(po_ctx *ctx, po_ref_frame *frame, const po_node *node,
-                                const po_array *const *in, po_arena *arena, po_array **out,
-                                bool *moved) {
+                                const po_array *const *in, po_arena *arena, po_array **out) {
     uint32_t flags = po_op_row_of(node->op)->flags;
-    bool exact = flags & (PO_OPF_EXACT | PO_OPF_MOVES_DATA);
     po_arena *scratch = po_arena_child(arena);
-    const po_array **noisy = noisy_inputs(frame, scratch, node, in, moved);
+    const po_array **noisy = noisy_inputs(frame, scratch, node, in);
     po_status status = evaluate(ctx, arena, frame->graph, node, noisy, out, frame);
     for (uint32_t k = 0; k < node->n_out && status == PO_OK; k++) {
-        bool view = false, rounds = !exact && out[k] && out[k]->f;
+        bool view = false, rounds = !(flags & KEEPS_VALUES) && out[k] && out[k]->f;
         for (uint32_t i = 0; i < node->n_in && out[k]; i++)
             view |= noisy[i] && shares(out[k], noisy[i]) &&
                     (rounds || noisy[i] != in[i] || !frame->alone);
@@ -294,7 +304,6 @@ static po_status evaluate_noisy(po_ctx *ctx, po_ref_frame *frame, const po_node 
             add_noise(frame, ((uint64_t)node->out[k] << 32) + 1, flags & PO_OPF_ELEMENTWISE,
                       out[k]);
     }
-    *moved |= !exact;
     po_arena_free(scratch);
     return status;
 }
@@ -302,18 +311,12 @@ static po_status evaluate_noisy(po_ctx *ctx, po_ref_frame *frame, const po_node 
 /* What noise makes of a node's outputs, beside the exact ones. */
 static po_status follow_noise(po_ctx *ctx, po_ref_frame *frame, const po_node *node,
                               const po_array *const *in) {
-    uint32_t flags = po_op_row_of(node->op)->flags;
-    bool moved = !(flags & (PO_OPF_EXACT | PO_OPF_MOVES_DATA));
-    if (flags & (PO_OPF_JUMPS | PO_OPF_CONTROL | PO_OPF_RANDOM))
-        return PO_OK;
-    for (uint32_t k = 0; k < node->n_in && !moved; k++)
-        moved = in[k] && frame->slots[node->in[k]].moved;
-    if (!moved)
+    if (po_op_row_of(node->op)->flags & STOPS_NOISE || !is_moved(frame, node, in))
         return PO_OK;
     holder *own = new_holder(frame);
     po_array **out = PO_NEW_N(own->arena, po_array *, node->n_out);
     own->users = 1;
-    po_status status = evaluate_noisy(ctx, frame, node, in, own->arena, out, &moved);
+    po_status status = evaluate_noisy(ctx, frame, node, in, own->arena, out);
     for (uint32_t k = 0; k < node->n_out && status == PO_OK; k++) {
         if (node->out[k] == PO_NONE || !out[k]->f)
             continue;
@@ -336,7 +339,7 @@ static bool is_followed_alone(const po_graph *g) {
         bool floats = false;
         if (node->removed)
             continue;
-        if (!row || row->flags & (PO_OPF_JUMPS | PO_OPF_CONTROL | PO_OPF_RANDOM))
+        if (!row || row->flags & STOPS_NOISE)
             return false;
         for (uint32_t k = 0; k < node->n_in + node->n_out; k++) {
             po_value_id v = k < node->n_in ? node->in[k] : node->out[k - node->n_in];
@@ -361,13 +364,13 @@ static po_status run_node(po_ctx *ctx, po_ref_frame *frame, const po_node *node)
     for (uint32_t k = 0; k < node->n_in && status == PO_OK; k++)
         if (node->in[k] != PO_NONE)
             status = fetch(ctx, frame, node->in[k], &in[k]);
-    bool moved = false;
     if (status == PO_OK && frame->alone)
-        status = evaluate_noisy(ctx, frame, node, in, h->arena, out, &moved);
+        status = evaluate_noisy(ctx, frame, node, in, h->arena, out);
     else if (status == PO_OK)
         status = evaluate(ctx, h->arena, frame->graph, node, in, out, frame);
     if (status == PO_UNSUPPORTED)
         po_log(ctx, "reference: node '%s' (%s) is not supported", node->name, node->op_type);
+    bool moved = status == PO_OK && frame->alone && is_moved(frame, node, in);
     for (uint32_t k = 0; k < node->n_out && status == PO_OK; k++)
         if (node->out[k] != PO_NONE) {
             keep_output(frame, node, in, k, out[k], h);

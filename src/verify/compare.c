@@ -1,3 +1,5 @@
+/* How two values are compared: element by element, the largest difference and the first rule that
+ * it breaks. */
 #include "verify/compare.h"
 
 #include <math.h>

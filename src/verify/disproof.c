@@ -96,10 +96,9 @@ po_status po_disprove(po_ctx *ctx, const po_inputs *plan, const po_graph *a, con
     if (po_verify_has_steps(a) || po_verify_has_steps(b))
         return PO_OK;
     po_arena *arena = po_arena_create(ctx);
-    double deadline = ctx->deadline, mine = po_now() + seconds;
+    po_limit limit = po_limit_begin(ctx, po_now() + seconds);
     po_graph *nudged_a = NULL, *nudged_b = NULL;
     po_feed feed;
-    ctx->deadline = deadline > 0 && deadline < mine ? deadline : mine;
     po_status status = po_inputs_make(ctx, arena, plan, 0, PO_INPUTS_NORMAL, report->seed, &feed);
     if (status == PO_OK)
         status = nudge(ctx, a, b, &nudged_a);
@@ -111,9 +110,5 @@ po_status po_disprove(po_ctx *ctx, const po_inputs *plan, const po_graph *a, con
     po_graph_free(nudged_a);
     po_graph_free(nudged_b);
     po_arena_free(arena);
-    ctx->deadline = deadline;
-    if (status == PO_OK || status == PO_NO_MEMORY || status == PO_CANCELLED)
-        return status;
-    po_ctx_clear(ctx); /* no reference, or too slow: it stays open */
-    return po_ctx_poll(ctx);
+    return po_verify_without_answer(ctx, &limit, status); /* it stays open */
 }

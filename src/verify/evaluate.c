@@ -44,3 +44,11 @@ po_status po_verify_evaluate_noisy(po_ctx *ctx, po_arena *arena, const po_graph 
     *noisy = PO_NEW_N(arena, po_array *, graph->n_outputs);
     return told(ctx, po_ref_graph_noisy(ctx, arena, graph, in, draw, NULL, *noisy));
 }
+
+po_status po_verify_without_answer(po_ctx *ctx, const po_limit *limit, po_status status) {
+    po_limit_end(ctx, limit, &status);
+    if (status == PO_OK || status == PO_NO_MEMORY || status == PO_CANCELLED)
+        return status;
+    po_ctx_clear(ctx);
+    return po_ctx_poll(ctx);
+}

@@ -50,29 +50,13 @@ static po_own_error noise_of(const po_array *exact, const po_array *noisy) {
     return own;
 }
 
-/* A part of the run's time, for the reference. */
-static double begin_part(po_ctx *ctx, double seconds) {
-    double deadline = ctx->deadline, mine = po_now() + seconds;
-    ctx->deadline = deadline > 0 && deadline < mine ? deadline : mine;
-    return deadline;
-}
-
-/* Too slow, or an operator without a reference: there is no answer, and the run goes on. */
-static po_status end_part(po_ctx *ctx, double deadline, po_status status) {
-    ctx->deadline = deadline;
-    if (status == PO_OK || status == PO_NO_MEMORY || status == PO_CANCELLED)
-        return status;
-    po_ctx_clear(ctx);
-    return po_ctx_poll(ctx);
-}
-
 po_status po_verify_exact(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_feed *feed,
                           double seconds, po_array ***exact) {
-    double deadline = begin_part(ctx, seconds);
+    po_limit limit = po_limit_begin(ctx, po_now() + seconds);
     po_status status = po_verify_evaluate(ctx, arena, graph, feed, false, exact);
     if (status != PO_OK)
         *exact = NULL;
-    return end_part(ctx, deadline, status);
+    return po_verify_without_answer(ctx, &limit, status);
 }
 
 void po_verify_own_error(po_arena *arena, const po_graph *graph, po_array *const *exact,
@@ -86,10 +70,10 @@ po_status po_verify_noise(po_ctx *ctx, const po_graph *graph, const po_feed *fee
                           po_own_error *own) {
     po_arena *scratch = po_arena_create(ctx);
     po_array **noisy = NULL;
-    double deadline = begin_part(ctx, seconds);
+    po_limit limit = po_limit_begin(ctx, po_now() + seconds);
     po_status status = po_verify_evaluate_noisy(ctx, scratch, graph, feed, draw, &noisy);
     for (uint32_t k = 0; k < graph->n_outputs; k++)
         own[k] = status == PO_OK ? noise_of(exact[k], noisy[k]) : (po_own_error){0, 0, false, NULL};
     po_arena_free(scratch);
-    return end_part(ctx, deadline, status);
+    return po_verify_without_answer(ctx, &limit, status);
 }

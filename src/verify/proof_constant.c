@@ -19,15 +19,19 @@ po_pfractions po_pc_fractions(po_field field) {
     return f;
 }
 
+/* How far a number near 1 of this type may be from the one that is meant. An eight-bit float is
+ * taken at its word: it is too coarse to stand for another number. */
+static double half_bit(po_dtype dtype) {
+    double half = po_dtype_half_bit(dtype), coarsest = po_dtype_half_bit(PO_BF16);
+    return half > 0 && half <= coarsest ? half : po_dtype_half_bit(PO_F32);
+}
+
 /* Half a unit in the last place of a normal number of this type. A double that is a float was one.
  */
 static double half_ulp(double value, po_dtype dtype) {
     if (dtype == PO_F64 && (double)(float)value == value)
         dtype = PO_F32;
-    double half = dtype == PO_F64    ? 0x1p-53
-                  : dtype == PO_F16  ? 0x1p-11
-                  : dtype == PO_BF16 ? 0x1p-8
-                                     : 0x1p-24;
+    double half = half_bit(dtype);
     uint64_t u;
     memcpy(&u, &value, sizeof u);
     u &= 0x7ff0000000000000;
@@ -149,7 +153,7 @@ static void screen(uint32_t n, const double *restrict v, double half, uint64_t *
 
 void po_pc_residues(const po_prun *run, const po_tensor *tensor, uint32_t *out) {
     bool lone = tensor->count == 1;
-    double half = tensor->dtype == PO_F16 ? 0x1p-11 : tensor->dtype == PO_BF16 ? 0x1p-8 : 0x1p-24;
+    double half = fmax(half_bit(tensor->dtype), half_bit(PO_F32));
     uint64_t maybe[PIECE];
     double v[PIECE];
     for (int64_t at = 0; at < tensor->count; at += PIECE) {

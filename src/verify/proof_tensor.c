@@ -85,18 +85,17 @@ po_status po_pt_constant(po_prun *run, const po_tensor *tensor, po_ptensor **out
     if (class == PO_CLASS_NONE && tensor->dtype != PO_STR)
         return po_pfail(run, "a constant's element type %s is not modelled",
                         po_dtype_name(tensor->dtype));
+    bool large = tensor->count > MOST_KNOWN && tensor->dtype != PO_STR;
     if (class == PO_CLASS_FLOAT) {
         t->mod = PO_NEW_N(t->arena, uint32_t, t->count);
         po_pc_residues(run, tensor, t->mod);
         t->bound = po_pb_constant(1);
-    }
-    bool large = tensor->count > MOST_KNOWN;
-    if (large && class != PO_CLASS_FLOAT && tensor->dtype != PO_STR) {
+    } else if (large) {
         t->mod = PO_NEW_N(t->arena, uint32_t, t->count);
         for (int64_t i = 0; i < t->count; i++)
             t->mod[i] = integer_residue(t->field, po_tensor_int(tensor, i));
     }
-    if (!large || tensor->dtype == PO_STR) {
+    if (!large) {
         po_array *a;
         PO_TRY(po_array_from_tensor(run->ctx, t->arena, tensor, &a));
         t->known = a;

@@ -97,22 +97,21 @@ static bool is_exact(const po_graph *g, po_value_id id, uint32_t depth) {
     return exact;
 }
 
-/* The values of the node's float inputs, by the float64 reference. */
+/* The values of the node's float inputs, by the float64 reference; NULL where it is too slow. */
 static po_status look_at_inputs(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                                 const po_feed *feed, const source *s, po_array **x, po_array **y) {
     po_graph *probe = po_graph_clone(ctx, graph);
     uint32_t first = probe->n_outputs, n = s->kind == FROM_COMPARE ? 2 : 1;
     for (uint32_t i = 0; i < n; i++)
         po_graph_add_output(probe, s->node->in[i]);
-    double deadline = ctx->deadline, mine = po_now() + patience;
-    ctx->deadline = deadline > 0 && deadline < mine ? deadline : mine;
+    po_limit limit = po_limit_begin(ctx, po_now() + patience);
     po_array **out = NULL;
     po_status status = po_verify_evaluate(ctx, arena, probe, feed, false, &out);
-    ctx->deadline = deadline;
     if (status == PO_OK) {
         *x = out[first];
         *y = n == 2 ? out[first + 1] : NULL;
     }
+    po_limit_end(ctx, &limit, &status);
     po_graph_free(probe);
     return status;
 }
@@ -180,6 +179,8 @@ static po_status count_ties(po_ctx *ctx, po_arena *arena, const po_graph *graph,
     if (s->kind == FROM_ARG && is_exact(graph, s->node->in[0], DEPTH))
         return PO_OK;
     PO_TRY(look_at_inputs(ctx, arena, graph, feed, s, &x, &y));
+    if (!x)
+        return PO_OK;
     double slack = tolerance * fmax(largest(x), y ? largest(y) : 0);
     int64_t along = chosen_along(graph, s);
     uint32_t n = 0;
@@ -212,7 +213,7 @@ po_status po_verify_ties(po_ctx *ctx, const po_graph *graph, const po_feed *feed
     po_arena_free(arena);
     if (status == PO_NO_MEMORY)
         return status;
-    if (status != PO_OK) /* too slow, or an operator without a reference: no excuse is found */
+    if (status != PO_OK) /* stopped, or an operator without a reference: no excuse is found */
         po_ctx_clear(ctx);
     return PO_OK;
 }

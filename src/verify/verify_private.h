@@ -59,6 +59,9 @@ po_status po_verify_evaluate(po_ctx *ctx, po_arena *arena, const po_graph *graph
 /* With half a bit of noise wherever floats round (ops/op.h). */
 po_status po_verify_evaluate_noisy(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                                    const po_feed *feed, uint64_t draw, po_array ***noisy);
+/* Ends a part of the run that asked the reference. Where it was too slow, or has no such operator,
+ * there is no answer and the run goes on: PO_OK. */
+po_status po_verify_without_answer(po_ctx *ctx, const po_limit *limit, po_status status);
 
 /* own_error.c: how far an output of the original is off from float64. */
 typedef struct po_own_error {

@@ -18,6 +18,15 @@ po_proof_report test_prove(po_ctx *ctx, const char *a, const char *b, const char
     return r;
 }
 
+po_proof_report test_prove_nodes(po_ctx *ctx, const char *a, const char *b) {
+    const char *form = "pir 1 ir_version=8 opset=17\n"
+                       "graph g (x: f32[2,6,4,4]) -> (y) {\n %s\n}\n";
+    char x[2048], y[2048];
+    snprintf(x, sizeof x, form, a);
+    snprintf(y, sizeof y, form, b);
+    return test_prove(ctx, x, y, NULL);
+}
+
 char *test_replaced(const char *text, const char *from, const char *to) {
     const char *at = strstr(text, from);
     if (!at)
