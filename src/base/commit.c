@@ -1,3 +1,5 @@
+/* How steps are taken and taken back: what a step replaces is kept by a hard link or under another
+ * name. All memory is had when a step is added, so that nothing unwinds between two of them. */
 #include "base/commit.h"
 
 #include "base/arena.h"

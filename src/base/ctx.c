@@ -1,3 +1,5 @@
+/* Errors (the first one stays), log lines, clocks, time limits and memory guards of a context.
+ * Control characters are replaced in every text that leaves it. */
 #include "base/ctx.h"
 
 #include "base/arena.h"

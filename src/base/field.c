@@ -1,3 +1,5 @@
+/* Primes for fields: Miller-Rabin with bases that decide it, the least generator by trial division
+ * of p - 1, and primes drawn from the system's random numbers. */
 #include "base/field.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Temporary folders in the first place that can be written and has room: /tmp, /var/tmp, /dev/shm,
+ * the user's cache. They are named by process id, so that a process finds what it left behind. */
 #include "base/folder.h"
 
 #include "base/str.h"

@@ -1,3 +1,5 @@
+/* XXH3 by xxhash, random numbers by place from SplitMix64's mixing function, and two maps by open
+ * addressing. */
 #include "base/hash.h"
 
 #include <math.h>

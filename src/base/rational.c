@@ -1,3 +1,5 @@
+/* Fractions in lowest terms, denominators positive: every operation says whether its result fits 64
+ * bits. Floats become fractions exactly or not at all; text has them as n/d. */
 #include "base/rational.h"
 
 #include "base/num.h"

@@ -1,3 +1,5 @@
+/* There are no tokens in advance: the text is read where it stands, numbers in the C locale, and
+ * lines and columns are counted only where reading fails. */
 #include "base/scan.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Text doubles its room as it grows; floats are printed with the fewest digits that read back as
+ * the same number, always with a decimal point. Also the check that bytes are UTF-8 without NUL. */
 #include "base/str.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* Walks the boxes that cuts make, by the runs and residue classes of each axis, and counts them
+ * without a walk. */
 #include "boxes/boxes.h"
 
 /* Run `run` of residue class `residue` of an axis: false where it holds no position. */

@@ -1,3 +1,6 @@
+/* A digit of an output is followed through each step to the one operand that carries it, down to
+ * inputs and constants, and summed there. Of several digits the one that is cheapest for both
+ * programs is taken. */
 #include "boxes/contract.h"
 
 #include "base/num.h"

@@ -1,3 +1,5 @@
+/* Outputs by seed, cuts and evaluation points of the first program that is asked about; those of
+ * any other are made anew and not kept. */
 #include "boxes/known.h"
 
 enum { MOST_SEEDS = 4 };

@@ -1,3 +1,6 @@
+/* Motions are found step by step from the inputs, in exact fractions: those of a product are the
+ * choices of one for each factor, moved on by the term's indices. Beyond 64 motions, or 8 factors
+ * of one, nothing is known. */
 #include "boxes/motion.h"
 
 enum { MOST_MOTIONS = 64, MOST_SLOTS = 8 };

@@ -1,3 +1,5 @@
+/* Makes a program of a graph: the steps, the residues of constants that steps read, and the degree
+ * of every value, by which chance agreement is bounded. Also the cuts of all values. */
 #include "boxes/program.h"
 
 #include "base/modp.h"

@@ -1,3 +1,6 @@
+/* The output's index is divided into digits, larger coefficients first; the ranges of free
+ * variables are then cut to where every operand's index lies inside, and the innermost becomes the
+ * run. */
 #include "boxes/pull.h"
 
 #include "base/num.h"

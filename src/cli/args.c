@@ -1,3 +1,5 @@
+/* Arguments: the program's own options and the library's stand in one table each, from which
+ * getopt's tables and the text of --help are made. */
 #include "cli/cli.h"
 
 #include <getopt.h>

@@ -1,3 +1,5 @@
+/* The commands from beginning to end: each runs the library, makes its reports before anything is
+ * written, and turns what came of it into an exit code. */
 #include "cli/cli.h"
 
 #include <fcntl.h>

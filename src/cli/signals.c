@@ -1,3 +1,5 @@
+/* Signal handlers: a first signal raises the cancel flag, and a second ends the program. Where a
+ * mapped file lost its end (SIGBUS) zeros are read, until the program has stopped in good order. */
 #include "cli/cli.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Progress on standard error: one line that is written over on a terminal, plain lines now and then
+ * elsewhere. */
 #include "cli/cli.h"
 
 #include <sys/ioctl.h>

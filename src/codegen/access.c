@@ -1,3 +1,5 @@
+/* Accesses as C: the pointer to an element, and the condition that an index lies inside. Also
+ * whether different values of labels always reach different elements. */
 #include "codegen/printer.h"
 
 int64_t cg_step_of(const cg *g, const po_mu_access *access, uint32_t label) {

@@ -1,3 +1,5 @@
+/* Looks for a C compiler by running `cc --version`. What it prints is hashed, so that what another
+ * version compiled is told from its own. */
 #include "codegen/compile.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* The instruction sets that kernels for the CPU are printed for: vector length, registers and the
+ * compiler's flags. */
 #include "codegen/kernel.h"
 
 const po_isa po_isas[PO_ISAS] = {

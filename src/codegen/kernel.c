@@ -1,3 +1,6 @@
+/* The functions of a kernel: one for each phase, which is what a step runs between two meetings of
+ * the parts, and the call that runs them in order. Names go by first use within a phase, so that
+ * phases that do the same share one body. */
 #include "codegen/printer.h"
 
 #include <math.h>

@@ -1,3 +1,6 @@
+/* LANES loops as straight-line code on vectors: labels inside are unrolled. Where that would take
+ * more than 4096 evaluations of a statement, those that no register's name depends on run in
+ * loops. */
 #include "codegen/lanes.h"
 
 #include "codegen/group.h"

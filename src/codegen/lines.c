@@ -1,3 +1,5 @@
+/* Lines of C with their indentation, f32 numbers with enough digits to read back exactly, and texts
+ * made fit to stand in a comment. */
 #include "codegen/printer.h"
 
 #include <math.h>

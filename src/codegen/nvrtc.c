@@ -1,3 +1,5 @@
+/* NVRTC by dlopen: a table of its functions, and a library that is no newer than the driver's CUDA.
+ * Registers, stack and spills of each kernel are read from what ptxas prints. */
 #include "codegen/nvrtc.h"
 
 #include "po_config.h"

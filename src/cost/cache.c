@@ -1,3 +1,5 @@
+/* Two tables: entries with their checksums, and the session in which each was used last. A full
+ * file loses a quarter of its limit, what was not used for the longest time first. */
 #include "cost/cache.h"
 
 #include "base/folder.h"

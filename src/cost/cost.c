@@ -1,3 +1,5 @@
+/* Describes the machine: the runtime as a child process finds it, the CPU by /proc/cpuinfo. Both
+ * are part of the key of every reading, with petopt's version. */
 #include "cost/cost.h"
 
 #include "cost/isolate.h"

@@ -1,3 +1,6 @@
+/* Readings by key: a hash of the GPU, its libraries and all that a step, plan or program does, so
+ * that equal ones are read once. Under replay nothing is read, and what is not recorded is an error
+ * that names it. */
 #include "cost/cuda_cost.h"
 
 #include "cost/cuda_reading.h"

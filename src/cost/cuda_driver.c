@@ -1,3 +1,5 @@
+/* Opens the driver, cuBLASLt and cuDNN by tables of their functions, refuses versions and GPUs that
+ * are too old, and describes the GPU. Device memory goes with its arena. */
 #include "cost/cuda.h"
 
 #include "cost/isolate.h"

@@ -1,3 +1,6 @@
+/* All candidates run on the same drawn inputs in one child; one that ends the child has failed, and
+ * a new child goes on behind it. A result is right within k u S, u being the unit of the coarsest
+ * type in the muGraph. */
 #include "cost/cuda_program.h"
 
 #include "cost/cuda_private.h"

@@ -1,3 +1,5 @@
+/* Makes plans ready (memory, modules, algorithms), captures them as CUDA graphs, and runs them for
+ * their outputs or times several against one another, in shuffled rounds and several processes. */
 #include "cost/cuda_cost.h"
 #include "cost/cuda_private.h"
 #include "cost/isolate.h"

@@ -1,3 +1,5 @@
+/* The table of GPUs, and a roofline estimate of a kernel's seconds: products, scalar work and
+ * memory, each at what kernels usually reach of the peak, and whole waves of blocks. */
 #include "cost/gpu.h"
 
 #include <ctype.h>

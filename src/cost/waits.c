@@ -1,3 +1,4 @@
+/* Keeps each thread's schedstat open, so that a reading is one pread for each thread. */
 #include "cost/waits.h"
 
 #include <dirent.h>

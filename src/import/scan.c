@@ -1,3 +1,5 @@
+/* Two passes by protobuf-c's own descriptors: the first checks every field and adds up the
+ * skeleton's length and the memory that unpacking takes, the second writes the skeleton. */
 #include "import/scan.h"
 
 enum { WIRE_VARINT = 0, WIRE_64 = 1, WIRE_BYTES = 2, WIRE_START = 3, WIRE_END = 4, WIRE_32 = 5 };

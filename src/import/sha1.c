@@ -1,3 +1,4 @@
+/* The whole digest in one call, from bytes in memory to hexadecimal digits. */
 #include "import/sha1.h"
 
 #include <string.h>

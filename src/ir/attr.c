@@ -1,3 +1,5 @@
+/* Attributes of nodes: read by name and kind, with a default where there is none of that kind; set,
+ * and removed. */
 #include "ir/graph.h"
 
 const po_attr *po_node_attr(const po_node *node, const char *name) {

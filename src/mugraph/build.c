@@ -1,3 +1,6 @@
+/* Makes muGraphs part by part: labels and tensors under names that are new, layouts with their
+ * rings, the tree, accesses, expressions. Sizes that overflow stay at the greatest number, which
+ * po_mu_check refuses. */
 #include "mugraph/parts.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* Whether every element of an output is written: by one statement whose indices take every value,
+ * else by marking up to 2^24 iterations, else by Z3. */
 #include "mugraph/check.h"
 
 #include "mugraph/prove.h"

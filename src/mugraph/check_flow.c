@@ -1,3 +1,5 @@
+/* Scopes, reads before writes, parallel chunks that meet, accumulators, fused chains and registers.
+ * Chunks are apart by the coefficients of their indices, or else by Z3. */
 #include "mugraph/check.h"
 
 #include "mugraph/prove.h"

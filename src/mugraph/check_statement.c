@@ -1,3 +1,5 @@
+/* Each statement by itself: all parts of its expression are used, '=' writes no element twice, and
+ * a tile's labels are the statement's own and need no tests at the edges. */
 #include "mugraph/check.h"
 
 #include "mugraph/prove.h"

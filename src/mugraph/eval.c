@@ -1,3 +1,6 @@
+/* Evaluation in float64, and beside each value its magnitude S, by which rounding errors are
+ * bounded. Products of operands run as multiply-adds, any other expression 128 iterations at a
+ * time. */
 #include "mugraph/eval.h"
 #include "mugraph/eval_product.h"
 

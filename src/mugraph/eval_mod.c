@@ -1,3 +1,6 @@
+/* Evaluation modulo primes p and q, p = 2q + 1: exp raises a root of order q modulo p to the
+ * residue modulo q, so that exp(a + b) = exp(a) exp(b). Functions of which no law is used are drawn
+ * at random. */
 #include "mugraph/field.h"
 #include "mugraph/run.h"
 

@@ -1,3 +1,5 @@
+/* Reads the text of muGraphs by recursive descent. Depths, lengths and numbers have limits here;
+ * whether it has a meaning is left to po_mu_check. */
 #include "mugraph/parts.h"
 
 #include "base/scan.h"

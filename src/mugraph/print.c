@@ -1,3 +1,5 @@
+/* Prints muGraphs as text that parses back, each local tensor declared in the braces in which it
+ * lives. The same text without names is what equality and hashes go by. */
 #include "mugraph/parts.h"
 
 /* One printing. Without names, what is printed tells muGraphs apart that differ by more than

@@ -1,3 +1,6 @@
+/* Conditions as questions to Z3 about values of labels: whether two iterations can name one
+ * element, or one can leave its tensor's memory. Questions that differ in names alone are asked
+ * once. */
 #include "mugraph/prove.h"
 
 #include "mugraph/check.h"

@@ -1,3 +1,6 @@
+/* Each statement has a plan (steps of its accesses by label, tests, the innermost label by cost)
+ * and runs in stretches along that label. Elements are stamped with the chunk that wrote them, so
+ * that reading what was not written fails. */
 #include "mugraph/run.h"
 
 /* --- storage --- */

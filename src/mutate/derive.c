@@ -1,3 +1,5 @@
+/* The list of derivations, each tried at every node of a subprogram, and how mutants begin and end:
+ * cloned, swept, their types inferred, dropped where the outputs' types differ. */
 #include "mutate/derive.h"
 
 /* In the order in which they run. */

@@ -1,3 +1,5 @@
+/* Strides become phases with an algorithm each, and the tables of several axes one table, by the
+ * Kronecker product. Weights are transformed by nodes that run when the model is written. */
 #include "mutate/tiled.h"
 
 #include "ops/bilinear.h"

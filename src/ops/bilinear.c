@@ -1,3 +1,6 @@
+/* Powers of up to nine finite points and of infinity for A and G; for B the coefficients of
+ * products of (x - point), whose factors stand apart in `scale`. All tables but G are exact in
+ * float64. */
 #include "ops/bilinear.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* Each array has a stride for each axis of the output, 0 where it repeats; rows are counted through
+ * like an odometer, without a division. */
 #include "ops/broadcast.h"
 
 static bool shape_of(po_bcast *b, uint32_t n, const uint32_t *ranks, const int64_t *const *dims) {

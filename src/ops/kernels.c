@@ -1,3 +1,5 @@
+/* Updates y += a x of one row or of four, compiled for AVX2 too, and the matrix product made of
+ * them. Columns that lie apart are copied to tiles of 64 by 64 first. */
 #include "ops/kernels.h"
 
 #include "base/clones.h"

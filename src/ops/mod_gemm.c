@@ -1,3 +1,5 @@
+/* Residues packed in panels for register tiles, and the kernels of these: 16 by 12 with AVX-512, 8
+ * by 3 with AVX2 and FMA, 4 by 2 in plain C. */
 #include "ops/mod_gemm.h"
 
 #if defined(__x86_64__)

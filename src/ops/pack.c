@@ -1,3 +1,5 @@
+/* A packing fills up, reshapes and transposes: done to a weight's numbers, stated as a recipe, and
+ * undone by Transpose, Reshape and Slice in a function's body. */
 #include "ops/pack.h"
 
 #include "ops/recipe.h"

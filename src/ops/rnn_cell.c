@@ -1,3 +1,5 @@
+/* One step of RNN, GRU and LSTM cells in float64, gate by gate, with ONNX's activations and the
+ * alphas and betas that are dealt out to them. */
 #include "ops/rnn.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* Types and integer contents as rules read and make them, symbols kept where dims are the same;
+ * references that take their outputs' shapes from the rule; strided and mapped moves. */
 #include "ops/rule.h"
 
 #include <stdio.h>

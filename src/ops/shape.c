@@ -1,3 +1,5 @@
+/* Reads and sets types and integer contents, and broadcasts shapes: a length above 1 against an
+ * unknown one gives the length, since the model would not run otherwise. */
 #include "ops/shape.h"
 
 #include <stdio.h>

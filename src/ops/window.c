@@ -1,3 +1,6 @@
+/* Reads a window's attributes, none above 2^31 - 1, and finds the lengths and SAME pads of
+ * convolutions, pools and transposed convolutions. A length that would be negative stays
+ * unknown. */
 #include "ops/window.h"
 
 /* Larger numbers mean nothing in a window; below it products of two fit 64 bits. */

@@ -1,3 +1,5 @@
+/* Runs the body of an API call under a guard, which frees its arenas however it ends, and copies
+ * its error to the caller. Also cancel flags and the version. */
 #include "pipeline/api.h"
 
 #include "po_config.h"

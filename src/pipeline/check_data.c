@@ -1,3 +1,5 @@
+/* Reads input_0.pb, input_1.pb, ... in the folder itself and in each folder below it, sorted by
+ * name, and checks every tensor against the type of its input. */
 #include "pipeline/check_data.h"
 
 #include "import/import.h"

@@ -1,3 +1,6 @@
+/* A context has up to six element-wise nodes before the occurrence and six behind it. Where the
+ * runtime would hold a value at the border in blocks of channels, a depthwise 1x1 convolution makes
+ * it do so here. */
 #include "pipeline/context.h"
 
 #include "ops/rewrite.h"

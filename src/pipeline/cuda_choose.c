@@ -1,3 +1,5 @@
+/* A kernel for each region of a form. By estimates, the first candidate that promises a gain and
+ * compiles; by readings, the fastest of the best twelve, each compared with float64 on the GPU. */
 #include "pipeline/budget.h"
 #include "pipeline/cuda_making.h"
 #include "pipeline/kernel_stage.h"

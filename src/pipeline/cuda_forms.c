@@ -1,3 +1,6 @@
+/* Plans the regions of a form and estimates its seconds, each region by its kernel or by its nodes.
+ * Regions of an open batch are planned for one sample, which is found from the model's shapes with
+ * two and with three. */
 #include "mugraph/mugraph.h"
 #include "pipeline/cuda_making.h"
 #include "pipeline/kernel_stage.h"

@@ -1,3 +1,6 @@
+/* Nodes become units (a library's call, a region, a single operator) in an order in which each
+ * follows what it reads. What is between them lies in one buffer, at the lowest place that is free
+ * while it lives. */
 #include "pipeline/gpu_model.h"
 
 #include "codegen/cuda_library.h"

@@ -1,3 +1,5 @@
+/* Plans graphs and asks for the readings of all plans at once. A graph that no library and no
+ * kernel can do has a reason in place of its seconds. */
 #include "pipeline/gpu_timing.h"
 
 #include "pipeline/kernel_stage.h"

@@ -1,3 +1,5 @@
+/* A region's kernel from its check (Z3 in a child process) to its call as a node with a function;
+ * why regions are dropped; and compiled objects kept in the cost cache. */
 #include "pipeline/kernel_stage.h"
 
 #include "cost/isolate.h"

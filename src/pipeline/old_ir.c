@@ -1,3 +1,5 @@
+/* Before IR version 4 every initialiser had to be an input too: constants that are no inputs become
+ * Constant nodes. */
 #include "pipeline/old_ir.h"
 
 #include "ops/recipe.h"

@@ -1,3 +1,5 @@
+/* One table of the options: name, help, the commands that take it, and the function that checks and
+ * keeps its value. Numbers are read the same way under every locale. */
 #include "pipeline/options.h"
 
 #include "cost/gpu.h"

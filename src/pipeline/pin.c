@@ -1,3 +1,5 @@
+/* Pinned dims bind the symbols that stood there: a symbol bound to one length is replaced
+ * throughout the model, one bound to two lengths nowhere. Types are inferred anew. */
 #include "pipeline/pin.h"
 
 #include "import/import.h"

@@ -1,3 +1,6 @@
+/* The proof runs in a child process, on the winner as its file reads back, with 40 s of CPU time at
+ * most; verdicts are cached by the hashes of both models and of the recipes. The certificate states
+ * it beside the SHA-256 of the files. */
 #include "pipeline/proving.h"
 
 #include "codegen/library.h"

@@ -1,3 +1,5 @@
+/* The key of a run is a hash of model, options and machine; its value is a text of the form that
+ * won, of its mutants and of where each stands. What does not read back counts as not there. */
 #include "pipeline/recall.h"
 
 #include "export/export.h"

@@ -1,3 +1,5 @@
+/* A chain is walked up from its end and each step put in front, twice: as float64 numbers, by which
+ * matches are decided, and as recipes, by which constants are stored. */
 #include "postopt/affine.h"
 
 #include <float.h>

@@ -1,3 +1,5 @@
+/* Reads and makes Conv nodes with constant weights of rank 4, in f32 or f64, whose pads are stated
+ * or none; weights and biases are handed on as recipes. */
 #include "postopt/conv.h"
 
 static bool take(const po_node *n, const char *name, int64_t *values, uint32_t count) {

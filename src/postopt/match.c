@@ -1,3 +1,5 @@
+/* Lines a x + b, products of factors, polynomials up to x^3 and reductions over one axis, as nodes
+ * spell them; and the nodes that rewrites add, as the model's opset has them. */
 #include "postopt/match.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* A table of twins by value, the copies of nodes that read and make twins, and element-wise
+ * operators, which every layout treats alike. */
 #include "postopt/relayout.h"
 
 void po_relayout_start(po_relayout *r, po_graph *graph, po_arena *arena, uint32_t rank) {

@@ -1,3 +1,5 @@
+/* A convolution over two parts of its channels as a sum by slices of its weights, one over a sum as
+ * a sum of two; Slice and DepthToSpace as the model's opset has them. */
 #include "postopt/split.h"
 
 static void add_results(po_graph *graph, const po_conv *conv, po_value_id a, po_value_id b) {

@@ -1,3 +1,5 @@
+/* Attributes become inputs, operators get their new names, and changed defaults are written out. A
+ * rule refuses what the new version cannot say, or what takes a shape that is not known. */
 #include "simplify/opset_rules.h"
 
 #include "ops/recipe.h"

@@ -1,3 +1,5 @@
+/* Where element i of a tensor lies in a kernel's memory, the numbers that inputs are drawn from,
+ * and weights packed as the kernel reads them. */
 #include "superopt/compiled.h"
 
 float *po_compiled_element(const po_loaded_kernel *kernel, uint32_t tensor, int64_t i) {

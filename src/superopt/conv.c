@@ -1,3 +1,5 @@
+/* Finds a convolution in a naive step: the lane of the outputs, the channels, the window axes (two
+ * of the map at most, and one of frames), and the weights' axes that go with them. */
 #include "superopt/conv.h"
 
 static int64_t extent(const po_mu *mu, uint32_t label) {

@@ -1,3 +1,6 @@
+/* Atoms, bodies and sums are interned in hash tables, so that equal forms have equal numbers. Terms
+ * are put in order here: equal factors merged, and bound labels named by the least of all
+ * orders. */
 #include "superopt/form_private.h"
 
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+/* Follows the samples through a naive muGraph: every statement must keep them apart, along first
+ * axes. What it is with one sample must come out alike from two and from three. */
 #include "superopt/gpu_batch.h"
 
 typedef struct sampling {

@@ -1,3 +1,6 @@
+/* Cuts a naive muGraph where tensors must lie in memory, where two parts would each do much of the
+ * same work, and where a part has more than 32 statements. Axes of several digits become several
+ * axes in a part's own muGraph. */
 #include "superopt/gpu_parts.h"
 
 /* A part of more statements is cut further; the search takes as many. */

@@ -1,3 +1,6 @@
+/* Each part is searched, cut in two where the search does not take it, and what was found is put
+ * together as candidates: the best of every part, and others that differ in one. Plans are kept by
+ * muGraph, since layers repeat. */
 #include "superopt/gpu_plan.h"
 
 #include "superopt/gpu_parts.h"

@@ -1,3 +1,5 @@
+/* Bytes that naive steps move from and to memory: weights, and tensors above 1 MiB that do not only
+ * pass between the steps, each counted once. */
 #include "superopt/plan.h"
 
 /* What is smaller is found where the step before left it: in the second cache. */

@@ -1,3 +1,5 @@
+/* The search from end to end: the algebra's programs, loops for them, and each plan compared with
+ * the naive muGraph at shrunk shapes, in parallel, before it counts as found. */
 #include "base/tasks.h"
 #include "superopt/gpu_private.h"
 

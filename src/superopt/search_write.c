@@ -1,3 +1,5 @@
+/* A class of labels is one axis, and axes stand in the order of the classes' places. A tensor from
+ * outside has one twin, made when it is first used. */
 #include "superopt/search_write.h"
 
 void search_at(const search_writer *w, po_mu_access *access, uint32_t axis, uint32_t class) {

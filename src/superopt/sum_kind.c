@@ -1,3 +1,6 @@
+/* By the terms' indices alone: copies that reach every element once are views or moves, a product
+ * covers its output digit by digit, and a scatter (a transposed convolution) has at most 16
+ * phases. */
 #include "superopt/sum_kind.h"
 
 #include "mugraph/mugraph.h"

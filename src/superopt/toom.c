@@ -1,3 +1,5 @@
+/* A, B and G from fixed points and infinity, in fractions of 64-bit numbers; what overflows is
+ * refused. A stride is cut into phases, each with an algorithm of its own. */
 #include "superopt/toom.h"
 
 enum { MOST = 8, MOST_PRODUCTS = 16 };

@@ -1,3 +1,5 @@
+/* Images are waves and discs, drawn for each plane; pages are strokes in lines; ramps have a slope
+ * along each axis. Elements are made one at a time, and nothing but a page's ink is stored. */
 #include "verify/patterns.h"
 
 #include <math.h>

@@ -1,3 +1,6 @@
+/* The trials: each takes a prime and inputs, evaluates both models and compares what comes out, and
+ * what integers pick and choose. There are as many as make the chance of a missed difference less
+ * than 2^-20. */
 #include "verify/proof_private.h"
 
 #include <math.h>

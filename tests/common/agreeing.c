@@ -1,3 +1,6 @@
+/* Marks the elements in which two graphs differ under any seed, and holds an agreement's boxes
+ * against them: each position in one box, no difference in an equal one, one at least in any
+ * other. */
 #include "agreeing.h"
 
 #include "base/num.h"

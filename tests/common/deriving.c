@@ -1,3 +1,5 @@
+/* Runs all derivations on a subprogram: each mutant must pass the check of graphs and compute the
+ * same to within 1e-9, and enough of them, or none, must have the name. */
 #include "deriving.h"
 
 #include "mutate/mutate.h"

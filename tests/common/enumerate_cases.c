@@ -1,3 +1,5 @@
+/* Each case is a text with a predicate that knows the better form by its operators, their
+ * attributes and the shapes that they read. */
 #include "enumerate_cases.h"
 #include "ops/rewrite.h"
 #include "rewriting.h"

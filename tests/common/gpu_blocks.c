@@ -1,3 +1,5 @@
+/* The texts of the muGraphs: plain attention, with a norm before it, with normed queries and keys,
+ * with KeyFormer's and RoCo's scores, and the SwiGLU block. */
 #include "gpu_blocks.h"
 
 const search_block gpu_blocks[] = {

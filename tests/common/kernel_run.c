@@ -1,3 +1,6 @@
+/* A kernel is called twice, every buffer between protected pages and canaries, so that what is
+ * touched outside shows; then each element is compared with float64, in units of its magnitude's
+ * rounding. */
 #include "kernel_run.h"
 
 #include "codegen/compile.h"

@@ -1,3 +1,5 @@
+/* Products, convolutions, pools, attention, norms and every scalar function, each as a muGraph's
+ * text beside the loops; and inputs drawn for them. */
 #include "mu_cases.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* Readings drawn by seed: a model's own time, with drift from round to round, placement by process,
+ * jitter, bursts, and processors that another program took. */
 #include "noisy.h"
 
 #include <math.h>

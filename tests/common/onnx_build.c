@@ -1,3 +1,5 @@
+/* protobuf-c's messages in an arena, from a model of one Add: a case changes it, packs it and
+ * imports it, and expects success or the importer's sentence. */
 #include "onnx_build.h"
 
 #include "export/export.h"

@@ -1,3 +1,5 @@
+/* Graphs, bodies with what they capture, attributes and tensors from protobuf-c's messages.
+ * Functions, sparse initialisers and external data are not read: there is no model then. */
 #include "onnx_load.h"
 
 #include "onnx-ml.pb-c.h"

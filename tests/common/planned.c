@@ -1,3 +1,5 @@
+/* Makes and plans the graph, and evaluates its muGraph, naive or scheduled, in float64 on the
+ * graph's own weights, packed where the scheduled one wants them so. */
 #include "planned.h"
 
 #include "mugraph/eval.h"

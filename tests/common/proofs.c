@@ -1,3 +1,5 @@
+/* Proves one graph against another under a fixed seed, or nodes put into the same frame; and
+ * replaces a piece of a text. */
 #include "proofs.h"
 
 #include "rewriting.h"

@@ -1,3 +1,6 @@
+/* Up to four steps are drawn among convolutions (random_conv.c), pools, products, moves and sums,
+ * each with a mutant's other ways and bugs beside it. Graphs whose tensors pass 3000 elements are
+ * dropped. */
 #include "random_parts.h"
 #include "unit.h"
 

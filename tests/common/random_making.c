@@ -1,3 +1,5 @@
+/* Draws by seed, and the text of the graph under way: a line for each node, constants named as they
+ * come, and which values have a reader. */
 #include "random_making.h"
 
 #include "base/hash.h"

@@ -1,3 +1,5 @@
+/* Two streams of draws, the program's and the mutant's; values made by the po_mk_ helpers; and
+ * detours, which move data and move it back, or nearly. */
 #include "random_parts.h"
 
 /* --- draws --- */

@@ -1,3 +1,6 @@
+/* Each kind of step draws its shape and writes its line, from a mix for maps and one for rows.
+ * Arguments are kept where functions are tame: nothing near 0 below a bar, no exponential of large
+ * numbers. */
 #include "random_regions.h"
 
 #include "random_making.h"

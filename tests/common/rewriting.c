@@ -1,3 +1,5 @@
+/* Graphs from text, counts of operators, the greatest error of one graph against another relative
+ * to the largest element, and what is wrong with the recipes of stored constants. */
 #include "rewriting.h"
 
 #include "ir/text.h"

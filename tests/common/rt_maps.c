@@ -1,3 +1,5 @@
+/* A map is a table: for each element of the output the input's, or -1. Each random step is drawn
+ * with its table by plain index arithmetic, and R/T's own must be the same. */
 #include "rt_maps.h"
 
 #include "unit.h"

@@ -1,3 +1,5 @@
+/* Each sample goes through postopt once, compared in float64, and then through eight forms of its
+ * options for what is wrong with their recipes. */
 #include "samples.h"
 
 #include "rewriting.h"

@@ -1,3 +1,5 @@
+/* The texts: RMSNorm and a linear layer, a gated MLP, LoRA, nTrans, grouped-query attention, and
+ * attention with normed queries and keys. */
 #include "search_blocks.h"
 
 #include <stddef.h>

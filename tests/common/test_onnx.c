@@ -1,3 +1,5 @@
+/* Messages are allocated as protobuf-c frees them, one by one. Dims come as text: numbers, symbols,
+ * or '?' for none. */
 #include "test_onnx.h"
 
 #include "test_paths.h"

@@ -1,3 +1,6 @@
+/* Paths below the folders of the sources, dependencies and binaries, whole files read and written,
+ * folders removed with what is in them. What fails aborts the test, but for a file that is not
+ * there. */
 #include "test_paths.h"
 
 #include <ftw.h>

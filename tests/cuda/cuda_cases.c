@@ -1,3 +1,5 @@
+/* Makes the cases of the part that the first argument names, keeps those whose names have the
+ * second, prints them where there is a third, and checks them all in one module. */
 #include "cuda_cases.h"
 
 #include <stdio.h>

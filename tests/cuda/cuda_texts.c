@@ -1,3 +1,5 @@
+/* Products, attention, norms, windows and guards, each for one way of the printer: tails, turned
+ * operands, rows in registers, rings, operands copied ahead from two tensors. */
 #include "cuda_texts.h"
 
 const search_block cuda_texts[] = {

@@ -1,3 +1,5 @@
+/* The host's compiler takes the text as C++, the emulator's header before it and an entry for each
+ * __global__ function behind; in the checked build every load and store calls the emulator. */
 #include "emulated_build.h"
 
 #include <ctype.h>

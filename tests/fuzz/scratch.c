@@ -1,3 +1,5 @@
+/* The folder lies in /dev/shm: made when it is first asked for, removed with its files by
+ * atexit. */
 #include "scratch.h"
 
 #include <dirent.h>

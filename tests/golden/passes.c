@@ -1,3 +1,5 @@
+/* The table of passes: copy, sweep, simplify, postopt with its defaults or with one part alone, and
+ * raising to opset 18. */
 #include "golden.h"
 #include "postopt/postopt.h"
 #include "simplify/opset.h"

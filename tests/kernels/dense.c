@@ -1,3 +1,5 @@
+/* Finds such a layer from its Relu upwards, static shapes and constant weights required, and states
+ * it as an outline, to become one call. */
 #include "dense.h"
 
 #include "ops/rewrite.h"

@@ -1,3 +1,5 @@
+/* Each bug changes one place of a clone (a pad, a bound, an order, a sign, an entry of a table) and
+ * keeps the types of the outputs; where there is no nth place for it there is no graph. */
 #include "damage.h"
 
 #include "ops/rewrite.h"
