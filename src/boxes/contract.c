@@ -165,7 +165,7 @@ static uint32_t contract(contractor *c, uint32_t value, const po_digit_of_axis *
                          uint32_t coefficients);
 
 /* The variable that carries the digit, split off from a longer one where need be. */
-static uint32_t digit_var(po_sum *sum, po_term *t, const po_digit_of_axis *d, int64_t dim) {
+static uint32_t digit_var(po_term *t, const po_digit_of_axis *d, int64_t dim) {
     for (uint32_t v = 0; v < t->n_vars; v++)
         if (is_digit(t, &t->out, d->axis, dim, v, d))
             return v;
@@ -188,7 +188,6 @@ static uint32_t digit_var(po_sum *sum, po_term *t, const po_digit_of_axis *d, in
                 po_index_add(t, at, y, of * below * d->extent, high);
             }
         }
-        (void)sum;
         return is_digit(t, &t->out, d->axis, dim, digit, d) ? digit : PO_NONE;
     }
     return PO_NONE;
@@ -226,7 +225,7 @@ static bool contract_term(contractor *c, const po_program_step *step, const po_t
             return false;
         copy_index(from, &from->factor[k].at, t, at);
     }
-    uint32_t var = digit_var(draft, t, d, old->dims[d->axis]), carrier = PO_NONE;
+    uint32_t var = digit_var(t, d, old->dims[d->axis]), carrier = PO_NONE;
     po_digit_of_axis inner = {0, 0, d->extent};
     if (var == PO_NONE)
         return false;
@@ -315,7 +314,7 @@ static void start(contractor *c, po_arena *arena, const po_program *p, uint32_t 
     }
 }
 
-/* NULL where an output cannot be summed so. Only those of `mask` are kept; PO_NONE: all. */
+/* NULL where an output cannot be summed so. `only` this one is kept; PO_NONE: all. */
 static const po_program *contracted(po_arena *arena, const po_program *p, uint32_t only,
                                     const po_digit_of_axis *digits) {
     contractor c;

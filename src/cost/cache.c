@@ -274,8 +274,8 @@ static void touch(po_cache *cache, const char *kind, po_hash key, int64_t sessio
         about_row(cache->db, set_used, kind, key, cache->session);
 }
 
-/* Steps through the one row of a query, hands it to `take`. Returns SQLite's answer. *session: in
- * which it was used last. */
+/* Steps through the one row of a query. Returns SQLite's answer. *session: in which it was used
+ * last. */
 static int look_up(po_cache *cache, po_arena *arena, const char *kind, po_hash key, void *fixed,
                    size_t size, po_bytes *value, bool *found, int64_t *session) {
     sqlite3_stmt *s = NULL;

@@ -10,11 +10,10 @@ static const int64_t most_looked_at = (int64_t)1 << 24;
 /* Whether a sum of terms takes every value of [0, dim): by ascending size, no coefficient passes
  * what the smaller ones reach by more than one. */
 static bool covers_axis(const po_mu *mu, const po_mu_index *index, int64_t dim) {
-    bool *done = NULL;
-    bool small[64] = {false};
-    if (index->n > 64)
+    enum { MOST = 64 };
+    bool done[MOST] = {false};
+    if (index->n > MOST)
         return false;
-    done = small;
     __int128 reach = 0, least = index->offset, most = index->offset;
     for (uint32_t k = 0; k < index->n; k++) {
         uint32_t next = PO_NONE;

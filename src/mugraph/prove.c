@@ -29,11 +29,19 @@ static void add_values(const po_mu *mu, po_smt *smt, values *v, const po_mu_acce
 }
 
 static uint32_t index_at(po_smt *smt, const values *v, const po_mu_index *index) {
-    po_smt_term terms[64];
+    enum { AT_ONCE = 64 };
+    po_smt_term terms[AT_ONCE];
+    int64_t offset = index->offset;
     uint32_t n = 0;
-    for (uint32_t k = 0; k < index->n && n < 64; k++)
+    for (uint32_t k = 0; k < index->n; k++) {
+        if (n == AT_ONCE) {
+            terms[0] = (po_smt_term){po_smt_sum(smt, offset, n, terms), 1};
+            offset = 0;
+            n = 1;
+        }
         terms[n++] = (po_smt_term){v->of[index->terms[k].label], index->terms[k].coef};
-    return po_smt_sum(smt, index->offset, n, terms);
+    }
+    return po_smt_sum(smt, offset, n, terms);
 }
 
 static uint32_t whole(po_smt *smt, int64_t v) {

@@ -44,8 +44,8 @@ po_mu *gpu_same_tables(po_arena *arena, const po_mu *mu);
 uint32_t gpu_same_statement(po_mu *to, uint32_t parent, const po_mu_statement *s,
                             const po_mu_access *in, po_mu_access out);
 /* A scheduled muGraph in which tensors that are put together from pieces, and are only copied to
- * blocks, are copied from the pieces instead. split: by tensor, which. */
-const po_mu *gpu_read_pieces(po_arena *arena, const po_mu *mu, bool **split);
+ * blocks, are copied from the pieces instead. */
+const po_mu *gpu_read_pieces(po_arena *arena, const po_mu *mu);
 
 /* Steps that follow one another, have the same loops and need nothing of one another, as one
  * (gpu_merge.c). merged: how many launches that saves. */

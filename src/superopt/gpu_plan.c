@@ -158,8 +158,6 @@ static po_status candidate_of(planning *p, uint32_t other, uint32_t which, po_gp
     gpu_twin *whole = PO_NEW_N(p->arena, gpu_twin, naive->n_tensors + 1);
     po_text what;
     po_text_init(&what, p->arena);
-    double *alone = PO_NEW_N(p->arena, double, p->n + 1);
-    bool *split;
     *c = (po_gpu_candidate){.mu = mu};
     for (uint32_t i = 0; i < naive->n_tensors; i++) {
         po_mu_place place = naive->tensors[i].place;
@@ -206,10 +204,7 @@ static po_status candidate_of(planning *p, uint32_t other, uint32_t which, po_gp
     }
     for (uint32_t i = 0; i < mu->n_tensors; i++)
         po_mu_layout(mu, i, 1, 0);
-    c->mu = gpu_read_pieces(p->arena, mu, &split);
-    for (uint32_t i = 0; i < p->n; i++) /* what is copied from its pieces is not put together */
-        if (!split[whole[p->list[i].part->target].tensor])
-            c->seconds += alone[i];
+    c->mu = gpu_read_pieces(p->arena, mu);
     uint32_t merged;
     c->mu = gpu_merge_steps(p->arena, c->mu, p->gpu, &merged);
     c->seconds -= merged * (p->gpu->launch + p->gpu->latency);

@@ -319,10 +319,9 @@ static void rewrite(rewriting *r, uint32_t parent, uint32_t first) {
     }
 }
 
-const po_mu *gpu_read_pieces(po_arena *arena, const po_mu *mu, bool **split) {
+const po_mu *gpu_read_pieces(po_arena *arena, const po_mu *mu) {
     pieces p = {0};
     find_pieces(arena, mu, &p);
-    *split = p.split;
     if (p.n == 0)
         return mu;
     rewriting r = {mu, gpu_same_tables(arena, mu), &p, PO_NEW_N(arena, uint32_t, mu->n_nodes + 1),
@@ -335,7 +334,5 @@ const po_mu *gpu_read_pieces(po_arena *arena, const po_mu *mu, bool **split) {
             r.to->tensors[i].scope = r.node[r.to->tensors[i].scope];
     for (uint32_t i = 0; i < r.to->n_tensors; i++)
         po_mu_layout(r.to, i, 1, 0);
-    if (r.failed)
-        *split = PO_NEW_N(arena, bool, mu->n_tensors + 1);
     return r.failed ? mu : r.to;
 }

@@ -49,7 +49,7 @@ bool test_has_isa(const po_isa *isa);
 test_buffer test_buffer_of(size_t floats, bool at_start, bool aligned);
 void test_buffer_free(test_buffer *b);
 /* Whether what lies between the buffer and the fence is as it was. */
-bool test_buffer_whole(const test_buffer *b, bool at_start);
+bool test_buffer_whole(const test_buffer *b);
 
 /* Runs the parts one after the other, or each on its own thread. */
 void test_pool_serial(void *self, void (*fn)(void *arg, size_t part), void *arg);

@@ -6,6 +6,8 @@
 #include "mu_cases.h"
 #include "unit.h"
 
+#include <stdio.h>
+
 typedef struct fixture {
     po_ctx ctx;
     po_arena *arena;
@@ -156,6 +158,30 @@ static void covers(void **state) {
     po_arenas_free_since(&f.ctx, 0);
 }
 
+/* A statement of 66 labels reads 40 elements too far by the last of them. */
+static void covers_by_many_labels(void **state) {
+    (void)state;
+    enum { MANY = 64 };
+    for (int outside = 0; outside < 2; outside++) {
+        char labels[MANY * 16] = "", sum[MANY * 8] = "", text[4096];
+        for (int k = 0, at = 0, to = 0; k < MANY; k++) {
+            at += sprintf(labels + at, " label l%d 1\n", k);
+            to += sprintf(sum + to, "%sl%d", k ? "+" : "", k);
+        }
+        snprintf(text, sizeof text,
+                 "mugraph m {\n%s label e 15\n label d 2\n tensor X input 0 [40]\n"
+                 " tensor Y output 0 [30]\n step \"s\" {\n"
+                 "  Y[e+15*d+%s] = X[%s+%d*d]\n }\n}",
+                 labels, sum, sum, outside ? 40 : 39);
+        fixture f;
+        begin(&f);
+        po_mu *mu = parsed(&f, text);
+        po_smt *smt = po_smt_create(f.arena, 0);
+        assert_int_equal(po_mu_never_missed(mu, 1, smt), outside ? PO_SMT_SOME : PO_SMT_NEVER);
+        po_arenas_free_since(&f.ctx, 0);
+    }
+}
+
 /* --- the second look --- */
 
 /* Every muGraph of the tests that po_mu_check passes. */
@@ -225,8 +251,13 @@ static void refuses(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers), cmocka_unit_test(gives_up), cmocka_unit_test(layouts),
-        cmocka_unit_test(covers),  cmocka_unit_test(agrees),   cmocka_unit_test(refuses),
+        cmocka_unit_test(answers),
+        cmocka_unit_test(gives_up),
+        cmocka_unit_test(layouts),
+        cmocka_unit_test(covers),
+        cmocka_unit_test(covers_by_many_labels),
+        cmocka_unit_test(agrees),
+        cmocka_unit_test(refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
