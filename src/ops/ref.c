@@ -406,14 +406,35 @@ static uint32_t *last_uses(po_ref_frame *frame, const po_node_id *order, uint32_
     return heads;
 }
 
+/* By node, whether an output is computed from it: what else the graph has is neither run nor asked
+ * for a reference. */
+static const bool *needed_nodes(const po_ref_frame *frame, const po_node_id *order, uint32_t n) {
+    const po_graph *g = frame->graph;
+    bool *needed = PO_NEW_N(frame->arena, bool, g->n_nodes);
+    for (uint32_t i = n; i-- > 0;) {
+        const po_node *node = &g->nodes[order[i]];
+        for (uint32_t k = 0; k < node->n_out; k++) {
+            if (node->out[k] == PO_NONE)
+                continue;
+            const po_value *v = &g->values[node->out[k]];
+            needed[order[i]] |= v->n_outputs > 0;
+            for (uint32_t u = 0; u < v->n_uses; u++)
+                needed[order[i]] |= needed[v->uses[u].node];
+        }
+    }
+    return needed;
+}
+
 static po_status run_frame(po_ctx *ctx, po_arena *arena, po_ref_frame *frame, po_array **out) {
     uint32_t n;
     const po_graph *g = frame->graph;
     const po_node_id *order = po_graph_order(g, frame->arena, &n);
     const uint32_t *heads = last_uses(frame, order, n);
+    const bool *needed = needed_nodes(frame, order, n);
     for (uint32_t i = 0; i < n; i++) {
         PO_TRY(po_ctx_poll(ctx));
-        PO_TRY(run_node(ctx, frame, &g->nodes[order[i]]));
+        if (needed[order[i]])
+            PO_TRY(run_node(ctx, frame, &g->nodes[order[i]]));
         for (uint32_t v = heads[i]; v != PO_NONE; v = frame->slots[v].next)
             drop(&frame->slots[v]);
     }

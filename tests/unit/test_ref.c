@@ -191,6 +191,21 @@ static void test_bodies(void **state) {
     done(&f);
 }
 
+/* What no output is computed from needs no reference; what a body captures is one's. */
+static void test_needed(void **state) {
+    static const char form[] =
+        "graph g (x: f32[2], c: bool[]) -> (y) {\n  r = RandomNormalLike(x)\n  d = Neg(r)\n"
+        "  e = Exp(x)\n  y = If(c) {then_branch=graph t () -> (a) { a = Neg(e) }, "
+        "else_branch=graph f () -> (b) { u = RandomNormalLike(e)\n b = Abs(%s) }}\n}\n";
+    static const char *const read[] = {"e", "u", "r", "d"};
+    (void)state;
+    for (size_t k = 0; k < sizeof read / sizeof *read; k++) {
+        char text[1024];
+        snprintf(text, sizeof text, form, read[k]);
+        assert_int_equal(status_of(text), k ? PO_UNSUPPORTED : PO_OK);
+    }
+}
+
 /* A node evaluated alone knows constants around it, and nothing else. */
 static void test_node_with_body(void **state) {
     static const char known[] =
@@ -297,15 +312,11 @@ static void test_cancel(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_noise),
-        cmocka_unit_test(test_noise_alone),
-        cmocka_unit_test(test_lifetimes),
-        cmocka_unit_test(test_bodies),
-        cmocka_unit_test(test_node_with_body),
-        cmocka_unit_test(test_undefined_arithmetic),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_rounding),       cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_noise_alone),    cmocka_unit_test(test_lifetimes),
+        cmocka_unit_test(test_bodies),         cmocka_unit_test(test_needed),
+        cmocka_unit_test(test_node_with_body), cmocka_unit_test(test_undefined_arithmetic),
+        cmocka_unit_test(test_limits),         cmocka_unit_test(test_values),
         cmocka_unit_test(test_cancel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
