@@ -217,6 +217,12 @@ static po_status run_body(frame *f, const po_node *node, const char *name, po_pt
     return evaluate_graph(&body, NULL, 0, out);
 }
 
+/* Of what the node is a function, beside its inputs. */
+static void take_in(po_pnode *n, po_ptensor *t) {
+    po_hash p = po_pt_print(t);
+    n->captured = po_hash_u64(po_hash_u64(n->captured, p.lo), p.hi);
+}
+
 /* else + c (then - else), where c is a symbol. */
 static po_status either(po_pnode *n, po_ptensor *c, po_ptensor *then, po_ptensor *other,
                         po_ptensor **out) {
@@ -225,7 +231,7 @@ static po_status either(po_pnode *n, po_ptensor *c, po_ptensor *then, po_ptensor
     for (uint32_t i = 0; same && i < then->rank; i++)
         same = then->dims[i] == other->dims[i];
     if (!same)
-        return po_pfail(n->run, "node '%.100s' (If): the condition depends on drawn integers",
+        return po_pfail(n->run, "node '%.100s' (If): the condition is not known before it runs",
                         n->node->name);
     po_field p = n->run->field;
     *out = po_pt_residues(n->run, then->dtype, then->rank, then->dims);
@@ -234,17 +240,17 @@ static po_status either(po_pnode *n, po_ptensor *c, po_ptensor *then, po_ptensor
     po_pbound both = po_pb_sum(n->run, &then->bound, &other->bound);
     po_pbound chosen = po_pb_product(n->run, &c->bound, &both);
     (*out)->bound = po_pb_sum(n->run, &chosen, &other->bound);
-    (*out)->drawn = true;
+    (*out)->drawn = c->drawn || c->decided || then->drawn || other->drawn;
     return PO_OK;
 }
 
 static po_status run_branch(frame *f, po_pnode *n) {
     po_ptensor *c = n->in[0];
     uint32_t n_out = n->node->n_out;
-    if (!c || !c->known || !c->known->i || c->count != 1)
-        return po_pfail(f->run, "node '%.100s' (If): the condition depends on floats",
+    if (!c || c->count != 1)
+        return po_pfail(f->run, "node '%.100s' (If): the condition is not a tensor of one element",
                         n->node->name);
-    if (!c->drawn && !c->decided)
+    if (c->known && c->known->i && !c->drawn && !c->decided)
         return run_body(f, n->node, c->known->i[0] ? "then_branch" : "else_branch", n->out);
     po_ptensor **then = PO_NEW_N(n->arena, po_ptensor *, n_out);
     po_ptensor **other = PO_NEW_N(n->arena, po_ptensor *, n_out);
@@ -254,9 +260,15 @@ static po_status run_branch(frame *f, po_pnode *n) {
     for (uint32_t k = 0; k < n_out; k++) {
         if (status == PO_OK)
             status = either(n, c, then[k], other[k], &n->out[k]);
+        if (status == PO_OK) {
+            take_in(n, then[k]);
+            take_in(n, other[k]);
+        }
         po_pt_drop(then[k]);
         po_pt_drop(other[k]);
     }
+    if (status == PO_OK)
+        po_pn_note(n, false); /* twice the same choice is one: residues do not show it */
     return status;
 }
 
@@ -279,8 +291,7 @@ static po_status add_captures(frame *f, po_pnode *n, const po_graph *body) {
         if (v->outer == PO_NONE || (v->n_uses == 0 && v->n_outputs == 0))
             continue;
         PO_TRY(fetch(f, v->outer, &t));
-        po_hash p = po_pt_print(t);
-        n->captured = po_hash_u64(po_hash_u64(n->captured, p.lo), p.hi);
+        take_in(n, t);
     }
     return PO_OK;
 }

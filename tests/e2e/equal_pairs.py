@@ -197,6 +197,14 @@ def bodies():
         yield pair(f'a known condition {c}', 'y = If (c) <then_branch = t () => (float[2,3,4] p) { p = Exp(x) }, '
                    'else_branch = e () => (float[2,3,4] q) { q = Sin(x) }>',
                    'y = ' + branch[1 - c][4:], inits=f'bool c = {{{c}}}')
+    choice = ('s = ReduceSum <keepdims = 0> (x)\n c = %s\n d = If (c) <then_branch = t () => (float[2,3,4] p) '
+              '{ p = %s }, else_branch = e () => (float[2,3,4] q) { q = %s }>\n y = %s')
+    for c in 'LessOrEqual(s, l)', 'Not(b)':
+        yield pair(f'a choice by floats {c}', choice % ('Greater(s, l)', 'Exp(x)', 'Sin(x)', 'Relu(d)'),
+                   choice.replace('c = ', 'b = Greater(s, l)\n c = ') % (c, 'Sin(x)', 'Exp(x)', 'Relu(d)'),
+                   inits='float l = {0.5}')
+    yield pair('twice the same choice', choice % ('Identity(b)', 'Identity(x)', 'Neg(x)', 'Mul(d, d)'),
+               'y = Mul(x, x)', inputs='float[2,3,4] x, bool b')
     loop = ('y = Loop (n, t, x) <body = l (int64 i, bool c, float[2,3,4] v) => (bool d, float[2,3,4] w)'
             ' { d = Identity(c)\n w = Add(v, %s) }>')
     for a in 'x', 'k':
