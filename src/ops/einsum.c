@@ -83,12 +83,10 @@ static po_status parse(po_ctx *ctx, const po_graph *graph, const po_node *node, 
     parser p = {.ctx = ctx, .node = node};
     bool dots;
     memset(e, 0, sizeof *e);
-    if (text.size) {
-        p.at = text.data;
-        p.end = text.data + text.size;
-    }
-    if (!text.size || n_in > MAX_OPERANDS)
-        return bad(&p, "missing, or too many operands");
+    if (!po_node_attr(node, "equation"))
+        return bad(&p, "missing");
+    p.at = text.size ? text.data : "";
+    p.end = p.at + text.size;
     e->n_in = n_in;
     for (uint32_t i = 0; i < n_in; i++) {
         const char *start = p.at;

@@ -128,13 +128,13 @@ po_status po_infer_gather_nd(po_infer *infer) {
     uint32_t batch;
     PO_TRY(batch_dims(infer->ctx, infer->graph, infer->node, data->rank, indices->rank, &batch));
     int64_t last = indices->dims[indices->rank - 1].value;
-    for (uint32_t k = 0; k < batch; k++) {
-        po_dim both;
-        PO_TRY(po_rule_same_dim(infer, data->dims[k], indices->dims[k], "batch dims", &both));
-    }
-    if (last < 0)
-        return PO_OK;
-    if (last < 1 || last > (int64_t)(data->rank - batch))
+    for (uint32_t k = 0; k < batch; k++)
+        if (data->dims[k].value >= 0 && indices->dims[k].value >= 0 &&
+            data->dims[k].value != indices->dims[k].value)
+            return PO_OK; /* wrong, but runtimes go by the product */
+    if (last <= 0)
+        return PO_OK; /* unknown; or no indices at all, which runtimes take for whole batches */
+    if (last > (int64_t)(data->rank - batch))
         return po_rule_bad(infer->ctx, infer->node,
                            "the last dim of indices is out of range (%lld)", (long long)last);
     uint32_t inner = batch + (uint32_t)last;
@@ -151,6 +151,9 @@ po_status po_ref_gather_nd(po_ref *ref) {
     if (!indices->i)
         return PO_UNSUPPORTED;
     PO_TRY(batch_dims(ref->ctx, ref->graph, ref->node, data->rank, indices->rank, &batch));
+    for (uint32_t k = 0; k < batch; k++)
+        if (data->dims[k] != indices->dims[k])
+            return PO_UNSUPPORTED;
     uint32_t last = (uint32_t)indices->dims[indices->rank - 1];
     int64_t strides[PO_MAX_RANK], outer = po_product(data->dims, 0, batch);
     int64_t each = po_product(indices->dims, batch, indices->rank - 1);

@@ -108,7 +108,7 @@ static po_status infer_channels(po_infer *infer, po_dim want, bool broadcasts) {
         if (t && t->rank != 1 && !broadcasts)
             return po_rule_bad(infer->ctx, infer->node, "input %u must have rank 1 (found %u)", k,
                                t->rank);
-        if (t && t->rank == 1)
+        if (t && t->rank == 1 && !(broadcasts && t->dims[0].value == 1))
             PO_TRY(po_rule_same_dim(infer, t->dims[0], want, "numbers of channels", &both));
     }
     return PO_OK;
@@ -174,9 +174,12 @@ po_status po_ref_instance_normalization(po_ref *ref) {
 po_status po_ref_group_normalization(po_ref *ref) {
     PO_TRY(po_rule_outputs(ref));
     const po_array *x = ref->in[0];
-    if (!po_rule_floats(ref, 0, 2) || ref->in[1]->rank != 1 || ref->in[2]->rank != 1)
+    int64_t groups = po_op_int(ref->graph, ref->node, "num_groups"), each = x->dims[1] / groups;
+    for (uint32_t k = 1; k < 3; k++)
+        if (ref->in[k]->rank != 1 || ref->in[k]->count != (ref->opset < 21 ? groups : x->dims[1]))
+            return PO_UNSUPPORTED;
+    if (!po_rule_floats(ref, 0, 2))
         return PO_UNSUPPORTED;
-    int64_t each = x->dims[1] / po_op_int(ref->graph, ref->node, "num_groups");
     return by_channel(ref, each * po_product(x->dims, 2, x->rank), ref->opset < 21 ? each : 1);
 }
 

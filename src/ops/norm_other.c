@@ -46,28 +46,27 @@ po_status po_ref_lp_normalization(po_ref *ref) {
 
 /* --- MeanVarianceNormalization --- */
 
-static po_status mean_axes(po_ctx *ctx, const po_node *node, uint32_t rank, bool *reduced) {
+/* The axes that are there: by default those of images, of which others have fewer. PO_UNSUPPORTED
+ * where given ones are not there; runtimes run it all the same. */
+static po_status mean_axes(const po_node *node, uint32_t rank, bool *reduced) {
     static const int64_t usual[] = {0, 2, 3};
     uint32_t n;
-    const int64_t *axes = po_node_ints(node, "axes", &n);
-    if (!axes) {
-        axes = usual;
-        n = 3;
-    }
+    const int64_t *given = po_node_ints(node, "axes", &n), *axes = given ? given : usual;
     memset(reduced, 0, PO_MAX_RANK);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t k;
-        PO_TRY(po_rule_axis(ctx, node, axes[i], rank, &k));
-        reduced[k] = true;
+    for (uint32_t i = 0; i < (given ? n : sizeof usual / sizeof *usual); i++) {
+        int64_t k = axes[i] < 0 ? axes[i] + rank : axes[i];
+        bool there = k >= 0 && k < rank;
+        if (!there && given)
+            return PO_UNSUPPORTED;
+        if (there)
+            reduced[k] = true;
     }
     return PO_OK;
 }
 
 po_status po_infer_mean_variance_normalization(po_infer *infer) {
-    const po_type *x = po_rule_ranked(infer, 0);
-    bool reduced[PO_MAX_RANK];
-    po_rule_out_like(infer, 0, po_rule_dtype(infer, 0), x);
-    return x ? mean_axes(infer->ctx, infer->node, x->rank, reduced) : PO_OK;
+    po_rule_out_like(infer, 0, po_rule_dtype(infer, 0), po_rule_ranked(infer, 0));
+    return PO_OK;
 }
 
 po_status po_ref_mean_variance_normalization(po_ref *ref) {
@@ -76,7 +75,7 @@ po_status po_ref_mean_variance_normalization(po_ref *ref) {
     bool reduced[PO_MAX_RANK];
     if (!x->f)
         return PO_UNSUPPORTED;
-    PO_TRY(mean_axes(ref->ctx, ref->node, x->rank, reduced));
+    PO_TRY(mean_axes(ref->node, x->rank, reduced));
     int64_t strides[PO_MAX_RANK] = {0}, index[PO_MAX_RANK] = {0}, kept = 1, n = 1;
     for (uint32_t k = x->rank; k-- > 0;) {
         if (reduced[k]) {

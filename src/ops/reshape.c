@@ -182,11 +182,11 @@ po_status po_infer_flatten(po_infer *infer) {
 /* --- Squeeze and Unsqueeze --- */
 
 static po_status mark_axes(po_infer *infer, const int64_t *axes, int64_t n, uint32_t rank,
-                           bool *marked) {
+                           bool twice, bool *marked) {
     for (int64_t i = 0; i < n; i++) {
         uint32_t at;
         PO_TRY(po_rule_axis(infer->ctx, infer->node, axes[i], rank, &at));
-        if (marked[at])
+        if (marked[at] && !twice)
             return po_rule_bad(infer->ctx, infer->node, "axis %u is given twice", at);
         marked[at] = true;
     }
@@ -208,7 +208,7 @@ po_status po_infer_squeeze(po_infer *infer) {
         return PO_OK;
     }
     if (known == PO_KNOWN)
-        PO_TRY(mark_axes(infer, axes, n, in->rank, drop));
+        PO_TRY(mark_axes(infer, axes, n, in->rank, true, drop));
     uint32_t rank = 0;
     for (uint32_t i = 0; i < in->rank; i++) {
         if (known == PO_ABSENT && in->dims[i].value < 0)
@@ -244,7 +244,7 @@ po_status po_infer_unsqueeze(po_infer *infer) {
     po_dim *dims = po_rule_out(infer, 0, in->dtype, rank);
     if (known == PO_NOT_KNOWN)
         return PO_OK;
-    PO_TRY(mark_axes(infer, axes, n, rank, added));
+    PO_TRY(mark_axes(infer, axes, n, rank, false, added));
     for (uint32_t i = 0, k = 0; i < rank; i++)
         dims[i] = added[i] ? PO_DIM(1) : in->dims[k++];
     if (rank <= 1)

@@ -114,6 +114,8 @@ static po_status read_sizes(po_infer *infer, plan *p, const uint32_t *axes, uint
         p->out[k] = sizes->exact[i] ? PO_DIM(sizes->values[i]) : (po_dim){-1, sizes->symbols[i]};
         if (sizes->exact[i] && sizes->values[i] > INT32_MAX)
             return PO_UNSUPPORTED; /* may run where there is memory for it */
+        if (sizes->exact[i] && sizes->values[i] < 0 && (larger || smaller))
+            return PO_UNSUPPORTED; /* another axis may decide */
         if (sizes->exact[i] && sizes->values[i] < 0)
             return po_rule_bad(infer->ctx, infer->node, "size of axis %u is out of range (%lld)", k,
                                (long long)sizes->values[i]);

@@ -182,13 +182,12 @@ typedef struct stft {
 static po_status read_stft(const po_infer *infer, stft *s) {
     const po_type *x = po_rule_ranked(infer, 0), *window = po_rule_ranked(infer, 2);
     bool has_window = infer->n_in > 2 && infer->in[2];
+    if (window && window->rank != 1)
+        window = NULL; /* runtimes take it by its elements */
     s->step = s->length = -1;
     s->frames = s->bins = PO_DIM_UNKNOWN;
     if (x && x->rank != 3)
         return po_rule_bad(infer->ctx, infer->node, "signal must have rank 3 (found %u)", x->rank);
-    if (window && window->rank != 1)
-        return po_rule_bad(infer->ctx, infer->node, "window must have rank 1 (found %u)",
-                           window->rank);
     scalar(infer, 1, &s->step);
     if (scalar(infer, 3, &s->length) == PO_ABSENT)
         s->length = window ? window->dims[0].value : has_window || !x ? -1 : x->dims[1].value;
@@ -236,7 +235,7 @@ po_status po_ref_stft(po_ref *ref) {
     PO_TRY(po_rule_infer_of(ref, types, &infer));
     PO_TRY(read_stft(&infer, &d));
     int64_t parts = x->dims[2];
-    if (!x->f || (window && !window->f) || parts < 1 || parts > 2 ||
+    if (!x->f || (window && (!window->f || window->rank != 1)) || parts < 1 || parts > 2 ||
         !po_mul_i64(out->count, d.length, &work) || work > MAX_WORK)
         return PO_UNSUPPORTED;
     make_table(ref->arena, d.length, &c, &s);

@@ -287,7 +287,10 @@ class Worker:
         self.process.stdin.flush()
         rows = []
         while True:
+            watchdog = threading.Timer(2 * SECONDS, self.process.kill)  # a kernel may run for ever
+            watchdog.start()
             line = self.process.stdout.readline()
+            watchdog.cancel()
             if not line:
                 self.process.wait()
                 self.process = None

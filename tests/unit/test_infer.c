@@ -189,6 +189,50 @@ static void test_contradictions(void **state) {
 }
 
 /* Running again must change nothing. */
+/* What the standard leaves open, or is stricter in than runtimes are, and right beside it. */
+static void test_taken_as_it_is(void **state) {
+    static const struct {
+        const char *text, *y; /* NULL: refused */
+    } rows[] = {
+        {"graph g (x: f32[8]) -> (y, z) {\n  y, z = Split(x) {num_outputs=2}\n}\n", "f32[4]"},
+        {"graph g (x: f32[8]) -> (y, z) {\n  y, z = Split(x) {num_outputs=3}\n}\n", "f32[?]"},
+        {"graph g (x: f32[8]) -> (y, z) {\n  y, z = Split(x) {num_outputs=1}\n}\n", NULL},
+        {"graph g (x: f32[]) -> (y) {\n  y = Einsum(x) {equation=\"\"}\n}\n", "f32[]"},
+        {"graph g (x: f32[2]) -> (y) {\n  y = Einsum(x) {equation=\"\"}\n}\n", NULL},
+        {"graph g (x: f32[]) -> (y) {\n  y = Einsum(x)\n}\n", NULL},
+        {"graph g (x: f32[1,1,2,4]) -> (y) {\n  y = Resize(x, _, _, s: i64[2] {-3,8}) "
+         "{axes=[2,3], keep_aspect_ratio_policy=\"not_smaller\"}\n}\n",
+         "?"},
+        {"graph g (x: f32[1,1,2,4]) -> (y) {\n  y = Resize(x, _, _, s: i64[2] {-3,8}) "
+         "{axes=[2,3]}\n}\n",
+         NULL},
+        {"graph g (x: f32[1,4,2], s: f32[1], b: f32[2]) -> (y) {\n"
+         "  y = GroupNormalization(x, s, b) {num_groups=2}\n}\n",
+         "f32[1,4,2]"},
+        {"graph g (x: f32[1,4,2], s: f32[3], b: f32[4]) -> (y) {\n"
+         "  y = GroupNormalization(x, s, b) {num_groups=2}\n}\n",
+         NULL},
+        {"graph g (x: f32[2,3,4], i: i64[1,1]) -> (y) {\n  y = GatherND(x, i) {batch_dims=1}\n}\n",
+         "f32[*]"},
+        {"graph g (x: f32[1,2]) -> (y) {\n  y = Squeeze(x, a: i64[2] {0,-2})\n}\n", "f32[2]"},
+        {"graph g (x: f32[2]) -> (y) {\n  y = Unsqueeze(x, a: i64[2] {0,0})\n}\n", NULL},
+        {"graph g (x: f32[3,3,3]) -> (y) {\n  y = MeanVarianceNormalization(x)\n}\n", "f32[3,3,3]"},
+        {"graph g (x: f32[1,32,1], w: f32[1,16]) -> (y) {\n"
+         "  y = STFT(x, s: i64[] {8}, w, n: i64[] {16})\n}\n",
+         "f32[1,3,9,2]"},
+    };
+    (void)state;
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        fixture f;
+        po_status status = infer_text(&f, rows[k].text, false);
+        if ((status == PO_OK) != !!rows[k].y)
+            fail_msg("%s: %s", rows[k].text, f.ctx.error.message);
+        if (rows[k].y)
+            expect(&f, "y", rows[k].y);
+        done(&f);
+    }
+}
+
 static void test_twice(void **state) {
     fixture f;
     (void)state;
@@ -239,9 +283,13 @@ static void test_large_graph(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_broadcasting),         cmocka_unit_test(test_shape_arithmetic),
-        cmocka_unit_test(test_overridable_contents), cmocka_unit_test(test_bodies),
-        cmocka_unit_test(test_contradictions),       cmocka_unit_test(test_twice),
+        cmocka_unit_test(test_broadcasting),
+        cmocka_unit_test(test_shape_arithmetic),
+        cmocka_unit_test(test_overridable_contents),
+        cmocka_unit_test(test_bodies),
+        cmocka_unit_test(test_contradictions),
+        cmocka_unit_test(test_taken_as_it_is),
+        cmocka_unit_test(test_twice),
         cmocka_unit_test(test_large_graph),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
