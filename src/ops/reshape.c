@@ -203,7 +203,7 @@ po_status po_infer_squeeze(po_infer *infer) {
     if (!in || in->rank > PO_MAX_RANK)
         return PO_OK;
     if (known == PO_NOT_KNOWN) {
-        if (n >= 0 && n <= (int64_t)in->rank)
+        if (n <= 1 && n >= 0 && n <= (int64_t)in->rank) /* of several, two may be the same */
             po_rule_out(infer, 0, in->dtype, in->rank - (uint32_t)n);
         return PO_OK;
     }
