@@ -3,7 +3,7 @@
  * of one, nothing is known. */
 #include "boxes/motion.h"
 
-enum { MOST_MOTIONS = 64, MOST_SLOTS = 8 };
+enum { MOST_MOTIONS = 64, MOST_SLOTS = 8, MOST_PRODUCTS = MOST_MOTIONS * MOST_MOTIONS };
 
 typedef struct finder {
     po_arena *arena;
@@ -197,14 +197,15 @@ static void add_term(finder *f, const po_program_step *step, const po_term *t, p
         if (n[k] == 0)
             return; /* the operand is 0 everywhere */
     }
-    for (;;) {
+    for (uint32_t products = 0; products < MOST_PRODUCTS && into->known; products++) {
         add_product(f, step, t, &d, choice, into);
         uint32_t k = 0;
         while (k < t->n_factors && ++choice[k] == n[k])
             choice[k++] = 0;
-        if (k == t->n_factors || !into->known)
+        if (k == t->n_factors)
             return;
     }
+    into->known = false;
 }
 
 /* Adds every order of slots that are alike. */

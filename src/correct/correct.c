@@ -19,7 +19,7 @@ uint32_t po_corrections(void) {
     return PO_CORRECTIONS;
 }
 
-const po_rt *po_region_rt(po_arena *arena, const po_region *r, const int64_t *dims) {
+const po_rt *po_stepped_rt(po_arena *arena, const po_stepped *r, const int64_t *dims) {
     po_rt_digit d[PO_RT_MAX_RANK];
     int64_t zero[PO_RT_MAX_RANK] = {0};
     for (uint32_t i = 0; i < r->rank; i++)

@@ -209,7 +209,7 @@ static void widen_all(patcher *p) {
 /* --- the patches --- */
 
 /* The cell's positions that lie in the output; `fits` where that is all of it. */
-static bool region_of(const view *v, const cell *c, po_region *r) {
+static bool region_of(const view *v, const cell *c, po_stepped *r) {
     r->rank = v->rank;
     for (uint32_t i = 0; i < v->n; i++) {
         uint32_t x = v->axis[i];
@@ -241,7 +241,7 @@ static bool region_of(const view *v, const cell *c, po_region *r) {
 }
 
 /* A patch, shaped as its cell of the view. */
-static const po_rt *patch_rt(po_arena *arena, const view *v, const cell *c, const po_region *r) {
+static const po_rt *patch_rt(po_arena *arena, const view *v, const cell *c, const po_stepped *r) {
     po_rt_digit d[2 * PO_RT_MAX_RANK];
     int64_t size[2 * PO_RT_MAX_RANK], zero[2 * PO_RT_MAX_RANK] = {0};
     for (uint32_t i = 0; i < v->n; i++) {
@@ -255,7 +255,7 @@ static const po_rt *patch_rt(po_arena *arena, const view *v, const cell *c, cons
 }
 
 static const po_rt *view_rt(po_arena *arena, const view *v) {
-    po_region all = {.rank = v->rank};
+    po_stepped all = {.rank = v->rank};
     cell c = everything(v);
     for (uint32_t x = 0; x < v->rank; x++) {
         all.count[x] = v->dims[x];
@@ -264,7 +264,7 @@ static const po_rt *view_rt(po_arena *arena, const view *v) {
     return patch_rt(arena, v, &c, &all);
 }
 
-static bool same_counts(const po_region *a, const po_region *b) {
+static bool same_counts(const po_stepped *a, const po_stepped *b) {
     for (uint32_t x = 0; x < a->rank; x++)
         if (a->count[x] != b->count[x] || a->step[x] != b->step[x])
             return false;
@@ -272,10 +272,10 @@ static bool same_counts(const po_region *a, const po_region *b) {
 }
 
 /* Patches of equal counts, behind one another on axis 0, by one run of the operators. */
-static po_status patch_group(patcher *p, po_value_id output, const po_region *regions,
+static po_status patch_group(patcher *p, po_value_id output, const po_stepped *regions,
                              const uint32_t *members, uint32_t n, bool *done) {
     po_arena *arena = p->c->arena;
-    po_region *group = PO_NEW_N(arena, po_region, n);
+    po_stepped *group = PO_NEW_N(arena, po_stepped, n);
     po_value_id y;
     double flops = p->r->flops;
     for (uint32_t k = 0; k < n; k++)
@@ -287,7 +287,7 @@ static po_status patch_group(patcher *p, po_value_id output, const po_region *re
     }
     for (uint32_t k = 0; k < n; k++) {
         uint32_t m = members[k];
-        po_region part = group[k];
+        po_stepped part = group[k];
         int64_t dims[PO_RT_MAX_RANK];
         memcpy(dims, part.count, part.rank * sizeof *dims);
         for (uint32_t x = 0; x < part.rank; x++) {
@@ -298,7 +298,7 @@ static po_status patch_group(patcher *p, po_value_id output, const po_region *re
         if (n > 1) {
             part.first[0] = k * dims[0];
             dims[0] *= n;
-            const po_rt *pick = po_region_rt(arena, &part, dims);
+            const po_rt *pick = po_stepped_rt(arena, &part, dims);
             shape = pick && shape ? po_rt_compose(arena, pick, shape) : NULL;
         }
         if (!shape || (p->patch[m] = po_rt_emit(p->g, PO_NONE, y, shape)) == PO_NONE)
@@ -309,7 +309,7 @@ static po_status patch_group(patcher *p, po_value_id output, const po_region *re
 }
 
 static po_status make_patches(patcher *p, po_value_id output, bool *done) {
-    po_region *regions = PO_NEW_N(p->c->arena, po_region, p->n);
+    po_stepped *regions = PO_NEW_N(p->c->arena, po_stepped, p->n);
     uint32_t *members = PO_NEW_N(p->c->arena, uint32_t, p->n);
     p->patch = PO_NEW_N(p->c->arena, po_value_id, p->n);
     memset(p->patch, 0xff, p->n * sizeof *p->patch); /* PO_NONE */
@@ -339,7 +339,7 @@ static po_status make_patches(patcher *p, po_value_id output, bool *done) {
 /* --- putting them over the output --- */
 
 static po_value_id slice_cell(patcher *p, po_value_id x, const cell *of, const cell *part) {
-    po_region r = {.rank = p->v.n};
+    po_stepped r = {.rank = p->v.n};
     int64_t dims[2 * PO_RT_MAX_RANK];
     for (uint32_t i = 0; i < p->v.n; i++) {
         r.first[i] = part->lo[i] - of->lo[i];
@@ -347,7 +347,7 @@ static po_value_id slice_cell(patcher *p, po_value_id x, const cell *of, const c
         r.count[i] = part->hi[i] - part->lo[i];
         dims[i] = of->hi[i] - of->lo[i];
     }
-    const po_rt *rt = po_region_rt(p->c->arena, &r, dims);
+    const po_rt *rt = po_stepped_rt(p->c->arena, &r, dims);
     return rt ? po_rt_emit(p->g, PO_NONE, x, rt) : PO_NONE;
 }
 

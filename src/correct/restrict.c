@@ -10,11 +10,11 @@
 struct po_restricted {
     po_value_id value, y;
     uint32_t n;
-    const po_region *regions;
+    const po_stepped *regions;
     struct po_restricted *next;
 };
 
-static bool same_region(const po_region *a, const po_region *b) {
+static bool same_region(const po_stepped *a, const po_stepped *b) {
     if (a->rank != b->rank)
         return false;
     for (uint32_t i = 0; i < a->rank; i++)
@@ -64,7 +64,7 @@ static po_value_id emit_pieces(po_restrictor *r, po_value_id x, uint32_t n,
 
 /* A graph input or a constant at the regions. */
 static po_value_id slice_source(po_restrictor *r, po_value_id value, uint32_t n,
-                                const po_region *regions) {
+                                const po_stepped *regions) {
     int64_t dims[PO_RT_MAX_RANK];
     uint32_t rank;
     po_value_id x = PO_NONE;
@@ -80,7 +80,7 @@ static po_value_id slice_source(po_restrictor *r, po_value_id value, uint32_t n,
         return PO_NONE;
     const po_rt **rt = PO_NEW_N(r->arena, const po_rt *, n);
     for (uint32_t k = 0; k < n; k++)
-        if (!(rt[k] = po_region_rt(r->arena, &regions[k], dims)))
+        if (!(rt[k] = po_stepped_rt(r->arena, &regions[k], dims)))
             return PO_NONE;
     return emit_pieces(r, x, n, rt);
 }
@@ -88,7 +88,7 @@ static po_value_id slice_source(po_restrictor *r, po_value_id value, uint32_t n,
 /* --- moves --- */
 
 /* The part of the input that a move reads, and the move from it alone. */
-static const po_rt *rebase(po_arena *arena, const po_rt *rt, po_region *hull) {
+static const po_rt *rebase(po_arena *arena, const po_rt *rt, po_stepped *hull) {
     po_rt_digit *d = po_arena_memdup(arena, rt->digits, rt->n * sizeof *d);
     int64_t base[PO_RT_MAX_RANK];
     hull->rank = rt->in_rank;
@@ -126,7 +126,7 @@ static const po_rt *rebase(po_arena *arena, const po_rt *rt, po_region *hull) {
 
 /* The same move of several pieces behind one another, where it leaves axis 0 as it is. */
 static const po_rt *join_moves(po_arena *arena, uint32_t n, const po_rt *const *pick,
-                               const po_region *hull) {
+                               const po_stepped *hull) {
     po_rt rt = *pick[0];
     if (!rt.in_rank || !rt.out_rank || rt.in_dims[0] != rt.out_dims[0] || rt.in_base[0] ||
         rt.out_base[0] || rt.n == PO_RT_MAX_DIGITS)
@@ -164,11 +164,11 @@ static const po_rt *join_moves(po_arena *arena, uint32_t n, const po_rt *const *
 }
 
 static po_status restrict_move(po_restrictor *r, const po_node *node, const po_rt *rt, uint32_t n,
-                               const po_region *regions, po_value_id *y) {
+                               const po_stepped *regions, po_value_id *y) {
     const po_rt **pick = PO_NEW_N(r->arena, const po_rt *, n);
-    po_region *hull = PO_NEW_N(r->arena, po_region, n);
+    po_stepped *hull = PO_NEW_N(r->arena, po_stepped, n);
     for (uint32_t k = 0; k < n; k++) {
-        const po_rt *region = po_region_rt(r->arena, &regions[k], rt->out_dims);
+        const po_rt *region = po_stepped_rt(r->arena, &regions[k], rt->out_dims);
         pick[k] = region ? po_rt_compose(r->arena, rt, region) : NULL;
         if (pick[k])
             pick[k] = rebase(r->arena, pick[k], &hull[k]);
@@ -211,7 +211,7 @@ typedef struct reading {
 } reading;
 
 /* Of a region with steps only every step-th value of the variable that alone moves an axis. */
-static bool align_vars(const po_sum *sum, const po_term *t, const po_region *region, int64_t *lo,
+static bool align_vars(const po_sum *sum, const po_term *t, const po_stepped *region, int64_t *lo,
                        int64_t *hi) {
     for (uint32_t x = 0; x < sum->rank; x++) {
         uint32_t movers = 0, at = 0;
@@ -232,7 +232,7 @@ static bool align_vars(const po_sum *sum, const po_term *t, const po_region *reg
 }
 
 /* The variables at which the term writes into the region. */
-static bool narrow_vars(const po_sum *sum, const po_term *t, const po_region *region, int64_t *lo,
+static bool narrow_vars(const po_sum *sum, const po_term *t, const po_stepped *region, int64_t *lo,
                         int64_t *hi) {
     for (uint32_t v = 0; v < t->n_vars; v++) {
         lo[v] = 0;
@@ -274,7 +274,7 @@ static bool narrow_vars(const po_sum *sum, const po_term *t, const po_region *re
 /* Where the operand's axis moves with one axis of the output alone, in steps of 1, its steps are
  * those of the region. */
 static int64_t step_of(const po_sum *sum, const po_term *t, const po_index *at, uint32_t axis,
-                       const po_region *region) {
+                       const po_stepped *region) {
     int64_t step = 1;
     for (uint32_t v = 0; v < t->n_vars; v++) {
         int64_t c = po_index_coef(t, at, axis, v);
@@ -305,7 +305,7 @@ static bool on_axis_0(const po_sum *sum, const po_term *t, const po_index *at) {
     return true;
 }
 
-static void read_sum(const po_sum *sum, const po_region *region, uint32_t n_in, reading *in) {
+static void read_sum(const po_sum *sum, const po_stepped *region, uint32_t n_in, reading *in) {
     for (uint32_t i = 0; i < n_in; i++)
         in[i] = (reading){.batched = true};
     for (uint32_t k = 0; k < sum->n_terms; k++) {
@@ -342,7 +342,7 @@ static void read_sum(const po_sum *sum, const po_region *region, uint32_t n_in, 
 /* --- nodes --- */
 
 /* The reading as a region of the input, and what of it lies outside. */
-static bool clip(const reading *in, uint32_t rank, const int64_t *dims, po_region *region,
+static bool clip(const reading *in, uint32_t rank, const int64_t *dims, po_stepped *region,
                  int64_t *before, int64_t *after) {
     region->rank = rank;
     for (uint32_t x = 0; x < rank; x++) {
@@ -365,8 +365,8 @@ static bool is_window(const po_node *node) {
 }
 
 /* Strides and padding of a window operator at the region. */
-static void set_window(po_restrictor *r, po_node_id id, const po_region *out, const int64_t *before,
-                       const int64_t *after, int64_t channels) {
+static void set_window(po_restrictor *r, po_node_id id, const po_stepped *out,
+                       const int64_t *before, const int64_t *after, int64_t channels) {
     po_graph *g = r->to;
     uint32_t n, maps = out->rank - 2;
     int64_t strides[PO_RT_MAX_RANK], pads[2 * PO_RT_MAX_RANK];
@@ -401,16 +401,16 @@ static bool works_on_slices(const po_node *node) {
 }
 
 typedef struct inputs {
-    po_region *regions; /* [input * n + k] */
+    po_stepped *regions; /* [input * n + k] */
     bool *used;
     int64_t before[PO_RT_MAX_RANK], after[PO_RT_MAX_RANK]; /* of input 0 */
 } inputs;
 
 /* What each input must be, the same for every region but for where it begins. */
 static bool read_inputs(po_restrictor *r, const po_node *node, const po_sum *sum, uint32_t n,
-                        const po_region *regions, inputs *in) {
+                        const po_stepped *regions, inputs *in) {
     reading *reads = PO_NEW_N(r->arena, reading, node->n_in);
-    in->regions = PO_NEW_N(r->arena, po_region, (size_t)node->n_in * n);
+    in->regions = PO_NEW_N(r->arena, po_stepped, (size_t)node->n_in * n);
     in->used = PO_NEW_N(r->arena, bool, node->n_in);
     for (uint32_t k = 0; k < n; k++) {
         read_sum(sum, &regions[k], node->n_in, reads);
@@ -419,7 +419,7 @@ static bool read_inputs(po_restrictor *r, const po_node *node, const po_sum *sum
         for (uint32_t i = 0; i < node->n_in; i++) {
             int64_t dims[PO_RT_MAX_RANK], before[PO_RT_MAX_RANK], after[PO_RT_MAX_RANK];
             uint32_t rank;
-            po_region *to = &in->regions[i * n + k];
+            po_stepped *to = &in->regions[i * n + k];
             if (k && in->used[i] != reads[i].any)
                 return false;
             in->used[i] = reads[i].any;
@@ -450,7 +450,7 @@ static bool read_inputs(po_restrictor *r, const po_node *node, const po_sum *sum
 }
 
 static po_value_id add_copy(po_restrictor *r, const po_node *node, uint32_t n_in,
-                            const po_value_id *in, uint32_t n, const po_region *region) {
+                            const po_value_id *in, uint32_t n, const po_stepped *region) {
     int64_t dims[PO_RT_MAX_RANK];
     memcpy(dims, region->count, region->rank * sizeof *dims);
     if (n > 1)
@@ -472,13 +472,13 @@ static po_value_id add_copy(po_restrictor *r, const po_node *node, uint32_t n_in
 
 /* Everything that the node makes, then the regions of it. */
 static po_status restrict_whole(po_restrictor *r, const po_node *node, const po_sum *sum,
-                                uint32_t n, const po_region *regions, po_value_id *y) {
-    po_region all = {.rank = sum->rank};
+                                uint32_t n, const po_stepped *regions, po_value_id *y) {
+    po_stepped all = {.rank = sum->rank};
     int64_t dims[PO_RT_MAX_RANK];
     po_value_id *in = PO_NEW_N(r->arena, po_value_id, node->n_in);
     const po_rt **rt = PO_NEW_N(r->arena, const po_rt *, n);
     for (uint32_t i = 0; i < node->n_in; i++) {
-        po_region part = {0};
+        po_stepped part = {0};
         in[i] = PO_NONE;
         if (node->in[i] == PO_NONE)
             continue;
@@ -497,14 +497,14 @@ static po_status restrict_whole(po_restrictor *r, const po_node *node, const po_
     po_value_id whole = add_copy(r, node, node->n_in, in, 1, &all);
     r->flops += r->active[node->out[0]] ? po_sum_flops(sum) : 0;
     for (uint32_t k = 0; k < n; k++)
-        if (!(rt[k] = po_region_rt(r->arena, &regions[k], sum->dims)))
+        if (!(rt[k] = po_stepped_rt(r->arena, &regions[k], sum->dims)))
             return PO_OK;
     *y = emit_pieces(r, whole, n, rt);
     return PO_OK;
 }
 
 static po_status restrict_node(po_restrictor *r, const po_node *node, const po_sum *sum, uint32_t n,
-                               const po_region *regions, po_value_id *y) {
+                               const po_stepped *regions, po_value_id *y) {
     inputs in;
     uint32_t n_in = 0;
     if (!read_inputs(r, node, sum, n, regions, &in))
@@ -527,7 +527,7 @@ static po_status restrict_node(po_restrictor *r, const po_node *node, const po_s
         }
     }
     *y = add_copy(r, node, n_in, made, n, &regions[0]);
-    double all = po_region_size(&regions[0]) * n / (double)(sum->count ? sum->count : 1);
+    double all = po_stepped_size(&regions[0]) * n / (double)(sum->count ? sum->count : 1);
     if (r->active[node->out[0]])
         r->flops += po_sum_flops(sum) * all;
     if (is_window(node))
@@ -537,7 +537,7 @@ static po_status restrict_node(po_restrictor *r, const po_node *node, const po_s
 }
 
 static po_value_id look_up(const po_restrictor *r, po_value_id value, uint32_t n,
-                           const po_region *regions) {
+                           const po_stepped *regions) {
     for (const struct po_restricted *k = r->known; k; k = k->next) {
         bool same = k->value == value && k->n == n;
         for (uint32_t i = 0; same && i < n; i++)
@@ -548,7 +548,7 @@ static po_value_id look_up(const po_restrictor *r, po_value_id value, uint32_t n
     return PO_NONE;
 }
 
-po_status po_restrict(po_restrictor *r, po_value_id value, uint32_t n, const po_region *regions,
+po_status po_restrict(po_restrictor *r, po_value_id value, uint32_t n, const po_stepped *regions,
                       po_value_id *y) {
     n = r->active[value] ? n : 1; /* weights are the same for all */
     *y = look_up(r, value, n, regions);

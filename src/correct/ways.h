@@ -35,12 +35,12 @@ po_status po_correct_boxes(po_correcting *c);
 po_status po_correct_offer(po_correcting *c, po_graph *graph, po_correction way, bool *right);
 
 /* Positions first + i * step of each axis, 0 <= i < count. */
-typedef struct po_region {
+typedef struct po_stepped {
     uint32_t rank;
     int64_t first[PO_RT_MAX_RANK], step[PO_RT_MAX_RANK], count[PO_RT_MAX_RANK];
-} po_region;
+} po_stepped;
 
-static inline double po_region_size(const po_region *r) {
+static inline double po_stepped_size(const po_stepped *r) {
     double n = 1;
     for (uint32_t i = 0; i < r->rank; i++)
         n *= (double)r->count[i];
@@ -48,7 +48,7 @@ static inline double po_region_size(const po_region *r) {
 }
 
 /* What picks a region out of a tensor of these dims. */
-const po_rt *po_region_rt(po_arena *arena, const po_region *r, const int64_t *dims);
+const po_rt *po_stepped_rt(po_arena *arena, const po_stepped *r, const int64_t *dims);
 
 /* restrict.c: a program computed for regions of its output alone. */
 typedef struct po_restrictor {
@@ -64,7 +64,7 @@ typedef struct po_restrictor {
 
 /* The value at `n` regions of equal counts: along axis 0 behind one another where n > 1. *y is
  * PO_NONE where that cannot be done; nodes may then have been added that nothing reads. */
-po_status po_restrict(po_restrictor *r, po_value_id value, uint32_t n, const po_region *regions,
+po_status po_restrict(po_restrictor *r, po_value_id value, uint32_t n, const po_stepped *regions,
                       po_value_id *y);
 
 #endif

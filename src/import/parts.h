@@ -27,7 +27,7 @@ typedef struct po_importer {
     const char *file;  /* for messages */
     po_model *model;
     Onnx__ModelProto *proto;
-    po_scan scan;
+    po_scanned scan;
     po_external *external; /* NULL: no folder, external data is refused */
     bool has_external;
     bool hard_links;

@@ -352,7 +352,7 @@ static const char *other_kind(const uint8_t *data, size_t size) {
 
 po_status po_scan_message(po_ctx *ctx, po_arena *keep, po_arena *scratch, const char *file,
                           const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t size,
-                          po_scan *scan) {
+                          po_scanned *scan) {
     if (size == 0)
         return po_fail(ctx, PO_BAD_INPUT, "%.300s: is empty", file);
     if (size > INT32_MAX)

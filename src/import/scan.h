@@ -18,18 +18,18 @@ typedef struct po_raw_ref {
     size_t size;
 } po_raw_ref;
 
-typedef struct po_scan {
+typedef struct po_scanned {
     uint8_t *skeleton;
     size_t skeleton_size;
     const po_raw_ref *raw; /* by number */
     uint32_t n_raw;
-} po_scan;
+} po_scanned;
 
 /* Scans a serialised message of the given type (ModelProto). `keep` holds what the references need,
  * `scratch` the skeleton. PO_BAD_INPUT names file, field path and reason. */
 po_status po_scan_message(po_ctx *ctx, po_arena *keep, po_arena *scratch, const char *file,
                           const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t size,
-                          po_scan *scan);
+                          po_scanned *scan);
 
 /* The number of a raw_data field of the skeleton; UINT64_MAX where its size is wrong. */
 uint64_t po_raw_number(const ProtobufCBinaryData *raw);

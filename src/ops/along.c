@@ -14,7 +14,8 @@ po_status po_infer_arg(po_infer *infer) {
     po_infer_set_unranked(infer, 0, PO_I64);
     if (!x || !x->has_rank || x->rank == 0)
         return PO_OK;
-    PO_TRY(po_infer_axis(infer, po_op_int(infer->graph, infer->node, "axis"), x->rank, &at));
+    PO_TRY(po_rule_axis(infer->ctx, infer->node, po_op_int(infer->graph, infer->node, "axis"),
+                        x->rank, &at));
     po_dim *dims = PO_NEW_N(infer->arena, po_dim, x->rank);
     for (uint32_t i = 0; i < x->rank; i++)
         if (i != at)

@@ -115,11 +115,11 @@ po_status po_infer_attention(po_infer *infer) {
     sizes s;
     bool known;
     for (uint32_t k = 0; k < infer->n_out; k++)
-        po_rule_out_unranked(infer, k, po_rule_dtype(infer, k == 2 ? V : k == 1 ? K : Q));
+        po_infer_set_unranked(infer, k, po_infer_dtype(infer, k == 2 ? V : k == 1 ? K : Q));
     PO_TRY(read_sizes(infer, &s, &known));
     if (!known)
         return PO_OK;
-    po_dtype dtype = po_rule_dtype(infer, Q);
+    po_dtype dtype = po_infer_dtype(infer, Q);
     if (s.flat) {
         po_dim *y = po_rule_out(infer, 0, dtype, 3);
         y[0] = s.batch;
@@ -129,9 +129,9 @@ po_status po_infer_attention(po_infer *infer) {
         memcpy(po_rule_out(infer, 0, dtype, 4), (po_dim[]){s.batch, s.q_heads, s.q_len, s.v_head},
                4 * sizeof(po_dim));
     }
-    memcpy(po_rule_out(infer, 1, po_rule_dtype(infer, K), 4),
+    memcpy(po_rule_out(infer, 1, po_infer_dtype(infer, K), 4),
            (po_dim[]){s.batch, s.kv_heads, s.total, s.head}, 4 * sizeof(po_dim));
-    memcpy(po_rule_out(infer, 2, po_rule_dtype(infer, V), 4),
+    memcpy(po_rule_out(infer, 2, po_infer_dtype(infer, V), 4),
            (po_dim[]){s.batch, s.kv_heads, s.total, s.v_head}, 4 * sizeof(po_dim));
     memcpy(po_rule_out(infer, 3, dtype, 4), (po_dim[]){s.batch, s.q_heads, s.q_len, s.total},
            4 * sizeof(po_dim));

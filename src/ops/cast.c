@@ -40,10 +40,10 @@ po_status po_infer_cast(po_infer *infer) {
     uint32_t n;
     po_dtype to = target(infer->graph, infer->node), from = po_infer_dtype(infer, 0);
     if (to == PO_DT_NONE)
-        return po_infer_fail(infer, "attribute 'to' names no element type");
+        return po_rule_bad(infer->ctx, infer->node, "attribute 'to' names no element type");
     if (infer->node->op == PO_OP_BitCast && from && po_dtype_bits(from) != po_dtype_bits(to))
-        return po_infer_fail(infer, "elements of %s and %s differ in width", po_dtype_name(from),
-                             po_dtype_name(to));
+        return po_rule_bad(infer->ctx, infer->node, "elements of %s and %s differ in width",
+                           po_dtype_name(from), po_dtype_name(to));
     po_infer_set_like(infer, 0, to);
     if (infer->out[0].dtype != PO_BOOL && infer->node->op == PO_OP_Cast &&
         po_infer_items(infer, 0, &n, &items))

@@ -32,7 +32,7 @@ static void concat_contents(po_infer *infer) {
             items[k++] = p ? p->items[j] : PO_DIM_UNKNOWN;
     }
     if (any)
-        infer->out_partial[0] = po_rule_partial(infer, n, items);
+        po_infer_set_partial(infer, 0, n, items);
 }
 
 po_status po_infer_concat(po_infer *infer) {
@@ -42,7 +42,7 @@ po_status po_infer_concat(po_infer *infer) {
     for (uint32_t i = 0; i < infer->n_in; i++) {
         const po_type *t = po_rule_ranked(infer, i);
         if (dtype == PO_DT_NONE)
-            dtype = po_rule_dtype(infer, i);
+            dtype = po_infer_dtype(infer, i);
         if (!model)
             model = t;
         if (t && t->rank != model->rank)
@@ -52,7 +52,7 @@ po_status po_infer_concat(po_infer *infer) {
             return po_rule_bad(infer->ctx, infer->node, "element types differ (%s and %s)",
                                po_dtype_name(dtype), po_dtype_name(t->dtype));
     }
-    po_rule_out_unranked(infer, 0, dtype);
+    po_infer_set_unranked(infer, 0, dtype);
     if (!model)
         return PO_OK;
     PO_TRY(po_rule_axis(infer->ctx, infer->node, concat_axis(infer->graph, infer->node),
@@ -157,7 +157,7 @@ po_status po_infer_split(po_infer *infer) {
         return PO_OK;
     if (!in) {
         for (uint32_t i = 0; i < infer->n_out; i++)
-            po_rule_out_unranked(infer, i, po_rule_dtype(infer, 0));
+            po_infer_set_unranked(infer, i, po_infer_dtype(infer, 0));
         return PO_OK;
     }
     PO_TRY(po_rule_axis(infer->ctx, infer->node, po_op_int(infer->graph, infer->node, "axis"),
@@ -170,7 +170,7 @@ po_status po_infer_split(po_infer *infer) {
         memcpy(dims, in->dims, in->rank * sizeof *dims);
         dims[axis] = known ? PO_DIM(sizes[i]) : PO_DIM_UNKNOWN;
         if (known && p && in->rank == 1 && at <= (int64_t)p->n && sizes[i] <= (int64_t)p->n - at) {
-            infer->out_partial[i] = po_rule_partial(infer, (uint32_t)sizes[i], p->items + at);
+            po_infer_set_partial(infer, i, (uint32_t)sizes[i], p->items + at);
             at += sizes[i];
         }
     }

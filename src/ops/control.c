@@ -41,7 +41,7 @@ po_status po_infer_if(po_infer *infer) {
     po_graph *other = po_node_body(infer->node, "else_branch");
     const po_tensor *cond = infer->constant[0];
     if (!then || !other || then->n_outputs < infer->n_out || other->n_outputs < infer->n_out)
-        return po_infer_fail(infer, "the branches do not have the node's outputs");
+        return po_rule_bad(infer->ctx, infer->node, "the branches do not have the node's outputs");
     PO_TRY(po_infer_body(infer, then));
     PO_TRY(po_infer_body(infer, other));
     for (uint32_t k = 0; k < infer->n_out; k++) {
@@ -81,7 +81,8 @@ po_status po_infer_loop(po_infer *infer) {
     uint32_t carried = infer->n_in < 2 ? 0 : infer->n_in - 2;
     if (!body || body->n_inputs != carried + 2 || body->n_outputs != infer->n_out + 1 ||
         infer->n_out < carried)
-        return po_infer_fail(infer, "the body's inputs and outputs do not fit the node's");
+        return po_rule_bad(infer->ctx, infer->node,
+                           "the body's inputs and outputs do not fit the node's");
     po_type number = po_type_unranked(PO_I64), boolean = po_type_unranked(PO_BOOL);
     po_infer_merge(body, body->inputs[0], &number);
     po_infer_merge(body, body->inputs[1], &boolean);

@@ -67,12 +67,12 @@ static po_status infer_conv(po_infer *infer, bool transposed) {
     po_window w;
     int64_t group;
     bool ready;
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     PO_TRY(read_conv(infer, &w, &group, &ready));
     if (!x && !weights)
         return PO_OK;
     uint32_t rank = x ? x->rank : weights->rank;
-    po_dim *dims = po_rule_out(infer, 0, po_rule_dtype(infer, 0), rank);
+    po_dim *dims = po_rule_out(infer, 0, po_infer_dtype(infer, 0), rank);
     if (x)
         dims[0] = x->dims[0];
     if (weights && transposed) {

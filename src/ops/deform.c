@@ -60,7 +60,7 @@ po_status po_infer_deform_conv(po_infer *infer) {
     po_window w;
     groups g;
     bool known;
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     PO_TRY(read_deform(infer, &w, &g, &known));
     if (!x || !weights)
         return PO_OK;
@@ -181,11 +181,11 @@ po_status po_infer_col2im(po_infer *infer) {
     const int64_t *image;
     po_window w;
     bool known;
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     PO_TRY(read_col2im(infer, &w, &image, &known));
     if (!known)
         return PO_OK;
-    po_dim *dims = po_rule_out(infer, 0, po_rule_dtype(infer, 0), w.n + 2);
+    po_dim *dims = po_rule_out(infer, 0, po_infer_dtype(infer, 0), w.n + 2);
     if (x)
         dims[0] = x->dims[0];
     for (uint32_t k = 0; k < w.n; k++)
@@ -258,7 +258,7 @@ static po_status unpooled(po_infer *infer, const po_type *x, po_dim *dims) {
 po_status po_infer_max_unpool(po_infer *infer) {
     const po_type *x = po_rule_ranked(infer, 0), *indices = po_rule_ranked(infer, 1);
     const po_contents *shape = po_rule_contents(infer, 2);
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     if (!x)
         return PO_OK;
     if (x->rank < 3 || (indices && indices->rank != x->rank) || (shape && shape->n != x->rank))

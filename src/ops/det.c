@@ -8,7 +8,7 @@
 po_status po_infer_det(po_infer *infer) {
     const po_type *x = po_rule_ranked(infer, 0);
     po_dim both;
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     if (!x)
         return PO_OK;
     if (x->rank < 2)

@@ -83,8 +83,6 @@ static po_status parse(po_ctx *ctx, const po_graph *graph, const po_node *node, 
     parser p = {.ctx = ctx, .node = node};
     bool dots;
     memset(e, 0, sizeof *e);
-    if (!po_node_attr(node, "equation"))
-        return bad(&p, "missing");
     p.at = text.size ? text.data : "";
     p.end = p.at + text.size;
     e->n_in = n_in;
@@ -125,8 +123,8 @@ static po_status parse(po_ctx *ctx, const po_graph *graph, const po_node *node, 
 po_status po_infer_einsum(po_infer *infer) {
     uint32_t ranks[MAX_OPERANDS];
     equation *e = PO_NEW(infer->arena, equation);
-    po_dtype dtype = po_rule_dtype(infer, 0);
-    po_rule_out_unranked(infer, 0, dtype);
+    po_dtype dtype = po_infer_dtype(infer, 0);
+    po_infer_set_unranked(infer, 0, dtype);
     if (infer->n_in > MAX_OPERANDS)
         return PO_OK;
     for (uint32_t i = 0; i < infer->n_in; i++) {

@@ -17,13 +17,13 @@ static po_status gather_contents(po_infer *infer, const po_type *data, const po_
         PO_TRY(po_rule_axis(infer->ctx, infer->node, at[i], p->n, &k));
         items[i] = p->items[k];
     }
-    infer->out_partial[0] = po_rule_partial(infer, (uint32_t)n, items);
+    po_infer_set_partial(infer, 0, (uint32_t)n, items);
     return PO_OK;
 }
 
 po_status po_infer_gather(po_infer *infer) {
     const po_type *data = po_rule_ranked(infer, 0), *indices = po_rule_ranked(infer, 1);
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     uint32_t axis;
     if (!data)
         return PO_OK;
@@ -69,7 +69,7 @@ po_status po_ref_gather(po_ref *ref) {
 po_status po_infer_gather_elements(po_infer *infer) {
     const po_type *data = po_rule_ranked(infer, 0), *indices = po_rule_ranked(infer, 1);
     uint32_t axis;
-    po_rule_out_like(infer, 0, po_rule_dtype(infer, 0), indices);
+    po_infer_set_as(infer, 0, po_infer_dtype(infer, 0), indices);
     if (!data || !indices)
         return PO_OK;
     if (data->rank != indices->rank)
@@ -122,7 +122,7 @@ static po_status batch_dims(po_ctx *ctx, const po_graph *graph, const po_node *n
 
 po_status po_infer_gather_nd(po_infer *infer) {
     const po_type *data = po_rule_ranked(infer, 0), *indices = po_rule_ranked(infer, 1);
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     if (!data || !indices)
         return PO_OK;
     uint32_t batch;
@@ -151,19 +151,16 @@ po_status po_ref_gather_nd(po_ref *ref) {
     if (!indices->i)
         return PO_UNSUPPORTED;
     PO_TRY(batch_dims(ref->ctx, ref->graph, ref->node, data->rank, indices->rank, &batch));
-    for (uint32_t k = 0; k < batch; k++)
-        if (data->dims[k] != indices->dims[k])
-            return PO_UNSUPPORTED;
     uint32_t last = (uint32_t)indices->dims[indices->rank - 1];
     int64_t strides[PO_MAX_RANK], outer = po_product(data->dims, 0, batch);
     int64_t each = po_product(indices->dims, batch, indices->rank - 1);
     po_rule_strides(data->rank, data->dims, strides);
-    size_t width = po_rule_width(data) * (size_t)po_product(data->dims, batch + last, data->rank);
+    size_t element = po_rule_width(data),
+           width = element * (size_t)po_product(data->dims, batch + last, data->rank);
     char *to = po_rule_data(out);
     const int64_t *at = indices->i;
     if (out->count == 0)
         return PO_OK;
-    int64_t inner = po_product(data->dims, batch + last, data->rank);
     int64_t batch_stride = po_product(data->dims, batch, data->rank);
     for (int64_t o = 0; o < outer; o++)
         for (int64_t e = 0; e < each; e++, at += last, to += width) {
@@ -173,7 +170,7 @@ po_status po_ref_gather_nd(po_ref *ref) {
                 PO_TRY(po_rule_index(ref, at[k], data->dims[batch + k], &i));
                 from += i * strides[batch + k];
             }
-            memcpy(to, po_rule_data(data) + (size_t)(from / inner) * width, width);
+            memcpy(to, po_rule_data(data) + (size_t)from * element, width);
         }
     return PO_OK;
 }
@@ -184,10 +181,10 @@ po_status po_infer_compress(po_infer *infer) {
     const po_type *in = po_rule_ranked(infer, 0);
     const po_attr *a = po_node_attr(infer->node, "axis");
     if (!a) {
-        po_rule_out(infer, 0, po_rule_dtype(infer, 0), 1);
+        po_rule_out(infer, 0, po_infer_dtype(infer, 0), 1);
         return PO_OK;
     }
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     uint32_t axis;
     if (!in)
         return PO_OK;

@@ -84,7 +84,8 @@ po_status po_infer_constantofshape(po_infer *infer) {
     if (po_infer_ints(infer, 0, &n, &dims))
         for (uint32_t i = 0; i < n; i++)
             if (dims[i] < 0)
-                return po_infer_fail(infer, "a dim is negative (found %lld)", (long long)dims[i]);
+                return po_rule_bad(infer->ctx, infer->node, "a dim is negative (found %lld)",
+                                   (long long)dims[i]);
     if (rank < 0 || rank > PO_MAX_RANK)
         return PO_OK;
     po_dim *out = PO_NEW_N(infer->arena, po_dim, rank);
@@ -192,7 +193,7 @@ po_status po_infer_eyelike(po_infer *infer) {
     const po_type *x = po_infer_tensor(infer, 0);
     po_infer_set_like(infer, 0, attr_dtype(infer->graph, infer->node, po_infer_dtype(infer, 0)));
     if (x && x->has_rank && x->rank != 2)
-        return po_infer_fail(infer, "input must have rank 2 (found %u)", x->rank);
+        return po_rule_bad(infer->ctx, infer->node, "input must have rank 2 (found %u)", x->rank);
     return PO_OK;
 }
 
@@ -227,7 +228,8 @@ po_status po_infer_onehot(po_infer *infer) {
     po_infer_set_unranked(infer, 0, dtype);
     if (!x || !x->has_rank || x->rank >= PO_MAX_RANK)
         return PO_OK;
-    PO_TRY(po_infer_axis(infer, po_op_int(infer->graph, infer->node, "axis"), x->rank + 1, &at));
+    PO_TRY(po_rule_axis(infer->ctx, infer->node, po_op_int(infer->graph, infer->node, "axis"),
+                        x->rank + 1, &at));
     po_dim *dims = PO_NEW_N(infer->arena, po_dim, x->rank + 1);
     for (uint32_t i = 0; i <= x->rank; i++)
         dims[i] = i < at ? x->dims[i] : i > at ? x->dims[i - 1] : PO_DIM_UNKNOWN;

@@ -7,7 +7,7 @@
 
 po_status po_infer_grid_sample(po_infer *infer) {
     const po_type *x = po_rule_ranked(infer, 0), *grid = po_rule_ranked(infer, 1);
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     if (!x || !grid)
         return PO_OK;
     if (x->rank < 3 || grid->rank != x->rank)
@@ -171,7 +171,7 @@ po_status po_ref_grid_sample(po_ref *ref) {
 po_status po_infer_affine_grid(po_infer *infer) {
     const po_type *theta = po_rule_ranked(infer, 0);
     const po_contents *size = po_rule_contents(infer, 1);
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     if (theta && theta->rank != 3)
         return po_rule_bad(infer->ctx, infer->node, "theta must have rank 3 (found %u)",
                            theta->rank);
@@ -180,7 +180,7 @@ po_status po_infer_affine_grid(po_infer *infer) {
     if (size->n != 4 && size->n != 5)
         return po_rule_bad(infer->ctx, infer->node, "size must have 4 or 5 items (found %u)",
                            size->n);
-    po_dim *dims = po_rule_out(infer, 0, po_rule_dtype(infer, 0), size->n), both;
+    po_dim *dims = po_rule_out(infer, 0, po_infer_dtype(infer, 0), size->n), both;
     uint32_t n = size->n - 2;
     for (uint32_t k = 0; k < size->n; k++) {
         if (k == 1)

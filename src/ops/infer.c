@@ -124,8 +124,8 @@ static po_status store_results(po_infer *infer, po_graph *graph, bool lenient) {
             po_type_print(&text, &graph->values[id].type);
             po_text_puts(&text, ", inferred ");
             po_type_print(&text, &infer->out[k]);
-            return po_infer_fail(infer, "output '%.200s' has two types: %s", graph->values[id].name,
-                                 text.data);
+            return po_rule_bad(infer->ctx, infer->node, "output '%.200s' has two types: %s",
+                               graph->values[id].name, text.data);
         }
         if (!graph->values[id].constant)
             store_partial(graph, &graph->values[id], infer->out_partial[k]);

@@ -14,21 +14,24 @@ static bool reduction_is(const po_graph *graph, const po_node *node, const char 
 static po_status check_shapes(const po_infer *infer, const po_type *x, const po_type *target,
                               const po_type *weight) {
     if (weight && weight->has_rank && weight->rank != 1)
-        return po_infer_fail(infer, "weight must have rank 1 (found %u)", weight->rank);
+        return po_rule_bad(infer->ctx, infer->node, "weight must have rank 1 (found %u)",
+                           weight->rank);
     if (!x || !x->has_rank)
         return PO_OK;
     if (x->rank < 2)
-        return po_infer_fail(infer, "input must have rank 2 or more (found %u)", x->rank);
+        return po_rule_bad(infer->ctx, infer->node, "input must have rank 2 or more (found %u)",
+                           x->rank);
     if (!target || !target->has_rank)
         return PO_OK;
     if (target->rank != x->rank - 1)
-        return po_infer_fail(infer, "target must have rank %u (found %u)", x->rank - 1,
-                             target->rank);
+        return po_rule_bad(infer->ctx, infer->node, "target must have rank %u (found %u)",
+                           x->rank - 1, target->rank);
     for (uint32_t k = 0; k < target->rank; k++) {
         po_dim a = target->dims[k], b = x->dims[k == 0 ? 0 : k + 1];
         if (a.value >= 0 && b.value >= 0 && a.value != b.value)
-            return po_infer_fail(infer, "dim %u of target does not fit (%lld and %lld)", k,
-                                 (long long)a.value, (long long)b.value);
+            return po_rule_bad(infer->ctx, infer->node,
+                               "dim %u of target does not fit (%lld and %lld)", k,
+                               (long long)a.value, (long long)b.value);
     }
     return PO_OK;
 }

@@ -7,8 +7,8 @@
 /* A vector operand is a matrix with an axis of 1 that the result does not have. */
 po_status po_infer_matmul(po_infer *infer) {
     const po_type *a = po_rule_ranked(infer, 0), *b = po_rule_ranked(infer, 1);
-    po_dtype dtype = po_rule_dtype(infer, 0);
-    po_rule_out_unranked(infer, 0, dtype != PO_DT_NONE ? dtype : po_rule_dtype(infer, 1));
+    po_dtype dtype = po_infer_dtype(infer, 0);
+    po_infer_set_unranked(infer, 0, dtype != PO_DT_NONE ? dtype : po_infer_dtype(infer, 1));
     if (!a || !b)
         return PO_OK;
     if (a->rank == 0 || b->rank == 0)
@@ -78,7 +78,7 @@ po_status po_infer_gemm(po_infer *infer) {
     const po_type *c = po_rule_ranked(infer, 2);
     bool ta = po_op_int(infer->graph, infer->node, "transA") != 0;
     bool tb = po_op_int(infer->graph, infer->node, "transB") != 0;
-    po_dim *dims = po_rule_out(infer, 0, po_rule_dtype(infer, 0), 2), inner;
+    po_dim *dims = po_rule_out(infer, 0, po_infer_dtype(infer, 0), 2), inner;
     if ((a && a->rank != 2) || (b && b->rank != 2))
         return po_rule_bad(infer->ctx, infer->node, "operands must have rank 2 (found %u and %u)",
                            a ? a->rank : 2, b ? b->rank : 2);

@@ -14,13 +14,13 @@ static bool is_training(const po_graph *graph, const po_node *node, int64_t opse
 po_status po_infer_batch_normalization(po_infer *infer) {
     const po_type *x = po_rule_ranked(infer, 0);
     bool spatial = infer->opset >= 9 || po_op_int(infer->graph, infer->node, "spatial") != 0;
-    po_rule_out_like(infer, 0, po_rule_dtype(infer, 0), x);
+    po_infer_set_as(infer, 0, po_infer_dtype(infer, 0), x);
     if (infer->opset >= 14 && infer->n_out > 1 &&
         po_op_int(infer->graph, infer->node, "training_mode") == 0)
         return po_rule_bad(infer->ctx, infer->node, "has %u outputs outside of training",
                            infer->n_out);
     for (uint32_t k = 1; k < infer->n_out; k++)
-        po_rule_out_like(infer, k, po_rule_dtype(infer, 3), po_rule_ranked(infer, 3));
+        po_infer_set_as(infer, k, po_infer_dtype(infer, 3), po_rule_ranked(infer, 3));
     if (!x || !spatial)
         return PO_OK;
     po_dim channels = x->rank > 1 ? x->dims[1] : PO_DIM(1), both;
@@ -98,7 +98,7 @@ po_status po_ref_batch_normalization(po_ref *ref) {
 /* `broadcasts`: the operator is a function whose body lets scale and bias broadcast. */
 static po_status infer_channels(po_infer *infer, po_dim want, bool broadcasts) {
     const po_type *x = po_rule_ranked(infer, 0);
-    po_rule_out_like(infer, 0, po_rule_dtype(infer, 0), x);
+    po_infer_set_as(infer, 0, po_infer_dtype(infer, 0), x);
     if (x && x->rank < 2)
         return po_rule_bad(infer->ctx, infer->node, "input must have rank 2 or more (found %u)",
                            x->rank);
@@ -147,16 +147,19 @@ static void standardise(const double *x, double *out, int64_t n, double epsilon,
         *inverse_out = inverse;
 }
 
-/* Standardises pieces of `size` elements, then scales and shifts by channel; `share` channels use
- * one item of scale and shift. */
-static po_status by_channel(po_ref *ref, int64_t size, int64_t share) {
+/* Standardises pieces of `size` elements, then scales and shifts by channel; scale and shift have
+ * this many items, of which equally many channels use each. */
+static po_status by_channel(po_ref *ref, int64_t size, int64_t items) {
     const po_array *x = ref->in[0], *out = ref->out[0];
+    for (uint32_t k = 1; k < 3; k++)
+        if (ref->in[k]->rank != 1 || ref->in[k]->count != items)
+            return PO_UNSUPPORTED; /* they broadcast */
     int64_t channels = x->dims[1], plane = po_product(x->dims, 2, x->rank);
     double epsilon = (double)po_op_float(ref->graph, ref->node, "epsilon");
     for (int64_t at = 0; at < x->count; at += size)
         standardise(x->f + at, out->f + at, size, epsilon, NULL, NULL);
     for (int64_t at = 0, k = 0; at < x->count; at += plane, k++) {
-        int64_t c = k % channels / share;
+        int64_t c = k % channels * items / channels;
         double scale = ref->in[1]->f[c], shift = ref->in[2]->f[c];
         for (int64_t i = at; i < at + plane; i++)
             out->f[i] = out->f[i] * scale + shift;
@@ -168,19 +171,18 @@ po_status po_ref_instance_normalization(po_ref *ref) {
     PO_TRY(po_rule_outputs(ref));
     if (!po_rule_floats(ref, 0, 2))
         return PO_UNSUPPORTED;
-    return by_channel(ref, po_product(ref->in[0]->dims, 2, ref->in[0]->rank), 1);
+    const po_array *x = ref->in[0];
+    return by_channel(ref, po_product(x->dims, 2, x->rank), x->dims[1]);
 }
 
 po_status po_ref_group_normalization(po_ref *ref) {
     PO_TRY(po_rule_outputs(ref));
     const po_array *x = ref->in[0];
-    int64_t groups = po_op_int(ref->graph, ref->node, "num_groups"), each = x->dims[1] / groups;
-    for (uint32_t k = 1; k < 3; k++)
-        if (ref->in[k]->rank != 1 || ref->in[k]->count != (ref->opset < 21 ? groups : x->dims[1]))
-            return PO_UNSUPPORTED;
+    int64_t groups = po_op_int(ref->graph, ref->node, "num_groups"), channels = x->dims[1];
     if (!po_rule_floats(ref, 0, 2))
         return PO_UNSUPPORTED;
-    return by_channel(ref, each * po_product(x->dims, 2, x->rank), ref->opset < 21 ? each : 1);
+    return by_channel(ref, channels / groups * po_product(x->dims, 2, x->rank),
+                      ref->opset < 21 ? groups : channels);
 }
 
 /* --- LayerNormalization and RMSNormalization --- */
@@ -203,10 +205,10 @@ static po_status fits_below(const po_infer *infer, uint32_t input, const po_type
 static po_status infer_trailing(po_infer *infer) {
     const po_type *x = po_rule_ranked(infer, 0);
     uint32_t axis;
-    po_rule_out_like(infer, 0, po_rule_dtype(infer, 0), x);
+    po_infer_set_as(infer, 0, po_infer_dtype(infer, 0), x);
     po_dtype inner = (po_dtype)po_op_int(infer->graph, infer->node, "stash_type");
     for (uint32_t k = 1; k < infer->n_out; k++)
-        po_rule_out_unranked(infer, k, inner);
+        po_infer_set_unranked(infer, k, inner);
     if (!x)
         return PO_OK;
     PO_TRY(po_rule_axis(infer->ctx, infer->node, po_op_int(infer->graph, infer->node, "axis"),

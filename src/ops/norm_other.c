@@ -9,7 +9,7 @@ po_status po_infer_lp_normalization(po_infer *infer) {
     const po_type *x = po_rule_ranked(infer, 0);
     uint32_t axis;
     int64_t p = po_op_int(infer->graph, infer->node, "p");
-    po_rule_out_like(infer, 0, po_rule_dtype(infer, 0), x);
+    po_infer_set_as(infer, 0, po_infer_dtype(infer, 0), x);
     if (p != 1 && p != 2)
         return po_rule_bad(infer->ctx, infer->node, "p must be 1 or 2 (found %lld)", (long long)p);
     if (x)
@@ -54,18 +54,17 @@ static po_status mean_axes(const po_node *node, uint32_t rank, bool *reduced) {
     const int64_t *given = po_node_ints(node, "axes", &n), *axes = given ? given : usual;
     memset(reduced, 0, PO_MAX_RANK);
     for (uint32_t i = 0; i < (given ? n : sizeof usual / sizeof *usual); i++) {
-        int64_t k = axes[i] < 0 ? axes[i] + rank : axes[i];
-        bool there = k >= 0 && k < rank;
-        if (!there && given)
-            return PO_UNSUPPORTED;
-        if (there)
+        uint32_t k;
+        if (po_axis_at(axes[i], rank, &k))
             reduced[k] = true;
+        else if (given)
+            return PO_UNSUPPORTED;
     }
     return PO_OK;
 }
 
 po_status po_infer_mean_variance_normalization(po_infer *infer) {
-    po_rule_out_like(infer, 0, po_rule_dtype(infer, 0), po_rule_ranked(infer, 0));
+    po_infer_set_as(infer, 0, po_infer_dtype(infer, 0), po_rule_ranked(infer, 0));
     return PO_OK;
 }
 
@@ -112,7 +111,7 @@ po_status po_ref_mean_variance_normalization(po_ref *ref) {
 po_status po_infer_lrn(po_infer *infer) {
     const po_type *x = po_rule_ranked(infer, 0);
     int64_t size = po_op_int(infer->graph, infer->node, "size");
-    po_rule_out_like(infer, 0, po_rule_dtype(infer, 0), x);
+    po_infer_set_as(infer, 0, po_infer_dtype(infer, 0), x);
     if (size < 1 || size > INT32_MAX)
         return po_rule_bad(infer->ctx, infer->node, "size is out of range (found %lld)",
                            (long long)size);

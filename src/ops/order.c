@@ -54,11 +54,12 @@ po_status po_infer_topk(po_infer *infer) {
     po_infer_set_unranked(infer, 1, PO_I64);
     if (!x || !x->has_rank)
         return PO_OK;
-    PO_TRY(po_infer_axis(infer, po_op_int(infer->graph, infer->node, "axis"), x->rank, &at));
+    PO_TRY(po_rule_axis(infer->ctx, infer->node, po_op_int(infer->graph, infer->node, "axis"),
+                        x->rank, &at));
     po_dim *dims = po_arena_memdup(infer->arena, x->dims, x->rank * sizeof *dims);
     if (k >= 0 && dims[at].value >= 0 && k > dims[at].value)
-        return po_infer_fail(infer, "k is larger than the axis (%lld, %lld)", (long long)k,
-                             (long long)dims[at].value);
+        return po_rule_bad(infer->ctx, infer->node, "k is larger than the axis (%lld, %lld)",
+                           (long long)k, (long long)dims[at].value);
     const po_partial *p = po_infer_partial(infer, 1);
     dims[at] = k >= 0 ? PO_DIM(k) : p && p->n == 1 ? p->items[0] : PO_DIM_UNKNOWN;
     po_infer_set(infer, 0, dtype, x->rank, dims);
@@ -139,7 +140,7 @@ po_status po_infer_unique(po_infer *infer) {
     }
     if (!x || !x->has_rank)
         return PO_OK;
-    PO_TRY(po_infer_axis(infer, axis->u.i, x->rank, &at));
+    PO_TRY(po_rule_axis(infer->ctx, infer->node, axis->u.i, x->rank, &at));
     po_dim *dims = po_arena_memdup(infer->arena, x->dims, x->rank * sizeof *dims);
     po_infer_set(infer, 2, PO_I64, 1, &dims[at]);
     dims[at] = PO_DIM_UNKNOWN;

@@ -77,7 +77,7 @@ static po_status padded_dim(po_infer *infer, po_dim d, int64_t begin, int64_t en
 po_status po_infer_pad(po_infer *infer) {
     const po_type *in = po_rule_ranked(infer, 0);
     pad_mode mode = PAD_CONSTANT;
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     PO_TRY(mode_of(infer->ctx, infer->graph, infer->node, &mode));
     if (!in || in->rank > PO_MAX_RANK)
         return PO_OK;
@@ -179,7 +179,7 @@ po_status po_ref_pad(po_ref *ref) {
 
 po_status po_infer_center_crop_pad(po_infer *infer) {
     const po_type *in = po_rule_ranked(infer, 0);
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     uint32_t n_axes = 0;
     const int64_t *axes = po_node_ints(infer->node, "axes", &n_axes);
     if (!in || in->rank > PO_MAX_RANK)

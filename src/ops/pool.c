@@ -10,7 +10,7 @@ po_status po_infer_pool(po_infer *infer) {
     const po_type *x = po_rule_ranked(infer, 0);
     po_window w;
     for (uint32_t k = 0; k < infer->n_out; k++)
-        po_rule_out_unranked(infer, k, k ? PO_I64 : po_rule_dtype(infer, 0));
+        po_infer_set_unranked(infer, k, k ? PO_I64 : po_infer_dtype(infer, 0));
     if (!x)
         return PO_OK;
     if (x->rank < 3)
@@ -29,7 +29,7 @@ po_status po_infer_pool(po_infer *infer) {
 
 po_status po_infer_global_pool(po_infer *infer) {
     const po_type *x = po_rule_ranked(infer, 0);
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     if (!x)
         return PO_OK;
     if (x->rank < 2)

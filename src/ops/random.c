@@ -18,7 +18,8 @@ po_status po_infer_random(po_infer *infer) {
         return PO_OK;
     for (uint32_t i = 0; i < n; i++)
         if (shape[i] < 0)
-            return po_infer_fail(infer, "a dim is negative (found %lld)", (long long)shape[i]);
+            return po_rule_bad(infer->ctx, infer->node, "a dim is negative (found %lld)",
+                               (long long)shape[i]);
     infer->out[0] = po_type_tensor_i64(infer->arena, infer->out[0].dtype, n, shape);
     return PO_OK;
 }

@@ -85,7 +85,7 @@ po_status po_infer_reduce(po_infer *infer) {
     if (!mark_axes(x->rank, n, axes, noop, gone)) {
         uint32_t at;
         for (uint32_t i = 0; i < n; i++)
-            PO_TRY(po_infer_axis(infer, axes[i], x->rank, &at));
+            PO_TRY(po_rule_axis(infer->ctx, infer->node, axes[i], x->rank, &at));
         return PO_UNSUPPORTED; /* an axis twice: runtimes run it */
     }
     po_dim *dims = PO_NEW_N(infer->arena, po_dim, x->rank);

@@ -126,9 +126,9 @@ static const po_contents *target_shape(po_infer *infer) {
 }
 
 po_status po_infer_reshape(po_infer *infer) {
-    po_dtype dtype = po_rule_dtype(infer, 0);
+    po_dtype dtype = po_infer_dtype(infer, 0);
     const po_contents *shape = target_shape(infer);
-    po_rule_out_unranked(infer, 0, dtype);
+    po_infer_set_unranked(infer, 0, dtype);
     if (!shape) {
         const po_type *t = po_rule_ranked(infer, 1);
         if (t && t->rank == 1 && t->dims[0].value >= 0 && t->dims[0].value <= PO_MAX_RANK)
@@ -165,7 +165,7 @@ po_status po_infer_reshape(po_infer *infer) {
 
 po_status po_infer_flatten(po_infer *infer) {
     const po_type *in = po_rule_ranked(infer, 0);
-    po_dim *dims = po_rule_out(infer, 0, po_rule_dtype(infer, 0), 2);
+    po_dim *dims = po_rule_out(infer, 0, po_infer_dtype(infer, 0), 2);
     int64_t axis = po_op_int(infer->graph, infer->node, "axis");
     if (!in)
         return PO_OK;
@@ -199,7 +199,7 @@ po_status po_infer_squeeze(po_infer *infer) {
     int64_t n;
     bool drop[PO_MAX_RANK] = {false};
     po_known known = po_rule_ints(infer, "axes", 1, &axes, &n);
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     if (!in || in->rank > PO_MAX_RANK)
         return PO_OK;
     if (known == PO_NOT_KNOWN) {
@@ -235,7 +235,7 @@ po_status po_infer_unsqueeze(po_infer *infer) {
     int64_t n;
     bool added[PO_MAX_RANK] = {false};
     po_known known = po_rule_ints(infer, "axes", 1, &axes, &n);
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     if (!in || known == PO_ABSENT || n < 0)
         return PO_OK;
     if (n > PO_MAX_RANK - (int64_t)in->rank)

@@ -232,7 +232,7 @@ static po_status read_plan(po_infer *infer, const po_type *x, plan *p) {
 
 po_status po_infer_resize(po_infer *infer) {
     const po_type *x = po_rule_ranked(infer, 0);
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     if (!x || x->rank > PO_MAX_RANK)
         return PO_OK;
     plan *p = PO_NEW(infer->arena, plan);

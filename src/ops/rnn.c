@@ -38,7 +38,7 @@ static po_dim times(po_dim d, int64_t by) {
 
 po_status po_infer_rnn(po_infer *infer) {
     const po_type *x = po_rule_ranked(infer, 0), *r = po_rule_ranked(infer, 2);
-    po_dtype dtype = po_rule_dtype(infer, 0);
+    po_dtype dtype = po_infer_dtype(infer, 0);
     int64_t gates = gates_of(infer->node), d, layout;
     layout = po_op_int(infer->graph, infer->node, "layout");
     PO_TRY(directions_of(infer->ctx, infer->graph, infer->node, &d));

@@ -24,7 +24,7 @@ static po_status pooled(po_infer *infer, int64_t height, int64_t width) {
         return po_rule_bad(infer->ctx, infer->node,
                            "the output's size is out of range (%lld, %lld)", (long long)height,
                            (long long)width);
-    po_dim *dims = po_rule_out(infer, 0, po_rule_dtype(infer, 0), 4);
+    po_dim *dims = po_rule_out(infer, 0, po_infer_dtype(infer, 0), 4);
     if (rois)
         dims[0] = rois->dims[0];
     if (x)

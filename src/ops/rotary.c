@@ -18,7 +18,7 @@ static po_status head_count(po_ctx *ctx, const po_graph *graph, const po_node *n
 po_status po_infer_rotary_embedding(po_infer *infer) {
     const po_type *x = po_rule_ranked(infer, 0);
     int64_t heads;
-    po_rule_out_like(infer, 0, po_rule_dtype(infer, 0), x);
+    po_infer_set_as(infer, 0, po_infer_dtype(infer, 0), x);
     if (!x)
         return PO_OK;
     if (x->rank != 3 && x->rank != 4)

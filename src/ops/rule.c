@@ -2,48 +2,16 @@
  * references that take their outputs' shapes from the rule; strided and mapped moves. */
 #include "ops/rule.h"
 
-#include <stdio.h>
-
-enum { MAX_CONTENTS = 1024, MAX_CONSTANT = 65536 };
-
-po_status po_rule_bad(po_ctx *ctx, const po_node *node, const char *format, ...) {
-    char text[320];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    return po_fail(ctx, PO_BAD_INPUT, "node '%s' (%s): %s", node->name, node->op_type, text);
-}
-
-po_status po_rule_axis(po_ctx *ctx, const po_node *node, int64_t axis, uint32_t rank,
-                       uint32_t *found) {
-    int64_t r = (int64_t)rank;
-    if (axis < -r || axis >= r)
-        return po_rule_bad(ctx, node, "axis %lld is out of range (rank %u)", (long long)axis, rank);
-    *found = (uint32_t)(axis < 0 ? axis + r : axis);
-    return PO_OK;
-}
+enum { MAX_CONSTANT = 65536 };
 
 bool po_rule_mode(const po_graph *graph, const po_node *node, const char *name, const char *text) {
     po_bytes s = po_op_string(graph, node, name);
     return s.data && s.size == strlen(text) && memcmp(s.data, text, s.size) == 0;
 }
 
-/* The input's type where it is a tensor's, else NULL. */
-static const po_type *type_in(const po_infer *infer, uint32_t input) {
-    if (input >= infer->n_in || !infer->in[input] || infer->in[input]->kind != PO_TYPE_TENSOR)
-        return NULL;
-    return infer->in[input];
-}
-
 const po_type *po_rule_ranked(const po_infer *infer, uint32_t input) {
-    const po_type *t = type_in(infer, input);
+    const po_type *t = po_infer_tensor(infer, input);
     return t && t->has_rank ? t : NULL;
-}
-
-po_dtype po_rule_dtype(const po_infer *infer, uint32_t input) {
-    const po_type *t = type_in(infer, input);
-    return t ? t->dtype : PO_DT_NONE;
 }
 
 po_dim *po_rule_out(const po_infer *infer, uint32_t output, po_dtype dtype, uint32_t rank) {
@@ -56,46 +24,12 @@ po_dim *po_rule_out(const po_infer *infer, uint32_t output, po_dtype dtype, uint
     return dims;
 }
 
-void po_rule_out_unranked(const po_infer *infer, uint32_t output, po_dtype dtype) {
-    if (output < infer->n_out)
-        infer->out[output] = po_type_unranked(dtype);
-}
-
-void po_rule_out_like(const po_infer *infer, uint32_t output, po_dtype dtype, const po_type *type) {
-    if (output >= infer->n_out)
-        return;
-    infer->out[output] = po_type_unranked(dtype);
-    if (type && type->has_rank) {
-        infer->out[output].has_rank = true;
-        infer->out[output].rank = type->rank;
-        infer->out[output].dims = type->dims;
-    }
-}
-
 po_status po_rule_same_dim(const po_infer *infer, po_dim a, po_dim b, const char *what,
                            po_dim *both) {
     if (a.value >= 0 && b.value >= 0 && a.value != b.value)
         return po_rule_bad(infer->ctx, infer->node, "%s differ (%lld and %lld)", what,
                            (long long)a.value, (long long)b.value);
     *both = a.value >= 0 || (b.value < 0 && a.symbol) ? a : b;
-    return PO_OK;
-}
-
-po_status po_rule_broadcast_dim(const po_infer *infer, po_dim a, po_dim b, po_dim *both) {
-    if (a.value == 1 || po_dim_same(a, b)) {
-        *both = b;
-    } else if (b.value == 1) {
-        *both = a;
-    } else if (a.value >= 0 && b.value >= 0) {
-        return po_rule_bad(infer->ctx, infer->node, "shapes do not broadcast (%lld and %lld)",
-                           (long long)a.value, (long long)b.value);
-    } else if (a.value >= 0) {
-        *both = a; /* b is 1 or a; neither is 1 here */
-    } else if (b.value >= 0) {
-        *both = b;
-    } else {
-        *both = PO_DIM_UNKNOWN;
-    }
     return PO_OK;
 }
 
@@ -156,7 +90,7 @@ po_known po_rule_ints(const po_infer *infer, const char *name, uint32_t input,
         return PO_KNOWN;
     }
     const po_partial *p = infer->partial[input];
-    const po_type *type = type_in(infer, input);
+    const po_type *type = po_infer_tensor(infer, input);
     *n = type ? po_type_count(type) : -1;
     if (!p)
         return PO_NOT_KNOWN;
@@ -176,7 +110,7 @@ const po_contents *po_rule_contents(const po_infer *infer, uint32_t input) {
         return NULL;
     const po_tensor *t = small_constant(infer, input);
     const po_partial *p = infer->partial[input];
-    if (t && (t->count > MAX_CONTENTS || t->rank > 1))
+    if (t && (t->count > PO_PARTIAL_MAX || t->rank > 1))
         return NULL;
     if (!t && !p)
         return NULL;
@@ -192,15 +126,6 @@ const po_contents *po_rule_contents(const po_infer *infer, uint32_t input) {
     }
     *c = (po_contents){.n = n, .values = values, .exact = exact, .symbols = symbols};
     return c;
-}
-
-const po_partial *po_rule_partial(const po_infer *infer, uint32_t n, const po_dim *items) {
-    if (n > MAX_CONTENTS)
-        return NULL;
-    po_partial *p = PO_NEW(infer->arena, po_partial);
-    p->n = n;
-    p->items = po_arena_memdup(infer->arena, items, n * sizeof *items);
-    return p;
 }
 
 /* Small enough to loop over, also where a dim of 0 hides how large the others are. */
@@ -228,7 +153,7 @@ po_status po_rule_infer_of(po_ref *ref, po_type *out, po_infer *infer) {
         if (!loopable(t->rank, t->dims))
             return PO_UNSUPPORTED;
         in[i] = t;
-        if (a->count <= MAX_CONSTANT && (a->i || (a->f && a->count <= MAX_CONTENTS))) {
+        if (a->count <= MAX_CONSTANT && (a->i || (a->f && a->count <= PO_PARTIAL_MAX))) {
             po_tensor *small;
             PO_TRY(po_array_to_tensor(ref->ctx, ref->arena, a, &small));
             constant[i] = small;

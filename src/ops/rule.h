@@ -1,20 +1,15 @@
-/* What the shape rules and references of nn and data movement share: reading inputs and attributes,
- * failing with the node's name, making outputs, and moving elements about. */
+/* What the shape rules and references of nn and data movement share beside ops/shape.h: reading
+ * inputs and attributes, making outputs, and moving elements about. */
 #ifndef PO_OPS_RULE_H
 #define PO_OPS_RULE_H
 
 #include "base/num.h"
 #include "ops/ref.h"
 #include "ops/rules.h"
+#include "ops/shape.h"
 
 /* --- both --- */
 
-/* PO_BAD_INPUT with "node 'name' (Op): " in front. */
-__attribute__((format(printf, 3, 4))) po_status po_rule_bad(po_ctx *ctx, const po_node *node,
-                                                            const char *format, ...);
-/* Axis in [-rank, rank-1] to [0, rank-1]; PO_BAD_INPUT outside. */
-po_status po_rule_axis(po_ctx *ctx, const po_node *node, int64_t axis, uint32_t rank,
-                       uint32_t *found);
 /* True where the attribute is there and holds that string, or where it is absent and the row's
  * default is that string. */
 bool po_rule_mode(const po_graph *graph, const po_node *node, const char *name, const char *text);
@@ -23,22 +18,13 @@ bool po_rule_mode(const po_graph *graph, const po_node *node, const char *name, 
 
 /* The input's type where it is a tensor's with a known rank, else NULL. */
 const po_type *po_rule_ranked(const po_infer *infer, uint32_t input);
-/* Element type of an input; PO_DT_NONE where not known. */
-po_dtype po_rule_dtype(const po_infer *infer, uint32_t input);
-
 /* Makes output k a tensor of this rank, dims unknown, and returns the dims to be filled. An output
  * that the node does not have, or of too large a rank, stays unknown: the dims are then scratch. */
 po_dim *po_rule_out(const po_infer *infer, uint32_t output, po_dtype dtype, uint32_t rank);
-/* Makes output k a tensor whose rank is not known. */
-void po_rule_out_unranked(const po_infer *infer, uint32_t output, po_dtype dtype);
-/* Makes output k a tensor of dtype and with the type's dims (or unranked, as the type is). */
-void po_rule_out_like(const po_infer *infer, uint32_t output, po_dtype dtype, const po_type *type);
 
 /* What two dims that must agree are; PO_BAD_INPUT where they contradict. */
 po_status po_rule_same_dim(const po_infer *infer, po_dim a, po_dim b, const char *what,
                            po_dim *both);
-/* Numpy broadcasting of two dims. */
-po_status po_rule_broadcast_dim(const po_infer *infer, po_dim a, po_dim b, po_dim *both);
 /* Product of dims; unknown where it cannot be told or overflows. */
 po_dim po_rule_product(const po_dim *dims, uint32_t n);
 
@@ -58,9 +44,6 @@ typedef struct po_contents {
     const char *const *symbols; /* of items that are not exact; may be NULL */
 } po_contents;
 const po_contents *po_rule_contents(const po_infer *infer, uint32_t input);
-/* The contents as a result of data propagation: the given items. */
-const po_partial *po_rule_partial(const po_infer *infer, uint32_t n, const po_dim *items);
-
 /* --- references --- */
 
 /* What the shape rule would see of the true shapes and small contents; out has room for n_out. */

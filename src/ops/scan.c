@@ -37,7 +37,8 @@ static po_status scan_input(po_infer *infer, const scan *s, uint32_t k, po_dim *
     uint32_t at;
     if (!t || !t->has_rank)
         return PO_OK;
-    PO_TRY(po_infer_axis(infer, entry(infer->node, "scan_input_axes", k), t->rank, &at));
+    PO_TRY(po_rule_axis(infer->ctx, infer->node, entry(infer->node, "scan_input_axes", k), t->rank,
+                        &at));
     if (length->value < 0)
         *length = t->dims[at];
     po_dim *dims = PO_NEW_N(infer->arena, po_dim, t->rank);
@@ -55,7 +56,8 @@ static po_status scan_output(po_infer *infer, const scan *s, uint32_t k, po_dim 
     po_infer_set_unranked(infer, s->states + k, t->dtype);
     if (t->kind != PO_TYPE_TENSOR || !t->has_rank || t->rank >= PO_MAX_RANK)
         return PO_OK;
-    PO_TRY(po_infer_axis(infer, entry(infer->node, "scan_output_axes", k), t->rank + 1, &at));
+    PO_TRY(po_rule_axis(infer->ctx, infer->node, entry(infer->node, "scan_output_axes", k),
+                        t->rank + 1, &at));
     po_dim *dims = PO_NEW_N(infer->arena, po_dim, t->rank + 1);
     for (uint32_t i = 0; i <= t->rank; i++)
         dims[i] = i < at ? t->dims[i] : i == at ? length : t->dims[i - 1];
@@ -71,7 +73,8 @@ po_status po_infer_scan(po_infer *infer) {
         return body ? po_infer_body(infer, body) : PO_OK;
     }
     if (!read_scan(infer->graph, infer->node, &s))
-        return po_infer_fail(infer, "the body's inputs and outputs do not fit the node's");
+        return po_rule_bad(infer->ctx, infer->node,
+                           "the body's inputs and outputs do not fit the node's");
     for (uint32_t k = 0; k < s.states; k++)
         if (infer->in[k])
             po_infer_merge(s.body, s.body->inputs[k], infer->in[k]);

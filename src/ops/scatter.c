@@ -81,7 +81,7 @@ po_status po_infer_scatter_elements(po_infer *infer) {
     const po_type *updates = po_rule_ranked(infer, 2);
     reduction how;
     uint32_t axis;
-    po_rule_out_like(infer, 0, po_rule_dtype(infer, 0), data);
+    po_infer_set_as(infer, 0, po_infer_dtype(infer, 0), data);
     PO_TRY(reduction_of(infer->ctx, infer->graph, infer->node, &how));
     if (!data || !indices || !updates)
         return PO_OK;
@@ -130,7 +130,7 @@ po_status po_infer_scatter_nd(po_infer *infer) {
     const po_type *data = po_rule_ranked(infer, 0), *indices = po_rule_ranked(infer, 1);
     const po_type *updates = po_rule_ranked(infer, 2);
     reduction how;
-    po_rule_out_like(infer, 0, po_rule_dtype(infer, 0), data);
+    po_infer_set_as(infer, 0, po_infer_dtype(infer, 0), data);
     PO_TRY(reduction_of(infer->ctx, infer->graph, infer->node, &how));
     if (!data || !indices || !updates || indices->rank == 0)
         return indices && indices->rank == 0
@@ -192,7 +192,7 @@ po_status po_infer_tensor_scatter(po_infer *infer) {
     const po_type *cache = po_rule_ranked(infer, 0), *update = po_rule_ranked(infer, 1);
     const po_type *start_at = po_rule_ranked(infer, 2);
     uint32_t axis;
-    po_rule_out_like(infer, 0, po_rule_dtype(infer, 0), cache);
+    po_infer_set_as(infer, 0, po_infer_dtype(infer, 0), cache);
     if (!cache)
         return PO_OK;
     PO_TRY(cache_axis(infer->ctx, infer->graph, infer->node, cache->rank, &axis));

@@ -152,7 +152,7 @@ bool po_sem_broadcast(po_sum *sum, po_term *term, uint32_t operand) {
 }
 
 /* ceil_mode is the pools' own: the last window may hang over the end. */
-static bool fits(const po_sem *sem, const po_window *w, int64_t in, int64_t out) {
+static bool fits(const po_sem *sem, const po_sem_window *w, int64_t in, int64_t out) {
     int64_t reach, room;
     if (w->kernel < 1 || w->stride < 1 || w->dilation < 1 ||
         !po_mul_i64(w->kernel - 1, w->dilation, &reach) || !po_add_i64(in, w->before, &room) ||
@@ -168,7 +168,7 @@ static bool fits(const po_sem *sem, const po_window *w, int64_t in, int64_t out)
 }
 
 bool po_sem_windows(const po_sem *sem, uint32_t n, const int64_t *kernel, const int64_t *in,
-                    const int64_t *out, po_window *windows) {
+                    const int64_t *out, po_sem_window *windows) {
     uint32_t n_kernel, n_strides, n_dilations, n_pads;
     const int64_t *shape = po_node_ints(sem->node, "kernel_shape", &n_kernel);
     const int64_t *strides = po_node_ints(sem->node, "strides", &n_strides);
@@ -183,12 +183,12 @@ bool po_sem_windows(const po_sem *sem, uint32_t n, const int64_t *kernel, const 
     if (!upper && !lower && !given && !po_node_string_is(sem->node, "auto_pad", "VALID", "NOTSET"))
         return false;
     for (uint32_t i = 0; i < n; i++) {
-        po_window *w = &windows[i];
-        *w = (po_window){.kernel = kernel ? kernel[i] : shape[i],
-                         .stride = strides ? strides[i] : 1,
-                         .dilation = dilations ? dilations[i] : 1,
-                         .before = pads && given ? pads[i] : 0,
-                         .after = pads && given ? pads[n + i] : 0};
+        po_sem_window *w = &windows[i];
+        *w = (po_sem_window){.kernel = kernel ? kernel[i] : shape[i],
+                             .stride = strides ? strides[i] : 1,
+                             .dilation = dilations ? dilations[i] : 1,
+                             .before = pads && given ? pads[i] : 0,
+                             .after = pads && given ? pads[n + i] : 0};
         if (kernel && shape && kernel[i] != shape[i])
             return false;
         if (w->stride < 1 || w->dilation < 1 || w->before < 0 || w->after < 0)

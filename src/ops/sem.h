@@ -70,12 +70,12 @@ bool po_sem_broadcast(po_sum *sum, po_term *term, uint32_t operand);
 const char *po_sem_axis_name(uint32_t i, uint32_t n);
 
 /* Windows of convolutions and pools, one for each spatial axis. */
-typedef struct po_window {
+typedef struct po_sem_window {
     int64_t kernel, stride, dilation, before, after; /* before, after: padding */
-} po_window;
+} po_sem_window;
 /* From the attributes kernel_shape (or `kernel`, where not NULL), strides, dilations, pads and
  * auto_pad. False where they contradict one another or the output. in and out: spatial dims. */
 bool po_sem_windows(const po_sem *sem, uint32_t n, const int64_t *kernel, const int64_t *in,
-                    const int64_t *out, po_window *windows);
+                    const int64_t *out, po_sem_window *windows);
 
 #endif

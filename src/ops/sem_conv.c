@@ -25,7 +25,7 @@ po_status po_sem_conv(po_sem *sem) {
     int64_t groups = po_node_int(sem->node, "group", 1);
     po_sum *sum = po_sem_begin(sem, 0);
     uint32_t n = in->rank - 2;
-    po_window w[MOST_SPATIAL];
+    po_sem_window w[MOST_SPATIAL];
     if (in->rank < 3 || n > MOST_SPATIAL || weight->rank != in->rank || sum->rank != in->rank ||
         groups < 1 || !po_sem_is_float(sem, 0) ||
         !po_sem_windows(sem, n, weight->dims + 2, in->dims + 2, sum->dims + 2, w))
@@ -66,7 +66,7 @@ po_status po_sem_conv(po_sem *sem) {
 
 /* Padding before each axis; false where the attributes contradict the output. */
 static bool transpose_pads(const po_sem *sem, uint32_t n, const int64_t *kernel, const int64_t *in,
-                           const int64_t *out, po_window *w) {
+                           const int64_t *out, po_sem_window *w) {
     uint32_t n_strides, n_dilations, n_pads, n_extra, n_shape, n_kernel;
     const int64_t *strides = po_node_ints(sem->node, "strides", &n_strides);
     const int64_t *dilations = po_node_ints(sem->node, "dilations", &n_dilations);
@@ -84,11 +84,11 @@ static bool transpose_pads(const po_sem *sem, uint32_t n, const int64_t *kernel,
         return false;
     for (uint32_t i = 0; i < n; i++) {
         int64_t full, reach;
-        w[i] = (po_window){.kernel = kernel[i],
-                           .stride = strides ? strides[i] : 1,
-                           .dilation = dilations ? dilations[i] : 1,
-                           .before = pads && notset ? pads[i] : 0,
-                           .after = pads && notset ? pads[n + i] : 0};
+        w[i] = (po_sem_window){.kernel = kernel[i],
+                               .stride = strides ? strides[i] : 1,
+                               .dilation = dilations ? dilations[i] : 1,
+                               .before = pads && notset ? pads[i] : 0,
+                               .after = pads && notset ? pads[n + i] : 0};
         if (w[i].stride < 1 || w[i].dilation < 1 || w[i].kernel < 1 ||
             (given && given[i] != kernel[i]) || w[i].before < 0 || w[i].after < 0 ||
             !po_mul_i64(in[i] - 1, w[i].stride, &full) ||
@@ -115,7 +115,7 @@ po_status po_sem_conv_transpose(po_sem *sem) {
     int64_t groups = po_node_int(sem->node, "group", 1);
     po_sum *sum = po_sem_begin(sem, 0);
     uint32_t n = in->rank - 2;
-    po_window w[MOST_SPATIAL];
+    po_sem_window w[MOST_SPATIAL];
     if (in->rank < 3 || n > MOST_SPATIAL || weight->rank != in->rank || sum->rank != in->rank ||
         groups < 1 || !po_sem_is_float(sem, 0) ||
         !transpose_pads(sem, n, weight->dims + 2, in->dims + 2, sum->dims + 2, w))
@@ -156,8 +156,8 @@ po_status po_sem_conv_transpose(po_sem *sem) {
 /* Divides the term by how many elements each window of an axis has: by a number where that is the
  * same everywhere, else by a table. Windows count padding where `padding` is set, but never what
  * hangs over the padding's end. */
-static bool divide_axis(po_sum *sum, uint32_t axis, uint32_t var, const po_window *w, int64_t in,
-                        bool padding) {
+static bool divide_axis(po_sum *sum, uint32_t axis, uint32_t var, const po_sem_window *w,
+                        int64_t in, bool padding) {
     int64_t n = sum->dims[axis], first = 0;
     bool same = true;
     if (n > PO_SUM_MAX_TABLE || n * w->kernel > PO_SUM_MAX_TABLE)
@@ -190,7 +190,7 @@ po_status po_sem_average_pool(po_sem *sem) {
     const po_sem_tensor *in = &sem->in[0];
     po_sum *sum = po_sem_begin(sem, 0);
     uint32_t n = in->rank - 2;
-    po_window w[MOST_SPATIAL];
+    po_sem_window w[MOST_SPATIAL];
     bool padding = po_node_int(sem->node, "count_include_pad", 0) != 0;
     if (in->rank < 3 || n > MOST_SPATIAL || sum->rank != in->rank || !po_sem_is_float(sem, 0) ||
         sum->dims[0] != in->dims[0] || sum->dims[1] != in->dims[1] ||

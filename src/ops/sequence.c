@@ -60,7 +60,8 @@ po_status po_infer_sequence_length(po_infer *infer) {
 po_status po_infer_sequence_map(po_infer *infer) {
     po_graph *body = po_node_body(infer->node, "body");
     if (!body || body->n_inputs != infer->n_in || body->n_outputs != infer->n_out)
-        return po_infer_fail(infer, "the body's inputs and outputs do not fit the node's");
+        return po_rule_bad(infer->ctx, infer->node,
+                           "the body's inputs and outputs do not fit the node's");
     for (uint32_t k = 0; k < infer->n_in; k++) {
         const po_type *t = element_of(infer, k);
         t = t ? t : infer->in[k];
@@ -83,7 +84,8 @@ po_status po_infer_concatfromsequence(po_infer *infer) {
     if (!element->has_rank || element->rank >= PO_MAX_RANK)
         return PO_OK;
     rank = element->rank + fresh;
-    PO_TRY(po_infer_axis(infer, po_op_int(infer->graph, infer->node, "axis"), rank, &at));
+    PO_TRY(po_rule_axis(infer->ctx, infer->node, po_op_int(infer->graph, infer->node, "axis"), rank,
+                        &at));
     po_dim *dims = PO_NEW_N(infer->arena, po_dim, rank);
     for (uint32_t i = 0; i < rank; i++)
         dims[i] = i == at           ? PO_DIM_UNKNOWN
@@ -102,7 +104,8 @@ po_status po_infer_splittosequence(po_infer *infer) {
         return PO_OK;
     po_type element = po_type_unranked(x->dtype);
     if (x->has_rank) {
-        PO_TRY(po_infer_axis(infer, po_op_int(infer->graph, infer->node, "axis"), x->rank, &at));
+        PO_TRY(po_rule_axis(infer->ctx, infer->node, po_op_int(infer->graph, infer->node, "axis"),
+                            x->rank, &at));
         po_dim *dims = PO_NEW_N(infer->arena, po_dim, x->rank);
         for (uint32_t i = 0; i < x->rank; i++)
             if (i != at)

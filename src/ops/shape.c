@@ -4,14 +4,13 @@
 
 #include <stdio.h>
 
-po_status po_infer_fail(const po_infer *infer, const char *format, ...) {
+po_status po_rule_bad(po_ctx *ctx, const po_node *node, const char *format, ...) {
     char text[512];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return po_fail(infer->ctx, PO_BAD_INPUT, "node '%s' (%s): %s", infer->node->name,
-                   infer->node->op_type, text);
+    return po_fail(ctx, PO_BAD_INPUT, "node '%s' (%s): %s", node->name, node->op_type, text);
 }
 
 const po_type *po_infer_tensor(const po_infer *infer, uint32_t k) {
@@ -24,22 +23,30 @@ po_dtype po_infer_dtype(const po_infer *infer, uint32_t k) {
     return t ? t->dtype : PO_DT_NONE;
 }
 
-void po_infer_set(po_infer *infer, uint32_t k, po_dtype dtype, uint32_t rank, const po_dim *dims) {
+void po_infer_set(const po_infer *infer, uint32_t k, po_dtype dtype, uint32_t rank,
+                  const po_dim *dims) {
     if (k < infer->n_out)
         infer->out[k] = po_type_tensor(infer->arena, dtype, rank, dims);
 }
 
-void po_infer_set_unranked(po_infer *infer, uint32_t k, po_dtype dtype) {
+void po_infer_set_unranked(const po_infer *infer, uint32_t k, po_dtype dtype) {
     if (k < infer->n_out)
         infer->out[k] = po_type_unranked(dtype);
 }
 
-void po_infer_set_like(po_infer *infer, uint32_t k, po_dtype dtype) {
-    const po_type *t = po_infer_tensor(infer, 0);
-    if (t && t->has_rank)
-        po_infer_set(infer, k, dtype, t->rank, t->dims);
-    else
-        po_infer_set_unranked(infer, k, dtype);
+void po_infer_set_as(const po_infer *infer, uint32_t k, po_dtype dtype, const po_type *type) {
+    if (k >= infer->n_out)
+        return;
+    infer->out[k] = po_type_unranked(dtype);
+    if (type && type->has_rank) {
+        infer->out[k].has_rank = true;
+        infer->out[k].rank = type->rank;
+        infer->out[k].dims = type->dims;
+    }
+}
+
+void po_infer_set_like(const po_infer *infer, uint32_t k, po_dtype dtype) {
+    po_infer_set_as(infer, k, dtype, po_infer_tensor(infer, 0));
 }
 
 bool po_axis_at(int64_t axis, uint32_t rank, uint32_t *at) {
@@ -49,11 +56,11 @@ bool po_axis_at(int64_t axis, uint32_t rank, uint32_t *at) {
     return true;
 }
 
-po_status po_infer_axis(const po_infer *infer, int64_t axis, uint32_t rank, uint32_t *at) {
-    if (po_axis_at(axis, rank, at))
+po_status po_rule_axis(po_ctx *ctx, const po_node *node, int64_t axis, uint32_t rank,
+                       uint32_t *found) {
+    if (po_axis_at(axis, rank, found))
         return PO_OK;
-    return po_infer_fail(infer, "axis %lld lies outside of the shape (rank %u)", (long long)axis,
-                         rank);
+    return po_rule_bad(ctx, node, "axis %lld is out of range (rank %u)", (long long)axis, rank);
 }
 
 bool po_infer_ints(const po_infer *infer, uint32_t k, uint32_t *n, const int64_t **values) {
@@ -96,7 +103,7 @@ int64_t po_infer_length(const po_infer *infer, uint32_t k) {
     return -1;
 }
 
-void po_infer_set_partial(po_infer *infer, uint32_t k, uint32_t n, const po_dim *items) {
+void po_infer_set_partial(const po_infer *infer, uint32_t k, uint32_t n, const po_dim *items) {
     if (k >= infer->n_out || n > PO_PARTIAL_MAX)
         return;
     po_partial *p = PO_NEW(infer->arena, po_partial);
@@ -105,24 +112,20 @@ void po_infer_set_partial(po_infer *infer, uint32_t k, uint32_t n, const po_dim 
     infer->out_partial[k] = p;
 }
 
-/* Broadcasts two dims. A length above 1 against an unknown one gives the length: the model would
- * not run otherwise. False where they contradict one another. */
-static bool dim_broadcast(po_dim a, po_dim b, po_dim *out) {
+po_status po_rule_broadcast_dim(const po_infer *infer, po_dim a, po_dim b, po_dim *both) {
     if (a.value == 1) {
-        *out = b;
-    } else if (b.value == 1) {
-        *out = a;
+        *both = b;
+    } else if (b.value == 1 || po_dim_same(a, b)) {
+        *both = a;
     } else if (a.value >= 0 && b.value >= 0) {
-        *out = a;
-        return a.value == b.value;
+        return po_rule_bad(infer->ctx, infer->node, "shapes do not broadcast (%lld and %lld)",
+                           (long long)a.value, (long long)b.value);
     } else if (a.value >= 0) {
-        *out = a;
-    } else if (b.value >= 0) {
-        *out = b;
+        *both = a; /* b is 1 or a; neither is 1 here */
     } else {
-        *out = po_dim_same(a, b) ? a : PO_DIM_UNKNOWN;
+        *both = b.value >= 0 ? b : PO_DIM_UNKNOWN;
     }
-    return true;
+    return PO_OK;
 }
 
 po_status po_infer_broadcast(po_infer *infer, uint32_t n, const po_type *const *shapes,
@@ -139,10 +142,8 @@ po_status po_infer_broadcast(po_infer *infer, uint32_t n, const po_type *const *
     for (uint32_t k = 0; k < n; k++) {
         uint32_t skip = rank - shapes[k]->rank;
         for (uint32_t i = 0; i < shapes[k]->rank; i++) {
-            po_dim d = dims[skip + i];
-            if (!dim_broadcast(d, shapes[k]->dims[i], &dims[skip + i]))
-                return po_infer_fail(infer, "shapes do not broadcast (lengths %lld and %lld)",
-                                     (long long)d.value, (long long)shapes[k]->dims[i].value);
+            po_dim *d = &dims[skip + i];
+            PO_TRY(po_rule_broadcast_dim(infer, *d, shapes[k]->dims[i], d));
         }
     }
     out->kind = PO_TYPE_TENSOR;

@@ -1,6 +1,6 @@
-/* Helpers of the shape rules: axes, broadcasting with symbolic dims, contents of small integer
- * tensors. Symbols that a rule puts into its results must be those of its inputs (they outlive the
- * rule's arena). */
+/* What all shape rules share: failing with the node's name, axes, broadcasting with symbolic dims,
+ * contents of small integer tensors. Symbols that a rule puts into its results must be those of its
+ * inputs (they outlive the rule's arena). */
 #ifndef PO_OPS_SHAPE_H
 #define PO_OPS_SHAPE_H
 
@@ -9,9 +9,14 @@
 /* Contents are propagated for tensors of at most this many elements. */
 enum { PO_PARTIAL_MAX = 1024 };
 
-/* PO_BAD_INPUT, with the node's name and operator before the text. */
-__attribute__((format(printf, 2, 3))) po_status po_infer_fail(const po_infer *infer,
-                                                              const char *format, ...);
+/* PO_BAD_INPUT with "node 'name' (Op): " in front. */
+__attribute__((format(printf, 3, 4))) po_status po_rule_bad(po_ctx *ctx, const po_node *node,
+                                                            const char *format, ...);
+/* Axis in [-rank, rank-1] to [0, rank-1]; PO_BAD_INPUT outside. */
+po_status po_rule_axis(po_ctx *ctx, const po_node *node, int64_t axis, uint32_t rank,
+                       uint32_t *found);
+/* The same without a message: false where it lies outside. */
+bool po_axis_at(int64_t axis, uint32_t rank, uint32_t *at);
 
 /* Type of input k where it is given and is a tensor, else NULL. */
 const po_type *po_infer_tensor(const po_infer *infer, uint32_t k);
@@ -19,15 +24,14 @@ const po_type *po_infer_tensor(const po_infer *infer, uint32_t k);
 po_dtype po_infer_dtype(const po_infer *infer, uint32_t k);
 
 /* Sets output k where the node has it. Dims are copied. */
-void po_infer_set(po_infer *infer, uint32_t k, po_dtype dtype, uint32_t rank, const po_dim *dims);
-void po_infer_set_unranked(po_infer *infer, uint32_t k, po_dtype dtype);
+void po_infer_set(const po_infer *infer, uint32_t k, po_dtype dtype, uint32_t rank,
+                  const po_dim *dims);
+void po_infer_set_unranked(const po_infer *infer, uint32_t k, po_dtype dtype);
+/* Output k has the type's shape (unranked as the type is, or where it is NULL) and the given
+ * element type. Dims are shared. */
+void po_infer_set_as(const po_infer *infer, uint32_t k, po_dtype dtype, const po_type *type);
 /* Output k has the shape of input 0 and the given element type. */
-void po_infer_set_like(po_infer *infer, uint32_t k, po_dtype dtype);
-
-/* An axis within [-rank, rank) made non-negative; PO_BAD_INPUT otherwise. */
-po_status po_infer_axis(const po_infer *infer, int64_t axis, uint32_t rank, uint32_t *at);
-/* The same without a message: false where it lies outside. */
-bool po_axis_at(int64_t axis, uint32_t rank, uint32_t *at);
+void po_infer_set_like(const po_infer *infer, uint32_t k, po_dtype dtype);
 
 /* All contents of the integer input k, from a constant or from propagation: true where every
  * element is known. Values are in the rule's arena. Rank 0 gives one. */
@@ -39,7 +43,7 @@ const po_partial *po_infer_partial(const po_infer *infer, uint32_t k);
 int64_t po_infer_length(const po_infer *infer, uint32_t k);
 
 /* Gives output k contents; `items` are copied. Nothing where there are too many. */
-void po_infer_set_partial(po_infer *infer, uint32_t k, uint32_t n, const po_dim *items);
+void po_infer_set_partial(const po_infer *infer, uint32_t k, uint32_t n, const po_dim *items);
 
 /* An element of a small integer tensor as shape arithmetic sees it. */
 typedef struct po_item {
@@ -58,6 +62,9 @@ void po_contents_binary(po_infer *infer);
 /* Of Where. */
 void po_contents_where(po_infer *infer);
 
+/* Numpy broadcasting of two dims. A length above 1 against an unknown one gives the length: the
+ * model would not run otherwise. PO_BAD_INPUT where they contradict one another. */
+po_status po_rule_broadcast_dim(const po_infer *infer, po_dim a, po_dim b, po_dim *both);
 /* Broadcasts `n` shapes (numpy rules) into *out (unranked where one of them is). The dtype of *out
  * is left alone. PO_BAD_INPUT where they do not fit. */
 po_status po_infer_broadcast(po_infer *infer, uint32_t n, const po_type *const *shapes,

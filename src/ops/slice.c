@@ -119,7 +119,7 @@ static po_status slice_all(po_infer *infer, const po_type *in, po_dim *dims, ran
 
 po_status po_infer_slice(po_infer *infer) {
     const po_type *in = po_rule_ranked(infer, 0);
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     if (!in || in->rank > PO_MAX_RANK)
         return PO_OK;
     range ranges[PO_MAX_RANK];
@@ -133,7 +133,7 @@ po_status po_infer_slice(po_infer *infer) {
             if (i + 1 < ranges[0].count)
                 at += ranges[0].step;
         }
-        infer->out_partial[0] = po_rule_partial(infer, (uint32_t)ranges[0].count, items);
+        po_infer_set_partial(infer, 0, (uint32_t)ranges[0].count, items);
     }
     return PO_OK;
 }

@@ -12,7 +12,7 @@ po_status po_infer_softmax(po_infer *infer) {
     uint32_t at;
     /* The first version did not bound the axis; runtimes take a scalar as a vector of one. */
     if (x && x->has_rank && (infer->opset == 0 || infer->opset >= 11))
-        PO_TRY(po_infer_axis(infer, axis, x->rank ? x->rank : 1, &at));
+        PO_TRY(po_rule_axis(infer->ctx, infer->node, axis, x->rank ? x->rank : 1, &at));
     return po_infer_unary(infer);
 }
 

@@ -75,7 +75,7 @@ po_status po_infer_dft(po_infer *infer) {
     const po_type *x = po_rule_ranked(infer, 0);
     dft d;
     bool known;
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     if (!x)
         return PO_OK;
     PO_TRY(read_dft(infer, x, &d, &known));
@@ -215,7 +215,7 @@ po_status po_infer_stft(po_infer *infer) {
     const po_type *x = po_rule_ranked(infer, 0);
     stft s;
     PO_TRY(read_stft(infer, &s));
-    po_dim *dims = po_rule_out(infer, 0, po_rule_dtype(infer, 0), 4);
+    po_dim *dims = po_rule_out(infer, 0, po_infer_dtype(infer, 0), 4);
     if (x)
         dims[0] = x->dims[0];
     dims[1] = s.frames;

@@ -24,7 +24,7 @@ static po_status infer_tile_1(po_infer *infer, const po_type *in) {
 
 po_status po_infer_tile(po_infer *infer) {
     const po_type *in = po_rule_ranked(infer, 0);
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     if (!in)
         return PO_OK;
     if (infer->opset < 6)
@@ -71,7 +71,7 @@ po_status po_ref_tile(po_ref *ref) {
 po_status po_infer_expand(po_infer *infer) {
     const po_type *in = po_rule_ranked(infer, 0), *length = po_rule_ranked(infer, 1);
     const po_contents *shape = po_rule_contents(infer, 1);
-    po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+    po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
     if (!in)
         return PO_OK;
     if (!shape) {
@@ -105,7 +105,7 @@ po_status po_infer_expand(po_infer *infer) {
         po_dim *items = PO_NEW_N(infer->arena, po_dim, n);
         for (int64_t i = 0; i < n; i++)
             items[i] = p->items[p->n == 1 ? 0 : i];
-        infer->out_partial[0] = po_rule_partial(infer, (uint32_t)n, items);
+        po_infer_set_partial(infer, 0, (uint32_t)n, items);
     }
     return PO_OK;
 }

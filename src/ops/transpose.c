@@ -27,7 +27,7 @@ po_status po_infer_transpose(po_infer *infer) {
     const po_type *in = po_rule_ranked(infer, 0);
     uint32_t perm[PO_MAX_RANK];
     if (!in || in->rank > PO_MAX_RANK) {
-        po_rule_out_unranked(infer, 0, po_rule_dtype(infer, 0));
+        po_infer_set_unranked(infer, 0, po_infer_dtype(infer, 0));
         return PO_OK;
     }
     PO_TRY(permutation(infer->ctx, infer->node, in->rank, perm));
@@ -94,7 +94,7 @@ po_status po_infer_depth_to_space(po_infer *infer) {
     int64_t b;
     PO_TRY(block_of(infer, &b));
     PO_TRY(four_dims(infer, &in));
-    po_dim *dims = po_rule_out(infer, 0, po_rule_dtype(infer, 0), 4);
+    po_dim *dims = po_rule_out(infer, 0, po_infer_dtype(infer, 0), 4);
     if (!in)
         return PO_OK;
     dims[0] = in->dims[0];
@@ -109,7 +109,7 @@ po_status po_infer_space_to_depth(po_infer *infer) {
     int64_t b;
     PO_TRY(block_of(infer, &b));
     PO_TRY(four_dims(infer, &in));
-    po_dim *dims = po_rule_out(infer, 0, po_rule_dtype(infer, 0), 4);
+    po_dim *dims = po_rule_out(infer, 0, po_infer_dtype(infer, 0), 4);
     if (!in)
         return PO_OK;
     dims[0] = in->dims[0];
@@ -168,7 +168,7 @@ static po_status sequence_axes(po_ctx *ctx, const po_graph *graph, const po_node
 po_status po_infer_reverse_sequence(po_infer *infer) {
     const po_type *in = po_rule_ranked(infer, 0), *lens = po_rule_ranked(infer, 1);
     int64_t batch, time;
-    po_rule_out_like(infer, 0, po_rule_dtype(infer, 0), in);
+    po_infer_set_as(infer, 0, po_infer_dtype(infer, 0), in);
     if (!in)
         return PO_OK;
     PO_TRY(sequence_axes(infer->ctx, infer->graph, infer->node, in->rank, &batch, &time));

@@ -15,7 +15,8 @@ po_status po_infer_window_fn(po_infer *infer) {
     const int64_t *size;
     uint32_t count;
     if (po_infer_ints(infer, 0, &count, &size) && count == 1 && *size < 0)
-        return po_infer_fail(infer, "size is negative (found %lld)", (long long)*size);
+        return po_rule_bad(infer->ctx, infer->node, "size is negative (found %lld)",
+                           (long long)*size);
     po_dim n = p && p->n == 1 ? p->items[0] : PO_DIM_UNKNOWN;
     po_infer_set(infer, 0, dtype_of(infer->graph, infer->node), 1, &n);
     return PO_OK;

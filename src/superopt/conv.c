@@ -31,7 +31,7 @@ static bool window_axis(const po_mu *mu, const po_naive_step *n, const po_mu_ind
 
 /* Weights that are computed at run time are copied to panels: each number of the outputs, inputs
  * and taps is an element inside the tensor. */
-static bool find_values(const po_mu *mu, const po_conv *v, const uint32_t inner[4]) {
+static bool find_values(const po_mu *mu, const po_mu_conv *v, const uint32_t inner[4]) {
     const po_mu_access *b = &v->n.s->in[v->n.b];
     const po_mu_tensor *t = &mu->tensors[b->tensor];
     if ((t->place != PO_MU_DEVICE && t->place != PO_MU_INPUT) || !po_mu_has(mu, b, v->k))
@@ -53,7 +53,7 @@ static bool find_values(const po_mu *mu, const po_conv *v, const uint32_t inner[
 }
 
 /* Each label of the input along one axis of the weight. */
-static bool find_weights(const po_mu *mu, po_conv *v) {
+static bool find_weights(const po_mu *mu, po_mu_conv *v) {
     const po_mu_access *b = &v->n.s->in[v->n.b];
     uint32_t rank = mu->tensors[b->tensor].rank;
     const uint32_t inner[] = {v->c, v->frames.tap, v->map[0].tap, v->map[1].tap};
@@ -91,7 +91,7 @@ static bool stride_fits(const po_conv_axis *axis) {
     return axis->stride == 1 || (axis->apart == 1 && axis->stride <= axis->taps);
 }
 
-bool po_conv_of(const po_mu *mu, uint32_t step, po_conv *v) {
+bool po_conv_of(const po_mu *mu, uint32_t step, po_mu_conv *v) {
     if (!po_naive_step_of(mu, step, &v->n) || !v->n.product)
         return false;
     const po_mu_access *a = &v->n.s->in[v->n.a], *o = v->n.out;

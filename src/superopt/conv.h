@@ -14,7 +14,7 @@ typedef struct po_conv_axis {
     int64_t stride; /* so many phases of the taps; 1 where apart is more */
 } po_conv_axis;
 
-typedef struct po_conv {
+typedef struct po_mu_conv {
     po_naive_step n;
     po_conv_axis map[2]; /* y, x */
     po_conv_axis frames; /* axis PO_NONE: there are none. Any stride */
@@ -23,11 +23,11 @@ typedef struct po_conv {
     uint32_t w_k; /* axis of the weight */
     uint32_t w_order[PO_MU_MAX_RANK], n_w_order; /* the others, channels first */
     int64_t outputs, inputs;
-} po_conv;
+} po_mu_conv;
 
 /* Whether one algorithm serves both. */
 bool po_conv_alike(const po_conv_axis *a, const po_conv_axis *b);
 /* False where the step is something else: channels last, one group. */
-bool po_conv_of(const po_mu *mu, uint32_t step, po_conv *v);
+bool po_conv_of(const po_mu *mu, uint32_t step, po_mu_conv *v);
 
 #endif

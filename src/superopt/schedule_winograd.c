@@ -19,7 +19,7 @@ static int64_t extent(const po_mu *mu, uint32_t label) {
 
 typedef struct build {
     po_schedule *s;
-    const po_conv *v;
+    const po_mu_conv *v;
     const po_choice *choice;
     po_for_label *map;
     int64_t m[2], t[2]; /* along y and x */
@@ -158,7 +158,7 @@ static po_mu_access packed_value(build *z, uint32_t packed) {
 static void transform_weights(build *z, uint32_t parent, uint32_t to, uint32_t packed,
                               const po_panels *p) {
     po_mu *mu = z->s->mu;
-    const po_conv *v = z->v;
+    const po_mu_conv *v = z->v;
     uint32_t lanes = po_mu_add_loop(mu, parent, PO_MU_LANES, z->k, 0);
     po_mu_access in = v->values ? packed_value(z, packed)
                                 : po_panel_access(z->s, z->map, &v->n.s->in[v->n.b], p, packed);
@@ -287,7 +287,7 @@ static void tile_product(build *z, uint32_t id) {
 }
 
 static void map_labels(build *z) {
-    const po_conv *v = z->v;
+    const po_mu_conv *v = z->v;
     po_for_label *map = z->map;
     for (uint32_t n = 0; n < 2; n++) {
         const po_conv_axis *axis = &v->map[n];
@@ -316,7 +316,7 @@ static void map_labels(build *z) {
         map[v->k].terms[map[v->k].n++] = (po_mu_term){z->b, z->panel};
 }
 
-static void prepare(build *z, po_schedule *s, const po_conv *v, const po_choice *choice) {
+static void prepare(build *z, po_schedule *s, const po_mu_conv *v, const po_choice *choice) {
     *z = (build){.s = s, .v = v, .choice = choice, .map = po_for_labels(s)};
     for (uint32_t n = 0; n < 2; n++) {
         const po_conv_axis *axis = &v->map[n];
@@ -394,7 +394,7 @@ static po_mu_access transformed(build *z, uint32_t big) {
 static void by_panels(build *z, const char *name, uint32_t packed, const po_panels *p) {
     po_schedule *s = z->s;
     po_mu *mu = s->mu;
-    const po_conv *v = z->v;
+    const po_mu_conv *v = z->v;
     int64_t tiles = extent(mu, z->tile), panels = v->outputs / z->panel;
     int64_t slices = v->inputs / z->slice;
     int64_t u_dims[] = {panels, slices, v->frames.taps, z->t[0], z->t[1], z->slice, z->panel};
@@ -436,7 +436,7 @@ static void by_panels(build *z, const char *name, uint32_t packed, const po_pane
 static void by_rows(build *z, const char *name, uint32_t packed, const po_panels *p) {
     po_schedule *s = z->s;
     po_mu *mu = s->mu;
-    const po_conv *v = z->v;
+    const po_mu_conv *v = z->v;
     int64_t tiles = extent(mu, z->tile), panels = v->outputs / z->panel;
     int64_t u_dims[] = {panels, 1, v->frames.taps, z->t[0], z->t[1], z->slice, z->panel};
     int64_t m_dims[] = {panels, z->rows, v->frames.length, z->t[0], z->t[1], tiles, z->panel};
@@ -470,7 +470,7 @@ static void by_rows(build *z, const char *name, uint32_t packed, const po_panels
  * panel], in a step of its own. */
 static uint32_t values_in_panels(build *z, const char *name) {
     po_schedule *s = z->s;
-    const po_conv *v = z->v;
+    const po_mu_conv *v = z->v;
     int64_t panels = v->outputs / z->panel;
     int64_t dims[] = {panels, v->frames.taps, v->map[0].taps, v->map[1].taps, v->inputs, z->panel};
     uint32_t packed = tensor(z, "w", PO_MU_DEVICE, 6, dims);
@@ -493,7 +493,7 @@ static uint32_t values_in_panels(build *z, const char *name) {
 }
 
 static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
-    po_conv v;
+    po_mu_conv v;
     build z;
     po_conv_of(s->naive, step, &v);
     if (choice->n[PO_WINOGRAD_BLOCK])

@@ -22,7 +22,7 @@ int64_t po_winograd_outputs(const po_conv_axis *axis, int64_t m);
 int64_t po_winograd_products(const po_conv_axis *axis, int64_t m);
 int64_t po_winograd_tiles(const po_conv_axis *axis, int64_t m);
 /* By rows one axis alone is the map's rows, a tile each. */
-void po_winograd_stand_up(po_conv *v);
+void po_winograd_stand_up(po_mu_conv *v);
 
 /* As in po_scheduler. */
 uint32_t po_winograd_list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n);

@@ -18,7 +18,7 @@ int64_t po_winograd_tiles(const po_conv_axis *axis, int64_t m) {
 
 /* Floats that a block holds: transformed inputs or weights, and products. `shots`: frames of the
  * input. */
-static int64_t shared(const po_conv *v, int64_t shots, int64_t outputs, int64_t slice,
+static int64_t shared(const po_mu_conv *v, int64_t shots, int64_t outputs, int64_t slice,
                       int64_t block, int64_t panel) {
     const po_conv_axis *y = &v->map[0], *x = &v->map[1];
     int64_t products = po_winograd_products(y, outputs) * po_winograd_products(x, outputs);
@@ -29,7 +29,7 @@ static int64_t shared(const po_conv *v, int64_t shots, int64_t outputs, int64_t 
     return products * (read + v->frames.length * (tiles + 1) * (panel + PO_WINOGRAD_PAD));
 }
 
-static uint32_t add(const po_mu *mu, po_choice *choices, uint32_t n, const po_conv *v,
+static uint32_t add(const po_mu *mu, po_choice *choices, uint32_t n, const po_mu_conv *v,
                     int64_t outputs, int64_t slice, int64_t block) {
     static const int64_t panels[][2] = {{64, 6}, {48, 8}, {32, 14}, {16, 14}};
     uint32_t i = 0;
@@ -51,7 +51,7 @@ static uint32_t add(const po_mu *mu, po_choice *choices, uint32_t n, const po_co
     return n + 1;
 }
 
-void po_winograd_stand_up(po_conv *v) {
+void po_winograd_stand_up(po_mu_conv *v) {
     if (v->map[0].axis != PO_NONE)
         return;
     po_conv_axis none = v->map[0];
@@ -60,7 +60,7 @@ void po_winograd_stand_up(po_conv *v) {
 }
 
 /* Blocks of a sequence: as even as can be, what is past the end is worked for nothing. */
-static uint32_t list_sequence(const po_mu *naive, po_choice *choices, uint32_t n, po_conv v,
+static uint32_t list_sequence(const po_mu *naive, po_choice *choices, uint32_t n, po_mu_conv v,
                               int64_t m) {
     static const int64_t blocks[] = {96, 48};
     int64_t tiles = po_winograd_tiles(&v.map[1], m), before = 0;
@@ -77,7 +77,7 @@ static uint32_t list_sequence(const po_mu *naive, po_choice *choices, uint32_t n
 uint32_t po_winograd_list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
     static const int64_t slices[] = {64, 48, 32, 16}, forms[] = {6, 4, 2};
     enum { LARGEST_WEIGHTS = 3 << 20, FEW_TILES = 784, SMALL_MAP = 64 };
-    po_conv v;
+    po_mu_conv v;
     if (!po_conv_of(naive, step, &v))
         return n;
     const po_conv_axis *y = &v.map[0], *x = &v.map[1];

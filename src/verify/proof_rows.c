@@ -437,7 +437,7 @@ enum { MOST_SPATIAL = 6 };
 typedef struct pool {
     uint32_t n;
     const int64_t *in, *out;
-    po_window w[MOST_SPATIAL];
+    po_sem_window w[MOST_SPATIAL];
     const uint32_t *x; /* of one plane */
     uint32_t *values;
 } pool;
@@ -449,7 +449,7 @@ static uint32_t gather(const pool *p, const int64_t *at, uint32_t axis, int64_t 
         p->values[found] = p->x[from];
         return found + 1;
     }
-    const po_window *w = &p->w[axis];
+    const po_sem_window *w = &p->w[axis];
     for (int64_t k = 0; k < w->kernel; k++) {
         int64_t i = at[axis] * w->stride - w->before + k * w->dilation;
         if (i >= 0 && i < p->in[axis])

@@ -97,7 +97,7 @@ static bool is_exact(const po_graph *g, po_value_id id, uint32_t depth) {
     return exact;
 }
 
-/* The values of the node's float inputs, by the float64 reference; NULL where it is too slow. */
+/* The values of the node's float inputs, by the float64 reference; NULL without an answer. */
 static po_status look_at_inputs(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                                 const po_feed *feed, const source *s, po_array **x, po_array **y) {
     po_graph *probe = po_graph_clone(ctx, graph);
@@ -111,9 +111,8 @@ static po_status look_at_inputs(po_ctx *ctx, po_arena *arena, const po_graph *gr
         *x = out[first];
         *y = n == 2 ? out[first + 1] : NULL;
     }
-    po_limit_end(ctx, &limit, &status);
     po_graph_free(probe);
-    return status;
+    return po_verify_without_answer(ctx, &limit, status);
 }
 
 static double largest(const po_array *a) {
@@ -211,9 +210,5 @@ po_status po_verify_ties(po_ctx *ctx, const po_graph *graph, const po_feed *feed
     po_arena *arena = po_arena_create(ctx);
     po_status status = count_ties(ctx, arena, graph, feed, &s, expected, got, tolerance, ties);
     po_arena_free(arena);
-    if (status == PO_NO_MEMORY)
-        return status;
-    if (status != PO_OK) /* stopped, or an operator without a reference: no excuse is found */
-        po_ctx_clear(ctx);
-    return PO_OK;
+    return status;
 }

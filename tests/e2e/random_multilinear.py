@@ -1,14 +1,14 @@
 """Random networks of linear operators, valid by construction, always the same for a seed: what PET's
 mutations bear on. Several operators each, one to three spatial axes, odd sizes, dilations, strides,
 groups, batches, parallel and consecutive operators, with a non-linear one here and there so that a
-model is more than one subprogram. random_graph.py has the other operators."""
+model is more than one subprogram. random_rules.py has the other operators."""
 import math
 
 import numpy as np
 from onnx import TensorProto as T
 from onnx import helper as h
 
-import random_graph
+import random_rules
 from random_making import Graph, Value
 
 
@@ -227,8 +227,8 @@ def bent(g):
 
 RULES = [(conv, 10), (even_dilation, 5), (parallel, 5), (groups_unequal, 3), (pointwise_chain, 4),
          (over_concat, 4), (upsampled, 4), (transposed, 5), (averaged, 4), (products, 5), (batched, 2),
-         (summed, 3), (scaled, 3), (bent, 4), (random_graph.reshape, 2), (random_graph.transpose, 2),
-         (random_graph.slice_op, 2), (random_graph.batch_norm, 3), (random_graph.split, 1)]
+         (summed, 3), (scaled, 3), (bent, 4), (random_rules.reshape, 2), (random_rules.transpose, 2),
+         (random_rules.slice_op, 2), (random_rules.batch_norm, 3), (random_rules.split, 1)]
 SHAPES = [(1, 4, 9, 9), (2, 3, 8, 10), (3, 6, 7, 5), (1, 16, 6, 6), (4, 2, 5, 7), (1, 6, 13, 11), (2, 5, 13),
           (1, 16, 12), (1, 8, 31), (1, 4, 5, 6, 7), (2, 2, 4, 5, 6), (1, 16, 4, 6, 6), (7, 12), (2, 6, 8)]
 

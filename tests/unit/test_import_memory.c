@@ -176,7 +176,7 @@ static void test_changed(void **state) {
         uint8_t *tag = memmem(data, size, start, sizeof start);
         assert_non_null(tag);
         po_arena *scratch = po_arena_create(&ctx);
-        po_scan scan;
+        po_scanned scan;
         becomes = rows[i].becomes;
         changing = tag;
         po_status status = po_scan_message(&ctx, a, scratch, "f", &onnx__model_proto__descriptor,

@@ -52,7 +52,7 @@ static void scan_odd(const char *bytes, size_t size, const char *want) {
     po_ctx ctx;
     po_ctx_init(&ctx);
     po_arena *a = po_arena_create(&ctx);
-    po_scan scan;
+    po_scanned scan;
     po_status status = po_scan_message(&ctx, a, a, "f", &odd, (const uint8_t *)bytes, size, &scan);
     if (want) {
         assert_int_equal(status, PO_BAD_INPUT);
@@ -95,7 +95,7 @@ static void test_many_fields(void **state) {
     po_ctx ctx;
     po_ctx_init(&ctx);
     po_arena *a = po_arena_create(&ctx);
-    po_scan scan;
+    po_scanned scan;
     odd.n_fields = 33;
     assert_int_equal(po_scan_message(&ctx, a, a, "f", &odd, (const uint8_t *)"\x28\x01", 2, &scan),
                      PO_INTERNAL);
@@ -139,7 +139,7 @@ static po_status flood(po_ctx *ctx, int64_t over) {
         memcpy(p, "\x50", 2); /* field 10 */
     memcpy(p, "\x08\x08", 2);
     po_arena *a = po_arena_create(ctx);
-    po_scan scan;
+    po_scanned scan;
     po_status status =
         po_scan_message(ctx, a, a, "f", &onnx__model_proto__descriptor, data, size, &scan);
     po_arena_free(a);

@@ -368,7 +368,7 @@ static void test_skeleton(void **state) {
     TM_ADD(a, m->graph, initializer, tm_raw(a, "v", PO_U8, 1, &one, 1));
     size_t size;
     const uint8_t *data = tm_pack(a, m, &size);
-    po_scan scan;
+    po_scanned scan;
     assert_int_equal(
         po_scan_message(&ctx, a, a, "f", &onnx__model_proto__descriptor, data, size, &scan), PO_OK);
     assert_int_equal(scan.n_raw, 2);
