@@ -20,8 +20,10 @@ enum {
     COST_PRODUCT = 70, /* of an element on either side of the products: two moves, two reorders */
     COST_MAP = 40,     /* of an element of the maps: into and out of rows, an activation alone */
     COST_GATHER = 17,  /* of an element gathered into strips, or from strips */
-    COST_TABLE = 10,   /* terms more that each sum of a product by a table seems to have */
-    COST_WEIGHT = 22,  /* of a weight beyond those that a cache holds */
+    COST_FAR = 350,    /* of an element of the products beyond those that a cache holds */
+    CACHED_ELEMENTS = 1 << 21,
+    COST_TABLE = 10,  /* terms more that each sum of a product by a table seems to have */
+    COST_WEIGHT = 22, /* of a weight beyond those that a cache holds */
     CACHED_WEIGHTS = 1 << 17
 };
 #define COST_NODES 5e6 /* of starting a dozen operators in place of one */
@@ -64,6 +66,8 @@ static double cost_products(const rows_conv *r) {
     cost += COST_MAP * (h * in + h2 * out);
     if (r->strips > 1)
         cost += COST_GATHER * ((double)r->strips * from * in + h2 * out);
+    if (rows * (in + out) > CACHED_ELEMENTS)
+        cost += COST_FAR * (rows * (in + out) - CACHED_ELEMENTS);
     return cost + (weights > CACHED_WEIGHTS ? COST_WEIGHT * (weights - CACHED_WEIGHTS) : 0);
 }
 

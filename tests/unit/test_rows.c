@@ -50,6 +50,14 @@ static const test_sample samples[] = {
      "graph g (x: f32[1,16,32,32]) -> (y) {\n"
      " y = Conv(x, w: f32[16,16,3,3] random 1) {pads=[1,1,1,1]}\n}",
      "MatMul", "Conv", 1, ARITHMETIC},
+    {"a map that no cache holds",
+     "graph g (x: f32[1,64,64,240]) -> (y) {\n"
+     " y = Conv(x, w: f32[64,64,3,3] random 1) {pads=[1,1,1,1]}\n}",
+     "MatMul", "Conv", 1, ARITHMETIC},
+    {"a narrower one",
+     "graph g (x: f32[1,64,64,60]) -> (y) {\n"
+     " y = Conv(x, w: f32[64,64,3,3] random 1) {pads=[1,1,1,1]}\n}",
+     "", "MatMul", 2, ARITHMETIC},
     {"channels that are no multiple of the block",
      "graph g (x: f32[1,104,24,24]) -> (y) {\n"
      " y = Conv(x, w: f32[96,104,3,3] random 1) {pads=[1,1,1,1]}\n}",
