@@ -9,6 +9,10 @@
 void po_json_put(json_t **object, const char *name, json_t *value);
 void po_json_append(json_t **array, json_t *value);
 
+/* The value as text of jansson's JSON_ flags, to be freed; NULL where there was no memory for all
+ * of it, or no value. */
+char *po_json_text(const json_t *value, size_t flags);
+
 /* JSON has no infinities and no NaN: null. */
 json_t *po_json_number(double x);
 

@@ -37,7 +37,7 @@ static json_t *header(const char *command) {
 static char *finish(json_t *root) {
     if (!root)
         return NULL;
-    char *text = json_dumps(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+    char *text = po_json_text(root, JSON_INDENT(2) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
     json_decref(root);
     return text;
 }

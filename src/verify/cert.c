@@ -61,12 +61,8 @@ static void digest(po_arena *arena, const char *text, char hex[PO_SHA256_HEX]) {
 }
 
 /* In a fixed order, so that the same content is the same text. */
-static char *dump(const json_t *root, size_t flags) {
-    return json_dumps(root, JSON_SORT_KEYS | JSON_REAL_PRECISION(17) | flags);
-}
-
 static const char *dump_in(po_arena *arena, const json_t *root, size_t flags) {
-    char *text = dump(root, flags);
+    char *text = po_json_text(root, JSON_SORT_KEYS | JSON_REAL_PRECISION(17) | flags);
     if (!text)
         po_arena_exhausted(arena);
     po_arena_defer(arena, drop_text, text);
