@@ -66,6 +66,12 @@ typedef struct po_timing {
     double over_best;
 } po_timing;
 
+/* Whether threads waited for processors all the time: what was read then says little, and may not
+ * answer for a quiet machine, in a cache. */
+static inline bool po_timing_disturbed(double waited) {
+    return waited > PO_TIMING_QUIET;
+}
+
 typedef struct po_timing_work {
     uint32_t processes, rounds; /* in all */
     uint32_t runs;              /* timed runs of one model in one block */

@@ -184,7 +184,7 @@ static void evaluate_pair(po_arena *arena, const po_timing_process *processes, u
     double lost = fmin(timing->waited, most_lost);
     bool one = n_groups == 1 && n_processes > size;
     double least = one ? half_width_of_one : least_half_width;
-    double doubt = lost > PO_TIMING_QUIET ? 1 - lost : 1;
+    double doubt = po_timing_disturbed(lost) ? 1 - lost : 1;
     timing->seconds = pr.second;
     timing->gain = exp(log_gain);
     timing->low = exp(fmin(low, log_gain - least)) * doubt;
@@ -214,6 +214,7 @@ void po_timing_evaluate(po_arena *arena, const po_timing_process *processes, uin
     pair own;
     make_pair(scratch, processes, n_processes, n, 0, 0, &own);
     timing[0] = (po_timing){own.first, 1, 1, 1, 0, 1};
+    choose_groups(&own, 1, PO_NEW_N(scratch, uint32_t, n_processes), &timing[0].waited);
     for (uint32_t m = 1; m < n; m++) {
         double first;
         evaluate_pair(scratch, processes, n_processes, n, 0, m, seed, &timing[m], &first);

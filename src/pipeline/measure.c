@@ -216,6 +216,7 @@ static po_status time_batch(measuring *c, const uint32_t *which, uint32_t n, uin
             return po_fail(c->ctx, PO_RUNTIME, "timing '%s': a reading of %g s against %g s",
                            c->site->trials[which[i]].name, r.seconds, r.original);
         set_reading(c, which[i], &r);
+        c->site->trials[which[i]].disturbed = po_timing_disturbed(t->waited);
     }
     return PO_OK;
 }
@@ -271,7 +272,9 @@ static po_status measure_new(measuring *c, uint32_t *which, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         const po_trial *t = &site->trials[which[i]];
         reading r = {site->seconds, t->seconds, t->ratio};
-        po_cache_put(c->cost->cache, "mutant", reading_key(c, which[i]), &r, sizeof r);
+        if (!t->disturbed)
+            po_cache_put(c->cost->cache, "mutant", reading_key(c, which[i]), &r, sizeof r);
+        c->state->undecided |= t->disturbed;
     }
     return PO_OK;
 }

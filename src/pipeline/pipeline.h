@@ -64,7 +64,8 @@ typedef struct po_run_state {
     double spend;   /* the part of its time that the run may take (budget.h); 0: all of it */
     bool cut;       /* a part of the run was stopped by its time (budget.h) */
     bool kernels_of_mutants; /* a recalled run, which looks for no mutants, cannot make them */
-    bool undecided; /* so were the readings: the best candidate may not have had its turn */
+    /* Readings were cut short or disturbed: the best candidate may not have had its turn. */
+    bool undecided;
     /* recall.h */
     const struct po_recall *recall; /* the same run is known; NULL: it is not */
     struct po_cost *recall_cost;    /* NULL: nothing is to be recalled or kept */

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LAYOUT = 2 };
+enum { LAYOUT = 3 };
 static const char *const kind = "run";
 
 static bool asks_for_more(const po_options *o) {
@@ -41,13 +41,18 @@ static po_status key_of(po_run_state *state, po_hash *key) {
 
 /* --- as text --- */
 
+static void print_line(po_text *t, const char *line) {
+    for (const char *c = line; *c; c++)
+        po_text_add(t, (unsigned char)*c < ' ' ? " " : c, 1);
+    po_text_puts(t, "\n");
+}
+
 static void print_recall(po_text *t, const po_recall *r) {
     po_text_printf(t, "%s\n%d %d %u\n", r->form ? r->form : "", r->joined, r->cut, r->n_placed);
     po_text_f64(t, r->ms_before);
     po_text_puts(t, "\n");
-    for (const char *c = r->no_kernels; *c; c++)
-        po_text_add(t, (unsigned char)*c < ' ' ? " " : c, 1);
-    po_text_puts(t, "\n");
+    print_line(t, r->no_kernels);
+    print_line(t, r->why);
     for (uint32_t i = 0; i < r->n_placed; i++) {
         const po_placed *p = &r->placed[i];
         bool same = i > 0 && r->placed[i - 1].mutant == p->mutant;
@@ -95,12 +100,14 @@ static po_status read_mutant(reader *r, size_t size, const po_graph **mutant) {
 /* PO_BAD_INPUT, not recorded, for what was written by something else. */
 static po_status read_recall(reader *r, po_recall *recall) {
     const char *form = read_line(r), *counts = form ? read_line(r) : NULL,
-               *ms = counts ? read_line(r) : NULL, *no_kernels = ms ? read_line(r) : NULL;
+               *ms = counts ? read_line(r) : NULL, *no_kernels = ms ? read_line(r) : NULL,
+               *why = no_kernels ? read_line(r) : NULL;
     int joined = 0, cut = 0;
-    if (!no_kernels || sscanf(counts, "%d %d %u", &joined, &cut, &recall->n_placed) != 3)
+    if (!why || sscanf(counts, "%d %d %u", &joined, &cut, &recall->n_placed) != 3)
         return PO_BAD_INPUT;
     recall->ms_before = strtod(ms, NULL);
     recall->no_kernels = no_kernels;
+    recall->why = why;
     recall->form = *form ? form : NULL;
     recall->joined = joined != 0;
     recall->cut = cut != 0;
@@ -139,6 +146,7 @@ static void keep_original(po_run_state *state, const po_recall *r) {
     s->measured = r->ms_before > 0;
     s->ms_before = s->ms_after = r->ms_before;
     s->ratio = s->ratio_low = s->ratio_high = 1;
+    state->record->known = r->why;
 }
 
 po_status po_recall_find(po_run_state *state) {
@@ -230,6 +238,7 @@ po_status po_recall_keep(po_run_state *state) {
         return PO_OK;
     po_recall r = {.form = changed ? s->winner : NULL,
                    .cut = state->cut,
+                   .why = changed ? "" : po_record_why_kept(state->record),
                    .ms_before = s->ms_before,
                    .no_kernels = po_pipeline_no_kernels(state)};
     if (changed)

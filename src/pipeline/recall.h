@@ -22,6 +22,7 @@ typedef struct po_recall {
     bool joined;            /* the mutants were chosen with the seams between them */
     double ms_before;       /* what it was measured to take; 0: not measured */
     const char *no_kernels; /* why it has none; "" where it has some or none were asked for */
+    const char *why;        /* the original stays; "" */
     bool cut;               /* that run was */
     /* mutants of the winning form */
     po_placed *placed;

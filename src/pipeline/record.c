@@ -166,13 +166,15 @@ static const po_candidate_report *nearest(const po_record *record) {
     return best;
 }
 
-static const char *why_kept(const po_record *record) {
+const char *po_record_why_kept(const po_record *record) {
     const po_summary *s = &record->summary;
     const po_candidate_report *c = nearest(record);
     if (s->changed)
         return "";
     if (s->level == 0)
         return "-O0 changes nothing";
+    if (record->known)
+        return po_arena_printf(record->arena, "as an earlier run found: %s", record->known);
     if (s->stopped == PO_CANCELLED)
         return "the run was interrupted before anything was confirmed";
     if (c)
@@ -193,7 +195,7 @@ void po_record_finish(po_record *record, const po_graph *before, const po_graph 
     if (c.n > 0)
         qsort(c.rows, c.n, sizeof *c.rows, compare_counts);
     po_summary *s = &record->summary;
-    s->kept = why_kept(record);
+    s->kept = po_record_why_kept(record);
     s->operators = c.rows;
     s->n_operators = c.n;
     s->nodes_before = po_record_nodes(before);

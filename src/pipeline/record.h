@@ -20,6 +20,7 @@ typedef struct po_record {
     uint32_t n_notes, cap_notes;
     const char *stage; /* under way */
     bool cut;          /* a part of the run ended by its time */
+    const char *known; /* why an earlier run, which is not done again, kept the original; NULL */
     po_summary summary;
 } po_record;
 
@@ -39,6 +40,9 @@ uint64_t po_record_weights(const po_graph *graph);
 
 /* The nodes of a graph in execution order, for reports. */
 po_node_view *po_record_views(po_arena *arena, const po_graph *graph, uint32_t *n);
+
+/* Why the original was kept, in one line; "" where it was not. */
+const char *po_record_why_kept(const po_record *record);
 
 /* Closes the summary: counts of both graphs, and the collected lists. */
 void po_record_finish(po_record *record, const po_graph *before, const po_graph *after);

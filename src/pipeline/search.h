@@ -41,6 +41,7 @@ typedef struct po_trial {
     po_estimate estimate;          /* of the graph, weights evaluated */
     double seconds;                /* measured in context; 0: not measured */
     double ratio;                  /* of the original's time in context over this one's */
+    bool disturbed;                /* that was read beside other programs */
     const char *why;               /* for the report; may be NULL */
 } po_trial;
 

@@ -79,7 +79,8 @@ static po_status read_as(selecting *s, uint32_t i, const char *isa, uint32_t siz
             return PO_OK;
         }
         PO_TRY(status);
-        po_cache_put(s->cost->cache, "fallback", key, &timing, sizeof timing);
+        if (!po_timing_disturbed(timing.waited))
+            po_cache_put(s->cost->cache, "fallback", key, &timing, sizeof timing);
     }
     *gain = timing.gain;
     if (timing.gain < told_below)

@@ -29,6 +29,7 @@ typedef struct selecting {
     uint32_t n_order;
     bool chosen_before;         /* and disproved */
     bool done[PO_MAX_VARIANTS]; /* compared: taken or dropped */
+    bool busy;                  /* what decided was read beside other programs */
 } selecting;
 
 /* The variant's row in the report; what becomes of it. */

@@ -117,6 +117,14 @@ static bool drop_refused(selecting *s) {
     return kept < all;
 }
 
+/* Whether other programs had a part in the order. */
+static bool ranked_in_noise(selecting *s) {
+    for (uint32_t i = 0; i < s->n_order; i++)
+        if (po_timing_disturbed(s->rank[s->order[i]].waited))
+            return true;
+    return false;
+}
+
 /* Where all of the comparison fails, the original included, po_select finds out why: without ranks
  * all are tried in the order that they were made in. */
 static po_status rank(selecting *s) {
@@ -149,7 +157,7 @@ static po_status rank(selecting *s) {
         s->state->undecided |= cut;
         memcpy(kept.rank, s->rank, sizeof s->rank);
         memcpy(kept.full, s->full, sizeof s->full);
-        if (!drop_refused(s) && !cut)
+        if (!drop_refused(s) && !cut && !ranked_in_noise(s))
             po_cache_put(s->cost->cache, "rank", key, &kept, sizeof kept);
     }
     for (uint32_t i = 1; i < s->n_order; i++)
@@ -272,6 +280,7 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
                            .first = s->read[i] ? &s->rank[i] : NULL,
                            .seed = 1};
     PO_TRY(po_select(s->ctx, &spec, v));
+    s->busy |= po_verdict_disturbed(v);
     fill_row(row, v);
     po_selecting_judge(s, row, &v->verify);
     bool accepted = po_verdict_accepted(v);
@@ -316,6 +325,7 @@ static void fill_from_ranking(selecting *s) {
 static void tell_slower(selecting *s, uint32_t i) {
     const po_timing *t = &s->rank[i];
     po_candidate_report *row = po_selecting_row(s, i);
+    s->busy |= po_timing_disturbed(t->waited);
     if (t->high > widest * t->low)
         po_selecting_decide(s, row,
                             "the machine was too busy to tell: %.2fx, between %.2f and %.2f, in "
@@ -374,7 +384,11 @@ static po_status by_measurement(selecting *s) {
      * a gain that is found out and compared is worth more than its proof. */
     PO_TRY(po_budget_call(s->state, PO_PART_PROOF, "comparing and confirming was cut short",
                           by_protocol, s, &cut));
-    s->state->undecided |= cut;
+    s->state->undecided |= cut || s->busy;
+    if (s->busy && s->state->winner == s->state->original)
+        po_record_note(s->state->record,
+                       "other programs kept the processors while candidates were timed: nothing of "
+                       "that is kept in the cache, and a run on a quiet machine may gain");
     fill_from_ranking(s);
     return PO_OK;
 }

@@ -16,14 +16,14 @@ static const double looking = 10;    /* seconds, for lengths that the model take
 /* What is kept of it. */
 typedef struct first_run {
     double seconds;
-    uint32_t size, unused;
+    uint32_t size, disturbed;
 } first_run;
 
 static const char kind[] = "worth";
 
 /* At the first assignment of lengths that the model takes: state->size. */
 static po_status read_run(po_run_state *state, po_arena *arena, const po_graph *typed,
-                          double *seconds) {
+                          first_run *run) {
     po_candidate_store store;
     const char *path;
     po_inputs *plan;
@@ -38,7 +38,7 @@ static po_status read_run(po_run_state *state, po_arena *arena, const po_graph *
     if (status != PO_OK)
         state->size = 0;
     else
-        *seconds = timing.seconds;
+        *run = (first_run){timing.seconds, state->size, po_timing_disturbed(timing.waited)};
     return status;
 }
 
@@ -58,9 +58,9 @@ static po_status look(po_run_state *state, po_arena *arena, double *seconds) {
         key = po_hash_u64(key, state->ctx->threads);
         first_run known = {0, 0, 0};
         if (!po_cache_get_fixed(cost->cache, kind, key, &known, sizeof known)) {
-            status = read_run(state, arena, typed, &known.seconds);
+            status = read_run(state, arena, typed, &known);
             known.size = state->size;
-            if (status == PO_OK)
+            if (status == PO_OK && !known.disturbed)
                 po_cache_put(cost->cache, kind, key, &known, sizeof known);
         }
         *seconds = known.seconds;

@@ -40,6 +40,13 @@ const po_reading *po_verdict_shown(const po_verdict *verdict) {
     return shown;
 }
 
+bool po_verdict_disturbed(const po_verdict *verdict) {
+    bool by_time = verdict->code == (int32_t)PO_VERDICT_NO_GAIN ||
+                   verdict->code == (int32_t)PO_VERDICT_SLOWER_ELSEWHERE;
+    return by_time && verdict->n_readings > 0 &&
+           po_timing_disturbed(verdict->readings[verdict->n_readings - 1].waited);
+}
+
 /* --- the cache --- */
 
 static po_hash hash_datum(po_hash hash, const po_datum *datum) {
@@ -147,6 +154,7 @@ static po_status read_once(reader *r, uint32_t threads, uint32_t size, uint64_t 
         reading->gain = timing[1].gain;
         reading->low = timing[1].low;
         reading->high = timing[1].high;
+        reading->waited = timing[1].waited;
         reading->processes = work.processes;
         reading->rounds = work.rounds;
         reading->spent = work.spent;
@@ -190,18 +198,20 @@ static po_status read_against(reader *r, po_reading_kind kind, uint32_t threads,
     return PO_OK;
 }
 
-static po_status no_gain(po_verdict *verdict) {
+/* By the last reading. */
+static po_status not_by_time(po_verdict *verdict, po_verdict_code code, const char *what) {
     const po_reading *r = &verdict->readings[verdict->n_readings - 1];
-    return conclude(verdict, PO_VERDICT_NO_GAIN,
-                    "not faster beyond doubt: %.3fx, between %.3f and %.3f (%u threads, %s)",
+    return conclude(verdict, code, "%s: %.3fx, between %.3f and %.3f (%u threads, %s)",
+                    po_timing_disturbed(r->waited) ? "the machine was too busy to tell" : what,
                     r->gain, r->low, r->high, r->threads, r->inputs);
 }
 
+static po_status no_gain(po_verdict *verdict) {
+    return not_by_time(verdict, PO_VERDICT_NO_GAIN, "not faster beyond doubt");
+}
+
 static po_status not_elsewhere(po_verdict *verdict) {
-    const po_reading *r = &verdict->readings[verdict->n_readings - 1];
-    return conclude(verdict, PO_VERDICT_SLOWER_ELSEWHERE,
-                    "perhaps slower elsewhere: %.3fx, between %.3f and %.3f (%u threads, %s)",
-                    r->gain, r->low, r->high, r->threads, r->inputs);
+    return not_by_time(verdict, PO_VERDICT_SLOWER_ELSEWHERE, "perhaps slower elsewhere");
 }
 
 /* What was read when candidates were ranked is a first reading as good as any. */
@@ -214,7 +224,8 @@ static bool take_first(reader *r) {
                           .candidate = t->seconds,
                           .gain = t->gain,
                           .low = t->low,
-                          .high = t->high};
+                          .high = t->high,
+                          .waited = t->waited};
     r->verdict->readings[r->verdict->n_readings++] = reading;
     return true;
 }
@@ -367,8 +378,9 @@ po_status po_select(po_ctx *ctx, const po_select_spec *spec, po_verdict *verdict
     po_status status = decide(ctx, arena, spec, key.lo ^ key.hi, verdict);
     po_arena_free(arena);
     PO_TRY(status);
-    /* What stood in the way of a test (memory, a limit) may be gone the next time. */
-    if (verdict->code != PO_VERDICT_UNTESTED)
+    /* What stood in the way of a test (memory, a limit) may be gone the next time, and so may what
+     * kept the processors. */
+    if (verdict->code != PO_VERDICT_UNTESTED && !po_verdict_disturbed(verdict))
         po_cache_put(spec->cost->cache, "verdict", key, verdict, sizeof *verdict);
     return PO_OK;
 }

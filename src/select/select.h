@@ -57,6 +57,7 @@ typedef struct po_reading {
     char inputs[PO_REPORT_NAME]; /* "normal x:1x3x640x640" */
     double original, candidate;  /* median seconds of a run */
     double gain, low, high;      /* original over candidate, and its 95 % interval */
+    double waited;               /* as in po_timing */
     uint32_t processes, rounds;
     double spent; /* seconds */
 } po_reading;
@@ -87,6 +88,8 @@ typedef struct po_verdict {
 static inline bool po_verdict_accepted(const po_verdict *verdict) {
     return verdict->code == PO_VERDICT_FASTER;
 }
+/* Not taken by a reading that other programs disturbed: it may be another time, and is not kept. */
+bool po_verdict_disturbed(const po_verdict *verdict);
 /* The reading to show: the confirmed one where there is one. NULL where nothing was timed. */
 const po_reading *po_verdict_shown(const po_verdict *verdict);
 

@@ -67,11 +67,14 @@ static po_status told(void *user, po_ctx *ctx, po_arena *arena, const po_timing_
     return noisy_source(user, ctx, arena, &named, number, seconds, process);
 }
 
-static po_verdict choose_told(fixture *f, noisy_machine *machine, bool these_threads) {
+/* kept: in the cache. */
+static po_verdict choose_told(fixture *f, noisy_machine *machine, uint32_t threads,
+                              bool these_threads, bool kept) {
     po_arena *arena = po_arena_create(&f->ctx);
     po_cost *cost = NULL;
     assert_int_equal(po_cost_open(&f->ctx, arena, &(po_cost_options){NULL, f->db}, &cost), PO_OK);
-    cost->cache = po_cache_none(arena);
+    if (!kept)
+        cost->cache = po_cache_none(arena);
     cost->machine.cores = 2;
     po_model *model = test_model_load(&f->ctx, f->a);
     assert_non_null(model);
@@ -79,7 +82,7 @@ static po_verdict choose_told(fixture *f, noisy_machine *machine, bool these_thr
                            .original = f->a,
                            .candidate = f->b,
                            .graph = model->graph,
-                           .threads = 1,
+                           .threads = threads,
                            .these_threads = these_threads,
                            .seed = 3,
                            .source = told,
@@ -216,11 +219,11 @@ static void what_other_threads_read(void **state) {
                            .jitter = cases[i].jitter,
                            .taken = cases[i].taken,
                            .seed = 100 * i};
-        po_verdict v = choose_told(&f, &m, false);
+        po_verdict v = choose_told(&f, &m, 1, false, false);
         printf("%s: %s (%u readings)\n", cases[i].name, v.reason, m.calls);
         assert_int_equal(v.code, cases[i].holds ? PO_VERDICT_FASTER : PO_VERDICT_SLOWER_ELSEWHERE);
         assert_true(m.calls >= cases[i].least_calls);
-        v = choose_told(&f, &m, true);
+        v = choose_told(&f, &m, 1, true, false);
         assert_true(po_verdict_accepted(&v));
         assert_int_equal(m.calls, 3);
         assert_int_equal(v.n_readings, 3);
@@ -233,12 +236,48 @@ static void what_other_threads_read(void **state) {
     test_rmtree(f.dir);
 }
 
+/* What other programs kept from being told is asked again once they have gone. */
+static void a_busy_machine_decides_for_itself_alone(void **state) {
+    (void)state;
+    static const double one[] = {4e-3, 3e-3}, two[] = {3e-3, 2e-3};
+    fixture f;
+    start(&f);
+    write_chain(f.a, 2, 1, "t", 0);
+    write_chain(f.b, 2, 0, "t", 0);
+    noisy_machine m = {
+        .alone = one, .shared = two, .placement = 0.005, .jitter = 0.02, .taken = 1, .seed = 7};
+    for (int run = 0; run < 2; run++) {
+        po_verdict v = choose_told(&f, &m, 2, false, true);
+        assert_int_equal(v.code, PO_VERDICT_NO_GAIN);
+        assert_int_equal(v.cached, 0);
+        assert_true(po_verdict_disturbed(&v));
+        assert_non_null(strstr(v.reason, "too busy to tell"));
+    }
+    m.taken = 0;
+    po_verdict v = choose_told(&f, &m, 2, false, true);
+    assert_int_equal(v.code, PO_VERDICT_FASTER);
+    assert_false(po_verdict_disturbed(&v));
+    /* A quiet machine's answer holds on a busy one, gain or none. */
+    m.taken = 1;
+    v = choose_told(&f, &m, 2, false, true);
+    assert_true(v.cached && v.code == PO_VERDICT_FASTER);
+    static const double slower[] = {2e-3, 3e-3};
+    m = (noisy_machine){.alone = slower, .shared = slower, .placement = 0.005, .seed = 7};
+    write_chain(f.b, 2, 2, "t", 0);
+    v = choose_told(&f, &m, 2, false, true);
+    assert_true(!v.cached && v.code == PO_VERDICT_NO_GAIN);
+    v = choose_told(&f, &m, 2, false, true);
+    assert_true(v.cached && v.code == PO_VERDICT_NO_GAIN);
+    test_rmtree(f.dir);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_faster_one_is_taken),
         cmocka_unit_test(the_wrong_one_is_not_taken),
         cmocka_unit_test(copies_are_not_taken),
         cmocka_unit_test(what_other_threads_read),
+        cmocka_unit_test(a_busy_machine_decides_for_itself_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
