@@ -39,25 +39,30 @@ def uniform(rng, shape):
     return rng.random(shape)
 
 
+def plane_of(shape):
+    """Rows and columns of the last two axes, as many as there are."""
+    return ((1, 1) + tuple(shape))[-2:]
+
+
 def smooth(rng, shape):
     """An image: a few waves and blobs of every width, the last two axes being its plane."""
-    rows, columns = shape[-2] if len(shape) > 1 else 1, shape[-1]
+    rows, columns = plane_of(shape)
     y, x = np.mgrid[0:rows, 0:columns]
     out = np.zeros(shape)
-    for plane in out.reshape(-1, rows, columns):
+    for plane in out.reshape(-1, rows, columns) if out.size else []:
         for _ in range(6):
             fy, fx = rng.uniform(-9, 9, 2)
             plane += rng.uniform(0.1, 1) * np.sin(
                 6.2832 * (fy * y / rows + fx * x / columns) + rng.uniform(0, 6.2832))
         for _ in range(4):
-            cy, cx, r = rng.uniform(0, rows), rng.uniform(0, columns), rng.uniform(1, columns / 3)
+            cy, cx, r = rng.uniform(0, rows), rng.uniform(0, columns), rng.uniform(1, max(2, columns / 3))
             plane += rng.normal() * (np.hypot(y - cy, x - cx) < r)
     return out / 2
 
 
 def page(rng, shape):
     """Dark strokes in lines on light paper, the same in all planes; normalised as images are."""
-    rows, columns = shape[-2] if len(shape) > 1 else 1, shape[-1]
+    rows, columns = plane_of(shape)
     plane = np.full((rows, columns), rng.uniform(0.7, 1.2))
     line, top = rng.integers(6, 40), rng.integers(0, 20)
     while top < rows:
@@ -69,7 +74,7 @@ def page(rng, shape):
                 plane[top:top + height, left:left + width] = rng.uniform(-1.2, -0.8)
             left += width + int(rng.integers(1, max(2, line // 4)))
         top += int(line * rng.uniform(1.1, 2))
-    return np.broadcast_to(plane, shape).copy()
+    return np.broadcast_to(plane, (1, 1)[len(shape):] + tuple(shape)).reshape(shape).copy()
 
 
 def ramp(rng, shape):

@@ -325,7 +325,7 @@ static void fill_from_ranking(selecting *s) {
 static void tell_slower(selecting *s, uint32_t i) {
     const po_timing *t = &s->rank[i];
     po_candidate_report *row = po_selecting_row(s, i);
-    s->busy |= po_timing_disturbed(t->waited);
+    s->busy |= po_timing_disturbed(t->waited) && t->high > 1;
     if (t->high > widest * t->low)
         po_selecting_decide(s, row,
                             "the machine was too busy to tell: %.2fx, between %.2f and %.2f, in "

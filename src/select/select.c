@@ -41,10 +41,12 @@ const po_reading *po_verdict_shown(const po_verdict *verdict) {
 }
 
 bool po_verdict_disturbed(const po_verdict *verdict) {
-    bool by_time = verdict->code == (int32_t)PO_VERDICT_NO_GAIN ||
-                   verdict->code == (int32_t)PO_VERDICT_SLOWER_ELSEWHERE;
-    return by_time && verdict->n_readings > 0 &&
-           po_timing_disturbed(verdict->readings[verdict->n_readings - 1].waited);
+    bool no_gain = verdict->code == (int32_t)PO_VERDICT_NO_GAIN;
+    if ((!no_gain && verdict->code != (int32_t)PO_VERDICT_SLOWER_ELSEWHERE) ||
+        verdict->n_readings == 0)
+        return false;
+    const po_reading *r = &verdict->readings[verdict->n_readings - 1];
+    return po_timing_disturbed(r->waited) && r->high > (no_gain ? claimed : elsewhere);
 }
 
 /* --- the cache --- */
@@ -201,8 +203,9 @@ static po_status read_against(reader *r, po_reading_kind kind, uint32_t threads,
 /* By the last reading. */
 static po_status not_by_time(po_verdict *verdict, po_verdict_code code, const char *what) {
     const po_reading *r = &verdict->readings[verdict->n_readings - 1];
+    verdict->code = (int32_t)code;
     return conclude(verdict, code, "%s: %.3fx, between %.3f and %.3f (%u threads, %s)",
-                    po_timing_disturbed(r->waited) ? "the machine was too busy to tell" : what,
+                    po_verdict_disturbed(verdict) ? "the machine was too busy to tell" : what,
                     r->gain, r->low, r->high, r->threads, r->inputs);
 }
 

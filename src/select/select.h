@@ -88,7 +88,8 @@ typedef struct po_verdict {
 static inline bool po_verdict_accepted(const po_verdict *verdict) {
     return verdict->code == PO_VERDICT_FASTER;
 }
-/* Not taken by a reading that other programs disturbed: it may be another time, and is not kept. */
+/* Not taken for a reading that other programs disturbed and that leaves the answer open: it may be
+ * taken another time, and is not kept. */
 bool po_verdict_disturbed(const po_verdict *verdict);
 /* The reading to show: the confirmed one where there is one. NULL where nothing was timed. */
 const po_reading *po_verdict_shown(const po_verdict *verdict);

@@ -268,6 +268,14 @@ static void a_busy_machine_decides_for_itself_alone(void **state) {
     assert_true(!v.cached && v.code == PO_VERDICT_NO_GAIN);
     v = choose_told(&f, &m, 2, false, true);
     assert_true(v.cached && v.code == PO_VERDICT_NO_GAIN);
+    /* So does a loss that is beyond doubt on a busy one. */
+    static const double half[] = {2e-3, 6e-3};
+    m = (noisy_machine){.alone = half, .shared = half, .placement = 0.005, .taken = 1, .seed = 7};
+    write_chain(f.b, 2, 3, "t", 0);
+    v = choose_told(&f, &m, 2, false, true);
+    assert_true(!v.cached && v.code == PO_VERDICT_NO_GAIN && !po_verdict_disturbed(&v));
+    v = choose_told(&f, &m, 2, false, true);
+    assert_true(v.cached && v.code == PO_VERDICT_NO_GAIN);
     test_rmtree(f.dir);
 }
 
