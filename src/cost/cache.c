@@ -57,16 +57,42 @@ static int read_number(sqlite3 *db, const char *pragma, int *value) {
     return rc;
 }
 
-/* Opens the file and reads whose it is. */
-static int open_file(po_cache *cache, int flags, int *application, int *layout) {
+static int run(sqlite3 *db, const char *text) {
+    return sqlite3_exec(db, text, NULL, NULL, NULL);
+}
+
+/* Whose a file is. */
+typedef struct header {
+    int application, layout, tables;
+} header;
+
+static bool is_foreign(const header *h) {
+    return h->tables > 0 && h->application != APPLICATION;
+}
+
+static bool is_new(const header *h) {
+    return h->tables == 0 || h->layout != LAYOUT;
+}
+
+/* As of one moment, for another petopt may just be making the file; leaves the transaction open. */
+static int read_header(sqlite3 *db, const char *begin, header *h) {
+    int rc = run(db, begin);
+    if (rc == SQLITE_OK)
+        rc = read_number(db, "PRAGMA application_id", &h->application);
+    if (rc == SQLITE_OK)
+        rc = read_number(db, "PRAGMA user_version", &h->layout);
+    if (rc == SQLITE_OK)
+        rc = read_number(db, "SELECT count(*) FROM sqlite_master", &h->tables);
+    return rc;
+}
+
+static int open_file(po_cache *cache, int flags, header *h) {
     int rc = sqlite3_open_v2(cache->path, &cache->db, flags, NULL);
     if (rc == SQLITE_OK)
         rc = sqlite3_busy_timeout(cache->db, BUSY_MS);
     if (rc == SQLITE_OK)
-        rc = read_number(cache->db, "PRAGMA application_id", application);
-    if (rc == SQLITE_OK)
-        rc = read_number(cache->db, "PRAGMA user_version", layout);
-    return rc;
+        rc = read_header(cache->db, "BEGIN", h);
+    return rc == SQLITE_OK ? run(cache->db, "COMMIT") : rc;
 }
 
 static bool damaged(int rc) {
@@ -82,7 +108,7 @@ static int set_limit(po_cache *cache) {
         return rc;
     uint64_t pages = cache->limit / (uint64_t)page;
     snprintf(text, sizeof text, "PRAGMA max_page_count=%llu", (unsigned long long)pages);
-    return sqlite3_exec(cache->db, text, NULL, NULL, NULL);
+    return run(cache->db, text);
 }
 
 /* A new file is its owner's alone, whatever the umask. */
@@ -92,30 +118,35 @@ static void make_file(const char *path) {
         close(fd);
 }
 
-/* Opens and makes the table. SQLITE_MISMATCH: the database is another program's. */
-static int open_db(po_cache *cache) {
-    int application = 0, layout = 0, tables = 0;
-    make_file(cache->path);
-    int rc = open_file(cache, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &application, &layout);
-    if (rc == SQLITE_OK)
-        rc = read_number(cache->db, "SELECT count(*) FROM sqlite_master", &tables);
-    if (rc == SQLITE_OK && tables > 0 && application != APPLICATION)
-        rc = SQLITE_MISMATCH;
-    if (rc == SQLITE_OK && tables > 0 && layout != LAYOUT)
-        rc = sqlite3_exec(cache->db, "DROP TABLE IF EXISTS entry", NULL, NULL, NULL);
-    if (rc == SQLITE_OK && (tables == 0 || layout != LAYOUT)) {
-        char text[100];
+/* Whole or not at all. What another petopt made meanwhile stays. */
+static int make_table(sqlite3 *db, header *h) {
+    char text[100];
+    int rc = read_header(db, "BEGIN IMMEDIATE", h);
+    if (rc == SQLITE_OK && is_new(h) && !is_foreign(h)) {
         snprintf(text, sizeof text, "PRAGMA application_id=%d; PRAGMA user_version=%d",
                  (int)APPLICATION, (int)LAYOUT);
-        rc = sqlite3_exec(cache->db, text, NULL, NULL, NULL);
+        rc = run(db, "DROP TABLE IF EXISTS entry");
         if (rc == SQLITE_OK)
-            rc = sqlite3_exec(cache->db, table, NULL, NULL, NULL);
+            rc = run(db, text);
+        if (rc == SQLITE_OK)
+            rc = run(db, table);
     }
+    return rc == SQLITE_OK ? run(db, "COMMIT") : rc;
+}
+
+/* Opens and makes the table. SQLITE_MISMATCH: the database is another program's. */
+static int open_db(po_cache *cache) {
+    header h = {0, 0, 0};
+    make_file(cache->path);
+    int rc = open_file(cache, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &h);
+    if (rc == SQLITE_OK && is_new(&h) && !is_foreign(&h))
+        rc = make_table(cache->db, &h);
+    if (rc == SQLITE_OK && is_foreign(&h))
+        rc = SQLITE_MISMATCH;
     if (rc == SQLITE_OK)
-        rc = sqlite3_exec(cache->db, used_table, NULL, NULL, NULL);
+        rc = run(cache->db, used_table);
     if (rc == SQLITE_OK) /* what a power cut takes away is measured again */
-        rc = sqlite3_exec(cache->db, "PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY", NULL, NULL,
-                          NULL);
+        rc = run(cache->db, "PRAGMA synchronous=OFF; PRAGMA temp_store=MEMORY");
     if (rc == SQLITE_OK)
         rc = set_limit(cache);
     if (rc == SQLITE_OK)
@@ -214,14 +245,14 @@ po_status po_cache_open(po_ctx *ctx, po_arena *arena, const char *path, po_cache
 
 po_status po_cache_open_read(po_ctx *ctx, po_arena *arena, const char *path, po_cache **out) {
     po_cache *cache = po_cache_none(arena);
-    int application = 0, layout = 0;
+    header h = {0, 0, 0};
     cache->path = po_arena_strdup(arena, path);
     cache->fixed = cache->rebuilt = true;
     po_arena_defer(arena, close_later, cache);
     if (access(path, R_OK) != 0)
         return po_fail(ctx, PO_IO, "%s: %s", path, strerror(errno));
-    int rc = open_file(cache, SQLITE_OPEN_READONLY, &application, &layout);
-    if (rc != SQLITE_OK || application != APPLICATION || layout != LAYOUT)
+    int rc = open_file(cache, SQLITE_OPEN_READONLY, &h);
+    if (rc != SQLITE_OK || h.application != APPLICATION || h.layout != LAYOUT)
         return po_fail(ctx, PO_BAD_USE, "%s: this file is not a cost cache of this petopt", path);
     *out = cache;
     return PO_OK;
@@ -365,7 +396,7 @@ static int store(po_cache *cache, const char *kind, po_hash key, const void *val
 /* Row and use, or neither. */
 static int store_used(po_cache *cache, const char *kind, po_hash key, const void *value,
                       size_t size) {
-    int rc = sqlite3_exec(cache->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+    int rc = run(cache->db, "BEGIN IMMEDIATE");
     if (rc != SQLITE_OK)
         return rc;
     rc = draw_session(cache);
@@ -374,10 +405,10 @@ static int store_used(po_cache *cache, const char *kind, po_hash key, const void
     if (rc == SQLITE_OK)
         rc = about_row(cache->db, set_used, kind, key, cache->session);
     if (rc == SQLITE_OK)
-        rc = sqlite3_exec(cache->db, "COMMIT", NULL, NULL, NULL);
+        rc = run(cache->db, "COMMIT");
     if (rc != SQLITE_OK) {
         cache->session = 0; /* it may not have been kept */
-        sqlite3_exec(cache->db, "ROLLBACK", NULL, NULL, NULL);
+        run(cache->db, "ROLLBACK");
     }
     return rc;
 }

@@ -341,6 +341,45 @@ static void it_stays_below_its_limit(void **state) {
     finish(&f);
 }
 
+/* Opens the file as soon as the pipe's other end is closed; never returns. */
+static void open_when_told(fixture *f, int from) {
+    char nothing;
+    po_cache *cache = NULL;
+    if (read(from, &nothing, 1) != 0)
+        _exit(2);
+    bool opened = po_cache_open(&f->ctx, f->arena, f->path, &cache) == PO_OK;
+    _exit(opened && po_cache_path(cache) ? 0 : 1);
+}
+
+/* Several at once on a file that none of them finds there. */
+static void many_make_it_at_once(void **state) {
+    (void)state;
+    enum { ROUNDS = 60, OPENERS = 4 };
+    fixture f;
+    start(&f);
+    for (int round = 0; round < ROUNDS; round++) {
+        int ends[2], status;
+        pid_t child[OPENERS];
+        assert_int_equal(pipe(ends), 0);
+        for (int i = 0; i < OPENERS; i++) {
+            child[i] = fork();
+            assert_true(child[i] >= 0);
+            if (child[i] == 0) {
+                close(ends[1]);
+                open_when_told(&f, ends[0]);
+            }
+        }
+        close(ends[0]);
+        close(ends[1]);
+        for (int i = 0; i < OPENERS; i++) {
+            assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+            assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        }
+        assert_int_equal(remove(f.path), 0);
+    }
+    finish(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_put_is_got),
@@ -351,6 +390,7 @@ int main(void) {
         cmocka_unit_test(the_service_knows_machine_and_runtime),
         cmocka_unit_test(others_may_not_write_it),
         cmocka_unit_test(it_stays_below_its_limit),
+        cmocka_unit_test(many_make_it_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
