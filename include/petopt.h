@@ -377,7 +377,7 @@ PO_API void po_bench_report_free(po_bench_report *report);
 
 typedef struct po_builder po_builder;
 typedef uint32_t po_val;
-enum { PO_OMITTED = UINT32_MAX }; /* an optional input that is left out */
+#define PO_OMITTED UINT32_MAX /* an optional input that is left out */
 
 /* An empty graph for an ONNX operator-set version (7 to 26). NULL: memory ran out. */
 PO_API po_builder *po_build_create(const char *graph_name, int64_t opset);

@@ -61,7 +61,7 @@ typedef struct po_attr {
 
 /* --- values --- */
 
-enum { PO_USE_CAPTURE = UINT32_MAX }; /* po_use.input of a value used inside a node's body */
+#define PO_USE_CAPTURE UINT32_MAX /* po_use.input of a value used inside a node's body */
 
 typedef struct po_use {
     po_node_id node;

@@ -233,8 +233,6 @@ static po_status set_accuracy(set_args *a) {
 }
 
 static po_status set_stage(set_args *a, const char ***list, uint32_t *n, uint32_t *cap) {
-    if (!po_stage_known(a->value))
-        return bad(a, "a stage (" PO_STAGE_NAMES ")");
     if (*n == PO_MAX_STAGE_LIST)
         return po_fail(a->ctx, PO_BAD_USE, "--%s: given too often", a->name);
     const char *name = po_arena_strdup(a->o->arena, a->value);
@@ -243,10 +241,14 @@ static po_status set_stage(set_args *a, const char ***list, uint32_t *n, uint32_
 }
 
 static po_status set_skip(set_args *a) {
+    if (!po_stage_known(a->value) && !po_stage_part_known(a->value))
+        return bad(a, "a stage (" PO_STAGE_NAMES ") or a part of the search (" PO_PART_NAMES ")");
     return set_stage(a, &a->o->skip, &a->o->n_skip, &a->o->cap_skip);
 }
 
 static po_status set_dump(set_args *a) {
+    if (!po_stage_known(a->value))
+        return bad(a, "a stage (" PO_STAGE_NAMES ")");
     return set_stage(a, &a->o->dump, &a->o->n_dump, &a->o->cap_dump);
 }
 
@@ -350,7 +352,10 @@ static const struct {
       "(default): float rounding may differ",
       PO_FOR_OPTIMISE},
      set_accuracy},
-    {{"skip", 0, "STAGE", "leave a stage out (" PO_STAGE_NAMES ")", PO_FOR_OPTIMISE}, set_skip},
+    {{"skip", 0, "STAGE",
+      "leave a stage out (" PO_STAGE_NAMES "), or a part of the search (" PO_PART_NAMES ")",
+      PO_FOR_OPTIMISE},
+     set_skip},
     {{"dump", 0, "STAGE", "print the graph after a stage, as text that parses back",
       PO_FOR_OPTIMISE},
      set_dump},

@@ -87,6 +87,19 @@ bool po_stage_known(const char *name) {
     return false;
 }
 
+bool po_stage_part_known(const char *name) {
+    static const char *const parts[] = {"blind", "derived", "corrected",
+                                        "seams", "sparing", "combined"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (strcmp(parts[i], name) == 0)
+            return true;
+    return false;
+}
+
+bool po_pipeline_skips(const po_run_state *state, const char *part) {
+    return po_options_has(state->options->skip, state->options->n_skip, part);
+}
+
 /* --- progress --- */
 
 typedef struct steps {
@@ -186,7 +199,7 @@ static po_status decided(po_run_state *state, size_t *at) {
         return po_recall_keep(state);
     state->recall = NULL;
     state->search = NULL;
-    state->mutated = state->joined = NULL;
+    memset(state->mutated, 0, sizeof state->mutated);
     state->library = NULL;
     state->current = state->split_from;
     while (stages[*at].run != po_stage_split)

@@ -14,18 +14,36 @@
 #define PO_STAGE_NAMES                                                                             \
     "import, simplify, split, mutate, correct, superopt, choose, postopt, select, export"
 bool po_stage_known(const char *name);
+/* What a stage does that --skip leaves out alone. */
+#define PO_PART_NAMES "blind, derived, corrected, seams, sparing, combined"
+bool po_stage_part_known(const char *name);
 
 /* A program that competes with the original. */
 typedef struct po_variant {
     const char *name;
     const po_graph *graph;
-    bool kernels;                    /* has calls that state->library stands for */
-    double seconds;                  /* target cuda: estimated; 0: node by node */
-    const struct po_cuda_plan *plan; /* target cuda, where a GPU or its records answer: with its
-                                        kernels; NULL: by its graph */
+    bool kernels;                      /* has calls that state->library stands for */
+    double seconds;                    /* target cuda: estimated; 0: node by node */
+    const struct po_cuda_plan *plan;   /* target cuda, where a GPU or its records answer: with its
+                                          kernels; NULL: by its graph */
+    const struct po_variant_plan *how; /* variants.h; NULL: kernels, or the model as simplified */
 } po_variant;
 
-enum { PO_MAX_VARIANTS = 16 };
+enum { PO_MAX_VARIANTS = 24 };
+
+/* The model with mutants in it. */
+typedef enum po_mutated_kind {
+    PO_MUTATED_BEST,    /* in each place the fastest in context */
+    PO_MUTATED_JOINED,  /* chosen with the seams between them */
+    PO_MUTATED_SPARING, /* the fastest, but none where postopt's algebra would rewrite */
+    PO_MUTATED_KINDS
+} po_mutated_kind;
+
+typedef struct po_mutated {
+    const po_graph *graph;    /* NULL: there is none, or it is that of a kind before it */
+    struct po_placed *placed; /* recall.h */
+    uint32_t n, cap;
+} po_mutated;
 
 /* One run of the pipeline. Graphs live until the end: later ones share what earlier ones hold. */
 typedef struct po_run_state {
@@ -44,8 +62,7 @@ typedef struct po_run_state {
     const struct po_nvrtc *nvrtc;  /* target cuda: once it was needed; not for recorded readings */
     const struct po_gpu *gpu; /* target cuda: that estimates go by (po_pipeline_gpu); else NULL */
     struct po_search *search; /* search.h; NULL where nothing was split */
-    const po_graph *mutated;  /* with the mutants that were chosen; NULL: none */
-    const po_graph *joined;   /* chosen with the seams between them; NULL: the same or none */
+    po_mutated mutated[PO_MUTATED_KINDS];
     const struct po_library *library; /* of them (codegen/library.h) */
     po_variant variants[PO_MAX_VARIANTS];
     uint32_t n_variants;
@@ -71,10 +88,11 @@ typedef struct po_run_state {
     struct po_cost *recall_cost;    /* NULL: nothing is to be recalled or kept */
     po_hash recall_key;
     bool tried_recall;
-    const po_graph *split_from;  /* what split starts from, should the run begin there again */
-    struct po_placed *placed[2]; /* the mutants in `mutated` and in `joined` */
-    uint32_t n_placed[2], cap_placed[2];
+    const po_graph *split_from; /* what split starts from, should the run begin there again */
 } po_run_state;
+
+/* Whether this part of a stage was left out by --skip. */
+bool po_pipeline_skips(const po_run_state *state, const char *part);
 
 /* Runs the stages. On success, and when cancelled or out of time, state->winner is set; the record
  * says what was dropped and why. Failures: bad options for this model, no memory, no runtime. */

@@ -6,12 +6,13 @@
 #include "ir/text.h"
 #include "ops/op.h"
 #include "pipeline/search.h"
+#include "pipeline/variants.h"
 #include "po_rules.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LAYOUT = 3 };
+enum { LAYOUT = 4 };
 static const char *const kind = "run";
 
 static bool asks_for_more(const po_options *o) {
@@ -48,7 +49,7 @@ static void print_line(po_text *t, const char *line) {
 }
 
 static void print_recall(po_text *t, const po_recall *r) {
-    po_text_printf(t, "%s\n%d %d %u\n", r->form ? r->form : "", r->joined, r->cut, r->n_placed);
+    po_text_printf(t, "%s\n%u %d %u\n", r->form ? r->form : "", r->kind, r->cut, r->n_placed);
     po_text_f64(t, r->ms_before);
     po_text_puts(t, "\n");
     print_line(t, r->no_kernels);
@@ -102,16 +103,19 @@ static po_status read_recall(reader *r, po_recall *recall) {
     const char *form = read_line(r), *counts = form ? read_line(r) : NULL,
                *ms = counts ? read_line(r) : NULL, *no_kernels = ms ? read_line(r) : NULL,
                *why = no_kernels ? read_line(r) : NULL;
-    int joined = 0, cut = 0;
-    if (!why || sscanf(counts, "%d %d %u", &joined, &cut, &recall->n_placed) != 3)
+    unsigned made_of = 0;
+    int cut = 0;
+    if (!why || sscanf(counts, "%u %d %u", &made_of, &cut, &recall->n_placed) != 3 ||
+        made_of > PO_MUTATED_KINDS)
         return PO_BAD_INPUT;
     recall->ms_before = strtod(ms, NULL);
     recall->no_kernels = no_kernels;
     recall->why = why;
     recall->form = *form ? form : NULL;
-    recall->joined = joined != 0;
+    recall->kind = (po_mutated_kind)made_of;
     recall->cut = cut != 0;
-    if (recall->n_placed > (size_t)(r->end - r->at))
+    if (recall->n_placed > (size_t)(r->end - r->at) ||
+        (recall->n_placed > 0 && recall->kind == PO_MUTATED_KINDS))
         return PO_BAD_INPUT;
     recall->placed = PO_NEW_N(r->state->arena, po_placed, recall->n_placed);
     recall->signatures = PO_NEW_N(r->state->arena, po_hash, recall->n_placed);
@@ -208,7 +212,7 @@ po_status po_recall_place(po_run_state *state) {
     po_graph_sweep(g);
     PO_TRY(po_infer_graph(state->ctx, g, true));
     po_pipeline_hold(state, g);
-    *(r->joined ? &state->joined : &state->mutated) = g;
+    state->mutated[r->kind].graph = g;
     state->recall = r;
     return PO_OK;
 }
@@ -216,12 +220,11 @@ po_status po_recall_place(po_run_state *state) {
 /* --- keeping --- */
 
 static void keep_mutants(po_run_state *state, po_recall *r) {
-    bool alone = strncmp(r->form, "mutants", 7) == 0;
-    r->joined = strcmp(r->form, "mutants, seams joined") == 0;
-    if (!alone)
+    r->kind = po_mutated_of(r->form);
+    if (r->kind == PO_MUTATED_KINDS)
         return;
-    r->n_placed = state->n_placed[r->joined];
-    r->placed = state->placed[r->joined];
+    r->n_placed = state->mutated[r->kind].n;
+    r->placed = state->mutated[r->kind].placed;
     r->signatures = PO_NEW_N(state->arena, po_hash, r->n_placed);
     for (uint32_t i = 0; i < r->n_placed; i++)
         r->signatures[i] = state->search->sites[r->placed[i].site].sub->signature;
@@ -237,6 +240,7 @@ po_status po_recall_keep(po_run_state *state) {
     if (changed && state->kernels_of_mutants && strncmp(s->winner, "kernels", 7) == 0)
         return PO_OK;
     po_recall r = {.form = changed ? s->winner : NULL,
+                   .kind = PO_MUTATED_KINDS,
                    .cut = state->cut,
                    .why = changed ? "" : po_record_why_kept(state->record),
                    .ms_before = s->ms_before,

@@ -19,7 +19,7 @@ typedef struct po_placed {
 
 typedef struct po_recall {
     const char *form;       /* of the winner; NULL: the original stays */
-    bool joined;            /* the mutants were chosen with the seams between them */
+    po_mutated_kind kind;   /* whose mutants are in it; PO_MUTATED_KINDS: no graph's */
     double ms_before;       /* what it was measured to take; 0: not measured */
     const char *no_kernels; /* why it has none; "" where it has some or none were asked for */
     const char *why;        /* the original stays; "" */

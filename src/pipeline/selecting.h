@@ -24,8 +24,7 @@ typedef struct selecting {
     bool full[PO_MAX_VARIANTS]; /* rank is from the longer readings */
     bool heavy;                 /* each process that times the model takes seconds to load it */
     bool read[PO_MAX_VARIANTS]; /* in this run, and not only for a moment */
-    const char *refused[PO_MAX_VARIANTS]; /* by the runtime, why; NULL */
-    uint32_t order[PO_MAX_VARIANTS];      /* best first */
+    uint32_t order[PO_MAX_VARIANTS]; /* best first */
     uint32_t n_order;
     bool chosen_before;         /* and disproved */
     bool done[PO_MAX_VARIANTS]; /* compared: taken or dropped */
@@ -36,6 +35,10 @@ typedef struct selecting {
 po_candidate_report *po_selecting_row(selecting *s, uint32_t i);
 __attribute__((format(printf, 3, 4))) void
 po_selecting_decide(selecting *s, po_candidate_report *row, const char *format, ...);
+/* select_rank.c. Writes the variants from this one on; reads and sorts them into s->order, and adds
+ * variants that combine the choices of others. */
+po_status po_selecting_write(selecting *s, uint32_t from);
+po_status po_selecting_rank(selecting *s);
 /* select_compare.c. The library of generated kernels that a variant needs here; NULL: none. */
 const char *po_selecting_kernels(const selecting *s, uint32_t i);
 /* One that the runtime refuses, or that computes something else. */

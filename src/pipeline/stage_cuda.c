@@ -7,8 +7,9 @@
 #include "pipeline/open_batch.h"
 #include "pipeline/recall.h"
 #include "pipeline/search.h"
+#include "pipeline/variants.h"
 
-enum { MOST_FORMS = 3 };
+enum { MOST_FORMS = 1 + PO_MUTATED_KINDS };
 
 /* --- forms --- */
 
@@ -18,10 +19,9 @@ static po_status find_forms(cuda_making *m, cuda_form *forms, uint32_t *n) {
     PO_TRY(cuda_plan_form(m, state->current, "the model", &forms[(*n)++]));
     if (state->search && !po_options_has(state->options->skip, state->options->n_skip, "choose"))
         PO_TRY(po_stage_choose(state));
-    if (state->mutated)
-        PO_TRY(cuda_plan_form(m, state->mutated, "mutants", &forms[(*n)++]));
-    if (state->joined)
-        PO_TRY(cuda_plan_form(m, state->joined, "mutants, seams joined", &forms[(*n)++]));
+    for (po_mutated_kind k = 0; k < PO_MUTATED_KINDS; k++)
+        if (state->mutated[k].graph)
+            PO_TRY(cuda_plan_form(m, state->mutated[k].graph, po_mutated_name(k), &forms[(*n)++]));
     return PO_OK;
 }
 
@@ -93,8 +93,8 @@ static po_status place(cuda_making *m, cuda_form *f) {
     for (uint32_t i = 0; i < f->regions.n; i++)
         f->seconds += f->why[i] ? f->nodes[i] : f->taken[i];
     if (g->n_functions > 0)
-        state->variants[state->n_variants++] =
-            (po_variant){"kernels", g, true, f->seconds, f->plan};
+        state->variants[state->n_variants++] = (po_variant){
+            .name = "kernels", .graph = g, .kernels = true, .seconds = f->seconds, .plan = f->plan};
     return PO_OK;
 }
 

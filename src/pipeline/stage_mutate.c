@@ -22,10 +22,14 @@ static po_status mutate_site(po_run_state *state, po_site *site) {
     po_mutants lists[2];
     for (int i = 0; i < 2; i++)
         po_mutants_init(&lists[i], arena);
-    po_status status = po_derive(ctx, arena, site->sub, &lists[0], &site->counts);
+    po_status status = PO_OK;
+    if (!po_pipeline_skips(state, "derived"))
+        status = po_derive(ctx, arena, site->sub, &lists[0], &site->counts);
     if (!po_search_drops(ctx, status))
         PO_TRY(status);
-    status = po_enumerate(ctx, arena, site->sub, &options, &lists[1], &site->counts);
+    status = PO_OK;
+    if (!po_pipeline_skips(state, "blind"))
+        status = po_enumerate(ctx, arena, site->sub, &options, &lists[1], &site->counts);
     if (!po_search_drops(ctx, status))
         PO_TRY(status);
     for (int i = 0; i < 2; i++)

@@ -7,7 +7,6 @@
 #include "pipeline/pin.h"
 #include "pipeline/proving.h"
 #include "pipeline/selecting.h"
-#include "select/rank.h"
 #include "select/select.h"
 
 #include <math.h>
@@ -20,7 +19,7 @@ enum { MANY_NODES = 5000, HUGE_NODES = 20000 };
 /* The float64 reference would not be done within its time. */
 #define REFERENCE_FLOPS 3e10
 #define HEAVY_WEIGHTS   ((uint64_t)64 << 20)
-enum { MOST_TRIED = 3, MOST_TRIED_ELSEWHERE = 6, RANK_LAYOUT = 3 };
+enum { MOST_TRIED = 3, MOST_TRIED_ELSEWHERE = 6 };
 static const double widest = 1.5;       /* of an interval that is worth telling */
 static const double worth_trying = 1.0; /* a first reading below this is not followed up */
 
@@ -38,149 +37,6 @@ void po_selecting_decide(selecting *s, po_candidate_report *row, const char *for
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     row->verdict = po_arena_strdup(s->state->arena, text);
-}
-
-/* --- ranking --- */
-
-static po_hash rank_key(const selecting *s) {
-    po_hash key = po_hash_u64(po_cost_key(s->cost), RANK_LAYOUT);
-    key = po_hash_u64(po_hash_u64(key, s->original_hash.lo), s->original_hash.hi);
-    key = po_hash_u64(po_hash_u64(key, s->ctx->threads), s->state->size);
-    for (uint32_t i = 0; i < s->state->n_variants; i++)
-        key = po_hash_u64(po_hash_u64(key, s->written[i].hash.lo), s->written[i].hash.hi);
-    if (s->state->library)
-        key = po_hash_u64(po_hash_u64(key, s->state->library->hash.lo), s->state->library->hash.hi);
-    return key;
-}
-
-static po_status measure_ranks(po_run_state *state, void *user) {
-    selecting *s = user;
-    po_inputs *plan;
-    po_feed feed;
-    po_import_rest(state->original->model);
-    PO_TRY(po_inputs_plan(s->ctx, s->arena, s->original, s->original, &plan));
-    PO_TRY(po_inputs_make(s->ctx, s->arena, plan, state->size, PO_INPUTS_NORMAL, 1, &feed));
-    const char *paths[PO_MAX_VARIANTS], *kernels = NULL;
-    po_timing timing[PO_MAX_VARIANTS];
-    bool read[PO_MAX_VARIANTS];
-    uint32_t which[PO_MAX_VARIANTS], n = 0;
-    for (uint32_t i = 0; i < state->n_variants; i++) {
-        if (!s->written[i].path)
-            continue;
-        kernels = po_selecting_kernels(s, i) ? po_selecting_kernels(s, i) : kernels;
-        paths[n] = s->written[i].path;
-        which[n++] = i;
-    }
-    po_rank_spec spec = {.timing = {.library = s->cost->library,
-                                    .kernels = kernels,
-                                    .files = &s->files,
-                                    .threads = s->ctx->threads,
-                                    .room = po_pipeline_room(state),
-                                    .feed = &feed},
-                         .original = s->original_path,
-                         .n = n,
-                         .candidates = paths,
-                         .heavy = s->heavy,
-                         .until = po_budget_end(state, PO_PART_RANKS)};
-    const char *refused[PO_MAX_VARIANTS];
-    po_status status = po_rank(s->ctx, s->arena, &spec, timing, read, refused);
-    /* What was read before the time was up counts: else the first in the list would be tried. */
-    for (uint32_t i = 0; i < n && (status == PO_OK || status == PO_TIME_LIMIT); i++) {
-        s->rank[which[i]] = timing[i];
-        s->full[which[i]] = s->read[which[i]] = read[i];
-        s->refused[which[i]] = refused[i];
-    }
-    return status;
-}
-
-/* A short reading may be far too high: what was read for longer goes first. */
-static bool goes_before(const selecting *s, uint32_t a, uint32_t b) {
-    if (s->full[a] != s->full[b])
-        return s->full[a];
-    return s->rank[a].gain > s->rank[b].gain;
-}
-
-/* What the runtime does not take leaves the order; whether there was any. */
-static bool drop_refused(selecting *s) {
-    uint32_t kept = 0, all = s->n_order;
-    for (uint32_t i = 0; i < all; i++) {
-        const char *why = s->refused[s->order[i]];
-        if (!why) {
-            s->order[kept++] = s->order[i];
-            continue;
-        }
-        po_candidate_report *row = po_selecting_row(s, s->order[i]);
-        po_selecting_fault(s, row, why, true);
-        po_selecting_decide(s, row, "the runtime refuses it: %s", why);
-    }
-    s->n_order = kept;
-    return kept < all;
-}
-
-/* Whether other programs had a part in the order. */
-static bool ranked_in_noise(selecting *s) {
-    for (uint32_t i = 0; i < s->n_order; i++)
-        if (po_timing_disturbed(s->rank[s->order[i]].waited))
-            return true;
-    return false;
-}
-
-/* Where all of the comparison fails, the original included, po_select finds out why: without ranks
- * all are tried in the order that they were made in. */
-static po_status rank(selecting *s) {
-    for (uint32_t i = 0; i < s->state->n_variants; i++)
-        if (s->written[i].path)
-            s->order[s->n_order++] = i;
-    if (s->n_order < 2)
-        return PO_OK;
-    struct {
-        po_timing rank[PO_MAX_VARIANTS];
-        bool full[PO_MAX_VARIANTS];
-    } kept;
-    memset(&kept, 0, sizeof kept);
-    po_hash key = rank_key(s);
-    if (po_cache_get_fixed(s->cost->cache, "rank", key, &kept, sizeof kept)) {
-        memcpy(s->rank, kept.rank, sizeof s->rank);
-        memcpy(s->full, kept.full, sizeof s->full);
-    } else {
-        bool cut;
-        po_status status = po_budget_call(s->state, PO_PART_RANKS, "first readings were cut short",
-                                          measure_ranks, s, &cut);
-        if (status == PO_CANCELLED || status == PO_TIME_LIMIT || status == PO_NO_MEMORY)
-            return status;
-        if (status != PO_OK) {
-            po_log(s->ctx, "ranking failed: %s", s->ctx->error.message);
-            po_ctx_clear(s->ctx);
-            memset(s->rank, 0, sizeof s->rank);
-            return PO_OK;
-        }
-        s->state->undecided |= cut;
-        memcpy(kept.rank, s->rank, sizeof s->rank);
-        memcpy(kept.full, s->full, sizeof s->full);
-        if (!drop_refused(s) && !cut && !ranked_in_noise(s))
-            po_cache_put(s->cost->cache, "rank", key, &kept, sizeof kept);
-    }
-    for (uint32_t i = 1; i < s->n_order; i++)
-        for (uint32_t k = i; k > 0 && goes_before(s, s->order[k], s->order[k - 1]); k--) {
-            uint32_t swap = s->order[k];
-            s->order[k] = s->order[k - 1];
-            s->order[k - 1] = swap;
-        }
-    for (uint32_t i = 0; i < s->n_order; i++) {
-        const po_timing *t = &s->rank[s->order[i]];
-        if (!(t->seconds > 0))
-            continue;
-        po_candidate_report *row = po_selecting_row(s, s->order[i]);
-        row->measured = true;
-        row->ms = 1000 * t->seconds;
-        row->ratio = t->gain;
-        row->low = t->low;
-        row->high = t->high;
-        po_selecting_decide(s, row, "not the fastest in the first reading");
-        po_log(s->ctx, "%s: %.3f ms, %.3fx (%.3f to %.3f)", row->name, row->ms, t->gain, t->low,
-               t->high);
-    }
-    return PO_OK;
 }
 
 /* --- the protocol --- */
@@ -379,7 +235,7 @@ static po_status by_measurement(selecting *s) {
     bool cut;
     PO_TRY(po_cost_need_runtime(s->ctx, s->cost));
     if (!s->chosen_before)
-        PO_TRY(rank(s));
+        PO_TRY(po_selecting_rank(s));
     /* Each step is planned to end with the part; what is nearly done may take the proof's time, for
      * a gain that is found out and compared is worth more than its proof. */
     PO_TRY(po_budget_call(s->state, PO_PART_PROOF, "comparing and confirming was cut short",
@@ -420,26 +276,6 @@ po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *
 
 /* --- preparing --- */
 
-static po_status write_candidates(selecting *s) {
-    po_run_state *state = s->state;
-    for (uint32_t i = 0; i < state->n_variants; i++) {
-        po_candidate_report *row = po_selecting_row(s, i);
-        po_status status =
-            po_candidate_write(s->ctx, &s->store, state->variants[i].graph, &s->written[i]);
-        if (status == PO_UNSUPPORTED || status == PO_IO) {
-            po_selecting_decide(s, row, "could not be written for the runtime: %s",
-                                s->ctx->error.message);
-            po_record_note(state->record, "'%s' was dropped: %s", row->name, s->ctx->error.message);
-            po_ctx_clear(s->ctx);
-            s->written[i].path = NULL;
-            continue;
-        }
-        PO_TRY(status);
-    }
-    s->files = po_candidate_files(&s->store);
-    return PO_OK;
-}
-
 static void name_machine(selecting *s) {
     po_run_state *state = s->state;
     const po_machine *m = &s->cost->machine;
@@ -464,7 +300,7 @@ static po_status prepare(selecting *s) {
     po_candidate_store_init(&s->store, s->arena);
     PO_TRY(po_candidate_original(s->ctx, &s->store, state->original, &s->original_path));
     PO_TRY(po_export_hash(s->ctx, state->original, &s->original_hash));
-    PO_TRY(write_candidates(s));
+    PO_TRY(po_selecting_write(s, 0));
     return PO_OK;
 }
 

@@ -13,7 +13,8 @@ enum { MOST_NODES = 20000 };
 static po_status fold(po_run_state *state, po_graph **out) {
     po_postopt_options options = po_postopt_defaults();
     options.algebra = 0;
-    options.hard_swish = PO_HARD_SWISH_KEEP;
+    if (state->options->cuda)
+        options.hard_swish = PO_HARD_SWISH_KEEP;
     options.leftover = PO_LEFTOVER_ARITHMETIC;
     PO_TRY(po_postopt(state->ctx, state->current, &options, out, NULL));
     po_pipeline_hold(state, *out);

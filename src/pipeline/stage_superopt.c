@@ -113,7 +113,8 @@ static po_status place(po_run_state *state, const placing *p, uint32_t out, cons
     } while (!whole);
     po_graph_sweep(graph);
     if (graph->n_functions > 0)
-        state->variants[state->n_variants++] = (po_variant){name, graph, true, 0, NULL};
+        state->variants[state->n_variants++] =
+            (po_variant){.name = name, .graph = graph, .kernels = true};
     return PO_OK;
 }
 

@@ -78,7 +78,7 @@ def case_bad_use(bed):
                   ['--opset', '0'], ['--opset', '1e1'], ['--opset', '99999999999999999999'],
                   ['--cost', 'guess'], ['--cost', 'replay:'], ['--cost', 'replay:x.db'],
                   ['--cost', 'record:x.db'], ['--accuracy', 'poor'], ['--target', 'tpu'],
-                  ['--skip', 'no_such_stage'], ['--dump', 'no_such_stage'],
+                  ['--skip', 'no_such_stage'], ['--dump', 'no_such_stage'], ['--dump', 'blind'],
                   ['--input-shape', 'x'], ['--input-shape', 'x:'], ['--input-shape', 'x:0x3,4,5'],
                   ['--input-shape', 'x:3,4,-5'], ['--input-shape', 'x:3,,5'],
                   ['--input-shape', 'nosuch:3,4,5'], ['--input-shape', 'x:3,4'],

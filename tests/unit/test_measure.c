@@ -256,8 +256,8 @@ static void no_reading(void **state) {
         }
         assert_int_equal(cached_rows(f.path), 0);
         assert_int_equal(po_stage_choose(&f.state), PO_OK);
-        assert_null(f.state.mutated);
-        assert_null(f.state.joined);
+        assert_null(f.state.mutated[PO_MUTATED_BEST].graph);
+        assert_null(f.state.mutated[PO_MUTATED_JOINED].graph);
         end(&f);
     }
     static const po_status stops[] = {PO_CANCELLED, PO_TIME_LIMIT, PO_NO_MEMORY};

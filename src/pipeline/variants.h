@@ -1,0 +1,49 @@
+/* Variants of a model: postopt's result under choices of what it does. The first form of a graph
+ * has none of them; each of the others leaves something out or spells it otherwise. */
+#ifndef PO_PIPELINE_VARIANTS_H
+#define PO_PIPELINE_VARIANTS_H
+
+#include "pipeline/pipeline.h"
+#include "postopt/postopt.h"
+
+typedef struct po_variant_plan {
+    const char *of;       /* "": the simplified model; else what the search made, in words */
+    const po_graph *from; /* that graph */
+    uint32_t choices;     /* bits: rows of the table in variants.c */
+} po_variant_plan;
+
+/* "mutants, seams joined"; and which kind's graph a form of that name is made of: PO_MUTATED_KINDS
+ * where it is of none. */
+const char *po_mutated_name(po_mutated_kind kind);
+po_mutated_kind po_mutated_of(const char *form);
+
+/* Rows of the table, and "affine folding alone" among them. */
+uint32_t po_variant_choices(void);
+uint32_t po_variant_affine_alone(void);
+/* What postopt made use of, as counted in the graph's first form, that the choice takes away. */
+bool po_variant_matters(uint32_t choice, const po_postopt_counts *first);
+
+/* "folded", "mutants", "upsampling kept and gates not spread"; and back, where one of the n graphs
+ * (the choices of `of` are not looked at) makes a form of that name. */
+const char *po_variant_name(po_arena *arena, const po_variant_plan *plan);
+bool po_variant_named(const char *name, const po_variant_plan *of, uint32_t n,
+                      po_variant_plan *plan);
+
+/* Makes the form and adds it to the variants, unless it is there. One that fails is dropped and
+ * reported. `counts` may be NULL; *made, which may be too: whether there is such a form. */
+po_status po_variant_make(po_run_state *state, const po_variant_plan *plan,
+                          po_postopt_counts *counts, bool *made);
+
+/* Adds a graph as a variant, or frees it where it is the original or one that is there already.
+ * `plan` may be NULL. */
+void po_variant_add(po_run_state *state, const char *name, const po_graph *graph,
+                    const po_variant_plan *plan);
+
+/* Of a graph with weights this large only the first form is made: each holds weights of its own. */
+bool po_variants_one_only(const po_graph *from);
+
+/* Adds forms that join choices which each read faster than the first form did, in the graph whose
+ * first form read best: gain[i] of variant i over the original, 0 where it was not read. */
+po_status po_variants_combine(po_run_state *state, const double *gain);
+
+#endif

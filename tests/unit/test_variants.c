@@ -1,0 +1,191 @@
+/* Variants by choices: their names read back, and what read better alone is joined. */
+#include "pipeline/search.h"
+#include "pipeline/variants.h"
+#include "rewriting.h"
+#include "unit.h"
+
+#define MODEL(out, last)                                                                           \
+    "graph g (x: f32[1,16,24,24]) -> (" out ") {\n"                                                \
+    " a = Conv(x, w: f32[64,16,1,1] random 1)\n"                                                   \
+    " b = Conv(a, v: f32[16,64,1,1] random 2)\n"                                                   \
+    " c = Add(b, three: f32[] {3.0})\n"                                                            \
+    " d = Clip(c, zero: f32[] {0.0}, six: f32[] {6.0})\n"                                          \
+    " e = Mul(b, d)\n f = Div(e, six)\n"                                                           \
+    " n = Sigmoid(f)\n m = Mul(n, k: f32[1,16,1,1] random 3)\n"                                    \
+    " p = Add(m, j: f32[1,16,1,1] random 5)\n"                                                     \
+    " y = Conv(p, u: f32[16,1,3,3] random 4) "                                                     \
+    "{group=16, kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n" last "}"
+static const char model[] = MODEL("y", "");
+static const char mutated[] = MODEL("z", " z = Tanh(y)\n");
+
+typedef struct fixture {
+    po_ctx ctx;
+    po_arena *arena;
+    po_options options;
+    po_run_state state;
+    double gain[PO_MAX_VARIANTS];
+} fixture;
+
+static void start(fixture *f) {
+    *f = (fixture){.options = po_options_default()};
+    po_ctx_init(&f->ctx);
+    f->arena = po_arena_create(&f->ctx);
+    f->state = (po_run_state){.ctx = &f->ctx,
+                              .options = &f->options,
+                              .arena = f->arena,
+                              .record = po_record_create(f->arena)};
+    po_graph *g = test_graph(&f->ctx, model);
+    po_pipeline_hold(&f->state, g);
+    f->state.original = f->state.current = g;
+}
+
+static void end(fixture *f) {
+    po_arenas_free_since(&f->ctx, 0);
+}
+
+static uint32_t find(const fixture *f, const char *name) {
+    for (uint32_t i = 0; i < f->state.n_variants; i++)
+        if (strcmp(f->state.variants[i].name, name) == 0)
+            return i;
+    return PO_NONE;
+}
+
+static void make(fixture *f) {
+    assert_int_equal(po_stage_postopt(&f->state), PO_OK);
+    for (uint32_t i = 0; i < f->state.n_variants; i++)
+        f->gain[i] = 1.2;
+}
+
+static void read_as(fixture *f, const char *name, double gain) {
+    uint32_t i = find(f, name);
+    if (i == PO_NONE)
+        fail_msg("there is no '%s'", name);
+    f->gain[i] = gain;
+}
+
+static uint32_t combine(fixture *f) {
+    uint32_t before = f->state.n_variants;
+    assert_int_equal(po_variants_combine(&f->state, f->gain), PO_OK);
+    return f->state.n_variants - before;
+}
+
+static void names_read_back(void **state) {
+    (void)state;
+    fixture f;
+    start(&f);
+    const po_graph *g = f.state.current;
+    const po_variant_plan bases[] = {
+        {"mutants", g, 0}, {"mutants, seams joined", g, 0}, {"", g, 0}};
+    const uint32_t all = (uint32_t)((UINT64_C(1) << po_variant_choices()) - 1);
+    for (uint32_t b = 0; b < 3; b++)
+        for (uint32_t i = 0; i < 500; i++) {
+            po_variant_plan plan = bases[b], back;
+            plan.choices = i == 0 ? 0 : i == 1 ? all : i * UINT32_C(2654435761) & all;
+            const char *name = po_variant_name(f.arena, &plan);
+            assert_true(po_variant_named(name, bases, 3, &back));
+            assert_string_equal(back.of, plan.of);
+            assert_int_equal(back.choices, plan.choices);
+        }
+    static const char *const none[] = {"simplified", "kernels",        "",
+                                       "mutantsx",   "mutants and ",   "mutants and folded",
+                                       " and ",      "gates kept and", "folded and gates kept"};
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        po_variant_plan back;
+        if (po_variant_named(none[i], bases, 3, &back))
+            fail_msg("'%s' was read as %s, %x", none[i], back.of, back.choices);
+    }
+    /* Nothing was found by the search: nothing is made of it. */
+    po_variant_plan back;
+    assert_false(po_variant_named("mutants", &(po_variant_plan){"mutants", NULL, 0}, 1, &back));
+    end(&f);
+}
+
+/* Two choices that each read better are made together, and compute the same. */
+static void joined(void **state) {
+    (void)state;
+    fixture f;
+    start(&f);
+    make(&f);
+    read_as(&f, "without composed products", 1.3);
+    read_as(&f, "leftovers as arithmetic", 1.25);
+    assert_int_equal(combine(&f), 1);
+    uint32_t i = find(&f, "without composed products and leftovers as arithmetic");
+    assert_int_not_equal(i, PO_NONE);
+    const po_graph *g = f.state.variants[i].graph;
+    assert_int_equal(test_count(g, "Conv"), 3);
+    assert_true(test_difference(&f.ctx, f.state.original, (po_graph *)(uintptr_t)g, 1) < 3e-5);
+    end(&f);
+}
+
+/* One that reads better, alone or by what is noise, is there already. */
+static void alone(void **state) {
+    (void)state;
+    fixture f;
+    start(&f);
+    make(&f);
+    assert_int_equal(combine(&f), 0);
+    read_as(&f, "without composed products", 1.3);
+    assert_int_equal(combine(&f), 0);
+    read_as(&f, "leftovers as arithmetic", 1.208);
+    assert_int_equal(combine(&f), 0);
+    f.gain[find(&f, "folded")] = 0; /* nothing to be better than */
+    read_as(&f, "leftovers as arithmetic", 1.5);
+    assert_int_equal(combine(&f), 0);
+    end(&f);
+}
+
+/* What read better in the model is tried in the search's result, where that reads best. */
+static void with_mutants(void **state) {
+    (void)state;
+    fixture f;
+    start(&f);
+    po_graph *g = test_graph(&f.ctx, mutated);
+    po_pipeline_hold(&f.state, g);
+    f.state.mutated[PO_MUTATED_BEST].graph = g;
+    make(&f);
+    read_as(&f, "mutants", 1.4);
+    read_as(&f, "leftovers as arithmetic", 1.3);
+    assert_int_equal(combine(&f), 1);
+    assert_int_not_equal(find(&f, "mutants and leftovers as arithmetic"), PO_NONE);
+    end(&f);
+}
+
+/* Two spellings of one thing cannot both be made: the better one is. */
+static void excluded(void **state) {
+    (void)state;
+    fixture f;
+    start(&f);
+    make(&f);
+    read_as(&f, "HardSwish nodes", 1.25);
+    read_as(&f, "hard-swish kept", 1.3);
+    assert_int_equal(combine(&f), 0);
+    read_as(&f, "without composed products", 1.22);
+    assert_int_equal(combine(&f), 1);
+    assert_int_not_equal(find(&f, "without composed products and hard-swish kept"), PO_NONE);
+    end(&f);
+}
+
+/* The search starts from gates that are whole: with their constants in the weights before them they
+ * could not be told any more, and no form with mutants would have them. */
+static void search_keeps_gates(void **state) {
+    (void)state;
+    fixture f;
+    start(&f);
+    f.options.cache = "";
+    f.options.model_cost = true;
+    f.state.files = po_arena_create(&f.ctx);
+    assert_int_equal(po_stage_split(&f.state), PO_OK);
+    assert_non_null(f.state.search);
+    assert_int_equal(test_count(f.state.search->graph, "HardSigmoid"), 1);
+    assert_int_equal(test_count(f.state.search->graph, "Clip"), 0);
+    end(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_read_back), cmocka_unit_test(joined),
+        cmocka_unit_test(alone),           cmocka_unit_test(with_mutants),
+        cmocka_unit_test(excluded),        cmocka_unit_test(search_keeps_gates),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
