@@ -177,6 +177,26 @@ const po_recipe *po_recipe_sqrt(po_arena *arena, const po_recipe *a) {
     return unary(arena, PO_OP_Sqrt, a);
 }
 
+const po_recipe *po_recipe_drop_tiny(po_arena *arena, const po_recipe *a) {
+    const po_attr attr[2] = {
+        {.name = "bias", .kind = PO_ATTR_FLOAT, .n = 1, .u.f = 0},
+        {.name = "lambd", .kind = PO_ATTR_FLOAT, .n = 1, .u.f = PO_RECIPE_TINY}};
+    return po_recipe_op(arena, &(po_recipe_spec){.op = PO_OP_Shrink,
+                                                 .n_in = 1,
+                                                 .in = &a,
+                                                 .n_attr = 2,
+                                                 .attr = attr,
+                                                 .dtype = a->dtype,
+                                                 .rank = a->rank,
+                                                 .dims = a->dims});
+}
+
+bool po_recipe_drops_tiny(const po_node *node) {
+    double least = po_node_float(node, "lambd", 0.5f);
+    return node->op == PO_OP_Shrink && po_node_float(node, "bias", 0) == 0 && least >= 0 &&
+           least <= PO_RECIPE_TINY;
+}
+
 const po_recipe *po_recipe_reshape(po_arena *arena, const po_recipe *a, uint32_t rank,
                                    const int64_t *dims) {
     if (a->rank == rank && (rank == 0 || memcmp(a->dims, dims, rank * sizeof *dims) == 0))

@@ -97,6 +97,13 @@ const po_recipe *po_recipe_gather(po_arena *arena, const po_recipe *a, uint32_t 
 const po_recipe *po_recipe_slice(po_arena *arena, const po_recipe *a, uint32_t axis, int64_t from,
                                  int64_t to);
 
+/* Rounding to a type without the smallest numbers: what is at most PO_RECIPE_TINY becomes zero. In
+ * a proof it is the identity, like a Cast between float types. */
+#define PO_RECIPE_TINY 0x1p-100
+const po_recipe *po_recipe_drop_tiny(po_arena *arena, const po_recipe *a);
+/* Whether a node of recipes is such a rounding, of PO_RECIPE_TINY or less. */
+bool po_recipe_drops_tiny(const po_node *node);
+
 /* Any operator, as of po_recipe_opset. The arrays are copied, what attributes point to is not. */
 typedef struct po_recipe_spec {
     po_op_id op;

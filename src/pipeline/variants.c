@@ -24,6 +24,10 @@ static void added_sums(po_postopt_options *o) {
     o->sums = false;
 }
 
+static void tiny_kept(po_postopt_options *o) {
+    o->tiny = false;
+}
+
 static void other_moves(po_postopt_options *o) {
     o->split_moves = !o->split_moves;
 }
@@ -52,6 +56,7 @@ static const struct {
     {"leftovers as arithmetic", arithmetic, PO_USED_LEFTOVER},
     {"sums before norms as Add", added_sums, PO_USED_SUMS},
     {"DepthToSpace as one node", other_moves, PO_USED_MOVES},
+    {"tiny weights kept", tiny_kept, PO_USED_TINY},
     {"affine folding alone", NULL, PO_ALGEBRA_ALL},
 };
 enum { CHOICES = sizeof choices / sizeof choices[0], AFFINE_ALONE = CHOICES - 1 };

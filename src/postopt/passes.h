@@ -27,6 +27,8 @@ static inline int64_t po_whole_blocks(int64_t channels) {
 /* activations.c, norms.c: what exporters spell out becomes single nodes, whatever the opset. */
 po_status po_find_activations(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 po_status po_find_norms(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* tiny.c */
+po_status po_drop_tiny(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* embedding.c */
 po_status po_take_rows(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* write_forms.c: once, at the end: such nodes spelled for the opset and the runtime; powers. */

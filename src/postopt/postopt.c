@@ -3,13 +3,15 @@
 
 typedef po_status (*pass_fn)(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 
-/* Rows of tables first: functions are taken apart there yet. Activations and norms then: affine
- * folding would take their constants away. Then hard-swish: its scale joins the affine chain behind
- * it. Algebra last: it looks for convolutions that read one another, which folding leaves. */
+/* Tiny weights first, before others are made of them. Then rows of tables: functions are taken
+ * apart there yet. Activations and norms then: affine folding would take their constants away. Then
+ * hard-swish: its scale joins the affine chain behind it. Algebra last: it looks for convolutions
+ * that read one another, which folding leaves. */
 static const struct {
     pass_fn fn;
     uint32_t algebra; /* the family that it belongs to; 0: none */
-} passes[] = {{po_take_rows, PO_ALGEBRA_COMPOSE},
+} passes[] = {{po_drop_tiny, 0},
+              {po_take_rows, PO_ALGEBRA_COMPOSE},
               {po_find_norms, 0},
               {po_find_activations, 0},
               {po_write_gates, 0},
@@ -67,7 +69,8 @@ po_postopt_options po_postopt_defaults(void) {
                                 .norms = true,
                                 .spread_gates = true,
                                 .sums = true,
-                                .split_moves = true};
+                                .split_moves = true,
+                                .tiny = true};
 }
 
 po_postopt_options po_postopt_plain(uint32_t algebra) {

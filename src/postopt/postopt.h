@@ -45,7 +45,8 @@ typedef enum po_used {
     PO_USED_LEFTOVER = 1 << 17,   /* affine maps as convolutions */
     PO_USED_SPREAD = 1 << 18,     /* gates upsampled */
     PO_USED_SUMS = 1 << 19,       /* sums before norms */
-    PO_USED_MOVES = 1 << 20       /* DepthToSpace as two moves */
+    PO_USED_MOVES = 1 << 20,      /* DepthToSpace as two moves */
+    PO_USED_TINY = 1 << 21        /* weights that count for nothing */
 } po_used;
 
 typedef struct po_postopt_options {
@@ -59,6 +60,7 @@ typedef struct po_postopt_options {
     bool sums; /* sums that only a norm reads as Sum: runtimes join Add with the norm, and the
                   joint kernel is slower than both */
     bool split_moves; /* DepthToSpace of large maps as two single-axis moves */
+    bool tiny;        /* weights below 2^-100 as zeros */
 } po_postopt_options;
 
 typedef enum po_postopt_rule {

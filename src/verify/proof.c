@@ -142,9 +142,11 @@ static po_status run_recipes(proof *p, po_prun *run, po_pgraph_spec *spec, po_pn
                      ? po_pfail(run, "a recipe takes '%.100s', which is no constant", in[k].name)
                      : po_pt_constant(run, sources.tensors[i], &in[k].tensor);
     }
+    run->recipes = true;
     if (status == PO_OK)
         status =
             po_prun_graph(run, &(po_pgraph_spec){.graph = g, .in = in, .n_in = g->n_inputs}, out);
+    run->recipes = false;
     po_map *at = po_map_create(run->arena);
     for (uint32_t k = 0; k < g->n_outputs && status == PO_OK; k++) {
         made[k].name = g->values[g->outputs[k]].name;

@@ -1,6 +1,7 @@
 /* Functions of one element, or of elements at one place: by what they are in terms of a few
  * (proof_function.c), so that their usual spellings agree; any other is a random function of its
  * own. */
+#include "ops/recipe.h"
 #include "verify/proof_private.h"
 
 #include <math.h>
@@ -468,6 +469,8 @@ po_status po_pn_pointwise(po_pnode *n) {
         return run_cast(n);
     case PO_OP_MS_BiasGelu:
         return PO_UNSUPPORTED;
+    case PO_OP_Shrink: /* of recipes it is a rounding, like a Cast */
+        return n->run->recipes && po_recipe_drops_tiny(n->node) ? run_cast(n) : run_unary(n);
     default:
         return n->node->n_in == 1 ? run_unary(n) : run_other(n);
     }

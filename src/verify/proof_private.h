@@ -134,6 +134,7 @@ typedef struct po_prun {
     po_hash *shifts;
     uint32_t n_shifts, cap_shifts;
     uint32_t nodes, reused;
+    bool recipes;  /* what is evaluated are recipes */
     uint32_t side; /* 0: the original is evaluated, 1: the candidate */
     po_popaque opaque[PO_MOST_OPAQUE];
     uint32_t n_opaque;

@@ -44,6 +44,8 @@ PLANTED = [
     ('simplify/layout.c', 'if (po_same_dims(graph, x, outer->out[0])) {',
      'if (po_rank_of(graph, x) == po_rank_of(graph, outer->out[0])) {'),
     ('simplify/branches.c', 'branch(node, condition != 0)', 'branch(node, condition == 0)'),
+    # tiny weights
+    ('ops/recipe.c', '.u.f = PO_RECIPE_TINY}};', '.u.f = 0.005f}};', 'weights that count'),
     # affine chains
     ('postopt/fold_affine.c', 'po_affine_is_scale(&m) && m.nodes > 1)', 'm.nodes > 1)'),
     ('postopt/absorb.c', 'nonzero(m->b, m->n) ? po_affine_shift(arena, m, 1, 0) : NULL, &bias))',

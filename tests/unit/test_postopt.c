@@ -361,10 +361,57 @@ static void test_difference_sees_damage(void **state) {
     po_graph_free(g);
 }
 
+static double element(const po_graph *g, const char *op, uint32_t input, int64_t i) {
+    for (po_node_id n = 0; n < g->n_nodes; n++)
+        if (!g->nodes[n].removed && strcmp(g->nodes[n].op_type, op) == 0)
+            return po_tensor_f64(po_graph_constant(g, g->nodes[n].in[input]), i);
+    fail_msg("no %s", op);
+    return 0;
+}
+
+/* Factors of sums below 2^-100 go, at once and for all readers; biases, what is added by itself and
+ * what is looked up stay, and so do 2^-99 and a tensor of nothing else. */
+static void test_tiny_weights(void **state) {
+    static const char *const text =
+        "graph g (x: f32[1,2,3,4], i: i64[3]) -> (y, q, t, s) {\n"
+        " y = Conv(x, w: f32[2,2,1,1] {1e-40, 1.5, -7e-31, 1.6e-30}, b: f32[2] {1e-38, 1.0})\n"
+        " z = MatMul(x, u: f32[4,2] {1.0, 1e-45, -1e-38, 2.0, 0.0, 1e-33, 3.0, 4.0})\n"
+        " t = Gather(k: f32[2,2] {1e-40, 1.0, 2.0, 3.0}, i)\n"
+        " q = MatMul(z, a: f32[2,2] {1e-40, 1e-39, 0.0, 1e-38})\n"
+        " l = Add(x, e: f32[] {1e-38})\n s = Log(l)\n}";
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_graph *g = test_graph(&ctx, text), *out[2];
+    po_postopt_options options = po_postopt_defaults();
+    po_postopt_counts counts;
+    for (int kept = 0; kept < 2; kept++) {
+        options.tiny = !kept;
+        assert_int_equal(po_postopt(&ctx, g, &options, &out[kept], &counts), PO_OK);
+        assert_int_equal(counts.rule[PO_POSTOPT_TINY], kept ? 0 : 2);
+        assert_int_equal((counts.used & PO_USED_TINY) != 0, !kept);
+    }
+    static const double conv[] = {0, 1.5, 0, 1.6e-30}, matmul[] = {1, 0, 0, 2, 0, 0, 3, 4};
+    for (int64_t i = 0; i < 4; i++)
+        assert_true(element(out[0], "Conv", 1, i) == (double)(float)conv[i]);
+    for (int64_t i = 0; i < 8; i++)
+        assert_true(element(out[0], "MatMul", 1, i) == matmul[i]);
+    assert_true(element(out[1], "Conv", 1, 0) != 0);
+    assert_true(element(out[0], "Conv", 2, 0) != 0);
+    assert_true(element(out[0], "Gather", 0, 0) != 0);
+    const po_node *q = po_graph_producer(out[0], out[0]->outputs[1]);
+    assert_true(po_tensor_f64(po_graph_constant(out[0], q->in[1]), 0) != 0);
+    assert_true(element(out[0], "Add", 1, 0) != 0);
+    for (int kept = 0; kept < 2; kept++)
+        po_graph_free(out[kept]);
+    po_graph_free(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_difference_sees_damage),
+        cmocka_unit_test(test_tiny_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

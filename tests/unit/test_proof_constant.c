@@ -74,11 +74,39 @@ static void test_derived_constants_by_recipe(void **state) {
         assert_false(prove_folded(&ctx, wrong[i]).proved);
 }
 
+/* What drops tiny numbers is a rounding where a constant is stored, and nowhere else. */
+static void test_tiny_constants(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+#define DROPPED(attributes)                                                                        \
+    "t = Unsqueeze(s, z: i64[1] {3})\n u = Mul(w, t)\n v = Shrink(u) {" attributes "}"
+    po_proof_report r = prove_folded(&ctx, DROPPED("bias=0.0, lambd=7.888609e-31"));
+    if (!r.proved)
+        fail_msg("%s", r.why);
+    static const char *const wrong[] = {
+        DROPPED("bias=0.0"),
+        DROPPED("bias=0.0, lambd=1.6e-30"),
+        DROPPED("bias=0.0, lambd=-1.0"),
+        DROPPED("bias=1e-31, lambd=7e-31"),
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        if (prove_folded(&ctx, wrong[i]).proved)
+            fail_msg("proved: %s", wrong[i]);
+    static const char in_model[] = "pir 1 ir_version=8 opset=17\n"
+                                   "graph g (x: f32[1,4,6,6]) -> (y) {\n"
+                                   "  t = Shrink(x) {bias=0.0, lambd=7e-31}\n  y = Tanh(t)\n}\n",
+                      plain[] = "pir 1 ir_version=8 opset=17\n"
+                                "graph g (x: f32[1,4,6,6]) -> (y) {\n  y = Tanh(x)\n}\n";
+    assert_false(test_prove(&ctx, in_model, plain, NULL).proved);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_large_integers),
         cmocka_unit_test(test_powers_of_two),
         cmocka_unit_test(test_derived_constants_by_recipe),
+        cmocka_unit_test(test_tiny_constants),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
