@@ -19,6 +19,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LEAST_ROWS = 60
+MORE_ROUNDS = 8  # where the patterns are named
 
 # (source, what is there, what is planted[, the patterns that show it: all where it is left out])
 PLANTED = [
@@ -83,7 +84,7 @@ PLANTED = [
      'if (!last)'),
     ('postopt/norms.c', 'back[there[i]] = i;', 'back[i] = there[i];'),
     ('postopt/write_forms.c', 'made = po_add_unary(graph, id, PO_OP_Reciprocal, x);\n',
-     'made = po_add_unary(graph, id, PO_OP_Neg, x);\n'),
+     'made = po_add_unary(graph, id, PO_OP_Neg, x);\n', 'powers'),
     ('postopt/write_forms.c', 'if (power == 2) {', 'if (power == 2 || power == 3) {'),
     ('postopt/write_forms.c', 'po_recipe_sub(arena, po_recipe_number(arena, 1), a)',
      'po_recipe_sub(arena, po_recipe_number(arena, 2), a)'),
@@ -203,7 +204,8 @@ def plant(args, row, folder):
     link.insert(at, out)
     subprocess.run(link, cwd=args.build, check=True)
     try:
-        p = subprocess.run([program, '--stop', '--count', str(args.rounds)] +
+        rounds = args.rounds * (MORE_ROUNDS if len(row) > 3 else 1)  # few graphs each
+        p = subprocess.run([program, '--stop', '--count', str(rounds)] +
                            (['--only', row[3]] if len(row) > 3 else []),
                            capture_output=True, text=True, errors='replace', timeout=300)
     except subprocess.TimeoutExpired:
