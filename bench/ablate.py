@@ -18,7 +18,7 @@ import sys
 import run
 
 SEARCH = 'mutate'
-PARTS = ['derived', 'blind', 'corrected', 'seams', 'sparing']  # of the search
+PARTS = ['derived', 'blind', 'corrected', 'seams']  # of the search
 OTHERS = ['combined', 'postopt']
 
 

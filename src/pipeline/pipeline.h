@@ -15,7 +15,7 @@
     "import, simplify, split, mutate, correct, superopt, choose, postopt, select, export"
 bool po_stage_known(const char *name);
 /* What a stage does that --skip leaves out alone. */
-#define PO_PART_NAMES "blind, derived, corrected, seams, sparing, combined"
+#define PO_PART_NAMES "blind, derived, corrected, seams, combined"
 bool po_stage_part_known(const char *name);
 
 /* A program that competes with the original. */
@@ -33,9 +33,8 @@ enum { PO_MAX_VARIANTS = 24 };
 
 /* The model with mutants in it. */
 typedef enum po_mutated_kind {
-    PO_MUTATED_BEST,    /* in each place the fastest in context */
-    PO_MUTATED_JOINED,  /* chosen with the seams between them */
-    PO_MUTATED_SPARING, /* the fastest, but none where postopt's algebra would rewrite */
+    PO_MUTATED_BEST,   /* in each place the fastest in context */
+    PO_MUTATED_JOINED, /* chosen with the seams between them */
     PO_MUTATED_KINDS
 } po_mutated_kind;
 

@@ -4,7 +4,6 @@
 #include "pipeline/budget.h"
 #include "pipeline/recall.h"
 #include "pipeline/seams.h"
-#include "postopt/postopt.h"
 
 /* Of the time of all subprograms, that joined seams must promise. */
 static const double worth_joining = 0.002;
@@ -104,80 +103,6 @@ static po_status put_in(po_run_state *state) {
     PO_TRY(po_infer_graph(state->ctx, graph, true));
     po_pipeline_hold(state, graph);
     state->mutated[PO_MUTATED_BEST].graph = graph;
-    return PO_OK;
-}
-
-/* --- beside other rewrites --- */
-
-static po_status form_of(po_run_state *state, uint32_t algebra, po_graph **form) {
-    po_postopt_options options = po_postopt_defaults();
-    options.algebra = algebra;
-    return po_postopt(state->ctx, state->search->graph, &options, form, NULL);
-}
-
-static bool same_node(const po_node *a, const po_node *b) {
-    return a->removed == b->removed && a->op == b->op && a->n_in == b->n_in &&
-           a->n_out == b->n_out && memcmp(a->in, b->in, a->n_in * sizeof *a->in) == 0 &&
-           memcmp(a->out, b->out, a->n_out * sizeof *a->out) == 0;
-}
-
-/* Of the folded graph's nodes, which postopt's algebra takes away or gives other operands. Padded
- * channels are no other algorithm. */
-static po_status find_rewritten(po_run_state *state, bool **rewritten) {
-    const po_graph *g = state->search->graph;
-    po_graph *plain, *form;
-    PO_TRY(form_of(state, 0, &plain));
-    po_status status = form_of(state, PO_ALGEBRA_ALL & ~PO_ALGEBRA_BLOCKS, &form);
-    if (status == PO_OK) {
-        *rewritten = PO_NEW_N(state->search->arena, bool, g->n_nodes);
-        for (po_node_id i = 0; i < g->n_nodes; i++)
-            (*rewritten)[i] = !same_node(&plain->nodes[i], &form->nodes[i]);
-        po_graph_free(form);
-    }
-    po_graph_free(plain);
-    return status;
-}
-
-static bool is_rewritten(const bool *rewritten, const po_occurrence *at) {
-    for (uint32_t i = 0; i < at->n_nodes; i++)
-        if (rewritten[at->nodes[i]])
-            return true;
-    return false;
-}
-
-/* A mutant may stand where a rewrite of the whole model saves more than it does, which its context
- * is too small to show: the same graph without mutants there. */
-static po_status put_sparing(po_run_state *state, void *user) {
-    po_search *search = state->search;
-    uint32_t spared = 0;
-    po_graph *graph = NULL;
-    bool *rewritten;
-    (void)user;
-    PO_TRY(find_rewritten(state, &rewritten));
-    for (uint32_t i = 0; i < search->n_sites; i++) {
-        const po_site *site = &search->sites[i];
-        for (uint32_t k = 0; site->chosen != PO_NONE && k < site->sub->n_at; k++) {
-            const po_occurrence *at = &site->sub->at[k];
-            PO_TRY(po_ctx_poll(state->ctx));
-            if (is_rewritten(rewritten, at)) {
-                spared++;
-                continue;
-            }
-            graph = graph ? graph : po_graph_clone(state->ctx, search->graph);
-            PO_TRY(po_split_replace(state->ctx, graph, site->sub, at,
-                                    site->trials[site->chosen].graph));
-            note_placed(state, PO_MUTATED_SPARING, i, k, &site->trials[site->chosen]);
-        }
-    }
-    if (!graph || spared == 0) {
-        po_graph_free(graph);
-        return PO_OK;
-    }
-    po_log(state->ctx, "%u places of mutants are left to other rewrites", spared);
-    po_graph_sweep(graph);
-    PO_TRY(po_infer_graph(state->ctx, graph, true));
-    po_pipeline_hold(state, graph);
-    state->mutated[PO_MUTATED_SPARING].graph = graph;
     return PO_OK;
 }
 
@@ -345,15 +270,6 @@ po_status po_stage_choose(po_run_state *state) {
     PO_TRY(po_budget_call(state, PO_PART_CHOOSE, "the choice of mutants was cut short", choose_all,
                           NULL, &cut));
     po_status status = put_in(state);
-    if (status == PO_OK && !state->options->cuda && !po_pipeline_skips(state, "sparing") &&
-        state->mutated[PO_MUTATED_BEST].graph) {
-        bool late;
-        status =
-            po_budget_call(state, PO_PART_CHOOSE, "mutants beside other rewrites were left out",
-                           put_sparing, NULL, &late);
-        if (po_search_drops(state->ctx, status))
-            status = PO_OK;
-    }
     if (status == PO_OK && !cut && !po_pipeline_skips(state, "seams"))
         status = po_budget_call(state, PO_PART_CHOOSE, "joining seams was cut short", join_seams,
                                 NULL, &cut);

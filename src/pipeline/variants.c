@@ -109,7 +109,6 @@ const char *po_mutated_name(po_mutated_kind kind) {
     static const char *const names[PO_MUTATED_KINDS] = {
         [PO_MUTATED_BEST] = "mutants",
         [PO_MUTATED_JOINED] = "mutants, seams joined",
-        [PO_MUTATED_SPARING] = "mutants beside other rewrites",
     };
     return names[kind];
 }
