@@ -25,6 +25,8 @@ po_status po_merge_duplicates(po_ctx *ctx, po_graph *graph, po_simplify_state *s
 po_status po_drop_identities(po_ctx *ctx, po_graph *graph, po_simplify_state *state);
 /* layout.c: Transpose and reshape chains composed, inverses cancelled. */
 po_status po_compose_layouts(po_ctx *ctx, po_graph *graph, po_simplify_state *state);
+/* pads.c: padding in words as numbers. */
+po_status po_state_pads(po_ctx *ctx, po_graph *graph, po_simplify_state *state);
 /* branches.c: If nodes with a constant condition are replaced by the branch taken. */
 po_status po_take_branches(po_ctx *ctx, po_graph *graph, po_simplify_state *state);
 

@@ -7,7 +7,7 @@ typedef po_status (*pass_fn)(po_ctx *ctx, po_graph *graph, po_simplify_state *st
  * layouts, so that equal chains are composed once. */
 static const pass_fn passes[] = {
     po_fold_constants,   po_take_branches,   po_drop_identities,
-    po_merge_duplicates, po_compose_layouts,
+    po_merge_duplicates, po_compose_layouts, po_state_pads,
 };
 
 /* Rounds are few in practice: each makes work for the next only where a fold reveals a shape. */

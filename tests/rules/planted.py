@@ -45,6 +45,9 @@ PLANTED = [
     ('simplify/layout.c', 'if (po_same_dims(graph, x, outer->out[0])) {',
      'if (po_rank_of(graph, x) == po_rank_of(graph, outer->out[0])) {'),
     ('simplify/branches.c', 'branch(node, condition != 0)', 'branch(node, condition == 0)'),
+    ('simplify/pads.c', 'pads[i] = w.begin[i];', 'pads[i] = w.end[i];', 'padding in words'),
+    ('simplify/pads.c', 'pads[maps + i] = w.end[i];', 'pads[maps + i] = w.begin[i];',
+     'padding in words'),
     # tiny weights
     ('ops/recipe.c', '.u.f = PO_RECIPE_TINY}};', '.u.f = 0.005f}};', 'weights that count'),
     # affine chains

@@ -21,6 +21,7 @@ static const struct {
     {"simplify: constants", po_fold_constants},
     {"simplify: branches", po_take_branches},
     {"simplify: identities", po_drop_identities},
+    {"simplify: padding", po_state_pads},
     {"simplify: duplicates", po_merge_duplicates},
     {"simplify: layouts", po_compose_layouts},
 };

@@ -96,6 +96,25 @@ static const sample samples[] = {
      "graph g (x: f32[2,3,4]) -> (y) {\n"
      " a = Reshape(x, s: i64[2] {6, 4})\n b = Reshape(a, t: i64[3] {0, 2, 2})\n y = Tanh(b)\n}",
      2, "Reshape", 1},
+    {"padding in words is numbers: SAME of known sizes, odd ones at the end",
+     "graph g (x: f32[1,2,7,6]) -> (y) {\n"
+     " a = Conv(x, w: f32[4,2,3,3] random 1) {auto_pad=\"SAME_UPPER\", strides=[2, 2]}\n"
+     " b = MaxPool(a) {auto_pad=\"SAME_LOWER\", kernel_shape=[2, 3]}\n"
+     " c = Conv(x, w) {pads=[1, 0, 1, 1], strides=[2, 2]}\n"
+     " d = MaxPool(c) {kernel_shape=[2, 3], pads=[1, 1, 0, 1]}\n y = Add(b, d)\n}",
+     3, "Conv", 1},
+    {"and of open ones with strides of one, VALID always",
+     "graph g (x: f32[1,2,H,8]) -> (y) {\n"
+     " a = AveragePool(x) {auto_pad=\"SAME_UPPER\", kernel_shape=[4, 3]}\n"
+     " b = AveragePool(x) {kernel_shape=[4, 3], pads=[1, 1, 2, 1]}\n c = Add(a, b)\n"
+     " d = MaxPool(c) {auto_pad=\"VALID\", kernel_shape=[2, 2], strides=[2, 2]}\n"
+     " e = MaxPool(c) {kernel_shape=[2, 2], pads=[0, 0, 0, 0], strides=[2, 2]}\n"
+     " y = Add(d, e)\n}",
+     4, "AveragePool", 1},
+    {"SAME that the size decides stays open",
+     "graph g (x: f32[1,2,H,8]) -> (y) {\n"
+     " y = MaxPool(x) {auto_pad=\"SAME_UPPER\", kernel_shape=[3, 3], strides=[2, 2]}\n}",
+     1, "MaxPool", 1},
     {"a branch is taken",
      "graph g (x: f32[2,3]) -> (y) {\n"
      " c = Greater(p: i64[] {3}, q: i64[] {2})\n a = Tanh(x)\n"
