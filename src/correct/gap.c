@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "correct/ways.h"
 #include "ops/rewrite.h"
+#include "ops/window.h"
 
 enum { MOST_SINGLE = 8 };
 
@@ -30,37 +31,25 @@ typedef struct work {
     bool gap, halo;
 } work;
 
-static int64_t item(const int64_t *list, uint32_t n, uint32_t i, int64_t otherwise) {
-    return list && i < n ? list[i] : otherwise;
-}
-
 static bool read_windows(work *w) {
     const po_graph *g = w->g;
     const po_node *n = w->node;
-    uint32_t rank, n_kernel, n_strides, n_dilations, n_pads;
+    uint32_t rank;
     const po_dim *x = po_static_dims(g, n->in[0], &rank);
-    const int64_t *kernel = po_node_ints(n, "kernel_shape", &n_kernel);
-    const int64_t *strides = po_node_ints(n, "strides", &n_strides);
-    const int64_t *dilations = po_node_ints(n, "dilations", &n_dilations);
-    const int64_t *pads = po_node_ints(n, "pads", &n_pads);
-    if (!x || rank < 3 || rank > PO_RT_MAX_RANK || po_node_int(n, "ceil_mode", 0) ||
-        !po_node_string_is(n, "auto_pad", "NOTSET", "NOTSET"))
+    const bool conv = n->op == PO_OP_Conv;
+    int64_t kernel[PO_RT_MAX_RANK];
+    po_window v;
+    if (!x || rank < 3 || rank > PO_RT_MAX_RANK)
         return false;
-    if (n->op == PO_OP_AveragePool && !po_node_int(n, "count_include_pad", 0))
-        return false; /* other zeros would change what it divides by */
     w->maps = rank - 2;
-    for (uint32_t i = 0; i < w->maps; i++) {
-        window *v = &w->w[i];
-        v->kernel = item(kernel, n_kernel, i, -1);
-        if (n->op == PO_OP_Conv)
-            v->kernel = po_dim_of(g, n->in[1], (int)i + 2);
-        v->stride = item(strides, n_strides, i, 1);
-        v->dilation = item(dilations, n_dilations, i, 1);
-        v->before = item(pads, n_pads, i, 0);
-        v->after = item(pads, n_pads, w->maps + i, 0);
-        if (v->kernel < 1 || v->stride < 1 || v->dilation < 1 || v->before < 0 || v->after < 0)
-            return false;
-    }
+    for (uint32_t i = 0; conv && i < w->maps; i++)
+        kernel[i] = po_dim_of(g, n->in[1], (int)i + 2);
+    if (!po_window_of(g, n, w->maps, conv ? kernel : NULL, &v) || v.ceil)
+        return false;
+    if (n->op == PO_OP_AveragePool && !po_op_int(g, n, "count_include_pad"))
+        return false; /* other zeros would change what it divides by */
+    for (uint32_t i = 0; i < w->maps; i++)
+        w->w[i] = (window){v.kernel[i], v.stride[i], v.dilation[i], v.begin[i], v.end[i]};
     return true;
 }
 

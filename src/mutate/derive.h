@@ -10,9 +10,9 @@
 #define PO_MUTATE_DERIVE_H
 
 #include "mutate/mutate.h"
-#include "ops/rewrite.h"
+#include "ops/conv_view.h"
 
-enum { PO_MAP_AXES = 3, PO_MOST_DIMS = 12 };
+enum { PO_MOST_DIMS = 12 };
 
 typedef struct po_deriving {
     po_ctx *ctx;
@@ -44,26 +44,9 @@ po_status po_derive_end(po_deriving *d, const char *detail);
 /* The three in one: `y` for the first output of the node that was begun at. */
 po_status po_derive_done(po_deriving *d, po_value_id y, const char *detail);
 
-/* Convolutions, transposed ones too, of 1 to 3 map axes. Lists that the node leaves out and
- * automatic padding are filled in. */
-typedef struct po_map_conv {
-    po_node_id node;
-    po_value_id x, w, b, y; /* b may be PO_NONE */
-    uint32_t n;             /* map axes */
-    int64_t batch, in, out, group;
-    int64_t size[PO_MAP_AXES], to[PO_MAP_AXES]; /* of the map: read, made */
-    int64_t kernel[PO_MAP_AXES], stride[PO_MAP_AXES], dilation[PO_MAP_AXES];
-    int64_t before[PO_MAP_AXES], after[PO_MAP_AXES]; /* zeros around the map */
-} po_map_conv;
-
-bool po_read_map_conv(const po_graph *g, po_node_id id, po_map_conv *conv);
-bool po_read_conv_transpose(const po_graph *g, po_node_id id, po_map_conv *conv);
-/* Multiplications of the convolution. */
-double po_map_conv_work(const po_map_conv *conv);
-/* Stride 1 on every axis; dilation 1 on every axis. */
-bool po_stride_one(const po_map_conv *conv);
-bool po_dilation_one(const po_map_conv *conv);
-int64_t po_kernel_taps(const po_map_conv *conv);
+/* Convolutions and transposed ones with every size known, of inputs that may be rearranged. */
+bool po_read_conv(const po_graph *g, po_node_id id, po_conv *conv);
+bool po_read_conv_transpose(const po_graph *g, po_node_id id, po_conv *conv);
 
 /* Rank and dims of a static value; 0 rank counts. False where it is not static or too deep. */
 bool po_dims_of(const po_graph *g, po_value_id v, uint32_t *rank, int64_t dims[PO_MOST_DIMS]);
@@ -91,7 +74,7 @@ po_value_id po_mk_sum(po_deriving *d, uint32_t n, const po_value_id *in);
 /* A convolution of x by w, everything else from `like` (its n, group, kernel, stride, dilation,
  * before, after); b may be PO_NONE. */
 po_value_id po_mk_conv(po_deriving *d, po_value_id x, po_value_id w, po_value_id b,
-                       const po_map_conv *like);
+                       const po_conv *like);
 /* A bias [out] shaped to be added to a map of so many axes. */
 po_value_id po_mk_bias_on(po_deriving *d, po_value_id b, uint32_t map_axes);
 

@@ -54,7 +54,7 @@ static po_value_id cut(po_deriving *d, po_value_id x, uint32_t n, uint32_t axis,
     return po_mk_reshape(d, x, n + 2, dims);
 }
 
-static po_status merge(po_deriving *d, const po_map_conv *c, uint32_t i, int64_t f, bool open) {
+static po_status merge(po_deriving *d, const po_conv *c, uint32_t i, int64_t f, bool open) {
     int64_t s = c->stride[i], span = c->dilation[i] * (c->kernel[i] - 1) + 1;
     /* What a window reaches beyond its map; `after` may hold more than any window sees. */
     int64_t reach = (c->to[i] - 1) * s + span - c->before[i] - c->size[i];
@@ -65,7 +65,7 @@ static po_status merge(po_deriving *d, const po_map_conv *c, uint32_t i, int64_t
     if (length / s < c->to[i])
         length = c->to[i] * s;
     po_derive_begin(d, c->node);
-    po_map_conv m = *c;
+    po_conv m = *c;
     m.batch = c->batch / f;
     m.size[i] = f * length;
     m.after[i] = po_larger(0, span - s - c->before[i]);
@@ -81,7 +81,7 @@ static po_status merge(po_deriving *d, const po_map_conv *c, uint32_t i, int64_t
 }
 
 /* The map cut in f pieces that know nothing of one another. */
-static po_status split(po_deriving *d, const po_map_conv *c, uint32_t i, int64_t f) {
+static po_status split(po_deriving *d, const po_conv *c, uint32_t i, int64_t f) {
     int64_t s = c->stride[i];
     if (c->size[i] % (f * s) != 0 || c->to[i] != c->size[i] / s || c->kernel[i] == 1)
         return PO_OK;
@@ -95,8 +95,8 @@ static po_status split(po_deriving *d, const po_map_conv *c, uint32_t i, int64_t
 
 /* Side condition: a batch of at least 2. */
 po_status po_derive_batch_merge(po_deriving *d, po_node_id id) {
-    po_map_conv c;
-    if (!po_read_map_conv(d->from, id, &c) || c.batch < 2)
+    po_conv c;
+    if (!po_read_conv(d->from, id, &c) || c.batch < 2)
         return PO_OK;
     for (uint32_t i = 0; i < c.n; i++)
         for (int64_t f = 2; f <= c.batch; f++)
@@ -109,8 +109,8 @@ po_status po_derive_batch_merge(po_deriving *d, po_node_id id) {
 
 /* Side condition: pieces of whole strides. */
 po_status po_derive_batch_split(po_deriving *d, po_node_id id) {
-    po_map_conv c;
-    if (!po_read_map_conv(d->from, id, &c))
+    po_conv c;
+    if (!po_read_conv(d->from, id, &c))
         return PO_OK;
     for (uint32_t i = 0; i < c.n; i++)
         for (int64_t f = 2; f <= 4; f++)

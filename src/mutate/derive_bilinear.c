@@ -58,7 +58,7 @@ static po_value_id gather(po_deriving *d, po_value_id x, const po_tiled *t, uint
 }
 
 /* The map padded and taken apart: [(d.. N), block elements.., C, three map axes]. */
-static po_value_id take_apart(po_deriving *d, const po_map_conv *c, const po_tiled *t, uint32_t n_t,
+static po_value_id take_apart(po_deriving *d, const po_conv *c, const po_tiled *t, uint32_t n_t,
                               int64_t batch) {
     int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0}, apart[PO_MOST_DIMS];
     int perm[PO_MOST_DIMS];
@@ -89,8 +89,8 @@ static po_value_id take_apart(po_deriving *d, const po_map_conv *c, const po_til
 }
 
 /* [d.., N, m.., O, map] at the places that `at` gives, back to [N, O, map], cropped. */
-static po_value_id put_together(po_deriving *d, const po_map_conv *c, const po_tiled *t,
-                                uint32_t n_t, bool frames, po_value_id x) {
+static po_value_id put_together(po_deriving *d, const po_conv *c, const po_tiled *t, uint32_t n_t,
+                                bool frames, po_value_id x) {
     layout out = lay_out(c->batch, c->out, c->n, c->to, t, n_t, true);
     int64_t apart[PO_MOST_DIMS], whole[PO_MOST_DIMS] = {c->batch, c->out};
     int back[PO_MOST_DIMS];
@@ -125,9 +125,9 @@ static po_value_id put_together(po_deriving *d, const po_map_conv *c, const po_t
 }
 
 /* The convolution of the products: of rank 4 at least, because runtimes are made for that. */
-static po_map_conv plane_of(const po_map_conv *c, const po_tiled *t, uint32_t n_t, bool frames,
-                            int64_t products) {
-    po_map_conv plane = *c;
+static po_conv plane_of(const po_conv *c, const po_tiled *t, uint32_t n_t, bool frames,
+                        int64_t products) {
+    po_conv plane = *c;
     for (uint32_t i = 0; i < n_t; i++) {
         uint32_t a = t[i].axis;
         plane.kernel[a] = plane.stride[a] = plane.dilation[a] = 1;
@@ -149,7 +149,7 @@ static po_map_conv plane_of(const po_map_conv *c, const po_tiled *t, uint32_t n_
     return plane;
 }
 
-static po_status build(po_deriving *d, const po_map_conv *c, const po_tiled *t, uint32_t n_t) {
+static po_status build(po_deriving *d, const po_conv *c, const po_tiled *t, uint32_t n_t) {
     int64_t products = 1, batch = c->batch;
     bool frames = c->n == 3 && n_t == 1 && t[0].axis == 0;
     for (uint32_t k = 0; k < n_t; k++) {
@@ -159,7 +159,7 @@ static po_status build(po_deriving *d, const po_map_conv *c, const po_tiled *t, 
     if (products > PO_MOST_PRODUCTS)
         return PO_OK;
     po_derive_begin(d, c->node);
-    po_map_conv plane = plane_of(c, t, n_t, frames, products);
+    po_conv plane = plane_of(c, t, n_t, frames, products);
     po_value_id x = gather(d, take_apart(d, c, t, n_t, batch), t, n_t);
     if (frames) {
         int64_t dims[] = {batch, t[0].n, c->in, t[0].tiles, c->size[1] * c->size[2]};
@@ -185,10 +185,10 @@ static po_status build(po_deriving *d, const po_map_conv *c, const po_tiled *t, 
 }
 
 po_status po_derive_bilinear(po_deriving *d, po_node_id id) {
-    po_map_conv c;
+    po_conv c;
     po_tiled t[2];
     /* Products take the place of groups: with groups of its own the node would interleave both. */
-    if (!po_read_map_conv(d->from, id, &c) || c.group != 1)
+    if (!po_read_conv(d->from, id, &c) || c.group != 1)
         return PO_OK;
     for (uint32_t i = 0; c.n == 3 && i < c.n; i++)
         for (int64_t m = 2; m <= PO_MOST_OUTPUTS; m += 2)

@@ -5,19 +5,19 @@
  * a padded convolution behind one with a bias, which is not proposed. */
 #include "mutate/derive.h"
 
-static bool pointwise(const po_map_conv *c) {
+static bool pointwise(const po_conv *c) {
     for (uint32_t i = 0; i < c->n; i++)
         if (c->kernel[i] != 1 || c->stride[i] != 1 || c->before[i] || c->after[i])
             return false;
     return c->group == 1;
 }
 
-static bool conv_of(const po_deriving *d, po_value_id v, po_map_conv *c) {
+static bool conv_of(const po_deriving *d, po_value_id v, po_conv *c) {
     const po_node *n = po_made_by(d->from, v, PO_OP_Conv);
-    return n && po_read_map_conv(d->from, (po_node_id)(n - d->from->nodes), c);
+    return n && po_read_conv(d->from, (po_node_id)(n - d->from->nodes), c);
 }
 
-static bool unpadded(const po_map_conv *c) {
+static bool unpadded(const po_conv *c) {
     for (uint32_t i = 0; i < c->n; i++)
         if (c->before[i] || c->after[i])
             return false;
@@ -43,24 +43,24 @@ static po_value_id carried(po_deriving *d, po_value_id w2, int64_t out, int64_t 
     return b;
 }
 
-static bool weights_ready(const po_deriving *d, const po_map_conv *c) {
+static bool weights_ready(const po_deriving *d, const po_conv *c) {
     return d->weight[c->w] && (c->b == PO_NONE || d->weight[c->b]);
 }
 
 /* Side conditions: one of the two pointwise, both of one group, and fewer multiplications than both
  * have where the first has no other reader. */
 po_status po_derive_compose(po_deriving *d, po_node_id id) {
-    po_map_conv c, e; /* c of e */
-    if (!po_read_map_conv(d->from, id, &c) || !conv_of(d, c.x, &e) || c.group != 1 ||
-        e.group != 1 || !weights_ready(d, &c) || !weights_ready(d, &e))
+    po_conv c, e; /* c of e */
+    if (!po_read_conv(d->from, id, &c) || !conv_of(d, c.x, &e) || c.group != 1 || e.group != 1 ||
+        !weights_ready(d, &c) || !weights_ready(d, &e))
         return PO_OK;
     int64_t dims[PO_MOST_DIMS] = {c.out, e.in};
     if (pointwise(&c)) {
-        double then = po_map_conv_work(&e) / (double)e.out * (double)c.out;
-        if (then >= po_map_conv_work(&c) + po_map_conv_work(&e))
+        double then = po_conv_work(&e) / (double)e.out * (double)c.out;
+        if (then >= po_conv_work(&c) + po_conv_work(&e))
             return PO_OK;
         po_derive_begin(d, id);
-        int64_t taps = po_kernel_taps(&e);
+        int64_t taps = po_conv_taps(&e);
         po_value_id k = po_mk_reshape(d, c.w, 2, (int64_t[]){c.out, c.in});
         po_value_id w = po_mk_reshape(d, e.w, 2, (int64_t[]){e.out, e.in * taps});
         memcpy(&dims[2], e.kernel, c.n * sizeof *dims);
@@ -69,11 +69,11 @@ po_status po_derive_compose(po_deriving *d, po_node_id id) {
         return po_derive_done(d, po_mk_conv(d, e.x, w, b, &e), "pointwise behind");
     }
     if (pointwise(&e) && (e.b == PO_NONE || unpadded(&c))) {
-        double then = po_map_conv_work(&c) / (double)c.in * (double)e.in;
-        if (then >= po_map_conv_work(&c) + po_map_conv_work(&e))
+        double then = po_conv_work(&c) / (double)c.in * (double)e.in;
+        if (then >= po_conv_work(&c) + po_conv_work(&e))
             return PO_OK;
         po_derive_begin(d, id);
-        int64_t taps = po_kernel_taps(&c);
+        int64_t taps = po_conv_taps(&c);
         po_value_id w = po_mk_reshape(d, c.w, 3, (int64_t[]){c.out, c.in, taps});
         w = po_mk_transpose(d, w, (int[]){0, 2, 1});
         w = po_mk_matmul(d, w, po_mk_reshape(d, e.w, 2, (int64_t[]){e.out, e.in}));
@@ -89,9 +89,9 @@ po_status po_derive_compose(po_deriving *d, po_node_id id) {
 /* K over Concat as a sum, one convolution for each part. Side condition: one group, channels. */
 po_status po_derive_over_concat(po_deriving *d, po_node_id id) {
     enum { MOST = 8 };
-    po_map_conv c;
+    po_conv c;
     const po_node *n;
-    if (!po_read_map_conv(d->from, id, &c) || c.group != 1 ||
+    if (!po_read_conv(d->from, id, &c) || c.group != 1 ||
         !(n = po_made_by(d->from, c.x, PO_OP_Concat)) || po_node_int(n, "axis", 0) != 1 ||
         n->n_in < 2 || n->n_in > MOST)
         return PO_OK;
@@ -107,7 +107,7 @@ po_status po_derive_over_concat(po_deriving *d, po_node_id id) {
     return po_derive_done(d, po_mk_sum(d, n->n_in, y), NULL);
 }
 
-static bool equal_windows(const po_map_conv *a, const po_map_conv *b) {
+static bool equal_windows(const po_conv *a, const po_conv *b) {
     return a->n == b->n && a->group == b->group &&
            memcmp(a->kernel, b->kernel, sizeof a->kernel) == 0 &&
            memcmp(a->stride, b->stride, sizeof a->stride) == 0 &&
@@ -121,7 +121,7 @@ static po_value_id sum_of(po_deriving *d, po_value_id a, po_value_id b) {
 }
 
 /* Kernels moved into a common window, as for parallel convolutions. */
-static bool common(const po_map_conv *a, const po_map_conv *b, po_map_conv *all) {
+static bool common(const po_conv *a, const po_conv *b, po_conv *all) {
     *all = *a;
     for (uint32_t i = 0; i < a->n; i++) {
         if (a->stride[i] != b->stride[i] || a->to[i] != b->to[i])
@@ -142,7 +142,7 @@ static bool common(const po_map_conv *a, const po_map_conv *b, po_map_conv *all)
     return true;
 }
 
-static po_value_id moved(po_deriving *d, const po_map_conv *all, const po_map_conv *c) {
+static po_value_id moved(po_deriving *d, const po_conv *all, const po_conv *c) {
     int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0};
     for (uint32_t i = 0; i < c->n; i++) {
         before[2 + i] = (all->before[i] - c->before[i]) / all->dilation[i];
@@ -155,7 +155,7 @@ static po_value_id moved(po_deriving *d, const po_map_conv *all, const po_map_co
  * convolution and its own input, which is a convolution by the unit. */
 po_status po_derive_conv_sum(po_deriving *d, po_node_id id) {
     const po_node *n = &d->from->nodes[id];
-    po_map_conv a, b, all;
+    po_conv a, b, all;
     if (n->op != PO_OP_Add)
         return PO_OK;
     bool first = conv_of(d, n->in[0], &a), second = conv_of(d, n->in[1], &b);
@@ -179,10 +179,10 @@ po_status po_derive_conv_sum(po_deriving *d, po_node_id id) {
     for (int swap = 0; swap < 2; swap++) {
         if (!(swap ? second : first))
             continue;
-        po_map_conv c = swap ? b : a;
-        if (n->in[1 - swap] != c.x || !po_stride_one(&c))
+        po_conv c = swap ? b : a;
+        if (n->in[1 - swap] != c.x || !po_conv_stride_one(&c))
             continue;
-        int64_t ci = c.in / c.group, taps = po_kernel_taps(&c), at = 0;
+        int64_t ci = c.in / c.group, taps = po_conv_taps(&c), at = 0;
         bool inside = c.in == c.out;
         int64_t dims[PO_MOST_DIMS] = {c.out, ci};
         for (uint32_t i = 0; i < c.n; i++) {
@@ -206,9 +206,9 @@ po_status po_derive_conv_sum(po_deriving *d, po_node_id id) {
 /* K (a + b) as K a + K b where both are made smaller by what comes before (seen by later rounds).
  */
 po_status po_derive_over_add(po_deriving *d, po_node_id id) {
-    po_map_conv c;
+    po_conv c;
     const po_node *n;
-    if (!po_read_map_conv(d->from, id, &c) || !(n = po_made_by(d->from, c.x, PO_OP_Add)))
+    if (!po_read_conv(d->from, id, &c) || !(n = po_made_by(d->from, c.x, PO_OP_Add)))
         return PO_OK;
     int64_t x[PO_MOST_DIMS], y[PO_MOST_DIMS];
     uint32_t rx, ry;

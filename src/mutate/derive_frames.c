@@ -7,8 +7,8 @@
 
 enum { MOST_TAPS = 8 };
 
-static po_map_conv frame_of(const po_map_conv *c) {
-    po_map_conv f = *c;
+static po_conv frame_of(const po_conv *c) {
+    po_conv f = *c;
     f.n--;
     int64_t *lists[] = {f.size, f.to, f.kernel, f.stride, f.dilation, f.before, f.after};
     for (uint32_t k = 0; k < sizeof lists / sizeof *lists; k++)
@@ -25,15 +25,15 @@ static po_value_id turn(po_deriving *d, po_value_id x, uint32_t rank) {
 }
 
 /* [N T, O, ..] as [N, O, T, ..]. */
-static po_value_id unframe(po_deriving *d, const po_map_conv *c, po_value_id y) {
+static po_value_id unframe(po_deriving *d, const po_conv *c, po_value_id y) {
     int64_t dims[PO_MOST_DIMS] = {c->batch, c->to[0], c->out};
     for (uint32_t i = 1; i < c->n; i++)
         dims[2 + i] = c->to[i];
     return turn(d, po_mk_reshape(d, y, c->n + 2, dims), c->n + 2);
 }
 
-static po_status by_channels(po_deriving *d, const po_map_conv *c) {
-    po_map_conv f = frame_of(c);
+static po_status by_channels(po_deriving *d, const po_conv *c) {
+    po_conv f = frame_of(c);
     int64_t g = c->group, taps = c->kernel[0], dims[PO_MOST_DIMS];
     po_value_id part[MOST_TAPS];
     uint32_t n = c->n;
@@ -69,8 +69,8 @@ static po_status by_channels(po_deriving *d, const po_map_conv *c) {
     return po_derive_done(d, unframe(d, c, po_mk_conv(d, x, w, c->b, &f)), "taps as channels");
 }
 
-static po_status by_sum(po_deriving *d, const po_map_conv *c) {
-    po_map_conv f = frame_of(c);
+static po_status by_sum(po_deriving *d, const po_conv *c) {
+    po_conv f = frame_of(c);
     int64_t taps = c->kernel[0], dims[PO_MOST_DIMS];
     po_value_id part[MOST_TAPS];
     uint32_t n = c->n;
@@ -95,8 +95,8 @@ static po_status by_sum(po_deriving *d, const po_map_conv *c) {
 
 /* Side condition: two or three map axes, 2 to 8 taps along the first. */
 po_status po_derive_frames(po_deriving *d, po_node_id id) {
-    po_map_conv c;
-    if (!po_read_map_conv(d->from, id, &c) || c.n < 2 || c.kernel[0] < 2 || c.kernel[0] > MOST_TAPS)
+    po_conv c;
+    if (!po_read_conv(d->from, id, &c) || c.n < 2 || c.kernel[0] < 2 || c.kernel[0] > MOST_TAPS)
         return PO_OK;
     PO_TRY(by_channels(d, &c));
     return by_sum(d, &c);

@@ -8,8 +8,8 @@
 
 enum { MOST_FACTORS = 64, MOST_PARTS = 8 };
 
-static po_status merge(po_deriving *d, const po_map_conv *c, int64_t f) {
-    int64_t g = c->group, ci = c->in / g, co = c->out / g, taps = po_kernel_taps(c);
+static po_status merge(po_deriving *d, const po_conv *c, int64_t f) {
+    int64_t g = c->group, ci = c->in / g, co = c->out / g, taps = po_conv_taps(c);
     po_derive_begin(d, c->node);
     double *unit = PO_NEW_N(d->arena, double, f *f);
     for (int64_t i = 0; i < f; i++)
@@ -19,7 +19,7 @@ static po_status merge(po_deriving *d, const po_map_conv *c, int64_t f) {
     w = po_mk_binary(d, PO_OP_Mul, w, eye);
     int64_t dims[PO_MOST_DIMS] = {c->out, f * ci};
     memcpy(&dims[2], c->kernel, c->n * sizeof *dims);
-    po_map_conv m = *c;
+    po_conv m = *c;
     m.group = g / f;
     po_value_id y = po_mk_conv(d, c->x, po_mk_reshape(d, w, c->n + 2, dims), c->b, &m);
     return po_derive_done(d, y, po_arena_printf(d->arena, "by %lld", (long long)f));
@@ -27,8 +27,8 @@ static po_status merge(po_deriving *d, const po_map_conv *c, int64_t f) {
 
 /* Side condition: at least two groups. */
 po_status po_derive_group_merge(po_deriving *d, po_node_id id) {
-    po_map_conv c;
-    if (!po_read_map_conv(d->from, id, &c) || c.group < 2)
+    po_conv c;
+    if (!po_read_conv(d->from, id, &c) || c.group < 2)
         return PO_OK;
     for (int64_t f = 2; f <= c.group && f <= MOST_FACTORS; f++)
         if (c.group % f == 0)
@@ -38,14 +38,14 @@ po_status po_derive_group_merge(po_deriving *d, po_node_id id) {
 
 /* Side condition: 2 to 8 parts of equal numbers of groups. */
 po_status po_derive_group_split(po_deriving *d, po_node_id id) {
-    po_map_conv c;
-    if (!po_read_map_conv(d->from, id, &c) || c.group < 2)
+    po_conv c;
+    if (!po_read_conv(d->from, id, &c) || c.group < 2)
         return PO_OK;
     for (int64_t parts = 2; parts <= MOST_PARTS; parts++) {
         if (c.group % parts != 0)
             continue;
         po_derive_begin(d, id);
-        po_map_conv m = c;
+        po_conv m = c;
         int64_t ins[MOST_PARTS], outs[MOST_PARTS];
         po_value_id x[MOST_PARTS], w[MOST_PARTS], b[MOST_PARTS], y[MOST_PARTS];
         m.group = c.group / parts;
@@ -65,7 +65,7 @@ po_status po_derive_group_split(po_deriving *d, po_node_id id) {
     return PO_OK;
 }
 
-static bool alike(const po_map_conv *a, const po_map_conv *b) {
+static bool alike(const po_conv *a, const po_conv *b) {
     return a->n == b->n && a->batch == b->batch && a->in == b->in && a->group == 1 &&
            b->group == 1 && (a->b == PO_NONE) == (b->b == PO_NONE) &&
            memcmp(a->size, b->size, sizeof a->size) == 0 &&
@@ -81,12 +81,12 @@ static bool ready(const po_deriving *d, po_value_id v) {
     return v == PO_NONE || d->weight[v] || d->from->values[v].producer == PO_NONE;
 }
 
-static bool read_ready(const po_deriving *d, po_node_id id, po_map_conv *c) {
-    return po_read_map_conv(d->from, id, c) && c->group == 1 && ready(d, c->x) && ready(d, c->w) &&
+static bool read_ready(const po_deriving *d, po_node_id id, po_conv *c) {
+    return po_read_conv(d->from, id, c) && c->group == 1 && ready(d, c->x) && ready(d, c->w) &&
            ready(d, c->b);
 }
 
-static bool reads_one_of(const po_map_conv *part, uint32_t n) {
+static bool reads_one_of(const po_conv *part, uint32_t n) {
     for (uint32_t k = 0; k < n; k++)
         if (part[k].x == part[n].x)
             return true;
@@ -97,7 +97,7 @@ static bool reads_one_of(const po_map_conv *part, uint32_t n) {
  * and zeros up to the widest. Side conditions: different tensors that are inputs of the subprogram,
  * equal windows. */
 po_status po_derive_group_join(po_deriving *d, po_node_id id) {
-    po_map_conv part[MOST_PARTS];
+    po_conv part[MOST_PARTS];
     if (!read_ready(d, id, &part[0]))
         return PO_OK;
     uint32_t n = 1;
@@ -116,7 +116,7 @@ po_status po_derive_group_join(po_deriving *d, po_node_id id) {
         return PO_OK;
     po_derive_begin(d, id);
     po_value_id x[MOST_PARTS], w[MOST_PARTS], b[MOST_PARTS];
-    po_map_conv m = part[0];
+    po_conv m = part[0];
     for (uint32_t k = 0; k < n; k++) {
         x[k] = part[k].x;
         w[k] = po_mk_pad(d, part[k].w, 0, 0, most - part[k].out);

@@ -10,8 +10,8 @@
 enum { MOST = 16 };
 
 /* The convolution that both are parts of; false where there is none. */
-static bool join(po_map_conv *all, const po_map_conv *c) {
-    po_map_conv m = *all;
+static bool join(po_conv *all, const po_conv *c) {
+    po_conv m = *all;
     for (uint32_t i = 0; i < m.n; i++) {
         if (m.stride[i] != c->stride[i] || m.to[i] != c->to[i])
             return false;
@@ -33,7 +33,7 @@ static bool join(po_map_conv *all, const po_map_conv *c) {
     return true;
 }
 
-static po_value_id widened(po_deriving *d, const po_map_conv *all, const po_map_conv *c) {
+static po_value_id widened(po_deriving *d, const po_conv *all, const po_conv *c) {
     int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0};
     for (uint32_t i = 0; i < c->n; i++) {
         before[i + 2] = (all->before[i] - c->before[i]) / all->dilation[i];
@@ -42,8 +42,7 @@ static po_value_id widened(po_deriving *d, const po_map_conv *all, const po_map_
     return po_mk_pads(d, c->w, before, after);
 }
 
-static po_status merge(po_deriving *d, const po_map_conv *all, const po_map_conv *part,
-                       uint32_t n) {
+static po_status merge(po_deriving *d, const po_conv *all, const po_conv *part, uint32_t n) {
     po_derive_begin(d, part[0].node);
     po_value_id w[MOST], b[MOST], y[MOST];
     int64_t outs[MOST];
@@ -64,24 +63,24 @@ static po_status merge(po_deriving *d, const po_map_conv *all, const po_map_conv
 }
 
 /* Weights that may be read before either convolution runs. */
-static bool constant(const po_deriving *d, const po_map_conv *c) {
+static bool constant(const po_deriving *d, const po_conv *c) {
     return d->weight[c->w] && (c->b == PO_NONE || d->weight[c->b]);
 }
 
 po_status po_derive_parallel(po_deriving *d, po_node_id id) {
-    po_map_conv part[MOST], all, c;
-    if (!po_read_map_conv(d->from, id, &all) || all.group != 1 || !constant(d, &all))
+    po_conv part[MOST], all, c;
+    if (!po_read_conv(d->from, id, &all) || all.group != 1 || !constant(d, &all))
         return PO_OK;
     part[0] = all;
     uint32_t n = 1;
     const po_value *x = &d->from->values[all.x];
     for (uint32_t i = 0; i < x->n_uses && n < MOST; i++) {
         po_node_id other = x->uses[i].node;
-        if (other == id || x->uses[i].input != 0 || !po_read_map_conv(d->from, other, &c) ||
+        if (other == id || x->uses[i].input != 0 || !po_read_conv(d->from, other, &c) ||
             c.group != 1 || c.n != all.n || !constant(d, &c))
             continue;
         if (other < id && d->from->nodes[other].op == PO_OP_Conv) {
-            po_map_conv earlier = c;
+            po_conv earlier = c;
             if (join(&earlier, &part[0]))
                 return PO_OK; /* found from there */
         }

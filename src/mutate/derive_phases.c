@@ -11,7 +11,7 @@ typedef struct phased {
     int64_t d, lead, length, pad, tail; /* zeros before the map; of a phase; of the convolution */
 } phased;
 
-static phased plan(const po_map_conv *c, uint32_t i) {
+static phased plan(const po_conv *c, uint32_t i) {
     phased p = {.d = c->dilation[i]};
     p.lead = c->before[i] % p.d;
     p.pad = c->before[i] / p.d;
@@ -22,8 +22,8 @@ static phased plan(const po_map_conv *c, uint32_t i) {
 }
 
 po_status po_derive_phases(po_deriving *d, po_node_id id) {
-    po_map_conv c;
-    if (!po_read_map_conv(d->from, id, &c) || po_dilation_one(&c))
+    po_conv c;
+    if (!po_read_conv(d->from, id, &c) || po_conv_dilation_one(&c))
         return PO_OK;
     phased p[PO_MAP_AXES];
     for (uint32_t i = 0; i < c.n; i++) {
@@ -38,7 +38,7 @@ po_status po_derive_phases(po_deriving *d, po_node_id id) {
     int perm[PO_MOST_DIMS];
     uint32_t r = 2, n = c.n;
     int64_t phases = 1;
-    po_map_conv flat = c;
+    po_conv flat = c;
     for (uint32_t i = 0; i < n; i++) {
         before[i + 2] = p[i].d > 1 ? p[i].lead : 0;
         after[i + 2] = p[i].d > 1 ? p[i].length * p[i].d - p[i].lead - c.size[i] : 0;

@@ -1,7 +1,7 @@
 /* Convolutions of single taps as matrix products over the channels, and back. Equal everywhere. */
 #include "mutate/derive.h"
 
-static bool is_point(const po_map_conv *c) {
+static bool is_point(const po_conv *c) {
     for (uint32_t i = 0; i < c->n; i++)
         if (c->kernel[i] != 1 || c->before[i] || c->after[i])
             return false;
@@ -10,8 +10,8 @@ static bool is_point(const po_map_conv *c) {
 
 /* Side condition: kernel 1, no padding; a stride drops what it leaves out first. */
 po_status po_derive_point(po_deriving *d, po_node_id id) {
-    po_map_conv c;
-    if (!po_read_map_conv(d->from, id, &c) || !is_point(&c))
+    po_conv c;
+    if (!po_read_conv(d->from, id, &c) || !is_point(&c))
         return PO_OK;
     int64_t area = 1, g = c.group, dims[PO_MOST_DIMS] = {c.batch, c.out};
     for (uint32_t i = 0; i < c.n; i++) {
@@ -50,7 +50,7 @@ po_status po_derive_as_conv(po_deriving *d, po_node_id id) {
     for (uint32_t i = 0; i + 2 < rx; i++)
         batch *= x[i];
     po_derive_begin(d, id);
-    po_map_conv c = {.n = 2, .group = 1, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
+    po_conv c = {.n = 2, .group = 1, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
     po_value_id a = po_mk_reshape(d, node->in[0], 3, (int64_t[]){batch, m, k});
     a = po_mk_transpose(d, a, (int[]){0, 2, 1});
     a = po_mk_reshape(d, a, 4, (int64_t[]){batch, k, m, 1});

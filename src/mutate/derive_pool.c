@@ -5,61 +5,43 @@
  * pointwise convolution; a pool without padding composes with the convolution before it into one of
  * a larger kernel and stride. */
 #include "mutate/derive.h"
+#include "ops/window.h"
 
 /* An average pool as a depthwise convolution's lists. */
-static bool read_pool(const po_graph *g, po_node_id id, po_map_conv *c, bool *counts_pads) {
+static bool read_pool(const po_graph *g, po_node_id id, po_conv *c, bool *counts_pads) {
     const po_node *n = &g->nodes[id];
     int64_t x[PO_MOST_DIMS], y[PO_MOST_DIMS];
-    uint32_t rx, ry, have, want;
+    uint32_t rx, ry;
+    po_window w;
     if (n->op != PO_OP_AveragePool || !po_rearrangeable(g, n->in[0]) ||
         !po_dims_of(g, n->in[0], &rx, x) || !po_dims_of(g, n->out[0], &ry, y) || rx < 3 ||
-        rx > 2 + PO_MAP_AXES || ry != rx || po_node_int(n, "ceil_mode", 0) ||
-        !po_node_string_is(n, "auto_pad", "NOTSET", "NOTSET"))
+        rx > 2 + PO_MAP_AXES || ry != rx || !po_window_of(g, n, rx - 2, NULL, &w) || w.ceil)
         return false;
-    *c = (po_map_conv){.node = id,
-                       .x = n->in[0],
-                       .w = PO_NONE,
-                       .b = PO_NONE,
-                       .y = n->out[0],
-                       .n = rx - 2,
-                       .batch = x[0],
-                       .in = x[1],
-                       .out = x[1],
-                       .group = x[1]};
-    const int64_t *k = po_node_ints(n, "kernel_shape", &have);
-    const int64_t *s = po_node_ints(n, "strides", &want);
-    const int64_t *dil, *p;
-    uint32_t n_dil, n_p;
-    dil = po_node_ints(n, "dilations", &n_dil);
-    p = po_node_ints(n, "pads", &n_p);
-    if (!k || have != c->n || (s && want != c->n) || (dil && n_dil != c->n) ||
-        (p && n_p != 2 * c->n))
-        return false;
+    *c = (po_conv){.node = id,
+                   .x = n->in[0],
+                   .w = PO_NONE,
+                   .b = PO_NONE,
+                   .y = n->out[0],
+                   .n = rx - 2,
+                   .batch = x[0],
+                   .in = x[1],
+                   .out = x[1],
+                   .group = x[1]};
     for (uint32_t i = 0; i < c->n; i++) {
         c->size[i] = x[2 + i];
         c->to[i] = y[2 + i];
-        c->kernel[i] = k[i];
-        c->stride[i] = s ? s[i] : 1;
-        c->dilation[i] = dil ? dil[i] : 1;
-        c->before[i] = p ? p[i] : 0;
-        c->after[i] = p ? p[c->n + i] : 0;
-        if (c->kernel[i] < 1 || c->stride[i] < 1 || c->dilation[i] < 1 || c->before[i] < 0 ||
-            c->after[i] < 0)
-            return false;
+        c->kernel[i] = w.kernel[i];
+        c->stride[i] = w.stride[i];
+        c->dilation[i] = w.dilation[i];
+        c->before[i] = w.begin[i];
+        c->after[i] = w.end[i];
     }
-    *counts_pads = po_node_int(n, "count_include_pad", 0) != 0;
+    *counts_pads = po_op_int(g, n, "count_include_pad") != 0;
     return true;
 }
 
-static bool padded(const po_map_conv *c) {
-    for (uint32_t i = 0; i < c->n; i++)
-        if (c->before[i] || c->after[i])
-            return true;
-    return false;
-}
-
 /* How many elements of the map every window sees: [1, 1, map]. */
-static po_value_id counts_of(po_deriving *d, const po_map_conv *c) {
+static po_value_id counts_of(po_deriving *d, const po_conv *c) {
     int64_t dims[PO_MOST_DIMS] = {1, 1}, all = 1;
     for (uint32_t i = 0; i < c->n; i++) {
         dims[2 + i] = c->to[i];
@@ -85,18 +67,18 @@ static po_value_id counts_of(po_deriving *d, const po_map_conv *c) {
 }
 
 po_status po_derive_pool(po_deriving *d, po_node_id id) {
-    po_map_conv c;
+    po_conv c;
     bool counts_pads;
     if (!read_pool(d->from, id, &c, &counts_pads))
         return PO_OK;
     po_derive_begin(d, id);
-    int64_t dims[PO_MOST_DIMS] = {c.out, 1}, taps = po_kernel_taps(&c);
+    int64_t dims[PO_MOST_DIMS] = {c.out, 1}, taps = po_conv_taps(&c);
     memcpy(&dims[2], c.kernel, c.n * sizeof *dims);
     double *ones = PO_NEW_N(d->arena, double, c.out *taps);
     for (int64_t i = 0; i < c.out * taps; i++)
         ones[i] = 1;
     po_value_id y = po_mk_conv(d, c.x, po_mk_table(d, c.n + 2, dims, ones), PO_NONE, &c);
-    bool even = counts_pads || !padded(&c);
+    bool even = counts_pads || !po_conv_padded(&c);
     po_value_id by = even ? po_mk_scalar(d, (double)taps) : counts_of(d, &c);
     return po_derive_done(d, po_mk_binary(d, PO_OP_Div, y, by), NULL);
 }
@@ -105,11 +87,11 @@ po_status po_derive_pool(po_deriving *d, po_node_id id) {
  */
 po_status po_derive_mean_first(po_deriving *d, po_node_id id) {
     const po_node *n = &d->from->nodes[id];
-    po_map_conv c;
+    po_conv c;
     const po_node *made;
     if (n->op != PO_OP_GlobalAveragePool || !(made = po_made_by(d->from, n->in[0], PO_OP_Conv)) ||
-        !po_read_map_conv(d->from, (po_node_id)(made - d->from->nodes), &c) ||
-        po_kernel_taps(&c) != 1 || !po_stride_one(&c) || padded(&c))
+        !po_read_conv(d->from, (po_node_id)(made - d->from->nodes), &c) || po_conv_taps(&c) != 1 ||
+        !po_conv_stride_one(&c) || po_conv_padded(&c))
         return PO_OK;
     po_derive_begin(d, id);
     int64_t dims[PO_MOST_DIMS] = {c.batch, c.in};
@@ -123,17 +105,17 @@ po_status po_derive_mean_first(po_deriving *d, po_node_id id) {
 /* A pool of a convolution as one convolution. Side conditions: neither dilated nor grouped, the
  * pool without padding. Kernel k + s (q - 1), stride s times the pool's. */
 po_status po_derive_pool_into_conv(po_deriving *d, po_node_id id) {
-    po_map_conv p, c;
+    po_conv p, c;
     bool counts_pads;
     const po_node *made;
-    if (!read_pool(d->from, id, &p, &counts_pads) || padded(&p) || !po_dilation_one(&p) ||
-        !(made = po_made_by(d->from, p.x, PO_OP_Conv)) ||
-        !po_read_map_conv(d->from, (po_node_id)(made - d->from->nodes), &c) || c.group != 1 ||
-        !po_dilation_one(&c))
+    if (!read_pool(d->from, id, &p, &counts_pads) || po_conv_padded(&p) ||
+        !po_conv_dilation_one(&p) || !(made = po_made_by(d->from, p.x, PO_OP_Conv)) ||
+        !po_read_conv(d->from, (po_node_id)(made - d->from->nodes), &c) || c.group != 1 ||
+        !po_conv_dilation_one(&c))
         return PO_OK;
     po_derive_begin(d, id);
     /* The kernel by a table along each axis: row t' has tap t at t' = t + s j for every j < q. */
-    po_map_conv m = c;
+    po_conv m = c;
     int64_t dims[PO_MOST_DIMS] = {c.out, c.in};
     memcpy(&dims[2], c.kernel, c.n * sizeof *dims);
     po_value_id w = c.w;
@@ -155,6 +137,6 @@ po_status po_derive_pool_into_conv(po_deriving *d, po_node_id id) {
         m.after[i] = po_larger(0, (p.to[i] - 1) * m.stride[i] + wide - c.before[i] - c.size[i]);
     }
     w = po_mk_reshape(d, w, c.n + 2, dims);
-    w = po_mk_binary(d, PO_OP_Div, w, po_mk_scalar(d, (double)po_kernel_taps(&p)));
+    w = po_mk_binary(d, PO_OP_Div, w, po_mk_scalar(d, (double)po_conv_taps(&p)));
     return po_derive_done(d, po_mk_conv(d, c.x, w, c.b, &m), NULL);
 }

@@ -18,8 +18,8 @@ static po_value_id with_axis(po_deriving *d, po_value_id v, uint32_t axis) {
 }
 
 /* A copy of the lists with an axis of kernel 1 put in, or with axis `at` taken out. */
-static po_map_conv widened(const po_map_conv *c, uint32_t at) {
-    po_map_conv w = *c;
+static po_conv widened(const po_conv *c, uint32_t at) {
+    po_conv w = *c;
     int64_t *lists[] = {w.size, w.to, w.kernel, w.stride, w.dilation, w.before, w.after};
     for (uint32_t k = 0; k < sizeof lists / sizeof *lists; k++) {
         memmove(&lists[k][at + 1], &lists[k][at], (c->n - at) * sizeof(int64_t));
@@ -29,8 +29,8 @@ static po_map_conv widened(const po_map_conv *c, uint32_t at) {
     return w;
 }
 
-static po_map_conv narrowed(const po_map_conv *c, uint32_t at) {
-    po_map_conv w = *c;
+static po_conv narrowed(const po_conv *c, uint32_t at) {
+    po_conv w = *c;
     int64_t *lists[] = {w.size, w.to, w.kernel, w.stride, w.dilation, w.before, w.after};
     for (uint32_t k = 0; k < sizeof lists / sizeof *lists; k++)
         memmove(&lists[k][at], &lists[k][at + 1], (c->n - at - 1) * sizeof(int64_t));
@@ -38,9 +38,9 @@ static po_map_conv narrowed(const po_map_conv *c, uint32_t at) {
     return w;
 }
 
-static po_status widen(po_deriving *d, const po_map_conv *c, uint32_t at, const char *detail) {
+static po_status widen(po_deriving *d, const po_conv *c, uint32_t at, const char *detail) {
     po_derive_begin(d, c->node);
-    po_map_conv wide = widened(c, at);
+    po_conv wide = widened(c, at);
     po_value_id x = with_axis(d, c->x, 2 + at), w = with_axis(d, c->w, 2 + at);
     po_value_id y = po_mk_conv(d, x, w, c->b, &wide);
     int64_t dims[PO_MOST_DIMS] = {c->batch, c->out, c->to[0]};
@@ -48,9 +48,9 @@ static po_status widen(po_deriving *d, const po_map_conv *c, uint32_t at, const 
 }
 
 /* Axis `at` into the batch. */
-static po_status narrow(po_deriving *d, const po_map_conv *c, uint32_t at, const char *detail) {
+static po_status narrow(po_deriving *d, const po_conv *c, uint32_t at, const char *detail) {
     po_derive_begin(d, c->node);
-    po_map_conv flat = narrowed(c, at);
+    po_conv flat = narrowed(c, at);
     uint32_t n = c->n;
     int64_t dims[PO_MOST_DIMS], wd[PO_MOST_DIMS] = {c->out, c->in / c->group};
     int perm[PO_MOST_DIMS] = {0, 2 + (int)at, 1}, back[PO_MOST_DIMS] = {0, 2};
@@ -90,16 +90,16 @@ static po_status narrow(po_deriving *d, const po_map_conv *c, uint32_t at, const
 }
 
 po_status po_derive_rank(po_deriving *d, po_node_id id) {
-    po_map_conv c;
-    if (!po_read_map_conv(d->from, id, &c) || c.n != 1)
+    po_conv c;
+    if (!po_read_conv(d->from, id, &c) || c.n != 1)
         return PO_OK;
     PO_TRY(widen(d, &c, 0, "height 1"));
     return widen(d, &c, 1, "width 1");
 }
 
 po_status po_derive_fewer_axes(po_deriving *d, po_node_id id) {
-    po_map_conv c;
-    if (!po_read_map_conv(d->from, id, &c) || c.n < 2)
+    po_conv c;
+    if (!po_read_conv(d->from, id, &c) || c.n < 2)
         return PO_OK;
     for (uint32_t i = 0; i < c.n; i++)
         if (c.kernel[i] == 1 && c.stride[i] == 1 && c.before[i] == 0 && c.after[i] == 0)

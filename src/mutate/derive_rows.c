@@ -20,15 +20,15 @@ static po_value_id outwards(po_deriving *d, po_value_id x, uint32_t n, uint32_t 
 }
 
 /* The products' convolution over [other, tiles]. */
-static po_map_conv plane_of(const po_map_conv *c, const po_tiled *t) {
-    po_map_conv p = {.node = c->node,
-                     .n = 2,
-                     .group = t->n,
-                     .size = {1, t->tiles},
-                     .to = {1, t->tiles},
-                     .kernel = {1, 1},
-                     .stride = {1, 1},
-                     .dilation = {1, 1}};
+static po_conv plane_of(const po_conv *c, const po_tiled *t) {
+    po_conv p = {.node = c->node,
+                 .n = 2,
+                 .group = t->n,
+                 .size = {1, t->tiles},
+                 .to = {1, t->tiles},
+                 .kernel = {1, 1},
+                 .stride = {1, 1},
+                 .dilation = {1, 1}};
     if (c->n == 2) {
         uint32_t o = 1 - t->axis;
         p.size[0] = c->size[o];
@@ -42,9 +42,9 @@ static po_map_conv plane_of(const po_map_conv *c, const po_tiled *t) {
     return p;
 }
 
-static po_status build(po_deriving *d, const po_map_conv *c, const po_tiled *t) {
+static po_status build(po_deriving *d, const po_conv *c, const po_tiled *t) {
     po_derive_begin(d, c->node);
-    po_map_conv plane = plane_of(c, t);
+    po_conv plane = plane_of(c, t);
     int64_t rows = plane.size[0], made = plane.to[0], batch = t->d * c->batch;
     uint32_t n = c->n, map = n; /* of [N, (other), axis, C], where the axis stands */
     po_value_id x = inwards(d, c->x, n, t->axis), part[PO_MOST_PRODUCTS];
@@ -85,9 +85,9 @@ static po_status build(po_deriving *d, const po_map_conv *c, const po_tiled *t) 
 
 po_status po_derive_rows(po_deriving *d, po_node_id id) {
     static const int64_t outputs[] = {2, 3, 4, 6};
-    po_map_conv c;
+    po_conv c;
     po_tiled t;
-    if (!po_read_map_conv(d->from, id, &c) || c.group != 1 || c.n > 2)
+    if (!po_read_conv(d->from, id, &c) || c.group != 1 || c.n > 2)
         return PO_OK;
     for (uint32_t i = 0; i < c.n; i++)
         for (uint32_t k = 0; k < sizeof outputs / sizeof *outputs; k++)

@@ -7,8 +7,8 @@
 #include "mutate/derive.h"
 
 po_status po_derive_stride(po_deriving *d, po_node_id id) {
-    po_map_conv c;
-    if (!po_read_map_conv(d->from, id, &c) || po_stride_one(&c))
+    po_conv c;
+    if (!po_read_conv(d->from, id, &c) || po_conv_stride_one(&c))
         return PO_OK;
     for (uint32_t i = 0; i < c.n; i++)
         if (c.stride[i] > 1 && c.dilation[i] != 1)
@@ -20,7 +20,7 @@ po_status po_derive_stride(po_deriving *d, po_node_id id) {
     int64_t xm[PO_MOST_DIMS] = {c.batch, c.in}, wm[PO_MOST_DIMS] = {c.out, c.in / c.group};
     int perm[PO_MOST_DIMS] = {0, 1};
     uint32_t n = c.n, r = 2;
-    po_map_conv one = c;
+    po_conv one = c;
     for (uint32_t i = 0; i < n; i++) {
         int64_t s = c.stride[i];
         one.stride[i] = 1;

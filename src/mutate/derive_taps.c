@@ -10,7 +10,7 @@
 enum { MOST_TAPS = 64, BLOCK = 3, MOST_BLOCKS = 9 };
 
 /* The map padded as the convolution pads it, so that no tap falls outside. */
-static po_value_id padded(po_deriving *d, po_value_id v, const po_map_conv *c) {
+static po_value_id padded(po_deriving *d, po_value_id v, const po_conv *c) {
     int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0};
     memcpy(&before[2], c->before, c->n * sizeof *before);
     memcpy(&after[2], c->after, c->n * sizeof *after);
@@ -18,21 +18,21 @@ static po_value_id padded(po_deriving *d, po_value_id v, const po_map_conv *c) {
 }
 
 /* [O, C, taps] to [taps O, C]: every tap's matrix below the other. */
-static po_value_id tap_rows(po_deriving *d, const po_map_conv *c, int64_t taps) {
+static po_value_id tap_rows(po_deriving *d, const po_conv *c, int64_t taps) {
     po_value_id w = po_mk_reshape(d, c->w, 3, (int64_t[]){c->out, c->in, taps});
     w = po_mk_transpose(d, w, (int[]){2, 0, 1});
     return po_mk_reshape(d, w, 2, (int64_t[]){taps * c->out, c->in});
 }
 
-static po_value_id with_bias(po_deriving *d, const po_map_conv *c, po_value_id y) {
+static po_value_id with_bias(po_deriving *d, const po_conv *c, po_value_id y) {
     return c->b == PO_NONE ? y : po_mk_binary(d, PO_OP_Add, y, po_mk_bias_on(d, c->b, c->n));
 }
 
 /* Side condition: one group, more than one tap. */
 po_status po_derive_taps(po_deriving *d, po_node_id id) {
-    po_map_conv c;
+    po_conv c;
     int64_t taps;
-    if (!po_read_map_conv(d->from, id, &c) || c.group != 1 || (taps = po_kernel_taps(&c)) < 2 ||
+    if (!po_read_conv(d->from, id, &c) || c.group != 1 || (taps = po_conv_taps(&c)) < 2 ||
         taps > MOST_TAPS)
         return PO_OK;
     for (int as_matmul = 0; as_matmul < 2; as_matmul++) {
@@ -47,7 +47,7 @@ po_status po_derive_taps(po_deriving *d, po_node_id id) {
             t = po_mk_reshape(d, c.x, 3, (int64_t[]){c.batch, c.in, all});
             t = po_mk_matmul(d, w, t);
         } else {
-            po_map_conv point = c;
+            po_conv point = c;
             for (uint32_t i = 0; i < c.n; i++) {
                 point.kernel[i] = point.stride[i] = point.dilation[i] = 1;
                 point.before[i] = point.after[i] = 0;
@@ -74,11 +74,11 @@ po_status po_derive_taps(po_deriving *d, po_node_id id) {
 
 /* Side condition: some kernel longer than 3; a block's shift is a whole number of strides. */
 po_status po_derive_blocks(po_deriving *d, po_node_id id) {
-    po_map_conv c;
-    if (!po_read_map_conv(d->from, id, &c) || c.group != 1)
+    po_conv c;
+    if (!po_read_conv(d->from, id, &c) || c.group != 1)
         return PO_OK;
     int64_t pieces[PO_MAP_AXES], count = 1;
-    po_map_conv small = c;
+    po_conv small = c;
     for (uint32_t i = 0; i < c.n; i++) {
         pieces[i] = po_up_to(c.kernel[i], BLOCK) / BLOCK;
         if (c.kernel[i] > BLOCK && BLOCK * c.dilation[i] % c.stride[i] != 0)

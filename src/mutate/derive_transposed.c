@@ -10,8 +10,7 @@
 enum { MOST_TAPS = 64 };
 
 /* [N, O, s.., Q..] to [N, O, (Q s)..], cropped to the output's map. */
-static po_value_id interleave(po_deriving *d, const po_map_conv *c, const int64_t *q,
-                              po_value_id y) {
+static po_value_id interleave(po_deriving *d, const po_conv *c, const int64_t *q, po_value_id y) {
     int64_t dims[PO_MOST_DIMS] = {c->batch, c->out}, before[PO_MOST_DIMS] = {0},
             after[PO_MOST_DIMS] = {0};
     int perm[PO_MOST_DIMS] = {0, 1};
@@ -31,13 +30,12 @@ static po_value_id interleave(po_deriving *d, const po_map_conv *c, const int64_
     return po_mk_pads(d, po_mk_reshape(d, y, 2 + n, dims), before, after);
 }
 
-static po_value_id with_bias(po_deriving *d, const po_map_conv *c, po_value_id y) {
+static po_value_id with_bias(po_deriving *d, const po_conv *c, po_value_id y) {
     return c->b == PO_NONE ? y : po_mk_binary(d, PO_OP_Add, y, po_mk_bias_on(d, c->b, c->n));
 }
 
 /* Taps in strides: w [C, O/g, k..] padded, as [g, C/g, O/g, J, s, ..]. */
-static po_value_id by_strides(po_deriving *d, const po_map_conv *c, const int64_t *taps,
-                              bool turned) {
+static po_value_id by_strides(po_deriving *d, const po_conv *c, const int64_t *taps, bool turned) {
     int64_t none[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0};
     int64_t dims[PO_MOST_DIMS] = {c->group, c->in / c->group, c->out / c->group};
     po_value_id w;
@@ -54,8 +52,8 @@ static po_value_id by_strides(po_deriving *d, const po_map_conv *c, const int64_
     return w;
 }
 
-static bool plain(const po_deriving *d, po_node_id id, po_map_conv *c) {
-    if (!po_read_conv_transpose(d->from, id, c) || !po_dilation_one(c))
+static bool plain(const po_deriving *d, po_node_id id, po_conv *c) {
+    if (!po_read_conv_transpose(d->from, id, c) || !po_conv_dilation_one(c))
         return false;
     for (uint32_t i = 0; i < c->n; i++)
         if (c->stride[i] < 1)
@@ -64,14 +62,14 @@ static bool plain(const po_deriving *d, po_node_id id, po_map_conv *c) {
 }
 
 po_status po_derive_subpixel(po_deriving *d, po_node_id id) {
-    po_map_conv c;
+    po_conv c;
     if (!plain(d, id, &c))
         return PO_OK;
     po_derive_begin(d, id);
     int64_t taps[PO_MAP_AXES], q[PO_MAP_AXES], dims[PO_MOST_DIMS], g = c.group, phases = 1;
     int perm[PO_MOST_DIMS] = {0, 2};
     uint32_t n = c.n;
-    po_map_conv m = c;
+    po_conv m = c;
     for (uint32_t i = 0; i < n; i++) {
         taps[i] = po_up_to(c.kernel[i], c.stride[i]) / c.stride[i];
         q[i] = c.size[i] + taps[i] - 1;
@@ -94,8 +92,8 @@ po_status po_derive_subpixel(po_deriving *d, po_node_id id) {
 
 /* Side condition besides: one group, at most 64 taps. */
 po_status po_derive_selective(po_deriving *d, po_node_id id) {
-    po_map_conv c;
-    if (!plain(d, id, &c) || c.group != 1 || po_kernel_taps(&c) > MOST_TAPS)
+    po_conv c;
+    if (!plain(d, id, &c) || c.group != 1 || po_conv_taps(&c) > MOST_TAPS)
         return PO_OK;
     int64_t taps[PO_MAP_AXES], q[PO_MAP_AXES], area = 1, phases = 1, blocks = 1;
     uint32_t n = c.n;

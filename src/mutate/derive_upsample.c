@@ -30,10 +30,10 @@ static bool read_upsampling(const po_graph *g, po_value_id v, uint32_t n, po_val
 }
 
 po_status po_derive_upsample(po_deriving *d, po_node_id id) {
-    po_map_conv c;
+    po_conv c;
     po_value_id x;
     int64_t f[PO_MAP_AXES];
-    if (!po_read_map_conv(d->from, id, &c) || !read_upsampling(d->from, c.x, c.n, &x, f))
+    if (!po_read_conv(d->from, id, &c) || !read_upsampling(d->from, c.x, c.n, &x, f))
         return PO_OK;
     for (uint32_t i = 0; i < c.n; i++)
         if (f[i] > 1 && (c.stride[i] != 1 || c.dilation[i] != 1))
@@ -44,7 +44,7 @@ po_status po_derive_upsample(po_deriving *d, po_node_id id) {
     int64_t dims[PO_MOST_DIMS] = {c.out, c.in / c.group}, phases = 1;
     int64_t apart[PO_MOST_DIMS] = {c.out, c.in / c.group};
     int perm[PO_MOST_DIMS] = {0};
-    po_map_conv m = c;
+    po_conv m = c;
     memcpy(&dims[2], c.kernel, n * sizeof *dims);
     po_value_id w = c.w;
     for (uint32_t i = 0; i < n; i++) {

@@ -1,6 +1,7 @@
 /* A subprogram as a compact program, and as a smaller one of the same structure. */
 #include "mutate/enumerate.h"
 #include "ops/rewrite.h"
+#include "ops/window.h"
 
 typedef struct reading {
     po_arena *arena;
@@ -54,37 +55,35 @@ static bool strip(reading *r, uint32_t output, po_value_id v, bool deeper) {
     return true;
 }
 
-static bool read_windows(const po_node *n, uint32_t maps, en_op *op) {
-    uint32_t count;
-    const int64_t *v;
-    if (maps > EN_MAPS || !po_node_string_is(n, "auto_pad", "NOTSET", "NOTSET"))
+/* The enumeration keeps windows in short numbers. A convolution's kernel is its weights'. */
+static bool read_windows(const reading *r, const po_node *n, uint32_t maps, en_op *op) {
+    const bool conv = n->op == PO_OP_Conv;
+    int64_t kernel[EN_MAPS];
+    po_window w;
+    for (uint32_t m = 0; conv && m < maps && m < EN_MAPS; m++)
+        kernel[m] = po_dim_of(r->g, n->in[1], (int)m + 2);
+    if (maps > EN_MAPS || !po_window_of(r->g, n, maps, conv ? kernel : NULL, &w) || w.ceil)
         return false;
     for (uint32_t m = 0; m < maps; m++) {
-        op->stride[m] = op->dilation[m] = 1;
-        if ((v = po_node_ints(n, "strides", &count)) && count == maps)
-            op->stride[m] = (int16_t)v[m];
-        if ((v = po_node_ints(n, "dilations", &count)) && count == maps)
-            op->dilation[m] = (int16_t)v[m];
-        if ((v = po_node_ints(n, "pads", &count)) && count == 2 * maps) {
-            op->lo[m] = (int16_t)v[m];
-            op->hi[m] = (int16_t)v[maps + m];
-        }
-        if (op->stride[m] < 1 || op->dilation[m] < 1 || op->lo[m] < 0 || op->hi[m] < 0)
-            return false;
+        const int64_t all[] = {w.kernel[m], w.stride[m], w.dilation[m], w.begin[m], w.end[m]};
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+            if (all[i] > INT16_MAX)
+                return false;
+        op->window[m] = conv ? 0 : (int16_t)w.kernel[m];
+        op->stride[m] = (int16_t)w.stride[m];
+        op->dilation[m] = (int16_t)w.dilation[m];
+        op->lo[m] = (int16_t)w.begin[m];
+        op->hi[m] = (int16_t)w.end[m];
     }
     return true;
 }
 
 static bool read_pool(const reading *r, const po_node *n, uint32_t maps, en_op *op) {
-    uint32_t count;
-    const int64_t *v = po_node_ints(n, "kernel_shape", &count);
     bool padded = false;
-    if (!v || count != maps || !read_windows(n, maps, op) || po_op_int(r->g, n, "ceil_mode"))
+    if (!read_windows(r, n, maps, op))
         return false;
-    for (uint32_t m = 0; m < maps; m++) {
-        op->window[m] = (int16_t)v[m];
+    for (uint32_t m = 0; m < maps; m++)
         padded |= op->lo[m] || op->hi[m];
-    }
     return !padded || po_op_int(r->g, n, "count_include_pad");
 }
 
@@ -158,7 +157,7 @@ static bool read_node(reading *r, const po_node *n) {
     switch (n->op) {
     case PO_OP_Conv:
         op->kind = EN_CONV;
-        good = op->n_in == 2 && x.rank >= 3 && read_windows(n, x.rank - 2u, op);
+        good = op->n_in == 2 && x.rank >= 3 && read_windows(r, n, x.rank - 2u, op);
         break;
     case PO_OP_MatMul:
         op->kind = EN_MATMUL;

@@ -239,8 +239,8 @@ po_value_id po_mk_sum(po_deriving *d, uint32_t n, const po_value_id *in) {
 }
 
 po_value_id po_mk_conv(po_deriving *d, po_value_id x, po_value_id w, po_value_id b,
-                       const po_map_conv *c) {
-    int64_t in[PO_MOST_DIMS], k[PO_MOST_DIMS], dims[PO_MOST_DIMS], pads[2 * PO_MAP_AXES];
+                       const po_conv *c) {
+    int64_t in[PO_MOST_DIMS], k[PO_MOST_DIMS], dims[PO_MOST_DIMS];
     uint32_t n = shape(d, x, in), m = shape(d, w, k);
     if (n != c->n + 2 || m != n || k[1] * c->group != in[1] || k[0] % c->group != 0) {
         d->dropped = true;
@@ -248,28 +248,15 @@ po_value_id po_mk_conv(po_deriving *d, po_value_id x, po_value_id w, po_value_id
     }
     dims[0] = in[0];
     dims[1] = k[0];
-    bool padded = false;
     for (uint32_t i = 0; i < c->n; i++) {
         int64_t room =
             in[i + 2] + c->before[i] + c->after[i] - c->dilation[i] * (c->kernel[i] - 1) - 1;
         if (room < 0 || k[i + 2] != c->kernel[i] || c->before[i] < 0 || c->after[i] < 0)
             d->dropped = true;
         dims[i + 2] = room < 0 ? 1 : room / c->stride[i] + 1;
-        pads[i] = c->before[i];
-        pads[c->n + i] = c->after[i];
-        padded = padded || c->before[i] || c->after[i];
     }
     po_value_id y = add(d, PO_OP_Conv, b == PO_NONE ? 2 : 3, (po_value_id[]){x, w, b}, n, dims);
-    po_node_id id = d->g->values[y].producer;
-    po_node_set_ints(d->g, id, "kernel_shape", c->n, c->kernel);
-    if (c->group != 1)
-        po_node_set_int(d->g, id, "group", c->group);
-    if (!po_stride_one(c))
-        po_node_set_ints(d->g, id, "strides", c->n, c->stride);
-    if (!po_dilation_one(c))
-        po_node_set_ints(d->g, id, "dilations", c->n, c->dilation);
-    if (padded)
-        po_node_set_ints(d->g, id, "pads", 2 * c->n, pads);
+    po_conv_set_lists(d->g, d->g->values[y].producer, c);
     return y;
 }
 

@@ -29,7 +29,7 @@ static bool add_phase(po_tiled *t, int64_t s, int64_t p, int64_t *row) {
     return true;
 }
 
-bool po_tile(po_arena *arena, const po_map_conv *c, uint32_t axis, int64_t m, po_tiled *t) {
+bool po_tile(po_arena *arena, const po_conv *c, uint32_t axis, int64_t m, po_tiled *t) {
     int64_t s = c->stride[axis], row = 0;
     *t = (po_tiled){.axis = axis, .m = m, .r = c->kernel[axis], .d = c->dilation[axis]};
     t->n = s * (m - 1) + t->r;
@@ -69,7 +69,7 @@ po_value_id po_tiled_constant(po_deriving *d, const po_tiled *t, uint32_t n_t,
     return po_mk_table(d, 2, (int64_t[]){rows, columns}, v);
 }
 
-po_value_id po_tiled_weights(po_deriving *d, const po_map_conv *c, const po_tiled *t, uint32_t n_t,
+po_value_id po_tiled_weights(po_deriving *d, const po_conv *c, const po_tiled *t, uint32_t n_t,
                              int64_t products, uint32_t rank, const int64_t *kernel) {
     int64_t dims[PO_MOST_DIMS] = {products * c->out, c->in}, taps = 1, rest = c->in, rows = 1;
     int perm[PO_MOST_DIMS], k = 0;
@@ -99,7 +99,7 @@ po_value_id po_tiled_weights(po_deriving *d, const po_map_conv *c, const po_tile
     return po_mk_reshape(d, w, rank + 2, dims);
 }
 
-po_value_id po_tiled_bias(po_deriving *d, const po_map_conv *c, const po_tiled *t, uint32_t n_t,
+po_value_id po_tiled_bias(po_deriving *d, const po_conv *c, const po_tiled *t, uint32_t n_t,
                           int64_t products) {
     int64_t one = 0;
     if (c->b == PO_NONE)

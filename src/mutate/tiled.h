@@ -16,7 +16,7 @@ typedef struct po_tiled {
 } po_tiled;
 
 /* False where the axis has no such algorithm, or a single tile. */
-bool po_tile(po_arena *arena, const po_map_conv *c, uint32_t axis, int64_t m, po_tiled *t);
+bool po_tile(po_arena *arena, const po_conv *c, uint32_t axis, int64_t m, po_tiled *t);
 
 typedef enum po_tiled_table { PO_TILED_A, PO_TILED_B, PO_TILED_POWERS } po_tiled_table;
 /* The Kronecker product of the axes' tables. */
@@ -24,10 +24,10 @@ po_value_id po_tiled_constant(po_deriving *d, const po_tiled *t, uint32_t n_t,
                               po_tiled_table which);
 /* w [O, C, k..] as [products O, C, kernel], a convolution's weights: the tiled axes' taps are gone,
  * the others stay in their order; kernel has `rank` dims. */
-po_value_id po_tiled_weights(po_deriving *d, const po_map_conv *c, const po_tiled *t, uint32_t n_t,
+po_value_id po_tiled_weights(po_deriving *d, const po_conv *c, const po_tiled *t, uint32_t n_t,
                              int64_t products, uint32_t rank, const int64_t *kernel);
 /* The bias on the product that every output takes once; PO_NONE for none. */
-po_value_id po_tiled_bias(po_deriving *d, const po_map_conv *c, const po_tiled *t, uint32_t n_t,
+po_value_id po_tiled_bias(po_deriving *d, const po_conv *c, const po_tiled *t, uint32_t n_t,
                           int64_t products);
 /* "F(4,3) along axis 1, .." */
 const char *po_tiled_name(po_deriving *d, const po_tiled *t, uint32_t n_t);

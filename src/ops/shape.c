@@ -7,6 +7,8 @@
 po_status po_rule_bad(po_ctx *ctx, const po_node *node, const char *format, ...) {
     char text[512];
     va_list args;
+    if (!ctx)
+        return PO_BAD_INPUT;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);

@@ -9,7 +9,7 @@
 /* Contents are propagated for tensors of at most this many elements. */
 enum { PO_PARTIAL_MAX = 1024 };
 
-/* PO_BAD_INPUT with "node 'name' (Op): " in front. */
+/* PO_BAD_INPUT with "node 'name' (Op): " in front. Without a context nothing is recorded. */
 __attribute__((format(printf, 3, 4))) po_status po_rule_bad(po_ctx *ctx, const po_node *node,
                                                             const char *format, ...);
 /* Axis in [-rank, rank-1] to [0, rank-1]; PO_BAD_INPUT outside. */

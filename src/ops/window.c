@@ -3,6 +3,8 @@
  * unknown. */
 #include "ops/window.h"
 
+#include "ops/rewrite.h"
+
 /* Larger numbers mean nothing in a window; below it products of two fit 64 bits. */
 #define LIMIT ((int64_t)INT32_MAX)
 
@@ -85,6 +87,30 @@ po_status po_window_read(po_ctx *ctx, const po_graph *graph, const po_node *node
         w->end[i] = pads[n + i];
     }
     return PO_OK;
+}
+
+/* SAME of the sizes that are known; with strides of one it is as much for every size. */
+static bool find_same(const po_graph *graph, const po_node *node, po_window *w) {
+    for (uint32_t i = 0; i < w->n; i++) {
+        int64_t size = po_dim_of(graph, node->in[0], (int)i + 2);
+        if (size < 1 && w->stride[i] != 1)
+            return false;
+        if (po_window_out(w, i, PO_DIM(size < 1 ? LIMIT : size)).value < 0)
+            return false;
+    }
+    return !w->skips;
+}
+
+bool po_window_of(const po_graph *graph, const po_node *node, uint32_t n, const int64_t *kernel,
+                  po_window *w) {
+    if (po_window_read(NULL, graph, node, n, kernel, w) != PO_OK)
+        return false;
+    if (w->same && (node->op == PO_OP_ConvTranspose || !find_same(graph, node, w)))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (w->begin[i] < 0 || w->end[i] < 0)
+            return false;
+    return true;
 }
 
 static int64_t window_extent(const po_window *w, uint32_t axis) {

@@ -18,7 +18,7 @@ static bool compose_convs(po_graph *graph, po_arena *arena, po_node_id id) {
         !po_conv_made(graph, outer.x, &inner) || !po_conv_is_pointwise(&inner) ||
         inner.dtype != outer.dtype)
         return false;
-    bool padded = outer.pad[0] || outer.pad[1] || outer.pad[2] || outer.pad[3];
+    bool padded = po_conv_padded(&outer);
     bool shifted = inner.bias && !po_all_equal(inner.bias, 0);
     if (padded && shifted)
         return false;
@@ -88,7 +88,7 @@ static bool mean_first(po_graph *graph, po_node_id id) {
     po_value_id y = n->out[0];
     po_type type = graph->values[y].type;
     po_value_id mean = mean_of_map(graph, id, c.x);
-    po_value_id made = po_conv_add(graph, id, mean, &c, c.w_id, c.bias_id);
+    po_value_id made = po_conv_add(graph, id, mean, &c, c.w, c.b);
     graph->values[made].type = type;
     po_substitute(graph, y, made);
     return true;

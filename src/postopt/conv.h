@@ -3,23 +3,13 @@
 #ifndef PO_POSTOPT_CONV_H
 #define PO_POSTOPT_CONV_H
 
+#include "ops/conv_view.h"
 #include "ops/recipe.h"
-#include "ops/rewrite.h"
 
-typedef struct po_conv {
-    po_node_id node;
-    po_value_id x, y;
-    po_dtype dtype;
-    int64_t group, out, in; /* in: channels of x, all groups */
-    int64_t kernel[2], stride[2], dilation[2];
-    int64_t pad[4];            /* top, left, bottom, right */
-    const po_tensor *w;        /* [out, in / group, kh, kw] */
-    const po_tensor *bias;     /* [out]; NULL: none */
-    po_value_id w_id, bias_id; /* their values; PO_NONE: no bias */
-} po_conv;
-
-/* Reads a Conv of rank 4 with constant f32 or f64 weights, bias constant or absent, explicit or no
- * padding. False for everything else. */
+/* Reads a Conv of `maps` axes with constant f32 or f64 weights, bias constant or absent: both are
+ * set. False for everything else. */
+bool po_conv_read_maps(const po_graph *graph, po_node_id node, uint32_t maps, po_conv *conv);
+/* Of two axes. */
 bool po_conv_read(const po_graph *graph, po_node_id node, po_conv *conv);
 /* The same for the value's producer. */
 bool po_conv_made(const po_graph *graph, po_value_id value, po_conv *conv);
@@ -34,8 +24,8 @@ const po_recipe *po_conv_bias(const po_graph *graph, po_arena *arena, const po_c
 const po_recipe *po_conv_tiled_bias(const po_graph *graph, po_arena *arena, const po_conv *conv,
                                     int64_t times);
 
-/* Adds a convolution of x beside `place`, everything but x, w and bias taken from `like`; bias may
- * be PO_NONE. Returns its output, of unknown type. */
+/* Adds a convolution of x beside `place`, group, kernel, strides, dilations and pads of `like`;
+ * bias may be PO_NONE. Returns its output, of unknown type. */
 po_value_id po_conv_add(po_graph *graph, po_node_id place, po_value_id x, const po_conv *like,
                         po_value_id w, po_value_id bias);
 /* The same with weights [out, in / group, kernel] (any shape of that many) and bias [out] (may be

@@ -13,42 +13,25 @@ static int64_t block_of(const po_node *n) {
 /* ConvTranspose with kernel = stride = b and no padding writes each output once: with phases p, q,
  * out[o, b i + p, b j + q] = sum_c w[c, o, p, q] x[c, i, j]. */
 static bool transpose_to_pointwise(po_graph *graph, po_arena *arena, po_node_id id) {
-    const po_node *n = &graph->nodes[id];
-    const po_tensor *w = n->op == PO_OP_ConvTranspose ? po_graph_constant(graph, n->in[1]) : NULL;
-    const po_tensor *bias = NULL;
-    uint32_t count;
-    if (!w || w->rank != 4 || w->count == 0 || (w->dtype != PO_F32 && w->dtype != PO_F64) ||
-        po_node_int(n, "group", 1) != 1 || w->dims[2] != w->dims[3] || w->dims[2] < 2 ||
-        po_node_attr(n, "output_shape") || !po_node_string_is(n, "auto_pad", "NOTSET", "NOTSET"))
+    po_conv c;
+    if (graph->nodes[id].op != PO_OP_ConvTranspose || !po_conv_view(graph, id, &c) || c.n != 2 ||
+        !c.weights || c.weights->count == 0 || (c.dtype != PO_F32 && c.dtype != PO_F64) ||
+        c.group != 1 || c.kernel[0] < 2 || po_conv_padded(&c) || !po_conv_dilation_one(&c))
         return false;
-    int64_t b = w->dims[2], in = w->dims[0], out = w->dims[1];
-    const int64_t *strides = po_node_ints(n, "strides", &count);
-    if (!strides || count != 2 || strides[0] != b || strides[1] != b)
-        return false;
-    static const char *const zero_or_one[][2] = {
-        {"pads", "0"}, {"output_padding", "0"}, {"dilations", "1"}};
-    for (size_t k = 0; k < 3; k++) {
-        const int64_t *v = po_node_ints(n, zero_or_one[k][0], &count);
-        for (uint32_t i = 0; i < count; i++)
-            if (v[i] != zero_or_one[k][1][0] - '0')
-                return false;
-    }
-    if (n->n_in > 2 && n->in[2] != PO_NONE) {
-        bias = po_graph_constant(graph, n->in[2]);
-        if (!bias || bias->count != out)
+    const int64_t b = c.kernel[0], in = c.in, out = c.out;
+    for (uint32_t i = 0; i < 2; i++)
+        if (c.kernel[i] != b || c.stride[i] != b || c.extra[i])
             return false;
-    }
-    po_conv made = po_conv_pointwise(w->dtype, out * b * b, in);
-    const po_recipe *v = po_recipe_reshape(arena, po_recipe_doubles(graph, arena, n->in[1]), 3,
+    if (c.b != PO_NONE && (!c.bias || c.bias->count != out))
+        return false;
+    po_conv made = po_conv_pointwise(c.dtype, out * b * b, in);
+    const po_recipe *v = po_recipe_reshape(arena, po_recipe_doubles(graph, arena, c.w), 3,
                                            (const int64_t[]){in, out, b * b});
     v = po_recipe_transpose(arena, v, (const uint32_t[]){2, 1, 0});
-    const po_recipe *shift =
-        bias ? po_conv_tiled_bias(graph, arena,
-                                  &(po_conv){.out = out, .bias = bias, .bias_id = n->in[2]}, b * b)
-             : NULL;
-    po_value_id y = n->out[0];
+    const po_recipe *shift = po_conv_tiled_bias(graph, arena, &c, b * b);
+    po_value_id y = c.y;
     po_type type = graph->values[y].type;
-    po_value_id deep = po_conv_make(graph, id, n->in[0], &made, v, shift);
+    po_value_id deep = po_conv_make(graph, id, c.x, &made, v, shift);
     if (deep == PO_NONE)
         return false;
     po_substitute(graph, y, po_add_depth_to_space(graph, id, deep, b, &type));
@@ -131,11 +114,11 @@ static bool merge_spaces(po_graph *graph, po_arena *arena, po_node_id id) {
         return false;
     int64_t depth = c.out / (b1 * b1 * b2 * b2), block = b1 * b2;
     /* Rows p1, q1, p2, q2, depth of the outputs become p1, p2, q1, q2, depth. */
-    const int64_t parts[5] = {b1, b1, b2, b2, c.w->count / (b1 * b1 * b2 * b2)};
+    const int64_t parts[5] = {b1, b1, b2, b2, c.weights->count / (b1 * b1 * b2 * b2)};
     const int64_t shares[5] = {b1, b1, b2, b2, depth};
     static const uint32_t order[5] = {0, 2, 1, 3, 4};
     const po_recipe *w = po_recipe_reshape(arena, po_conv_weights(graph, arena, &c), 5, parts);
-    w = po_recipe_reshape(arena, po_recipe_transpose(arena, w, order), 4, c.w->dims);
+    w = po_recipe_reshape(arena, po_recipe_transpose(arena, w, order), 4, c.weights->dims);
     po_value_id weights = po_add_recipe(graph, NULL, c.dtype, w), bias = PO_NONE;
     if (c.bias) {
         const po_recipe *b = po_recipe_reshape(arena, po_conv_bias(graph, arena, &c), 5, shares);

@@ -46,9 +46,9 @@ static bool upsampled_through(const po_graph *graph, po_value_id y, po_value_id 
 }
 
 static bool keeps_size(const po_conv *c) {
-    int64_t p = c->pad[0];
+    int64_t p = c->before[0];
     return c->group == 1 && c->kernel[0] == c->kernel[1] && c->kernel[0] == 2 * p + 1 && p > 0 &&
-           c->pad[1] == p && c->pad[2] == p && c->pad[3] == p && c->stride[0] == 1 &&
+           c->before[1] == p && c->after[0] == p && c->after[1] == p && c->stride[0] == 1 &&
            c->stride[1] == 1 && c->dilation[0] == 1 && c->dilation[1] == 1;
 }
 
@@ -58,7 +58,7 @@ static bool read_upsampled(const po_graph *graph, po_node_id id, upsampled_conv 
         !upsampled_through(graph, u->c.x, &u->z, &u->f))
         return false;
     u->k = u->c.kernel[0];
-    u->p = u->c.pad[0];
+    u->p = u->c.before[0];
     const po_dim *d = po_static_dims(graph, u->z, &rank);
     if (!d || rank != 4 || u->p > u->f || u->c.in % PO_CHANNEL_BLOCK || d[1].value != u->c.in)
         return false;
@@ -115,7 +115,7 @@ static po_value_id difference(po_graph *graph, po_arena *arena, const upsampled_
     like.group = u->c.in;
     for (int axis = 0; axis < 2; axis++) {
         like.kernel[axis] = 1 + along[axis];
-        like.pad[axis] = like.pad[2 + axis] = along[axis];
+        like.before[axis] = like.after[axis] = along[axis];
     }
     const int64_t dims[4] = {u->c.in, 1, like.kernel[0], like.kernel[1]};
     po_value_id weights = po_add_floats(graph, NULL, u->c.dtype, 4, dims, w);
@@ -189,7 +189,7 @@ static bool by_differences(po_graph *graph, po_arena *arena, po_node_id id) {
         if ((weights[i] = product_weights(graph, arena, &u, w, kinds[i])) == PO_NONE)
             return false;
     for (int i = 0; i < 4; i++)
-        add_products(graph, arena, &u, kinds[i], weights[i], i ? PO_NONE : u.c.bias_id, parts);
+        add_products(graph, arena, &u, kinds[i], weights[i], i ? PO_NONE : u.c.b, parts);
     int64_t products = u.k * u.k, outputs = u.f * u.f, plane = u.c.out * u.h * u.w;
     po_dtype dtype = u.c.dtype;
     po_arena *keep = graph->arena;
@@ -215,7 +215,7 @@ static bool part_pays(const po_graph *graph, const po_conv *c, int64_t f, po_val
                       int64_t channels) {
     po_value_id z;
     int64_t g;
-    return upsampled_through(graph, part, &z, &g) && f * g <= 64 && c->pad[0] <= f * g &&
+    return upsampled_through(graph, part, &z, &g) && f * g <= 64 && c->before[0] <= f * g &&
            channels > 0 && channels % PO_CHANNEL_BLOCK == 0 && po_rank_of(graph, z) == 4 &&
            pays(f * g, c->kernel[0], channels, per_part);
 }

@@ -70,47 +70,24 @@ typedef struct conv3 {
 } conv3;
 
 static bool read_conv(const po_graph *g, po_node_id id, conv3 *c) {
-    const po_node *n = &g->nodes[id];
-    uint32_t count;
-    const int64_t *v;
-    int64_t strides[3] = {1, 1, 1}, dilations[3] = {1, 1, 1}, pads[6] = {0};
-    const po_tensor *w = n->op == PO_OP_Conv ? po_graph_constant(g, n->in[1]) : NULL;
-    if (!w || w->rank != RANK || w->dtype != PO_F32 || w->count == 0 ||
-        po_node_int(n, "group", 1) != 1 || !po_node_string_is(n, "auto_pad", "NOTSET", "NOTSET") ||
-        !map_dims(g, n->in[0], c->x) || !map_dims(g, n->out[0], c->y))
-        return false;
-    if ((v = po_node_ints(n, "strides", &count)) && count == 3)
-        memcpy(strides, v, sizeof strides);
-    if ((v = po_node_ints(n, "dilations", &count)) && count == 3)
-        memcpy(dilations, v, sizeof dilations);
-    if ((v = po_node_ints(n, "pads", &count)) && count == 6)
-        memcpy(pads, v, sizeof pads);
-    const po_tensor *bias = NULL;
-    if (n->n_in > 2 && n->in[2] != PO_NONE) {
-        bias = po_graph_constant(g, n->in[2]);
-        if (!bias || bias->count != w->dims[0])
-            return false;
-    }
-    if (dilations[0] != 1)
+    po_conv v;
+    if (!po_conv_read_maps(g, id, 3, &v) || v.dtype != PO_F32 || v.group != 1 ||
+        v.dilation[0] != 1 || !map_dims(g, v.x, c->x) || !map_dims(g, v.y, c->y))
         return false;
     c->node = id;
-    c->kt = w->dims[2];
-    c->stride = strides[0];
-    c->pad = pads[0];
-    c->taps = w->dims[3] * w->dims[4];
-    c->plane = (po_conv){.node = id,
-                         .dtype = PO_F32,
-                         .group = 1,
-                         .out = w->dims[0],
-                         .in = w->dims[1],
-                         .kernel = {w->dims[3], w->dims[4]},
-                         .stride = {strides[1], strides[2]},
-                         .dilation = {dilations[1], dilations[2]},
-                         .pad = {pads[1], pads[2], pads[4], pads[5]},
-                         .w = w,
-                         .bias = bias,
-                         .w_id = n->in[1],
-                         .bias_id = bias ? n->in[2] : PO_NONE};
+    c->kt = v.kernel[0];
+    c->stride = v.stride[0];
+    c->pad = v.before[0];
+    c->taps = v.kernel[1] * v.kernel[2];
+    c->plane = v;
+    c->plane.n = 2;
+    for (uint32_t i = 0; i < 2; i++) {
+        c->plane.kernel[i] = v.kernel[i + 1];
+        c->plane.stride[i] = v.stride[i + 1];
+        c->plane.dilation[i] = v.dilation[i + 1];
+        c->plane.before[i] = v.before[i + 1];
+        c->plane.after[i] = v.after[i + 1];
+    }
     return true;
 }
 
@@ -246,7 +223,7 @@ static po_value_id by_channels(po_relayout *f, const conv3 *c, po_value_id x) {
     v = po_recipe_transpose(f->arena, v, (const uint32_t[]){0, 2, 1, 3});
     const int64_t dims[4] = {wide.out, wide.in, wide.kernel[0], wide.kernel[1]};
     po_value_id w =
-        kt == 1 ? po_add_reshaped(f->graph, c->plane.w_id, 4, dims)
+        kt == 1 ? po_add_reshaped(f->graph, c->plane.w, 4, dims)
                 : po_add_recipe(f->graph, NULL, PO_F32, po_recipe_reshape(f->arena, v, 4, dims));
     if (w == PO_NONE)
         return PO_NONE;
@@ -263,7 +240,7 @@ static po_value_id by_channels(po_relayout *f, const conv3 *c, po_value_id x) {
         x = along_time(f, c->node, pick, t_out * kt, t_in, x);
     }
     x = po_add_reshape(f->graph, c->node, x, 4, (int64_t[]){batch * t_out, kt * in, h, wd});
-    x = po_conv_add(f->graph, c->node, x, &wide, w, c->plane.bias_id);
+    x = po_conv_add(f->graph, c->node, x, &wide, w, c->plane.b);
     return po_add_reshape(f->graph, c->node, x, RANK,
                           (int64_t[]){batch, t_out, wide.out, c->y[3], c->y[4]});
 }

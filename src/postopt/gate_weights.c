@@ -46,7 +46,7 @@ static bool gate_between(po_graph *graph, po_arena *arena, const po_conv *c, con
         po_recipe_reshape(arena, columns, 2, (const int64_t[]){c->out * taps, c->in}));
     if (left == PO_NONE)
         return false;
-    po_value_id w1 = po_add_reshaped(graph, inner.w_id, 2, (const int64_t[]){c->in, inner.in});
+    po_value_id w1 = po_add_reshaped(graph, inner.w, 2, (const int64_t[]){c->in, inner.in});
     po_node_id at = c->node;
     po_type t2 = po_type_tensor_i64(graph->arena, c->dtype, 2, (int64_t[]){c->in, inner.in});
     po_value_id s = po_add_reshape(graph, at, g->s, 2, (int64_t[]){c->in, 1});
@@ -65,7 +65,7 @@ static bool gate_between(po_graph *graph, po_arena *arena, const po_conv *c, con
     w = po_add_reshape(graph, at, w, 4, (int64_t[]){c->out, inner.in, c->kernel[0], c->kernel[1]});
     po_conv made = *c;
     made.in = inner.in;
-    po_value_id y = po_conv_add(graph, at, inner.x, &made, w, c->bias_id);
+    po_value_id y = po_conv_add(graph, at, inner.x, &made, w, c->b);
     graph->values[y].type = graph->values[c->y].type;
     po_substitute(graph, c->y, y);
     return true;
@@ -82,7 +82,7 @@ static bool gate_before(po_graph *graph, const po_conv *c, const gated *g) {
     po_type type = po_type_tensor_i64(graph->arena, c->dtype, 4, dims);
     po_value_id plain = graph->nodes[c->node].in[1];
     po_value_id w = po_add_op(graph, c->node, PO_OP_Mul, 2, (po_value_id[]){plain, g->s}, &type);
-    po_value_id y = po_conv_add(graph, c->node, g->x, c, w, c->bias_id);
+    po_value_id y = po_conv_add(graph, c->node, g->x, c, w, c->b);
     graph->values[y].type = graph->values[c->y].type;
     po_substitute(graph, c->y, y);
     return true;

@@ -211,13 +211,13 @@ static bool read_conv(const phases *f, po_node_id id, phase_conv *r) {
         return false;
     uint32_t a = c->kernel[1] > 1, b = 1 - a;
     if (c->kernel[a] < 3 || c->kernel[b] != 1 || c->stride[b] != 1 || c->dilation[a] != 1 ||
-        c->pad[b] || c->pad[b + 2] || c->pad[a] < 0 || c->pad[a + 2] < 0 || c->stride[a] < 1)
+        c->before[b] || c->after[b])
         return false;
     r->axis = 2 + a;
     r->taps = c->kernel[a];
     r->stride = c->stride[a];
-    r->before = c->pad[a];
-    r->after = c->pad[a + 2];
+    r->before = c->before[a];
+    r->after = c->after[a];
     r->from = x[r->axis].value;
     r->to = y[r->axis].value;
     r->across = x[0].value * x[2 + b].value;
@@ -329,9 +329,9 @@ static po_value_id take_sum(phases *f, po_node_id at, const phase_conv *r, const
             po_conv like = po_conv_pointwise(PO_F32, r->conv.in, r->conv.in);
             like.stride[a] = w.stride;
             like.dilation[a] = w.spacing;
-            like.pad[a] = -w.first;
+            like.before[a] = -w.first;
             int64_t behind = (r->tiles - 1) * w.stride + span(&w) - (length - w.first);
-            like.pad[a + 2] = behind > 0 ? behind : 0;
+            like.after[a] = behind > 0 ? behind : 0;
             from = depthwise(f, at, from, r->conv.in, r->axis, w.count, w.c, like);
         }
         y = added(f, at, from, y);

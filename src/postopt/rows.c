@@ -146,7 +146,7 @@ static tables make_tables(po_relayout *f, const rows_conv *r) {
             if (at == 0)
                 count = 0;
             for (int64_t k = 0; k < n; k++) {
-                int64_t row = first + k * d - c->pad[0];
+                int64_t row = first + k * d - c->before[0];
                 if (row < 0 || row >= r->h)
                     continue;
                 int64_t column = place_of(&t.from[strip * t.reads], &count, row);
@@ -270,7 +270,7 @@ static bool convert_conv(po_relayout *f, po_node_id id) {
     grouped.in = n * in;
     grouped.out = n * out;
     grouped.kernel[0] = grouped.dilation[0] = 1;
-    grouped.pad[0] = grouped.pad[2] = 0;
+    grouped.before[0] = grouped.after[0] = 0;
     po_value_id x = po_relayout_twin(f, id, c->x);
     int64_t size = batch * in * r.w, size2 = batch * out * r.w2;
     x = po_add_reshape(g, id, x, 2, (int64_t[]){r.h, size});

@@ -25,16 +25,16 @@ bool po_split_conv(po_graph *graph, po_arena *arena, const po_conv *conv,
     for (int k = 0; k < 2; k++) {
         po_conv part = *conv;
         part.in = channels[k];
-        results[k] = po_conv_add(graph, conv->node, parts[k], &part, weights[k],
-                                 k ? conv->bias_id : PO_NONE);
+        results[k] =
+            po_conv_add(graph, conv->node, parts[k], &part, weights[k], k ? conv->b : PO_NONE);
     }
     add_results(graph, conv, results[0], results[1]);
     return true;
 }
 
 void po_distribute_conv(po_graph *graph, const po_conv *conv, const po_value_id parts[2]) {
-    po_value_id a = po_conv_add(graph, conv->node, parts[0], conv, conv->w_id, PO_NONE);
-    po_value_id b = po_conv_add(graph, conv->node, parts[1], conv, conv->w_id, conv->bias_id);
+    po_value_id a = po_conv_add(graph, conv->node, parts[0], conv, conv->w, PO_NONE);
+    po_value_id b = po_conv_add(graph, conv->node, parts[1], conv, conv->w, conv->b);
     add_results(graph, conv, a, b);
 }
 

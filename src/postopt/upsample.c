@@ -84,9 +84,9 @@ static bool conv_of_upsampled(po_graph *graph, po_arena *arena, po_node_id id) {
         c.kernel[0] < 2 || c.stride[0] != 1 || c.stride[1] != 1 || c.dilation[0] != 1 ||
         c.dilation[1] != 1 || !po_upsampled(graph, c.x, &x, &f))
         return false;
-    int64_t k = c.kernel[0], pad = c.pad[0];
-    for (int i = 0; i < 4; i++)
-        if (c.pad[i] != pad)
+    int64_t k = c.kernel[0], pad = c.before[0];
+    for (int i = 0; i < 2; i++)
+        if (c.before[i] != pad || c.after[i] != pad)
             return false;
     /* Same size out as in: then the phases tile the output. */
     if (2 * pad != k - 1)
@@ -100,9 +100,9 @@ static bool conv_of_upsampled(po_graph *graph, po_arena *arena, po_node_id id) {
     po_conv made = c;
     made.out = f * f * c.out;
     made.kernel[0] = made.kernel[1] = kk;
-    made.pad[0] = made.pad[1] = -p.first;
-    made.pad[2] = made.pad[3] = more + kk - 1 + p.first;
-    if (made.pad[0] < 0 || made.pad[2] < 0)
+    made.before[0] = made.before[1] = -p.first;
+    made.after[0] = made.after[1] = more + kk - 1 + p.first;
+    if (made.before[0] < 0 || made.after[0] < 0)
         return false;
     /* Which tap of the small kernel each tap meets, for each phase: [phase, small tap, tap]. */
     double *meets = PO_NEW_N(arena, double, f *kk *k);
@@ -205,7 +205,7 @@ static bool pointwise_first(po_graph *graph, po_node_id id) {
         !po_upsampled(graph, c.x, &x, &f))
         return false;
     const po_node *like = po_graph_producer(graph, c.x);
-    po_value_id y = po_conv_add(graph, id, x, &c, c.w_id, c.bias_id);
+    po_value_id y = po_conv_add(graph, id, x, &c, c.w, c.b);
     const po_type *t = &graph->values[x].type;
     if (t->has_rank && t->rank == 4)
         graph->values[y].type =

@@ -4,7 +4,7 @@
 #include "simplify/passes.h"
 
 /* Which input holds the weights whose dims are the kernel; 0: none, kernel_shape says it.
- * Transposed convolutions stay: the runtime's SAME is not the standard's. */
+ * Transposed convolutions stay: the runtime's SAME is not the standard's (window.h). */
 static bool has_window(po_op_id op, uint32_t *weights) {
     switch ((po_op)op) {
     case PO_OP_Conv:
@@ -24,41 +24,27 @@ static bool has_window(po_op_id op, uint32_t *weights) {
     }
 }
 
-/* With strides of one, SAME is as much for every size. */
-static bool find_pads(const po_graph *graph, const po_node *n, uint32_t maps, po_window *w) {
-    for (uint32_t i = 0; i < maps && w->same; i++) {
-        int64_t size = po_dim_of(graph, n->in[0], (int)i + 2);
-        if (size < 1 && w->stride[i] != 1)
-            return false;
-        if (po_window_out(w, i, PO_DIM(size < 1 ? INT32_MAX : size)).value < 0)
-            return false;
-    }
-    return !w->skips;
-}
-
-static po_status state_pads(po_ctx *ctx, po_graph *graph, po_node_id id, bool *fired) {
+static bool state_pads(po_graph *graph, po_node_id id) {
     const po_node *n = &graph->nodes[id];
     uint32_t weights;
-    *fired = false;
     if (n->removed || !has_window(n->op, &weights) || !po_node_attr(n, "auto_pad") ||
         po_op_int(graph, n, "ceil_mode"))
-        return PO_OK;
+        return false;
     const int rank = n->in[0] == PO_NONE ? -1 : po_rank_of(graph, n->in[0]);
     if (rank < 3 || rank > PO_MAX_RANK)
-        return PO_OK;
+        return false;
     const uint32_t maps = (uint32_t)rank - 2;
     int64_t kernel[PO_MAX_RANK];
     if (weights) {
         if (po_rank_of(graph, n->in[weights]) != rank)
-            return PO_OK;
+            return false;
         for (uint32_t i = 0; i < maps; i++)
             if ((kernel[i] = po_dim_of(graph, n->in[weights], (int)i + 2)) < 1)
-                return PO_OK;
+                return false;
     }
     po_window w;
-    PO_TRY(po_window_read(ctx, graph, n, maps, weights ? kernel : NULL, &w));
-    if (!find_pads(graph, n, maps, &w))
-        return PO_OK;
+    if (!po_window_of(graph, n, maps, weights ? kernel : NULL, &w))
+        return false;
     int64_t pads[2 * PO_MAX_RANK];
     for (uint32_t i = 0; i < maps; i++) {
         pads[i] = w.begin[i];
@@ -66,15 +52,12 @@ static po_status state_pads(po_ctx *ctx, po_graph *graph, po_node_id id, bool *f
     }
     po_node_remove_attr(graph, id, "auto_pad");
     po_node_set_ints(graph, id, "pads", 2 * maps, pads);
-    *fired = true;
-    return PO_OK;
+    return true;
 }
 
 po_status po_state_pads(po_ctx *ctx, po_graph *graph, po_simplify_state *state) {
-    for (po_node_id id = 0; id < graph->n_nodes; id++) {
-        bool fired;
-        PO_TRY(state_pads(ctx, graph, id, &fired));
-        po_simplify_fired(state, PO_SIMPLIFY_STATE_PADS, fired);
-    }
+    (void)ctx;
+    for (po_node_id id = 0; id < graph->n_nodes; id++)
+        po_simplify_fired(state, PO_SIMPLIFY_STATE_PADS, state_pads(graph, id));
     return PO_OK;
 }

@@ -1,11 +1,11 @@
 /* Convolutions of random programs, and the ways in which mutants write them. */
 #include "random_parts.h"
 
-static po_value_id conv(maker *m, po_value_id x, po_value_id w, const po_map_conv *c) {
+static po_value_id conv(maker *m, po_value_id x, po_value_id w, const po_conv *c) {
     return m->d.dropped ? x : po_mk_conv(&m->d, x, w, PO_NONE, c);
 }
 
-static po_value_id padded(maker *m, po_value_id x, const po_map_conv *c, int64_t shift) {
+static po_value_id padded(maker *m, po_value_id x, const po_conv *c, int64_t shift) {
     int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0};
     for (uint32_t i = 0; i < c->n; i++) {
         before[i + 2] = c->before[i];
@@ -16,15 +16,15 @@ static po_value_id padded(maker *m, po_value_id x, const po_map_conv *c, int64_t
     return m->d.dropped ? x : po_mk_pads(&m->d, x, before, after);
 }
 
-static po_map_conv unpadded(const po_map_conv *c) {
-    po_map_conv plain = *c;
+static po_conv unpadded(const po_conv *c) {
+    po_conv plain = *c;
     memset(plain.before, 0, sizeof plain.before);
     memset(plain.after, 0, sizeof plain.after);
     return plain;
 }
 
 /* A transposed convolution whose pads crop. w: [in, out, kernel]. */
-static po_value_id transposed(maker *m, po_value_id x, po_value_id w, const po_map_conv *c) {
+static po_value_id transposed(maker *m, po_value_id x, po_value_id w, const po_conv *c) {
     tensor t = rl_dims_of(m, x), k = rl_dims_of(m, w);
     int64_t pads[2 * PO_MAP_AXES];
     if (m->d.dropped || t.dim[1] != k.dim[0]) {
@@ -49,7 +49,7 @@ static po_value_id transposed(maker *m, po_value_id x, po_value_id w, const po_m
 }
 
 /* The batch laid side by side along the last axis, with a gap of zeros: too short in the bugs. */
-static po_value_id conv_side_by_side(maker *m, po_value_id x, po_value_id w, const po_map_conv *c) {
+static po_value_id conv_side_by_side(maker *m, po_value_id x, po_value_id w, const po_conv *c) {
     uint32_t last = c->n - 1, axis = c->n + 1;
     int64_t zeros = po_larger(c->before[last], c->after[last]), gap = zeros;
     int64_t size = c->size[last], bug = rl_vary(m, 3, 60);
@@ -69,12 +69,12 @@ static po_value_id conv_side_by_side(maker *m, po_value_id x, po_value_id w, con
 }
 
 /* Dilation along the last axis as phases laid into the batch. */
-static po_value_id conv_phases(maker *m, po_value_id x, po_value_id w, const po_map_conv *c) {
+static po_value_id conv_phases(maker *m, po_value_id x, po_value_id w, const po_conv *c) {
     uint32_t last = c->n - 1, axis = c->n + 1;
     int64_t d = c->dilation[last], bug = rl_vary(m, 4, 50);
     if (c->stride[last] != 1 || d == 1)
         return conv(m, x, w, c);
-    po_map_conv plain = unpadded(c);
+    po_conv plain = unpadded(c);
     plain.dilation[last] = 1;
     x = padded(m, x, c, bug == 1 ? 1 : 0);
     tensor t = rl_dims_of(m, x);
@@ -96,7 +96,7 @@ static po_value_id conv_phases(maker *m, po_value_id x, po_value_id w, const po_
 }
 
 /* Outputs in two parts, or input channels in two terms, or taps of the last axis in two terms. */
-static po_value_id conv_parts(maker *m, po_value_id x, po_value_id w, const po_map_conv *c,
+static po_value_id conv_parts(maker *m, po_value_id x, po_value_id w, const po_conv *c,
                               int64_t way) {
     int64_t bug = rl_vary(m, 4, 50), k = way == 0 ? c->out : way == 1 ? c->in : c->kernel[c->n - 1];
     uint32_t last = c->n - 1, axis = c->n + 1;
@@ -115,7 +115,7 @@ static po_value_id conv_parts(maker *m, po_value_id x, po_value_id w, const po_m
         part[1] = conv(m, rl_slice(m, x, 1, first - (bug == 1), rest, 1),
                        rl_slice(m, w, 1, first, rest, 1), c);
     } else {
-        po_map_conv a = unpadded(c), b = a;
+        po_conv a = unpadded(c), b = a;
         a.kernel[last] = first;
         b.kernel[last] = rest;
         x = padded(m, x, c, 0);
@@ -131,11 +131,11 @@ static po_value_id conv_parts(maker *m, po_value_id x, po_value_id w, const po_m
     return m->d.dropped ? x : po_mk_binary(&m->d, PO_OP_Add, part[0], bug == 3 ? part[0] : part[1]);
 }
 
-static po_value_id conv_turned(maker *m, po_value_id x, po_value_id w, const po_map_conv *c) {
+static po_value_id conv_turned(maker *m, po_value_id x, po_value_id w, const po_conv *c) {
     uint32_t a = c->n, b = c->n + 1;
     if (c->n < 2)
         return conv(m, x, w, c);
-    po_map_conv t = *c;
+    po_conv t = *c;
     for (uint32_t i = 0; i < 2; i++) {
         uint32_t to = c->n - 2 + i, from = c->n - 1 - i;
         t.size[to] = c->size[from];
@@ -150,10 +150,9 @@ static po_value_id conv_turned(maker *m, po_value_id x, po_value_id w, const po_
                       b);
 }
 
-static po_value_id conv_as_transposed(maker *m, po_value_id x, po_value_id w,
-                                      const po_map_conv *c) {
-    po_map_conv t = *c;
-    if (c->group != 1 || !po_stride_one(c))
+static po_value_id conv_as_transposed(maker *m, po_value_id x, po_value_id w, const po_conv *c) {
+    po_conv t = *c;
+    if (c->group != 1 || !po_conv_stride_one(c))
         return conv(m, x, w, c);
     int64_t bug = rl_vary(m, 3, 50);
     for (uint32_t i = 0; i < c->n; i++) {
@@ -170,7 +169,7 @@ static po_value_id conv_as_transposed(maker *m, po_value_id x, po_value_id w,
 
 po_value_id rl_conv_step(maker *m, po_value_id x) {
     tensor t = rl_dims_of(m, x), k = {.n = t.n};
-    po_map_conv c = {.n = t.n - 2, .batch = t.dim[0], .in = t.dim[1], .group = 1};
+    po_conv c = {.n = t.n - 2, .batch = t.dim[0], .in = t.dim[1], .group = 1};
     if (rl_chance(m, 4) && t.dim[1] % 2 == 0)
         c.group = 2;
     else if (rl_chance(m, 8))
@@ -192,7 +191,7 @@ po_value_id rl_conv_step(maker *m, po_value_id x) {
         k.dim[0] = c.in;
         k.dim[1] = rl_draw(m, 1, 3);
         po_value_id w = rl_input(m, k.n, k.dim);
-        po_map_conv other = c;
+        po_conv other = c;
         if (rl_vary(m, 2, 25)) {
             other.before[0] = c.after[0];
             other.after[0] = c.before[0];
@@ -224,7 +223,7 @@ po_value_id rl_conv_step(maker *m, po_value_id x) {
         y = conv_as_transposed(m, x, w, &c);
         break;
     case 8: { /* zeros put around first */
-        po_map_conv plain = unpadded(&c);
+        po_conv plain = unpadded(&c);
         y = conv(m, padded(m, x, &c, c.after[c.n - 1] ? rl_vary(m, 2, 50) : 0), w, &plain);
         break;
     }
@@ -232,7 +231,7 @@ po_value_id rl_conv_step(maker *m, po_value_id x) {
         y = conv(m, x, rl_vary(m, 2, 50) ? rl_reversed(m, w, 2) : rl_detour(m, w), &c);
         break;
     case 10: { /* dilation and padding traded */
-        po_map_conv other = c;
+        po_conv other = c;
         int64_t reach = c.dilation[0] * (c.kernel[0] - 1);
         other.dilation[0] = c.dilation[0] == 1 ? 2 : 1;
         other.before[0] += other.dilation[0] * (c.kernel[0] - 1) - reach;

@@ -35,17 +35,17 @@ graph g (x: f32[1,32,2,3]) -> (y) {
   petopt_47 = i64[3] {1, 9, 12}
   petopt_49 = f32[16,9] {1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0}
   petopt_51 = i64[4] {1, 32, 2, 3}
-  petopt_4 = Conv(x, petopt_0: f32[2,32,1,1], b: f32[2]) {kernel_shape=[1, 1], strides=[1, 1], dilations=[1, 1], pads=[0, 0, 0, 0]} : f32[1,2,2,3] @ petopt_4
-  petopt_6 = Conv(x, petopt_5: f32[32,1,1,2]) {group=32, kernel_shape=[1, 2], strides=[1, 1], dilations=[1, 1], pads=[0, 1, 0, 1]} : f32[1,32,2,4] @ petopt_6
-  petopt_7 = Conv(petopt_6, petopt_1: f32[4,32,1,1]) {kernel_shape=[1, 1], strides=[1, 1], dilations=[1, 1], pads=[0, 0, 0, 0]} : f32[1,4,2,4] @ petopt_7
+  petopt_4 = Conv(x, petopt_0: f32[2,32,1,1], b: f32[2]) {kernel_shape=[1, 1]} : f32[1,2,2,3] @ petopt_4
+  petopt_6 = Conv(x, petopt_5: f32[32,1,1,2]) {kernel_shape=[1, 2], group=32, pads=[0, 1, 0, 1]} : f32[1,32,2,4] @ petopt_6
+  petopt_7 = Conv(petopt_6, petopt_1: f32[4,32,1,1]) {kernel_shape=[1, 1]} : f32[1,4,2,4] @ petopt_7
   petopt_11 = Slice(petopt_7, petopt_8: i64[2], petopt_9: i64[2], petopt_10: i64[2]) : f32[1,2,2,3] @ petopt_11
   petopt_15 = Slice(petopt_7, petopt_12: i64[2], petopt_13: i64[2], petopt_14: i64[2]) : f32[1,2,2,3] @ petopt_15
-  petopt_17 = Conv(x, petopt_16: f32[32,1,2,1]) {group=32, kernel_shape=[2, 1], strides=[1, 1], dilations=[1, 1], pads=[1, 0, 1, 0]} : f32[1,32,3,3] @ petopt_17
-  petopt_18 = Conv(petopt_17, petopt_2: f32[4,32,1,1]) {kernel_shape=[1, 1], strides=[1, 1], dilations=[1, 1], pads=[0, 0, 0, 0]} : f32[1,4,3,3] @ petopt_18
+  petopt_17 = Conv(x, petopt_16: f32[32,1,2,1]) {kernel_shape=[2, 1], group=32, pads=[1, 0, 1, 0]} : f32[1,32,3,3] @ petopt_17
+  petopt_18 = Conv(petopt_17, petopt_2: f32[4,32,1,1]) {kernel_shape=[1, 1]} : f32[1,4,3,3] @ petopt_18
   petopt_22 = Slice(petopt_18, petopt_19: i64[2], petopt_20: i64[2], petopt_21: i64[2]) : f32[1,2,2,3] @ petopt_22
   petopt_26 = Slice(petopt_18, petopt_23: i64[2], petopt_24: i64[2], petopt_25: i64[2]) : f32[1,2,2,3] @ petopt_26
-  petopt_28 = Conv(x, petopt_27: f32[32,1,2,2]) {group=32, kernel_shape=[2, 2], strides=[1, 1], dilations=[1, 1], pads=[1, 1, 1, 1]} : f32[1,32,3,4] @ petopt_28
-  petopt_29 = Conv(petopt_28, petopt_3: f32[8,32,1,1]) {kernel_shape=[1, 1], strides=[1, 1], dilations=[1, 1], pads=[0, 0, 0, 0]} : f32[1,8,3,4] @ petopt_29
+  petopt_28 = Conv(x, petopt_27: f32[32,1,2,2]) {kernel_shape=[2, 2], group=32, pads=[1, 1, 1, 1]} : f32[1,32,3,4] @ petopt_28
+  petopt_29 = Conv(petopt_28, petopt_3: f32[8,32,1,1]) {kernel_shape=[1, 1]} : f32[1,8,3,4] @ petopt_29
   petopt_33 = Slice(petopt_29, petopt_30: i64[3], petopt_31: i64[3], petopt_32: i64[3]) : f32[1,2,2,3] @ petopt_33
   petopt_37 = Slice(petopt_29, petopt_34: i64[3], petopt_35: i64[3], petopt_36: i64[3]) : f32[1,2,2,3] @ petopt_37
   petopt_41 = Slice(petopt_29, petopt_38: i64[3], petopt_39: i64[3], petopt_40: i64[3]) : f32[1,2,2,3] @ petopt_41

@@ -1,0 +1,40 @@
+/* One view of a convolution, plain or transposed, of 1 to 3 map axes: what every rewrite reads of
+ * one and makes another of. Lists that the node leaves out and padding in words are filled in. */
+#ifndef PO_OPS_CONV_VIEW_H
+#define PO_OPS_CONV_VIEW_H
+
+#include "ops/rewrite.h"
+
+enum { PO_MAP_AXES = 3 };
+
+typedef struct po_conv {
+    po_node_id node;
+    po_value_id x, w, b, y; /* b: PO_NONE where there is none */
+    po_dtype dtype;
+    uint32_t n;                                 /* map axes */
+    int64_t batch, in, out, group;              /* channels of all groups */
+    int64_t size[PO_MAP_AXES], to[PO_MAP_AXES]; /* of the map: read, made */
+    int64_t kernel[PO_MAP_AXES], stride[PO_MAP_AXES], dilation[PO_MAP_AXES];
+    int64_t before[PO_MAP_AXES], after[PO_MAP_AXES]; /* zeros around the map */
+    int64_t extra[PO_MAP_AXES];                      /* output_padding of a transposed one */
+    const po_tensor *weights, *bias;                 /* NULL: no constants */
+} po_conv;
+
+/* Reads a Conv or ConvTranspose whose weights have a known shape that fits its group. batch, size
+ * and to are -1 where they are open. False for everything else, for lists of another length, for
+ * padding below zero, and where SAME hangs on sizes that are open. */
+bool po_conv_view(const po_graph *graph, po_node_id node, po_conv *conv);
+/* No size is open, and the output is as long as kernel, strides, dilations and pads make it. */
+bool po_conv_fits(const po_conv *conv);
+
+bool po_conv_stride_one(const po_conv *conv);
+bool po_conv_dilation_one(const po_conv *conv);
+bool po_conv_padded(const po_conv *conv);
+int64_t po_conv_taps(const po_conv *conv);
+/* Multiplications; every size is known. */
+double po_conv_work(const po_conv *conv);
+/* kernel_shape, group, strides, dilations and pads of a Conv node, from the view; what is as the
+ * standard has it by itself is left out, but kernel_shape. */
+void po_conv_set_lists(po_graph *graph, po_node_id node, const po_conv *conv);
+
+#endif
