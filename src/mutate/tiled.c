@@ -1,48 +1,25 @@
-/* Strides become phases with an algorithm each, and the tables of several axes one table, by the
- * Kronecker product. Weights are transformed by nodes that run when the model is written. */
+/* The tables of several axes are one table, by the Kronecker product. Weights are transformed by
+ * nodes that run when the model is written. */
 #include "mutate/tiled.h"
 
 #include "ops/bilinear.h"
 
 enum { MOST_STRIDE = 4 };
 
-/* The algorithm for taps p, p + s, .. of the axis, its products from `row` on. */
-static bool add_phase(po_tiled *t, int64_t s, int64_t p, int64_t *row) {
-    int64_t taps = (t->r - p + s - 1) / s;
-    po_bilinear f = {.n = (uint32_t)t->m};
-    if ((taps > 1 && t->m + taps - 1 > PO_BILINEAR_STEADY) ||
-        (taps > 1 && !po_bilinear_make((uint32_t)t->m, (uint32_t)taps, &f)))
-        return false;
-    for (int64_t j = 0; j < f.n; j++) {
-        int64_t at = *row + j;
-        t->scale[at] = taps > 1 ? f.scale[j] : 1;
-        for (int64_t i = 0; i < t->m; i++)
-            t->a[i * t->n + at] = taps > 1 ? f.a[i * f.n + j] : i == j;
-        for (int64_t k = 0; k < f.n; k++)
-            t->b[at * t->n + s * k + p] = taps > 1 ? f.b[j * f.n + k] : j == k;
-        for (int64_t k = 0; k < taps; k++)
-            t->powers[at * t->r + s * k + p] = taps > 1 ? f.powers[j * taps + k] : 1;
-    }
-    if (p == 0)
-        t->one = f.one;
-    *row += f.n;
-    return true;
-}
-
 bool po_tile(po_arena *arena, const po_conv *c, uint32_t axis, int64_t m, po_tiled *t) {
-    int64_t s = c->stride[axis], row = 0;
+    int64_t s = c->stride[axis];
+    po_bilinear f;
     *t = (po_tiled){.axis = axis, .m = m, .r = c->kernel[axis], .d = c->dilation[axis]};
     t->n = s * (m - 1) + t->r;
     if (s > MOST_STRIDE || t->r <= s || (s > 1 && t->d > 1) || t->n > PO_MOST_PRODUCTS ||
-        m > c->to[axis])
+        m > c->to[axis] || m + (t->r + s - 1) / s - 1 > PO_BILINEAR_STEADY ||
+        !po_bilinear_make(arena, PO_POINTS_DYADIC, (uint32_t)m, (uint32_t)t->r, (uint32_t)s, &f))
         return false;
-    t->a = PO_NEW_N(arena, double, m * t->n);
-    t->b = PO_NEW_N(arena, double, t->n * t->n);
-    t->powers = PO_NEW_N(arena, double, t->n * t->r);
-    t->scale = PO_NEW_N(arena, double, t->n);
-    for (int64_t p = 0; p < s; p++)
-        if (!add_phase(t, s, p, &row))
-            return false;
+    t->a = f.a;
+    t->b = f.b;
+    t->powers = f.powers;
+    t->scale = f.scale;
+    t->one = f.one;
     t->step = m * s;
     t->tiles = po_up_to(c->to[axis], t->d * m) / (t->d * m);
     t->room = t->tiles + po_up_to(t->r - s, t->step) / t->step;

@@ -10,9 +10,8 @@ typedef struct po_tiled {
     uint32_t axis;
     int64_t m, r, n, d;        /* outputs, taps, products of a tile (as many as inputs), dilation */
     int64_t step, tiles, room; /* inputs from tile to tile; tiles made; tiles of input held */
-    double *a, *b, *powers;    /* [m][n], [n][n], [n][r] */
-    double *scale;             /* [n]: G is powers / scale */
-    int64_t one;               /* a product that every output takes once */
+    const double *a, *b, *powers, *scale; /* bilinear.h: [m][n], [n][n], [n][r], [n] */
+    int64_t one;                          /* a product that every output takes once */
 } po_tiled;
 
 /* False where the axis has no such algorithm, or a single tile. */

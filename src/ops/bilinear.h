@@ -1,34 +1,43 @@
-/* Toom-Cook algorithms F(m, r): m outputs of a correlation with r taps from m + r - 1 products.
+/* Toom-Cook algorithms F(m, r): m outputs of a correlation with r taps, in fewer products than m r.
  *
  * y = A^T [(G g) * (B^T d)], with d of n = m + r - 1 inputs, g of r taps, y of m outputs. It is the
  * transpose of polynomial multiplication by evaluation at n - 1 finite points and infinity, so with
  * V_k the n x k matrix of powers of the points: A = V_m, G = V_r, B = V_n^-1 (Winograd 1980; PET,
- * section 2, calls such pairs of tables and products multilinear like any convolution). */
+ * section 2, calls such pairs of tables and products multilinear like any convolution). Outputs
+ * `stride` apart: the taps q, q + stride, .. of each residue q meet inputs of that residue, so that
+ * each has an algorithm of its own, whose products stand side by side and are added up;
+ * n = stride (m - 1) + r. */
 #ifndef PO_OPS_BILINEAR_H
 #define PO_OPS_BILINEAR_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/rational.h"
 
 enum {
-    PO_BILINEAR_MAX = 10,  /* products of one algorithm */
+    PO_BILINEAR_MAX = 10,  /* products of one residue */
     PO_BILINEAR_STEADY = 8 /* with more of them float32 loses another digit */
 };
 
+/* Where polynomials are evaluated. */
+typedef enum po_points {
+    PO_POINTS_DYADIC, /* 0, 1, -1, 1/2, -2, 2, -1/2, 3/2, -3/2: all tables but G are exact in f32 */
+    PO_POINTS_STEADY  /* up to 8 products: what loses least in f32. F(4, 3) with 0, +-7/10, +-3/2 is
+                         twice as accurate as with 0, +-1, +-2 (measured) */
+} po_points;
+
 typedef struct po_bilinear {
     uint32_t m, r, n;
-    double a[PO_BILINEAR_MAX * PO_BILINEAR_MAX]; /* A^T: [m][n] */
-    double b[PO_BILINEAR_MAX * PO_BILINEAR_MAX]; /* B^T: [n][n] */
-    double g[PO_BILINEAR_MAX * PO_BILINEAR_MAX]; /* G: [n][r] */
-    /* G is powers / scale, row by row, and both are exact in float32, as A and B are. */
-    double powers[PO_BILINEAR_MAX * PO_BILINEAR_MAX]; /* [n][r] */
-    double scale[PO_BILINEAR_MAX];
-    uint32_t one; /* the product at point 1: every output takes it once, so a bias may go there */
+    const double *a;              /* A^T: [m][n] */
+    const double *b;              /* B^T: [n][n] */
+    const double *powers, *scale; /* [n][r], [n]: G is powers / scale, row by row */
+    uint32_t one; /* a product that every output takes once, so a bias may go there; PO_NONE */
+    const po_rational *exact_a, *exact_b, *exact_g; /* [m][n], [n][n], [n][r] */
 } po_bilinear;
 
-/* False where m + r - 1 is below 3 or above PO_BILINEAR_MAX. The points are 0, 1, -1, 1/2, -2, 2,
- * -1/2, 3/2, -3/2, taken in this order: of small rationals they lose the least accuracy in
- * float32. */
-bool po_bilinear_make(uint32_t m, uint32_t r, po_bilinear *algorithm);
+/* False where the points of a residue do not suffice or there is nothing to gain: a single tap or
+ * output, fewer taps than the stride. Tables are the arena's. */
+bool po_bilinear_make(po_arena *arena, po_points points, uint32_t m, uint32_t r, uint32_t stride,
+                      po_bilinear *algorithm);
 
 #endif

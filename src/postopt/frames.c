@@ -11,13 +11,7 @@
 #include "postopt/passes.h"
 #include "postopt/relayout.h"
 
-enum {
-    RANK = 5,
-    OUTPUTS = 4,
-    MOST_OUTPUTS = 8,
-    MOST_STRIDE = 4,
-    MOST_PRODUCTS = MOST_STRIDE * PO_BILINEAR_MAX
-};
+enum { RANK = 5, OUTPUTS = 4, MOST_OUTPUTS = 8, MOST_STRIDE = 4 };
 /* Of the products of the plain way, at most: the tables take their part. */
 static const double worth_products_of = 0.84;
 /* Of those in tiles of four, at most, in tiles of eight: they lose a digit. */
@@ -91,63 +85,14 @@ static bool read_conv(const po_graph *g, po_node_id id, conv3 *c) {
     return true;
 }
 
-/* Products of a tile of m outputs. With stride s the taps q, q + s, .. of each q < s are a
- * convolution with stride 1 of every s-th frame, with an algorithm of its own; their products stand
- * side by side and the outputs add them up. */
-typedef struct tiling {
-    int64_t m, n, reads;                            /* outputs, products, frames read */
-    double a[MOST_OUTPUTS * MOST_PRODUCTS];         /* [m][n] */
-    double b[MOST_PRODUCTS * MOST_PRODUCTS];        /* [n][reads] */
-    double powers[MOST_PRODUCTS * PO_BILINEAR_MAX]; /* [n][kt]; the weights are these over scale */
-    double scale[MOST_PRODUCTS];
-    int64_t one; /* a product that every output takes once: the bias may go there */
-} tiling;
-
-/* One tap: each output has a product of its own. */
-static void make_single(uint32_t m, po_bilinear *alg) {
-    *alg = (po_bilinear){.m = m, .r = 1, .n = m};
-    for (uint32_t i = 0; i < m; i++) {
-        alg->a[i * m + i] = alg->b[i * m + i] = 1;
-        alg->powers[i] = alg->scale[i] = 1;
-    }
-}
-
-static bool make_tiling(uint32_t m, int64_t kt, int64_t s, tiling *t) {
-    po_bilinear alg[MOST_STRIDE];
-    if (m < 2 || s < 1 || s > MOST_STRIDE || kt <= s || kt > PO_BILINEAR_MAX)
-        return false;
-    *t = (tiling){.m = m, .one = -1};
-    for (int64_t q = 0; q < s; q++) {
-        uint32_t r = (uint32_t)((kt - q + s - 1) / s);
-        if (r == 1)
-            make_single(m, &alg[q]);
-        else if (!po_bilinear_make(m, r, &alg[q]))
-            return false;
-        if (r > 1 && t->one < 0)
-            t->one = t->n + alg[q].one;
-        int64_t reads = q + s * ((int64_t)alg[q].n - 1) + 1;
-        t->reads = reads > t->reads ? reads : t->reads;
-        t->n += alg[q].n;
-    }
-    int64_t first = 0;
-    for (int64_t q = 0; q < s; q++) {
-        int64_t n = alg[q].n, r = alg[q].r;
-        for (int64_t j = 0; j < n; j++) {
-            for (int64_t k = 0; k < n; k++)
-                t->b[(first + j) * t->reads + q + s * k] = alg[q].b[j * n + k];
-            for (int64_t i = 0; i < t->m; i++)
-                t->a[i * t->n + first + j] = alg[q].a[i * n + j];
-            for (int64_t l = 0; l < r; l++)
-                t->powers[(first + j) * kt + q + s * l] = alg[q].powers[j * r + l];
-            t->scale[first + j] = alg[q].scale[j];
-        }
-        first += n;
-    }
-    return true;
+/* Products of a tile of m outputs. */
+static bool make_tiling(po_arena *arena, uint32_t m, const conv3 *c, po_bilinear *t) {
+    return c->stride <= MOST_STRIDE && c->kt > c->stride && c->kt <= PO_BILINEAR_MAX &&
+           po_bilinear_make(arena, PO_POINTS_DYADIC, m, (uint32_t)c->kt, (uint32_t)c->stride, t);
 }
 
 /* The weights of the products, a group for each: G w along time; w is [out, in, kt, taps]. */
-static po_value_id product_weights(po_relayout *f, const conv3 *c, const tiling *alg) {
+static po_value_id product_weights(po_relayout *f, const conv3 *c, const po_bilinear *alg) {
     int64_t n = alg->n, kt = c->kt, pairs = c->plane.out * c->plane.in;
     po_arena *a = f->arena;
     const po_recipe *g =
@@ -166,9 +111,9 @@ static po_value_id product_weights(po_relayout *f, const conv3 *c, const tiling 
 }
 
 /* The bias goes to the product that every output takes once. */
-static po_value_id product_bias(po_relayout *f, const conv3 *c, const tiling *alg) {
+static po_value_id product_bias(po_relayout *f, const conv3 *c, const po_bilinear *alg) {
     int64_t out = c->plane.out, all = alg->n * out;
-    double one[MOST_PRODUCTS] = {0};
+    double *one = PO_NEW_N(f->arena, double, alg->n);
     one[alg->one] = 1;
     const po_recipe *row = po_recipe_reshape(f->arena, po_conv_bias(f->graph, f->arena, &c->plane),
                                              2, (const int64_t[]){1, out});
@@ -179,7 +124,8 @@ static po_value_id product_bias(po_relayout *f, const conv3 *c, const tiling *al
 }
 
 /* F(m, kt) along time. */
-static po_value_id by_products(po_relayout *f, const conv3 *c, const tiling *alg, po_value_id x) {
+static po_value_id by_products(po_relayout *f, const conv3 *c, const po_bilinear *alg,
+                               po_value_id x) {
     int64_t m = alg->m, n = alg->n, out = c->plane.out, in = c->plane.in, t_in = c->x[2];
     int64_t t_out = c->y[2], tiles = (t_out + m - 1) / m, rows = tiles * n;
     po_value_id w = product_weights(f, c, alg);
@@ -190,10 +136,10 @@ static po_value_id by_products(po_relayout *f, const conv3 *c, const tiling *alg
            *a = PO_NEW_N(f->arena, double, t_out *rows);
     for (int64_t tile = 0; tile < tiles; tile++) {
         for (int64_t j = 0; j < n; j++)
-            for (int64_t k = 0; k < alg->reads; k++) {
+            for (int64_t k = 0; k < n; k++) {
                 int64_t t = tile * m * c->stride + k - c->pad;
                 if (t >= 0 && t < t_in)
-                    b[(tile * n + j) * t_in + t] = alg->b[j * alg->reads + k];
+                    b[(tile * n + j) * t_in + t] = alg->b[j * n + k];
             }
         for (int64_t i = 0; i < m && tile * m + i < t_out; i++)
             memcpy(&a[(tile * m + i) * rows + tile * n], &alg->a[i * n], (size_t)n * sizeof *a);
@@ -246,17 +192,17 @@ static po_value_id by_channels(po_relayout *f, const conv3 *c, po_value_id x) {
 }
 
 /* Products along time, over all tiles. */
-static double all_products(const conv3 *c, const tiling *alg) {
+static double all_products(const conv3 *c, const po_bilinear *alg) {
     return (double)((c->y[2] + alg->m - 1) / alg->m) * (double)alg->n;
 }
 
-static bool worth_products(const conv3 *c, tiling *alg) {
+static bool worth_products(po_arena *arena, const conv3 *c, po_bilinear *alg) {
     uint32_t m = c->y[2] < OUTPUTS ? (uint32_t)c->y[2] : OUTPUTS;
-    tiling eight;
+    po_bilinear eight;
     if (c->plane.in % PO_CHANNEL_BLOCK || c->plane.out % PO_CHANNEL_BLOCK ||
-        !make_tiling(m, c->kt, c->stride, alg))
+        !make_tiling(arena, m, c, alg))
         return false;
-    if (c->stride == 1 && make_tiling(MOST_OUTPUTS, c->kt, 1, &eight) &&
+    if (c->stride == 1 && make_tiling(arena, MOST_OUTPUTS, c, &eight) &&
         all_products(c, &eight) <= worth_eight * all_products(c, alg))
         *alg = eight;
     return c->stride == 1 || all_products(c, alg) <= worth_products_of * (double)(c->y[2] * c->kt);
@@ -264,11 +210,11 @@ static bool worth_products(const conv3 *c, tiling *alg) {
 
 static bool convert_conv(po_relayout *f, po_node_id id, uint32_t *products) {
     conv3 c;
-    tiling alg;
+    po_bilinear alg;
     if (!read_conv(f->graph, id, &c))
         return false;
     po_value_id x = po_relayout_twin(f, id, f->graph->nodes[id].in[0]);
-    bool worth = worth_products(&c, &alg);
+    bool worth = worth_products(f->arena, &c, &alg);
     po_value_id y = worth ? by_products(f, &c, &alg, x) : by_channels(f, &c, x);
     if (y == PO_NONE)
         return false;
@@ -300,12 +246,12 @@ static bool convert_mean(po_relayout *f, po_node_id id) {
     return true;
 }
 
-static bool worth_turning(const po_graph *graph) {
+static bool worth_turning(const po_graph *graph, po_arena *arena) {
     for (po_node_id i = 0; i < graph->n_nodes; i++) {
         conv3 c;
-        tiling alg;
+        po_bilinear alg;
         if (!graph->nodes[i].removed && graph->nodes[i].op == PO_OP_Conv &&
-            read_conv(graph, i, &c) && worth_products(&c, &alg))
+            read_conv(graph, i, &c) && worth_products(arena, &c, &alg))
             return true;
     }
     return false;
@@ -314,7 +260,7 @@ static bool worth_turning(const po_graph *graph) {
 po_status po_use_frames(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
     (void)ctx;
     if (!(state->options->algebra & PO_ALGEBRA_FRAMES) || po_model_opset(graph->model, "") < 7 ||
-        !worth_turning(graph))
+        !worth_turning(graph, state->scratch))
         return PO_OK;
     po_relayout f = {.enter = to_frames, .leave = turn};
     po_relayout_start(&f, graph, state->scratch, RANK);

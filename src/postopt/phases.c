@@ -48,6 +48,7 @@ typedef struct phases {
 } phases;
 
 typedef struct phase_conv {
+    po_arena *arena; /* for the algorithms' tables */
     po_conv conv;
     uint32_t axis, m;
     int64_t taps, stride, before, after; /* along the axis; padding */
@@ -118,7 +119,8 @@ typedef struct residue {
 
 static bool read_residue(const phase_conv *r, uint32_t q, residue *e) {
     *e = (residue){.q = q, .r = (uint32_t)((r->taps - q + r->stride - 1) / r->stride)};
-    return e->r < 2 || (e->r + r->m - 1 <= MOST_PRODUCTS && po_bilinear_make(r->m, e->r, &e->alg));
+    return e->r < 2 || (e->r + r->m - 1 <= MOST_PRODUCTS &&
+                        po_bilinear_make(r->arena, PO_POINTS_DYADIC, r->m, e->r, 1, &e->alg));
 }
 
 static uint32_t residues(const phase_conv *r) {
@@ -200,7 +202,7 @@ static bool cost_phases(const po_graph *g, phase_conv *r, double *cost) {
 /* Reads a convolution that gains, with the number of phases that gains most. */
 static bool read_conv(const phases *f, po_node_id id, phase_conv *r) {
     const po_graph *g = f->graph;
-    *r = (phase_conv){.m = 0};
+    *r = (phase_conv){.arena = f->arena};
     if (!po_conv_read(g, id, &r->conv))
         return false;
     const po_conv *c = &r->conv;

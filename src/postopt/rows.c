@@ -72,7 +72,7 @@ static double cost_products(const rows_conv *r) {
 }
 
 /* Reads a convolution that gains by it, with the algorithm that gains most. */
-static bool read_conv(const po_graph *g, po_node_id id, rows_conv *r) {
+static bool read_conv(const po_graph *g, po_arena *arena, po_node_id id, rows_conv *r) {
     uint32_t rank, rank2;
     if (!po_conv_read(g, id, &r->conv) || r->conv.dtype != PO_F32)
         return false;
@@ -94,7 +94,7 @@ static bool read_conv(const po_graph *g, po_node_id id, rows_conv *r) {
     bool found = false;
     for (uint32_t m = 2; m <= MOST_OUTPUTS; m++) {
         if (m + (uint32_t)c->kernel[0] - 1 > PO_BILINEAR_STEADY ||
-            !po_bilinear_make(m, (uint32_t)c->kernel[0], &with.alg))
+            !po_bilinear_make(arena, PO_POINTS_DYADIC, m, (uint32_t)c->kernel[0], 1, &with.alg))
             continue;
         int64_t all = count_tiles(r->h2, c->dilation[0], m);
         for (with.strips = 1; with.strips <= all; with.strips++) {
@@ -252,7 +252,7 @@ static po_value_id product(po_relayout *f, po_node_id at, po_value_id table, po_
 
 static bool convert_conv(po_relayout *f, po_node_id id) {
     rows_conv r;
-    if (!read_conv(f->graph, id, &r))
+    if (!read_conv(f->graph, f->arena, id, &r))
         return false;
     const po_conv *c = &r.conv;
     po_graph *g = f->graph;
@@ -310,11 +310,11 @@ static bool convert_conv(po_relayout *f, po_node_id id) {
 }
 
 /* Every reader is a convolution that will be converted. */
-static bool read_by_rows(const po_graph *g, po_value_id v) {
+static bool read_by_rows(const po_graph *g, po_arena *arena, po_value_id v) {
     const po_value *value = &g->values[v];
     rows_conv r;
     for (uint32_t i = 0; i < value->n_uses; i++)
-        if (value->uses[i].input != 0 || !read_conv(g, value->uses[i].node, &r))
+        if (value->uses[i].input != 0 || !read_conv(g, arena, value->uses[i].node, &r))
             return false;
     return value->n_outputs == 0 && value->n_uses > 0;
 }
@@ -333,7 +333,7 @@ static bool convert_concat(po_relayout *f, po_node_id id) {
             return false;
         known += po_relayout_has(f, in[i]);
     }
-    if (known == 0 || !read_by_rows(f->graph, n->out[0]))
+    if (known == 0 || !read_by_rows(f->graph, f->arena, n->out[0]))
         return false;
     for (uint32_t i = 0; i < n_in; i++)
         in[i] = po_relayout_twin(f, id, in[i]);
@@ -350,8 +350,8 @@ po_status po_use_rows(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
     if (!(state->options->algebra & PO_ALGEBRA_ROWS) || po_model_opset(graph->model, "") < 7)
         return PO_OK;
     for (po_node_id i = 0; i < graph->n_nodes && !any; i++)
-        any =
-            !graph->nodes[i].removed && graph->nodes[i].op == PO_OP_Conv && read_conv(graph, i, &r);
+        any = !graph->nodes[i].removed && graph->nodes[i].op == PO_OP_Conv &&
+              read_conv(graph, state->scratch, i, &r);
     if (!any)
         return PO_OK;
     po_relayout f = {.enter = to_rows, .leave = from_rows};

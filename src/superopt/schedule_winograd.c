@@ -1,4 +1,4 @@
-/* Convolutions by Toom-Cook algorithms along one or both axes of a map (toom.h): fewer
+/* Convolutions by Toom-Cook algorithms along one or both axes of a map (ops/bilinear.h): fewer
  * multiplications, rounding somewhat worse. Weights are transformed while they are read, so that
  * the model keeps its own. A third axis, of frames, is summed over as it stands: frames share their
  * transforms.
@@ -8,7 +8,7 @@
  * weights are transformed once a call, and each block of tile rows is worked from its transform to
  * its outputs without leaving the cache; for large maps of few channels. */
 #include "base/num.h"
-#include "superopt/toom.h"
+#include "ops/bilinear.h"
 #include "superopt/winograd.h"
 
 static int64_t extent(const po_mu *mu, uint32_t label) {
@@ -320,7 +320,7 @@ static void prepare(build *z, po_schedule *s, const po_mu_conv *v, const po_choi
     *z = (build){.s = s, .v = v, .choice = choice, .map = po_for_labels(s)};
     for (uint32_t n = 0; n < 2; n++) {
         const po_conv_axis *axis = &v->map[n];
-        po_toom toom;
+        po_bilinear alg;
         z->m[n] = po_winograd_outputs(axis, choice->n[PO_WINOGRAD_OUTPUTS]);
         z->t[n] = po_winograd_products(axis, choice->n[PO_WINOGRAD_OUTPUTS]);
         if (n && po_conv_alike(axis, &v->map[0])) {
@@ -328,11 +328,11 @@ static void prepare(build *z, po_schedule *s, const po_mu_conv *v, const po_choi
             z->b_table[1] = z->b_table[0];
             z->g_table[1] = z->g_table[0];
         } else if (axis->taps > 1) {
-            po_toom_make(s->arena, (uint32_t)z->m[n], (uint32_t)axis->taps, (uint32_t)axis->stride,
-                         &toom);
-            z->a_table[n] = table(z, "at", toom.m, toom.n, toom.a);
-            z->b_table[n] = table(z, "bt", toom.n, toom.n, toom.b);
-            z->g_table[n] = table(z, "gt", toom.n, toom.r, toom.g);
+            po_bilinear_make(s->arena, PO_POINTS_STEADY, (uint32_t)z->m[n], (uint32_t)axis->taps,
+                             (uint32_t)axis->stride, &alg);
+            z->a_table[n] = table(z, "at", alg.m, alg.n, alg.exact_a);
+            z->b_table[n] = table(z, "bt", alg.n, alg.n, alg.exact_b);
+            z->g_table[n] = table(z, "gt", alg.n, alg.r, alg.exact_g);
         }
     }
     const po_conv_axis *y = &v->map[0], *x = &v->map[1];
