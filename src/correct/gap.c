@@ -36,15 +36,11 @@ static bool read_windows(work *w) {
     const po_node *n = w->node;
     uint32_t rank;
     const po_dim *x = po_static_dims(g, n->in[0], &rank);
-    const bool conv = n->op == PO_OP_Conv;
-    int64_t kernel[PO_RT_MAX_RANK];
     po_window v;
     if (!x || rank < 3 || rank > PO_RT_MAX_RANK)
         return false;
     w->maps = rank - 2;
-    for (uint32_t i = 0; conv && i < w->maps; i++)
-        kernel[i] = po_dim_of(g, n->in[1], (int)i + 2);
-    if (!po_window_of(g, n, w->maps, conv ? kernel : NULL, &v) || v.ceil)
+    if (!po_window_of(g, n, w->maps, &v) || v.ceil)
         return false;
     if (n->op == PO_OP_AveragePool && !po_op_int(g, n, "count_include_pad"))
         return false; /* other zeros would change what it divides by */

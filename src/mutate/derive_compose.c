@@ -5,23 +5,9 @@
  * a padded convolution behind one with a bias, which is not proposed. */
 #include "mutate/derive.h"
 
-static bool pointwise(const po_conv *c) {
-    for (uint32_t i = 0; i < c->n; i++)
-        if (c->kernel[i] != 1 || c->stride[i] != 1 || c->before[i] || c->after[i])
-            return false;
-    return c->group == 1;
-}
-
 static bool conv_of(const po_deriving *d, po_value_id v, po_conv *c) {
     const po_node *n = po_made_by(d->from, v, PO_OP_Conv);
     return n && po_read_conv(d->from, (po_node_id)(n - d->from->nodes), c);
-}
-
-static bool unpadded(const po_conv *c) {
-    for (uint32_t i = 0; i < c->n; i++)
-        if (c->before[i] || c->after[i])
-            return false;
-    return true;
 }
 
 /* The bias of K2 (K1 x + b1) + b2: sums over taps of K2 times b1. */
@@ -55,7 +41,7 @@ po_status po_derive_compose(po_deriving *d, po_node_id id) {
         !weights_ready(d, &c) || !weights_ready(d, &e))
         return PO_OK;
     int64_t dims[PO_MOST_DIMS] = {c.out, e.in};
-    if (pointwise(&c)) {
+    if (po_conv_is_pointwise(&c)) {
         double then = po_conv_work(&e) / (double)e.out * (double)c.out;
         if (then >= po_conv_work(&c) + po_conv_work(&e))
             return PO_OK;
@@ -68,7 +54,7 @@ po_status po_derive_compose(po_deriving *d, po_node_id id) {
         po_value_id b = carried(d, c.w, c.out, c.in, 1, e.b, c.b);
         return po_derive_done(d, po_mk_conv(d, e.x, w, b, &e), "pointwise behind");
     }
-    if (pointwise(&e) && (e.b == PO_NONE || unpadded(&c))) {
+    if (po_conv_is_pointwise(&e) && (e.b == PO_NONE || !po_conv_padded(&c))) {
         double then = po_conv_work(&c) / (double)c.in * (double)e.in;
         if (then >= po_conv_work(&c) + po_conv_work(&e))
             return PO_OK;

@@ -1,17 +1,10 @@
 /* Convolutions of single taps as matrix products over the channels, and back. Equal everywhere. */
 #include "mutate/derive.h"
 
-static bool is_point(const po_conv *c) {
-    for (uint32_t i = 0; i < c->n; i++)
-        if (c->kernel[i] != 1 || c->before[i] || c->after[i])
-            return false;
-    return true;
-}
-
 /* Side condition: kernel 1, no padding; a stride drops what it leaves out first. */
 po_status po_derive_point(po_deriving *d, po_node_id id) {
     po_conv c;
-    if (!po_read_conv(d->from, id, &c) || !is_point(&c))
+    if (!po_read_conv(d->from, id, &c) || po_conv_taps(&c) != 1 || po_conv_padded(&c))
         return PO_OK;
     int64_t area = 1, g = c.group, dims[PO_MOST_DIMS] = {c.batch, c.out};
     for (uint32_t i = 0; i < c.n; i++) {

@@ -5,17 +5,15 @@
  * pointwise convolution; a pool without padding composes with the convolution before it into one of
  * a larger kernel and stride. */
 #include "mutate/derive.h"
-#include "ops/window.h"
 
 /* An average pool as a depthwise convolution's lists. */
 static bool read_pool(const po_graph *g, po_node_id id, po_conv *c, bool *counts_pads) {
     const po_node *n = &g->nodes[id];
     int64_t x[PO_MOST_DIMS], y[PO_MOST_DIMS];
     uint32_t rx, ry;
-    po_window w;
     if (n->op != PO_OP_AveragePool || !po_rearrangeable(g, n->in[0]) ||
         !po_dims_of(g, n->in[0], &rx, x) || !po_dims_of(g, n->out[0], &ry, y) || rx < 3 ||
-        rx > 2 + PO_MAP_AXES || ry != rx || !po_window_of(g, n, rx - 2, NULL, &w) || w.ceil)
+        rx > 2 + PO_MAP_AXES || ry != rx)
         return false;
     *c = (po_conv){.node = id,
                    .x = n->in[0],
@@ -30,14 +28,9 @@ static bool read_pool(const po_graph *g, po_node_id id, po_conv *c, bool *counts
     for (uint32_t i = 0; i < c->n; i++) {
         c->size[i] = x[2 + i];
         c->to[i] = y[2 + i];
-        c->kernel[i] = w.kernel[i];
-        c->stride[i] = w.stride[i];
-        c->dilation[i] = w.dilation[i];
-        c->before[i] = w.begin[i];
-        c->after[i] = w.end[i];
     }
     *counts_pads = po_op_int(g, n, "count_include_pad") != 0;
-    return true;
+    return po_conv_window(g, n, c);
 }
 
 /* How many elements of the map every window sees: [1, 1, map]. */

@@ -55,21 +55,17 @@ static bool strip(reading *r, uint32_t output, po_value_id v, bool deeper) {
     return true;
 }
 
-/* The enumeration keeps windows in short numbers. A convolution's kernel is its weights'. */
+/* The enumeration keeps windows in short numbers, and a convolution's kernel as its weights. */
 static bool read_windows(const reading *r, const po_node *n, uint32_t maps, en_op *op) {
-    const bool conv = n->op == PO_OP_Conv;
-    int64_t kernel[EN_MAPS];
     po_window w;
-    for (uint32_t m = 0; conv && m < maps && m < EN_MAPS; m++)
-        kernel[m] = po_dim_of(r->g, n->in[1], (int)m + 2);
-    if (maps > EN_MAPS || !po_window_of(r->g, n, maps, conv ? kernel : NULL, &w) || w.ceil)
+    if (maps > EN_MAPS || !po_window_of(r->g, n, maps, &w) || w.ceil)
         return false;
     for (uint32_t m = 0; m < maps; m++) {
         const int64_t all[] = {w.kernel[m], w.stride[m], w.dilation[m], w.begin[m], w.end[m]};
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
             if (all[i] > INT16_MAX)
                 return false;
-        op->window[m] = conv ? 0 : (int16_t)w.kernel[m];
+        op->window[m] = n->op == PO_OP_Conv ? 0 : (int16_t)w.kernel[m];
         op->stride[m] = (int16_t)w.stride[m];
         op->dilation[m] = (int16_t)w.dilation[m];
         op->lo[m] = (int16_t)w.begin[m];

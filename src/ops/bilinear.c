@@ -96,6 +96,11 @@ static void add_single(making *t, uint32_t q, uint32_t first) {
     }
 }
 
+/* Of residue q. */
+static uint32_t taps_of(uint32_t r, uint32_t stride, uint32_t q) {
+    return (r - q + stride - 1) / stride;
+}
+
 static const po_rational *find_points(po_points points, uint32_t n) {
     for (size_t i = 0; i < sizeof points_of / sizeof points_of[0]; i++)
         if (points_of[i].of == points && n >= points_of[i].least && n <= points_of[i].most)
@@ -136,7 +141,7 @@ bool po_bilinear_make(po_arena *arena, po_points points, uint32_t m, uint32_t r,
     making t = {
         .m = m, .r = r, .n = stride * (m - 1) + r, .stride = stride, .one = PO_NONE, .ok = true};
     for (uint32_t q = 0; q < stride; q++) {
-        const uint32_t taps = (r - q + stride - 1) / stride;
+        const uint32_t taps = taps_of(r, stride, q);
         if (taps > 1 && !find_points(points, m + taps - 1))
             return false;
     }
@@ -146,7 +151,7 @@ bool po_bilinear_make(po_arena *arena, po_points points, uint32_t m, uint32_t r,
     t.powers = zeros(arena, t.n * r);
     t.scale = zeros(arena, t.n);
     for (uint32_t q = 0, first = 0; q < stride; q++) {
-        const uint32_t taps = (r - q + stride - 1) / stride;
+        const uint32_t taps = taps_of(r, stride, q);
         if (taps > 1)
             add_products(&t, find_points(points, m + taps - 1), q, taps, first);
         else

@@ -4,11 +4,12 @@
 #include "base/num.h"
 #include "ops/window.h"
 
-static bool read_window(const po_graph *graph, const po_node *node, po_conv *c) {
+bool po_conv_window(const po_graph *graph, const po_node *node, po_conv *c) {
     po_window w;
-    if (!po_window_of(graph, node, c->n, c->kernel, &w) || w.output_given)
+    if (!po_window_of(graph, node, c->n, &w) || w.output_given || w.ceil)
         return false;
     for (uint32_t i = 0; i < c->n; i++) {
+        c->kernel[i] = w.kernel[i];
         c->extra[i] = w.extra[i];
         c->stride[i] = w.stride[i];
         c->dilation[i] = w.dilation[i];
@@ -55,13 +56,10 @@ bool po_conv_view(const po_graph *graph, po_node_id id, po_conv *conv) {
     if ((channels >= 0 && channels != c.in) || (made >= 0 && made != c.out))
         return false;
     for (uint32_t i = 0; i < c.n; i++) {
-        c.kernel[i] = po_dim_of(graph, c.w, (int)i + 2);
         c.size[i] = dim(graph, c.x, (int)i + 2, rank);
         c.to[i] = dim(graph, c.y, (int)i + 2, rank);
-        if (c.kernel[i] < 1)
-            return false;
     }
-    if (!read_window(graph, n, &c))
+    if (!po_conv_window(graph, n, &c))
         return false;
     *conv = c;
     return true;
@@ -99,6 +97,10 @@ bool po_conv_padded(const po_conv *c) {
         if (c->before[i] || c->after[i])
             return true;
     return false;
+}
+
+bool po_conv_is_pointwise(const po_conv *c) {
+    return c->group == 1 && po_conv_taps(c) == 1 && po_conv_stride_one(c) && !po_conv_padded(c);
 }
 
 int64_t po_conv_taps(const po_conv *c) {

@@ -24,12 +24,17 @@ typedef struct po_conv {
  * and to are -1 where they are open. False for everything else, for lists of another length, for
  * padding below zero, and where SAME hangs on sizes that are open. */
 bool po_conv_view(const po_graph *graph, po_node_id node, po_conv *conv);
+/* kernel, stride, dilation, before, after and extra of a node with a window on conv->n axes, a pool
+ * too (po_window_of). False also for ceil_mode and output_shape. */
+bool po_conv_window(const po_graph *graph, const po_node *node, po_conv *conv);
 /* No size is open, and the output is as long as kernel, strides, dilations and pads make it. */
 bool po_conv_fits(const po_conv *conv);
 
 bool po_conv_stride_one(const po_conv *conv);
 bool po_conv_dilation_one(const po_conv *conv);
 bool po_conv_padded(const po_conv *conv);
+/* One tap, stride 1, no padding, one group: a matrix over the channels. */
+bool po_conv_is_pointwise(const po_conv *conv);
 int64_t po_conv_taps(const po_conv *conv);
 /* Multiplications; every size is known. */
 double po_conv_work(const po_conv *conv);

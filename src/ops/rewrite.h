@@ -37,6 +37,13 @@ bool po_number_or_none(const po_graph *graph, po_value_id value);
  * The proof takes this for a law (docs/proof.md). */
 bool po_never_negative(const po_graph *graph, po_value_id value);
 
+/* Factors of products are all that is made of the value, perhaps moved or reshaped first
+ * (masked.c): what is off by nothing beside the sum is off by nothing in them. The proof asks. */
+bool po_only_factors(const po_graph *graph, po_value_id value);
+/* Whether a number that hides elements from a softmax may have been added to the value or put into
+ * it: a constant of 87 or more among what it is made of by element-wise nodes and moves. */
+bool po_looks_masked(const po_graph *graph, po_value_id value);
+
 /* Numbers that no constant of the model is the source of (tables, 1/n), rounded from doubles, as an
  * initialiser. Its recipe is a literal: what is derived from weights is added by po_add_recipe. */
 po_value_id po_add_floats(po_graph *graph, const char *name, po_dtype dtype, uint32_t rank,

@@ -101,9 +101,30 @@ static bool find_same(const po_graph *graph, const po_node *node, po_window *w) 
     return !w->skips;
 }
 
-bool po_window_of(const po_graph *graph, const po_node *node, uint32_t n, const int64_t *kernel,
-                  po_window *w) {
-    if (po_window_read(NULL, graph, node, n, kernel, w) != PO_OK)
+/* The input whose dims are the kernel; 0: none, kernel_shape says it. */
+static uint32_t weights_of(po_op_id op) {
+    switch ((po_op)op) {
+    case PO_OP_Conv:
+    case PO_OP_ConvInteger:
+    case PO_OP_ConvTranspose:
+        return 1;
+    case PO_OP_QLinearConv:
+        return 3;
+    default:
+        return 0;
+    }
+}
+
+bool po_window_of(const po_graph *graph, const po_node *node, uint32_t n, po_window *w) {
+    const uint32_t weights = weights_of(node->op);
+    int64_t kernel[PO_MAX_RANK];
+    if (n > PO_MAX_RANK - 2 || (weights && (node->n_in <= weights || node->in[weights] == PO_NONE ||
+                                            po_rank_of(graph, node->in[weights]) != (int)n + 2)))
+        return false;
+    for (uint32_t i = 0; weights && i < n; i++)
+        if ((kernel[i] = po_dim_of(graph, node->in[weights], (int)i + 2)) < 1)
+            return false;
+    if (po_window_read(NULL, graph, node, n, weights ? kernel : NULL, w) != PO_OK)
         return false;
     if (w->same && (node->op == PO_OP_ConvTranspose || !find_same(graph, node, w)))
         return false;

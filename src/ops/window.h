@@ -21,10 +21,10 @@ typedef struct po_window {
  * PO_BAD_INPUT for what the operator cannot mean. */
 po_status po_window_read(po_ctx *ctx, const po_graph *graph, const po_node *node, uint32_t n,
                          const int64_t *kernel, po_window *window);
-/* The same where what is wrong is no error: false. Padding in words is numbers; false where it is
- * below zero, of a transposed convolution, or hangs on sizes that are open. */
-bool po_window_of(const po_graph *graph, const po_node *node, uint32_t n, const int64_t *kernel,
-                  po_window *window);
+/* The same for a convolution or pool whose input 0 has n spatial axes, where what is wrong is no
+ * error: false. The kernel of a convolution is its weights'. Padding in words is numbers; false
+ * where it is below zero, of a transposed convolution, or hangs on sizes that are open. */
+bool po_window_of(const po_graph *graph, const po_node *node, uint32_t n, po_window *window);
 /* Length of the output on an axis for an input dim; sets the pads of SAME where the dim is known.
  */
 po_dim po_window_out(po_window *window, uint32_t axis, po_dim in);

@@ -166,7 +166,7 @@ static po_status run_stage(po_run_state *state, const stage *s) {
         report->note = "a later version's";
     } else if (s->level > state->options->level) {
         report->note = "not part of this level";
-    } else if (po_options_has(state->options->skip, state->options->n_skip, s->name) &&
+    } else if (po_pipeline_skips(state, s->name) &&
                s->run != po_stage_select) { /* which still compares, and only leaves out timing */
         report->note = "skipped as asked for";
     } else {

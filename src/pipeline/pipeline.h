@@ -90,7 +90,7 @@ typedef struct po_run_state {
     const po_graph *split_from; /* what split starts from, should the run begin there again */
 } po_run_state;
 
-/* Whether this part of a stage was left out by --skip. */
+/* Whether this stage, or part of one, was left out by --skip. */
 bool po_pipeline_skips(const po_run_state *state, const char *part);
 
 /* Runs the stages. On success, and when cancelled or out of time, state->winner is set; the record

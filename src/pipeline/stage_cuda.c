@@ -17,7 +17,7 @@ static po_status find_forms(cuda_making *m, cuda_form *forms, uint32_t *n) {
     po_run_state *state = m->state;
     *n = 0;
     PO_TRY(cuda_plan_form(m, state->current, "the model", &forms[(*n)++]));
-    if (state->search && !po_options_has(state->options->skip, state->options->n_skip, "choose"))
+    if (state->search && !po_pipeline_skips(state, "choose"))
         PO_TRY(po_stage_choose(state));
     for (po_mutated_kind k = 0; k < PO_MUTATED_KINDS; k++)
         if (state->mutated[k].graph)

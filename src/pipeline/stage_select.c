@@ -319,7 +319,7 @@ static po_status choose(selecting *s) {
                            (unsigned long long)nodes);
         return po_select_by_model(s, "compares equal; too large a graph to be timed by default");
     }
-    if (po_options_has(state->options->skip, state->options->n_skip, "select"))
+    if (po_pipeline_skips(state, "select"))
         return po_select_by_model(s, "compares equal; not timed, as asked for");
     return by_measurement(s);
 }

@@ -28,6 +28,10 @@ static void tiny_kept(po_postopt_options *o) {
     o->tiny = false;
 }
 
+static void masks_kept(po_postopt_options *o) {
+    o->masks = false;
+}
+
 static void other_moves(po_postopt_options *o) {
     o->split_moves = !o->split_moves;
 }
@@ -57,6 +61,7 @@ static const struct {
     {"sums before norms as Add", added_sums, PO_USED_SUMS},
     {"DepthToSpace as one node", other_moves, PO_USED_MOVES},
     {"tiny weights kept", tiny_kept, PO_USED_TINY},
+    {"masked rows kept", masks_kept, PO_USED_MASKS},
     {"affine folding alone", NULL, PO_ALGEBRA_ALL},
 };
 enum { CHOICES = sizeof choices / sizeof choices[0], AFFINE_ALONE = CHOICES - 1 };

@@ -73,8 +73,7 @@ static po_status look(po_run_state *state, po_arena *arena, double *seconds) {
 po_status po_budget_settle(po_run_state *state) {
     const po_options *o = state->options;
     if (o->level < 1 || o->cuda || o->model_cost || state->started <= 0 ||
-        po_options_has(o->skip, o->n_skip, "select") ||
-        po_record_nodes(state->original) > MOST_NODES)
+        po_pipeline_skips(state, "select") || po_record_nodes(state->original) > MOST_NODES)
         return PO_OK;
     double seconds = 0;
     po_arena *arena = po_arena_create(state->ctx);

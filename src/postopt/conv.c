@@ -1,5 +1,5 @@
-/* Reads and makes Conv nodes with constant weights of rank 4, in f32 or f64, whose pads are stated
- * or none; weights and biases are handed on as recipes. */
+/* Reads and makes Conv nodes with constant weights, in f32 or f64; weights and biases are handed on
+ * as recipes. */
 #include "postopt/conv.h"
 
 bool po_conv_read_maps(const po_graph *graph, po_node_id node, uint32_t maps, po_conv *conv) {
@@ -22,8 +22,11 @@ bool po_conv_made(const po_graph *graph, po_value_id value, po_conv *conv) {
            po_conv_read(graph, graph->values[value].producer, conv);
 }
 
-bool po_conv_is_pointwise(const po_conv *c) {
-    return c->group == 1 && po_conv_taps(c) == 1 && po_conv_stride_one(c) && !po_conv_padded(c);
+bool po_conv_keeps_size(const po_conv *c) {
+    const int64_t p = c->before[0];
+    return c->group == 1 && c->kernel[0] == c->kernel[1] && c->kernel[0] == 2 * p + 1 && p > 0 &&
+           c->before[1] == p && c->after[0] == p && c->after[1] == p && po_conv_stride_one(c) &&
+           po_conv_dilation_one(c);
 }
 
 const po_recipe *po_conv_weights(const po_graph *graph, po_arena *arena, const po_conv *conv) {

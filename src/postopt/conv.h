@@ -14,8 +14,9 @@ bool po_conv_read(const po_graph *graph, po_node_id node, po_conv *conv);
 /* The same for the value's producer. */
 bool po_conv_made(const po_graph *graph, po_value_id value, po_conv *conv);
 
-/* 1x1, stride 1, no padding, one group: a matrix over the channels. */
-bool po_conv_is_pointwise(const po_conv *conv);
+/* One group, an odd square kernel of more than one tap, and as much padding on every side as makes
+ * the output as large as the input. */
+bool po_conv_keeps_size(const po_conv *conv);
 
 /* What weights and bias are made of, to derive others; the bias is NULL where there is none. */
 const po_recipe *po_conv_weights(const po_graph *graph, po_arena *arena, const po_conv *conv);

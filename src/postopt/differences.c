@@ -45,16 +45,9 @@ static bool upsampled_through(const po_graph *graph, po_value_id y, po_value_id 
     return *f > 1 && *f <= 64;
 }
 
-static bool keeps_size(const po_conv *c) {
-    int64_t p = c->before[0];
-    return c->group == 1 && c->kernel[0] == c->kernel[1] && c->kernel[0] == 2 * p + 1 && p > 0 &&
-           c->before[1] == p && c->after[0] == p && c->after[1] == p && c->stride[0] == 1 &&
-           c->stride[1] == 1 && c->dilation[0] == 1 && c->dilation[1] == 1;
-}
-
 static bool read_upsampled(const po_graph *graph, po_node_id id, upsampled_conv *u) {
     uint32_t rank;
-    if (!po_conv_read(graph, id, &u->c) || !keeps_size(&u->c) ||
+    if (!po_conv_read(graph, id, &u->c) || !po_conv_keeps_size(&u->c) ||
         !upsampled_through(graph, u->c.x, &u->z, &u->f))
         return false;
     u->k = u->c.kernel[0];
@@ -260,7 +253,8 @@ static bool take_parts(po_graph *graph, po_node_id id, bool gates, po_postopt_st
     po_conv c;
     po_value_id inner;
     int64_t f;
-    if (!po_conv_read(graph, id, &c) || !keeps_size(&c) || !po_upsampled(graph, c.x, &inner, &f))
+    if (!po_conv_read(graph, id, &c) || !po_conv_keeps_size(&c) ||
+        !po_upsampled(graph, c.x, &inner, &f))
         return false;
     const po_node *up = po_graph_producer(graph, c.x);
     return po_postopt_fired(state, PO_POSTOPT_PART_SUM,

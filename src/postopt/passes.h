@@ -65,6 +65,8 @@ po_status po_use_phases(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 po_status po_use_rows(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* cancel_moves.c */
 po_status po_cancel_moves(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* masks.c: once, behind everything that looks at what Softmax reads. */
+po_status po_raise_masked(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* spelling.c: once, at the end. */
 po_status po_spell(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 

@@ -70,7 +70,8 @@ po_postopt_options po_postopt_defaults(void) {
                                 .spread_gates = true,
                                 .sums = true,
                                 .split_moves = true,
-                                .tiny = true};
+                                .tiny = true,
+                                .masks = true};
 }
 
 po_postopt_options po_postopt_plain(uint32_t algebra) {
@@ -78,7 +79,7 @@ po_postopt_options po_postopt_plain(uint32_t algebra) {
     options.algebra = algebra;
     options.hard_swish = PO_HARD_SWISH_KEEP;
     options.leftover = PO_LEFTOVER_ARITHMETIC;
-    options.spread_gates = options.sums = options.split_moves = false;
+    options.spread_gates = options.sums = options.split_moves = options.masks = false;
     return options;
 }
 
@@ -119,6 +120,7 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
     }
     PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){po_write_forms, &last}));
     PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){po_spell, &last}));
+    PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){po_raise_masked, &last}));
     po_arena_free(last.scratch);
     po_graph_sweep(g);
     if (counts)

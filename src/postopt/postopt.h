@@ -46,7 +46,8 @@ typedef enum po_used {
     PO_USED_SPREAD = 1 << 18,     /* gates upsampled */
     PO_USED_SUMS = 1 << 19,       /* sums before norms */
     PO_USED_MOVES = 1 << 20,      /* DepthToSpace as two moves */
-    PO_USED_TINY = 1 << 21        /* weights that count for nothing */
+    PO_USED_TINY = 1 << 21,       /* weights that count for nothing */
+    PO_USED_MASKS = 1 << 22       /* rows of Softmax with masks */
 } po_used;
 
 typedef struct po_postopt_options {
@@ -61,6 +62,7 @@ typedef struct po_postopt_options {
                   joint kernel is slower than both */
     bool split_moves; /* DepthToSpace of large maps as two single-axis moves */
     bool tiny;        /* weights below 2^-100 as zeros */
+    bool masks; /* what a mask hides from Softmax raised to where exponentials are normal numbers */
 } po_postopt_options;
 
 typedef enum po_postopt_rule {

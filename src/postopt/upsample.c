@@ -80,17 +80,11 @@ static bool conv_of_upsampled(po_graph *graph, po_arena *arena, po_node_id id) {
     po_conv c;
     po_value_id x;
     int64_t f;
-    if (!po_conv_read(graph, id, &c) || c.group != 1 || c.kernel[0] != c.kernel[1] ||
-        c.kernel[0] < 2 || c.stride[0] != 1 || c.stride[1] != 1 || c.dilation[0] != 1 ||
-        c.dilation[1] != 1 || !po_upsampled(graph, c.x, &x, &f))
+    /* Same size out as in: then the phases tile the output. */
+    if (!po_conv_read(graph, id, &c) || !po_conv_keeps_size(&c) ||
+        !po_upsampled(graph, c.x, &x, &f))
         return false;
     int64_t k = c.kernel[0], pad = c.before[0];
-    for (int i = 0; i < 2; i++)
-        if (c.before[i] != pad || c.after[i] != pad)
-            return false;
-    /* Same size out as in: then the phases tile the output. */
-    if (2 * pad != k - 1)
-        return false;
     phase_plan p = plan_phases(f, k, pad);
     int64_t kk = p.length;
     if (kk * kk >= k * k)

@@ -39,7 +39,8 @@ typedef struct po_difference {
 /* A float may be off by tolerance * the largest magnitude expected here. Where an output is far
  * below the magnitude that it can reach (a sigmoid at 1e-6), the runtime's own rounding is more
  * than that: then it may be off by `rounding` or by 4 * noise, but never by more than tolerance *
- * natural.
+ * natural. By 2^-64 of `natural` it may always be off: elements hidden by a mask count for as much
+ * as that where all others are 0.
  *
  * Where the original itself is known to be off from float64 by `own` at most, and by `own_mean` as
  * the root of its mean square, the other may be off from it by eight times as much. Both count: one

@@ -185,6 +185,11 @@ static po_status run_extremum(po_pnode *n) {
     }
     if (n_in == 2)
         po_pb_shifted(out, out);
+    for (uint32_t k = 0; k < n_in && max && n_in == 2; k++)
+        if (n->in[k]->origin == PO_ORIGIN_ROW_FLOOR && n->in[k]->from == n->in[1 - k]) {
+            out->origin = PO_ORIGIN_RAISED;
+            out->from = po_pt_use(n->in[k]);
+        }
     return PO_OK;
 }
 

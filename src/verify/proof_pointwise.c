@@ -261,6 +261,15 @@ static po_status run_arithmetic(po_pnode *n) {
         p.out[i] = scale == 1 ? v : po_field_mul(p.f.field, scale, v);
     }
     set_bound(n, op == PO_OP_Mul);
+    if (op == PO_OP_Sub && n->in[0]->origin == PO_ORIGIN_ROW_MOST &&
+        n->in[0]->rank == n->out[0]->rank) {
+        /* exp(-70) < 2^-100 */
+        po_pnum number = po_pn_input_number(n, 1);
+        if (number.given && number.value >= 70) {
+            n->out[0]->origin = PO_ORIGIN_ROW_FLOOR;
+            n->out[0]->from = po_pt_use(n->in[0]->from);
+        }
+    }
     if (op == PO_OP_Mul && n_in == 2)
         for (uint32_t k = 0; k < 2; k++) {
             po_pnum number = po_pn_input_number(n, k);

@@ -15,7 +15,10 @@ typedef enum po_origin {
     PO_ORIGIN_CLIP,
     PO_ORIGIN_EXP,
     PO_ORIGIN_EXP_SUM,
-    PO_ORIGIN_SCALED
+    PO_ORIGIN_SCALED,
+    PO_ORIGIN_ROW_MOST,
+    PO_ORIGIN_ROW_FLOOR,
+    PO_ORIGIN_RAISED
 } po_origin;
 
 /* A number that all elements of a constant have: its residue, and what it is about. */
@@ -76,7 +79,8 @@ struct po_ptensor {
     const po_array *known; /* may be NULL */
     po_ptensor *base;      /* whose memory `mod` or `known` lies in; NULL: its own */
     /* How it was made from `from`: clip(from, lo, hi), exp(from), a sum of from = exp(..), lo *
-     * from. */
+     * from, maxima along axes of from, those minus so much that nothing is left of an exponential,
+     * max(x, from) for such a floor of x. */
     po_origin origin;
     po_ptensor *from;
     po_pnum lo, hi;

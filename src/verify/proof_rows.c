@@ -1,6 +1,7 @@
 /* Operators along axes: reductions, softmax, normalisations; maxima over windows. */
 #include "verify/proof_private.h"
 
+#include "ops/rewrite.h"
 #include "ops/sem.h"
 
 #include <math.h>
@@ -163,6 +164,9 @@ static po_status run_reduce(po_pnode *n) {
     if (op == PO_OP_ReduceSum && in->origin == PO_ORIGIN_EXP) {
         out->origin = PO_ORIGIN_EXP_SUM;
         out->from = po_pt_use(in);
+    } else if (op == PO_OP_ReduceMax && out->rank == in->rank) {
+        out->origin = PO_ORIGIN_ROW_MOST;
+        out->from = po_pt_use(in);
     }
     return PO_OK;
 }
@@ -200,6 +204,19 @@ static void softmax(po_pnode *n, po_ptensor *in, const bool *along, bool logarit
         out->bound = po_pb_around(n->run, &in->bound);
 }
 
+/* What was raised to a floor that far below the maxima of the same rows, where 2^-100 more or less
+ * in the softmax is nothing: factors of sums with others that are not small. */
+static po_ptensor *before_raising(const po_pnode *n, po_ptensor *in, const bool *along) {
+    if (in->origin != PO_ORIGIN_RAISED || n->node->op != PO_OP_Softmax ||
+        !po_only_factors(n->graph, n->node->out[0]))
+        return in;
+    const po_ptensor *floor = in->from;
+    for (uint32_t a = 0; a < in->rank; a++)
+        if (in->dims[a] != 1 && along[a] != (floor->dims[a] == 1))
+            return in;
+    return floor->from;
+}
+
 static po_status run_softmax(po_pnode *n) {
     po_ptensor *in = n->in[0];
     bool along[PO_MAX_RANK] = {false};
@@ -207,7 +224,8 @@ static po_status run_softmax(po_pnode *n) {
         return PO_UNSUPPORTED;
     for (uint32_t a = 1; a < in->rank && n->opset < 13; a++)
         along[a] = along[a] || along[a - 1];
-    softmax(n, in, along, n->node->op == PO_OP_LogSoftmax, po_pn_out(n, 0));
+    softmax(n, before_raising(n, in, along), along, n->node->op == PO_OP_LogSoftmax,
+            po_pn_out(n, 0));
     return PO_OK;
 }
 

@@ -46,8 +46,10 @@ PLANTED = [
      'if (po_rank_of(graph, x) == po_rank_of(graph, outer->out[0])) {'),
     ('simplify/branches.c', 'branch(node, condition != 0)', 'branch(node, condition == 0)'),
     ('simplify/pads.c', 'pads[i] = w.begin[i];', 'pads[i] = w.end[i];', 'padding in words'),
-    ('simplify/pads.c', 'pads[maps + i] = w.end[i];', 'pads[maps + i] = w.begin[i];',
+    ('simplify/pads.c', 'pads[w.n + i] = w.end[i];', 'pads[w.n + i] = w.begin[i];',
      'padding in words'),
+    ('postopt/masks.c', 'below = 70;', 'below = 7;', 'what masks hide'),
+    ('postopt/masks.c', 'PO_OP_ReduceMax, x, rank - 1)', 'PO_OP_ReduceMax, x, 0)', 'what masks hide'),
     # tiny weights
     ('ops/recipe.c', '.u.f = PO_RECIPE_TINY}};', '.u.f = 0.005f}};', 'weights that count'),
     # affine chains

@@ -75,7 +75,7 @@ static po_postopt_options gated_node(void) {
 
 static po_postopt_options spellings(void) {
     po_postopt_options o = bare();
-    o.spread_gates = o.sums = o.split_moves = true;
+    o.spread_gates = o.sums = o.split_moves = o.masks = true;
     o.norms = true; /* sums before norms */
     return o;
 }

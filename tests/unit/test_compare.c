@@ -92,6 +92,26 @@ static void noise_is_no_error(void **state) {
     assert_int_equal(d.index, 2);
 }
 
+/* Hidden by a mask: 0, or next to nothing of what the output reaches. */
+static void next_to_nothing_is_none(void **state) {
+    (void)state;
+    int64_t dims[] = {2};
+    float a[] = {0, 0}, b[] = {0, 0x1p-65f};
+    po_tensor ta = {PO_F32, 1, dims, 2, a, 8, NULL}, tb = {PO_F32, 1, dims, 2, b, 8, NULL};
+    po_datum da = datum_of(&ta), db = datum_of(&tb);
+    po_compare_rule rule = {.tolerance = 1e-4, .natural = 1};
+    po_difference d;
+    po_compare(&da, &db, &rule, &d);
+    assert_int_equal(d.mismatch, PO_MATCH);
+    rule.natural = 0.25;
+    po_compare(&da, &db, &rule, &d);
+    assert_int_equal(d.mismatch, PO_MISMATCH_ERROR);
+    assert_int_equal(d.index, 1);
+    rule = (po_compare_rule){.tolerance = 0, .natural = 1};
+    po_compare(&da, &db, &rule, &d);
+    assert_int_equal(d.mismatch, PO_MISMATCH_ERROR);
+}
+
 static void integers_are_exact(void **state) {
     (void)state;
     int64_t dims[] = {2, 2}, flat[] = {4};
@@ -156,6 +176,7 @@ int main(void) {
         cmocka_unit_test(one_of_a_million),
         cmocka_unit_test(special_values_stand_at_their_places),
         cmocka_unit_test(noise_is_no_error),
+        cmocka_unit_test(next_to_nothing_is_none),
         cmocka_unit_test(integers_are_exact),
         cmocka_unit_test(sequences_are_compared_in_order),
     };

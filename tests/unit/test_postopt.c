@@ -322,6 +322,16 @@ static const test_sample samples[] = {
      "   s2: f32[16] random 7, s3: f32[16] random 8, s4: f32[16] {2.0})\n y = Softmax(n) "
      "{axis=2}\n}",
      "", "Squeeze", 2, ARITHMETIC},
+    {"what a mask hides from a softmax is raised",
+     "graph g (x: f32[2,3,N], m: bool[2,1,N], v: f32[2,N,4]) -> (y) {\n"
+     " k = Where(m, z: f32[] {0}, l: f32[] {-10000})\n a = Add(x, k)\n s = Softmax(a) {axis=-1}\n"
+     " y = MatMul(s, v)\n}",
+     "", "ReduceMax", 1, ARITHMETIC},
+    {"a softmax with a bias alone stays, as one does that a logarithm reads",
+     "graph g (x: f32[2,3,6], m: bool[2,1,6], v: f32[2,6,4]) -> (y, z) {\n"
+     " b = Add(x, c: f32[3,6] random 1)\n s = Softmax(b) {axis=-1}\n y = MatMul(s, v)\n"
+     " k = Where(m, b, l: f32[] {-10000})\n t = Softmax(k) {axis=-1}\n z = Log(t)\n}",
+     "ReduceMax", "Softmax", 2, ARITHMETIC},
     {"half precision passes through",
      "graph g (x: f16[1,4,6,6]) -> (y) {\n"
      " c = Conv(x, w: f16[8,4,3,3] random 1)\n y = Mul(c, s: f16[1] {0.3})\n}",

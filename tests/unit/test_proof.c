@@ -218,6 +218,31 @@ static const spelling spellings[] = {
      " y = Div(e, s)",
      "y = Softmax(x) {axis=-1}", true},
     {"y = Softmax(x) {axis=2}", "y = Softmax(x) {axis=3}", false},
+    /* Raised to 70 below the row's maximum, in what only sums see. */
+    {"s = Softmax(x) {axis=3}\n y = MatMul(s, w: f32[4,5] random 1)",
+     "m = ReduceMax(x) {axes=[3]}\n f = Sub(m, c: f32[] {70})\n r = Max(x, f)\n"
+     " s = Softmax(r) {axis=3}\n y = MatMul(s, w: f32[4,5] random 1)",
+     true},
+    {"s = Softmax(x) {axis=3}\n y = MatMul(s, w: f32[4,5] random 1)",
+     "m = ReduceMax(x) {axes=[3]}\n f = Sub(m, c: f32[] {60})\n r = Max(x, f)\n"
+     " s = Softmax(r) {axis=3}\n y = MatMul(s, w: f32[4,5] random 1)",
+     false},
+    {"s = Softmax(x) {axis=3}\n y = MatMul(s, w: f32[4,5] random 1)",
+     "m = ReduceMax(x) {axes=[2]}\n f = Sub(m, c: f32[] {70})\n r = Max(x, f)\n"
+     " s = Softmax(r) {axis=3}\n y = MatMul(s, w: f32[4,5] random 1)",
+     false},
+    {"s = Softmax(x) {axis=3}\n y = MatMul(s, w: f32[4,5] random 1)",
+     "m = ReduceMax(x) {axes=[3]}\n f = Add(m, c: f32[] {70})\n r = Max(x, f)\n"
+     " s = Softmax(r) {axis=3}\n y = MatMul(s, w: f32[4,5] random 1)",
+     false},
+    {"s = Softmax(x) {axis=3}\n y = Log(s)",
+     "m = ReduceMax(x) {axes=[3]}\n f = Sub(m, c: f32[] {70})\n r = Max(x, f)\n"
+     " s = Softmax(r) {axis=3}\n y = Log(s)",
+     false},
+    {"s = LogSoftmax(x) {axis=3}\n y = MatMul(s, w: f32[4,5] random 1)",
+     "m = ReduceMax(x) {axes=[3]}\n f = Sub(m, c: f32[] {70})\n r = Max(x, f)\n"
+     " s = LogSoftmax(r) {axis=3}\n y = MatMul(s, w: f32[4,5] random 1)",
+     false},
     {"m = ReduceMean(x) {axes=[3]}\n d = Sub(x, m)\n p = Pow(d, t: f32[] {2})\n"
      " v = ReduceMean(p) {axes=[3]}\n e = Add(v, k: f32[] {0.00001})\n q = Sqrt(e)\n"
      " f = Div(d, q)\n s = Mul(f, g: f32[4] random 1)\n y = Add(s, h: f32[4] random 2)",
