@@ -1,8 +1,10 @@
-/* Indexed sums of Resize and Upsample, nearest and linear, where every scale is exactly the ratio
- * of the two lengths. Each axis is a small matrix from input to output positions: the identity, an
- * affine map (upsampling by repetition, downsampling by picking), or a table. */
+/* Indexed sums of Resize and Upsample, nearest, linear and cubic, where every scale is exactly the
+ * ratio of the two lengths. Each axis is a small matrix from input to output positions: the
+ * identity, an affine map (upsampling by repetition, downsampling by picking), or a table. */
 #include "base/num.h"
 #include "ops/rules_sem.h"
+
+#include <math.h>
 
 enum { MOST_TABLE = 1 << 20 };
 
@@ -10,7 +12,9 @@ typedef enum coordinates { HALF_PIXEL, PYTORCH_HALF_PIXEL, ALIGN_CORNERS, ASYMME
 typedef enum rounding { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL } rounding;
 
 typedef struct resize {
-    bool linear;
+    bool linear, cubic;
+    bool exclude_outside; /* cubic: what lies outside has no weight, the others one in all */
+    po_rational a;        /* cubic: its coefficient */
     coordinates coordinates;
     rounding rounding;
 } resize;
@@ -89,6 +93,51 @@ static bool add_affine(po_term *t, po_index *a, uint32_t axis, const int64_t *fr
     return true;
 }
 
+/* The cubic kernel at a distance of |i - t| < 2 from a point between two elements. */
+static bool cubic_weight(po_rational a, po_rational t, int64_t i, po_rational *w) {
+    po_rational x, minus = PO_RATIONAL(-1), c[4], power = PO_RATIONAL(1);
+    if (!po_rational_mul(t, minus, &x) || !po_rational_add(x, PO_RATIONAL(i), &x) ||
+        (x.num < 0 && !po_rational_mul(x, minus, &x)))
+        return false;
+    /* (a + 2) x^3 - (a + 3) x^2 + 1 up to 1, a x^3 - 5a x^2 + 8a x - 4a beyond. */
+    const bool near = x.num <= x.den;
+    const int64_t by[2][4] = {{-4, 8, -5, 1}, {0, 0, -1, 1}}, plus[2][4] = {{0}, {1, 0, -3, 2}};
+    *w = PO_RATIONAL(0);
+    for (int k = 0; k < 4; k++) {
+        if (!po_rational_mul(a, PO_RATIONAL(by[near][k]), &c[k]) ||
+            !po_rational_add(c[k], PO_RATIONAL(plus[near][k]), &c[k]) ||
+            !po_rational_mul(c[k], power, &c[k]) || !po_rational_add(*w, c[k], w) ||
+            !po_rational_mul(power, x, &power))
+            return false;
+    }
+    return true;
+}
+
+static bool cubic_row(const resize *r, po_rational at, int64_t in, po_rational *row) {
+    const int64_t floor = po_floor_div(at.num, at.den);
+    po_rational t, sum = PO_RATIONAL(0);
+    if (!po_rational_make(at.num - floor * at.den, at.den, &t))
+        return false;
+    for (int64_t i = -1; i <= 2; i++) {
+        po_rational w, *to = &row[clamp(floor + i, in)];
+        if (r->exclude_outside && (floor + i < 0 || floor + i >= in))
+            continue;
+        if (!cubic_weight(r->a, t, i, &w) || !po_rational_add(*to, w, to) ||
+            !po_rational_add(sum, w, &sum))
+            return false;
+    }
+    po_rational each;
+    if (!r->exclude_outside)
+        return true;
+    if (sum.num == 0 || !po_rational_make(sum.den, sum.num, &each))
+        return false;
+    for (int64_t i = -1; i <= 2; i++)
+        if (floor + i >= 0 && floor + i < in &&
+            !po_rational_mul(row[floor + i], each, &row[floor + i]))
+            return false;
+    return true;
+}
+
 static bool add_axis(const resize *r, po_sum *sum, po_term *t, po_index *a, uint32_t axis,
                      int64_t in, int64_t out) {
     int64_t size;
@@ -103,6 +152,11 @@ static bool add_axis(const resize *r, po_sum *sum, po_term *t, po_index *a, uint
         if (!source(r, o, in, out, &at))
             return false;
         from[o] = nearest(r, at, in);
+        if (r->cubic) {
+            if (!cubic_row(r, at, in, &table[o * in]))
+                return false;
+            continue;
+        }
         if (!r->linear) {
             table[o * in + from[o]] = PO_RATIONAL(1);
             continue;
@@ -118,7 +172,7 @@ static bool add_axis(const resize *r, po_sum *sum, po_term *t, po_index *a, uint
         if (!po_rational_add(*right, high, right))
             return false;
     }
-    if ((!r->linear || in == out) && add_affine(t, a, axis, from, in, out))
+    if (((!r->linear && !r->cubic) || in == out) && add_affine(t, a, axis, from, in, out))
         return true;
     return add_table(sum, t, a, axis, table, in, out);
 }
@@ -143,20 +197,27 @@ static bool read_modes(const po_sem *sem, resize *r) {
     bool known = false;
     r->linear = po_node_string_is(node, "mode", "linear", "nearest") ||
                 po_node_string_is(node, "mode", "bilinear", "nearest");
-    if (!r->linear && !po_node_string_is(node, "mode", "nearest", "nearest"))
+    r->cubic = po_node_string_is(node, "mode", "cubic", "nearest");
+    if (!r->linear && !r->cubic && !po_node_string_is(node, "mode", "nearest", "nearest"))
         return false;
     if (strcmp(node->op_type, "Upsample") == 0 || sem->opset < 11) {
         r->coordinates = ASYMMETRIC;
         r->rounding = FLOOR;
-        return true;
+        return !r->cubic;
     }
+    enum { PARTS = 1024 };
+    const double a = (double)po_op_float(sem->graph, node, "cubic_coeff_a") * PARTS;
+    r->exclude_outside = po_op_int(sem->graph, node, "exclude_outside") != 0;
+    if (r->cubic && (!(a >= -PARTS * 4.0 && a <= PARTS * 4.0) || a < floor(a) || a > floor(a) ||
+                     !po_rational_make((int64_t)a, PARTS, &r->a)))
+        return false;
     for (size_t i = 0; i < sizeof coordinate_modes / sizeof *coordinate_modes; i++)
         if (po_node_string_is(node, "coordinate_transformation_mode", coordinate_modes[i].name,
                               "half_pixel")) {
             r->coordinates = coordinate_modes[i].value;
             known = true;
         }
-    bool rounds = r->linear;
+    bool rounds = r->linear || r->cubic;
     for (size_t i = 0; i < sizeof roundings / sizeof *roundings; i++)
         if (po_node_string_is(node, "nearest_mode", roundings[i].name, "round_prefer_floor")) {
             r->rounding = roundings[i].value;
@@ -206,7 +267,7 @@ po_status po_sem_resize(po_sem *sem) {
     resize r = {0};
     po_sum *sum = po_sem_begin(sem, 0);
     if (sum->rank != in->rank || !read_modes(sem, &r) || !scales_exact(sem, sum) ||
-        (r.linear && !po_sem_is_float(sem, 0)) || in->dtype == PO_STR)
+        ((r.linear || r.cubic) && !po_sem_is_float(sem, 0)) || in->dtype == PO_STR)
         return PO_UNSUPPORTED;
     po_term *t = po_sum_term(sum, 2 * sum->rank);
     po_index *a = po_term_factor(sum, t, po_sem_operand(sem, sum, 0));

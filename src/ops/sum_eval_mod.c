@@ -1,5 +1,6 @@
 /* Evaluates indexed sums modulo a prime, whole or at a point. */
 #include "base/clones.h"
+#include "ops/sum_contract.h"
 #include "ops/sum_product.h"
 #include "ops/sum_walk.h"
 
@@ -107,6 +108,23 @@ static void run_residues(void *user, const po_run *run) {
     }
 }
 
+/* Adds the term to out, two factors at a time; `operand` are the sum's. */
+static po_status add_contracted(po_arena *arena, po_field field, const po_contraction *c,
+                                const uint32_t *const *operand, uint32_t *out) {
+    const uint32_t *pair[2] = {operand[c->pair[0]], operand[c->pair[1]]};
+    const uint32_t *rest[PO_SUM_MAX_FACTORS];
+    uint32_t *made = PO_NEW_N(arena, uint32_t, c->inner->count);
+    uint32_t *whole = PO_NEW_N(arena, uint32_t, c->outer->count);
+    PO_TRY(po_sum_eval_mod(arena, field, c->inner, pair, made));
+    for (uint32_t k = 0; k < c->n_rest; k++)
+        rest[k] = operand[c->rest[k]];
+    rest[c->n_rest] = made;
+    PO_TRY(po_sum_eval_mod(arena, field, c->outer, rest, whole));
+    for (int64_t i = 0; i < c->outer->count; i++)
+        out[i] = po_field_add(field, out[i], whole[i]);
+    return PO_OK;
+}
+
 po_status po_sum_eval_mod(po_arena *arena, po_field field, const po_sum *sum,
                           const uint32_t *const *in, uint32_t *out) {
     po_arena *scratch = po_arena_child(arena);
@@ -133,7 +151,10 @@ po_status po_sum_eval_mod(po_arena *arena, po_field field, const po_sum *sum,
         good = po_rational_residue(field, t->scale, &r.scale);
         for (uint32_t k = 0; k < t->n_factors; k++)
             r.factor[k] = operand[t->factor[k].operand];
-        if (good && po_product_suits(sum, t))
+        po_contraction c;
+        if (good && po_sum_contract(scratch, sum, t, &c))
+            good = add_contracted(scratch, field, &c, operand, out) == PO_OK;
+        else if (good && po_product_suits(sum, t))
             po_product_run(scratch, field, sum, t, r.scale, r.factor[0], r.factor[1], out);
         else if (good)
             po_walk_run(po_walk_create(scratch, sum, t, false), NULL, run_residues, &r);

@@ -246,7 +246,7 @@ static bool part_concat(po_graph *graph, po_arena *arena, const po_conv *c, cons
     po_node like = *up;
     for (int i = 0; i < 2; i++)
         in[i] = po_add_upsample(graph, c->node, in[i], f, &like);
-    return po_split_conv(graph, arena, c, in, channels);
+    return po_split_conv(graph, arena, c, 2, in, channels);
 }
 
 static bool take_parts(po_graph *graph, po_node_id id, bool gates, po_postopt_state *state) {

@@ -2,40 +2,44 @@
  * a sum of two; Slice and DepthToSpace as the model's opset has them. */
 #include "postopt/split.h"
 
-static void add_results(po_graph *graph, const po_conv *conv, po_value_id a, po_value_id b) {
+static void add_results(po_graph *graph, const po_conv *conv, uint32_t n,
+                        const po_value_id *results) {
     po_type type = graph->values[conv->y].type;
-    graph->values[a].type = type;
-    graph->values[b].type = type;
-    po_value_id sum = po_add_op(graph, conv->node, PO_OP_Add, 2, (po_value_id[]){a, b}, &type);
+    po_value_id sum = results[0];
+    for (uint32_t k = 0; k < n; k++)
+        graph->values[results[k]].type = type;
+    for (uint32_t k = 1; k < n; k++)
+        sum = po_add_op(graph, conv->node, PO_OP_Add, 2, (po_value_id[]){sum, results[k]}, &type);
     po_substitute(graph, conv->y, sum);
 }
 
-bool po_split_conv(po_graph *graph, po_arena *arena, const po_conv *conv,
-                   const po_value_id parts[2], const int64_t channels[2]) {
+bool po_split_conv(po_graph *graph, po_arena *arena, const po_conv *conv, uint32_t n,
+                   const po_value_id *parts, const int64_t *channels) {
     const po_recipe *w = po_conv_weights(graph, arena, conv);
+    po_value_id *weights = PO_NEW_N(arena, po_value_id, n);
+    po_value_id *results = PO_NEW_N(arena, po_value_id, n);
     int64_t from = 0;
-    po_value_id weights[2], results[2];
-    for (int k = 0; k < 2; k++) {
+    for (uint32_t k = 0; k < n; k++) {
         weights[k] = po_add_recipe(graph, NULL, conv->dtype,
                                    po_recipe_slice(arena, w, 1, from, from + channels[k]));
         if (weights[k] == PO_NONE)
             return false;
         from += channels[k];
     }
-    for (int k = 0; k < 2; k++) {
+    for (uint32_t k = 0; k < n; k++) {
         po_conv part = *conv;
         part.in = channels[k];
-        results[k] =
-            po_conv_add(graph, conv->node, parts[k], &part, weights[k], k ? conv->b : PO_NONE);
+        results[k] = po_conv_add(graph, conv->node, parts[k], &part, weights[k],
+                                 k + 1 == n ? conv->b : PO_NONE);
     }
-    add_results(graph, conv, results[0], results[1]);
+    add_results(graph, conv, n, results);
     return true;
 }
 
 void po_distribute_conv(po_graph *graph, const po_conv *conv, const po_value_id parts[2]) {
     po_value_id a = po_conv_add(graph, conv->node, parts[0], conv, conv->w, PO_NONE);
     po_value_id b = po_conv_add(graph, conv->node, parts[1], conv, conv->w, conv->b);
-    add_results(graph, conv, a, b);
+    add_results(graph, conv, 2, (po_value_id[]){a, b});
 }
 
 po_value_id po_add_slice(po_graph *graph, po_node_id place, po_value_id x, uint32_t n,

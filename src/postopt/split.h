@@ -5,10 +5,10 @@
 
 #include "postopt/conv.h"
 
-/* y = conv(Concat(parts)) becomes conv0(part 0) + conv1(part 1), weights cut by channels; the bias
- * goes with the second. False where the parts of the weights cannot be stored. */
-bool po_split_conv(po_graph *graph, po_arena *arena, const po_conv *conv,
-                   const po_value_id parts[2], const int64_t channels[2]);
+/* y = conv(Concat(n parts)) becomes conv0(part 0) + conv1(part 1) + .., weights cut by channels;
+ * the bias goes with the last. False where the parts of the weights cannot be stored. */
+bool po_split_conv(po_graph *graph, po_arena *arena, const po_conv *conv, uint32_t n,
+                   const po_value_id *parts, const int64_t *channels);
 /* y = conv(a + b) becomes conv(a) + conv(b). */
 void po_distribute_conv(po_graph *graph, const po_conv *conv, const po_value_id parts[2]);
 /* Rows and columns [begin, end) of a map of rank 4; a negative end counts from the map's own. */
@@ -35,5 +35,13 @@ bool po_factor_concat(po_graph *graph, po_arena *arena, po_node_id id);
 /* Another upsampling in the manner of an existing node. */
 po_value_id po_add_upsample(po_graph *graph, po_node_id place, po_value_id x, int64_t factor,
                             const po_node *like);
+
+/* resized.c: K resize(x) = resize(K x) for a pointwise convolution of a map made larger. */
+bool po_mix_before_resize(po_graph *graph, po_node_id id);
+/* A convolution of joined maps as a sum of convolutions of each, where some were made larger. */
+bool po_split_concat(po_graph *graph, po_arena *arena, po_node_id id);
+
+/* interpolate.c */
+bool po_cubic_as_products(po_ctx *ctx, po_graph *graph, po_arena *arena, po_node_id id);
 
 #endif

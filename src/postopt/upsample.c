@@ -186,55 +186,7 @@ bool po_factor_concat(po_graph *graph, po_arena *arena, po_node_id id) {
     return false;
 }
 
-/* Below this many upsampled channels the result's own upsampling costs what a pointwise convolution
- * of the small map saves. */
-enum { LEAST_UPSAMPLED = 32 };
-
-/* K up(x) = up(K x) for a pointwise convolution. */
-static bool pointwise_first(po_graph *graph, po_node_id id) {
-    po_conv c;
-    po_value_id x;
-    int64_t f;
-    if (!po_conv_read(graph, id, &c) || !po_conv_is_pointwise(&c) || c.in < LEAST_UPSAMPLED ||
-        !po_upsampled(graph, c.x, &x, &f))
-        return false;
-    const po_node *like = po_graph_producer(graph, c.x);
-    po_value_id y = po_conv_add(graph, id, x, &c, c.w, c.b);
-    const po_type *t = &graph->values[x].type;
-    if (t->has_rank && t->rank == 4)
-        graph->values[y].type =
-            po_type_tensor(graph->arena, t->dtype, 4,
-                           (po_dim[]){t->dims[0], PO_DIM(c.out), t->dims[2], t->dims[3]});
-    po_substitute(graph, c.y, po_add_upsample(graph, id, y, f, like));
-    return true;
-}
-
-/* A convolution over Concat with an upsampled part: by linearity, one convolution for each part. */
-static bool split_concat(po_graph *graph, po_arena *arena, po_node_id id) {
-    po_conv c;
-    if (!po_conv_read(graph, id, &c) || c.group != 1 ||
-        (c.kernel[0] < 2 && !po_conv_is_pointwise(&c)))
-        return false;
-    const po_node *cat = po_made_alone_by(graph, c.x, PO_OP_Concat);
-    if (!cat || po_node_int(cat, "axis", 1) != 1 || cat->n_in != 2)
-        return false;
-    po_value_id x;
-    int64_t f, channels[2];
-    if (!po_upsampled(graph, cat->in[0], &x, &f) && !po_upsampled(graph, cat->in[1], &x, &f))
-        return false;
-    for (uint32_t i = 0; i < 2; i++)
-        channels[i] = po_dim_of(graph, cat->in[i], 1);
-    if (channels[0] < 1 || channels[1] < 1 || channels[0] + channels[1] != c.in)
-        return false;
-    int upper = po_upsampled(graph, cat->in[0], &x, &f) ? 0 : 1;
-    if (c.kernel[0] < 2 && channels[upper] < LEAST_UPSAMPLED)
-        return false;
-    const po_value_id parts[2] = {cat->in[0], cat->in[1]};
-    return po_split_conv(graph, arena, &c, parts, channels);
-}
-
 po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
-    (void)ctx;
     if (!(state->options->algebra & PO_ALGEBRA_UPSAMPLE))
         return PO_OK;
     uint32_t n;
@@ -245,11 +197,16 @@ po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_postopt_state *s
         (void)(po_postopt_fired(state, PO_POSTOPT_FACTOR_UPSAMPLING,
                                 po_factor_concat(graph, state->scratch, order[k])) ||
                po_postopt_fired(state, PO_POSTOPT_SPLIT_CONCAT,
-                                split_concat(graph, state->scratch, order[k])) ||
+                                po_split_concat(graph, state->scratch, order[k])) ||
                po_postopt_fired(state, PO_POSTOPT_POINTWISE_FIRST,
-                                pointwise_first(graph, order[k])) ||
+                                po_mix_before_resize(graph, order[k])) ||
                po_postopt_fired(state, PO_POSTOPT_UPSAMPLED_PHASES,
                                 conv_of_upsampled(graph, state->scratch, order[k])));
     }
+    /* Behind the others: mixes of channels may have come before. */
+    for (uint32_t k = 0; k < n; k++)
+        if (!graph->nodes[order[k]].removed)
+            po_postopt_fired(state, PO_POSTOPT_CUBIC,
+                             po_cubic_as_products(ctx, graph, state->scratch, order[k]));
     return PO_OK;
 }

@@ -249,6 +249,15 @@ static const test_sample samples[] = {
      " k = Concat(u, v, c) {axis=1}\n"
      " y = Conv(k, w: f32[3,9,3,3] random 1, d: f32[3] random 2) {pads=[1,1,1,1]}\n}",
      "", "DepthToSpace", 1, ARITHMETIC},
+    {"pointwise conv over joined maps of several sizes",
+     "graph g (a: f32[1,40,3,4], b: f32[1,33,5,6], c: f32[1,4,11,13], d: f32[1,2,11,13]) -> (y) {\n"
+     " u = Resize(a, _, _, s: i64[4] {1, 40, 11, 13})\n"
+     "   {mode=\"linear\", coordinate_transformation_mode=\"align_corners\"}\n"
+     " v = Resize(b, _, _, t: i64[4] {1, 33, 11, 13})\n"
+     "   {mode=\"linear\", coordinate_transformation_mode=\"half_pixel\"}\n"
+     " k = Concat(c, u, d, v) {axis=1}\n"
+     " y = Conv(k, w: f32[8,79,1,1] random 1, e: f32[8] random 2)\n}",
+     "Concat", "Conv", 4, ARITHMETIC},
     {"linear upsampling stays",
      "graph g (x: f32[1,4,5,6]) -> (y) {\n"
      " u = Resize(x, r: f32[0] {}, s: f32[4] {1.0, 1.0, 2.0, 2.0})\n"
