@@ -165,6 +165,24 @@ po_value_id po_add_op(po_graph *graph, po_node_id place, po_op_id op, uint32_t n
     return out;
 }
 
+po_value_id po_add_like(po_graph *graph, po_node_id place, const po_node *like, uint32_t n_in,
+                        const po_value_id *in, const po_type *type) {
+    po_op_id op = like->op;
+    uint32_t n_attr = like->n_attr;
+    const po_attr *attrs = po_arena_memdup(graph->arena, like->attr, n_attr * sizeof *attrs);
+    po_value_id y = po_graph_add_value(graph, NULL, type);
+    po_ops_add(graph, place,
+               &(po_node_spec){.op = op,
+                               .name = graph->values[y].name,
+                               .n_in = n_in,
+                               .in = in,
+                               .n_out = 1,
+                               .out = &y,
+                               .n_attr = n_attr,
+                               .attr = attrs});
+    return y;
+}
+
 po_value_id po_add_reshape(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
                            const int64_t *dims) {
     po_type type = po_type_tensor_i64(graph->arena, graph->values[x].type.dtype, rank, dims);

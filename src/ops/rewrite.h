@@ -56,6 +56,11 @@ po_value_id po_add_i64s(po_graph *graph, const char *name, uint32_t n, const int
 po_value_id po_add_op(po_graph *graph, po_node_id place, po_op_id op, uint32_t n_in,
                       const po_value_id *in, const po_type *type);
 
+/* Adds a node of another's operator and attributes beside `place`, with one output of that type;
+ * returns it. */
+po_value_id po_add_like(po_graph *graph, po_node_id place, const po_node *like, uint32_t n_in,
+                        const po_value_id *in, const po_type *type);
+
 /* Adds a Reshape to static dims beside `place`; returns its output. */
 po_value_id po_add_reshape(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
                            const int64_t *dims);

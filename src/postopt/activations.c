@@ -72,7 +72,7 @@ static bool mish(const po_graph *graph, po_arena *arena, po_value_id x, po_value
 static bool product_to_node(po_graph *graph, po_node_id id, po_postopt_state *state) {
     po_arena *arena = state->scratch;
     po_value_id y = graph->nodes[id].out[0], made;
-    po_product p;
+    po_matched_product p;
     if (!po_is_f32(graph, y) || !po_match_product(graph, y, &p) || p.n != 2)
         return false;
     for (uint32_t k = 0; k < 2; k++) {

@@ -1,5 +1,6 @@
 /* Composition of linear operators where it saves multiplications: a pointwise convolution followed
- * by any, means before expanding convolutions, x + x * s. */
+ * by any, means and average pools before pointwise convolutions, x + x * s. */
+#include "ops/window.h"
 #include "postopt/conv.h"
 #include "postopt/match.h"
 #include "postopt/passes.h"
@@ -77,13 +78,13 @@ static po_value_id mean_of_map(po_graph *graph, po_node_id id, po_value_id x) {
     return po_add_reduction(graph, id, PO_OP_ReduceMean, rows, 2);
 }
 
-/* mean(K x + b) = K mean(x) + b for a pointwise convolution: cheaper where it widens. The
- * convolution of the whole map may have other readers. */
+/* mean(K x + b) = K mean(x) + b for a pointwise convolution. Where the convolution of the whole map
+ * has other readers, cheaper only if it widens. */
 static bool mean_first(po_graph *graph, po_node_id id) {
     const po_node *n = &graph->nodes[id];
     po_conv c;
     if (n->op != PO_OP_GlobalAveragePool || !po_conv_made(graph, n->in[0], &c) ||
-        !po_conv_is_pointwise(&c) || c.out < c.in)
+        !po_conv_is_pointwise(&c) || (c.out < c.in && !po_read_once(graph, n->in[0])))
         return false;
     po_value_id y = n->out[0];
     po_type type = graph->values[y].type;
@@ -91,6 +92,27 @@ static bool mean_first(po_graph *graph, po_node_id id) {
     po_value_id made = po_conv_add(graph, id, mean, &c, c.w, c.b);
     graph->values[made].type = type;
     po_substitute(graph, y, made);
+    return true;
+}
+
+/* The same for an average pool that makes the map smaller (transitions of DenseNets). Padding
+ * would take a part of the bias, or the whole of it where a window sees nothing else. */
+static bool pool_first(po_graph *graph, po_node_id id) {
+    const po_node n = graph->nodes[id];
+    po_conv c;
+    po_window w;
+    if (n.op != PO_OP_AveragePool || !po_read_once(graph, n.in[0]) ||
+        !po_conv_made(graph, n.in[0], &c) || !po_conv_is_pointwise(&c) ||
+        !po_window_of(graph, &n, 2, &w) || w.stride[0] * w.stride[1] < 2)
+        return false;
+    const bool padded = w.begin[0] || w.begin[1] || w.end[0] || w.end[1] || w.ceil;
+    if (padded && c.bias)
+        return false;
+    po_type type = graph->values[n.out[0]].type, narrow = po_type_unranked(c.dtype);
+    po_value_id pooled = po_add_like(graph, id, &n, 1, &c.x, &narrow);
+    po_value_id made = po_conv_add(graph, id, pooled, &c, c.w, c.b);
+    graph->values[made].type = type;
+    po_substitute(graph, n.out[0], made);
     return true;
 }
 
@@ -144,6 +166,7 @@ po_status po_compose_linear(po_ctx *ctx, po_graph *graph, po_postopt_state *stat
             continue;
         (void)(po_postopt_fired(state, PO_POSTOPT_GATED_RESIDUAL, gate_residual(graph, order[k])) ||
                po_postopt_fired(state, PO_POSTOPT_MEAN_FIRST, mean_first(graph, order[k])) ||
+               po_postopt_fired(state, PO_POSTOPT_POOL_FIRST, pool_first(graph, order[k])) ||
                po_postopt_fired(state, PO_POSTOPT_COMPOSE_CONVS,
                                 compose_convs(graph, state->scratch, order[k])));
     }

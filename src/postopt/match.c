@@ -33,7 +33,7 @@ void po_match_line(const po_graph *graph, po_arena *arena, po_value_id v, po_val
     *b = m.b[0];
 }
 
-static bool collect(const po_graph *graph, po_value_id v, bool root, po_product *p) {
+static bool collect(const po_graph *graph, po_value_id v, bool root, po_matched_product *p) {
     const po_node *n = root || po_read_once(graph, v) ? po_graph_producer(graph, v) : NULL;
     double c;
     if (po_scalar_constant(graph, v, &c)) {
@@ -53,8 +53,8 @@ static bool collect(const po_graph *graph, po_value_id v, bool root, po_product 
     return true;
 }
 
-bool po_match_product(const po_graph *graph, po_value_id y, po_product *product) {
-    *product = (po_product){.c = 1};
+bool po_match_product(const po_graph *graph, po_value_id y, po_matched_product *product) {
+    *product = (po_matched_product){.c = 1};
     return po_opset_of(graph) >= 7 && collect(graph, y, true, product) && isfinite(product->c) &&
            product->c != 0;
 }

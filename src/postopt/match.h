@@ -30,15 +30,15 @@ void po_match_line(const po_graph *graph, po_arena *arena, po_value_id v, po_val
 enum { PO_MOST_FACTORS = 4 };
 
 /* A product of values and numbers: c * v[0] * .. * v[n - 1]. */
-typedef struct po_product {
+typedef struct po_matched_product {
     double c;
     uint32_t n;
     po_value_id v[PO_MOST_FACTORS];
-} po_product;
+} po_matched_product;
 
 /* Takes apart y = product; y itself may have any readers. False where it has too many factors or y
  * is not made by a product. */
-bool po_match_product(const po_graph *graph, po_value_id y, po_product *product);
+bool po_match_product(const po_graph *graph, po_value_id y, po_matched_product *product);
 
 /* v as a polynomial of x: coefficients of x^0 .. x^3. */
 bool po_match_cubic(const po_graph *graph, po_value_id v, po_value_id x, double coefficient[4]);

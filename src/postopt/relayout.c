@@ -33,23 +33,9 @@ void po_relayout_set(po_relayout *r, po_node_id node, po_value_id twin) {
 
 po_value_id po_relayout_copy(po_relayout *r, po_node_id node, const po_value_id *in,
                              uint32_t n_in) {
-    po_graph *g = r->graph;
-    const po_node *n = &g->nodes[node];
-    po_op_id op = n->op;
-    uint32_t n_attr = n->n_attr;
-    const po_attr *attrs = po_arena_memdup(g->arena, n->attr, n_attr * sizeof *attrs);
-    po_type unknown = po_type_unranked(g->values[n->out[0]].type.dtype);
-    po_value_id y = po_graph_add_value(g, NULL, &unknown);
-    po_ops_add(g, node,
-               &(po_node_spec){.op = op,
-                               .name = g->values[y].name,
-                               .n_in = n_in,
-                               .in = in,
-                               .n_out = 1,
-                               .out = &y,
-                               .n_attr = n_attr,
-                               .attr = attrs});
-    return y;
+    const po_node *n = &r->graph->nodes[node];
+    po_type unknown = po_type_unranked(r->graph->values[n->out[0]].type.dtype);
+    return po_add_like(r->graph, node, n, n_in, in, &unknown);
 }
 
 bool po_relayout_elementwise(po_relayout *r, po_node_id node) {

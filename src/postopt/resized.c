@@ -113,26 +113,18 @@ static po_value_id sizes_with(po_graph *g, po_node_id place, po_value_id sizes, 
 /* Makes x larger as r did with another map, `y`. */
 static po_value_id resize_like(po_graph *g, po_node_id place, po_value_id x, int64_t channels,
                                const resized *r, po_value_id y) {
+    enum { MOST = 4 };
     const po_node like = *r->node;
     const po_type *t = &g->values[y].type;
-    po_value_id *in = po_arena_memdup(g->arena, like.in, like.n_in * sizeof *in);
-    po_attr *attrs = po_arena_memdup(g->arena, like.attr, like.n_attr * sizeof *attrs);
+    po_value_id in[MOST];
+    const uint32_t n_in = like.n_in < MOST ? like.n_in : MOST;
+    memcpy(in, like.in, n_in * sizeof *in);
     po_type type = po_type_tensor(g->arena, t->dtype, RANK,
                                   (po_dim[]){t->dims[0], PO_DIM(channels), t->dims[2], t->dims[3]});
     in[0] = x;
     if (r->sizes)
         in[r->sizes] = sizes_with(g, place, in[r->sizes], channels);
-    po_value_id made = po_graph_add_value(g, NULL, &type);
-    po_ops_add(g, place,
-               &(po_node_spec){.op = like.op,
-                               .name = g->values[made].name,
-                               .n_in = like.n_in,
-                               .in = in,
-                               .n_out = 1,
-                               .out = &made,
-                               .n_attr = like.n_attr,
-                               .attr = attrs});
-    return made;
+    return po_add_like(g, place, &like, n_in, in, &type);
 }
 
 bool po_mix_before_resize(po_graph *graph, po_node_id id) {

@@ -34,26 +34,13 @@ po_value_id po_add_upsample(po_graph *graph, po_node_id place, po_value_id x, in
         type = po_type_tensor(graph->arena, t->dtype, 4,
                               (po_dim[]){t->dims[0], t->dims[1], times(t->dims[2], factor),
                                          times(t->dims[3], factor)});
-    po_op_id op = like->op;
-    bool roi = op == PO_OP_Resize && po_op_version(graph, like) >= 11;
-    po_attr *attrs = po_arena_memdup(graph->arena, like->attr, like->n_attr * sizeof *attrs);
-    uint32_t n_attrs = like->n_attr;
+    const bool roi = like->op == PO_OP_Resize && po_op_version(graph, like) >= 11;
     po_value_id in[3] = {x, scales, PO_NONE};
     if (roi) {
         in[1] = like->in[1];
         in[2] = scales;
     }
-    po_value_id y = po_graph_add_value(graph, NULL, &type);
-    po_ops_add(graph, place,
-               &(po_node_spec){.op = op,
-                               .name = graph->values[y].name,
-                               .n_in = roi ? 3 : 2,
-                               .in = in,
-                               .n_out = 1,
-                               .out = &y,
-                               .n_attr = n_attrs,
-                               .attr = attrs});
-    return y;
+    return po_add_like(graph, place, like, roi ? 3 : 2, in, &type);
 }
 
 /* --- convolution of an upsampled map --- */

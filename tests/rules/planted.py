@@ -97,6 +97,8 @@ PLANTED = [
     ('postopt/compose.c', 'if (padded && shifted)\n        return false;', '', 'pointwise convolutions with'),
     ('postopt/compose.c', 'bias = bias ? po_recipe_add(arena, bias, sum) : sum;',
      'bias = sum;', 'pointwise convolutions with'),
+    ('postopt/compose.c', 'if (padded && c.bias)\n        return false;', '',
+     'pools behind pointwise'),
     ('postopt/compose.c', '(const double[]){1});', '(const double[]){2});'),
     ('postopt/compose.c', 'static const uint32_t taps_between[3] = {0, 2, 1};',
      'static const uint32_t taps_between[3] = {0, 1, 2};'),
