@@ -115,5 +115,8 @@ void build_line(net *n);
 void build_mobilenet_v2(net *n);
 void build_resnext50(net *n);
 void build_dcgan(net *n);
+void build_segformer(net *n);
+void build_upscale(net *n);
+void build_densenet121(net *n);
 
 #endif

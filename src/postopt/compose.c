@@ -65,14 +65,15 @@ static bool compose_convs(po_graph *graph, po_arena *arena, po_node_id id) {
 
 /* --- means --- */
 
-/* Of the last two axes. K magnifies what the mean is off by, where its rows cancel, and runtimes
- * add up a map in one long sum: that of a large map, or of one that may be large, is taken by rows.
- */
+/* Runtimes add up a pooled map in one long sum: of more elements that is not exact enough. */
+enum { SHORT_SUM = 64 * 64 };
+
+/* Of the last two axes. K magnifies what the mean is off by, where its rows cancel: that of a large
+ * map, or of one that may be large, is taken by rows. */
 static po_value_id mean_of_map(po_graph *graph, po_node_id id, po_value_id x) {
-    enum { SHORT = 64 * 64 };
     int64_t h = po_dim_of(graph, x, -2), w = po_dim_of(graph, x, -1);
     po_type narrow = po_type_unranked(graph->values[x].type.dtype);
-    if (h >= 0 && w >= 0 && h * w <= SHORT)
+    if (h >= 0 && w >= 0 && h * w <= SHORT_SUM)
         return po_add_op(graph, id, PO_OP_GlobalAveragePool, 1, &x, &narrow);
     po_value_id rows = po_add_reduction(graph, id, PO_OP_ReduceMean, x, 3);
     return po_add_reduction(graph, id, PO_OP_ReduceMean, rows, 2);
@@ -92,6 +93,56 @@ static bool mean_first(po_graph *graph, po_node_id id) {
     po_value_id made = po_conv_add(graph, id, mean, &c, c.w, c.b);
     graph->values[made].type = type;
     po_substitute(graph, y, made);
+    return true;
+}
+
+/* A convolution made it, perhaps through element-wise nodes: it lies in the runtime's blocks. */
+static bool in_blocks(const po_graph *graph, po_value_id v, int depth) {
+    enum { DEEPEST = 4 };
+    const po_node *n = po_graph_producer(graph, v);
+    if (!n || n->op == PO_OP_Conv || depth == DEEPEST)
+        return n && n->op == PO_OP_Conv;
+    bool made = false;
+    for (uint32_t i = 0; po_op_has(n->op, PO_OPF_ELEMENTWISE) && i < n->n_in && !made; i++)
+        made = n->in[i] != PO_NONE && in_blocks(graph, n->in[i], depth + 1);
+    return made;
+}
+
+static bool over_map(const po_graph *graph, const po_node *n) {
+    uint32_t count = 0;
+    const int64_t *attr = po_node_ints(n, "axes", &count);
+    const po_tensor *t =
+        n->n_in > 1 && n->in[1] != PO_NONE ? po_graph_constant(graph, n->in[1]) : NULL;
+    bool seen[2] = {false, false};
+    if (t)
+        count = (uint32_t)t->count;
+    for (uint32_t i = 0; i < count && (attr || t); i++) {
+        int64_t axis = t ? po_tensor_int(t, i) : attr[i];
+        axis = axis < 0 ? axis + 4 : axis;
+        if (axis < 2 || axis > 3)
+            return false;
+        seen[axis - 2] = true;
+    }
+    return seen[0] && seen[1];
+}
+
+/* ReduceMean over both map axes as GlobalAveragePool, which keeps to the runtime's blocks; other
+ * rewrites look for it. */
+static bool mean_as_pool(po_graph *graph, po_node_id id) {
+    const po_node n = graph->nodes[id];
+    if (n.op != PO_OP_ReduceMean || !po_rearrangeable(graph, n.in[0]) ||
+        po_rank_of(graph, n.in[0]) != 4 || !over_map(graph, &n) || !in_blocks(graph, n.in[0], 0))
+        return false;
+    const po_type *x = &graph->values[n.in[0]].type;
+    if (x->dims[2].value > 0 && x->dims[2].value * x->dims[3].value > SHORT_SUM)
+        return false;
+    const po_type type = graph->values[n.out[0]].type;
+    po_type whole = po_type_tensor(graph->arena, x->dtype, 4,
+                                   (po_dim[]){x->dims[0], x->dims[1], PO_DIM(1), PO_DIM(1)});
+    po_value_id y = po_add_op(graph, id, PO_OP_GlobalAveragePool, 1, n.in, &whole);
+    if (!po_op_int(graph, &n, "keepdims"))
+        y = po_add_op(graph, id, PO_OP_Flatten, 1, &y, &type);
+    po_substitute(graph, n.out[0], y);
     return true;
 }
 
@@ -165,6 +216,7 @@ po_status po_compose_linear(po_ctx *ctx, po_graph *graph, po_postopt_state *stat
         if (graph->nodes[order[k]].removed)
             continue;
         (void)(po_postopt_fired(state, PO_POSTOPT_GATED_RESIDUAL, gate_residual(graph, order[k])) ||
+               po_postopt_fired(state, PO_POSTOPT_MEAN_POOL, mean_as_pool(graph, order[k])) ||
                po_postopt_fired(state, PO_POSTOPT_MEAN_FIRST, mean_first(graph, order[k])) ||
                po_postopt_fired(state, PO_POSTOPT_POOL_FIRST, pool_first(graph, order[k])) ||
                po_postopt_fired(state, PO_POSTOPT_COMPOSE_CONVS,

@@ -1,4 +1,4 @@
-/* The last pass: operators spelled the way that the runtime moves memory fastest. It runs once,
+/* The last pass: operators spelled the way that the runtime runs them fastest. It runs once,
  * after the algebra, which looks for the operators as they are. */
 #include "postopt/passes.h"
 
@@ -70,6 +70,47 @@ static bool spell_sum(po_graph *graph, po_node_id id) {
     return true;
 }
 
+/* Where the output is longer than one, or as long as the input, PyTorch's half_pixel is the other.
+ */
+static bool longer_than_one(const po_graph *graph, const po_node *n) {
+    const int rank = po_rank_of(graph, n->out[0]);
+    const po_tensor *scales =
+        n->n_in > 2 && n->in[2] != PO_NONE ? po_graph_constant(graph, n->in[2]) : NULL;
+    if (rank < 1 || po_rank_of(graph, n->in[0]) != rank || po_node_attr(n, "axes"))
+        return false;
+    const po_dim *from = graph->values[n->in[0]].type.dims,
+                 *to = graph->values[n->out[0]].type.dims;
+    for (int i = 0; i < rank; i++) {
+        const double scale = scales && scales->count == rank ? po_tensor_f64(scales, i) : 0;
+        const bool stays = scales ? scale >= 1 && scale <= 1 : po_dim_same(from[i], to[i]);
+        if (!stays && to[i].value < 2 && scale < 2)
+            return false;
+    }
+    return true;
+}
+
+/* The modes that the runtime has kernels for in its layout of blocks: there an element costs a
+ * quarter of what it costs elsewhere, and the layout stays. */
+static bool spell_resize(po_graph *graph, po_node_id id) {
+    const po_node *n = &graph->nodes[id];
+    int64_t factor[4];
+    if (po_op_version(graph, n) < 11)
+        return false;
+    if (po_node_string_is(n, "mode", "linear", "nearest") &&
+        po_node_string_is(n, "coordinate_transformation_mode", "pytorch_half_pixel",
+                          "half_pixel") &&
+        longer_than_one(graph, n)) {
+        po_node_set_string(graph, id, "coordinate_transformation_mode", "half_pixel");
+        return true;
+    }
+    if (!po_repeats(graph, n, 4, factor) ||
+        po_node_string_is(n, "coordinate_transformation_mode", "asymmetric", "half_pixel"))
+        return false;
+    po_node_set_string(graph, id, "coordinate_transformation_mode", "asymmetric");
+    po_node_set_string(graph, id, "nearest_mode", "floor");
+    return true;
+}
+
 po_status po_spell(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
     (void)ctx;
     const po_postopt_options *o = state->options;
@@ -87,6 +128,8 @@ po_status po_spell(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
             used = PO_USED_MOVES;
         else if (o->sums && node->op == PO_OP_Add && spell_sum(graph, order[k]))
             used = PO_USED_SUMS;
+        po_postopt_fired(state, PO_POSTOPT_SPELL_RESIZE,
+                         node->op == PO_OP_Resize && spell_resize(graph, order[k]));
         po_postopt_fired(state, PO_POSTOPT_SPLIT_MOVES, used == PO_USED_MOVES);
         po_postopt_fired(state, PO_POSTOPT_SUMS, used == PO_USED_SUMS);
         state->counts->used |= used;
