@@ -24,7 +24,6 @@ static const po_derivation derivations[] = {
     {"groups split", po_derive_group_split},
     {"convolutions joined as groups", po_derive_group_join},
     {"pool as convolution", po_derive_pool},
-    {"mean before pointwise", po_derive_mean_first},
     {"pool into convolution", po_derive_pool_into_conv},
     {"convolution over upsampling", po_derive_upsample},
     {"parallel products merged", po_derive_products_side},

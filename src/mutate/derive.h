@@ -106,7 +106,6 @@ po_status po_derive_group_merge(po_deriving *d, po_node_id id);
 po_status po_derive_group_split(po_deriving *d, po_node_id id);
 po_status po_derive_group_join(po_deriving *d, po_node_id id);
 po_status po_derive_pool(po_deriving *d, po_node_id id);
-po_status po_derive_mean_first(po_deriving *d, po_node_id id);
 po_status po_derive_pool_into_conv(po_deriving *d, po_node_id id);
 po_status po_derive_upsample(po_deriving *d, po_node_id id);
 po_status po_derive_products_side(po_deriving *d, po_node_id id);

@@ -1,9 +1,9 @@
-/* Average pools as convolutions, and behind convolutions: inside them or before them.
+/* Average pools as convolutions, and behind convolutions inside them.
  *
  * A pool is a depthwise convolution by ones, divided by the number of elements that each window
- * counts (a table where padding is left out of it). A mean over the whole map commutes with a
- * pointwise convolution; a pool without padding composes with the convolution before it into one of
- * a larger kernel and stride. */
+ * counts (a table where padding is left out of it). A pool without padding composes with the
+ * convolution before it into one of a larger kernel and stride. (Pools before pointwise
+ * convolutions: postopt/compose.c.) */
 #include "mutate/derive.h"
 
 /* An average pool as a depthwise convolution's lists. */
@@ -74,25 +74,6 @@ po_status po_derive_pool(po_deriving *d, po_node_id id) {
     bool even = counts_pads || !po_conv_padded(&c);
     po_value_id by = even ? po_mk_scalar(d, (double)taps) : counts_of(d, &c);
     return po_derive_done(d, po_mk_binary(d, PO_OP_Div, y, by), NULL);
-}
-
-/* mean(K x) = K mean(x). Side condition: the convolution is pointwise, of one group and stride 1.
- */
-po_status po_derive_mean_first(po_deriving *d, po_node_id id) {
-    const po_node *n = &d->from->nodes[id];
-    po_conv c;
-    const po_node *made;
-    if (n->op != PO_OP_GlobalAveragePool || !(made = po_made_by(d->from, n->in[0], PO_OP_Conv)) ||
-        !po_read_conv(d->from, (po_node_id)(made - d->from->nodes), &c) || po_conv_taps(&c) != 1 ||
-        !po_conv_stride_one(&c) || po_conv_padded(&c))
-        return PO_OK;
-    po_derive_begin(d, id);
-    int64_t dims[PO_MOST_DIMS] = {c.batch, c.in};
-    for (uint32_t i = 0; i < c.n; i++)
-        dims[2 + i] = 1;
-    po_type type = po_type_tensor_i64(d->g->arena, d->from->values[c.x].type.dtype, c.n + 2, dims);
-    po_value_id m = po_add_op(d->g, id, PO_OP_GlobalAveragePool, 1, &c.x, &type);
-    return po_derive_done(d, po_mk_conv(d, m, c.w, c.b, &c), NULL);
 }
 
 /* A pool of a convolution as one convolution. Side conditions: neither dilated nor grouped, the

@@ -1,5 +1,6 @@
 /* Composition of linear operators where it saves multiplications: a pointwise convolution followed
  * by any, means and average pools before pointwise convolutions, x + x * s. */
+#include "base/num.h"
 #include "ops/window.h"
 #include "postopt/conv.h"
 #include "postopt/match.h"
@@ -68,15 +69,30 @@ static bool compose_convs(po_graph *graph, po_arena *arena, po_node_id id) {
 /* Runtimes add up a pooled map in one long sum: of more elements that is not exact enough. */
 enum { SHORT_SUM = 64 * 64 };
 
-/* Of the last two axes. K magnifies what the mean is off by, where its rows cancel: that of a large
- * map, or of one that may be large, is taken by rows. */
-static po_value_id mean_of_map(po_graph *graph, po_node_id id, po_value_id x) {
-    int64_t h = po_dim_of(graph, x, -2), w = po_dim_of(graph, x, -1);
-    po_type narrow = po_type_unranked(graph->values[x].type.dtype);
-    if (h >= 0 && w >= 0 && h * w <= SHORT_SUM)
+/* Of a map. K magnifies what the mean is off by, where its rows cancel: that of a large map, or of
+ * one that may be large, is taken by rows, and so on for each axis. */
+static po_value_id mean_of_map(po_graph *graph, po_node_id id, po_value_id x, uint32_t maps) {
+    const po_type *t = &graph->values[x].type;
+    const po_type narrow = po_type_unranked(t->dtype);
+    int64_t count = 1;
+    for (uint32_t i = 0; i < maps && count > 0; i++) {
+        const int64_t each = po_dim_of(graph, x, (int)i + 2);
+        count = each < 0 || !po_mul_i64(count, each, &count) ? -1 : count;
+    }
+    if (count >= 0 && count <= SHORT_SUM)
         return po_add_op(graph, id, PO_OP_GlobalAveragePool, 1, &x, &narrow);
-    po_value_id rows = po_add_reduction(graph, id, PO_OP_ReduceMean, x, 3);
-    return po_add_reduction(graph, id, PO_OP_ReduceMean, rows, 2);
+    for (uint32_t axis = maps + 1; axis >= 2; axis--)
+        x = po_add_reduction(graph, id, PO_OP_ReduceMean, x, axis);
+    return x;
+}
+
+/* The pointwise convolution, of any number of axes, that makes the value. */
+static bool pointwise_made(const po_graph *graph, po_value_id v, po_conv *c) {
+    const int rank = po_rank_of(graph, v);
+    const po_node_id made = graph->values[v].producer;
+    return made != PO_NONE &&
+           po_conv_read_maps(graph, made, rank < 0 ? 2 : (uint32_t)(rank - 2), c) &&
+           po_conv_is_pointwise(c);
 }
 
 /* mean(K x + b) = K mean(x) + b for a pointwise convolution. Where the convolution of the whole map
@@ -84,12 +100,12 @@ static po_value_id mean_of_map(po_graph *graph, po_node_id id, po_value_id x) {
 static bool mean_first(po_graph *graph, po_node_id id) {
     const po_node *n = &graph->nodes[id];
     po_conv c;
-    if (n->op != PO_OP_GlobalAveragePool || !po_conv_made(graph, n->in[0], &c) ||
-        !po_conv_is_pointwise(&c) || (c.out < c.in && !po_read_once(graph, n->in[0])))
+    if (n->op != PO_OP_GlobalAveragePool || !pointwise_made(graph, n->in[0], &c) ||
+        (c.out < c.in && !po_read_once(graph, n->in[0])))
         return false;
     po_value_id y = n->out[0];
     po_type type = graph->values[y].type;
-    po_value_id mean = mean_of_map(graph, id, c.x);
+    po_value_id mean = mean_of_map(graph, id, c.x, c.n);
     po_value_id made = po_conv_add(graph, id, mean, &c, c.w, c.b);
     graph->values[made].type = type;
     po_substitute(graph, y, made);
@@ -153,10 +169,15 @@ static bool pool_first(po_graph *graph, po_node_id id) {
     po_conv c;
     po_window w;
     if (n.op != PO_OP_AveragePool || !po_read_once(graph, n.in[0]) ||
-        !po_conv_made(graph, n.in[0], &c) || !po_conv_is_pointwise(&c) ||
-        !po_window_of(graph, &n, 2, &w) || w.stride[0] * w.stride[1] < 2)
+        !pointwise_made(graph, n.in[0], &c) || !po_window_of(graph, &n, c.n, &w))
         return false;
-    const bool padded = w.begin[0] || w.begin[1] || w.end[0] || w.end[1] || w.ceil;
+    bool padded = w.ceil, strided = false;
+    for (uint32_t i = 0; i < c.n; i++) {
+        padded = padded || w.begin[i] || w.end[i];
+        strided = strided || w.stride[i] > 1;
+    }
+    if (!strided)
+        return false;
     if (padded && c.bias)
         return false;
     po_type type = graph->values[n.out[0]].type, narrow = po_type_unranked(c.dtype);
