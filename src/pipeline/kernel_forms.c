@@ -64,6 +64,7 @@ static const char *name_of(po_arena *arena, uint32_t algebra, bool mutants) {
 static po_status fold(po_run_state *state, const po_graph *from, uint32_t algebra, po_graph **out,
                       uint32_t *used) {
     po_postopt_options options = po_postopt_plain(algebra);
+    options.cubic = true;
     po_postopt_counts counts;
     PO_TRY(po_postopt(state->ctx, from, &options, out, &counts));
     *used = algebra & counts.used;

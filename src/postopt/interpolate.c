@@ -8,7 +8,6 @@
 #include "ops/recipe.h"
 #include "ops/sem.h"
 #include "postopt/passes.h"
-#include "postopt/split.h"
 
 #include <math.h>
 
@@ -71,7 +70,7 @@ static double work(const po_operand *first, const po_operand *second) {
     return 2 * in * (double)second->dims[1] / (double)second->dims[0] + 2 * (double)second->dims[1];
 }
 
-bool po_cubic_as_products(po_ctx *ctx, po_graph *graph, po_arena *arena, po_node_id id) {
+static bool as_products(po_ctx *ctx, po_graph *graph, po_arena *arena, po_node_id id) {
     const po_node *n = &graph->nodes[id];
     tables t;
     po_sum *sum = NULL;
@@ -102,4 +101,16 @@ bool po_cubic_as_products(po_ctx *ctx, po_graph *graph, po_arena *arena, po_node
     graph->values[x].type = type;
     po_substitute(graph, y, x);
     return true;
+}
+
+po_status po_interpolate(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
+    if (!(state->options->algebra & PO_ALGEBRA_UPSAMPLE) && !state->options->cubic)
+        return PO_OK;
+    uint32_t n;
+    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
+    for (uint32_t k = 0; k < n; k++)
+        if (!graph->nodes[order[k]].removed)
+            po_postopt_fired(state, PO_POSTOPT_CUBIC,
+                             as_products(ctx, graph, state->scratch, order[k]));
+    return PO_OK;
 }

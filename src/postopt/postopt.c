@@ -21,6 +21,7 @@ static const struct {
               {po_move_depth_to_space, PO_ALGEBRA_DEPTH_SPACE},
               {po_use_differences, PO_ALGEBRA_DIFFERENCES},
               {po_unfold_upsampling, PO_ALGEBRA_UPSAMPLE},
+              {po_interpolate, PO_ALGEBRA_UPSAMPLE},
               {po_fold_gates, PO_ALGEBRA_GATES},
               {po_use_frames, PO_ALGEBRA_FRAMES},
               {po_split_outputs, PO_ALGEBRA_SPLITS},

@@ -62,6 +62,7 @@ typedef struct po_postopt_options {
                   joint kernel is slower than both */
     bool split_moves; /* DepthToSpace of large maps as two single-axis moves */
     bool tiny;        /* weights below 2^-100 as zeros */
+    bool cubic;       /* cubic interpolation as products, whatever the families */
     bool masks; /* what a mask hides from Softmax raised to where exponentials are normal numbers */
 } po_postopt_options;
 

@@ -41,7 +41,4 @@ bool po_mix_before_resize(po_graph *graph, po_node_id id);
 /* A convolution of joined maps as a sum of convolutions of each, where some were made larger. */
 bool po_split_concat(po_graph *graph, po_arena *arena, po_node_id id);
 
-/* interpolate.c */
-bool po_cubic_as_products(po_ctx *ctx, po_graph *graph, po_arena *arena, po_node_id id);
-
 #endif

@@ -174,6 +174,7 @@ bool po_factor_concat(po_graph *graph, po_arena *arena, po_node_id id) {
 }
 
 po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
+    (void)ctx;
     if (!(state->options->algebra & PO_ALGEBRA_UPSAMPLE))
         return PO_OK;
     uint32_t n;
@@ -190,10 +191,5 @@ po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_postopt_state *s
                po_postopt_fired(state, PO_POSTOPT_UPSAMPLED_PHASES,
                                 conv_of_upsampled(graph, state->scratch, order[k])));
     }
-    /* Behind the others: mixes of channels may have come before. */
-    for (uint32_t k = 0; k < n; k++)
-        if (!graph->nodes[order[k]].removed)
-            po_postopt_fired(state, PO_POSTOPT_CUBIC,
-                             po_cubic_as_products(ctx, graph, state->scratch, order[k]));
     return PO_OK;
 }

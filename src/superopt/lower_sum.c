@@ -1,8 +1,19 @@
 /* Linear operators by their indexed sums: products with what is added to them, and moves of data,
  * which are accesses where they can be. */
 #include "ops/sem.h"
+#include "ops/sum_contract.h"
 #include "superopt/lower_private.h"
 #include "superopt/sum_kind.h"
+
+/* A statement is one loop nest: what two after the other do in half the work (linear Resize of both
+ * axes) is left to the runtime. */
+static bool wants_two(po_arena *arena, const po_sum *sum) {
+    po_contraction c;
+    for (uint32_t i = 0; i < sum->n_terms; i++)
+        if (po_sum_contract(arena, sum, &sum->terms[i], &c))
+            return true;
+    return false;
+}
 
 bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node) {
     po_sum **sums = PO_NEW_N(arena, po_sum *, node->n_out);
@@ -10,7 +21,8 @@ bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, cons
         return false;
     for (uint32_t k = 0; k < node->n_out; k++) {
         po_sum_kind kind = sums[k] ? po_sum_kind_of(sums[k]) : PO_SUM_NONE;
-        if (kind == PO_SUM_NONE || (kind >= PO_SUM_PRODUCT && node->n_out > 1))
+        if (kind == PO_SUM_NONE || (kind >= PO_SUM_PRODUCT && node->n_out > 1) ||
+            wants_two(arena, sums[k]))
             return false;
     }
     return true;
