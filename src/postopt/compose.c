@@ -116,10 +116,11 @@ static bool mean_first(po_graph *graph, po_node_id id) {
 static bool in_blocks(const po_graph *graph, po_value_id v, int depth) {
     enum { DEEPEST = 4 };
     const po_node *n = po_graph_producer(graph, v);
-    if (!n || n->op == PO_OP_Conv || depth == DEEPEST)
-        return n && n->op == PO_OP_Conv;
-    bool made = false;
-    for (uint32_t i = 0; po_op_has(n->op, PO_OPF_ELEMENTWISE) && i < n->n_in && !made; i++)
+    po_conv c;
+    bool made = po_conv_made(graph, v, &c);
+    if (!n || depth == DEEPEST || !po_op_has(n->op, PO_OPF_ELEMENTWISE))
+        return made;
+    for (uint32_t i = 0; i < n->n_in && !made; i++)
         made = n->in[i] != PO_NONE && in_blocks(graph, n->in[i], depth + 1);
     return made;
 }
@@ -142,20 +143,22 @@ static bool over_map(const po_graph *graph, const po_node *n) {
     return seen[0] && seen[1];
 }
 
-/* ReduceMean over both map axes as GlobalAveragePool, which keeps to the runtime's blocks; other
- * rewrites look for it. */
-static bool mean_as_pool(po_graph *graph, po_node_id id) {
+/* ReduceMean or ReduceMax over both map axes as a global pool, which keeps to the runtime's blocks;
+ * other rewrites look for it. */
+static bool reduction_as_pool(po_graph *graph, po_node_id id) {
     const po_node n = graph->nodes[id];
-    if (n.op != PO_OP_ReduceMean || !po_rearrangeable(graph, n.in[0]) ||
+    const bool mean = n.op == PO_OP_ReduceMean;
+    if ((!mean && n.op != PO_OP_ReduceMax) || graph->values[n.in[0]].type.dtype != PO_F32 ||
         po_rank_of(graph, n.in[0]) != 4 || !over_map(graph, &n) || !in_blocks(graph, n.in[0], 0))
         return false;
     const po_type *x = &graph->values[n.in[0]].type;
-    if (x->dims[2].value > 0 && x->dims[2].value * x->dims[3].value > SHORT_SUM)
+    if (mean && x->dims[2].value > 0 && x->dims[2].value * x->dims[3].value > SHORT_SUM)
         return false;
     const po_type type = graph->values[n.out[0]].type;
     po_type whole = po_type_tensor(graph->arena, x->dtype, 4,
                                    (po_dim[]){x->dims[0], x->dims[1], PO_DIM(1), PO_DIM(1)});
-    po_value_id y = po_add_op(graph, id, PO_OP_GlobalAveragePool, 1, n.in, &whole);
+    const po_op_id pool = mean ? PO_OP_GlobalAveragePool : PO_OP_GlobalMaxPool;
+    po_value_id y = po_add_op(graph, id, pool, 1, n.in, &whole);
     if (!po_op_int(graph, &n, "keepdims"))
         y = po_add_op(graph, id, PO_OP_Flatten, 1, &y, &type);
     po_substitute(graph, n.out[0], y);
@@ -237,7 +240,7 @@ po_status po_compose_linear(po_ctx *ctx, po_graph *graph, po_postopt_state *stat
         if (graph->nodes[order[k]].removed)
             continue;
         (void)(po_postopt_fired(state, PO_POSTOPT_GATED_RESIDUAL, gate_residual(graph, order[k])) ||
-               po_postopt_fired(state, PO_POSTOPT_MEAN_POOL, mean_as_pool(graph, order[k])) ||
+               po_postopt_fired(state, PO_POSTOPT_MEAN_POOL, reduction_as_pool(graph, order[k])) ||
                po_postopt_fired(state, PO_POSTOPT_MEAN_FIRST, mean_first(graph, order[k])) ||
                po_postopt_fired(state, PO_POSTOPT_POOL_FIRST, pool_first(graph, order[k])) ||
                po_postopt_fired(state, PO_POSTOPT_COMPOSE_CONVS,
