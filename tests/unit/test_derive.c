@@ -139,14 +139,6 @@ static const sample samples[] = {
     {"pool as", P("AveragePool", "kernel_shape=[3,3], pads=[1,1,1,1], count_include_pad=1"), 1, 1},
     {"pool as", P("AveragePool", "kernel_shape=[3,3], strides=[2,2], ceil_mode=1"), 1, 0},
     {"pool as", P("MaxPool", "kernel_shape=[3,3]"), 1, 0},
-    {"mean before",
-     "graph g (x: f32[2,4,9,8], v: f32[6,4,1,1], b: f32[6]) -> (q) {\n"
-     " p = Conv(x, v, b)\n q = GlobalAveragePool(p)\n}",
-     1, 1},
-    {"mean before",
-     "graph g (x: f32[2,4,9,8], v: f32[6,4,3,3]) -> (q) {\n"
-     " p = Conv(x, v) {pads=[1,1,1,1]}\n q = GlobalAveragePool(p)\n}",
-     1, 0},
     {"pool into",
      "graph g (x: f32[2,4,11,8], v: f32[6,4,3,2], b: f32[6]) -> (q) {\n"
      " p = Conv(x, v, b) {pads=[1,0,1,2], strides=[2,1]}\n"
