@@ -92,28 +92,37 @@ static bool copies_blocks(const po_graph *graph, const po_node *n) {
     return (asymmetric && floors) || (half && rounds);
 }
 
+bool po_resize_scales(const po_graph *graph, const po_node *n, uint32_t rank, double *scale) {
+    const uint32_t at = n->op == PO_OP_Resize && po_op_version(graph, n) >= 11 ? 2 : 1;
+    uint32_t count = 0;
+    const po_tensor *t =
+        n->n_in > at && n->in[at] != PO_NONE ? po_graph_constant(graph, n->in[at]) : NULL;
+    const float *attr = n->n_in > at ? NULL : po_node_floats(n, "scales", &count);
+    if (rank > PO_MAX_RANK || (t ? t->count : (int64_t)count) != (int64_t)rank)
+        return false;
+    for (uint32_t i = 0; i < rank; i++)
+        scale[i] = t ? po_tensor_f64(t, i) : (double)attr[i];
+    return true;
+}
+
 /* Scales that are not whole may give shapes as if they were: shapes are asked only for sizes. */
 bool po_repeats(const po_graph *graph, const po_node *n, uint32_t rank, int64_t *factor) {
     enum { MOST = 64 };
     if ((n->op != PO_OP_Resize && n->op != PO_OP_Upsample) || !copies_blocks(graph, n))
         return false;
     bool resize = n->op == PO_OP_Resize && po_op_version(graph, n) >= 11;
-    uint32_t at = resize ? 2 : 1, count = 0, from_rank = 0, to_rank = 0;
+    uint32_t from_rank = 0, to_rank = 0;
     bool sizes = resize && n->n_in > 3 && n->in[3] != PO_NONE;
-    const po_tensor *t =
-        n->n_in > at && n->in[at] != PO_NONE ? po_graph_constant(graph, n->in[at]) : NULL;
-    const float *attr = n->n_in > at ? NULL : po_node_floats(n, "scales", &count);
+    double scale[PO_MAX_RANK];
     const po_dim *from = po_static_dims(graph, n->in[0], &from_rank);
     const po_dim *to = po_static_dims(graph, n->out[0], &to_rank);
     if (sizes ? !from || !to || from_rank != rank || to_rank != rank
-              : (t ? t->count : (int64_t)count) != (int64_t)rank)
+              : !po_resize_scales(graph, n, rank, scale))
         return false;
     for (uint32_t i = 0; i < rank; i++) {
         if (sizes && from[i].value < 1)
             return false;
-        double s = sizes ? (double)to[i].value / (double)from[i].value
-                   : t   ? po_tensor_f64(t, i)
-                         : (double)attr[i];
+        double s = sizes ? (double)to[i].value / (double)from[i].value : scale[i];
         factor[i] = s >= 1 && s <= MOST ? (int64_t)s : 0;
         if ((double)factor[i] != s)
             return false;
@@ -151,8 +160,9 @@ po_value_id po_add_i64s(po_graph *graph, const char *name, uint32_t n, const int
     return po_graph_add_constant(graph, name, po_tensor_i64(graph->arena, n, values));
 }
 
-po_value_id po_add_op(po_graph *graph, po_node_id place, po_op_id op, uint32_t n_in,
-                      const po_value_id *in, const po_type *type) {
+static po_value_id add_node(po_graph *graph, po_node_id place, po_op_id op, uint32_t n_in,
+                            const po_value_id *in, uint32_t n_attr, const po_attr *attrs,
+                            const po_type *type) {
     po_value_id out = po_graph_add_value(graph, NULL, type);
     /* Nodes are named after what they make, so that profiles and reports can tell them apart. */
     po_ops_add(graph, place,
@@ -161,25 +171,28 @@ po_value_id po_add_op(po_graph *graph, po_node_id place, po_op_id op, uint32_t n
                                .n_in = n_in,
                                .in = in,
                                .n_out = 1,
-                               .out = &out});
+                               .out = &out,
+                               .n_attr = n_attr,
+                               .attr = attrs});
     return out;
+}
+
+po_value_id po_add_op(po_graph *graph, po_node_id place, po_op_id op, uint32_t n_in,
+                      const po_value_id *in, const po_type *type) {
+    return add_node(graph, place, op, n_in, in, 0, NULL, type);
 }
 
 po_value_id po_add_like(po_graph *graph, po_node_id place, const po_node *like, uint32_t n_in,
                         const po_value_id *in, const po_type *type) {
-    po_op_id op = like->op;
-    uint32_t n_attr = like->n_attr;
-    const po_attr *attrs = po_arena_memdup(graph->arena, like->attr, n_attr * sizeof *attrs);
-    po_value_id y = po_graph_add_value(graph, NULL, type);
-    po_ops_add(graph, place,
-               &(po_node_spec){.op = op,
-                               .name = graph->values[y].name,
-                               .n_in = n_in,
-                               .in = in,
-                               .n_out = 1,
-                               .out = &y,
-                               .n_attr = n_attr,
-                               .attr = attrs});
+    const po_attr *attrs = po_arena_memdup(graph->arena, like->attr, like->n_attr * sizeof *attrs);
+    return add_node(graph, place, like->op, n_in, in, like->n_attr, attrs, type);
+}
+
+po_value_id po_add_transpose(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
+                             const int64_t *perm, const po_type *type) {
+    const po_type unknown = po_type_unranked(graph->values[x].type.dtype);
+    po_value_id y = po_add_op(graph, place, PO_OP_Transpose, 1, &x, type ? type : &unknown);
+    po_node_set_ints(graph, graph->values[y].producer, "perm", rank, perm);
     return y;
 }
 

@@ -26,6 +26,8 @@ int64_t po_dim_of(const po_graph *graph, po_value_id value, int axis);
 int po_rank_of(const po_graph *graph, po_value_id value);
 /* Both ranks are known and every dim is known to be the same; the dtypes may differ. */
 bool po_same_dims(const po_graph *graph, po_value_id a, po_value_id b);
+/* The scales of a Resize or Upsample, one for each of so many axes, where they are constants. */
+bool po_resize_scales(const po_graph *graph, const po_node *node, uint32_t rank, double *scale);
 /* Whether a nearest Resize or Upsample of so many axes only repeats elements, by whole factors:
  * what constant scales say, or the shapes where sizes were given. */
 bool po_repeats(const po_graph *graph, const po_node *node, uint32_t rank, int64_t *factor);
@@ -60,6 +62,11 @@ po_value_id po_add_op(po_graph *graph, po_node_id place, po_op_id op, uint32_t n
  * returns it. */
 po_value_id po_add_like(po_graph *graph, po_node_id place, const po_node *like, uint32_t n_in,
                         const po_value_id *in, const po_type *type);
+
+/* Adds a Transpose of x beside `place`; returns its output. type may be NULL: x's, of no known
+ * shape. */
+po_value_id po_add_transpose(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
+                             const int64_t *perm, const po_type *type);
 
 /* Adds a Reshape to static dims beside `place`; returns its output. */
 po_value_id po_add_reshape(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,

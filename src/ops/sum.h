@@ -98,6 +98,14 @@ static inline int64_t po_index_coef(const po_term *term, const po_index *index, 
     return index->coef[axis * term->cap_vars + var];
 }
 
+/* Whether the index moves with the variable. */
+static inline bool po_index_has(const po_term *term, const po_index *index, uint32_t var) {
+    for (uint32_t x = 0; x < index->rank; x++)
+        if (po_index_coef(term, index, x, var))
+            return true;
+    return false;
+}
+
 /* Checks the limits above and that no index can overflow anywhere in its box: false where one
  * can. Everything below needs a sum for which this holds; po_sem_node and po_sum_parse see to it.
  */

@@ -14,23 +14,17 @@ typedef struct choice {
     double cost; /* multiplications of both steps */
 } choice;
 
-static bool in_index(const po_term *t, const po_index *index, uint32_t v) {
-    for (uint32_t x = 0; x < index->rank; x++)
-        if (po_index_coef(t, index, x, v))
-            return true;
-    return false;
-}
-
 /* False where nothing goes. */
 static bool weigh(const po_term *t, uint32_t a, uint32_t b, choice *c) {
     double inner = 1, outer = 1;
     bool some = false;
     *c = (choice){.a = a, .b = b};
     for (uint32_t v = 0; v < t->n_vars; v++) {
-        const bool here = in_index(t, &t->factor[a].at, v) || in_index(t, &t->factor[b].at, v);
-        bool elsewhere = in_index(t, &t->out, v);
+        const bool here =
+            po_index_has(t, &t->factor[a].at, v) || po_index_has(t, &t->factor[b].at, v);
+        bool elsewhere = po_index_has(t, &t->out, v);
         for (uint32_t k = 0; k < t->n_factors; k++)
-            elsewhere = elsewhere || (k != a && k != b && in_index(t, &t->factor[k].at, v));
+            elsewhere = elsewhere || (k != a && k != b && po_index_has(t, &t->factor[k].at, v));
         c->gone[v] = here && !elsewhere;
         c->kept[v] = here && elsewhere;
         some = some || c->gone[v];
@@ -58,10 +52,10 @@ static bool choose(const po_term *t, choice *best) {
     return found;
 }
 
-/* The variables that stay where `keep` says, numbered anew; UINT32_MAX: it goes. */
-static void take_vars(const po_term *from, const bool *out, po_term *to, uint32_t *number) {
+/* All variables but those that go, numbered anew; UINT32_MAX: it goes. */
+static void take_vars(const po_term *from, const bool *goes, po_term *to, uint32_t *number) {
     for (uint32_t v = 0; v < from->n_vars; v++)
-        number[v] = out[v] ? UINT32_MAX : po_term_var(to, NULL, from->extent[v]);
+        number[v] = goes[v] ? UINT32_MAX : po_term_var(to, NULL, from->extent[v]);
 }
 
 static void copy_index(const po_term *from, const po_index *index, const uint32_t *number,
@@ -84,9 +78,9 @@ bool po_sum_contract(po_arena *arena, const po_sum *sum, const po_term *t, po_co
         return false;
     int64_t dims[PO_SUM_MAX_VARS], count = 1;
     uint32_t rank = 0, number[PO_SUM_MAX_VARS];
-    bool out[PO_SUM_MAX_VARS];
+    bool absent[PO_SUM_MAX_VARS]; /* from both */
     for (uint32_t v = 0; v < t->n_vars; v++) {
-        out[v] = !pick.gone[v] && !pick.kept[v];
+        absent[v] = !pick.gone[v] && !pick.kept[v];
         if (!pick.kept[v])
             continue;
         dims[rank++] = t->extent[v];
@@ -96,7 +90,7 @@ bool po_sum_contract(po_arena *arena, const po_sum *sum, const po_term *t, po_co
     po_sum *inner = po_sum_create(arena, rank, dims);
     po_term *first = po_sum_term(inner, t->n_vars);
     const uint32_t both[2] = {pick.a, pick.b};
-    take_vars(t, out, first, number);
+    take_vars(t, absent, first, number);
     for (uint32_t v = 0, x = 0; v < t->n_vars; v++)
         if (pick.kept[v])
             po_index_add(first, &first->out, x++, 1, number[v]);

@@ -8,8 +8,8 @@
 typedef struct po_contraction {
     po_sum *inner, *outer;
     uint32_t pair[2]; /* the term's operands that are inputs 0 and 1 of inner */
-    uint32_t n_rest,
-        rest[PO_SUM_MAX_FACTORS]; /* the same for outer; its last input is inner's output */
+    /* The same for outer, whose last input is inner's output. */
+    uint32_t n_rest, rest[PO_SUM_MAX_FACTORS];
 } po_contraction;
 
 /* False where no two factors have variables to themselves, or where it would not halve the work. */

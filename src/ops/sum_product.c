@@ -60,11 +60,7 @@ static const int64_t *dims_of(const po_sum *sum, const po_term *t, slot s) {
 }
 
 static bool has(const po_term *t, slot s, uint32_t v) {
-    const po_index *index = index_of(t, s);
-    for (uint32_t x = 0; x < index->rank; x++)
-        if (po_index_coef(t, index, x, v))
-            return true;
-    return false;
+    return po_index_has(t, index_of(t, s), v);
 }
 
 static role role_of(const po_term *t, uint32_t v) {

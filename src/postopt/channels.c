@@ -157,14 +157,6 @@ static bool read_ending(const po_graph *g, const po_node *n, ending *e) {
     return true;
 }
 
-static po_value_id turned(po_graph *g, po_node_id at, po_value_id x, uint32_t rank,
-                          const int64_t *perm) {
-    po_type unknown = po_type_unranked(PO_F32);
-    po_value_id y = po_add_op(g, at, PO_OP_Transpose, 1, &x, &unknown);
-    po_node_set_ints(g, g->values[y].producer, "perm", rank, perm);
-    return y;
-}
-
 /* Tokens of other channels as the map; a length that is copied or worked out stays so. */
 static po_value_id reshaped(po_graph *g, po_node_id at, po_value_id x, const ending *e,
                             int64_t channels) {
@@ -194,10 +186,11 @@ static bool move_up(po_graph *g, po_arena *arena, po_node_id id) {
     const int64_t channels = chain[length - 1].like.in;
     po_value_id y = g->nodes[id].out[0], x = g->nodes[chain[length - 1].node].in[0];
     if (e.kind == TURNED_RESHAPED) {
-        x = reshaped(g, id, turned(g, id, x, TOKENS, tokens_to_first), &e, channels);
+        x = po_add_transpose(g, id, x, TOKENS, tokens_to_first, NULL);
+        x = reshaped(g, id, x, &e, channels);
     } else {
         x = e.kind == RESHAPED_TURNED ? reshaped(g, id, x, &e, channels) : x;
-        x = turned(g, id, x, RANK, to_first);
+        x = po_add_transpose(g, id, x, RANK, to_first, NULL);
     }
     for (uint32_t i = length; i-- > 0;)
         x = rewrite(g, &chain[i], x);

@@ -126,16 +126,12 @@ static bool in_blocks(const po_graph *graph, po_value_id v, int depth) {
 }
 
 static bool over_map(const po_graph *graph, const po_node *n) {
-    uint32_t count = 0;
-    const int64_t *attr = po_node_ints(n, "axes", &count);
-    const po_tensor *t =
-        n->n_in > 1 && n->in[1] != PO_NONE ? po_graph_constant(graph, n->in[1]) : NULL;
+    enum { MOST = 4 };
+    uint32_t axes[MOST];
+    const uint32_t count = po_reduced_axes(graph, n, MOST, axes);
     bool seen[2] = {false, false};
-    if (t)
-        count = (uint32_t)t->count;
-    for (uint32_t i = 0; i < count && (attr || t); i++) {
-        int64_t axis = t ? po_tensor_int(t, i) : attr[i];
-        axis = axis < 0 ? axis + 4 : axis;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t axis = axes[i];
         if (axis < 2 || axis > 3)
             return false;
         seen[axis - 2] = true;

@@ -33,15 +33,11 @@ static bool map_dims(const po_graph *graph, po_value_id v, int64_t d[RANK]) {
 
 /* Swaps the channel and the time axis: there and back. */
 static po_value_id turn(po_relayout *f, po_node_id at, po_value_id x, const po_type *type) {
-    po_value_id y = po_add_op(f->graph, at, PO_OP_Transpose, 1, &x, type);
-    po_node_set_ints(f->graph, f->graph->values[y].producer, "perm", RANK,
-                     (int64_t[]){0, 2, 1, 3, 4});
-    return y;
+    return po_add_transpose(f->graph, at, x, RANK, (const int64_t[]){0, 2, 1, 3, 4}, type);
 }
 
 static po_value_id to_frames(po_relayout *f, po_node_id at, po_value_id x) {
-    po_type unknown = po_type_unranked(PO_F32);
-    return turn(f, at, x, &unknown);
+    return turn(f, at, x, NULL);
 }
 
 /* table [rows, T] times x [N, T, rest], as [N, rows, rest]. */

@@ -59,8 +59,7 @@ static bool gate_between(po_graph *graph, po_arena *arena, const po_conv *c, con
         w = po_add_reshape(graph, at, product, 3, (int64_t[]){c->out, taps, inner.in});
         po_type t4 =
             po_type_tensor_i64(graph->arena, c->dtype, 3, (int64_t[]){c->out, inner.in, taps});
-        w = po_add_op(graph, at, PO_OP_Transpose, 1, &w, &t4);
-        po_node_set_ints(graph, graph->values[w].producer, "perm", 3, (int64_t[]){0, 2, 1});
+        w = po_add_transpose(graph, at, w, 3, (int64_t[]){0, 2, 1}, &t4);
     }
     w = po_add_reshape(graph, at, w, 4, (int64_t[]){c->out, inner.in, c->kernel[0], c->kernel[1]});
     po_conv made = *c;

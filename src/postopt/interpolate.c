@@ -11,8 +11,7 @@
 
 #include <math.h>
 
-/* Operations of products that take as long as the runtime does for an element, and half of them for
- * what is not measured here. */
+/* Operations of products for an element: half of those that take as long as the runtime does. */
 static const double most_work = 3500;
 
 /* The tables by axis, [out, in]; NULL: the axis stays. */

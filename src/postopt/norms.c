@@ -135,14 +135,6 @@ static po_value_id constant_of(po_graph *graph, po_arena *arena, const norm *m, 
     return po_add_recipe(graph, NULL, dtype, po_recipe_expand(arena, one, 1, &m->length));
 }
 
-static po_value_id transposed(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
-                              const int64_t *perm) {
-    po_type type = po_type_unranked(graph->values[x].type.dtype);
-    po_value_id y = po_add_op(graph, place, PO_OP_Transpose, 1, &x, &type);
-    po_node_set_ints(graph, graph->values[y].producer, "perm", rank, perm);
-    return y;
-}
-
 /* Group norms as exporters write them: the mean over the last of three axes, behind a Reshape and
  * without scale. The runtime's InstanceNormalization is the fastest there. */
 static bool is_group_norm(const po_graph *graph, const norm *m) {
@@ -179,7 +171,7 @@ static bool write_norm(po_graph *graph, po_arena *arena, po_node_id id, const no
         there[i] = i == rank - 1 ? m->axis : i < m->axis ? i : i + 1;
     for (uint32_t i = 0; i < rank; i++)
         back[there[i]] = i;
-    po_value_id x = last ? m->x : transposed(graph, id, m->x, rank, there);
+    po_value_id x = last ? m->x : po_add_transpose(graph, id, m->x, rank, there, NULL);
     po_type type =
         last ? graph->values[m->y].type : po_type_unranked(graph->values[m->x].type.dtype);
     po_value_id in[3] = {x, scale, shift};
@@ -189,7 +181,7 @@ static bool write_norm(po_graph *graph, po_arena *arena, po_node_id id, const no
     po_node_set_int(graph, graph->values[y].producer, "axis", -1);
     po_node_set_float(graph, graph->values[y].producer, "epsilon", (float)m->eps);
     if (!last) {
-        y = transposed(graph, id, y, rank, back);
+        y = po_add_transpose(graph, id, y, rank, back, NULL);
         graph->values[y].type = graph->values[m->y].type;
     }
     po_substitute(graph, m->y, y);

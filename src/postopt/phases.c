@@ -257,10 +257,7 @@ static bool read_conv(const phases *f, po_node_id id, phase_conv *r) {
 /* --- the nodes --- */
 
 static po_value_id turned(phases *f, po_node_id at, po_value_id x, const int64_t perm[RANK]) {
-    po_type unknown = po_type_unranked(PO_F32);
-    po_value_id y = po_add_op(f->graph, at, PO_OP_Transpose, 1, &x, &unknown);
-    po_node_set_ints(f->graph, f->graph->values[y].producer, "perm", RANK, perm);
-    return y;
+    return po_add_transpose(f->graph, at, x, RANK, perm, NULL);
 }
 
 /* The value with its positions in their order again: with channels last, phases side by side are

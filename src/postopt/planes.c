@@ -21,10 +21,7 @@ static po_value_id add_axis(po_relayout *r, po_node_id at, po_value_id x, po_op_
 }
 
 static po_value_id turned(po_relayout *r, po_node_id at, po_value_id x, const int64_t perm[4]) {
-    po_type type = po_type_unranked(r->graph->values[x].type.dtype);
-    po_value_id y = po_add_op(r->graph, at, PO_OP_Transpose, 1, &x, &type);
-    po_node_set_ints(r->graph, r->graph->values[y].producer, "perm", 4, perm);
-    return y;
+    return po_add_transpose(r->graph, at, x, 4, perm, NULL);
 }
 
 /* Transpose of [N, L, C] to [N, C, L] or back. */

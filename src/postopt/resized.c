@@ -39,14 +39,9 @@ static bool one(double scale) {
 }
 
 /* Scales of every axis: batch and channels stay. */
-static bool scales_of_map(const po_graph *g, const po_node *n, uint32_t at) {
-    uint32_t count = 0;
-    const po_tensor *t =
-        n->n_in > at && n->in[at] != PO_NONE ? po_graph_constant(g, n->in[at]) : NULL;
-    const float *attr = n->n_in > at ? NULL : po_node_floats(n, "scales", &count);
-    if (t && t->count == RANK)
-        return one(po_tensor_f64(t, 0)) && one(po_tensor_f64(t, CHANNEL_AXIS));
-    return attr && count == RANK && one((double)attr[0]) && one((double)attr[CHANNEL_AXIS]);
+static bool scales_of_map(const po_graph *g, const po_node *n) {
+    double scale[RANK];
+    return po_resize_scales(g, n, RANK, scale) && one(scale[0]) && one(scale[CHANNEL_AXIS]);
 }
 
 /* Smaller maps are not made on purpose; where the sizes are open it is taken to become larger. */
@@ -82,7 +77,7 @@ static bool read_resized(const po_graph *g, po_value_id y, resized *r) {
         return axes_of_map(axes, count);
     const uint32_t sizes = 3;
     if (!late || n->n_in <= sizes || n->in[sizes] == PO_NONE)
-        return scales_of_map(g, n, late ? 2 : 1);
+        return scales_of_map(g, n);
     r->sizes = sizes;
     return x->dims[CHANNEL_AXIS].value >= 1 &&
            x->dims[CHANNEL_AXIS].value == type->dims[CHANNEL_AXIS].value &&

@@ -214,20 +214,12 @@ static po_value_id make_bias(po_relayout *f, const rows_conv *r) {
 
 /* --- the nodes --- */
 
-static po_value_id transposed(po_relayout *f, po_node_id at, po_value_id x, uint32_t rank,
-                              const int64_t *perm, const po_type *type) {
-    po_value_id y = po_add_op(f->graph, at, PO_OP_Transpose, 1, &x, type);
-    po_node_set_ints(f->graph, f->graph->values[y].producer, "perm", rank, perm);
-    return y;
-}
-
 static po_value_id to_rows(po_relayout *f, po_node_id at, po_value_id x) {
-    po_type unknown = po_type_unranked(PO_F32);
-    return transposed(f, at, x, RANK, (const int64_t[]){2, 0, 1, 3}, &unknown);
+    return po_add_transpose(f->graph, at, x, RANK, (const int64_t[]){2, 0, 1, 3}, NULL);
 }
 
 static po_value_id from_rows(po_relayout *f, po_node_id at, po_value_id x, const po_type *type) {
-    return transposed(f, at, x, RANK, (const int64_t[]){1, 2, 0, 3}, type);
+    return po_add_transpose(f->graph, at, x, RANK, (const int64_t[]){1, 2, 0, 3}, type);
 }
 
 /* x [rows, size] by these rows; x itself where they are all of them in order. */
@@ -256,7 +248,6 @@ static bool convert_conv(po_relayout *f, po_node_id id) {
         return false;
     const po_conv *c = &r.conv;
     po_graph *g = f->graph;
-    po_type unknown = po_type_unranked(PO_F32);
     po_value_id weights = make_weights(f, &r), bias = make_bias(f, &r), to, from;
     if (weights == PO_NONE || (c->bias && bias == PO_NONE))
         return false;
@@ -280,18 +271,18 @@ static bool convert_conv(po_relayout *f, po_node_id id) {
     x = product(f, id, to, x);
     if (batch == 1) { /* runtimes move two axes faster than four */
         x = po_add_reshape(g, id, x, 3, (int64_t[]){t, n * in, r.w});
-        x = transposed(f, id, x, 3, (const int64_t[]){1, 0, 2}, &unknown);
+        x = po_add_transpose(g, id, x, 3, (const int64_t[]){1, 0, 2}, NULL);
     } else {
         x = po_add_reshape(g, id, x, 5, (int64_t[]){t, n, batch, in, r.w});
-        x = transposed(f, id, x, 5, (const int64_t[]){2, 1, 3, 0, 4}, &unknown);
+        x = po_add_transpose(g, id, x, 5, (const int64_t[]){2, 1, 3, 0, 4}, NULL);
     }
     x = po_add_reshape(g, id, x, 4, (int64_t[]){batch, n * in, t, r.w});
     x = po_conv_add(g, id, x, &grouped, weights, bias);
     if (batch == 1) {
-        x = transposed(f, id, x, 4, (const int64_t[]){2, 0, 1, 3}, &unknown);
+        x = po_add_transpose(g, id, x, 4, (const int64_t[]){2, 0, 1, 3}, NULL);
     } else {
         x = po_add_reshape(g, id, x, 5, (int64_t[]){batch, n, out, t, r.w2});
-        x = transposed(f, id, x, 5, (const int64_t[]){3, 1, 0, 2, 4}, &unknown);
+        x = po_add_transpose(g, id, x, 5, (const int64_t[]){3, 1, 0, 2, 4}, NULL);
     }
     x = s > 1 ? po_add_reshape(g, id, x, 3, (int64_t[]){s, r.tiles * n, size2})
               : po_add_reshape(g, id, x, 2, (int64_t[]){t * n, size2});

@@ -5,14 +5,6 @@
 /* Below this many elements the maps stay in the cache and the spelling does not matter. */
 enum { LARGE_MAP = 1 << 17 };
 
-static po_value_id add_transpose(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
-                                 const int64_t *perm) {
-    po_type type = po_type_unranked(graph->values[x].type.dtype);
-    po_value_id y = po_add_op(graph, place, PO_OP_Transpose, 1, &x, &type);
-    po_node_set_ints(graph, graph->values[y].producer, "perm", rank, perm);
-    return y;
-}
-
 /* DepthToSpace in two steps that each move a single axis, first the column phases, then the row
  * phases: runtimes have a fast path for that and none for the whole permutation. */
 static bool spell_depth_to_space(po_graph *graph, po_node_id id) {
@@ -26,9 +18,9 @@ static bool spell_depth_to_space(po_graph *graph, po_node_id id) {
     int64_t batch = d[0].value, c = d[1].value / (b * b), h = d[2].value, w = d[3].value;
     po_value_id y = n->out[0], x = n->in[0];
     x = po_add_reshape(graph, id, x, 6, (int64_t[]){batch, b, b, c, h, w});
-    x = add_transpose(graph, id, x, 6, (int64_t[]){0, 1, 3, 4, 5, 2});
+    x = po_add_transpose(graph, id, x, 6, (int64_t[]){0, 1, 3, 4, 5, 2}, NULL);
     x = po_add_reshape(graph, id, x, 4, (int64_t[]){batch, b, c * h, w * b});
-    x = add_transpose(graph, id, x, 4, (int64_t[]){0, 2, 1, 3});
+    x = po_add_transpose(graph, id, x, 4, (int64_t[]){0, 2, 1, 3}, NULL);
     x = po_add_reshape(graph, id, x, 4, (int64_t[]){batch, c, h * b, w * b});
     po_substitute(graph, y, x);
     return true;
