@@ -8,13 +8,13 @@
  * --all looks at every candidate; --check compares what is printed with the naive muGraph at its
  * true shapes, over finite fields and in float64, which takes seconds a GFLOP; --time compiles,
  * runs and times it on the GPU that is here, every element compared with float64. */
-#include "codegen/cuda.h"
-#include "codegen/nvrtc.h"
-#include "cost/cuda_program.h"
+#include "codegen/cuda/cuda.h"
+#include "codegen/cuda/nvrtc.h"
+#include "cost/cuda/program.h"
 #include "import/import.h"
 #include "simplify/simplify.h"
-#include "superopt/gpu_plan.h"
-#include "superopt/search.h"
+#include "superopt/gpu/plan.h"
+#include "superopt/search/search.h"
 
 #include <stdio.h>
 #include <string.h>

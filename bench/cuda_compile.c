@@ -9,11 +9,11 @@
  * every candidate. --check: ends with 1 where a kernel spills, has more registers than there are,
  * or more shared memory than a block of the architecture can have. Texts that are the same are
  * compiled once. */
-#include "codegen/cuda.h"
-#include "codegen/nvrtc.h"
+#include "codegen/cuda/cuda.h"
+#include "codegen/cuda/nvrtc.h"
 #include "import/import.h"
 #include "simplify/simplify.h"
-#include "superopt/gpu_plan.h"
+#include "superopt/gpu/plan.h"
 
 #include <pthread.h>
 #include <stdio.h>

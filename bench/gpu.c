@@ -10,14 +10,14 @@
  * choose; with regions as the readings choose. Each is compared with the float64 reference. Exits
  * with 1 where something is wrong, 3 where there is no GPU. */
 #include "base/file.h"
-#include "codegen/cuda_library.h"
-#include "cost/cuda_program.h"
+#include "codegen/cuda/library.h"
+#include "cost/cuda/program.h"
 #include "import/import.h"
 #include "ir/text.h"
-#include "pipeline/gpu_model.h"
+#include "pipeline/gpu/model.h"
 #include "simplify/simplify.h"
-#include "superopt/gpu_plan.h"
-#include "verify/inputs.h"
+#include "superopt/gpu/plan.h"
+#include "verify/inputs/inputs.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 # petopt_embed(OUT FILE...): the files as strings of a C source, po_shipped_NAME with dots as
 # underscores. Made when configuring; a change of a file configures anew.
 function(petopt_embed out)
-    set(text "#include \"codegen/shipped.h\"\n")
+    set(text "#include \"codegen/delivery/shipped.h\"\n")
     foreach(file ${ARGN})
         get_filename_component(name ${file} NAME)
         string(REPLACE "." "_" symbol ${name})

@@ -18,9 +18,9 @@ function(hash_of_files result)
     set(${result} ${sum} PARENT_SCOPE)
 endfunction()
 
-file(GLOB files RELATIVE ${ROOT} ${ROOT}/src/select/*.[ch] ${ROOT}/src/verify/*.[ch]
+file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/src/select/*.[ch] ${ROOT}/src/verify/*.[ch]
     ${ROOT}/src/ops/*.[ch] ${ROOT}/src/ops/*.def ${ROOT}/src/cost/timing*.[ch]
-    ${ROOT}/src/cost/ort*.[ch])
+    ${ROOT}/src/cost/ort/*.[ch])
 hash_of_files(rules ${files})
 file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/src/*.[ch] ${ROOT}/src/*.def)
 hash_of_files(program ${files})

@@ -8,7 +8,7 @@
 #ifndef PO_BOXES_BOXES_H
 #define PO_BOXES_BOXES_H
 
-#include "ops/sum.h"
+#include "ops/sum/sum.h"
 
 /* Positions at[i] <= v < at[i + 1] with v = r modulo step are one run for each r. */
 typedef struct po_axis_cuts {

@@ -3,7 +3,7 @@
 #include "boxes/program.h"
 
 #include "base/modp.h"
-#include "ops/sem.h"
+#include "ops/sem/sem.h"
 
 /* --- constants --- */
 

@@ -1,10 +1,10 @@
 /* The iterations of a sum that reach one element of its output, as strided runs: what evaluation
  * at a point pulls. For the usual sums, in which the output's index fixes its digits and every
- * other variable is free or bounded alone; others go through ops/sum_walk.h. */
+ * other variable is free or bounded alone; others go through ops/sum/walk.h. */
 #ifndef PO_BOXES_PULL_H
 #define PO_BOXES_PULL_H
 
-#include "ops/sum_walk.h"
+#include "ops/sum/walk.h"
 
 typedef struct po_pull po_pull; /* of a term */
 

@@ -1,6 +1,6 @@
 /* Lines of C with their indentation, f32 numbers with enough digits to read back exactly, and texts
  * made fit to stand in a comment. */
-#include "codegen/printer.h"
+#include "codegen/cpu/printer.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 #include "base/num.h"
 #include "correct/ways.h"
 #include "ops/rewrite.h"
-#include "ops/sem.h"
+#include "ops/sem/sem.h"
 
 enum { MOST_BOXES = 16, MOST_ROWS = 6 }; /* of an output; where taken position by position */
 static const double most_share = 0.5;    /* of the original's work that patches may repeat */

@@ -5,7 +5,7 @@
 #include "base/num.h"
 #include "correct/ways.h"
 #include "ops/rewrite.h"
-#include "ops/sem.h"
+#include "ops/sem/sem.h"
 
 struct po_restricted {
     po_value_id value, y;

@@ -3,7 +3,7 @@
 #define PO_CORRECT_WAYS_H
 
 #include "correct/correct.h"
-#include "ops/rt.h"
+#include "ops/move/rt.h"
 
 typedef struct po_correcting {
     po_ctx *ctx;

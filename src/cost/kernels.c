@@ -22,7 +22,7 @@ enum { FILE_KERNELS = 4 };
  * while. The run has limits of its own. */
 static const double longest = 60, longest_each = 10;
 
-/* As the prelude has it (codegen/kernel.h). */
+/* As the prelude has it (codegen/cpu/kernel.h). */
 typedef struct pool {
     size_t parts;
     void (*run)(void *self, void (*fn)(void *arg, size_t part), void *arg);

@@ -1,8 +1,8 @@
-/* How long printed kernels (codegen/kernel.h) run. */
+/* How long printed kernels (codegen/cpu/kernel.h) run. */
 #ifndef PO_COST_KERNELS_H
 #define PO_COST_KERNELS_H
 
-#include "codegen/kernel.h"
+#include "codegen/cpu/kernel.h"
 
 /* A kernel that is loaded, for a look at what it computes. */
 typedef struct po_loaded_kernel {

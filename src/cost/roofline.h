@@ -4,7 +4,7 @@
 #define PO_COST_ROOFLINE_H
 
 #include "cost/cost.h"
-#include "cost/gpu.h"
+#include "cost/cuda/gpu.h"
 #include "ir/graph.h"
 
 typedef struct po_rates po_rates;

@@ -1,6 +1,6 @@
 /* Rounds over models in child processes, and what is made of their samples. */
 #include "cost/isolate.h"
-#include "cost/timing_private.h"
+#include "cost/timing_internal.h"
 #include "cost/waits.h"
 
 #include <fcntl.h>

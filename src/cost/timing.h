@@ -18,7 +18,7 @@
 #ifndef PO_COST_TIMING_H
 #define PO_COST_TIMING_H
 
-#include "cost/ort.h"
+#include "cost/ort/ort.h"
 
 enum { PO_TIMING_MAX = 8 }; /* models in one comparison */
 

@@ -1,6 +1,6 @@
 /* What samples of rounds say of models: which rounds and processes count, the gain, its interval.
  */
-#include "cost/timing_private.h"
+#include "cost/timing_internal.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,8 @@
 
 #include "ir/graph.h"
 
-/* The domain of calls that a generated kernel may stand for (codegen/library.h), and its version.
+/* The domain of calls that a generated kernel may stand for (codegen/delivery/library.h), and its
+ * version.
  */
 #define PO_KERNEL_DOMAIN "petopt.kernels"
 enum { PO_KERNEL_DOMAIN_VERSION = 1 };

@@ -80,8 +80,8 @@ typedef struct po_value {
     po_node_id producer;            /* PO_NONE: graph input, initialiser or captured value */
     uint32_t output;                /* index among the producer's outputs */
     const po_tensor *constant;      /* initialisers, and outputs of Constant nodes */
-    const struct po_recipe *recipe; /* how a rewrite made the constant (ops/recipe.h); NULL: it is
-                                       the model's own, or its origin is not known */
+    const struct po_recipe *recipe; /* how a rewrite made the constant (ops/recipe/recipe.h); NULL:
+                                       it is the model's own, or its origin is not known */
     const po_partial *partial;      /* found by shape inference; may be NULL */
     po_value_id outer;   /* in a body: the captured value's id in the parent; else PO_NONE */
     bool is_input;       /* of its graph; with `constant` set: an initialiser that callers may

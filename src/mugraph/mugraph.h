@@ -9,12 +9,13 @@
  *
  *     out[o(t)]  =, += or max=  e(a[i(t)], b[j(t)], ...)          for t in the box of its labels
  *
- * with affine accesses, as an indexed sum has them (ops/sum.h), but with any scalar expression e.
- * Labels belong to the muGraph: a label has one extent everywhere. A loop around a statement binds
- * one label to a chunk of its range; the statement runs over that chunk, and over the whole range
- * of its other labels. So the maps of the paper are derived and never stored: the axis of a tensor
- * whose access holds a GRID label is its imap (of what is written: its omap), the axis that holds
- * a FOR label its fmap; a statement whose reduced label is bound by a FOR loop is an accumulator.
+ * with affine accesses, as an indexed sum has them (ops/sum/sum.h), but with any scalar expression
+ * e. Labels belong to the muGraph: a label has one extent everywhere. A loop around a statement
+ * binds one label to a chunk of its range; the statement runs over that chunk, and over the whole
+ * range of its other labels. So the maps of the paper are derived and never stored: the axis of a
+ * tensor whose access holds a GRID label is its imap (of what is written: its omap), the axis that
+ * holds a FOR label its fmap; a statement whose reduced label is bound by a FOR loop is an
+ * accumulator.
  *
  * Where an index falls outside its tensor, the iteration contributes nothing: nothing is stored,
  * and nothing is added. A tensor may have a ring of `fill` around it that makes this come about

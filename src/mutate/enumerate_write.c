@@ -1,7 +1,7 @@
 /* A compact program as a graph of standard operators. */
 #include "mutate/enumerate.h"
+#include "ops/move/rt.h"
 #include "ops/rewrite.h"
-#include "ops/rt.h"
 
 enum { EN_CHAIN = 8 };
 

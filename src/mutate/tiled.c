@@ -2,7 +2,7 @@
  * nodes that run when the model is written. */
 #include "mutate/tiled.h"
 
-#include "ops/bilinear.h"
+#include "ops/sum/bilinear.h"
 
 enum { MOST_STRIDE = 4 };
 

@@ -1,6 +1,6 @@
 /* The table of rows and look-ups in it. */
-#include "ops/rules.h"
-#include "ops/rules_sem.h"
+#include "ops/families/rules.h"
+#include "ops/sem/rules_sem.h"
 
 static const po_op_row rows[PO_OP_COUNT] = {
 #define PO_OP_ROW(id, name, domain, flags, min_in, max_in, min_out, max_out, infer, ref, sem,      \

@@ -1,7 +1,7 @@
 /* What rewrites ask of a graph, and how they add to it. */
 #include "ops/rewrite.h"
 
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 
 const po_node *po_made_by(const po_graph *graph, po_value_id value, po_op_id op) {
     const po_node *n = po_graph_producer(graph, value);

@@ -4,8 +4,8 @@
 #define PO_OPS_RULE_H
 
 #include "base/num.h"
+#include "ops/families/rules.h"
 #include "ops/ref.h"
-#include "ops/rules.h"
 #include "ops/shape.h"
 
 /* --- both --- */

@@ -1,7 +1,7 @@
 /* Constants of many graphs, each kept once. */
 #include "ops/share.h"
 
-#include "ops/recipe_walk.h"
+#include "ops/recipe/walk.h"
 
 #include <stdlib.h>
 

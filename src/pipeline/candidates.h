@@ -2,7 +2,7 @@
 #ifndef PO_PIPELINE_CANDIDATES_H
 #define PO_PIPELINE_CANDIDATES_H
 
-#include "cost/ort.h"
+#include "cost/ort/ort.h"
 #include "export/export.h"
 
 /* What the candidates of one run share: large weights are not written once for each of them, the

@@ -2,7 +2,7 @@
  * Constant nodes. */
 #include "pipeline/old_ir.h"
 
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 
 enum { FIRST_FREE_IR = 4 };
 

@@ -2,8 +2,8 @@
  * keeps its value. Numbers are read the same way under every locale. */
 #include "pipeline/options.h"
 
-#include "cost/gpu.h"
-#include "pipeline/api.h"
+#include "cost/cuda/gpu.h"
+#include "pipeline/api/api.h"
 #include "pipeline/pipeline.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* The stages in their order, and what they share. */
 #include "pipeline/pipeline.h"
-#include "pipeline/open_batch.h"
+#include "pipeline/gpu/open_batch.h"
 
 #include "cost/cost.h"
 #include "cost/roofline.h"

@@ -5,7 +5,7 @@
 #include "ir/graph.h"
 #include "pipeline/options.h"
 #include "pipeline/record.h"
-#include "verify/proof.h"
+#include "verify/proof/proof.h"
 #include "verify/verify.h"
 
 /* The highest -O level of this version. */
@@ -62,7 +62,7 @@ typedef struct po_run_state {
     const struct po_gpu *gpu; /* target cuda: that estimates go by (po_pipeline_gpu); else NULL */
     struct po_search *search; /* search.h; NULL where nothing was split */
     po_mutated mutated[PO_MUTATED_KINDS];
-    const struct po_library *library; /* of them (codegen/library.h) */
+    const struct po_library *library; /* of them (codegen/delivery/library.h) */
     po_variant variants[PO_MAX_VARIANTS];
     uint32_t n_variants;
     const po_graph *winner;     /* verified and faster, or the original */
@@ -76,9 +76,10 @@ typedef struct po_run_state {
     uint32_t n_checks;
     double started; /* po_now(); 0: a stage alone, which has no budget */
     bool heavy;     /* one run of the model takes long, and so does all that is done to it */
-    uint32_t size;  /* the assignment of lengths that readings are taken at (verify/inputs.h) */
-    double spend;   /* the part of its time that the run may take (budget.h); 0: all of it */
-    bool cut;       /* a part of the run was stopped by its time (budget.h) */
+    uint32_t
+        size; /* the assignment of lengths that readings are taken at (verify/inputs/inputs.h) */
+    double spend; /* the part of its time that the run may take (budget.h); 0: all of it */
+    bool cut;     /* a part of the run was stopped by its time (budget.h) */
     bool kernels_of_mutants; /* a recalled run, which looks for no mutants, cannot make them */
     /* Readings were cut short or disturbed: the best candidate may not have had its turn. */
     bool undecided;

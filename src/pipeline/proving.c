@@ -3,13 +3,13 @@
  * it beside the SHA-256 of the files. */
 #include "pipeline/proving.h"
 
-#include "codegen/library.h"
+#include "codegen/delivery/library.h"
 #include "cost/cache.h"
 #include "cost/isolate.h"
 #include "import/import.h"
 #include "ir/text.h"
 #include "ops/op.h"
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 #include "pipeline/budget.h"
 #include "pipeline/pin.h"
 #include "po_config.h"

@@ -5,7 +5,7 @@
 #include "export/export.h"
 #include "ir/text.h"
 #include "ops/op.h"
-#include "pipeline/search.h"
+#include "pipeline/search/search.h"
 #include "pipeline/variants.h"
 #include "po_rules.h"
 

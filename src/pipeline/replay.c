@@ -3,7 +3,7 @@
  * must be equal modulo p at points that no one has chosen. */
 #include "import/import.h"
 #include "ir/text.h"
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 #include "pipeline/proving.h"
 #include "verify/cert.h"
 

@@ -1,7 +1,7 @@
 /* The pipeline's own part of import: input shapes pinned as asked for, the user's own inputs read,
  * and the opset raised where the user lets it rise. */
 #include "ir/function.h"
-#include "pipeline/check_data.h"
+#include "pipeline/api/check_data.h"
 #include "pipeline/pin.h"
 #include "pipeline/pipeline.h"
 #include "simplify/opset.h"

@@ -4,7 +4,7 @@
 #ifndef PO_POSTOPT_AFFINE_H
 #define PO_POSTOPT_AFFINE_H
 
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 #include "ops/rewrite.h"
 
 typedef struct po_affine {

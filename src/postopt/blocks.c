@@ -5,7 +5,7 @@
  * their weights for the channels added. What the added channels hold does not matter as long as it
  * is finite: the weights that read them are zero. */
 #include "base/groups.h"
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 #include "postopt/conv.h"
 #include "postopt/match.h"
 #include "postopt/passes.h"

@@ -3,7 +3,7 @@
  * loses nothing is pulled through the element-wise nodes before it where it cancels moves that they
  * read: Transpose, Relu, inverse Transpose. That is what removes the pairs at the seams between
  * mutated subprograms. Static shapes only; simplify composes some chains of open ones. */
-#include "ops/rt.h"
+#include "ops/move/rt.h"
 #include "postopt/passes.h"
 
 enum { MOST_REGION = 48, MOST_LEAVES = 64, MOST_NODES = 20000 };

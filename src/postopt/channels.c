@@ -4,7 +4,7 @@
  * scales and shifts between the products come along, and convolutions take the scales, the shifts
  * and the residual sum behind. Tokens [N, H W, C] are made a map by a Reshape before or behind the
  * transpose, which moves up with it. */
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 #include "postopt/conv.h"
 #include "postopt/passes.h"
 #include "postopt/relayout.h"

@@ -4,7 +4,7 @@
 #define PO_POSTOPT_CONV_H
 
 #include "ops/conv_view.h"
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 
 /* Reads a Conv of `maps` axes with constant f32 or f64 weights, bias constant or absent: both are
  * set. False for everything else. */

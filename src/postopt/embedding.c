@@ -4,7 +4,7 @@
  * OneHot marks nothing for an index outside [-depth, depth): the table gets a row of zeros on
  * either side, and its rows twice, for indices from the end; indices are clipped to one beyond.
  * Functions move past Gather for tables no larger than what is taken. */
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 #include "postopt/passes.h"
 
 enum { CLIP_SINCE = 12 }; /* of integers; OneHot counts from the end since 11 */

@@ -6,7 +6,7 @@
  * nothing, because time is the axis next to the batch. Other convolutions gather their taps into
  * channels. Activations, sums and pools between them stay in frames, so that a whole network is
  * turned over once. */
-#include "ops/bilinear.h"
+#include "ops/sum/bilinear.h"
 #include "postopt/conv.h"
 #include "postopt/passes.h"
 #include "postopt/relayout.h"

@@ -5,8 +5,8 @@
  * in all, dense as the tables are. Where maps are so large that their zeros would cost more, it
  * stays. */
 #include "base/num.h"
-#include "ops/recipe.h"
-#include "ops/sem.h"
+#include "ops/recipe/recipe.h"
+#include "ops/sem/sem.h"
 #include "postopt/passes.h"
 
 #include <math.h>

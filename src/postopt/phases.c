@@ -13,8 +13,8 @@
  * multiple of their number. Phases are as long as the tiles are many; what stands in the last tile
  * behind the end is never read. */
 #include "base/num.h"
-#include "ops/bilinear.h"
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
+#include "ops/sum/bilinear.h"
 #include "postopt/conv.h"
 #include "postopt/passes.h"
 

@@ -2,7 +2,7 @@
  * made for maps of rank 4. Values [N, C, L] have twins [N, C, 1, L]; what lies between the
  * convolutions (activations, sums, pools, padding, batch normalisation, concatenation) goes along,
  * so that a network is turned over once. Nothing is computed differently. */
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 #include "postopt/passes.h"
 #include "postopt/relayout.h"
 

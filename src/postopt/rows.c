@@ -6,8 +6,8 @@
  * in front both products are single matrix products. Activations, sums and concatenations between
  * such convolutions stay in rows. It pays where the multiplications saved outweigh the two products
  * and four moves of the maps: many channels, few rows. */
-#include "ops/bilinear.h"
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
+#include "ops/sum/bilinear.h"
 #include "postopt/conv.h"
 #include "postopt/passes.h"
 #include "postopt/relayout.h"

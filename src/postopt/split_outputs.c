@@ -2,7 +2,7 @@
  * with its share of the outputs. The runtime leaves its blocked layout for Split; convolutions of
  * whole blocks stay in it, as do the sums and concatenations of the parts, each takes its own
  * activation along (the gate of a gated linear unit), and nothing is copied. */
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 #include "postopt/passes.h"
 #include "postopt/relayout.h"
 

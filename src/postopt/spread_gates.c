@@ -1,7 +1,7 @@
 /* A gate of one number a channel on a small map, spread over the map by nearest upsampling first:
  * x * upsampled(s). The runtime multiplies maps of equal shape in its blocked layout and leaves it
  * for everything else; on large maps that costs less than the spread gate. */
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 #include "postopt/match.h"
 #include "postopt/passes.h"
 

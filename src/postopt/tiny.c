@@ -7,7 +7,7 @@
  *
  * A rounding: of 2^-100 at most, where that of a number near 1 is 2^-24. It is stated as such in
  * the recipe (po_recipe_drop_tiny). Biases stay: one may be what keeps a logarithm from zero. */
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 #include "postopt/passes.h"
 
 /* Beside a weight of this size it is less than that weight's own rounding. */

@@ -3,7 +3,7 @@
 #define PO_SELECT_LENGTHS_H
 
 #include "cost/timing.h"
-#include "verify/inputs.h"
+#include "verify/inputs/inputs.h"
 
 /* po_time_models at the first assignment of lengths that the models take; its number goes to *size.
  * The feed is made here. `until`: no other assignment is begun after it, as po_now counts; 0:

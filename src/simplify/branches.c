@@ -1,7 +1,7 @@
 /* If with a constant condition: the nodes of the branch taken move into the graph around it. */
 #include "simplify/passes.h"
 
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 
 static po_graph *branch(const po_node *node, bool condition) {
     const po_attr *a = po_node_attr(node, condition ? "then_branch" : "else_branch");

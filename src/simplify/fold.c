@@ -3,7 +3,7 @@
 #include "simplify/passes.h"
 
 #include "base/num.h"
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 
 /* Reference work is bounded: a graph that would compute for minutes on constants is left to the
  * runtime, which does it once at load. */

@@ -2,7 +2,7 @@
  * rule refuses what the new version cannot say, or what takes a shape that is not known. */
 #include "simplify/opset_rules.h"
 
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 
 #include <string.h>
 

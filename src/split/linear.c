@@ -1,6 +1,6 @@
 /* Which nodes are multilinear, and which of their constants are weights. */
 #include "ops/rewrite.h"
-#include "ops/sem.h"
+#include "ops/sem/sem.h"
 #include "split/parts.h"
 
 enum { MOST_INPUTS = 64 };

@@ -1,5 +1,5 @@
 /* Puts a mutant in the place of an occurrence. What depends on weights alone is evaluated. */
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 #include "ops/rewrite.h"
 #include "split/split.h"
 

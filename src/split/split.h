@@ -25,9 +25,9 @@ po_status po_split_model(po_ctx *ctx, po_arena *arena, const po_graph *graph,
 
 /* Puts a mutant in the place of one occurrence in a clone of that graph. Nodes of the mutant that
  * read only weights become constants, evaluated in float64 and rounded once, with
- * their recipes (ops/recipe.h). PO_UNSUPPORTED where one cannot be computed: the graph is then of
- * no further use. The values at the occurrence's ends keep their numbers, so that all occurrences
- * can be replaced in one clone. */
+ * their recipes (ops/recipe/recipe.h). PO_UNSUPPORTED where one cannot be computed: the graph is
+ * then of no further use. The values at the occurrence's ends keep their numbers, so that all
+ * occurrences can be replaced in one clone. */
 po_status po_split_replace(po_ctx *ctx, po_graph *model_graph, const po_subprogram *sub,
                            const po_occurrence *at, const po_graph *mutant);
 /* The same with random numbers for what depends on weights alone: to be measured, not kept. */

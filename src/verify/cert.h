@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
-#include "verify/proof.h"
+#include "verify/proof/proof.h"
 
 enum { PO_CERT_FORMAT = 2 };
 

@@ -6,7 +6,7 @@
 #ifndef PO_VERIFY_COMPARE_H
 #define PO_VERIFY_COMPARE_H
 
-#include "cost/ort.h"
+#include "cost/ort/ort.h"
 
 typedef enum po_mismatch {
     PO_MATCH = 0,

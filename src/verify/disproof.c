@@ -1,8 +1,8 @@
 /* Whether models whose residues differ, perhaps by a law that the proof does not know, differ in
  * float64 by more than their constants are rounded by. Laws hold there to the last few bits; what a
  * rounded constant moves is measured, by rounding it the other way. */
-#include "verify/proof_private.h"
-#include "verify/verify_private.h"
+#include "verify/proof/internal.h"
+#include "verify/verify_internal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* A graph evaluated by the float64 reference on a feed. */
-#include "verify/verify_private.h"
+#include "verify/verify_internal.h"
 
 #include "ops/op.h"
 

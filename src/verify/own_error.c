@@ -1,6 +1,6 @@
 /* How far the original itself is off from float64 on a set of inputs, and how far what it rounds
  * may move it there: what another model may be off by too, times PO_OWN_ERRORS. */
-#include "verify/verify_private.h"
+#include "verify/verify_internal.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* The float64 reference of the operators in the runtime's place, and beside it. */
-#include "verify/verify_private.h"
+#include "verify/verify_internal.h"
 
-#include "cost/ort.h"
+#include "cost/ort/ort.h"
 #include "ops/op.h"
 
 #include <math.h>

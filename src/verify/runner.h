@@ -2,8 +2,8 @@
 #ifndef PO_VERIFY_RUNNER_H
 #define PO_VERIFY_RUNNER_H
 
-#include "cost/ort.h"
-#include "verify/verify_private.h"
+#include "cost/ort/ort.h"
+#include "verify/verify_internal.h"
 
 typedef struct po_runner_output {
     const char *name;

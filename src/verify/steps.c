@@ -1,5 +1,5 @@
 /* Operators that cut values to steps, and of them those that round what they are given. */
-#include "verify/verify_private.h"
+#include "verify/verify_internal.h"
 
 #include "ops/op.h"
 

@@ -1,6 +1,6 @@
 /* Integers that may differ since rounding decides between equals: the float input of the operator
  * that made them is looked at, in float64. */
-#include "verify/verify_private.h"
+#include "verify/verify_internal.h"
 
 #include "ops/op.h"
 

@@ -1,5 +1,5 @@
 /* Comparisons in processes of their own, and what their reports come to. */
-#include "verify/verify_private.h"
+#include "verify/verify_internal.h"
 
 #include "ops/op.h"
 

@@ -5,7 +5,7 @@
 #define PO_VERIFY_VERIFY_H
 
 #include "verify/compare.h"
-#include "verify/inputs.h"
+#include "verify/inputs/inputs.h"
 
 /* One set of the user's inputs, in the order of the graph's inputs. A NULL datum list entry is not
  * possible: every input that has no initialiser must be given. */

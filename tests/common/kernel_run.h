@@ -2,7 +2,7 @@
 #ifndef TEST_KERNEL_RUN_H
 #define TEST_KERNEL_RUN_H
 
-#include "codegen/kernel.h"
+#include "codegen/cpu/kernel.h"
 
 #include <pthread.h>
 

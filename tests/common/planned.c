@@ -3,7 +3,7 @@
 #include "planned.h"
 
 #include "mugraph/eval.h"
-#include "ops/pack.h"
+#include "ops/recipe/pack.h"
 #include "rewriting.h"
 #include "unit.h"
 

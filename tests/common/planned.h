@@ -3,7 +3,7 @@
 #define TEST_PLANNED_H
 
 #include "ops/op.h"
-#include "superopt/plan.h"
+#include "superopt/plan/plan.h"
 
 typedef struct test_planned {
     po_ctx ctx;

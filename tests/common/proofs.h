@@ -2,7 +2,7 @@
 #ifndef TEST_PROOFS_H
 #define TEST_PROOFS_H
 
-#include "verify/proof.h"
+#include "verify/proof/proof.h"
 
 /* po_prove of what the texts parse to; recipes NULL: none. */
 po_proof_report test_prove(po_ctx *ctx, const char *a, const char *b, const char *recipes);

@@ -3,7 +3,7 @@
 #include "rewriting.h"
 
 #include "ir/text.h"
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 #include "unit.h"
 
 #include <math.h>

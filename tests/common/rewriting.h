@@ -12,9 +12,9 @@ uint32_t test_count(const po_graph *graph, const char *op_type);
  * inputs (integers 0..3, bools 0 or 1); unknown dims are taken as 5. NaN where shapes or kinds of
  * outputs differ or a reference is missing. */
 double test_difference(po_ctx *ctx, const po_graph *a, const po_graph *b, uint64_t seed);
-/* What is wrong with how the constants of `after` are stated (ops/recipe.h): each float constant is
- * one of `before` by name and bits or has a recipe that gives its bits, also once the recipes were
- * printed and parsed. NULL: nothing. The text is the arena's of `after`. */
+/* What is wrong with how the constants of `after` are stated (ops/recipe/recipe.h): each float
+ * constant is one of `before` by name and bits or has a recipe that gives its bits, also once the
+ * recipes were printed and parsed. NULL: nothing. The text is the arena's of `after`. */
 const char *test_recipe_fault(po_ctx *ctx, const po_graph *before, const po_graph *after);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef TEST_RT_MAPS_H
 #define TEST_RT_MAPS_H
 
-#include "ops/rt.h"
+#include "ops/move/rt.h"
 
 /* Where each output element comes from; -1: a zero. */
 typedef struct rt_map {

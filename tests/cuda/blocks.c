@@ -5,7 +5,7 @@
  *     cuda_blocks trinity|loops */
 #include "cuda_cases.h"
 #include "gpu_blocks.h"
-#include "superopt/gpu_plan.h"
+#include "superopt/gpu/plan.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "cuda_check.h"
 
 #include "base/hash.h"
-#include "codegen/shipped.h"
+#include "codegen/delivery/shipped.h"
 #include "driver.h"
 #include "emulate_api.h"
 #include "mugraph/eval.h"

@@ -3,8 +3,8 @@
 #ifndef TEST_CUDA_CUDA_CHECK_H
 #define TEST_CUDA_CUDA_CHECK_H
 
-#include "codegen/cuda.h"
-#include "codegen/nvrtc.h"
+#include "codegen/cuda/cuda.h"
+#include "codegen/cuda/nvrtc.h"
 
 typedef struct cuda_case {
     const char *name;

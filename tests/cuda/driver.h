@@ -1,5 +1,5 @@
 /* The part of the CUDA driver's interface that the emulator offers: what petopt and what it
- * generates call. Handles are void *, enumerations int, as in src/cost/cuda_api.def. */
+ * generates call. Handles are void *, enumerations int, as in src/cost/cuda/api.def. */
 #ifndef TEST_CUDA_DRIVER_H
 #define TEST_CUDA_DRIVER_H
 

@@ -253,7 +253,7 @@ static inline float max(float a, float b) {
     return fmaxf(a, b);
 }
 
-// --- the primitives of printed texts (codegen/cuda.h's prelude) ---
+// --- the primitives of printed texts (codegen/cuda/cuda.h's prelude) ---
 
 typedef unsigned short pc_f16;
 typedef unsigned short pc_bf16;

@@ -11,7 +11,7 @@
 #include "mugraph/parts.h"
 #include "search_blocks.h"
 #include "simplify/simplify.h"
-#include "superopt/gpu_plan.h"
+#include "superopt/gpu/plan.h"
 
 #include <stdio.h>
 #include <string.h>

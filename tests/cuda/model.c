@@ -4,8 +4,8 @@
 
 #include "ir/text.h"
 #include "ops/op.h"
-#include "pipeline/gpu_model.h"
-#include "verify/inputs.h"
+#include "pipeline/gpu/model.h"
+#include "verify/inputs/inputs.h"
 
 #include <math.h>
 #include <stdio.h>

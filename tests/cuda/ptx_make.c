@@ -4,13 +4,13 @@
  *
  *     cuda_ptx_make FOLDER ARCH hand|plans|models [NAME]   77: there is no NVRTC */
 #include "base/hash.h"
-#include "codegen/nvrtc.h"
-#include "cost/cuda_run.h"
+#include "codegen/cuda/nvrtc.h"
+#include "cost/cuda/run.h"
 #include "cuda_texts.h"
 #include "gpu_blocks.h"
 #include "mugraph/eval.h"
 #include "search_blocks.h"
-#include "superopt/gpu_plan.h"
+#include "superopt/gpu/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

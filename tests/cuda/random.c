@@ -7,7 +7,7 @@
 #include "mugraph/parts.h"
 #include "random_regions.h"
 #include "rewriting.h"
-#include "superopt/gpu_plan.h"
+#include "superopt/gpu/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * is made again. The compiler is the emulated one of tests/cuda. */
 #include "unit.h"
 
-#include "codegen/cuda_library.h"
+#include "codegen/cuda/library.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * f16, becomes a call of two CUDA kernels written here, with memory between them; the library goes
  * to DIR, compiled with FLAGS. NVRTC is the system's: tests put their own in its place. Exit codes:
  * 0, 1 with the message on standard error. */
-#include "codegen/cuda_library.h"
-#include "codegen/shipped.h"
+#include "codegen/cuda/library.h"
+#include "codegen/delivery/shipped.h"
 #include "dense.h"
 #include "export/export.h"
 #include "import/import.h"

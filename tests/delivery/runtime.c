@@ -1,11 +1,11 @@
-/* Plays the runtime and the driver to src/codegen/shipped/petopt_ort_cuda.h: registration, streams,
- * contexts, calls from many threads, and each call of the runtime's and of the driver's failing.
- * Built with sanitizers too. */
+/* Plays the runtime and the driver to src/codegen/delivery/shipped/petopt_ort_cuda.h: registration,
+ * streams, contexts, calls from many threads, and each call of the runtime's and of the driver's
+ * failing. Built with sanitizers too. */
 static void *played_open(const char *name, int mode);
 static void *played_symbol(void *library, const char *name);
 #define dlopen played_open
 #define dlsym  played_symbol
-#include "codegen/shipped/petopt_ort_cuda.h"
+#include "codegen/delivery/shipped/petopt_ort_cuda.h"
 
 #include "kernels/played.h"
 

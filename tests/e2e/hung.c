@@ -8,13 +8,13 @@
 #include "mugraph/prove.h"
 #include "mutate/mutate.h"
 #include "pipeline/candidates.h"
-#include "pipeline/kernel_forms.h"
+#include "pipeline/kernels/forms.h"
 #include "pipeline/pipeline.h"
 #include "postopt/postopt.h"
 #include "select/rank.h"
 #include "select/select.h"
 #include "simplify/simplify.h"
-#include "verify/proof.h"
+#include "verify/proof/proof.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  */
 #include "base/arena.h"
 #include "ir/text.h"
-#include "pipeline/check_data.h"
+#include "pipeline/api/check_data.h"
 #include "scratch.h"
 
 #include <stdlib.h>

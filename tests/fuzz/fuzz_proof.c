@@ -5,7 +5,7 @@
 #include "ir/text.h"
 #include "ops/op.h"
 #include "ops/ref.h"
-#include "verify/proof.h"
+#include "verify/proof/proof.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Any text: the readers of graphs, of indexed sums and of R/T either refuse it, or what they read
  * prints as text that reads the same. */
 #include "ir/text.h"
-#include "ops/rt.h"
-#include "ops/sum.h"
+#include "ops/move/rt.h"
+#include "ops/sum/sum.h"
 
 #include <stdlib.h>
 

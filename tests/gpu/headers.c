@@ -1,7 +1,7 @@
 /* Compiled where NVIDIA's headers are installed, never run: what src/cost/cuda_api.* declares of
  * the libraries is what their headers declare. A call of each function by our parameters compiles
  * (with pointers for pointers and numbers for numbers), and each constant has its value. */
-#include "cost/cuda_api.h"
+#include "cost/cuda/api.h"
 
 #include <cublasLt.h>
 #include <cuda.h>
@@ -14,11 +14,11 @@
     }
 /* cuda.h has macros from names without versions to names with them: ours are the latter. */
 #define PO_CU_ROW CALL
-#include "cost/cuda_api.def"
+#include "cost/cuda/api.def"
 #define PO_LT_ROW CALL
-#include "cost/cuda_api.def"
+#include "cost/cuda/api.def"
 #define PO_DNN_ROW CALL
-#include "cost/cuda_api.def"
+#include "cost/cuda/api.def"
 
 #define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #ours)
 

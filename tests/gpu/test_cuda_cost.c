@@ -1,7 +1,7 @@
 /* Readings of steps: taken on a (fake) GPU, recorded, and given again without one. */
 #include "unit.h"
 
-#include "cost/cuda_cost.h"
+#include "cost/cuda/cost.h"
 #include "test_paths.h"
 
 #include <stdio.h>

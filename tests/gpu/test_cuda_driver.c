@@ -1,7 +1,7 @@
 /* Opening NVIDIA's libraries: a machine without them gets a sentence. */
 #include "unit.h"
 
-#include "cost/cuda.h"
+#include "cost/cuda/cuda.h"
 
 #include <string.h>
 

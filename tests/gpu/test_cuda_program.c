@@ -2,7 +2,7 @@
  * takes the driver down costs the others nothing. */
 #include "unit.h"
 
-#include "cost/cuda_cost.h"
+#include "cost/cuda/cost.h"
 #include "test_paths.h"
 
 #include <stdio.h>

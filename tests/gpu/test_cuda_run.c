@@ -2,7 +2,7 @@
  * are chosen by time; and that wrong results are seen. */
 #include "unit.h"
 
-#include "cost/cuda_private.h"
+#include "cost/cuda/internal.h"
 #include "cost/isolate.h"
 
 #include <dlfcn.h>

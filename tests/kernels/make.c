@@ -1,12 +1,12 @@
 /* kernels_make IN OUT DIR [FLAGS]: every Relu(Add(MatMul(x, w), b)) with static shapes, in bodies
  * too, becomes a call whose kernel is the C text below; the library goes to DIR, compiled with
  * FLAGS. Exit codes: 0, 1 with the message on standard error. */
-#include "codegen/library.h"
+#include "codegen/delivery/library.h"
 #include "dense.h"
 #include "export/export.h"
 #include "import/import.h"
 #include "ops/op.h"
-#include "ops/pack.h"
+#include "ops/recipe/pack.h"
 
 #include <stdio.h>
 

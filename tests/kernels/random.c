@@ -8,10 +8,10 @@
 #include "kernel_run.h"
 #include "mugraph/eval.h"
 #include "mugraph/prove.h"
-#include "ops/pack.h"
+#include "ops/recipe/pack.h"
 #include "random_regions.h"
 #include "rewriting.h"
-#include "superopt/plan.h"
+#include "superopt/plan/plan.h"
 #include "test_paths.h"
 #include "unit.h"
 

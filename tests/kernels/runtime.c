@@ -1,6 +1,6 @@
-/* Plays the runtime to src/codegen/shipped/petopt_ort.h: registration, kernels on many threads, and
- * every call of the runtime's failing. Built with sanitizers too. */
-#include "codegen/shipped/petopt_ort.h"
+/* Plays the runtime to src/codegen/delivery/shipped/petopt_ort.h: registration, kernels on many
+ * threads, and every call of the runtime's failing. Built with sanitizers too. */
+#include "codegen/delivery/shipped/petopt_ort.h"
 
 #include "played.h"
 

@@ -2,7 +2,7 @@
 #include "rules.h"
 
 #include "base/hash.h"
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 #include "ops/ref.h"
 
 #include <math.h>

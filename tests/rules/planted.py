@@ -51,7 +51,7 @@ PLANTED = [
     ('postopt/masks.c', 'below = 70;', 'below = 7;', 'what masks hide'),
     ('postopt/masks.c', 'PO_OP_ReduceMax, x, rank - 1)', 'PO_OP_ReduceMax, x, 0)', 'what masks hide'),
     # tiny weights
-    ('ops/recipe.c', '.u.f = PO_RECIPE_TINY}};', '.u.f = 0.005f}};', 'weights that count'),
+    ('ops/recipe/recipe.c', '.u.f = PO_RECIPE_TINY}};', '.u.f = 0.005f}};', 'weights that count'),
     # affine chains
     ('postopt/fold_affine.c', 'po_affine_is_scale(&m) && m.nodes > 1)', 'm.nodes > 1)'),
     ('postopt/absorb.c', 'nonzero(m->b, m->n) ? po_affine_shift(arena, m, 1, 0) : NULL, &bias))',
@@ -117,7 +117,7 @@ PLANTED = [
     ('postopt/interpolate.c', 'r = po_recipe_transpose(arena, r, (const uint32_t[]){1, 0});',
      'r = po_recipe_reshape(arena, r, 2, (const int64_t[]){op->dims[1], op->dims[0]});',
      'cubic interpolation'),
-    ('ops/sem_resize.c', '{{-4, 8, -5, 1}', '{{-4, 8, -5, 2}', 'cubic interpolation'),
+    ('ops/sem/resize.c', '{{-4, 8, -5, 1}', '{{-4, 8, -5, 2}', 'cubic interpolation'),
     ('postopt/channels.c', 'x = po_add_transpose(g, id, x, TOKENS, tokens_to_first, NULL);', '', 'tokens as maps'),
     ('postopt/channels.c', 'x = e.kind == RESHAPED_TURNED ? reshaped(g, id, x, &e, channels) : x;\n        x = po_add_transpose(g, id, x, RANK, to_first, NULL);',
      'x = po_add_transpose(g, id, x, RANK, to_first, NULL);', 'tokens as maps, turned behind'),

@@ -10,10 +10,10 @@
 #include "correct/correct.h"
 #include "damage.h"
 #include "mutate/mutate.h"
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 #include "rewriting.h"
 #include "unit.h"
-#include "verify/proof.h"
+#include "verify/proof/proof.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* Toom-Cook algorithms against the correlation that they stand for, for every size and stride. */
 #include "base/hash.h"
-#include "ops/bilinear.h"
+#include "ops/sum/bilinear.h"
 #include "unit.h"
 
 #include <math.h>

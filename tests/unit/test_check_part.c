@@ -2,7 +2,7 @@
  * elements of the whole. */
 #include "mugraph/eval.h"
 #include "planned.h"
-#include "superopt/check_part.h"
+#include "superopt/plan/check_part.h"
 #include "unit.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* The stage choose, on two equal convolutions with an activation between and costs made by hand:
  * what it takes for each alone, what it joins across their seam, and what it must not take. */
-#include "pipeline/search.h"
+#include "pipeline/search/search.h"
 #include "postopt/postopt.h"
 #include "rewriting.h"
 #include "unit.h"

@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "codegen/compile.h"
-#include "codegen/kernel.h"
+#include "codegen/cpu/kernel.h"
 
 #include <dlfcn.h>
 #include <float.h>

@@ -1,7 +1,7 @@
 /* What is known of GPUs by name, and estimates from it. */
 #include "unit.h"
 
-#include "cost/gpu.h"
+#include "cost/cuda/gpu.h"
 
 static void test_names(void **state) {
     (void)state;

@@ -1,6 +1,6 @@
 /* The CUDA printer by its text and its launches: what is worked how, where barriers are, what it
  * refuses. That the text computes what the muGraph says is tested by running it (tests/cuda). */
-#include "codegen/cuda.h"
+#include "codegen/cuda/cuda.h"
 
 #include "search_blocks.h"
 #include "unit.h"

@@ -1,6 +1,6 @@
 /* Arithmetic modulo drawn primes against division, and sums in such fields against loops. */
 #include "base/field.h"
-#include "ops/sum.h"
+#include "ops/sum/sum.h"
 #include "unit.h"
 
 static const uint32_t primes[] = {1073741827, 1073742361, 1610612741, 2147483629, PO_P};

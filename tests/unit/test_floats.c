@@ -7,7 +7,7 @@
 #include "test_paths.h"
 #include "unit.h"
 #include "verify/verify.h"
-#include "verify/verify_private.h"
+#include "verify/verify_internal.h"
 
 #include <math.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* Labelled normal forms against what programs compute over finite fields. */
-#include "superopt/form.h"
+#include "superopt/search/form.h"
 
 #include "mugraph/field.h"
 #include "unit.h"

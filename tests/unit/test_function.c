@@ -2,10 +2,10 @@
  * kernel's order, the nodes that undo it, and the recipe. */
 #include "ir/function.h"
 #include "ir/text.h"
-#include "ops/pack.h"
-#include "ops/recipe.h"
+#include "ops/recipe/pack.h"
+#include "ops/recipe/recipe.h"
 #include "unit.h"
-#include "verify/proof.h"
+#include "verify/proof/proof.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* What a region with an open batch does to one sample; what mixes samples is refused. */
-#include "superopt/gpu_batch.h"
+#include "superopt/gpu/batch.h"
 
 #include "unit.h"
 

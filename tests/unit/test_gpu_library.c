@@ -1,7 +1,7 @@
 /* Which nodes become a step of cuBLASLt or cuDNN, and what their kernels take in. */
 #include "ir/text.h"
 #include "ops/op.h"
-#include "pipeline/gpu_model.h"
+#include "pipeline/gpu/model.h"
 #include "unit.h"
 
 #include <string.h>

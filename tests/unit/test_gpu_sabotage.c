@@ -1,6 +1,6 @@
 /* Loops that several blocks share, written by hand-made plans; and errors planted in them: none may
  * pass for the same program. */
-#include "superopt/gpu_private.h"
+#include "superopt/gpu/internal.h"
 
 #include "search_blocks.h"
 #include "unit.h"

@@ -1,7 +1,7 @@
 /* Schedules for GPUs: found for the blocks of the Mirage and Trinity papers at short shapes, in f32
  * and in f16, and refused where they compute something else. */
-#include "superopt/gpu_plan.h"
-#include "superopt/gpu_private.h"
+#include "superopt/gpu/internal.h"
+#include "superopt/gpu/plan.h"
 
 #include "gpu_blocks.h"
 #include "unit.h"

@@ -3,7 +3,7 @@
 #include "test_onnx.h"
 #include "test_paths.h"
 #include "unit.h"
-#include "verify/inputs.h"
+#include "verify/inputs/inputs.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Which form of a model kernels are made of, by estimates alone, and which mutants. */
-#include "pipeline/kernel_forms.h"
-#include "pipeline/search.h"
+#include "pipeline/kernels/forms.h"
+#include "pipeline/search/search.h"
 #include "rewriting.h"
 #include "unit.h"
 

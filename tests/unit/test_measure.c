@@ -1,7 +1,7 @@
 /* Times of mutants in context: what stands around them, what is kept, and what is no reading. */
 #include "pipeline/budget.h"
-#include "pipeline/context.h"
-#include "pipeline/search.h"
+#include "pipeline/search/context.h"
+#include "pipeline/search/search.h"
 #include "rewriting.h"
 #include "test_paths.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* NVRTC: what it makes, what it says of kernels, and what is said where it is not there. */
-#include "codegen/nvrtc.h"
+#include "codegen/cuda/nvrtc.h"
 #include "test_paths.h"
 #include "unit.h"
 

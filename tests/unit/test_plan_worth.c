@@ -1,5 +1,5 @@
-/* Which schedules of a step are read (superopt/plan_worth.h). */
-#include "superopt/plan_worth.h"
+/* Which schedules of a step are read (superopt/plan/worth.h). */
+#include "superopt/plan/worth.h"
 #include "unit.h"
 
 static int64_t family(const po_choice *choice) {

@@ -4,7 +4,7 @@
 #include "ops/op.h"
 #include "rewriting.h"
 #include "unit.h"
-#include "verify/proof_private.h"
+#include "verify/proof/internal.h"
 
 #include <stdio.h>
 

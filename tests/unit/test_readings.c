@@ -1,6 +1,6 @@
 /* What readings say on a machine with other work, and which candidate they make the first. */
 #include "base/arena.h"
-#include "cost/timing_private.h"
+#include "cost/timing_internal.h"
 #include "cost/waits.h"
 #include "noisy.h"
 #include "select/rank.h"

@@ -1,7 +1,7 @@
 /* Recipes: the algebra against direct loops, the way through text and back, and what the check must
  * find. */
 #include "ir/text.h"
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 #include "ops/rewrite.h"
 #include "rewriting.h"
 #include "simplify/simplify.h"

@@ -3,8 +3,8 @@
  * the same products are the same in any order. */
 #include "planned.h"
 #include "search_blocks.h"
-#include "superopt/schedule_private.h"
-#include "superopt/search_private.h"
+#include "superopt/schedule/internal.h"
+#include "superopt/search/internal.h"
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Chains of moves in graphs: their forms, and what becomes of those that cancel. */
 #include "base/scan.h"
+#include "ops/move/rt.h"
 #include "ops/rewrite.h"
-#include "ops/rt.h"
 #include "postopt/postopt.h"
 #include "rewriting.h"
 #include "unit.h"

@@ -2,7 +2,7 @@
  * graph does, and every choice, printed and compiled, what its step does. */
 #include "cost/kernels.h"
 #include "planned.h"
-#include "superopt/schedule_private.h"
+#include "superopt/schedule/internal.h"
 #include "unit.h"
 
 #include <math.h>

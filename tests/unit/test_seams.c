@@ -1,5 +1,5 @@
 /* Choosing mutants with the seams between them: by brute force, and on a chain made by hand. */
-#include "pipeline/seams.h"
+#include "pipeline/search/seams.h"
 #include "rewriting.h"
 #include "unit.h"
 

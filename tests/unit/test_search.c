@@ -1,6 +1,6 @@
 /* The search for fused programs: what it finds for the six blocks of the Mirage paper, and that its
  * own checks refuse what computes something else. */
-#include "superopt/search_private.h"
+#include "superopt/search/internal.h"
 
 #include "search_blocks.h"
 #include "unit.h"

@@ -1,6 +1,6 @@
 /* Programs with a planted error, all of the right shape where that can be: the search's own check
  * refuses every one, and takes the ones they were made from. */
-#include "superopt/search.h"
+#include "superopt/search/search.h"
 
 #include "search_blocks.h"
 #include "unit.h"

@@ -3,7 +3,7 @@
  * text form must agree with it, and a sum that was changed a little must be found out. */
 #include "base/modp.h"
 #include "onnx_load.h"
-#include "ops/sem.h"
+#include "ops/sem/sem.h"
 #include "test_paths.h"
 #include "unit.h"
 

@@ -1,6 +1,6 @@
 /* Random nodes: the indexed sum, evaluated generically, against the operator's own reference. The
  * two share nothing but the node. Attributes come in combinations that no published test has. */
-#include "ops/sem.h"
+#include "ops/sem/sem.h"
 #include "unit.h"
 
 #include <math.h>

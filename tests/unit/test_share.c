@@ -1,7 +1,7 @@
 /* Constants that graphs share: what they hold stays the same, what is equal is kept once, and what
  * nothing reads goes. */
 #include "ir/text.h"
-#include "ops/recipe.h"
+#include "ops/recipe/recipe.h"
 #include "ops/rewrite.h"
 #include "ops/share.h"
 #include "unit.h"

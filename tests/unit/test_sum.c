@@ -1,6 +1,6 @@
 /* Indexed sums: random ones against a loop without cleverness, their text, and bad texts. */
 #include "base/modp.h"
-#include "ops/sum.h"
+#include "ops/sum/sum.h"
 #include "unit.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Matrix products modulo p against evaluation at a point, which shares no code with them. */
 #include "base/modp.h"
-#include "ops/sum.h"
-#include "ops/sum_contract.h"
-#include "ops/sum_product.h"
+#include "ops/sum/contract.h"
+#include "ops/sum/product.h"
+#include "ops/sum/sum.h"
 #include "unit.h"
 
 static const char *const sums[] = {

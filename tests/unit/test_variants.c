@@ -1,5 +1,5 @@
 /* Variants by choices: their names read back, and what read better alone is joined. */
-#include "pipeline/search.h"
+#include "pipeline/search/search.h"
 #include "pipeline/variants.h"
 #include "rewriting.h"
 #include "unit.h"

@@ -1,0 +1,368 @@
+/* Statements on tiles: the loops, the guards, and the order of rows and lanes around them. */
+#include "codegen/cpu/group.h"
+#include "codegen/cpu/lanes.h"
+
+#include <stdio.h>
+
+/* --- loops --- */
+
+/* How many steps a label that runs has. */
+static const char *steps_of(const cg *g, uint32_t label) {
+    const cg_span *span = &g->span[label];
+    if (span->tail != 0)
+        return po_arena_printf(g->arena, "n_%s", g->label[label]);
+    return po_arena_printf(g->arena, "%lld", (long long)span->full);
+}
+
+uint32_t cg_run(cg *g, uint32_t label, bool inner) {
+    const cg_span *span = &g->span[label];
+    const char *start = span->start == NULL ? "0" : span->start;
+    const char *name = g->label[label];
+    int64_t extent = g->mu->labels[label].extent;
+    cg_value *value = &g->value[label];
+    if (span->at != NULL || (span->full == 1 && span->tail == 0)) {
+        *value = (cg_value){span->at != NULL ? span->at : span->start, 0, 0, extent - 1, inner};
+        return 0;
+    }
+    const char *end = steps_of(g, label);
+    if (span->start != NULL || span->tail != 0)
+        end = po_arena_printf(g->arena, "%s + %s", start, end);
+    cg_open(g, "for (long i_%s = %s; i_%s < %s; i_%s++)", name, start, name, end, name);
+    *value = (cg_value){po_arena_printf(g->arena, "i_%s", name), 0, 0, extent - 1, inner};
+    return 1;
+}
+
+void cg_run_blocks(cg *g, uint32_t label, int64_t block) {
+    const char *name = g->label[label];
+    cg_open(g, "for (long s_%s = 0; s_%s < %s; s_%s += %lld)", name, name, steps_of(g, label), name,
+            (long long)block);
+}
+
+void cg_run_block(cg *g, uint32_t label, int64_t block) {
+    const cg_span *span = &g->span[label];
+    const char *start = span->start == NULL ? "0" : span->start, *name = g->label[label];
+    const char *steps = po_arena_printf(g->arena, "%lld", (long long)block);
+    if (span->tail != 0 || span->full % block != 0) {
+        const char *all = steps_of(g, label);
+        steps = po_arena_printf(g->arena, "(%s - s_%s < %lld ? %s - s_%s : %lld)", all, name,
+                                (long long)block, all, name, (long long)block);
+    }
+    cg_open(g, "for (long i_%s = %s + s_%s; i_%s < %s + s_%s + %s; i_%s++)", name, start, name,
+            name, start, name, steps, name);
+    g->value[label] = (cg_value){po_arena_printf(g->arena, "i_%s", name), 0, 0,
+                                 g->mu->labels[label].extent - 1, true};
+}
+
+static po_status left_over(cg *g, int64_t count, const char *condition,
+                           po_status (*each)(void *user, int64_t count), void *user) {
+    if (condition == NULL)
+        cg_brace(g);
+    else
+        cg_open(g, "%s", condition);
+    PO_TRY(each(user, count));
+    cg_close(g);
+    return PO_OK;
+}
+
+po_status cg_spread(cg *g, uint32_t label, int64_t block, bool inner,
+                    po_status (*each)(void *user, int64_t count), void *user) {
+    const cg_span *span = &g->span[label];
+    const char *start = span->start == NULL ? "0" : span->start;
+    const char *name = g->label[label];
+    int64_t extent = g->mu->labels[label].extent;
+    cg_value *value = &g->value[label];
+    if (span->tail == 0 && span->full <= block) {
+        *value = (cg_value){span->start, 0, 0, extent - 1, inner};
+        return each(user, span->full);
+    }
+    *value = (cg_value){po_arena_printf(g->arena, "i_%s", name), 0, 0, extent - 1, inner};
+    const char *count = steps_of(g, label);
+    cg_brace(g);
+    cg_line(g, "long i_%s = %s;", name, start);
+    cg_open(g, "for (; i_%s + %lld <= %s + %s; i_%s += %lld)", name, (long long)block, start, count,
+            name, (long long)block);
+    PO_TRY(each(user, block));
+    cg_close(g);
+    int64_t left[2] = {span->full % block, span->tail % block};
+    if (span->tail == 0 && left[0] != 0)
+        PO_TRY(left_over(g, left[0], NULL, each, user));
+    for (int i = 0; i < 2 && span->tail != 0; i++)
+        if (left[i] != 0 && (i == 0 || left[1] != left[0]))
+            PO_TRY(left_over(g, left[i],
+                             po_arena_printf(g->arena, "if (%s + %s - i_%s == %lld)", start, count,
+                                             name, (long long)left[i]),
+                             each, user));
+    cg_close(g);
+    return PO_OK;
+}
+
+/* --- guards --- */
+
+uint32_t cg_guards(cg *g, uint32_t node, const bool *ready, bool *done) {
+    const po_mu_statement *s = &g->mu->nodes[node].statement;
+    po_text text;
+    po_text_init(&text, g->arena);
+    uint32_t n = 0;
+    for (uint32_t k = 0; k <= s->n_in; k++) {
+        const po_mu_access *access = k < s->n_in ? &s->in[k] : &s->out;
+        if (po_mu_edge_of(g->mu, node, k < s->n_in ? k : PO_NONE) != PO_MU_GUARD)
+            continue;
+        for (uint32_t a = 0; a < g->mu->tensors[access->tensor].rank; a++) {
+            bool *flag = &done[k * PO_MU_MAX_RANK + a];
+            bool all = true;
+            for (uint32_t i = 0; i < access->axes[a].n; i++)
+                all &= ready[access->axes[a].terms[i].label];
+            if (*flag || !all)
+                continue;
+            *flag = true;
+            if (!cg_leaves(g, access, a))
+                continue;
+            po_text_printf(&text, "%s%s", n++ ? " && " : "", cg_inside(g, access, a));
+        }
+    }
+    if (n == 0)
+        return 0;
+    cg_open(g, "if (%s)", text.data);
+    return 1;
+}
+
+/* --- the group --- */
+
+typedef struct group {
+    cg_tile tile;
+    uint32_t n;
+    const uint32_t *nodes;
+    bool lanes_inside; /* rows outside lanes */
+} group;
+
+static po_status on_tile(group *u) {
+    cg *g = u->tile.g;
+    for (uint32_t i = 0; i < u->n; i++) {
+        cg_tile tile = u->tile;
+        if (i > 0 && tile.lane_reduced) { /* the lanes have been added up */
+            tile.lane = PO_NONE;
+            tile.lane_reduced = false;
+            tile.v = 1;
+            tile.tail = 0;
+        }
+        PO_TRY(cg_on_tile(&tile, u->nodes[i], i > 0));
+    }
+    for (uint32_t i = 0; i < u->n; i++)
+        g->tensor[g->mu->nodes[u->nodes[i]].statement.out.tensor].held = false;
+    return PO_OK;
+}
+
+static po_status over_lanes(group *u);
+
+static po_status a_row_block(void *user, int64_t count) {
+    group *u = user;
+    u->tile.r = count;
+    return u->lanes_inside ? over_lanes(u) : on_tile(u);
+}
+
+static po_status over_rows(group *u) {
+    if (u->tile.row == PO_NONE)
+        return a_row_block(u, 1);
+    return cg_spread(u->tile.g, u->tile.row, u->tile.rows, false, a_row_block, u);
+}
+
+static po_status a_lane_block(void *user, int64_t count) {
+    group *u = user;
+    int64_t w = u->tile.g->isa->lanes;
+    u->tile.v = (count + w - 1) / w;
+    u->tile.tail = count % w;
+    return u->lanes_inside ? on_tile(u) : over_rows(u);
+}
+
+static po_status over_lanes(group *u) {
+    if (u->tile.lane == PO_NONE || u->tile.lane_reduced) {
+        u->tile.v = 1;
+        u->tile.tail = 0;
+        return u->lanes_inside ? on_tile(u) : over_rows(u);
+    }
+    return cg_spread(u->tile.g, u->tile.lane, u->tile.lanes, false, a_lane_block, u);
+}
+
+static bool contains(const uint32_t *list, uint32_t n, uint32_t label) {
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i] == label)
+            return true;
+    return false;
+}
+
+/* Whether a guard of the group tests an index that holds the label. */
+static bool is_guarded(cg *g, const group *u, uint32_t label) {
+    for (uint32_t i = 0; i < u->n; i++) {
+        const po_mu_statement *s = &g->mu->nodes[u->nodes[i]].statement;
+        for (uint32_t k = 0; k <= s->n_in; k++) {
+            const po_mu_access *access = k < s->n_in ? &s->in[k] : &s->out;
+            if (po_mu_edge_of(g->mu, u->nodes[i], k < s->n_in ? k : PO_NONE) != PO_MU_GUARD)
+                continue;
+            for (uint32_t a = 0; a < g->mu->tensors[access->tensor].rank; a++) {
+                int64_t least, most;
+                po_mu_range(g->mu, access, a, &least, &most);
+                if ((least < 0 || most >= g->mu->tensors[access->tensor].dims[a]) &&
+                    po_mu_coef(&access->axes[a], label) != 0)
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The tile of the schedule, as far as registers go. */
+static void set_tile(cg *g, group *u, bool reduces) {
+    const po_mu_statement *s = &g->mu->nodes[u->nodes[0]].statement;
+    int64_t registers = g->isa->registers, w = g->isa->lanes;
+    u->tile.row = s->row;
+    u->tile.lane = s->lane;
+    if (s->lane != PO_NONE && is_guarded(g, u, s->lane))
+        u->tile.lane = PO_NONE;
+    if (s->row != PO_NONE && is_guarded(g, u, s->row))
+        u->tile.row = PO_NONE;
+    int64_t rows = u->tile.row == PO_NONE ? 1 : s->rows > 0 ? s->rows : 1;
+    int64_t vectors = (int64_t)(s->vectors > 0 ? s->vectors : 1) * PO_MU_VECTOR / w;
+    if (u->tile.lane != PO_NONE) {
+        /* Accumulators, a row of vectors, and what is multiplied by it; with few registers the
+         * compiler wants two more, or it keeps an accumulator in memory. */
+        int64_t most = registers >= 32 ? 4 : 2, more = registers >= 32 ? 1 : 3;
+        bool fits = rows * vectors + vectors + more <= registers;
+        if (reduces && rows == 1 && vectors + more > registers) /* each is read where it is used */
+            vectors = registers / 2;
+        if (reduces && !fits && vectors > most && rows > 1)
+            vectors = most;
+        while (reduces && rows > 1 && rows * vectors + vectors + more > registers)
+            rows--;
+    }
+    u->tile.rows = rows;
+    u->tile.lanes = u->tile.lane == PO_NONE ? 1 : vectors * w;
+}
+
+/* Sets what a fresh statement adds to more than once. */
+static void set_first(cg *g, uint32_t node, const uint32_t *kept, uint32_t n_kept) {
+    const po_mu_statement *s = &g->mu->nodes[node].statement;
+    const char *condition;
+    uint32_t braces = 0;
+    bool *ready = PO_NEW_N(g->arena, bool, g->mu->n_labels + 1);
+    bool *done = PO_NEW_N(g->arena, bool, (PO_MU_MAX_INPUTS + 1) * PO_MU_MAX_RANK);
+    for (uint32_t i = 0; i < s->n_in * PO_MU_MAX_RANK; i++)
+        done[i] = true;
+    (void)cg_starts(g, s, &condition);
+    if (condition != NULL) {
+        cg_open(g, "if (%s)", condition);
+        braces++;
+    }
+    for (uint32_t i = 0; i < n_kept; i++) {
+        braces += cg_run(g, kept[i], false);
+        ready[kept[i]] = true;
+    }
+    braces += cg_guards(g, node, ready, done);
+    cg_line(g, "*(%s) = %s;", cg_base(g, &s->out),
+            s->combine == PO_MU_ADD ? "0.0f" : "-__builtin_inff()");
+    while (braces-- > 0)
+        cg_close(g);
+}
+
+static bool has_guards(const cg *g, uint32_t node) {
+    const po_mu_statement *s = &g->mu->nodes[node].statement;
+    bool any = po_mu_edge_of(g->mu, node, PO_NONE) == PO_MU_GUARD;
+    for (uint32_t k = 0; k < s->n_in; k++)
+        any |= po_mu_edge_of(g->mu, node, k) == PO_MU_GUARD;
+    return any;
+}
+
+uint32_t cg_led_by(cg *g, uint32_t node) {
+    const po_mu_node *n = &g->mu->nodes[node];
+    if (n->kind != PO_MU_STATEMENT || n->next == PO_NONE ||
+        g->mu->nodes[n->next].kind != PO_MU_STATEMENT)
+        return PO_NONE;
+    const po_mu_statement *a = &n->statement, *b = &g->mu->nodes[n->next].statement;
+    uint32_t after = g->mu->nodes[n->next].next;
+    bool chain = after != PO_NONE && g->mu->nodes[after].kind == PO_MU_STATEMENT &&
+                 g->mu->nodes[after].statement.fused;
+    if (a->combine != PO_MU_SET || b->combine == PO_MU_SET || a->fused || b->fused || chain ||
+        a->lane == PO_NONE || a->lane != b->lane || a->row != PO_NONE || b->row != PO_NONE ||
+        g->mu->tensors[a->out.tensor].place == PO_MU_REGISTER || a->out.tensor == b->out.tensor ||
+        cg_step_of(g, &a->out, a->lane) != 1 || has_guards(g, node) || has_guards(g, n->next))
+        return PO_NONE;
+    bool reads = false;
+    for (uint32_t k = 0; k < b->n_in; k++) {
+        if (b->in[k].tensor == a->out.tensor && !po_mu_same_access(g->mu, &b->in[k], &a->out))
+            return PO_NONE;
+        reads |= b->in[k].tensor == a->out.tensor;
+    }
+    for (uint32_t k = 0; k < a->n_in; k++)
+        reads &= a->in[k].tensor != b->out.tensor && a->in[k].tensor != a->out.tensor;
+    uint32_t n_kept[2], n_reduced[2], *kept[2], *reduced[2];
+    po_mu_labels_of(g->mu, a, g->arena, &n_kept[0], &kept[0], &n_reduced[0], &reduced[0]);
+    po_mu_labels_of(g->mu, b, g->arena, &n_kept[1], &kept[1], &n_reduced[1], &reduced[1]);
+    if (!reads || n_reduced[0] != 0 || n_reduced[1] != 1 || reduced[1][0] != b->lane ||
+        n_kept[0] != n_kept[1] + 1)
+        return PO_NONE;
+    for (uint32_t i = 0; i < n_kept[1]; i++)
+        if (!contains(kept[0], n_kept[0], kept[1][i]))
+            return PO_NONE;
+    return n->next;
+}
+
+po_status cg_group(cg *g, uint32_t node, uint32_t *next) {
+    group u = {.tile = {.g = g}, .n = 1};
+    uint32_t led = cg_led_by(g, node);
+    if (led != PO_NONE) {
+        u.tile.led = true;
+        u.tile.lead = node;
+        node = led;
+    }
+    const po_mu_statement *s = &g->mu->nodes[node].statement;
+    for (uint32_t m = g->mu->nodes[node].next; m != PO_NONE; m = g->mu->nodes[m].next) {
+        if (g->mu->nodes[m].kind != PO_MU_STATEMENT || !g->mu->nodes[m].statement.fused)
+            break;
+        u.n++;
+    }
+    uint32_t *nodes = PO_NEW_N(g->arena, uint32_t, u.n);
+    u.nodes = nodes;
+    *next = node;
+    for (uint32_t i = 0; i < u.n; i++, *next = g->mu->nodes[*next].next)
+        nodes[i] = *next;
+
+    uint32_t n_kept, n_reduced, *kept, *reduced;
+    po_mu_labels_of(g->mu, s, g->arena, &n_kept, &kept, &n_reduced, &reduced);
+    set_tile(g, &u, n_reduced > 0);
+    u.tile.lane_reduced = u.tile.lane != PO_NONE && contains(reduced, n_reduced, u.tile.lane);
+    u.lanes_inside = n_reduced == 0 && s->lane != PO_NONE;
+
+    if (s->combine != PO_MU_SET && s->fresh && !cg_is_apart(g, &s->out)) {
+        if (u.n > 1)
+            return po_fail(g->ctx, PO_UNSUPPORTED,
+                           "step '%s': '%s' is not finished where a fused statement reads it",
+                           g->step, g->mu->tensors[s->out.tensor].name);
+        set_first(g, node, kept, n_kept);
+        u.tile.started = true;
+    }
+
+    /* The outer labels: those of the order, then any others. */
+    uint32_t n_outer = 0, *outer = PO_NEW_N(g->arena, uint32_t, n_kept + 1);
+    for (uint32_t i = 0; i < s->n_order; i++)
+        if (contains(kept, n_kept, s->order[i]))
+            outer[n_outer++] = s->order[i];
+    for (uint32_t i = 0; i < n_kept; i++)
+        if (!contains(outer, n_outer, kept[i]))
+            outer[n_outer++] = kept[i];
+    bool *ready = PO_NEW_N(g->arena, bool, g->mu->n_labels + 1);
+    bool *done = PO_NEW_N(g->arena, bool, (PO_MU_MAX_INPUTS + 1) * PO_MU_MAX_RANK);
+    /* What is added up or compared leaves out single terms: the tile sees to those. */
+    for (uint32_t i = 0; s->combine != PO_MU_SET && i < s->n_in * PO_MU_MAX_RANK; i++)
+        done[i] = true;
+    uint32_t braces = 0;
+    for (uint32_t i = 0; i < n_outer; i++) {
+        if (outer[i] == u.tile.row || outer[i] == u.tile.lane)
+            continue;
+        braces += cg_run(g, outer[i], false);
+        ready[outer[i]] = true;
+        braces += cg_guards(g, node, ready, done);
+    }
+    PO_TRY(u.lanes_inside ? over_rows(&u) : over_lanes(&u));
+    while (braces-- > 0)
+        cg_close(g);
+    return PO_OK;
+}

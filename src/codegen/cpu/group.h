@@ -1,0 +1,40 @@
+/* A statement and those fused to it, on register tiles. */
+#ifndef PO_CODEGEN_GROUP_H
+#define PO_CODEGEN_GROUP_H
+
+#include "codegen/cpu/printer.h"
+
+typedef struct cg_tile {
+    cg *g;
+    uint32_t row, lane; /* PO_NONE: none; lane PO_NONE: floats instead of vectors */
+    bool lane_reduced;
+    bool started; /* the elements were set before: what is fresh goes on */
+    bool led;     /* what the lanes are reduced of is made by the statement `lead` first */
+    uint32_t lead;
+    int64_t rows, lanes; /* of the schedule, cut to this machine's registers */
+    /* of the tile that is being printed */
+    int64_t r, v, tail; /* rows, vectors, lanes of the last vector (0: all) */
+} cg_tile;
+
+/* "x3_1_2" */
+const char *cg_name(cg *g, const char *what, uint32_t number, bool by_row, int64_t r, bool by_lane,
+                    int64_t v);
+
+/* One statement on the tile: its value comes to be in C variables, and in memory where its place is
+ * not REGISTER. guarded: what its guards leave out is seen to here. */
+po_status cg_on_tile(cg_tile *t, uint32_t node, bool guarded);
+
+/* Runs `each` with blocks of `block` steps of a label, then with what is left. */
+po_status cg_spread(cg *g, uint32_t label, int64_t block, bool inner,
+                    po_status (*each)(void *user, int64_t count), void *user);
+/* Opens the loop over a label (or none, where it has one step); returns braces opened. */
+uint32_t cg_run(cg *g, uint32_t label, bool inner);
+/* The same in blocks of `block` steps: the loop over blocks, and the one inside a block. Each opens
+ * a brace; the label has more steps than a block. */
+void cg_run_blocks(cg *g, uint32_t label, int64_t block);
+void cg_run_block(cg *g, uint32_t label, int64_t block);
+/* Opens an `if` for the guards of a statement whose labels are all set in `ready`, and marks them
+ * in `done` (a flag for each operand and axis, the statement's own access last). */
+uint32_t cg_guards(cg *g, uint32_t node, const bool *ready, bool *done);
+
+#endif

@@ -1,0 +1,554 @@
+/* The functions of a kernel: one for each phase, which is what a step runs between two meetings of
+ * the parts, and the call that runs them in order. Names go by first use within a phase, so that
+ * phases that do the same share one body. */
+#include "codegen/cpu/printer.h"
+
+#include <math.h>
+
+/* --- loops --- */
+
+static po_status children(cg *g, uint32_t node);
+
+/* The start of a chunk is b_LABEL, its count n_LABEL where not every chunk is full. */
+static void bind(cg *g, uint32_t loop) {
+    const po_mu_node *n = &g->mu->nodes[loop];
+    int64_t extent = g->mu->labels[n->label].extent, chunk = po_mu_chunk(g->mu, loop);
+    const char *name = g->label[n->label];
+    cg_span *span = &g->span[n->label];
+    *span = (cg_span){po_arena_printf(g->arena, "b_%s", name), chunk, extent % chunk, NULL,
+                      n->loop == PO_MU_GRID};
+    if (chunk == extent)
+        span->start = NULL;
+    if (span->tail != 0)
+        cg_line(g, "const long n_%s = b_%s + %lld <= %lld ? %lld : %lld;", name, name,
+                (long long)chunk, (long long)extent, (long long)chunk, (long long)span->tail);
+}
+
+static void unbind(cg *g, uint32_t label) {
+    g->span[label] = (cg_span){NULL, g->mu->labels[label].extent, 0, NULL, false};
+}
+
+void cg_chunks(cg *g, uint32_t node) {
+    const po_mu_node *n = &g->mu->nodes[node];
+    const char *name = g->label[n->label];
+    int64_t extent = g->mu->labels[n->label].extent, chunk = po_mu_chunk(g->mu, node);
+    if (chunk == extent)
+        cg_brace(g);
+    else
+        cg_open(g, "for (long b_%s = 0; b_%s < %lld; b_%s += %lld)", name, name, (long long)extent,
+                name, (long long)chunk);
+    bind(g, node);
+}
+
+void cg_chunks_end(cg *g, uint32_t node) {
+    unbind(g, g->mu->nodes[node].label);
+    cg_close(g);
+}
+
+static po_status loop(cg *g, uint32_t node) {
+    if (g->mu->nodes[node].loop == PO_MU_LANES)
+        return cg_lanes(g, node);
+    cg_chunks(g, node);
+    PO_TRY(children(g, node));
+    cg_chunks_end(g, node);
+    return PO_OK;
+}
+
+static po_status piece(cg *g, uint32_t node, uint32_t *next);
+
+static po_status one(cg *g, uint32_t node, uint32_t *next) {
+    const po_mu_statement *s = &g->mu->nodes[node].statement;
+    if (g->mu->nodes[node].kind == PO_MU_STATEMENT)
+        return cg_led_by(g, node) != PO_NONE || (s->combine != PO_MU_SET && s->lane != PO_NONE)
+                   ? piece(g, node, next)
+                   : cg_group(g, node, next);
+    *next = g->mu->nodes[node].next;
+    return loop(g, node);
+}
+
+static po_status children(cg *g, uint32_t node) {
+    for (uint32_t n = g->mu->nodes[node].first; n != PO_NONE;)
+        PO_TRY(one(g, n, &n));
+    return PO_OK;
+}
+
+/* --- phases: what of a step runs between two meetings of the parts --- */
+
+/* What a phase uses, by first use. */
+typedef struct used {
+    uint32_t *tensors, *labels, n_tensors, n_labels;
+} used;
+
+static void use_access(const cg *g, used *u, const po_mu_access *access) {
+    bool has = false;
+    for (uint32_t i = 0; i < u->n_tensors; i++)
+        has |= u->tensors[i] == access->tensor;
+    if (!has)
+        u->tensors[u->n_tensors++] = access->tensor;
+    for (uint32_t a = 0; a < g->mu->tensors[access->tensor].rank; a++)
+        for (uint32_t i = 0; i < access->axes[a].n; i++) {
+            bool known = false;
+            for (uint32_t l = 0; l < u->n_labels; l++)
+                known |= u->labels[l] == access->axes[a].terms[i].label;
+            if (!known)
+                u->labels[u->n_labels++] = access->axes[a].terms[i].label;
+        }
+}
+
+/* Of nodes [from, to) of one parent and all inside them. */
+static used used_by(cg *g, uint32_t from, uint32_t to) {
+    const po_mu *mu = g->mu;
+    used u = {PO_NEW_N(g->arena, uint32_t, mu->n_tensors + 1),
+              PO_NEW_N(g->arena, uint32_t, mu->n_labels + 1), 0, 0};
+    for (uint32_t top = from; top != to; top = mu->nodes[top].next)
+        for (uint32_t n = top; n != PO_NONE && po_mu_inside(mu, n, top); n = po_mu_next(mu, n)) {
+            const po_mu_statement *s = &mu->nodes[n].statement;
+            bool known = false;
+            for (uint32_t l = 0; l < u.n_labels; l++)
+                known |= u.labels[l] == mu->nodes[n].label;
+            if (mu->nodes[n].kind == PO_MU_LOOP && !known)
+                u.labels[u.n_labels++] = mu->nodes[n].label;
+            if (mu->nodes[n].kind != PO_MU_STATEMENT)
+                continue;
+            for (uint32_t i = 0; i < s->n_in; i++)
+                use_access(g, &u, &s->in[i]);
+            use_access(g, &u, &s->out);
+        }
+    return u;
+}
+
+/* Names that two phases have in common where they do the same: labels without the numbers at their
+ * ends, tensors by what they are. */
+static void give_names(cg *g, const used *u) {
+    static const char *const kinds[] = {
+        [PO_MU_INPUT] = "in",    [PO_MU_OUTPUT] = "out", [PO_MU_WEIGHT] = "weight",
+        [PO_MU_TABLE] = "table", [PO_MU_DEVICE] = "map", [PO_MU_SHARED] = "block",
+        [PO_MU_REGISTER] = "r"};
+    for (uint32_t i = 0; i < u->n_tensors; i++) {
+        cg_tensor *t = &g->tensor[u->tensors[i]];
+        t->number = i;
+        t->name = po_arena_printf(g->arena, "%s_%u", kinds[g->mu->tensors[u->tensors[i]].place], i);
+    }
+    for (uint32_t i = 0; i < u->n_labels; i++) {
+        const char *name = g->mu->labels[u->labels[i]].name;
+        size_t n = strlen(name);
+        while (n > 1 && name[n - 1] >= '0' && name[n - 1] <= '9')
+            n--;
+        uint32_t again = 0;
+        for (uint32_t j = 0; j < i; j++) {
+            const char *other = g->mu->labels[u->labels[j]].name;
+            size_t m = strlen(other);
+            while (m > 1 && other[m - 1] >= '0' && other[m - 1] <= '9')
+                m--;
+            again += m == n && memcmp(name, other, n) == 0;
+        }
+        g->label[u->labels[i]] = again
+                                     ? po_arena_printf(g->arena, "%.*s%u", (int)n, name, again + 1)
+                                     : po_arena_printf(g->arena, "%.*s", (int)n, name);
+    }
+}
+
+/* Where a tensor is, as the call has it. */
+static const char *place_of(cg *g, uint32_t tensor) {
+    const po_mu_tensor *t = &g->mu->tensors[tensor];
+    long long offset = (long long)g->tensor[tensor].offset;
+    switch (t->place) {
+    case PO_MU_INPUT:
+        return po_arena_printf(g->arena, "(float *)call->in[%u]", t->number);
+    case PO_MU_WEIGHT:
+        return po_arena_printf(g->arena, "(float *)call->weight[%u]", t->number);
+    case PO_MU_OUTPUT:
+        return po_arena_printf(g->arena, "call->out[%u]", t->number);
+    case PO_MU_DEVICE:
+        return po_arena_printf(g->arena, "call->device + %lld", offset);
+    case PO_MU_SHARED:
+        return po_arena_printf(g->arena, "scratch + %lld", offset);
+    case PO_MU_TABLE:
+        return po_arena_printf(g->arena, "(float *)%s_table%u", g->symbol, tensor);
+    case PO_MU_REGISTER:
+        break;
+    }
+    return "NULL";
+}
+
+/* Declares the tensors of a phase that some of its nodes use. */
+static void pointers(cg *g, const used *some) {
+    for (uint32_t i = 0; i < g->n_at; i++) {
+        po_mu_place place = g->mu->tensors[g->at[i]].place;
+        bool constant = place == PO_MU_INPUT || place == PO_MU_WEIGHT || place == PO_MU_TABLE;
+        bool has = false;
+        for (uint32_t k = 0; k < some->n_tensors; k++)
+            has |= some->tensors[k] == g->at[i];
+        if (place != PO_MU_REGISTER && has)
+            cg_line(g, "%sfloat *const restrict %s = at[%u];", constant ? "const " : "",
+                    g->tensor[g->at[i]].name, i);
+    }
+}
+
+/* A function of its own for a text; one that was printed before where it is the same. */
+static uint32_t function_of(cg *g, const char *kind, const char *parameters, const po_text *text) {
+    const char *whole = po_arena_printf(g->arena, "(%s) {\n%s}\n\n", parameters, text->data);
+    po_bytes bytes = {whole, strlen(whole)};
+    for (uint32_t i = 0; i < g->n_bodies; i++)
+        if (g->bodies[i].size == bytes.size && memcmp(g->bodies[i].data, whole, bytes.size) == 0)
+            return i;
+    PO_PUSH(g->arena, g->bodies, g->n_bodies, g->cap_bodies, bytes);
+    po_text_printf(g->file, "%s void %s_body%u", kind, g->symbol, g->n_bodies - 1);
+    po_text_add(g->file, whole, bytes.size);
+    return g->n_bodies - 1;
+}
+
+/* A statement that reduces, as a function: within a larger one the compiler keeps constants of
+ * other statements in registers, and accumulators in memory. */
+static po_status piece(cg *g, uint32_t node, uint32_t *next) {
+    po_text *out = g->out, text, parameters, arguments;
+    uint32_t depth = g->depth, led = cg_led_by(g, node);
+    uint32_t to = g->mu->nodes[led == PO_NONE ? node : led].next;
+    while (to != PO_NONE && g->mu->nodes[to].kind == PO_MU_STATEMENT &&
+           g->mu->nodes[to].statement.fused)
+        to = g->mu->nodes[to].next;
+    used some = used_by(g, node, to);
+    po_text_init(&text, g->arena);
+    po_text_init(&parameters, g->arena);
+    po_text_init(&arguments, g->arena);
+    po_text_puts(&parameters, "float *const *at");
+    po_text_puts(&arguments, "at");
+    for (uint32_t i = 0; i < some.n_labels; i++) {
+        const cg_span *span = &g->span[some.labels[i]];
+        const char *name = g->label[some.labels[i]];
+        if (span->start != NULL) {
+            po_text_printf(&parameters, ", long %s", span->start);
+            po_text_printf(&arguments, ", %s", span->start);
+        }
+        if (span->tail != 0) {
+            po_text_printf(&parameters, ", long n_%s", name);
+            po_text_printf(&arguments, ", n_%s", name);
+        }
+    }
+    g->out = &text;
+    g->depth = 1;
+    pointers(g, &some);
+    po_status status = cg_group(g, node, next);
+    g->out = out;
+    g->depth = depth;
+    PO_TRY(status);
+    uint32_t which = function_of(g, "PK_BIG", parameters.data, &text);
+    cg_line(g, "%s_body%u(%s);", g->symbol, which, arguments.data);
+    return PO_OK;
+}
+
+/* Opens the deal of a nest of GRID loops; the innermost of them, and the braces opened. */
+static uint32_t deal(cg *g, uint32_t node, uint32_t *braces) {
+    const po_mu *mu = g->mu;
+    uint32_t nest[PO_MU_MAX_DEPTH], n = 0;
+    for (uint32_t at = node;;) {
+        nest[n++] = at;
+        uint32_t first = mu->nodes[at].first;
+        if (n == PO_MU_MAX_DEPTH || first == PO_NONE || mu->nodes[first].next != PO_NONE ||
+            mu->nodes[first].kind != PO_MU_LOOP || mu->nodes[first].loop != PO_MU_GRID)
+            break;
+        at = first;
+    }
+    int64_t blocks = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t extent = mu->labels[mu->nodes[nest[i]].label].extent,
+                chunk = po_mu_chunk(mu, nest[i]);
+        blocks *= (extent + chunk - 1) / chunk;
+    }
+    cg_line(g, "const size_t from = %lldul * part / parts;", (long long)blocks);
+    cg_line(g, "const size_t to = %lldul * (part + 1) / parts;", (long long)blocks);
+    cg_open(g, "for (size_t block = from; block < to; block++)");
+    *braces = 1;
+    if (n > 1)
+        cg_line(g, "long rest = (long)block;");
+    for (uint32_t i = n; i-- > 0;) {
+        uint32_t label = mu->nodes[nest[i]].label;
+        int64_t extent = mu->labels[label].extent, chunk = po_mu_chunk(mu, nest[i]);
+        long long count = (extent + chunk - 1) / chunk;
+        const char *name = g->label[label];
+        const char *rest = n > 1 ? "rest" : "(long)block";
+        if (i == 0)
+            cg_line(g, "const long b_%s = %s * %lld;", name, rest, (long long)chunk);
+        else
+            cg_line(g, "const long b_%s = rest %% %lld * %lld;", name, count, (long long)chunk);
+        if (i > 0)
+            cg_line(g, "rest /= %lld;", count);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        bind(g, nest[i]);
+    return nest[n - 1];
+}
+
+/* The body of a phase: a function of where its tensors are. */
+static po_status body(cg *g, const used *u, uint32_t from, uint32_t to, bool grid) {
+    for (uint32_t i = 0; i < g->mu->n_labels; i++)
+        unbind(g, i);
+    pointers(g, u);
+    for (uint32_t i = 0; i < u->n_tensors; i++) {
+        const po_mu_tensor *t = &g->mu->tensors[u->tensors[i]];
+        if (t->place != PO_MU_SHARED || !cg_has_ring(t))
+            continue;
+        po_text value;
+        po_text_init(&value, g->arena);
+        cg_number(&value, t->fill);
+        cg_line(g, "for (long i = 0; i < %lld; i++)", (long long)t->floats);
+        cg_line(g, "    %s[i] = %s;", g->tensor[u->tensors[i]].name, value.data);
+    }
+    uint32_t braces = 0;
+    if (grid) {
+        PO_TRY(children(g, deal(g, from, &braces)));
+    } else {
+        for (uint32_t n = from; n != to;)
+            PO_TRY(one(g, n, &n));
+    }
+    while (braces-- > 0)
+        cg_close(g);
+    return PO_OK;
+}
+
+/* Floats from the first to the last of a step along an axis; what lies between two steps may be
+ * another tensor's behind the last. */
+static int64_t length_of(const po_mu_tensor *t, uint32_t axis) {
+    int64_t length = 1;
+    for (uint32_t a = axis + 1; a < t->rank; a++)
+        length += (t->before[a] + t->dims[a] + t->after[a] - 1) * t->stride[a];
+    return length;
+}
+
+static void fill(cg *g, const po_mu_tensor *t, uint32_t axis, int64_t from, int64_t n,
+                 const char *at) {
+    po_text value;
+    po_text_init(&value, g->arena);
+    cg_number(&value, t->fill);
+    if (n > 0)
+        cg_line(g, "pk_fill(%s + %lld, %lldul, %s);", at, (long long)(from * t->stride[axis]),
+                (long long)((n - 1) * t->stride[axis] + length_of(t, axis)), value.data);
+}
+
+/* Fills what lies round a tensor: whole spans of memory, outer axes first. Part by part along the
+ * first axis that has some length; what lies outside of that is the first part's. */
+static uint32_t ring(cg *g, const po_mu_tensor *t) {
+    po_text *out = g->out, text;
+    const char *at = "t";
+    bool dealt = false;
+    uint32_t last = t->rank - 1;
+    while (t->before[last] == 0 && t->after[last] == 0)
+        last--;
+    po_text_init(&text, g->arena);
+    po_text_puts(&text, "    (void)part, (void)parts;\n");
+    g->out = &text;
+    g->depth = 1;
+    for (uint32_t a = 0; a <= last; a++) {
+        long long dim = (long long)t->dims[a];
+        bool alone = !dealt && (t->before[a] > 0 || t->after[a] > 0);
+        if (alone)
+            cg_open(g, "if (part == 0)");
+        fill(g, t, a, 0, t->before[a], at);
+        fill(g, t, a, t->before[a] + t->dims[a], t->after[a], at);
+        if (alone)
+            cg_close(g);
+        if (a == last)
+            break;
+        bool deal = !dealt && dim > 1;
+        if (deal)
+            cg_open(g,
+                    "for (size_t i%u = %lldul * part / parts; i%u < %lldul * (part + 1) / parts; "
+                    "i%u++)",
+                    a, dim, a, dim, a);
+        else
+            cg_open(g, "for (size_t i%u = 0; i%u < %lldul; i%u++)", a, a, dim, a);
+        dealt |= deal;
+        at = po_arena_printf(g->arena, "%s + (i%u + %lldul) * %lldul", at, a,
+                             (long long)t->before[a], (long long)t->stride[a]);
+    }
+    while (g->depth > 1)
+        cg_close(g);
+    g->out = out;
+    g->depth = 0;
+    return function_of(g, "PK_OWN", "float *t, size_t part, size_t parts", &text);
+}
+
+/* Whether one of the nodes [from, to) is the first to write a tensor whose ring is to be filled. */
+static bool starts_inside(const cg *g, uint32_t tensor, uint32_t from, uint32_t to) {
+    uint32_t writer = g->tensor[tensor].filled_by;
+    for (uint32_t n = from; writer != PO_NONE && n != to; n = g->mu->nodes[n].next)
+        if (po_mu_inside(g->mu, writer, n))
+            return true;
+    return false;
+}
+
+static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool grid) {
+    used u = used_by(g, from, to);
+    give_names(g, &u);
+    g->at = u.tensors;
+    g->n_at = u.n_tensors;
+    po_text *out = g->file = g->out, text;
+    po_text_init(&text, g->arena);
+    po_text_puts(&text, "    (void)part, (void)parts;\n");
+    g->out = &text;
+    g->depth = 1;
+    po_status status = body(g, &u, from, to, grid);
+    g->out = out;
+    g->depth = 0;
+    PO_TRY(status);
+    po_text_puts(out, "\n");
+    uint32_t which = function_of(g, "PK_OWN", "float *const *at, size_t part, size_t parts", &text);
+    uint32_t *rings = PO_NEW_N(g->arena, uint32_t, u.n_tensors + 1);
+    for (uint32_t i = 0; i < u.n_tensors; i++)
+        rings[i] = starts_inside(g, u.tensors[i], from, to) ? ring(g, &g->mu->tensors[u.tensors[i]])
+                                                            : PO_NONE;
+    const char *parts = grid ? "call->parts" : "1";
+    cg_open(g, "PK_OWN void %s_%u(void *arg, size_t part)", g->symbol, number);
+    cg_line(g, "/* %s */", cg_comment(g, g->step));
+    cg_line(g, "const %s_call *const call = arg;", g->symbol);
+    if (g->scratch > 0)
+        cg_line(g, "float *const scratch = call->scratch + part * %lldul;", (long long)g->scratch);
+    cg_line(g, "float *const at[] = {");
+    for (uint32_t i = 0; i < u.n_tensors; i++)
+        if (g->mu->tensors[u.tensors[i]].place == PO_MU_REGISTER)
+            cg_line(g, "    NULL,");
+        else
+            cg_line(g, "    %s, /* %s */", place_of(g, u.tensors[i]),
+                    cg_comment(g, g->mu->tensors[u.tensors[i]].name));
+    cg_line(g, "};");
+    for (uint32_t i = 0; i < u.n_tensors; i++)
+        if (rings[i] != PO_NONE)
+            cg_line(g, "%s_body%u(%s, part, %s);", g->symbol, rings[i], place_of(g, u.tensors[i]),
+                    parts);
+    cg_line(g, "%s_body%u(at, part, %s);", g->symbol, which, parts);
+    cg_close(g);
+    return PO_OK;
+}
+
+static bool is_grid(const po_mu *mu, uint32_t node) {
+    return mu->nodes[node].kind == PO_MU_LOOP && mu->nodes[node].loop == PO_MU_GRID;
+}
+
+/* Phases of fewer cycles ask the file's own limit, PK_LEAST. */
+enum { MOST_SMALL = 1000000 };
+
+static po_status phases(cg *g, po_text *calls) {
+    uint32_t number = 0;
+    for (uint32_t step = g->mu->first; step != PO_NONE; step = g->mu->nodes[step].next) {
+        g->step = g->mu->nodes[step].name == NULL ? "" : g->mu->nodes[step].name;
+        for (uint32_t from = g->mu->nodes[step].first; from != PO_NONE;) {
+            bool grid = is_grid(g->mu, from);
+            uint32_t to = g->mu->nodes[from].next;
+            while (!grid && to != PO_NONE && !is_grid(g->mu, to))
+                to = g->mu->nodes[to].next;
+            PO_TRY(phase(g, number, from, to, grid));
+            double cycles = cg_cycles(g, from, to);
+            if (grid && cycles < MOST_SMALL)
+                po_text_printf(calls,
+                               "    if (%.0f < PK_LEAST)\n        %s_%u(&one, 0);\n    else\n    ",
+                               cycles, g->symbol, number);
+            if (grid)
+                po_text_printf(calls, "    pool->run(pool->self, %s_%u, &call);\n", g->symbol,
+                               number);
+            else
+                po_text_printf(calls, "    %s_%u(&call, 0);\n", g->symbol, number);
+            number++;
+            from = to;
+        }
+    }
+    return PO_OK;
+}
+
+/* --- the file's text --- */
+
+static void tables(cg *g) {
+    for (uint32_t i = 0; i < g->mu->n_tensors; i++) {
+        const po_mu_tensor *t = &g->mu->tensors[i];
+        if (t->place != PO_MU_TABLE)
+            continue;
+        int64_t n = po_mu_elements(t);
+        po_text_printf(g->out, "\nstatic const float %s_table%u[] = {", g->symbol, i);
+        for (int64_t k = 0; k < n; k++) {
+            po_text_puts(g->out, k % 8 == 0 ? "\n    " : " ");
+            cg_number(g->out, po_rational_f64(t->table[k]));
+            po_text_puts(g->out, ",");
+        }
+        po_text_puts(g->out, "\n};\n");
+    }
+}
+
+static bool is_first_at(const cg *g, uint32_t tensor) {
+    for (uint32_t i = 0; i < tensor; i++)
+        if (g->mu->tensors[i].place == PO_MU_DEVICE &&
+            g->tensor[i].offset == g->tensor[tensor].offset && g->mu->tensors[i].floats != 0)
+            return false;
+    return true;
+}
+
+static void start(cg *g) {
+    po_text_printf(g->out, "\nvoid %s_start(float *device);\nvoid %s_start(float *device) {\n",
+                   g->symbol, g->symbol);
+    po_text_puts(g->out, "    (void)device;\n");
+    for (uint32_t i = 0; i < g->mu->n_tensors; i++) {
+        const po_mu_tensor *t = &g->mu->tensors[i];
+        if (t->place != PO_MU_DEVICE || !cg_has_ring(t) || g->tensor[i].filled_by != PO_NONE ||
+            !is_first_at(g, i))
+            continue;
+        po_text_printf(g->out, "    for (long i = 0; i < %lld; i++)\n        device[%lld + i] = ",
+                       (long long)t->floats, (long long)g->tensor[i].offset);
+        cg_number(g->out, t->fill);
+        po_text_puts(g->out, ";\n");
+    }
+    po_text_puts(g->out, "}\n");
+}
+
+po_status po_codegen_kernel(po_ctx *ctx, const po_mu *mu, const po_isa *isa, const char *symbol,
+                            po_text *out) {
+    po_arena *arena = po_arena_create(ctx);
+    cg g = {.ctx = ctx, .arena = arena, .mu = mu, .isa = isa, .symbol = symbol, .out = out};
+    g.value = PO_NEW_N(arena, cg_value, mu->n_labels + 1);
+    g.span = PO_NEW_N(arena, cg_span, mu->n_labels + 1);
+    g.label = PO_NEW_N(arena, const char *, mu->n_labels + 1);
+    po_status status = cg_memory(&g);
+    if (status == PO_OK) {
+        po_text graph, calls;
+        po_text_init(&graph, arena);
+        po_text_init(&calls, arena);
+        po_text_puts(&calls, "");
+        po_mu_print(&graph, mu);
+        po_text_puts(out, "\n/* ");
+        po_text_puts(out, cg_comment(&g, graph.data == NULL ? "" : graph.data));
+        po_text_puts(out, " */\n");
+        po_text_printf(out,
+                       "typedef struct %s_call {\n"
+                       "    const float *const *in, *const *weight;\n"
+                       "    float *const *out;\n"
+                       "    float *device, *scratch;\n"
+                       "    size_t parts;\n"
+                       "} %s_call;\n",
+                       symbol, symbol);
+        tables(&g);
+        status = phases(&g, &calls);
+        start(&g);
+        po_text_printf(
+            out,
+            "\nconst size_t %s_device = %lld, %s_scratch = %lld;\n"
+            "\nvoid %s(const float *const *in, const float *const *weight, "
+            "float *const *out,\n          float *device, float *scratch, "
+            "const pk_pool *pool);\n"
+            "void %s(const float *const *in, const float *const *weight, "
+            "float *const *out,\n          float *device, float *scratch, "
+            "const pk_pool *pool) {\n"
+            "    %s_call call = {in, weight, out, device, scratch, pool->parts}, one = call;\n"
+            "    one.parts = 1;\n    (void)call, (void)one;\n%s}\n",
+            symbol, (long long)g.device, symbol, (long long)g.scratch, symbol, symbol, symbol,
+            calls.data == NULL ? "" : calls.data);
+    }
+    po_arena_free(arena);
+    return status;
+}
+
+po_status po_codegen_places(po_ctx *ctx, const po_mu *mu, const po_isa *isa, int64_t *places) {
+    po_arena *arena = po_arena_create(ctx);
+    cg g = {.ctx = ctx, .arena = arena, .mu = mu, .isa = isa};
+    po_status status = cg_memory(&g);
+    for (uint32_t i = 0; i < mu->n_tensors && status == PO_OK; i++)
+        places[i] = mu->tensors[i].place == PO_MU_DEVICE ? g.tensor[i].offset : -1;
+    po_arena_free(arena);
+    return status;
+}

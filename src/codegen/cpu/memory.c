@@ -1,0 +1,196 @@
+/* Where the tensors of a kernel lie in the memory of a call. */
+#include "codegen/cpu/printer.h"
+
+typedef struct interval {
+    uint32_t first, last; /* first > last: not used */
+} interval;
+
+static void widen(interval *i, uint32_t first, uint32_t last) {
+    i->first = first < i->first ? first : i->first;
+    i->last = last > i->last ? last : i->last;
+}
+
+static bool overlaps(interval a, interval b) {
+    return a.first <= b.last && b.first <= a.last;
+}
+
+bool cg_has_ring(const po_mu_tensor *t) {
+    for (uint32_t a = 0; a < t->rank; a++)
+        if (t->before[a] > 0 || t->after[a] > 0)
+            return true;
+    return false;
+}
+
+/* Whether the ring can be filled anew in each call at little cost: spans of memory that lie inside
+ * one another, axis by axis, and at most a quarter of the tensor. */
+static bool is_cheap(const po_mu_tensor *t) {
+    int64_t inside = 1, all = 1;
+    if (t->place != PO_MU_DEVICE)
+        return false;
+    for (uint32_t a = 0; a < t->rank; a++) {
+        int64_t whole = t->before[a] + t->dims[a] + t->after[a];
+        if (a > 0 && t->stride[a] * whole > t->stride[a - 1])
+            return false;
+        inside *= t->dims[a];
+        all *= whole;
+    }
+    return all - inside <= all / 4;
+}
+
+static bool same_layout(const po_mu_tensor *a, const po_mu_tensor *b) {
+    if (a->rank != b->rank || a->floats != b->floats || a->fill != b->fill)
+        return false;
+    for (uint32_t x = 0; x < a->rank; x++)
+        if (a->dims[x] != b->dims[x] || a->stride[x] != b->stride[x] ||
+            a->before[x] != b->before[x] || a->after[x] != b->after[x])
+            return false;
+    return true;
+}
+
+/* Parts of memory are told apart by cache lines. */
+static int64_t rounded(int64_t floats) {
+    return (floats + 15) / 16 * 16;
+}
+
+static bool meet(const cg *g, uint32_t tensor, int64_t at, uint32_t other) {
+    int64_t from = g->tensor[other].offset;
+    return from < at + rounded(g->mu->tensors[tensor].floats) &&
+           at < from + rounded(g->mu->tensors[other].floats);
+}
+
+/* Whether the two may lie on one another, the one at an offset, where they don't live at once. */
+static bool may_share(const cg *g, uint32_t tensor, int64_t at, uint32_t other) {
+    const po_mu_tensor *t = &g->mu->tensors[tensor], *o = &g->mu->tensors[other];
+    return ((!cg_has_ring(t) || is_cheap(t)) && (!cg_has_ring(o) || is_cheap(o))) ||
+           (at == g->tensor[other].offset && same_layout(t, o));
+}
+
+/* One of those placed that keeps a tensor from an offset, or PO_NONE. */
+static uint32_t in_the_way(const cg *g, const interval *live, const uint32_t *placed, uint32_t n,
+                           uint32_t tensor, int64_t at) {
+    for (uint32_t i = 0; i < n; i++)
+        if (meet(g, tensor, at, placed[i]) &&
+            (overlaps(live[placed[i]], live[tensor]) || !may_share(g, tensor, at, placed[i])))
+            return placed[i];
+    return PO_NONE;
+}
+
+/* The place of one of its like, whose ring may be there already; else the lowest that is free. */
+static int64_t place(const cg *g, const interval *live, const uint32_t *placed, uint32_t n,
+                     uint32_t tensor) {
+    const po_mu_tensor *t = &g->mu->tensors[tensor];
+    for (uint32_t i = 0; cg_has_ring(t) && i < n; i++) {
+        int64_t at = g->tensor[placed[i]].offset;
+        if (same_layout(t, &g->mu->tensors[placed[i]]) &&
+            in_the_way(g, live, placed, n, tensor, at) == PO_NONE)
+            return at;
+    }
+    int64_t at = 0;
+    for (uint32_t o; (o = in_the_way(g, live, placed, n, tensor, at)) != PO_NONE;)
+        at = g->tensor[o].offset + rounded(g->mu->tensors[o].floats);
+    return at;
+}
+
+/* Larger ones first: small ones then fill what is left between them. */
+static void by_size(const po_mu *mu, uint32_t *tensors, uint32_t n) {
+    for (uint32_t i = 1; i < n; i++) {
+        uint32_t tensor = tensors[i], at = i;
+        for (; at > 0 && mu->tensors[tensors[at - 1]].floats < mu->tensors[tensor].floats; at--)
+            tensors[at] = tensors[at - 1];
+        tensors[at] = tensor;
+    }
+}
+
+static void place_all(cg *g, const interval *live, const uint32_t *tensors, uint32_t n,
+                      int64_t *total) {
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t at = place(g, live, tensors, i, tensors[i]);
+        g->tensor[tensors[i]].offset = at;
+        int64_t end = at + rounded(g->mu->tensors[tensors[i]].floats);
+        *total = end > *total ? end : *total;
+    }
+}
+
+static void used(const cg *g, uint32_t node, interval *live, uint32_t first, uint32_t last) {
+    const po_mu_statement *s = &g->mu->nodes[node].statement;
+    for (uint32_t k = 0; k <= s->n_in; k++)
+        widen(&live[po_mu_touched(s, k)], first, last);
+}
+
+uint32_t cg_below_scope(const po_mu *mu, uint32_t node, const po_mu_tensor *t) {
+    uint32_t scope = t->scope == PO_NONE ? po_mu_step_of(mu, node) : t->scope;
+    while (mu->nodes[node].parent != scope && mu->nodes[node].parent != PO_NONE)
+        node = mu->nodes[node].parent;
+    return node;
+}
+
+uint32_t cg_last_inside(const po_mu *mu, uint32_t node) {
+    uint32_t last = node;
+    for (uint32_t n = po_mu_next(mu, node); n != PO_NONE && po_mu_inside(mu, n, node);
+         n = po_mu_next(mu, n))
+        last = n;
+    return last;
+}
+
+static void shared_of_step(cg *g, uint32_t step, const uint32_t *position) {
+    const po_mu *mu = g->mu;
+    interval *live = PO_NEW_N(g->arena, interval, mu->n_tensors + 1);
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        live[i] = (interval){UINT32_MAX, 0};
+    for (uint32_t n = step; n != PO_NONE && po_mu_inside(mu, n, step); n = po_mu_next(mu, n)) {
+        const po_mu_statement *s = &mu->nodes[n].statement;
+        if (mu->nodes[n].kind != PO_MU_STATEMENT)
+            continue;
+        for (uint32_t k = 0; k <= s->n_in; k++) {
+            uint32_t tensor = po_mu_touched(s, k);
+            if (mu->tensors[tensor].place != PO_MU_SHARED)
+                continue;
+            uint32_t top = cg_below_scope(mu, n, &mu->tensors[tensor]);
+            widen(&live[tensor], position[top], position[cg_last_inside(mu, top)]);
+        }
+    }
+    uint32_t n_here = 0, *here = PO_NEW_N(g->arena, uint32_t, mu->n_tensors + 1);
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        if (mu->tensors[i].place == PO_MU_SHARED && live[i].first <= live[i].last)
+            here[n_here++] = i;
+    place_all(g, live, here, n_here, &g->scratch);
+}
+
+po_status cg_memory(cg *g) {
+    const po_mu *mu = g->mu;
+    g->tensor = PO_NEW_N(g->arena, cg_tensor, mu->n_tensors + 1);
+    uint32_t *position = PO_NEW_N(g->arena, uint32_t, mu->n_nodes + 1), at = 0;
+    interval *live = PO_NEW_N(g->arena, interval, mu->n_tensors + 1);
+    uint32_t *writer = PO_NEW_N(g->arena, uint32_t, mu->n_tensors + 1);
+    for (uint32_t i = 0; i < mu->n_tensors; i++) {
+        live[i] = (interval){UINT32_MAX, 0};
+        writer[i] = g->tensor[i].filled_by = PO_NONE;
+    }
+    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
+        position[n] = at++;
+        if (mu->nodes[n].kind != PO_MU_STATEMENT)
+            continue;
+        used(g, n, live, position[po_mu_step_of(mu, n)], position[po_mu_step_of(mu, n)]);
+        uint32_t *first = &writer[mu->nodes[n].statement.out.tensor];
+        *first = *first == PO_NONE ? n : *first;
+    }
+    /* What is only read was put there before the first step. */
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        if (writer[i] == PO_NONE && live[i].first <= live[i].last)
+            widen(&live[i], 0, at);
+    uint32_t n_device = 0, *device = PO_NEW_N(g->arena, uint32_t, mu->n_tensors + 1);
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        if (mu->tensors[i].place == PO_MU_DEVICE && live[i].first <= live[i].last)
+            device[n_device++] = i;
+    by_size(mu, device, n_device);
+    place_all(g, live, device, n_device, &g->device);
+    for (uint32_t i = 0; i < n_device; i++)
+        for (uint32_t k = 0; k < n_device && cg_has_ring(&mu->tensors[device[i]]); k++)
+            if (meet(g, device[i], g->tensor[device[i]].offset, device[k]) &&
+                !(g->tensor[device[i]].offset == g->tensor[device[k]].offset &&
+                  same_layout(&mu->tensors[device[i]], &mu->tensors[device[k]])))
+                g->tensor[device[i]].filled_by = writer[device[i]];
+    for (uint32_t step = mu->first; step != PO_NONE; step = mu->nodes[step].next)
+        shared_of_step(g, step, position);
+    return PO_OK;
+}

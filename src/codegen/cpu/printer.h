@@ -1,0 +1,116 @@
+/* What the parts of the printer share: where labels stand, where tensors lie, lines of C. */
+#ifndef PO_CODEGEN_PRINTER_H
+#define PO_CODEGEN_PRINTER_H
+
+#include "codegen/cpu/kernel.h"
+
+/* What a label is where C is being printed: name + add. */
+typedef struct cg_value {
+    const char *name; /* a C variable; NULL: the number alone */
+    int64_t add;
+    int64_t least, most; /* of name + add */
+    bool inner;          /* runs inside the place where base pointers are taken */
+} cg_value;
+
+/* How many steps of a label run: `full`, or, where tail is not 0, what the C variable n_LABEL
+ * says, which is full or tail. */
+typedef struct cg_span {
+    const char *start; /* C expression of the first; NULL: 0 */
+    int64_t full, tail;
+    const char *at; /* a loop round all the statements of a LANES loop runs it: its variable */
+    bool grid;      /* of a GRID loop: what is added up in a chunk of it starts there */
+} cg_span;
+
+typedef struct cg_tensor {
+    const char *name;   /* in C, within a phase */
+    uint32_t number;    /* within a phase, by first use */
+    int64_t offset;     /* DEVICE, SHARED: floats from the start of that memory */
+    int64_t size;       /* likewise, floats held */
+    uint32_t filled_by; /* DEVICE: the first statement that writes it, where its ring lies on what
+                           others use and is filled in each call; PO_NONE: once, at the start */
+    bool held;          /* its values are in C variables now */
+    bool by_row, by_lane;
+} cg_tensor;
+
+typedef struct cg {
+    po_ctx *ctx;
+    po_arena *arena;
+    const po_mu *mu;
+    const po_isa *isa;
+    const char *symbol;
+    po_text *out;
+    uint32_t depth; /* of indentation */
+    const char *step;
+    cg_value *value; /* by label */
+    cg_span *span;   /* by label */
+    cg_tensor *tensor;
+    const char **label;      /* names in C, within a phase */
+    int64_t device, scratch; /* floats */
+    po_text *file;           /* functions go there, `out` is the text of the one under way */
+    const uint32_t *at;      /* the tensors of the phase, by place in its array of pointers */
+    uint32_t n_at;
+    po_bytes *bodies; /* functions that were printed */
+    uint32_t n_bodies, cap_bodies;
+} cg;
+
+/* --- lines of C (lines.c) --- */
+
+__attribute__((format(printf, 2, 3))) void cg_line(cg *g, const char *format, ...);
+/* Opens a brace after the text, or alone; closes one. */
+__attribute__((format(printf, 2, 3))) void cg_open(cg *g, const char *format, ...);
+void cg_brace(cg *g);
+void cg_close(cg *g);
+/* Text as it may stand in a comment. */
+const char *cg_comment(cg *g, const char *text);
+/* A float literal. */
+void cg_number(po_text *text, double value);
+
+/* --- accesses (access.c) --- */
+
+/* Floats that one step of a label moves an access by. */
+int64_t cg_step_of(const cg *g, const po_mu_access *access, uint32_t label);
+/* The pointer to an access, as far as labels outside go: inner ones and what is added to names is
+ * left out. */
+const char *cg_base(cg *g, const po_mu_access *access);
+/* What cg_base leaves out: " + 64 * i_c" of the names, and the number. */
+const char *cg_rest(cg *g, const po_mu_access *access, int64_t *number);
+/* Whether an index may leave the dims, as far as the labels' values are known. */
+bool cg_leaves(const cg *g, const po_mu_access *access, uint32_t axis);
+/* The C condition that an index lies inside the dims. */
+const char *cg_inside(cg *g, const po_mu_access *access, uint32_t axis);
+/* Whether no two values of the labels point to one element, as far as axes tell by themselves. */
+bool cg_is_apart(const cg *g, const po_mu_access *access);
+
+/* --- statements --- */
+
+/* The sum or maximum over its lanes that follows a statement and reads what that wrote where it was
+ * written, so that one loop makes both; PO_NONE where there is none. */
+uint32_t cg_led_by(cg *g, uint32_t node);
+/* A statement and those fused to it, or with the sum that it leads; the node after them. */
+po_status cg_group(cg *g, uint32_t node, uint32_t *next);
+/* Opens the chunks of a loop and binds its label; the end of it (kernel.c). */
+void cg_chunks(cg *g, uint32_t node);
+void cg_chunks_end(cg *g, uint32_t node);
+/* A LANES loop with all that is inside. */
+po_status cg_lanes(cg *g, uint32_t node);
+
+/* The C expression of an item over its arguments' expressions; vector: whether any of them is one
+ * (those that are not are scalars). */
+const char *cg_item(cg *g, const po_mu_item *item, const char *const argument[3],
+                    const bool vector[3]);
+
+/* About how many cycles the statements from one node to another take (work.c). */
+double cg_cycles(cg *g, uint32_t from, uint32_t to);
+
+/* --- memory (memory.c) --- */
+
+/* Whether something is kept round the tensor. */
+bool cg_has_ring(const po_mu_tensor *t);
+/* Of a node's ancestors the one right inside a tensor's scope: what runs once while it lives. */
+uint32_t cg_below_scope(const po_mu *mu, uint32_t node, const po_mu_tensor *t);
+/* The last node inside another; itself where it has none. */
+uint32_t cg_last_inside(const po_mu *mu, uint32_t node);
+/* Sets g->tensor, g->device, g->scratch. */
+po_status cg_memory(cg *g);
+
+#endif

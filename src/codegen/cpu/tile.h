@@ -1,0 +1,79 @@
+/* A statement on a tile: what its printing (tile.c), its sums (tile_sum.c) and its fetching
+ * (tile_fetch.c) share. */
+#ifndef PO_CODEGEN_TILE_H
+#define PO_CODEGEN_TILE_H
+
+#include "codegen/cpu/group.h"
+
+/* How a sum is added up. */
+typedef enum cg_sum {
+    CG_SUM_ONE,       /* term by term */
+    CG_SUM_INNERMOST, /* each run of the innermost loop by itself */
+    CG_SUM_LEVELS,    /* each run of each label by itself */
+} cg_sum;
+
+/* What is known of a statement while it is printed on a tile. */
+typedef struct cg_tile_work {
+    cg_tile *t;
+    uint32_t node;
+    const po_mu_statement *s;
+    uint32_t n_reduced, *reduced; /* without the lane label */
+    uint32_t at;                  /* reduced labels that run */
+    uint32_t unroll;              /* from this one on they are unrolled */
+    bool *ready, *done;
+    const char *base[PO_MU_MAX_INPUTS]; /* pointers taken where the reduced loops start */
+    bool in_row[PO_MU_MAX_INPUTS], in_lane[PO_MU_MAX_INPUTS];
+    bool *item_row, *item_lane;
+    const char *result; /* what its value's variables start with: "v", "a", those of parts */
+    bool result_row, result_lane; /* of them */
+    cg_sum sum;
+    int64_t v, tail;     /* vectors at hand: the tile's, or those of a reduced lane */
+    int64_t stride;      /* what a body fetches ahead by, 0: nothing */
+    bool first_only;     /* the first tile of rows fetches, for the others `hs` is 0 */
+    const char *at_once; /* where each row is stored as soon as it is there; NULL */
+} cg_tile_work;
+
+static inline int64_t cg_lane_value(const cg_tile_work *w, int64_t v) {
+    return v * w->t->g->isa->lanes;
+}
+
+/* The tile's position of the row and lane labels, for addresses. */
+static inline void cg_place(cg_tile_work *w, int64_t r, int64_t v) {
+    cg *g = w->t->g;
+    if (w->t->row != PO_NONE)
+        g->value[w->t->row].add = r;
+    if (w->t->lane != PO_NONE)
+        g->value[w->t->lane].add = cg_lane_value(w, v);
+}
+
+static inline bool cg_is_held(const cg_tile_work *w, uint32_t k) {
+    return w->t->g->tensor[w->s->in[k].tensor].held;
+}
+
+/* Of the tensor that is written, within the phase. */
+static inline uint32_t cg_number_of(const cg_tile_work *w) {
+    return w->t->g->tensor[w->s->out.tensor].number;
+}
+
+/* A line for each variable of a value: "<type><name> = <value>;", or without what is "". */
+void cg_each_value(const cg_tile_work *w, const char *what, bool by_row, bool by_lane, int64_t n_v,
+                   const char *type, const char *value);
+
+cg_sum cg_sum_of(const cg_tile_work *w);
+/* Whether each run of the label number `at` is a part, and in how many steps a part of it goes (0:
+ * in one). */
+bool cg_sum_apart(const cg_tile_work *w, uint32_t at);
+int64_t cg_sum_block(const cg_tile_work *w, uint32_t at);
+/* Terms go to a part from here on; what they went to before. The end adds the part to that. */
+const char *cg_sum_start(cg_tile_work *w);
+void cg_sum_end(cg_tile_work *w, const char *whole);
+/* Adds the lanes of the accumulators to the values. */
+void cg_sum_lanes(const cg_tile_work *w, bool by_row);
+
+/* Each tile of rows fetches its share of the slice that comes `ahead` of the one at hand: declares
+ * the pointer `h` and sets stride and first_only. */
+void cg_fetch_ahead(cg_tile_work *w);
+/* Operands of fused statements are fetched while the reduced labels run. */
+void cg_fetch_fused(cg_tile_work *w);
+
+#endif

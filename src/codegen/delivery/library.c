@@ -1,0 +1,161 @@
+/* Prints the library around kernels for the CPU. */
+#include "codegen/delivery/library.h"
+
+#include "codegen/delivery/shipped.h"
+
+#include <onnxruntime_c_api.h>
+#include <stdio.h>
+
+/* What is shipped was written without the runtime's header: it says the same. */
+#define PK_API(name, slot)                                                                         \
+    _Static_assert(offsetof(OrtApi, name) == (slot) * sizeof(void *), "place of " #name);
+#define PK_OP(name, slot)                                                                          \
+    _Static_assert(offsetof(struct OrtCustomOp, name) == (slot) * sizeof(void *),                  \
+                   "place of " #name);
+#include "codegen/delivery/shipped/ort_slots.def"
+#undef PK_API
+#undef PK_OP
+
+/* --- printing --- */
+
+static void print_dims(po_text *out, const char *name, const char *what, uint32_t k,
+                       const po_kernel_port *p) {
+    po_text_printf(out, "static const int64_t %s_%s%u[] = {", name, what, k);
+    for (uint32_t i = 0; i < p->rank; i++)
+        po_text_printf(out, "%s%lld", i ? ", " : "", (long long)p->dims[i]);
+    po_text_puts(out, p->rank ? "};\n" : "0};\n");
+}
+
+static void print_ports(po_text *out, const char *name, const char *what, uint32_t n,
+                        const po_kernel_port *ports) {
+    for (uint32_t i = 0; i < n; i++)
+        print_dims(out, name, what, i, &ports[i]);
+    po_text_printf(out, "static const pk_port %s_%s[] = {", name, what);
+    for (uint32_t i = 0; i < n; i++)
+        po_text_printf(out, "%s{%u, %s_%s%u, PK_F32}", i ? ", " : "", ports[i].rank, name, what, i);
+    po_text_puts(out, n ? "};\n" : "{0}};\n");
+}
+
+static void print_declarations(po_text *out, const po_kernel *k) {
+    po_text_printf(out, "\n/* %s */\n", k->what ? k->what : k->name);
+    for (uint32_t i = 0; i < PO_ISAS; i++) {
+        if (!k->code[i])
+            continue;
+        const char *n = k->name, *isa = po_isas[i].name;
+        po_text_printf(
+            out,
+            "extern const size_t %s_%s_device, %s_%s_scratch;\n"
+            "void %s_%s_start(float *device);\n"
+            "void %s_%s(const float *const *in, const float *const *weight,\n"
+            "    float *const *out, float *device, float *scratch, const pk_pool *pool);\n",
+            n, isa, n, isa, n, isa, n, isa);
+    }
+    print_ports(out, k->name, "in", k->n_in, k->in);
+    print_ports(out, k->name, "out", k->n_out, k->out);
+    po_text_printf(out, "static const int64_t %s_weights[] = {", k->name);
+    for (uint32_t i = 0; i < k->n_weights; i++)
+        po_text_printf(out, "%s%lld", i ? ", " : "", (long long)k->weight_floats[i]);
+    po_text_puts(out, k->n_weights ? "};\n" : "0};\n");
+}
+
+static void print_code(po_text *out, const po_kernel *k) {
+    po_text_printf(out, "static const pk_kernel_code %s_code[PK_ISAS] = {", k->name);
+    for (uint32_t i = 0; i < PO_ISAS; i++) {
+        const char *n = k->name, *isa = po_isas[i].name;
+        if (k->code[i])
+            po_text_printf(out,
+                           "%s\n    {\"%s\", &%s_%s_device, &%s_%s_scratch, %s_%s_start, %s_%s}",
+                           i ? "," : "", isa, n, isa, n, isa, n, isa, n, isa);
+        else
+            po_text_printf(out, "%s {0}", i ? "," : "");
+    }
+    po_text_puts(out, "};\n");
+}
+
+static void print_row(po_text *out, const po_kernel *k) {
+    po_text_printf(out, "    {\"%s\", %u, %u, %u, %s_in, %s_out, %s_weights, NULL, %s_code},\n",
+                   k->name, k->n_in, k->n_weights, k->n_out, k->name, k->name, k->name, k->name);
+}
+
+/* What the compiler may use is what the processor must have: -mNAME. */
+static void print_features(po_text *out, uint32_t isa) {
+    const char *and = "";
+    po_text_printf(out, "    supported[%u] = ", isa);
+    char flags[512];
+    snprintf(flags, sizeof flags, "%s", po_isas[isa].flags);
+    for (char *save = NULL, *f = strtok_r(flags, " ", &save); f; f = strtok_r(NULL, " ", &save))
+        if (strncmp(f, "-m", 2) == 0 && !strchr(f, '='))
+            po_text_printf(out, "%s__builtin_cpu_supports(\"%s\")", and, f + 2),
+                and = " &&\n        ";
+    po_text_puts(out, ";\n");
+}
+
+/* The source of the library itself, without its kernels (petopt_kernels.c). */
+static void print_source(const po_kernel *kernels, uint32_t n, po_text *out) {
+    po_text_puts(out, "/* The table of this model's kernels; see README.md. */\n"
+                      "#include \"petopt_ort.h\"\n");
+    for (uint32_t i = 0; i < n; i++)
+        print_declarations(out, &kernels[i]);
+    for (uint32_t i = 0; i < n; i++)
+        print_code(out, &kernels[i]);
+    po_text_puts(out, "\nstatic const pk_region regions[] = {\n");
+    for (uint32_t i = 0; i < n; i++)
+        print_row(out, &kernels[i]);
+    po_text_puts(out, "};\n\nstatic void find_supported(bool *supported) {\n"
+                      "    __builtin_cpu_init();\n");
+    for (uint32_t i = 0; i < PO_ISAS; i++)
+        print_features(out, i);
+    po_text_puts(
+        out,
+        "}\n\n"
+        "__attribute__((visibility(\"default\"))) OrtStatus *\n"
+        "RegisterCustomOps(OrtSessionOptions *options, const OrtApiBase *base);\n\n"
+        "OrtStatus *RegisterCustomOps(OrtSessionOptions *options, const OrtApiBase *base) {\n"
+        "    bool supported[PK_ISAS];\n"
+        "    find_supported(supported);\n"
+        "    return pk_register_cpu(options, base, regions, sizeof regions / sizeof regions[0], "
+        "supported);\n"
+        "}\n");
+}
+
+/* --- sources --- */
+
+static const char *flags_of(po_arena *arena, const po_library_spec *spec, const char *isa) {
+    const char *more = spec->flags;
+    return po_arena_printf(arena, "%s%s%s", isa, *isa && more ? " " : "", more ? more : "");
+}
+
+static void add_sources(po_library_sources *s, const po_library_spec *spec) {
+    po_text source;
+    po_text_init(&source, s->arena);
+    print_source(spec->kernels, spec->n_kernels, &source);
+    po_library_add(s, "petopt_kernels.c", source.data, flags_of(s->arena, spec, ""));
+    po_library_add(s, "petopt_ort.h", po_shipped_petopt_ort_h, NULL);
+    po_library_add(s, "petopt_ort_api.h", po_shipped_petopt_ort_api_h, NULL);
+    po_library_add(s, "petopt_region.h", po_shipped_petopt_region_h, NULL);
+    po_library_add(s, "ort_slots.def", po_shipped_ort_slots_def, NULL);
+    for (uint32_t i = 0; i < spec->n_kernels; i++)
+        for (uint32_t isa = 0; isa < PO_ISAS; isa++) {
+            const po_kernel *k = &spec->kernels[i];
+            if (k->code[isa])
+                po_library_add(s, po_arena_printf(s->arena, "%s_%s.c", k->name, po_isas[isa].name),
+                               k->code[isa], flags_of(s->arena, spec, po_isas[isa].flags));
+        }
+}
+
+/* --- building --- */
+
+static const char about[] =
+    "for ONNX Runtime 1.17 or later on x86-64 Linux. It has code for AVX-512 and for AVX2 and\n"
+    "picks by the processor that it is loaded on. The model does not depend on it: without the\n"
+    "library, on an older processor, or with the library of another model it runs on the standard\n"
+    "operators that it carries for each of these.\n";
+
+po_status po_library_build(po_ctx *ctx, po_arena *arena, const po_library_spec *spec,
+                           const po_library **library) {
+    po_library_sources s = {.arena = arena};
+    add_sources(&s, spec);
+    po_library_parts parts = {
+        .cc = spec->cc, .store = spec->store, .sources = &s, .about = about, .more = ""};
+    return po_library_compile(ctx, arena, &parts, library);
+}

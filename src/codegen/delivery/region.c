@@ -1,0 +1,73 @@
+/* From muGraphs to what the library of a model holds. */
+#include "codegen/delivery/library.h"
+
+#include <inttypes.h>
+
+/* The name of the region that these muGraphs make, one for each instruction set (NULL: none); the
+ * same one may stand for both. */
+static const char *kernel_name(po_arena *arena, const po_mu *const mu[PO_ISAS]) {
+    po_hash hash = {PO_KERNEL_ABI, PO_KERNEL_DOMAIN_VERSION};
+    for (uint32_t i = 0; i < PO_ISAS; i++) {
+        po_hash one = mu[i] ? po_mu_hash(mu[i]) : (po_hash){0};
+        hash = po_hash_u64(po_hash_u64(hash, one.lo), one.hi);
+    }
+    return po_arena_printf(arena, "R%016" PRIx64 "%08" PRIx64, hash.lo, hash.hi >> 32);
+}
+
+/* Tensors of a place by number; ones that a muGraph does not use are ports all the same. */
+static uint32_t count(const po_mu *mu, po_mu_place place) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        if (mu->tensors[i].place == place && mu->tensors[i].number >= n)
+            n = mu->tensors[i].number + 1;
+    return n;
+}
+
+static const po_kernel_port *ports(po_arena *arena, const po_mu *mu, po_mu_place place,
+                                   uint32_t n) {
+    po_kernel_port *list = PO_NEW_N(arena, po_kernel_port, n);
+    for (uint32_t i = 0; i < mu->n_tensors; i++) {
+        const po_mu_tensor *t = &mu->tensors[i];
+        if (t->place != place)
+            continue;
+        list[t->number].rank = t->rank;
+        memcpy(list[t->number].dims, t->dims, t->rank * sizeof *t->dims);
+    }
+    return list;
+}
+
+void po_kernel_set_ports(po_arena *arena, const po_mu *mu, po_kernel *region) {
+    region->what = mu->name;
+    region->n_in = count(mu, PO_MU_INPUT);
+    region->n_out = count(mu, PO_MU_OUTPUT);
+    region->n_weights = count(mu, PO_MU_WEIGHT);
+    region->in = ports(arena, mu, PO_MU_INPUT, region->n_in);
+    region->out = ports(arena, mu, PO_MU_OUTPUT, region->n_out);
+    int64_t *floats = PO_NEW_N(arena, int64_t, region->n_weights);
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        if (mu->tensors[i].place == PO_MU_WEIGHT)
+            floats[mu->tensors[i].number] = po_mu_elements(&mu->tensors[i]);
+    region->weight_floats = floats;
+}
+
+po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu *const mu[PO_ISAS],
+                          po_kernel *region) {
+    const po_mu *first = NULL;
+    *region = (po_kernel){.name = kernel_name(arena, mu)};
+    for (uint32_t i = 0; i < PO_ISAS; i++) {
+        if (!mu[i])
+            continue;
+        first = first ? first : mu[i];
+        po_text text;
+        po_text_init(&text, arena);
+        po_codegen_prelude(&po_isas[i], &text);
+        PO_TRY(po_codegen_kernel(ctx, mu[i], &po_isas[i],
+                                 po_arena_printf(arena, "%s_%s", region->name, po_isas[i].name),
+                                 &text));
+        region->code[i] = text.data;
+    }
+    if (!first)
+        return po_fail(ctx, PO_INTERNAL, "a kernel without a muGraph");
+    po_kernel_set_ports(arena, first, region);
+    return PO_OK;
+}

@@ -1,0 +1,371 @@
+/* A kernel for each region of a form. By estimates, the first candidate that promises a gain and
+ * compiles; by readings, the fastest of the best twelve, each compared with float64 on the GPU. */
+#include "pipeline/budget.h"
+#include "pipeline/gpu/making.h"
+#include "pipeline/kernels/stage.h"
+#include "pipeline/pipeline.h"
+#include "split/split.h"
+#include "superopt/search/search.h"
+
+const char cuda_no_faster[] = "no faster than its nodes one by one";
+const char cuda_no_time[] = "there was no time for its kernels";
+
+enum { MOST_TIMED = 12, AT_A_TIME = 16, WHERE_LIMITED = 2 };
+
+/* Whether the kernels' part of the time is over: what is not made yet is left out. */
+static bool is_late(const cuda_making *m) {
+    double end = po_budget_end(m->state, PO_PART_READ);
+    return end > 0 && po_now() > end;
+}
+
+/* --- printing and compiling --- */
+
+/* The first dim of what is one of each sample is open. */
+static const po_kernel_port *open_ports(po_arena *arena, const po_kernel_port *ports, uint32_t n,
+                                        const bool *batched) {
+    po_kernel_port *open = PO_NEW_N(arena, po_kernel_port, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        open[i] = ports[i];
+        if (!batched || batched[i])
+            open[i].dims[0] = -1;
+    }
+    return open;
+}
+
+/* Prints a candidate, unless another that is the same was: its number in the pool. */
+static po_status print(cuda_making *m, const cuda_form *f, uint32_t i, const po_mu *mu,
+                       uint32_t *number) {
+    po_arena *arena = m->state->arena;
+    const po_gpu_region *plan = &f->plans[i];
+    const bool *batched = f->open ? f->batched[i] : NULL;
+    const po_cuda_print_options options = {.tf32 = m->state->options->tf32, .batched = batched};
+    cuda_made *made = PO_NEW(arena, cuda_made);
+    PO_TRY(po_cuda_kernel_print(m->ctx, arena, mu, &options, &made->kernel));
+    for (*number = 0; *number < m->n; ++*number)
+        if (strcmp(m->pool[*number]->kernel.ports.name, made->kernel.ports.name) == 0)
+            return PO_OK;
+    PO_TRY(po_kernel_stage_check(m->state, plan->lowered.mu, mu, m->state->gpu->shared_block));
+    made->mu = mu;
+    made->naive = plan->lowered.mu;
+    po_kernel *ports = &made->kernel.ports;
+    po_kernel_stage_ports(arena, f->shapes, plan->region, ports);
+    if (batched) {
+        ports->in = open_ports(arena, ports->in, ports->n_in, batched);
+        ports->out = open_ports(arena, ports->out, ports->n_out, NULL);
+    }
+    PO_PUSH(arena, m->pool, m->n, m->cap, made);
+    return PO_OK;
+}
+
+/* arch: for one GPU alone; 0: for all. Those of `wanted` that have no such images yet. */
+static po_status compile(cuda_making *m, const bool *wanted, uint32_t arch) {
+    po_arena *arena = m->state->arena;
+    po_cuda_kernel **kernels = PO_NEW_N(arena, po_cuda_kernel *, m->n + 1);
+    const char **why = PO_NEW_N(arena, const char *, m->n + 1);
+    uint32_t *of = PO_NEW_N(arena, uint32_t, m->n + 1), n = 0;
+    for (uint32_t k = 0; k < m->n; k++) {
+        const cuda_made *made = m->pool[k];
+        bool there = arch ? made->kernel.n_images > 0 : made->whole;
+        if (!wanted[k] || made->why || there)
+            continue;
+        of[n] = k;
+        kernels[n++] = &m->pool[k]->kernel;
+    }
+    uint32_t most = m->state->options->time_limit > 0 ? WHERE_LIMITED : AT_A_TIME;
+    for (uint32_t at = 0; at < n; at += most) {
+        uint32_t some = n - at < most ? n - at : most;
+        if (is_late(m)) {
+            for (uint32_t k = at; k < n; k++)
+                why[k] = cuda_no_time;
+            break;
+        }
+        po_step(m->ctx, 0.5 + 0.5 * at / n, "compiling %u of %u kernels", at + some, n);
+        PO_TRY(po_cuda_kernels_compile(m->ctx, arena, m->nvrtc, m->images, arch, kernels + at, some,
+                                       why + at));
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        m->pool[of[k]]->why = why[k];
+        m->pool[of[k]]->whole = arch == 0;
+    }
+    return PO_OK;
+}
+
+/* Of regions whose kernel cannot be had. */
+static bool lose_failed(cuda_making *m, cuda_form *f) {
+    bool lost = false;
+    for (uint32_t i = 0; i < f->regions.n; i++) {
+        if (f->why[i] || !m->pool[f->which[i]]->why)
+            continue;
+        f->why[i] = m->pool[f->which[i]]->why;
+        lost = true;
+    }
+    return lost;
+}
+
+/* What running a muGraph takes: for each statement the product of its labels' extents. */
+static double work_of(const po_mu *mu) {
+    double sum = 0;
+    for (uint32_t i = 0; i < mu->n_nodes; i++) {
+        const po_mu_statement *s = &mu->nodes[i].statement;
+        if (mu->nodes[i].kind != PO_MU_STATEMENT)
+            continue;
+        double work = 1;
+        for (uint32_t l = 0; l < mu->n_labels; l++) {
+            bool used = po_mu_has(mu, &s->out, l);
+            for (uint32_t k = 0; k < s->n_in && !used; k++)
+                used = po_mu_has(mu, &s->in[k], l);
+            work *= used ? (double)mu->labels[l].extent : 1;
+        }
+        sum += work;
+    }
+    return sum;
+}
+
+/* What is delivered has the values of the region, over finite fields and in float64, after all that
+ * joined its steps. Larger ones rest on the structure, on Z3 and on what runs on the GPU. */
+static po_status check_values(cuda_making *m, cuda_made *made) {
+    static const double most = 4e6;
+    double work = work_of(made->naive);
+    if (made->valued || work > most || is_late(m)) {
+        if (!made->valued)
+            po_log(m->ctx, "%s: its values are not compared on this machine (%.0f operations)",
+                   made->kernel.ports.name, work);
+        return PO_OK;
+    }
+    made->valued = true;
+    po_status status =
+        po_search_same(m->ctx, made->naive, made->mu, NULL, 0, m->state->gpu->shared_block);
+    if (status != PO_BAD_INPUT)
+        return status;
+    made->why = po_arena_printf(m->state->arena, "its kernel computes something else: %s",
+                                m->ctx->error.message);
+    po_ctx_clear(m->ctx);
+    return PO_OK;
+}
+
+po_status cuda_compile_chosen(cuda_making *m, cuda_form *f) {
+    bool *wanted = PO_NEW_N(m->state->arena, bool, m->n + 1);
+    for (uint32_t i = 0; i < f->regions.n; i++) {
+        if (f->why[i])
+            continue;
+        wanted[f->which[i]] = true;
+        PO_TRY(check_values(m, m->pool[f->which[i]]));
+    }
+    PO_TRY(compile(m, wanted, 0));
+    lose_failed(m, f);
+    return PO_OK;
+}
+
+/* --- by estimates --- */
+
+/* The next candidate of a region, from *k on, that promises a gain and can be printed. */
+static po_status next_candidate(cuda_making *m, cuda_form *f, uint32_t i, uint32_t *k) {
+    const po_gpu_region *plan = &f->plans[i];
+    for (; *k < plan->n; ++*k) {
+        const po_gpu_candidate *c = &plan->candidates[*k];
+        if (!(c->seconds < cuda_worth_a_kernel * f->nodes[i])) {
+            f->why[i] = f->why[i] ? f->why[i] : cuda_no_faster;
+            return PO_OK;
+        }
+        po_status status = print(m, f, i, c->mu, &f->which[i]);
+        if (status == PO_OK) {
+            f->why[i] = NULL;
+            f->taken[i] = c->seconds;
+            ++*k;
+            return PO_OK;
+        }
+        PO_TRY(po_kernel_stage_drop(m->state, status, &f->why[i]));
+        po_log(m->ctx, "region %u, %s: %s", i, c->what, f->why[i]);
+    }
+    return PO_OK;
+}
+
+static po_status choose_by_estimates(cuda_making *m, cuda_form *f) {
+    uint32_t *next = PO_NEW_N(m->state->arena, uint32_t, f->regions.n + 1);
+    bool *open = PO_NEW_N(m->state->arena, bool, f->regions.n + 1);
+    for (uint32_t i = 0; i < f->regions.n; i++)
+        open[i] = !f->plans[i].failed;
+    for (bool again = true; again;) {
+        for (uint32_t i = 0; i < f->regions.n; i++) {
+            if (!open[i])
+                continue;
+            po_step(m->ctx, 0.5 * i / f->regions.n, "printing region %u", i);
+            PO_TRY(po_ctx_poll(m->ctx));
+            if (is_late(m))
+                f->why[i] = cuda_no_time;
+            else
+                PO_TRY(next_candidate(m, f, i, &next[i]));
+        }
+        for (uint32_t i = 0; i < f->regions.n; i++)
+            open[i] = !f->why[i];
+        PO_TRY(cuda_compile_chosen(m, f));
+        again = false;
+        for (uint32_t i = 0; i < f->regions.n; i++) {
+            open[i] &= f->why[i] != NULL && f->why[i] != cuda_no_time;
+            again |= open[i];
+        }
+    }
+    return PO_OK;
+}
+
+/* --- on a GPU that is here, or by what was recorded there --- */
+
+static const po_cuda_image *own_image(const cuda_making *m, const po_cuda_kernel *kernel) {
+    const po_cuda_image *best = NULL;
+    uint32_t arch = m->state->gpu_cost->info.arch;
+    for (uint32_t i = 0; i < kernel->n_images; i++) {
+        const po_cuda_image *image = &kernel->images[i];
+        bool runs =
+            image->ptx ? image->arch <= arch : image->arch / 10 == arch / 10 && image->arch <= arch;
+        if (runs && (!best || best->ptx || (!image->ptx && image->arch > best->arch)))
+            best = image;
+    }
+    return best;
+}
+
+/* Seconds of a region's nodes, one by one, there. */
+static po_status time_nodes(cuda_making *m, cuda_form *f, uint32_t i) {
+    const po_region *r = &f->regions.regions[i];
+    po_extract part;
+    double seconds;
+    const char *why;
+    PO_TRY(po_split_extract(m->ctx, m->state->arena, f->graph, r->nodes, r->n_nodes, false, &part));
+    po_pipeline_hold(m->state, part.graph);
+    PO_TRY(po_infer_graph(m->ctx, part.graph, true));
+    PO_TRY(po_gpu_graph_seconds(m->state, m->state->arena, part.graph, false, &f->timed[i],
+                                &seconds, &why));
+    if (f->timed[i])
+        f->nodes[i] = seconds;
+    else
+        po_log(m->ctx, "region %u node by node: %s", i, why);
+    return PO_OK;
+}
+
+/* Each compared with float64 and timed; the fastest. What does not run or computes something else
+ * is out. */
+static po_status time_kernels(cuda_making *m, cuda_form *f, uint32_t i, const uint32_t *numbers,
+                              const uint32_t *candidates, uint32_t n) {
+    const po_gpu_region *plan = &f->plans[i];
+    po_cuda_candidate *c = PO_NEW_N(m->state->arena, po_cuda_candidate, n + 1);
+    for (uint32_t k = 0; k < n; k++) {
+        const po_cuda_kernel *kernel = &m->pool[numbers[k]]->kernel;
+        c[k] = (po_cuda_candidate){.mu = plan->candidates[candidates[k]].mu,
+                                   .program = &kernel->program,
+                                   .image = own_image(m, kernel),
+                                   .tf32 = m->state->options->tf32};
+    }
+    const po_cuda_trial trial = {
+        .meaning = plan->lowered.mu, .check = true, .time = true, .seed = 1};
+    PO_TRY(po_cuda_cost_programs(m->ctx, m->state->arena, m->state->gpu_cost, &trial, c, n));
+    f->why[i] = n > 0 ? c[0].why : f->why[i];
+    uint32_t best = PO_NONE;
+    for (uint32_t k = 0; k < n; k++) {
+        bool ran = c[k].seconds > 0;
+        po_log(m->ctx, "region %u, %s: %s%.1f us (estimate %.1f), error %.2f u S", i,
+               plan->candidates[candidates[k]].what, ran ? "" : c[k].why, 1e6 * c[k].seconds,
+               1e6 * plan->candidates[candidates[k]].seconds, c[k].worst);
+        if (ran && (best == PO_NONE || c[k].seconds < c[best].seconds))
+            best = k;
+    }
+    if (best == PO_NONE)
+        return PO_OK;
+    f->which[i] = numbers[best];
+    f->taken[i] = c[best].seconds;
+    f->why[i] = c[best].seconds < cuda_worth_a_kernel * f->nodes[i] ? NULL : cuda_no_faster;
+    return PO_OK;
+}
+
+/* Prints the best few of a region by estimate. */
+static po_status print_few(cuda_making *m, cuda_form *f, uint32_t i, uint32_t *numbers,
+                           uint32_t *candidates, uint32_t *n) {
+    const po_gpu_region *plan = &f->plans[i];
+    for (uint32_t k = 0; k < plan->n && *n < MOST_TIMED; k++) {
+        uint32_t number;
+        bool again = false; /* other algebra, the same kernel */
+        po_status status = print(m, f, i, plan->candidates[k].mu, &number);
+        if (status != PO_OK) {
+            PO_TRY(po_kernel_stage_drop(m->state, status, &f->why[i]));
+            po_log(m->ctx, "region %u, %s: %s", i, plan->candidates[k].what, f->why[i]);
+            continue;
+        }
+        for (uint32_t j = 0; j < *n; j++)
+            again |= numbers[j] == number;
+        if (again)
+            continue;
+        numbers[*n] = number;
+        candidates[(*n)++] = k;
+    }
+    return PO_OK;
+}
+
+static po_status choose_by_readings(cuda_making *m, cuda_form *f) {
+    typedef uint32_t few[MOST_TIMED];
+    po_arena *arena = m->state->arena;
+    few *numbers = PO_NEW_N(arena, few, f->regions.n), *of = PO_NEW_N(arena, few, f->regions.n);
+    uint32_t *n = PO_NEW_N(arena, uint32_t, f->regions.n + 1);
+    for (uint32_t i = 0; i < f->regions.n; i++) {
+        po_step(m->ctx, 0.5 * i / f->regions.n, "printing region %u", i);
+        PO_TRY(po_ctx_poll(m->ctx));
+        if (!f->plans[i].failed)
+            PO_TRY(print_few(m, f, i, numbers[i], of[i], &n[i]));
+    }
+    bool *wanted = PO_NEW_N(arena, bool, m->n + 1);
+    for (uint32_t i = 0; i < f->regions.n; i++)
+        for (uint32_t k = 0; k < n[i]; k++)
+            wanted[numbers[i][k]] = true;
+    /* Records answer by the text. */
+    if (!m->state->gpu_cost->replay)
+        PO_TRY(compile(m, wanted, m->state->gpu_cost->info.arch));
+    for (uint32_t i = 0; i < f->regions.n; i++) {
+        if (f->plans[i].failed)
+            continue;
+        if (is_late(m)) {
+            f->why[i] = cuda_no_time;
+            continue;
+        }
+        po_step(m->ctx, 0.5 + 0.5 * i / f->regions.n, "timing region %u", i);
+        uint32_t there = 0;
+        for (uint32_t k = 0; k < n[i]; k++) {
+            const char *why = m->pool[numbers[i][k]]->why;
+            f->why[i] = why ? why : f->why[i];
+            numbers[i][there] = numbers[i][k];
+            of[i][there] = of[i][k];
+            there += why == NULL;
+        }
+        PO_TRY(time_nodes(m, f, i));
+        PO_TRY(time_kernels(m, f, i, numbers[i], of[i], there));
+    }
+    return PO_OK;
+}
+
+po_status cuda_choose_kernels(cuda_making *m, cuda_form *f) {
+    return m->state->gpu_cost && !f->open ? choose_by_readings(m, f) : choose_by_estimates(m, f);
+}
+
+po_status cuda_read_form(cuda_making *m, cuda_form *f) {
+    po_arena *arena = m->state->arena;
+    po_gpu_given *given = PO_NEW_N(arena, po_gpu_given, f->regions.n + 1);
+    uint32_t n = 0;
+    const char *why = NULL;
+    if (!m->state->gpu_cost || f->open)
+        return PO_OK;
+    for (uint32_t i = 0; i < f->regions.n; i++)
+        if (!f->why[i]) {
+            const po_cuda_kernel *kernel = &m->pool[f->which[i]]->kernel;
+            given[n++] = (po_gpu_given){&f->regions.regions[i], &f->plans[i].lowered,
+                                        &kernel->program, own_image(m, kernel)};
+        }
+    po_status status = po_gpu_plan_graph(m->state, arena, f->graph, given, n, false, &f->plan);
+    if (status == PO_OK)
+        status = po_cuda_cost_plans(m->ctx, arena, m->state->gpu_cost, &f->plan, 1, &f->read, &why);
+    if (status == PO_UNSUPPORTED) {
+        why = po_arena_strdup(arena, m->ctx->error.message);
+        po_ctx_clear(m->ctx);
+        status = PO_OK;
+    }
+    if (why)
+        po_log(m->ctx, "%s: not timed as a whole: %s", f->name, why);
+    else if (status == PO_OK)
+        po_log(m->ctx, "%s: %.1f us as a whole", f->name, 1e6 * f->read);
+    return status;
+}

@@ -1,0 +1,214 @@
+/* The kernel stage for target cuda: regions as kernels for NVIDIA GPUs, each region one node with
+ * the standard operators as its function (codegen/cuda/library.h). The model, and the model with
+ * the mutants that were chosen, each with the kernels that it gets: the better by readings of the
+ * whole where there are such, else by estimates, competes with the standard forms in select. */
+#include "pipeline/gpu/making.h"
+#include "pipeline/gpu/open_batch.h"
+#include "pipeline/kernels/stage.h"
+#include "pipeline/recall.h"
+#include "pipeline/search/search.h"
+#include "pipeline/variants.h"
+
+enum { MOST_FORMS = 1 + PO_MUTATED_KINDS };
+
+/* --- forms --- */
+
+static po_status find_forms(cuda_making *m, cuda_form *forms, uint32_t *n) {
+    po_run_state *state = m->state;
+    *n = 0;
+    PO_TRY(cuda_plan_form(m, state->current, "the model", &forms[(*n)++]));
+    if (state->search && !po_pipeline_skips(state, "choose"))
+        PO_TRY(po_stage_choose(state));
+    for (po_mutated_kind k = 0; k < PO_MUTATED_KINDS; k++)
+        if (state->mutated[k].graph)
+            PO_TRY(cuda_plan_form(m, state->mutated[k].graph, po_mutated_name(k), &forms[(*n)++]));
+    return PO_OK;
+}
+
+/* The best by readings of all; where some has none, by estimate. */
+static cuda_form *best_of(cuda_form *forms, uint32_t n) {
+    bool read = true;
+    cuda_form *best = &forms[0];
+    for (uint32_t i = 0; i < n; i++)
+        read &= forms[i].read > 0;
+    for (uint32_t i = 1; i < n; i++)
+        if (read ? forms[i].read < best->read : forms[i].seconds < best->seconds)
+            best = &forms[i];
+    return best;
+}
+
+static po_status choose(cuda_making *m, cuda_form **best) {
+    cuda_form *forms = PO_NEW_N(m->state->arena, cuda_form, MOST_FORMS);
+    uint32_t n;
+    PO_TRY(find_forms(m, forms, &n));
+    bool timed = m->state->gpu_cost && !forms[0].open;
+    for (uint32_t i = 0; i < n && timed; i++) {
+        PO_TRY(cuda_choose_kernels(m, &forms[i]));
+        PO_TRY(cuda_read_form(m, &forms[i]));
+    }
+    *best = best_of(forms, n);
+    if (!timed)
+        PO_TRY(cuda_choose_kernels(m, *best));
+    PO_TRY(cuda_compile_chosen(m, *best));
+    return PO_OK;
+}
+
+/* --- in the model --- */
+
+/* Puts the call in the region's place: activations, then weights. */
+static po_status replace(cuda_making *m, po_graph *g, const po_gpu_region *plan,
+                         const po_cuda_kernel *kernel, uint32_t number) {
+    const po_region *r = plan->region;
+    uint32_t n_in = r->n_in + plan->lowered.n_weights;
+    po_value_id *in = PO_NEW_N(m->state->arena, po_value_id, n_in);
+    memcpy(in, r->in, r->n_in * sizeof *in);
+    for (uint32_t i = 0; i < plan->lowered.n_weights; i++)
+        in[r->n_in + i] = plan->lowered.weights[i];
+    po_graph *body;
+    po_node_id call;
+    PO_TRY(po_kernel_stage_call(m->state, g, r, &kernel->ports, number, in, n_in, &body, &call));
+    po_node_set_string(g, call, "plugin_version", PO_PLUGIN_VERSION);
+    po_node_set_string(g, call, "plugin_namespace", PO_PLUGIN_NAMESPACE);
+    return PO_OK;
+}
+
+static po_status place(cuda_making *m, cuda_form *f) {
+    po_run_state *state = m->state;
+    po_graph *g;
+    bool whole;
+    do {
+        whole = true;
+        g = po_graph_clone(m->ctx, f->graph);
+        po_pipeline_hold(state, g);
+        for (uint32_t i = 0; i < f->regions.n && whole; i++) {
+            if (f->why[i])
+                continue;
+            po_status status = replace(m, g, &f->plans[i], &m->pool[f->which[i]]->kernel, i);
+            whole = status == PO_OK;
+            PO_TRY(whole ? PO_OK : po_kernel_stage_drop(m->state, status, &f->why[i]));
+        }
+    } while (!whole);
+    po_graph_sweep(g);
+    f->seconds = f->rest; /* with the kernels that it has */
+    for (uint32_t i = 0; i < f->regions.n; i++)
+        f->seconds += f->why[i] ? f->nodes[i] : f->taken[i];
+    if (g->n_functions > 0)
+        state->variants[state->n_variants++] = (po_variant){
+            .name = "kernels", .graph = g, .kernels = true, .seconds = f->seconds, .plan = f->plan};
+    return PO_OK;
+}
+
+/* --- telling --- */
+
+/* "64 x 8 blocks of 128 threads, 48 KB shared; on 9.0 96 registers, 0 bytes spilled" */
+static const char *launch_text(po_arena *arena, const po_cuda_kernel *kernel, uint32_t launch) {
+    const po_cuda_launch *l = &kernel->program.launches[launch];
+    po_text t;
+    po_text_init(&t, arena);
+    po_text_printf(&t, "%u x %u x %u blocks of %u threads", l->grid[0], l->grid[1], l->grid[2],
+                   l->threads);
+    if (l->shared > 0)
+        po_text_printf(&t, ", %.1f KB shared", l->shared / 1024.0);
+    for (uint32_t i = 0; i < kernel->n_images; i++)
+        for (uint32_t u = 0; u < kernel->images[i].n_usage; u++) {
+            const po_cuda_usage *usage = &kernel->images[i].usage[u];
+            if (strcmp(usage->symbol, l->symbol) == 0)
+                po_text_printf(&t, "; %u.%u: %u registers, %u bytes spilled",
+                               kernel->images[i].arch / 10, kernel->images[i].arch % 10,
+                               usage->registers, usage->spills);
+        }
+    return t.data;
+}
+
+static void tell(cuda_making *m, const cuda_form *f, uint32_t i) {
+    po_record *record = m->state->record;
+    const po_gpu_region *plan = &f->plans[i];
+    const char *why = f->why[i];
+    const po_cuda_kernel *kernel = why ? NULL : &m->pool[f->which[i]]->kernel;
+    double seconds = f->taken[i] > 0 ? f->taken[i] : plan->n > 0 ? plan->candidates[0].seconds : 0;
+    po_region_report row = {.nodes = plan->region->n_nodes,
+                            .why = why ? why : "",
+                            .ms_nodes = 1e3 * f->nodes[i],
+                            .ms_estimated = 1e3 * seconds};
+    if (kernel) {
+        const po_cuda_program *p = &kernel->program;
+        po_kernel_step_report *steps =
+            PO_NEW_N(record->arena, po_kernel_step_report, p->n_launches);
+        for (uint32_t k = 0; k < p->n_launches; k++)
+            steps[k] = (po_kernel_step_report){.name = p->launches[k].what ? p->launches[k].what
+                                                                           : p->launches[k].symbol,
+                                               .schedule = launch_text(record->arena, kernel, k)};
+        row.steps = steps;
+        row.n_steps = p->n_launches;
+    }
+    po_log(m->ctx, "region %u: %u nodes, %.1f us node by node%s, %.1f us as kernels%s; %s", i,
+           plan->region->n_nodes, 1e3 * row.ms_nodes, f->timed[i] ? "" : " (estimated)",
+           1e3 * row.ms_estimated, f->timed[i] && f->taken[i] > 0 ? ", measured" : ", estimated",
+           why ? why : kernel->ports.name);
+    for (size_t k = 0; k < row.n_steps; k++)
+        po_log(m->ctx, "  %s: %s", row.steps[k].name, row.steps[k].schedule);
+    PO_PUSH(record->arena, record->regions, record->n_regions, record->cap_regions, row);
+}
+
+/* --- the stage --- */
+
+static po_status build(cuda_making *m, const cuda_form *f, const po_object_store *objects) {
+    po_run_state *state = m->state;
+    po_cuda_kernel *kernels = PO_NEW_N(state->arena, po_cuda_kernel, m->n + 1);
+    bool *in = PO_NEW_N(state->arena, bool, m->n + 1);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->regions.n; i++) {
+        if (f->why[i] || in[f->which[i]])
+            continue;
+        in[f->which[i]] = true;
+        kernels[n++] = m->pool[f->which[i]]->kernel;
+    }
+    const po_cuda_library_spec spec = {
+        .cc = state->options->cc, .store = objects, .kernels = kernels, .n_kernels = n};
+    return n > 0 ? po_cuda_library_build(state->ctx, state->arena, &spec, &state->library) : PO_OK;
+}
+
+static void tell_all(cuda_making *m, const cuda_form *f) {
+    uint32_t slow = 0, late = 0;
+    for (uint32_t i = 0; i < f->regions.n; i++) {
+        slow += f->why[i] == cuda_no_faster;
+        late += f->why[i] == cuda_no_time;
+        if (f->why[i] && f->why[i] != cuda_no_faster && f->why[i] != cuda_no_time)
+            po_record_note(m->state->record, "region %u stays with the runtime: %s", i, f->why[i]);
+        tell(m, f, i);
+    }
+    if (slow > 0)
+        po_record_note(m->state->record, "%u of %u regions stay with the runtime: %s%s", slow,
+                       f->regions.n, m->state->gpu_cost && !f->open ? "" : "by estimate ",
+                       cuda_no_faster);
+    if (late > 0)
+        po_record_note(m->state->record,
+                       "%u of %u regions stay with the runtime: %s (--time-limit S gives more)",
+                       late, f->regions.n, cuda_no_time);
+    if (f->open && f->regions.n > 0)
+        po_record_note(m->state->record,
+                       "the batch is open: kernels take any, and were chosen by estimates for %u "
+                       "(--batch)",
+                       m->state->options->batch);
+}
+
+po_status po_stage_cuda(po_run_state *state) {
+    if (!state->options->kernels)
+        return PO_OK;
+    cuda_making m = {.state = state, .ctx = state->ctx, .memo = po_gpu_memo_create(state->arena)};
+    po_cost *cost;
+    cuda_form *f;
+    PO_TRY(po_pipeline_cost(state, &cost));
+    PO_TRY(po_pipeline_rates(state, &m.rates));
+    PO_TRY(po_pipeline_nvrtc(state, &m.nvrtc));
+    po_kept_objects cubins = {cost->cache, "cubin"}, libraries = {cost->cache, "library"};
+    const po_object_store images = po_kernel_stage_store(&cubins),
+                          objects = po_kernel_stage_store(&libraries);
+    m.images = &images;
+    PO_TRY(choose(&m, &f));
+    PO_TRY(build(&m, f, &objects));
+    if (state->library)
+        PO_TRY(place(&m, f));
+    tell_all(&m, f);
+    return PO_OK;
+}

@@ -1,0 +1,267 @@
+/* Forms of the model for kernels: made by families of identities, estimated, the best planned. */
+#include "pipeline/kernels/forms.h"
+
+#include "pipeline/search/search.h"
+#include "postopt/postopt.h"
+
+#include <math.h>
+
+/* Estimates are off by this much either way: what promises less is not read. */
+static const double worth_reading = 0.98, as_good = 1.05, a_gain = 0.995;
+
+enum { MOST_ESTIMATES = 40, MOST_READ = 2 };
+
+/* A form that was estimated. */
+typedef struct guessed {
+    uint32_t algebra;
+    bool mutants;
+    po_graph *graph; /* NULL: one that was there already, or cannot be lowered as far */
+    double seconds;
+    uint32_t unread;
+} guessed;
+
+typedef struct choosing {
+    po_run_state *state;
+    po_ctx *ctx;
+    po_arena *arena;
+    const po_plan_options *options;
+    const po_graph *from;    /* the model before folding */
+    const po_graph *mutated; /* the same with mutants; NULL: none */
+    uint32_t outside;        /* of the plain form */
+    guessed all[MOST_ESTIMATES];
+    uint32_t n;
+} choosing;
+
+static const struct {
+    uint32_t bit;
+    const char *name;
+} families[] = {
+    {PO_ALGEBRA_COMPOSE, "composed products"},
+    {PO_ALGEBRA_DEPTH_SPACE, "transposed convolutions as products"},
+    {PO_ALGEBRA_UPSAMPLE, "upsampling unfolded"},
+    {PO_ALGEBRA_GATES, "gates in weights"},
+    {PO_ALGEBRA_FRAMES, "3-D convolutions by frames"},
+    {PO_ALGEBRA_PLANES, "1-D convolutions as planes"},
+    {PO_ALGEBRA_ROWS, "Toom-Cook along rows"},
+    {PO_ALGEBRA_CHANNELS, "products over channels"},
+    {PO_ALGEBRA_BLOCKS, "channels padded"},
+    {PO_ALGEBRA_SPLITS, "outputs split"},
+    {PO_ALGEBRA_PHASES, "Toom-Cook in phases"},
+    {PO_ALGEBRA_DIFFERENCES, "differences of upsampled maps"},
+};
+enum { FAMILIES = sizeof families / sizeof families[0] };
+
+static const char *name_of(po_arena *arena, uint32_t algebra, bool mutants) {
+    const char *text = mutants ? "mutants, affine maps folded" : "affine maps folded";
+    for (size_t i = 0; i < FAMILIES; i++)
+        if (algebra & families[i].bit)
+            text = po_arena_printf(arena, "%s, %s", text, families[i].name);
+    return text;
+}
+
+/* Affine maps and batch norms in the weights, these families of identities, and nothing of what
+ * only this runtime likes; *used: the families that changed anything. */
+static po_status fold(po_run_state *state, const po_graph *from, uint32_t algebra, po_graph **out,
+                      uint32_t *used) {
+    po_postopt_options options = po_postopt_plain(algebra);
+    options.cubic = true;
+    po_postopt_counts counts;
+    PO_TRY(po_postopt(state->ctx, from, &options, out, &counts));
+    *used = algebra & counts.used;
+    po_pipeline_hold(state, *out);
+    return po_infer_graph(state->ctx, *out, true);
+}
+
+static po_status plan_form(po_run_state *state, po_arena *arena, po_graph *graph,
+                           const po_plan_options *options, po_kernel_form *p) {
+    p->graph = graph;
+    PO_TRY(po_regions_find(state->ctx, arena, graph, po_lower_part, state->ctx, &p->regions));
+    p->plans = PO_NEW_N(arena, po_plan, p->regions.n);
+    po_log(state->ctx, "%s: %u regions with %u of %u nodes", p->name, p->regions.n,
+           p->regions.n_nodes, graph->n_live);
+    PO_TRY(po_plan_regions(state->ctx, arena, graph, &p->regions, options, p->plans));
+    p->outside = graph->n_live - p->regions.n_nodes;
+    bool read = true;
+    for (uint32_t i = 0; i < p->regions.n; i++) {
+        const po_plan *plan = &p->plans[i];
+        p->outside += plan->failed ? plan->region->n_nodes : 0;
+        p->unread += plan->unread;
+        for (uint32_t k = 0; k < plan->n_steps; k++) {
+            p->seconds += plan->steps[k].seconds;
+            read &= plan->steps[k].seconds > 0;
+        }
+    }
+    if (read)
+        return PO_OK;
+    po_arena *scratch = po_arena_child(arena);
+    po_plan_guess guess;
+    PO_TRY(po_plan_estimate(state->ctx, scratch, graph, &p->regions, options, &guess));
+    p->seconds = guess.seconds;
+    po_arena_free(scratch);
+    return PO_OK;
+}
+
+/* --- estimates --- */
+
+static bool is_known(const choosing *c, const po_graph *graph) {
+    for (uint32_t i = 0; i < c->n; i++)
+        if (c->all[i].graph && po_graph_equal(c->all[i].graph, graph))
+            return true;
+    return false;
+}
+
+static po_status estimate(choosing *c, guessed *g) {
+    po_regions regions;
+    po_plan_guess guess;
+    po_arena *scratch = po_arena_child(c->arena);
+    PO_TRY(po_regions_find(c->ctx, scratch, g->graph, po_lower_part, c->ctx, &regions));
+    PO_TRY(po_plan_estimate(c->ctx, scratch, g->graph, &regions, c->options, &guess));
+    uint32_t outside = g->graph->n_live - regions.n_nodes + guess.n_nodes;
+    po_arena_free(scratch);
+    g->seconds = guess.seconds;
+    g->unread = guess.unread;
+    if (outside > c->outside || guess.n_nodes > 0) {
+        po_graph_free(g->graph);
+        g->graph = NULL;
+    }
+    return PO_OK;
+}
+
+/* The form with these families, estimated; its number in `all`, PO_NONE where there is no room. */
+static po_status look_at(choosing *c, uint32_t algebra, bool mutants, uint32_t *number) {
+    uint32_t used;
+    for (*number = 0; *number < c->n; ++*number)
+        if (c->all[*number].algebra == algebra && c->all[*number].mutants == mutants)
+            return PO_OK;
+    if (c->n == MOST_ESTIMATES) {
+        *number = PO_NONE;
+        return PO_OK;
+    }
+    guessed g = {.algebra = algebra, .mutants = mutants};
+    PO_TRY(po_ctx_poll(c->ctx));
+    po_status status = fold(c->state, mutants ? c->mutated : c->from, algebra, &g.graph, &used);
+    if (po_search_drops(c->ctx, status)) {
+        g.graph = NULL;
+    } else {
+        PO_TRY(status);
+        if (is_known(c, g.graph)) {
+            po_graph_free(g.graph);
+            g.graph = NULL;
+        } else {
+            PO_TRY(estimate(c, &g));
+        }
+    }
+    if (g.graph)
+        po_log(c->ctx, "%.3f ms estimated, %u schedules unread: %s", 1000 * g.seconds, g.unread,
+               name_of(c->arena, algebra, mutants));
+    c->all[c->n++] = g;
+    return PO_OK;
+}
+
+/* From these families on, one more or one less as long as that gains. Every step but one onto a
+ * form that can be made leads to one with less, so that no form is come to twice: where forms are
+ * as good as one another, or none has an estimate, there is nothing to climb. */
+static po_status climb(choosing *c, uint32_t from, uint32_t used) {
+    uint32_t at;
+    PO_TRY(look_at(c, from, false, &at));
+    while (at != PO_NONE) {
+        uint32_t best = PO_NONE;
+        double least = c->all[at].graph ? c->all[at].seconds * a_gain : HUGE_VAL;
+        PO_TRY(po_ctx_poll(c->ctx));
+        for (size_t i = 0; i < FAMILIES; i++) {
+            uint32_t next;
+            if (!(used & families[i].bit))
+                continue;
+            PO_TRY(look_at(c, c->all[at].algebra ^ families[i].bit, false, &next));
+            if (next == PO_NONE || !c->all[next].graph || !(c->all[next].seconds < least))
+                continue;
+            least = c->all[next].seconds;
+            best = next;
+        }
+        at = best;
+    }
+    return PO_OK;
+}
+
+/* The form with the least estimate that was not taken out; PO_NONE: none below the limit. */
+static uint32_t most_promising(const choosing *c, double limit) {
+    uint32_t best = PO_NONE;
+    for (uint32_t i = 1; i < c->n; i++)
+        if (c->all[i].graph && c->all[i].seconds < limit &&
+            (best == PO_NONE || c->all[i].seconds < c->all[best].seconds))
+            best = i;
+    return best;
+}
+
+/* The mutants with no families, and with those of the best form. */
+static po_status add_mutants(choosing *c) {
+    uint32_t at, best = most_promising(c, 1e300);
+    PO_TRY(look_at(c, 0, true, &at));
+    return best == PO_NONE ? PO_OK : look_at(c, c->all[best].algebra, true, &at);
+}
+
+/* --- the whole --- */
+
+/* Forms that promise more than the first one. */
+static po_status look_further(choosing *c) {
+    po_graph *probe;
+    uint32_t used;
+    PO_TRY(fold(c->state, c->from, PO_ALGEBRA_ALL, &probe, &used));
+    po_graph_free(probe);
+    if (used != 0) {
+        PO_TRY(climb(c, 0, used));
+        PO_TRY(climb(c, used, used));
+    }
+    PO_TRY(po_kernel_mutants(c->state, c->options, c->all[0].seconds, &c->mutated));
+    return c->mutated ? add_mutants(c) : PO_OK;
+}
+
+/* The most promising are planned, too, and the fastest taken. */
+static po_status read_promising(choosing *c, po_kernel_form *best) {
+    const po_plan_options *options = c->options;
+    double first = 0;
+    for (uint32_t k = 0; k < MOST_READ; k++) {
+        double limit = k == 0 ? worth_reading * c->all[0].seconds : as_good * first;
+        uint32_t i = most_promising(c, limit);
+        if (i == PO_NONE || (options->until > 0 && po_now() > options->until))
+            break;
+        po_kernel_form other = {.name = name_of(c->arena, c->all[i].algebra, c->all[i].mutants),
+                                .mutants = c->all[i].mutants};
+        PO_TRY(plan_form(c->state, c->arena, c->all[i].graph, options, &other));
+        po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s", 1000 * best->seconds, best->name,
+               1000 * other.seconds, other.name);
+        first = k == 0 ? c->all[i].seconds : first;
+        c->all[i].graph = NULL; /* has had its turn */
+        if (other.outside <= best->outside && other.unread <= best->unread &&
+            other.seconds < best->seconds)
+            *best = other;
+    }
+    return PO_OK;
+}
+
+po_status po_kernel_forms(po_run_state *state, po_arena *arena, const po_plan_options *options,
+                          po_kernel_form *best) {
+    choosing c = {.state = state,
+                  .ctx = state->ctx,
+                  .arena = arena,
+                  .options = options,
+                  .from = state->current,
+                  .n = 1};
+    uint32_t used;
+    *best = (po_kernel_form){.name = name_of(arena, 0, false)};
+    PO_TRY(fold(state, c.from, 0, &c.all[0].graph, &used));
+    PO_TRY(plan_form(state, arena, c.all[0].graph, options, best));
+    c.all[0].seconds = best->seconds;
+    c.outside = best->outside;
+    if (options->exact || !(best->seconds > 0))
+        return PO_OK; /* without a region no form promises a gain */
+    po_limit limit = po_limit_begin(state->ctx, options->until);
+    po_status status = look_further(&c);
+    po_limit_end(state->ctx, &limit, &status);
+    PO_TRY(status);
+    PO_TRY(read_promising(&c, best));
+    for (uint32_t i = 1; i < c.n; i++)
+        if (c.all[i].graph)
+            po_graph_free(c.all[i].graph);
+    return PO_OK;
+}

@@ -1,0 +1,33 @@
+/* Which form of the model kernels are made of: linear identities save work in ways that depend on
+ * what a kernel costs, not on what one runtime likes. */
+#ifndef PO_PIPELINE_KERNEL_FORMS_H
+#define PO_PIPELINE_KERNEL_FORMS_H
+
+#include "pipeline/pipeline.h"
+#include "superopt/plan/plan.h"
+
+/* A form of the model, planned. */
+typedef struct po_kernel_form {
+    po_graph *graph;
+    po_regions regions;
+    po_plan *plans;
+    uint32_t outside; /* nodes without a kernel */
+    uint32_t unread;  /* steps that time was not enough to read */
+    double seconds;   /* of all steps: read, or else estimated */
+    const char *name;
+    bool mutants; /* it has some */
+} po_kernel_form;
+
+/* Plans the model with its affine maps folded; further forms, by families of postopt's identities
+ * (po_algebra), are estimated, and the most promising planned too. The fastest is returned; its
+ * regions and plans lie in the arena, the graph is held by the run. */
+po_status po_kernel_forms(po_run_state *state, po_arena *arena, const po_plan_options *options,
+                          po_kernel_form *best);
+
+/* mutants.c: the model with mutants that are estimated to be faster as kernels, each of
+ * which agrees in every element with what it stands for; NULL: there are none. `whole`: seconds of
+ * the model as kernels. */
+po_status po_kernel_mutants(po_run_state *state, const po_plan_options *options, double whole,
+                            const po_graph **mutated);
+
+#endif

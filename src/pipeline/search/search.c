@@ -1,0 +1,174 @@
+/* What the stages of the search share: judging a mutant, and the way its parts live. */
+#include "pipeline/search/search.h"
+
+#include "ops/op.h"
+
+enum { POSITIONS = 8, SEED = 1 };
+
+static po_agree_options options_of(const po_site *site) {
+    return (po_agree_options){.seed = SEED, .trials = 1, .known = site->known};
+}
+
+/* Mutants that agree at less than this share of positions are not corrected. */
+static const double worth_correcting = 0.25;
+static const double hopeless = 1.5; /* times the original's estimate */
+
+bool po_search_drops(po_ctx *ctx, po_status status) {
+    if (status != PO_UNSUPPORTED && status != PO_BAD_INPUT && status != PO_BAD_USE &&
+        status != PO_INTERNAL)
+        return false;
+    po_log(ctx, "dropped: %s", ctx->error.message);
+    po_ctx_clear(ctx);
+    return true;
+}
+
+static bool same_ports(const po_graph *a, const po_graph *b) {
+    if (a->n_inputs != b->n_inputs || a->n_outputs != b->n_outputs)
+        return false;
+    for (uint32_t i = 0; i < a->n_inputs; i++)
+        if (!po_type_equal(&a->values[a->inputs[i]].type, &b->values[b->inputs[i]].type))
+            return false;
+    for (uint32_t i = 0; i < a->n_outputs; i++)
+        if (!po_type_equal(&a->values[a->outputs[i]].type, &b->values[b->outputs[i]].type))
+            return false;
+    return true;
+}
+
+/* --- by positions --- */
+
+static po_status judge(po_run_state *state, po_site *site, po_trial *trial) {
+    trial->fate = PO_TRIAL_MALFORMED;
+    if (!same_ports(site->sub->graph, trial->graph))
+        return PO_OK;
+    PO_TRY(po_program_of(state->ctx, state->search->arena, trial->graph, &trial->program));
+    po_arena *scratch = po_arena_create(state->ctx);
+    double share = 0;
+    po_status status =
+        po_agree_share(state->ctx, scratch, site->program, trial->program, SEED, POSITIONS, &share);
+    po_arena_free(scratch);
+    PO_TRY(status);
+    site->points += POSITIONS;
+    trial->fate = share == 1                  ? PO_TRIAL_INSIDE
+                  : share >= worth_correcting ? PO_TRIAL_PARTLY
+                                              : PO_TRIAL_POINTS;
+    return PO_OK;
+}
+
+po_status po_search_positions(po_run_state *state, po_site *site, po_trial *trial) {
+    if (trial->fate != PO_TRIAL_MADE)
+        return PO_OK;
+    double start = po_now();
+    po_status status = judge(state, site, trial);
+    if (trial->corrected && trial->fate == PO_TRIAL_INSIDE)
+        trial->fate = PO_TRIAL_EQUAL; /* po_correct has seen to that */
+    state->search->search_seconds += po_now() - start;
+    return po_search_drops(state->ctx, status) ? PO_OK : status;
+}
+
+/* --- by boxes and whole --- */
+
+po_status po_search_boxes(po_run_state *state, po_site *site, po_trial *trial) {
+    po_arena *arena = state->search->arena;
+    double start = po_now();
+    po_agreement *agreement = PO_NEW(arena, po_agreement);
+    trial->fate = PO_TRIAL_MALFORMED;
+    po_agree_options options = options_of(site);
+    po_status status =
+        po_agree(state->ctx, arena, site->program, trial->program, &options, agreement);
+    state->search->search_seconds += po_now() - start;
+    if (po_search_drops(state->ctx, status))
+        return PO_OK;
+    PO_TRY(status);
+    trial->agreement = agreement;
+    trial->fate = agreement->equal ? PO_TRIAL_EQUAL : PO_TRIAL_BOXES;
+    site->boxes += agreement->boxes;
+    site->points += agreement->points;
+    return PO_OK;
+}
+
+po_status po_search_whole(po_run_state *state, po_site *site, po_trial *trial, bool *equal) {
+    if (trial->agreement && trial->agreement->whole) { /* has been tested so */
+        *equal = trial->agreement->equal;
+        return PO_OK;
+    }
+    po_arena *scratch = po_arena_create(state->ctx);
+    po_agree_options options = options_of(site);
+    double start = po_now();
+    *equal = false;
+    po_status status = po_agree_whole(state->ctx, scratch, site->program, trial->program, &options,
+                                      equal, NULL, NULL);
+    state->search->certify_seconds += po_now() - start;
+    po_arena_free(scratch);
+    return po_search_drops(state->ctx, status) ? PO_OK : status;
+}
+
+/* --- by the roofline --- */
+
+void po_search_estimate(const po_run_state *state, const po_subprogram *sub, const po_graph *graph,
+                        po_estimate *estimate) {
+    po_arena *scratch = po_arena_create(state->ctx);
+    bool *fixed = PO_NEW_N(scratch, bool, graph->n_values);
+    uint32_t n;
+    const po_node_id *order = po_graph_order(graph, scratch, &n);
+    for (po_value_id v = 0; v < graph->n_values; v++)
+        fixed[v] = graph->values[v].constant != NULL;
+    for (uint32_t i = sub->n_activations; i < graph->n_inputs; i++)
+        fixed[graph->inputs[i]] = true;
+    *estimate = (po_estimate){0, 0, 0, 0, 0};
+    for (uint32_t i = 0; i < n; i++) {
+        const po_node *node = &graph->nodes[order[i]];
+        bool all = true;
+        for (uint32_t k = 0; k < node->n_in; k++)
+            all &= node->in[k] == PO_NONE || fixed[node->in[k]];
+        for (uint32_t k = 0; k < node->n_out; k++)
+            if (node->out[k] != PO_NONE)
+                fixed[node->out[k]] = all;
+        if (!all)
+            po_roofline_add(graph, node, &state->search->rates, state->ctx->threads, estimate);
+    }
+    po_arena_free(scratch);
+}
+
+/* More work of both kinds than any kernel or layout makes up for. */
+static bool is_hopeless(const po_run_state *state, const po_site *site, const po_trial *trial) {
+    const po_estimate *a = &site->estimate, *b = &trial->estimate;
+    return state->options->level < 3 && b->seconds > hopeless * a->seconds &&
+           b->flops >= a->flops && b->bytes >= a->bytes;
+}
+
+po_status po_search_add(po_run_state *state, po_site *site, const po_mutant *mutant,
+                        po_trial trial) {
+    trial.name = mutant->name;
+    trial.graph = mutant->graph;
+    PO_TRY(po_ctx_poll(state->ctx));
+    po_status status = po_infer_graph(state->ctx, mutant->graph, false);
+    PO_PUSH(state->search->arena, site->trials, site->n_trials, site->cap_trials, trial);
+    po_trial *t = &site->trials[site->n_trials - 1];
+    if (status != PO_OK) {
+        t->fate = PO_TRIAL_MALFORMED;
+        return po_search_drops(state->ctx, status) ? PO_OK : status;
+    }
+    po_search_estimate(state, site->sub, t->graph, &t->estimate);
+    if (is_hopeless(state, site, t)) {
+        t->fate = PO_TRIAL_HOPELESS;
+        return PO_OK;
+    }
+    return PO_OK;
+}
+
+static bool may_be_taken(const po_search *search, const po_trial *t) {
+    return t->fate == PO_TRIAL_CHOSEN || t->fate == PO_TRIAL_JOINED ||
+           (!search->chosen &&
+            (t->fate == PO_TRIAL_MADE || t->fate == PO_TRIAL_INSIDE || t->fate == PO_TRIAL_EQUAL));
+}
+
+void po_search_free_losers(po_search *search) {
+    for (uint32_t i = 0; i < search->n_sites; i++)
+        for (uint32_t k = 0; k < search->sites[i].n_trials; k++) {
+            po_trial *t = &search->sites[i].trials[k];
+            if (may_be_taken(search, t))
+                continue;
+            po_graph_free(t->graph);
+            t->graph = NULL;
+        }
+}

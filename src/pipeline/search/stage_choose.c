@@ -1,0 +1,286 @@
+/* Which mutant, if any, takes a subprogram's place: the fastest in context that agrees in every
+ * element; and, as a guess of its own, the best of all places and seams together. */
+#include "ops/op.h"
+#include "pipeline/budget.h"
+#include "pipeline/recall.h"
+#include "pipeline/search/seams.h"
+
+/* Of the time of all subprograms, that joined seams must promise. */
+static const double worth_joining = 0.002;
+
+/* The fastest in context that agrees in every element. */
+static po_status choose(po_run_state *state, po_site *site) {
+    for (;;) {
+        uint32_t best = PO_NONE;
+        for (uint32_t i = 0; i < site->n_trials; i++) {
+            const po_trial *t = &site->trials[i];
+            if ((t->fate == PO_TRIAL_EQUAL || t->fate == PO_TRIAL_INSIDE) &&
+                po_search_promising(t) && (best == PO_NONE || t->ratio > site->trials[best].ratio))
+                best = i;
+        }
+        if (best == PO_NONE)
+            return PO_OK;
+        bool equal;
+        PO_TRY(po_search_whole(state, site, &site->trials[best], &equal));
+        site->trials[best].fate = equal ? PO_TRIAL_CHOSEN : PO_TRIAL_WHOLE;
+        site->trials[best].whole = equal;
+        if (equal) {
+            site->chosen = best;
+            return PO_OK;
+        }
+    }
+}
+
+static po_status choose_for_site(po_run_state *state, po_site *site) {
+    uint32_t n = 0, *open = PO_NEW_N(state->search->arena, uint32_t, site->n_trials);
+    for (uint32_t i = 0; i < site->n_trials; i++)
+        if (site->trials[i].fate == PO_TRIAL_EQUAL || site->trials[i].fate == PO_TRIAL_INSIDE ||
+            site->trials[i].fate == PO_TRIAL_MADE)
+            open[n++] = i;
+    PO_TRY(po_search_measure(state, site, open, n));
+    return choose(state, site);
+}
+
+/* What was measured and not chosen was not fast enough. */
+static void settle(po_site *site) {
+    for (uint32_t i = 0; i < site->n_trials; i++) {
+        po_trial *t = &site->trials[i];
+        bool open_still =
+            t->fate == PO_TRIAL_EQUAL || t->fate == PO_TRIAL_INSIDE || t->fate == PO_TRIAL_PARTLY;
+        if (open_still && t->measured)
+            t->fate = PO_TRIAL_COST;
+    }
+}
+
+/* Puts the chosen mutants of one site into each of its places. */
+static po_status put_site(po_run_state *state, po_graph *graph, const po_site *site) {
+    for (uint32_t k = 0; k < site->sub->n_at; k++) {
+        PO_TRY(po_ctx_poll(state->ctx));
+        PO_TRY(po_split_replace(state->ctx, graph, site->sub, &site->sub->at[k],
+                                site->trials[site->chosen].graph));
+    }
+    return PO_OK;
+}
+
+static void note_placed(po_run_state *state, po_mutated_kind kind, uint32_t site, uint32_t at,
+                        const po_trial *t) {
+    po_placed placed = {site, at, t->name, t->graph};
+    po_mutated *m = &state->mutated[kind];
+    PO_PUSH(state->arena, m->placed, m->n, m->cap, placed);
+}
+
+/* The folded graph with the chosen mutants in every place of theirs. One whose weights cannot be
+ * computed is taken back, and the rest done again. */
+static po_status put_in(po_run_state *state) {
+    po_search *search = state->search;
+    po_graph *graph = NULL;
+    for (uint32_t i = 0; i < search->n_sites; i++) {
+        po_site *site = &search->sites[i];
+        if (site->chosen == PO_NONE)
+            continue;
+        graph = graph ? graph : po_graph_clone(state->ctx, search->graph);
+        po_status status = put_site(state, graph, site);
+        if (!po_search_drops(state->ctx, status)) {
+            PO_TRY(status);
+            continue;
+        }
+        site->trials[site->chosen].fate = PO_TRIAL_MALFORMED;
+        site->chosen = PO_NONE;
+        po_graph_free(graph);
+        return put_in(state);
+    }
+    if (!graph)
+        return PO_OK;
+    for (uint32_t i = 0; i < search->n_sites; i++) {
+        const po_site *site = &search->sites[i];
+        if (site->chosen == PO_NONE)
+            continue;
+        po_record_fired(state->record, site->trials[site->chosen].name, site->sub->n_at);
+        for (uint32_t k = 0; k < site->sub->n_at; k++)
+            note_placed(state, PO_MUTATED_BEST, i, k, &site->trials[site->chosen]);
+    }
+    po_graph_sweep(graph);
+    PO_TRY(po_infer_graph(state->ctx, graph, true));
+    po_pipeline_hold(state, graph);
+    state->mutated[PO_MUTATED_BEST].graph = graph;
+    return PO_OK;
+}
+
+/* --- seams --- */
+
+static const po_seam_option *option_at(const po_seams *seams, const uint32_t *choice, uint32_t p) {
+    return &seams->options[seams->places[p].site][choice[p]];
+}
+
+/* Every mutant of the choice agrees in every element; one that does not is out of the running. */
+static po_status joined_agree(po_run_state *state, const po_seams *seams, const uint32_t *choice,
+                              bool *agree) {
+    *agree = true;
+    for (uint32_t p = 0; p < seams->problem.n && *agree; p++) {
+        po_site *site = &state->search->sites[seams->places[p].site];
+        const po_seam_option *option = option_at(seams, choice, p);
+        po_trial *t = option->trial == PO_NONE ? NULL : &site->trials[option->trial];
+        if (!t || t->whole)
+            continue;
+        PO_TRY(po_search_whole(state, site, t, agree));
+        t->whole = *agree;
+        if (!*agree)
+            t->fate = PO_TRIAL_WHOLE;
+    }
+    return PO_OK;
+}
+
+/* The folded graph with the mutants of the choice. *graph is NULL where the weights of one cannot
+ * be computed: that is out of the running. */
+static po_status put_joined(po_run_state *state, const po_seams *seams, const uint32_t *choice,
+                            po_graph **graph) {
+    po_graph *g = po_graph_clone(state->ctx, state->search->graph);
+    *graph = NULL;
+    for (uint32_t p = 0; p < seams->problem.n; p++) {
+        po_site *site = &state->search->sites[seams->places[p].site];
+        uint32_t trial = option_at(seams, choice, p)->trial;
+        PO_TRY(po_ctx_poll(state->ctx));
+        if (trial == PO_NONE)
+            continue;
+        po_status status =
+            po_split_replace(state->ctx, g, site->sub, &site->sub->at[seams->places[p].at],
+                             site->trials[trial].graph);
+        if (po_search_drops(state->ctx, status)) {
+            site->trials[trial].fate = PO_TRIAL_MALFORMED;
+            po_graph_free(g);
+            return PO_OK;
+        }
+        PO_TRY(status);
+    }
+    po_graph_sweep(g);
+    PO_TRY(po_infer_graph(state->ctx, g, true));
+    po_pipeline_hold(state, g);
+    *graph = g;
+    return PO_OK;
+}
+
+/* The choice of the places each alone. */
+static void choose_alone(const po_search *search, const po_seams *seams, uint32_t *choice) {
+    for (uint32_t p = 0; p < seams->problem.n; p++) {
+        uint32_t site = seams->places[p].site;
+        for (uint32_t k = 0; k < seams->n_options[site]; k++)
+            if (seams->options[site][k].trial == search->sites[site].chosen)
+                choice[p] = k;
+    }
+}
+
+/* One solution: *again where it had to be given up, and one of its mutants is out. */
+static po_status join_once(po_run_state *state, po_arena *arena, bool *again) {
+    po_search *search = state->search;
+    po_seams seams;
+    *again = false;
+    PO_TRY(po_seams_find(state->ctx, arena, search, state->ctx->threads, &seams));
+    uint32_t *choice = PO_NEW_N(arena, uint32_t, seams.problem.n), changed = 0;
+    double all = 0;
+    choose_alone(search, &seams, choice);
+    for (uint32_t p = 0; p < seams.problem.n; p++)
+        all += seams.problem.seconds[p][0];
+    double alone = po_seams_cost(&seams.problem, choice);
+    po_seams_solve(arena, &seams.problem, choice);
+    double joined = po_seams_cost(&seams.problem, choice);
+    if (!(alone - joined > worth_joining * all))
+        return PO_OK;
+    po_graph *graph = NULL;
+    bool agree;
+    PO_TRY(joined_agree(state, &seams, choice, &agree));
+    if (agree)
+        PO_TRY(put_joined(state, &seams, choice, &graph));
+    *again = graph == NULL;
+    if (*again)
+        return PO_OK;
+    for (uint32_t p = 0; p < seams.problem.n; p++) {
+        po_site *site = &search->sites[seams.places[p].site];
+        uint32_t trial = option_at(&seams, choice, p)->trial;
+        changed += trial != site->chosen;
+        if (trial != PO_NONE && site->trials[trial].fate != PO_TRIAL_CHOSEN)
+            site->trials[trial].fate = PO_TRIAL_JOINED;
+    }
+    po_log(state->ctx, "seams joined: %u of %u places take another mutant, %.0f us for %.0f us",
+           changed, seams.problem.n, 1e6 * joined, 1e6 * alone);
+    state->mutated[PO_MUTATED_JOINED].graph = graph;
+    for (uint32_t p = 0; p < seams.problem.n; p++) {
+        uint32_t site = seams.places[p].site, trial = option_at(&seams, choice, p)->trial;
+        if (trial != PO_NONE)
+            note_placed(state, PO_MUTATED_JOINED, site, seams.places[p].at,
+                        &search->sites[site].trials[trial]);
+    }
+    return PO_OK;
+}
+
+static po_status join_seams(po_run_state *state, void *user) {
+    (void)user;
+    for (bool again = true; again;) { /* each time with one mutant less */
+        po_arena *arena = po_arena_child(state->search->arena);
+        po_status status = join_once(state, arena, &again);
+        po_arena_free(arena);
+        if (po_search_drops(state->ctx, status))
+            return PO_OK;
+        PO_TRY(status);
+    }
+    return PO_OK;
+}
+
+/* Lines of -v. */
+static void tell_site(po_run_state *state, uint32_t i) {
+    const po_site *site = &state->search->sites[i];
+    const po_node *first = &state->search->graph->nodes[site->sub->at[0].nodes[0]];
+    po_arena *scratch = po_arena_create(state->ctx);
+    po_log(state->ctx, "subprogram %u (%s '%s', %u nodes, %u times): %s%.0f us estimated", i + 1,
+           first->op_type, first->name, site->sub->at[0].n_nodes, site->sub->n_at,
+           site->seconds > 0 ? po_arena_printf(scratch, "%.3f ms in context, ", 1e3 * site->seconds)
+                             : "",
+           1e6 * site->estimate.seconds);
+    for (uint32_t k = 0; k < site->n_trials; k++) {
+        const po_trial *t = &site->trials[k];
+        po_log(state->ctx, "  %s: %s, %.0f us estimated%s%s%s%s", t->name,
+               po_trial_fate_text(t->fate), 1e6 * t->estimate.seconds,
+               t->seconds > 0 ? po_arena_printf(scratch, ", %.3f ms measured", 1e3 * t->seconds)
+                              : "",
+               t->ratio > 0 ? po_arena_printf(scratch, ", %.3fx", t->ratio) : "",
+               t->why ? "; " : "", t->why ? t->why : "");
+    }
+    po_arena_free(scratch);
+}
+
+static po_status choose_all(po_run_state *state, void *user) {
+    po_search *search = state->search;
+    (void)user;
+    for (uint32_t i = 0; i < search->n_sites; i++) {
+        po_step(state->ctx, (double)i / search->n_sites, "choosing for subprogram %u", i + 1);
+        po_status status = choose_for_site(state, &search->sites[i]);
+        if (!po_search_drops(state->ctx, status))
+            PO_TRY(status);
+    }
+    return PO_OK;
+}
+
+po_status po_stage_choose(po_run_state *state) {
+    po_search *search = state->search;
+    bool cut;
+    if (!search || search->chosen)
+        return PO_OK;
+    search->chosen = true;
+    if (state->recall)
+        return po_recall_place(state);
+    PO_TRY(po_budget_call(state, PO_PART_CHOOSE, "the choice of mutants was cut short", choose_all,
+                          NULL, &cut));
+    po_status status = put_in(state);
+    if (status == PO_OK && !cut && !po_pipeline_skips(state, "seams"))
+        status = po_budget_call(state, PO_PART_CHOOSE, "joining seams was cut short", join_seams,
+                                NULL, &cut);
+    for (uint32_t i = 0; i < search->n_sites; i++) {
+        settle(&search->sites[i]);
+        tell_site(state, i);
+    }
+    po_search_explain(state);
+    for (uint32_t i = 0; i < search->n_sites; i++)
+        search->sites[i].known = NULL;
+    po_arena_free(search->until_chosen);
+    po_search_free_losers(search);
+    return status;
+}

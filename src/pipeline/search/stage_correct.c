@@ -1,0 +1,109 @@
+/* Mutants that would pay are judged by boxes; those that agree in part are corrected. What they
+ * cost is known before that: a correction only adds to it. */
+#include "correct/correct.h"
+#include "pipeline/budget.h"
+#include "pipeline/search/search.h"
+
+#include <math.h>
+
+enum { MOST_JUDGED = 4 }; /* of one subprogram */
+
+static po_status correct_trial(po_run_state *state, po_site *site, uint32_t i) {
+    po_mutants corrected;
+    po_mutants_init(&corrected, state->search->arena);
+    const po_trial *trial = &site->trials[i];
+    po_mutant mutant = {trial->name, (po_graph *)(uintptr_t)trial->graph};
+    po_status status = po_correct(state->ctx, state->search->arena, site->sub, &mutant,
+                                  trial->agreement, &corrected);
+    if (po_search_drops(state->ctx, status))
+        return PO_OK;
+    PO_TRY(status);
+    for (uint32_t k = 0; k < corrected.n; k++)
+        PO_TRY(po_search_add(
+            state, site, &corrected.mutants[k],
+            (po_trial){.enumerated = site->trials[i].enumerated, .corrected = true, .parent = i}));
+    return PO_OK;
+}
+
+static bool open_question(const po_trial *t) {
+    return t->fate == PO_TRIAL_MADE || t->fate == PO_TRIAL_INSIDE || t->fate == PO_TRIAL_PARTLY;
+}
+
+/* The fastest of those that are not judged yet; PO_NONE where none would pay. */
+static uint32_t next_trial(const po_site *site) {
+    uint32_t best = PO_NONE;
+    for (uint32_t i = 0; i < site->n_trials; i++) {
+        const po_trial *t = &site->trials[i];
+        if (open_question(t) && t->fate != PO_TRIAL_MADE && po_search_promising(t) &&
+            (best == PO_NONE || t->ratio > site->trials[best].ratio))
+            best = i;
+    }
+    return best;
+}
+
+static po_status correct_site(po_run_state *state, po_site *site) {
+    uint32_t n = 0, *open = PO_NEW_N(state->search->arena, uint32_t, site->n_trials);
+    bool deep = po_search_deep(state);
+    for (uint32_t i = 0; i < site->n_trials; i++)
+        if (open_question(&site->trials[i]))
+            open[n++] = i;
+    PO_TRY(po_search_measure(state, site, open, n));
+    uint32_t most = deep ? UINT32_MAX : MOST_JUDGED;
+    for (uint32_t k = 0; k < most; k++) {
+        uint32_t i = next_trial(site);
+        if (i == PO_NONE)
+            break;
+        PO_TRY(po_search_boxes(state, site, &site->trials[i]));
+        if (site->trials[i].fate == PO_TRIAL_BOXES && !po_pipeline_skips(state, "corrected"))
+            PO_TRY(correct_trial(state, site, i));
+        else if (site->trials[i].fate == PO_TRIAL_EQUAL && !deep)
+            break; /* what is slower than this one cannot win */
+    }
+    return PO_OK;
+}
+
+static double weight(const po_site *site) {
+    return site->sub->n_at * site->estimate.seconds;
+}
+
+/* What takes most of the model's time comes first: the time is limited. */
+static po_status correct_all(po_run_state *state, void *user) {
+    po_search *search = state->search;
+    (void)user;
+    uint32_t *order = PO_NEW_N(search->arena, uint32_t, search->n_sites);
+    for (uint32_t i = 0; i < search->n_sites; i++) {
+        uint32_t k = i;
+        for (; k > 0 && weight(&search->sites[order[k - 1]]) < weight(&search->sites[i]); k--)
+            order[k] = order[k - 1];
+        order[k] = i;
+    }
+    bool deep = state->options->level >= 3;
+    double end = po_budget_end(state, PO_PART_JUDGE);
+    for (uint32_t pass = 0; pass < 1 + (uint32_t)deep; pass++) {
+        search->hopeful_first = deep && pass == 0;
+        for (uint32_t i = 0; i < search->n_sites; i++) {
+            double part = (pass + (double)i / search->n_sites) / (1 + deep);
+            if (pass == 0)
+                po_step(state->ctx, part, "judging mutants of subprogram %u", order[i] + 1);
+            else if (end > 0)
+                po_step(state->ctx, part, "measuring all mutants of subprogram %u (up to %.0f s)",
+                        order[i] + 1, fmax(end - state->started, 0));
+            else
+                po_step(state->ctx, part, "measuring all mutants of subprogram %u", order[i] + 1);
+            po_status status = correct_site(state, &search->sites[order[i]]);
+            if (!po_search_drops(state->ctx, status))
+                PO_TRY(status);
+        }
+    }
+    return PO_OK;
+}
+
+po_status po_stage_correct(po_run_state *state) {
+    bool cut;
+    if (!state->search || state->recall)
+        return PO_OK;
+    PO_TRY(po_budget_call(state, PO_PART_JUDGE, "the judging of mutants was cut short", correct_all,
+                          NULL, &cut));
+    po_search_free_losers(state->search);
+    return PO_OK;
+}

@@ -1,0 +1,59 @@
+/* The choice without timing, and what becomes of a choice that the proof disproves. */
+#include "cost/roofline.h"
+#include "pipeline/select/selecting.h"
+
+/* Whether the roofline of this machine has a variant slower than the original. Where a shape is not
+ * known in one of them there is no telling. */
+static bool estimated_slower(const selecting *s, uint32_t i, const po_rates *rates, double *gain) {
+    po_estimate before, after;
+    po_roofline_graph(s->original, rates, 1, &before);
+    po_roofline_graph(s->state->variants[i].graph, rates, 1, &after);
+    if (before.unknown > 0 || after.unknown > 0 || !(after.seconds > 0))
+        return false;
+    *gain = before.seconds / after.seconds;
+    return *gain < 0.999;
+}
+
+/* Without measuring: the first variant that compares equal and is not estimated to be slower. */
+po_status po_select_by_model(selecting *s, const char *why) {
+    po_rates rates;
+    PO_TRY(po_pipeline_rates(s->state, &rates));
+    s->ctx->threads = 1; /* the answer must not depend on how many there are */
+    for (uint32_t i = 0; i < s->state->n_variants; i++) {
+        double gain = 1;
+        bool untested, taken;
+        if (!s->written[i].path || s->done[i])
+            continue;
+        if (estimated_slower(s, i, &rates, &gain)) {
+            po_selecting_decide(s, po_selecting_row(s, i), "estimated to be slower (%.2fx)", gain);
+            continue;
+        }
+        PO_TRY(po_selecting_compare(s, i, why, &untested, &taken));
+        if (taken || untested)
+            return PO_OK;
+    }
+    return PO_OK;
+}
+
+/* Gives up a winner whose proof found a difference. */
+void po_selecting_give_up(selecting *s) {
+    po_run_state *state = s->state;
+    po_summary *sum = &state->record->summary;
+    for (uint32_t i = 0; i < state->n_variants; i++) {
+        if (state->variants[i].graph != state->winner)
+            continue;
+        po_candidate_report *row = po_selecting_row(s, i);
+        row->chosen = false;
+        po_selecting_decide(s, row, "disproved: %s", state->proof.why);
+        po_record_note(state->record,
+                       "'%s' was dropped: it compares equal, and the proof found a difference: %s",
+                       row->name, state->proof.why);
+    }
+    state->winner = state->current = state->original;
+    state->winner_path = NULL;
+    sum->winner = "original";
+    sum->measured = sum->compared = sum->proved = false;
+    sum->error = 0;
+    sum->error_reference = -1;
+    sum->proof = "";
+}

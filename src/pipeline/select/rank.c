@@ -1,0 +1,235 @@
+/* First readings: all variants beside one another and the original, then those that combine what
+ * read better alone. */
+#include "select/rank.h"
+#include "codegen/delivery/library.h"
+#include "import/import.h"
+#include "pipeline/budget.h"
+#include "pipeline/select/selecting.h"
+#include "pipeline/variants.h"
+
+enum { RANK_LAYOUT = 4 };
+
+/* --- files --- */
+
+po_status po_selecting_write(selecting *s, uint32_t from) {
+    po_run_state *state = s->state;
+    for (uint32_t i = from; i < state->n_variants; i++) {
+        po_candidate_report *row = po_selecting_row(s, i);
+        po_status status =
+            po_candidate_write(s->ctx, &s->store, state->variants[i].graph, &s->written[i]);
+        if (status == PO_UNSUPPORTED || status == PO_IO) {
+            po_selecting_decide(s, row, "could not be written for the runtime: %s",
+                                s->ctx->error.message);
+            po_record_note(state->record, "'%s' was dropped: %s", row->name, s->ctx->error.message);
+            po_ctx_clear(s->ctx);
+            s->written[i].path = NULL;
+            continue;
+        }
+        PO_TRY(status);
+    }
+    s->files = po_candidate_files(&s->store);
+    return PO_OK;
+}
+
+/* --- ranking --- */
+
+/* Variants that compete with one another in one reading. */
+typedef struct ranking {
+    selecting *s;
+    uint32_t which[PO_MAX_VARIANTS], n;
+    const char *refused[PO_MAX_VARIANTS];
+} ranking;
+
+/* What is kept of it: by the place in `which`. */
+typedef struct ranks {
+    po_timing timing[PO_MAX_VARIANTS];
+    bool full[PO_MAX_VARIANTS];
+} ranks;
+
+static po_hash rank_key(const ranking *r) {
+    const selecting *s = r->s;
+    po_hash key = po_hash_u64(po_cost_key(s->cost), RANK_LAYOUT);
+    key = po_hash_u64(po_hash_u64(key, s->original_hash.lo), s->original_hash.hi);
+    key = po_hash_u64(po_hash_u64(key, s->ctx->threads), s->state->size);
+    for (uint32_t k = 0; k < r->n; k++) {
+        po_hash hash = s->written[r->which[k]].hash;
+        key = po_hash_u64(po_hash_u64(key, hash.lo), hash.hi);
+    }
+    if (s->state->library)
+        key = po_hash_u64(po_hash_u64(key, s->state->library->hash.lo), s->state->library->hash.hi);
+    return key;
+}
+
+static po_status measure_ranks(po_run_state *state, void *user) {
+    ranking *r = user;
+    selecting *s = r->s;
+    po_inputs *plan;
+    po_feed feed;
+    po_import_rest(state->original->model);
+    PO_TRY(po_inputs_plan(s->ctx, s->arena, s->original, s->original, &plan));
+    PO_TRY(po_inputs_make(s->ctx, s->arena, plan, state->size, PO_INPUTS_NORMAL, 1, &feed));
+    const char *paths[PO_MAX_VARIANTS], *kernels = NULL;
+    po_timing timing[PO_MAX_VARIANTS];
+    bool read[PO_MAX_VARIANTS];
+    for (uint32_t k = 0; k < r->n; k++) {
+        const char *own = po_selecting_kernels(s, r->which[k]);
+        kernels = own ? own : kernels;
+        paths[k] = s->written[r->which[k]].path;
+    }
+    po_rank_spec spec = {.timing = {.library = s->cost->library,
+                                    .kernels = kernels,
+                                    .files = &s->files,
+                                    .threads = s->ctx->threads,
+                                    .room = po_pipeline_room(state),
+                                    .feed = &feed},
+                         .original = s->original_path,
+                         .n = r->n,
+                         .candidates = paths,
+                         .heavy = s->heavy,
+                         .until = po_budget_end(state, PO_PART_RANKS)};
+    po_status status = po_rank(s->ctx, s->arena, &spec, timing, read, r->refused);
+    /* What was read before the time was up counts: else the first in the list would be tried. */
+    for (uint32_t k = 0; k < r->n && (status == PO_OK || status == PO_TIME_LIMIT); k++) {
+        s->rank[r->which[k]] = timing[k];
+        s->full[r->which[k]] = s->read[r->which[k]] = read[k];
+    }
+    return status;
+}
+
+/* A short reading may be far too high: what was read for longer goes first. */
+static bool goes_before(const selecting *s, uint32_t a, uint32_t b) {
+    if (s->full[a] != s->full[b])
+        return s->full[a];
+    return s->rank[a].gain > s->rank[b].gain;
+}
+
+/* What the runtime does not take leaves the order; whether there was any. */
+static bool drop_refused(const ranking *r) {
+    selecting *s = r->s;
+    bool any = false;
+    for (uint32_t k = 0; k < r->n; k++) {
+        uint32_t i = r->which[k], kept = 0;
+        if (!r->refused[k])
+            continue;
+        any = true;
+        for (uint32_t o = 0; o < s->n_order; o++)
+            if (s->order[o] != i)
+                s->order[kept++] = s->order[o];
+        s->n_order = kept;
+        po_candidate_report *row = po_selecting_row(s, i);
+        po_selecting_fault(s, row, r->refused[k], true);
+        po_selecting_decide(s, row, "the runtime refuses it: %s", r->refused[k]);
+    }
+    return any;
+}
+
+/* Whether other programs had a part in the order. */
+static bool ranked_in_noise(const selecting *s) {
+    for (uint32_t i = 0; i < s->n_order; i++)
+        if (po_timing_disturbed(s->rank[s->order[i]].waited))
+            return true;
+    return false;
+}
+
+static void sort_order(selecting *s) {
+    for (uint32_t i = 1; i < s->n_order; i++)
+        for (uint32_t k = i; k > 0 && goes_before(s, s->order[k], s->order[k - 1]); k--) {
+            uint32_t swap = s->order[k];
+            s->order[k] = s->order[k - 1];
+            s->order[k - 1] = swap;
+        }
+}
+
+static void tell_rank(selecting *s, uint32_t i) {
+    const po_timing *t = &s->rank[i];
+    if (!(t->seconds > 0))
+        return;
+    po_candidate_report *row = po_selecting_row(s, i);
+    row->measured = true;
+    row->ms = 1000 * t->seconds;
+    row->ratio = t->gain;
+    row->low = t->low;
+    row->high = t->high;
+    po_selecting_decide(s, row, "not the fastest in the first reading");
+    po_log(s->ctx, "%s: %.3f ms, %.3fx (%.3f to %.3f)", row->name, row->ms, t->gain, t->low,
+           t->high);
+}
+
+/* Reads those in r->which beside one another, and sorts the order anew. Where all of the comparison
+ * fails, the original included, po_select finds out why: without ranks all are tried in the order
+ * that they were made in. *right: there are ranks, and the whole of them. */
+static po_status read_ranks(ranking *r, bool *right) {
+    selecting *s = r->s;
+    ranks kept;
+    memset(&kept, 0, sizeof kept);
+    po_hash key = rank_key(r);
+    *right = true;
+    if (po_cache_get_fixed(s->cost->cache, "rank", key, &kept, sizeof kept)) {
+        for (uint32_t k = 0; k < r->n; k++) {
+            s->rank[r->which[k]] = kept.timing[k];
+            s->full[r->which[k]] = kept.full[k];
+        }
+    } else {
+        bool cut;
+        po_status status = po_budget_call(s->state, PO_PART_RANKS, "first readings were cut short",
+                                          measure_ranks, r, &cut);
+        if (status == PO_CANCELLED || status == PO_TIME_LIMIT || status == PO_NO_MEMORY)
+            return status;
+        if (status != PO_OK) {
+            po_log(s->ctx, "ranking failed: %s", s->ctx->error.message);
+            po_ctx_clear(s->ctx);
+            memset(s->rank, 0, sizeof s->rank);
+            *right = false;
+            return PO_OK;
+        }
+        s->state->undecided |= cut;
+        for (uint32_t k = 0; k < r->n; k++) {
+            kept.timing[k] = s->rank[r->which[k]];
+            kept.full[k] = s->full[r->which[k]];
+        }
+        *right = !drop_refused(r) && !cut && !ranked_in_noise(s);
+        if (*right)
+            po_cache_put(s->cost->cache, "rank", key, &kept, sizeof kept);
+    }
+    sort_order(s);
+    for (uint32_t k = 0; k < r->n; k++)
+        tell_rank(s, r->which[k]);
+    return PO_OK;
+}
+
+static po_status combine_forms(po_run_state *state, void *user) {
+    const selecting *s = user;
+    double gain[PO_MAX_VARIANTS] = {0};
+    for (uint32_t k = 0; k < s->n_order; k++)
+        gain[s->order[k]] = s->rank[s->order[k]].gain;
+    return po_variants_combine(state, gain);
+}
+
+/* Forms that join what read better alone, beside the best so far. */
+static po_status rank_combined(selecting *s) {
+    po_run_state *state = s->state;
+    uint32_t before = state->n_variants;
+    bool cut, right;
+    PO_TRY(po_budget_call(state, PO_PART_RANKS, "combined forms were left out", combine_forms, s,
+                          &cut));
+    if (state->n_variants == before)
+        return PO_OK;
+    ranking r = {.s = s, .which = {s->order[0]}, .n = 1};
+    PO_TRY(po_selecting_write(s, before));
+    for (uint32_t i = before; i < state->n_variants; i++)
+        if (s->written[i].path)
+            s->order[s->n_order++] = r.which[r.n++] = i;
+    return read_ranks(&r, &right);
+}
+
+po_status po_selecting_rank(selecting *s) {
+    ranking r = {.s = s};
+    bool right;
+    for (uint32_t i = 0; i < s->state->n_variants; i++)
+        if (s->written[i].path)
+            s->order[s->n_order++] = r.which[r.n++] = i;
+    if (s->n_order < 2)
+        return PO_OK;
+    PO_TRY(read_ranks(&r, &right));
+    return right && !po_pipeline_skips(s->state, "combined") ? rank_combined(s) : PO_OK;
+}

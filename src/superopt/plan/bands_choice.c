@@ -1,0 +1,246 @@
+/* Which steps are worked in bands: candidates by what passes between them, chosen by readings. */
+#include "superopt/plan/internal.h"
+#include "superopt/schedule/internal.h"
+
+/* Errors that are let pass, in units of the last place of the sum of absolute values: what sums in
+ * another order make, and what Toom-Cook's transforms make of it (measured: 4, 9). */
+static const double exact_error = 16, fast_error = 64;
+
+const po_mu *po_plan_lone_bands(po_arena *arena, const po_bands *b, po_lone_step *lone) {
+    po_schedule s;
+    bool exact = true;
+    po_schedule_start(&s, arena, b->naive, true);
+    po_bands_apply(&s, b);
+    po_schedule_finish(&s);
+    s.mu->name = "step";
+    for (uint32_t i = s.mu->first; i != PO_NONE; i = s.mu->nodes[i].next)
+        s.mu->nodes[i].name = "step";
+    for (uint32_t i = 0; i < s.mu->n_tensors; i++)
+        s.mu->tensors[i].name = po_arena_printf(arena, "t%u", i);
+    for (uint32_t i = 0; i < s.mu->n_labels; i++)
+        s.mu->labels[i].name = po_arena_printf(arena, "l%u", i);
+    for (uint32_t i = 0; i < b->n; i++)
+        exact &= b->choice[i]->how->rounding != PO_ROUNDS;
+    *lone = (po_lone_step){.naive = b->naive,
+                           .step = b->node[0],
+                           .n_steps = b->n,
+                           .tensor = s.tensor,
+                           .packed = s.packed,
+                           .n_packed = s.n_packed,
+                           .exact = exact,
+                           .k = b->n * (exact ? exact_error : fast_error),
+                           .last = PO_NEW(arena, po_step_values *)};
+    return s.mu;
+}
+
+/* --- candidates --- */
+
+enum {
+    MOST_JOINS = 28, /* of a region */
+    WORTH = 1 << 19, /* bytes that pass between steps: less stays in the second cache */
+    ROOM = 640 << 10 /* of it for what a band holds */
+};
+static const double most_again = 1.5; /* rows computed for each that is needed */
+static const int64_t least_bands =
+    4; /* for threads; twice as many where no row is computed twice */
+static const int64_t many_bands = 16; /* from so many on an odd number is dealt out well enough */
+static const double bytes_a_second = 3e10; /* that leave the second cache and come back */
+
+static uint32_t add(planning *p, uint32_t first, const po_bands *b, int64_t spread,
+                    uint32_t apart) {
+    po_lone_step lone;
+    const po_mu *mu = po_plan_lone_bands(p->scratch, b, &lone);
+    lone.last = p->last;
+    band one = {.b = *b,
+                .plan = p->steps[first].plan,
+                .first = first,
+                .form = po_plan_add_form(p, mu, &lone, spread),
+                .apart = apart == PO_NONE ? p->n_bands : apart};
+    PO_PUSH(p->scratch, p->bands, p->n_bands, p->cap_bands, one);
+    return p->n_bands - 1;
+}
+
+/* Steps that may be joined, bands of the most rows that fit and of half as much (0: none). */
+typedef struct join {
+    uint32_t first, n;
+    int64_t rows[2];
+    double gain; /* seconds, by what passes between the steps */
+} join;
+
+static po_bands bands_of(const planning *p, uint32_t first, uint32_t n) {
+    const step *s = &p->steps[first];
+    po_bands b = {.naive = p->plans[s->plan].lowered.mu, .n = n};
+    for (uint32_t i = 0; i < n; i++) {
+        b.node[i] = s[i].node;
+        b.choice[i] = &s[i].choices[s[i].best];
+    }
+    return b;
+}
+
+static join join_of(const planning *p, uint32_t first, uint32_t n) {
+    const step *s = &p->steps[first];
+    join found = {.first = first, .n = n};
+    po_bands b = bands_of(p, first, n);
+    po_bands_cost cost = {0};
+    po_arena *scratch = po_arena_child(p->scratch);
+    int64_t height = 0;
+    /* Some heights are of no label's steps: the whole is of all. */
+    for (uint32_t x = 0; x < PO_MU_MAX_RANK && height <= 1; x++) {
+        po_naive_step last;
+        if (!po_naive_step_of(b.naive, b.node[n - 1], &last))
+            break;
+        const po_mu_tensor *t = &b.naive->tensors[last.out->tensor];
+        height = x < t->rank ? t->dims[x] : height;
+    }
+    b.rows = height;
+    bool fits = height > 1 && po_bands_fit(scratch, &b, &cost) && cost.whole >= WORTH;
+    for (b.rows = 1; fits && b.rows < height; b.rows++) {
+        int64_t bands = height / b.rows;
+        if (height % b.rows != 0 || (bands % 2 != 0 && bands < many_bands) ||
+            !po_bands_fit(scratch, &b, &cost) || cost.most_again > most_again ||
+            bands < (cost.most_again > 1 ? least_bands : 2 * least_bands))
+            continue;
+        for (int k = 0; k < 2; k++)
+            if (cost.held <= ROOM >> k)
+                found.rows[k] = b.rows;
+        if (cost.held > ROOM)
+            continue;
+        found.gain = 2 * (double)cost.whole / bytes_a_second;
+        for (uint32_t i = 0; i < n - 1; i++)
+            found.gain -= (cost.again[i] - 1) * p->seconds[s[i].form[s[i].best]];
+    }
+    if (found.rows[1] == found.rows[0])
+        found.rows[1] = 0;
+    po_arena_free(scratch);
+    return found;
+}
+
+/* Bytes that a call of the whole runs through, rounded up to a power of two: what a map finds in
+ * cache of the last call hangs on it. */
+static int64_t spread_of(planning *p, const po_mu *mu) {
+    enum { LEAST = 1 << 20, MOST = 48 << 20 };
+    uint32_t isa = po_isa_of_machine();
+    int64_t bytes = 0, spread = LEAST;
+    po_arena *arena = po_arena_child(p->scratch);
+    int64_t *places = PO_NEW_N(arena, int64_t, mu->n_tensors + 1);
+    if (isa < PO_ISAS && po_codegen_places(p->ctx, mu, &po_isas[isa], places) != PO_OK)
+        po_ctx_clear(p->ctx);
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        if (mu->tensors[i].place == PO_MU_DEVICE && bytes < 4 * (places[i] + mu->tensors[i].floats))
+            bytes = 4 * (places[i] + mu->tensors[i].floats);
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        bytes += mu->tensors[i].place == PO_MU_WEIGHT ? 4 * mu->tensors[i].floats : 0;
+    po_arena_free(arena);
+    while (spread < bytes && spread < MOST)
+        spread *= 2;
+    return spread < MOST ? spread : MOST;
+}
+
+void po_plan_candidates(planning *p, uint32_t plan) {
+    int64_t spread = spread_of(p, p->plans[plan].mu);
+    join *joins = NULL;
+    uint32_t n_joins = 0, cap = 0;
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        for (uint32_t n = 2; n <= PO_BANDS_MOST && i + n <= p->n_steps; n++) {
+            if (p->steps[i].plan != plan || p->steps[i + n - 1].plan != plan)
+                break;
+            join one = join_of(p, i, n);
+            if (one.rows[0] && one.gain > 0)
+                PO_PUSH(p->scratch, joins, n_joins, cap, one);
+        }
+    for (uint32_t i = 0; i < n_joins; i++) {
+        uint32_t before = 0;
+        for (uint32_t k = 0; k < n_joins; k++)
+            before += joins[k].gain > joins[i].gain || (joins[k].gain == joins[i].gain && k < i);
+        po_bands b = bands_of(p, joins[i].first, joins[i].n);
+        if (before >= MOST_JOINS)
+            continue;
+        uint32_t apart = add(p, joins[i].first, &b, spread, PO_NONE);
+        for (int k = 0; k < 2; k++) {
+            b.rows = joins[i].rows[k];
+            if (b.rows)
+                add(p, joins[i].first, &b, spread, apart);
+        }
+    }
+}
+
+/* --- choice --- */
+
+static const double least_gain = 0.02;
+
+/* Seconds that a band saves; 0: none. */
+static double gain_of(const planning *p, const band *b) {
+    double apart = p->seconds[p->bands[b->apart].form], own = p->seconds[b->form];
+    return own > 0 && apart > 0 && own < (1 - least_gain) * apart ? apart - own : 0;
+}
+
+/* Of bands that share steps the set that saves most. */
+static void choose(planning *p) {
+    double *saved = PO_NEW_N(p->scratch, double, p->n_steps + 1);
+    uint32_t *taken = PO_NEW_N(p->scratch, uint32_t, p->n_steps + 1);
+    for (uint32_t end = 1; end <= p->n_steps; end++) {
+        saved[end] = saved[end - 1];
+        taken[end] = PO_NONE;
+        for (uint32_t i = 0; i < p->n_bands; i++) {
+            const band *b = &p->bands[i];
+            double with = b->first + b->b.n == end ? saved[b->first] + gain_of(p, b) : 0;
+            if (with > saved[end]) {
+                saved[end] = with;
+                taken[end] = i;
+            }
+        }
+    }
+    for (uint32_t end = p->n_steps; end > 0;) {
+        if (taken[end] == PO_NONE) {
+            end--;
+            continue;
+        }
+        uint32_t i = taken[end];
+        end = p->bands[i].first;
+        p->steps[end].band = i;
+    }
+}
+
+po_status po_plan_bands(planning *p) {
+    if (p->n_bands == 0)
+        return PO_OK;
+    PO_TRY(po_plan_measure_bands(p));
+    choose(p);
+    for (uint32_t i = 0; i < p->n_bands; i++) {
+        const band *b = &p->bands[i];
+        const po_mu *mu = b->b.naive;
+        if (b->apart != i)
+            po_log(p->ctx, "bands of %lld rows: %.3f ms, %.3f one after the other%s: %s .. %s",
+                   (long long)b->b.rows, 1e3 * p->seconds[b->form],
+                   1e3 * p->seconds[p->bands[b->apart].form],
+                   p->steps[b->first].band == i ? ", taken" : "", mu->nodes[b->b.node[0]].name,
+                   mu->nodes[b->b.node[b->b.n - 1]].name);
+    }
+    return PO_OK;
+}
+
+void po_plan_part_bands(planning *p, uint32_t plan) {
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        if (p->steps[i].plan == plan)
+            p->steps[i].band = PO_NONE;
+}
+
+po_plan_step po_plan_band_row(const planning *p, po_arena *arena, const band *b) {
+    const po_mu *mu = b->b.naive;
+    po_text name, schedule;
+    po_text_init(&name, arena);
+    po_text_init(&schedule, arena);
+    po_text_printf(&schedule, "bands of %lld rows: ", (long long)b->b.rows);
+    po_plan_step row = {.seconds = p->seconds[b->form]};
+    for (uint32_t i = 0; i < b->b.n; i++) {
+        po_text_printf(&name, "%s%s", i ? "; " : "", mu->nodes[b->b.node[i]].name);
+        po_text_puts(&schedule, i ? "; " : "");
+        b->b.choice[i]->how->tell(b->b.choice[i], &schedule);
+    }
+    row.name = name.data;
+    row.schedule = schedule.data;
+    row.bytes = po_plan_traffic_of(p->scratch, mu, b->b.node, b->b.n);
+    for (uint32_t i = 0; i < p->n_bands; i++)
+        row.tried += p->bands[i].first == b->first && p->bands[i].b.n == b->b.n;
+    return row;
+}

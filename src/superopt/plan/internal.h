@@ -1,0 +1,59 @@
+/* What the parts of planning share (plan.c, bands_choice.c). */
+#ifndef PO_SUPEROPT_PLAN_PRIVATE_H
+#define PO_SUPEROPT_PLAN_PRIVATE_H
+
+#include "superopt/plan/bands.h"
+#include "superopt/plan/plan.h"
+
+typedef struct step {
+    uint32_t plan, node; /* of its naive muGraph */
+    uint32_t n;
+    po_choice choices[PO_CHOICES_MAX];
+    uint32_t form[PO_CHOICES_MAX]; /* number among the distinct ones */
+    uint32_t best;
+    uint32_t band; /* that begins with it and is taken; PO_NONE */
+} step;
+
+/* Steps that follow one another, in bands, or one after the other to compare with. */
+typedef struct band {
+    po_bands b;
+    uint32_t plan, first; /* of planning.steps */
+    uint32_t form;
+    uint32_t apart; /* the same steps one after the other: its number; itself: this is it */
+} band;
+
+typedef struct planning {
+    po_ctx *ctx;
+    po_arena *arena;   /* of what plans keep */
+    po_arena *scratch; /* of all else */
+    const po_plan_options *options;
+    po_plan *plans;
+    step *steps;
+    uint32_t n_steps, cap_steps;
+    po_timed_kernel *forms; /* distinct muGraphs of one step */
+    double *seconds;        /* by form: read or estimated */
+    po_hash *keys;
+    uint32_t n_forms, cap_forms, cap_seconds, cap_keys;
+    po_hash_map *known;
+    po_step_values **last; /* for po_check_step */
+    band *bands;
+    uint32_t n_bands, cap_bands;
+    bool cut; /* readings ended with their time */
+} planning;
+
+/* The number of a form, a new one where it is not known; spread as in po_timed_kernel. */
+uint32_t po_plan_add_form(planning *p, const po_mu *mu, const po_lone_step *lone, int64_t spread);
+/* Reads or times what is not known yet of the bands' forms. */
+po_status po_plan_measure_bands(planning *p);
+
+/* Lists what of a plan, which has been built without bands, may be worked in bands. */
+void po_plan_candidates(planning *p, uint32_t plan);
+/* Reads the candidates, each beside the same steps one after the other, and sets step.band of the
+ * first step of those that are faster. */
+po_status po_plan_bands(planning *p);
+/* Takes none in a plan. */
+void po_plan_part_bands(planning *p, uint32_t plan);
+/* The row of steps that are taken in bands, without their FLOPs. */
+po_plan_step po_plan_band_row(const planning *p, po_arena *arena, const band *b);
+
+#endif

@@ -1,0 +1,487 @@
+/* The plan of a region: the ways of working each of its steps are listed, timed and chosen. */
+#include "superopt/plan/internal.h"
+#include "superopt/plan/worth.h"
+
+#include <math.h>
+
+/* --- what is known --- */
+
+enum { KINDS = 8 };
+
+struct po_plan_readings {
+    po_arena *arena;
+    po_hash_map *known; /* by key_of: number of the reading */
+    double *seconds;
+    uint32_t n, cap;
+    struct {
+        const po_scheduler *how;
+        double read, guessed; /* sums over the same schedules */
+    } kinds[KINDS];
+    uint32_t n_kinds;
+};
+
+po_plan_readings *po_plan_readings_create(po_arena *arena) {
+    po_plan_readings *r = PO_NEW(arena, po_plan_readings);
+    *r = (po_plan_readings){.arena = arena, .known = po_hash_map_create(arena)};
+    return r;
+}
+
+/* The number of a scheduler among the kinds; PO_NONE: there is no room. */
+static uint32_t kind_of(po_plan_readings *r, const po_scheduler *how) {
+    for (uint32_t i = 0; i < r->n_kinds; i++)
+        if (r->kinds[i].how == how)
+            return i;
+    if (r->n_kinds == KINDS)
+        return PO_NONE;
+    r->kinds[r->n_kinds].how = how;
+    return r->n_kinds++;
+}
+
+/* --- steps and their choices --- */
+
+/* What a step would cost where nothing is measured: multiply-adds at half of the peak, bytes as
+ * from the second cache. */
+static double estimate(const po_mu *mu) {
+    po_mu_cost cost;
+    po_mu_cost_of(mu, &cost);
+    return cost.flops / 1e11 + cost.bytes / 5e10;
+}
+
+const po_mu *po_plan_lone(po_arena *arena, const po_mu *naive, uint32_t node,
+                          const po_choice *choice, po_lone_step *lone) {
+    const po_bands one = {.naive = naive, .n = 1, .node = {node}, .choice = {choice}};
+    return po_plan_lone_bands(arena, &one, lone);
+}
+
+uint32_t po_plan_add_form(planning *p, const po_mu *mu, const po_lone_step *lone, int64_t spread) {
+    po_hash key = spread ? po_hash_u64(po_mu_hash(mu), (uint64_t)spread) : po_mu_hash(mu);
+    uint32_t i = po_hash_map_get(p->known, key);
+    if (i != PO_NONE)
+        return i;
+    po_timed_kernel form = {.mu = mu,
+                            .check = po_check_step,
+                            .spread = spread,
+                            .user = po_arena_memdup(p->scratch, lone, sizeof *lone)};
+    po_hash_map_put(p->known, key, p->n_forms);
+    uint32_t n = p->n_forms, m = p->n_forms;
+    PO_PUSH(p->scratch, p->seconds, n, p->cap_seconds, 0.0);
+    PO_PUSH(p->scratch, p->keys, m, p->cap_keys, key);
+    PO_PUSH(p->scratch, p->forms, p->n_forms, p->cap_forms, form);
+    return p->n_forms - 1;
+}
+
+static void add_steps(planning *p, uint32_t plan) {
+    const po_mu *naive = p->plans[plan].lowered.mu;
+    for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
+        step s = {.plan = plan, .node = node, .band = PO_NONE};
+        s.n = po_choices_of(naive, node, p->options->exact, s.choices);
+        for (uint32_t i = 0; i < s.n; i++) {
+            po_lone_step lone;
+            const po_mu *mu = po_plan_lone(p->scratch, naive, node, &s.choices[i], &lone);
+            lone.last = p->last;
+            s.form[i] = po_plan_add_form(p, mu, &lone, 0);
+        }
+        PO_PUSH(p->scratch, p->steps, p->n_steps, p->cap_steps, s);
+    }
+}
+
+/* --- measuring --- */
+
+enum { READING = 18 /* raised whenever printing or timing changes */ };
+
+static po_hash key_of(const planning *p, uint32_t form, uint32_t isa) {
+    po_hash key = po_hash_u64(po_hash_u64(p->options->key, p->keys[form].lo), p->keys[form].hi);
+    return po_hash_u64(key, READING * PO_ISAS + isa);
+}
+
+/* What is known of a form, in this run or the cache. */
+static bool recall(const planning *p, uint32_t form, uint32_t isa, double *seconds) {
+    const po_plan_readings *r = p->options->readings;
+    po_hash key = key_of(p, form, isa);
+    uint32_t i = r ? po_hash_map_get(r->known, key) : PO_NONE;
+    if (i != PO_NONE)
+        *seconds = r->seconds[i];
+    return i != PO_NONE || (p->options->cache && po_cache_get_fixed(p->options->cache, "kernel",
+                                                                    key, seconds, sizeof *seconds));
+}
+
+/* Keeps what is known of all forms, and how it compares with their estimates. What was passed over
+ * has 0 seconds. */
+static void remember(planning *p, uint32_t isa) {
+    po_plan_readings *r = p->options->readings;
+    for (uint32_t i = 0; r && i < p->n_bands; i++) {
+        po_hash key = key_of(p, p->bands[i].form, isa);
+        double seconds = p->seconds[p->bands[i].form];
+        if (seconds == 0 || po_hash_map_get(r->known, key) != PO_NONE)
+            continue;
+        po_hash_map_put(r->known, key, r->n);
+        PO_PUSH(r->arena, r->seconds, r->n, r->cap, seconds);
+    }
+    for (uint32_t i = 0; r && i < p->n_steps; i++)
+        for (uint32_t k = 0; k < p->steps[i].n; k++) {
+            uint32_t form = p->steps[i].form[k];
+            po_hash key = key_of(p, form, isa);
+            double seconds = p->seconds[form];
+            uint32_t at = po_hash_map_get(r->known, key);
+            if (at != PO_NONE && (r->seconds[at] != 0 || seconds == 0))
+                continue;
+            po_hash_map_put(r->known, key, r->n);
+            PO_PUSH(r->arena, r->seconds, r->n, r->cap, seconds);
+            uint32_t kind = kind_of(r, p->steps[i].choices[k].how);
+            if (seconds <= 0 || kind == PO_NONE)
+                continue;
+            r->kinds[kind].read += seconds;
+            r->kinds[kind].guessed += estimate(p->forms[form].mu);
+        }
+}
+
+/* By first form: what all steps that have it are estimated to take of the whole. */
+static const double *parts_of(const planning *p) {
+    double *parts = PO_NEW_N(p->scratch, double, p->n_forms), sum = 0;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const step *s = &p->steps[i];
+        double least = estimate(p->forms[s->form[0]].mu);
+        for (uint32_t k = 1; k < s->n; k++) {
+            double seconds = estimate(p->forms[s->form[k]].mu);
+            least = seconds < least ? seconds : least;
+        }
+        parts[s->form[0]] += least;
+        sum += least;
+    }
+    for (uint32_t i = 0; i < p->n_forms && sum > 0; i++)
+        parts[i] /= sum;
+    return parts;
+}
+
+/* Forms that are to be read in a round, and were not: `wanted` by form. */
+static void want(const planning *p, uint32_t round, const double *parts, bool *wanted) {
+    double estimates[PO_CHOICES_MAX], seconds[PO_CHOICES_MAX];
+    bool read[PO_CHOICES_MAX];
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const step *s = &p->steps[i];
+        for (uint32_t k = 0; k < s->n; k++) {
+            estimates[k] = estimate(p->forms[s->form[k]].mu);
+            seconds[k] = p->seconds[s->form[k]];
+        }
+        po_worth_step worth = {s->n, s->choices, estimates, seconds, parts[s->form[0]]};
+        (round == 0 ? po_worth_first : po_worth_then)(&worth, read);
+        for (uint32_t k = 0; k < s->n; k++)
+            wanted[s->form[k]] |= read[k] && seconds[k] == 0;
+    }
+}
+
+/* Times some forms, as long as there is time for readings. */
+static po_status read_some(planning *p, const uint32_t *which, uint32_t n, uint32_t isa) {
+    po_timed_kernel *batch = PO_NEW_N(p->scratch, po_timed_kernel, n);
+    for (uint32_t i = 0; i < n; i++)
+        batch[i] = p->forms[which[i]];
+    po_limit limit = po_limit_begin(p->ctx, p->options->until);
+    po_status status = po_ctx_poll(p->ctx);
+    if (status == PO_OK)
+        status = po_time_kernels(p->ctx, p->options->cc, isa, batch, n);
+    bool cut = po_limit_end(p->ctx, &limit, &status);
+    PO_TRY(status);
+    p->cut |= cut;
+    for (uint32_t i = 0; i < n; i++) {
+        p->seconds[which[i]] = batch[i].seconds;
+        if (p->options->cache && batch[i].seconds != 0 && !cut)
+            po_cache_put(p->options->cache, "kernel", key_of(p, which[i], isa), &batch[i].seconds,
+                         sizeof batch[i].seconds);
+    }
+    return PO_OK;
+}
+
+/* Times the forms that are wanted, those first whose steps take most of the whole (`weight`, by
+ * form; NULL: all alike): the time may end before all are read. */
+static po_status read_forms(planning *p, const bool *wanted, const double *weight, uint32_t isa) {
+    enum { AT_A_TIME = 32 };
+    uint32_t n = 0, *which = PO_NEW_N(p->scratch, uint32_t, p->n_forms);
+    for (uint32_t i = 0; i < p->n_forms; i++) {
+        if (!wanted[i])
+            continue;
+        uint32_t k = n++;
+        for (; weight && k > 0 && weight[which[k - 1]] < weight[i]; k--)
+            which[k] = which[k - 1];
+        which[k] = i;
+    }
+    if (n > 0 && !p->cut)
+        po_log(p->ctx, "timing %u of %u schedules of %u steps", n, p->n_forms, p->n_steps);
+    for (uint32_t at = 0; at < n && !p->cut; at += AT_A_TIME)
+        PO_TRY(read_some(p, which + at, n - at < AT_A_TIME ? n - at : AT_A_TIME, isa));
+    return PO_OK;
+}
+
+/* By form: what the steps that may have it take of the whole. */
+static const double *weights_of(const planning *p, const double *parts) {
+    double *weight = PO_NEW_N(p->scratch, double, p->n_forms);
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        for (uint32_t k = 0; k < p->steps[i].n; k++)
+            weight[p->steps[i].form[k]] =
+                fmax(weight[p->steps[i].form[k]], parts[p->steps[i].form[0]]);
+    return weight;
+}
+
+static po_status read_round(planning *p, uint32_t round, const double *parts, uint32_t isa) {
+    bool *wanted = PO_NEW_N(p->scratch, bool, p->n_forms);
+    want(p, round, parts, wanted);
+    return read_forms(p, wanted, weights_of(p, parts), isa);
+}
+
+po_status po_plan_measure_bands(planning *p) {
+    uint32_t isa = po_isa_of_machine();
+    bool *wanted = PO_NEW_N(p->scratch, bool, p->n_forms);
+    for (uint32_t i = 0; i < p->n_bands; i++) {
+        uint32_t form = p->bands[i].form;
+        wanted[form] = p->seconds[form] == 0 && !recall(p, form, isa, &p->seconds[form]);
+    }
+    PO_TRY(read_forms(p, wanted, NULL, isa));
+    remember(p, isa);
+    return PO_OK;
+}
+
+/* What is not known yet, and worth it, is timed. */
+static po_status measure(planning *p) {
+    enum { ROUNDS = 2 };
+    uint32_t isa = po_isa_of_machine();
+    for (uint32_t i = 0; i < p->n_forms; i++)
+        if (!recall(p, i, isa, &p->seconds[i]))
+            p->seconds[i] = 0;
+    const double *parts = parts_of(p);
+    for (uint32_t round = 0; round < ROUNDS; round++)
+        PO_TRY(read_round(p, round, parts, isa));
+    remember(p, isa);
+    return PO_OK;
+}
+
+/* The fastest choice of a step, by readings or by estimates; seconds, 0: there is none. What was
+ * read and found wrong is none. */
+static double least_of(const planning *p, step *s, bool read, bool measured) {
+    double best = 0;
+    for (uint32_t k = 0; k < s->n; k++) {
+        double known = p->seconds[s->form[k]];
+        double seconds = read                    ? known
+                         : measured && known < 0 ? 0
+                                                 : estimate(p->forms[s->form[k]].mu);
+        if (seconds > 0 && (best == 0 || seconds < best)) {
+            best = seconds;
+            s->best = k;
+        }
+    }
+    return best;
+}
+
+/* A step for which nothing was found to be right takes its region with it. */
+static void choose(planning *p, bool measured) {
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        step *s = &p->steps[i];
+        double best = least_of(p, s, measured, measured);
+        if (best == 0 && measured && p->cut) { /* not one was read in time */
+            best = least_of(p, s, false, true);
+            p->plans[s->plan].unread += best > 0;
+        }
+        if (best == 0)
+            p->plans[s->plan].failed =
+                po_arena_printf(p->arena, "step '%s' has no schedule that works",
+                                p->plans[s->plan].lowered.mu->nodes[s->node].name);
+    }
+}
+
+/* --- the whole --- */
+
+static double flops_of(po_arena *arena, const po_mu *mu, uint32_t node) {
+    double flops = 0;
+    for (uint32_t i = mu->nodes[node].first; i != PO_NONE; i = mu->nodes[i].next) {
+        const po_mu_statement *s = &mu->nodes[i].statement;
+        uint32_t n_kept, n_reduced, *kept, *reduced;
+        po_mu_labels_of(mu, s, arena, &n_kept, &kept, &n_reduced, &reduced);
+        double times = s->combine == PO_MU_ADD ? (double)s->n_in : 1;
+        for (uint32_t k = 0; k < n_kept; k++)
+            times *= (double)mu->labels[kept[k]].extent;
+        for (uint32_t k = 0; k < n_reduced; k++)
+            times *= (double)mu->labels[reduced[k]].extent;
+        flops += times;
+    }
+    return flops;
+}
+
+static void build(planning *p, po_arena *arena, uint32_t plan, bool measured) {
+    po_plan *to = &p->plans[plan];
+    to->n_steps = 0;
+    po_schedule s;
+    po_plan_step *rows = NULL;
+    uint32_t cap = 0;
+    po_schedule_start(&s, arena, to->lowered.mu, false);
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const step *st = &p->steps[i];
+        if (st->plan != plan)
+            continue;
+        if (st->band != PO_NONE) {
+            const band *b = &p->bands[st->band];
+            po_bands_apply(&s, &b->b);
+            po_plan_step row = po_plan_band_row(p, arena, b);
+            for (uint32_t k = 0; k < b->b.n; k++)
+                row.flops += flops_of(p->scratch, to->lowered.mu, b->b.node[k]);
+            PO_PUSH(arena, rows, to->n_steps, cap, row);
+            i += b->b.n - 1;
+            continue;
+        }
+        const po_choice *choice = &st->choices[st->best];
+        po_schedule_step(&s, st->node, choice);
+        po_text text;
+        po_text_init(&text, arena);
+        choice->how->tell(choice, &text);
+        po_plan_step row = {.name = to->lowered.mu->nodes[st->node].name,
+                            .schedule = text.data,
+                            .flops = flops_of(p->scratch, to->lowered.mu, st->node),
+                            .bytes = po_plan_traffic(p->scratch, to->lowered.mu, st->node),
+                            .seconds = measured ? p->seconds[st->form[st->best]] : 0};
+        for (uint32_t k = 0; k < st->n && measured; k++)
+            row.tried += p->seconds[st->form[k]] > 0;
+        PO_PUSH(arena, rows, to->n_steps, cap, row);
+    }
+    po_schedule_finish(&s);
+    to->mu = s.mu;
+    to->packed = s.packed;
+    to->n_packed = s.n_packed;
+    to->steps = rows;
+}
+
+/* Bytes of cache that one block may take. */
+enum { SHARED_LIMIT = 4 << 20 };
+
+/* Bands that are not what a muGraph can be are no bands. */
+static po_status build_checked(planning *p, uint32_t plan, bool measured) {
+    build(p, p->arena, plan, measured);
+    bool any = false;
+    for (uint32_t i = 0; i < p->n_steps; i++)
+        any |= p->steps[i].plan == plan && p->steps[i].band != PO_NONE;
+    if (!any)
+        return PO_OK;
+    po_status status = po_mu_check(p->ctx, p->plans[plan].mu, SHARED_LIMIT);
+    if (status != PO_BAD_INPUT)
+        return status;
+    po_log(p->ctx, "no bands: %s", p->ctx->error.message);
+    po_ctx_clear(p->ctx);
+    po_plan_part_bands(p, plan);
+    build(p, p->arena, plan, measured);
+    return PO_OK;
+}
+
+/* Lowers all regions and lists their steps. */
+static po_status lower_all(planning *p, const po_graph *graph, const po_regions *regions) {
+    for (uint32_t i = 0; i < regions->n; i++) {
+        po_plan *plan = &p->plans[i];
+        *plan = (po_plan){.region = &regions->regions[i]};
+        PO_TRY(po_ctx_poll(p->ctx));
+        po_status status =
+            po_lower_region(p->ctx, p->arena, graph, &regions->regions[i],
+                            po_arena_printf(p->arena, "region%u", i), &plan->lowered);
+        if (status == PO_UNSUPPORTED) {
+            plan->failed = po_arena_strdup(p->arena, p->ctx->error.message);
+            po_ctx_clear(p->ctx);
+            continue;
+        }
+        PO_TRY(status);
+        add_steps(p, i);
+    }
+    return PO_OK;
+}
+
+static planning planning_of(po_ctx *ctx, po_arena *arena, const po_plan_options *options,
+                            po_plan *plans) {
+    po_arena *scratch = po_arena_child(arena);
+    po_arena_own(arena, scratch);
+    return (planning){.ctx = ctx,
+                      .arena = arena,
+                      .scratch = scratch,
+                      .options = options,
+                      .plans = plans,
+                      .last = PO_NEW(scratch, po_step_values *),
+                      .known = po_hash_map_create(scratch)};
+}
+
+/* Seconds of a choice without timing it. */
+static double guess(const planning *p, uint32_t form, const po_scheduler *how, uint32_t isa,
+                    bool *unread) {
+    po_plan_readings *r = p->options->readings;
+    double seconds = 0;
+    *unread = !p->options->measure || isa >= PO_ISAS || !recall(p, form, isa, &seconds);
+    if (!*unread)
+        return seconds;
+    uint32_t kind = r ? kind_of(r, how) : PO_NONE;
+    bool scaled = kind != PO_NONE && r->kinds[kind].guessed > 0;
+    return estimate(p->forms[form].mu) *
+           (scaled ? r->kinds[kind].read / r->kinds[kind].guessed : 1);
+}
+
+po_status po_plan_estimate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                           const po_regions *regions, const po_plan_options *options,
+                           po_plan_guess *out) {
+    po_plan *plans = PO_NEW_N(arena, po_plan, regions->n);
+    planning p = planning_of(ctx, arena, options, plans);
+    uint32_t isa = po_isa_of_machine();
+    *out = (po_plan_guess){0};
+    PO_TRY(lower_all(&p, graph, regions));
+    for (uint32_t i = 0; i < regions->n; i++)
+        out->n_nodes += plans[i].failed ? regions->regions[i].n_nodes : 0;
+    bool *seen = PO_NEW_N(p.scratch, bool, p.n_forms);
+    for (uint32_t i = 0; i < p.n_steps; i++) {
+        double best = 0;
+        for (uint32_t k = 0; k < p.steps[i].n; k++) {
+            uint32_t form = p.steps[i].form[k];
+            bool unread;
+            double seconds = guess(&p, form, p.steps[i].choices[k].how, isa, &unread);
+            best = seconds > 0 && (best == 0 || seconds < best) ? seconds : best;
+            out->unread += unread && !seen[form];
+            seen[form] = true;
+        }
+        out->seconds += best;
+    }
+    po_arena_free(p.scratch);
+    return PO_OK;
+}
+
+/* The search for fused programs has the same time as the readings. */
+static po_status search_region(planning *p, po_plan *plan) {
+    po_limit limit = po_limit_begin(p->ctx, p->options->until);
+    po_status status = po_ctx_poll(p->ctx);
+    if (status == PO_OK)
+        status = po_search_region(p->ctx, p->arena, p->options, plan);
+    p->cut |= po_limit_end(p->ctx, &limit, &status);
+    return status;
+}
+
+po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                          const po_regions *regions, const po_plan_options *options,
+                          po_plan *plans) {
+    planning p = planning_of(ctx, arena, options, plans);
+    PO_TRY(lower_all(&p, graph, regions));
+    bool measured = options->measure;
+    if (measured) {
+        po_status status = measure(&p);
+        if (status == PO_UNSUPPORTED || status == PO_RUNTIME) {
+            po_log(ctx, "schedules are estimated: %s", ctx->error.message);
+            po_ctx_clear(ctx);
+            measured = false;
+        } else {
+            PO_TRY(status);
+        }
+    }
+    choose(&p, measured);
+    for (uint32_t i = 0; i < regions->n && measured; i++)
+        if (!plans[i].failed) {
+            build(&p, p.scratch, i, true);
+            po_plan_candidates(&p, i);
+        }
+    if (measured)
+        PO_TRY(po_plan_bands(&p));
+    for (uint32_t i = 0; i < regions->n; i++)
+        if (plans[i].lowered.mu) {
+            if (!plans[i].failed)
+                PO_TRY(build_checked(&p, i, measured));
+            if (!p.cut)
+                PO_TRY(search_region(&p, &plans[i]));
+        }
+    po_arena_free(p.scratch);
+    return PO_OK;
+}

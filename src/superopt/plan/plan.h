@@ -1,0 +1,84 @@
+/* Plans: each region of a model as a scheduled muGraph, ready to be printed. */
+#ifndef PO_SUPEROPT_PLAN_H
+#define PO_SUPEROPT_PLAN_H
+
+#include "cost/cost.h"
+#include "superopt/lower/lower.h"
+#include "superopt/plan/bands.h"
+#include "superopt/plan/check.h"
+#include "superopt/schedule/schedule.h"
+
+/* A step as it is worked, for people. */
+typedef struct po_plan_step {
+    const char *name, *schedule;
+    double flops;   /* of the naive step, multiply-adds as 2 */
+    double bytes;   /* from and to memory (po_plan_traffic) */
+    double seconds; /* on one thread, alone; 0: not measured */
+    uint32_t tried; /* choices that were timed */
+} po_plan_step;
+
+typedef struct po_plan {
+    const po_region *region;
+    po_lowered lowered;      /* the naive muGraph */
+    po_mu *mu;               /* scheduled */
+    const po_packed *packed; /* by WEIGHT number of mu */
+    uint32_t n_packed;
+    const po_plan_step *steps;
+    uint32_t n_steps;
+    const char *failed; /* why there is no muGraph; NULL: there is one */
+    uint32_t unread;    /* steps by estimate, which po_plan_options.until left no time for */
+} po_plan;
+
+/* What was read so far in a run, shared by the forms of a model that are planned one after the
+ * other: no step is timed twice, and what was not read is estimated by what was. */
+typedef struct po_plan_readings po_plan_readings;
+po_plan_readings *po_plan_readings_create(po_arena *arena);
+
+typedef struct po_plan_options {
+    bool exact;                 /* no algorithm that rounds worse */
+    bool measure;               /* else by estimate */
+    const char *cc;             /* as for po_cc_library */
+    po_cache *cache;            /* of readings; may be NULL */
+    po_hash key;                /* of the machine (po_cost_key) */
+    po_plan_readings *readings; /* may be NULL */
+    double until; /* as po_now counts: what is not read by then is estimated; 0: no such time */
+} po_plan_options;
+
+/* Plans all regions; steps of the same form are timed once. A region that cannot be lowered has
+ * `failed`. Fails only for what stops the run. */
+po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                          const po_regions *regions, const po_plan_options *options,
+                          po_plan *plans);
+
+/* Bytes that a naive step moves from and to memory, each tensor once: weights, and maps that the
+ * second cache does not hold. step PO_NONE: of the whole, what only passes between its steps left
+ * out. */
+double po_plan_traffic(po_arena *arena, const po_mu *naive, uint32_t step);
+/* The same of several steps, what passes between them left out; none: of the whole. */
+double po_plan_traffic_of(po_arena *arena, const po_mu *naive, const uint32_t *steps, uint32_t n);
+
+/* Seconds that all steps would take: what was read, or else FLOPs and bytes as the schedules of
+ * that kind which were read had them. Compiles nothing. */
+typedef struct po_plan_guess {
+    double seconds;
+    uint32_t n_nodes; /* in regions that cannot be lowered */
+    uint32_t unread;  /* schedules that po_plan_regions would have to time, at most */
+} po_plan_guess;
+po_status po_plan_estimate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
+                           const po_regions *regions, const po_plan_options *options,
+                           po_plan_guess *guess);
+
+/* One step alone, to be timed and looked at (po_check_step, `lone`): what it reads and writes lies
+ * in DEVICE tensors. */
+const po_mu *po_plan_lone(po_arena *arena, const po_mu *naive, uint32_t node,
+                          const po_choice *choice, po_lone_step *lone);
+
+/* The same of steps that follow one another, in bands or not (bands.h). */
+const po_mu *po_plan_lone_bands(po_arena *arena, const po_bands *bands, po_lone_step *lone);
+
+/* Puts what the search finds for the region's naive muGraph in the plan's place, where it is
+ * faster (search.h). */
+po_status po_search_region(po_ctx *ctx, po_arena *arena, const po_plan_options *options,
+                           po_plan *plan);
+
+#endif

@@ -1,0 +1,408 @@
+/* Products in register tiles: convolutions of any rank, stride and dilation, and matrix products.
+ * One operand has the lane (weights, packed in panels, or a value), the other gives one number for
+ * a whole vector. */
+#include "superopt/schedule/internal.h"
+
+enum { PANEL, ROWS, ROW, FETCH }; /* of po_choice.n */
+/* What is fetched while a panel is worked: the next one, nothing, what comes soon. */
+enum { NEXT, ALONE, SOON };
+enum { DISTANCE = 1 << 13 /* floats: what comes soon */ };
+/* Panels and rows: tiles that leave registers for a vector of weights a column and one number. */
+static const int64_t tiles[][2] = {{64, 6},  {64, 7},  {48, 8},  {48, 7},
+                                   {32, 14}, {32, 12}, {16, 14}, {64, 4}};
+
+static int64_t extent(const po_mu *mu, uint32_t label) {
+    return mu->labels[label].extent;
+}
+
+/* The kept label of `a` that moves it least: neighbours along it lie in neighbouring numbers. */
+static uint32_t row_label(const po_mu *mu, const po_naive_step *n) {
+    const po_mu_access *a = &n->s->in[n->a];
+    uint32_t best = PO_NONE;
+    for (uint32_t x = 0; x < mu->tensors[a->tensor].rank; x++)
+        for (uint32_t i = 0; i < a->axes[x].n; i++) {
+            uint32_t label = a->axes[x].terms[i].label;
+            if (!po_is_reduced(mu, n, label) && !po_mu_has(mu, &n->s->in[n->b], label) &&
+                (best == PO_NONE || extent(mu, label) >= extent(mu, best) / 2))
+                best = label;
+        }
+    return best;
+}
+
+/* A weight whose panels the lane may be cut into: the lane stands alone along its axis, or with
+ * whole multiples of the panel. */
+static bool panels_fit(const po_mu *mu, const po_naive_step *n, int64_t panel) {
+    const po_mu_access *b = &n->s->in[n->b];
+    uint32_t axis = po_access_axis(mu, b, n->lane);
+    if (axis == PO_NONE || mu->tensors[b->tensor].place != PO_MU_WEIGHT ||
+        mu->tensors[b->tensor].rank >= PO_MU_MAX_RANK || b->axes[axis].offset != 0)
+        return false;
+    for (uint32_t i = 0; i < b->axes[axis].n; i++) {
+        po_mu_term t = b->axes[axis].terms[i];
+        if (t.label == n->lane ? t.coef != 1 : t.coef % panel != 0)
+            return false;
+    }
+    const po_mu_index *out = po_mu_last_axis(mu, n->out);
+    for (uint32_t i = 0; i < out->n; i++)
+        if (out->terms[i].label != n->lane && out->terms[i].coef % PO_MU_VECTOR != 0)
+            return false;
+    return true;
+}
+
+/* Cycles a step of the sum takes in a tile of so many rows and vectors: two products a cycle, a
+ * vector of weights from the second cache every other one, and no less than a product's latency. */
+static double cycles(int64_t rows, int64_t vectors) {
+    enum { REGISTERS = 32 };
+    double work = (double)(rows * vectors) / 2, weights = 2 * (double)vectors;
+    if (vectors * (rows + 1) >= REGISTERS) /* no register is left for what is loaded */
+        work *= 1.1;
+    double most = work > weights ? work : weights;
+    return rows == 0 ? 0 : most < 4 ? 4 : most;
+}
+
+/* The same for all rows, an output. */
+static double cost_of(const int64_t tile[2], int64_t rows) {
+    int64_t vectors = tile[0] / PO_MU_VECTOR;
+    double whole = (double)(rows / tile[1]) * cycles(tile[1], vectors);
+    return (whole + cycles(rows % tile[1], vectors)) / (double)tile[0];
+}
+
+/* Labels of an access, each once: the kept ones, the reduced ones, the lane. False where an index
+ * can lie outside, or the elements that all of them reach would be far more than there are. */
+static bool labels_of(const po_mu *mu, const po_naive_step *n, const po_mu_access *access,
+                      uint32_t *labels, uint32_t *count) {
+    const po_mu_tensor *t = &mu->tensors[access->tensor];
+    int64_t reached = 1, held = 1;
+    *count = 0;
+    for (uint32_t pass = 0; pass < 3; pass++)
+        for (uint32_t x = 0; x < t->rank; x++)
+            for (uint32_t i = 0; i < access->axes[x].n; i++) {
+                uint32_t label = access->axes[x].terms[i].label;
+                bool there = (label == n->lane ? 2U : po_is_reduced(mu, n, label)) != pass;
+                for (uint32_t k = 0; k < *count; k++)
+                    there |= labels[k] == label;
+                if (there)
+                    continue;
+                if (*count == PO_MU_MAX_RANK)
+                    return false;
+                labels[(*count)++] = label;
+                reached *= extent(mu, label);
+            }
+    for (uint32_t x = 0; x < t->rank; x++)
+        held *= t->dims[x];
+    return reached <= 2 * held && po_mu_is_inside(mu, access);
+}
+
+/* Whether vectors of the lane lie side by side. */
+static bool lies_in_lanes(const po_mu *mu, const po_naive_step *n) {
+    const po_mu_access *b = &n->s->in[n->b];
+    uint32_t axis = po_access_axis(mu, b, n->lane);
+    return axis != PO_NONE && axis + 1 == mu->tensors[b->tensor].rank &&
+           po_mu_coef(&b->axes[axis], n->lane) == 1;
+}
+
+/* Products of two values: the second one's vectors are read where they lie, or from a copy that has
+ * the lane last. */
+static bool values_fit(const po_mu *mu, const po_naive_step *n) {
+    const po_mu_access *b = &n->s->in[n->b];
+    po_mu_place place = mu->tensors[b->tensor].place;
+    uint32_t labels[PO_MU_MAX_RANK], count;
+    if (place != PO_MU_DEVICE && place != PO_MU_INPUT)
+        return false;
+    const po_mu_index *out = po_mu_last_axis(mu, n->out);
+    for (uint32_t i = 0; i < out->n; i++)
+        if (out->terms[i].label != n->lane && out->terms[i].coef % PO_MU_VECTOR != 0)
+            return false;
+    return labels_of(mu, n, b, labels, &count);
+}
+
+/* The copy of the second operand with the lane last, in a step of its own; its access. */
+static po_mu_access turned_copy(po_schedule *s, const po_naive_step *n, const char *name) {
+    const po_mu *mu = s->naive;
+    const po_mu_access *b = &n->s->in[n->b];
+    uint32_t labels[PO_MU_MAX_RANK], count;
+    int64_t dims[PO_MU_MAX_RANK];
+    po_mu_index *axes = PO_NEW_N(s->arena, po_mu_index, PO_MU_MAX_RANK);
+    labels_of(mu, n, b, labels, &count);
+    for (uint32_t i = 0; i < count; i++)
+        dims[i] = extent(mu, labels[i]);
+    uint32_t tensor = po_mu_add_tensor(s->mu, "turned", PO_MU_DEVICE, count, dims);
+    po_mu_layout(s->mu, tensor, PO_MU_VECTOR, 0);
+    po_for_label *map = po_for_labels(s);
+    for (uint32_t i = 0; i < count; i++)
+        po_keep_label(s, map, labels[i]);
+    uint32_t at = po_mu_add_step(s->mu, po_arena_printf(s->arena, "%s, turned", name));
+    const po_mu_index *end = po_mu_last_axis(mu, b);
+    uint32_t row = PO_NONE;
+    for (uint32_t i = 0; i < end->n; i++)
+        if (end->terms[i].coef == 1)
+            row = end->terms[i].label;
+    if (count > 2)
+        at = po_mu_add_loop(s->mu, at, PO_MU_GRID, map[labels[0]].terms[0].label, 1);
+    uint32_t id = po_mu_add_statement(s->mu, at, PO_MU_SET);
+    po_mu_access out = po_mu_access_of(s->mu, tensor);
+    for (uint32_t i = 0; i < count; i++)
+        po_mu_at(s->mu, &out, i, 1, map[labels[i]].terms[0].label);
+    po_mu_access in = po_map_access(s, map, b);
+    po_mu_statement *copy = &s->mu->nodes[id].statement;
+    copy->out = out;
+    uint32_t operand = po_mu_operand(s->mu, id, in);
+    po_mu_item_of(s->mu, id, PO_MU_OPERAND, operand, 0, 0);
+    copy = &s->mu->nodes[id].statement;
+    copy->lane = map[n->lane].terms[0].label;
+    copy->vectors = 1;
+    if (row != PO_NONE && row != n->lane && !(count > 2 && row == labels[0])) {
+        copy->row = map[row].terms[0].label;
+        copy->rows = PO_MU_VECTOR;
+    }
+    /* As the naive step's labels have it. */
+    for (uint32_t i = 0; i < count; i++) {
+        po_mu_term *term = PO_NEW(s->arena, po_mu_term);
+        *term = (po_mu_term){labels[i], 1};
+        axes[i] = (po_mu_index){0, 1, term};
+    }
+    return (po_mu_access){tensor, axes};
+}
+
+/* Kept labels from the outermost: those that both operands have, then those of `a`. */
+typedef struct kept {
+    uint32_t n, label[PO_MU_MAX_DEPTH];
+} kept;
+
+static void add_kept(const po_mu *mu, const po_naive_step *n, uint32_t skip, kept *k) {
+    for (uint32_t x = 0; x < mu->tensors[n->s->out.tensor].rank; x++)
+        for (uint32_t i = n->s->out.axes[x].n; i-- > 0;) {
+            uint32_t label = n->s->out.axes[x].terms[i].label;
+            bool there = label == skip || label == n->lane;
+            for (uint32_t j = 0; j < k->n; j++)
+                there |= k->label[j] == label;
+            if (!there && k->n < PO_MU_MAX_DEPTH)
+                k->label[k->n++] = label;
+        }
+}
+
+/* How many floats of the weight a panel has. */
+static int64_t panel_size(const po_mu *mu, const po_naive_step *n, int64_t panel) {
+    const po_mu_tensor *t = &mu->tensors[n->s->in[n->b].tensor];
+    int64_t size = 1;
+    for (uint32_t x = 0; x < t->rank; x++)
+        size *= t->dims[x];
+    return size / extent(mu, n->lane) * panel;
+}
+
+/* Whether panels follow one another, so that the next one can be fetched, from memory. */
+static bool fetches(const po_mu *mu, const po_naive_step *n, uint32_t row, int64_t panel) {
+    enum { FAR = 1 << 18 /* floats: no second cache holds the weight beside all else */ };
+    const po_mu_tensor *t = &mu->tensors[n->s->in[n->b].tensor];
+    kept k = {0};
+    int64_t size = 1;
+    add_kept(mu, n, row, &k);
+    for (uint32_t x = 0; x < t->rank; x++)
+        size *= t->dims[x];
+    return k.n == 0 && panel > 0 && extent(mu, n->lane) > panel && size >= FAR;
+}
+
+/* Panels for a number of lanes that is none of whole vectors, 1000 classes: the largest of equal
+ * parts that pad least, by a twentieth at most; 0: none. In one piece rows of a weight would be
+ * read 64 lanes at a time, in strides: 13 GB/s instead of 35. */
+static int64_t equal_parts(int64_t lanes) {
+    enum { LARGEST = 8 * PO_MU_VECTOR, LEAST = 2 * PO_MU_VECTOR };
+    int64_t best = 0, best_pad = 0;
+    for (int64_t part = LARGEST; part >= LEAST; part--) {
+        int64_t pad = (PO_MU_VECTOR - part % PO_MU_VECTOR) % PO_MU_VECTOR;
+        if (lanes % part == 0 && lanes > part && 20 * pad <= part &&
+            (best == 0 || pad * best < best_pad * part)) {
+            best = part;
+            best_pad = pad;
+        }
+    }
+    return best;
+}
+
+static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
+    enum { TILES = sizeof tiles / sizeof tiles[0], MOST_TILES = 3 };
+    po_naive_step p;
+    if (!po_naive_step_of(naive, step, &p) || !p.product)
+        return n;
+    int64_t lanes = extent(naive, p.lane);
+    uint32_t row = row_label(naive, &p);
+    int64_t rows = row == PO_NONE ? 1 : extent(naive, row);
+    bool weight = naive->tensors[p.s->in[p.b].tensor].place == PO_MU_WEIGHT;
+    if (!weight && (row == PO_NONE || !values_fit(naive, &p)))
+        return n;
+    uint32_t first = n;
+    bool seen[TILES] = {false};
+    int64_t parts = weight && lanes % PO_MU_VECTOR != 0 ? equal_parts(lanes) : 0;
+    if (parts > 0 && !panels_fit(naive, &p, parts))
+        parts = 0;
+    for (uint32_t taken = 0; taken < MOST_TILES && n < PO_CHOICES_MAX; taken++) {
+        uint32_t best = TILES;
+        for (uint32_t i = 0; i < TILES; i++) {
+            int64_t panel = tiles[i][0];
+            if (!seen[i] && (lanes % PO_MU_VECTOR == 0 ? lanes % panel == 0 : panel == 64) &&
+                (!weight || panels_fit(naive, &p, lanes % panel ? lanes : panel)) &&
+                (best == TILES || cost_of(tiles[i], rows) < cost_of(tiles[best], rows)))
+                best = i;
+        }
+        /* Tiles higher than the map are all the same to it. */
+        if (best == TILES || (taken && tiles[best][1] > rows))
+            break;
+        seen[best] = true;
+        choices[n] = (po_choice){.how = &po_schedule_direct};
+        choices[n].n[PANEL] = lanes % PO_MU_VECTOR ? parts : tiles[best][0];
+        choices[n].n[ROWS] = tiles[best][1] < rows ? tiles[best][1] : rows;
+        choices[n].n[ROW] = row == PO_NONE ? -1 : (int64_t)row;
+        n++;
+    }
+    if (parts > 0 && n > first && n < PO_CHOICES_MAX) { /* without padding */
+        choices[n] = choices[first];
+        choices[n++].n[PANEL] = 0;
+    }
+    /* The processor may see by itself what comes next. A panel that is read once, or that does not
+     * stay in the second cache beside the next one, is fetched as it comes. */
+    for (uint32_t i = first, end = n; i < end && i < first + 2 && n < PO_CHOICES_MAX; i++) {
+        enum { BESIDE = 1 << 16 /* floats */ };
+        if (!weight || row == PO_NONE || !fetches(naive, &p, row, choices[i].n[PANEL]))
+            break;
+        int64_t size = panel_size(naive, &p, choices[i].n[PANEL]);
+        choices[n] = choices[i];
+        choices[n++].n[FETCH] = ALONE;
+        if (size > DISTANCE && (size > BESIDE || choices[i].n[ROWS] >= rows))
+            choices[i].n[FETCH] = SOON;
+    }
+    return n;
+}
+
+static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
+    const po_mu *mu = s->naive;
+    po_naive_step n;
+    po_naive_step_of(mu, step, &n);
+    int64_t lanes = extent(mu, n.lane), panel = choice->n[PANEL] ? choice->n[PANEL] : lanes;
+    uint32_t row = choice->n[ROW] < 0 ? PO_NONE : (uint32_t)choice->n[ROW];
+    int64_t rows = row == PO_NONE ? 1 : extent(mu, row);
+    bool weight = mu->tensors[n.s->in[n.b].tensor].place == PO_MU_WEIGHT, turned = false;
+    po_mu_access other = n.s->in[n.b];
+    if (!weight && !lies_in_lanes(mu, &n)) {
+        other = turned_copy(s, &n, mu->nodes[step].name);
+        turned = true;
+    }
+    po_for_label *map = po_for_labels(s);
+    /* The lane: within a panel, and the panel's number. */
+    uint32_t within = po_mu_add_label(s->mu, mu->labels[n.lane].name, panel), number = PO_NONE;
+    map[n.lane].n = 1;
+    map[n.lane].terms[0] = (po_mu_term){within, 1};
+    if (lanes > panel) {
+        number = po_mu_add_label(s->mu, "b", lanes / panel);
+        map[n.lane].terms[map[n.lane].n++] = (po_mu_term){number, panel};
+    }
+    po_keep_labels(s, map, &n);
+    /* Weights: panels, the taps outside and the channels inside, as they are read. */
+    const po_mu_access *a = &n.s->in[n.a], *b = &n.s->in[n.b];
+    po_panels p = {.weight_tensor = b->tensor,
+                   .split = po_access_axis(mu, b, n.lane),
+                   .panel = (panel + PO_MU_VECTOR - 1) / PO_MU_VECTOR * PO_MU_VECTOR};
+    if (p.panel != panel && panel < lanes)
+        p.within = panel;
+    uint32_t reduced[PO_MU_MAX_RANK], n_reduced = 0;
+    uint32_t a_rank = mu->tensors[a->tensor].rank;
+    for (uint32_t x = 0; x < a_rank; x++)
+        for (uint32_t i = 0; i < a->axes[x].n; i++) {
+            uint32_t label = a->axes[x].terms[i].label;
+            if (po_is_reduced(mu, &n, label) && n_reduced < PO_MU_MAX_RANK)
+                reduced[n_reduced++] = label;
+        }
+    uint32_t b_rank = mu->tensors[b->tensor].rank;
+    for (uint32_t i = 0; i < n_reduced; i++) {
+        uint32_t axis = po_access_axis(mu, b, reduced[i]);
+        bool there = axis == PO_NONE || axis == p.split;
+        for (uint32_t k = 0; k < p.n_order; k++)
+            there |= p.order[k] == axis;
+        if (!there)
+            p.order[p.n_order++] = axis;
+    }
+    for (uint32_t x = 0; x < b_rank; x++) {
+        bool there = x == p.split;
+        for (uint32_t k = 0; k < p.n_order; k++)
+            there |= p.order[k] == x;
+        if (!there) {
+            memmove(&p.order[1], &p.order[0], p.n_order++ * sizeof *p.order);
+            p.order[0] = x;
+        }
+    }
+    uint32_t weights = weight ? po_pack_weight(s, &p) : PO_NONE;
+    /* Loops: groups and panels, then the outer rows. */
+    uint32_t at = po_mu_add_step(s->mu, mu->nodes[step].name), grids = 0;
+    kept k = {0};
+    add_kept(mu, &n, row, &k);
+    if (number != PO_NONE) {
+        at = po_mu_add_loop(s->mu, at, PO_MU_GRID, number, 1);
+        grids++;
+    }
+    for (uint32_t i = 0; i < k.n && grids < 2; i++, grids++)
+        at = po_mu_add_loop(s->mu, at, PO_MU_GRID, map[k.label[i]].terms[0].label, 1);
+    if (grids == 0 && row != PO_NONE && extent(mu, row) >= 4 * choice->n[ROWS])
+        at = po_mu_add_loop(s->mu, at, PO_MU_GRID, map[row].terms[0].label, 2 * choice->n[ROWS]);
+    /* The tile, and what is fused to it. */
+    uint32_t scope = at;
+    po_mu_access replaced[PO_MU_MAX_INPUTS], out;
+    replaced[n.a].tensor = PO_NONE;
+    if (weight)
+        replaced[n.b] = po_panel_access(s, map, b, &p, weights);
+    else if (turned)
+        replaced[n.b] =
+            po_map_access_on(s, map, &other, s->mu->tensors[other.tensor].rank, other.tensor);
+    else
+        replaced[n.b].tensor = PO_NONE;
+    uint32_t reg = PO_NONE;
+    if (n.tail) {
+        const po_mu_tensor *t = &mu->tensors[n.s->out.tensor];
+        reg = po_mu_add_tensor(s->mu, "p", PO_MU_REGISTER, t->rank, t->dims);
+        s->mu->tensors[reg].scope = scope;
+        s->tensor[n.s->out.tensor] = reg;
+    }
+    out = po_map_access(s, map, &n.s->out);
+    uint32_t id = po_map_statement(s, at, map, n.s, &out, replaced);
+    uint32_t *order = PO_NEW_N(s->arena, uint32_t, PO_MU_MAX_DEPTH + PO_MU_MAX_RANK), n_order = 0;
+    if (number != PO_NONE)
+        order[n_order++] = number;
+    for (uint32_t i = 0; i < k.n; i++)
+        order[n_order++] = map[k.label[i]].terms[0].label;
+    for (uint32_t i = 0; i < n_reduced; i++)
+        order[n_order++] = map[reduced[i]].terms[0].label;
+    po_mu_statement *main = &s->mu->nodes[id].statement;
+    main->lane = within;
+    /* A lone row reads a panel as it lies in memory. */
+    int64_t most = rows == 1 && panel < lanes ? panel : 64;
+    main->vectors = (uint32_t)(((panel < most ? panel : most) + PO_MU_VECTOR - 1) / PO_MU_VECTOR);
+    main->row = row == PO_NONE ? PO_NONE : map[row].terms[0].label;
+    main->rows = row == PO_NONE ? 1 : (uint32_t)choice->n[ROWS];
+    main->order = order;
+    main->n_order = n_order;
+    /* While a panel is worked the next one comes from memory. */
+    if (weight && number != PO_NONE && k.n == 0 && row != PO_NONE && choice->n[FETCH] != ALONE) {
+        main->ahead = 1;
+        for (uint32_t x = 1; x < s->mu->tensors[weights].rank; x++)
+            main->ahead *= s->mu->tensors[weights].dims[x];
+        if (choice->n[FETCH] == SOON)
+            main->ahead = DISTANCE;
+        main->ahead_of = n.b;
+    }
+    if (n.tail) {
+        po_mu_access y = po_map_access(s, map, n.out);
+        po_map_statement(s, at, map, n.tail, &y, NULL);
+    }
+}
+
+static int64_t family(const po_choice *choice) {
+    return choice->n[ALONE];
+}
+
+static void tell(const po_choice *choice, po_text *text) {
+    po_text_printf(text, "direct, tile %lldx%lld%s", (long long)choice->n[ROWS],
+                   (long long)(choice->n[PANEL] ? choice->n[PANEL] : 64),
+                   choice->n[FETCH] == ALONE  ? ", nothing fetched ahead"
+                   : choice->n[FETCH] == SOON ? ", fetched as it comes"
+                                              : "");
+}
+
+const po_scheduler po_schedule_direct = {"direct", PO_ORDERS_SUMS, list, apply, family, tell};

@@ -1,0 +1,445 @@
+/* Products of a map or matrix with a weight by Strassen's algorithm, once: rows, channels and
+ * outputs in halves, 7 products of quarters for 8. The inputs' sums are made first, for all rows
+ * or, where there are many, block by block; the weights' sums are made in registers, where a tile
+ * of rows reads a vector of each of two quarters, so that the model keeps its own weights and
+ * nothing is written for them.
+ *
+ * V. Strassen, "Gaussian elimination is not optimal", Numerische Mathematik 13 (1969). */
+#include "superopt/schedule/internal.h"
+
+enum { SLICE, PANEL, ROWS, BLOCK }; /* of po_choice.n; BLOCK: rows of a half's first label */
+enum { PRODUCTS = 7, PAD = 16, MOST_KEPT = 3 };
+enum {
+    LEAST = 48 /* of a half, for a gain */,
+    MOST_SLICE = 512 /* quarters in the second cache */
+};
+
+#define N(x)                                                                                       \
+    { x, 1 }
+/* Quarters 11, 12, 21, 22 of inputs (row, channel) by product; those that are quarters themselves
+ * stand last. */
+static const po_rational of_inputs[PRODUCTS * 4] = {
+    N(1), N(0), N(0), N(1), N(-1), N(0), N(1), N(0), N(0), N(1), N(0), N(-1), N(0), N(0),
+    N(1), N(1), N(1), N(1), N(0),  N(0), N(1), N(0), N(0), N(0), N(0), N(0),  N(0), N(1)};
+enum { SUMS = 5 /* products of sums of inputs */ };
+/* Of weights: one quarter (channel, output), plus or minus another. */
+typedef struct sum_of_two {
+    uint8_t channel, output;
+    int8_t sign; /* of the other; 0: none */
+    uint8_t other_channel, other_output;
+    bool fetches; /* the next panel's of its first quarter: each is fetched by one product */
+} sum_of_two;
+static const sum_of_two of_weights[PRODUCTS] = {
+    {0, 0, 1, 1, 1, false}, {0, 0, 1, 0, 1, false}, {1, 0, 1, 1, 1, false}, {0, 0, 0, 0, 0, true},
+    {1, 1, 0, 0, 0, true},  {0, 1, -1, 1, 1, true}, {1, 0, -1, 0, 0, true}};
+/* Products by quarter of the outputs (row, output). */
+static const po_rational of_outputs[4 * PRODUCTS] = {
+    N(1), N(0), N(1), N(0), N(-1), N(0), N(1), N(0), N(0), N(0), N(0),  N(1), N(1), N(0),
+    N(0), N(0), N(0), N(1), N(0),  N(0), N(1), N(1), N(1), N(0), N(-1), N(0), N(1), N(0)};
+#undef N
+
+typedef struct parts {
+    po_naive_step n;
+    uint32_t n_kept, kept[MOST_KEPT]; /* of the inputs; the first one is halved */
+    uint32_t c, w_k, w_c;             /* channels; axes of the weight */
+    int64_t half[3];                  /* rows, channels, outputs */
+    int64_t tiles;                    /* rows of a half by the other kept labels */
+} parts;
+
+static int64_t extent(const po_mu *mu, uint32_t label) {
+    return mu->labels[label].extent;
+}
+
+static bool lone_label(const po_mu_index *index, uint32_t label) {
+    return index->n == 1 && index->terms[0].label == label && index->terms[0].coef == 1 &&
+           index->offset == 0;
+}
+
+/* The weight's axes: outputs, channels, and such of one element. */
+static bool find_weight(const po_mu *mu, parts *p) {
+    const po_mu_access *b = &p->n.s->in[p->n.b];
+    const po_mu_tensor *t = &mu->tensors[b->tensor];
+    p->w_k = po_access_axis(mu, b, p->n.lane);
+    p->w_c = po_access_axis(mu, b, p->c);
+    if (t->place != PO_MU_WEIGHT || t->rank >= PO_MU_MAX_RANK || p->w_k == PO_NONE ||
+        p->w_c == PO_NONE)
+        return false;
+    for (uint32_t x = 0; x < t->rank; x++)
+        if (x == p->w_k   ? !lone_label(&b->axes[x], p->n.lane)
+            : x == p->w_c ? !lone_label(&b->axes[x], p->c)
+                          : b->axes[x].n > 0)
+            return false;
+    return true;
+}
+
+static bool find_parts(const po_mu *mu, uint32_t step, parts *p) {
+    *p = (parts){.c = PO_NONE};
+    if (!po_naive_step_of(mu, step, &p->n) || !p->n.product || !p->n.s->fresh)
+        return false;
+    const po_mu_access *a = &p->n.s->in[p->n.a], *o = p->n.out;
+    const po_mu_tensor *t = &mu->tensors[a->tensor];
+    if (t->rank < 2 || (t->place != PO_MU_DEVICE && t->place != PO_MU_INPUT))
+        return false;
+    const po_mu_index *last = po_mu_last_axis(mu, a);
+    if (last->n != 1 || !lone_label(last, last->terms[0].label) ||
+        !po_is_reduced(mu, &p->n, last->terms[0].label))
+        return false;
+    p->c = last->terms[0].label;
+    for (uint32_t x = 0; x + 1 < t->rank; x++) {
+        int64_t least, most;
+        if (a->axes[x].n == 0)
+            continue;
+        uint32_t label = a->axes[x].terms[0].label;
+        po_mu_range(mu, a, x, &least, &most);
+        if (a->axes[x].n > 1 || p->n_kept == MOST_KEPT || po_is_reduced(mu, &p->n, label) ||
+            po_access_axis(mu, a, label) != x || least < 0 || most >= t->dims[x])
+            return false;
+        p->kept[p->n_kept++] = label;
+    }
+    if (p->n_kept == 0 || !find_weight(mu, p))
+        return false;
+    for (uint32_t x = 0; x < mu->tensors[o->tensor].rank; x++)
+        if (o->axes[x].n > 1 || (o->axes[x].n == 1 && o->axes[x].terms[0].coef != 1))
+            return false;
+    p->half[0] = (extent(mu, p->kept[0]) + 1) / 2;
+    p->half[1] = extent(mu, p->c) / 2;
+    p->half[2] = extent(mu, p->n.lane) / 2;
+    p->tiles = p->half[0];
+    for (uint32_t i = 1; i < p->n_kept; i++)
+        p->tiles *= extent(mu, p->kept[i]);
+    bool even = extent(mu, p->kept[0]) % 2 == 0;
+    return (even || t->place == PO_MU_DEVICE) && extent(mu, p->kept[0]) > 1 &&
+           extent(mu, p->c) % (INT64_C(2) * PO_MU_VECTOR) == 0 &&
+           extent(mu, p->n.lane) % (INT64_C(2) * PO_MU_VECTOR) == 0;
+}
+
+/* Rows of a block, of the halved label: the least divisor that gives enough of them. */
+static int64_t block_of(const parts *p) {
+    int64_t of_one = p->tiles / p->half[0];
+    for (int64_t rows = 1; rows < p->half[0]; rows++)
+        if (p->half[0] % rows == 0 && rows * of_one >= LEAST)
+            return rows;
+    return p->half[0];
+}
+
+static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
+    static const int64_t panels[][2] = {{48, 8}, {64, 6}, {32, 14}};
+    parts p;
+    if (!find_parts(naive, step, &p) || p.tiles < LEAST || p.half[1] < LEAST || p.half[2] < LEAST)
+        return n;
+    int64_t slice = MOST_SLICE - MOST_SLICE % PO_MU_VECTOR;
+    while (p.half[1] % slice != 0)
+        slice -= PO_MU_VECTOR;
+    if (slice < INT64_C(2) * PO_MU_VECTOR)
+        return n;
+    for (uint32_t i = 0; i < sizeof panels / sizeof panels[0]; i++) {
+        if (p.half[2] % panels[i][0] != 0 || n == PO_CHOICES_MAX)
+            continue;
+        choices[n] = (po_choice){.how = &po_schedule_strassen};
+        choices[n].n[SLICE] = slice;
+        choices[n].n[PANEL] = panels[i][0];
+        choices[n].n[ROWS] = panels[i][1];
+        choices[n++].n[BLOCK] = block_of(&p);
+    }
+    return n;
+}
+
+/* --- building --- */
+
+typedef struct build {
+    po_schedule *s;
+    const parts *p;
+    const po_choice *choice;
+    po_for_label *map;
+    uint32_t kept[MOST_KEPT];
+    uint32_t u, h, j, g;  /* product; halves of rows, channels, outputs */
+    uint32_t rb;          /* block of the halved label */
+    uint32_t tile;        /* row of a block, or of a half */
+    uint32_t c, cb, k, b; /* channel, slice, output, panel */
+    int64_t rows;         /* of a block */
+    bool direct;          /* a row is one label: quarters of inputs are read where they are */
+} build;
+
+static uint32_t label(build *z, const char *name, int64_t n) {
+    return n == 1 ? PO_NONE : po_mu_add_label(z->s->mu, name, n);
+}
+
+static uint32_t table(build *z, const char *name, const int64_t *dims, const po_rational *values) {
+    uint32_t id = po_mu_add_tensor(z->s->mu, name, PO_MU_TABLE, 3, dims);
+    z->s->mu->tensors[id].table = values;
+    return id;
+}
+
+static po_mu_access by(build *z, uint32_t tensor, const uint32_t *labels) {
+    return po_access_by(z->s->mu, tensor, labels);
+}
+
+/* A row of a half by its kept labels. */
+static void at_tile(build *z, po_mu_access *access, uint32_t axis) {
+    int64_t coef = 1;
+    for (uint32_t i = z->p->n_kept; i-- > 0;) {
+        po_mu_at(z->s->mu, access, axis, coef, z->kept[i]);
+        coef *= extent(z->s->mu, z->kept[i]);
+    }
+}
+
+static uint32_t product(build *z, uint32_t parent, po_mu_access out, po_mu_access a,
+                        po_mu_access b) {
+    return po_add_product(z->s->mu, parent, out, a, b);
+}
+
+static uint32_t loop(build *z, uint32_t parent, po_mu_loop_kind kind, uint32_t l) {
+    return l == PO_NONE ? parent : po_mu_add_loop(z->s->mu, parent, kind, l, 1);
+}
+
+static uint32_t kept_loops(build *z, uint32_t at, po_mu_loop_kind first) {
+    for (uint32_t i = 0; i < z->p->n_kept; i++)
+        at = loop(z, at, i ? PO_MU_FOR : first, z->kept[i]);
+    return at;
+}
+
+static void prepare(build *z) {
+    const parts *p = z->p;
+    const po_mu *naive = z->s->naive;
+    int64_t slice = z->choice->n[SLICE], panel = z->choice->n[PANEL];
+    int64_t block = z->choice->n[BLOCK];
+    uint32_t longer = 0;
+    z->tile = PO_NONE;
+    for (uint32_t i = 0; i < p->n_kept; i++) {
+        int64_t n = i ? extent(naive, p->kept[i]) : block;
+        z->kept[i] = po_mu_add_label(z->s->mu, naive->labels[p->kept[i]].name, n);
+        z->map[p->kept[i]] = (po_for_label){1, {{z->kept[i], 1}}};
+        longer += n > 1;
+        z->tile = n > 1 ? z->kept[i] : z->tile;
+    }
+    z->u = label(z, "u", PRODUCTS);
+    z->h = label(z, "h", 2);
+    z->j = label(z, "j", 2);
+    z->g = label(z, "g", 2);
+    z->rb = label(z, "rb", p->half[0] / block);
+    z->rows = p->tiles / p->half[0] * block;
+    z->direct = longer == 1;
+    if (!z->direct)
+        z->tile = label(z, "t", z->rows);
+    z->k = label(z, "k", panel);
+    z->b = label(z, "b", p->half[2] / panel);
+    z->cb = label(z, "cb", p->half[1] / slice);
+    po_for_label *row = &z->map[p->kept[0]], *k = &z->map[p->n.lane];
+    if (z->rb != PO_NONE)
+        row->terms[row->n++] = (po_mu_term){z->rb, block};
+    k->terms[k->n++] = (po_mu_term){z->k, 1};
+    if (z->b != PO_NONE)
+        k->terms[k->n++] = (po_mu_term){z->b, panel};
+}
+
+/* What stands for a channel: within its slice or, without slices, its half. */
+static void set_channel(build *z, bool sliced) {
+    po_for_label *c = &z->map[z->p->c];
+    z->c = label(z, sliced ? "ci" : "c", sliced ? z->choice->n[SLICE] : z->p->half[1]);
+    *c = (po_for_label){1, {{z->c, 1}}};
+    if (sliced)
+        c->terms[c->n++] = (po_mu_term){z->cb, z->choice->n[SLICE]};
+}
+
+static void transform_inputs(build *z, uint32_t at, uint32_t to, int64_t sums) {
+    const parts *p = z->p;
+    po_mu *mu = z->s->mu;
+    po_for_label *row = &z->map[p->kept[0]], *c = &z->map[p->c];
+    set_channel(z, false);
+    row->terms[row->n++] = (po_mu_term){z->h, p->half[0]};
+    c->terms[c->n++] = (po_mu_term){z->j, p->half[1]};
+    uint32_t u = sums == PRODUCTS ? z->u : label(z, "us", sums);
+    at = po_mu_add_loop(mu, kept_loops(z, at, z->rb == PO_NONE ? PO_MU_GRID : PO_MU_FOR),
+                        PO_MU_LANES, z->c, 0);
+    po_mu_access out = by(z, to, (uint32_t[]){u, PO_NONE, z->c});
+    at_tile(z, &out, 1);
+    uint32_t quarters = table(z, "a", (int64_t[]){sums, 2, 2}, of_inputs);
+    uint32_t id = product(z, at, out, by(z, quarters, (uint32_t[]){u, z->h, z->j}),
+                          po_map_access(z->s, z->map, &p->n.s->in[p->n.a]));
+    mu->nodes[id].statement.ahead = 4 * p->half[1]; /* about two rows further */
+    mu->nodes[id].statement.ahead_of = 1;
+    row->n--;
+}
+
+/* Moves an access by a number of steps of a naive label. */
+static void shift(build *z, po_mu_access *to, const po_mu_access *from, uint32_t label, int64_t n) {
+    for (uint32_t x = 0; x < z->s->naive->tensors[from->tensor].rank; x++)
+        if (n != 0 && po_mu_coef(&from->axes[x], label) != 0)
+            po_mu_at(z->s->mu, to, x, n * po_mu_coef(&from->axes[x], label), PO_NONE);
+}
+
+/* A quarter of the weight, in panels: [panels][other axes][channels][panel]. */
+static po_mu_access quarter(build *z, const po_panels *panels, uint32_t packed, uint32_t channel,
+                            uint32_t output) {
+    const parts *p = z->p;
+    po_mu_access a = po_panel_access(z->s, z->map, &p->n.s->in[p->n.b], panels, packed);
+    uint32_t last = z->s->mu->tensors[packed].rank - 1;
+    if (channel != 0)
+        po_mu_at(z->s->mu, &a, last - 1, p->half[1], PO_NONE);
+    if (output != 0)
+        po_mu_at(z->s->mu, &a, 0, p->half[2] / panels->panel, PO_NONE);
+    return a;
+}
+
+/* Product u of quarters: m[u] += (sum of inputs) * (sum of weights). */
+static void multiply(build *z, uint32_t at, uint32_t u, uint32_t v, uint32_t m,
+                     const po_panels *panels, uint32_t packed) {
+    const parts *p = z->p;
+    const sum_of_two *q = &of_weights[u];
+    const po_mu_access *from = &p->n.s->in[p->n.a];
+    po_mu *mu = z->s->mu;
+    po_mu_access a, out = by(z, m, (uint32_t[]){z->b, PO_NONE, z->tile, z->k});
+    if (u >= SUMS && z->direct) {
+        a = po_map_access(z->s, z->map, from);
+        shift(z, &a, from, p->kept[0], u == SUMS ? 0 : p->half[0]);
+        shift(z, &a, from, p->c, u == SUMS ? 0 : p->half[1]);
+    } else {
+        a = by(z, v, (uint32_t[]){PO_NONE, z->tile, z->c});
+        po_mu_at(mu, &a, 0, u, PO_NONE);
+        if (z->cb != PO_NONE)
+            po_mu_at(mu, &a, 2, z->choice->n[SLICE], z->cb);
+    }
+    po_mu_at(mu, &out, 1, u, PO_NONE);
+    uint32_t id = po_mu_add_statement(mu, at, PO_MU_ADD);
+    po_mu_statement *s = &mu->nodes[id].statement;
+    s->out = out;
+    s->fresh = true;
+    uint32_t x = po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, a), 0, 0);
+    uint32_t one = po_mu_operand(mu, id, quarter(z, panels, packed, q->channel, q->output));
+    uint32_t y = po_mu_item_of(mu, id, PO_MU_OPERAND, one, 0, 0);
+    if (q->sign != 0) {
+        po_mu_access b = quarter(z, panels, packed, q->other_channel, q->other_output);
+        uint32_t other = po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, b), 0, 0);
+        y = po_mu_item_of(mu, id, q->sign > 0 ? PO_MU_PLUS : PO_MU_MINUS, y, other, 0);
+    }
+    po_mu_item_of(mu, id, PO_MU_TIMES, x, y, 0);
+    s = &mu->nodes[id].statement;
+    s->lane = z->k;
+    s->vectors = (uint32_t)(z->choice->n[PANEL] / PO_MU_VECTOR);
+    s->row = z->tile;
+    s->rows = (uint32_t)z->choice->n[ROWS];
+    if (q->fetches) { /* the next panel comes from memory meanwhile */
+        s->ahead = 2 * p->half[1] * panels->panel;
+        s->ahead_of = one;
+    }
+}
+
+static void multiply_all(build *z, uint32_t at, uint32_t v, uint32_t m) {
+    const parts *p = z->p;
+    const po_mu_access *b = &p->n.s->in[p->n.b];
+    po_panels panels = {.weight_tensor = b->tensor, .split = p->w_k, .panel = z->choice->n[PANEL]};
+    for (uint32_t x = 0; x < z->s->naive->tensors[b->tensor].rank; x++)
+        if (x != p->w_k && x != p->w_c)
+            panels.order[panels.n_order++] = x;
+    panels.order[panels.n_order++] = p->w_c;
+    uint32_t packed = po_pack_weight(z->s, &panels);
+    for (uint32_t u = 0; u < PRODUCTS; u++)
+        multiply(z, at, u, v, m, &panels, packed);
+}
+
+static void transform_outputs(build *z, uint32_t at, uint32_t from) {
+    const parts *p = z->p;
+    const po_naive_step *n = &p->n;
+    po_mu *mu = z->s->mu;
+    uint32_t lanes = po_mu_add_loop(mu, kept_loops(z, at, PO_MU_FOR), PO_MU_LANES, z->k, 0);
+    int64_t dims[PO_MU_MAX_RANK] = {p->half[2] / z->choice->n[PANEL]};
+    uint32_t labels[PO_MU_MAX_RANK] = {z->b}, rank = 1;
+    for (uint32_t i = 0; i < p->n_kept; i++, rank++) {
+        labels[rank] = z->kept[i];
+        dims[rank] = extent(mu, z->kept[i]);
+    }
+    const uint32_t halves[] = {z->h, z->g};
+    for (uint32_t i = 0; i < 2; i++, rank++) {
+        labels[rank] = halves[i];
+        dims[rank] = 2;
+    }
+    labels[rank] = z->k;
+    dims[rank++] = z->choice->n[PANEL];
+    uint32_t out = po_mu_add_tensor(mu, "p", PO_MU_REGISTER, rank, dims);
+    mu->tensors[out].scope = lanes;
+    po_mu_access m = by(z, from, (uint32_t[]){z->b, z->u, PO_NONE, z->k});
+    at_tile(z, &m, 2);
+    uint32_t quarters = table(z, "o", (int64_t[]){2, 2, PRODUCTS}, of_outputs);
+    product(z, lanes, by(z, out, labels), by(z, quarters, (uint32_t[]){z->h, z->g, z->u}), m);
+    po_mu_access y = po_map_access(z->s, z->map, n->out);
+    if (!n->tail) {
+        uint32_t id = po_mu_add_statement(mu, lanes, PO_MU_SET);
+        mu->nodes[id].statement.out = y;
+        po_mu_item_of(mu, id, PO_MU_OPERAND, po_mu_operand(mu, id, by(z, out, labels)), 0, 0);
+        return;
+    }
+    po_mu_access replaced[PO_MU_MAX_INPUTS];
+    for (uint32_t i = 0; i < n->tail->n_in; i++) {
+        replaced[i].tensor = PO_NONE;
+        if (n->tail->in[i].tensor == n->s->out.tensor)
+            replaced[i] = by(z, out, labels);
+    }
+    uint32_t id = po_map_statement(z->s, lanes, z->map, n->tail, &y, replaced);
+    mu->nodes[id].statement.fused = false;
+}
+
+/* Strides of [.., product, row, lane] with room between the streams. */
+static void spread(build *z, uint32_t id, int64_t gap) {
+    po_mu_layout(z->s->mu, id, 1, 0);
+    po_mu_tensor *t = &z->s->mu->tensors[id];
+    int64_t stride = 1;
+    for (uint32_t x = t->rank; x-- > 0;) {
+        int64_t least, count;
+        po_mu_held(z->s->mu, id, x, &least, &count);
+        t->stride[x] = stride;
+        stride = stride * count + (x + 1 == t->rank ? gap : x + 2 == t->rank ? PAD : 0);
+    }
+    po_mu_measure(z->s->mu, id);
+}
+
+static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
+    parts p;
+    find_parts(s->naive, step, &p);
+    build z = {.s = s, .p = &p, .choice = choice, .map = po_for_labels(s)};
+    po_mu *mu = s->mu;
+    const char *name = s->naive->nodes[step].name;
+    int64_t panel = choice->n[PANEL];
+    prepare(&z);
+    bool whole = z.rb == PO_NONE;
+    int64_t sums = z.direct ? SUMS : PRODUCTS;
+    uint32_t v = po_mu_add_tensor(mu, "v", whole ? PO_MU_DEVICE : PO_MU_SHARED, 3,
+                                  (int64_t[]){sums, z.rows, p.half[1]});
+    uint32_t outer;
+    if (whole) {
+        transform_inputs(&z, po_mu_add_step(mu, po_arena_printf(s->arena, "%s, inputs", name)), v,
+                         sums);
+        outer = loop(&z, po_mu_add_step(mu, name), PO_MU_GRID, z.b);
+    } else {
+        uint32_t block = loop(&z, po_mu_add_step(mu, name), PO_MU_GRID, z.rb);
+        mu->tensors[v].scope = block;
+        transform_inputs(&z, block, v, sums);
+        outer = loop(&z, block, PO_MU_FOR, z.b);
+    }
+    uint32_t m = po_mu_add_tensor(mu, "m", PO_MU_SHARED, 4,
+                                  (int64_t[]){p.half[2] / panel, PRODUCTS, z.rows, panel});
+    mu->tensors[m].scope = mu->nodes[outer].kind == PO_MU_LOOP ? outer : PO_NONE;
+    if (z.cb != PO_NONE)
+        set_channel(&z, true);
+    else
+        z.map[p.c].n--;
+    multiply_all(&z, loop(&z, outer, PO_MU_FOR, z.cb), v, m);
+    po_for_label *row = &z.map[p.kept[0]], *k = &z.map[p.n.lane];
+    row->terms[row->n++] = (po_mu_term){z.h, p.half[0]};
+    k->terms[k->n++] = (po_mu_term){z.g, p.half[2]};
+    transform_outputs(&z, outer, m);
+    spread(&z, v, PAD);
+    spread(&z, m, 0);
+}
+
+static int64_t family(const po_choice *choice) {
+    (void)choice;
+    return 0;
+}
+
+static void tell(const po_choice *choice, po_text *text) {
+    po_text_printf(text, "Strassen, slices of %lld, tile %lldx%lld, blocks of %lld",
+                   (long long)choice->n[SLICE], (long long)choice->n[ROWS],
+                   (long long)choice->n[PANEL], (long long)choice->n[BLOCK]);
+}
+
+const po_scheduler po_schedule_strassen = {"strassen", PO_ROUNDS, list, apply, family, tell};

@@ -1,0 +1,32 @@
+/* Between winograd.c (how a convolution is worked) and winograd_choices.c (in which
+ * sizes). */
+#ifndef PO_SUPEROPT_WINOGRAD_H
+#define PO_SUPEROPT_WINOGRAD_H
+
+#include "superopt/schedule/conv.h"
+
+/* Of po_choice.n: outputs of a tile along an axis, inputs of a slice, tile rows of a block (0: by
+ * panels), outputs of a panel, tiles that a product takes at a time. */
+enum {
+    PO_WINOGRAD_OUTPUTS,
+    PO_WINOGRAD_SLICE,
+    PO_WINOGRAD_BLOCK,
+    PO_WINOGRAD_PANEL,
+    PO_WINOGRAD_ROWS
+};
+enum { PO_WINOGRAD_PAD = 16 }; /* floats that keep the products' store streams apart */
+
+/* Outputs and products of a tile along an axis of which tiles have m outputs, and how many tiles
+ * there are along it, of each phase. */
+int64_t po_winograd_outputs(const po_conv_axis *axis, int64_t m);
+int64_t po_winograd_products(const po_conv_axis *axis, int64_t m);
+int64_t po_winograd_tiles(const po_conv_axis *axis, int64_t m);
+/* By rows one axis alone is the map's rows, a tile each. */
+void po_winograd_stand_up(po_mu_conv *v);
+
+/* As in po_scheduler. */
+uint32_t po_winograd_list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n);
+int64_t po_winograd_family(const po_choice *choice);
+void po_winograd_tell(const po_choice *choice, po_text *text);
+
+#endif

@@ -1,0 +1,70 @@
+/* Inputs for a model that respect what the model does with them: ids stay below the vocabulary,
+ * masks are 0 and 1, lengths fit, shape inputs are valid; every dim without a length gets several.
+ * Numbers depend on the seed, the input's place and the element alone. */
+#ifndef PO_VERIFY_INPUTS_H
+#define PO_VERIFY_INPUTS_H
+
+#include "cost/ort/ort.h"
+#include "ir/graph.h"
+
+typedef struct po_inputs po_inputs;
+
+typedef enum po_input_kind {
+    PO_INPUTS_NORMAL,   /* floats standard normal; the others random in their range */
+    PO_INPUTS_UNIFORM,  /* floats uniform in [0, 1), as images are */
+    PO_INPUTS_ZERO,     /* floats and free integers 0 */
+    PO_INPUTS_LARGE,    /* floats normal, times 30 */
+    PO_INPUTS_EXTREME,  /* integers at the ends of their range */
+    PO_INPUTS_ONE_HOT,  /* one 1 in each row of floats */
+    PO_INPUTS_MASKED,   /* as normal, with fully masked rows */
+    PO_INPUTS_DENORMAL, /* floats tiny, some of them denormal */
+    PO_INPUTS_IMAGE,    /* waves and discs over the last two axes */
+    PO_INPUTS_PAGE,     /* dark strokes in lines on light paper */
+    PO_INPUTS_RAMP,     /* rising or falling along every axis */
+    PO_INPUTS_CONSTANT, /* one number all over */
+    PO_INPUTS_SPARSE,   /* mostly 0 */
+    PO_INPUTS_OFFSET,   /* normal about plus or minus the scale */
+    PO_INPUTS_BORDERS,  /* where the graph tells values apart: at what they are compared with, at
+                           ties of rounding, and beside them */
+    PO_INPUTS_KINDS
+} po_input_kind;
+
+/* Reads the graph's inputs (those that are not initialisers) and what consumes them. Where `other`
+ * has an input of the same name with more known dims (pinned ones), these hold. */
+po_status po_inputs_plan(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_graph *other,
+                         po_inputs **plan);
+
+/* How many assignments of lengths to dims there are to try, best first; 1 where all are known. */
+uint32_t po_inputs_sizes(const po_inputs *plan);
+/* Further assignments, numbered on from these: open dims at lengths at which one of the graphs
+ * takes another branch, since it compares or cuts by integers that are near. Those that one graph
+ * alone has come first. */
+uint32_t po_inputs_border_sizes(const po_inputs *plan);
+/* Whether a kind differs from PO_INPUTS_NORMAL for this model. */
+bool po_inputs_has(const po_inputs *plan, po_input_kind kind);
+
+/* Which set. */
+typedef struct po_draw {
+    uint32_t size;
+    po_input_kind kind;
+    uint64_t seed;
+    double scale; /* of floats that may be any; 0: 1 */
+} po_draw;
+
+/* Set k of those that take no part in a choice: every kind and scale in turn, as far as the model
+ * has them. */
+po_draw po_inputs_fresh(const po_inputs *plan, uint32_t k, uint64_t seed);
+
+/* Makes one set. PO_UNSUPPORTED for inputs that are no tensors, sequences or optional ones of
+ * them, and for sets over 2 GiB. */
+po_status po_inputs_draw(po_ctx *ctx, po_arena *arena, const po_inputs *plan, const po_draw *draw,
+                         po_feed *feed);
+po_status po_inputs_make(po_ctx *ctx, po_arena *arena, const po_inputs *plan, uint32_t size,
+                         po_input_kind kind, uint64_t seed, po_feed *feed);
+
+/* "normal x:1x3x64x96", "page, times 3, x:1x3x64x96" */
+const char *po_inputs_tell(po_arena *arena, const po_inputs *plan, const po_draw *draw);
+const char *po_inputs_describe(po_arena *arena, const po_inputs *plan, uint32_t size,
+                               po_input_kind kind);
+
+#endif

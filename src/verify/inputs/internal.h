@@ -1,0 +1,80 @@
+/* Between consumers.c and borders.c (what an input is used for), size.c (how long it is) and
+ * inputs.c (what it then holds). */
+#ifndef PO_VERIFY_INPUTS_PRIVATE_H
+#define PO_VERIFY_INPUTS_PRIVATE_H
+
+#include "verify/inputs/inputs.h"
+
+typedef enum po_role {
+    PO_ROLE_FREE = 0, /* any number of the dtype */
+    PO_ROLE_RANGE,    /* integers (perhaps kept as floats) from low to high, both inclusive */
+    PO_ROLE_MASK,     /* 0 or 1; a row is ones, then zeros */
+    PO_ROLE_REAL,     /* floats uniform from low to high */
+    PO_ROLE_LIST      /* the integers given, cut or padded with the last to the length */
+} po_role;
+
+/* What the consumers ask of an input. */
+typedef struct po_need {
+    po_role role;
+    double low, high;
+    uint32_t n;
+    const int64_t *list;
+    bool arithmetic; /* only element-wise operators take it: integers of either sign are fine */
+    bool guessed;    /* the range is none that a consumer asks for: borders may lie outside of it */
+} po_need;
+
+/* Follows the value through operators that only move data to all that consume it. */
+po_need po_need_of(po_arena *arena, const po_graph *graph, po_value_id value);
+
+/* A value at which the graph takes another branch. */
+typedef struct po_border {
+    double at;
+    bool exact; /* the input itself is compared; else rounding decides where the branch begins */
+} po_border;
+
+typedef struct po_borders {
+    uint32_t n;
+    po_border *list;
+} po_borders;
+
+/* borders.c: those of an input, added to what is there (all 0: nothing). */
+void po_borders_add(po_arena *arena, const po_graph *graph, po_value_id value, po_borders *borders);
+
+/* Lengths at which a graph may take another branch: integer constants that it compares, divides or
+ * cuts by, and the ones after them. Returns how many of at most `most` there are; none twice. */
+uint32_t po_border_lengths(const po_graph *graph, int64_t *lengths, uint32_t n, uint32_t most);
+
+/* --- the plan --- */
+
+enum { PO_MOST_BORDER_SIZES = 24, PO_MOST_WORDS = 16 };
+
+typedef struct po_input {
+    const char *name;
+    po_type type;
+    po_need need;
+    po_borders borders;
+} po_input;
+
+/* An assignment with one length of its own; the others are those of assignment 0. */
+typedef struct po_border_size {
+    const char *symbol; /* of the dims that have it; NULL: those without */
+    int64_t length;
+} po_border_size;
+
+struct po_inputs {
+    uint32_t n;
+    po_input *inputs;
+    uint32_t n_words, n_border;
+    po_bytes words[PO_MOST_WORDS]; /* that the graphs hold: strings are compared with them */
+    po_border_size border[PO_MOST_BORDER_SIZES];
+    bool dynamic, has_masks, has_floats, has_ranges, has_borders;
+};
+
+/* size.c: the length of an axis at an assignment; of a tensor of unknown rank too. */
+int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis, uint32_t size);
+/* Fills `border` with the lengths at which the graphs may branch; b may be NULL. */
+void po_inputs_find_borders(po_inputs *plan, const po_graph *a, const po_graph *b);
+/* Whether the part, in small letters, stands anywhere in the text. */
+bool po_name_contains(const char *text, const char *part);
+
+#endif

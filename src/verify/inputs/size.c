@@ -1,0 +1,195 @@
+/* The lengths that open dims are tried at. */
+#include "verify/inputs/inputs.h"
+
+#include "base/num.h"
+#include "verify/inputs/internal.h"
+
+#include <stdlib.h>
+
+enum { MOST_SIZES = 16 };
+
+/* What kind of length a dim without one stands for. */
+typedef enum dim_class { DIM_BATCH, DIM_CHANNELS, DIM_SPACE, DIM_SEQUENCE } dim_class;
+
+/* Lengths tried in turn. Detectors want multiples of 32; the first three differ in every class. */
+static const int64_t lengths[][MOST_SIZES] = {
+    [DIM_BATCH] = {1, 2, 3, 1, 1, 1, 1, 1, 1, 4, 1, 1, 1, 1, 1, 1},
+    [DIM_CHANNELS] = {3, 3, 3, 1, 3, 3, 3, 3, 4, 3, 16, 1, 3, 1, 3, 1},
+    [DIM_SPACE] = {64, 96, 160, 32, 224, 320, 48, 640, 256, 8, 16, 7, 512, 28, 416, 384},
+    [DIM_SEQUENCE] = {8, 17, 33, 1, 4, 16, 64, 128, 2, 3, 5, 7, 256, 512, 1024, 16000},
+};
+/* The second spatial dim, so that width and height are not mixed up unseen. */
+static const int64_t widths[MOST_SIZES] = {96,  64, 192, 32, 224, 320, 320, 640,
+                                           192, 16, 8,   7,  512, 28,  416, 384};
+
+bool po_name_contains(const char *text, const char *part) {
+    size_t n = strlen(part);
+    for (; *text; text++) {
+        size_t i = 0;
+        while (i < n && (text[i] | 0x20) == part[i])
+            i++;
+        if (i == n)
+            return true;
+    }
+    return false;
+}
+
+static dim_class class_of(const po_input *in, uint32_t axis) {
+    const char *symbol = in->type.dims[axis].symbol;
+    if (symbol && po_name_contains(symbol, "batch"))
+        return DIM_BATCH;
+    if (symbol && (po_name_contains(symbol, "seq") || po_name_contains(symbol, "len")))
+        return DIM_SEQUENCE;
+    if (axis == 0 && in->type.rank >= 2)
+        return DIM_BATCH;
+    if (!symbol && axis == 1 && in->type.rank == 3 && in->type.dims[0].value > 1 &&
+        in->type.dims[2].value > 0)
+        return DIM_BATCH; /* of a state: layers, batch, hidden */
+    bool image = in->type.rank >= 4 &&
+                 (po_dtype_class_of(in->type.dtype) == PO_CLASS_FLOAT || in->type.dtype == PO_U8);
+    if (image && axis == 1 && !symbol)
+        return DIM_CHANNELS;
+    if (image)
+        return DIM_SPACE;
+    return DIM_SEQUENCE;
+}
+
+/* The class that the first dim with this symbol shows; a symbol has one length everywhere. */
+static bool symbol_length(const po_inputs *plan, const char *symbol, uint32_t size,
+                          int64_t *length) {
+    if (size >= MOST_SIZES) {
+        const po_border_size *x = &plan->border[size - MOST_SIZES];
+        *length = x->length;
+        if (x->symbol && strcmp(x->symbol, symbol) == 0)
+            return true;
+        size = 0;
+    }
+    for (uint32_t k = 0; k < plan->n; k++) {
+        const po_input *in = &plan->inputs[k];
+        if (in->type.kind != PO_TYPE_TENSOR || !in->type.has_rank)
+            continue;
+        for (uint32_t i = 0; i < in->type.rank; i++) {
+            const char *other = in->type.dims[i].symbol;
+            if (in->type.dims[i].value >= 0 || !other || strcmp(other, symbol) != 0)
+                continue;
+            dim_class c = class_of(in, i);
+            *length = c == DIM_SPACE && i == in->type.rank - 1 ? widths[size] : lengths[c][size];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Exporters write "past + seq" and "seq + 1" where lengths add up. */
+static bool sum_length(const po_inputs *plan, const char *symbol, uint32_t size, int64_t *length) {
+    if (!strchr(symbol, '+'))
+        return false;
+    int64_t sum = 0;
+    char term[128];
+    while (*symbol) {
+        size_t n = strcspn(symbol, "+");
+        size_t from = 0, to = n;
+        while (from < to && symbol[from] == ' ')
+            from++;
+        while (to > from && symbol[to - 1] == ' ')
+            to--;
+        if (to - from == 0 || to - from >= sizeof term)
+            return false;
+        memcpy(term, symbol + from, to - from);
+        term[to - from] = '\0';
+        char *end = NULL;
+        int64_t value = strtoll(term, &end, 10);
+        if (*end != '\0' && !symbol_length(plan, term, size, &value))
+            return false;
+        if (!po_add_i64(sum, value, &sum))
+            return false;
+        symbol += n + (symbol[n] == '+');
+    }
+    *length = sum;
+    return sum >= 0;
+}
+
+int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis, uint32_t size) {
+    if (!in->type.has_rank)
+        return lengths[DIM_SEQUENCE][size % MOST_SIZES];
+    po_dim d = in->type.dims[axis];
+    int64_t length = 0;
+    if (d.value >= 0)
+        return d.value;
+    if (d.symbol &&
+        (sum_length(plan, d.symbol, size, &length) || symbol_length(plan, d.symbol, size, &length)))
+        return length;
+    if (size >= MOST_SIZES && !d.symbol && !plan->border[size - MOST_SIZES].symbol)
+        return plan->border[size - MOST_SIZES].length;
+    size = size < MOST_SIZES ? size : 0;
+    dim_class c = class_of(in, axis);
+    return c == DIM_SPACE && axis == in->type.rank - 1 ? widths[size] : lengths[c][size];
+}
+
+/* Whether the inputs are small enough to be tried at one more assignment. */
+static bool is_small(const po_inputs *plan, uint32_t size) {
+    static const double most = 1 << 22;
+    double sum = 0;
+    for (uint32_t k = 0; k < plan->n; k++) {
+        const po_input *in = &plan->inputs[k];
+        double count = in->type.kind == PO_TYPE_TENSOR && in->type.has_rank;
+        for (uint32_t i = 0; count > 0 && i < in->type.rank; i++)
+            count *= (double)po_input_length(plan, in, i, size);
+        sum += count;
+    }
+    return sum <= most;
+}
+
+static void add_size(po_inputs *plan, const char *symbol, int64_t length) {
+    for (uint32_t i = 0; i < plan->n_border; i++) {
+        const char *other = plan->border[i].symbol;
+        bool same = symbol && other ? strcmp(symbol, other) == 0 : symbol == other;
+        if (same && plan->border[i].length == length)
+            return;
+    }
+    if (plan->n_border == PO_MOST_BORDER_SIZES)
+        return;
+    plan->border[plan->n_border++] = (po_border_size){symbol, length};
+    if (!is_small(plan, MOST_SIZES + plan->n_border - 1))
+        plan->n_border--;
+}
+
+/* Every open dim of the inputs at the length. */
+static void add_length(po_inputs *plan, int64_t length) {
+    for (uint32_t k = 0; k < plan->n; k++) {
+        const po_type *type = &plan->inputs[k].type;
+        for (uint32_t i = 0; type->kind == PO_TYPE_TENSOR && type->has_rank && i < type->rank; i++)
+            if (type->dims[i].value < 0)
+                add_size(plan, type->dims[i].symbol, length);
+    }
+}
+
+static bool is_among(const int64_t *list, uint32_t n, int64_t v) {
+    for (uint32_t i = 0; i < n; i++)
+        if (list[i] == v)
+            return true;
+    return false;
+}
+
+void po_inputs_find_borders(po_inputs *plan, const po_graph *a, const po_graph *b) {
+    enum { MOST = 64 };
+    int64_t of_a[MOST], of_b[MOST];
+    uint32_t n_a = po_border_lengths(a, of_a, 0, MOST);
+    uint32_t n_b = b ? po_border_lengths(b, of_b, 0, MOST) : 0;
+    for (int shared = 0; shared < 2; shared++) {
+        for (uint32_t i = 0; i < n_b; i++)
+            if (is_among(of_a, n_a, of_b[i]) == shared)
+                add_length(plan, of_b[i]);
+        for (uint32_t i = 0; i < n_a && !shared; i++)
+            if (!is_among(of_b, n_b, of_a[i]))
+                add_length(plan, of_a[i]);
+    }
+}
+
+uint32_t po_inputs_sizes(const po_inputs *plan) {
+    return plan->dynamic ? MOST_SIZES : 1;
+}
+
+uint32_t po_inputs_border_sizes(const po_inputs *plan) {
+    return plan->n_border;
+}
