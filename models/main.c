@@ -48,6 +48,9 @@ static const struct {
     {"trinity_keyformer", build_keyformer, true, false},
     {"trinity_roco", build_roco, true, false},
     {"trinity_swiglu", build_swiglu, true, false},
+    {"u2net", build_u2net, false, false},
+    {"upernet", build_upernet, false, false},
+    {"deeplab", build_deeplab, false, false},
 };
 enum { COUNT = sizeof networks / sizeof networks[0] };
 

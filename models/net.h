@@ -83,6 +83,9 @@ po_val net_transpose(net *n, po_val x, size_t rank, const int64_t *perm);
 /* x / sqrt(mean(x^2, axis) + epsilon); of f16 in f32. */
 po_val net_rms(net *n, po_val x, int64_t axis, float epsilon);
 
+/* What the four stages of ResNet-18 make of an image: 64 to 512 channels, a 4th to a 32nd of it. */
+void net_resnet18_levels(net *n, po_val image, po_val level[4]);
+
 /* --- the networks: each fills a graph whose outputs are set --- */
 
 void build_resnet18(net *n);
@@ -118,5 +121,8 @@ void build_dcgan(net *n);
 void build_segformer(net *n);
 void build_upscale(net *n);
 void build_densenet121(net *n);
+void build_u2net(net *n);
+void build_upernet(net *n);
+void build_deeplab(net *n);
 
 #endif

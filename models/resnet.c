@@ -22,7 +22,8 @@ static po_val block(net *n, po_val x, const char *name, int rank, int64_t in, in
     return net_op1(n, "Relu", net_op2(n, "Add", y, x));
 }
 
-static po_val stages(net *n, po_val x, int rank) {
+/* What each stage makes, in `level` where it is not NULL. */
+static po_val stages(net *n, po_val x, int rank, po_val *level) {
     name_buffer name;
     int64_t in = 64;
     for (int stage = 0; stage < 4; stage++) {
@@ -32,15 +33,25 @@ static po_val stages(net *n, po_val x, int rank) {
                       stage > 0 && i == 0 ? 2 : 1);
             in = out;
         }
+        if (level)
+            level[stage] = x;
     }
     return x;
 }
 
-void build_resnet18(net *n) {
-    po_val x = net_input(n, "input", 4, (int64_t[]){net_batch(n, 1), 3, 224, 224});
+static po_val stem_of(net *n, po_val x) {
     window stem = square(7, 2, 3), pool = square(3, 2, 1);
     x = net_conv_bn_relu(n, x, "conv1", "bn1", 3, 64, &stem, 1e-5f);
-    x = stages(n, net_max_pool(n, x, &pool), 2);
+    return net_max_pool(n, x, &pool);
+}
+
+void net_resnet18_levels(net *n, po_val image, po_val level[4]) {
+    stages(n, stem_of(n, image), 2, level);
+}
+
+void build_resnet18(net *n) {
+    po_val x = net_input(n, "input", 4, (int64_t[]){net_batch(n, 1), 3, 224, 224});
+    x = stages(n, stem_of(n, x), 2, NULL);
     po_build_output(n->b, net_classifier(n, x, "fc", 512, 1000), "output");
 }
 
@@ -48,7 +59,7 @@ static void build_video(net *n, int frames) {
     po_val x = net_input(n, "input", 5, (int64_t[]){net_batch(n, 1), 3, frames, 112, 112});
     window stem = {3, {3, 7, 7}, {1, 2, 2}, {1, 3, 3}, {1, 1, 1}};
     x = net_conv_bn_relu(n, x, "stem.0", "stem.1", 3, 64, &stem, 1e-5f);
-    x = stages(n, x, 3);
+    x = stages(n, x, 3, NULL);
     po_build_output(n->b, net_classifier(n, x, "fc", 512, 400), "output");
 }
 

@@ -106,10 +106,8 @@ bool po_resize_scales(const po_graph *graph, const po_node *n, uint32_t rank, do
 }
 
 /* Scales that are not whole may give shapes as if they were: shapes are asked only for sizes. */
-bool po_repeats(const po_graph *graph, const po_node *n, uint32_t rank, int64_t *factor) {
+bool po_whole_factors(const po_graph *graph, const po_node *n, uint32_t rank, int64_t *factor) {
     enum { MOST = 64 };
-    if ((n->op != PO_OP_Resize && n->op != PO_OP_Upsample) || !copies_blocks(graph, n))
-        return false;
     bool resize = n->op == PO_OP_Resize && po_op_version(graph, n) >= 11;
     uint32_t from_rank = 0, to_rank = 0;
     bool sizes = resize && n->n_in > 3 && n->in[3] != PO_NONE;
@@ -128,6 +126,11 @@ bool po_repeats(const po_graph *graph, const po_node *n, uint32_t rank, int64_t 
             return false;
     }
     return true;
+}
+
+bool po_repeats(const po_graph *graph, const po_node *n, uint32_t rank, int64_t *factor) {
+    return (n->op == PO_OP_Resize || n->op == PO_OP_Upsample) && copies_blocks(graph, n) &&
+           po_whole_factors(graph, n, rank, factor);
 }
 
 bool po_number_or_none(const po_graph *graph, po_value_id value) {

@@ -28,8 +28,10 @@ int po_rank_of(const po_graph *graph, po_value_id value);
 bool po_same_dims(const po_graph *graph, po_value_id a, po_value_id b);
 /* The scales of a Resize or Upsample, one for each of so many axes, where they are constants. */
 bool po_resize_scales(const po_graph *graph, const po_node *node, uint32_t rank, double *scale);
-/* Whether a nearest Resize or Upsample of so many axes only repeats elements, by whole factors:
- * what constant scales say, or the shapes where sizes were given. */
+/* Whether a Resize or Upsample of so many axes makes each longer by a whole factor: what constant
+ * scales say, or the shapes where sizes were given. */
+bool po_whole_factors(const po_graph *graph, const po_node *node, uint32_t rank, int64_t *factor);
+/* Whether a nearest Resize or Upsample of so many axes only repeats elements, by whole factors. */
 bool po_repeats(const po_graph *graph, const po_node *node, uint32_t rank, int64_t *factor);
 /* A constant of one element and at most one axis (a bound of Clip, a factor), which means the same
  * in every layout and beside every part of a tensor; or an input left out (PO_NONE). */

@@ -46,6 +46,7 @@ static const struct {
     {"transposed convolutions kept", NULL, PO_ALGEBRA_DEPTH_SPACE},
     {"upsampling kept", NULL, PO_ALGEBRA_UPSAMPLE},
     {"upsampled maps in phases", NULL, PO_ALGEBRA_DIFFERENCES},
+    {"interpolated maps kept", NULL, PO_ALGEBRA_SMOOTH},
     {"gates kept", NULL, PO_ALGEBRA_GATES},
     {"3-D convolutions kept", NULL, PO_ALGEBRA_FRAMES},
     {"1-D convolutions kept", NULL, PO_ALGEBRA_PLANES},

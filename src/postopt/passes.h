@@ -45,6 +45,8 @@ po_status po_move_depth_to_space(po_ctx *ctx, po_graph *graph, po_postopt_state 
 po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* interpolate.c: behind upsample.c, mixes of channels come before. */
 po_status po_interpolate(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+/* smooth.c: before differences.c and upsample.c, which take what it leaves. */
+po_status po_smooth_behind(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* differences.c */
 po_status po_use_differences(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 /* gate_weights.c */

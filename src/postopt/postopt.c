@@ -19,6 +19,7 @@ static const struct {
               {po_fold_affine, 0},
               {po_compose_linear, PO_ALGEBRA_COMPOSE},
               {po_move_depth_to_space, PO_ALGEBRA_DEPTH_SPACE},
+              {po_smooth_behind, PO_ALGEBRA_SMOOTH},
               {po_use_differences, PO_ALGEBRA_DIFFERENCES},
               {po_unfold_upsampling, PO_ALGEBRA_UPSAMPLE},
               {po_interpolate, PO_ALGEBRA_UPSAMPLE},

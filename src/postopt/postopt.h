@@ -36,7 +36,9 @@ typedef enum po_algebra {
     PO_ALGEBRA_SPLITS = 1 << 9,   /* split outputs of convolutions as convolutions of their own */
     PO_ALGEBRA_PHASES = 1 << 10,  /* convolutions along one axis by Toom-Cook in phases */
     PO_ALGEBRA_DIFFERENCES = 1 << 11, /* convolutions of upsampled maps by differences */
-    PO_ALGEBRA_ALL = (1 << 12) - 1
+    PO_ALGEBRA_SMOOTH =
+        1 << 12, /* convolutions of interpolated maps as smoothed ones of repeated */
+    PO_ALGEBRA_ALL = (1 << 13) - 1
 } po_algebra;
 
 /* What else a form can differ in. */

@@ -136,8 +136,7 @@ bool po_mix_before_resize(po_graph *graph, po_node_id id) {
     return true;
 }
 
-/* The part is worth a convolution of its own: that will be one of the smaller map. */
-static bool splits_off(const po_graph *g, const po_conv *c, po_value_id part) {
+bool po_resized_apart(const po_graph *g, const po_conv *c, po_value_id part) {
     po_value_id x;
     int64_t factor;
     resized r;
@@ -159,7 +158,7 @@ static po_value_id joined(po_graph *g, po_arena *arena, po_node_id place, const 
     return y;
 }
 
-bool po_split_concat(po_graph *graph, po_arena *arena, po_node_id id) {
+bool po_split_concat(po_graph *graph, po_arena *arena, po_node_id id, po_apart_fn apart) {
     po_conv c;
     if (!po_conv_read(graph, id, &c) || c.group != 1 ||
         (c.kernel[0] < 2 && !po_conv_is_pointwise(&c)))
@@ -176,7 +175,7 @@ bool po_split_concat(po_graph *graph, po_arena *arena, po_node_id id) {
         if (each < 1)
             return false;
         all += each;
-        own[i] = splits_off(graph, &c, cat.in[i]);
+        own[i] = apart(graph, &c, cat.in[i]);
         some = some || own[i];
     }
     if (!some || cat.n_in < 2 || all != c.in)

@@ -22,8 +22,10 @@ enum {
     COST_GATHER = 17,  /* of an element gathered into strips, or from strips */
     COST_FAR = 350,    /* of an element of the products beyond those that a cache holds */
     CACHED_ELEMENTS = 1 << 21,
-    COST_TABLE = 10,  /* terms more that each sum of a product by a table seems to have */
-    COST_WEIGHT = 22, /* of a weight beyond those that a cache holds */
+    COST_SHUFFLE = 350, /* of an element that DepthToSpace moves behind: out of rows as well, along
+                           six axes (2.2 ns, where the products take 0.005 for an operation) */
+    COST_TABLE = 10,    /* terms more that each sum of a product by a table seems to have */
+    COST_WEIGHT = 22,   /* of a weight beyond those that a cache holds */
     CACHED_WEIGHTS = 1 << 17
 };
 #define COST_NODES 5e6 /* of starting a dozen operators in place of one */
@@ -36,6 +38,7 @@ typedef struct rows_conv {
     po_bilinear alg;
     int64_t batch, h, w, h2, w2; /* of the input, of the output */
     int64_t strips, tiles;       /* tiles of a strip; the last strip may have some for nothing */
+    bool shuffled;               /* DepthToSpace reads it */
 } rows_conv;
 
 /* Output rows q, q + d, .. of each residue q of the dilation d, m to a tile. */
@@ -63,12 +66,17 @@ static double cost_products(const rows_conv *r) {
     double to = r->strips > 1 ? (double)(r->tiles * n) : rows;
     double cost = COST_NODES + 2 * rows * out * taps + COST_PRODUCT * rows * (in + out);
     cost += 2 * rows * in * (from + COST_TABLE) + 2 * h2 * out * (to + COST_TABLE);
-    cost += COST_MAP * (h * in + h2 * out);
+    cost += COST_MAP * (h * in + h2 * out) + (r->shuffled ? COST_SHUFFLE * h2 * out : 0);
     if (r->strips > 1)
         cost += COST_GATHER * ((double)r->strips * from * in + h2 * out);
     if (rows * (in + out) > CACHED_ELEMENTS)
         cost += COST_FAR * (rows * (in + out) - CACHED_ELEMENTS);
     return cost + (weights > CACHED_WEIGHTS ? COST_WEIGHT * (weights - CACHED_WEIGHTS) : 0);
+}
+
+static bool read_by_shuffle(const po_graph *g, po_value_id y) {
+    const po_value *v = &g->values[y];
+    return v->n_uses > 0 && g->nodes[v->uses[0].node].op == PO_OP_DepthToSpace;
 }
 
 /* Reads a convolution that gains by it, with the algorithm that gains most. */
@@ -87,6 +95,7 @@ static bool read_conv(const po_graph *g, po_arena *arena, po_node_id id, rows_co
     r->w = x[3].value;
     r->h2 = y[2].value;
     r->w2 = y[3].value;
+    r->shuffled = read_by_shuffle(g, c->y);
     if (r->batch < 1 || r->h < 1 || r->w < 1 || r->h2 < 2 || r->w2 < 1)
         return false;
     double best = cost_direct(r) / least_gain;

@@ -38,7 +38,13 @@ po_value_id po_add_upsample(po_graph *graph, po_node_id place, po_value_id x, in
 
 /* resized.c: K resize(x) = resize(K x) for a pointwise convolution of a map made larger. */
 bool po_mix_before_resize(po_graph *graph, po_node_id id);
-/* A convolution of joined maps as a sum of convolutions of each, where some were made larger. */
-bool po_split_concat(po_graph *graph, po_arena *arena, po_node_id id);
+/* Whether a part of joined maps is worth a convolution like this one of its own: that will be one
+ * of the map that it was made larger from. */
+typedef bool (*po_apart_fn)(const po_graph *graph, const po_conv *conv, po_value_id part);
+bool po_resized_apart(const po_graph *graph, const po_conv *conv, po_value_id part);
+/* smooth.c: the same of a part that was interpolated. */
+bool po_smooth_pays(const po_graph *graph, const po_conv *conv, po_value_id part);
+/* A convolution of joined maps as a sum of convolutions of each, where some are worth it. */
+bool po_split_concat(po_graph *graph, po_arena *arena, po_node_id id, po_apart_fn apart);
 
 #endif

@@ -184,8 +184,9 @@ po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_postopt_state *s
             continue;
         (void)(po_postopt_fired(state, PO_POSTOPT_FACTOR_UPSAMPLING,
                                 po_factor_concat(graph, state->scratch, order[k])) ||
-               po_postopt_fired(state, PO_POSTOPT_SPLIT_CONCAT,
-                                po_split_concat(graph, state->scratch, order[k])) ||
+               po_postopt_fired(
+                   state, PO_POSTOPT_SPLIT_CONCAT,
+                   po_split_concat(graph, state->scratch, order[k], po_resized_apart)) ||
                po_postopt_fired(state, PO_POSTOPT_POINTWISE_FIRST,
                                 po_mix_before_resize(graph, order[k])) ||
                po_postopt_fired(state, PO_POSTOPT_UPSAMPLED_PHASES,

@@ -48,6 +48,7 @@ static const struct {
     {PO_ALGEBRA_SPLITS, "outputs split"},
     {PO_ALGEBRA_PHASES, "Toom-Cook in phases"},
     {PO_ALGEBRA_DIFFERENCES, "differences of upsampled maps"},
+    {PO_ALGEBRA_SMOOTH, "interpolated maps smoothed behind"},
 };
 enum { FAMILIES = sizeof families / sizeof families[0] };
 
