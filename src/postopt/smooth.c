@@ -43,7 +43,8 @@ static bool interpolated(const po_graph *g, po_value_id y, po_value_id *z, int64
  * differences.c adds to a product and to the sum of them, how much slower short lines are, and what
  * rows.c, which would take the convolution otherwise, adds to half the products. */
 static const double of_moves = 180, of_difference = 70, of_sum = 15, of_line = 2, of_rows = 350,
-                    least_gain = 1.12;
+                    of_nodes = 5e6, /* of all elements together: starting two dozen operators */
+    least_gain = 1.12;
 
 /* A convolution like c over the `channels` of the interpolated map up_f(z). */
 static bool pays(const po_graph *g, const po_conv *c, po_value_id z, int64_t f, int64_t channels) {
@@ -59,7 +60,8 @@ static bool pays(const po_graph *g, const po_conv *c, po_value_id z, int64_t f, 
     const double differences = k * k / (by * by) * (in + of_difference) + of_sum;
     const double products = phases < differences ? phases : differences;
     const double lines = 2 * by * (n[0] + n[1]) * (k - 1) / 2 * (k - 1) * k * in * of_line;
-    const double all = products * (n[0] + 2) * (n[1] + 2) / (n[0] * n[1]) + of_moves + lines / area;
+    const double all = products * (n[0] + 2) * (n[1] + 2) / (n[0] * n[1]) + of_moves +
+                       (lines + of_nodes / (double)c->out) / area;
     const double direct = k * k * in, rows = direct / 2 + of_rows;
     return (direct < rows ? direct : rows) > least_gain * all;
 }
