@@ -4,6 +4,7 @@
 
 #include "cost/cost.h"
 #include "pipeline/candidates.h"
+#include "pipeline/choose/chooser.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/record.h"
 #include "verify/verify.h"
@@ -20,6 +21,7 @@ typedef struct selecting {
     po_side_files files;                   /* the store's, once all are written */
     po_candidate written[PO_MAX_VARIANTS]; /* path NULL: could not be written */
     double flops;                          /* of the original */
+    po_chooser *forms;                     /* among forms; costs by readings */
     po_timing rank[PO_MAX_VARIANTS];
     bool full[PO_MAX_VARIANTS]; /* rank is from the longer readings */
     bool heavy;                 /* each process that times the model takes seconds to load it */
@@ -35,8 +37,8 @@ typedef struct selecting {
 po_candidate_report *po_selecting_row(selecting *s, uint32_t i);
 __attribute__((format(printf, 3, 4))) void
 po_selecting_decide(selecting *s, po_candidate_report *row, const char *format, ...);
-/* rank.c. Writes the variants from this one on; reads and sorts them into s->order, and adds
- * variants that combine the choices of others. */
+/* rank.c. Writes the variants from this one on; reads and sorts them into s->order, and adds forms
+ * that the chooser comes to. */
 po_status po_selecting_write(selecting *s, uint32_t from);
 po_status po_selecting_rank(selecting *s);
 /* compare.c. The library of generated kernels that a variant needs here; NULL: none. */
