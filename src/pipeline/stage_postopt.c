@@ -29,7 +29,7 @@ static po_status make_choices(po_run_state *state, void *user) {
     for (uint32_t i = 0; i < po_variant_choices(); i++) {
         po_variant_plan plan = state->forms->bases[PO_BASE_MODEL];
         plan.choices = UINT32_C(1) << i;
-        if (!po_variant_matters(i, first))
+        if (!po_variant_first(i) || !po_variant_matters(i, first))
             continue;
         po_step(state->ctx, (double)(i + 1) / (po_variant_choices() + 1), "%s",
                 po_variant_name(state->arena, &plan));

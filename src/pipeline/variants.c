@@ -37,36 +37,45 @@ static void other_moves(po_postopt_options *o) {
 }
 
 /* Of choices of one group only one can be made. */
-enum { NO_GROUP, HARD_SWISH };
+enum { NO_GROUP, HARD_SWISH, FRAMES, ROWS, PHASES };
 
-/* A choice is tried only where the first form made use of what it takes away. */
+/* A choice is tried only where the first form made use of what it takes away. One with a tile takes
+ * nothing away but the larger tiles: what rounds less, should the model need it, and does more. */
 static const struct {
     const char *name;
     void (*change)(po_postopt_options *options); /* NULL: the algebra of `used` is left out */
     uint32_t used;                               /* po_algebra and po_used bits */
     uint32_t group;
+    uint32_t tile; /* 0: none */
+    po_tiled which;
 } choices[] = {
-    {"without composed products", NULL, PO_ALGEBRA_COMPOSE, NO_GROUP},
-    {"transposed convolutions kept", NULL, PO_ALGEBRA_DEPTH_SPACE, NO_GROUP},
-    {"upsampling kept", NULL, PO_ALGEBRA_UPSAMPLE, NO_GROUP},
-    {"upsampled maps in phases", NULL, PO_ALGEBRA_DIFFERENCES, NO_GROUP},
-    {"gates kept", NULL, PO_ALGEBRA_GATES, NO_GROUP},
-    {"3-D convolutions kept", NULL, PO_ALGEBRA_FRAMES, NO_GROUP},
-    {"1-D convolutions kept", NULL, PO_ALGEBRA_PLANES, NO_GROUP},
-    {"2-D convolutions kept", NULL, PO_ALGEBRA_ROWS, NO_GROUP},
-    {"convolutions without phases", NULL, PO_ALGEBRA_PHASES, NO_GROUP},
-    {"products over channels kept", NULL, PO_ALGEBRA_CHANNELS, NO_GROUP},
-    {"channels not padded", NULL, PO_ALGEBRA_BLOCKS, NO_GROUP},
-    {"gates not spread", no_spread, PO_USED_SPREAD, NO_GROUP},
-    {"split outputs kept", NULL, PO_ALGEBRA_SPLITS, NO_GROUP},
-    {"HardSwish nodes", hard_swish_node, PO_USED_HARD_SWISH, HARD_SWISH},
-    {"hard-swish kept", hard_swish_kept, PO_USED_HARD_SWISH, HARD_SWISH},
-    {"leftovers as arithmetic", arithmetic, PO_USED_LEFTOVER, NO_GROUP},
-    {"sums before norms as Add", added_sums, PO_USED_SUMS, NO_GROUP},
-    {"DepthToSpace as one node", other_moves, PO_USED_MOVES, NO_GROUP},
-    {"tiny weights kept", tiny_kept, PO_USED_TINY, NO_GROUP},
-    {"masked rows kept", masks_kept, PO_USED_MASKS, NO_GROUP},
-    {"affine folding alone", NULL, PO_ALGEBRA_ALL, NO_GROUP},
+    {"without composed products", NULL, PO_ALGEBRA_COMPOSE, NO_GROUP, 0, 0},
+    {"transposed convolutions kept", NULL, PO_ALGEBRA_DEPTH_SPACE, NO_GROUP, 0, 0},
+    {"upsampling kept", NULL, PO_ALGEBRA_UPSAMPLE, NO_GROUP, 0, 0},
+    {"upsampled maps in phases", NULL, PO_ALGEBRA_DIFFERENCES, NO_GROUP, 0, 0},
+    {"gates kept", NULL, PO_ALGEBRA_GATES, NO_GROUP, 0, 0},
+    {"3-D convolutions kept", NULL, PO_ALGEBRA_FRAMES, FRAMES, 0, 0},
+    {"3-D convolutions by smaller tiles", NULL, PO_ALGEBRA_FRAMES, FRAMES, 4, PO_TILED_FRAMES},
+    {"3-D convolutions by the smallest tiles", NULL, PO_ALGEBRA_FRAMES, FRAMES, 2, PO_TILED_FRAMES},
+    {"1-D convolutions kept", NULL, PO_ALGEBRA_PLANES, NO_GROUP, 0, 0},
+    {"2-D convolutions kept", NULL, PO_ALGEBRA_ROWS, ROWS, 0, 0},
+    {"2-D convolutions by smaller tiles", NULL, PO_ALGEBRA_ROWS, ROWS, 4, PO_TILED_ROWS},
+    {"2-D convolutions by the smallest tiles", NULL, PO_ALGEBRA_ROWS, ROWS, 2, PO_TILED_ROWS},
+    {"convolutions without phases", NULL, PO_ALGEBRA_PHASES, PHASES, 0, 0},
+    {"convolutions in fewer phases", NULL, PO_ALGEBRA_PHASES, PHASES, 3, PO_TILED_PHASES},
+    {"convolutions in two phases", NULL, PO_ALGEBRA_PHASES, PHASES, 2, PO_TILED_PHASES},
+    {"products over channels kept", NULL, PO_ALGEBRA_CHANNELS, NO_GROUP, 0, 0},
+    {"channels not padded", NULL, PO_ALGEBRA_BLOCKS, NO_GROUP, 0, 0},
+    {"gates not spread", no_spread, PO_USED_SPREAD, NO_GROUP, 0, 0},
+    {"split outputs kept", NULL, PO_ALGEBRA_SPLITS, NO_GROUP, 0, 0},
+    {"HardSwish nodes", hard_swish_node, PO_USED_HARD_SWISH, HARD_SWISH, 0, 0},
+    {"hard-swish kept", hard_swish_kept, PO_USED_HARD_SWISH, HARD_SWISH, 0, 0},
+    {"leftovers as arithmetic", arithmetic, PO_USED_LEFTOVER, NO_GROUP, 0, 0},
+    {"sums before norms as Add", added_sums, PO_USED_SUMS, NO_GROUP, 0, 0},
+    {"DepthToSpace as one node", other_moves, PO_USED_MOVES, NO_GROUP, 0, 0},
+    {"tiny weights kept", tiny_kept, PO_USED_TINY, NO_GROUP, 0, 0},
+    {"masked rows kept", masks_kept, PO_USED_MASKS, NO_GROUP, 0, 0},
+    {"affine folding alone", NULL, PO_ALGEBRA_ALL, NO_GROUP, 0, 0},
 };
 enum { CHOICES = sizeof choices / sizeof choices[0], AFFINE_ALONE = CHOICES - 1 };
 _Static_assert((int)CHOICES <= (int)PO_CHOOSER_CHOICES, "choices are bits of a state");
@@ -84,7 +93,48 @@ uint32_t po_variant_affine_alone(void) {
 }
 
 bool po_variant_matters(uint32_t choice, const po_postopt_counts *first) {
-    return (first->used & choices[choice].used) != 0;
+    uint32_t tile = choices[choice].tile;
+    return (first->used & choices[choice].used) != 0 &&
+           (tile == 0 || first->tile[choices[choice].which] > tile);
+}
+
+bool po_variant_first(uint32_t choice) {
+    return choices[choice].tile == 0;
+}
+
+/* --- rounding --- */
+
+/* The choice by which a family of identities rounds less: the largest tiles that are smaller than
+ * what was made, else it is left out. CHOICES: there is none. */
+static uint32_t milder_of(uint32_t family, const po_postopt_counts *counts) {
+    uint32_t best = CHOICES;
+    for (uint32_t i = 0; i < CHOICES; i++)
+        if (choices[i].used == UINT32_C(1) << family && po_variant_matters(i, counts) &&
+            (best == CHOICES || choices[i].tile > choices[best].tile))
+            best = i;
+    return best;
+}
+
+bool po_variant_milder(const po_postopt_counts *counts, uint32_t *made) {
+    static const double as_large = 0.5; /* of the largest: what has as much of a part in it */
+    double largest = 0;
+    bool any = false;
+    uint32_t which[PO_ALGEBRAS];
+    for (uint32_t i = 0; i < PO_ALGEBRAS; i++) {
+        which[i] = milder_of(i, counts);
+        largest =
+            which[i] < CHOICES && counts->magnifies[i] > largest ? counts->magnifies[i] : largest;
+    }
+    for (uint32_t i = 0; i < PO_ALGEBRAS; i++) {
+        if (!(largest > 0) || which[i] == CHOICES || counts->magnifies[i] < as_large * largest)
+            continue;
+        for (uint32_t k = 0; k < CHOICES; k++)
+            if (choices[k].group > 0 && choices[k].group == choices[which[i]].group)
+                *made &= ~(UINT32_C(1) << k);
+        *made |= UINT32_C(1) << which[i];
+        any = true;
+    }
+    return any;
 }
 
 bool po_variants_one_only(const po_graph *from) {
@@ -163,6 +213,8 @@ static po_postopt_options options_of(const po_run_state *state, const po_variant
             continue;
         if (choices[i].change)
             choices[i].change(&options);
+        else if (choices[i].tile > 0)
+            options.most_tile[choices[i].which] = choices[i].tile;
         else
             options.algebra &= ~choices[i].used;
     }

@@ -23,6 +23,13 @@ uint32_t po_variant_choices(void);
 uint32_t po_variant_affine_alone(void);
 /* What postopt made use of, as counted in the graph's first form, that the choice takes away. */
 bool po_variant_matters(uint32_t choice, const po_postopt_counts *first);
+/* Whether it is read from the first: what only rounds less is not, it is come to. */
+bool po_variant_first(uint32_t choice);
+
+/* Of a form with these counts, whose choices these are: those of one that rounds less. What has the
+ * largest part in it by what it states, or half of that, takes its milder alternative; what has
+ * none is left out. False: there is nothing to be milder. */
+bool po_variant_milder(const po_postopt_counts *counts, uint32_t *choices);
 
 /* "folded", "mutants", "upsampling kept and gates not spread"; and back, where one of the n graphs
  * (the choices of `of` are not looked at) makes a form of that name. */

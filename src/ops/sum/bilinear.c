@@ -3,6 +3,8 @@
  * is refused. */
 #include "ops/sum/bilinear.h"
 
+#include <math.h>
+
 /* The first n - 1 of a row serve n products. */
 static const struct {
     po_points of;
@@ -172,4 +174,21 @@ bool po_bilinear_make(po_arena *arena, po_points points, uint32_t m, uint32_t r,
                                .exact_b = t.b,
                                .exact_g = t.g};
     return true;
+}
+
+double po_bilinear_magnifies(const po_bilinear *t) {
+    double most = 0;
+    for (uint32_t i = 0; i < t->m; i++) {
+        double sum = 0;
+        for (uint32_t k = 0; k < t->n; k++) {
+            double inputs = 0, taps = 0;
+            for (uint32_t j = 0; j < t->n; j++)
+                inputs += fabs(t->b[k * t->n + j]);
+            for (uint32_t j = 0; j < t->r; j++)
+                taps += fabs(t->powers[k * t->r + j] / t->scale[k]);
+            sum += fabs(t->a[i * t->n + k]) * inputs * taps;
+        }
+        most = fmax(most, sum / t->r);
+    }
+    return most;
 }

@@ -198,7 +198,10 @@ static po_status next_round(po_chooser *c, bool *better) {
     best = po_chooser_best(c, 0);
     *better = best && best->cost * c->rules.gain < least;
     po_log(c->ctx, "choosing: round %u, %u of %u neighbours, %u of %u states; %s", c->rounds,
-           c->n - before, p.n, c->n, c->rules.most, *better ? "better" : "none is better");
+           c->n - before, p.n, c->n, c->rules.most,
+           *better   ? "better"
+           : c->over ? "the time is up"
+                     : "none is better");
     return PO_OK;
 }
 

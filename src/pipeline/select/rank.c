@@ -7,7 +7,7 @@
 #include "pipeline/select/selecting.h"
 #include "pipeline/variants.h"
 
-enum { RANK_LAYOUT = 4 };
+enum { RANK_LAYOUT = 5 };
 
 /* --- files --- */
 
@@ -37,6 +37,7 @@ po_status po_selecting_write(selecting *s, uint32_t from) {
 typedef struct ranking {
     selecting *s;
     uint32_t which[PO_MAX_VARIANTS], n;
+    uint32_t steps; /* as po_rank_spec.steps */
     const char *refused[PO_MAX_VARIANTS];
 } ranking;
 
@@ -86,6 +87,7 @@ static po_status measure_ranks(po_run_state *state, void *user) {
                          .n = r->n,
                          .candidates = paths,
                          .heavy = s->heavy,
+                         .steps = r->steps,
                          .until = po_budget_end(state, PO_PART_RANKS)};
     po_status status = po_rank(s->ctx, s->arena, &spec, timing, read, r->refused);
     /* What was read before the time was up counts: else the first in the list would be tried. */
@@ -100,7 +102,23 @@ static po_status measure_ranks(po_run_state *state, void *user) {
 static bool goes_before(const selecting *s, uint32_t a, uint32_t b) {
     if (s->full[a] != s->full[b])
         return s->full[a];
-    return s->rank[a].gain > s->rank[b].gain;
+    if (!(s->score[a] > 0) || !(s->score[b] > 0))
+        return s->score[a] > s->score[b];
+    return s->score[a] < s->score[b];
+}
+
+/* Time over the original's. Readings of different rounds differ by what the machine did meanwhile:
+ * what is read beside one that had a cost before has its by that. */
+static void set_costs(const ranking *r) {
+    selecting *s = r->s;
+    double known = s->score[r->which[0]], scale = 1;
+    if (known > 0 && s->rank[r->which[0]].seconds > 0)
+        scale = known * s->rank[r->which[0]].gain;
+    for (uint32_t k = 0; k < r->n; k++) {
+        const po_timing *t = &s->rank[r->which[k]];
+        if (!(s->score[r->which[k]] > 0) && t->seconds > 0 && t->gain > 0)
+            s->score[r->which[k]] = scale / t->gain;
+    }
 }
 
 /* What the runtime does not take leaves the order; whether there was any. */
@@ -190,6 +208,7 @@ static po_status read_ranks(ranking *r, bool *right) {
         if (*right)
             po_cache_put(s->cost->cache, "rank", key, &kept, sizeof kept);
     }
+    set_costs(r);
     sort_order(s);
     for (uint32_t k = 0; k < r->n; k++)
         tell_rank(s, r->which[k]);
@@ -200,9 +219,10 @@ static po_status read_ranks(ranking *r, bool *right) {
 
 enum {
     BEAM = 2,
-    AT_A_TIME = 3, /* neighbours that are read beside the best form so far */
-    EXPLORED = 8,  /* in all */
-    KEPT_FREE = 3  /* variants: milder forms may have to be made (milder.c) */
+    AT_A_TIME = 3,          /* neighbours that are read beside the best form so far */
+    EXPLORED = 8,           /* in all */
+    EXPLORING_STEPS = 2,    /* their readings are shorter: most are no better */
+    KEPT_FREE = MOST_MILDER /* variants that may have to be made yet (milder.c) */
 };
 static const double reads_better = 1.01; /* less is noise */
 /* What is sure to read no better is not read: a neighbour that promises just as much may be. */
@@ -229,21 +249,10 @@ static po_status make_batch(selecting *s, po_combination *const *batch, uint32_t
     return po_selecting_write(s, before);
 }
 
-/* What a state costs: time over the original's, times what `scale` says. */
-static void set_costs(selecting *s, po_combination *const *batch, uint32_t n, double scale) {
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t k = batch[i]->number;
-        if (k != PO_NONE && s->rank[k].seconds > 0 && s->rank[k].gain > 0)
-            batch[i]->cost = scale / s->rank[k].gain;
-    }
-}
-
-/* Of the state that a variant is; of one that is none by its reading. */
-static double cost_of(const selecting *s, uint32_t variant) {
-    for (uint32_t i = 0; i < s->forms->n; i++)
-        if (s->forms->states[i].number == variant && s->forms->states[i].cost > 0)
-            return s->forms->states[i].cost;
-    return 1 / s->rank[variant].gain;
+static void tell_costs(const selecting *s, po_combination *const *batch, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (batch[i]->number != PO_NONE)
+            batch[i]->cost = s->score[batch[i]->number];
 }
 
 /* All that there is, beside one another: what is no form (kernels, the model as simplified), too.
@@ -259,7 +268,7 @@ static po_status price_first(selecting *s, po_combination *const *batch, uint32_
     }
     PO_TRY(read_ranks(&r, &right));
     s->forms->over |= !right;
-    set_costs(s, batch, n, 1);
+    tell_costs(s, batch, n);
     return PO_OK;
 }
 
@@ -267,17 +276,15 @@ static po_status price_first(selecting *s, po_combination *const *batch, uint32_
  * be far ahead of all forms. */
 static bool worth_reading(const selecting *s) {
     const po_combination *form = po_chooser_best(s->forms, 0);
-    double end = po_budget_end(s->state, PO_PART_RANKS), cost = cost_of(s, s->order[0]);
+    double end = po_budget_end(s->state, PO_PART_RANKS), cost = s->score[s->order[0]];
     bool in_time = end <= 0 || po_now() + 2 * (AT_A_TIME + 1) < end;
     return in_time && form && cost * far_ahead > form->cost;
 }
 
-/* Neighbours of the best forms, beside the best of all: readings of different rounds differ by what
- * the machine did meanwhile, and that one was in both. */
+/* Neighbours of the best forms, beside the best of all. */
 static po_status price_next(selecting *s, po_combination *const *batch, uint32_t n) {
-    uint32_t best = s->order[0], before = s->state->n_variants;
-    double cost = cost_of(s, best);
-    ranking r = {.s = s, .which = {best}, .n = 1};
+    uint32_t before = s->state->n_variants;
+    ranking r = {.s = s, .which = {s->order[0]}, .n = 1, .steps = EXPLORING_STEPS};
     bool right;
     if (!worth_reading(s)) {
         s->forms->over = true;
@@ -290,13 +297,24 @@ static po_status price_next(selecting *s, po_combination *const *batch, uint32_t
         PO_TRY(read_ranks(&r, &right));
         s->forms->over |= !right;
     }
-    set_costs(s, batch, n, cost * s->rank[best].gain);
+    tell_costs(s, batch, n);
     return PO_OK;
 }
 
 static po_status price(void *user, po_combination *const *batch, uint32_t n) {
     selecting *s = user;
     return s->n_order == 0 ? price_first(s, batch, n) : price_next(s, batch, n);
+}
+
+/* Beside the best that has had no turn yet, if there is one. */
+po_status po_selecting_read(selecting *s, uint32_t i) {
+    ranking r = {.s = s, .steps = EXPLORING_STEPS};
+    bool right;
+    for (uint32_t k = 0; k < s->n_order && r.n == 0; k++)
+        if (!s->done[s->order[k]])
+            r.which[r.n++] = s->order[k];
+    add_to_ranking(&r, i);
+    return read_ranks(&r, &right);
 }
 
 po_status po_selecting_rank(selecting *s) {
