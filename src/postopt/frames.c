@@ -217,7 +217,7 @@ static bool convert_conv(po_relayout *f, po_node_id id, uint32_t *products) {
         return false;
     po_relayout_set(f, id, y);
     if (worth)
-        po_relayout_tiled(f, &alg);
+        po_relayout_tiled(f, &alg, c.stride);
     *products += worth;
     return true;
 }

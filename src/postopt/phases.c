@@ -425,13 +425,13 @@ static bool convert_conv(phases *f, po_node_id id) {
             read_residue(&r, q, &e);
             if ((e.r < 2) != single)
                 continue;
-            if (e.r > 1)
-                f->magnifies = fmax(f->magnifies, po_bilinear_magnifies(&e.alg));
             if (!add_products(f, id, &r, &e, x, bias, y.part))
                 return false;
             bias = NULL;
         }
     f->tile = r.m > f->tile ? r.m : f->tile;
+    f->magnifies = fmax(f->magnifies, po_bilinear_magnifies(PO_POINTS_DYADIC, r.m, (uint32_t)r.taps,
+                                                            (uint32_t)r.stride));
     note(f, id, &y);
     return true;
 }

@@ -76,7 +76,9 @@ void po_relayout_finish(po_relayout *r) {
     }
 }
 
-void po_relayout_tiled(po_relayout *r, const po_bilinear *algorithm) {
+void po_relayout_tiled(po_relayout *r, const po_bilinear *algorithm, int64_t stride) {
+    double times =
+        po_bilinear_magnifies(PO_POINTS_DYADIC, algorithm->m, algorithm->r, (uint32_t)stride);
     r->tile = algorithm->m > r->tile ? algorithm->m : r->tile;
-    r->magnifies = fmax(r->magnifies, po_bilinear_magnifies(algorithm));
+    r->magnifies = fmax(r->magnifies, times);
 }

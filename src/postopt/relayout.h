@@ -35,7 +35,7 @@ po_value_id po_relayout_twin(po_relayout *r, po_node_id place, po_value_id old);
 /* Notes that the node's output has a twin now. */
 void po_relayout_set(po_relayout *r, po_node_id node, po_value_id twin);
 /* Notes that such an algorithm was made. */
-void po_relayout_tiled(po_relayout *r, const po_bilinear *algorithm);
+void po_relayout_tiled(po_relayout *r, const po_bilinear *algorithm, int64_t stride);
 /* Converts a node that acts on each element, of inputs of its output's shape and of constant
  * numbers, where an input has a twin. */
 bool po_relayout_elementwise(po_relayout *r, po_node_id node);

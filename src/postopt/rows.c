@@ -299,7 +299,7 @@ static bool convert_conv(po_relayout *f, po_node_id id) {
     x = gathered(f, id, x, s * tb.writes, r.h2, order);
     x = po_add_reshape(g, id, x, 4, (int64_t[]){r.h2, batch, out, r.w2});
     po_relayout_set(f, id, x);
-    po_relayout_tiled(f, &r.alg);
+    po_relayout_tiled(f, &r.alg, 1);
     return true;
 }
 

@@ -6,6 +6,8 @@
 #include "pipeline/search/search.h"
 #include "postopt/postopt.h"
 
+#include <math.h>
+
 /* Estimates are off by this much either way: what promises less is not read. */
 static const double worth_reading = 0.98, as_good = 1.05, a_gain = 1.005;
 
@@ -22,7 +24,7 @@ typedef struct guessed {
     uint32_t algebra;
     bool mutants;
     po_graph *graph; /* NULL: one that was there already, or cannot be lowered as far */
-    double seconds;
+    double seconds, magnifies;
     uint32_t unread;
 } guessed;
 
@@ -67,14 +69,12 @@ static const char *name_of(po_arena *arena, uint32_t algebra, bool mutants) {
 }
 
 /* Affine maps and batch norms in the weights, these families of identities, and nothing of what
- * only this runtime likes; *used: the families that changed anything. */
+ * only this runtime likes. */
 static po_status fold(po_run_state *state, const po_graph *from, uint32_t algebra, po_graph **out,
-                      uint32_t *used) {
+                      po_postopt_counts *counts) {
     po_postopt_options options = po_postopt_plain(algebra);
     options.cubic = true;
-    po_postopt_counts counts;
-    PO_TRY(po_postopt(state->ctx, from, &options, out, &counts));
-    *used = algebra & counts.used;
+    PO_TRY(po_postopt(state->ctx, from, &options, out, counts));
     po_pipeline_hold(state, *out);
     return po_infer_graph(state->ctx, *out, true);
 }
@@ -95,6 +95,7 @@ static po_status plan_form(po_run_state *state, po_arena *arena, po_graph *graph
         p->unread += plan->unread;
         for (uint32_t k = 0; k < plan->n_steps; k++) {
             p->seconds += plan->steps[k].seconds;
+            p->magnifies = fmax(p->magnifies, plan->steps[k].magnifies);
             read &= plan->steps[k].seconds > 0;
         }
     }
@@ -134,17 +135,27 @@ static po_status estimate(choosing *c, guessed *g) {
     return PO_OK;
 }
 
+/* What the families make of rounding, at most. */
+static double magnified(const po_postopt_counts *counts) {
+    double most = 0;
+    for (uint32_t i = 0; i < PO_ALGEBRAS; i++)
+        most = fmax(most, counts->magnifies[i]);
+    return most;
+}
+
 /* The form with these families, estimated. */
 static po_status look_at(choosing *c, po_combination *form) {
-    uint32_t used;
+    po_postopt_counts counts;
+    double most = c->options->magnifies;
     guessed g = {.algebra = form->choices, .mutants = form->base == MUTATED};
     PO_TRY(po_ctx_poll(c->ctx));
-    po_status status = fold(c->state, c->from[form->base], form->choices, &g.graph, &used);
+    po_status status = fold(c->state, c->from[form->base], form->choices, &g.graph, &counts);
     if (po_search_drops(c->ctx, status)) {
         g.graph = NULL;
     } else {
         PO_TRY(status);
-        if (is_known(c, g.graph)) {
+        g.magnifies = magnified(&counts);
+        if (is_known(c, g.graph) || (most > 0 && g.magnifies > most)) {
             po_graph_free(g.graph);
             g.graph = NULL;
         } else {
@@ -189,6 +200,7 @@ static uint32_t most_promising(const choosing *c, double limit) {
  */
 static po_status look_further(choosing *c) {
     po_graph *probe;
+    po_postopt_counts counts;
     const po_chooser_rules rules = {.bases = 1u << MODEL,
                                     .n_choices = FAMILIES,
                                     .beam = BEAM,
@@ -197,7 +209,8 @@ static po_status look_further(choosing *c) {
                                     .hopeless = any,
                                     .price = price,
                                     .user = c};
-    PO_TRY(fold(c->state, c->from[MODEL], PO_ALGEBRA_ALL, &probe, &c->used));
+    PO_TRY(fold(c->state, c->from[MODEL], PO_ALGEBRA_ALL, &probe, &counts));
+    c->used = counts.used & PO_ALGEBRA_ALL;
     po_graph_free(probe);
     c->chooser = po_chooser_create(c->ctx, c->arena, &rules);
     po_chooser_add(c->chooser, MODEL, 0)->number = 0;
@@ -222,7 +235,8 @@ static po_status read_promising(choosing *c, po_kernel_form *best) {
         if (i == PO_NONE || (options->until > 0 && po_now() > options->until))
             break;
         po_kernel_form other = {.name = name_of(c->arena, c->all[i].algebra, c->all[i].mutants),
-                                .mutants = c->all[i].mutants};
+                                .mutants = c->all[i].mutants,
+                                .magnifies = c->all[i].magnifies};
         PO_TRY(plan_form(c->state, c->arena, c->all[i].graph, options, &other));
         po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s", 1000 * best->seconds, best->name,
                1000 * other.seconds, other.name);
@@ -243,9 +257,9 @@ po_status po_kernel_forms(po_run_state *state, po_arena *arena, const po_plan_op
                   .options = options,
                   .from = {[MODEL] = state->current},
                   .n = 1};
-    uint32_t used;
+    po_postopt_counts counts;
     *best = (po_kernel_form){.name = name_of(arena, 0, false)};
-    PO_TRY(fold(state, c.from[MODEL], 0, &c.all[0].graph, &used));
+    PO_TRY(fold(state, c.from[MODEL], 0, &c.all[0].graph, &counts));
     PO_TRY(plan_form(state, arena, c.all[0].graph, options, best));
     c.all[0].seconds = best->seconds;
     c.outside = best->outside;
