@@ -27,6 +27,7 @@ typedef struct po_variant {
     const struct po_cuda_plan *plan;   /* target cuda, where a GPU or its records answer: with its
                                           kernels; NULL: by its graph */
     const struct po_variant_plan *how; /* variants.h; NULL: kernels, or the model as simplified */
+    const struct po_postopt_counts *counts; /* of what made it; NULL */
 } po_variant;
 
 enum { PO_MAX_VARIANTS = 24 };
@@ -62,6 +63,7 @@ typedef struct po_run_state {
     const struct po_gpu *gpu; /* target cuda: that estimates go by (po_pipeline_gpu); else NULL */
     struct po_search *search; /* search.h; NULL where nothing was split */
     po_mutated mutated[PO_MUTATED_KINDS];
+    struct po_variant_forms *forms;   /* variants.h; NULL: none are made */
     const struct po_library *library; /* of them (codegen/delivery/library.h) */
     po_variant variants[PO_MAX_VARIANTS];
     uint32_t n_variants;

@@ -5,36 +5,36 @@
 #include "pipeline/recall.h"
 #include "pipeline/variants.h"
 
-enum { MODEL = PO_MUTATED_KINDS, BASES };
-
-typedef struct making {
-    po_variant_plan
-        bases[BASES]; /* of the search, by po_mutated_kind, where `from` is not NULL; the model's */
-    po_postopt_counts first;
-} making;
+/* A form that the chooser starts from; `made` may be NULL. */
+static po_status make_form(po_run_state *state, uint32_t base, uint32_t choices,
+                           po_variant_made *made) {
+    return po_variant_form_make(state, po_chooser_add(state->forms->chooser, base, choices), made);
+}
 
 /* The search's result in the form that wins most often, and with nothing but affine folding. */
 static po_status make_mutated(po_run_state *state, void *user) {
-    const making *m = user;
-    for (uint32_t i = 0; i < MODEL; i++)
-        if (m->bases[i].from)
-            PO_TRY(po_variant_make(state, &m->bases[i], NULL, NULL));
-    po_variant_plan alone = m->bases[PO_MUTATED_BEST];
-    alone.choices = UINT32_C(1) << po_variant_affine_alone();
-    return alone.from ? po_variant_make(state, &alone, NULL, NULL) : PO_OK;
+    (void)user;
+    const po_variant_forms *f = state->forms;
+    for (uint32_t i = 0; i < PO_BASE_MODEL; i++)
+        if (f->bases[i].from)
+            PO_TRY(make_form(state, i, 0, NULL));
+    return f->bases[PO_MUTATED_BEST].from
+               ? make_form(state, PO_MUTATED_BEST, UINT32_C(1) << po_variant_affine_alone(), NULL)
+               : PO_OK;
 }
 
+/* Those that differ from the model's first form in one choice. */
 static po_status make_choices(po_run_state *state, void *user) {
-    const making *m = user;
+    const po_postopt_counts *first = user;
     for (uint32_t i = 0; i < po_variant_choices(); i++) {
-        po_variant_plan plan = m->bases[MODEL];
+        po_variant_plan plan = state->forms->bases[PO_BASE_MODEL];
         plan.choices = UINT32_C(1) << i;
-        if (!po_variant_matters(i, &m->first))
+        if (!po_variant_first(i) || !po_variant_matters(i, first))
             continue;
         po_step(state->ctx, (double)(i + 1) / (po_variant_choices() + 1), "%s",
                 po_variant_name(state->arena, &plan));
         PO_TRY(po_ctx_poll(state->ctx));
-        PO_TRY(po_variant_make(state, &plan, NULL, NULL));
+        PO_TRY(make_form(state, PO_BASE_MODEL, plan.choices, NULL));
     }
     return PO_OK;
 }
@@ -45,43 +45,44 @@ static void tell_rules(po_run_state *state, const po_postopt_counts *counts) {
 }
 
 /* The one that won when this run was made before. */
-static po_status make_known(po_run_state *state, making *m) {
+static po_status make_known(po_run_state *state) {
     po_variant_plan plan;
-    if (!state->recall->form || !po_variant_named(state->recall->form, m->bases, BASES, &plan))
+    po_variant_made made;
+    if (!state->recall->form ||
+        !po_variant_named(state->recall->form, state->forms->bases, PO_BASES, &plan))
         return PO_OK;
-    PO_TRY(po_variant_make(state, &plan, &m->first, NULL));
-    tell_rules(state, &m->first);
+    PO_TRY(po_variant_make(state, &plan, &made));
+    tell_rules(state, &made.counts);
     return PO_OK;
 }
 
-static po_status make_all(po_run_state *state, making *m) {
-    bool cut, made;
-    PO_TRY(po_budget_call(state, PO_PART_FORMS, "forms with mutants were left out", make_mutated, m,
-                          &cut));
-    PO_TRY(po_variant_make(state, &m->bases[MODEL], &m->first, &made));
-    if (made)
-        tell_rules(state, &m->first);
-    if (po_variants_one_only(m->bases[MODEL].from))
+static po_status make_all(po_run_state *state) {
+    po_variant_made first;
+    bool cut;
+    PO_TRY(po_budget_call(state, PO_PART_FORMS, "forms with mutants were left out", make_mutated,
+                          NULL, &cut));
+    PO_TRY(make_form(state, PO_BASE_MODEL, 0, &first));
+    if (first.made)
+        tell_rules(state, &first.counts);
+    if (po_variants_one_only(state->forms->bases[PO_BASE_MODEL].from))
         po_record_note(state->record, "one form only: each holds weights of its own");
-    else if (made && !state->options->cuda)
-        PO_TRY(po_budget_call(state, PO_PART_FORMS, "further forms were left out", make_choices, m,
-                              &cut));
+    else if (first.made && !state->options->cuda)
+        PO_TRY(po_budget_call(state, PO_PART_FORMS, "further forms were left out", make_choices,
+                              &first.counts, &cut));
     return PO_OK;
 }
 
 po_status po_stage_postopt(po_run_state *state) {
     const po_graph *simplified = state->current;
     if (!state->options->exact) {
-        making m = {.bases[MODEL] = {"", simplified, 0}};
-        for (uint32_t i = 0; i < MODEL; i++)
-            m.bases[i] = (po_variant_plan){po_mutated_name(i), state->mutated[i].graph, 0};
-        PO_TRY(state->recall ? make_known(state, &m) : make_all(state, &m));
+        po_variant_forms_create(state, simplified);
+        PO_TRY(state->recall ? make_known(state) : make_all(state));
     }
     if (po_recall_wants(state, "simplified")) {
         po_graph *plain = po_graph_clone(state->ctx, simplified);
         po_pipeline_hold(state, plain);
         po_old_ir_constants(state->ctx, plain);
-        po_variant_add(state, "simplified", plain, NULL);
+        po_variant_add(state, "simplified", plain, NULL, NULL);
     }
     for (uint32_t i = state->n_variants; i > 0; i--)
         if (!state->variants[i - 1].kernels)

@@ -1,5 +1,5 @@
-/* The table of choices, and variants that combine them. Which one the runtime runs fastest is
- * measured, not known: each choice is read alone, and what reads better together then. */
+/* The table of choices, and the forms that states of the chooser stand for. Which one the runtime
+ * runs fastest is measured, not known (select/rank.c). */
 #include "pipeline/variants.h"
 
 #include "pipeline/old_ir.h"
@@ -36,43 +36,54 @@ static void other_moves(po_postopt_options *o) {
     o->split_moves = !o->split_moves;
 }
 
-/* A choice is tried only where the first form made use of what it takes away. */
+/* Of choices of one group only one can be made. */
+enum { NO_GROUP, HARD_SWISH, FRAMES, ROWS, PHASES };
+
+/* A choice is tried only where the first form made use of what it takes away. One with a tile takes
+ * nothing away but the larger tiles: what rounds less, should the model need it, and does more. */
 static const struct {
     const char *name;
     void (*change)(po_postopt_options *options); /* NULL: the algebra of `used` is left out */
     uint32_t used;                               /* po_algebra and po_used bits */
+    uint32_t group;
+    uint32_t tile; /* 0: none */
+    po_tiled which;
 } choices[] = {
-    {"without composed products", NULL, PO_ALGEBRA_COMPOSE},
-    {"transposed convolutions kept", NULL, PO_ALGEBRA_DEPTH_SPACE},
-    {"upsampling kept", NULL, PO_ALGEBRA_UPSAMPLE},
-    {"upsampled maps in phases", NULL, PO_ALGEBRA_DIFFERENCES},
-    {"interpolated maps kept", NULL, PO_ALGEBRA_SMOOTH},
-    {"gates kept", NULL, PO_ALGEBRA_GATES},
-    {"3-D convolutions kept", NULL, PO_ALGEBRA_FRAMES},
-    {"1-D convolutions kept", NULL, PO_ALGEBRA_PLANES},
-    {"2-D convolutions kept", NULL, PO_ALGEBRA_ROWS},
-    {"convolutions without phases", NULL, PO_ALGEBRA_PHASES},
-    {"products over channels kept", NULL, PO_ALGEBRA_CHANNELS},
-    {"channels not padded", NULL, PO_ALGEBRA_BLOCKS},
-    {"gates not spread", no_spread, PO_USED_SPREAD},
-    {"split outputs kept", NULL, PO_ALGEBRA_SPLITS},
-    {"HardSwish nodes", hard_swish_node, PO_USED_HARD_SWISH},
-    {"hard-swish kept", hard_swish_kept, PO_USED_HARD_SWISH},
-    {"leftovers as arithmetic", arithmetic, PO_USED_LEFTOVER},
-    {"sums before norms as Add", added_sums, PO_USED_SUMS},
-    {"DepthToSpace as one node", other_moves, PO_USED_MOVES},
-    {"tiny weights kept", tiny_kept, PO_USED_TINY},
-    {"masked rows kept", masks_kept, PO_USED_MASKS},
-    {"affine folding alone", NULL, PO_ALGEBRA_ALL},
+    {"without composed products", NULL, PO_ALGEBRA_COMPOSE, NO_GROUP, 0, 0},
+    {"transposed convolutions kept", NULL, PO_ALGEBRA_DEPTH_SPACE, NO_GROUP, 0, 0},
+    {"upsampling kept", NULL, PO_ALGEBRA_UPSAMPLE, NO_GROUP, 0, 0},
+    {"upsampled maps in phases", NULL, PO_ALGEBRA_DIFFERENCES, NO_GROUP, 0, 0},
+    {"interpolated maps kept", NULL, PO_ALGEBRA_SMOOTH, NO_GROUP, 0, 0},
+    {"gates kept", NULL, PO_ALGEBRA_GATES, NO_GROUP, 0, 0},
+    {"3-D convolutions kept", NULL, PO_ALGEBRA_FRAMES, FRAMES, 0, 0},
+    {"3-D convolutions by smaller tiles", NULL, PO_ALGEBRA_FRAMES, FRAMES, 4, PO_TILED_FRAMES},
+    {"3-D convolutions by the smallest tiles", NULL, PO_ALGEBRA_FRAMES, FRAMES, 2, PO_TILED_FRAMES},
+    {"1-D convolutions kept", NULL, PO_ALGEBRA_PLANES, NO_GROUP, 0, 0},
+    {"2-D convolutions kept", NULL, PO_ALGEBRA_ROWS, ROWS, 0, 0},
+    {"2-D convolutions by smaller tiles", NULL, PO_ALGEBRA_ROWS, ROWS, 4, PO_TILED_ROWS},
+    {"2-D convolutions by the smallest tiles", NULL, PO_ALGEBRA_ROWS, ROWS, 2, PO_TILED_ROWS},
+    {"convolutions without phases", NULL, PO_ALGEBRA_PHASES, PHASES, 0, 0},
+    {"convolutions in fewer phases", NULL, PO_ALGEBRA_PHASES, PHASES, 3, PO_TILED_PHASES},
+    {"convolutions in two phases", NULL, PO_ALGEBRA_PHASES, PHASES, 2, PO_TILED_PHASES},
+    {"products over channels kept", NULL, PO_ALGEBRA_CHANNELS, NO_GROUP, 0, 0},
+    {"channels not padded", NULL, PO_ALGEBRA_BLOCKS, NO_GROUP, 0, 0},
+    {"gates not spread", no_spread, PO_USED_SPREAD, NO_GROUP, 0, 0},
+    {"split outputs kept", NULL, PO_ALGEBRA_SPLITS, NO_GROUP, 0, 0},
+    {"HardSwish nodes", hard_swish_node, PO_USED_HARD_SWISH, HARD_SWISH, 0, 0},
+    {"hard-swish kept", hard_swish_kept, PO_USED_HARD_SWISH, HARD_SWISH, 0, 0},
+    {"leftovers as arithmetic", arithmetic, PO_USED_LEFTOVER, NO_GROUP, 0, 0},
+    {"sums before norms as Add", added_sums, PO_USED_SUMS, NO_GROUP, 0, 0},
+    {"DepthToSpace as one node", other_moves, PO_USED_MOVES, NO_GROUP, 0, 0},
+    {"tiny weights kept", tiny_kept, PO_USED_TINY, NO_GROUP, 0, 0},
+    {"masked rows kept", masks_kept, PO_USED_MASKS, NO_GROUP, 0, 0},
+    {"affine folding alone", NULL, PO_ALGEBRA_ALL, NO_GROUP, 0, 0},
 };
 enum { CHOICES = sizeof choices / sizeof choices[0], AFFINE_ALONE = CHOICES - 1 };
-_Static_assert(CHOICES <= 32, "choices are bits of a plan");
+_Static_assert((int)CHOICES <= (int)PO_CHOOSER_CHOICES, "choices are bits of a state");
 
 static const char first_name[] = "folded", joint[] = " and ";
 /* Every form may have weights of its own: of larger models only the first is made. */
 #define LARGE_WEIGHTS ((uint64_t)1 << 30)
-/* What a choice must read over the first form to be joined with others: less is noise. */
-static const double reads_better = 1.01;
 
 uint32_t po_variant_choices(void) {
     return CHOICES;
@@ -83,7 +94,48 @@ uint32_t po_variant_affine_alone(void) {
 }
 
 bool po_variant_matters(uint32_t choice, const po_postopt_counts *first) {
-    return (first->used & choices[choice].used) != 0;
+    uint32_t tile = choices[choice].tile;
+    return (first->used & choices[choice].used) != 0 &&
+           (tile == 0 || first->tile[choices[choice].which] > tile);
+}
+
+bool po_variant_first(uint32_t choice) {
+    return choices[choice].tile == 0;
+}
+
+/* --- rounding --- */
+
+/* The choice by which a family of identities rounds less: the largest tiles that are smaller than
+ * what was made, else it is left out. CHOICES: there is none. */
+static uint32_t milder_of(uint32_t family, const po_postopt_counts *counts) {
+    uint32_t best = CHOICES;
+    for (uint32_t i = 0; i < CHOICES; i++)
+        if (choices[i].used == UINT32_C(1) << family && po_variant_matters(i, counts) &&
+            (best == CHOICES || choices[i].tile > choices[best].tile))
+            best = i;
+    return best;
+}
+
+bool po_variant_milder(const po_postopt_counts *counts, uint32_t *made) {
+    static const double as_large = 0.5; /* of the largest: what has as much of a part in it */
+    double largest = 0;
+    bool any = false;
+    uint32_t which[PO_ALGEBRAS];
+    for (uint32_t i = 0; i < PO_ALGEBRAS; i++) {
+        which[i] = milder_of(i, counts);
+        largest =
+            which[i] < CHOICES && counts->magnifies[i] > largest ? counts->magnifies[i] : largest;
+    }
+    for (uint32_t i = 0; i < PO_ALGEBRAS; i++) {
+        if (!(largest > 0) || which[i] == CHOICES || counts->magnifies[i] < as_large * largest)
+            continue;
+        for (uint32_t k = 0; k < CHOICES; k++)
+            if (choices[k].group > 0 && choices[k].group == choices[which[i]].group)
+                *made &= ~(UINT32_C(1) << k);
+        *made |= UINT32_C(1) << which[i];
+        any = true;
+    }
+    return any;
 }
 
 bool po_variants_one_only(const po_graph *from) {
@@ -162,44 +214,46 @@ static po_postopt_options options_of(const po_run_state *state, const po_variant
             continue;
         if (choices[i].change)
             choices[i].change(&options);
+        else if (choices[i].tile > 0)
+            options.most_tile[choices[i].which] = choices[i].tile;
         else
             options.algebra &= ~choices[i].used;
     }
     return options;
 }
 
-static bool is_new(const po_run_state *state, const po_graph *graph) {
-    if (state->n_variants == PO_MAX_VARIANTS || po_graph_equal(graph, state->original))
-        return false;
-    for (uint32_t i = 0; i < state->n_variants; i++)
-        if (po_graph_equal(graph, state->variants[i].graph))
-            return false;
-    return true;
+/* The variant that is this graph; n_variants: none. *original: it is the original. */
+static uint32_t find_graph(const po_run_state *state, const po_graph *graph, bool *original) {
+    uint32_t i = 0;
+    *original = po_graph_equal(graph, state->original);
+    while (i < state->n_variants && !po_graph_equal(graph, state->variants[i].graph))
+        i++;
+    return i;
 }
 
-void po_variant_add(po_run_state *state, const char *name, const po_graph *graph,
-                    const po_variant_plan *plan) {
-    if (!is_new(state, graph)) {
+uint32_t po_variant_add(po_run_state *state, const char *name, const po_graph *graph,
+                        const po_variant_plan *plan, const po_postopt_counts *counts) {
+    bool original;
+    uint32_t number = find_graph(state, graph, &original);
+    if (original || number < state->n_variants || number == PO_MAX_VARIANTS) {
         po_graph_free(graph);
-        return;
+        return original || number == PO_MAX_VARIANTS ? PO_NONE : number;
     }
-    po_variant_plan *own = plan ? PO_NEW(state->arena, po_variant_plan) : NULL;
-    if (own)
-        *own = *plan;
-    state->variants[state->n_variants++] = (po_variant){.name = name, .graph = graph, .how = own};
+    po_arena *arena = state->arena;
+    state->variants[state->n_variants++] =
+        (po_variant){.name = name,
+                     .graph = graph,
+                     .how = plan ? po_arena_memdup(arena, plan, sizeof *plan) : NULL,
+                     .counts = counts ? po_arena_memdup(arena, counts, sizeof *counts) : NULL};
+    return number;
 }
 
-po_status po_variant_make(po_run_state *state, const po_variant_plan *plan,
-                          po_postopt_counts *counts, bool *made) {
+po_status po_variant_make(po_run_state *state, const po_variant_plan *plan, po_variant_made *made) {
     const po_postopt_options options = options_of(state, plan);
     const char *name = po_variant_name(state->arena, plan);
-    po_postopt_counts own = {0};
     po_graph *out = NULL;
-    if (made)
-        *made = false;
-    po_status status = po_postopt(state->ctx, plan->from, &options, &out, &own);
-    if (counts)
-        *counts = own;
+    *made = (po_variant_made){.number = PO_NONE};
+    po_status status = po_postopt(state->ctx, plan->from, &options, &out, &made->counts);
     if (status == PO_UNSUPPORTED || status == PO_INTERNAL || status == PO_BAD_INPUT) {
         po_record_note(state->record, "the form '%s' was dropped: %s", name,
                        state->ctx->error.message);
@@ -209,87 +263,49 @@ po_status po_variant_make(po_run_state *state, const po_variant_plan *plan,
     PO_TRY(status);
     po_old_ir_constants(state->ctx, out);
     po_pipeline_hold(state, out);
-    po_variant_add(state, name, out, plan);
-    if (made)
-        *made = true;
+    made->number = po_variant_add(state, name, out, plan, &made->counts);
+    made->made = true;
     return PO_OK;
 }
 
-/* --- combining --- */
+/* --- the chooser among forms --- */
 
-/* What was read of one graph's forms. */
-static const po_variant *best_first_form(const po_run_state *state, const double *gain,
-                                         double *best) {
-    const po_variant *found = NULL;
-    *best = 0;
-    for (uint32_t i = 0; i < state->n_variants; i++) {
-        const po_variant *v = &state->variants[i];
-        if (v->how && v->how->choices == 0 && gain[i] > *best) {
-            found = v;
-            *best = gain[i];
-        }
-    }
-    return found;
+/* Choices that would change something in a form with these counts, were they made in it as well.
+ * Folding alone takes so much away that it is no step from anywhere. */
+static uint32_t open_in(const po_variant_plan *plan, const po_postopt_counts *counts) {
+    uint32_t open = 0;
+    for (uint32_t i = 0; i < CHOICES; i++)
+        if (i != AFFINE_ALONE && !(plan->choices >> i & 1) && po_variant_matters(i, counts))
+            open |= UINT32_C(1) << i;
+    return po_variants_one_only(plan->from) ? 0 : open;
 }
 
-static double first_form_of(const po_run_state *state, const double *gain, const po_graph *from) {
-    for (uint32_t i = 0; i < state->n_variants; i++) {
-        const po_variant_plan *plan = state->variants[i].how;
-        if (plan && plan->choices == 0 && plan->from == from)
-            return gain[i];
+void po_variant_forms_create(po_run_state *state, const po_graph *model) {
+    po_variant_forms *f = PO_NEW(state->arena, po_variant_forms);
+    po_chooser_rules rules = {.bases = 1u << PO_BASE_MODEL, .n_choices = CHOICES, .gain = 1};
+    for (po_mutated_kind i = 0; i < PO_MUTATED_KINDS; i++) {
+        f->bases[i] = (po_variant_plan){po_mutated_name(i), state->mutated[i].graph, 0};
+        rules.bases |= (uint32_t)(f->bases[i].from != NULL) << i;
     }
-    return 0;
+    f->bases[PO_BASE_MODEL] = (po_variant_plan){"", model, 0};
+    for (uint32_t i = 0; i < CHOICES; i++)
+        for (uint32_t k = 0; k < CHOICES; k++)
+            if (i != k && choices[i].group > 0 && choices[i].group == choices[k].group)
+                rules.excludes[i] |= UINT32_C(1) << k;
+    f->chooser = po_chooser_create(state->ctx, state->arena, &rules);
+    state->forms = f;
 }
 
-/* Of choices that change the same thing only one can be made: the better one. */
-static void leave_the_best(double over[CHOICES]) {
-    for (uint32_t a = 0; a < CHOICES; a++)
-        for (uint32_t b = a + 1; b < CHOICES; b++)
-            if (choices[a].change && choices[b].change && choices[a].used == choices[b].used)
-                over[over[a] < over[b] ? a : b] = 0;
-}
-
-/* Single choices that read better than the first form of their graph, the best ahead. */
-static uint32_t find_better(const po_run_state *state, const double *gain,
-                            uint32_t found[CHOICES]) {
-    double over[CHOICES] = {0};
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < state->n_variants; i++) {
-        const po_variant_plan *plan = state->variants[i].how;
-        if (!plan || plan->choices == 0 || (plan->choices & (plan->choices - 1)))
-            continue;
-        double first = first_form_of(state, gain, plan->from);
-        uint32_t c = (uint32_t)__builtin_ctz(plan->choices);
-        if (first > 0 && gain[i] > reads_better * first && gain[i] / first > over[c])
-            over[c] = gain[i] / first;
+po_status po_variant_form_make(po_run_state *state, po_combination *form, po_variant_made *made) {
+    po_variant_made own = {.number = PO_NONE};
+    if (form) {
+        po_variant_plan plan = state->forms->bases[form->base];
+        plan.choices = form->choices;
+        PO_TRY(po_variant_make(state, &plan, &own));
+        form->number = own.number;
+        form->open = own.made ? open_in(&plan, &own.counts) : 0;
     }
-    leave_the_best(over);
-    for (uint32_t c = 0; c < CHOICES; c++) {
-        uint32_t k = n;
-        if (!(over[c] > 0))
-            continue;
-        for (; k > 0 && over[found[k - 1]] < over[c]; k--)
-            found[k] = found[k - 1];
-        found[k] = c;
-        n++;
-    }
-    return n;
-}
-
-po_status po_variants_combine(po_run_state *state, const double *gain) {
-    double first;
-    uint32_t found[CHOICES], n = find_better(state, gain, found);
-    const po_variant *best = best_first_form(state, gain, &first);
-    if (!best || n == 0 || po_variants_one_only(best->how->from))
-        return PO_OK;
-    /* All of them; the two best; the best. What was read already is no variant of its own. */
-    const uint32_t sizes[] = {n, 2, 1};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        po_variant_plan plan = *best->how;
-        for (uint32_t k = 0; k < sizes[i] && k < n; k++)
-            plan.choices |= UINT32_C(1) << found[k];
-        PO_TRY(po_ctx_poll(state->ctx));
-        PO_TRY(po_variant_make(state, &plan, NULL, NULL));
-    }
+    if (made)
+        *made = own;
     return PO_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef PO_PIPELINE_VARIANTS_H
 #define PO_PIPELINE_VARIANTS_H
 
+#include "pipeline/choose/chooser.h"
 #include "pipeline/pipeline.h"
 #include "postopt/postopt.h"
 
@@ -22,6 +23,13 @@ uint32_t po_variant_choices(void);
 uint32_t po_variant_affine_alone(void);
 /* What postopt made use of, as counted in the graph's first form, that the choice takes away. */
 bool po_variant_matters(uint32_t choice, const po_postopt_counts *first);
+/* Whether it is read from the first: what only rounds less is not, it is come to. */
+bool po_variant_first(uint32_t choice);
+
+/* Of a form with these counts, whose choices these are: those of one that rounds less. What has the
+ * largest part in it by what it states, or half of that, takes its milder alternative; what has
+ * none is left out. False: there is nothing to be milder. */
+bool po_variant_milder(const po_postopt_counts *counts, uint32_t *choices);
 
 /* "folded", "mutants", "upsampling kept and gates not spread"; and back, where one of the n graphs
  * (the choices of `of` are not looked at) makes a form of that name. */
@@ -29,21 +37,40 @@ const char *po_variant_name(po_arena *arena, const po_variant_plan *plan);
 bool po_variant_named(const char *name, const po_variant_plan *of, uint32_t n,
                       po_variant_plan *plan);
 
-/* Makes the form and adds it to the variants, unless it is there. One that fails is dropped and
- * reported. `counts` may be NULL; *made, which may be too: whether there is such a form. */
-po_status po_variant_make(po_run_state *state, const po_variant_plan *plan,
-                          po_postopt_counts *counts, bool *made);
+/* What came of making a form. */
+typedef struct po_variant_made {
+    bool made;       /* there is such a form */
+    uint32_t number; /* of the variant that it is; PO_NONE: of none, it is the original */
+    po_postopt_counts counts;
+} po_variant_made;
 
-/* Adds a graph as a variant, or frees it where it is the original or one that is there already.
- * `plan` may be NULL. */
-void po_variant_add(po_run_state *state, const char *name, const po_graph *graph,
-                    const po_variant_plan *plan);
+/* Makes the form and adds it to the variants, unless it is there. One that fails is dropped and
+ * reported. */
+po_status po_variant_make(po_run_state *state, const po_variant_plan *plan, po_variant_made *made);
+
+/* Adds a graph as a variant, or frees it where it is the original or one that is there already: the
+ * number of that. `plan` and `counts` may be NULL. */
+uint32_t po_variant_add(po_run_state *state, const char *name, const po_graph *graph,
+                        const po_variant_plan *plan, const po_postopt_counts *counts);
 
 /* Of a graph with weights this large only the first form is made: each holds weights of its own. */
 bool po_variants_one_only(const po_graph *from);
 
-/* Adds forms that join choices which each read faster than the first form did, in the graph whose
- * first form read best: gain[i] of variant i over the original, 0 where it was not read. */
-po_status po_variants_combine(po_run_state *state, const double *gain);
+/* --- the chooser among forms --- */
+
+enum { PO_BASE_MODEL = PO_MUTATED_KINDS, PO_BASES };
+
+/* Graphs that forms are made of: of the search, by po_mutated_kind, where `from` is not NULL, and
+ * the model's own; and which forms of them there are (choose/chooser.h), whose number is that of
+ * the variant. */
+typedef struct po_variant_forms {
+    po_variant_plan bases[PO_BASES];
+    po_chooser *chooser;
+} po_variant_forms;
+
+/* state->forms, with no form yet. */
+void po_variant_forms_create(po_run_state *state, const po_graph *model);
+/* Makes the form that a state stands for; NULL: nothing is done. `made` may be NULL. */
+po_status po_variant_form_make(po_run_state *state, po_combination *form, po_variant_made *made);
 
 #endif

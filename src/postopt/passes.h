@@ -17,6 +17,16 @@ static inline bool po_postopt_fired(po_postopt_state *state, po_postopt_rule rul
     return fired;
 }
 
+/* Outputs of a tile that a family may have, of so many that it could. */
+static inline uint32_t po_postopt_tile(const po_postopt_state *state, po_tiled which,
+                                       uint32_t most) {
+    uint32_t asked = state->options->most_tile[which];
+    return asked > 0 && asked < most ? asked : most;
+}
+/* States what a family made of rounding, and how large its tiles are. */
+void po_postopt_magnifies(po_postopt_state *state, uint32_t algebra, double times);
+void po_postopt_tiled(po_postopt_state *state, po_tiled which, uint32_t tile);
+
 /* The runtime's layout for convolutions keeps channels in blocks of this many. */
 enum { PO_CHANNEL_BLOCK = 16 };
 /* Channels that the layout holds for so many: rounded up to whole blocks. */

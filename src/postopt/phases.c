@@ -18,6 +18,8 @@
 #include "postopt/conv.h"
 #include "postopt/passes.h"
 
+#include <math.h>
+
 enum { RANK = 4, MOST_PHASES = 4, MOST_PRODUCTS = 6, MOST_INPUTS = 4 };
 
 /* In floating-point operations of the runtime's convolutions: medians, docs/rewrites.md. */
@@ -45,6 +47,8 @@ typedef struct phases {
     uint32_t n;
     po_node_id *done; /* converted nodes, in order */
     uint32_t n_done, cap_done;
+    uint32_t most, tile; /* phases of a convolution at most; made at most */
+    double magnifies;    /* what its algorithms make of rounding */
 } phases;
 
 typedef struct phase_conv {
@@ -240,7 +244,7 @@ static bool read_conv(const phases *f, po_node_id id, phase_conv *r) {
     for (int whole = 0; whole < (r->x.count ? 2 : 1); whole++) {
         if (whole)
             with.x = (phased){0};
-        for (with.m = 2; with.m <= MOST_PHASES; with.m++) {
+        for (with.m = 2; with.m <= f->most; with.m++) {
             double cost;
             if (!cost_phases(g, &with, &cost))
                 continue;
@@ -425,6 +429,9 @@ static bool convert_conv(phases *f, po_node_id id) {
                 return false;
             bias = NULL;
         }
+    f->tile = r.m > f->tile ? r.m : f->tile;
+    f->magnifies = fmax(f->magnifies, po_bilinear_magnifies(PO_POINTS_DYADIC, r.m, (uint32_t)r.taps,
+                                                            (uint32_t)r.stride));
     note(f, id, &y);
     return true;
 }
@@ -480,6 +487,8 @@ po_status po_use_phases(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
     if (!(state->options->algebra & PO_ALGEBRA_PHASES) || po_model_opset(graph->model, "") < 10)
         return PO_OK;
     phases f = {.graph = graph, .arena = state->scratch, .n = graph->n_values};
+    f.most = po_postopt_tile(state, PO_TILED_PHASES, MOST_PHASES);
+    f.magnifies = 1;
     f.of = PO_NEW_N(f.arena, phased, f.n);
     f.whole = PO_NEW_N(f.arena, po_value_id, f.n);
     memset(f.of, 0, f.n * sizeof *f.of);
@@ -497,5 +506,7 @@ po_status po_use_phases(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
         po_value_id y = graph->nodes[f.done[k]].out[0];
         po_substitute(graph, y, whole_of(&f, f.done[k], y));
     }
+    po_postopt_magnifies(state, f.tile > 0 ? PO_ALGEBRA_PHASES : 0, f.magnifies);
+    po_postopt_tiled(state, PO_TILED_PHASES, f.tile);
     return PO_OK;
 }

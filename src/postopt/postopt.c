@@ -10,29 +10,44 @@ typedef po_status (*pass_fn)(po_ctx *ctx, po_graph *graph, po_postopt_state *sta
 static const struct {
     pass_fn fn;
     uint32_t algebra; /* the family that it belongs to; 0: none */
-} passes[] = {{po_drop_tiny, 0},
-              {po_take_rows, PO_ALGEBRA_COMPOSE},
-              {po_find_norms, 0},
-              {po_find_activations, 0},
-              {po_write_gates, 0},
-              {po_convolve_channels, PO_ALGEBRA_CHANNELS},
-              {po_fold_affine, 0},
-              {po_compose_linear, PO_ALGEBRA_COMPOSE},
-              {po_move_depth_to_space, PO_ALGEBRA_DEPTH_SPACE},
-              {po_smooth_behind, PO_ALGEBRA_SMOOTH},
-              {po_use_differences, PO_ALGEBRA_DIFFERENCES},
-              {po_unfold_upsampling, PO_ALGEBRA_UPSAMPLE},
-              {po_interpolate, PO_ALGEBRA_UPSAMPLE},
-              {po_fold_gates, PO_ALGEBRA_GATES},
-              {po_use_frames, PO_ALGEBRA_FRAMES},
-              {po_split_outputs, PO_ALGEBRA_SPLITS},
-              {po_use_planes, PO_ALGEBRA_PLANES},
-              {po_cancel_moves, 0}},
+    double magnifies; /* what it makes of rounding; 0: it says so itself */
+} passes[] = {{po_drop_tiny, 0, 0},
+              {po_take_rows, PO_ALGEBRA_COMPOSE, 1},
+              {po_find_norms, 0, 0},
+              {po_find_activations, 0, 0},
+              {po_write_gates, 0, 0},
+              {po_convolve_channels, PO_ALGEBRA_CHANNELS, 1},
+              {po_fold_affine, 0, 0},
+              {po_compose_linear, PO_ALGEBRA_COMPOSE, 1},
+              {po_move_depth_to_space, PO_ALGEBRA_DEPTH_SPACE, 1},
+              {po_smooth_behind, PO_ALGEBRA_SMOOTH, 1},
+              {po_use_differences, PO_ALGEBRA_DIFFERENCES, 2},
+              {po_unfold_upsampling, PO_ALGEBRA_UPSAMPLE, 1},
+              {po_interpolate, PO_ALGEBRA_UPSAMPLE, 1},
+              {po_fold_gates, PO_ALGEBRA_GATES, 1},
+              {po_use_frames, PO_ALGEBRA_FRAMES, 0},
+              {po_split_outputs, PO_ALGEBRA_SPLITS, 1},
+              {po_use_planes, PO_ALGEBRA_PLANES, 1},
+              {po_cancel_moves, 0, 0}},
   /* Once, when nothing fires any more: what depends on the channels that are left. */
-    late[] = {{po_pad_channels, PO_ALGEBRA_BLOCKS},
-              {po_spread_gates, 0},
-              {po_use_phases, PO_ALGEBRA_PHASES},
-              {po_use_rows, PO_ALGEBRA_ROWS}};
+    late[] = {{po_pad_channels, PO_ALGEBRA_BLOCKS, 1},
+              {po_spread_gates, 0, 0},
+              {po_use_phases, PO_ALGEBRA_PHASES, 0},
+              {po_use_rows, PO_ALGEBRA_ROWS, 0}};
+
+void po_postopt_magnifies(po_postopt_state *state, uint32_t algebra, double times) {
+    state->counts->used |= algebra;
+    for (uint32_t i = 0; i < PO_ALGEBRAS; i++) {
+        double *known = &state->counts->magnifies[i];
+        if (algebra >> i & 1 && *known < times)
+            *known = times;
+    }
+}
+
+void po_postopt_tiled(po_postopt_state *state, po_tiled which, uint32_t tile) {
+    uint32_t *known = &state->counts->tile[which];
+    *known = *known < tile ? tile : *known;
+}
 
 enum { MOST_ROUNDS = 16 };
 
@@ -102,7 +117,7 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
             /* What is left over must not count as a reader in the next pass. */
             if (total(&own) != fired) {
                 po_graph_sweep(g);
-                own.used |= passes[i].algebra;
+                po_postopt_magnifies(&state, passes[i].algebra, passes[i].magnifies);
             }
         }
         po_arena_free(state.scratch);
@@ -116,7 +131,7 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
         PO_TRY(po_ctx_poll(ctx));
         PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){late[i].fn, &last}));
         if (total(&own) != fired)
-            own.used |= late[i].algebra;
+            po_postopt_magnifies(&last, late[i].algebra, late[i].magnifies);
         po_graph_sweep(g);
         PO_TRY(po_infer_graph(ctx, g, true));
     }

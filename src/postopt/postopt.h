@@ -40,6 +40,11 @@ typedef enum po_algebra {
         1 << 12, /* convolutions of interpolated maps as smoothed ones of repeated */
     PO_ALGEBRA_ALL = (1 << 13) - 1
 } po_algebra;
+enum { PO_ALGEBRAS = 13 };
+
+/* Families whose algorithms come in tiles: more outputs to a tile are fewer products, and more
+ * rounding. */
+typedef enum po_tiled { PO_TILED_ROWS, PO_TILED_FRAMES, PO_TILED_PHASES, PO_TILED } po_tiled;
 
 /* What else a form can differ in. */
 typedef enum po_used {
@@ -62,9 +67,10 @@ typedef struct po_postopt_options {
     bool spread_gates; /* channel gates of small maps upsampled to their size */
     bool sums; /* sums that only a norm reads as Sum: runtimes join Add with the norm, and the
                   joint kernel is slower than both */
-    bool split_moves; /* DepthToSpace of large maps as two single-axis moves */
-    bool tiny;        /* weights below 2^-100 as zeros */
-    bool cubic;       /* cubic interpolation as products, whatever the families */
+    bool split_moves;             /* DepthToSpace of large maps as two single-axis moves */
+    bool tiny;                    /* weights below 2^-100 as zeros */
+    bool cubic;                   /* cubic interpolation as products, whatever the families */
+    uint32_t most_tile[PO_TILED]; /* outputs of a tile; 0: as many as pay */
     bool masks; /* what a mask hides from Softmax raised to where exponentials are normal numbers */
 } po_postopt_options;
 
@@ -78,6 +84,10 @@ typedef enum po_postopt_rule {
 typedef struct po_postopt_counts {
     uint32_t rule[PO_POSTOPT_RULES]; /* how often each rewrite fired */
     uint32_t used;                   /* po_algebra and po_used bits of what changed anything */
+    uint32_t tile[PO_TILED];         /* the largest that was made */
+    /* By bit of po_algebra: what the family made of rounding, at most, where the plain way is 1; 0:
+     * it changed nothing. */
+    double magnifies[PO_ALGEBRAS];
 } po_postopt_counts;
 
 /* The rule in the words of the closing report. */

@@ -79,8 +79,10 @@ static bool read_by_shuffle(const po_graph *g, po_value_id y) {
     return v->n_uses > 0 && g->nodes[v->uses[0].node].op == PO_OP_DepthToSpace;
 }
 
-/* Reads a convolution that gains by it, with the algorithm that gains most. */
-static bool read_conv(const po_graph *g, po_arena *arena, po_node_id id, rows_conv *r) {
+/* Reads a convolution that gains by it, with the algorithm that gains most, tiles of `most` outputs
+ * at most. */
+static bool read_conv(const po_graph *g, po_arena *arena, po_node_id id, uint32_t most,
+                      rows_conv *r) {
     uint32_t rank, rank2;
     if (!po_conv_read(g, id, &r->conv) || r->conv.dtype != PO_F32)
         return false;
@@ -101,7 +103,7 @@ static bool read_conv(const po_graph *g, po_arena *arena, po_node_id id, rows_co
     double best = cost_direct(r) / least_gain;
     rows_conv with = *r;
     bool found = false;
-    for (uint32_t m = 2; m <= MOST_OUTPUTS; m++) {
+    for (uint32_t m = 2; m <= most; m++) {
         if (m + (uint32_t)c->kernel[0] - 1 > PO_BILINEAR_STEADY ||
             !po_bilinear_make(arena, PO_POINTS_DYADIC, m, (uint32_t)c->kernel[0], 1, &with.alg))
             continue;
@@ -253,7 +255,7 @@ static po_value_id product(po_relayout *f, po_node_id at, po_value_id table, po_
 
 static bool convert_conv(po_relayout *f, po_node_id id) {
     rows_conv r;
-    if (!read_conv(f->graph, f->arena, id, &r))
+    if (!read_conv(f->graph, f->arena, id, f->most_tile, &r))
         return false;
     const po_conv *c = &r.conv;
     po_graph *g = f->graph;
@@ -306,15 +308,18 @@ static bool convert_conv(po_relayout *f, po_node_id id) {
     x = gathered(f, id, x, s * tb.writes, r.h2, order);
     x = po_add_reshape(g, id, x, 4, (int64_t[]){r.h2, batch, out, r.w2});
     po_relayout_set(f, id, x);
+    po_relayout_tiled(f, &r.alg, 1);
     return true;
 }
 
 /* Every reader is a convolution that will be converted. */
-static bool read_by_rows(const po_graph *g, po_arena *arena, po_value_id v) {
+static bool read_by_rows(const po_relayout *f, po_value_id v) {
+    const po_graph *g = f->graph;
     const po_value *value = &g->values[v];
     rows_conv r;
     for (uint32_t i = 0; i < value->n_uses; i++)
-        if (value->uses[i].input != 0 || !read_conv(g, arena, value->uses[i].node, &r))
+        if (value->uses[i].input != 0 ||
+            !read_conv(g, f->arena, value->uses[i].node, f->most_tile, &r))
             return false;
     return value->n_outputs == 0 && value->n_uses > 0;
 }
@@ -333,7 +338,7 @@ static bool convert_concat(po_relayout *f, po_node_id id) {
             return false;
         known += po_relayout_has(f, in[i]);
     }
-    if (known == 0 || !read_by_rows(f->graph, f->arena, n->out[0]))
+    if (known == 0 || !read_by_rows(f, n->out[0]))
         return false;
     for (uint32_t i = 0; i < n_in; i++)
         in[i] = po_relayout_twin(f, id, in[i]);
@@ -347,14 +352,15 @@ po_status po_use_rows(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
     (void)ctx;
     rows_conv r;
     bool any = false;
+    const uint32_t most = po_postopt_tile(state, PO_TILED_ROWS, MOST_OUTPUTS);
     if (!(state->options->algebra & PO_ALGEBRA_ROWS) || po_model_opset(graph->model, "") < 7)
         return PO_OK;
     for (po_node_id i = 0; i < graph->n_nodes && !any; i++)
         any = !graph->nodes[i].removed && graph->nodes[i].op == PO_OP_Conv &&
-              read_conv(graph, state->scratch, i, &r);
+              read_conv(graph, state->scratch, i, most, &r);
     if (!any)
         return PO_OK;
-    po_relayout f = {.enter = to_rows, .leave = from_rows};
+    po_relayout f = {.enter = to_rows, .leave = from_rows, .most_tile = most};
     po_relayout_start(&f, graph, state->scratch, RANK);
     uint32_t n;
     const po_node_id *order = po_graph_order(graph, state->scratch, &n);
@@ -366,5 +372,7 @@ po_status po_use_rows(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
             po_postopt_fired(state, PO_POSTOPT_ROWS_CONCAT, convert_concat(&f, order[k]));
     }
     po_relayout_finish(&f);
+    po_postopt_magnifies(state, f.tile > 0 ? PO_ALGEBRA_ROWS : 0, f.magnifies);
+    po_postopt_tiled(state, PO_TILED_ROWS, f.tile);
     return PO_OK;
 }

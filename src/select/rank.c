@@ -132,7 +132,8 @@ static po_status rank_those(ranking *r, uint32_t *which, uint32_t n) {
     const po_rank_spec *spec = r->spec;
     if (n > FEW || (spec->heavy && n > 1))
         PO_TRY(shorten(r, which, &n));
-    for (uint32_t step = 0; step < STEPS; step++) {
+    const uint32_t steps = spec->steps > 0 && spec->steps < STEPS ? spec->steps : STEPS;
+    for (uint32_t step = 0; step < steps; step++) {
         if (n > r->batch)
             return time_alone(r, which, n);
         double seconds = seconds_each * (n + 1) * (1u << step), start = po_now();

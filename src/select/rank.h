@@ -18,6 +18,8 @@ typedef struct po_rank_spec {
     const char *original; /* path */
     uint32_t n;
     const char *const *candidates;
+    uint32_t
+        steps;    /* readings of those that are left, each twice as long; 0: as many as it takes */
     bool heavy;   /* each process takes seconds to load a model */
     double until; /* as po_now counts: no new readings after it; 0: no such time */
 } po_rank_spec;

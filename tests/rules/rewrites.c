@@ -197,7 +197,7 @@ static bool has_bodies(const po_graph *graph) {
 
 static void try_postopt(const subject *s, original *o, const po_graph *from, const char *name,
                         const po_postopt_options *options, rules_promise promise) {
-    po_postopt_counts counts = {{0}, 0};
+    po_postopt_counts counts = {.used = 0};
     po_graph *out = NULL;
     /* Weights that are derived in bodies are compared as they are stored. */
     if (promise == PROMISE_REAL && has_bodies(from))

@@ -80,7 +80,7 @@ static bool bands_of(test_planned *f, uint32_t node, uint32_t n, int64_t rows, p
     for (uint32_t i = 0; i < n; i++, node = naive->nodes[node].next) {
         if (node == PO_NONE)
             return false;
-        assert_true(po_choices_of(naive, node, true, &choices[i * PO_CHOICES_MAX]) > 0);
+        assert_true(po_choices_of(naive, node, 1, &choices[i * PO_CHOICES_MAX]) > 0);
         b->node[i] = node;
         b->choice[i] = &choices[i * PO_CHOICES_MAX];
     }
@@ -118,7 +118,7 @@ static const po_mu *whole(test_planned *f, const po_bands *b) {
             node = b->node[b->n - 1];
             continue;
         }
-        po_choices_of(naive, node, true, choices);
+        po_choices_of(naive, node, 1, choices);
         po_schedule_step(&s, node, &choices[0]);
     }
     po_schedule_finish(&s);

@@ -239,7 +239,7 @@ static void take_choice(test_planned *f, uint32_t k) {
     po_schedule_start(&s, f->arena, naive, false);
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
         po_choice choices[PO_CHOICES_MAX];
-        uint32_t n = po_choices_of(naive, node, false, choices);
+        uint32_t n = po_choices_of(naive, node, 0, choices);
         assert_true(n > 0);
         po_schedule_step(&s, node, &choices[k % n]);
     }
@@ -298,7 +298,7 @@ static void kernels_compute_what_their_steps_do(void **state) {
             wanted |= is_named_after(samples[i].name, schedulers[k]);
         for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
             po_choice choices[PO_CHOICES_MAX];
-            uint32_t n_choices = po_choices_of(naive, node, false, choices);
+            uint32_t n_choices = po_choices_of(naive, node, 0, choices);
             for (uint32_t k = 0; k < n_choices; k++) {
                 po_lone_step *lone = PO_NEW(f.arena, po_lone_step);
                 po_text text;
@@ -337,7 +337,7 @@ static void errors_are_found(void **state) {
         uint32_t node = naive->nodes[naive->nodes[naive->first].next].next;
         po_choice choices[PO_CHOICES_MAX];
         po_lone_step lone;
-        po_choices_of(naive, node, false, choices);
+        po_choices_of(naive, node, 0, choices);
         po_timed_kernel kernel = {.mu = po_plan_lone(f.arena, naive, node, &choices[0], &lone),
                                   .check = po_check_step,
                                   .user = &lone};
@@ -430,7 +430,7 @@ static void damage_to_any_element_is_found(void **state) {
              node = naive->nodes[node].next) {
             po_choice choices[PO_CHOICES_MAX];
             po_lone_step *lone = PO_NEW(f.arena, po_lone_step);
-            po_choices_of(naive, node, false, choices);
+            po_choices_of(naive, node, 0, choices);
             kernels[n++] =
                 (po_timed_kernel){.mu = po_plan_lone(f.arena, naive, node, &choices[0], lone),
                                   .check = check_damaged,
@@ -460,7 +460,7 @@ static void weights_are_fetched_or_not(void **state) {
         test_planned_start(&f, cases[c].graph, false);
         const po_mu *naive = f.plan.lowered.mu;
         po_choice choices[PO_CHOICES_MAX];
-        uint32_t n = po_choices_of(naive, naive->first, true, choices), with = 0, without = 0;
+        uint32_t n = po_choices_of(naive, naive->first, 1, choices), with = 0, without = 0;
         for (uint32_t i = 0; i < n; i++) {
             bool ahead = false, alone = false;
             po_lone_step lone;

@@ -3,6 +3,8 @@
  * is refused. */
 #include "ops/sum/bilinear.h"
 
+#include <math.h>
+
 /* The first n - 1 of a row serve n products. */
 static const struct {
     po_points of;
@@ -172,4 +174,54 @@ bool po_bilinear_make(po_arena *arena, po_points points, uint32_t m, uint32_t r,
                                .exact_b = t.b,
                                .exact_g = t.g};
     return true;
+}
+
+/* --- rounding --- */
+
+/* The absolute values of the coefficients of the product of (x - p) over all n points but number
+ * `skip`, added up. */
+static double coefficients(const double *p, uint32_t n, uint32_t skip) {
+    double c[PO_BILINEAR_MAX] = {1}, sum = 0;
+    uint32_t degree = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        if (k == skip)
+            continue;
+        c[++degree] = 0;
+        for (uint32_t i = degree + 1; i-- > 0;)
+            c[i] = (i > 0 ? c[i - 1] : 0) - p[k] * c[i];
+    }
+    for (uint32_t i = 0; i <= degree; i++)
+        sum += fabs(c[i]);
+    return sum;
+}
+
+/* Of F(m, taps), output i: all products, by what they read. */
+static double output_of(const double *p, uint32_t m, uint32_t taps, uint32_t i) {
+    const uint32_t n = m + taps - 1;
+    double sum = i + 1 == m ? coefficients(p, n - 1, PO_NONE) : 0; /* infinity */
+    for (uint32_t k = 0; k + 1 < n; k++) {
+        double scale = 1, weights = 0;
+        for (uint32_t l = 0; l + 1 < n; l++)
+            scale *= l == k ? 1 : p[k] - p[l];
+        for (uint32_t j = 0; j < taps; j++)
+            weights += fabs(pow(p[k], j) / scale);
+        sum += fabs(pow(p[k], i)) * weights * coefficients(p, n - 1, k);
+    }
+    return sum;
+}
+
+double po_bilinear_magnifies(po_points points, uint32_t m, uint32_t r, uint32_t stride) {
+    double most = 0, p[PO_BILINEAR_MAX];
+    for (uint32_t i = 0; i < m; i++) {
+        double sum = 0;
+        for (uint32_t q = 0; q < stride && q < r; q++) {
+            const uint32_t taps = taps_of(r, stride, q);
+            const po_rational *of = m > 1 && taps > 1 ? find_points(points, m + taps - 1) : NULL;
+            for (uint32_t k = 0; of && k + 2 < m + taps; k++)
+                p[k] = po_rational_f64(of[k]);
+            sum += of ? output_of(p, m, taps, i) : taps;
+        }
+        most = fmax(most, sum / r);
+    }
+    return most;
 }

@@ -166,12 +166,13 @@ po_status po_select_for_gpu(selecting *s) {
         bool faster, untested, taken;
         po_timing t;
         const char *why;
+        po_verify_report report;
         PO_TRY(confirm_on_gpu(s, &original, &r[i], measured, &faster, &t, &why));
         if (!faster) {
             po_selecting_decide(s, po_selecting_row(s, i), "%s", why);
             continue;
         }
-        PO_TRY(po_selecting_compare(s, i, why, &untested, &taken));
+        PO_TRY(po_selecting_compare(s, i, why, &report, &untested, &taken));
         if (taken) {
             sum->ms_after = 1e3 * original.seconds / t.gain;
             sum->ratio = t.gain;

@@ -2,6 +2,7 @@
  * the standard operators as its function (codegen/cuda/library.h). The model, and the model with
  * the mutants that were chosen, each with the kernels that it gets: the better by readings of the
  * whole where there are such, else by estimates, competes with the standard forms in select. */
+#include "pipeline/choose/chooser.h"
 #include "pipeline/gpu/making.h"
 #include "pipeline/gpu/open_batch.h"
 #include "pipeline/kernels/stage.h"
@@ -9,48 +10,69 @@
 #include "pipeline/search/search.h"
 #include "pipeline/variants.h"
 
-enum { MOST_FORMS = 1 + PO_MUTATED_KINDS };
+/* What forms are made of: the model, and the same with mutants of each kind. */
+enum { MODEL, MUTATED, BASES = MUTATED + PO_MUTATED_KINDS };
 
 /* --- forms --- */
 
-static po_status find_forms(cuda_making *m, cuda_form *forms, uint32_t *n) {
+typedef struct choosing {
+    cuda_making *m;
+    cuda_form forms[BASES];
+    uint32_t n;
+    po_chooser *chooser; /* number: of the form */
+} choosing;
+
+static po_status look_at(choosing *c, po_combination *form) {
+    po_run_state *state = c->m->state;
+    po_mutated_kind kind = form->base - MUTATED;
+    cuda_form *f = &c->forms[c->n];
+    bool model = form->base == MODEL;
+    PO_TRY(cuda_plan_form(c->m, model ? state->current : state->mutated[kind].graph,
+                          model ? "the model" : po_mutated_name(kind), f));
+    form->number = c->n++;
+    if (!state->gpu_cost || f->open)
+        return PO_OK;
+    PO_TRY(cuda_choose_kernels(c->m, f));
+    return cuda_read_form(c->m, f);
+}
+
+/* By readings where all have some, else by estimate. */
+static po_status price(void *user, po_combination *const *batch, uint32_t n) {
+    choosing *c = user;
+    bool read = true;
+    for (uint32_t i = 0; i < n; i++)
+        PO_TRY(look_at(c, batch[i]));
+    for (uint32_t i = 0; i < c->n; i++)
+        read &= c->forms[i].read > 0;
+    for (uint32_t i = 0; i < c->chooser->n; i++) {
+        po_combination *form = &c->chooser->states[i];
+        const cuda_form *f = &c->forms[form->number];
+        form->cost = read ? f->read : f->seconds;
+    }
+    return PO_OK;
+}
+
+static po_status choose(cuda_making *m, cuda_form **best) {
     po_run_state *state = m->state;
-    *n = 0;
-    PO_TRY(cuda_plan_form(m, state->current, "the model", &forms[(*n)++]));
+    choosing *c = PO_NEW(state->arena, choosing);
+    *c = (choosing){.m = m};
+    c->chooser = po_chooser_create(
+        m->ctx, state->arena,
+        &(po_chooser_rules){
+            .bases = 1u << MODEL, .beam = 1, .most = BASES, .gain = 1, .price = price, .user = c});
+    po_chooser_add(c->chooser, MODEL, 0);
+    PO_TRY(po_chooser_run(c->chooser));
     if (state->search && !po_pipeline_skips(state, "choose"))
         PO_TRY(po_stage_choose(state));
     for (po_mutated_kind k = 0; k < PO_MUTATED_KINDS; k++)
         if (state->mutated[k].graph)
-            PO_TRY(cuda_plan_form(m, state->mutated[k].graph, po_mutated_name(k), &forms[(*n)++]));
-    return PO_OK;
-}
-
-/* The best by readings of all; where some has none, by estimate. */
-static cuda_form *best_of(cuda_form *forms, uint32_t n) {
-    bool read = true;
-    cuda_form *best = &forms[0];
-    for (uint32_t i = 0; i < n; i++)
-        read &= forms[i].read > 0;
-    for (uint32_t i = 1; i < n; i++)
-        if (read ? forms[i].read < best->read : forms[i].seconds < best->seconds)
-            best = &forms[i];
-    return best;
-}
-
-static po_status choose(cuda_making *m, cuda_form **best) {
-    cuda_form *forms = PO_NEW_N(m->state->arena, cuda_form, MOST_FORMS);
-    uint32_t n;
-    PO_TRY(find_forms(m, forms, &n));
-    bool timed = m->state->gpu_cost && !forms[0].open;
-    for (uint32_t i = 0; i < n && timed; i++) {
-        PO_TRY(cuda_choose_kernels(m, &forms[i]));
-        PO_TRY(cuda_read_form(m, &forms[i]));
-    }
-    *best = best_of(forms, n);
-    if (!timed)
+            po_chooser_add(c->chooser, MUTATED + k, 0);
+    PO_TRY(po_chooser_run(c->chooser));
+    const po_combination *found = po_chooser_best(c->chooser, 0);
+    *best = &c->forms[found ? found->number : 0];
+    if (!state->gpu_cost || (*best)->open)
         PO_TRY(cuda_choose_kernels(m, *best));
-    PO_TRY(cuda_compile_chosen(m, *best));
-    return PO_OK;
+    return cuda_compile_chosen(m, *best);
 }
 
 /* --- in the model --- */

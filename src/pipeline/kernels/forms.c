@@ -1,22 +1,30 @@
-/* Forms of the model for kernels: made by families of identities, estimated, the best planned. */
+/* Forms of the model for kernels: combinations of families of identities, of which the chooser
+ * knows the costs by estimates; the best are planned. */
 #include "pipeline/kernels/forms.h"
 
+#include "pipeline/choose/chooser.h"
 #include "pipeline/search/search.h"
 #include "postopt/postopt.h"
 
 #include <math.h>
 
 /* Estimates are off by this much either way: what promises less is not read. */
-static const double worth_reading = 0.98, as_good = 1.05, a_gain = 0.995;
+static const double worth_reading = 0.98, as_good = 1.05, a_gain = 1.005;
 
-enum { MOST_ESTIMATES = 40, MOST_READ = 2 };
+/* A family of identities that loses by estimate may gain beside another: all are looked at. */
+static const double any = 1e9;
+
+enum { MOST_ESTIMATES = 34, WITH_MUTANTS = 40, BEAM = 2, MOST_READ = 2 };
+
+/* What forms are made of. */
+enum { MODEL, MUTATED, BASES };
 
 /* A form that was estimated. */
 typedef struct guessed {
     uint32_t algebra;
     bool mutants;
     po_graph *graph; /* NULL: one that was there already, or cannot be lowered as far */
-    double seconds;
+    double seconds, magnifies;
     uint32_t unread;
 } guessed;
 
@@ -25,50 +33,49 @@ typedef struct choosing {
     po_ctx *ctx;
     po_arena *arena;
     const po_plan_options *options;
-    const po_graph *from;    /* the model before folding */
-    const po_graph *mutated; /* the same with mutants; NULL: none */
-    uint32_t outside;        /* of the plain form */
-    guessed all[MOST_ESTIMATES];
+    const po_graph
+        *from[BASES]; /* before folding, without and with mutants; NULL: there are none */
+    uint32_t used;    /* families that change anything */
+    uint32_t outside; /* of the plain form */
+    guessed all[PO_CHOOSER_STATES];
     uint32_t n;
+    po_chooser *chooser; /* choices are families; number: of `all` */
 } choosing;
 
-static const struct {
-    uint32_t bit;
-    const char *name;
-} families[] = {
-    {PO_ALGEBRA_COMPOSE, "composed products"},
-    {PO_ALGEBRA_DEPTH_SPACE, "transposed convolutions as products"},
-    {PO_ALGEBRA_UPSAMPLE, "upsampling unfolded"},
-    {PO_ALGEBRA_GATES, "gates in weights"},
-    {PO_ALGEBRA_FRAMES, "3-D convolutions by frames"},
-    {PO_ALGEBRA_PLANES, "1-D convolutions as planes"},
-    {PO_ALGEBRA_ROWS, "Toom-Cook along rows"},
-    {PO_ALGEBRA_CHANNELS, "products over channels"},
-    {PO_ALGEBRA_BLOCKS, "channels padded"},
-    {PO_ALGEBRA_SPLITS, "outputs split"},
-    {PO_ALGEBRA_PHASES, "Toom-Cook in phases"},
-    {PO_ALGEBRA_DIFFERENCES, "differences of upsampled maps"},
-    {PO_ALGEBRA_SMOOTH, "interpolated maps smoothed behind"},
+/* By the number of their bit. */
+static const char *const families[] = {
+    "composed products",
+    "transposed convolutions as products",
+    "upsampling unfolded",
+    "gates in weights",
+    "3-D convolutions by frames",
+    "1-D convolutions as planes",
+    "Toom-Cook along rows",
+    "products over channels",
+    "channels padded",
+    "outputs split",
+    "Toom-Cook in phases",
+    "differences of upsampled maps",
+    "interpolated maps smoothed behind",
 };
 enum { FAMILIES = sizeof families / sizeof families[0] };
+_Static_assert(PO_ALGEBRA_ALL == (1 << FAMILIES) - 1, "families are po_algebra bits");
 
 static const char *name_of(po_arena *arena, uint32_t algebra, bool mutants) {
     const char *text = mutants ? "mutants, affine maps folded" : "affine maps folded";
     for (size_t i = 0; i < FAMILIES; i++)
-        if (algebra & families[i].bit)
-            text = po_arena_printf(arena, "%s, %s", text, families[i].name);
+        if (algebra >> i & 1)
+            text = po_arena_printf(arena, "%s, %s", text, families[i]);
     return text;
 }
 
 /* Affine maps and batch norms in the weights, these families of identities, and nothing of what
- * only this runtime likes; *used: the families that changed anything. */
+ * only this runtime likes. */
 static po_status fold(po_run_state *state, const po_graph *from, uint32_t algebra, po_graph **out,
-                      uint32_t *used) {
+                      po_postopt_counts *counts) {
     po_postopt_options options = po_postopt_plain(algebra);
     options.cubic = true;
-    po_postopt_counts counts;
-    PO_TRY(po_postopt(state->ctx, from, &options, out, &counts));
-    *used = algebra & counts.used;
+    PO_TRY(po_postopt(state->ctx, from, &options, out, counts));
     po_pipeline_hold(state, *out);
     return po_infer_graph(state->ctx, *out, true);
 }
@@ -89,6 +96,7 @@ static po_status plan_form(po_run_state *state, po_arena *arena, po_graph *graph
         p->unread += plan->unread;
         for (uint32_t k = 0; k < plan->n_steps; k++) {
             p->seconds += plan->steps[k].seconds;
+            p->magnifies = fmax(p->magnifies, plan->steps[k].magnifies);
             read &= plan->steps[k].seconds > 0;
         }
     }
@@ -128,24 +136,27 @@ static po_status estimate(choosing *c, guessed *g) {
     return PO_OK;
 }
 
-/* The form with these families, estimated; its number in `all`, PO_NONE where there is no room. */
-static po_status look_at(choosing *c, uint32_t algebra, bool mutants, uint32_t *number) {
-    uint32_t used;
-    for (*number = 0; *number < c->n; ++*number)
-        if (c->all[*number].algebra == algebra && c->all[*number].mutants == mutants)
-            return PO_OK;
-    if (c->n == MOST_ESTIMATES) {
-        *number = PO_NONE;
-        return PO_OK;
-    }
-    guessed g = {.algebra = algebra, .mutants = mutants};
+/* What the families make of rounding, at most. */
+static double magnified(const po_postopt_counts *counts) {
+    double most = 0;
+    for (uint32_t i = 0; i < PO_ALGEBRAS; i++)
+        most = fmax(most, counts->magnifies[i]);
+    return most;
+}
+
+/* The form with these families, estimated. */
+static po_status look_at(choosing *c, po_combination *form) {
+    po_postopt_counts counts;
+    double most = c->options->magnifies;
+    guessed g = {.algebra = form->choices, .mutants = form->base == MUTATED};
     PO_TRY(po_ctx_poll(c->ctx));
-    po_status status = fold(c->state, mutants ? c->mutated : c->from, algebra, &g.graph, &used);
+    po_status status = fold(c->state, c->from[form->base], form->choices, &g.graph, &counts);
     if (po_search_drops(c->ctx, status)) {
         g.graph = NULL;
     } else {
         PO_TRY(status);
-        if (is_known(c, g.graph)) {
+        g.magnifies = magnified(&counts);
+        if (is_known(c, g.graph) || (most > 0 && g.magnifies > most)) {
             po_graph_free(g.graph);
             g.graph = NULL;
         } else {
@@ -154,32 +165,22 @@ static po_status look_at(choosing *c, uint32_t algebra, bool mutants, uint32_t *
     }
     if (g.graph)
         po_log(c->ctx, "%.3f ms estimated, %u schedules unread: %s", 1000 * g.seconds, g.unread,
-               name_of(c->arena, algebra, mutants));
+               name_of(c->arena, g.algebra, g.mutants));
+    form->number = c->n;
     c->all[c->n++] = g;
     return PO_OK;
 }
 
-/* From these families on, one more or one less as long as that gains. Every step but one onto a
- * form that can be made leads to one with less, so that no form is come to twice: where forms are
- * as good as one another, or none has an estimate, there is nothing to climb. */
-static po_status climb(choosing *c, uint32_t from, uint32_t used) {
-    uint32_t at;
-    PO_TRY(look_at(c, from, false, &at));
-    while (at != PO_NONE) {
-        uint32_t best = PO_NONE;
-        double least = c->all[at].graph ? c->all[at].seconds * a_gain : HUGE_VAL;
-        PO_TRY(po_ctx_poll(c->ctx));
-        for (size_t i = 0; i < FAMILIES; i++) {
-            uint32_t next;
-            if (!(used & families[i].bit))
-                continue;
-            PO_TRY(look_at(c, c->all[at].algebra ^ families[i].bit, false, &next));
-            if (next == PO_NONE || !c->all[next].graph || !(c->all[next].seconds < least))
-                continue;
-            least = c->all[next].seconds;
-            best = next;
-        }
-        at = best;
+/* Of what cannot be made, has nothing of its own, or has more nodes without kernels, there is no
+ * cost. */
+static po_status price(void *user, po_combination *const *batch, uint32_t n) {
+    choosing *c = user;
+    for (uint32_t i = 0; i < n; i++) {
+        if (batch[i]->number == PO_NONE)
+            PO_TRY(look_at(c, batch[i]));
+        const guessed *g = &c->all[batch[i]->number];
+        batch[i]->cost = g->graph ? g->seconds : 0;
+        batch[i]->open = c->used;
     }
     return PO_OK;
 }
@@ -194,27 +195,35 @@ static uint32_t most_promising(const choosing *c, double limit) {
     return best;
 }
 
-/* The mutants with no families, and with those of the best form. */
-static po_status add_mutants(choosing *c) {
-    uint32_t at, best = most_promising(c, 1e300);
-    PO_TRY(look_at(c, 0, true, &at));
-    return best == PO_NONE ? PO_OK : look_at(c, c->all[best].algebra, true, &at);
-}
-
 /* --- the whole --- */
 
-/* Forms that promise more than the first one. */
+/* From the form with no families, which was read, and that with all of them that change anything.
+ */
 static po_status look_further(choosing *c) {
     po_graph *probe;
-    uint32_t used;
-    PO_TRY(fold(c->state, c->from, PO_ALGEBRA_ALL, &probe, &used));
+    po_postopt_counts counts;
+    const po_chooser_rules rules = {.bases = 1u << MODEL,
+                                    .n_choices = FAMILIES,
+                                    .beam = BEAM,
+                                    .most = MOST_ESTIMATES,
+                                    .gain = a_gain,
+                                    .hopeless = any,
+                                    .price = price,
+                                    .user = c};
+    PO_TRY(fold(c->state, c->from[MODEL], PO_ALGEBRA_ALL, &probe, &counts));
+    c->used = counts.used & PO_ALGEBRA_ALL;
     po_graph_free(probe);
-    if (used != 0) {
-        PO_TRY(climb(c, 0, used));
-        PO_TRY(climb(c, used, used));
-    }
-    PO_TRY(po_kernel_mutants(c->state, c->options, c->all[0].seconds, &c->mutated));
-    return c->mutated ? add_mutants(c) : PO_OK;
+    c->chooser = po_chooser_create(c->ctx, c->arena, &rules);
+    po_chooser_add(c->chooser, MODEL, 0)->number = 0;
+    po_chooser_add(c->chooser, MODEL, c->used);
+    PO_TRY(po_chooser_run(c->chooser));
+    PO_TRY(po_kernel_mutants(c->state, c->options, c->all[0].seconds, &c->from[MUTATED]));
+    if (!c->from[MUTATED])
+        return PO_OK;
+    c->chooser->rules.bases |= 1u << MUTATED;
+    c->chooser->rules.most = WITH_MUTANTS;
+    po_chooser_add(c->chooser, MUTATED, 0);
+    return po_chooser_run(c->chooser);
 }
 
 /* The most promising are planned, too, and the fastest taken. */
@@ -227,7 +236,8 @@ static po_status read_promising(choosing *c, po_kernel_form *best) {
         if (i == PO_NONE || (options->until > 0 && po_now() > options->until))
             break;
         po_kernel_form other = {.name = name_of(c->arena, c->all[i].algebra, c->all[i].mutants),
-                                .mutants = c->all[i].mutants};
+                                .mutants = c->all[i].mutants,
+                                .magnifies = c->all[i].magnifies};
         PO_TRY(plan_form(c->state, c->arena, c->all[i].graph, options, &other));
         po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s", 1000 * best->seconds, best->name,
                1000 * other.seconds, other.name);
@@ -246,11 +256,11 @@ po_status po_kernel_forms(po_run_state *state, po_arena *arena, const po_plan_op
                   .ctx = state->ctx,
                   .arena = arena,
                   .options = options,
-                  .from = state->current,
+                  .from = {[MODEL] = state->current},
                   .n = 1};
-    uint32_t used;
+    po_postopt_counts counts;
     *best = (po_kernel_form){.name = name_of(arena, 0, false)};
-    PO_TRY(fold(state, c.from, 0, &c.all[0].graph, &used));
+    PO_TRY(fold(state, c.from[MODEL], 0, &c.all[0].graph, &counts));
     PO_TRY(plan_form(state, arena, c.all[0].graph, options, best));
     c.all[0].seconds = best->seconds;
     c.outside = best->outside;

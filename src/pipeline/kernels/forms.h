@@ -14,6 +14,8 @@ typedef struct po_kernel_form {
     uint32_t outside; /* nodes without a kernel */
     uint32_t unread;  /* steps that time was not enough to read */
     double seconds;   /* of all steps: read, or else estimated */
+    double
+        magnifies; /* what its families and schedules make of rounding, at most; 1: the plain way */
     const char *name;
     bool mutants; /* it has some */
 } po_kernel_form;

@@ -171,16 +171,27 @@ static po_status make(po_run_state *state, making *m) {
     return place_all(state, &(placing){form, kernels, which, m->why});
 }
 
-/* Where the rounding of the fastest algorithms is too much for the model, the same without them,
- * in their place. What cannot be made in time leaves the first, for select to judge. */
-static po_status make_milder(po_run_state *state, making *m, uint32_t before, const char *why) {
+/* What the kernels that differ are made without, in the next try: what makes more of rounding than
+ * half of the largest, then all that rounds otherwise than the plain way. */
+static po_plan_options less_rough(const making *m) {
+    po_plan_options options = m->options;
+    options.exact = options.magnifies > 0 || m->form.magnifies < 4;
+    options.magnifies = options.exact ? 1 : m->form.magnifies / 2;
+    return options;
+}
+
+/* The same without what rounds worst, in their place. What cannot be made in time leaves them as
+ * they are, for select to judge; *replaced: it was made. */
+static po_status make_milder(po_run_state *state, making *m, uint32_t before, const char *why,
+                             bool *replaced) {
     uint32_t end = state->n_variants;
     const po_library *library = state->library;
-    making milder = {.arena = m->arena, .options = m->options};
-    milder.options.exact = true;
-    po_log(state->ctx, "kernels again, without algorithms that round worse: %s", why);
+    making milder = {.arena = m->arena, .options = less_rough(m)};
+    po_log(state->ctx, "kernels again, without what makes %.1f of rounding or more: %s",
+           milder.options.magnifies, why);
     po_status status = make(state, &milder);
-    if (status != PO_OK || state->n_variants == end) {
+    *replaced = status == PO_OK && state->n_variants > end;
+    if (!*replaced) {
         state->n_variants = end;
         state->library = library;
         return status;
@@ -189,11 +200,29 @@ static po_status make_milder(po_run_state *state, making *m, uint32_t before, co
     memmove(&state->variants[before], &state->variants[end],
             (state->n_variants - before) * sizeof *state->variants);
     *m = milder;
-    po_record_note(state->record,
-                   "the kernels do without the algorithms that round worse (Winograd, Strassen); "
-                   "with them: %s",
-                   why);
     return PO_OK;
+}
+
+/* Error is a cost for kernels, too: where the model as a whole is beyond the limit, its largest
+ * contributors take milder schedules, not the model the original. Twice at most, and while there is
+ * time. */
+static po_status make_right(po_run_state *state, making *m, uint32_t before) {
+    enum { TRIES = 2 };
+    const char *why = NULL, *first = NULL;
+    po_status status = PO_OK;
+    bool replaced = m->options.measure && !m->options.exact && state->n_variants > before;
+    for (uint32_t i = 0; i <= TRIES && replaced && status == PO_OK; i++) {
+        status = po_kernel_values(state, &state->variants[before], &why);
+        if (status != PO_OK || !why || i == TRIES || m->options.exact)
+            break;
+        first = first ? first : why;
+        status = make_milder(state, m, before, why, &replaced);
+    }
+    if (m->options.magnifies > 0)
+        po_record_note(state->record,
+                       "the kernels do without the algorithms that round worse (%s); with them: %s",
+                       m->options.exact ? "Winograd, Strassen" : "the largest tiles", first);
+    return status;
 }
 
 static po_status make_kernels(po_run_state *state, void *user) {
@@ -221,12 +250,7 @@ static po_status make_kernels(po_run_state *state, void *user) {
                             .until = po_budget_end(state, PO_PART_READ)}};
     uint32_t before = state->n_variants;
     PO_TRY(make(state, &m));
-    const char *why = NULL;
-    po_status status = PO_OK;
-    if (m.options.measure && !m.options.exact && state->n_variants > before)
-        status = po_kernel_values(state, &state->variants[before], &why);
-    if (why)
-        status = make_milder(state, &m, before, why);
+    po_status status = make_right(state, &m, before);
     state->kernels_of_mutants = m.form.mutants;
     if (m.form.unread > 0)
         po_record_note(state->record,

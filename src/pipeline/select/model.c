@@ -14,24 +14,36 @@ static bool estimated_slower(const selecting *s, uint32_t i, const po_rates *rat
     return *gain < 0.999;
 }
 
+/* One, or, where it is beyond the limit, what rounds less. */
+static po_status try_by_model(selecting *s, uint32_t i, const po_rates *rates, const char *why,
+                              bool *ended) {
+    while (i != PO_NONE) {
+        double gain = 1;
+        po_verify_report report;
+        bool untested, taken;
+        if (!s->written[i].path || s->done[i])
+            return PO_OK;
+        if (estimated_slower(s, i, rates, &gain)) {
+            po_selecting_decide(s, po_selecting_row(s, i), "estimated to be slower (%.2fx)", gain);
+            return PO_OK;
+        }
+        PO_TRY(po_selecting_compare(s, i, why, &report, &untested, &taken));
+        *ended = taken || untested;
+        if (*ended)
+            return PO_OK;
+        PO_TRY(po_selecting_milder(s, i, &report, &i));
+    }
+    return PO_OK;
+}
+
 /* Without measuring: the first variant that compares equal and is not estimated to be slower. */
 po_status po_select_by_model(selecting *s, const char *why) {
     po_rates rates;
+    bool ended = false;
     PO_TRY(po_pipeline_rates(s->state, &rates));
     s->ctx->threads = 1; /* the answer must not depend on how many there are */
-    for (uint32_t i = 0; i < s->state->n_variants; i++) {
-        double gain = 1;
-        bool untested, taken;
-        if (!s->written[i].path || s->done[i])
-            continue;
-        if (estimated_slower(s, i, &rates, &gain)) {
-            po_selecting_decide(s, po_selecting_row(s, i), "estimated to be slower (%.2fx)", gain);
-            continue;
-        }
-        PO_TRY(po_selecting_compare(s, i, why, &untested, &taken));
-        if (taken || untested)
-            return PO_OK;
-    }
+    for (uint32_t i = 0; i < s->state->n_variants && !ended; i++)
+        PO_TRY(try_by_model(s, i, &rates, why, &ended));
     return PO_OK;
 }
 

@@ -1,5 +1,5 @@
-/* First readings: all variants beside one another and the original, then those that combine what
- * read better alone. */
+/* First readings: all variants beside one another and the original, then neighbours of the best
+ * forms: what the chooser among forms has their costs by. */
 #include "select/rank.h"
 #include "codegen/delivery/library.h"
 #include "import/import.h"
@@ -7,7 +7,7 @@
 #include "pipeline/select/selecting.h"
 #include "pipeline/variants.h"
 
-enum { RANK_LAYOUT = 4 };
+enum { RANK_LAYOUT = 5 };
 
 /* --- files --- */
 
@@ -37,6 +37,7 @@ po_status po_selecting_write(selecting *s, uint32_t from) {
 typedef struct ranking {
     selecting *s;
     uint32_t which[PO_MAX_VARIANTS], n;
+    uint32_t steps; /* as po_rank_spec.steps */
     const char *refused[PO_MAX_VARIANTS];
 } ranking;
 
@@ -86,6 +87,7 @@ static po_status measure_ranks(po_run_state *state, void *user) {
                          .n = r->n,
                          .candidates = paths,
                          .heavy = s->heavy,
+                         .steps = r->steps,
                          .until = po_budget_end(state, PO_PART_RANKS)};
     po_status status = po_rank(s->ctx, s->arena, &spec, timing, read, r->refused);
     /* What was read before the time was up counts: else the first in the list would be tried. */
@@ -100,7 +102,23 @@ static po_status measure_ranks(po_run_state *state, void *user) {
 static bool goes_before(const selecting *s, uint32_t a, uint32_t b) {
     if (s->full[a] != s->full[b])
         return s->full[a];
-    return s->rank[a].gain > s->rank[b].gain;
+    if (!(s->score[a] > 0) || !(s->score[b] > 0))
+        return s->score[a] > s->score[b];
+    return s->score[a] < s->score[b];
+}
+
+/* Time over the original's. Readings of different rounds differ by what the machine did meanwhile:
+ * what is read beside one that had a cost before has its by that. */
+static void set_costs(const ranking *r) {
+    selecting *s = r->s;
+    double known = s->score[r->which[0]], scale = 1;
+    if (known > 0 && s->rank[r->which[0]].seconds > 0)
+        scale = known * s->rank[r->which[0]].gain;
+    for (uint32_t k = 0; k < r->n; k++) {
+        const po_timing *t = &s->rank[r->which[k]];
+        if (!(s->score[r->which[k]] > 0) && t->seconds > 0 && t->gain > 0)
+            s->score[r->which[k]] = scale / t->gain;
+    }
 }
 
 /* What the runtime does not take leaves the order; whether there was any. */
@@ -178,7 +196,6 @@ static po_status read_ranks(ranking *r, bool *right) {
         if (status != PO_OK) {
             po_log(s->ctx, "ranking failed: %s", s->ctx->error.message);
             po_ctx_clear(s->ctx);
-            memset(s->rank, 0, sizeof s->rank);
             *right = false;
             return PO_OK;
         }
@@ -191,45 +208,129 @@ static po_status read_ranks(ranking *r, bool *right) {
         if (*right)
             po_cache_put(s->cost->cache, "rank", key, &kept, sizeof kept);
     }
+    set_costs(r);
     sort_order(s);
     for (uint32_t k = 0; k < r->n; k++)
         tell_rank(s, r->which[k]);
     return PO_OK;
 }
 
-static po_status combine_forms(po_run_state *state, void *user) {
-    const selecting *s = user;
-    double gain[PO_MAX_VARIANTS] = {0};
-    for (uint32_t k = 0; k < s->n_order; k++)
-        gain[s->order[k]] = s->rank[s->order[k]].gain;
-    return po_variants_combine(state, gain);
+/* --- choosing forms --- */
+
+enum {
+    BEAM = 2,
+    AT_A_TIME = 3,          /* neighbours that are read beside the best form so far */
+    EXPLORED = 8,           /* in all */
+    EXPLORING_STEPS = 2,    /* their readings are shorter: most are no better */
+    KEPT_FREE = MOST_MILDER /* variants that may have to be made yet (milder.c) */
+};
+static const double reads_better = 1.01; /* less is noise */
+/* What is sure to read no better is not read: a neighbour that promises just as much may be. */
+static const double promises = 1.0;
+static const double far_ahead = 1.1;
+
+static void add_to_ranking(ranking *r, uint32_t i) {
+    selecting *s = r->s;
+    if (!s->written[i].path)
+        return;
+    s->order[s->n_order++] = i;
+    r->which[r->n++] = i;
 }
 
-/* Forms that join what read better alone, beside the best so far. */
-static po_status rank_combined(selecting *s) {
+/* Makes and writes what the batch stands for and is not there yet. */
+static po_status make_batch(selecting *s, po_combination *const *batch, uint32_t n) {
     po_run_state *state = s->state;
     uint32_t before = state->n_variants;
-    bool cut, right;
-    PO_TRY(po_budget_call(state, PO_PART_RANKS, "combined forms were left out", combine_forms, s,
-                          &cut));
-    if (state->n_variants == before)
+    for (uint32_t i = 0; i < n && state->n_variants + KEPT_FREE < PO_MAX_VARIANTS; i++) {
+        PO_TRY(po_ctx_poll(s->ctx));
+        PO_TRY(po_variant_form_make(state, batch[i], NULL));
+    }
+    s->forms->over |= state->n_variants + KEPT_FREE >= PO_MAX_VARIANTS;
+    return po_selecting_write(s, before);
+}
+
+static void tell_costs(const selecting *s, po_combination *const *batch, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (batch[i]->number != PO_NONE)
+            batch[i]->cost = s->score[batch[i]->number];
+}
+
+/* All that there is, beside one another: what is no form (kernels, the model as simplified), too.
+ */
+static po_status price_first(selecting *s, po_combination *const *batch, uint32_t n) {
+    ranking r = {.s = s};
+    bool right;
+    for (uint32_t i = 0; i < s->state->n_variants; i++)
+        add_to_ranking(&r, i);
+    if (s->n_order < 2) {
+        s->forms->over = true;
         return PO_OK;
-    ranking r = {.s = s, .which = {s->order[0]}, .n = 1};
-    PO_TRY(po_selecting_write(s, before));
-    for (uint32_t i = before; i < state->n_variants; i++)
-        if (s->written[i].path)
-            s->order[s->n_order++] = r.which[r.n++] = i;
+    }
+    PO_TRY(read_ranks(&r, &right));
+    s->forms->over |= !right;
+    tell_costs(s, batch, n);
+    return PO_OK;
+}
+
+/* Whether a reading of some beside the best would be done in time, and leads anywhere: kernels may
+ * be far ahead of all forms. */
+static bool worth_reading(const selecting *s) {
+    const po_combination *form = po_chooser_best(s->forms, 0);
+    double end = po_budget_end(s->state, PO_PART_RANKS), cost = s->score[s->order[0]];
+    bool in_time = end <= 0 || po_now() + 2 * (AT_A_TIME + 1) < end;
+    return in_time && form && cost * far_ahead > form->cost;
+}
+
+/* Neighbours of the best forms, beside the best of all. */
+static po_status price_next(selecting *s, po_combination *const *batch, uint32_t n) {
+    uint32_t before = s->state->n_variants;
+    ranking r = {.s = s, .which = {s->order[0]}, .n = 1, .steps = EXPLORING_STEPS};
+    bool right;
+    if (!worth_reading(s)) {
+        s->forms->over = true;
+        return PO_OK;
+    }
+    PO_TRY(make_batch(s, batch, n));
+    for (uint32_t i = before; i < s->state->n_variants; i++)
+        add_to_ranking(&r, i);
+    if (r.n > 1) {
+        PO_TRY(read_ranks(&r, &right));
+        s->forms->over |= !right;
+    }
+    tell_costs(s, batch, n);
+    return PO_OK;
+}
+
+static po_status price(void *user, po_combination *const *batch, uint32_t n) {
+    selecting *s = user;
+    return s->n_order == 0 ? price_first(s, batch, n) : price_next(s, batch, n);
+}
+
+/* Beside the best that has had no turn yet, if there is one. */
+po_status po_selecting_read(selecting *s, uint32_t i) {
+    ranking r = {.s = s, .steps = EXPLORING_STEPS};
+    bool right;
+    for (uint32_t k = 0; k < s->n_order && r.n == 0; k++)
+        if (!s->done[s->order[k]])
+            r.which[r.n++] = s->order[k];
+    add_to_ranking(&r, i);
     return read_ranks(&r, &right);
 }
 
 po_status po_selecting_rank(selecting *s) {
-    ranking r = {.s = s};
-    bool right;
-    for (uint32_t i = 0; i < s->state->n_variants; i++)
-        if (s->written[i].path)
-            s->order[s->n_order++] = r.which[r.n++] = i;
-    if (s->n_order < 2)
-        return PO_OK;
-    PO_TRY(read_ranks(&r, &right));
-    return right && !po_pipeline_skips(s->state, "combined") ? rank_combined(s) : PO_OK;
+    const po_chooser_rules none = {.bases = 0};
+    const po_variant_forms *forms = s->state->forms;
+    po_chooser *c = forms ? forms->chooser : po_chooser_create(s->ctx, s->arena, &none);
+    s->forms = c;
+    if (c->n == 0)
+        return price_first(s, NULL, 0);
+    c->rules.beam = BEAM;
+    c->rules.at_a_time = AT_A_TIME;
+    c->rules.most = c->n + EXPLORED;
+    c->rules.gain = reads_better;
+    c->rules.hopeless = promises;
+    c->rules.price = price;
+    c->rules.user = s;
+    c->over = po_pipeline_skips(s->state, "combined");
+    return po_chooser_run(c);
 }

@@ -4,6 +4,7 @@
 
 #include "cost/cost.h"
 #include "pipeline/candidates.h"
+#include "pipeline/choose/chooser.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/record.h"
 #include "verify/verify.h"
@@ -20,25 +21,37 @@ typedef struct selecting {
     po_side_files files;                   /* the store's, once all are written */
     po_candidate written[PO_MAX_VARIANTS]; /* path NULL: could not be written */
     double flops;                          /* of the original */
+    po_chooser *forms;                     /* among forms; costs by readings */
     po_timing rank[PO_MAX_VARIANTS];
-    bool full[PO_MAX_VARIANTS]; /* rank is from the longer readings */
-    bool heavy;                 /* each process that times the model takes seconds to load it */
-    bool read[PO_MAX_VARIANTS]; /* in this run, and not only for a moment */
+    double score[PO_MAX_VARIANTS]; /* what they are ordered by; 0: not read */
+    bool full[PO_MAX_VARIANTS];    /* rank is from the longer readings */
+    bool heavy;                    /* each process that times the model takes seconds to load it */
+    bool read[PO_MAX_VARIANTS];    /* in this run, and not only for a moment */
     uint32_t order[PO_MAX_VARIANTS]; /* best first */
     uint32_t n_order;
     bool chosen_before;         /* and disproved */
     bool done[PO_MAX_VARIANTS]; /* compared: taken or dropped */
-    bool busy;                  /* what decided was read beside other programs */
+    /* milder.c: what is told of a variant that was made since another is beyond the limit; NULL */
+    const char *milder[PO_MAX_VARIANTS];
+    uint32_t n_milder;
+    bool busy; /* what decided was read beside other programs */
 } selecting;
 
 /* The variant's row in the report; what becomes of it. */
 po_candidate_report *po_selecting_row(selecting *s, uint32_t i);
 __attribute__((format(printf, 3, 4))) void
 po_selecting_decide(selecting *s, po_candidate_report *row, const char *format, ...);
-/* rank.c. Writes the variants from this one on; reads and sorts them into s->order, and adds
- * variants that combine the choices of others. */
+/* rank.c. Writes the variants from this one on; reads and sorts them into s->order, and adds forms
+ * that the chooser comes to. */
 po_status po_selecting_write(selecting *s, uint32_t from);
 po_status po_selecting_rank(selecting *s);
+/* Reads one that is not in the order yet, which takes its place there. */
+po_status po_selecting_read(selecting *s, uint32_t i);
+/* milder.c: of a variant that the report says to be beyond the limit, one that rounds less, made
+ * and written; PO_NONE: there is none, or so many were made. */
+enum { MOST_MILDER = 3 };
+po_status po_selecting_milder(selecting *s, uint32_t i, const po_verify_report *r,
+                              uint32_t *number);
 /* compare.c. The library of generated kernels that a variant needs here; NULL: none. */
 const char *po_selecting_kernels(const selecting *s, uint32_t i);
 /* One that the runtime refuses, or that computes something else. */
@@ -56,8 +69,8 @@ void po_selecting_tell_kernels(selecting *s, uint32_t i);
 
 /* *taken: it compares equal, and so does what it is without its library. *untested: the original
  * itself does not run. */
-po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *untested,
-                               bool *taken);
+po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, po_verify_report *report,
+                               bool *untested, bool *taken);
 
 /* fallback.c: reads, for a moment, how fast a variant with kernels is without its library,
  * at the size of that number. */

@@ -77,6 +77,8 @@ static void take(selecting *s, uint32_t i, po_candidate_report *row,
     state->winner_path = s->written[i].whole ? s->written[i].path : NULL;
     sum->winner = row->name;
     po_selecting_tell_kernels(s, i);
+    if (s->milder[i])
+        po_record_note(state->record, "%s", s->milder[i]);
     sum->compared = report->evidence != PO_EVIDENCE_NONE;
     sum->error = report->max_rel;
     sum->error_reference = report->own_error;
@@ -192,22 +194,38 @@ static void tell_slower(selecting *s, uint32_t i) {
                             t->gain, t->low, t->high);
 }
 
+/* The best in the order that has had no turn; PO_NONE: there is none. */
+static uint32_t next_of(const selecting *s) {
+    for (uint32_t k = 0; k < s->n_order; k++)
+        if (!s->done[s->order[k]])
+            return s->order[k];
+    return PO_NONE;
+}
+
+/* Makes what rounds less than one that is beyond the limit, and reads it. */
+static po_status follow_milder(selecting *s, uint32_t i, const po_verify_report *r,
+                               uint32_t *most) {
+    uint32_t number;
+    PO_TRY(po_selecting_milder(s, i, r, &number));
+    if (number == PO_NONE)
+        return PO_OK;
+    ++*most;
+    return po_selecting_read(s, number);
+}
+
 static po_status by_protocol(po_run_state *state, void *user) {
     selecting *s = user;
     double end = po_budget_end(state, PO_PART_SELECT);
-    uint32_t most = MOST_TRIED;
-    for (uint32_t k = 0; k < s->n_order && k < most; k++) {
-        uint32_t i = s->order[k];
-        if (s->done[i])
-            continue;
-        if (k > 0 && end > 0 && po_now() > end)
+    uint32_t most = MOST_TRIED, tried = 0, i;
+    for (; tried < most && (i = next_of(s)) != PO_NONE; tried++) {
+        if (tried > 0 && end > 0 && po_now() > end)
             return po_fail(s->ctx, PO_TIME_LIMIT, "the time for comparing was up");
         bool ranked = s->rank[i].seconds > 0;
         if (ranked && s->rank[i].gain < worth_trying) {
             tell_slower(s, i);
             break;
         }
-        po_step(s->ctx, 0.5 + 0.5 * k / most, "comparing and confirming '%s'",
+        po_step(s->ctx, 0.5 + 0.5 * tried / most, "comparing and confirming '%s'",
                 s->state->variants[i].name);
         po_verdict v;
         po_selecting_decide(s, po_selecting_row(s, i), "not compared and confirmed in time");
@@ -225,8 +243,9 @@ static po_status by_protocol(po_run_state *state, void *user) {
             return original_fails(s, v.reason);
         if (v.code == PO_VERDICT_SLOWER_ELSEWHERE ||
             (v.code == PO_VERDICT_WRONG && v.verify.fresh > 0))
-            most = MOST_TRIED_ELSEWHERE; /* a milder form may be sure */
+            most = most < MOST_TRIED_ELSEWHERE ? MOST_TRIED_ELSEWHERE : most;
         po_log(s->ctx, "%s: %s", s->state->variants[i].name, v.reason);
+        PO_TRY(follow_milder(s, i, &v.verify, &most));
     }
     return PO_OK;
 }
@@ -249,8 +268,8 @@ static po_status by_measurement(selecting *s) {
     return PO_OK;
 }
 
-po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *untested,
-                               bool *taken) {
+po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, po_verify_report *report,
+                               bool *untested, bool *taken) {
     po_run_state *state = s->state;
     po_candidate_report *row = po_selecting_row(s, i);
     po_verify_spec spec = po_selecting_comparison(s, i, po_selecting_kernels(s, i));
@@ -271,6 +290,7 @@ po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, bool *
         PO_TRY(po_selecting_elsewhere(s, i, taken));
     if (*taken)
         take(s, i, row, &r);
+    *report = r;
     return PO_OK;
 }
 

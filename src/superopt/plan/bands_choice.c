@@ -2,6 +2,8 @@
 #include "superopt/plan/internal.h"
 #include "superopt/schedule/internal.h"
 
+#include <math.h>
+
 /* Errors that are let pass, in units of the last place of the sum of absolute values: what sums in
  * another order make, and what Toom-Cook's transforms make of it (measured: 4, 9). */
 static const double exact_error = 16, fast_error = 64;
@@ -236,6 +238,7 @@ po_plan_step po_plan_band_row(const planning *p, po_arena *arena, const band *b)
         po_text_printf(&name, "%s%s", i ? "; " : "", mu->nodes[b->b.node[i]].name);
         po_text_puts(&schedule, i ? "; " : "");
         b->b.choice[i]->how->tell(b->b.choice[i], &schedule);
+        row.magnifies = fmax(row.magnifies, po_choice_magnifies(b->b.choice[i]));
     }
     row.name = name.data;
     row.schedule = schedule.data;

@@ -74,7 +74,7 @@ static void add_steps(planning *p, uint32_t plan) {
     const po_mu *naive = p->plans[plan].lowered.mu;
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
         step s = {.plan = plan, .node = node, .band = PO_NONE};
-        s.n = po_choices_of(naive, node, p->options->exact, s.choices);
+        s.n = po_choices_of(naive, node, p->options->exact ? 1 : p->options->magnifies, s.choices);
         for (uint32_t i = 0; i < s.n; i++) {
             po_lone_step lone;
             const po_mu *mu = po_plan_lone(p->scratch, naive, node, &s.choices[i], &lone);
@@ -334,7 +334,8 @@ static void build(planning *p, po_arena *arena, uint32_t plan, bool measured) {
                             .schedule = text.data,
                             .flops = flops_of(p->scratch, to->lowered.mu, st->node),
                             .bytes = po_plan_traffic(p->scratch, to->lowered.mu, st->node),
-                            .seconds = measured ? p->seconds[st->form[st->best]] : 0};
+                            .seconds = measured ? p->seconds[st->form[st->best]] : 0,
+                            .magnifies = po_choice_magnifies(choice)};
         for (uint32_t k = 0; k < st->n && measured; k++)
             row.tried += p->seconds[st->form[k]] > 0;
         PO_PUSH(arena, rows, to->n_steps, cap, row);

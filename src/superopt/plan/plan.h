@@ -11,10 +11,11 @@
 /* A step as it is worked, for people. */
 typedef struct po_plan_step {
     const char *name, *schedule;
-    double flops;   /* of the naive step, multiply-adds as 2 */
-    double bytes;   /* from and to memory (po_plan_traffic) */
-    double seconds; /* on one thread, alone; 0: not measured */
-    uint32_t tried; /* choices that were timed */
+    double flops;     /* of the naive step, multiply-adds as 2 */
+    double bytes;     /* from and to memory (po_plan_traffic) */
+    double seconds;   /* on one thread, alone; 0: not measured */
+    uint32_t tried;   /* choices that were timed */
+    double magnifies; /* what it makes of rounding (po_choice_magnifies) */
 } po_plan_step;
 
 typedef struct po_plan {
@@ -36,6 +37,7 @@ po_plan_readings *po_plan_readings_create(po_arena *arena);
 
 typedef struct po_plan_options {
     bool exact;                 /* no algorithm that rounds worse */
+    double magnifies;           /* none that makes more of rounding; 0: any */
     bool measure;               /* else by estimate */
     const char *cc;             /* as for po_cc_library */
     po_cache *cache;            /* of readings; may be NULL */

@@ -405,4 +405,4 @@ static void tell(const po_choice *choice, po_text *text) {
                                               : "");
 }
 
-const po_scheduler po_schedule_direct = {"direct", PO_ORDERS_SUMS, list, apply, family, tell};
+const po_scheduler po_schedule_direct = {"direct", PO_ORDERS_SUMS, list, apply, family, tell, NULL};

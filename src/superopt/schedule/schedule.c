@@ -5,14 +5,24 @@ static const po_scheduler *const schedulers[] = {
     &po_schedule_winograd, &po_schedule_strassen, &po_schedule_planes, &po_schedule_direct,
     &po_schedule_turned,   &po_schedule_blocks,   &po_schedule_map};
 
-uint32_t po_choices_of(const po_mu *naive, uint32_t step, bool exact,
+double po_choice_magnifies(const po_choice *choice) {
+    return choice->how->magnifies ? choice->how->magnifies(choice) : 1;
+}
+
+/* Leaves out, from number `from` on, what makes more of rounding. */
+static uint32_t drop_rough(po_choice *choices, uint32_t from, uint32_t n, double most) {
+    for (uint32_t i = from; i < n; i++)
+        if (most <= 0 || po_choice_magnifies(&choices[i]) <= most)
+            choices[from++] = choices[i];
+    return from;
+}
+
+uint32_t po_choices_of(const po_mu *naive, uint32_t step, double most,
                        po_choice choices[PO_CHOICES_MAX]) {
     uint32_t n = 0;
     for (size_t i = 0; i < sizeof schedulers / sizeof schedulers[0]; i++) {
         uint32_t before = n;
-        if (schedulers[i]->rounding == PO_ROUNDS && exact)
-            continue;
-        n = schedulers[i]->list(naive, step, choices, n);
+        n = drop_rough(choices, before, schedulers[i]->list(naive, step, choices, n), most);
         /* Behind choices that do less work the plain ones are there for safety. */
         const po_scheduler *last = before > 0 ? choices[before - 1].how : NULL;
         if (last && n > before && last != &po_schedule_strassen && last != &po_schedule_planes)

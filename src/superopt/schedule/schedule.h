@@ -59,6 +59,8 @@ struct po_scheduler {
     int64_t (*family)(const po_choice *choice);
     /* "direct, tile 6x64": for people. */
     void (*tell)(const po_choice *choice, po_text *text);
+    /* What it makes of rounding, where the plain way is 1 (ops/sum/bilinear.h); NULL: 1. */
+    double (*magnifies)(const po_choice *choice);
 };
 
 extern const po_scheduler po_schedule_direct;   /* direct.c: products, in tiles */
@@ -69,8 +71,12 @@ extern const po_scheduler po_schedule_planes;   /* planes.c: few outputs of a gr
 extern const po_scheduler po_schedule_blocks;   /* blocks.c: long sums, in parts */
 extern const po_scheduler po_schedule_map;      /* map.c: anything, lane by lane */
 
-/* Choices of all schedulers for a step, at least one. */
-uint32_t po_choices_of(const po_mu *naive, uint32_t step, bool exact,
+double po_choice_magnifies(const po_choice *choice);
+
+/* Choices of all schedulers for a step, at least one, that make so much of rounding at most; 0:
+ * any.
+ */
+uint32_t po_choices_of(const po_mu *naive, uint32_t step, double most,
                        po_choice choices[PO_CHOICES_MAX]);
 
 #endif

@@ -442,4 +442,11 @@ static void tell(const po_choice *choice, po_text *text) {
                    (long long)choice->n[PANEL], (long long)choice->n[BLOCK]);
 }
 
-const po_scheduler po_schedule_strassen = {"strassen", PO_ROUNDS, list, apply, family, tell};
+/* An output is up to four products of sums of two, of which one way or the other two would do. */
+static double magnifies(const po_choice *choice) {
+    (void)choice;
+    return 6;
+}
+
+const po_scheduler po_schedule_strassen = {"strassen", PO_ROUNDS, list,     apply,
+                                           family,     tell,      magnifies};

@@ -514,5 +514,6 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     (z.block ? by_rows : by_panels)(&z, name, packed, &p);
 }
 
-const po_scheduler po_schedule_winograd = {"winograd", PO_ROUNDS,          po_winograd_list,
-                                           apply,      po_winograd_family, po_winograd_tell};
+const po_scheduler po_schedule_winograd = {
+    "winograd",         PO_ROUNDS,        po_winograd_list,     apply,
+    po_winograd_family, po_winograd_tell, po_winograd_magnifies};

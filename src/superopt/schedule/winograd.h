@@ -6,13 +6,15 @@
 #include "superopt/schedule/conv.h"
 
 /* Of po_choice.n: outputs of a tile along an axis, inputs of a slice, tile rows of a block (0: by
- * panels), outputs of a panel, tiles that a product takes at a time. */
+ * panels), outputs of a panel, tiles that a product takes at a time; what it makes of rounding, in
+ * 16ths. */
 enum {
     PO_WINOGRAD_OUTPUTS,
     PO_WINOGRAD_SLICE,
     PO_WINOGRAD_BLOCK,
     PO_WINOGRAD_PANEL,
-    PO_WINOGRAD_ROWS
+    PO_WINOGRAD_ROWS,
+    PO_WINOGRAD_MAGNIFIES
 };
 enum { PO_WINOGRAD_PAD = 16 }; /* floats that keep the products' store streams apart */
 
@@ -28,5 +30,6 @@ void po_winograd_stand_up(po_mu_conv *v);
 uint32_t po_winograd_list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n);
 int64_t po_winograd_family(const po_choice *choice);
 void po_winograd_tell(const po_choice *choice, po_text *text);
+double po_winograd_magnifies(const po_choice *choice);
 
 #endif

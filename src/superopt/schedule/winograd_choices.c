@@ -1,6 +1,9 @@
 /* Which tiles, slices and blocks are worth a try for a convolution. */
 #include "base/num.h"
+#include "ops/sum/bilinear.h"
 #include "superopt/schedule/winograd.h"
+
+#include <math.h>
 
 enum { LARGEST_BLOCK = 1 << 20 }; /* floats of a block's tensors (4 MB) */
 
@@ -29,6 +32,11 @@ static int64_t shared(const po_mu_conv *v, int64_t shots, int64_t outputs, int64
     return products * (read + v->frames.length * (tiles + 1) * (panel + PO_WINOGRAD_PAD));
 }
 
+static double magnifies(const po_conv_axis *axis, int64_t outputs) {
+    return po_bilinear_magnifies(PO_POINTS_STEADY, (uint32_t)po_winograd_outputs(axis, outputs),
+                                 (uint32_t)axis->taps, (uint32_t)axis->stride);
+}
+
 static uint32_t add(const po_mu *mu, po_choice *choices, uint32_t n, const po_mu_conv *v,
                     int64_t outputs, int64_t slice, int64_t block) {
     static const int64_t panels[][2] = {{64, 6}, {48, 8}, {32, 14}, {16, 14}};
@@ -48,6 +56,8 @@ static uint32_t add(const po_mu *mu, po_choice *choices, uint32_t n, const po_mu
     choices[n].n[PO_WINOGRAD_BLOCK] = block;
     choices[n].n[PO_WINOGRAD_PANEL] = odd ? v->outputs : panels[i][0];
     choices[n].n[PO_WINOGRAD_ROWS] = panels[i][1];
+    choices[n].n[PO_WINOGRAD_MAGNIFIES] =
+        (int64_t)ceil(16 * magnifies(&v->map[0], outputs) * magnifies(&v->map[1], outputs));
     return n + 1;
 }
 
@@ -129,4 +139,8 @@ void po_winograd_tell(const po_choice *choice, po_text *text) {
         po_text_printf(text, "slices of %lld", (long long)choice->n[PO_WINOGRAD_SLICE]);
     po_text_printf(text, ", tile %lldx%lld", (long long)choice->n[PO_WINOGRAD_ROWS],
                    (long long)choice->n[PO_WINOGRAD_PANEL]);
+}
+
+double po_winograd_magnifies(const po_choice *choice) {
+    return (double)choice->n[PO_WINOGRAD_MAGNIFIES] / 16;
 }

@@ -61,7 +61,10 @@ static po_status fastest(po_ctx *ctx, const po_plan_options *options, const po_m
     }
 }
 
-static void take(po_arena *arena, po_plan *plan, const po_found *f, uint32_t tried) {
+/* What laws that round make of it: sums of others, and quotients. */
+static const double found_magnifies = 2;
+
+static void take(po_arena *arena, po_plan *plan, const po_found *f, bool exact, uint32_t tried) {
     double flops = 0;
     for (uint32_t i = 0; i < plan->n_steps; i++)
         flops += plan->steps[i].flops;
@@ -71,7 +74,8 @@ static void take(po_arena *arena, po_plan *plan, const po_found *f, uint32_t tri
                           .flops = flops,
                           .bytes = po_plan_traffic(arena, plan->lowered.mu, PO_NONE),
                           .seconds = f->seconds,
-                          .tried = tried};
+                          .tried = tried,
+                          .magnifies = exact ? 1 : found_magnifies};
     plan->mu = f->mu;
     plan->packed = f->packed;
     plan->n_packed = f->n_packed;
@@ -83,7 +87,8 @@ static void take(po_arena *arena, po_plan *plan, const po_found *f, uint32_t tri
 po_status po_search_region(po_ctx *ctx, po_arena *arena, const po_plan_options *options,
                            po_plan *plan) {
     po_search_options search = po_search_defaults();
-    search.exact = options->exact;
+    search.exact =
+        options->exact || (options->magnifies > 0 && options->magnifies < found_magnifies);
     po_search_counts counts;
     po_found *found = PO_NEW_N(arena, po_found, search.keep);
     uint32_t n = 0, best = PO_NONE;
@@ -121,6 +126,6 @@ po_status po_search_region(po_ctx *ctx, po_arena *arena, const po_plan_options *
     }
     PO_TRY(fastest(ctx, options, plan->lowered.mu, found, n, &best));
     if (best != PO_NONE && (now <= 0 || found[best].seconds < now))
-        take(arena, plan, &found[best], n);
+        take(arena, plan, &found[best], search.exact, n);
     return PO_OK;
 }

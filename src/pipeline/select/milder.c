@@ -1,0 +1,46 @@
+/* Error as a cost: a variant that is beyond the limit as a whole is no reason for the original to
+ * stay. What has the largest part in its rounding, by what each law states of itself
+ * (po_postopt_counts), takes its milder alternative: a further state of the chooser, which competes
+ * like any other. So many are made that the run ends in its time whatever the comparisons say. */
+#include "pipeline/select/selecting.h"
+#include "pipeline/variants.h"
+
+/* Whether an element is beyond the limit, and nothing else is wrong. */
+static bool by_rounding(const po_verify_report *r) {
+    return !r->equal && !r->refused && r->evidence != PO_EVIDENCE_NONE && r->index >= 0;
+}
+
+/* What the milder one is called by what it does, without what its parent did as well. */
+static const char *told(selecting *s, uint32_t before, uint32_t choices) {
+    const po_variant_plan more = {"", NULL, choices & ~before};
+    return po_arena_printf(s->state->arena, "%s: beyond %.0e otherwise",
+                           po_variant_name(s->state->arena, &more), s->state->options->tolerance);
+}
+
+po_status po_selecting_milder(selecting *s, uint32_t i, const po_verify_report *r,
+                              uint32_t *number) {
+    po_run_state *state = s->state;
+    const po_variant *v = &state->variants[i];
+    *number = PO_NONE;
+    if (!by_rounding(r) || !v->how || !v->counts || !state->forms || s->n_milder == MOST_MILDER)
+        return PO_OK;
+    uint32_t choices = v->how->choices, base = 0, before = state->n_variants;
+    while (base < PO_BASES && state->forms->bases[base].from != v->how->from)
+        base++;
+    if (base == PO_BASES || !po_variant_milder(v->counts, &choices))
+        return PO_OK;
+    const char *why = told(s, v->how->choices, choices);
+    s->n_milder++;
+    PO_TRY(po_ctx_poll(s->ctx));
+    PO_TRY(po_variant_form_make(state, po_chooser_add(state->forms->chooser, base, choices), NULL));
+    if (state->n_variants == before) /* it is there already, and has its turn */
+        return PO_OK;
+    PO_TRY(po_selecting_write(s, before));
+    if (!s->written[before].path)
+        return PO_OK;
+    po_log(s->ctx, "'%s' is beyond the limit (%s): '%s' is made", v->name, r->why,
+           state->variants[before].name);
+    s->milder[before] = why;
+    *number = before;
+    return PO_OK;
+}
