@@ -36,6 +36,9 @@ static void other_moves(po_postopt_options *o) {
     o->split_moves = !o->split_moves;
 }
 
+/* Where a family is used. */
+typedef enum po_maps { ALL_MAPS, SMALL_MAPS, LARGE_MAPS } po_maps;
+
 /* Of choices of one group only one can be made. */
 enum { NO_GROUP, HARD_SWISH, FRAMES, ROWS, PHASES };
 
@@ -46,37 +49,45 @@ static const struct {
     void (*change)(po_postopt_options *options); /* NULL: the algebra of `used` is left out */
     uint32_t used;                               /* po_algebra and po_used bits */
     uint32_t group;
-    uint32_t tile; /* 0: none */
-    po_tiled which;
+    uint32_t tile;  /* 0: none */
+    po_tiled which; /* of a tile */
+    po_maps maps;   /* the family is used on these alone */
 } choices[] = {
-    {"without composed products", NULL, PO_ALGEBRA_COMPOSE, NO_GROUP, 0, 0},
-    {"transposed convolutions kept", NULL, PO_ALGEBRA_DEPTH_SPACE, NO_GROUP, 0, 0},
-    {"upsampling kept", NULL, PO_ALGEBRA_UPSAMPLE, NO_GROUP, 0, 0},
-    {"upsampled maps in phases", NULL, PO_ALGEBRA_DIFFERENCES, NO_GROUP, 0, 0},
-    {"interpolated maps kept", NULL, PO_ALGEBRA_SMOOTH, NO_GROUP, 0, 0},
-    {"gates kept", NULL, PO_ALGEBRA_GATES, NO_GROUP, 0, 0},
-    {"3-D convolutions kept", NULL, PO_ALGEBRA_FRAMES, FRAMES, 0, 0},
-    {"3-D convolutions by smaller tiles", NULL, PO_ALGEBRA_FRAMES, FRAMES, 4, PO_TILED_FRAMES},
-    {"3-D convolutions by the smallest tiles", NULL, PO_ALGEBRA_FRAMES, FRAMES, 2, PO_TILED_FRAMES},
-    {"1-D convolutions kept", NULL, PO_ALGEBRA_PLANES, NO_GROUP, 0, 0},
-    {"2-D convolutions kept", NULL, PO_ALGEBRA_ROWS, ROWS, 0, 0},
-    {"2-D convolutions by smaller tiles", NULL, PO_ALGEBRA_ROWS, ROWS, 4, PO_TILED_ROWS},
-    {"2-D convolutions by the smallest tiles", NULL, PO_ALGEBRA_ROWS, ROWS, 2, PO_TILED_ROWS},
-    {"convolutions without phases", NULL, PO_ALGEBRA_PHASES, PHASES, 0, 0},
-    {"convolutions in fewer phases", NULL, PO_ALGEBRA_PHASES, PHASES, 3, PO_TILED_PHASES},
-    {"convolutions in two phases", NULL, PO_ALGEBRA_PHASES, PHASES, 2, PO_TILED_PHASES},
-    {"products over channels kept", NULL, PO_ALGEBRA_CHANNELS, NO_GROUP, 0, 0},
-    {"channels not padded", NULL, PO_ALGEBRA_BLOCKS, NO_GROUP, 0, 0},
-    {"gates not spread", no_spread, PO_USED_SPREAD, NO_GROUP, 0, 0},
-    {"split outputs kept", NULL, PO_ALGEBRA_SPLITS, NO_GROUP, 0, 0},
-    {"HardSwish nodes", hard_swish_node, PO_USED_HARD_SWISH, HARD_SWISH, 0, 0},
-    {"hard-swish kept", hard_swish_kept, PO_USED_HARD_SWISH, HARD_SWISH, 0, 0},
-    {"leftovers as arithmetic", arithmetic, PO_USED_LEFTOVER, NO_GROUP, 0, 0},
-    {"sums before norms as Add", added_sums, PO_USED_SUMS, NO_GROUP, 0, 0},
-    {"DepthToSpace as one node", other_moves, PO_USED_MOVES, NO_GROUP, 0, 0},
-    {"tiny weights kept", tiny_kept, PO_USED_TINY, NO_GROUP, 0, 0},
-    {"masked rows kept", masks_kept, PO_USED_MASKS, NO_GROUP, 0, 0},
-    {"affine folding alone", NULL, PO_ALGEBRA_ALL, NO_GROUP, 0, 0},
+    {"without composed products", NULL, PO_ALGEBRA_COMPOSE, NO_GROUP, 0, 0, ALL_MAPS},
+    {"transposed convolutions kept", NULL, PO_ALGEBRA_DEPTH_SPACE, NO_GROUP, 0, 0, ALL_MAPS},
+    {"upsampling kept", NULL, PO_ALGEBRA_UPSAMPLE, NO_GROUP, 0, 0, ALL_MAPS},
+    {"upsampled maps in phases", NULL, PO_ALGEBRA_DIFFERENCES, NO_GROUP, 0, 0, ALL_MAPS},
+    {"interpolated maps kept", NULL, PO_ALGEBRA_SMOOTH, NO_GROUP, 0, 0, ALL_MAPS},
+    {"gates kept", NULL, PO_ALGEBRA_GATES, NO_GROUP, 0, 0, ALL_MAPS},
+    {"3-D convolutions kept", NULL, PO_ALGEBRA_FRAMES, FRAMES, 0, 0, ALL_MAPS},
+    {"3-D convolutions by smaller tiles", NULL, PO_ALGEBRA_FRAMES, FRAMES, 4, PO_TILED_FRAMES,
+     ALL_MAPS},
+    {"3-D convolutions by the smallest tiles", NULL, PO_ALGEBRA_FRAMES, FRAMES, 2, PO_TILED_FRAMES,
+     ALL_MAPS},
+    {"1-D convolutions kept", NULL, PO_ALGEBRA_PLANES, NO_GROUP, 0, 0, ALL_MAPS},
+    {"2-D convolutions kept", NULL, PO_ALGEBRA_ROWS, ROWS, 0, 0, ALL_MAPS},
+    {"2-D convolutions by smaller tiles", NULL, PO_ALGEBRA_ROWS, ROWS, 4, PO_TILED_ROWS, ALL_MAPS},
+    {"2-D convolutions by the smallest tiles", NULL, PO_ALGEBRA_ROWS, ROWS, 2, PO_TILED_ROWS,
+     ALL_MAPS},
+    {"2-D convolutions kept on large maps", NULL, PO_ALGEBRA_ROWS, ROWS, 0, 0, SMALL_MAPS},
+    {"2-D convolutions kept on small maps", NULL, PO_ALGEBRA_ROWS, ROWS, 0, 0, LARGE_MAPS},
+    {"convolutions without phases", NULL, PO_ALGEBRA_PHASES, PHASES, 0, 0, ALL_MAPS},
+    {"convolutions in fewer phases", NULL, PO_ALGEBRA_PHASES, PHASES, 3, PO_TILED_PHASES, ALL_MAPS},
+    {"convolutions in two phases", NULL, PO_ALGEBRA_PHASES, PHASES, 2, PO_TILED_PHASES, ALL_MAPS},
+    {"phases on small maps alone", NULL, PO_ALGEBRA_PHASES, PHASES, 0, 0, SMALL_MAPS},
+    {"phases on large maps alone", NULL, PO_ALGEBRA_PHASES, PHASES, 0, 0, LARGE_MAPS},
+    {"products over channels kept", NULL, PO_ALGEBRA_CHANNELS, NO_GROUP, 0, 0, ALL_MAPS},
+    {"channels not padded", NULL, PO_ALGEBRA_BLOCKS, NO_GROUP, 0, 0, ALL_MAPS},
+    {"gates not spread", no_spread, PO_USED_SPREAD, NO_GROUP, 0, 0, ALL_MAPS},
+    {"split outputs kept", NULL, PO_ALGEBRA_SPLITS, NO_GROUP, 0, 0, ALL_MAPS},
+    {"HardSwish nodes", hard_swish_node, PO_USED_HARD_SWISH, HARD_SWISH, 0, 0, ALL_MAPS},
+    {"hard-swish kept", hard_swish_kept, PO_USED_HARD_SWISH, HARD_SWISH, 0, 0, ALL_MAPS},
+    {"leftovers as arithmetic", arithmetic, PO_USED_LEFTOVER, NO_GROUP, 0, 0, ALL_MAPS},
+    {"sums before norms as Add", added_sums, PO_USED_SUMS, NO_GROUP, 0, 0, ALL_MAPS},
+    {"DepthToSpace as one node", other_moves, PO_USED_MOVES, NO_GROUP, 0, 0, ALL_MAPS},
+    {"tiny weights kept", tiny_kept, PO_USED_TINY, NO_GROUP, 0, 0, ALL_MAPS},
+    {"masked rows kept", masks_kept, PO_USED_MASKS, NO_GROUP, 0, 0, ALL_MAPS},
+    {"affine folding alone", NULL, PO_ALGEBRA_ALL, NO_GROUP, 0, 0, ALL_MAPS},
 };
 enum { CHOICES = sizeof choices / sizeof choices[0], AFFINE_ALONE = CHOICES - 1 };
 _Static_assert((int)CHOICES <= (int)PO_CHOOSER_CHOICES, "choices are bits of a state");
@@ -94,13 +105,14 @@ uint32_t po_variant_affine_alone(void) {
 }
 
 bool po_variant_matters(uint32_t choice, const po_postopt_counts *first) {
-    uint32_t tile = choices[choice].tile;
-    return (first->used & choices[choice].used) != 0 &&
-           (tile == 0 || first->tile[choices[choice].which] > tile);
+    uint32_t tile = choices[choice].tile, used = choices[choice].used;
+    if (choices[choice].maps != ALL_MAPS && !(first->on_small & first->on_large & used))
+        return false;
+    return (first->used & used) != 0 && (tile == 0 || first->tile[choices[choice].which] > tile);
 }
 
 bool po_variant_first(uint32_t choice) {
-    return choices[choice].tile == 0;
+    return choices[choice].tile == 0 && choices[choice].maps == ALL_MAPS;
 }
 
 /* --- rounding --- */
@@ -110,7 +122,8 @@ bool po_variant_first(uint32_t choice) {
 static uint32_t milder_of(uint32_t family, const po_postopt_counts *counts) {
     uint32_t best = CHOICES;
     for (uint32_t i = 0; i < CHOICES; i++)
-        if (choices[i].used == UINT32_C(1) << family && po_variant_matters(i, counts) &&
+        if (choices[i].used == UINT32_C(1) << family && choices[i].maps == ALL_MAPS &&
+            po_variant_matters(i, counts) &&
             (best == CHOICES || choices[i].tile > choices[best].tile))
             best = i;
     return best;
@@ -216,6 +229,9 @@ static po_postopt_options options_of(const po_run_state *state, const po_variant
             choices[i].change(&options);
         else if (choices[i].tile > 0)
             options.most_tile[choices[i].which] = choices[i].tile;
+        else if (choices[i].maps != ALL_MAPS)
+            *(choices[i].maps == SMALL_MAPS ? &options.on_small : &options.on_large) |=
+                choices[i].used;
         else
             options.algebra &= ~choices[i].used;
     }

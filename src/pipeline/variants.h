@@ -23,7 +23,8 @@ uint32_t po_variant_choices(void);
 uint32_t po_variant_affine_alone(void);
 /* What postopt made use of, as counted in the graph's first form, that the choice takes away. */
 bool po_variant_matters(uint32_t choice, const po_postopt_counts *first);
-/* Whether it is read from the first: what only rounds less is not, it is come to. */
+/* Whether it is read from the first: what only rounds less is not, nor what is done in places;
+ * these are come to. */
 bool po_variant_first(uint32_t choice);
 
 /* Of a form with these counts, whose choices these are: those of one that rounds less. What has the

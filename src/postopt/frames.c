@@ -192,6 +192,10 @@ static double all_products(const conv3 *c, const po_bilinear *alg) {
     return (double)((c->y[2] + alg->m - 1) / alg->m) * (double)alg->n;
 }
 
+static uint32_t most_of(const po_postopt_state *state) {
+    return po_postopt_tile(state, PO_TILED_FRAMES, MOST_OUTPUTS);
+}
+
 static bool worth_products(po_arena *arena, const conv3 *c, uint32_t most, po_bilinear *alg) {
     uint32_t few = most < OUTPUTS ? most : OUTPUTS;
     uint32_t m = c->y[2] < few ? (uint32_t)c->y[2] : few;
@@ -211,13 +215,15 @@ static bool convert_conv(po_relayout *f, po_node_id id, uint32_t *products) {
     if (!read_conv(f->graph, id, &c))
         return false;
     po_value_id x = po_relayout_twin(f, id, f->graph->nodes[id].in[0]);
-    bool worth = worth_products(f->arena, &c, f->most_tile, &alg);
+    bool worth = worth_products(f->arena, &c, most_of(f->state), &alg);
     po_value_id y = worth ? by_products(f, &c, &alg, x) : by_channels(f, &c, x);
     if (y == PO_NONE)
         return false;
     po_relayout_set(f, id, y);
     if (worth)
-        po_relayout_tiled(f, &alg, c.stride);
+        po_postopt_tiled(
+            f->state, f->graph, c.plane.y,
+            &(po_tiled_use){PO_TILED_FRAMES, PO_ALGEBRA_FRAMES, alg.m, c.kt, c.stride});
     *products += worth;
     return true;
 }
@@ -258,11 +264,10 @@ static bool worth_turning(const po_graph *graph, po_arena *arena, uint32_t most)
 
 po_status po_use_frames(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
     (void)ctx;
-    const uint32_t most = po_postopt_tile(state, PO_TILED_FRAMES, MOST_OUTPUTS);
     if (!(state->options->algebra & PO_ALGEBRA_FRAMES) || po_model_opset(graph->model, "") < 7 ||
-        !worth_turning(graph, state->scratch, most))
+        !worth_turning(graph, state->scratch, most_of(state)))
         return PO_OK;
-    po_relayout f = {.enter = to_frames, .leave = turn, .most_tile = most};
+    po_relayout f = {.enter = to_frames, .leave = turn, .state = state};
     po_relayout_start(&f, graph, state->scratch, RANK);
     uint32_t n, products = 0;
     const po_node_id *order = po_graph_order(graph, state->scratch, &n);
@@ -273,8 +278,6 @@ po_status po_use_frames(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
             po_postopt_fired(state, PO_POSTOPT_FRAMES_MEAN, convert_mean(&f, order[k]));
     }
     po_relayout_finish(&f);
-    po_postopt_magnifies(state, products > 0 ? PO_ALGEBRA_FRAMES : 0, f.magnifies);
-    po_postopt_tiled(state, PO_TILED_FRAMES, f.tile);
     state->counts->rule[PO_POSTOPT_FRAMES] += products;
     return PO_OK;
 }

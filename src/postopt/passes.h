@@ -9,6 +9,7 @@ typedef struct po_postopt_state {
     const po_postopt_options *options;
     po_postopt_counts *counts;
     po_arena *scratch; /* freed after each round */
+    int64_t middle;    /* positions of the map that parts small ones from large ones */
 } po_postopt_state;
 
 /* Counts a rule that fired, or did not: the same answer. */
@@ -23,9 +24,19 @@ static inline uint32_t po_postopt_tile(const po_postopt_state *state, po_tiled w
     uint32_t asked = state->options->most_tile[which];
     return asked > 0 && asked < most ? asked : most;
 }
-/* States what a family made of rounding, and how large its tiles are. */
+/* States what a family made of rounding. */
 void po_postopt_magnifies(po_postopt_state *state, uint32_t algebra, double times);
-void po_postopt_tiled(po_postopt_state *state, po_tiled which, uint32_t tile);
+/* The same of Toom-Cook F(m, r) with dyadic points, whose output is y. */
+typedef struct po_tiled_use {
+    po_tiled which;
+    uint32_t algebra, m;
+    int64_t r, stride;
+} po_tiled_use;
+void po_postopt_tiled(po_postopt_state *state, const po_graph *graph, po_value_id y,
+                      const po_tiled_use *use);
+/* Whether a family may be used for this output (po_postopt_options.on_small). */
+bool po_postopt_may(const po_postopt_state *state, uint32_t algebra, const po_graph *graph,
+                    po_value_id y);
 
 /* The runtime's layout for convolutions keeps channels in blocks of this many. */
 enum { PO_CHANNEL_BLOCK = 16 };

@@ -18,8 +18,6 @@
 #include "postopt/conv.h"
 #include "postopt/passes.h"
 
-#include <math.h>
-
 enum { RANK = 4, MOST_PHASES = 4, MOST_PRODUCTS = 6, MOST_INPUTS = 4 };
 
 /* In floating-point operations of the runtime's convolutions: medians, docs/rewrites.md. */
@@ -47,8 +45,7 @@ typedef struct phases {
     uint32_t n;
     po_node_id *done; /* converted nodes, in order */
     uint32_t n_done, cap_done;
-    uint32_t most, tile; /* phases of a convolution at most; made at most */
-    double magnifies;    /* what its algorithms make of rounding */
+    po_postopt_state *state;
 } phases;
 
 typedef struct phase_conv {
@@ -207,7 +204,8 @@ static bool cost_phases(const po_graph *g, phase_conv *r, double *cost) {
 static bool read_conv(const phases *f, po_node_id id, phase_conv *r) {
     const po_graph *g = f->graph;
     *r = (phase_conv){.arena = f->arena};
-    if (!po_conv_read(g, id, &r->conv))
+    if (!po_conv_read(g, id, &r->conv) ||
+        !po_postopt_may(f->state, PO_ALGEBRA_PHASES, g, r->conv.y))
         return false;
     const po_conv *c = &r->conv;
     uint32_t rank, rank2;
@@ -235,6 +233,7 @@ static bool read_conv(const phases *f, po_node_id id, phase_conv *r) {
     if (known->count && known->axis == r->axis &&
         (r->after == 0 || known->length * known->count == known->real))
         r->x = *known;
+    const uint32_t most = po_postopt_tile(f->state, PO_TILED_PHASES, MOST_PHASES);
     phase_conv with = *r;
     double putting = known->count && f->whole[c->x] == PO_NONE
                          ? (double)COST_WHOLE * (double)(c->in * r->from * r->across)
@@ -244,7 +243,7 @@ static bool read_conv(const phases *f, po_node_id id, phase_conv *r) {
     for (int whole = 0; whole < (r->x.count ? 2 : 1); whole++) {
         if (whole)
             with.x = (phased){0};
-        for (with.m = 2; with.m <= f->most; with.m++) {
+        for (with.m = 2; with.m <= most; with.m++) {
             double cost;
             if (!cost_phases(g, &with, &cost))
                 continue;
@@ -429,9 +428,8 @@ static bool convert_conv(phases *f, po_node_id id) {
                 return false;
             bias = NULL;
         }
-    f->tile = r.m > f->tile ? r.m : f->tile;
-    f->magnifies = fmax(f->magnifies, po_bilinear_magnifies(PO_POINTS_DYADIC, r.m, (uint32_t)r.taps,
-                                                            (uint32_t)r.stride));
+    const po_tiled_use use = {PO_TILED_PHASES, PO_ALGEBRA_PHASES, r.m, r.taps, r.stride};
+    po_postopt_tiled(f->state, f->graph, r.conv.y, &use);
     note(f, id, &y);
     return true;
 }
@@ -487,8 +485,7 @@ po_status po_use_phases(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
     if (!(state->options->algebra & PO_ALGEBRA_PHASES) || po_model_opset(graph->model, "") < 10)
         return PO_OK;
     phases f = {.graph = graph, .arena = state->scratch, .n = graph->n_values};
-    f.most = po_postopt_tile(state, PO_TILED_PHASES, MOST_PHASES);
-    f.magnifies = 1;
+    f.state = state;
     f.of = PO_NEW_N(f.arena, phased, f.n);
     f.whole = PO_NEW_N(f.arena, po_value_id, f.n);
     memset(f.of, 0, f.n * sizeof *f.of);
@@ -506,7 +503,5 @@ po_status po_use_phases(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
         po_value_id y = graph->nodes[f.done[k]].out[0];
         po_substitute(graph, y, whole_of(&f, f.done[k], y));
     }
-    po_postopt_magnifies(state, f.tile > 0 ? PO_ALGEBRA_PHASES : 0, f.magnifies);
-    po_postopt_tiled(state, PO_TILED_PHASES, f.tile);
     return PO_OK;
 }

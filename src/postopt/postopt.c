@@ -1,5 +1,8 @@
 /* The order of postopt's passes. */
+#include "ops/sum/bilinear.h"
 #include "postopt/passes.h"
+
+#include <stdlib.h>
 
 typedef po_status (*pass_fn)(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
 
@@ -44,9 +47,56 @@ void po_postopt_magnifies(po_postopt_state *state, uint32_t algebra, double time
     }
 }
 
-void po_postopt_tiled(po_postopt_state *state, po_tiled which, uint32_t tile) {
-    uint32_t *known = &state->counts->tile[which];
-    *known = *known < tile ? tile : *known;
+/* --- places --- */
+
+/* Positions of a map: what comes behind batch and channels; 0: not known. */
+static int64_t positions_of(const po_graph *graph, po_value_id y) {
+    uint32_t rank;
+    int64_t n = 1;
+    const po_dim *d = po_static_dims(graph, y, &rank);
+    if (!d || rank < 3)
+        return 0;
+    for (uint32_t i = 2; i < rank; i++)
+        n *= d[i].value;
+    return n;
+}
+
+static int by_size(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of the sizes that there are, each once, the middle one: the lower half are small. */
+static int64_t middle_of(const po_graph *graph, po_arena *scratch) {
+    int64_t *sizes = PO_NEW_N(scratch, int64_t, graph->n_nodes + 1);
+    uint32_t n = 0, distinct = 0;
+    for (po_node_id i = 0; i < graph->n_nodes; i++)
+        if (!graph->nodes[i].removed && graph->nodes[i].op == PO_OP_Conv &&
+            graph->nodes[i].out[0] != PO_NONE)
+            sizes[n++] = positions_of(graph, graph->nodes[i].out[0]);
+    qsort(sizes, n, sizeof *sizes, by_size);
+    for (uint32_t i = 0; i < n; i++)
+        if (sizes[i] > 0 && (distinct == 0 || sizes[distinct - 1] != sizes[i]))
+            sizes[distinct++] = sizes[i];
+    return distinct > 0 ? sizes[distinct / 2] : 0;
+}
+
+bool po_postopt_may(const po_postopt_state *state, uint32_t algebra, const po_graph *graph,
+                    po_value_id y) {
+    const po_postopt_options *o = state->options;
+    bool small = positions_of(graph, y) < state->middle;
+    return small ? !(o->on_large & algebra) : !(o->on_small & algebra);
+}
+
+void po_postopt_tiled(po_postopt_state *state, const po_graph *graph, po_value_id y,
+                      const po_tiled_use *use) {
+    uint32_t *known = &state->counts->tile[use->which];
+    bool small = positions_of(graph, y) < state->middle;
+    *known = *known < use->m ? use->m : *known;
+    *(small ? &state->counts->on_small : &state->counts->on_large) |= use->algebra;
+    po_postopt_magnifies(
+        state, use->algebra,
+        po_bilinear_magnifies(PO_POINTS_DYADIC, use->m, (uint32_t)use->r, (uint32_t)use->stride));
 }
 
 enum { MOST_ROUNDS = 16 };
@@ -104,9 +154,13 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
                      po_graph **out, po_postopt_counts *counts) {
     po_postopt_counts own = {0};
     po_graph *g = po_graph_clone(ctx, in);
+    po_arena *scratch = po_arena_create(ctx);
+    PO_TRY(po_infer_graph(ctx, g, true));
+    const int64_t middle = middle_of(g, scratch);
+    po_arena_free(scratch);
     for (int round = 0; round < MOST_ROUNDS; round++) {
         uint32_t before = total(&own);
-        po_postopt_state state = {options, &own, po_arena_create(ctx)};
+        po_postopt_state state = {options, &own, po_arena_create(ctx), middle};
         PO_TRY(po_ctx_poll(ctx));
         PO_TRY(po_infer_graph(ctx, g, true));
         for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
@@ -124,7 +178,7 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
         if (total(&own) == before)
             break;
     }
-    po_postopt_state last = {options, &own, po_arena_create(ctx)};
+    po_postopt_state last = {options, &own, po_arena_create(ctx), middle};
     PO_TRY(po_infer_graph(ctx, g, true));
     for (size_t i = 0; i < sizeof late / sizeof *late; i++) {
         uint32_t fired = total(&own);

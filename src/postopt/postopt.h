@@ -71,6 +71,9 @@ typedef struct po_postopt_options {
     bool tiny;                    /* weights below 2^-100 as zeros */
     bool cubic;                   /* cubic interpolation as products, whatever the families */
     uint32_t most_tile[PO_TILED]; /* outputs of a tile; 0: as many as pay */
+    /* Families (po_algebra) that are used in places alone: on maps with fewer positions than the
+     * middle one of the model's convolutions, or with as many and more. */
+    uint32_t on_small, on_large;
     bool masks; /* what a mask hides from Softmax raised to where exponentials are normal numbers */
 } po_postopt_options;
 
@@ -85,6 +88,7 @@ typedef struct po_postopt_counts {
     uint32_t rule[PO_POSTOPT_RULES]; /* how often each rewrite fired */
     uint32_t used;                   /* po_algebra and po_used bits of what changed anything */
     uint32_t tile[PO_TILED];         /* the largest that was made */
+    uint32_t on_small, on_large; /* po_algebra bits: where they changed anything, if they tell */
     /* By bit of po_algebra: what the family made of rounding, at most, where the plain way is 1; 0:
      * it changed nothing. */
     double magnifies[PO_ALGEBRAS];

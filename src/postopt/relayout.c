@@ -2,8 +2,6 @@
  * operators, which every layout treats alike. */
 #include "postopt/relayout.h"
 
-#include <math.h>
-
 void po_relayout_start(po_relayout *r, po_graph *graph, po_arena *arena, uint32_t rank) {
     r->graph = graph;
     r->arena = arena;
@@ -74,11 +72,4 @@ void po_relayout_finish(po_relayout *r) {
         po_type type = r->graph->values[y].type;
         po_substitute(r->graph, y, r->leave(r, r->done[k], r->twin[y], &type));
     }
-}
-
-void po_relayout_tiled(po_relayout *r, const po_bilinear *algorithm, int64_t stride) {
-    double times =
-        po_bilinear_magnifies(PO_POINTS_DYADIC, algorithm->m, algorithm->r, (uint32_t)stride);
-    r->tile = algorithm->m > r->tile ? algorithm->m : r->tile;
-    r->magnifies = fmax(r->magnifies, times);
 }

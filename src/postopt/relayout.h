@@ -6,7 +6,6 @@
 #define PO_POSTOPT_RELAYOUT_H
 
 #include "ops/rewrite.h"
-#include "ops/sum/bilinear.h"
 
 typedef struct po_relayout po_relayout;
 struct po_relayout {
@@ -17,10 +16,7 @@ struct po_relayout {
     uint32_t n;
     po_node_id *done; /* converted nodes, in order */
     uint32_t n_done, cap_done;
-    /* Where convolutions become algorithms in tiles: outputs of one at most; of those that were
-     * made the most, and what they make of rounding. */
-    uint32_t most_tile, tile;
-    double magnifies;
+    struct po_postopt_state *state; /* the pass's, where it asks for it; else NULL */
     /* The value in the other layout; nodes go beside `place`. */
     po_value_id (*enter)(po_relayout *r, po_node_id place, po_value_id old);
     po_value_id (*leave)(po_relayout *r, po_node_id place, po_value_id twin, const po_type *type);
@@ -34,8 +30,6 @@ bool po_relayout_may(const po_relayout *r, po_node_id node);
 po_value_id po_relayout_twin(po_relayout *r, po_node_id place, po_value_id old);
 /* Notes that the node's output has a twin now. */
 void po_relayout_set(po_relayout *r, po_node_id node, po_value_id twin);
-/* Notes that such an algorithm was made. */
-void po_relayout_tiled(po_relayout *r, const po_bilinear *algorithm, int64_t stride);
 /* Converts a node that acts on each element, of inputs of its output's shape and of constant
  * numbers, where an input has a twin. */
 bool po_relayout_elementwise(po_relayout *r, po_node_id node);

@@ -79,12 +79,13 @@ static bool read_by_shuffle(const po_graph *g, po_value_id y) {
     return v->n_uses > 0 && g->nodes[v->uses[0].node].op == PO_OP_DepthToSpace;
 }
 
-/* Reads a convolution that gains by it, with the algorithm that gains most, tiles of `most` outputs
- * at most. */
-static bool read_conv(const po_graph *g, po_arena *arena, po_node_id id, uint32_t most,
+/* Reads a convolution that gains by it, with the algorithm that gains most. */
+static bool read_conv(const po_postopt_state *state, const po_graph *g, po_node_id id,
                       rows_conv *r) {
+    const uint32_t most = po_postopt_tile(state, PO_TILED_ROWS, MOST_OUTPUTS);
     uint32_t rank, rank2;
-    if (!po_conv_read(g, id, &r->conv) || r->conv.dtype != PO_F32)
+    if (!po_conv_read(g, id, &r->conv) || r->conv.dtype != PO_F32 ||
+        !po_postopt_may(state, PO_ALGEBRA_ROWS, g, r->conv.y))
         return false;
     const po_conv *c = &r->conv;
     const po_dim *x = po_static_dims(g, c->x, &rank), *y = po_static_dims(g, c->y, &rank2);
@@ -105,7 +106,8 @@ static bool read_conv(const po_graph *g, po_arena *arena, po_node_id id, uint32_
     bool found = false;
     for (uint32_t m = 2; m <= most; m++) {
         if (m + (uint32_t)c->kernel[0] - 1 > PO_BILINEAR_STEADY ||
-            !po_bilinear_make(arena, PO_POINTS_DYADIC, m, (uint32_t)c->kernel[0], 1, &with.alg))
+            !po_bilinear_make(state->scratch, PO_POINTS_DYADIC, m, (uint32_t)c->kernel[0], 1,
+                              &with.alg))
             continue;
         int64_t all = count_tiles(r->h2, c->dilation[0], m);
         for (with.strips = 1; with.strips <= all; with.strips++) {
@@ -255,7 +257,7 @@ static po_value_id product(po_relayout *f, po_node_id at, po_value_id table, po_
 
 static bool convert_conv(po_relayout *f, po_node_id id) {
     rows_conv r;
-    if (!read_conv(f->graph, f->arena, id, f->most_tile, &r))
+    if (!read_conv(f->state, f->graph, id, &r))
         return false;
     const po_conv *c = &r.conv;
     po_graph *g = f->graph;
@@ -308,7 +310,8 @@ static bool convert_conv(po_relayout *f, po_node_id id) {
     x = gathered(f, id, x, s * tb.writes, r.h2, order);
     x = po_add_reshape(g, id, x, 4, (int64_t[]){r.h2, batch, out, r.w2});
     po_relayout_set(f, id, x);
-    po_relayout_tiled(f, &r.alg, 1);
+    const po_tiled_use use = {PO_TILED_ROWS, PO_ALGEBRA_ROWS, r.alg.m, r.alg.r, 1};
+    po_postopt_tiled(f->state, g, c->y, &use);
     return true;
 }
 
@@ -318,8 +321,7 @@ static bool read_by_rows(const po_relayout *f, po_value_id v) {
     const po_value *value = &g->values[v];
     rows_conv r;
     for (uint32_t i = 0; i < value->n_uses; i++)
-        if (value->uses[i].input != 0 ||
-            !read_conv(g, f->arena, value->uses[i].node, f->most_tile, &r))
+        if (value->uses[i].input != 0 || !read_conv(f->state, g, value->uses[i].node, &r))
             return false;
     return value->n_outputs == 0 && value->n_uses > 0;
 }
@@ -352,15 +354,14 @@ po_status po_use_rows(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
     (void)ctx;
     rows_conv r;
     bool any = false;
-    const uint32_t most = po_postopt_tile(state, PO_TILED_ROWS, MOST_OUTPUTS);
     if (!(state->options->algebra & PO_ALGEBRA_ROWS) || po_model_opset(graph->model, "") < 7)
         return PO_OK;
     for (po_node_id i = 0; i < graph->n_nodes && !any; i++)
         any = !graph->nodes[i].removed && graph->nodes[i].op == PO_OP_Conv &&
-              read_conv(graph, state->scratch, i, most, &r);
+              read_conv(state, graph, i, &r);
     if (!any)
         return PO_OK;
-    po_relayout f = {.enter = to_rows, .leave = from_rows, .most_tile = most};
+    po_relayout f = {.enter = to_rows, .leave = from_rows, .state = state};
     po_relayout_start(&f, graph, state->scratch, RANK);
     uint32_t n;
     const po_node_id *order = po_graph_order(graph, state->scratch, &n);
@@ -372,7 +373,5 @@ po_status po_use_rows(po_ctx *ctx, po_graph *graph, po_postopt_state *state) {
             po_postopt_fired(state, PO_POSTOPT_ROWS_CONCAT, convert_concat(&f, order[k]));
     }
     po_relayout_finish(&f);
-    po_postopt_magnifies(state, f.tile > 0 ? PO_ALGEBRA_ROWS : 0, f.magnifies);
-    po_postopt_tiled(state, PO_TILED_ROWS, f.tile);
     return PO_OK;
 }

@@ -203,6 +203,43 @@ static void excluded(void **state) {
     end(&f);
 }
 
+/* A family may be used on a part of the model alone: on the smaller maps, or the larger ones. */
+static void in_places(void **state) {
+    static const char sizes[] = "graph g (x: f32[1,96,48,48]) -> (y) {\n"
+                                " a = Conv(x, w: f32[96,96,3,3] random 1) {pads=[1,1,1,1]}\n"
+                                " p = MaxPool(a) {kernel_shape=[2,2], strides=[2,2]}\n"
+                                " y = Conv(p, v: f32[96,96,3,3] random 3) {pads=[1,1,1,1]}\n}";
+    static const char *const names[] = {"folded", "2-D convolutions kept on large maps",
+                                        "2-D convolutions kept on small maps"};
+    (void)state;
+    fixture f;
+    start(&f);
+    const po_graph *g = test_graph(&f.ctx, sizes);
+    po_pipeline_hold(&f.state, (po_graph *)(uintptr_t)g);
+    f.state.original = g;
+    const uint32_t small[] = {PO_ALGEBRA_ROWS, PO_ALGEBRA_ROWS, 0},
+                   large[] = {PO_ALGEBRA_ROWS, 0, PO_ALGEBRA_ROWS};
+    for (uint32_t i = 0; i < 3; i++) {
+        const po_variant_plan base = {"", g, 0};
+        po_variant_plan plan;
+        po_variant_made made;
+        assert_true(po_variant_named(names[i], &base, 1, &plan));
+        assert_int_equal(po_variant_make(&f.state, &plan, &made), PO_OK);
+        assert_int_equal(made.number, i);
+        assert_int_equal(made.counts.rule[PO_POSTOPT_ROWS], i == 0 ? 2 : 1);
+        assert_int_equal(made.counts.on_small & PO_ALGEBRA_ROWS, small[i]);
+        assert_int_equal(made.counts.on_large & PO_ALGEBRA_ROWS, large[i]);
+        po_graph *out = (po_graph *)(uintptr_t)f.state.variants[i].graph;
+        assert_true(test_difference(&f.ctx, g, out, 1) < 3e-5);
+        /* Where it is used in one part only there is nothing to choose between. */
+        uint32_t open = 0;
+        for (uint32_t k = 0; k < po_variant_choices(); k++)
+            open += !po_variant_first(k) && po_variant_matters(k, &made.counts);
+        assert_int_equal(open, made.counts.tile[PO_TILED_ROWS] / 2 - 1 + (i == 0 ? 2 : 0));
+    }
+    end(&f);
+}
+
 /* The search starts from gates that are whole: with their constants in the weights before them they
  * could not be told any more, and no form with mutants would have them. */
 static void search_keeps_gates(void **state) {
@@ -224,6 +261,7 @@ int main(void) {
         cmocka_unit_test(names_read_back), cmocka_unit_test(joined),
         cmocka_unit_test(alone),           cmocka_unit_test(with_mutants),
         cmocka_unit_test(excluded),        cmocka_unit_test(search_keeps_gates),
+        cmocka_unit_test(in_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
