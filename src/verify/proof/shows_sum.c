@@ -23,7 +23,9 @@ typedef struct beside {
     const int64_t *dims;
     bool every;              /* all elements that private variables lead to must be good, or one */
     const bool *shown;       /* the output's */
-    const po_tensor *number; /* good: not zero */
+    const po_tensor *number; /* good: not zero, and above it under a root */
+    double eps;              /* of a root; else 0 */
+    bool root;
     const po_rational *table;
     uint32_t n_own, n_private;
     uint32_t own[PO_SUM_MAX_VARS], private[PO_SUM_MAX_VARS];
@@ -31,6 +33,7 @@ typedef struct beside {
 
 static bool is_good(const beside *b, int64_t at) {
     return b->shown    ? b->shown[at]
+           : b->root   ? po_tensor_f64(b->number, at) + b->eps > 0
            : b->number ? po_tensor_f64(b->number, at) != 0
            : b->table  ? b->table[at].num != 0
                        : true;
@@ -186,8 +189,10 @@ static bool read_factor(const view *w, const po_node *node, const po_factor *f, 
     *b = (beside){.at = &f->at, .dims = op->dims};
     if (op->kind == PO_OPERAND_TABLE)
         b->table = op->table;
-    else if (op->kind == PO_OPERAND_INPUT)
+    else
         b->number = po_graph_constant(w->s->graph, node->in[op->input]);
+    b->root = b->number && op->kind == PO_OPERAND_RSQRT;
+    b->eps = op->eps;
     if (b->number && po_dtype_class_of(b->number->dtype) != PO_CLASS_FLOAT)
         return false;
     sort_vars(w, b);
