@@ -84,12 +84,14 @@ static double per_element(const po_node *node) {
                                                   : 1;
 }
 
+/* Views, constants, and what reads nothing of its input but the dims. */
 static bool makes_no_copy(const po_node *node) {
     return node->op == PO_OP_Constant || node->op == PO_OP_Shape ||
            po_op_has(node->op, PO_OPF_SHAPE_ONLY);
 }
 
-/* The runtime's own fusions: these behind a convolution or a Gemm, and nothing between. */
+/* The runtime's own fusions: these behind a convolution or a Gemm, and nothing between. The list is
+ * ONNX Runtime's, no property of the operators. */
 static bool runs_inside(const po_graph *g, const po_node *node) {
     static const char *const inside[] = {"Relu",    "LeakyRelu", "Clip",
                                          "Sigmoid", "Tanh",      "HardSigmoid"};

@@ -1,5 +1,6 @@
 /* Convolutions and products as steps of cuDNN and cuBLASLt, with the bias, the residual and the
- * activation that their kernels take in. */
+ * activation that their kernels take in. What is named here is what these libraries have: a call
+ * for each form of product, and sums and Relu behind it. */
 #include "ops/conv_view.h"
 #include "pipeline/gpu/model.h"
 

@@ -389,7 +389,8 @@ po_status po_lower_sum(po_lowering *l, const po_node *node) {
         po_sum_kind kind = sums[k] ? po_sum_kind_of(sums[k]) : PO_SUM_NONE;
         if (kind == PO_SUM_NONE)
             return PO_UNSUPPORTED;
-        /* Upsampled maps are seldom needed but for what is computed from them. */
+        /* Upsampled maps, alone among moves, are computed where they are read: they are larger than
+         * what they are made of, and seldom needed but for what is computed from them. */
         if (kind == PO_SUM_PRODUCT || (kind == PO_SUM_MOVES && node->op == PO_OP_Resize &&
                                        node->n_out == 1 && sums[k]->n_terms == 1)) {
             status = lower_product(l, node, sums[k]);
