@@ -6,14 +6,12 @@
  * of several ways shows. */
 #include "verify/proof/shows.h"
 
-enum { MOST_ELEMENTS = 1 << 26 };
-
 int64_t po_shows_count(const po_shows *s, po_value_id v) {
     const po_type *t = v == PO_NONE ? NULL : &s->graph->values[v].type;
     if (!t || t->kind != PO_TYPE_TENSOR || !po_type_static(t))
         return -1;
     int64_t count = po_type_count(t);
-    return count <= MOST_ELEMENTS ? count : -1;
+    return count <= PO_SHOWS_ELEMENTS ? count : -1;
 }
 
 bool *po_shows_mask(const po_shows *s, po_value_id v) {

@@ -5,8 +5,9 @@
 
 #include "verify/proof/internal.h"
 
-/* What walking the iterations of one node may take. */
+/* What walking the iterations of one node may take, and the elements of one mask. */
 #define PO_SHOWS_STEPS 5e8
+enum { PO_SHOWS_ELEMENTS = 1 << 26 };
 
 typedef struct po_shows {
     po_ctx *ctx;

@@ -91,12 +91,14 @@ static bool search(const view *w, const beside *b, uint32_t level, int64_t *plac
 
 /* The answers for all values of the variables that also move the operand; NULL: too many. */
 static bool *answers(const view *w, const beside *b, int64_t *dims) {
-    double count = 1;
+    double count = 1, steps = 1;
     for (uint32_t k = 0; k < b->n_own; k++) {
         dims[k] = w->term->extent[b->own[k]];
         count *= (double)dims[k];
     }
-    if (count > PO_SHOWS_STEPS)
+    for (uint32_t k = 0; k < b->n_private; k++)
+        steps *= (double)w->term->extent[b->private[k]];
+    if (count > PO_SHOWS_ELEMENTS || count * steps > PO_SHOWS_STEPS)
         return NULL;
     bool *good = PO_NEW_N(w->s->arena, bool, (int64_t)count);
     int64_t place[PO_SUM_MAX_AXES];
