@@ -287,7 +287,7 @@ static int64_t step_of(const po_sum *sum, const po_term *t, const po_index *at, 
         }
     }
     for (uint32_t v = 0; step != 1 && v < t->n_vars; v++) {
-        bool others = po_index_coef(t, at, axis, v) != 0;
+        bool others = t->extent[v] > 1 && po_index_coef(t, at, axis, v) != 0;
         for (uint32_t x = 0; others && x < sum->rank; x++)
             others = po_index_coef(t, &t->out, x, v) == 0;
         if (others)
@@ -415,11 +415,40 @@ static bool works_on_slices(po_restrictor *r, const po_node *node, const po_sum 
     return true;
 }
 
+/* Whether the iterations that write into a region write nothing else, term by term: not where it
+ * cuts through a digit (the channels of a group). */
+static bool fills(const po_sum *sum, uint32_t n, const po_stepped *regions) {
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t i = 0; i < sum->n_terms; i++) {
+            const po_term *t = &sum->terms[i];
+            const po_stepped *r = &regions[k];
+            int64_t lo[PO_SUM_MAX_VARS], hi[PO_SUM_MAX_VARS];
+            if (!narrow_vars(sum, t, r, lo, hi))
+                return false;
+            for (uint32_t x = 0; x < sum->rank; x++) {
+                int64_t low = t->out.base[x], high = low;
+                for (uint32_t v = 0; v < t->n_vars; v++) {
+                    low += po_index_coef(t, &t->out, x, v) * lo[v];
+                    high += po_index_coef(t, &t->out, x, v) * hi[v];
+                }
+                if (low != r->first[x] || high != r->first[x] + r->step[x] * (r->count[x] - 1))
+                    return false;
+            }
+        }
+    return true;
+}
+
 typedef struct inputs {
     po_stepped *regions; /* [input * n + k] */
     bool *used;
     int64_t before[PO_RT_MAX_RANK], after[PO_RT_MAX_RANK]; /* of input 0 */
 } inputs;
+
+/* Whether a weight would have to stand once behind another for each region, as what depends on
+ * activations does: it has an element for each of axis 0, or is joined to what has. */
+static bool goes_along(const po_node *node, const reading *in, const po_stepped *region) {
+    return node->op == PO_OP_Concat || (in->batched && region->count[0] > 1);
+}
 
 /* What each input must be, the same for every region but for where it begins. */
 static bool read_inputs(po_restrictor *r, const po_node *node, const po_sum *sum, uint32_t n,
@@ -444,7 +473,7 @@ static bool read_inputs(po_restrictor *r, const po_node *node, const po_sum *sum
                 !clip(&reads[i], rank, dims, to, before, after))
                 return false;
             bool active = r->active[node->in[i]];
-            if (n > 1 && active && !reads[i].batched)
+            if (n > 1 && (active ? !reads[i].batched : goes_along(node, &reads[i], to)))
                 return false;
             for (uint32_t x = 0; x < rank; x++) {
                 bool window = i == 0 && is_window(node) && x >= 2;
@@ -584,9 +613,12 @@ po_status po_restrict(po_restrictor *r, po_value_id value, uint32_t n, const po_
             if (status == PO_UNSUPPORTED || !sum)
                 return PO_OK;
             PO_TRY(status);
-            if (sum->rank <= PO_RT_MAX_RANK)
-                PO_TRY(works_on_slices(r, node, sum) ? restrict_node(r, node, sum, n, regions, y)
-                                                     : restrict_whole(r, node, sum, n, regions, y));
+            if (sum->rank > PO_RT_MAX_RANK)
+                return PO_OK;
+            const bool sliced = works_on_slices(r, node, sum) &&
+                                (node->op == PO_OP_Concat || fills(sum, n, regions));
+            PO_TRY(sliced ? restrict_node(r, node, sum, n, regions, y)
+                          : restrict_whole(r, node, sum, n, regions, y));
         }
     }
     if (*y != PO_NONE) {
