@@ -287,7 +287,7 @@ static int64_t step_of(const po_sum *sum, const po_term *t, const po_index *at, 
         }
     }
     for (uint32_t v = 0; step != 1 && v < t->n_vars; v++) {
-        bool others = po_index_coef(t, at, axis, v) != 0;
+        bool others = t->extent[v] > 1 && po_index_coef(t, at, axis, v) != 0;
         for (uint32_t x = 0; others && x < sum->rank; x++)
             others = po_index_coef(t, &t->out, x, v) == 0;
         if (others)
@@ -360,8 +360,9 @@ static bool clip(const reading *in, uint32_t rank, const int64_t *dims, po_stepp
     return true;
 }
 
+/* Reads its map through windows, which take over the stride and the border. */
 static bool is_window(const po_node *node) {
-    return node->op == PO_OP_Conv || node->op == PO_OP_AveragePool;
+    return po_op_sums_windows(node->op);
 }
 
 /* Strides and padding of a window operator at the region. */
@@ -381,23 +382,60 @@ static void set_window(po_restrictor *r, po_node_id id, const po_stepped *out,
     po_node_set_ints(g, id, "pads", 2 * maps, pads);
     po_node_remove_attr(g, id, "auto_pad");
     po_node_remove_attr(g, id, "ceil_mode");
-    if (g->nodes[id].op == PO_OP_Conv && po_node_int(&g->nodes[id], "group", 1) > 1) {
+    if (po_node_int(&g->nodes[id], "group", 1) > 1) {
         int64_t depth = po_dim_of(g, g->nodes[id].in[1], 1);
         po_node_set_int(g, id, "group", depth > 0 ? channels / depth : 1);
     }
 }
 
-/* Operators that need no change where their inputs are smaller. */
-static bool works_on_slices(const po_node *node) {
-    static const po_op_id ops[] = {
-        PO_OP_Conv, PO_OP_AveragePool, PO_OP_MatMul,    PO_OP_Gemm,       PO_OP_Einsum,
-        PO_OP_Add,  PO_OP_Sub,         PO_OP_Mul,       PO_OP_Div,        PO_OP_Neg,
-        PO_OP_Sum,  PO_OP_Concat,      PO_OP_ReduceSum, PO_OP_ReduceMean, PO_OP_BatchNormalization,
-    };
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (node->op == ops[i])
-            return true;
-    return false;
+/* Whether the operator needs no change where its inputs are smaller: every term says the same of
+ * each element of the output, and no table says it by the element's place (but the divisors of a
+ * pool, which follow its padding). An input that no term reads shapes the operator: a list of axes
+ * does that whatever the sizes. What scatters would have to leave out parts of its weights. */
+static bool works_on_slices(po_restrictor *r, const po_node *node, const po_sum *sum) {
+    if (node->op == PO_OP_Concat) /* its terms are one for each input, which may be left out */
+        return true;
+    if (po_op_has(node->op, PO_OPF_MOVES_DATA | PO_OPF_SCATTERS))
+        return false;
+    bool *read = PO_NEW_N(r->arena, bool, node->n_in);
+    for (uint32_t o = 0; o < sum->n_operands; o++) {
+        if (sum->operands[o].kind != PO_OPERAND_TABLE)
+            read[sum->operands[o].input] = true;
+        else if (!is_window(node))
+            return false;
+    }
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        const po_tensor *t = read[i] ? NULL : po_graph_constant(r->from, node->in[i]);
+        if (!read[i] && node->in[i] != PO_NONE && !(t && t->dtype == PO_I64 && t->rank < 2))
+            return false;
+    }
+    for (uint32_t i = 0; i < sum->n_terms; i++)
+        if (!po_term_writes_all(sum, &sum->terms[i]))
+            return false;
+    return true;
+}
+
+/* Whether the iterations that write into a region write nothing else, term by term: not where it
+ * cuts through a digit (the channels of a group). */
+static bool fills(const po_sum *sum, uint32_t n, const po_stepped *regions) {
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t i = 0; i < sum->n_terms; i++) {
+            const po_term *t = &sum->terms[i];
+            const po_stepped *r = &regions[k];
+            int64_t lo[PO_SUM_MAX_VARS], hi[PO_SUM_MAX_VARS];
+            if (!narrow_vars(sum, t, r, lo, hi))
+                return false;
+            for (uint32_t x = 0; x < sum->rank; x++) {
+                int64_t low = t->out.base[x], high = low;
+                for (uint32_t v = 0; v < t->n_vars; v++) {
+                    low += po_index_coef(t, &t->out, x, v) * lo[v];
+                    high += po_index_coef(t, &t->out, x, v) * hi[v];
+                }
+                if (low != r->first[x] || high != r->first[x] + r->step[x] * (r->count[x] - 1))
+                    return false;
+            }
+        }
+    return true;
 }
 
 typedef struct inputs {
@@ -405,6 +443,12 @@ typedef struct inputs {
     bool *used;
     int64_t before[PO_RT_MAX_RANK], after[PO_RT_MAX_RANK]; /* of input 0 */
 } inputs;
+
+/* Whether a weight would have to stand once behind another for each region, as what depends on
+ * activations does: it has an element for each of axis 0, or is joined to what has. */
+static bool goes_along(const po_node *node, const reading *in, const po_stepped *region) {
+    return node->op == PO_OP_Concat || (in->batched && region->count[0] > 1);
+}
 
 /* What each input must be, the same for every region but for where it begins. */
 static bool read_inputs(po_restrictor *r, const po_node *node, const po_sum *sum, uint32_t n,
@@ -429,7 +473,7 @@ static bool read_inputs(po_restrictor *r, const po_node *node, const po_sum *sum
                 !clip(&reads[i], rank, dims, to, before, after))
                 return false;
             bool active = r->active[node->in[i]];
-            if (n > 1 && active && !reads[i].batched)
+            if (n > 1 && (active ? !reads[i].batched : goes_along(node, &reads[i], to)))
                 return false;
             for (uint32_t x = 0; x < rank; x++) {
                 bool window = i == 0 && is_window(node) && x >= 2;
@@ -516,8 +560,8 @@ static po_status restrict_node(po_restrictor *r, const po_node *node, const po_s
             PO_TRY(po_restrict(r, node->in[i], n, &in.regions[(size_t)i * n], &made[n_in]));
             if (made[n_in++] == PO_NONE)
                 return PO_OK;
-        } else if (node->op == PO_OP_Concat) {
-            continue; /* none of it is read */
+        } else if (node->op == PO_OP_Concat) { /* alone in that its inputs may be fewer */
+            continue;
         } else if (node->in[i] == PO_NONE) {
             made[n_in++] = PO_NONE;
         } else if (t) {
@@ -569,9 +613,12 @@ po_status po_restrict(po_restrictor *r, po_value_id value, uint32_t n, const po_
             if (status == PO_UNSUPPORTED || !sum)
                 return PO_OK;
             PO_TRY(status);
-            if (sum->rank <= PO_RT_MAX_RANK)
-                PO_TRY(works_on_slices(node) ? restrict_node(r, node, sum, n, regions, y)
-                                             : restrict_whole(r, node, sum, n, regions, y));
+            if (sum->rank > PO_RT_MAX_RANK)
+                return PO_OK;
+            const bool sliced = works_on_slices(r, node, sum) &&
+                                (node->op == PO_OP_Concat || fills(sum, n, regions));
+            PO_TRY(sliced ? restrict_node(r, node, sum, n, regions, y)
+                          : restrict_whole(r, node, sum, n, regions, y));
         }
     }
     if (*y != PO_NONE) {

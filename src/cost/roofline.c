@@ -1,9 +1,10 @@
-/* What each node asks by its static shapes, and its seconds: the longer of computing and moving
- * data, and the call. On a GPU cuDNN's Winograd is an alternative, so that writing it out is no
- * gain by itself. */
+/* What each node asks by its indexed sum and its static shapes, and its seconds: the longer of
+ * computing and moving data, and the call. On a GPU cuDNN's Winograd is an alternative, so that
+ * writing it out is no gain by itself. */
 #include "cost/roofline.h"
 
-#include "ops/op.h"
+#include "ops/conv_view.h"
+#include "ops/work.h"
 
 #include <math.h>
 
@@ -43,71 +44,54 @@ static double dim_of(const po_type *type, uint32_t axis) {
     return type && type->has_rank && axis < type->rank ? (double)type->dims[axis].value : -1;
 }
 
-/* --- multiply-adds --- */
+/* --- products --- */
 
-/* Convolutions: each output element takes the weights of its channel, divided among the groups
- * already. How much of the peak the runtime reaches is measured. */
-static void convolution(const po_graph *g, const po_node *node, double out, node_cost *work) {
-    const po_type *w = type_of(g, node->in[1]);
-    double taps = count_of(w), channels = dim_of(w, 1);
-    int64_t group = po_node_int(node, "group", 1);
-    work->flops = 2 * out * taps / fmax(dim_of(w, 0), 1);
-    work->columns = fmax(dim_of(w, 0), 1) / (double)group;
-    work->rows = out / fmax(dim_of(w, 0), 1);
-    work->times = (double)group;
-    work->depth = taps / fmax(dim_of(w, 0), 1);
-    work->part = w->rank == 5    ? 0.4
-                 : channels >= 8 ? 0.85
-                 : group > 1     ? 0.12
-                 : channels >= 3 ? 0.5
-                                 : 0.3;
+/* The part of its peak that ONNX Runtime reaches with a product, as measured: it has kernels of
+ * their own for convolutions, and they want channels to fill their vectors with. */
+static double part_of(const po_graph *g, const po_node *node) {
+    const po_type *w = node->n_in > 1 ? type_of(g, node->in[1]) : NULL;
+    if (po_conv_is_transposed(node))
+        return 0.5;
+    if (!po_conv_is(node) || !w)
+        return 0.8;
+    double channels = dim_of(w, 1);
+    return w->rank == 5                        ? 0.4
+           : channels >= 8                     ? 0.85
+           : po_node_int(node, "group", 1) > 1 ? 0.12
+           : channels >= 3                     ? 0.5
+                                               : 0.3;
 }
 
-static void transposed(const po_graph *g, const po_node *node, node_cost *work) {
-    const po_type *w = type_of(g, node->in[1]), *x = type_of(g, node->in[0]);
-    work->flops = 2 * count_of(x) * count_of(w) / fmax(dim_of(w, 0), 1);
-    work->rows = count_of(x) / fmax(dim_of(w, 0), 1);
-    work->columns = count_of(w) / fmax(dim_of(w, 0), 1);
-    work->times = 1;
-    work->depth = dim_of(w, 0);
-    work->part = 0.5;
-}
-
-static void product(const po_graph *g, const po_node *node, double out, node_cost *work) {
-    const po_type *a = type_of(g, node->in[0]);
-    uint32_t last = a->rank > 0 ? a->rank - 1 : 0;
-    bool turned = node->op == PO_OP_Gemm && po_node_int(node, "transA", 0);
-    work->depth = dim_of(a, turned ? 0 : last);
-    work->flops = 2 * out * work->depth;
-    const po_type *b = type_of(g, node->in[1]);
-    bool columns_first = node->op == PO_OP_Gemm && po_node_int(node, "transB", 0);
-    work->columns = b->rank < 2 ? 1 : fmax(dim_of(b, columns_first ? 0 : b->rank - 1), 1);
-    work->times = 1;
-    for (uint32_t i = 0; i + 2 < b->rank; i++)
-        work->times *= (double)b->dims[i].value;
-    work->rows = out / (work->columns * work->times);
-    work->part = 0.8;
+static void add_up(const po_graph *g, const po_node *node, const po_work *work, node_cost *cost) {
+    cost->flops = work->flops;
+    if (!po_op_has(node->op, PO_OPF_PRODUCTS))
+        return;
+    cost->part = part_of(g, node);
+    if (!work->product)
+        return;
+    cost->rows = work->shape.rows;
+    cost->columns = work->shape.columns;
+    cost->times = work->shape.times;
+    cost->depth = work->shape.depth;
 }
 
 /* --- the others --- */
 
 /* Operations an element; 0: it only moves. */
 static double per_element(const po_node *node) {
-    static const char *const costly[] = {"Exp",     "Log",  "Tanh", "Sigmoid",   "Erf",  "Gelu",
-                                         "Softmax", "Pow",  "Sin",  "Cos",       "Mish", "Softplus",
-                                         "Elu",     "Selu", "Celu", "LogSoftmax"};
-    for (size_t i = 0; i < sizeof costly / sizeof costly[0]; i++)
-        if (strcmp(node->op_type, costly[i]) == 0)
-            return transcendental;
-    return po_op_has(node->op, PO_OPF_MOVES_DATA) ? 0 : 1;
+    return po_op_has(node->op, PO_OPF_MOVES_DATA) ? 0
+           : po_op_has(node->op, PO_OPF_COSTLY)   ? transcendental
+                                                  : 1;
 }
 
+/* Views, constants, and what reads nothing of its input but the dims. */
 static bool makes_no_copy(const po_node *node) {
-    return node->op == PO_OP_Constant || strcmp(node->op_type, "Shape") == 0 ||
+    return node->op == PO_OP_Constant || node->op == PO_OP_Shape ||
            po_op_has(node->op, PO_OPF_SHAPE_ONLY);
 }
 
-/* The runtime's own fusions: these behind a convolution or a Gemm, and nothing between. */
+/* The runtime's own fusions: these behind a convolution or a Gemm, and nothing between. The list is
+ * ONNX Runtime's, no property of the operators. */
 static bool runs_inside(const po_graph *g, const po_node *node) {
     static const char *const inside[] = {"Relu",    "LeakyRelu", "Clip",
                                          "Sigmoid", "Tanh",      "HardSigmoid"};
@@ -115,7 +99,7 @@ static bool runs_inside(const po_graph *g, const po_node *node) {
         return false;
     const po_node *before = po_graph_producer(g, node->in[0]);
     if (!before || !po_graph_sole_use(g, node->in[0]) ||
-        (before->op != PO_OP_Conv && before->op != PO_OP_Gemm))
+        (!po_conv_is(before) && before->op != PO_OP_Gemm))
         return false;
     for (size_t i = 0; i < sizeof inside / sizeof inside[0]; i++)
         if (strcmp(node->op_type, inside[i]) == 0)
@@ -143,13 +127,9 @@ static bool node_work(const po_graph *g, const po_node *node, node_cost *work) {
         if (i == 0 && node->out[0] != PO_NONE)
             out = count_of(type_of(g, node->out[0]));
     }
-    bool two = node->n_in >= 2 && node->in[0] != PO_NONE && node->in[1] != PO_NONE;
-    if (node->op == PO_OP_Conv && two)
-        convolution(g, node, out, work);
-    else if (node->op == PO_OP_ConvTranspose && two)
-        transposed(g, node, work);
-    else if ((node->op == PO_OP_MatMul || node->op == PO_OP_Gemm) && two)
-        product(g, node, out, work);
+    po_work sum;
+    if (po_work_of(g, node, &sum))
+        add_up(g, node, &sum, work);
     else
         work->flops = per_element(node) * out;
     return true;
@@ -172,32 +152,21 @@ static double filled(const node_cost *work) {
     return fmin(1, work->columns / LEAST_COLUMNS) * fmin(1, work->depth / LEAST_DEPTH);
 }
 
-static bool all_equal(const po_node *node, const char *name, int64_t value) {
-    uint32_t n;
-    const int64_t *values = po_node_ints(node, name, &n);
-    for (uint32_t i = 0; i < n; i++)
-        if (values[i] != value)
-            return false;
-    return true;
-}
-
 /* cuDNN has Winograd's algorithm too, over tiles of 6x6 points: for plain f32 convolutions of two
  * axes, unit strides and no dilation. So a mutant that writes it out is no gain by itself, and one
  * that makes a dilated convolution plain is. Three kernels: to the points, a product for each of
  * the 36, back. HUGE_VAL: it does not have it. */
 static double winograd_seconds(const po_graph *g, const po_node *node, const po_rates *rates) {
     enum { POINTS = 36, SIDE = 6 };
-    const po_type *w = node->n_in > 1 ? type_of(g, node->in[1]) : NULL;
-    const po_type *y = node->n_out > 0 ? type_of(g, node->out[0]) : NULL;
-    if (node->op != PO_OP_Conv || !w || !y || w->rank != 4 || y->rank != 4 || w->dtype != PO_F32 ||
-        rates->tf32 || po_node_int(node, "group", 1) != 1 || !all_equal(node, "strides", 1) ||
-        !all_equal(node, "dilations", 1))
+    po_conv c;
+    if (!po_conv_is(node) || rates->tf32 || !po_conv_view(g, (po_node_id)(node - g->nodes), &c) ||
+        c.n != 2 || c.dtype != PO_F32 || c.group != 1 || !po_conv_stride_one(&c) ||
+        !po_conv_dilation_one(&c) || c.kernel[0] != c.kernel[1] ||
+        (c.kernel[0] != 3 && c.kernel[0] != 5))
         return HUGE_VAL;
-    double kernel = dim_of(w, 2), m = SIDE + 1 - kernel; /* an axis' results of a tile */
-    if (dim_of(w, 3) != kernel || (kernel != 3 && kernel != 5))
-        return HUGE_VAL;
-    double tiles = dim_of(y, 0) * ceil(dim_of(y, 2) / m) * ceil(dim_of(y, 3) / m);
-    double in = dim_of(w, 1), out = dim_of(w, 0), bytes = 4;
+    double m = SIDE + 1 - (double)c.kernel[0]; /* an axis' results of a tile */
+    double tiles = (double)c.batch * ceil((double)c.to[0] / m) * ceil((double)c.to[1] / m);
+    double in = (double)c.in, out = (double)c.out, bytes = 4;
     double points_in = POINTS * tiles * in, points_out = POINTS * tiles * out;
     node_cost products = {.rows = tiles, .columns = out, .times = POINTS, .depth = in};
     po_gpu_work to = {.dram = bytes * (m * m * tiles * in + points_in), .library = true};

@@ -26,18 +26,6 @@ static const limit limits[] = {
     {"perm", 0, PO_MAX_RANK - 1, false},
 };
 
-static const char *const windowed[] = {
-    "Conv",        "ConvTranspose", "ConvInteger", "QLinearConv", "DeformConv",
-    "AveragePool", "MaxPool",       "LpPool",      "MaxUnpool",
-};
-
-static bool is_windowed(const po_node *n) {
-    for (size_t i = 0; i < sizeof windowed / sizeof windowed[0]; i++)
-        if (strcmp(n->op_type, windowed[i]) == 0)
-            return true;
-    return false;
-}
-
 static bool is_standard(const po_node *n) {
     return !*n->domain || strcmp(n->domain, "ai.onnx") == 0;
 }
@@ -59,7 +47,7 @@ static po_status check_limits(po_importer *im, const po_place *place, const po_n
             continue;
         for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
             const limit *l = &limits[i];
-            if (strcmp(a->name, l->attr) != 0 || (l->window && !is_windowed(n)))
+            if (strcmp(a->name, l->attr) != 0 || (l->window && !po_op_has(n->op, PO_OPF_WINDOW)))
                 continue;
             bool one = a->kind == PO_ATTR_INT;
             PO_TRY(check_range(im, place, a->name, one ? &a->u.i : a->u.ints, one ? 1 : a->n, l));

@@ -1,5 +1,6 @@
 /* The po_mk_ helpers: nodes with static shapes, spelled for the model's opset. */
 #include "mutate/derive.h"
+#include "ops/conv_view.h"
 
 bool po_dims_of(const po_graph *g, po_value_id v, uint32_t *rank, int64_t dims[PO_MOST_DIMS]) {
     const po_dim *d = po_static_dims(g, v, rank);
@@ -255,9 +256,10 @@ po_value_id po_mk_conv(po_deriving *d, po_value_id x, po_value_id w, po_value_id
             d->dropped = true;
         dims[i + 2] = room < 0 ? 1 : room / c->stride[i] + 1;
     }
-    po_value_id y = add(d, PO_OP_Conv, b == PO_NONE ? 2 : 3, (po_value_id[]){x, w, b}, n, dims);
-    po_conv_set_lists(d->g, d->g->values[y].producer, c);
-    return y;
+    for (uint32_t i = 0; i < n; i++)
+        d->dropped |= dims[i] < 1;
+    const po_type type = po_type_tensor_i64(d->g->arena, d->g->values[x].type.dtype, n, dims);
+    return po_add_conv(d->g, d->place, x, w, b, c, &type);
 }
 
 po_value_id po_mk_bias_on(po_deriving *d, po_value_id b, uint32_t map_axes) {

@@ -1,5 +1,6 @@
 /* Convolutions as derivations see them. */
 #include "mutate/derive.h"
+#include "ops/conv_view.h"
 
 static bool all_known(const po_graph *g, const po_conv *c) {
     for (uint32_t i = 0; i < c->n; i++)
@@ -9,7 +10,7 @@ static bool all_known(const po_graph *g, const po_conv *c) {
 }
 
 bool po_read_conv(const po_graph *g, po_node_id id, po_conv *c) {
-    return g->nodes[id].op == PO_OP_Conv && po_conv_view(g, id, c) && all_known(g, c) &&
+    return po_conv_is(&g->nodes[id]) && po_conv_view(g, id, c) && all_known(g, c) &&
            po_conv_fits(c);
 }
 

@@ -4,6 +4,30 @@
 #include "base/num.h"
 #include "ops/window.h"
 
+bool po_conv_is(const po_node *node) {
+    return node && node->op == PO_OP_Conv;
+}
+
+bool po_conv_is_transposed(const po_node *node) {
+    return node && node->op == PO_OP_ConvTranspose;
+}
+
+bool po_conv_is_either(const po_node *node) {
+    return po_conv_is(node) || po_conv_is_transposed(node);
+}
+
+const po_node *po_made_by_conv(const po_graph *graph, po_value_id value) {
+    return po_made_by(graph, value, PO_OP_Conv);
+}
+
+const po_node *po_made_alone_by_conv(const po_graph *graph, po_value_id value) {
+    return po_made_alone_by(graph, value, PO_OP_Conv);
+}
+
+bool po_read_by_conv(const po_graph *graph, const po_use *use) {
+    return use->input == 0 && po_conv_is(&graph->nodes[use->node]);
+}
+
 bool po_conv_window(const po_graph *graph, const po_node *node, po_conv *c) {
     po_window w;
     if (!po_window_of(graph, node, c->n, &w) || w.output_given || w.ceil)
@@ -25,8 +49,8 @@ static int64_t dim(const po_graph *graph, po_value_id value, int axis, int rank)
 
 bool po_conv_view(const po_graph *graph, po_node_id id, po_conv *conv) {
     const po_node *n = &graph->nodes[id];
-    const bool transposed = n->op == PO_OP_ConvTranspose;
-    if (n->removed || (n->op != PO_OP_Conv && !transposed) || n->n_in < 2 || n->in[0] == PO_NONE ||
+    const bool transposed = po_conv_is_transposed(n);
+    if (n->removed || !po_conv_is_either(n) || n->n_in < 2 || n->in[0] == PO_NONE ||
         n->in[1] == PO_NONE)
         return false;
     const int rank = po_rank_of(graph, n->in[1]);
@@ -133,4 +157,30 @@ void po_conv_set_lists(po_graph *graph, po_node_id id, const po_conv *c) {
         pads[c->n + i] = c->after[i];
     }
     po_node_set_ints(graph, id, "pads", 2 * c->n, pads);
+}
+
+po_value_id po_add_conv(po_graph *graph, po_node_id place, po_value_id x, po_value_id w,
+                        po_value_id b, const po_conv *conv, const po_type *type) {
+    const po_type unknown = po_type_unranked(graph->values[x].type.dtype);
+    const po_value_id in[3] = {x, w, b};
+    po_value_id y =
+        po_add_op(graph, place, PO_OP_Conv, b == PO_NONE ? 2 : 3, in, type ? type : &unknown);
+    po_conv_set_lists(graph, graph->values[y].producer, conv);
+    return y;
+}
+
+po_conv po_conv_of_one_tap(po_dtype dtype, uint32_t n, int64_t in, int64_t out, int64_t group) {
+    po_conv c = {.node = PO_NONE,
+                 .x = PO_NONE,
+                 .w = PO_NONE,
+                 .b = PO_NONE,
+                 .y = PO_NONE,
+                 .dtype = dtype,
+                 .n = n,
+                 .in = in,
+                 .out = out,
+                 .group = group};
+    for (uint32_t i = 0; i < n; i++)
+        c.kernel[i] = c.stride[i] = c.dilation[i] = 1;
+    return c;
 }

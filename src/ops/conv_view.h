@@ -20,6 +20,16 @@ typedef struct po_conv {
     const po_tensor *weights, *bias;                 /* NULL: no constants */
 } po_conv;
 
+/* A plain convolution; a transposed one; either. NULL is none. */
+bool po_conv_is(const po_node *node);
+bool po_conv_is_transposed(const po_node *node);
+bool po_conv_is_either(const po_node *node);
+/* The plain convolution that makes the value, else NULL; the same, and nothing else reads it. */
+const po_node *po_made_by_conv(const po_graph *graph, po_value_id value);
+const po_node *po_made_alone_by_conv(const po_graph *graph, po_value_id value);
+/* The use is the map that a plain convolution reads. */
+bool po_read_by_conv(const po_graph *graph, const po_use *use);
+
 /* Reads a Conv or ConvTranspose whose weights have a known shape that fits its group. batch, size
  * and to are -1 where they are open. False for everything else, for lists of another length, for
  * padding below zero, and where SAME hangs on sizes that are open. */
@@ -41,5 +51,13 @@ double po_conv_work(const po_conv *conv);
 /* kernel_shape, group, strides, dilations and pads of a Conv node, from the view; what is as the
  * standard has it by itself is left out, but kernel_shape. */
 void po_conv_set_lists(po_graph *graph, po_node_id node, const po_conv *conv);
+/* Adds a plain convolution of x by w, with the view's window and groups, beside `place`; returns
+ * its output. b may be PO_NONE; of the type the shape may be unknown, and NULL is x's without one.
+ */
+po_value_id po_add_conv(po_graph *graph, po_node_id place, po_value_id x, po_value_id w,
+                        po_value_id b, const po_conv *conv, const po_type *type);
+/* The view of a convolution of n map axes and one tap: a matrix over the channels of each group.
+ * group == channels: a factor for each channel. */
+po_conv po_conv_of_one_tap(po_dtype dtype, uint32_t n, int64_t in, int64_t out, int64_t group);
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "ir/graph.h"
 
-/* Row numbers: PO_OP_Conv and so on; 0 is opaque. Operators of the standard domain are named
+/* Row numbers: PO_OP_Relu and so on; 0 is opaque. Operators of the standard domain are named
  * PO_OP_Name, those of com.microsoft PO_OP_MS_Name. */
 typedef enum po_op {
     PO_OP_OPAQUE = 0,
@@ -30,7 +30,12 @@ typedef enum po_op_flag {
     PO_OPF_QUANTIZE = 1 << 8,    /* QuantizeLinear and its kind: pairs stay intact */
     PO_OPF_JUMPS = 1 << 9,       /* of inputs right beside each other it may give far ones */
     PO_OPF_EXACT = 1 << 10,      /* floats are elements of inputs, their negatives or constants */
-    PO_OPF_SUMS = 1 << 11        /* adds up products of elements of its float inputs */
+    PO_OPF_SUMS = 1 << 11,       /* adds up products of elements of its float inputs */
+    PO_OPF_PRODUCTS = 1 << 12,   /* adds up products of two inputs: what most time goes into */
+    PO_OPF_WINDOW = 1 << 13,     /* kernel_shape, strides and pads: slides over the map's axes */
+    PO_OPF_SCATTERS = 1 << 14,   /* several elements of an input may meet in one of the output */
+    PO_OPF_COSTLY = 1 << 15,     /* a transcendental function of every element */
+    PO_OPF_BOUNDED = 1 << 16     /* no element of the output is outside of [-1, 1] */
 } po_op_flag;
 
 /* An attribute as of an opset range. Where its default changed between versions there is a row
@@ -67,6 +72,19 @@ po_op_id po_op_find(const char *domain, const char *op_type);
 static inline bool po_op_has(po_op_id op, uint32_t flag) {
     const po_op_row *row = po_op_row_of(op);
     return row && (row->flags & flag) != 0;
+}
+static inline bool po_op_has_all(po_op_id op, uint32_t flags) {
+    const po_op_row *row = po_op_row_of(op);
+    return row && (row->flags & flags) == flags;
+}
+/* Adds up products of two inputs and has an indexed sum that says which. */
+static inline bool po_op_is_product(po_op_id op) {
+    return po_op_has_all(op, PO_OPF_PRODUCTS) && po_op_row_of(op)->sem;
+}
+/* Adds up what windows of the map show: a plain convolution, an average pool. */
+static inline bool po_op_sums_windows(po_op_id op) {
+    return po_op_has_all(op, PO_OPF_WINDOW | PO_OPF_SUMS) && !po_op_has(op, PO_OPF_SCATTERS) &&
+           po_op_row_of(op)->sem;
 }
 
 /* Sets every node's row, bodies included. Nodes that call a model function stay opaque. */

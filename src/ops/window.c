@@ -4,6 +4,7 @@
 #include "ops/window.h"
 
 #include "ops/rewrite.h"
+#include "ops/work.h"
 
 /* Larger numbers mean nothing in a window; below it products of two fit 64 bits. */
 #define LIMIT ((int64_t)INT32_MAX)
@@ -102,21 +103,16 @@ static bool find_same(const po_graph *graph, const po_node *node, po_window *w) 
 }
 
 /* The input whose dims are the kernel; 0: none, kernel_shape says it. */
-static uint32_t weights_of(po_op_id op) {
-    switch ((po_op)op) {
-    case PO_OP_Conv:
-    case PO_OP_ConvInteger:
-    case PO_OP_ConvTranspose:
-        return 1;
-    case PO_OP_QLinearConv:
-        return 3;
-    default:
+static uint32_t weights_of(const po_node *node) {
+    po_node plain;
+    uint32_t second;
+    if (!po_op_has_all(node->op, PO_OPF_WINDOW | PO_OPF_PRODUCTS))
         return 0;
-    }
+    return po_float_product(node, &plain, &second) ? second : 1;
 }
 
 bool po_window_of(const po_graph *graph, const po_node *node, uint32_t n, po_window *w) {
-    const uint32_t weights = weights_of(node->op);
+    const uint32_t weights = weights_of(node);
     int64_t kernel[PO_MAX_RANK];
     if (n > PO_MAX_RANK - 2 || (weights && (node->n_in <= weights || node->in[weights] == PO_NONE ||
                                             po_rank_of(graph, node->in[weights]) != (int)n + 2)))

@@ -91,14 +91,11 @@ static bool bounded_by_one(const po_graph *graph, po_value_id value, uint32_t de
     const po_node *node = po_graph_producer(graph, value);
     if (!node || depth == 0)
         return false;
-    static const char *const bounded[] = {"Sigmoid",  "Softmax", "Tanh", "HardSigmoid",
-                                          "Softsign", "Erf",     "Sin",  "Cos"};
-    for (size_t i = 0; i < sizeof bounded / sizeof bounded[0]; i++)
-        if (strcmp(node->op_type, bounded[i]) == 0)
-            return true;
+    if (po_op_has(node->op, PO_OPF_BOUNDED))
+        return true;
     if (!po_op_has(node->op, PO_OPF_MOVES_DATA) || node->n_in == 0)
         return false;
-    uint32_t n = node->op == PO_OP_Concat ? node->n_in : 1;
+    uint32_t n = po_op_row_of(node->op)->max_in < 0 ? node->n_in : 1; /* all are data, or one */
     for (uint32_t i = 0; i < n; i++)
         if (node->in[i] == PO_NONE || !bounded_by_one(graph, node->in[i], depth - 1))
             return false;

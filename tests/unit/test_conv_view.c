@@ -105,8 +105,52 @@ static void written_lists_read_back(void **state) {
     }
 }
 
+/* What the verbs say of makers and readers, and a convolution that is added from a view. */
+static void verbs(void **state) {
+    (void)state;
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_graph *g = test_graph(&ctx, "graph g (x: f32[1,4,8,9], w: f32[6,2,3,3]) -> (y) {\n"
+                                   "  a = Conv(x, w) {group=2, pads=[1,1,1,1]}\n"
+                                   "  b = ConvTranspose(a, v: f32[6,4,2,2] random 1)\n"
+                                   "  y = Relu(b)\n}");
+    const po_node *conv = &g->nodes[0], *transposed = &g->nodes[1], *relu = &g->nodes[2];
+    assert_true(po_conv_is(conv) && !po_conv_is(transposed) && !po_conv_is(relu));
+    assert_true(!po_conv_is_transposed(conv) && po_conv_is_transposed(transposed));
+    assert_true(po_conv_is_either(conv) && po_conv_is_either(transposed));
+    assert_false(po_conv_is_either(relu) || po_conv_is(NULL) || po_conv_is_either(NULL));
+    assert_ptr_equal(po_made_by_conv(g, conv->out[0]), conv);
+    assert_ptr_equal(po_made_alone_by_conv(g, conv->out[0]), conv);
+    assert_null(po_made_by_conv(g, transposed->out[0]));
+    assert_true(po_read_by_conv(g, &g->values[conv->in[0]].uses[0]));
+    assert_false(po_read_by_conv(g, &g->values[conv->in[1]].uses[0]));
+    assert_false(po_read_by_conv(g, &g->values[conv->out[0]].uses[0]));
+
+    po_conv view, again;
+    assert_true(po_conv_view(g, 0, &view));
+    const po_value_id x = view.x, w = view.w, made = view.y;
+    const po_type type = g->values[made].type;
+    const po_value_id y = po_add_conv(g, 0, x, w, PO_NONE, &view, &type);
+    assert_true(po_conv_view(g, g->values[y].producer, &again));
+    assert_true(again.group == 2 && again.n == 2 && again.kernel[1] == 3 && po_conv_fits(&again));
+    assert_true(po_conv_padded(&again) && again.b == PO_NONE);
+
+    /* A factor and a shift for each channel. */
+    const po_conv tap = po_conv_of_one_tap(PO_F32, 2, 4, 4, 4);
+    const double ones[4] = {1, 2, 3, 4};
+    const po_value_id factor = po_add_floats(g, NULL, PO_F32, 4, (int64_t[]){4, 1, 1, 1}, ones);
+    const po_value_id shift = po_add_floats(g, NULL, PO_F32, 1, (int64_t[]){4}, ones);
+    const po_value_id z = po_add_conv(g, PO_NONE, x, factor, shift, &tap, NULL);
+    assert_int_equal(po_infer_graph(&ctx, g, false), PO_OK);
+    assert_true(po_conv_view(g, g->values[z].producer, &again) && po_conv_fits(&again));
+    assert_true(again.group == 4 && po_conv_taps(&again) == 1 && again.b == shift);
+    assert_true(po_same_dims(g, z, x));
+    po_graph_free(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_samples),
-                                       cmocka_unit_test(written_lists_read_back)};
+                                       cmocka_unit_test(written_lists_read_back),
+                                       cmocka_unit_test(verbs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

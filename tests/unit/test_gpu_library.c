@@ -23,7 +23,7 @@ static bool matches(fixture *f, const char *text, const char *made) {
     f->taken = PO_NEW_N(f->g->arena, bool, f->g->n_nodes);
     for (po_node_id i = 0; i < f->g->n_nodes; i++)
         if (strcmp(f->g->values[f->g->nodes[i].out[0]].name, made) == 0)
-            return po_gpu_match_node(&f->ctx, f->g, i, false, f->taken, &f->match);
+            return po_gpu_match_node(f->g, i, false, f->taken, &f->match);
     fail_msg("no node makes '%s'", made);
     return false;
 }

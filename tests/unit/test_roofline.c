@@ -1,8 +1,10 @@
 /* Estimates without a runtime: what they must say of a GPU. */
 #include "cost/roofline.h"
 #include "ir/text.h"
-#include "ops/op.h"
+#include "ops/work.h"
 #include "unit.h"
+
+#include <math.h>
 
 static double seconds_of(const char *text, const po_rates *rates) {
     po_ctx ctx;
@@ -107,8 +109,43 @@ static void algorithms(void **state) {
     po_arena_free(arena);
 }
 
+/* Products of integers ask as much as those of floats, with or without a sum of their own. */
+static void integers(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "graph g (x: f32[2,8,10,10], w: f32[6,4,3,3]) -> (y) {\n"
+        "  y = Conv(x, w) {group=2} : f32[2,6,8,8]\n}\n",
+        "graph g (x: u8[2,8,10,10], w: i8[6,4,3,3]) -> (y) {\n"
+        "  y = ConvInteger(x, w) {group=2} : i32[2,6,8,8]\n}\n",
+        "graph g (x: u8[2,8,10,10], a: f32[], b: u8[], w: u8[6,4,3,3]) -> (y) {\n"
+        "  y = QLinearConv(x, a, b, w, a, b, a, b) {group=2} : u8[2,6,8,8]\n}\n",
+        "graph g (x: f32[3,5,7], w: f32[3,7,4]) -> (y) {\n  y = MatMul(x, w) : f32[3,5,4]\n}\n",
+        "graph g (x: i32[3,5,7], w: i32[3,7,4]) -> (y) {\n  y = MatMul(x, w) : i32[3,5,4]\n}\n",
+        "graph g (x: u8[3,5,7], w: u8[3,7,4]) -> (y) {\n"
+        "  y = MatMulInteger(x, w) : i32[3,5,4]\n}\n",
+        "graph g (x: f32[3,5,7], w: f32[3,7,4]) -> (y) {\n"
+        "  y = Einsum(x, w) {equation=\"bij,bjk->bik\"} : f32[3,5,4]\n}\n",
+    };
+    enum { FIRST_MATRIX = 3 };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        po_ctx ctx;
+        po_ctx_init(&ctx);
+        po_graph *graph;
+        po_work work;
+        if (po_graph_parse(&ctx, texts[i], &graph) != PO_OK)
+            fail_msg("%s", ctx.error.message);
+        po_ops_resolve(graph);
+        assert_true(po_work_of(graph, &graph->nodes[0], &work) && work.product);
+        const double want = i < FIRST_MATRIX ? 2.0 * 2 * 6 * 8 * 8 * 4 * 9 : 2.0 * 3 * 5 * 7 * 4;
+        if (fabs(work.flops - want) > 0.5)
+            fail_msg("%s%g instead of %g", texts[i], work.flops, want);
+        po_graph_free(graph);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(products), cmocka_unit_test(launches),
-                                       cmocka_unit_test(shapes), cmocka_unit_test(algorithms)};
+                                       cmocka_unit_test(shapes), cmocka_unit_test(algorithms),
+                                       cmocka_unit_test(integers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

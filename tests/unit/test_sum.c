@@ -3,6 +3,7 @@
 #include "ops/sum/sum.h"
 #include "unit.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static const po_rational one = {1, 1};
@@ -320,11 +321,66 @@ static void test_fractions(void **state) {
     assert_int_equal(po_mod_i64(INT64_MIN), PO_P - po_mod_reduce((uint64_t)1 << 63));
 }
 
+/* Work, shapes as products of matrices, and whether the first term is the same everywhere. */
+static void test_figures(void **state) {
+    static const struct {
+        const char *text;
+        double work;
+        po_sum_shape shape; /* times 0: no product of two */
+        bool all;
+    } cases[] = {
+        {"sum (in0: [1,32,56,56], in1: [64,8,3,3], in2: [64]) -> [1,64,28,28] {\n"
+         "  out[n, 16*g+k, y, x] += in0[n, 8*g+c, 2*y+r-1, 2*x+s-1] * in1[16*g+k, c, r, s]   "
+         "n<1 g<4 k<16 y<28 x<28 c<8 r<3 s<3\n"
+         "  out[n, k, y, x] += in2[k]   n<1 k<64 y<28 x<28\n}",
+         2.0 * 64 * 28 * 28 * 8 * 9,
+         {4, 28 * 28, 16, 72},
+         true},
+        {"sum (in0: [5,7], in1: [7,3]) -> [5,3] { out[i, j] += 2 * in0[i, k] * in1[k, j] "
+         "i<5 j<3 k<7 }",
+         2.0 * 5 * 7 * 3,
+         {1, 5, 3, 7},
+         true},
+        {"sum (in0: [1,2,4], in1: [2,3,2]) -> [1,3,8] { out[n, k, 2*x+s] += "
+         "in0[n, c, x] * in1[c, k, s]   n<1 k<3 x<4 c<2 s<2 }",
+         2.0 * 3 * 4 * 2 * 2,
+         {1, 4, 6, 2},
+         true},
+        {"sum (in0: [4,6]) -> [4] { out[i] += 1/6 * in0[i, j] i<4 j<6 }", 24, {0, 0, 0, 0}, true},
+        {"sum (in0: [4]) -> [6] { out[i+1] += in0[i] i<4 }", 4, {0, 0, 0, 0}, false},
+        {"sum (in0: [6]) -> [6] { out[5-i] += in0[i] i<6 }", 6, {0, 0, 0, 0}, false},
+        {"sum (in0: [2], in1: [2], in2: [2]) -> [2] { out[i] += in0[i] * in1[i] * in2[i] i<2 }",
+         6,
+         {0, 0, 0, 0},
+         true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        po_ctx ctx;
+        po_ctx_init(&ctx);
+        po_arena *arena = po_arena_create(&ctx);
+        po_scan scan;
+        po_sum *s;
+        po_sum_shape got = {0, 0, 0, 0};
+        const po_sum_shape *want = &cases[i].shape;
+        po_scan_init(&scan, &ctx, arena, cases[i].text);
+        assert_int_equal(po_sum_parse(&scan, &s), PO_OK);
+        assert_true(po_sum_product_shape(s, &got) == (want->times > 0));
+        if (fabs(po_sum_work(s) - cases[i].work) > 0.5 || fabs(got.times - want->times) > 0.5 ||
+            fabs(got.rows - want->rows) > 0.5 || fabs(got.columns - want->columns) > 0.5 ||
+            fabs(got.depth - want->depth) > 0.5 ||
+            po_term_writes_all(s, &s->terms[0]) != cases[i].all)
+            fail_msg("%s\nwork %g, %g x %g x %g, sums of %g", cases[i].text, po_sum_work(s),
+                     got.times, got.rows, got.columns, got.depth);
+        po_arena_free(arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_sums),        cmocka_unit_test(test_examples_read_as_written),
         cmocka_unit_test(test_normal_form_unites), cmocka_unit_test(test_rejects),
-        cmocka_unit_test(test_fractions),
+        cmocka_unit_test(test_fractions),          cmocka_unit_test(test_figures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

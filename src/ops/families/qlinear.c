@@ -4,6 +4,7 @@
 #include "ops/broadcast.h"
 #include "ops/families/rules.h"
 #include "ops/shape.h"
+#include "ops/work.h"
 
 #include <math.h>
 
@@ -14,6 +15,23 @@ static po_node counterpart(const po_node *node, bool conv) {
     plain.op_type = conv ? "Conv" : "MatMul";
     plain.n_in = 2;
     return plain;
+}
+
+bool po_float_product(const po_node *node, po_node *plain, uint32_t *second) {
+    switch ((po_op)node->op) {
+    case PO_OP_ConvInteger:
+    case PO_OP_MatMulInteger:
+        *second = 1;
+        break;
+    case PO_OP_QLinearConv:
+    case PO_OP_QLinearMatMul:
+        *second = 3;
+        break;
+    default:
+        return false;
+    }
+    *plain = counterpart(node, po_op_has(node->op, PO_OPF_WINDOW));
+    return true;
 }
 
 /* --- shapes --- */

@@ -201,6 +201,8 @@ po_status po_sem_average_pool(po_sem *sem) {
     po_index_add(t, a, 0, 1, 0);
     po_index_add(t, a, 1, 1, 1);
     for (uint32_t i = 0; i < n; i++) {
+        if (w[i].before < 0 || w[i].after < 0) /* what is cut off would be counted as padding */
+            return PO_UNSUPPORTED;
         uint32_t r = po_term_var(t, kernel_name(i, n), w[i].kernel);
         po_index_add(t, a, i + 2, w[i].stride, i + 2);
         po_index_add(t, a, i + 2, w[i].dilation, r);

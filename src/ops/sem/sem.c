@@ -191,7 +191,7 @@ bool po_sem_windows(const po_sem *sem, uint32_t n, const int64_t *kernel, const 
                              .after = pads && given ? pads[n + i] : 0};
         if (kernel && shape && kernel[i] != shape[i])
             return false;
-        if (w->stride < 1 || w->dilation < 1 || w->before < 0 || w->after < 0)
+        if (w->stride < 1 || w->dilation < 1)
             return false;
         if (upper || lower) {
             int64_t total, reach;

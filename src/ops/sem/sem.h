@@ -71,7 +71,8 @@ const char *po_sem_axis_name(uint32_t i, uint32_t n);
 
 /* Windows of convolutions and pools, one for each spatial axis. */
 typedef struct po_sem_window {
-    int64_t kernel, stride, dilation, before, after; /* before, after: padding */
+    int64_t kernel, stride, dilation;
+    int64_t before, after; /* padding; below 0 elements are left out */
 } po_sem_window;
 /* From the attributes kernel_shape (or `kernel`, where not NULL), strides, dilations, pads and
  * auto_pad. False where they contradict one another or the output. in and out: spatial dims. */

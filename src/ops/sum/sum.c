@@ -155,6 +155,77 @@ double po_sum_flops(const po_sum *sum) {
     return flops + (points > (double)sum->count ? points - (double)sum->count : 0);
 }
 
+static uint32_t operands_of(const po_sum *sum, const po_term *t) {
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < t->n_factors; k++)
+        n += sum->operands[t->factor[k].operand].kind != PO_OPERAND_TABLE;
+    return n;
+}
+
+double po_sum_work(const po_sum *sum) {
+    double work = 0;
+    for (uint32_t i = 0; i < sum->n_terms; i++) {
+        const po_term *t = &sum->terms[i];
+        const double box = box_size(t);
+        const uint32_t n = operands_of(sum, t);
+        if (n > 1 || box > (double)sum->count || sum->n_terms == 1)
+            work += box * (n > 1 ? n : 1);
+    }
+    return work;
+}
+
+/* The term that is a product of two operands, with these factors; NULL: none or several. */
+static const po_term *only_product(const po_sum *sum, uint32_t *factor) {
+    const po_term *found = NULL;
+    for (uint32_t i = 0; i < sum->n_terms; i++) {
+        const po_term *t = &sum->terms[i];
+        if (operands_of(sum, t) < 2)
+            continue;
+        if (found || operands_of(sum, t) > 2)
+            return NULL;
+        found = t;
+        for (uint32_t k = 0, n = 0; k < t->n_factors; k++)
+            if (sum->operands[t->factor[k].operand].kind != PO_OPERAND_TABLE)
+                factor[n++] = k;
+    }
+    return found;
+}
+
+bool po_sum_product_shape(const po_sum *sum, po_sum_shape *shape) {
+    uint32_t factor[2];
+    const po_term *t = only_product(sum, factor);
+    if (!t)
+        return false;
+    *shape = (po_sum_shape){1, 1, 1, 1};
+    for (uint32_t v = 0; v < t->n_vars; v++) {
+        bool left = po_index_has(t, &t->factor[factor[0]].at, v);
+        bool right = po_index_has(t, &t->factor[factor[1]].at, v);
+        double *role = !po_index_has(t, &t->out, v) ? &shape->depth
+                       : left && right              ? &shape->times
+                       : right                      ? &shape->columns
+                                                    : &shape->rows;
+        *role *= (double)t->extent[v];
+    }
+    return true;
+}
+
+bool po_term_writes_all(const po_sum *sum, const po_term *t) {
+    for (uint32_t x = 0; x < sum->rank; x++) {
+        int64_t last = t->out.base[x];
+        if (last != 0)
+            return false;
+        for (uint32_t v = 0; v < t->n_vars; v++) {
+            int64_t coef = po_index_coef(t, &t->out, x, v);
+            if (coef < 0)
+                return false;
+            last += coef * (t->extent[v] - 1);
+        }
+        if (last != sum->dims[x] - 1)
+            return false;
+    }
+    return true;
+}
+
 double po_sum_elements(const po_sum *sum) {
     double n = (double)sum->count;
     for (uint32_t i = 0; i < sum->n_operands; i++)

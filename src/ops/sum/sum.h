@@ -137,6 +137,19 @@ double po_sum_iterations(const po_sum *sum);
 /* Multiplications and additions of a naive loop nest; moving data is free. What falls outside is
  * counted too. */
 double po_sum_flops(const po_sum *sum);
+/* What the sum is of in time: an addition and a multiplication for each iteration of a product of
+ * two operands. What stands once for each element of the output beside that (a bias, a factor, a
+ * divisor) is done on the way and left out. */
+double po_sum_work(const po_sum *sum);
+/* A product of two operands as that of matrices: how many products, rows and columns of each, and
+ * what an element adds up. False where the sum is none, or of more operands. */
+typedef struct po_sum_shape {
+    double times, rows, columns, depth;
+} po_sum_shape;
+bool po_sum_product_shape(const po_sum *sum, po_sum_shape *shape);
+/* Whether the term reaches every element of the output, from the first to the last on each axis, so
+ * that it says the same of each of them. */
+bool po_term_writes_all(const po_sum *sum, const po_term *term);
 /* Elements read (each operand once, tables not) and written. */
 double po_sum_elements(const po_sum *sum);
 /* The largest number of factors that are no tables: the degree of the polynomial. */

@@ -1,7 +1,7 @@
 /* Convolutions and products as steps of cuDNN and cuBLASLt, with the bias, the residual and the
- * activation that their kernels take in. */
-#include "ops/op.h"
-#include "ops/window.h"
+ * activation that their kernels take in. What is named here is what these libraries have: a call
+ * for each form of product, and sums and Relu behind it. */
+#include "ops/conv_view.h"
 #include "pipeline/gpu/model.h"
 
 static const po_type *type_of(const po_graph *g, po_value_id v) {
@@ -65,43 +65,32 @@ static bool one_a_column(const po_graph *g, po_value_id other, po_value_id resul
 
 /* --- convolutions --- */
 
-static bool conv_geometry(po_ctx *ctx, const po_graph *g, const po_node *node, po_cuda_conv *c) {
-    const po_type *x = type_of(g, node->in[0]), *w = type_of(g, node->in[1]);
-    const po_type *y = type_of(g, node->out[0]);
-    po_window window;
-    int64_t kernel[PO_CUDA_SPATIAL];
-    if (x->rank < 3 || x->rank > 2 + PO_CUDA_SPATIAL || w->rank != x->rank)
+static bool conv_geometry(const po_graph *g, const po_node *node, po_cuda_conv *c) {
+    po_conv v;
+    if (!po_conv_view(g, (po_node_id)(node - g->nodes), &v))
         return false;
-    c->spatial = x->rank - 2;
-    for (uint32_t i = 0; i < c->spatial; i++)
-        kernel[i] = w->dims[i + 2].value;
-    if (po_window_read(ctx, g, node, c->spatial, kernel, &window) != PO_OK) {
-        po_ctx_clear(ctx);
-        return false;
-    }
-    c->n = x->dims[0].value;
-    c->c = x->dims[1].value;
-    c->k = w->dims[0].value;
-    c->groups = po_node_int(node, "group", 1);
-    for (uint32_t i = 0; i < c->spatial; i++) {
-        c->in[i] = x->dims[i + 2].value;
-        c->out[i] = y->dims[i + 2].value;
-        po_window_out(&window, i, x->dims[i + 2]); /* sets the pads of SAME */
-        c->kernel[i] = kernel[i];
-        c->stride[i] = window.stride[i];
-        c->dilation[i] = window.dilation[i];
-        c->before[i] = window.begin[i];
-        c->after[i] = window.end[i];
+    c->spatial = v.n;
+    c->n = v.batch;
+    c->c = v.in;
+    c->k = v.out;
+    c->groups = v.group;
+    for (uint32_t i = 0; i < v.n; i++) {
+        c->in[i] = v.size[i];
+        c->out[i] = v.to[i];
+        c->kernel[i] = v.kernel[i];
+        c->stride[i] = v.stride[i];
+        c->dilation[i] = v.dilation[i];
+        c->before[i] = v.before[i];
+        c->after[i] = v.after[i];
     }
     return true;
 }
 
-static bool match_conv(po_ctx *ctx, const po_graph *g, const po_node *node, bool tf32,
-                       const bool *taken, po_gpu_match *m) {
+static bool match_conv(const po_graph *g, const po_node *node, bool tf32, const bool *taken,
+                       po_gpu_match *m) {
     po_cuda_conv *c = &m->u.conv;
     *c = (po_cuda_conv){.tf32 = tf32, .bias = PO_CUDA_NOWHERE, .z = PO_CUDA_NOWHERE};
-    if (node->n_in < 2 || !element(type_of(g, node->in[0]), &c->type) ||
-        !conv_geometry(ctx, g, node, c))
+    if (node->n_in < 2 || !element(type_of(g, node->in[0]), &c->type) || !conv_geometry(g, node, c))
         return false;
     m->kind = PO_GPU_CONV;
     take(g, m, node);
@@ -222,14 +211,14 @@ static bool match_product(const po_graph *g, const po_node *node, bool tf32, con
     return true;
 }
 
-bool po_gpu_match_node(po_ctx *ctx, const po_graph *graph, po_node_id id, bool tf32,
-                       const bool *taken, po_gpu_match *match) {
+bool po_gpu_match_node(const po_graph *graph, po_node_id id, bool tf32, const bool *taken,
+                       po_gpu_match *match) {
     const po_node *node = &graph->nodes[id];
     *match = (po_gpu_match){0};
     if (node->removed || taken[id])
         return false;
-    if (node->op == PO_OP_Conv)
-        return match_conv(ctx, graph, node, tf32, taken, match);
+    if (po_conv_is(node))
+        return match_conv(graph, node, tf32, taken, match);
     if (node->op == PO_OP_MatMul || node->op == PO_OP_Gemm)
         return match_product(graph, node, tf32, taken, match);
     return false;

@@ -64,7 +64,7 @@ static uint32_t add_unit(making *m, const po_node_id *nodes, uint32_t n) {
 static void find_library_steps(making *m, const po_node_id *order, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         po_gpu_match match;
-        if (!po_gpu_match_node(m->ctx, m->graph, order[i], m->options->tf32, m->taken, &match))
+        if (!po_gpu_match_node(m->graph, order[i], m->options->tf32, m->taken, &match))
             continue;
         /* What the kernel stage makes a region of is faster there. */
         if (m->options->fuse && match.kind == PO_GPU_MATMUL &&

@@ -74,7 +74,7 @@ typedef struct po_gpu_match {
 
 /* False: the node is none, or one that the libraries do not have in this form. taken: nodes that
  * others have, by number. */
-bool po_gpu_match_node(po_ctx *ctx, const po_graph *graph, po_node_id node, bool tf32,
-                       const bool *taken, po_gpu_match *match);
+bool po_gpu_match_node(const po_graph *graph, po_node_id node, bool tf32, const bool *taken,
+                       po_gpu_match *match);
 
 #endif

@@ -1,4 +1,5 @@
 /* What a node is to a region on a GPU. */
+#include "ops/work.h"
 #include "superopt/gpu/plan.h"
 
 /* Products of so few rows are bound by their weight's bytes: a library has nothing to add there,
@@ -6,26 +7,21 @@
 enum { FEW_ROWS = 32 };
 
 /* Rows of a product with a weight; 0: no product with a weight. */
-static int64_t weight_rows(const po_graph *graph, const po_node *node) {
-    if ((node->op != PO_OP_MatMul && node->op != PO_OP_Gemm) || node->n_in < 2)
+static double weight_rows(const po_graph *graph, const po_node *node) {
+    po_work work;
+    if (!po_op_is_product(node->op) || !po_work_of(graph, node, &work) || !work.product)
         return 0;
-    bool a = po_graph_constant(graph, node->in[0]), b = po_graph_constant(graph, node->in[1]);
-    const po_type *type = &graph->values[node->out[0]].type;
-    if (!a && !b)
-        return 0;
-    int64_t count = po_type_count(type);
-    int64_t last = type->rank ? type->dims[type->rank - 1].value : 1;
-    if (a && type->rank > 1) /* the weight on the left: columns are the rows */
-        return last;
-    return last > 0 ? count / last : count;
+    if (po_graph_constant(graph, node->in[1]))
+        return work.shape.rows * work.shape.times;
+    /* The weight on the left: columns are the rows. */
+    return po_graph_constant(graph, node->in[0]) ? work.shape.columns * work.shape.times : 0;
 }
 
 po_region_part po_gpu_part(void *user, const po_graph *graph, const po_node *node) {
+    if (po_op_has(node->op, PO_OPF_WINDOW)) /* the libraries' */
+        return PO_REGION_NOT;
+    /* What kernels of a block each gain by, as measured: no property of the operators. */
     switch (node->op) {
-    case PO_OP_Conv:
-    case PO_OP_ConvTranspose:
-    case PO_OP_MaxPool:
-    case PO_OP_AveragePool:
     case PO_OP_Pad:
     case PO_OP_Resize:
         return PO_REGION_NOT;

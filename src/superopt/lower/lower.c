@@ -160,18 +160,10 @@ void po_lower_labels(po_lowering *l, po_value_id v, po_lower_index *at) {
 
 /* --- which values lie channels last --- */
 
+/* Works on the axes of a map: by a window, or by one that is the whole map. */
 static bool is_spatial(po_op_id op) {
-    switch (op) {
-    case PO_OP_Conv:
-    case PO_OP_ConvTranspose:
-    case PO_OP_MaxPool:
-    case PO_OP_AveragePool:
-    case PO_OP_GlobalAveragePool:
-    case PO_OP_GlobalMaxPool:
-        return true;
-    default:
-        return false;
-    }
+    return po_op_has(op, PO_OPF_WINDOW) || op == PO_OP_GlobalAveragePool ||
+           op == PO_OP_GlobalMaxPool;
 }
 
 /* Operators that leave axes where they are: what holds for one value holds for the others. */
@@ -299,15 +291,15 @@ static void leave(po_lowering *l, po_value_id v) {
 
 /* --- nodes --- */
 
-static const struct {
+typedef struct form {
     po_op_id op;
     po_region_part part;
     po_status (*lower)(po_lowering *l, const po_node *node);
-} forms[] = {
-    {PO_OP_Conv, PO_REGION_CORE, po_lower_sum},
-    {PO_OP_ConvTranspose, PO_REGION_CORE, po_lower_sum},
-    {PO_OP_Gemm, PO_REGION_CORE, po_lower_sum},
-    {PO_OP_MatMul, PO_REGION_CORE, po_lower_sum},
+} form;
+
+/* Which operators have code here, and what they are to a region. What a product is its sum says;
+ * element-wise ones are maps (chain.c). Of the others with sums those that were found to gain. */
+static const form forms[] = {
     {PO_OP_AveragePool, PO_REGION_MAP, po_lower_sum},
     {PO_OP_GlobalAveragePool, PO_REGION_MAP, po_lower_sum},
     {PO_OP_ReduceMean, PO_REGION_MAP, po_lower_sum},
@@ -334,13 +326,16 @@ static const struct {
     {PO_OP_DepthToSpace, PO_REGION_MOVE, po_lower_sum},
     {PO_OP_SpaceToDepth, PO_REGION_MOVE, po_lower_sum},
 };
-enum { FORMS = sizeof forms / sizeof forms[0] };
+static const form product = {PO_OP_OPAQUE, PO_REGION_CORE, po_lower_sum};
 
-static size_t form_of(const po_node *node) {
-    size_t i = 0;
-    while (i < FORMS && forms[i].op != node->op)
-        i++;
-    return i;
+/* NULL: none, or a map. */
+static const form *form_of(const po_node *node) {
+    if (po_op_is_product(node->op) && node->n_in > 1)
+        return &product;
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        if (forms[i].op == node->op)
+            return &forms[i];
+    return NULL;
 }
 
 /* half: 16 bits are taken too. */
@@ -360,9 +355,9 @@ static bool has_sum(po_ctx *ctx, const po_graph *graph, const po_node *node) {
 }
 
 static po_region_part part_of(po_ctx *ctx, const po_graph *graph, const po_node *node, bool half) {
-    size_t form = form_of(node);
-    bool map = form == FORMS && po_lower_is_map(graph, node);
-    if ((form == FORMS && !map) || node->n_out < 1)
+    const form *f = form_of(node);
+    const bool map = !f && po_lower_is_map(graph, node);
+    if ((!f && !map) || node->n_out < 1)
         return PO_REGION_NOT;
     for (uint32_t k = 0; k < node->n_out; k++)
         if (node->out[k] == PO_NONE || !is_held(graph, node->out[k], half))
@@ -373,17 +368,17 @@ static po_region_part part_of(po_ctx *ctx, const po_graph *graph, const po_node 
             return PO_REGION_NOT;
     if (map)
         return PO_REGION_MAP;
-    if (forms[form].lower == po_lower_max_pool)
-        return node->n_out == 1 ? forms[form].part : PO_REGION_NOT;
-    if (forms[form].lower == po_lower_softmax || forms[form].lower == po_lower_norm)
-        return po_lower_rows_fit(graph, node) ? forms[form].part : PO_REGION_NOT;
-    if (forms[form].lower == po_lower_layer)
-        return po_lower_layer_fits(graph, node) ? forms[form].part : PO_REGION_NOT;
-    if (forms[form].lower == po_lower_instance)
-        return po_lower_instance_fits(graph, node) ? forms[form].part : PO_REGION_NOT;
-    if (forms[form].lower == po_lower_reduce_max)
-        return po_lower_maximum_fits(graph, node) ? forms[form].part : PO_REGION_NOT;
-    return has_sum(ctx, graph, node) ? forms[form].part : PO_REGION_NOT;
+    if (f->lower == po_lower_max_pool)
+        return node->n_out == 1 ? f->part : PO_REGION_NOT;
+    if (f->lower == po_lower_softmax || f->lower == po_lower_norm)
+        return po_lower_rows_fit(graph, node) ? f->part : PO_REGION_NOT;
+    if (f->lower == po_lower_layer)
+        return po_lower_layer_fits(graph, node) ? f->part : PO_REGION_NOT;
+    if (f->lower == po_lower_instance)
+        return po_lower_instance_fits(graph, node) ? f->part : PO_REGION_NOT;
+    if (f->lower == po_lower_reduce_max)
+        return po_lower_maximum_fits(graph, node) ? f->part : PO_REGION_NOT;
+    return has_sum(ctx, graph, node) ? f->part : PO_REGION_NOT;
 }
 
 po_region_part po_lower_part(void *user, const po_graph *graph, const po_node *node) {
@@ -395,8 +390,8 @@ po_region_part po_lower_part_typed(void *user, const po_graph *graph, const po_n
 }
 
 static po_status lower_node(po_lowering *l, const po_node *node) {
-    size_t form = form_of(node);
-    po_status status = form < FORMS ? forms[form].lower(l, node) : po_lower_map(l, node);
+    const form *f = form_of(node);
+    po_status status = f ? f->lower(l, node) : po_lower_map(l, node);
     if (status == PO_UNSUPPORTED)
         return po_fail(l->ctx, PO_UNSUPPORTED, "node '%s' (%s) has no lowering in this form",
                        *node->name ? node->name : l->graph->values[node->out[0]].name,

@@ -1,5 +1,6 @@
 /* Linear operators by their indexed sums: products with what is added to them, and moves of data,
  * which are accesses where they can be. */
+#include "ops/conv_view.h"
 #include "ops/sem/sem.h"
 #include "ops/sum/contract.h"
 #include "superopt/lower/internal.h"
@@ -330,8 +331,7 @@ static bool read_in_windows(const po_lowering *l, po_value_id v) {
     const po_value *value = &l->graph->values[v];
     for (uint32_t u = 0; u < value->n_uses; u++) {
         const po_use *use = &value->uses[u];
-        if (use->input != 0 || l->place[use->node] == PO_NONE ||
-            l->graph->nodes[use->node].op != PO_OP_Conv)
+        if (l->place[use->node] == PO_NONE || !po_read_by_conv(l->graph, use))
             return false;
     }
     return l->output[v] == PO_NONE;
@@ -389,7 +389,8 @@ po_status po_lower_sum(po_lowering *l, const po_node *node) {
         po_sum_kind kind = sums[k] ? po_sum_kind_of(sums[k]) : PO_SUM_NONE;
         if (kind == PO_SUM_NONE)
             return PO_UNSUPPORTED;
-        /* Upsampled maps are seldom needed but for what is computed from them. */
+        /* Upsampled maps, alone among moves, are computed where they are read: they are larger than
+         * what they are made of, and seldom needed but for what is computed from them. */
         if (kind == PO_SUM_PRODUCT || (kind == PO_SUM_MOVES && node->op == PO_OP_Resize &&
                                        node->n_out == 1 && sums[k]->n_terms == 1)) {
             status = lower_product(l, node, sums[k]);

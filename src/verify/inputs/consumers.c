@@ -114,20 +114,16 @@ static const row rows[] = {
     {"GridSample", 1, REAL, -12, 12},
 };
 
-/* Operators through which an element passes unchanged; only input 0 carries data. */
+/* Whether elements of the input pass through unchanged. What moves data takes it from input 0, or
+ * from as many as there are. The others compute: a cast keeps what an index is, a dropout passes
+ * all on where it is evaluated, and no flag says that of them. */
 static bool passes_on(const po_node *node, uint32_t input) {
-    if (strcmp(node->op_type, "Concat") == 0 || strcmp(node->op_type, "Min") == 0 ||
-        strcmp(node->op_type, "Max") == 0)
+    if (po_op_has(node->op, PO_OPF_MOVES_DATA))
+        return input == 0 || po_op_row_of(node->op)->max_in < 0;
+    if (node->op == PO_OP_Min || node->op == PO_OP_Max)
         return true;
-    static const char *const moves[] = {"Identity", "Cast",    "Reshape",   "Squeeze", "Unsqueeze",
-                                        "Flatten",  "Slice",   "Transpose", "Expand",  "Tile",
-                                        "Split",    "Dropout", "Abs"};
-    if (input != 0)
-        return false;
-    for (size_t i = 0; i < sizeof moves / sizeof moves[0]; i++)
-        if (strcmp(node->op_type, moves[i]) == 0)
-            return true;
-    return false;
+    return input == 0 &&
+           (node->op == PO_OP_Cast || node->op == PO_OP_Dropout || node->op == PO_OP_Abs);
 }
 
 typedef struct search {

@@ -488,6 +488,8 @@ po_status po_pn_window(po_pnode *n) {
         return PO_UNSUPPORTED;
     int64_t size = 1, plane_in = 1, plane_out = 1;
     for (uint32_t a = 0; a < p.n; a++) {
+        if (p.w[a].before < 0 || p.w[a].after < 0)
+            return PO_UNSUPPORTED;
         size *= p.w[a].kernel;
         plane_in *= p.in[a];
         plane_out *= p.out[a];

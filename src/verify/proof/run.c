@@ -384,19 +384,6 @@ static po_status evaluate_node(frame *f, po_pnode *n) {
 
 /* --- results taken over --- */
 
-static bool expensive(const po_pnode *n) {
-    switch (n->node->op) {
-    case PO_OP_Conv:
-    case PO_OP_ConvTranspose:
-    case PO_OP_MatMul:
-    case PO_OP_Gemm:
-    case PO_OP_Einsum:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static void keep_result(po_prun *run, po_hash print, po_psize size, uint32_t n_out,
                         po_ptensor *const *out) {
     const size_t most = (size_t)80 << 20;
@@ -425,7 +412,7 @@ static po_psize inputs_size(const po_pnode *n) {
 static po_status evaluate(frame *f, po_pnode *n) {
     po_prun *run = f->run;
     po_hash print = {0, 0};
-    bool worth = expensive(n);
+    bool worth = po_op_is_product(n->node->op); /* what time goes into */
     if (run->nodes++ % 16 == 15 && !po_prun_affordable(run, 0))
         return po_pfail(run, "the CPU time given for the proof does not suffice");
     if (worth) {

@@ -1,0 +1,29 @@
+/* Which elements of a value show in the graph's outputs: the masks, and the part that goes by
+ * indexed sums. */
+#ifndef PO_VERIFY_PROOF_SHOWS_H
+#define PO_VERIFY_PROOF_SHOWS_H
+
+#include "verify/proof/internal.h"
+
+/* What walking the iterations of one node may take, and the elements of one mask. */
+#define PO_SHOWS_STEPS 5e8
+enum { PO_SHOWS_ELEMENTS = 1 << 26 };
+
+typedef struct po_shows {
+    po_ctx *ctx;
+    po_arena *arena;
+    const po_graph *graph;
+    bool **mask; /* by value: of its elements; NULL: none so far */
+} po_shows;
+
+/* Elements of a value of known shape that are not too many, else -1. */
+int64_t po_shows_count(const po_shows *s, po_value_id value);
+/* The mask of a value that carries what may show; NULL for constants, integers, unknown shapes. */
+bool *po_shows_mask(const po_shows *s, po_value_id value);
+/* Whether every element of the value is known to show. */
+bool po_shows_all(const po_shows *s, po_value_id value);
+
+/* What shows through a node with an indexed sum. PO_UNSUPPORTED: it has none. */
+po_status po_shows_by_sum(po_shows *s, const po_node *node);
+
+#endif
