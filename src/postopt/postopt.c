@@ -71,7 +71,7 @@ static int64_t middle_of(const po_graph *graph, po_arena *scratch) {
     int64_t *sizes = PO_NEW_N(scratch, int64_t, graph->n_nodes + 1);
     uint32_t n = 0, distinct = 0;
     for (po_node_id i = 0; i < graph->n_nodes; i++)
-        if (!graph->nodes[i].removed && graph->nodes[i].op == PO_OP_Conv &&
+        if (!graph->nodes[i].removed && po_conv_is(graph, i) &&
             graph->nodes[i].out[0] != PO_NONE)
             sizes[n++] = positions_of(graph, graph->nodes[i].out[0]);
     qsort(sizes, n, sizeof *sizes, by_size);
