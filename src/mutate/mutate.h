@@ -19,13 +19,10 @@ typedef struct po_mutate_counts {
     double seconds;
 } po_mutate_counts;
 
-/* Directed derivations: each a rule with its side conditions (docs/mutants.md). */
+/* Directed derivations: the laws that make mutants (rewrite/laws.def, docs/mutants.md), whose names
+ * begin with the law's. */
 po_status po_derive(po_ctx *ctx, po_arena *arena, const po_subprogram *sub, po_mutants *mutants,
                     po_mutate_counts *counts);
-
-/* Their names, which the names of mutants begin with. */
-uint32_t po_derivations(void);
-const char *po_derivation_name(uint32_t derivation);
 
 /* Depth-first enumeration over the subprogram's operators and R/T (PET, Algorithm 1). */
 po_status po_enumerate(po_ctx *ctx, po_arena *arena, const po_subprogram *sub,

@@ -1,14 +1,13 @@
 /* The order of postopt's passes. */
-#include "postopt/passes.h"
-
-typedef po_status (*pass_fn)(po_ctx *ctx, po_graph *graph, po_postopt_state *state);
+#include "postopt/postopt.h"
+#include "rewrite/passes.h"
 
 /* Tiny weights first, before others are made of them. Then rows of tables: functions are taken
  * apart there yet. Activations and norms then: affine folding would take their constants away. Then
  * hard-swish: its scale joins the affine chain behind it. Algebra last: it looks for convolutions
  * that read one another, which folding leaves. */
 static const struct {
-    pass_fn fn;
+    po_pass_fn fn;
     uint32_t algebra; /* the family that it belongs to; 0: none */
 } passes[] = {{po_drop_tiny, 0},
               {po_take_rows, PO_ALGEBRA_COMPOSE},
@@ -34,32 +33,6 @@ static const struct {
               {po_use_rows, PO_ALGEBRA_ROWS}};
 
 enum { MOST_ROUNDS = 16 };
-
-typedef struct pass_call {
-    pass_fn fn;
-    po_postopt_state *state;
-} pass_call;
-
-static po_status call_pass(po_ctx *ctx, po_graph *graph, void *user) {
-    const pass_call *call = user;
-    return call->fn(ctx, graph, call->state);
-}
-
-static uint32_t total(const po_postopt_counts *c) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < PO_POSTOPT_RULES; i++)
-        n += c->rule[i];
-    return n;
-}
-
-const char *po_postopt_rule_name(po_postopt_rule rule) {
-    static const char *const names[] = {
-#define RULE(id, name) name,
-#include "postopt/rules.def"
-#undef RULE
-    };
-    return names[rule];
-}
 
 po_postopt_options po_postopt_defaults(void) {
     return (po_postopt_options){.affine = true,
@@ -89,39 +62,38 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
     po_postopt_counts own = {0};
     po_graph *g = po_graph_clone(ctx, in);
     for (int round = 0; round < MOST_ROUNDS; round++) {
-        uint32_t before = total(&own);
-        po_postopt_state state = {options, &own, po_arena_create(ctx)};
+        uint32_t before = po_law_total(&own);
+        po_rewriting state = {.options = options, .counts = &own, .scratch = po_arena_create(ctx)};
         PO_TRY(po_ctx_poll(ctx));
         PO_TRY(po_infer_graph(ctx, g, true));
         for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
-            pass_call call = {passes[i].fn, &state};
-            uint32_t fired = total(&own);
+            uint32_t fired = po_law_total(&own);
             PO_TRY(po_ctx_poll(ctx));
-            PO_TRY(po_graph_walk(ctx, g, call_pass, &call));
+            PO_TRY(po_pass_walk(ctx, g, passes[i].fn, &state));
             /* What is left over must not count as a reader in the next pass. */
-            if (total(&own) != fired) {
+            if (po_law_total(&own) != fired) {
                 po_graph_sweep(g);
                 own.used |= passes[i].algebra;
             }
         }
         po_arena_free(state.scratch);
-        if (total(&own) == before)
+        if (po_law_total(&own) == before)
             break;
     }
-    po_postopt_state last = {options, &own, po_arena_create(ctx)};
+    po_rewriting last = {.options = options, .counts = &own, .scratch = po_arena_create(ctx)};
     PO_TRY(po_infer_graph(ctx, g, true));
     for (size_t i = 0; i < sizeof late / sizeof *late; i++) {
-        uint32_t fired = total(&own);
+        uint32_t fired = po_law_total(&own);
         PO_TRY(po_ctx_poll(ctx));
-        PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){late[i].fn, &last}));
-        if (total(&own) != fired)
+        PO_TRY(po_pass_walk(ctx, g, late[i].fn, &last));
+        if (po_law_total(&own) != fired)
             own.used |= late[i].algebra;
         po_graph_sweep(g);
         PO_TRY(po_infer_graph(ctx, g, true));
     }
-    PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){po_write_forms, &last}));
-    PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){po_spell, &last}));
-    PO_TRY(po_graph_walk(ctx, g, call_pass, &(pass_call){po_raise_masked, &last}));
+    PO_TRY(po_pass_walk(ctx, g, po_write_forms, &last));
+    PO_TRY(po_pass_walk(ctx, g, po_spell, &last));
+    PO_TRY(po_pass_walk(ctx, g, po_raise_masked, &last));
     po_arena_free(last.scratch);
     po_graph_sweep(g);
     if (counts)

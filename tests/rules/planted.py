@@ -21,186 +21,187 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 LEAST_ROWS = 60
 MORE_ROUNDS = 8  # where the patterns are named
 
-# (source, what is there, what is planted[, the patterns that show it: all where it is left out])
+# (laws of src/rewrite/laws.def, source, what is there, what is planted[, the patterns that show it:
+# all where they are left out])
 PLANTED = [
     # simplify: constants, identities, duplicates, chains of moves
-    ('simplify/fold.c', 'po_tensor_set_int(t, i, p->items[i].value);',
+    ('KNOWN_SHAPE', 'rewrite/exact/fold.c', 'po_tensor_set_int(t, i, p->items[i].value);',
      'po_tensor_set_int(t, i, p->items[i].value + (i == 1));'),
-    ('simplify/identities.c', 'return beside(graph, n, 1, true);', 'return beside(graph, n, 0.5, true);'),
-    ('simplify/identities.c', 'return beside(graph, n, 0, false);', 'return beside(graph, n, 0, true);'),
-    ('simplify/identities.c', 'return beside(graph, n, 1, false);\n    case PO_OP_Add',
+    ('DROP_TIMES_ONE', 'rewrite/exact/identities.c', 'return beside(graph, n, 1, true);', 'return beside(graph, n, 0.5, true);'),
+    ('DROP_PLUS_ZERO', 'rewrite/exact/identities.c', 'return beside(graph, n, 0, false);', 'return beside(graph, n, 0, true);'),
+    ('DROP_TIMES_ONE', 'rewrite/exact/identities.c', 'return beside(graph, n, 1, false);\n    case PO_OP_Add',
      'return beside(graph, n, 1, true);\n    case PO_OP_Add'),
-    ('simplify/identities.c', 'if (!c || po_rank_of(graph, x) < (int)c->rank)', 'if (!c)'),
-    ('simplify/identities.c', 'if (perm[i] != (int64_t)i)', 'if (perm[0] != 0)'),
-    ('simplify/identities.c', 'if (!steps || !po_all_equal(steps, 1))', 'if (!steps)'),
-    ('simplify/identities.c', 'return t && po_all_equal(t, 0) ? n->in[0] : PO_NONE;',
+    ('DROP_TIMES_ONE DROP_PLUS_ZERO', 'rewrite/exact/identities.c', 'if (!c || po_rank_of(graph, x) < (int)c->rank)', 'if (!c)'),
+    ('DROP_TRANSPOSE', 'rewrite/exact/identities.c', 'if (perm[i] != (int64_t)i)', 'if (perm[0] != 0)'),
+    ('DROP_SLICE', 'rewrite/exact/identities.c', 'if (!steps || !po_all_equal(steps, 1))', 'if (!steps)'),
+    ('DROP_PAD', 'rewrite/exact/identities.c', 'return t && po_all_equal(t, 0) ? n->in[0] : PO_NONE;',
      'return t && po_tensor_int(t, 0) == 0 ? n->in[0] : PO_NONE;'),
-    ('simplify/identities.c', 'return po_never_negative(graph, n->in[0]) ? n->in[0] : PO_NONE;',
+    ('DROP_RELU', 'rewrite/exact/identities.c', 'return po_never_negative(graph, n->in[0]) ? n->in[0] : PO_NONE;',
      'return n->in[0];'),
-    ('simplify/duplicates.c', 'po_graph_replace_uses(graph, node->out[i], other->out[i]);',
+    ('MERGE_NODES', 'rewrite/exact/duplicates.c', 'po_graph_replace_uses(graph, node->out[i], other->out[i]);',
      'po_graph_replace_uses(graph, node->out[i], other->out[0]);'),
-    ('simplify/layout.c', 'composed[i] = p ? p[middle] : rank - 1 - middle;',
+    ('COMPOSE_TRANSPOSES', 'rewrite/exact/chains.c', 'composed[i] = p ? p[middle] : rank - 1 - middle;',
      'composed[i] = p ? p[i] : rank - 1 - middle;'),
-    ('simplify/layout.c', 'identity &= composed[i] == i;', 'identity &= composed[i] == i || i > 0;'),
-    ('simplify/layout.c', 'if (po_same_dims(graph, x, outer->out[0])) {',
+    ('CANCEL_TRANSPOSES', 'rewrite/exact/chains.c', 'identity &= composed[i] == i;', 'identity &= composed[i] == i || i > 0;'),
+    ('CANCEL_RESHAPES', 'rewrite/exact/chains.c', 'if (po_same_dims(graph, x, outer->out[0])) {',
      'if (po_rank_of(graph, x) == po_rank_of(graph, outer->out[0])) {'),
-    ('simplify/branches.c', 'branch(node, condition != 0)', 'branch(node, condition == 0)'),
-    ('simplify/pads.c', 'pads[i] = w.begin[i];', 'pads[i] = w.end[i];', 'padding in words'),
-    ('simplify/pads.c', 'pads[w.n + i] = w.end[i];', 'pads[w.n + i] = w.begin[i];',
+    ('TAKE_BRANCH', 'rewrite/exact/branches.c', 'branch(node, condition != 0)', 'branch(node, condition == 0)'),
+    ('STATE_PADS', 'rewrite/exact/pads.c', 'pads[i] = w.begin[i];', 'pads[i] = w.end[i];', 'padding in words'),
+    ('STATE_PADS', 'rewrite/exact/pads.c', 'pads[w.n + i] = w.end[i];', 'pads[w.n + i] = w.begin[i];',
      'padding in words'),
-    ('postopt/masks.c', 'below = 70;', 'below = 7;', 'what masks hide'),
-    ('postopt/masks.c', 'PO_OP_ReduceMax, x, rank - 1)', 'PO_OP_ReduceMax, x, 0)', 'what masks hide'),
+    ('MASKS', 'rewrite/spelling/masks.c', 'below = 70;', 'below = 7;', 'what masks hide'),
+    ('MASKS', 'rewrite/spelling/masks.c', 'PO_OP_ReduceMax, x, rank - 1)', 'PO_OP_ReduceMax, x, 0)', 'what masks hide'),
     # tiny weights
-    ('ops/recipe/recipe.c', '.u.f = PO_RECIPE_TINY}};', '.u.f = 0.005f}};', 'weights that count'),
+    ('TINY', 'ops/recipe/recipe.c', '.u.f = PO_RECIPE_TINY}};', '.u.f = 0.005f}};', 'weights that count'),
     # affine chains
-    ('postopt/fold_affine.c', 'po_affine_is_scale(&m) && m.nodes > 1)', 'm.nodes > 1)'),
-    ('postopt/absorb.c', 'nonzero(m->b, m->n) ? po_affine_shift(arena, m, 1, 0) : NULL, &bias))',
+    ('AFFINE_SCALE_AHEAD', 'rewrite/affine/fold_affine.c', 'po_affine_is_scale(&m) && m.nodes > 1)', 'm.nodes > 1)'),
+    ('AFFINE_BACK', 'rewrite/affine/absorb.c', 'nonzero(m->b, m->n) ? po_affine_shift(arena, m, 1, 0) : NULL, &bias))',
      'NULL, &bias))'),
-    ('postopt/absorb.c', 'po_affine_is_shift(m) ? NULL : po_affine_scale(arena, m, 1, 0),', 'NULL,'),
-    ('postopt/absorb.c', 'if (po_node_float(n, "beta", 1) != 1.0f || po_op_version(graph, n) < 7)',
+    ('AFFINE_BACK', 'rewrite/affine/absorb.c', 'po_affine_is_shift(m) ? NULL : po_affine_scale(arena, m, 1, 0),', 'NULL,'),
+    ('AFFINE_AHEAD', 'rewrite/affine/absorb.c', 'if (po_node_float(n, "beta", 1) != 1.0f || po_op_version(graph, n) < 7)',
      'if (po_op_version(graph, n) < 7)'),
-    ('postopt/absorb.c', '(shift && (!unpadded(n) || !takes_bias(graph, n, 2, out))))',
+    ('AFFINE_AHEAD', 'rewrite/affine/absorb.c', '(shift && (!unpadded(n) || !takes_bias(graph, n, 2, out))))',
      '(shift && !takes_bias(graph, n, 2, out)))'),
-    ('postopt/absorb.c', 'a = po_recipe_reshape(arena, a, 4, (const int64_t[]){group, 1, per, 1});',
+    ('AFFINE_AHEAD', 'rewrite/affine/absorb.c', 'a = po_recipe_reshape(arena, a, 4, (const int64_t[]){group, 1, per, 1});',
      'a = po_recipe_neg(arena, po_recipe_reshape(arena, a, 4, (const int64_t[]){group, 1, per, 1}));'),
-    ('postopt/absorb.c', 'if (alpha != 1)\n', 'if (alpha == 1)\n'),
-    ('postopt/absorb.c', 'po_affine_scale(arena, m, w->rank, 0)));\n    set_input(graph, id, 1, weights);',
+    ('AFFINE_BACK', 'rewrite/affine/absorb.c', 'if (alpha != 1)\n', 'if (alpha == 1)\n'),
+    ('AFFINE_AHEAD', 'rewrite/affine/absorb.c', 'po_affine_scale(arena, m, w->rank, 0)));\n    set_input(graph, id, 1, weights);',
      'po_affine_shift(arena, m, w->rank, 0)));\n    set_input(graph, id, 1, weights);'),
-    ('postopt/absorb.c', 'po_op_int(graph, n, "count_include_pad") == 0 &&',
+    ('AFFINE_MEAN', 'rewrite/affine/absorb.c', 'po_op_int(graph, n, "count_include_pad") == 0 &&',
      'true &&', 'means with and without'),
-    ('postopt/absorb.c', 'shift.a[i] = 1;', 'shift.a[i] = m->a[i];'),
-    ('postopt/gates.c', 'po_node_set_float(graph, made, "beta", (float)(m.b[0] / high));',
+    ('AFFINE_SCALE_AHEAD', 'rewrite/affine/absorb.c', 'shift.a[i] = 1;', 'shift.a[i] = m->a[i];'),
+    ('CLIPPED_LINE', 'rewrite/spelling/gates.c', 'po_node_set_float(graph, made, "beta", (float)(m.b[0] / high));',
      'po_node_set_float(graph, made, "beta", (float)(m.b[0]));'),
-    ('postopt/gates.c', 'low != 0 || !(high > 0)', '!(high > 0)'),
-    ('postopt/gates.c', '"beta", 0.5f);', '"beta", 0.25f);'),
+    ('CLIPPED_LINE', 'rewrite/spelling/gates.c', 'low != 0 || !(high > 0)', '!(high > 0)'),
+    ('HARD_SWISH_GATE', 'rewrite/spelling/gates.c', '"beta", 0.5f);', '"beta", 0.25f);'),
     # activations and norms
-    ('postopt/activations.c', 'if (of != x || shift != 0 || !po_near(s, M_SQRT1_2))',
+    ('GELU_ERF', 'rewrite/spelling/activations.c', 'if (of != x || shift != 0 || !po_near(s, M_SQRT1_2))',
      'if (of != x || shift != 0)'),
-    ('postopt/activations.c', '*scale = 2 * a;\n    return true;\n}\n\n/* x (1 + tanh',
+    ('GELU_TANH', 'rewrite/spelling/activations.c', '*scale = 2 * a;\n    return true;\n}\n\n/* x (1 + tanh',
      '*scale = a;\n    return true;\n}\n\n/* x (1 + tanh'),
-    ('postopt/activations.c', '"approximate", "tanh");', '"approximate", "none");'),
-    ('postopt/activations.c', 'm.ra = po_recipe_neg(arena, po_affine_scale(arena, &m, 1, 0));',
+    ('GELU_TANH', 'rewrite/spelling/activations.c', '"approximate", "tanh");', '"approximate", "none");'),
+    ('GATE_ARGUMENT SIGMOID', 'rewrite/spelling/activations.c', 'm.ra = po_recipe_neg(arena, po_affine_scale(arena, &m, 1, 0));',
      'm.ra = po_affine_scale(arena, &m, 1, 0);'),
-    ('postopt/activations.c', 'low = other == PO_OP_Max ? high : bound;', 'low = bound;'),
-    ('postopt/activations.c', "if (of != n->in[1 - k] || n->in[k] == of || b != 0 || !(a >= 0 && a <= 1))",
+    ('CLIP', 'rewrite/spelling/activations.c', 'low = other == PO_OP_Max ? high : bound;', 'low = bound;'),
+    ('LEAKY', 'rewrite/spelling/activations.c', "if (of != n->in[1 - k] || n->in[k] == of || b != 0 || !(a >= 0 && a <= 1))",
      "if (of != n->in[1 - k] || n->in[k] == of || b != 0)"),
-    ('postopt/activations.c', '!po_all_equal(slope, a) || !isfinite(a)', '!isfinite(a)'),
-    ('postopt/norms.c', 'po_node_set_float(graph, graph->values[y].producer, "epsilon", (float)m->eps);\n    if (!last)',
+    ('PRELU', 'rewrite/spelling/activations.c', '!po_all_equal(slope, a) || !isfinite(a)', '!isfinite(a)'),
+    ('NORM', 'rewrite/spelling/norms.c', 'po_node_set_float(graph, graph->values[y].producer, "epsilon", (float)m->eps);\n    if (!last)',
      'if (!last)'),
-    ('postopt/norms.c', 'back[there[i]] = i;', 'back[i] = there[i];'),
-    ('postopt/write_forms.c', 'made = po_add_unary(graph, id, PO_OP_Reciprocal, x);\n',
+    ('NORM_INNER', 'rewrite/spelling/norms.c', 'back[there[i]] = i;', 'back[i] = there[i];'),
+    ('WRITE_POWER', 'rewrite/spelling/write_forms.c', 'made = po_add_unary(graph, id, PO_OP_Reciprocal, x);\n',
      'made = po_add_unary(graph, id, PO_OP_Neg, x);\n', 'powers'),
-    ('postopt/write_forms.c', 'if (power == 2) {', 'if (power == 2 || power == 3) {'),
-    ('postopt/write_forms.c', 'po_recipe_sub(arena, po_recipe_number(arena, 1), a)',
+    ('WRITE_POWER', 'rewrite/spelling/write_forms.c', 'if (power == 2) {', 'if (power == 2 || power == 3) {'),
+    ('WRITE_PRELU', 'rewrite/spelling/write_forms.c', 'po_recipe_sub(arena, po_recipe_number(arena, 1), a)',
      'po_recipe_sub(arena, po_recipe_number(arena, 2), a)'),
     # linear algebra
-    ('postopt/compose.c', 'if (padded && shifted)\n        return false;', '', 'pointwise convolutions with'),
-    ('postopt/compose.c', 'bias = bias ? po_recipe_add(arena, bias, sum) : sum;',
+    ('COMPOSE_CONVS', 'rewrite/conv/compose.c', 'if (padded && shifted)\n        return false;', '', 'pointwise convolutions with'),
+    ('COMPOSE_CONVS', 'rewrite/conv/compose.c', 'bias = bias ? po_recipe_add(arena, bias, sum) : sum;',
      'bias = sum;', 'pointwise convolutions with'),
-    ('postopt/compose.c', 'if (padded && c.bias)\n        return false;', '',
+    ('POOL_FIRST', 'rewrite/conv/compose.c', 'if (padded && c.bias)\n        return false;', '',
      'pools behind pointwise'),
-    ('postopt/compose.c', 'if (axis < 2 || axis > 3)\n            return false;', 'if (axis < 2)\n            continue;', 'means of maps'),
-    ('postopt/compose.c', '(const double[]){1});', '(const double[]){2});'),
-    ('postopt/compose.c', 'static const uint32_t taps_between[3] = {0, 2, 1};',
+    ('MEAN_POOL', 'rewrite/conv/compose.c', 'if (axis < 2 || axis > 3)\n            return false;', 'if (axis < 2)\n            continue;', 'means of maps'),
+    ('GATED_RESIDUAL', 'rewrite/conv/compose.c', '(const double[]){1});', '(const double[]){2});'),
+    ('COMPOSE_CONVS', 'rewrite/conv/compose.c', 'static const uint32_t taps_between[3] = {0, 2, 1};',
      'static const uint32_t taps_between[3] = {0, 1, 2};'),
-    ('postopt/depth_space.c', '(const uint32_t[]){2, 1, 0});', '(const uint32_t[]){1, 2, 0});'),
-    ('postopt/depth_space.c', 'po_node_string_is(n, "mode", "DCR", "DCR")', 'true'),
-    ('postopt/depth_space.c', 'static const uint32_t order[5] = {0, 2, 1, 3, 4};',
+    ('TRANSPOSED_CONV', 'rewrite/upsample/depth_space.c', '(const uint32_t[]){2, 1, 0});', '(const uint32_t[]){1, 2, 0});'),
+    ('SPACE_BEHIND_ACTIVATION SPACE_BEHIND_POINTWISE MERGE_SPACES', 'rewrite/upsample/depth_space.c', 'po_node_string_is(n, "mode", "DCR", "DCR")', 'true'),
+    ('MERGE_SPACES', 'rewrite/upsample/depth_space.c', 'static const uint32_t order[5] = {0, 2, 1, 3, 4};',
      'static const uint32_t order[5] = {0, 1, 2, 3, 4};'),
-    ('postopt/upsample.c', 'meets[(phase * kk + at) * k + tap] = 1;', 'meets[(phase * kk + at) * k + k - 1 - tap] = 1;'),
-    ('postopt/upsample.c', 'y = po_add_crop(graph, id, wide, p.shift, end, &type);',
+    ('UPSAMPLED_PHASES', 'rewrite/upsample/upsample.c', 'meets[(phase * kk + at) * k + tap] = 1;', 'meets[(phase * kk + at) * k + k - 1 - tap] = 1;'),
+    ('UPSAMPLED_PHASES', 'rewrite/upsample/upsample.c', 'y = po_add_crop(graph, id, wide, p.shift, end, &type);',
      'y = po_add_crop(graph, id, wide, 0, end - p.shift, &type);'),
-    ('postopt/resized.c', 'return po_split_conv(graph, arena, &c, n, parts, channels);',
+    ('SPLIT_CONCAT', 'rewrite/upsample/resized.c', 'return po_split_conv(graph, arena, &c, n, parts, channels);',
      'return po_split_conv(graph, arena, &c, n, cat.in, channels);', 'joined maps of several sizes'),
-    ('postopt/resized.c', 'return po_resize_scales(g, n, RANK, scale) && one(scale[0]) && one(scale[CHANNEL_AXIS]);',
+    ('POINTWISE_FIRST', 'rewrite/upsample/resized.c', 'return po_resize_scales(g, n, RANK, scale) && one(scale[0]) && one(scale[CHANNEL_AXIS]);',
      'return true;', 'channels interpolated'),
-    ('postopt/interpolate.c', 'r = po_recipe_transpose(arena, r, (const uint32_t[]){1, 0});',
+    ('CUBIC', 'rewrite/upsample/interpolate.c', 'r = po_recipe_transpose(arena, r, (const uint32_t[]){1, 0});',
      'r = po_recipe_reshape(arena, r, 2, (const int64_t[]){op->dims[1], op->dims[0]});',
      'cubic interpolation'),
-    ('ops/sem/resize.c', '{{-4, 8, -5, 1}', '{{-4, 8, -5, 2}', 'cubic interpolation'),
-    ('postopt/channels.c', 'x = po_add_transpose(g, id, x, TOKENS, tokens_to_first, NULL);', '', 'tokens as maps'),
-    ('postopt/channels.c', 'x = e.kind == RESHAPED_TURNED ? reshaped(g, id, x, &e, channels) : x;\n        x = po_add_transpose(g, id, x, RANK, to_first, NULL);',
+    ('CUBIC', 'ops/sem/resize.c', '{{-4, 8, -5, 1}', '{{-4, 8, -5, 2}', 'cubic interpolation'),
+    ('CHANNELS', 'rewrite/conv/channels.c', 'x = po_add_transpose(g, id, x, TOKENS, tokens_to_first, NULL);', '', 'tokens as maps'),
+    ('CHANNELS', 'rewrite/conv/channels.c', 'x = e.kind == RESHAPED_TURNED ? reshaped(g, id, x, &e, channels) : x;\n        x = po_add_transpose(g, id, x, RANK, to_first, NULL);',
      'x = po_add_transpose(g, id, x, RANK, to_first, NULL);', 'tokens as maps, turned behind'),
-    ('mutate/derive_compose.c', 'k + 1 == n->n_in ? c.b : PO_NONE, &c);', 'c.b, &c);'),
-    ('mutate/derive_compose.c', 'memcmp(a->dilation, b->dilation, sizeof a->dilation) == 0 &&\n           memcmp(a->before, b->before, sizeof a->before) == 0 &&\n           memcmp(a->after, b->after, sizeof a->after) == 0;', 'true;', 'sums of convolutions of two'),
-    ('mutate/derive_upsample.c', '- low) * k + r] = 1;', '- low) * k + k - 1 - r] = 1;'),
-    ('mutate/derive_frames.c', 'po_value_id w = po_mk_slice(d, c->w, 2, k, 1, 1);',
+    ('OVER_CONCAT', 'rewrite/conv/sums.c', 'k + 1 == n->n_in ? c.b : PO_NONE, &c);', 'c.b, &c);'),
+    ('CONV_SUM', 'rewrite/conv/sums.c', 'memcmp(a->dilation, b->dilation, sizeof a->dilation) == 0 &&\n           memcmp(a->before, b->before, sizeof a->before) == 0 &&\n           memcmp(a->after, b->after, sizeof a->after) == 0;', 'true;', 'sums of convolutions of two'),
+    ('ANY_UPSAMPLING', 'rewrite/upsample/any_factors.c', '- low) * k + r] = 1;', '- low) * k + k - 1 - r] = 1;'),
+    ('FRAME_TAPS', 'rewrite/conv/frame_taps.c', 'po_value_id w = po_mk_slice(d, c->w, 2, k, 1, 1);',
      'po_value_id w = po_mk_slice(d, c->w, 2, taps - 1 - k, 1, 1);'),
-    ('mutate/derive_rows.c', 'po_mk_slice(d, p, 2, 0, left, 1) : p;',
+    ('INNER_ROWS', 'rewrite/bilinear/inner_rows.c', 'po_mk_slice(d, p, 2, 0, left, 1) : p;',
      'po_mk_slice(d, p, 2, t->step - left, left, 1) : p;'),
-    ('mutate/derive_products.c', 'po_mk_reshape(d, po_mk_slice(d, y, 0, k, 1, 1), p[k].ry, p[k].dy));',
+    ('PRODUCTS_BATCH', 'rewrite/products/products.c', 'po_mk_reshape(d, po_mk_slice(d, y, 0, k, 1, 1), p[k].ry, p[k].dy));',
      'po_mk_reshape(d, po_mk_slice(d, y, 0, 0, 1, 1), p[k].ry, p[k].dy));'),
-    ('postopt/split_outputs.c', 'po_recipe_slice(arena, all[i], 0, from[k], from[k + 1]));',
+    ('SPLIT_OUTPUTS', 'rewrite/conv/split_outputs.c', 'po_recipe_slice(arena, all[i], 0, from[k], from[k + 1]));',
      'po_recipe_slice(arena, all[i], 0, from[0], from[1]));'),
-    ('postopt/affine.c', 'const po_recipe *offset = po_recipe_mul(arena, p[2], scale);',
+    ('AFFINE_BACK AFFINE_AHEAD', 'rewrite/affine/affine.c', 'const po_recipe *offset = po_recipe_mul(arena, p[2], scale);',
      'const po_recipe *offset = p[2];'),
-    ('postopt/spelling.c', 'if (!stays && to[i].value < 2 && scale < 2)\n            return false;', '',
+    ('SPELL_RESIZE', 'rewrite/spelling/spelling.c', 'if (!stays && to[i].value < 2 && scale < 2)\n            return false;', '',
      'modes of Resize'),
-    ('postopt/spelling.c', 'if (!po_repeats(graph, n, 4, factor) ||\n        po_node', 'if (po_node', 'modes of Resize'),
-    ('postopt/split.c', 'from += channels[k];', 'from += channels[0];', 'joined maps of several sizes'),
-    ('ops/rewrite.c', 'if ((double)factor[i] != s)', 'if (factor[i] == 0)', 'scales that are not whole'),
-    ('postopt/differences.c', 'd < u->p - r ? -1 : 0', 'd < u->p - r ? 1 : 0'),
-    ('postopt/differences.c', 'signs % 2 ? -1 : 1', 'signs % 2 ? 1 : -1'),
-    ('postopt/differences.c', 'output == u->f - 1 - (product - 1 - u->p)', 'output == product - 1 - u->p'),
-    ('postopt/split.c', 'k + 1 == n ? conv->b : PO_NONE);', 'conv->b);'),
-    ('postopt/split.c', 'from += channels[k];', 'from = channels[1];'),
-    ('postopt/gate_weights.c', 'po_recipe_transpose(arena, columns, (const uint32_t[]){0, 2, 1});',
+    ('SPELL_RESIZE', 'rewrite/spelling/spelling.c', 'if (!po_repeats(graph, n, 4, factor) ||\n        po_node', 'if (po_node', 'modes of Resize'),
+    ('SPLIT_CONCAT', 'rewrite/upsample/split.c', 'from += channels[k];', 'from += channels[0];', 'joined maps of several sizes'),
+    ('FACTOR_UPSAMPLING SPELL_RESIZE', 'ops/rewrite.c', 'if ((double)factor[i] != s)', 'if (factor[i] == 0)', 'scales that are not whole'),
+    ('DIFFERENCES', 'rewrite/upsample/differences.c', 'd < u->p - r ? -1 : 0', 'd < u->p - r ? 1 : 0'),
+    ('DIFFERENCES', 'rewrite/upsample/differences.c', 'signs % 2 ? -1 : 1', 'signs % 2 ? 1 : -1'),
+    ('DIFFERENCES', 'rewrite/upsample/differences.c', 'output == u->f - 1 - (product - 1 - u->p)', 'output == product - 1 - u->p'),
+    ('SPLIT_CONCAT PART_CONCAT', 'rewrite/upsample/split.c', 'k + 1 == n ? conv->b : PO_NONE);', 'conv->b);'),
+    ('SPLIT_CONCAT PART_CONCAT', 'rewrite/upsample/split.c', 'from += channels[k];', 'from = channels[1];'),
+    ('GATE_BETWEEN GATE_BEFORE', 'rewrite/conv/gate_weights.c', 'po_recipe_transpose(arena, columns, (const uint32_t[]){0, 2, 1});',
      'po_recipe_transpose(arena, columns, (const uint32_t[]){0, 1, 2});'),
-    ('postopt/gate_weights.c', 'po_value_id s = po_add_reshape(graph, at, g->s, 2, (int64_t[]){c->in, 1});',
+    ('GATE_BETWEEN', 'rewrite/conv/gate_weights.c', 'po_value_id s = po_add_reshape(graph, at, g->s, 2, (int64_t[]){c->in, 1});',
      'po_value_id s = po_add_reshape(graph, at, g->s, 2, (int64_t[]){1, c->in});', 'gates between'),
-    ('postopt/embedding.c', 'const po_recipe *parts[] = {none, rows, rows, none};',
+    ('TABLE_ROWS', 'rewrite/products/embedding.c', 'const po_recipe *parts[] = {none, rows, rows, none};',
      'const po_recipe *parts[] = {rows, none, none, rows};'),
-    ('postopt/embedding.c', 'add_clip(g, id, indices, -depth - 1, depth)', 'add_clip(g, id, indices, -depth, depth)'),
-    ('postopt/embedding.c', 'if (first && (rows->in[1] != first->in[1] ||',
+    ('TABLE_ROWS', 'rewrite/products/embedding.c', 'add_clip(g, id, indices, -depth - 1, depth)', 'add_clip(g, id, indices, -depth, depth)'),
+    ('TABLE_ROWS', 'rewrite/products/embedding.c', 'if (first && (rows->in[1] != first->in[1] ||',
      'if (first && (false ||', 'rows of two tables'),
-    ('postopt/frames.c', 'mean[t] = 1.0 / (double)d[2];', 'mean[t] = 1.0;'),
-    ('postopt/planes.c', 'wide[4 + to] = po_tensor_int(t, RANK + i);', 'wide[4 + to] = po_tensor_int(t, i);'),
-    ('postopt/planes.c', 'widen(r, made, "dilations", 1, 1);', '', 'planes'),
-    ('postopt/planes.c', 'r->twin[n->in[0]], (const int64_t[]){0, 2, 3, 1});',
+    ('FRAMES_MEAN', 'rewrite/bilinear/frames.c', 'mean[t] = 1.0 / (double)d[2];', 'mean[t] = 1.0;'),
+    ('PLANES_PAD', 'rewrite/layout/planes.c', 'wide[4 + to] = po_tensor_int(t, RANK + i);', 'wide[4 + to] = po_tensor_int(t, i);'),
+    ('PLANES', 'rewrite/layout/planes.c', 'widen(r, made, "dilations", 1, 1);', '', 'planes'),
+    ('PLANES_TURN', 'rewrite/layout/planes.c', 'r->twin[n->in[0]], (const int64_t[]){0, 2, 3, 1});',
      'r->twin[n->in[0]], (const int64_t[]){0, 1, 2, 3});'),
-    ('postopt/rows.c', 'if (row < 0 || row >= r->h)', 'if (row < 1 || row >= r->h)',
+    ('ROWS', 'rewrite/bilinear/rows.c', 'if (row < 0 || row >= r->h)', 'if (row < 1 || row >= r->h)',
      'rows'),
-    ('postopt/rows.c', 'int64_t before = r->alg.one * c->out,', 'int64_t before = 0,', 'rows'),
-    ('postopt/phases.c', 'r->x.count ? r->x.part[p] : x', 'r->x.count ? r->x.part[0] : x', 'phases of phases'),
-    ('postopt/spread_gates.c', '{1, 1, (double)d[2].value, (double)d[3].value}',
+    ('ROWS', 'rewrite/bilinear/rows.c', 'int64_t before = r->alg.one * c->out,', 'int64_t before = 0,', 'rows'),
+    ('PHASES', 'rewrite/bilinear/phases.c', 'r->x.count ? r->x.part[p] : x', 'r->x.count ? r->x.part[0] : x', 'phases of phases'),
+    ('SPREAD_GATE', 'rewrite/spelling/spread_gates.c', '{1, 1, (double)d[2].value, (double)d[3].value}',
      '{1, 1, (double)d[3].value, (double)d[2].value}', 'gates spread'),
     # opsets
-    ('simplify/opset.c', 'leave_first_ir(g, model);', 'model->ir_version = 4;', 'initialisers among'),
+    ('', 'simplify/opset.c', 'leave_first_ir(g, model);', 'model->ir_version = 4;', 'initialisers among'),
     # mutants and their corrections
-    ('mutate/derive_stride.c', 'before[2 + i] = c.before[i] % s;', 'before[2 + i] = 0;'),
-    ('mutate/derive_stride.c', 'perm[2 + n + i] = (int)(2 + 2 * i);', 'perm[2 + n + i] = (int)(2 + 2 * (n - 1 - i));'),
-    ('mutate/derive_phases.c', 'p.lead = c->before[i] % p.d;', 'p.lead = 0;'),
-    ('mutate/derive_taps.c', 'at[i] * c.dilation[i], c.to[i], c.stride[i]);',
+    ('STRIDE', 'rewrite/conv/stride.c', 'before[2 + i] = c.before[i] % s;', 'before[2 + i] = 0;'),
+    ('STRIDE', 'rewrite/conv/stride.c', 'perm[2 + n + i] = (int)(2 + 2 * i);', 'perm[2 + n + i] = (int)(2 + 2 * (n - 1 - i));'),
+    ('DILATION', 'rewrite/conv/dilation.c', 'p.lead = c->before[i] % p.d;', 'p.lead = 0;'),
+    ('TAPS KERNEL_BLOCKS', 'rewrite/conv/taps.c', 'at[i] * c.dilation[i], c.to[i], c.stride[i]);',
      'at[i], c.to[i], c.stride[i]);'),
-    ('mutate/derive_taps.c', 'w = po_mk_transpose(d, w, (int[]){2, 0, 1});',
+    ('TAPS', 'rewrite/conv/taps.c', 'w = po_mk_transpose(d, w, (int[]){2, 0, 1});',
      'w = po_mk_transpose(d, w, (int[]){0, 2, 1});'),
-    ('mutate/derive_transposed.c',
+    ('SUBPIXEL SELECTIVE_ADD', 'rewrite/conv/transposed.c',
      'before[2 + i] = -c->before[i];\n        after[2 + i] = c->to[i] + c->before[i] - dims[2 + i];',
      'before[2 + i] = -c->after[i];\n        after[2 + i] = c->to[i] + c->after[i] - dims[2 + i];',
      'transposed convolutions'),
-    ('mutate/derive_transposed.c', 'for (uint32_t i = 0; turned && i < c->n; i++)',
+    ('SUBPIXEL', 'rewrite/conv/transposed.c', 'for (uint32_t i = 0; turned && i < c->n; i++)',
      'for (uint32_t i = 0; turned && i + 1 < c->n; i++)', 'transposed convolutions'),
-    ('mutate/derive_transposed.c', 'before[2 + i] = at[i];',
+    ('SELECTIVE_ADD', 'rewrite/conv/transposed.c', 'before[2 + i] = at[i];',
      'before[2 + i] = taps[i] - 1 - at[i];\n            at[i] = taps[i] - 1 - at[i];', 'transposed convolutions'),
-    ('mutate/derive_batch.c', 'int64_t gap = open ? 0 : po_larger(po_larger(c->before[i], reach), 0);',
+    ('BATCH_TO_MAP', 'rewrite/conv/batch.c', 'int64_t gap = open ? 0 : po_larger(po_larger(c->before[i], reach), 0);',
      'int64_t gap = open ? 0 : po_larger(po_larger(c->before[i], reach) - 1, 0);', 'convolutions of batches'),
-    ('mutate/derive_pool.c', 'bool even = counts_pads || !po_conv_padded(&c);',
+    ('POOL_AS_CONV', 'rewrite/conv/pool.c', 'bool even = counts_pads || !po_conv_padded(&c);',
      'bool even = true;', 'pools with padding'),
-    ('mutate/derive_pool.c', 'po_mk_scalar(d, (double)po_conv_taps(&p))',
+    ('POOL_INTO_CONV', 'rewrite/conv/pool.c', 'po_mk_scalar(d, (double)po_conv_taps(&p))',
      'po_mk_scalar(d, (double)po_conv_taps(&c))', 'pools of convolutions'),
-    ('mutate/derive_groups.c', 'po_mk_split(d, c.b, 0, (uint32_t)parts, outs, b);',
+    ('GROUP_SPLIT', 'rewrite/conv/groups.c', 'po_mk_split(d, c.b, 0, (uint32_t)parts, outs, b);',
      'for (int64_t k = 0; k < parts; k++)\n                b[k] = po_mk_slice(d, c.b, 0, 0, outs[k], 1);',
      'grouped convolutions'),
 ]
 
 
 def planted_text(row):
-    path = os.path.join(ROOT, 'src', row[0])
+    path = os.path.join(ROOT, 'src', row[1])
     with open(path, encoding='utf-8') as f:
         text = f.read()
-    if text.count(row[1]) != 1:
-        sys.exit(f'{row[0]}: "{row[1]}" is there {text.count(row[1])} times: the table is out of date')
-    return text.replace(row[1], row[2])
+    if text.count(row[2]) != 1:
+        sys.exit(f'{row[1]}: "{row[2]}" is there {text.count(row[2])} times: the table is out of date')
+    return text.replace(row[2], row[3])
 
 
 def compile_command(build, source):
@@ -221,7 +222,7 @@ def link_command(build, rules):
 
 def plant(args, row, folder):
     """What the test says of it."""
-    source = os.path.join(ROOT, 'src', row[0])
+    source = os.path.join(ROOT, 'src', row[1])
     text = planted_text(row)
     directory, command = compile_command(args.build, source)
     bad, out = os.path.join(folder, 'planted.c'), os.path.join(folder, 'planted.o')
@@ -241,9 +242,9 @@ def plant(args, row, folder):
     link.insert(at, out)
     subprocess.run(link, cwd=args.build, check=True)
     try:
-        rounds = args.rounds * (MORE_ROUNDS if len(row) > 3 else 1)  # few graphs each
+        rounds = args.rounds * (MORE_ROUNDS if len(row) > 4 else 1)  # few graphs each
         p = subprocess.run([program, '--stop', '--count', str(rounds)] +
-                           (['--only', row[3]] if len(row) > 3 else []),
+                           (['--only', row[4]] if len(row) > 4 else []),
                            capture_output=True, text=True, errors='replace', timeout=300)
     except subprocess.TimeoutExpired:
         return None, 'still running'
@@ -262,7 +263,7 @@ def main():
     parser.add_argument('--rounds', type=int, default=6)
     parser.add_argument('--only', default='')
     args = parser.parse_args()
-    rows = [r for r in PLANTED if args.only in r[0]]
+    rows = [r for r in PLANTED if args.only in r[1] or args.only in r[0].split()]
     if len(PLANTED) < LEAST_ROWS:
         sys.exit(f'{len(PLANTED)} rows, at least {LEAST_ROWS} expected')
     for row in PLANTED:
@@ -275,8 +276,8 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             caught, how = plant(args, row, folder)
         missed += not caught
-        what = ' '.join((row[2] or 'nothing for ' + row[1]).split())[:60]
-        print(f'{"caught" if caught else "MISSED"}  {row[0]}: {what}\n        {how}', flush=True)
+        what = ' '.join((row[3] or 'nothing for ' + row[2]).split())[:60]
+        print(f'{"caught" if caught else "MISSED"}  {row[1]}: {what}\n        {how}', flush=True)
     print(f'{len(rows)} of {len(PLANTED)} planted bugs, from {first}: {missed} missed')
     sys.exit(1 if missed else 0)
 

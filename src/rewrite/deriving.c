@@ -1,0 +1,64 @@
+/* How mutants begin and end: cloned, swept, their types inferred, dropped where the outputs' types
+ * differ. */
+#include "rewrite/deriving.h"
+
+void po_derive_begin(po_deriving *d, po_node_id place) {
+    d->g = po_graph_clone(d->ctx, d->from);
+    d->place = place;
+    d->dropped = false;
+}
+
+static bool same_dims(const po_type *a, const po_type *b) {
+    if (a->dtype != b->dtype || !po_type_static(a) || !po_type_static(b) || a->rank != b->rank)
+        return false;
+    for (uint32_t i = 0; i < a->rank; i++)
+        if (a->dims[i].value != b->dims[i].value)
+            return false;
+    return true;
+}
+
+void po_derive_replace(po_deriving *d, po_value_id old, po_value_id y) {
+    if (y == old || !same_dims(&d->from->values[old].type, &d->g->values[y].type))
+        d->dropped = true;
+    else
+        po_substitute(d->g, old, y);
+}
+
+/* Outputs of the types that the subprogram's have, after inference of the clone alone. */
+static bool fits(po_deriving *d) {
+    po_graph *g = d->g;
+    if (g->n_outputs != d->from->n_outputs || g->n_inputs != d->from->n_inputs)
+        return false;
+    if (po_infer_graph(d->ctx, g, false) != PO_OK) {
+        po_ctx_clear(d->ctx);
+        return false;
+    }
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        if (!same_dims(&g->values[g->outputs[i]].type, &d->from->values[d->from->outputs[i]].type))
+            return false;
+    return true;
+}
+
+po_status po_derive_end(po_deriving *d, const char *detail) {
+    po_graph *g = d->g;
+    d->g = NULL;
+    if (!d->dropped) {
+        po_graph_sweep(g);
+        d->g = g;
+        d->dropped = !fits(d);
+        d->g = NULL;
+    }
+    if (d->dropped) {
+        po_graph_free(g);
+        return po_ctx_poll(d->ctx);
+    }
+    const char *name = detail ? po_arena_printf(d->arena, "%s: %s", d->name, detail) : d->name;
+    if (po_mutants_add(d->mutants, name, g))
+        (*d->derived)++;
+    return po_ctx_poll(d->ctx);
+}
+
+po_status po_derive_done(po_deriving *d, po_value_id y, const char *detail) {
+    po_derive_replace(d, d->from->nodes[d->place].out[0], y);
+    return po_derive_end(d, detail);
+}

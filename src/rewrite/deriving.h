@@ -1,0 +1,117 @@
+/* What directed derivations are written with. A derivation looks at one node of a subprogram and
+ * proposes mutants: clones of the subprogram in which other nodes make the node's output. It states
+ * its side conditions in its own words, yet nothing trusts it: mutants are checked like any others.
+ *
+ * Inside this folder. The po_mk_ helpers add a node to the mutant under construction and know the
+ * static shape of what they make; where an operator would change nothing they return its input.
+ * They work on weights as on activations: nodes that read only weights run once, when the model is
+ * written. Tables are exact in f32 wherever a derivation can have it so. */
+#ifndef PO_REWRITE_DERIVING_H
+#define PO_REWRITE_DERIVING_H
+
+#include "ir/subprogram.h"
+#include "ops/conv_view.h"
+#include "rewrite/laws.h"
+
+enum { PO_MOST_DIMS = 12 };
+
+struct po_deriving {
+    po_ctx *ctx;
+    po_arena *arena; /* scratch */
+    const po_subprogram *sub;
+    const po_graph *from; /* sub's graph */
+    const bool *weight;   /* by value: made from weights and constants alone */
+    po_mutants *mutants;
+    uint64_t *derived; /* counts them */
+    const char *name;
+    po_graph *g; /* under construction; values and nodes of `from` keep their numbers */
+    po_node_id place;
+    bool dropped; /* a helper could not do what was asked at this opset: the mutant goes */
+};
+
+/* Starts a mutant: a clone of the subprogram to be changed beside the node. */
+void po_derive_begin(po_deriving *d, po_node_id place);
+/* y makes what `old` (of the subprogram) was; types of the same shape or the mutant is dropped. */
+void po_derive_replace(po_deriving *d, po_value_id old, po_value_id y);
+/* Sweeps, infers, and adds the mutant under the derivation's name and `detail` (may be NULL). */
+po_status po_derive_end(po_deriving *d, const char *detail);
+/* The three in one: `y` for the first output of the node that was begun at. */
+po_status po_derive_done(po_deriving *d, po_value_id y, const char *detail);
+
+/* Convolutions and transposed ones with every size known, of inputs that may be rearranged. */
+bool po_read_conv(const po_graph *g, po_node_id id, po_conv *conv);
+bool po_read_conv_transpose(const po_graph *g, po_node_id id, po_conv *conv);
+
+/* Rank and dims of a static value; 0 rank counts. False where it is not static or too deep. */
+bool po_dims_of(const po_graph *g, po_value_id v, uint32_t *rank, int64_t dims[PO_MOST_DIMS]);
+
+po_value_id po_mk_table(po_deriving *d, uint32_t rank, const int64_t *dims, const double *values);
+po_value_id po_mk_zeros(po_deriving *d, uint32_t rank, const int64_t *dims);
+po_value_id po_mk_scalar(po_deriving *d, double value);
+po_value_id po_mk_reshape(po_deriving *d, po_value_id x, uint32_t rank, const int64_t *dims);
+po_value_id po_mk_transpose(po_deriving *d, po_value_id x, const int *perm);
+/* Zeros before and after along one axis. Negative amounts crop. */
+po_value_id po_mk_pad(po_deriving *d, po_value_id x, uint32_t axis, int64_t before, int64_t after);
+/* The same along several axes, with one node. */
+po_value_id po_mk_pads(po_deriving *d, po_value_id x, const int64_t *before, const int64_t *after);
+/* count elements from begin on, every step-th; a step of -1 runs backwards from begin. */
+po_value_id po_mk_slice(po_deriving *d, po_value_id x, uint32_t axis, int64_t begin, int64_t count,
+                        int64_t step);
+po_value_id po_mk_concat(po_deriving *d, uint32_t axis, uint32_t n, const po_value_id *in);
+/* Consecutive parts along the axis. */
+void po_mk_split(po_deriving *d, po_value_id x, uint32_t axis, uint32_t n, const int64_t *parts,
+                 po_value_id *out);
+po_value_id po_mk_matmul(po_deriving *d, po_value_id a, po_value_id b);
+/* Add, Sub, Mul, Div with broadcasting. */
+po_value_id po_mk_binary(po_deriving *d, po_op_id op, po_value_id a, po_value_id b);
+po_value_id po_mk_sum(po_deriving *d, uint32_t n, const po_value_id *in);
+/* A convolution of x by w, everything else from `like` (its n, group, kernel, stride, dilation,
+ * before, after); b may be PO_NONE. */
+po_value_id po_mk_conv(po_deriving *d, po_value_id x, po_value_id w, po_value_id b,
+                       const po_conv *like);
+/* A bias [out] shaped to be added to a map of so many axes. */
+po_value_id po_mk_bias_on(po_deriving *d, po_value_id b, uint32_t map_axes);
+
+static inline int64_t po_up_to(int64_t n, int64_t multiple) {
+    return (n + multiple - 1) / multiple * multiple;
+}
+static inline int64_t po_larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+/* derive_*.c */
+po_status po_derive_phases(po_deriving *d, po_node_id id);
+po_status po_derive_rank(po_deriving *d, po_node_id id);
+po_status po_derive_fewer_axes(po_deriving *d, po_node_id id);
+po_status po_derive_parallel(po_deriving *d, po_node_id id);
+po_status po_derive_taps(po_deriving *d, po_node_id id);
+po_status po_derive_blocks(po_deriving *d, po_node_id id);
+po_status po_derive_stride(po_deriving *d, po_node_id id);
+po_status po_derive_batch_merge(po_deriving *d, po_node_id id);
+po_status po_derive_batch_split(po_deriving *d, po_node_id id);
+po_status po_derive_point(po_deriving *d, po_node_id id);
+po_status po_derive_as_conv(po_deriving *d, po_node_id id);
+po_status po_derive_subpixel(po_deriving *d, po_node_id id);
+po_status po_derive_selective(po_deriving *d, po_node_id id);
+po_status po_derive_bilinear(po_deriving *d, po_node_id id);
+po_status po_derive_rows(po_deriving *d, po_node_id id);
+po_status po_derive_frames(po_deriving *d, po_node_id id);
+po_status po_derive_group_merge(po_deriving *d, po_node_id id);
+po_status po_derive_group_split(po_deriving *d, po_node_id id);
+po_status po_derive_group_join(po_deriving *d, po_node_id id);
+po_status po_derive_pool(po_deriving *d, po_node_id id);
+po_status po_derive_pool_into_conv(po_deriving *d, po_node_id id);
+po_status po_derive_upsample(po_deriving *d, po_node_id id);
+po_status po_derive_products_side(po_deriving *d, po_node_id id);
+po_status po_derive_products_batch(po_deriving *d, po_node_id id);
+po_status po_derive_bracket(po_deriving *d, po_node_id id);
+po_status po_derive_factor_sum(po_deriving *d, po_node_id id);
+po_status po_derive_common_weight(po_deriving *d, po_node_id id);
+po_status po_derive_gated_sum(po_deriving *d, po_node_id id);
+po_status po_derive_strassen(po_deriving *d, po_node_id id);
+po_status po_derive_compose(po_deriving *d, po_node_id id);
+po_status po_derive_over_concat(po_deriving *d, po_node_id id);
+po_status po_derive_over_add(po_deriving *d, po_node_id id);
+po_status po_derive_conv_sum(po_deriving *d, po_node_id id);
+
+#endif
