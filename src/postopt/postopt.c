@@ -6,31 +6,38 @@
  * apart there yet. Activations and norms then: affine folding would take their constants away. Then
  * hard-swish: its scale joins the affine chain behind it. Algebra last: it looks for convolutions
  * that read one another, which folding leaves. */
-static const struct {
-    po_pass_fn fn;
-    uint32_t algebra; /* the family that it belongs to; 0: none */
-} passes[] = {{po_drop_tiny, 0},
-              {po_take_rows, PO_ALGEBRA_COMPOSE},
-              {po_find_norms, 0},
-              {po_find_activations, 0},
-              {po_write_gates, 0},
-              {po_convolve_channels, PO_ALGEBRA_CHANNELS},
-              {po_fold_affine, 0},
-              {po_compose_linear, PO_ALGEBRA_COMPOSE},
-              {po_move_depth_to_space, PO_ALGEBRA_DEPTH_SPACE},
-              {po_use_differences, PO_ALGEBRA_DIFFERENCES},
-              {po_unfold_upsampling, PO_ALGEBRA_UPSAMPLE},
-              {po_interpolate, PO_ALGEBRA_UPSAMPLE},
-              {po_fold_gates, PO_ALGEBRA_GATES},
-              {po_use_frames, PO_ALGEBRA_FRAMES},
-              {po_split_outputs, PO_ALGEBRA_SPLITS},
-              {po_use_planes, PO_ALGEBRA_PLANES},
-              {po_cancel_moves, 0}},
-  /* Once, when nothing fires any more: what depends on the channels that are left. */
-    late[] = {{po_pad_channels, PO_ALGEBRA_BLOCKS},
-              {po_spread_gates, 0},
-              {po_use_phases, PO_ALGEBRA_PHASES},
-              {po_use_rows, PO_ALGEBRA_ROWS}};
+static const po_law_group passes[] = {
+    {PO_LAW_TINY, PO_LAW_TINY, 0},
+    {PO_LAW_TABLE_ROWS, PO_LAW_TABLE_FUNCTION, PO_ALGEBRA_COMPOSE},
+    {PO_LAW_NORM, PO_LAW_NORM_GROUP, 0},
+    {PO_LAW_GELU_ERF, PO_LAW_PRELU, 0},
+    {PO_LAW_CLIPPED_LINE, PO_LAW_HARD_SWISH_GATE, 0},
+    {PO_LAW_CHANNELS, PO_LAW_CHANNELS, PO_ALGEBRA_CHANNELS},
+    {PO_LAW_AFFINE_NOTHING, PO_LAW_AFFINE_SHORT, 0},
+    {PO_LAW_GATED_RESIDUAL, PO_LAW_COMPOSE_CONVS, PO_ALGEBRA_COMPOSE},
+    {PO_LAW_TRANSPOSED_CONV, PO_LAW_MERGE_SPACES, PO_ALGEBRA_DEPTH_SPACE},
+    {PO_LAW_PART_SUM, PO_LAW_DIFFERENCES, PO_ALGEBRA_DIFFERENCES},
+    {PO_LAW_FACTOR_UPSAMPLING, PO_LAW_UPSAMPLED_PHASES, PO_ALGEBRA_UPSAMPLE},
+    {PO_LAW_CUBIC, PO_LAW_CUBIC, PO_ALGEBRA_UPSAMPLE},
+    {PO_LAW_GATED_SUM, PO_LAW_GATE_BEFORE, PO_ALGEBRA_GATES},
+    {PO_LAW_FRAMES, PO_LAW_FRAMES_MEAN, PO_ALGEBRA_FRAMES},
+    {PO_LAW_SPLIT_OUTPUTS, PO_LAW_SPLIT_OUTPUTS, PO_ALGEBRA_SPLITS},
+    {PO_LAW_PLANES, PO_LAW_PLANES_CHANNELS, PO_ALGEBRA_PLANES},
+    {PO_LAW_SHORTEN_MOVES, PO_LAW_PULL_MOVES, 0},
+};
+/* Once, when nothing fires any more: what depends on the channels that are left. */
+static const po_law_group late[] = {
+    {PO_LAW_BLOCKS, PO_LAW_BLOCKS, PO_ALGEBRA_BLOCKS},
+    {PO_LAW_SPREAD_GATE, PO_LAW_SPREAD_GATE, 0},
+    {PO_LAW_PHASES, PO_LAW_PHASES, PO_ALGEBRA_PHASES},
+    {PO_LAW_ROWS, PO_LAW_ROWS_CONCAT, PO_ALGEBRA_ROWS},
+};
+/* Last: operators as they are written. */
+static const po_law_group spelt[] = {
+    {PO_LAW_WRITE_GELU, PO_LAW_WRITE_NORM, 0},
+    {PO_LAW_SPLIT_MOVES, PO_LAW_SUMS, 0},
+    {PO_LAW_MASKS, PO_LAW_MASKS, 0},
+};
 
 enum { MOST_ROUNDS = 16 };
 
@@ -57,44 +64,47 @@ po_postopt_options po_postopt_plain(uint32_t algebra) {
     return options;
 }
 
+/* What is left over must not count as a reader in the next pass: it is swept. */
+static po_status apply(po_graph *g, const po_law_group *group, po_rewriting *state) {
+    uint32_t fired = po_law_total(state->counts);
+    bool cubic = group->first == PO_LAW_CUBIC && state->options->cubic;
+    if (group->family && !(state->options->algebra & group->family) && !cubic)
+        return PO_OK;
+    PO_TRY(po_ctx_poll(state->ctx));
+    PO_TRY(po_laws_apply(state->ctx, g, group, state));
+    if (po_law_total(state->counts) != fired) {
+        po_graph_sweep(g);
+        state->counts->used |= group->family;
+    }
+    return PO_OK;
+}
+
 po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *options,
                      po_graph **out, po_postopt_counts *counts) {
-    po_postopt_counts own = {0};
+    po_law_counts own = {0};
     po_graph *g = po_graph_clone(ctx, in);
+    po_rewriting state = {.ctx = ctx, .options = options, .counts = &own};
     for (int round = 0; round < MOST_ROUNDS; round++) {
         uint32_t before = po_law_total(&own);
-        po_rewriting state = {.options = options, .counts = &own, .scratch = po_arena_create(ctx)};
+        state.scratch = po_arena_create(ctx);
         PO_TRY(po_ctx_poll(ctx));
         PO_TRY(po_infer_graph(ctx, g, true));
-        for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
-            uint32_t fired = po_law_total(&own);
-            PO_TRY(po_ctx_poll(ctx));
-            PO_TRY(po_pass_walk(ctx, g, passes[i].fn, &state));
-            /* What is left over must not count as a reader in the next pass. */
-            if (po_law_total(&own) != fired) {
-                po_graph_sweep(g);
-                own.used |= passes[i].algebra;
-            }
-        }
+        for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
+            PO_TRY(apply(g, &passes[i], &state));
         po_arena_free(state.scratch);
         if (po_law_total(&own) == before)
             break;
     }
-    po_rewriting last = {.options = options, .counts = &own, .scratch = po_arena_create(ctx)};
+    state.scratch = po_arena_create(ctx);
     PO_TRY(po_infer_graph(ctx, g, true));
     for (size_t i = 0; i < sizeof late / sizeof *late; i++) {
-        uint32_t fired = po_law_total(&own);
-        PO_TRY(po_ctx_poll(ctx));
-        PO_TRY(po_pass_walk(ctx, g, late[i].fn, &last));
-        if (po_law_total(&own) != fired)
-            own.used |= late[i].algebra;
+        PO_TRY(apply(g, &late[i], &state));
         po_graph_sweep(g);
         PO_TRY(po_infer_graph(ctx, g, true));
     }
-    PO_TRY(po_pass_walk(ctx, g, po_write_forms, &last));
-    PO_TRY(po_pass_walk(ctx, g, po_spell, &last));
-    PO_TRY(po_pass_walk(ctx, g, po_raise_masked, &last));
-    po_arena_free(last.scratch);
+    for (size_t i = 0; i < sizeof spelt / sizeof *spelt; i++)
+        PO_TRY(po_laws_apply(ctx, g, &spelt[i], &state));
+    po_arena_free(state.scratch);
     po_graph_sweep(g);
     if (counts)
         *counts = own;

@@ -20,6 +20,8 @@ typedef struct po_law_counts {
 typedef struct po_rewriting po_rewriting; /* passes.h */
 typedef struct po_deriving po_deriving;   /* deriving.h */
 
+/* In place, at one node: true where it was rewritten. */
+typedef bool (*po_law_fn)(po_rewriting *r, po_graph *graph, po_node_id node);
 /* In place, everywhere in the graph. */
 typedef po_status (*po_pass_fn)(po_ctx *ctx, po_graph *graph, po_rewriting *state);
 /* As mutants: tries one node, adds any number of clones. */
@@ -53,15 +55,23 @@ typedef struct po_law {
     unsigned helps; /* po_law_helps bits */
     po_law_proof proof;
     po_law_stage stage;
-    po_pass_fn pass; /* the walk that finds it, others beside it; NULL: a mutant, or the sweep */
-    po_derivation_fn derive; /* NULL: in place */
+    /* One of these at most (the sweep has none). */
+    po_law_fn at;
+    po_pass_fn pass; /* the walk that finds it, others beside it */
+    po_derivation_fn derive;
 } po_law;
 
 extern const po_law po_laws[PO_LAWS];
 
 const char *po_law_name(po_law_id law);
-/* Calls the pass on the graph and on every body in it. */
-po_status po_pass_walk(po_ctx *ctx, po_graph *graph, po_pass_fn pass, po_rewriting *state);
+/* Laws that stand side by side in the table, on the graph and on every body in it: their pass, or
+ * at each node the first that fires. */
+typedef struct po_law_group {
+    po_law_id first, last;
+    uint32_t family; /* po_algebra bit that it belongs to; 0: none */
+} po_law_group;
+po_status po_laws_apply(po_ctx *ctx, po_graph *graph, const po_law_group *group,
+                        po_rewriting *state);
 /* All that fired. */
 uint32_t po_law_total(const po_law_counts *counts);
 

@@ -4,9 +4,13 @@
 
 /* Identities come after folding, which makes the constants that they look for; duplicates before
  * layouts, so that equal chains are composed once. */
-static const po_pass_fn passes[] = {
-    po_fold_constants,   po_take_branches,   po_drop_identities,
-    po_merge_duplicates, po_compose_layouts, po_state_pads,
+static const po_law_group passes[] = {
+    {PO_LAW_FOLD_NODE, PO_LAW_KNOWN_SHAPE, 0},
+    {PO_LAW_TAKE_BRANCH, PO_LAW_TAKE_BRANCH, 0},
+    {PO_LAW_DROP_IDENTITY, PO_LAW_DROP_SINGLE, 0},
+    {PO_LAW_MERGE_CONSTANTS, PO_LAW_MERGE_NODES, 0},
+    {PO_LAW_COMPOSE_TRANSPOSES, PO_LAW_CANCEL_RESHAPES, 0},
+    {PO_LAW_STATE_PADS, PO_LAW_STATE_PADS, 0},
 };
 
 /* Rounds are few in practice: each makes work for the next only where a fold reveals a shape. */
@@ -28,7 +32,7 @@ po_status po_simplify(po_ctx *ctx, const po_graph *in, const po_simplify_options
         PO_TRY(po_infer_graph(ctx, g, true));
         for (size_t i = 0; i < sizeof passes / sizeof *passes; i++) {
             PO_TRY(po_ctx_poll(ctx));
-            PO_TRY(po_pass_walk(ctx, g, passes[i], &state));
+            PO_TRY(po_laws_apply(ctx, g, &passes[i], &state));
         }
         own.fired[PO_LAW_SWEEP] += po_graph_sweep(g);
         po_arena_free(state.scratch);

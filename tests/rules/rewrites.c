@@ -13,15 +13,15 @@
 
 static const struct {
     const char *name;
-    po_pass_fn fn; /* NULL: all of them */
+    po_law_group laws; /* first PO_LAWS: all of them */
 } simplify_passes[] = {
-    {"simplify", NULL},
-    {"simplify: constants", po_fold_constants},
-    {"simplify: branches", po_take_branches},
-    {"simplify: identities", po_drop_identities},
-    {"simplify: padding", po_state_pads},
-    {"simplify: duplicates", po_merge_duplicates},
-    {"simplify: layouts", po_compose_layouts},
+    {"simplify", {PO_LAWS, PO_LAWS, 0}},
+    {"simplify: constants", {PO_LAW_FOLD_NODE, PO_LAW_KNOWN_SHAPE, 0}},
+    {"simplify: branches", {PO_LAW_TAKE_BRANCH, PO_LAW_TAKE_BRANCH, 0}},
+    {"simplify: identities", {PO_LAW_DROP_IDENTITY, PO_LAW_DROP_SINGLE, 0}},
+    {"simplify: padding", {PO_LAW_STATE_PADS, PO_LAW_STATE_PADS, 0}},
+    {"simplify: duplicates", {PO_LAW_MERGE_CONSTANTS, PO_LAW_MERGE_NODES, 0}},
+    {"simplify: layouts", {PO_LAW_COMPOSE_TRANSPOSES, PO_LAW_CANCEL_RESHAPES, 0}},
 };
 
 static po_postopt_options bare(void) {
@@ -166,14 +166,15 @@ static void try_simplify(const subject *s, original *o, size_t which) {
     po_law_counts counts = {0};
     po_graph *out = NULL;
     po_status status;
-    po_pass_fn fn = simplify_passes[which].fn;
-    if (fn) {
+    const po_law_group *laws = &simplify_passes[which].laws;
+    if (laws->first < PO_LAWS) {
         po_arena *scratch = po_arena_create(s->ctx);
-        po_rewriting state = {.counts = &counts, .scratch = scratch, .growth = options.growth};
+        po_rewriting state = {
+            .ctx = s->ctx, .counts = &counts, .scratch = scratch, .growth = options.growth};
         out = po_graph_clone(s->ctx, s->graph);
         status = po_infer_graph(s->ctx, out, true);
         if (status == PO_OK)
-            status = po_pass_walk(s->ctx, out, fn, &state);
+            status = po_laws_apply(s->ctx, out, laws, &state);
         po_graph_sweep(out);
         po_arena_free(scratch);
     } else {

@@ -255,8 +255,7 @@ static bool worth_turning(const po_graph *graph, po_arena *arena) {
 
 po_status po_use_frames(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
     (void)ctx;
-    if (!(state->options->algebra & PO_ALGEBRA_FRAMES) || po_model_opset(graph->model, "") < 7 ||
-        !worth_turning(graph, state->scratch))
+    if (po_model_opset(graph->model, "") < 7 || !worth_turning(graph, state->scratch))
         return PO_OK;
     po_relayout f = {.enter = to_frames, .leave = turn};
     po_relayout_start(&f, graph, state->scratch, RANK);

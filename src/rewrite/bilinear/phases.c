@@ -477,7 +477,7 @@ static bool convert_elementwise(phases *f, po_node_id id) {
 po_status po_use_phases(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
     (void)ctx;
     /* Slice takes its bounds as inputs since 10. */
-    if (!(state->options->algebra & PO_ALGEBRA_PHASES) || po_model_opset(graph->model, "") < 10)
+    if (po_model_opset(graph->model, "") < 10)
         return PO_OK;
     phases f = {.graph = graph, .arena = state->scratch, .n = graph->n_values};
     f.of = PO_NEW_N(f.arena, phased, f.n);

@@ -338,7 +338,7 @@ po_status po_use_rows(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
     (void)ctx;
     rows_conv r;
     bool any = false;
-    if (!(state->options->algebra & PO_ALGEBRA_ROWS) || po_model_opset(graph->model, "") < 7)
+    if (po_model_opset(graph->model, "") < 7)
         return PO_OK;
     for (po_node_id i = 0; i < graph->n_nodes && !any; i++)
         any = !graph->nodes[i].removed && graph->nodes[i].op == PO_OP_Conv &&

@@ -241,7 +241,7 @@ static void widen(classes *c, po_value_id v, int64_t more) {
 
 po_status po_pad_channels(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
     (void)ctx;
-    if (!(state->options->algebra & PO_ALGEBRA_BLOCKS) || po_model_opset(graph->model, "") < 10)
+    if (po_model_opset(graph->model, "") < 10)
         return PO_OK;
     classes c = {.graph = graph, .arena = state->scratch};
     uint32_t n_values = graph->n_values, n_pads = 0;

@@ -169,10 +169,11 @@ static po_value_id reshaped(po_graph *g, po_node_id at, po_value_id x, const end
                      &unknown);
 }
 
-static bool move_up(po_graph *g, po_arena *arena, po_node_id id) {
+bool po_convolve_channels(po_rewriting *r, po_graph *g, po_node_id id) {
+    po_arena *arena = r->scratch;
     link chain[MOST_NODES];
     ending e;
-    if (!read_ending(g, &g->nodes[id], &e))
+    if (po_model_opset(g->model, "") < 7 || !read_ending(g, &g->nodes[id], &e))
         return false;
     uint32_t length = read_chain(g, e.from, e.kind == TURNED ? RANK : TOKENS, chain), last = 0;
     while (last < length && !chain[last].product)
@@ -196,16 +197,4 @@ static bool move_up(po_graph *g, po_arena *arena, po_node_id id) {
         x = rewrite(g, &chain[i], x);
     po_substitute(g, y, x);
     return true;
-}
-
-po_status po_convolve_channels(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
-    (void)ctx;
-    if (!(state->options->algebra & PO_ALGEBRA_CHANNELS) || po_model_opset(graph->model, "") < 7)
-        return PO_OK;
-    uint32_t n;
-    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
-    for (uint32_t k = 0; k < n; k++)
-        if (!graph->nodes[order[k]].removed)
-            po_law_fired(state, PO_LAW_CHANNELS, move_up(graph, state->scratch, order[k]));
-    return PO_OK;
 }

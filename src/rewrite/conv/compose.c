@@ -14,7 +14,8 @@
 /* K2 * (K1 x + b1) + b2 = (K2 K1) x + (K2 b1 + b2). With padding the inner bias would be seen by
  * border windows too, so it must be absent there. Saves where the composed weights are no larger
  * than what goes away. */
-static bool compose_convs(po_graph *graph, po_arena *arena, po_node_id id) {
+bool po_compose_convs(po_rewriting *r, po_graph *graph, po_node_id id) {
+    po_arena *arena = r->scratch;
     po_conv inner, outer;
     if (!po_conv_read(graph, id, &outer) || outer.group != 1 ||
         !po_conv_made(graph, outer.x, &inner) || !po_conv_is_pointwise(&inner) ||
@@ -97,7 +98,8 @@ static bool pointwise_made(const po_graph *graph, po_value_id v, po_conv *c) {
 
 /* mean(K x + b) = K mean(x) + b for a pointwise convolution. Where the convolution of the whole map
  * has other readers, cheaper only if it widens. */
-static bool mean_first(po_graph *graph, po_node_id id) {
+bool po_mean_first(po_rewriting *r, po_graph *graph, po_node_id id) {
+    (void)r;
     const po_node *n = &graph->nodes[id];
     po_conv c;
     if (n->op != PO_OP_GlobalAveragePool || !pointwise_made(graph, n->in[0], &c) ||
@@ -141,7 +143,8 @@ static bool over_map(const po_graph *graph, const po_node *n) {
 
 /* ReduceMean or ReduceMax over both map axes as a global pool, which keeps to the runtime's blocks;
  * other rewrites look for it. */
-static bool reduction_as_pool(po_graph *graph, po_node_id id) {
+bool po_reduction_as_pool(po_rewriting *r, po_graph *graph, po_node_id id) {
+    (void)r;
     const po_node n = graph->nodes[id];
     const bool mean = n.op == PO_OP_ReduceMean;
     if ((!mean && n.op != PO_OP_ReduceMax) || graph->values[n.in[0]].type.dtype != PO_F32 ||
@@ -163,7 +166,8 @@ static bool reduction_as_pool(po_graph *graph, po_node_id id) {
 
 /* The same for an average pool that makes the map smaller (transitions of DenseNets). Padding
  * would take a part of the bias, or the whole of it where a window sees nothing else. */
-static bool pool_first(po_graph *graph, po_node_id id) {
+bool po_pool_first(po_rewriting *r, po_graph *graph, po_node_id id) {
+    (void)r;
     const po_node n = graph->nodes[id];
     po_conv c;
     po_window w;
@@ -202,7 +206,8 @@ static bool much_smaller(const po_graph *graph, po_value_id s, po_value_id x) {
 }
 
 /* x + x * s = x * (1 + s). */
-static bool gate_residual(po_graph *graph, po_node_id id) {
+bool po_gate_residual(po_rewriting *r, po_graph *graph, po_node_id id) {
+    (void)r;
     const po_node *n = &graph->nodes[id];
     if (n->op != PO_OP_Add || n->n_in != 2 || !po_rearrangeable(graph, n->out[0]))
         return false;
@@ -224,23 +229,4 @@ static bool gate_residual(po_graph *graph, po_node_id id) {
         }
     }
     return false;
-}
-
-po_status po_compose_linear(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
-    (void)ctx;
-    if (!(state->options->algebra & PO_ALGEBRA_COMPOSE))
-        return PO_OK;
-    uint32_t n;
-    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
-    for (uint32_t k = 0; k < n; k++) {
-        if (graph->nodes[order[k]].removed)
-            continue;
-        (void)(po_law_fired(state, PO_LAW_GATED_RESIDUAL, gate_residual(graph, order[k])) ||
-               po_law_fired(state, PO_LAW_MEAN_POOL, reduction_as_pool(graph, order[k])) ||
-               po_law_fired(state, PO_LAW_MEAN_FIRST, mean_first(graph, order[k])) ||
-               po_law_fired(state, PO_LAW_POOL_FIRST, pool_first(graph, order[k])) ||
-               po_law_fired(state, PO_LAW_COMPOSE_CONVS,
-                            compose_convs(graph, state->scratch, order[k])));
-    }
-    return PO_OK;
 }

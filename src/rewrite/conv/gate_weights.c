@@ -30,12 +30,26 @@ static bool read_gated(const po_graph *graph, po_value_id y, gated *g) {
     return false;
 }
 
+/* Since opset 7 broadcasting has no attributes. */
+static bool plain_conv(const po_graph *graph, po_node_id id, po_conv *c) {
+    return po_model_opset(graph->model, "") >= 7 && po_conv_read(graph, id, c) && c->group == 1;
+}
+
+static bool conv_of_gated(const po_graph *graph, po_node_id id, po_conv *c, gated *g) {
+    return plain_conv(graph, id, c) && read_gated(graph, c->x, g) && g->channels == c->in;
+}
+
 /* conv(W2; s * conv1x1(W1; v)) = conv(W2 diag(s) W1; v): weights [out, in, kh, kw] from the C
  * values of s by one small product. Worth it where v has few channels beside the C between. */
-static bool gate_between(po_graph *graph, po_arena *arena, const po_conv *c, const gated *g) {
-    po_conv inner;
-    if (!po_conv_made(graph, g->x, &inner) || !po_conv_is_pointwise(&inner) || inner.bias ||
-        inner.dtype != c->dtype || 3 * inner.in > inner.out)
+bool po_gate_between(po_rewriting *r, po_graph *graph, po_node_id id) {
+    po_arena *arena = r->scratch;
+    po_conv conv, inner;
+    gated gate;
+    const po_conv *c = &conv;
+    const gated *g = &gate;
+    if (!conv_of_gated(graph, id, &conv, &gate) || !po_conv_made(graph, g->x, &inner) ||
+        !po_conv_is_pointwise(&inner) || inner.bias || inner.dtype != c->dtype ||
+        3 * inner.in > inner.out)
         return false;
     int64_t taps = c->kernel[0] * c->kernel[1];
     const po_recipe *columns = po_recipe_reshape(arena, po_conv_weights(graph, arena, c), 3,
@@ -72,8 +86,14 @@ static bool gate_between(po_graph *graph, po_arena *arena, const po_conv *c, con
 
 /* conv(W; s * x) = conv(W * s; x), where the blocked layout would round few channels up so far that
  * it is no faster. */
-static bool gate_before(po_graph *graph, const po_conv *c, const gated *g) {
-    if (c->kernel[0] * c->kernel[1] < 2 || !po_read_once(graph, c->x) ||
+bool po_gate_before(po_rewriting *r, po_graph *graph, po_node_id id) {
+    po_conv conv;
+    gated gate;
+    const po_conv *c = &conv;
+    const gated *g = &gate;
+    (void)r;
+    if (!conv_of_gated(graph, id, &conv, &gate) || c->kernel[0] * c->kernel[1] < 2 ||
+        !po_read_once(graph, c->x) ||
         (double)(po_whole_blocks(c->in) * po_whole_blocks(c->out)) * unblocked_speed <=
             (double)(c->in * c->out))
         return false;
@@ -97,9 +117,13 @@ bool po_gated_narrow(const po_graph *graph, po_value_id y) {
 /* conv(gated + upsampled): both sides have a cheaper form of their own. Of one shape: where one
  * broadcasts the sum does not distribute. The sum may have other
  * readers: what the convolution saves is more than the sum costs. */
-static bool distribute(po_graph *graph, const po_conv *c) {
-    const po_node *sum = po_made_by(graph, c->x, PO_OP_Add);
-    if (!sum || sum->n_in != 2 || c->kernel[0] < 2)
+bool po_distribute_gated(po_rewriting *r, po_graph *graph, po_node_id id) {
+    po_conv c;
+    (void)r;
+    if (!plain_conv(graph, id, &c) || c.kernel[0] < 2)
+        return false;
+    const po_node *sum = po_made_by(graph, c.x, PO_OP_Add);
+    if (!sum || sum->n_in != 2)
         return false;
     for (uint32_t k = 0; k < 2; k++) {
         po_value_id x;
@@ -109,28 +133,8 @@ static bool distribute(po_graph *graph, const po_conv *c) {
             !po_same_dims(graph, sum->in[0], sum->in[1]))
             continue;
         const po_value_id parts[2] = {sum->in[k], sum->in[1 - k]};
-        po_distribute_conv(graph, c, parts);
+        po_distribute_conv(graph, &c, parts);
         return true;
     }
     return false;
-}
-
-po_status po_fold_gates(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
-    (void)ctx;
-    if (!(state->options->algebra & PO_ALGEBRA_GATES) || po_model_opset(graph->model, "") < 7)
-        return PO_OK;
-    uint32_t n;
-    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
-    for (uint32_t k = 0; k < n; k++) {
-        po_conv c;
-        gated g;
-        if (!po_conv_read(graph, order[k], &c) || c.group != 1)
-            continue;
-        if (po_law_fired(state, PO_LAW_GATED_SUM, distribute(graph, &c)) ||
-            !read_gated(graph, c.x, &g) || g.channels != c.in)
-            continue;
-        if (!po_law_fired(state, PO_LAW_GATE_BETWEEN, gate_between(graph, state->scratch, &c, &g)))
-            po_law_fired(state, PO_LAW_GATE_BEFORE, gate_before(graph, &c, &g));
-    }
-    return PO_OK;
 }

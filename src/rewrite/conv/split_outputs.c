@@ -123,7 +123,8 @@ static bool match(const po_graph *g, po_node_id id, between *b, int64_t from[MOS
     return from[n->n_out] == w->dims[0];
 }
 
-static bool split_conv(po_graph *g, po_arena *arena, po_node_id id) {
+bool po_split_outputs(po_rewriting *r, po_graph *g, po_node_id id) {
+    po_arena *arena = r->scratch;
     between b;
     int64_t from[MOST_PARTS + 1];
     if (!match(g, id, &b, from))
@@ -152,16 +153,4 @@ static bool split_conv(po_graph *g, po_arena *arena, po_node_id id) {
         po_substitute(g, old, copy_part(g, &b, v, part, &type, made));
     }
     return true;
-}
-
-po_status po_split_outputs(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
-    (void)ctx;
-    if (!(state->options->algebra & PO_ALGEBRA_SPLITS))
-        return PO_OK;
-    uint32_t n;
-    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
-    for (uint32_t k = 0; k < n; k++)
-        if (!graph->nodes[order[k]].removed)
-            po_law_fired(state, PO_LAW_SPLIT_OUTPUTS, split_conv(graph, state->scratch, order[k]));
-    return PO_OK;
 }

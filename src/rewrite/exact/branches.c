@@ -8,28 +8,21 @@ static po_graph *branch(const po_node *node, bool condition) {
     return a && a->kind == PO_ATTR_GRAPH && !a->reference ? a->u.g : NULL;
 }
 
-po_status po_take_branches(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
-    (void)ctx;
-    uint32_t n;
-    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
-    for (uint32_t k = 0; k < n; k++) {
-        const po_node *node = &graph->nodes[order[k]];
-        if (node->removed || node->op != PO_OP_If || node->n_in != 1)
-            continue;
-        double condition;
-        if (!po_scalar_constant(graph, node->in[0], &condition))
-            continue;
-        po_graph *body = branch(node, condition != 0);
-        if (!body || body->n_outputs != node->n_out)
-            continue;
-        uint32_t n_out = node->n_out;
-        const po_value_id *outs = po_arena_memdup(state->scratch, node->out, n_out * sizeof *outs);
-        po_name_sources(body); /* its constants get other names */
-        const po_value_id *results = po_graph_absorb_body(graph, order[k], body);
-        for (uint32_t i = 0; i < n_out; i++)
-            if (outs[i] != PO_NONE)
-                po_substitute(graph, outs[i], results[i]);
-        po_law_fired(state, PO_LAW_TAKE_BRANCH, true);
-    }
-    return PO_OK;
+bool po_take_branch(po_rewriting *r, po_graph *graph, po_node_id id) {
+    const po_node *node = &graph->nodes[id];
+    double condition;
+    if (node->op != PO_OP_If || node->n_in != 1 ||
+        !po_scalar_constant(graph, node->in[0], &condition))
+        return false;
+    po_graph *body = branch(node, condition != 0);
+    if (!body || body->n_outputs != node->n_out)
+        return false;
+    uint32_t n_out = node->n_out;
+    const po_value_id *outs = po_arena_memdup(r->scratch, node->out, n_out * sizeof *outs);
+    po_name_sources(body); /* its constants get other names */
+    const po_value_id *results = po_graph_absorb_body(graph, id, body);
+    for (uint32_t i = 0; i < n_out; i++)
+        if (outs[i] != PO_NONE)
+            po_substitute(graph, outs[i], results[i]);
+    return true;
 }

@@ -18,10 +18,10 @@ static bool has_window(po_op_id op) {
     }
 }
 
-static bool state_pads(po_graph *graph, po_node_id id) {
+bool po_state_pads(po_rewriting *r, po_graph *graph, po_node_id id) {
+    (void)r;
     const po_node *n = &graph->nodes[id];
-    if (n->removed || !has_window(n->op) || !po_node_attr(n, "auto_pad") ||
-        po_op_int(graph, n, "ceil_mode"))
+    if (!has_window(n->op) || !po_node_attr(n, "auto_pad") || po_op_int(graph, n, "ceil_mode"))
         return false;
     const int rank = n->in[0] == PO_NONE ? -1 : po_rank_of(graph, n->in[0]);
     po_window w;
@@ -35,11 +35,4 @@ static bool state_pads(po_graph *graph, po_node_id id) {
     po_node_remove_attr(graph, id, "auto_pad");
     po_node_set_ints(graph, id, "pads", 2 * w.n, pads);
     return true;
-}
-
-po_status po_state_pads(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
-    (void)ctx;
-    for (po_node_id id = 0; id < graph->n_nodes; id++)
-        po_law_fired(state, PO_LAW_STATE_PADS, state_pads(graph, id));
-    return PO_OK;
 }

@@ -244,8 +244,7 @@ static bool worth_turning(const po_graph *graph) {
 
 po_status po_use_planes(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
     (void)ctx;
-    if (!(state->options->algebra & PO_ALGEBRA_PLANES) || po_model_opset(graph->model, "") < 7 ||
-        !worth_turning(graph))
+    if (po_model_opset(graph->model, "") < 7 || !worth_turning(graph))
         return PO_OK;
     po_relayout r = {.enter = to_plane, .leave = from_plane};
     po_relayout_start(&r, graph, state->scratch, RANK);

@@ -41,8 +41,12 @@ static po_value_id add_gather(po_graph *g, po_node_id at, po_value_id table, po_
     return po_add_op(g, at, PO_OP_Gather, 2, (po_value_id[]){table, indices}, type);
 }
 
-static bool take_rows(po_graph *g, po_arena *arena, po_node_id id) {
-    const po_node *n = &g->nodes[id], *hot = po_made_by(g, n->in[0], PO_OP_OneHot);
+bool po_rows_of_table(po_rewriting *r, po_graph *g, po_node_id id) {
+    po_arena *arena = r->scratch;
+    const po_node *n = &g->nodes[id];
+    if (n->op != PO_OP_MatMul || po_model_opset(g->model, "") < CLIP_SINCE)
+        return false;
+    const po_node *hot = po_made_by(g, n->in[0], PO_OP_OneHot);
     const po_tensor *t = po_graph_constant(g, n->in[1]);
     int64_t depth;
     if (!hot || !t || t->rank != 2 || (t->dtype != PO_F32 && t->dtype != PO_F64) ||
@@ -77,11 +81,13 @@ static bool for_every_row(const po_tensor *t, int64_t columns) {
     return t && (t->count == 1 ? t->rank <= 1 : t->rank == 1 && t->dims[0] == columns);
 }
 
-static bool act_on_table(po_graph *g, po_arena *arena, po_node_id id) {
+bool po_function_of_table(po_rewriting *r, po_graph *g, po_node_id id) {
+    po_arena *arena = r->scratch;
     enum { MOST = 3 };
     const po_node *n = &g->nodes[id], *first = NULL;
-    if (!po_op_has(n->op, PO_OPF_ELEMENTWISE) || po_op_has(n->op, PO_OPF_RANDOM) || n->n_out != 1 ||
-        n->n_in < 1 || n->n_in > MOST || !po_rearrangeable(g, n->out[0]))
+    if (po_model_opset(g->model, "") < CLIP_SINCE || !po_op_has(n->op, PO_OPF_ELEMENTWISE) ||
+        po_op_has(n->op, PO_OPF_RANDOM) || n->n_out != 1 || n->n_in < 1 || n->n_in > MOST ||
+        !po_rearrangeable(g, n->out[0]))
         return false;
     const po_recipe *in[MOST];
     const po_tensor *t = NULL;
@@ -118,24 +124,4 @@ static bool act_on_table(po_graph *g, po_arena *arena, po_node_id id) {
         return false;
     po_substitute(g, n->out[0], add_gather(g, id, table, first->in[1], &made));
     return true;
-}
-
-po_status po_take_rows(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
-    (void)ctx;
-    if (!(state->options->algebra & PO_ALGEBRA_COMPOSE) ||
-        po_model_opset(graph->model, "") < CLIP_SINCE)
-        return PO_OK;
-    uint32_t n;
-    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
-    for (uint32_t k = 0; k < n; k++) {
-        const po_node *node = &graph->nodes[order[k]];
-        if (node->removed)
-            continue;
-        if (node->op == PO_OP_MatMul)
-            po_law_fired(state, PO_LAW_TABLE_ROWS, take_rows(graph, state->scratch, order[k]));
-        else
-            po_law_fired(state, PO_LAW_TABLE_FUNCTION,
-                         act_on_table(graph, state->scratch, order[k]));
-    }
-    return PO_OK;
 }

@@ -13,8 +13,10 @@ static const double below = 70;
 /* Max and ReduceMax broadcast, in f32. */
 enum { MAX_BROADCASTS_SINCE = 8 };
 
-static bool raise_hidden(po_graph *graph, po_node_id id) {
+bool po_raise_masked(po_rewriting *r, po_graph *graph, po_node_id id) {
     const po_node *n = &graph->nodes[id];
+    if (!r->options->masks || n->op != PO_OP_Softmax)
+        return false;
     const po_value_id x = n->in[0];
     const int rank = po_rank_of(graph, x);
     const int64_t axis = po_op_int(graph, n, "axis");
@@ -25,16 +27,6 @@ static bool raise_hidden(po_graph *graph, po_node_id id) {
     const po_value_id most = po_add_reduction(graph, id, PO_OP_ReduceMax, x, rank - 1);
     const po_value_id floor = po_add_scalar(graph, id, PO_OP_Sub, most, below);
     po_graph_set_input(graph, id, 0, po_add_pair(graph, id, PO_OP_Max, x, floor));
+    r->counts->used |= PO_USED_MASKS;
     return true;
-}
-
-po_status po_raise_masked(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
-    (void)ctx;
-    uint32_t n;
-    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
-    for (uint32_t k = 0; k < n && state->options->masks; k++)
-        if (!graph->nodes[order[k]].removed && graph->nodes[order[k]].op == PO_OP_Softmax &&
-            po_law_fired(state, PO_LAW_MASKS, raise_hidden(graph, order[k])))
-            state->counts->used |= PO_USED_MASKS;
-    return PO_OK;
 }

@@ -1,14 +1,20 @@
 /* The last pass: operators spelled the way that the runtime runs them fastest. It runs once,
  * after the algebra, which looks for the operators as they are. */
 #include "rewrite/passes.h"
+#include "rewrite/spelling/match.h"
 
 /* Below this many elements the maps stay in the cache and the spelling does not matter. */
 enum { LARGE_MAP = 1 << 17 };
+/* Sum broadcasts since then. */
+enum { SPELLED_SINCE = 8 };
 
 /* DepthToSpace in two steps that each move a single axis, first the column phases, then the row
  * phases: runtimes have a fast path for that and none for the whole permutation. */
-static bool spell_depth_to_space(po_graph *graph, po_node_id id) {
+bool po_split_move(po_rewriting *r, po_graph *graph, po_node_id id) {
     const po_node *n = &graph->nodes[id];
+    if (!r->options->split_moves || n->op != PO_OP_DepthToSpace ||
+        po_opset_of(graph) < SPELLED_SINCE)
+        return false;
     uint32_t rank;
     const po_dim *d = po_static_dims(graph, n->in[0], &rank);
     int64_t b = po_node_int(n, "blocksize", 0);
@@ -23,6 +29,7 @@ static bool spell_depth_to_space(po_graph *graph, po_node_id id) {
     x = po_add_transpose(graph, id, x, 4, (int64_t[]){0, 2, 1, 3}, NULL);
     x = po_add_reshape(graph, id, x, 4, (int64_t[]){batch, c, h * b, w * b});
     po_substitute(graph, y, x);
+    r->counts->used |= PO_USED_MOVES;
     return true;
 }
 
@@ -50,8 +57,10 @@ static bool only_for_norm(const po_graph *graph, po_value_id v) {
 }
 
 /* a + b before a norm as Sum(a, b): of maps of one shape, in f32. */
-static bool spell_sum(po_graph *graph, po_node_id id) {
+bool po_spell_sum(po_rewriting *r, po_graph *graph, po_node_id id) {
     const po_node *n = &graph->nodes[id];
+    if (!r->options->sums || n->op != PO_OP_Add || po_opset_of(graph) < SPELLED_SINCE)
+        return false;
     po_value_id a = n->in[0], b = n->in[1], y = n->out[0];
     if (graph->values[a].type.dtype != PO_F32 || po_rank_of(graph, a) < 2 ||
         !po_same_dims(graph, a, b) || po_graph_constant(graph, a) || po_graph_constant(graph, b) ||
@@ -83,10 +92,11 @@ static bool longer_than_one(const po_graph *graph, const po_node *n) {
 
 /* The modes that the runtime has kernels for in its layout of blocks: there an element costs a
  * quarter of what it costs elsewhere, and the layout stays. */
-static bool spell_resize(po_graph *graph, po_node_id id) {
+bool po_spell_resize(po_rewriting *r, po_graph *graph, po_node_id id) {
+    (void)r;
     const po_node *n = &graph->nodes[id];
     int64_t factor[4];
-    if (po_op_version(graph, n) < 11)
+    if (n->op != PO_OP_Resize || po_op_version(graph, n) < 11)
         return false;
     if (po_node_string_is(n, "mode", "linear", "nearest") &&
         po_node_string_is(n, "coordinate_transformation_mode", "pytorch_half_pixel",
@@ -101,30 +111,4 @@ static bool spell_resize(po_graph *graph, po_node_id id) {
     po_node_set_string(graph, id, "coordinate_transformation_mode", "asymmetric");
     po_node_set_string(graph, id, "nearest_mode", "floor");
     return true;
-}
-
-po_status po_spell(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
-    (void)ctx;
-    const po_postopt_options *o = state->options;
-    if (po_model_opset(graph->model, "") < 8)
-        return PO_OK;
-    uint32_t n;
-    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
-    for (uint32_t k = 0; k < n; k++) {
-        const po_node *node = &graph->nodes[order[k]];
-        if (node->removed)
-            continue;
-        uint32_t used = 0;
-        if (o->split_moves && node->op == PO_OP_DepthToSpace &&
-            spell_depth_to_space(graph, order[k]))
-            used = PO_USED_MOVES;
-        else if (o->sums && node->op == PO_OP_Add && spell_sum(graph, order[k]))
-            used = PO_USED_SUMS;
-        po_law_fired(state, PO_LAW_SPELL_RESIZE,
-                     node->op == PO_OP_Resize && spell_resize(graph, order[k]));
-        po_law_fired(state, PO_LAW_SPLIT_MOVES, used == PO_USED_MOVES);
-        po_law_fired(state, PO_LAW_SUMS, used == PO_USED_SUMS);
-        state->counts->used |= used;
-    }
-    return PO_OK;
 }

@@ -35,9 +35,11 @@ static bool read_by_convs(const po_graph *g, po_value_id v) {
     return value->n_outputs == 0 && value->n_uses > 0;
 }
 
-static bool spread(po_graph *g, po_arena *arena, po_node_id id) {
+bool po_spread_gate(po_rewriting *r, po_graph *g, po_node_id id) {
+    po_arena *arena = r->scratch;
     const po_node *n = &g->nodes[id];
-    if (n->op != PO_OP_Mul || n->n_in != 2 || !po_is_f32(g, n->out[0]))
+    if (!r->options->spread_gates || po_opset_of(g) < RESIZE_SINCE || n->op != PO_OP_Mul ||
+        n->n_in != 2 || !po_is_f32(g, n->out[0]))
         return false;
     for (uint32_t k = 0; k < 2; k++) {
         uint32_t rank, rank_s;
@@ -62,19 +64,8 @@ static bool spread(po_graph *g, po_arena *arena, po_node_id id) {
         po_node_set_string(g, resize, "mode", "nearest");
         po_node_set_string(g, resize, "nearest_mode", "floor");
         po_graph_set_input(g, id, k, y);
+        r->counts->used |= PO_USED_SPREAD;
         return true;
     }
     return false;
-}
-
-po_status po_spread_gates(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
-    (void)ctx;
-    if (!state->options->spread_gates || po_opset_of(graph) < RESIZE_SINCE)
-        return PO_OK;
-    uint32_t fired = 0;
-    for (po_node_id i = 0, n = graph->n_nodes; i < n; i++)
-        if (!graph->nodes[i].removed)
-            fired += po_law_fired(state, PO_LAW_SPREAD_GATE, spread(graph, state->scratch, i));
-    state->counts->used |= fired ? PO_USED_SPREAD : 0;
-    return PO_OK;
 }

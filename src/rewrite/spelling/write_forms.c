@@ -36,7 +36,9 @@ static bool write_tanh_gelu(po_graph *graph, po_node_id id, po_value_id x) {
     return true;
 }
 
-static bool write_gelu(po_graph *graph, po_node_id id) {
+bool po_write_gelu(po_rewriting *r, po_graph *graph, po_node_id id) {
+    if (!r->options->activations || graph->nodes[id].op != PO_OP_Gelu)
+        return false;
     const po_node *n = &graph->nodes[id];
     if (po_opset_of(graph) >= PO_GELU_SINCE || !po_is_f32(graph, n->out[0]))
         return false;
@@ -47,7 +49,9 @@ static bool write_gelu(po_graph *graph, po_node_id id) {
 
 /* x tanh(log(1 + e)) = x n / (n + 2) with e = exp x, n = e (e + 2): exact for small x too, where
  * 1 + e would lose what e holds. Above 20 the quotient is 1 in float. */
-static bool write_mish(po_graph *graph, po_node_id id) {
+bool po_write_mish(po_rewriting *r, po_graph *graph, po_node_id id) {
+    if (!r->options->activations || graph->nodes[id].op != PO_OP_Mish)
+        return false;
     const po_node *node = &graph->nodes[id];
     po_value_id x = node->in[0];
     if (!po_is_f32(graph, node->out[0]))
@@ -61,7 +65,9 @@ static bool write_mish(po_graph *graph, po_node_id id) {
 
 /* A slope for each channel behind a convolution: a x + (1 - a) relu(x) stays in the blocked layout,
  * which the operator itself leaves. */
-static bool write_prelu(po_graph *graph, po_node_id id) {
+bool po_write_prelu(po_rewriting *r, po_graph *graph, po_node_id id) {
+    if (!r->options->activations || graph->nodes[id].op != PO_OP_PRelu)
+        return false;
     const po_node *n = &graph->nodes[id];
     po_value_id x = n->in[0];
     const po_tensor *slope = po_graph_constant(graph, n->in[1]);
@@ -97,7 +103,9 @@ static bool write_prelu(po_graph *graph, po_node_id id) {
  * rows the parts are faster, each of which works along the rows. */
 enum { LONGEST_SUM = 64, LEAST_ROWS = 64, AXIS_SOFTMAX_SINCE = 13 };
 
-static bool write_softmax(po_graph *graph, po_node_id id) {
+bool po_write_softmax(po_rewriting *r, po_graph *graph, po_node_id id) {
+    if (!r->options->activations || graph->nodes[id].op != PO_OP_Softmax)
+        return false;
     const po_node *n = &graph->nodes[id];
     po_value_id x = n->in[0];
     uint32_t rank;
@@ -139,7 +147,9 @@ static bool awaited(const po_graph *graph, po_value_id y, double power) {
     return false;
 }
 
-static bool write_power(po_graph *graph, po_node_id id) {
+bool po_write_power(po_rewriting *r, po_graph *graph, po_node_id id) {
+    if (!r->options->activations || graph->nodes[id].op != PO_OP_Pow)
+        return false;
     const po_node *n = &graph->nodes[id];
     po_value_id x = n->in[0], y = n->out[0], made;
     double power;
@@ -190,7 +200,10 @@ static bool as_matrix(const po_graph *graph, po_value_id x, int64_t dims[2]) {
 
 /* (x - mean) / sqrt(mean((x - mean)^2) + eps) * scale + shift; without the mean for the root mean
  * square. Square as a power, division by the root: only this is fused. */
-static bool write_norm(po_graph *graph, po_node_id id) {
+bool po_write_norm(po_rewriting *r, po_graph *graph, po_node_id id) {
+    const po_op_id op = graph->nodes[id].op;
+    if (!r->options->norms || (op != PO_OP_LayerNormalization && op != PO_OP_RMSNormalization))
+        return false;
     const po_node *n = &graph->nodes[id];
     bool centred = n->op == PO_OP_LayerNormalization;
     po_value_id x = n->in[0], scale = n->in[1], shift = n->n_in > 2 ? n->in[2] : PO_NONE;
@@ -220,41 +233,4 @@ static bool write_norm(po_graph *graph, po_node_id id) {
     }
     replace(graph, id, y);
     return true;
-}
-
-po_status po_write_forms(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
-    (void)ctx;
-    const po_postopt_options *o = state->options;
-    uint32_t n;
-    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
-    for (uint32_t k = 0; k < n; k++) {
-        po_node_id id = order[k];
-        const po_node *node = &graph->nodes[id];
-        if (node->removed || node->n_out == 0 || node->out[0] == PO_NONE)
-            continue;
-        switch ((po_op)node->op) {
-        case PO_OP_Gelu:
-            po_law_fired(state, PO_LAW_WRITE_GELU, o->activations && write_gelu(graph, id));
-            break;
-        case PO_OP_Mish:
-            po_law_fired(state, PO_LAW_WRITE_MISH, o->activations && write_mish(graph, id));
-            break;
-        case PO_OP_PRelu:
-            po_law_fired(state, PO_LAW_WRITE_PRELU, o->activations && write_prelu(graph, id));
-            break;
-        case PO_OP_Softmax:
-            po_law_fired(state, PO_LAW_WRITE_SOFTMAX, o->activations && write_softmax(graph, id));
-            break;
-        case PO_OP_Pow:
-            po_law_fired(state, PO_LAW_WRITE_POWER, o->activations && write_power(graph, id));
-            break;
-        case PO_OP_LayerNormalization:
-        case PO_OP_RMSNormalization:
-            po_law_fired(state, PO_LAW_WRITE_NORM, o->norms && write_norm(graph, id));
-            break;
-        default:
-            break;
-        }
-    }
-    return PO_OK;
 }

@@ -12,7 +12,8 @@ static int64_t block_of(const po_node *n) {
 
 /* ConvTranspose with kernel = stride = b and no padding writes each output once: with phases p, q,
  * out[o, b i + p, b j + q] = sum_c w[c, o, p, q] x[c, i, j]. */
-static bool transpose_to_pointwise(po_graph *graph, po_arena *arena, po_node_id id) {
+bool po_transposed_to_pointwise(po_rewriting *r, po_graph *graph, po_node_id id) {
+    po_arena *arena = r->scratch;
     po_conv c;
     if (graph->nodes[id].op != PO_OP_ConvTranspose || !po_conv_view(graph, id, &c) || c.n != 2 ||
         !c.weights || c.weights->count == 0 || (c.dtype != PO_F32 && c.dtype != PO_F64) ||
@@ -39,7 +40,8 @@ static bool transpose_to_pointwise(po_graph *graph, po_arena *arena, po_node_id 
 }
 
 /* f(DepthToSpace(x)) = DepthToSpace(f(x)) for an f of one input that acts on each element. */
-static bool behind_activation(po_graph *graph, po_node_id id) {
+bool po_space_behind_activation(po_rewriting *r, po_graph *graph, po_node_id id) {
+    (void)r;
     const po_node *n = &graph->nodes[id];
     const po_node *space =
         n->n_in == 1 && po_op_has(n->op, PO_OPF_ACTIVATION) && po_op_has(n->op, PO_OPF_ELEMENTWISE)
@@ -61,7 +63,8 @@ static bool behind_activation(po_graph *graph, po_node_id id) {
 
 /* A pointwise convolution after DepthToSpace(b) is one of b * b times the channels before it, block
  * diagonal. Worth it where rounding the few channels up costs as much as the zeros do. */
-static bool behind_pointwise(po_graph *graph, po_arena *arena, po_node_id id) {
+bool po_space_behind_pointwise(po_rewriting *r, po_graph *graph, po_node_id id) {
+    po_arena *arena = r->scratch;
     po_conv c;
     if (!po_conv_read(graph, id, &c) || !po_conv_is_pointwise(&c))
         return false;
@@ -102,7 +105,8 @@ static bool conv_before(const po_graph *graph, po_value_id value, po_conv *conv)
 
 /* DepthToSpace(b2) after DepthToSpace(b1) after a convolution: the convolution's outputs are put in
  * the order that one DepthToSpace(b1 b2) reads. */
-static bool merge_spaces(po_graph *graph, po_arena *arena, po_node_id id) {
+bool po_merge_spaces(po_rewriting *r, po_graph *graph, po_node_id id) {
+    po_arena *arena = r->scratch;
     const po_node *outer = &graph->nodes[id];
     int64_t b2 = block_of(outer);
     const po_node *inner =
@@ -134,25 +138,4 @@ static bool merge_spaces(po_graph *graph, po_arena *arena, po_node_id id) {
         po_graph_set_input(graph, c.node, 2, bias);
     po_substitute(graph, y, po_add_depth_to_space(graph, id, x, block, &type));
     return true;
-}
-
-po_status po_move_depth_to_space(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
-    (void)ctx;
-    if (!(state->options->algebra & PO_ALGEBRA_DEPTH_SPACE))
-        return PO_OK;
-    uint32_t n;
-    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
-    for (uint32_t k = 0; k < n; k++) {
-        if (graph->nodes[order[k]].removed || graph->nodes[order[k]].n_out == 0)
-            continue;
-        (void)(po_law_fired(state, PO_LAW_TRANSPOSED_CONV,
-                            transpose_to_pointwise(graph, state->scratch, order[k])) ||
-               po_law_fired(state, PO_LAW_SPACE_BEHIND_ACTIVATION,
-                            behind_activation(graph, order[k])) ||
-               po_law_fired(state, PO_LAW_SPACE_BEHIND_POINTWISE,
-                            behind_pointwise(graph, state->scratch, order[k])) ||
-               po_law_fired(state, PO_LAW_MERGE_SPACES,
-                            merge_spaces(graph, state->scratch, order[k])));
-    }
-    return PO_OK;
 }

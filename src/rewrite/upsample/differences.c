@@ -264,8 +264,6 @@ static bool take_parts(po_graph *graph, po_node_id id, bool gates, po_rewriting 
 
 po_status po_use_differences(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
     (void)ctx;
-    if (!(state->options->algebra & PO_ALGEBRA_DIFFERENCES))
-        return PO_OK;
     bool gates = state->options->algebra & PO_ALGEBRA_GATES;
     bool concats = state->options->algebra & PO_ALGEBRA_UPSAMPLE;
     /* Parts first, and at once what becomes of them: the pass behind this one would take the
@@ -277,7 +275,7 @@ po_status po_use_differences(po_ctx *ctx, po_graph *graph, po_rewriting *state) 
         for (uint32_t i = 0; i < n; i++)
             if (!graph->nodes[order[i]].removed && graph->nodes[order[i]].n_out > 0 &&
                 (po_law_fired(state, PO_LAW_FACTOR_UPSAMPLING,
-                              concats && po_factor_concat(graph, state->scratch, order[i])) ||
+                              concats && po_factor_concat(state, graph, order[i])) ||
                  take_parts(graph, order[i], gates, state) ||
                  po_law_fired(state, PO_LAW_DIFFERENCES,
                               by_differences(graph, state->scratch, order[i]))))

@@ -69,13 +69,15 @@ static double work(const po_operand *first, const po_operand *second) {
     return 2 * in * (double)second->dims[1] / (double)second->dims[0] + 2 * (double)second->dims[1];
 }
 
-static bool as_products(po_ctx *ctx, po_graph *graph, po_arena *arena, po_node_id id) {
+bool po_cubic_as_products(po_rewriting *r, po_graph *graph, po_node_id id) {
+    po_arena *arena = r->scratch;
     const po_node *n = &graph->nodes[id];
     tables t;
     po_sum *sum = NULL;
-    if (n->op != PO_OP_Resize || !po_node_string_is(n, "mode", "cubic", "nearest") ||
+    if ((!(r->options->algebra & PO_ALGEBRA_UPSAMPLE) && !r->options->cubic) ||
+        n->op != PO_OP_Resize || !po_node_string_is(n, "mode", "cubic", "nearest") ||
         !po_rearrangeable(graph, n->in[0]) || po_model_opset(graph->model, "") < 9 ||
-        po_sem_of(ctx, arena, graph, n, &sum) != PO_OK || !sum || !read_tables(sum, &t))
+        po_sem_of(r->ctx, arena, graph, n, &sum) != PO_OK || !sum || !read_tables(sum, &t))
         return false;
     const po_operand *rows = t.of[t.rank - 2], *columns = t.of[t.rank - 1];
     const double across = columns ? work(columns, rows) : work(rows, NULL);
@@ -100,15 +102,4 @@ static bool as_products(po_ctx *ctx, po_graph *graph, po_arena *arena, po_node_i
     graph->values[x].type = type;
     po_substitute(graph, y, x);
     return true;
-}
-
-po_status po_interpolate(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
-    if (!(state->options->algebra & PO_ALGEBRA_UPSAMPLE) && !state->options->cubic)
-        return PO_OK;
-    uint32_t n;
-    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
-    for (uint32_t k = 0; k < n; k++)
-        if (!graph->nodes[order[k]].removed)
-            po_law_fired(state, PO_LAW_CUBIC, as_products(ctx, graph, state->scratch, order[k]));
-    return PO_OK;
 }

@@ -122,17 +122,18 @@ static po_value_id resize_like(po_graph *g, po_node_id place, po_value_id x, int
     return po_add_like(g, place, &like, n_in, in, &type);
 }
 
-bool po_mix_before_resize(po_graph *graph, po_node_id id) {
+bool po_mix_before_resize(po_rewriting *r, po_graph *graph, po_node_id id) {
+    (void)r;
     po_conv c;
-    resized r;
+    resized up;
     if (!po_conv_read(graph, id, &c) || !po_conv_is_pointwise(&c) || c.in < LEAST_CHANNELS ||
-        !read_resized(graph, c.x, &r) || (r.interpolated && c.out > MOST_GROWTH * c.in))
+        !read_resized(graph, c.x, &up) || (up.interpolated && c.out > MOST_GROWTH * c.in))
         return false;
-    po_value_id y = po_conv_add(graph, id, r.x, &c, c.w, c.b);
-    const po_dim *d = graph->values[r.x].type.dims;
+    po_value_id y = po_conv_add(graph, id, up.x, &c, c.w, c.b);
+    const po_dim *d = graph->values[up.x].type.dims;
     graph->values[y].type =
         po_type_tensor(graph->arena, c.dtype, RANK, (po_dim[]){d[0], PO_DIM(c.out), d[2], d[3]});
-    po_substitute(graph, c.y, resize_like(graph, id, y, c.out, &r, c.x));
+    po_substitute(graph, c.y, resize_like(graph, id, y, c.out, &up, c.x));
     return true;
 }
 
@@ -159,7 +160,8 @@ static po_value_id joined(po_graph *g, po_arena *arena, po_node_id place, const 
     return y;
 }
 
-bool po_split_concat(po_graph *graph, po_arena *arena, po_node_id id) {
+bool po_split_concat(po_rewriting *r, po_graph *graph, po_node_id id) {
+    po_arena *arena = r->scratch;
     po_conv c;
     if (!po_conv_read(graph, id, &c) || c.group != 1 ||
         (c.kernel[0] < 2 && !po_conv_is_pointwise(&c)))

@@ -30,15 +30,8 @@ po_value_id po_add_depth_to_space(po_graph *graph, po_node_id place, po_value_id
 
 /* upsample.c: true where y is x with every pixel repeated factor times along both map axes. */
 bool po_upsampled(const po_graph *graph, po_value_id y, po_value_id *x, int64_t *factor);
-/* Takes a common factor out of a Concat of upsampled maps. */
-bool po_factor_concat(po_graph *graph, po_arena *arena, po_node_id id);
 /* Another upsampling in the manner of an existing node. */
 po_value_id po_add_upsample(po_graph *graph, po_node_id place, po_value_id x, int64_t factor,
                             const po_node *like);
-
-/* resized.c: K resize(x) = resize(K x) for a pointwise convolution of a map made larger. */
-bool po_mix_before_resize(po_graph *graph, po_node_id id);
-/* A convolution of joined maps as a sum of convolutions of each, where some were made larger. */
-bool po_split_concat(po_graph *graph, po_arena *arena, po_node_id id);
 
 #endif

@@ -63,7 +63,8 @@ static phase_plan plan_phases(int64_t f, int64_t kernel, int64_t pad) {
     return best;
 }
 
-static bool conv_of_upsampled(po_graph *graph, po_arena *arena, po_node_id id) {
+bool po_upsampled_phases(po_rewriting *r, po_graph *graph, po_node_id id) {
+    po_arena *arena = r->scratch;
     po_conv c;
     po_value_id x;
     int64_t f;
@@ -116,7 +117,8 @@ static bool conv_of_upsampled(po_graph *graph, po_arena *arena, po_node_id id) {
 
 /* Concat(up_8 a, up_4 b, up_2 c, d) = Concat(up_2(Concat(up_4 a, up_2 b, c)), d): the common factor
  * of neighbouring parts is taken out. */
-bool po_factor_concat(po_graph *graph, po_arena *arena, po_node_id id) {
+bool po_factor_concat(po_rewriting *r, po_graph *graph, po_node_id id) {
+    po_arena *arena = r->scratch;
     const po_node *n = &graph->nodes[id];
     if (n->op != PO_OP_Concat || po_node_int(n, "axis", 1) != 1)
         return false;
@@ -171,24 +173,4 @@ bool po_factor_concat(po_graph *graph, po_arena *arena, po_node_id id) {
         return true;
     }
     return false;
-}
-
-po_status po_unfold_upsampling(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
-    (void)ctx;
-    if (!(state->options->algebra & PO_ALGEBRA_UPSAMPLE))
-        return PO_OK;
-    uint32_t n;
-    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
-    for (uint32_t k = 0; k < n; k++) {
-        if (graph->nodes[order[k]].removed || graph->nodes[order[k]].n_out == 0)
-            continue;
-        (void)(po_law_fired(state, PO_LAW_FACTOR_UPSAMPLING,
-                            po_factor_concat(graph, state->scratch, order[k])) ||
-               po_law_fired(state, PO_LAW_SPLIT_CONCAT,
-                            po_split_concat(graph, state->scratch, order[k])) ||
-               po_law_fired(state, PO_LAW_POINTWISE_FIRST, po_mix_before_resize(graph, order[k])) ||
-               po_law_fired(state, PO_LAW_UPSAMPLED_PHASES,
-                            conv_of_upsampled(graph, state->scratch, order[k])));
-    }
-    return PO_OK;
 }
