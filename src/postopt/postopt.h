@@ -11,12 +11,6 @@
 
 typedef po_law_counts po_postopt_counts;
 
-/* Everything on, in the forms that win most often. */
-po_postopt_options po_postopt_defaults(void);
-/* Affine maps and batch norms in the weights, these families of identities (po_algebra), and
- * nothing of what only one runtime likes. */
-po_postopt_options po_postopt_plain(uint32_t algebra);
-
 /* Returns a rewritten copy, bodies included. `counts` may be NULL. */
 po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *options,
                      po_graph **out, po_postopt_counts *counts);

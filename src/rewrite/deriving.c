@@ -3,9 +3,10 @@
 #include "rewrite/deriving.h"
 
 void po_derive_begin(po_deriving *d, po_node_id place) {
-    d->g = po_graph_clone(d->ctx, d->from);
+    d->g = d->in_place ? d->in_place : po_graph_clone(d->ctx, d->from);
     d->place = place;
-    d->dropped = false;
+    d->n_replaced = 0;
+    d->dropped = d->done;
 }
 
 static bool same_dims(const po_type *a, const po_type *b) {
@@ -18,10 +19,19 @@ static bool same_dims(const po_type *a, const po_type *b) {
 }
 
 void po_derive_replace(po_deriving *d, po_value_id old, po_value_id y) {
-    if (y == old || !same_dims(&d->from->values[old].type, &d->g->values[y].type))
+    if (y == old || !same_dims(&d->from->values[old].type, &d->g->values[y].type) ||
+        d->n_replaced == PO_MOST_REPLACED) {
         d->dropped = true;
-    else
-        po_substitute(d->g, old, y);
+        return;
+    }
+    d->replaced[d->n_replaced].old = old;
+    d->replaced[d->n_replaced++].made = y;
+}
+
+static void substitute(po_deriving *d) {
+    for (uint32_t i = 0; i < d->n_replaced && !d->dropped; i++)
+        po_substitute(d->g, d->replaced[i].old, d->replaced[i].made);
+    d->n_replaced = 0;
 }
 
 /* Outputs of the types that the subprogram's have, after inference of the clone alone. */
@@ -39,15 +49,24 @@ static bool fits(po_deriving *d) {
     return true;
 }
 
+/* Nodes of one that was dropped are read by nothing, and swept. */
+static po_status end_in_place(po_deriving *d) {
+    substitute(d);
+    d->done = d->done || !d->dropped;
+    d->g = NULL;
+    return po_ctx_poll(d->ctx);
+}
+
 po_status po_derive_end(po_deriving *d, const char *detail) {
     po_graph *g = d->g;
-    d->g = NULL;
+    if (d->in_place)
+        return end_in_place(d);
+    substitute(d);
     if (!d->dropped) {
         po_graph_sweep(g);
-        d->g = g;
         d->dropped = !fits(d);
-        d->g = NULL;
     }
+    d->g = NULL;
     if (d->dropped) {
         po_graph_free(g);
         return po_ctx_poll(d->ctx);

@@ -13,7 +13,11 @@
 #include "ops/conv_view.h"
 #include "rewrite/laws.h"
 
-enum { PO_MOST_DIMS = 12 };
+enum {
+    PO_MOST_DIMS = 12,
+    PO_MOST_REPLACED = 16, /* outputs of one mutant */
+    PO_DERIVED_SINCE = 7   /* before that opset, shapes were broadcast by attributes */
+};
 
 struct po_deriving {
     po_ctx *ctx;
@@ -21,17 +25,25 @@ struct po_deriving {
     const po_subprogram *sub;
     const po_graph *from; /* sub's graph */
     const bool *weight;   /* by value: made from weights and constants alone */
+    po_graph *in_place;   /* NULL: mutants are clones; else it is rewritten, once */
     po_mutants *mutants;
     uint64_t *derived; /* counts them */
     const char *name;
     po_graph *g; /* under construction; values and nodes of `from` keep their numbers */
     po_node_id place;
+    struct {
+        po_value_id old, made;
+    } replaced[PO_MOST_REPLACED];
+    uint32_t n_replaced;
+    bool done;    /* in place: it was rewritten */
     bool dropped; /* a helper could not do what was asked at this opset: the mutant goes */
 };
 
-/* Starts a mutant: a clone of the subprogram to be changed beside the node. */
+/* Starts a mutant: a clone of the subprogram, or the graph itself, to be changed beside the node.
+ */
 void po_derive_begin(po_deriving *d, po_node_id place);
-/* y makes what `old` (of the subprogram) was; types of the same shape or the mutant is dropped. */
+/* y is to make what `old` (of the subprogram) was, from the end on; types of the same shape or the
+ * mutant is dropped. */
 void po_derive_replace(po_deriving *d, po_value_id old, po_value_id y);
 /* Sweeps, infers, and adds the mutant under the derivation's name and `detail` (may be NULL). */
 po_status po_derive_end(po_deriving *d, const char *detail);

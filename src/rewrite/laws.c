@@ -31,8 +31,7 @@ typedef struct applying {
     po_rewriting *state;
 } applying;
 
-/* At each node that the graph has now, the first law of the group that fires. */
-static void apply_at_nodes(po_graph *graph, const po_law_group *group, po_rewriting *state) {
+void po_laws_at_nodes(po_graph *graph, const po_law_group *group, po_rewriting *state) {
     uint32_t n;
     const po_node_id *order = po_graph_order(graph, state->scratch, &n);
     for (uint32_t k = 0; k < n; k++) {
@@ -46,7 +45,7 @@ static po_status apply_group(po_ctx *ctx, po_graph *graph, void *user) {
     const applying *a = user;
     if (po_laws[a->group->first].pass)
         return po_laws[a->group->first].pass(ctx, graph, a->state);
-    apply_at_nodes(graph, a->group, a->state);
+    po_laws_at_nodes(graph, a->group, a->state);
     return PO_OK;
 }
 

@@ -70,6 +70,8 @@ typedef struct po_law_group {
     po_law_id first, last;
     uint32_t family; /* po_algebra bit that it belongs to; 0: none */
 } po_law_group;
+/* The second on one graph. */
+void po_laws_at_nodes(po_graph *graph, const po_law_group *group, po_rewriting *state);
 po_status po_laws_apply(po_ctx *ctx, po_graph *graph, const po_law_group *group,
                         po_rewriting *state);
 /* All that fired. */

@@ -20,8 +20,11 @@ static uint32_t shape(po_deriving *d, po_value_id v, int64_t dims[PO_MOST_DIMS])
     return rank;
 }
 
+/* Of what is rewritten; outside of derivations, of the graph. */
 static po_dtype dtype_of(const po_deriving *d) {
-    return d->from->values[d->from->inputs[0]].type.dtype;
+    const po_graph *g = d->from;
+    return d->place < g->n_nodes ? g->values[g->nodes[d->place].out[0]].type.dtype
+                                 : g->values[g->inputs[0]].type.dtype;
 }
 
 static int64_t opset(const po_deriving *d) {

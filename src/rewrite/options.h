@@ -64,4 +64,10 @@ typedef struct po_postopt_options {
     bool masks; /* what a mask hides from Softmax raised to where exponentials are normal numbers */
 } po_postopt_options;
 
+/* Everything on, in the forms that win most often. */
+po_postopt_options po_postopt_defaults(void);
+/* Affine maps and batch norms in the weights, these families of identities (po_algebra), and
+ * nothing of what only one runtime likes. */
+po_postopt_options po_postopt_plain(uint32_t algebra);
+
 #endif

@@ -3,6 +3,7 @@
 #ifndef PO_REWRITE_PASSES_H
 #define PO_REWRITE_PASSES_H
 
+#include "cost/machine.h"
 #include "ops/rewrite.h"
 #include "rewrite/laws.h"
 #include "rewrite/options.h"
@@ -32,13 +33,6 @@ po_status po_merge_duplicates(po_ctx *ctx, po_graph *graph, po_rewriting *state)
 po_status po_drop_identities(po_ctx *ctx, po_graph *graph, po_rewriting *state);
 /* exact/chains.c: Transpose and reshape chains composed, inverses cancelled. */
 po_status po_compose_layouts(po_ctx *ctx, po_graph *graph, po_rewriting *state);
-
-/* The runtime's layout for convolutions keeps channels in blocks of this many. */
-enum { PO_CHANNEL_BLOCK = 16 };
-/* Channels that the layout holds for so many: rounded up to whole blocks. */
-static inline int64_t po_whole_blocks(int64_t channels) {
-    return (channels + PO_CHANNEL_BLOCK - 1) / PO_CHANNEL_BLOCK * PO_CHANNEL_BLOCK;
-}
 
 /* activations.c, norms.c: what exporters spell out becomes single nodes, whatever the opset. */
 po_status po_find_activations(po_ctx *ctx, po_graph *graph, po_rewriting *state);

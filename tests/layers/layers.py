@@ -40,6 +40,8 @@ MAY['onnx'] = MAY['onnx'] + ['onnx-ml.pb-c.h']
 for side in SIDE:
     MAY[side] = MAY[side] + ['onnxruntime_c_api.h']
 ANYONE = {'po_config.h'}
+# Single headers beyond that: numbers alone.
+ALSO = {'rewrite': ['src/cost/machine.h']}
 
 # Calls that would make results depend on anything but input, options and cost cache.
 BANNED = [
@@ -119,7 +121,8 @@ def check_layers(root, path, text, found):
             target = folder_of(name) or os.path.basename(name)
         guarded = (name.startswith(('src/', 'include/', 'onnx/', 'models/')) or
                    target in ('onnx-ml.pb-c.h', 'onnxruntime_c_api.h'))
-        if guarded and target != me and target not in MAY[me] and target not in ANYONE:
+        known = target == me or target in MAY[me] or target in ANYONE or name in ALSO.get(me, [])
+        if guarded and not known:
             found.append(f'{path}:{line}: {me} may not include {target} ("{name}")')
 
 
@@ -229,6 +232,7 @@ PLANTED = [
     ('src/simplify/a.c', '#include "postopt/p.h"\n', 'simplify may not include postopt'),
     ('src/mutate/a.c', '#include "pipeline/p.h"\n', 'mutate may not include pipeline'),
     ('src/rewrite/a.c', '#include "postopt/p.h"\n', 'rewrite may not include postopt'),
+    ('src/rewrite/a.c', '#include "cost/c.h"\n', 'rewrite may not include cost'),
     ('src/boxes/a.c', '#include "rewrite/r.h"\n', 'boxes may not include rewrite'),
     ('src/verify/a.c', '#include "rewrite/r.h"\n', 'verify may not include rewrite'),
     ('src/ops/a.h', 'typedef struct po_once { int a; } po_once;\n', 'po_once is defined elsewhere'),
@@ -259,7 +263,8 @@ CLEAN = [
      'typedef struct po_once {\n    int a;\n} po_once;\ntypedef void (*po_call_fn)(void);\n'),
     ('src/ir/h.c', 'struct po_hidden {\n    po_once *o;\n};\n'),
     ('src/ops/o.h', '#include "ir/g.h"\n'),
-    ('src/boxes/b.h', ''), ('src/rewrite/r.h', '#include "boxes/b.h"\n'),
+    ('src/boxes/b.h', ''), ('src/cost/machine.h', ''),
+    ('src/rewrite/r.h', '#include "boxes/b.h"\n#include "cost/machine.h"\n'),
     ('src/postopt/p.h', '#include "rewrite/r.h"\n'), ('src/pipeline/p.h', ''),
     ('src/select/s.h', '#include "cost/c.h"\n'),
     ('src/cost/c.h', '#include <onnxruntime_c_api.h>\n'),

@@ -12,10 +12,6 @@
 #include "rewrite/passes.h"
 
 enum { RANK = 5, OUTPUTS = 4, MOST_OUTPUTS = 8, MOST_STRIDE = 4 };
-/* Of the products of the plain way, at most: the tables take their part. */
-static const double worth_products_of = 0.84;
-/* Of those in tiles of four, at most, in tiles of eight: they lose a digit. */
-static const double worth_eight = 0.9;
 
 /* N, C, T, H, W of a static f32 map; false for anything else. */
 static bool map_dims(const po_graph *graph, po_value_id v, int64_t d[RANK]) {
@@ -199,9 +195,10 @@ static bool worth_products(po_arena *arena, const conv3 *c, po_bilinear *alg) {
         !make_tiling(arena, m, c, alg))
         return false;
     if (c->stride == 1 && make_tiling(arena, MOST_OUTPUTS, c, &eight) &&
-        all_products(c, &eight) <= worth_eight * all_products(c, alg))
+        all_products(c, &eight) <= po_numbers.frames.worth_eight * all_products(c, alg))
         *alg = eight;
-    return c->stride == 1 || all_products(c, alg) <= worth_products_of * (double)(c->y[2] * c->kt);
+    return c->stride == 1 ||
+           all_products(c, alg) <= po_numbers.frames.worth * (double)(c->y[2] * c->kt);
 }
 
 static bool convert_conv(po_relayout *f, po_node_id id, uint32_t *products) {

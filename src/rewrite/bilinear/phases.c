@@ -20,15 +20,6 @@
 
 enum { RANK = 4, MOST_PHASES = 4, MOST_PRODUCTS = 6, MOST_INPUTS = 4 };
 
-/* In floating-point operations of the runtime's convolutions: medians, docs/rewrites.md. */
-enum {
-    COST_SUM = 50,    /* of an element that a depthwise convolution or an addition makes */
-    COST_WHOLE = 130, /* of an element that is put back to its place among the phases */
-    COST_WEIGHT = 8   /* of a weight more than there were */
-};
-#define COST_NODE 5e5 /* of starting an operator */
-static const double least_gain = 1.1;
-
 /* A value whose positions along an axis are dealt out: part[p][i] = value[count * i + p]. */
 typedef struct phased {
     uint32_t count; /* 0: it is whole */
@@ -192,10 +183,12 @@ static bool cost_phases(const po_graph *g, phase_conv *r, double *cost) {
     double in = (double)(c->in * r->tiles * r->across),
            out = (double)(c->out * r->tiles * r->across);
     double weights = (double)(c->in * c->out) * (matrices - (double)r->taps);
-    *cost = 2 * products * in * (double)c->out + COST_SUM * (windows * in + adds * out) +
-            COST_NODE * (2 * products + windows + adds) + COST_WEIGHT * weights;
+    *cost = 2 * products * in * (double)c->out +
+            po_numbers.phases.sum * (windows * in + adds * out) +
+            po_numbers.phases.node * (2 * products + windows + adds) +
+            po_numbers.phases.weight * weights;
     if (!read_along(g, c->y, r->axis))
-        *cost += COST_WHOLE * out * r->m;
+        *cost += po_numbers.phases.whole * out * r->m;
     return true;
 }
 
@@ -233,10 +226,10 @@ static bool read_conv(const phases *f, po_node_id id, phase_conv *r) {
         r->x = *known;
     phase_conv with = *r;
     double putting = known->count && f->whole[c->x] == PO_NONE
-                         ? (double)COST_WHOLE * (double)(c->in * r->from * r->across)
+                         ? po_numbers.phases.whole * (double)(c->in * r->from * r->across)
                          : 0;
     double best = 2.0 * (double)(c->in * c->out) * (double)(r->taps * r->to * r->across);
-    best = (best + putting) / least_gain;
+    best = (best + putting) / po_numbers.phases.gain;
     for (int whole = 0; whole < (r->x.count ? 2 : 1); whole++) {
         if (whole)
             with.x = (phased){0};

@@ -14,21 +14,6 @@
 
 enum { RANK = 4, MOST_OUTPUTS = 6 };
 
-/* What the runtime takes for other things, in floating-point operations of its convolutions:
- * medians of single layers of 64 to 512 channels at 7 to 64 rows, docs/rewrites.md. */
-enum {
-    COST_PRODUCT = 70, /* of an element on either side of the products: two moves, two reorders */
-    COST_MAP = 40,     /* of an element of the maps: into and out of rows, an activation alone */
-    COST_GATHER = 17,  /* of an element gathered into strips, or from strips */
-    COST_FAR = 350,    /* of an element of the products beyond those that a cache holds */
-    CACHED_ELEMENTS = 1 << 21,
-    COST_TABLE = 10,  /* terms more that each sum of a product by a table seems to have */
-    COST_WEIGHT = 22, /* of a weight beyond those that a cache holds */
-    CACHED_WEIGHTS = 1 << 17
-};
-#define COST_NODES 5e6 /* of starting a dozen operators in place of one */
-static const double least_gain = 1.08;
-
 /* Tiles are taken in strips: the tables would be square in H otherwise. Neighbouring strips read
  * some rows both. */
 typedef struct rows_conv {
@@ -54,6 +39,7 @@ static double cost_direct(const rows_conv *r) {
 
 static double cost_products(const rows_conv *r) {
     const po_conv *c = &r->conv;
+    const po_rows_numbers *per = &po_numbers.rows;
     int64_t m = r->alg.m, n = r->alg.n, reads = r->tiles * m + n - m;
     double in = (double)(r->batch * c->in * r->w), out = (double)(r->batch * c->out * r->w2);
     double rows = (double)(r->strips * r->tiles * n), h = (double)r->h, h2 = (double)r->h2;
@@ -61,14 +47,15 @@ static double cost_products(const rows_conv *r) {
     double weights = (double)(c->out * n) * taps;
     double from = r->strips > 1 && reads < r->h ? (double)reads : h;
     double to = r->strips > 1 ? (double)(r->tiles * n) : rows;
-    double cost = COST_NODES + 2 * rows * out * taps + COST_PRODUCT * rows * (in + out);
-    cost += 2 * rows * in * (from + COST_TABLE) + 2 * h2 * out * (to + COST_TABLE);
-    cost += COST_MAP * (h * in + h2 * out);
+    double cost = per->nodes + 2 * rows * out * taps + per->product * rows * (in + out);
+    cost += 2 * rows * in * (from + per->table) + 2 * h2 * out * (to + per->table);
+    cost += per->map * (h * in + h2 * out);
     if (r->strips > 1)
-        cost += COST_GATHER * ((double)r->strips * from * in + h2 * out);
-    if (rows * (in + out) > CACHED_ELEMENTS)
-        cost += COST_FAR * (rows * (in + out) - CACHED_ELEMENTS);
-    return cost + (weights > CACHED_WEIGHTS ? COST_WEIGHT * (weights - CACHED_WEIGHTS) : 0);
+        cost += per->gather * ((double)r->strips * from * in + h2 * out);
+    if (rows * (in + out) > per->cached_elements)
+        cost += per->far * (rows * (in + out) - per->cached_elements);
+    return cost +
+           (weights > per->cached_weights ? per->weight * (weights - per->cached_weights) : 0);
 }
 
 /* Reads a convolution that gains by it, with the algorithm that gains most. */
@@ -89,7 +76,7 @@ static bool read_conv(const po_graph *g, po_arena *arena, po_node_id id, rows_co
     r->w2 = y[3].value;
     if (r->batch < 1 || r->h < 1 || r->w < 1 || r->h2 < 2 || r->w2 < 1)
         return false;
-    double best = cost_direct(r) / least_gain;
+    double best = cost_direct(r) / po_numbers.rows.gain;
     rows_conv with = *r;
     bool found = false;
     for (uint32_t m = 2; m <= MOST_OUTPUTS; m++) {

@@ -3,10 +3,6 @@
 #include "rewrite/passes.h"
 #include "rewrite/upsample/split.h"
 
-/* Run-time weights cost the runtime its blocked layout: it then runs at about this part of the
- * speed (measured: 72 against 110 GFLOP/s). */
-static const double unblocked_speed = 0.65;
-
 /* y = x * s; s is [1, C, 1, 1] and not constant. */
 typedef struct gated {
     po_value_id x, s;
@@ -94,7 +90,7 @@ bool po_gate_before(po_rewriting *r, po_graph *graph, po_node_id id) {
     (void)r;
     if (!conv_of_gated(graph, id, &conv, &gate) || c->kernel[0] * c->kernel[1] < 2 ||
         !po_read_once(graph, c->x) ||
-        (double)(po_whole_blocks(c->in) * po_whole_blocks(c->out)) * unblocked_speed <=
+        (double)(po_whole_blocks(c->in) * po_whole_blocks(c->out)) * po_numbers.unblocked_speed <=
             (double)(c->in * c->out))
         return false;
     int64_t dims[4] = {c->out, c->in, c->kernel[0], c->kernel[1]};

@@ -18,21 +18,14 @@ typedef struct upsampled_conv {
     int64_t n, h, w;
 } upsampled_conv;
 
-/* Operations an output element, as multiplications: each difference and product is written, cut and
- * read again; then come the sum and its move into place. Measured with 96 channels: 0.7 ns at f = 4
- * (40x40 to 160x160), 3.6 ns at f = 2 (80x80 to 160x160), where a multiplication takes 0.02. */
-static const double per_element = 15, per_product = 70;
-/* A part of its own is moved and added as well (measured: 48 channels at f = 4 are even). */
-static const double per_part = 90;
-/* What it must be better by than phases. */
-static const double least_gain = 1.2;
-
 static bool pays(int64_t f, int64_t k, int64_t channels, double more) {
     /* Phases read 2 x 2 pixels of the small map, whatever the kernel, while 2 p <= f; else more. */
     double reach = (double)(k - 1 <= f ? 2 : 3);
     double products = (double)(k * k) / (double)(f * f);
     return reach * reach * (double)channels >
-           least_gain * (products * ((double)channels + per_product) + per_element + more);
+           po_numbers.differences.gain *
+               (products * ((double)channels + po_numbers.differences.product) +
+                po_numbers.differences.element + more);
 }
 
 /* The map that y is upsampled from, through upsamplings of upsamplings. */
@@ -210,7 +203,7 @@ static bool part_pays(const po_graph *graph, const po_conv *c, int64_t f, po_val
     int64_t g;
     return upsampled_through(graph, part, &z, &g) && f * g <= 64 && c->before[0] <= f * g &&
            channels > 0 && channels % PO_CHANNEL_BLOCK == 0 && po_rank_of(graph, z) == 4 &&
-           pays(f * g, c->kernel[0], channels, per_part);
+           pays(f * g, c->kernel[0], channels, po_numbers.differences.part);
 }
 
 /* K up_f(up_g a + b) = K up_fg(a) + K up_f(b), where b becomes cheap by its gate. */

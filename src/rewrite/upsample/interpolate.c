@@ -11,9 +11,6 @@
 
 #include <math.h>
 
-/* Operations of products for an element: half of those that take as long as the runtime does. */
-static const double most_work = 3500;
-
 /* The tables by axis, [out, in]; NULL: the axis stays. */
 typedef struct tables {
     const po_operand *of[PO_MAX_RANK];
@@ -82,7 +79,7 @@ bool po_cubic_as_products(po_rewriting *r, po_graph *graph, po_node_id id) {
     const po_operand *rows = t.of[t.rank - 2], *columns = t.of[t.rank - 1];
     const double across = columns ? work(columns, rows) : work(rows, NULL);
     const double down = rows ? work(rows, columns) : work(columns, NULL);
-    if (fmin(across, down) > most_work)
+    if (fmin(across, down) > po_numbers.cubic)
         return false;
     const po_dtype dtype = graph->values[n->in[0]].type.dtype;
     const po_type type = graph->values[n->out[0]].type;
