@@ -81,8 +81,19 @@ po_value_id po_mk_sum(po_deriving *d, uint32_t n, const po_value_id *in);
  * before, after); b may be PO_NONE. */
 po_value_id po_mk_conv(po_deriving *d, po_value_id x, po_value_id w, po_value_id b,
                        const po_conv *like);
-/* A bias [out] shaped to be added to a map of so many axes. */
-po_value_id po_mk_bias_on(po_deriving *d, po_value_id b, uint32_t map_axes);
+/* y plus a bias [out] on a map of so many axes; b may be PO_NONE. */
+po_value_id po_mk_biased(po_deriving *d, po_value_id y, po_value_id b, uint32_t map_axes);
+/* A product by table [rows, length of the axis] along one axis. */
+po_value_id po_mk_along(po_deriving *d, po_value_id x, uint32_t axis, int64_t rows,
+                        const double *table);
+/* Channels in the order [O, phases.. of n map axes] dealt out over the map: [N, O, (Q phases)..].
+ */
+po_value_id po_mk_interleaved(po_deriving *d, po_value_id y, uint32_t n, const int64_t *phases);
+
+/* conv/parallel.c: makes `all` a window that holds both convolutions of one tensor (but for its
+ * channels); false where there is none. The kernel of one of them in that window. */
+bool po_derive_join(po_conv *all, const po_conv *c);
+po_value_id po_derive_widened(po_deriving *d, const po_conv *all, const po_conv *c);
 
 static inline int64_t po_up_to(int64_t n, int64_t multiple) {
     return (n + multiple - 1) / multiple * multiple;

@@ -263,10 +263,49 @@ po_value_id po_mk_conv(po_deriving *d, po_value_id x, po_value_id w, po_value_id
     return y;
 }
 
-po_value_id po_mk_bias_on(po_deriving *d, po_value_id b, uint32_t map_axes) {
+po_value_id po_mk_biased(po_deriving *d, po_value_id y, po_value_id b, uint32_t map_axes) {
     int64_t dims[PO_MOST_DIMS];
+    if (b == PO_NONE)
+        return y;
     uint32_t n = shape(d, b, dims);
     for (uint32_t i = 0; i < map_axes; i++)
         dims[n++] = 1;
-    return po_mk_reshape(d, b, n, dims);
+    return po_mk_binary(d, PO_OP_Add, y, po_mk_reshape(d, b, n, dims));
+}
+
+po_value_id po_mk_along(po_deriving *d, po_value_id x, uint32_t axis, int64_t rows,
+                        const double *table) {
+    int64_t dims[PO_MOST_DIMS], lead = 1, tail = 1;
+    uint32_t rank = shape(d, x, dims);
+    if (axis >= rank) {
+        d->dropped = true;
+        return x;
+    }
+    for (uint32_t i = 0; i < rank; i++) {
+        lead *= i < axis ? dims[i] : 1;
+        tail *= i > axis ? dims[i] : 1;
+    }
+    po_value_id t = po_mk_table(d, 2, (int64_t[]){rows, dims[axis]}, table);
+    x = po_mk_matmul(d, t, po_mk_reshape(d, x, 3, (int64_t[]){lead, dims[axis], tail}));
+    dims[axis] = rows;
+    return po_mk_reshape(d, x, rank, dims);
+}
+
+po_value_id po_mk_interleaved(po_deriving *d, po_value_id y, uint32_t n, const int64_t *phases) {
+    int64_t dims[PO_MOST_DIMS], split[PO_MOST_DIMS];
+    int back[PO_MOST_DIMS] = {0, 1};
+    if (shape(d, y, dims) != n + 2)
+        return y;
+    split[0] = dims[0];
+    for (uint32_t i = 0; i < n; i++) {
+        dims[1] /= phases[i];
+        split[2 + i] = phases[i];
+        split[2 + n + i] = dims[2 + i];
+        back[2 + 2 * i] = (int)(2 + n + i);
+        back[3 + 2 * i] = (int)(2 + i);
+        dims[2 + i] *= phases[i];
+    }
+    split[1] = dims[1];
+    y = po_mk_transpose(d, po_mk_reshape(d, y, 2 + 2 * n, split), back);
+    return po_mk_reshape(d, y, n + 2, dims);
 }

@@ -6,8 +6,7 @@
  * nothing, because time is the axis next to the batch. Other convolutions gather their taps into
  * channels. Activations, sums and pools between them stay in frames, so that a whole network is
  * turned over once. */
-#include "ops/sum/bilinear.h"
-#include "rewrite/conv/conv.h"
+#include "rewrite/bilinear/products.h"
 #include "rewrite/layout/relayout.h"
 #include "rewrite/passes.h"
 
@@ -65,15 +64,7 @@ static bool read_conv(const po_graph *g, po_node_id id, conv3 *c) {
     c->stride = v.stride[0];
     c->pad = v.before[0];
     c->taps = v.kernel[1] * v.kernel[2];
-    c->plane = v;
-    c->plane.n = 2;
-    for (uint32_t i = 0; i < 2; i++) {
-        c->plane.kernel[i] = v.kernel[i + 1];
-        c->plane.stride[i] = v.stride[i + 1];
-        c->plane.dilation[i] = v.dilation[i + 1];
-        c->plane.before[i] = v.before[i + 1];
-        c->plane.after[i] = v.after[i + 1];
-    }
+    c->plane = po_conv_without_axis(&v, 0);
     return true;
 }
 
@@ -83,45 +74,14 @@ static bool make_tiling(po_arena *arena, uint32_t m, const conv3 *c, po_bilinear
            po_bilinear_make(arena, PO_POINTS_DYADIC, m, (uint32_t)c->kt, (uint32_t)c->stride, t);
 }
 
-/* The weights of the products, a group for each: G w along time; w is [out, in, kt, taps]. */
-static po_value_id product_weights(po_relayout *f, const conv3 *c, const po_bilinear *alg) {
-    int64_t n = alg->n, kt = c->kt, pairs = c->plane.out * c->plane.in;
-    po_arena *a = f->arena;
-    const po_recipe *g =
-        po_recipe_div(a, po_recipe_literal(a, 2, (const int64_t[]){n, kt}, alg->powers),
-                      po_recipe_literal(a, 2, (const int64_t[]){n, 1}, alg->scale));
-    const po_recipe *w = po_recipe_reshape(a, po_conv_weights(f->graph, a, &c->plane), 3,
-                                           (const int64_t[]){pairs, kt, c->taps});
-    /* The taps in time in front: one product with long rows. */
-    w = po_recipe_transpose(a, w, (const uint32_t[]){1, 0, 2});
-    w = po_recipe_matmul(a, g, po_recipe_reshape(a, w, 2, (const int64_t[]){kt, pairs * c->taps}));
-    return po_add_recipe(
-        f->graph, NULL, PO_F32,
-        po_recipe_reshape(a, w, 4,
-                          (const int64_t[]){n * c->plane.out, c->plane.in, c->plane.kernel[0],
-                                            c->plane.kernel[1]}));
-}
-
-/* The bias goes to the product that every output takes once. */
-static po_value_id product_bias(po_relayout *f, const conv3 *c, const po_bilinear *alg) {
-    int64_t out = c->plane.out, all = alg->n * out;
-    double *one = PO_NEW_N(f->arena, double, alg->n);
-    one[alg->one] = 1;
-    const po_recipe *row = po_recipe_reshape(f->arena, po_conv_bias(f->graph, f->arena, &c->plane),
-                                             2, (const int64_t[]){1, out});
-    const po_recipe *column = po_recipe_literal(f->arena, 2, (const int64_t[]){alg->n, 1}, one);
-    return po_add_recipe(
-        f->graph, NULL, PO_F32,
-        po_recipe_reshape(f->arena, po_recipe_mul(f->arena, column, row), 1, &all));
-}
-
 /* F(m, kt) along time. */
 static po_value_id by_products(po_relayout *f, const conv3 *c, const po_bilinear *alg,
                                po_value_id x) {
     int64_t m = alg->m, n = alg->n, out = c->plane.out, in = c->plane.in, t_in = c->x[2];
     int64_t t_out = c->y[2], tiles = (t_out + m - 1) / m, rows = tiles * n;
-    po_value_id w = product_weights(f, c, alg);
-    po_value_id bias = c->plane.bias ? product_bias(f, c, alg) : PO_NONE;
+    po_value_id w =
+        po_product_weights(f->graph, f->arena, &c->plane, alg, c->kt, c->taps, c->plane.kernel);
+    po_value_id bias = po_product_bias(f->graph, f->arena, &c->plane, alg);
     if (w == PO_NONE || (c->plane.bias && bias == PO_NONE))
         return PO_NONE;
     double *b = PO_NEW_N(f->arena, double, rows *t_in),

@@ -134,17 +134,10 @@ static po_conv plane_of(const po_conv *c, const po_tiled *t, uint32_t n_t, bool 
         plane.before[a] = plane.after[a] = 0;
         plane.size[a] = plane.to[a] = t[i].tiles;
     }
-    int64_t *lists[] = {plane.size,     plane.to,     plane.kernel, plane.stride,
-                        plane.dilation, plane.before, plane.after};
-    for (uint32_t k = 0; k < sizeof lists / sizeof *lists; k++) {
-        if (frames)
-            memmove(lists[k], lists[k] + 1, (c->n - 1) * sizeof(int64_t));
-        if (c->n == 1) {
-            lists[k][1] = lists[k][0];
-            lists[k][0] = k < 5; /* padding is 0, the others 1 */
-        }
-    }
-    plane.n = frames ? c->n - 1 : c->n == 1 ? 2 : c->n;
+    if (frames)
+        plane = po_conv_without_axis(&plane, 0);
+    else if (c->n == 1)
+        plane = po_conv_with_axis(&plane, 0);
     plane.group = products;
     return plane;
 }

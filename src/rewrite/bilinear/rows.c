@@ -7,8 +7,7 @@
  * such convolutions stay in rows. It pays where the multiplications saved outweigh the two products
  * and four moves of the maps: many channels, few rows. */
 #include "ops/recipe/recipe.h"
-#include "ops/sum/bilinear.h"
-#include "rewrite/conv/conv.h"
+#include "rewrite/bilinear/products.h"
 #include "rewrite/layout/relayout.h"
 #include "rewrite/passes.h"
 
@@ -97,7 +96,7 @@ static bool read_conv(const po_graph *g, po_arena *arena, po_node_id id, rows_co
     return found;
 }
 
-/* --- the two tables, the weights --- */
+/* --- the two tables --- */
 
 /* The matrices of the products, [strips, rows of a strip, ..], and which rows they take and make:
  * input row from[s * reads + i], output row to[s * writes + i] or -1. */
@@ -165,40 +164,6 @@ static po_value_id add_table(po_relayout *f, int64_t strips, int64_t rows, int64
     return po_add_recipe(f->graph, NULL, PO_F32, r);
 }
 
-/* G along the taps of each pair of channels: [n * out, in / group, 1, kw]. */
-static po_value_id make_weights(po_relayout *f, const rows_conv *r) {
-    const po_conv *c = &r->conv;
-    po_arena *arena = f->arena;
-    int64_t n = r->alg.n, kh = c->kernel[0], kw = c->kernel[1], in = c->in / c->group;
-    const po_recipe *w = po_conv_weights(f->graph, arena, c);
-    const po_recipe *powers = po_recipe_literal(arena, 2, (const int64_t[]){n, kh}, r->alg.powers);
-    const po_recipe *scale = po_recipe_literal(arena, 2, (const int64_t[]){n, 1}, r->alg.scale);
-    /* The taps in front: one product with long rows. */
-    w = po_recipe_reshape(arena, w, 3, (const int64_t[]){c->out * in, kh, kw});
-    w = po_recipe_transpose(arena, w, (const uint32_t[]){1, 0, 2});
-    w = po_recipe_reshape(arena, w, 2, (const int64_t[]){kh, c->out * in * kw});
-    w = po_recipe_div(arena, po_recipe_matmul(arena, powers, w), scale);
-    w = po_recipe_reshape(arena, w, 4, (const int64_t[]){n * c->out, in, 1, kw});
-    return po_add_recipe(f->graph, NULL, PO_F32, w);
-}
-
-/* The bias goes to the product that every output takes once. */
-static po_value_id make_bias(po_relayout *f, const rows_conv *r) {
-    const po_conv *c = &r->conv;
-    if (!c->bias)
-        return PO_NONE;
-    int64_t before = r->alg.one * c->out, after = (int64_t)(r->alg.n - 1) * c->out - before;
-    const po_recipe *parts[3];
-    uint32_t n = 0;
-    if (before)
-        parts[n++] = po_recipe_fill(f->arena, 1, &before, 0);
-    parts[n++] = po_conv_bias(f->graph, f->arena, c);
-    if (after)
-        parts[n++] = po_recipe_fill(f->arena, 1, &after, 0);
-    const po_recipe *bias = po_recipe_concat(f->arena, 0, n, parts);
-    return po_add_recipe(f->graph, NULL, PO_F32, bias);
-}
-
 /* --- the nodes --- */
 
 static po_value_id to_rows(po_relayout *f, po_node_id at, po_value_id x) {
@@ -235,7 +200,10 @@ static bool convert_conv(po_relayout *f, po_node_id id) {
         return false;
     const po_conv *c = &r.conv;
     po_graph *g = f->graph;
-    po_value_id weights = make_weights(f, &r), bias = make_bias(f, &r), to, from;
+    const int64_t kernel[2] = {1, c->kernel[1]};
+    po_value_id weights =
+        po_product_weights(g, f->arena, c, &r.alg, c->kernel[0], c->kernel[1], kernel);
+    po_value_id bias = po_product_bias(g, f->arena, c, &r.alg), to, from;
     if (weights == PO_NONE || (c->bias && bias == PO_NONE))
         return false;
     tables tb = make_tables(f, &r);

@@ -7,15 +7,6 @@
 
 enum { MOST_TAPS = 8 };
 
-static po_conv frame_of(const po_conv *c) {
-    po_conv f = *c;
-    f.n--;
-    int64_t *lists[] = {f.size, f.to, f.kernel, f.stride, f.dilation, f.before, f.after};
-    for (uint32_t k = 0; k < sizeof lists / sizeof *lists; k++)
-        memmove(lists[k], lists[k] + 1, f.n * sizeof(int64_t));
-    return f;
-}
-
 /* [N, C, T, ..] to [N, T, C, ..] and back. */
 static po_value_id turn(po_deriving *d, po_value_id x, uint32_t rank) {
     int perm[PO_MOST_DIMS] = {0, 2, 1};
@@ -33,7 +24,7 @@ static po_value_id unframe(po_deriving *d, const po_conv *c, po_value_id y) {
 }
 
 static po_status by_channels(po_deriving *d, const po_conv *c) {
-    po_conv f = frame_of(c);
+    po_conv f = po_conv_without_axis(c, 0);
     int64_t g = c->group, taps = c->kernel[0], dims[PO_MOST_DIMS];
     po_value_id part[MOST_TAPS];
     uint32_t n = c->n;
@@ -70,7 +61,7 @@ static po_status by_channels(po_deriving *d, const po_conv *c) {
 }
 
 static po_status by_sum(po_deriving *d, const po_conv *c) {
-    po_conv f = frame_of(c);
+    po_conv f = po_conv_without_axis(c, 0);
     int64_t taps = c->kernel[0], dims[PO_MOST_DIMS];
     po_value_id part[MOST_TAPS];
     uint32_t n = c->n;

@@ -66,14 +66,9 @@ po_status po_derive_group_split(po_deriving *d, po_node_id id) {
 }
 
 static bool alike(const po_conv *a, const po_conv *b) {
-    return a->n == b->n && a->batch == b->batch && a->in == b->in && a->group == 1 &&
-           b->group == 1 && (a->b == PO_NONE) == (b->b == PO_NONE) &&
-           memcmp(a->size, b->size, sizeof a->size) == 0 &&
-           memcmp(a->kernel, b->kernel, sizeof a->kernel) == 0 &&
-           memcmp(a->stride, b->stride, sizeof a->stride) == 0 &&
-           memcmp(a->dilation, b->dilation, sizeof a->dilation) == 0 &&
-           memcmp(a->before, b->before, sizeof a->before) == 0 &&
-           memcmp(a->after, b->after, sizeof a->after) == 0;
+    return a->batch == b->batch && a->in == b->in && a->group == 1 && b->group == 1 &&
+           (a->b == PO_NONE) == (b->b == PO_NONE) && po_conv_same_windows(a, b) &&
+           memcmp(a->size, b->size, sizeof a->size) == 0;
 }
 
 /* True where the value can be read before the subprogram runs: an input or a constant. */

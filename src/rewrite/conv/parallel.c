@@ -9,8 +9,7 @@
 
 enum { MOST = 16 };
 
-/* The convolution that both are parts of; false where there is none. */
-static bool join(po_conv *all, const po_conv *c) {
+bool po_derive_join(po_conv *all, const po_conv *c) {
     po_conv m = *all;
     for (uint32_t i = 0; i < m.n; i++) {
         if (m.stride[i] != c->stride[i] || m.to[i] != c->to[i])
@@ -28,12 +27,11 @@ static bool join(po_conv *all, const po_conv *c) {
         int64_t reach = (m.to[i] - 1) * m.stride[i] + d * (m.kernel[i] - 1) + 1;
         m.after[i] = po_larger(0, reach - most - m.size[i]);
     }
-    m.out += c->out;
     *all = m;
     return true;
 }
 
-static po_value_id widened(po_deriving *d, const po_conv *all, const po_conv *c) {
+po_value_id po_derive_widened(po_deriving *d, const po_conv *all, const po_conv *c) {
     int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0};
     for (uint32_t i = 0; i < c->n; i++) {
         before[i + 2] = (all->before[i] - c->before[i]) / all->dilation[i];
@@ -50,7 +48,7 @@ static po_status merge(po_deriving *d, const po_conv *all, const po_conv *part, 
     for (uint32_t k = 0; k < n; k++)
         biased = biased || part[k].b != PO_NONE;
     for (uint32_t k = 0; k < n; k++) {
-        w[k] = widened(d, all, &part[k]);
+        w[k] = po_derive_widened(d, all, &part[k]);
         outs[k] = part[k].out;
         b[k] = part[k].b != PO_NONE || !biased ? part[k].b : po_mk_zeros(d, 1, &outs[k]);
     }
@@ -81,11 +79,13 @@ po_status po_derive_parallel(po_deriving *d, po_node_id id) {
             continue;
         if (other < id && d->from->nodes[other].op == PO_OP_Conv) {
             po_conv earlier = c;
-            if (join(&earlier, &part[0]))
+            if (po_derive_join(&earlier, &part[0]))
                 return PO_OK; /* found from there */
         }
-        if (join(&all, &c))
+        if (po_derive_join(&all, &c)) {
+            all.out += c.out;
             part[n++] = c;
+        }
     }
     return n > 1 ? merge(d, &all, part, n) : PO_OK;
 }

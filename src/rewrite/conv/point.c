@@ -23,9 +23,7 @@ po_status po_derive_point(po_deriving *d, po_node_id id) {
         w = po_mk_reshape(d, w, 3, (int64_t[]){g, c.out / g, c.in / g});
     }
     x = po_mk_reshape(d, po_mk_matmul(d, w, x), c.n + 2, dims);
-    if (c.b != PO_NONE)
-        x = po_mk_binary(d, PO_OP_Add, x, po_mk_bias_on(d, c.b, c.n));
-    return po_derive_done(d, x, NULL);
+    return po_derive_done(d, po_mk_biased(d, x, c.b, c.n), NULL);
 }
 
 /* x [.., M, K] times w [K, N] as a pointwise convolution of [B, K, M, 1]. Side condition: w is a

@@ -90,8 +90,6 @@ po_status po_derive_pool_into_conv(po_deriving *d, po_node_id id) {
     po_derive_begin(d, id);
     /* The kernel by a table along each axis: row t' has tap t at t' = t + s j for every j < q. */
     po_conv m = c;
-    int64_t dims[PO_MOST_DIMS] = {c.out, c.in};
-    memcpy(&dims[2], c.kernel, c.n * sizeof *dims);
     po_value_id w = c.w;
     for (uint32_t i = 0; i < c.n; i++) {
         int64_t k = c.kernel[i], s = c.stride[i], q = p.kernel[i], wide = k + s * (q - 1);
@@ -99,18 +97,11 @@ po_status po_derive_pool_into_conv(po_deriving *d, po_node_id id) {
         for (int64_t j = 0; j < q; j++)
             for (int64_t a = 0; a < k; a++)
                 t[(a + s * j) * k + a] += 1;
-        int64_t lead = 1, tail = 1;
-        for (uint32_t a = 0; a < 2 + i; a++)
-            lead *= dims[a];
-        for (uint32_t a = 3 + i; a < c.n + 2; a++)
-            tail *= dims[a];
-        w = po_mk_reshape(d, w, 3, (int64_t[]){lead, k, tail});
-        w = po_mk_matmul(d, po_mk_table(d, 2, (int64_t[]){wide, k}, t), w);
-        dims[2 + i] = m.kernel[i] = wide;
+        w = po_mk_along(d, w, 2 + i, wide, t);
+        m.kernel[i] = wide;
         m.stride[i] = s * p.stride[i];
         m.after[i] = po_larger(0, (p.to[i] - 1) * m.stride[i] + wide - c.before[i] - c.size[i]);
     }
-    w = po_mk_reshape(d, w, c.n + 2, dims);
     w = po_mk_binary(d, PO_OP_Div, w, po_mk_scalar(d, (double)po_conv_taps(&p)));
     return po_derive_done(d, po_mk_conv(d, c.x, w, c.b, &m), NULL);
 }

@@ -17,30 +17,9 @@ static po_value_id with_axis(po_deriving *d, po_value_id v, uint32_t axis) {
     return po_mk_reshape(d, v, rank + 1, dims);
 }
 
-/* A copy of the lists with an axis of kernel 1 put in, or with axis `at` taken out. */
-static po_conv widened(const po_conv *c, uint32_t at) {
-    po_conv w = *c;
-    int64_t *lists[] = {w.size, w.to, w.kernel, w.stride, w.dilation, w.before, w.after};
-    for (uint32_t k = 0; k < sizeof lists / sizeof *lists; k++) {
-        memmove(&lists[k][at + 1], &lists[k][at], (c->n - at) * sizeof(int64_t));
-        lists[k][at] = k < 5; /* padding is 0, the others 1 */
-    }
-    w.n++;
-    return w;
-}
-
-static po_conv narrowed(const po_conv *c, uint32_t at) {
-    po_conv w = *c;
-    int64_t *lists[] = {w.size, w.to, w.kernel, w.stride, w.dilation, w.before, w.after};
-    for (uint32_t k = 0; k < sizeof lists / sizeof *lists; k++)
-        memmove(&lists[k][at], &lists[k][at + 1], (c->n - at - 1) * sizeof(int64_t));
-    w.n--;
-    return w;
-}
-
 static po_status widen(po_deriving *d, const po_conv *c, uint32_t at, const char *detail) {
     po_derive_begin(d, c->node);
-    po_conv wide = widened(c, at);
+    po_conv wide = po_conv_with_axis(c, at);
     po_value_id x = with_axis(d, c->x, 2 + at), w = with_axis(d, c->w, 2 + at);
     po_value_id y = po_mk_conv(d, x, w, c->b, &wide);
     int64_t dims[PO_MOST_DIMS] = {c->batch, c->out, c->to[0]};
@@ -50,7 +29,7 @@ static po_status widen(po_deriving *d, const po_conv *c, uint32_t at, const char
 /* Axis `at` into the batch. */
 static po_status narrow(po_deriving *d, const po_conv *c, uint32_t at, const char *detail) {
     po_derive_begin(d, c->node);
-    po_conv flat = narrowed(c, at);
+    po_conv flat = po_conv_without_axis(c, at);
     uint32_t n = c->n;
     int64_t dims[PO_MOST_DIMS], wd[PO_MOST_DIMS] = {c->out, c->in / c->group};
     int perm[PO_MOST_DIMS] = {0, 2 + (int)at, 1}, back[PO_MOST_DIMS] = {0, 2};

@@ -93,70 +93,34 @@ po_status po_derive_over_concat(po_deriving *d, po_node_id id) {
     return po_derive_done(d, po_mk_sum(d, n->n_in, y), NULL);
 }
 
-static bool equal_windows(const po_conv *a, const po_conv *b) {
-    return a->n == b->n && a->group == b->group &&
-           memcmp(a->kernel, b->kernel, sizeof a->kernel) == 0 &&
-           memcmp(a->stride, b->stride, sizeof a->stride) == 0 &&
-           memcmp(a->dilation, b->dilation, sizeof a->dilation) == 0 &&
-           memcmp(a->before, b->before, sizeof a->before) == 0 &&
-           memcmp(a->after, b->after, sizeof a->after) == 0;
-}
-
 static po_value_id sum_of(po_deriving *d, po_value_id a, po_value_id b) {
     return a == PO_NONE ? b : b == PO_NONE ? a : po_mk_binary(d, PO_OP_Add, a, b);
-}
-
-/* Kernels moved into a common window, as for parallel convolutions. */
-static bool common(const po_conv *a, const po_conv *b, po_conv *all) {
-    *all = *a;
-    for (uint32_t i = 0; i < a->n; i++) {
-        if (a->stride[i] != b->stride[i] || a->to[i] != b->to[i])
-            return false;
-        int64_t dil = a->kernel[i] == 1 ? b->dilation[i] : a->dilation[i];
-        if (b->kernel[i] != 1 && b->dilation[i] != dil)
-            return false;
-        int64_t most = po_larger(a->before[i], b->before[i]);
-        if ((most - a->before[i]) % dil != 0 || (most - b->before[i]) % dil != 0)
-            return false;
-        all->dilation[i] = dil;
-        all->before[i] = most;
-        all->kernel[i] = po_larger((most - a->before[i]) / dil + a->kernel[i],
-                                   (most - b->before[i]) / dil + b->kernel[i]);
-        int64_t reach = (a->to[i] - 1) * a->stride[i] + dil * (all->kernel[i] - 1) + 1;
-        all->after[i] = po_larger(0, reach - most - a->size[i]);
-    }
-    return true;
-}
-
-static po_value_id moved(po_deriving *d, const po_conv *all, const po_conv *c) {
-    int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0};
-    for (uint32_t i = 0; i < c->n; i++) {
-        before[2 + i] = (all->before[i] - c->before[i]) / all->dilation[i];
-        after[2 + i] = all->kernel[i] - c->kernel[i] - before[2 + i];
-    }
-    return po_mk_pads(d, c->w, before, after);
 }
 
 /* Sums of two convolutions: of one tensor, by one kernel, or of two tensors over Concat; and of a
  * convolution and its own input, which is a convolution by the unit. */
 po_status po_derive_conv_sum(po_deriving *d, po_node_id id) {
     const po_node *n = &d->from->nodes[id];
-    po_conv a, b, all;
+    po_conv a, b;
     if (n->op != PO_OP_Add)
         return PO_OK;
     bool first = conv_of(d, n->in[0], &a), second = conv_of(d, n->in[1], &b);
-    if (first && second && a.x == b.x && a.group == b.group && a.n == b.n && a.out == b.out &&
-        common(&a, &b, &all)) {
+    if (first && second && a.x == b.x && a.group == b.group && a.n == b.n && a.out == b.out) {
+        po_conv all = a;
+        if (!po_derive_join(&all, &b))
+            return PO_OK;
         po_derive_begin(d, id);
-        po_value_id w = po_mk_binary(d, PO_OP_Add, moved(d, &all, &a), moved(d, &all, &b));
+        po_value_id w = po_mk_binary(d, PO_OP_Add, po_derive_widened(d, &all, &a),
+                                     po_derive_widened(d, &all, &b));
         return po_derive_done(d, po_mk_conv(d, a.x, w, sum_of(d, a.b, b.b), &all), "one tensor");
     }
-    if (first && second && a.w == b.w && equal_windows(&a, &b)) {
+    if (first && second && a.w == b.w && a.group == b.group && po_conv_same_windows(&a, &b)) {
         po_derive_begin(d, id);
         po_value_id x = po_mk_binary(d, PO_OP_Add, a.x, b.x);
         return po_derive_done(d, po_mk_conv(d, x, a.w, sum_of(d, a.b, b.b), &a), "one kernel");
     }
-    if (first && second && a.group == 1 && equal_windows(&a, &b) && a.out == b.out) {
+    if (first && second && a.group == 1 && b.group == 1 && po_conv_same_windows(&a, &b) &&
+        a.out == b.out) {
         po_derive_begin(d, id);
         po_value_id x = po_mk_concat(d, 1, 2, (po_value_id[]){a.x, b.x});
         po_value_id w = po_mk_concat(d, 1, 2, (po_value_id[]){a.w, b.w});

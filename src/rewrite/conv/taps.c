@@ -24,10 +24,6 @@ static po_value_id tap_rows(po_deriving *d, const po_conv *c, int64_t taps) {
     return po_mk_reshape(d, w, 2, (int64_t[]){taps * c->out, c->in});
 }
 
-static po_value_id with_bias(po_deriving *d, const po_conv *c, po_value_id y) {
-    return c->b == PO_NONE ? y : po_mk_binary(d, PO_OP_Add, y, po_mk_bias_on(d, c->b, c->n));
-}
-
 /* Side condition: one group, more than one tap. */
 po_status po_derive_taps(po_deriving *d, po_node_id id) {
     po_conv c;
@@ -66,7 +62,7 @@ po_status po_derive_taps(po_deriving *d, po_node_id id) {
                     po_mk_slice(d, part[k], i + 2, at[i] * c.dilation[i], c.to[i], c.stride[i]);
             po_next_index(c.n, c.kernel, at);
         }
-        po_value_id y = with_bias(d, &c, po_mk_sum(d, (uint32_t)taps, part));
+        po_value_id y = po_mk_biased(d, po_mk_sum(d, (uint32_t)taps, part), c.b, c.n);
         PO_TRY(po_derive_done(d, y, as_matmul ? "matrix product" : "pointwise convolution"));
     }
     return PO_OK;
@@ -127,6 +123,6 @@ po_status po_derive_blocks(po_deriving *d, po_node_id id) {
                                   c.to[i], 1);
         po_next_index(n, pieces, at);
     }
-    po_value_id y = with_bias(d, &c, po_mk_sum(d, (uint32_t)count, part));
+    po_value_id y = po_mk_biased(d, po_mk_sum(d, (uint32_t)count, part), c.b, c.n);
     return po_derive_done(d, y, NULL);
 }

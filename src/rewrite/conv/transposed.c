@@ -9,29 +9,14 @@
 
 enum { MOST_TAPS = 64 };
 
-/* [N, O, s.., Q..] to [N, O, (Q s)..], cropped to the output's map. */
+/* Phases dealt out, cropped to the output's map. */
 static po_value_id interleave(po_deriving *d, const po_conv *c, const int64_t *q, po_value_id y) {
-    int64_t dims[PO_MOST_DIMS] = {c->batch, c->out}, before[PO_MOST_DIMS] = {0},
-            after[PO_MOST_DIMS] = {0};
-    int perm[PO_MOST_DIMS] = {0, 1};
-    uint32_t n = c->n;
-    for (uint32_t i = 0; i < n; i++) {
-        dims[2 + i] = c->stride[i];
-        dims[2 + n + i] = q[i];
-        perm[2 + 2 * i] = (int)(2 + n + i);
-        perm[3 + 2 * i] = (int)(2 + i);
-    }
-    y = po_mk_transpose(d, po_mk_reshape(d, y, 2 + 2 * n, dims), perm);
-    for (uint32_t i = 0; i < n; i++) {
-        dims[2 + i] = q[i] * c->stride[i];
+    int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0};
+    for (uint32_t i = 0; i < c->n; i++) {
         before[2 + i] = -c->before[i];
-        after[2 + i] = c->to[i] + c->before[i] - dims[2 + i];
+        after[2 + i] = c->to[i] + c->before[i] - q[i] * c->stride[i];
     }
-    return po_mk_pads(d, po_mk_reshape(d, y, 2 + n, dims), before, after);
-}
-
-static po_value_id with_bias(po_deriving *d, const po_conv *c, po_value_id y) {
-    return c->b == PO_NONE ? y : po_mk_binary(d, PO_OP_Add, y, po_mk_bias_on(d, c->b, c->n));
+    return po_mk_pads(d, po_mk_interleaved(d, y, c->n, c->stride), before, after);
 }
 
 /* Taps in strides: w [C, O/g, k..] padded, as [g, C/g, O/g, J, s, ..]. */
@@ -87,7 +72,7 @@ po_status po_derive_subpixel(po_deriving *d, po_node_id id) {
     dims[1] = c.in / g;
     w = po_mk_reshape(d, w, n + 2, dims);
     po_value_id y = po_mk_conv(d, c.x, w, PO_NONE, &m);
-    return po_derive_done(d, with_bias(d, &c, interleave(d, &c, q, y)), NULL);
+    return po_derive_done(d, po_mk_biased(d, interleave(d, &c, q, y), c.b, c.n), NULL);
 }
 
 /* Side condition besides: one group, at most 64 taps. */
@@ -133,5 +118,5 @@ po_status po_derive_selective(po_deriving *d, po_node_id id) {
         po_next_index(n, taps, at);
     }
     po_value_id y = po_mk_sum(d, (uint32_t)blocks, part);
-    return po_derive_done(d, with_bias(d, &c, interleave(d, &c, q, y)), NULL);
+    return po_derive_done(d, po_mk_biased(d, interleave(d, &c, q, y), c.b, c.n), NULL);
 }

@@ -102,93 +102,78 @@ static bool all_of(const po_node *n, const char *name, int64_t value) {
 
 /* The mean of one number, windows side by side. The runtime joins it with a Pad before it, and then
  * refuses pads that are wider than the window. */
-static po_value_id mean_of_one(const po_node *n) {
+static po_value_id mean_of_one(const po_graph *graph, const po_node *n) {
+    (void)graph;
     return po_node_attr(n, "kernel_shape") && all_of(n, "kernel_shape", 1) &&
                    all_of(n, "strides", 1) && all_of(n, "pads", 0)
                ? n->in[0]
                : PO_NONE;
 }
 
-static po_value_id identity_of(const po_graph *graph, const po_node *n) {
-    switch ((po_op)n->op) {
-    case PO_OP_Identity:
-        return n->in[0];
-    case PO_OP_Mul:
-        return beside(graph, n, 1, true);
-    case PO_OP_Div:
-        return beside(graph, n, 1, false);
-    case PO_OP_Add:
-        return beside(graph, n, 0, true);
-    case PO_OP_Sub:
-        return beside(graph, n, 0, false);
-    case PO_OP_Pow:
-        return beside(graph, n, 1, false);
-    case PO_OP_Cast:
-        return cast(graph, n);
-    case PO_OP_Transpose:
-        return transpose(graph, n);
-    case PO_OP_Reshape:
-    case PO_OP_Flatten:
-    case PO_OP_Expand:
-    case PO_OP_Tile:
-    case PO_OP_Squeeze:
-    case PO_OP_Unsqueeze:
-        return keeps_shape(graph, n);
-    case PO_OP_Slice:
-        return slice(graph, n);
-    case PO_OP_Pad:
-        return pad(graph, n);
-    case PO_OP_Dropout:
-        return dropout(graph, n);
-    case PO_OP_AveragePool:
-        return mean_of_one(n);
-    case PO_OP_Relu:
-        return po_never_negative(graph, n->in[0]) ? n->in[0] : PO_NONE;
-    case PO_OP_Concat:
-    case PO_OP_Sum:
-    case PO_OP_Mean:
-    case PO_OP_Max:
-    case PO_OP_Min:
-        return single(graph, n);
-    default:
-        return PO_NONE;
-    }
+static po_value_id first(const po_graph *graph, const po_node *n) {
+    (void)graph;
+    return n->in[0];
 }
 
-/* What dropping a node of this operator counts as. */
-static po_law_id rule_of(po_op_id op) {
-    switch ((po_op)op) {
-    case PO_OP_Mul:
-    case PO_OP_Div:
-    case PO_OP_Pow:
-        return PO_LAW_DROP_TIMES_ONE;
-    case PO_OP_Add:
-    case PO_OP_Sub:
-        return PO_LAW_DROP_PLUS_ZERO;
-    case PO_OP_Cast:
-        return PO_LAW_DROP_CAST;
-    case PO_OP_Transpose:
-        return PO_LAW_DROP_TRANSPOSE;
-    case PO_OP_Reshape:
-    case PO_OP_Flatten:
-    case PO_OP_Expand:
-    case PO_OP_Tile:
-    case PO_OP_Squeeze:
-    case PO_OP_Unsqueeze:
-        return PO_LAW_DROP_RESHAPE;
-    case PO_OP_Slice:
-        return PO_LAW_DROP_SLICE;
-    case PO_OP_Pad:
-        return PO_LAW_DROP_PAD;
-    case PO_OP_Dropout:
-        return PO_LAW_DROP_DROPOUT;
-    case PO_OP_Relu:
-        return PO_LAW_DROP_RELU;
-    case PO_OP_Identity:
-        return PO_LAW_DROP_IDENTITY;
-    default:
-        return PO_LAW_DROP_SINGLE;
-    }
+static po_value_id times_one(const po_graph *graph, const po_node *n) {
+    return beside(graph, n, 1, true);
+}
+
+static po_value_id by_one(const po_graph *graph, const po_node *n) {
+    return beside(graph, n, 1, false);
+}
+
+static po_value_id plus_zero(const po_graph *graph, const po_node *n) {
+    return beside(graph, n, 0, true);
+}
+
+static po_value_id less_zero(const po_graph *graph, const po_node *n) {
+    return beside(graph, n, 0, false);
+}
+
+static po_value_id relu(const po_graph *graph, const po_node *n) {
+    return po_never_negative(graph, n->in[0]) ? n->in[0] : PO_NONE;
+}
+
+/* What asks whether a node of the operator is an identity, and what dropping it counts as. */
+static const struct {
+    po_op op;
+    po_law_id law;
+    po_value_id (*input)(const po_graph *graph, const po_node *n);
+} identities[] = {
+    {PO_OP_Identity, PO_LAW_DROP_IDENTITY, first},
+    {PO_OP_Mul, PO_LAW_DROP_TIMES_ONE, times_one},
+    {PO_OP_Div, PO_LAW_DROP_TIMES_ONE, by_one},
+    {PO_OP_Pow, PO_LAW_DROP_TIMES_ONE, by_one},
+    {PO_OP_Add, PO_LAW_DROP_PLUS_ZERO, plus_zero},
+    {PO_OP_Sub, PO_LAW_DROP_PLUS_ZERO, less_zero},
+    {PO_OP_Cast, PO_LAW_DROP_CAST, cast},
+    {PO_OP_Transpose, PO_LAW_DROP_TRANSPOSE, transpose},
+    {PO_OP_Reshape, PO_LAW_DROP_RESHAPE, keeps_shape},
+    {PO_OP_Flatten, PO_LAW_DROP_RESHAPE, keeps_shape},
+    {PO_OP_Expand, PO_LAW_DROP_RESHAPE, keeps_shape},
+    {PO_OP_Tile, PO_LAW_DROP_RESHAPE, keeps_shape},
+    {PO_OP_Squeeze, PO_LAW_DROP_RESHAPE, keeps_shape},
+    {PO_OP_Unsqueeze, PO_LAW_DROP_RESHAPE, keeps_shape},
+    {PO_OP_Slice, PO_LAW_DROP_SLICE, slice},
+    {PO_OP_Pad, PO_LAW_DROP_PAD, pad},
+    {PO_OP_Dropout, PO_LAW_DROP_DROPOUT, dropout},
+    {PO_OP_Relu, PO_LAW_DROP_RELU, relu},
+    {PO_OP_AveragePool, PO_LAW_DROP_SINGLE, mean_of_one},
+    {PO_OP_Concat, PO_LAW_DROP_SINGLE, single},
+    {PO_OP_Sum, PO_LAW_DROP_SINGLE, single},
+    {PO_OP_Mean, PO_LAW_DROP_SINGLE, single},
+    {PO_OP_Max, PO_LAW_DROP_SINGLE, single},
+    {PO_OP_Min, PO_LAW_DROP_SINGLE, single},
+};
+
+static po_value_id identity_of(const po_graph *graph, const po_node *n, po_law_id *law) {
+    for (size_t i = 0; i < sizeof identities / sizeof *identities; i++)
+        if (n->op == identities[i].op) {
+            *law = identities[i].law;
+            return identities[i].input(graph, n);
+        }
+    return PO_NONE;
 }
 
 /* Legacy binary operators (before opset 7) broadcast by attributes, which the rules above do not
@@ -207,8 +192,8 @@ po_status po_drop_identities(po_ctx *ctx, po_graph *graph, po_rewriting *state) 
             node->out[0] == PO_NONE || (node->n_in && node->in[0] == PO_NONE) ||
             legacy_broadcast(graph, node))
             continue;
-        po_law_id rule = rule_of(node->op);
-        po_value_id x = identity_of(graph, node), y = node->out[0];
+        po_law_id rule = PO_LAW_DROP_IDENTITY;
+        po_value_id x = identity_of(graph, node, &rule), y = node->out[0];
         if (x == PO_NONE || !graph->values[y].type.kind)
             continue;
         /* An output keeps its node where the value cannot take over its name. */

@@ -4,8 +4,8 @@
  * taps that meet there are summed (a product of the weights by a table along the axis), and the
  * phases are interleaved. Floor is right beyond the borders too, so it is equal everywhere. Side
  * conditions: whole factors that repeat elements, stride and dilation 1 on the upsampled axes. */
-#include "base/num.h"
 #include "rewrite/deriving.h"
+#include "rewrite/upsample/split.h"
 
 enum { MOST_FACTOR = 8 };
 
@@ -45,34 +45,21 @@ po_status po_derive_upsample(po_deriving *d, po_node_id id) {
     int64_t apart[PO_MOST_DIMS] = {c.out, c.in / c.group};
     int perm[PO_MOST_DIMS] = {0};
     po_conv m = c;
-    memcpy(&dims[2], c.kernel, n * sizeof *dims);
     po_value_id w = c.w;
     for (uint32_t i = 0; i < n; i++) {
-        int64_t k = c.kernel[i], low = po_floor_div(-c.before[i], f[i]),
-                high = po_floor_div(f[i] + k - 2 - c.before[i], f[i]), taps = high - low + 1;
-        int64_t lead = 1, tail = 1;
-        for (uint32_t a = 0; a < 2 + i; a++)
-            lead *= dims[a];
-        for (uint32_t a = 3 + i; a < n + 2; a++)
-            tail *= dims[a];
         if (f[i] > 1) {
-            double *t = PO_NEW_N(d->arena, double, f[i] * taps * k);
-            for (int64_t p = 0; p < f[i]; p++)
-                for (int64_t r = 0; r < k; r++)
-                    t[(p * taps + po_floor_div(p + r - c.before[i], f[i]) - low) * k + r] = 1;
-            w = po_mk_reshape(d, w, 3, (int64_t[]){lead, k, tail});
-            w = po_mk_matmul(d, po_mk_table(d, 2, (int64_t[]){f[i] * taps, k}, t), w);
-            dims[2 + i] = f[i] * taps;
+            int64_t low, taps;
+            const double *t =
+                po_phase_taps(d->arena, f[i], 0, c.kernel[i], c.before[i], &low, &taps);
+            w = po_mk_along(d, w, 2 + i, f[i] * taps, t);
             m.kernel[i] = taps;
             m.size[i] = c.size[i] / f[i];
             m.before[i] = -low;
             m.to[i] = po_up_to(c.to[i], f[i]) / f[i];
-            m.after[i] = m.to[i] + taps - 1 - m.before[i] - m.size[i];
-            if (m.after[i] < 0)
-                m.after[i] = 0;
+            m.after[i] = po_larger(0, m.to[i] + taps - 1 - m.before[i] - m.size[i]);
         }
         apart[2 + 2 * i] = f[i];
-        apart[3 + 2 * i] = m.kernel[i];
+        apart[3 + 2 * i] = dims[2 + i] = m.kernel[i];
         perm[1 + i] = (int)(2 + 2 * i);
         perm[2 + n + i] = (int)(3 + 2 * i);
         phases *= f[i];
@@ -80,30 +67,9 @@ po_status po_derive_upsample(po_deriving *d, po_node_id id) {
     perm[1 + n] = 1;
     w = po_mk_transpose(d, po_mk_reshape(d, w, 2 + 2 * n, apart), perm);
     dims[0] = c.out * phases;
-    dims[1] = c.in / c.group;
-    memcpy(&dims[2], m.kernel, n * sizeof *dims);
     w = po_mk_reshape(d, w, n + 2, dims);
-    po_value_id y = po_mk_conv(d, x, w, PO_NONE, &m);
-    int64_t made[PO_MOST_DIMS];
-    uint32_t rank;
-    if (d->dropped || !po_dims_of(d->g, y, &rank, made))
-        return po_derive_end(d, NULL);
-    /* [N, O, f.., Q..] to [N, O, (Q f)..]. */
-    int64_t split[PO_MOST_DIMS] = {c.batch, c.out};
-    int back[PO_MOST_DIMS] = {0, 1};
-    for (uint32_t i = 0; i < n; i++) {
-        split[2 + i] = f[i];
-        split[2 + n + i] = made[2 + i];
-        back[2 + 2 * i] = (int)(2 + n + i);
-        back[3 + 2 * i] = (int)(2 + i);
-        made[2 + i] *= f[i];
-    }
-    made[1] = c.out;
-    y = po_mk_transpose(d, po_mk_reshape(d, y, 2 + 2 * n, split), back);
-    y = po_mk_reshape(d, y, n + 2, made);
+    po_value_id y = po_mk_interleaved(d, po_mk_conv(d, x, w, PO_NONE, &m), n, f);
     for (uint32_t i = 0; i < n; i++)
         y = po_mk_slice(d, y, 2 + i, 0, c.to[i], 1);
-    if (c.b != PO_NONE)
-        y = po_mk_binary(d, PO_OP_Add, y, po_mk_bias_on(d, c.b, n));
-    return po_derive_done(d, y, NULL);
+    return po_derive_done(d, po_mk_biased(d, y, c.b, n), NULL);
 }

@@ -47,18 +47,31 @@ po_value_id po_add_upsample(po_graph *graph, po_node_id place, po_value_id x, in
 
 /* Along one axis, with R = r + shift = f j + p for output row r: tap t reads row
  * floor((R - shift + t - pad) / f) of the small map, that is j + floor((p - shift + t - pad) / f).
- * The best shift makes the range of that last term, the small kernel, shortest. */
-typedef struct phase_plan {
-    int64_t shift, first, length; /* offsets first .. first + length - 1 */
-} phase_plan;
+ */
+static int64_t offset(int64_t f, int64_t shift, int64_t pad, int64_t phase, int64_t tap) {
+    return po_floor_div(phase - shift + tap - pad, f);
+}
 
-static phase_plan plan_phases(int64_t f, int64_t kernel, int64_t pad) {
-    phase_plan best = {0, 0, INT64_MAX};
+const double *po_phase_taps(po_arena *arena, int64_t f, int64_t shift, int64_t kernel, int64_t pad,
+                            int64_t *first, int64_t *length) {
+    *first = offset(f, shift, pad, 0, 0);
+    *length = offset(f, shift, pad, f - 1, kernel - 1) - *first + 1;
+    double *meets = PO_NEW_N(arena, double, f **length *kernel);
+    for (int64_t p = 0; p < f; p++)
+        for (int64_t t = 0; t < kernel; t++)
+            meets[(p * *length + offset(f, shift, pad, p, t) - *first) * kernel + t] = 1;
+    return meets;
+}
+
+/* The shift that makes the small kernel shortest. */
+static int64_t best_shift(int64_t f, int64_t kernel, int64_t pad) {
+    int64_t best = 0, least = INT64_MAX;
     for (int64_t s = 0; s < f; s++) {
-        int64_t low = po_floor_div(-s - pad, f);
-        int64_t high = po_floor_div(f - 1 - s + kernel - 1 - pad, f);
-        if (high - low + 1 < best.length)
-            best = (phase_plan){s, low, high - low + 1};
+        int64_t length = offset(f, s, pad, f - 1, kernel - 1) - offset(f, s, pad, 0, 0) + 1;
+        if (length < least) {
+            least = length;
+            best = s;
+        }
     }
     return best;
 }
@@ -72,27 +85,19 @@ bool po_upsampled_phases(po_rewriting *r, po_graph *graph, po_node_id id) {
     if (!po_conv_read(graph, id, &c) || !po_conv_keeps_size(&c) ||
         !po_upsampled(graph, c.x, &x, &f))
         return false;
-    int64_t k = c.kernel[0], pad = c.before[0];
-    phase_plan p = plan_phases(f, k, pad);
-    int64_t kk = p.length;
+    int64_t k = c.kernel[0], pad = c.before[0], shift = best_shift(f, k, pad), first, kk;
+    const double *meets = po_phase_taps(arena, f, shift, k, pad, &first, &kk);
     if (kk * kk >= k * k)
         return false;
     /* f h + shift output rows in groups of f: one group more than h where there is a shift. */
-    int64_t more = p.shift ? 1 : 0, end = p.shift - f * more;
+    int64_t more = shift ? 1 : 0, end = shift - f * more;
     po_conv made = c;
     made.out = f * f * c.out;
     made.kernel[0] = made.kernel[1] = kk;
-    made.before[0] = made.before[1] = -p.first;
-    made.after[0] = made.after[1] = more + kk - 1 + p.first;
+    made.before[0] = made.before[1] = -first;
+    made.after[0] = made.after[1] = more + kk - 1 + first;
     if (made.before[0] < 0 || made.after[0] < 0)
         return false;
-    /* Which tap of the small kernel each tap meets, for each phase: [phase, small tap, tap]. */
-    double *meets = PO_NEW_N(arena, double, f *kk *k);
-    for (int64_t phase = 0; phase < f; phase++)
-        for (int64_t tap = 0; tap < k; tap++) {
-            int64_t at = po_floor_div(phase - p.shift + tap - pad, f) - p.first;
-            meets[(phase * kk + at) * k + tap] = 1;
-        }
     const po_recipe *table = po_recipe_literal(arena, 3, (const int64_t[]){f, kk, k}, meets);
     const po_recipe *w = po_conv_weights(graph, arena, &c);
     w = po_recipe_einsum(arena, "oiyx,btx->oiybt", w, table);
@@ -105,8 +110,8 @@ bool po_upsampled_phases(po_rewriting *r, po_graph *graph, po_node_id id) {
     po_value_id wide = po_add_depth_to_space(graph, id, deep, f, &unknown);
     po_type type = graph->values[c.y].type;
     po_value_id y = wide;
-    if (p.shift)
-        y = po_add_crop(graph, id, wide, p.shift, end, &type);
+    if (shift)
+        y = po_add_crop(graph, id, wide, shift, end, &type);
     else
         graph->values[y].type = type;
     po_substitute(graph, c.y, y);
