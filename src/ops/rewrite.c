@@ -196,6 +196,13 @@ po_value_id po_add_transpose(po_graph *graph, po_node_id place, po_value_id x, u
     return y;
 }
 
+po_value_id po_add_concat(po_graph *graph, po_node_id place, uint32_t n, const po_value_id *in,
+                          int64_t axis, const po_type *type) {
+    po_value_id y = po_add_op(graph, place, PO_OP_Concat, n, in, type);
+    po_node_set_int(graph, graph->values[y].producer, "axis", axis);
+    return y;
+}
+
 po_value_id po_add_reshape(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
                            const int64_t *dims) {
     po_type type = po_type_tensor_i64(graph->arena, graph->values[x].type.dtype, rank, dims);

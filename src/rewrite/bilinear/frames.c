@@ -161,7 +161,7 @@ static bool worth_products(po_arena *arena, const conv3 *c, po_bilinear *alg) {
            all_products(c, alg) <= po_numbers.frames.worth * (double)(c->y[2] * c->kt);
 }
 
-static bool convert_conv(po_relayout *f, po_node_id id, uint32_t *products) {
+static bool convert_conv(po_relayout *f, po_node_id id) {
     conv3 c;
     po_bilinear alg;
     if (!read_conv(f->graph, id, &c))
@@ -172,7 +172,7 @@ static bool convert_conv(po_relayout *f, po_node_id id, uint32_t *products) {
     if (y == PO_NONE)
         return false;
     po_relayout_set(f, id, y);
-    *products += worth;
+    po_law_fired(f->state, PO_LAW_FRAMES, worth);
     return true;
 }
 
@@ -214,17 +214,10 @@ po_status po_use_frames(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
     (void)ctx;
     if (po_model_opset(graph->model, "") < 7 || !worth_turning(graph, state->scratch))
         return PO_OK;
+    static const po_relayout_law laws[] = {{PO_LAWS, convert_conv},
+                                           {PO_LAWS, po_relayout_elementwise},
+                                           {PO_LAW_FRAMES_MEAN, convert_mean}};
     po_relayout f = {.enter = to_frames, .leave = turn};
-    po_relayout_start(&f, graph, state->scratch, RANK);
-    uint32_t n, products = 0;
-    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
-    for (uint32_t k = 0; k < n; k++) {
-        if (!po_relayout_may(&f, order[k]))
-            continue;
-        if (!convert_conv(&f, order[k], &products) && !po_relayout_elementwise(&f, order[k]))
-            po_law_fired(state, PO_LAW_FRAMES_MEAN, convert_mean(&f, order[k]));
-    }
-    po_relayout_finish(&f);
-    state->counts->fired[PO_LAW_FRAMES] += products;
+    po_relayout_graph(&f, graph, state, RANK, laws, sizeof laws / sizeof *laws);
     return PO_OK;
 }

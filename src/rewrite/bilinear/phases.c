@@ -266,8 +266,7 @@ static po_value_id whole_of(phases *f, po_node_id at, po_value_id v) {
     po_type unknown = po_type_unranked(PO_F32), type = g->values[v].type;
     for (uint32_t i = 0; i < p->count; i++)
         in[i] = turned(f, at, p->part[i], (const int64_t[]){0, 2, 3, 1});
-    po_value_id y = po_add_op(g, at, PO_OP_Concat, p->count, in, &unknown);
-    po_node_set_int(g, g->values[y].producer, "axis", p->axis);
+    po_value_id y = po_add_concat(g, at, p->count, in, p->axis, &unknown);
     int64_t dims[RANK] = {type.dims[0].value, type.dims[2].value, type.dims[3].value,
                           type.dims[1].value};
     dims[p->axis - 1] = p->length * p->count;

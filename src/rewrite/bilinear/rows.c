@@ -300,17 +300,10 @@ po_status po_use_rows(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
               read_conv(graph, state->scratch, i, &r);
     if (!any)
         return PO_OK;
+    static const po_relayout_law laws[] = {{PO_LAW_ROWS, convert_conv},
+                                           {PO_LAWS, po_relayout_elementwise},
+                                           {PO_LAW_ROWS_CONCAT, convert_concat}};
     po_relayout f = {.enter = to_rows, .leave = from_rows};
-    po_relayout_start(&f, graph, state->scratch, RANK);
-    uint32_t n;
-    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
-    for (uint32_t k = 0; k < n; k++) {
-        if (!po_relayout_may(&f, order[k]))
-            continue;
-        if (!po_law_fired(state, PO_LAW_ROWS, convert_conv(&f, order[k])) &&
-            !po_relayout_elementwise(&f, order[k]))
-            po_law_fired(state, PO_LAW_ROWS_CONCAT, convert_concat(&f, order[k]));
-    }
-    po_relayout_finish(&f);
+    po_relayout_graph(&f, graph, state, RANK, laws, sizeof laws / sizeof *laws);
     return PO_OK;
 }

@@ -246,22 +246,14 @@ po_status po_use_planes(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
     (void)ctx;
     if (po_model_opset(graph->model, "") < 7 || !worth_turning(graph))
         return PO_OK;
+    static const po_relayout_law laws[] = {{PO_LAW_PLANES, convert_conv},
+                                           {PO_LAW_PLANES_POOL, convert_pool},
+                                           {PO_LAW_PLANES_PAD, convert_pad},
+                                           {PO_LAW_PLANES_CONCAT, convert_concat},
+                                           {PO_LAW_PLANES_TURN, convert_turn},
+                                           {PO_LAWS, po_relayout_elementwise},
+                                           {PO_LAW_PLANES_CHANNELS, convert_channels}};
     po_relayout r = {.enter = to_plane, .leave = from_plane};
-    po_relayout_start(&r, graph, state->scratch, RANK);
-    uint32_t n;
-    const po_node_id *order = po_graph_order(graph, state->scratch, &n);
-    for (uint32_t k = 0; k < n; k++) {
-        po_node_id id = order[k];
-        if (!po_relayout_may(&r, id))
-            continue;
-        (void)(po_law_fired(state, PO_LAW_PLANES, convert_conv(&r, id)) ||
-               po_law_fired(state, PO_LAW_PLANES_POOL, convert_pool(&r, id)) ||
-               po_law_fired(state, PO_LAW_PLANES_PAD, convert_pad(&r, id)) ||
-               po_law_fired(state, PO_LAW_PLANES_CONCAT, convert_concat(&r, id)) ||
-               po_law_fired(state, PO_LAW_PLANES_TURN, convert_turn(&r, id)) ||
-               po_relayout_elementwise(&r, id) ||
-               po_law_fired(state, PO_LAW_PLANES_CHANNELS, convert_channels(&r, id)));
-    }
-    po_relayout_finish(&r);
+    po_relayout_graph(&r, graph, state, RANK, laws, sizeof laws / sizeof *laws);
     return PO_OK;
 }

@@ -2,22 +2,8 @@
  * operators, which every layout treats alike. */
 #include "rewrite/layout/relayout.h"
 
-void po_relayout_start(po_relayout *r, po_graph *graph, po_arena *arena, uint32_t rank) {
-    r->graph = graph;
-    r->arena = arena;
-    r->rank = rank;
-    r->n = graph->n_values;
-    r->twin = PO_NEW_N(arena, po_value_id, r->n);
-    memset(r->twin, 0xff, r->n * sizeof *r->twin); /* PO_NONE */
-}
-
 bool po_relayout_has(const po_relayout *r, po_value_id old) {
     return old < r->n && r->twin[old] != PO_NONE;
-}
-
-bool po_relayout_may(const po_relayout *r, po_node_id node) {
-    const po_node *n = &r->graph->nodes[node];
-    return !n->removed && n->n_out == 1 && n->out[0] != PO_NONE && n->n_in > 0 && n->in[0] < r->n;
 }
 
 po_value_id po_relayout_twin(po_relayout *r, po_node_id place, po_value_id old) {
@@ -66,10 +52,38 @@ bool po_relayout_elementwise(po_relayout *r, po_node_id node) {
     return true;
 }
 
-void po_relayout_finish(po_relayout *r) {
+static void bring_back(po_relayout *r) {
     for (uint32_t k = 0; k < r->n_done; k++) {
         po_value_id y = r->graph->nodes[r->done[k]].out[0];
         po_type type = r->graph->values[y].type;
         po_substitute(r->graph, y, r->leave(r, r->done[k], r->twin[y], &type));
     }
+}
+
+/* It makes one value, of what the graph had at first. */
+static bool may_convert(const po_relayout *r, po_node_id node) {
+    const po_node *n = &r->graph->nodes[node];
+    return !n->removed && n->n_out == 1 && n->out[0] != PO_NONE && n->n_in > 0 && n->in[0] < r->n;
+}
+
+void po_relayout_graph(po_relayout *r, po_graph *graph, po_rewriting *state, uint32_t rank,
+                       const po_relayout_law *laws, uint32_t n_laws) {
+    r->graph = graph;
+    r->arena = state->scratch;
+    r->state = state;
+    r->rank = rank;
+    r->n = graph->n_values;
+    r->twin = PO_NEW_N(r->arena, po_value_id, r->n);
+    memset(r->twin, 0xff, r->n * sizeof *r->twin); /* PO_NONE */
+    uint32_t n;
+    const po_node_id *order = po_graph_order(graph, r->arena, &n);
+    for (uint32_t k = 0; k < n; k++) {
+        bool done = !may_convert(r, order[k]);
+        for (uint32_t i = 0; i < n_laws && !done; i++) {
+            done = laws[i].convert(r, order[k]);
+            if (laws[i].law < PO_LAWS)
+                po_law_fired(state, laws[i].law, done);
+        }
+    }
+    bring_back(r);
 }

@@ -5,12 +5,13 @@
 #ifndef PO_REWRITE_LAYOUT_RELAYOUT_H
 #define PO_REWRITE_LAYOUT_RELAYOUT_H
 
-#include "ops/rewrite.h"
+#include "rewrite/passes.h"
 
 typedef struct po_relayout po_relayout;
 struct po_relayout {
     po_graph *graph;
     po_arena *arena;
+    po_rewriting *state;
     uint32_t rank;     /* of the values concerned, in the old layout */
     po_value_id *twin; /* of each value that the graph had at first; PO_NONE */
     uint32_t n;
@@ -21,11 +22,7 @@ struct po_relayout {
     po_value_id (*leave)(po_relayout *r, po_node_id place, po_value_id twin, const po_type *type);
 };
 
-/* Prepares the table of twins for the graph as it is now. */
-void po_relayout_start(po_relayout *r, po_graph *graph, po_arena *arena, uint32_t rank);
 bool po_relayout_has(const po_relayout *r, po_value_id old);
-/* Whether the node may be converted: it makes one value, of what the graph had at first. */
-bool po_relayout_may(const po_relayout *r, po_node_id node);
 po_value_id po_relayout_twin(po_relayout *r, po_node_id place, po_value_id old);
 /* Notes that the node's output has a twin now. */
 void po_relayout_set(po_relayout *r, po_node_id node, po_value_id twin);
@@ -34,7 +31,16 @@ void po_relayout_set(po_relayout *r, po_node_id node, po_value_id twin);
 bool po_relayout_elementwise(po_relayout *r, po_node_id node);
 /* The node with the same attributes on other inputs; its output's type is not known. */
 po_value_id po_relayout_copy(po_relayout *r, po_node_id node, const po_value_id *in, uint32_t n_in);
-/* Gives every remaining reader of a converted value the value brought back. */
-void po_relayout_finish(po_relayout *r);
+
+/* What converts nodes, tried in this order at each; PO_LAWS where it is counted otherwise, or not.
+ */
+typedef struct po_relayout_law {
+    po_law_id law;
+    bool (*convert)(po_relayout *r, po_node_id node);
+} po_relayout_law;
+/* Tries them on all nodes that make one value of what the graph has at first; then every remaining
+ * reader of a converted value gets the value brought back. */
+void po_relayout_graph(po_relayout *r, po_graph *graph, po_rewriting *state, uint32_t rank,
+                       const po_relayout_law *laws, uint32_t n_laws);
 
 #endif

@@ -181,8 +181,7 @@ static bool by_differences(po_graph *graph, po_arena *arena, po_node_id id) {
     po_arena *keep = graph->arena;
     po_type type =
         po_type_tensor_i64(keep, dtype, 4, (int64_t[]){u.n, products * u.c.out, u.h, u.w});
-    po_value_id y = po_add_op(graph, id, PO_OP_Concat, (uint32_t)products, parts, &type);
-    po_node_set_int(graph, graph->values[y].producer, "axis", 1);
+    po_value_id y = po_add_concat(graph, id, (uint32_t)products, parts, 1, &type);
     y = po_add_reshape(graph, id, y, 3, (int64_t[]){u.n, products, plane});
     type = po_type_tensor_i64(keep, dtype, 3, (int64_t[]){u.n, outputs, plane});
     po_value_id table = sum_table(graph, arena, &u);

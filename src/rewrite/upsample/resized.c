@@ -100,9 +100,7 @@ static po_value_id sizes_with(po_graph *g, po_node_id place, po_value_id sizes, 
                          po_add_i64s(g, NULL, 1, &channels),
                          po_add_slice(g, place, sizes, 1, &axis, &behind, &all, &part)};
     po_type type = po_type_tensor_i64(g->arena, PO_I64, 1, &all);
-    po_value_id y = po_add_op(g, place, PO_OP_Concat, 3, in, &type);
-    po_node_set_int(g, g->values[y].producer, "axis", 0);
-    return y;
+    return po_add_concat(g, place, 3, in, 0, &type);
 }
 
 /* Makes x larger as r did with another map, `y`. */
@@ -155,9 +153,7 @@ static po_value_id joined(po_graph *g, po_arena *arena, po_node_id place, const 
         return cat->in[first];
     po_value_id *in = po_arena_memdup(arena, &cat->in[first], (last - first) * sizeof *in);
     po_type type = po_type_unranked(g->values[in[0]].type.dtype);
-    po_value_id y = po_add_op(g, place, PO_OP_Concat, last - first, in, &type);
-    po_node_set_int(g, g->values[y].producer, "axis", CHANNEL_AXIS);
-    return y;
+    return po_add_concat(g, place, last - first, in, CHANNEL_AXIS, &type);
 }
 
 bool po_split_concat(po_rewriting *r, po_graph *graph, po_node_id id) {

@@ -158,8 +158,7 @@ bool po_factor_concat(po_rewriting *r, po_graph *graph, po_node_id id) {
         if (t->has_rank && t->rank == 4)
             type = po_type_tensor(graph->arena, t->dtype, 4,
                                   (po_dim[]){t->dims[0], channels, t->dims[2], t->dims[3]});
-        po_value_id inner = po_add_op(graph, id, PO_OP_Concat, count, parts, &type);
-        po_node_set_int(graph, graph->values[inner].producer, "axis", 1);
+        po_value_id inner = po_add_concat(graph, id, count, parts, 1, &type);
         po_value_id up = po_add_upsample(graph, id, inner, common, like);
         po_value_id y = up;
         uint32_t rest = n->n_in - count + 1;
@@ -171,8 +170,7 @@ bool po_factor_concat(po_rewriting *r, po_graph *graph, po_node_id id) {
                 else if (i == first)
                     parts[at++] = up;
             po_type whole = graph->values[n->out[0]].type;
-            y = po_add_op(graph, id, PO_OP_Concat, rest, parts, &whole);
-            po_node_set_int(graph, graph->values[y].producer, "axis", 1);
+            y = po_add_concat(graph, id, rest, parts, 1, &whole);
         }
         po_substitute(graph, graph->nodes[id].out[0], y);
         return true;
