@@ -86,9 +86,12 @@ po_value_id po_mk_biased(po_deriving *d, po_value_id y, po_value_id b, uint32_t 
 /* A product by table [rows, length of the axis] along one axis. */
 po_value_id po_mk_along(po_deriving *d, po_value_id x, uint32_t axis, int64_t rows,
                         const double *table);
-/* Channels in the order [O, phases.. of n map axes] dealt out over the map: [N, O, (Q phases)..].
- */
-po_value_id po_mk_interleaved(po_deriving *d, po_value_id y, uint32_t n, const int64_t *phases);
+/* The phases of n map axes taken apart: [N, C, (L p)..] as [(p.. N), C, L..] where they go to the
+ * batch, else [N, (C p..), L..]; and back. */
+po_value_id po_mk_dealt(po_deriving *d, po_value_id x, uint32_t n, const int64_t *phases,
+                        bool batch);
+po_value_id po_mk_interleaved(po_deriving *d, po_value_id y, uint32_t n, const int64_t *phases,
+                              bool batch);
 
 /* conv/parallel.c: makes `all` a window that holds both convolutions of one tensor (but for its
  * channels); false where there is none. The kernel of one of them in that window. */
@@ -102,39 +105,21 @@ static inline int64_t po_larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* derive_*.c */
-po_status po_derive_phases(po_deriving *d, po_node_id id);
-po_status po_derive_rank(po_deriving *d, po_node_id id);
-po_status po_derive_fewer_axes(po_deriving *d, po_node_id id);
-po_status po_derive_parallel(po_deriving *d, po_node_id id);
-po_status po_derive_taps(po_deriving *d, po_node_id id);
-po_status po_derive_blocks(po_deriving *d, po_node_id id);
-po_status po_derive_stride(po_deriving *d, po_node_id id);
-po_status po_derive_batch_merge(po_deriving *d, po_node_id id);
-po_status po_derive_batch_split(po_deriving *d, po_node_id id);
-po_status po_derive_point(po_deriving *d, po_node_id id);
-po_status po_derive_as_conv(po_deriving *d, po_node_id id);
-po_status po_derive_subpixel(po_deriving *d, po_node_id id);
-po_status po_derive_selective(po_deriving *d, po_node_id id);
-po_status po_derive_bilinear(po_deriving *d, po_node_id id);
-po_status po_derive_rows(po_deriving *d, po_node_id id);
-po_status po_derive_frames(po_deriving *d, po_node_id id);
-po_status po_derive_group_merge(po_deriving *d, po_node_id id);
-po_status po_derive_group_split(po_deriving *d, po_node_id id);
-po_status po_derive_group_join(po_deriving *d, po_node_id id);
-po_status po_derive_pool(po_deriving *d, po_node_id id);
-po_status po_derive_pool_into_conv(po_deriving *d, po_node_id id);
-po_status po_derive_upsample(po_deriving *d, po_node_id id);
-po_status po_derive_products_side(po_deriving *d, po_node_id id);
-po_status po_derive_products_batch(po_deriving *d, po_node_id id);
-po_status po_derive_bracket(po_deriving *d, po_node_id id);
-po_status po_derive_factor_sum(po_deriving *d, po_node_id id);
-po_status po_derive_common_weight(po_deriving *d, po_node_id id);
-po_status po_derive_gated_sum(po_deriving *d, po_node_id id);
-po_status po_derive_strassen(po_deriving *d, po_node_id id);
-po_status po_derive_compose(po_deriving *d, po_node_id id);
-po_status po_derive_over_concat(po_deriving *d, po_node_id id);
-po_status po_derive_over_add(po_deriving *d, po_node_id id);
-po_status po_derive_conv_sum(po_deriving *d, po_node_id id);
+/* What laws.def says of each. */
+#define EXACT_LOCAL(fn)
+#define LOCAL(fn)
+#define EXACT(fn)
+#define ALGEBRA(fn)
+#define MUTANT(fn) po_status fn(po_deriving *d, po_node_id id);
+#define BY_ITSELF
+#define LAW(id, name, law, condition, class, helps, proof, apply) apply
+#include "rewrite/laws.def"
+#undef LAW
+#undef BY_ITSELF
+#undef MUTANT
+#undef ALGEBRA
+#undef EXACT
+#undef LOCAL
+#undef EXACT_LOCAL
 
 #endif

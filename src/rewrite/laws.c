@@ -7,6 +7,7 @@
 #define LOCAL(fn)       .stage = PO_LAW_OF_POSTOPT, .at = (fn)
 #define ALGEBRA(fn)     .stage = PO_LAW_OF_POSTOPT, .pass = (fn)
 #define MUTANT(fn)      .stage = PO_LAW_OF_MUTATE, .derive = (fn)
+#define BY_ITSELF       .stage = PO_LAW_OF_SIMPLIFY
 enum { RUNTIME = PO_LAW_RUNTIME, KERNELS = PO_LAW_KERNELS, GPU = PO_LAW_GPU };
 
 const po_law po_laws[PO_LAWS] = {

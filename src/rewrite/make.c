@@ -82,9 +82,8 @@ po_value_id po_mk_transpose(po_deriving *d, po_value_id x, const int *perm) {
     }
     if (same)
         return x;
-    po_value_id y = add(d, PO_OP_Transpose, 1, &x, n, dims);
-    po_node_set_ints(d->g, d->g->values[y].producer, "perm", n, wide);
-    return y;
+    po_type type = po_type_tensor_i64(d->g->arena, d->g->values[x].type.dtype, n, dims);
+    return po_add_transpose(d->g, d->place, x, n, wide, &type);
 }
 
 static po_value_id crop(po_deriving *d, po_value_id x, const int64_t *before,
@@ -142,20 +141,8 @@ po_value_id po_mk_slice(po_deriving *d, po_value_id x, uint32_t axis, int64_t be
         return x;
     int64_t end = step > 0 ? last + 1 : last == 0 ? INT32_MIN : last - 1;
     dims[axis] = count;
-    if (opset(d) >= 10) {
-        po_value_id in[5] = {x, po_add_i64s(d->g, NULL, 1, &begin),
-                             po_add_i64s(d->g, NULL, 1, &end), po_add_i64s(d->g, NULL, 1, &at),
-                             PO_NONE};
-        if (step != 1)
-            in[4] = po_add_i64s(d->g, NULL, 1, &step);
-        return add(d, PO_OP_Slice, step != 1 ? 5 : 4, in, n, dims);
-    }
-    po_value_id y = add(d, PO_OP_Slice, 1, &x, n, dims);
-    po_node_id id = d->g->values[y].producer;
-    po_node_set_ints(d->g, id, "axes", 1, &at);
-    po_node_set_ints(d->g, id, "starts", 1, &begin);
-    po_node_set_ints(d->g, id, "ends", 1, &end);
-    return y;
+    po_type type = po_type_tensor_i64(d->g->arena, d->g->values[x].type.dtype, n, dims);
+    return po_add_slice(d->g, d->place, x, 1, &at, &begin, &end, step != 1 ? &step : NULL, &type);
 }
 
 po_value_id po_mk_concat(po_deriving *d, uint32_t axis, uint32_t n, const po_value_id *in) {
@@ -169,9 +156,8 @@ po_value_id po_mk_concat(po_deriving *d, uint32_t axis, uint32_t n, const po_val
         else
             dims[axis] += more[axis];
     }
-    po_value_id y = add(d, PO_OP_Concat, n, in, rank, dims);
-    po_node_set_int(d->g, d->g->values[y].producer, "axis", axis);
-    return y;
+    po_type type = po_type_tensor_i64(d->g->arena, d->g->values[in[0]].type.dtype, rank, dims);
+    return po_add_concat(d->g, d->place, n, in, axis, &type);
 }
 
 void po_mk_split(po_deriving *d, po_value_id x, uint32_t axis, uint32_t n, const int64_t *parts,
@@ -291,21 +277,46 @@ po_value_id po_mk_along(po_deriving *d, po_value_id x, uint32_t axis, int64_t ro
     return po_mk_reshape(d, x, rank, dims);
 }
 
-po_value_id po_mk_interleaved(po_deriving *d, po_value_id y, uint32_t n, const int64_t *phases) {
+po_value_id po_mk_dealt(po_deriving *d, po_value_id x, uint32_t n, const int64_t *phases,
+                        bool batch) {
     int64_t dims[PO_MOST_DIMS], split[PO_MOST_DIMS];
-    int back[PO_MOST_DIMS] = {0, 1};
+    int perm[PO_MOST_DIMS];
+    if (shape(d, x, dims) != n + 2)
+        return x;
+    split[0] = dims[0];
+    split[1] = dims[1];
+    perm[batch ? n : 0] = 0;
+    perm[batch ? n + 1 : 1] = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        dims[2 + i] /= phases[i];
+        dims[batch ? 0 : 1] *= phases[i];
+        split[2 + 2 * i] = dims[2 + i];
+        split[3 + 2 * i] = phases[i];
+        perm[batch ? i : 2 + i] = (int)(3 + 2 * i);
+        perm[2 + n + i] = (int)(2 + 2 * i);
+    }
+    x = po_mk_transpose(d, po_mk_reshape(d, x, 2 + 2 * n, split), perm);
+    return po_mk_reshape(d, x, n + 2, dims);
+}
+
+po_value_id po_mk_interleaved(po_deriving *d, po_value_id y, uint32_t n, const int64_t *phases,
+                              bool batch) {
+    int64_t dims[PO_MOST_DIMS], split[PO_MOST_DIMS];
+    int back[PO_MOST_DIMS];
     if (shape(d, y, dims) != n + 2)
         return y;
-    split[0] = dims[0];
     for (uint32_t i = 0; i < n; i++) {
-        dims[1] /= phases[i];
-        split[2 + i] = phases[i];
+        dims[batch ? 0 : 1] /= phases[i];
+        split[batch ? i : 2 + i] = phases[i];
         split[2 + n + i] = dims[2 + i];
         back[2 + 2 * i] = (int)(2 + n + i);
-        back[3 + 2 * i] = (int)(2 + i);
+        back[3 + 2 * i] = (int)(batch ? i : 2 + i);
         dims[2 + i] *= phases[i];
     }
-    split[1] = dims[1];
+    back[0] = batch ? (int)n : 0;
+    back[1] = back[0] + 1;
+    split[back[0]] = dims[0];
+    split[back[1]] = dims[1];
     y = po_mk_transpose(d, po_mk_reshape(d, y, 2 + 2 * n, split), back);
     return po_mk_reshape(d, y, n + 2, dims);
 }

@@ -44,10 +44,10 @@ def laws(text):
             continue
         name, law, condition = strings(m.group(3))[:3]
         words = re.sub(r'"(?:\\.|[^"\\])*"', '', m.group(3))
-        _, kind, helps, proof, apply = [w.strip() for w in re.sub(r'\s+', ' ', words).rsplit(',', 4)]
+        _, kind, helps, proof, _ = [w.strip() for w in re.sub(r'\s+', ' ', words).rsplit(',', 4)]
         rows.append({'id': m.group(2), 'name': name, 'law': law, 'condition': condition,
                      'class': kind, 'helps': helps.split(' | '), 'proof': proof,
-                     'apply': apply + ')', 'heading': heading})
+                     'heading': heading})
     return rows
 
 

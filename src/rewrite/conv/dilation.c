@@ -32,64 +32,21 @@ po_status po_derive_phases(po_deriving *d, po_node_id id) {
         p[i] = plan(&c, i);
     }
     po_derive_begin(d, id);
-    /* [N, C, L d] to [N, C, L, d] to [d, N, C, L] to [d N, C, L], on all axes at once. */
-    int64_t dims[PO_MOST_DIMS] = {c.batch, c.in}, before[PO_MOST_DIMS] = {0},
-            after[PO_MOST_DIMS] = {0};
-    int perm[PO_MOST_DIMS];
-    uint32_t r = 2, n = c.n;
-    int64_t phases = 1;
+    int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0};
+    uint32_t n = c.n;
     po_conv flat = c;
     for (uint32_t i = 0; i < n; i++) {
-        before[i + 2] = p[i].d > 1 ? p[i].lead : 0;
-        after[i + 2] = p[i].d > 1 ? p[i].length * p[i].d - p[i].lead - c.size[i] : 0;
-        dims[r++] = p[i].d > 1 ? p[i].length : c.size[i];
-        dims[r++] = p[i].d;
-        phases *= p[i].d;
-        if (p[i].d > 1) {
-            flat.dilation[i] = 1;
-            flat.before[i] = p[i].pad;
-            flat.after[i] = p[i].tail;
-        }
+        if (p[i].d == 1)
+            continue;
+        before[i + 2] = p[i].lead;
+        after[i + 2] = p[i].length * p[i].d - p[i].lead - c.size[i];
+        flat.dilation[i] = 1;
+        flat.before[i] = p[i].pad;
+        flat.after[i] = p[i].tail;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        perm[i] = (int)(3 + 2 * i);
-        perm[n + 2 + i] = (int)(2 + 2 * i);
-    }
-    perm[n] = 0;
-    perm[n + 1] = 1;
     po_value_id x = po_mk_pads(d, c.x, before, after);
-    x = po_mk_reshape(d, x, r, dims);
-    x = po_mk_transpose(d, x, perm);
-    int64_t flat_dims[PO_MOST_DIMS] = {phases * c.batch, c.in};
-    for (uint32_t i = 0; i < n; i++)
-        flat_dims[2 + i] = dims[2 + 2 * i];
-    x = po_mk_reshape(d, x, n + 2, flat_dims);
-    x = po_mk_conv(d, x, c.w, c.b, &flat);
-    /* And back. */
-    int64_t made[PO_MOST_DIMS];
-    uint32_t rank;
-    if (d->dropped || !po_dims_of(d->g, x, &rank, made))
-        return po_derive_done(d, x, NULL);
-    uint32_t k = 0;
-    for (uint32_t i = 0; i < n; i++)
-        dims[k++] = p[i].d;
-    dims[k++] = c.batch;
-    dims[k++] = c.out;
-    for (uint32_t i = 0; i < n; i++)
-        dims[k++] = made[2 + i];
-    x = po_mk_reshape(d, x, k, dims);
-    perm[0] = (int)n;
-    perm[1] = (int)n + 1;
-    for (uint32_t i = 0; i < n; i++) {
-        perm[2 + 2 * i] = (int)(n + 2 + i);
-        perm[3 + 2 * i] = (int)i;
-    }
-    x = po_mk_transpose(d, x, perm);
-    flat_dims[0] = c.batch;
-    flat_dims[1] = c.out;
-    for (uint32_t i = 0; i < n; i++)
-        flat_dims[2 + i] = made[2 + i] * p[i].d;
-    x = po_mk_reshape(d, x, n + 2, flat_dims);
+    x = po_mk_conv(d, po_mk_dealt(d, x, n, c.dilation, true), c.w, c.b, &flat);
+    x = po_mk_interleaved(d, x, n, c.dilation, true);
     for (uint32_t i = 0; i < n; i++)
         x = po_mk_slice(d, x, i + 2, 0, c.to[i], 1);
     return po_derive_done(d, x, NULL);

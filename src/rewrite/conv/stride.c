@@ -16,40 +16,24 @@ po_status po_derive_stride(po_deriving *d, po_node_id id) {
     po_derive_begin(d, id);
     int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0}, none[PO_MOST_DIMS] = {0},
             longer[PO_MOST_DIMS] = {0};
-    int64_t xd[PO_MOST_DIMS] = {c.batch, c.in}, wd[PO_MOST_DIMS] = {c.out, c.in / c.group};
-    int64_t xm[PO_MOST_DIMS] = {c.batch, c.in}, wm[PO_MOST_DIMS] = {c.out, c.in / c.group};
-    int perm[PO_MOST_DIMS] = {0, 1};
-    uint32_t n = c.n, r = 2;
+    uint32_t n = c.n;
     po_conv one = c;
     for (uint32_t i = 0; i < n; i++) {
         int64_t s = c.stride[i];
+        if (s == 1)
+            continue;
         one.stride[i] = 1;
-        if (s > 1) {
-            one.kernel[i] = po_up_to(c.kernel[i], s) / s;
-            before[2 + i] = c.before[i] % s;
-            one.before[i] = c.before[i] / s;
-            int64_t length = po_up_to(before[2 + i] + c.size[i], s);
-            after[2 + i] = length - before[2 + i] - c.size[i];
-            one.size[i] = length / s;
-            one.after[i] = po_larger(0, c.to[i] + one.kernel[i] - 1 - one.before[i] - one.size[i]);
-            longer[2 + i] = one.kernel[i] * s - c.kernel[i];
-        }
-        xd[r] = one.size[i];
-        wd[r++] = one.kernel[i];
-        xd[r] = wd[r] = s;
-        r++;
-        perm[2 + i] = (int)(3 + 2 * i);
-        perm[2 + n + i] = (int)(2 + 2 * i);
-        xm[1] *= s;
-        wm[1] *= s;
-        xm[2 + i] = one.size[i];
-        wm[2 + i] = one.kernel[i];
+        one.kernel[i] = po_up_to(c.kernel[i], s) / s;
+        before[2 + i] = c.before[i] % s;
+        one.before[i] = c.before[i] / s;
+        int64_t length = po_up_to(before[2 + i] + c.size[i], s);
+        after[2 + i] = length - before[2 + i] - c.size[i];
+        one.size[i] = length / s;
+        one.after[i] = po_larger(0, c.to[i] + one.kernel[i] - 1 - one.before[i] - one.size[i]);
+        longer[2 + i] = one.kernel[i] * s - c.kernel[i];
     }
-    po_value_id x = po_mk_pads(d, c.x, before, after), w = po_mk_pads(d, c.w, none, longer);
-    x = po_mk_transpose(d, po_mk_reshape(d, x, r, xd), perm);
-    w = po_mk_transpose(d, po_mk_reshape(d, w, r, wd), perm);
-    x = po_mk_reshape(d, x, n + 2, xm);
-    w = po_mk_reshape(d, w, n + 2, wm);
+    po_value_id x = po_mk_dealt(d, po_mk_pads(d, c.x, before, after), n, c.stride, false);
+    po_value_id w = po_mk_dealt(d, po_mk_pads(d, c.w, none, longer), n, c.stride, false);
     x = po_mk_conv(d, x, w, c.b, &one);
     for (uint32_t i = 0; i < n; i++)
         x = po_mk_slice(d, x, 2 + i, 0, c.to[i], 1);

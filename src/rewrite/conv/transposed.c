@@ -16,7 +16,7 @@ static po_value_id interleave(po_deriving *d, const po_conv *c, const int64_t *q
         before[2 + i] = -c->before[i];
         after[2 + i] = c->to[i] + c->before[i] - q[i] * c->stride[i];
     }
-    return po_mk_pads(d, po_mk_interleaved(d, y, c->n, c->stride), before, after);
+    return po_mk_pads(d, po_mk_interleaved(d, y, c->n, c->stride, false), before, after);
 }
 
 /* Taps in strides: w [C, O/g, k..] padded, as [g, C/g, O/g, J, s, ..]. */

@@ -68,7 +68,7 @@ po_status po_derive_upsample(po_deriving *d, po_node_id id) {
     w = po_mk_transpose(d, po_mk_reshape(d, w, 2 + 2 * n, apart), perm);
     dims[0] = c.out * phases;
     w = po_mk_reshape(d, w, n + 2, dims);
-    po_value_id y = po_mk_interleaved(d, po_mk_conv(d, x, w, PO_NONE, &m), n, f);
+    po_value_id y = po_mk_interleaved(d, po_mk_conv(d, x, w, PO_NONE, &m), n, f, false);
     for (uint32_t i = 0; i < n; i++)
         y = po_mk_slice(d, y, 2 + i, 0, c.to[i], 1);
     return po_derive_done(d, po_mk_biased(d, y, c.b, n), NULL);

@@ -123,7 +123,7 @@ static po_value_id cut(po_graph *graph, const upsampled_conv *u, po_value_id x, 
         }
     po_type type =
         po_type_tensor_i64(graph->arena, u->c.dtype, 4, (int64_t[]){u->n, u->c.out, u->h, u->w});
-    return po_add_slice(graph, u->c.node, x, n, axes, first, last, &type);
+    return po_add_slice(graph, u->c.node, x, n, axes, first, last, NULL, &type);
 }
 
 /* The products of one kind in the places [k, k] of `parts`; weights are all made before. */

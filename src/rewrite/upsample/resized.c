@@ -96,9 +96,9 @@ static po_value_id sizes_with(po_graph *g, po_node_id place, po_value_id sizes, 
     static const int64_t axis = 0, none = 0, at = CHANNEL_AXIS, behind = CHANNEL_AXIS + 1,
                          all = RANK;
     po_type part = po_type_unranked(PO_I64);
-    po_value_id in[3] = {po_add_slice(g, place, sizes, 1, &axis, &none, &at, &part),
+    po_value_id in[3] = {po_add_slice(g, place, sizes, 1, &axis, &none, &at, NULL, &part),
                          po_add_i64s(g, NULL, 1, &channels),
-                         po_add_slice(g, place, sizes, 1, &axis, &behind, &all, &part)};
+                         po_add_slice(g, place, sizes, 1, &axis, &behind, &all, NULL, &part)};
     po_type type = po_type_tensor_i64(g->arena, PO_I64, 1, &all);
     return po_add_concat(g, place, 3, in, 0, &type);
 }

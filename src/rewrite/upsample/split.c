@@ -42,26 +42,10 @@ void po_distribute_conv(po_graph *graph, const po_conv *conv, const po_value_id 
     add_results(graph, conv, 2, (po_value_id[]){a, b});
 }
 
-po_value_id po_add_slice(po_graph *graph, po_node_id place, po_value_id x, uint32_t n,
-                         const int64_t *axes, const int64_t *starts, const int64_t *ends,
-                         const po_type *type) {
-    if (po_model_opset(graph->model, "") < 10) {
-        po_value_id y = po_add_op(graph, place, PO_OP_Slice, 1, &x, type);
-        po_node_id id = graph->values[y].producer;
-        po_node_set_ints(graph, id, "starts", n, starts);
-        po_node_set_ints(graph, id, "ends", n, ends);
-        po_node_set_ints(graph, id, "axes", n, axes);
-        return y;
-    }
-    po_value_id in[4] = {x, po_add_i64s(graph, NULL, n, starts), po_add_i64s(graph, NULL, n, ends),
-                         po_add_i64s(graph, NULL, n, axes)};
-    return po_add_op(graph, place, PO_OP_Slice, 4, in, type);
-}
-
 po_value_id po_add_crop(po_graph *graph, po_node_id place, po_value_id x, int64_t begin,
                         int64_t end, const po_type *type) {
     return po_add_slice(graph, place, x, 2, (const int64_t[]){2, 3},
-                        (const int64_t[]){begin, begin}, (const int64_t[]){end, end}, type);
+                        (const int64_t[]){begin, begin}, (const int64_t[]){end, end}, NULL, type);
 }
 
 po_value_id po_add_depth_to_space(po_graph *graph, po_node_id place, po_value_id x, int64_t block,

@@ -15,11 +15,6 @@ void po_distribute_conv(po_graph *graph, const po_conv *conv, const po_value_id 
 po_value_id po_add_crop(po_graph *graph, po_node_id place, po_value_id x, int64_t begin,
                         int64_t end, const po_type *type);
 
-/* The same for n axes, one range each. */
-po_value_id po_add_slice(po_graph *graph, po_node_id place, po_value_id x, uint32_t n,
-                         const int64_t *axes, const int64_t *starts, const int64_t *ends,
-                         const po_type *type);
-
 /* gate_weights.c: true where y is a pointwise convolution of few channels times a channel gate, so
  * that a convolution of y becomes one of those few channels. */
 bool po_gated_narrow(const po_graph *graph, po_value_id y);
