@@ -95,7 +95,7 @@ static po_status one(po_ctx *ctx, const options *o, const char *path) {
     po_model *model;
     po_graph *graph;
     po_regions regions;
-    po_simplify_counts counts;
+    po_law_counts counts;
     po_simplify_options simplify = po_simplify_defaults();
     PO_TRY(po_import_file(ctx, path, &model));
     PO_TRY(po_infer_graph(ctx, model->graph, true));

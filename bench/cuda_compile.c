@@ -75,7 +75,7 @@ static po_status read_model(bench *b, const char *path) {
     po_model *model;
     po_graph *graph;
     po_regions regions;
-    po_simplify_counts counts;
+    po_law_counts counts;
     po_simplify_options simplify = po_simplify_defaults();
     const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     PO_TRY(po_import_file(ctx, path, &model));

@@ -280,7 +280,7 @@ static po_status load(bench *b, const char *path, po_model **model, po_graph **g
         po_ops_resolve(*graph);
         return po_infer_graph(b->ctx, *graph, true);
     }
-    po_simplify_counts counts;
+    po_law_counts counts;
     po_simplify_options simplify = po_simplify_defaults();
     PO_TRY(po_import_file(b->ctx, path, model));
     PO_TRY(po_infer_graph(b->ctx, (*model)->graph, true));

@@ -219,7 +219,8 @@ typedef struct po_subprogram_report {
     double flops, bytes;
     uint64_t derived, judged, by_shape, by_hash, by_points; /* generated; judged blindly, and why
                                                                that was the end of them */
-    uint64_t boxes, points;                                 /* compared */
+    uint64_t lifted, composed, tried; /* at -O3: by laws in place, by laws on what laws made; of */
+    uint64_t boxes, points;           /* compared */
     const po_mutant_report *mutants;
     size_t n_mutants;
     size_t rank; /* of the first output, with its dims */

@@ -71,7 +71,7 @@ static uint32_t element(po_program_points *p, const source *from, int64_t at) {
     return from->atom ? po_sum_atom_mod(from->atom, v) : v;
 }
 
-static void run_pull(void *user, const po_run *run) {
+static void run_pull(void *user, const po_stretch *run) {
     pulling *u = user;
     const term_plan *t = u->term;
     po_program_points *p = u->points;

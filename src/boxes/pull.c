@@ -220,9 +220,9 @@ static bool cut_ranges(const po_pull *p, const int64_t *t, int64_t *first, int64
     return true;
 }
 
-void po_pull_run(const po_pull *p, const int64_t *index, po_run_fn fn, void *user) {
+void po_pull_run(const po_pull *p, const int64_t *index, po_stretch_fn fn, void *user) {
     int64_t t[MOST_DIGITS], first[MOST_FREE] = {0}, last[MOST_FREE], at[MOST_FREE];
-    po_run run;
+    po_stretch run;
     if (p->walk) {
         po_walk_run(p->walk, index, fn, user);
         return;

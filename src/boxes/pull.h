@@ -11,7 +11,7 @@ typedef struct po_pull po_pull; /* of a term */
 po_pull *po_pull_create(po_arena *arena, const po_sum *sum, const po_term *term);
 /* Calls fn for every run; slot 0 of a run is not set. Where every element has one iteration at
  * most, fn is called at most once, with a run of 1. */
-void po_pull_run(const po_pull *pull, const int64_t *index, po_run_fn fn, void *user);
+void po_pull_run(const po_pull *pull, const int64_t *index, po_stretch_fn fn, void *user);
 /* No element has more than one iteration. */
 bool po_pull_single(const po_pull *pull);
 

@@ -34,12 +34,14 @@ static void subprogram(po_text *text, const po_subprogram_report *r, size_t inde
     if (r->measured)
         po_text_printf(text, ", %.3f ms in context", r->ms);
     po_text_printf(text,
-                   "\n   %llu derived; %llu judged blindly, of them %llu ended by shape, %llu as "
+                   "\n   %llu derived, %llu lifted and %llu composed of %llu tried; %llu judged "
+                   "blindly, of them %llu ended by shape, %llu as "
                    "known, %llu by points; %llu boxes and %llu points compared\n",
-                   (unsigned long long)r->derived, (unsigned long long)r->judged,
-                   (unsigned long long)r->by_shape, (unsigned long long)r->by_hash,
-                   (unsigned long long)r->by_points, (unsigned long long)r->boxes,
-                   (unsigned long long)r->points);
+                   (unsigned long long)r->derived, (unsigned long long)r->lifted,
+                   (unsigned long long)r->composed, (unsigned long long)r->tried,
+                   (unsigned long long)r->judged, (unsigned long long)r->by_shape,
+                   (unsigned long long)r->by_hash, (unsigned long long)r->by_points,
+                   (unsigned long long)r->boxes, (unsigned long long)r->points);
     for (size_t i = 0; i < r->n_mutants; i++)
         line_of(text, &r->mutants[i]);
     if (r->n_repaired > 0)

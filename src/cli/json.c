@@ -166,6 +166,9 @@ static json_t *subprograms(const po_summary *s) {
         po_json_put(&row, "flops", po_json_number(r->flops));
         po_json_put(&row, "bytes", po_json_number(r->bytes));
         po_json_put(&row, "derived", count(r->derived));
+        po_json_put(&row, "lifted", count(r->lifted));
+        po_json_put(&row, "composed", count(r->composed));
+        po_json_put(&row, "tried", count(r->tried));
         po_json_put(&row, "judged", count(r->judged));
         po_json_put(&row, "ended_by_shape", count(r->by_shape));
         po_json_put(&row, "ended_as_known", count(r->by_hash));

@@ -184,3 +184,36 @@ po_conv po_conv_of_one_tap(po_dtype dtype, uint32_t n, int64_t in, int64_t out, 
         c.kernel[i] = c.stride[i] = c.dilation[i] = 1;
     return c;
 }
+
+bool po_conv_same_windows(const po_conv *a, const po_conv *b) {
+    return a->n == b->n && memcmp(a->kernel, b->kernel, sizeof a->kernel) == 0 &&
+           memcmp(a->stride, b->stride, sizeof a->stride) == 0 &&
+           memcmp(a->dilation, b->dilation, sizeof a->dilation) == 0 &&
+           memcmp(a->before, b->before, sizeof a->before) == 0 &&
+           memcmp(a->after, b->after, sizeof a->after) == 0;
+}
+
+/* Padding is 0 on an axis that is put in, the others 1. */
+enum { LISTS = 7, OF_ONES = 5 };
+#define LISTS_OF(c)                                                                                \
+    { (c).size, (c).to, (c).kernel, (c).stride, (c).dilation, (c).before, (c).after }
+
+po_conv po_conv_without_axis(const po_conv *conv, uint32_t axis) {
+    po_conv c = *conv;
+    int64_t *lists[LISTS] = LISTS_OF(c);
+    for (uint32_t k = 0; k < LISTS; k++)
+        memmove(&lists[k][axis], &lists[k][axis + 1], (c.n - axis - 1) * sizeof(int64_t));
+    c.n--;
+    return c;
+}
+
+po_conv po_conv_with_axis(const po_conv *conv, uint32_t axis) {
+    po_conv c = *conv;
+    int64_t *lists[LISTS] = LISTS_OF(c);
+    for (uint32_t k = 0; k < LISTS; k++) {
+        memmove(&lists[k][axis + 1], &lists[k][axis], (c.n - axis) * sizeof(int64_t));
+        lists[k][axis] = k < OF_ONES;
+    }
+    c.n++;
+    return c;
+}

@@ -46,6 +46,11 @@ bool po_conv_padded(const po_conv *conv);
 /* One tap, stride 1, no padding, one group: a matrix over the channels. */
 bool po_conv_is_pointwise(const po_conv *conv);
 int64_t po_conv_taps(const po_conv *conv);
+/* Equal map axes, kernels, strides, dilations and pads. */
+bool po_conv_same_windows(const po_conv *a, const po_conv *b);
+/* A copy without one of its map axes, or with one more of length 1, its kernel too. */
+po_conv po_conv_without_axis(const po_conv *conv, uint32_t axis);
+po_conv po_conv_with_axis(const po_conv *conv, uint32_t axis);
 /* Multiplications; every size is known. */
 double po_conv_work(const po_conv *conv);
 /* kernel_shape, group, strides, dilations and pads of a Conv node, from the view; what is as the

@@ -199,6 +199,31 @@ po_value_id po_add_transpose(po_graph *graph, po_node_id place, po_value_id x, u
     return y;
 }
 
+po_value_id po_add_concat(po_graph *graph, po_node_id place, uint32_t n, const po_value_id *in,
+                          int64_t axis, const po_type *type) {
+    po_value_id y = po_add_op(graph, place, PO_OP_Concat, n, in, type);
+    po_node_set_int(graph, graph->values[y].producer, "axis", axis);
+    return y;
+}
+
+po_value_id po_add_slice(po_graph *graph, po_node_id place, po_value_id x, uint32_t n,
+                         const int64_t *axes, const int64_t *starts, const int64_t *ends,
+                         const int64_t *steps, const po_type *type) {
+    if (po_model_opset(graph->model, "") < 10) {
+        po_value_id y = po_add_op(graph, place, PO_OP_Slice, 1, &x, type);
+        po_node_id id = graph->values[y].producer;
+        po_node_set_ints(graph, id, "axes", n, axes);
+        po_node_set_ints(graph, id, "starts", n, starts);
+        po_node_set_ints(graph, id, "ends", n, ends);
+        return y;
+    }
+    po_value_id in[5] = {x, po_add_i64s(graph, NULL, n, starts), po_add_i64s(graph, NULL, n, ends),
+                         po_add_i64s(graph, NULL, n, axes), PO_NONE};
+    if (steps)
+        in[4] = po_add_i64s(graph, NULL, n, steps);
+    return po_add_op(graph, place, PO_OP_Slice, steps ? 5 : 4, in, type);
+}
+
 po_value_id po_add_reshape(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
                            const int64_t *dims) {
     po_type type = po_type_tensor_i64(graph->arena, graph->values[x].type.dtype, rank, dims);

@@ -70,6 +70,16 @@ po_value_id po_add_like(po_graph *graph, po_node_id place, const po_node *like, 
 po_value_id po_add_transpose(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
                              const int64_t *perm, const po_type *type);
 
+/* Adds a Concat along an axis beside `place`; returns its output. */
+po_value_id po_add_concat(po_graph *graph, po_node_id place, uint32_t n, const po_value_id *in,
+                          int64_t axis, const po_type *type);
+
+/* Adds a Slice of n axes, one range each, beside `place`; returns its output. Negative ends count
+ * from the axis' own; other steps than 1 (steps may be NULL) want opset 10. */
+po_value_id po_add_slice(po_graph *graph, po_node_id place, po_value_id x, uint32_t n,
+                         const int64_t *axes, const int64_t *starts, const int64_t *ends,
+                         const int64_t *steps, const po_type *type);
+
 /* Adds a Reshape to static dims beside `place`; returns its output. */
 po_value_id po_add_reshape(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
                            const int64_t *dims);

@@ -22,12 +22,12 @@ bool po_stage_part_known(const char *name);
 typedef struct po_variant {
     const char *name;
     const po_graph *graph;
-    bool kernels;                      /* has calls that state->library stands for */
-    double seconds;                    /* target cuda: estimated; 0: node by node */
-    const struct po_cuda_plan *plan;   /* target cuda, where a GPU or its records answer: with its
-                                          kernels; NULL: by its graph */
-    const struct po_variant_plan *how; /* variants.h; NULL: kernels, or the model as simplified */
-    const struct po_postopt_counts *counts; /* of what made it; NULL */
+    bool kernels;                       /* has calls that state->library stands for */
+    double seconds;                     /* target cuda: estimated; 0: node by node */
+    const struct po_cuda_plan *plan;    /* target cuda, where a GPU or its records answer: with its
+                                           kernels; NULL: by its graph */
+    const struct po_variant_plan *how;  /* variants.h; NULL: kernels, or the model as simplified */
+    const struct po_law_counts *counts; /* of what made it; NULL */
 } po_variant;
 
 enum { PO_MAX_VARIANTS = 24 };

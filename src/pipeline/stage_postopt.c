@@ -40,8 +40,8 @@ static po_status make_choices(po_run_state *state, void *user) {
 }
 
 static void tell_rules(po_run_state *state, const po_postopt_counts *counts) {
-    for (uint32_t i = 0; i < PO_POSTOPT_RULES; i++)
-        po_record_fired(state->record, po_postopt_rule_name((po_postopt_rule)i), counts->rule[i]);
+    for (uint32_t i = 0; i < PO_LAWS; i++)
+        po_record_fired(state->record, po_law_name((po_law_id)i), counts->fired[i]);
 }
 
 /* The one that won when this run was made before. */

@@ -49,9 +49,9 @@ static const struct {
     void (*change)(po_postopt_options *options); /* NULL: the algebra of `used` is left out */
     uint32_t used;                               /* po_algebra and po_used bits */
     uint32_t group;
-    uint32_t tile;  /* 0: none */
-    po_tiled which; /* of a tile */
-    po_maps maps;   /* the family is used on these alone */
+    uint32_t tile;        /* 0: none */
+    po_tile_family which; /* of a tile */
+    po_maps maps;         /* the family is used on these alone */
 } choices[] = {
     {"without composed products", NULL, PO_ALGEBRA_COMPOSE, NO_GROUP, 0, 0, ALL_MAPS},
     {"transposed convolutions kept", NULL, PO_ALGEBRA_DEPTH_SPACE, NO_GROUP, 0, 0, ALL_MAPS},

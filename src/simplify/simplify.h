@@ -4,22 +4,7 @@
 #ifndef PO_SIMPLIFY_SIMPLIFY_H
 #define PO_SIMPLIFY_SIMPLIFY_H
 
-#include "ops/op.h"
-
-typedef enum po_simplify_rule {
-#define RULE(id, name) PO_SIMPLIFY_##id,
-#include "simplify/rules.def"
-#undef RULE
-    PO_SIMPLIFY_RULES
-} po_simplify_rule;
-
-/* How often each rewrite fired. */
-typedef struct po_simplify_counts {
-    uint32_t rule[PO_SIMPLIFY_RULES];
-} po_simplify_counts;
-
-/* The rule in the words of the closing report. */
-const char *po_simplify_rule_name(po_simplify_rule rule);
+#include "rewrite/laws.h"
 
 typedef struct po_simplify_options {
     size_t growth; /* bytes by which one folded constant may exceed what it is computed from */
@@ -30,6 +15,6 @@ po_simplify_options po_simplify_defaults(void);
 
 /* Returns a simplified copy, bodies included; types are inferred in it. `counts` may be NULL. */
 po_status po_simplify(po_ctx *ctx, const po_graph *in, const po_simplify_options *options,
-                      po_graph **out, po_simplify_counts *counts);
+                      po_graph **out, po_law_counts *counts);
 
 #endif

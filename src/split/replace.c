@@ -1,6 +1,7 @@
 /* Puts a mutant in the place of an occurrence. What depends on weights alone is evaluated. */
 #include "ops/recipe/recipe.h"
 #include "ops/rewrite.h"
+#include "rewrite/weights.h"
 #include "split/split.h"
 
 typedef struct replacing {
@@ -46,36 +47,10 @@ static po_status make_up(replacing *r, po_value_id v) {
 
 /* States what a node of fixed inputs makes. */
 static po_status state_node(replacing *r, const po_node *node) {
-    const po_recipe **in = PO_NEW_N(r->arena, const po_recipe *, node->n_in);
-    if (!po_recipe_can_state(r->mutant, node))
-        return po_fail(r->ctx, PO_UNSUPPORTED, "a mutant's %s on weights that cannot be stated",
-                       node->op_type);
     for (uint32_t k = 0; k < node->n_in; k++)
-        if (node->in[k] != PO_NONE && !(in[k] = recipe_of(r, node->in[k])))
-            return po_fail(r->ctx, PO_UNSUPPORTED, "a mutant's weight that cannot be stated");
-    for (uint32_t k = 0; k < node->n_out; k++) {
-        if (node->out[k] == PO_NONE)
-            continue;
-        const po_type *type = &r->mutant->values[node->out[k]].type;
-        int64_t *dims = PO_NEW_N(r->arena, int64_t, type->rank);
-        if (!po_type_static(type))
-            return po_fail(r->ctx, PO_UNSUPPORTED, "a mutant's weight without a shape");
-        for (uint32_t i = 0; i < type->rank; i++)
-            dims[i] = type->dims[i].value;
-        bool is_float = po_dtype_class_of(type->dtype) == PO_CLASS_FLOAT;
-        r->recipes[node->out[k]] =
-            po_recipe_op(r->arena, &(po_recipe_spec){.op = node->op,
-                                                     .n_in = node->n_in,
-                                                     .in = in,
-                                                     .n_attr = node->n_attr,
-                                                     .attr = node->attr,
-                                                     .n_out = node->n_out,
-                                                     .output = k,
-                                                     .dtype = is_float ? PO_F64 : type->dtype,
-                                                     .rank = type->rank,
-                                                     .dims = dims});
-    }
-    return PO_OK;
+        if (node->in[k] != PO_NONE)
+            recipe_of(r, node->in[k]);
+    return po_state_node(r->ctx, r->arena, r->mutant, node, r->recipes);
 }
 
 /* The graph's value for one of the mutant's that a remaining node reads. */

@@ -247,7 +247,6 @@ po_value_id rl_conv_step(maker *m, po_value_id x) {
     }
     if (!biased || m->d.dropped)
         return y;
-    bias = po_mk_bias_on(&m->d, bias, c.n);
-    y = po_mk_binary(&m->d, PO_OP_Add, y, bias);
-    return rl_vary(m, 2, 10) ? po_mk_binary(&m->d, PO_OP_Add, y, bias) : y;
+    y = po_mk_biased(&m->d, y, bias, c.n);
+    return rl_vary(m, 2, 10) ? po_mk_biased(&m->d, y, bias, c.n) : y;
 }

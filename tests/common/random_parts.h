@@ -2,8 +2,8 @@
 #ifndef TEST_RANDOM_PARTS_H
 #define TEST_RANDOM_PARTS_H
 
-#include "mutate/derive.h"
 #include "random_linear.h"
+#include "rewrite/deriving.h"
 
 typedef struct maker {
     po_deriving d; /* for the po_mk_ helpers */

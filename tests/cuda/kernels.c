@@ -87,7 +87,7 @@ static int onnx(const char *path) {
     po_model *model;
     po_graph *graph;
     po_regions regions;
-    po_simplify_counts counts;
+    po_law_counts counts;
     po_simplify_options simplify = po_simplify_defaults();
     int rc = 0;
     po_ctx_init(&ctx);

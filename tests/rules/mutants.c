@@ -4,6 +4,7 @@
 
 #include "correct/correct.h"
 #include "mutate/mutate.h"
+#include "rewrite/laws.h"
 #include "split/split.h"
 
 #include <stdio.h>
@@ -13,17 +14,19 @@ enum { MOST_SUBPROGRAMS = 3, MOST_PUT_BACK = 6 };
 enum { MOST_CORRECTED = 6 };
 
 void mutants_names(tally *t) {
-    for (uint32_t i = 0; i < po_derivations(); i++)
-        tally_add(t, "derivation", po_derivation_name(i), 0);
+    for (uint32_t i = 0; i < PO_LAWS; i++)
+        if (po_laws[i].derive)
+            tally_add(t, "derivation", po_laws[i].name, 0);
     for (uint32_t i = 0; i < po_corrections(); i++)
         tally_add(t, "correction", po_correction_name(i), 0);
 }
 
 static void count_derivation(const subject *s, const char *mutant) {
-    for (uint32_t i = 0; i < po_derivations(); i++) {
-        const char *name = po_derivation_name(i);
+    for (uint32_t i = 0; i < PO_LAWS; i++) {
+        const char *name = po_laws[i].name;
         size_t size = strlen(name);
-        if (strncmp(mutant, name, size) == 0 && (mutant[size] == ':' || !mutant[size]))
+        if (po_laws[i].derive && strncmp(mutant, name, size) == 0 &&
+            (mutant[size] == ':' || !mutant[size]))
             tally_add(s->tally, "derivation", name, 1);
     }
 }

@@ -3,27 +3,25 @@
 #include "rules.h"
 
 #include "postopt/postopt.h"
+#include "rewrite/passes.h"
 #include "simplify/opset.h"
-#include "simplify/passes.h"
 #include "simplify/simplify.h"
 
 #include <stdio.h>
 
 /* --- what is made --- */
 
-typedef po_status (*simplify_pass)(po_ctx *ctx, po_graph *graph, po_simplify_state *state);
-
 static const struct {
     const char *name;
-    simplify_pass fn; /* NULL: all of them */
+    po_law_group laws; /* first PO_LAWS: all of them */
 } simplify_passes[] = {
-    {"simplify", NULL},
-    {"simplify: constants", po_fold_constants},
-    {"simplify: branches", po_take_branches},
-    {"simplify: identities", po_drop_identities},
-    {"simplify: padding", po_state_pads},
-    {"simplify: duplicates", po_merge_duplicates},
-    {"simplify: layouts", po_compose_layouts},
+    {"simplify", {PO_LAWS, PO_LAWS, 0, 0}},
+    {"simplify: constants", {PO_LAW_FOLD_NODE, PO_LAW_KNOWN_SHAPE, 0, 0}},
+    {"simplify: branches", {PO_LAW_TAKE_BRANCH, PO_LAW_TAKE_BRANCH, 0, 0}},
+    {"simplify: identities", {PO_LAW_DROP_IDENTITY, PO_LAW_DROP_SINGLE, 0, 0}},
+    {"simplify: padding", {PO_LAW_STATE_PADS, PO_LAW_STATE_PADS, 0, 0}},
+    {"simplify: duplicates", {PO_LAW_MERGE_CONSTANTS, PO_LAW_MERGE_NODES, 0, 0}},
+    {"simplify: layouts", {PO_LAW_COMPOSE_TRANSPOSES, PO_LAW_CANCEL_RESHAPES, 0, 0}},
 };
 
 static po_postopt_options bare(void) {
@@ -129,10 +127,10 @@ static const struct {
 static const int64_t raised_to[] = {13, 17, 18, 21, 24};
 
 void rewrites_names(tally *t) {
-    for (uint32_t i = 0; i < PO_SIMPLIFY_RULES; i++)
-        tally_add(t, "simplify", po_simplify_rule_name((po_simplify_rule)i), 0);
-    for (uint32_t i = 0; i < PO_POSTOPT_RULES; i++)
-        tally_add(t, "postopt", po_postopt_rule_name((po_postopt_rule)i), 0);
+    for (uint32_t i = 0; i < PO_LAWS; i++)
+        if (!po_laws[i].derive)
+            tally_add(t, po_laws[i].stage == PO_LAW_OF_SIMPLIFY ? "simplify" : "postopt",
+                      po_laws[i].name, 0);
     for (uint32_t i = 0; i < po_raise_rules(); i++)
         if (po_raise_rule_name(i))
             tally_add(t, "opset", po_raise_rule_name(i), 0);
@@ -156,25 +154,27 @@ static bool made(const subject *s, po_status status, const po_graph *out, const 
     return false;
 }
 
-static po_status pass_of(po_ctx *ctx, po_graph *graph, void *user) {
-    po_simplify_state *state = ((void **)user)[0];
-    const simplify_pass *fn = ((void **)user)[1];
-    return (*fn)(ctx, graph, state);
+/* The laws of a stage that fired. */
+static void count_fired(const subject *s, const char *stage, const po_law_counts *counts) {
+    for (uint32_t i = 0; i < PO_LAWS; i++)
+        if (counts->fired[i])
+            tally_add(s->tally, stage, po_laws[i].name, counts->fired[i]);
 }
 
 static void try_simplify(const subject *s, original *o, size_t which) {
     po_simplify_options options = po_simplify_defaults();
-    po_simplify_counts counts = {{0}};
+    po_law_counts counts = {0};
     po_graph *out = NULL;
     po_status status;
-    simplify_pass fn = simplify_passes[which].fn;
-    if (fn) {
+    const po_law_group *laws = &simplify_passes[which].laws;
+    if (laws->first < PO_LAWS) {
         po_arena *scratch = po_arena_create(s->ctx);
-        po_simplify_state state = {&options, &counts, scratch};
+        po_rewriting state = {
+            .ctx = s->ctx, .counts = &counts, .scratch = scratch, .growth = options.growth};
         out = po_graph_clone(s->ctx, s->graph);
         status = po_infer_graph(s->ctx, out, true);
         if (status == PO_OK)
-            status = po_graph_walk(s->ctx, out, pass_of, (void *[]){&state, &fn});
+            status = po_laws_apply(s->ctx, out, laws, &state);
         po_graph_sweep(out);
         po_arena_free(scratch);
     } else {
@@ -182,9 +182,7 @@ static void try_simplify(const subject *s, original *o, size_t which) {
     }
     if (made(s, status, out, simplify_passes[which].name) &&
         subject_judge(s, o, out, PROMISE_BITS, simplify_passes[which].name))
-        for (uint32_t i = 0; i < PO_SIMPLIFY_RULES; i++)
-            tally_add(s->tally, "simplify", po_simplify_rule_name((po_simplify_rule)i),
-                      counts.rule[i]);
+        count_fired(s, "simplify", &counts);
     po_graph_free(out);
 }
 
@@ -197,16 +195,14 @@ static bool has_bodies(const po_graph *graph) {
 
 static void try_postopt(const subject *s, original *o, const po_graph *from, const char *name,
                         const po_postopt_options *options, rules_promise promise) {
-    po_postopt_counts counts = {.used = 0};
+    po_law_counts counts = {0};
     po_graph *out = NULL;
     /* Weights that are derived in bodies are compared as they are stored. */
     if (promise == PROMISE_REAL && has_bodies(from))
         promise = PROMISE_FORM;
     po_status status = po_postopt(s->ctx, from, options, &out, &counts);
     if (made(s, status, out, name) && subject_judge(s, o, out, promise, name))
-        for (uint32_t i = 0; i < PO_POSTOPT_RULES; i++)
-            tally_add(s->tally, "postopt", po_postopt_rule_name((po_postopt_rule)i),
-                      counts.rule[i]);
+        count_fired(s, "postopt", &counts);
     po_graph_free(out);
 }
 

@@ -104,7 +104,8 @@ static po_variant_made form(fixture *f, uint32_t choices) {
 }
 
 /* Down to what has no tiles, each step stating less, in so many steps. */
-static void climbs_down(const char *model, uint32_t algebra, po_tiled which, uint32_t most_steps) {
+static void climbs_down(const char *model, uint32_t algebra, po_tile_family which,
+                        uint32_t most_steps) {
     fixture f;
     start(&f, model, 1e-4);
     uint32_t choices = 0, steps = 0, bit = (uint32_t)__builtin_ctz(algebra);

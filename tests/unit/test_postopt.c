@@ -407,7 +407,7 @@ static void test_tiny_weights(void **state) {
     for (int kept = 0; kept < 2; kept++) {
         options.tiny = !kept;
         assert_int_equal(po_postopt(&ctx, g, &options, &out[kept], &counts), PO_OK);
-        assert_int_equal(counts.rule[PO_POSTOPT_TINY], kept ? 0 : 2);
+        assert_int_equal(counts.fired[PO_LAW_TINY], kept ? 0 : 2);
         assert_int_equal((counts.used & PO_USED_TINY) != 0, !kept);
     }
     static const double conv[] = {0, 1.5, 0, 1.6e-30}, matmul[] = {1, 0, 0, 2, 0, 0, 3, 4};

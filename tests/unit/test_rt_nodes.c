@@ -125,7 +125,7 @@ static void moves_cancel(void **state) {
         assert_int_equal(po_graph_check(&ctx, h), PO_OK);
         if (moves_left(h) != samples[k].moves)
             fail_msg("%s: %u moves left, not %u", samples[k].name, moves_left(h), samples[k].moves);
-        if ((counts.rule[PO_POSTOPT_SHORTEN_MOVES] + counts.rule[PO_POSTOPT_PULL_MOVES] != 0) !=
+        if ((counts.fired[PO_LAW_SHORTEN_MOVES] + counts.fired[PO_LAW_PULL_MOVES] != 0) !=
             samples[k].fires)
             fail_msg("%s: %s", samples[k].name, samples[k].fires ? "did not fire" : "fired");
         if (!(test_difference(&ctx, g, h, 5) < 1e-12))

@@ -226,7 +226,7 @@ static void in_places(void **state) {
         assert_true(po_variant_named(names[i], &base, 1, &plan));
         assert_int_equal(po_variant_make(&f.state, &plan, &made), PO_OK);
         assert_int_equal(made.number, i);
-        assert_int_equal(made.counts.rule[PO_POSTOPT_ROWS], i == 0 ? 2 : 1);
+        assert_int_equal(made.counts.fired[PO_LAW_ROWS], i == 0 ? 2 : 1);
         assert_int_equal(made.counts.on_small & PO_ALGEBRA_ROWS, small[i]);
         assert_int_equal(made.counts.on_large & PO_ALGEBRA_ROWS, large[i]);
         po_graph *out = (po_graph *)(uintptr_t)f.state.variants[i].graph;

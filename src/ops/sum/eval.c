@@ -12,7 +12,7 @@ typedef struct floats {
     double *out;
 } floats;
 
-static void run_floats(void *user, const po_run *run) {
+static void run_floats(void *user, const po_stretch *run) {
     const floats *f = user;
     double *out = f->out + run->at[0];
     const double *a = f->n_factors > 0 ? f->factor[0] + run->at[1] : NULL;

@@ -79,7 +79,7 @@ WIDE static void add_scaled(po_field field, int64_t n, uint32_t by, const uint32
     }
 }
 
-static void run_residues(void *user, const po_run *run) {
+static void run_residues(void *user, const po_stretch *run) {
     const residues *r = user;
     const uint32_t *a = r->n_factors > 0 ? r->factor[0] + run->at[1] : NULL;
     const uint32_t *b = r->n_factors > 1 ? r->factor[1] + run->at[2] : NULL;
@@ -186,7 +186,7 @@ typedef struct pull {
     uint32_t scale, total;
 } pull;
 
-static void run_pull(void *user, const po_run *run) {
+static void run_pull(void *user, const po_stretch *run) {
     pull *p = user;
     const po_sum *sum = p->point->sum;
     for (int64_t i = 0; i < run->n; i++) {

@@ -33,7 +33,7 @@ struct po_walk {
 typedef struct state {
     const po_walk *walk;
     const int64_t *point;
-    po_run_fn fn;
+    po_stretch_fn fn;
     void *user;
     int64_t sum[PO_SUM_MAX_AXES]; /* of each bound, over the levels outside */
     int64_t at[PO_SUM_MAX_FACTORS + 1];
@@ -202,7 +202,7 @@ static void move_by(state *s, uint32_t level, int64_t steps) {
 
 static void visit(state *s, uint32_t level) {
     const po_walk *w = s->walk;
-    po_run run = {.n = 1};
+    po_stretch run = {.n = 1};
     if (w->n_levels == 0) {
         memcpy(run.at, s->at, sizeof run.at);
         s->fn(s->user, &run);
@@ -229,7 +229,7 @@ static void visit(state *s, uint32_t level) {
     move_by(s, level, -(last + 1));
 }
 
-void po_walk_run(const po_walk *walk, const int64_t *point, po_run_fn fn, void *user) {
+void po_walk_run(const po_walk *walk, const int64_t *point, po_stretch_fn fn, void *user) {
     if (walk->empty)
         return;
     state s = {.walk = walk, .point = point, .fn = fn, .user = user};

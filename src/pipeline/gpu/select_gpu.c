@@ -53,7 +53,7 @@ static po_status read_original(selecting *s, gpu_reading *r) {
     po_graph *simple, *folded;
     po_simplify_options simplify = po_simplify_defaults();
     const po_postopt_options fold = po_postopt_plain(0);
-    po_simplify_counts counts;
+    po_law_counts counts;
     PO_TRY(try_one(s, s->original, NULL, r, &why));
     if (why && r->plan) /* it has a plan, and no reading */
         tell_unread(s, why);

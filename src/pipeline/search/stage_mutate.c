@@ -25,6 +25,9 @@ static po_status mutate_site(po_run_state *state, po_site *site) {
     po_status status = PO_OK;
     if (!po_pipeline_skips(state, "derived"))
         status = po_derive(ctx, arena, site->sub, &lists[0], &site->counts);
+    if (status == PO_OK && state->options->level >= 3 && !po_pipeline_skips(state, "derived"))
+        status = po_derive_further(ctx, arena, site->sub, &(po_derive_options){0}, &lists[0],
+                                   &site->counts);
     if (!po_search_drops(ctx, status))
         PO_TRY(status);
     status = PO_OK;

@@ -10,7 +10,7 @@
 
 /* --- tensors --- */
 
-typedef enum po_origin {
+typedef enum po_term_origin {
     PO_ORIGIN_NONE,
     PO_ORIGIN_CLIP,
     PO_ORIGIN_EXP,
@@ -19,7 +19,7 @@ typedef enum po_origin {
     PO_ORIGIN_ROW_MOST,
     PO_ORIGIN_ROW_FLOOR,
     PO_ORIGIN_RAISED
-} po_origin;
+} po_term_origin;
 
 /* A number that all elements of a constant have: its residue, and what it is about. */
 typedef struct po_pnum {
@@ -81,7 +81,7 @@ struct po_ptensor {
     /* How it was made from `from`: clip(from, lo, hi), exp(from), a sum of from = exp(..), lo *
      * from, maxima along axes of from, those minus so much that nothing is left of an exponential,
      * max(x, from) for such a floor of x. */
-    po_origin origin;
+    po_term_origin origin;
     po_ptensor *from;
     po_pnum lo, hi;
     bool printed;

@@ -153,7 +153,7 @@ static bool add_answers(const view *w, const beside *b, places *p) {
     return at != NULL;
 }
 
-static void mark(void *user, const po_run *run) {
+static void mark(void *user, const po_stretch *run) {
     const places *p = user;
     for (int64_t i = 0; i < run->n; i++) {
         bool good = true;

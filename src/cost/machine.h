@@ -1,0 +1,91 @@
+/* Numbers of the machine that laws, searches and costs reckon with: one place for each, its unit,
+ * and the reading that it comes from. They rank what is tried; what is kept is measured. Whole
+ * readings stand in docs/rewrites.md unless another page is named. */
+#ifndef PO_COST_MACHINE_H
+#define PO_COST_MACHINE_H
+
+#include <stdint.h>
+
+/* The runtime's layout for convolutions keeps channels in blocks of this many: the floats of an
+ * AVX-512 register (ONNX Runtime 1.31.1, NchwcBlockSize). */
+enum { PO_CHANNEL_BLOCK = 16 };
+
+/* Channels that the layout holds for so many: rounded up to whole blocks. */
+static inline int64_t po_whole_blocks(int64_t channels) {
+    return (channels + PO_CHANNEL_BLOCK - 1) / PO_CHANNEL_BLOCK * PO_CHANNEL_BLOCK;
+}
+
+/* Convolutions by rows, in float operations of the runtime's convolutions: medians of single layers
+ * of 64 to 512 channels at 7 to 64 rows; `far` from larger maps, two threads. */
+typedef struct po_rows_numbers {
+    double product; /* of an element on either side: two moves, two reorders */
+    double map;     /* of an element of the maps: into and out of rows */
+    double gather;  /* of an element gathered into strips, or from strips */
+    double shuffle; /* of an element that DepthToSpace moves behind: along six axes, 2.2 ns */
+    double far;     /* of an element of the products beyond `cached_elements` */
+    double cached_elements; /* that a cache holds */
+    double table;           /* terms more that each sum by a table seems to have */
+    double weight;          /* of a weight beyond `cached_weights` */
+    double cached_weights;
+    double nodes; /* of starting a dozen operators in place of one */
+    double gain;  /* least ratio of times by these numbers */
+} po_rows_numbers;
+
+typedef struct po_machine_numbers {
+    /* One core as preselections see it, whatever the shape. */
+    double flops; /* float operations a second */
+    double bytes; /* of memory moved a second */
+    double start; /* seconds to start an operator */
+
+    po_rows_numbers rows;
+
+    /* Convolutions in phases, in the same operations: wav2vec's four strided convolutions. */
+    struct {
+        double sum;    /* of an element that a depthwise convolution or an addition makes */
+        double whole;  /* of an element that is put back to its place among the phases */
+        double weight; /* of a weight more than there were */
+        double node;   /* of starting an operator */
+        double gain;
+    } phases;
+
+    /* Convolutions of upsampled maps by differences, in multiplications an output element: each
+     * difference and product is written, cut and read again, then summed and moved. With 96
+     * channels 0.7 ns at factor 4 (40x40 to 160x160), 3.6 ns at 2 (80x80 to 160x160); a
+     * multiplication 0.02. */
+    struct {
+        double element, product;
+        double part; /* of its own is moved and added (48 channels at factor 4 are even) */
+        double gain; /* over phases */
+    } differences;
+
+    /* Convolutions of interpolated maps, smoothed behind, in multiplications an output element (9
+     * ps each): layers of 32 to 512 channels at factors 2 to 8, bench/smooth.py. */
+    struct {
+        double moves;           /* around the smoothing */
+        double difference, sum; /* what differences add to a product, and to their sum */
+        double line;            /* how much slower short lines are */
+        double rows;  /* what convolutions by rows, which would take it otherwise, add to half the
+                         products */
+        double nodes; /* of all elements together: starting two dozen operators */
+        double gain;
+    } smooth;
+
+    /* Convolutions by frames: parts of the products of the plain way, at most. */
+    struct {
+        double worth; /* the tables take their part */
+        double
+            worth_eight; /* tiles of eight, of the products in tiles of four: they lose a digit */
+    } frames;
+
+    /* An element by cubic interpolation, in operations of products: half of those that take as long
+     * as the runtime's 70 ns. */
+    double cubic;
+    /* Run-time weights cost the runtime its blocked layout: it runs at this part of its speed (72
+     * against 110 GFLOP/s). */
+    double unblocked_speed;
+} po_machine_numbers;
+
+/* A server core with AVX-512 and ONNX Runtime 1.31.1 (Zen 4, Xeon 6-167). */
+extern const po_machine_numbers po_numbers;
+
+#endif

@@ -1,0 +1,32 @@
+/* The taps stand in front while they are transformed: one product with long rows. */
+#include "rewrite/bilinear/products.h"
+
+po_value_id po_product_weights(po_graph *graph, po_arena *arena, const po_conv *c,
+                               const po_bilinear *alg, int64_t taps, int64_t rest,
+                               const int64_t kernel[2]) {
+    int64_t n = alg->n, in = c->in / c->group, pairs = c->out * in;
+    const po_recipe *powers = po_recipe_literal(arena, 2, (const int64_t[]){n, taps}, alg->powers);
+    const po_recipe *scale = po_recipe_literal(arena, 2, (const int64_t[]){n, 1}, alg->scale);
+    const po_recipe *w = po_conv_weights(graph, arena, c);
+    w = po_recipe_reshape(arena, w, 3, (const int64_t[]){pairs, taps, rest});
+    w = po_recipe_transpose(arena, w, (const uint32_t[]){1, 0, 2});
+    w = po_recipe_reshape(arena, w, 2, (const int64_t[]){taps, pairs * rest});
+    w = po_recipe_div(arena, po_recipe_matmul(arena, powers, w), scale);
+    w = po_recipe_reshape(arena, w, 4, (const int64_t[]){n * c->out, in, kernel[0], kernel[1]});
+    return po_add_recipe(graph, NULL, PO_F32, w);
+}
+
+po_value_id po_product_bias(po_graph *graph, po_arena *arena, const po_conv *c,
+                            const po_bilinear *alg) {
+    if (!c->bias)
+        return PO_NONE;
+    int64_t before = alg->one * c->out, after = (int64_t)(alg->n - 1) * c->out - before;
+    const po_recipe *parts[3];
+    uint32_t n = 0;
+    if (before)
+        parts[n++] = po_recipe_fill(arena, 1, &before, 0);
+    parts[n++] = po_conv_bias(graph, arena, c);
+    if (after)
+        parts[n++] = po_recipe_fill(arena, 1, &after, 0);
+    return po_add_recipe(graph, NULL, PO_F32, po_recipe_concat(arena, 0, n, parts));
+}

@@ -1,0 +1,232 @@
+/* Composition of linear operators where it saves multiplications: a pointwise convolution followed
+ * by any, means and average pools before pointwise convolutions, x + x * s. */
+#include "base/num.h"
+#include "ops/window.h"
+#include "rewrite/conv/conv.h"
+#include "rewrite/passes.h"
+#include "rewrite/spelling/match.h"
+
+/* Bounds the time spent on one product of weights (about a second). */
+#define MOST_PRODUCTS 1e9
+
+/* --- pointwise after pointwise, any convolution after pointwise --- */
+
+/* K2 * (K1 x + b1) + b2 = (K2 K1) x + (K2 b1 + b2). With padding the inner bias would be seen by
+ * border windows too, so it must be absent there. Saves where the composed weights are no larger
+ * than what goes away. */
+bool po_compose_convs(po_rewriting *r, po_graph *graph, po_node_id id) {
+    po_arena *arena = r->scratch;
+    po_conv inner, outer;
+    if (!po_conv_read(graph, id, &outer) || outer.group != 1 ||
+        !po_conv_made(graph, outer.x, &inner) || !po_conv_is_pointwise(&inner) ||
+        inner.dtype != outer.dtype)
+        return false;
+    bool padded = po_conv_padded(&outer);
+    bool shifted = inner.bias && !po_all_equal(inner.bias, 0);
+    if (padded && shifted)
+        return false;
+    /* Per pixel of x (outer strides make the outer ones rarer). */
+    int64_t taps = outer.kernel[0] * outer.kernel[1];
+    double stride = (double)(outer.stride[0] * outer.stride[1]);
+    double before = (double)(outer.out * outer.in * taps) / stride +
+                    (po_read_once(graph, inner.y) ? (double)(inner.out * inner.in) : 0);
+    double after = (double)(outer.out * inner.in * taps) / stride;
+    if (after > before ||
+        (double)(outer.out * outer.in) * (double)(inner.in * taps) > MOST_PRODUCTS)
+        return false;
+    const po_recipe *w2 = po_recipe_reshape(arena, po_conv_weights(graph, arena, &outer), 3,
+                                            (const int64_t[]){outer.out, outer.in, taps});
+    const po_recipe *w1 = po_recipe_reshape(arena, po_conv_weights(graph, arena, &inner), 2,
+                                            (const int64_t[]){inner.out, inner.in});
+    static const uint32_t taps_between[3] = {0, 2, 1};
+    const po_recipe *rows = po_recipe_transpose(arena, w2, taps_between);
+    rows = po_recipe_reshape(arena, rows, 2, (const int64_t[]){outer.out * taps, outer.in});
+    const po_recipe *w = po_recipe_matmul(arena, rows, w1);
+    w = po_recipe_reshape(arena, w, 3, (const int64_t[]){outer.out, taps, inner.in});
+    w = po_recipe_transpose(arena, w, taps_between);
+    const po_recipe *bias = po_conv_bias(graph, arena, &outer);
+    if (shifted) {
+        const po_recipe *b1 = po_recipe_reshape(arena, po_conv_bias(graph, arena, &inner), 2,
+                                                (const int64_t[]){inner.out, 1});
+        b1 = po_recipe_expand(arena, b1, 2, (const int64_t[]){inner.out, taps});
+        b1 = po_recipe_reshape(arena, b1, 2, (const int64_t[]){inner.out * taps, 1});
+        w2 = po_recipe_reshape(arena, w2, 2, (const int64_t[]){outer.out, inner.out * taps});
+        const po_recipe *sum =
+            po_recipe_reshape(arena, po_recipe_matmul(arena, w2, b1), 1, &outer.out);
+        bias = bias ? po_recipe_add(arena, bias, sum) : sum;
+    }
+    po_conv made = outer;
+    made.in = inner.in;
+    po_value_id y = po_conv_make(graph, id, inner.x, &made, w, bias);
+    if (y == PO_NONE)
+        return false;
+    graph->values[y].type = graph->values[outer.y].type;
+    po_substitute(graph, outer.y, y);
+    return true;
+}
+
+/* --- means --- */
+
+/* Runtimes add up a pooled map in one long sum: of more elements that is not exact enough. */
+enum { SHORT_SUM = 64 * 64 };
+
+/* Of a map. K magnifies what the mean is off by, where its rows cancel: that of a large map, or of
+ * one that may be large, is taken by rows, and so on for each axis. */
+static po_value_id mean_of_map(po_graph *graph, po_node_id id, po_value_id x, uint32_t maps) {
+    const po_type *t = &graph->values[x].type;
+    const po_type narrow = po_type_unranked(t->dtype);
+    int64_t count = 1;
+    for (uint32_t i = 0; i < maps && count > 0; i++) {
+        const int64_t each = po_dim_of(graph, x, (int)i + 2);
+        count = each < 0 || !po_mul_i64(count, each, &count) ? -1 : count;
+    }
+    if (count >= 0 && count <= SHORT_SUM)
+        return po_add_op(graph, id, PO_OP_GlobalAveragePool, 1, &x, &narrow);
+    for (uint32_t axis = maps + 1; axis >= 2; axis--)
+        x = po_add_reduction(graph, id, PO_OP_ReduceMean, x, axis);
+    return x;
+}
+
+/* The pointwise convolution, of any number of axes, that makes the value. */
+static bool pointwise_made(const po_graph *graph, po_value_id v, po_conv *c) {
+    const int rank = po_rank_of(graph, v);
+    const po_node_id made = graph->values[v].producer;
+    return made != PO_NONE &&
+           po_conv_read_maps(graph, made, rank < 0 ? 2 : (uint32_t)(rank - 2), c) &&
+           po_conv_is_pointwise(c);
+}
+
+/* mean(K x + b) = K mean(x) + b for a pointwise convolution. Where the convolution of the whole map
+ * has other readers, cheaper only if it widens. */
+bool po_mean_first(po_rewriting *r, po_graph *graph, po_node_id id) {
+    (void)r;
+    const po_node *n = &graph->nodes[id];
+    po_conv c;
+    if (n->op != PO_OP_GlobalAveragePool || !pointwise_made(graph, n->in[0], &c) ||
+        (c.out < c.in && !po_read_once(graph, n->in[0])))
+        return false;
+    po_value_id y = n->out[0];
+    po_type type = graph->values[y].type;
+    po_value_id mean = mean_of_map(graph, id, c.x, c.n);
+    po_value_id made = po_conv_add(graph, id, mean, &c, c.w, c.b);
+    graph->values[made].type = type;
+    po_substitute(graph, y, made);
+    return true;
+}
+
+/* A convolution made it, perhaps through element-wise nodes: it lies in the runtime's blocks. */
+static bool in_blocks(const po_graph *graph, po_value_id v, int depth) {
+    enum { DEEPEST = 4 };
+    const po_node *n = po_graph_producer(graph, v);
+    po_conv c;
+    bool made = po_conv_made(graph, v, &c);
+    if (!n || depth == DEEPEST || !po_op_has(n->op, PO_OPF_ELEMENTWISE))
+        return made;
+    for (uint32_t i = 0; i < n->n_in && !made; i++)
+        made = n->in[i] != PO_NONE && in_blocks(graph, n->in[i], depth + 1);
+    return made;
+}
+
+static bool over_map(const po_graph *graph, const po_node *n) {
+    enum { MOST = 4 };
+    uint32_t axes[MOST];
+    const uint32_t count = po_reduced_axes(graph, n, MOST, axes);
+    bool seen[2] = {false, false};
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t axis = axes[i];
+        if (axis < 2 || axis > 3)
+            return false;
+        seen[axis - 2] = true;
+    }
+    return seen[0] && seen[1];
+}
+
+/* ReduceMean or ReduceMax over both map axes as a global pool, which keeps to the runtime's blocks;
+ * other rewrites look for it. */
+bool po_reduction_as_pool(po_rewriting *r, po_graph *graph, po_node_id id) {
+    (void)r;
+    const po_node n = graph->nodes[id];
+    const bool mean = n.op == PO_OP_ReduceMean;
+    if ((!mean && n.op != PO_OP_ReduceMax) || graph->values[n.in[0]].type.dtype != PO_F32 ||
+        po_rank_of(graph, n.in[0]) != 4 || !over_map(graph, &n) || !in_blocks(graph, n.in[0], 0))
+        return false;
+    const po_type *x = &graph->values[n.in[0]].type;
+    if (mean && x->dims[2].value > 0 && x->dims[2].value * x->dims[3].value > SHORT_SUM)
+        return false;
+    const po_type type = graph->values[n.out[0]].type;
+    po_type whole = po_type_tensor(graph->arena, x->dtype, 4,
+                                   (po_dim[]){x->dims[0], x->dims[1], PO_DIM(1), PO_DIM(1)});
+    const po_op_id pool = mean ? PO_OP_GlobalAveragePool : PO_OP_GlobalMaxPool;
+    po_value_id y = po_add_op(graph, id, pool, 1, n.in, &whole);
+    if (!po_op_int(graph, &n, "keepdims"))
+        y = po_add_op(graph, id, PO_OP_Flatten, 1, &y, &type);
+    po_substitute(graph, n.out[0], y);
+    return true;
+}
+
+/* The same for an average pool that makes the map smaller (transitions of DenseNets). Padding
+ * would take a part of the bias, or the whole of it where a window sees nothing else. */
+bool po_pool_first(po_rewriting *r, po_graph *graph, po_node_id id) {
+    (void)r;
+    const po_node n = graph->nodes[id];
+    po_conv c;
+    po_window w;
+    if (n.op != PO_OP_AveragePool || !po_read_once(graph, n.in[0]) ||
+        !pointwise_made(graph, n.in[0], &c) || !po_window_of(graph, &n, c.n, &w))
+        return false;
+    bool padded = w.ceil, strided = false;
+    for (uint32_t i = 0; i < c.n; i++) {
+        padded = padded || w.begin[i] || w.end[i];
+        strided = strided || w.stride[i] > 1;
+    }
+    if (!strided)
+        return false;
+    if (padded && c.bias)
+        return false;
+    po_type type = graph->values[n.out[0]].type, narrow = po_type_unranked(c.dtype);
+    po_value_id pooled = po_add_like(graph, id, &n, 1, &c.x, &narrow);
+    po_value_id made = po_conv_add(graph, id, pooled, &c, c.w, c.b);
+    graph->values[made].type = type;
+    po_substitute(graph, n.out[0], made);
+    return true;
+}
+
+/* --- gated residuals --- */
+
+/* s is [N, C, 1, 1] (or smaller) beside the map x: the addition then is on the small tensor. */
+static bool much_smaller(const po_graph *graph, po_value_id s, po_value_id x) {
+    int rank = po_rank_of(graph, x);
+    if (rank < 3 || po_rank_of(graph, s) > rank || po_rank_of(graph, s) < 0)
+        return false;
+    for (int i = 1; i <= 2; i++)
+        if (po_rank_of(graph, s) >= i && po_dim_of(graph, s, -i) != 1)
+            return false;
+    int64_t h = po_dim_of(graph, x, -1), w = po_dim_of(graph, x, -2);
+    return h * w > 1 || h < 0 || w < 0;
+}
+
+/* x + x * s = x * (1 + s). */
+bool po_gate_residual(po_rewriting *r, po_graph *graph, po_node_id id) {
+    (void)r;
+    const po_node *n = &graph->nodes[id];
+    if (n->op != PO_OP_Add || n->n_in != 2 || !po_rearrangeable(graph, n->out[0]))
+        return false;
+    for (uint32_t k = 0; k < 2; k++) {
+        po_value_id x = n->in[k];
+        const po_node *product = po_made_alone_by(graph, n->in[1 - k], PO_OP_Mul);
+        if (!product || product->n_in != 2)
+            continue;
+        for (uint32_t j = 0; j < 2; j++) {
+            po_value_id s = product->in[1 - j];
+            if (product->in[j] != x || s == x || !much_smaller(graph, s, x))
+                continue;
+            po_type type = graph->values[n->out[0]].type, small = graph->values[s].type;
+            po_value_id one = po_add_floats(graph, NULL, type.dtype, 0, NULL, (const double[]){1});
+            po_value_id sum = po_add_op(graph, id, PO_OP_Add, 2, (po_value_id[]){s, one}, &small);
+            po_value_id y = po_add_op(graph, id, PO_OP_Mul, 2, (po_value_id[]){x, sum}, &type);
+            po_substitute(graph, graph->nodes[id].out[0], y);
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,63 @@
+/* Where families are used, and what they make of rounding: what a choice among variants asks. */
+#include "ops/conv_view.h"
+#include "ops/sum/bilinear.h"
+#include "rewrite/passes.h"
+
+#include <stdlib.h>
+
+void po_law_magnifies(po_rewriting *state, uint32_t algebra, double times) {
+    state->counts->used |= algebra;
+    for (uint32_t i = 0; i < PO_ALGEBRAS; i++) {
+        double *known = &state->counts->magnifies[i];
+        if (algebra >> i & 1 && *known < times)
+            *known = times;
+    }
+}
+
+/* Positions of a map: what comes behind batch and channels; 0: not known. */
+static int64_t positions_of(const po_graph *graph, po_value_id y) {
+    uint32_t rank;
+    int64_t n = 1;
+    const po_dim *d = po_static_dims(graph, y, &rank);
+    if (!d || rank < 3)
+        return 0;
+    for (uint32_t i = 2; i < rank; i++)
+        n *= d[i].value;
+    return n;
+}
+
+static int by_size(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+int64_t po_law_middle(const po_graph *graph, po_arena *scratch) {
+    int64_t *sizes = PO_NEW_N(scratch, int64_t, graph->n_nodes + 1);
+    uint32_t n = 0, distinct = 0;
+    for (po_node_id i = 0; i < graph->n_nodes; i++)
+        if (!graph->nodes[i].removed && po_conv_is(&graph->nodes[i]) &&
+            graph->nodes[i].out[0] != PO_NONE)
+            sizes[n++] = positions_of(graph, graph->nodes[i].out[0]);
+    qsort(sizes, n, sizeof *sizes, by_size);
+    for (uint32_t i = 0; i < n; i++)
+        if (sizes[i] > 0 && (distinct == 0 || sizes[distinct - 1] != sizes[i]))
+            sizes[distinct++] = sizes[i];
+    return distinct > 0 ? sizes[distinct / 2] : 0;
+}
+
+bool po_law_may(const po_rewriting *state, uint32_t algebra, const po_graph *graph, po_value_id y) {
+    const po_postopt_options *o = state->options;
+    bool small = positions_of(graph, y) < state->middle;
+    return small ? !(o->on_large & algebra) : !(o->on_small & algebra);
+}
+
+void po_law_tiled(po_rewriting *state, const po_graph *graph, po_value_id y,
+                  const po_tiled_use *use) {
+    uint32_t *known = &state->counts->tile[use->which];
+    bool small = positions_of(graph, y) < state->middle;
+    *known = *known < use->m ? use->m : *known;
+    *(small ? &state->counts->on_small : &state->counts->on_large) |= use->algebra;
+    po_law_magnifies(
+        state, use->algebra,
+        po_bilinear_magnifies(PO_POINTS_DYADIC, use->m, (uint32_t)use->r, (uint32_t)use->stride));
+}

@@ -1,0 +1,270 @@
+/* Matrix products: merged, bracketed anew, distributed, and by Strassen's algorithm. Equal
+ * everywhere; each is proposed only where it saves multiplications or a launch. */
+#include "rewrite/deriving.h"
+
+enum { MOST = 8 };
+
+typedef struct product {
+    po_node_id node;
+    po_value_id a, b, y;
+    uint32_t ra, rb, ry;
+    int64_t da[PO_MOST_DIMS], db[PO_MOST_DIMS], dy[PO_MOST_DIMS];
+} product;
+
+static bool read_product(const po_graph *g, po_node_id id, product *p) {
+    const po_node *n = &g->nodes[id];
+    *p = (product){.node = id, .a = PO_NONE};
+    if (n->removed || n->op != PO_OP_MatMul || !po_rearrangeable(g, n->in[0]))
+        return false;
+    p->a = n->in[0];
+    p->b = n->in[1];
+    p->y = n->out[0];
+    return po_dims_of(g, p->a, &p->ra, p->da) && po_dims_of(g, p->b, &p->rb, p->db) &&
+           po_dims_of(g, p->y, &p->ry, p->dy) && p->ra >= 2 && p->rb >= 2 && p->ry >= 2;
+}
+
+static bool product_of(const po_graph *g, po_value_id v, product *p) {
+    const po_node *n = po_made_by(g, v, PO_OP_MatMul);
+    return n && read_product(g, (po_node_id)(n - g->nodes), p);
+}
+
+static double work(const product *p) {
+    double w = (double)p->da[p->ra - 1];
+    for (uint32_t i = 0; i < p->ry; i++)
+        w *= (double)p->dy[i];
+    return w;
+}
+
+static bool same_value_dims(uint32_t ra, const int64_t *a, uint32_t rb, const int64_t *b) {
+    return ra == rb && memcmp(a, b, ra * sizeof *a) == 0;
+}
+
+/* x w0, x w1, .. as x [w0 w1 ..]. Side conditions: weights of rank 2. */
+po_status po_derive_products_side(po_deriving *d, po_node_id id) {
+    product p[MOST];
+    if (!read_product(d->from, id, &p[0]) || p[0].rb != 2 || !d->weight[p[0].b])
+        return PO_OK;
+    uint32_t n = 1;
+    const po_value *x = &d->from->values[p[0].a];
+    for (uint32_t i = 0; i < x->n_uses && n < MOST; i++) {
+        if (x->uses[i].node == id || x->uses[i].input != 0 ||
+            !read_product(d->from, x->uses[i].node, &p[n]) || p[n].rb != 2 || !d->weight[p[n].b])
+            continue;
+        if (x->uses[i].node < id)
+            return PO_OK; /* found from there */
+        n++;
+    }
+    if (n < 2)
+        return PO_OK;
+    po_derive_begin(d, id);
+    po_value_id w[MOST], y[MOST];
+    int64_t columns[MOST];
+    for (uint32_t k = 0; k < n; k++) {
+        w[k] = p[k].b;
+        columns[k] = p[k].db[1];
+    }
+    po_value_id all = po_mk_matmul(d, p[0].a, po_mk_concat(d, 1, n, w));
+    po_mk_split(d, all, p[0].ry - 1, n, columns, y);
+    for (uint32_t k = 0; k < n && !d->dropped; k++)
+        po_derive_replace(d, p[k].y, y[k]);
+    return po_derive_end(d, po_arena_printf(d->arena, "%u", n));
+}
+
+/* Products of the same shape, of inputs of the subprogram, as one with a batch. */
+po_status po_derive_products_batch(po_deriving *d, po_node_id id) {
+    product p[MOST];
+    if (!read_product(d->from, id, &p[0]) || d->from->values[p[0].a].producer != PO_NONE ||
+        d->from->values[p[0].b].producer != PO_NONE)
+        return PO_OK;
+    uint32_t n = 1;
+    for (po_node_id other = 0; other < d->from->n_nodes && n < MOST; other++) {
+        if (other == id || !read_product(d->from, other, &p[n]) ||
+            d->from->values[p[n].a].producer != PO_NONE ||
+            d->from->values[p[n].b].producer != PO_NONE ||
+            !same_value_dims(p[0].ra, p[0].da, p[n].ra, p[n].da) ||
+            !same_value_dims(p[0].rb, p[0].db, p[n].rb, p[n].db))
+            continue;
+        if (other < id)
+            return PO_OK; /* found from there */
+        n++;
+    }
+    uint32_t r = p[0].ra > p[0].rb ? p[0].ra : p[0].rb;
+    if (n < 2 || r + 1 > PO_MOST_DIMS)
+        return PO_OK;
+    po_derive_begin(d, id);
+    po_value_id a[MOST], b[MOST];
+    int64_t da[PO_MOST_DIMS], db[PO_MOST_DIMS];
+    for (uint32_t i = 0; i <= r; i++)
+        da[i] = db[i] = 1;
+    memcpy(&da[r + 1 - p[0].ra], p[0].da, p[0].ra * sizeof *da);
+    memcpy(&db[r + 1 - p[0].rb], p[0].db, p[0].rb * sizeof *db);
+    for (uint32_t k = 0; k < n; k++) {
+        a[k] = po_mk_reshape(d, p[k].a, r + 1, da);
+        b[k] = po_mk_reshape(d, p[k].b, r + 1, db);
+    }
+    po_value_id y = po_mk_matmul(d, po_mk_concat(d, 0, n, a), po_mk_concat(d, 0, n, b));
+    for (uint32_t k = 0; k < n && !d->dropped; k++)
+        po_derive_replace(d, p[k].y,
+                          po_mk_reshape(d, po_mk_slice(d, y, 0, k, 1, 1), p[k].ry, p[k].dy));
+    return po_derive_end(d, po_arena_printf(d->arena, "%u", n));
+}
+
+/* (a b) c as a (b c), or the other way round. Side condition: fewer multiplications, products of
+ * weights counted as none; b and c without a batch (or all with one and the same). */
+po_status po_derive_bracket(po_deriving *d, po_node_id id) {
+    product p, q;
+    if (!read_product(d->from, id, &p))
+        return PO_OK;
+    if (product_of(d->from, p.a, &q)) {
+        bool flat = q.rb == 2 && p.rb == 2;
+        bool batched = q.ra == q.rb && p.rb == q.rb &&
+                       memcmp(q.da, q.db, (size_t)(q.ra - 2) * 8) == 0 &&
+                       memcmp(p.db, q.db, (size_t)(q.ra - 2) * 8) == 0;
+        double now = work(&p) + work(&q),
+               inner = (double)q.db[q.rb - 2] * (double)q.db[q.rb - 1] * (double)p.db[p.rb - 1];
+        for (uint32_t i = 0; batched && i + 2 < q.rb; i++)
+            inner *= (double)q.db[i];
+        double then = work(&p) / (double)p.db[p.rb - 2] * (double)q.db[q.rb - 2];
+        then += d->weight[q.b] && d->weight[p.b] ? 0 : inner;
+        if ((flat || batched) && then < now) {
+            po_derive_begin(d, id);
+            po_value_id y = po_mk_matmul(d, q.a, po_mk_matmul(d, q.b, p.b));
+            PO_TRY(po_derive_done(d, y, "a (b c)"));
+        }
+    }
+    if (product_of(d->from, p.b, &q)) {
+        bool same = p.ra == q.ra && q.ra == q.rb &&
+                    memcmp(p.da, q.da, (size_t)(q.ra - 2) * 8) == 0 &&
+                    memcmp(q.da, q.db, (size_t)(q.ra - 2) * 8) == 0;
+        double now = work(&p) + (d->weight[p.b] ? 0 : work(&q));
+        double rows = (double)p.da[p.ra - 2], batch = 1;
+        for (uint32_t i = 0; i + 2 < p.ra; i++)
+            batch *= (double)p.da[i];
+        double then = batch * rows * (double)q.da[q.ra - 2] * (double)q.da[q.ra - 1] +
+                      batch * rows * (double)q.db[q.rb - 2] * (double)q.db[q.rb - 1];
+        bool flat = q.ra == 2 && q.rb == 2;
+        if ((flat || same) && then < now) {
+            po_derive_begin(d, id);
+            po_value_id y = po_mk_matmul(d, po_mk_matmul(d, p.a, q.a), q.b);
+            PO_TRY(po_derive_done(d, y, "(a b) c"));
+        }
+    }
+    return PO_OK;
+}
+
+/* v as x times a weight of rank 2, through one or two products (x A) B: the weight is made by w. */
+typedef struct factored {
+    po_value_id x, first, second; /* second: PO_NONE */
+} factored;
+
+static bool factor(const po_deriving *d, po_value_id v, po_value_id x, factored *f) {
+    product p, q;
+    if (!product_of(d->from, v, &p) || p.rb != 2 || !d->weight[p.b])
+        return false;
+    *f = (factored){p.a, p.b, PO_NONE};
+    if (p.a == x)
+        return true;
+    if (!product_of(d->from, p.a, &q) || q.rb != 2 || !d->weight[q.b])
+        return false;
+    *f = (factored){q.a, q.b, p.b};
+    return q.a == x || x == PO_NONE;
+}
+
+static po_value_id made(po_deriving *d, const factored *f) {
+    return f->second == PO_NONE ? f->first : po_mk_matmul(d, f->first, f->second);
+}
+
+/* x W + (x A) B as x (W + A B), and sums of products of one tensor in general. */
+po_status po_derive_factor_sum(po_deriving *d, po_node_id id) {
+    const po_node *n = &d->from->nodes[id];
+    if (n->op != PO_OP_Add)
+        return PO_OK;
+    for (int swap = 0; swap < 2; swap++) {
+        product p;
+        factored a, b;
+        if (!product_of(d->from, n->in[swap], &p) || p.rb != 2 || !d->weight[p.b])
+            continue;
+        a = (factored){p.a, p.b, PO_NONE};
+        if (!factor(d, n->in[1 - swap], p.a, &b))
+            continue;
+        po_derive_begin(d, id);
+        po_value_id w = po_mk_binary(d, PO_OP_Add, made(d, &a), made(d, &b));
+        return po_derive_done(d, po_mk_matmul(d, p.a, w), NULL);
+    }
+    return PO_OK;
+}
+
+/* a W + b W = (a + b) W. Side condition: one weight, a and b of one shape. */
+po_status po_derive_common_weight(po_deriving *d, po_node_id id) {
+    const po_node *n = &d->from->nodes[id];
+    product p, q;
+    if (n->op != PO_OP_Add || !product_of(d->from, n->in[0], &p) ||
+        !product_of(d->from, n->in[1], &q) || p.b != q.b ||
+        !same_value_dims(p.ra, p.da, q.ra, q.da))
+        return PO_OK;
+    po_derive_begin(d, id);
+    return po_derive_done(d, po_mk_matmul(d, po_mk_binary(d, PO_OP_Add, p.a, q.a), p.b), NULL);
+}
+
+/* x + x s and x s + x t with one x between them. Side condition: s, t smaller than x. */
+po_status po_derive_gated_sum(po_deriving *d, po_node_id id) {
+    const po_graph *g = d->from;
+    const po_node *n = &g->nodes[id], *m;
+    if (n->op != PO_OP_Add)
+        return PO_OK;
+    for (int swap = 0; swap < 2; swap++) {
+        po_value_id x = n->in[swap];
+        if (!(m = po_made_by(g, n->in[1 - swap], PO_OP_Mul)))
+            continue;
+        for (int k = 0; k < 2; k++) {
+            if (m->in[k] != x || !po_rearrangeable(g, x))
+                continue;
+            po_derive_begin(d, id);
+            po_value_id s = po_mk_binary(d, PO_OP_Add, m->in[1 - k], po_mk_scalar(d, 1));
+            return po_derive_done(d, po_mk_binary(d, PO_OP_Mul, x, s), NULL);
+        }
+    }
+    const po_node *l = po_made_by(g, n->in[0], PO_OP_Mul), *r = po_made_by(g, n->in[1], PO_OP_Mul);
+    for (int i = 0; l && r && i < 2; i++)
+        for (int k = 0; k < 2; k++)
+            if (l->in[i] == r->in[k] && po_rearrangeable(g, l->in[i])) {
+                po_derive_begin(d, id);
+                po_value_id s = po_mk_binary(d, PO_OP_Add, l->in[1 - i], r->in[1 - k]);
+                return po_derive_done(d, po_mk_binary(d, PO_OP_Mul, l->in[i], s), NULL);
+            }
+    return PO_OK;
+}
+
+/* One step of Strassen's algorithm: 7 products of halves for 8. Side condition: the two inner and
+ * outer sizes are even, and large enough that a product costs more than the sums. */
+po_status po_derive_strassen(po_deriving *d, po_node_id id) {
+    enum { LEAST = 8 };
+    static const double u[7 * 4] = {1, 0, 0, 1, 0, 0, 1,  1, 1, 0, 0, 0, 0, 0,
+                                    0, 1, 1, 1, 0, 0, -1, 0, 1, 0, 0, 1, 0, -1};
+    static const double v[7 * 4] = {1, 0, 0, 1, 1, 0, 0, 0, 0, 1, 0, -1, -1, 0,
+                                    1, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0,  1,  1};
+    static const double w[4 * 7] = {1, 0, 0, 1, -1, 0, 1, 0, 0,  1, 0, 1, 0, 0,
+                                    0, 1, 0, 1, 0,  0, 0, 1, -1, 1, 0, 0, 1, 0};
+    product p;
+    if (!read_product(d->from, id, &p) || p.ra != 2 || p.rb != 2)
+        return PO_OK;
+    int64_t m = p.da[0], k = p.da[1], n = p.db[1];
+    if (m % 2 || k % 2 || n % 2 || m < LEAST || k < LEAST || n < LEAST)
+        return PO_OK;
+    po_derive_begin(d, id);
+    po_value_id a = po_mk_reshape(d, p.a, 4, (int64_t[]){2, m / 2, 2, k / 2});
+    a = po_mk_transpose(d, a, (int[]){0, 2, 1, 3});
+    a = po_mk_reshape(d, a, 2, (int64_t[]){4, m * k / 4});
+    a = po_mk_matmul(d, po_mk_table(d, 2, (int64_t[]){7, 4}, u), a);
+    a = po_mk_reshape(d, a, 3, (int64_t[]){7, m / 2, k / 2});
+    po_value_id b = po_mk_reshape(d, p.b, 4, (int64_t[]){2, k / 2, 2, n / 2});
+    b = po_mk_transpose(d, b, (int[]){0, 2, 1, 3});
+    b = po_mk_reshape(d, b, 2, (int64_t[]){4, k * n / 4});
+    b = po_mk_matmul(d, po_mk_table(d, 2, (int64_t[]){7, 4}, v), b);
+    b = po_mk_reshape(d, b, 3, (int64_t[]){7, k / 2, n / 2});
+    po_value_id y = po_mk_reshape(d, po_mk_matmul(d, a, b), 2, (int64_t[]){7, m * n / 4});
+    y = po_mk_matmul(d, po_mk_table(d, 2, (int64_t[]){4, 7}, w), y);
+    y = po_mk_reshape(d, y, 4, (int64_t[]){2, 2, m / 2, n / 2});
+    y = po_mk_transpose(d, y, (int[]){0, 2, 1, 3});
+    return po_derive_done(d, po_mk_reshape(d, y, 2, (int64_t[]){m, n}), NULL);
+}

@@ -1,0 +1,43 @@
+/* Convolutions split by linearity, and the small pieces that upsampling, gates and transposed
+ * convolutions share. */
+#ifndef PO_REWRITE_UPSAMPLE_SPLIT_H
+#define PO_REWRITE_UPSAMPLE_SPLIT_H
+
+#include "rewrite/conv/conv.h"
+
+/* y = conv(Concat(n parts)) becomes conv0(part 0) + conv1(part 1) + .., weights cut by channels;
+ * the bias goes with the last. False where the parts of the weights cannot be stored. */
+bool po_split_conv(po_graph *graph, po_arena *arena, const po_conv *conv, uint32_t n,
+                   const po_value_id *parts, const int64_t *channels);
+/* y = conv(a + b) becomes conv(a) + conv(b). */
+void po_distribute_conv(po_graph *graph, const po_conv *conv, const po_value_id parts[2]);
+/* Rows and columns [begin, end) of a map of rank 4; a negative end counts from the map's own. */
+po_value_id po_add_crop(po_graph *graph, po_node_id place, po_value_id x, int64_t begin,
+                        int64_t end, const po_type *type);
+
+/* gate_weights.c: true where y is a pointwise convolution of few channels times a channel gate, so
+ * that a convolution of y becomes one of those few channels. */
+bool po_gated_narrow(const po_graph *graph, po_value_id y);
+
+/* DepthToSpace in the order depth, column, row. */
+po_value_id po_add_depth_to_space(po_graph *graph, po_node_id place, po_value_id x, int64_t block,
+                                  const po_type *type);
+
+/* upsample.c: true where y is x with every pixel repeated factor times along both map axes. */
+bool po_upsampled(const po_graph *graph, po_value_id y, po_value_id *x, int64_t *factor);
+/* Which tap of the small kernel each tap of a convolution over nearest upsampling by f meets, for
+ * each phase of its output moved by `shift`: [f, length, kernel] of 0 and 1; the small kernel's
+ * first tap is at offset *first of the small map. */
+const double *po_phase_taps(po_arena *arena, int64_t f, int64_t shift, int64_t kernel, int64_t pad,
+                            int64_t *first, int64_t *length);
+/* Another upsampling in the manner of an existing node. */
+po_value_id po_add_upsample(po_graph *graph, po_node_id place, po_value_id x, int64_t factor,
+                            const po_node *like);
+
+/* Whether a part of joined maps is worth a convolution like this one of its own: that will be one
+ * of the map that it was made larger from. */
+typedef bool (*po_apart_fn)(const po_graph *graph, const po_conv *conv, po_value_id part);
+/* A convolution of joined maps as a sum of convolutions of each, where some are worth it. */
+bool po_split_parts(po_graph *graph, po_arena *arena, po_node_id id, po_apart_fn apart);
+
+#endif

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""The table of laws (src/rewrite/laws.def): its page, and that every law has its tests.
+
+  laws.py check              docs/rewrites.md has the table as it is, and each law a golden pair or
+                             unit test, a random pattern and a planted error
+  laws.py docs               writes the table into docs/rewrites.md
+  laws.py fires RULES [N]    the laws fire in the patterns that laws.txt names, in N rounds (RULES is
+                             the program of this folder)
+  laws.py sabotage           every way to break the rules of `check` is caught
+"""
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = 'tests/rules/'
+PAGE = 'docs/rewrites.md'
+BEGIN, END = '<!-- laws: written by tests/rules/laws.py -->\n', '<!-- end of the laws -->\n'
+CLASSES = {'KEEPS_BITS': 'every bit', 'ROUNDS': 'rounds', 'PARTLY_RIGHT': 'partly right'}
+PROOFS = {'SAME': 'the same numbers', 'FIELD': 'modulo primes', 'NAMED': 'a law of the proof'}
+HELPS = {'RUNTIME': 'R', 'KERNELS': 'K', 'GPU': 'G'}
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding='utf-8') as f:
+        return f.read()
+
+
+def strings(text):
+    """The text's C strings, those side by side joined."""
+    return [''.join(re.findall(r'"((?:\\.|[^"\\])*)"', s))
+            for s in re.findall(r'(?:"(?:\\.|[^"\\])*"\s*)+', text)]
+
+
+def laws(text):
+    """Rows of laws.def under its headings."""
+    rows, heading = [], ''
+    for m in re.finditer(r'/\* --- (.*?) --- \*/|^LAW\((\w+),(.*?)\)\)?\s*$(?=\n(?:LAW|/\*|\n|\Z))', text,
+                         flags=re.S | re.M):
+        if m.group(1):
+            heading = m.group(1)
+            continue
+        name, law, condition = strings(m.group(3))[:3]
+        words = re.sub(r'"(?:\\.|[^"\\])*"', '', m.group(3))
+        _, kind, helps, proof, _ = [w.strip() for w in re.sub(r'\s+', ' ', words).rsplit(',', 4)]
+        rows.append({'id': m.group(2), 'name': name, 'law': law, 'condition': condition,
+                     'class': kind, 'helps': helps.split(' | '), 'proof': proof,
+                     'heading': heading})
+    return rows
+
+
+def table(rows):
+    out, heading = [], None
+    for r in rows:
+        if r['heading'] != heading:
+            heading = r['heading']
+            out.append(f'\n**{heading[0].upper() + heading[1:]}**\n\n'
+                       '| law | in symbols | where | class | proof | helps |\n'
+                       '| --- | --- | --- | --- | --- | --- |\n')
+        symbols = r['law'].replace('|', '\\|').replace('*', '\\*')
+        helps = ' '.join(HELPS[h] for h in r['helps'])
+        out.append(f'| {r["name"]} | {symbols} | {r["condition"].replace("|", chr(92) + "|")} | '
+                   f'{CLASSES[r["class"]]} | {PROOFS[r["proof"]]} | {helps} |\n')
+    counts = {c: sum(r['class'] == c for r in rows) for c in CLASSES}
+    head = (f'{len(rows)} laws: {counts["KEEPS_BITS"]} keep every bit, {counts["ROUNDS"]} round, '
+            f'{counts["PARTLY_RIGHT"]} are partly right. R: standard operators on a CPU; K: generated '
+            'kernels; G: GPUs.\n')
+    return head + ''.join(out) + '\n'
+
+
+def with_table(page, rows):
+    a, b = page.index(BEGIN) + len(BEGIN), page.index(END)
+    return page[:a] + table(rows) + page[b:]
+
+
+def tests_of(text):
+    """laws.txt: {law: (tests, patterns)}; and the laws that lack something, {kind: {law}}."""
+    tests, lacking = {}, {}
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line or line[0] == '#':
+            continue
+        m = re.match(r'lacks (\w+): (.*)$', line)
+        if m:
+            lacking.setdefault(m.group(1), set()).update(m.group(2).split())
+            continue
+        parts = [p.strip() for p in line.split('|')]
+        if len(parts) != 3:
+            sys.exit(f'{HERE}laws.txt:{number}: not LAW | tests | patterns')
+        tests[parts[0]] = (parts[1].split(), [p for p in parts[2].split('; ') if p])
+    return tests, lacking
+
+
+def planted_laws():
+    spec = importlib.util.spec_from_file_location('planted', os.path.join(ROOT, HERE, 'planted.py'))
+    planted = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(planted)
+    return {law for row in planted.PLANTED for law in row[0].split()}
+
+
+def pattern_names():
+    text = read(HERE + 'patterns.txt') + read(HERE + 'patterns_linear.txt')
+    return set(re.findall(r'^% (.*?)(?: / \d+)?$', text, flags=re.M))
+
+
+def check(rows, page, claims, planted, patterns, exists):
+    found, ids = [], [r['id'] for r in rows]
+    if page != with_table(page, rows):
+        found.append(f'{PAGE}: the table of laws is out of date: laws.py docs')
+    tests, lacking = tests_of(claims)
+    for what in [*tests, *planted, *set().union(*lacking.values(), set())]:
+        if what not in ids:
+            found.append(f'{what} is no law')
+    for law, (units, named) in tests.items():
+        found += [f'{law}: no such test: {u}' for u in units if not exists(u)]
+        found += [f'{law}: no such pattern: {p}' for p in named if p not in patterns]
+    has = {'test': {law for law, t in tests.items() if t[0]},
+           'pattern': {law for law, t in tests.items() if t[1]}, 'planted': planted}
+    for kind, those in has.items():
+        known = lacking.get(kind, set())
+        found += [f'{law} lacks a {kind}' for law in ids if law not in those | known]
+        found += [f'{law} has a {kind}: off the list of those that lack one'
+                  for law in sorted(known & those)]
+    return found
+
+
+def exists(unit):
+    return os.path.exists(os.path.join(ROOT, 'tests', unit))
+
+
+def everything():
+    return (laws(read('src/rewrite/laws.def')), read(PAGE), read(HERE + 'laws.txt'), planted_laws(),
+            pattern_names(), exists)
+
+
+def fires(program, rounds):
+    rows = {r['id']: r for r in laws(read('src/rewrite/laws.def'))}
+    wanted = {}
+    for law, (_, patterns) in tests_of(read(HERE + 'laws.txt'))[0].items():
+        for p in patterns:
+            wanted.setdefault(p, []).append(law)
+    wrong = 0
+    for pattern, ids in wanted.items():
+        out = subprocess.run([program, '--only', pattern, '--count', rounds, '--table'],
+                             capture_output=True, text=True).stdout
+        fired = {m.group(1) for m in re.finditer(r'^ *[1-9]\d*  \w+: (.*)$', out, flags=re.M)}
+        for law in ids:
+            if rows[law]['name'] not in fired:
+                wrong += 1
+                print(f'{law} does not fire in "{pattern}"')
+    print(f'{len(wanted)} patterns, {wrong} laws that do not fire')
+    return wrong
+
+
+def sabotage():
+    rows, page, claims, planted, patterns, there = everything()
+    law = rows[-1]['id']
+    cases = [
+        ('nothing', {}, None),
+        ('a law that is not in the page', {'rows': rows + [{**rows[0], 'id': 'NEW'}]}, 'out of date'),
+        ('a law without tests', {'rows': rows + [{**rows[0], 'id': 'NEW'}]}, 'NEW lacks a pattern'),
+        ('a law without a planted error', {'planted': planted - {'ROWS'}}, 'ROWS lacks a planted'),
+        ('a pattern that is not there', {'claims': claims + f'{law} | | nowhere\n'}, 'no such pattern'),
+        ('a test that is not there', {'claims': claims + f'{law} | unit/none.c | \n'}, 'no such test'),
+        ('a list that is too long', {'claims': claims + 'lacks planted: ROWS\n'}, 'off the list'),
+        ('a law that is none', {'claims': claims + 'lacks planted: NONE\n'}, 'is no law')]
+    wrong = 0
+    for what, change, expected in cases:
+        given = {'rows': rows, 'page': page, 'claims': claims, 'planted': planted,
+                 'patterns': patterns, 'exists': there, **change}
+        found = check(**given)
+        if not (any(expected in f for f in found) if expected else not found):
+            wrong += 1
+            print(f'sabotage: {what}: found {found}')
+    print(f'{len(cases)} cases, {wrong} wrong answers')
+    return wrong
+
+
+def main(argv):
+    if argv[1:] == ['docs']:
+        rows, page = everything()[:2]
+        text = with_table(page, rows)
+        with open(os.path.join(ROOT, PAGE), 'w', encoding='utf-8') as f:
+            f.write(text)
+        return 0
+    if argv[1:] == ['check']:
+        found = check(*everything())
+        print('\n'.join(found + [f'{len(everything()[0])} laws, {len(found)} findings']))
+        return 1 if found else 0
+    if argv[1:] == ['sabotage']:
+        return 1 if sabotage() else 0
+    if len(argv) in (3, 4) and argv[1] == 'fires':
+        return 1 if fires(argv[2], argv[3] if len(argv) > 3 else '6') else 0
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv))
