@@ -4,7 +4,7 @@
 
 #include "cost/machine.h"
 #include "ops/rewrite.h"
-#include "rewrite/laws.h"
+#include "rewrite/declared.h"
 #include "rewrite/options.h"
 
 struct po_rewriting {
@@ -20,22 +20,5 @@ static inline bool po_law_fired(po_rewriting *state, po_law_id law, bool fired) 
     state->counts->fired[law] += fired;
     return fired;
 }
-
-/* What laws.def says of each: a function at a node, or a pass over a graph. */
-#define EXACT_LOCAL(fn) bool fn(po_rewriting *r, po_graph *graph, po_node_id node);
-#define LOCAL(fn)       EXACT_LOCAL(fn)
-#define EXACT(fn)       po_status fn(po_ctx *ctx, po_graph *graph, po_rewriting *state);
-#define ALGEBRA(fn)     EXACT(fn)
-#define MUTANT(fn)
-#define BY_ITSELF
-#define LAW(id, name, law, condition, class, helps, proof, apply) apply
-#include "rewrite/laws.def"
-#undef LAW
-#undef BY_ITSELF
-#undef MUTANT
-#undef ALGEBRA
-#undef EXACT
-#undef LOCAL
-#undef EXACT_LOCAL
 
 #endif
