@@ -11,7 +11,7 @@
 
 #include "ir/subprogram.h"
 #include "ops/conv_view.h"
-#include "rewrite/laws.h"
+#include "rewrite/declared.h"
 
 enum {
     PO_MOST_DIMS = 12,
@@ -104,22 +104,5 @@ static inline int64_t po_up_to(int64_t n, int64_t multiple) {
 static inline int64_t po_larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
-
-/* What laws.def says of each. */
-#define EXACT_LOCAL(fn)
-#define LOCAL(fn)
-#define EXACT(fn)
-#define ALGEBRA(fn)
-#define MUTANT(fn) po_status fn(po_deriving *d, po_node_id id);
-#define BY_ITSELF
-#define LAW(id, name, law, condition, class, helps, proof, apply) apply
-#include "rewrite/laws.def"
-#undef LAW
-#undef BY_ITSELF
-#undef MUTANT
-#undef ALGEBRA
-#undef EXACT
-#undef LOCAL
-#undef EXACT_LOCAL
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "cost/machine.h"
 #include "ops/rewrite.h"
-#include "rewrite/laws.h"
+#include "rewrite/declared.h"
 #include "rewrite/options.h"
 
 struct po_rewriting {
@@ -42,22 +42,5 @@ bool po_law_may(const po_rewriting *state, uint32_t algebra, const po_graph *gra
 /* Of the maps that the graph's convolutions make, each size once, the positions of the middle one:
  * the lower half are small. */
 int64_t po_law_middle(const po_graph *graph, po_arena *scratch);
-
-/* What laws.def says of each: a function at a node, or a pass over a graph. */
-#define EXACT_LOCAL(fn) bool fn(po_rewriting *r, po_graph *graph, po_node_id node);
-#define LOCAL(fn)       EXACT_LOCAL(fn)
-#define EXACT(fn)       po_status fn(po_ctx *ctx, po_graph *graph, po_rewriting *state);
-#define ALGEBRA(fn)     EXACT(fn)
-#define MUTANT(fn)
-#define BY_ITSELF
-#define LAW(id, name, law, condition, class, helps, proof, apply) apply
-#include "rewrite/laws.def"
-#undef LAW
-#undef BY_ITSELF
-#undef MUTANT
-#undef ALGEBRA
-#undef EXACT
-#undef LOCAL
-#undef EXACT_LOCAL
 
 #endif
