@@ -24,6 +24,7 @@ enum {
     EN_ARGS = 4, /* operands of an operator */
     EN_MAPS = 3, /* spatial axes */
     EN_FACTORS = 6,
+    EN_TILES = 8, /* parts that maps are cut into or put together from */
     EN_POINTS = 6,
     EN_MONOMIALS = 16,
     EN_POINT_WORK = 16 /* of a candidate judged by points; one whose shapes do not fit is 1 */
@@ -43,8 +44,9 @@ typedef enum en_move_kind {
     EN_TAKE = 1, /* f of `axis`, its outer (side 0) or inner digit, becomes the outer or inner
                     digit (place) of axis `to` */
     EN_NEW,      /* the same, as an axis of its own before axis `to` */
-    EN_PAIR,     /* TAKE of `axis` and of the axis after it, both to `to`; order: which is outer */
-    EN_SPREAD,   /* TAKE twice from `axis`, to `to` and the axis after it */
+    EN_PAIR,     /* TAKE of `axis` and of the axis after it, both to `to`; order: which is outer;
+                    g: factor of the latter, 0: f */
+    EN_SPREAD,   /* TAKE twice from `axis`, to `to` and the axis after it; g: as of PAIR */
     EN_DROP,     /* every axis of length 1 goes (to: 255), or the axis `axis` */
     EN_SWAP,     /* of two axes */
     EN_GAP,      /* f zeros before (side 0) or after */
@@ -56,6 +58,7 @@ typedef struct en_move {
     uint8_t kind, axis, to, side, place, order;
     uint8_t pad;  /* 1, 2: zeros after, before, up to a multiple of f */
     uint8_t drop; /* the axis goes where nothing of it is left */
+    uint8_t tile; /* by one of the factors for tiles: no other move follows */
     int16_t f, g; /* f 0: the whole axis; g of TAKE: zeros after each part that is merged */
 } en_move;
 
@@ -102,13 +105,14 @@ typedef struct en_rts {
 } en_rts;
 
 typedef struct en_factors {
-    uint8_t n, n_gaps, n_above;
-    int16_t f[EN_FACTORS];     /* what axes are split by */
-    int16_t gap[EN_FACTORS];   /* zeros put between what is merged */
+    uint8_t n, n_gaps, n_above, n_tiles;
+    int16_t f[EN_FACTORS];   /* what axes are split by */
+    int16_t tile[EN_TILES];  /* what maps, and batches that become maps, are split by as a whole */
+    int16_t gap[EN_FACTORS]; /* zeros put between what is merged */
     int16_t above[EN_FACTORS]; /* groups above a digit that stands twice */
 } en_factors;
 
-enum { EN_ALLOW_PAD = 1, EN_ALLOW_TWICE = 2 };
+enum { EN_ALLOW_PAD = 1, EN_ALLOW_TWICE = 2, EN_ALLOW_TILES = 4 };
 /* What sets are made in, one after the other: the same memory for each. */
 typedef struct en_maker en_maker;
 en_maker *en_maker_create(po_arena *arena);
@@ -187,7 +191,19 @@ typedef struct en_problem {
     uint32_t n_activations;                        /* the others are made of weights alone */
     po_value_id bias[EN_OUTS][EN_BIASES];
     uint32_t n_biases[EN_OUTS];
+    /* Parts that its maps may be cut into, ascending: each part has an inside that windows do not
+     * leave. */
+    uint8_t n_tiles;
+    int16_t tile[EN_TILES];
 } en_problem;
+
+/* What an element of a tensor reads along each map axis of the inputs: how many positions beyond
+ * the first, and how far apart those of neighbours are. */
+typedef struct en_reach {
+    int32_t reach[EN_MAPS], stride[EN_MAPS];
+} en_reach;
+/* Of the results, by output. */
+void en_reach_of(const en_program *p, en_reach reach[EN_OUTS]);
 
 /* A set of a graph's nodes to be enumerated together. */
 typedef struct en_region {
@@ -202,9 +218,13 @@ en_region *en_regions(po_arena *arena, const po_graph *g, bool alone, uint32_t *
 bool *en_live_values(po_arena *arena, const po_graph *g, uint32_t n_activations);
 bool en_read(po_arena *arena, const po_graph *g, const bool *live, const en_region *region,
              en_problem *problem);
+/* Sets what the problem's maps may be cut into. */
+void en_set_tiles(en_problem *problem);
 /* A smaller problem of the same structure: channels, maps and batches shrunk so that the factors
  * keep dividing what they divide. False: as it is. */
 bool en_shrink(const en_problem *from, en_problem *small, po_arena *arena);
+/* Of all of its tensors. */
+int64_t en_elements(const en_problem *p);
 /* A found program at the sizes of `to`: shapes made anew. False where it does not fit there. */
 bool en_lift(po_arena *arena, const en_program *found, const en_problem *to, en_program *program);
 /* A clone of the problem's graph with the program in the place of its part. NULL: it has no such

@@ -9,7 +9,6 @@ enum {
     EN_OPTIONS = 24, /* of one map axis of a convolution */
     EN_ENDS = 1 << 14,
     EN_SAMPLES = 160,  /* positions that tell a partial mutant from an exact one */
-    EN_WHOLE = 4096,   /* largest output that is compared whole */
     EN_SEEN = 1 << 10, /* programs judged: at first, at most */
     EN_MOST_SEEN = 1 << 20
 };
@@ -45,7 +44,7 @@ typedef struct en_finder {
     uint32_t n_windows;
     int32_t point[EN_OUTS][EN_POINTS][EN_RANK];
     uint32_t value[EN_OUTS][EN_POINTS];
-    uint32_t *whole[EN_OUTS];
+    uint32_t sample[EN_OUTS][EN_SAMPLES];
     en_seen *table;
     uint32_t n_seen, mask;
     uint64_t work;

@@ -296,5 +296,6 @@ bool en_read(po_arena *arena, const po_graph *g, const bool *live, const en_regi
     for (uint32_t i = 0; i < n_out; i++)
         p->out[i] = (uint8_t)r.slot[problem->output[i]];
     p->n_out = (uint8_t)n_out;
+    en_set_tiles(problem);
     return p->n_ops > 0 && n_out > 0;
 }

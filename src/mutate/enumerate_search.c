@@ -57,6 +57,14 @@ static void derive_factors(en_finder *f) {
         add_factor(fs->f, &fs->n, 2);
 }
 
+/* Cutting maps into tiles, and batches into maps, by more than the factors above: as whole R/Ts,
+ * which costs little. */
+static void derive_tiles(en_finder *f) {
+    const en_problem *problem = f->s->problem;
+    f->factors.n_tiles = problem->n_tiles;
+    memcpy(f->factors.tile, problem->tile, sizeof problem->tile);
+}
+
 static en_rts *set_of(en_finder *f, uint32_t slot) {
     if (slot < f->p.n_in)
         return f->in_set[slot];
@@ -98,14 +106,14 @@ static void make_sets(en_finder *f) {
     f->n_made = 0;
     for (uint32_t i = 0; i < f->p.n_in; i++) {
         uint32_t allow = EN_ALLOW_PAD;
-        if (i >= f->s->problem->n_activations)
-            allow |= EN_ALLOW_TWICE;
+        allow |= i < f->s->problem->n_activations ? EN_ALLOW_TILES : EN_ALLOW_TWICE;
         f->in_set[i] = en_rts_make(f->s->maker, f->s->arena, &f->p.shape[i], &f->factors, allow,
                                    moves, f->s->most_rts);
     }
     for (uint32_t k = 0; k < f->target->n_out; k++)
-        f->last_set[k] = en_rts_make(f->s->maker, f->s->arena, &f->target->shape[f->target->out[k]],
-                                     &f->factors, EN_ALLOW_PAD, moves, f->s->most_rts);
+        f->last_set[k] =
+            en_rts_make(f->s->maker, f->s->arena, &f->target->shape[f->target->out[k]], &f->factors,
+                        EN_ALLOW_PAD | EN_ALLOW_TILES, moves, f->s->most_rts);
     mark_ends(f);
 }
 
@@ -477,6 +485,7 @@ void en_search_run(en_search *s) {
     f->eval = en_eval_create(s->arena, f->p.n_in, f->p.shape, true);
     look_at_target(f);
     derive_factors(f);
+    derive_tiles(f);
     en_judge_target(f);
     for (f->level = 0; f->level <= s->moves && !f->stop; f->level++) {
         make_sets(f);
