@@ -8,7 +8,8 @@ enum {
     EN_MOST_ELEMENTS = 1 << 17, /* of what cannot be searched at smaller sizes */
     EN_RTS = 1 << 14,           /* of one tensor; where few candidates are judged, the latter */
     EN_FEW_RTS = 1 << 11,
-    EN_SMALL = 1 << 19, /* of work */
+    EN_SMALL = 1 << 19,        /* of work */
+    EN_MANY_PRODUCTS = 1 << 9, /* of an element */
     EN_MOST = 1 << 17,
     EN_PARENTS = 2, /* mutants of a round that the next one mutates */
     EN_LATER = 8    /* a later round's candidates, as a part of the first one's */
@@ -52,7 +53,8 @@ typedef struct solved {
 typedef struct offspring {
     const po_graph *graph; /* the list's */
     const char *name;
-    double gain; /* seconds by the roofline, against the subprogram */
+    double gain;    /* seconds by the roofline, against the subprogram */
+    int32_t joined; /* products fewer than the subprogram's */
     bool exact;
 } offspring;
 
@@ -77,6 +79,17 @@ static po_hash problem_hash(const en_problem *p) {
     return h;
 }
 
+/* Candidates of many channels take longer to judge: fewer of them then. */
+static uint64_t budget_for(const en_problem *p, uint64_t budget) {
+    double flops, bytes, made = 0;
+    en_program_cost(&p->target, p->n_activations, &flops, &bytes);
+    for (uint32_t k = 0; k < p->target.n_out; k++)
+        made += (double)en_count(&p->target.shape[p->target.out[k]]);
+    double products = flops / 2 / made;
+    return products > EN_MANY_PRODUCTS ? (uint64_t)((double)budget * EN_MANY_PRODUCTS / products)
+                                       : budget;
+}
+
 static const solved *solve(enumerating *e, const en_problem *problem, uint64_t budget) {
     po_hash target = problem_hash(problem);
     for (uint32_t i = 0; i < e->n_solved; i++)
@@ -85,13 +98,14 @@ static const solved *solve(enumerating *e, const en_problem *problem, uint64_t b
     en_ranking *c = en_ranking_create(e->arena, problem);
     en_problem *small = PO_NEW(e->arena, en_problem);
     bool shrunk = en_shrink(problem, small, e->arena);
+    budget = budget_for(shrunk ? small : problem, shrunk ? budget : budget / 4);
     en_search search = {.arena = e->search,
                         .maker = e->maker,
                         .problem = shrunk ? small : problem,
                         .depth = e->options->depth,
                         .moves = EN_LEVELS,
                         .most_rts = budget < EN_SMALL ? EN_FEW_RTS : EN_RTS,
-                        .budget = shrunk ? budget : budget / 4,
+                        .budget = budget,
                         .ctx = e->ctx,
                         .found = en_rank,
                         .user = c,
@@ -124,9 +138,16 @@ static po_status add_best(enumerating *e, const en_problem *problem, const solve
         if (!graph || !po_mutants_add(e->mutants, name, graph))
             continue;
         added++;
-        offspring child = {graph, name, best->cost - before_cost, best->share >= 1};
-        if (parent)
+        offspring child = {.graph = graph,
+                           .name = name,
+                           .gain = best->cost - before_cost,
+                           .joined = (int32_t)en_products(&problem->target) -
+                                     (int32_t)en_products(&best->program),
+                           .exact = best->share >= 1};
+        if (parent) {
             child.gain += parent->gain;
+            child.joined += parent->joined;
+        }
         PO_PUSH(e->arena, e->offspring, e->n_offspring, e->cap_offspring, child);
     }
     return PO_OK;
@@ -149,7 +170,20 @@ static po_status enumerate_graph(enumerating *e, const po_graph *g, uint32_t n_a
     return PO_OK;
 }
 
-/* The best of a round that agree everywhere. */
+/* Of those that agree everywhere, the best of those with the fewest products. */
+static const offspring *most_joined(const enumerating *e) {
+    const offspring *most = NULL;
+    for (uint32_t i = 0; i < e->n_offspring; i++) {
+        const offspring *o = &e->offspring[i];
+        if (o->exact && (!most || o->joined > most->joined ||
+                         (o->joined == most->joined && o->gain < most->gain)))
+            most = o;
+    }
+    return most;
+}
+
+/* The best of a round that agree everywhere, and the one that joined most: joins lead to further
+ * ones, though what they gain is no matter of the roofline. */
 static uint32_t choose_parents(const enumerating *e, offspring parents[EN_PARENTS]) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < e->n_offspring; i++) {
@@ -165,6 +199,12 @@ static uint32_t choose_parents(const enumerating *e, offspring parents[EN_PARENT
             parents[at] = parents[at - 1];
         parents[at] = *o;
     }
+    const offspring *most = most_joined(e);
+    bool in = !most || most->joined <= 0;
+    for (uint32_t i = 0; i < n; i++)
+        in |= parents[i].graph == (most ? most->graph : NULL);
+    if (!in)
+        parents[n < EN_PARENTS ? n++ : n - 1] = *most;
     return n;
 }
 

@@ -51,7 +51,8 @@ typedef enum en_move_kind {
     EN_SWAP,     /* of two axes */
     EN_GAP,      /* f zeros before (side 0) or after */
     EN_TWICE     /* the digit `f` of `axis`, `g` above it, stands in axis `to` too (as its outer
-                    digit): zeros where the two differ. Blocks along a diagonal. */
+                    digit): zeros where the two differ. Blocks along a diagonal. f 0: all that
+                    is below g */
 } en_move_kind;
 
 typedef struct en_move {
@@ -139,6 +140,8 @@ typedef struct en_op {
     /* of each map axis; window: of pools */
     int16_t stride[EN_MAPS], dilation[EN_MAPS], lo[EN_MAPS], hi[EN_MAPS], window[EN_MAPS];
     int32_t size[EN_OUTS]; /* SPLIT: lengths along the axis */
+    uint8_t even;          /* CONCAT, SPLIT: parts start as far apart as the longest is long; zeros
+                              fill the others up, or what fills them up is dropped */
     uint8_t like[EN_OUTS]; /* SPLIT: slots whose axis like_axis has these lengths; in mutants */
     uint8_t like_axis;     /* 255: lengths are those of the target's outputs */
 } en_op;
@@ -151,6 +154,9 @@ typedef struct en_monomials {
 typedef struct en_program {
     uint8_t n_in, n_ops, n_slots, n_out;
     uint8_t out[EN_OUTS];
+    uint8_t
+        table; /* 1 + the input that is no input but a table, [channels, 1, window]: each element
+                  1 by the window's elements, so that a convolution with it averages; or 0 */
     en_shape shape[EN_SLOTS];
     en_monomials monomials[EN_SLOTS];
     en_op op[EN_OPS];
@@ -166,12 +172,16 @@ bool en_monomials_product(const en_monomials *a, const en_monomials *b, en_monom
  * that read only weights are free. */
 double en_program_cost(const en_program *p, uint32_t n_activations, double *flops, double *bytes);
 po_hash en_program_hash(const en_program *p);
+/* How many of its operators multiply two tensors. */
+uint32_t en_products(const en_program *p);
 
 /* --- evaluation modulo PO_P --- */
 
 typedef struct en_eval en_eval;
-/* For programs over inputs of these shapes. `whole`: residues of all inputs are laid out. */
-en_eval *en_eval_create(po_arena *arena, uint32_t n_in, const en_shape *in, bool whole);
+/* For programs over the inputs of this one. `whole`: residues of all inputs are laid out. */
+/* The elements of a table's window. */
+int64_t en_window_of(const en_shape *table);
+en_eval *en_eval_create(po_arena *arena, const en_program *of, bool whole);
 /* What is under evaluation. en_eval_changed forgets the results of operators from `op` on. */
 void en_eval_program(en_eval *e, const en_program *p);
 void en_eval_view(en_eval *e, uint32_t op, uint32_t arg);
@@ -187,7 +197,7 @@ uint32_t en_eval_output(en_eval *e, uint32_t output, const en_shape *shape, cons
 typedef struct en_problem {
     const po_graph *graph;
     en_program target;
-    po_value_id input[EN_INPUTS], output[EN_OUTS]; /* the graph's values */
+    po_value_id input[EN_INPUTS], output[EN_OUTS]; /* the graph's values; of a table: PO_NONE */
     uint32_t n_activations;                        /* the others are made of weights alone */
     po_value_id bias[EN_OUTS][EN_BIASES];
     uint32_t n_biases[EN_OUTS];

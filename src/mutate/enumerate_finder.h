@@ -48,7 +48,7 @@ typedef struct en_finder {
     en_seen *table;
     uint32_t n_seen, mask;
     uint64_t work;
-    uint32_t level;
+    uint32_t level, depth; /* moves, and operators with R/Ts, at most, of what is under search */
     bool stop;
 } en_finder;
 

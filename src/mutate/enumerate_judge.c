@@ -95,7 +95,7 @@ struct en_checker {
 en_checker *en_checker_create(po_arena *arena, const en_problem *problem) {
     en_checker *c = PO_NEW(arena, en_checker);
     const en_program *t = c->target = &problem->target;
-    c->eval = en_eval_create(arena, t->n_in, t->shape, false);
+    c->eval = en_eval_create(arena, t, false);
     place_points(problem, c->point);
     en_eval_program(c->eval, t);
     for (uint32_t k = 0; k < t->n_out; k++)
@@ -259,9 +259,9 @@ void en_finish(en_finder *f, uint32_t depth, uint32_t moves) {
     const en_program *t = f->target;
     uint32_t unused[EN_SLOTS], n = 0;
     for (uint32_t i = 0; i < p->n_slots; i++)
-        if (!f->used[i])
+        if (!f->used[i] && i + 1 != p->table)
             unused[n++] = i;
-    if (n != t->n_out || (moves && (t->n_out > 1 || depth >= f->s->depth)))
+    if (n != t->n_out || (moves && (t->n_out > 1 || depth >= f->depth)))
         return;
     const en_bucket *last = NULL;
     for (uint32_t k = 0; k < n; k++) {

@@ -8,22 +8,41 @@ enum {
 };
 
 static const double EN_MORE_WORK = 1.3;
+/* Times the work of the original, and its roofline: no operator is so much faster. */
+static const double EN_MOST_WORK = 16, EN_MOST_COST = 100;
 
-/* Operators and their operands' shapes, whatever moves lead to them. */
+/* An operator and its operands' shapes, whatever moves lead to them. */
+static po_hash operator_hash(const en_program *p, uint32_t n) {
+    const en_op *op = &p->op[n];
+    po_hash h = {1, op->kind};
+    for (uint32_t k = 0; k < op->n_in; k++) {
+        const en_shape *s = p->view[n][k] ? &p->view[n][k]->out : &p->shape[op->in[k]];
+        for (uint32_t i = 0; i < s->rank; i++)
+            h = po_hash_u64(h, (uint64_t)s->d[i] << 8 | i);
+    }
+    if (op->kind == EN_CONV || op->kind == EN_POOL)
+        h = po_hash_bytes(op->stride, 2 * sizeof op->stride, h);
+    return h;
+}
+
 static po_hash operators_of(const en_program *p) {
     po_hash h = {1, p->n_ops};
-    for (uint32_t n = 0; n < p->n_ops; n++) {
-        const en_op *op = &p->op[n];
-        h = po_hash_u64(h, op->kind);
-        for (uint32_t k = 0; k < op->n_in; k++) {
-            const en_shape *s = p->view[n][k] ? &p->view[n][k]->out : &p->shape[op->in[k]];
-            for (uint32_t i = 0; i < s->rank; i++)
-                h = po_hash_u64(h, (uint64_t)s->d[i] << 8 | i);
-        }
-        if (op->kind == EN_CONV || op->kind == EN_POOL)
-            h = po_hash_bytes(op->stride, 2 * sizeof op->stride, h);
-    }
+    for (uint32_t n = 0; n < p->n_ops; n++)
+        h = po_hash_u64(h, operator_hash(p, n).lo);
     return h;
+}
+
+static bool computes(const en_op *op) {
+    return op->kind == EN_CONV || op->kind == EN_MATMUL || op->kind == EN_POOL;
+}
+
+/* Those that compute, in any order. */
+static uint64_t products_of(const en_program *p) {
+    uint64_t sum = 0;
+    for (uint32_t n = 0; n < p->n_ops; n++)
+        if (computes(&p->op[n]))
+            sum += operator_hash(p, n).lo;
+    return sum;
 }
 
 /* Elements of the second operands of products. */
@@ -105,11 +124,12 @@ static uint32_t room_for(en_ranking *c, const en_ranked *r) {
     return before(r, &c->best[last]) ? last : UINT32_MAX;
 }
 
-/* No gain: the same operators on the same shapes, at no less; or the same with kernels or channels
- * grown by zeros. */
-static bool is_in_vain(const en_ranking *c, const en_ranked *r, const po_hash *operators,
-                       double flops) {
-    if (po_hash_equal(*operators, c->operators))
+/* No gain: the same products of the same shapes, at no less; or the same with kernels or channels
+ * grown by zeros; or far more work. */
+static bool is_in_vain(const en_ranking *c, const en_ranked *r, double flops) {
+    if (r->cost > EN_MOST_COST * c->cost || (c->flops > 0 && flops > EN_MOST_WORK * c->flops))
+        return true;
+    if (products_of(&r->program) == c->products)
         return r->cost >= c->cost;
     return nature(&r->program) == c->nature &&
            (flops > EN_MORE_WORK * c->flops || weights_of(&r->program) > c->weights);
@@ -121,7 +141,7 @@ en_ranking *en_ranking_create(po_arena *arena, const en_problem *problem) {
     *c = (en_ranking){.arena = arena,
                       .problem = problem,
                       .original = en_program_hash(p),
-                      .operators = operators_of(p),
+                      .products = products_of(p),
                       .weights = weights_of(p),
                       .nature = nature(p),
                       .best = PO_NEW_N(arena, en_ranked, EN_RANKED)};
@@ -139,10 +159,9 @@ bool en_rank(void *ranking, const en_found *found) {
         po_hash_equal(en_program_hash(&r.program), c->original))
         return true;
     r.cost = en_program_cost(&r.program, c->problem->n_activations, &flops, &bytes);
-    po_hash operators = operators_of(&r.program);
-    if (is_in_vain(c, &r, &operators, flops))
+    if (is_in_vain(c, &r, flops))
         return true;
-    r.key = po_hash_u64(po_hash_u64(operators, found->share >= 1), (uint64_t)bytes);
+    r.key = po_hash_u64(po_hash_u64(operators_of(&r.program), found->share >= 1), (uint64_t)bytes);
     for (uint32_t i = 0; i < c->n; i++)
         if (po_hash_equal(c->best[i].key, r.key))
             return true;

@@ -19,7 +19,8 @@ typedef struct en_ranking {
     po_arena *arena;
     const en_problem *problem; /* at true sizes */
     /* Of the problem's own program. */
-    po_hash original, operators;
+    po_hash original;
+    uint64_t products;
     double flops, cost, weights;
     uint32_t nature;
     en_ranked *best; /* by cost, then order; when done, the best of each kind before the next */

@@ -149,14 +149,14 @@ static bool take(en_rt *rt, const en_move *m) {
 
 static bool stand_twice(en_rt *rt, const en_move *m) {
     en_digit *d = whole_axis(rt, m->axis);
-    int32_t parts = (int32_t)m->f * m->g;
+    int32_t f = d && m->g && !m->f ? d->size / m->g : m->f, parts = f * m->g;
     if (!d || m->to == m->axis || m->to >= rt->out.rank || rt->twice || parts == 0 ||
         d->size % parts != 0 || rt->lo[d->axis] || rt->hi[d->axis] || rt->in.rank == EN_RANK)
         return false;
     rt->twice = (uint8_t)(1 + d->axis);
-    rt->twice_size = m->f;
+    rt->twice_size = f;
     rt->twice_mult = d->size / parts;
-    return put(rt, m->to, false, (en_digit){rt->in.rank, m->f, 1});
+    return put(rt, m->to, false, (en_digit){rt->in.rank, f, 1});
 }
 
 static bool drop(en_rt *rt, const en_move *m) {
@@ -291,7 +291,7 @@ bool en_rt_is_identity(const en_rt *rt) {
 
 /* --- all of them --- */
 
-enum { FIRST_TABLE = 1 << 8 };
+enum { FIRST_TABLE = 1 << 8, EN_MOST_WHOLE = 16 };
 
 /* Its place in the order: moves, then shape, then as it was made. */
 typedef struct ranked {
@@ -427,6 +427,8 @@ static void moves_of(en_maker *mk, const en_rt *from, const en_factors *factors,
                     try_move(mk, from, m);
         for (uint8_t to = (uint8_t)(axis + 1); to < rank; to++)
             try_move(mk, from, (en_move){.kind = EN_SWAP, .axis = axis, .to = to});
+        /* All of an axis, where that is not too much: what is small here may be large elsewhere. */
+        uint32_t whole = from->out.d[axis] <= EN_MOST_WHOLE;
         if (from->len[axis] == 0)
             try_move(mk, from, (en_move){.kind = EN_DROP, .axis = axis});
         if ((allow & EN_ALLOW_PAD) && from->out.d[axis] > 1)
@@ -438,14 +440,14 @@ static void moves_of(en_maker *mk, const en_rt *from, const en_factors *factors,
                              (en_move){
                                  .kind = EN_GAP, .axis = axis, .side = side, .f = factors->gap[i]});
         if (allow & EN_ALLOW_TWICE)
-            for (uint32_t i = 0; i < factors->n; i++)
+            for (uint32_t i = 0; i < factors->n + whole; i++)
                 for (uint32_t k = 0; k < factors->n_above; k++)
                     for (uint8_t to = 0; to < rank; to++)
                         try_move(mk, from,
                                  (en_move){.kind = EN_TWICE,
                                            .axis = axis,
                                            .to = to,
-                                           .f = factors->f[i],
+                                           .f = i < factors->n ? factors->f[i] : 0,
                                            .g = factors->above[k]});
     }
     try_move(mk, from, (en_move){.kind = EN_DROP, .to = 255});

@@ -57,20 +57,27 @@ static bool op_shapes(const en_op *op, const en_shape *const *in, en_shape *out)
             en_shape s = *in[k];
             if (s.rank != out->rank)
                 return false;
-            out->d[op->axis] += s.d[op->axis];
+            if (!op->even)
+                out->d[op->axis] += s.d[op->axis];
+            else if (s.d[op->axis] > out->d[op->axis])
+                out->d[op->axis] = s.d[op->axis];
             s.d[op->axis] = in[0]->d[op->axis];
             if (!en_same(&s, in[0]))
                 return false;
         }
+        if (op->even)
+            out->d[op->axis] *= op->n_in;
         return true;
     case EN_SPLIT: {
-        int32_t rest = op->axis < in[0]->rank ? in[0]->d[op->axis] : 0;
+        int32_t rest = op->axis < in[0]->rank ? in[0]->d[op->axis] : 0, longest = 0;
         for (uint32_t k = 0; k < op->n_out; k++) {
             out[k] = *in[0];
             out[k].d[op->axis] = op->size[k];
             rest -= op->size[k];
+            longest = op->size[k] > longest ? op->size[k] : longest;
         }
-        return rest == 0;
+        return op->even ? op->axis < in[0]->rank && in[0]->d[op->axis] == longest * op->n_out
+                        : rest == 0;
     }
     case EN_POOL:
         *out = *in[0];
@@ -219,12 +226,19 @@ double en_program_cost(const en_program *p, uint32_t n_activations, double *flop
     return time;
 }
 
+uint32_t en_products(const en_program *p) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        n += p->op[i].kind == EN_CONV || p->op[i].kind == EN_MATMUL;
+    return n;
+}
+
 po_hash en_program_hash(const en_program *p) {
     po_hash h = po_hash_u64((po_hash){0x656E756D, 0}, p->n_ops);
     for (uint32_t n = 0; n < p->n_ops; n++) {
         const en_op *op = &p->op[n];
         h = po_hash_u64(h, (uint64_t)op->kind << 24 | (uint64_t)op->axis << 16 |
-                               (uint64_t)op->n_in << 8 | op->n_out);
+                               (uint64_t)op->n_in << 8 | op->n_out | (uint64_t)op->even << 32);
         for (uint32_t k = 0; k < op->n_in; k++) {
             h = po_hash_u64(h, op->in[k]);
             h = po_hash_u64(h, p->view[n][k] ? p->view[n][k]->hash : 0);

@@ -102,7 +102,11 @@ static bool relate(sizing *z, const en_op *op) {
             is(z, key(op->in[0], i), ROLE_MAP);
             is(z, key(op->out, i), ROLE_MADE);
             window_reach(z, op, i - 2, op->window[i - 2]);
+            if (p->table)
+                is(z, key(p->table - 1u, i), ROLE_FIXED);
         }
+        if (p->table)
+            unify(z, key(p->table - 1u, 0), key(op->in[0], 1));
         return true;
     case EN_MATMUL: {
         const en_shape *b = &p->shape[op->in[1]];
