@@ -14,7 +14,7 @@ enum {
     READING_LAYOUT = 2,
     BATCH = PO_TIMING_MAX - 1,
     MOST_MEASURED = BATCH, /* of one subprogram */
-    MOST_OF_A_KIND = 2,    /* of one derivation */
+    MOST_OF_A_KIND = 2,    /* that become the same operators */
     MOST_CONFIRMED = 2
 };
 static const double worth_measuring = 1.5; /* times the original's estimate, at most */
@@ -71,14 +71,11 @@ static void sort_by_estimate(measuring *c) {
         }
 }
 
-/* How many of the first `n` in the order come from the same derivation. */
-static uint32_t of_its_kind(const measuring *c, uint32_t n, const char *name) {
+/* How many of the first `n` in the order are of this kind. */
+static uint32_t of_its_kind(const uint64_t *kinds, uint32_t n, uint64_t kind) {
     uint32_t same = 0;
-    size_t length = strcspn(name, ":(");
-    for (uint32_t i = 0; i < n; i++) {
-        const char *other = c->site->trials[c->order[i]].name;
-        same += strcspn(other, ":(") == length && strncmp(name, other, length) == 0;
-    }
+    for (uint32_t i = 0; i < n; i++)
+        same += kinds[i] == kind;
     return same;
 }
 
@@ -95,11 +92,15 @@ static po_status find_hopeful(measuring *c, const uint32_t *trials, uint32_t n) 
             PO_PUSH(c->arena, c->order, c->n_order, c->cap_order, trials[i]);
     sort_by_estimate(c);
     uint32_t kept = 0;
+    uint64_t *kinds = PO_NEW_N(c->arena, uint64_t, c->n_order);
     for (uint32_t i = 0; i < c->n_order; i++) {
         po_trial *t = &site->trials[c->order[i]];
-        bool wanted =
-            deep || (kept < MOST_MEASURED && of_its_kind(c, kept, t->name) < MOST_OF_A_KIND &&
-                     t->estimate.seconds < worth_measuring * site->estimate.seconds);
+        bool wanted = deep || (kept < MOST_MEASURED &&
+                               t->estimate.seconds < worth_measuring * site->estimate.seconds);
+        if (wanted && !deep) {
+            kinds[kept] = po_search_kind(c->state, site->sub, t->graph);
+            wanted = of_its_kind(kinds, kept, kinds[kept]) < MOST_OF_A_KIND;
+        }
         if (!wanted) {
             if (!c->search->hopeful_first) /* else its turn may come */
                 t->fate = PO_TRIAL_UNMEASURED;
