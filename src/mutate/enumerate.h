@@ -134,14 +134,21 @@ typedef enum en_kind {
     EN_RESHAPE /* of targets only: radices that need not nest */
 } en_kind;
 
+/* How parts lie beside one another. */
+typedef enum en_how {
+    EN_CLOSE,
+    EN_EVEN,   /* they start as far apart as the longest is long: zeros fill the others up, or what
+                  fills them up is dropped */
+    EN_STACKED /* each is a place on a new first axis */
+} en_how;
+
 typedef struct en_op {
     uint8_t kind, n_in, n_out, axis;
     uint8_t in[EN_ARGS], out; /* slots; results stand in a row */
     /* of each map axis; window: of pools */
     int16_t stride[EN_MAPS], dilation[EN_MAPS], lo[EN_MAPS], hi[EN_MAPS], window[EN_MAPS];
     int32_t size[EN_OUTS]; /* SPLIT: lengths along the axis */
-    uint8_t even;          /* CONCAT, SPLIT: parts start as far apart as the longest is long; zeros
-                              fill the others up, or what fills them up is dropped */
+    uint8_t how;           /* CONCAT, SPLIT: en_how */
     uint8_t like[EN_OUTS]; /* SPLIT: slots whose axis like_axis has these lengths; in mutants */
     uint8_t like_axis;     /* 255: lengths are those of the target's outputs */
 } en_op;

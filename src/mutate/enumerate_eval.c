@@ -354,7 +354,9 @@ static uint32_t compute(en_eval *e, uint32_t n, uint32_t slot, int64_t at) {
         return po_mod_add(element(e, &e->views[n][0], index), element(e, &e->views[n][1], index));
     case EN_CONCAT: {
         uint32_t k = 0;
-        if (op->even) {
+        if (op->how == EN_STACKED)
+            return element(e, &e->views[n][index[0]], index + 1);
+        if (op->how == EN_EVEN) {
             int32_t apart = shape->d[op->axis] / op->n_in;
             k = (uint32_t)(index[op->axis] / apart);
             index[op->axis] %= apart;
@@ -366,9 +368,13 @@ static uint32_t compute(en_eval *e, uint32_t n, uint32_t slot, int64_t at) {
         return element(e, &e->views[n][k], index);
     }
     case EN_SPLIT:
-        for (uint32_t k = 0; k < slot - op->out; k++)
+        if (op->how == EN_STACKED) {
+            memmove(index + 1, index, (EN_RANK - 1) * sizeof *index);
+            index[0] = (int32_t)(slot - op->out);
+        }
+        for (uint32_t k = 0; k < slot - op->out && op->how != EN_STACKED; k++)
             index[op->axis] +=
-                op->even ? e->views[n][0].shape.d[op->axis] / op->n_out : op->size[k];
+                op->how == EN_EVEN ? e->views[n][0].shape.d[op->axis] / op->n_out : op->size[k];
         return element(e, &e->views[n][0], index);
     default: /* EN_MOVE */
         return element(e, &e->views[n][0], index);

@@ -40,6 +40,7 @@ typedef struct en_finder {
     uint32_t n_edges;
     uint32_t kinds; /* bits of en_kind */
     uint32_t products;
+    bool stacks;          /* operands may be stacked on a new axis */
     en_op window[EN_OPS]; /* the target's convolutions and pools */
     uint32_t n_windows;
     int32_t point[EN_OUTS][EN_POINTS][EN_RANK];

@@ -139,18 +139,33 @@ static void parallel(choosing *c, po_value_id v) {
         memset(c->inside, 0, c->g->n_nodes * sizeof *c->inside);
 }
 
-static void all_known(choosing *c) {
-    const po_graph *g = c->g;
-    for (uint32_t i = 0; i < c->n_order; i++) { /* all that is known, but sums with what is not */
-        const po_node *node = &g->nodes[c->order[i]];
-        c->inside[c->order[i]] = is_known(g, node);
-        if (node->op == PO_OP_Add)
-            for (uint32_t k = 0; k < node->n_in; k++) {
-                po_node_id from = maker(c, node->in[k]);
-                c->inside[c->order[i]] &= from != PO_NONE && c->inside[from];
-            }
+/* Whether a sum can be inside: of what is made inside, or, where `residual`, of that and a tensor
+ * of the same dims from elsewhere. */
+static bool sum_fits(const choosing *c, const po_node *sum, bool residual) {
+    uint32_t made = 0;
+    for (uint32_t k = 0; k < sum->n_in; k++) {
+        po_node_id from = maker(c, sum->in[k]);
+        made += from != PO_NONE && c->inside[from];
     }
-    keep(c);
+    return made == sum->n_in ||
+           (residual && made > 0 && po_same_dims(c->g, sum->in[0], sum->in[1]));
+}
+
+/* All that is known, but sums with what is not; `residual`: with these, where they may stand
+ * between products. */
+static void all_known(choosing *c, bool residual) {
+    const po_graph *g = c->g;
+    uint32_t products = 0;
+    for (uint32_t i = 0; i < c->n_order; i++) {
+        const po_node *node = &g->nodes[c->order[i]];
+        c->inside[c->order[i]] =
+            is_known(g, node) && (node->op != PO_OP_Add || sum_fits(c, node, residual));
+        products += is_product(node);
+    }
+    if (!residual || products > 1)
+        keep(c);
+    else
+        memset(c->inside, 0, g->n_nodes * sizeof *c->inside);
 }
 
 static void together(choosing *c) {
@@ -238,8 +253,8 @@ en_region *en_regions(po_arena *arena, const po_graph *g, bool alone, uint32_t *
     c.order = po_graph_order(g, arena, &c.n_order);
     c.regions = PO_NEW_N(arena, en_region, EN_MOST_REGIONS);
     c.inside = PO_NEW_N(arena, bool, g->n_nodes + 1);
-    if (!alone)
-        all_known(&c);
+    for (uint32_t residual = 0; residual < 2 && !alone; residual++)
+        all_known(&c, residual);
     together(&c);
     for (uint32_t i = 0; i < c.n_order; i++)
         if (is_product(&g->nodes[c.order[i]]))

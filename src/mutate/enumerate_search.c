@@ -374,11 +374,17 @@ static void concat(en_finder *f, en_op op, uint32_t from, uint32_t depth, uint32
     bool twice = op.n_in >= 2 && op.in[0] == op.in[1];
     uint32_t rank = op.n_in >= 2 ? p->shape[op.in[0]].rank : 0;
     for (op.axis = twice; op.axis < (twice ? 2 : rank); op.axis++)
-        for (op.even = 0; op.even < 1 + unequal(p, &op); op.even++) {
+        for (op.how = EN_CLOSE; op.how < EN_EVEN + unequal(p, &op); op.how++) {
             p->op[p->n_ops] = op;
             push(f, depth + 1, moves);
         }
-    op.axis = op.even = 0;
+    op.axis = 0;
+    if (op.n_in >= 2 && !twice && f->stacks) {
+        op.how = EN_STACKED;
+        p->op[p->n_ops] = op;
+        push(f, depth + 1, moves);
+    }
+    op.how = EN_CLOSE;
     for (uint32_t i = from; i < p->n_slots && op.n_in < EN_ARGS; i++)
         if (!spent(f, i) && !stands(f, &op, i) &&
             (op.n_in == 0 || (alike(f, op.in[0], i) && (!twice || op.in[0] == i)))) {
@@ -406,16 +412,18 @@ static void split(en_finder *f, uint32_t slot, uint32_t depth, uint32_t moves) {
                 rest -= op.size[k];
                 longest = op.size[k] > longest ? op.size[k] : longest;
             }
-            op.even = rest > 0 && longest * op.n_out == s->d[op.axis];
-            if (rest == 0 || op.even) {
-                p->op[p->n_ops] = op;
-                push(f, depth + 1, moves);
-            }
+            bool even = rest > 0 && longest * op.n_out == s->d[op.axis];
+            bool stacked = op.axis == 0 && f->stacks && op.n_out == s->d[0];
+            for (op.how = EN_CLOSE; op.how <= EN_STACKED; op.how++)
+                if (op.how == EN_CLOSE ? rest == 0 : op.how == EN_EVEN ? even : stacked) {
+                    p->op[p->n_ops] = op;
+                    push(f, depth + 1, moves);
+                }
         }
         if (slot >= p->n_in)
             continue;
         op.n_out = 2;
-        op.even = 0;
+        op.how = EN_CLOSE;
         for (uint8_t a = 0; a < p->n_in; a++)
             for (uint8_t b = (uint8_t)(a + 1); b < p->n_in; b++)
                 for (op.like_axis = 0;
@@ -485,6 +493,7 @@ static void look_at_target(en_finder *f) {
             f->window[f->n_windows++] = w;
         }
     }
+    f->stacks = f->kinds >> EN_MATMUL & 1; /* what has batches of any rank */
     if (t->table) {
         f->kinds |= 1u << EN_CONV;
         f->uses[t->table - 1] = 1;

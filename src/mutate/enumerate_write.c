@@ -220,7 +220,8 @@ static po_value_id fill_up(writing *w, po_value_id x, const en_shape *shape, uin
     return emit(w, x, &pad, 1);
 }
 
-/* The parts, each with what fills it up behind it where they are even. */
+/* The parts, each with what fills it up behind it where they are even, or without the axis that
+ * they were stacked on. */
 static void split(writing *w, const en_program *p, const en_op *op, const en_shape *from,
                   po_value_id x) {
     int64_t sizes[2 * EN_OUTS], dims[EN_RANK];
@@ -228,10 +229,11 @@ static void split(writing *w, const en_program *p, const en_op *op, const en_sha
     uint32_t n = 0;
     int64_t opset = po_model_opset(w->g->model, "");
     for (uint32_t k = 0; k < op->n_out; k++) {
-        int32_t rest = op->even ? from->d[op->axis] / op->n_out - op->size[k] : 0;
-        wide(&p->shape[op->out + k], dims);
+        bool stacked = op->how == EN_STACKED;
+        int32_t rest = op->how == EN_EVEN ? from->d[op->axis] / op->n_out - op->size[k] : 0;
+        wide(from, dims);
         for (uint32_t part = 0; part < (rest ? 2u : 1u); part++) {
-            sizes[n] = dims[op->axis] = part ? rest : op->size[k];
+            sizes[n] = dims[op->axis] = stacked ? 1 : part ? rest : op->size[k];
             po_type type = po_type_tensor_i64(w->g->arena, w->dtype, from->rank, dims);
             out[n++] = po_graph_add_value(w->g, NULL, &type);
         }
@@ -249,6 +251,11 @@ static void split(writing *w, const en_program *p, const en_op *op, const en_sha
     po_node_set_int(w->g, node, "axis", op->axis);
     if (opset < 13)
         po_node_set_ints(w->g, node, "split", n, sizes);
+    for (uint32_t k = 0; op->how == EN_STACKED && k < op->n_out; k++) {
+        const en_shape *s = &p->shape[op->out + k];
+        wide(s, dims);
+        w->slot[op->out + k] = po_add_reshape(w->g, w->place, w->slot[op->out + k], s->rank, dims);
+    }
 }
 
 static void write_op(writing *w, const en_program *p, uint32_t n) {
@@ -265,9 +272,15 @@ static void write_op(writing *w, const en_program *p, uint32_t n) {
         const en_rt *rt = p->view[n][k];
         if (rt)
             in[k] = move(w, in[k], rt, false);
-        if (op->kind == EN_CONCAT && op->even && !w->failed)
-            in[k] = fill_up(w, in[k], rt ? &rt->out : &p->shape[op->in[k]], op->axis,
-                            made->d[op->axis] / op->n_in);
+        const en_shape *s = rt ? &rt->out : &p->shape[op->in[k]];
+        if (op->kind == EN_CONCAT && op->how == EN_EVEN && !w->failed)
+            in[k] = fill_up(w, in[k], s, op->axis, made->d[op->axis] / op->n_in);
+        if (op->kind == EN_CONCAT && op->how == EN_STACKED && !w->failed) {
+            int64_t dims[EN_RANK] = {1};
+            for (uint32_t i = 0; i < s->rank; i++)
+                dims[i + 1] = s->d[i];
+            in[k] = po_add_reshape(w->g, w->place, in[k], made->rank, dims);
+        }
         if (w->failed)
             return;
     }

@@ -16,6 +16,9 @@
 #define TWO_OF_ONE                                                                                 \
     "graph g (x: f32[1,768,18,18], v: f32[192,768,1,1], w: f32[160,768,1,1]) -> (y, z) {\n"        \
     "  y = Conv(x, v)\n  z = Conv(x, w)\n}\n"
+#define PRODUCTS(p, q, r, inputs)                                                                  \
+    "graph g (" inputs ", a: f32[768,768], b: f32[768,768], c: f32[768,768]) -> (y, z, u) {\n"     \
+    "  y = MatMul(" p ", a)\n  z = MatMul(" q ", b)\n  u = MatMul(" r ", c)\n}\n"
 
 const enumerate_paper_case enumerate_paper_cases[] = {
     {"Table 4: conv, both map axes cut in four, 38 filled up to 40",
@@ -40,6 +43,10 @@ const enumerate_paper_case enumerate_paper_cases[] = {
      "graph g (x: f32[1,128,28,28], w: f32[128,4,3,3]) -> (y) {\n"
      "  y = Conv(x, w) {pads=[1,1,1,1], group=32}\n}\n",
      1, 1, 0, " Conv([1,128,28,28], [128,16,3,3] R/T)", ""},
+    {"group convolution to convolution", /* AlexNet's second */
+     "graph g (x: f32[1,96,27,27], w: f32[256,48,5,5]) -> (y) {\n"
+     "  y = Conv(x, w) {pads=[2,2,2,2], group=2}\n}\n",
+     1, 1, 0, " Conv([1,96,27,27], [256,96,5,5] R/T)", ""},
     {"average pool to group convolution", POOL, 1, 1, 0, " Conv([1,192,35,35], [192,1,3,3])", ""},
     {"average pool to convolution", POOL, 1, 1, 0, " Conv([1,192,35,35], [192,192,3,3] R/T)", ""},
     {"Table 3: groupconv, four of one map",
@@ -62,10 +69,13 @@ const enumerate_paper_case enumerate_paper_cases[] = {
      "graph g (a: f32[1,768,18,18], b: f32[1,768,18,18], v: f32[192,768,1,1], "
      "w: f32[192,768,1,1]) -> (y, z) {\n  y = Conv(a, v)\n  z = Conv(b, w)\n}\n",
      2, 1, 0, " Conv([1,1536,18,18], [384,768,1,1]); Split([1,384,18,18])", ""},
-    {"Table 3: batchmatmul, of one input",
-     "graph g (x: f32[512,768], a: f32[768,768], b: f32[768,768], c: f32[768,768]) -> (y, z, u) {\n"
-     "  y = MatMul(x, a)\n  z = MatMul(x, b)\n  u = MatMul(x, c)\n}\n",
-     1, 1, 0, " MatMul([512,768], [768,2304]); Split([512,2304])", ""},
+    {"Table 3: batchmatmul, of one input", PRODUCTS("x", "x", "x", "x: f32[512,768]"), 1, 1, 0,
+     " MatMul([512,768], [768,2304]); Split([512,2304])", ""},
+    {"Table 3: batchmatmul, of one input, as a batch", PRODUCTS("x", "x", "x", "x: f32[512,768]"),
+     1, 1, 0, " MatMul([512,768], [3,768,768]); Split([3,512,768])", ""},
+    {"Table 3: batchmatmul, of three inputs, as a batch",
+     PRODUCTS("s", "t", "r", "s: f32[512,768], t: f32[512,768], r: f32[512,768]"), 3, 1, 0,
+     " MatMul([3,512,768], [3,768,768]); Split([3,512,768])", ""},
     {"batched product to one",
      "graph g (x: f32[16,512,768], w: f32[768,768]) -> (y) {\n  y = MatMul(x, w)\n}\n", 1, 1, 0,
      " MatMul([8192,768] R/T, [768,768]); R/T", ""},
