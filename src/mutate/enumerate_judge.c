@@ -11,8 +11,8 @@ static uint64_t mix(uint64_t h, uint64_t v) {
 static bool inside(const en_problem *problem, const en_reach *r, uint32_t map, int32_t length,
                    int32_t at, uint32_t tiles) {
     for (uint32_t i = 0; i < tiles; i++) {
-        int32_t part = (length + problem->tile[i] - 1) / problem->tile[i];
-        int32_t first = at % part * r->stride[map] - (r->reach[map] + 1) / 2;
+        int64_t part = ((int64_t)length + problem->tile[i] - 1) / problem->tile[i];
+        int64_t first = at % part * r->stride[map] - (r->reach[map] + 1) / 2;
         if (first < 0 || first + r->reach[map] >= part * r->stride[map])
             return false;
     }

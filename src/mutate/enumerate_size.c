@@ -8,6 +8,7 @@
 
 enum {
     EN_KEYS = EN_SLOTS * EN_RANK,
+    EN_FAR = 1 << 20,            /* a reach or stride beyond anything that is cut */
     EN_MOST_TILES = 16,          /* along one axis */
     EN_SMALL_ELEMENTS = 1 << 16, /* of all tensors, where tiles ask for larger maps */
 };
@@ -221,8 +222,10 @@ void en_reach_of(const en_program *p, en_reach reach[EN_OUTS]) {
         const en_shape *w = &p->shape[op->in[1]];
         for (uint32_t m = 0; window && m + 2u < p->shape[op->out].rank; m++) {
             int32_t kernel = op->kind == EN_CONV ? w->d[2 + m] : op->window[m];
-            r.reach[m] += (kernel - 1) * op->dilation[m] * r.stride[m];
-            r.stride[m] *= op->stride[m];
+            int64_t far = r.reach[m] + (int64_t)(kernel - 1) * op->dilation[m] * r.stride[m];
+            int64_t stride = (int64_t)r.stride[m] * op->stride[m];
+            r.reach[m] = (int32_t)(far < EN_FAR ? far : EN_FAR);
+            r.stride[m] = (int32_t)(stride < EN_FAR ? stride : EN_FAR);
         }
         for (uint32_t k = 0; k < op->n_out; k++)
             of[op->out + k] = r;
@@ -234,7 +237,7 @@ void en_reach_of(const en_program *p, en_reach reach[EN_OUTS]) {
 /* Whether an output's axis of this length can be cut in `f`: half of a part is its inside, at
  * least. */
 static bool leaves_inside(const en_reach *r, uint32_t map, int32_t length, int32_t f) {
-    int32_t part = (length + f - 1) / f;
+    int64_t part = ((int64_t)length + f - 1) / f;
     return r->reach[map] > 0 && part >= 2 && part * r->stride[map] >= 2 * r->reach[map];
 }
 
@@ -320,8 +323,9 @@ bool en_shrink(const en_problem *from, en_problem *small, po_arena *arena) {
         return false;
     /* As many tiles as small maps have room for. */
     for (uint8_t tiles = from->n_tiles;; tiles--) {
-        int32_t part = (z->reach + z->modulus) / z->modulus * z->modulus;
-        z->tiled = tiles ? from->tile[tiles - 1] * part : 0;
+        int64_t part = ((int64_t)z->reach + z->modulus) / z->modulus * z->modulus;
+        int64_t tiled = tiles ? from->tile[tiles - 1] * part : 0;
+        z->tiled = (int32_t)(tiled < EN_FAR ? tiled : EN_FAR);
         assign(z);
         if (!resize(z, from, small, arena))
             return false;

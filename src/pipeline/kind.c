@@ -63,12 +63,22 @@ uint64_t po_search_kind(const po_run_state *state, const po_subprogram *sub,
                         const po_graph *graph) {
     po_arena *scratch = po_arena_create(state->ctx);
     const bool *live = po_search_live(scratch, sub, graph);
-    uint64_t kind = 0; /* a sum: in any order */
+    uint64_t *known = PO_NEW_N(scratch, uint64_t, graph->n_nodes), sum = 0; /* in any order */
+    uint32_t n = 0, n_known = 0;
     for (po_node_id i = 0; i < graph->n_nodes; i++) {
         const po_node *node = &graph->nodes[i];
-        if (!node->removed && live[i] && !po_op_has(node->op, PO_OPF_MOVES_DATA))
-            kind += node_kind(graph, node);
+        if (node->removed || !live[i] || po_op_has(node->op, PO_OPF_MOVES_DATA))
+            continue;
+        uint64_t kind = node_kind(graph, node);
+        uint32_t k = 0;
+        while (k < n_known && known[k] != kind)
+            k++;
+        n++;
+        if (k < n_known)
+            continue;
+        known[n_known++] = kind;
+        sum += kind;
     }
     po_arena_free(scratch);
-    return kind;
+    return po_hash_u64((po_hash){sum, 0}, n).lo;
 }

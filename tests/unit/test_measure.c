@@ -25,6 +25,7 @@ static const char *const mutants[] = {
     HEAD " y = Conv(x, w)\n}", /* the original */
 };
 enum {
+    BLIND = 3, /* enumerated ones that -O2 times */
     MUTANTS = sizeof mutants / sizeof mutants[0],
     TIMED = MUTANTS - 1,
     KINDS = 2,                       /* the first and the last are one, whatever their moves */
@@ -289,6 +290,14 @@ static void limits(void **state) {
         for (uint32_t i = 0; i < f.search.sites->n_trials; i++)
             left_out += f.search.sites->trials[i].fate == PO_TRIAL_UNMEASURED;
         assert_int_equal(left_out, level == 2 ? THIRDS : 0);
+        fill_site(&f, 3 * MUTANTS);
+        for (uint32_t i = 0; i < f.search.sites->n_trials; i++)
+            f.search.sites->trials[i].enumerated = true;
+        assert_int_equal(measure(&f), PO_OK);
+        left_out = 0;
+        for (uint32_t i = 0; i < f.search.sites->n_trials; i++)
+            left_out += f.search.sites->trials[i].fate == PO_TRIAL_UNMEASURED;
+        assert_int_equal(left_out, level == 2 ? 3 * MUTANTS - BLIND : 0);
         clock_now.calls = 0;
         f.cost.cache = po_cache_none(f.arena);
         f.search.measure_seconds = 41;
@@ -366,6 +375,17 @@ static void kinds(void **state) {
         {MAPS " a = Conv(x, w) {pads=[1,1,1,1]}\n b = Conv(x, w) {pads=[1,1,1,1]}\n"
               " y = Add(a, b)\n}",
          3},
+        {MAPS " a = Conv(x, w) {pads=[1,1,1,1]}\n"
+              " b = Conv(x, w) {pads=[2,2,2,2], dilations=[2,2]}\n y = Add(a, b)\n}",
+         5},
+        {MAPS " a = Conv(x, w) {pads=[1,1,1,1]}\n b = Conv(x, w) {pads=[1,1,1,1]}\n"
+              " c = Add(a, b)\n d = Conv(x, w) {pads=[2,2,2,2], dilations=[2,2]}\n"
+              " y = Add(c, d)\n}",
+         6},
+        {MAPS " a = Conv(x, w) {pads=[1,1,1,1]}\n"
+              " b = Conv(x, w) {pads=[2,2,2,2], dilations=[2,2]}\n c = Add(a, b)\n"
+              " d = Conv(x, w) {pads=[2,2,2,2], dilations=[2,2]}\n y = Add(c, d)\n}",
+         6}, /* one more of the three has changed */
         {MAPS " a = Reshape(x, s: i64[4] {1, 32, 16, 32})\n"
               " b = Conv(a, w) {pads=[1,1,1,1], group=2}\n c = Concat(b, b) {axis=1}\n"
               " y = Reshape(c, t: i64[4] {1, 16, 32, 32})\n}",
