@@ -1,110 +1,21 @@
 /* Blind enumeration: reads a subprogram, searches it at small sizes, carries what agrees inside to
  * the true sizes, and keeps the best by roofline cost. */
-#include "mutate/enumerate.h"
+#include "mutate/enumerate_rank.h"
 
 enum {
     EN_LEVELS = 4,              /* moves of all R/Ts of a program */
     EN_KEEP = 32,               /* mutants */
-    EN_RANKED = 256,            /* found ones that are remembered until the search ends */
     EN_MOST_ELEMENTS = 1 << 17, /* of what cannot be searched at smaller sizes */
     EN_RTS = 1 << 14,           /* of one tensor; where few candidates are judged, the latter */
     EN_FEW_RTS = 1 << 11,
-    EN_SMALL = 1 << 19, /* of work */
+    EN_SMALL = 1 << 19,        /* of work */
+    EN_MANY_PRODUCTS = 1 << 9, /* of an element */
     EN_MOST = 1 << 17,
     EN_PARENTS = 2, /* mutants of a round that the next one mutates */
     EN_LATER = 8    /* a later round's candidates, as a part of the first one's */
 };
 
-static const double EN_MORE_WORK = 1.3;
-
-typedef struct ranked {
-    en_program program; /* at true sizes */
-    double cost, share;
-    uint64_t order;
-    po_hash key; /* what it costs: of programs alike in this, the first stays */
-    uint8_t depth, moves;
-} ranked;
-
-typedef struct collecting {
-    po_arena *arena;
-    const en_problem *problem; /* at true sizes */
-    po_hash original;
-    double flops; /* of the problem's own program */
-    uint32_t nature;
-    ranked *best; /* by cost, then order */
-    uint32_t n;
-} collecting;
-
-/* What is computed, whatever moves lead to it: its operators and their operands' shapes, and
- * whether it agrees everywhere. */
-static po_hash key_of(const en_program *p, double bytes, bool exact) {
-    po_hash h = po_hash_u64((po_hash){1, exact}, (uint64_t)bytes);
-    for (uint32_t n = 0; n < p->n_ops; n++) {
-        const en_op *op = &p->op[n];
-        h = po_hash_u64(h, op->kind);
-        for (uint32_t k = 0; k < op->n_in; k++) {
-            const en_shape *s = p->view[n][k] ? &p->view[n][k]->out : &p->shape[op->in[k]];
-            for (uint32_t i = 0; i < s->rank; i++)
-                h = po_hash_u64(h, (uint64_t)s->d[i] << 8 | i);
-        }
-        if (op->kind == EN_CONV || op->kind == EN_POOL)
-            h = po_hash_bytes(op->stride, 2 * sizeof op->stride, h);
-    }
-    return h;
-}
-
-/* What sets operators of one kind apart besides their sizes: strides, dilations, groups. */
-static uint32_t nature(const en_program *p) {
-    uint32_t sum = 0;
-    for (uint32_t n = 0; n < p->n_ops; n++) {
-        const en_op *op = &p->op[n];
-        sum += 1000u * op->kind;
-        if (op->kind != EN_CONV)
-            continue;
-        const en_shape *x = p->view[n][0] ? &p->view[n][0]->out : &p->shape[op->in[0]];
-        const en_shape *w = p->view[n][1] ? &p->view[n][1]->out : &p->shape[op->in[1]];
-        sum += 100000u * (uint32_t)(x->d[1] / w->d[1]);
-        for (uint32_t m = 0; m + 2 < x->rank; m++)
-            sum += (uint32_t)op->stride[m] * 10u + (uint32_t)op->dilation[m];
-    }
-    return sum;
-}
-
-static bool before(const ranked *a, const ranked *b) {
-    return a->cost != b->cost ? a->cost < b->cost : a->order < b->order;
-}
-
-static bool collect(void *user, const en_found *found) {
-    collecting *c = user;
-    ranked r = {
-        .order = found->order, .share = found->share, .depth = found->depth, .moves = found->moves};
-    double flops, bytes;
-    if (!en_lift(c->arena, &found->program, c->problem, &r.program) ||
-        po_hash_equal(en_program_hash(&r.program), c->original))
-        return true;
-    r.cost = en_program_cost(&r.program, c->problem->n_activations, &flops, &bytes);
-    /* More work for the same operator is no gain: a kernel or channels grown by zeros. */
-    if (flops > EN_MORE_WORK * c->flops && nature(&r.program) == c->nature)
-        return true;
-    r.key = key_of(&r.program, bytes, found->share >= 1);
-    for (uint32_t i = 0; i < c->n; i++)
-        if (po_hash_equal(c->best[i].key, r.key))
-            return true;
-    uint32_t at = c->n;
-    if (c->n == EN_RANKED) {
-        if (!before(&r, &c->best[c->n - 1]))
-            return true;
-        at--;
-    } else {
-        c->n++;
-    }
-    for (; at > 0 && before(&r, &c->best[at - 1]); at--)
-        c->best[at] = c->best[at - 1];
-    c->best[at] = r;
-    return true;
-}
-
-static const char *describe(po_arena *arena, const ranked *r) {
+static const char *describe(po_arena *arena, const en_ranked *r) {
     static const char *const names[] = {
         [EN_CONV] = "Conv",      [EN_MATMUL] = "MatMul",  [EN_ADD] = "Add",
         [EN_CONCAT] = "Concat",  [EN_SPLIT] = "Split",    [EN_POOL] = "AveragePool",
@@ -134,7 +45,7 @@ static const char *describe(po_arena *arena, const ranked *r) {
 /* Problems of one structure and size in one subprogram are searched once. */
 typedef struct solved {
     po_hash target;
-    const collecting *found;
+    const en_ranking *found;
     en_checker *checker; /* at true sizes; NULL where the search was at them */
 } solved;
 
@@ -142,7 +53,8 @@ typedef struct solved {
 typedef struct offspring {
     const po_graph *graph; /* the list's */
     const char *name;
-    double gain; /* seconds by the roofline, against the subprogram */
+    double gain;    /* seconds by the roofline, against the subprogram */
+    int32_t joined; /* products fewer than the subprogram's */
     bool exact;
 } offspring;
 
@@ -167,11 +79,15 @@ static po_hash problem_hash(const en_problem *p) {
     return h;
 }
 
-static int64_t elements(const en_problem *p) {
-    int64_t n = 0;
-    for (uint32_t i = 0; i < p->target.n_slots; i++)
-        n += en_count(&p->target.shape[i]);
-    return n;
+/* Candidates of many channels take longer to judge: fewer of them then. */
+static uint64_t budget_for(const en_problem *p, uint64_t budget) {
+    double flops, bytes, made = 0;
+    en_program_cost(&p->target, p->n_activations, &flops, &bytes);
+    for (uint32_t k = 0; k < p->target.n_out; k++)
+        made += (double)en_count(&p->target.shape[p->target.out[k]]);
+    double products = flops / 2 / made;
+    return products > EN_MANY_PRODUCTS ? (uint64_t)((double)budget * EN_MANY_PRODUCTS / products)
+                                       : budget;
 }
 
 static const solved *solve(enumerating *e, const en_problem *problem, uint64_t budget) {
@@ -179,29 +95,24 @@ static const solved *solve(enumerating *e, const en_problem *problem, uint64_t b
     for (uint32_t i = 0; i < e->n_solved; i++)
         if (po_hash_equal(e->solved[i].target, target))
             return &e->solved[i];
-    collecting *c = PO_NEW(e->arena, collecting);
+    en_ranking *c = en_ranking_create(e->arena, problem);
     en_problem *small = PO_NEW(e->arena, en_problem);
     bool shrunk = en_shrink(problem, small, e->arena);
-    *c = (collecting){.arena = e->arena,
-                      .problem = problem,
-                      .original = en_program_hash(&problem->target),
-                      .nature = nature(&problem->target),
-                      .best = PO_NEW_N(e->arena, ranked, EN_RANKED)};
-    double bytes;
-    en_program_cost(&problem->target, problem->n_activations, &c->flops, &bytes);
+    budget = budget_for(shrunk ? small : problem, shrunk ? budget : budget / 4);
     en_search search = {.arena = e->search,
                         .maker = e->maker,
                         .problem = shrunk ? small : problem,
                         .depth = e->options->depth,
                         .moves = EN_LEVELS,
                         .most_rts = budget < EN_SMALL ? EN_FEW_RTS : EN_RTS,
-                        .budget = shrunk ? budget : budget / 4,
+                        .budget = budget,
                         .ctx = e->ctx,
-                        .found = collect,
+                        .found = en_rank,
                         .user = c,
                         .counts = e->counts};
-    if (shrunk || elements(problem) <= EN_MOST_ELEMENTS)
+    if (shrunk || en_elements(problem) <= EN_MOST_ELEMENTS)
         en_search_run(&search);
+    en_rank_done(c);
     po_arena_reset(e->search); /* what was found is at true sizes by now */
     en_checker *checker = shrunk && c->n ? en_checker_create(e->arena, problem) : NULL;
     PO_PUSH(e->arena, e->solved, e->n_solved, e->cap_solved, ((solved){target, c, checker}));
@@ -214,7 +125,7 @@ static po_status add_best(enumerating *e, const en_problem *problem, const solve
     double flops, bytes;
     double before_cost = en_program_cost(&problem->target, problem->n_activations, &flops, &bytes);
     for (uint32_t i = 0, added = 0; i < s->found->n && added < most; i++) {
-        const ranked *best = &s->found->best[i];
+        const en_ranked *best = &s->found->best[i];
         po_graph *graph;
         if (s->checker && !en_agrees(s->checker, &best->program)) {
             e->counts->by_points++;
@@ -227,9 +138,16 @@ static po_status add_best(enumerating *e, const en_problem *problem, const solve
         if (!graph || !po_mutants_add(e->mutants, name, graph))
             continue;
         added++;
-        offspring child = {graph, name, best->cost - before_cost, best->share >= 1};
-        if (parent)
+        offspring child = {.graph = graph,
+                           .name = name,
+                           .gain = best->cost - before_cost,
+                           .joined = (int32_t)en_products(&problem->target) -
+                                     (int32_t)en_products(&best->program),
+                           .exact = best->share >= 1};
+        if (parent) {
             child.gain += parent->gain;
+            child.joined += parent->joined;
+        }
         PO_PUSH(e->arena, e->offspring, e->n_offspring, e->cap_offspring, child);
     }
     return PO_OK;
@@ -252,7 +170,20 @@ static po_status enumerate_graph(enumerating *e, const po_graph *g, uint32_t n_a
     return PO_OK;
 }
 
-/* The best of a round that agree everywhere. */
+/* Of those that agree everywhere, the best of those with the fewest products. */
+static const offspring *most_joined(const enumerating *e) {
+    const offspring *most = NULL;
+    for (uint32_t i = 0; i < e->n_offspring; i++) {
+        const offspring *o = &e->offspring[i];
+        if (o->exact && (!most || o->joined > most->joined ||
+                         (o->joined == most->joined && o->gain < most->gain)))
+            most = o;
+    }
+    return most;
+}
+
+/* The best of a round that agree everywhere, and the one that joined most: joins lead to further
+ * ones, though what they gain is no matter of the roofline. */
 static uint32_t choose_parents(const enumerating *e, offspring parents[EN_PARENTS]) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < e->n_offspring; i++) {
@@ -268,6 +199,12 @@ static uint32_t choose_parents(const enumerating *e, offspring parents[EN_PARENT
             parents[at] = parents[at - 1];
         parents[at] = *o;
     }
+    const offspring *most = most_joined(e);
+    bool in = !most || most->joined <= 0;
+    for (uint32_t i = 0; i < n; i++)
+        in |= parents[i].graph == (most ? most->graph : NULL);
+    if (!in)
+        parents[n < EN_PARENTS ? n++ : n - 1] = *most;
     return n;
 }
 

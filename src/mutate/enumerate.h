@@ -24,6 +24,7 @@ enum {
     EN_ARGS = 4, /* operands of an operator */
     EN_MAPS = 3, /* spatial axes */
     EN_FACTORS = 6,
+    EN_TILES = 8, /* parts that maps are cut into or put together from */
     EN_POINTS = 6,
     EN_MONOMIALS = 16,
     EN_POINT_WORK = 16 /* of a candidate judged by points; one whose shapes do not fit is 1 */
@@ -43,19 +44,22 @@ typedef enum en_move_kind {
     EN_TAKE = 1, /* f of `axis`, its outer (side 0) or inner digit, becomes the outer or inner
                     digit (place) of axis `to` */
     EN_NEW,      /* the same, as an axis of its own before axis `to` */
-    EN_PAIR,     /* TAKE of `axis` and of the axis after it, both to `to`; order: which is outer */
-    EN_SPREAD,   /* TAKE twice from `axis`, to `to` and the axis after it */
+    EN_PAIR,     /* TAKE of `axis` and of the axis after it, both to `to`; order: which is outer;
+                    g: factor of the latter, 0: f */
+    EN_SPREAD,   /* TAKE twice from `axis`, to `to` and the axis after it; g: as of PAIR */
     EN_DROP,     /* every axis of length 1 goes (to: 255), or the axis `axis` */
     EN_SWAP,     /* of two axes */
     EN_GAP,      /* f zeros before (side 0) or after */
     EN_TWICE     /* the digit `f` of `axis`, `g` above it, stands in axis `to` too (as its outer
-                    digit): zeros where the two differ. Blocks along a diagonal. */
+                    digit): zeros where the two differ. Blocks along a diagonal. f 0: all that
+                    is below g */
 } en_move_kind;
 
 typedef struct en_move {
     uint8_t kind, axis, to, side, place, order;
     uint8_t pad;  /* 1, 2: zeros after, before, up to a multiple of f */
     uint8_t drop; /* the axis goes where nothing of it is left */
+    uint8_t tile; /* by one of the factors for tiles: no other move follows */
     int16_t f, g; /* f 0: the whole axis; g of TAKE: zeros after each part that is merged */
 } en_move;
 
@@ -102,13 +106,14 @@ typedef struct en_rts {
 } en_rts;
 
 typedef struct en_factors {
-    uint8_t n, n_gaps, n_above;
-    int16_t f[EN_FACTORS];     /* what axes are split by */
-    int16_t gap[EN_FACTORS];   /* zeros put between what is merged */
+    uint8_t n, n_gaps, n_above, n_tiles;
+    int16_t f[EN_FACTORS];   /* what axes are split by */
+    int16_t tile[EN_TILES];  /* what maps, and batches that become maps, are split by as a whole */
+    int16_t gap[EN_FACTORS]; /* zeros put between what is merged */
     int16_t above[EN_FACTORS]; /* groups above a digit that stands twice */
 } en_factors;
 
-enum { EN_ALLOW_PAD = 1, EN_ALLOW_TWICE = 2 };
+enum { EN_ALLOW_PAD = 1, EN_ALLOW_TWICE = 2, EN_ALLOW_TILES = 4 };
 /* What sets are made in, one after the other: the same memory for each. */
 typedef struct en_maker en_maker;
 en_maker *en_maker_create(po_arena *arena);
@@ -129,12 +134,21 @@ typedef enum en_kind {
     EN_RESHAPE /* of targets only: radices that need not nest */
 } en_kind;
 
+/* How parts lie beside one another. */
+typedef enum en_how {
+    EN_CLOSE,
+    EN_EVEN,   /* they start as far apart as the longest is long: zeros fill the others up, or what
+                  fills them up is dropped */
+    EN_STACKED /* each is a place on a new first axis */
+} en_how;
+
 typedef struct en_op {
     uint8_t kind, n_in, n_out, axis;
     uint8_t in[EN_ARGS], out; /* slots; results stand in a row */
     /* of each map axis; window: of pools */
     int16_t stride[EN_MAPS], dilation[EN_MAPS], lo[EN_MAPS], hi[EN_MAPS], window[EN_MAPS];
     int32_t size[EN_OUTS]; /* SPLIT: lengths along the axis */
+    uint8_t how;           /* CONCAT, SPLIT: en_how */
     uint8_t like[EN_OUTS]; /* SPLIT: slots whose axis like_axis has these lengths; in mutants */
     uint8_t like_axis;     /* 255: lengths are those of the target's outputs */
 } en_op;
@@ -147,6 +161,9 @@ typedef struct en_monomials {
 typedef struct en_program {
     uint8_t n_in, n_ops, n_slots, n_out;
     uint8_t out[EN_OUTS];
+    uint8_t
+        table; /* 1 + the input that is no input but a table, [channels, 1, window]: each element
+                  1 by the window's elements, so that a convolution with it averages; or 0 */
     en_shape shape[EN_SLOTS];
     en_monomials monomials[EN_SLOTS];
     en_op op[EN_OPS];
@@ -162,12 +179,16 @@ bool en_monomials_product(const en_monomials *a, const en_monomials *b, en_monom
  * that read only weights are free. */
 double en_program_cost(const en_program *p, uint32_t n_activations, double *flops, double *bytes);
 po_hash en_program_hash(const en_program *p);
+/* How many of its operators multiply two tensors. */
+uint32_t en_products(const en_program *p);
 
 /* --- evaluation modulo PO_P --- */
 
 typedef struct en_eval en_eval;
-/* For programs over inputs of these shapes. `whole`: residues of all inputs are laid out. */
-en_eval *en_eval_create(po_arena *arena, uint32_t n_in, const en_shape *in, bool whole);
+/* For programs over the inputs of this one. `whole`: residues of all inputs are laid out. */
+/* The elements of a table's window. */
+int64_t en_window_of(const en_shape *table);
+en_eval *en_eval_create(po_arena *arena, const en_program *of, bool whole);
 /* What is under evaluation. en_eval_changed forgets the results of operators from `op` on. */
 void en_eval_program(en_eval *e, const en_program *p);
 void en_eval_view(en_eval *e, uint32_t op, uint32_t arg);
@@ -183,11 +204,23 @@ uint32_t en_eval_output(en_eval *e, uint32_t output, const en_shape *shape, cons
 typedef struct en_problem {
     const po_graph *graph;
     en_program target;
-    po_value_id input[EN_INPUTS], output[EN_OUTS]; /* the graph's values */
+    po_value_id input[EN_INPUTS], output[EN_OUTS]; /* the graph's values; of a table: PO_NONE */
     uint32_t n_activations;                        /* the others are made of weights alone */
     po_value_id bias[EN_OUTS][EN_BIASES];
     uint32_t n_biases[EN_OUTS];
+    /* Parts that its maps may be cut into, ascending: each part has an inside that windows do not
+     * leave. */
+    uint8_t n_tiles;
+    int16_t tile[EN_TILES];
 } en_problem;
+
+/* What an element of a tensor reads along each map axis of the inputs: how many positions beyond
+ * the first, and how far apart those of neighbours are. */
+typedef struct en_reach {
+    int32_t reach[EN_MAPS], stride[EN_MAPS];
+} en_reach;
+/* Of the results, by output. */
+void en_reach_of(const en_program *p, en_reach reach[EN_OUTS]);
 
 /* A set of a graph's nodes to be enumerated together. */
 typedef struct en_region {
@@ -202,9 +235,13 @@ en_region *en_regions(po_arena *arena, const po_graph *g, bool alone, uint32_t *
 bool *en_live_values(po_arena *arena, const po_graph *g, uint32_t n_activations);
 bool en_read(po_arena *arena, const po_graph *g, const bool *live, const en_region *region,
              en_problem *problem);
+/* Sets what the problem's maps may be cut into. */
+void en_set_tiles(en_problem *problem);
 /* A smaller problem of the same structure: channels, maps and batches shrunk so that the factors
  * keep dividing what they divide. False: as it is. */
 bool en_shrink(const en_problem *from, en_problem *small, po_arena *arena);
+/* Of all of its tensors. */
+int64_t en_elements(const en_problem *p);
 /* A found program at the sizes of `to`: shapes made anew. False where it does not fit there. */
 bool en_lift(po_arena *arena, const en_program *found, const en_problem *to, en_program *program);
 /* A clone of the problem's graph with the program in the place of its part. NULL: it has no such

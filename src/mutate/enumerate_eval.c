@@ -33,6 +33,7 @@ struct en_eval {
     po_arena *arena;
     uint32_t n_in;
     en_shape in[EN_INPUTS];
+    uint32_t table, of_table; /* 1 + the input that is a table, and its elements */
     const uint32_t *values[EN_INPUTS];
     variant *variants;
     uint32_t n_variants, cap_variants;
@@ -44,25 +45,37 @@ struct en_eval {
 };
 
 /* Two rounds of a 64-bit mixer (splitmix64's constants), folded to the field. */
-static uint32_t input_value(uint32_t input, int64_t at) {
+static uint32_t input_value(const en_eval *e, uint32_t input, int64_t at) {
+    if (input + 1 == e->table)
+        return e->of_table;
     uint64_t z = (uint64_t)at * 0x9E3779B97F4A7C15u + (uint64_t)(input + 1) * 0xD1B54A32D192ED03u;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
     return po_mod_reduce(z >> 2);
 }
 
-en_eval *en_eval_create(po_arena *arena, uint32_t n_in, const en_shape *in, bool whole) {
+int64_t en_window_of(const en_shape *table) {
+    int64_t n = 1;
+    for (uint32_t i = 2; i < table->rank; i++)
+        n *= table->d[i];
+    return n;
+}
+
+en_eval *en_eval_create(po_arena *arena, const en_program *of, bool whole) {
     en_eval *e = PO_NEW(arena, en_eval);
     e->arena = arena;
-    e->n_in = n_in;
-    for (uint32_t i = 0; i < n_in; i++) {
-        e->in[i] = in[i];
-        int64_t count = en_count(&in[i]);
+    e->n_in = of->n_in;
+    e->table = of->table;
+    if (of->table)
+        e->of_table = po_mod_inverse((uint32_t)en_window_of(&of->shape[of->table - 1]));
+    for (uint32_t i = 0; i < of->n_in; i++) {
+        e->in[i] = of->shape[i];
+        int64_t count = en_count(&of->shape[i]);
         if (!whole || count > EN_LAID_OUT)
             continue;
         uint32_t *values = PO_NEW_N(arena, uint32_t, count);
         for (int64_t k = 0; k < count; k++)
-            values[k] = input_value(i, k);
+            values[k] = input_value(e, i, k);
         e->values[i] = values;
     }
     return e;
@@ -96,7 +109,7 @@ static uint32_t base_value(const en_eval *e, uint32_t input, const en_rt *rt, co
             return 0;
         from = from * in->d[i] + k;
     }
-    return e->values[input] ? e->values[input][from] : input_value(input, from);
+    return e->values[input] ? e->values[input][from] : input_value(e, input, from);
 }
 
 static const uint32_t *variant_values(en_eval *e, uint32_t input, const en_rt *rt,
@@ -205,7 +218,7 @@ static inline uint32_t fetch(en_eval *e, const view *v, int32_t at) {
         return slot_value(e, v->slot, at);
     if (v->rt)
         return base_value(e, v->slot, v->rt, &v->base, at);
-    return input_value(v->slot, at);
+    return input_value(e, v->slot, at);
 }
 
 typedef struct dot {
@@ -341,13 +354,27 @@ static uint32_t compute(en_eval *e, uint32_t n, uint32_t slot, int64_t at) {
         return po_mod_add(element(e, &e->views[n][0], index), element(e, &e->views[n][1], index));
     case EN_CONCAT: {
         uint32_t k = 0;
+        if (op->how == EN_STACKED)
+            return element(e, &e->views[n][index[0]], index + 1);
+        if (op->how == EN_EVEN) {
+            int32_t apart = shape->d[op->axis] / op->n_in;
+            k = (uint32_t)(index[op->axis] / apart);
+            index[op->axis] %= apart;
+            if (index[op->axis] >= e->views[n][k].shape.d[op->axis])
+                return 0;
+        }
         while (index[op->axis] >= e->views[n][k].shape.d[op->axis])
             index[op->axis] -= e->views[n][k++].shape.d[op->axis];
         return element(e, &e->views[n][k], index);
     }
     case EN_SPLIT:
-        for (uint32_t k = 0; k < slot - op->out; k++)
-            index[op->axis] += op->size[k];
+        if (op->how == EN_STACKED) {
+            memmove(index + 1, index, (EN_RANK - 1) * sizeof *index);
+            index[0] = (int32_t)(slot - op->out);
+        }
+        for (uint32_t k = 0; k < slot - op->out && op->how != EN_STACKED; k++)
+            index[op->axis] +=
+                op->how == EN_EVEN ? e->views[n][0].shape.d[op->axis] / op->n_out : op->size[k];
         return element(e, &e->views[n][0], index);
     default: /* EN_MOVE */
         return element(e, &e->views[n][0], index);
@@ -393,5 +420,5 @@ uint32_t en_eval_output(en_eval *e, uint32_t output, const en_shape *shape, cons
     }
     if (slot >= e->n_in)
         return slot_value(e, slot, at);
-    return e->values[slot] ? e->values[slot][at] : input_value(slot, at);
+    return e->values[slot] ? e->values[slot][at] : input_value(e, slot, at);
 }

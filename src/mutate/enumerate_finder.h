@@ -9,7 +9,6 @@ enum {
     EN_OPTIONS = 24, /* of one map axis of a convolution */
     EN_ENDS = 1 << 14,
     EN_SAMPLES = 160,  /* positions that tell a partial mutant from an exact one */
-    EN_WHOLE = 4096,   /* largest output that is compared whole */
     EN_SEEN = 1 << 10, /* programs judged: at first, at most */
     EN_MOST_SEEN = 1 << 20
 };
@@ -41,15 +40,16 @@ typedef struct en_finder {
     uint32_t n_edges;
     uint32_t kinds; /* bits of en_kind */
     uint32_t products;
+    bool stacks;          /* operands may be stacked on a new axis */
     en_op window[EN_OPS]; /* the target's convolutions and pools */
     uint32_t n_windows;
     int32_t point[EN_OUTS][EN_POINTS][EN_RANK];
     uint32_t value[EN_OUTS][EN_POINTS];
-    uint32_t *whole[EN_OUTS];
+    uint32_t sample[EN_OUTS][EN_SAMPLES];
     en_seen *table;
     uint32_t n_seen, mask;
     uint64_t work;
-    uint32_t level;
+    uint32_t level, depth; /* moves, and operators with R/Ts, at most, of what is under search */
     bool stop;
 } en_finder;
 

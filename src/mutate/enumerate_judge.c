@@ -6,41 +6,82 @@ static uint64_t mix(uint64_t h, uint64_t v) {
     return h ^ (h >> 32);
 }
 
-/* Points away from the borders of maps; the others' places are drawn at random. */
-static void place_points(const en_program *t, int32_t point[EN_OUTS][EN_POINTS][EN_RANK]) {
+/* Whether a window at this place of an output's map stays within its part, wherever the map is cut
+ * in one of the first so many ways. */
+static bool inside(const en_problem *problem, const en_reach *r, uint32_t map, int32_t length,
+                   int32_t at, uint32_t tiles) {
+    for (uint32_t i = 0; i < tiles; i++) {
+        int64_t part = ((int64_t)length + problem->tile[i] - 1) / problem->tile[i];
+        int64_t first = at % part * r->stride[map] - (r->reach[map] + 1) / 2;
+        if (first < 0 || first + r->reach[map] >= part * r->stride[map])
+            return false;
+    }
+    return true;
+}
+
+/* A place on a map's axis: away from its ends and, where there is room, inside of the tiles that it
+ * may be cut into; the smaller ones come last. */
+static int32_t place(const en_problem *problem, const en_reach *r, uint32_t map, int32_t length,
+                     uint64_t random) {
+    int32_t away = length >= 4 ? (length + 2) / 4 : 0;
+    for (uint32_t tiles = problem->n_tiles;; tiles--) {
+        int32_t n = 0;
+        for (int32_t at = away; at < length - away; at++)
+            n += inside(problem, r, map, length, at, tiles);
+        if (n == 0)
+            continue;
+        n = (int32_t)(random % (uint64_t)n);
+        for (int32_t at = away;; at++)
+            if (inside(problem, r, map, length, at, tiles) && n-- == 0)
+                return at;
+    }
+}
+
+/* Points away from the borders and seams of maps; the others' places are drawn at random. */
+static void place_points(const en_problem *problem, int32_t point[EN_OUTS][EN_POINTS][EN_RANK]) {
+    const en_program *t = &problem->target;
     bool maps = false;
+    en_reach reach[EN_OUTS];
+    en_reach_of(t, reach);
     for (uint32_t n = 0; n < t->n_ops; n++)
         maps |= t->op[n].kind == EN_CONV || t->op[n].kind == EN_POOL;
     for (uint32_t k = 0; k < t->n_out; k++) {
         const en_shape *s = &t->shape[t->out[k]];
         for (uint32_t i = 0; i < EN_POINTS; i++)
             for (uint32_t x = 0; x < s->rank; x++) {
-                int32_t away = maps && x >= 2 && s->d[x] >= 4 ? (s->d[x] + 2) / 4 : 0;
                 uint64_t r = po_random_u64(17, k * EN_POINTS + i, x);
-                point[k][i][x] = away + (int32_t)(r % (uint64_t)(s->d[x] - 2 * away));
+                point[k][i][x] = maps && x >= 2 && x < 2 + EN_MAPS
+                                     ? place(problem, &reach[k], x - 2, s->d[x], r)
+                                     : (int32_t)(r % (uint64_t)s->d[x]);
             }
     }
 }
 
+/* Which element of an output is looked at next to tell how much agrees: every `step`-th, but not
+ * always the same column. */
+static bool sample_index(const en_shape *s, uint32_t sample, int32_t index[EN_RANK]) {
+    int64_t count = en_count(s), step = count / EN_SAMPLES + 1, at = sample * step;
+    if (at >= count)
+        return false;
+    int64_t rest = at + (int64_t)sample * 7 % step;
+    if (rest >= count)
+        rest = at;
+    for (uint32_t i = s->rank; i-- > 0; rest /= s->d[i])
+        index[i] = (int32_t)(rest % s->d[i]);
+    return true;
+}
+
 void en_judge_target(en_finder *f) {
     const en_program *t = f->target;
-    place_points(t, f->point);
+    place_points(f->s->problem, f->point);
     en_eval_program(f->eval, t);
     for (uint32_t k = 0; k < t->n_out; k++) {
         const en_shape *s = &t->shape[t->out[k]];
+        int32_t index[EN_RANK];
         for (uint32_t i = 0; i < EN_POINTS; i++)
             f->value[k][i] = en_eval_output(f->eval, k, s, f->point[k][i]);
-        int64_t count = en_count(s);
-        if (count > EN_WHOLE)
-            continue;
-        f->whole[k] = PO_NEW_N(f->s->arena, uint32_t, count);
-        for (int64_t at = 0; at < count; at++) {
-            int32_t index[EN_RANK];
-            int64_t rest = at;
-            for (uint32_t i = s->rank; i-- > 0; rest /= s->d[i])
-                index[i] = (int32_t)(rest % s->d[i]);
-            f->whole[k][at] = en_eval_output(f->eval, k, s, index);
-        }
+        for (uint32_t i = 0; i < EN_SAMPLES && sample_index(s, i, index); i++)
+            f->sample[k][i] = en_eval_output(f->eval, k, s, index);
     }
 }
 
@@ -54,8 +95,8 @@ struct en_checker {
 en_checker *en_checker_create(po_arena *arena, const en_problem *problem) {
     en_checker *c = PO_NEW(arena, en_checker);
     const en_program *t = c->target = &problem->target;
-    c->eval = en_eval_create(arena, t->n_in, t->shape, false);
-    place_points(t, c->point);
+    c->eval = en_eval_create(arena, t, false);
+    place_points(problem, c->point);
     en_eval_program(c->eval, t);
     for (uint32_t k = 0; k < t->n_out; k++)
         for (uint32_t i = 0; i < EN_POINTS; i++)
@@ -131,20 +172,10 @@ static double share_of(en_finder *f) {
     double agree = 0, all = 0;
     for (uint32_t k = 0; k < f->target->n_out; k++) {
         const en_shape *s = &f->target->shape[f->target->out[k]];
-        int64_t count = en_count(s), step = count / EN_SAMPLES + 1;
-        for (int64_t at = 0; at < count; at += step) {
-            int32_t index[EN_RANK];
-            int64_t rest = at + (at / step * 7) % step; /* not always the same column */
-            if (rest >= count)
-                rest = at;
-            int64_t sample = rest;
-            for (uint32_t i = s->rank; i-- > 0; rest /= s->d[i])
-                index[i] = (int32_t)(rest % s->d[i]);
-            uint32_t value = en_eval_output(f->eval, k, s, index);
-            if (f->whole[k]) {
-                agree += value == f->whole[k][sample];
-                all += 1;
-            }
+        int32_t index[EN_RANK];
+        for (uint32_t i = 0; i < EN_SAMPLES && sample_index(s, i, index); i++) {
+            agree += en_eval_output(f->eval, k, s, index) == f->sample[k][i];
+            all += 1;
         }
     }
     return all > 0 ? agree / all : 0;
@@ -228,9 +259,9 @@ void en_finish(en_finder *f, uint32_t depth, uint32_t moves) {
     const en_program *t = f->target;
     uint32_t unused[EN_SLOTS], n = 0;
     for (uint32_t i = 0; i < p->n_slots; i++)
-        if (!f->used[i])
+        if (!f->used[i] && i + 1 != p->table)
             unused[n++] = i;
-    if (n != t->n_out || (moves && (t->n_out > 1 || depth >= f->s->depth)))
+    if (n != t->n_out || (moves && (t->n_out > 1 || depth >= f->depth)))
         return;
     const en_bucket *last = NULL;
     for (uint32_t k = 0; k < n; k++) {

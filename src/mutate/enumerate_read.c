@@ -249,6 +249,24 @@ static bool add_input(reading *r, po_value_id v) {
     return true;
 }
 
+/* What a convolution averages with as a pool does: multiplied with it, a tensor's elements stay
+ * what they are but for a known factor. */
+static void add_table(reading *r, const po_node *pool) {
+    en_program *p = &r->problem->target;
+    en_op op;
+    en_shape x;
+    if (p->n_in == EN_INPUTS || !shape_of(r, pool->in[0], &x) || x.rank < 3 ||
+        !read_windows(r, pool, x.rank - 2u, &op))
+        return;
+    en_shape *table = &p->shape[p->n_in];
+    *table = (en_shape){.rank = x.rank, .d = {x.d[1], 1}};
+    for (uint32_t i = 2; i < x.rank; i++)
+        table->d[i] = op.window[i - 2];
+    p->monomials[p->n_in] = (en_monomials){1, {0}};
+    r->problem->input[p->n_in++] = PO_NONE;
+    p->table = p->n_in;
+}
+
 bool en_read(po_arena *arena, const po_graph *g, const bool *live, const en_region *region,
              en_problem *problem) {
     reading r = {arena,
@@ -289,6 +307,9 @@ bool en_read(po_arena *arena, const po_graph *g, const bool *live, const en_regi
         if (pass == 0)
             problem->n_activations = p->n_in;
     }
+    for (uint32_t i = 0; i < n_order && !p->table; i++)
+        if (r.inside[order[i]] && g->nodes[order[i]].op == PO_OP_AveragePool)
+            add_table(&r, &g->nodes[order[i]]);
     p->n_slots = p->n_in;
     for (uint32_t i = 0; i < n_order; i++)
         if (r.inside[order[i]] && !read_node(&r, &g->nodes[order[i]]))
@@ -296,5 +317,6 @@ bool en_read(po_arena *arena, const po_graph *g, const bool *live, const en_regi
     for (uint32_t i = 0; i < n_out; i++)
         p->out[i] = (uint8_t)r.slot[problem->output[i]];
     p->n_out = (uint8_t)n_out;
+    en_set_tiles(problem);
     return p->n_ops > 0 && n_out > 0;
 }

@@ -1,6 +1,6 @@
 /* Which operators of a subprogram are searched together. */
 #include "mutate/enumerate.h"
-#include "ops/op.h"
+#include "ops/rewrite.h"
 
 enum { EN_MOST_PRODUCTS = 4, EN_MOST_REGIONS = 16, EN_MOST_NODES = 4096 };
 
@@ -139,18 +139,33 @@ static void parallel(choosing *c, po_value_id v) {
         memset(c->inside, 0, c->g->n_nodes * sizeof *c->inside);
 }
 
-static void all_known(choosing *c) {
-    const po_graph *g = c->g;
-    for (uint32_t i = 0; i < c->n_order; i++) { /* all that is known, but sums with what is not */
-        const po_node *node = &g->nodes[c->order[i]];
-        c->inside[c->order[i]] = is_known(g, node);
-        if (node->op == PO_OP_Add)
-            for (uint32_t k = 0; k < node->n_in; k++) {
-                po_node_id from = maker(c, node->in[k]);
-                c->inside[c->order[i]] &= from != PO_NONE && c->inside[from];
-            }
+/* Whether a sum can be inside: of what is made inside, or, where `residual`, of that and a tensor
+ * of the same dims from elsewhere. */
+static bool sum_fits(const choosing *c, const po_node *sum, bool residual) {
+    uint32_t made = 0;
+    for (uint32_t k = 0; k < sum->n_in; k++) {
+        po_node_id from = maker(c, sum->in[k]);
+        made += from != PO_NONE && c->inside[from];
     }
-    keep(c);
+    return made == sum->n_in ||
+           (residual && made > 0 && po_same_dims(c->g, sum->in[0], sum->in[1]));
+}
+
+/* All that is known, but sums with what is not; `residual`: with these, where they may stand
+ * between products. */
+static void all_known(choosing *c, bool residual) {
+    const po_graph *g = c->g;
+    uint32_t products = 0;
+    for (uint32_t i = 0; i < c->n_order; i++) {
+        const po_node *node = &g->nodes[c->order[i]];
+        c->inside[c->order[i]] =
+            is_known(g, node) && (node->op != PO_OP_Add || sum_fits(c, node, residual));
+        products += is_product(node);
+    }
+    if (!residual || products > 1)
+        keep(c);
+    else
+        memset(c->inside, 0, g->n_nodes * sizeof *c->inside);
 }
 
 static void together(choosing *c) {
@@ -167,6 +182,49 @@ static void together(choosing *c) {
             keep(c);
         }
     }
+}
+
+/* Whether two tensors have the same dims but along one axis. */
+static bool same_beside(const po_graph *g, po_value_id a, po_value_id b, int axis) {
+    int rank = po_rank_of(g, a);
+    for (int i = 0; i < rank; i++)
+        if (i != axis && po_dim_of(g, a, i) != po_dim_of(g, b, i))
+            return false;
+    return rank > 0 && rank == po_rank_of(g, b);
+}
+
+/* Whether two products are of one size but for the channels that they make, so that they can be
+ * groups of one, and neither reads the other. */
+static bool alike(const choosing *c, po_node_id a, po_node_id b) {
+    const po_graph *g = c->g;
+    const po_node *x = &g->nodes[a], *y = &g->nodes[b];
+    int made = x->op == PO_OP_Conv ? 1 : po_rank_of(g, x->out[0]) - 1;
+    if (x->op != y->op || !po_same_dims(g, x->in[0], y->in[0]) ||
+        !same_beside(g, x->in[1], y->in[1], x->op == PO_OP_Conv ? 0 : made) ||
+        !same_beside(g, x->out[0], y->out[0], made))
+        return false;
+    for (uint32_t k = 0; k < 2; k++)
+        if (maker(c, x->in[k]) == b || maker(c, y->in[k]) == a)
+            return false;
+    return true;
+}
+
+/* Equal products of different tensors, from one on. */
+static void independent(choosing *c, uint32_t from) {
+    uint32_t n = 1;
+    po_node_id found[EN_MOST_PRODUCTS] = {c->order[from]};
+    for (uint32_t i = from + 1; i < c->n_order && n < EN_MOST_PRODUCTS; i++) {
+        bool fits = is_product(&c->g->nodes[c->order[i]]);
+        for (uint32_t k = 0; fits && k < n; k++)
+            fits = c->g->nodes[found[k]].in[0] != c->g->nodes[c->order[i]].in[0] &&
+                   alike(c, found[k], c->order[i]);
+        if (fits)
+            found[n++] = c->order[i];
+    }
+    for (uint32_t k = 0; n > 1 && k < n; k++)
+        c->inside[found[k]] = true;
+    if (n > 1)
+        keep(c);
 }
 
 static void single(choosing *c, po_node_id id) {
@@ -195,15 +253,18 @@ en_region *en_regions(po_arena *arena, const po_graph *g, bool alone, uint32_t *
     c.order = po_graph_order(g, arena, &c.n_order);
     c.regions = PO_NEW_N(arena, en_region, EN_MOST_REGIONS);
     c.inside = PO_NEW_N(arena, bool, g->n_nodes + 1);
-    if (!alone) {
-        all_known(&c);
-        together(&c);
-    }
+    for (uint32_t residual = 0; residual < 2 && !alone; residual++)
+        all_known(&c, residual);
+    together(&c);
+    for (uint32_t i = 0; i < c.n_order; i++)
+        if (is_product(&g->nodes[c.order[i]]))
+            independent(&c, i);
     for (uint32_t i = 0; i < c.n_order; i++) {
         po_node_id id = c.order[i];
-        if (!is_product(&g->nodes[id]))
+        bool pool = g->nodes[id].op == PO_OP_AveragePool;
+        if (!is_product(&g->nodes[id]) && !pool)
             continue;
-        if (!alone)
+        if (!alone && !pool)
             single(&c, id);
         c.inside[id] = true;
         keep(&c);

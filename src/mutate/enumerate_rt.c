@@ -99,8 +99,8 @@ static bool cut(en_rt *rt, uint32_t axis, int32_t f, bool inner, uint32_t pad, e
     if (d->size % f != 0) {
         if (!pad || d->size < f || !pad_axis(rt, axis, f - d->size % f, pad == 2))
             return false;
-    } else if (pad) {
-        return false; /* found without */
+    } else if (pad == 2) {
+        return false; /* found with 1, which is nothing here, but may be something at other sizes */
     }
     if (d->size == f) {
         *taken = *d;
@@ -120,15 +120,19 @@ static bool put(en_rt *rt, uint32_t axis, bool inner, en_digit digit) {
     return insert_digit(rt, axis, first_digit(rt, axis) + (inner ? rt->len[axis] : 0u), digit);
 }
 
-static bool take(en_rt *rt, const en_move *m, uint32_t axis, uint32_t to) {
-    if (axis >= rt->out.rank || to >= rt->out.rank)
+/* A part of an axis to another. */
+static bool take_part(en_rt *rt, const en_move *m, int32_t f, uint32_t axis, uint32_t to) {
+    en_digit digit;
+    return axis < rt->out.rank && to < rt->out.rank && cut(rt, axis, f, m->side, m->pad, &digit) &&
+           put(rt, to, m->place, digit);
+}
+
+static bool take(en_rt *rt, const en_move *m) {
+    uint32_t axis = m->axis, to = m->to;
+    if (to >= rt->out.rank || (m->g && (axis == to || !pad_axis(rt, to, m->g, false))))
         return false;
-    if (m->g && (axis == to || !pad_axis(rt, to, m->g, false)))
-        return false;
-    if (m->f) {
-        en_digit digit;
-        return cut(rt, axis, m->f, m->side, m->pad, &digit) && put(rt, to, m->place, digit);
-    }
+    if (m->f)
+        return take_part(rt, m, m->f, axis, to);
     if (axis == to)
         return false;
     for (uint32_t n = rt->len[axis]; n; n--) { /* to the outer end in reverse, so order stays */
@@ -145,14 +149,14 @@ static bool take(en_rt *rt, const en_move *m, uint32_t axis, uint32_t to) {
 
 static bool stand_twice(en_rt *rt, const en_move *m) {
     en_digit *d = whole_axis(rt, m->axis);
-    int32_t parts = (int32_t)m->f * m->g;
+    int32_t f = d && m->g && !m->f ? d->size / m->g : m->f, parts = f * m->g;
     if (!d || m->to == m->axis || m->to >= rt->out.rank || rt->twice || parts == 0 ||
         d->size % parts != 0 || rt->lo[d->axis] || rt->hi[d->axis] || rt->in.rank == EN_RANK)
         return false;
     rt->twice = (uint8_t)(1 + d->axis);
-    rt->twice_size = m->f;
+    rt->twice_size = f;
     rt->twice_mult = d->size / parts;
-    return put(rt, m->to, false, (en_digit){rt->in.rank, m->f, 1});
+    return put(rt, m->to, false, (en_digit){rt->in.rank, f, 1});
 }
 
 static bool drop(en_rt *rt, const en_move *m) {
@@ -186,25 +190,24 @@ bool en_rt_move(en_rt *rt, const en_move *m) {
     if (rt->n_moves == EN_MOVES || m->axis >= rt->out.rank)
         return false;
     rt->move[rt->n_moves++] = *m;
+    int32_t second = m->g ? m->g : m->f;
     switch (m->kind) {
     case EN_TAKE:
-        return take(rt, m, m->axis, m->to);
+        return take(rt, m);
     case EN_NEW: {
         en_digit digit = {0};
         if (m->to > rt->out.rank || (m->f != 1 && !cut(rt, m->axis, m->f, m->side, m->pad, &digit)))
             return false;
         return insert_axis(rt, m->to) && (m->f == 1 || put(rt, m->to, false, digit));
     }
-    case EN_PAIR: {
-        uint32_t first = m->axis + (m->order ? 0u : 1u); /* placed first: the inner one of outers */
-        uint32_t second = m->axis + (m->order ? 1u : 0u);
-        return m->f && m->to != m->axis && m->to != m->axis + 1 && take(rt, m, first, m->to) &&
-               take(rt, m, second, m->to);
-    }
+    case EN_PAIR: /* placed first: the inner one of outers */
+        return m->f && m->to != m->axis && m->to != m->axis + 1 &&
+               take_part(rt, m, m->order ? m->f : second, m->axis + (m->order ? 0u : 1u), m->to) &&
+               take_part(rt, m, m->order ? second : m->f, m->axis + (m->order ? 1u : 0u), m->to);
     case EN_SPREAD:
         return m->f && m->axis != m->to && m->axis != m->to + 1 &&
-               take(rt, m, m->axis, m->to + (m->order ? 1u : 0u)) &&
-               take(rt, m, m->axis, m->to + (m->order ? 0u : 1u));
+               take_part(rt, m, m->order ? second : m->f, m->axis, m->to + (m->order ? 1u : 0u)) &&
+               take_part(rt, m, m->order ? m->f : second, m->axis, m->to + (m->order ? 0u : 1u));
     case EN_DROP:
         return drop(rt, m);
     case EN_SWAP:
@@ -288,7 +291,7 @@ bool en_rt_is_identity(const en_rt *rt) {
 
 /* --- all of them --- */
 
-enum { FIRST_TABLE = 1 << 8 };
+enum { FIRST_TABLE = 1 << 8, EN_MOST_WHOLE = 16 };
 
 /* Its place in the order: moves, then shape, then as it was made. */
 typedef struct ranked {
@@ -367,8 +370,8 @@ static bool can_cut(const en_rt *from, uint8_t axis, const en_move *m, uint32_t 
 static void moves_of_factor(en_maker *mk, const en_rt *from, uint8_t axis, int16_t f, bool pads) {
     uint8_t rank = from->out.rank;
     bool fits = from->out.d[axis] % f == 0;
-    const uint8_t last = !fits && pads ? 2 : 0;
-    for (uint8_t pad = fits ? 0 : 1; pad <= last; pad++)
+    const uint8_t first = pads ? 1 : 0, last = !fits && pads ? 2 : first;
+    for (uint8_t pad = first; pad <= last && (fits || pads); pad++)
         for (uint8_t side = 0; side < 2; side++) {
             en_move m = {.axis = axis, .side = side, .pad = pad, .f = f};
             if (!can_cut(from, axis, &m, 1))
@@ -424,6 +427,8 @@ static void moves_of(en_maker *mk, const en_rt *from, const en_factors *factors,
                     try_move(mk, from, m);
         for (uint8_t to = (uint8_t)(axis + 1); to < rank; to++)
             try_move(mk, from, (en_move){.kind = EN_SWAP, .axis = axis, .to = to});
+        /* All of an axis, where that is not too much: what is small here may be large elsewhere. */
+        uint32_t whole = from->out.d[axis] <= EN_MOST_WHOLE;
         if (from->len[axis] == 0)
             try_move(mk, from, (en_move){.kind = EN_DROP, .axis = axis});
         if ((allow & EN_ALLOW_PAD) && from->out.d[axis] > 1)
@@ -435,19 +440,63 @@ static void moves_of(en_maker *mk, const en_rt *from, const en_factors *factors,
                              (en_move){
                                  .kind = EN_GAP, .axis = axis, .side = side, .f = factors->gap[i]});
         if (allow & EN_ALLOW_TWICE)
-            for (uint32_t i = 0; i < factors->n; i++)
+            for (uint32_t i = 0; i < factors->n + whole; i++)
                 for (uint32_t k = 0; k < factors->n_above; k++)
                     for (uint8_t to = 0; to < rank; to++)
                         try_move(mk, from,
                                  (en_move){.kind = EN_TWICE,
                                            .axis = axis,
                                            .to = to,
-                                           .f = factors->f[i],
+                                           .f = i < factors->n ? factors->f[i] : 0,
                                            .g = factors->above[k]});
     }
     try_move(mk, from, (en_move){.kind = EN_DROP, .to = 255});
     for (uint8_t to = 0; to <= rank; to++)
         try_move(mk, from, (en_move){.kind = EN_NEW, .to = to, .f = 1});
+}
+
+/* Maps cut into tiles along one axis or two, tiles as images or below one another; images of a
+ * batch side by side as tiles of one. Zeros fill what does not divide, which it may do at other
+ * sizes. */
+static void moves_of_tiles(en_maker *mk, const en_rt *from, const en_factors *factors) {
+    uint8_t rank = from->out.rank;
+    int32_t batch = from->out.d[0];
+    for (uint32_t i = 0; i < factors->n_tiles; i++) {
+        en_move m = {.pad = 1, .tile = 1, .f = factors->tile[i]};
+        for (uint8_t axis = 2; axis < rank; axis++) {
+            for (uint8_t to = 0; to < rank; to++) {
+                m.kind = EN_TAKE;
+                m.axis = axis;
+                m.to = to;
+                m.side = 0;
+                m.place = to == 0;
+                if (to != 1 && to != axis)
+                    try_move(mk, from, m);
+            }
+            m.axis = 0;
+            m.to = axis;
+            m.side = 1;
+            m.place = 0;
+            if (batch % m.f == 0)
+                try_move(mk, from, m);
+        }
+        for (uint32_t k = 0; k < factors->n_tiles; k++)
+            for (uint8_t axis = 2; axis + 1 < rank; axis++) {
+                en_move two = m;
+                two.g = factors->tile[k];
+                two.kind = EN_PAIR;
+                two.axis = axis;
+                two.to = two.side = 0;
+                two.place = 1;
+                try_move(mk, from, two);
+                two.kind = EN_SPREAD;
+                two.axis = two.place = 0;
+                two.to = axis;
+                two.side = 1;
+                if (batch % (two.f * two.g) == 0)
+                    try_move(mk, from, two);
+            }
+    }
 }
 
 static int by_cost_and_shape(const void *a, const void *b) {
@@ -497,9 +546,17 @@ en_rts *en_rts_make(en_maker *mk, po_arena *arena, const en_shape *in, const en_
     uint32_t begin = 0;
     for (uint32_t level = 0; level < most; level++) {
         uint32_t end = mk->n;
-        for (; begin < end && mk->n < limit; begin++) {
+        for (; begin < end && mk->n < mk->limit; begin++) {
             en_rt from = mk->rt[begin]; /* the array may move */
-            moves_of(mk, &from, factors, allow);
+            if (!from.move[0].tile)
+                moves_of(mk, &from, factors, allow);
+        }
+        if (level == 0 && allow & EN_ALLOW_TILES && in->rank > 2) {
+            en_rt from = mk->rt[0];
+            uint32_t others = mk->n;
+            mk->limit = UINT32_MAX;
+            moves_of_tiles(mk, &from, factors);
+            mk->limit = limit + mk->n - others; /* beside, not instead of, the others */
         }
     }
     en_rts *set = sorted(mk, arena);

@@ -57,6 +57,14 @@ static void derive_factors(en_finder *f) {
         add_factor(fs->f, &fs->n, 2);
 }
 
+/* Cutting maps into tiles, and batches into maps, by more than the factors above: as whole R/Ts,
+ * which costs little. */
+static void derive_tiles(en_finder *f) {
+    const en_problem *problem = f->s->problem;
+    f->factors.n_tiles = problem->n_tiles;
+    memcpy(f->factors.tile, problem->tile, sizeof problem->tile);
+}
+
 static en_rts *set_of(en_finder *f, uint32_t slot) {
     if (slot < f->p.n_in)
         return f->in_set[slot];
@@ -98,14 +106,14 @@ static void make_sets(en_finder *f) {
     f->n_made = 0;
     for (uint32_t i = 0; i < f->p.n_in; i++) {
         uint32_t allow = EN_ALLOW_PAD;
-        if (i >= f->s->problem->n_activations)
-            allow |= EN_ALLOW_TWICE;
+        allow |= i < f->s->problem->n_activations ? EN_ALLOW_TILES : EN_ALLOW_TWICE;
         f->in_set[i] = en_rts_make(f->s->maker, f->s->arena, &f->p.shape[i], &f->factors, allow,
                                    moves, f->s->most_rts);
     }
     for (uint32_t k = 0; k < f->target->n_out; k++)
-        f->last_set[k] = en_rts_make(f->s->maker, f->s->arena, &f->target->shape[f->target->out[k]],
-                                     &f->factors, EN_ALLOW_PAD, moves, f->s->most_rts);
+        f->last_set[k] =
+            en_rts_make(f->s->maker, f->s->arena, &f->target->shape[f->target->out[k]], &f->factors,
+                        EN_ALLOW_PAD | EN_ALLOW_TILES, moves, f->s->most_rts);
     mark_ends(f);
 }
 
@@ -199,7 +207,7 @@ static bool leads_nowhere(const en_finder *f, uint32_t a, uint32_t b, const en_s
         return false;
     for (uint32_t i = 0; i < f->p.n_slots; i++) {
         uint32_t used = f->used[i] + (i == a) + (i == b);
-        if (used < (i < f->p.n_in ? f->uses[i] : 1))
+        if (i + 1 != f->p.table && used < (i < f->p.n_in ? f->uses[i] : 1))
             return false;
     }
     uint32_t bit = end_bit(moves, x->rank, x->d[0], w->d[0]);
@@ -226,7 +234,7 @@ static uint32_t options(const en_finder *f, int32_t kernel, option *list) {
     add_option(list, &n, (option){1, 1, 0, 0});
     for (uint32_t i = 0; i < f->n_windows; i++) {
         const en_op *w = &f->window[i];
-        for (uint32_t m = 0; m < EN_MAPS && w->kind == EN_CONV; m++) {
+        for (uint32_t m = 0; m < EN_MAPS && (w->kind == EN_CONV || f->p.table); m++) {
             if (w->stride[m] == 0)
                 break;
             int16_t s[2] = {1, w->stride[m]}, d[2] = {1, w->dilation[m]};
@@ -300,7 +308,7 @@ static void product(en_finder *f, uint8_t kind, uint32_t a, uint32_t b, uint32_t
             if (x->cost + still > moves)
                 break;
             uint32_t deeper = depth + 1 + (x->cost > 0) + (still > 0);
-            if (deeper > f->s->depth)
+            if (deeper > f->depth)
                 continue;
             if (kind == EN_CONV ? x->out.rank < 3 || x->out.rank > 2 + EN_MAPS : x->out.rank < 2)
                 continue;
@@ -343,17 +351,45 @@ static bool alike(const en_finder *f, uint32_t a, uint32_t b) {
            __builtin_popcount(f->p.monomials[a].m[0]) == __builtin_popcount(f->p.monomials[b].m[0]);
 }
 
+/* Whether operands of a CONCAT are of different lengths along its axis. */
+static uint32_t unequal(const en_program *p, const en_op *op) {
+    for (uint32_t k = 1; k < op->n_in; k++)
+        if (p->shape[op->in[k]].d[op->axis] != p->shape[op->in[0]].d[op->axis])
+            return 1;
+    return 0;
+}
+
+/* Whether the operand stands there already. One tensor alone may stand there as often as the target
+ * reads it: as channels, which then are groups of equal content. */
+static bool stands(const en_finder *f, const en_op *op, uint32_t slot) {
+    uint32_t same = 0;
+    for (uint32_t k = 0; k < op->n_in; k++)
+        same += op->in[k] == slot;
+    return same > 0 && (same < op->n_in || slot >= f->p.n_in || !f->activation[slot] ||
+                        f->used[slot] + same >= f->uses[slot]);
+}
+
 static void concat(en_finder *f, en_op op, uint32_t from, uint32_t depth, uint32_t moves) {
     en_program *p = &f->p;
-    if (op.n_in >= 2)
-        for (op.axis = 0; op.axis < p->shape[op.in[0]].rank; op.axis++) {
+    bool twice = op.n_in >= 2 && op.in[0] == op.in[1];
+    uint32_t rank = op.n_in >= 2 ? p->shape[op.in[0]].rank : 0;
+    for (op.axis = twice; op.axis < (twice ? 2 : rank); op.axis++)
+        for (op.how = EN_CLOSE; op.how < EN_EVEN + unequal(p, &op); op.how++) {
             p->op[p->n_ops] = op;
             push(f, depth + 1, moves);
         }
+    op.axis = 0;
+    if (op.n_in >= 2 && !twice && f->stacks) {
+        op.how = EN_STACKED;
+        p->op[p->n_ops] = op;
+        push(f, depth + 1, moves);
+    }
+    op.how = EN_CLOSE;
     for (uint32_t i = from; i < p->n_slots && op.n_in < EN_ARGS; i++)
-        if (!spent(f, i) && (op.n_in == 0 || alike(f, op.in[0], i))) {
+        if (!spent(f, i) && !stands(f, &op, i) &&
+            (op.n_in == 0 || (alike(f, op.in[0], i) && (!twice || op.in[0] == i)))) {
             op.in[op.n_in++] = (uint8_t)i;
-            concat(f, op, i + 1, depth, moves);
+            concat(f, op, i, depth, moves);
             op.n_in--;
         }
 }
@@ -366,7 +402,7 @@ static void split(en_finder *f, uint32_t slot, uint32_t depth, uint32_t moves) {
     en_op op = {.kind = EN_SPLIT, .n_in = 1, .in = {(uint8_t)slot}};
     for (op.axis = 0; op.axis < s->rank; op.axis++) {
         if (slot >= p->n_in && t->n_out > 1) {
-            int32_t rest = s->d[op.axis];
+            int32_t rest = s->d[op.axis], longest = 0;
             op.n_out = t->n_out;
             op.like_axis = 255;
             for (uint32_t k = 0; k < t->n_out; k++) {
@@ -374,15 +410,20 @@ static void split(en_finder *f, uint32_t slot, uint32_t depth, uint32_t moves) {
                 op.like[k] = (uint8_t)k;
                 op.size[k] = op.axis < part->rank ? part->d[op.axis] : 0;
                 rest -= op.size[k];
+                longest = op.size[k] > longest ? op.size[k] : longest;
             }
-            if (rest == 0) {
-                p->op[p->n_ops] = op;
-                push(f, depth + 1, moves);
-            }
+            bool even = rest > 0 && longest * op.n_out == s->d[op.axis];
+            bool stacked = op.axis == 0 && f->stacks && op.n_out == s->d[0];
+            for (op.how = EN_CLOSE; op.how <= EN_STACKED; op.how++)
+                if (op.how == EN_CLOSE ? rest == 0 : op.how == EN_EVEN ? even : stacked) {
+                    p->op[p->n_ops] = op;
+                    push(f, depth + 1, moves);
+                }
         }
         if (slot >= p->n_in)
             continue;
         op.n_out = 2;
+        op.how = EN_CLOSE;
         for (uint8_t a = 0; a < p->n_in; a++)
             for (uint8_t b = (uint8_t)(a + 1); b < p->n_in; b++)
                 for (op.like_axis = 0;
@@ -404,9 +445,9 @@ static void grow(en_finder *f, uint32_t depth, uint32_t moves) {
     en_program *p = &f->p;
     uint32_t n = p->n_slots, unused = 0;
     for (uint32_t i = 0; i < n; i++)
-        unused += f->used[i] == 0;
-    if (f->stop || depth >= f->s->depth || p->n_ops == EN_OPS ||
-        unused > f->target->n_out + (f->s->depth - depth) * (EN_ARGS - 1))
+        unused += f->used[i] == 0 && i + 1 != p->table;
+    if (f->stop || depth >= f->depth || p->n_ops == EN_OPS ||
+        unused > f->target->n_out + (f->depth - depth) * (EN_ARGS - 1))
         return;
     for (uint32_t a = 0; a < n; a++)
         for (uint32_t b = 0; b < n; b++) {
@@ -452,7 +493,12 @@ static void look_at_target(en_finder *f) {
             f->window[f->n_windows++] = w;
         }
     }
-    if (f->kinds >> EN_CONV & 1)
+    f->stacks = f->kinds >> EN_MATMUL & 1; /* what has batches of any rank */
+    if (t->table) {
+        f->kinds |= 1u << EN_CONV;
+        f->uses[t->table - 1] = 1;
+    }
+    if (f->kinds >> EN_CONV & 1 && f->products)
         f->kinds |= 1u << EN_MATMUL;
     bool several = t->n_out > 1;
     for (uint32_t k = 0; k < t->n_out; k++)
@@ -474,13 +520,18 @@ void en_search_run(en_search *s) {
     memset(f->p.last, 0, sizeof f->p.last);
     for (uint32_t i = 0; i < f->p.n_in; i++)
         f->activation[i] = i < s->problem->n_activations;
-    f->eval = en_eval_create(s->arena, f->p.n_in, f->p.shape, true);
+    f->eval = en_eval_create(s->arena, &f->p, true);
     look_at_target(f);
     derive_factors(f);
+    derive_tiles(f);
     en_judge_target(f);
     for (f->level = 0; f->level <= s->moves && !f->stop; f->level++) {
         make_sets(f);
-        en_finish(f, 0, f->level);
-        grow(f, 0, f->level);
+        /* Of several products there are many programs: the short ones first. */
+        for (f->depth = f->products > 1 ? 2 : s->depth; f->depth <= s->depth && !f->stop;
+             f->depth++) {
+            en_finish(f, 0, f->level);
+            grow(f, 0, f->level);
+        }
     }
 }

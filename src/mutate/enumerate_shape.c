@@ -38,6 +38,56 @@ static bool matmul_shape(const en_shape *a, const en_shape *b, en_shape *y) {
     return true;
 }
 
+static bool stacked_shape(const en_op *op, const en_shape *const *in, en_shape *out) {
+    if (in[0]->rank == EN_RANK)
+        return false;
+    *out = (en_shape){.rank = (uint8_t)(in[0]->rank + 1), .d = {op->n_in}};
+    memcpy(out->d + 1, in[0]->d, in[0]->rank * sizeof out->d[0]);
+    for (uint32_t k = 1; k < op->n_in; k++)
+        if (!en_same(in[k], in[0]))
+            return false;
+    return true;
+}
+
+static bool concat_shape(const en_op *op, const en_shape *const *in, en_shape *out) {
+    *out = *in[0];
+    if (op->axis >= out->rank)
+        return false;
+    for (uint32_t k = 1; k < op->n_in; k++) {
+        en_shape s = *in[k];
+        if (s.rank != out->rank)
+            return false;
+        if (op->how != EN_EVEN)
+            out->d[op->axis] += s.d[op->axis];
+        else if (s.d[op->axis] > out->d[op->axis])
+            out->d[op->axis] = s.d[op->axis];
+        s.d[op->axis] = in[0]->d[op->axis];
+        if (!en_same(&s, in[0]))
+            return false;
+    }
+    if (op->how == EN_EVEN)
+        out->d[op->axis] *= op->n_in;
+    return true;
+}
+
+static bool split_shapes(const en_op *op, const en_shape *in, en_shape *out) {
+    int32_t rest = op->axis < in->rank ? in->d[op->axis] : 0, longest = 0, whole = rest;
+    for (uint32_t k = 0; k < op->n_out; k++) {
+        out[k] = *in;
+        if (op->how == EN_STACKED) {
+            memmove(out[k].d, in->d + 1, (EN_RANK - 1) * sizeof in->d[0]);
+            out[k].rank--;
+            continue;
+        }
+        out[k].d[op->axis] = op->size[k];
+        rest -= op->size[k];
+        longest = op->size[k] > longest ? op->size[k] : longest;
+    }
+    if (op->how == EN_STACKED)
+        return in->rank > 1 && in->d[0] == op->n_out;
+    return op->how == EN_EVEN ? whole > 0 && whole == longest * op->n_out : rest == 0;
+}
+
 /* Output shapes of an operator whose operands, R/Ts applied, have these shapes; false where they do
  * not fit. size of a SPLIT must be set. */
 static bool op_shapes(const en_op *op, const en_shape *const *in, en_shape *out) {
@@ -50,28 +100,9 @@ static bool op_shapes(const en_op *op, const en_shape *const *in, en_shape *out)
         *out = *in[0];
         return en_same(in[0], in[1]);
     case EN_CONCAT:
-        *out = *in[0];
-        if (op->axis >= out->rank)
-            return false;
-        for (uint32_t k = 1; k < op->n_in; k++) {
-            en_shape s = *in[k];
-            if (s.rank != out->rank)
-                return false;
-            out->d[op->axis] += s.d[op->axis];
-            s.d[op->axis] = in[0]->d[op->axis];
-            if (!en_same(&s, in[0]))
-                return false;
-        }
-        return true;
-    case EN_SPLIT: {
-        int32_t rest = op->axis < in[0]->rank ? in[0]->d[op->axis] : 0;
-        for (uint32_t k = 0; k < op->n_out; k++) {
-            out[k] = *in[0];
-            out[k].d[op->axis] = op->size[k];
-            rest -= op->size[k];
-        }
-        return rest == 0;
-    }
+        return op->how == EN_STACKED ? stacked_shape(op, in, out) : concat_shape(op, in, out);
+    case EN_SPLIT:
+        return split_shapes(op, in[0], out);
     case EN_POOL:
         *out = *in[0];
         if (out->rank < 3 || out->rank > 2 + EN_MAPS)
@@ -219,12 +250,19 @@ double en_program_cost(const en_program *p, uint32_t n_activations, double *flop
     return time;
 }
 
+uint32_t en_products(const en_program *p) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_ops; i++)
+        n += p->op[i].kind == EN_CONV || p->op[i].kind == EN_MATMUL;
+    return n;
+}
+
 po_hash en_program_hash(const en_program *p) {
     po_hash h = po_hash_u64((po_hash){0x656E756D, 0}, p->n_ops);
     for (uint32_t n = 0; n < p->n_ops; n++) {
         const en_op *op = &p->op[n];
         h = po_hash_u64(h, (uint64_t)op->kind << 24 | (uint64_t)op->axis << 16 |
-                               (uint64_t)op->n_in << 8 | op->n_out);
+                               (uint64_t)op->n_in << 8 | op->n_out | (uint64_t)op->how << 32);
         for (uint32_t k = 0; k < op->n_in; k++) {
             h = po_hash_u64(h, op->in[k]);
             h = po_hash_u64(h, p->view[n][k] ? p->view[n][k]->hash : 0);

@@ -6,7 +6,12 @@
  * equal. */
 #include "mutate/enumerate.h"
 
-enum { EN_KEYS = EN_SLOTS * EN_RANK };
+enum {
+    EN_KEYS = EN_SLOTS * EN_RANK,
+    EN_FAR = 1 << 20,            /* a reach or stride beyond anything that is cut */
+    EN_MOST_TILES = 16,          /* along one axis */
+    EN_SMALL_ELEMENTS = 1 << 16, /* of all tensors, where tiles ask for larger maps */
+};
 
 typedef enum role { ROLE_FREE, ROLE_FIXED, ROLE_MAP, ROLE_BATCH, ROLE_SUM, ROLE_MADE } role;
 
@@ -16,6 +21,7 @@ typedef struct sizing {
     uint8_t role[EN_KEYS];
     int32_t size[EN_KEYS], small[EN_KEYS];
     int32_t reach, modulus; /* of maps: extent of windows, what sizes are kept modulo */
+    int32_t tiled;          /* the least size of maps that leaves tiles an inside */
 } sizing;
 
 static uint32_t key(uint32_t slot, uint32_t axis) {
@@ -97,7 +103,11 @@ static bool relate(sizing *z, const en_op *op) {
             is(z, key(op->in[0], i), ROLE_MAP);
             is(z, key(op->out, i), ROLE_MADE);
             window_reach(z, op, i - 2, op->window[i - 2]);
+            if (p->table)
+                is(z, key(p->table - 1u, i), ROLE_FIXED);
         }
+        if (p->table)
+            unify(z, key(p->table - 1u, 0), key(op->in[0], 1));
         return true;
     case EN_MATMUL: {
         const en_shape *b = &p->shape[op->in[1]];
@@ -142,7 +152,7 @@ static int32_t shrunk(const sizing *z, int32_t d, role r) {
     if (r == ROLE_BATCH)
         return d <= 4 ? d : d % 2 == 0 ? 4 : 3;
     if (r == ROLE_MAP) {
-        least = z->reach + 5;
+        least = z->reach + 5 > z->tiled ? z->reach + 5 : z->tiled;
         keep = z->modulus % 2 ? z->modulus * 2 : z->modulus;
     }
     if (d <= least)
@@ -195,30 +205,65 @@ static bool resize_views(po_arena *arena, const en_program *from, en_program *p,
     return true;
 }
 
-bool en_shrink(const en_problem *from, en_problem *small, po_arena *arena) {
-    sizing *z = PO_NEW(arena, sizing);
-    const en_program *p = &from->target;
-    z->p = p;
-    z->modulus = 1;
-    for (uint32_t k = 0; k < EN_KEYS; k++)
-        z->up[k] = (uint16_t)k;
-    for (uint32_t s = 0; s < p->n_slots; s++)
-        for (uint32_t i = 0; i < p->shape[s].rank; i++) {
-            z->size[key(s, i)] = p->shape[s].d[i];
-            if (p->shape[s].d[i] <= 3)
-                z->role[key(s, i)] = ROLE_FIXED;
-        }
+/* --- tiles --- */
+
+void en_reach_of(const en_program *p, en_reach reach[EN_OUTS]) {
+    en_reach of[EN_SLOTS];
+    for (uint32_t i = 0; i < EN_SLOTS; i++)
+        of[i] = (en_reach){.stride = {1, 1, 1}};
     for (uint32_t n = 0; n < p->n_ops; n++) {
         const en_op *op = &p->op[n];
-        if (!relate(z, op))
-            return false;
-        for (uint32_t k = 0; k < op->n_in; k++)
-            if (p->view[n][k])
-                return false;
-        if (op->kind == EN_MOVE)
-            return false;
+        en_reach r = of[op->in[0]];
+        for (uint32_t k = 1; k < op->n_in; k++)
+            for (uint32_t m = 0; m < EN_MAPS; m++)
+                if (of[op->in[k]].reach[m] > r.reach[m])
+                    r.reach[m] = of[op->in[k]].reach[m];
+        bool window = op->kind == EN_CONV || op->kind == EN_POOL;
+        const en_shape *w = &p->shape[op->in[1]];
+        for (uint32_t m = 0; window && m + 2u < p->shape[op->out].rank; m++) {
+            int32_t kernel = op->kind == EN_CONV ? w->d[2 + m] : op->window[m];
+            int64_t far = r.reach[m] + (int64_t)(kernel - 1) * op->dilation[m] * r.stride[m];
+            int64_t stride = (int64_t)r.stride[m] * op->stride[m];
+            r.reach[m] = (int32_t)(far < EN_FAR ? far : EN_FAR);
+            r.stride[m] = (int32_t)(stride < EN_FAR ? stride : EN_FAR);
+        }
+        for (uint32_t k = 0; k < op->n_out; k++)
+            of[op->out + k] = r;
     }
-    assign(z);
+    for (uint32_t k = 0; k < p->n_out; k++)
+        reach[k] = of[p->out[k]];
+}
+
+/* Whether an output's axis of this length can be cut in `f`: half of a part is its inside, at
+ * least. */
+static bool leaves_inside(const en_reach *r, uint32_t map, int32_t length, int32_t f) {
+    int64_t part = ((int64_t)length + f - 1) / f;
+    return r->reach[map] > 0 && part >= 2 && part * r->stride[map] >= 2 * r->reach[map];
+}
+
+void en_set_tiles(en_problem *problem) {
+    const en_program *t = &problem->target;
+    en_reach reach[EN_OUTS];
+    en_reach_of(t, reach);
+    problem->n_tiles = 0;
+    for (int16_t f = 2; f <= EN_MOST_TILES; f++) {
+        bool fits = false;
+        for (uint32_t k = 0; k < t->n_out; k++) {
+            const en_shape *s = &t->shape[t->out[k]];
+            for (uint32_t i = 2; i < s->rank && i < 2 + EN_MAPS; i++)
+                fits |= leaves_inside(&reach[k], i - 2, s->d[i], f) &&
+                        (s->d[i] % f == 0 || (f & (f - 1)) == 0);
+        }
+        if (fits && problem->n_tiles < EN_TILES)
+            problem->tile[problem->n_tiles++] = f;
+    }
+}
+
+/* --- shrinking --- */
+
+/* The problem at the sizes that were assigned; false where they do not fit one another. */
+static bool resize(sizing *z, const en_problem *from, en_problem *small, po_arena *arena) {
+    const en_program *p = z->p;
     *small = *from;
     en_program *q = &small->target;
     for (uint32_t s = 0; s < p->n_in; s++)
@@ -240,6 +285,54 @@ bool en_shrink(const en_problem *from, en_problem *small, po_arena *arena) {
         if (q->shape[s].rank != p->shape[s].rank)
             return false;
     return true;
+}
+
+static bool start(sizing *z, const en_program *p) {
+    *z = (sizing){.p = p, .modulus = 1};
+    for (uint32_t k = 0; k < EN_KEYS; k++)
+        z->up[k] = (uint16_t)k;
+    for (uint32_t s = 0; s < p->n_slots; s++)
+        for (uint32_t i = 0; i < p->shape[s].rank; i++) {
+            z->size[key(s, i)] = p->shape[s].d[i];
+            if (p->shape[s].d[i] <= 3)
+                z->role[key(s, i)] = ROLE_FIXED;
+        }
+    for (uint32_t n = 0; n < p->n_ops; n++) {
+        const en_op *op = &p->op[n];
+        if (!relate(z, op))
+            return false;
+        for (uint32_t k = 0; k < op->n_in; k++)
+            if (p->view[n][k])
+                return false;
+        if (op->kind == EN_MOVE)
+            return false;
+    }
+    return true;
+}
+
+int64_t en_elements(const en_problem *p) {
+    int64_t n = 0;
+    for (uint32_t i = 0; i < p->target.n_slots; i++)
+        n += en_count(&p->target.shape[i]);
+    return n;
+}
+
+bool en_shrink(const en_problem *from, en_problem *small, po_arena *arena) {
+    sizing *z = PO_NEW(arena, sizing);
+    if (!start(z, &from->target))
+        return false;
+    /* As many tiles as small maps have room for. */
+    for (uint8_t tiles = from->n_tiles;; tiles--) {
+        int64_t part = ((int64_t)z->reach + z->modulus) / z->modulus * z->modulus;
+        int64_t tiled = tiles ? from->tile[tiles - 1] * part : 0;
+        z->tiled = (int32_t)(tiled < EN_FAR ? tiled : EN_FAR);
+        assign(z);
+        if (!resize(z, from, small, arena))
+            return false;
+        small->n_tiles = tiles;
+        if (tiles == 0 || en_elements(small) <= EN_SMALL_ELEMENTS)
+            return true;
+    }
 }
 
 bool en_lift(po_arena *arena, const en_program *found, const en_problem *to, en_program *program) {

@@ -199,29 +199,63 @@ static void window_attributes(writing *w, po_node_id node, const en_op *op, uint
         po_node_set_ints(w->g, node, "dilations", maps, dilations);
 }
 
-static void split(writing *w, const en_program *p, const en_op *op, po_value_id x) {
-    int64_t sizes[EN_OUTS], dims[EN_RANK];
-    po_value_id out[EN_OUTS], in[2] = {x, PO_NONE};
+static po_value_id write_table(writing *w, const en_shape *shape) {
+    int64_t dims[EN_RANK], count = en_count(shape);
+    double *values = PO_NEW_N(w->arena, double, count);
+    wide(shape, dims);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = 1.0 / (double)en_window_of(shape);
+    return po_add_floats(w->g, NULL, w->dtype, shape->rank, dims, values);
+}
+
+/* Zeros behind an operand of this shape, so that it is as long as the others. */
+static po_value_id fill_up(writing *w, po_value_id x, const en_shape *shape, uint32_t axis,
+                           int32_t length) {
+    int64_t dims[EN_RANK], none[EN_RANK] = {0}, after[EN_RANK] = {0};
+    if (shape->d[axis] == length)
+        return x;
+    wide(shape, dims);
+    after[axis] = length - shape->d[axis];
+    const po_rt *pad = po_rt_pad(w->arena, shape->rank, dims, none, after);
+    return emit(w, x, &pad, 1);
+}
+
+/* The parts, each with what fills it up behind it where they are even, or without the axis that
+ * they were stacked on. */
+static void split(writing *w, const en_program *p, const en_op *op, const en_shape *from,
+                  po_value_id x) {
+    int64_t sizes[2 * EN_OUTS], dims[EN_RANK];
+    po_value_id out[2 * EN_OUTS], in[2] = {x, PO_NONE};
+    uint32_t n = 0;
     int64_t opset = po_model_opset(w->g->model, "");
     for (uint32_t k = 0; k < op->n_out; k++) {
-        const en_shape *s = &p->shape[op->out + k];
-        sizes[k] = op->size[k];
-        wide(s, dims);
-        po_type type = po_type_tensor_i64(w->g->arena, w->dtype, s->rank, dims);
-        out[k] = w->slot[op->out + k] = po_graph_add_value(w->g, NULL, &type);
+        bool stacked = op->how == EN_STACKED;
+        int32_t rest = op->how == EN_EVEN ? from->d[op->axis] / op->n_out - op->size[k] : 0;
+        wide(from, dims);
+        for (uint32_t part = 0; part < (rest ? 2u : 1u); part++) {
+            sizes[n] = dims[op->axis] = stacked ? 1 : part ? rest : op->size[k];
+            po_type type = po_type_tensor_i64(w->g->arena, w->dtype, from->rank, dims);
+            out[n++] = po_graph_add_value(w->g, NULL, &type);
+        }
+        w->slot[op->out + k] = out[n - (rest ? 2u : 1u)];
     }
     if (opset >= 13)
-        in[1] = po_add_i64s(w->g, NULL, op->n_out, sizes);
+        in[1] = po_add_i64s(w->g, NULL, n, sizes);
     po_node_id node = po_ops_add(w->g, w->place,
                                  &(po_node_spec){.op = PO_OP_Split,
                                                  .name = w->g->values[out[0]].name,
                                                  .n_in = opset >= 13 ? 2 : 1,
                                                  .in = in,
-                                                 .n_out = op->n_out,
+                                                 .n_out = n,
                                                  .out = out});
     po_node_set_int(w->g, node, "axis", op->axis);
     if (opset < 13)
-        po_node_set_ints(w->g, node, "split", op->n_out, sizes);
+        po_node_set_ints(w->g, node, "split", n, sizes);
+    for (uint32_t k = 0; op->how == EN_STACKED && k < op->n_out; k++) {
+        const en_shape *s = &p->shape[op->out + k];
+        wide(s, dims);
+        w->slot[op->out + k] = po_add_reshape(w->g, w->place, w->slot[op->out + k], s->rank, dims);
+    }
 }
 
 static void write_op(writing *w, const en_program *p, uint32_t n) {
@@ -235,13 +269,23 @@ static void write_op(writing *w, const en_program *p, uint32_t n) {
     po_value_id in[EN_ARGS];
     for (uint32_t k = 0; k < op->n_in; k++) {
         in[k] = w->slot[op->in[k]];
-        if (p->view[n][k])
-            in[k] = move(w, in[k], p->view[n][k], false);
+        const en_rt *rt = p->view[n][k];
+        if (rt)
+            in[k] = move(w, in[k], rt, false);
+        const en_shape *s = rt ? &rt->out : &p->shape[op->in[k]];
+        if (op->kind == EN_CONCAT && op->how == EN_EVEN && !w->failed)
+            in[k] = fill_up(w, in[k], s, op->axis, made->d[op->axis] / op->n_in);
+        if (op->kind == EN_CONCAT && op->how == EN_STACKED && !w->failed) {
+            int64_t dims[EN_RANK] = {1};
+            for (uint32_t i = 0; i < s->rank; i++)
+                dims[i + 1] = s->d[i];
+            in[k] = po_add_reshape(w->g, w->place, in[k], made->rank, dims);
+        }
         if (w->failed)
             return;
     }
     if (op->kind == EN_SPLIT) {
-        split(w, p, op, in[0]);
+        split(w, p, op, p->view[n][0] ? &p->view[n][0]->out : &p->shape[op->in[0]], in[0]);
     } else if (op->kind == EN_MOVE) {
         w->slot[op->out] = in[0];
     } else if (op->kind == EN_RESHAPE) {
@@ -301,7 +345,8 @@ po_status en_write(po_ctx *ctx, po_arena *arena, const en_problem *problem,
     w.place = from->values[problem->output[program->n_out - 1]].producer;
     *graph = NULL;
     for (uint32_t i = 0; i < program->n_in; i++)
-        w.slot[i] = problem->input[i];
+        w.slot[i] = i + 1 == program->table ? write_table(&w, &problem->target.shape[i])
+                                            : problem->input[i];
     for (uint32_t n = 0; n < program->n_ops && !w.failed; n++)
         write_op(&w, program, n);
     for (uint32_t k = 0; k < program->n_out && !w.failed; k++) {

@@ -1,9 +1,11 @@
 /* Clusters of multilinear nodes. Two clusters become one where that leaves no cycle between
  * clusters: then every cluster is convex, and all of them may be replaced at once. */
+#include "ops/rewrite.h"
 #include "split/parts.h"
 
 enum {
     MOST_NODES = 48,     /* of a cluster */
+    MOST_BRANCHES = 8,   /* that meet in one node */
     MOST_VISITED = 8192, /* in one look for a path: beyond it two clusters stay apart */
 };
 
@@ -114,6 +116,81 @@ static void try_join(po_clusters *c, po_node_id x, po_node_id y, uint32_t most_o
         join(c, a, b);
 }
 
+/* --- products that can be one --- */
+
+static bool same_beside(const po_graph *g, po_value_id a, po_value_id b, int axis) {
+    int rank = po_rank_of(g, a);
+    for (int i = 0; i < rank; i++)
+        if (i != axis && po_dim_of(g, a, i) != po_dim_of(g, b, i))
+            return false;
+    return rank > 0 && rank == po_rank_of(g, b);
+}
+
+/* Whether two products with weights differ in nothing but how many channels or columns they make:
+ * concatenated weights make them one, or two groups of one. */
+static bool alike(const po_clusters *c, po_node_id a, po_node_id b) {
+    const po_graph *g = c->graph;
+    const po_node *x = &g->nodes[a], *y = &g->nodes[b];
+    if (c->kind[a] != PO_SPLIT_COMPUTE || c->kind[b] != PO_SPLIT_COMPUTE || x->op != y->op ||
+        (x->op != PO_OP_Conv && x->op != PO_OP_MatMul) || !po_graph_constant(g, x->in[1]) ||
+        !po_graph_constant(g, y->in[1]))
+        return false;
+    int columns = po_rank_of(g, x->in[1]) - 1, made = po_rank_of(g, x->out[0]) - 1;
+    bool conv = x->op == PO_OP_Conv;
+    return po_same_dims(g, x->in[0], y->in[0]) &&
+           same_beside(g, x->in[1], y->in[1], conv ? 0 : columns) &&
+           same_beside(g, x->out[0], y->out[0], conv ? 1 : made);
+}
+
+/* Q, K and V of one tensor, say, before what is made of two of them takes them apart. */
+static void join_parallel(po_clusters *c, uint32_t most_operators) {
+    for (po_value_id v = 0; v < c->graph->n_values; v++) {
+        const po_value *value = &c->graph->values[v];
+        for (uint32_t u = 1; u < value->n_uses && !value->constant; u++) {
+            const po_use *use = &value->uses[u];
+            for (uint32_t k = 0; k < u && use->input == 0; k++) {
+                const po_use *other = &value->uses[k];
+                if (other->input != 0 || !alike(c, other->node, use->node))
+                    continue;
+                try_join(c, other->node, use->node, most_operators);
+                break;
+            }
+        }
+    }
+}
+
+/* The product that makes a value, with nothing between but a bias or one activation that nothing
+ * else reads; PO_NONE. */
+static po_node_id product_before(const po_clusters *c, po_value_id v) {
+    const po_graph *g = c->graph;
+    for (uint32_t steps = 0; v != PO_NONE && steps < 3; steps++) {
+        po_node_id id = g->values[v].producer;
+        if (id == PO_NONE || !po_graph_sole_use(g, v))
+            return PO_NONE;
+        if (c->kind[id] == PO_SPLIT_COMPUTE)
+            return id;
+        if (!po_op_has(g->nodes[id].op, PO_OPF_ELEMENTWISE))
+            return PO_NONE;
+        v = g->nodes[id].in[0];
+    }
+    return PO_NONE;
+}
+
+/* Products alike of different tensors that meet in one node: equal branches. */
+static void join_branches(po_clusters *c, uint32_t most_operators) {
+    for (uint32_t i = 0; i < c->n_order; i++) {
+        const po_node *node = &c->graph->nodes[c->order[i]];
+        for (uint32_t k = 1; k < node->n_in && node->n_in <= MOST_BRANCHES; k++) {
+            po_node_id b = product_before(c, node->in[k]);
+            for (uint32_t l = 0; l < k && b != PO_NONE; l++) {
+                po_node_id a = product_before(c, node->in[l]);
+                if (a != PO_NONE && a != b && alike(c, a, b))
+                    try_join(c, a, b, most_operators);
+            }
+        }
+    }
+}
+
 static void join_chains(po_clusters *c, uint32_t most_operators) {
     for (uint32_t i = 0; i < c->n_order; i++) {
         po_node_id id = c->order[i];
@@ -157,8 +234,10 @@ po_status po_clusters_find(po_ctx *ctx, po_arena *arena, const po_graph *graph,
         PO_TRY(status);
         c->compute[id] = c->kind[id] == PO_SPLIT_COMPUTE;
     }
+    join_parallel(c, most_operators);
     join_chains(c, most_operators);
     join_readers(c, most_operators);
+    join_branches(c, most_operators);
     *clusters = c;
     return PO_OK;
 }

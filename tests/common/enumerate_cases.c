@@ -124,6 +124,10 @@ static bool one_conv(const po_graph *g) {
     return c && count(g, PO_OP_Add) == 0;
 }
 
+static bool one_conv_and_sum(const po_graph *g) {
+    return count(g, PO_OP_Conv) == 1 && count(g, PO_OP_Add) == 1;
+}
+
 const enumerate_case enumerate_cases[] = {
     {"dilation to phases",
      "pir 1 ir_version=8 opset=17\n"
@@ -212,6 +216,13 @@ const enumerate_case enumerate_cases[] = {
      "  a = Conv(x1, w1) {pads=[1,1,1,1]}\n  b = Conv(x2, w2) {pads=[1,1,1,1]}\n"
      "  y = Add(a, b)\n}\n",
      2, false, one_conv},
+    {"sum of convolutions as one, a residual between them",
+     "pir 1 ir_version=8 opset=17\n"
+     "graph g (x1: f32[1,3,6,6], x2: f32[1,5,6,6], r: f32[1,4,6,6], w1: f32[4,3,3,3], "
+     "w2: f32[4,5,3,3]) -> (y) {\n"
+     "  a = Conv(x1, w1) {pads=[1,1,1,1]}\n  s = Add(a, r)\n"
+     "  b = Conv(x2, w2) {pads=[1,1,1,1]}\n  y = Add(s, b)\n}\n",
+     3, false, one_conv_and_sum},
     {"matmul concatenation",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[6,8], w1: f32[8,4], w2: f32[8,4], w3: f32[8,4]) -> (q, k, v) {\n"

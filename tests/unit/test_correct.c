@@ -100,6 +100,17 @@ static const example examples[] = {
      " f = Transpose(e) {perm=[0,2,1,3,4]}\n y = Reshape(f, v) }",
      {"mutant, halo", "mutant, boxes computed"},
      {8, 14}},
+    {"PET's Table 4: height and width cut in four each, 38 filled up to 40",
+     "graph g (x: f32[1,3,38,38], w: f32[2,3,5,5]) -> (y) { y = Conv(x, w) {pads=[2,2,2,2]} }",
+     "graph g (x: f32[1,3,38,38], w: f32[2,3,5,5]) -> (y) {"
+     " p = i64[8] {0, 0, 0, 0, 0, 0, 2, 2}\n s = i64[6] {1, 3, 4, 10, 4, 10}\n"
+     " t = i64[4] {16, 3, 10, 10}\n u = i64[6] {1, 4, 4, 2, 10, 10}\n"
+     " v = i64[4] {1, 2, 40, 40}\n q = i64[8] {0, 0, 0, 0, 0, 0, -2, -2}\n"
+     " o = Pad(x, p)\n a = Reshape(o, s)\n b = Transpose(a) {perm=[0,2,4,1,3,5]}\n"
+     " c = Reshape(b, t)\n d = Conv(c, w) {pads=[2,2,2,2]}\n e = Reshape(d, u)\n"
+     " f = Transpose(e) {perm=[0,3,1,4,2,5]}\n h = Reshape(f, v)\n y = Pad(h, q) }",
+     {"mutant, halo"},
+     {10}},
     {"dilation to phases without their padding",
      "graph g (x: f32[1,3,16,16], w: f32[5,3,3,3]) -> (y) {"
      " y = Conv(x, w) {pads=[2,2,2,2], dilations=[2,2]} }",

@@ -154,6 +154,12 @@ static void mutants_take_part(void **state) {
         fail_msg("differs by %g", d);
     assert_non_null(strstr(taken(&f).name, "mutants"));
     end(&f);
+    /* What the runtime had better candidates for, too. */
+    split(&f, (const char *[]){ONE " y = " CONV "}"}, 1);
+    f.search.sites->trials[0].fate = PO_TRIAL_UNMEASURED;
+    assert_int_equal(po_kernel_mutants(&f.state, &f.plan, 1e-6, &mutated), PO_OK);
+    assert_non_null(mutated);
+    end(&f);
 }
 
 /* What computes something else is not taken however fast it is, nor what saves next to nothing. */

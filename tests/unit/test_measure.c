@@ -24,7 +24,13 @@ static const char *const mutants[] = {
          " b = Conv(a, v)\n y = Reshape(b, u: i64[4] {1, 16, 32, 32})\n}",
     HEAD " y = Conv(x, w)\n}", /* the original */
 };
-enum { MUTANTS = sizeof mutants / sizeof mutants[0], TIMED = MUTANTS - 1 };
+enum {
+    BLIND = 3, /* enumerated ones that -O2 times */
+    MUTANTS = sizeof mutants / sizeof mutants[0],
+    TIMED = MUTANTS - 1,
+    KINDS = 2,                       /* the first and the last are one, whatever their moves */
+    THIRDS = 3 * MUTANTS - 2 * KINDS /* of each three times: behind two of their kind */
+};
 
 /* --- a clock by hand --- */
 
@@ -283,7 +289,15 @@ static void limits(void **state) {
         uint32_t left_out = 0;
         for (uint32_t i = 0; i < f.search.sites->n_trials; i++)
             left_out += f.search.sites->trials[i].fate == PO_TRIAL_UNMEASURED;
-        assert_int_equal(left_out, level == 2 ? MUTANTS : 0); /* the third of each kind */
+        assert_int_equal(left_out, level == 2 ? THIRDS : 0);
+        fill_site(&f, 3 * MUTANTS);
+        for (uint32_t i = 0; i < f.search.sites->n_trials; i++)
+            f.search.sites->trials[i].enumerated = true;
+        assert_int_equal(measure(&f), PO_OK);
+        left_out = 0;
+        for (uint32_t i = 0; i < f.search.sites->n_trials; i++)
+            left_out += f.search.sites->trials[i].fate == PO_TRIAL_UNMEASURED;
+        assert_int_equal(left_out, level == 2 ? 3 * MUTANTS - BLIND : 0);
         clock_now.calls = 0;
         f.cost.cache = po_cache_none(f.arena);
         f.search.measure_seconds = 41;
@@ -325,7 +339,7 @@ static void hopeful_first(void **state) {
         left_out += !t[i].measured && t[i].fate == PO_TRIAL_INSIDE;
         measured += t[i].measured;
     }
-    assert_int_equal(left_out, MUTANTS);
+    assert_int_equal(left_out, THIRDS);
     assert_true(measured > 0);
     f.state.started = po_now();
     assert_int_equal(po_stage_correct(&f.state), PO_OK);
@@ -335,6 +349,60 @@ static void hopeful_first(void **state) {
     double deep = po_budget_end(&f.state, PO_PART_JUDGE) - f.state.started;
     f.options.level = 2;
     assert_true(deep > 3 * (po_budget_end(&f.state, PO_PART_PROOF) - f.state.started));
+    end(&f);
+}
+
+/* A kind is what a mutant becomes: not its name, its moves or the lengths of its maps. */
+static void kinds(void **state) {
+    (void)state;
+#define MAPS "graph g (x: f32[1,16,32,32], w: f32[16,16,3,3]) -> (y) {\n"
+    static const struct {
+        const char *text;
+        int kind;
+    } rows[] = {
+        {MAPS " y = Conv(x, w) {pads=[1,1,1,1]}\n}", 0},
+        {MAPS " a = Transpose(x) {perm=[0,1,3,2]}\n b = Conv(a, w) {pads=[1,1,1,1]}\n"
+              " y = Transpose(b) {perm=[0,1,3,2]}\n}",
+         0},
+        {MAPS " a = Reshape(x, s: i64[4] {1, 16, 64, 16})\n b = Conv(a, w) {pads=[1,1,1,1]}\n"
+              " y = Reshape(b, t: i64[4] {1, 16, 32, 32})\n}",
+         0},
+        {MAPS " v = Add(w, w)\n y = Conv(x, v) {pads=[1,1,1,1]}\n}", 0}, /* runs once */
+        {MAPS " a = Reshape(x, s: i64[4] {4, 16, 16, 16})\n b = Conv(a, w) {pads=[1,1,1,1]}\n"
+              " y = Reshape(b, t: i64[4] {1, 16, 32, 32})\n}",
+         1},
+        {MAPS " y = Conv(x, w) {pads=[2,2,2,2], dilations=[2,2]}\n}", 2},
+        {MAPS " a = Conv(x, w) {pads=[1,1,1,1]}\n b = Conv(x, w) {pads=[1,1,1,1]}\n"
+              " y = Add(a, b)\n}",
+         3},
+        {MAPS " a = Conv(x, w) {pads=[1,1,1,1]}\n"
+              " b = Conv(x, w) {pads=[2,2,2,2], dilations=[2,2]}\n y = Add(a, b)\n}",
+         5},
+        {MAPS " a = Conv(x, w) {pads=[1,1,1,1]}\n b = Conv(x, w) {pads=[1,1,1,1]}\n"
+              " c = Add(a, b)\n d = Conv(x, w) {pads=[2,2,2,2], dilations=[2,2]}\n"
+              " y = Add(c, d)\n}",
+         6},
+        {MAPS " a = Conv(x, w) {pads=[1,1,1,1]}\n"
+              " b = Conv(x, w) {pads=[2,2,2,2], dilations=[2,2]}\n c = Add(a, b)\n"
+              " d = Conv(x, w) {pads=[2,2,2,2], dilations=[2,2]}\n y = Add(c, d)\n}",
+         6}, /* one more of the three has changed */
+        {MAPS " a = Reshape(x, s: i64[4] {1, 32, 16, 32})\n"
+              " b = Conv(a, w) {pads=[1,1,1,1], group=2}\n c = Concat(b, b) {axis=1}\n"
+              " y = Reshape(c, t: i64[4] {1, 16, 32, 32})\n}",
+         4},
+    };
+    enum { N = sizeof rows / sizeof rows[0] };
+    uint64_t kind[N];
+    fixture f;
+    search_of(&f, chain);
+    for (int i = 0; i < N; i++) {
+        po_graph *g = test_graph(&f.ctx, rows[i].text);
+        po_arena_own(f.arena, g->arena);
+        kind[i] = po_search_kind(&f.state, &f.search.split.subs[0], g);
+        for (int k = 0; k < i; k++)
+            if ((kind[i] == kind[k]) != (rows[i].kind == rows[k].kind))
+                fail_msg("rows %d and %d", k, i);
+    }
     end(&f);
 }
 
@@ -464,9 +532,9 @@ static void forms(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kept),   cmocka_unit_test(wrong_cost),    cmocka_unit_test(no_reading),
-        cmocka_unit_test(limits), cmocka_unit_test(hopeful_first), cmocka_unit_test(no_runtime),
-        cmocka_unit_test(around), cmocka_unit_test(forms),
+        cmocka_unit_test(kept),       cmocka_unit_test(wrong_cost),    cmocka_unit_test(no_reading),
+        cmocka_unit_test(limits),     cmocka_unit_test(hopeful_first), cmocka_unit_test(kinds),
+        cmocka_unit_test(no_runtime), cmocka_unit_test(around),        cmocka_unit_test(forms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,6 +45,25 @@ static const struct {
      " a = MatMul(x, w: f32[8,8] random 1)\n b = MatMul(x, v: f32[8,6] random 2)\n"
      " y = Relu(a)\n z = Relu(b)\n}",
      1, 1, 2, 1, 3},
+    {"three products of one tensor stay together, although two of them are multiplied", /* Q, K, V
+                                                                                         */
+     "graph g (x: f32[6,8]) -> (y) {\n"
+     " q = MatMul(x, a: f32[8,8] random 1)\n k = MatMul(x, b: f32[8,8] random 2)\n"
+     " v = MatMul(x, c: f32[8,8] random 3)\n t = Transpose(k) {perm=[1, 0]}\n"
+     " s = MatMul(q, t)\n p = Softmax(s)\n y = MatMul(p, v)\n}",
+     2, 2, 5, 1, 4},
+    {"equal branches of two tensors",
+     "graph g (x: f32[1,4,6,6], z: f32[1,4,6,6]) -> (y) {\n"
+     " a = Conv(x, w: f32[4,4,3,3] random 1) " CONV "\n r = Relu(a)\n"
+     " b = Conv(z, v: f32[6,4,3,3] random 2) " CONV "\n s = Relu(b)\n"
+     " y = Concat(r, s) {axis=1}\n}",
+     1, 1, 2, 2, 4},
+    {"branches of other kernels stay apart",
+     "graph g (x: f32[1,4,6,6], z: f32[1,4,6,6]) -> (y) {\n"
+     " a = Conv(x, w: f32[4,4,3,3] random 1) " CONV "\n r = Relu(a)\n"
+     " b = Conv(z, v: f32[4,4,1,1] random 2)\n s = Relu(b)\n"
+     " y = Concat(r, s) {axis=1}\n}",
+     2, 2, 1, 1, 2},
     {"a residual sum joins its convolution, not the one before the activation",
      "graph g (x: f32[1,4,6,6]) -> (y) {\n"
      " a = Conv(x, w: f32[4,4,3,3] random 1) " CONV "\n r = Relu(a)\n"

@@ -50,7 +50,8 @@ static po_status try_trial(const looking *l, const po_trial *trial, double *seco
 }
 
 static bool may_agree(const po_trial *t) {
-    return t->fate == PO_TRIAL_MADE || t->fate == PO_TRIAL_INSIDE || t->fate == PO_TRIAL_EQUAL;
+    bool unknown = t->fate == PO_TRIAL_MADE || t->fate == PO_TRIAL_UNMEASURED;
+    return t->graph && (unknown || t->fate == PO_TRIAL_INSIDE || t->fate == PO_TRIAL_EQUAL);
 }
 
 /* The trials with the least estimates of the roofline first. */
@@ -74,6 +75,8 @@ static po_status agrees(const looking *l, po_trial *t, bool *equal) {
     *equal = t->whole;
     if (t->whole)
         return PO_OK;
+    if (t->fate == PO_TRIAL_UNMEASURED) /* nor looked at, perhaps */
+        t->fate = PO_TRIAL_MADE;
     PO_TRY(po_search_positions(l->state, l->site, t));
     if (t->fate == PO_TRIAL_INSIDE || t->fate == PO_TRIAL_EQUAL)
         PO_TRY(po_search_whole(l->state, l->site, t, equal));

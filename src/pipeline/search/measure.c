@@ -14,7 +14,8 @@ enum {
     READING_LAYOUT = 2,
     BATCH = PO_TIMING_MAX - 1,
     MOST_MEASURED = BATCH, /* of one subprogram */
-    MOST_OF_A_KIND = 2,    /* of one derivation */
+    MOST_OF_A_KIND = 2,    /* that become the same operators */
+    MOST_BLIND = 3,        /* enumerated ones: there are many */
     MOST_CONFIRMED = 2
 };
 static const double worth_measuring = 1.5; /* times the original's estimate, at most */
@@ -71,14 +72,11 @@ static void sort_by_estimate(measuring *c) {
         }
 }
 
-/* How many of the first `n` in the order come from the same derivation. */
-static uint32_t of_its_kind(const measuring *c, uint32_t n, const char *name) {
+/* How many of the first `n` in the order are of this kind. */
+static uint32_t of_its_kind(const uint64_t *kinds, uint32_t n, uint64_t kind) {
     uint32_t same = 0;
-    size_t length = strcspn(name, ":(");
-    for (uint32_t i = 0; i < n; i++) {
-        const char *other = c->site->trials[c->order[i]].name;
-        same += strcspn(other, ":(") == length && strncmp(name, other, length) == 0;
-    }
+    for (uint32_t i = 0; i < n; i++)
+        same += kinds[i] == kind;
     return same;
 }
 
@@ -86,7 +84,40 @@ bool po_search_deep(const po_run_state *state) {
     return state->options->level >= 3 && !state->search->hopeful_first;
 }
 
-/* The trials to be measured, best estimate first. */
+typedef struct picking {
+    uint32_t *taken, n, blind;
+    uint64_t *kinds;      /* of those taken */
+    const uint64_t *kind; /* by place in the order, as `seen` */
+    bool *seen;
+} picking;
+
+/* Takes a trial in, unless it does not agree. */
+static po_status pick(measuring *c, picking *p, uint32_t place) {
+    po_trial *t = &c->site->trials[c->order[place]];
+    p->seen[place] = true;
+    PO_TRY(po_search_positions(c->state, c->site, t));
+    if (t->fate != PO_TRIAL_PARTLY && t->fate != PO_TRIAL_INSIDE && t->fate != PO_TRIAL_EQUAL)
+        return PO_OK;
+    p->kinds[p->n] = p->kind[place];
+    p->taken[p->n++] = c->order[place];
+    p->blind += t->enumerated;
+    return PO_OK;
+}
+
+/* The best of each kind, then the second of each, while there is room. */
+static po_status pick_few(measuring *c, picking *p) {
+    for (uint32_t turn = 0; turn < MOST_OF_A_KIND; turn++)
+        for (uint32_t i = 0; i < c->n_order && p->n < MOST_MEASURED; i++) {
+            const po_trial *t = &c->site->trials[c->order[i]];
+            if (!p->seen[i] && (!t->enumerated || p->blind < MOST_BLIND) &&
+                t->estimate.seconds < worth_measuring * c->site->estimate.seconds &&
+                of_its_kind(p->kinds, p->n, p->kind[i]) == turn)
+                PO_TRY(pick(c, p, i));
+        }
+    return PO_OK;
+}
+
+/* The trials to be measured: all that agree, or few of many kinds. */
 static po_status find_hopeful(measuring *c, const uint32_t *trials, uint32_t n) {
     po_site *site = c->site;
     bool deep = po_search_deep(c->state);
@@ -94,22 +125,23 @@ static po_status find_hopeful(measuring *c, const uint32_t *trials, uint32_t n) 
         if (!site->trials[trials[i]].measured && site->trials[trials[i]].ratio == 0)
             PO_PUSH(c->arena, c->order, c->n_order, c->cap_order, trials[i]);
     sort_by_estimate(c);
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < c->n_order; i++) {
-        po_trial *t = &site->trials[c->order[i]];
-        bool wanted =
-            deep || (kept < MOST_MEASURED && of_its_kind(c, kept, t->name) < MOST_OF_A_KIND &&
-                     t->estimate.seconds < worth_measuring * site->estimate.seconds);
-        if (!wanted) {
-            if (!c->search->hopeful_first) /* else its turn may come */
-                t->fate = PO_TRIAL_UNMEASURED;
-            continue;
-        }
-        PO_TRY(po_search_positions(c->state, site, t));
-        if (t->fate == PO_TRIAL_PARTLY || t->fate == PO_TRIAL_INSIDE || t->fate == PO_TRIAL_EQUAL)
-            c->order[kept++] = c->order[i];
-    }
-    c->n_order = kept;
+    uint64_t *kind = PO_NEW_N(c->arena, uint64_t, c->n_order);
+    picking p = {.taken = PO_NEW_N(c->arena, uint32_t, c->n_order),
+                 .kinds = PO_NEW_N(c->arena, uint64_t, c->n_order),
+                 .kind = kind,
+                 .seen = PO_NEW_N(c->arena, bool, c->n_order)};
+    for (uint32_t i = 0; i < c->n_order; i++)
+        if (deep)
+            PO_TRY(pick(c, &p, i));
+        else
+            kind[i] = po_search_kind(c->state, site->sub, site->trials[c->order[i]].graph);
+    if (!deep)
+        PO_TRY(pick_few(c, &p));
+    for (uint32_t i = 0; i < c->n_order; i++)
+        if (!p.seen[i] && !c->search->hopeful_first) /* else its turn may come */
+            site->trials[c->order[i]].fate = PO_TRIAL_UNMEASURED;
+    c->order = p.taken;
+    c->n_order = p.n;
     return PO_OK;
 }
 

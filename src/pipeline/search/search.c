@@ -107,25 +107,14 @@ po_status po_search_whole(po_run_state *state, po_site *site, po_trial *trial, b
 void po_search_estimate(const po_run_state *state, const po_subprogram *sub, const po_graph *graph,
                         po_estimate *estimate) {
     po_arena *scratch = po_arena_create(state->ctx);
-    bool *fixed = PO_NEW_N(scratch, bool, graph->n_values);
+    const bool *live = po_search_live(scratch, sub, graph);
     uint32_t n;
     const po_node_id *order = po_graph_order(graph, scratch, &n);
-    for (po_value_id v = 0; v < graph->n_values; v++)
-        fixed[v] = graph->values[v].constant != NULL;
-    for (uint32_t i = sub->n_activations; i < graph->n_inputs; i++)
-        fixed[graph->inputs[i]] = true;
     *estimate = (po_estimate){0, 0, 0, 0, 0};
-    for (uint32_t i = 0; i < n; i++) {
-        const po_node *node = &graph->nodes[order[i]];
-        bool all = true;
-        for (uint32_t k = 0; k < node->n_in; k++)
-            all &= node->in[k] == PO_NONE || fixed[node->in[k]];
-        for (uint32_t k = 0; k < node->n_out; k++)
-            if (node->out[k] != PO_NONE)
-                fixed[node->out[k]] = all;
-        if (!all)
-            po_roofline_add(graph, node, &state->search->rates, state->ctx->threads, estimate);
-    }
+    for (uint32_t i = 0; i < n; i++)
+        if (live[order[i]])
+            po_roofline_add(graph, &graph->nodes[order[i]], &state->search->rates,
+                            state->ctx->threads, estimate);
     po_arena_free(scratch);
 }
 
@@ -159,7 +148,8 @@ po_status po_search_add(po_run_state *state, po_site *site, const po_mutant *mut
 static bool may_be_taken(const po_search *search, const po_trial *t) {
     return t->fate == PO_TRIAL_CHOSEN || t->fate == PO_TRIAL_JOINED ||
            (!search->chosen &&
-            (t->fate == PO_TRIAL_MADE || t->fate == PO_TRIAL_INSIDE || t->fate == PO_TRIAL_EQUAL));
+            (t->fate == PO_TRIAL_MADE || t->fate == PO_TRIAL_INSIDE || t->fate == PO_TRIAL_EQUAL ||
+             (search->kernels && t->fate == PO_TRIAL_UNMEASURED)));
 }
 
 void po_search_free_losers(po_search *search) {

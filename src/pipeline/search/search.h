@@ -69,6 +69,7 @@ struct po_search {
     po_site *sites; /* by subprogram */
     uint32_t n_sites;
     bool cut;           /* the time for measuring was up */
+    bool kernels;       /* are made: what is not measured may still pay there */
     bool chosen;        /* choose is done: target cuda makes kernels of what it chose */
     bool hopeful_first; /* -O3 goes through all subprograms as -O2 does before it measures all */
     /* What times models; NULL: po_time_models. */
@@ -113,6 +114,12 @@ po_status po_search_whole(po_run_state *state, po_site *site, po_trial *trial, b
  * done once, left out. */
 void po_search_estimate(const po_run_state *state, const po_subprogram *sub, const po_graph *graph,
                         po_estimate *estimate);
+
+/* kind.c: by node, whether it depends on an activation: the others run once. */
+const bool *po_search_live(po_arena *arena, const po_subprogram *sub, const po_graph *graph);
+/* What operators a mutant becomes: their kinds and how many there are, but not how many of each,
+ * for several products that change one by one are no news; nor how they are led to one another. */
+uint64_t po_search_kind(const po_run_state *state, const po_subprogram *sub, const po_graph *graph);
 
 /* explain.c: a fate in words; and all that was tried, for reports. */
 const char *po_trial_fate_text(po_trial_fate fate);

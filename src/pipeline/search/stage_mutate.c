@@ -7,7 +7,7 @@ enum { JUDGED = 1 << 19, LEAST_JUDGED = 1 << 14, MOST_JUDGED = 1 << 18 };
 
 static po_mutate_options options_of(const po_run_state *state) {
     if (state->options->level >= 3)
-        return (po_mutate_options){.depth = 5, .rounds = 6, .keep = 128};
+        return (po_mutate_options){.depth = 5, .rounds = 6, .keep = 128, .most = MOST_JUDGED};
     uint64_t most = JUDGED / state->search->n_sites;
     most = most < LEAST_JUDGED ? LEAST_JUDGED : most > MOST_JUDGED ? MOST_JUDGED : most;
     return (po_mutate_options){.depth = 4, .rounds = 4, .keep = 16, .most = most};

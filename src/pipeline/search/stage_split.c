@@ -34,6 +34,7 @@ po_status po_stage_split(po_run_state *state) {
     PO_TRY(fold(state, &folded));
     PO_TRY(po_split_model(state->ctx, state->arena, folded, NULL, &search->split));
     search->graph = folded;
+    search->kernels = state->options->kernels != NULL;
     search->n_sites = search->split.n;
     search->sites = PO_NEW_N(state->arena, po_site, search->n_sites);
     for (uint32_t i = 0; i < search->n_sites; i++) {

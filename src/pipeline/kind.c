@@ -1,0 +1,84 @@
+/* What a mutant becomes: of many that become the same operators, few need to be measured. */
+#include "ops/rewrite.h"
+#include "ops/window.h"
+#include "pipeline/search.h"
+
+const bool *po_search_live(po_arena *arena, const po_subprogram *sub, const po_graph *graph) {
+    bool *fixed = PO_NEW_N(arena, bool, graph->n_values);
+    bool *live = PO_NEW_N(arena, bool, graph->n_nodes);
+    uint32_t n;
+    const po_node_id *order = po_graph_order(graph, arena, &n);
+    for (po_value_id v = 0; v < graph->n_values; v++)
+        fixed[v] = graph->values[v].constant != NULL;
+    for (uint32_t i = sub->n_activations; i < graph->n_inputs; i++)
+        fixed[graph->inputs[i]] = true;
+    for (uint32_t i = 0; i < n; i++) {
+        const po_node *node = &graph->nodes[order[i]];
+        bool all = true;
+        for (uint32_t k = 0; k < node->n_in; k++)
+            all &= node->in[k] == PO_NONE || fixed[node->in[k]];
+        for (uint32_t k = 0; k < node->n_out; k++)
+            if (node->out[k] != PO_NONE)
+                fixed[node->out[k]] = all;
+        live[order[i]] = !all;
+    }
+    return live;
+}
+
+/* A window: its extents, and whether it has steps. */
+static po_hash window_hash(const po_graph *g, const po_node *node, uint32_t maps, po_hash h) {
+    po_window w;
+    bool strided = false, dilated = false;
+    if (!po_window_of(g, node, maps, &w))
+        return h;
+    for (uint32_t m = 0; m < maps; m++) {
+        strided |= w.stride[m] > 1;
+        dilated |= w.dilation[m] > 1;
+        h = po_hash_u64(h, (uint64_t)w.kernel[m]);
+    }
+    return po_hash_u64(h, (uint64_t)strided << 1 | (uint64_t)dilated);
+}
+
+/* An operator as a runtime picks a kernel for it, whatever the lengths of its maps: axes, whether
+ * there are several images or matrices, channels of a group and whether there are several. */
+static uint64_t node_kind(const po_graph *g, const po_node *node) {
+    po_hash h = po_hash_u64((po_hash){0x6B696E64, 0}, node->op);
+    int rank = node->n_in && node->in[0] != PO_NONE ? po_rank_of(g, node->in[0]) : 0;
+    h = po_hash_u64(h, (uint64_t)rank);
+    if (node->op == PO_OP_MatMul)
+        return po_hash_u64(h, rank > 2 && po_dim_of(g, node->in[0], 0) > 1).lo;
+    bool pool = node->op == PO_OP_AveragePool;
+    if ((node->op != PO_OP_Conv && !pool) || rank < 3)
+        return h.lo;
+    h = window_hash(g, node, (uint32_t)rank - 2, h);
+    h = po_hash_u64(h, po_dim_of(g, node->in[0], 0) > 1);
+    if (pool)
+        return h.lo;
+    int64_t channels = po_dim_of(g, node->in[1], 1);
+    h = po_hash_u64(h, (uint64_t)channels);
+    return po_hash_u64(h, po_dim_of(g, node->in[0], 1) > channels).lo;
+}
+
+uint64_t po_search_kind(const po_run_state *state, const po_subprogram *sub,
+                        const po_graph *graph) {
+    po_arena *scratch = po_arena_create(state->ctx);
+    const bool *live = po_search_live(scratch, sub, graph);
+    uint64_t *known = PO_NEW_N(scratch, uint64_t, graph->n_nodes), sum = 0; /* in any order */
+    uint32_t n = 0, n_known = 0;
+    for (po_node_id i = 0; i < graph->n_nodes; i++) {
+        const po_node *node = &graph->nodes[i];
+        if (node->removed || !live[i] || po_op_has(node->op, PO_OPF_MOVES_DATA))
+            continue;
+        uint64_t kind = node_kind(graph, node);
+        uint32_t k = 0;
+        while (k < n_known && known[k] != kind)
+            k++;
+        n++;
+        if (k < n_known)
+            continue;
+        known[n_known++] = kind;
+        sum += kind;
+    }
+    po_arena_free(scratch);
+    return po_hash_u64((po_hash){sum, 0}, n).lo;
+}
