@@ -1,7 +1,7 @@
 /* What a mutant becomes: of many that become the same operators, few need to be measured. */
 #include "ops/rewrite.h"
 #include "ops/window.h"
-#include "pipeline/search.h"
+#include "pipeline/search/search.h"
 
 const bool *po_search_live(po_arena *arena, const po_subprogram *sub, const po_graph *graph) {
     bool *fixed = PO_NEW_N(arena, bool, graph->n_values);
