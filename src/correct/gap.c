@@ -220,8 +220,7 @@ static bool rebuild(const work *w, po_graph *g, po_node_id id) {
 static po_status correct_node(po_correcting *c, po_graph *g, po_node_id id, bool apply, bool *gap,
                               bool *halo) {
     work w = {.c = c, .g = g, .node = &g->nodes[id]};
-    if ((w.node->op != PO_OP_Conv && w.node->op != PO_OP_AveragePool) || w.node->n_out != 1 ||
-        !read_windows(&w))
+    if (!po_op_sums_windows(w.node->op) || w.node->n_out != 1 || !read_windows(&w))
         return PO_OK;
     PO_TRY(po_rt_of_chain(c->ctx, c->arena, g, w.node->in[0], &w.root, &w.enter));
     PO_TRY(moves_behind(&w, w.node->out[0]));

@@ -1,5 +1,6 @@
 /* A subprogram as a compact program, and as a smaller one of the same structure. */
 #include "mutate/enumerate.h"
+#include "ops/conv_view.h"
 #include "ops/rewrite.h"
 #include "ops/window.h"
 
@@ -33,7 +34,7 @@ static const po_node *maker(const reading *r, po_value_id v) {
 }
 
 static bool has_bias(const po_node *n) {
-    return (n->op == PO_OP_Conv || n->op == PO_OP_Gemm) && n->n_in == 3 && n->in[2] != PO_NONE;
+    return (po_conv_is(n) || n->op == PO_OP_Gemm) && n->n_in == 3 && n->in[2] != PO_NONE;
 }
 
 /* Leaves out the biases of what makes an output, or of the two that it is the sum of. */
@@ -65,7 +66,7 @@ static bool read_windows(const reading *r, const po_node *n, uint32_t maps, en_o
         for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
             if (all[i] > INT16_MAX)
                 return false;
-        op->window[m] = n->op == PO_OP_Conv ? 0 : (int16_t)w.kernel[m];
+        op->window[m] = po_conv_is(n) ? 0 : (int16_t)w.kernel[m];
         op->stride[m] = (int16_t)w.stride[m];
         op->dilation[m] = (int16_t)w.dilation[m];
         op->lo[m] = (int16_t)w.begin[m];
@@ -135,7 +136,7 @@ static bool read_node(reading *r, const po_node *n) {
         return false;
     en_op *op = &p->op[p->n_ops];
     *op = (en_op){.n_in = (uint8_t)n->n_in, .n_out = 1, .out = p->n_slots};
-    if ((n->op == PO_OP_Conv || n->op == PO_OP_Gemm) && n->n_in == 3 &&
+    if ((po_conv_is(n) || n->op == PO_OP_Gemm) && n->n_in == 3 &&
         (r->bare[n->out[0]] || n->in[2] == PO_NONE))
         op->n_in = 2;
     if (n->op == PO_OP_Reshape || n->op == PO_OP_Squeeze || n->op == PO_OP_Unsqueeze)

@@ -1,12 +1,13 @@
 /* Which operators of a subprogram are searched together. */
 #include "mutate/enumerate.h"
+#include "ops/conv_view.h"
 #include "ops/rewrite.h"
 
 enum { EN_MOST_PRODUCTS = 4, EN_MOST_REGIONS = 16, EN_MOST_NODES = 4096 };
 
 /* Products multiply two tensors. */
 static bool is_product(const po_node *n) {
-    return n->op == PO_OP_Conv || n->op == PO_OP_MatMul || n->op == PO_OP_Gemm;
+    return po_conv_is(n) || n->op == PO_OP_MatMul || n->op == PO_OP_Gemm;
 }
 
 static bool moves(const po_node *n) {
@@ -198,9 +199,9 @@ static bool same_beside(const po_graph *g, po_value_id a, po_value_id b, int axi
 static bool alike(const choosing *c, po_node_id a, po_node_id b) {
     const po_graph *g = c->g;
     const po_node *x = &g->nodes[a], *y = &g->nodes[b];
-    int made = x->op == PO_OP_Conv ? 1 : po_rank_of(g, x->out[0]) - 1;
+    int made = po_conv_is(x) ? 1 : po_rank_of(g, x->out[0]) - 1;
     if (x->op != y->op || !po_same_dims(g, x->in[0], y->in[0]) ||
-        !same_beside(g, x->in[1], y->in[1], x->op == PO_OP_Conv ? 0 : made) ||
+        !same_beside(g, x->in[1], y->in[1], po_conv_is(x) ? 0 : made) ||
         !same_beside(g, x->out[0], y->out[0], made))
         return false;
     for (uint32_t k = 0; k < 2; k++)

@@ -1,5 +1,6 @@
 /* A compact program as a graph of standard operators. */
 #include "mutate/enumerate.h"
+#include "ops/conv_view.h"
 #include "ops/move/rt.h"
 #include "ops/rewrite.h"
 
@@ -313,7 +314,7 @@ static po_value_id add_bias(writing *w, po_value_id y, const en_shape *shape, po
                             bool of_conv) {
     const po_node *maker = po_graph_producer(w->g, y);
     if (of_conv) {
-        if (maker && maker->op == PO_OP_Conv && maker->n_in == 2 && !w->g->values[y].n_uses &&
+        if (maker && po_conv_is(maker) && maker->n_in == 2 && !w->g->values[y].n_uses &&
             !w->g->values[y].n_outputs) {
             po_node_id node = w->g->values[y].producer;
             po_graph_resize_inputs(w->g, node, 3);
@@ -330,7 +331,7 @@ static po_value_id add_bias(writing *w, po_value_id y, const en_shape *shape, po
 static bool bias_of_conv(const po_graph *g, po_value_id bias) {
     for (uint32_t i = 0; i < g->values[bias].n_uses; i++) {
         const po_use *u = &g->values[bias].uses[i];
-        if (u->input == 2 && g->nodes[u->node].op == PO_OP_Conv)
+        if (u->input == 2 && po_conv_is(&g->nodes[u->node]))
             return true;
     }
     return false;

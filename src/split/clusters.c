@@ -1,5 +1,6 @@
 /* Clusters of multilinear nodes. Two clusters become one where that leaves no cycle between
  * clusters: then every cluster is convex, and all of them may be replaced at once. */
+#include "ops/conv_view.h"
 #include "ops/rewrite.h"
 #include "split/parts.h"
 
@@ -132,11 +133,11 @@ static bool alike(const po_clusters *c, po_node_id a, po_node_id b) {
     const po_graph *g = c->graph;
     const po_node *x = &g->nodes[a], *y = &g->nodes[b];
     if (c->kind[a] != PO_SPLIT_COMPUTE || c->kind[b] != PO_SPLIT_COMPUTE || x->op != y->op ||
-        (x->op != PO_OP_Conv && x->op != PO_OP_MatMul) || !po_graph_constant(g, x->in[1]) ||
+        (!po_conv_is(x) && x->op != PO_OP_MatMul) || !po_graph_constant(g, x->in[1]) ||
         !po_graph_constant(g, y->in[1]))
         return false;
     int columns = po_rank_of(g, x->in[1]) - 1, made = po_rank_of(g, x->out[0]) - 1;
-    bool conv = x->op == PO_OP_Conv;
+    bool conv = po_conv_is(x);
     return po_same_dims(g, x->in[0], y->in[0]) &&
            same_beside(g, x->in[1], y->in[1], conv ? 0 : columns) &&
            same_beside(g, x->out[0], y->out[0], conv ? 1 : made);

@@ -1,4 +1,5 @@
 /* Which nodes are multilinear, and which of their constants are weights. */
+#include "ops/conv_view.h"
 #include "ops/rewrite.h"
 #include "ops/sem/sem.h"
 #include "split/parts.h"
@@ -83,7 +84,7 @@ po_status po_split_kind_of(po_ctx *ctx, po_arena *arena, const po_graph *graph, 
     if (status == PO_UNSUPPORTED)
         return PO_OK;
     PO_TRY(status);
-    bool compute = node->op == PO_OP_Conv || node->op == PO_OP_ConvTranspose;
+    bool compute = po_conv_is_either(node);
     for (uint32_t k = 0; k < node->n_out; k++) {
         if (node->out[k] == PO_NONE)
             continue;

@@ -3,6 +3,7 @@
  * it do so here. */
 #include "pipeline/search/context.h"
 
+#include "ops/conv_view.h"
 #include "ops/rewrite.h"
 
 #include <stdlib.h>
@@ -79,7 +80,7 @@ static void look_ahead(around *a, po_value_id v, uint32_t *left) {
 /* --- probes --- */
 
 static bool blocked(const po_node *node) {
-    return node && (node->op == PO_OP_Conv || node->op == PO_OP_MaxPool ||
+    return node && (po_conv_is(node) || node->op == PO_OP_MaxPool ||
                     node->op == PO_OP_AveragePool || node->op == PO_OP_GlobalAveragePool);
 }
 
@@ -119,14 +120,9 @@ static po_value_id probe(po_graph *g, po_value_id v) {
     double *ones = PO_NEW_N(g->arena, double, c);
     for (int64_t i = 0; i < c; i++)
         ones[i] = 0.75;
-    po_value_id in[2] = {v, po_add_floats(g, NULL, PO_F32, 4, (int64_t[]){c, 1, 1, 1}, ones)};
-    po_value_id out = po_graph_add_value(g, NULL, &type);
-    const po_node_spec spec = {
-        .op = PO_OP_Conv, .op_type = "Conv", .n_in = 2, .in = in, .n_out = 1, .out = &out};
-    po_node_id id = po_graph_add_node(g, &spec);
-    po_node_set_int(g, id, "group", c);
-    po_node_set_ints(g, id, "kernel_shape", 2, (int64_t[]){1, 1});
-    return out;
+    po_value_id w = po_add_floats(g, NULL, PO_F32, 4, (int64_t[]){c, 1, 1, 1}, ones);
+    const po_conv tap = po_conv_of_one_tap(PO_F32, 2, c, c, c);
+    return po_add_conv(g, PO_NONE, v, w, PO_NONE, &tap, &type);
 }
 
 /* Every reader of an input reads the probe of it instead. */

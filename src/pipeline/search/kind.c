@@ -1,4 +1,5 @@
 /* What a mutant becomes: of many that become the same operators, few need to be measured. */
+#include "ops/conv_view.h"
 #include "ops/rewrite.h"
 #include "ops/window.h"
 #include "pipeline/search/search.h"
@@ -48,7 +49,7 @@ static uint64_t node_kind(const po_graph *g, const po_node *node) {
     if (node->op == PO_OP_MatMul)
         return po_hash_u64(h, rank > 2 && po_dim_of(g, node->in[0], 0) > 1).lo;
     bool pool = node->op == PO_OP_AveragePool;
-    if ((node->op != PO_OP_Conv && !pool) || rank < 3)
+    if ((!po_conv_is(node) && !pool) || rank < 3)
         return h.lo;
     h = window_hash(g, node, (uint32_t)rank - 2, h);
     h = po_hash_u64(h, po_dim_of(g, node->in[0], 0) > 1);

@@ -1,5 +1,6 @@
 /* Folds every maximal affine chain: into what comes before it, else into what comes after it, else
  * it is written as short as it goes. */
+#include "ops/conv_view.h"
 #include "rewrite/affine/affine.h"
 #include "rewrite/passes.h"
 
@@ -39,7 +40,7 @@ static bool pass_means(po_graph *graph, po_arena *arena, const po_affine *m) {
 static bool feeds_conv(const po_graph *graph, po_value_id v) {
     for (uint32_t i = 0; i < graph->values[v].n_uses; i++) {
         po_use u = graph->values[v].uses[i];
-        if (u.input == 0 && graph->nodes[u.node].op == PO_OP_Conv)
+        if (po_read_by_conv(graph, &u))
             return true;
     }
     return false;
@@ -62,12 +63,8 @@ static bool leave_as_conv(po_graph *graph, po_arena *arena, const po_affine *m) 
                       po_recipe_expand(arena, po_affine_shift(arena, m, 1, 0), 1, &channels));
     if (w == PO_NONE || bias == PO_NONE)
         return false;
-    po_value_id y =
-        po_add_op(graph, m->first, PO_OP_Conv, 3, (po_value_id[]){m->x, w, bias}, &same);
-    po_node_id conv = graph->values[y].producer;
-    po_node_set_int(graph, conv, "group", channels);
-    po_node_set_ints(graph, conv, "kernel_shape", 2, (int64_t[]){1, 1});
-    po_substitute(graph, m->y, y);
+    const po_conv tap = po_conv_of_one_tap(PO_F32, 2, channels, channels, channels);
+    po_substitute(graph, m->y, po_add_conv(graph, m->first, m->x, w, bias, &tap, &same));
     return true;
 }
 

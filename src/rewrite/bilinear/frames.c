@@ -6,6 +6,7 @@
  * nothing, because time is the axis next to the batch. Other convolutions gather their taps into
  * channels. Activations, sums and pools between them stay in frames, so that a whole network is
  * turned over once. */
+#include "ops/conv_view.h"
 #include "rewrite/bilinear/products.h"
 #include "rewrite/layout/relayout.h"
 #include "rewrite/passes.h"
@@ -211,8 +212,8 @@ static bool worth_turning(const po_graph *graph, po_arena *arena, uint32_t most)
     for (po_node_id i = 0; i < graph->n_nodes; i++) {
         conv3 c;
         po_bilinear alg;
-        if (!graph->nodes[i].removed && graph->nodes[i].op == PO_OP_Conv &&
-            read_conv(graph, i, &c) && worth_products(arena, &c, most, &alg))
+        if (!graph->nodes[i].removed && po_conv_is(&graph->nodes[i]) && read_conv(graph, i, &c) &&
+            worth_products(arena, &c, most, &alg))
             return true;
     }
     return false;

@@ -6,6 +6,7 @@
  * in front both products are single matrix products. Activations, sums and concatenations between
  * such convolutions stay in rows. It pays where the multiplications saved outweigh the two products
  * and four moves of the maps: many channels, few rows. */
+#include "ops/conv_view.h"
 #include "ops/recipe/recipe.h"
 #include "rewrite/bilinear/products.h"
 #include "rewrite/layout/relayout.h"
@@ -309,7 +310,7 @@ po_status po_use_rows(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
     if (po_model_opset(graph->model, "") < 7)
         return PO_OK;
     for (po_node_id i = 0; i < graph->n_nodes && !any; i++)
-        any = !graph->nodes[i].removed && graph->nodes[i].op == PO_OP_Conv &&
+        any = !graph->nodes[i].removed && po_conv_is(&graph->nodes[i]) &&
               read_conv(state, graph, i, &r);
     if (!any)
         return PO_OK;

@@ -5,6 +5,7 @@
  * their weights for the channels added. What the added channels hold does not matter as long as it
  * is finite: the weights that read them are zero. */
 #include "base/groups.h"
+#include "ops/conv_view.h"
 #include "ops/recipe/recipe.h"
 #include "rewrite/conv/conv.h"
 #include "rewrite/passes.h"
@@ -101,7 +102,7 @@ static void note_conv(classes *c, po_node_id id) {
 static void note_node(classes *c, po_node_id id) {
     const po_graph *g = c->graph;
     const po_node *n = &g->nodes[id];
-    if (n->op == PO_OP_Conv) {
+    if (po_conv_is(n)) {
         note_conv(c, id);
         return;
     }
@@ -202,7 +203,7 @@ static bool pad_conv(classes *c, po_node_id id, padding *p, bool *any) {
 /* --- readers of vectors that are no convolutions --- */
 
 static bool reads_classes(const po_node *n) {
-    return n->op == PO_OP_Conv || is_tame(n->op) || is_pool(n->op) || n->op == PO_OP_Mul ||
+    return po_conv_is(n) || is_tame(n->op) || is_pool(n->op) || n->op == PO_OP_Mul ||
            n->op == PO_OP_Add || n->op == PO_OP_Sub;
 }
 
@@ -249,7 +250,7 @@ po_status po_pad_channels(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
     padding *pads = PO_NEW_N(state->scratch, padding, graph->n_nodes);
     for (po_node_id i = 0; i < graph->n_nodes; i++) {
         bool any;
-        if (graph->nodes[i].removed || graph->nodes[i].op != PO_OP_Conv)
+        if (graph->nodes[i].removed || !po_conv_is(&graph->nodes[i]))
             continue;
         if (!pad_conv(&c, i, &pads[n_pads], &any))
             return PO_OK;

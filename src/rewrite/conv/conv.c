@@ -1,10 +1,11 @@
 /* Reads and makes Conv nodes with constant weights, in f32 or f64; weights and biases are handed on
  * as recipes. */
 #include "rewrite/conv/conv.h"
+#include "ops/conv_view.h"
 
 bool po_conv_read_maps(const po_graph *graph, po_node_id node, uint32_t maps, po_conv *conv) {
     po_conv c;
-    if (graph->nodes[node].op != PO_OP_Conv || !po_conv_view(graph, node, &c) || c.n != maps ||
+    if (!po_conv_is(&graph->nodes[node]) || !po_conv_view(graph, node, &c) || c.n != maps ||
         !c.weights || c.weights->count == 0 || (c.dtype != PO_F32 && c.dtype != PO_F64))
         return false;
     if (c.b != PO_NONE && (!c.bias || c.bias->dtype != c.dtype || c.bias->count != c.out))
@@ -52,11 +53,8 @@ const po_recipe *po_conv_tiled_bias(const po_graph *graph, po_arena *arena, cons
 
 po_value_id po_conv_add(po_graph *graph, po_node_id place, po_value_id x, const po_conv *like,
                         po_value_id w, po_value_id bias) {
-    po_value_id in[3] = {x, w, bias};
-    po_type type = po_type_unranked(like->dtype);
-    po_value_id y = po_add_op(graph, place, PO_OP_Conv, bias == PO_NONE ? 2 : 3, in, &type);
-    po_conv_set_lists(graph, graph->values[y].producer, like);
-    return y;
+    const po_type type = po_type_unranked(like->dtype);
+    return po_add_conv(graph, place, x, w, bias, like, &type);
 }
 
 po_value_id po_conv_make(po_graph *graph, po_node_id place, po_value_id x, const po_conv *like,

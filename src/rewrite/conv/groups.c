@@ -4,6 +4,7 @@
  * A grouped convolution is one convolution for each group. Convolutions of several tensors of one
  * shape are one with a group for each, outputs padded to the most of them. Equal everywhere;
  * merging multiplies the work by f, padding by the zeros. */
+#include "ops/conv_view.h"
 #include "rewrite/deriving.h"
 
 enum { MOST_FACTORS = 64, MOST_PARTS = 8 };
@@ -98,9 +99,8 @@ po_status po_derive_group_join(po_deriving *d, po_node_id id) {
     uint32_t n = 1;
     int64_t most = part[0].out;
     for (po_node_id other = 0; other < d->from->n_nodes && n < MOST_PARTS; other++) {
-        if (other == id || d->from->nodes[other].removed ||
-            d->from->nodes[other].op != PO_OP_Conv || !read_ready(d, other, &part[n]) ||
-            !alike(&part[0], &part[n]) || reads_one_of(part, n))
+        if (other == id || d->from->nodes[other].removed || !po_conv_is(&d->from->nodes[other]) ||
+            !read_ready(d, other, &part[n]) || !alike(&part[0], &part[n]) || reads_one_of(part, n))
             continue;
         if (other < id)
             return PO_OK; /* found from there */

@@ -5,6 +5,7 @@
  * taps inside the common one. Side conditions: one group, equal strides, equal output maps, equal
  * dilation on axes where a kernel is longer than 1, whole shifts. Equal everywhere; the
  * multiplications grow by the zeros. */
+#include "ops/conv_view.h"
 #include "rewrite/deriving.h"
 
 enum { MOST = 16 };
@@ -77,7 +78,7 @@ po_status po_derive_parallel(po_deriving *d, po_node_id id) {
         if (other == id || x->uses[i].input != 0 || !po_read_conv(d->from, other, &c) ||
             c.group != 1 || c.n != all.n || !constant(d, &c))
             continue;
-        if (other < id && d->from->nodes[other].op == PO_OP_Conv) {
+        if (other < id && po_conv_is(&d->from->nodes[other])) {
             po_conv earlier = c;
             if (po_derive_join(&earlier, &part[0]))
                 return PO_OK; /* found from there */

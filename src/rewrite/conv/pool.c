@@ -4,6 +4,7 @@
  * counts (a table where padding is left out of it). A pool without padding composes with the
  * convolution before it into one of a larger kernel and stride. (Pools before pointwise
  * convolutions: rewrite/conv/compose.c.) */
+#include "ops/conv_view.h"
 #include "rewrite/deriving.h"
 
 /* An average pool as a depthwise convolution's lists. */
@@ -83,7 +84,7 @@ po_status po_derive_pool_into_conv(po_deriving *d, po_node_id id) {
     bool counts_pads;
     const po_node *made;
     if (!read_pool(d->from, id, &p, &counts_pads) || po_conv_padded(&p) ||
-        !po_conv_dilation_one(&p) || !(made = po_made_by(d->from, p.x, PO_OP_Conv)) ||
+        !po_conv_dilation_one(&p) || !(made = po_made_by_conv(d->from, p.x)) ||
         !po_read_conv(d->from, (po_node_id)(made - d->from->nodes), &c) || c.group != 1 ||
         !po_conv_dilation_one(&c))
         return PO_OK;

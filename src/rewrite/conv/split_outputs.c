@@ -2,6 +2,7 @@
  * with its share of the outputs. The runtime leaves its blocked layout for Split; convolutions of
  * whole blocks stay in it, as do the sums and concatenations of the parts, each takes its own
  * activation along (the gate of a gated linear unit), and nothing is copied. */
+#include "ops/conv_view.h"
 #include "ops/recipe/recipe.h"
 #include "rewrite/layout/relayout.h"
 #include "rewrite/passes.h"
@@ -24,7 +25,7 @@ static bool can_cut(const po_graph *g, const po_node *n) {
 /* Everything between v and one convolution is elementwise, of its output and numbers alone. */
 static bool collect(const po_graph *g, po_value_id v, between *b) {
     const po_node *n = po_graph_producer(g, v);
-    if (n && n->op == PO_OP_Conv) {
+    if (n && po_conv_is(n)) {
         if (b->conv != PO_NONE)
             return b->conv == g->values[v].producer;
         b->conv = g->values[v].producer;

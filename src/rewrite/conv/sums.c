@@ -3,10 +3,11 @@
  * K2 (K1 x) = (K2 K1) x where one of them is pointwise; sum of K_i x = (sum of K_i) x; K (a, b) =
  * K_a a + K_b b, and back; K a + K b = K (a + b). A bias is carried along. Equal everywhere but for
  * a padded convolution behind one with a bias, which is not proposed. */
+#include "ops/conv_view.h"
 #include "rewrite/deriving.h"
 
 static bool conv_of(const po_deriving *d, po_value_id v, po_conv *c) {
-    const po_node *n = po_made_by(d->from, v, PO_OP_Conv);
+    const po_node *n = po_made_by_conv(d->from, v);
     return n && po_read_conv(d->from, (po_node_id)(n - d->from->nodes), c);
 }
 

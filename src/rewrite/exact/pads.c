@@ -5,17 +5,7 @@
 
 /* Transposed convolutions stay: the runtime's SAME is not the standard's (window.h). */
 static bool has_window(po_op_id op) {
-    switch ((po_op)op) {
-    case PO_OP_Conv:
-    case PO_OP_ConvInteger:
-    case PO_OP_QLinearConv:
-    case PO_OP_MaxPool:
-    case PO_OP_AveragePool:
-    case PO_OP_LpPool:
-        return true;
-    default:
-        return false;
-    }
+    return po_op_has(op, PO_OPF_WINDOW) && !po_op_has(op, PO_OPF_SCATTERS);
 }
 
 bool po_state_pads(po_rewriting *r, po_graph *graph, po_node_id id) {

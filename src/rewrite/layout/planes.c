@@ -2,6 +2,7 @@
  * made for maps of rank 4. Values [N, C, L] have twins [N, C, 1, L]; what lies between the
  * convolutions (activations, sums, pools, padding, batch normalisation, concatenation) goes along,
  * so that a network is turned over once. Nothing is computed differently. */
+#include "ops/conv_view.h"
 #include "ops/recipe/recipe.h"
 #include "rewrite/layout/relayout.h"
 #include "rewrite/passes.h"
@@ -96,9 +97,8 @@ static po_value_id wide_weights(po_relayout *r, po_value_id weights) {
 }
 
 static bool is_conv(const po_graph *graph, const po_node *n) {
-    const po_tensor *w = (n->op == PO_OP_Conv || n->op == PO_OP_ConvTranspose) && n->n_in > 1
-                             ? po_graph_constant(graph, n->in[1])
-                             : NULL;
+    const po_tensor *w =
+        (po_conv_is_either(n)) && n->n_in > 1 ? po_graph_constant(graph, n->in[1]) : NULL;
     /* An explicit output shape lists the map axes as well: left alone. */
     return w && w->rank == RANK && w->dtype == PO_F32 && !po_node_attr(n, "output_shape");
 }
@@ -108,7 +108,7 @@ static bool is_conv(const po_graph *graph, const po_node *n) {
 static bool stays(const po_relayout *r, const po_node *n) {
     const po_value *y = &r->graph->values[n->out[0]];
     const po_tensor *w = po_graph_constant(r->graph, n->in[1]);
-    if (po_relayout_has(r, n->in[0]) || w->dims[1] >= PO_CHANNEL_BLOCK || n->op != PO_OP_Conv)
+    if (po_relayout_has(r, n->in[0]) || w->dims[1] >= PO_CHANNEL_BLOCK || !po_conv_is(n))
         return false;
     for (uint32_t i = 0; i < y->n_uses; i++)
         if (r->graph->nodes[y->uses[i].node].op != PO_OP_InstanceNormalization)

@@ -1,6 +1,7 @@
 /* A gate of one number a channel on a small map, spread over the map by nearest upsampling first:
  * x * upsampled(s). The runtime multiplies maps of equal shape in its blocked layout and leaves it
  * for everything else; on large maps that costs less than the spread gate. */
+#include "ops/conv_view.h"
 #include "ops/recipe/recipe.h"
 #include "rewrite/passes.h"
 #include "rewrite/spelling/match.h"
@@ -13,7 +14,7 @@ static bool is_blocked(const po_graph *g, po_value_id v) {
         const po_node *n = po_graph_producer(g, v);
         if (!n)
             return false;
-        if (n->op == PO_OP_Conv)
+        if (po_conv_is(n))
             return po_graph_constant(g, n->in[1]) != NULL;
         if (n->op == PO_OP_Mul && n->n_in == 2 && po_made_by(g, n->in[1], PO_OP_HardSigmoid))
             v = n->in[0]; /* hard-swish */
@@ -29,7 +30,7 @@ static bool read_by_convs(const po_graph *g, po_value_id v) {
     const po_value *value = &g->values[v];
     for (uint32_t i = 0; i < value->n_uses; i++) {
         po_use u = value->uses[i];
-        if (u.input != 0 || g->nodes[u.node].op != PO_OP_Conv)
+        if (!po_read_by_conv(g, &u))
             return false;
     }
     return value->n_outputs == 0 && value->n_uses > 0;

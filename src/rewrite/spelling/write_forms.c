@@ -3,6 +3,7 @@
  * others. Runs once, after everything that might take the forms apart. The figures behind each
  * choice: docs/forms.md. */
 #include "base/num.h"
+#include "ops/conv_view.h"
 #include "rewrite/passes.h"
 #include "rewrite/spelling/match.h"
 
@@ -74,7 +75,7 @@ bool po_write_prelu(po_rewriting *r, po_graph *graph, po_node_id id) {
     int64_t channels = po_dim_of(graph, x, 1);
     if (!slope || !po_is_f32(graph, n->out[0]) || po_rank_of(graph, x) != 4 || slope->rank < 3 ||
         slope->rank > 4 || slope->count != channels || channels < 1 ||
-        slope->dims[slope->rank - 3] != channels || !po_made_by(graph, x, PO_OP_Conv))
+        slope->dims[slope->rank - 3] != channels || !po_made_by_conv(graph, x))
         return false;
     int64_t dims[3] = {channels, 1, 1};
     /* For a positive x the two shares must add up to it within rounding. */
