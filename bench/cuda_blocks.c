@@ -143,7 +143,7 @@ static void look(po_ctx *ctx, po_arena *arena, options *o) {
     const char *library = o->cuda_options.folder
                               ? po_arena_printf(arena, "%s/libnvrtc.so.13", o->cuda_options.folder)
                               : NULL;
-    if (po_cuda_look(ctx, arena, &o->cuda_options, &o->here) == PO_OK && !o->here.has_gpu)
+    if (po_cuda_query(ctx, arena, &o->cuda_options, &o->here) == PO_OK && !o->here.has_gpu)
         fprintf(stderr, "petopt-cuda-blocks: nothing is timed: %s\n", o->here.missing);
     else if (po_nvrtc_open(ctx, arena, library, &o->nvrtc) != PO_OK)
         fprintf(stderr, "petopt-cuda-blocks: nothing is timed: %s\n", ctx->error.message);

@@ -311,7 +311,7 @@ static po_status one(bench *b, const char *path) {
 static po_status start(bench *b, po_arena *arena, const char *nvrtc) {
     po_nvrtc *opened;
     const po_cuda_info *i = &b->info;
-    PO_TRY(po_cuda_look(b->ctx, arena, &b->options, &b->info));
+    PO_TRY(po_cuda_query(b->ctx, arena, &b->options, &b->info));
     if (!i->has_gpu)
         return po_fail(b->ctx, PO_RUNTIME, "%s", i->missing);
     PO_TRY(nvrtc ? po_nvrtc_open(b->ctx, arena, nvrtc, &opened)

@@ -63,7 +63,7 @@ typedef struct po_run_state {
     const struct po_gpu *gpu; /* target cuda: that estimates go by (po_pipeline_gpu); else NULL */
     struct po_search *search; /* search.h; NULL where nothing was split */
     po_mutated mutated[PO_MUTATED_KINDS];
-    struct po_variant_forms *forms;   /* variants.h; NULL: none are made */
+    struct po_variant_list *forms;    /* variants.h; NULL: none are made */
     const struct po_library *library; /* of them (codegen/delivery/library.h) */
     po_variant variants[PO_MAX_VARIANTS];
     uint32_t n_variants;

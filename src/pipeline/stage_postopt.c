@@ -8,13 +8,13 @@
 /* A form that the chooser starts from; `made` may be NULL. */
 static po_status make_form(po_run_state *state, uint32_t base, uint32_t choices,
                            po_variant_made *made) {
-    return po_variant_form_make(state, po_chooser_add(state->forms->chooser, base, choices), made);
+    return po_variant_list_make(state, po_chooser_add(state->forms->chooser, base, choices), made);
 }
 
 /* The search's result in the form that wins most often, and with nothing but affine folding. */
 static po_status make_mutated(po_run_state *state, void *user) {
     (void)user;
-    const po_variant_forms *f = state->forms;
+    const po_variant_list *f = state->forms;
     for (uint32_t i = 0; i < PO_BASE_MODEL; i++)
         if (f->bases[i].from)
             PO_TRY(make_form(state, i, 0, NULL));
@@ -75,7 +75,7 @@ static po_status make_all(po_run_state *state) {
 po_status po_stage_postopt(po_run_state *state) {
     const po_graph *simplified = state->current;
     if (!state->options->exact) {
-        po_variant_forms_create(state, simplified);
+        po_variant_list_create(state, simplified);
         PO_TRY(state->recall ? make_known(state) : make_all(state));
     }
     if (po_recall_wants(state, "simplified")) {

@@ -296,8 +296,8 @@ static uint32_t open_in(const po_variant_plan *plan, const po_postopt_counts *co
     return po_variants_one_only(plan->from) ? 0 : open;
 }
 
-void po_variant_forms_create(po_run_state *state, const po_graph *model) {
-    po_variant_forms *f = PO_NEW(state->arena, po_variant_forms);
+void po_variant_list_create(po_run_state *state, const po_graph *model) {
+    po_variant_list *f = PO_NEW(state->arena, po_variant_list);
     po_chooser_rules rules = {.bases = 1u << PO_BASE_MODEL, .n_choices = CHOICES, .gain = 1};
     for (po_mutated_kind i = 0; i < PO_MUTATED_KINDS; i++) {
         f->bases[i] = (po_variant_plan){po_mutated_name(i), state->mutated[i].graph, 0};
@@ -312,7 +312,7 @@ void po_variant_forms_create(po_run_state *state, const po_graph *model) {
     state->forms = f;
 }
 
-po_status po_variant_form_make(po_run_state *state, po_combination *form, po_variant_made *made) {
+po_status po_variant_list_make(po_run_state *state, po_combination *form, po_variant_made *made) {
     po_variant_made own = {.number = PO_NONE};
     if (form) {
         po_variant_plan plan = state->forms->bases[form->base];

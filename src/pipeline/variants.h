@@ -64,14 +64,14 @@ enum { PO_BASE_MODEL = PO_MUTATED_KINDS, PO_BASES };
 /* Graphs that forms are made of: of the search, by po_mutated_kind, where `from` is not NULL, and
  * the model's own; and which forms of them there are (choose/chooser.h), whose number is that of
  * the variant. */
-typedef struct po_variant_forms {
+typedef struct po_variant_list {
     po_variant_plan bases[PO_BASES];
     po_chooser *chooser;
-} po_variant_forms;
+} po_variant_list;
 
 /* state->forms, with no form yet. */
-void po_variant_forms_create(po_run_state *state, const po_graph *model);
+void po_variant_list_create(po_run_state *state, const po_graph *model);
 /* Makes the form that a state stands for; NULL: nothing is done. `made` may be NULL. */
-po_status po_variant_form_make(po_run_state *state, po_combination *form, po_variant_made *made);
+po_status po_variant_list_make(po_run_state *state, po_combination *form, po_variant_made *made);
 
 #endif

@@ -8,7 +8,7 @@
 #include "mugraph/prove.h"
 #include "mutate/mutate.h"
 #include "pipeline/candidates.h"
-#include "pipeline/kernels/forms.h"
+#include "pipeline/kernels/variants.h"
 #include "pipeline/pipeline.h"
 #include "postopt/postopt.h"
 #include "select/rank.h"

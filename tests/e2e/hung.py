@@ -38,7 +38,7 @@ PLACES = {
     'po_stage_mutate': SEARCH, 'po_stage_correct': SEARCH, 'po_stage_superopt': KERNELS,
     'po_stage_choose': SEARCH, 'po_stage_postopt': PLAIN, 'po_stage_select': PLAIN,
     'po_simplify': PLAIN, 'po_derive': SEARCH, 'po_enumerate': SEARCH, 'po_postopt': PLAIN,
-    'po_kernel_forms': KERNELS, 'po_mu_prove': KERNELS, 'po_candidate_write': PLAIN,
+    'po_kernel_variants': KERNELS, 'po_mu_prove': KERNELS, 'po_candidate_write': PLAIN,
     'po_rank': PLAIN, 'po_select': PLAIN, 'po_prove': UNTIMED}
 MANY = ['po_postopt', 'po_candidate_write'] # are come to more than once
 CHILDREN = {'looking_for_ONNX_Runtime': PLAIN, 'timing': PLAIN, 'comparing': PLAIN,

@@ -80,7 +80,7 @@ static void start(fixture *f) {
 static po_status open_cost(fixture *f, const po_cuda_options *options, po_cache *cache,
                            po_cuda_cost **cost) {
     po_cuda_info info;
-    assert_int_equal(po_cuda_look(&f->ctx, f->arena, options, &info), PO_OK);
+    assert_int_equal(po_cuda_query(&f->ctx, f->arena, options, &info), PO_OK);
     return po_cuda_cost_open(&f->ctx, f->arena, options, &info, cache, cost);
 }
 

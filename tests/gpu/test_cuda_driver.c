@@ -20,7 +20,7 @@ static po_cuda_info look_in(const char *folder) {
     start(&f);
     po_cuda_info info;
     po_cuda_options o = {.folder = folder, .alone = true};
-    assert_int_equal(po_cuda_look(&f.ctx, f.arena, &o, &info), PO_OK);
+    assert_int_equal(po_cuda_query(&f.ctx, f.arena, &o, &info), PO_OK);
     assert_int_equal(info.has_gpu, info.missing[0] == '\0');
     po_arena_free(f.arena);
     return info;
@@ -87,7 +87,7 @@ static void another_gpu(void **state) {
     start(&f);
     po_cuda_info info;
     po_cuda_options o = {.folder = FAKES "/driver", .alone = true, .device = 3};
-    assert_int_equal(po_cuda_look(&f.ctx, f.arena, &o, &info), PO_OK);
+    assert_int_equal(po_cuda_query(&f.ctx, f.arena, &o, &info), PO_OK);
     assert_string_equal(info.missing, "there is no GPU 3: the NVIDIA driver sees 1");
     po_arena_free(f.arena);
 }
@@ -98,7 +98,7 @@ static void this_machine(void **state) {
     fixture f;
     start(&f);
     po_cuda_info info;
-    assert_int_equal(po_cuda_look(&f.ctx, f.arena, &(po_cuda_options){.folder = NULL}, &info),
+    assert_int_equal(po_cuda_query(&f.ctx, f.arena, &(po_cuda_options){.folder = NULL}, &info),
                      PO_OK);
     assert_int_equal(info.has_gpu, info.missing[0] == '\0');
     assert_int_equal(info.has_gpu, info.arch > 0);

@@ -89,7 +89,7 @@ static void readings_are_kept(void **state) {
     test_mkdtemp(dir, sizeof dir);
     snprintf(path, sizeof path, "%s/gpu.db", dir);
     assert_int_equal(po_cache_open(&f.ctx, f.arena, path, &cache), PO_OK);
-    assert_int_equal(po_cuda_look(&f.ctx, f.arena, &driver, &info), PO_OK);
+    assert_int_equal(po_cuda_query(&f.ctx, f.arena, &driver, &info), PO_OK);
     assert_int_equal(po_cuda_cost_open(&f.ctx, f.arena, &driver, &info, cache, &cost), PO_OK);
     po_cuda_trial trial = {.check = true, .time = true, .seed = 1};
     for (int turn = 0; turn < 3; turn++) {

@@ -284,7 +284,8 @@ static bool changes(node_case *c, uint32_t k, int64_t i, po_array *const *before
 }
 
 /* The output's mask: all, most, few. */
-static bool draw_masks(node_case *c, po_array *const *out, po_shows *s, uint64_t seed, int kind) {
+static bool draw_masks(node_case *c, po_array *const *out, po_observable *s, uint64_t seed,
+                       int kind) {
     for (uint32_t o = 0; o < c->n->n_out; o++) {
         if (c->n->out[o] == PO_NONE)
             continue;
@@ -292,7 +293,7 @@ static bool draw_masks(node_case *c, po_array *const *out, po_shows *s, uint64_t
         if (!out[o] || !is_plain(type->dtype) || out[o]->count > 4 * MOST_ELEMENTS ||
             po_type_count(type) != out[o]->count)
             return false;
-        bool *mask = po_shows_mask(s, c->n->out[o]);
+        bool *mask = po_observable_mask(s, c->n->out[o]);
         for (int64_t e = 0; mask && e < out[o]->count; e++)
             mask[e] = !kind || (int)(po_random_u64(seed, 50 + o, (uint64_t)e) % 4) >= kind;
         if (!mask)
@@ -303,9 +304,9 @@ static bool draw_masks(node_case *c, po_array *const *out, po_shows *s, uint64_t
 
 static void compare_influence(node_case *c, uint64_t seed, int kind, tally *t) {
     po_array *out[MAX_IO];
-    po_shows s = {c->ctx, c->arena, c->g, PO_NEW_N(c->arena, bool *, c->g->n_values)};
+    po_observable s = {c->ctx, c->arena, c->g, PO_NEW_N(c->arena, bool *, c->g->n_values)};
     if (!evaluate(c, out) || !draw_masks(c, out, &s, seed, kind) ||
-        po_shows_by_sum(&s, c->n) != PO_OK)
+        po_observable_by_sum(&s, c->n) != PO_OK)
         return;
     for (uint32_t k = 0; k < c->n->n_in; k++) {
         bool twice = false; /* the same value as another input: its mask is of both */
@@ -380,10 +381,10 @@ static void test_cancelled(void **state) {
         snprintf(text, sizeof text, "graph g (x: f32[3]) -> (y) {\n  y = %s\n}\n", samples[i].node);
         po_graph *g = test_graph(&ctx, text);
         const po_node *n = &g->nodes[0];
-        po_shows s = {&ctx, arena, g, PO_NEW_N(arena, bool *, g->n_values)};
-        memset(po_shows_mask(&s, n->out[0]), true, (size_t)po_shows_count(&s, n->out[0]));
-        assert_int_equal(po_shows_by_sum(&s, n), PO_OK);
-        assert_int_equal(po_shows_all(&s, n->in[0]), samples[i].shows);
+        po_observable s = {&ctx, arena, g, PO_NEW_N(arena, bool *, g->n_values)};
+        memset(po_observable_mask(&s, n->out[0]), true, (size_t)po_observable_count(&s, n->out[0]));
+        assert_int_equal(po_observable_by_sum(&s, n), PO_OK);
+        assert_int_equal(po_observable_all(&s, n->in[0]), samples[i].shows);
         po_arena_free(arena);
         po_graph_free(g);
     }

@@ -484,7 +484,7 @@ static void around(void **state) {
         /* Probes are convolutions of the form, and both forms have the same. */
         po_graph *with, *form;
         po_postopt_options options = po_postopt_defaults();
-        assert_int_equal(po_context_form(&f.ctx, &context, sub, NULL, &options, &with, &form),
+        assert_int_equal(po_context_variant(&f.ctx, &context, sub, NULL, &options, &with, &form),
                          PO_OK);
         po_pipeline_hold(&f.state, form);
         assert_null(with);
@@ -518,9 +518,10 @@ static void forms(void **state) {
             po_graph *mutant = test_graph(&f.ctx, samples[i].graph), *none, *with, *forms[2];
             po_postopt_options options = po_postopt_defaults();
             assert_int_equal(
-                po_context_form(&f.ctx, &context, sub, NULL, &options, &none, &forms[0]), PO_OK);
+                po_context_variant(&f.ctx, &context, sub, NULL, &options, &none, &forms[0]), PO_OK);
             assert_int_equal(
-                po_context_form(&f.ctx, &context, sub, mutant, &options, &with, &forms[1]), PO_OK);
+                po_context_variant(&f.ctx, &context, sub, mutant, &options, &with, &forms[1]),
+                PO_OK);
             double d = test_difference(&f.ctx, forms[0], forms[1], 1);
             assert_int_equal(d < 1e-5, samples[i].equal);
             po_graph *const made[] = {forms[1], forms[0], with, mutant, context.graph};

@@ -300,16 +300,16 @@ static void kernels_compute_what_their_steps_do(void **state) {
             po_choice choices[PO_CHOICES_MAX];
             uint32_t n_choices = po_choices_of(naive, node, 0, choices);
             for (uint32_t k = 0; k < n_choices; k++) {
-                po_lone_step *lone = PO_NEW(f.arena, po_lone_step);
+                po_standalone_step *lone = PO_NEW(f.arena, po_standalone_step);
                 po_text text;
                 po_text_init(&text, f.arena);
                 choices[k].how->tell(&choices[k], &text);
                 told[n] = text.data;
                 wanted &= !is_named_after(samples[i].name, choices[k].how);
-                kernels[n] =
-                    (po_timed_kernel){.mu = po_plan_lone(f.arena, naive, node, &choices[k], lone),
-                                      .check = po_check_step,
-                                      .user = lone};
+                kernels[n] = (po_timed_kernel){
+                    .mu = po_plan_standalone(f.arena, naive, node, &choices[k], lone),
+                    .check = po_check_step,
+                    .user = lone};
                 n++;
             }
         }
@@ -336,9 +336,10 @@ static void errors_are_found(void **state) {
         po_mu *naive = f.plan.lowered.mu;
         uint32_t node = naive->nodes[naive->nodes[naive->first].next].next;
         po_choice choices[PO_CHOICES_MAX];
-        po_lone_step lone;
+        po_standalone_step lone;
         po_choices_of(naive, node, 0, choices);
-        po_timed_kernel kernel = {.mu = po_plan_lone(f.arena, naive, node, &choices[0], &lone),
+        po_timed_kernel kernel = {.mu =
+                                      po_plan_standalone(f.arena, naive, node, &choices[0], &lone),
                                   .check = po_check_step,
                                   .user = &lone};
         po_mu_statement *s = &naive->nodes[naive->nodes[node].first].statement;
@@ -384,7 +385,7 @@ static void run_damaged(void *self, const float *const *weights) {
 /* NULL where damage to every single element is found, and none without damage. */
 static const char *check_damaged(po_ctx *ctx, po_arena *arena, void *user,
                                  const po_loaded_kernel *kernel) {
-    const po_lone_step *lone = user;
+    const po_standalone_step *lone = user;
     po_naive_step step;
     const char *wrong = po_check_step(ctx, arena, user, kernel);
     if (wrong || !po_naive_step_of(lone->naive, lone->step, &step))
@@ -429,10 +430,10 @@ static void damage_to_any_element_is_found(void **state) {
         for (uint32_t node = naive->first; node != PO_NONE && n < 16;
              node = naive->nodes[node].next) {
             po_choice choices[PO_CHOICES_MAX];
-            po_lone_step *lone = PO_NEW(f.arena, po_lone_step);
+            po_standalone_step *lone = PO_NEW(f.arena, po_standalone_step);
             po_choices_of(naive, node, 0, choices);
             kernels[n++] =
-                (po_timed_kernel){.mu = po_plan_lone(f.arena, naive, node, &choices[0], lone),
+                (po_timed_kernel){.mu = po_plan_standalone(f.arena, naive, node, &choices[0], lone),
                                   .check = check_damaged,
                                   .user = lone};
         }
@@ -463,8 +464,8 @@ static void weights_are_fetched_or_not(void **state) {
         uint32_t n = po_choices_of(naive, naive->first, 1, choices), with = 0, without = 0;
         for (uint32_t i = 0; i < n; i++) {
             bool ahead = false, alone = false;
-            po_lone_step lone;
-            const po_mu *mu = po_plan_lone(f.arena, naive, naive->first, &choices[i], &lone);
+            po_standalone_step lone;
+            const po_mu *mu = po_plan_standalone(f.arena, naive, naive->first, &choices[i], &lone);
             for (uint32_t k = 0; k < mu->n_nodes; k++)
                 ahead |= mu->nodes[k].kind == PO_MU_STATEMENT && mu->nodes[k].statement.ahead != 0;
             po_text text;

@@ -39,8 +39,8 @@ static void finds(void **state) {
 static double looked(po_ctx *ctx, po_arena *arena, const char *naive, const char *lone,
                      const uint32_t *twin) {
     po_found found = {.lone = parsed(ctx, arena, lone), .lone_tensor = twin};
-    po_search_look look = {parsed(ctx, arena, naive), &found};
-    po_timed_kernel one = {.mu = found.lone, .check = po_search_looked, .user = &look};
+    po_search_query look = {parsed(ctx, arena, naive), &found};
+    po_timed_kernel one = {.mu = found.lone, .check = po_search_queried, .user = &look};
     assert_int_equal(po_time_kernels(ctx, NULL, po_isa_of_machine(), &one, 1), PO_OK);
     return one.seconds;
 }

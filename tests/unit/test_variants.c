@@ -71,7 +71,7 @@ static po_status price(void *user, po_combination *const *batch, uint32_t n) {
         po_combination *form = batch[i];
         uint32_t before = f->state.n_variants;
         if (form->number == PO_NONE)
-            assert_int_equal(po_variant_form_make(&f->state, form, NULL), PO_OK);
+            assert_int_equal(po_variant_list_make(&f->state, form, NULL), PO_OK);
         for (uint32_t k = before; k < f->state.n_variants; k++)
             f->gain[k] = 1;
         if (form->number != PO_NONE && f->gain[form->number] > 0)

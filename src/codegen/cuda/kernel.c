@@ -210,8 +210,9 @@ po_status po_cuda_kernels_compile(po_ctx *ctx, po_arena *arena, const po_nvrtc *
     return PO_OK;
 }
 
-static po_status compile_lone(po_ctx *ctx, po_arena *arena, const po_nvrtc *nvrtc,
-                              const po_object_store *store, uint32_t arch, po_cuda_kernel *kernel) {
+static po_status compile_standalone(po_ctx *ctx, po_arena *arena, const po_nvrtc *nvrtc,
+                                    const po_object_store *store, uint32_t arch,
+                                    po_cuda_kernel *kernel) {
     const char *why;
     PO_TRY(po_cuda_kernels_compile(ctx, arena, nvrtc, store, arch, &kernel, 1, &why));
     return why ? po_fail(ctx, PO_UNSUPPORTED, "%s", why) : PO_OK;
@@ -219,11 +220,11 @@ static po_status compile_lone(po_ctx *ctx, po_arena *arena, const po_nvrtc *nvrt
 
 po_status po_cuda_kernel_compile(po_ctx *ctx, po_arena *arena, const po_nvrtc *nvrtc,
                                  const po_object_store *store, po_cuda_kernel *kernel) {
-    return compile_lone(ctx, arena, nvrtc, store, 0, kernel);
+    return compile_standalone(ctx, arena, nvrtc, store, 0, kernel);
 }
 
 po_status po_cuda_kernel_compile_for(po_ctx *ctx, po_arena *arena, const po_nvrtc *nvrtc,
                                      const po_object_store *store, uint32_t arch,
                                      po_cuda_kernel *kernel) {
-    return compile_lone(ctx, arena, nvrtc, store, arch, kernel);
+    return compile_standalone(ctx, arena, nvrtc, store, arch, kernel);
 }

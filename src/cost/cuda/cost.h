@@ -20,8 +20,9 @@ typedef struct po_cuda_cost {
     uint32_t measured, recalled; /* readings so far */
 } po_cuda_cost;
 
-/* With a GPU, of which info is what po_cuda_look found by the same options: its readings are looked
- * for in the cache, and kept there. PO_RUNTIME where there is none: the sentence says why. */
+/* With a GPU, of which info is what po_cuda_query found by the same options: its readings are
+ * looked for in the cache, and kept there. PO_RUNTIME where there is none: the sentence says why.
+ */
 po_status po_cuda_cost_open(po_ctx *ctx, po_arena *arena, const po_cuda_options *options,
                             const po_cuda_info *info, po_cache *cache, po_cuda_cost **cost);
 /* Without one: by what the file has recorded, which is never written to. PO_BAD_USE where it is no

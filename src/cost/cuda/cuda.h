@@ -34,8 +34,8 @@ typedef struct po_cuda_info {
 } po_cuda_info;
 
 /* Looks for a GPU and the libraries, in a child. What is not there is no failure. */
-po_status po_cuda_look(po_ctx *ctx, po_arena *arena, const po_cuda_options *options,
-                       po_cuda_info *info);
+po_status po_cuda_query(po_ctx *ctx, po_arena *arena, const po_cuda_options *options,
+                        po_cuda_info *info);
 
 /* --- in children --- */
 

@@ -277,8 +277,8 @@ static po_status look(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user)
     return PO_OK;
 }
 
-po_status po_cuda_look(po_ctx *ctx, po_arena *arena, const po_cuda_options *options,
-                       po_cuda_info *info) {
+po_status po_cuda_query(po_ctx *ctx, po_arena *arena, const po_cuda_options *options,
+                        po_cuda_info *info) {
     po_cuda_options copy = *options;
     po_bytes data = {NULL, 0};
     memset(info, 0, sizeof *info);

@@ -33,7 +33,7 @@ static const po_kernel_port *open_ports(po_arena *arena, const po_kernel_port *p
 }
 
 /* Prints a candidate, unless another that is the same was: its number in the pool. */
-static po_status print(cuda_making *m, const cuda_form *f, uint32_t i, const po_mu *mu,
+static po_status print(cuda_making *m, const cuda_variant *f, uint32_t i, const po_mu *mu,
                        uint32_t *number) {
     po_arena *arena = m->state->arena;
     const po_gpu_region *plan = &f->plans[i];
@@ -91,7 +91,7 @@ static po_status compile(cuda_making *m, const bool *wanted, uint32_t arch) {
 }
 
 /* Of regions whose kernel cannot be had. */
-static bool lose_failed(cuda_making *m, cuda_form *f) {
+static bool lose_failed(cuda_making *m, cuda_variant *f) {
     bool lost = false;
     for (uint32_t i = 0; i < f->regions.n; i++) {
         if (f->why[i] || !m->pool[f->which[i]]->why)
@@ -143,7 +143,7 @@ static po_status check_values(cuda_making *m, cuda_made *made) {
     return PO_OK;
 }
 
-po_status cuda_compile_chosen(cuda_making *m, cuda_form *f) {
+po_status cuda_compile_chosen(cuda_making *m, cuda_variant *f) {
     bool *wanted = PO_NEW_N(m->state->arena, bool, m->n + 1);
     for (uint32_t i = 0; i < f->regions.n; i++) {
         if (f->why[i])
@@ -159,7 +159,7 @@ po_status cuda_compile_chosen(cuda_making *m, cuda_form *f) {
 /* --- by estimates --- */
 
 /* The next candidate of a region, from *k on, that promises a gain and can be printed. */
-static po_status next_candidate(cuda_making *m, cuda_form *f, uint32_t i, uint32_t *k) {
+static po_status next_candidate(cuda_making *m, cuda_variant *f, uint32_t i, uint32_t *k) {
     const po_gpu_region *plan = &f->plans[i];
     for (; *k < plan->n; ++*k) {
         const po_gpu_candidate *c = &plan->candidates[*k];
@@ -180,7 +180,7 @@ static po_status next_candidate(cuda_making *m, cuda_form *f, uint32_t i, uint32
     return PO_OK;
 }
 
-static po_status choose_by_estimates(cuda_making *m, cuda_form *f) {
+static po_status choose_by_estimates(cuda_making *m, cuda_variant *f) {
     uint32_t *next = PO_NEW_N(m->state->arena, uint32_t, f->regions.n + 1);
     bool *open = PO_NEW_N(m->state->arena, bool, f->regions.n + 1);
     for (uint32_t i = 0; i < f->regions.n; i++)
@@ -224,7 +224,7 @@ static const po_cuda_image *own_image(const cuda_making *m, const po_cuda_kernel
 }
 
 /* Seconds of a region's nodes, one by one, there. */
-static po_status time_nodes(cuda_making *m, cuda_form *f, uint32_t i) {
+static po_status time_nodes(cuda_making *m, cuda_variant *f, uint32_t i) {
     const po_region *r = &f->regions.regions[i];
     po_extract part;
     double seconds;
@@ -243,7 +243,7 @@ static po_status time_nodes(cuda_making *m, cuda_form *f, uint32_t i) {
 
 /* Each compared with float64 and timed; the fastest. What does not run or computes something else
  * is out. */
-static po_status time_kernels(cuda_making *m, cuda_form *f, uint32_t i, const uint32_t *numbers,
+static po_status time_kernels(cuda_making *m, cuda_variant *f, uint32_t i, const uint32_t *numbers,
                               const uint32_t *candidates, uint32_t n) {
     const po_gpu_region *plan = &f->plans[i];
     po_cuda_candidate *c = PO_NEW_N(m->state->arena, po_cuda_candidate, n + 1);
@@ -276,7 +276,7 @@ static po_status time_kernels(cuda_making *m, cuda_form *f, uint32_t i, const ui
 }
 
 /* Prints the best few of a region by estimate. */
-static po_status print_few(cuda_making *m, cuda_form *f, uint32_t i, uint32_t *numbers,
+static po_status print_few(cuda_making *m, cuda_variant *f, uint32_t i, uint32_t *numbers,
                            uint32_t *candidates, uint32_t *n) {
     const po_gpu_region *plan = &f->plans[i];
     for (uint32_t k = 0; k < plan->n && *n < MOST_TIMED; k++) {
@@ -298,7 +298,7 @@ static po_status print_few(cuda_making *m, cuda_form *f, uint32_t i, uint32_t *n
     return PO_OK;
 }
 
-static po_status choose_by_readings(cuda_making *m, cuda_form *f) {
+static po_status choose_by_readings(cuda_making *m, cuda_variant *f) {
     typedef uint32_t few[MOST_TIMED];
     po_arena *arena = m->state->arena;
     few *numbers = PO_NEW_N(arena, few, f->regions.n), *of = PO_NEW_N(arena, few, f->regions.n);
@@ -338,11 +338,11 @@ static po_status choose_by_readings(cuda_making *m, cuda_form *f) {
     return PO_OK;
 }
 
-po_status cuda_choose_kernels(cuda_making *m, cuda_form *f) {
+po_status cuda_choose_kernels(cuda_making *m, cuda_variant *f) {
     return m->state->gpu_cost && !f->open ? choose_by_readings(m, f) : choose_by_estimates(m, f);
 }
 
-po_status cuda_read_form(cuda_making *m, cuda_form *f) {
+po_status cuda_read_variant(cuda_making *m, cuda_variant *f) {
     po_arena *arena = m->state->arena;
     po_gpu_given *given = PO_NEW_N(arena, po_gpu_given, f->regions.n + 1);
     uint32_t n = 0;

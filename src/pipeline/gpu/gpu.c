@@ -50,7 +50,7 @@ static po_status take_own(po_run_state *state) {
     po_cuda_info info;
     const char *named = state->options->gpu;
     const po_cuda_options *device = first_device(state);
-    PO_TRY(po_cuda_look(state->ctx, state->arena, device, &info));
+    PO_TRY(po_cuda_query(state->ctx, state->arena, device, &info));
     if (state->options->record && !info.has_gpu)
         return po_fail(state->ctx, PO_RUNTIME, "--cost record:%s: %s", state->options->record,
                        info.missing);

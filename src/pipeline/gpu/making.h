@@ -1,5 +1,5 @@
 /* What the parts of the kernel stage for target cuda share: forms of the model with plans for their
- * regions (forms.c), and which kernels each gets (choose.c). */
+ * regions (variants.c), and which kernels each gets (choose.c). */
 #ifndef PO_PIPELINE_CUDA_MAKING_H
 #define PO_PIPELINE_CUDA_MAKING_H
 
@@ -12,7 +12,7 @@
 static const double cuda_worth_a_kernel = 0.98;
 
 /* A form of the model with a plan for each region. By region: nodes, batched, which, why. */
-typedef struct cuda_form {
+typedef struct cuda_variant {
     const char *name;
     po_graph *graph;
     const po_graph *shapes; /* the same with static shapes: with the samples that are planned for */
@@ -29,7 +29,7 @@ typedef struct cuda_form {
     double rest;              /* of that, outside regions */
     double read;              /* of the whole with its kernels, as one plan; 0: no reading */
     const po_cuda_plan *plan; /* that; NULL */
-} cuda_form;
+} cuda_variant;
 
 /* A kernel that was printed. */
 typedef struct cuda_made {
@@ -55,17 +55,18 @@ typedef struct cuda_making {
 extern const char cuda_no_faster[], cuda_no_time[];
 
 /* The regions of a form, planned. */
-po_status cuda_plan_form(cuda_making *m, const po_graph *from, const char *name, cuda_form *f);
+po_status cuda_plan_variant(cuda_making *m, const po_graph *from, const char *name,
+                            cuda_variant *f);
 
 /* Which kernels the form gets: by readings where there is a GPU or its records, and the shapes are
  * static; else by estimates. */
-po_status cuda_choose_kernels(cuda_making *m, cuda_form *f);
+po_status cuda_choose_kernels(cuda_making *m, cuda_variant *f);
 
 /* Images for all GPUs of the kernels that the form has; regions whose kernel has none lose it. */
-po_status cuda_compile_chosen(cuda_making *m, cuda_form *f);
+po_status cuda_compile_chosen(cuda_making *m, cuda_variant *f);
 
 /* The form as one plan with its kernels, and what it takes (plan, read); both stay empty where no
  * reading is to be had. */
-po_status cuda_read_form(cuda_making *m, cuda_form *f);
+po_status cuda_read_variant(cuda_making *m, cuda_variant *f);
 
 #endif

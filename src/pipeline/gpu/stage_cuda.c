@@ -17,7 +17,7 @@ enum { MODEL, MUTATED, BASES = MUTATED + PO_MUTATED_KINDS };
 
 typedef struct choosing {
     cuda_making *m;
-    cuda_form forms[BASES];
+    cuda_variant forms[BASES];
     uint32_t n;
     po_chooser *chooser; /* number: of the form */
 } choosing;
@@ -25,15 +25,15 @@ typedef struct choosing {
 static po_status look_at(choosing *c, po_combination *form) {
     po_run_state *state = c->m->state;
     po_mutated_kind kind = form->base - MUTATED;
-    cuda_form *f = &c->forms[c->n];
+    cuda_variant *f = &c->forms[c->n];
     bool model = form->base == MODEL;
-    PO_TRY(cuda_plan_form(c->m, model ? state->current : state->mutated[kind].graph,
-                          model ? "the model" : po_mutated_name(kind), f));
+    PO_TRY(cuda_plan_variant(c->m, model ? state->current : state->mutated[kind].graph,
+                             model ? "the model" : po_mutated_name(kind), f));
     form->number = c->n++;
     if (!state->gpu_cost || f->open)
         return PO_OK;
     PO_TRY(cuda_choose_kernels(c->m, f));
-    return cuda_read_form(c->m, f);
+    return cuda_read_variant(c->m, f);
 }
 
 /* By readings where all have some, else by estimate. */
@@ -46,13 +46,13 @@ static po_status price(void *user, po_combination *const *batch, uint32_t n) {
         read &= c->forms[i].read > 0;
     for (uint32_t i = 0; i < c->chooser->n; i++) {
         po_combination *form = &c->chooser->states[i];
-        const cuda_form *f = &c->forms[form->number];
+        const cuda_variant *f = &c->forms[form->number];
         form->cost = read ? f->read : f->seconds;
     }
     return PO_OK;
 }
 
-static po_status choose(cuda_making *m, cuda_form **best) {
+static po_status choose(cuda_making *m, cuda_variant **best) {
     po_run_state *state = m->state;
     choosing *c = PO_NEW(state->arena, choosing);
     *c = (choosing){.m = m};
@@ -94,7 +94,7 @@ static po_status replace(cuda_making *m, po_graph *g, const po_gpu_region *plan,
     return PO_OK;
 }
 
-static po_status place(cuda_making *m, cuda_form *f) {
+static po_status place(cuda_making *m, cuda_variant *f) {
     po_run_state *state = m->state;
     po_graph *g;
     bool whole;
@@ -142,7 +142,7 @@ static const char *launch_text(po_arena *arena, const po_cuda_kernel *kernel, ui
     return t.data;
 }
 
-static void tell(cuda_making *m, const cuda_form *f, uint32_t i) {
+static void tell(cuda_making *m, const cuda_variant *f, uint32_t i) {
     po_record *record = m->state->record;
     const po_gpu_region *plan = &f->plans[i];
     const char *why = f->why[i];
@@ -174,7 +174,7 @@ static void tell(cuda_making *m, const cuda_form *f, uint32_t i) {
 
 /* --- the stage --- */
 
-static po_status build(cuda_making *m, const cuda_form *f, const po_object_store *objects) {
+static po_status build(cuda_making *m, const cuda_variant *f, const po_object_store *objects) {
     po_run_state *state = m->state;
     po_cuda_kernel *kernels = PO_NEW_N(state->arena, po_cuda_kernel, m->n + 1);
     bool *in = PO_NEW_N(state->arena, bool, m->n + 1);
@@ -190,7 +190,7 @@ static po_status build(cuda_making *m, const cuda_form *f, const po_object_store
     return n > 0 ? po_cuda_library_build(state->ctx, state->arena, &spec, &state->library) : PO_OK;
 }
 
-static void tell_all(cuda_making *m, const cuda_form *f) {
+static void tell_all(cuda_making *m, const cuda_variant *f) {
     uint32_t slow = 0, late = 0;
     for (uint32_t i = 0; i < f->regions.n; i++) {
         slow += f->why[i] == cuda_no_faster;
@@ -219,7 +219,7 @@ po_status po_stage_cuda(po_run_state *state) {
         return PO_OK;
     cuda_making m = {.state = state, .ctx = state->ctx, .memo = po_gpu_memo_create(state->arena)};
     po_cost *cost;
-    cuda_form *f;
+    cuda_variant *f;
     PO_TRY(po_pipeline_cost(state, &cost));
     PO_TRY(po_pipeline_rates(state, &m.rates));
     PO_TRY(po_pipeline_nvrtc(state, &m.nvrtc));

@@ -1,6 +1,6 @@
 /* Mutants (PET's candidates) for kernels: what a mutant costs as kernels is another matter than
  * what it costs the runtime, so that those which the runtime runs no faster are looked at again. */
-#include "pipeline/kernels/forms.h"
+#include "pipeline/kernels/variants.h"
 #include "pipeline/search/context.h"
 #include "pipeline/search/search.h"
 

@@ -5,10 +5,10 @@
 #include "codegen/delivery/library.h"
 #include "ops/recipe/pack.h"
 #include "pipeline/budget.h"
-#include "pipeline/kernels/forms.h"
 #include "pipeline/kernels/stage.h"
 #include "pipeline/kernels/tell_regions.h"
 #include "pipeline/kernels/values.h"
+#include "pipeline/kernels/variants.h"
 #include "pipeline/recall.h"
 
 /* --- a region as a node --- */
@@ -80,7 +80,7 @@ static po_status add_kernel(po_run_state *state, const po_graph *graph, const po
 
 /* A program in which regions are calls of their kernels. */
 typedef struct placing {
-    const po_kernel_form *form;
+    const po_kernel_variant *form;
     const po_kernel *kernels;
     const uint32_t *which; /* by region: its kernel; PO_NONE: none */
     const char **why;      /* by region: why it has none */
@@ -141,14 +141,14 @@ static po_status place_all(po_run_state *state, const placing *p) {
 typedef struct making {
     po_arena *arena; /* of the plans, tens of megabytes; goes when the kernels are there */
     po_plan_options options;
-    po_kernel_form form;
+    po_kernel_variant form;
     const char **why; /* by region: why it has no kernel */
 } making;
 
 /* Plans, prints, compiles, and adds what comes of it to the variants. */
 static po_status make(po_run_state *state, making *m) {
-    PO_TRY(po_kernel_forms(state, m->arena, &m->options, &m->form));
-    const po_kernel_form *form = &m->form;
+    PO_TRY(po_kernel_variants(state, m->arena, &m->options, &m->form));
+    const po_kernel_variant *form = &m->form;
     uint32_t n_regions = form->regions.n, n = 0;
     po_kernel *kernels = PO_NEW_N(state->arena, po_kernel, n_regions);
     uint32_t *which = PO_NEW_N(state->arena, uint32_t, n_regions);

@@ -217,9 +217,9 @@ po_status po_context_of(po_ctx *ctx, po_arena *arena, const po_graph *model,
     return po_infer_graph(ctx, context->graph, false);
 }
 
-po_status po_context_form(po_ctx *ctx, const po_context *context, const po_subprogram *sub,
-                          const po_graph *mutant, const po_postopt_options *options,
-                          po_graph **with, po_graph **form) {
+po_status po_context_variant(po_ctx *ctx, const po_context *context, const po_subprogram *sub,
+                             const po_graph *mutant, const po_postopt_options *options,
+                             po_graph **with, po_graph **form) {
     const po_graph *g = context->graph;
     *with = NULL;
     if (mutant) {

@@ -20,8 +20,8 @@ po_status po_context_of(po_ctx *ctx, po_arena *arena, const po_graph *model,
 /* The context with a mutant (NULL: the subprogram itself) in its place, through postopt as the
  * whole model will be (`options`). Numbers derived from weights are made up. The form shares what
  * the context and *with (NULL without a mutant) hold: both must outlive it. */
-po_status po_context_form(po_ctx *ctx, const po_context *context, const po_subprogram *sub,
-                          const po_graph *mutant, const po_postopt_options *options,
-                          po_graph **with, po_graph **form);
+po_status po_context_variant(po_ctx *ctx, const po_context *context, const po_subprogram *sub,
+                             const po_graph *mutant, const po_postopt_options *options,
+                             po_graph **with, po_graph **form);
 
 #endif

@@ -25,7 +25,7 @@ typedef enum po_trial_fate {
     PO_TRIAL_COST,       /* measured, and not faster */
     PO_TRIAL_WHOLE,      /* the whole tensors differ */
     PO_TRIAL_CHOSEN,
-    PO_TRIAL_JOINED, /* not the fastest alone, but where seams are joined (seams.h) */
+    PO_TRIAL_JOINED, /* not the fastest alone, but where seams are joined (layout_choice.h) */
     PO_TRIAL_FATES
 } po_trial_fate;
 

@@ -3,7 +3,7 @@
 #include "ops/op.h"
 #include "pipeline/budget.h"
 #include "pipeline/recall.h"
-#include "pipeline/search/seams.h"
+#include "pipeline/search/layout_choice.h"
 
 /* Of the time of all subprograms, that joined seams must promise. */
 static const double worth_joining = 0.002;
@@ -108,17 +108,18 @@ static po_status put_in(po_run_state *state) {
 
 /* --- seams --- */
 
-static const po_seam_option *option_at(const po_seams *seams, const uint32_t *choice, uint32_t p) {
+static const po_layout_option *option_at(const po_layouts *seams, const uint32_t *choice,
+                                         uint32_t p) {
     return &seams->options[seams->places[p].site][choice[p]];
 }
 
 /* Every mutant of the choice agrees in every element; one that does not is out of the running. */
-static po_status joined_agree(po_run_state *state, const po_seams *seams, const uint32_t *choice,
+static po_status joined_agree(po_run_state *state, const po_layouts *seams, const uint32_t *choice,
                               bool *agree) {
     *agree = true;
     for (uint32_t p = 0; p < seams->problem.n && *agree; p++) {
         po_site *site = &state->search->sites[seams->places[p].site];
-        const po_seam_option *option = option_at(seams, choice, p);
+        const po_layout_option *option = option_at(seams, choice, p);
         po_trial *t = option->trial == PO_NONE ? NULL : &site->trials[option->trial];
         if (!t || t->whole)
             continue;
@@ -132,7 +133,7 @@ static po_status joined_agree(po_run_state *state, const po_seams *seams, const 
 
 /* The folded graph with the mutants of the choice. *graph is NULL where the weights of one cannot
  * be computed: that is out of the running. */
-static po_status put_joined(po_run_state *state, const po_seams *seams, const uint32_t *choice,
+static po_status put_joined(po_run_state *state, const po_layouts *seams, const uint32_t *choice,
                             po_graph **graph) {
     po_graph *g = po_graph_clone(state->ctx, state->search->graph);
     *graph = NULL;
@@ -160,7 +161,7 @@ static po_status put_joined(po_run_state *state, const po_seams *seams, const ui
 }
 
 /* The choice of the places each alone. */
-static void choose_alone(const po_search *search, const po_seams *seams, uint32_t *choice) {
+static void choose_alone(const po_search *search, const po_layouts *seams, uint32_t *choice) {
     for (uint32_t p = 0; p < seams->problem.n; p++) {
         uint32_t site = seams->places[p].site;
         for (uint32_t k = 0; k < seams->n_options[site]; k++)
@@ -172,17 +173,17 @@ static void choose_alone(const po_search *search, const po_seams *seams, uint32_
 /* One solution: *again where it had to be given up, and one of its mutants is out. */
 static po_status join_once(po_run_state *state, po_arena *arena, bool *again) {
     po_search *search = state->search;
-    po_seams seams;
+    po_layouts seams;
     *again = false;
-    PO_TRY(po_seams_find(state->ctx, arena, search, state->ctx->threads, &seams));
+    PO_TRY(po_layouts_find(state->ctx, arena, search, state->ctx->threads, &seams));
     uint32_t *choice = PO_NEW_N(arena, uint32_t, seams.problem.n), changed = 0;
     double all = 0;
     choose_alone(search, &seams, choice);
     for (uint32_t p = 0; p < seams.problem.n; p++)
         all += seams.problem.seconds[p][0];
-    double alone = po_seams_cost(&seams.problem, choice);
-    po_seams_solve(arena, &seams.problem, choice);
-    double joined = po_seams_cost(&seams.problem, choice);
+    double alone = po_layouts_cost(&seams.problem, choice);
+    po_layouts_solve(arena, &seams.problem, choice);
+    double joined = po_layouts_cost(&seams.problem, choice);
     if (!(alone - joined > worth_joining * all))
         return PO_OK;
     po_graph *graph = NULL;

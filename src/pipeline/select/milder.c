@@ -32,7 +32,7 @@ po_status po_selecting_milder(selecting *s, uint32_t i, const po_verify_report *
     const char *why = told(s, v->how->choices, choices);
     s->n_milder++;
     PO_TRY(po_ctx_poll(s->ctx));
-    PO_TRY(po_variant_form_make(state, po_chooser_add(state->forms->chooser, base, choices), NULL));
+    PO_TRY(po_variant_list_make(state, po_chooser_add(state->forms->chooser, base, choices), NULL));
     if (state->n_variants == before) /* it is there already, and has its turn */
         return PO_OK;
     PO_TRY(po_selecting_write(s, before));

@@ -243,7 +243,7 @@ static po_status make_batch(selecting *s, po_combination *const *batch, uint32_t
     uint32_t before = state->n_variants;
     for (uint32_t i = 0; i < n && state->n_variants + KEPT_FREE < PO_MAX_VARIANTS; i++) {
         PO_TRY(po_ctx_poll(s->ctx));
-        PO_TRY(po_variant_form_make(state, batch[i], NULL));
+        PO_TRY(po_variant_list_make(state, batch[i], NULL));
     }
     s->forms->over |= state->n_variants + KEPT_FREE >= PO_MAX_VARIANTS;
     return po_selecting_write(s, before);
@@ -319,7 +319,7 @@ po_status po_selecting_read(selecting *s, uint32_t i) {
 
 po_status po_selecting_rank(selecting *s) {
     const po_chooser_rules none = {.bases = 0};
-    const po_variant_forms *forms = s->state->forms;
+    const po_variant_list *forms = s->state->forms;
     po_chooser *c = forms ? forms->chooser : po_chooser_create(s->ctx, s->arena, &none);
     s->forms = c;
     if (c->n == 0)

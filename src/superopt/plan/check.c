@@ -150,7 +150,7 @@ static po_status evaluate(po_ctx *ctx, po_step_values *v, const po_looked_steps 
 }
 
 /* Of the step looked at last, or made. */
-static const po_step_values *values_of(po_ctx *ctx, const po_lone_step *lone,
+static const po_step_values *values_of(po_ctx *ctx, const po_standalone_step *lone,
                                        const po_looked_steps *n) {
     po_step_values *v = *lone->last;
     if (v && v->naive == lone->naive && v->step == lone->step && v->n_steps == n->n_steps)
@@ -182,7 +182,7 @@ static po_part_walk walk_of(const po_loaded_kernel *kernel, uint32_t twin, const
 
 static const float unlike = -7.25F; /* in memory that the kernel is to write, or to leave */
 
-static void put(const po_lone_step *lone, const po_step_values *v, po_values_kind kind,
+static void put(const po_standalone_step *lone, const po_step_values *v, po_values_kind kind,
                 uint32_t out, const po_loaded_kernel *kernel) {
     for (uint32_t id = 0; id < v->naive->n_tensors; id++) {
         uint32_t twin = lone->tensor[id];
@@ -202,7 +202,7 @@ static void put(const po_lone_step *lone, const po_step_values *v, po_values_kin
 
 /* What errors are measured by: S, by which sums of random numbers stay below k. Those of numbers
  * that are alike round the same way for long; transforms round by the largest of a tile. */
-static double size_of(const po_lone_step *lone, const po_step_values *v, po_values_kind kind,
+static double size_of(const po_standalone_step *lone, const po_step_values *v, po_values_kind kind,
                       double sum) {
     if (!lone->exact)
         return v->largest[kind];
@@ -222,7 +222,7 @@ static bool on_a_step(const part_values *of, po_values_kind kind, int64_t e, dou
     return false;
 }
 
-static const char *compare(po_arena *arena, const po_lone_step *lone, const po_step_values *v,
+static const char *compare(po_arena *arena, const po_standalone_step *lone, const po_step_values *v,
                            uint32_t number, po_values_kind kind, uint32_t out,
                            const po_loaded_kernel *kernel) {
     const part_values *of = &v->of[number];
@@ -251,7 +251,7 @@ static const char *compare(po_arena *arena, const po_lone_step *lone, const po_s
 
 const char *po_check_step(po_ctx *ctx, po_arena *arena, void *user,
                           const po_loaded_kernel *kernel) {
-    const po_lone_step *lone = user;
+    const po_standalone_step *lone = user;
     po_looked_steps n;
     uint32_t n_steps = lone->n_steps > 1 ? lone->n_steps : 1;
     if (!po_look_at_steps(arena, lone->naive, lone->step, n_steps, &n))

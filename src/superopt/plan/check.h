@@ -7,7 +7,7 @@
 
 typedef struct po_step_values po_step_values;
 
-typedef struct po_lone_step {
+typedef struct po_standalone_step {
     const po_mu *naive;
     uint32_t step, n_steps; /* of it: this one, and so many in all that follow */
     const uint32_t *tensor; /* by naive tensor: that of the muGraph that was compiled, PO_NONE */
@@ -18,13 +18,13 @@ typedef struct po_lone_step {
     /* The float64 values of the step that was looked at last, NULL at first: choices of one step
      * come one after the other. In the process that looks. */
     po_step_values **last;
-} po_lone_step;
+} po_standalone_step;
 
-/* po_check_kernel_fn, `user` a po_lone_step. Twice: random inputs and weights; and inputs with rows
- * of zeros, of denormals, of large numbers, of one large number and, where nothing can make more of
- * them than floats hold, of the lowest float. All elements of the output are compared with what the
- * naive statement says in float64, by the sum of absolute values S; what the statement does not
- * write must be as it was. */
+/* po_check_kernel_fn, `user` a po_standalone_step. Twice: random inputs and weights; and inputs
+ * with rows of zeros, of denormals, of large numbers, of one large number and, where nothing can
+ * make more of them than floats hold, of the lowest float. All elements of the output are compared
+ * with what the naive statement says in float64, by the sum of absolute values S; what the
+ * statement does not write must be as it was. */
 const char *po_check_step(po_ctx *ctx, po_arena *arena, void *user, const po_loaded_kernel *kernel);
 
 #endif

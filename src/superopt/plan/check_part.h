@@ -3,7 +3,7 @@
 #ifndef PO_SUPEROPT_CHECK_PART_H
 #define PO_SUPEROPT_CHECK_PART_H
 
-#include "superopt/plan/bands.h"
+#include "superopt/plan/row_fusion.h"
 
 /* The statements of the steps, and what the last of them writes. */
 typedef struct po_looked_steps {

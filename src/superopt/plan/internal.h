@@ -1,9 +1,9 @@
-/* What the parts of planning share (plan.c, bands_choice.c). */
+/* What the parts of planning share (plan.c, row_fusion_choice.c). */
 #ifndef PO_SUPEROPT_PLAN_PRIVATE_H
 #define PO_SUPEROPT_PLAN_PRIVATE_H
 
-#include "superopt/plan/bands.h"
 #include "superopt/plan/plan.h"
+#include "superopt/plan/row_fusion.h"
 
 typedef struct step {
     uint32_t plan, node; /* of its naive muGraph */
@@ -16,7 +16,7 @@ typedef struct step {
 
 /* Steps that follow one another, in bands, or one after the other to compare with. */
 typedef struct band {
-    po_bands b;
+    po_row_fusion b;
     uint32_t plan, first; /* of planning.steps */
     uint32_t form;
     uint32_t apart; /* the same steps one after the other: its number; itself: this is it */
@@ -42,18 +42,19 @@ typedef struct planning {
 } planning;
 
 /* The number of a form, a new one where it is not known; spread as in po_timed_kernel. */
-uint32_t po_plan_add_form(planning *p, const po_mu *mu, const po_lone_step *lone, int64_t spread);
+uint32_t po_plan_add_variant(planning *p, const po_mu *mu, const po_standalone_step *lone,
+                             int64_t spread);
 /* Reads or times what is not known yet of the bands' forms. */
-po_status po_plan_measure_bands(planning *p);
+po_status po_plan_measure_row_fusions(planning *p);
 
 /* Lists what of a plan, which has been built without bands, may be worked in bands. */
 void po_plan_candidates(planning *p, uint32_t plan);
 /* Reads the candidates, each beside the same steps one after the other, and sets step.band of the
  * first step of those that are faster. */
-po_status po_plan_bands(planning *p);
+po_status po_plan_row_fusions(planning *p);
 /* Takes none in a plan. */
-void po_plan_part_bands(planning *p, uint32_t plan);
+void po_plan_part_row_fusions(planning *p, uint32_t plan);
 /* The row of steps that are taken in bands, without their FLOPs. */
-po_plan_step po_plan_band_row(const planning *p, po_arena *arena, const band *b);
+po_plan_step po_plan_row_fusion_row(const planning *p, po_arena *arena, const band *b);
 
 #endif

@@ -47,13 +47,14 @@ static double estimate(const po_mu *mu) {
     return cost.flops / 1e11 + cost.bytes / 5e10;
 }
 
-const po_mu *po_plan_lone(po_arena *arena, const po_mu *naive, uint32_t node,
-                          const po_choice *choice, po_lone_step *lone) {
-    const po_bands one = {.naive = naive, .n = 1, .node = {node}, .choice = {choice}};
-    return po_plan_lone_bands(arena, &one, lone);
+const po_mu *po_plan_standalone(po_arena *arena, const po_mu *naive, uint32_t node,
+                                const po_choice *choice, po_standalone_step *lone) {
+    const po_row_fusion one = {.naive = naive, .n = 1, .node = {node}, .choice = {choice}};
+    return po_plan_standalone_row_fusion(arena, &one, lone);
 }
 
-uint32_t po_plan_add_form(planning *p, const po_mu *mu, const po_lone_step *lone, int64_t spread) {
+uint32_t po_plan_add_variant(planning *p, const po_mu *mu, const po_standalone_step *lone,
+                             int64_t spread) {
     po_hash key = spread ? po_hash_u64(po_mu_hash(mu), (uint64_t)spread) : po_mu_hash(mu);
     uint32_t i = po_hash_map_get(p->known, key);
     if (i != PO_NONE)
@@ -76,10 +77,10 @@ static void add_steps(planning *p, uint32_t plan) {
         step s = {.plan = plan, .node = node, .band = PO_NONE};
         s.n = po_choices_of(naive, node, p->options->exact ? 1 : p->options->magnifies, s.choices);
         for (uint32_t i = 0; i < s.n; i++) {
-            po_lone_step lone;
-            const po_mu *mu = po_plan_lone(p->scratch, naive, node, &s.choices[i], &lone);
+            po_standalone_step lone;
+            const po_mu *mu = po_plan_standalone(p->scratch, naive, node, &s.choices[i], &lone);
             lone.last = p->last;
-            s.form[i] = po_plan_add_form(p, mu, &lone, 0);
+            s.form[i] = po_plan_add_variant(p, mu, &lone, 0);
         }
         PO_PUSH(p->scratch, p->steps, p->n_steps, p->cap_steps, s);
     }
@@ -227,7 +228,7 @@ static po_status read_round(planning *p, uint32_t round, const double *parts, ui
     return read_forms(p, wanted, weights_of(p, parts), isa);
 }
 
-po_status po_plan_measure_bands(planning *p) {
+po_status po_plan_measure_row_fusions(planning *p) {
     uint32_t isa = po_isa_of_machine();
     bool *wanted = PO_NEW_N(p->scratch, bool, p->n_forms);
     for (uint32_t i = 0; i < p->n_bands; i++) {
@@ -317,8 +318,8 @@ static void build(planning *p, po_arena *arena, uint32_t plan, bool measured) {
             continue;
         if (st->band != PO_NONE) {
             const band *b = &p->bands[st->band];
-            po_bands_apply(&s, &b->b);
-            po_plan_step row = po_plan_band_row(p, arena, b);
+            po_row_fusion_apply(&s, &b->b);
+            po_plan_step row = po_plan_row_fusion_row(p, arena, b);
             for (uint32_t k = 0; k < b->b.n; k++)
                 row.flops += flops_of(p->scratch, to->lowered.mu, b->b.node[k]);
             PO_PUSH(arena, rows, to->n_steps, cap, row);
@@ -363,7 +364,7 @@ static po_status build_checked(planning *p, uint32_t plan, bool measured) {
         return status;
     po_log(p->ctx, "no bands: %s", p->ctx->error.message);
     po_ctx_clear(p->ctx);
-    po_plan_part_bands(p, plan);
+    po_plan_part_row_fusions(p, plan);
     build(p, p->arena, plan, measured);
     return PO_OK;
 }
@@ -475,7 +476,7 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
             po_plan_candidates(&p, i);
         }
     if (measured)
-        PO_TRY(po_plan_bands(&p));
+        PO_TRY(po_plan_row_fusions(&p));
     for (uint32_t i = 0; i < regions->n; i++)
         if (plans[i].lowered.mu) {
             if (!plans[i].failed)

@@ -9,7 +9,7 @@
 #include <math.h>
 
 typedef struct looking {
-    const po_search_look *look;
+    const po_search_query *look;
     po_arena *arena;
     const po_loaded_kernel *kernel;
     double **in, **weight, **out, **size; /* by number */
@@ -84,9 +84,9 @@ static const char *compare(const looking *k, po_values_kind kind) {
     return NULL;
 }
 
-const char *po_search_looked(po_ctx *ctx, po_arena *arena, void *user,
-                             const po_loaded_kernel *kernel) {
-    const po_search_look *look = user;
+const char *po_search_queried(po_ctx *ctx, po_arena *arena, void *user,
+                              const po_loaded_kernel *kernel) {
+    const po_search_query *look = user;
     uint32_t n = look->naive->n_tensors + 1;
     const char *wrong = NULL;
     for (int kind = 0; kind < PO_VALUES_KINDS && !wrong; kind++) {

@@ -50,8 +50,8 @@ static po_status fastest(po_ctx *ctx, const po_plan_options *options, const po_m
                 *best = i;
         if (*best == PO_NONE)
             return PO_OK;
-        po_search_look look = {naive, &found[*best]};
-        po_timed_kernel one = {.mu = found[*best].lone, .check = po_search_looked, .user = &look};
+        po_search_query look = {naive, &found[*best]};
+        po_timed_kernel one = {.mu = found[*best].lone, .check = po_search_queried, .user = &look};
         PO_TRY(po_time_kernels(ctx, options->cc, po_isa_of_machine(), &one, 1));
         if (one.seconds > 0)
             return PO_OK;

@@ -57,11 +57,11 @@ po_status po_search_same(po_ctx *ctx, const po_mu *reference, const po_mu *candi
 
 /* A compiled program against the naive muGraph in float64, every element: po_check_kernel_fn, for
  * `lone`. */
-typedef struct po_search_look {
+typedef struct po_search_query {
     const po_mu *naive;
     const po_found *found;
-} po_search_look;
-const char *po_search_looked(po_ctx *ctx, po_arena *arena, void *user,
-                             const po_loaded_kernel *kernel);
+} po_search_query;
+const char *po_search_queried(po_ctx *ctx, po_arena *arena, void *user,
+                              const po_loaded_kernel *kernel);
 
 #endif

@@ -340,8 +340,8 @@ void po_pn_note_choices(po_pnode *n);
 
 /* True where the node is a Gather or OneHot that picks every row at some place. */
 bool po_pn_picks_all(const po_pnode *n);
-/* shows.c: true where every element of a value, which the node makes, shows in the graph's
+/* observability.c: true where every element of a value, which the node makes, shows in the graph's
  * outputs, read from operators, shapes and constants. */
-bool po_pn_all_shows(po_pnode *n, po_value_id value);
+bool po_pn_all_observable(po_pnode *n, po_value_id value);
 
 #endif

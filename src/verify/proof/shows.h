@@ -9,21 +9,21 @@
 #define PO_SHOWS_STEPS 5e8
 enum { PO_SHOWS_ELEMENTS = 1 << 26 };
 
-typedef struct po_shows {
+typedef struct po_observable {
     po_ctx *ctx;
     po_arena *arena;
     const po_graph *graph;
     bool **mask; /* by value: of its elements; NULL: none so far */
-} po_shows;
+} po_observable;
 
 /* Elements of a value of known shape that are not too many, else -1. */
-int64_t po_shows_count(const po_shows *s, po_value_id value);
+int64_t po_observable_count(const po_observable *s, po_value_id value);
 /* The mask of a value that carries what may show; NULL for constants, integers, unknown shapes. */
-bool *po_shows_mask(const po_shows *s, po_value_id value);
+bool *po_observable_mask(const po_observable *s, po_value_id value);
 /* Whether every element of the value is known to show. */
-bool po_shows_all(const po_shows *s, po_value_id value);
+bool po_observable_all(const po_observable *s, po_value_id value);
 
 /* What shows through a node with an indexed sum. PO_UNSUPPORTED: it has none. */
-po_status po_shows_by_sum(po_shows *s, const po_node *node);
+po_status po_observable_by_sum(po_observable *s, const po_node *node);
 
 #endif

@@ -40,7 +40,7 @@ void po_pn_note_table(po_pnode *n) {
     po_op_id op = n->node->op;
     bool picks = op == PO_OP_Gather || op == PO_OP_GatherElements || op == PO_OP_GatherND;
     if (!picks || !po_pn_in(n, 1) || !n->in[1]->drawn || !n->in[0]->constant ||
-        (!n->graph->parent && po_pn_picks_all(n) && po_pn_all_shows(n, n->node->out[0])))
+        (!n->graph->parent && po_pn_picks_all(n) && po_pn_all_observable(n, n->node->out[0])))
         return;
     po_hash print = po_pt_print(n->in[0]);
     if (po_hash_map_put(run->tables, print, 1) != PO_NONE)

@@ -9,13 +9,13 @@
 #include "postopt/postopt.h"
 #include "superopt/gpu/batch.h"
 
-static bool gains(const cuda_form *f, uint32_t i) {
+static bool gains(const cuda_variant *f, uint32_t i) {
     const po_gpu_region *plan = &f->plans[i];
     return !plan->failed && plan->n > 0 &&
            plan->candidates[0].seconds < cuda_worth_a_kernel * f->nodes[i];
 }
 
-static void estimate(cuda_making *m, cuda_form *f) {
+static void estimate(cuda_making *m, cuda_variant *f) {
     const po_graph *g = f->shapes;
     bool *inside = PO_NEW_N(m->state->arena, bool, g->n_nodes);
     f->seconds = 0;
@@ -60,7 +60,7 @@ static bool is_batched(const po_graph *two, const po_graph *three, po_value_id v
            b->dims[0].value == 3;
 }
 
-static po_status plan_sample(cuda_making *m, cuda_form *f, uint32_t i, const po_graph *two,
+static po_status plan_sample(cuda_making *m, cuda_variant *f, uint32_t i, const po_graph *two,
                              const po_graph *three, const char *name, const po_gpu *gpu,
                              const po_gpu_options *options) {
     po_arena *arena = m->state->arena;
@@ -93,7 +93,7 @@ static po_status plan_sample(cuda_making *m, cuda_form *f, uint32_t i, const po_
     return po_kernel_stage_drop(m->state, status, &plan->failed);
 }
 
-static po_status plan_samples(cuda_making *m, cuda_form *f, const po_gpu_options *options) {
+static po_status plan_samples(cuda_making *m, cuda_variant *f, const po_gpu_options *options) {
     const po_graph *two, *three;
     const po_gpu *gpu = share_of(m->state->arena, m->state->gpu, m->state->options->batch);
     PO_TRY(po_batch_pinned(m->state, f->graph, 2, &two));
@@ -109,7 +109,7 @@ static po_status plan_samples(cuda_making *m, cuda_form *f, const po_gpu_options
 
 /* --- forms --- */
 
-static po_status plan_regions(cuda_making *m, cuda_form *f, const po_gpu_options *options) {
+static po_status plan_regions(cuda_making *m, cuda_variant *f, const po_gpu_options *options) {
     po_run_state *state = m->state;
     for (uint32_t i = 0; i < f->regions.n; i++) {
         po_step(m->ctx, 0.5 * i / f->regions.n, "scheduling region %u", i);
@@ -121,13 +121,14 @@ static po_status plan_regions(cuda_making *m, cuda_form *f, const po_gpu_options
     return PO_OK;
 }
 
-po_status cuda_plan_form(cuda_making *m, const po_graph *from, const char *name, cuda_form *f) {
+po_status cuda_plan_variant(cuda_making *m, const po_graph *from, const char *name,
+                            cuda_variant *f) {
     po_run_state *state = m->state;
     po_arena *arena = state->arena;
     const po_postopt_options postopt = po_postopt_plain(0);
     const po_gpu_options options = {
         .exact = state->options->exact, .tf32 = state->options->tf32, .memo = m->memo};
-    *f = (cuda_form){.name = name};
+    *f = (cuda_variant){.name = name};
     PO_TRY(po_postopt(m->ctx, from, &postopt, &f->graph, NULL));
     po_pipeline_hold(state, f->graph);
     PO_TRY(po_infer_graph(m->ctx, f->graph, true));

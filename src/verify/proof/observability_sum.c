@@ -10,7 +10,7 @@
 
 /* A term, seen from one of its operands. */
 typedef struct view {
-    const po_shows *s;
+    const po_observable *s;
     const po_sum *sum;
     const po_term *term;
     const po_factor *of;
@@ -207,12 +207,12 @@ static bool read_factor(const view *w, const po_node *node, const po_factor *f, 
     return true;
 }
 
-static void show_operand(const po_shows *s, const po_node *node, const po_sum *sum,
+static void show_operand(const po_observable *s, const po_node *node, const po_sum *sum,
                          const po_term *t, uint32_t factor, const bool *shown, bool all) {
     const po_operand *op = &sum->operands[t->factor[factor].operand];
     view w = {.s = s, .sum = sum, .term = t, .of = &t->factor[factor]};
-    places p = {.mask =
-                    op->kind == PO_OPERAND_TABLE ? NULL : po_shows_mask(s, node->in[op->input])};
+    places p = {.mask = op->kind == PO_OPERAND_TABLE ? NULL
+                                                     : po_observable_mask(s, node->in[op->input])};
     double steps = 1;
     for (uint32_t v = 0; v < t->n_vars; v++) {
         w.moves[v] = po_index_has(t, &w.of->at, v);
@@ -220,8 +220,8 @@ static void show_operand(const po_shows *s, const po_node *node, const po_sum *s
         if (t->extent[v] == 0)
             return;
     }
-    if (!p.mask || steps > PO_SHOWS_STEPS || op->count != po_shows_count(s, node->in[op->input]) ||
-        !meets_once(&w))
+    if (!p.mask || steps > PO_SHOWS_STEPS ||
+        op->count != po_observable_count(s, node->in[op->input]) || !meets_once(&w))
         return;
     start(&w, &p);
     beside out = {.at = &t->out, .dims = sum->dims, .every = true, .shown = shown};
@@ -245,15 +245,15 @@ static void show_operand(const po_shows *s, const po_node *node, const po_sum *s
         po_walk_run(po_walk_create(s->arena, p.sum, p.term, false), NULL, mark, &p);
 }
 
-po_status po_shows_by_sum(po_shows *s, const po_node *node) {
+po_status po_observable_by_sum(po_observable *s, const po_node *node) {
     po_sum **sums = PO_NEW_N(s->arena, po_sum *, node->n_out);
     PO_TRY(po_sem_of(s->ctx, s->arena, s->graph, node, sums));
     for (uint32_t o = 0; o < node->n_out; o++) {
         const bool *shown = node->out[o] == PO_NONE ? NULL : s->mask[node->out[o]];
         const po_sum *sum = sums[o];
-        if (!shown || !sum || sum->count != po_shows_count(s, node->out[o]))
+        if (!shown || !sum || sum->count != po_observable_count(s, node->out[o]))
             continue;
-        const bool all = po_shows_all(s, node->out[o]);
+        const bool all = po_observable_all(s, node->out[o]);
         for (uint32_t i = 0; i < sum->n_terms; i++)
             for (uint32_t k = 0; sum->terms[i].scale.num && k < sum->terms[i].n_factors; k++)
                 show_operand(s, node, sum, &sum->terms[i], k, shown, all);

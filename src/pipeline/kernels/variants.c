@@ -1,6 +1,6 @@
 /* Forms of the model for kernels: combinations of families of identities, of which the chooser
  * knows the costs by estimates; the best are planned. */
-#include "pipeline/kernels/forms.h"
+#include "pipeline/kernels/variants.h"
 
 #include "pipeline/choose/chooser.h"
 #include "pipeline/search/search.h"
@@ -81,7 +81,7 @@ static po_status fold(po_run_state *state, const po_graph *from, uint32_t algebr
 }
 
 static po_status plan_form(po_run_state *state, po_arena *arena, po_graph *graph,
-                           const po_plan_options *options, po_kernel_form *p) {
+                           const po_plan_options *options, po_kernel_variant *p) {
     p->graph = graph;
     PO_TRY(po_regions_find(state->ctx, arena, graph, po_lower_part, state->ctx, &p->regions));
     p->plans = PO_NEW_N(arena, po_plan, p->regions.n);
@@ -227,7 +227,7 @@ static po_status look_further(choosing *c) {
 }
 
 /* The most promising are planned, too, and the fastest taken. */
-static po_status read_promising(choosing *c, po_kernel_form *best) {
+static po_status read_promising(choosing *c, po_kernel_variant *best) {
     const po_plan_options *options = c->options;
     double first = 0;
     for (uint32_t k = 0; k < MOST_READ; k++) {
@@ -235,9 +235,9 @@ static po_status read_promising(choosing *c, po_kernel_form *best) {
         uint32_t i = most_promising(c, limit);
         if (i == PO_NONE || (options->until > 0 && po_now() > options->until))
             break;
-        po_kernel_form other = {.name = name_of(c->arena, c->all[i].algebra, c->all[i].mutants),
-                                .mutants = c->all[i].mutants,
-                                .magnifies = c->all[i].magnifies};
+        po_kernel_variant other = {.name = name_of(c->arena, c->all[i].algebra, c->all[i].mutants),
+                                   .mutants = c->all[i].mutants,
+                                   .magnifies = c->all[i].magnifies};
         PO_TRY(plan_form(c->state, c->arena, c->all[i].graph, options, &other));
         po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s", 1000 * best->seconds, best->name,
                1000 * other.seconds, other.name);
@@ -250,8 +250,8 @@ static po_status read_promising(choosing *c, po_kernel_form *best) {
     return PO_OK;
 }
 
-po_status po_kernel_forms(po_run_state *state, po_arena *arena, const po_plan_options *options,
-                          po_kernel_form *best) {
+po_status po_kernel_variants(po_run_state *state, po_arena *arena, const po_plan_options *options,
+                             po_kernel_variant *best) {
     choosing c = {.state = state,
                   .ctx = state->ctx,
                   .arena = arena,
@@ -259,7 +259,7 @@ po_status po_kernel_forms(po_run_state *state, po_arena *arena, const po_plan_op
                   .from = {[MODEL] = state->current},
                   .n = 1};
     po_postopt_counts counts;
-    *best = (po_kernel_form){.name = name_of(arena, 0, false)};
+    *best = (po_kernel_variant){.name = name_of(arena, 0, false)};
     PO_TRY(fold(state, c.from[MODEL], 0, &c.all[0].graph, &counts));
     PO_TRY(plan_form(state, arena, c.all[0].graph, options, best));
     c.all[0].seconds = best->seconds;

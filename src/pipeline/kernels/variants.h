@@ -1,13 +1,13 @@
 /* Which form of the model kernels are made of: linear identities save work in ways that depend on
  * what a kernel costs, not on what one runtime likes. */
-#ifndef PO_PIPELINE_KERNEL_FORMS_H
-#define PO_PIPELINE_KERNEL_FORMS_H
+#ifndef PO_PIPELINE_KERNEL_VARIANTS_H
+#define PO_PIPELINE_KERNEL_VARIANTS_H
 
 #include "pipeline/pipeline.h"
 #include "superopt/plan/plan.h"
 
 /* A form of the model, planned. */
-typedef struct po_kernel_form {
+typedef struct po_kernel_variant {
     po_graph *graph;
     po_regions regions;
     po_plan *plans;
@@ -18,13 +18,13 @@ typedef struct po_kernel_form {
         magnifies; /* what its families and schedules make of rounding, at most; 1: the plain way */
     const char *name;
     bool mutants; /* it has some */
-} po_kernel_form;
+} po_kernel_variant;
 
 /* Plans the model with its affine maps folded; further forms, by families of postopt's identities
  * (po_algebra), are estimated, and the most promising planned too. The fastest is returned; its
  * regions and plans lie in the arena, the graph is held by the run. */
-po_status po_kernel_forms(po_run_state *state, po_arena *arena, const po_plan_options *options,
-                          po_kernel_form *best);
+po_status po_kernel_variants(po_run_state *state, po_arena *arena, const po_plan_options *options,
+                             po_kernel_variant *best);
 
 /* mutants.c: the model with mutants that are estimated to be faster as kernels, each of
  * which agrees in every element with what it stands for; NULL: there are none. `whole`: seconds of

@@ -73,10 +73,10 @@ static const struct {
 enum { SAMPLES = sizeof samples / sizeof samples[0] };
 
 /* Steps from a node on; false where there are fewer. */
-static bool bands_of(test_planned *f, uint32_t node, uint32_t n, int64_t rows, po_bands *b) {
+static bool bands_of(test_planned *f, uint32_t node, uint32_t n, int64_t rows, po_row_fusion *b) {
     const po_mu *naive = f->plan.lowered.mu;
     po_choice *choices = PO_NEW_N(f->arena, po_choice, PO_CHOICES_MAX * n);
-    *b = (po_bands){.naive = naive, .n = n, .rows = rows};
+    *b = (po_row_fusion){.naive = naive, .n = n, .rows = rows};
     for (uint32_t i = 0; i < n; i++, node = naive->nodes[node].next) {
         if (node == PO_NONE)
             return false;
@@ -88,15 +88,15 @@ static bool bands_of(test_planned *f, uint32_t node, uint32_t n, int64_t rows, p
 }
 
 /* All joins that fit, heights of bands included. */
-static uint32_t joins(test_planned *f, po_bands *found, uint32_t most) {
+static uint32_t joins(test_planned *f, po_row_fusion *found, uint32_t most) {
     const po_mu *naive = f->plan.lowered.mu;
     uint32_t n = 0;
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next)
         for (uint32_t steps = 2; steps <= 3; steps++) {
-            po_bands b;
-            po_bands_cost cost = {.height = 0};
+            po_row_fusion b;
+            po_row_fusion_cost cost = {.height = 0};
             for (int64_t rows = 1; rows <= 64 && bands_of(f, node, steps, rows, &b); rows++) {
-                if (!po_bands_fit(f->arena, &b, &cost) || rows == cost.height)
+                if (!po_row_fusion_fits(f->arena, &b, &cost) || rows == cost.height)
                     continue;
                 assert_true(n < most && cost.height % rows == 0);
                 assert_true(cost.held > 0 && cost.whole > 0 && cost.most_again >= 1);
@@ -107,14 +107,14 @@ static uint32_t joins(test_planned *f, po_bands *found, uint32_t most) {
 }
 
 /* The whole with one join. */
-static const po_mu *whole(test_planned *f, const po_bands *b) {
+static const po_mu *whole(test_planned *f, const po_row_fusion *b) {
     const po_mu *naive = f->plan.lowered.mu;
     po_schedule s;
     po_schedule_start(&s, f->arena, naive, false);
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
         po_choice choices[PO_CHOICES_MAX];
         if (node == b->node[0]) {
-            po_bands_apply(&s, b);
+            po_row_fusion_apply(&s, b);
             node = b->node[b->n - 1];
             continue;
         }
@@ -145,7 +145,7 @@ static void bands_compute_what_the_graph_does(void **state) {
     (void)state;
     for (size_t i = 0; i < SAMPLES; i++) {
         test_planned f;
-        po_bands found[MOST];
+        po_row_fusion found[MOST];
         po_array *expected;
         test_planned_start(&f, samples[i].graph, true);
         const po_array *in = test_planned_input(&f);
@@ -177,16 +177,17 @@ static void compiled_bands_compute_what_the_steps_do(void **state) {
         skip();
     for (size_t i = 0; i < SAMPLES; i += TEST_SHARE) {
         test_planned f;
-        po_bands found[MOST];
+        po_row_fusion found[MOST];
         po_timed_kernel kernels[MOST];
         test_planned_start(&f, samples[i].graph, true);
         uint32_t n = joins(&f, found, MOST);
         for (uint32_t k = 0; k < n; k++) {
-            po_lone_step *lone = PO_NEW(f.arena, po_lone_step);
-            kernels[k] = (po_timed_kernel){.mu = po_plan_lone_bands(f.arena, &found[k], lone),
-                                           .check = po_check_step,
-                                           .user = lone,
-                                           .spread = 1 << 20};
+            po_standalone_step *lone = PO_NEW(f.arena, po_standalone_step);
+            kernels[k] =
+                (po_timed_kernel){.mu = po_plan_standalone_row_fusion(f.arena, &found[k], lone),
+                                  .check = po_check_step,
+                                  .user = lone,
+                                  .spread = 1 << 20};
         }
         if (n > 0)
             assert_int_equal(po_time_kernels(&f.ctx, NULL, isa, kernels, n), PO_OK);
@@ -205,7 +206,7 @@ static void shorter_labels_are_refused(void **state) {
     (void)state;
     for (size_t i = 0; i < SAMPLES; i++) {
         test_planned f;
-        po_bands found[MOST];
+        po_row_fusion found[MOST];
         po_array *expected;
         test_planned_start(&f, samples[i].graph, true);
         const po_array *in = test_planned_input(&f);

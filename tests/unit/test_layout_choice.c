@@ -1,5 +1,5 @@
 /* Choosing mutants with the seams between them: by brute force, and on a chain made by hand. */
-#include "pipeline/search/seams.h"
+#include "pipeline/search/layout_choice.h"
 #include "rewriting.h"
 #include "unit.h"
 
@@ -26,14 +26,14 @@ enum { MOST_PLACES = 7, MOST_OPTIONS = 4 };
 
 typedef enum shape { CHAIN, TREE, RING, ANY } shape;
 
-static void random_problem(po_arena *arena, uint64_t seed, shape kind, po_seam_problem *p) {
+static void random_problem(po_arena *arena, uint64_t seed, shape kind, po_layout_problem *p) {
     uint64_t draw = 0;
     uint32_t n = 2 + (uint32_t)(po_random_u64(seed, 1, draw++) % (MOST_PLACES - 1));
     n = kind == RING && n < 3 ? 3 : n;
     uint32_t *n_options = PO_NEW_N(arena, uint32_t, n);
     double **seconds = PO_NEW_N(arena, double *, n);
-    po_seam_pair *pairs = PO_NEW_N(arena, po_seam_pair, n * n);
-    *p = (po_seam_problem){
+    po_layout_pair *pairs = PO_NEW_N(arena, po_layout_pair, n * n);
+    *p = (po_layout_problem){
         .n = n, .n_options = n_options, .seconds = (const double *const *)seconds, .pairs = pairs};
     for (uint32_t i = 0; i < n; i++) {
         n_options[i] = 1 + (uint32_t)(po_random_u64(seed, 1, draw++) % MOST_OPTIONS);
@@ -49,7 +49,7 @@ static void random_problem(po_arena *arena, uint64_t seed, shape kind, po_seam_p
                                         : a == b - 1 || last;
             if (!joined)
                 continue;
-            po_seam_pair pair = {a, b, PO_NEW_N(arena, double, n_options[a] * n_options[b])};
+            po_layout_pair pair = {a, b, PO_NEW_N(arena, double, n_options[a] * n_options[b])};
             for (uint32_t k = 0; k < n_options[a] * n_options[b]; k++)
                 pair.saves[k] =
                     po_random_u64(seed, 1, draw++) % 3 == 0 ? po_random_unit(seed, 2, draw++) : 0;
@@ -57,11 +57,11 @@ static void random_problem(po_arena *arena, uint64_t seed, shape kind, po_seam_p
         }
 }
 
-static double least_of_all(const po_seam_problem *p) {
+static double least_of_all(const po_layout_problem *p) {
     uint32_t choice[MOST_PLACES] = {0};
     double least = INFINITY;
     for (;;) {
-        least = fmin(least, po_seams_cost(p, choice));
+        least = fmin(least, po_layouts_cost(p, choice));
         uint32_t i = 0;
         while (i < p->n && ++choice[i] == p->n_options[i])
             choice[i++] = 0;
@@ -70,7 +70,7 @@ static double least_of_all(const po_seam_problem *p) {
     }
 }
 
-static void choose_alone(const po_seam_problem *p, uint32_t *choice) {
+static void choose_alone(const po_layout_problem *p, uint32_t *choice) {
     for (uint32_t i = 0; i < p->n; i++) {
         choice[i] = 0;
         for (uint32_t k = 1; k < p->n_options[i]; k++)
@@ -88,16 +88,16 @@ static void brute_force(void **state) {
         for (uint64_t seed = 0; seed < EACH; seed++) {
             fixture f;
             start(&f);
-            po_seam_problem p;
+            po_layout_problem p;
             random_problem(f.arena, seed, kind, &p);
             uint32_t choice[MOST_PLACES], again[MOST_PLACES];
             choose_alone(&p, choice);
             memcpy(again, choice, sizeof again);
-            double alone = po_seams_cost(&p, choice), all = least_of_all(&p);
-            po_seams_solve(f.arena, &p, choice);
-            po_seams_solve(f.arena, &p, again);
+            double alone = po_layouts_cost(&p, choice), all = least_of_all(&p);
+            po_layouts_solve(f.arena, &p, choice);
+            po_layouts_solve(f.arena, &p, again);
             assert_memory_equal(choice, again, p.n * sizeof *choice);
-            double found = po_seams_cost(&p, choice);
+            double found = po_layouts_cost(&p, choice);
             assert_true(found >= all - 1e-9);
             assert_true(found <= alone + 1e-9);
             if (kind != ANY && found > all + 1e-9)
@@ -141,8 +141,8 @@ static void layouts(void **state) {
         fixture f;
         start(&f);
         po_graph *g = test_graph(&f.ctx, samples[i].graph);
-        po_seam_layout layout;
-        assert_int_equal(po_seams_layout(&f.ctx, f.arena, g, 1, &layout), PO_OK);
+        po_seam_move layout;
+        assert_int_equal(po_layouts_of(&f.ctx, f.arena, g, 1, &layout), PO_OK);
         bool none_in = po_rt_is_identity(layout.in[0]), none_out = po_rt_is_identity(layout.out[0]);
         assert_int_equal(none_in, !samples[i].moves);
         assert_int_equal(none_out, !samples[i].moves);
@@ -199,14 +199,14 @@ static void chain_with(const char *between, const double *ratios, bool other_rea
     search.n_sites = 1;
     search.sites = PO_NEW(f.arena, po_site);
     fill_site(&f, search.sites, &search.split.subs[0], ratios);
-    po_seams seams;
-    assert_int_equal(po_seams_find(&f.ctx, f.arena, &search, 1, &seams), PO_OK);
+    po_layouts seams;
+    assert_int_equal(po_layouts_find(&f.ctx, f.arena, &search, 1, &seams), PO_OK);
     assert_int_equal(seams.problem.n, 2);
     uint32_t choice[2];
     choose_alone(&seams.problem, choice);
-    double alone = po_seams_cost(&seams.problem, choice);
-    po_seams_solve(f.arena, &seams.problem, choice);
-    *gained = alone - po_seams_cost(&seams.problem, choice);
+    double alone = po_layouts_cost(&seams.problem, choice);
+    po_layouts_solve(f.arena, &seams.problem, choice);
+    *gained = alone - po_layouts_cost(&seams.problem, choice);
     for (int i = 0; i < 2; i++)
         taken[i] = seams.options[0][choice[i]].trial;
     *options = seams.n_options[0];

@@ -1,11 +1,12 @@
-/* Choosing an option for each of many places, of which some pairs save something (seams.h). */
+/* Choosing an option for each of many places, of which some pairs save something (layout_choice.h).
+ */
 #include "base/groups.h"
-#include "pipeline/search/seams.h"
+#include "pipeline/search/layout_choice.h"
 
 #include <math.h>
 
 typedef struct solver {
-    const po_seam_problem *problem;
+    const po_layout_problem *problem;
     po_arena *arena;
     bool *held;          /* by place: not chosen by the trees */
     uint32_t *order;     /* places of the trees, each after what it hangs on */
@@ -15,16 +16,17 @@ typedef struct solver {
     uint32_t **first_of; /* by place and the option of what it hangs on: the best of its own */
 } solver;
 
-static double saved(const po_seam_problem *p, const po_seam_pair *pair, uint32_t a, uint32_t b) {
+static double saved(const po_layout_problem *p, const po_layout_pair *pair, uint32_t a,
+                    uint32_t b) {
     return pair->saves[a * p->n_options[pair->b] + b];
 }
 
-double po_seams_cost(const po_seam_problem *problem, const uint32_t *choice) {
+double po_layouts_cost(const po_layout_problem *problem, const uint32_t *choice) {
     double sum = 0;
     for (uint32_t i = 0; i < problem->n; i++)
         sum += problem->seconds[i][choice[i]];
     for (uint32_t i = 0; i < problem->n_pairs; i++) {
-        const po_seam_pair *pair = &problem->pairs[i];
+        const po_layout_pair *pair = &problem->pairs[i];
         sum -= saved(problem, pair, choice[pair->a], choice[pair->b]);
     }
     return sum;
@@ -32,14 +34,14 @@ double po_seams_cost(const po_seam_problem *problem, const uint32_t *choice) {
 
 /* A place with one option joins nothing. One end of each pair that would close a cycle is held. */
 static void hold(solver *s) {
-    const po_seam_problem *p = s->problem;
+    const po_layout_problem *p = s->problem;
     uint32_t *parent = PO_NEW_N(s->arena, uint32_t, p->n);
     for (uint32_t i = 0; i < p->n; i++) {
         parent[i] = i;
         s->held[i] = p->n_options[i] == 1;
     }
     for (uint32_t i = 0; i < p->n_pairs; i++) {
-        const po_seam_pair *pair = &p->pairs[i];
+        const po_layout_pair *pair = &p->pairs[i];
         if (s->held[pair->a] || s->held[pair->b])
             continue;
         uint32_t a = po_group_root(parent, pair->a), b = po_group_root(parent, pair->b);
@@ -49,13 +51,13 @@ static void hold(solver *s) {
     }
 }
 
-static uint32_t other_end(const po_seam_pair *pair, uint32_t place) {
+static uint32_t other_end(const po_layout_pair *pair, uint32_t place) {
     return pair->a == place ? pair->b : pair->a;
 }
 
 /* The trees of what is not held. */
 static void grow(solver *s) {
-    const po_seam_problem *p = s->problem;
+    const po_layout_problem *p = s->problem;
     uint32_t *start = PO_NEW_N(s->arena, uint32_t, p->n + 2);
     uint32_t *pairs = PO_NEW_N(s->arena, uint32_t, 2 * (size_t)p->n_pairs + 1);
     bool *seen = PO_NEW_N(s->arena, bool, p->n);
@@ -88,7 +90,7 @@ static void grow(solver *s) {
     }
 }
 
-static double saved_from(const solver *s, const po_seam_pair *pair, uint32_t place, uint32_t own,
+static double saved_from(const solver *s, const po_layout_pair *pair, uint32_t place, uint32_t own,
                          uint32_t others) {
     return pair->a == place ? saved(s->problem, pair, own, others)
                             : saved(s->problem, pair, others, own);
@@ -96,8 +98,8 @@ static double saved_from(const solver *s, const po_seam_pair *pair, uint32_t pla
 
 /* The best of a place and all that hangs on it, for each option of what it hangs on. */
 static void send_up(solver *s, uint32_t place) {
-    const po_seam_problem *p = s->problem;
-    const po_seam_pair *pair = &p->pairs[s->up[place]];
+    const po_layout_problem *p = s->problem;
+    const po_layout_pair *pair = &p->pairs[s->up[place]];
     uint32_t above = other_end(pair, place);
     for (uint32_t k = 0; k < p->n_options[above]; k++) {
         uint32_t first = 0;
@@ -116,13 +118,13 @@ static void send_up(solver *s, uint32_t place) {
 
 /* The trees' best choice beside the held places as they stand. */
 static void solve_trees(solver *s, uint32_t *choice) {
-    const po_seam_problem *p = s->problem;
+    const po_layout_problem *p = s->problem;
     for (uint32_t i = 0; i < s->n_order; i++) {
         uint32_t place = s->order[i];
         memcpy(s->cost[place], p->seconds[place], p->n_options[place] * sizeof(double));
     }
     for (uint32_t i = 0; i < p->n_pairs; i++) {
-        const po_seam_pair *pair = &p->pairs[i];
+        const po_layout_pair *pair = &p->pairs[i];
         if (s->held[pair->a] == s->held[pair->b])
             continue;
         uint32_t place = s->held[pair->a] ? pair->b : pair->a, held = other_end(pair, place);
@@ -147,15 +149,15 @@ static void solve_trees(solver *s, uint32_t *choice) {
 }
 
 /* Takes `tried` where it costs less. */
-static bool take(const po_seam_problem *p, uint32_t *choice, const uint32_t *tried) {
-    double now = po_seams_cost(p, choice);
-    if (!(po_seams_cost(p, tried) < now - 1e-9 * fabs(now)))
+static bool take(const po_layout_problem *p, uint32_t *choice, const uint32_t *tried) {
+    double now = po_layouts_cost(p, choice);
+    if (!(po_layouts_cost(p, tried) < now - 1e-9 * fabs(now)))
         return false;
     memcpy(choice, tried, p->n * sizeof *choice);
     return true;
 }
 
-void po_seams_solve(po_arena *arena, const po_seam_problem *problem, uint32_t *choice) {
+void po_layouts_solve(po_arena *arena, const po_layout_problem *problem, uint32_t *choice) {
     uint32_t n = problem->n, most = 1;
     solver s = {.problem = problem, .arena = po_arena_child(arena)};
     s.held = PO_NEW_N(s.arena, bool, n);

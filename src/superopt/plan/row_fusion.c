@@ -1,6 +1,6 @@
 /* Steps that follow one another, worked in bands of rows so that what passes between them stays in
  * cache. */
-#include "superopt/plan/bands.h"
+#include "superopt/plan/row_fusion.h"
 
 #include "superopt/schedule/internal.h"
 
@@ -28,7 +28,7 @@ typedef struct part {
 
 typedef struct joining {
     po_arena *arena;
-    const po_bands *b;
+    const po_row_fusion *b;
     po_schedule steps;  /* the steps as they are scheduled alone */
     uint32_t *naive_of; /* by tensor of it */
     part part[PO_BANDS_MOST];
@@ -296,7 +296,7 @@ static bool find_rows(joining *j, int64_t height) {
     return true;
 }
 
-static bool look(joining *j, po_arena *arena, const po_bands *b, bool lone) {
+static bool look(joining *j, po_arena *arena, const po_row_fusion *b, bool lone) {
     const po_mu *naive = b->naive;
     *j = (joining){.arena = arena, .b = b};
     po_schedule_start(&j->steps, arena, naive, lone);
@@ -332,9 +332,9 @@ static bool look(joining *j, po_arena *arena, const po_bands *b, bool lone) {
     return find_rows(j, b->rows);
 }
 
-bool po_bands_fit(po_arena *arena, const po_bands *b, po_bands_cost *cost) {
+bool po_row_fusion_fits(po_arena *arena, const po_row_fusion *b, po_row_fusion_cost *cost) {
     joining j;
-    *cost = (po_bands_cost){.most_again = 1};
+    *cost = (po_row_fusion_cost){.most_again = 1};
     if (b->n < 2 || b->n > PO_BANDS_MOST || !look(&j, arena, b, true))
         return false;
     cost->height = j.part[b->n - 1].height;
@@ -540,7 +540,7 @@ static void write_bands(joining *j) {
         po_schedule_lay(mu, j->part[i].tensor);
 }
 
-void po_bands_apply(po_schedule *s, const po_bands *b) {
+void po_row_fusion_apply(po_schedule *s, const po_row_fusion *b) {
     joining j;
     if (b->rows == 0 || !look(&j, s->arena, b, s->lone)) {
         for (uint32_t i = 0; i < b->n; i++)

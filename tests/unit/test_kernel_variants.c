@@ -1,5 +1,5 @@
 /* Which form of a model kernels are made of, by estimates alone, and which mutants. */
-#include "pipeline/kernels/forms.h"
+#include "pipeline/kernels/variants.h"
 #include "pipeline/search/search.h"
 #include "rewriting.h"
 #include "unit.h"
@@ -33,9 +33,9 @@ static void end(fixture *f) {
 }
 
 /* Weights that were made are rounded once. */
-static po_kernel_form taken(fixture *f) {
-    po_kernel_form form;
-    assert_int_equal(po_kernel_forms(&f->state, f->arena, &f->plan, &form), PO_OK);
+static po_kernel_variant taken(fixture *f) {
+    po_kernel_variant form;
+    assert_int_equal(po_kernel_variants(&f->state, f->arena, &f->plan, &form), PO_OK);
     double d = test_difference(&f->ctx, f->state.current, form.graph, 1);
     if (!(d < 3e-5))
         fail_msg("%s: differs by %g", form.name, d);
@@ -69,12 +69,12 @@ static void several_families(void **state) {
     (void)state;
     fixture f;
     start(&f, model);
-    po_kernel_form first = taken(&f), second = taken(&f);
+    po_kernel_variant first = taken(&f), second = taken(&f);
     assert_string_equal(first.name, second.name);
     assert_true(po_graph_equal(first.graph, second.graph));
     f.plan.exact = true;
-    po_kernel_form plain;
-    assert_int_equal(po_kernel_forms(&f.state, f.arena, &f.plan, &plain), PO_OK);
+    po_kernel_variant plain;
+    assert_int_equal(po_kernel_variants(&f.state, f.arena, &f.plan, &plain), PO_OK);
     assert_true(first.seconds < 0.9 * plain.seconds);
     end(&f);
 }
@@ -87,17 +87,17 @@ static void ends_without_regions(void **state) {
                                      " y = Conv(a, v: f32[16,64,1,1] random 2)\n}";
     (void)state;
     fixture f;
-    po_kernel_form form;
+    po_kernel_variant form;
     alarm(60);
     start(&f, model);
-    assert_int_equal(po_kernel_forms(&f.state, f.arena, &f.plan, &form), PO_OK);
+    assert_int_equal(po_kernel_variants(&f.state, f.arena, &f.plan, &form), PO_OK);
     assert_int_equal(form.regions.n, 0);
     end(&f);
     start(&f, "graph g (x: f32[1,16,24,24]) -> (y) {\n"
               " a = Conv(x, w: f32[64,16,1,1] random 1)\n"
               " y = Conv(a, v: f32[16,64,1,1] random 2)\n}");
     f.plan.until = po_now() - 1;
-    assert_int_equal(po_kernel_forms(&f.state, f.arena, &f.plan, &form), PO_OK);
+    assert_int_equal(po_kernel_variants(&f.state, f.arena, &f.plan, &form), PO_OK);
     assert_int_equal(form.regions.n, 1);
     assert_int_equal(f.ctx.error.status, PO_OK);
     end(&f);

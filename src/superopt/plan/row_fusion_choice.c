@@ -8,11 +8,12 @@
  * another order make, and what Toom-Cook's transforms make of it (measured: 4, 9). */
 static const double exact_error = 16, fast_error = 64;
 
-const po_mu *po_plan_lone_bands(po_arena *arena, const po_bands *b, po_lone_step *lone) {
+const po_mu *po_plan_standalone_row_fusion(po_arena *arena, const po_row_fusion *b,
+                                           po_standalone_step *lone) {
     po_schedule s;
     bool exact = true;
     po_schedule_start(&s, arena, b->naive, true);
-    po_bands_apply(&s, b);
+    po_row_fusion_apply(&s, b);
     po_schedule_finish(&s);
     s.mu->name = "step";
     for (uint32_t i = s.mu->first; i != PO_NONE; i = s.mu->nodes[i].next)
@@ -23,15 +24,15 @@ const po_mu *po_plan_lone_bands(po_arena *arena, const po_bands *b, po_lone_step
         s.mu->labels[i].name = po_arena_printf(arena, "l%u", i);
     for (uint32_t i = 0; i < b->n; i++)
         exact &= b->choice[i]->how->rounding != PO_ROUNDS;
-    *lone = (po_lone_step){.naive = b->naive,
-                           .step = b->node[0],
-                           .n_steps = b->n,
-                           .tensor = s.tensor,
-                           .packed = s.packed,
-                           .n_packed = s.n_packed,
-                           .exact = exact,
-                           .k = b->n * (exact ? exact_error : fast_error),
-                           .last = PO_NEW(arena, po_step_values *)};
+    *lone = (po_standalone_step){.naive = b->naive,
+                                 .step = b->node[0],
+                                 .n_steps = b->n,
+                                 .tensor = s.tensor,
+                                 .packed = s.packed,
+                                 .n_packed = s.n_packed,
+                                 .exact = exact,
+                                 .k = b->n * (exact ? exact_error : fast_error),
+                                 .last = PO_NEW(arena, po_step_values *)};
     return s.mu;
 }
 
@@ -48,15 +49,15 @@ static const int64_t least_bands =
 static const int64_t many_bands = 16; /* from so many on an odd number is dealt out well enough */
 static const double bytes_a_second = 3e10; /* that leave the second cache and come back */
 
-static uint32_t add(planning *p, uint32_t first, const po_bands *b, int64_t spread,
+static uint32_t add(planning *p, uint32_t first, const po_row_fusion *b, int64_t spread,
                     uint32_t apart) {
-    po_lone_step lone;
-    const po_mu *mu = po_plan_lone_bands(p->scratch, b, &lone);
+    po_standalone_step lone;
+    const po_mu *mu = po_plan_standalone_row_fusion(p->scratch, b, &lone);
     lone.last = p->last;
     band one = {.b = *b,
                 .plan = p->steps[first].plan,
                 .first = first,
-                .form = po_plan_add_form(p, mu, &lone, spread),
+                .form = po_plan_add_variant(p, mu, &lone, spread),
                 .apart = apart == PO_NONE ? p->n_bands : apart};
     PO_PUSH(p->scratch, p->bands, p->n_bands, p->cap_bands, one);
     return p->n_bands - 1;
@@ -69,9 +70,9 @@ typedef struct join {
     double gain; /* seconds, by what passes between the steps */
 } join;
 
-static po_bands bands_of(const planning *p, uint32_t first, uint32_t n) {
+static po_row_fusion bands_of(const planning *p, uint32_t first, uint32_t n) {
     const step *s = &p->steps[first];
-    po_bands b = {.naive = p->plans[s->plan].lowered.mu, .n = n};
+    po_row_fusion b = {.naive = p->plans[s->plan].lowered.mu, .n = n};
     for (uint32_t i = 0; i < n; i++) {
         b.node[i] = s[i].node;
         b.choice[i] = &s[i].choices[s[i].best];
@@ -82,8 +83,8 @@ static po_bands bands_of(const planning *p, uint32_t first, uint32_t n) {
 static join join_of(const planning *p, uint32_t first, uint32_t n) {
     const step *s = &p->steps[first];
     join found = {.first = first, .n = n};
-    po_bands b = bands_of(p, first, n);
-    po_bands_cost cost = {0};
+    po_row_fusion b = bands_of(p, first, n);
+    po_row_fusion_cost cost = {0};
     po_arena *scratch = po_arena_child(p->scratch);
     int64_t height = 0;
     /* Some heights are of no label's steps: the whole is of all. */
@@ -95,11 +96,11 @@ static join join_of(const planning *p, uint32_t first, uint32_t n) {
         height = x < t->rank ? t->dims[x] : height;
     }
     b.rows = height;
-    bool fits = height > 1 && po_bands_fit(scratch, &b, &cost) && cost.whole >= WORTH;
+    bool fits = height > 1 && po_row_fusion_fits(scratch, &b, &cost) && cost.whole >= WORTH;
     for (b.rows = 1; fits && b.rows < height; b.rows++) {
         int64_t bands = height / b.rows;
         if (height % b.rows != 0 || (bands % 2 != 0 && bands < many_bands) ||
-            !po_bands_fit(scratch, &b, &cost) || cost.most_again > most_again ||
+            !po_row_fusion_fits(scratch, &b, &cost) || cost.most_again > most_again ||
             bands < (cost.most_again > 1 ? least_bands : 2 * least_bands))
             continue;
         for (int k = 0; k < 2; k++)
@@ -154,7 +155,7 @@ void po_plan_candidates(planning *p, uint32_t plan) {
         uint32_t before = 0;
         for (uint32_t k = 0; k < n_joins; k++)
             before += joins[k].gain > joins[i].gain || (joins[k].gain == joins[i].gain && k < i);
-        po_bands b = bands_of(p, joins[i].first, joins[i].n);
+        po_row_fusion b = bands_of(p, joins[i].first, joins[i].n);
         if (before >= MOST_JOINS)
             continue;
         uint32_t apart = add(p, joins[i].first, &b, spread, PO_NONE);
@@ -203,10 +204,10 @@ static void choose(planning *p) {
     }
 }
 
-po_status po_plan_bands(planning *p) {
+po_status po_plan_row_fusions(planning *p) {
     if (p->n_bands == 0)
         return PO_OK;
-    PO_TRY(po_plan_measure_bands(p));
+    PO_TRY(po_plan_measure_row_fusions(p));
     choose(p);
     for (uint32_t i = 0; i < p->n_bands; i++) {
         const band *b = &p->bands[i];
@@ -221,13 +222,13 @@ po_status po_plan_bands(planning *p) {
     return PO_OK;
 }
 
-void po_plan_part_bands(planning *p, uint32_t plan) {
+void po_plan_part_row_fusions(planning *p, uint32_t plan) {
     for (uint32_t i = 0; i < p->n_steps; i++)
         if (p->steps[i].plan == plan)
             p->steps[i].band = PO_NONE;
 }
 
-po_plan_step po_plan_band_row(const planning *p, po_arena *arena, const band *b) {
+po_plan_step po_plan_row_fusion_row(const planning *p, po_arena *arena, const band *b) {
     const po_mu *mu = b->b.naive;
     po_text name, schedule;
     po_text_init(&name, arena);

@@ -1,6 +1,7 @@
-/* What can be chosen for each subprogram, by time and layout, and what neighbours save (seams.h).
+/* What can be chosen for each subprogram, by time and layout, and what neighbours save
+ * (layout_choice.h).
  */
-#include "pipeline/search/seams.h"
+#include "pipeline/search/layout_choice.h"
 
 #include "ops/op.h"
 #include "ops/rewrite.h"
@@ -15,10 +16,10 @@ typedef struct finder {
     po_arena *scratch; /* for one seam */
     const po_search *search;
     uint32_t threads;
-    po_seams *seams;
+    po_layouts *seams;
     uint32_t *owner;       /* by node of the model: the place that it is in; PO_NONE: none */
     uint32_t *maker, *end; /* by value: the place that gives it, as which of its outputs */
-    po_seam_pair *pairs;
+    po_layout_pair *pairs;
     uint32_t n_pairs, cap_pairs;
 } finder;
 
@@ -82,8 +83,8 @@ static po_status last_move(po_ctx *ctx, po_arena *arena, const po_graph *g, po_v
     return PO_OK;
 }
 
-po_status po_seams_layout(po_ctx *ctx, po_arena *arena, const po_graph *graph,
-                          uint32_t n_activations, po_seam_layout *layout) {
+po_status po_layouts_of(po_ctx *ctx, po_arena *arena, const po_graph *graph, uint32_t n_activations,
+                        po_seam_move *layout) {
     layout->in = PO_NEW_N(arena, const po_rt *, n_activations + 1);
     layout->out = PO_NEW_N(arena, const po_rt *, graph->n_outputs + 1);
     for (uint32_t i = 0; i < n_activations; i++)
@@ -93,8 +94,7 @@ po_status po_seams_layout(po_ctx *ctx, po_arena *arena, const po_graph *graph,
     return PO_OK;
 }
 
-static bool same_layout(const po_subprogram *sub, const po_seam_layout *a,
-                        const po_seam_layout *b) {
+static bool same_layout(const po_subprogram *sub, const po_seam_move *a, const po_seam_move *b) {
     for (uint32_t i = 0; i < sub->n_activations; i++)
         if (!po_rt_equal(a->in[i], b->in[i]))
             return false;
@@ -113,8 +113,8 @@ static bool may_be_chosen(const po_trial *t) {
 }
 
 /* Keeps the fastest of each layout; the original stays the first. Equals: the first of them. */
-static void keep_fastest(const po_subprogram *sub, po_seam_option *options, uint32_t *n,
-                         const po_seam_option *option) {
+static void keep_fastest(const po_subprogram *sub, po_layout_option *options, uint32_t *n,
+                         const po_layout_option *option) {
     uint32_t place = 1;
     while (place < *n && !same_layout(sub, &options[place].layout, &option->layout))
         place++;
@@ -131,18 +131,18 @@ static void keep_fastest(const po_subprogram *sub, po_seam_option *options, uint
 
 static po_status find_options(finder *f, uint32_t i) {
     const po_site *site = &f->search->sites[i];
-    po_seam_option *options = PO_NEW_N(f->arena, po_seam_option, MOST_OPTIONS);
+    po_layout_option *options = PO_NEW_N(f->arena, po_layout_option, MOST_OPTIONS);
     f->seams->options[i] = options;
     f->seams->n_options[i] = 1;
-    options[0] = (po_seam_option){.trial = PO_NONE, .seconds = po_search_seconds(site, PO_NONE)};
-    PO_TRY(po_seams_layout(f->ctx, f->arena, site->sub->graph, site->sub->n_activations,
-                           &options[0].layout));
+    options[0] = (po_layout_option){.trial = PO_NONE, .seconds = po_search_seconds(site, PO_NONE)};
+    PO_TRY(po_layouts_of(f->ctx, f->arena, site->sub->graph, site->sub->n_activations,
+                         &options[0].layout));
     for (uint32_t k = 0; k < site->n_trials; k++) {
         if (!may_be_chosen(&site->trials[k]))
             continue;
-        po_seam_option option = {.trial = k, .seconds = po_search_seconds(site, k)};
-        po_status status = po_seams_layout(f->ctx, f->arena, site->trials[k].graph,
-                                           site->sub->n_activations, &option.layout);
+        po_layout_option option = {.trial = k, .seconds = po_search_seconds(site, k)};
+        po_status status = po_layouts_of(f->ctx, f->arena, site->trials[k].graph,
+                                         site->sub->n_activations, &option.layout);
         if (po_search_drops(f->ctx, status))
             continue;
         PO_TRY(status);
@@ -277,12 +277,12 @@ static double saves(const finder *f, const seam *s, const po_rt *first, const po
 }
 
 /* The pair of the two places; made where there is none. */
-static po_seam_pair *pair_of(finder *f, uint32_t a, uint32_t b) {
+static po_layout_pair *pair_of(finder *f, uint32_t a, uint32_t b) {
     for (uint32_t i = f->n_pairs; i-- > 0;)
         if (f->pairs[i].a == a && f->pairs[i].b == b)
             return &f->pairs[i];
     const uint32_t *n = f->seams->problem.n_options;
-    po_seam_pair pair = {.a = a, .b = b, .saves = PO_NEW_N(f->arena, double, n[a] * n[b])};
+    po_layout_pair pair = {.a = a, .b = b, .saves = PO_NEW_N(f->arena, double, n[a] * n[b])};
     PO_PUSH(f->arena, f->pairs, f->n_pairs, f->cap_pairs, pair);
     return &f->pairs[f->n_pairs - 1];
 }
@@ -308,7 +308,7 @@ static void join(finder *f, uint32_t second, uint32_t input, const seam *s) {
 }
 
 static po_status find_pairs(finder *f) {
-    po_seams *seams = f->seams;
+    po_layouts *seams = f->seams;
     for (uint32_t p = 0; p < seams->problem.n; p++) {
         const po_subprogram *sub = f->search->sites[seams->places[p].site].sub;
         const po_occurrence *at = &sub->at[seams->places[p].at];
@@ -326,20 +326,20 @@ static po_status find_pairs(finder *f) {
 
 /* Numbers the places, and says of the model's nodes and values which they belong to. */
 static void find_places(finder *f) {
-    po_seams *seams = f->seams;
+    po_layouts *seams = f->seams;
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->search->n_sites; i++)
         n += f->search->sites[i].sub->n_at;
     uint32_t *n_options = PO_NEW_N(f->arena, uint32_t, n);
     double **seconds = PO_NEW_N(f->arena, double *, n);
-    seams->places = PO_NEW_N(f->arena, po_seam_place, n);
-    seams->problem = (po_seam_problem){.n_options = n_options};
+    seams->places = PO_NEW_N(f->arena, po_layout_place, n);
+    seams->problem = (po_layout_problem){.n_options = n_options};
     seams->problem.seconds = (const double *const *)seconds;
     for (uint32_t i = 0; i < f->search->n_sites; i++) {
         const po_subprogram *sub = f->search->sites[i].sub;
         for (uint32_t k = 0; k < sub->n_at; k++) {
             uint32_t p = seams->problem.n++;
-            seams->places[p] = (po_seam_place){i, k};
+            seams->places[p] = (po_layout_place){i, k};
             n_options[p] = seams->n_options[i];
             seconds[p] = PO_NEW_N(f->arena, double, n_options[p]);
             for (uint32_t o = 0; o < n_options[p]; o++)
@@ -361,8 +361,8 @@ static uint32_t *nones(po_arena *arena, uint32_t n) {
     return list;
 }
 
-po_status po_seams_find(po_ctx *ctx, po_arena *arena, const po_search *search, uint32_t threads,
-                        po_seams *seams) {
+po_status po_layouts_find(po_ctx *ctx, po_arena *arena, const po_search *search, uint32_t threads,
+                          po_layouts *seams) {
     finder f = {.ctx = ctx,
                 .arena = arena,
                 .search = search,
@@ -371,8 +371,8 @@ po_status po_seams_find(po_ctx *ctx, po_arena *arena, const po_search *search, u
                 .owner = nones(arena, search->graph->n_nodes),
                 .maker = nones(arena, search->graph->n_values),
                 .end = nones(arena, search->graph->n_values)};
-    *seams = (po_seams){.options = PO_NEW_N(arena, po_seam_option *, search->n_sites),
-                        .n_options = PO_NEW_N(arena, uint32_t, search->n_sites)};
+    *seams = (po_layouts){.options = PO_NEW_N(arena, po_layout_option *, search->n_sites),
+                          .n_options = PO_NEW_N(arena, uint32_t, search->n_sites)};
     for (uint32_t i = 0; i < search->n_sites; i++)
         PO_TRY(find_options(&f, i));
     find_places(&f);

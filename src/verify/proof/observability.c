@@ -6,7 +6,7 @@
  * of several ways shows. */
 #include "verify/proof/shows.h"
 
-int64_t po_shows_count(const po_shows *s, po_value_id v) {
+int64_t po_observable_count(const po_observable *s, po_value_id v) {
     const po_type *t = v == PO_NONE ? NULL : &s->graph->values[v].type;
     if (!t || t->kind != PO_TYPE_TENSOR || !po_type_static(t))
         return -1;
@@ -14,8 +14,8 @@ int64_t po_shows_count(const po_shows *s, po_value_id v) {
     return count <= PO_SHOWS_ELEMENTS ? count : -1;
 }
 
-bool *po_shows_mask(const po_shows *s, po_value_id v) {
-    int64_t count = po_shows_count(s, v);
+bool *po_observable_mask(const po_observable *s, po_value_id v) {
+    int64_t count = po_observable_count(s, v);
     if (count < 0 || po_graph_constant(s->graph, v) ||
         po_dtype_class_of(s->graph->values[v].type.dtype) != PO_CLASS_FLOAT)
         return NULL;
@@ -24,8 +24,8 @@ bool *po_shows_mask(const po_shows *s, po_value_id v) {
     return s->mask[v];
 }
 
-bool po_shows_all(const po_shows *s, po_value_id v) {
-    int64_t count = po_shows_count(s, v);
+bool po_observable_all(const po_observable *s, po_value_id v) {
+    int64_t count = po_observable_count(s, v);
     const bool *mask = count < 0 ? NULL : s->mask[v];
     for (int64_t i = 0; mask && i < count; i++)
         if (!mask[i])
@@ -33,10 +33,10 @@ bool po_shows_all(const po_shows *s, po_value_id v) {
     return mask != NULL;
 }
 
-static void show_all(const po_shows *s, po_value_id v) {
-    bool *mask = v == PO_NONE ? NULL : po_shows_mask(s, v);
+static void show_all(const po_observable *s, po_value_id v) {
+    bool *mask = v == PO_NONE ? NULL : po_observable_mask(s, v);
     if (mask)
-        memset(mask, true, (size_t)po_shows_count(s, v));
+        memset(mask, true, (size_t)po_observable_count(s, v));
 }
 
 static bool has_zero(const po_tensor *t) {
@@ -51,7 +51,7 @@ static bool has_zero(const po_tensor *t) {
 /* --- operators --- */
 
 /* Elements that move: numbers take their places. */
-static po_status by_moving(po_shows *s, const po_node *n) {
+static po_status by_moving(po_observable *s, const po_node *n) {
     const po_array **in = PO_NEW_N(s->arena, const po_array *, n->n_in);
     po_array **out = PO_NEW_N(s->arena, po_array *, n->n_out);
     bool **mask = PO_NEW_N(s->arena, bool *, n->n_in);
@@ -66,8 +66,8 @@ static po_status by_moving(po_shows *s, const po_node *n) {
         if (t && po_dtype_class_of(t->dtype) != PO_CLASS_FLOAT) {
             PO_TRY(po_array_from_tensor(s->ctx, s->arena, t, &a));
         } else {
-            int64_t count = t ? t->count : po_shows_count(s, n->in[k]);
-            if (count < 0 || (!t && !(mask[k] = po_shows_mask(s, n->in[k]))))
+            int64_t count = t ? t->count : po_observable_count(s, n->in[k]);
+            if (count < 0 || (!t && !(mask[k] = po_observable_mask(s, n->in[k]))))
                 return PO_OK;
             int64_t dims[PO_MAX_RANK];
             uint32_t rank = t ? t->rank : type->rank;
@@ -83,7 +83,7 @@ static po_status by_moving(po_shows *s, const po_node *n) {
     PO_TRY(po_ref_node(s->ctx, s->arena, s->graph, n, in, out));
     for (uint32_t o = 0; o < n->n_out; o++) {
         const bool *shown = n->out[o] == PO_NONE ? NULL : s->mask[n->out[o]];
-        if (!shown || !out[o] || !out[o]->f || out[o]->count != po_shows_count(s, n->out[o]))
+        if (!shown || !out[o] || !out[o]->f || out[o]->count != po_observable_count(s, n->out[o]))
             continue;
         for (int64_t i = 0; i < out[o]->count; i++) {
             int64_t id = (int64_t)out[o]->f[i] - 1;
@@ -96,12 +96,12 @@ static po_status by_moving(po_shows *s, const po_node *n) {
 }
 
 /* Each element of the output by those that are broadcast to its place. */
-static void by_element(const po_shows *s, const po_node *n) {
+static void by_element(const po_observable *s, const po_node *n) {
     const po_type *to = &s->graph->values[n->out[0]].type;
     const bool *shown = s->mask[n->out[0]];
-    int64_t count = po_shows_count(s, n->out[0]);
+    int64_t count = po_observable_count(s, n->out[0]);
     for (uint32_t k = 0; k < n->n_in; k++) {
-        bool *mask = n->in[k] == PO_NONE ? NULL : po_shows_mask(s, n->in[k]);
+        bool *mask = n->in[k] == PO_NONE ? NULL : po_observable_mask(s, n->in[k]);
         if (!mask)
             continue;
         const po_type *from = &s->graph->values[n->in[k]].type;
@@ -126,7 +126,7 @@ static void by_element(const po_shows *s, const po_node *n) {
 
 /* --- the graph --- */
 
-static po_status through(po_shows *s, const po_node *n) {
+static po_status through(po_observable *s, const po_node *n) {
     if (n->n_out < 1 || n->n_in < 1)
         return PO_OK;
     bool any = false;
@@ -141,14 +141,14 @@ static po_status through(po_shows *s, const po_node *n) {
     case PO_OP_GlobalMaxPool:
     case PO_OP_Softmax:
     case PO_OP_LogSoftmax:
-        if (po_shows_all(s, n->out[0]))
+        if (po_observable_all(s, n->out[0]))
             show_all(s, n->in[0]);
         return PO_OK;
     case PO_OP_LayerNormalization:
         for (uint32_t k = 0; k < 2; k++) {
             const po_tensor *t =
                 n->in[1 - k] == PO_NONE ? NULL : po_graph_constant(s->graph, n->in[1 - k]);
-            if (po_shows_all(s, n->out[0]) && !(t && has_zero(t)))
+            if (po_observable_all(s, n->out[0]) && !(t && has_zero(t)))
                 show_all(s, n->in[k]);
         }
         return PO_OK;
@@ -158,15 +158,15 @@ static po_status through(po_shows *s, const po_node *n) {
     if (po_op_has(n->op, PO_OPF_MOVES_DATA))
         return by_moving(s, n);
     if (po_op_has(n->op, PO_OPF_LINEAR))
-        return po_shows_by_sum(s, n);
+        return po_observable_by_sum(s, n);
     if (po_op_has(n->op, PO_OPF_ELEMENTWISE) && n->n_out == 1 && s->mask[n->out[0]])
         by_element(s, n);
     return PO_OK;
 }
 
-bool po_pn_all_shows(po_pnode *at, po_value_id value) {
+bool po_pn_all_observable(po_pnode *at, po_value_id value) {
     const po_graph *g = at->graph;
-    po_shows s = {at->run->ctx, po_arena_child(at->arena), g, NULL};
+    po_observable s = {at->run->ctx, po_arena_child(at->arena), g, NULL};
     s.mask = PO_NEW_N(s.arena, bool *, g->n_values);
     uint32_t n;
     const po_node_id *order = po_graph_order(g, s.arena, &n);
@@ -176,7 +176,7 @@ bool po_pn_all_shows(po_pnode *at, po_value_id value) {
     for (uint32_t k = n; k-- > 0;) {
         const po_node *node = &g->nodes[order[k]];
         if (node == at->node) {
-            all = po_shows_all(&s, value);
+            all = po_observable_all(&s, value);
             break;
         }
         if (node->removed)
