@@ -19,7 +19,7 @@ import run
 
 SEARCH = 'mutate'
 PARTS = ['derived', 'blind', 'corrected', 'seams']  # of the search
-OTHERS = ['combined', 'postopt']
+OTHERS = ['combined', 'partly', 'postopt']
 
 
 def digest(path):
@@ -77,7 +77,7 @@ def main():
     for m in args.model:
         path, _, shape = m.partition('=')
         models.append((os.path.basename(path)[:-len('.onnx')], path, [shape] if shape else []))
-    head = ['model', 'all', 'won', 'search', *PARTS, 'combined', 'postopt', 'control']
+    head = ['model', 'all', 'won', 'search', *PARTS, *OTHERS, 'control']
     print('| ' + ' | '.join(head) + ' |\n|' + ' --- |' * len(head), flush=True)
     machine, failures = None, []
     for name, path, shapes in models:

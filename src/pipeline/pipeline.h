@@ -15,7 +15,7 @@
     "import, simplify, split, mutate, correct, superopt, choose, postopt, select, export"
 bool po_stage_known(const char *name);
 /* What a stage does that --skip leaves out alone. */
-#define PO_PART_NAMES "blind, derived, corrected, seams, combined"
+#define PO_PART_NAMES "blind, derived, corrected, seams, combined, partly"
 bool po_stage_part_known(const char *name);
 
 /* A program that competes with the original. */

@@ -235,6 +235,8 @@ static po_postopt_options options_of(const po_run_state *state, const po_variant
         else
             options.algebra &= ~choices[i].used;
     }
+    if (po_pipeline_skips(state, "partly"))
+        options.algebra &= ~po_postopt_partly();
     return options;
 }
 

@@ -40,6 +40,14 @@ static const po_law_group spelt[] = {
     {PO_LAW_MASKS, PO_LAW_MASKS, 0, 0},
 };
 
+uint32_t po_postopt_partly(void) {
+    uint32_t families = 0;
+    for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
+        for (uint32_t law = passes[i].first; law <= passes[i].last; law++)
+            families |= po_laws[law].class == PO_LAW_PARTLY_RIGHT ? passes[i].family : 0;
+    return families;
+}
+
 enum { MOST_ROUNDS = 16 };
 
 /* What is left over must not count as a reader in the next pass: it is swept. */

@@ -11,6 +11,9 @@
 
 typedef po_law_counts po_postopt_counts;
 
+/* Families (po_algebra) with laws that are right in part, and mend themselves. */
+uint32_t po_postopt_partly(void);
+
 /* Returns a rewritten copy, bodies included. `counts` may be NULL. */
 po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *options,
                      po_graph **out, po_postopt_counts *counts);

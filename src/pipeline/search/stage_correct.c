@@ -54,7 +54,8 @@ static po_status correct_site(po_run_state *state, po_site *site) {
         if (i == PO_NONE)
             break;
         PO_TRY(po_search_boxes(state, site, &site->trials[i]));
-        if (site->trials[i].fate == PO_TRIAL_BOXES && !po_pipeline_skips(state, "corrected"))
+        if (site->trials[i].fate == PO_TRIAL_BOXES && !po_pipeline_skips(state, "corrected") &&
+            !po_pipeline_skips(state, "partly"))
             PO_TRY(correct_trial(state, site, i));
         else if (site->trials[i].fate == PO_TRIAL_EQUAL && !deep)
             break; /* what is slower than this one cannot win */

@@ -209,7 +209,9 @@ bool po_smooth_behind(po_rewriting *r, po_graph *g, po_node_id id) {
     po_value_id left = take(g, &s, line(g, &s, COLUMNS, true), ROWS, s.p, -s.p);
     po_value_id right = take(g, &s, line(g, &s, COLUMNS, false), ROWS, s.p, -s.p);
     y = join(g, &s, COLUMNS, left, y, right);
-    y = join(g, &s, ROWS, line(g, &s, ROWS, true), y, line(g, &s, ROWS, false));
+    /* One after the other: the order of arguments is the compiler's. */
+    po_value_id first = line(g, &s, ROWS, true), last = line(g, &s, ROWS, false);
+    y = join(g, &s, ROWS, first, y, last);
     g->values[y].type = g->values[s.c.y].type;
     po_substitute(g, s.c.y, y);
     return true;
