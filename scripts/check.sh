@@ -97,7 +97,7 @@ sanitize | thread-sanitize)
     # kernels_random_lowered schedules more than `schedules`, which compiles all of it. Emulated
     # GPUs, every order of a program's statements and all random bands take minutes here:
     # SANITIZE_ALL=1 (scripts/soak.sh) runs them as well.
-    long='|cuda_run|bands|mugraph_order|sabotage_search'
+    long='|cuda_run|row_fusion|mugraph_order|sabotage_search'
     [ -z "${SANITIZE_ALL:-}" ] || long=
     ctest -L unit -E "^(codegen_sanitize|schedules|readings|layers.*|rules_hash|schemas.*$long)\$" -j "$jobs" --output-on-failure
     # The program itself, over every published model and some random ones.
