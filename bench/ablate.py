@@ -2,9 +2,9 @@
 """What each part of the search is worth: petopt with all of it, and with each part left out in turn.
 
   bench/ablate.py [--build DIR] [--threads N] [--set NAME].. [--only TEXT] [--work DIR]
-                  [--model FILE[=INPUT:SHAPE]].. [--petopt-options TEXT]
+                  [--model FILE[=INPUT:SHAPE]].. [--part NAME].. [--petopt-options TEXT]
 
-Sets are those of bench/run.py; --model adds a file of one's own. Every model is written once with
+Sets are those of bench/run.py; --model adds a file of one's own; --part leaves out these alone. Every model is written once with
 everything and once with each part of `--skip`; what comes out is timed by one `petopt bench`,
 interleaved in random order with the original. A cell is the time without the part over the time with
 it: above 1 the part is worth that much; "=" is the same file. Where the whole search changes nothing
@@ -43,8 +43,8 @@ def measure(args, path, shapes, name):
     stem = os.path.join(args.work, name.replace(' ', '_'))
     whole, won = written(args, path, shapes, stem, None)
     same, files = {digest(whole)}, {}
-    for part in [SEARCH] + PARTS + OTHERS:
-        if part in PARTS and SEARCH not in files:
+    for part in args.part:
+        if part in PARTS and SEARCH in args.part and SEARCH not in files:
             continue
         out, _ = written(args, path, shapes, stem, part)
         if digest(out) not in same:
@@ -55,7 +55,7 @@ def measure(args, path, shapes, name):
     full, rest = read['models'][1], read['models'][2:]
     worth = {p: full['ratio'] / m['ratio'] for p, m in zip(files, rest)}
     row = [name, f'{full["ratio"]:.3f}x ({full["ratio_low"]:.3f} to {full["ratio_high"]:.3f})', won]
-    row += [f'{worth[p]:.3f}' if p in worth else '=' for p in [SEARCH] + PARTS + OTHERS]
+    row += [f'{worth[p]:.3f}' if p in worth else '=' for p in args.part]
     return row + [f'{read["control"]:.3f}'], f'{read["runtime"]}, {read["cpu"]}'
 
 
@@ -67,9 +67,11 @@ def main():
     parser.add_argument('--only', default='')
     parser.add_argument('--model', action='append', default=[])
     parser.add_argument('--work', default=None)
+    parser.add_argument('--part', action='append', choices=[SEARCH] + PARTS + OTHERS, default=[])
     parser.add_argument('--petopt-options', default='')
     args = parser.parse_args()
     args.threads, args.kernels = [args.threads], False
+    args.part = args.part or [SEARCH] + PARTS + OTHERS
     args.work = os.path.abspath(args.work or os.path.join(args.build, 'ablate'))
     args.petopt = os.path.join(args.build, 'petopt')
     os.makedirs(args.work, exist_ok=True)
@@ -77,7 +79,7 @@ def main():
     for m in args.model:
         path, _, shape = m.partition('=')
         models.append((os.path.basename(path)[:-len('.onnx')], path, [shape] if shape else []))
-    head = ['model', 'all', 'won', 'search', *PARTS, *OTHERS, 'control']
+    head = ['model', 'all', 'won', *args.part, 'control']
     print('| ' + ' | '.join(head) + ' |\n|' + ' --- |' * len(head), flush=True)
     machine, failures = None, []
     for name, path, shapes in models:
