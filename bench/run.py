@@ -33,7 +33,7 @@ BLOCKS = ['gqa', 'qknorm', 'rmsnorm_linear', 'lora', 'gated_mlp', 'ntrans']
 SETS = ['ocr', 'nets', 'blocks', 'zoo', 'light']
 ZOO = ['bytes', 'tcn', 'conformer', 'wav2vec', 'convnext', 'yolo', 'unet', 'line',
        'mobilenet_v2', 'resnext50', 'dcgan', 'segformer', 'upscale', 'densenet121', 'u2net', 'upernet',
-       'deeplab']
+       'deeplab', 'hrnet_head', 'midas_head']
 OCR = [('ocr detector', 'ch_PP-OCRv4_det_infer', 'x:1,3,640,640'),
        ('ocr recogniser', 'ch_PP-OCRv4_rec_infer', 'x:1,3,48,320'),
        ('ocr classifier', 'ch_ppocr_mobile_v2.0_cls_infer', 'x:1,3,48,192')]

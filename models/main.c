@@ -51,6 +51,8 @@ static const struct {
     {"u2net", build_u2net, false, false},
     {"upernet", build_upernet, false, false},
     {"deeplab", build_deeplab, false, false},
+    {"hrnet_head", build_hrnet_head, false, false},
+    {"midas_head", build_midas_head, false, false},
 };
 enum { COUNT = sizeof networks / sizeof networks[0] };
 

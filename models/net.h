@@ -124,5 +124,7 @@ void build_densenet121(net *n);
 void build_u2net(net *n);
 void build_upernet(net *n);
 void build_deeplab(net *n);
+void build_hrnet_head(net *n);
+void build_midas_head(net *n);
 
 #endif

@@ -1,7 +1,9 @@
 /* Networks that label every pixel, whose decoders convolve maps that linear interpolation made
  * larger: U2-Net of Qin et al. 2020 (arXiv 2005.09007), UPerNet of Xiao et al. 2018 (arXiv
- * 1807.10221) and DeepLabv3+ of Chen et al. 2018 (arXiv 1802.02611), the last two behind ResNet-18,
- * all as PyTorch is exported: Resize by pytorch_half_pixel. */
+ * 1807.10221) and DeepLabv3+ of Chen et al. 2018 (arXiv 1802.02611), the last two behind ResNet-18;
+ * and two heads alone, that of HRNet-W18 with OCR (Yuan et al. 2020, arXiv 1909.11065) at 512 x 512
+ * and that of MiDaS v2.1 (Ranftl et al. 2020, arXiv 1907.01341) at 384 x 384. All as PyTorch is
+ * exported: Resize by pytorch_half_pixel. */
 #include "net.h"
 
 /* By constant scales. */
@@ -126,4 +128,30 @@ void build_deeplab(net *n) {
     window one = square(1, 1, 0);
     x = net_conv(n, x, "classes", WIDTH, 21, &one, true);
     po_build_output(n->b, larger(n, x, 4), "labels");
+}
+
+/* --- heads alone --- */
+
+void build_hrnet_head(net *n) {
+    enum { LEVELS = 4, SIDE = 128, JOINED = 18 * 15, WIDTH = 512 };
+    name_buffer name;
+    po_val level[LEVELS];
+    for (int i = 0; i < LEVELS; i++) {
+        const int64_t side = SIDE >> i, dims[4] = {1, (int64_t)18 << i, side, side};
+        level[i] = net_input(n, name_of(&name, "level%d", i), 4, dims);
+        if (i > 0)
+            level[i] = larger(n, level[i], (int64_t)1 << i);
+    }
+    po_val x = layer(n, net_concat(n, LEVELS, level, 1), "pixels", JOINED, WIDTH, 3, 1);
+    window one = square(1, 1, 0);
+    po_build_output(n->b, net_conv(n, x, "classes", WIDTH, 19, &one, true), "labels");
+}
+
+void build_midas_head(net *n) {
+    window three = square(3, 1, 1), one = square(1, 1, 0);
+    po_val x = net_input(n, "features", 4, (int64_t[]){1, 256, 192, 192});
+    x = larger(n, net_conv(n, x, "conv1", 256, 128, &three, true), 2);
+    x = net_op1(n, "Relu", net_conv(n, x, "conv2", 128, 32, &three, true));
+    x = net_op1(n, "Relu", net_conv(n, x, "conv3", 32, 1, &one, true));
+    po_build_output(n->b, x, "depth");
 }
