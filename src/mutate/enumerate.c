@@ -1,6 +1,7 @@
 /* Blind enumeration: reads a subprogram, searches it at small sizes, carries what agrees inside to
  * the true sizes, and keeps the best by roofline cost. */
 #include "mutate/enumerate_rank.h"
+#include "rewrite/weights.h"
 
 enum {
     EN_LEVELS = 4,              /* moves of all R/Ts of a program */
@@ -157,11 +158,11 @@ static po_status add_best(enumerating *e, const en_problem *problem, const solve
 static po_status enumerate_graph(enumerating *e, const po_graph *g, uint32_t n_activations,
                                  const offspring *parent, uint32_t keep, uint64_t budget) {
     uint32_t n_regions;
-    const bool *live = en_live_values(e->arena, g, n_activations);
+    const bool *weight = po_weights_of(g, e->arena, n_activations);
     const en_region *regions = en_regions(e->arena, g, parent != NULL, &n_regions);
     for (uint32_t r = 0; r < n_regions; r++) {
         en_problem *problem = PO_NEW(e->arena, en_problem);
-        if (!en_read(e->arena, g, live, &regions[r], problem))
+        if (!en_read(e->arena, g, weight, &regions[r], problem))
             continue;
         const solved *s = solve(e, problem, budget / n_regions);
         PO_TRY(po_ctx_poll(e->ctx));

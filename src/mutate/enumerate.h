@@ -171,6 +171,10 @@ typedef struct en_program {
     const en_rt *last[EN_OUTS];         /* output to the slot's shape: read backwards; or NULL */
 } en_program;
 
+/* What operator `n` reads as its k-th operand, behind its R/T. */
+static inline const en_shape *en_operand(const en_program *p, uint32_t n, uint32_t k) {
+    return p->view[n][k] ? &p->view[n][k]->out : &p->shape[p->op[n].in[k]];
+}
 /* Shapes and monomials of what operator `n` makes, from its operands'; SPLIT: its sizes too. False
  * where it does not fit. */
 bool en_program_infer(en_program *p, uint32_t n);
@@ -231,9 +235,8 @@ typedef struct en_region {
  * graph where it is small; operators that read one tensor; sums of two; chains of two; single ones,
  * with the moves around them. `alone`: single ones without. *n is set. */
 en_region *en_regions(po_arena *arena, const po_graph *g, bool alone, uint32_t *n);
-/* By value: whether it depends on one of the first inputs. */
-bool *en_live_values(po_arena *arena, const po_graph *g, uint32_t n_activations);
-bool en_read(po_arena *arena, const po_graph *g, const bool *live, const en_region *region,
+/* `weight`: by value, as po_weights_of tells (rewrite/weights.h). */
+bool en_read(po_arena *arena, const po_graph *g, const bool *weight, const en_region *region,
              en_problem *problem);
 /* Sets what the problem's maps may be cut into. */
 void en_set_tiles(en_problem *problem);

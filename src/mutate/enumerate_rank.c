@@ -16,7 +16,7 @@ static po_hash operator_hash(const en_program *p, uint32_t n) {
     const en_op *op = &p->op[n];
     po_hash h = {1, op->kind};
     for (uint32_t k = 0; k < op->n_in; k++) {
-        const en_shape *s = p->view[n][k] ? &p->view[n][k]->out : &p->shape[op->in[k]];
+        const en_shape *s = en_operand(p, n, k);
         for (uint32_t i = 0; i < s->rank; i++)
             h = po_hash_u64(h, (uint64_t)s->d[i] << 8 | i);
     }
@@ -50,8 +50,7 @@ static double weights_of(const en_program *p) {
     double sum = 0;
     for (uint32_t n = 0; n < p->n_ops; n++)
         if (p->op[n].kind == EN_CONV || p->op[n].kind == EN_MATMUL)
-            sum +=
-                (double)en_count(p->view[n][1] ? &p->view[n][1]->out : &p->shape[p->op[n].in[1]]);
+            sum += (double)en_count(en_operand(p, n, 1));
     return sum;
 }
 
@@ -63,8 +62,8 @@ static uint32_t nature(const en_program *p) {
         sum += 1000u * op->kind;
         if (op->kind != EN_CONV)
             continue;
-        const en_shape *x = p->view[n][0] ? &p->view[n][0]->out : &p->shape[op->in[0]];
-        const en_shape *w = p->view[n][1] ? &p->view[n][1]->out : &p->shape[op->in[1]];
+        const en_shape *x = en_operand(p, n, 0);
+        const en_shape *w = en_operand(p, n, 1);
         sum += 100000u * (uint32_t)(x->d[1] / w->d[1]);
         for (uint32_t m = 0; m + 2 < x->rank; m++)
             sum += (uint32_t)op->stride[m] * 10u + (uint32_t)op->dilation[m];
@@ -79,8 +78,8 @@ static uint64_t operator_kind(const en_program *p, uint32_t n) {
     po_hash h = po_hash_u64((po_hash){2, op->kind}, op->n_in);
     if (op->kind != EN_CONV && op->kind != EN_MATMUL)
         return h.lo;
-    const en_shape *x = p->view[n][0] ? &p->view[n][0]->out : &p->shape[op->in[0]];
-    const en_shape *w = p->view[n][1] ? &p->view[n][1]->out : &p->shape[op->in[1]];
+    const en_shape *x = en_operand(p, n, 0);
+    const en_shape *w = en_operand(p, n, 1);
     h = po_hash_u64(h, (uint64_t)x->rank << 8 | w->rank);
     if (op->kind == EN_MATMUL)
         return po_hash_u64(h, (uint64_t)(x->rank > 2 && x->d[0] > 1)).lo;

@@ -268,7 +268,7 @@ static void add_table(reading *r, const po_node *pool) {
     p->table = p->n_in;
 }
 
-bool en_read(po_arena *arena, const po_graph *g, const bool *live, const en_region *region,
+bool en_read(po_arena *arena, const po_graph *g, const bool *weight, const en_region *region,
              en_problem *problem) {
     reading r = {arena,
                  g,
@@ -301,8 +301,9 @@ bool en_read(po_arena *arena, const po_graph *g, const bool *live, const en_regi
             const po_node *n = &g->nodes[order[i]];
             uint32_t n_in = r.inside[order[i]] ? operands(&r, n) : 0;
             for (uint32_t k = 0; k < n_in; k++)
-                if (n->in[k] == PO_NONE || (!maker(&r, n->in[k]) && live[n->in[k]] == (pass == 0) &&
-                                            !add_input(&r, n->in[k])))
+                if (n->in[k] == PO_NONE ||
+                    (!maker(&r, n->in[k]) && weight[n->in[k]] == (pass == 1) &&
+                     !add_input(&r, n->in[k])))
                     return false;
         }
         if (pass == 0)

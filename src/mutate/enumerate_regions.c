@@ -16,28 +16,9 @@ static bool moves(const po_node *n) {
 }
 
 /* Whether a node is one that the enumeration may have. */
-static bool is_known(const po_graph *g, const po_node *n) {
-    (void)g;
+static bool is_known(const po_node *n) {
     return is_product(n) || moves(n) || n->op == PO_OP_Add || n->op == PO_OP_Concat ||
            n->op == PO_OP_Split || n->op == PO_OP_AveragePool;
-}
-
-bool *en_live_values(po_arena *arena, const po_graph *g, uint32_t n_activations) {
-    bool *live = PO_NEW_N(arena, bool, g->n_values);
-    uint32_t n_order;
-    const po_node_id *order = po_graph_order(g, arena, &n_order);
-    for (uint32_t i = 0; i < n_activations && i < g->n_inputs; i++)
-        live[g->inputs[i]] = true;
-    for (uint32_t i = 0; i < n_order; i++) {
-        const po_node *n = &g->nodes[order[i]];
-        bool any = false;
-        for (uint32_t k = 0; k < n->n_in; k++)
-            any |= n->in[k] != PO_NONE && live[n->in[k]];
-        for (uint32_t k = 0; k < n->n_out; k++)
-            if (n->out[k] != PO_NONE)
-                live[n->out[k]] = any;
-    }
-    return live;
 }
 
 typedef struct choosing {
@@ -160,7 +141,7 @@ static void all_known(choosing *c, bool residual) {
     for (uint32_t i = 0; i < c->n_order; i++) {
         const po_node *node = &g->nodes[c->order[i]];
         c->inside[c->order[i]] =
-            is_known(g, node) && (node->op != PO_OP_Add || sum_fits(c, node, residual));
+            is_known(node) && (node->op != PO_OP_Add || sum_fits(c, node, residual));
         products += is_product(node);
     }
     if (!residual || products > 1)
@@ -185,15 +166,6 @@ static void together(choosing *c) {
     }
 }
 
-/* Whether two tensors have the same dims but along one axis. */
-static bool same_beside(const po_graph *g, po_value_id a, po_value_id b, int axis) {
-    int rank = po_rank_of(g, a);
-    for (int i = 0; i < rank; i++)
-        if (i != axis && po_dim_of(g, a, i) != po_dim_of(g, b, i))
-            return false;
-    return rank > 0 && rank == po_rank_of(g, b);
-}
-
 /* Whether two products are of one size but for the channels that they make, so that they can be
  * groups of one, and neither reads the other. */
 static bool alike(const choosing *c, po_node_id a, po_node_id b) {
@@ -201,8 +173,8 @@ static bool alike(const choosing *c, po_node_id a, po_node_id b) {
     const po_node *x = &g->nodes[a], *y = &g->nodes[b];
     int made = po_conv_is(x) ? 1 : po_rank_of(g, x->out[0]) - 1;
     if (x->op != y->op || !po_same_dims(g, x->in[0], y->in[0]) ||
-        !same_beside(g, x->in[1], y->in[1], po_conv_is(x) ? 0 : made) ||
-        !same_beside(g, x->out[0], y->out[0], made))
+        !po_same_dims_but(g, x->in[1], y->in[1], po_conv_is(x) ? 0 : made) ||
+        !po_same_dims_but(g, x->out[0], y->out[0], made))
         return false;
     for (uint32_t k = 0; k < 2; k++)
         if (maker(c, x->in[k]) == b || maker(c, y->in[k]) == a)

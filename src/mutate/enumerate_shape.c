@@ -161,7 +161,7 @@ bool en_program_infer(en_program *p, uint32_t n) {
     const en_op *op = &p->op[n];
     const en_shape *in[EN_ARGS];
     for (uint32_t k = 0; k < op->n_in; k++)
-        in[k] = p->view[n][k] ? &p->view[n][k]->out : &p->shape[op->in[k]];
+        in[k] = en_operand(p, n, k);
     if (!op_shapes(op, in, &p->shape[op->out]))
         return false;
     const en_monomials *a = &p->monomials[op->in[0]];

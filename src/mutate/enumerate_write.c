@@ -273,7 +273,7 @@ static void write_op(writing *w, const en_program *p, uint32_t n) {
         const en_rt *rt = p->view[n][k];
         if (rt)
             in[k] = move(w, in[k], rt, false);
-        const en_shape *s = rt ? &rt->out : &p->shape[op->in[k]];
+        const en_shape *s = en_operand(p, n, k);
         if (op->kind == EN_CONCAT && op->how == EN_EVEN && !w->failed)
             in[k] = fill_up(w, in[k], s, op->axis, made->d[op->axis] / op->n_in);
         if (op->kind == EN_CONCAT && op->how == EN_STACKED && !w->failed) {
@@ -286,7 +286,7 @@ static void write_op(writing *w, const en_program *p, uint32_t n) {
             return;
     }
     if (op->kind == EN_SPLIT) {
-        split(w, p, op, p->view[n][0] ? &p->view[n][0]->out : &p->shape[op->in[0]], in[0]);
+        split(w, p, op, en_operand(p, n, 0), in[0]);
     } else if (op->kind == EN_MOVE) {
         w->slot[op->out] = in[0];
     } else if (op->kind == EN_RESHAPE) {
@@ -300,8 +300,8 @@ static void write_op(writing *w, const en_program *p, uint32_t n) {
         if (op->kind == EN_CONCAT)
             po_node_set_int(w->g, node, "axis", op->axis);
         if (op->kind == EN_CONV) {
-            const en_shape *x = p->view[n][0] ? &p->view[n][0]->out : &p->shape[op->in[0]];
-            const en_shape *k = p->view[n][1] ? &p->view[n][1]->out : &p->shape[op->in[1]];
+            const en_shape *x = en_operand(p, n, 0);
+            const en_shape *k = en_operand(p, n, 1);
             window_attributes(w, node, op, made->rank - 2u, x->d[1] / k->d[1]);
         }
         if (op->kind == EN_POOL)

@@ -77,6 +77,14 @@ bool po_same_dims(const po_graph *graph, po_value_id a, po_value_id b) {
     return true;
 }
 
+bool po_same_dims_but(const po_graph *graph, po_value_id a, po_value_id b, int axis) {
+    int rank = po_rank_of(graph, a);
+    for (int i = 0; i < rank; i++)
+        if (i != axis && po_dim_of(graph, a, i) != po_dim_of(graph, b, i))
+            return false;
+    return rank > 0 && rank == po_rank_of(graph, b);
+}
+
 static bool copies_blocks(const po_graph *graph, const po_node *n) {
     if (!po_node_string_is(n, "mode", "nearest", "nearest") || po_node_attr(n, "axes"))
         return false;

@@ -70,15 +70,13 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
     po_law_counts own = {0};
     po_graph *g = po_graph_clone(ctx, in);
     po_rewriting state = {.ctx = ctx, .options = options, .counts = &own};
-    po_arena *scratch = po_arena_create(ctx);
-    PO_TRY(po_infer_graph(ctx, g, true));
-    state.middle = po_law_middle(g, scratch);
-    po_arena_free(scratch);
     for (int round = 0; round < MOST_ROUNDS; round++) {
         uint32_t before = po_law_total(&own);
         state.scratch = po_arena_create(ctx);
         PO_TRY(po_ctx_poll(ctx));
         PO_TRY(po_infer_graph(ctx, g, true));
+        if (round == 0)
+            state.middle = po_law_middle(g, state.scratch);
         for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
             PO_TRY(apply(g, &passes[i], &state));
         po_arena_free(state.scratch);

@@ -9,6 +9,13 @@ enum {
     RECIPES_SINCE = 13     /* before, operators are written otherwise than recipes have them */
 };
 
+bool po_reads_weights(const po_node *node, const bool *weight) {
+    for (uint32_t i = 0; i < node->n_in; i++)
+        if (node->in[i] != PO_NONE && !weight[node->in[i]])
+            return false;
+    return true;
+}
+
 bool *po_weights_of(const po_graph *graph, po_arena *arena, uint32_t n_activations) {
     bool *weight = PO_NEW_N(arena, bool, graph->n_values);
     for (po_value_id v = 0; v < graph->n_values; v++)
@@ -19,9 +26,7 @@ bool *po_weights_of(const po_graph *graph, po_arena *arena, uint32_t n_activatio
     const po_node_id *order = po_graph_order(graph, arena, &n);
     for (uint32_t k = 0; k < n; k++) {
         const po_node *node = &graph->nodes[order[k]];
-        bool all = true;
-        for (uint32_t i = 0; i < node->n_in; i++)
-            all = all && (node->in[i] == PO_NONE || weight[node->in[i]]);
+        bool all = po_reads_weights(node, weight);
         for (uint32_t i = 0; i < node->n_out; i++)
             if (node->out[i] != PO_NONE)
                 weight[node->out[i]] = all;

@@ -119,14 +119,6 @@ static void try_join(po_clusters *c, po_node_id x, po_node_id y, uint32_t most_o
 
 /* --- products that can be one --- */
 
-static bool same_beside(const po_graph *g, po_value_id a, po_value_id b, int axis) {
-    int rank = po_rank_of(g, a);
-    for (int i = 0; i < rank; i++)
-        if (i != axis && po_dim_of(g, a, i) != po_dim_of(g, b, i))
-            return false;
-    return rank > 0 && rank == po_rank_of(g, b);
-}
-
 /* Whether two products with weights differ in nothing but how many channels or columns they make:
  * concatenated weights make them one, or two groups of one. */
 static bool alike(const po_clusters *c, po_node_id a, po_node_id b) {
@@ -139,8 +131,8 @@ static bool alike(const po_clusters *c, po_node_id a, po_node_id b) {
     int columns = po_rank_of(g, x->in[1]) - 1, made = po_rank_of(g, x->out[0]) - 1;
     bool conv = po_conv_is(x);
     return po_same_dims(g, x->in[0], y->in[0]) &&
-           same_beside(g, x->in[1], y->in[1], conv ? 0 : columns) &&
-           same_beside(g, x->out[0], y->out[0], conv ? 1 : made);
+           po_same_dims_but(g, x->in[1], y->in[1], conv ? 0 : columns) &&
+           po_same_dims_but(g, x->out[0], y->out[0], conv ? 1 : made);
 }
 
 /* Q, K and V of one tensor, say, before what is made of two of them takes them apart. */

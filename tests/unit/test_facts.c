@@ -8,7 +8,7 @@
 #include "rewriting.h"
 #include "test_paths.h"
 #include "unit.h"
-#include "verify/proof/shows.h"
+#include "verify/proof/observability.h"
 
 #include <dirent.h>
 #include <math.h>

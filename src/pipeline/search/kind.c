@@ -3,28 +3,7 @@
 #include "ops/rewrite.h"
 #include "ops/window.h"
 #include "pipeline/search/search.h"
-
-const bool *po_search_live(po_arena *arena, const po_subprogram *sub, const po_graph *graph) {
-    bool *fixed = PO_NEW_N(arena, bool, graph->n_values);
-    bool *live = PO_NEW_N(arena, bool, graph->n_nodes);
-    uint32_t n;
-    const po_node_id *order = po_graph_order(graph, arena, &n);
-    for (po_value_id v = 0; v < graph->n_values; v++)
-        fixed[v] = graph->values[v].constant != NULL;
-    for (uint32_t i = sub->n_activations; i < graph->n_inputs; i++)
-        fixed[graph->inputs[i]] = true;
-    for (uint32_t i = 0; i < n; i++) {
-        const po_node *node = &graph->nodes[order[i]];
-        bool all = true;
-        for (uint32_t k = 0; k < node->n_in; k++)
-            all &= node->in[k] == PO_NONE || fixed[node->in[k]];
-        for (uint32_t k = 0; k < node->n_out; k++)
-            if (node->out[k] != PO_NONE)
-                fixed[node->out[k]] = all;
-        live[order[i]] = !all;
-    }
-    return live;
-}
+#include "rewrite/weights.h"
 
 /* A window: its extents, and whether it has steps. */
 static po_hash window_hash(const po_graph *g, const po_node *node, uint32_t maps, po_hash h) {
@@ -63,12 +42,13 @@ static uint64_t node_kind(const po_graph *g, const po_node *node) {
 uint64_t po_search_kind(const po_run_state *state, const po_subprogram *sub,
                         const po_graph *graph) {
     po_arena *scratch = po_arena_create(state->ctx);
-    const bool *live = po_search_live(scratch, sub, graph);
+    const bool *weight = po_weights_of(graph, scratch, sub->n_activations);
     uint64_t *known = PO_NEW_N(scratch, uint64_t, graph->n_nodes), sum = 0; /* in any order */
     uint32_t n = 0, n_known = 0;
     for (po_node_id i = 0; i < graph->n_nodes; i++) {
         const po_node *node = &graph->nodes[i];
-        if (node->removed || !live[i] || po_op_has(node->op, PO_OPF_MOVES_DATA))
+        if (node->removed || po_reads_weights(node, weight) ||
+            po_op_has(node->op, PO_OPF_MOVES_DATA))
             continue;
         uint64_t kind = node_kind(graph, node);
         uint32_t k = 0;

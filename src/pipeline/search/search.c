@@ -2,6 +2,7 @@
 #include "pipeline/search/search.h"
 
 #include "ops/op.h"
+#include "rewrite/weights.h"
 
 enum { POSITIONS = 8, SEED = 1 };
 
@@ -107,12 +108,12 @@ po_status po_search_whole(po_run_state *state, po_site *site, po_trial *trial, b
 void po_search_estimate(const po_run_state *state, const po_subprogram *sub, const po_graph *graph,
                         po_estimate *estimate) {
     po_arena *scratch = po_arena_create(state->ctx);
-    const bool *live = po_search_live(scratch, sub, graph);
+    const bool *weight = po_weights_of(graph, scratch, sub->n_activations);
     uint32_t n;
     const po_node_id *order = po_graph_order(graph, scratch, &n);
     *estimate = (po_estimate){0, 0, 0, 0, 0};
     for (uint32_t i = 0; i < n; i++)
-        if (live[order[i]])
+        if (!po_reads_weights(&graph->nodes[order[i]], weight))
             po_roofline_add(graph, &graph->nodes[order[i]], &state->search->rates,
                             state->ctx->threads, estimate);
     po_arena_free(scratch);

@@ -115,8 +115,6 @@ po_status po_search_whole(po_run_state *state, po_site *site, po_trial *trial, b
 void po_search_estimate(const po_run_state *state, const po_subprogram *sub, const po_graph *graph,
                         po_estimate *estimate);
 
-/* kind.c: by node, whether it depends on an activation: the others run once. */
-const bool *po_search_live(po_arena *arena, const po_subprogram *sub, const po_graph *graph);
 /* What operators a mutant becomes: their kinds and how many there are, but not how many of each,
  * for several products that change one by one are no news; nor how they are led to one another. */
 uint64_t po_search_kind(const po_run_state *state, const po_subprogram *sub, const po_graph *graph);

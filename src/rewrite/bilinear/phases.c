@@ -294,13 +294,8 @@ static po_value_id added(phases *f, po_node_id at, po_value_id a, po_value_id b)
 /* A depthwise convolution with the same taps for every channel. */
 static po_value_id depthwise(phases *f, po_node_id at, po_value_id x, int64_t channels,
                              uint32_t axis, int64_t n, const double *taps, po_conv like) {
-    double *w = PO_NEW_N(f->arena, double, channels *n);
-    for (int64_t i = 0; i < channels * n; i++)
-        w[i] = taps[i % n];
-    like.group = like.out = like.in = channels;
     like.kernel[axis - 2] = n;
-    const po_recipe *recipe = po_recipe_literal(f->arena, 1, (const int64_t[]){channels * n}, w);
-    return po_conv_make(f->graph, at, x, &like, recipe, NULL);
+    return po_conv_each(f->graph, f->arena, at, x, &like, channels, &(po_taps){taps, 0}, PO_NONE);
 }
 
 static po_value_id scaled(phases *f, po_node_id at, po_value_id x, int64_t channels, double c) {

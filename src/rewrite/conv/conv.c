@@ -71,17 +71,22 @@ po_value_id po_conv_make(po_graph *graph, po_node_id place, po_value_id x, const
 }
 
 po_conv po_conv_pointwise(po_dtype dtype, int64_t out, int64_t in) {
-    return (po_conv){.node = PO_NONE,
-                     .x = PO_NONE,
-                     .y = PO_NONE,
-                     .w = PO_NONE,
-                     .b = PO_NONE,
-                     .dtype = dtype,
-                     .n = 2,
-                     .group = 1,
-                     .out = out,
-                     .in = in,
-                     .kernel = {1, 1},
-                     .stride = {1, 1},
-                     .dilation = {1, 1}};
+    return po_conv_of_one_tap(dtype, 2, in, out, 1);
+}
+
+po_value_id po_conv_each(po_graph *graph, po_arena *arena, po_node_id place, po_value_id x,
+                         const po_conv *window, int64_t channels, const po_taps *taps,
+                         po_value_id bias) {
+    po_conv like = *window;
+    like.group = like.in = like.out = channels;
+    const int64_t dims[4] = {channels, 1, like.kernel[0], like.kernel[1]};
+    const int64_t each = dims[2] * dims[3];
+    double *numbers = PO_NEW_N(arena, double, channels *each);
+    for (int64_t i = 0; i < channels * each; i++)
+        numbers[i] = taps->of[i % each];
+    const po_recipe *w = po_recipe_literal(arena, 4, dims, numbers);
+    if (taps->over > 0)
+        w = po_recipe_div(arena, w, po_recipe_number(arena, taps->over));
+    po_value_id weights = po_add_recipe(graph, NULL, like.dtype, w);
+    return weights == PO_NONE ? PO_NONE : po_conv_add(graph, place, x, &like, weights, bias);
 }

@@ -36,4 +36,15 @@ po_value_id po_conv_make(po_graph *graph, po_node_id place, po_value_id x, const
 /* A pointwise convolution's description, for po_conv_make. */
 po_conv po_conv_pointwise(po_dtype dtype, int64_t out, int64_t in);
 
+/* A window's numbers, row by row, over one denominator; 0: they are whole as they are. */
+typedef struct po_taps {
+    const double *of;
+    double over;
+} po_taps;
+/* The same window on each of so many channels by itself; the rest as po_conv_add. PO_NONE where the
+ * weights cannot be stored. */
+po_value_id po_conv_each(po_graph *graph, po_arena *arena, po_node_id place, po_value_id x,
+                         const po_conv *window, int64_t channels, const po_taps *taps,
+                         po_value_id bias);
+
 #endif

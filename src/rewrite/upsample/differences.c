@@ -90,22 +90,15 @@ static po_value_id difference(po_graph *graph, po_arena *arena, const upsampled_
                               const int64_t along[2]) {
     if (!along[0] && !along[1])
         return u->z;
-    int64_t taps = (1 + along[0]) * (1 + along[1]);
-    double *w = PO_NEW_N(arena, double, u->c.in *taps);
-    for (int64_t i = 0; i < u->c.in * taps; i++) {
-        /* -1 for the earlier pixel along each axis. */
-        int64_t at = i % taps, signs = taps == 4 ? at / 2 + at % 2 : 1 + at;
-        w[i] = signs % 2 ? -1 : 1;
-    }
+    /* -1 for the earlier pixel along each axis. */
+    static const double one[2] = {-1, 1}, two[4] = {1, -1, -1, 1};
     po_conv like = po_conv_pointwise(u->c.dtype, u->c.in, u->c.in);
-    like.group = u->c.in;
     for (int axis = 0; axis < 2; axis++) {
         like.kernel[axis] = 1 + along[axis];
         like.before[axis] = like.after[axis] = along[axis];
     }
-    const int64_t dims[4] = {u->c.in, 1, like.kernel[0], like.kernel[1]};
-    po_value_id weights = po_add_floats(graph, NULL, u->c.dtype, 4, dims, w);
-    return po_conv_add(graph, u->c.node, u->z, &like, weights, PO_NONE);
+    const po_taps taps = {along[0] && along[1] ? two : one, 0};
+    return po_conv_each(graph, arena, u->c.node, u->z, &like, u->c.in, &taps, PO_NONE);
 }
 
 /* Channels [from, from + out) of a map at the small map's pixels: differences [j + shift]. */

@@ -61,58 +61,54 @@ static bool pays(const po_graph *g, const po_conv *c, po_value_id z, int64_t f, 
     return (direct < rows ? direct : rows) > po_numbers.smooth.gain * all;
 }
 
-static bool pays_apart(const po_graph *graph, const po_conv *conv, po_value_id part) {
+/* Whether a convolution like c over a part with so many channels, up_f(z), takes less so. */
+static bool applies(const po_graph *g, const po_conv *c, po_value_id part, int64_t channels,
+                    po_value_id *z, int64_t *f) {
+    return po_conv_keeps_size(c) && interpolated(g, part, z, f) && c->before[0] <= *f &&
+           pays(g, c, *z, *f, channels);
+}
+
+static bool pays_apart(const po_graph *g, const po_conv *c, po_value_id part) {
     po_value_id z;
     int64_t f;
-    return po_conv_keeps_size(conv) && interpolated(graph, part, &z, &f) && conv->before[0] <= f &&
-           pays(graph, conv, z, f, po_dim_of(graph, part, 1));
+    return applies(g, c, part, po_dim_of(g, part, 1), &z, &f);
 }
 
 static bool read_smoothed(const po_graph *g, po_node_id id, smoothed *s) {
-    if (!po_conv_read(g, id, &s->c) || !po_conv_keeps_size(&s->c) ||
-        !interpolated(g, s->c.x, &s->z, &s->f))
+    if (!po_conv_read(g, id, &s->c) || !applies(g, &s->c, s->c.x, s->c.in, &s->z, &s->f))
         return false;
     s->p = s->c.before[0];
     s->up = g->values[s->c.x].producer;
-    return s->p <= s->f && pays(g, &s->c, s->z, s->f, s->c.in);
+    return true;
 }
 
 /* --- what is right inside --- */
 
-static po_dim longer(po_dim d, int64_t factor, int64_t more) {
-    return d.value >= 0 ? PO_DIM(factor * (d.value + more)) : PO_DIM_UNKNOWN;
-}
-
-/* z's type with map axes (n + more) * factor long. */
-static po_type map_type(const po_graph *g, const smoothed *s, int64_t factor, int64_t more) {
-    const po_dim *d = g->values[s->z].type.dims;
-    return po_type_tensor(g->arena, s->c.dtype, 4,
-                          (po_dim[]){d[0], PO_DIM(s->c.in), longer(d[ROWS], factor, more),
-                                     longer(d[COLUMNS], factor, more)});
+static po_dim with_two(po_dim d) {
+    return d.value >= 0 ? PO_DIM(d.value + 2) : PO_DIM_UNKNOWN;
 }
 
 /* z with a copy of its edge on each side. */
 static po_value_id with_edges(po_graph *g, const smoothed *s) {
     static const int64_t pads[8] = {0, 0, 1, 1, 0, 0, 1, 1};
-    po_type type = map_type(g, s, 1, 2);
+    const po_dim *d = g->values[s->z].type.dims;
+    po_type type =
+        po_type_tensor(g->arena, s->c.dtype, 4,
+                       (po_dim[]){d[0], PO_DIM(s->c.in), with_two(d[ROWS]), with_two(d[COLUMNS])});
     po_value_id in[2] = {s->z, po_add_i64s(g, NULL, 8, pads)};
     po_value_id y = po_add_op(g, s->c.node, PO_OP_Pad, 2, in, &type);
     po_node_set_string(g, g->values[y].producer, "mode", "edge");
     return y;
 }
 
-/* x made larger as the interpolation does it, by scales. */
-static po_value_id enlarged(po_graph *g, const smoothed *s, po_value_id x, const po_type *type) {
+/* x made larger as the interpolation does it. */
+static po_value_id enlarged(po_graph *g, const smoothed *s, po_value_id x) {
     const po_node like = g->nodes[s->up];
-    po_value_id scales = po_add_floats(g, NULL, PO_F32, 1, (int64_t[]){4},
-                                       (const double[]){1, 1, (double)s->f, (double)s->f});
-    po_value_id in[3] = {x, like.in[1], scales};
-    return po_add_like(g, s->c.node, &like, 3, in, type);
+    return po_add_upsample(g, s->c.node, x, s->f, &like);
 }
 
 static po_value_id repeated(po_graph *g, const smoothed *s, po_value_id x) {
-    po_type type = map_type(g, s, s->f, 2);
-    po_value_id y = enlarged(g, s, x, &type);
+    po_value_id y = enlarged(g, s, x);
     po_node_id id = g->values[y].producer;
     po_node_set_string(g, id, "mode", "nearest");
     po_node_set_string(g, id, "coordinate_transformation_mode", "asymmetric");
@@ -132,27 +128,19 @@ static int64_t neighbours(int64_t f, double *weight, double *over) {
 /* Smooths along the axes that are asked for: each channel by itself. */
 static po_value_id smooth(po_graph *g, po_arena *arena, const smoothed *s, po_value_id x,
                           const bool along[2], po_value_id bias) {
-    double weight[MOST_FACTOR + 1], over, denominator = 1;
+    double weight[MOST_FACTOR + 1], of[(MOST_FACTOR + 1) * (MOST_FACTOR + 1)], over;
     const int64_t taps = neighbours(s->f, weight, &over);
+    po_taps window = {of, 1};
     po_conv like = po_conv_pointwise(s->c.dtype, s->c.out, s->c.out);
-    like.group = s->c.out;
     for (int axis = 0; axis < 2; axis++) {
         like.kernel[axis] = along[axis] ? taps : 1;
         like.before[axis] = like.after[axis] = like.kernel[axis] / 2;
-        denominator *= along[axis] ? over : 1;
+        window.over *= along[axis] ? over : 1;
     }
-    const int64_t dims[4] = {s->c.out, 1, like.kernel[0], like.kernel[1]};
-    const int64_t each = like.kernel[0] * like.kernel[1], n = s->c.out * each;
-    double *num = PO_NEW_N(arena, double, n), *den = PO_NEW_N(arena, double, n);
-    for (int64_t i = 0; i < n; i++) {
-        num[i] = (along[0] ? weight[i % each / like.kernel[1]] : 1) *
-                 (along[1] ? weight[i % like.kernel[1]] : 1);
-        den[i] = denominator;
-    }
-    const po_recipe *table = po_recipe_div(arena, po_recipe_literal(arena, 4, dims, num),
-                                           po_recipe_literal(arena, 4, dims, den));
-    po_value_id w = po_add_recipe(g, NULL, s->c.dtype, table);
-    return w == PO_NONE ? PO_NONE : po_conv_add(g, s->c.node, x, &like, w, bias);
+    for (int64_t i = 0; i < like.kernel[0] * like.kernel[1]; i++)
+        of[i] = (along[0] ? weight[i / like.kernel[1]] : 1) *
+                (along[1] ? weight[i % like.kernel[1]] : 1);
+    return po_conv_each(g, arena, s->c.node, x, &like, s->c.out, &window, bias);
 }
 
 static po_value_id right_inside(po_graph *g, po_arena *arena, const smoothed *s) {
@@ -176,11 +164,10 @@ static po_value_id take(po_graph *g, const smoothed *s, po_value_id x, int64_t a
 /* The first or the last p lines along an axis, as they were made. */
 static po_value_id line(po_graph *g, const smoothed *s, int64_t axis, bool first) {
     const int64_t rows = (2 * s->p + s->f - 1) / s->f + 1, lines = 2 * s->p;
-    po_type unknown = po_type_unranked(s->c.dtype);
     po_conv like = s->c;
     po_value_id x =
         first ? take(g, s, s->z, axis, 0, rows) : take(g, s, s->z, axis, -rows, INT64_MAX);
-    x = enlarged(g, s, x, &unknown);
+    x = enlarged(g, s, x);
     x = first ? take(g, s, x, axis, 0, lines) : take(g, s, x, axis, -lines, INT64_MAX);
     (first ? like.after : like.before)[axis - ROWS] = 0;
     return po_conv_add(g, s->c.node, x, &like, s->c.w, s->c.b);

@@ -4,14 +4,14 @@
  *
  * An operator that is not known here shows nothing, so what is said to show does. What shows on one
  * of several ways shows. */
-#include "verify/proof/shows.h"
+#include "verify/proof/observability.h"
 
 int64_t po_observable_count(const po_observable *s, po_value_id v) {
     const po_type *t = v == PO_NONE ? NULL : &s->graph->values[v].type;
     if (!t || t->kind != PO_TYPE_TENSOR || !po_type_static(t))
         return -1;
     int64_t count = po_type_count(t);
-    return count <= PO_SHOWS_ELEMENTS ? count : -1;
+    return count <= PO_OBSERVABLE_ELEMENTS ? count : -1;
 }
 
 bool *po_observable_mask(const po_observable *s, po_value_id v) {

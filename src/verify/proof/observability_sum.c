@@ -6,7 +6,7 @@
  * one step for each element and tap, however many channels it makes. */
 #include "ops/sem/sem.h"
 #include "ops/sum/walk.h"
-#include "verify/proof/shows.h"
+#include "verify/proof/observability.h"
 
 /* A term, seen from one of its operands. */
 typedef struct view {
@@ -98,7 +98,7 @@ static bool *answers(const view *w, const beside *b, int64_t *dims) {
     }
     for (uint32_t k = 0; k < b->n_private; k++)
         steps *= (double)w->term->extent[b->private[k]];
-    if (count > PO_SHOWS_ELEMENTS || count * steps > PO_SHOWS_STEPS)
+    if (count > PO_OBSERVABLE_ELEMENTS || count * steps > PO_OBSERVABLE_STEPS)
         return NULL;
     bool *good = PO_NEW_N(w->s->arena, bool, (int64_t)count);
     int64_t place[PO_SUM_MAX_AXES];
@@ -220,7 +220,7 @@ static void show_operand(const po_observable *s, const po_node *node, const po_s
         if (t->extent[v] == 0)
             return;
     }
-    if (!p.mask || steps > PO_SHOWS_STEPS ||
+    if (!p.mask || steps > PO_OBSERVABLE_STEPS ||
         op->count != po_observable_count(s, node->in[op->input]) || !meets_once(&w))
         return;
     start(&w, &p);

@@ -1,13 +1,13 @@
 /* Which elements of a value show in the graph's outputs: the masks, and the part that goes by
  * indexed sums. */
-#ifndef PO_VERIFY_PROOF_SHOWS_H
-#define PO_VERIFY_PROOF_SHOWS_H
+#ifndef PO_VERIFY_PROOF_OBSERVABILITY_H
+#define PO_VERIFY_PROOF_OBSERVABILITY_H
 
 #include "verify/proof/internal.h"
 
 /* What walking the iterations of one node may take, and the elements of one mask. */
-#define PO_SHOWS_STEPS 5e8
-enum { PO_SHOWS_ELEMENTS = 1 << 26 };
+#define PO_OBSERVABLE_STEPS 5e8
+enum { PO_OBSERVABLE_ELEMENTS = 1 << 26 };
 
 typedef struct po_observable {
     po_ctx *ctx;
