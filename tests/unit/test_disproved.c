@@ -3,6 +3,7 @@
 #include "petopt.h"
 #include "pipeline/pipeline.h"
 #include "rewriting.h"
+#include "run_fixture.h"
 #include "test_onnx.h"
 #include "test_paths.h"
 #include "unit.h"
@@ -26,55 +27,33 @@ static const char planted[] = FORM("  m = Mul(x, k: f32[] {0.3})\n"
 static const char sound[] = FORM("  m = Mul(x, k: f32[] {0.3})\n"
                                  "  y = Relu(m)\n");
 
-typedef struct fixture {
-    po_ctx ctx;
-    po_options options;
-    po_run_state state;
-} fixture;
-
-static void start(fixture *f) {
-    *f = (fixture){.options = po_options_default()};
-    po_ctx_init(&f->ctx);
-    f->options.model_cost = true;
-    f->options.cache = "";
-    po_arena *arena = po_arena_create(&f->ctx);
-    f->state = (po_run_state){.ctx = &f->ctx,
-                              .options = &f->options,
-                              .arena = arena,
-                              .files = po_arena_create(&f->ctx),
-                              .record = po_record_create(arena)};
-    po_graph *g = test_graph(&f->ctx, original);
-    po_pipeline_hold(&f->state, g);
-    f->state.original = f->state.current = f->state.winner = g;
-}
-
-static void add(fixture *f, const char *name, const char *text) {
+static void add(run_fixture *f, const char *name, const char *text) {
     po_graph *g = test_graph(&f->ctx, text);
     po_pipeline_hold(&f->state, g);
     f->state.variants[f->state.n_variants++] = (po_variant){.name = name, .graph = g};
 }
 
-static void choose(fixture *f) {
+static void choose(run_fixture *f) {
     if (po_stage_select(&f->state) != PO_OK)
         fail_msg("%s", f->ctx.error.message);
 }
 
-static bool told(const fixture *f, const char *what) {
+static bool told(const run_fixture *f, const char *what) {
     for (uint32_t i = 0; i < f->state.record->n_notes; i++)
         if (strstr(f->state.record->notes[i], what))
             return true;
     return false;
 }
 
-static void finish(fixture *f) {
+static void finish(run_fixture *f) {
     po_arena_free(f->state.files);
     po_arena_free(f->state.arena);
 }
 
 static void the_next_has_its_turn(void **unused) {
     (void)unused;
-    fixture f;
-    start(&f);
+    run_fixture f;
+    run_fixture_start(&f, original);
     add(&f, "planted", planted);
     add(&f, "sound", sound);
     choose(&f);
@@ -89,8 +68,8 @@ static void the_next_has_its_turn(void **unused) {
 
 static void without_another_the_original_stays(void **unused) {
     (void)unused;
-    fixture f;
-    start(&f);
+    run_fixture f;
+    run_fixture_start(&f, original);
     add(&f, "planted", planted);
     choose(&f);
     assert_true(f.state.winner == f.state.original && !f.state.winner_path);

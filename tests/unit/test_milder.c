@@ -3,15 +3,10 @@
 #include "ops/sum/bilinear.h"
 #include "pipeline/variants.h"
 #include "rewriting.h"
+#include "run_fixture.h"
 #include "unit.h"
 
 #include <math.h>
-
-typedef struct fixture {
-    po_ctx ctx;
-    po_options options;
-    po_run_state state;
-} fixture;
 
 /* A convolution in time that pays in tiles of eight; its error there is 1e-5, in tiles of four
  * 1e-6. */
@@ -24,42 +19,20 @@ static const char rows[] =
     " r = Relu(a)\n"
     " y = Conv(r, v: f32[96,96,3,3] random 3) {pads=[1,1,1,1]}\n}";
 
-static void start(fixture *f, const char *model, double tolerance) {
-    *f = (fixture){.options = po_options_default()};
-    po_ctx_init(&f->ctx);
-    f->options.model_cost = true;
-    f->options.cache = "";
-    f->options.tolerance = tolerance;
-    po_arena *arena = po_arena_create(&f->ctx);
-    f->state = (po_run_state){.ctx = &f->ctx,
-                              .options = &f->options,
-                              .arena = arena,
-                              .files = po_arena_create(&f->ctx),
-                              .record = po_record_create(arena)};
-    po_graph *g = test_graph(&f->ctx, model);
-    po_pipeline_hold(&f->state, g);
-    f->state.original = f->state.current = f->state.winner = g;
-}
-
-static void end(fixture *f) {
-    po_arena_free(f->state.files);
-    po_arena_free(f->state.arena);
-}
-
-static void run(fixture *f) {
+static void run(run_fixture *f) {
     assert_int_equal(po_stage_postopt(&f->state), PO_OK);
     if (po_stage_select(&f->state) != PO_OK)
         fail_msg("%s", f->ctx.error.message);
 }
 
-static bool told(const fixture *f, const char *what) {
+static bool told(const run_fixture *f, const char *what) {
     for (uint32_t i = 0; i < f->state.record->n_notes; i++)
         if (strstr(f->state.record->notes[i], what))
             return true;
     return false;
 }
 
-static void winner_is(const fixture *f, const char *name) {
+static void winner_is(const run_fixture *f, const char *name) {
     if (strcmp(f->state.record->summary.winner, name) != 0)
         fail_msg("'%s' won in place of '%s'", f->state.record->summary.winner, name);
 }
@@ -67,36 +40,38 @@ static void winner_is(const fixture *f, const char *name) {
 /* Not the original: the same in smaller tiles. */
 static void beyond_the_limit(void **unused) {
     (void)unused;
-    fixture f;
-    start(&f, frames, 1e-4);
+    run_fixture f;
+    run_fixture_start(&f, frames);
     run(&f);
     winner_is(&f, "folded");
-    end(&f);
-    start(&f, frames, 3e-6);
+    run_fixture_end(&f);
+    run_fixture_start(&f, frames);
+    f.options.tolerance = 3e-6;
     run(&f);
     winner_is(&f, "3-D convolutions by smaller tiles");
     assert_true(told(&f, "3-D convolutions by smaller tiles: beyond 3e-06 otherwise"));
     assert_true(f.state.record->summary.error <= 3e-6);
-    end(&f);
+    run_fixture_end(&f);
 }
 
 /* The same where the runtime is timed: it competes with the others, and is more than twice as fast
  * as the original. */
 static void in_the_protocol(void **unused) {
     (void)unused;
-    fixture f;
-    start(&f, frames, 3e-6);
+    run_fixture f;
+    run_fixture_start(&f, frames);
+    f.options.tolerance = 3e-6;
     f.options.model_cost = false;
     f.options.threads = f.ctx.threads = 1;
     run(&f);
     winner_is(&f, "3-D convolutions by smaller tiles");
     assert_true(f.state.record->summary.ratio > 1.2);
-    end(&f);
+    run_fixture_end(&f);
 }
 
 /* --- what is stated --- */
 
-static po_variant_made form(fixture *f, uint32_t choices) {
+static po_variant_made form(run_fixture *f, uint32_t choices) {
     po_variant_made made;
     const po_variant_plan plan = {"", f->state.original, choices};
     assert_int_equal(po_variant_make(&f->state, &plan, &made), PO_OK);
@@ -106,8 +81,8 @@ static po_variant_made form(fixture *f, uint32_t choices) {
 /* Down to what has no tiles, each step stating less, in so many steps. */
 static void climbs_down(const char *model, uint32_t algebra, po_tile_family which,
                         uint32_t most_steps) {
-    fixture f;
-    start(&f, model, 1e-4);
+    run_fixture f;
+    run_fixture_start(&f, model);
     uint32_t choices = 0, steps = 0, bit = (uint32_t)__builtin_ctz(algebra);
     po_variant_made now = form(&f, choices);
     assert_true(now.counts.used & algebra && now.counts.tile[which] > 2);
@@ -122,7 +97,7 @@ static void climbs_down(const char *model, uint32_t algebra, po_tile_family whic
     }
     assert_true(steps > 1);
     assert_false(po_variant_milder(&now.counts, &choices));
-    end(&f);
+    run_fixture_end(&f);
 }
 
 static void tiles(void **unused) {
