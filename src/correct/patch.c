@@ -499,24 +499,15 @@ static po_status patch_output(patcher *p, uint32_t output, const way *w, double 
     return PO_OK;
 }
 
-/* By value: whether it depends on an activation. *flops: of the whole program. */
-static po_status look_at(po_correcting *c, bool **active, double *flops) {
+/* Operations of what of the program runs each time. */
+static po_status count_flops(po_correcting *c, const bool *weight, double *flops) {
     const po_graph *g = c->sub->graph;
     uint32_t n;
     const po_node_id *order = po_graph_order(g, c->arena, &n);
-    *active = PO_NEW_N(c->arena, bool, g->n_values);
     *flops = 0;
-    for (uint32_t i = 0; i < c->sub->n_activations; i++)
-        (*active)[g->inputs[i]] = true;
     for (uint32_t k = 0; k < n; k++) {
         const po_node *node = &g->nodes[order[k]];
-        bool any = false;
-        for (uint32_t i = 0; i < node->n_in; i++)
-            any |= node->in[i] != PO_NONE && (*active)[node->in[i]];
-        for (uint32_t i = 0; any && i < node->n_out; i++)
-            if (node->out[i] != PO_NONE)
-                (*active)[node->out[i]] = true;
-        if (!any)
+        if (po_reads_weights(node, weight))
             continue;
         po_sum **sums = PO_NEW_N(c->arena, po_sum *, node->n_out);
         po_status status = po_sem_of(c->ctx, c->arena, g, node, sums);
@@ -529,9 +520,9 @@ static po_status look_at(po_correcting *c, bool **active, double *flops) {
     return PO_OK;
 }
 
-static po_status try_patches(po_correcting *c, const bool *active, double flops, const way *w) {
+static po_status try_patches(po_correcting *c, const bool *weight, double flops, const way *w) {
     po_graph *g = po_graph_clone(c->ctx, c->mutant->graph);
-    po_restrictor r = {c->ctx, c->arena, c->sub->graph, active, g, g->inputs, 0, NULL};
+    po_restrictor r = {c->ctx, c->arena, c->sub->graph, weight, g, g->inputs, 0, NULL};
     patcher p = {.c = c, .r = &r, .g = g};
     for (uint32_t o = 0; o < g->n_outputs; o++) {
         bool done = true;
@@ -558,14 +549,14 @@ static bool has_steps(const po_agreement *agreement, uint32_t n_outputs) {
 }
 
 po_status po_correct_boxes(po_correcting *c) {
-    bool *active;
     double flops;
     if (c->agreement->share < 1 - most_share)
         return PO_OK;
     bool steps = has_steps(c->agreement, c->sub->graph->n_outputs);
-    PO_TRY(look_at(c, &active, &flops));
+    const bool *weight = po_weights_of(c->sub->graph, c->arena, c->sub->n_activations);
+    PO_TRY(count_flops(c, weight, &flops));
     for (size_t k = 0; k < sizeof ways / sizeof *ways; k++)
         if (steps || !ways[k].plain)
-            PO_TRY(try_patches(c, active, flops, &ways[k]));
+            PO_TRY(try_patches(c, weight, flops, &ways[k]));
     return PO_OK;
 }

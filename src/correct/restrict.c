@@ -176,7 +176,7 @@ static po_status restrict_move(po_restrictor *r, const po_node *node, const po_r
             return PO_OK;
     }
     const po_rt *joined =
-        n > 1 && r->active[node->in[0]] ? join_moves(r->arena, n, pick, hull) : NULL;
+        n > 1 && !r->weight[node->in[0]] ? join_moves(r->arena, n, pick, hull) : NULL;
     if (joined) {
         po_value_id x;
         PO_TRY(po_restrict(r, node->in[0], n, hull, &x));
@@ -193,7 +193,7 @@ static po_status restrict_move(po_restrictor *r, const po_node *node, const po_r
         pieces[k] = po_rt_emit(r->to, PO_NONE, pieces[k], pick[k]);
         if (pieces[k] == PO_NONE)
             return PO_OK;
-        if (!r->active[node->in[0]]) {
+        if (r->weight[node->in[0]]) {
             *y = pieces[k];
             return PO_OK;
         }
@@ -202,147 +202,10 @@ static po_status restrict_move(po_restrictor *r, const po_node *node, const po_r
     return PO_OK;
 }
 
-/* --- what a sum reads --- */
-
-/* Bounds of an operand's index on each axis, before anything falls outside. */
-typedef struct reading {
-    bool any, batched; /* axis 0 of the output is axis 0 of the operand */
-    int64_t lo[PO_RT_MAX_RANK], hi[PO_RT_MAX_RANK], step[PO_RT_MAX_RANK];
-} reading;
-
-/* Of a region with steps only every step-th value of the variable that alone moves an axis. */
-static bool align_vars(const po_sum *sum, const po_term *t, const po_stepped *region, int64_t *lo,
-                       int64_t *hi) {
-    for (uint32_t x = 0; x < sum->rank; x++) {
-        uint32_t movers = 0, at = 0;
-        for (uint32_t v = 0; v < t->n_vars; v++)
-            if (po_index_coef(t, &t->out, x, v)) {
-                movers++;
-                at = v;
-            }
-        int64_t step = region->step[x], first = region->first[x] - t->out.base[x];
-        if (step == 1 || movers != 1 || po_index_coef(t, &t->out, x, at) != 1)
-            continue;
-        lo[at] = first + po_ceil_div(lo[at] - first, step) * step;
-        hi[at] = first + po_floor_div(hi[at] - first, step) * step;
-        if (lo[at] > hi[at])
-            return false;
-    }
-    return true;
-}
-
-/* The variables at which the term writes into the region. */
-static bool narrow_vars(const po_sum *sum, const po_term *t, const po_stepped *region, int64_t *lo,
-                        int64_t *hi) {
-    for (uint32_t v = 0; v < t->n_vars; v++) {
-        lo[v] = 0;
-        hi[v] = t->extent[v] - 1;
-    }
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t x = 0; x < sum->rank; x++) {
-            int64_t least = region->first[x] - t->out.base[x];
-            int64_t most = least + region->step[x] * (region->count[x] - 1), low = 0, high = 0;
-            for (uint32_t v = 0; v < t->n_vars; v++) {
-                int64_t c = po_index_coef(t, &t->out, x, v);
-                low += c * (c < 0 ? hi[v] : lo[v]);
-                high += c * (c < 0 ? lo[v] : hi[v]);
-            }
-            if (low > most || high < least)
-                return false;
-            for (uint32_t v = 0; v < t->n_vars; v++) {
-                int64_t c = po_index_coef(t, &t->out, x, v);
-                if (c <= 0)
-                    continue;
-                int64_t from = po_ceil_div(least - (high - c * hi[v]), c);
-                int64_t to = po_floor_div(most - (low - c * lo[v]), c);
-                if (from <= lo[v] && to >= hi[v])
-                    continue;
-                high -= to < hi[v] ? c * (hi[v] - to) : 0;
-                low += from > lo[v] ? c * (from - lo[v]) : 0;
-                lo[v] = from > lo[v] ? from : lo[v];
-                hi[v] = to < hi[v] ? to : hi[v];
-                if (lo[v] > hi[v])
-                    return false;
-                changed = true;
-            }
-        }
-    }
-    return align_vars(sum, t, region, lo, hi);
-}
-
-/* Where the operand's axis moves with one axis of the output alone, in steps of 1, its steps are
- * those of the region. */
-static int64_t step_of(const po_sum *sum, const po_term *t, const po_index *at, uint32_t axis,
-                       const po_stepped *region) {
-    int64_t step = 1;
-    for (uint32_t v = 0; v < t->n_vars; v++) {
-        int64_t c = po_index_coef(t, at, axis, v);
-        if (!c)
-            continue;
-        for (uint32_t x = 0; x < sum->rank; x++) {
-            int64_t o = po_index_coef(t, &t->out, x, v);
-            if (o == 1 && c == 1)
-                step = region->step[x];
-        }
-    }
-    for (uint32_t v = 0; step != 1 && v < t->n_vars; v++) {
-        bool others = t->extent[v] > 1 && po_index_coef(t, at, axis, v) != 0;
-        for (uint32_t x = 0; others && x < sum->rank; x++)
-            others = po_index_coef(t, &t->out, x, v) == 0;
-        if (others)
-            step = 1; /* a window */
-    }
-    return step;
-}
-
-static bool on_axis_0(const po_sum *sum, const po_term *t, const po_index *at) {
-    if (!sum->rank || !at->rank || t->out.base[0] || at->base[0])
-        return false;
-    for (uint32_t v = 0; v < t->n_vars; v++)
-        if (po_index_coef(t, &t->out, 0, v) != po_index_coef(t, at, 0, v))
-            return false;
-    return true;
-}
-
-static void read_sum(const po_sum *sum, const po_stepped *region, uint32_t n_in, reading *in) {
-    for (uint32_t i = 0; i < n_in; i++)
-        in[i] = (reading){.batched = true};
-    for (uint32_t k = 0; k < sum->n_terms; k++) {
-        const po_term *t = &sum->terms[k];
-        int64_t lo[PO_SUM_MAX_VARS], hi[PO_SUM_MAX_VARS];
-        if (!narrow_vars(sum, t, region, lo, hi))
-            continue;
-        for (uint32_t f = 0; f < t->n_factors; f++) {
-            const po_operand *op = &sum->operands[t->factor[f].operand];
-            const po_index *at = &t->factor[f].at;
-            if (op->kind == PO_OPERAND_TABLE)
-                continue;
-            reading *r = &in[op->input];
-            r->batched &= on_axis_0(sum, t, at);
-            for (uint32_t x = 0; x < at->rank; x++) {
-                int64_t low = at->base[x], high = low;
-                int64_t step = step_of(sum, t, at, x, region);
-                for (uint32_t v = 0; v < t->n_vars; v++) {
-                    int64_t c = po_index_coef(t, at, x, v);
-                    low += c * (c < 0 ? hi[v] : lo[v]);
-                    high += c * (c < 0 ? lo[v] : hi[v]);
-                }
-                if (!r->any || low < r->lo[x])
-                    r->lo[x] = low;
-                if (!r->any || high > r->hi[x])
-                    r->hi[x] = high;
-                r->step[x] = r->any && r->step[x] != step ? 1 : step;
-            }
-            r->any = true;
-        }
-    }
-}
-
 /* --- nodes --- */
 
 /* The reading as a region of the input, and what of it lies outside. */
-static bool clip(const reading *in, uint32_t rank, const int64_t *dims, po_stepped *region,
+static bool clip(const po_operand_reach *in, uint32_t rank, const int64_t *dims, po_stepped *region,
                  int64_t *before, int64_t *after) {
     region->rank = rank;
     for (uint32_t x = 0; x < rank; x++) {
@@ -423,7 +286,7 @@ static bool fills(const po_sum *sum, uint32_t n, const po_stepped *regions) {
             const po_term *t = &sum->terms[i];
             const po_stepped *r = &regions[k];
             int64_t lo[PO_SUM_MAX_VARS], hi[PO_SUM_MAX_VARS];
-            if (!narrow_vars(sum, t, r, lo, hi))
+            if (!po_sum_narrow(sum, t, r, lo, hi))
                 return false;
             for (uint32_t x = 0; x < sum->rank; x++) {
                 int64_t low = t->out.base[x], high = low;
@@ -446,18 +309,18 @@ typedef struct inputs {
 
 /* Whether a weight would have to stand once behind another for each region, as what depends on
  * activations does: it has an element for each of axis 0, or is joined to what has. */
-static bool goes_along(const po_node *node, const reading *in, const po_stepped *region) {
+static bool goes_along(const po_node *node, const po_operand_reach *in, const po_stepped *region) {
     return node->op == PO_OP_Concat || (in->batched && region->count[0] > 1);
 }
 
 /* What each input must be, the same for every region but for where it begins. */
 static bool read_inputs(po_restrictor *r, const po_node *node, const po_sum *sum, uint32_t n,
                         const po_stepped *regions, inputs *in) {
-    reading *reads = PO_NEW_N(r->arena, reading, node->n_in);
+    po_operand_reach *reads = PO_NEW_N(r->arena, po_operand_reach, node->n_in);
     in->regions = PO_NEW_N(r->arena, po_stepped, (size_t)node->n_in * n);
     in->used = PO_NEW_N(r->arena, bool, node->n_in);
     for (uint32_t k = 0; k < n; k++) {
-        read_sum(sum, &regions[k], node->n_in, reads);
+        po_sum_reads(sum, &regions[k], node->n_in, reads);
         for (uint32_t x = 2; is_window(node) && x < regions[k].rank; x++)
             reads[0].step[x] = 1; /* the window's stride takes it over */
         for (uint32_t i = 0; i < node->n_in; i++) {
@@ -472,7 +335,7 @@ static bool read_inputs(po_restrictor *r, const po_node *node, const po_sum *sum
             if (!static_dims(r->from, node->in[i], &rank, dims) ||
                 !clip(&reads[i], rank, dims, to, before, after))
                 return false;
-            bool active = r->active[node->in[i]];
+            bool active = !r->weight[node->in[i]];
             if (n > 1 && (active ? !reads[i].batched : goes_along(node, &reads[i], to)))
                 return false;
             for (uint32_t x = 0; x < rank; x++) {
@@ -539,7 +402,7 @@ static po_status restrict_whole(po_restrictor *r, const po_node *node, const po_
     for (uint32_t x = 0; x < sum->rank; x++)
         all.count[x] = sum->dims[x];
     po_value_id whole = add_copy(r, node, node->n_in, in, 1, &all);
-    r->flops += r->active[node->out[0]] ? po_sum_flops(sum) : 0;
+    r->flops += r->weight[node->out[0]] ? 0 : po_sum_flops(sum);
     for (uint32_t k = 0; k < n; k++)
         if (!(rt[k] = po_stepped_rt(r->arena, &regions[k], sum->dims)))
             return PO_OK;
@@ -572,7 +435,7 @@ static po_status restrict_node(po_restrictor *r, const po_node *node, const po_s
     }
     *y = add_copy(r, node, n_in, made, n, &regions[0]);
     double all = po_stepped_size(&regions[0]) * n / (double)(sum->count ? sum->count : 1);
-    if (r->active[node->out[0]])
+    if (!r->weight[node->out[0]])
         r->flops += po_sum_flops(sum) * all;
     if (is_window(node))
         set_window(r, r->to->values[*y].producer, &regions[0], in.before, in.after,
@@ -594,7 +457,7 @@ static po_value_id look_up(const po_restrictor *r, po_value_id value, uint32_t n
 
 po_status po_restrict(po_restrictor *r, po_value_id value, uint32_t n, const po_stepped *regions,
                       po_value_id *y) {
-    n = r->active[value] ? n : 1; /* weights are the same for all */
+    n = r->weight[value] ? 1 : n; /* weights are the same for all */
     *y = look_up(r, value, n, regions);
     if (*y != PO_NONE)
         return PO_OK;

@@ -4,6 +4,7 @@
 
 #include "correct/correct.h"
 #include "ops/move/rt.h"
+#include "ops/sum/sum.h"
 
 typedef struct po_correcting {
     po_ctx *ctx;
@@ -50,12 +51,23 @@ static inline double po_stepped_size(const po_stepped *r) {
 /* What picks a region out of a tensor of these dims. */
 const po_rt *po_stepped_rt(po_arena *arena, const po_stepped *r, const int64_t *dims);
 
+/* reads.c: what a sum reads of an operand where it makes a region: bounds of its index on each
+ * axis, before anything falls outside. */
+typedef struct po_operand_reach {
+    bool any, batched; /* axis 0 of the output is axis 0 of the operand */
+    int64_t lo[PO_RT_MAX_RANK], hi[PO_RT_MAX_RANK], step[PO_RT_MAX_RANK];
+} po_operand_reach;
+/* The variables, lo[v] to hi[v], at which a term writes into the region. False: at none. */
+bool po_sum_narrow(const po_sum *sum, const po_term *term, const po_stepped *region, int64_t *lo,
+                   int64_t *hi);
+void po_sum_reads(const po_sum *sum, const po_stepped *region, uint32_t n_in, po_operand_reach *in);
+
 /* restrict.c: a program computed for regions of its output alone. */
 typedef struct po_restrictor {
     po_ctx *ctx;
     po_arena *arena;
     const po_graph *from;      /* the program */
-    const bool *active;        /* by its values: depends on activations */
+    const bool *weight;        /* by its values: made of weights alone */
     po_graph *to;              /* where nodes are added, at the end */
     const po_value_id *inputs; /* of `to`, by the program's inputs */
     double flops;              /* of what was added */

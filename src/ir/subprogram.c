@@ -18,3 +18,28 @@ bool po_mutants_add(po_mutants *list, const char *name, po_graph *graph) {
     PO_PUSH(list->arena, list->mutants, list->n, list->cap, mutant);
     return true;
 }
+
+bool po_reads_weights(const po_node *node, const bool *weight) {
+    for (uint32_t i = 0; i < node->n_in; i++)
+        if (node->in[i] != PO_NONE && !weight[node->in[i]])
+            return false;
+    return true;
+}
+
+bool *po_weights_of(const po_graph *graph, po_arena *arena, uint32_t n_activations) {
+    bool *weight = PO_NEW_N(arena, bool, graph->n_values);
+    for (po_value_id v = 0; v < graph->n_values; v++)
+        weight[v] = graph->values[v].constant != NULL;
+    for (uint32_t i = n_activations; i < graph->n_inputs; i++)
+        weight[graph->inputs[i]] = true;
+    uint32_t n;
+    const po_node_id *order = po_graph_order(graph, arena, &n);
+    for (uint32_t k = 0; k < n; k++) {
+        const po_node *node = &graph->nodes[order[k]];
+        bool all = po_reads_weights(node, weight);
+        for (uint32_t i = 0; i < node->n_out; i++)
+            if (node->out[i] != PO_NONE)
+                weight[node->out[i]] = all;
+    }
+    return weight;
+}

@@ -43,4 +43,9 @@ void po_mutants_init(po_mutants *list, po_arena *arena);
 /* Takes the graph over. One that is there already (po_graph_equal) is freed, and false returned. */
 bool po_mutants_add(po_mutants *list, const char *name, po_graph *graph);
 
+/* By value: made of constants alone, and of the graph's inputs from `n_activations` on. */
+bool *po_weights_of(const po_graph *graph, po_arena *arena, uint32_t n_activations);
+/* Whether that is all that a node reads: it runs once. */
+bool po_reads_weights(const po_node *node, const bool *weight);
+
 #endif

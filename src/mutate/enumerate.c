@@ -1,7 +1,6 @@
 /* Blind enumeration: reads a subprogram, searches it at small sizes, carries what agrees inside to
  * the true sizes, and keeps the best by roofline cost. */
 #include "mutate/enumerate_rank.h"
-#include "rewrite/weights.h"
 
 enum {
     EN_LEVELS = 4,              /* moves of all R/Ts of a program */

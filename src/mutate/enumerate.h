@@ -235,7 +235,7 @@ typedef struct en_region {
  * graph where it is small; operators that read one tensor; sums of two; chains of two; single ones,
  * with the moves around them. `alone`: single ones without. *n is set. */
 en_region *en_regions(po_arena *arena, const po_graph *g, bool alone, uint32_t *n);
-/* `weight`: by value, as po_weights_of tells (rewrite/weights.h). */
+/* `weight`: by value, as po_weights_of tells (ir/subprogram.h). */
 bool en_read(po_arena *arena, const po_graph *g, const bool *weight, const en_region *region,
              en_problem *problem);
 /* Sets what the problem's maps may be cut into. */

@@ -10,11 +10,6 @@
 #include "ir/subprogram.h"
 #include "ops/recipe/recipe.h"
 
-/* By value: made of constants alone, and of the graph's inputs from `n_activations` on. */
-bool *po_weights_of(const po_graph *graph, po_arena *arena, uint32_t n_activations);
-/* Whether that is all that a node reads: it runs once. */
-bool po_reads_weights(const po_node *node, const bool *weight);
-
 /* States what a node makes of inputs that are stated: recipes by value, floats in f64. The node's
  * types are static, or PO_UNSUPPORTED; so where the operator cannot be stated. */
 po_status po_state_node(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node,

@@ -18,24 +18,6 @@ static uint64_t draw(uint64_t seed, uint64_t i, uint64_t n) {
     return po_random_u64(seed, 3, i) % n;
 }
 
-/* What depends on the first input: the others are weights. */
-static bool *active_of(po_arena *arena, const po_graph *g) {
-    bool *active = PO_NEW_N(arena, bool, g->n_values);
-    uint32_t n;
-    const po_node_id *order = po_graph_order(g, arena, &n);
-    active[g->inputs[0]] = true;
-    for (uint32_t i = 0; i < n; i++) {
-        const po_node *node = &g->nodes[order[i]];
-        bool any = false;
-        for (uint32_t k = 0; k < node->n_in; k++)
-            any |= node->in[k] != PO_NONE && active[node->in[k]];
-        for (uint32_t k = 0; k < node->n_out; k++)
-            if (node->out[k] != PO_NONE)
-                active[node->out[k]] = any;
-    }
-    return active;
-}
-
 static bool evaluate(po_ctx *ctx, po_arena *arena, const po_graph *g, po_array **out) {
     const po_array *in[MOST_IO];
     for (uint32_t i = 0; i < g->n_inputs; i++) {
@@ -101,11 +83,11 @@ static void one_region(po_ctx *ctx, const po_graph *g, uint64_t seed, tally *t) 
     po_arena *arena = po_arena_create(ctx);
     const po_type *type = &g->values[g->outputs[0]].type;
     po_graph *to = po_graph_clone(ctx, g);
-    po_restrictor r = {ctx, arena, g, active_of(arena, g), to, to->inputs, 0, NULL};
+    po_restrictor r = {ctx, arena, g, po_weights_of(g, arena, 1), to, to->inputs, 0, NULL};
     po_stepped regions[2];
     uint32_t n = 1 + (uint32_t)draw(seed, 0, 3) / 2;
     po_value_id y;
-    n = r.active[g->outputs[0]] ? n : 1;
+    n = r.weight[g->outputs[0]] ? 1 : n;
     draw_regions(type, seed, n, regions);
     t->asked++;
     assert_int_equal(po_restrict(&r, g->outputs[0], n, regions, &y), PO_OK);
@@ -191,7 +173,7 @@ static void test_operators(void **state) {
         /* A small corner of it. */
         po_arena *arena = po_arena_create(&ctx);
         po_graph *to = po_graph_clone(&ctx, g);
-        po_restrictor r = {&ctx, arena, g, active_of(arena, g), to, to->inputs, 0, NULL};
+        po_restrictor r = {&ctx, arena, g, po_weights_of(g, arena, 1), to, to->inputs, 0, NULL};
         po_restrictor all = r;
         po_stepped corner = {.rank = 0}, whole = {.rank = 0};
         const po_type *type = &g->values[g->outputs[0]].type;

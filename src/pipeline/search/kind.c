@@ -3,7 +3,6 @@
 #include "ops/rewrite.h"
 #include "ops/window.h"
 #include "pipeline/search/search.h"
-#include "rewrite/weights.h"
 
 /* A window: its extents, and whether it has steps. */
 static po_hash window_hash(const po_graph *g, const po_node *node, uint32_t maps, po_hash h) {

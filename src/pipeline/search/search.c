@@ -2,7 +2,6 @@
 #include "pipeline/search/search.h"
 
 #include "ops/op.h"
-#include "rewrite/weights.h"
 
 enum { POSITIONS = 8, SEED = 1 };
 
