@@ -70,6 +70,14 @@ typedef struct po_machine_numbers {
         double gain;
     } smooth;
 
+    /* Products of tokens as pointwise convolutions: with fewer channels than `narrow` on either
+     * side, maps of more than `elements` are turned for longer than the convolution gains (32 to
+     * 768 channels, 1 to 16,384 tokens). */
+    struct {
+        int64_t narrow;
+        double elements;
+    } tokens;
+
     /* Convolutions by frames: parts of the products of the plain way, at most. */
     struct {
         double worth; /* the tables take their part */

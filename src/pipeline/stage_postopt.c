@@ -6,7 +6,7 @@
 #include "pipeline/variants.h"
 
 /* A form that the chooser starts from; `made` may be NULL. */
-static po_status make_form(po_run_state *state, uint32_t base, uint32_t choices,
+static po_status make_form(po_run_state *state, uint32_t base, po_choices choices,
                            po_variant_made *made) {
     return po_variant_list_make(state, po_chooser_add(state->forms->chooser, base, choices), made);
 }
@@ -19,7 +19,7 @@ static po_status make_mutated(po_run_state *state, void *user) {
         if (f->bases[i].from)
             PO_TRY(make_form(state, i, 0, NULL));
     return f->bases[PO_MUTATED_BEST].from
-               ? make_form(state, PO_MUTATED_BEST, UINT32_C(1) << po_variant_affine_alone(), NULL)
+               ? make_form(state, PO_MUTATED_BEST, PO_CHOICE(po_variant_affine_alone()), NULL)
                : PO_OK;
 }
 
@@ -28,7 +28,7 @@ static po_status make_choices(po_run_state *state, void *user) {
     const po_postopt_counts *first = user;
     for (uint32_t i = 0; i < po_variant_choices(); i++) {
         po_variant_plan plan = state->forms->bases[PO_BASE_MODEL];
-        plan.choices = UINT32_C(1) << i;
+        plan.choices = PO_CHOICE(i);
         if (!po_variant_first(i) || !po_variant_matters(i, first))
             continue;
         po_step(state->ctx, (double)(i + 1) / (po_variant_choices() + 1), "%s",

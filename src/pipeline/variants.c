@@ -110,6 +110,7 @@ static const struct {
      .group = PHASES,
      .maps = LARGE_MAPS},
     {.name = "products over channels kept", .used = PO_ALGEBRA_CHANNELS},
+    {.name = "products of tokens kept", .used = PO_ALGEBRA_TOKENS},
     {.name = "channels not padded", .used = PO_ALGEBRA_BLOCKS},
     {.name = "gates not spread", .change = no_spread, .used = PO_USED_SPREAD},
     {.name = "split outputs kept", .used = PO_ALGEBRA_SPLITS},
@@ -168,7 +169,7 @@ static uint32_t milder_of(uint32_t family, const po_postopt_counts *counts) {
     return best;
 }
 
-bool po_variant_milder(const po_postopt_counts *counts, uint32_t *made) {
+bool po_variant_milder(const po_postopt_counts *counts, po_choices *made) {
     static const double as_large = 0.5; /* of the largest: what has as much of a part in it */
     double largest = 0;
     bool any = false;
@@ -183,8 +184,8 @@ bool po_variant_milder(const po_postopt_counts *counts, uint32_t *made) {
             continue;
         for (uint32_t k = 0; k < CHOICES; k++)
             if (choices[k].group > 0 && choices[k].group == choices[which[i]].group)
-                *made &= ~(UINT32_C(1) << k);
-        *made |= UINT32_C(1) << which[i];
+                *made &= ~PO_CHOICE(k);
+        *made |= PO_CHOICE(which[i]);
         any = true;
     }
     return any;
@@ -230,13 +231,13 @@ po_mutated_kind po_mutated_of(const char *form) {
     return kind;
 }
 
-static bool read_choices(const char *text, uint32_t *bits) {
+static bool read_choices(const char *text, po_choices *bits) {
     *bits = 0;
     for (uint32_t i = 0; i < CHOICES && *text; i++) { /* in the table's order */
         const char *rest = behind(text, choices[i].name);
         if (!rest)
             continue;
-        *bits |= UINT32_C(1) << i;
+        *bits |= PO_CHOICE(i);
         text = rest;
     }
     return *text == '\0';
@@ -329,11 +330,11 @@ po_status po_variant_make(po_run_state *state, const po_variant_plan *plan, po_v
 
 /* Choices that would change something in a form with these counts, were they made in it as well.
  * Folding alone takes so much away that it is no step from anywhere. */
-static uint32_t open_in(const po_variant_plan *plan, const po_postopt_counts *counts) {
-    uint32_t open = 0;
+static po_choices open_in(const po_variant_plan *plan, const po_postopt_counts *counts) {
+    po_choices open = 0;
     for (uint32_t i = 0; i < CHOICES; i++)
         if (i != AFFINE_ALONE && !(plan->choices >> i & 1) && po_variant_matters(i, counts))
-            open |= UINT32_C(1) << i;
+            open |= PO_CHOICE(i);
     return po_variants_one_only(plan->from) ? 0 : open;
 }
 
@@ -348,7 +349,7 @@ void po_variant_list_create(po_run_state *state, const po_graph *model) {
     for (uint32_t i = 0; i < CHOICES; i++)
         for (uint32_t k = 0; k < CHOICES; k++)
             if (i != k && choices[i].group > 0 && choices[i].group == choices[k].group)
-                rules.excludes[i] |= UINT32_C(1) << k;
+                rules.excludes[i] |= PO_CHOICE(k);
     f->chooser = po_chooser_create(state->ctx, state->arena, &rules);
     state->forms = f;
 }

@@ -10,7 +10,7 @@
 typedef struct po_variant_plan {
     const char *of;       /* "": the simplified model; else what the search made, in words */
     const po_graph *from; /* that graph */
-    uint32_t choices;     /* bits: rows of the table in variants.c */
+    po_choices choices;   /* rows of the table in variants.c */
 } po_variant_plan;
 
 /* "mutants, seams joined"; and which kind's graph a form of that name is made of: PO_MUTATED_KINDS
@@ -30,7 +30,7 @@ bool po_variant_first(uint32_t choice);
 /* Of a form with these counts, whose choices these are: those of one that rounds less. What has the
  * largest part in it by what it states, or half of that, takes its milder alternative; what has
  * none is left out. False: there is nothing to be milder. */
-bool po_variant_milder(const po_postopt_counts *counts, uint32_t *choices);
+bool po_variant_milder(const po_postopt_counts *counts, po_choices *choices);
 
 /* "folded", "mutants", "upsampling kept and gates not spread"; and back, where one of the n graphs
  * (the choices of `of` are not looked at) makes a form of that name. */

@@ -36,9 +36,10 @@ typedef enum po_algebra {
     PO_ALGEBRA_DIFFERENCES = 1 << 11, /* convolutions of upsampled maps by differences */
     /* convolutions of interpolated maps as smoothed ones of repeated pixels */
     PO_ALGEBRA_SMOOTH = 1 << 12,
-    PO_ALGEBRA_ALL = (1 << 13) - 1
+    PO_ALGEBRA_TOKENS = 1 << 13, /* products of tokens as pointwise convolutions */
+    PO_ALGEBRA_ALL = (1 << 14) - 1
 } po_algebra;
-enum { PO_ALGEBRAS = 13 };
+enum { PO_ALGEBRAS = 14 };
 
 /* Families whose algorithms come in tiles: more outputs to a tile are fewer products, and more
  * rounding. */

@@ -22,16 +22,16 @@ static const test_sample samples[] = {
      "graph g (x: f32[1,5,4,16]) -> (y, z) {\n"
      " m = MatMul(x, a: f32[16,32] random 2)\n z = Relu(m)\n"
      " y = Transpose(m) {perm=[0,3,1,2]}\n}",
-     "Conv", "MatMul", 1, ARITHMETIC},
+     "MatMul", "Transpose", 2, ARITHMETIC},
     {"another transpose",
      "graph g (x: f32[1,5,4,16]) -> (y) {\n"
      " m = MatMul(x, a: f32[16,32] random 2)\n y = Transpose(m) {perm=[0,3,2,1]}\n}",
-     "Conv", "MatMul", 1, ARITHMETIC},
+     "MatMul", "Transpose", 2, ARITHMETIC},
     {"a vector along another axis",
      "graph g (x: f32[1,5,4,16]) -> (y) {\n"
      " m = MatMul(x, a: f32[16,32] random 2)\n b = Add(m, p: f32[4,1] random 3)\n"
      " y = Transpose(b) {perm=[0,3,1,2]}\n}",
-     "Conv", "MatMul", 1, ARITHMETIC},
+     "MatMul", "Transpose", 3, ARITHMETIC},
     {"few channels",
      "graph g (x: f32[1,5,4,8]) -> (y) {\n"
      " m = MatMul(x, a: f32[8,32] random 2)\n y = Transpose(m) {perm=[0,3,1,2]}\n}",

@@ -71,7 +71,7 @@ static void in_the_protocol(void **unused) {
 
 /* --- what is stated --- */
 
-static po_variant_made form(run_fixture *f, uint32_t choices) {
+static po_variant_made form(run_fixture *f, po_choices choices) {
     po_variant_made made;
     const po_variant_plan plan = {"", f->state.original, choices};
     assert_int_equal(po_variant_make(&f->state, &plan, &made), PO_OK);
@@ -83,7 +83,9 @@ static void climbs_down(const char *model, uint32_t algebra, po_tile_family whic
                         uint32_t most_steps) {
     run_fixture f;
     run_fixture_start(&f, model);
-    uint32_t choices = 0, steps = 0, bit = (uint32_t)__builtin_ctz(algebra);
+    po_choices choices = 0;
+    uint32_t steps = 0;
+    const uint32_t bit = (uint32_t)__builtin_ctz(algebra);
     po_variant_made now = form(&f, choices);
     assert_true(now.counts.used & algebra && now.counts.tile[which] > 2);
     while (now.counts.used & algebra) {
@@ -111,7 +113,7 @@ static void largest_first(void **unused) {
     (void)unused;
     po_postopt_counts counts = {.used = PO_ALGEBRA_COMPOSE | PO_ALGEBRA_ROWS | PO_ALGEBRA_FRAMES,
                                 .tile = {[PO_TILED_ROWS] = 4, [PO_TILED_FRAMES] = 8}};
-    uint32_t choices = 0;
+    po_choices choices = 0;
     counts.magnifies[0] = 1;
     counts.magnifies[6] = 25;
     counts.magnifies[4] = 700;

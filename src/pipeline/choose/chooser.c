@@ -5,7 +5,8 @@
 
 /* A neighbour, before it is a state. */
 typedef struct proposal {
-    uint32_t base, choices;
+    uint32_t base;
+    po_choices choices;
     double promise;
 } proposal;
 
@@ -22,14 +23,14 @@ po_chooser *po_chooser_create(po_ctx *ctx, po_arena *arena, const po_chooser_rul
     return c;
 }
 
-const po_combination *po_chooser_find(const po_chooser *c, uint32_t base, uint32_t choices) {
+const po_combination *po_chooser_find(const po_chooser *c, uint32_t base, po_choices choices) {
     for (uint32_t i = 0; i < c->n; i++)
         if (c->states[i].base == base && c->states[i].choices == choices)
             return &c->states[i];
     return NULL;
 }
 
-po_combination *po_chooser_add(po_chooser *c, uint32_t base, uint32_t choices) {
+po_combination *po_chooser_add(po_chooser *c, uint32_t base, po_choices choices) {
     if (c->n == PO_CHOOSER_STATES || po_chooser_find(c, base, choices))
         return NULL;
     c->states[c->n] = (po_combination){.base = base, .choices = choices, .number = PO_NONE};
@@ -62,8 +63,8 @@ const po_combination *po_chooser_best(const po_chooser *c, uint32_t rank) {
 
 /* --- what choices do --- */
 
-static uint32_t with(const po_chooser *c, uint32_t choices, uint32_t choice) {
-    return (choices & ~c->rules.excludes[choice]) | UINT32_C(1) << choice;
+static po_choices with(const po_chooser *c, po_choices choices, uint32_t choice) {
+    return (choices & ~c->rules.excludes[choice]) | PO_CHOICE(choice);
 }
 
 /* What making the choice did to the cost, between the two best states that tell; 0: none do. */
@@ -99,7 +100,7 @@ static double effect_of_base(const po_chooser *c, uint32_t from, uint32_t to) {
 
 /* --- neighbours --- */
 
-static void propose(const po_chooser *c, proposals *p, uint32_t base, uint32_t choices,
+static void propose(const po_chooser *c, proposals *p, uint32_t base, po_choices choices,
                     double promise) {
     if (p->n == MOST_PROPOSALS || po_chooser_find(c, base, choices))
         return;
@@ -116,7 +117,7 @@ static void propose(const po_chooser *c, proposals *p, uint32_t base, uint32_t c
  * excludes. */
 static void propose_joined(const po_chooser *c, proposals *p, const po_combination *s,
                            const double *effect) {
-    uint32_t choices = s->choices, left = s->open;
+    po_choices choices = s->choices, left = s->open;
     double promise = s->cost;
     for (;;) {
         uint32_t best = PO_NONE;
@@ -128,7 +129,7 @@ static void propose_joined(const po_chooser *c, proposals *p, const po_combinati
             break;
         choices = with(c, choices, best);
         promise *= effect[best];
-        left &= ~(c->rules.excludes[best] | UINT32_C(1) << best);
+        left &= ~(c->rules.excludes[best] | PO_CHOICE(best));
         if (choices != s->choices)
             propose(c, p, s->base, choices, promise);
     }
@@ -139,7 +140,7 @@ static void propose_around(const po_chooser *c, proposals *p, const po_combinati
     for (uint32_t k = 0; k < c->rules.n_choices; k++) {
         double known = effect[k] > 0 ? effect[k] : 1;
         if (s->choices >> k & 1)
-            propose(c, p, s->base, s->choices & ~(UINT32_C(1) << k), s->cost / known);
+            propose(c, p, s->base, s->choices & ~PO_CHOICE(k), s->cost / known);
         else if (s->open >> k & 1)
             propose(c, p, s->base, with(c, s->choices, k), s->cost * known);
     }

@@ -14,13 +14,16 @@
 #include "base/ctx.h"
 #include "base/hash.h"
 
-enum { PO_CHOOSER_CHOICES = 32, PO_CHOOSER_STATES = 64 };
+enum { PO_CHOOSER_CHOICES = 64, PO_CHOOSER_STATES = 64 };
+typedef uint64_t po_choices; /* bits */
+#define PO_CHOICE(k) ((po_choices)1 << (k))
 
 typedef struct po_combination {
-    uint32_t base, choices;
+    uint32_t base;
+    po_choices choices;
     /* Set by pricing. */
     double cost;     /* anything above 0; else: it cannot be had, or nobody knows */
-    uint32_t open;   /* choices that would change something if they were made here */
+    po_choices open; /* choices that would change something if they were made here */
     uint32_t number; /* the caller's own; PO_NONE at first */
     bool priced;
 } po_combination;
@@ -28,7 +31,7 @@ typedef struct po_combination {
 typedef struct po_chooser_rules {
     uint32_t bases; /* bits: those that there are */
     uint32_t n_choices;
-    uint32_t excludes[PO_CHOOSER_CHOICES]; /* by choice: those it takes the place of */
+    po_choices excludes[PO_CHOOSER_CHOICES]; /* by choice: those it takes the place of */
     uint32_t beam;
     uint32_t at_a_time; /* neighbours priced before the beam is found again; 0: all of them */
     uint32_t most;      /* states from which on no neighbour is proposed */
@@ -51,8 +54,8 @@ typedef struct po_chooser {
 po_chooser *po_chooser_create(po_ctx *ctx, po_arena *arena, const po_chooser_rules *rules);
 
 /* A state to be priced next; NULL: it is known, or there is no room. */
-po_combination *po_chooser_add(po_chooser *c, uint32_t base, uint32_t choices);
-const po_combination *po_chooser_find(const po_chooser *c, uint32_t base, uint32_t choices);
+po_combination *po_chooser_add(po_chooser *c, uint32_t base, po_choices choices);
+const po_combination *po_chooser_find(const po_chooser *c, uint32_t base, po_choices choices);
 
 /* Prices what was added, then what that leads to. May be called again with more. */
 po_status po_chooser_run(po_chooser *c);

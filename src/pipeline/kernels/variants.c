@@ -59,7 +59,9 @@ static const char *const families[] = {
     "interpolated maps smoothed behind",
 };
 enum { FAMILIES = sizeof families / sizeof families[0] };
-_Static_assert(PO_ALGEBRA_ALL == (1 << FAMILIES) - 1, "families are po_algebra bits");
+/* Tokens stay as they are: a kernel keeps what it likes in blocks. */
+enum { OF_KERNELS = PO_ALGEBRA_ALL & ~PO_ALGEBRA_TOKENS };
+_Static_assert(OF_KERNELS == (1 << FAMILIES) - 1, "families are po_algebra bits");
 
 static const char *name_of(po_arena *arena, uint32_t algebra, bool mutants) {
     const char *text = mutants ? "mutants, affine maps folded" : "affine maps folded";
@@ -148,9 +150,9 @@ static double magnified(const po_postopt_counts *counts) {
 static po_status look_at(choosing *c, po_combination *form) {
     po_postopt_counts counts;
     double most = c->options->magnifies;
-    guessed g = {.algebra = form->choices, .mutants = form->base == MUTATED};
+    guessed g = {.algebra = (uint32_t)form->choices, .mutants = form->base == MUTATED};
     PO_TRY(po_ctx_poll(c->ctx));
-    po_status status = fold(c->state, c->from[form->base], form->choices, &g.graph, &counts);
+    po_status status = fold(c->state, c->from[form->base], g.algebra, &g.graph, &counts);
     if (po_search_drops(c->ctx, status)) {
         g.graph = NULL;
     } else {
@@ -210,8 +212,8 @@ static po_status look_further(choosing *c) {
                                     .hopeless = any,
                                     .price = price,
                                     .user = c};
-    PO_TRY(fold(c->state, c->from[MODEL], PO_ALGEBRA_ALL, &probe, &counts));
-    c->used = counts.used & PO_ALGEBRA_ALL;
+    PO_TRY(fold(c->state, c->from[MODEL], OF_KERNELS, &probe, &counts));
+    c->used = counts.used & OF_KERNELS;
     po_graph_free(probe);
     c->chooser = po_chooser_create(c->ctx, c->arena, &rules);
     po_chooser_add(c->chooser, MODEL, 0)->number = 0;

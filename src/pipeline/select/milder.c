@@ -11,7 +11,7 @@ static bool by_rounding(const po_verify_report *r) {
 }
 
 /* What the milder one is called by what it does, without what its parent did as well. */
-static const char *told(selecting *s, uint32_t before, uint32_t choices) {
+static const char *told(selecting *s, po_choices before, po_choices choices) {
     const po_variant_plan more = {"", NULL, choices & ~before};
     return po_arena_printf(s->state->arena, "%s: beyond %.0e otherwise",
                            po_variant_name(s->state->arena, &more), s->state->options->tolerance);
@@ -24,7 +24,8 @@ po_status po_selecting_milder(selecting *s, uint32_t i, const po_verify_report *
     *number = PO_NONE;
     if (!by_rounding(r) || !v->how || !v->counts || !state->forms || s->n_milder == MOST_MILDER)
         return PO_OK;
-    uint32_t choices = v->how->choices, base = 0, before = state->n_variants;
+    po_choices choices = v->how->choices;
+    uint32_t base = 0, before = state->n_variants;
     while (base < PO_BASES && state->forms->bases[base].from != v->how->from)
         base++;
     if (base == PO_BASES || !po_variant_milder(v->counts, &choices))

@@ -11,14 +11,7 @@ enum { RANK = 3 };
 
 static po_value_id add_axis(po_relayout *r, po_node_id at, po_value_id x, po_op_id op, int64_t axis,
                             const po_type *type) {
-    po_graph *g = r->graph;
-    if (po_model_opset(g->model, "") >= 13) {
-        po_value_id in[2] = {x, po_add_i64s(g, NULL, 1, &axis)};
-        return po_add_op(g, at, op, 2, in, type);
-    }
-    po_value_id y = po_add_op(g, at, op, 1, &x, type);
-    po_node_set_ints(g, g->values[y].producer, "axes", 1, &axis);
-    return y;
+    return po_relayout_axes(r, at, x, op, 1, &axis, type);
 }
 
 static po_value_id turned(po_relayout *r, po_node_id at, po_value_id x, const int64_t perm[4]) {
@@ -186,29 +179,13 @@ static bool convert_concat(po_relayout *r, po_node_id id) {
     return true;
 }
 
-/* A constant [C, 1] beside a map becomes [C, 1, 1]; [1, C, 1] becomes [1, C, 1, 1]. */
-static bool convert_channels(po_relayout *r, po_node_id id) {
-    const po_node *n = &r->graph->nodes[id];
-    if ((n->op != PO_OP_Mul && n->op != PO_OP_Add && n->op != PO_OP_Sub && n->op != PO_OP_Div) ||
-        n->n_in != 2)
-        return false;
-    for (uint32_t k = 0; k < 2; k++) {
-        const po_tensor *t = po_graph_constant(r->graph, n->in[k]);
-        po_value_id x = n->in[1 - k];
-        if (!t || !po_relayout_has(r, x) || t->rank < 2 || t->rank > RANK ||
-            t->dims[t->rank - 1] != 1 || (t->rank == RANK && t->dims[0] != 1) ||
-            t->dims[t->rank - 2] != po_dim_of(r->graph, x, 1))
-            continue;
-        int64_t dims[RANK + 1];
-        memcpy(dims, t->dims, t->rank * sizeof *dims);
-        dims[t->rank] = 1;
-        po_value_id in[2];
-        in[k] = po_add_reshaped(r->graph, n->in[k], t->rank + 1, dims);
-        in[1 - k] = r->twin[x];
-        po_relayout_set(r, id, po_relayout_copy(r, id, in, 2));
-        return true;
-    }
-    return false;
+/* A constant [C, 1] or [1, C, 1] beside a map. */
+static int behind_channels(const po_relayout *r, po_value_id constant, po_value_id x) {
+    const po_tensor *t = po_graph_constant(r->graph, constant);
+    bool channels = t->rank >= 2 && t->rank <= RANK && t->dims[t->rank - 1] == 1 &&
+                    (t->rank < RANK || t->dims[0] == 1) &&
+                    t->dims[t->rank - 2] == po_dim_of(r->graph, x, 1);
+    return channels ? 2 : -1;
 }
 
 /* Back to channels last, in rank 4 for the same reason. */
@@ -246,14 +223,11 @@ po_status po_use_planes(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
     (void)ctx;
     if (po_model_opset(graph->model, "") < 7 || !worth_turning(graph))
         return PO_OK;
-    static const po_relayout_law laws[] = {{PO_LAW_PLANES, convert_conv},
-                                           {PO_LAW_PLANES_POOL, convert_pool},
-                                           {PO_LAW_PLANES_PAD, convert_pad},
-                                           {PO_LAW_PLANES_CONCAT, convert_concat},
-                                           {PO_LAW_PLANES_TURN, convert_turn},
-                                           {PO_LAWS, po_relayout_elementwise},
-                                           {PO_LAW_PLANES_CHANNELS, convert_channels}};
-    po_relayout r = {.enter = to_plane, .leave = from_plane};
+    static const po_relayout_law laws[] = {
+        {PO_LAW_PLANES, convert_conv},      {PO_LAW_PLANES_POOL, convert_pool},
+        {PO_LAW_PLANES_PAD, convert_pad},   {PO_LAW_PLANES_CONCAT, convert_concat},
+        {PO_LAW_PLANES_TURN, convert_turn}, {PO_LAWS, po_relayout_elementwise}};
+    po_relayout r = {.enter = to_plane, .leave = from_plane, .behind_channels = behind_channels};
     po_relayout_graph(&r, graph, state, RANK, laws, sizeof laws / sizeof *laws);
     return PO_OK;
 }

@@ -1,0 +1,236 @@
+/* Products of tokens by matrices as pointwise convolutions. Values [N, T, C] have twins
+ * [N, C, T, 1] (and [N, H, W, C] have [N, C, H, W]), in which the runtime keeps channels in blocks:
+ * its pointwise convolution is faster than its matrix product at any number of tokens, and takes
+ * the bias, an activation and the residual sum along. What lies between products (activations,
+ * scales, sums) goes along, and heads of attention are taken off the twin, and put back into one,
+ * by Reshapes that move nothing. What works along the channels (norms) reads them last; the runtime
+ * turns them while it leaves the blocks. */
+#include "ops/conv_view.h"
+#include "ops/recipe/recipe.h"
+#include "rewrite/conv/conv.h"
+#include "rewrite/layout/relayout.h"
+#include "rewrite/passes.h"
+
+enum { TOKENS = 3, MAP = 4, LEAST_CHANNELS = 16, CHANNEL_STEP = 4, MOST_FACTORS = 3 };
+
+static const int64_t to_first[MAP] = {0, 3, 1, 2}, to_last[MAP] = {0, 2, 3, 1};
+
+/* By a Reshape that copies what is open. */
+static po_value_id reshaped(po_relayout *r, po_node_id at, po_value_id x, uint32_t rank,
+                            const int64_t *dims, const po_type *type) {
+    const po_type unknown = po_type_unranked(r->graph->values[x].type.dtype);
+    const po_value_id in[2] = {x, po_add_i64s(r->graph, NULL, rank, dims)};
+    return po_add_op(r->graph, at, PO_OP_Reshape, 2, in, type ? type : &unknown);
+}
+
+/* --- heads: a Reshape of the channels into factors, and a Transpose --- */
+
+typedef struct heads {
+    po_value_id x; /* before the first of the two, or behind the last */
+    uint32_t n;    /* factors of the channels */
+    int64_t factor[MOST_FACTORS];
+    int64_t perm[2 + MOST_FACTORS]; /* of the Transpose */
+} heads;
+
+/* `split` [N, T, factors] is a Reshape of `whole` [N, T, C], or the other way round. */
+static bool read_factors(const po_graph *g, po_value_id whole, po_value_id split, heads *h) {
+    const po_type *w = &g->values[whole].type, *s = &g->values[split].type;
+    if (!w->has_rank || !s->has_rank || w->rank != TOKENS || s->rank < TOKENS ||
+        s->rank > 2 + MOST_FACTORS || !po_dim_same(w->dims[0], s->dims[0]) ||
+        !po_dim_same(w->dims[1], s->dims[1]))
+        return false;
+    int64_t all = 1;
+    h->n = s->rank - 2;
+    for (uint32_t i = 0; i < h->n; i++) {
+        h->factor[i] = s->dims[2 + i].value;
+        if (h->factor[i] < 1)
+            return false;
+        all *= h->factor[i];
+    }
+    return all == w->dims[2].value;
+}
+
+static bool read_perm(const po_node *n, heads *h) {
+    uint32_t count;
+    const int64_t *perm = n && n->op == PO_OP_Transpose ? po_node_ints(n, "perm", &count) : NULL;
+    if (!perm || count < TOKENS || count > 2 + MOST_FACTORS)
+        return false;
+    h->n = count - 2;
+    memcpy(h->perm, perm, count * sizeof *perm);
+    return true;
+}
+
+/* The twin as [N, factors, T]. */
+static po_value_id split_twin(po_relayout *r, po_node_id at, po_value_id twin, const heads *h,
+                              const po_type *whole) {
+    const po_dim batch = whole->dims[0], tokens = whole->dims[1];
+    int64_t dims[2 + MOST_FACTORS] = {batch.value}, ones[MOST_FACTORS], last = 3;
+    for (uint32_t i = 0; i < h->n; i++) {
+        dims[1 + i] = h->factor[i];
+        ones[i] = 2 + i;
+    }
+    dims[1 + h->n] = tokens.value;
+    if (po_type_static(whole))
+        return reshaped(r, at, twin, h->n + 2, dims, NULL);
+    /* A Reshape copies open lengths where they stand: the tokens go last first. */
+    const po_type unknown = po_type_unranked(whole->dtype);
+    po_value_id x = po_relayout_axes(r, at, twin, PO_OP_Squeeze, 1, &last, &unknown);
+    if (h->n > 1)
+        x = po_relayout_axes(r, at, x, PO_OP_Unsqueeze, h->n - 1, ones, &unknown);
+    dims[0] = dims[1 + h->n] = 0;
+    return h->n > 1 ? reshaped(r, at, x, h->n + 2, dims, NULL) : x;
+}
+
+/* [N, factors, T] as the twin. */
+static po_value_id join_twin(po_relayout *r, po_node_id at, po_value_id x, uint32_t n,
+                             const po_type *whole) {
+    if (po_type_static(whole))
+        return reshaped(
+            r, at, x, MAP,
+            (const int64_t[]){whole->dims[0].value, whole->dims[2].value, whole->dims[1].value, 1},
+            NULL);
+    const po_type unknown = po_type_unranked(whole->dtype);
+    int64_t dims[2 + MOST_FACTORS] = {0, whole->dims[2].value}, ones[MOST_FACTORS], last = 3;
+    for (uint32_t i = 2; i <= n; i++) {
+        dims[i] = 1;
+        ones[i - 2] = i;
+    }
+    dims[n + 1] = 0;
+    if (n > 1) {
+        x = reshaped(r, at, x, n + 2, dims, NULL);
+        x = po_relayout_axes(r, at, x, PO_OP_Squeeze, n - 1, ones, &unknown);
+    }
+    return po_relayout_axes(r, at, x, PO_OP_Unsqueeze, 1, &last, &unknown);
+}
+
+/* Transpose(Reshape(x)) of a twin: axes of [N, T, factors] are those of [N, factors, T]. */
+static bool convert_split(po_relayout *r, po_node_id id) {
+    po_graph *g = r->graph;
+    heads h;
+    const po_node *n = &g->nodes[id];
+    const po_node *split = read_perm(n, &h) ? po_made_by(g, n->in[0], PO_OP_Reshape) : NULL;
+    if (!split || r->rank != TOKENS || !po_relayout_has(r, split->in[0]) ||
+        !read_factors(g, split->in[0], n->in[0], &h) || g->values[n->in[0]].type.rank != h.n + 2)
+        return false;
+    const po_value_id y = n->out[0];
+    const po_type whole = g->values[split->in[0]].type, type = g->values[y].type;
+    const uint32_t rank = h.n + 2;
+    int64_t perm[2 + MOST_FACTORS];
+    bool moves = false;
+    for (uint32_t i = 0; i < rank; i++) {
+        perm[i] = h.perm[i] == 0 ? 0 : h.perm[i] == 1 ? (int64_t)rank - 1 : h.perm[i] - 1;
+        moves = moves || perm[i] != (int64_t)i;
+    }
+    po_value_id x = split_twin(r, id, r->twin[split->in[0]], &h, &whole);
+    if (moves)
+        x = po_add_transpose(g, id, x, rank, perm, NULL);
+    g->values[x].type = type;
+    po_substitute(g, y, x);
+    return true;
+}
+
+/* Reshape(Transpose(o)), which joins heads to channels, as the twin of what it makes; PO_NONE: it
+ * is none. */
+static po_value_id joined(po_relayout *r, po_node_id at, po_value_id whole) {
+    po_graph *g = r->graph;
+    heads h;
+    const po_node *join = po_made_by(g, whole, PO_OP_Reshape);
+    const po_node *turn = join ? po_made_by(g, join->in[0], PO_OP_Transpose) : NULL;
+    if (!turn || !read_perm(turn, &h) || !read_factors(g, whole, join->in[0], &h))
+        return PO_NONE;
+    const po_type type = g->values[whole].type;
+    const uint32_t rank = h.n + 2;
+    int64_t perm[2 + MOST_FACTORS] = {h.perm[0]};
+    for (uint32_t i = 0; i < h.n; i++)
+        perm[1 + i] = h.perm[2 + i];
+    perm[rank - 1] = h.perm[1];
+    po_value_id x = po_add_transpose(g, at, turn->in[0], rank, perm, NULL);
+    return join_twin(r, at, x, h.n, &type);
+}
+
+/* --- the layout --- */
+
+static po_value_id to_map(po_relayout *r, po_node_id at, po_value_id x) {
+    const po_value_id taken = r->rank == TOKENS ? joined(r, at, x) : PO_NONE;
+    if (taken != PO_NONE)
+        return taken;
+    const int64_t channels = po_dim_of(r->graph, x, -1);
+    /* By Reshape: runtimes move Transposes past Unsqueeze, and then find no turn to join. */
+    if (r->rank == TOKENS)
+        x = reshaped(r, at, x, MAP, (const int64_t[]){0, 0, 1, channels}, NULL);
+    return po_add_transpose(r->graph, at, x, MAP, to_first, NULL);
+}
+
+static po_value_id from_map(po_relayout *r, po_node_id at, po_value_id x, const po_type *type) {
+    if (r->rank == MAP)
+        return po_add_transpose(r->graph, at, x, MAP, to_last, type);
+    x = po_add_transpose(r->graph, at, x, MAP, to_last, NULL);
+    return reshaped(r, at, x, TOKENS, (const int64_t[]){0, 0, type->dims[2].value}, type);
+}
+
+/* One number a channel, on the last axis. */
+static int behind_channels(const po_relayout *r, po_value_id constant, po_value_id x) {
+    const po_tensor *t = po_graph_constant(r->graph, constant);
+    return t->rank >= 1 && t->rank <= r->rank && t->count == t->dims[t->rank - 1] &&
+                   t->count == po_dim_of(r->graph, x, -1)
+               ? 2
+               : -1;
+}
+
+/* Turning the map takes longer than the convolution gains. */
+static bool large_and_narrow(const po_graph *g, const po_node *n, const po_tensor *w) {
+    const bool more_out = w->dims[1] > w->dims[0];
+    const po_type *y = &g->values[n->out[0]].type;
+    double elements = (double)w->dims[more_out ? 1 : 0];
+    for (uint32_t i = 0; i + 1 < y->rank; i++)
+        elements *= (double)y->dims[i].value;
+    return po_type_static(y) && w->dims[more_out ? 0 : 1] < po_numbers.tokens.narrow &&
+           elements > po_numbers.tokens.elements;
+}
+
+static bool convert_product(po_relayout *r, po_node_id id) {
+    po_graph *g = r->graph;
+    const po_node *n = &g->nodes[id];
+    const po_tensor *w = n->op == PO_OP_MatMul ? po_graph_constant(g, n->in[1]) : NULL;
+    if (!w || w->rank != 2 || w->dtype != PO_F32 || w->dims[0] < LEAST_CHANNELS ||
+        w->dims[1] < LEAST_CHANNELS || w->dims[0] % CHANNEL_STEP || w->dims[1] % CHANNEL_STEP ||
+        po_rank_of(g, n->in[0]) != (int)r->rank || po_dim_of(g, n->in[0], -1) != w->dims[0] ||
+        po_rank_of(g, n->out[0]) != (int)r->rank || po_graph_constant(g, n->in[0]) ||
+        !po_rearrangeable(g, n->out[0]) || large_and_narrow(g, n, w))
+        return false;
+    const po_conv like = po_conv_pointwise(PO_F32, w->dims[1], w->dims[0]);
+    const po_recipe *turned = po_recipe_transpose(
+        r->arena, po_recipe_doubles(g, r->arena, n->in[1]), (const uint32_t[]){1, 0});
+    const po_value_id weights = po_add_recipe(
+        g, NULL, PO_F32,
+        po_recipe_reshape(r->arena, turned, MAP, (const int64_t[]){like.out, like.in, 1, 1}));
+    if (weights == PO_NONE)
+        return false;
+    const po_value_id x = po_relayout_twin(r, id, g->nodes[id].in[0]);
+    po_relayout_set(r, id, po_conv_add(g, id, x, &like, weights, PO_NONE));
+    return true;
+}
+
+/* What the runtime keeps in blocks: values that were brought there leave them at the first sum. */
+static bool convert_elementwise(po_relayout *r, po_node_id id) {
+    const po_node *n = &r->graph->nodes[id];
+    for (uint32_t k = 0; k < n->n_in; k++)
+        if (!po_number_or_none(r->graph, n->in[k]) && !po_graph_constant(r->graph, n->in[k]) &&
+            !(n->in[k] < r->n && r->converted[n->in[k]]))
+            return false;
+    return po_relayout_elementwise(r, id);
+}
+
+po_status po_use_maps_of_tokens(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
+    (void)ctx;
+    if (po_model_opset(graph->model, "") < 7)
+        return PO_OK;
+    static const po_relayout_law laws[] = {{PO_LAW_TOKENS, convert_product},
+                                           {PO_LAW_TOKENS_SPLIT, convert_split},
+                                           {PO_LAWS, convert_elementwise}};
+    for (uint32_t rank = TOKENS; rank <= MAP; rank++) {
+        po_relayout r = {.enter = to_map, .leave = from_map, .behind_channels = behind_channels};
+        po_relayout_graph(&r, graph, state, rank, laws, sizeof laws / sizeof *laws);
+    }
+    return PO_OK;
+}

@@ -1,0 +1,73 @@
+/* Products of tokens as pointwise convolutions: what goes along, what stays, heads of attention. */
+#include "samples.h"
+#include "unit.h"
+
+#define ARITHMETIC PO_LEFTOVER_ARITHMETIC
+
+static const test_sample samples[] = {
+    {"bias, activation and second product in blocks, the residual sum behind them",
+     "graph g (x: f32[1,5,16]) -> (y) {\n"
+     " m = MatMul(x, a: f32[16,64] random 1)\n b = Add(p: f32[64] random 2, m)\n r = Relu(b)\n"
+     " o = MatMul(r, q: f32[64,16] random 3)\n d = Add(o, e: f32[16] random 4)\n"
+     " y = Add(x, d)\n}",
+     "MatMul", "Add", 1, ARITHMETIC},
+    {"one turn for all products of a value, one back for each result",
+     "graph g (x: f32[1,5,16]) -> (y, z) {\n"
+     " y = MatMul(x, a: f32[16,64] random 1)\n z = MatMul(x, b: f32[16,32] random 2)\n}",
+     "MatMul", "Transpose", 3, ARITHMETIC},
+    {"attention: heads are taken off the map and joined to it by one move each",
+     "pir 1 ir_version=8 opset=17\n"
+     "graph g (x: f32[2,5,16]) -> (y) {\n"
+     " a = MatMul(x, wq: f32[16,16] random 1)\n b = MatMul(x, wk: f32[16,16] random 2)\n"
+     " c = MatMul(x, wv: f32[16,16] random 3)\n s = i64[4] {2, 5, 4, 4}\n"
+     " ra = Reshape(a, s)\n rb = Reshape(b, s)\n rc = Reshape(c, s)\n"
+     " q = Transpose(ra) {perm=[0,2,1,3]}\n k = Transpose(rb) {perm=[0,2,3,1]}\n"
+     " v = Transpose(rc) {perm=[0,2,1,3]}\n m = MatMul(q, k)\n p = Softmax(m) {axis=-1}\n"
+     " o = MatMul(p, v)\n t = Transpose(o) {perm=[0,2,1,3]}\n"
+     " u = Reshape(t, f: i64[3] {2, 5, 16})\n y = MatMul(u, wo: f32[16,16] random 4)\n}",
+     /* To the map and back, Q and V from it, the context to it; K is there. */
+     "", "Transpose", 5, ARITHMETIC},
+    {"open batch and tokens",
+     "pir 1 ir_version=8 opset=17\n"
+     "graph g (x: f32[N,T,16]) -> (y) {\n"
+     " m = MatMul(x, a: f32[16,32] random 1)\n"
+     " s = Reshape(m, f: i64[4] {0, 0, 4, 8})\n q = Transpose(s) {perm=[0,2,1,3]}\n"
+     " e = Tanh(q)\n t = Transpose(e) {perm=[0,2,1,3]}\n"
+     " u = Reshape(t, g: i64[3] {0, 0, 32})\n y = MatMul(u, b: f32[32,16] random 2)\n}",
+     "MatMul", "Conv", 2, ARITHMETIC},
+    {"maps with their channels last",
+     "graph g (x: f32[2,3,4,16]) -> (y) {\n"
+     " m = MatMul(x, a: f32[16,32] random 1)\n r = Relu(m)\n"
+     " y = MatMul(r, b: f32[32,16] random 2)\n}",
+     "MatMul", "Transpose", 2, ARITHMETIC},
+    {"few channels", "graph g (x: f32[1,5,8]) -> (y) {\n y = MatMul(x, a: f32[8,64] random 1)\n}",
+     "Conv", "MatMul", 1, ARITHMETIC},
+    {"channels that blocks do not take",
+     "graph g (x: f32[1,5,18]) -> (y) {\n y = MatMul(x, a: f32[18,64] random 1)\n}", "Conv",
+     "MatMul", 1, ARITHMETIC},
+    {"a large and narrow map",
+     "graph g (x: f32[1,5000,64]) -> (y) {\n y = MatMul(x, a: f32[64,64] random 1)\n}", "Conv",
+     "MatMul", 1, ARITHMETIC},
+    {"a matrix that only the run knows",
+     "graph g (x: f32[1,5,16], a: f32[16,32]) -> (y) {\n y = MatMul(x, a)\n}", "Conv", "MatMul", 1,
+     ARITHMETIC},
+    {"a matrix for each of the batch",
+     "graph g (x: f32[2,5,16]) -> (y) {\n y = MatMul(x, a: f32[2,16,32] random 1)\n}", "Conv",
+     "MatMul", 1, ARITHMETIC},
+    {"a vector along the tokens",
+     "graph g (x: f32[1,16,16]) -> (y) {\n"
+     " m = MatMul(x, a: f32[16,16] random 1)\n y = Mul(m, p: f32[16,1] random 2)\n}",
+     "", "Mul", 1, ARITHMETIC},
+};
+
+static void test_samples(void **state) {
+    (void)state;
+    assert_int_equal(test_samples_run(samples, sizeof samples / sizeof *samples), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_samples),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
