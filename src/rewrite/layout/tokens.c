@@ -188,6 +188,17 @@ static bool large_and_narrow(const po_graph *g, const po_node *n, const po_tenso
            elements > po_numbers.tokens.elements;
 }
 
+/* The matrix as weights of the convolution, once for all products by it. */
+static po_value_id weights_of(po_relayout *r, po_value_id matrix, const po_conv *like) {
+    po_arena *arena = r->arena;
+    if (r->twin[matrix] != PO_NONE)
+        return r->twin[matrix];
+    const po_recipe *w = po_recipe_transpose(arena, po_recipe_doubles(r->graph, arena, matrix),
+                                             (const uint32_t[]){1, 0});
+    w = po_recipe_reshape(arena, w, MAP, (const int64_t[]){like->out, like->in, 1, 1});
+    return r->twin[matrix] = po_add_recipe(r->graph, NULL, PO_F32, w);
+}
+
 static bool convert_product(po_relayout *r, po_node_id id) {
     po_graph *g = r->graph;
     const po_node *n = &g->nodes[id];
@@ -196,14 +207,10 @@ static bool convert_product(po_relayout *r, po_node_id id) {
         w->dims[1] < LEAST_CHANNELS || w->dims[0] % CHANNEL_STEP || w->dims[1] % CHANNEL_STEP ||
         po_rank_of(g, n->in[0]) != (int)r->rank || po_dim_of(g, n->in[0], -1) != w->dims[0] ||
         po_rank_of(g, n->out[0]) != (int)r->rank || po_graph_constant(g, n->in[0]) ||
-        !po_rearrangeable(g, n->out[0]) || large_and_narrow(g, n, w))
+        n->in[1] >= r->n || !po_rearrangeable(g, n->out[0]) || large_and_narrow(g, n, w))
         return false;
     const po_conv like = po_conv_pointwise(PO_F32, w->dims[1], w->dims[0]);
-    const po_recipe *turned = po_recipe_transpose(
-        r->arena, po_recipe_doubles(g, r->arena, n->in[1]), (const uint32_t[]){1, 0});
-    const po_value_id weights = po_add_recipe(
-        g, NULL, PO_F32,
-        po_recipe_reshape(r->arena, turned, MAP, (const int64_t[]){like.out, like.in, 1, 1}));
+    const po_value_id weights = weights_of(r, n->in[1], &like);
     if (weights == PO_NONE)
         return false;
     const po_value_id x = po_relayout_twin(r, id, g->nodes[id].in[0]);
