@@ -135,6 +135,8 @@ PLANTED = [
     ('TOKENS', 'rewrite/layout/tokens.c', 't->count == t->dims[t->rank - 1] &&', '', 'products of tokens'),
     ('TOKENS', 'rewrite/layout/tokens.c', 'perm[rank - 1] = h.perm[1];', 'perm[rank - 1] = h.perm[1], perm[1] = h.perm[0], perm[0] = h.perm[2];',
      'heads joined to tokens'),
+    ('FLATTENED', 'rewrite/products/matrix.c', 'same = po_dim_same(a->dims[i], b->dims[i]);', 'same = true;', 'products of flattened tokens'),
+    ('TOKENS', 'rewrite/products/matrix.c', 'gemm && po_op_int(graph, node, "transB");', 'gemm;', 'products of rows'),
     ('TOKENS_SPLIT', 'rewrite/layout/tokens.c', 'h.perm[i] == 1 ? (int64_t)rank - 1 : h.perm[i] - 1;',
      'h.perm[i] == 1 ? 1 : h.perm[i];', 'heads of tokens'),
     ('OVER_CONCAT', 'rewrite/conv/sums.c', 'k + 1 == n->n_in ? c.b : PO_NONE, &c);', 'c.b, &c);'),

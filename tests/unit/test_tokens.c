@@ -40,6 +40,31 @@ static const test_sample samples[] = {
      " m = MatMul(x, a: f32[16,32] random 1)\n r = Relu(m)\n"
      " y = MatMul(r, b: f32[32,16] random 2)\n}",
      "MatMul", "Transpose", 2, ARITHMETIC},
+    {"tokens flattened for their products",
+     "pir 1 ir_version=8 opset=17\n"
+     "graph g (x: f32[2,5,4]) -> (y) {\n"
+     " f = Reshape(x, s: i64[2] {10, 4})\n m = MatMul(f, a: f32[4,6] random 1)\n"
+     " r = Reshape(m, t: i64[3] {2, 5, 6})\n b = Add(r, p: f32[6] random 2)\n y = Tanh(b)\n}",
+     "Reshape", "MatMul", 1, ARITHMETIC},
+    {"tokens flattened and dealt anew",
+     "pir 1 ir_version=8 opset=17\n"
+     "graph g (x: f32[2,5,4]) -> (y) {\n"
+     " f = Reshape(x, s: i64[2] {10, 4})\n m = MatMul(f, a: f32[4,6] random 1)\n"
+     " y = Reshape(m, t: i64[3] {5, 2, 6})\n}",
+     "", "Reshape", 2, ARITHMETIC},
+    {"rows, by Gemm, and their heads",
+     "pir 1 ir_version=8 opset=17\n"
+     "graph g (x: f32[8,128]) -> (y) {\n"
+     " m = Gemm(x, a: f32[128,128] random 1, b: f32[128] random 2) {transB=1}\n"
+     " s = Reshape(m, f: i64[4] {1, 8, 4, 32})\n y = Transpose(s) {perm=[0,2,3,1]}\n}",
+     "Gemm", "Transpose", 1, ARITHMETIC},
+    {"a few rows by a small matrix",
+     "graph g (x: f32[2,128]) -> (y) {\n y = Gemm(x, a: f32[128,128] random 1)\n}", "Conv", "Gemm",
+     1, ARITHMETIC},
+    {"Gemm with a factor",
+     "graph g (x: f32[8,128]) -> (y) {\n"
+     " y = Gemm(x, a: f32[128,128] random 1) {alpha=0.5}\n}",
+     "Conv", "Gemm", 1, ARITHMETIC},
     {"few channels", "graph g (x: f32[1,5,8]) -> (y) {\n y = MatMul(x, a: f32[8,64] random 1)\n}",
      "Conv", "MatMul", 1, ARITHMETIC},
     {"channels that blocks do not take",

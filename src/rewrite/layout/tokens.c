@@ -1,17 +1,18 @@
 /* Products of tokens by matrices as pointwise convolutions. Values [N, T, C] have twins
- * [N, C, T, 1] (and [N, H, W, C] have [N, C, H, W]), in which the runtime keeps channels in blocks:
- * its pointwise convolution is faster than its matrix product at any number of tokens, and takes
- * the bias, an activation and the residual sum along. What lies between products (activations,
- * scales, sums) goes along, and heads of attention are taken off the twin, and put back into one,
- * by Reshapes that move nothing. What works along the channels (norms) reads them last; the runtime
- * turns them while it leaves the blocks. */
+ * [N, C, T, 1] ([T, C] have [1, C, T, 1], [N, H, W, C] have [N, C, H, W]), in which the runtime
+ * keeps channels in blocks: its pointwise convolution is faster than its matrix product at any
+ * number of tokens, and takes the bias, an activation and the residual sum along. What lies between
+ * products (activations, scales, sums) goes along, and heads of attention are taken off the twin,
+ * and put back into one, by Reshapes that move nothing. What works along the channels (norms) reads
+ * them last; the runtime turns them while it leaves the blocks. */
 #include "ops/conv_view.h"
 #include "ops/recipe/recipe.h"
 #include "rewrite/conv/conv.h"
 #include "rewrite/layout/relayout.h"
 #include "rewrite/passes.h"
+#include "rewrite/products/matrix.h"
 
-enum { TOKENS = 3, MAP = 4, LEAST_CHANNELS = 16, CHANNEL_STEP = 4, MOST_FACTORS = 3 };
+enum { ROWS = 2, TOKENS, MAP, LEAST_CHANNELS = 16, CHANNEL_STEP = 4, MOST_FACTORS = 3 };
 
 static const int64_t to_first[MAP] = {0, 3, 1, 2}, to_last[MAP] = {0, 2, 3, 1};
 
@@ -26,18 +27,26 @@ static po_value_id reshaped(po_relayout *r, po_node_id at, po_value_id x, uint32
 /* --- heads: a Reshape of the channels into factors, and a Transpose --- */
 
 typedef struct heads {
-    po_value_id x; /* before the first of the two, or behind the last */
-    uint32_t n;    /* factors of the channels */
+    uint32_t n; /* factors of the channels */
     int64_t factor[MOST_FACTORS];
     int64_t perm[2 + MOST_FACTORS]; /* of the Transpose */
+    po_type whole;                  /* [N, T, C] */
 } heads;
 
-/* `split` [N, T, factors] is a Reshape of `whole` [N, T, C], or the other way round. */
+/* `split` [N, T, factors] is a Reshape of `whole` [N, T, C], or the other way round; h->whole is
+ * that, N = 1 for rows. */
 static bool read_factors(const po_graph *g, po_value_id whole, po_value_id split, heads *h) {
     const po_type *w = &g->values[whole].type, *s = &g->values[split].type;
-    if (!w->has_rank || !s->has_rank || w->rank != TOKENS || s->rank < TOKENS ||
-        s->rank > 2 + MOST_FACTORS || !po_dim_same(w->dims[0], s->dims[0]) ||
-        !po_dim_same(w->dims[1], s->dims[1]))
+    if (!w->has_rank || !s->has_rank || w->rank < ROWS || w->rank > TOKENS || s->rank < TOKENS ||
+        s->rank > 2 + MOST_FACTORS)
+        return false;
+    const po_dim *dims = w->dims;
+    h->whole = *w;
+    if (w->rank == ROWS)
+        h->whole = po_type_tensor(g->arena, w->dtype, TOKENS,
+                                  (const po_dim[]){PO_DIM(1), dims[0], dims[1]});
+    w = &h->whole;
+    if (!po_dim_same(w->dims[0], s->dims[0]) || !po_dim_same(w->dims[1], s->dims[1]))
         return false;
     int64_t all = 1;
     h->n = s->rank - 2;
@@ -61,8 +70,8 @@ static bool read_perm(const po_node *n, heads *h) {
 }
 
 /* The twin as [N, factors, T]. */
-static po_value_id split_twin(po_relayout *r, po_node_id at, po_value_id twin, const heads *h,
-                              const po_type *whole) {
+static po_value_id split_twin(po_relayout *r, po_node_id at, po_value_id twin, const heads *h) {
+    const po_type *whole = &h->whole;
     const po_dim batch = whole->dims[0], tokens = whole->dims[1];
     int64_t dims[2 + MOST_FACTORS] = {batch.value}, ones[MOST_FACTORS], last = 3;
     for (uint32_t i = 0; i < h->n; i++) {
@@ -82,8 +91,9 @@ static po_value_id split_twin(po_relayout *r, po_node_id at, po_value_id twin, c
 }
 
 /* [N, factors, T] as the twin. */
-static po_value_id join_twin(po_relayout *r, po_node_id at, po_value_id x, uint32_t n,
-                             const po_type *whole) {
+static po_value_id join_twin(po_relayout *r, po_node_id at, po_value_id x, const heads *h) {
+    const po_type *whole = &h->whole;
+    const uint32_t n = h->n;
     if (po_type_static(whole))
         return reshaped(
             r, at, x, MAP,
@@ -109,11 +119,11 @@ static bool convert_split(po_relayout *r, po_node_id id) {
     heads h;
     const po_node *n = &g->nodes[id];
     const po_node *split = read_perm(n, &h) ? po_made_by(g, n->in[0], PO_OP_Reshape) : NULL;
-    if (!split || r->rank != TOKENS || !po_relayout_has(r, split->in[0]) ||
+    if (!split || r->rank == MAP || !po_relayout_has(r, split->in[0]) ||
         !read_factors(g, split->in[0], n->in[0], &h) || g->values[n->in[0]].type.rank != h.n + 2)
         return false;
     const po_value_id y = n->out[0];
-    const po_type whole = g->values[split->in[0]].type, type = g->values[y].type;
+    const po_type type = g->values[y].type;
     const uint32_t rank = h.n + 2;
     int64_t perm[2 + MOST_FACTORS];
     bool moves = false;
@@ -121,7 +131,7 @@ static bool convert_split(po_relayout *r, po_node_id id) {
         perm[i] = h.perm[i] == 0 ? 0 : h.perm[i] == 1 ? (int64_t)rank - 1 : h.perm[i] - 1;
         moves = moves || perm[i] != (int64_t)i;
     }
-    po_value_id x = split_twin(r, id, r->twin[split->in[0]], &h, &whole);
+    po_value_id x = split_twin(r, id, r->twin[split->in[0]], &h);
     if (moves)
         x = po_add_transpose(g, id, x, rank, perm, NULL);
     g->values[x].type = type;
@@ -138,24 +148,25 @@ static po_value_id joined(po_relayout *r, po_node_id at, po_value_id whole) {
     const po_node *turn = join ? po_made_by(g, join->in[0], PO_OP_Transpose) : NULL;
     if (!turn || !read_perm(turn, &h) || !read_factors(g, whole, join->in[0], &h))
         return PO_NONE;
-    const po_type type = g->values[whole].type;
     const uint32_t rank = h.n + 2;
     int64_t perm[2 + MOST_FACTORS] = {h.perm[0]};
     for (uint32_t i = 0; i < h.n; i++)
         perm[1 + i] = h.perm[2 + i];
     perm[rank - 1] = h.perm[1];
     po_value_id x = po_add_transpose(g, at, turn->in[0], rank, perm, NULL);
-    return join_twin(r, at, x, h.n, &type);
+    return join_twin(r, at, x, &h);
 }
 
 /* --- the layout --- */
 
 static po_value_id to_map(po_relayout *r, po_node_id at, po_value_id x) {
-    const po_value_id taken = r->rank == TOKENS ? joined(r, at, x) : PO_NONE;
+    const po_value_id taken = r->rank < MAP ? joined(r, at, x) : PO_NONE;
     if (taken != PO_NONE)
         return taken;
     const int64_t channels = po_dim_of(r->graph, x, -1);
     /* By Reshape: runtimes move Transposes past Unsqueeze, and then find no turn to join. */
+    if (r->rank == ROWS)
+        x = reshaped(r, at, x, MAP, (const int64_t[]){1, -1, 1, channels}, NULL);
     if (r->rank == TOKENS)
         x = reshaped(r, at, x, MAP, (const int64_t[]){0, 0, 1, channels}, NULL);
     return po_add_transpose(r->graph, at, x, MAP, to_first, NULL);
@@ -165,7 +176,9 @@ static po_value_id from_map(po_relayout *r, po_node_id at, po_value_id x, const 
     if (r->rank == MAP)
         return po_add_transpose(r->graph, at, x, MAP, to_last, type);
     x = po_add_transpose(r->graph, at, x, MAP, to_last, NULL);
-    return reshaped(r, at, x, TOKENS, (const int64_t[]){0, 0, type->dims[2].value}, type);
+    const int64_t channels = type->dims[type->rank - 1].value;
+    return r->rank == ROWS ? reshaped(r, at, x, ROWS, (const int64_t[]){-1, channels}, type)
+                           : reshaped(r, at, x, TOKENS, (const int64_t[]){0, 0, channels}, type);
 }
 
 /* One number a channel, on the last axis. */
@@ -177,44 +190,49 @@ static int behind_channels(const po_relayout *r, po_value_id constant, po_value_
                : -1;
 }
 
-/* Turning the map takes longer than the convolution gains. */
-static bool large_and_narrow(const po_graph *g, const po_node *n, const po_tensor *w) {
-    const bool more_out = w->dims[1] > w->dims[0];
+/* What turning it takes is worth it. */
+static bool pays(const po_graph *g, const po_node *n, const po_matrix_product *p) {
     const po_type *y = &g->values[n->out[0]].type;
-    double elements = (double)w->dims[more_out ? 1 : 0];
+    const bool narrow = p->in < po_numbers.tokens.narrow || p->out < po_numbers.tokens.narrow;
+    double elements = (double)(p->in > p->out ? p->in : p->out);
+    if (y->rank == ROWS)
+        return !narrow && (!po_type_static(y) || y->dims[0].value >= po_numbers.tokens.few ||
+                           (double)p->in * (double)p->out >= po_numbers.tokens.weights);
     for (uint32_t i = 0; i + 1 < y->rank; i++)
         elements *= (double)y->dims[i].value;
-    return po_type_static(y) && w->dims[more_out ? 0 : 1] < po_numbers.tokens.narrow &&
-           elements > po_numbers.tokens.elements;
+    return !po_type_static(y) || !narrow || elements <= po_numbers.tokens.elements;
 }
 
 /* The matrix as weights of the convolution, once for all products by it. */
-static po_value_id weights_of(po_relayout *r, po_value_id matrix, const po_conv *like) {
+static po_value_id weights_of(po_relayout *r, const po_matrix_product *p) {
     po_arena *arena = r->arena;
-    if (r->twin[matrix] != PO_NONE)
-        return r->twin[matrix];
-    const po_recipe *w = po_recipe_transpose(arena, po_recipe_doubles(r->graph, arena, matrix),
-                                             (const uint32_t[]){1, 0});
-    w = po_recipe_reshape(arena, w, MAP, (const int64_t[]){like->out, like->in, 1, 1});
-    return r->twin[matrix] = po_add_recipe(r->graph, NULL, PO_F32, w);
+    if (r->twin[p->matrix] != PO_NONE)
+        return r->twin[p->matrix];
+    const po_recipe *w = po_recipe_doubles(r->graph, arena, p->matrix);
+    if (!p->rows)
+        w = po_recipe_transpose(arena, w, (const uint32_t[]){1, 0});
+    w = po_recipe_reshape(arena, w, MAP, (const int64_t[]){p->out, p->in, 1, 1});
+    return r->twin[p->matrix] = po_add_recipe(r->graph, NULL, PO_F32, w);
 }
 
 static bool convert_product(po_relayout *r, po_node_id id) {
     po_graph *g = r->graph;
     const po_node *n = &g->nodes[id];
-    const po_tensor *w = n->op == PO_OP_MatMul ? po_graph_constant(g, n->in[1]) : NULL;
-    if (!w || w->rank != 2 || w->dtype != PO_F32 || w->dims[0] < LEAST_CHANNELS ||
-        w->dims[1] < LEAST_CHANNELS || w->dims[0] % CHANNEL_STEP || w->dims[1] % CHANNEL_STEP ||
-        po_rank_of(g, n->in[0]) != (int)r->rank || po_dim_of(g, n->in[0], -1) != w->dims[0] ||
-        po_rank_of(g, n->out[0]) != (int)r->rank || po_graph_constant(g, n->in[0]) ||
-        n->in[1] >= r->n || !po_rearrangeable(g, n->out[0]) || large_and_narrow(g, n, w))
+    po_matrix_product p;
+    if (!po_matrix_product_read(g, n, &p) || p.in < LEAST_CHANNELS || p.out < LEAST_CHANNELS ||
+        p.in % CHANNEL_STEP || p.out % CHANNEL_STEP || po_rank_of(g, n->in[0]) != (int)r->rank ||
+        po_dim_of(g, n->in[0], -1) != p.in || po_rank_of(g, n->out[0]) != (int)r->rank ||
+        po_graph_constant(g, n->in[0]) || p.matrix >= r->n || !po_rearrangeable(g, n->out[0]) ||
+        !pays(g, n, &p))
         return false;
-    const po_conv like = po_conv_pointwise(PO_F32, w->dims[1], w->dims[0]);
-    const po_value_id weights = weights_of(r, n->in[1], &like);
+    const po_conv like = po_conv_pointwise(PO_F32, p.out, p.in);
+    const po_value_id weights = weights_of(r, &p);
     if (weights == PO_NONE)
         return false;
+    if (p.bias != PO_NONE && po_graph_constant(g, p.bias)->rank != 1)
+        p.bias = po_add_reshaped(g, p.bias, 1, &p.out);
     const po_value_id x = po_relayout_twin(r, id, g->nodes[id].in[0]);
-    po_relayout_set(r, id, po_conv_add(g, id, x, &like, weights, PO_NONE));
+    po_relayout_set(r, id, po_conv_add(g, id, x, &like, weights, p.bias));
     return true;
 }
 
@@ -235,7 +253,7 @@ po_status po_use_maps_of_tokens(po_ctx *ctx, po_graph *graph, po_rewriting *stat
     static const po_relayout_law laws[] = {{PO_LAW_TOKENS, convert_product},
                                            {PO_LAW_TOKENS_SPLIT, convert_split},
                                            {PO_LAWS, convert_elementwise}};
-    for (uint32_t rank = TOKENS; rank <= MAP; rank++) {
+    for (uint32_t rank = ROWS; rank <= MAP; rank++) {
         po_relayout r = {.enter = to_map, .leave = from_map, .behind_channels = behind_channels};
         po_relayout_graph(&r, graph, state, rank, laws, sizeof laws / sizeof *laws);
     }
