@@ -132,7 +132,7 @@ PLANTED = [
     ('CHANNELS', 'rewrite/conv/channels.c', 'x = e.kind == RESHAPED_TURNED ? reshaped(g, id, x, &e, channels) : x;\n        x = po_add_transpose(g, id, x, RANK, to_first, NULL);',
      'x = po_add_transpose(g, id, x, RANK, to_first, NULL);', 'tokens as maps, turned behind'),
     ('TOKENS', 'rewrite/layout/tokens.c', '(const uint32_t[]){1, 0});', '(const uint32_t[]){0, 1});', 'products of tokens'),
-    ('TOKENS', 'rewrite/layout/tokens.c', 't->count == t->dims[t->rank - 1] &&', '', 'products of tokens'),
+    ('TOKENS', 'rewrite/layout/tokens.c', 't->count == t->dims[t->rank - 1] &&', '', 'vectors beside tokens'),
     ('TOKENS', 'rewrite/layout/tokens.c', 'perm[rank - 1] = h.perm[1];', 'perm[rank - 1] = h.perm[1], perm[1] = h.perm[0], perm[0] = h.perm[2];',
      'heads joined to tokens'),
     ('FLATTENED', 'rewrite/products/matrix.c', 'same = po_dim_same(a->dims[i], b->dims[i]);', 'same = true;', 'products of flattened tokens'),
