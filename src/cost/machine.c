@@ -25,7 +25,7 @@ const po_machine_numbers po_numbers = {
                .rows = 350,
                .nodes = 5e6,
                .gain = 1.12},
-    .tokens = {.narrow = 128, .few = 8, .elements = 3e5, .weights = 5e5},
+    .tokens = {.narrow = 128, .few = 8, .elements = 1e5, .weights = 5e5},
     .frames = {.worth = 0.84, .worth_eight = 0.9},
     .cubic = 3500,
     .unblocked_speed = 0.65,

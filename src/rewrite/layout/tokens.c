@@ -190,17 +190,22 @@ static int behind_channels(const po_relayout *r, po_value_id constant, po_value_
                : -1;
 }
 
-/* What turning it takes is worth it. */
+/* What turning it takes is worth it, as far as sizes are known. */
 static bool pays(const po_graph *g, const po_node *n, const po_matrix_product *p) {
     const po_type *y = &g->values[n->out[0]].type;
     const bool narrow = p->in < po_numbers.tokens.narrow || p->out < po_numbers.tokens.narrow;
     double elements = (double)(p->in > p->out ? p->in : p->out);
-    if (y->rank == ROWS)
-        return !narrow && (!po_type_static(y) || y->dims[0].value >= po_numbers.tokens.few ||
-                           (double)p->in * (double)p->out >= po_numbers.tokens.weights);
+    if (!po_type_static(y))
+        return y->rank > ROWS || !narrow;
     for (uint32_t i = 0; i + 1 < y->rank; i++)
         elements *= (double)y->dims[i].value;
-    return !po_type_static(y) || !narrow || elements <= po_numbers.tokens.elements;
+    /* The convolution reads the weights anew for each of the batch. */
+    if (y->rank == TOKENS && y->dims[0].value > 1 && y->dims[1].value < po_numbers.tokens.few)
+        return false;
+    if (y->rank == ROWS)
+        return !narrow && (y->dims[0].value >= po_numbers.tokens.few ||
+                           (double)p->in * (double)p->out >= po_numbers.tokens.weights);
+    return !narrow || elements <= po_numbers.tokens.elements;
 }
 
 /* The matrix as weights of the convolution, once for all products by it. */
