@@ -250,6 +250,12 @@ po_status po_infer_graph(po_ctx *ctx, po_graph *graph, bool lenient) {
     return infer_graph(ctx, graph, lenient ? LENIENT : STRICT, NULL);
 }
 
+void po_infer_one(po_graph *graph, po_node_id node) {
+    po_arena *scratch = po_arena_child(graph->arena);
+    infer_node(po_arena_ctx(graph->arena), graph, &graph->nodes[node], scratch, LENIENT);
+    po_arena_free(scratch);
+}
+
 /* A rule tells the shapes of what its node makes, as far as anything does. */
 static bool has_rule(const po_graph *graph, const po_value *v) {
     const po_op_row *row =

@@ -136,6 +136,8 @@ struct po_infer {
  * model declares. A contradiction fails with the node's name, except where `lenient`: then the
  * declared type stays. Data propagation included. */
 po_status po_infer_graph(po_ctx *ctx, po_graph *graph, bool lenient);
+/* The types of what one node makes, from those of its inputs; a contradiction is let through. */
+void po_infer_one(po_graph *graph, po_node_id node);
 /* Whether some node can never run: PO_BAD_INPUT where a rule contradicts what the graph's inputs,
  * its constants and the rules of the nodes before say, *failed (else PO_NONE) being that node. What
  * the model declares of values that nodes make counts for nothing, and nodes in bodies, which may

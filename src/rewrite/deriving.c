@@ -1,6 +1,7 @@
 /* How mutants begin and end: cloned, swept, their types inferred, dropped where the outputs' types
  * differ. */
 #include "rewrite/deriving.h"
+#include "rewrite/pattern.h"
 
 void po_derive_begin(po_deriving *d, po_node_id place) {
     d->g = d->in_place ? d->in_place : po_graph_clone(d->ctx, d->from);
@@ -80,4 +81,10 @@ po_status po_derive_end(po_deriving *d, const char *detail) {
 po_status po_derive_done(po_deriving *d, po_value_id y, const char *detail) {
     po_derive_replace(d, d->from->nodes[d->place].out[0], y);
     return po_derive_end(d, detail);
+}
+
+po_status po_derive_text(po_deriving *d, po_node_id place, const po_match *match,
+                         const char *text) {
+    po_derive_begin(d, place);
+    return po_derive_done(d, po_write(d->g, place, match, text), NULL);
 }

@@ -50,6 +50,10 @@ po_status po_derive_end(po_deriving *d, const char *detail);
 /* The three in one: `y` for the first output of the node that was begun at. */
 po_status po_derive_done(po_deriving *d, po_value_id y, const char *detail);
 
+/* What the text says (pattern.h) in the place of the node's output. */
+typedef struct po_match po_match;
+po_status po_derive_text(po_deriving *d, po_node_id place, const po_match *match, const char *text);
+
 /* Convolutions and transposed ones with every size known, of inputs that may be rearranged. */
 bool po_read_conv(const po_graph *g, po_node_id id, po_conv *conv);
 bool po_read_conv_transpose(const po_graph *g, po_node_id id, po_conv *conv);

@@ -1,9 +1,9 @@
 /* Composition of linear operators where it saves multiplications: a pointwise convolution followed
- * by any, means and average pools before pointwise convolutions, x + x * s. */
+ * by any, means and average pools before pointwise convolutions. */
 #include "base/num.h"
 #include "ops/window.h"
 #include "rewrite/conv/conv.h"
-#include "rewrite/passes.h"
+#include "rewrite/pattern.h"
 #include "rewrite/spelling/match.h"
 
 /* Bounds the time spent on one product of weights (about a second). */
@@ -82,9 +82,13 @@ static po_value_id mean_of_map(po_graph *graph, po_node_id id, po_value_id x, ui
     }
     if (count >= 0 && count <= SHORT_SUM)
         return po_add_op(graph, id, PO_OP_GlobalAveragePool, 1, &x, &narrow);
-    for (uint32_t axis = maps + 1; axis >= 2; axis--)
-        x = po_add_reduction(graph, id, PO_OP_ReduceMean, x, axis);
-    return x;
+    po_match m = po_match_none();
+    po_match_value(&m, 'x', x);
+    for (uint32_t axis = maps + 1; axis >= 2; axis--) {
+        po_match_number(&m, 'k', axis);
+        po_match_value(&m, 'x', po_write(graph, id, &m, "ReduceMean[k](x)"));
+    }
+    return po_matched(&m, 'x');
 }
 
 /* The pointwise convolution, of any number of axes, that makes the value. */
@@ -189,44 +193,4 @@ bool po_pool_first(po_rewriting *r, po_graph *graph, po_node_id id) {
     graph->values[made].type = type;
     po_substitute(graph, n.out[0], made);
     return true;
-}
-
-/* --- gated residuals --- */
-
-/* s is [N, C, 1, 1] (or smaller) beside the map x: the addition then is on the small tensor. */
-static bool much_smaller(const po_graph *graph, po_value_id s, po_value_id x) {
-    int rank = po_rank_of(graph, x);
-    if (rank < 3 || po_rank_of(graph, s) > rank || po_rank_of(graph, s) < 0)
-        return false;
-    for (int i = 1; i <= 2; i++)
-        if (po_rank_of(graph, s) >= i && po_dim_of(graph, s, -i) != 1)
-            return false;
-    int64_t h = po_dim_of(graph, x, -1), w = po_dim_of(graph, x, -2);
-    return h * w > 1 || h < 0 || w < 0;
-}
-
-/* x + x * s = x * (1 + s). */
-bool po_gate_residual(po_rewriting *r, po_graph *graph, po_node_id id) {
-    (void)r;
-    const po_node *n = &graph->nodes[id];
-    if (n->op != PO_OP_Add || n->n_in != 2 || !po_rearrangeable(graph, n->out[0]))
-        return false;
-    for (uint32_t k = 0; k < 2; k++) {
-        po_value_id x = n->in[k];
-        const po_node *product = po_made_alone_by(graph, n->in[1 - k], PO_OP_Mul);
-        if (!product || product->n_in != 2)
-            continue;
-        for (uint32_t j = 0; j < 2; j++) {
-            po_value_id s = product->in[1 - j];
-            if (product->in[j] != x || s == x || !much_smaller(graph, s, x))
-                continue;
-            po_type type = graph->values[n->out[0]].type, small = graph->values[s].type;
-            po_value_id one = po_add_floats(graph, NULL, type.dtype, 0, NULL, (const double[]){1});
-            po_value_id sum = po_add_op(graph, id, PO_OP_Add, 2, (po_value_id[]){s, one}, &small);
-            po_value_id y = po_add_op(graph, id, PO_OP_Mul, 2, (po_value_id[]){x, sum}, &type);
-            po_substitute(graph, graph->nodes[id].out[0], y);
-            return true;
-        }
-    }
-    return false;
 }

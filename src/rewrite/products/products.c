@@ -1,6 +1,7 @@
 /* Matrix products: merged, bracketed anew, distributed, and by Strassen's algorithm. Equal
  * everywhere; each is proposed only where it saves multiplications or a launch. */
 #include "rewrite/deriving.h"
+#include "rewrite/pattern.h"
 
 enum { MOST = 8 };
 
@@ -152,87 +153,33 @@ po_status po_derive_bracket(po_deriving *d, po_node_id id) {
     return PO_OK;
 }
 
-/* v as x times a weight of rank 2, through one or two products (x A) B: the weight is made by w. */
-typedef struct factored {
-    po_value_id x, first, second; /* second: PO_NONE */
-} factored;
-
-static bool factor(const po_deriving *d, po_value_id v, po_value_id x, factored *f) {
-    product p, q;
-    if (!product_of(d->from, v, &p) || p.rb != 2 || !d->weight[p.b])
-        return false;
-    *f = (factored){p.a, p.b, PO_NONE};
-    if (p.a == x)
-        return true;
-    if (!product_of(d->from, p.a, &q) || q.rb != 2 || !d->weight[q.b])
-        return false;
-    *f = (factored){q.a, q.b, p.b};
-    return q.a == x || x == PO_NONE;
+static bool is_matrix(const po_deriving *d, po_value_id weight) {
+    return weight == PO_NONE || (d->weight[weight] && po_rank_of(d->from, weight) == 2);
 }
 
-static po_value_id made(po_deriving *d, const factored *f) {
-    return f->second == PO_NONE ? f->first : po_mk_matmul(d, f->first, f->second);
-}
-
-/* x W + (x A) B as x (W + A B), and sums of products of one tensor in general. */
+/* Sums of products of one tensor. */
 po_status po_derive_factor_sum(po_deriving *d, po_node_id id) {
-    const po_node *n = &d->from->nodes[id];
-    if (n->op != PO_OP_Add)
+    po_match m;
+    if (!po_matches(d->from, d->arena, &d->from->nodes[id],
+                    "Add(&MatMul(x, v), (&MatMul(x, w) | &MatMul(&MatMul(x, a), b)))", &m) ||
+        !po_rearrangeable(d->from, po_matched(&m, 'x')) || !is_matrix(d, po_matched(&m, 'v')) ||
+        !is_matrix(d, po_matched(&m, 'w')) || !is_matrix(d, po_matched(&m, 'a')) ||
+        !is_matrix(d, po_matched(&m, 'b')))
         return PO_OK;
-    for (int swap = 0; swap < 2; swap++) {
-        product p;
-        factored a, b;
-        if (!product_of(d->from, n->in[swap], &p) || p.rb != 2 || !d->weight[p.b])
-            continue;
-        a = (factored){p.a, p.b, PO_NONE};
-        if (!factor(d, n->in[1 - swap], p.a, &b))
-            continue;
-        po_derive_begin(d, id);
-        po_value_id w = po_mk_binary(d, PO_OP_Add, made(d, &a), made(d, &b));
-        return po_derive_done(d, po_mk_matmul(d, p.a, w), NULL);
-    }
-    return PO_OK;
+    return po_derive_text(d, id, &m,
+                          po_matched(&m, 'w') != PO_NONE ? "MatMul(x, Add(v, w))"
+                                                         : "MatMul(x, Add(v, MatMul(a, b)))");
 }
 
-/* a W + b W = (a + b) W. Side condition: one weight, a and b of one shape. */
+/* Side condition: a and b of one shape. */
 po_status po_derive_common_weight(po_deriving *d, po_node_id id) {
-    const po_node *n = &d->from->nodes[id];
-    product p, q;
-    if (n->op != PO_OP_Add || !product_of(d->from, n->in[0], &p) ||
-        !product_of(d->from, n->in[1], &q) || p.b != q.b ||
-        !same_value_dims(p.ra, p.da, q.ra, q.da))
-        return PO_OK;
-    po_derive_begin(d, id);
-    return po_derive_done(d, po_mk_matmul(d, po_mk_binary(d, PO_OP_Add, p.a, q.a), p.b), NULL);
-}
-
-/* x + x s and x s + x t with one x between them. Side condition: s, t smaller than x. */
-po_status po_derive_gated_sum(po_deriving *d, po_node_id id) {
-    const po_graph *g = d->from;
-    const po_node *n = &g->nodes[id], *m;
-    if (n->op != PO_OP_Add)
-        return PO_OK;
-    for (int swap = 0; swap < 2; swap++) {
-        po_value_id x = n->in[swap];
-        if (!(m = po_made_by(g, n->in[1 - swap], PO_OP_Mul)))
-            continue;
-        for (int k = 0; k < 2; k++) {
-            if (m->in[k] != x || !po_rearrangeable(g, x))
-                continue;
-            po_derive_begin(d, id);
-            po_value_id s = po_mk_binary(d, PO_OP_Add, m->in[1 - k], po_mk_scalar(d, 1));
-            return po_derive_done(d, po_mk_binary(d, PO_OP_Mul, x, s), NULL);
-        }
-    }
-    const po_node *l = po_made_by(g, n->in[0], PO_OP_Mul), *r = po_made_by(g, n->in[1], PO_OP_Mul);
-    for (int i = 0; l && r && i < 2; i++)
-        for (int k = 0; k < 2; k++)
-            if (l->in[i] == r->in[k] && po_rearrangeable(g, l->in[i])) {
-                po_derive_begin(d, id);
-                po_value_id s = po_mk_binary(d, PO_OP_Add, l->in[1 - i], r->in[1 - k]);
-                return po_derive_done(d, po_mk_binary(d, PO_OP_Mul, l->in[i], s), NULL);
-            }
-    return PO_OK;
+    po_match m;
+    return po_matches(d->from, d->arena, &d->from->nodes[id], "Add(&MatMul(a, w), &MatMul(b, w))",
+                      &m) &&
+                   po_rearrangeable(d->from, po_matched(&m, 'a')) &&
+                   po_same_dims(d->from, po_matched(&m, 'a'), po_matched(&m, 'b'))
+               ? po_derive_text(d, id, &m, "MatMul(Add(a, b), w)")
+               : PO_OK;
 }
 
 /* One step of Strassen's algorithm: 7 products of halves for 8. Side condition: the two inner and

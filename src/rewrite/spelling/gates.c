@@ -1,19 +1,10 @@
-/* Clipped lines as HardSigmoid, scales moved behind products, and the forms of hard-swish. */
-#include "rewrite/affine/affine.h"
-#include "rewrite/passes.h"
+/* Clipped lines as HardSigmoid, scales moved behind products, the forms of hard-swish, and factors
+ * that two sides of a sum have in common. */
+#include "rewrite/deriving.h"
+#include "rewrite/pattern.h"
+#include "rewrite/spelling/match.h"
 
-#include <math.h>
-
-/* The constant bounds of a Clip, as attributes (before opset 11) or inputs. */
-static bool bounds(const po_graph *graph, const po_node *n, double *low, double *high) {
-    if (n->n_in == 1) {
-        *low = (double)po_node_float(n, "min", -INFINITY);
-        *high = (double)po_node_float(n, "max", INFINITY);
-        return true;
-    }
-    return n->n_in == 3 && n->in[1] != PO_NONE && n->in[2] != PO_NONE &&
-           po_scalar_constant(graph, n->in[1], low) && po_scalar_constant(graph, n->in[2], high);
-}
+#include <float.h>
 
 static bool is_product(po_op_id op) {
     return op == PO_OP_Mul || op == PO_OP_Div;
@@ -23,22 +14,23 @@ static bool is_product(po_op_id op) {
  * of x itself stays: runtimes fuse it into convolutions as it is. */
 static bool clip_to_gate(po_graph *graph, po_arena *arena, po_node_id id) {
     const po_node *n = &graph->nodes[id];
-    double low, high;
-    po_affine m;
+    po_affine f;
+    po_match m;
     const po_use *reader = po_graph_sole_use(graph, n->out[0]);
-    if (!reader || !is_product(graph->nodes[reader->node].op) || !bounds(graph, n, &low, &high) ||
-        low != 0 || !(high > 0) || !isfinite(high) || !po_rearrangeable(graph, n->in[0]) ||
-        !po_read_once(graph, n->in[0]) || !po_affine_match(graph, arena, n->in[0], &m) ||
-        m.n != 1 || m.b[0] == 0 || m.a[0] == 0)
+    if (!reader || !is_product(graph->nodes[reader->node].op) ||
+        !po_matches(graph, arena, n, "(Clip(x, 0, h:number) | Clip{min=0, max=h}(x))", &m))
         return false;
-    po_type type = graph->values[m.x].type;
-    po_value_id gate = po_add_op(graph, m.first, PO_OP_HardSigmoid, 1, &m.x, &type);
-    po_node_id made = graph->values[gate].producer;
-    po_node_set_float(graph, made, "alpha", (float)(m.a[0] / high));
-    po_node_set_float(graph, made, "beta", (float)(m.b[0] / high));
-    po_affine scale = {.axis = -1, .n = 1, .a = &high, .b = &(double){0}};
-    po_substitute(graph, n->out[0], po_affine_emit(graph, id, gate, &scale));
-    return true;
+    const double high = po_matched_number(&m, 'h');
+    const po_value_id line = po_matched(&m, 'x');
+    if (!(high > 0) || !(high < (double)FLT_MAX) || !po_rearrangeable(graph, line) ||
+        !po_read_once(graph, line) || !po_affine_match(graph, arena, line, &f) || f.n != 1 ||
+        f.b[0] == 0 || f.a[0] == 0)
+        return false;
+    po_match_value(&m, 'x', f.x);
+    po_match_number(&m, 'a', f.a[0]);
+    po_match_number(&m, 'b', f.b[0]);
+    po_match_value(&m, 'g', po_write(graph, f.first, &m, "HardSigmoid{alpha=a/h, beta=b/h}(x)"));
+    return po_write_instead(graph, id, &m, "Mul(g, h)");
 }
 
 /* (s * u) * v = s * (u * v): the scale may meet its like, or weights, behind the product. */
@@ -68,45 +60,22 @@ static bool move_scale(po_graph *graph, po_arena *arena, po_node_id id) {
     return false;
 }
 
-static bool near(double a, double b) {
-    return fabs(a - b) <= 1e-6 * fabs(b);
+static bool may_round(const po_graph *graph, const po_node *node, po_match *m) {
+    (void)m;
+    return po_rearrangeable(graph, node->out[0]);
 }
 
-/* x * HardSigmoid(x; 1/6, 1/2) as one HardSwish node. */
-static bool gate_to_node(po_graph *graph, po_node_id id) {
-    const po_node *n = &graph->nodes[id];
-    for (uint32_t k = 0; k < 2; k++) {
-        const po_node *gate = po_made_alone_by(graph, n->in[k], PO_OP_HardSigmoid);
-        if (!gate || gate->in[0] != n->in[1 - k] ||
-            !near((double)po_op_float(graph, gate, "alpha"), 1.0 / 6) ||
-            !near((double)po_op_float(graph, gate, "beta"), 0.5))
-            continue;
-        po_value_id x = n->in[1 - k];
-        po_type type = graph->values[x].type;
-        po_substitute(graph, n->out[0], po_add_op(graph, id, PO_OP_HardSwish, 1, &x, &type));
-        return true;
-    }
-    return false;
-}
-
-static bool node_to_gate(po_graph *graph, po_node_id id) {
-    const po_node *n = &graph->nodes[id];
-    po_value_id x = n->in[0];
-    po_type type = graph->values[x].type;
-    po_value_id gate = po_add_op(graph, id, PO_OP_HardSigmoid, 1, &x, &type);
-    po_node_set_float(graph, graph->values[gate].producer, "alpha", 1.0f / 6.0f);
-    po_node_set_float(graph, graph->values[gate].producer, "beta", 0.5f);
-    po_substitute(graph, graph->nodes[id].out[0],
-                  po_add_op(graph, id, PO_OP_Mul, 2, (po_value_id[]){x, gate}, &type));
-    return true;
-}
+static const po_text_law to_node = {
+    PO_LAW_HARD_SWISH_NODE, "Mul(x, HardSigmoid{alpha=1/6, beta=0.5}(x))", NULL, "HardSwish(x)"};
+static const po_text_law to_gate = {PO_LAW_HARD_SWISH_GATE, "HardSwish(x)", may_round,
+                                    "Mul(x, HardSigmoid{alpha=1/6, beta=0.5}(x))"};
 
 po_status po_write_gates(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
     (void)ctx;
     po_hard_swish_form form = state->options->hard_swish;
     if (form == PO_HARD_SWISH_KEEP)
         return PO_OK;
-    bool has_node = graph->model && po_model_opset(graph->model, "") >= 14;
+    const bool has_node = po_opset_of(graph) >= PO_HARD_SWISH_SINCE;
     uint32_t n;
     const po_node_id *order = po_graph_order(graph, state->scratch, &n);
     for (uint32_t k = 0; k < n; k++) {
@@ -120,12 +89,45 @@ po_status po_write_gates(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
         else if (node->op == PO_OP_Mul && po_law_fired(state, PO_LAW_MOVE_SCALE,
                                                        move_scale(graph, state->scratch, order[k])))
             continue;
-        else if (node->op == PO_OP_Mul && form == PO_HARD_SWISH_NODE && has_node)
-            written = po_law_fired(state, PO_LAW_HARD_SWISH_NODE, gate_to_node(graph, order[k]));
-        else if (node->op == PO_OP_HardSwish && form == PO_HARD_SWISH_GATED &&
-                 po_rearrangeable(graph, node->in[0]))
-            written = po_law_fired(state, PO_LAW_HARD_SWISH_GATE, node_to_gate(graph, order[k]));
+        else if (form == PO_HARD_SWISH_GATED || has_node)
+            written = po_rewrite_by_text(state, graph, order[k],
+                                         form == PO_HARD_SWISH_GATED ? &to_gate : &to_node, 1);
         state->counts->used |= written ? PO_USED_HARD_SWISH : 0;
     }
+    return PO_OK;
+}
+
+/* --- common factors --- */
+
+/* s is [N, C, 1, 1] (or smaller) beside the map x: the addition then is on the small tensor. */
+static bool much_smaller(const po_graph *graph, po_value_id s, po_value_id x) {
+    int rank = po_rank_of(graph, x);
+    if (rank < 3 || po_rank_of(graph, s) > rank || po_rank_of(graph, s) < 0)
+        return false;
+    for (int i = 1; i <= 2; i++)
+        if (po_rank_of(graph, s) >= i && po_dim_of(graph, s, -i) != 1)
+            return false;
+    int64_t h = po_dim_of(graph, x, -1), w = po_dim_of(graph, x, -2);
+    return h * w > 1 || h < 0 || w < 0;
+}
+
+bool po_gate_residual(po_rewriting *r, po_graph *graph, po_node_id id) {
+    const po_node *n = &graph->nodes[id];
+    po_match m;
+    return po_matches(graph, r->scratch, n, "Add(x, Mul(x, s))", &m) &&
+           po_rearrangeable(graph, n->out[0]) &&
+           much_smaller(graph, po_matched(&m, 's'), po_matched(&m, 'x')) &&
+           po_write_instead(graph, id, &m, "Mul(x, Add(s, 1))");
+}
+
+po_status po_derive_gated_sum(po_deriving *d, po_node_id id) {
+    const po_node *n = &d->from->nodes[id];
+    po_match m;
+    if (!po_rearrangeable(d->from, n->out[0]))
+        return PO_OK;
+    if (po_matches(d->from, d->arena, n, "Add(x, &Mul(x, s))", &m))
+        return po_derive_text(d, id, &m, "Mul(x, Add(s, 1))");
+    if (po_matches(d->from, d->arena, n, "Add(&Mul(x, s), &Mul(x, t))", &m))
+        return po_derive_text(d, id, &m, "Mul(x, Add(s, t))");
     return PO_OK;
 }

@@ -2,14 +2,12 @@
  *
  * Masks add -10000 or an infinity to what is hidden. The runtime's exponential takes six to twelve
  * times as long where its result is no normal number (docs/forms.md). 70 below the largest element
- * of the row it is 2^-100 of that element's, which is where zeros count for nothing (tiny.c), and
- * later products of it are normal numbers yet. A rounding, as those of tiny.c; the proof knows it
- * (docs/proof.md). Rows that are hidden wholly by infinities stay NaN. */
-#include "rewrite/passes.h"
+ * of the row it is just below 2^-100 of that element's, which is where zeros count for nothing
+ * (tiny.c), and later products of it are normal numbers yet. A rounding, as those of tiny.c; the
+ * proof knows it (docs/proof.md). Rows that are hidden wholly by infinities stay NaN. */
+#include "rewrite/pattern.h"
 #include "rewrite/spelling/match.h"
 
-/* exp(-70) is just below 2^-100. */
-static const double below = 70;
 /* Max and ReduceMax broadcast, in f32. */
 enum { MAX_BROADCASTS_SINCE = 8 };
 
@@ -24,9 +22,10 @@ bool po_raise_masked(po_rewriting *r, po_graph *graph, po_node_id id) {
         po_opset_of(graph) < MAX_BROADCASTS_SINCE || !po_looks_masked(graph, x) ||
         !po_only_factors(graph, n->out[0]))
         return false;
-    const po_value_id most = po_add_reduction(graph, id, PO_OP_ReduceMax, x, rank - 1);
-    const po_value_id floor = po_add_scalar(graph, id, PO_OP_Sub, most, below);
-    po_graph_set_input(graph, id, 0, po_add_pair(graph, id, PO_OP_Max, x, floor));
+    po_match m = po_match_none();
+    po_match_value(&m, 'x', x);
+    po_match_number(&m, 'k', rank - 1);
+    po_graph_set_input(graph, id, 0, po_write(graph, id, &m, "Max(x, Sub(ReduceMax[k](x), 70))"));
     r->counts->used |= PO_USED_MASKS;
     return true;
 }

@@ -1,5 +1,5 @@
 /* Lines a x + b, products of factors, polynomials up to x^3 and reductions over one axis, as nodes
- * spell them; and the nodes that rewrites add, as the model's opset has them. */
+ * spell them. */
 #include "rewrite/spelling/match.h"
 
 #include <math.h>
@@ -151,58 +151,4 @@ uint32_t po_reduced_axes(const po_graph *graph, const po_node *node, uint32_t mo
 
 bool po_reduced_axis(const po_graph *graph, const po_node *node, uint32_t *axis) {
     return po_reduced_axes(graph, node, 1, axis) == 1 && po_node_int(node, "keepdims", 1) == 1;
-}
-
-po_value_id po_add_reduction(po_graph *graph, po_node_id place, po_op_id op, po_value_id x,
-                             int64_t axis) {
-    /* Axes became an input with opset 13 for ReduceSum, with 18 for the others. */
-    bool as_input = po_opset_of(graph) >= (op == PO_OP_ReduceSum ? 13 : 18);
-    /* Before opset 11 they count from 0. */
-    if (axis < 0 && po_rank_of(graph, x) > 0)
-        axis += po_rank_of(graph, x);
-    po_type type = po_type_unranked(graph->values[x].type.dtype);
-    po_value_id in[2] = {x, PO_NONE};
-    if (as_input)
-        in[1] = po_add_i64s(graph, NULL, 1, &axis);
-    po_value_id y = po_add_op(graph, place, op, as_input ? 2 : 1, in, &type);
-    if (!as_input)
-        po_node_set_ints(graph, graph->values[y].producer, "axes", 1, &axis);
-    po_node_set_int(graph, graph->values[y].producer, "keepdims", 1);
-    return y;
-}
-
-/* --- adding --- */
-
-po_value_id po_add_pair(po_graph *graph, po_node_id place, po_op_id op, po_value_id a,
-                        po_value_id b) {
-    po_type type = graph->values[a].type;
-    return po_add_op(graph, place, op, 2, (po_value_id[]){a, b}, &type);
-}
-
-po_value_id po_add_scalar(po_graph *graph, po_node_id place, po_op_id op, po_value_id x, double c) {
-    return po_add_pair(graph, place, op, x,
-                       po_add_floats(graph, NULL, graph->values[x].type.dtype, 0, NULL, &c));
-}
-
-po_value_id po_add_unary(po_graph *graph, po_node_id place, po_op_id op, po_value_id x) {
-    po_type type = graph->values[x].type;
-    return po_add_op(graph, place, op, 1, &x, &type);
-}
-
-po_value_id po_add_clip(po_graph *graph, po_node_id place, po_value_id x, double low, double high) {
-    po_type type = graph->values[x].type;
-    if (po_opset_of(graph) < 11) {
-        po_value_id y = po_add_op(graph, place, PO_OP_Clip, 1, &x, &type);
-        if (isfinite(low))
-            po_node_set_float(graph, graph->values[y].producer, "min", (float)low);
-        if (isfinite(high))
-            po_node_set_float(graph, graph->values[y].producer, "max", (float)high);
-        return y;
-    }
-    po_value_id in[3] = {x, PO_NONE, PO_NONE};
-    if (isfinite(low))
-        in[1] = po_add_floats(graph, NULL, type.dtype, 0, NULL, &low);
-    if (isfinite(high))
-        in[2] = po_add_floats(graph, NULL, type.dtype, 0, NULL, &high);
-    return po_add_op(graph, place, PO_OP_Clip, isfinite(high) ? 3 : 2, in, &type);
 }

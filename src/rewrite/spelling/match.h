@@ -7,7 +7,12 @@
 #include "rewrite/affine/affine.h"
 
 /* Since when the standard domain has these operators. */
-enum { PO_GELU_SINCE = 20, PO_LAYER_NORM_SINCE = 17, PO_RMS_NORM_SINCE = 23 };
+enum {
+    PO_GELU_SINCE = 20,
+    PO_LAYER_NORM_SINCE = 17,
+    PO_RMS_NORM_SINCE = 23,
+    PO_HARD_SWISH_SINCE = 14
+};
 
 /* Opset of the standard domain; 0 where the graph has no model. */
 int64_t po_opset_of(const po_graph *graph);
@@ -48,18 +53,5 @@ bool po_match_cubic(const po_graph *graph, po_value_id v, po_value_id x, double 
 uint32_t po_reduced_axes(const po_graph *graph, const po_node *node, uint32_t most, uint32_t *axes);
 /* The axis, counted from 0, where the node reduces a single one and keeps it with length 1. */
 bool po_reduced_axis(const po_graph *graph, const po_node *node, uint32_t *axis);
-/* A reduction over one axis that it keeps. */
-po_value_id po_add_reduction(po_graph *graph, po_node_id place, po_op_id op, po_value_id x,
-                             int64_t axis);
-
-/* x op c, with c a scalar of x's type. */
-po_value_id po_add_scalar(po_graph *graph, po_node_id place, po_op_id op, po_value_id x, double c);
-/* f(x), of x's type. */
-po_value_id po_add_unary(po_graph *graph, po_node_id place, po_op_id op, po_value_id x);
-/* a op b, of a's type. */
-po_value_id po_add_pair(po_graph *graph, po_node_id place, po_op_id op, po_value_id a,
-                        po_value_id b);
-/* Clip to [low, high]; an infinite bound is left out. */
-po_value_id po_add_clip(po_graph *graph, po_node_id place, po_value_id x, double low, double high);
 
 #endif

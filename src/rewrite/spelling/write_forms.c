@@ -4,64 +4,44 @@
  * choice: docs/forms.md. */
 #include "base/num.h"
 #include "ops/conv_view.h"
-#include "rewrite/passes.h"
+#include "rewrite/pattern.h"
 #include "rewrite/spelling/match.h"
 
 #include <math.h>
 
-static void replace(po_graph *graph, po_node_id id, po_value_id by) {
-    po_substitute(graph, graph->nodes[id].out[0], by);
-}
-
 /* --- activations --- */
 
-/* (x * (erf(x / sqrt 2) + 1)) * 0.5: the division and this order are what is fused. */
-static bool write_erf_gelu(po_graph *graph, po_node_id id, po_value_id x) {
-    po_value_id e =
-        po_add_unary(graph, id, PO_OP_Erf, po_add_scalar(graph, id, PO_OP_Div, x, M_SQRT2));
-    po_value_id product =
-        po_add_pair(graph, id, PO_OP_Mul, x, po_add_scalar(graph, id, PO_OP_Add, e, 1));
-    replace(graph, id, po_add_scalar(graph, id, PO_OP_Mul, product, 0.5));
-    return true;
+/* The letters of what is written: x is what the node reads. */
+static po_match reads(const po_graph *graph, po_node_id id) {
+    po_match m = po_match_none();
+    po_match_value(&m, 'x', graph->nodes[id].in[0]);
+    return m;
 }
 
-/* (0.5 * x) * (tanh((x + 0.044715 x^3) * sqrt(2 / pi)) + 1), the cube as a power. */
-static bool write_tanh_gelu(po_graph *graph, po_node_id id, po_value_id x) {
-    po_value_id cube = po_add_scalar(graph, id, PO_OP_Pow, x, 3);
-    po_value_id bent = po_add_scalar(graph, id, PO_OP_Mul, cube, 0.044715);
-    po_value_id sum = po_add_pair(graph, id, PO_OP_Add, x, bent);
-    po_value_id t = po_add_scalar(graph, id, PO_OP_Mul, sum, sqrt(2 / M_PI));
-    t = po_add_scalar(graph, id, PO_OP_Add, po_add_unary(graph, id, PO_OP_Tanh, t), 1);
-    replace(graph, id,
-            po_add_pair(graph, id, PO_OP_Mul, po_add_scalar(graph, id, PO_OP_Mul, x, 0.5), t));
-    return true;
-}
-
+/* The division and this order are what is fused; the cube as a power. */
 bool po_write_gelu(po_rewriting *r, po_graph *graph, po_node_id id) {
-    if (!r->options->activations || graph->nodes[id].op != PO_OP_Gelu)
-        return false;
     const po_node *n = &graph->nodes[id];
-    if (po_opset_of(graph) >= PO_GELU_SINCE || !po_is_f32(graph, n->out[0]))
+    if (!r->options->activations || n->op != PO_OP_Gelu || po_opset_of(graph) >= PO_GELU_SINCE ||
+        !po_is_f32(graph, n->out[0]))
         return false;
-    return po_node_string_is(n, "approximate", "tanh", "none")
-               ? write_tanh_gelu(graph, id, n->in[0])
-               : write_erf_gelu(graph, id, n->in[0]);
+    const po_match m = reads(graph, id);
+    return po_write_instead(
+        graph, id, &m,
+        po_node_string_is(n, "approximate", "tanh", "none")
+            ? "t = Add(Tanh(Mul(Add(x, Mul(Pow(x, 3), 0.044715)), sqrt(2/pi))), 1); "
+              "Mul(Mul(x, 0.5), t)"
+            : "Mul(Mul(x, Add(Erf(Div(x, sqrt(2))), 1)), 0.5)");
 }
 
 /* x tanh(log(1 + e)) = x n / (n + 2) with e = exp x, n = e (e + 2): exact for small x too, where
  * 1 + e would lose what e holds. Above 20 the quotient is 1 in float. */
 bool po_write_mish(po_rewriting *r, po_graph *graph, po_node_id id) {
-    if (!r->options->activations || graph->nodes[id].op != PO_OP_Mish)
-        return false;
-    const po_node *node = &graph->nodes[id];
-    po_value_id x = node->in[0];
-    if (!po_is_f32(graph, node->out[0]))
-        return false;
-    po_value_id e = po_add_unary(graph, id, PO_OP_Exp, po_add_clip(graph, id, x, -INFINITY, 20));
-    po_value_id n = po_add_pair(graph, id, PO_OP_Mul, e, po_add_scalar(graph, id, PO_OP_Add, e, 2));
-    po_value_id q = po_add_pair(graph, id, PO_OP_Div, n, po_add_scalar(graph, id, PO_OP_Add, n, 2));
-    replace(graph, id, po_add_pair(graph, id, PO_OP_Mul, x, q));
-    return true;
+    const po_match m = reads(graph, id);
+    return r->options->activations && graph->nodes[id].op == PO_OP_Mish &&
+           po_is_f32(graph, graph->nodes[id].out[0]) &&
+           po_write_instead(
+               graph, id, &m,
+               "e = Exp(Clip(x, -inf, 20)); n = Mul(e, Add(e, 2)); Mul(x, Div(n, Add(n, 2)))");
 }
 
 /* A slope for each channel behind a convolution: a x + (1 - a) relu(x) stays in the blocked layout,
@@ -91,13 +71,10 @@ bool po_write_prelu(po_rewriting *r, po_graph *graph, po_node_id id) {
     po_arena_free(arena);
     if (below == PO_NONE || share == PO_NONE)
         return false;
-    /* One call a statement: the order in which arguments are evaluated is the compiler's choice,
-     * and names are given in the order of the calls. */
-    po_value_id falling = po_add_pair(graph, id, PO_OP_Mul, x, below);
-    po_value_id rising =
-        po_add_pair(graph, id, PO_OP_Mul, po_add_unary(graph, id, PO_OP_Relu, x), share);
-    replace(graph, id, po_add_pair(graph, id, PO_OP_Add, falling, rising));
-    return true;
+    po_match m = reads(graph, id);
+    po_match_value(&m, 'b', below);
+    po_match_value(&m, 's', share);
+    return po_write_instead(graph, id, &m, "Add(Mul(x, b), Mul(Relu(x), s))");
 }
 
 /* The runtime turns every axis but the last one there and back. Over a short axis in front of long
@@ -122,11 +99,10 @@ bool po_write_softmax(po_rewriting *r, po_graph *graph, po_node_id id) {
             return false;
     if (rows < LEAST_ROWS)
         return false;
-    po_value_id most = po_add_reduction(graph, id, PO_OP_ReduceMax, x, axis);
-    po_value_id e = po_add_unary(graph, id, PO_OP_Exp, po_add_pair(graph, id, PO_OP_Sub, x, most));
-    po_value_id sum = po_add_reduction(graph, id, PO_OP_ReduceSum, e, axis);
-    replace(graph, id, po_add_pair(graph, id, PO_OP_Div, e, sum));
-    return true;
+    po_match m = reads(graph, id);
+    po_match_number(&m, 'k', (double)axis);
+    return po_write_instead(graph, id, &m,
+                            "e = Exp(Sub(x, ReduceMax[k](x))); Div(e, ReduceSum[k](e))");
 }
 
 /* --- powers --- */
@@ -149,37 +125,31 @@ static bool awaited(const po_graph *graph, po_value_id y, double power) {
 }
 
 bool po_write_power(po_rewriting *r, po_graph *graph, po_node_id id) {
-    if (!r->options->activations || graph->nodes[id].op != PO_OP_Pow)
-        return false;
+    static const struct {
+        double power;
+        const char *text;
+    } powers[] = {{2, "Mul(x, x)"},
+                  {3, "Mul(Mul(x, x), x)"},
+                  {4, "s = Mul(x, x); Mul(s, s)"},
+                  {-1, "Reciprocal(x)"},
+                  {-2, "Reciprocal(Mul(x, x))"},
+                  {0.5, "Sqrt(x)"},
+                  {-0.5, "Reciprocal(Sqrt(x))"},
+                  {1.5, "Mul(x, Sqrt(x))"}};
     const po_node *n = &graph->nodes[id];
-    po_value_id x = n->in[0], y = n->out[0], made;
+    if (!r->options->activations || n->op != PO_OP_Pow || n->n_in != 2 || po_opset_of(graph) < 7)
+        return false;
+    const po_value_id x = n->in[0], y = n->out[0];
     double power;
-    if (n->n_in != 2 || po_opset_of(graph) < 7 || !po_rearrangeable(graph, y) ||
-        graph->values[x].type.dtype != graph->values[y].type.dtype || !po_same_rank(graph, x, y) ||
-        !po_scalar_constant(graph, n->in[1], &power) || awaited(graph, y, power))
+    if (!po_rearrangeable(graph, y) || graph->values[x].type.dtype != graph->values[y].type.dtype ||
+        !po_same_rank(graph, x, y) || !po_scalar_constant(graph, n->in[1], &power) ||
+        awaited(graph, y, power))
         return false;
-    if (power == 2) {
-        made = po_add_pair(graph, id, PO_OP_Mul, x, x);
-    } else if (power == 3) {
-        made = po_add_pair(graph, id, PO_OP_Mul, po_add_pair(graph, id, PO_OP_Mul, x, x), x);
-    } else if (power == 4) {
-        made = po_add_pair(graph, id, PO_OP_Mul, x, x);
-        made = po_add_pair(graph, id, PO_OP_Mul, made, made);
-    } else if (power == -1) {
-        made = po_add_unary(graph, id, PO_OP_Reciprocal, x);
-    } else if (power == -2) {
-        made = po_add_unary(graph, id, PO_OP_Reciprocal, po_add_pair(graph, id, PO_OP_Mul, x, x));
-    } else if (power == 0.5) {
-        made = po_add_unary(graph, id, PO_OP_Sqrt, x);
-    } else if (power == -0.5) {
-        made = po_add_unary(graph, id, PO_OP_Reciprocal, po_add_unary(graph, id, PO_OP_Sqrt, x));
-    } else if (power == 1.5) {
-        made = po_add_pair(graph, id, PO_OP_Mul, x, po_add_unary(graph, id, PO_OP_Sqrt, x));
-    } else {
-        return false;
-    }
-    po_substitute(graph, y, made);
-    return true;
+    const po_match m = reads(graph, id);
+    for (size_t i = 0; i < sizeof powers / sizeof *powers; i++)
+        if (power == powers[i].power)
+            return po_write_instead(graph, id, &m, powers[i].text);
+    return false;
 }
 
 /* --- norms --- */
@@ -201,37 +171,31 @@ static bool as_matrix(const po_graph *graph, po_value_id x, int64_t dims[2]) {
 
 /* (x - mean) / sqrt(mean((x - mean)^2) + eps) * scale + shift; without the mean for the root mean
  * square. Square as a power, division by the root: only this is fused. */
+#define SCALED "Mul(Div(x, Sqrt(Add(ReduceMean[-1](Pow(x, 2)), e))), s)"
 bool po_write_norm(po_rewriting *r, po_graph *graph, po_node_id id) {
-    const po_op_id op = graph->nodes[id].op;
-    if (!r->options->norms || (op != PO_OP_LayerNormalization && op != PO_OP_RMSNormalization))
-        return false;
     const po_node *n = &graph->nodes[id];
-    bool centred = n->op == PO_OP_LayerNormalization;
-    po_value_id x = n->in[0], scale = n->in[1], shift = n->n_in > 2 ? n->in[2] : PO_NONE;
-    double eps = (double)po_node_float(n, "epsilon", 1e-5f);
-    if (po_opset_of(graph) >= (centred ? PO_LAYER_NORM_SINCE : PO_RMS_NORM_SINCE))
+    const bool centred = n->op == PO_OP_LayerNormalization;
+    if (!r->options->norms || (!centred && n->op != PO_OP_RMSNormalization) ||
+        po_opset_of(graph) >= (centred ? PO_LAYER_NORM_SINCE : PO_RMS_NORM_SINCE))
         return false;
-    po_type type = graph->values[x].type;
-    int64_t matrix[2];
-    bool flat = as_matrix(graph, x, matrix);
+    const po_type type = graph->values[n->in[0]].type;
+    const bool shifted = n->n_in > 2 && n->in[2] != PO_NONE;
+    po_match m = reads(graph, id);
+    po_match_value(&m, 's', n->in[1]);
+    po_match_value(&m, 'b', shifted ? n->in[2] : PO_NONE);
+    po_match_number(&m, 'e', (double)po_node_float(n, "epsilon", 1e-5f));
+    int64_t dims[PO_MAX_RANK];
+    const bool flat = as_matrix(graph, n->in[0], dims);
     if (flat)
-        x = po_add_reshape(graph, id, x, 2, matrix);
-    if (centred)
-        x = po_add_pair(graph, id, PO_OP_Sub, x,
-                        po_add_reduction(graph, id, PO_OP_ReduceMean, x, -1));
-    po_value_id power = po_add_scalar(graph, id, PO_OP_Pow, x, 2);
-    po_value_id sum = po_add_reduction(graph, id, PO_OP_ReduceMean, power, -1);
-    sum = po_add_scalar(graph, id, PO_OP_Add, sum, eps);
-    po_value_id y = po_add_pair(graph, id, PO_OP_Div, x, po_add_unary(graph, id, PO_OP_Sqrt, sum));
-    y = po_add_pair(graph, id, PO_OP_Mul, y, scale);
-    if (shift != PO_NONE)
-        y = po_add_pair(graph, id, PO_OP_Add, y, shift);
-    if (flat) {
-        int64_t dims[PO_MAX_RANK];
-        for (uint32_t i = 0; i < type.rank; i++)
-            dims[i] = type.dims[i].value;
+        po_match_value(&m, 'x', po_add_reshape(graph, id, n->in[0], 2, dims));
+    po_value_id y = po_write(graph, id, &m,
+                             !centred  ? SCALED
+                             : shifted ? "x = Sub(x, ReduceMean[-1](x)); Add(" SCALED ", b)"
+                                       : "x = Sub(x, ReduceMean[-1](x)); " SCALED);
+    for (uint32_t i = 0; flat && i < type.rank; i++)
+        dims[i] = type.dims[i].value;
+    if (flat)
         y = po_add_reshape(graph, id, y, type.rank, dims);
-    }
-    replace(graph, id, y);
+    po_substitute(graph, graph->nodes[id].out[0], y);
     return true;
 }
