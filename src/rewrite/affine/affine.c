@@ -22,44 +22,18 @@ static bool constant_axis(const po_graph *graph, po_value_id x, const po_tensor 
     return c->count > 0;
 }
 
-static void resize(po_arena *arena, po_affine *m, int axis, uint32_t n) {
-    if (m->n == n)
-        return;
-    double *a = PO_NEW_N(arena, double, n), *b = PO_NEW_N(arena, double, n);
-    for (uint32_t i = 0; i < n; i++) {
-        a[i] = m->a[0];
-        b[i] = m->b[0];
-    }
-    m->a = a;
-    m->b = b;
-    m->n = n;
-    m->axis = axis;
-}
+/* --- one node of a chain: y = p x + q --- */
 
-/* Puts the step y = p x + q, done before m, into m. */
-static void compose(po_affine *m, uint32_t i, double p, double q) {
-    m->b[i] += m->a[i] * q;
-    m->a[i] *= p;
-}
-
-static bool join_axis(po_arena *arena, po_affine *m, int axis, uint32_t n) {
-    if (axis < 0)
-        return true;
-    if (m->axis >= 0 && m->axis != axis)
-        return false;
-    resize(arena, m, axis, n);
-    m->axis = axis;
-    return true;
-}
-
-/* --- one node of a chain --- */
+enum { MOST_CONSTANTS = 4 }; /* of a batch normalisation: scale, shift, mean, variance */
 
 typedef struct step {
-    const po_node *node;
-    po_value_id x;       /* what it reads */
-    po_value_id c;       /* the constant beside it; PO_NONE: Neg, batch normalisation */
-    bool constant_first; /* c is the first operand */
-    double eps;          /* batch normalisation */
+    po_op op;
+    po_value_id x; /* what it reads */
+    po_value_id c[MOST_CONSTANTS];
+    const po_tensor *t[MOST_CONSTANTS]; /* the same */
+    int axis;                           /* of x, that they lie along; -1: single numbers */
+    bool constant_first;
+    double eps;
 } step;
 
 static bool read_norm(const po_graph *graph, const po_node *n, step *s) {
@@ -70,18 +44,20 @@ static bool read_norm(const po_graph *graph, const po_node *n, step *s) {
     /* Before opset 7 is_test said whether this is inference. */
     if (po_op_version(graph, n) < 7 && po_node_int(n, "is_test", 0) == 0)
         return false;
-    for (uint32_t i = 1; i < 5; i++) {
-        const po_tensor *p = po_graph_constant(graph, n->in[i]);
-        if (!p || p->count != channels)
+    for (uint32_t i = 0; i < MOST_CONSTANTS; i++) {
+        s->c[i] = n->in[i + 1];
+        s->t[i] = po_graph_constant(graph, s->c[i]);
+        if (!s->t[i] || s->t[i]->count != channels)
             return false;
     }
+    s->axis = 1;
     s->eps = (double)po_op_float(graph, n, "epsilon");
     return true;
 }
 
 static bool read_step(const po_graph *graph, const po_node *n, step *s) {
-    *s = (step){.node = n, .x = n->n_in ? n->in[0] : PO_NONE, .c = PO_NONE};
-    switch ((po_op)n->op) {
+    *s = (step){.op = (po_op)n->op, .x = n->n_in ? n->in[0] : PO_NONE, .axis = -1};
+    switch (s->op) {
     case PO_OP_Mul:
     case PO_OP_Add:
     case PO_OP_Sub:
@@ -91,10 +67,12 @@ static bool read_step(const po_graph *graph, const po_node *n, step *s) {
             return false;
         for (uint32_t k = 0; k < 2; k++) {
             s->x = n->in[1 - k];
-            s->c = n->in[k];
+            s->c[0] = n->in[k];
+            s->t[0] = po_graph_constant(graph, s->c[0]);
             s->constant_first = k == 0;
-            if (po_graph_constant(graph, s->c) && !po_graph_constant(graph, s->x))
-                return k == 1 || n->op != PO_OP_Div;
+            if (s->t[0] && !po_graph_constant(graph, s->x))
+                return (k == 1 || s->op != PO_OP_Div) &&
+                       constant_axis(graph, s->x, s->t[0], &s->axis);
         }
         return false;
     case PO_OP_Neg:
@@ -108,54 +86,63 @@ static bool read_step(const po_graph *graph, const po_node *n, step *s) {
 
 /* --- as numbers --- */
 
-static bool join_constant(const po_graph *graph, po_arena *arena, po_affine *m, const step *s) {
-    const po_tensor *c = po_graph_constant(graph, s->c);
-    int axis;
-    if (!constant_axis(graph, s->x, c, &axis) ||
-        (axis >= 0 && !join_axis(arena, m, axis, (uint32_t)c->count)))
-        return false;
-    for (uint32_t i = 0; i < m->n; i++) {
-        double v = po_tensor_f64(c, c->count == 1 ? 0 : i);
-        switch ((po_op)s->node->op) {
-        case PO_OP_Mul:
-            compose(m, i, v, 0);
-            break;
-        case PO_OP_Div:
-            compose(m, i, 1 / v, 0);
-            break;
-        case PO_OP_Add:
-            compose(m, i, 1, v);
-            break;
-        default: /* Sub */
-            compose(m, i, s->constant_first ? -1 : 1, s->constant_first ? v : -v);
-            break;
-        }
-    }
-    return true;
+static double constant(const step *s, uint32_t which, uint32_t i) {
+    return po_tensor_f64(s->t[which], s->t[which]->count == 1 ? 0 : i);
 }
 
-static bool join_norm(const po_graph *graph, po_arena *arena, po_affine *m, const step *s) {
-    const po_tensor *p[4];
-    for (uint32_t i = 0; i < 4; i++)
-        p[i] = po_graph_constant(graph, s->node->in[i + 1]);
-    if (!join_axis(arena, m, 1, (uint32_t)p[0]->count))
-        return false;
-    for (uint32_t i = 0; i < m->n; i++) {
-        uint32_t c = m->n == 1 ? 0 : i;
-        double scale = po_tensor_f64(p[0], c) / sqrt(po_tensor_f64(p[3], c) + s->eps);
-        compose(m, i, scale, po_tensor_f64(p[1], c) - po_tensor_f64(p[2], c) * scale);
+/* What it is at index i of the axis. */
+static void numbers(const step *s, uint32_t i, double *p, double *q) {
+    const double c = s->t[0] ? constant(s, 0, i) : -1;
+    *p = 1;
+    *q = 0;
+    switch (s->op) {
+    case PO_OP_Mul:
+    case PO_OP_Neg:
+        *p = c;
+        break;
+    case PO_OP_Div:
+        *p = 1 / c;
+        break;
+    case PO_OP_Add:
+        *q = c;
+        break;
+    case PO_OP_Sub:
+        *p = s->constant_first ? -1 : 1;
+        *q = s->constant_first ? c : -c;
+        break;
+    default: /* batch normalisation */
+        *p = c / sqrt(constant(s, 3, i) + s->eps);
+        *q = constant(s, 1, i) - constant(s, 2, i) * *p;
+        break;
     }
-    return true;
 }
 
-/* Puts the node in front of the chain. */
-static bool join(const po_graph *graph, po_arena *arena, po_affine *m, const step *s) {
-    if (s->c != PO_NONE)
-        return join_constant(graph, arena, m, s);
-    if (s->node->op == PO_OP_BatchNormalization)
-        return join_norm(graph, arena, m, s);
-    for (uint32_t i = 0; i < m->n; i++)
-        compose(m, i, -1, 0);
+/* One pair for each index of the axis, where there is one pair yet. */
+static void widen(po_arena *arena, po_affine *m, uint32_t n) {
+    double *a = PO_NEW_N(arena, double, n), *b = PO_NEW_N(arena, double, n);
+    for (uint32_t i = 0; i < n; i++) {
+        a[i] = m->a[0];
+        b[i] = m->b[0];
+    }
+    m->a = a;
+    m->b = b;
+    m->n = n;
+}
+
+/* Puts the step in front of the chain. */
+static bool join(po_arena *arena, po_affine *m, const step *s) {
+    if (s->axis >= 0 && m->axis >= 0 && m->axis != s->axis)
+        return false;
+    if (s->axis >= 0 && m->n != s->t[0]->count)
+        widen(arena, m, (uint32_t)s->t[0]->count);
+    if (s->axis >= 0)
+        m->axis = s->axis;
+    for (uint32_t i = 0; i < m->n; i++) {
+        double p, q;
+        numbers(s, i, &p, &q);
+        m->b[i] += m->a[i] * q;
+        m->a[i] *= p;
+    }
     return true;
 }
 
@@ -177,15 +164,8 @@ bool po_affine_match(const po_graph *graph, po_arena *arena, po_value_id y, po_a
         const po_node *n = po_graph_producer(graph, at);
         step s;
         if (!n || !po_rearrangeable(graph, at) || (at != y && !po_read_once(graph, at)) ||
-            !read_step(graph, n, &s))
+            !read_step(graph, n, &s) || !join(arena, &m, &s))
             break;
-        po_affine saved = m;
-        saved.a = po_arena_memdup(arena, m.a, m.n * sizeof *m.a);
-        saved.b = po_arena_memdup(arena, m.b, m.n * sizeof *m.b);
-        if (!join(graph, arena, &m, &s)) {
-            m = saved;
-            break;
-        }
         m.first = graph->values[at].producer;
         m.nodes++;
         at = s.x;
@@ -210,50 +190,35 @@ static const po_recipe *flat(const po_graph *graph, po_arena *arena, po_value_id
     return po_recipe_reshape(arena, r, r->count == 1 ? 0 : 1, &r->count);
 }
 
-/* y = p x + q in front; NULL stands for a factor of 1 and a sum of 0. */
-static void derive(po_arena *arena, po_affine *m, const po_recipe *p, const po_recipe *q) {
-    if (q) {
-        const po_recipe *moved = m->ra ? po_recipe_mul(arena, m->ra, q) : q;
-        m->rb = m->rb ? po_recipe_add(arena, m->rb, moved) : moved;
-    }
-    if (p)
-        m->ra = m->ra ? po_recipe_mul(arena, m->ra, p) : p;
-}
-
-static void derive_norm(const po_graph *graph, po_arena *arena, po_affine *m, const step *s) {
-    const po_recipe *p[4];
-    for (uint32_t i = 0; i < 4; i++)
-        p[i] = flat(graph, arena, s->node->in[i + 1]);
-    const po_recipe *deviation =
-        po_recipe_sqrt(arena, po_recipe_add(arena, p[3], po_recipe_number(arena, s->eps)));
-    const po_recipe *scale = po_recipe_div(arena, p[0], deviation);
-    const po_recipe *offset = po_recipe_mul(arena, p[2], scale);
-    derive(arena, m, scale, po_recipe_sub(arena, p[1], offset));
-}
-
-static void derive_step(const po_graph *graph, po_arena *arena, po_affine *m, const step *s) {
-    const po_recipe *c = s->c == PO_NONE ? NULL : flat(graph, arena, s->c);
-    switch ((po_op)s->node->op) {
+/* The same; NULL stands for a factor of 1 and a sum of 0. */
+static void recipes(const po_graph *graph, po_arena *arena, const step *s, const po_recipe **p,
+                    const po_recipe **q) {
+    const po_recipe *c[MOST_CONSTANTS] = {NULL}, *deviation;
+    for (uint32_t i = 0; i < MOST_CONSTANTS && s->t[i]; i++)
+        c[i] = flat(graph, arena, s->c[i]);
+    *p = *q = NULL;
+    switch (s->op) {
     case PO_OP_Mul:
-        derive(arena, m, c, NULL);
-        break;
-    case PO_OP_Div:
-        derive(arena, m, po_recipe_div(arena, po_recipe_number(arena, 1), c), NULL);
-        break;
-    case PO_OP_Add:
-        derive(arena, m, NULL, c);
-        break;
-    case PO_OP_Sub:
-        if (s->constant_first)
-            derive(arena, m, po_recipe_number(arena, -1), c);
-        else
-            derive(arena, m, NULL, po_recipe_neg(arena, c));
+        *p = c[0];
         break;
     case PO_OP_Neg:
-        derive(arena, m, po_recipe_number(arena, -1), NULL);
+        *p = po_recipe_number(arena, -1);
         break;
-    default:
-        derive_norm(graph, arena, m, s);
+    case PO_OP_Div:
+        *p = po_recipe_div(arena, po_recipe_number(arena, 1), c[0]);
+        break;
+    case PO_OP_Add:
+        *q = c[0];
+        break;
+    case PO_OP_Sub:
+        *p = s->constant_first ? po_recipe_number(arena, -1) : NULL;
+        *q = s->constant_first ? c[0] : po_recipe_neg(arena, c[0]);
+        break;
+    default: /* batch normalisation */
+        deviation =
+            po_recipe_sqrt(arena, po_recipe_add(arena, c[3], po_recipe_number(arena, s->eps)));
+        *p = po_recipe_div(arena, c[0], deviation);
+        *q = po_recipe_sub(arena, c[1], po_recipe_mul(arena, c[2], *p));
         break;
     }
 }
@@ -263,8 +228,15 @@ void po_affine_derive(const po_graph *graph, po_arena *arena, po_affine *affine)
     affine->ra = affine->rb = NULL;
     for (uint32_t i = 0; i < affine->nodes; i++) {
         step s;
+        const po_recipe *p, *q;
         read_step(graph, po_graph_producer(graph, at), &s);
-        derive_step(graph, arena, affine, &s);
+        recipes(graph, arena, &s, &p, &q);
+        if (q && affine->ra)
+            q = po_recipe_mul(arena, affine->ra, q);
+        if (q)
+            affine->rb = affine->rb ? po_recipe_add(arena, affine->rb, q) : q;
+        if (p)
+            affine->ra = affine->ra ? po_recipe_mul(arena, affine->ra, p) : p;
         at = s.x;
     }
     /* Where the rounded product of all is 1 it is taken as 1. */
