@@ -90,18 +90,20 @@ double po_text_number(const char *p, const po_match *match) {
 static bool bind(matcher *t, char letter, po_value_id value) {
     po_bound *b = &t->match->letter[letter - 'a'];
     b->reads++;
-    if (b->value == PO_NONE && !b->is_number)
+    if (!b->is_value && !b->is_number) {
         b->value = value;
-    return b->value == value;
+        b->is_value = true;
+    }
+    return b->is_value && b->value == value;
 }
 
 /* Whether the number is what the text says: this one, or what the letter stands for. */
 static bool is_number(matcher *t, const char *p, double number) {
     if (!po_text_letter(p) || p[1] == '*' || p[1] == '/')
         return po_near(number, po_text_number(p, t->match));
-    po_bound *b = &t->match->letter[*p - 'a'];
-    if (!b->is_number && b->value == PO_NONE)
-        *b = (po_bound){PO_NONE, number, .is_number = true};
+    const po_bound *b = &t->match->letter[*p - 'a'];
+    if (!b->is_number && !b->is_value)
+        po_match_number(t->match, *p, number);
     return b->is_number && po_near(number, b->number);
 }
 
@@ -130,6 +132,20 @@ static bool attributes(matcher *t, const char *p, const po_node *n) {
     return true;
 }
 
+/* The goals, or with the values of the first two exchanged. */
+static bool in_order(matcher *t, goal *list, bool or_exchanged) {
+    const po_match saved = *t->match;
+    if (solve(t, list))
+        return true;
+    if (!or_exchanged)
+        return false;
+    const po_value_id first = list[0].value;
+    *t->match = saved;
+    list[0].value = list[1].value;
+    list[1].value = first;
+    return solve(t, list);
+}
+
 static bool operator(matcher *t, const char *p, bool shared, const goal *g) {
     const po_node *n = po_graph_producer(t->graph, g->value);
     const po_op_row *row = n ? po_op_row_of(n->op) : NULL;
@@ -154,19 +170,10 @@ static bool operator(matcher *t, const char *p, bool shared, const goal *g) {
     for (uint32_t i = 0; i < count; i++)
         if (n->in[i] == PO_NONE)
             return false;
-    goal third = {count > 2 ? part[2] : NULL, count > 2 ? n->in[2] : PO_NONE, g->next};
-    goal second = {count > 1 ? part[1] : NULL, count > 1 ? n->in[1] : PO_NONE,
-                   count > 2 ? &third : g->next};
-    goal first = {part[0], n->in[0], count > 1 ? &second : g->next};
-    const po_match saved = *t->match;
-    if (solve(t, &first))
-        return true;
-    if (count != 2 || !po_op_has(n->op, PO_OPF_COMMUTATIVE))
-        return false;
-    *t->match = saved;
-    first.value = n->in[1];
-    second.value = n->in[0];
-    return solve(t, &first);
+    goal list[PO_TEXT_OPERANDS];
+    for (uint32_t i = count; i-- > 0;)
+        list[i] = (goal){part[i], n->in[i], i + 1 < count ? &list[i + 1] : g->next};
+    return in_order(t, list, count == 2 && po_op_has(n->op, PO_OPF_COMMUTATIVE));
 }
 
 /* --- forms --- */
@@ -187,14 +194,8 @@ static bool product(matcher *t, const char *p, const goal *g) {
     po_text_operands(p, part);
     if (!po_match_product(t->graph, g->value, &m) || m.n != 2 || !is_number(t, part[0], m.c))
         return false;
-    const po_match saved = *t->match;
-    for (uint32_t k = 0; k < 2; k++) {
-        const goal second = {part[2], m.v[1 - k], g->next}, first = {part[1], m.v[k], &second};
-        if (solve(t, &first))
-            return true;
-        *t->match = saved;
-    }
-    return false;
+    goal list[2] = {{part[1], m.v[0], &list[1]}, {part[2], m.v[1], g->next}};
+    return in_order(t, list, true);
 }
 
 static bool cubic(matcher *t, const char *p, const goal *g) {
@@ -232,7 +233,7 @@ static bool one(matcher *t, const char *p, const goal *g) {
         return product(t, p + 7, g);
     if (po_text_starts(p, "cubic("))
         return cubic(t, p + 5, g);
-    if (islower((unsigned char)*p))
+    if (po_text_letter(p))
         return letter(t, p, g);
     return po_scalar_constant(t->graph, g->value, &c) && is_number(t, p, c) && solve(t, g->next);
 }
@@ -264,18 +265,11 @@ static bool solve(matcher *t, const goal *g) {
     return false;
 }
 
-po_match po_match_none(void) {
-    po_match m = {0};
-    for (size_t i = 0; i < sizeof m.letter / sizeof *m.letter; i++)
-        m.letter[i].value = PO_NONE;
-    return m;
-}
-
 bool po_matches(const po_graph *graph, po_arena *scratch, const po_node *node, const char *text,
                 po_match *match) {
     if (node->n_out == 0 || node->out[0] == PO_NONE || po_opset_of(graph) < PATTERNS_SINCE)
         return false;
     matcher t = {graph, scratch, node->out[0], match, MOST_STEPS};
-    *match = po_match_none();
+    *match = (po_match){0};
     return solve(&t, &(goal){text, node->out[0], NULL});
 }

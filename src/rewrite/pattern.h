@@ -30,11 +30,11 @@
 
 #include "rewrite/passes.h"
 
-/* What the letters stand for. */
+/* What the letters stand for: nothing, a value or a number. */
 typedef struct po_bound {
-    po_value_id value; /* PO_NONE: it stands for none */
+    po_value_id value;
     double number;
-    bool is_number;
+    bool is_value, is_number;
     bool own;       /* made by a node of the pattern: nothing else may read it, */
     uint32_t reads; /* which has it so often */
 } po_bound;
@@ -43,23 +43,23 @@ typedef struct po_match {
     po_bound letter['z' - 'a' + 1];
 } po_match;
 
-po_match po_match_none(void);
 /* Whether the node's output is what the text says. *match is set where it is. */
 bool po_matches(const po_graph *graph, po_arena *scratch, const po_node *node, const char *text,
                 po_match *match);
 
 /* PO_NONE, and 0, where the letter is not in the match. */
 static inline po_value_id po_matched(const po_match *match, char letter) {
-    return match->letter[letter - 'a'].value;
+    const po_bound *b = &match->letter[letter - 'a'];
+    return b->is_value ? b->value : PO_NONE;
 }
 static inline double po_matched_number(const po_match *match, char letter) {
     return match->letter[letter - 'a'].number;
 }
 static inline void po_match_value(po_match *match, char letter, po_value_id value) {
-    match->letter[letter - 'a'].value = value;
+    match->letter[letter - 'a'] = (po_bound){.value = value, .is_value = value != PO_NONE};
 }
 static inline void po_match_number(po_match *match, char letter, double number) {
-    match->letter[letter - 'a'] = (po_bound){PO_NONE, number, .is_number = true};
+    match->letter[letter - 'a'] = (po_bound){.number = number, .is_number = true};
 }
 
 /* --- reading a text --- */

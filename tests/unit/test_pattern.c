@@ -22,6 +22,9 @@ static const sample samples[] = {
     {"z = Mul(s, x)\n y = Add(z, x)", "Add(x, Mul(x, s))", false}, /* an output */
     {"y = Add(x, c: f32[] {3.0})", "Add(x, 3)", true},
     {"y = Add(x, c: f32[1,1] {3.0})", "Add(x, 6/2)", true},
+    {"y = Mul(x, c: f32[] {0.70710678})", "Mul(x, sqrt(1/2))", true},
+    {"y = Mul(x, c: f32[] {0.7072})", "Mul(x, sqrt(1/2))", false},
+    {"y = Mul(x, c: f32[] {3.14159265})", "Mul(x, pi)", true},
     {"y = Add(x, c: f32[] {3.0001})", "Add(x, 3)", false},
     {"y = Add(x, c: f32[4] {3.0})", "Add(x, 3)", false},
     {"y = Add(x, c: f32[4] {3.0})", "Add(x, c:const)", true},

@@ -82,7 +82,7 @@ static po_value_id mean_of_map(po_graph *graph, po_node_id id, po_value_id x, ui
     }
     if (count >= 0 && count <= SHORT_SUM)
         return po_add_op(graph, id, PO_OP_GlobalAveragePool, 1, &x, &narrow);
-    po_match m = po_match_none();
+    po_match m = {0};
     po_match_value(&m, 'x', x);
     for (uint32_t axis = maps + 1; axis >= 2; axis--) {
         po_match_number(&m, 'k', axis);

@@ -22,7 +22,7 @@ bool po_raise_masked(po_rewriting *r, po_graph *graph, po_node_id id) {
         po_opset_of(graph) < MAX_BROADCASTS_SINCE || !po_looks_masked(graph, x) ||
         !po_only_factors(graph, n->out[0]))
         return false;
-    po_match m = po_match_none();
+    po_match m = {0};
     po_match_value(&m, 'x', x);
     po_match_number(&m, 'k', rank - 1);
     po_graph_set_input(graph, id, 0, po_write(graph, id, &m, "Max(x, Sub(ReduceMax[k](x), 70))"));

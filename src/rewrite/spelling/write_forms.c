@@ -13,7 +13,7 @@
 
 /* The letters of what is written: x is what the node reads. */
 static po_match reads(const po_graph *graph, po_node_id id) {
-    po_match m = po_match_none();
+    po_match m = {0};
     po_match_value(&m, 'x', graph->nodes[id].in[0]);
     return m;
 }
