@@ -32,13 +32,14 @@ static int64_t opset(const po_deriving *d) {
     return po_model_opset(d->g->model, "");
 }
 
-static po_value_id add(po_deriving *d, po_op_id op, uint32_t n_in, const po_value_id *in,
-                       uint32_t rank, const int64_t *dims) {
+/* What was added, its type inferred. */
+static po_value_id known(po_deriving *d, po_value_id y) {
+    int64_t dims[PO_MOST_DIMS];
+    po_infer_one(d->g, d->g->values[y].producer);
+    const uint32_t rank = shape(d, y, dims);
     for (uint32_t i = 0; i < rank; i++)
-        if (dims[i] < 1)
-            d->dropped = true;
-    po_type type = po_type_tensor_i64(d->g->arena, d->g->values[in[0]].type.dtype, rank, dims);
-    return po_add_op(d->g, d->place, op, n_in, in, &type);
+        d->dropped |= dims[i] < 1;
+    return y;
 }
 
 po_value_id po_mk_table(po_deriving *d, uint32_t rank, const int64_t *dims, const double *values) {
@@ -100,13 +101,11 @@ static po_value_id crop(po_deriving *d, po_value_id x, const int64_t *before,
 
 po_value_id po_mk_pads(po_deriving *d, po_value_id x, const int64_t *before, const int64_t *after) {
     x = crop(d, x, before, after);
-    int64_t dims[PO_MOST_DIMS], pads[2 * PO_MOST_DIMS];
+    int64_t dims[PO_MOST_DIMS], pads[2 * PO_MOST_DIMS], sum = 0;
     uint32_t n = shape(d, x, dims);
-    int64_t sum = 0;
     for (uint32_t i = 0; i < n; i++) {
         pads[i] = po_larger(before[i], 0);
         pads[n + i] = po_larger(after[i], 0);
-        dims[i] += pads[i] + pads[n + i];
         sum += pads[i] + pads[n + i];
     }
     if (sum == 0)
@@ -115,10 +114,10 @@ po_value_id po_mk_pads(po_deriving *d, po_value_id x, const int64_t *before, con
     bool as_input = opset(d) >= 11;
     if (as_input)
         in[1] = po_add_i64s(d->g, NULL, 2 * n, pads);
-    po_value_id y = add(d, PO_OP_Pad, as_input ? 2 : 1, in, n, dims);
+    po_value_id y = po_add_op(d->g, d->place, PO_OP_Pad, as_input ? 2 : 1, in, NULL);
     if (!as_input)
         po_node_set_ints(d->g, d->g->values[y].producer, "pads", 2 * n, pads);
-    return y;
+    return known(d, y);
 }
 
 po_value_id po_mk_pad(po_deriving *d, po_value_id x, uint32_t axis, int64_t before, int64_t after) {
@@ -131,7 +130,7 @@ po_value_id po_mk_pad(po_deriving *d, po_value_id x, uint32_t axis, int64_t befo
 po_value_id po_mk_slice(po_deriving *d, po_value_id x, uint32_t axis, int64_t begin, int64_t count,
                         int64_t step) {
     int64_t dims[PO_MOST_DIMS], at = axis;
-    uint32_t n = shape(d, x, dims);
+    shape(d, x, dims);
     int64_t last = begin + (count - 1) * step;
     if (d->dropped || count < 1 || begin < 0 || last < 0 || last >= dims[axis] ||
         begin >= dims[axis] || (step != 1 && opset(d) < 10)) {
@@ -141,24 +140,14 @@ po_value_id po_mk_slice(po_deriving *d, po_value_id x, uint32_t axis, int64_t be
     if (begin == 0 && step == 1 && count == dims[axis])
         return x;
     int64_t end = step > 0 ? last + 1 : last == 0 ? INT32_MIN : last - 1;
-    dims[axis] = count;
-    po_type type = po_type_tensor_i64(d->g->arena, d->g->values[x].type.dtype, n, dims);
-    return po_add_slice(d->g, d->place, x, 1, &at, &begin, &end, step != 1 ? &step : NULL, &type);
+    return known(
+        d, po_add_slice(d->g, d->place, x, 1, &at, &begin, &end, step != 1 ? &step : NULL, NULL));
 }
 
 po_value_id po_mk_concat(po_deriving *d, uint32_t axis, uint32_t n, const po_value_id *in) {
     if (n == 1)
         return in[0];
-    int64_t dims[PO_MOST_DIMS], more[PO_MOST_DIMS];
-    uint32_t rank = shape(d, in[0], dims);
-    for (uint32_t i = 1; i < n; i++) {
-        if (shape(d, in[i], more) != rank)
-            d->dropped = true;
-        else
-            dims[axis] += more[axis];
-    }
-    po_type type = po_type_tensor_i64(d->g->arena, d->g->values[in[0]].type.dtype, rank, dims);
-    return po_add_concat(d->g, d->place, n, in, axis, &type);
+    return known(d, po_add_concat(d->g, d->place, n, in, axis, NULL));
 }
 
 void po_mk_split(po_deriving *d, po_value_id x, uint32_t axis, uint32_t n, const int64_t *parts,
@@ -191,34 +180,11 @@ void po_mk_split(po_deriving *d, po_value_id x, uint32_t axis, uint32_t n, const
 }
 
 po_value_id po_mk_matmul(po_deriving *d, po_value_id a, po_value_id b) {
-    int64_t l[PO_MOST_DIMS], r[PO_MOST_DIMS], dims[PO_MOST_DIMS];
-    uint32_t n = shape(d, a, l), m = shape(d, b, r);
-    if (n < 2 || m < 2 || l[n - 1] != r[m - 2]) {
-        d->dropped = true;
-        return a;
-    }
-    uint32_t rank = n > m ? n : m;
-    for (uint32_t i = 0; i + 2 < rank; i++) {
-        int64_t p = i + n >= rank ? l[i + n - rank] : 1, q = i + m >= rank ? r[i + m - rank] : 1;
-        if (p != q && p != 1 && q != 1)
-            d->dropped = true;
-        dims[i] = po_larger(p, q);
-    }
-    dims[rank - 2] = l[n - 2];
-    dims[rank - 1] = r[m - 1];
-    return add(d, PO_OP_MatMul, 2, (po_value_id[]){a, b}, rank, dims);
+    return po_mk_binary(d, PO_OP_MatMul, a, b);
 }
 
 po_value_id po_mk_binary(po_deriving *d, po_op_id op, po_value_id a, po_value_id b) {
-    int64_t l[PO_MOST_DIMS], r[PO_MOST_DIMS], dims[PO_MOST_DIMS];
-    uint32_t n = shape(d, a, l), m = shape(d, b, r), rank = n > m ? n : m;
-    for (uint32_t i = 0; i < rank; i++) {
-        int64_t p = i + n >= rank ? l[i + n - rank] : 1, q = i + m >= rank ? r[i + m - rank] : 1;
-        if (p != q && p != 1 && q != 1)
-            d->dropped = true;
-        dims[i] = po_larger(p, q);
-    }
-    return add(d, op, 2, (po_value_id[]){a, b}, rank, dims);
+    return known(d, po_add_op(d->g, d->place, op, 2, (po_value_id[]){a, b}, NULL));
 }
 
 po_value_id po_mk_sum(po_deriving *d, uint32_t n, const po_value_id *in) {
@@ -230,25 +196,12 @@ po_value_id po_mk_sum(po_deriving *d, uint32_t n, const po_value_id *in) {
 
 po_value_id po_mk_conv(po_deriving *d, po_value_id x, po_value_id w, po_value_id b,
                        const po_conv *c) {
-    int64_t in[PO_MOST_DIMS], k[PO_MOST_DIMS], dims[PO_MOST_DIMS];
-    uint32_t n = shape(d, x, in), m = shape(d, w, k);
-    if (n != c->n + 2 || m != n || k[1] * c->group != in[1] || k[0] % c->group != 0) {
+    int64_t k[PO_MOST_DIMS];
+    if (shape(d, w, k) != c->n + 2)
         d->dropped = true;
-        return x;
-    }
-    dims[0] = in[0];
-    dims[1] = k[0];
-    for (uint32_t i = 0; i < c->n; i++) {
-        int64_t room =
-            in[i + 2] + c->before[i] + c->after[i] - c->dilation[i] * (c->kernel[i] - 1) - 1;
-        if (room < 0 || k[i + 2] != c->kernel[i] || c->before[i] < 0 || c->after[i] < 0)
-            d->dropped = true;
-        dims[i + 2] = room < 0 ? 1 : room / c->stride[i] + 1;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        d->dropped |= dims[i] < 1;
-    const po_type type = po_type_tensor_i64(d->g->arena, d->g->values[x].type.dtype, n, dims);
-    return po_add_conv(d->g, d->place, x, w, b, c, &type);
+    for (uint32_t i = 0; i < c->n && !d->dropped; i++)
+        d->dropped = k[i + 2] != c->kernel[i] || c->before[i] < 0 || c->after[i] < 0;
+    return d->dropped ? x : known(d, po_add_conv(d->g, d->place, x, w, b, c, NULL));
 }
 
 po_value_id po_mk_biased(po_deriving *d, po_value_id y, po_value_id b, uint32_t map_axes) {
