@@ -15,14 +15,23 @@ static bool broadcasts_into(const po_graph *graph, po_value_id constant, po_valu
 }
 
 /* x where the other operand is a constant of `neutral` alone. */
-static po_value_id beside(const po_graph *graph, const po_node *n, double neutral, bool either) {
-    for (uint32_t k = 0; k < (either ? 2u : 1u); k++) {
+static po_value_id beside(const po_graph *graph, const po_node *n, double neutral) {
+    const uint32_t ways = po_op_has(n->op, PO_OPF_COMMUTATIVE) ? 2 : 1;
+    for (uint32_t k = 0; k < ways; k++) {
         po_value_id x = n->in[k], c = n->in[1 - k];
         const po_tensor *t = po_graph_constant(graph, c);
         if (t && po_all_equal(t, neutral) && broadcasts_into(graph, c, x))
             return x;
     }
     return PO_NONE;
+}
+
+static po_value_id factor_one(const po_graph *graph, const po_node *n) {
+    return beside(graph, n, 1);
+}
+
+static po_value_id summand_zero(const po_graph *graph, const po_node *n) {
+    return beside(graph, n, 0);
 }
 
 static po_value_id cast(const po_graph *graph, const po_node *n) {
@@ -49,46 +58,15 @@ static po_value_id keeps_shape(const po_graph *graph, const po_node *n) {
     return same && po_same_dims(graph, n->in[0], n->out[0]) ? n->in[0] : PO_NONE;
 }
 
+/* An input that is left out, or a constant of this number alone. */
+static bool left_at(const po_graph *graph, const po_node *n, uint32_t input, double number) {
+    const bool given = n->n_in > input && n->in[input] != PO_NONE;
+    const po_tensor *t = given ? po_graph_constant(graph, n->in[input]) : NULL;
+    return !given || (t && po_all_equal(t, number));
+}
+
 static po_value_id slice(const po_graph *graph, const po_node *n) {
-    if (keeps_shape(graph, n) == PO_NONE)
-        return PO_NONE;
-    if (n->n_in >= 5 && n->in[4] != PO_NONE) {
-        const po_tensor *steps = po_graph_constant(graph, n->in[4]);
-        if (!steps || !po_all_equal(steps, 1))
-            return PO_NONE;
-    }
-    return n->in[0];
-}
-
-static po_value_id pad(const po_graph *graph, const po_node *n) {
-    uint32_t count;
-    const int64_t *pads = po_node_ints(n, "pads", &count);
-    for (uint32_t i = 0; i < count; i++)
-        if (pads[i] != 0)
-            return PO_NONE;
-    if (pads)
-        return n->in[0];
-    const po_tensor *t = n->n_in > 1 ? po_graph_constant(graph, n->in[1]) : NULL;
-    return t && po_all_equal(t, 0) ? n->in[0] : PO_NONE;
-}
-
-/* In inference: training_mode absent or constant false (a single output), ratio without effect. */
-static po_value_id dropout(const po_graph *graph, const po_node *n) {
-    bool mask = n->n_out > 1 && n->out[1] != PO_NONE &&
-                (graph->values[n->out[1]].n_uses || graph->values[n->out[1]].n_outputs);
-    if (mask || po_node_int(n, "is_test", 1) == 0)
-        return PO_NONE;
-    if (n->n_in > 2 && n->in[2] != PO_NONE) {
-        const po_tensor *training = po_graph_constant(graph, n->in[2]);
-        if (!training || !po_all_equal(training, 0))
-            return PO_NONE;
-    }
-    return n->in[0];
-}
-
-static po_value_id single(const po_graph *graph, const po_node *n) {
-    (void)graph;
-    return n->n_in == 1 ? n->in[0] : PO_NONE;
+    return left_at(graph, n, 4, 1) ? keeps_shape(graph, n) : PO_NONE;
 }
 
 static bool all_of(const po_node *n, const char *name, int64_t value) {
@@ -98,6 +76,25 @@ static bool all_of(const po_node *n, const char *name, int64_t value) {
         if (list[i] != value)
             return false;
     return true;
+}
+
+static po_value_id pad(const po_graph *graph, const po_node *n) {
+    const po_tensor *t = n->n_in > 1 ? po_graph_constant(graph, n->in[1]) : NULL;
+    const bool none = po_node_attr(n, "pads") ? all_of(n, "pads", 0) : t && po_all_equal(t, 0);
+    return none ? n->in[0] : PO_NONE;
+}
+
+/* In inference: training_mode absent or constant false (a single output), ratio without effect. */
+static po_value_id dropout(const po_graph *graph, const po_node *n) {
+    bool mask = n->n_out > 1 && n->out[1] != PO_NONE &&
+                (graph->values[n->out[1]].n_uses || graph->values[n->out[1]].n_outputs);
+    return !mask && po_node_int(n, "is_test", 1) != 0 && left_at(graph, n, 2, 0) ? n->in[0]
+                                                                                 : PO_NONE;
+}
+
+static po_value_id single(const po_graph *graph, const po_node *n) {
+    (void)graph;
+    return n->n_in == 1 ? n->in[0] : PO_NONE;
 }
 
 /* The mean of one number, windows side by side. The runtime joins it with a Pad before it, and then
@@ -115,22 +112,6 @@ static po_value_id first(const po_graph *graph, const po_node *n) {
     return n->in[0];
 }
 
-static po_value_id times_one(const po_graph *graph, const po_node *n) {
-    return beside(graph, n, 1, true);
-}
-
-static po_value_id by_one(const po_graph *graph, const po_node *n) {
-    return beside(graph, n, 1, false);
-}
-
-static po_value_id plus_zero(const po_graph *graph, const po_node *n) {
-    return beside(graph, n, 0, true);
-}
-
-static po_value_id less_zero(const po_graph *graph, const po_node *n) {
-    return beside(graph, n, 0, false);
-}
-
 static po_value_id relu(const po_graph *graph, const po_node *n) {
     return po_never_negative(graph, n->in[0]) ? n->in[0] : PO_NONE;
 }
@@ -142,11 +123,11 @@ static const struct {
     po_value_id (*input)(const po_graph *graph, const po_node *n);
 } identities[] = {
     {PO_OP_Identity, PO_LAW_DROP_IDENTITY, first},
-    {PO_OP_Mul, PO_LAW_DROP_TIMES_ONE, times_one},
-    {PO_OP_Div, PO_LAW_DROP_TIMES_ONE, by_one},
-    {PO_OP_Pow, PO_LAW_DROP_TIMES_ONE, by_one},
-    {PO_OP_Add, PO_LAW_DROP_PLUS_ZERO, plus_zero},
-    {PO_OP_Sub, PO_LAW_DROP_PLUS_ZERO, less_zero},
+    {PO_OP_Mul, PO_LAW_DROP_TIMES_ONE, factor_one},
+    {PO_OP_Div, PO_LAW_DROP_TIMES_ONE, factor_one},
+    {PO_OP_Pow, PO_LAW_DROP_TIMES_ONE, factor_one},
+    {PO_OP_Add, PO_LAW_DROP_PLUS_ZERO, summand_zero},
+    {PO_OP_Sub, PO_LAW_DROP_PLUS_ZERO, summand_zero},
     {PO_OP_Cast, PO_LAW_DROP_CAST, cast},
     {PO_OP_Transpose, PO_LAW_DROP_TRANSPOSE, transpose},
     {PO_OP_Reshape, PO_LAW_DROP_RESHAPE, keeps_shape},
