@@ -24,11 +24,6 @@ static bool read_product(const po_graph *g, po_node_id id, product *p) {
            po_dims_of(g, p->y, &p->ry, p->dy) && p->ra >= 2 && p->rb >= 2 && p->ry >= 2;
 }
 
-static bool product_of(const po_graph *g, po_value_id v, product *p) {
-    const po_node *n = po_made_by(g, v, PO_OP_MatMul);
-    return n && read_product(g, (po_node_id)(n - g->nodes), p);
-}
-
 static double work(const product *p) {
     double w = (double)p->da[p->ra - 1];
     for (uint32_t i = 0; i < p->ry; i++)
@@ -110,47 +105,33 @@ po_status po_derive_products_batch(po_deriving *d, po_node_id id) {
     return po_derive_end(d, po_arena_printf(d->arena, "%u", n));
 }
 
-/* (a b) c as a (b c), or the other way round. Side condition: fewer multiplications, products of
- * weights counted as none; b and c without a batch (or all with one and the same). */
-po_status po_derive_bracket(po_deriving *d, po_node_id id) {
-    product p, q;
-    if (!read_product(d->from, id, &p))
+/* Multiplications of a node; those of weights are done once. */
+static double work_at(const po_deriving *d, const po_graph *g, po_node_id id) {
+    product p;
+    const bool runs =
+        read_product(g, id, &p) && !(p.a < d->from->n_values && d->weight[p.a] && d->weight[p.b]);
+    return runs ? work(&p) : 0;
+}
+
+static po_status bracket(po_deriving *d, po_node_id id, uint32_t inner, const char *from,
+                         const char *to, const char *name) {
+    const po_node *n = &d->from->nodes[id];
+    po_match m;
+    if (!po_matches(d->from, d->arena, n, from, &m) || !po_rearrangeable(d->from, n->out[0]))
         return PO_OK;
-    if (product_of(d->from, p.a, &q)) {
-        bool flat = q.rb == 2 && p.rb == 2;
-        bool batched = q.ra == q.rb && p.rb == q.rb &&
-                       memcmp(q.da, q.db, (size_t)(q.ra - 2) * 8) == 0 &&
-                       memcmp(p.db, q.db, (size_t)(q.ra - 2) * 8) == 0;
-        double now = work(&p) + work(&q),
-               inner = (double)q.db[q.rb - 2] * (double)q.db[q.rb - 1] * (double)p.db[p.rb - 1];
-        for (uint32_t i = 0; batched && i + 2 < q.rb; i++)
-            inner *= (double)q.db[i];
-        double then = work(&p) / (double)p.db[p.rb - 2] * (double)q.db[q.rb - 2];
-        then += d->weight[q.b] && d->weight[p.b] ? 0 : inner;
-        if ((flat || batched) && then < now) {
-            po_derive_begin(d, id);
-            po_value_id y = po_mk_matmul(d, q.a, po_mk_matmul(d, q.b, p.b));
-            PO_TRY(po_derive_done(d, y, "a (b c)"));
-        }
-    }
-    if (product_of(d->from, p.b, &q)) {
-        bool same = p.ra == q.ra && q.ra == q.rb &&
-                    memcmp(p.da, q.da, (size_t)(q.ra - 2) * 8) == 0 &&
-                    memcmp(q.da, q.db, (size_t)(q.ra - 2) * 8) == 0;
-        double now = work(&p) + (d->weight[p.b] ? 0 : work(&q));
-        double rows = (double)p.da[p.ra - 2], batch = 1;
-        for (uint32_t i = 0; i + 2 < p.ra; i++)
-            batch *= (double)p.da[i];
-        double then = batch * rows * (double)q.da[q.ra - 2] * (double)q.da[q.ra - 1] +
-                      batch * rows * (double)q.db[q.rb - 2] * (double)q.db[q.rb - 1];
-        bool flat = q.ra == 2 && q.rb == 2;
-        if ((flat || same) && then < now) {
-            po_derive_begin(d, id);
-            po_value_id y = po_mk_matmul(d, po_mk_matmul(d, p.a, q.a), q.b);
-            PO_TRY(po_derive_done(d, y, "(a b) c"));
-        }
-    }
-    return PO_OK;
+    const double now =
+        work_at(d, d->from, id) + work_at(d, d->from, d->from->values[n->in[inner]].producer);
+    po_derive_begin(d, id);
+    const po_node_id made = d->g->n_nodes;
+    const po_value_id y = po_write(d->g, id, &m, to);
+    d->dropped = d->dropped || work_at(d, d->g, made) + work_at(d, d->g, made + 1) >= now;
+    return po_derive_done(d, y, name);
+}
+
+/* Side condition: fewer multiplications. */
+po_status po_derive_bracket(po_deriving *d, po_node_id id) {
+    PO_TRY(bracket(d, id, 0, "MatMul(&MatMul(a, b), c)", "MatMul(a, MatMul(b, c))", "a (b c)"));
+    return bracket(d, id, 1, "MatMul(a, &MatMul(b, c))", "MatMul(MatMul(a, b), c)", "(a b) c");
 }
 
 static bool is_matrix(const po_deriving *d, po_value_id weight) {
