@@ -118,7 +118,8 @@ static void names_read_back(void **state) {
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
         po_variant_plan back;
         if (po_variant_named(none[i], bases, 3, &back))
-            fail_msg("'%s' was read as %s, %x", none[i], back.of, back.choices);
+            fail_msg("'%s' was read as %s, %llx", none[i], back.of,
+                     (unsigned long long)back.choices);
     }
     /* Nothing was found by the search: nothing is made of it. */
     po_variant_plan back;
