@@ -34,25 +34,18 @@ bool po_compose_convs(po_rewriting *r, po_graph *graph, po_node_id id) {
     if (after > before ||
         (double)(outer.out * outer.in) * (double)(inner.in * taps) > MOST_PRODUCTS)
         return false;
-    const po_recipe *w2 = po_recipe_reshape(arena, po_conv_weights(graph, arena, &outer), 3,
-                                            (const int64_t[]){outer.out, outer.in, taps});
-    const po_recipe *w1 = po_recipe_reshape(arena, po_conv_weights(graph, arena, &inner), 2,
-                                            (const int64_t[]){inner.out, inner.in});
-    static const uint32_t taps_between[3] = {0, 2, 1};
-    const po_recipe *rows = po_recipe_transpose(arena, w2, taps_between);
-    rows = po_recipe_reshape(arena, rows, 2, (const int64_t[]){outer.out * taps, outer.in});
-    const po_recipe *w = po_recipe_matmul(arena, rows, w1);
-    w = po_recipe_reshape(arena, w, 3, (const int64_t[]){outer.out, taps, inner.in});
-    w = po_recipe_transpose(arena, w, taps_between);
+    const po_recipe *w2 = po_conv_weights(graph, arena, &outer);
+    const po_recipe *w =
+        po_recipe_einsum(arena, "omyx,mitu->oiyx", 2,
+                         (const po_recipe *[]){w2, po_conv_weights(graph, arena, &inner)});
     const po_recipe *bias = po_conv_bias(graph, arena, &outer);
     if (shifted) {
-        const po_recipe *b1 = po_recipe_reshape(arena, po_conv_bias(graph, arena, &inner), 2,
-                                                (const int64_t[]){inner.out, 1});
-        b1 = po_recipe_expand(arena, b1, 2, (const int64_t[]){inner.out, taps});
-        b1 = po_recipe_reshape(arena, b1, 2, (const int64_t[]){inner.out * taps, 1});
-        w2 = po_recipe_reshape(arena, w2, 2, (const int64_t[]){outer.out, inner.out * taps});
+        const po_recipe *b1 = po_recipe_reshape(arena, po_conv_bias(graph, arena, &inner), 3,
+                                                (const int64_t[]){inner.out, 1, 1});
+        b1 = po_recipe_expand(arena, b1, 3,
+                              (const int64_t[]){inner.out, outer.kernel[0], outer.kernel[1]});
         const po_recipe *sum =
-            po_recipe_reshape(arena, po_recipe_matmul(arena, w2, b1), 1, &outer.out);
+            po_recipe_einsum(arena, "omyx,myx->o", 2, (const po_recipe *[]){w2, b1});
         bias = bias ? po_recipe_add(arena, bias, sum) : sum;
     }
     po_conv made = outer;

@@ -152,8 +152,7 @@ static po_value_id product_weights(po_graph *graph, po_arena *arena, const upsam
         part[axis] = po_recipe_slice(arena, table, 0, along[axis], along[axis] ? u->k : 1);
         count *= along[axis] ? u->k - 1 : 1;
     }
-    w = po_recipe_einsum(arena, "oiyx,bx->oiyb", w, part[1]);
-    w = po_recipe_einsum(arena, "oiyb,ay->aboi", w, part[0]);
+    w = po_recipe_einsum(arena, "oiyx,bx,ay->aboi", 3, (const po_recipe *[]){w, part[1], part[0]});
     return po_add_recipe(graph, NULL, u->c.dtype,
                          po_recipe_reshape(arena, w, 4, (const int64_t[]){count, u->c.in, 1, 1}));
 }

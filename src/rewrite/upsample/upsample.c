@@ -99,9 +99,9 @@ bool po_upsampled_phases(po_rewriting *r, po_graph *graph, po_node_id id) {
     if (made.before[0] < 0 || made.after[0] < 0)
         return false;
     const po_recipe *table = po_recipe_literal(arena, 3, (const int64_t[]){f, kk, k}, meets);
-    const po_recipe *w = po_conv_weights(graph, arena, &c);
-    w = po_recipe_einsum(arena, "oiyx,btx->oiybt", w, table);
-    w = po_recipe_einsum(arena, "oiybt,asy->aboist", w, table);
+    const po_recipe *w =
+        po_recipe_einsum(arena, "oiyx,btx,asy->aboist", 3,
+                         (const po_recipe *[]){po_conv_weights(graph, arena, &c), table, table});
     po_value_id deep =
         po_conv_make(graph, id, x, &made, w, po_conv_tiled_bias(graph, arena, &c, f * f));
     if (deep == PO_NONE)
