@@ -11,6 +11,7 @@
 
 #include "ir/subprogram.h"
 #include "ops/conv_view.h"
+#include "ops/move/rt.h"
 #include "rewrite/declared.h"
 
 enum {
@@ -86,12 +87,9 @@ po_value_id po_mk_biased(po_deriving *d, po_value_id y, po_value_id b, uint32_t 
 /* A product by table [rows, length of the axis] along one axis. */
 po_value_id po_mk_along(po_deriving *d, po_value_id x, uint32_t axis, int64_t rows,
                         const double *table);
-/* The phases of n map axes taken apart: [N, C, (L p)..] as [(p.. N), C, L..] where they go to the
- * batch, else [N, (C p..), L..]; and back. */
-po_value_id po_mk_dealt(po_deriving *d, po_value_id x, uint32_t n, const int64_t *phases,
-                        bool batch);
-po_value_id po_mk_interleaved(po_deriving *d, po_value_id y, uint32_t n, const int64_t *phases,
-                              bool batch);
+/* A move as R/T writes it, in the fewest nodes: po_rt_of_names. */
+po_value_id po_mk_rearrange(po_deriving *d, po_value_id x, const char *text, uint32_t n,
+                            const po_rt_size *sizes);
 
 /* conv/parallel.c: makes `all` a window that holds both convolutions of one tensor (but for its
  * channels); false where there is none. The kernel of one of them in that window. */

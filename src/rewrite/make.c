@@ -87,6 +87,16 @@ po_value_id po_mk_transpose(po_deriving *d, po_value_id x, const int *perm) {
     return po_add_transpose(d->g, d->place, x, n, wide, &type);
 }
 
+po_value_id po_mk_rearrange(po_deriving *d, po_value_id x, const char *text, uint32_t n,
+                            const po_rt_size *sizes) {
+    int64_t dims[PO_MOST_DIMS];
+    const uint32_t rank = shape(d, x, dims);
+    const po_rt *rt = d->dropped ? NULL : po_rt_of_names(d->arena, text, n, sizes, rank, dims);
+    const po_value_id y = rt ? po_rt_emit(d->g, d->place, x, rt) : PO_NONE;
+    d->dropped = d->dropped || y == PO_NONE;
+    return y == PO_NONE ? x : y;
+}
+
 static po_value_id crop(po_deriving *d, po_value_id x, const int64_t *before,
                         const int64_t *after) {
     int64_t dims[PO_MOST_DIMS];
@@ -277,48 +287,4 @@ po_value_id po_mk_along(po_deriving *d, po_value_id x, uint32_t axis, int64_t ro
     x = po_mk_matmul(d, t, po_mk_reshape(d, x, 3, (int64_t[]){lead, dims[axis], tail}));
     dims[axis] = rows;
     return po_mk_reshape(d, x, rank, dims);
-}
-
-po_value_id po_mk_dealt(po_deriving *d, po_value_id x, uint32_t n, const int64_t *phases,
-                        bool batch) {
-    int64_t dims[PO_MOST_DIMS], split[PO_MOST_DIMS];
-    int perm[PO_MOST_DIMS];
-    if (shape(d, x, dims) != n + 2)
-        return x;
-    split[0] = dims[0];
-    split[1] = dims[1];
-    perm[batch ? n : 0] = 0;
-    perm[batch ? n + 1 : 1] = 1;
-    for (uint32_t i = 0; i < n; i++) {
-        dims[2 + i] /= phases[i];
-        dims[batch ? 0 : 1] *= phases[i];
-        split[2 + 2 * i] = dims[2 + i];
-        split[3 + 2 * i] = phases[i];
-        perm[batch ? i : 2 + i] = (int)(3 + 2 * i);
-        perm[2 + n + i] = (int)(2 + 2 * i);
-    }
-    x = po_mk_transpose(d, po_mk_reshape(d, x, 2 + 2 * n, split), perm);
-    return po_mk_reshape(d, x, n + 2, dims);
-}
-
-po_value_id po_mk_interleaved(po_deriving *d, po_value_id y, uint32_t n, const int64_t *phases,
-                              bool batch) {
-    int64_t dims[PO_MOST_DIMS], split[PO_MOST_DIMS];
-    int back[PO_MOST_DIMS];
-    if (shape(d, y, dims) != n + 2)
-        return y;
-    for (uint32_t i = 0; i < n; i++) {
-        dims[batch ? 0 : 1] /= phases[i];
-        split[batch ? i : 2 + i] = phases[i];
-        split[2 + n + i] = dims[2 + i];
-        back[2 + 2 * i] = (int)(2 + n + i);
-        back[3 + 2 * i] = (int)(batch ? i : 2 + i);
-        dims[2 + i] *= phases[i];
-    }
-    back[0] = batch ? (int)n : 0;
-    back[1] = back[0] + 1;
-    split[back[0]] = dims[0];
-    split[back[1]] = dims[1];
-    y = po_mk_transpose(d, po_mk_reshape(d, y, 2 + 2 * n, split), back);
-    return po_mk_reshape(d, y, n + 2, dims);
 }

@@ -87,6 +87,10 @@ static void write_item(writer *w, const char *at, const char *end, int index) {
         po_text_puts(&w->text, "->");
         return;
     }
+    if (*at == '-') { /* a digit that runs backwards */
+        po_text_puts(&w->text, "-");
+        at++;
+    }
     if (at < end && *at == '(') {
         const char *last = end;
         while (last > at && *last != ')')

@@ -39,37 +39,22 @@ po_status po_derive_upsample(po_deriving *d, po_node_id id) {
         if (f[i] > 1 && (c.stride[i] != 1 || c.dilation[i] != 1))
             return PO_OK;
     po_derive_begin(d, id);
-    /* w [O, C, k..] becomes [O, C, (f J)..] axis by axis, then [O, f.., C, J..]. */
-    uint32_t n = c.n;
-    int64_t dims[PO_MOST_DIMS] = {c.out, c.in / c.group}, phases = 1;
-    int64_t apart[PO_MOST_DIMS] = {c.out, c.in / c.group};
-    int perm[PO_MOST_DIMS] = {0};
     po_conv m = c;
     po_value_id w = c.w;
-    for (uint32_t i = 0; i < n; i++) {
-        if (f[i] > 1) {
-            int64_t low, taps;
-            const double *t =
-                po_phase_taps(d->arena, f[i], 0, c.kernel[i], c.before[i], &low, &taps);
-            w = po_mk_along(d, w, 2 + i, f[i] * taps, t);
-            m.kernel[i] = taps;
-            m.size[i] = c.size[i] / f[i];
-            m.before[i] = -low;
-            m.to[i] = po_up_to(c.to[i], f[i]) / f[i];
-            m.after[i] = po_larger(0, m.to[i] + taps - 1 - m.before[i] - m.size[i]);
-        }
-        apart[2 + 2 * i] = f[i];
-        apart[3 + 2 * i] = dims[2 + i] = m.kernel[i];
-        perm[1 + i] = (int)(2 + 2 * i);
-        perm[2 + n + i] = (int)(3 + 2 * i);
-        phases *= f[i];
+    for (uint32_t i = 0; i < c.n; i++) {
+        if (f[i] == 1)
+            continue;
+        int64_t low, taps;
+        const double *t = po_phase_taps(d->arena, f[i], 0, c.kernel[i], c.before[i], &low, &taps);
+        w = po_mk_along(d, w, 2 + i, f[i] * taps, t);
+        m.kernel[i] = taps;
+        m.before[i] = -low;
+        m.after[i] = po_larger(0, po_up_to(c.to[i], f[i]) / f[i] + taps - 1 - m.before[i] -
+                                      c.size[i] / f[i]);
     }
-    perm[1 + n] = 1;
-    w = po_mk_transpose(d, po_mk_reshape(d, w, 2 + 2 * n, apart), perm);
-    dims[0] = c.out * phases;
-    w = po_mk_reshape(d, w, n + 2, dims);
-    po_value_id y = po_mk_interleaved(d, po_mk_conv(d, x, w, PO_NONE, &m), n, f, false);
-    for (uint32_t i = 0; i < n; i++)
-        y = po_mk_slice(d, y, 2 + i, 0, c.to[i], 1);
-    return po_derive_done(d, po_mk_biased(d, y, c.b, n), NULL);
+    w = po_mk_rearrange(d, w, "o c (p k).. -> (o p..) c k..", c.n, PO_SIZES({"p", f}));
+    po_value_id y =
+        po_mk_rearrange(d, po_mk_conv(d, x, w, PO_NONE, &m), "n (o p..) h.. -> n o (h p)=t..", c.n,
+                        PO_SIZES({"p", f}, {"t", c.to}));
+    return po_derive_done(d, po_mk_biased(d, y, c.b, c.n), NULL);
 }
