@@ -25,7 +25,7 @@ struct po_deriving {
     po_arena *arena; /* scratch */
     const po_subprogram *sub;
     const po_graph *from; /* sub's graph */
-    const bool *weight;   /* by value: made from weights and constants alone */
+    const bool *weight;   /* by value: made from weights and constants alone; NULL: constants are */
     po_graph *in_place;   /* NULL: mutants are clones; else it is rewritten, once */
     po_mutants *mutants;
     uint64_t *derived; /* counts them */
@@ -55,6 +55,13 @@ po_status po_derive_done(po_deriving *d, po_value_id y, const char *detail);
 bool po_read_conv(const po_graph *g, po_node_id id, po_conv *conv);
 bool po_read_conv_transpose(const po_graph *g, po_node_id id, po_conv *conv);
 
+/* The same of either; of a graph itself (po_law_derive_at) shapes may be open. */
+bool po_conv_at(const po_deriving *d, po_node_id id, po_conv *conv);
+/* Of what makes the value. */
+bool po_conv_making(const po_deriving *d, po_value_id v, po_conv *conv);
+/* Weights and bias may be read before anything runs. */
+bool po_conv_ready(const po_deriving *d, const po_conv *conv);
+
 /* Rank and dims of a static value; 0 rank counts. False where it is not static or too deep. */
 bool po_dims_of(const po_graph *g, po_value_id v, uint32_t *rank, int64_t dims[PO_MOST_DIMS]);
 
@@ -75,11 +82,13 @@ po_value_id po_mk_concat(po_deriving *d, uint32_t axis, uint32_t n, const po_val
 void po_mk_split(po_deriving *d, po_value_id x, uint32_t axis, uint32_t n, const int64_t *parts,
                  po_value_id *out);
 po_value_id po_mk_matmul(po_deriving *d, po_value_id a, po_value_id b);
+/* A sum of products as po_recipe_einsum has it, of static values. */
+po_value_id po_mk_einsum(po_deriving *d, const char *equation, uint32_t n, const po_value_id *in);
 /* Add, Sub, Mul, Div with broadcasting. */
 po_value_id po_mk_binary(po_deriving *d, po_op_id op, po_value_id a, po_value_id b);
 po_value_id po_mk_sum(po_deriving *d, uint32_t n, const po_value_id *in);
-/* A convolution of x by w, everything else from `like` (its n, group, kernel, stride, dilation,
- * before, after); b may be PO_NONE. */
+/* A convolution of x, whose shape may be open in place, by w, everything else from `like` (its n,
+ * group, kernel, stride, dilation, before, after); b may be PO_NONE. */
 po_value_id po_mk_conv(po_deriving *d, po_value_id x, po_value_id w, po_value_id b,
                        const po_conv *like);
 /* y plus a bias [out] on a map of so many axes; b may be PO_NONE. */

@@ -1,6 +1,7 @@
 /* The po_mk_ helpers: nodes with static shapes, spelled for the model's opset. */
 #include "ops/conv_view.h"
 #include "rewrite/deriving.h"
+#include "rewrite/weights.h"
 
 bool po_dims_of(const po_graph *g, po_value_id v, uint32_t *rank, int64_t dims[PO_MOST_DIMS]) {
     const po_dim *d = po_static_dims(g, v, rank);
@@ -219,6 +220,25 @@ po_value_id po_mk_matmul(po_deriving *d, po_value_id a, po_value_id b) {
     return add(d, PO_OP_MatMul, 2, (po_value_id[]){a, b}, rank, dims);
 }
 
+po_value_id po_mk_einsum(po_deriving *d, const char *equation, uint32_t n, const po_value_id *in) {
+    po_arena *arena = d->g->arena; /* of what attributes and constants point to */
+    const po_recipe **leaf = PO_NEW_N(d->arena, const po_recipe *, n);
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t dims[PO_MOST_DIMS];
+        const uint32_t rank = shape(d, in[i], dims);
+        po_recipe *r = PO_NEW(arena, po_recipe);
+        *r = (po_recipe){.kind = PO_RECIPE_SOURCE,
+                         .dtype = PO_F64,
+                         .rank = rank,
+                         .dims = po_arena_memdup(arena, dims, rank * sizeof *dims)};
+        leaf[i] = r;
+    }
+    const po_recipe *r = d->dropped ? NULL : po_recipe_einsum(arena, equation, n, leaf);
+    const po_value_id y = r ? po_nodes_of(d->arena, d->g, r, n, leaf, in) : PO_NONE;
+    d->dropped = d->dropped || y == PO_NONE;
+    return y == PO_NONE ? in[0] : y;
+}
+
 po_value_id po_mk_binary(po_deriving *d, po_op_id op, po_value_id a, po_value_id b) {
     int64_t l[PO_MOST_DIMS], r[PO_MOST_DIMS], dims[PO_MOST_DIMS];
     uint32_t n = shape(d, a, l), m = shape(d, b, r), rank = n > m ? n : m;
@@ -241,6 +261,10 @@ po_value_id po_mk_sum(po_deriving *d, uint32_t n, const po_value_id *in) {
 po_value_id po_mk_conv(po_deriving *d, po_value_id x, po_value_id w, po_value_id b,
                        const po_conv *c) {
     int64_t in[PO_MOST_DIMS], k[PO_MOST_DIMS], dims[PO_MOST_DIMS];
+    if (d->in_place && !po_type_static(&d->g->values[x].type)) {
+        const po_type open = po_type_unranked(d->g->values[x].type.dtype);
+        return po_add_conv(d->g, d->place, x, w, b, c, &open);
+    }
     uint32_t n = shape(d, x, in), m = shape(d, w, k);
     if (n != c->n + 2 || m != n || k[1] * c->group != in[1] || k[0] % c->group != 0) {
         d->dropped = true;

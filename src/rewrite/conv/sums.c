@@ -6,73 +6,6 @@
 #include "ops/conv_view.h"
 #include "rewrite/deriving.h"
 
-static bool conv_of(const po_deriving *d, po_value_id v, po_conv *c) {
-    const po_node *n = po_made_by_conv(d->from, v);
-    return n && po_read_conv(d->from, (po_node_id)(n - d->from->nodes), c);
-}
-
-/* The bias of K2 (K1 x + b1) + b2: sums over taps of K2 times b1. */
-static po_value_id carried(po_deriving *d, po_value_id w2, int64_t out, int64_t in, int64_t taps,
-                           po_value_id b1, po_value_id b2) {
-    po_value_id b = b2;
-    if (b1 != PO_NONE) {
-        double *ones = PO_NEW_N(d->arena, double, taps);
-        for (int64_t i = 0; i < taps; i++)
-            ones[i] = 1;
-        b = po_mk_reshape(d, w2, 2, (int64_t[]){out * in, taps});
-        b = po_mk_matmul(d, b, po_mk_table(d, 2, (int64_t[]){taps, 1}, ones));
-        b = po_mk_reshape(d, b, 2, (int64_t[]){out, in});
-        b = po_mk_matmul(d, b, po_mk_reshape(d, b1, 2, (int64_t[]){in, 1}));
-        b = po_mk_reshape(d, b, 1, &out);
-        if (b2 != PO_NONE)
-            b = po_mk_binary(d, PO_OP_Add, b, b2);
-    }
-    return b;
-}
-
-static bool weights_ready(const po_deriving *d, const po_conv *c) {
-    return d->weight[c->w] && (c->b == PO_NONE || d->weight[c->b]);
-}
-
-/* Side conditions: one of the two pointwise, both of one group, and fewer multiplications than both
- * have where the first has no other reader. */
-po_status po_derive_compose(po_deriving *d, po_node_id id) {
-    po_conv c, e; /* c of e */
-    if (!po_read_conv(d->from, id, &c) || !conv_of(d, c.x, &e) || c.group != 1 || e.group != 1 ||
-        !weights_ready(d, &c) || !weights_ready(d, &e))
-        return PO_OK;
-    int64_t dims[PO_MOST_DIMS] = {c.out, e.in};
-    if (po_conv_is_pointwise(&c)) {
-        double then = po_conv_work(&e) / (double)e.out * (double)c.out;
-        if (then >= po_conv_work(&c) + po_conv_work(&e))
-            return PO_OK;
-        po_derive_begin(d, id);
-        int64_t taps = po_conv_taps(&e);
-        po_value_id k = po_mk_reshape(d, c.w, 2, (int64_t[]){c.out, c.in});
-        po_value_id w = po_mk_reshape(d, e.w, 2, (int64_t[]){e.out, e.in * taps});
-        memcpy(&dims[2], e.kernel, c.n * sizeof *dims);
-        w = po_mk_reshape(d, po_mk_matmul(d, k, w), c.n + 2, dims);
-        po_value_id b = carried(d, c.w, c.out, c.in, 1, e.b, c.b);
-        return po_derive_done(d, po_mk_conv(d, e.x, w, b, &e), "pointwise behind");
-    }
-    if (po_conv_is_pointwise(&e) && (e.b == PO_NONE || !po_conv_padded(&c))) {
-        double then = po_conv_work(&c) / (double)c.in * (double)e.in;
-        if (then >= po_conv_work(&c) + po_conv_work(&e))
-            return PO_OK;
-        po_derive_begin(d, id);
-        int64_t taps = po_conv_taps(&c);
-        po_value_id w = po_mk_reshape(d, c.w, 3, (int64_t[]){c.out, c.in, taps});
-        w = po_mk_transpose(d, w, (int[]){0, 2, 1});
-        w = po_mk_matmul(d, w, po_mk_reshape(d, e.w, 2, (int64_t[]){e.out, e.in}));
-        w = po_mk_transpose(d, w, (int[]){0, 2, 1});
-        memcpy(&dims[2], c.kernel, c.n * sizeof *dims);
-        w = po_mk_reshape(d, w, c.n + 2, dims);
-        po_value_id b = carried(d, c.w, c.out, c.in, taps, e.b, c.b);
-        return po_derive_done(d, po_mk_conv(d, e.x, w, b, &c), "pointwise before");
-    }
-    return PO_OK;
-}
-
 /* K over Concat as a sum, one convolution for each part. Side condition: one group, channels. */
 po_status po_derive_over_concat(po_deriving *d, po_node_id id) {
     enum { MOST = 8 };
@@ -105,7 +38,7 @@ po_status po_derive_conv_sum(po_deriving *d, po_node_id id) {
     po_conv a, b;
     if (n->op != PO_OP_Add)
         return PO_OK;
-    bool first = conv_of(d, n->in[0], &a), second = conv_of(d, n->in[1], &b);
+    bool first = po_conv_making(d, n->in[0], &a), second = po_conv_making(d, n->in[1], &b);
     if (first && second && a.x == b.x && a.group == b.group && a.n == b.n && a.out == b.out) {
         po_conv all = a;
         if (!po_derive_join(&all, &b))
