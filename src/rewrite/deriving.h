@@ -100,6 +100,11 @@ po_value_id po_mk_along(po_deriving *d, po_value_id x, uint32_t axis, int64_t ro
 po_value_id po_mk_rearrange(po_deriving *d, po_value_id x, const char *text, uint32_t n,
                             const po_rt_size *sizes);
 
+/* conv/sums.c: K [a, b, ..] = K_a a + K_b b + .. by channels, and K (a + b) = K a + K b. The bias
+ * goes with the last. */
+po_status po_derive_parts(po_deriving *d, const po_conv *c, uint32_t n, const po_value_id *parts,
+                          const int64_t *channels);
+po_status po_derive_terms(po_deriving *d, const po_conv *c, const po_value_id terms[2]);
 /* conv/parallel.c: makes `all` a window that holds both convolutions of one tensor (but for its
  * channels); false where there is none. The kernel of one of them in that window. */
 bool po_derive_join(po_conv *all, const po_conv *c);

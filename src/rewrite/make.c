@@ -23,6 +23,11 @@ static uint32_t shape(po_deriving *d, po_value_id v, int64_t dims[PO_MOST_DIMS])
 }
 
 /* Of what is rewritten; outside of derivations, of the graph. */
+/* In place a value's shape may be open. */
+static bool is_open(const po_deriving *d, po_value_id v) {
+    return d->in_place && !po_type_static(&d->g->values[v].type);
+}
+
 static po_dtype dtype_of(const po_deriving *d) {
     const po_graph *g = d->from;
     return d->place < g->n_nodes ? g->values[g->nodes[d->place].out[0]].type.dtype
@@ -143,6 +148,14 @@ po_value_id po_mk_slice(po_deriving *d, po_value_id x, uint32_t axis, int64_t be
                         int64_t step) {
     int64_t dims[PO_MOST_DIMS], at = axis;
     uint32_t n = shape(d, x, dims);
+    if (d->in_place && step == 1 && po_graph_constant(d->g, x)) { /* at any opset */
+        const po_recipe *r = po_recipe_doubles(d->g, d->arena, x);
+        const po_value_id y =
+            po_add_recipe(d->g, NULL, d->g->values[x].type.dtype,
+                          po_recipe_slice(d->arena, r, axis, begin, begin + count));
+        d->dropped = d->dropped || y == PO_NONE;
+        return y == PO_NONE ? x : y;
+    }
     int64_t last = begin + (count - 1) * step;
     if (d->dropped || count < 1 || begin < 0 || last < 0 || last >= dims[axis] ||
         begin >= dims[axis] || (step != 1 && opset(d) < 10)) {
@@ -240,6 +253,10 @@ po_value_id po_mk_einsum(po_deriving *d, const char *equation, uint32_t n, const
 }
 
 po_value_id po_mk_binary(po_deriving *d, po_op_id op, po_value_id a, po_value_id b) {
+    if (is_open(d, a) || is_open(d, b)) {
+        const po_type open = po_type_unranked(d->g->values[a].type.dtype);
+        return po_add_op(d->g, d->place, op, 2, (po_value_id[]){a, b}, &open);
+    }
     int64_t l[PO_MOST_DIMS], r[PO_MOST_DIMS], dims[PO_MOST_DIMS];
     uint32_t n = shape(d, a, l), m = shape(d, b, r), rank = n > m ? n : m;
     for (uint32_t i = 0; i < rank; i++) {
@@ -261,7 +278,7 @@ po_value_id po_mk_sum(po_deriving *d, uint32_t n, const po_value_id *in) {
 po_value_id po_mk_conv(po_deriving *d, po_value_id x, po_value_id w, po_value_id b,
                        const po_conv *c) {
     int64_t in[PO_MOST_DIMS], k[PO_MOST_DIMS], dims[PO_MOST_DIMS];
-    if (d->in_place && !po_type_static(&d->g->values[x].type)) {
+    if (is_open(d, x)) {
         const po_type open = po_type_unranked(d->g->values[x].type.dtype);
         return po_add_conv(d->g, d->place, x, w, b, c, &open);
     }

@@ -126,8 +126,7 @@ bool po_distribute_gated(po_rewriting *r, po_graph *graph, po_node_id id) {
             !po_same_dims(graph, sum->in[0], sum->in[1]))
             continue;
         const po_value_id parts[2] = {sum->in[k], sum->in[1 - k]};
-        po_distribute_conv(graph, &c, parts);
-        return true;
+        return po_distribute_conv(graph, &c, parts);
     }
     return false;
 }

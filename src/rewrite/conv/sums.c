@@ -6,25 +6,50 @@
 #include "ops/conv_view.h"
 #include "rewrite/deriving.h"
 
-/* K over Concat as a sum, one convolution for each part. Side condition: one group, channels. */
+/* The sum of convolutions that each make what c does. */
+static po_status sum_up(po_deriving *d, const po_conv *c, uint32_t n, po_value_id *y) {
+    po_value_id sum = y[0];
+    for (uint32_t k = 0; k < n; k++) {
+        sum = k ? po_mk_binary(d, PO_OP_Add, sum, y[k]) : sum;
+        if (d->in_place) /* where shapes are open it is not known from theirs */
+            d->g->values[sum].type = d->g->values[y[k]].type = d->from->values[c->y].type;
+    }
+    return po_derive_done(d, sum, NULL);
+}
+
+po_status po_derive_parts(po_deriving *d, const po_conv *c, uint32_t n, const po_value_id *parts,
+                          const int64_t *channels) {
+    po_value_id *y = PO_NEW_N(d->arena, po_value_id, n);
+    int64_t at = 0;
+    po_derive_begin(d, c->node);
+    for (uint32_t k = 0; k < n; at += channels[k++])
+        y[k] = po_mk_slice(d, c->w, 1, at, channels[k], 1);
+    for (uint32_t k = 0; k < n; k++)
+        y[k] = po_mk_conv(d, parts[k], y[k], k + 1 == n ? c->b : PO_NONE, c);
+    return sum_up(d, c, n, y);
+}
+
+po_status po_derive_terms(po_deriving *d, const po_conv *c, const po_value_id terms[2]) {
+    po_value_id y[2];
+    po_derive_begin(d, c->node);
+    for (uint32_t k = 0; k < 2; k++)
+        y[k] = po_mk_conv(d, terms[k], c->w, k ? c->b : PO_NONE, c);
+    return sum_up(d, c, 2, y);
+}
+
+/* Side condition: one group, channels. */
 po_status po_derive_over_concat(po_deriving *d, po_node_id id) {
     enum { MOST = 8 };
     po_conv c;
     const po_node *n;
+    int64_t channels[MOST];
     if (!po_read_conv(d->from, id, &c) || c.group != 1 ||
         !(n = po_made_by(d->from, c.x, PO_OP_Concat)) || po_node_int(n, "axis", 0) != 1 ||
         n->n_in < 2 || n->n_in > MOST)
         return PO_OK;
-    po_derive_begin(d, id);
-    po_value_id y[MOST];
-    int64_t at = 0;
-    for (uint32_t k = 0; k < n->n_in; k++) {
-        int64_t channels = po_dim_of(d->from, n->in[k], 1);
-        po_value_id w = po_mk_slice(d, c.w, 1, at, channels, 1);
-        y[k] = po_mk_conv(d, n->in[k], w, k + 1 == n->n_in ? c.b : PO_NONE, &c);
-        at += channels;
-    }
-    return po_derive_done(d, po_mk_sum(d, n->n_in, y), NULL);
+    for (uint32_t k = 0; k < n->n_in; k++)
+        channels[k] = po_dim_of(d->from, n->in[k], 1);
+    return po_derive_parts(d, &c, n->n_in, n->in, channels);
 }
 
 static po_value_id sum_of(po_deriving *d, po_value_id a, po_value_id b) {
@@ -92,15 +117,8 @@ po_status po_derive_conv_sum(po_deriving *d, po_node_id id) {
 po_status po_derive_over_add(po_deriving *d, po_node_id id) {
     po_conv c;
     const po_node *n;
-    if (!po_read_conv(d->from, id, &c) || !(n = po_made_by(d->from, c.x, PO_OP_Add)))
-        return PO_OK;
-    int64_t x[PO_MOST_DIMS], y[PO_MOST_DIMS];
-    uint32_t rx, ry;
-    if (!po_dims_of(d->from, n->in[0], &rx, x) || !po_dims_of(d->from, n->in[1], &ry, y) ||
-        rx != ry || memcmp(x, y, rx * sizeof *x) != 0)
-        return PO_OK;
-    po_derive_begin(d, id);
-    po_value_id part[2] = {po_mk_conv(d, n->in[0], c.w, PO_NONE, &c),
-                           po_mk_conv(d, n->in[1], c.w, c.b, &c)};
-    return po_derive_done(d, po_mk_sum(d, 2, part), NULL);
+    return po_read_conv(d->from, id, &c) && (n = po_made_by(d->from, c.x, PO_OP_Add)) &&
+                   po_same_dims(d->from, n->in[0], n->in[1])
+               ? po_derive_terms(d, &c, n->in)
+               : PO_OK;
 }
