@@ -24,11 +24,6 @@ po_value_id po_add_depth_to_space(po_graph *graph, po_node_id place, po_value_id
 
 /* upsample.c: true where y is x with every pixel repeated factor times along both map axes. */
 bool po_upsampled(const po_graph *graph, po_value_id y, po_value_id *x, int64_t *factor);
-/* Which tap of the small kernel each tap of a convolution over nearest upsampling by f meets, for
- * each phase of its output moved by `shift`: [f, length, kernel] of 0 and 1; the small kernel's
- * first tap is at offset *first of the small map. */
-const double *po_phase_taps(po_arena *arena, int64_t f, int64_t shift, int64_t kernel, int64_t pad,
-                            int64_t *first, int64_t *length);
 /* Another upsampling in the manner of an existing node. */
 po_value_id po_add_upsample(po_graph *graph, po_node_id place, po_value_id x, int64_t factor,
                             const po_node *like);
