@@ -28,6 +28,19 @@ static po_status derive_once(po_ctx *ctx, po_graph *graph, po_law_id law, po_rew
     return status;
 }
 
+bool po_law_derive_at(po_rewriting *state, po_graph *graph, po_law_id law, po_node_id node) {
+    if (po_model_opset(graph->model, "") < PO_DERIVED_SINCE)
+        return false;
+    po_deriving d = {.ctx = state->ctx,
+                     .arena = state->scratch,
+                     .from = graph,
+                     .in_place = graph,
+                     .name = po_laws[law].name};
+    const po_node_id first = graph->n_nodes;
+    return po_laws[law].derive(&d, node) == PO_OK && d.done &&
+           po_state_weights(state->ctx, d.arena, graph, first) == PO_OK;
+}
+
 static po_status derive_in_place(po_ctx *ctx, po_graph *graph, po_law_id law, po_rewriting *state) {
     uint32_t n, next = 0;
     const po_node_id *order = po_graph_order(graph, state->scratch, &n);
@@ -38,13 +51,13 @@ static po_status derive_in_place(po_ctx *ctx, po_graph *graph, po_law_id law, po
 }
 
 po_status po_law_in_place(po_ctx *ctx, po_graph *graph, po_law_id law, po_rewriting *state) {
-    if (po_laws[law].derive)
+    if (po_laws[law].stage == PO_LAW_OF_MUTATE && po_laws[law].derive)
         return po_model_opset(graph->model, "") < PO_DERIVED_SINCE
                    ? PO_OK
                    : derive_in_place(ctx, graph, law, state);
     if (po_laws[law].pass)
         return po_laws[law].pass(ctx, graph, state);
-    if (po_laws[law].at)
+    if (po_laws[law].at || po_laws[law].derive)
         po_laws_at_nodes(graph, &(po_law_group){law, law, 0, 0}, state);
     return PO_OK;
 }

@@ -11,6 +11,11 @@
  * what it makes of weights is stated as recipes. `state` as for po_laws_apply. */
 po_status po_law_in_place(po_ctx *ctx, po_graph *graph, po_law_id law, po_rewriting *state);
 
+/* A law that stands in postopt's list and in mutate's, at one node of the graph itself: true where
+ * it was rewritten. Such a law reads what it needs before it makes anything, and takes open
+ * shapes. */
+bool po_law_derive_at(po_rewriting *state, po_graph *graph, po_law_id law, po_node_id node);
+
 /* Mutants of d's subprogram, under d->name. A law in place works on a clone in which the weights
  * are constants (lifted; NULL: then it makes none). */
 po_status po_law_mutants(po_deriving *d, po_law_id law, const po_lifted *lifted);

@@ -8,6 +8,7 @@
 #define LOCAL(fn)       EXACT_LOCAL(fn)
 #define EXACT(fn)       po_status fn(po_ctx *ctx, po_graph *graph, po_rewriting *state);
 #define ALGEBRA(fn)     EXACT(fn)
+#define BOTH(fn)        po_status fn(po_deriving *d, po_node_id id);
 #define MUTANT(fn)      po_status fn(po_deriving *d, po_node_id id);
 #define BY_ITSELF
 #define LAW(id, name, law, condition, class, helps, proof, apply) apply
@@ -15,6 +16,7 @@
 #undef LAW
 #undef BY_ITSELF
 #undef MUTANT
+#undef BOTH
 #undef ALGEBRA
 #undef EXACT
 #undef LOCAL

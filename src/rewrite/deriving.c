@@ -20,8 +20,11 @@ static bool same_dims(const po_type *a, const po_type *b) {
 }
 
 void po_derive_replace(po_deriving *d, po_value_id old, po_value_id y) {
-    if (y == old || !same_dims(&d->from->values[old].type, &d->g->values[y].type) ||
-        d->n_replaced == PO_MOST_REPLACED) {
+    const bool open = d->in_place && !po_type_static(&d->g->values[y].type);
+    if (open)
+        d->g->values[y].type = d->from->values[old].type;
+    if (y == old || d->n_replaced == PO_MOST_REPLACED ||
+        (!open && !same_dims(&d->from->values[old].type, &d->g->values[y].type))) {
         d->dropped = true;
         return;
     }

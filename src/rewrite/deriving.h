@@ -11,6 +11,7 @@
 
 #include "ir/subprogram.h"
 #include "ops/conv_view.h"
+#include "ops/move/rt.h"
 #include "rewrite/declared.h"
 
 enum {
@@ -24,7 +25,7 @@ struct po_deriving {
     po_arena *arena; /* scratch */
     const po_subprogram *sub;
     const po_graph *from; /* sub's graph */
-    const bool *weight;   /* by value: made from weights and constants alone */
+    const bool *weight;   /* by value: made from weights and constants alone; NULL: constants are */
     po_graph *in_place;   /* NULL: mutants are clones; else it is rewritten, once */
     po_mutants *mutants;
     uint64_t *derived; /* counts them */
@@ -58,6 +59,13 @@ po_status po_derive_text(po_deriving *d, po_node_id place, const po_match *match
 bool po_read_conv(const po_graph *g, po_node_id id, po_conv *conv);
 bool po_read_conv_transpose(const po_graph *g, po_node_id id, po_conv *conv);
 
+/* The same of either; of a graph itself (po_law_derive_at) shapes may be open. */
+bool po_conv_at(const po_deriving *d, po_node_id id, po_conv *conv);
+/* Of what makes the value. */
+bool po_conv_making(const po_deriving *d, po_value_id v, po_conv *conv);
+/* Weights and bias may be read before anything runs. */
+bool po_conv_ready(const po_deriving *d, const po_conv *conv);
+
 /* Rank and dims of a static value; 0 rank counts. False where it is not static or too deep. */
 bool po_dims_of(const po_graph *g, po_value_id v, uint32_t *rank, int64_t dims[PO_MOST_DIMS]);
 
@@ -78,11 +86,13 @@ po_value_id po_mk_concat(po_deriving *d, uint32_t axis, uint32_t n, const po_val
 void po_mk_split(po_deriving *d, po_value_id x, uint32_t axis, uint32_t n, const int64_t *parts,
                  po_value_id *out);
 po_value_id po_mk_matmul(po_deriving *d, po_value_id a, po_value_id b);
+/* A sum of products as po_recipe_einsum has it, of static values. */
+po_value_id po_mk_einsum(po_deriving *d, const char *equation, uint32_t n, const po_value_id *in);
 /* Add, Sub, Mul, Div with broadcasting. */
 po_value_id po_mk_binary(po_deriving *d, po_op_id op, po_value_id a, po_value_id b);
 po_value_id po_mk_sum(po_deriving *d, uint32_t n, const po_value_id *in);
-/* A convolution of x by w, everything else from `like` (its n, group, kernel, stride, dilation,
- * before, after); b may be PO_NONE. */
+/* A convolution of x, whose shape may be open in place, by w, everything else from `like` (its n,
+ * group, kernel, stride, dilation, before, after); b may be PO_NONE. */
 po_value_id po_mk_conv(po_deriving *d, po_value_id x, po_value_id w, po_value_id b,
                        const po_conv *like);
 /* y plus a bias [out] on a map of so many axes; b may be PO_NONE. */
@@ -90,13 +100,15 @@ po_value_id po_mk_biased(po_deriving *d, po_value_id y, po_value_id b, uint32_t 
 /* A product by table [rows, length of the axis] along one axis. */
 po_value_id po_mk_along(po_deriving *d, po_value_id x, uint32_t axis, int64_t rows,
                         const double *table);
-/* The phases of n map axes taken apart: [N, C, (L p)..] as [(p.. N), C, L..] where they go to the
- * batch, else [N, (C p..), L..]; and back. */
-po_value_id po_mk_dealt(po_deriving *d, po_value_id x, uint32_t n, const int64_t *phases,
-                        bool batch);
-po_value_id po_mk_interleaved(po_deriving *d, po_value_id y, uint32_t n, const int64_t *phases,
-                              bool batch);
+/* A move as R/T writes it, in the fewest nodes: po_rt_of_names. */
+po_value_id po_mk_rearrange(po_deriving *d, po_value_id x, const char *text, uint32_t n,
+                            const po_rt_size *sizes);
 
+/* conv/sums.c: K [a, b, ..] = K_a a + K_b b + .. by channels, and K (a + b) = K a + K b. The bias
+ * goes with the last. */
+po_status po_derive_parts(po_deriving *d, const po_conv *c, uint32_t n, const po_value_id *parts,
+                          const int64_t *channels);
+po_status po_derive_terms(po_deriving *d, const po_conv *c, const po_value_id terms[2]);
 /* conv/parallel.c: makes `all` a window that holds both convolutions of one tensor (but for its
  * channels); false where there is none. The kernel of one of them in that window. */
 bool po_derive_join(po_conv *all, const po_conv *c);

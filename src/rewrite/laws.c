@@ -1,11 +1,11 @@
 /* The rows of laws.def as a table. */
-#include "rewrite/deriving.h"
-#include "rewrite/passes.h"
+#include "rewrite/apply.h"
 
 #define EXACT(fn)       .stage = PO_LAW_OF_SIMPLIFY, .pass = (fn)
 #define EXACT_LOCAL(fn) .stage = PO_LAW_OF_SIMPLIFY, .at = (fn)
 #define LOCAL(fn)       .stage = PO_LAW_OF_POSTOPT, .at = (fn)
 #define ALGEBRA(fn)     .stage = PO_LAW_OF_POSTOPT, .pass = (fn)
+#define BOTH(fn)        .stage = PO_LAW_OF_POSTOPT, .derive = (fn)
 #define MUTANT(fn)      .stage = PO_LAW_OF_MUTATE, .derive = (fn)
 #define BY_ITSELF       .stage = PO_LAW_OF_SIMPLIFY
 enum { RUNTIME = PO_LAW_RUNTIME, KERNELS = PO_LAW_KERNELS, GPU = PO_LAW_GPU };
@@ -38,7 +38,10 @@ void po_laws_at_nodes(po_graph *graph, const po_law_group *group, po_rewriting *
     for (uint32_t k = 0; k < n; k++) {
         bool fired = graph->nodes[order[k]].removed || graph->nodes[order[k]].n_out == 0;
         for (uint32_t law = group->first; law <= group->last && !fired; law++)
-            fired = po_law_fired(state, (po_law_id)law, po_laws[law].at(state, graph, order[k]));
+            fired = po_law_fired(state, (po_law_id)law,
+                                 po_laws[law].at
+                                     ? po_laws[law].at(state, graph, order[k])
+                                     : po_law_derive_at(state, graph, (po_law_id)law, order[k]));
     }
 }
 

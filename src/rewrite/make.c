@@ -1,6 +1,7 @@
 /* The po_mk_ helpers: nodes with static shapes, spelled for the model's opset. */
 #include "ops/conv_view.h"
 #include "rewrite/deriving.h"
+#include "rewrite/weights.h"
 
 bool po_dims_of(const po_graph *g, po_value_id v, uint32_t *rank, int64_t dims[PO_MOST_DIMS]) {
     const po_dim *d = po_static_dims(g, v, rank);
@@ -22,6 +23,11 @@ static uint32_t shape(po_deriving *d, po_value_id v, int64_t dims[PO_MOST_DIMS])
 }
 
 /* Of what is rewritten; outside of derivations, of the graph. */
+/* In place a value's shape may be open. */
+static bool is_open(const po_deriving *d, po_value_id v) {
+    return d->in_place && !po_type_static(&d->g->values[v].type);
+}
+
 static po_dtype dtype_of(const po_deriving *d) {
     const po_graph *g = d->from;
     return d->place < g->n_nodes ? g->values[g->nodes[d->place].out[0]].type.dtype
@@ -88,6 +94,16 @@ po_value_id po_mk_transpose(po_deriving *d, po_value_id x, const int *perm) {
     return po_add_transpose(d->g, d->place, x, n, wide, &type);
 }
 
+po_value_id po_mk_rearrange(po_deriving *d, po_value_id x, const char *text, uint32_t n,
+                            const po_rt_size *sizes) {
+    int64_t dims[PO_MOST_DIMS];
+    const uint32_t rank = shape(d, x, dims);
+    const po_rt *rt = d->dropped ? NULL : po_rt_of_names(d->arena, text, n, sizes, rank, dims);
+    const po_value_id y = rt ? po_rt_emit(d->g, d->place, x, rt) : PO_NONE;
+    d->dropped = d->dropped || y == PO_NONE;
+    return y == PO_NONE ? x : y;
+}
+
 static po_value_id crop(po_deriving *d, po_value_id x, const int64_t *before,
                         const int64_t *after) {
     int64_t dims[PO_MOST_DIMS];
@@ -131,6 +147,14 @@ po_value_id po_mk_slice(po_deriving *d, po_value_id x, uint32_t axis, int64_t be
                         int64_t step) {
     int64_t dims[PO_MOST_DIMS], at = axis;
     shape(d, x, dims);
+    if (d->in_place && step == 1 && po_graph_constant(d->g, x)) { /* at any opset */
+        const po_recipe *r = po_recipe_doubles(d->g, d->arena, x);
+        const po_value_id y =
+            po_add_recipe(d->g, NULL, d->g->values[x].type.dtype,
+                          po_recipe_slice(d->arena, r, axis, begin, begin + count));
+        d->dropped = d->dropped || y == PO_NONE;
+        return y == PO_NONE ? x : y;
+    }
     int64_t last = begin + (count - 1) * step;
     if (d->dropped || count < 1 || begin < 0 || last < 0 || last >= dims[axis] ||
         begin >= dims[axis] || (step != 1 && opset(d) < 10)) {
@@ -183,7 +207,30 @@ po_value_id po_mk_matmul(po_deriving *d, po_value_id a, po_value_id b) {
     return po_mk_binary(d, PO_OP_MatMul, a, b);
 }
 
+po_value_id po_mk_einsum(po_deriving *d, const char *equation, uint32_t n, const po_value_id *in) {
+    po_arena *arena = d->g->arena; /* of what attributes and constants point to */
+    const po_recipe **leaf = PO_NEW_N(d->arena, const po_recipe *, n);
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t dims[PO_MOST_DIMS];
+        const uint32_t rank = shape(d, in[i], dims);
+        po_recipe *r = PO_NEW(arena, po_recipe);
+        *r = (po_recipe){.kind = PO_RECIPE_SOURCE,
+                         .dtype = PO_F64,
+                         .rank = rank,
+                         .dims = po_arena_memdup(arena, dims, rank * sizeof *dims)};
+        leaf[i] = r;
+    }
+    const po_recipe *r = d->dropped ? NULL : po_recipe_einsum(arena, equation, n, leaf);
+    const po_value_id y = r ? po_nodes_of(d->arena, d->g, r, n, leaf, in) : PO_NONE;
+    d->dropped = d->dropped || y == PO_NONE;
+    return y == PO_NONE ? in[0] : y;
+}
+
 po_value_id po_mk_binary(po_deriving *d, po_op_id op, po_value_id a, po_value_id b) {
+    if (is_open(d, a) || is_open(d, b)) {
+        const po_type open = po_type_unranked(d->g->values[a].type.dtype);
+        return po_add_op(d->g, d->place, op, 2, (po_value_id[]){a, b}, &open);
+    }
     return known(d, po_add_op(d->g, d->place, op, 2, (po_value_id[]){a, b}, NULL));
 }
 
@@ -197,6 +244,10 @@ po_value_id po_mk_sum(po_deriving *d, uint32_t n, const po_value_id *in) {
 po_value_id po_mk_conv(po_deriving *d, po_value_id x, po_value_id w, po_value_id b,
                        const po_conv *c) {
     int64_t k[PO_MOST_DIMS];
+    if (is_open(d, x)) {
+        const po_type open = po_type_unranked(d->g->values[x].type.dtype);
+        return po_add_conv(d->g, d->place, x, w, b, c, &open);
+    }
     if (shape(d, w, k) != c->n + 2)
         d->dropped = true;
     for (uint32_t i = 0; i < c->n && !d->dropped; i++)
@@ -230,48 +281,4 @@ po_value_id po_mk_along(po_deriving *d, po_value_id x, uint32_t axis, int64_t ro
     x = po_mk_matmul(d, t, po_mk_reshape(d, x, 3, (int64_t[]){lead, dims[axis], tail}));
     dims[axis] = rows;
     return po_mk_reshape(d, x, rank, dims);
-}
-
-po_value_id po_mk_dealt(po_deriving *d, po_value_id x, uint32_t n, const int64_t *phases,
-                        bool batch) {
-    int64_t dims[PO_MOST_DIMS], split[PO_MOST_DIMS];
-    int perm[PO_MOST_DIMS];
-    if (shape(d, x, dims) != n + 2)
-        return x;
-    split[0] = dims[0];
-    split[1] = dims[1];
-    perm[batch ? n : 0] = 0;
-    perm[batch ? n + 1 : 1] = 1;
-    for (uint32_t i = 0; i < n; i++) {
-        dims[2 + i] /= phases[i];
-        dims[batch ? 0 : 1] *= phases[i];
-        split[2 + 2 * i] = dims[2 + i];
-        split[3 + 2 * i] = phases[i];
-        perm[batch ? i : 2 + i] = (int)(3 + 2 * i);
-        perm[2 + n + i] = (int)(2 + 2 * i);
-    }
-    x = po_mk_transpose(d, po_mk_reshape(d, x, 2 + 2 * n, split), perm);
-    return po_mk_reshape(d, x, n + 2, dims);
-}
-
-po_value_id po_mk_interleaved(po_deriving *d, po_value_id y, uint32_t n, const int64_t *phases,
-                              bool batch) {
-    int64_t dims[PO_MOST_DIMS], split[PO_MOST_DIMS];
-    int back[PO_MOST_DIMS];
-    if (shape(d, y, dims) != n + 2)
-        return y;
-    for (uint32_t i = 0; i < n; i++) {
-        dims[batch ? 0 : 1] /= phases[i];
-        split[batch ? i : 2 + i] = phases[i];
-        split[2 + n + i] = dims[2 + i];
-        back[2 + 2 * i] = (int)(2 + n + i);
-        back[3 + 2 * i] = (int)(batch ? i : 2 + i);
-        dims[2 + i] *= phases[i];
-    }
-    back[0] = batch ? (int)n : 0;
-    back[1] = back[0] + 1;
-    split[back[0]] = dims[0];
-    split[back[1]] = dims[1];
-    y = po_mk_transpose(d, po_mk_reshape(d, y, 2 + 2 * n, split), back);
-    return po_mk_reshape(d, y, n + 2, dims);
 }

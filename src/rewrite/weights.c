@@ -206,6 +206,16 @@ static po_value_id lowered(lowering *l, const po_recipe *r) {
     return v;
 }
 
+po_value_id po_nodes_of(po_arena *arena, po_graph *graph, const po_recipe *r, uint32_t n,
+                        const po_recipe *const *leaf, const po_value_id *values) {
+    lowering l = {.arena = arena, .graph = graph, .dtype = graph->values[values[0]].type.dtype};
+    for (uint32_t i = 0; i < n; i++) {
+        const lowered_recipe known = {leaf[i], values[i]};
+        PO_PUSH(arena, l.made, l.n_made, l.cap_made, known);
+    }
+    return lowered(&l, r);
+}
+
 bool po_lower(po_arena *arena, const po_lifted *lifted, po_graph *graph) {
     lowering l = {.arena = arena,
                   .lifted = lifted,

@@ -18,6 +18,11 @@ po_status po_state_node(po_ctx *ctx, po_arena *arena, const po_graph *graph, con
  * rounded once; those that cannot be computed stay nodes. */
 po_status po_state_weights(po_ctx *ctx, po_arena *arena, po_graph *graph, po_node_id first);
 
+/* A recipe of these leaves as nodes on the values that stand for them. PO_NONE: one cannot be
+ * written. */
+po_value_id po_nodes_of(po_arena *arena, po_graph *graph, const po_recipe *r, uint32_t n,
+                        const po_recipe *const *leaf, const po_value_id *values);
+
 /* A subprogram with constants in the place of its weights. */
 typedef struct po_lifted {
     const po_graph *graph;

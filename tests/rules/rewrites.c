@@ -128,7 +128,7 @@ static const int64_t raised_to[] = {13, 17, 18, 21, 24};
 
 void rewrites_names(tally *t) {
     for (uint32_t i = 0; i < PO_LAWS; i++)
-        if (!po_laws[i].derive)
+        if (po_laws[i].stage != PO_LAW_OF_MUTATE)
             tally_add(t, po_laws[i].stage == PO_LAW_OF_SIMPLIFY ? "simplify" : "postopt",
                       po_laws[i].name, 0);
     for (uint32_t i = 0; i < po_raise_rules(); i++)

@@ -106,17 +106,18 @@ static void ends_without_regions(void **state) {
 
 /* --- mutants --- */
 
-#define PAIR "graph g (x: f32[1,16,24,24], w: f32[64,16,3,3], v: f32[16,64,1,1]) -> (y) {\n"
+/* Two maps by one kernel: no law in place adds them first. */
 #define ONE                                                                                        \
-    PAIR " a = Reshape(w, p: i64[2] {64, 144})\n b = Reshape(v, q: i64[2] {16, 64})\n"             \
-         " c = MatMul(b, a)\n k = Reshape(c, r: i64[4] {16, 16, 3, 3})\n"
-#define CONV "Conv(x, k) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n"
+    "graph g (x: f32[1,16,24,24], z: f32[1,16,24,24], w: f32[16,16,3,3]) -> (y) {\n"               \
+    " k = Add(x, z)\n"
+#define CONV "Conv(k, w) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n"
 
 static void split(fixture *f, const char *const *mutants, uint32_t n) {
     static const char *const model =
-        "graph g (x: f32[1,16,24,24]) -> (y) {\n"
-        " a = Conv(x, w: f32[64,16,3,3] random 1) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n"
-        " b = Conv(a, v: f32[16,64,1,1] random 2)\n y = Tanh(b)\n}";
+        "graph g (x: f32[1,16,24,24], z: f32[1,16,24,24]) -> (y) {\n"
+        " a = Conv(x, w: f32[16,16,3,3] random 1) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n"
+        " b = Conv(z, w) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n"
+        " c = Add(a, b)\n y = Tanh(c)\n}";
     start(f, model);
     po_search *s = &f->search;
     *s = (po_search){
@@ -169,8 +170,8 @@ static void wrong_mutants_do_not(void **state) {
     const po_graph *mutated;
     split(&f,
           (const char *[]){
-              ONE " y = Conv(x, k) {kernel_shape=[3, 3], pads=[2, 1, 0, 1]}\n}",
-              ONE " n = Neg(k)\n y = Conv(x, n) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n}"},
+              ONE " y = Conv(k, w) {kernel_shape=[3, 3], pads=[2, 1, 0, 1]}\n}",
+              ONE " n = Neg(k)\n y = Conv(n, w) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n}"},
           2);
     assert_int_equal(po_kernel_mutants(&f.state, &f.plan, 1e-6, &mutated), PO_OK);
     assert_null(mutated);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 enum {
-    PROGRAMS = 300 / TEST_SHARE,
+    PROGRAMS = 400 / TEST_SHARE,
     LEAST_LIFTED = 60 / TEST_SHARE,
     LEAST_COMPOSED = 200 / TEST_SHARE
 };

@@ -87,7 +87,7 @@ static void test_algebra(void **state) {
         }
     assert_near(numbers(&ctx, g, product), want, O * O);
 
-    const po_recipe *sums = po_recipe_einsum(a, "ok,o->k", rows, s);
+    const po_recipe *sums = po_recipe_einsum(a, "ok,o->k", 2, (const po_recipe *[]){rows, s});
     for (int k = 0; k < ROW; k++) {
         want[k] = 0;
         for (int o = 0; o < O; o++)
@@ -96,7 +96,8 @@ static void test_algebra(void **state) {
     assert_near(numbers(&ctx, g, sums), want, ROW);
 
     /* Block diagonal, by an identity. */
-    const po_recipe *blocks = po_recipe_einsum(a, "pq,ok->poqk", po_recipe_identity(a, 2), rows);
+    const po_recipe *blocks = po_recipe_einsum(
+        a, "pq,ok->poqk", 2, (const po_recipe *[]){po_recipe_identity(a, 2), rows});
     for (int p = 0; p < 2; p++)
         for (int o = 0; o < O; o++)
             for (int q = 0; q < 2; q++)

@@ -84,6 +84,25 @@ void po_rt_print(po_text *text, const po_rt *rt, bool extents);
 po_status po_rt_parse(po_ctx *ctx, po_arena *arena, const char *text, uint32_t rank,
                       const int64_t *dims, const po_rt **rt);
 
+/* A number that a text names: one value, or one for each axis that `..` stands for. */
+typedef struct po_rt_size {
+    const char *name;
+    const int64_t *values;
+} po_rt_size;
+#define PO_SIZES(...)                                                                              \
+    (const po_rt_size[]) {                                                                         \
+        __VA_ARGS__, {                                                                             \
+            NULL, NULL                                                                             \
+        }                                                                                          \
+    }
+/* The same of a text with names in the place of numbers, for n map axes: the axis or digit before
+ * `..` stands n times, its names numbered, so "n c (h p).. -> (p.. n) c h.." is
+ * "n c (h0 p0) (h1 p1) -> (p0 p1 n) c h0 h1" for two. The sizes of digits are stated where a name
+ * has one; bases, lengths and steps may be names ("h+b=l"), which need one. sizes: NULL for none.
+ * NULL where the text or a size does not fit. */
+const po_rt *po_rt_of_names(po_arena *arena, const char *text, uint32_t n, const po_rt_size *sizes,
+                            uint32_t rank, const int64_t *dims);
+
 /* --- from and to operators --- */
 
 /* The indexed sum, of one input. */

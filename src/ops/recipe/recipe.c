@@ -227,23 +227,6 @@ const po_recipe *po_recipe_matmul(po_arena *arena, const po_recipe *a, const po_
     return with(arena, PO_OP_MatMul, a, b, NULL, rank + 2, dims);
 }
 
-const po_recipe *po_recipe_einsum(po_arena *arena, const char *equation, const po_recipe *a,
-                                  const po_recipe *b) {
-    const char *comma = strchr(equation, ','), *out = strchr(equation, '>') + 1;
-    int64_t dims[PO_MAX_RANK];
-    uint32_t rank = 0;
-    for (; out[rank]; rank++) {
-        const char *in_a = memchr(equation, out[rank], (size_t)(comma - equation));
-        dims[rank] =
-            in_a ? a->dims[in_a - equation] : b->dims[strchr(comma + 1, out[rank]) - (comma + 1)];
-    }
-    const po_attr attr = {.name = "equation",
-                          .kind = PO_ATTR_STRING,
-                          .n = 1,
-                          .u.s = {po_arena_strdup(arena, equation), strlen(equation)}};
-    return with(arena, PO_OP_Einsum, a, b, &attr, rank, dims);
-}
-
 const po_recipe *po_recipe_concat(po_arena *arena, uint32_t axis, uint32_t n,
                                   const po_recipe *const *parts) {
     int64_t dims[PO_MAX_RANK];

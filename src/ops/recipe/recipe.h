@@ -16,6 +16,7 @@
 #ifndef PO_OPS_RECIPE_H
 #define PO_OPS_RECIPE_H
 
+#include "ops/move/rt.h"
 #include "ops/op.h"
 
 typedef enum po_recipe_kind {
@@ -84,10 +85,6 @@ const po_recipe *po_recipe_expand(po_arena *arena, const po_recipe *a, uint32_t 
                                   const int64_t *dims);
 /* Both of rank 2 or more, leading axes broadcast. */
 const po_recipe *po_recipe_matmul(po_arena *arena, const po_recipe *a, const po_recipe *b);
-/* "ij,jk->ik": one letter an axis, an explicit output, two operands. For small ones: the reference
- * walks the whole index space. */
-const po_recipe *po_recipe_einsum(po_arena *arena, const char *equation, const po_recipe *a,
-                                  const po_recipe *b);
 const po_recipe *po_recipe_concat(po_arena *arena, uint32_t axis, uint32_t n,
                                   const po_recipe *const *parts);
 /* The slices `indices` of an axis, in that order. */
@@ -96,6 +93,17 @@ const po_recipe *po_recipe_gather(po_arena *arena, const po_recipe *a, uint32_t 
 /* Slices [from, to) of an axis. */
 const po_recipe *po_recipe_slice(po_arena *arena, const po_recipe *a, uint32_t axis, int64_t from,
                                  int64_t to);
+
+/* --- in index notation (notation.c): NULL where text and shapes do not fit --- */
+
+/* "ojt,jc->oct": the sum of products over the letters that do not stand behind the arrow; letters
+ * of an operand are its axes, each once. Two at a time from the left, as products of matrices; a
+ * sum over several letters runs in the order in which the first operand has them. */
+const po_recipe *po_recipe_einsum(po_arena *arena, const char *equation, uint32_t n,
+                                  const po_recipe *const *operands);
+/* A move that loses and adds nothing, "o (j t) -> (o t) j", as po_rt_of_names reads it. */
+const po_recipe *po_recipe_rearrange(po_arena *arena, const po_recipe *a, const char *text,
+                                     uint32_t n, const po_rt_size *sizes);
 
 /* Rounding to a type without the smallest numbers: what is at most PO_RECIPE_TINY becomes zero. In
  * a proof it is the identity, like a Cast between float types. */

@@ -117,13 +117,11 @@ static po_value_id by_channels(po_relayout *f, const conv3 *c, po_value_id x) {
     int64_t h = c->x[3], wd = c->x[4];
     po_conv wide = c->plane;
     wide.in = kt * in;
-    const po_recipe *v = po_recipe_reshape(f->arena, po_conv_weights(f->graph, f->arena, &c->plane),
-                                           4, (const int64_t[]){wide.out, in, kt, c->taps});
-    v = po_recipe_transpose(f->arena, v, (const uint32_t[]){0, 2, 1, 3});
-    const int64_t dims[4] = {wide.out, wide.in, wide.kernel[0], wide.kernel[1]};
-    po_value_id w =
-        kt == 1 ? po_add_reshaped(f->graph, c->plane.w, 4, dims)
-                : po_add_recipe(f->graph, NULL, PO_F32, po_recipe_reshape(f->arena, v, 4, dims));
+    const po_recipe *v =
+        po_recipe_rearrange(f->arena, po_conv_weights(f->graph, f->arena, &c->plane),
+                            "o i t y x -> o (t i) y x", 0, NULL);
+    po_value_id w = kt == 1 ? po_add_reshaped(f->graph, c->plane.w, 4, v->dims)
+                            : po_add_recipe(f->graph, NULL, PO_F32, v);
     if (w == PO_NONE)
         return PO_NONE;
     bool as_it_is = kt == 1 && c->stride == 1 && t_in == t_out && c->pad == 0;

@@ -15,116 +15,46 @@
  * quotients of exact tables, evaluated with the weights. */
 #include "rewrite/bilinear/tiled.h"
 
-/* [N, C, then for each map axis (blocks, elements of a block, dilation) or (size)], and where each
- * map axis stands. */
-typedef struct layout {
-    int64_t dims[PO_MOST_DIMS];
-    uint32_t rank;
-    uint32_t at[PO_MAP_AXES];
-} layout;
+/* Of each map axis; one that is not tiled has tiles of one element. */
+typedef struct axes {
+    int64_t room[PO_MAP_AXES], step[PO_MAP_AXES], d[PO_MAP_AXES], before[PO_MAP_AXES];
+    int64_t tiles[PO_MAP_AXES], m[PO_MAP_AXES];
+} axes;
 
-static layout lay_out(int64_t batch, int64_t channels, uint32_t n, const int64_t *size,
-                      const po_tiled *t, uint32_t n_t, bool made) {
-    layout l = {.dims = {batch, channels}, .rank = 2};
-    for (uint32_t i = 0; i < n; i++) {
-        const po_tiled *here = NULL;
-        for (uint32_t k = 0; k < n_t; k++)
-            if (t[k].axis == i)
-                here = &t[k];
-        l.at[i] = l.rank;
-        if (here) {
-            l.dims[l.rank++] = made ? here->tiles : here->room;
-            l.dims[l.rank++] = made ? here->m : here->step;
-            l.dims[l.rank++] = here->d;
-        } else
-            l.dims[l.rank++] = size[i];
+static axes axes_of(const po_conv *c, const po_tiled *t, uint32_t n_t) {
+    axes a;
+    for (uint32_t i = 0; i < c->n; i++) {
+        a.room[i] = c->size[i];
+        a.tiles[i] = c->to[i];
+        a.step[i] = a.d[i] = a.m[i] = 1;
+        a.before[i] = 0;
     }
-    return l;
-}
-
-/* x is [N, elements of a block for each tiled axis, C, three map axes]: every tile's inputs are a
- * slice of its own block and the blocks behind it. */
-static po_value_id gather(po_deriving *d, po_value_id x, const po_tiled *t, uint32_t n_t) {
     for (uint32_t k = 0; k < n_t; k++) {
-        uint32_t blocks = 2 + n_t + t[k].axis, n = 0;
-        po_value_id part[PO_MOST_PRODUCTS];
-        for (int64_t left = t[k].n, e = 0; left > 0; left -= t[k].step, e++) {
-            po_value_id p = po_mk_slice(d, x, blocks, e, t[k].tiles, 1);
-            part[n++] = left < t[k].step ? po_mk_slice(d, p, k + 1, 0, left, 1) : p;
-        }
-        x = po_mk_concat(d, k + 1, n, part);
+        const uint32_t i = t[k].axis;
+        a.room[i] = t[k].room;
+        a.step[i] = t[k].step;
+        a.d[i] = t[k].d;
+        a.before[i] = c->before[i];
+        a.tiles[i] = t[k].tiles;
+        a.m[i] = t[k].m;
     }
-    return x;
+    return a;
 }
 
-/* The map padded and taken apart: [(d.. N), block elements.., C, three map axes]. */
-static po_value_id take_apart(po_deriving *d, const po_conv *c, const po_tiled *t, uint32_t n_t,
-                              int64_t batch) {
-    int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0}, apart[PO_MOST_DIMS];
-    int perm[PO_MOST_DIMS];
-    uint32_t k = 0;
-    for (uint32_t i = 0; i < n_t; i++) {
-        uint32_t axis = t[i].axis;
-        before[2 + axis] = c->before[axis];
-        after[2 + axis] = t[i].room * t[i].step * t[i].d - c->before[axis] - c->size[axis];
+/* x is [N, elements of a block for each axis, C, blocks]: every tile's inputs are a slice of its
+ * own block and the blocks behind it. */
+static po_value_id gather(po_deriving *d, po_value_id x, uint32_t n, const po_tiled *t) {
+    const uint32_t elements = 1 + t->axis, blocks = 2 + n + t->axis;
+    po_value_id part[PO_MOST_PRODUCTS];
+    uint32_t parts = 0;
+    for (int64_t left = t->n, e = 0; left > 0; left -= t->step, e++) {
+        po_value_id p = po_mk_slice(d, x, blocks, e, t->tiles, 1);
+        part[parts++] = left < t->step ? po_mk_slice(d, p, elements, 0, left, 1) : p;
     }
-    layout in = lay_out(c->batch, c->in, c->n, c->size, t, n_t, false);
-    po_value_id x = po_mk_reshape(d, po_mk_pads(d, c->x, before, after), in.rank, in.dims);
-    for (uint32_t i = 0; i < n_t; i++)
-        perm[k++] = (int)in.at[t[i].axis] + 2;
-    perm[k++] = 0;
-    for (uint32_t i = 0; i < n_t; i++)
-        perm[k++] = (int)in.at[t[i].axis] + 1;
-    perm[k++] = 1;
-    for (uint32_t i = 0; i < c->n; i++)
-        perm[k++] = (int)in.at[i];
-    x = po_mk_transpose(d, x, perm);
-    apart[0] = batch;
-    for (uint32_t i = 0; i < n_t; i++)
-        apart[1 + i] = t[i].step;
-    apart[1 + n_t] = c->in;
-    for (uint32_t i = 0; i < PO_MAP_AXES; i++)
-        apart[2 + n_t + i] = i < c->n ? in.dims[in.at[i]] : 1;
-    return po_mk_reshape(d, x, n_t + 2 + PO_MAP_AXES, apart);
+    return po_mk_concat(d, elements, parts, part);
 }
 
-/* [d.., N, m.., O, map] at the places that `at` gives, back to [N, O, map], cropped. */
-static po_value_id put_together(po_deriving *d, const po_conv *c, const po_tiled *t, uint32_t n_t,
-                                bool frames, po_value_id x) {
-    layout out = lay_out(c->batch, c->out, c->n, c->to, t, n_t, true);
-    int64_t apart[PO_MOST_DIMS], whole[PO_MOST_DIMS] = {c->batch, c->out};
-    int back[PO_MOST_DIMS];
-    uint32_t k = 0;
-    for (uint32_t i = 0; i < n_t; i++)
-        apart[k++] = t[i].d;
-    back[0] = (int)k;
-    apart[k++] = c->batch;
-    if (frames) {
-        back[out.at[0]] = (int)k;
-        apart[k++] = t[0].tiles;
-    }
-    for (uint32_t i = 0; i < n_t; i++) {
-        back[out.at[t[i].axis] + 1] = (int)k;
-        back[out.at[t[i].axis] + 2] = (int)i;
-        apart[k++] = t[i].m;
-    }
-    back[1] = (int)k;
-    apart[k++] = c->out;
-    for (uint32_t i = frames; i < c->n; i++) {
-        back[out.at[i]] = (int)k;
-        apart[k++] = out.dims[out.at[i]];
-    }
-    x = po_mk_transpose(d, po_mk_reshape(d, x, k, apart), back);
-    memcpy(&whole[2], c->to, c->n * sizeof *whole);
-    for (uint32_t i = 0; i < n_t; i++)
-        whole[2 + t[i].axis] = t[i].tiles * t[i].m * t[i].d;
-    x = po_mk_reshape(d, x, c->n + 2, whole);
-    for (uint32_t i = 0; i < n_t; i++)
-        x = po_mk_slice(d, x, 2 + t[i].axis, 0, c->to[t[i].axis], 1);
-    return x;
-}
-
-/* The convolution of the products: of rank 4 at least, because runtimes are made for that. */
+/* The convolution of the products. */
 static po_conv plane_of(const po_conv *c, const po_tiled *t, uint32_t n_t, bool frames,
                         int64_t products) {
     po_conv plane = *c;
@@ -136,44 +66,41 @@ static po_conv plane_of(const po_conv *c, const po_tiled *t, uint32_t n_t, bool 
     }
     if (frames)
         plane = po_conv_without_axis(&plane, 0);
-    else if (c->n == 1)
-        plane = po_conv_with_axis(&plane, 0);
     plane.group = products;
     return plane;
 }
 
 static po_status build(po_deriving *d, const po_conv *c, const po_tiled *t, uint32_t n_t) {
-    int64_t products = 1, batch = c->batch;
-    bool frames = c->n == 3 && n_t == 1 && t[0].axis == 0;
-    for (uint32_t k = 0; k < n_t; k++) {
+    int64_t products = 1;
+    const bool frames = c->n == 3 && n_t == 1 && t[0].axis == 0;
+    for (uint32_t k = 0; k < n_t; k++)
         products *= t[k].n;
-        batch *= t[k].d;
-    }
     if (products > PO_MOST_PRODUCTS)
         return PO_OK;
     po_derive_begin(d, c->node);
-    po_conv plane = plane_of(c, t, n_t, frames, products);
-    po_value_id x = gather(d, take_apart(d, c, t, n_t, batch), t, n_t);
-    if (frames) {
-        int64_t dims[] = {batch, t[0].n, c->in, t[0].tiles, c->size[1] * c->size[2]};
-        x = po_mk_transpose(d, po_mk_reshape(d, x, 5, dims), (int[]){0, 3, 1, 2, 4});
-        batch *= t[0].tiles;
-    }
-    int64_t dims[PO_MOST_DIMS] = {batch, products * c->in}, area = 1, made = 1;
-    for (uint32_t i = 0; i < plane.n; i++) {
-        dims[2 + i] = plane.size[i];
-        area *= plane.size[i];
-        made *= plane.to[i];
-    }
-    x = po_mk_reshape(d, x, 3, (int64_t[]){batch, products, c->in * area});
+    const axes a = axes_of(c, t, n_t);
+    const po_conv plane = plane_of(c, t, n_t, frames, products);
+    po_value_id x =
+        po_mk_rearrange(d, c->x, "n c (r s d)-b.. -> (d.. n) s.. c r..", c->n,
+                        PO_SIZES({"r", a.room}, {"s", a.step}, {"d", a.d}, {"b", a.before}));
+    for (uint32_t k = 0; k < n_t; k++)
+        x = gather(d, x, c->n, &t[k]);
+    x = po_mk_rearrange(
+        d, x, frames ? "n s.. c t y x -> (n t) (s..) (c y x)" : "n s.. c h.. -> n (s..) (c h..)",
+        c->n, NULL);
     x = po_mk_matmul(d, po_tiled_constant(d, t, n_t, PO_TILED_B), x);
-    x = po_mk_reshape(d, x, plane.n + 2, dims);
+    x = po_mk_rearrange(d, x, "n p (c h..) -> n (p c) h..", plane.n, PO_SIZES({"h", plane.size}));
     po_value_id w = po_tiled_weights(d, c, t, n_t, products, plane.n, plane.kernel);
     po_value_id b = po_tiled_bias(d, c, t, n_t, products);
     x = po_mk_conv(d, x, w, b, &plane);
-    x = po_mk_reshape(d, x, 3, (int64_t[]){batch, products, c->out * made});
+    x = po_mk_rearrange(d, x, "n (p c) h.. -> n p (c h..)", plane.n, PO_SIZES({"p", &products}));
     x = po_mk_matmul(d, po_tiled_constant(d, t, n_t, PO_TILED_A), x);
-    x = put_together(d, c, t, n_t, frames, x);
+    x = po_mk_rearrange(d, x,
+                        frames ? "(d n t) m (c y x) -> n c (t m d)=l y x"
+                               : "(d.. n) (m..) (c t..) -> n c (t m d)=l..",
+                        c->n,
+                        PO_SIZES({"d", a.d}, {"m", a.m}, {"t", a.tiles}, {"l", c->to},
+                                 {"y", &c->to[1]}, {"x", &c->to[2]}));
     return po_derive_done(d, x, po_tiled_name(d, t, n_t));
 }
 

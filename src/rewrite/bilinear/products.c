@@ -1,17 +1,16 @@
-/* The taps stand in front while they are transformed: one product with long rows. */
+/* What the products of a tile take of weights and bias. */
 #include "rewrite/bilinear/products.h"
 
 po_value_id po_product_weights(po_graph *graph, po_arena *arena, const po_conv *c,
                                const po_bilinear *alg, int64_t taps, int64_t rest,
                                const int64_t kernel[2]) {
-    int64_t n = alg->n, in = c->in / c->group, pairs = c->out * in;
+    const int64_t n = alg->n, in = c->in / c->group;
     const po_recipe *powers = po_recipe_literal(arena, 2, (const int64_t[]){n, taps}, alg->powers);
-    const po_recipe *scale = po_recipe_literal(arena, 2, (const int64_t[]){n, 1}, alg->scale);
+    const po_recipe *scale = po_recipe_literal(arena, 3, (const int64_t[]){n, 1, 1}, alg->scale);
     const po_recipe *w = po_conv_weights(graph, arena, c);
-    w = po_recipe_reshape(arena, w, 3, (const int64_t[]){pairs, taps, rest});
-    w = po_recipe_transpose(arena, w, (const uint32_t[]){1, 0, 2});
-    w = po_recipe_reshape(arena, w, 2, (const int64_t[]){taps, pairs * rest});
-    w = po_recipe_div(arena, po_recipe_matmul(arena, powers, w), scale);
+    w = po_recipe_reshape(arena, w, 3, (const int64_t[]){c->out * in, taps, rest});
+    w = po_recipe_einsum(arena, "nt,pty->npy", 2, (const po_recipe *[]){powers, w});
+    w = po_recipe_div(arena, w, scale);
     w = po_recipe_reshape(arena, w, 4, (const int64_t[]){n * c->out, in, kernel[0], kernel[1]});
     return po_add_recipe(graph, NULL, PO_F32, w);
 }

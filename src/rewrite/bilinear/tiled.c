@@ -48,28 +48,23 @@ po_value_id po_tiled_constant(po_deriving *d, const po_tiled *t, uint32_t n_t,
 
 po_value_id po_tiled_weights(po_deriving *d, const po_conv *c, const po_tiled *t, uint32_t n_t,
                              int64_t products, uint32_t rank, const int64_t *kernel) {
-    int64_t dims[PO_MOST_DIMS] = {products * c->out, c->in}, taps = 1, rest = c->in, rows = 1;
-    int perm[PO_MOST_DIMS], k = 0;
-    bool gone[PO_MAP_AXES] = {false};
+    int64_t dims[PO_MOST_DIMS] = {products * c->out, c->in}, rows = 1;
+    int64_t tiled[PO_MAP_AXES], rest[PO_MAP_AXES];
     double *scale = PO_NEW_N(d->arena, double, products);
     scale[0] = 1;
+    for (uint32_t i = 0; i < c->n; i++) {
+        tiled[i] = 1;
+        rest[i] = c->kernel[i];
+    }
     for (uint32_t i = 0; i < n_t; i++) {
-        gone[t[i].axis] = true;
-        taps *= t[i].r;
-        perm[k++] = (int)(2 + t[i].axis);
+        tiled[t[i].axis] = t[i].r;
+        rest[t[i].axis] = 1;
         for (int64_t p = rows * t[i].n; p-- > 0;)
             scale[p] = scale[p / t[i].n] * t[i].scale[p % t[i].n];
         rows *= t[i].n;
     }
-    perm[k++] = 0;
-    perm[k++] = 1;
-    for (uint32_t i = 0; i < c->n; i++)
-        if (!gone[i]) {
-            perm[k++] = (int)(2 + i);
-            rest *= c->kernel[i];
-        }
-    po_value_id w = po_mk_transpose(d, c->w, perm);
-    w = po_mk_reshape(d, w, 2, (int64_t[]){taps, c->out * rest});
+    po_value_id w = po_mk_rearrange(d, c->w, "o c (t k).. -> (t..) (o c k..)", c->n,
+                                    PO_SIZES({"t", tiled}, {"k", rest}));
     w = po_mk_matmul(d, po_tiled_constant(d, t, n_t, PO_TILED_POWERS), w);
     w = po_mk_binary(d, PO_OP_Div, w, po_mk_table(d, 2, (int64_t[]){products, 1}, scale));
     memcpy(&dims[2], kernel, rank * sizeof *dims);

@@ -7,51 +7,26 @@
  * open as well. */
 #include "rewrite/deriving.h"
 
-/* [N, C, .., L, ..] to [N / f, C, .., f L, ..] at axis i of the map, and back. */
-static po_value_id lay(po_deriving *d, po_value_id x, uint32_t n, uint32_t axis, int64_t f) {
-    int64_t dims[PO_MOST_DIMS], split[PO_MOST_DIMS];
-    int perm[PO_MOST_DIMS];
-    uint32_t rank;
-    if (!po_dims_of(d->g, x, &rank, dims) || dims[0] % f != 0) {
-        d->dropped = true;
-        return x;
-    }
-    split[0] = dims[0] / f;
-    split[1] = f;
-    memcpy(&split[2], &dims[1], (n + 1) * sizeof *dims);
-    for (uint32_t i = 0, k = 0; i < n + 3; i++) {
-        if (i == 1)
-            continue;
-        if (i == axis + 3)
-            perm[k++] = 1;
-        perm[k++] = (int)i;
-    }
-    x = po_mk_transpose(d, po_mk_reshape(d, x, n + 3, split), perm);
-    dims[0] /= f;
-    dims[2 + axis] *= f;
-    return po_mk_reshape(d, x, n + 2, dims);
+/* f on map axis i, 1 on the others. */
+static const int64_t *only(po_deriving *d, uint32_t i, int64_t f) {
+    int64_t *list = PO_NEW_N(d->arena, int64_t, PO_MAP_AXES);
+    for (uint32_t k = 0; k < PO_MAP_AXES; k++)
+        list[k] = k == i ? f : 1;
+    return list;
 }
 
-static po_value_id cut(po_deriving *d, po_value_id x, uint32_t n, uint32_t axis, int64_t f) {
-    int64_t dims[PO_MOST_DIMS], split[PO_MOST_DIMS];
-    int perm[PO_MOST_DIMS] = {0};
-    uint32_t rank;
-    if (!po_dims_of(d->g, x, &rank, dims) || dims[2 + axis] % f != 0) {
-        d->dropped = true;
-        return x;
-    }
-    for (uint32_t i = 0, k = 0; i < n + 2; i++) {
-        if (i == axis + 2) {
-            split[k] = f;
-            perm[1] = (int)k++;
-        }
-        split[k] = i == axis + 2 ? dims[i] / f : dims[i];
-        perm[i ? i + 1 : 0] = (int)k++;
-    }
-    x = po_mk_transpose(d, po_mk_reshape(d, x, n + 3, split), perm);
-    dims[0] *= f;
-    dims[2 + axis] /= f;
-    return po_mk_reshape(d, x, n + 2, dims);
+/* Neighbours of the batch one behind the other along a map axis; and back, cropped. Lengths are
+ * those of one, behind which there are zeros. */
+static po_value_id lay(po_deriving *d, po_value_id x, uint32_t n, const int64_t *f,
+                       const int64_t *length) {
+    return po_mk_rearrange(d, x, "(n f..) c h.. -> n c (f h)..", n,
+                           PO_SIZES({"f", f}, {"h", length}));
+}
+
+static po_value_id cut(po_deriving *d, po_value_id x, uint32_t n, const int64_t *f,
+                       const int64_t *length, const int64_t *to) {
+    return po_mk_rearrange(d, x, "n c (f h).. -> (n f..) c h=t..", n,
+                           PO_SIZES({"f", f}, {"h", length}, {"t", to}));
 }
 
 static po_status merge(po_deriving *d, const po_conv *c, uint32_t i, int64_t f, bool open) {
@@ -65,16 +40,14 @@ static po_status merge(po_deriving *d, const po_conv *c, uint32_t i, int64_t f, 
     if (length / s < c->to[i])
         length = c->to[i] * s;
     po_derive_begin(d, c->node);
-    po_conv m = *c;
-    m.batch = c->batch / f;
-    m.size[i] = f * length;
+    const int64_t *times = only(d, i, f);
+    po_conv each = *c, m = *c;
+    each.size[i] = length;
+    each.to[i] = length / s;
     m.after[i] = po_larger(0, span - s - c->before[i]);
-    po_value_id x = po_mk_pad(d, c->x, i + 2, 0, length - c->size[i]);
-    x = lay(d, x, c->n, i, f);
+    po_value_id x = lay(d, c->x, c->n, times, each.size);
     x = po_mk_conv(d, x, c->w, c->b, &m);
-    x = po_mk_slice(d, x, i + 2, 0, f * length / s, 1);
-    x = cut(d, x, c->n, i, f);
-    x = po_mk_slice(d, x, i + 2, 0, c->to[i], 1);
+    x = cut(d, x, c->n, times, each.to, c->to);
     return po_derive_done(d, x,
                           po_arena_printf(d->arena, "%lld along axis %u%s", (long long)f, i,
                                           open ? ", seams open" : ""));
@@ -86,9 +59,12 @@ static po_status split(po_deriving *d, const po_conv *c, uint32_t i, int64_t f) 
     if (c->size[i] % (f * s) != 0 || c->to[i] != c->size[i] / s || c->kernel[i] == 1)
         return PO_OK;
     po_derive_begin(d, c->node);
-    po_value_id x = cut(d, c->x, c->n, i, f);
-    x = po_mk_conv(d, x, c->w, c->b, c);
-    x = lay(d, x, c->n, i, f);
+    const int64_t *pieces = only(d, i, f);
+    po_conv piece = *c;
+    piece.size[i] /= f;
+    piece.to[i] /= f;
+    po_value_id x = cut(d, c->x, c->n, pieces, piece.size, piece.size);
+    x = lay(d, po_mk_conv(d, x, c->w, c->b, c), c->n, pieces, piece.to);
     return po_derive_done(
         d, x, po_arena_printf(d->arena, "%lld of axis %u, seams open", (long long)f, i));
 }

@@ -82,8 +82,7 @@ static uint32_t read_chain(const po_graph *g, po_value_id y, int rank, link chai
 
 static bool make_weights(po_graph *g, po_arena *arena, link *l) {
     const po_recipe *w = po_recipe_doubles(g, arena, g->nodes[l->node].in[1]);
-    w = po_recipe_transpose(arena, w, (const uint32_t[]){1, 0});
-    w = po_recipe_reshape(arena, w, RANK, (const int64_t[]){l->like.out, l->like.in, 1, 1});
+    w = po_recipe_rearrange(arena, w, "i o -> o i 1 1", 0, NULL);
     l->w = po_add_recipe(g, NULL, PO_F32, w);
     return l->w != PO_NONE;
 }

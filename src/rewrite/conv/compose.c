@@ -3,66 +3,64 @@
 #include "base/num.h"
 #include "ops/window.h"
 #include "rewrite/conv/conv.h"
+#include "rewrite/deriving.h"
 #include "rewrite/pattern.h"
 #include "rewrite/spelling/match.h"
 
 /* Bounds the time spent on one product of weights (about a second). */
 #define MOST_PRODUCTS 1e9
 
-/* --- pointwise after pointwise, any convolution after pointwise --- */
+/* --- one after the other --- */
 
-/* K2 * (K1 x + b1) + b2 = (K2 K1) x + (K2 b1 + b2). With padding the inner bias would be seen by
- * border windows too, so it must be absent there. Saves where the composed weights are no larger
- * than what goes away. */
-bool po_compose_convs(po_rewriting *r, po_graph *graph, po_node_id id) {
-    po_arena *arena = r->scratch;
-    po_conv inner, outer;
-    if (!po_conv_read(graph, id, &outer) || outer.group != 1 ||
-        !po_conv_made(graph, outer.x, &inner) || !po_conv_is_pointwise(&inner) ||
-        inner.dtype != outer.dtype)
-        return false;
-    bool padded = po_conv_padded(&outer);
-    bool shifted = inner.bias && !po_all_equal(inner.bias, 0);
-    if (padded && shifted)
-        return false;
-    /* Per pixel of x (outer strides make the outer ones rarer). */
-    int64_t taps = outer.kernel[0] * outer.kernel[1];
-    double stride = (double)(outer.stride[0] * outer.stride[1]);
-    double before = (double)(outer.out * outer.in * taps) / stride +
-                    (po_read_once(graph, inner.y) ? (double)(inner.out * inner.in) : 0);
-    double after = (double)(outer.out * inner.in * taps) / stride;
-    if (after > before ||
-        (double)(outer.out * outer.in) * (double)(inner.in * taps) > MOST_PRODUCTS)
-        return false;
-    const po_recipe *w2 = po_recipe_reshape(arena, po_conv_weights(graph, arena, &outer), 3,
-                                            (const int64_t[]){outer.out, outer.in, taps});
-    const po_recipe *w1 = po_recipe_reshape(arena, po_conv_weights(graph, arena, &inner), 2,
-                                            (const int64_t[]){inner.out, inner.in});
-    static const uint32_t taps_between[3] = {0, 2, 1};
-    const po_recipe *rows = po_recipe_transpose(arena, w2, taps_between);
-    rows = po_recipe_reshape(arena, rows, 2, (const int64_t[]){outer.out * taps, outer.in});
-    const po_recipe *w = po_recipe_matmul(arena, rows, w1);
-    w = po_recipe_reshape(arena, w, 3, (const int64_t[]){outer.out, taps, inner.in});
-    w = po_recipe_transpose(arena, w, taps_between);
-    const po_recipe *bias = po_conv_bias(graph, arena, &outer);
-    if (shifted) {
-        const po_recipe *b1 = po_recipe_reshape(arena, po_conv_bias(graph, arena, &inner), 2,
-                                                (const int64_t[]){inner.out, 1});
-        b1 = po_recipe_expand(arena, b1, 2, (const int64_t[]){inner.out, taps});
-        b1 = po_recipe_reshape(arena, b1, 2, (const int64_t[]){inner.out * taps, 1});
-        w2 = po_recipe_reshape(arena, w2, 2, (const int64_t[]){outer.out, inner.out * taps});
-        const po_recipe *sum =
-            po_recipe_reshape(arena, po_recipe_matmul(arena, w2, b1), 1, &outer.out);
-        bias = bias ? po_recipe_add(arena, bias, sum) : sum;
-    }
-    po_conv made = outer;
-    made.in = inner.in;
-    po_value_id y = po_conv_make(graph, id, inner.x, &made, w, bias);
-    if (y == PO_NONE)
-        return false;
-    graph->values[y].type = graph->values[outer.y].type;
-    po_substitute(graph, outer.y, y);
-    return true;
+/* K2 b1 + b2: a sum over what the first makes and the taps of the second. */
+static po_value_id bias_of(po_deriving *d, po_value_id w2, po_value_id b1, po_value_id b2,
+                           int64_t between, int64_t taps) {
+    double *ones = PO_NEW_N(d->arena, double, taps);
+    for (int64_t i = 0; i < taps; i++)
+        ones[i] = 1;
+    b1 = po_mk_reshape(d, b1, 2, (const int64_t[]){between, 1});
+    if (taps > 1)
+        b1 = po_mk_binary(d, PO_OP_Mul, b1, po_mk_table(d, 2, (const int64_t[]){1, taps}, ones));
+    b1 = po_mk_einsum(d, "omt,mt->o", 2, (const po_value_id[]){w2, b1});
+    return b2 == PO_NONE ? b1 : po_mk_binary(d, PO_OP_Add, b2, b1);
+}
+
+/* K2 (K1 x + b1) + b2 = (K2 K1) x + (K2 b1 + b2) where one of them is pointwise. With padding the
+ * inner bias would be seen by border windows too, so it must be absent there. Saves where the
+ * composed weights are no larger than what goes away. */
+po_status po_compose_convs(po_deriving *d, po_node_id id) {
+    po_conv outer, inner;
+    if (!po_conv_at(d, id, &outer) || !po_conv_making(d, outer.x, &inner) || outer.group != 1 ||
+        inner.group != 1 || inner.dtype != outer.dtype || !po_conv_ready(d, &outer) ||
+        !po_conv_ready(d, &inner))
+        return PO_OK;
+    const bool before = po_conv_is_pointwise(&inner), behind = po_conv_is_pointwise(&outer);
+    const bool shifted = inner.b != PO_NONE && !(inner.bias && po_all_equal(inner.bias, 0));
+    if ((!before && !behind) || (shifted && po_conv_padded(&outer)))
+        return PO_OK;
+    /* For each position between them (the outer's strides make its own rarer). */
+    const int64_t taps = po_conv_taps(&outer), first = po_conv_taps(&inner);
+    double rate = (double)taps;
+    for (uint32_t i = 0; i < outer.n; i++)
+        rate /= (double)outer.stride[i];
+    const double apart =
+        (double)(outer.out * outer.in) * rate +
+        (po_read_once(d->from, inner.y) ? (double)(inner.out * inner.in * first) : 0);
+    const double together = (double)(outer.out * inner.in * first) * rate;
+    if (together > apart ||
+        (double)(outer.out * outer.in) * (double)(inner.in * taps * first) > MOST_PRODUCTS)
+        return PO_OK;
+    po_derive_begin(d, id);
+    const po_conv *window = before ? &outer : &inner;
+    int64_t dims[PO_MOST_DIMS] = {outer.out, inner.in};
+    memcpy(&dims[2], window->kernel, window->n * sizeof *dims);
+    po_value_id w2 = po_mk_reshape(d, outer.w, 3, (const int64_t[]){outer.out, outer.in, taps});
+    po_value_id w = po_mk_reshape(d, inner.w, 3, (const int64_t[]){inner.out, inner.in, first});
+    w = po_mk_einsum(d, "omt,mis->oits", 2, (const po_value_id[]){w2, w});
+    w = po_mk_reshape(d, w, window->n + 2, dims);
+    po_value_id b = shifted ? bias_of(d, w2, inner.b, outer.b, inner.out, taps) : outer.b;
+    return po_derive_done(d, po_mk_conv(d, inner.x, w, b, window),
+                          before ? "pointwise before" : "pointwise behind");
 }
 
 /* --- means --- */

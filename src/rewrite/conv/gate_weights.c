@@ -48,12 +48,9 @@ bool po_gate_between(po_rewriting *r, po_graph *graph, po_node_id id) {
         3 * inner.in > inner.out)
         return false;
     int64_t taps = c->kernel[0] * c->kernel[1];
-    const po_recipe *columns = po_recipe_reshape(arena, po_conv_weights(graph, arena, c), 3,
-                                                 (const int64_t[]){c->out, c->in, taps});
-    columns = po_recipe_transpose(arena, columns, (const uint32_t[]){0, 2, 1});
-    po_value_id left = po_add_recipe(
-        graph, NULL, c->dtype,
-        po_recipe_reshape(arena, columns, 2, (const int64_t[]){c->out * taps, c->in}));
+    po_value_id left = po_add_recipe(graph, NULL, c->dtype,
+                                     po_recipe_rearrange(arena, po_conv_weights(graph, arena, c),
+                                                         "o i y x -> (o y x) i", 0, NULL));
     if (left == PO_NONE)
         return false;
     po_value_id w1 = po_add_reshaped(graph, inner.w, 2, (const int64_t[]){c->in, inner.in});
@@ -129,8 +126,7 @@ bool po_distribute_gated(po_rewriting *r, po_graph *graph, po_node_id id) {
             !po_same_dims(graph, sum->in[0], sum->in[1]))
             continue;
         const po_value_id parts[2] = {sum->in[k], sum->in[1 - k]};
-        po_distribute_conv(graph, &c, parts);
-        return true;
+        return po_distribute_conv(graph, &c, parts);
     }
     return false;
 }

@@ -61,14 +61,9 @@ static po_status merge(po_deriving *d, const po_conv *all, const po_conv *part, 
     return po_derive_end(d, po_arena_printf(d->arena, "%u", n));
 }
 
-/* Weights that may be read before either convolution runs. */
-static bool constant(const po_deriving *d, const po_conv *c) {
-    return d->weight[c->w] && (c->b == PO_NONE || d->weight[c->b]);
-}
-
 po_status po_derive_parallel(po_deriving *d, po_node_id id) {
     po_conv part[MOST], all, c;
-    if (!po_read_conv(d->from, id, &all) || all.group != 1 || !constant(d, &all))
+    if (!po_read_conv(d->from, id, &all) || all.group != 1 || !po_conv_ready(d, &all))
         return PO_OK;
     part[0] = all;
     uint32_t n = 1;
@@ -76,7 +71,7 @@ po_status po_derive_parallel(po_deriving *d, po_node_id id) {
     for (uint32_t i = 0; i < x->n_uses && n < MOST; i++) {
         po_node_id other = x->uses[i].node;
         if (other == id || x->uses[i].input != 0 || !po_read_conv(d->from, other, &c) ||
-            c.group != 1 || c.n != all.n || !constant(d, &c))
+            c.group != 1 || c.n != all.n || !po_conv_ready(d, &c))
             continue;
         if (other < id && po_conv_is(&d->from->nodes[other])) {
             po_conv earlier = c;

@@ -6,23 +6,16 @@ po_status po_derive_point(po_deriving *d, po_node_id id) {
     po_conv c;
     if (!po_read_conv(d->from, id, &c) || po_conv_taps(&c) != 1 || po_conv_padded(&c))
         return PO_OK;
-    int64_t area = 1, g = c.group, dims[PO_MOST_DIMS] = {c.batch, c.out};
-    for (uint32_t i = 0; i < c.n; i++) {
-        area *= c.to[i];
-        dims[2 + i] = c.to[i];
-    }
+    const bool grouped = c.group > 1;
+    const po_rt_size *sizes = PO_SIZES({"g", &c.group}, {"h", c.to}, {"s", c.stride});
     po_derive_begin(d, id);
-    po_value_id x = c.x, w = c.w;
-    for (uint32_t i = 0; i < c.n; i++)
-        x = po_mk_slice(d, x, i + 2, 0, c.to[i], c.stride[i]);
-    if (g == 1) {
-        x = po_mk_reshape(d, x, 3, (int64_t[]){c.batch, c.in, area});
-        w = po_mk_reshape(d, w, 2, (int64_t[]){c.out, c.in});
-    } else {
-        x = po_mk_reshape(d, x, 4, (int64_t[]){c.batch, g, c.in / g, area});
-        w = po_mk_reshape(d, w, 3, (int64_t[]){g, c.out / g, c.in / g});
-    }
-    x = po_mk_reshape(d, po_mk_matmul(d, w, x), c.n + 2, dims);
+    po_value_id x = po_mk_rearrange(
+        d, c.x, grouped ? "n (g c) h*s.. -> n g c (h..)" : "n c h*s.. -> n c (h..)", c.n, sizes);
+    po_value_id w =
+        po_mk_rearrange(d, c.w, grouped ? "(g o) c 1.. -> g o c" : "o c 1.. -> o c", c.n, sizes);
+    x = po_mk_rearrange(d, po_mk_matmul(d, w, x),
+                        grouped ? "n g o (h..) -> n (g o) h.." : "n o (h..) -> n o h..", c.n,
+                        sizes);
     return po_derive_done(d, po_mk_biased(d, x, c.b, c.n), NULL);
 }
 
@@ -30,25 +23,18 @@ po_status po_derive_point(po_deriving *d, po_node_id id) {
  * weight of rank 2. */
 po_status po_derive_as_conv(po_deriving *d, po_node_id id) {
     const po_node *node = &d->from->nodes[id];
-    int64_t x[PO_MOST_DIMS], w[PO_MOST_DIMS], y[PO_MOST_DIMS];
-    uint32_t rx, rw, ry;
+    int64_t x[PO_MOST_DIMS], w[PO_MOST_DIMS];
+    uint32_t rx, rw;
     if (node->op != PO_OP_MatMul || !po_dims_of(d->from, node->in[0], &rx, x) ||
-        !po_dims_of(d->from, node->in[1], &rw, w) || !po_dims_of(d->from, node->out[0], &ry, y) ||
-        rx < 2 || rw != 2 || !d->weight[node->in[1]] || d->weight[node->in[0]] ||
-        !po_rearrangeable(d->from, node->in[0]))
+        !po_dims_of(d->from, node->in[1], &rw, w) || rx < 2 || rw != 2 || !d->weight[node->in[1]] ||
+        d->weight[node->in[0]] || !po_rearrangeable(d->from, node->in[0]))
         return PO_OK;
-    int64_t batch = 1, m = x[rx - 2], k = w[0], n = w[1];
-    for (uint32_t i = 0; i + 2 < rx; i++)
-        batch *= x[i];
     po_derive_begin(d, id);
-    po_conv c = {.n = 2, .group = 1, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
-    po_value_id a = po_mk_reshape(d, node->in[0], 3, (int64_t[]){batch, m, k});
-    a = po_mk_transpose(d, a, (int[]){0, 2, 1});
-    a = po_mk_reshape(d, a, 4, (int64_t[]){batch, k, m, 1});
-    po_value_id v = po_mk_transpose(d, node->in[1], (int[]){1, 0});
-    v = po_mk_reshape(d, v, 4, (int64_t[]){n, k, 1, 1});
+    const po_value_id in[2] = {node->in[0], node->in[1]};
+    const po_conv c = po_conv_of_one_tap(PO_F32, 2, w[0], w[1], 1);
+    po_value_id a = po_mk_rearrange(d, in[0], "n.. m k -> (n..) k m 1", rx - 2, NULL);
+    po_value_id v = po_mk_rearrange(d, in[1], "k o -> o k 1 1", 0, NULL);
     a = po_mk_conv(d, a, v, PO_NONE, &c);
-    a = po_mk_reshape(d, a, 3, (int64_t[]){batch, n, m});
-    a = po_mk_transpose(d, a, (int[]){0, 2, 1});
-    return po_derive_done(d, po_mk_reshape(d, a, ry, y), NULL);
+    a = po_mk_rearrange(d, a, "(n..) o m 1 -> n.. m o", rx - 2, PO_SIZES({"n", x}));
+    return po_derive_done(d, a, NULL);
 }

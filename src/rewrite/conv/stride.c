@@ -13,29 +13,28 @@ po_status po_derive_stride(po_deriving *d, po_node_id id) {
     for (uint32_t i = 0; i < c.n; i++)
         if (c.stride[i] > 1 && c.dilation[i] != 1)
             return PO_OK;
-    po_derive_begin(d, id);
-    int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0}, none[PO_MOST_DIMS] = {0},
-            longer[PO_MOST_DIMS] = {0};
-    uint32_t n = c.n;
     po_conv one = c;
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t s = c.stride[i];
+    int64_t lead[PO_MAP_AXES];
+    for (uint32_t i = 0; i < c.n; i++) {
+        const int64_t s = c.stride[i];
+        lead[i] = 0;
         if (s == 1)
             continue;
+        lead[i] = c.before[i] % s;
         one.stride[i] = 1;
         one.kernel[i] = po_up_to(c.kernel[i], s) / s;
-        before[2 + i] = c.before[i] % s;
         one.before[i] = c.before[i] / s;
-        int64_t length = po_up_to(before[2 + i] + c.size[i], s);
-        after[2 + i] = length - before[2 + i] - c.size[i];
-        one.size[i] = length / s;
+        one.size[i] = po_up_to(lead[i] + c.size[i], s) / s;
         one.after[i] = po_larger(0, c.to[i] + one.kernel[i] - 1 - one.before[i] - one.size[i]);
-        longer[2 + i] = one.kernel[i] * s - c.kernel[i];
     }
-    po_value_id x = po_mk_dealt(d, po_mk_pads(d, c.x, before, after), n, c.stride, false);
-    po_value_id w = po_mk_dealt(d, po_mk_pads(d, c.w, none, longer), n, c.stride, false);
+    po_derive_begin(d, id);
+    static const char to_channels[] = "n c (h p)-b.. -> n (c p..) h..";
+    static const int64_t none[PO_MAP_AXES] = {0};
+    po_value_id x = po_mk_rearrange(d, c.x, to_channels, c.n,
+                                    PO_SIZES({"h", one.size}, {"p", c.stride}, {"b", lead}));
+    po_value_id w = po_mk_rearrange(d, c.w, to_channels, c.n,
+                                    PO_SIZES({"h", one.kernel}, {"p", c.stride}, {"b", none}));
     x = po_mk_conv(d, x, w, c.b, &one);
-    for (uint32_t i = 0; i < n; i++)
-        x = po_mk_slice(d, x, 2 + i, 0, c.to[i], 1);
-    return po_derive_done(d, x, NULL);
+    return po_derive_done(
+        d, po_mk_rearrange(d, x, "n c h.. -> n c h=t..", c.n, PO_SIZES({"t", c.to})), NULL);
 }

@@ -6,92 +6,50 @@
 #include "ops/conv_view.h"
 #include "rewrite/deriving.h"
 
-static bool conv_of(const po_deriving *d, po_value_id v, po_conv *c) {
-    const po_node *n = po_made_by_conv(d->from, v);
-    return n && po_read_conv(d->from, (po_node_id)(n - d->from->nodes), c);
-}
-
-/* The bias of K2 (K1 x + b1) + b2: sums over taps of K2 times b1. */
-static po_value_id carried(po_deriving *d, po_value_id w2, int64_t out, int64_t in, int64_t taps,
-                           po_value_id b1, po_value_id b2) {
-    po_value_id b = b2;
-    if (b1 != PO_NONE) {
-        double *ones = PO_NEW_N(d->arena, double, taps);
-        for (int64_t i = 0; i < taps; i++)
-            ones[i] = 1;
-        b = po_mk_reshape(d, w2, 2, (int64_t[]){out * in, taps});
-        b = po_mk_matmul(d, b, po_mk_table(d, 2, (int64_t[]){taps, 1}, ones));
-        b = po_mk_reshape(d, b, 2, (int64_t[]){out, in});
-        b = po_mk_matmul(d, b, po_mk_reshape(d, b1, 2, (int64_t[]){in, 1}));
-        b = po_mk_reshape(d, b, 1, &out);
-        if (b2 != PO_NONE)
-            b = po_mk_binary(d, PO_OP_Add, b, b2);
+/* The sum of convolutions that each make what c does. */
+static po_status sum_up(po_deriving *d, const po_conv *c, uint32_t n, po_value_id *y) {
+    po_value_id sum = y[0];
+    for (uint32_t k = 0; k < n; k++) {
+        sum = k ? po_mk_binary(d, PO_OP_Add, sum, y[k]) : sum;
+        if (d->in_place) /* where shapes are open it is not known from theirs */
+            d->g->values[sum].type = d->g->values[y[k]].type = d->from->values[c->y].type;
     }
-    return b;
+    return po_derive_done(d, sum, NULL);
 }
 
-static bool weights_ready(const po_deriving *d, const po_conv *c) {
-    return d->weight[c->w] && (c->b == PO_NONE || d->weight[c->b]);
+po_status po_derive_parts(po_deriving *d, const po_conv *c, uint32_t n, const po_value_id *parts,
+                          const int64_t *channels) {
+    po_value_id *y = PO_NEW_N(d->arena, po_value_id, n);
+    int64_t at = 0;
+    po_derive_begin(d, c->node);
+    for (uint32_t k = 0; k < n; at += channels[k++])
+        y[k] = po_mk_slice(d, c->w, 1, at, channels[k], 1);
+    for (uint32_t k = 0; k < n; k++)
+        y[k] = po_mk_conv(d, parts[k], y[k], k + 1 == n ? c->b : PO_NONE, c);
+    return sum_up(d, c, n, y);
 }
 
-/* Side conditions: one of the two pointwise, both of one group, and fewer multiplications than both
- * have where the first has no other reader. */
-po_status po_derive_compose(po_deriving *d, po_node_id id) {
-    po_conv c, e; /* c of e */
-    if (!po_read_conv(d->from, id, &c) || !conv_of(d, c.x, &e) || c.group != 1 || e.group != 1 ||
-        !weights_ready(d, &c) || !weights_ready(d, &e))
-        return PO_OK;
-    int64_t dims[PO_MOST_DIMS] = {c.out, e.in};
-    if (po_conv_is_pointwise(&c)) {
-        double then = po_conv_work(&e) / (double)e.out * (double)c.out;
-        if (then >= po_conv_work(&c) + po_conv_work(&e))
-            return PO_OK;
-        po_derive_begin(d, id);
-        int64_t taps = po_conv_taps(&e);
-        po_value_id k = po_mk_reshape(d, c.w, 2, (int64_t[]){c.out, c.in});
-        po_value_id w = po_mk_reshape(d, e.w, 2, (int64_t[]){e.out, e.in * taps});
-        memcpy(&dims[2], e.kernel, c.n * sizeof *dims);
-        w = po_mk_reshape(d, po_mk_matmul(d, k, w), c.n + 2, dims);
-        po_value_id b = carried(d, c.w, c.out, c.in, 1, e.b, c.b);
-        return po_derive_done(d, po_mk_conv(d, e.x, w, b, &e), "pointwise behind");
-    }
-    if (po_conv_is_pointwise(&e) && (e.b == PO_NONE || !po_conv_padded(&c))) {
-        double then = po_conv_work(&c) / (double)c.in * (double)e.in;
-        if (then >= po_conv_work(&c) + po_conv_work(&e))
-            return PO_OK;
-        po_derive_begin(d, id);
-        int64_t taps = po_conv_taps(&c);
-        po_value_id w = po_mk_reshape(d, c.w, 3, (int64_t[]){c.out, c.in, taps});
-        w = po_mk_transpose(d, w, (int[]){0, 2, 1});
-        w = po_mk_matmul(d, w, po_mk_reshape(d, e.w, 2, (int64_t[]){e.out, e.in}));
-        w = po_mk_transpose(d, w, (int[]){0, 2, 1});
-        memcpy(&dims[2], c.kernel, c.n * sizeof *dims);
-        w = po_mk_reshape(d, w, c.n + 2, dims);
-        po_value_id b = carried(d, c.w, c.out, c.in, taps, e.b, c.b);
-        return po_derive_done(d, po_mk_conv(d, e.x, w, b, &c), "pointwise before");
-    }
-    return PO_OK;
+po_status po_derive_terms(po_deriving *d, const po_conv *c, const po_value_id terms[2]) {
+    po_value_id y[2];
+    po_derive_begin(d, c->node);
+    for (uint32_t k = 0; k < 2; k++)
+        y[k] = po_mk_conv(d, terms[k], c->w, k ? c->b : PO_NONE, c);
+    return sum_up(d, c, 2, y);
 }
 
-/* K over Concat as a sum, one convolution for each part. Side condition: one group, channels. */
+/* Side condition: one group, channels. */
 po_status po_derive_over_concat(po_deriving *d, po_node_id id) {
     enum { MOST = 8 };
     po_conv c;
     const po_node *n;
+    int64_t channels[MOST];
     if (!po_read_conv(d->from, id, &c) || c.group != 1 ||
         !(n = po_made_by(d->from, c.x, PO_OP_Concat)) || po_node_int(n, "axis", 0) != 1 ||
         n->n_in < 2 || n->n_in > MOST)
         return PO_OK;
-    po_derive_begin(d, id);
-    po_value_id y[MOST];
-    int64_t at = 0;
-    for (uint32_t k = 0; k < n->n_in; k++) {
-        int64_t channels = po_dim_of(d->from, n->in[k], 1);
-        po_value_id w = po_mk_slice(d, c.w, 1, at, channels, 1);
-        y[k] = po_mk_conv(d, n->in[k], w, k + 1 == n->n_in ? c.b : PO_NONE, &c);
-        at += channels;
-    }
-    return po_derive_done(d, po_mk_sum(d, n->n_in, y), NULL);
+    for (uint32_t k = 0; k < n->n_in; k++)
+        channels[k] = po_dim_of(d->from, n->in[k], 1);
+    return po_derive_parts(d, &c, n->n_in, n->in, channels);
 }
 
 static po_value_id sum_of(po_deriving *d, po_value_id a, po_value_id b) {
@@ -105,7 +63,7 @@ po_status po_derive_conv_sum(po_deriving *d, po_node_id id) {
     po_conv a, b;
     if (n->op != PO_OP_Add)
         return PO_OK;
-    bool first = conv_of(d, n->in[0], &a), second = conv_of(d, n->in[1], &b);
+    bool first = po_conv_making(d, n->in[0], &a), second = po_conv_making(d, n->in[1], &b);
     if (first && second && a.x == b.x && a.group == b.group && a.n == b.n && a.out == b.out) {
         po_conv all = a;
         if (!po_derive_join(&all, &b))
@@ -159,15 +117,8 @@ po_status po_derive_conv_sum(po_deriving *d, po_node_id id) {
 po_status po_derive_over_add(po_deriving *d, po_node_id id) {
     po_conv c;
     const po_node *n;
-    if (!po_read_conv(d->from, id, &c) || !(n = po_made_by(d->from, c.x, PO_OP_Add)))
-        return PO_OK;
-    int64_t x[PO_MOST_DIMS], y[PO_MOST_DIMS];
-    uint32_t rx, ry;
-    if (!po_dims_of(d->from, n->in[0], &rx, x) || !po_dims_of(d->from, n->in[1], &ry, y) ||
-        rx != ry || memcmp(x, y, rx * sizeof *x) != 0)
-        return PO_OK;
-    po_derive_begin(d, id);
-    po_value_id part[2] = {po_mk_conv(d, n->in[0], c.w, PO_NONE, &c),
-                           po_mk_conv(d, n->in[1], c.w, c.b, &c)};
-    return po_derive_done(d, po_mk_sum(d, 2, part), NULL);
+    return po_read_conv(d->from, id, &c) && (n = po_made_by(d->from, c.x, PO_OP_Add)) &&
+                   po_same_dims(d->from, n->in[0], n->in[1])
+               ? po_derive_terms(d, &c, n->in)
+               : PO_OK;
 }

@@ -9,21 +9,6 @@
 
 enum { MOST_TAPS = 64, BLOCK = 3, MOST_BLOCKS = 9 };
 
-/* The map padded as the convolution pads it, so that no tap falls outside. */
-static po_value_id padded(po_deriving *d, po_value_id v, const po_conv *c) {
-    int64_t before[PO_MOST_DIMS] = {0}, after[PO_MOST_DIMS] = {0};
-    memcpy(&before[2], c->before, c->n * sizeof *before);
-    memcpy(&after[2], c->after, c->n * sizeof *after);
-    return po_mk_pads(d, v, before, after);
-}
-
-/* [O, C, taps] to [taps O, C]: every tap's matrix below the other. */
-static po_value_id tap_rows(po_deriving *d, const po_conv *c, int64_t taps) {
-    po_value_id w = po_mk_reshape(d, c->w, 3, (int64_t[]){c->out, c->in, taps});
-    w = po_mk_transpose(d, w, (int[]){2, 0, 1});
-    return po_mk_reshape(d, w, 2, (int64_t[]){taps * c->out, c->in});
-}
-
 /* Side condition: one group, more than one tap. */
 po_status po_derive_taps(po_deriving *d, po_node_id id) {
     po_conv c;
@@ -33,28 +18,23 @@ po_status po_derive_taps(po_deriving *d, po_node_id id) {
         return PO_OK;
     for (int as_matmul = 0; as_matmul < 2; as_matmul++) {
         po_derive_begin(d, id);
-        int64_t dims[PO_MOST_DIMS] = {taps * c.out, c.in}, all = 1;
-        for (uint32_t i = 0; i < c.n; i++) {
-            all *= c.size[i];
-            dims[2 + i] = 1;
-        }
-        po_value_id w = tap_rows(d, &c, taps), t, part[MOST_TAPS];
+        po_value_id t, w, part[MOST_TAPS];
+        int64_t at[PO_MAP_AXES] = {0}, length[PO_MAP_AXES];
+        for (uint32_t i = 0; i < c.n; i++)
+            length[i] = c.before[i] + c.size[i] + c.after[i];
+        /* Every tap's matrix below the other. */
         if (as_matmul) {
-            t = po_mk_reshape(d, c.x, 3, (int64_t[]){c.batch, c.in, all});
+            t = po_mk_rearrange(d, c.x, "n c h.. -> n c (h..)", c.n, NULL);
+            w = po_mk_rearrange(d, c.w, "o c k.. -> (k.. o) c", c.n, NULL);
             t = po_mk_matmul(d, w, t);
         } else {
-            po_conv point = c;
-            for (uint32_t i = 0; i < c.n; i++) {
-                point.kernel[i] = point.stride[i] = point.dilation[i] = 1;
-                point.before[i] = point.after[i] = 0;
-            }
-            t = po_mk_conv(d, c.x, po_mk_reshape(d, w, c.n + 2, dims), PO_NONE, &point);
+            const po_conv point = po_conv_of_one_tap(c.dtype, c.n, c.in, taps * c.out, 1);
+            w = po_mk_rearrange(d, c.w, "o c k.. -> (k.. o) c 1..", c.n, NULL);
+            t = po_mk_conv(d, c.x, w, PO_NONE, &point);
         }
-        dims[0] = c.batch;
-        dims[1] = taps * c.out;
-        memcpy(&dims[2], c.size, c.n * sizeof *dims);
-        t = padded(d, po_mk_reshape(d, t, c.n + 2, dims), &c);
-        int64_t at[PO_MAP_AXES] = {0};
+        /* Padded as the convolution pads its map, so that no tap falls outside. */
+        t = po_mk_rearrange(d, t, as_matmul ? "n o (h..) -> n o h+b=l.." : "n o h.. -> n o h+b=l..",
+                            c.n, PO_SIZES({"h", c.size}, {"b", c.before}, {"l", length}));
         for (int64_t k = 0; k < taps; k++) {
             part[k] = po_mk_slice(d, t, 1, k * c.out, c.out, 1);
             for (uint32_t i = 0; i < c.n; i++)
@@ -88,32 +68,17 @@ po_status po_derive_blocks(po_deriving *d, po_node_id id) {
     if (count < 2 || count > MOST_BLOCKS)
         return PO_OK;
     po_derive_begin(d, id);
-    /* [O, C, (p q) ..] to [p .. O, C, q ..]. */
-    int64_t after[PO_MOST_DIMS] = {0}, none[PO_MOST_DIMS] = {0}, dims[PO_MOST_DIMS];
-    int perm[PO_MOST_DIMS];
-    uint32_t r = 2, n = c.n;
-    dims[0] = c.out;
-    dims[1] = c.in;
+    const uint32_t n = c.n;
     for (uint32_t i = 0; i < n; i++) {
-        after[2 + i] = pieces[i] * small.kernel[i] - c.kernel[i];
-        dims[r++] = pieces[i];
-        dims[r++] = small.kernel[i];
-        perm[i] = (int)(2 + 2 * i);
-        perm[n + 2 + i] = (int)(3 + 2 * i);
         /* One convolution makes all blocks' outputs: its map reaches as far as the last shift. */
         int64_t shift = (pieces[i] - 1) * BLOCK * c.dilation[i] / c.stride[i];
         int64_t reach =
             (c.to[i] + shift - 1) * c.stride[i] + c.dilation[i] * (small.kernel[i] - 1) + 1;
         small.after[i] = po_larger(0, reach - c.before[i] - c.size[i]);
     }
-    perm[n] = 0;
-    perm[n + 1] = 1;
-    po_value_id w = po_mk_pads(d, c.w, none, after), part[MOST_BLOCKS];
-    w = po_mk_reshape(d, w, r, dims);
-    w = po_mk_transpose(d, w, perm);
-    dims[0] = count * c.out;
-    memcpy(&dims[2], small.kernel, n * sizeof *dims);
-    w = po_mk_reshape(d, w, n + 2, dims);
+    po_value_id part[MOST_BLOCKS];
+    po_value_id w = po_mk_rearrange(d, c.w, "o c (p k).. -> (p.. o) c k..", n,
+                                    PO_SIZES({"p", pieces}, {"k", small.kernel}));
     po_value_id t = po_mk_conv(d, c.x, w, PO_NONE, &small);
     int64_t at[PO_MAP_AXES] = {0};
     for (int64_t k = 0; k < count; k++) {

@@ -26,9 +26,8 @@ bool po_transposed_to_pointwise(po_rewriting *r, po_graph *graph, po_node_id id)
     if (c.b != PO_NONE && (!c.bias || c.bias->count != out))
         return false;
     po_conv made = po_conv_pointwise(c.dtype, out * b * b, in);
-    const po_recipe *v = po_recipe_reshape(arena, po_recipe_doubles(graph, arena, c.w), 3,
-                                           (const int64_t[]){in, out, b * b});
-    v = po_recipe_transpose(arena, v, (const uint32_t[]){2, 1, 0});
+    const po_recipe *v = po_recipe_rearrange(arena, po_recipe_doubles(graph, arena, c.w),
+                                             "i o y x -> (y x o) i 1 1", 0, NULL);
     const po_recipe *shift = po_conv_tiled_bias(graph, arena, &c, b * b);
     po_value_id y = c.y;
     po_type type = graph->values[y].type;
@@ -75,10 +74,9 @@ bool po_space_behind_pointwise(po_rewriting *r, po_graph *graph, po_node_id id) 
          po_dim_of(graph, space->in[0], 1) != phases * c.in))
         return false;
     po_conv made = po_conv_pointwise(c.dtype, phases * c.out, phases * c.in);
-    const po_recipe *v = po_recipe_reshape(arena, po_conv_weights(graph, arena, &c), 2,
-                                           (const int64_t[]){c.out, c.in});
-    const po_recipe *w =
-        po_recipe_einsum(arena, "pq,oi->poqi", po_recipe_identity(arena, phases), v);
+    const po_recipe *w = po_recipe_einsum(arena, "pq,oiyx->poqi", 2,
+                                          (const po_recipe *[]){po_recipe_identity(arena, phases),
+                                                                po_conv_weights(graph, arena, &c)});
     po_type type = graph->values[c.y].type;
     po_value_id deep = po_conv_make(graph, id, space->in[0], &made, w,
                                     po_conv_tiled_bias(graph, arena, &c, phases));
@@ -116,19 +114,15 @@ bool po_merge_spaces(po_rewriting *r, po_graph *graph, po_node_id id) {
     if (b1 < 2 || !conv_before(graph, inner->in[0], &c) || c.group != 1 ||
         c.out % (b1 * b1 * b2 * b2))
         return false;
-    int64_t depth = c.out / (b1 * b1 * b2 * b2), block = b1 * b2;
-    /* Rows p1, q1, p2, q2, depth of the outputs become p1, p2, q1, q2, depth. */
-    const int64_t parts[5] = {b1, b1, b2, b2, c.weights->count / (b1 * b1 * b2 * b2)};
-    const int64_t shares[5] = {b1, b1, b2, b2, depth};
-    static const uint32_t order[5] = {0, 2, 1, 3, 4};
-    const po_recipe *w = po_recipe_reshape(arena, po_conv_weights(graph, arena, &c), 5, parts);
-    w = po_recipe_reshape(arena, po_recipe_transpose(arena, w, order), 4, c.weights->dims);
+    const int64_t block = b1 * b2;
+    const po_rt_size *sizes = PO_SIZES({"p", &b1}, {"q", &b1}, {"s", &b2}, {"t", &b2});
+    const po_recipe *w = po_recipe_rearrange(arena, po_conv_weights(graph, arena, &c),
+                                             "(p q s t o) i y x -> (p s q t o) i y x", 0, sizes);
     po_value_id weights = po_add_recipe(graph, NULL, c.dtype, w), bias = PO_NONE;
-    if (c.bias) {
-        const po_recipe *b = po_recipe_reshape(arena, po_conv_bias(graph, arena, &c), 5, shares);
-        b = po_recipe_reshape(arena, po_recipe_transpose(arena, b, order), 1, &c.out);
-        bias = po_add_recipe(graph, NULL, c.dtype, b);
-    }
+    if (c.bias)
+        bias = po_add_recipe(graph, NULL, c.dtype,
+                             po_recipe_rearrange(arena, po_conv_bias(graph, arena, &c),
+                                                 "(p q s t o) -> (p s q t o)", 0, sizes));
     if (weights == PO_NONE || (c.bias && bias == PO_NONE))
         return false;
     po_type type = graph->values[outer->out[0]].type;

@@ -152,8 +152,7 @@ static po_value_id product_weights(po_graph *graph, po_arena *arena, const upsam
         part[axis] = po_recipe_slice(arena, table, 0, along[axis], along[axis] ? u->k : 1);
         count *= along[axis] ? u->k - 1 : 1;
     }
-    w = po_recipe_einsum(arena, "oiyx,bx->oiyb", w, part[1]);
-    w = po_recipe_einsum(arena, "oiyb,ay->aboi", w, part[0]);
+    w = po_recipe_einsum(arena, "oiyx,bx,ay->aboi", 3, (const po_recipe *[]){w, part[1], part[0]});
     return po_add_recipe(graph, NULL, u->c.dtype,
                          po_recipe_reshape(arena, w, 4, (const int64_t[]){count, u->c.in, 1, 1}));
 }
@@ -210,15 +209,14 @@ static bool part_sum(po_graph *graph, const po_conv *c, const po_node *up, po_va
         po_node like = *up;
         for (int i = 0; i < 2; i++)
             in[i] = po_add_upsample(graph, c->node, in[i], f, &like);
-        po_distribute_conv(graph, c, in);
-        return true;
+        return po_distribute_conv(graph, c, in);
     }
     return false;
 }
 
 /* K up_f(Concat(up_g a, b)) = K1 up_fg(a) + K2 up_f(b). */
-static bool part_concat(po_graph *graph, po_arena *arena, const po_conv *c, const po_node *up,
-                        po_value_id inner, int64_t f) {
+static bool part_concat(po_graph *graph, const po_conv *c, const po_node *up, po_value_id inner,
+                        int64_t f) {
     const po_node *cat = po_made_by(graph, inner, PO_OP_Concat);
     if (!cat || cat->n_in != 2 || po_node_int(cat, "axis", 1) != 1)
         return false;
@@ -231,7 +229,7 @@ static bool part_concat(po_graph *graph, po_arena *arena, const po_conv *c, cons
     po_node like = *up;
     for (int i = 0; i < 2; i++)
         in[i] = po_add_upsample(graph, c->node, in[i], f, &like);
-    return po_split_conv(graph, arena, c, 2, in, channels);
+    return po_split_conv(graph, c, 2, in, channels);
 }
 
 static bool take_parts(po_graph *graph, po_node_id id, bool gates, po_rewriting *state) {
@@ -243,8 +241,7 @@ static bool take_parts(po_graph *graph, po_node_id id, bool gates, po_rewriting 
         return false;
     const po_node *up = po_graph_producer(graph, c.x);
     return po_law_fired(state, PO_LAW_PART_SUM, gates && part_sum(graph, &c, up, inner, f)) ||
-           po_law_fired(state, PO_LAW_PART_CONCAT,
-                        part_concat(graph, state->scratch, &c, up, inner, f));
+           po_law_fired(state, PO_LAW_PART_CONCAT, part_concat(graph, &c, up, inner, f));
 }
 
 po_status po_use_differences(po_ctx *ctx, po_graph *graph, po_rewriting *state) {

@@ -184,7 +184,7 @@ bool po_split_parts(po_graph *graph, po_arena *arena, po_node_id id, po_apart_fn
             channels[n] += po_dim_of(graph, cat.in[last], CHANNEL_AXIS);
         parts[n] = joined(graph, arena, id, &cat, first, last);
     }
-    return po_split_conv(graph, arena, &c, n, parts, channels);
+    return po_split_conv(graph, &c, n, parts, channels);
 }
 
 bool po_split_concat(po_rewriting *r, po_graph *graph, po_node_id id) {

@@ -5,12 +5,11 @@
 
 #include "rewrite/conv/conv.h"
 
-/* y = conv(Concat(n parts)) becomes conv0(part 0) + conv1(part 1) + .., weights cut by channels;
- * the bias goes with the last. False where the parts of the weights cannot be stored. */
-bool po_split_conv(po_graph *graph, po_arena *arena, const po_conv *conv, uint32_t n,
-                   const po_value_id *parts, const int64_t *channels);
-/* y = conv(a + b) becomes conv(a) + conv(b). */
-void po_distribute_conv(po_graph *graph, const po_conv *conv, const po_value_id parts[2]);
+/* po_derive_parts and po_derive_terms in place, on open shapes too. False where the parts of the
+ * weights cannot be stored. */
+bool po_split_conv(po_graph *graph, const po_conv *conv, uint32_t n, const po_value_id *parts,
+                   const int64_t *channels);
+bool po_distribute_conv(po_graph *graph, const po_conv *conv, const po_value_id terms[2]);
 /* Rows and columns [begin, end) of a map of rank 4; a negative end counts from the map's own. */
 po_value_id po_add_crop(po_graph *graph, po_node_id place, po_value_id x, int64_t begin,
                         int64_t end, const po_type *type);
@@ -25,11 +24,6 @@ po_value_id po_add_depth_to_space(po_graph *graph, po_node_id place, po_value_id
 
 /* upsample.c: true where y is x with every pixel repeated factor times along both map axes. */
 bool po_upsampled(const po_graph *graph, po_value_id y, po_value_id *x, int64_t *factor);
-/* Which tap of the small kernel each tap of a convolution over nearest upsampling by f meets, for
- * each phase of its output moved by `shift`: [f, length, kernel] of 0 and 1; the small kernel's
- * first tap is at offset *first of the small map. */
-const double *po_phase_taps(po_arena *arena, int64_t f, int64_t shift, int64_t kernel, int64_t pad,
-                            int64_t *first, int64_t *length);
 /* Another upsampling in the manner of an existing node. */
 po_value_id po_add_upsample(po_graph *graph, po_node_id place, po_value_id x, int64_t factor,
                             const po_node *like);
