@@ -2,44 +2,12 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/gpu/open_batch.h"
 
-#include "cost/cost.h"
-#include "cost/roofline.h"
 #include "ir/text.h"
-#include "ops/share.h"
 #include "pipeline/budget.h"
 #include "pipeline/recall.h"
 
-void po_pipeline_hold(po_run_state *state, po_graph *graph) {
-    if (!state->shared)
-        state->shared = po_shared_create(state->arena);
-    po_share_constants(state->shared, graph);
-    po_arena_own(state->arena, graph->arena);
-}
-
-double po_pipeline_room(const po_run_state *state) {
-    return 3 * (double)po_record_weights(state->original) + 265e6;
-}
-
-po_status po_pipeline_cost(po_run_state *state, po_cost **cost) {
-    po_cost_options options = {.cache = po_options_cache(state->options)};
-    if (!state->cost)
-        PO_TRY(po_cost_open(state->ctx, state->files, &options, &state->cost));
-    *cost = state->cost;
-    return PO_OK;
-}
-
-po_status po_pipeline_rates(po_run_state *state, po_rates *rates) {
-    po_cost *cost;
-    PO_TRY(po_pipeline_cost(state, &cost));
-    if (state->options->cuda)
-        *rates = (po_rates){.gpu = state->gpu, .tf32 = state->options->tf32};
-    else
-        po_rates_of_machine(cost, rates);
-    return PO_OK;
-}
-
 const char *po_pipeline_no_kernels(const po_run_state *state) {
-    const po_options *o = state->options;
+    const po_options *o = state->run.options;
     if (!o->kernels || state->winner->n_functions > 0)
         return "";
     if (state->recall)
@@ -47,18 +15,18 @@ const char *po_pipeline_no_kernels(const po_run_state *state) {
     if (o->level < 1)
         return "none are made at -O0";
     if (!state->library && o->cuda)
-        return state->record->n_regions > 0
-                   ? (state->gpu_cost ? "none gains" : "by estimate none gains")
+        return state->run.record->n_regions > 0
+                   ? (state->run.gpu_cost ? "none gains" : "by estimate none gains")
                : po_batch_has_open_dims(state->original) && !po_batch_is_open(state->original)
                    ? "kernels need static shapes but for the batch (--input-shape)"
                    : "no part of it promises a gain over NVIDIA's libraries";
-    if (!state->library && state->cut && state->record->n_regions == 0)
+    if (!state->library && state->run.record->cut && state->run.record->n_regions == 0)
         return "none could be made for this model in its time (--time-limit S gives more)";
     if (!state->library && po_batch_has_open_dims(state->original))
         return "none could be made for this model; they need static shapes (--input-shape)";
     if (!state->library)
         return "none could be made for this model";
-    const char *verdict = po_record_candidate(state->record, "kernels")->verdict;
+    const char *verdict = po_record_candidate(state->run.record, "kernels")->verdict;
     return *verdict ? verdict : "they were not compared in time";
 }
 
@@ -96,10 +64,6 @@ bool po_stage_part_known(const char *name) {
     return false;
 }
 
-bool po_pipeline_skips(const po_run_state *state, const char *part) {
-    return po_options_has(state->options->skip, state->options->n_skip, part);
-}
-
 /* --- progress --- */
 
 typedef struct steps {
@@ -112,7 +76,7 @@ typedef struct steps {
 
 static void tell(void *user, const char *what, double fraction) {
     steps *s = user;
-    const po_callbacks *callbacks = s->state->callbacks;
+    const po_callbacks *callbacks = s->state->run.callbacks;
     if (!callbacks || !callbacks->progress)
         return;
     s->done = fraction > 1 ? 1 : fraction > s->done ? fraction : s->done;
@@ -120,8 +84,8 @@ static void tell(void *user, const char *what, double fraction) {
     all = all > 0.99 ? 0.99 : all; /* a run may begin again */
     double spent = po_now() - s->started;
     double left = all > 0.05 ? spent * (1 - all) / all : -1;
-    if (s->state->ctx->deadline > 0) {
-        double limit = s->state->ctx->deadline - po_now();
+    if (s->state->run.ctx->deadline > 0) {
+        double limit = s->state->run.ctx->deadline - po_now();
         left = left < 0 || left > limit ? (limit > 0 ? limit : 0) : left;
     }
     po_progress progress = {s->now->name, what, all, left};
@@ -131,14 +95,14 @@ static void tell(void *user, const char *what, double fraction) {
 /* --- running --- */
 
 static void dump(const po_run_state *state, const char *name) {
-    if (!po_options_has(state->options->dump, state->options->n_dump, name) || !state->callbacks ||
-        !state->callbacks->dump)
+    if (!po_options_has(state->run.options->dump, state->run.options->n_dump, name) ||
+        !state->run.callbacks || !state->run.callbacks->dump)
         return;
-    po_arena *scratch = po_arena_create(state->ctx);
+    po_arena *scratch = po_arena_create(state->run.ctx);
     po_text text;
     po_text_init(&text, scratch);
     po_graph_print(&text, state->current);
-    state->callbacks->dump(state->callbacks->user, name, text.size ? text.data : "");
+    state->run.callbacks->dump(state->run.callbacks->user, name, text.size ? text.data : "");
     po_arena_free(scratch);
 }
 
@@ -152,7 +116,7 @@ static bool survives(const stage *s, po_status status) {
 }
 
 static po_stage_report *report_of(po_run_state *state, const stage *s) {
-    po_record *r = state->record;
+    po_record *r = state->run.record;
     po_stage_report row = {.name = s->name, .note = ""};
     row.nodes_before = row.nodes_after = po_record_nodes(state->current);
     PO_PUSH(r->arena, r->stages, r->n_stages, r->cap_stages, row);
@@ -160,14 +124,14 @@ static po_stage_report *report_of(po_run_state *state, const stage *s) {
 }
 
 static po_status run_stage(po_run_state *state, const stage *s) {
-    po_ctx *ctx = state->ctx;
+    po_ctx *ctx = state->run.ctx;
     po_stage_report *report = report_of(state, s);
-    state->record->stage = s->name;
+    state->run.record->stage = s->name;
     if (!s->run) {
         report->note = "a later version's";
-    } else if (s->level > state->options->level) {
+    } else if (s->level > state->run.options->level) {
         report->note = "not part of this level";
-    } else if (po_pipeline_skips(state, s->name) &&
+    } else if (po_run_skips(&state->run, s->name) &&
                s->run != po_stage_select) { /* which still compares, and only leaves out timing */
         report->note = "skipped as asked for";
     } else {
@@ -181,8 +145,8 @@ static po_status run_stage(po_run_state *state, const stage *s) {
         po_log(ctx, "%s: %.3f s, %llu nodes -> %llu", s->name, report->seconds,
                (unsigned long long)report->nodes_before, (unsigned long long)report->nodes_after);
         if (survives(s, status)) {
-            report->note = po_arena_printf(state->arena, "dropped: %s", ctx->error.message);
-            po_record_note(state->record, "%s was dropped: %s", s->name, ctx->error.message);
+            report->note = po_arena_printf(state->run.arena, "dropped: %s", ctx->error.message);
+            po_record_note(state->run.record, "%s was dropped: %s", s->name, ctx->error.message);
             po_ctx_clear(ctx);
         } else if (status != PO_OK) {
             return status;
@@ -209,7 +173,7 @@ static po_status decided(po_run_state *state, size_t *at) {
 }
 
 po_status po_pipeline_run(po_run_state *state) {
-    po_ctx *ctx = state->ctx;
+    po_ctx *ctx = state->run.ctx;
     steps s = {.state = state, .started = po_now()};
     ctx->step = tell;
     ctx->step_user = &s;
@@ -227,7 +191,7 @@ po_status po_pipeline_run(po_run_state *state) {
         }
         s.now = &stages[i];
         s.done = 0;
-        if (stages[i].level <= state->options->level)
+        if (stages[i].level <= state->run.options->level)
             tell(&s, "", 0);
         status = run_stage(state, &stages[i]);
         if (i == 0)
@@ -238,7 +202,7 @@ po_status po_pipeline_run(po_run_state *state) {
     }
     ctx->step = NULL;
     if (status == PO_CANCELLED || status == PO_TIME_LIMIT) {
-        state->record->summary.stopped = status;
+        state->run.record->summary.stopped = status;
         po_ctx_clear(ctx);
         ctx->cancel = NULL; /* what is left to do is short */
         ctx->deadline = 0;

@@ -2,9 +2,7 @@
 #ifndef PO_PIPELINE_PIPELINE_H
 #define PO_PIPELINE_PIPELINE_H
 
-#include "ir/graph.h"
-#include "pipeline/options.h"
-#include "pipeline/record.h"
+#include "pipeline/run.h"
 #include "verify/proof/proof.h"
 #include "verify/verify.h"
 
@@ -47,20 +45,10 @@ typedef struct po_mutated {
 
 /* One run of the pipeline. Graphs live until the end: later ones share what earlier ones hold. */
 typedef struct po_run_state {
-    po_ctx *ctx;
-    const po_options *options;
-    const po_callbacks *callbacks; /* may be NULL */
-    po_arena *arena;
-    po_record *record;
-    struct po_shared *shared; /* constants of all graphs that were made (ops/share.h) */
+    po_run run;
     const po_graph
         *original; /* as imported, input shapes pinned: what everything is compared with */
-    const po_graph *current;       /* what the last stage made */
-    struct po_cost *cost;          /* po_pipeline_cost */
-    struct po_cuda_cost *gpu_cost; /* target cuda: readings of a GPU that is here, or recorded ones;
-                                      NULL: estimates only */
-    const struct po_nvrtc *nvrtc;  /* target cuda: once it was needed; not for recorded readings */
-    const struct po_gpu *gpu; /* target cuda: that estimates go by (po_pipeline_gpu); else NULL */
+    const po_graph *current;  /* what the last stage made */
     struct po_search *search; /* search.h; NULL where nothing was split */
     po_mutated mutated[PO_MUTATED_KINDS];
     struct po_variant_list *forms;    /* variants.h; NULL: none are made */
@@ -73,15 +61,10 @@ typedef struct po_run_state {
     po_proof_report proof;      /* of the winner against the original */
     const po_graph *proof_of;   /* the winner that it is of; NULL: none yet */
     const po_graph *recipes;    /* that the proof took the winner's constants by; NULL: none */
-    po_arena *files;            /* what goes with the run: candidates' files, the runtime's cache */
     const po_check_set *checks; /* --check-data */
     uint32_t n_checks;
-    double started; /* po_now(); 0: a stage alone, which has no budget */
-    bool heavy;     /* one run of the model takes long, and so does all that is done to it */
     uint32_t
         size; /* the assignment of lengths that readings are taken at (verify/inputs/inputs.h) */
-    double spend; /* the part of its time that the run may take (budget.h); 0: all of it */
-    bool cut;     /* a part of the run was stopped by its time (budget.h) */
     bool kernels_of_mutants; /* a recalled run, which looks for no mutants, cannot make them */
     /* Readings were cut short or disturbed: the best candidate may not have had its turn. */
     bool undecided;
@@ -93,9 +76,6 @@ typedef struct po_run_state {
     const po_graph *split_from; /* what split starts from, should the run begin there again */
 } po_run_state;
 
-/* Whether this stage, or part of one, was left out by --skip. */
-bool po_pipeline_skips(const po_run_state *state, const char *part);
-
 /* Runs the stages. On success, and when cancelled or out of time, state->winner is set; the record
  * says what was dropped and why. Failures: bad options for this model, no memory, no runtime. */
 po_status po_pipeline_run(po_run_state *state);
@@ -103,34 +83,11 @@ po_status po_pipeline_run(po_run_state *state);
 /* Why the winner has no kernels, a sentence; "" where it has some, or where none were asked for. */
 const char *po_pipeline_no_kernels(const po_run_state *state);
 
-/* The cost service of the run: opened once, with its cache. */
-po_status po_pipeline_cost(po_run_state *state, struct po_cost **cost);
-
-/* Bytes that a process which loads models may hold, with what it has from this one. With less,
- * models of large maps are ranked two at a time, and their readings are cut short by the clock. */
-double po_pipeline_room(const po_run_state *state);
-
-/* What estimates go by: this machine's rates, or the GPU that the model is made for. */
-struct po_rates;
-po_status po_pipeline_rates(po_run_state *state, struct po_rates *rates);
-
-/* gpu.c: which GPU the model is made for, at the beginning of a run: the one that was named, or
- * this machine's own, or else one that is assumed, with a note. */
-po_status po_pipeline_gpu(po_run_state *state);
-/* The compiler for its kernels, by the options; once for a run. PO_UNSUPPORTED with a sentence
- * where there is none. */
-struct po_nvrtc;
-po_status po_pipeline_nvrtc(po_run_state *state, const struct po_nvrtc **nvrtc);
-
-/* The run's arena owns the graph, which shares constants with all of these: before anything else is
- * made from it. po_graph_free frees it before the end. */
-void po_pipeline_hold(po_run_state *state, po_graph *graph);
-
 /* --- stages that are more than one call, each in a file of its own --- */
 
 /* pinned.c: whether the dims have to stay open, since the runtime takes the model only so; noted.
  * The answer is kept in the cost cache. PO_BAD_USE: it takes no inputs of these dims at all. */
-po_status po_pinned_check(po_run_state *state, const po_graph *open, const po_graph *pinned,
+po_status po_pinned_check(const po_run *run, const po_graph *open, const po_graph *pinned,
                           bool *stay_open);
 /* stage_import.c: pins input shapes, infers types. */
 po_status po_stage_import(po_run_state *state);

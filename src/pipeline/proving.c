@@ -40,7 +40,7 @@ static po_status prove(po_ctx *ctx, const po_run_state *state, const po_graph *w
     PO_TRY(po_pin_inputs(ctx, winner, NULL, 0, &candidate));
     po_graph_sweep(original);
     po_graph_sweep(candidate);
-    double end = po_budget_end(state, PO_PART_PROOF), left = end > 0 ? end - po_now() : 1e9;
+    double end = po_budget_end(&state->run, PO_PART_PROOF), left = end > 0 ? end - po_now() : 1e9;
     left = left < least_for_proof ? least_for_proof : left;
     po_proof_options options = {.cpu_seconds = left < seconds_for_proof ? left : seconds_for_proof};
     po_status status = po_prove(ctx, original, candidate, state->recipes, &options, report);
@@ -86,11 +86,11 @@ static po_status look(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user)
 /* Whatever happens to the proof, the winner is verified: what hangs or crashes here costs the proof
  * alone. */
 static po_status look_apart(po_run_state *state, bool known, seen *found) {
-    po_ctx *ctx = state->ctx;
+    po_ctx *ctx = state->run.ctx;
     po_arena *arena = po_arena_create(ctx);
     looking l = {state, known};
     po_bytes data = {NULL, 0};
-    double end = po_budget_end(state, PO_PART_PROOF), least = po_now() + 2 * least_for_proof;
+    double end = po_budget_end(&state->run, PO_PART_PROOF), least = po_now() + 2 * least_for_proof;
     po_limit limit = po_limit_begin(ctx, end > 0 ? (end > least ? end : least) : 0);
     po_status status = po_isolate(ctx, arena, "the proof", 0, look, &l, &data);
     bool cut = po_limit_end(ctx, &limit, &status);
@@ -121,13 +121,13 @@ static po_hash key_of(const po_run_state *state) {
 }
 
 static po_status prove_once(po_run_state *state, bool *same) {
-    const char *path = po_options_cache(state->options);
+    const char *path = po_options_cache(state->run.options);
     po_cache *cache;
     po_hash key = key_of(state);
     if (path && !*path)
-        cache = po_cache_none(state->files);
+        cache = po_cache_none(state->run.files);
     else
-        PO_TRY(po_cache_open(state->ctx, state->files, path, &cache));
+        PO_TRY(po_cache_open(state->run.ctx, state->run.files, path, &cache));
     bool known = po_cache_get_fixed(cache, "proof", key, &state->proof, sizeof state->proof);
     seen found;
     *same = true;
@@ -145,16 +145,16 @@ static po_status prove_once(po_run_state *state, bool *same) {
 }
 
 po_status po_proving_run(po_run_state *state, bool *same) {
-    po_summary *s = &state->record->summary;
+    po_summary *s = &state->run.record->summary;
     po_graph *recipes;
     char text[PO_PROOF_TEXT];
     *same = true;
     if (state->winner == state->original)
         return PO_OK;
-    po_step(state->ctx, 0.5, "proving");
-    PO_TRY(po_recipes_to_graph(state->ctx, state->winner, &recipes));
+    po_step(state->run.ctx, 0.5, "proving");
+    PO_TRY(po_recipes_to_graph(state->run.ctx, state->winner, &recipes));
     if (recipes) {
-        po_pipeline_hold(state, recipes);
+        po_run_hold(&state->run, recipes);
         po_ops_resolve(recipes);
     }
     state->recipes = recipes;
@@ -163,8 +163,8 @@ po_status po_proving_run(po_run_state *state, bool *same) {
         return PO_OK;
     po_proving_tell(&state->proof, text, sizeof text);
     s->proved = state->proof.proved != 0;
-    s->proof = po_arena_strdup(state->arena, text);
-    po_log(state->ctx, "proof: %s: %s, degree %.0f, %u nodes, %u taken over, %.2f s",
+    s->proof = po_arena_strdup(state->run.arena, text);
+    po_log(state->run.ctx, "proof: %s: %s, degree %.0f, %u nodes, %u taken over, %.2f s",
            s->proved ? "proved" : "tested only", text, state->proof.degree, state->proof.nodes,
            state->proof.reused, state->proof.seconds);
     return PO_OK;
@@ -180,8 +180,8 @@ po_status po_proving_winner(po_run_state *state) {
     if (same)
         return PO_OK;
     state->winner = state->current = state->original;
-    state->record->summary.winner = "original";
-    return po_fail(state->ctx, PO_INTERNAL, "the winner does not read back as what it was");
+    state->run.record->summary.winner = "original";
+    return po_fail(state->run.ctx, PO_INTERNAL, "the winner does not read back as what it was");
 }
 
 /* --- the certificate --- */

@@ -22,14 +22,14 @@ static bool asks_for_more(const po_options *o) {
 
 /* Everything that the decision depends on but the time. */
 static po_status key_of(po_run_state *state, po_hash *key) {
-    const po_options *o = state->options;
+    const po_options *o = state->run.options;
     po_hash k;
-    PO_TRY(po_export_hash(state->ctx, state->original, &k));
+    PO_TRY(po_export_hash(state->run.ctx, state->original, &k));
     po_hash machine = po_hash_str(po_cost_key(state->recall_cost), PO_PROGRAM);
     k = po_hash_u64(po_hash_u64(po_hash_u64(k, LAYOUT), machine.lo), machine.hi);
     k = po_hash_bytes(&o->tolerance, sizeof o->tolerance, k);
     k = po_hash_bytes(&o->time_limit, sizeof o->time_limit, k);
-    const uint64_t numbers[] = {(uint64_t)o->level, (uint64_t)o->opset, state->ctx->threads,
+    const uint64_t numbers[] = {(uint64_t)o->level, (uint64_t)o->opset, state->run.ctx->threads,
                                 o->threads > 0,     o->exact,           o->measured_cost,
                                 o->kernels != NULL};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
@@ -78,7 +78,7 @@ static const char *read_line(reader *r) {
     const char *end = memchr(r->at, '\n', (size_t)(r->end - r->at));
     if (!end)
         return NULL;
-    char *line = po_arena_alloc(r->state->arena, (size_t)(end - r->at) + 1);
+    char *line = po_arena_alloc(r->state->run.arena, (size_t)(end - r->at) + 1);
     memcpy(line, r->at, (size_t)(end - r->at));
     line[end - r->at] = '\0';
     r->at = end + 1;
@@ -86,16 +86,16 @@ static const char *read_line(reader *r) {
 }
 
 static po_status read_mutant(reader *r, size_t size, const po_graph **mutant) {
-    char *text = po_arena_alloc(r->state->arena, size + 1);
+    char *text = po_arena_alloc(r->state->run.arena, size + 1);
     po_graph *g;
     memcpy(text, r->at, size);
     text[size] = '\0';
     r->at += size;
-    PO_TRY(po_graph_parse(r->state->ctx, text, &g));
-    po_pipeline_hold(r->state, g);
+    PO_TRY(po_graph_parse(r->state->run.ctx, text, &g));
+    po_run_hold(&r->state->run, g);
     po_ops_resolve(g);
     *mutant = g;
-    return po_infer_graph(r->state->ctx, g, false);
+    return po_infer_graph(r->state->run.ctx, g, false);
 }
 
 /* PO_BAD_INPUT, not recorded, for what was written by something else. */
@@ -117,8 +117,8 @@ static po_status read_recall(reader *r, po_recall *recall) {
     if (recall->n_placed > (size_t)(r->end - r->at) ||
         (recall->n_placed > 0 && recall->kind == PO_MUTATED_KINDS))
         return PO_BAD_INPUT;
-    recall->placed = PO_NEW_N(r->state->arena, po_placed, recall->n_placed);
-    recall->signatures = PO_NEW_N(r->state->arena, po_hash, recall->n_placed);
+    recall->placed = PO_NEW_N(r->state->run.arena, po_placed, recall->n_placed);
+    recall->signatures = PO_NEW_N(r->state->run.arena, po_hash, recall->n_placed);
     for (uint32_t i = 0; i < recall->n_placed; i++) {
         po_placed *p = &recall->placed[i];
         const char *head = read_line(r), *name = head ? read_line(r) : NULL;
@@ -146,35 +146,35 @@ bool po_recall_wants(const po_run_state *state, const char *form) {
 
 /* Nothing is left to be done: the report says what was measured then. */
 static void keep_original(po_run_state *state, const po_recall *r) {
-    po_summary *s = &state->record->summary;
+    po_summary *s = &state->run.record->summary;
     s->measured = r->ms_before > 0;
     s->ms_before = s->ms_after = r->ms_before;
     s->ratio = s->ratio_low = s->ratio_high = 1;
-    state->record->known = r->why;
+    state->run.record->known = r->why;
 }
 
 po_status po_recall_find(po_run_state *state) {
-    if (asks_for_more(state->options))
+    if (asks_for_more(state->run.options))
         return PO_OK;
-    PO_TRY(po_pipeline_cost(state, &state->recall_cost));
+    PO_TRY(po_run_cost(&state->run, &state->recall_cost));
     PO_TRY(key_of(state, &state->recall_key));
     po_bytes value;
-    if (!state->options->recall ||
-        !po_cache_get(state->recall_cost->cache, state->arena, kind, state->recall_key, &value))
+    if (!state->run.options->recall ||
+        !po_cache_get(state->recall_cost->cache, state->run.arena, kind, state->recall_key, &value))
         return PO_OK;
-    po_recall *recall = PO_NEW(state->arena, po_recall);
+    po_recall *recall = PO_NEW(state->run.arena, po_recall);
     reader r = {state, value.data, value.data + value.size};
     po_status status = read_recall(&r, recall);
-    if (status == PO_BAD_INPUT || po_search_drops(state->ctx, status)) {
-        po_ctx_clear(state->ctx);
+    if (status == PO_BAD_INPUT || po_search_drops(state->run.ctx, status)) {
+        po_ctx_clear(state->run.ctx);
         return PO_OK;
     }
     PO_TRY(status);
-    po_log(state->ctx, "the same run is known: %s",
+    po_log(state->run.ctx, "the same run is known: %s",
            recall->form ? recall->form : "the original stays");
     if (recall->cut)
-        po_record_note(state->record, "goes on from a run that its time cut short (--recall no "
-                                      "searches on)");
+        po_record_note(state->run.record, "goes on from a run that its time cut short (--recall no "
+                                          "searches on)");
     if (!recall->form)
         keep_original(state, recall);
     state->recall = recall;
@@ -197,21 +197,21 @@ po_status po_recall_place(po_run_state *state) {
     state->recall = NULL;
     if (!search || !fits(search, r))
         return PO_OK;
-    po_graph *g = po_graph_clone(state->ctx, search->graph);
+    po_graph *g = po_graph_clone(state->run.ctx, search->graph);
     for (uint32_t i = 0; i < r->n_placed; i++) {
         const po_subprogram *sub = search->sites[r->placed[i].site].sub;
-        po_status status =
-            po_split_replace(state->ctx, g, sub, &sub->at[r->placed[i].at], r->placed[i].mutant);
-        if (po_search_drops(state->ctx, status)) {
+        po_status status = po_split_replace(state->run.ctx, g, sub, &sub->at[r->placed[i].at],
+                                            r->placed[i].mutant);
+        if (po_search_drops(state->run.ctx, status)) {
             po_graph_free(g);
             return PO_OK;
         }
         PO_TRY(status);
-        po_record_fired(state->record, r->placed[i].name, 1);
+        po_record_fired(state->run.record, r->placed[i].name, 1);
     }
     po_graph_sweep(g);
-    PO_TRY(po_infer_graph(state->ctx, g, true));
-    po_pipeline_hold(state, g);
+    PO_TRY(po_infer_graph(state->run.ctx, g, true));
+    po_run_hold(&state->run, g);
     state->mutated[r->kind].graph = g;
     state->recall = r;
     return PO_OK;
@@ -225,13 +225,13 @@ static void keep_mutants(po_run_state *state, po_recall *r) {
         return;
     r->n_placed = state->mutated[r->kind].n;
     r->placed = state->mutated[r->kind].placed;
-    r->signatures = PO_NEW_N(state->arena, po_hash, r->n_placed);
+    r->signatures = PO_NEW_N(state->run.arena, po_hash, r->n_placed);
     for (uint32_t i = 0; i < r->n_placed; i++)
         r->signatures[i] = state->search->sites[r->placed[i].site].sub->signature;
 }
 
 po_status po_recall_keep(po_run_state *state) {
-    const po_summary *s = &state->record->summary;
+    const po_summary *s = &state->run.record->summary;
     if (state->recall || !state->recall_cost)
         return PO_OK;
     bool changed = state->winner != state->original;
@@ -241,14 +241,14 @@ po_status po_recall_keep(po_run_state *state) {
         return PO_OK;
     po_recall r = {.form = changed ? s->winner : NULL,
                    .kind = PO_MUTATED_KINDS,
-                   .cut = state->cut,
-                   .why = changed ? "" : po_record_why_kept(state->record),
+                   .cut = state->run.record->cut,
+                   .why = changed ? "" : po_record_why_kept(state->run.record),
                    .ms_before = s->ms_before,
                    .no_kernels = po_pipeline_no_kernels(state)};
     if (changed)
         keep_mutants(state, &r);
     po_text text;
-    po_text_init(&text, state->arena);
+    po_text_init(&text, state->run.arena);
     print_recall(&text, &r);
     po_cache_put(state->recall_cost->cache, kind, state->recall_key, text.data, text.size);
     return PO_OK;

@@ -8,12 +8,12 @@
 
 /* The original stays as it is: what was raised competes with it like every other form. */
 static po_status raise(po_run_state *state) {
-    const po_options *o = state->options;
+    const po_options *o = state->run.options;
     po_graph *raised;
     if (o->level < 1 || o->opset <= po_model_opset(state->current->model, ""))
         return PO_OK;
-    PO_TRY(po_raise_opset(state->ctx, state->current, o->opset, &raised, NULL));
-    po_pipeline_hold(state, raised);
+    PO_TRY(po_raise_opset(state->run.ctx, state->current, o->opset, &raised, NULL));
+    po_run_hold(&state->run, raised);
     state->current = raised;
     return PO_OK;
 }
@@ -22,25 +22,25 @@ static po_status raise(po_run_state *state) {
 static po_status open_calls(po_run_state *state) {
     const po_graph *g = state->current;
     po_graph *opened;
-    if (state->options->level < 1 || po_model_opset(g->model, PO_KERNEL_DOMAIN) == 0)
+    if (state->run.options->level < 1 || po_model_opset(g->model, PO_KERNEL_DOMAIN) == 0)
         return PO_OK;
-    PO_TRY(po_pin_inputs(state->ctx, g, NULL, 0, &opened));
-    po_pipeline_hold(state, opened);
+    PO_TRY(po_pin_inputs(state->run.ctx, g, NULL, 0, &opened));
+    po_run_hold(&state->run, opened);
     state->current = opened;
     return PO_OK;
 }
 
 po_status po_stage_import(po_run_state *state) {
-    const po_options *o = state->options;
+    const po_options *o = state->run.options;
     if (o->check_data)
-        PO_TRY(po_check_data_read(state->ctx, state->files, o->check_data, state->original,
+        PO_TRY(po_check_data_read(state->run.ctx, state->run.files, o->check_data, state->original,
                                   &state->checks, &state->n_checks));
     if (o->n_pins) {
         po_graph *pinned;
         bool stay_open;
-        PO_TRY(po_pin_inputs(state->ctx, state->original, o->pins, o->n_pins, &pinned));
-        po_pipeline_hold(state, pinned);
-        PO_TRY(po_pinned_check(state, state->original, pinned, &stay_open));
+        PO_TRY(po_pin_inputs(state->run.ctx, state->original, o->pins, o->n_pins, &pinned));
+        po_run_hold(&state->run, pinned);
+        PO_TRY(po_pinned_check(&state->run, state->original, pinned, &stay_open));
         if (stay_open)
             po_graph_free(pinned);
         else

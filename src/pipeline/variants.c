@@ -261,7 +261,8 @@ bool po_variant_named(const char *name, const po_variant_plan *of, uint32_t n,
 
 /* Forms that only one runtime on the CPU likes are left out where the model is for a GPU. */
 static po_postopt_options options_of(const po_run_state *state, const po_variant_plan *plan) {
-    po_postopt_options options = state->options->cuda ? po_postopt_plain(0) : po_postopt_defaults();
+    po_postopt_options options =
+        state->run.options->cuda ? po_postopt_plain(0) : po_postopt_defaults();
     for (uint32_t i = 0; i < CHOICES; i++) {
         if (!(plan->choices >> i & 1))
             continue;
@@ -275,7 +276,7 @@ static po_postopt_options options_of(const po_run_state *state, const po_variant
         else
             options.algebra &= ~choices[i].used;
     }
-    if (po_pipeline_skips(state, "partly"))
+    if (po_run_skips(&state->run, "partly"))
         options.algebra &= ~po_postopt_partly();
     return options;
 }
@@ -297,7 +298,7 @@ uint32_t po_variant_add(po_run_state *state, const char *name, const po_graph *g
         po_graph_free(graph);
         return original || number == PO_MAX_VARIANTS ? PO_NONE : number;
     }
-    po_arena *arena = state->arena;
+    po_arena *arena = state->run.arena;
     state->variants[state->n_variants++] =
         (po_variant){.name = name,
                      .graph = graph,
@@ -308,19 +309,19 @@ uint32_t po_variant_add(po_run_state *state, const char *name, const po_graph *g
 
 po_status po_variant_make(po_run_state *state, const po_variant_plan *plan, po_variant_made *made) {
     const po_postopt_options options = options_of(state, plan);
-    const char *name = po_variant_name(state->arena, plan);
+    const char *name = po_variant_name(state->run.arena, plan);
     po_graph *out = NULL;
     *made = (po_variant_made){.number = PO_NONE};
-    po_status status = po_postopt(state->ctx, plan->from, &options, &out, &made->counts);
+    po_status status = po_postopt(state->run.ctx, plan->from, &options, &out, &made->counts);
     if (status == PO_UNSUPPORTED || status == PO_INTERNAL || status == PO_BAD_INPUT) {
-        po_record_note(state->record, "the form '%s' was dropped: %s", name,
-                       state->ctx->error.message);
-        po_ctx_clear(state->ctx);
+        po_record_note(state->run.record, "the form '%s' was dropped: %s", name,
+                       state->run.ctx->error.message);
+        po_ctx_clear(state->run.ctx);
         return PO_OK;
     }
     PO_TRY(status);
-    po_old_ir_constants(state->ctx, out);
-    po_pipeline_hold(state, out);
+    po_old_ir_constants(state->run.ctx, out);
+    po_run_hold(&state->run, out);
     made->number = po_variant_add(state, name, out, plan, &made->counts);
     made->made = true;
     return PO_OK;
@@ -339,7 +340,7 @@ static po_choices open_in(const po_variant_plan *plan, const po_postopt_counts *
 }
 
 void po_variant_list_create(po_run_state *state, const po_graph *model) {
-    po_variant_list *f = PO_NEW(state->arena, po_variant_list);
+    po_variant_list *f = PO_NEW(state->run.arena, po_variant_list);
     po_chooser_rules rules = {.bases = 1u << PO_BASE_MODEL, .n_choices = CHOICES, .gain = 1};
     for (po_mutated_kind i = 0; i < PO_MUTATED_KINDS; i++) {
         f->bases[i] = (po_variant_plan){po_mutated_name(i), state->mutated[i].graph, 0};
@@ -350,7 +351,7 @@ void po_variant_list_create(po_run_state *state, const po_graph *model) {
         for (uint32_t k = 0; k < CHOICES; k++)
             if (i != k && choices[i].group > 0 && choices[i].group == choices[k].group)
                 rules.excludes[i] |= PO_CHOICE(k);
-    f->chooser = po_chooser_create(state->ctx, state->arena, &rules);
+    f->chooser = po_chooser_create(state->run.ctx, state->run.arena, &rules);
     state->forms = f;
 }
 

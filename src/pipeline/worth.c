@@ -5,6 +5,7 @@
 #include "pipeline/candidates.h"
 #include "pipeline/gpu/open_batch.h"
 #include "pipeline/pin.h"
+#include "pipeline/pipeline.h"
 #include "select/lengths.h"
 
 /* Larger ones take as long to load as it could spare, and are worth all of the time. */
@@ -22,19 +23,19 @@ typedef struct first_run {
 static const char kind[] = "worth";
 
 /* At the first assignment of lengths that the model takes: state->size. */
-static po_status read_run(po_run_state *state, po_arena *arena, const po_graph *typed,
-                          first_run *run) {
+static po_status read_run(po_run_state *state, const po_cost *cost, po_arena *arena,
+                          const po_graph *typed, first_run *run) {
     po_candidate_store store;
     const char *path;
     po_inputs *plan;
     po_timing timing;
     po_candidate_store_init(&store, arena);
-    PO_TRY(po_candidate_original(state->ctx, &store, state->original, &path));
+    PO_TRY(po_candidate_original(state->run.ctx, &store, state->original, &path));
     po_side_files files = po_candidate_files(&store);
-    po_timing_spec spec = po_timing_brief(state->cost->library, state->ctx->threads, &path, &files);
-    PO_TRY(po_inputs_plan(state->ctx, arena, typed, typed, &plan));
-    po_status status = po_time_at_first(state->ctx, arena, plan, &spec, po_now() + looking, &timing,
-                                        NULL, &state->size);
+    po_timing_spec spec = po_timing_brief(cost->library, state->run.ctx->threads, &path, &files);
+    PO_TRY(po_inputs_plan(state->run.ctx, arena, typed, typed, &plan));
+    po_status status = po_time_at_first(state->run.ctx, arena, plan, &spec, po_now() + looking,
+                                        &timing, NULL, &state->size);
     if (status != PO_OK)
         state->size = 0;
     else
@@ -46,19 +47,19 @@ static po_status look(po_run_state *state, po_arena *arena, double *seconds) {
     po_cost *cost;
     po_graph *typed;
     po_hash key;
-    PO_TRY(po_pipeline_cost(state, &cost));
-    PO_TRY(po_pin_inputs(state->ctx, state->original, NULL, 0, &typed));
-    po_pipeline_hold(state, typed);
+    PO_TRY(po_run_cost(&state->run, &cost));
+    PO_TRY(po_pin_inputs(state->run.ctx, state->original, NULL, 0, &typed));
+    po_run_hold(&state->run, typed);
     po_status status = PO_OK;
     /* What to spend, and on what; and the lengths that it takes. */
     bool light = po_record_weights(typed) <= MOST_WEIGHTS;
     if (cost->machine.has_runtime && (light || po_batch_has_open_dims(typed))) {
-        PO_TRY(po_export_hash(state->ctx, state->original, &key));
+        PO_TRY(po_export_hash(state->run.ctx, state->original, &key));
         key = po_hash_u64(po_hash_u64(po_hash_u64(po_cost_key(cost), LAYOUT), key.lo), key.hi);
-        key = po_hash_u64(key, state->ctx->threads);
+        key = po_hash_u64(key, state->run.ctx->threads);
         first_run known = {0, 0, 0};
         if (!po_cache_get_fixed(cost->cache, kind, key, &known, sizeof known)) {
-            status = read_run(state, arena, typed, &known);
+            status = read_run(state, cost, arena, typed, &known);
             known.size = state->size;
             if (status == PO_OK && !known.disturbed)
                 po_cache_put(cost->cache, kind, key, &known, sizeof known);
@@ -71,25 +72,25 @@ static po_status look(po_run_state *state, po_arena *arena, double *seconds) {
 }
 
 po_status po_budget_settle(po_run_state *state) {
-    const po_options *o = state->options;
-    if (o->level < 1 || o->cuda || o->model_cost || state->started <= 0 ||
-        po_pipeline_skips(state, "select") || po_record_nodes(state->original) > MOST_NODES)
+    const po_options *o = state->run.options;
+    if (o->level < 1 || o->cuda || o->model_cost || state->run.budget->started <= 0 ||
+        po_run_skips(&state->run, "select") || po_record_nodes(state->original) > MOST_NODES)
         return PO_OK;
     double seconds = 0;
-    po_arena *arena = po_arena_create(state->ctx);
+    po_arena *arena = po_arena_create(state->run.ctx);
     po_status status = look(state, arena, &seconds);
     po_arena_free(arena);
     if (status == PO_CANCELLED || status == PO_TIME_LIMIT || status == PO_NO_MEMORY)
         return status;
     if (status != PO_OK || !(seconds > 0)) {
-        po_ctx_clear(state->ctx); /* whatever it is, select says it of the original */
+        po_ctx_clear(state->run.ctx); /* whatever it is, select says it of the original */
         return PO_OK;
     }
-    state->heavy = seconds > slow_run;
+    state->run.budget->heavy = seconds > slow_run;
     if (o->time_limit > 0)
         return PO_OK;
-    state->spend = po_budget_share(o, seconds);
-    po_log(state->ctx, "one run of the model takes %.3f ms: at most %.0f s are spent on it",
-           1e3 * seconds, po_budget_end(state, PO_PART_PROOF) - state->started);
+    state->run.budget->spend = po_budget_share(o, seconds);
+    po_log(state->run.ctx, "one run of the model takes %.3f ms: at most %.0f s are spent on it",
+           1e3 * seconds, po_budget_end(&state->run, PO_PART_PROOF) - state->run.budget->started);
     return PO_OK;
 }

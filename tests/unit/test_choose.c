@@ -47,14 +47,11 @@ static void start(fixture *f, const mutant *mutants, uint32_t n) {
     po_graph *g = test_graph(&f->ctx, model);
     f->search = (po_search){
         .arena = f->arena, .graph = g, .cost = &f->cost, .rates = {.flops = 1e11, .bytes = 1e9}};
-    f->state = (po_run_state){.ctx = &f->ctx,
-                              .options = &f->options,
-                              .arena = f->arena,
-                              .record = po_record_create(f->arena),
-                              .current = g,
-                              .search = &f->search};
+    po_run_begin(&f->state.run, &f->ctx, &f->options, f->arena, 0);
+    f->state.current = g;
+    f->state.search = &f->search;
     po_search *s = &f->search;
-    po_pipeline_hold(&f->state, g);
+    po_run_hold(&f->state.run, g);
     assert_int_equal(po_split_model(&f->ctx, f->arena, g, NULL, &s->split), PO_OK);
     assert_int_equal(s->split.n, 1);
     assert_int_equal(s->split.subs[0].n_at, 2);
@@ -91,7 +88,7 @@ static uint32_t moves_left(fixture *f, const po_graph *graph) {
     po_postopt_options options = po_postopt_defaults();
     po_graph *out;
     assert_int_equal(po_postopt(&f->ctx, graph, &options, &out, NULL), PO_OK);
-    po_pipeline_hold(&f->state, out);
+    po_run_hold(&f->state.run, out);
     assert_int_equal(po_infer_graph(&f->ctx, out, false), PO_OK);
     double d = test_difference(&f->ctx, f->search.graph, out, 1);
     if (!(d < 1e-6))

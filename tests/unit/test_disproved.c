@@ -29,7 +29,7 @@ static const char sound[] = FORM("  m = Mul(x, k: f32[] {0.3})\n"
 
 static void add(run_fixture *f, const char *name, const char *text) {
     po_graph *g = test_graph(&f->ctx, text);
-    po_pipeline_hold(&f->state, g);
+    po_run_hold(&f->state.run, g);
     f->state.variants[f->state.n_variants++] = (po_variant){.name = name, .graph = g};
 }
 
@@ -39,15 +39,15 @@ static void choose(run_fixture *f) {
 }
 
 static bool told(const run_fixture *f, const char *what) {
-    for (uint32_t i = 0; i < f->state.record->n_notes; i++)
-        if (strstr(f->state.record->notes[i], what))
+    for (uint32_t i = 0; i < f->state.run.record->n_notes; i++)
+        if (strstr(f->state.run.record->notes[i], what))
             return true;
     return false;
 }
 
 static void finish(run_fixture *f) {
-    po_arena_free(f->state.files);
-    po_arena_free(f->state.arena);
+    po_arena_free(f->state.run.files);
+    po_arena_free(f->state.run.arena);
 }
 
 static void the_next_has_its_turn(void **unused) {
@@ -57,10 +57,10 @@ static void the_next_has_its_turn(void **unused) {
     add(&f, "planted", planted);
     add(&f, "sound", sound);
     choose(&f);
-    assert_string_equal(f.state.record->summary.winner, "sound");
+    assert_string_equal(f.state.run.record->summary.winner, "sound");
     assert_true(f.state.winner != f.state.original && f.state.proof.proved);
     assert_true(told(&f, "'planted' was dropped: it compares equal, and the proof found"));
-    const po_candidate_report *row = po_record_candidate(f.state.record, "planted");
+    const po_candidate_report *row = po_record_candidate(f.state.run.record, "planted");
     assert_true(!row->chosen && row->compared && row->error < 1e-4);
     assert_non_null(strstr(row->verdict, "disproved"));
     finish(&f);
@@ -73,8 +73,8 @@ static void without_another_the_original_stays(void **unused) {
     add(&f, "planted", planted);
     choose(&f);
     assert_true(f.state.winner == f.state.original && !f.state.winner_path);
-    assert_string_equal(f.state.record->summary.winner, "original");
-    assert_false(f.state.record->summary.compared);
+    assert_string_equal(f.state.run.record->summary.winner, "original");
+    assert_false(f.state.run.record->summary.compared);
     finish(&f);
 }
 

@@ -19,12 +19,9 @@ static void start(fixture *f, const char *model) {
     *f = (fixture){.options = po_options_default()};
     po_ctx_init(&f->ctx);
     f->arena = po_arena_create(&f->ctx);
-    f->state = (po_run_state){.ctx = &f->ctx,
-                              .options = &f->options,
-                              .arena = f->arena,
-                              .record = po_record_create(f->arena),
-                              .current = test_graph(&f->ctx, model)};
-    po_pipeline_hold(&f->state, (po_graph *)(uintptr_t)f->state.current);
+    po_run_begin(&f->state.run, &f->ctx, &f->options, f->arena, 0);
+    f->state.current = test_graph(&f->ctx, model);
+    po_run_hold(&f->state.run, (po_graph *)(uintptr_t)f->state.current);
     f->plan.readings = po_plan_readings_create(f->arena);
 }
 
@@ -135,7 +132,7 @@ static void split(fixture *f, const char *const *mutants, uint32_t n) {
                      PO_OK);
     for (uint32_t i = 0; i < n; i++) {
         po_graph *made = test_graph(&f->ctx, mutants[i]);
-        po_pipeline_hold(&f->state, made);
+        po_run_hold(&f->state.run, made);
         s->sites->trials[i] =
             (po_trial){.name = "by hand", .graph = made, .fate = PO_TRIAL_MADE, .parent = PO_NONE};
     }

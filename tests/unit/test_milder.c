@@ -26,15 +26,15 @@ static void run(run_fixture *f) {
 }
 
 static bool told(const run_fixture *f, const char *what) {
-    for (uint32_t i = 0; i < f->state.record->n_notes; i++)
-        if (strstr(f->state.record->notes[i], what))
+    for (uint32_t i = 0; i < f->state.run.record->n_notes; i++)
+        if (strstr(f->state.run.record->notes[i], what))
             return true;
     return false;
 }
 
 static void winner_is(const run_fixture *f, const char *name) {
-    if (strcmp(f->state.record->summary.winner, name) != 0)
-        fail_msg("'%s' won in place of '%s'", f->state.record->summary.winner, name);
+    if (strcmp(f->state.run.record->summary.winner, name) != 0)
+        fail_msg("'%s' won in place of '%s'", f->state.run.record->summary.winner, name);
 }
 
 /* Not the original: the same in smaller tiles. */
@@ -50,7 +50,7 @@ static void beyond_the_limit(void **unused) {
     run(&f);
     winner_is(&f, "3-D convolutions by smaller tiles");
     assert_true(told(&f, "3-D convolutions by smaller tiles: beyond 3e-06 otherwise"));
-    assert_true(f.state.record->summary.error <= 3e-6);
+    assert_true(f.state.run.record->summary.error <= 3e-6);
     run_fixture_end(&f);
 }
 
@@ -65,7 +65,7 @@ static void in_the_protocol(void **unused) {
     f.options.threads = f.ctx.threads = 1;
     run(&f);
     winner_is(&f, "3-D convolutions by smaller tiles");
-    assert_true(f.state.record->summary.ratio > 1.2);
+    assert_true(f.state.run.record->summary.ratio > 1.2);
     run_fixture_end(&f);
 }
 

@@ -30,12 +30,9 @@ static void start(fixture *f) {
     *f = (fixture){.options = po_options_default()};
     po_ctx_init(&f->ctx);
     f->arena = po_arena_create(&f->ctx);
-    f->state = (po_run_state){.ctx = &f->ctx,
-                              .options = &f->options,
-                              .arena = f->arena,
-                              .record = po_record_create(f->arena)};
+    po_run_begin(&f->state.run, &f->ctx, &f->options, f->arena, 0);
     po_graph *g = test_graph(&f->ctx, model);
-    po_pipeline_hold(&f->state, g);
+    po_run_hold(&f->state.run, g);
     f->state.original = f->state.current = g;
 }
 
@@ -172,7 +169,7 @@ static void with_mutants(void **state) {
     fixture f;
     start(&f);
     po_graph *g = test_graph(&f.ctx, mutated);
-    po_pipeline_hold(&f.state, g);
+    po_run_hold(&f.state.run, g);
     f.state.mutated[PO_MUTATED_BEST].graph = g;
     make(&f);
     read_as(&f, "mutants", 1.4);
@@ -216,7 +213,7 @@ static void in_places(void **state) {
     fixture f;
     start(&f);
     const po_graph *g = test_graph(&f.ctx, sizes);
-    po_pipeline_hold(&f.state, (po_graph *)(uintptr_t)g);
+    po_run_hold(&f.state.run, (po_graph *)(uintptr_t)g);
     f.state.original = g;
     const uint32_t small[] = {PO_ALGEBRA_ROWS, PO_ALGEBRA_ROWS, 0},
                    large[] = {PO_ALGEBRA_ROWS, 0, PO_ALGEBRA_ROWS};
@@ -249,7 +246,6 @@ static void search_keeps_gates(void **state) {
     start(&f);
     f.options.cache = "";
     f.options.model_cost = true;
-    f.state.files = po_arena_create(&f.ctx);
     assert_int_equal(po_stage_split(&f.state), PO_OK);
     assert_non_null(f.state.search);
     assert_int_equal(test_count(f.state.search->graph, "HardSigmoid"), 1);

@@ -61,14 +61,14 @@ static po_status check_options(po_ctx *ctx, const po_model *model, const po_opti
 /* A cache that is named and cannot be used ends the run before it begins; the default one is done
  * without, and the user hears of it where others could have written it. */
 static po_status check_cache(po_run_state *state) {
-    const char *path = po_options_cache(state->options);
-    if (state->options->level < 1 || (path && !*path))
+    const char *path = po_options_cache(state->run.options);
+    if (state->run.options->level < 1 || (path && !*path))
         return PO_OK;
     po_cache *cache;
-    po_arena *arena = po_arena_create(state->ctx);
-    PO_TRY(po_cache_open(state->ctx, arena, path, &cache));
+    po_arena *arena = po_arena_create(state->run.ctx);
+    PO_TRY(po_cache_open(state->run.ctx, arena, path, &cache));
     if (po_cache_refused(cache))
-        po_record_note(state->record, "%s", po_cache_refused(cache));
+        po_record_note(state->run.record, "%s", po_cache_refused(cache));
     po_arena_free(arena);
     return PO_OK;
 }
@@ -76,19 +76,19 @@ static po_status check_cache(po_run_state *state) {
 /* What the winner brings with it. */
 static void take_library(optimise_args *args) {
     po_run_state *state = &args->state;
-    po_summary *s = &state->record->summary;
+    po_summary *s = &state->run.record->summary;
     int64_t ir = state->winner->model->ir_version;
     const char *none = po_pipeline_no_kernels(state);
     if (*none)
-        po_record_note(state->record, "no kernels are written: %s", none);
+        po_record_note(state->run.record, "no kernels are written: %s", none);
     if (!state->library || state->winner->n_functions == 0)
         return;
     args->result->library = state->library;
-    args->result->kernels = po_arena_strdup(state->arena, args->options->kernels);
-    s->library = po_arena_printf(state->arena, "%s/" PO_LIBRARY_NAME, args->options->kernels);
+    args->result->kernels = po_arena_strdup(state->run.arena, args->options->kernels);
+    s->library = po_arena_printf(state->run.arena, "%s/" PO_LIBRARY_NAME, args->options->kernels);
     s->n_kernels = state->winner->n_functions;
     if (ir < PO_FUNCTION_IR)
-        po_record_note(state->record,
+        po_record_note(state->run.record,
                        "the model's IR version rises from %lld to %d, the first with functions",
                        (long long)ir, PO_FUNCTION_IR);
 }
@@ -105,26 +105,20 @@ static po_status optimise_body(po_ctx *ctx, void *user) {
     po_arena *arena = po_arena_create(ctx);
     po_arena_keep(arena);
     args->result->arena = arena;
-    *state = (po_run_state){.ctx = ctx,
-                            .options = o,
-                            .callbacks = args->callbacks,
-                            .arena = arena,
-                            .record = po_record_create(arena),
-                            .files = po_arena_create(ctx),
-                            .started = start,
-                            .original = args->model->graph,
-                            .current = args->model->graph};
-    po_summary *s = &state->record->summary;
+    *state = (po_run_state){.original = args->model->graph, .current = args->model->graph};
+    po_run_begin(&state->run, ctx, o, arena, start);
+    state->run.callbacks = args->callbacks;
+    po_summary *s = &state->run.record->summary;
     s->level = o->level;
     s->threads = ctx->threads;
     s->tolerance = o->tolerance;
     PO_TRY(check_cache(state));
     if (o->cuda)
-        PO_TRY(po_pipeline_gpu(state));
+        PO_TRY(po_run_find_gpu(&state->run));
     PO_TRY(po_pipeline_run(state));
     s->changed = state->winner != state->original;
     take_library(args);
-    po_record_finish(state->record, args->model->graph, state->winner);
+    po_record_finish(state->run.record, args->model->graph, state->winner);
     s->seconds = po_now() - start;
     return PO_OK;
 }
@@ -147,7 +141,7 @@ po_status po_optimise(po_model *model, const po_options *options, const po_callb
         po_result_free(r);
         return status;
     }
-    r->summary = args.state.record->summary;
+    r->summary = args.state.run.record->summary;
     r->model = *model;
     r->in = model;
     r->proof = args.state.proof;

@@ -124,7 +124,7 @@ static po_status best_of_site(looking *l, uint32_t *best) {
 static po_status put_in(po_run_state *state, po_graph *graph, const po_site *site,
                         const po_trial *trial) {
     for (uint32_t k = 0; k < site->sub->n_at; k++)
-        PO_TRY(po_split_replace(state->ctx, graph, site->sub, &site->sub->at[k], trial->graph));
+        PO_TRY(po_split_replace(state->run.ctx, graph, site->sub, &site->sub->at[k], trial->graph));
     return PO_OK;
 }
 
@@ -137,10 +137,10 @@ static po_status put_all(po_run_state *state, uint32_t *best, po_graph **out) {
         for (uint32_t i = 0; i < search->n_sites && !again; i++) {
             if (best[i] == PO_NONE)
                 continue;
-            graph = graph ? graph : po_graph_clone(state->ctx, search->graph);
+            graph = graph ? graph : po_graph_clone(state->run.ctx, search->graph);
             po_status status =
                 put_in(state, graph, &search->sites[i], &search->sites[i].trials[best[i]]);
-            again = po_search_drops(state->ctx, status);
+            again = po_search_drops(state->run.ctx, status);
             if (again)
                 best[i] = PO_NONE;
             else
@@ -162,14 +162,14 @@ po_status po_kernel_mutants(po_run_state *state, const po_plan_options *options,
     uint32_t *best = PO_NEW_N(search->arena, uint32_t, search->n_sites + 1);
     for (uint32_t i = 0; i < search->n_sites; i++) {
         looking l = {.state = state,
-                     .ctx = state->ctx,
+                     .ctx = state->run.ctx,
                      .options = options,
                      .site = &search->sites[i],
                      .whole = whole};
         best[i] = PO_NONE;
         po_status status = best_of_site(&l, &best[i]);
         po_graph_free(l.context.graph);
-        if (!po_search_drops(state->ctx, status))
+        if (!po_search_drops(state->run.ctx, status))
             PO_TRY(status);
     }
     po_graph *graph;
@@ -177,8 +177,8 @@ po_status po_kernel_mutants(po_run_state *state, const po_plan_options *options,
     if (!graph)
         return PO_OK;
     po_graph_sweep(graph);
-    PO_TRY(po_infer_graph(state->ctx, graph, true));
-    po_pipeline_hold(state, graph);
+    PO_TRY(po_infer_graph(state->run.ctx, graph, true));
+    po_run_hold(&state->run, graph);
     *mutated = graph;
     return PO_OK;
 }

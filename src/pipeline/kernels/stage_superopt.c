@@ -22,7 +22,7 @@ static const po_mu *const *both(const po_mu *pair[PO_ISAS], const po_mu *mu) {
 /* Puts the call in the region's place: activations, then weights as the kernel reads them. */
 static po_status replace(po_run_state *state, po_graph *graph, const po_plan *plan,
                          const po_kernel *kernel, uint32_t number) {
-    po_arena *arena = state->arena;
+    po_arena *arena = state->run.arena;
     const po_region *r = plan->region;
     uint32_t n_in = r->n_in + plan->n_packed;
     po_value_id *in = PO_NEW_N(arena, po_value_id, n_in),
@@ -32,20 +32,21 @@ static po_status replace(po_run_state *state, po_graph *graph, const po_plan *pl
     for (uint32_t k = 0; k < plan->n_packed; k++) {
         po_value_id weight = plan->lowered.weights[plan->packed[k].weight];
         const char *name = po_arena_printf(arena, "%s_packed", graph->values[weight].name);
-        PO_TRY(po_pack_add(state->ctx, graph, name, weight, &plan->packed[k].packing, &packed[k]));
+        PO_TRY(
+            po_pack_add(state->run.ctx, graph, name, weight, &plan->packed[k].packing, &packed[k]));
         for (uint32_t i = 0; i < k; i++)
             again[k] |= in[r->n_in + i] == weight;
         in[r->n_in + k] = again[k] ? packed[k] : weight;
     }
     po_graph *body;
     po_node_id call;
-    PO_TRY(po_kernel_stage_call(state, graph, r, kernel, number, in, n_in, &body, &call));
+    PO_TRY(po_kernel_stage_call(&state->run, graph, r, kernel, number, in, n_in, &body, &call));
     /* A weight that is read in two orders is an input twice; the body unpacks the first. */
     for (uint32_t k = 0; k < plan->n_packed; k++) {
         uint32_t at = r->n_in + k;
         if (again[k])
             continue;
-        PO_TRY(po_pack_unpack(state->ctx, body, body->inputs[at], &plan->packed[k].packing));
+        PO_TRY(po_pack_unpack(state->run.ctx, body, body->inputs[at], &plan->packed[k].packing));
         po_graph_set_input(graph, call, at, packed[k]);
     }
     return PO_OK;
@@ -59,9 +60,9 @@ enum { SHARED_LIMIT = 4 << 20 };
 static po_status print(po_run_state *state, const po_graph *graph, const po_plan *plan,
                        po_kernel *kernel) {
     const po_mu *pair[PO_ISAS];
-    PO_TRY(po_kernel_stage_check(state, plan->lowered.mu, plan->mu, SHARED_LIMIT));
-    PO_TRY(po_kernel_print(state->ctx, state->arena, both(pair, plan->mu), kernel));
-    po_kernel_stage_ports(state->arena, graph, plan->region, kernel);
+    PO_TRY(po_kernel_stage_check(&state->run, plan->lowered.mu, plan->mu, SHARED_LIMIT));
+    PO_TRY(po_kernel_print(state->run.ctx, state->run.arena, both(pair, plan->mu), kernel));
+    po_kernel_stage_ports(state->run.arena, graph, plan->region, kernel);
     return PO_OK;
 }
 
@@ -71,7 +72,7 @@ static po_status add_kernel(po_run_state *state, const po_graph *graph, const po
     po_kernel *kernel = &kernels[*n];
     po_status status = print(state, graph, plan, kernel);
     if (status != PO_OK)
-        return po_kernel_stage_drop(state, status, why);
+        return po_kernel_stage_drop(&state->run, status, why);
     for (*which = 0; *which < *n && strcmp(kernels[*which].name, kernel->name) != 0; ++*which)
         ;
     *n += *which == *n;
@@ -95,7 +96,7 @@ static po_status place_in(po_run_state *state, const placing *p, uint32_t out, p
             continue;
         po_status status = replace(state, graph, &p->form->plans[i], &p->kernels[p->which[i]], i);
         *whole = status == PO_OK;
-        PO_TRY(*whole ? PO_OK : po_kernel_stage_drop(state, status, &p->why[i]));
+        PO_TRY(*whole ? PO_OK : po_kernel_stage_drop(&state->run, status, &p->why[i]));
     }
     return PO_OK;
 }
@@ -107,8 +108,8 @@ static po_status place(po_run_state *state, const placing *p, uint32_t out, cons
     po_graph *graph;
     bool whole;
     do {
-        graph = po_graph_clone(state->ctx, p->form->graph);
-        po_pipeline_hold(state, graph);
+        graph = po_graph_clone(state->run.ctx, p->form->graph);
+        po_run_hold(&state->run, graph);
         PO_TRY(place_in(state, p, out, graph, &whole));
     } while (!whole);
     po_graph_sweep(graph);
@@ -132,8 +133,8 @@ static po_status place_all(po_run_state *state, const placing *p) {
         return PO_OK;
     for (uint32_t i = 0; i < p->form->regions.n; i++)
         if (p->which[i] != PO_NONE && !p->why[i])
-            PO_TRY(
-                place(state, p, i, po_arena_printf(state->arena, "kernels, not of region %u", i)));
+            PO_TRY(place(state, p, i,
+                         po_arena_printf(state->run.arena, "kernels, not of region %u", i)));
     return PO_OK;
 }
 
@@ -150,9 +151,9 @@ static po_status make(po_run_state *state, making *m) {
     PO_TRY(po_kernel_variants(state, m->arena, &m->options, &m->form));
     const po_kernel_variant *form = &m->form;
     uint32_t n_regions = form->regions.n, n = 0;
-    po_kernel *kernels = PO_NEW_N(state->arena, po_kernel, n_regions);
-    uint32_t *which = PO_NEW_N(state->arena, uint32_t, n_regions);
-    m->why = PO_NEW_N(state->arena, const char *, n_regions);
+    po_kernel *kernels = PO_NEW_N(state->run.arena, po_kernel, n_regions);
+    uint32_t *which = PO_NEW_N(state->run.arena, uint32_t, n_regions);
+    m->why = PO_NEW_N(state->run.arena, const char *, n_regions);
     for (uint32_t i = 0; i < n_regions; i++) {
         which[i] = PO_NONE;
         m->why[i] = form->plans[i].failed;
@@ -162,12 +163,12 @@ static po_status make(po_run_state *state, making *m) {
     }
     if (n == 0)
         return PO_OK;
-    po_step(state->ctx, 0.9, "compiling %u kernels", n);
+    po_step(state->run.ctx, 0.9, "compiling %u kernels", n);
     po_kept_objects libraries = {m->options.cache, "library"};
     const po_object_store store = po_kernel_stage_store(&libraries);
     po_library_spec spec = {
-        .cc = state->options->cc, .store = &store, .kernels = kernels, .n_kernels = n};
-    PO_TRY(po_library_build(state->ctx, state->arena, &spec, &state->library));
+        .cc = state->run.options->cc, .store = &store, .kernels = kernels, .n_kernels = n};
+    PO_TRY(po_library_build(state->run.ctx, state->run.arena, &spec, &state->library));
     return place_all(state, &(placing){form, kernels, which, m->why});
 }
 
@@ -187,7 +188,7 @@ static po_status make_milder(po_run_state *state, making *m, uint32_t before, co
     uint32_t end = state->n_variants;
     const po_library *library = state->library;
     making milder = {.arena = m->arena, .options = less_rough(m)};
-    po_log(state->ctx, "kernels again, without what makes %.1f of rounding or more: %s",
+    po_log(state->run.ctx, "kernels again, without what makes %.1f of rounding or more: %s",
            milder.options.magnifies, why);
     po_status status = make(state, &milder);
     *replaced = status == PO_OK && state->n_variants > end;
@@ -219,60 +220,60 @@ static po_status make_right(po_run_state *state, making *m, uint32_t before) {
         status = make_milder(state, m, before, why, &replaced);
     }
     if (m->options.magnifies > 0)
-        po_record_note(state->record,
+        po_record_note(state->run.record,
                        "the kernels do without the algorithms that round worse (%s); with them: %s",
                        m->options.exact ? "Winograd, Strassen" : "the largest tiles", first);
     return status;
 }
 
-static po_status make_kernels(po_run_state *state, void *user) {
-    (void)user;
+static po_status make_kernels(void *user) {
+    po_run_state *state = user;
     const po_recall *known = state->recall;
-    if (!state->options->kernels ||
+    if (!state->run.options->kernels ||
         (known && (!known->form || strncmp(known->form, "kernels", 7) != 0)))
         return PO_OK;
     po_cost *cost;
     po_rates rates;
-    PO_TRY(po_pipeline_cost(state, &cost));
+    PO_TRY(po_run_cost(&state->run, &cost));
     po_rates_of_machine(cost, &rates);
     /* What kernels take is known for what a compiler makes of them. */
     po_hash compiler, key = po_cost_key(cost);
-    PO_TRY(po_cc_check(state->ctx, state->options->cc, &compiler));
+    PO_TRY(po_cc_check(state->run.ctx, state->run.options->cc, &compiler));
     key = po_hash_u64(po_hash_u64(key, compiler.lo), compiler.hi);
-    po_arena *arena = po_arena_child(state->arena);
+    po_arena *arena = po_arena_child(state->run.arena);
     making m = {.arena = arena,
-                .options = {.exact = state->options->exact,
-                            .measure = !state->options->model_cost,
-                            .cc = state->options->cc,
+                .options = {.exact = state->run.options->exact,
+                            .measure = !state->run.options->model_cost,
+                            .cc = state->run.options->cc,
                             .cache = cost->cache,
                             .key = key,
                             .readings = po_plan_readings_create(arena),
-                            .until = po_budget_end(state, PO_PART_READ)}};
+                            .until = po_budget_end(&state->run, PO_PART_READ)}};
     uint32_t before = state->n_variants;
     PO_TRY(make(state, &m));
     po_status status = make_right(state, &m, before);
     state->kernels_of_mutants = m.form.mutants;
     if (m.form.unread > 0)
-        po_record_note(state->record,
+        po_record_note(state->run.record,
                        "the schedules of %u steps of kernels are by estimate: there was no time to "
                        "read more (--time-limit S gives more)",
                        m.form.unread);
     for (uint32_t i = 0; i < m.form.regions.n; i++) {
         if (m.why[i])
-            po_record_note(state->record, "region %u stays with the runtime: %s", i, m.why[i]);
-        po_tell_region(state, &m.form.plans[i], &rates, m.why[i]);
+            po_record_note(state->run.record, "region %u stays with the runtime: %s", i, m.why[i]);
+        po_tell_region(&state->run, &m.form.plans[i], &rates, m.why[i]);
     }
     po_arena_free(arena);
     return status;
 }
 
-static po_status make_for_gpu(po_run_state *state, void *user) {
-    (void)user;
+static po_status make_for_gpu(void *user) {
+    po_run_state *state = user;
     return po_stage_cuda(state);
 }
 
 po_status po_stage_superopt(po_run_state *state) {
     bool cut;
-    return po_budget_call(state, PO_PART_KERNELS, "the making of kernels was cut short",
-                          state->options->cuda ? make_for_gpu : make_kernels, NULL, &cut);
+    return po_budget_call(&state->run, PO_PART_KERNELS, "the making of kernels was cut short",
+                          state->run.options->cuda ? make_for_gpu : make_kernels, state, &cut);
 }

@@ -77,19 +77,20 @@ static po_status fold(po_run_state *state, const po_graph *from, uint32_t algebr
                       po_postopt_counts *counts) {
     po_postopt_options options = po_postopt_plain(algebra);
     options.cubic = true;
-    PO_TRY(po_postopt(state->ctx, from, &options, out, counts));
-    po_pipeline_hold(state, *out);
-    return po_infer_graph(state->ctx, *out, true);
+    PO_TRY(po_postopt(state->run.ctx, from, &options, out, counts));
+    po_run_hold(&state->run, *out);
+    return po_infer_graph(state->run.ctx, *out, true);
 }
 
 static po_status plan_form(po_run_state *state, po_arena *arena, po_graph *graph,
                            const po_plan_options *options, po_kernel_variant *p) {
     p->graph = graph;
-    PO_TRY(po_regions_find(state->ctx, arena, graph, po_lower_part, state->ctx, &p->regions));
+    PO_TRY(
+        po_regions_find(state->run.ctx, arena, graph, po_lower_part, state->run.ctx, &p->regions));
     p->plans = PO_NEW_N(arena, po_plan, p->regions.n);
-    po_log(state->ctx, "%s: %u regions with %u of %u nodes", p->name, p->regions.n,
+    po_log(state->run.ctx, "%s: %u regions with %u of %u nodes", p->name, p->regions.n,
            p->regions.n_nodes, graph->n_live);
-    PO_TRY(po_plan_regions(state->ctx, arena, graph, &p->regions, options, p->plans));
+    PO_TRY(po_plan_regions(state->run.ctx, arena, graph, &p->regions, options, p->plans));
     p->outside = graph->n_live - p->regions.n_nodes;
     bool read = true;
     for (uint32_t i = 0; i < p->regions.n; i++) {
@@ -106,7 +107,7 @@ static po_status plan_form(po_run_state *state, po_arena *arena, po_graph *graph
         return PO_OK;
     po_arena *scratch = po_arena_child(arena);
     po_plan_guess guess;
-    PO_TRY(po_plan_estimate(state->ctx, scratch, graph, &p->regions, options, &guess));
+    PO_TRY(po_plan_estimate(state->run.ctx, scratch, graph, &p->regions, options, &guess));
     p->seconds = guess.seconds;
     po_arena_free(scratch);
     return PO_OK;
@@ -255,7 +256,7 @@ static po_status read_promising(choosing *c, po_kernel_variant *best) {
 po_status po_kernel_variants(po_run_state *state, po_arena *arena, const po_plan_options *options,
                              po_kernel_variant *best) {
     choosing c = {.state = state,
-                  .ctx = state->ctx,
+                  .ctx = state->run.ctx,
                   .arena = arena,
                   .options = options,
                   .from = {[MODEL] = state->current},
@@ -268,9 +269,9 @@ po_status po_kernel_variants(po_run_state *state, po_arena *arena, const po_plan
     c.outside = best->outside;
     if (options->exact || !(best->seconds > 0))
         return PO_OK; /* without a region no form promises a gain */
-    po_limit limit = po_limit_begin(state->ctx, options->until);
+    po_limit limit = po_limit_begin(state->run.ctx, options->until);
     po_status status = look_further(&c);
-    po_limit_end(state->ctx, &limit, &status);
+    po_limit_end(state->run.ctx, &limit, &status);
     PO_TRY(status);
     PO_TRY(read_promising(&c, best));
     for (uint32_t i = 1; i < c.n; i++)

@@ -40,11 +40,11 @@ static po_status judge(po_run_state *state, po_site *site, po_trial *trial) {
     trial->fate = PO_TRIAL_MALFORMED;
     if (!same_ports(site->sub->graph, trial->graph))
         return PO_OK;
-    PO_TRY(po_program_of(state->ctx, state->search->arena, trial->graph, &trial->program));
-    po_arena *scratch = po_arena_create(state->ctx);
+    PO_TRY(po_program_of(state->run.ctx, state->search->arena, trial->graph, &trial->program));
+    po_arena *scratch = po_arena_create(state->run.ctx);
     double share = 0;
-    po_status status =
-        po_agree_share(state->ctx, scratch, site->program, trial->program, SEED, POSITIONS, &share);
+    po_status status = po_agree_share(state->run.ctx, scratch, site->program, trial->program, SEED,
+                                      POSITIONS, &share);
     po_arena_free(scratch);
     PO_TRY(status);
     site->points += POSITIONS;
@@ -62,7 +62,7 @@ po_status po_search_positions(po_run_state *state, po_site *site, po_trial *tria
     if (trial->corrected && trial->fate == PO_TRIAL_INSIDE)
         trial->fate = PO_TRIAL_EQUAL; /* po_correct has seen to that */
     state->search->search_seconds += po_now() - start;
-    return po_search_drops(state->ctx, status) ? PO_OK : status;
+    return po_search_drops(state->run.ctx, status) ? PO_OK : status;
 }
 
 /* --- by boxes and whole --- */
@@ -74,9 +74,9 @@ po_status po_search_boxes(po_run_state *state, po_site *site, po_trial *trial) {
     trial->fate = PO_TRIAL_MALFORMED;
     po_agree_options options = options_of(site);
     po_status status =
-        po_agree(state->ctx, arena, site->program, trial->program, &options, agreement);
+        po_agree(state->run.ctx, arena, site->program, trial->program, &options, agreement);
     state->search->search_seconds += po_now() - start;
-    if (po_search_drops(state->ctx, status))
+    if (po_search_drops(state->run.ctx, status))
         return PO_OK;
     PO_TRY(status);
     trial->agreement = agreement;
@@ -91,22 +91,22 @@ po_status po_search_whole(po_run_state *state, po_site *site, po_trial *trial, b
         *equal = trial->agreement->equal;
         return PO_OK;
     }
-    po_arena *scratch = po_arena_create(state->ctx);
+    po_arena *scratch = po_arena_create(state->run.ctx);
     po_agree_options options = options_of(site);
     double start = po_now();
     *equal = false;
-    po_status status = po_agree_whole(state->ctx, scratch, site->program, trial->program, &options,
-                                      equal, NULL, NULL);
+    po_status status = po_agree_whole(state->run.ctx, scratch, site->program, trial->program,
+                                      &options, equal, NULL, NULL);
     state->search->certify_seconds += po_now() - start;
     po_arena_free(scratch);
-    return po_search_drops(state->ctx, status) ? PO_OK : status;
+    return po_search_drops(state->run.ctx, status) ? PO_OK : status;
 }
 
 /* --- by the roofline --- */
 
 void po_search_estimate(const po_run_state *state, const po_subprogram *sub, const po_graph *graph,
                         po_estimate *estimate) {
-    po_arena *scratch = po_arena_create(state->ctx);
+    po_arena *scratch = po_arena_create(state->run.ctx);
     const bool *weight = po_weights_of(graph, scratch, sub->n_activations);
     uint32_t n;
     const po_node_id *order = po_graph_order(graph, scratch, &n);
@@ -114,14 +114,14 @@ void po_search_estimate(const po_run_state *state, const po_subprogram *sub, con
     for (uint32_t i = 0; i < n; i++)
         if (!po_reads_weights(&graph->nodes[order[i]], weight))
             po_roofline_add(graph, &graph->nodes[order[i]], &state->search->rates,
-                            state->ctx->threads, estimate);
+                            state->run.ctx->threads, estimate);
     po_arena_free(scratch);
 }
 
 /* More work of both kinds than any kernel or layout makes up for. */
 static bool is_hopeless(const po_run_state *state, const po_site *site, const po_trial *trial) {
     const po_estimate *a = &site->estimate, *b = &trial->estimate;
-    return state->options->level < 3 && b->seconds > hopeless * a->seconds &&
+    return state->run.options->level < 3 && b->seconds > hopeless * a->seconds &&
            b->flops >= a->flops && b->bytes >= a->bytes;
 }
 
@@ -129,13 +129,13 @@ po_status po_search_add(po_run_state *state, po_site *site, const po_mutant *mut
                         po_trial trial) {
     trial.name = mutant->name;
     trial.graph = mutant->graph;
-    PO_TRY(po_ctx_poll(state->ctx));
-    po_status status = po_infer_graph(state->ctx, mutant->graph, false);
+    PO_TRY(po_ctx_poll(state->run.ctx));
+    po_status status = po_infer_graph(state->run.ctx, mutant->graph, false);
     PO_PUSH(state->search->arena, site->trials, site->n_trials, site->cap_trials, trial);
     po_trial *t = &site->trials[site->n_trials - 1];
     if (status != PO_OK) {
         t->fate = PO_TRIAL_MALFORMED;
-        return po_search_drops(state->ctx, status) ? PO_OK : status;
+        return po_search_drops(state->run.ctx, status) ? PO_OK : status;
     }
     po_search_estimate(state, site->sub, t->graph, &t->estimate);
     if (is_hopeless(state, site, t)) {

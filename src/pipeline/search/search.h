@@ -117,7 +117,7 @@ void po_search_estimate(const po_run_state *state, const po_subprogram *sub, con
 
 /* What operators a mutant becomes: their kinds and how many there are, but not how many of each,
  * for several products that change one by one are no news; nor how they are led to one another. */
-uint64_t po_search_kind(const po_run_state *state, const po_subprogram *sub, const po_graph *graph);
+uint64_t po_search_kind(po_ctx *ctx, const po_subprogram *sub, const po_graph *graph);
 
 /* explain.c: a fate in words; and all that was tried, for reports. */
 const char *po_trial_fate_text(po_trial_fate fate);

@@ -55,8 +55,8 @@ static void settle(po_site *site) {
 /* Puts the chosen mutants of one site into each of its places. */
 static po_status put_site(po_run_state *state, po_graph *graph, const po_site *site) {
     for (uint32_t k = 0; k < site->sub->n_at; k++) {
-        PO_TRY(po_ctx_poll(state->ctx));
-        PO_TRY(po_split_replace(state->ctx, graph, site->sub, &site->sub->at[k],
+        PO_TRY(po_ctx_poll(state->run.ctx));
+        PO_TRY(po_split_replace(state->run.ctx, graph, site->sub, &site->sub->at[k],
                                 site->trials[site->chosen].graph));
     }
     return PO_OK;
@@ -66,7 +66,7 @@ static void note_placed(po_run_state *state, po_mutated_kind kind, uint32_t site
                         const po_trial *t) {
     po_placed placed = {site, at, t->name, t->graph};
     po_mutated *m = &state->mutated[kind];
-    PO_PUSH(state->arena, m->placed, m->n, m->cap, placed);
+    PO_PUSH(state->run.arena, m->placed, m->n, m->cap, placed);
 }
 
 /* The folded graph with the chosen mutants in every place of theirs. One whose weights cannot be
@@ -78,9 +78,9 @@ static po_status put_in(po_run_state *state) {
         po_site *site = &search->sites[i];
         if (site->chosen == PO_NONE)
             continue;
-        graph = graph ? graph : po_graph_clone(state->ctx, search->graph);
+        graph = graph ? graph : po_graph_clone(state->run.ctx, search->graph);
         po_status status = put_site(state, graph, site);
-        if (!po_search_drops(state->ctx, status)) {
+        if (!po_search_drops(state->run.ctx, status)) {
             PO_TRY(status);
             continue;
         }
@@ -95,13 +95,13 @@ static po_status put_in(po_run_state *state) {
         const po_site *site = &search->sites[i];
         if (site->chosen == PO_NONE)
             continue;
-        po_record_fired(state->record, site->trials[site->chosen].name, site->sub->n_at);
+        po_record_fired(state->run.record, site->trials[site->chosen].name, site->sub->n_at);
         for (uint32_t k = 0; k < site->sub->n_at; k++)
             note_placed(state, PO_MUTATED_BEST, i, k, &site->trials[site->chosen]);
     }
     po_graph_sweep(graph);
-    PO_TRY(po_infer_graph(state->ctx, graph, true));
-    po_pipeline_hold(state, graph);
+    PO_TRY(po_infer_graph(state->run.ctx, graph, true));
+    po_run_hold(&state->run, graph);
     state->mutated[PO_MUTATED_BEST].graph = graph;
     return PO_OK;
 }
@@ -135,18 +135,18 @@ static po_status joined_agree(po_run_state *state, const po_layouts *seams, cons
  * be computed: that is out of the running. */
 static po_status put_joined(po_run_state *state, const po_layouts *seams, const uint32_t *choice,
                             po_graph **graph) {
-    po_graph *g = po_graph_clone(state->ctx, state->search->graph);
+    po_graph *g = po_graph_clone(state->run.ctx, state->search->graph);
     *graph = NULL;
     for (uint32_t p = 0; p < seams->problem.n; p++) {
         po_site *site = &state->search->sites[seams->places[p].site];
         uint32_t trial = option_at(seams, choice, p)->trial;
-        PO_TRY(po_ctx_poll(state->ctx));
+        PO_TRY(po_ctx_poll(state->run.ctx));
         if (trial == PO_NONE)
             continue;
         po_status status =
-            po_split_replace(state->ctx, g, site->sub, &site->sub->at[seams->places[p].at],
+            po_split_replace(state->run.ctx, g, site->sub, &site->sub->at[seams->places[p].at],
                              site->trials[trial].graph);
-        if (po_search_drops(state->ctx, status)) {
+        if (po_search_drops(state->run.ctx, status)) {
             site->trials[trial].fate = PO_TRIAL_MALFORMED;
             po_graph_free(g);
             return PO_OK;
@@ -154,8 +154,8 @@ static po_status put_joined(po_run_state *state, const po_layouts *seams, const 
         PO_TRY(status);
     }
     po_graph_sweep(g);
-    PO_TRY(po_infer_graph(state->ctx, g, true));
-    po_pipeline_hold(state, g);
+    PO_TRY(po_infer_graph(state->run.ctx, g, true));
+    po_run_hold(&state->run, g);
     *graph = g;
     return PO_OK;
 }
@@ -175,7 +175,7 @@ static po_status join_once(po_run_state *state, po_arena *arena, bool *again) {
     po_search *search = state->search;
     po_layouts seams;
     *again = false;
-    PO_TRY(po_layouts_find(state->ctx, arena, search, state->ctx->threads, &seams));
+    PO_TRY(po_layouts_find(state->run.ctx, arena, search, state->run.ctx->threads, &seams));
     uint32_t *choice = PO_NEW_N(arena, uint32_t, seams.problem.n), changed = 0;
     double all = 0;
     choose_alone(search, &seams, choice);
@@ -201,7 +201,7 @@ static po_status join_once(po_run_state *state, po_arena *arena, bool *again) {
         if (trial != PO_NONE && site->trials[trial].fate != PO_TRIAL_CHOSEN)
             site->trials[trial].fate = PO_TRIAL_JOINED;
     }
-    po_log(state->ctx, "seams joined: %u of %u places take another mutant, %.0f us for %.0f us",
+    po_log(state->run.ctx, "seams joined: %u of %u places take another mutant, %.0f us for %.0f us",
            changed, seams.problem.n, 1e6 * joined, 1e6 * alone);
     state->mutated[PO_MUTATED_JOINED].graph = graph;
     for (uint32_t p = 0; p < seams.problem.n; p++) {
@@ -213,13 +213,13 @@ static po_status join_once(po_run_state *state, po_arena *arena, bool *again) {
     return PO_OK;
 }
 
-static po_status join_seams(po_run_state *state, void *user) {
-    (void)user;
+static po_status join_seams(void *user) {
+    po_run_state *state = user;
     for (bool again = true; again;) { /* each time with one mutant less */
         po_arena *arena = po_arena_child(state->search->arena);
         po_status status = join_once(state, arena, &again);
         po_arena_free(arena);
-        if (po_search_drops(state->ctx, status))
+        if (po_search_drops(state->run.ctx, status))
             return PO_OK;
         PO_TRY(status);
     }
@@ -230,15 +230,15 @@ static po_status join_seams(po_run_state *state, void *user) {
 static void tell_site(po_run_state *state, uint32_t i) {
     const po_site *site = &state->search->sites[i];
     const po_node *first = &state->search->graph->nodes[site->sub->at[0].nodes[0]];
-    po_arena *scratch = po_arena_create(state->ctx);
-    po_log(state->ctx, "subprogram %u (%s '%s', %u nodes, %u times): %s%.0f us estimated", i + 1,
-           first->op_type, first->name, site->sub->at[0].n_nodes, site->sub->n_at,
+    po_arena *scratch = po_arena_create(state->run.ctx);
+    po_log(state->run.ctx, "subprogram %u (%s '%s', %u nodes, %u times): %s%.0f us estimated",
+           i + 1, first->op_type, first->name, site->sub->at[0].n_nodes, site->sub->n_at,
            site->seconds > 0 ? po_arena_printf(scratch, "%.3f ms in context, ", 1e3 * site->seconds)
                              : "",
            1e6 * site->estimate.seconds);
     for (uint32_t k = 0; k < site->n_trials; k++) {
         const po_trial *t = &site->trials[k];
-        po_log(state->ctx, "  %s: %s, %.0f us estimated%s%s%s%s", t->name,
+        po_log(state->run.ctx, "  %s: %s, %.0f us estimated%s%s%s%s", t->name,
                po_trial_fate_text(t->fate), 1e6 * t->estimate.seconds,
                t->seconds > 0 ? po_arena_printf(scratch, ", %.3f ms measured", 1e3 * t->seconds)
                               : "",
@@ -248,13 +248,13 @@ static void tell_site(po_run_state *state, uint32_t i) {
     po_arena_free(scratch);
 }
 
-static po_status choose_all(po_run_state *state, void *user) {
+static po_status choose_all(void *user) {
+    po_run_state *state = user;
     po_search *search = state->search;
-    (void)user;
     for (uint32_t i = 0; i < search->n_sites; i++) {
-        po_step(state->ctx, (double)i / search->n_sites, "choosing for subprogram %u", i + 1);
+        po_step(state->run.ctx, (double)i / search->n_sites, "choosing for subprogram %u", i + 1);
         po_status status = choose_for_site(state, &search->sites[i]);
-        if (!po_search_drops(state->ctx, status))
+        if (!po_search_drops(state->run.ctx, status))
             PO_TRY(status);
     }
     return PO_OK;
@@ -268,12 +268,12 @@ po_status po_stage_choose(po_run_state *state) {
     search->chosen = true;
     if (state->recall)
         return po_recall_place(state);
-    PO_TRY(po_budget_call(state, PO_PART_CHOOSE, "the choice of mutants was cut short", choose_all,
-                          NULL, &cut));
+    PO_TRY(po_budget_call(&state->run, PO_PART_CHOOSE, "the choice of mutants was cut short",
+                          choose_all, state, &cut));
     po_status status = put_in(state);
-    if (status == PO_OK && !cut && !po_pipeline_skips(state, "seams"))
-        status = po_budget_call(state, PO_PART_CHOOSE, "joining seams was cut short", join_seams,
-                                NULL, &cut);
+    if (status == PO_OK && !cut && !po_run_skips(&state->run, "seams"))
+        status = po_budget_call(&state->run, PO_PART_CHOOSE, "joining seams was cut short",
+                                join_seams, state, &cut);
     for (uint32_t i = 0; i < search->n_sites; i++) {
         settle(&search->sites[i]);
         tell_site(state, i);

@@ -13,9 +13,9 @@ static po_status correct_trial(po_run_state *state, po_site *site, uint32_t i) {
     po_mutants_init(&corrected, state->search->arena);
     const po_trial *trial = &site->trials[i];
     po_mutant mutant = {trial->name, (po_graph *)(uintptr_t)trial->graph};
-    po_status status = po_correct(state->ctx, state->search->arena, site->sub, &mutant,
+    po_status status = po_correct(state->run.ctx, state->search->arena, site->sub, &mutant,
                                   trial->agreement, &corrected);
-    if (po_search_drops(state->ctx, status))
+    if (po_search_drops(state->run.ctx, status))
         return PO_OK;
     PO_TRY(status);
     for (uint32_t k = 0; k < corrected.n; k++)
@@ -54,8 +54,8 @@ static po_status correct_site(po_run_state *state, po_site *site) {
         if (i == PO_NONE)
             break;
         PO_TRY(po_search_boxes(state, site, &site->trials[i]));
-        if (site->trials[i].fate == PO_TRIAL_BOXES && !po_pipeline_skips(state, "corrected") &&
-            !po_pipeline_skips(state, "partly"))
+        if (site->trials[i].fate == PO_TRIAL_BOXES && !po_run_skips(&state->run, "corrected") &&
+            !po_run_skips(&state->run, "partly"))
             PO_TRY(correct_trial(state, site, i));
         else if (site->trials[i].fate == PO_TRIAL_EQUAL && !deep)
             break; /* what is slower than this one cannot win */
@@ -68,9 +68,9 @@ static double weight(const po_site *site) {
 }
 
 /* What takes most of the model's time comes first: the time is limited. */
-static po_status correct_all(po_run_state *state, void *user) {
+static po_status correct_all(void *user) {
+    po_run_state *state = user;
     po_search *search = state->search;
-    (void)user;
     uint32_t *order = PO_NEW_N(search->arena, uint32_t, search->n_sites);
     for (uint32_t i = 0; i < search->n_sites; i++) {
         uint32_t k = i;
@@ -78,21 +78,23 @@ static po_status correct_all(po_run_state *state, void *user) {
             order[k] = order[k - 1];
         order[k] = i;
     }
-    bool deep = state->options->level >= 3;
-    double end = po_budget_end(state, PO_PART_JUDGE);
+    bool deep = state->run.options->level >= 3;
+    double end = po_budget_end(&state->run, PO_PART_JUDGE);
     for (uint32_t pass = 0; pass < 1 + (uint32_t)deep; pass++) {
         search->hopeful_first = deep && pass == 0;
         for (uint32_t i = 0; i < search->n_sites; i++) {
             double part = (pass + (double)i / search->n_sites) / (1 + deep);
             if (pass == 0)
-                po_step(state->ctx, part, "judging mutants of subprogram %u", order[i] + 1);
+                po_step(state->run.ctx, part, "judging mutants of subprogram %u", order[i] + 1);
             else if (end > 0)
-                po_step(state->ctx, part, "measuring all mutants of subprogram %u (up to %.0f s)",
-                        order[i] + 1, fmax(end - state->started, 0));
+                po_step(state->run.ctx, part,
+                        "measuring all mutants of subprogram %u (up to %.0f s)", order[i] + 1,
+                        fmax(end - state->run.budget->started, 0));
             else
-                po_step(state->ctx, part, "measuring all mutants of subprogram %u", order[i] + 1);
+                po_step(state->run.ctx, part, "measuring all mutants of subprogram %u",
+                        order[i] + 1);
             po_status status = correct_site(state, &search->sites[order[i]]);
-            if (!po_search_drops(state->ctx, status))
+            if (!po_search_drops(state->run.ctx, status))
                 PO_TRY(status);
         }
     }
@@ -103,8 +105,8 @@ po_status po_stage_correct(po_run_state *state) {
     bool cut;
     if (!state->search || state->recall)
         return PO_OK;
-    PO_TRY(po_budget_call(state, PO_PART_JUDGE, "the judging of mutants was cut short", correct_all,
-                          NULL, &cut));
+    PO_TRY(po_budget_call(&state->run, PO_PART_JUDGE, "the judging of mutants was cut short",
+                          correct_all, state, &cut));
     po_search_free_losers(state->search);
     return PO_OK;
 }

@@ -13,8 +13,9 @@ static bool by_rounding(const po_verify_report *r) {
 /* What the milder one is called by what it does, without what its parent did as well. */
 static const char *told(selecting *s, po_choices before, po_choices choices) {
     const po_variant_plan more = {"", NULL, choices & ~before};
-    return po_arena_printf(s->state->arena, "%s: beyond %.0e otherwise",
-                           po_variant_name(s->state->arena, &more), s->state->options->tolerance);
+    return po_arena_printf(s->state->run.arena, "%s: beyond %.0e otherwise",
+                           po_variant_name(s->state->run.arena, &more),
+                           s->state->run.options->tolerance);
 }
 
 po_status po_selecting_milder(selecting *s, uint32_t i, const po_verify_report *r,

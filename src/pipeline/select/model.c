@@ -40,7 +40,7 @@ static po_status try_by_model(selecting *s, uint32_t i, const po_rates *rates, c
 po_status po_select_by_model(selecting *s, const char *why) {
     po_rates rates;
     bool ended = false;
-    PO_TRY(po_pipeline_rates(s->state, &rates));
+    PO_TRY(po_run_rates(&s->state->run, &rates));
     s->ctx->threads = 1; /* the answer must not depend on how many there are */
     for (uint32_t i = 0; i < s->state->n_variants && !ended; i++)
         PO_TRY(try_by_model(s, i, &rates, why, &ended));
@@ -50,14 +50,14 @@ po_status po_select_by_model(selecting *s, const char *why) {
 /* Gives up a winner whose proof found a difference. */
 void po_selecting_give_up(selecting *s) {
     po_run_state *state = s->state;
-    po_summary *sum = &state->record->summary;
+    po_summary *sum = &state->run.record->summary;
     for (uint32_t i = 0; i < state->n_variants; i++) {
         if (state->variants[i].graph != state->winner)
             continue;
         po_candidate_report *row = po_selecting_row(s, i);
         row->chosen = false;
         po_selecting_decide(s, row, "disproved: %s", state->proof.why);
-        po_record_note(state->record,
+        po_record_note(state->run.record,
                        "'%s' was dropped: it compares equal, and the proof found a difference: %s",
                        row->name, state->proof.why);
     }

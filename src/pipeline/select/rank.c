@@ -20,7 +20,8 @@ po_status po_selecting_write(selecting *s, uint32_t from) {
         if (status == PO_UNSUPPORTED || status == PO_IO) {
             po_selecting_decide(s, row, "could not be written for the runtime: %s",
                                 s->ctx->error.message);
-            po_record_note(state->record, "'%s' was dropped: %s", row->name, s->ctx->error.message);
+            po_record_note(state->run.record, "'%s' was dropped: %s", row->name,
+                           s->ctx->error.message);
             po_ctx_clear(s->ctx);
             s->written[i].path = NULL;
             continue;
@@ -61,9 +62,10 @@ static po_hash rank_key(const ranking *r) {
     return key;
 }
 
-static po_status measure_ranks(po_run_state *state, void *user) {
+static po_status measure_ranks(void *user) {
     ranking *r = user;
     selecting *s = r->s;
+    const po_run_state *state = s->state;
     po_inputs *plan;
     po_feed feed;
     po_import_rest(state->original->model);
@@ -81,14 +83,14 @@ static po_status measure_ranks(po_run_state *state, void *user) {
                                     .kernels = kernels,
                                     .files = &s->files,
                                     .threads = s->ctx->threads,
-                                    .room = po_pipeline_room(state),
+                                    .room = po_run_room(state->original),
                                     .feed = &feed},
                          .original = s->original_path,
                          .n = r->n,
                          .candidates = paths,
                          .heavy = s->heavy,
                          .steps = r->steps,
-                         .until = po_budget_end(state, PO_PART_RANKS)};
+                         .until = po_budget_end(&state->run, PO_PART_RANKS)};
     po_status status = po_rank(s->ctx, s->arena, &spec, timing, read, r->refused);
     /* What was read before the time was up counts: else the first in the list would be tried. */
     for (uint32_t k = 0; k < r->n && (status == PO_OK || status == PO_TIME_LIMIT); k++) {
@@ -189,8 +191,8 @@ static po_status read_ranks(ranking *r, bool *right) {
         }
     } else {
         bool cut;
-        po_status status = po_budget_call(s->state, PO_PART_RANKS, "first readings were cut short",
-                                          measure_ranks, r, &cut);
+        po_status status = po_budget_call(&s->state->run, PO_PART_RANKS,
+                                          "first readings were cut short", measure_ranks, r, &cut);
         if (status == PO_CANCELLED || status == PO_TIME_LIMIT || status == PO_NO_MEMORY)
             return status;
         if (status != PO_OK) {
@@ -276,7 +278,7 @@ static po_status price_first(selecting *s, po_combination *const *batch, uint32_
  * be far ahead of all forms. */
 static bool worth_reading(const selecting *s) {
     const po_combination *form = po_chooser_best(s->forms, 0);
-    double end = po_budget_end(s->state, PO_PART_RANKS), cost = s->score[s->order[0]];
+    double end = po_budget_end(&s->state->run, PO_PART_RANKS), cost = s->score[s->order[0]];
     bool in_time = end <= 0 || po_now() + 2 * (AT_A_TIME + 1) < end;
     return in_time && form && cost * far_ahead > form->cost;
 }
@@ -331,6 +333,6 @@ po_status po_selecting_rank(selecting *s) {
     c->rules.hopeless = promises;
     c->rules.price = price;
     c->rules.user = s;
-    c->over = po_pipeline_skips(s->state, "combined");
+    c->over = po_run_skips(&s->state->run, "combined");
     return po_chooser_run(c);
 }

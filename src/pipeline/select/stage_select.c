@@ -25,7 +25,7 @@ static const double worth_trying = 1.0; /* a first reading below this is not fol
 
 po_candidate_report *po_selecting_row(selecting *s, uint32_t i) {
     const po_variant *v = &s->state->variants[i];
-    po_candidate_report *row = po_record_candidate(s->state->record, v->name);
+    po_candidate_report *row = po_record_candidate(s->state->run.record, v->name);
     row->nodes = po_record_nodes(v->graph);
     return row;
 }
@@ -36,7 +36,7 @@ void po_selecting_decide(selecting *s, po_candidate_report *row, const char *for
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    row->verdict = po_arena_strdup(s->state->arena, text);
+    row->verdict = po_arena_strdup(s->state->run.arena, text);
 }
 
 /* --- the protocol --- */
@@ -56,7 +56,7 @@ static void fill_row(po_candidate_report *row, const po_verdict *v) {
 
 /* What the closing table shows of a reading; ratio 1 where the original stays. */
 static void fill_summary(selecting *s, const po_verdict *v, bool accepted) {
-    po_summary *sum = &s->state->record->summary;
+    po_summary *sum = &s->state->run.record->summary;
     const po_reading *r = po_verdict_shown(v);
     if (!r || (sum->measured && !accepted))
         return;
@@ -71,14 +71,14 @@ static void fill_summary(selecting *s, const po_verdict *v, bool accepted) {
 static void take(selecting *s, uint32_t i, po_candidate_report *row,
                  const po_verify_report *report) {
     po_run_state *state = s->state;
-    po_summary *sum = &state->record->summary;
+    po_summary *sum = &state->run.record->summary;
     row->chosen = true;
     state->winner = state->current = state->variants[i].graph;
     state->winner_path = s->written[i].whole ? s->written[i].path : NULL;
     sum->winner = row->name;
     po_selecting_tell_kernels(s, i);
     if (s->milder[i])
-        po_record_note(state->record, "%s", s->milder[i]);
+        po_record_note(state->run.record, "%s", s->milder[i]);
     sum->compared = report->evidence != PO_EVIDENCE_NONE;
     sum->error = report->max_rel;
     sum->error_reference = report->own_error;
@@ -87,7 +87,7 @@ static void take(selecting *s, uint32_t i, po_candidate_report *row,
     sum->inputs_excused = report->excused;
     sum->error_excused = report->excused_rel;
     if (report->excused > 0)
-        po_record_note(state->record,
+        po_record_note(state->run.record,
                        "on %u of %u sets of inputs it differs by up to %.1e, where the original's "
                        "own error against float64 is an eighth of that or more",
                        report->excused, report->sets, report->excused_rel);
@@ -97,15 +97,15 @@ static void take(selecting *s, uint32_t i, po_candidate_report *row,
 static void tell_other_threads(const selecting *s, const po_verdict *v) {
     for (uint32_t i = 0; i < v->n_readings; i++) {
         const po_reading *r = &v->readings[i];
-        if (r->kind != PO_READING_THREADS || s->state->options->threads == 0)
+        if (r->kind != PO_READING_THREADS || s->state->run.options->threads == 0)
             continue;
         const char *plural = r->threads == 1 ? "" : "s";
         if (r->high > widest * r->low)
-            po_record_note(s->state->record,
+            po_record_note(s->state->run.record,
                            "with %u thread%s: not to be told beside what else is running",
                            r->threads, plural);
         else
-            po_record_note(s->state->record, "with %u thread%s: %.2fx as fast (%.2f to %.2f)%s",
+            po_record_note(s->state->run.record, "with %u thread%s: %.2fx as fast (%.2f to %.2f)%s",
                            r->threads, plural, r->gain, r->low, r->high,
                            r->gain < 1 ? "; without --threads nothing is written that is slower "
                                          "with one thread or with all"
@@ -129,12 +129,12 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
                            .checks = state->checks,
                            .n_checks = state->n_checks,
                            .threads = s->ctx->threads,
-                           .these_threads = state->options->threads > 0,
-                           .tolerance = state->options->tolerance,
-                           .verify_seconds = s->heavy || state->heavy ? 10 : 0,
+                           .these_threads = state->run.options->threads > 0,
+                           .tolerance = state->run.options->tolerance,
+                           .verify_seconds = s->heavy || state->run.budget->heavy ? 10 : 0,
                            .no_reference = s->flops > REFERENCE_FLOPS,
-                           .until = po_budget_end(state, PO_PART_SELECT),
-                           .patience = po_budget_grace(state, PO_PART_SELECT),
+                           .until = po_budget_end(&state->run, PO_PART_SELECT),
+                           .patience = po_budget_grace(&state->run, PO_PART_SELECT),
                            .first = s->read[i] ? &s->rank[i] : NULL,
                            .seed = 1};
     PO_TRY(po_select(s->ctx, &spec, v));
@@ -160,17 +160,17 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
 
 /* The original cannot be compared with anything: the shapes asked for may be why. */
 static po_status original_fails(selecting *s, const char *reason) {
-    if (s->state->options->n_pins > 0)
+    if (s->state->run.options->n_pins > 0)
         return po_fail(s->ctx, PO_BAD_USE, "with these input shapes the model cannot be run: %s",
                        reason);
-    po_record_note(s->state->record, "the original stays: nothing can be compared with it (%s)",
+    po_record_note(s->state->run.record, "the original stays: nothing can be compared with it (%s)",
                    reason);
     return PO_OK;
 }
 
 /* Where the original stays its latency is still worth telling. */
 static void fill_from_ranking(selecting *s) {
-    po_summary *sum = &s->state->record->summary;
+    po_summary *sum = &s->state->run.record->summary;
     const po_timing *t = s->n_order > 0 ? &s->rank[s->order[0]] : NULL;
     if (sum->measured || !t || !(t->seconds > 0))
         return;
@@ -213,9 +213,9 @@ static po_status follow_milder(selecting *s, uint32_t i, const po_verify_report 
     return po_selecting_read(s, number);
 }
 
-static po_status by_protocol(po_run_state *state, void *user) {
+static po_status by_protocol(void *user) {
     selecting *s = user;
-    double end = po_budget_end(state, PO_PART_SELECT);
+    double end = po_budget_end(&s->state->run, PO_PART_SELECT);
     uint32_t most = MOST_TRIED, tried = 0, i;
     for (; tried < most && (i = next_of(s)) != PO_NONE; tried++) {
         if (tried > 0 && end > 0 && po_now() > end)
@@ -257,11 +257,11 @@ static po_status by_measurement(selecting *s) {
         PO_TRY(po_selecting_rank(s));
     /* Each step is planned to end with the part; what is nearly done may take the proof's time, for
      * a gain that is found out and compared is worth more than its proof. */
-    PO_TRY(po_budget_call(s->state, PO_PART_PROOF, "comparing and confirming was cut short",
+    PO_TRY(po_budget_call(&s->state->run, PO_PART_PROOF, "comparing and confirming was cut short",
                           by_protocol, s, &cut));
     s->state->undecided |= cut || s->busy;
     if (s->busy && s->state->winner == s->state->original)
-        po_record_note(s->state->record,
+        po_record_note(s->state->run.record,
                        "other programs kept the processors while candidates were timed: nothing of "
                        "that is kept in the cache, and a run on a quiet machine may gain");
     fill_from_ranking(s);
@@ -299,19 +299,19 @@ po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, po_ver
 static void name_machine(selecting *s) {
     po_run_state *state = s->state;
     const po_machine *m = &s->cost->machine;
-    po_summary *sum = &state->record->summary;
-    sum->cpu = po_arena_strdup(state->arena, m->cpu);
+    po_summary *sum = &state->run.record->summary;
+    sum->cpu = po_arena_strdup(state->run.arena, m->cpu);
     if (m->has_runtime)
-        sum->runtime = po_arena_printf(state->arena, "ONNX Runtime %s", m->runtime);
+        sum->runtime = po_arena_printf(state->run.arena, "ONNX Runtime %s", m->runtime);
 }
 
 static po_status prepare(selecting *s) {
     po_run_state *state = s->state;
-    PO_TRY(po_pipeline_cost(state, &s->cost));
+    PO_TRY(po_run_cost(&state->run, &s->cost));
     name_machine(s);
     po_graph *typed;
     PO_TRY(po_pin_inputs(s->ctx, state->original, NULL, 0, &typed));
-    po_pipeline_hold(state, typed);
+    po_run_hold(&state->run, typed);
     s->original = typed;
     s->heavy = po_record_weights(typed) > HEAVY_WEIGHTS;
     po_estimate estimate;
@@ -326,20 +326,20 @@ static po_status prepare(selecting *s) {
 
 static po_status choose(selecting *s) {
     po_run_state *state = s->state;
-    if (state->options->cuda)
+    if (state->run.options->cuda)
         return po_select_for_gpu(s);
-    if (state->options->model_cost)
+    if (state->run.options->model_cost)
         return po_select_by_model(s, "compares equal; taken unmeasured");
     uint64_t nodes = po_record_nodes(state->original);
-    if (nodes > HUGE_NODES && !state->options->measured_cost) {
+    if (nodes > HUGE_NODES && !state->run.options->measured_cost) {
         if (!s->chosen_before)
-            po_record_note(state->record,
+            po_record_note(state->run.record,
                            "estimated, not timed: the runtime takes minutes to load %llu nodes; "
                            "--cost ort times them all the same",
                            (unsigned long long)nodes);
         return po_select_by_model(s, "compares equal; too large a graph to be timed by default");
     }
-    if (po_pipeline_skips(state, "select"))
+    if (po_run_skips(&state->run, "select"))
         return po_select_by_model(s, "compares equal; not timed, as asked for");
     return by_measurement(s);
 }
@@ -371,10 +371,10 @@ static void drop_losers(po_run_state *state) {
 po_status po_stage_select(po_run_state *state) {
     if (state->n_variants == 0)
         return PO_OK;
-    selecting *s = PO_NEW(state->files, selecting);
+    selecting *s = PO_NEW(state->run.files, selecting);
     s->state = state;
-    s->ctx = state->ctx;
-    s->arena = state->files;
+    s->ctx = state->run.ctx;
+    s->arena = state->run.files;
     po_status status = select_winner(s);
     drop_losers(state);
     po_graph_free(s->original);
