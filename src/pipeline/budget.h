@@ -34,10 +34,10 @@ double po_budget_limit(const po_options *options);
 /* The part of a run's time that a model is worth of which one run takes so many seconds. */
 double po_budget_share(const po_options *options, double seconds);
 /* worth.c: reads how long one run of the original takes, which is kept in the cost cache, and sets
- * spend and heavy, and state->size where dims are open. Where it cannot be read, or
+ * spend and heavy; *size: the assignment of lengths that readings are taken at
+ * (verify/inputs/inputs.h), where dims are open. Where it cannot be read, or
  * weighs much, all of the time may be spent; with a time limit that is what may be. */
-struct po_run_state;
-po_status po_budget_settle(struct po_run_state *state);
+po_status po_budget_settle(const po_run *run, const po_graph *original, uint32_t *size);
 
 /* When a part must end, as po_now counts; 0: never. */
 double po_budget_end(const po_run *run, po_part part);

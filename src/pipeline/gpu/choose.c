@@ -3,7 +3,6 @@
 #include "pipeline/budget.h"
 #include "pipeline/gpu/making.h"
 #include "pipeline/kernels/stage.h"
-#include "pipeline/pipeline.h"
 #include "split/split.h"
 #include "superopt/search/search.h"
 

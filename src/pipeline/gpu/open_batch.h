@@ -3,7 +3,7 @@
 #ifndef PO_PIPELINE_OPEN_BATCH_H
 #define PO_PIPELINE_OPEN_BATCH_H
 
-#include "pipeline/pipeline.h"
+#include "pipeline/run.h"
 
 /* Whether an input has an open dim; and whether what is open is the batch alone. */
 bool po_batch_has_open_dims(const po_graph *graph);

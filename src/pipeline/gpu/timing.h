@@ -5,7 +5,7 @@
 
 #include "cost/cuda/cost.h"
 #include "pipeline/gpu/model.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/run.h"
 
 /* A graph as the executor runs it. Lives with the arena. */
 po_status po_gpu_plan_graph(const po_run *run, po_arena *arena, const po_graph *graph,

@@ -5,7 +5,6 @@
 #include "pipeline/gpu/making.h"
 #include "pipeline/gpu/open_batch.h"
 #include "pipeline/kernels/stage.h"
-#include "pipeline/pipeline.h"
 #include "postopt/postopt.h"
 #include "superopt/gpu/batch.h"
 

@@ -4,7 +4,7 @@
 
 #include "codegen/delivery/library.h"
 #include "cost/cost.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/run.h"
 #include "superopt/regions.h"
 
 /* Checks a region's program and what it was made from, at most so many bytes shared by a block, and

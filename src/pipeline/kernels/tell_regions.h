@@ -3,7 +3,7 @@
 #define PO_PIPELINE_TELL_REGIONS_H
 
 #include "cost/roofline.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/run.h"
 #include "superopt/plan/plan.h"
 
 /* Adds a region with its steps; why: it stays with the runtime, NULL: it has a kernel. */
