@@ -1,8 +1,8 @@
 /* The stages in their order, and what each hands on to the next. */
 #include "pipeline/pipeline.h"
 
-#include "ir/text.h"
 #include "pipeline/budget.h"
+#include "pipeline/dump.h"
 #include "pipeline/recall.h"
 #include "pipeline/search/search.h"
 #include "pipeline/variants.h"
@@ -24,6 +24,9 @@ typedef struct way {
     po_winner exported;
     bool undecided;        /* readings of this way, or of one before it */
     const po_graph *shown; /* by reports and dumps: what the last stage made */
+    /* For the log: the graph that was hashed last, and its hash. */
+    const po_graph *hashed;
+    po_hash hash;
     /* Progress. */
     uint32_t now;   /* the stage under way */
     double before;  /* shares of the stages that are done */
@@ -182,17 +185,13 @@ static void tell(void *user, const char *what, double fraction) {
 
 /* --- one stage --- */
 
-static void dump(const way *w, const char *name) {
-    const po_run *run = w->run;
-    if (!po_options_has(run->options->dump, run->options->n_dump, name) || !run->callbacks ||
-        !run->callbacks->dump)
-        return;
-    po_arena *scratch = po_arena_create(run->ctx);
-    po_text text;
-    po_text_init(&text, scratch);
-    po_graph_print(&text, w->shown);
-    run->callbacks->dump(run->callbacks->user, name, text.size ? text.data : "");
-    po_arena_free(scratch);
+static void dump(const way *w, uint32_t stage) {
+    const po_search *search = stage >= SPLIT && stage <= CORRECT ? w->search
+                              : stage == CHOOSE                  ? w->chosen.search
+                                                                 : NULL;
+    if (po_dump_is_asked(w->run, stages[stage].name))
+        po_dump(w->run, stages[stage].name, w->shown, search,
+                stage == SUPEROPT ? w->kernels.programs : NULL);
 }
 
 /* What a stage's failure means for the run: true where the run goes on without its change. What is
@@ -212,8 +211,33 @@ static po_stage_report *add_report(way *w, const char *name) {
     return &r->stages[r->n_stages - 1];
 }
 
+/* Of the graph that is shown; where nobody listens, nothing. */
+static po_hash hash_shown(way *w) {
+    if (w->run->ctx->log && w->hashed != w->shown) {
+        w->hashed = w->shown;
+        w->hash = po_graph_hash(w->shown);
+    }
+    return w->hash;
+}
+
+/* The stage's line of -v: whether the graph is another, and by what. */
+static void log_stage(way *w, const po_stage_report *report, bool same) {
+    const po_record *r = w->run->record;
+    po_arena *scratch = po_arena_create(w->run->ctx);
+    const char *rules = "";
+    for (uint32_t i = 0; i < r->n_rewrites; i++)
+        if (strcmp(r->rewrites[i].stage, report->name) == 0)
+            rules = po_arena_printf(scratch, "%s%s %s %llu", rules, *rules ? "," : ";",
+                                    r->rewrites[i].rule, (unsigned long long)r->rewrites[i].count);
+    po_log(w->run->ctx, "%s: %.3f s, %llu nodes -> %llu%s%s", report->name, report->seconds,
+           (unsigned long long)report->nodes_before, (unsigned long long)report->nodes_after,
+           same && !*rules ? ", unchanged" : "", rules);
+    po_arena_free(scratch);
+}
+
 static po_status run_stage(way *w, uint32_t stage, po_stage_report *report) {
     const po_run *run = w->run;
+    po_hash before = hash_shown(w);
     double start = po_now();
     po_status status = po_ctx_poll(run->ctx);
     if (status == PO_OK)
@@ -221,8 +245,7 @@ static po_status run_stage(way *w, uint32_t stage, po_stage_report *report) {
     report->seconds = po_now() - start;
     report->ran = true;
     report->nodes_after = po_record_nodes(w->shown);
-    po_log(run->ctx, "%s: %.3f s, %llu nodes -> %llu", report->name, report->seconds,
-           (unsigned long long)report->nodes_before, (unsigned long long)report->nodes_after);
+    log_stage(w, report, po_hash_equal(before, hash_shown(w)));
     if (!survives(stage, status))
         return status;
     report->note = po_arena_printf(run->arena, "dropped: %s", run->ctx->error.message);
@@ -249,7 +272,7 @@ static po_status step(way *w, uint32_t stage) {
     else
         PO_TRY(run_stage(w, stage, report));
     w->before += stages[stage].share;
-    dump(w, name);
+    dump(w, stage);
     return PO_OK;
 }
 

@@ -100,6 +100,7 @@ typedef struct po_kernels {
         *library;                   /* of them (codegen/delivery/library.h); NULL: there is none */
     bool of_mutants;                /* they stand for mutants, too */
     const struct po_search *search; /* with what was judged on the way */
+    const char *programs;           /* where a dump asks for them: their muGraphs as text; NULL */
 } po_kernels;
 
 /* stage_superopt.c: --kernels, on this processor. */

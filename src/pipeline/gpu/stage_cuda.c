@@ -3,6 +3,7 @@
  * the mutants that were chosen, each with the kernels that it gets: the better by readings of the
  * whole where there are such, else by estimates, competes with the standard forms in select. */
 #include "pipeline/choose/chooser.h"
+#include "pipeline/dump.h"
 #include "pipeline/gpu/making.h"
 #include "pipeline/gpu/open_batch.h"
 #include "pipeline/kernels/stage.h"
@@ -192,6 +193,15 @@ static void tell_all(cuda_making *m, const cuda_variant *f) {
                        m->run->options->batch);
 }
 
+static void print_programs(const cuda_making *m, const cuda_variant *f, const char **programs) {
+    po_text text;
+    po_text_init(&text, m->run->arena);
+    for (uint32_t i = 0; i < f->regions.n; i++)
+        if (!f->why[i])
+            po_dump_program(&text, i, m->pool[f->which[i]]->mu);
+    *programs = text.size ? text.data : NULL;
+}
+
 po_status po_stage_cuda_model(const po_run *run, const po_simplified *simplified,
                               po_cuda_forms **out) {
     po_cost *cost;
@@ -244,5 +254,7 @@ po_status po_stage_cuda(po_cuda_forms *forms, const po_chosen *chosen, po_kernel
     if (out->library)
         PO_TRY(place(&forms->m, f, out));
     tell_all(&forms->m, f);
+    if (po_dump_is_asked(forms->m.run, "superopt"))
+        print_programs(&forms->m, f, &out->programs);
     return PO_OK;
 }

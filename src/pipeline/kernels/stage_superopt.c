@@ -5,6 +5,7 @@
 #include "codegen/delivery/library.h"
 #include "ops/recipe/pack.h"
 #include "pipeline/budget.h"
+#include "pipeline/dump.h"
 #include "pipeline/kernels/stage.h"
 #include "pipeline/kernels/tell_regions.h"
 #include "pipeline/kernels/values.h"
@@ -235,6 +236,15 @@ static po_status make_right(making *m) {
     return status;
 }
 
+static void print_programs(const making *m) {
+    po_text text;
+    po_text_init(&text, m->run->arena);
+    for (uint32_t i = 0; i < m->form.regions.n; i++)
+        if (!m->why[i])
+            po_dump_program(&text, i, m->form.plans[i].mu);
+    m->out->programs = text.size ? text.data : NULL;
+}
+
 static po_status make_kernels(void *user) {
     making *m = user;
     const po_run *run = m->run;
@@ -271,6 +281,8 @@ static po_status make_kernels(void *user) {
             po_record_note(run->record, "region %u stays with the runtime: %s", i, m->why[i]);
         po_tell_region(run, &m->form.plans[i], &rates, m->why[i]);
     }
+    if (po_dump_is_asked(run, "superopt"))
+        print_programs(m);
     po_arena_free(m->arena);
     return status;
 }

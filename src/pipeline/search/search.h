@@ -103,7 +103,6 @@ po_status po_search_boxes(const po_run *run, po_search *search, po_site *site, p
  */
 po_status po_search_measure(const po_run *run, po_search *search, po_site *site,
                             const uint32_t *trials, uint32_t n);
-/* In context; the whole model decides later. */
 /* Whether all that was found is measured and judged. */
 bool po_search_deep(const po_run *run, const po_search *search);
 bool po_search_promising(const po_trial *trial);
