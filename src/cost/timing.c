@@ -54,15 +54,15 @@ static double read_clock(uint32_t threads) {
 
 /* Seconds of one run: the median over the block's slices, or over those in which no thread waited
  * where there are such; and the part of them for which threads did. */
-static po_status time_block(po_ctx *ctx, po_run *run, const plan *p, uint32_t threads,
+static po_status time_block(po_ctx *ctx, po_ort_run *run, const plan *p, uint32_t threads,
                             const po_waits *waits, double *seconds, double *waited) {
     double slices[MOST_SLICES], quiet[MOST_SLICES], all = 0, lost = 0;
     uint32_t n_quiet = 0;
-    PO_TRY(po_run_repeat(ctx, run, p->warm));
+    PO_TRY(po_ort_run_repeat(ctx, run, p->warm));
     double before = po_waits_read(waits);
     for (uint32_t i = 0; i < p->slices; i++) {
         double start = read_clock(threads);
-        PO_TRY(po_run_repeat(ctx, run, p->runs));
+        PO_TRY(po_ort_run_repeat(ctx, run, p->runs));
         double spent = read_clock(threads) - start, after = po_waits_read(waits);
         slices[i] = spent / p->runs;
         if (after - before <= PO_TIMING_QUIET * spent)
@@ -75,26 +75,26 @@ static po_status time_block(po_ctx *ctx, po_run *run, const plan *p, uint32_t th
     *waited = n_quiet > 0 || !(all > 0) ? 0 : lost / all;
     if (!(*seconds > 0))
         *seconds = 1e-9;
-    po_run_drop_outputs(run); /* the next model's fit where they were */
+    po_ort_run_drop_outputs(run); /* the next model's fit where they were */
     return PO_OK;
 }
 
 /* How long one run takes, roughly: the least of a few. */
-static po_status estimate_run(po_ctx *ctx, po_run *run, const po_timing_spec *spec,
+static po_status estimate_run(po_ctx *ctx, po_ort_run *run, const po_timing_spec *spec,
                               double *seconds) {
     uint32_t threads = spec->threads, least = spec->quick ? 1 : 3;
     double until = po_now() + 2e-3;
     *seconds = HUGE_VAL;
     for (uint32_t i = 0; i < least || (i < 50 && po_now() < until); i++) {
         double start = read_clock(threads);
-        PO_TRY(po_run_repeat(ctx, run, 1));
+        PO_TRY(po_ort_run_repeat(ctx, run, 1));
         double one = read_clock(threads) - start;
         if (one < *seconds)
             *seconds = one > 1e-7 ? one : 1e-7;
         if (one > very_slow_run)
             break;
     }
-    po_run_drop_outputs(run);
+    po_ort_run_drop_outputs(run);
     return PO_OK;
 }
 
@@ -186,7 +186,7 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
     uint32_t n = spec->n;
     po_ort *ort = NULL;
     PO_TRY(po_ort_open(ctx, arena, &(po_ort_options){spec->library, spec->threads}, &ort));
-    po_run *runs[PO_TIMING_MAX];
+    po_ort_run *runs[PO_TIMING_MAX];
     double estimates[PO_TIMING_MAX], before = resident();
     holding holds = {0, 0};
     for (uint32_t k = 0; k < n; k++) {
@@ -199,17 +199,17 @@ static po_status time_in_child(po_ctx *ctx, po_arena *arena, po_reply *reply, vo
             &(po_session_options){.kernels = spec->kernels, .isa = spec->isa, .files = spec->files},
             &session));
         PO_TRY(po_feed_order(ctx, arena, session, spec->feed, &inputs));
-        PO_TRY(po_run_prepare(ctx, session, inputs, &runs[m]));
+        PO_TRY(po_ort_run_prepare(ctx, session, inputs, &runs[m]));
         double start = read_clock(spec->threads);
-        PO_TRY(po_run_repeat(ctx, runs[m], 1));
+        PO_TRY(po_ort_run_repeat(ctx, runs[m], 1));
         estimates[m] = read_clock(spec->threads) - start;
         holds.all = resident() - before;
         /* The second run makes another plan of its memory. */
         if (is_full(spec, k, holds, 0.25)) {
-            PO_TRY(po_run_repeat(ctx, runs[m], 1));
+            PO_TRY(po_ort_run_repeat(ctx, runs[m], 1));
             holds.all = resident() - before;
         }
-        po_run_drop_outputs(runs[m]);
+        po_ort_run_drop_outputs(runs[m]);
         if (k > 0 && is_full(spec, k, holds, 1)) {
             po_reply_add(reply, &(head){.filled = k + 1}, sizeof(head));
             return PO_OK;

@@ -103,15 +103,15 @@ static bool is_deep(const po_options *o) {
     return o->level >= 3 && o->time_limit <= 0;
 }
 
-static const ends *ends_of(const po_run_state *state) {
-    const po_options *o = state->options;
+static const ends *ends_of(const po_run *run) {
+    const po_options *o = run->options;
     if (is_deep(o))
         return &deep;
     if (o->kernels && o->cuda)
         return &gpu_kernels;
     if (o->kernels)
-        return state->heavy ? &heavy_kernels : &light_kernels;
-    return state->heavy ? &heavy : &light;
+        return run->budget->heavy ? &heavy_kernels : &light_kernels;
+    return run->budget->heavy ? &heavy : &light;
 }
 
 static double whole_of(const po_options *o) {
@@ -124,19 +124,21 @@ double po_budget_limit(const po_options *options) {
                                    : default_limit;
 }
 
-double po_budget_end(const po_run_state *state, po_part part) {
-    if (state->started <= 0)
+double po_budget_end(const po_run *run, po_part part) {
+    if (run->budget->started <= 0)
         return 0;
     /* Proving what won may take what is left until the limit, but for writing. */
-    if (part == PO_PART_PROOF && state->options->time_limit <= 0 &&
-        !(state->spend > 0 && state->spend < 1))
-        return state->started + po_budget_limit(state->options) - writing;
-    double all = whole_of(state->options) * (state->spend > 0 ? state->spend : 1);
-    return state->started + ends_of(state)->part[part] * all;
+    if (part == PO_PART_PROOF && run->options->time_limit <= 0 &&
+        !(run->budget->spend > 0 && run->budget->spend < 1))
+        return run->budget->started + po_budget_limit(run->options) - writing;
+    double all = whole_of(run->options) * (run->budget->spend > 0 ? run->budget->spend : 1);
+    return run->budget->started + ends_of(run)->part[part] * all;
 }
 
-double po_budget_grace(const po_run_state *state, po_part part) {
-    return state->options->time_limit > 0 ? 0 : grace[part] * (state->spend > 0 ? state->spend : 1);
+double po_budget_grace(const po_run *run, po_part part) {
+    return run->options->time_limit > 0
+               ? 0
+               : grace[part] * (run->budget->spend > 0 ? run->budget->spend : 1);
 }
 
 double po_budget_share(const po_options *options, double seconds) {
@@ -149,21 +151,21 @@ double po_budget_share(const po_options *options, double seconds) {
     return share * pow(seconds / short_run, log(1 / share) / log(long_run / short_run));
 }
 
-po_status po_budget_call(po_run_state *state, po_part part, const char *what, po_part_fn fn,
+po_status po_budget_call(const po_run *run, po_part part, const char *what, po_part_fn fn,
                          void *user, bool *cut) {
-    po_ctx *ctx = state->ctx;
-    double end = po_budget_end(state, part);
-    end += end > 0 ? po_budget_grace(state, part) : 0;
+    po_ctx *ctx = run->ctx;
+    double end = po_budget_end(run, part);
+    end += end > 0 ? po_budget_grace(run, part) : 0;
     po_limit limit = po_limit_begin(ctx, end);
     po_status status = po_ctx_poll(ctx);
     if (status == PO_OK)
-        status = fn(state, user);
+        status = fn(user);
     *cut = po_limit_end(ctx, &limit, &status);
     if (!*cut)
         return status;
-    state->cut = state->record->cut = true;
-    po_record_note(state->record,
-                   "%s after %.0f s, its part of the time limit (--time-limit S%s gives more)",
-                   what, po_now() - state->started, state->options->level < 3 ? ", or -O3," : "");
+    run->record->cut = true;
+    po_record_note(
+        run->record, "%s after %.0f s, its part of the time limit (--time-limit S%s gives more)",
+        what, po_now() - run->budget->started, run->options->level < 3 ? ", or -O3," : "");
     return PO_OK;
 }

@@ -6,7 +6,14 @@
 #define PO_PIPELINE_BUDGET_H
 
 #include "cost/cost.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/run.h"
+
+/* What is known of a run's time. */
+typedef struct po_budget {
+    double started; /* po_now(); 0: a stage alone, which has no budget */
+    double spend;   /* the part of its time that the run may take; 0: all of it */
+    bool heavy;     /* one run of the model takes long, and so does all that is done to it */
+} po_budget;
 
 /* Parts in their order; each also has what those before it left. */
 typedef enum po_part {
@@ -27,20 +34,21 @@ double po_budget_limit(const po_options *options);
 /* The part of a run's time that a model is worth of which one run takes so many seconds. */
 double po_budget_share(const po_options *options, double seconds);
 /* worth.c: reads how long one run of the original takes, which is kept in the cost cache, and sets
- * state->spend, state->heavy, and state->size where dims are open. Where it cannot be read, or
+ * spend and heavy; *size: the assignment of lengths that readings are taken at
+ * (verify/inputs/inputs.h), where dims are open. Where it cannot be read, or
  * weighs much, all of the time may be spent; with a time limit that is what may be. */
-po_status po_budget_settle(po_run_state *state);
+po_status po_budget_settle(const po_run *run, const po_graph *original, uint32_t *size);
 
 /* When a part must end, as po_now counts; 0: never. */
-double po_budget_end(const po_run_state *state, po_part part);
+double po_budget_end(const po_run *run, po_part part);
 
 /* Seconds beyond that which what is worth it may take. */
-double po_budget_grace(const po_run_state *state, po_part part);
+double po_budget_grace(const po_run *run, po_part part);
 
 /* Calls fn, for which the run's time limit is the part's end and grace. Where that stops it, the
  * run goes on: PO_OK, *cut true and a note. `what` ends "... was cut short after N s: ". */
-typedef po_status (*po_part_fn)(po_run_state *state, void *user);
-po_status po_budget_call(po_run_state *state, po_part part, const char *what, po_part_fn fn,
+typedef po_status (*po_part_fn)(void *user);
+po_status po_budget_call(const po_run *run, po_part part, const char *what, po_part_fn fn,
                          void *user, bool *cut);
 
 #endif

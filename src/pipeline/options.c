@@ -356,7 +356,7 @@ static const struct {
       "leave a stage out (" PO_STAGE_NAMES "), or a part of the search (" PO_PART_NAMES ")",
       PO_FOR_OPTIMISE},
      set_skip},
-    {{"dump", 0, "STAGE", "print the graph after a stage, as text that parses back",
+    {{"dump", 0, "STAGE", "print what a stage made: graph, sums, kernels' programs",
       PO_FOR_OPTIMISE},
      set_dump},
     {{"cost", 0, "ort|model|replay:FILE|record:FILE",

@@ -6,12 +6,13 @@
 #include "pipeline/budget.h"
 #include "pipeline/candidates.h"
 #include "pipeline/pin.h"
+#include "pipeline/pipeline.h"
 #include "select/lengths.h"
 
 #include <stdio.h>
 
 typedef struct job {
-    po_run_state *state;
+    const po_run *run;
     po_arena *arena;
     const po_cost *cost;
     const po_graph *open, *pinned;
@@ -25,7 +26,7 @@ static const double looking = 10; /* seconds */
 /* Runs the model at the path with inputs of the pinned dims: any, then such as its branches go by.
  */
 static po_status run_any(const job *j, const po_timing_spec *brief, const po_inputs *plan) {
-    po_ctx *ctx = j->state->ctx;
+    po_ctx *ctx = j->run->ctx;
     po_timing_spec spec = *brief;
     po_feed feed;
     po_timing timing;
@@ -45,14 +46,14 @@ static po_status run_any(const job *j, const po_timing_spec *brief, const po_inp
 
 static po_status plan_of(const job *j, const po_graph *graph, po_inputs **plan) {
     po_graph *typed;
-    PO_TRY(po_pin_inputs(j->state->ctx, graph, NULL, 0, &typed));
-    po_pipeline_hold(j->state, typed);
-    return po_inputs_plan(j->state->ctx, j->arena, typed, typed, plan);
+    PO_TRY(po_pin_inputs(j->run->ctx, graph, NULL, 0, &typed));
+    po_run_hold(j->run, typed);
+    return po_inputs_plan(j->run->ctx, j->arena, typed, typed, plan);
 }
 
 static po_status ask(const job *j) {
-    po_run_state *state = j->state;
-    po_ctx *ctx = state->ctx;
+    const po_run *run = j->run;
+    po_ctx *ctx = run->ctx;
     po_candidate_store store;
     po_candidate made;
     const char *open;
@@ -90,7 +91,7 @@ static po_status ask(const job *j) {
 static po_status look(job *j) {
     po_hash key;
     uint32_t known = 0;
-    PO_TRY(po_export_hash(j->state->ctx, j->pinned, &key));
+    PO_TRY(po_export_hash(j->run->ctx, j->pinned, &key));
     key = po_hash_u64(po_hash_u64(po_cost_key(j->cost), key.lo), key.hi);
     if (po_cache_get_fixed(j->cost->cache, kind, key, &known, sizeof known)) {
         *j->stay_open = known != 0;
@@ -102,25 +103,25 @@ static po_status look(job *j) {
     return PO_OK;
 }
 
-po_status po_pinned_check(po_run_state *state, const po_graph *open, const po_graph *pinned,
+po_status po_pinned_check(const po_run *run, const po_graph *open, const po_graph *pinned,
                           bool *stay_open) {
     po_cost *cost;
     *stay_open = false;
-    if (state->options->level < 1 || state->options->cuda)
+    if (run->options->level < 1 || run->options->cuda)
         return PO_OK;
-    PO_TRY(po_pipeline_cost(state, &cost));
+    PO_TRY(po_run_cost(run, &cost));
     if (!cost->machine.has_runtime)
         return PO_OK;
-    job j = {state, po_arena_create(state->ctx), cost, open, pinned, stay_open};
+    job j = {run, po_arena_create(run->ctx), cost, open, pinned, stay_open};
     po_status status = look(&j);
     po_arena_free(j.arena);
     if (status == PO_OK && *stay_open)
-        po_record_note(state->record,
+        po_record_note(run->record,
                        "the dims of --input-shape stay open: with them pinned the runtime does not "
                        "take the model, where a branch is for other lengths");
     if (status == PO_OK || status == PO_BAD_USE || status == PO_CANCELLED ||
         status == PO_TIME_LIMIT || status == PO_NO_MEMORY)
         return status;
-    po_ctx_clear(state->ctx); /* whatever it is, select says it of the original */
+    po_ctx_clear(run->ctx); /* whatever it is, select says it of the original */
     return PO_OK;
 }

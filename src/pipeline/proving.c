@@ -33,17 +33,24 @@ void po_proving_tell(const po_proof_report *r, char *text, size_t size) {
 
 /* --- the proof --- */
 
-static po_status prove(po_ctx *ctx, const po_run_state *state, const po_graph *winner,
+/* Of a winner against the original. */
+typedef struct proving {
+    const po_run *run;
+    const po_graph *original;
+    po_winner *winner;
+} proving;
+
+static po_status prove(po_ctx *ctx, const proving *p, const po_graph *winner,
                        po_proof_report *report) {
     po_graph *original, *candidate;
-    PO_TRY(po_pin_inputs(ctx, state->original, NULL, 0, &original));
+    PO_TRY(po_pin_inputs(ctx, p->original, NULL, 0, &original));
     PO_TRY(po_pin_inputs(ctx, winner, NULL, 0, &candidate));
     po_graph_sweep(original);
     po_graph_sweep(candidate);
-    double end = po_budget_end(state, PO_PART_PROOF), left = end > 0 ? end - po_now() : 1e9;
+    double end = po_budget_end(p->run, PO_PART_PROOF), left = end > 0 ? end - po_now() : 1e9;
     left = left < least_for_proof ? least_for_proof : left;
     po_proof_options options = {.cpu_seconds = left < seconds_for_proof ? left : seconds_for_proof};
-    po_status status = po_prove(ctx, original, candidate, state->recipes, &options, report);
+    po_status status = po_prove(ctx, original, candidate, p->winner->recipes, &options, report);
     po_graph_free(candidate);
     po_graph_free(original);
     return status;
@@ -52,7 +59,7 @@ static po_status prove(po_ctx *ctx, const po_run_state *state, const po_graph *w
 /* --- in a process of its own --- */
 
 typedef struct looking {
-    const po_run_state *state;
+    const proving *p;
     bool known; /* the proof is: only what was written is read back */
 } looking;
 
@@ -64,19 +71,19 @@ typedef struct seen {
 
 static po_status look(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
     const looking *l = user;
-    const po_run_state *state = l->state;
-    const po_graph *winner = state->winner;
+    const proving *p = l->p;
+    const po_graph *winner = p->winner->graph;
     seen *found = PO_NEW(arena, seen);
     found->same = 1;
-    if (state->winner_path) {
+    if (p->winner->path) {
         po_model *back;
-        PO_TRY(po_import_file(ctx, state->winner_path, &back));
+        PO_TRY(po_import_file(ctx, p->winner->path, &back));
         po_ops_resolve(back->graph);
         found->same = po_graph_equal(back->graph, winner);
         winner = back->graph;
     }
     if (found->same && !l->known) {
-        PO_TRY(prove(ctx, state, winner, &found->report));
+        PO_TRY(prove(ctx, p, winner, &found->report));
         found->proved = 1;
     }
     po_reply_add(reply, found, sizeof *found);
@@ -85,12 +92,12 @@ static po_status look(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user)
 
 /* Whatever happens to the proof, the winner is verified: what hangs or crashes here costs the proof
  * alone. */
-static po_status look_apart(po_run_state *state, bool known, seen *found) {
-    po_ctx *ctx = state->ctx;
+static po_status look_apart(const proving *p, bool known, seen *found) {
+    po_ctx *ctx = p->run->ctx;
     po_arena *arena = po_arena_create(ctx);
-    looking l = {state, known};
+    looking l = {p, known};
     po_bytes data = {NULL, 0};
-    double end = po_budget_end(state, PO_PART_PROOF), least = po_now() + 2 * least_for_proof;
+    double end = po_budget_end(p->run, PO_PART_PROOF), least = po_now() + 2 * least_for_proof;
     po_limit limit = po_limit_begin(ctx, end > 0 ? (end > least ? end : least) : 0);
     po_status status = po_isolate(ctx, arena, "the proof", 0, look, &l, &data);
     bool cut = po_limit_end(ctx, &limit, &status);
@@ -109,79 +116,83 @@ static po_status look_apart(po_run_state *state, bool known, seen *found) {
     return status;
 }
 
-static po_hash key_of(const po_run_state *state) {
-    po_hash a = po_graph_hash(state->original), b = po_graph_hash(state->winner);
+static po_hash key_of(const proving *p) {
+    po_hash a = po_graph_hash(p->original), b = po_graph_hash(p->winner->graph);
     po_hash key = po_hash_str(po_hash_str((po_hash){0, 0}, PO_VERSION), PO_RULES);
     key = po_hash_u64(po_hash_u64(po_hash_u64(po_hash_u64(key, a.lo), a.hi), b.lo), b.hi);
-    if (state->recipes) {
-        po_hash r = po_graph_hash(state->recipes);
+    if (p->winner->recipes) {
+        po_hash r = po_graph_hash(p->winner->recipes);
         key = po_hash_u64(po_hash_u64(key, r.lo), r.hi);
     }
     return key;
 }
 
-static po_status prove_once(po_run_state *state, bool *same) {
-    const char *path = po_options_cache(state->options);
+static po_status prove_once(const proving *p, bool *same) {
+    const char *path = po_options_cache(p->run->options);
     po_cache *cache;
-    po_hash key = key_of(state);
+    po_hash key = key_of(p);
     if (path && !*path)
-        cache = po_cache_none(state->files);
+        cache = po_cache_none(p->run->files);
     else
-        PO_TRY(po_cache_open(state->ctx, state->files, path, &cache));
-    bool known = po_cache_get_fixed(cache, "proof", key, &state->proof, sizeof state->proof);
+        PO_TRY(po_cache_open(p->run->ctx, p->run->files, path, &cache));
+    bool known =
+        po_cache_get_fixed(cache, "proof", key, &p->winner->proof, sizeof p->winner->proof);
     seen found;
     *same = true;
-    if (known && !state->winner_path)
+    if (known && !p->winner->path)
         return PO_OK;
-    PO_TRY(look_apart(state, known, &found));
+    PO_TRY(look_apart(p, known, &found));
     *same = found.same != 0;
     if (known || !*same)
         return PO_OK;
-    state->proof = found.report;
+    p->winner->proof = found.report;
     /* What time did not suffice for may be proved on another day. */
     if (found.proved && (found.report.proved || found.report.differ == PO_DIFFER_CERTAIN))
-        po_cache_put(cache, "proof", key, &state->proof, sizeof state->proof);
+        po_cache_put(cache, "proof", key, &p->winner->proof, sizeof p->winner->proof);
     return PO_OK;
 }
 
-po_status po_proving_run(po_run_state *state, bool *same) {
-    po_summary *s = &state->record->summary;
+/* Reads the winner back from the bytes that were measured, proves it as it was read, and tells the
+ * record; *same: it is what was meant. Proofs are cached by what both models are. Fails only for
+ * what stops the run. */
+static po_status prove_winner(const proving *p, bool *same) {
+    po_summary *s = &p->run->record->summary;
     po_graph *recipes;
     char text[PO_PROOF_TEXT];
     *same = true;
-    if (state->winner == state->original)
+    if (p->winner->graph == p->original)
         return PO_OK;
-    po_step(state->ctx, 0.5, "proving");
-    PO_TRY(po_recipes_to_graph(state->ctx, state->winner, &recipes));
+    po_step(p->run->ctx, 0.5, "proving");
+    PO_TRY(po_recipes_to_graph(p->run->ctx, p->winner->graph, &recipes));
     if (recipes) {
-        po_pipeline_hold(state, recipes);
+        po_run_hold(p->run, recipes);
         po_ops_resolve(recipes);
     }
-    state->recipes = recipes;
-    PO_TRY(prove_once(state, same));
+    p->winner->recipes = recipes;
+    PO_TRY(prove_once(p, same));
     if (!*same)
         return PO_OK;
-    po_proving_tell(&state->proof, text, sizeof text);
-    s->proved = state->proof.proved != 0;
-    s->proof = po_arena_strdup(state->arena, text);
-    po_log(state->ctx, "proof: %s: %s, degree %.0f, %u nodes, %u taken over, %.2f s",
-           s->proved ? "proved" : "tested only", text, state->proof.degree, state->proof.nodes,
-           state->proof.reused, state->proof.seconds);
+    po_proving_tell(&p->winner->proof, text, sizeof text);
+    s->proved = p->winner->proof.proved != 0;
+    s->proof = po_arena_strdup(p->run->arena, text);
+    po_log(p->run->ctx, "proof: %s: %s, degree %.0f, %u nodes, %u taken over, %.2f s",
+           s->proved ? "proved" : "tested only", text, p->winner->proof.degree,
+           p->winner->proof.nodes, p->winner->proof.reused, p->winner->proof.seconds);
     return PO_OK;
 }
 
-po_status po_proving_winner(po_run_state *state) {
+po_status po_proving_winner(const po_run *run, const po_graph *original, po_winner *winner) {
     bool same;
-    if (state->proof_of == state->winner)
+    if (winner->proof_of == winner->graph)
         return PO_OK;
-    state->proof_of = state->winner;
-    memset(&state->proof, 0, sizeof state->proof);
-    PO_TRY(po_proving_run(state, &same));
+    winner->proof_of = winner->graph;
+    memset(&winner->proof, 0, sizeof winner->proof);
+    PO_TRY(prove_winner(&(proving){run, original, winner}, &same));
     if (same)
         return PO_OK;
-    state->winner = state->current = state->original;
-    state->record->summary.winner = "original";
-    return po_fail(state->ctx, PO_INTERNAL, "the winner does not read back as what it was");
+    winner->graph = original;
+    run->record->summary.winner = "original";
+    return po_fail(run->ctx, PO_INTERNAL, "the winner does not read back as what it was");
 }
 
 /* --- the certificate --- */

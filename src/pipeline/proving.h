@@ -3,17 +3,12 @@
 #define PO_PIPELINE_PROVING_H
 
 #include "export/export.h"
-#include "pipeline/pipeline.h"
-
-/* Reads the winner back from the bytes that were measured, proves it as it was read, and tells the
- * record; *same: it is what was meant. Proofs are cached by what both models are. Fails only for
- * what stops the run. */
-po_status po_proving_run(po_run_state *state, bool *same);
+#include "pipeline/stages.h"
 
 /* The last look at a winner: read back from the bytes that were measured it must be the graph that
- * was meant, and that is what is proved. Once for each winner. PO_INTERNAL where it is not: the
- * original is the winner again. */
-po_status po_proving_winner(po_run_state *state);
+ * was meant, and that is what is proved. Once for each winner. Proofs are cached by what both
+ * models are. PO_INTERNAL where it is not: the original is the winner again. */
+po_status po_proving_winner(const po_run *run, const po_graph *original, po_winner *winner);
 
 /* "modulo 2 drawn primes, ..." or why not. */
 void po_proving_tell(const po_proof_report *report, char *text, size_t size);

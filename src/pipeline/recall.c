@@ -21,15 +21,16 @@ static bool asks_for_more(const po_options *o) {
 }
 
 /* Everything that the decision depends on but the time. */
-static po_status key_of(po_run_state *state, po_hash *key) {
-    const po_options *o = state->options;
+static po_status key_of(const po_run *run, const po_graph *original, const po_cost *cost,
+                        po_hash *key) {
+    const po_options *o = run->options;
     po_hash k;
-    PO_TRY(po_export_hash(state->ctx, state->original, &k));
-    po_hash machine = po_hash_str(po_cost_key(state->recall_cost), PO_PROGRAM);
+    PO_TRY(po_export_hash(run->ctx, original, &k));
+    po_hash machine = po_hash_str(po_cost_key(cost), PO_PROGRAM);
     k = po_hash_u64(po_hash_u64(po_hash_u64(k, LAYOUT), machine.lo), machine.hi);
     k = po_hash_bytes(&o->tolerance, sizeof o->tolerance, k);
     k = po_hash_bytes(&o->time_limit, sizeof o->time_limit, k);
-    const uint64_t numbers[] = {(uint64_t)o->level, (uint64_t)o->opset, state->ctx->threads,
+    const uint64_t numbers[] = {(uint64_t)o->level, (uint64_t)o->opset, run->ctx->threads,
                                 o->threads > 0,     o->exact,           o->measured_cost,
                                 o->kernels != NULL};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
@@ -70,7 +71,7 @@ static void print_recall(po_text *t, const po_recall *r) {
 }
 
 typedef struct reader {
-    po_run_state *state;
+    const po_run *run;
     const char *at, *end;
 } reader;
 
@@ -78,7 +79,7 @@ static const char *read_line(reader *r) {
     const char *end = memchr(r->at, '\n', (size_t)(r->end - r->at));
     if (!end)
         return NULL;
-    char *line = po_arena_alloc(r->state->arena, (size_t)(end - r->at) + 1);
+    char *line = po_arena_alloc(r->run->arena, (size_t)(end - r->at) + 1);
     memcpy(line, r->at, (size_t)(end - r->at));
     line[end - r->at] = '\0';
     r->at = end + 1;
@@ -86,16 +87,16 @@ static const char *read_line(reader *r) {
 }
 
 static po_status read_mutant(reader *r, size_t size, const po_graph **mutant) {
-    char *text = po_arena_alloc(r->state->arena, size + 1);
+    char *text = po_arena_alloc(r->run->arena, size + 1);
     po_graph *g;
     memcpy(text, r->at, size);
     text[size] = '\0';
     r->at += size;
-    PO_TRY(po_graph_parse(r->state->ctx, text, &g));
-    po_pipeline_hold(r->state, g);
+    PO_TRY(po_graph_parse(r->run->ctx, text, &g));
+    po_run_hold(r->run, g);
     po_ops_resolve(g);
     *mutant = g;
-    return po_infer_graph(r->state->ctx, g, false);
+    return po_infer_graph(r->run->ctx, g, false);
 }
 
 /* PO_BAD_INPUT, not recorded, for what was written by something else. */
@@ -117,8 +118,8 @@ static po_status read_recall(reader *r, po_recall *recall) {
     if (recall->n_placed > (size_t)(r->end - r->at) ||
         (recall->n_placed > 0 && recall->kind == PO_MUTATED_KINDS))
         return PO_BAD_INPUT;
-    recall->placed = PO_NEW_N(r->state->arena, po_placed, recall->n_placed);
-    recall->signatures = PO_NEW_N(r->state->arena, po_hash, recall->n_placed);
+    recall->placed = PO_NEW_N(r->run->arena, po_placed, recall->n_placed);
+    recall->signatures = PO_NEW_N(r->run->arena, po_hash, recall->n_placed);
     for (uint32_t i = 0; i < recall->n_placed; i++) {
         po_placed *p = &recall->placed[i];
         const char *head = read_line(r), *name = head ? read_line(r) : NULL;
@@ -139,45 +140,45 @@ static po_status read_recall(reader *r, po_recall *recall) {
 
 /* --- finding --- */
 
-bool po_recall_wants(const po_run_state *state, const char *form) {
-    const po_recall *r = state->recall;
+bool po_recall_wants(const po_recall *r, const char *form) {
     return !r || (r->form && strcmp(r->form, form) == 0);
 }
 
 /* Nothing is left to be done: the report says what was measured then. */
-static void keep_original(po_run_state *state, const po_recall *r) {
-    po_summary *s = &state->record->summary;
+static void keep_original(po_record *record, const po_recall *r) {
+    po_summary *s = &record->summary;
     s->measured = r->ms_before > 0;
     s->ms_before = s->ms_after = r->ms_before;
     s->ratio = s->ratio_low = s->ratio_high = 1;
-    state->record->known = r->why;
+    record->known = r->why;
 }
 
-po_status po_recall_find(po_run_state *state) {
-    if (asks_for_more(state->options))
+po_status po_recall_find(const po_run *run, const po_graph *original, po_recalled *out) {
+    *out = (po_recalled){0};
+    if (asks_for_more(run->options))
         return PO_OK;
-    PO_TRY(po_pipeline_cost(state, &state->recall_cost));
-    PO_TRY(key_of(state, &state->recall_key));
+    PO_TRY(po_run_cost(run, &out->cost));
+    PO_TRY(key_of(run, original, out->cost, &out->key));
     po_bytes value;
-    if (!state->options->recall ||
-        !po_cache_get(state->recall_cost->cache, state->arena, kind, state->recall_key, &value))
+    if (!run->options->recall ||
+        !po_cache_get(out->cost->cache, run->arena, kind, out->key, &value))
         return PO_OK;
-    po_recall *recall = PO_NEW(state->arena, po_recall);
-    reader r = {state, value.data, value.data + value.size};
+    po_recall *recall = PO_NEW(run->arena, po_recall);
+    reader r = {run, value.data, value.data + value.size};
     po_status status = read_recall(&r, recall);
-    if (status == PO_BAD_INPUT || po_search_drops(state->ctx, status)) {
-        po_ctx_clear(state->ctx);
+    if (status == PO_BAD_INPUT || po_search_drops(run->ctx, status)) {
+        po_ctx_clear(run->ctx);
         return PO_OK;
     }
     PO_TRY(status);
-    po_log(state->ctx, "the same run is known: %s",
+    po_log(run->ctx, "the same run is known: %s",
            recall->form ? recall->form : "the original stays");
     if (recall->cut)
-        po_record_note(state->record, "goes on from a run that its time cut short (--recall no "
-                                      "searches on)");
+        po_record_note(run->record, "goes on from a run that its time cut short (--recall no "
+                                    "searches on)");
     if (!recall->form)
-        keep_original(state, recall);
-    state->recall = recall;
+        keep_original(run->record, recall);
+    out->recall = recall;
     return PO_OK;
 }
 
@@ -191,65 +192,62 @@ static bool fits(const po_search *search, const po_recall *r) {
     return true;
 }
 
-po_status po_recall_place(po_run_state *state) {
-    const po_recall *r = state->recall;
-    po_search *search = state->search;
-    state->recall = NULL;
-    if (!search || !fits(search, r))
+po_status po_recall_place(const po_run *run, const po_search *search, const po_recall *r,
+                          po_chosen *out) {
+    out->recall = NULL;
+    if (!fits(search, r))
         return PO_OK;
-    po_graph *g = po_graph_clone(state->ctx, search->graph);
+    po_graph *g = po_graph_clone(run->ctx, search->graph);
     for (uint32_t i = 0; i < r->n_placed; i++) {
         const po_subprogram *sub = search->sites[r->placed[i].site].sub;
         po_status status =
-            po_split_replace(state->ctx, g, sub, &sub->at[r->placed[i].at], r->placed[i].mutant);
-        if (po_search_drops(state->ctx, status)) {
+            po_split_replace(run->ctx, g, sub, &sub->at[r->placed[i].at], r->placed[i].mutant);
+        if (po_search_drops(run->ctx, status)) {
             po_graph_free(g);
             return PO_OK;
         }
         PO_TRY(status);
-        po_record_fired(state->record, r->placed[i].name, 1);
+        po_record_fired(run->record, r->placed[i].name, 1);
     }
     po_graph_sweep(g);
-    PO_TRY(po_infer_graph(state->ctx, g, true));
-    po_pipeline_hold(state, g);
-    state->mutated[r->kind].graph = g;
-    state->recall = r;
+    PO_TRY(po_infer_graph(run->ctx, g, true));
+    po_run_hold(run, g);
+    out->mutated[r->kind].graph = g;
+    out->recall = r;
     return PO_OK;
 }
 
 /* --- keeping --- */
 
-static void keep_mutants(po_run_state *state, po_recall *r) {
+static void keep_mutants(po_arena *arena, const po_chosen *chosen, po_recall *r) {
     r->kind = po_mutated_of(r->form);
     if (r->kind == PO_MUTATED_KINDS)
         return;
-    r->n_placed = state->mutated[r->kind].n;
-    r->placed = state->mutated[r->kind].placed;
-    r->signatures = PO_NEW_N(state->arena, po_hash, r->n_placed);
+    r->n_placed = chosen->mutated[r->kind].n;
+    r->placed = chosen->mutated[r->kind].placed;
+    r->signatures = PO_NEW_N(arena, po_hash, r->n_placed);
     for (uint32_t i = 0; i < r->n_placed; i++)
-        r->signatures[i] = state->search->sites[r->placed[i].site].sub->signature;
+        r->signatures[i] = chosen->search->sites[r->placed[i].site].sub->signature;
 }
 
-po_status po_recall_keep(po_run_state *state) {
-    const po_summary *s = &state->record->summary;
-    if (state->recall || !state->recall_cost)
-        return PO_OK;
-    bool changed = state->winner != state->original;
-    if (!changed && state->undecided) /* with its readings kept, another run gets farther */
-        return PO_OK;
-    if (changed && state->kernels_of_mutants && strncmp(s->winner, "kernels", 7) == 0)
-        return PO_OK;
-    po_recall r = {.form = changed ? s->winner : NULL,
+void po_recall_keep(const po_run *run, const po_recalled *where, const po_decided *decided) {
+    const po_summary *s = &run->record->summary;
+    if (decided->chosen->recall || !where->cost)
+        return;
+    if (!decided->changed && decided->undecided) /* with its readings, another run gets farther */
+        return;
+    if (decided->changed && decided->kernels_of_mutants && strncmp(s->winner, "kernels", 7) == 0)
+        return;
+    po_recall r = {.form = decided->changed ? s->winner : NULL,
                    .kind = PO_MUTATED_KINDS,
-                   .cut = state->cut,
-                   .why = changed ? "" : po_record_why_kept(state->record),
+                   .cut = run->record->cut,
+                   .why = decided->changed ? "" : po_record_why_kept(run->record),
                    .ms_before = s->ms_before,
-                   .no_kernels = po_pipeline_no_kernels(state)};
-    if (changed)
-        keep_mutants(state, &r);
+                   .no_kernels = decided->no_kernels};
+    if (decided->changed)
+        keep_mutants(run->arena, decided->chosen, &r);
     po_text text;
-    po_text_init(&text, state->arena);
+    po_text_init(&text, run->arena);
     print_recall(&text, &r);
-    po_cache_put(state->recall_cost->cache, kind, state->recall_key, text.data, text.size);
-    return PO_OK;
+    po_cache_put(where->cost->cache, kind, where->key, text.data, text.size);
 }

@@ -8,7 +8,7 @@
 #ifndef PO_PIPELINE_RECALL_H
 #define PO_PIPELINE_RECALL_H
 
-#include "pipeline/pipeline.h"
+#include "pipeline/stages.h"
 
 /* A mutant in one place of its subprogram. */
 typedef struct po_placed {
@@ -31,14 +31,30 @@ typedef struct po_recall {
 } po_recall;
 
 /* Whether a run makes the form of this name: one that is known makes none but that which won. */
-bool po_recall_wants(const po_run_state *state, const char *form);
+bool po_recall_wants(const po_recall *recall, const char *form);
 
-/* Before split: sets state->recall where the same run is known. */
-po_status po_recall_find(po_run_state *state);
-/* In place of choose: the graph with the mutants. Where they no longer fit: state->recall is NULL
- * and nothing else has changed. */
-po_status po_recall_place(po_run_state *state);
-/* After select: keeps what was decided. */
-po_status po_recall_keep(po_run_state *state);
+typedef struct po_recalled {
+    const po_recall *recall; /* the same run is known; NULL: it is not */
+    struct po_cost *cost;    /* NULL: nothing is to be recalled or kept */
+    po_hash key;
+} po_recalled;
+
+/* Before split. */
+po_status po_recall_find(const po_run *run, const po_graph *original, po_recalled *out);
+
+/* In place of choose: the graph with the mutants. out->recall: NULL where they no longer fit, and
+ * nothing was placed. */
+po_status po_recall_place(const po_run *run, const struct po_search *search,
+                          const po_recall *recall, po_chosen *out);
+
+/* After select: what is kept of a run that went all the way. */
+typedef struct po_decided {
+    const po_chosen *chosen;
+    bool changed;            /* the winner is not the original */
+    bool undecided;          /* readings were cut short or disturbed */
+    bool kernels_of_mutants; /* a recalled run, which looks for no mutants, cannot make them */
+    const char *no_kernels;
+} po_decided;
+void po_recall_keep(const po_run *run, const po_recalled *where, const po_decided *decided);
 
 #endif

@@ -3,49 +3,49 @@
 #include "ir/function.h"
 #include "pipeline/api/check_data.h"
 #include "pipeline/pin.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/stages.h"
 #include "simplify/opset.h"
 
 /* The original stays as it is: what was raised competes with it like every other form. */
-static po_status raise(po_run_state *state) {
-    const po_options *o = state->options;
+static po_status raise(const po_run *run, po_imported *out) {
+    const po_options *o = run->options;
     po_graph *raised;
-    if (o->level < 1 || o->opset <= po_model_opset(state->current->model, ""))
+    if (o->level < 1 || o->opset <= po_model_opset(out->graph->model, ""))
         return PO_OK;
-    PO_TRY(po_raise_opset(state->ctx, state->current, o->opset, &raised, NULL));
-    po_pipeline_hold(state, raised);
-    state->current = raised;
+    PO_TRY(po_raise_opset(run->ctx, out->graph, o->opset, &raised, NULL));
+    po_run_hold(run, raised);
+    out->graph = raised;
     return PO_OK;
 }
 
 /* A model that was optimised with kernels before: what its calls stand for is optimised anew. */
-static po_status open_calls(po_run_state *state) {
-    const po_graph *g = state->current;
+static po_status open_calls(const po_run *run, po_imported *out) {
     po_graph *opened;
-    if (state->options->level < 1 || po_model_opset(g->model, PO_KERNEL_DOMAIN) == 0)
+    if (run->options->level < 1 || po_model_opset(out->graph->model, PO_KERNEL_DOMAIN) == 0)
         return PO_OK;
-    PO_TRY(po_pin_inputs(state->ctx, g, NULL, 0, &opened));
-    po_pipeline_hold(state, opened);
-    state->current = opened;
+    PO_TRY(po_pin_inputs(run->ctx, out->graph, NULL, 0, &opened));
+    po_run_hold(run, opened);
+    out->graph = opened;
     return PO_OK;
 }
 
-po_status po_stage_import(po_run_state *state) {
-    const po_options *o = state->options;
+po_status po_stage_import(const po_run *run, const po_graph *model, po_imported *out) {
+    const po_options *o = run->options;
+    *out = (po_imported){.original = model, .graph = model};
     if (o->check_data)
-        PO_TRY(po_check_data_read(state->ctx, state->files, o->check_data, state->original,
-                                  &state->checks, &state->n_checks));
+        PO_TRY(po_check_data_read(run->ctx, run->files, o->check_data, model, &out->checks,
+                                  &out->n_checks));
     if (o->n_pins) {
         po_graph *pinned;
         bool stay_open;
-        PO_TRY(po_pin_inputs(state->ctx, state->original, o->pins, o->n_pins, &pinned));
-        po_pipeline_hold(state, pinned);
-        PO_TRY(po_pinned_check(state, state->original, pinned, &stay_open));
+        PO_TRY(po_pin_inputs(run->ctx, model, o->pins, o->n_pins, &pinned));
+        po_run_hold(run, pinned);
+        PO_TRY(po_pinned_check(run, model, pinned, &stay_open));
         if (stay_open)
             po_graph_free(pinned);
         else
-            state->original = state->current = pinned;
+            out->original = out->graph = pinned;
     }
-    PO_TRY(open_calls(state));
-    return raise(state);
+    PO_TRY(open_calls(run, out));
+    return raise(run, out);
 }

@@ -260,8 +260,8 @@ bool po_variant_named(const char *name, const po_variant_plan *of, uint32_t n,
 /* --- making --- */
 
 /* Forms that only one runtime on the CPU likes are left out where the model is for a GPU. */
-static po_postopt_options options_of(const po_run_state *state, const po_variant_plan *plan) {
-    po_postopt_options options = state->options->cuda ? po_postopt_plain(0) : po_postopt_defaults();
+static po_postopt_options options_of(const po_run *run, const po_variant_plan *plan) {
+    po_postopt_options options = run->options->cuda ? po_postopt_plain(0) : po_postopt_defaults();
     for (uint32_t i = 0; i < CHOICES; i++) {
         if (!(plan->choices >> i & 1))
             continue;
@@ -275,30 +275,31 @@ static po_postopt_options options_of(const po_run_state *state, const po_variant
         else
             options.algebra &= ~choices[i].used;
     }
-    if (po_pipeline_skips(state, "partly"))
+    if (po_run_skips(run, "partly"))
         options.algebra &= ~po_postopt_partly();
     return options;
 }
 
-/* The variant that is this graph; n_variants: none. *original: it is the original. */
-static uint32_t find_graph(const po_run_state *state, const po_graph *graph, bool *original) {
+/* The variant that is this graph; list->n: none. *original: it is the original. */
+static uint32_t find_graph(const po_variant_list *list, const po_graph *graph, bool *original) {
     uint32_t i = 0;
-    *original = po_graph_equal(graph, state->original);
-    while (i < state->n_variants && !po_graph_equal(graph, state->variants[i].graph))
+    *original = po_graph_equal(graph, list->original);
+    while (i < list->n && !po_graph_equal(graph, list->variants[i].graph))
         i++;
     return i;
 }
 
-uint32_t po_variant_add(po_run_state *state, const char *name, const po_graph *graph,
-                        const po_variant_plan *plan, const po_postopt_counts *counts) {
+uint32_t po_variant_add(const po_run *run, po_variant_list *list, const char *name,
+                        const po_graph *graph, const po_variant_plan *plan,
+                        const po_postopt_counts *counts) {
     bool original;
-    uint32_t number = find_graph(state, graph, &original);
-    if (original || number < state->n_variants || number == PO_MAX_VARIANTS) {
+    uint32_t number = find_graph(list, graph, &original);
+    if (original || number < list->n || number == PO_MAX_VARIANTS) {
         po_graph_free(graph);
         return original || number == PO_MAX_VARIANTS ? PO_NONE : number;
     }
-    po_arena *arena = state->arena;
-    state->variants[state->n_variants++] =
+    po_arena *arena = run->arena;
+    list->variants[list->n++] =
         (po_variant){.name = name,
                      .graph = graph,
                      .how = plan ? po_arena_memdup(arena, plan, sizeof *plan) : NULL,
@@ -306,22 +307,22 @@ uint32_t po_variant_add(po_run_state *state, const char *name, const po_graph *g
     return number;
 }
 
-po_status po_variant_make(po_run_state *state, const po_variant_plan *plan, po_variant_made *made) {
-    const po_postopt_options options = options_of(state, plan);
-    const char *name = po_variant_name(state->arena, plan);
+po_status po_variant_make(const po_run *run, po_variant_list *list, const po_variant_plan *plan,
+                          po_variant_made *made) {
+    const po_postopt_options options = options_of(run, plan);
+    const char *name = po_variant_name(run->arena, plan);
     po_graph *out = NULL;
     *made = (po_variant_made){.number = PO_NONE};
-    po_status status = po_postopt(state->ctx, plan->from, &options, &out, &made->counts);
+    po_status status = po_postopt(run->ctx, plan->from, &options, &out, &made->counts);
     if (status == PO_UNSUPPORTED || status == PO_INTERNAL || status == PO_BAD_INPUT) {
-        po_record_note(state->record, "the form '%s' was dropped: %s", name,
-                       state->ctx->error.message);
-        po_ctx_clear(state->ctx);
+        po_record_note(run->record, "the form '%s' was dropped: %s", name, run->ctx->error.message);
+        po_ctx_clear(run->ctx);
         return PO_OK;
     }
     PO_TRY(status);
-    po_old_ir_constants(state->ctx, out);
-    po_pipeline_hold(state, out);
-    made->number = po_variant_add(state, name, out, plan, &made->counts);
+    po_old_ir_constants(run->ctx, out);
+    po_run_hold(run, out);
+    made->number = po_variant_add(run, list, name, out, plan, &made->counts);
     made->made = true;
     return PO_OK;
 }
@@ -338,28 +339,37 @@ static po_choices open_in(const po_variant_plan *plan, const po_postopt_counts *
     return po_variants_one_only(plan->from) ? 0 : open;
 }
 
-void po_variant_list_create(po_run_state *state, const po_graph *model) {
-    po_variant_list *f = PO_NEW(state->arena, po_variant_list);
+void po_variant_list_begin(po_variant_list *list, const po_imported *imported,
+                           const po_simplified *simplified, const po_kernels *kernels) {
+    *list = (po_variant_list){.original = imported->original,
+                              .graph = simplified->graph,
+                              .n = kernels->n_variants,
+                              .library = kernels->library};
+    for (uint32_t i = 0; i < kernels->n_variants; i++)
+        list->variants[i] = kernels->variants[i];
+}
+
+void po_variant_list_forms(const po_run *run, po_variant_list *f, const po_chosen *chosen) {
     po_chooser_rules rules = {.bases = 1u << PO_BASE_MODEL, .n_choices = CHOICES, .gain = 1};
     for (po_mutated_kind i = 0; i < PO_MUTATED_KINDS; i++) {
-        f->bases[i] = (po_variant_plan){po_mutated_name(i), state->mutated[i].graph, 0};
+        f->bases[i] = (po_variant_plan){po_mutated_name(i), chosen->mutated[i].graph, 0};
         rules.bases |= (uint32_t)(f->bases[i].from != NULL) << i;
     }
-    f->bases[PO_BASE_MODEL] = (po_variant_plan){"", model, 0};
+    f->bases[PO_BASE_MODEL] = (po_variant_plan){"", f->graph, 0};
     for (uint32_t i = 0; i < CHOICES; i++)
         for (uint32_t k = 0; k < CHOICES; k++)
             if (i != k && choices[i].group > 0 && choices[i].group == choices[k].group)
                 rules.excludes[i] |= PO_CHOICE(k);
-    f->chooser = po_chooser_create(state->ctx, state->arena, &rules);
-    state->forms = f;
+    f->chooser = po_chooser_create(run->ctx, run->arena, &rules);
 }
 
-po_status po_variant_list_make(po_run_state *state, po_combination *form, po_variant_made *made) {
+po_status po_variant_list_make(const po_run *run, po_variant_list *list, po_combination *form,
+                               po_variant_made *made) {
     po_variant_made own = {.number = PO_NONE};
     if (form) {
-        po_variant_plan plan = state->forms->bases[form->base];
+        po_variant_plan plan = list->bases[form->base];
         plan.choices = form->choices;
-        PO_TRY(po_variant_make(state, &plan, &own));
+        PO_TRY(po_variant_make(run, list, &plan, &own));
         form->number = own.number;
         form->open = own.made ? open_in(&plan, &own.counts) : 0;
     }

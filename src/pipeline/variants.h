@@ -4,7 +4,7 @@
 #define PO_PIPELINE_VARIANTS_H
 
 #include "pipeline/choose/chooser.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/stages.h"
 #include "postopt/postopt.h"
 
 typedef struct po_variant_plan {
@@ -38,6 +38,26 @@ const char *po_variant_name(po_arena *arena, const po_variant_plan *plan);
 bool po_variant_named(const char *name, const po_variant_plan *of, uint32_t n,
                       po_variant_plan *plan);
 
+enum { PO_BASE_MODEL = PO_MUTATED_KINDS, PO_BASES };
+
+/* What postopt hands on: all variants, those with kernels first, and where more forms come from. */
+typedef struct po_variant_list {
+    const po_graph *original; /* which is none of them */
+    po_variant variants[PO_MAX_VARIANTS];
+    uint32_t n;
+    const struct po_library *library; /* of those with kernels; NULL: there are none */
+    const po_graph *graph; /* that a report shows: the first form, or the model as simplified */
+    /* Graphs that forms are made of: of the search, by po_mutated_kind, where `from` is not NULL,
+     * and the model's own; and which forms of them there are (choose/chooser.h), whose number is
+     * that of the variant. chooser NULL: no forms are made. */
+    po_variant_plan bases[PO_BASES];
+    po_chooser *chooser;
+} po_variant_list;
+
+/* The variants with kernels alone. */
+void po_variant_list_begin(po_variant_list *list, const po_imported *imported,
+                           const po_simplified *simplified, const po_kernels *kernels);
+
 /* What came of making a form. */
 typedef struct po_variant_made {
     bool made;       /* there is such a form */
@@ -47,31 +67,24 @@ typedef struct po_variant_made {
 
 /* Makes the form and adds it to the variants, unless it is there. One that fails is dropped and
  * reported. */
-po_status po_variant_make(po_run_state *state, const po_variant_plan *plan, po_variant_made *made);
+po_status po_variant_make(const po_run *run, po_variant_list *list, const po_variant_plan *plan,
+                          po_variant_made *made);
 
 /* Adds a graph as a variant, or frees it where it is the original or one that is there already: the
  * number of that. `plan` and `counts` may be NULL. */
-uint32_t po_variant_add(po_run_state *state, const char *name, const po_graph *graph,
-                        const po_variant_plan *plan, const po_postopt_counts *counts);
+uint32_t po_variant_add(const po_run *run, po_variant_list *list, const char *name,
+                        const po_graph *graph, const po_variant_plan *plan,
+                        const po_postopt_counts *counts);
 
 /* Of a graph with weights this large only the first form is made: each holds weights of its own. */
 bool po_variants_one_only(const po_graph *from);
 
 /* --- the chooser among forms --- */
 
-enum { PO_BASE_MODEL = PO_MUTATED_KINDS, PO_BASES };
-
-/* Graphs that forms are made of: of the search, by po_mutated_kind, where `from` is not NULL, and
- * the model's own; and which forms of them there are (choose/chooser.h), whose number is that of
- * the variant. */
-typedef struct po_variant_list {
-    po_variant_plan bases[PO_BASES];
-    po_chooser *chooser;
-} po_variant_list;
-
-/* state->forms, with no form yet. */
-void po_variant_list_create(po_run_state *state, const po_graph *model);
+/* Bases and the chooser, with no form yet. */
+void po_variant_list_forms(const po_run *run, po_variant_list *list, const po_chosen *chosen);
 /* Makes the form that a state stands for; NULL: nothing is done. `made` may be NULL. */
-po_status po_variant_list_make(po_run_state *state, po_combination *form, po_variant_made *made);
+po_status po_variant_list_make(const po_run *run, po_variant_list *list, po_combination *form,
+                               po_variant_made *made);
 
 #endif

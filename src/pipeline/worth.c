@@ -21,75 +21,73 @@ typedef struct first_run {
 
 static const char kind[] = "worth";
 
-/* At the first assignment of lengths that the model takes: state->size. */
-static po_status read_run(po_run_state *state, po_arena *arena, const po_graph *typed,
-                          first_run *run) {
+/* At the first assignment of lengths that the model takes. */
+static po_status read_run(const po_run *run, const po_graph *original, const po_cost *cost,
+                          po_arena *arena, const po_graph *typed, first_run *found) {
     po_candidate_store store;
     const char *path;
     po_inputs *plan;
     po_timing timing;
     po_candidate_store_init(&store, arena);
-    PO_TRY(po_candidate_original(state->ctx, &store, state->original, &path));
+    PO_TRY(po_candidate_original(run->ctx, &store, original, &path));
     po_side_files files = po_candidate_files(&store);
-    po_timing_spec spec = po_timing_brief(state->cost->library, state->ctx->threads, &path, &files);
-    PO_TRY(po_inputs_plan(state->ctx, arena, typed, typed, &plan));
-    po_status status = po_time_at_first(state->ctx, arena, plan, &spec, po_now() + looking, &timing,
-                                        NULL, &state->size);
-    if (status != PO_OK)
-        state->size = 0;
-    else
-        *run = (first_run){timing.seconds, state->size, po_timing_disturbed(timing.waited)};
+    po_timing_spec spec = po_timing_brief(cost->library, run->ctx->threads, &path, &files);
+    PO_TRY(po_inputs_plan(run->ctx, arena, typed, typed, &plan));
+    uint32_t size;
+    po_status status =
+        po_time_at_first(run->ctx, arena, plan, &spec, po_now() + looking, &timing, NULL, &size);
+    if (status == PO_OK)
+        *found = (first_run){timing.seconds, size, po_timing_disturbed(timing.waited)};
     return status;
 }
 
-static po_status look(po_run_state *state, po_arena *arena, double *seconds) {
+static po_status look(const po_run *run, const po_graph *original, po_arena *arena,
+                      first_run *found) {
     po_cost *cost;
     po_graph *typed;
     po_hash key;
-    PO_TRY(po_pipeline_cost(state, &cost));
-    PO_TRY(po_pin_inputs(state->ctx, state->original, NULL, 0, &typed));
-    po_pipeline_hold(state, typed);
+    PO_TRY(po_run_cost(run, &cost));
+    PO_TRY(po_pin_inputs(run->ctx, original, NULL, 0, &typed));
+    po_run_hold(run, typed);
     po_status status = PO_OK;
     /* What to spend, and on what; and the lengths that it takes. */
     bool light = po_record_weights(typed) <= MOST_WEIGHTS;
     if (cost->machine.has_runtime && (light || po_batch_has_open_dims(typed))) {
-        PO_TRY(po_export_hash(state->ctx, state->original, &key));
+        PO_TRY(po_export_hash(run->ctx, original, &key));
         key = po_hash_u64(po_hash_u64(po_hash_u64(po_cost_key(cost), LAYOUT), key.lo), key.hi);
-        key = po_hash_u64(key, state->ctx->threads);
-        first_run known = {0, 0, 0};
-        if (!po_cache_get_fixed(cost->cache, kind, key, &known, sizeof known)) {
-            status = read_run(state, arena, typed, &known);
-            known.size = state->size;
-            if (status == PO_OK && !known.disturbed)
-                po_cache_put(cost->cache, kind, key, &known, sizeof known);
+        key = po_hash_u64(key, run->ctx->threads);
+        if (!po_cache_get_fixed(cost->cache, kind, key, found, sizeof *found)) {
+            status = read_run(run, original, cost, arena, typed, found);
+            if (status == PO_OK && !found->disturbed)
+                po_cache_put(cost->cache, kind, key, found, sizeof *found);
         }
-        *seconds = known.seconds;
-        state->size = known.size;
     }
     po_graph_free(typed);
     return status;
 }
 
-po_status po_budget_settle(po_run_state *state) {
-    const po_options *o = state->options;
-    if (o->level < 1 || o->cuda || o->model_cost || state->started <= 0 ||
-        po_pipeline_skips(state, "select") || po_record_nodes(state->original) > MOST_NODES)
+po_status po_budget_settle(const po_run *run, const po_graph *original, uint32_t *size) {
+    const po_options *o = run->options;
+    first_run found = {0, 0, 0};
+    *size = 0;
+    if (o->level < 1 || o->cuda || o->model_cost || run->budget->started <= 0 ||
+        po_run_skips(run, "select") || po_record_nodes(original) > MOST_NODES)
         return PO_OK;
-    double seconds = 0;
-    po_arena *arena = po_arena_create(state->ctx);
-    po_status status = look(state, arena, &seconds);
+    po_arena *arena = po_arena_create(run->ctx);
+    po_status status = look(run, original, arena, &found);
     po_arena_free(arena);
+    *size = found.size;
     if (status == PO_CANCELLED || status == PO_TIME_LIMIT || status == PO_NO_MEMORY)
         return status;
-    if (status != PO_OK || !(seconds > 0)) {
-        po_ctx_clear(state->ctx); /* whatever it is, select says it of the original */
+    if (status != PO_OK || !(found.seconds > 0)) {
+        po_ctx_clear(run->ctx); /* whatever it is, select says it of the original */
         return PO_OK;
     }
-    state->heavy = seconds > slow_run;
+    run->budget->heavy = found.seconds > slow_run;
     if (o->time_limit > 0)
         return PO_OK;
-    state->spend = po_budget_share(o, seconds);
-    po_log(state->ctx, "one run of the model takes %.3f ms: at most %.0f s are spent on it",
-           1e3 * seconds, po_budget_end(state, PO_PART_PROOF) - state->started);
+    run->budget->spend = po_budget_share(o, found.seconds);
+    po_log(run->ctx, "one run of the model takes %.3f ms: at most %.0f s are spent on it",
+           1e3 * found.seconds, po_budget_end(run, PO_PART_PROOF) - run->budget->started);
     return PO_OK;
 }

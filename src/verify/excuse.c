@@ -14,11 +14,11 @@ static const double range_left = 16;
 /* One more run of the original in another manner: how far does it move the outputs? */
 static po_status add_noise(po_runner *r, po_session *session, const po_feed *feed,
                            po_arena *scratch, const po_datum *expected) {
-    po_run *run = NULL;
+    po_ort_run *run = NULL;
     const po_datum *moved = NULL;
     po_status status = po_runner_run(r, session, feed, &run);
     if (status == PO_OK)
-        status = po_run_outputs(r->ctx, scratch, run, &moved);
+        status = po_ort_run_outputs(r->ctx, scratch, run, &moved);
     for (uint32_t i = 0; status == PO_OK && i < r->n_outputs; i++) {
         po_compare_rule rule = {.tolerance = HUGE_VAL};
         po_difference d;
@@ -27,7 +27,7 @@ static po_status add_noise(po_runner *r, po_session *session, const po_feed *fee
         if (d.mismatch == PO_MATCH || d.mismatch == PO_MISMATCH_ERROR)
             r->outputs[i].noise = fmax(r->outputs[i].noise, d.max_abs);
     }
-    po_run_free(run);
+    po_ort_run_free(run);
     return status;
 }
 
@@ -144,19 +144,19 @@ static po_status allow_own_error(po_runner *r, const po_input_set *set, po_arena
 }
 
 static void free_run(void *run) {
-    po_run_free(run);
+    po_ort_run_free(run);
 }
 
 /* The original's outputs on another feed, as long as the scratch arena. NULL where it does not run.
  */
 static po_status run_elsewhere(po_runner *r, const po_feed *feed, po_arena *scratch,
                                const po_datum **outputs) {
-    po_run *run = NULL;
+    po_ort_run *run = NULL;
     *outputs = NULL;
     po_status status = po_runner_run(r, r->original, feed, &run);
     if (status == PO_OK) {
         po_arena_defer(scratch, free_run, run); /* the outputs are the runtime's memory */
-        status = po_run_outputs(r->ctx, scratch, run, outputs);
+        status = po_ort_run_outputs(r->ctx, scratch, run, outputs);
     }
     if (status == PO_RUNTIME || status == PO_UNSUPPORTED) {
         po_ctx_clear(r->ctx);

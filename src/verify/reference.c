@@ -71,12 +71,12 @@ static po_status own_error(po_ctx *ctx, po_arena *arena, po_ort *ort, const po_v
     po_session_options options = {
         .deterministic = true, .kernels = kernels, .isa = spec->isa, .files = spec->files};
     const po_datum *inputs = NULL, *outputs = NULL;
-    po_run *run = NULL;
+    po_ort_run *run = NULL;
     PO_TRY(po_session_open(ctx, arena, ort, path, &options, &session));
     PO_TRY(po_feed_order(ctx, arena, session, feed, &inputs));
-    PO_TRY(po_run_prepare(ctx, session, inputs, &run));
-    PO_TRY(po_run_repeat(ctx, run, 1));
-    PO_TRY(po_run_outputs(ctx, arena, run, &outputs));
+    PO_TRY(po_ort_run_prepare(ctx, session, inputs, &run));
+    PO_TRY(po_ort_run_repeat(ctx, run, 1));
+    PO_TRY(po_ort_run_outputs(ctx, arena, run, &outputs));
     uint32_t n;
     const po_port *names = po_session_outputs(session, &n);
     *worst = -1;
@@ -97,7 +97,7 @@ static po_status own_error(po_ctx *ctx, po_arena *arena, po_ort *ort, const po_v
         if (d.mismatch == PO_MATCH)
             *worst = fmax(*worst, d.max_rel);
     }
-    po_run_free(run);
+    po_ort_run_free(run);
     return PO_OK;
 }
 

@@ -64,22 +64,22 @@ static po_status check_interface(po_runner *r) {
     return PO_OK;
 }
 
-po_status po_runner_run(po_runner *r, po_session *session, const po_feed *feed, po_run **run) {
+po_status po_runner_run(po_runner *r, po_session *session, const po_feed *feed, po_ort_run **run) {
     const po_datum *inputs = NULL;
     PO_TRY(po_feed_order(r->ctx, r->arena, session, feed, &inputs));
-    PO_TRY(po_run_prepare(r->ctx, session, inputs, run));
-    return po_run_repeat(r->ctx, *run, 1);
+    PO_TRY(po_ort_run_prepare(r->ctx, session, inputs, run));
+    return po_ort_run_repeat(r->ctx, *run, 1);
 }
 
 /* Two runs of the original must give the same bits; outputs that do not are marked random. */
 static po_status find_random(po_runner *r, const po_feed *feed, po_arena *scratch,
                              const po_datum *first) {
-    po_run *again = NULL;
+    po_ort_run *again = NULL;
     const po_datum *second = NULL;
     po_compare_rule rule = {.tolerance = 0};
     po_runner_mark(r, PO_STAGE_RUN_ORIGINAL);
     PO_TRY(po_runner_run(r, r->original, feed, &again));
-    PO_TRY(po_run_outputs(r->ctx, scratch, again, &second));
+    PO_TRY(po_ort_run_outputs(r->ctx, scratch, again, &second));
     for (uint32_t i = 0; i < r->n_outputs; i++) {
         po_difference d;
         po_compare(&first[i], &second[i], &rule, &d);
@@ -88,7 +88,7 @@ static po_status find_random(po_runner *r, const po_feed *feed, po_arena *scratc
             r->report.random_outputs++;
         }
     }
-    po_run_free(again);
+    po_ort_run_free(again);
     return PO_OK;
 }
 
@@ -139,13 +139,13 @@ static po_status compare_outputs(po_runner *r, const po_input_set *set, po_arena
 static po_status compare_set(po_runner *r, const po_input_set *set, bool *ran) {
     const po_feed *feed = set->feed;
     po_arena *scratch = po_arena_create(r->ctx);
-    po_run *a = NULL, *b = NULL;
+    po_ort_run *a = NULL, *b = NULL;
     const po_datum *expected = NULL, *got = NULL;
     *ran = false;
     po_runner_mark(r, PO_STAGE_RUN_ORIGINAL);
     po_status status = po_runner_run(r, r->original, feed, &a);
     if (status == PO_OK)
-        status = po_run_outputs(r->ctx, scratch, a, &expected);
+        status = po_ort_run_outputs(r->ctx, scratch, a, &expected);
     if (status == PO_OK) {
         *ran = true;
         if (r->report.sets == 0)
@@ -155,7 +155,7 @@ static po_status compare_set(po_runner *r, const po_input_set *set, bool *ran) {
             status = po_runner_run(r, r->candidate, feed, &b);
         }
         if (status == PO_OK)
-            status = po_run_outputs(r->ctx, scratch, b, &got);
+            status = po_ort_run_outputs(r->ctx, scratch, b, &got);
         if (status == PO_OK)
             status = compare_outputs(r, set, scratch, expected, got);
         if (status == PO_OK) {
@@ -163,8 +163,8 @@ static po_status compare_set(po_runner *r, const po_input_set *set, bool *ran) {
             po_runner_mark(r, PO_STAGE_COMPARE);
         }
     }
-    po_run_free(a);
-    po_run_free(b);
+    po_ort_run_free(a);
+    po_ort_run_free(b);
     po_arena_free(scratch);
     return status;
 }

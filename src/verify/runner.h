@@ -41,7 +41,7 @@ typedef struct po_input_set {
 /* Tells the parent what the child is at. */
 void po_runner_mark(const po_runner *r, po_verify_stage stage);
 /* Feeds one session and runs it. */
-po_status po_runner_run(po_runner *r, po_session *session, const po_feed *feed, po_run **run);
+po_status po_runner_run(po_runner *r, po_session *session, const po_feed *feed, po_ort_run **run);
 
 /* excuse.c: what may stand in the way of comparing floats is asked for once a set, when it is first
  * needed. */

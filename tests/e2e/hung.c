@@ -10,6 +10,8 @@
 #include "pipeline/candidates.h"
 #include "pipeline/kernels/variants.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/recall.h"
+#include "pipeline/variants.h"
 #include "postopt/postopt.h"
 #include "select/rank.h"
 #include "select/select.h"

@@ -404,6 +404,8 @@ def case_dump_and_skip(bed):
     words = ['in.onnx', '-o', 'out.onnx', '--cost', 'model', '-q']
     first = bed.good(*words, '--dump', 'simplify')
     expect(first.startswith('pir ') and 'Mul(' in first, first[:200])
+    whole = bed.good(*words, '--dump', 'split')
+    expect(whole.startswith(first) and '\n# subprogram 1 of ' in whole and ': sum (' in whole, whole[len(first):])
     folded = bed.good(*words, '--dump', 'postopt')
     expect('Mul(' not in folded, 'postopt left the scale apart')
     bed.good(*words, '--skip', 'postopt')

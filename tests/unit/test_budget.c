@@ -14,15 +14,16 @@ static void parts_follow_one_another(void **state) {
         o.cuda = i & 2;
         o.level = i & 4 ? 3 : 2;
         o.time_limit = i & 8 ? 7 : 0;
-        po_run_state run = {.options = &o, .started = 1000, .heavy = i & 16};
-        double before = run.started;
+        po_budget budget = {.started = 1000, .heavy = i & 16};
+        po_run run = {.options = &o, .budget = &budget};
+        double before = budget.started;
         for (po_part part = 0; part < PO_PARTS; part++) {
             double end = po_budget_end(&run, part);
             assert_true(end >= before);
             assert_true(end + po_budget_grace(&run, part) < 1000 + po_budget_limit(&o));
             before = end;
         }
-        run.started = 0;
+        budget.started = 0;
         assert_true(po_budget_end(&run, PO_PART_PROOF) == 0);
     }
 }
@@ -42,8 +43,9 @@ static void default_is_two_minutes(void **state) {
 static void toys_have_ten_seconds(void **state) {
     (void)state;
     po_options o = po_options_default();
-    po_run_state run = {.options = &o, .started = 1000};
-    run.spend = po_budget_share(&o, 5e-6);
+    po_budget budget = {.started = 1000};
+    po_run run = {.options = &o, .budget = &budget};
+    budget.spend = po_budget_share(&o, 5e-6);
     assert_true(fabs(po_budget_end(&run, PO_PART_PROOF) - 1010) < 1e-6);
     double before = 0;
     for (double seconds = 1e-6; seconds < 0.1; seconds *= 1.01) {
@@ -58,7 +60,7 @@ static void toys_have_ten_seconds(void **state) {
     assert_true(po_budget_share(&o, 5e-6) == 1);
     o.time_limit = 0;
     o.kernels = "k";
-    assert_true(po_budget_share(&o, 5e-6) > run.spend);
+    assert_true(po_budget_share(&o, 5e-6) > budget.spend);
 }
 
 /* --- limits of parts --- */

@@ -36,10 +36,11 @@ typedef struct fixture {
     po_options options;
     po_search search;
     po_cost cost;
-    po_run_state state;
+    po_run run;
+    po_chosen chosen;
 } fixture;
 
-/* The state as the stages before leave it: split, mutants made, judged by positions, measured. */
+/* The search as the stages before leave it: split, mutants made, judged by positions, measured. */
 static void start(fixture *f, const mutant *mutants, uint32_t n) {
     *f = (fixture){.options = po_options_default()};
     po_ctx_init(&f->ctx);
@@ -47,14 +48,9 @@ static void start(fixture *f, const mutant *mutants, uint32_t n) {
     po_graph *g = test_graph(&f->ctx, model);
     f->search = (po_search){
         .arena = f->arena, .graph = g, .cost = &f->cost, .rates = {.flops = 1e11, .bytes = 1e9}};
-    f->state = (po_run_state){.ctx = &f->ctx,
-                              .options = &f->options,
-                              .arena = f->arena,
-                              .record = po_record_create(f->arena),
-                              .current = g,
-                              .search = &f->search};
+    po_run_begin(&f->run, &f->ctx, &f->options, f->arena, 0);
     po_search *s = &f->search;
-    po_pipeline_hold(&f->state, g);
+    po_run_hold(&f->run, g);
     assert_int_equal(po_split_model(&f->ctx, f->arena, g, NULL, &s->split), PO_OK);
     assert_int_equal(s->split.n, 1);
     assert_int_equal(s->split.subs[0].n_at, 2);
@@ -79,7 +75,7 @@ static void start(fixture *f, const mutant *mutants, uint32_t n) {
                                      .ratio = mutants[i].ratio};
         assert_int_equal(po_program_of(&f->ctx, f->arena, made, &site->trials[i].program), PO_OK);
     }
-    assert_int_equal(po_stage_choose(&f->state), PO_OK);
+    assert_int_equal(po_stage_choose(&f->run, s, NULL, &f->chosen), PO_OK);
 }
 
 static void end(fixture *f) {
@@ -91,7 +87,7 @@ static uint32_t moves_left(fixture *f, const po_graph *graph) {
     po_postopt_options options = po_postopt_defaults();
     po_graph *out;
     assert_int_equal(po_postopt(&f->ctx, graph, &options, &out, NULL), PO_OK);
-    po_pipeline_hold(&f->state, out);
+    po_run_hold(&f->run, out);
     assert_int_equal(po_infer_graph(&f->ctx, out, false), PO_OK);
     double d = test_difference(&f->ctx, f->search.graph, out, 1);
     if (!(d < 1e-6))
@@ -104,15 +100,15 @@ static void joined(void **state) {
     (void)state;
     fixture f;
     start(&f, (mutant[]){{TURNED, 0.93}, {PLAIN, 0.98}}, 2);
-    const po_site *site = f.search.sites;
+    const po_site *site = f.chosen.search->sites;
     assert_int_equal(site->chosen, PO_NONE);
-    assert_null(f.state.mutated[PO_MUTATED_BEST].graph);
-    assert_non_null(f.state.mutated[PO_MUTATED_JOINED].graph);
+    assert_null(f.chosen.mutated[PO_MUTATED_BEST].graph);
+    assert_non_null(f.chosen.mutated[PO_MUTATED_JOINED].graph);
     assert_int_equal(site->trials[0].fate, PO_TRIAL_JOINED);
     assert_true(site->trials[0].whole);
     assert_int_equal(site->trials[1].fate, PO_TRIAL_COST);
-    assert_int_equal(test_count(f.state.mutated[PO_MUTATED_JOINED].graph, "Transpose"), 4);
-    assert_int_equal(moves_left(&f, f.state.mutated[PO_MUTATED_JOINED].graph),
+    assert_int_equal(test_count(f.chosen.mutated[PO_MUTATED_JOINED].graph, "Transpose"), 4);
+    assert_int_equal(moves_left(&f, f.chosen.mutated[PO_MUTATED_JOINED].graph),
                      2); /* those at the seam are gone */
     end(&f);
 }
@@ -122,11 +118,11 @@ static void equal_layouts(void **state) {
     (void)state;
     fixture f;
     start(&f, (mutant[]){{TURNED, 1.3}, {PLAIN, 0.98}}, 2);
-    assert_int_equal(f.search.sites->chosen, 0);
-    assert_int_equal(f.search.sites->trials[0].fate, PO_TRIAL_CHOSEN);
-    assert_non_null(f.state.mutated[PO_MUTATED_BEST].graph);
-    assert_null(f.state.mutated[PO_MUTATED_JOINED].graph); /* the same choice */
-    assert_int_equal(moves_left(&f, f.state.mutated[PO_MUTATED_BEST].graph), 2);
+    assert_int_equal(f.chosen.search->sites->chosen, 0);
+    assert_int_equal(f.chosen.search->sites->trials[0].fate, PO_TRIAL_CHOSEN);
+    assert_non_null(f.chosen.mutated[PO_MUTATED_BEST].graph);
+    assert_null(f.chosen.mutated[PO_MUTATED_JOINED].graph); /* the same choice */
+    assert_int_equal(moves_left(&f, f.chosen.mutated[PO_MUTATED_BEST].graph), 2);
     end(&f);
 }
 
@@ -135,7 +131,7 @@ static void losers(void **state) {
     (void)state;
     fixture f;
     start(&f, (mutant[]){{PLAIN, 0.5}, {PLAIN, 0.6}, {TURNED, 1.2}}, 3);
-    const po_site *site = f.search.sites;
+    const po_site *site = f.chosen.search->sites;
     assert_int_equal(site->chosen, 2);
     for (uint32_t i = 0; i < 3; i++)
         assert_int_equal(site->trials[i].graph != NULL, i == 2);
@@ -147,11 +143,11 @@ static void two_choices(void **state) {
     (void)state;
     fixture f;
     start(&f, (mutant[]){{TURNED, 0.99}, {PLAIN, 1.05}}, 2);
-    assert_int_equal(f.search.sites->chosen, 1);
-    assert_non_null(f.state.mutated[PO_MUTATED_BEST].graph);
-    assert_int_equal(test_count(f.state.mutated[PO_MUTATED_BEST].graph, "Transpose"), 0);
-    assert_non_null(f.state.mutated[PO_MUTATED_JOINED].graph);
-    assert_int_equal(moves_left(&f, f.state.mutated[PO_MUTATED_JOINED].graph), 2);
+    assert_int_equal(f.chosen.search->sites->chosen, 1);
+    assert_non_null(f.chosen.mutated[PO_MUTATED_BEST].graph);
+    assert_int_equal(test_count(f.chosen.mutated[PO_MUTATED_BEST].graph, "Transpose"), 0);
+    assert_non_null(f.chosen.mutated[PO_MUTATED_JOINED].graph);
+    assert_int_equal(moves_left(&f, f.chosen.mutated[PO_MUTATED_JOINED].graph), 2);
     end(&f);
 }
 
@@ -174,19 +170,19 @@ static void sabotage(void **state) {
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
         fixture f;
         start(&f, (mutant[]){samples[i].bad, {TURNED, samples[i].good}}, 2);
-        const po_site *site = f.search.sites;
+        const po_site *site = f.chosen.search->sites;
         printf("%s: chosen %d, fates %d %d\n", samples[i].name, (int)site->chosen,
                (int)site->trials[0].fate, (int)site->trials[1].fate);
         assert_int_equal(site->chosen, samples[i].chosen);
         assert_int_equal(site->trials[0].fate, PO_TRIAL_WHOLE);
         assert_false(site->trials[0].whole);
-        assert_int_equal(f.state.mutated[PO_MUTATED_BEST].graph != NULL,
+        assert_int_equal(f.chosen.mutated[PO_MUTATED_BEST].graph != NULL,
                          samples[i].chosen != PO_NONE);
-        assert_int_equal(f.state.mutated[PO_MUTATED_JOINED].graph != NULL, samples[i].joins);
-        if (f.state.mutated[PO_MUTATED_BEST].graph)
-            assert_int_equal(moves_left(&f, f.state.mutated[PO_MUTATED_BEST].graph), 2);
-        if (f.state.mutated[PO_MUTATED_JOINED].graph)
-            assert_int_equal(moves_left(&f, f.state.mutated[PO_MUTATED_JOINED].graph), 2);
+        assert_int_equal(f.chosen.mutated[PO_MUTATED_JOINED].graph != NULL, samples[i].joins);
+        if (f.chosen.mutated[PO_MUTATED_BEST].graph)
+            assert_int_equal(moves_left(&f, f.chosen.mutated[PO_MUTATED_BEST].graph), 2);
+        if (f.chosen.mutated[PO_MUTATED_JOINED].graph)
+            assert_int_equal(moves_left(&f, f.chosen.mutated[PO_MUTATED_JOINED].graph), 2);
         end(&f);
     }
 }
@@ -198,9 +194,9 @@ static void no_reading(void **state) {
     for (size_t i = 0; i < sizeof ratios / sizeof ratios[0]; i++) {
         fixture f;
         start(&f, (mutant[]){{TURNED, ratios[i]}}, 1);
-        assert_int_equal(f.search.sites->chosen, PO_NONE);
-        assert_null(f.state.mutated[PO_MUTATED_BEST].graph);
-        assert_null(f.state.mutated[PO_MUTATED_JOINED].graph);
+        assert_int_equal(f.chosen.search->sites->chosen, PO_NONE);
+        assert_null(f.chosen.mutated[PO_MUTATED_BEST].graph);
+        assert_null(f.chosen.mutated[PO_MUTATED_JOINED].graph);
         end(&f);
     }
 }

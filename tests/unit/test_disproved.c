@@ -29,25 +29,15 @@ static const char sound[] = FORM("  m = Mul(x, k: f32[] {0.3})\n"
 
 static void add(run_fixture *f, const char *name, const char *text) {
     po_graph *g = test_graph(&f->ctx, text);
-    po_pipeline_hold(&f->state, g);
-    f->state.variants[f->state.n_variants++] = (po_variant){.name = name, .graph = g};
-}
-
-static void choose(run_fixture *f) {
-    if (po_stage_select(&f->state) != PO_OK)
-        fail_msg("%s", f->ctx.error.message);
+    po_run_hold(&f->run, g);
+    f->variants.variants[f->variants.n++] = (po_variant){.name = name, .graph = g};
 }
 
 static bool told(const run_fixture *f, const char *what) {
-    for (uint32_t i = 0; i < f->state.record->n_notes; i++)
-        if (strstr(f->state.record->notes[i], what))
+    for (uint32_t i = 0; i < f->run.record->n_notes; i++)
+        if (strstr(f->run.record->notes[i], what))
             return true;
     return false;
-}
-
-static void finish(run_fixture *f) {
-    po_arena_free(f->state.files);
-    po_arena_free(f->state.arena);
 }
 
 static void the_next_has_its_turn(void **unused) {
@@ -56,14 +46,14 @@ static void the_next_has_its_turn(void **unused) {
     run_fixture_start(&f, original);
     add(&f, "planted", planted);
     add(&f, "sound", sound);
-    choose(&f);
-    assert_string_equal(f.state.record->summary.winner, "sound");
-    assert_true(f.state.winner != f.state.original && f.state.proof.proved);
+    run_fixture_select(&f);
+    assert_string_equal(f.run.record->summary.winner, "sound");
+    assert_true(f.selected.winner.graph != f.imported.original && f.selected.winner.proof.proved);
     assert_true(told(&f, "'planted' was dropped: it compares equal, and the proof found"));
-    const po_candidate_report *row = po_record_candidate(f.state.record, "planted");
+    const po_candidate_report *row = po_record_candidate(f.run.record, "planted");
     assert_true(!row->chosen && row->compared && row->error < 1e-4);
     assert_non_null(strstr(row->verdict, "disproved"));
-    finish(&f);
+    run_fixture_end(&f);
 }
 
 static void without_another_the_original_stays(void **unused) {
@@ -71,11 +61,11 @@ static void without_another_the_original_stays(void **unused) {
     run_fixture f;
     run_fixture_start(&f, original);
     add(&f, "planted", planted);
-    choose(&f);
-    assert_true(f.state.winner == f.state.original && !f.state.winner_path);
-    assert_string_equal(f.state.record->summary.winner, "original");
-    assert_false(f.state.record->summary.compared);
-    finish(&f);
+    run_fixture_select(&f);
+    assert_true(f.selected.winner.graph == f.imported.original && !f.selected.winner.path);
+    assert_string_equal(f.run.record->summary.winner, "original");
+    assert_false(f.run.record->summary.compared);
+    run_fixture_end(&f);
 }
 
 /* y = 0.3 x, or 1e-6 x more. */

@@ -10,7 +10,9 @@ typedef struct fixture {
     po_ctx ctx;
     po_arena *arena;
     po_options options;
-    po_run_state state;
+    po_run run;
+    const po_graph *graph;
+    po_search *split; /* NULL: there are no mutants */
     po_plan_options plan;
     po_search search;
 } fixture;
@@ -19,12 +21,9 @@ static void start(fixture *f, const char *model) {
     *f = (fixture){.options = po_options_default()};
     po_ctx_init(&f->ctx);
     f->arena = po_arena_create(&f->ctx);
-    f->state = (po_run_state){.ctx = &f->ctx,
-                              .options = &f->options,
-                              .arena = f->arena,
-                              .record = po_record_create(f->arena),
-                              .current = test_graph(&f->ctx, model)};
-    po_pipeline_hold(&f->state, (po_graph *)(uintptr_t)f->state.current);
+    po_run_begin(&f->run, &f->ctx, &f->options, f->arena, 0);
+    f->graph = test_graph(&f->ctx, model);
+    po_run_hold(&f->run, (po_graph *)(uintptr_t)f->graph);
     f->plan.readings = po_plan_readings_create(f->arena);
 }
 
@@ -35,8 +34,9 @@ static void end(fixture *f) {
 /* Weights that were made are rounded once. */
 static po_kernel_variant taken(fixture *f) {
     po_kernel_variant form;
-    assert_int_equal(po_kernel_variants(&f->state, f->arena, &f->plan, &form), PO_OK);
-    double d = test_difference(&f->ctx, f->state.current, form.graph, 1);
+    assert_int_equal(po_kernel_variants(&f->run, f->graph, f->split, f->arena, &f->plan, &form),
+                     PO_OK);
+    double d = test_difference(&f->ctx, f->graph, form.graph, 1);
     if (!(d < 3e-5))
         fail_msg("%s: differs by %g", form.name, d);
     assert_int_equal(form.outside, 0);
@@ -74,7 +74,7 @@ static void several_families(void **state) {
     assert_true(po_graph_equal(first.graph, second.graph));
     f.plan.exact = true;
     po_kernel_variant plain;
-    assert_int_equal(po_kernel_variants(&f.state, f.arena, &f.plan, &plain), PO_OK);
+    assert_int_equal(po_kernel_variants(&f.run, f.graph, f.split, f.arena, &f.plan, &plain), PO_OK);
     assert_true(first.seconds < 0.9 * plain.seconds);
     end(&f);
 }
@@ -90,14 +90,14 @@ static void ends_without_regions(void **state) {
     po_kernel_variant form;
     alarm(60);
     start(&f, model);
-    assert_int_equal(po_kernel_variants(&f.state, f.arena, &f.plan, &form), PO_OK);
+    assert_int_equal(po_kernel_variants(&f.run, f.graph, f.split, f.arena, &f.plan, &form), PO_OK);
     assert_int_equal(form.regions.n, 0);
     end(&f);
     start(&f, "graph g (x: f32[1,16,24,24]) -> (y) {\n"
               " a = Conv(x, w: f32[64,16,1,1] random 1)\n"
               " y = Conv(a, v: f32[16,64,1,1] random 2)\n}");
     f.plan.until = po_now() - 1;
-    assert_int_equal(po_kernel_variants(&f.state, f.arena, &f.plan, &form), PO_OK);
+    assert_int_equal(po_kernel_variants(&f.run, f.graph, f.split, f.arena, &f.plan, &form), PO_OK);
     assert_int_equal(form.regions.n, 1);
     assert_int_equal(f.ctx.error.status, PO_OK);
     end(&f);
@@ -120,9 +120,8 @@ static void split(fixture *f, const char *const *mutants, uint32_t n) {
         " c = Add(a, b)\n y = Tanh(c)\n}";
     start(f, model);
     po_search *s = &f->search;
-    *s = (po_search){
-        .arena = f->arena, .graph = f->state.current, .rates = {.flops = 1e11, .bytes = 1e9}};
-    f->state.search = s;
+    *s = (po_search){.arena = f->arena, .graph = f->graph, .rates = {.flops = 1e11, .bytes = 1e9}};
+    f->split = s;
     assert_int_equal(po_split_model(&f->ctx, f->arena, s->graph, NULL, &s->split), PO_OK);
     assert_int_equal(s->split.n, 1);
     s->n_sites = 1;
@@ -136,7 +135,7 @@ static void split(fixture *f, const char *const *mutants, uint32_t n) {
                      PO_OK);
     for (uint32_t i = 0; i < n; i++) {
         po_graph *made = test_graph(&f->ctx, mutants[i]);
-        po_pipeline_hold(&f->state, made);
+        po_run_hold(&f->run, made);
         s->sites->trials[i] =
             (po_trial){.name = "by hand", .graph = made, .fate = PO_TRIAL_MADE, .parent = PO_NONE};
     }
@@ -147,10 +146,10 @@ static void mutants_take_part(void **state) {
     fixture f;
     const po_graph *mutated;
     split(&f, (const char *[]){ONE " y = " CONV "}"}, 1);
-    assert_int_equal(po_kernel_mutants(&f.state, &f.plan, 1e-6, &mutated), PO_OK);
+    assert_int_equal(po_kernel_mutants(&f.run, f.split, &f.plan, 1e-6, &mutated), PO_OK);
     assert_non_null(mutated);
     assert_int_equal(test_count(mutated, "Conv"), 1);
-    double d = test_difference(&f.ctx, f.state.current, mutated, 1);
+    double d = test_difference(&f.ctx, f.graph, mutated, 1);
     if (!(d < 3e-5))
         fail_msg("differs by %g", d);
     assert_non_null(strstr(taken(&f).name, "mutants"));
@@ -158,7 +157,7 @@ static void mutants_take_part(void **state) {
     /* What the runtime had better candidates for, too. */
     split(&f, (const char *[]){ONE " y = " CONV "}"}, 1);
     f.search.sites->trials[0].fate = PO_TRIAL_UNMEASURED;
-    assert_int_equal(po_kernel_mutants(&f.state, &f.plan, 1e-6, &mutated), PO_OK);
+    assert_int_equal(po_kernel_mutants(&f.run, f.split, &f.plan, 1e-6, &mutated), PO_OK);
     assert_non_null(mutated);
     end(&f);
 }
@@ -173,14 +172,14 @@ static void wrong_mutants_do_not(void **state) {
               ONE " y = Conv(k, w) {kernel_shape=[3, 3], pads=[2, 1, 0, 1]}\n}",
               ONE " n = Neg(k)\n y = Conv(n, w) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n}"},
           2);
-    assert_int_equal(po_kernel_mutants(&f.state, &f.plan, 1e-6, &mutated), PO_OK);
+    assert_int_equal(po_kernel_mutants(&f.run, f.split, &f.plan, 1e-6, &mutated), PO_OK);
     assert_null(mutated);
     end(&f);
     split(&f, (const char *[]){ONE " y = " CONV "}"}, 1);
-    assert_int_equal(po_kernel_mutants(&f.state, &f.plan, 10, &mutated), PO_OK);
+    assert_int_equal(po_kernel_mutants(&f.run, f.split, &f.plan, 10, &mutated), PO_OK);
     assert_null(mutated);
     f.plan.exact = true;
-    assert_int_equal(po_kernel_mutants(&f.state, &f.plan, 1e-6, &mutated), PO_OK);
+    assert_int_equal(po_kernel_mutants(&f.run, f.split, &f.plan, 1e-6, &mutated), PO_OK);
     assert_null(mutated);
     end(&f);
 }

@@ -68,7 +68,7 @@ typedef struct fixture {
     po_options options;
     po_search search;
     po_cost cost;
-    po_run_state state;
+    po_run run;
 } fixture;
 
 static void search_of(fixture *f, const char *text) {
@@ -84,14 +84,8 @@ static void search_of(fixture *f, const char *text) {
                             .time = tell};
     f->cost.machine.has_runtime = true;
     f->cost.cache = po_cache_none(f->arena);
-    f->state = (po_run_state){.ctx = &f->ctx,
-                              .options = &f->options,
-                              .arena = f->arena,
-                              .record = po_record_create(f->arena),
-                              .original = g,
-                              .current = g,
-                              .search = &f->search};
-    po_pipeline_hold(&f->state, g);
+    po_run_begin(&f->run, &f->ctx, &f->options, f->arena, 0);
+    po_run_hold(&f->run, g);
     assert_int_equal(po_split_model(&f->ctx, f->arena, g, NULL, &f->search.split), PO_OK);
     assert_true(f->search.split.n >= 1);
 }
@@ -106,7 +100,7 @@ static void fill_site(fixture *f, uint32_t n) {
                       .chosen = PO_NONE,
                       .n_trials = n,
                       .trials = PO_NEW_N(f->arena, po_trial, n)};
-    po_search_estimate(&f->state, site->sub, site->sub->graph, &site->estimate);
+    po_search_estimate(&f->run, s, site->sub, site->sub->graph, &site->estimate);
     for (uint32_t i = 0; i < n; i++) {
         po_graph *made = test_graph(&f->ctx, mutants[i % MUTANTS]);
         po_arena_own(f->arena, made->arena);
@@ -133,7 +127,7 @@ static po_status measure(fixture *f) {
     uint32_t all[16], n = f->search.sites->n_trials;
     for (uint32_t i = 0; i < n; i++)
         all[i] = i;
-    return po_search_measure(&f->state, f->search.sites, all, n);
+    return po_search_measure(&f->run, &f->search, f->search.sites, all, n);
 }
 
 static void end(fixture *f) {
@@ -261,9 +255,10 @@ static void no_reading(void **state) {
             assert_false(po_search_seconds(site, k) <= po_search_seconds(site, PO_NONE));
         }
         assert_int_equal(cached_rows(f.path), 0);
-        assert_int_equal(po_stage_choose(&f.state), PO_OK);
-        assert_null(f.state.mutated[PO_MUTATED_BEST].graph);
-        assert_null(f.state.mutated[PO_MUTATED_JOINED].graph);
+        po_chosen chosen;
+        assert_int_equal(po_stage_choose(&f.run, &f.search, NULL, &chosen), PO_OK);
+        assert_null(chosen.mutated[PO_MUTATED_BEST].graph);
+        assert_null(chosen.mutated[PO_MUTATED_JOINED].graph);
         end(&f);
     }
     static const po_status stops[] = {PO_CANCELLED, PO_TIME_LIMIT, PO_NO_MEMORY};
@@ -305,7 +300,7 @@ static void limits(void **state) {
         assert_int_equal(measure(&f), PO_OK);
         assert_int_equal(clock_now.calls > 0, level == 3);
         assert_int_equal(f.search.cut, level == 2);
-        assert_int_equal(f.state.record->n_notes, level == 2);
+        assert_int_equal(f.run.record->n_notes, level == 2);
         assert_int_equal(f.search.sites->trials[0].measured, level == 3);
         /* Half of a time limit is for what follows, at either level; the part of the run that
          * measures ends before that, which says nothing of the half. */
@@ -313,7 +308,7 @@ static void limits(void **state) {
         f.search.measure_seconds = 0;
         f.options.time_limit = 1000;
         for (int late = 1; late >= 0; late--) {
-            f.state.started = po_now() - (late ? 600 : 400);
+            f.run.budget->started = po_now() - (late ? 600 : 400);
             f.ctx.deadline = po_now() + 10;
             fill_site(&f, MUTANTS);
             assert_int_equal(measure(&f), PO_OK);
@@ -341,14 +336,16 @@ static void hopeful_first(void **state) {
     }
     assert_int_equal(left_out, THIRDS);
     assert_true(measured > 0);
-    f.state.started = po_now();
-    assert_int_equal(po_stage_correct(&f.state), PO_OK);
-    assert_false(f.search.hopeful_first);
-    for (uint32_t i = 0; i < f.search.sites->n_trials; i++)
+    f.run.budget->started = po_now();
+    const po_search *corrected;
+    assert_int_equal(po_stage_correct(&f.run, &f.search, NULL, &corrected), PO_OK);
+    assert_false(corrected->hopeful_first);
+    t = corrected->sites->trials;
+    for (uint32_t i = 0; i < corrected->sites->n_trials; i++)
         assert_true(t[i].measured || t[i].fate == PO_TRIAL_COST);
-    double deep = po_budget_end(&f.state, PO_PART_JUDGE) - f.state.started;
+    double deep = po_budget_end(&f.run, PO_PART_JUDGE) - f.run.budget->started;
     f.options.level = 2;
-    assert_true(deep > 3 * (po_budget_end(&f.state, PO_PART_PROOF) - f.state.started));
+    assert_true(deep > 3 * (po_budget_end(&f.run, PO_PART_PROOF) - f.run.budget->started));
     end(&f);
 }
 
@@ -398,7 +395,7 @@ static void kinds(void **state) {
     for (int i = 0; i < N; i++) {
         po_graph *g = test_graph(&f.ctx, rows[i].text);
         po_arena_own(f.arena, g->arena);
-        kind[i] = po_search_kind(&f.state, &f.search.split.subs[0], g);
+        kind[i] = po_search_kind(&f.ctx, &f.search.split.subs[0], g);
         for (int k = 0; k < i; k++)
             if ((kind[i] == kind[k]) != (rows[i].kind == rows[k].kind))
                 fail_msg("rows %d and %d", k, i);
@@ -461,7 +458,7 @@ static void around(void **state) {
         assert_int_equal(
             po_context_of(&f.ctx, f.arena, f.search.graph, sub, &sub->at[samples[i].at], &context),
             PO_OK);
-        po_pipeline_hold(&f.state, context.graph);
+        po_run_hold(&f.run, context.graph);
         const po_graph *g = context.graph;
         uint32_t live = 0, probes = 0;
         for (uint32_t k = 0; k < g->n_nodes; k++)
@@ -486,7 +483,7 @@ static void around(void **state) {
         po_postopt_options options = po_postopt_defaults();
         assert_int_equal(po_context_variant(&f.ctx, &context, sub, NULL, &options, &with, &form),
                          PO_OK);
-        po_pipeline_hold(&f.state, form);
+        po_run_hold(&f.run, form);
         assert_null(with);
         assert_int_equal(test_count(form, "Conv"), convs + probes);
         end(&f);

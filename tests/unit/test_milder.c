@@ -20,21 +20,20 @@ static const char rows[] =
     " y = Conv(r, v: f32[96,96,3,3] random 3) {pads=[1,1,1,1]}\n}";
 
 static void run(run_fixture *f) {
-    assert_int_equal(po_stage_postopt(&f->state), PO_OK);
-    if (po_stage_select(&f->state) != PO_OK)
-        fail_msg("%s", f->ctx.error.message);
+    run_fixture_postopt(f);
+    run_fixture_select(f);
 }
 
 static bool told(const run_fixture *f, const char *what) {
-    for (uint32_t i = 0; i < f->state.record->n_notes; i++)
-        if (strstr(f->state.record->notes[i], what))
+    for (uint32_t i = 0; i < f->run.record->n_notes; i++)
+        if (strstr(f->run.record->notes[i], what))
             return true;
     return false;
 }
 
 static void winner_is(const run_fixture *f, const char *name) {
-    if (strcmp(f->state.record->summary.winner, name) != 0)
-        fail_msg("'%s' won in place of '%s'", f->state.record->summary.winner, name);
+    if (strcmp(f->run.record->summary.winner, name) != 0)
+        fail_msg("'%s' won in place of '%s'", f->run.record->summary.winner, name);
 }
 
 /* Not the original: the same in smaller tiles. */
@@ -50,7 +49,7 @@ static void beyond_the_limit(void **unused) {
     run(&f);
     winner_is(&f, "3-D convolutions by smaller tiles");
     assert_true(told(&f, "3-D convolutions by smaller tiles: beyond 3e-06 otherwise"));
-    assert_true(f.state.record->summary.error <= 3e-6);
+    assert_true(f.run.record->summary.error <= 3e-6);
     run_fixture_end(&f);
 }
 
@@ -65,7 +64,7 @@ static void in_the_protocol(void **unused) {
     f.options.threads = f.ctx.threads = 1;
     run(&f);
     winner_is(&f, "3-D convolutions by smaller tiles");
-    assert_true(f.state.record->summary.ratio > 1.2);
+    assert_true(f.run.record->summary.ratio > 1.2);
     run_fixture_end(&f);
 }
 
@@ -73,8 +72,8 @@ static void in_the_protocol(void **unused) {
 
 static po_variant_made form(run_fixture *f, po_choices choices) {
     po_variant_made made;
-    const po_variant_plan plan = {"", f->state.original, choices};
-    assert_int_equal(po_variant_make(&f->state, &plan, &made), PO_OK);
+    const po_variant_plan plan = {"", f->imported.original, choices};
+    assert_int_equal(po_variant_make(&f->run, &f->variants, &plan, &made), PO_OK);
     return made;
 }
 

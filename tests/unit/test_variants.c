@@ -2,6 +2,7 @@
 #include "pipeline/search/search.h"
 #include "pipeline/variants.h"
 #include "rewriting.h"
+#include "run_fixture.h"
 #include "unit.h"
 
 #define MODEL(out, last)                                                                           \
@@ -19,40 +20,35 @@ static const char model[] = MODEL("y", "");
 static const char mutated[] = MODEL("z", " z = Tanh(y)\n");
 
 typedef struct fixture {
-    po_ctx ctx;
-    po_arena *arena;
-    po_options options;
-    po_run_state state;
+    run_fixture base;
+    po_run *run;
+    po_variant_list *list;
+    po_chosen chosen;
     double gain[PO_MAX_VARIANTS];
 } fixture;
 
 static void start(fixture *f) {
-    *f = (fixture){.options = po_options_default()};
-    po_ctx_init(&f->ctx);
-    f->arena = po_arena_create(&f->ctx);
-    f->state = (po_run_state){.ctx = &f->ctx,
-                              .options = &f->options,
-                              .arena = f->arena,
-                              .record = po_record_create(f->arena)};
-    po_graph *g = test_graph(&f->ctx, model);
-    po_pipeline_hold(&f->state, g);
-    f->state.original = f->state.current = g;
+    *f = (fixture){.run = &f->base.run, .list = &f->base.variants};
+    run_fixture_start(&f->base, model);
 }
 
 static void end(fixture *f) {
-    po_arenas_free_since(&f->ctx, 0);
+    run_fixture_end(&f->base);
 }
 
 static uint32_t find(const fixture *f, const char *name) {
-    for (uint32_t i = 0; i < f->state.n_variants; i++)
-        if (strcmp(f->state.variants[i].name, name) == 0)
+    for (uint32_t i = 0; i < f->list->n; i++)
+        if (strcmp(f->list->variants[i].name, name) == 0)
             return i;
     return PO_NONE;
 }
 
 static void make(fixture *f) {
-    assert_int_equal(po_stage_postopt(&f->state), PO_OK);
-    for (uint32_t i = 0; i < f->state.n_variants; i++)
+    const po_kernels none = {.library = NULL};
+    assert_int_equal(po_stage_postopt(f->run, &f->base.imported, &f->base.simplified, &f->chosen,
+                                      &none, f->list),
+                     PO_OK);
+    for (uint32_t i = 0; i < f->list->n; i++)
         f->gain[i] = 1.2;
 }
 
@@ -69,10 +65,10 @@ static po_status price(void *user, po_combination *const *batch, uint32_t n) {
     fixture *f = user;
     for (uint32_t i = 0; i < n; i++) {
         po_combination *form = batch[i];
-        uint32_t before = f->state.n_variants;
+        uint32_t before = f->list->n;
         if (form->number == PO_NONE)
-            assert_int_equal(po_variant_list_make(&f->state, form, NULL), PO_OK);
-        for (uint32_t k = before; k < f->state.n_variants; k++)
+            assert_int_equal(po_variant_list_make(f->run, f->list, form, NULL), PO_OK);
+        for (uint32_t k = before; k < f->list->n; k++)
             f->gain[k] = 1;
         if (form->number != PO_NONE && f->gain[form->number] > 0)
             form->cost = 1 / f->gain[form->number];
@@ -82,8 +78,8 @@ static po_status price(void *user, po_combination *const *batch, uint32_t n) {
 
 /* How many forms the chooser comes to from there. */
 static uint32_t combine(fixture *f) {
-    po_chooser *c = f->state.forms->chooser;
-    uint32_t before = f->state.n_variants;
+    po_chooser *c = f->list->chooser;
+    uint32_t before = f->list->n;
     c->rules.beam = 2;
     c->rules.at_a_time = 3;
     c->rules.most = c->n + 8;
@@ -92,25 +88,25 @@ static uint32_t combine(fixture *f) {
     c->rules.price = price;
     c->rules.user = f;
     assert_int_equal(po_chooser_run(c), PO_OK);
-    return f->state.n_variants - before;
+    return f->list->n - before;
 }
 
 static void names_read_back(void **state) {
     (void)state;
     fixture f;
     start(&f);
-    const po_graph *g = f.state.current;
+    const po_graph *g = f.base.simplified.graph;
     const po_variant_plan bases[] = {
         {"mutants", g, 0}, {"mutants, seams joined", g, 0}, {"", g, 0}};
-    const uint32_t all = (uint32_t)((UINT64_C(1) << po_variant_choices()) - 1);
+    const po_choices all = PO_CHOICE(po_variant_choices()) - 1;
     for (uint32_t b = 0; b < 3; b++)
         for (uint32_t i = 0; i < 500; i++) {
             po_variant_plan plan = bases[b], back;
-            plan.choices = i == 0 ? 0 : i == 1 ? all : i * UINT32_C(2654435761) & all;
-            const char *name = po_variant_name(f.arena, &plan);
+            plan.choices = i == 0 ? 0 : i == 1 ? all : i * UINT64_C(0x9E3779B97F4A7C15) & all;
+            const char *name = po_variant_name(f.run->arena, &plan);
             assert_true(po_variant_named(name, bases, 3, &back));
             assert_string_equal(back.of, plan.of);
-            assert_int_equal(back.choices, plan.choices);
+            assert_true(back.choices == plan.choices);
         }
     static const char *const none[] = {"simplified", "kernels",        "",
                                        "mutantsx",   "mutants and ",   "mutants and folded",
@@ -138,9 +134,10 @@ static void joined(void **state) {
     assert_int_equal(combine(&f), 1);
     uint32_t i = find(&f, "without composed products and leftovers as arithmetic");
     assert_int_not_equal(i, PO_NONE);
-    const po_graph *g = f.state.variants[i].graph;
+    const po_graph *g = f.list->variants[i].graph;
     assert_int_equal(test_count(g, "Conv"), 3);
-    assert_true(test_difference(&f.ctx, f.state.original, (po_graph *)(uintptr_t)g, 1) < 3e-5);
+    assert_true(
+        test_difference(&f.base.ctx, f.base.imported.original, (po_graph *)(uintptr_t)g, 1) < 3e-5);
     end(&f);
 }
 
@@ -160,7 +157,7 @@ static void alone(void **state) {
     end(&f);
     start(&f);
     make(&f);
-    for (uint32_t i = 0; i < f.state.n_variants; i++)
+    for (uint32_t i = 0; i < f.list->n; i++)
         f.gain[i] = 0; /* nothing was read */
     assert_int_equal(combine(&f), 0);
     end(&f);
@@ -171,9 +168,9 @@ static void with_mutants(void **state) {
     (void)state;
     fixture f;
     start(&f);
-    po_graph *g = test_graph(&f.ctx, mutated);
-    po_pipeline_hold(&f.state, g);
-    f.state.mutated[PO_MUTATED_BEST].graph = g;
+    po_graph *g = test_graph(&f.base.ctx, mutated);
+    po_run_hold(f.run, g);
+    f.chosen.mutated[PO_MUTATED_BEST].graph = g;
     make(&f);
     read_as(&f, "mutants", 1.4);
     read_as(&f, "leftovers as arithmetic", 1.3);
@@ -215,9 +212,9 @@ static void in_places(void **state) {
     (void)state;
     fixture f;
     start(&f);
-    const po_graph *g = test_graph(&f.ctx, sizes);
-    po_pipeline_hold(&f.state, (po_graph *)(uintptr_t)g);
-    f.state.original = g;
+    const po_graph *g = test_graph(&f.base.ctx, sizes);
+    po_run_hold(f.run, (po_graph *)(uintptr_t)g);
+    f.list->original = g;
     const uint32_t small[] = {PO_ALGEBRA_ROWS, PO_ALGEBRA_ROWS, 0},
                    large[] = {PO_ALGEBRA_ROWS, 0, PO_ALGEBRA_ROWS};
     for (uint32_t i = 0; i < 3; i++) {
@@ -225,13 +222,13 @@ static void in_places(void **state) {
         po_variant_plan plan;
         po_variant_made made;
         assert_true(po_variant_named(names[i], &base, 1, &plan));
-        assert_int_equal(po_variant_make(&f.state, &plan, &made), PO_OK);
+        assert_int_equal(po_variant_make(f.run, f.list, &plan, &made), PO_OK);
         assert_int_equal(made.number, i);
         assert_int_equal(made.counts.fired[PO_LAW_ROWS], i == 0 ? 2 : 1);
         assert_int_equal(made.counts.on_small & PO_ALGEBRA_ROWS, small[i]);
         assert_int_equal(made.counts.on_large & PO_ALGEBRA_ROWS, large[i]);
-        po_graph *out = (po_graph *)(uintptr_t)f.state.variants[i].graph;
-        assert_true(test_difference(&f.ctx, g, out, 1) < 3e-5);
+        po_graph *out = (po_graph *)(uintptr_t)f.list->variants[i].graph;
+        assert_true(test_difference(&f.base.ctx, g, out, 1) < 3e-5);
         /* Where it is used in one part only there is nothing to choose between. */
         uint32_t open = 0;
         for (uint32_t k = 0; k < po_variant_choices(); k++)
@@ -247,13 +244,12 @@ static void search_keeps_gates(void **state) {
     (void)state;
     fixture f;
     start(&f);
-    f.options.cache = "";
-    f.options.model_cost = true;
-    f.state.files = po_arena_create(&f.ctx);
-    assert_int_equal(po_stage_split(&f.state), PO_OK);
-    assert_non_null(f.state.search);
-    assert_int_equal(test_count(f.state.search->graph, "HardSigmoid"), 1);
-    assert_int_equal(test_count(f.state.search->graph, "Clip"), 0);
+    const po_search *search;
+    assert_int_equal(po_stage_split(f.run, &f.base.imported, &f.base.simplified, NULL, &search),
+                     PO_OK);
+    assert_non_null(search);
+    assert_int_equal(test_count(search->graph, "HardSigmoid"), 1);
+    assert_int_equal(test_count(search->graph, "Clip"), 0);
     end(&f);
 }
 

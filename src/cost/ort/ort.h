@@ -8,7 +8,7 @@
 
 typedef struct po_ort po_ort;
 typedef struct po_session po_session;
-typedef struct po_run po_run;
+typedef struct po_ort_run po_ort_run;
 
 /* A value as it goes in or comes out of a model. */
 typedef struct po_datum {
@@ -78,14 +78,16 @@ po_status po_feed_order(po_ctx *ctx, po_arena *arena, const po_session *session,
                         const po_feed *feed, const po_datum **inputs);
 
 /* Hands the inputs over (in the session's order, not copied where they are numeric tensors). */
-po_status po_run_prepare(po_ctx *ctx, po_session *session, const po_datum *inputs, po_run **run);
+po_status po_ort_run_prepare(po_ctx *ctx, po_session *session, const po_datum *inputs,
+                             po_ort_run **run);
 /* Runs the model `times` times; outputs are made afresh by each run, and kept after the last. */
-po_status po_run_repeat(po_ctx *ctx, po_run *run, uint32_t times);
+po_status po_ort_run_repeat(po_ctx *ctx, po_ort_run *run, uint32_t times);
 /* The outputs of the last run. Numeric data is the runtime's own, valid until the next run,
- * po_run_drop_outputs or po_run_free. */
-po_status po_run_outputs(po_ctx *ctx, po_arena *arena, const po_run *run, const po_datum **outputs);
+ * po_ort_run_drop_outputs or po_ort_run_free. */
+po_status po_ort_run_outputs(po_ctx *ctx, po_arena *arena, const po_ort_run *run,
+                             const po_datum **outputs);
 /* Gives back the memory of the last run's outputs, which are then none. */
-void po_run_drop_outputs(po_run *run);
-void po_run_free(po_run *run); /* NULL is allowed */
+void po_ort_run_drop_outputs(po_ort_run *run);
+void po_ort_run_free(po_ort_run *run); /* NULL is allowed */
 
 #endif

@@ -1,7 +1,7 @@
 /* Values in and out of a session, and its runs. */
 #include "cost/ort/internal.h"
 
-struct po_run {
+struct po_ort_run {
     po_session *session;
     OrtValue **in, **out;
 };
@@ -78,15 +78,16 @@ static void release(const po_ort *ort, OrtValue **values, uint32_t n) {
     }
 }
 
-po_status po_run_prepare(po_ctx *ctx, po_session *session, const po_datum *inputs, po_run **out) {
-    po_run *run = PO_NEW(session->arena, po_run);
+po_status po_ort_run_prepare(po_ctx *ctx, po_session *session, const po_datum *inputs,
+                             po_ort_run **out) {
+    po_ort_run *run = PO_NEW(session->arena, po_ort_run);
     run->session = session;
     run->in = PO_NEW_N(session->arena, OrtValue *, session->n_inputs);
     run->out = PO_NEW_N(session->arena, OrtValue *, session->n_outputs);
     for (uint32_t i = 0; i < session->n_inputs; i++) {
         po_status status = make_value(ctx, session->arena, session->ort, &inputs[i], &run->in[i]);
         if (status != PO_OK) {
-            po_run_free(run);
+            po_ort_run_free(run);
             return status;
         }
     }
@@ -94,7 +95,7 @@ po_status po_run_prepare(po_ctx *ctx, po_session *session, const po_datum *input
     return PO_OK;
 }
 
-po_status po_run_repeat(po_ctx *ctx, po_run *run, uint32_t times) {
+po_status po_ort_run_repeat(po_ctx *ctx, po_ort_run *run, uint32_t times) {
     po_session *s = run->session;
     for (uint32_t k = 0; k < times; k++) {
         release(s->ort, run->out, s->n_outputs);
@@ -105,11 +106,11 @@ po_status po_run_repeat(po_ctx *ctx, po_run *run, uint32_t times) {
     return PO_OK;
 }
 
-void po_run_drop_outputs(po_run *run) {
+void po_ort_run_drop_outputs(po_ort_run *run) {
     release(run->session->ort, run->out, run->session->n_outputs);
 }
 
-void po_run_free(po_run *run) {
+void po_ort_run_free(po_ort_run *run) {
     if (!run)
         return;
     release(run->session->ort, run->in, run->session->n_inputs);
@@ -196,8 +197,8 @@ static po_status read_value(po_ctx *ctx, po_arena *arena, const po_ort *ort, Ort
     return PO_OK;
 }
 
-po_status po_run_outputs(po_ctx *ctx, po_arena *arena, const po_run *run,
-                         const po_datum **outputs) {
+po_status po_ort_run_outputs(po_ctx *ctx, po_arena *arena, const po_ort_run *run,
+                             const po_datum **outputs) {
     const po_session *s = run->session;
     po_datum *out = PO_NEW_N(arena, po_datum, s->n_outputs);
     for (uint32_t i = 0; i < s->n_outputs; i++)

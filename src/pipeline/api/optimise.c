@@ -26,7 +26,8 @@ typedef struct optimise_args {
     const po_options *options;
     const po_callbacks *callbacks;
     po_result *result;
-    po_run_state state;
+    po_run run;
+    po_optimised made;
 } optimise_args;
 
 /* Before any work is done for kernels that could not be compiled. */
@@ -60,42 +61,42 @@ static po_status check_options(po_ctx *ctx, const po_model *model, const po_opti
 
 /* A cache that is named and cannot be used ends the run before it begins; the default one is done
  * without, and the user hears of it where others could have written it. */
-static po_status check_cache(po_run_state *state) {
-    const char *path = po_options_cache(state->options);
-    if (state->options->level < 1 || (path && !*path))
+static po_status check_cache(const po_run *run) {
+    const char *path = po_options_cache(run->options);
+    if (run->options->level < 1 || (path && !*path))
         return PO_OK;
     po_cache *cache;
-    po_arena *arena = po_arena_create(state->ctx);
-    PO_TRY(po_cache_open(state->ctx, arena, path, &cache));
+    po_arena *arena = po_arena_create(run->ctx);
+    PO_TRY(po_cache_open(run->ctx, arena, path, &cache));
     if (po_cache_refused(cache))
-        po_record_note(state->record, "%s", po_cache_refused(cache));
+        po_record_note(run->record, "%s", po_cache_refused(cache));
     po_arena_free(arena);
     return PO_OK;
 }
 
 /* What the winner brings with it. */
 static void take_library(optimise_args *args) {
-    po_run_state *state = &args->state;
-    po_summary *s = &state->record->summary;
-    int64_t ir = state->winner->model->ir_version;
-    const char *none = po_pipeline_no_kernels(state);
-    if (*none)
-        po_record_note(state->record, "no kernels are written: %s", none);
-    if (!state->library || state->winner->n_functions == 0)
+    const po_run *run = &args->run;
+    const po_optimised *made = &args->made;
+    po_summary *s = &run->record->summary;
+    int64_t ir = made->winner.graph->model->ir_version;
+    if (*made->no_kernels)
+        po_record_note(run->record, "no kernels are written: %s", made->no_kernels);
+    if (!made->library || made->winner.graph->n_functions == 0)
         return;
-    args->result->library = state->library;
-    args->result->kernels = po_arena_strdup(state->arena, args->options->kernels);
-    s->library = po_arena_printf(state->arena, "%s/" PO_LIBRARY_NAME, args->options->kernels);
-    s->n_kernels = state->winner->n_functions;
+    args->result->library = made->library;
+    args->result->kernels = po_arena_strdup(run->arena, args->options->kernels);
+    s->library = po_arena_printf(run->arena, "%s/" PO_LIBRARY_NAME, args->options->kernels);
+    s->n_kernels = made->winner.graph->n_functions;
     if (ir < PO_FUNCTION_IR)
-        po_record_note(state->record,
+        po_record_note(run->record,
                        "the model's IR version rises from %lld to %d, the first with functions",
                        (long long)ir, PO_FUNCTION_IR);
 }
 
 static po_status optimise_body(po_ctx *ctx, void *user) {
     optimise_args *args = user;
-    po_run_state *state = &args->state;
+    po_run *run = &args->run;
     double start = po_now();
     po_api_bind_model(args->model, ctx);
     const po_options *o = args->options;
@@ -105,26 +106,19 @@ static po_status optimise_body(po_ctx *ctx, void *user) {
     po_arena *arena = po_arena_create(ctx);
     po_arena_keep(arena);
     args->result->arena = arena;
-    *state = (po_run_state){.ctx = ctx,
-                            .options = o,
-                            .callbacks = args->callbacks,
-                            .arena = arena,
-                            .record = po_record_create(arena),
-                            .files = po_arena_create(ctx),
-                            .started = start,
-                            .original = args->model->graph,
-                            .current = args->model->graph};
-    po_summary *s = &state->record->summary;
+    po_run_begin(run, ctx, o, arena, start);
+    run->callbacks = args->callbacks;
+    po_summary *s = &run->record->summary;
     s->level = o->level;
     s->threads = ctx->threads;
     s->tolerance = o->tolerance;
-    PO_TRY(check_cache(state));
+    PO_TRY(check_cache(run));
     if (o->cuda)
-        PO_TRY(po_pipeline_gpu(state));
-    PO_TRY(po_pipeline_run(state));
-    s->changed = state->winner != state->original;
+        PO_TRY(po_run_find_gpu(run));
+    PO_TRY(po_pipeline_run(run, args->model->graph, &args->made));
+    s->changed = args->made.winner.graph != args->made.original;
     take_library(args);
-    po_record_finish(state->record, args->model->graph, state->winner);
+    po_record_finish(run->record, args->model->graph, args->made.winner.graph);
     s->seconds = po_now() - start;
     return PO_OK;
 }
@@ -147,13 +141,13 @@ po_status po_optimise(po_model *model, const po_options *options, const po_callb
         po_result_free(r);
         return status;
     }
-    r->summary = args.state.record->summary;
+    r->summary = args.run.record->summary;
     r->model = *model;
     r->in = model;
-    r->proof = args.state.proof;
-    r->recipes = args.state.recipes;
+    r->proof = args.made.winner.proof;
+    r->recipes = args.made.winner.recipes;
     r->model.graph =
-        args.state.winner == model->graph ? model->graph : (po_graph *)args.state.winner;
+        args.made.winner.graph == model->graph ? model->graph : (po_graph *)args.made.winner.graph;
     *result = r;
     return PO_OK;
 }

@@ -3,7 +3,6 @@
 #include "pipeline/budget.h"
 #include "pipeline/gpu/making.h"
 #include "pipeline/kernels/stage.h"
-#include "pipeline/pipeline.h"
 #include "split/split.h"
 #include "superopt/search/search.h"
 
@@ -14,7 +13,7 @@ enum { MOST_TIMED = 12, AT_A_TIME = 16, WHERE_LIMITED = 2 };
 
 /* Whether the kernels' part of the time is over: what is not made yet is left out. */
 static bool is_late(const cuda_making *m) {
-    double end = po_budget_end(m->state, PO_PART_READ);
+    double end = po_budget_end(m->run, PO_PART_READ);
     return end > 0 && po_now() > end;
 }
 
@@ -35,16 +34,16 @@ static const po_kernel_port *open_ports(po_arena *arena, const po_kernel_port *p
 /* Prints a candidate, unless another that is the same was: its number in the pool. */
 static po_status print(cuda_making *m, const cuda_variant *f, uint32_t i, const po_mu *mu,
                        uint32_t *number) {
-    po_arena *arena = m->state->arena;
+    po_arena *arena = m->run->arena;
     const po_gpu_region *plan = &f->plans[i];
     const bool *batched = f->open ? f->batched[i] : NULL;
-    const po_cuda_print_options options = {.tf32 = m->state->options->tf32, .batched = batched};
+    const po_cuda_print_options options = {.tf32 = m->run->options->tf32, .batched = batched};
     cuda_made *made = PO_NEW(arena, cuda_made);
     PO_TRY(po_cuda_kernel_print(m->ctx, arena, mu, &options, &made->kernel));
     for (*number = 0; *number < m->n; ++*number)
         if (strcmp(m->pool[*number]->kernel.ports.name, made->kernel.ports.name) == 0)
             return PO_OK;
-    PO_TRY(po_kernel_stage_check(m->state, plan->lowered.mu, mu, m->state->gpu->shared_block));
+    PO_TRY(po_kernel_stage_check(m->run, plan->lowered.mu, mu, m->run->gpu->shared_block));
     made->mu = mu;
     made->naive = plan->lowered.mu;
     po_kernel *ports = &made->kernel.ports;
@@ -59,7 +58,7 @@ static po_status print(cuda_making *m, const cuda_variant *f, uint32_t i, const 
 
 /* arch: for one GPU alone; 0: for all. Those of `wanted` that have no such images yet. */
 static po_status compile(cuda_making *m, const bool *wanted, uint32_t arch) {
-    po_arena *arena = m->state->arena;
+    po_arena *arena = m->run->arena;
     po_cuda_kernel **kernels = PO_NEW_N(arena, po_cuda_kernel *, m->n + 1);
     const char **why = PO_NEW_N(arena, const char *, m->n + 1);
     uint32_t *of = PO_NEW_N(arena, uint32_t, m->n + 1), n = 0;
@@ -71,7 +70,7 @@ static po_status compile(cuda_making *m, const bool *wanted, uint32_t arch) {
         of[n] = k;
         kernels[n++] = &m->pool[k]->kernel;
     }
-    uint32_t most = m->state->options->time_limit > 0 ? WHERE_LIMITED : AT_A_TIME;
+    uint32_t most = m->run->options->time_limit > 0 ? WHERE_LIMITED : AT_A_TIME;
     for (uint32_t at = 0; at < n; at += most) {
         uint32_t some = n - at < most ? n - at : most;
         if (is_late(m)) {
@@ -134,17 +133,17 @@ static po_status check_values(cuda_making *m, cuda_made *made) {
     }
     made->valued = true;
     po_status status =
-        po_search_same(m->ctx, made->naive, made->mu, NULL, 0, m->state->gpu->shared_block);
+        po_search_same(m->ctx, made->naive, made->mu, NULL, 0, m->run->gpu->shared_block);
     if (status != PO_BAD_INPUT)
         return status;
-    made->why = po_arena_printf(m->state->arena, "its kernel computes something else: %s",
+    made->why = po_arena_printf(m->run->arena, "its kernel computes something else: %s",
                                 m->ctx->error.message);
     po_ctx_clear(m->ctx);
     return PO_OK;
 }
 
 po_status cuda_compile_chosen(cuda_making *m, cuda_variant *f) {
-    bool *wanted = PO_NEW_N(m->state->arena, bool, m->n + 1);
+    bool *wanted = PO_NEW_N(m->run->arena, bool, m->n + 1);
     for (uint32_t i = 0; i < f->regions.n; i++) {
         if (f->why[i])
             continue;
@@ -174,15 +173,15 @@ static po_status next_candidate(cuda_making *m, cuda_variant *f, uint32_t i, uin
             ++*k;
             return PO_OK;
         }
-        PO_TRY(po_kernel_stage_drop(m->state, status, &f->why[i]));
+        PO_TRY(po_kernel_stage_drop(m->run, status, &f->why[i]));
         po_log(m->ctx, "region %u, %s: %s", i, c->what, f->why[i]);
     }
     return PO_OK;
 }
 
 static po_status choose_by_estimates(cuda_making *m, cuda_variant *f) {
-    uint32_t *next = PO_NEW_N(m->state->arena, uint32_t, f->regions.n + 1);
-    bool *open = PO_NEW_N(m->state->arena, bool, f->regions.n + 1);
+    uint32_t *next = PO_NEW_N(m->run->arena, uint32_t, f->regions.n + 1);
+    bool *open = PO_NEW_N(m->run->arena, bool, f->regions.n + 1);
     for (uint32_t i = 0; i < f->regions.n; i++)
         open[i] = !f->plans[i].failed;
     for (bool again = true; again;) {
@@ -212,7 +211,7 @@ static po_status choose_by_estimates(cuda_making *m, cuda_variant *f) {
 
 static const po_cuda_image *own_image(const cuda_making *m, const po_cuda_kernel *kernel) {
     const po_cuda_image *best = NULL;
-    uint32_t arch = m->state->gpu_cost->info.arch;
+    uint32_t arch = m->run->gpu_cost->info.arch;
     for (uint32_t i = 0; i < kernel->n_images; i++) {
         const po_cuda_image *image = &kernel->images[i];
         bool runs =
@@ -229,11 +228,11 @@ static po_status time_nodes(cuda_making *m, cuda_variant *f, uint32_t i) {
     po_extract part;
     double seconds;
     const char *why;
-    PO_TRY(po_split_extract(m->ctx, m->state->arena, f->graph, r->nodes, r->n_nodes, false, &part));
-    po_pipeline_hold(m->state, part.graph);
+    PO_TRY(po_split_extract(m->ctx, m->run->arena, f->graph, r->nodes, r->n_nodes, false, &part));
+    po_run_hold(m->run, part.graph);
     PO_TRY(po_infer_graph(m->ctx, part.graph, true));
-    PO_TRY(po_gpu_graph_seconds(m->state, m->state->arena, part.graph, false, &f->timed[i],
-                                &seconds, &why));
+    PO_TRY(po_gpu_graph_seconds(m->run, m->run->arena, part.graph, false, &f->timed[i], &seconds,
+                                &why));
     if (f->timed[i])
         f->nodes[i] = seconds;
     else
@@ -246,17 +245,17 @@ static po_status time_nodes(cuda_making *m, cuda_variant *f, uint32_t i) {
 static po_status time_kernels(cuda_making *m, cuda_variant *f, uint32_t i, const uint32_t *numbers,
                               const uint32_t *candidates, uint32_t n) {
     const po_gpu_region *plan = &f->plans[i];
-    po_cuda_candidate *c = PO_NEW_N(m->state->arena, po_cuda_candidate, n + 1);
+    po_cuda_candidate *c = PO_NEW_N(m->run->arena, po_cuda_candidate, n + 1);
     for (uint32_t k = 0; k < n; k++) {
         const po_cuda_kernel *kernel = &m->pool[numbers[k]]->kernel;
         c[k] = (po_cuda_candidate){.mu = plan->candidates[candidates[k]].mu,
                                    .program = &kernel->program,
                                    .image = own_image(m, kernel),
-                                   .tf32 = m->state->options->tf32};
+                                   .tf32 = m->run->options->tf32};
     }
     const po_cuda_trial trial = {
         .meaning = plan->lowered.mu, .check = true, .time = true, .seed = 1};
-    PO_TRY(po_cuda_cost_programs(m->ctx, m->state->arena, m->state->gpu_cost, &trial, c, n));
+    PO_TRY(po_cuda_cost_programs(m->ctx, m->run->arena, m->run->gpu_cost, &trial, c, n));
     f->why[i] = n > 0 ? c[0].why : f->why[i];
     uint32_t best = PO_NONE;
     for (uint32_t k = 0; k < n; k++) {
@@ -284,7 +283,7 @@ static po_status print_few(cuda_making *m, cuda_variant *f, uint32_t i, uint32_t
         bool again = false; /* other algebra, the same kernel */
         po_status status = print(m, f, i, plan->candidates[k].mu, &number);
         if (status != PO_OK) {
-            PO_TRY(po_kernel_stage_drop(m->state, status, &f->why[i]));
+            PO_TRY(po_kernel_stage_drop(m->run, status, &f->why[i]));
             po_log(m->ctx, "region %u, %s: %s", i, plan->candidates[k].what, f->why[i]);
             continue;
         }
@@ -300,7 +299,7 @@ static po_status print_few(cuda_making *m, cuda_variant *f, uint32_t i, uint32_t
 
 static po_status choose_by_readings(cuda_making *m, cuda_variant *f) {
     typedef uint32_t few[MOST_TIMED];
-    po_arena *arena = m->state->arena;
+    po_arena *arena = m->run->arena;
     few *numbers = PO_NEW_N(arena, few, f->regions.n), *of = PO_NEW_N(arena, few, f->regions.n);
     uint32_t *n = PO_NEW_N(arena, uint32_t, f->regions.n + 1);
     for (uint32_t i = 0; i < f->regions.n; i++) {
@@ -314,8 +313,8 @@ static po_status choose_by_readings(cuda_making *m, cuda_variant *f) {
         for (uint32_t k = 0; k < n[i]; k++)
             wanted[numbers[i][k]] = true;
     /* Records answer by the text. */
-    if (!m->state->gpu_cost->replay)
-        PO_TRY(compile(m, wanted, m->state->gpu_cost->info.arch));
+    if (!m->run->gpu_cost->replay)
+        PO_TRY(compile(m, wanted, m->run->gpu_cost->info.arch));
     for (uint32_t i = 0; i < f->regions.n; i++) {
         if (f->plans[i].failed)
             continue;
@@ -339,15 +338,15 @@ static po_status choose_by_readings(cuda_making *m, cuda_variant *f) {
 }
 
 po_status cuda_choose_kernels(cuda_making *m, cuda_variant *f) {
-    return m->state->gpu_cost && !f->open ? choose_by_readings(m, f) : choose_by_estimates(m, f);
+    return m->run->gpu_cost && !f->open ? choose_by_readings(m, f) : choose_by_estimates(m, f);
 }
 
 po_status cuda_read_variant(cuda_making *m, cuda_variant *f) {
-    po_arena *arena = m->state->arena;
+    po_arena *arena = m->run->arena;
     po_gpu_given *given = PO_NEW_N(arena, po_gpu_given, f->regions.n + 1);
     uint32_t n = 0;
     const char *why = NULL;
-    if (!m->state->gpu_cost || f->open)
+    if (!m->run->gpu_cost || f->open)
         return PO_OK;
     for (uint32_t i = 0; i < f->regions.n; i++)
         if (!f->why[i]) {
@@ -355,9 +354,9 @@ po_status cuda_read_variant(cuda_making *m, cuda_variant *f) {
             given[n++] = (po_gpu_given){&f->regions.regions[i], &f->plans[i].lowered,
                                         &kernel->program, own_image(m, kernel)};
         }
-    po_status status = po_gpu_plan_graph(m->state, arena, f->graph, given, n, false, &f->plan);
+    po_status status = po_gpu_plan_graph(m->run, arena, f->graph, given, n, false, &f->plan);
     if (status == PO_OK)
-        status = po_cuda_cost_plans(m->ctx, arena, m->state->gpu_cost, &f->plan, 1, &f->read, &why);
+        status = po_cuda_cost_plans(m->ctx, arena, m->run->gpu_cost, &f->plan, 1, &f->read, &why);
     if (status == PO_UNSUPPORTED) {
         why = po_arena_strdup(arena, m->ctx->error.message);
         po_ctx_clear(m->ctx);

@@ -41,7 +41,7 @@ typedef struct cuda_made {
 } cuda_made;
 
 typedef struct cuda_making {
-    po_run_state *state;
+    const po_run *run;
     po_ctx *ctx;
     po_rates rates;
     const po_nvrtc *nvrtc;

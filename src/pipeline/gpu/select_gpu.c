@@ -22,9 +22,9 @@ static po_status try_one(selecting *s, const po_graph *graph, const po_cuda_plan
     *why = NULL;
     po_status status = PO_OK;
     if (!plan)
-        status = po_gpu_plan_graph(s->state, s->arena, graph, NULL, 0, false, &r->plan);
+        status = po_gpu_plan_graph(s->run, s->arena, graph, NULL, 0, false, &r->plan);
     if (status == PO_OK)
-        status = po_cuda_cost_plan(s->ctx, s->state->gpu_cost, r->plan, &r->seconds);
+        status = po_cuda_cost_plan(s->ctx, s->run->gpu_cost, r->plan, &r->seconds);
     if (status != PO_UNSUPPORTED)
         return status;
     *why = po_arena_strdup(s->arena, s->ctx->error.message);
@@ -34,11 +34,11 @@ static po_status try_one(selecting *s, const po_graph *graph, const po_cuda_plan
 }
 
 static void tell_unread(const selecting *s, const char *why) {
-    po_record_note(s->state->record, "not measured on %s: %s", s->state->record->summary.gpu, why);
+    po_record_note(s->run->record, "not measured on %s: %s", s->run->record->summary.gpu, why);
 }
 
 static po_status read_variant(selecting *s, uint32_t i, gpu_reading *r) {
-    const po_variant *v = &s->state->variants[i];
+    const po_variant *v = &s->list.variants[i];
     const char *why;
     PO_TRY(try_one(s, v->graph, v->plan, r, &why));
     if (why)
@@ -60,44 +60,43 @@ static po_status read_original(selecting *s, gpu_reading *r) {
     if (!why || r->plan)
         return PO_OK;
     PO_TRY(po_simplify(s->ctx, s->original, &simplify, &simple, &counts));
-    po_pipeline_hold(s->state, simple);
+    po_run_hold(s->run, simple);
     PO_TRY(po_infer_graph(s->ctx, simple, true));
     PO_TRY(po_postopt(s->ctx, simple, &fold, &folded, NULL));
-    po_pipeline_hold(s->state, folded);
+    po_run_hold(s->run, folded);
     PO_TRY(po_infer_graph(s->ctx, folded, true));
     PO_TRY(try_one(s, folded, NULL, r, &still));
     if (still)
         tell_unread(s, r->plan ? still : why);
     else
-        po_record_note(s->state->record, "the original is read on %s with its affine maps folded",
-                       s->state->record->summary.gpu);
+        po_record_note(s->run->record, "the original is read on %s with its affine maps folded",
+                       s->run->record->summary.gpu);
     return PO_OK;
 }
 
 /* Readings where there are such for the original; else estimates. */
 static po_status read_all(selecting *s, gpu_reading *original, gpu_reading *r, bool *measured) {
-    po_run_state *state = s->state;
     const po_graph *graph;
     po_rates rates;
     po_estimate e;
     *measured = false;
-    if (state->gpu_cost) {
+    if (s->run->gpu_cost) {
         PO_TRY(read_original(s, original));
         *measured = original->seconds > 0;
     }
-    PO_TRY(po_pipeline_rates(state, &rates));
+    PO_TRY(po_run_rates(s->run, &rates));
     if (!*measured) {
-        PO_TRY(po_batch_planned(state, s->original, &graph));
+        PO_TRY(po_batch_planned(s->run, s->original, &graph));
         po_roofline_graph(graph, &rates, 1, &e);
         original->seconds = e.seconds;
     }
-    for (uint32_t i = 0; i < state->n_variants; i++) {
-        const po_variant *v = &state->variants[i];
+    for (uint32_t i = 0; i < s->list.n; i++) {
+        const po_variant *v = &s->list.variants[i];
         r[i].seconds = v->seconds;
         if (*measured) {
             PO_TRY(read_variant(s, i, &r[i]));
         } else if (!(v->seconds > 0)) {
-            PO_TRY(po_batch_planned(state, v->graph, &graph));
+            PO_TRY(po_batch_planned(s->run, v->graph, &graph));
             po_roofline_graph(graph, &rates, 1, &e);
             r[i].seconds = e.seconds;
         }
@@ -106,7 +105,7 @@ static po_status read_all(selecting *s, gpu_reading *original, gpu_reading *r, b
 }
 
 static void sort_by_reading(selecting *s, const gpu_reading *r) {
-    for (uint32_t i = 0; i < s->state->n_variants; i++) {
+    for (uint32_t i = 0; i < s->list.n; i++) {
         if (!s->written[i].path || s->done[i] || !(r[i].seconds > 0))
             continue;
         uint32_t k = s->n_order++;
@@ -120,7 +119,7 @@ static void sort_by_reading(selecting *s, const gpu_reading *r) {
  * recorded is taken as it is. *why: what to tell. */
 static po_status confirm_on_gpu(selecting *s, const gpu_reading *before, const gpu_reading *after,
                                 bool measured, bool *faster, po_timing *t, const char **why) {
-    const char *gpu = s->state->record->summary.gpu;
+    const char *gpu = s->run->record->summary.gpu;
     double gain = before->seconds / after->seconds;
     *t = (po_timing){.seconds = after->seconds, .gain = gain, .low = gain, .high = gain};
     *faster = gain >= worth_estimating;
@@ -128,7 +127,7 @@ static po_status confirm_on_gpu(selecting *s, const gpu_reading *before, const g
     po_timing side = *t;
     po_status status = PO_UNSUPPORTED;
     if (measured && *faster) {
-        status = po_cuda_cost_compare(s->ctx, s->state->gpu_cost, before->plan, after->plan, &side);
+        status = po_cuda_cost_compare(s->ctx, s->run->gpu_cost, before->plan, after->plan, &side);
         if (status != PO_OK && status != PO_UNSUPPORTED)
             return status;
         if (status == PO_UNSUPPORTED)
@@ -150,8 +149,7 @@ static po_status confirm_on_gpu(selecting *s, const gpu_reading *before, const g
 }
 
 po_status po_select_for_gpu(selecting *s) {
-    po_run_state *state = s->state;
-    po_summary *sum = &state->record->summary;
+    po_summary *sum = &s->run->record->summary;
     gpu_reading original, *r = PO_NEW_N(s->arena, gpu_reading, PO_MAX_VARIANTS);
     bool measured;
     PO_TRY(read_all(s, &original, r, &measured));

@@ -3,11 +3,11 @@
  * the mutants that were chosen, each with the kernels that it gets: the better by readings of the
  * whole where there are such, else by estimates, competes with the standard forms in select. */
 #include "pipeline/choose/chooser.h"
+#include "pipeline/dump.h"
 #include "pipeline/gpu/making.h"
 #include "pipeline/gpu/open_batch.h"
 #include "pipeline/kernels/stage.h"
-#include "pipeline/recall.h"
-#include "pipeline/search/search.h"
+#include "pipeline/stages.h"
 #include "pipeline/variants.h"
 
 /* What forms are made of: the model, and the same with mutants of each kind. */
@@ -15,30 +15,32 @@ enum { MODEL, MUTATED, BASES = MUTATED + PO_MUTATED_KINDS };
 
 /* --- forms --- */
 
-typedef struct choosing {
-    cuda_making *m;
+typedef struct po_cuda_forms {
+    cuda_making m;
+    po_kept_objects cubins, libraries;
+    po_object_store images, objects;
+    const po_graph *from[BASES]; /* NULL: there is none */
     cuda_variant forms[BASES];
     uint32_t n;
     po_chooser *chooser; /* number: of the form */
-} choosing;
+} po_cuda_forms;
 
-static po_status look_at(choosing *c, po_combination *form) {
-    po_run_state *state = c->m->state;
-    po_mutated_kind kind = form->base - MUTATED;
+static po_status look_at(po_cuda_forms *c, po_combination *form) {
     cuda_variant *f = &c->forms[c->n];
-    bool model = form->base == MODEL;
-    PO_TRY(cuda_plan_variant(c->m, model ? state->current : state->mutated[kind].graph,
-                             model ? "the model" : po_mutated_name(kind), f));
+    const char *name = form->base == MODEL
+                           ? "the model"
+                           : po_mutated_name((po_mutated_kind)(form->base - MUTATED));
+    PO_TRY(cuda_plan_variant(&c->m, c->from[form->base], name, f));
     form->number = c->n++;
-    if (!state->gpu_cost || f->open)
+    if (!c->m.run->gpu_cost || f->open)
         return PO_OK;
-    PO_TRY(cuda_choose_kernels(c->m, f));
-    return cuda_read_variant(c->m, f);
+    PO_TRY(cuda_choose_kernels(&c->m, f));
+    return cuda_read_variant(&c->m, f);
 }
 
 /* By readings where all have some, else by estimate. */
 static po_status price(void *user, po_combination *const *batch, uint32_t n) {
-    choosing *c = user;
+    po_cuda_forms *c = user;
     bool read = true;
     for (uint32_t i = 0; i < n; i++)
         PO_TRY(look_at(c, batch[i]));
@@ -52,29 +54,6 @@ static po_status price(void *user, po_combination *const *batch, uint32_t n) {
     return PO_OK;
 }
 
-static po_status choose(cuda_making *m, cuda_variant **best) {
-    po_run_state *state = m->state;
-    choosing *c = PO_NEW(state->arena, choosing);
-    *c = (choosing){.m = m};
-    c->chooser = po_chooser_create(
-        m->ctx, state->arena,
-        &(po_chooser_rules){
-            .bases = 1u << MODEL, .beam = 1, .most = BASES, .gain = 1, .price = price, .user = c});
-    po_chooser_add(c->chooser, MODEL, 0);
-    PO_TRY(po_chooser_run(c->chooser));
-    if (state->search && !po_pipeline_skips(state, "choose"))
-        PO_TRY(po_stage_choose(state));
-    for (po_mutated_kind k = 0; k < PO_MUTATED_KINDS; k++)
-        if (state->mutated[k].graph)
-            po_chooser_add(c->chooser, MUTATED + k, 0);
-    PO_TRY(po_chooser_run(c->chooser));
-    const po_combination *found = po_chooser_best(c->chooser, 0);
-    *best = &c->forms[found ? found->number : 0];
-    if (!state->gpu_cost || (*best)->open)
-        PO_TRY(cuda_choose_kernels(m, *best));
-    return cuda_compile_chosen(m, *best);
-}
-
 /* --- in the model --- */
 
 /* Puts the call in the region's place: activations, then weights. */
@@ -82,32 +61,31 @@ static po_status replace(cuda_making *m, po_graph *g, const po_gpu_region *plan,
                          const po_cuda_kernel *kernel, uint32_t number) {
     const po_region *r = plan->region;
     uint32_t n_in = r->n_in + plan->lowered.n_weights;
-    po_value_id *in = PO_NEW_N(m->state->arena, po_value_id, n_in);
+    po_value_id *in = PO_NEW_N(m->run->arena, po_value_id, n_in);
     memcpy(in, r->in, r->n_in * sizeof *in);
     for (uint32_t i = 0; i < plan->lowered.n_weights; i++)
         in[r->n_in + i] = plan->lowered.weights[i];
     po_graph *body;
     po_node_id call;
-    PO_TRY(po_kernel_stage_call(m->state, g, r, &kernel->ports, number, in, n_in, &body, &call));
+    PO_TRY(po_kernel_stage_call(m->run, g, r, &kernel->ports, number, in, n_in, &body, &call));
     po_node_set_string(g, call, "plugin_version", PO_PLUGIN_VERSION);
     po_node_set_string(g, call, "plugin_namespace", PO_PLUGIN_NAMESPACE);
     return PO_OK;
 }
 
-static po_status place(cuda_making *m, cuda_variant *f) {
-    po_run_state *state = m->state;
+static po_status place(cuda_making *m, cuda_variant *f, po_kernels *out) {
     po_graph *g;
     bool whole;
     do {
         whole = true;
         g = po_graph_clone(m->ctx, f->graph);
-        po_pipeline_hold(state, g);
+        po_run_hold(m->run, g);
         for (uint32_t i = 0; i < f->regions.n && whole; i++) {
             if (f->why[i])
                 continue;
             po_status status = replace(m, g, &f->plans[i], &m->pool[f->which[i]]->kernel, i);
             whole = status == PO_OK;
-            PO_TRY(whole ? PO_OK : po_kernel_stage_drop(m->state, status, &f->why[i]));
+            PO_TRY(whole ? PO_OK : po_kernel_stage_drop(m->run, status, &f->why[i]));
         }
     } while (!whole);
     po_graph_sweep(g);
@@ -115,7 +93,7 @@ static po_status place(cuda_making *m, cuda_variant *f) {
     for (uint32_t i = 0; i < f->regions.n; i++)
         f->seconds += f->why[i] ? f->nodes[i] : f->taken[i];
     if (g->n_functions > 0)
-        state->variants[state->n_variants++] = (po_variant){
+        out->variants[out->n_variants++] = (po_variant){
             .name = "kernels", .graph = g, .kernels = true, .seconds = f->seconds, .plan = f->plan};
     return PO_OK;
 }
@@ -143,7 +121,7 @@ static const char *launch_text(po_arena *arena, const po_cuda_kernel *kernel, ui
 }
 
 static void tell(cuda_making *m, const cuda_variant *f, uint32_t i) {
-    po_record *record = m->state->record;
+    po_record *record = m->run->record;
     const po_gpu_region *plan = &f->plans[i];
     const char *why = f->why[i];
     const po_cuda_kernel *kernel = why ? NULL : &m->pool[f->which[i]]->kernel;
@@ -174,10 +152,11 @@ static void tell(cuda_making *m, const cuda_variant *f, uint32_t i) {
 
 /* --- the stage --- */
 
-static po_status build(cuda_making *m, const cuda_variant *f, const po_object_store *objects) {
-    po_run_state *state = m->state;
-    po_cuda_kernel *kernels = PO_NEW_N(state->arena, po_cuda_kernel, m->n + 1);
-    bool *in = PO_NEW_N(state->arena, bool, m->n + 1);
+static po_status build(cuda_making *m, const cuda_variant *f, const po_object_store *objects,
+                       const po_library **library) {
+    const po_run *run = m->run;
+    po_cuda_kernel *kernels = PO_NEW_N(run->arena, po_cuda_kernel, m->n + 1);
+    bool *in = PO_NEW_N(run->arena, bool, m->n + 1);
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->regions.n; i++) {
         if (f->why[i] || in[f->which[i]])
@@ -186,8 +165,8 @@ static po_status build(cuda_making *m, const cuda_variant *f, const po_object_st
         kernels[n++] = m->pool[f->which[i]]->kernel;
     }
     const po_cuda_library_spec spec = {
-        .cc = state->options->cc, .store = objects, .kernels = kernels, .n_kernels = n};
-    return n > 0 ? po_cuda_library_build(state->ctx, state->arena, &spec, &state->library) : PO_OK;
+        .cc = run->options->cc, .store = objects, .kernels = kernels, .n_kernels = n};
+    return n > 0 ? po_cuda_library_build(run->ctx, run->arena, &spec, library) : PO_OK;
 }
 
 static void tell_all(cuda_making *m, const cuda_variant *f) {
@@ -196,41 +175,86 @@ static void tell_all(cuda_making *m, const cuda_variant *f) {
         slow += f->why[i] == cuda_no_faster;
         late += f->why[i] == cuda_no_time;
         if (f->why[i] && f->why[i] != cuda_no_faster && f->why[i] != cuda_no_time)
-            po_record_note(m->state->record, "region %u stays with the runtime: %s", i, f->why[i]);
+            po_record_note(m->run->record, "region %u stays with the runtime: %s", i, f->why[i]);
         tell(m, f, i);
     }
     if (slow > 0)
-        po_record_note(m->state->record, "%u of %u regions stay with the runtime: %s%s", slow,
-                       f->regions.n, m->state->gpu_cost && !f->open ? "" : "by estimate ",
+        po_record_note(m->run->record, "%u of %u regions stay with the runtime: %s%s", slow,
+                       f->regions.n, m->run->gpu_cost && !f->open ? "" : "by estimate ",
                        cuda_no_faster);
     if (late > 0)
-        po_record_note(m->state->record,
+        po_record_note(m->run->record,
                        "%u of %u regions stay with the runtime: %s (--time-limit S gives more)",
                        late, f->regions.n, cuda_no_time);
     if (f->open && f->regions.n > 0)
-        po_record_note(m->state->record,
+        po_record_note(m->run->record,
                        "the batch is open: kernels take any, and were chosen by estimates for %u "
                        "(--batch)",
-                       m->state->options->batch);
+                       m->run->options->batch);
 }
 
-po_status po_stage_cuda(po_run_state *state) {
-    if (!state->options->kernels)
-        return PO_OK;
-    cuda_making m = {.state = state, .ctx = state->ctx, .memo = po_gpu_memo_create(state->arena)};
+static void print_programs(const cuda_making *m, const cuda_variant *f, const char **programs) {
+    po_text text;
+    po_text_init(&text, m->run->arena);
+    for (uint32_t i = 0; i < f->regions.n; i++)
+        if (!f->why[i])
+            po_dump_program(&text, i, m->pool[f->which[i]]->mu);
+    *programs = text.size ? text.data : NULL;
+}
+
+po_status po_stage_cuda_model(const po_run *run, const po_simplified *simplified,
+                              po_cuda_forms **out) {
     po_cost *cost;
+    *out = NULL;
+    if (!run->options->kernels)
+        return PO_OK;
+    PO_TRY(po_run_cost(run, &cost));
+    po_cuda_forms *c = PO_NEW(run->arena, po_cuda_forms);
+    c->m = (cuda_making){.run = run, .ctx = run->ctx, .memo = po_gpu_memo_create(run->arena)};
+    PO_TRY(po_run_rates(run, &c->m.rates));
+    PO_TRY(po_run_nvrtc(run, &c->m.nvrtc));
+    c->cubins = (po_kept_objects){cost->cache, "cubin"};
+    c->libraries = (po_kept_objects){cost->cache, "library"};
+    c->images = po_kernel_stage_store(&c->cubins);
+    c->objects = po_kernel_stage_store(&c->libraries);
+    c->m.images = &c->images;
+    c->from[MODEL] = simplified->graph;
+    c->chooser = po_chooser_create(
+        run->ctx, run->arena,
+        &(po_chooser_rules){
+            .bases = 1u << MODEL, .beam = 1, .most = BASES, .gain = 1, .price = price, .user = c});
+    po_chooser_add(c->chooser, MODEL, 0);
+    PO_TRY(po_chooser_run(c->chooser));
+    *out = c;
+    return PO_OK;
+}
+
+/* The best of the model and of those with mutants. */
+static po_status choose(po_cuda_forms *c, const po_chosen *chosen, cuda_variant **best) {
+    for (po_mutated_kind k = 0; k < PO_MUTATED_KINDS; k++) {
+        c->from[MUTATED + k] = chosen->mutated[k].graph;
+        if (c->from[MUTATED + k])
+            po_chooser_add(c->chooser, MUTATED + k, 0);
+    }
+    PO_TRY(po_chooser_run(c->chooser));
+    const po_combination *found = po_chooser_best(c->chooser, 0);
+    *best = &c->forms[found ? found->number : 0];
+    if (!c->m.run->gpu_cost || (*best)->open)
+        PO_TRY(cuda_choose_kernels(&c->m, *best));
+    return cuda_compile_chosen(&c->m, *best);
+}
+
+po_status po_stage_cuda(po_cuda_forms *forms, const po_chosen *chosen, po_kernels *out) {
     cuda_variant *f;
-    PO_TRY(po_pipeline_cost(state, &cost));
-    PO_TRY(po_pipeline_rates(state, &m.rates));
-    PO_TRY(po_pipeline_nvrtc(state, &m.nvrtc));
-    po_kept_objects cubins = {cost->cache, "cubin"}, libraries = {cost->cache, "library"};
-    const po_object_store images = po_kernel_stage_store(&cubins),
-                          objects = po_kernel_stage_store(&libraries);
-    m.images = &images;
-    PO_TRY(choose(&m, &f));
-    PO_TRY(build(&m, f, &objects));
-    if (state->library)
-        PO_TRY(place(&m, f));
-    tell_all(&m, f);
+    *out = (po_kernels){.search = chosen->search};
+    if (!forms)
+        return PO_OK;
+    PO_TRY(choose(forms, chosen, &f));
+    PO_TRY(build(&forms->m, f, &forms->objects, &out->library));
+    if (out->library)
+        PO_TRY(place(&forms->m, f, out));
+    tell_all(&forms->m, f);
+    if (po_dump_is_asked(forms->m.run, "superopt"))
+        print_programs(&forms->m, f, &out->programs);
     return PO_OK;
 }

@@ -4,28 +4,28 @@
 
 #include "pipeline/kernels/stage.h"
 
-po_status po_gpu_plan_graph(po_run_state *state, po_arena *arena, const po_graph *graph,
+po_status po_gpu_plan_graph(const po_run *run, po_arena *arena, const po_graph *graph,
                             const po_gpu_given *given, uint32_t n_given, bool fuse,
                             const po_cuda_plan **plan) {
     po_gpu_model *model = PO_NEW(arena, po_gpu_model);
-    po_kept_objects cubins = {state->gpu_cost->cache, "cubin"};
+    po_kept_objects cubins = {run->gpu_cost->cache, "cubin"};
     const po_object_store images = po_kernel_stage_store(&cubins);
-    po_gpu_model_options options = {.gpu = state->gpu,
-                                    .arch = state->gpu_cost->info.arch,
-                                    .tf32 = state->options->tf32,
+    po_gpu_model_options options = {.gpu = run->gpu,
+                                    .arch = run->gpu_cost->info.arch,
+                                    .tf32 = run->options->tf32,
                                     .fuse = fuse,
                                     .given = given,
                                     .n_given = n_given};
-    if (!state->gpu_cost->replay) { /* new readings can be made */
-        PO_TRY(po_pipeline_nvrtc(state, &options.nvrtc));
+    if (!run->gpu_cost->replay) { /* new readings can be made */
+        PO_TRY(po_run_nvrtc(run, &options.nvrtc));
         options.images = &images;
     }
-    PO_TRY(po_gpu_model_make(state->ctx, arena, graph, &options, NULL, model));
+    PO_TRY(po_gpu_model_make(run->ctx, arena, graph, &options, NULL, model));
     *plan = &model->plan;
     return PO_OK;
 }
 
-po_status po_gpu_graphs_seconds(po_run_state *state, po_arena *arena, const po_graph *const *graphs,
+po_status po_gpu_graphs_seconds(const po_run *run, po_arena *arena, const po_graph *const *graphs,
                                 uint32_t n, bool fuse, double *seconds, const char **why) {
     const po_cuda_plan **plans = PO_NEW_N(arena, const po_cuda_plan *, n + 1);
     double *read = PO_NEW_N(arena, double, n + 1);
@@ -34,18 +34,17 @@ po_status po_gpu_graphs_seconds(po_run_state *state, po_arena *arena, const po_g
     for (uint32_t i = 0; i < n; i++) {
         seconds[i] = 0;
         why[i] = NULL;
-        po_status status =
-            po_gpu_plan_graph(state, arena, graphs[i], NULL, 0, fuse, &plans[n_plans]);
+        po_status status = po_gpu_plan_graph(run, arena, graphs[i], NULL, 0, fuse, &plans[n_plans]);
         if (status == PO_OK) {
             of[n_plans++] = i;
             continue;
         }
         if (status != PO_UNSUPPORTED)
             return status;
-        why[i] = po_arena_strdup(arena, state->ctx->error.message);
-        po_ctx_clear(state->ctx);
+        why[i] = po_arena_strdup(arena, run->ctx->error.message);
+        po_ctx_clear(run->ctx);
     }
-    PO_TRY(po_cuda_cost_plans(state->ctx, arena, state->gpu_cost, plans, n_plans, read, unread));
+    PO_TRY(po_cuda_cost_plans(run->ctx, arena, run->gpu_cost, plans, n_plans, read, unread));
     for (uint32_t k = 0; k < n_plans; k++) {
         seconds[of[k]] = read[k];
         why[of[k]] = unread[k];
@@ -53,10 +52,10 @@ po_status po_gpu_graphs_seconds(po_run_state *state, po_arena *arena, const po_g
     return PO_OK;
 }
 
-po_status po_gpu_graph_seconds(po_run_state *state, po_arena *arena, const po_graph *graph,
-                               bool fuse, bool *known, double *seconds, const char **why) {
+po_status po_gpu_graph_seconds(const po_run *run, po_arena *arena, const po_graph *graph, bool fuse,
+                               bool *known, double *seconds, const char **why) {
     const po_graph *const graphs[1] = {graph};
-    PO_TRY(po_gpu_graphs_seconds(state, arena, graphs, 1, fuse, seconds, why));
+    PO_TRY(po_gpu_graphs_seconds(run, arena, graphs, 1, fuse, seconds, why));
     *known = *seconds > 0;
     return PO_OK;
 }

@@ -5,7 +5,6 @@
 #include "pipeline/gpu/making.h"
 #include "pipeline/gpu/open_batch.h"
 #include "pipeline/kernels/stage.h"
-#include "pipeline/pipeline.h"
 #include "postopt/postopt.h"
 #include "superopt/gpu/batch.h"
 
@@ -17,7 +16,7 @@ static bool gains(const cuda_variant *f, uint32_t i) {
 
 static void estimate(cuda_making *m, cuda_variant *f) {
     const po_graph *g = f->shapes;
-    bool *inside = PO_NEW_N(m->state->arena, bool, g->n_nodes);
+    bool *inside = PO_NEW_N(m->run->arena, bool, g->n_nodes);
     f->seconds = 0;
     for (uint32_t i = 0; i < f->regions.n; i++) {
         const po_region *r = &f->regions.regions[i];
@@ -63,7 +62,7 @@ static bool is_batched(const po_graph *two, const po_graph *three, po_value_id v
 static po_status plan_sample(cuda_making *m, cuda_variant *f, uint32_t i, const po_graph *two,
                              const po_graph *three, const char *name, const po_gpu *gpu,
                              const po_gpu_options *options) {
-    po_arena *arena = m->state->arena;
+    po_arena *arena = m->run->arena;
     po_gpu_region *plan = &f->plans[i];
     const po_region *r = &f->regions.regions[i];
     po_lowered other;
@@ -90,19 +89,19 @@ static po_status plan_sample(cuda_making *m, cuda_variant *f, uint32_t i, const 
     plan->candidates = candidates;
     if (status != PO_OK)
         plan->n = 0;
-    return po_kernel_stage_drop(m->state, status, &plan->failed);
+    return po_kernel_stage_drop(m->run, status, &plan->failed);
 }
 
 static po_status plan_samples(cuda_making *m, cuda_variant *f, const po_gpu_options *options) {
     const po_graph *two, *three;
-    const po_gpu *gpu = share_of(m->state->arena, m->state->gpu, m->state->options->batch);
-    PO_TRY(po_batch_pinned(m->state, f->graph, 2, &two));
-    PO_TRY(po_batch_pinned(m->state, f->graph, 3, &three));
+    const po_gpu *gpu = share_of(m->run->arena, m->run->gpu, m->run->options->batch);
+    PO_TRY(po_batch_pinned(m->run, f->graph, 2, &two));
+    PO_TRY(po_batch_pinned(m->run, f->graph, 3, &three));
     for (uint32_t i = 0; i < f->regions.n; i++) {
         po_step(m->ctx, 0.5 * i / f->regions.n, "scheduling region %u", i);
         PO_TRY(po_ctx_poll(m->ctx));
-        PO_TRY(plan_sample(m, f, i, two, three, po_arena_printf(m->state->arena, "region%u", i),
-                           gpu, options));
+        PO_TRY(plan_sample(m, f, i, two, three, po_arena_printf(m->run->arena, "region%u", i), gpu,
+                           options));
     }
     return PO_OK;
 }
@@ -110,12 +109,12 @@ static po_status plan_samples(cuda_making *m, cuda_variant *f, const po_gpu_opti
 /* --- forms --- */
 
 static po_status plan_regions(cuda_making *m, cuda_variant *f, const po_gpu_options *options) {
-    po_run_state *state = m->state;
+    const po_run *run = m->run;
     for (uint32_t i = 0; i < f->regions.n; i++) {
         po_step(m->ctx, 0.5 * i / f->regions.n, "scheduling region %u", i);
         PO_TRY(po_ctx_poll(m->ctx));
-        PO_TRY(po_gpu_plan_region(m->ctx, state->arena, f->graph, &f->regions.regions[i],
-                                  po_arena_printf(state->arena, "region%u", i), state->gpu, options,
+        PO_TRY(po_gpu_plan_region(m->ctx, run->arena, f->graph, &f->regions.regions[i],
+                                  po_arena_printf(run->arena, "region%u", i), run->gpu, options,
                                   &f->plans[i]));
     }
     return PO_OK;
@@ -123,16 +122,16 @@ static po_status plan_regions(cuda_making *m, cuda_variant *f, const po_gpu_opti
 
 po_status cuda_plan_variant(cuda_making *m, const po_graph *from, const char *name,
                             cuda_variant *f) {
-    po_run_state *state = m->state;
-    po_arena *arena = state->arena;
+    const po_run *run = m->run;
+    po_arena *arena = run->arena;
     const po_postopt_options postopt = po_postopt_plain(0);
     const po_gpu_options options = {
-        .exact = state->options->exact, .tf32 = state->options->tf32, .memo = m->memo};
+        .exact = run->options->exact, .tf32 = run->options->tf32, .memo = m->memo};
     *f = (cuda_variant){.name = name};
     PO_TRY(po_postopt(m->ctx, from, &postopt, &f->graph, NULL));
-    po_pipeline_hold(state, f->graph);
+    po_run_hold(run, f->graph);
     PO_TRY(po_infer_graph(m->ctx, f->graph, true));
-    PO_TRY(po_batch_planned(state, f->graph, &f->shapes));
+    PO_TRY(po_batch_planned(run, f->graph, &f->shapes));
     f->open = f->shapes != f->graph;
     PO_TRY(po_regions_find(m->ctx, arena, f->shapes, po_gpu_part, m->ctx, &f->regions));
     f->plans = PO_NEW_N(arena, po_gpu_region, f->regions.n);

@@ -10,8 +10,9 @@ static const double worth_placing = 0.97, of_the_whole = 0.002;
 enum { MOST_LOOKED_AT = 24 }; /* of one subprogram, by their roofline */
 
 typedef struct looking {
-    po_run_state *state;
+    const po_run *run;
     po_ctx *ctx;
+    po_search *search;
     const po_plan_options *options;
     po_site *site;
     po_context context;
@@ -77,23 +78,23 @@ static po_status agrees(const looking *l, po_trial *t, bool *equal) {
         return PO_OK;
     if (t->fate == PO_TRIAL_UNMEASURED) /* nor looked at, perhaps */
         t->fate = PO_TRIAL_MADE;
-    PO_TRY(po_search_positions(l->state, l->site, t));
+    PO_TRY(po_search_positions(l->run, l->search, l->site, t));
     if (t->fate == PO_TRIAL_INSIDE || t->fate == PO_TRIAL_EQUAL)
-        PO_TRY(po_search_whole(l->state, l->site, t, equal));
+        PO_TRY(po_search_whole(l->run, l->search, l->site, t, equal));
     return PO_OK;
 }
 
 /* The mutant of one subprogram that is the fastest as kernels; PO_NONE: the original. */
 static po_status best_of_site(looking *l, uint32_t *best) {
     po_site *site = l->site;
-    uint32_t *order = PO_NEW_N(l->state->search->arena, uint32_t, site->n_trials + 1);
+    uint32_t *order = PO_NEW_N(l->search->arena, uint32_t, site->n_trials + 1);
     uint32_t n = sort_trials(site, order);
-    double *seconds = PO_NEW_N(l->state->search->arena, double, site->n_trials + 1);
+    double *seconds = PO_NEW_N(l->search->arena, double, site->n_trials + 1);
     *best = PO_NONE;
     if (n == 0)
         return PO_OK;
-    PO_TRY(po_context_of(l->ctx, l->state->search->arena, l->state->search->graph, site->sub,
-                         &site->sub->at[0], &l->context));
+    PO_TRY(po_context_of(l->ctx, l->search->arena, l->search->graph, site->sub, &site->sub->at[0],
+                         &l->context));
     PO_TRY(seconds_of(l, l->context.graph, &l->original));
     for (uint32_t k = 0; k < n && l->original > 0; k++) {
         PO_TRY(po_ctx_poll(l->ctx));
@@ -121,26 +122,24 @@ static po_status best_of_site(looking *l, uint32_t *best) {
     }
 }
 
-static po_status put_in(po_run_state *state, po_graph *graph, const po_site *site,
-                        const po_trial *trial) {
+static po_status put_in(po_ctx *ctx, po_graph *graph, const po_site *site, const po_trial *trial) {
     for (uint32_t k = 0; k < site->sub->n_at; k++)
-        PO_TRY(po_split_replace(state->ctx, graph, site->sub, &site->sub->at[k], trial->graph));
+        PO_TRY(po_split_replace(ctx, graph, site->sub, &site->sub->at[k], trial->graph));
     return PO_OK;
 }
 
 /* A graph that failed half way is of no further use: without its mutant once more. */
-static po_status put_all(po_run_state *state, uint32_t *best, po_graph **out) {
-    po_search *search = state->search;
+static po_status put_all(po_ctx *ctx, const po_search *search, uint32_t *best, po_graph **out) {
     for (;;) {
         po_graph *graph = NULL;
         bool again = false;
         for (uint32_t i = 0; i < search->n_sites && !again; i++) {
             if (best[i] == PO_NONE)
                 continue;
-            graph = graph ? graph : po_graph_clone(state->ctx, search->graph);
+            graph = graph ? graph : po_graph_clone(ctx, search->graph);
             po_status status =
-                put_in(state, graph, &search->sites[i], &search->sites[i].trials[best[i]]);
-            again = po_search_drops(state->ctx, status);
+                put_in(ctx, graph, &search->sites[i], &search->sites[i].trials[best[i]]);
+            again = po_search_drops(ctx, status);
             if (again)
                 best[i] = PO_NONE;
             else
@@ -153,32 +152,32 @@ static po_status put_all(po_run_state *state, uint32_t *best, po_graph **out) {
     }
 }
 
-po_status po_kernel_mutants(po_run_state *state, const po_plan_options *options, double whole,
-                            const po_graph **mutated) {
-    po_search *search = state->search;
+po_status po_kernel_mutants(const po_run *run, po_search *search, const po_plan_options *options,
+                            double whole, const po_graph **mutated) {
     *mutated = NULL;
-    if (!search || state->recall || options->exact)
+    if (!search || options->exact)
         return PO_OK;
     uint32_t *best = PO_NEW_N(search->arena, uint32_t, search->n_sites + 1);
     for (uint32_t i = 0; i < search->n_sites; i++) {
-        looking l = {.state = state,
-                     .ctx = state->ctx,
+        looking l = {.run = run,
+                     .ctx = run->ctx,
+                     .search = search,
                      .options = options,
                      .site = &search->sites[i],
                      .whole = whole};
         best[i] = PO_NONE;
         po_status status = best_of_site(&l, &best[i]);
         po_graph_free(l.context.graph);
-        if (!po_search_drops(state->ctx, status))
+        if (!po_search_drops(run->ctx, status))
             PO_TRY(status);
     }
     po_graph *graph;
-    PO_TRY(put_all(state, best, &graph));
+    PO_TRY(put_all(run->ctx, search, best, &graph));
     if (!graph)
         return PO_OK;
     po_graph_sweep(graph);
-    PO_TRY(po_infer_graph(state->ctx, graph, true));
-    po_pipeline_hold(state, graph);
+    PO_TRY(po_infer_graph(run->ctx, graph, true));
+    po_run_hold(run, graph);
     *mutated = graph;
     return PO_OK;
 }

@@ -35,12 +35,12 @@ static po_status prove_apart(po_ctx *ctx, po_arena *scratch, const po_mu *mu) {
     return PO_OK;
 }
 
-po_status po_kernel_stage_check(po_run_state *state, const po_mu *meaning, const po_mu *mu,
+po_status po_kernel_stage_check(const po_run *run, const po_mu *meaning, const po_mu *mu,
                                 int64_t shared_limit) {
-    PO_TRY(po_mu_check(state->ctx, meaning, shared_limit));
-    PO_TRY(po_mu_check(state->ctx, mu, shared_limit));
-    po_arena *scratch = po_arena_create(state->ctx);
-    po_status status = prove_apart(state->ctx, scratch, mu);
+    PO_TRY(po_mu_check(run->ctx, meaning, shared_limit));
+    PO_TRY(po_mu_check(run->ctx, mu, shared_limit));
+    po_arena *scratch = po_arena_create(run->ctx);
+    po_status status = prove_apart(run->ctx, scratch, mu);
     po_arena_free(scratch);
     return status;
 }
@@ -63,29 +63,29 @@ void po_kernel_stage_ports(po_arena *arena, const po_graph *graph, const po_regi
     kernel->out = ports(arena, graph, region->out, region->n_out);
 }
 
-po_status po_kernel_stage_drop(po_run_state *state, po_status status, const char **why) {
+po_status po_kernel_stage_drop(const po_run *run, po_status status, const char **why) {
     if (status != PO_UNSUPPORTED && status != PO_BAD_INPUT && status != PO_INTERNAL)
         return status;
-    *why = po_arena_strdup(state->arena, state->ctx->error.message);
-    po_ctx_clear(state->ctx);
+    *why = po_arena_strdup(run->arena, run->ctx->error.message);
+    po_ctx_clear(run->ctx);
     return PO_OK;
 }
 
-po_status po_kernel_stage_call(po_run_state *state, po_graph *graph, const po_region *region,
+po_status po_kernel_stage_call(const po_run *run, po_graph *graph, const po_region *region,
                                const po_kernel *kernel, uint32_t number, const po_value_id *in,
                                uint32_t n_in, po_graph **body, po_node_id *call) {
     const po_outline outline = {.domain = PO_KERNEL_DOMAIN,
                                 .name = kernel->name,
                                 .node_name =
-                                    po_arena_printf(state->arena, "%s_%u", kernel->name, number),
+                                    po_arena_printf(run->arena, "%s_%u", kernel->name, number),
                                 .n_nodes = region->n_nodes,
                                 .n_in = n_in,
                                 .n_out = region->n_out,
                                 .nodes = region->nodes,
                                 .in = in,
                                 .out = region->out};
-    PO_TRY(po_graph_outline(state->ctx, graph, &outline, body, call));
-    po_pipeline_hold(state, *body);
+    PO_TRY(po_graph_outline(run->ctx, graph, &outline, body, call));
+    po_run_hold(run, *body);
     return PO_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "codegen/delivery/library.h"
 #include "ops/recipe/pack.h"
 #include "pipeline/budget.h"
+#include "pipeline/dump.h"
 #include "pipeline/kernels/stage.h"
 #include "pipeline/kernels/tell_regions.h"
 #include "pipeline/kernels/values.h"
@@ -20,9 +21,9 @@ static const po_mu *const *both(const po_mu *pair[PO_ISAS], const po_mu *mu) {
 }
 
 /* Puts the call in the region's place: activations, then weights as the kernel reads them. */
-static po_status replace(po_run_state *state, po_graph *graph, const po_plan *plan,
+static po_status replace(const po_run *run, po_graph *graph, const po_plan *plan,
                          const po_kernel *kernel, uint32_t number) {
-    po_arena *arena = state->arena;
+    po_arena *arena = run->arena;
     const po_region *r = plan->region;
     uint32_t n_in = r->n_in + plan->n_packed;
     po_value_id *in = PO_NEW_N(arena, po_value_id, n_in),
@@ -32,20 +33,20 @@ static po_status replace(po_run_state *state, po_graph *graph, const po_plan *pl
     for (uint32_t k = 0; k < plan->n_packed; k++) {
         po_value_id weight = plan->lowered.weights[plan->packed[k].weight];
         const char *name = po_arena_printf(arena, "%s_packed", graph->values[weight].name);
-        PO_TRY(po_pack_add(state->ctx, graph, name, weight, &plan->packed[k].packing, &packed[k]));
+        PO_TRY(po_pack_add(run->ctx, graph, name, weight, &plan->packed[k].packing, &packed[k]));
         for (uint32_t i = 0; i < k; i++)
             again[k] |= in[r->n_in + i] == weight;
         in[r->n_in + k] = again[k] ? packed[k] : weight;
     }
     po_graph *body;
     po_node_id call;
-    PO_TRY(po_kernel_stage_call(state, graph, r, kernel, number, in, n_in, &body, &call));
+    PO_TRY(po_kernel_stage_call(run, graph, r, kernel, number, in, n_in, &body, &call));
     /* A weight that is read in two orders is an input twice; the body unpacks the first. */
     for (uint32_t k = 0; k < plan->n_packed; k++) {
         uint32_t at = r->n_in + k;
         if (again[k])
             continue;
-        PO_TRY(po_pack_unpack(state->ctx, body, body->inputs[at], &plan->packed[k].packing));
+        PO_TRY(po_pack_unpack(run->ctx, body, body->inputs[at], &plan->packed[k].packing));
         po_graph_set_input(graph, call, at, packed[k]);
     }
     return PO_OK;
@@ -56,27 +57,41 @@ static po_status replace(po_run_state *state, po_graph *graph, const po_plan *pl
 /* Bytes of cache that one block of a kernel may take. */
 enum { SHARED_LIMIT = 4 << 20 };
 
-static po_status print(po_run_state *state, const po_graph *graph, const po_plan *plan,
+static po_status print(const po_run *run, const po_graph *graph, const po_plan *plan,
                        po_kernel *kernel) {
     const po_mu *pair[PO_ISAS];
-    PO_TRY(po_kernel_stage_check(state, plan->lowered.mu, plan->mu, SHARED_LIMIT));
-    PO_TRY(po_kernel_print(state->ctx, state->arena, both(pair, plan->mu), kernel));
-    po_kernel_stage_ports(state->arena, graph, plan->region, kernel);
+    PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->mu, SHARED_LIMIT));
+    PO_TRY(po_kernel_print(run->ctx, run->arena, both(pair, plan->mu), kernel));
+    po_kernel_stage_ports(run->arena, graph, plan->region, kernel);
     return PO_OK;
 }
 
 /* Prints a region's kernel; equal regions have one. *why: it could not be done. */
-static po_status add_kernel(po_run_state *state, const po_graph *graph, const po_plan *plan,
+static po_status add_kernel(const po_run *run, const po_graph *graph, const po_plan *plan,
                             po_kernel *kernels, uint32_t *n, uint32_t *which, const char **why) {
     po_kernel *kernel = &kernels[*n];
-    po_status status = print(state, graph, plan, kernel);
+    po_status status = print(run, graph, plan, kernel);
     if (status != PO_OK)
-        return po_kernel_stage_drop(state, status, why);
+        return po_kernel_stage_drop(run, status, why);
     for (*which = 0; *which < *n && strcmp(kernels[*which].name, kernel->name) != 0; ++*which)
         ;
     *n += *which == *n;
     return PO_OK;
 }
+
+/* One making of kernels. */
+typedef struct making {
+    const po_run *run;
+    const po_imported *imported;
+    const po_graph *graph; /* of the model, as simplified */
+    po_search *search;     /* for mutants; NULL: none take part */
+    const po_recall *recall;
+    po_arena *arena; /* of the plans, tens of megabytes; goes when the kernels are there */
+    po_plan_options options;
+    po_kernel_variant form;
+    const char **why; /* by region: why it has no kernel */
+    po_kernels *out;
+} making;
 
 /* A program in which regions are calls of their kernels. */
 typedef struct placing {
@@ -87,33 +102,35 @@ typedef struct placing {
 } placing;
 
 /* Puts the kernels in. *whole: false where one could not be, which leaves the graph half done. */
-static po_status place_in(po_run_state *state, const placing *p, uint32_t out, po_graph *graph,
+static po_status place_in(const po_run *run, const placing *p, uint32_t out, po_graph *graph,
                           bool *whole) {
     *whole = true;
     for (uint32_t i = 0; i < p->form->regions.n && *whole; i++) {
         if (p->which[i] == PO_NONE || i == out || p->why[i])
             continue;
-        po_status status = replace(state, graph, &p->form->plans[i], &p->kernels[p->which[i]], i);
+        po_status status = replace(run, graph, &p->form->plans[i], &p->kernels[p->which[i]], i);
         *whole = status == PO_OK;
-        PO_TRY(*whole ? PO_OK : po_kernel_stage_drop(state, status, &p->why[i]));
+        PO_TRY(*whole ? PO_OK : po_kernel_stage_drop(run, status, &p->why[i]));
     }
     return PO_OK;
 }
 
 /* Adds it as a variant. `out`: a region that stays with the runtime; PO_NONE: none does. */
-static po_status place(po_run_state *state, const placing *p, uint32_t out, const char *name) {
-    if (!po_recall_wants(state, name) || state->n_variants == PO_MAX_VARIANTS)
+static po_status place(const making *m, const placing *p, uint32_t out, const char *name) {
+    const po_run *run = m->run;
+    po_kernels *made = m->out;
+    if (!po_recall_wants(m->recall, name) || made->n_variants == PO_MAX_VARIANTS)
         return PO_OK;
     po_graph *graph;
     bool whole;
     do {
-        graph = po_graph_clone(state->ctx, p->form->graph);
-        po_pipeline_hold(state, graph);
-        PO_TRY(place_in(state, p, out, graph, &whole));
+        graph = po_graph_clone(run->ctx, p->form->graph);
+        po_run_hold(run, graph);
+        PO_TRY(place_in(run, p, out, graph, &whole));
     } while (!whole);
     po_graph_sweep(graph);
     if (graph->n_functions > 0)
-        state->variants[state->n_variants++] =
+        made->variants[made->n_variants++] =
             (po_variant){.name = name, .graph = graph, .kernels = true};
     return PO_OK;
 }
@@ -123,52 +140,44 @@ static po_status place(po_run_state *state, const placing *p, uint32_t out, cons
 enum { MOST_LEFT_OUT = 4 };
 #define MOST_WEIGHTS ((uint64_t)256 << 20)
 
-static po_status place_all(po_run_state *state, const placing *p) {
+static po_status place_all(const making *m, const placing *p) {
     uint32_t n = 0;
-    PO_TRY(place(state, p, PO_NONE, "kernels"));
+    PO_TRY(place(m, p, PO_NONE, "kernels"));
     for (uint32_t i = 0; i < p->form->regions.n; i++)
         n += p->which[i] != PO_NONE && !p->why[i];
     if (n < 2 || n > MOST_LEFT_OUT || po_record_weights(p->form->graph) > MOST_WEIGHTS)
         return PO_OK;
     for (uint32_t i = 0; i < p->form->regions.n; i++)
         if (p->which[i] != PO_NONE && !p->why[i])
-            PO_TRY(
-                place(state, p, i, po_arena_printf(state->arena, "kernels, not of region %u", i)));
+            PO_TRY(place(m, p, i, po_arena_printf(m->run->arena, "kernels, not of region %u", i)));
     return PO_OK;
 }
 
-/* One making of kernels. */
-typedef struct making {
-    po_arena *arena; /* of the plans, tens of megabytes; goes when the kernels are there */
-    po_plan_options options;
-    po_kernel_variant form;
-    const char **why; /* by region: why it has no kernel */
-} making;
-
 /* Plans, prints, compiles, and adds what comes of it to the variants. */
-static po_status make(po_run_state *state, making *m) {
-    PO_TRY(po_kernel_variants(state, m->arena, &m->options, &m->form));
+static po_status make(making *m) {
+    const po_run *run = m->run;
+    PO_TRY(po_kernel_variants(run, m->graph, m->search, m->arena, &m->options, &m->form));
     const po_kernel_variant *form = &m->form;
     uint32_t n_regions = form->regions.n, n = 0;
-    po_kernel *kernels = PO_NEW_N(state->arena, po_kernel, n_regions);
-    uint32_t *which = PO_NEW_N(state->arena, uint32_t, n_regions);
-    m->why = PO_NEW_N(state->arena, const char *, n_regions);
+    po_kernel *kernels = PO_NEW_N(run->arena, po_kernel, n_regions);
+    uint32_t *which = PO_NEW_N(run->arena, uint32_t, n_regions);
+    m->why = PO_NEW_N(run->arena, const char *, n_regions);
     for (uint32_t i = 0; i < n_regions; i++) {
         which[i] = PO_NONE;
         m->why[i] = form->plans[i].failed;
         if (!m->why[i])
-            PO_TRY(add_kernel(state, form->graph, &form->plans[i], kernels, &n, &which[i],
-                              &m->why[i]));
+            PO_TRY(
+                add_kernel(run, form->graph, &form->plans[i], kernels, &n, &which[i], &m->why[i]));
     }
     if (n == 0)
         return PO_OK;
-    po_step(state->ctx, 0.9, "compiling %u kernels", n);
+    po_step(run->ctx, 0.9, "compiling %u kernels", n);
     po_kept_objects libraries = {m->options.cache, "library"};
     const po_object_store store = po_kernel_stage_store(&libraries);
     po_library_spec spec = {
-        .cc = state->options->cc, .store = &store, .kernels = kernels, .n_kernels = n};
-    PO_TRY(po_library_build(state->ctx, state->arena, &spec, &state->library));
-    return place_all(state, &(placing){form, kernels, which, m->why});
+        .cc = run->options->cc, .store = &store, .kernels = kernels, .n_kernels = n};
+    PO_TRY(po_library_build(run->ctx, run->arena, &spec, &m->out->library));
+    return place_all(m, &(placing){form, kernels, which, m->why});
 }
 
 /* What the kernels that differ are made without, in the next try: what makes more of rounding than
@@ -182,23 +191,25 @@ static po_plan_options less_rough(const making *m) {
 
 /* The same without what rounds worst, in their place. What cannot be made in time leaves them as
  * they are, for select to judge; *replaced: it was made. */
-static po_status make_milder(po_run_state *state, making *m, uint32_t before, const char *why,
-                             bool *replaced) {
-    uint32_t end = state->n_variants;
-    const po_library *library = state->library;
-    making milder = {.arena = m->arena, .options = less_rough(m)};
-    po_log(state->ctx, "kernels again, without what makes %.1f of rounding or more: %s",
+static po_status make_milder(making *m, const char *why, bool *replaced) {
+    po_kernels *out = m->out;
+    uint32_t end = out->n_variants;
+    const po_library *library = out->library;
+    making milder = *m;
+    milder.options = less_rough(m);
+    milder.form = (po_kernel_variant){0};
+    milder.why = NULL;
+    po_log(m->run->ctx, "kernels again, without what makes %.1f of rounding or more: %s",
            milder.options.magnifies, why);
-    po_status status = make(state, &milder);
-    *replaced = status == PO_OK && state->n_variants > end;
+    po_status status = make(&milder);
+    *replaced = status == PO_OK && out->n_variants > end;
     if (!*replaced) {
-        state->n_variants = end;
-        state->library = library;
+        out->n_variants = end;
+        out->library = library;
         return status;
     }
-    state->n_variants -= end - before;
-    memmove(&state->variants[before], &state->variants[end],
-            (state->n_variants - before) * sizeof *state->variants);
+    out->n_variants -= end;
+    memmove(&out->variants[0], &out->variants[end], out->n_variants * sizeof *out->variants);
     *m = milder;
     return PO_OK;
 }
@@ -206,73 +217,88 @@ static po_status make_milder(po_run_state *state, making *m, uint32_t before, co
 /* Error is a cost for kernels, too: where the model as a whole is beyond the limit, its largest
  * contributors take milder schedules, not the model the original. Twice at most, and while there is
  * time. */
-static po_status make_right(po_run_state *state, making *m, uint32_t before) {
+static po_status make_right(making *m) {
     enum { TRIES = 2 };
     const char *why = NULL, *first = NULL;
     po_status status = PO_OK;
-    bool replaced = m->options.measure && !m->options.exact && state->n_variants > before;
+    bool replaced = m->options.measure && !m->options.exact && m->out->n_variants > 0;
     for (uint32_t i = 0; i <= TRIES && replaced && status == PO_OK; i++) {
-        status = po_kernel_values(state, &state->variants[before], &why);
+        status = po_kernel_values(m->run, m->imported, m->out->library, &m->out->variants[0], &why);
         if (status != PO_OK || !why || i == TRIES || m->options.exact)
             break;
         first = first ? first : why;
-        status = make_milder(state, m, before, why, &replaced);
+        status = make_milder(m, why, &replaced);
     }
     if (m->options.magnifies > 0)
-        po_record_note(state->record,
+        po_record_note(m->run->record,
                        "the kernels do without the algorithms that round worse (%s); with them: %s",
                        m->options.exact ? "Winograd, Strassen" : "the largest tiles", first);
     return status;
 }
 
-static po_status make_kernels(po_run_state *state, void *user) {
-    (void)user;
-    const po_recall *known = state->recall;
-    if (!state->options->kernels ||
+static void print_programs(const making *m) {
+    po_text text;
+    po_text_init(&text, m->run->arena);
+    for (uint32_t i = 0; i < m->form.regions.n; i++)
+        if (!m->why[i])
+            po_dump_program(&text, i, m->form.plans[i].mu);
+    m->out->programs = text.size ? text.data : NULL;
+}
+
+static po_status make_kernels(void *user) {
+    making *m = user;
+    const po_run *run = m->run;
+    const po_recall *known = m->recall;
+    if (!run->options->kernels ||
         (known && (!known->form || strncmp(known->form, "kernels", 7) != 0)))
         return PO_OK;
     po_cost *cost;
     po_rates rates;
-    PO_TRY(po_pipeline_cost(state, &cost));
+    PO_TRY(po_run_cost(run, &cost));
     po_rates_of_machine(cost, &rates);
     /* What kernels take is known for what a compiler makes of them. */
     po_hash compiler, key = po_cost_key(cost);
-    PO_TRY(po_cc_check(state->ctx, state->options->cc, &compiler));
+    PO_TRY(po_cc_check(run->ctx, run->options->cc, &compiler));
     key = po_hash_u64(po_hash_u64(key, compiler.lo), compiler.hi);
-    po_arena *arena = po_arena_child(state->arena);
-    making m = {.arena = arena,
-                .options = {.exact = state->options->exact,
-                            .measure = !state->options->model_cost,
-                            .cc = state->options->cc,
-                            .cache = cost->cache,
-                            .key = key,
-                            .readings = po_plan_readings_create(arena),
-                            .until = po_budget_end(state, PO_PART_READ)}};
-    uint32_t before = state->n_variants;
-    PO_TRY(make(state, &m));
-    po_status status = make_right(state, &m, before);
-    state->kernels_of_mutants = m.form.mutants;
-    if (m.form.unread > 0)
-        po_record_note(state->record,
+    m->arena = po_arena_child(run->arena);
+    m->options = (po_plan_options){.exact = run->options->exact,
+                                   .measure = !run->options->model_cost,
+                                   .cc = run->options->cc,
+                                   .cache = cost->cache,
+                                   .key = key,
+                                   .readings = po_plan_readings_create(m->arena),
+                                   .until = po_budget_end(run, PO_PART_READ)};
+    PO_TRY(make(m));
+    po_status status = make_right(m);
+    m->out->of_mutants = m->form.mutants;
+    if (m->form.unread > 0)
+        po_record_note(run->record,
                        "the schedules of %u steps of kernels are by estimate: there was no time to "
                        "read more (--time-limit S gives more)",
-                       m.form.unread);
-    for (uint32_t i = 0; i < m.form.regions.n; i++) {
-        if (m.why[i])
-            po_record_note(state->record, "region %u stays with the runtime: %s", i, m.why[i]);
-        po_tell_region(state, &m.form.plans[i], &rates, m.why[i]);
+                       m->form.unread);
+    for (uint32_t i = 0; i < m->form.regions.n; i++) {
+        if (m->why[i])
+            po_record_note(run->record, "region %u stays with the runtime: %s", i, m->why[i]);
+        po_tell_region(run, &m->form.plans[i], &rates, m->why[i]);
     }
-    po_arena_free(arena);
+    if (po_dump_is_asked(run, "superopt"))
+        print_programs(m);
+    po_arena_free(m->arena);
     return status;
 }
 
-static po_status make_for_gpu(po_run_state *state, void *user) {
-    (void)user;
-    return po_stage_cuda(state);
-}
-
-po_status po_stage_superopt(po_run_state *state) {
+po_status po_stage_superopt(const po_run *run, const po_imported *imported,
+                            const po_simplified *simplified, const po_search *search,
+                            const po_recall *recall, po_kernels *out) {
     bool cut;
-    return po_budget_call(state, PO_PART_KERNELS, "the making of kernels was cut short",
-                          state->options->cuda ? make_for_gpu : make_kernels, NULL, &cut);
+    po_search *next = search ? po_search_next(search) : NULL;
+    *out = (po_kernels){.search = next};
+    making m = {.run = run,
+                .imported = imported,
+                .graph = simplified->graph,
+                .search = recall ? NULL : next,
+                .recall = recall,
+                .out = out};
+    return po_budget_call(run, PO_PART_KERNELS, "the making of kernels was cut short", make_kernels,
+                          &m, &cut);
 }

@@ -3,11 +3,10 @@
 #define PO_PIPELINE_TELL_REGIONS_H
 
 #include "cost/roofline.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/run.h"
 #include "superopt/plan/plan.h"
 
 /* Adds a region with its steps; why: it stays with the runtime, NULL: it has a kernel. */
-void po_tell_region(po_run_state *state, const po_plan *plan, const po_rates *rates,
-                    const char *why);
+void po_tell_region(const po_run *run, const po_plan *plan, const po_rates *rates, const char *why);
 
 #endif

@@ -12,49 +12,50 @@ static const double seconds = 2;
  * kernels. */
 enum { few_fresh = 4 };
 
-static po_status compare(po_run_state *state, po_arena *arena, const po_variant *variant,
-                         po_verify_report *report) {
+static po_status compare(const po_run *run, const po_imported *imported, const po_library *library,
+                         po_arena *arena, const po_variant *variant, po_verify_report *report) {
     po_cost *cost;
     po_candidate_store store;
     po_candidate candidate;
     const char *original;
     po_graph *typed;
-    PO_TRY(po_pipeline_cost(state, &cost));
+    PO_TRY(po_run_cost(run, &cost));
     po_candidate_store_init(&store, arena);
-    PO_TRY(po_candidate_original(state->ctx, &store, state->original, &original));
-    PO_TRY(po_candidate_write(state->ctx, &store, variant->graph, &candidate));
-    PO_TRY(po_pin_inputs(state->ctx, state->original, NULL, 0, &typed));
+    PO_TRY(po_candidate_original(run->ctx, &store, imported->original, &original));
+    PO_TRY(po_candidate_write(run->ctx, &store, variant->graph, &candidate));
+    PO_TRY(po_pin_inputs(run->ctx, imported->original, NULL, 0, &typed));
     const po_side_files files = po_candidate_files(&store);
     const po_verify_spec spec = {.library = cost->library,
-                                 .kernels = state->library->path,
+                                 .kernels = library->path,
                                  .original = original,
                                  .candidate = candidate.path,
                                  .files = &files,
                                  .graph = typed,
                                  .candidate_graph = variant->graph,
-                                 .checks = state->checks,
-                                 .n_checks = state->n_checks,
-                                 .tolerance = state->options->tolerance,
+                                 .checks = imported->checks,
+                                 .n_checks = imported->n_checks,
+                                 .tolerance = run->options->tolerance,
                                  .seconds = seconds,
                                  .fresh = few_fresh,
                                  .fresh_seed = candidate.hash.lo,
                                  .seed = 1};
-    po_status status = po_verify(state->ctx, &spec, report);
+    po_status status = po_verify(run->ctx, &spec, report);
     po_graph_free(typed);
     return status;
 }
 
-po_status po_kernel_values(po_run_state *state, const po_variant *variant, const char **why) {
+po_status po_kernel_values(const po_run *run, const po_imported *imported,
+                           const po_library *library, const po_variant *variant, const char **why) {
     po_verify_report r = {.equal = 1};
-    po_arena *arena = po_arena_create(state->ctx);
-    po_status status = compare(state, arena, variant, &r);
+    po_arena *arena = po_arena_create(run->ctx);
+    po_status status = compare(run, imported, library, arena, variant, &r);
     po_arena_free(arena);
     *why = NULL;
     if (status == PO_CANCELLED || status == PO_TIME_LIMIT || status == PO_NO_MEMORY)
         return status;
     if (status != PO_OK)
-        po_ctx_clear(state->ctx);
+        po_ctx_clear(run->ctx);
     else if (!r.equal && !r.refused && r.evidence == PO_EVIDENCE_RUNTIME)
-        *why = po_arena_strdup(state->arena, r.why);
+        *why = po_arena_strdup(run->arena, r.why);
     return PO_OK;
 }

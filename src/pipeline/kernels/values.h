@@ -3,10 +3,12 @@
 #ifndef PO_PIPELINE_KERNEL_VALUES_H
 #define PO_PIPELINE_KERNEL_VALUES_H
 
-#include "pipeline/pipeline.h"
+#include "codegen/delivery/library.h"
+#include "pipeline/stages.h"
 
-/* Compares a variant, with state->library, with the original on a few sets of inputs, in seconds.
+/* Compares a variant, with its library, with the original on a few sets of inputs, in seconds.
  * *why: what differs, in the run's arena; NULL: nothing, or it could not be told. */
-po_status po_kernel_values(po_run_state *state, const po_variant *variant, const char **why);
+po_status po_kernel_values(const po_run *run, const po_imported *imported,
+                           const po_library *library, const po_variant *variant, const char **why);
 
 #endif

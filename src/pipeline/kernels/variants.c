@@ -3,7 +3,6 @@
 #include "pipeline/kernels/variants.h"
 
 #include "pipeline/choose/chooser.h"
-#include "pipeline/search/search.h"
 #include "postopt/postopt.h"
 
 #include <math.h>
@@ -29,7 +28,8 @@ typedef struct guessed {
 } guessed;
 
 typedef struct choosing {
-    po_run_state *state;
+    const po_run *run;
+    po_search *search; /* NULL: without mutants */
     po_ctx *ctx;
     po_arena *arena;
     const po_plan_options *options;
@@ -73,23 +73,23 @@ static const char *name_of(po_arena *arena, uint32_t algebra, bool mutants) {
 
 /* Affine maps and batch norms in the weights, these families of identities, and nothing of what
  * only this runtime likes. */
-static po_status fold(po_run_state *state, const po_graph *from, uint32_t algebra, po_graph **out,
+static po_status fold(const po_run *run, const po_graph *from, uint32_t algebra, po_graph **out,
                       po_postopt_counts *counts) {
     po_postopt_options options = po_postopt_plain(algebra);
     options.cubic = true;
-    PO_TRY(po_postopt(state->ctx, from, &options, out, counts));
-    po_pipeline_hold(state, *out);
-    return po_infer_graph(state->ctx, *out, true);
+    PO_TRY(po_postopt(run->ctx, from, &options, out, counts));
+    po_run_hold(run, *out);
+    return po_infer_graph(run->ctx, *out, true);
 }
 
-static po_status plan_form(po_run_state *state, po_arena *arena, po_graph *graph,
+static po_status plan_form(const po_run *run, po_arena *arena, po_graph *graph,
                            const po_plan_options *options, po_kernel_variant *p) {
     p->graph = graph;
-    PO_TRY(po_regions_find(state->ctx, arena, graph, po_lower_part, state->ctx, &p->regions));
+    PO_TRY(po_regions_find(run->ctx, arena, graph, po_lower_part, run->ctx, &p->regions));
     p->plans = PO_NEW_N(arena, po_plan, p->regions.n);
-    po_log(state->ctx, "%s: %u regions with %u of %u nodes", p->name, p->regions.n,
+    po_log(run->ctx, "%s: %u regions with %u of %u nodes", p->name, p->regions.n,
            p->regions.n_nodes, graph->n_live);
-    PO_TRY(po_plan_regions(state->ctx, arena, graph, &p->regions, options, p->plans));
+    PO_TRY(po_plan_regions(run->ctx, arena, graph, &p->regions, options, p->plans));
     p->outside = graph->n_live - p->regions.n_nodes;
     bool read = true;
     for (uint32_t i = 0; i < p->regions.n; i++) {
@@ -106,7 +106,7 @@ static po_status plan_form(po_run_state *state, po_arena *arena, po_graph *graph
         return PO_OK;
     po_arena *scratch = po_arena_child(arena);
     po_plan_guess guess;
-    PO_TRY(po_plan_estimate(state->ctx, scratch, graph, &p->regions, options, &guess));
+    PO_TRY(po_plan_estimate(run->ctx, scratch, graph, &p->regions, options, &guess));
     p->seconds = guess.seconds;
     po_arena_free(scratch);
     return PO_OK;
@@ -152,7 +152,7 @@ static po_status look_at(choosing *c, po_combination *form) {
     double most = c->options->magnifies;
     guessed g = {.algebra = (uint32_t)form->choices, .mutants = form->base == MUTATED};
     PO_TRY(po_ctx_poll(c->ctx));
-    po_status status = fold(c->state, c->from[form->base], g.algebra, &g.graph, &counts);
+    po_status status = fold(c->run, c->from[form->base], g.algebra, &g.graph, &counts);
     if (po_search_drops(c->ctx, status)) {
         g.graph = NULL;
     } else {
@@ -212,14 +212,14 @@ static po_status look_further(choosing *c) {
                                     .hopeless = any,
                                     .price = price,
                                     .user = c};
-    PO_TRY(fold(c->state, c->from[MODEL], OF_KERNELS, &probe, &counts));
+    PO_TRY(fold(c->run, c->from[MODEL], OF_KERNELS, &probe, &counts));
     c->used = counts.used & OF_KERNELS;
     po_graph_free(probe);
     c->chooser = po_chooser_create(c->ctx, c->arena, &rules);
     po_chooser_add(c->chooser, MODEL, 0)->number = 0;
     po_chooser_add(c->chooser, MODEL, c->used);
     PO_TRY(po_chooser_run(c->chooser));
-    PO_TRY(po_kernel_mutants(c->state, c->options, c->all[0].seconds, &c->from[MUTATED]));
+    PO_TRY(po_kernel_mutants(c->run, c->search, c->options, c->all[0].seconds, &c->from[MUTATED]));
     if (!c->from[MUTATED])
         return PO_OK;
     c->chooser->rules.bases |= 1u << MUTATED;
@@ -240,7 +240,7 @@ static po_status read_promising(choosing *c, po_kernel_variant *best) {
         po_kernel_variant other = {.name = name_of(c->arena, c->all[i].algebra, c->all[i].mutants),
                                    .mutants = c->all[i].mutants,
                                    .magnifies = c->all[i].magnifies};
-        PO_TRY(plan_form(c->state, c->arena, c->all[i].graph, options, &other));
+        PO_TRY(plan_form(c->run, c->arena, c->all[i].graph, options, &other));
         po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s", 1000 * best->seconds, best->name,
                1000 * other.seconds, other.name);
         first = k == 0 ? c->all[i].seconds : first;
@@ -252,25 +252,27 @@ static po_status read_promising(choosing *c, po_kernel_variant *best) {
     return PO_OK;
 }
 
-po_status po_kernel_variants(po_run_state *state, po_arena *arena, const po_plan_options *options,
+po_status po_kernel_variants(const po_run *run, const po_graph *graph, po_search *search,
+                             po_arena *arena, const po_plan_options *options,
                              po_kernel_variant *best) {
-    choosing c = {.state = state,
-                  .ctx = state->ctx,
+    choosing c = {.run = run,
+                  .search = search,
+                  .ctx = run->ctx,
                   .arena = arena,
                   .options = options,
-                  .from = {[MODEL] = state->current},
+                  .from = {[MODEL] = graph},
                   .n = 1};
     po_postopt_counts counts;
     *best = (po_kernel_variant){.name = name_of(arena, 0, false)};
-    PO_TRY(fold(state, c.from[MODEL], 0, &c.all[0].graph, &counts));
-    PO_TRY(plan_form(state, arena, c.all[0].graph, options, best));
+    PO_TRY(fold(run, c.from[MODEL], 0, &c.all[0].graph, &counts));
+    PO_TRY(plan_form(run, arena, c.all[0].graph, options, best));
     c.all[0].seconds = best->seconds;
     c.outside = best->outside;
     if (options->exact || !(best->seconds > 0))
         return PO_OK; /* without a region no form promises a gain */
-    po_limit limit = po_limit_begin(state->ctx, options->until);
+    po_limit limit = po_limit_begin(run->ctx, options->until);
     po_status status = look_further(&c);
-    po_limit_end(state->ctx, &limit, &status);
+    po_limit_end(run->ctx, &limit, &status);
     PO_TRY(status);
     PO_TRY(read_promising(&c, best));
     for (uint32_t i = 1; i < c.n; i++)

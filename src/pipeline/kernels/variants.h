@@ -3,7 +3,7 @@
 #ifndef PO_PIPELINE_KERNEL_VARIANTS_H
 #define PO_PIPELINE_KERNEL_VARIANTS_H
 
-#include "pipeline/pipeline.h"
+#include "pipeline/search/search.h"
 #include "superopt/plan/plan.h"
 
 /* A form of the model, planned. */
@@ -20,16 +20,18 @@ typedef struct po_kernel_variant {
     bool mutants; /* it has some */
 } po_kernel_variant;
 
-/* Plans the model with its affine maps folded; further forms, by families of postopt's identities
+/* Plans the model with its affine maps folded, with the mutants of the search, which is told what
+ * was judged (NULL: without); further forms, by families of postopt's identities
  * (po_algebra), are estimated, and the most promising planned too. The fastest is returned; its
  * regions and plans lie in the arena, the graph is held by the run. */
-po_status po_kernel_variants(po_run_state *state, po_arena *arena, const po_plan_options *options,
+po_status po_kernel_variants(const po_run *run, const po_graph *graph, po_search *search,
+                             po_arena *arena, const po_plan_options *options,
                              po_kernel_variant *best);
 
 /* mutants.c: the model with mutants that are estimated to be faster as kernels, each of
  * which agrees in every element with what it stands for; NULL: there are none. `whole`: seconds of
  * the model as kernels. */
-po_status po_kernel_mutants(po_run_state *state, const po_plan_options *options, double whole,
-                            const po_graph **mutated);
+po_status po_kernel_mutants(const po_run *run, po_search *search, const po_plan_options *options,
+                            double whole, const po_graph **mutated);
 
 #endif

@@ -110,9 +110,7 @@ static po_subprogram_report report_of(po_arena *arena, const po_search *search,
     return r;
 }
 
-void po_search_explain(po_run_state *state) {
-    const po_search *search = state->search;
-    po_record *record = state->record;
+void po_search_explain(po_record *record, const po_search *search) {
     po_subprogram_report *all = PO_NEW_N(record->arena, po_subprogram_report, search->n_sites);
     for (uint32_t i = 0; i < search->n_sites; i++)
         all[i] = report_of(record->arena, search, &search->sites[i]);

@@ -38,9 +38,8 @@ static uint64_t node_kind(const po_graph *g, const po_node *node) {
     return po_hash_u64(h, po_dim_of(g, node->in[0], 1) > channels).lo;
 }
 
-uint64_t po_search_kind(const po_run_state *state, const po_subprogram *sub,
-                        const po_graph *graph) {
-    po_arena *scratch = po_arena_create(state->ctx);
+uint64_t po_search_kind(po_ctx *ctx, const po_subprogram *sub, const po_graph *graph) {
+    po_arena *scratch = po_arena_create(ctx);
     const bool *weight = po_weights_of(graph, scratch, sub->n_activations);
     uint64_t *known = PO_NEW_N(scratch, uint64_t, graph->n_nodes), sum = 0; /* in any order */
     uint32_t n = 0, n_known = 0;

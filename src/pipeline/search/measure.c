@@ -1,5 +1,6 @@
 /* Times trials in the runtime, with what stands around them in the model. */
 #include "ops/op.h"
+#include "pipeline/budget.h"
 #include "pipeline/candidates.h"
 #include "pipeline/gpu/timing.h"
 #include "pipeline/search/context.h"
@@ -26,7 +27,7 @@ static const double near = 0.97;           /* of a first reading, to be taken ag
 static const double least_share = 0.004;
 
 typedef struct measuring {
-    po_run_state *state;
+    const po_run *run;
     po_ctx *ctx;
     po_search *search;
     po_cost *cost;
@@ -51,7 +52,7 @@ typedef struct reading {
 static po_status make_form(measuring *c, const po_graph *mutant, po_graph **form) {
     po_graph *with;
     const po_postopt_options options =
-        c->state->options->cuda ? po_postopt_plain(0) : po_postopt_defaults();
+        c->run->options->cuda ? po_postopt_plain(0) : po_postopt_defaults();
     PO_TRY(po_context_variant(c->ctx, &c->context, c->site->sub, mutant, &options, &with, form));
     po_graph *made[2] = {with, *form};
     for (int i = 0; i < 2; i++)
@@ -80,8 +81,8 @@ static uint32_t of_its_kind(const uint64_t *kinds, uint32_t n, uint64_t kind) {
     return same;
 }
 
-bool po_search_deep(const po_run_state *state) {
-    return state->options->level >= 3 && !state->search->hopeful_first;
+bool po_search_deep(const po_run *run, const po_search *search) {
+    return run->options->level >= 3 && !search->hopeful_first;
 }
 
 typedef struct picking {
@@ -95,7 +96,7 @@ typedef struct picking {
 static po_status pick(measuring *c, picking *p, uint32_t place) {
     po_trial *t = &c->site->trials[c->order[place]];
     p->seen[place] = true;
-    PO_TRY(po_search_positions(c->state, c->site, t));
+    PO_TRY(po_search_positions(c->run, c->search, c->site, t));
     if (t->fate != PO_TRIAL_PARTLY && t->fate != PO_TRIAL_INSIDE && t->fate != PO_TRIAL_EQUAL)
         return PO_OK;
     p->kinds[p->n] = p->kind[place];
@@ -120,7 +121,7 @@ static po_status pick_few(measuring *c, picking *p) {
 /* The trials to be measured: all that agree, or few of many kinds. */
 static po_status find_hopeful(measuring *c, const uint32_t *trials, uint32_t n) {
     po_site *site = c->site;
-    bool deep = po_search_deep(c->state);
+    bool deep = po_search_deep(c->run, c->search);
     for (uint32_t i = 0; i < n; i++)
         if (!site->trials[trials[i]].measured && site->trials[trials[i]].ratio == 0)
             PO_PUSH(c->arena, c->order, c->n_order, c->cap_order, trials[i]);
@@ -134,7 +135,7 @@ static po_status find_hopeful(measuring *c, const uint32_t *trials, uint32_t n) 
         if (deep)
             PO_TRY(pick(c, &p, i));
         else
-            kind[i] = po_search_kind(c->state, site->sub, site->trials[c->order[i]].graph);
+            kind[i] = po_search_kind(c->ctx, site->sub, site->trials[c->order[i]].graph);
     if (!deep)
         PO_TRY(pick_few(c, &p));
     for (uint32_t i = 0; i < c->n_order; i++)
@@ -218,7 +219,7 @@ static po_status time_models(measuring *c, po_arena *arena, const uint32_t *whic
                            .n = n + 1,
                            .models = models,
                            .feed = &feed,
-                           .room = po_pipeline_room(c->state),
+                           .room = c->search->room,
                            .quick = processes,
                            .seed = 2 + processes};
     po_timing_work work = {.processes = 0};
@@ -269,7 +270,7 @@ static po_status time_each(measuring *c, uint32_t *which, uint32_t *n) {
             return status;
         po_log(c->ctx, "'%s' is refused: %s", t->name, c->ctx->error.message);
         t->fate = PO_TRIAL_REFUSED;
-        t->why = po_arena_strdup(c->state->arena, c->ctx->error.message);
+        t->why = po_arena_strdup(c->run->arena, c->ctx->error.message);
         po_ctx_clear(c->ctx);
     }
     *n = kept;
@@ -306,7 +307,7 @@ static po_status measure_new(measuring *c, uint32_t *which, uint32_t n) {
         reading r = {site->seconds, t->seconds, t->ratio};
         if (!t->disturbed)
             po_cache_put(c->cost->cache, "mutant", reading_key(c, which[i]), &r, sizeof r);
-        c->state->undecided |= t->disturbed;
+        c->search->undecided |= t->disturbed;
     }
     return PO_OK;
 }
@@ -315,17 +316,17 @@ static po_status measure_new(measuring *c, uint32_t *which, uint32_t n) {
  * confirmed. It counts from the run's start: the context's deadline is that of a part of the run.
  */
 static bool time_is_up(measuring *c) {
-    const po_options *options = c->state->options;
+    const po_options *options = c->run->options;
     bool cut = options->level < 3 && c->search->measure_seconds > most_seconds;
-    bool late = options->time_limit > 0 && c->state->started > 0 &&
-                po_now() > c->state->started + options->time_limit / 2;
+    bool late = options->time_limit > 0 && c->run->budget->started > 0 &&
+                po_now() > c->run->budget->started + options->time_limit / 2;
     if (c->search->cut || !(cut || late))
         return cut || late;
     if (late)
-        po_record_note(c->state->record,
+        po_record_note(c->run->record,
                        "half of the time limit was up: mutants were no longer measured");
     else
-        po_record_note(c->state->record,
+        po_record_note(c->run->record,
                        "-O2 measures mutants for %.0f s: the rest was left out (-O3 measures all)",
                        most_seconds);
     c->search->cut = true;
@@ -396,7 +397,7 @@ static po_status measure_on_gpu(measuring *c) {
         of[n] = c->order[i];
         forms[n++] = form;
     }
-    PO_TRY(po_gpu_graphs_seconds(c->state, c->arena, forms, n, c->state->options->kernels != NULL,
+    PO_TRY(po_gpu_graphs_seconds(c->run, c->arena, forms, n, c->run->options->kernels != NULL,
                                  seconds, why));
     for (uint32_t i = 0; i < n; i++) {
         if (why[i])
@@ -418,22 +419,21 @@ static void estimate_all(measuring *c) {
     }
 }
 
-po_status po_search_measure(po_run_state *state, po_site *site, const uint32_t *trials,
-                            uint32_t n) {
-    po_search *search = state->search;
-    measuring c = {.state = state,
-                   .ctx = state->ctx,
+po_status po_search_measure(const po_run *run, po_search *search, po_site *site,
+                            const uint32_t *trials, uint32_t n) {
+    measuring c = {.run = run,
+                   .ctx = run->ctx,
                    .search = search,
                    .cost = search->cost,
                    .site = site,
-                   .arena = po_arena_create(state->ctx)};
+                   .arena = po_arena_create(run->ctx)};
     double start = po_now();
     po_status status = PO_OK;
-    bool estimated = po_options_estimated(state->options);
+    bool estimated = po_options_estimated(run->options);
     bool runtime = search->cost->machine.has_runtime && !estimated;
     if (n > 0 && worth_a_look(search, site) && (runtime || estimated)) {
         status = find_hopeful(&c, trials, n);
-        if (status == PO_OK && c.n_order > 0 && state->gpu_cost)
+        if (status == PO_OK && c.n_order > 0 && run->gpu_cost)
             status = measure_on_gpu(&c);
         else if (status == PO_OK && c.n_order > 0 && runtime)
             status = measure_in_context(&c);
@@ -443,8 +443,8 @@ po_status po_search_measure(po_run_state *state, po_site *site, const uint32_t *
     search->measure_seconds += po_now() - start;
     po_arena_free(c.arena);
     if (status == PO_RUNTIME || status == PO_IO) {
-        po_log(state->ctx, "not measured: %s", state->ctx->error.message);
-        po_ctx_clear(state->ctx);
+        po_log(run->ctx, "not measured: %s", run->ctx->error.message);
+        po_ctx_clear(run->ctx);
         status = PO_OK;
     }
     return status;

@@ -7,7 +7,7 @@
 #include "cost/roofline.h"
 #include "cost/timing.h"
 #include "mutate/mutate.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/stages.h"
 #include "split/split.h"
 
 /* What became of a mutant, in the order in which it may happen. */
@@ -65,12 +65,13 @@ struct po_search {
     const po_graph *graph;  /* that was split: affine maps folded, types inferred */
     po_cost *cost;
     po_rates rates;
+    double room; /* po_run_room */
     po_split split;
     po_site *sites; /* by subprogram */
     uint32_t n_sites;
     bool cut;           /* the time for measuring was up */
+    bool undecided;     /* readings were disturbed: the best may not have been taken for it */
     bool kernels;       /* are made: what is not measured may still pay there */
-    bool chosen;        /* choose is done: target cuda makes kernels of what it chose */
     bool hopeful_first; /* -O3 goes through all subprograms as -O2 does before it measures all */
     /* What times models; NULL: po_time_models. */
     po_status (*time)(po_ctx *ctx, const po_timing_spec *spec, po_timing *timing,
@@ -78,49 +79,59 @@ struct po_search {
     double search_seconds, certify_seconds, measure_seconds;
 };
 
+/* What a stage of the search goes on with: a copy of what the one before it found. */
+po_search *po_search_next(const po_search *before);
+
+/* What a part of the run works on that has a limit of its own (budget.h). */
+typedef struct po_searching {
+    const po_run *run;
+    po_search *search;
+} po_searching;
+
 /* Takes a mutant in as a trial (name and graph are filled in), and judges it by the roofline. What
  * concerns this mutant alone is no failure. */
-po_status po_search_add(po_run_state *state, po_site *site, const po_mutant *mutant,
-                        po_trial trial);
+po_status po_search_add(const po_run *run, po_search *search, po_site *site,
+                        const po_mutant *mutant, po_trial trial);
 
 /* Judges a trial that was not looked at by some positions inside the outputs. */
-po_status po_search_positions(po_run_state *state, po_site *site, po_trial *trial);
+po_status po_search_positions(const po_run *run, po_search *search, po_site *site, po_trial *trial);
 /* Judges a trial by boxes. */
-po_status po_search_boxes(po_run_state *state, po_site *site, po_trial *trial);
+po_status po_search_boxes(const po_run *run, po_search *search, po_site *site, po_trial *trial);
 
 /* measure.c: times trials in context (pipeline/search/context.h), those with the best estimates
  * where there are many; sets measured, seconds and ratio. What was timed before is not timed again.
  */
-po_status po_search_measure(po_run_state *state, po_site *site, const uint32_t *trials, uint32_t n);
-/* In context; the whole model decides later. */
+po_status po_search_measure(const po_run *run, po_search *search, po_site *site,
+                            const uint32_t *trials, uint32_t n);
 /* Whether all that was found is measured and judged. */
-bool po_search_deep(const po_run_state *state);
+bool po_search_deep(const po_run *run, const po_search *search);
 bool po_search_promising(const po_trial *trial);
 /* Seconds in context, or estimated where nothing is measured; a promising trial (PO_NONE: the
  * original) has fewer than the original. */
 double po_search_seconds(const po_site *site, uint32_t trial);
 
-/* Frees the graphs of mutants that no stage after correct may take, or where choose is done, that
- * it did not place: thousands, with weights many times those of the model. */
-void po_search_free_losers(po_search *search);
+/* Frees the graphs of mutants that no stage after correct may take, or, after choose, that it did
+ * not place: thousands, with weights many times those of the model. */
+void po_search_free_losers(po_search *search, bool chosen);
 
 /* The failures that concern one mutant or subprogram alone: true, and forgotten. */
 bool po_search_drops(po_ctx *ctx, po_status status);
 
 /* Agreement with the original in every element. */
-po_status po_search_whole(po_run_state *state, po_site *site, po_trial *trial, bool *equal);
+po_status po_search_whole(const po_run *run, po_search *search, po_site *site, po_trial *trial,
+                          bool *equal);
 
 /* The roofline of a graph of the subprogram's interface as it would run: work on weights, which is
  * done once, left out. */
-void po_search_estimate(const po_run_state *state, const po_subprogram *sub, const po_graph *graph,
-                        po_estimate *estimate);
+void po_search_estimate(const po_run *run, const po_search *search, const po_subprogram *sub,
+                        const po_graph *graph, po_estimate *estimate);
 
 /* What operators a mutant becomes: their kinds and how many there are, but not how many of each,
  * for several products that change one by one are no news; nor how they are led to one another. */
-uint64_t po_search_kind(const po_run_state *state, const po_subprogram *sub, const po_graph *graph);
+uint64_t po_search_kind(po_ctx *ctx, const po_subprogram *sub, const po_graph *graph);
 
 /* explain.c: a fate in words; and all that was tried, for reports. */
 const char *po_trial_fate_text(po_trial_fate fate);
-void po_search_explain(po_run_state *state);
+void po_search_explain(po_record *record, const po_search *search);
 
 #endif

@@ -2,25 +2,26 @@
  * cost is known before that: a correction only adds to it. */
 #include "correct/correct.h"
 #include "pipeline/budget.h"
+#include "pipeline/recall.h"
 #include "pipeline/search/search.h"
 
 #include <math.h>
 
 enum { MOST_JUDGED = 4 }; /* of one subprogram */
 
-static po_status correct_trial(po_run_state *state, po_site *site, uint32_t i) {
+static po_status correct_trial(const po_run *run, po_search *search, po_site *site, uint32_t i) {
     po_mutants corrected;
-    po_mutants_init(&corrected, state->search->arena);
+    po_mutants_init(&corrected, search->arena);
     const po_trial *trial = &site->trials[i];
     po_mutant mutant = {trial->name, (po_graph *)(uintptr_t)trial->graph};
-    po_status status = po_correct(state->ctx, state->search->arena, site->sub, &mutant,
-                                  trial->agreement, &corrected);
-    if (po_search_drops(state->ctx, status))
+    po_status status =
+        po_correct(run->ctx, search->arena, site->sub, &mutant, trial->agreement, &corrected);
+    if (po_search_drops(run->ctx, status))
         return PO_OK;
     PO_TRY(status);
     for (uint32_t k = 0; k < corrected.n; k++)
         PO_TRY(po_search_add(
-            state, site, &corrected.mutants[k],
+            run, search, site, &corrected.mutants[k],
             (po_trial){.enumerated = site->trials[i].enumerated, .corrected = true, .parent = i}));
     return PO_OK;
 }
@@ -41,22 +42,22 @@ static uint32_t next_trial(const po_site *site) {
     return best;
 }
 
-static po_status correct_site(po_run_state *state, po_site *site) {
-    uint32_t n = 0, *open = PO_NEW_N(state->search->arena, uint32_t, site->n_trials);
-    bool deep = po_search_deep(state);
+static po_status correct_site(const po_run *run, po_search *search, po_site *site) {
+    uint32_t n = 0, *open = PO_NEW_N(search->arena, uint32_t, site->n_trials);
+    bool deep = po_search_deep(run, search);
     for (uint32_t i = 0; i < site->n_trials; i++)
         if (open_question(&site->trials[i]))
             open[n++] = i;
-    PO_TRY(po_search_measure(state, site, open, n));
+    PO_TRY(po_search_measure(run, search, site, open, n));
     uint32_t most = deep ? UINT32_MAX : MOST_JUDGED;
     for (uint32_t k = 0; k < most; k++) {
         uint32_t i = next_trial(site);
         if (i == PO_NONE)
             break;
-        PO_TRY(po_search_boxes(state, site, &site->trials[i]));
-        if (site->trials[i].fate == PO_TRIAL_BOXES && !po_pipeline_skips(state, "corrected") &&
-            !po_pipeline_skips(state, "partly"))
-            PO_TRY(correct_trial(state, site, i));
+        PO_TRY(po_search_boxes(run, search, site, &site->trials[i]));
+        if (site->trials[i].fate == PO_TRIAL_BOXES && !po_run_skips(run, "corrected") &&
+            !po_run_skips(run, "partly"))
+            PO_TRY(correct_trial(run, search, site, i));
         else if (site->trials[i].fate == PO_TRIAL_EQUAL && !deep)
             break; /* what is slower than this one cannot win */
     }
@@ -68,9 +69,10 @@ static double weight(const po_site *site) {
 }
 
 /* What takes most of the model's time comes first: the time is limited. */
-static po_status correct_all(po_run_state *state, void *user) {
-    po_search *search = state->search;
-    (void)user;
+static po_status correct_all(void *user) {
+    const po_searching *s = user;
+    const po_run *run = s->run;
+    po_search *search = s->search;
     uint32_t *order = PO_NEW_N(search->arena, uint32_t, search->n_sites);
     for (uint32_t i = 0; i < search->n_sites; i++) {
         uint32_t k = i;
@@ -78,33 +80,37 @@ static po_status correct_all(po_run_state *state, void *user) {
             order[k] = order[k - 1];
         order[k] = i;
     }
-    bool deep = state->options->level >= 3;
-    double end = po_budget_end(state, PO_PART_JUDGE);
+    bool deep = run->options->level >= 3;
+    double end = po_budget_end(run, PO_PART_JUDGE);
     for (uint32_t pass = 0; pass < 1 + (uint32_t)deep; pass++) {
         search->hopeful_first = deep && pass == 0;
         for (uint32_t i = 0; i < search->n_sites; i++) {
             double part = (pass + (double)i / search->n_sites) / (1 + deep);
             if (pass == 0)
-                po_step(state->ctx, part, "judging mutants of subprogram %u", order[i] + 1);
+                po_step(run->ctx, part, "judging mutants of subprogram %u", order[i] + 1);
             else if (end > 0)
-                po_step(state->ctx, part, "measuring all mutants of subprogram %u (up to %.0f s)",
-                        order[i] + 1, fmax(end - state->started, 0));
+                po_step(run->ctx, part, "measuring all mutants of subprogram %u (up to %.0f s)",
+                        order[i] + 1, fmax(end - run->budget->started, 0));
             else
-                po_step(state->ctx, part, "measuring all mutants of subprogram %u", order[i] + 1);
-            po_status status = correct_site(state, &search->sites[order[i]]);
-            if (!po_search_drops(state->ctx, status))
+                po_step(run->ctx, part, "measuring all mutants of subprogram %u", order[i] + 1);
+            po_status status = correct_site(run, search, &search->sites[order[i]]);
+            if (!po_search_drops(run->ctx, status))
                 PO_TRY(status);
         }
     }
     return PO_OK;
 }
 
-po_status po_stage_correct(po_run_state *state) {
+po_status po_stage_correct(const po_run *run, const po_search *mutated, const po_recall *recall,
+                           const po_search **out) {
     bool cut;
-    if (!state->search || state->recall)
+    *out = mutated;
+    if (!mutated || recall)
         return PO_OK;
-    PO_TRY(po_budget_call(state, PO_PART_JUDGE, "the judging of mutants was cut short", correct_all,
-                          NULL, &cut));
-    po_search_free_losers(state->search);
+    po_searching s = {run, po_search_next(mutated)};
+    *out = s.search;
+    PO_TRY(po_budget_call(run, PO_PART_JUDGE, "the judging of mutants was cut short", correct_all,
+                          &s, &cut));
+    po_search_free_losers(s.search, false);
     return PO_OK;
 }

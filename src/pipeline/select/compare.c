@@ -14,8 +14,8 @@ enum { FRESH_OF_FUNCTIONS = 8, FRESH_IN_SHORT = 2 };
 /* The library of generated kernels that a variant needs here; NULL: none. One for GPUs stays out of
  * sessions on the CPU: they run the functions. */
 const char *po_selecting_kernels(const selecting *s, uint32_t i) {
-    bool here = s->state->variants[i].kernels && !s->state->options->cuda;
-    return here ? s->state->library->path : NULL;
+    bool here = s->list.variants[i].kernels && !s->run->options->cuda;
+    return here ? s->list.library->path : NULL;
 }
 
 /* One that the runtime refuses, or that computes something else, is a fault of ours: it is counted
@@ -23,7 +23,7 @@ const char *po_selecting_kernels(const selecting *s, uint32_t i) {
 void po_selecting_fault(selecting *s, po_candidate_report *row, const char *why, bool refused) {
     row->refused |= refused;
     row->different |= !refused;
-    po_record_note(s->state->record, "'%s' was dropped: %s", row->name, why);
+    po_record_note(s->run->record, "'%s' was dropped: %s", row->name, why);
 }
 
 void po_selecting_judge(selecting *s, po_candidate_report *row, const po_verify_report *r) {
@@ -33,17 +33,16 @@ void po_selecting_judge(selecting *s, po_candidate_report *row, const po_verify_
 
 /* A comparison of a variant with the original; kernels NULL: without its library. */
 po_verify_spec po_selecting_comparison(const selecting *s, uint32_t i, const char *kernels) {
-    const po_run_state *state = s->state;
     return (po_verify_spec){.library = s->cost->library,
                             .kernels = kernels,
                             .original = s->original_path,
                             .candidate = s->written[i].path,
                             .files = &s->files,
                             .graph = s->original,
-                            .candidate_graph = state->variants[i].graph,
-                            .checks = state->checks,
-                            .n_checks = state->n_checks,
-                            .tolerance = state->options->tolerance,
+                            .candidate_graph = s->list.variants[i].graph,
+                            .checks = s->imported->checks,
+                            .n_checks = s->imported->n_checks,
+                            .tolerance = s->run->options->tolerance,
                             .seed = 1,
                             .fresh = PO_FRESH_SETS,
                             .fresh_seed = s->original_hash.lo ^ s->written[i].hash.lo};
@@ -60,7 +59,7 @@ const char *po_selecting_code(const selecting *s, uint32_t isa) {
 static po_status check_as(selecting *s, uint32_t i, const char *kernels, const char *isa,
                           const char *how, bool *right) {
     po_verify_spec spec = po_selecting_comparison(s, i, kernels);
-    double end = po_budget_end(s->state, PO_PART_SELECT);
+    double end = po_budget_end(s->run, PO_PART_SELECT);
     double left = end > 0 ? fmax(end - po_now(), 0) : most;
     spec.isa = isa;
     spec.seconds = fmin(most, fmax(left / 3, least));
@@ -92,18 +91,17 @@ po_status po_selecting_elsewhere(selecting *s, uint32_t i, bool *right) {
 }
 
 static const char *listed(selecting *s, const char *list, const char *name) {
-    return *list ? po_arena_printf(s->state->arena, "%s, %s", list, name) : name;
+    return *list ? po_arena_printf(s->run->arena, "%s, %s", list, name) : name;
 }
 
 /* Which code of the library ran on the inputs of the comparison. */
 void po_selecting_tell_kernels(selecting *s, uint32_t i) {
-    const po_run_state *state = s->state;
-    po_summary *sum = &state->record->summary;
+    po_summary *sum = &s->run->record->summary;
     sum->kernels_compared = sum->kernels_unrun = "";
-    if (!state->variants[i].kernels)
+    if (!s->list.variants[i].kernels)
         return;
-    if (state->options->cuda) {
-        bool live = state->gpu_cost && !state->gpu_cost->replay;
+    if (s->run->options->cuda) {
+        bool live = s->run->gpu_cost && !s->run->gpu_cost->replay;
         *(live ? &sum->kernels_compared : &sum->kernels_unrun) = sum->gpu;
         return;
     }

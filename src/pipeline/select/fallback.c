@@ -25,8 +25,7 @@ static po_status read_timing(selecting *s, uint32_t i, const char *isa, uint32_t
     po_feed feed;
     po_timing both[2];
     const char *models[2] = {s->original_path, s->written[i].path};
-    po_status status =
-        po_inputs_plan(s->ctx, arena, s->original, s->state->variants[i].graph, &plan);
+    po_status status = po_inputs_plan(s->ctx, arena, s->original, s->list.variants[i].graph, &plan);
     if (status == PO_OK)
         status = po_inputs_make(s->ctx, arena, plan, size, PO_INPUTS_NORMAL, 1, &feed);
     if (status == PO_OK)
@@ -53,7 +52,7 @@ static po_status read_timing(selecting *s, uint32_t i, const char *isa, uint32_t
 static po_status read_as(selecting *s, uint32_t i, const char *isa, uint32_t size,
                          const char *where, double *gain) {
     po_hash key = po_hash_u64(po_cost_key(s->cost), LAYOUT);
-    double end = po_budget_end(s->state, PO_PART_SELECT);
+    double end = po_budget_end(s->run, PO_PART_SELECT);
     double left = end > 0 ? end - po_now() : long_enough;
     po_timing timing;
     *gain = 0;
@@ -61,19 +60,19 @@ static po_status read_as(selecting *s, uint32_t i, const char *isa, uint32_t siz
     key = po_hash_u64(po_hash_u64(key, s->written[i].hash.lo), s->written[i].hash.hi);
     key = po_hash_u64(po_hash_u64(key, s->ctx->threads), size);
     if (isa) {
-        po_hash library = s->state->library->hash;
+        po_hash library = s->list.library->hash;
         key = po_hash_str(po_hash_u64(po_hash_u64(key, library.lo), library.hi), isa);
     }
     if (!po_cache_get_fixed(s->cost->cache, "fallback", key, &timing, sizeof timing)) {
         memset(&timing, 0, sizeof timing);
         if (left < shortest) {
-            po_record_note(s->state->record,
-                           "how fast the model is %s was not read: the time was up", where);
+            po_record_note(s->run->record, "how fast the model is %s was not read: the time was up",
+                           where);
             return PO_OK;
         }
         po_status status = read_timing(s, i, isa, size, fmin(left, long_enough), &timing);
         if (status == PO_RUNTIME || status == PO_UNSUPPORTED || status == PO_TIME_LIMIT) {
-            po_record_note(s->state->record, "how fast the model is %s was not read: %s", where,
+            po_record_note(s->run->record, "how fast the model is %s was not read: %s", where,
                            s->ctx->error.message);
             po_ctx_clear(s->ctx);
             return PO_OK;
@@ -84,7 +83,7 @@ static po_status read_as(selecting *s, uint32_t i, const char *isa, uint32_t siz
     }
     *gain = timing.gain;
     if (timing.gain < told_below)
-        po_record_note(s->state->record,
+        po_record_note(s->run->record,
                        "%s the model runs %.2fx as fast as the original (%.2f to %.2f)", where,
                        timing.gain, timing.low, timing.high);
     return PO_OK;
@@ -93,7 +92,7 @@ static po_status read_as(selecting *s, uint32_t i, const char *isa, uint32_t siz
 po_status po_select_fallback(selecting *s, uint32_t i, uint32_t size) {
     double gain;
     PO_TRY(read_as(s, i, NULL, size, "where the library is not loaded",
-                   &s->state->record->summary.ratio_fallback));
+                   &s->run->record->summary.ratio_fallback));
     for (uint32_t isa = po_isa_from(po_isa_of_machine() + 1); isa < PO_ISAS;
          isa = po_isa_from(isa + 1))
         PO_TRY(read_as(s, i, po_isas[isa].name, size, po_selecting_code(s, isa), &gain));

@@ -13,34 +13,34 @@ static bool by_rounding(const po_verify_report *r) {
 /* What the milder one is called by what it does, without what its parent did as well. */
 static const char *told(selecting *s, po_choices before, po_choices choices) {
     const po_variant_plan more = {"", NULL, choices & ~before};
-    return po_arena_printf(s->state->arena, "%s: beyond %.0e otherwise",
-                           po_variant_name(s->state->arena, &more), s->state->options->tolerance);
+    return po_arena_printf(s->run->arena, "%s: beyond %.0e otherwise",
+                           po_variant_name(s->run->arena, &more), s->run->options->tolerance);
 }
 
 po_status po_selecting_milder(selecting *s, uint32_t i, const po_verify_report *r,
                               uint32_t *number) {
-    po_run_state *state = s->state;
-    const po_variant *v = &state->variants[i];
+    const po_variant *v = &s->list.variants[i];
     *number = PO_NONE;
-    if (!by_rounding(r) || !v->how || !v->counts || !state->forms || s->n_milder == MOST_MILDER)
+    if (!by_rounding(r) || !v->how || !v->counts || !s->list.chooser || s->n_milder == MOST_MILDER)
         return PO_OK;
     po_choices choices = v->how->choices;
-    uint32_t base = 0, before = state->n_variants;
-    while (base < PO_BASES && state->forms->bases[base].from != v->how->from)
+    uint32_t base = 0, before = s->list.n;
+    while (base < PO_BASES && s->list.bases[base].from != v->how->from)
         base++;
     if (base == PO_BASES || !po_variant_milder(v->counts, &choices))
         return PO_OK;
     const char *why = told(s, v->how->choices, choices);
     s->n_milder++;
     PO_TRY(po_ctx_poll(s->ctx));
-    PO_TRY(po_variant_list_make(state, po_chooser_add(state->forms->chooser, base, choices), NULL));
-    if (state->n_variants == before) /* it is there already, and has its turn */
+    PO_TRY(po_variant_list_make(s->run, &s->list, po_chooser_add(s->list.chooser, base, choices),
+                                NULL));
+    if (s->list.n == before) /* it is there already, and has its turn */
         return PO_OK;
     PO_TRY(po_selecting_write(s, before));
     if (!s->written[before].path)
         return PO_OK;
     po_log(s->ctx, "'%s' is beyond the limit (%s): '%s' is made", v->name, r->why,
-           state->variants[before].name);
+           s->list.variants[before].name);
     s->milder[before] = why;
     *number = before;
     return PO_OK;

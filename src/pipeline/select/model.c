@@ -7,7 +7,7 @@
 static bool estimated_slower(const selecting *s, uint32_t i, const po_rates *rates, double *gain) {
     po_estimate before, after;
     po_roofline_graph(s->original, rates, 1, &before);
-    po_roofline_graph(s->state->variants[i].graph, rates, 1, &after);
+    po_roofline_graph(s->list.variants[i].graph, rates, 1, &after);
     if (before.unknown > 0 || after.unknown > 0 || !(after.seconds > 0))
         return false;
     *gain = before.seconds / after.seconds;
@@ -40,29 +40,28 @@ static po_status try_by_model(selecting *s, uint32_t i, const po_rates *rates, c
 po_status po_select_by_model(selecting *s, const char *why) {
     po_rates rates;
     bool ended = false;
-    PO_TRY(po_pipeline_rates(s->state, &rates));
+    PO_TRY(po_run_rates(s->run, &rates));
     s->ctx->threads = 1; /* the answer must not depend on how many there are */
-    for (uint32_t i = 0; i < s->state->n_variants && !ended; i++)
+    for (uint32_t i = 0; i < s->list.n && !ended; i++)
         PO_TRY(try_by_model(s, i, &rates, why, &ended));
     return PO_OK;
 }
 
 /* Gives up a winner whose proof found a difference. */
 void po_selecting_give_up(selecting *s) {
-    po_run_state *state = s->state;
-    po_summary *sum = &state->record->summary;
-    for (uint32_t i = 0; i < state->n_variants; i++) {
-        if (state->variants[i].graph != state->winner)
+    po_summary *sum = &s->run->record->summary;
+    for (uint32_t i = 0; i < s->list.n; i++) {
+        if (s->list.variants[i].graph != s->out->winner.graph)
             continue;
         po_candidate_report *row = po_selecting_row(s, i);
         row->chosen = false;
-        po_selecting_decide(s, row, "disproved: %s", state->proof.why);
-        po_record_note(state->record,
+        po_selecting_decide(s, row, "disproved: %s", s->out->winner.proof.why);
+        po_record_note(s->run->record,
                        "'%s' was dropped: it compares equal, and the proof found a difference: %s",
-                       row->name, state->proof.why);
+                       row->name, s->out->winner.proof.why);
     }
-    state->winner = state->current = state->original;
-    state->winner_path = NULL;
+    s->out->winner.graph = s->out->graph = s->imported->original;
+    s->out->winner.path = NULL;
     sum->winner = "original";
     sum->measured = sum->compared = sum->proved = false;
     sum->error = 0;

@@ -12,15 +12,15 @@ enum { RANK_LAYOUT = 5 };
 /* --- files --- */
 
 po_status po_selecting_write(selecting *s, uint32_t from) {
-    po_run_state *state = s->state;
-    for (uint32_t i = from; i < state->n_variants; i++) {
+    for (uint32_t i = from; i < s->list.n; i++) {
         po_candidate_report *row = po_selecting_row(s, i);
         po_status status =
-            po_candidate_write(s->ctx, &s->store, state->variants[i].graph, &s->written[i]);
+            po_candidate_write(s->ctx, &s->store, s->list.variants[i].graph, &s->written[i]);
         if (status == PO_UNSUPPORTED || status == PO_IO) {
             po_selecting_decide(s, row, "could not be written for the runtime: %s",
                                 s->ctx->error.message);
-            po_record_note(state->record, "'%s' was dropped: %s", row->name, s->ctx->error.message);
+            po_record_note(s->run->record, "'%s' was dropped: %s", row->name,
+                           s->ctx->error.message);
             po_ctx_clear(s->ctx);
             s->written[i].path = NULL;
             continue;
@@ -51,24 +51,24 @@ static po_hash rank_key(const ranking *r) {
     const selecting *s = r->s;
     po_hash key = po_hash_u64(po_cost_key(s->cost), RANK_LAYOUT);
     key = po_hash_u64(po_hash_u64(key, s->original_hash.lo), s->original_hash.hi);
-    key = po_hash_u64(po_hash_u64(key, s->ctx->threads), s->state->size);
+    key = po_hash_u64(po_hash_u64(key, s->ctx->threads), s->size);
     for (uint32_t k = 0; k < r->n; k++) {
         po_hash hash = s->written[r->which[k]].hash;
         key = po_hash_u64(po_hash_u64(key, hash.lo), hash.hi);
     }
-    if (s->state->library)
-        key = po_hash_u64(po_hash_u64(key, s->state->library->hash.lo), s->state->library->hash.hi);
+    if (s->list.library)
+        key = po_hash_u64(po_hash_u64(key, s->list.library->hash.lo), s->list.library->hash.hi);
     return key;
 }
 
-static po_status measure_ranks(po_run_state *state, void *user) {
+static po_status measure_ranks(void *user) {
     ranking *r = user;
     selecting *s = r->s;
     po_inputs *plan;
     po_feed feed;
-    po_import_rest(state->original->model);
+    po_import_rest(s->imported->original->model);
     PO_TRY(po_inputs_plan(s->ctx, s->arena, s->original, s->original, &plan));
-    PO_TRY(po_inputs_make(s->ctx, s->arena, plan, state->size, PO_INPUTS_NORMAL, 1, &feed));
+    PO_TRY(po_inputs_make(s->ctx, s->arena, plan, s->size, PO_INPUTS_NORMAL, 1, &feed));
     const char *paths[PO_MAX_VARIANTS], *kernels = NULL;
     po_timing timing[PO_MAX_VARIANTS];
     bool read[PO_MAX_VARIANTS];
@@ -81,14 +81,14 @@ static po_status measure_ranks(po_run_state *state, void *user) {
                                     .kernels = kernels,
                                     .files = &s->files,
                                     .threads = s->ctx->threads,
-                                    .room = po_pipeline_room(state),
+                                    .room = po_run_room(s->imported->original),
                                     .feed = &feed},
                          .original = s->original_path,
                          .n = r->n,
                          .candidates = paths,
                          .heavy = s->heavy,
                          .steps = r->steps,
-                         .until = po_budget_end(state, PO_PART_RANKS)};
+                         .until = po_budget_end(s->run, PO_PART_RANKS)};
     po_status status = po_rank(s->ctx, s->arena, &spec, timing, read, r->refused);
     /* What was read before the time was up counts: else the first in the list would be tried. */
     for (uint32_t k = 0; k < r->n && (status == PO_OK || status == PO_TIME_LIMIT); k++) {
@@ -189,7 +189,7 @@ static po_status read_ranks(ranking *r, bool *right) {
         }
     } else {
         bool cut;
-        po_status status = po_budget_call(s->state, PO_PART_RANKS, "first readings were cut short",
+        po_status status = po_budget_call(s->run, PO_PART_RANKS, "first readings were cut short",
                                           measure_ranks, r, &cut);
         if (status == PO_CANCELLED || status == PO_TIME_LIMIT || status == PO_NO_MEMORY)
             return status;
@@ -199,7 +199,7 @@ static po_status read_ranks(ranking *r, bool *right) {
             *right = false;
             return PO_OK;
         }
-        s->state->undecided |= cut;
+        s->out->undecided |= cut;
         for (uint32_t k = 0; k < r->n; k++) {
             kept.timing[k] = s->rank[r->which[k]];
             kept.full[k] = s->full[r->which[k]];
@@ -239,13 +239,12 @@ static void add_to_ranking(ranking *r, uint32_t i) {
 
 /* Makes and writes what the batch stands for and is not there yet. */
 static po_status make_batch(selecting *s, po_combination *const *batch, uint32_t n) {
-    po_run_state *state = s->state;
-    uint32_t before = state->n_variants;
-    for (uint32_t i = 0; i < n && state->n_variants + KEPT_FREE < PO_MAX_VARIANTS; i++) {
+    uint32_t before = s->list.n;
+    for (uint32_t i = 0; i < n && s->list.n + KEPT_FREE < PO_MAX_VARIANTS; i++) {
         PO_TRY(po_ctx_poll(s->ctx));
-        PO_TRY(po_variant_list_make(state, batch[i], NULL));
+        PO_TRY(po_variant_list_make(s->run, &s->list, batch[i], NULL));
     }
-    s->forms->over |= state->n_variants + KEPT_FREE >= PO_MAX_VARIANTS;
+    s->forms->over |= s->list.n + KEPT_FREE >= PO_MAX_VARIANTS;
     return po_selecting_write(s, before);
 }
 
@@ -260,7 +259,7 @@ static void tell_costs(const selecting *s, po_combination *const *batch, uint32_
 static po_status price_first(selecting *s, po_combination *const *batch, uint32_t n) {
     ranking r = {.s = s};
     bool right;
-    for (uint32_t i = 0; i < s->state->n_variants; i++)
+    for (uint32_t i = 0; i < s->list.n; i++)
         add_to_ranking(&r, i);
     if (s->n_order < 2) {
         s->forms->over = true;
@@ -276,14 +275,14 @@ static po_status price_first(selecting *s, po_combination *const *batch, uint32_
  * be far ahead of all forms. */
 static bool worth_reading(const selecting *s) {
     const po_combination *form = po_chooser_best(s->forms, 0);
-    double end = po_budget_end(s->state, PO_PART_RANKS), cost = s->score[s->order[0]];
+    double end = po_budget_end(s->run, PO_PART_RANKS), cost = s->score[s->order[0]];
     bool in_time = end <= 0 || po_now() + 2 * (AT_A_TIME + 1) < end;
     return in_time && form && cost * far_ahead > form->cost;
 }
 
 /* Neighbours of the best forms, beside the best of all. */
 static po_status price_next(selecting *s, po_combination *const *batch, uint32_t n) {
-    uint32_t before = s->state->n_variants;
+    uint32_t before = s->list.n;
     ranking r = {.s = s, .which = {s->order[0]}, .n = 1, .steps = EXPLORING_STEPS};
     bool right;
     if (!worth_reading(s)) {
@@ -291,7 +290,7 @@ static po_status price_next(selecting *s, po_combination *const *batch, uint32_t
         return PO_OK;
     }
     PO_TRY(make_batch(s, batch, n));
-    for (uint32_t i = before; i < s->state->n_variants; i++)
+    for (uint32_t i = before; i < s->list.n; i++)
         add_to_ranking(&r, i);
     if (r.n > 1) {
         PO_TRY(read_ranks(&r, &right));
@@ -319,8 +318,8 @@ po_status po_selecting_read(selecting *s, uint32_t i) {
 
 po_status po_selecting_rank(selecting *s) {
     const po_chooser_rules none = {.bases = 0};
-    const po_variant_list *forms = s->state->forms;
-    po_chooser *c = forms ? forms->chooser : po_chooser_create(s->ctx, s->arena, &none);
+    po_chooser *forms = s->list.chooser;
+    po_chooser *c = forms ? forms : po_chooser_create(s->ctx, s->arena, &none);
     s->forms = c;
     if (c->n == 0)
         return price_first(s, NULL, 0);
@@ -331,6 +330,6 @@ po_status po_selecting_rank(selecting *s) {
     c->rules.hopeless = promises;
     c->rules.price = price;
     c->rules.user = s;
-    c->over = po_pipeline_skips(s->state, "combined");
+    c->over = po_run_skips(s->run, "combined");
     return po_chooser_run(c);
 }

@@ -5,12 +5,16 @@
 #include "cost/cost.h"
 #include "pipeline/candidates.h"
 #include "pipeline/choose/chooser.h"
-#include "pipeline/pipeline.h"
-#include "pipeline/record.h"
+#include "pipeline/stages.h"
+#include "pipeline/variants.h"
 #include "verify/verify.h"
 
 typedef struct selecting {
-    po_run_state *state;
+    const po_run *run;
+    const po_imported *imported;
+    po_variant_list list; /* the stage's own: it makes more of them */
+    uint32_t size;        /* the assignment of lengths that readings are taken at */
+    po_selected *out;
     po_ctx *ctx;
     po_arena *arena;
     po_cost *cost;

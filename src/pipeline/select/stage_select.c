@@ -24,8 +24,8 @@ static const double widest = 1.5;       /* of an interval that is worth telling 
 static const double worth_trying = 1.0; /* a first reading below this is not followed up */
 
 po_candidate_report *po_selecting_row(selecting *s, uint32_t i) {
-    const po_variant *v = &s->state->variants[i];
-    po_candidate_report *row = po_record_candidate(s->state->record, v->name);
+    const po_variant *v = &s->list.variants[i];
+    po_candidate_report *row = po_record_candidate(s->run->record, v->name);
     row->nodes = po_record_nodes(v->graph);
     return row;
 }
@@ -36,7 +36,7 @@ void po_selecting_decide(selecting *s, po_candidate_report *row, const char *for
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    row->verdict = po_arena_strdup(s->state->arena, text);
+    row->verdict = po_arena_strdup(s->run->arena, text);
 }
 
 /* --- the protocol --- */
@@ -56,7 +56,7 @@ static void fill_row(po_candidate_report *row, const po_verdict *v) {
 
 /* What the closing table shows of a reading; ratio 1 where the original stays. */
 static void fill_summary(selecting *s, const po_verdict *v, bool accepted) {
-    po_summary *sum = &s->state->record->summary;
+    po_summary *sum = &s->run->record->summary;
     const po_reading *r = po_verdict_shown(v);
     if (!r || (sum->measured && !accepted))
         return;
@@ -70,15 +70,14 @@ static void fill_summary(selecting *s, const po_verdict *v, bool accepted) {
 
 static void take(selecting *s, uint32_t i, po_candidate_report *row,
                  const po_verify_report *report) {
-    po_run_state *state = s->state;
-    po_summary *sum = &state->record->summary;
+    po_summary *sum = &s->run->record->summary;
     row->chosen = true;
-    state->winner = state->current = state->variants[i].graph;
-    state->winner_path = s->written[i].whole ? s->written[i].path : NULL;
+    s->out->winner.graph = s->out->graph = s->list.variants[i].graph;
+    s->out->winner.path = s->written[i].whole ? s->written[i].path : NULL;
     sum->winner = row->name;
     po_selecting_tell_kernels(s, i);
     if (s->milder[i])
-        po_record_note(state->record, "%s", s->milder[i]);
+        po_record_note(s->run->record, "%s", s->milder[i]);
     sum->compared = report->evidence != PO_EVIDENCE_NONE;
     sum->error = report->max_rel;
     sum->error_reference = report->own_error;
@@ -87,7 +86,7 @@ static void take(selecting *s, uint32_t i, po_candidate_report *row,
     sum->inputs_excused = report->excused;
     sum->error_excused = report->excused_rel;
     if (report->excused > 0)
-        po_record_note(state->record,
+        po_record_note(s->run->record,
                        "on %u of %u sets of inputs it differs by up to %.1e, where the original's "
                        "own error against float64 is an eighth of that or more",
                        report->excused, report->sets, report->excused_rel);
@@ -97,15 +96,15 @@ static void take(selecting *s, uint32_t i, po_candidate_report *row,
 static void tell_other_threads(const selecting *s, const po_verdict *v) {
     for (uint32_t i = 0; i < v->n_readings; i++) {
         const po_reading *r = &v->readings[i];
-        if (r->kind != PO_READING_THREADS || s->state->options->threads == 0)
+        if (r->kind != PO_READING_THREADS || s->run->options->threads == 0)
             continue;
         const char *plural = r->threads == 1 ? "" : "s";
         if (r->high > widest * r->low)
-            po_record_note(s->state->record,
+            po_record_note(s->run->record,
                            "with %u thread%s: not to be told beside what else is running",
                            r->threads, plural);
         else
-            po_record_note(s->state->record, "with %u thread%s: %.2fx as fast (%.2f to %.2f)%s",
+            po_record_note(s->run->record, "with %u thread%s: %.2fx as fast (%.2f to %.2f)%s",
                            r->threads, plural, r->gain, r->low, r->high,
                            r->gain < 1 ? "; without --threads nothing is written that is slower "
                                          "with one thread or with all"
@@ -114,8 +113,7 @@ static void tell_other_threads(const selecting *s, const po_verdict *v) {
 }
 
 static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
-    po_run_state *state = s->state;
-    po_import_rest(state->original->model);
+    po_import_rest(s->imported->original->model);
     po_candidate_report *row = po_selecting_row(s, i);
     po_select_spec spec = {.cost = s->cost,
                            .kernels = po_selecting_kernels(s, i),
@@ -123,18 +121,18 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
                            .candidate = s->written[i].path,
                            .files = &s->files,
                            .graph = s->original,
-                           .candidate_graph = state->variants[i].graph,
+                           .candidate_graph = s->list.variants[i].graph,
                            .original_hash = s->original_hash,
                            .candidate_hash = s->written[i].hash,
-                           .checks = state->checks,
-                           .n_checks = state->n_checks,
+                           .checks = s->imported->checks,
+                           .n_checks = s->imported->n_checks,
                            .threads = s->ctx->threads,
-                           .these_threads = state->options->threads > 0,
-                           .tolerance = state->options->tolerance,
-                           .verify_seconds = s->heavy || state->heavy ? 10 : 0,
+                           .these_threads = s->run->options->threads > 0,
+                           .tolerance = s->run->options->tolerance,
+                           .verify_seconds = s->heavy || s->run->budget->heavy ? 10 : 0,
                            .no_reference = s->flops > REFERENCE_FLOPS,
-                           .until = po_budget_end(state, PO_PART_SELECT),
-                           .patience = po_budget_grace(state, PO_PART_SELECT),
+                           .until = po_budget_end(s->run, PO_PART_SELECT),
+                           .patience = po_budget_grace(s->run, PO_PART_SELECT),
                            .first = s->read[i] ? &s->rank[i] : NULL,
                            .seed = 1};
     PO_TRY(po_select(s->ctx, &spec, v));
@@ -160,17 +158,17 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
 
 /* The original cannot be compared with anything: the shapes asked for may be why. */
 static po_status original_fails(selecting *s, const char *reason) {
-    if (s->state->options->n_pins > 0)
+    if (s->run->options->n_pins > 0)
         return po_fail(s->ctx, PO_BAD_USE, "with these input shapes the model cannot be run: %s",
                        reason);
-    po_record_note(s->state->record, "the original stays: nothing can be compared with it (%s)",
+    po_record_note(s->run->record, "the original stays: nothing can be compared with it (%s)",
                    reason);
     return PO_OK;
 }
 
 /* Where the original stays its latency is still worth telling. */
 static void fill_from_ranking(selecting *s) {
-    po_summary *sum = &s->state->record->summary;
+    po_summary *sum = &s->run->record->summary;
     const po_timing *t = s->n_order > 0 ? &s->rank[s->order[0]] : NULL;
     if (sum->measured || !t || !(t->seconds > 0))
         return;
@@ -213,9 +211,9 @@ static po_status follow_milder(selecting *s, uint32_t i, const po_verify_report 
     return po_selecting_read(s, number);
 }
 
-static po_status by_protocol(po_run_state *state, void *user) {
+static po_status by_protocol(void *user) {
     selecting *s = user;
-    double end = po_budget_end(state, PO_PART_SELECT);
+    double end = po_budget_end(s->run, PO_PART_SELECT);
     uint32_t most = MOST_TRIED, tried = 0, i;
     for (; tried < most && (i = next_of(s)) != PO_NONE; tried++) {
         if (tried > 0 && end > 0 && po_now() > end)
@@ -226,7 +224,7 @@ static po_status by_protocol(po_run_state *state, void *user) {
             break;
         }
         po_step(s->ctx, 0.5 + 0.5 * tried / most, "comparing and confirming '%s'",
-                s->state->variants[i].name);
+                s->list.variants[i].name);
         po_verdict v;
         po_selecting_decide(s, po_selecting_row(s, i), "not compared and confirmed in time");
         s->done[i] = true;
@@ -244,7 +242,7 @@ static po_status by_protocol(po_run_state *state, void *user) {
         if (v.code == PO_VERDICT_SLOWER_ELSEWHERE ||
             (v.code == PO_VERDICT_WRONG && v.verify.fresh > 0))
             most = most < MOST_TRIED_ELSEWHERE ? MOST_TRIED_ELSEWHERE : most;
-        po_log(s->ctx, "%s: %s", s->state->variants[i].name, v.reason);
+        po_log(s->ctx, "%s: %s", s->list.variants[i].name, v.reason);
         PO_TRY(follow_milder(s, i, &v.verify, &most));
     }
     return PO_OK;
@@ -257,11 +255,11 @@ static po_status by_measurement(selecting *s) {
         PO_TRY(po_selecting_rank(s));
     /* Each step is planned to end with the part; what is nearly done may take the proof's time, for
      * a gain that is found out and compared is worth more than its proof. */
-    PO_TRY(po_budget_call(s->state, PO_PART_PROOF, "comparing and confirming was cut short",
+    PO_TRY(po_budget_call(s->run, PO_PART_PROOF, "comparing and confirming was cut short",
                           by_protocol, s, &cut));
-    s->state->undecided |= cut || s->busy;
-    if (s->busy && s->state->winner == s->state->original)
-        po_record_note(s->state->record,
+    s->out->undecided |= cut || s->busy;
+    if (s->busy && s->out->winner.graph == s->imported->original)
+        po_record_note(s->run->record,
                        "other programs kept the processors while candidates were timed: nothing of "
                        "that is kept in the cache, and a run on a quiet machine may gain");
     fill_from_ranking(s);
@@ -270,14 +268,13 @@ static po_status by_measurement(selecting *s) {
 
 po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, po_verify_report *report,
                                bool *untested, bool *taken) {
-    po_run_state *state = s->state;
     po_candidate_report *row = po_selecting_row(s, i);
     po_verify_spec spec = po_selecting_comparison(s, i, po_selecting_kernels(s, i));
     spec.reference_first = row->nodes > MANY_NODES;
     po_verify_report r;
     *taken = false;
     s->done[i] = true;
-    po_step(s->ctx, (double)i / state->n_variants, "comparing '%s'", row->name);
+    po_step(s->ctx, (double)i / s->list.n, "comparing '%s'", row->name);
     PO_TRY(po_verify(s->ctx, &spec, &r));
     row->compared = r.evidence != PO_EVIDENCE_NONE;
     row->error = r.max_rel;
@@ -297,86 +294,95 @@ po_status po_selecting_compare(selecting *s, uint32_t i, const char *why, po_ver
 /* --- preparing --- */
 
 static void name_machine(selecting *s) {
-    po_run_state *state = s->state;
     const po_machine *m = &s->cost->machine;
-    po_summary *sum = &state->record->summary;
-    sum->cpu = po_arena_strdup(state->arena, m->cpu);
+    po_summary *sum = &s->run->record->summary;
+    sum->cpu = po_arena_strdup(s->run->arena, m->cpu);
     if (m->has_runtime)
-        sum->runtime = po_arena_printf(state->arena, "ONNX Runtime %s", m->runtime);
+        sum->runtime = po_arena_printf(s->run->arena, "ONNX Runtime %s", m->runtime);
 }
 
 static po_status prepare(selecting *s) {
-    po_run_state *state = s->state;
-    PO_TRY(po_pipeline_cost(state, &s->cost));
+    PO_TRY(po_run_cost(s->run, &s->cost));
     name_machine(s);
     po_graph *typed;
-    PO_TRY(po_pin_inputs(s->ctx, state->original, NULL, 0, &typed));
-    po_pipeline_hold(state, typed);
+    PO_TRY(po_pin_inputs(s->ctx, s->imported->original, NULL, 0, &typed));
+    po_run_hold(s->run, typed);
     s->original = typed;
     s->heavy = po_record_weights(typed) > HEAVY_WEIGHTS;
     po_estimate estimate;
     po_roofline_graph(typed, &(po_rates){.flops = 1, .bytes = 1}, 1, &estimate);
     s->flops = estimate.flops;
     po_candidate_store_init(&s->store, s->arena);
-    PO_TRY(po_candidate_original(s->ctx, &s->store, state->original, &s->original_path));
-    PO_TRY(po_export_hash(s->ctx, state->original, &s->original_hash));
+    PO_TRY(po_candidate_original(s->ctx, &s->store, s->imported->original, &s->original_path));
+    PO_TRY(po_export_hash(s->ctx, s->imported->original, &s->original_hash));
     PO_TRY(po_selecting_write(s, 0));
     return PO_OK;
 }
 
 static po_status choose(selecting *s) {
-    po_run_state *state = s->state;
-    if (state->options->cuda)
+    if (s->run->options->cuda)
         return po_select_for_gpu(s);
-    if (state->options->model_cost)
+    if (s->run->options->model_cost)
         return po_select_by_model(s, "compares equal; taken unmeasured");
-    uint64_t nodes = po_record_nodes(state->original);
-    if (nodes > HUGE_NODES && !state->options->measured_cost) {
+    uint64_t nodes = po_record_nodes(s->imported->original);
+    if (nodes > HUGE_NODES && !s->run->options->measured_cost) {
         if (!s->chosen_before)
-            po_record_note(state->record,
+            po_record_note(s->run->record,
                            "estimated, not timed: the runtime takes minutes to load %llu nodes; "
                            "--cost ort times them all the same",
                            (unsigned long long)nodes);
         return po_select_by_model(s, "compares equal; too large a graph to be timed by default");
     }
-    if (po_pipeline_skips(state, "select"))
+    if (po_run_skips(s->run, "select"))
         return po_select_by_model(s, "compares equal; not timed, as asked for");
     return by_measurement(s);
 }
 
 /* What is chosen must not be disproved: the next one then has its turn. Each variant has one. */
 static po_status select_winner(selecting *s) {
-    po_run_state *state = s->state;
+    const po_graph *original = s->imported->original;
+    po_winner *winner = &s->out->winner;
     PO_TRY(prepare(s));
     for (;;) {
         PO_TRY(choose(s));
         s->chosen_before = true;
-        if (state->winner == state->original)
+        if (winner->graph == original)
             return PO_OK;
-        PO_TRY(po_proving_winner(state));
-        if (state->proof.differ != PO_DIFFER_CERTAIN)
+        po_status status = po_proving_winner(s->run, original, winner);
+        s->out->graph = winner->graph;
+        PO_TRY(status);
+        if (winner->proof.differ != PO_DIFFER_CERTAIN)
             return PO_OK;
         po_selecting_give_up(s);
     }
 }
 
 /* What did not win is not looked at again, and may hold weights of its own. */
-static void drop_losers(po_run_state *state) {
-    for (uint32_t i = 0; i < state->n_variants; i++)
-        if (state->variants[i].graph != state->winner && state->variants[i].graph != state->current)
-            po_graph_free(state->variants[i].graph);
-    state->n_variants = 0;
+static void drop_losers(const selecting *s) {
+    for (uint32_t i = 0; i < s->list.n; i++) {
+        const po_graph *graph = s->list.variants[i].graph;
+        if (graph != s->out->winner.graph && graph != s->out->graph)
+            po_graph_free(graph);
+    }
 }
 
-po_status po_stage_select(po_run_state *state) {
-    if (state->n_variants == 0)
+po_status po_stage_select(const po_run *run, const po_imported *imported,
+                          const po_variant_list *variants, uint32_t size, po_selected *out) {
+    *out = (po_selected){.winner = {.graph = imported->original}, .graph = variants->graph};
+    if (variants->n == 0)
         return PO_OK;
-    selecting *s = PO_NEW(state->files, selecting);
-    s->state = state;
-    s->ctx = state->ctx;
-    s->arena = state->files;
+    selecting *s = PO_NEW(run->files, selecting);
+    s->run = run;
+    s->ctx = run->ctx;
+    s->arena = run->files;
+    s->imported = imported;
+    s->list = *variants;
+    if (variants->chooser)
+        s->list.chooser = po_arena_memdup(run->files, variants->chooser, sizeof *variants->chooser);
+    s->size = size;
+    s->out = out;
     po_status status = select_winner(s);
-    drop_losers(state);
+    drop_losers(s);
     po_graph_free(s->original);
     return status;
 }

@@ -1,0 +1,29 @@
+/* Why a model has no kernels. */
+#include "pipeline/gpu/open_batch.h"
+#include "pipeline/recall.h"
+
+const char *po_kernels_why_none(const po_run *run, const po_graph *original,
+                                const po_recall *recall, const po_kernels *kernels,
+                                const po_graph *winner) {
+    const po_options *o = run->options;
+    if (!o->kernels || winner->n_functions > 0)
+        return "";
+    if (recall)
+        return recall->no_kernels;
+    if (o->level < 1)
+        return "none are made at -O0";
+    if (!kernels->library && o->cuda)
+        return run->record->n_regions > 0
+                   ? (run->gpu_cost ? "none gains" : "by estimate none gains")
+               : po_batch_has_open_dims(original) && !po_batch_is_open(original)
+                   ? "kernels need static shapes but for the batch (--input-shape)"
+                   : "no part of it promises a gain over NVIDIA's libraries";
+    if (!kernels->library && run->record->cut && run->record->n_regions == 0)
+        return "none could be made for this model in its time (--time-limit S gives more)";
+    if (!kernels->library && po_batch_has_open_dims(original))
+        return "none could be made for this model; they need static shapes (--input-shape)";
+    if (!kernels->library)
+        return "none could be made for this model";
+    const char *verdict = po_record_candidate(run->record, "kernels")->verdict;
+    return *verdict ? verdict : "they were not compared in time";
+}
