@@ -115,7 +115,8 @@ static po_status write_files(po_export *e, const po_graph *graph, const char *pa
     const char *target = po_writer_path(e->model), *folder = po_path_folder(ex->arena, target);
     char *location = po_data_name(ex->arena, po_path_name(target));
     const Onnx__ModelProto *proto;
-    bool all = o && o->external;
+    /* What was made of weights lies where they lay. */
+    bool all = (o && o->external) || (ex->origin && ex->origin->external);
     po_data_plan *plan = po_plan_data(ex, made, all, location, &proto);
     if (!all && packed_size(proto) >= limit_of(o))
         plan = po_plan_data(ex, made, true, location, &proto);
