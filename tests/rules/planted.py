@@ -198,7 +198,6 @@ PLANTED = [
     ('PARALLEL CONV_SUM', 'rewrite/conv/parallel.c', 'before[i + 2] = (all->before[i] - c->before[i]) / all->dilation[i];',
      'before[i + 2] = 0;'),
     ('POINT_AS_PRODUCT', 'rewrite/conv/point.c', '"n c h*s.. -> n c (h..)"', '"n c h.. -> n c (h..)"'),
-    ('PRODUCT_AS_POINT', 'rewrite/conv/point.c', '"k o -> o k 1 1"', '"o k -> o k 1 1"'),
     ('GROUP_MERGE', 'rewrite/conv/groups.c', 'unit[i * f + i] = 1;',
      'unit[i * f + (i + 1) % f] = 1;'),
     ('PRODUCTS_SIDE', 'rewrite/products/products.c', 'po_derive_replace(d, p[k].y, y[k]);',

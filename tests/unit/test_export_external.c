@@ -3,6 +3,7 @@
 
 #include "export/export.h"
 #include "model_site.h"
+#include "ops/rewrite.h"
 #include "test_paths.h"
 
 #include <dirent.h>
@@ -75,6 +76,33 @@ static void test_round_trip(void **state) {
     assert_int_equal(*(const uint8_t *)g->values[g->initializers[3]].constant->data, 25);
     po_model_free(model);
     site_finish(&s);
+}
+
+/* A model with weights in files: what is made of them goes there too. Without such files nothing
+ * does. */
+static void test_made_weights(void **state) {
+    (void)state;
+    enum { MADE = 1024 }; /* numbers */
+    for (int external = 0; external < 2; external++) {
+        site s;
+        site_start(&s);
+        if (external)
+            site_write(&s);
+        else
+            site_put(&s);
+        po_model *model = site_read(&s, NULL);
+        assert_non_null(model);
+        po_graph *g = model->graph;
+        const double values[MADE] = {1, 2, 3};
+        const int64_t dims[] = {MADE};
+        const po_value_id made = po_add_floats(g, "made", PO_F32, 1, dims, values);
+        po_add_op(g, 0, PO_OP_Neg, 1, &made, NULL);
+        po_export_result r;
+        assert_int_equal(export_to(&s, model, "m/out.onnx", NULL, &r), PO_OK);
+        po_model_free(model);
+        assert_int_equal(r.data_bytes, external ? 4096 + 4 * MADE : 0);
+        site_finish(&s);
+    }
 }
 
 /* Over the input itself, and through a link: what the input named as petopt does is replaced, the
@@ -247,9 +275,10 @@ static void test_changed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_over_input),
-        cmocka_unit_test(test_data_goes),   cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_descriptors), cmocka_unit_test(test_changed),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_made_weights),
+        cmocka_unit_test(test_over_input), cmocka_unit_test(test_data_goes),
+        cmocka_unit_test(test_limit),      cmocka_unit_test(test_descriptors),
+        cmocka_unit_test(test_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Convolutions of single taps as matrix products over the channels, and back. Equal everywhere. */
+/* Convolutions of single taps as matrix products over the channels. Equal everywhere.
+ * (The way back is layout/tokens.c.) */
 #include "rewrite/deriving.h"
 
 /* Side condition: kernel 1, no padding; a stride drops what it leaves out first. */
@@ -17,24 +18,4 @@ po_status po_derive_point(po_deriving *d, po_node_id id) {
                         grouped ? "n g o (h..) -> n (g o) h.." : "n o (h..) -> n o h..", c.n,
                         sizes);
     return po_derive_done(d, po_mk_biased(d, x, c.b, c.n), NULL);
-}
-
-/* x [.., M, K] times w [K, N] as a pointwise convolution of [B, K, M, 1]. Side condition: w is a
- * weight of rank 2. */
-po_status po_derive_as_conv(po_deriving *d, po_node_id id) {
-    const po_node *node = &d->from->nodes[id];
-    int64_t x[PO_MOST_DIMS], w[PO_MOST_DIMS];
-    uint32_t rx, rw;
-    if (node->op != PO_OP_MatMul || !po_dims_of(d->from, node->in[0], &rx, x) ||
-        !po_dims_of(d->from, node->in[1], &rw, w) || rx < 2 || rw != 2 || !d->weight[node->in[1]] ||
-        d->weight[node->in[0]] || !po_rearrangeable(d->from, node->in[0]))
-        return PO_OK;
-    po_derive_begin(d, id);
-    const po_value_id in[2] = {node->in[0], node->in[1]};
-    const po_conv c = po_conv_of_one_tap(PO_F32, 2, w[0], w[1], 1);
-    po_value_id a = po_mk_rearrange(d, in[0], "n.. m k -> (n..) k m 1", rx - 2, NULL);
-    po_value_id v = po_mk_rearrange(d, in[1], "k o -> o k 1 1", 0, NULL);
-    a = po_mk_conv(d, a, v, PO_NONE, &c);
-    a = po_mk_rearrange(d, a, "(n..) o m 1 -> n.. m o", rx - 2, PO_SIZES({"n", x}));
-    return po_derive_done(d, a, NULL);
 }
