@@ -31,7 +31,7 @@ po_status po_stage_split(const po_run *run, const po_imported *imported,
         return PO_OK;
     po_search *search = PO_NEW(run->arena, po_search);
     search->arena = run->arena;
-    search->until_chosen = po_arena_create(run->ctx);
+    search->until_chosen = po_arena_child(run->arena);
     PO_TRY(po_run_cost(run, &search->cost));
     PO_TRY(po_run_rates(run, &search->rates));
     search->room = po_run_room(imported->original);
