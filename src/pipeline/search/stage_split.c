@@ -32,6 +32,7 @@ po_status po_stage_split(const po_run *run, const po_imported *imported,
     po_search *search = PO_NEW(run->arena, po_search);
     search->arena = run->arena;
     search->until_chosen = po_arena_child(run->arena);
+    po_arena_own(run->arena, search->until_chosen);
     PO_TRY(po_run_cost(run, &search->cost));
     PO_TRY(po_run_rates(run, &search->rates));
     search->room = po_run_room(imported->original);
