@@ -78,11 +78,13 @@ bool po_same_dims(const po_graph *graph, po_value_id a, po_value_id b) {
 }
 
 bool po_same_dims_but(const po_graph *graph, po_value_id a, po_value_id b, int axis) {
-    int rank = po_rank_of(graph, a);
-    for (int i = 0; i < rank; i++)
-        if (i != axis && po_dim_of(graph, a, i) != po_dim_of(graph, b, i))
+    const po_type *t = &graph->values[a].type, *u = &graph->values[b].type;
+    if (!t->has_rank || !u->has_rank || t->rank == 0 || t->rank != u->rank)
+        return false;
+    for (int i = 0; i < (int)t->rank; i++)
+        if (i != axis && !po_dim_same(t->dims[i], u->dims[i]))
             return false;
-    return rank > 0 && rank == po_rank_of(graph, b);
+    return true;
 }
 
 static bool copies_blocks(const po_graph *graph, const po_node *n) {

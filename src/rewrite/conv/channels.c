@@ -8,26 +8,25 @@
 #include "rewrite/conv/conv.h"
 #include "rewrite/layout/relayout.h"
 #include "rewrite/passes.h"
+#include "rewrite/products/matrix.h"
 
-enum { RANK = 4, TOKENS = 3, MOST_NODES = 16, LEAST_CHANNELS = 16, CHANNEL_STEP = 4 };
+enum { RANK = 4, TOKENS = 3, MOST_NODES = 16 };
 
 /* One node of the chain, last first: its input `data` is on the chain. */
 typedef struct link {
     po_node_id node;
     uint32_t data;
     bool product, vector; /* MatMul by a matrix; the other operand is one number a channel */
-    po_value_id w;        /* of the convolution */
+    po_matrix_product by;
+    po_value_id w; /* of the convolution */
     po_conv like;
 } link;
 
 static bool is_product(const po_graph *g, const po_node *n, link *l) {
-    const po_tensor *w =
-        n->op == PO_OP_MatMul && n->n_in == 2 ? po_graph_constant(g, n->in[1]) : NULL;
-    if (!w || w->rank != 2 || w->dtype != PO_F32 || w->dims[0] < LEAST_CHANNELS ||
-        w->dims[1] < LEAST_CHANNELS || w->dims[0] % CHANNEL_STEP || w->dims[1] % CHANNEL_STEP)
+    if (!po_matrix_product_read(g, n, &l->by) || !po_matrix_product_in_blocks(&l->by))
         return false;
     l->product = true;
-    l->like = po_conv_pointwise(PO_F32, w->dims[1], w->dims[0]);
+    l->like = po_conv_pointwise(PO_F32, l->by.out, l->by.in);
     return true;
 }
 
@@ -81,9 +80,7 @@ static uint32_t read_chain(const po_graph *g, po_value_id y, int rank, link chai
 }
 
 static bool make_weights(po_graph *g, po_arena *arena, link *l) {
-    const po_recipe *w = po_recipe_doubles(g, arena, g->nodes[l->node].in[1]);
-    w = po_recipe_rearrange(arena, w, "i o -> o i 1 1", 0, NULL);
-    l->w = po_add_recipe(g, NULL, PO_F32, w);
+    l->w = po_matrix_product_pointwise(g, arena, &l->by);
     return l->w != PO_NONE;
 }
 

@@ -12,7 +12,7 @@
 #include "rewrite/passes.h"
 #include "rewrite/products/matrix.h"
 
-enum { ROWS = 2, TOKENS, MAP, LEAST_CHANNELS = 16, CHANNEL_STEP = 4, MOST_FACTORS = 3 };
+enum { ROWS = 2, TOKENS, MAP, MOST_FACTORS = 3 };
 
 static const int64_t to_first[MAP] = {0, 3, 1, 2}, to_last[MAP] = {0, 2, 3, 1};
 
@@ -208,27 +208,21 @@ static bool pays(const po_graph *g, const po_node *n, const po_matrix_product *p
     return !narrow || elements <= po_numbers.tokens.elements;
 }
 
-/* The matrix as weights of the convolution, once for all products by it. */
+/* The weights of the convolution, once for all products by the matrix. */
 static po_value_id weights_of(po_relayout *r, const po_matrix_product *p) {
-    po_arena *arena = r->arena;
-    if (r->twin[p->matrix] != PO_NONE)
-        return r->twin[p->matrix];
-    const po_recipe *w = po_recipe_doubles(r->graph, arena, p->matrix);
-    if (!p->rows)
-        w = po_recipe_transpose(arena, w, (const uint32_t[]){1, 0});
-    w = po_recipe_reshape(arena, w, MAP, (const int64_t[]){p->out, p->in, 1, 1});
-    return r->twin[p->matrix] = po_add_recipe(r->graph, NULL, PO_F32, w);
+    if (r->twin[p->matrix] == PO_NONE)
+        r->twin[p->matrix] = po_matrix_product_pointwise(r->graph, r->arena, p);
+    return r->twin[p->matrix];
 }
 
 static bool convert_product(po_relayout *r, po_node_id id) {
     po_graph *g = r->graph;
     const po_node *n = &g->nodes[id];
     po_matrix_product p;
-    if (!po_matrix_product_read(g, n, &p) || p.in < LEAST_CHANNELS || p.out < LEAST_CHANNELS ||
-        p.in % CHANNEL_STEP || p.out % CHANNEL_STEP || po_rank_of(g, n->in[0]) != (int)r->rank ||
-        po_dim_of(g, n->in[0], -1) != p.in || po_rank_of(g, n->out[0]) != (int)r->rank ||
-        po_graph_constant(g, n->in[0]) || p.matrix >= r->n || !po_rearrangeable(g, n->out[0]) ||
-        !pays(g, n, &p))
+    if (!po_matrix_product_read(g, n, &p) || !po_matrix_product_in_blocks(&p) ||
+        po_rank_of(g, n->in[0]) != (int)r->rank || po_dim_of(g, n->in[0], -1) != p.in ||
+        po_rank_of(g, n->out[0]) != (int)r->rank || po_graph_constant(g, n->in[0]) ||
+        p.matrix >= r->n || !po_rearrangeable(g, n->out[0]) || !pays(g, n, &p))
         return false;
     const po_conv like = po_conv_pointwise(PO_F32, p.out, p.in);
     const po_value_id weights = weights_of(r, &p);

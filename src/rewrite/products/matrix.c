@@ -31,13 +31,17 @@ bool po_matrix_product_read(const po_graph *graph, const po_node *node,
            po_op_version(graph, node) >= 7;
 }
 
-/* `whole` [.., C] and `other` [.., C'] are the same but for their last axes. */
-static bool same_tokens(const po_graph *graph, po_value_id whole, po_value_id other) {
-    const po_type *a = &graph->values[whole].type, *b = &graph->values[other].type;
-    bool same = a->has_rank && b->has_rank && a->rank == b->rank && a->rank > 2;
-    for (uint32_t i = 0; same && i + 1 < a->rank; i++)
-        same = po_dim_same(a->dims[i], b->dims[i]);
-    return same;
+bool po_matrix_product_in_blocks(const po_matrix_product *product) {
+    enum { LEAST = 16, STEP = 4 };
+    return product->in >= LEAST && product->out >= LEAST && product->in % STEP == 0 &&
+           product->out % STEP == 0;
+}
+
+po_value_id po_matrix_product_pointwise(po_graph *graph, po_arena *arena,
+                                        const po_matrix_product *product) {
+    const po_recipe *w = po_recipe_doubles(graph, arena, product->matrix);
+    const char *moved = product->rows ? "o i -> o i 1 1" : "i o -> o i 1 1";
+    return po_add_recipe(graph, NULL, PO_F32, po_recipe_rearrange(arena, w, moved, 0, NULL));
 }
 
 bool po_unflatten_product(po_rewriting *r, po_graph *graph, po_node_id id) {
@@ -48,8 +52,9 @@ bool po_unflatten_product(po_rewriting *r, po_graph *graph, po_node_id id) {
         return false;
     const po_node *flat = po_made_by(graph, n->in[0], PO_OP_Reshape);
     if (!flat || po_rank_of(graph, n->in[0]) != 2 || po_dim_of(graph, flat->in[0], -1) != p.in ||
-        po_dim_of(graph, back->out[0], -1) != p.out ||
-        !same_tokens(graph, flat->in[0], back->out[0]) || !po_rearrangeable(graph, flat->in[0]))
+        po_dim_of(graph, back->out[0], -1) != p.out || po_rank_of(graph, flat->in[0]) < 3 ||
+        !po_same_dims_but(graph, flat->in[0], back->out[0], po_rank_of(graph, flat->in[0]) - 1) ||
+        !po_rearrangeable(graph, flat->in[0]))
         return false;
     const po_value_id y = back->out[0], x = flat->in[0];
     const po_type type = graph->values[y].type;
