@@ -251,6 +251,13 @@ typedef struct po_region_report {
     double ms, ms_roofline; /* sums over the steps */
 } po_region_report;
 
+/* What was read at one assignment of lengths to open dims. */
+typedef struct po_size_report {
+    const char *inputs;         /* "x:1x3x640x640" */
+    double ms_before, ms_after; /* median latency */
+    double ratio, low, high;
+} po_size_report;
+
 typedef struct po_summary {
     const char *runtime, *cpu; /* "ONNX Runtime 1.31.1"; "" where none was used */
     const char *gpu;           /* target cuda: "NVIDIA H200"; "": another target */
@@ -273,6 +280,9 @@ typedef struct po_summary {
     bool estimated; /* not measured: the figures are what is known of `gpu` makes them */
     double ms_before, ms_after; /* median latency */
     double ratio, ratio_low, ratio_high;
+    const po_size_report *sizes; /* that the winner was read at, where dims are open; the first is
+                                    the one of the figures above */
+    size_t n_sizes;
     bool compared;
     double error;           /* as in po_candidate_report */
     double ratio_fallback;  /* latency where the library is not loaded, as `ratio`; 0: not read */

@@ -96,6 +96,11 @@ static void figures(po_text *t, const po_summary *s) {
         snprintf(what, sizeof what, "as fast (%.2f to %.2f)", s->ratio_low, s->ratio_high);
         figure(t, value, what);
     }
+    for (size_t i = 1; i < s->n_sizes; i++) {
+        snprintf(value, sizeof value, "%.2fx", s->sizes[i].ratio);
+        snprintf(what, sizeof what, "at %.100s", s->sizes[i].inputs);
+        figure(t, value, what);
+    }
     if (s->estimated) {
         snprintf(value, sizeof value, "%.2fx", s->ratio);
         snprintf(what, sizeof what, "as fast, estimated for %.60s, not measured", s->gpu);

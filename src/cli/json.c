@@ -240,6 +240,22 @@ static json_t *latency(const po_summary *s, bool estimated) {
     return row;
 }
 
+static json_t *sizes(const po_summary *s) {
+    json_t *array = json_array();
+    for (size_t i = 0; i < s->n_sizes; i++) {
+        const po_size_report *size = &s->sizes[i];
+        json_t *row = json_object();
+        po_json_put(&row, "inputs", text_of(size->inputs));
+        po_json_put(&row, "ms_before", po_json_number(size->ms_before));
+        po_json_put(&row, "ms_after", po_json_number(size->ms_after));
+        po_json_put(&row, "ratio", po_json_number(size->ratio));
+        po_json_put(&row, "ratio_low", po_json_number(size->low));
+        po_json_put(&row, "ratio_high", po_json_number(size->high));
+        po_json_append(&array, row);
+    }
+    return array;
+}
+
 char *po_json_optimise(const po_outcome *outcome) {
     const po_summary *s = outcome->summary;
     json_t *root = header(outcome->out ? "optimise" : "explain"), *notes = json_array();
@@ -266,6 +282,7 @@ char *po_json_optimise(const po_outcome *outcome) {
     po_json_put(&root, "weights_before", count(s->weights_before));
     po_json_put(&root, "weights_after", count(s->weights_after));
     po_json_put(&root, "latency", latency(s, false));
+    po_json_put(&root, "sizes", sizes(s));
     po_json_put(&root, "latency_estimated", latency(s, true));
     po_json_put(&root, "error", s->compared ? po_json_number(s->error) : json_null());
     po_json_put(&root, "error_reference",

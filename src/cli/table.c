@@ -68,6 +68,25 @@ static void latency(po_text *text, const po_summary *s) {
         po_text_puts(text, "unchanged\n");
 }
 
+/* The first is the one above; it says at which lengths that was. */
+static void sizes(po_text *text, const po_summary *s) {
+    for (size_t i = 0; i < s->n_sizes && s->changed; i++) {
+        const po_size_report *size = &s->sizes[i];
+        if (i == 0) {
+            label(text, "");
+            po_text_printf(text, "at %s\n", size->inputs);
+            continue;
+        }
+        size_t line = label(text, "");
+        po_text_ms(text, size->ms_before);
+        pad(text, line, LABEL + COLUMN);
+        po_text_ms(text, size->ms_after);
+        pad(text, line, REMARK);
+        po_text_printf(text, "%.2fx (%.2f to %.2f) at %s\n", size->ratio, size->low, size->high,
+                       size->inputs);
+    }
+}
+
 static void kept(po_text *text, const po_summary *s) {
     if (!*s->kept)
         return;
@@ -148,6 +167,7 @@ void po_table_print(po_text *text, const po_outcome *outcome) {
     po_text_puts(text, "written\n");
     counts(text, s);
     latency(text, s);
+    sizes(text, s);
     kept(text, s);
     error(text, s);
     proof(text, s);

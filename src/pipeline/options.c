@@ -157,7 +157,8 @@ static po_status set_batch(set_args *a) {
     return PO_OK;
 }
 
-static po_status set_input_shape(set_args *a) {
+/* "NAME:D,D,.." */
+static po_status read_pin(set_args *a, po_pin *pin) {
     const char *colon = strrchr(a->value, ':');
     if (!colon || colon == a->value)
         return bad(a, "of the form name:1,3,640,640");
@@ -176,10 +177,25 @@ static po_status set_input_shape(set_args *a) {
             return bad(a, "of the form name:1,3,640,640");
         p = comma ? comma + 1 : p + strlen(p);
     }
+    *pin = (po_pin){name, rank, po_arena_memdup(arena, dims, rank * sizeof dims[0])};
+    return PO_OK;
+}
+
+static po_status set_input_shape(set_args *a) {
+    po_pin pin;
+    PO_TRY(read_pin(a, &pin));
     if (a->o->n_pins == PO_MAX_PINS)
         return po_fail(a->ctx, PO_BAD_USE, "--input-shape: more than %d", PO_MAX_PINS);
-    po_pin pin = {name, rank, po_arena_memdup(arena, dims, rank * sizeof dims[0])};
-    PO_PUSH(arena, a->o->pins, a->o->n_pins, a->o->cap_pins, pin);
+    PO_PUSH(a->o->arena, a->o->pins, a->o->n_pins, a->o->cap_pins, pin);
+    return PO_OK;
+}
+
+static po_status set_sizes(set_args *a) {
+    po_pin pin;
+    PO_TRY(read_pin(a, &pin));
+    if (a->o->n_sizes == PO_MAX_PINS)
+        return po_fail(a->ctx, PO_BAD_USE, "--sizes: more than %d", PO_MAX_PINS);
+    PO_PUSH(a->o->arena, a->o->sizes, a->o->n_sizes, a->o->cap_sizes, pin);
     return PO_OK;
 }
 
@@ -326,6 +342,12 @@ static const struct {
     {{"input-shape", 0, "NAME:D,D,..", "pin the dims of an input; may be given for each input",
       ALL},
      set_input_shape},
+    {{"sizes", 0, "NAME:D,D,..",
+      "dims that an input will have; open ones stay open, and what is fastest is read at these "
+      "(again for the same input: at each, the first counting most). Default: sizes that such "
+      "inputs usually have",
+      ALL},
+     set_sizes},
     {{"threads", 0, "N", "threads that the model runs and is measured with (default: all CPUs)",
       ALL},
      set_threads},

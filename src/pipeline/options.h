@@ -3,15 +3,9 @@
 #define PO_PIPELINE_OPTIONS_H
 
 #include "base/arena.h"
+#include "verify/inputs/inputs.h"
 
 enum { PO_MAX_PINS = 256, PO_MAX_STAGE_LIST = 64 };
-
-/* One --input-shape: the input's name and the length of each of its dims. */
-typedef struct po_pin {
-    const char *name;
-    uint32_t rank;
-    const int64_t *dims;
-} po_pin;
 
 struct po_options {
     po_arena *arena; /* kept: lives with the options */
@@ -37,6 +31,8 @@ struct po_options {
     const char *library;     /* --library: of kernels, for bench and verify; NULL: none */
     po_pin *pins;
     uint32_t n_pins, cap_pins;
+    po_pin *sizes; /* --sizes */
+    uint32_t n_sizes, cap_sizes;
     const char **skip, **dump; /* names of stages */
     uint32_t n_skip, cap_skip, n_dump, cap_dump;
 };

@@ -37,7 +37,7 @@ static po_status key_of(const po_run *run, const po_graph *original, const po_co
         k = po_hash_u64(k, numbers[i]);
     if (o->kernels && o->cc)
         k = po_hash_str(k, o->cc);
-    *key = k;
+    *key = po_pins_hash(k, o->sizes, o->n_sizes);
     return PO_OK;
 }
 

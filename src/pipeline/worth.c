@@ -33,6 +33,7 @@ static po_status read_run(const po_run *run, const po_graph *original, const po_
     po_side_files files = po_candidate_files(&store);
     po_timing_spec spec = po_timing_brief(cost->library, run->ctx->threads, &path, &files);
     PO_TRY(po_inputs_plan(run->ctx, arena, typed, typed, &plan));
+    PO_TRY(po_inputs_want(run->ctx, arena, plan, run->options->sizes, run->options->n_sizes));
     uint32_t size;
     po_status status =
         po_time_at_first(run->ctx, arena, plan, &spec, po_now() + looking, &timing, NULL, &size);
@@ -56,6 +57,7 @@ static po_status look(const po_run *run, const po_graph *original, po_arena *are
         PO_TRY(po_export_hash(run->ctx, original, &key));
         key = po_hash_u64(po_hash_u64(po_hash_u64(po_cost_key(cost), LAYOUT), key.lo), key.hi);
         key = po_hash_u64(key, run->ctx->threads);
+        key = po_pins_hash(key, run->options->sizes, run->options->n_sizes);
         if (!po_cache_get_fixed(cost->cache, kind, key, found, sizeof *found)) {
             status = read_run(run, original, cost, arena, typed, found);
             if (status == PO_OK && !found->disturbed)
@@ -77,7 +79,8 @@ po_status po_budget_settle(const po_run *run, const po_graph *original, uint32_t
     po_status status = look(run, original, arena, &found);
     po_arena_free(arena);
     *size = found.size;
-    if (status == PO_CANCELLED || status == PO_TIME_LIMIT || status == PO_NO_MEMORY)
+    if (status == PO_CANCELLED || status == PO_TIME_LIMIT || status == PO_NO_MEMORY ||
+        status == PO_BAD_USE)
         return status;
     if (status != PO_OK || !(found.seconds > 0)) {
         po_ctx_clear(run->ctx); /* whatever it is, select says it of the original */

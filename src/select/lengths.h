@@ -5,7 +5,9 @@
 #include "cost/timing.h"
 #include "verify/inputs/inputs.h"
 
-/* po_time_models at the first assignment of lengths that the models take; its number goes to *size.
+/* po_time_models at the first assignment of lengths that the models take, of those that they are
+ * meant for and then of those that are tried; PO_BAD_USE where these were asked for (--sizes) and
+ * one is refused. Its number goes to *size.
  * The feed is made here. `until`: no other assignment is begun after it, as po_now counts; 0:
  * never. PO_RUNTIME: they take none that was tried. `work` may be NULL. */
 po_status po_time_at_first(po_ctx *ctx, po_arena *arena, const po_inputs *plan,

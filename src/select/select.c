@@ -85,7 +85,8 @@ static po_status verdict_key(po_ctx *ctx, const po_select_spec *spec, po_hash *k
     k = po_hash_u64(po_hash_u64(k, a.lo), a.hi);
     k = po_hash_u64(po_hash_u64(k, b.lo), b.hi);
     k = po_hash_u64(po_hash_u64(k, spec->threads), spec->these_threads);
-    k = hash_f64(k, spec->tolerance);
+    k = po_pins_hash(po_hash_u64(hash_f64(k, spec->tolerance), spec->size), spec->meant,
+                     spec->n_meant);
     k = po_hash_u64(k, spec->n_checks);
     for (uint32_t i = 0; i < spec->n_checks; i++)
         for (uint32_t j = 0; j < spec->checks[i].n; j++)
@@ -118,6 +119,7 @@ static bool sensible(const po_verdict *v) {
 
 typedef struct reader {
     po_ctx *ctx;
+    po_arena *arena;
     const po_select_spec *spec;
     const po_inputs *plan;
     po_verdict *verdict;
@@ -222,13 +224,14 @@ static bool take_first(reader *r) {
     const po_timing *t = r->spec->first;
     po_reading reading = {.kind = PO_READING_FIRST,
                           .threads = r->spec->threads,
-                          .inputs = "normal",
                           .original = t->seconds * t->gain,
                           .candidate = t->seconds,
                           .gain = t->gain,
                           .low = t->low,
                           .high = t->high,
                           .waited = t->waited};
+    const char *text = po_inputs_describe(r->arena, r->plan, r->spec->size, PO_INPUTS_NORMAL);
+    snprintf(reading.inputs, sizeof reading.inputs, "%s", text);
     r->verdict->readings[r->verdict->n_readings++] = reading;
     return true;
 }
@@ -242,15 +245,37 @@ static bool is_short(const reader *r) {
            po_now() + last + for_comparisons * v->verify.seconds > r->spec->until;
 }
 
+/* The assignments of lengths to read at, the one that decides first: those that the model is meant
+ * for, as far as it takes them, else those that were tried, the largest first. Returns how many. */
+static uint32_t sizes_to_read(const reader *r, uint32_t *list) {
+    const po_verify_report *tried = &r->verdict->verify;
+    uint32_t n = 0, n_meant = 0, first = 0;
+    for (uint32_t k = 0; k < tried->sizes; k++)
+        n_meant += po_inputs_is_meant(tried->size[k]);
+    for (uint32_t k = 0; k < tried->sizes; k++)
+        if (n_meant == 0 || po_inputs_is_meant(tried->size[k])) {
+            first = tried->size[k] == r->spec->size ? n : first;
+            list[n++] = tried->size[k];
+        }
+    /* What takes long at the first lengths tried is no toy there, and takes many times that at the
+     * last. */
+    if (n > 1 && n_meant == 0 && !(r->spec->first && r->spec->first->seconds >= long_run))
+        first = n - 1;
+    if (n == 0)
+        list[n++] = 0;
+    uint32_t size = list[first];
+    for (; first > 0; first--)
+        list[first] = list[first - 1];
+    list[0] = size;
+    return n;
+}
+
 static po_status measure(reader *r) {
     const po_select_spec *spec = r->spec;
     po_verdict *verdict = r->verdict;
-    uint32_t cores = spec->cost->machine.cores, n_sizes = verdict->verify.sizes;
-    /* What takes long at the first lengths is no toy there, and takes many times that at the last.
-     */
-    bool at_first = n_sizes <= 1 || (spec->first && spec->first->seconds >= long_run);
-    uint32_t main_size = n_sizes > 0 ? verdict->verify.size[at_first ? 0 : n_sizes - 1] : 0;
-    bool holds;
+    uint32_t cores = spec->cost->machine.cores, sizes[PO_SIZES_COMPARED];
+    uint32_t n_sizes = sizes_to_read(r, sizes), main_size = sizes[0];
+    bool at_first = main_size == spec->size, holds;
     po_step(r->ctx, 0.4, "timing at %u threads", spec->threads);
     if (spec->first && at_first && spec->first->low > claimed)
         holds = take_first(r);
@@ -277,12 +302,9 @@ static po_status measure(reader *r) {
         if (!holds && !spec->these_threads)
             return not_elsewhere(verdict);
     }
-    for (uint32_t k = 0; k < n_sizes; k++) {
-        if (verdict->verify.size[k] == main_size)
-            continue;
+    for (uint32_t k = 1; k < n_sizes; k++) {
         po_step(r->ctx, 0.9, "timing at other sizes");
-        PO_TRY(read_against(r, PO_READING_SIZE, spec->threads, verdict->verify.size[k], elsewhere,
-                            TRIES, &holds));
+        PO_TRY(read_against(r, PO_READING_SIZE, spec->threads, sizes[k], elsewhere, TRIES, &holds));
         if (!holds)
             return not_elsewhere(verdict);
     }
@@ -301,6 +323,8 @@ static po_verify_spec comparison(const po_select_spec *spec) {
                             .candidate_graph = spec->candidate_graph,
                             .checks = spec->checks,
                             .n_checks = spec->n_checks,
+                            .meant = spec->meant,
+                            .n_meant = spec->n_meant,
                             .tolerance = spec->tolerance,
                             .seconds = spec->verify_seconds,
                             .seed = spec->seed,
@@ -353,9 +377,10 @@ static po_status decide(po_ctx *ctx, po_arena *arena, const po_select_spec *spec
         return conclude(verdict, PO_VERDICT_UNTESTED,
                         "it could not be timed: ONNX Runtime %s does not run the original",
                         spec->cost->machine.runtime);
-    reader r = {ctx, spec, NULL, verdict};
+    reader r = {ctx, arena, spec, NULL, verdict};
     po_inputs *plan = NULL;
     PO_TRY(po_inputs_plan(ctx, arena, spec->graph, spec->candidate_graph, &plan));
+    PO_TRY(po_inputs_want(ctx, arena, plan, spec->meant, spec->n_meant));
     r.plan = plan;
     PO_TRY(measure(&r));
     return po_verdict_accepted(verdict) ? compare_fresh(ctx, spec, fresh_seed, verdict) : PO_OK;

@@ -27,6 +27,8 @@ typedef struct po_select_spec {
     po_hash original_hash, candidate_hash;
     const po_check_set *checks;
     uint32_t n_checks;
+    const po_pin *meant; /* as in po_inputs_want; NULL: by what the inputs are */
+    uint32_t n_meant;
     uint32_t threads;       /* that the model will be run with */
     bool these_threads;     /* with no others: what others read is told and does not decide */
     double tolerance;       /* 0: 1e-4 */
@@ -37,6 +39,7 @@ typedef struct po_select_spec {
                                can be; 0: no such time */
     double patience;        /* seconds beyond it for readings that left the answer open */
     const po_timing *first; /* both models were timed like this before; NULL: they were not */
+    uint32_t size;          /* at this assignment of lengths */
     uint64_t seed;
     /* As in po_timing_spec. */
     po_status (*source)(void *user, po_ctx *ctx, po_arena *arena, const po_timing_spec *spec,

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { WANTED_SIZES = 3, EXTRA_SEEDS = 3, BORDER_SEEDS = 6, LEAST_FRESH = 4 };
+enum { EXTRA_SEEDS = 3, BORDER_SEEDS = 6, LEAST_FRESH = 4 };
 /* Seconds that the float64 reference may take of one comparison. */
 static const double all_references = 25;
 /* Of what is allowed; where the worst fresh set comes nearer, more like it are drawn. */
@@ -246,22 +246,35 @@ static po_status compare_borders(po_runner *r, uint32_t size) {
     return PO_OK;
 }
 
-/* First one set at each of up to three sizes that the original runs at, then the odd kinds. */
+/* One set at a size, which is good where the original takes it. */
+static po_status try_size(po_runner *r, uint32_t size, uint32_t *good, uint32_t *n_good) {
+    bool ran;
+    if ((*n_good > 0 && !time_left(r)) || !r->report.equal)
+        return PO_OK;
+    PO_TRY(try_set(r, &(po_draw){size, PO_INPUTS_NORMAL, r->spec->seed, 1}, false, &ran));
+    if (ran) {
+        r->report.size[*n_good] = size;
+        good[(*n_good)++] = size;
+    }
+    return PO_OK;
+}
+
+/* First one set at each of up to three sizes that the original runs at and at those that it is
+ * meant for, then the odd kinds. */
 static po_status compare_generated(po_runner *r, uint32_t *good, uint32_t *n_good) {
     const po_verify_spec *spec = r->spec;
-    for (uint32_t size = 0; size < po_inputs_sizes(r->plan) && *n_good < WANTED_SIZES; size++) {
-        bool ran;
-        if (*n_good > 0 && !time_left(r))
-            break;
-        PO_TRY(try_set(r, &(po_draw){size, PO_INPUTS_NORMAL, spec->seed, 1}, false, &ran));
-        if (ran) {
-            r->report.size[*n_good] = size;
-            good[(*n_good)++] = size;
-        }
-        if (!r->report.equal)
-            return PO_OK;
-    }
+    for (uint32_t size = 0; size < po_inputs_sizes(r->plan) && *n_good < PO_SIZES_TRIED; size++)
+        PO_TRY(try_size(r, size, good, n_good));
+    uint32_t tried = *n_good;
+    for (uint32_t k = 0; k < po_inputs_meant(r->plan) && *n_good < PO_SIZES_COMPARED; k++)
+        PO_TRY(try_size(r, po_inputs_meant_size(k), good, n_good));
     r->report.sizes = *n_good;
+    if (!r->report.equal)
+        return PO_OK;
+    /* Large inputs take long: the rest is drawn at what was tried, and where the model is used
+     * first. */
+    if (tried > 0 && *n_good > tried + 1)
+        *n_good = tried + 1;
     for (uint32_t g = 0; g < (spec->thorough ? *n_good : *n_good > 0); g++) {
         PO_TRY(compare_odd(r, good[g]));
         for (uint64_t more = 1; spec->thorough && more <= EXTRA_SEEDS && time_left(r); more++) {
@@ -306,7 +319,7 @@ static po_status compare_fresh(po_runner *r, const uint32_t *good, uint32_t n_go
 
 static po_status compare_all(po_runner *r) {
     const po_verify_spec *spec = r->spec;
-    uint32_t good[WANTED_SIZES] = {0}, n_good = 0;
+    uint32_t good[PO_SIZES_COMPARED] = {0}, n_good = 0;
     if (spec->fresh_only) {
         for (; n_good < spec->n_sizes; n_good++)
             good[n_good] = spec->sizes[n_good];

@@ -177,6 +177,7 @@ static po_status verify(po_ctx *ctx, po_arena *arena, const po_verify_spec *spec
                         po_verify_report *report) {
     po_inputs *plan = NULL;
     PO_TRY(po_inputs_plan(ctx, arena, spec->graph, spec->candidate_graph, &plan));
+    PO_TRY(po_inputs_want(ctx, arena, plan, spec->meant, spec->n_meant));
     po_verify_job job = {spec, plan};
     po_verify_stage stage;
     if (spec->reference_first && spec->candidate_graph) {

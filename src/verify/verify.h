@@ -15,6 +15,8 @@ typedef struct po_check_set {
     const po_datum *data; /* for the inputs without initialisers, in order */
 } po_check_set;
 
+enum { PO_SIZES_TRIED = 3, PO_SIZES_COMPARED = 6 };
+
 typedef struct po_verify_spec {
     const char *library;              /* as in po_ort_options */
     const char *kernels;              /* custom operators for the candidate; may be NULL */
@@ -25,6 +27,8 @@ typedef struct po_verify_spec {
     const po_graph *candidate_graph; /* may be NULL; gives pinned dims, and the reference a graph */
     const po_check_set *checks;
     uint32_t n_checks;
+    const po_pin *meant; /* as in po_inputs_want; NULL: by what the inputs are */
+    uint32_t n_meant;
     double tolerance; /* 0: 1e-4 */
     double seconds;   /* aim; 0: 20. The first set is always compared */
     uint64_t seed;
@@ -34,7 +38,7 @@ typedef struct po_verify_spec {
                        take long */
     uint64_t fresh_seed;
     bool fresh_only; /* the rest was compared before, at these sizes */
-    uint32_t n_sizes, sizes[3];
+    uint32_t n_sizes, sizes[PO_SIZES_COMPARED];
     bool thorough; /* every kind of inputs at every size, more seeds */
     bool ladder;   /* also measure both models' own error against float64 where that is quick */
 } po_verify_spec;
@@ -51,13 +55,14 @@ enum { PO_REPORT_NAME = 96, PO_REPORT_TEXT = 400 };
 
 /* Plain bytes: it is sent between processes and kept in the cache. */
 typedef struct po_verify_report {
-    int32_t evidence;        /* po_evidence */
-    int32_t equal;           /* no difference beyond what is allowed; 0 where untested */
-    int32_t identical;       /* every bit of every output */
-    int32_t refused;         /* the candidate does not load, or does not run */
-    uint32_t sets, sizes;    /* sets of inputs compared; at how many assignments of dims */
-    uint32_t size[3];        /* which ones, as po_inputs_make counts them */
-    uint32_t fresh;          /* of them, those that were drawn last and chose nothing */
+    int32_t evidence;                 /* po_evidence */
+    int32_t equal;                    /* no difference beyond what is allowed; 0 where untested */
+    int32_t identical;                /* every bit of every output */
+    int32_t refused;                  /* the candidate does not load, or does not run */
+    uint32_t sets, sizes;             /* sets of inputs compared; at how many assignments of dims */
+    uint32_t size[PO_SIZES_COMPARED]; /* which ones, as po_inputs_make counts them: first those
+                                         that are tried, then those that are meant */
+    uint32_t fresh;                   /* of them, those that were drawn last and chose nothing */
     uint32_t excused;        /* on so many the original's own error against float64 is as large */
     double excused_rel;      /* the largest difference there, as max_rel, which leaves it out */
     uint32_t skipped;        /* sets that the original did not run on */

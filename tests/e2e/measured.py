@@ -74,7 +74,7 @@ OPTIMISE = {'schema', 'petopt', 'command', 'in', 'out', 'level', 'runtime', 'cpu
             'inputs_fresh', 'tolerance', 'load_seconds', 'seconds', 'operators',
             'stages', 'rewrites', 'candidates', 'notes', 'proved', 'proof', 'search',
             'library', 'ratio_fallback', 'kernels', 'kernels_compared', 'kernels_not_executed',
-            'regions', 'target', 'gpu', 'latency_estimated'}
+            'regions', 'target', 'gpu', 'latency_estimated', 'sizes'}
 CANDIDATE = {'name', 'nodes', 'measured', 'ms', 'ratio', 'ratio_low', 'ratio_high', 'error', 'refused',
              'different', 'chosen', 'verdict'}
 

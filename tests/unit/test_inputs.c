@@ -117,6 +117,95 @@ static void ids_lie_below_the_vocabulary(void **state) {
     finish(&f);
 }
 
+/* The k-th assignment that the model is meant for, as the text of its inputs. */
+static void assert_meant(fixture *f, uint32_t k, const char *expected) {
+    assert_true(k < po_inputs_meant(f->plan));
+    uint32_t size = po_inputs_meant_size(k);
+    assert_true(po_inputs_is_meant(size));
+    assert_string_equal(po_inputs_describe(f->arena, f->plan, size, PO_INPUTS_NORMAL), expected);
+}
+
+static void start_identity(fixture *f, int dtype, const char *in, const char *out) {
+    test_onnx *m = test_onnx_new();
+    test_onnx_input(m, "x", dtype, in);
+    test_onnx_output(m, "y", dtype, out);
+    test_onnx_node(m, "Identity", "x", "y");
+    start(f, m);
+}
+
+static void lengths_are_those_that_models_have(void **state) {
+    (void)state;
+    static const struct {
+        int dtype;
+        const char *in, *out;
+        uint32_t n;
+        const char *first, *last;
+    } cases[] = {
+        {I64, "batch,seq", "batch,seq", 3, "normal x:1x128", "normal x:1x512"},
+        {F32, "?,3,?,?", "?,3,?,?", 3, "normal x:1x3x640x640", "normal x:1x3x320x480"},
+        {F32, "n,3,h,w", "n,10", 3, "normal x:1x3x224x224", "normal x:1x3x160x160"},
+        {F32, "?,?,?,3", "n,10", 3, "normal x:1x224x224x3", "normal x:1x160x160x3"},
+        {F32, "?,3,48,?", "n,t,10", 3, "normal x:1x3x48x320", "normal x:1x3x48x160"},
+        {F32, "n,3,224,224", "n,10", 2, "normal x:1x3x224x224", "normal x:4x3x224x224"},
+        {F32, "1,n", "1,n", 3, "normal x:1x16000", "normal x:1x512"},
+        {F32, "b,t,80", "b,t,80", 3, "normal x:1x200x80", "normal x:1x800x80"},
+        {F32, "b,3,t,h,w", "b,10", 3, "normal x:1x3x16x112x112", "normal x:1x3x8x112x112"},
+        {F32, "4,8", "4,8", 0, NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fixture f;
+        start_identity(&f, cases[i].dtype, cases[i].in, cases[i].out);
+        assert_int_equal(po_inputs_meant(f.plan), cases[i].n);
+        if (cases[i].n > 0) {
+            assert_meant(&f, 0, cases[i].first);
+            assert_meant(&f, cases[i].n - 1, cases[i].last);
+        }
+        finish(&f);
+    }
+}
+
+static void a_decoder_makes_one_token(void **state) {
+    (void)state;
+    test_onnx *m = test_onnx_new();
+    test_onnx_input(m, "x", I64, "batch,sequence_length");
+    test_onnx_input(m, "mask", I64, "batch,past_sequence_length + sequence_length");
+    test_onnx_input(m, "key", F32, "batch,4,past_sequence_length,8");
+    test_onnx_output(m, "y", I64, "batch,sequence_length");
+    test_onnx_node(m, "Identity", "x", "y");
+    fixture f;
+    start(&f, m);
+    assert_meant(&f, 0, "normal x:1x1 mask:1x257 key:1x4x256x8");
+    assert_meant(&f, 1, "normal x:4x1 mask:4x17 key:4x4x16x8");
+    finish(&f);
+}
+
+static void sizes_that_are_asked_for_are_taken(void **state) {
+    (void)state;
+    test_onnx *m = test_onnx_new();
+    test_onnx_input(m, "x", F32, "n,3,h,w");
+    test_onnx_input(m, "ids", I64, "n,seq");
+    test_onnx_input(m, "mask", I64, "n,seq + 1");
+    test_onnx_output(m, "y", F32, "n,3,h,w");
+    test_onnx_node(m, "Identity", "x", "y");
+    fixture f;
+    start(&f, m);
+    int64_t a[] = {2, 3, 96, 64}, b[] = {1, 3, 32, 32}, ids[] = {2, 7}, bad[] = {1, 4, 32, 32};
+    po_pin sizes[] = {{"x", 4, a}, {"ids", 2, ids}, {"x", 4, b}};
+    assert_int_equal(po_inputs_want(&f.ctx, f.arena, f.plan, sizes, 3), PO_OK);
+    assert_int_equal(po_inputs_meant(f.plan), 2);
+    assert_meant(&f, 0, "normal x:2x3x96x64 ids:2x7 mask:2x8");
+    assert_meant(&f, 1, "normal x:1x3x32x32 ids:1x128 mask:1x129");
+    po_pin wrong[] = {{"x", 4, bad}, {"z", 4, a}, {"ids", 4, a}};
+    static const char *const why[] = {"dim 1 of input 'x' is 3, not 4", "no input 'z'",
+                                      "input 'ids' has rank 2, not 4"};
+    for (size_t i = 0; i < 3; i++) {
+        po_ctx_clear(&f.ctx);
+        assert_int_equal(po_inputs_want(&f.ctx, f.arena, f.plan, &wrong[i], 1), PO_BAD_USE);
+        assert_non_null(strstr(f.ctx.error.message, why[i]));
+    }
+    finish(&f);
+}
+
 static void open_dims_agree_and_vary(void **state) {
     (void)state;
     test_onnx *m = test_onnx_new();
@@ -212,6 +301,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_lie_below_the_vocabulary),
         cmocka_unit_test(open_dims_agree_and_vary),
+        cmocka_unit_test(lengths_are_those_that_models_have),
+        cmocka_unit_test(a_decoder_makes_one_token),
+        cmocka_unit_test(sizes_that_are_asked_for_are_taken),
         cmocka_unit_test(kinds_are_what_they_say),
         cmocka_unit_test(shapes_given_as_inputs_fit),
     };

@@ -135,6 +135,8 @@ static po_status verify_body(po_ctx *ctx, void *user) {
                            .candidate_graph = b,
                            .checks = checks,
                            .n_checks = n_checks,
+                           .meant = o->sizes,
+                           .n_meant = o->n_sizes,
                            .tolerance = o->tolerance,
                            .seconds = 60,
                            .seed = 1,
@@ -210,6 +212,7 @@ static po_status bench_body(po_ctx *ctx, void *user) {
     po_inputs *plan;
     uint32_t size;
     PO_TRY(po_inputs_plan(ctx, arena, graph, NULL, &plan));
+    PO_TRY(po_inputs_want(ctx, arena, plan, o->sizes, o->n_sizes));
     PO_TRY(name_machine(ctx, arena, bench));
     /* The first model once more, as the control: what it reads against itself. */
     uint32_t n = (uint32_t)args->count;

@@ -42,6 +42,8 @@ po_verify_spec po_selecting_comparison(const selecting *s, uint32_t i, const cha
                             .candidate_graph = s->list.variants[i].graph,
                             .checks = s->imported->checks,
                             .n_checks = s->imported->n_checks,
+                            .meant = s->run->options->sizes,
+                            .n_meant = s->run->options->n_sizes,
                             .tolerance = s->run->options->tolerance,
                             .seed = 1,
                             .fresh = PO_FRESH_SETS,

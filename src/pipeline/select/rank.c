@@ -52,6 +52,7 @@ static po_hash rank_key(const ranking *r) {
     po_hash key = po_hash_u64(po_cost_key(s->cost), RANK_LAYOUT);
     key = po_hash_u64(po_hash_u64(key, s->original_hash.lo), s->original_hash.hi);
     key = po_hash_u64(po_hash_u64(key, s->ctx->threads), s->size);
+    key = po_pins_hash(key, s->run->options->sizes, s->run->options->n_sizes);
     for (uint32_t k = 0; k < r->n; k++) {
         po_hash hash = s->written[r->which[k]].hash;
         key = po_hash_u64(po_hash_u64(key, hash.lo), hash.hi);
@@ -68,6 +69,8 @@ static po_status measure_ranks(void *user) {
     po_feed feed;
     po_import_rest(s->imported->original->model);
     PO_TRY(po_inputs_plan(s->ctx, s->arena, s->original, s->original, &plan));
+    PO_TRY(
+        po_inputs_want(s->ctx, s->arena, plan, s->run->options->sizes, s->run->options->n_sizes));
     PO_TRY(po_inputs_make(s->ctx, s->arena, plan, s->size, PO_INPUTS_NORMAL, 1, &feed));
     const char *paths[PO_MAX_VARIANTS], *kernels = NULL;
     po_timing timing[PO_MAX_VARIANTS];

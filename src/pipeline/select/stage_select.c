@@ -68,6 +68,36 @@ static void fill_summary(selecting *s, const po_verdict *v, bool accepted) {
     sum->ratio_high = accepted ? r->high : 1;
 }
 
+static bool shows_size(const po_verdict *v, const po_reading *r) {
+    return r == po_verdict_shown(v) || r->kind == PO_READING_SIZE;
+}
+
+/* What was read at each assignment of lengths, where there are several. */
+static void tell_sizes(selecting *s, const po_verdict *v) {
+    static const char kind[] = "normal ";
+    po_summary *sum = &s->run->record->summary;
+    po_arena *arena = s->run->record->arena;
+    po_size_report *list = PO_NEW_N(arena, po_size_report, PO_READINGS_MAX);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < v->n_readings; i++) {
+        const po_reading *r = &v->readings[i];
+        if (!shows_size(v, r))
+            continue;
+        bool prefixed = strncmp(r->inputs, kind, sizeof kind - 1) == 0;
+        list[n++] =
+            (po_size_report){po_arena_strdup(arena, r->inputs + (prefixed ? sizeof kind - 1 : 0)),
+                             1000 * r->original,
+                             1000 * r->candidate,
+                             r->gain,
+                             r->low,
+                             r->high};
+    }
+    if (n > 1) {
+        sum->sizes = list;
+        sum->n_sizes = n;
+    }
+}
+
 static void take(selecting *s, uint32_t i, po_candidate_report *row,
                  const po_verify_report *report) {
     po_summary *sum = &s->run->record->summary;
@@ -126,6 +156,8 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
                            .candidate_hash = s->written[i].hash,
                            .checks = s->imported->checks,
                            .n_checks = s->imported->n_checks,
+                           .meant = s->run->options->sizes,
+                           .n_meant = s->run->options->n_sizes,
                            .threads = s->ctx->threads,
                            .these_threads = s->run->options->threads > 0,
                            .tolerance = s->run->options->tolerance,
@@ -134,6 +166,7 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
                            .until = po_budget_end(s->run, PO_PART_SELECT),
                            .patience = po_budget_grace(s->run, PO_PART_SELECT),
                            .first = s->read[i] ? &s->rank[i] : NULL,
+                           .size = s->size,
                            .seed = 1};
     PO_TRY(po_select(s->ctx, &spec, v));
     s->busy |= po_verdict_disturbed(v);
@@ -149,9 +182,9 @@ static po_status try_variant(selecting *s, uint32_t i, po_verdict *v) {
     if (accepted) {
         take(s, i, row, &v->verify);
         tell_other_threads(s, v);
-        uint32_t n = v->verify.sizes;
+        tell_sizes(s, v);
         if (po_selecting_kernels(s, i))
-            PO_TRY(po_select_fallback(s, i, n > 0 ? v->verify.size[n - 1] : 0));
+            PO_TRY(po_select_fallback(s, i, s->size));
     }
     return PO_OK;
 }

@@ -97,8 +97,10 @@ po_status po_inputs_plan(po_ctx *ctx, po_arena *arena, const po_graph *graph, co
     }
     find_words(plan, graph);
     find_words(plan, other);
-    if (plan->dynamic)
+    if (plan->dynamic) {
         po_inputs_find_borders(plan, graph, other);
+        po_inputs_find_meant(plan, graph);
+    }
     *out = plan;
     return PO_OK;
 }

@@ -9,6 +9,13 @@
 
 typedef struct po_inputs po_inputs;
 
+/* The length of each dim of an input, by name: --input-shape, --sizes. */
+typedef struct po_pin {
+    const char *name;
+    uint32_t rank;
+    const int64_t *dims;
+} po_pin;
+
 typedef enum po_input_kind {
     PO_INPUTS_NORMAL,   /* floats standard normal; the others random in their range */
     PO_INPUTS_UNIFORM,  /* floats uniform in [0, 1), as images are */
@@ -40,6 +47,21 @@ uint32_t po_inputs_sizes(const po_inputs *plan);
  * takes another branch, since it compares or cuts by integers that are near. Those that one graph
  * alone has come first. */
 uint32_t po_inputs_border_sizes(const po_inputs *plan);
+
+/* The assignments that the model is meant for, best first: what is timed is timed at these. By what
+ * the inputs are (tokens, images, frames), or as asked for; 0 where no dim is open. */
+uint32_t po_inputs_meant(const po_inputs *plan);
+uint32_t po_inputs_meant_size(uint32_t k); /* the number of the k-th of them */
+bool po_inputs_is_meant(uint32_t size);
+/* These instead (--sizes). An input that comes again begins the next assignment; symbols of its
+ * dims have its lengths in the other inputs too. The dims must outlive the plan. PO_BAD_USE where
+ * the model has no such input or its dims are others. */
+po_status po_inputs_want(po_ctx *ctx, po_arena *arena, po_inputs *plan, const po_pin *sizes,
+                         uint32_t n);
+bool po_inputs_asked(const po_inputs *plan); /* whether that was done */
+po_hash po_pins_hash(po_hash hash, const po_pin *pins, uint32_t n);
+/* Elements of all inputs. */
+double po_inputs_elements(const po_inputs *plan, uint32_t size);
 /* Whether a kind differs from PO_INPUTS_NORMAL for this model. */
 bool po_inputs_has(const po_inputs *plan, po_input_kind kind);
 

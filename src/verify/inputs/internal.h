@@ -46,7 +46,9 @@ uint32_t po_border_lengths(const po_graph *graph, int64_t *lengths, uint32_t n, 
 
 /* --- the plan --- */
 
-enum { PO_MOST_BORDER_SIZES = 24, PO_MOST_WORDS = 16 };
+enum { PO_MOST_BORDER_SIZES = 24, PO_MOST_WORDS = 16, PO_MOST_MEANT = 3 };
+/* Assignments at which the model is meant to be used are numbered from here on. */
+enum { PO_FIRST_MEANT = 64 };
 
 typedef struct po_input {
     const char *name;
@@ -61,12 +63,21 @@ typedef struct po_border_size {
     int64_t length;
 } po_border_size;
 
+/* The lengths that were asked for of an input; `number`: in which assignment. */
+typedef struct po_wanted {
+    uint32_t input, number;
+    const int64_t *dims;
+} po_wanted;
+
 struct po_inputs {
     uint32_t n;
     po_input *inputs;
     uint32_t n_words, n_border;
     po_bytes words[PO_MOST_WORDS]; /* that the graphs hold: strings are compared with them */
     po_border_size border[PO_MOST_BORDER_SIZES];
+    uint32_t n_meant, n_wanted;
+    const po_wanted *wanted;
+    bool dense; /* an output has open dims besides the batch */
     bool dynamic, has_masks, has_floats, has_ranges, has_borders;
 };
 
@@ -74,6 +85,14 @@ struct po_inputs {
 int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis, uint32_t size);
 /* Fills `border` with the lengths at which the graphs may branch; b may be NULL. */
 void po_inputs_find_borders(po_inputs *plan, const po_graph *a, const po_graph *b);
+/* meant.c: counts the assignments that the model is meant for. */
+void po_inputs_find_meant(po_inputs *plan, const po_graph *graph);
+/* What was asked for of an axis; false: nothing. The length of a symbol, false where no input has
+ * it; and of an axis of which nothing else is known. In assignment k of these. */
+bool po_meant_asked(const po_inputs *plan, const po_input *in, uint32_t axis, uint32_t k,
+                    int64_t *length);
+bool po_meant_symbol(const po_inputs *plan, const char *symbol, uint32_t k, int64_t *length);
+int64_t po_meant_length(const po_inputs *plan, const po_input *in, uint32_t axis, uint32_t k);
 /* Whether the part, in small letters, stands anywhere in the text. */
 bool po_name_contains(const char *text, const char *part);
 

@@ -57,6 +57,8 @@ static dim_class class_of(const po_input *in, uint32_t axis) {
 /* The class that the first dim with this symbol shows; a symbol has one length everywhere. */
 static bool symbol_length(const po_inputs *plan, const char *symbol, uint32_t size,
                           int64_t *length) {
+    if (po_inputs_is_meant(size))
+        return po_meant_symbol(plan, symbol, size - PO_FIRST_MEANT, length);
     if (size >= MOST_SIZES) {
         const po_border_size *x = &plan->border[size - MOST_SIZES];
         *length = x->length;
@@ -116,9 +118,14 @@ int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis
     int64_t length = 0;
     if (d.value >= 0)
         return d.value;
+    if (po_inputs_is_meant(size) && plan->n_wanted > 0 &&
+        po_meant_asked(plan, in, axis, size - PO_FIRST_MEANT, &length))
+        return length;
     if (d.symbol &&
         (sum_length(plan, d.symbol, size, &length) || symbol_length(plan, d.symbol, size, &length)))
         return length;
+    if (po_inputs_is_meant(size))
+        return po_meant_length(plan, in, axis, size - PO_FIRST_MEANT);
     if (size >= MOST_SIZES && !d.symbol && !plan->border[size - MOST_SIZES].symbol)
         return plan->border[size - MOST_SIZES].length;
     size = size < MOST_SIZES ? size : 0;
@@ -128,16 +135,7 @@ int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis
 
 /* Whether the inputs are small enough to be tried at one more assignment. */
 static bool is_small(const po_inputs *plan, uint32_t size) {
-    static const double most = 1 << 22;
-    double sum = 0;
-    for (uint32_t k = 0; k < plan->n; k++) {
-        const po_input *in = &plan->inputs[k];
-        double count = in->type.kind == PO_TYPE_TENSOR && in->type.has_rank;
-        for (uint32_t i = 0; count > 0 && i < in->type.rank; i++)
-            count *= (double)po_input_length(plan, in, i, size);
-        sum += count;
-    }
-    return sum <= most;
+    return po_inputs_elements(plan, size) <= 1 << 22;
 }
 
 static void add_size(po_inputs *plan, const char *symbol, int64_t length) {
