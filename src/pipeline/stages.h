@@ -34,8 +34,15 @@ po_status po_pinned_check(const po_run *run, const po_graph *open, const po_grap
 
 /* --- simplify --- */
 
+/* Where the batch alone is open, the search and postopt work on the model with so many samples, and
+ * what they make of it is opened again (ops/samples.h). More than one: what holds for one alone is
+ * no law of the model. */
+enum { PO_SAMPLES = 2 };
+
 typedef struct po_simplified {
     const po_graph *graph;
+    const po_graph *sample; /* simplified with PO_SAMPLES samples; NULL: nothing is open, or more is
+                               than the batch, or samples are not kept apart */
 } po_simplified;
 
 /* stage_simplify.c */

@@ -2,6 +2,7 @@
  * runs fastest is measured, not known (select/rank.c). */
 #include "pipeline/variants.h"
 
+#include "ops/samples.h"
 #include "pipeline/old_ir.h"
 
 static void hard_swish_node(po_postopt_options *o) {
@@ -307,19 +308,41 @@ uint32_t po_variant_add(const po_run *run, po_variant_list *list, const char *na
     return number;
 }
 
+/* postopt's result; NULL: it is for one number of samples alone. The model's own form is then made
+ * with its batch open, where fewer laws hold. */
+static po_status make_graph(const po_run *run, const po_variant_list *list,
+                            const po_variant_plan *plan, const po_postopt_options *options,
+                            po_graph **out, po_postopt_counts *counts) {
+    PO_TRY(po_postopt(run->ctx, plan->from, options, out, counts));
+    if (!list->sample)
+        return PO_OK;
+    po_status status = po_samples_open(run->ctx, *out, list->open, PO_SAMPLES);
+    if (status != PO_UNSUPPORTED && status != PO_BAD_INPUT)
+        return status;
+    po_log(run->ctx, "'%s' is for %d samples alone: %s", po_variant_name(run->arena, plan),
+           PO_SAMPLES, run->ctx->error.message);
+    po_ctx_clear(run->ctx);
+    po_graph_free(*out);
+    *out = NULL;
+    return plan->from == list->sample ? po_postopt(run->ctx, list->graph, options, out, counts)
+                                      : PO_OK;
+}
+
 po_status po_variant_make(const po_run *run, po_variant_list *list, const po_variant_plan *plan,
                           po_variant_made *made) {
     const po_postopt_options options = options_of(run, plan);
     const char *name = po_variant_name(run->arena, plan);
     po_graph *out = NULL;
     *made = (po_variant_made){.number = PO_NONE};
-    po_status status = po_postopt(run->ctx, plan->from, &options, &out, &made->counts);
+    po_status status = make_graph(run, list, plan, &options, &out, &made->counts);
     if (status == PO_UNSUPPORTED || status == PO_INTERNAL || status == PO_BAD_INPUT) {
         po_record_note(run->record, "the form '%s' was dropped: %s", name, run->ctx->error.message);
         po_ctx_clear(run->ctx);
         return PO_OK;
     }
     PO_TRY(status);
+    if (!out)
+        return PO_OK;
     po_old_ir_constants(run->ctx, out);
     po_run_hold(run, out);
     made->number = po_variant_add(run, list, name, out, plan, &made->counts);
@@ -343,6 +366,8 @@ void po_variant_list_begin(po_variant_list *list, const po_imported *imported,
                            const po_simplified *simplified, const po_kernels *kernels) {
     *list = (po_variant_list){.original = imported->original,
                               .graph = simplified->graph,
+                              .sample = simplified->sample,
+                              .open = imported->graph,
                               .n = kernels->n_variants,
                               .library = kernels->library};
     for (uint32_t i = 0; i < kernels->n_variants; i++)
@@ -355,7 +380,7 @@ void po_variant_list_forms(const po_run *run, po_variant_list *f, const po_chose
         f->bases[i] = (po_variant_plan){po_mutated_name(i), chosen->mutated[i].graph, 0};
         rules.bases |= (uint32_t)(f->bases[i].from != NULL) << i;
     }
-    f->bases[PO_BASE_MODEL] = (po_variant_plan){"", f->graph, 0};
+    f->bases[PO_BASE_MODEL] = (po_variant_plan){"", f->sample ? f->sample : f->graph, 0};
     for (uint32_t i = 0; i < CHOICES; i++)
         for (uint32_t k = 0; k < CHOICES; k++)
             if (i != k && choices[i].group > 0 && choices[i].group == choices[k].group)

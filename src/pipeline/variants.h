@@ -51,6 +51,9 @@ typedef struct po_variant_list {
      * and the model's own; and which forms of them there are (choose/chooser.h), whose number is
      * that of the variant. chooser NULL: no forms are made. */
     po_variant_plan bases[PO_BASES];
+    const po_graph *sample,
+        *open; /* the bases were made of `sample`, which has PO_SAMPLES samples,
+                  and forms take the open batch of `open`; NULL: they were not */
     po_chooser *chooser;
 } po_variant_list;
 

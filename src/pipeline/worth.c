@@ -3,7 +3,7 @@
 #include "export/export.h"
 #include "pipeline/budget.h"
 #include "pipeline/candidates.h"
-#include "pipeline/gpu/open_batch.h"
+#include "pipeline/open_batch.h"
 #include "pipeline/pin.h"
 #include "select/lengths.h"
 

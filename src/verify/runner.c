@@ -246,12 +246,21 @@ static po_status compare_borders(po_runner *r, uint32_t size) {
     return PO_OK;
 }
 
+/* Whether a set of the same lengths was compared before. */
+static bool is_known(const po_runner *r, uint32_t size, const uint32_t *good, uint32_t n_good) {
+    for (uint32_t i = 0; i < n_good; i++)
+        if (po_inputs_alike(r->plan, good[i], size))
+            return true;
+    return false;
+}
+
 /* One set at a size, which is good where the original takes it. */
 static po_status try_size(po_runner *r, uint32_t size, uint32_t *good, uint32_t *n_good) {
-    bool ran;
-    if ((*n_good > 0 && !time_left(r)) || !r->report.equal)
+    bool ran = is_known(r, size, good, *n_good);
+    if ((*n_good > 0 && !ran && !time_left(r)) || !r->report.equal)
         return PO_OK;
-    PO_TRY(try_set(r, &(po_draw){size, PO_INPUTS_NORMAL, r->spec->seed, 1}, false, &ran));
+    if (!ran)
+        PO_TRY(try_set(r, &(po_draw){size, PO_INPUTS_NORMAL, r->spec->seed, 1}, false, &ran));
     if (ran) {
         r->report.size[*n_good] = size;
         good[(*n_good)++] = size;
@@ -273,8 +282,8 @@ static po_status compare_generated(po_runner *r, uint32_t *good, uint32_t *n_goo
         return PO_OK;
     /* Large inputs take long: the rest is drawn at what was tried, and where the model is used
      * first. */
-    if (tried > 0 && *n_good > tried + 1)
-        *n_good = tried + 1;
+    if (tried > 0 && *n_good > tried)
+        *n_good = tried + !is_known(r, good[tried], good, tried);
     for (uint32_t g = 0; g < (spec->thorough ? *n_good : *n_good > 0); g++) {
         PO_TRY(compare_odd(r, good[g]));
         for (uint64_t more = 1; spec->thorough && more <= EXTRA_SEEDS && time_left(r); more++) {

@@ -221,7 +221,7 @@ static void open_dims_get_several_lengths(void **state) {
     po_verify_report r = verify(&f);
     if (!r.equal)
         fail_msg("%s", r.why);
-    assert_int_equal(r.sizes, 6); /* three that are tried, three that are meant */
+    assert_int_equal(r.sizes, 6);   /* three that are tried, three that are meant */
     assert_int_equal(r.skipped, 0); /* every id was below the vocabulary */
     write_embedding(f.b, true, false);
     assert_false(verify(&f).equal);

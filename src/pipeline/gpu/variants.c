@@ -3,7 +3,7 @@
  * two and with three. */
 #include "mugraph/mugraph.h"
 #include "pipeline/gpu/making.h"
-#include "pipeline/gpu/open_batch.h"
+#include "pipeline/open_batch.h"
 #include "pipeline/kernels/stage.h"
 #include "postopt/postopt.h"
 #include "superopt/gpu/batch.h"

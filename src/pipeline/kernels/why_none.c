@@ -1,5 +1,5 @@
 /* Why a model has no kernels. */
-#include "pipeline/gpu/open_batch.h"
+#include "pipeline/open_batch.h"
 #include "pipeline/recall.h"
 
 const char *po_kernels_why_none(const po_run *run, const po_graph *original,

@@ -3,13 +3,21 @@
 
 const char *po_trial_fate_text(po_trial_fate fate) {
     static const char *const text[PO_TRIAL_FATES] = {
-        [PO_TRIAL_MADE] = "not looked at",          [PO_TRIAL_HOPELESS] = "estimated far slower",
-        [PO_TRIAL_MALFORMED] = "malformed",         [PO_TRIAL_POINTS] = "differs",
-        [PO_TRIAL_PARTLY] = "agrees in part",       [PO_TRIAL_INSIDE] = "agrees inside",
-        [PO_TRIAL_BOXES] = "differs in some boxes", [PO_TRIAL_EQUAL] = "equal",
-        [PO_TRIAL_UNMEASURED] = "not measured",     [PO_TRIAL_COST] = "not faster",
-        [PO_TRIAL_WHOLE] = "differs in the whole",  [PO_TRIAL_CHOSEN] = "chosen",
-        [PO_TRIAL_JOINED] = "chosen for its seams", [PO_TRIAL_REFUSED] = "refused",
+        [PO_TRIAL_MADE] = "not looked at",
+        [PO_TRIAL_HOPELESS] = "estimated far slower",
+        [PO_TRIAL_SAMPLES] = "for one batch alone",
+        [PO_TRIAL_MALFORMED] = "malformed",
+        [PO_TRIAL_POINTS] = "differs",
+        [PO_TRIAL_PARTLY] = "agrees in part",
+        [PO_TRIAL_INSIDE] = "agrees inside",
+        [PO_TRIAL_BOXES] = "differs in some boxes",
+        [PO_TRIAL_EQUAL] = "equal",
+        [PO_TRIAL_UNMEASURED] = "not measured",
+        [PO_TRIAL_COST] = "not faster",
+        [PO_TRIAL_WHOLE] = "differs in the whole",
+        [PO_TRIAL_CHOSEN] = "chosen",
+        [PO_TRIAL_JOINED] = "chosen for its seams",
+        [PO_TRIAL_REFUSED] = "refused",
     };
     return text[fate];
 }

@@ -1,5 +1,6 @@
 /* What the stages of the search share: judging a mutant, and the way its parts live. */
 #include "pipeline/search/search.h"
+#include "ops/samples.h"
 
 #include "ops/op.h"
 
@@ -143,6 +144,28 @@ static bool is_hopeless(const po_run *run, const po_site *site, const po_trial *
            b->bytes >= a->bytes;
 }
 
+/* Whether what the mutant makes of samples that are apart is apart, as it is of the subprogram, for
+ * any number of them. */
+static bool keeps_samples(const po_run *run, const po_search *search, const po_subprogram *sub,
+                          const po_graph *graph) {
+    const int8_t *own = search->sample_axis;
+    for (uint32_t k = 1; k < sub->n_at; k++)
+        for (uint32_t i = 0; i < graph->n_inputs; i++)
+            if (own[sub->at[k].in[i]] != own[sub->at[0].in[i]])
+                return false;
+    po_arena *scratch = po_arena_create(run->ctx);
+    int8_t *axis = PO_NEW_N(scratch, int8_t, graph->n_values);
+    memset(axis, PO_NO_SAMPLES, graph->n_values);
+    for (uint32_t i = 0; i < graph->n_inputs; i++)
+        axis[graph->inputs[i]] = own[sub->at[0].in[i]];
+    bool good = po_samples_follow(run->ctx, graph, search->samples, axis) == PO_OK;
+    for (uint32_t i = 0; i < graph->n_outputs && good; i++)
+        good = axis[graph->outputs[i]] == own[sub->at[0].out[i]];
+    po_ctx_clear(run->ctx);
+    po_arena_free(scratch);
+    return good;
+}
+
 po_status po_search_add(const po_run *run, po_search *search, po_site *site,
                         const po_mutant *mutant, po_trial trial) {
     trial.name = mutant->name;
@@ -154,6 +177,10 @@ po_status po_search_add(const po_run *run, po_search *search, po_site *site,
     if (status != PO_OK) {
         t->fate = PO_TRIAL_MALFORMED;
         return po_search_drops(run->ctx, status) ? PO_OK : status;
+    }
+    if (search->samples > 0 && !keeps_samples(run, search, site->sub, t->graph)) {
+        t->fate = PO_TRIAL_SAMPLES;
+        return PO_OK;
     }
     po_search_estimate(run, search, site->sub, t->graph, &t->estimate);
     if (is_hopeless(run, site, t)) {

@@ -14,6 +14,7 @@
 typedef enum po_trial_fate {
     PO_TRIAL_MADE,       /* not looked at yet */
     PO_TRIAL_HOPELESS,   /* by the roofline not worth judging */
+    PO_TRIAL_SAMPLES,    /* holds for one number of samples alone */
     PO_TRIAL_MALFORMED,  /* no graph with these inputs and outputs, or an operator without a sum */
     PO_TRIAL_POINTS,     /* differs at most of the positions that were looked at */
     PO_TRIAL_PARTLY,     /* agrees at some of them */
@@ -63,6 +64,8 @@ struct po_search {
     po_arena *arena;
     po_arena *until_chosen; /* what trials are judged by; goes when choose is done */
     const po_graph *graph;  /* that was split: affine maps folded, types inferred */
+    int64_t samples;        /* that it was made for, and is to be opened for any number; 0: none */
+    int8_t *sample_axis;    /* then, by its values: as in po_samples_follow */
     po_cost *cost;
     po_rates rates;
     double room; /* po_run_room */

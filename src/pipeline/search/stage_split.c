@@ -1,6 +1,6 @@
 /* Split works on the graph with its affine maps folded: then what is left between non-linear
  * operators are plain convolutions and products. */
-#include "ops/op.h"
+#include "ops/samples.h"
 #include "pipeline/budget.h"
 #include "pipeline/recall.h"
 #include "pipeline/search/search.h"
@@ -22,6 +22,14 @@ static po_status fold(const po_run *run, const po_graph *graph, po_graph **out) 
     return po_infer_graph(run->ctx, *out, true);
 }
 
+/* Mutants are to keep samples apart as well. */
+static po_status follow_samples(const po_run *run, const po_graph *open, const po_graph *folded,
+                                po_search *search) {
+    search->samples = PO_SAMPLES;
+    search->sample_axis = po_samples_inputs(run->arena, folded, open);
+    return po_samples_follow(run->ctx, folded, PO_SAMPLES, search->sample_axis);
+}
+
 po_status po_stage_split(const po_run *run, const po_imported *imported,
                          const po_simplified *simplified, const po_recall *recall,
                          const po_search **out) {
@@ -36,8 +44,11 @@ po_status po_stage_split(const po_run *run, const po_imported *imported,
     PO_TRY(po_run_cost(run, &search->cost));
     PO_TRY(po_run_rates(run, &search->rates));
     search->room = po_run_room(imported->original);
+    const po_graph *graph = simplified->sample ? simplified->sample : simplified->graph;
     po_graph *folded;
-    PO_TRY(fold(run, simplified->graph, &folded));
+    PO_TRY(fold(run, graph, &folded));
+    if (simplified->sample)
+        PO_TRY(follow_samples(run, imported->graph, folded, search));
     PO_TRY(po_split_model(run->ctx, run->arena, folded, NULL, &search->split));
     search->graph = folded;
     search->kernels = run->options->kernels != NULL;

@@ -53,6 +53,7 @@ uint32_t po_inputs_border_sizes(const po_inputs *plan);
 uint32_t po_inputs_meant(const po_inputs *plan);
 uint32_t po_inputs_meant_size(uint32_t k); /* the number of the k-th of them */
 bool po_inputs_is_meant(uint32_t size);
+bool po_inputs_alike(const po_inputs *plan, uint32_t a, uint32_t b); /* the same lengths */
 /* These instead (--sizes). An input that comes again begins the next assignment; symbols of its
  * dims have its lengths in the other inputs too. The dims must outlive the plan. PO_BAD_USE where
  * the model has no such input or its dims are others. */

@@ -20,7 +20,7 @@ typedef enum use {
 
 /* The first is what is ranked by. Batches beyond one come with short inputs. */
 static const int64_t lengths[][PO_MOST_MEANT] = {
-    [USE_BATCH] = {1, 4, 1},
+    [USE_BATCH] = {1, 2, 1},
     [USE_CHANNELS] = {3, 3, 3},
     [USE_TOKENS] = {128, 16, 512},
     [USE_STEP] = {1, 1, 1},
@@ -216,13 +216,12 @@ po_hash po_pins_hash(po_hash hash, const po_pin *pins, uint32_t n) {
 
 /* --- how many there are --- */
 
-static bool is_same(const po_inputs *plan, uint32_t a, uint32_t b) {
+bool po_inputs_alike(const po_inputs *plan, uint32_t a, uint32_t b) {
     for (uint32_t k = 0; k < plan->n; k++) {
         const po_input *in = &plan->inputs[k];
         for (uint32_t i = 0;
              in->type.kind == PO_TYPE_TENSOR && in->type.has_rank && i < in->type.rank; i++)
-            if (po_input_length(plan, in, i, PO_FIRST_MEANT + a) !=
-                po_input_length(plan, in, i, PO_FIRST_MEANT + b))
+            if (po_input_length(plan, in, i, a) != po_input_length(plan, in, i, b))
                 return false;
     }
     return true;
@@ -245,7 +244,7 @@ void po_inputs_find_meant(po_inputs *plan, const po_graph *graph) {
     plan->dense = is_dense(graph);
     for (plan->n_meant = 1; plan->n_meant < PO_MOST_MEANT; plan->n_meant++)
         for (uint32_t k = 0; k < plan->n_meant; k++)
-            if (is_same(plan, k, plan->n_meant))
+            if (po_inputs_alike(plan, PO_FIRST_MEANT + k, PO_FIRST_MEANT + plan->n_meant))
                 return;
 }
 

@@ -1,6 +1,6 @@
 /* Whether a batch is open, and the model with a number of samples in its place: pinned as by
  * --input-shape, and refused where that changes its nodes. */
-#include "pipeline/gpu/open_batch.h"
+#include "pipeline/open_batch.h"
 
 #include "pipeline/pin.h"
 

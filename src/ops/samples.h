@@ -1,0 +1,29 @@
+/* Graphs that keep the samples of a batch apart, and the same graph for any number of them.
+ *
+ * A value keeps n samples apart along an axis of n m places where those from m i to m i + m are of
+ * sample i alone. A graph that was made for n samples holds that number where a Reshape states a
+ * shape or an Expand a size; everything else follows. With these left open it takes any number. */
+#ifndef PO_OPS_SAMPLES_H
+#define PO_OPS_SAMPLES_H
+
+#include "ops/op.h"
+
+/* By value: the axis along which it keeps samples apart, or this. */
+enum { PO_NO_SAMPLES = -1 };
+
+/* By value, all but inputs PO_NO_SAMPLES: 0 for inputs whose first axis is open in `like`, where
+ * they have the same names. */
+int8_t *po_samples_inputs(po_arena *arena, const po_graph *graph, const po_graph *like);
+
+/* Follows samples through a graph of static types. axis: by value; set for inputs by the caller,
+ * filled for what nodes make. PO_UNSUPPORTED, with the node: samples are mixed, or another number
+ * of them would need other nodes. Operators without a sum (ops/sem) are taken at their shapes'
+ * word. */
+po_status po_samples_follow(po_ctx *ctx, const po_graph *graph, int64_t samples, int8_t *axis);
+
+/* Opens a graph that was made for so many samples: inputs and outputs take the types that `like`
+ * has for them, whose first axes are open, and what nodes make is inferred anew. PO_UNSUPPORTED
+ * where it would not be the same for another number of samples; the graph is then of no use. */
+po_status po_samples_open(po_ctx *ctx, po_graph *graph, const po_graph *like, int64_t samples);
+
+#endif
