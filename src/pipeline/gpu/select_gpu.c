@@ -1,8 +1,8 @@
 /* Which variant takes the original's place on a GPU: the best reading, or estimate, that compares
  * equal; the original where there is no gain in any. */
 #include "cost/roofline.h"
-#include "pipeline/open_batch.h"
 #include "pipeline/gpu/timing.h"
+#include "pipeline/open_batch.h"
 #include "pipeline/select/selecting.h"
 #include "postopt/postopt.h"
 #include "simplify/simplify.h"

@@ -5,8 +5,8 @@
 #include "pipeline/choose/chooser.h"
 #include "pipeline/dump.h"
 #include "pipeline/gpu/making.h"
-#include "pipeline/open_batch.h"
 #include "pipeline/kernels/stage.h"
+#include "pipeline/open_batch.h"
 #include "pipeline/stages.h"
 #include "pipeline/variants.h"
 

@@ -3,8 +3,8 @@
  * two and with three. */
 #include "mugraph/mugraph.h"
 #include "pipeline/gpu/making.h"
-#include "pipeline/open_batch.h"
 #include "pipeline/kernels/stage.h"
+#include "pipeline/open_batch.h"
 #include "postopt/postopt.h"
 #include "superopt/gpu/batch.h"
 
