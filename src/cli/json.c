@@ -236,6 +236,11 @@ static json_t *latency(const po_summary *s, bool estimated) {
     if (!estimated) {
         po_json_put(&row, "ratio_low", po_json_number(s->ratio_low));
         po_json_put(&row, "ratio_high", po_json_number(s->ratio_high));
+        bool by_threads = s->latency_threads > 0;
+        const char *clock = s->latency_threads == 1 ? "processor" : "wall";
+        po_json_put(&row, "threads", by_threads ? json_integer(s->latency_threads) : json_null());
+        po_json_put(&row, "clock", by_threads ? text_of(clock) : json_null());
+        po_json_put(&row, "by", text_of(s->latency_by));
     }
     return row;
 }

@@ -62,10 +62,12 @@ static void latency(po_text *text, const po_summary *s) {
     if (s->estimated)
         po_text_printf(text, "%.2fx as fast, estimated for %s, not measured\n", s->ratio, s->gpu);
     else if (s->changed)
-        po_text_printf(text, "%.2fx as fast (%.2f to %.2f)%s%s\n", s->ratio, s->ratio_low,
+        po_text_printf(text, "%.2fx as fast (%.2f to %.2f)%s%s", s->ratio, s->ratio_low,
                        s->ratio_high, *s->gpu ? " on " : "", s->gpu);
     else
-        po_text_puts(text, "unchanged\n");
+        po_text_puts(text, "unchanged");
+    if (!s->estimated)
+        po_text_printf(text, "%s%s\n", *s->latency_by ? ", " : "", s->latency_by);
 }
 
 /* The first is the one above; it says at which lengths that was. */
