@@ -142,7 +142,7 @@ static void copies_on_a_busy_machine(void **state) {
     static const double same[] = {4e-3, 4e-3}, half[] = {2e-3, 2e-3};
     uint32_t answered = 0;
     for (uint32_t only = 0; only <= 2; only++)
-        for (uint64_t seed = 0; seed < 5 * RUNS; seed++) {
+        for (uint64_t seed = 0; seed < 2 * RUNS; seed++) {
             noisy_machine m = {.alone = same,
                                .shared = half,
                                .placement = 0.01,
@@ -159,8 +159,8 @@ static void copies_on_a_busy_machine(void **state) {
             else /* only with two threads, and there it is slower as it reads */
                 assert_true(t.gain < 1 && only != 1);
         }
-    printf("copies: one thread answered %u times in %d\n", answered, 15 * RUNS);
-    assert_true(answered > 6 * RUNS);
+    printf("copies: one thread answered %u times in %d\n", answered, 6 * RUNS);
+    assert_true(answered > 2 * RUNS);
 }
 
 /* What two threads read contradicts one thread's gain. */
