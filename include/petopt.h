@@ -256,6 +256,8 @@ typedef struct po_size_report {
     const char *inputs;         /* "x:1x3x640x640" */
     double ms_before, ms_after; /* median latency */
     double ratio, low, high;
+    uint32_t threads; /* as latency_threads and latency_by below */
+    const char *by;
 } po_size_report;
 
 typedef struct po_summary {

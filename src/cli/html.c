@@ -90,7 +90,7 @@ static void figure(po_text *t, const char *value, const char *what) {
 
 static void figures(po_text *t, const po_summary *s) {
     po_text_puts(t, "<div class=\"big\">\n");
-    char value[80], what[160];
+    char value[80], what[200];
     if (s->measured) {
         snprintf(value, sizeof value, "%.2fx", s->ratio);
         snprintf(what, sizeof what, "as fast (%.2f to %.2f)%s%.80s", s->ratio_low, s->ratio_high,
@@ -99,7 +99,8 @@ static void figures(po_text *t, const po_summary *s) {
     }
     for (size_t i = 1; i < s->n_sizes; i++) {
         snprintf(value, sizeof value, "%.2fx", s->sizes[i].ratio);
-        snprintf(what, sizeof what, "at %.100s", s->sizes[i].inputs);
+        snprintf(what, sizeof what, "at %.100s%s%.80s", s->sizes[i].inputs,
+                 *s->sizes[i].by ? ", " : "", s->sizes[i].by);
         figure(t, value, what);
     }
     if (s->estimated) {

@@ -84,8 +84,8 @@ static void sizes(po_text *text, const po_summary *s) {
         pad(text, line, LABEL + COLUMN);
         po_text_ms(text, size->ms_after);
         pad(text, line, REMARK);
-        po_text_printf(text, "%.2fx (%.2f to %.2f) at %s\n", size->ratio, size->low, size->high,
-                       size->inputs);
+        po_text_printf(text, "%.2fx (%.2f to %.2f) at %s%s%s\n", size->ratio, size->low, size->high,
+                       size->inputs, *size->by ? ", " : "", size->by);
     }
 }
 

@@ -54,15 +54,18 @@ static void fill_row(po_candidate_report *row, const po_verdict *v) {
     row->error = v->verify.max_rel;
 }
 
-/* By how many threads the latency was read. */
+/* po_summary.latency_by of so many threads. */
+static const char *clock_words(const selecting *s, uint32_t by) {
+    char clock[PO_TIMING_CLOCK];
+    if (by >= s->ctx->threads)
+        return "";
+    return po_arena_strdup(s->run->record->arena, po_timing_clock(s->ctx->threads, by, clock));
+}
+
 static void fill_clock(selecting *s, uint32_t by) {
     po_summary *sum = &s->run->record->summary;
-    char clock[PO_TIMING_CLOCK];
     sum->latency_threads = by;
-    sum->latency_by =
-        by < s->ctx->threads
-            ? po_arena_strdup(s->run->arena, po_timing_clock(s->ctx->threads, by, clock))
-            : "";
+    sum->latency_by = clock_words(s, by);
 }
 
 /* What the closing table shows of a reading; ratio 1 where the original stays. */
@@ -102,7 +105,9 @@ static void tell_sizes(selecting *s, const po_verdict *v) {
                              1000 * r->candidate,
                              r->gain,
                              r->low,
-                             r->high};
+                             r->high,
+                             r->by,
+                             clock_words(s, r->by)};
     }
     if (n > 1) {
         sum->sizes = list;
