@@ -256,6 +256,8 @@ typedef struct po_size_report {
     const char *inputs;         /* "x:1x3x640x640" */
     double ms_before, ms_after; /* median latency */
     double ratio, low, high;
+    uint32_t threads; /* as latency_threads and latency_by below */
+    const char *by;
 } po_size_report;
 
 typedef struct po_summary {
@@ -311,6 +313,11 @@ typedef struct po_summary {
      * times eight, is as large as the difference, which is then at most error_excused. */
     uint32_t inputs, inputs_fresh, inputs_excused;
     double error_excused;
+    /* By how many threads the latency was read: `threads`, or 1, by its processor time, where other
+     * programs kept the machine too busy for more; 0: it was not measured on a CPU. And that in
+     * words, "1 thread, processor time: the machine was too busy for 2"; "": by `threads`. */
+    uint32_t latency_threads;
+    const char *latency_by;
 } po_summary;
 
 /* Looks for a faster program that computes the same function. What cannot be shown to be right and

@@ -90,15 +90,17 @@ static void figure(po_text *t, const char *value, const char *what) {
 
 static void figures(po_text *t, const po_summary *s) {
     po_text_puts(t, "<div class=\"big\">\n");
-    char value[80], what[120];
+    char value[80], what[200];
     if (s->measured) {
         snprintf(value, sizeof value, "%.2fx", s->ratio);
-        snprintf(what, sizeof what, "as fast (%.2f to %.2f)", s->ratio_low, s->ratio_high);
+        snprintf(what, sizeof what, "as fast (%.2f to %.2f)%s%.80s", s->ratio_low, s->ratio_high,
+                 *s->latency_by ? ", " : "", s->latency_by);
         figure(t, value, what);
     }
     for (size_t i = 1; i < s->n_sizes; i++) {
         snprintf(value, sizeof value, "%.2fx", s->sizes[i].ratio);
-        snprintf(what, sizeof what, "at %.100s", s->sizes[i].inputs);
+        snprintf(what, sizeof what, "at %.100s%s%.80s", s->sizes[i].inputs,
+                 *s->sizes[i].by ? ", " : "", s->sizes[i].by);
         figure(t, value, what);
     }
     if (s->estimated) {

@@ -225,6 +225,14 @@ static json_t *regions(const po_summary *s) {
     return array;
 }
 
+/* By how many threads a latency was read; 0: not on a CPU. */
+static void put_clock(json_t **row, uint32_t threads, const char *by) {
+    bool known = threads > 0;
+    po_json_put(row, "threads", known ? json_integer(threads) : json_null());
+    po_json_put(row, "clock", known ? text_of(threads == 1 ? "processor" : "wall") : json_null());
+    po_json_put(row, "by", text_of(by));
+}
+
 /* Figures that were measured, or estimated, as asked for; null where they are not such. */
 static json_t *latency(const po_summary *s, bool estimated) {
     if (estimated ? !s->estimated : !s->measured)
@@ -236,6 +244,7 @@ static json_t *latency(const po_summary *s, bool estimated) {
     if (!estimated) {
         po_json_put(&row, "ratio_low", po_json_number(s->ratio_low));
         po_json_put(&row, "ratio_high", po_json_number(s->ratio_high));
+        put_clock(&row, s->latency_threads, s->latency_by);
     }
     return row;
 }
@@ -251,6 +260,7 @@ static json_t *sizes(const po_summary *s) {
         po_json_put(&row, "ratio", po_json_number(size->ratio));
         po_json_put(&row, "ratio_low", po_json_number(size->low));
         po_json_put(&row, "ratio_high", po_json_number(size->high));
+        put_clock(&row, size->threads, size->by);
         po_json_append(&array, row);
     }
     return array;

@@ -62,10 +62,12 @@ static void latency(po_text *text, const po_summary *s) {
     if (s->estimated)
         po_text_printf(text, "%.2fx as fast, estimated for %s, not measured\n", s->ratio, s->gpu);
     else if (s->changed)
-        po_text_printf(text, "%.2fx as fast (%.2f to %.2f)%s%s\n", s->ratio, s->ratio_low,
+        po_text_printf(text, "%.2fx as fast (%.2f to %.2f)%s%s", s->ratio, s->ratio_low,
                        s->ratio_high, *s->gpu ? " on " : "", s->gpu);
     else
-        po_text_puts(text, "unchanged\n");
+        po_text_puts(text, "unchanged");
+    if (!s->estimated)
+        po_text_printf(text, "%s%s\n", *s->latency_by ? ", " : "", s->latency_by);
 }
 
 /* The first is the one above; it says at which lengths that was. */
@@ -82,8 +84,8 @@ static void sizes(po_text *text, const po_summary *s) {
         pad(text, line, LABEL + COLUMN);
         po_text_ms(text, size->ms_after);
         pad(text, line, REMARK);
-        po_text_printf(text, "%.2fx (%.2f to %.2f) at %s\n", size->ratio, size->low, size->high,
-                       size->inputs);
+        po_text_printf(text, "%.2fx (%.2f to %.2f) at %s%s%s\n", size->ratio, size->low, size->high,
+                       size->inputs, *size->by ? ", " : "", size->by);
     }
 }
 

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -22,6 +23,9 @@ static const double slow_run = 4e-3;       /* needs no untimed runs in a quick r
 static const double very_slow_run = 60e-3; /* nor in any: it starts from cold caches anyway */
 static const double quick_share = 0.15;    /* of a quick process, where its rounds are short */
 static const double longest_share = 0.3;   /* of a process, where its rounds are short */
+/* Parts of the time: for rounds that are all disturbed, where one thread may answer, and where it
+ * shows late whether it may; for that one, where the others took all of it. */
+static const double hopeless_share = 0.25, longest_hope = 0.5, least_for_one = 0.5;
 enum {
     LEAST_ROUNDS = 5,
     LEAST_SLOW_ROUNDS = 3,
@@ -281,14 +285,16 @@ static po_status time_in_process(void *user, po_ctx *ctx, po_arena *arena,
     return PO_OK;
 }
 
-static bool settled(const po_timing *timing, uint32_t n, const po_timing_spec *spec) {
-    for (uint32_t m = 1; m < n; m++) {
+/* margin: by which intervals are to grow yet. */
+static bool settled(const po_timing *timing, const po_timing_spec *spec, const bool *left_out,
+                    double margin) {
+    for (uint32_t m = 1; m < spec->n; m++) {
         const po_timing *t = &timing[m];
-        bool clear = t->low > 1 + clear_margin || t->high < 1 - clear_margin;
+        bool clear = t->low > (1 + clear_margin) * margin || t->high < (1 - clear_margin) / margin;
         bool fine = t->high - t->low < fine_width * t->gain;
         if (spec->ranking) /* and those behind need no more readings */
-            clear = t->over_best < 1 || (n == 2 && clear);
-        if (!fine && (spec->thorough || !clear))
+            clear = t->over_best < 1 || (spec->n == 2 && clear);
+        if (!fine && (spec->thorough || !clear) && !(left_out && left_out[m]))
             return false;
     }
     return true;
@@ -305,43 +311,131 @@ po_timing_spec po_timing_brief(const char *library, uint32_t threads, const char
                             .seed = 1};
 }
 
+const char *po_timing_clock(uint32_t asked, uint32_t threads, char text[PO_TIMING_CLOCK]) {
+    const char *plural = threads == 1 ? "" : "s";
+    if (threads < asked)
+        snprintf(text, PO_TIMING_CLOCK,
+                 "%u thread%s, processor time: the machine was too busy for %u", threads, plural,
+                 asked);
+    else
+        snprintf(text, PO_TIMING_CLOCK, "%u thread%s", threads, plural);
+    return text;
+}
+
+/* Readings with one number of threads. */
+typedef struct reading {
+    const po_timing_spec *spec;
+    const bool *left_out; /* as in po_timing_evaluate */
+    double margin;        /* as in settled */
+    uint32_t group;       /* processes that are added at a time */
+    po_timing_process *processes;
+    po_timing_work done;
+} reading;
+
+/* Whether more processes would be disturbed like all so far, where one thread may answer. */
+static bool is_disturbed(const reading *r) {
+    if (r->spec->threads == 1 || !(r->spec->bound > 0))
+        return false;
+    for (uint32_t p = 0; p < r->done.processes; p++)
+        if (!po_timing_process_disturbed(&r->processes[p], r->spec->n))
+            return false;
+    return true;
+}
+
+/* Whether they would not even say more of whether one thread may answer. */
+static bool is_hopeless(const reading *r, const po_timing *timing, double budget) {
+    double spent = r->done.spent / budget;
+    if (!is_disturbed(r) || spent < hopeless_share)
+        return false;
+    for (uint32_t m = 1; m < r->spec->n && spent < longest_hope; m++)
+        if (timing[m].gain < r->spec->bound && timing[m].as_read >= r->spec->bound)
+            return false;
+    return true;
+}
+
+static po_status add_process(po_ctx *ctx, po_arena *arena, reading *r, double share) {
+    const po_timing_spec *spec = r->spec;
+    po_timing_process *p = &r->processes[r->done.processes];
+    PO_TRY((spec->source ? spec->source : time_in_process)(spec->source_user, ctx, arena, spec,
+                                                           r->done.processes, share, p));
+    r->done.filled = p->filled;
+    if (p->filled > 0)
+        return PO_OK;
+    r->done.processes++;
+    r->done.rounds += p->rounds;
+    r->done.runs = p->runs;
+    r->done.spent += p->spent;
+    return PO_OK;
+}
+
+/* Adds groups of processes until it is settled, hopeless, or the time is up. */
+static po_status read_models(po_ctx *ctx, po_arena *arena, reading *r, po_timing *timing) {
+    const po_timing_spec *spec = r->spec;
+    double budget = spec->seconds > 0 ? spec->seconds : default_seconds;
+    bool over = false;
+    while (!over && r->done.processes + r->group <= MOST_PROCESSES) {
+        /* Many short processes say more than few long ones: placement differs between them. */
+        double share = spec->quick ? quick_share : fmin(budget / (6.0 * r->group), longest_share);
+        for (uint32_t k = 0; k < r->group && !over; k++) {
+            PO_TRY(add_process(ctx, arena, r, share));
+            if (r->done.filled > 0)
+                return PO_OK;
+            over = spec->quick && is_disturbed(r);
+        }
+        po_timing_evaluate(arena, r->processes, r->done.processes, spec, r->left_out, timing);
+        double each = r->done.spent / r->done.processes;
+        bool enough = r->done.processes >= 2 * r->group || each * r->group > budget / 3;
+        bool settles = settled(timing, spec, r->left_out, r->margin);
+        over = spec->quick || (enough && (settles || is_hopeless(r, timing, budget))) ||
+               r->done.spent + each * r->group > budget;
+    }
+    return PO_OK;
+}
+
+static reading begin(po_arena *arena, const po_timing_spec *spec, const bool *left_out,
+                     double margin) {
+    return (reading){.spec = spec,
+                     .left_out = left_out,
+                     .margin = margin,
+                     .group = spec->quick ? spec->quick : PO_TIMING_GROUP,
+                     .processes = PO_NEW_N(arena, po_timing_process, MOST_PROCESSES)};
+}
+
+/* What more threads could not tell, in what is left of the time. */
+static po_status read_with_one(po_ctx *ctx, po_arena *arena, const po_timing_spec *spec,
+                               const bool *left_out, po_timing_work *done, po_timing *timing) {
+    double budget = spec->seconds > 0 ? spec->seconds : default_seconds;
+    po_timing_spec alone = *spec;
+    po_timing one[PO_TIMING_MAX];
+    alone.threads = 1;
+    alone.seconds = fmax(budget - done->spent, least_for_one * budget);
+    if (alone.quick > 1)
+        alone.quick -= done->processes < alone.quick ? done->processes : alone.quick - 1;
+    reading r = begin(arena, &alone, left_out, PO_TIMING_MARGIN);
+    PO_TRY(read_models(ctx, arena, &r, one));
+    done->filled = r.done.filled;
+    done->processes += r.done.processes;
+    done->rounds += r.done.rounds;
+    done->spent += r.done.spent;
+    if (done->filled == 0)
+        po_timing_take_one(spec, one, left_out, timing);
+    return PO_OK;
+}
+
 po_status po_time_models(po_ctx *ctx, const po_timing_spec *spec, po_timing *timing,
                          po_timing_work *work) {
     if (spec->n < 1 || spec->n > PO_TIMING_MAX)
         return po_fail(ctx, PO_BAD_USE, "%u models to time (limit %d)", spec->n, PO_TIMING_MAX);
-    double budget = spec->seconds > 0 ? spec->seconds : default_seconds;
-    po_timing_work done = {.processes = 0};
-    const uint32_t group = spec->quick ? spec->quick : PO_TIMING_GROUP;
     po_arena *scratch = po_arena_create(ctx);
-    po_timing_process *processes = PO_NEW_N(scratch, po_timing_process, MOST_PROCESSES);
-    po_status status = PO_OK;
-    while (done.processes + group <= MOST_PROCESSES) {
-        /* Many short processes say more than few long ones: placement differs between them. */
-        double share = spec->quick ? quick_share : fmin(budget / (6.0 * group), longest_share);
-        for (uint32_t k = 0; k < group && status == PO_OK; k++) {
-            po_timing_process *p = &processes[done.processes];
-            status = (spec->source ? spec->source : time_in_process)(
-                spec->source_user, ctx, scratch, spec, done.processes, share, p);
-            done.filled = p->filled;
-            if (status != PO_OK || done.filled > 0)
-                break;
-            done.processes++;
-            done.rounds += p->rounds;
-            done.runs = p->runs;
-            done.spent += p->spent;
-        }
-        if (status != PO_OK || done.filled > 0)
-            break;
-        po_timing_evaluate(scratch, processes, done.processes, spec->n, spec->seed, spec->ranking,
-                           timing);
-        double each = done.spent / done.processes;
-        bool enough = done.processes >= 2 * group || each * group > budget / 3;
-        if (spec->quick || (enough && settled(timing, spec->n, spec)) ||
-            done.spent + each * group > budget)
-            break;
-    }
+    reading r = begin(scratch, spec, NULL, 1);
+    po_status status = read_models(ctx, scratch, &r, timing);
+    bool any = false, left_out[PO_TIMING_MAX];
+    if (status == PO_OK && r.done.filled == 0)
+        po_timing_ask_one(spec, timing, &any, left_out);
+    if (any)
+        status = read_with_one(ctx, scratch, spec, left_out, &r.done, timing);
     po_arena_free(scratch);
     if (work)
-        *work = done;
+        *work = r.done;
     return status;
 }

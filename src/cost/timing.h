@@ -14,7 +14,13 @@
  * - Of these rounds the quieter half counts: that in which both models together took least.
  * - The gain is the mean over the orders of loading of each process's median ratio within rounds,
  *   its interval a bootstrap over processes and rounds, never narrower than +-0.5 %.
- * Processes are added until the question is settled or the time is up. */
+ * Processes are added until the question is settled or the time is up.
+ *
+ * A machine that other programs keep busy has no quiet rounds, and more of them tell no more: where
+ * something hangs on the answer (po_timing_spec.bound), the same models are then read with one
+ * thread. Its gain counts for a model that the disturbed rounds, taken as they are, have above the
+ * bound too: what gains with one thread may lose with more. The interval is that of one thread, and
+ * PO_TIMING_MARGIN wider at both ends, since the question was another. */
 #ifndef PO_COST_TIMING_H
 #define PO_COST_TIMING_H
 
@@ -36,6 +42,11 @@ typedef struct po_timing_spec po_timing_spec;
 /* Up to this part of a run its threads may wait for processors without counting as disturbed. */
 #define PO_TIMING_QUIET 0.02
 
+/* By which the interval of a gain with one thread grows where it stands for one with more: two
+ * copies of a model read within 2 % of one another, and a gain that is smaller may well be another
+ * with another number of threads. */
+#define PO_TIMING_MARGIN 1.02
+
 struct po_timing_spec {
     const char *library;        /* as in po_ort_options */
     const char *kernels;        /* custom operators; may be NULL */
@@ -51,6 +62,9 @@ struct po_timing_spec {
     uint32_t quick; /* so many short processes, to tell what is worth a real reading; 0: that */
     bool thorough;  /* do not stop early where the answer is clear: for figures to be shown */
     bool ranking;   /* the question is which one is the fastest, not whether each is faster */
+    /* Whether a gain is above it is what is asked, and where other programs have the processors one
+     * thread may answer; 0: how fast the models are with so many threads, and nothing else. */
+    double bound;
     /* Takes the samples of process `number`, which has about `seconds`; NULL: the runtime does. */
     po_status (*source)(void *user, po_ctx *ctx, po_arena *arena, const po_timing_spec *spec,
                         uint32_t number, double seconds, po_timing_process *process);
@@ -60,7 +74,11 @@ struct po_timing_spec {
 typedef struct po_timing {
     double seconds;         /* median latency of one run */
     double gain, low, high; /* the first model's time over this one's, and its 95 % interval */
-    double waited; /* the part of the runs used for which threads waited; 0 with one thread */
+    double as_read;         /* its upper end before what was waited widens it */
+    /* The part of the runs used for which threads waited; 0 where one was asked for. Of those with
+     * as many as were asked for, also where one answers in their place. */
+    double waited;
+    uint32_t threads; /* by which it was read: 1, by CPU time, where more could not tell */
     /* Upper end of the interval of this one's gain over the fastest of all but the first: below 1
      * it is not the fastest. Only where a ranking was asked for; 1 for the fastest. */
     double over_best;
@@ -71,6 +89,11 @@ typedef struct po_timing {
 static inline bool po_timing_disturbed(double waited) {
     return waited > PO_TIMING_QUIET;
 }
+
+/* What it was read by, in words: "2 threads", "1 thread, processor time: the machine was too busy
+ * for 2". */
+enum { PO_TIMING_CLOCK = 80 };
+const char *po_timing_clock(uint32_t asked, uint32_t threads, char text[PO_TIMING_CLOCK]);
 
 typedef struct po_timing_work {
     uint32_t processes, rounds; /* in all */

@@ -145,12 +145,13 @@ bool po_recall_wants(const po_recall *r, const char *form) {
 }
 
 /* Nothing is left to be done: the report says what was measured then. */
-static void keep_original(po_record *record, const po_recall *r) {
-    po_summary *s = &record->summary;
+static void keep_original(const po_run *run, const po_recall *r) {
+    po_summary *s = &run->record->summary;
     s->measured = r->ms_before > 0;
     s->ms_before = s->ms_after = r->ms_before;
     s->ratio = s->ratio_low = s->ratio_high = 1;
-    record->known = r->why;
+    s->latency_threads = s->measured ? run->ctx->threads : 0; /* else it would not be kept */
+    run->record->known = r->why;
 }
 
 po_status po_recall_find(const po_run *run, const po_graph *original, po_recalled *out) {
@@ -177,7 +178,7 @@ po_status po_recall_find(const po_run *run, const po_graph *original, po_recalle
         po_record_note(run->record, "goes on from a run that its time cut short (--recall no "
                                     "searches on)");
     if (!recall->form)
-        keep_original(run->record, recall);
+        keep_original(run, recall);
     out->recall = recall;
     return PO_OK;
 }

@@ -13,6 +13,7 @@ po_record *po_record_create(po_arena *arena) {
     record->summary.kept = "";
     record->summary.proof = "";
     record->summary.kernels_compared = record->summary.kernels_unrun = "";
+    record->summary.latency_by = "";
     record->summary.error_reference = -1;
     return record;
 }

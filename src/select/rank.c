@@ -19,8 +19,13 @@ typedef struct ranking {
     uint32_t batch; /* candidates that a process has room for, beside the original */
 } ranking;
 
-/* Two readings of one gain, each with the weight that its interval gives it. */
+/* Two readings of one gain, each with the weight that its interval gives it. Of two questions, one
+ * thread's and that of more, the one counts that was to be answered, or else could be. */
 static po_timing join(const po_timing *a, const po_timing *b) {
+    if (a->threads != b->threads) {
+        const po_timing *more = a->threads > b->threads ? a : b, *one = more == a ? b : a;
+        return po_timing_disturbed(more->waited) ? *one : *more;
+    }
     double wa = log(a->high / a->low), wb = log(b->high / b->low);
     wa = 1 / (wa * wa), wb = 1 / (wb * wb);
     double of_a = wa / (wa + wb), gain = of_a * log(a->gain) + (1 - of_a) * log(b->gain);
@@ -50,6 +55,7 @@ static po_status time_batch(ranking *r, const uint32_t *which, uint32_t n, uint3
     spec.seconds = seconds;
     spec.quick = quick;
     spec.ranking = true;
+    spec.bound = 1;
     spec.seed = seed;
     po_timing_work work;
     PO_TRY(po_time_models(r->ctx, &spec, timing, &work));

@@ -6,16 +6,19 @@
 #include <math.h>
 #include <stdio.h>
 
-/* A gain must be above 1 where it is claimed and may not be below this elsewhere. */
 static const double part_for_fresh = 0.35;
 /* Fresh sets, the functions, code for other processors: each as long as the first comparison. */
 static const double for_comparisons = 3;
+/* A gain must be above 1 where it is claimed and may not be below this elsewhere. */
 static const double claimed = 1.0, elsewhere = 0.98;
+/* Who names a thread count serves with it, and what one thread gains is but a hint: it must gain
+ * so much more. */
+static const double for_named = 1.03;
 static const double long_run = 20e-3; /* seconds */
 /* An inconclusive reading is taken again, for longer, where more samples could show a gain: an
  * interval is never narrower than this. */
 static const double within_reach = 1.005;
-enum { TRIES = 4, READINGS_LEFT = 3 };
+enum { TRIES = 4, TRIES_DISTURBED = 2, READINGS_LEFT = 3 };
 /* Seconds for comparing on fresh inputs: what is left, but within these. */
 static const double least_for_fresh = 3, most_for_fresh = 10;
 
@@ -40,13 +43,26 @@ const po_reading *po_verdict_shown(const po_verdict *verdict) {
     return shown;
 }
 
-bool po_verdict_disturbed(const po_verdict *verdict) {
+static bool by_one(const po_reading *reading) {
+    return reading->by < reading->threads;
+}
+
+/* Not taken for a last reading that was disturbed and says neither yes nor no. */
+static bool is_left_open(const po_verdict *verdict) {
     bool no_gain = verdict->code == (int32_t)PO_VERDICT_NO_GAIN;
     if ((!no_gain && verdict->code != (int32_t)PO_VERDICT_SLOWER_ELSEWHERE) ||
         verdict->n_readings == 0)
         return false;
     const po_reading *r = &verdict->readings[verdict->n_readings - 1];
-    return po_timing_disturbed(r->waited) && r->high > (no_gain ? claimed : elsewhere);
+    return !by_one(r) && po_timing_disturbed(r->waited) &&
+           r->high > (no_gain ? claimed : elsewhere);
+}
+
+bool po_verdict_disturbed(const po_verdict *verdict) {
+    bool any = is_left_open(verdict);
+    for (uint32_t i = 0; i < verdict->n_readings; i++)
+        any |= by_one(&verdict->readings[i]);
+    return any;
 }
 
 /* --- the cache --- */
@@ -109,7 +125,8 @@ static bool sensible(const po_verdict *v) {
     for (uint32_t i = 0; i < v->n_readings; i++) {
         const po_reading *r = &v->readings[i];
         if (!finite_positive(r->original) || !finite_positive(r->candidate) ||
-            !finite_positive(r->gain) || !(r->low <= r->gain && r->gain <= r->high))
+            !finite_positive(r->gain) || !(r->low <= r->gain && r->gain <= r->high) ||
+            r->by != r->threads)
             return false;
     }
     return v->code != PO_VERDICT_FASTER || (v->verify.equal && v->n_readings > 0);
@@ -125,7 +142,8 @@ typedef struct reader {
     po_verdict *verdict;
 } reader;
 
-static po_status read_once(reader *r, uint32_t threads, uint32_t size, uint64_t seed,
+/* bound: as in po_timing_spec. */
+static po_status read_once(reader *r, uint32_t threads, uint32_t size, double bound, uint64_t seed,
                            double seconds, po_reading *reading) {
     const po_select_spec *spec = r->spec;
     po_arena *arena = po_arena_create(r->ctx);
@@ -145,6 +163,7 @@ static po_status read_once(reader *r, uint32_t threads, uint32_t size, uint64_t 
                                 .feed = &feed,
                                 .seconds = seconds,
                                 .seed = seed,
+                                .bound = bound,
                                 .source = spec->source,
                                 .source_user = spec->source_user};
         status = po_time_models(r->ctx, &timed, timing, &work);
@@ -153,6 +172,7 @@ static po_status read_once(reader *r, uint32_t threads, uint32_t size, uint64_t 
         const char *text = po_inputs_describe(arena, r->plan, size, PO_INPUTS_NORMAL);
         snprintf(reading->inputs, sizeof reading->inputs, "%s", text);
         reading->threads = threads;
+        reading->by = timing[1].threads;
         reading->original = timing[0].seconds;
         reading->candidate = timing[1].seconds;
         reading->gain = timing[1].gain;
@@ -175,40 +195,51 @@ static bool open_still(const po_reading *reading, po_reading_kind kind, double b
     return reading->low <= bound && most > bound * within_reach;
 }
 
-/* One reading against a bound. Taken again for longer while it leaves the answer open. */
+/* What a reading's lower end must be above. */
+static double bound_of(const reader *r, const po_reading *reading, double bound) {
+    return by_one(reading) && r->spec->these_threads ? bound * for_named : bound;
+}
+
+/* One reading against a bound. Taken again for longer while it leaves the answer open; where other
+ * programs disturb it that rarely helps. */
 static po_status read_against(reader *r, po_reading_kind kind, uint32_t threads, uint32_t size,
-                              double bound, uint32_t tries, bool *holds) {
+                              double bound, bool decides, bool *holds) {
     double seconds = r->spec->timing_seconds > 0 ? r->spec->timing_seconds : 8;
-    double until = r->spec->until, left = until > 0 ? until - po_now() : HUGE_VAL;
+    double until = r->spec->until, left = until > 0 ? until - po_now() : HUGE_VAL, least = bound;
     po_reading reading;
+    char clock[PO_TIMING_CLOCK];
     seconds = fmin(seconds, fmax(left / READINGS_LEFT, 0.5));
     memset(&reading, 0, sizeof reading);
-    for (uint64_t attempt = 0; attempt < tries; attempt++) {
+    for (uint64_t attempt = 0; attempt < (decides ? TRIES : 1); attempt++) {
         uint64_t seed = r->spec->seed + 1000 * (uint64_t)kind + UINT64_C(100) * threads +
                         UINT64_C(10) * size + attempt;
-        PO_TRY(read_once(r, threads, size, seed, seconds, &reading));
+        PO_TRY(read_once(r, threads, size, decides ? bound : 0, seed, seconds, &reading));
         reading.kind = (int32_t)kind;
-        if (!open_still(&reading, kind, bound) ||
+        least = bound_of(r, &reading, bound);
+        if (!open_still(&reading, kind, least) ||
+            (po_timing_disturbed(reading.waited) && attempt + 1 >= TRIES_DISTURBED) ||
             (until > 0 && po_now() + 2 * reading.spent > until + r->spec->patience))
             break;
         seconds *= 2;
     }
-    po_log(r->ctx, "%u threads, %s: %.3f -> %.3f ms, %.3fx [%.3f, %.3f], %u rounds, %.1f s",
-           threads, reading.inputs, 1e3 * reading.original, 1e3 * reading.candidate, reading.gain,
-           reading.low, reading.high, reading.rounds, reading.spent);
+    po_log(r->ctx, "%s, %s: %.3f -> %.3f ms, %.3fx [%.3f, %.3f], %u rounds, %.1f s",
+           po_timing_clock(threads, reading.by, clock), reading.inputs, 1e3 * reading.original,
+           1e3 * reading.candidate, reading.gain, reading.low, reading.high, reading.rounds,
+           reading.spent);
     if (r->verdict->n_readings < PO_READINGS_MAX)
         r->verdict->readings[r->verdict->n_readings++] = reading;
-    *holds = reading.low > bound;
+    *holds = reading.low > least;
     return PO_OK;
 }
 
 /* By the last reading. */
 static po_status not_by_time(po_verdict *verdict, po_verdict_code code, const char *what) {
     const po_reading *r = &verdict->readings[verdict->n_readings - 1];
+    char clock[PO_TIMING_CLOCK];
     verdict->code = (int32_t)code;
-    return conclude(verdict, code, "%s: %.3fx, between %.3f and %.3f (%u threads, %s)",
-                    po_verdict_disturbed(verdict) ? "the machine was too busy to tell" : what,
-                    r->gain, r->low, r->high, r->threads, r->inputs);
+    return conclude(verdict, code, "%s: %.3fx, between %.3f and %.3f (%s, %s)",
+                    is_left_open(verdict) ? "the machine was too busy to tell" : what, r->gain,
+                    r->low, r->high, po_timing_clock(r->threads, r->by, clock), r->inputs);
 }
 
 static po_status no_gain(po_verdict *verdict) {
@@ -219,17 +250,23 @@ static po_status not_elsewhere(po_verdict *verdict) {
     return not_by_time(verdict, PO_VERDICT_SLOWER_ELSEWHERE, "perhaps slower elsewhere");
 }
 
-/* What was read when candidates were ranked is a first reading as good as any. */
+/* What was read when candidates were ranked is a first reading as good as any, where it is clear.
+ */
 static bool take_first(reader *r) {
     const po_timing *t = r->spec->first;
+    if (!t)
+        return false;
     po_reading reading = {.kind = PO_READING_FIRST,
                           .threads = r->spec->threads,
+                          .by = t->threads,
                           .original = t->seconds * t->gain,
                           .candidate = t->seconds,
                           .gain = t->gain,
                           .low = t->low,
                           .high = t->high,
                           .waited = t->waited};
+    if (!(t->low > bound_of(r, &reading, claimed)))
+        return false;
     const char *text = po_inputs_describe(r->arena, r->plan, r->spec->size, PO_INPUTS_NORMAL);
     snprintf(reading.inputs, sizeof reading.inputs, "%s", text);
     r->verdict->readings[r->verdict->n_readings++] = reading;
@@ -275,21 +312,19 @@ static po_status measure(reader *r) {
     po_verdict *verdict = r->verdict;
     uint32_t cores = spec->cost->machine.cores, sizes[PO_SIZES_COMPARED];
     uint32_t n_sizes = sizes_to_read(r, sizes), main_size = sizes[0];
-    bool at_first = main_size == spec->size, holds;
     po_step(r->ctx, 0.4, "timing at %u threads", spec->threads);
-    if (spec->first && at_first && spec->first->low > claimed)
-        holds = take_first(r);
-    else
-        PO_TRY(read_against(r, PO_READING_FIRST, spec->threads, main_size, claimed, TRIES, &holds));
+    bool holds = main_size == spec->size && take_first(r);
+    if (!holds)
+        PO_TRY(read_against(r, PO_READING_FIRST, spec->threads, main_size, claimed, true, &holds));
     if (!holds)
         return no_gain(verdict);
     po_step(r->ctx, 0.6, "timing again in fresh processes");
-    PO_TRY(read_against(r, PO_READING_CONFIRM, spec->threads, main_size, claimed, TRIES, &holds));
+    PO_TRY(read_against(r, PO_READING_CONFIRM, spec->threads, main_size, claimed, true, &holds));
     if (!holds)
         return no_gain(verdict);
-    uint32_t others[2] = {1, cores};
+    uint32_t others[2] = {1, cores}, by = verdict->readings[verdict->n_readings - 1].by;
     for (uint32_t i = 0; i < 2; i++) {
-        if (others[i] == spec->threads || (i == 1 && cores == 1))
+        if (others[i] == spec->threads || others[i] == by || (i == 1 && cores == 1))
             continue;
         if (spec->these_threads && is_short(r)) {
             po_log(r->ctx, "%u threads: not read, there is no time for what does not decide",
@@ -298,19 +333,20 @@ static po_status measure(reader *r) {
         }
         po_step(r->ctx, 0.8, "timing at %u threads", others[i]);
         PO_TRY(read_against(r, PO_READING_THREADS, others[i], main_size, elsewhere,
-                            spec->these_threads ? 1 : TRIES, &holds));
+                            !spec->these_threads, &holds));
         if (!holds && !spec->these_threads)
             return not_elsewhere(verdict);
     }
     for (uint32_t k = 1; k < n_sizes; k++) {
         po_step(r->ctx, 0.9, "timing at other sizes");
-        PO_TRY(read_against(r, PO_READING_SIZE, spec->threads, sizes[k], elsewhere, TRIES, &holds));
+        PO_TRY(read_against(r, PO_READING_SIZE, spec->threads, sizes[k], elsewhere, true, &holds));
         if (!holds)
             return not_elsewhere(verdict);
     }
     const po_reading *shown = po_verdict_shown(verdict);
-    return conclude(verdict, PO_VERDICT_FASTER, "%.3fx, at least %.3f (%u threads, %s)",
-                    shown->gain, shown->low, shown->threads, shown->inputs);
+    char clock[PO_TIMING_CLOCK];
+    return conclude(verdict, PO_VERDICT_FASTER, "%.3fx, at least %.3f (%s, %s)", shown->gain,
+                    shown->low, po_timing_clock(shown->threads, shown->by, clock), shown->inputs);
 }
 
 static po_verify_spec comparison(const po_select_spec *spec) {

@@ -5,7 +5,8 @@
  * is above 1, once more in fresh processes with another seed; then at one and at all threads, and
  * at the other sizes of open dims, where the lower bound must not be below 0.98. A reading that
  * leaves the answer open is taken again, each time for twice as long, until it is clear or the time
- * is up; then the original stays. What is to be taken is compared once more, on inputs that took no
+ * is up; then the original stays. Where other programs keep the processors one thread answers in
+ * place of more (cost/timing.h). What is to be taken is compared once more, on inputs that took no
  * part in any of this: the limit is to hold on those as well. Where the thread count was named, the
  * model is for that one: other counts are read too, and told, but do not decide. Verdicts are kept
  * in the cost cache; with a verdict from there nothing is run. */
@@ -55,8 +56,9 @@ typedef enum po_reading_kind {
 } po_reading_kind;
 
 typedef struct po_reading {
-    int32_t kind; /* po_reading_kind */
-    uint32_t threads;
+    int32_t kind;                /* po_reading_kind */
+    uint32_t threads;            /* for which it answers */
+    uint32_t by;                 /* threads, or 1 in their place (po_timing.threads) */
     char inputs[PO_REPORT_NAME]; /* "normal x:1x3x640x640" */
     double original, candidate;  /* median seconds of a run */
     double gain, low, high;      /* original over candidate, and its 95 % interval */
@@ -91,8 +93,8 @@ typedef struct po_verdict {
 static inline bool po_verdict_accepted(const po_verdict *verdict) {
     return verdict->code == PO_VERDICT_FASTER;
 }
-/* Not taken for a reading that other programs disturbed and that leaves the answer open: it may be
- * taken another time, and is not kept. */
+/* It hangs on readings that other programs disturbed: one with one thread in place of more, or one
+ * that leaves the answer open. A quiet machine may answer otherwise, and it is not kept. */
 bool po_verdict_disturbed(const po_verdict *verdict);
 /* The reading to show: the confirmed one where there is one. NULL where nothing was timed. */
 const po_reading *po_verdict_shown(const po_verdict *verdict);

@@ -27,12 +27,18 @@ po_status noisy_source(void *user, po_ctx *ctx, po_arena *arena, const po_timing
         for (uint32_t i = 0; i < n; i++, at++) {
             int model = atoi(spec->models[i]);
             bool taken = held || (spec->threads > 1 && po_random_unit(stream, 3, at) < m->taken);
-            double t = spec->threads == 1 || taken ? m->alone[model] : m->shared[model];
+            taken &= m->only == 0 || m->only == 1 + (uint32_t)model;
+            double t = taken && m->loaded            ? m->loaded[model]
+                       : spec->threads == 1 || taken ? m->alone[model]
+                                                     : m->shared[model];
+            double unwaited = t, waits = taken ? m->waits * po_random_unit(stream, 8, at) : 0;
             t *= exp(drift + place[i] + m->jitter * po_random_normal(stream, 4, at));
             if (po_random_unit(stream, 5, at) < m->bursts)
                 t *= 1 + 0.5 * po_random_unit(stream, 6, at);
-            samples[r * n + i] = t;
-            waited[r * n + i] = taken && !m->silent ? 0.4 : 0;
+            samples[r * n + i] = t * (1 + waits);
+            /* A run is no longer than without waiting by more than what was waited. */
+            double least = fmax(0.4, 1 - m->shared[model] / (unwaited * (1 + waits)));
+            waited[r * n + i] = taken && !m->silent ? least : 0;
         }
     }
     *process = (po_timing_process){.rounds = rounds,

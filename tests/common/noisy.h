@@ -11,10 +11,13 @@ typedef struct noisy_machine {
     double placement;             /* standard deviation of logs: of a process, of a model in it */
     double jitter;                /* of each block */
     double drift;                 /* of all models together, from round to round: a walk */
-    double bursts; /* how often another program slows a block down, by up to a half */
-    double taken;  /* with several threads, how often a block has but one processor */
-    double held;   /* with several threads, how often a process has but one all the time */
-    bool silent;   /* the kernel does not say who waited */
+    double bursts;        /* how often another program slows a block down, by up to a half */
+    double taken;         /* with several threads, how often a block has but one processor */
+    double held;          /* with several threads, how often a process has but one all the time */
+    const double *loaded; /* seconds where a processor is taken; NULL: as with one thread */
+    uint32_t only;        /* it is taken from this model alone, counted from 1; 0: from any */
+    double waits;         /* a block that waits takes up to so many times as long again */
+    bool silent;          /* the kernel does not say who waited */
     uint64_t seed;
     uint32_t calls, processes; /* counted: of which those with number 0; all */
 } noisy_machine;

@@ -182,9 +182,10 @@ int main(int argc, char **argv) {
         worst = fmax(worst, fabs(r->gain - 1));
         sum += fabs(r->gain - 1);
         readings++;
-        printf("%3u base %u, %u threads: %9.4f ms, %.4fx [%.4f, %.4f], %u readings: %s\n", i,
-               i % BASES, r->threads, 1e3 * r->original, r->gain, r->low, r->high, v.n_readings,
-               po_verdict_accepted(&v) ? "ACCEPTED" : "kept out");
+        char clock[PO_TIMING_CLOCK];
+        printf("%3u base %u, %s: %9.4f ms, %.4fx [%.4f, %.4f], %u readings: %s\n", i, i % BASES,
+               po_timing_clock(r->threads, r->by, clock), 1e3 * r->original, r->gain, r->low,
+               r->high, v.n_readings, po_verdict_accepted(&v) ? "ACCEPTED" : "kept out");
         fflush(stdout);
         test_model_free(model);
         po_arena_free(arena);

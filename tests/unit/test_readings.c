@@ -91,6 +91,127 @@ static void quiet_processes_count(void **state) {
     assert_true(wrong <= RUNS / 20);
 }
 
+/* --- where one thread answers --- */
+
+static po_timing ask_pair(noisy_machine *m, double bound, uint64_t seed, po_timing_work *work) {
+    po_ctx ctx;
+    po_ctx_init(&ctx);
+    po_timing timing[2];
+    po_timing_spec spec = {.threads = 2,
+                           .n = 2,
+                           .models = paths,
+                           .seed = seed,
+                           .bound = bound,
+                           .source = noisy_source,
+                           .source_user = m};
+    assert_int_equal(po_time_models(&ctx, &spec, timing, work), PO_OK);
+    assert_int_equal(timing[0].threads, timing[1].threads);
+    po_arenas_free_since(&ctx, 0);
+    return timing[1];
+}
+
+/* What no number of rounds with two threads could tell, in no more time than these took. */
+static void one_thread_answers(void **state) {
+    (void)state;
+    static const double once[] = {4.4e-3, 3.3e-3}, twice[] = {3.3e-3, 2.5e-3};
+    noisy_machine m = {
+        .alone = once, .shared = twice, .placement = 0.01, .jitter = 0.02, .taken = 1, .waits = 8};
+    for (uint64_t seed = 0; seed < RUNS; seed++) {
+        po_timing_work before, now;
+        po_timing t = ask_pair(&m, 0, seed, &before);
+        assert_true(t.threads == 2 && t.low < 1 && t.high > 2);
+        t = ask_pair(&m, 1, seed, &now);
+        assert_int_equal(t.threads, 1);
+        assert_true(t.low > 1.2 && t.low < 4.4 / 3.3 && t.high > 4.4 / 3.3 && t.high < 1.5);
+        assert_true(po_timing_disturbed(t.waited)); /* a quiet machine may answer otherwise */
+        assert_true(now.spent < before.spent);
+    }
+    /* Nothing else running, it is not asked; nor where two threads say enough. */
+    m.taken = 0;
+    assert_int_equal(ask_pair(&m, 1, 0, NULL).threads, 2);
+    static const double far[] = {4e-3, 1e-3};
+    m = (noisy_machine){.alone = far, .shared = far, .jitter = 0.02, .taken = 1};
+    po_timing t = ask_pair(&m, 1, 0, NULL);
+    assert_true(t.threads == 2 && t.low > 1);
+}
+
+/* Waiting strikes either or one alone, for up to nine times a run: copies are never a gain, and no
+ * more is read of them than of copies on a quiet machine. */
+static void copies_on_a_busy_machine(void **state) {
+    (void)state;
+    static const double same[] = {4e-3, 4e-3}, half[] = {2e-3, 2e-3};
+    uint32_t answered = 0;
+    for (uint32_t only = 0; only <= 2; only++)
+        for (uint64_t seed = 0; seed < 2 * RUNS; seed++) {
+            noisy_machine m = {.alone = same,
+                               .shared = half,
+                               .placement = 0.01,
+                               .jitter = 0.02,
+                               .taken = 1,
+                               .waits = 8,
+                               .only = only,
+                               .seed = 31 * only};
+            po_timing t = ask_pair(&m, 1, seed, NULL);
+            assert_true(t.low <= 1);
+            answered += t.threads == 1;
+            if (t.threads == 1)
+                assert_true(t.low < 1 / 1.01 && fabs(t.gain - 1) < 0.02 && t.high > 1.01);
+            else /* only with two threads, and there it is slower as it reads */
+                assert_true(t.gain < 1 && only != 1);
+        }
+    printf("copies: one thread answered %u times in %d\n", answered, 6 * RUNS);
+    assert_true(answered > 2 * RUNS);
+}
+
+/* What two threads read contradicts one thread's gain. */
+static void slower_under_load_is_refused(void **state) {
+    (void)state;
+    static const double loaded[] = {6e-3, 6.6e-3};
+    noisy_machine m = {.alone = alone,
+                       .shared = shared,
+                       .loaded = loaded,
+                       .placement = 0.01,
+                       .jitter = 0.02,
+                       .taken = 1};
+    for (uint64_t seed = 0; seed < RUNS; seed++) {
+        po_timing t = ask_pair(&m, 1, seed, NULL);
+        assert_true(t.threads == 2 && t.gain < 1 && t.low < 1);
+    }
+    /* Waiting strikes what gains, so that it reads far slower: it is not told, nor taken. */
+    m.loaded = NULL;
+    m.waits = 8;
+    m.only = 2;
+    for (uint64_t seed = 0; seed < RUNS; seed++)
+        assert_true(ask_pair(&m, 1, seed, NULL).low < 1);
+    /* It strikes the other, which makes a gain of what is none. */
+    static const double slower[] = {4e-3, 4.2e-3};
+    m.alone = m.shared = slower;
+    m.only = 1;
+    for (uint64_t seed = 0; seed < RUNS; seed++) {
+        po_timing t = ask_pair(&m, 1, seed, NULL);
+        assert_true(t.threads == 1 && t.gain < 1 && t.low < 1);
+    }
+}
+
+/* Where quiet processes come after all, they are waited for. */
+static void quiet_processes_come_first(void **state) {
+    (void)state;
+    static const double once[] = {4.4e-3, 4.0e-3}, twice[] = {3.3e-3, 2.5e-3};
+    int by_two = 0, wrong = 0;
+    for (uint64_t seed = 0; seed < RUNS; seed++) {
+        noisy_machine m = {
+            .alone = once, .shared = twice, .placement = 0.01, .jitter = 0.02, .held = 0.6};
+        po_timing t = ask_pair(&m, 1, seed, NULL);
+        double truth = t.threads == 2 ? 3.3 / 2.5 : 4.4 / 4.0;
+        by_two += t.threads == 2;
+        wrong += t.low > truth || t.high < truth;
+    }
+    printf("a processor held 6 times of 10: two threads answered %d times in %d, wrong %d\n",
+           by_two, RUNS, wrong);
+    assert_true(by_two > 60 * RUNS / 100);
+    assert_true(wrong <= RUNS / 20);
+}
+
 /* --- ranking --- */
 
 enum { FORMS = 8 };
@@ -194,6 +315,47 @@ static void the_best_is_first(void **state) {
     compare("bursts", (noisy_machine){.placement = 0.01, .jitter = 0.02, .bursts = 0.35}, 34);
     compare("both",
             (noisy_machine){.placement = 0.015, .jitter = 0.03, .drift = 0.05, .bursts = 0.35}, 30);
+}
+
+/* All processors are taken: the order is that of one thread, and short readings cost no more. */
+static void ranked_on_a_busy_machine(void **state) {
+    (void)state;
+    double seconds[FORMS + 1], loaded[FORMS + 1];
+    int best = 0;
+    for (int i = 0; i <= FORMS; i++)
+        loaded[i] = seconds[i] = 30e-3 / gains[i];
+    loaded[1 + BEST] = 1.1 * loaded[0]; /* what is slower under load is not the first */
+    for (uint64_t seed = 0; seed < 2 * RUNS; seed++) {
+        noisy_machine m = {.alone = seconds,
+                           .shared = seconds,
+                           .placement = 0.01,
+                           .jitter = 0.02,
+                           .taken = 1,
+                           .waits = seed < RUNS ? 4 : 0,
+                           .loaded = seed < RUNS ? NULL : loaded,
+                           .seed = 1000 * seed};
+        po_ctx ctx;
+        po_ctx_init(&ctx);
+        po_rank_spec spec = {.timing = {.threads = 2, .source = noisy_source, .source_user = &m},
+                             .original = paths[0],
+                             .n = FORMS,
+                             .candidates = paths + 1};
+        po_timing result[FORMS];
+        bool read[FORMS];
+        const char *refused[FORMS];
+        assert_int_equal(po_rank(&ctx, NULL, &spec, result, read, refused), PO_OK);
+        uint32_t picked = FORMS;
+        for (uint32_t i = 0; i < FORMS; i++)
+            if (read[i] && (picked == FORMS || result[i].gain > result[picked].gain))
+                picked = i;
+        assert_true(picked < FORMS && result[picked].threads == 1);
+        assert_true(po_timing_disturbed(result[picked].waited));
+        best += seed < RUNS && picked == BEST;
+        assert_true(seed < RUNS || picked != BEST);
+        po_arenas_free_since(&ctx, 0);
+    }
+    printf("busy: the best of %d picked %d times in %d\n", FORMS, best, RUNS);
+    assert_true(best >= 30);
 }
 
 /* Alike forms do not hold a run up, and a time that is up ends it. */
@@ -358,7 +520,12 @@ int main(void) {
         cmocka_unit_test(rounds_without_waiting_count),
         cmocka_unit_test(waiting_widens),
         cmocka_unit_test(quiet_processes_count),
+        cmocka_unit_test(one_thread_answers),
+        cmocka_unit_test(copies_on_a_busy_machine),
+        cmocka_unit_test(slower_under_load_is_refused),
+        cmocka_unit_test(quiet_processes_come_first),
         cmocka_unit_test(the_best_is_first),
+        cmocka_unit_test(ranked_on_a_busy_machine),
         cmocka_unit_test(ranking_ends),
         cmocka_unit_test(refused_alone),
         cmocka_unit_test(few_at_once),

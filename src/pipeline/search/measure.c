@@ -221,6 +221,7 @@ static po_status time_models(measuring *c, po_arena *arena, const uint32_t *whic
                            .feed = &feed,
                            .room = c->search->room,
                            .quick = processes,
+                           .bound = 1,
                            .seed = 2 + processes};
     po_timing_work work = {.processes = 0};
     po_status (*time)(po_ctx *, const po_timing_spec *, po_timing *, po_timing_work *) =

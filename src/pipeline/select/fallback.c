@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-enum { LAYOUT = 1 }; /* of what is kept in the cache */
+enum { LAYOUT = 2 }; /* of what is kept in the cache */
 static const double told_below = 0.98, long_enough = 1.5, shortest = 0.3;
 
 /* isa NULL: without the library. */
@@ -43,6 +43,7 @@ static po_status read_timing(selecting *s, uint32_t i, const char *isa, uint32_t
                                              .models = models,
                                              .feed = &feed,
                                              .seconds = seconds,
+                                             .bound = told_below,
                                              .seed = 9},
                            both, NULL);
     if (status == PO_OK)
@@ -85,10 +86,12 @@ static po_status read_as(selecting *s, uint32_t i, const char *isa, uint32_t siz
             po_cache_put(s->cost->cache, "fallback", key, &timing, sizeof timing);
     }
     *gain = timing.gain;
+    char clock[PO_TIMING_CLOCK];
     if (timing.gain < told_below)
         po_record_note(s->run->record,
-                       "%s the model runs %.2fx as fast as the original (%.2f to %.2f)", where,
-                       timing.gain, timing.low, timing.high);
+                       "%s the model runs %.2fx as fast as the original (%.2f to %.2f, %s)", where,
+                       timing.gain, timing.low, timing.high,
+                       po_timing_clock(s->ctx->threads, timing.threads, clock));
     return PO_OK;
 }
 

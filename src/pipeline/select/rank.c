@@ -7,7 +7,7 @@
 #include "pipeline/select/selecting.h"
 #include "pipeline/variants.h"
 
-enum { RANK_LAYOUT = 5 };
+enum { RANK_LAYOUT = 6 };
 
 /* --- files --- */
 
@@ -171,9 +171,12 @@ static void tell_rank(selecting *s, uint32_t i) {
     row->ratio = t->gain;
     row->low = t->low;
     row->high = t->high;
-    po_selecting_decide(s, row, "not the fastest in the first reading");
-    po_log(s->ctx, "%s: %.3f ms, %.3fx (%.3f to %.3f)", row->name, row->ms, t->gain, t->low,
-           t->high);
+    char clock[PO_TIMING_CLOCK];
+    bool by_one = t->threads < s->ctx->threads;
+    const char *by = by_one ? po_timing_clock(s->ctx->threads, t->threads, clock) : "";
+    po_selecting_decide(s, row, "not the fastest in the first reading%s%s", by_one ? "; " : "", by);
+    po_log(s->ctx, "%s: %.3f ms, %.3fx (%.3f to %.3f%s%s)", row->name, row->ms, t->gain, t->low,
+           t->high, by_one ? "; " : "", by);
 }
 
 /* Reads those in r->which beside one another, and sorts the order anew. Where all of the comparison

@@ -54,6 +54,20 @@ static void fill_row(po_candidate_report *row, const po_verdict *v) {
     row->error = v->verify.max_rel;
 }
 
+/* po_summary.latency_by of so many threads. */
+static const char *clock_words(const selecting *s, uint32_t by) {
+    char clock[PO_TIMING_CLOCK];
+    if (by >= s->ctx->threads)
+        return "";
+    return po_arena_strdup(s->run->record->arena, po_timing_clock(s->ctx->threads, by, clock));
+}
+
+static void fill_clock(selecting *s, uint32_t by) {
+    po_summary *sum = &s->run->record->summary;
+    sum->latency_threads = by;
+    sum->latency_by = clock_words(s, by);
+}
+
 /* What the closing table shows of a reading; ratio 1 where the original stays. */
 static void fill_summary(selecting *s, const po_verdict *v, bool accepted) {
     po_summary *sum = &s->run->record->summary;
@@ -66,6 +80,7 @@ static void fill_summary(selecting *s, const po_verdict *v, bool accepted) {
     sum->ratio = accepted ? r->gain : 1;
     sum->ratio_low = accepted ? r->low : 1;
     sum->ratio_high = accepted ? r->high : 1;
+    fill_clock(s, r->by);
 }
 
 static bool shows_size(const po_verdict *v, const po_reading *r) {
@@ -90,7 +105,9 @@ static void tell_sizes(selecting *s, const po_verdict *v) {
                              1000 * r->candidate,
                              r->gain,
                              r->low,
-                             r->high};
+                             r->high,
+                             r->by,
+                             clock_words(s, r->by)};
     }
     if (n > 1) {
         sum->sizes = list;
@@ -208,21 +225,26 @@ static void fill_from_ranking(selecting *s) {
     sum->measured = true;
     sum->ms_before = sum->ms_after = 1000 * t->seconds * t->gain;
     sum->ratio = sum->ratio_low = sum->ratio_high = 1;
+    fill_clock(s, t->threads);
 }
 
 /* The best of the first readings is no gain, and neither is what follows it. */
 static void tell_slower(selecting *s, uint32_t i) {
     const po_timing *t = &s->rank[i];
     po_candidate_report *row = po_selecting_row(s, i);
-    s->busy |= po_timing_disturbed(t->waited) && t->high > 1;
+    bool by_one = t->threads < s->ctx->threads;
+    char clock[PO_TIMING_CLOCK];
+    s->busy |= po_timing_disturbed(t->waited) && (by_one || t->high > 1);
     if (t->high > widest * t->low)
         po_selecting_decide(s, row,
                             "the machine was too busy to tell: %.2fx, between %.2f and %.2f, in "
                             "the first reading",
                             t->gain, t->low, t->high);
     else
-        po_selecting_decide(s, row, "no gain in the first reading: %.3fx, between %.3f and %.3f",
-                            t->gain, t->low, t->high);
+        po_selecting_decide(s, row,
+                            "no gain in the first reading: %.3fx, between %.3f and %.3f%s%s",
+                            t->gain, t->low, t->high, by_one ? "; " : "",
+                            by_one ? po_timing_clock(s->ctx->threads, t->threads, clock) : "");
 }
 
 /* The best in the order that has had no turn; PO_NONE: there is none. */
