@@ -2,7 +2,7 @@
 """petopt beside the original, onnxsim, OnnxSlim and OpenVINO, on real and built models.
 
   bench/run.py [--build DIR] [--threads N].. [--kernels] [--set NAME].. [--only TEXT] [--work DIR]
-               [--no-rivals]
+               [--no-rivals] [--open-batch]
 
 Sets: ocr (the three models of rapidocr-onnxruntime), nets (models/: the networks), blocks
 (models/: Mirage's six), zoo (models/: other kinds of networks), light (the nine of the onnx tests, with their made-up weights). Rivals need
@@ -15,6 +15,8 @@ the library loaded, in ONNX Runtime beside the original and the other tools' out
 with OpenVINO; at one thread and at all where --threads is not given. petopt runs once, for the
 first thread count. "over the best" is against whatever of the original and the rivals is fastest. A
 second table says where the kernels' time goes against the roofline (docs/measuring.md).
+
+--open-batch: the first dim of inputs and outputs is open (bench/open_batch.py).
 """
 import argparse
 import glob
@@ -66,7 +68,15 @@ def suite(args):
     if 'light' in args.set:
         rows += [(os.path.basename(p)[:-5], p, [])
                  for p in sorted(glob.glob(os.path.join(deps(), 'onnx/test-data/light/*.onnx')))]
-    return [r for r in rows if args.only in r[0]]
+    rows = [r for r in rows if args.only in r[0]]
+    return [opened(args, *r) for r in rows] if args.open_batch else rows
+
+
+def opened(args, name, path, shapes):
+    out = os.path.join(args.work, name.replace(' ', '_') + '.open.onnx')
+    subprocess.run([os.path.join(deps(), 'venv', 'bin', 'python3'),
+                    os.path.join(ROOT, 'bench', 'open_batch.py'), path, out], check=True)
+    return name, out, shapes
 
 
 def run(command, **more):
@@ -215,6 +225,7 @@ def main():
     parser.add_argument('--only', default='')
     parser.add_argument('--work', default=None, help='kept between runs: models, outputs, cache')
     parser.add_argument('--no-rivals', action='store_true')
+    parser.add_argument('--open-batch', action='store_true', help='the batch of every model is open')
     parser.add_argument('--petopt-options', default='', help='passed on to petopt')
     args = parser.parse_args()
     args.set = args.set or SETS
