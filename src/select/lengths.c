@@ -27,8 +27,9 @@ po_status po_time_at_first(po_ctx *ctx, po_arena *arena, const po_inputs *plan,
             char why[PO_MESSAGE_MAX];
             snprintf(why, sizeof why, "%s", ctx->error.message);
             const char *text = po_inputs_describe(arena, plan, *size, PO_INPUTS_NORMAL);
-            return po_fail(ctx, PO_BAD_USE, "--sizes: the model does not run on %s: %.600s", text,
-                           why);
+            po_ctx_clear(ctx);
+            return po_fail(ctx, PO_BAD_USE, "--sizes: the model does not run on%s: %.600s",
+                           strchr(text, ' '), why);
         }
         if (status == PO_OK && timing[0].seconds > slow_run && may_be_less(plan, k))
             continue;

@@ -81,7 +81,8 @@ def case_bad_use(bed):
                   ['--skip', 'no_such_stage'], ['--dump', 'no_such_stage'], ['--dump', 'blind'],
                   ['--input-shape', 'x'], ['--input-shape', 'x:'], ['--input-shape', 'x:0x3,4,5'],
                   ['--input-shape', 'x:3,4,-5'], ['--input-shape', 'x:3,,5'],
-                  ['--input-shape', 'nosuch:3,4,5'], ['--input-shape', 'x:3,4'],
+                  ['--sizes', 'x'], ['--sizes', 'nosuch:3,4,5'], ['--sizes', 'x:3,4'],
+                  ['--sizes', 'x:3,4,6'], ['--input-shape', 'nosuch:3,4,5'], ['--input-shape', 'x:3,4'],
                   ['--input-shape', 'x:3,4,6'], ['--check-data', 'no_such_folder'],
                   ['--target', 'tpu'], ['--target', 'cuda', '--gpu', 'A1'], ['--gpu', 'A100'], ['--tf32', 'yes'],
                   ['--target', 'cuda', '--tf32', 'maybe']):

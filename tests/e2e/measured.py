@@ -232,6 +232,45 @@ def case_lengths(bed):
         expect(re.search(r'1 thread, normal x:\d*(64|128|256|512)', err), err[-2000:])
 
 
+def case_open_batch(bed):
+    """The search works on a model whose batch is open, which stays open, and any batch is computed."""
+    import onnxruntime as ort
+    affine_model(bed.path('in.onnx'))
+    model = onnx.load(bed.path('in.onnx'))
+    for info in [*model.graph.input, *model.graph.output]:
+        info.type.tensor_type.shape.dim[0].dim_param = 'batch'
+    onnx.save(model, bed.path('in.onnx'))
+    out = bed.good('in.onnx', '-o', 'out.onnx', '--cost', 'model', '--skip', 'select', '--json', 'r.json')
+    told = json.load(open(bed.path('r.json'), encoding='utf-8'))
+    expect(told['search'] and told['search']['subprograms'], 'nothing was searched')
+    made = onnx.load(bed.path('out.onnx'))
+    expect([i.type.tensor_type.shape.dim[0].dim_param for i in [*made.graph.input, *made.graph.output]]
+           == ['batch', 'batch'], 'the batch is not open any more')
+    expect(len(made.graph.node) != len(model.graph.node) and told['proved'], out)
+    before, after = (ort.InferenceSession(bed.path(f), providers=['CPUExecutionProvider'])
+                     for f in ('in.onnx', 'out.onnx'))
+    for n in (1, 2, 3, 7):
+        x = {'x': np.random.default_rng(n).standard_normal((n, 32, 64, 64)).astype('f')}
+        a, b = before.run(None, x)[0], after.run(None, x)[0]
+        expect(a.shape == b.shape and np.abs(a - b).max() <= 1e-4 * np.abs(a).max(), f'{n} samples differ')
+
+
+def case_sizes(bed):
+    """What is timed is timed at the sizes that were asked for, and the table says so."""
+    affine_model(bed.path('in.onnx'))
+    model = onnx.load(bed.path('in.onnx'))
+    for info in [*model.graph.input, *model.graph.output]:
+        info.type.tensor_type.shape.dim[0].dim_param = 'batch'
+    onnx.save(model, bed.path('in.onnx'))
+    words = ['in.onnx', '-o', 'out.onnx', '--threads', '1', '--sizes', 'x:3,32,64,64',
+             '--sizes', 'x:1,32,64,64', '--json', 'r.json', '--cache', 'c.db']
+    out = bed.good(*words)
+    told = json.load(open(bed.path('r.json'), encoding='utf-8'))
+    if told['changed']:
+        expect([s['inputs'] for s in told['sizes']] == ['x:3x32x64x64', 'x:1x32x64x64'], told['sizes'])
+        expect('at x:3x32x64x64' in out and 'at x:1x32x64x64' in out, out)
+
+
 def case_room(bed):
     """Large maps and small weights: forms are read in groups that a process has room for."""
     rng, shape = np.random.default_rng(0), [1, 8, 1024, 1024]
