@@ -123,13 +123,12 @@ static const po_recipe *unrounded(unrounding *u, const po_recipe *r) {
     bool changed = false;
     for (uint32_t i = 0; i < r->n_in; i++) {
         in[i] = unrounded(u, r->in[i]);
-        changed |= in[i] != r->in[i];
+        changed |= in[i] && in[i]->dtype != r->in[i]->dtype;
     }
     copy->in = in;
-    if (changed) {
-        copy->tensor = NULL; /* what is stored was rounded on the way */
+    copy->tensor = NULL; /* what is stored was rounded, or is not what the recipe says */
+    if (changed)
         copy->dtype = r->dtype == PO_F32 ? PO_F64 : r->dtype;
-    }
     uint32_t n = u->n;
     PO_PUSH(u->arena, u->from, n, u->cap_from, r);
     PO_PUSH(u->arena, u->to, u->n, u->cap_to, copy);

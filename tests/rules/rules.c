@@ -26,7 +26,7 @@ enum { REGIONS = 6, LINEAR = 8 }; /* of a round */
 enum { LARGE = 8 };
 
 static const char *const pattern_files[] = {"patterns.txt", "patterns_opset.txt",
-                                            "patterns_linear.txt"};
+                                            "patterns_linear.txt", "patterns_conditions.txt"};
 
 /* Of a model: the reference takes its time. */
 #define LARGEST_FILE  (1 << 20)
