@@ -254,6 +254,11 @@ static const sample samples[] = {
      " p = Conv(x, v, b) {pads=[1,1,1,1]}\n q = Conv(z, v, b) {pads=[1,1,1,1]}\n"
      " y = Add(p, q)\n}",
      2, 1},
+    /* Spread over the other's rows it would be another map. */
+    {"sum of convolutions",
+     "graph g (x: f32[2,3,1,8], z: f32[2,3,9,8], v: f32[4,3,3,3]) -> (y) {\n"
+     " p = Conv(x, v) {pads=[1,1,1,1]}\n q = Conv(z, v) {pads=[1,1,1,1]}\n y = Add(p, q)\n}",
+     2, 0},
     {"sum of convolutions: over",
      "graph g (x: f32[2,3,9,8], z: f32[2,5,9,8], v: f32[4,3,3,3], w: f32[4,5,3,3], b: f32[4]) -> "
      "(y) "

@@ -60,6 +60,11 @@ static const test_sample samples[] = {
      " m = Gemm(q, w: f32[6,4] random 1, b: f32[6] random 2) {transB=1, alpha=0.5}\n"
      " y = Mul(m, s: f32[6] random 3)\n}",
      "Mul Add", "Gemm", 1, ARITHMETIC},
+    {"a gemm whose bias is a column stays",
+     "graph g (x: f32[6,4]) -> (y) {\n"
+     " m = Gemm(x, w: f32[4,6] random 1, b: f32[6,1] random 2)\n"
+     " y = Mul(m, s: f32[6] random 3)\n}",
+     "", "Mul", 1, ARITHMETIC},
     {"past a mean",
      "graph g (x: f32[1,4,6,6]) -> (y, z) {\n"
      " r = Tanh(x)\n a = Add(r, t: f32[4,1,1] random 1)\n p = GlobalAveragePool(a)\n"
