@@ -324,6 +324,13 @@ PLANTED = [
      'quotients of channels'),
     ('ROWS_CONCAT', 'rewrite/bilinear/rows.c', 'n->op != PO_OP_Concat || (axis != 1 && axis != 1 - RANK) ||',
      'n->op != PO_OP_Concat || (axis != 1 && axis >= 0) ||', 'rows joined along'),
+    # what laws ask of values, weights and lengths
+    ('AFFINE_BACK', 'rewrite/affine/absorb.c', 'id == PO_NONE || !po_read_once(graph, m->x) ||', 'id == PO_NONE ||',
+     'affine chains and products'),
+    ('DROP_RESHAPE', 'ir/type.c', 'return a.symbol && b.symbol && strcmp(a.symbol, b.symbol) == 0;', 'return true;',
+     'shapes that are nearly'),
+    ('POOL_FIRST MERGE_SPACES', 'rewrite/conv/conv.c', 'c.b != PO_NONE && (!c.bias || c.bias->dtype',
+     'c.bias && (c.bias->dtype', 'biases that are given'),
     # mutants again
     ('HEIGHT_ONE', 'rewrite/conv/rank.c', 'po_mk_rearrange(d, c->w, to, 0, NULL), c->b, &wide)',
      'po_mk_rearrange(d, c->w, to, 0, NULL), PO_NONE, &wide)', 'convolutions along one'),
