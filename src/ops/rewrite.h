@@ -26,7 +26,7 @@ int64_t po_dim_of(const po_graph *graph, po_value_id value, int axis);
 int po_rank_of(const po_graph *graph, po_value_id value);
 /* Both ranks are known and every dim is known to be the same; the dtypes may differ. */
 bool po_same_dims(const po_graph *graph, po_value_id a, po_value_id b);
-/* Equal known ranks, and equal dims but along one axis; dims that are not known count as equal. */
+/* Equal known ranks, and every dim but along one axis is known to be the same. */
 bool po_same_dims_but(const po_graph *graph, po_value_id a, po_value_id b, int axis);
 /* The scales of a Resize or Upsample, one for each of so many axes, where they are constants. */
 bool po_resize_scales(const po_graph *graph, const po_node *node, uint32_t rank, double *scale);

@@ -6,6 +6,7 @@
 #include "ops/ref.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Inputs: as networks have them; what branches and clips tell apart; large; what no arithmetic
  * makes, for rewrites that keep every bit. */
@@ -71,6 +72,12 @@ static bool first_ir(const po_graph *graph) {
     return graph->model && graph->model->ir_version < 4;
 }
 
+/* A symbol that ends with a length stands for that (rules.c); any other for 5. */
+static int64_t length_of(const po_dim *d) {
+    const char *last = d->symbol ? strrchr(d->symbol, '_') : NULL;
+    return d->value >= 0 ? d->value : last ? strtoll(last + 1, NULL, 10) : 5;
+}
+
 /* Integers are small: they may be indices. From the end, too, among the edges. */
 static po_status make_input(original *o, inputs_kind kind, uint32_t input, const double *marks,
                             uint32_t n_marks, uint64_t seed, po_array **out) {
@@ -82,7 +89,7 @@ static po_status make_input(original *o, inputs_kind kind, uint32_t input, const
     if (type->kind != PO_TYPE_TENSOR || !type->has_rank || type->rank > PO_MAX_RANK)
         return PO_UNSUPPORTED;
     for (uint32_t i = 0; i < type->rank; i++)
-        dims[i] = type->dims[i].value >= 0 ? type->dims[i].value : 5;
+        dims[i] = length_of(&type->dims[i]);
     PO_TRY(po_array_create(o->ctx, o->arena, type->dtype, type->rank, dims, out));
     po_array *a = *out;
     if (a->s)
@@ -123,13 +130,12 @@ static const po_recipe *unrounded(unrounding *u, const po_recipe *r) {
     bool changed = false;
     for (uint32_t i = 0; i < r->n_in; i++) {
         in[i] = unrounded(u, r->in[i]);
-        changed |= in[i] != r->in[i];
+        changed |= in[i] && in[i]->dtype != r->in[i]->dtype;
     }
     copy->in = in;
-    if (changed) {
-        copy->tensor = NULL; /* what is stored was rounded on the way */
+    copy->tensor = NULL; /* what is stored was rounded, or is not what the recipe says */
+    if (changed)
         copy->dtype = r->dtype == PO_F32 ? PO_F64 : r->dtype;
-    }
     uint32_t n = u->n;
     PO_PUSH(u->arena, u->from, n, u->cap_from, r);
     PO_PUSH(u->arena, u->to, u->n, u->cap_to, copy);

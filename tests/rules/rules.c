@@ -3,12 +3,13 @@
  *
  *   rules [--count ROUNDS] [--first ROUND] [--only TEXT] [--least N] [--stop] [--table] [MODEL...]
  *
- * A round makes a graph of every pattern (patterns*.txt), and some of the random generators. FIRST
- * "now" is one that changes by the hour; it is printed, to be given again. --only: patterns of that
- * name. --least: every rule must have fired so often. --stop: at the first that is wrong. A folder
- * stands for the models in it. */
+ * A round makes two graphs of every pattern (patterns*.txt), and some of the random generators.
+ * FIRST "now" is one that changes by the hour; it is printed, to be given again. --only: patterns
+ * of that name. --least: every rule must have fired so often. --stop: at the first that is wrong. A
+ * folder stands for the models in it. */
 #include "rules.h"
 
+#include "base/hash.h"
 #include "cost/roofline.h"
 #include "import/import.h"
 #include "ir/text.h"
@@ -26,7 +27,7 @@ enum { REGIONS = 6, LINEAR = 8 }; /* of a round */
 enum { LARGE = 8 };
 
 static const char *const pattern_files[] = {"patterns.txt", "patterns_opset.txt",
-                                            "patterns_linear.txt"};
+                                            "patterns_linear.txt", "patterns_conditions.txt"};
 
 /* Of a model: the reference takes its time. */
 #define LARGEST_FILE  (1 << 20)
@@ -116,25 +117,91 @@ static void try_graph(run *r, maker_fn make, void *user, const char *name, uint6
         exit(1);
 }
 
+/* A pattern as it is, and with what laws ask for taken away: values that nothing else reads,
+ * weights that are constants, lengths that are known. */
+typedef enum variant { AS_IT_IS, NAMED, GIVEN, OPEN, VARIANTS } variant;
+static const char *const variant_names[] = {"", ", a value named", ", weights given", ", open"};
+
+typedef struct pattern_graph {
+    const char *text;
+    variant variant;
+    uint64_t seed;
+} pattern_graph;
+
+/* One more output: a value that was inside. */
+static void name_value(po_graph *g, uint64_t draw) {
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const po_node *n = &g->nodes[(draw + i) % g->n_nodes];
+        const po_value_id v = n->removed || !n->n_out ? PO_NONE : n->out[0];
+        if (v == PO_NONE || g->values[v].n_outputs || g->values[v].type.kind != PO_TYPE_TENSOR)
+            continue;
+        po_graph_add_output(g, v);
+        return;
+    }
+}
+
+/* A constant of numbers becomes an input. */
+static void give_weights(po_graph *g, uint64_t draw) {
+    for (uint32_t i = 0; i < g->n_initializers; i++) {
+        const po_value_id c = g->initializers[(draw + i) % g->n_initializers];
+        const po_value *v = &g->values[c];
+        if (v->is_input || v->n_uses == 0 || !v->constant ||
+            po_dtype_class_of(v->constant->dtype) != PO_CLASS_FLOAT)
+            continue;
+        const po_type type = v->type;
+        po_graph_replace_uses(g, c, po_graph_add_input(g, "given", &type));
+        po_graph_sweep(g);
+        return;
+    }
+}
+
+/* Lengths of inputs are not told; their symbols are, and to the test what they stand for. */
+static void open_dims(po_graph *g, uint64_t draw) {
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        po_value *v = &g->values[g->inputs[i]];
+        if (v->type.kind != PO_TYPE_TENSOR || v->constant)
+            continue;
+        po_dim *dims = po_arena_memdup(g->arena, v->type.dims, v->type.rank * sizeof *dims);
+        for (uint32_t k = 0; k < v->type.rank; k++)
+            if (dims[k].value > 0 && (draw >> k) & 1)
+                dims[k] = (po_dim){
+                    -1, po_arena_printf(g->arena, "axis%u_of_%lld", k, (long long)dims[k].value)};
+        v->type.dims = dims;
+    }
+}
+
 static po_graph *parsed(po_ctx *ctx, po_arena *arena, void *user) {
     (void)arena;
     po_graph *g = NULL;
-    const char *text = user;
+    const pattern_graph *p = user;
+    const char *text = p->text;
     if (po_graph_parse(ctx, text, &g) != PO_OK) {
         printf("%s\n%s\n", ctx->error.message, text);
         exit(2);
     }
     po_ops_resolve(g);
+    const uint64_t draw = po_random_u64(p->seed, 29, p->variant);
+    if (p->variant == OPEN)
+        open_dims(g, draw);
     if (po_infer_graph(ctx, g, false) != PO_OK) {
         printf("%s\n%s\n", ctx->error.message, text);
         exit(2);
+    }
+    if (p->variant == NAMED)
+        name_value(g, draw);
+    if (p->variant == GIVEN) {
+        give_weights(g, draw);
+        if (po_infer_graph(ctx, g, true) != PO_OK) {
+            po_ctx_clear(ctx);
+            return NULL;
+        }
     }
     return g;
 }
 
 static po_graph *region(po_ctx *ctx, po_arena *arena, void *user) {
     const char *text = test_random_region(arena, *(uint64_t *)user);
-    return parsed(ctx, arena, (void *)(uintptr_t)text);
+    return parsed(ctx, arena, &(pattern_graph){.text = text});
 }
 
 static po_graph *linear(po_ctx *ctx, po_arena *arena, void *user) {
@@ -164,10 +231,14 @@ static void one_round(run *r, const templates *t, uint64_t round) {
             continue;
         if (r->only && !strstr(templates_name(t, i), r->only))
             continue;
-        snprintf(name, sizeof name, "round %llu, '%s'", (unsigned long long)round,
-                 templates_name(t, i));
         const char *text = templates_fill(t, arena, i, round);
-        try_graph(r, parsed, (void *)(uintptr_t)text, name, round, templates_rarity(t, i) < LARGE);
+        const variant two[2] = {AS_IT_IS, 1 + (round + i) % (VARIANTS - 1)};
+        for (uint32_t k = 0; k < (templates_rarity(t, i) < LARGE ? 2 : 1); k++) {
+            snprintf(name, sizeof name, "round %llu, '%s'%s", (unsigned long long)round,
+                     templates_name(t, i), variant_names[two[k]]);
+            try_graph(r, parsed, &(pattern_graph){text, two[k], round + i}, name, round,
+                      templates_rarity(t, i) < LARGE);
+        }
     }
     po_arena_free(arena);
     for (uint64_t i = 0; !r->only && i < REGIONS + LINEAR; i++) {

@@ -178,6 +178,20 @@ static const sample samples[] = {
      "graph g (x: f32[2,50,40], v: f32[40,2], w: f32[2,40]) -> (q) {\n"
      " p = MatMul(x, v)\n q = MatMul(p, w)\n}",
      1, 0},
+    /* What is between is a column to one and a row to the other. */
+    {"products bracketed",
+     "graph g (x: f32[2,3,3], v: f32[3], w: f32[3,3]) -> (q) {\n"
+     " p = MatMul(x, v)\n q = MatMul(p, w)\n}",
+     1, 0},
+    /* What is made of the batch is a matrix to the other. */
+    {"products bracketed",
+     "graph g (x: f32[9,3], y: f32[3,3,3], z: f32[3]) -> (q) {\n"
+     " p = MatMul(y, z)\n q = MatMul(x, p)\n}",
+     2, 0},
+    {"products bracketed",
+     "graph g (x: f32[5,4], v: f32[4,9], w: f32[9]) -> (q) {\n"
+     " p = MatMul(x, v)\n q = MatMul(p, w)\n}",
+     1, 1},
     {"sum of products of one",
      "graph g (x: f32[2,5,4], w: f32[4,6], a: f32[4,2], b: f32[2,6]) -> (y) {\n"
      " p = MatMul(x, w)\n q = MatMul(x, a)\n r = MatMul(q, b)\n y = Add(p, r)\n}",
@@ -240,6 +254,11 @@ static const sample samples[] = {
      " p = Conv(x, v, b) {pads=[1,1,1,1]}\n q = Conv(z, v, b) {pads=[1,1,1,1]}\n"
      " y = Add(p, q)\n}",
      2, 1},
+    /* Spread over the other's rows it would be another map. */
+    {"sum of convolutions",
+     "graph g (x: f32[2,3,1,8], z: f32[2,3,9,8], v: f32[4,3,3,3]) -> (y) {\n"
+     " p = Conv(x, v) {pads=[1,1,1,1]}\n q = Conv(z, v) {pads=[1,1,1,1]}\n y = Add(p, q)\n}",
+     2, 0},
     {"sum of convolutions: over",
      "graph g (x: f32[2,3,9,8], z: f32[2,5,9,8], v: f32[4,3,3,3], w: f32[4,5,3,3], b: f32[4]) -> "
      "(y) "

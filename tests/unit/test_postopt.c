@@ -60,6 +60,11 @@ static const test_sample samples[] = {
      " m = Gemm(q, w: f32[6,4] random 1, b: f32[6] random 2) {transB=1, alpha=0.5}\n"
      " y = Mul(m, s: f32[6] random 3)\n}",
      "Mul Add", "Gemm", 1, ARITHMETIC},
+    {"a gemm whose bias is a column stays",
+     "graph g (x: f32[6,4]) -> (y) {\n"
+     " m = Gemm(x, w: f32[4,6] random 1, b: f32[6,1] random 2)\n"
+     " y = Mul(m, s: f32[6] random 3)\n}",
+     "", "Mul", 1, ARITHMETIC},
     {"past a mean",
      "graph g (x: f32[1,4,6,6]) -> (y, z) {\n"
      " r = Tanh(x)\n a = Add(r, t: f32[4,1,1] random 1)\n p = GlobalAveragePool(a)\n"
@@ -73,6 +78,17 @@ static const test_sample samples[] = {
      " h = Div(r, six: f32[] {6.0})\n u = Mul(a: f32[1] {1.3}, h)\n"
      " v = Add(u, b: f32[1] {-0.4})\n y = Conv(v, k: f32[8,16,1,1] random 3)\n}",
      "Clip Div Add", "HardSigmoid", 1, AS_CONV},
+    {"HardSwish as a gate",
+     "pir 1 ir_version=8 opset=14\ngraph g (x: f32[1,8,6,6]) -> (y) {\n"
+     " c = Conv(x, w: f32[8,8,1,1] random 1)\n h = HardSwish(c)\n"
+     " y = Conv(h, k: f32[8,8,3,3] random 3)\n}",
+     "HardSwish", "HardSigmoid", 1, AS_CONV},
+    {"an affine chain that nothing takes is written short",
+     "graph g (x: f32[1,4,6,6]) -> (y, z) {\n"
+     " r = Relu(x)\n m = Mul(r, s: f32[4,1,1] random 1)\n a = Add(m, t: f32[1] {0.25})\n"
+     " n = Neg(a)\n b = Sub(n, u: f32[4,1,1] random 2)\n c = Div(b, v: f32[] {0.3})\n"
+     " y = Tanh(c)\n d = Mul(r, o: f32[] {0.5})\n e = Add(d, p: f32[] {0.1})\n z = Tanh(e)\n}",
+     "Neg Sub Div", "Add", 2, ARITHMETIC},
     {"a clip without a line stays",
      "graph g (x: f32[1,4,6,6]) -> (y) {\n"
      " q = Clip(x, lo: f32[] {0.0}, hi: f32[] {6.0})\n y = Mul(q, x)\n}",
@@ -331,6 +347,12 @@ static const test_sample samples[] = {
      "   s2: f32[16] random 7, s3: f32[16] random 8, s4: f32[16] {2.0})\n y = Softmax(n) "
      "{axis=2}\n}",
      "", "Squeeze", 2, ARITHMETIC},
+    {"planes turned",
+     "graph g (x: f32[2,9,4]) -> (y) {\n"
+     " t = Transpose(x) {perm=[0,2,1]}\n c = Conv(t, w: f32[16,4,3] random 1)\n r = Relu(c)\n"
+     " u = Transpose(r) {perm=[0,2,1]}\n m = Mul(u, g: f32[16] random 2)\n"
+     " v = Softmax(m) {axis=-1}\n y = Tanh(v)\n}",
+     "Squeeze Unsqueeze", "Transpose", 2, ARITHMETIC},
     {"what a mask hides from a softmax is raised",
      "graph g (x: f32[2,3,N], m: bool[2,1,N], v: f32[2,N,4]) -> (y) {\n"
      " k = Where(m, z: f32[] {0}, l: f32[] {-10000})\n a = Add(x, k)\n s = Softmax(a) {axis=-1}\n"

@@ -66,6 +66,28 @@ static const sample samples[] = {
      " a = Slice(x, s: i64[1] {-1}, e: i64[1] {-100}, ax: i64[1] {1}, st: i64[1] {-1})\n"
      " y = Tanh(a)\n}",
      2, "Slice", 1},
+    {"a slice of the whole goes, as written at either end; a part and every other row stay",
+     "graph g (x: f32[4,3]) -> (y) {\n"
+     " a = Slice(x, s: i64[1] {0}, e: i64[1] {9223372036854775807}, ax: i64[1] {0})\n"
+     " b = Slice(a, t: i64[1] {-4}, f: i64[1] {4}, ax, st: i64[1] {1})\n"
+     " c = Slice(b, u: i64[1] {1}, h: i64[1] {4}, ax)\n"
+     " d = Slice(c, s, h, ax, w: i64[1] {2})\n y = Tanh(d)\n}",
+     3, "Slice", 2},
+    {"padding of nothing goes, of any value; some at one end and less than none stay",
+     "graph g (x: f32[4,3]) -> (y) {\n"
+     " a = Pad(x, p: i64[4] {0, 0, 0, 0}, k: f32[] {0.5})\n b = Pad(a, q: i64[4] {0, 0, 0, 1})\n"
+     " c = Pad(b, r: i64[4] {-1, 0, 1, 0})\n y = Tanh(c)\n}",
+     3, "Pad", 2},
+    {"Dropout goes in inference, its mask unread; in training it stays",
+     "graph g (x: f32[4,3]) -> (y, z) {\n"
+     " a = Dropout(x, r: f32[] {0.5}, t: bool[] {0})\n b, m = Dropout(a)\n c = Not(m)\n"
+     " y = Where(c, a, b)\n z = RandomNormalLike(w: f32[2] {1.0})\n}",
+     4, "Dropout", 1},
+    {"before opset 7 Dropout says whether it is in inference",
+     "pir 1 ir_version=3 opset=6\ngraph g (x: f32[4,3]) -> (y, z) {\n"
+     " a = Dropout(x) {is_test=1, ratio=0.5}\n y = Tanh(a)\n b = Dropout(x) {ratio=0.5}\n"
+     " c = RandomNormalLike(b)\n z = Add(b, c)\n}",
+     4, "Dropout", 1},
     {"a Relu of what is never negative goes",
      "graph g (x: f32[1,2,6]) -> (y) {\n"
      " a = Relu(x)\n b = Sigmoid(x)\n c = Add(a, b)\n d = Relu(c)\n"

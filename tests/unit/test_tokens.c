@@ -58,6 +58,12 @@ static const test_sample samples[] = {
      " m = Gemm(x, a: f32[128,128] random 1, b: f32[128] random 2) {transB=1}\n"
      " s = Reshape(m, f: i64[4] {1, 8, 4, 32})\n y = Transpose(s) {perm=[0,2,3,1]}\n}",
      "Gemm", "Transpose", 1, ARITHMETIC},
+    {"rows by a matrix, by its transpose and beside it",
+     "pir 1 ir_version=8 opset=17\n"
+     "graph g (x: f32[128,128]) -> (y, z) {\n"
+     " m = MatMul(x, a: f32[128,128] random 1)\n b = Add(m, a)\n y = Relu(b)\n"
+     " z = Gemm(x, a) {transB=1}\n}",
+     "MatMul Gemm", "Conv", 2, ARITHMETIC},
     {"a few rows by a small matrix",
      "graph g (x: f32[2,128]) -> (y) {\n y = Gemm(x, a: f32[128,128] random 1)\n}", "Conv", "Gemm",
      1, ARITHMETIC},

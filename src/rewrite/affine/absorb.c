@@ -94,12 +94,12 @@ static bool meets(const po_affine *m, const layer *l, int64_t channels, int rank
     return (m->axis < 0 || m->axis == (l->map ? 1 : rank - 1)) && (m->n == 1 || m->n == channels);
 }
 
-/* No bias, or one number for each output. */
+/* No bias, or one number for each output; that of a Gemm may be a column, one for each row. */
 static bool bias_fits(const po_graph *graph, const layer *l) {
     if (!has_input(l->node, 2))
         return true;
     const po_tensor *t = weights_of(graph, l->node->in[2]);
-    return t && t->count == l->out;
+    return t && t->count == l->out && (l->out == 1 || t->dims[t->rank - 1] == l->out);
 }
 
 static void set_input(po_graph *graph, po_node_id node, uint32_t input, po_value_id value) {

@@ -57,7 +57,8 @@ static po_value_id sum_of(po_deriving *d, po_value_id a, po_value_id b) {
 }
 
 /* Sums of two convolutions: of one tensor, by one kernel, or of two tensors over Concat; and of a
- * convolution and its own input, which is a convolution by the unit. */
+ * convolution and its own input, which is a convolution by the unit. Of two tensors they have one
+ * shape: a map of one row would be spread over the other's before the convolution, not behind. */
 po_status po_derive_conv_sum(po_deriving *d, po_node_id id) {
     const po_node *n = &d->from->nodes[id];
     po_conv a, b;
@@ -73,7 +74,8 @@ po_status po_derive_conv_sum(po_deriving *d, po_node_id id) {
                                      po_derive_widened(d, &all, &b));
         return po_derive_done(d, po_mk_conv(d, a.x, w, sum_of(d, a.b, b.b), &all), "one tensor");
     }
-    if (first && second && a.w == b.w && a.group == b.group && po_conv_same_windows(&a, &b)) {
+    if (first && second && a.w == b.w && a.group == b.group && po_conv_same_windows(&a, &b) &&
+        po_same_dims(d->from, a.x, b.x)) {
         po_derive_begin(d, id);
         po_value_id x = po_mk_binary(d, PO_OP_Add, a.x, b.x);
         return po_derive_done(d, po_mk_conv(d, x, a.w, sum_of(d, a.b, b.b), &a), "one kernel");

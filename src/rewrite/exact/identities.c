@@ -84,12 +84,13 @@ static po_value_id pad(const po_graph *graph, const po_node *n) {
     return none ? n->in[0] : PO_NONE;
 }
 
-/* In inference: training_mode absent or constant false (a single output), ratio without effect. */
+/* In inference: training_mode absent or constant false (a single output), ratio without effect.
+ * Before opset 7 is_test says so, and where it is absent this is training. */
 static po_value_id dropout(const po_graph *graph, const po_node *n) {
+    const bool tests = po_op_version(graph, n) >= 7 || po_op_int(graph, n, "is_test") != 0;
     bool mask = n->n_out > 1 && n->out[1] != PO_NONE &&
                 (graph->values[n->out[1]].n_uses || graph->values[n->out[1]].n_outputs);
-    return !mask && po_node_int(n, "is_test", 1) != 0 && left_at(graph, n, 2, 0) ? n->in[0]
-                                                                                 : PO_NONE;
+    return tests && !mask && left_at(graph, n, 2, 0) ? n->in[0] : PO_NONE;
 }
 
 static po_value_id single(const po_graph *graph, const po_node *n) {

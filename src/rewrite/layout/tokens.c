@@ -159,6 +159,11 @@ static po_value_id joined(po_relayout *r, po_node_id at, po_value_id whole) {
 
 /* --- the layout --- */
 
+typedef struct token_layout {
+    po_relayout r;
+    po_value_id *weights[2]; /* of each matrix, its columns or its rows the outputs; PO_NONE */
+} token_layout;
+
 static po_value_id to_map(po_relayout *r, po_node_id at, po_value_id x) {
     const po_value_id taken = r->rank < MAP ? joined(r, at, x) : PO_NONE;
     if (taken != PO_NONE)
@@ -208,11 +213,13 @@ static bool pays(const po_graph *g, const po_node *n, const po_matrix_product *p
     return !narrow || elements <= po_numbers.tokens.elements;
 }
 
-/* The weights of the convolution, once for all products by the matrix. */
+/* The weights of the convolution, once for all products by the matrix, and once for all by its
+ * transpose. */
 static po_value_id weights_of(po_relayout *r, const po_matrix_product *p) {
-    if (r->twin[p->matrix] == PO_NONE)
-        r->twin[p->matrix] = po_matrix_product_pointwise(r->graph, r->arena, p);
-    return r->twin[p->matrix];
+    po_value_id *w = &((token_layout *)r)->weights[p->rows][p->matrix];
+    if (*w == PO_NONE)
+        *w = po_matrix_product_pointwise(r->graph, r->arena, p);
+    return *w;
 }
 
 static bool convert_product(po_relayout *r, po_node_id id) {
@@ -253,8 +260,13 @@ po_status po_use_maps_of_tokens(po_ctx *ctx, po_graph *graph, po_rewriting *stat
                                            {PO_LAW_TOKENS_SPLIT, convert_split},
                                            {PO_LAWS, convert_elementwise}};
     for (uint32_t rank = ROWS; rank <= MAP; rank++) {
-        po_relayout r = {.enter = to_map, .leave = from_map, .behind_channels = behind_channels};
-        po_relayout_graph(&r, graph, state, rank, laws, sizeof laws / sizeof *laws);
+        token_layout l = {
+            .r = {.enter = to_map, .leave = from_map, .behind_channels = behind_channels}};
+        for (uint32_t i = 0; i < 2; i++) {
+            l.weights[i] = PO_NEW_N(state->scratch, po_value_id, graph->n_values);
+            memset(l.weights[i], 0xff, graph->n_values * sizeof *l.weights[i]); /* PO_NONE */
+        }
+        po_relayout_graph(&l.r, graph, state, rank, laws, sizeof laws / sizeof *laws);
     }
     return PO_OK;
 }

@@ -113,11 +113,20 @@ static double work_at(const po_deriving *d, const po_graph *g, po_node_id id) {
     return runs ? work(&p) : 0;
 }
 
+/* A vector is a row in front and a column behind: between two matrices it is first the one and then
+ * the other, and beside a batch it may meet another axis. */
+static bool associative(const po_graph *g, const po_match *m) {
+    const int a = po_rank_of(g, po_matched(m, 'a')), b = po_rank_of(g, po_matched(m, 'b')),
+              c = po_rank_of(g, po_matched(m, 'c'));
+    return b >= 2 && ((a >= 2 && c >= 2) || (b == 2 && a >= 1 && a <= 2 && c >= 1 && c <= 2));
+}
+
 static po_status bracket(po_deriving *d, po_node_id id, uint32_t inner, const char *from,
                          const char *to, const char *name) {
     const po_node *n = &d->from->nodes[id];
     po_match m;
-    if (!po_matches(d->from, d->arena, n, from, &m) || !po_rearrangeable(d->from, n->out[0]))
+    if (!po_matches(d->from, d->arena, n, from, &m) || !po_rearrangeable(d->from, n->out[0]) ||
+        !associative(d->from, &m))
         return PO_OK;
     const double now =
         work_at(d, d->from, id) + work_at(d, d->from, d->from->values[n->in[inner]].producer);
