@@ -20,6 +20,16 @@ static bool constant(const po_tensor *t) {
     return true;
 }
 
+/* A dilated window may lie beside the map with all of its taps: the largest of none is -inf. */
+static bool is_dilated(const po_node *n) {
+    uint32_t axes;
+    const int64_t *dilation = po_node_ints(n, "dilations", &axes);
+    for (uint32_t i = 0; dilation && i < axes; i++)
+        if (dilation[i] != 1)
+            return true;
+    return false;
+}
+
 static bool never_negative(const po_graph *graph, po_value_id value, int *visits) {
     if (value == PO_NONE || --*visits < 0 || !po_rearrangeable(graph, value))
         return false;
@@ -51,6 +61,7 @@ static bool never_negative(const po_graph *graph, po_value_id value, int *visits
         return inputs(graph, n, false, visits);
     case PO_OP_MaxPool:
     case PO_OP_AveragePool:
+        return !is_dilated(n) && never_negative(graph, n->in[0], visits);
     case PO_OP_GlobalAveragePool:
     case PO_OP_GlobalMaxPool:
     case PO_OP_Identity:

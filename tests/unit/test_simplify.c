@@ -93,6 +93,10 @@ static const sample samples[] = {
      " a = Relu(x)\n b = Sigmoid(x)\n c = Add(a, b)\n d = Relu(c)\n"
      " e = MaxPool(d) {kernel_shape=[2]}\n y = Relu(e)\n}",
      4, "Relu", 1},
+    {"Relu of the largest of nothing: a dilated window beside the map",
+     "graph g (x: f32[1,2,1]) -> (y) {\n r = Relu(x)\n"
+     " e = MaxPool(r) {kernel_shape=[2], dilations=[3], pads=[2,2]}\n y = Relu(e)\n}",
+     3, "Relu", 2},
     {"a Relu of what may be negative stays",
      "graph g (x: f32[6]) -> (y) {\n"
      " a = Relu(x)\n b = Sigmoid(x)\n c = Sub(a, b)\n d = Relu(c)\n e = Max(x, d)\n"
