@@ -2,7 +2,7 @@
 """What each part of the search is worth: petopt with all of it, and with each part left out in turn.
 
   bench/ablate.py [--build DIR] [--threads N] [--set NAME].. [--only TEXT] [--work DIR]
-                  [--model FILE[=INPUT:SHAPE]].. [--part NAME].. [--petopt-options TEXT]
+                  [--model FILE[=INPUT:SHAPE]].. [--part NAME].. [--kernels] [--petopt-options TEXT]
 
 Sets are those of bench/run.py; --model adds a file of one's own; --part leaves out these alone. Every model is written once with
 everything and once with each part of `--skip`; what comes out is timed by one `petopt bench`,

@@ -103,6 +103,28 @@ static const struct {
      "graph g (x: f32[1,16,11,10]) -> (y) {\n"
      " a = Conv(x, w: f32[16,16,3,3] random 1) {kernel_shape=[3, 3], dilations=[2, 2], "
      "pads=[2, 2, 2, 2]}\n y = Relu(a)\n}"},
+    {"interpolated by two, and added to",
+     "graph g (x: f32[1,16,5,7]) -> (y) {\n"
+     " a = Conv(x, w: f32[24,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
+     " u = Resize(a, _, s: f32[4] {1, 1, 2, 2}) {mode=\"linear\"}\n r = Relu(u)\n"
+     " y = Conv(r, v: f32[16,24,3,3] random 2) " CONV3 "\n}"},
+    {"interpolated by three and four, one row",
+     "graph g (x: f32[1,16,1,6]) -> (y) {\n"
+     " a = Conv(x, w: f32[20,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
+     " y = Resize(a, _, s: f32[4] {1, 1, 3, 4}) {mode=\"linear\"}\n}"},
+    {"interpolated between corners",
+     "graph g (x: f32[1,16,4,5]) -> (y) {\n"
+     " a = Conv(x, w: f32[16,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
+     " y = Resize(a, _, _, s: i64[4] {1, 16, 7, 13}) {mode=\"linear\", "
+     "coordinate_transformation_mode=\"align_corners\"}\n}"},
+    {"interpolated to three halves and two thirds",
+     "graph g (x: f32[2,16,8,12]) -> (y) {\n"
+     " a = Conv(x, w: f32[16,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
+     " y = Resize(a, _, _, s: i64[4] {2, 16, 12, 8}) {mode=\"linear\"}\n}"},
+    {"interpolated, cubic",
+     "graph g (x: f32[1,16,6,7]) -> (y) {\n"
+     " a = Conv(x, w: f32[16,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
+     " y = Resize(a, _, s: f32[4] {1, 1, 2, 2}) {mode=\"cubic\"}\n}"},
     {"sums along the lanes",
      "graph g (x: f32[1,40,5,6]) -> (y) {\n"
      " a = ConvTranspose(x, w: f32[40,1,2,2] random 1, b: f32[1] random 2) {kernel_shape=[2, 2], "

@@ -122,8 +122,9 @@ uint32_t po_steps_number(po_steps *b, double value);
 po_status po_steps_finish(po_steps *b, const po_node *node);
 
 po_status po_lower_sum(po_lowering *l, const po_node *node); /* sum.c */
-/* Whether it would find a form. */
-bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node);
+/* Whether it would find a form; in_pieces: of several steps too, that each write a block. */
+bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node,
+                       bool in_pieces);
 po_status po_lower_map(po_lowering *l, const po_node *node); /* chain.c */
 /* rows.c: Softmax, ReduceL2; whether they have a form that these read. */
 po_status po_lower_softmax(po_lowering *l, const po_node *node);

@@ -347,9 +347,10 @@ static bool is_held(const po_graph *graph, po_value_id v, bool half) {
            po_type_static(type) && po_type_count(type) > 0;
 }
 
-static bool has_sum(po_ctx *ctx, const po_graph *graph, const po_node *node) {
+/* Pieces are for kernels of a CPU: half, for a GPU, has one step a node. */
+static bool has_sum(po_ctx *ctx, const po_graph *graph, const po_node *node, bool half) {
     po_arena *scratch = po_arena_create(ctx);
-    bool fits = po_lower_sum_fits(ctx, scratch, graph, node);
+    bool fits = po_lower_sum_fits(ctx, scratch, graph, node, !half);
     po_arena_free(scratch);
     return fits;
 }
@@ -378,7 +379,7 @@ static po_region_part part_of(po_ctx *ctx, const po_graph *graph, const po_node 
         return po_lower_instance_fits(graph, node) ? f->part : PO_REGION_NOT;
     if (f->lower == po_lower_reduce_max)
         return po_lower_maximum_fits(graph, node) ? f->part : PO_REGION_NOT;
-    return has_sum(ctx, graph, node) ? f->part : PO_REGION_NOT;
+    return has_sum(ctx, graph, node, half) ? f->part : PO_REGION_NOT;
 }
 
 po_region_part po_lower_part(void *user, const po_graph *graph, const po_node *node) {

@@ -6,8 +6,8 @@
 #include "superopt/lower/internal.h"
 #include "superopt/lower/sum_kind.h"
 
-/* A statement is one loop nest: what two after the other do in half the work (linear Resize of both
- * axes) is left to the runtime. */
+/* A statement is one loop nest: what two after the other do in half the work is left to the
+ * runtime, where it does not fall into pieces. */
 static bool wants_two(po_arena *arena, const po_sum *sum) {
     po_contraction c;
     for (uint32_t i = 0; i < sum->n_terms; i++)
@@ -16,14 +16,16 @@ static bool wants_two(po_arena *arena, const po_sum *sum) {
     return false;
 }
 
-bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node) {
-    po_sum **sums = PO_NEW_N(arena, po_sum *, node->n_out);
+bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node,
+                       bool in_pieces) {
+    po_sum **sums = PO_NEW_N(arena, po_sum *, node->n_out), *pieces[PO_LOWER_PIECES];
     if (po_sem_of(ctx, arena, graph, node, sums) != PO_OK)
         return false;
     for (uint32_t k = 0; k < node->n_out; k++) {
         po_sum_kind kind = sums[k] ? po_sum_kind_of(sums[k]) : PO_SUM_NONE;
         if (kind == PO_SUM_NONE || (kind >= PO_SUM_PRODUCT && node->n_out > 1) ||
-            wants_two(arena, sums[k]))
+            (wants_two(arena, sums[k]) &&
+             !(in_pieces && po_lower_pieces(arena, sums[k], pieces) > 0)))
             return false;
     }
     return true;
@@ -262,7 +264,8 @@ static po_status lower_scatter(po_lowering *l, const po_node *node, const po_sum
     return PO_OK;
 }
 
-static po_status lower_product(po_lowering *l, const po_node *node, const po_sum *sum) {
+static po_status lower_product(po_lowering *l, const po_node *node, const po_sum *sum,
+                               const po_node_id *follow, uint32_t n_follow) {
     const po_term *t = &sum->terms[0];
     uint32_t *labels = labels_of(l, t);
     po_lower_index out[PO_MU_MAX_RANK] = {{0}};
@@ -272,7 +275,19 @@ static po_status lower_product(po_lowering *l, const po_node *node, const po_sum
     for (uint32_t k = 0; k < t->n_factors; k++)
         if (!affines_of(t, &t->factor[k].at, labels, at[k]))
             return PO_UNSUPPORTED;
-    return add_product(l, node, sum, po_sum_reduces(t), out, at, NULL, 0);
+    return add_product(l, node, sum, po_sum_reduces(t), out, at, follow, n_follow);
+}
+
+/* What is interpolated along several axes. */
+static po_status lower_pieces(po_lowering *l, const po_node *node, const po_sum *sum) {
+    po_sum *pieces[PO_LOWER_PIECES];
+    po_node_id follow[PO_LOWER_CHAIN];
+    const uint32_t n = po_lower_pieces(l->arena, sum, pieces);
+    const uint32_t after =
+        po_lower_follow(l, (po_node_id)(node - l->graph->nodes), node->out[0], follow);
+    for (uint32_t i = 0; i < n; i++)
+        PO_TRY(lower_product(l, node, pieces[i], follow, after));
+    return n > 0 ? PO_OK : PO_UNSUPPORTED;
 }
 
 /* --- moves --- */
@@ -393,7 +408,8 @@ po_status po_lower_sum(po_lowering *l, const po_node *node) {
          * what they are made of, and seldom needed but for what is computed from them. */
         if (kind == PO_SUM_PRODUCT || (kind == PO_SUM_MOVES && node->op == PO_OP_Resize &&
                                        node->n_out == 1 && sums[k]->n_terms == 1)) {
-            status = lower_product(l, node, sums[k]);
+            status = wants_two(l->arena, sums[k]) ? lower_pieces(l, node, sums[k])
+                                                  : lower_product(l, node, sums[k], NULL, 0);
             continue;
         }
         if (kind == PO_SUM_SCATTER) {
