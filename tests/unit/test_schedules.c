@@ -125,6 +125,26 @@ static const struct {
      "graph g (x: f32[1,16,6,7]) -> (y) {\n"
      " a = Conv(x, w: f32[16,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
      " y = Resize(a, _, s: f32[4] {1, 1, 2, 2}) {mode=\"cubic\"}\n}"},
+    {"parts of a map beside one another",
+     "graph g (x: f32[1,16,10,13]) -> (y) {\n"
+     " a = Conv(x, w: f32[32,16,3,3] random 1) {kernel_shape=[3, 3], pads=[0, 1, 0, 1]}\n"
+     " r = Relu(a)\n t = Slice(x, b: i64[1] {0}, e: i64[1] {3}, axis: i64[1] {2})\n"
+     " c = Conv(t, v: f32[32,16,3,3] random 2) {kernel_shape=[3, 3], pads=[0, 1, 0, 1]}\n"
+     " j = Concat(c, r, c) {axis=2}\n y = Conv(j, u: f32[16,32,3,3] random 3) " CONV3 "\n}"},
+    {"parts in both directions, Strassen in an odd one",
+     "graph g (x: f32[1,96,11,13]) -> (y) {\n"
+     " a = Conv(x, w: f32[96,96,1,1] random 1) {kernel_shape=[1, 1]}\n"
+     " s = Slice(x, b: i64[1] {0}, e: i64[1] {2}, axis: i64[1] {3})\n"
+     " l = Conv(s, w) {kernel_shape=[1, 1]}\n m = Concat(a, l) {axis=3}\n"
+     " f = Slice(x, b, e, rows: i64[1] {2})\n"
+     " g = Pad(f, p: i64[8] {0, 0, 0, 1, 0, 0, 0, 1}) {mode=\"edge\"}\n"
+     " h = Conv(g, w) {kernel_shape=[1, 1]}\n y = Concat(h, m) {axis=2}\n}"},
+    {"channels added one after the other",
+     "graph g (x: f32[1,16,9,10]) -> (y) {\n"
+     " a = Conv(x, w: f32[32,16,3,3] random 1) " CONV3 "\n r = Relu(a)\n"
+     " b = Conv(r, v: f32[16,32,3,3] random 2) " CONV3 "\n c = Concat(r, b) {axis=1}\n"
+     " d = Conv(c, u: f32[24,48,1,1] random 3) {kernel_shape=[1, 1]}\n"
+     " e = Concat(c, d) {axis=1}\n y = Conv(e, t: f32[16,72,3,3] random 4) " CONV3 "\n}"},
     {"sums along the lanes",
      "graph g (x: f32[1,40,5,6]) -> (y) {\n"
      " a = ConvTranspose(x, w: f32[40,1,2,2] random 1, b: f32[1] random 2) {kernel_shape=[2, 2], "

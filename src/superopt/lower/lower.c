@@ -71,7 +71,10 @@ static bool is_planar(const po_lowering *l, po_value_id v) {
 const po_view *po_lower_storage(po_lowering *l, po_value_id v) {
     if (l->view[v].set)
         return &l->view[v];
-    if (l->output[v] != PO_NONE && is_planar(l, v) && !read_inside(l, v)) {
+    po_view part;
+    if (po_lower_join(l, v, &part)) {
+        l->view[v] = part;
+    } else if (l->output[v] != PO_NONE && is_planar(l, v) && !read_inside(l, v)) {
         l->view[v] = add_tensor(l, v, PO_MU_OUTPUT, false);
         l->mu->tensors[l->view[v].tensor].number = l->output[v];
     } else {
@@ -411,7 +414,8 @@ po_status po_lower_region(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                      .channels_last = PO_NEW_N(arena, bool, graph->n_values),
                      .done = PO_NEW_N(arena, bool, graph->n_nodes),
                      .place = PO_NEW_N(arena, uint32_t, graph->n_nodes),
-                     .output = PO_NEW_N(arena, uint32_t, graph->n_values)};
+                     .output = PO_NEW_N(arena, uint32_t, graph->n_values),
+                     .joined = PO_NEW_N(arena, po_lower_part_of, graph->n_values)};
     for (uint32_t i = 0; i < graph->n_nodes; i++)
         l.place[i] = PO_NONE;
     for (uint32_t i = 0; i < graph->n_values; i++)
@@ -421,6 +425,7 @@ po_status po_lower_region(po_ctx *ctx, po_arena *arena, const po_graph *graph,
     for (uint32_t i = 0; i < region->n_out; i++)
         l.output[region->out[i]] = i;
     mark_layouts(&l);
+    po_lower_plan_joins(&l);
     for (uint32_t i = 0; i < region->n_in; i++)
         enter(&l, region->in[i], i);
     for (uint32_t i = 0; i < region->n_nodes; i++) {

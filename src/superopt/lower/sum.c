@@ -326,7 +326,10 @@ static bool make_view(po_lowering *l, const po_node *node, const po_sum *sum, po
 static po_status copy_term(po_lowering *l, const po_node *node, const po_sum *sum, uint32_t i,
                            po_value_id v) {
     const po_term *t = &sum->terms[i];
+    const uint32_t input = sum->operands[t->factor[0].operand].input;
     const po_view *to = po_lower_storage(l, v);
+    if (node->op == PO_OP_Concat && po_lower_is_joined(l, node->in[input], v, input))
+        return PO_OK;
     uint32_t *labels = labels_of(l, t);
     po_lower_index out[PO_MU_MAX_RANK] = {{0}}, in[PO_MU_MAX_RANK] = {{0}};
     if (!affines_of(t, &t->out, labels, out) || !affines_of(t, &t->factor[0].at, labels, in))
@@ -334,10 +337,7 @@ static po_status copy_term(po_lowering *l, const po_node *node, const po_sum *su
     uint32_t step = po_mu_add_step(l->mu, step_name(l, node));
     uint32_t s = po_mu_add_statement(l->mu, step, PO_MU_SET);
     l->mu->nodes[s].statement.out = po_lower_access(l, to, out);
-    return po_lower_operand(l, s, node->in[sum->operands[t->factor[0].operand].input], in) ==
-                   PO_NONE
-               ? PO_UNSUPPORTED
-               : PO_OK;
+    return po_lower_operand(l, s, node->in[input], in) == PO_NONE ? PO_UNSUPPORTED : PO_OK;
 }
 
 /* Whether nothing but sums of products over windows reads the value: what lies outside of what

@@ -24,18 +24,18 @@ static bool has_ring_behind(const po_mu *mu, uint32_t tensor) {
 }
 
 /* A lone copy whose source lies along another axis: 16 by 16 at a time, turned in registers. The
- * label along the source's last axis, PO_NONE: it is no such copy. */
+ * label of neighbours along the source's last axis, PO_NONE: it is no such copy. */
 static uint32_t turned_row(const po_mu *mu, const po_naive_step *n) {
     const po_mu_access *in = &n->s->in[0];
     if (n->tail || n->s->combine != PO_MU_SET || n->s->n_in != 1 || n->s->n_items != 1)
         return PO_NONE;
     const po_mu_index *last = po_mu_last_axis(mu, in);
-    uint32_t axis = po_access_axis(mu, in, n->lane);
-    if (last->n != 1 || last->terms[0].coef != 1 || last->terms[0].label == n->lane ||
-        axis == PO_NONE || po_mu_coef(&in->axes[axis], n->lane) != 1 ||
-        mu->labels[last->terms[0].label].extent < 4)
-        return PO_NONE;
-    return last->terms[0].label;
+    uint32_t axis = po_access_axis(mu, in, n->lane), row = PO_NONE;
+    for (uint32_t i = 0; i < last->n; i++)
+        if (last->terms[i].coef == 1 && mu->labels[last->terms[i].label].extent >= 4)
+            row = last->terms[i].label;
+    return row == n->lane || axis == PO_NONE || po_mu_coef(&in->axes[axis], n->lane) != 1 ? PO_NONE
+                                                                                          : row;
 }
 
 /* A weight that can be packed so that the lane's axis, this one, comes last; else PO_NONE. */
