@@ -145,6 +145,11 @@ static const struct {
      " b = Conv(r, v: f32[16,32,3,3] random 2) " CONV3 "\n c = Concat(r, b) {axis=1}\n"
      " d = Conv(c, u: f32[24,48,1,1] random 3) {kernel_shape=[1, 1]}\n"
      " e = Concat(c, d) {axis=1}\n y = Conv(e, t: f32[16,72,3,3] random 4) " CONV3 "\n}"},
+    {"taps that meet padding alone",
+     "graph g (x: f32[1,16,5,9]) -> (y) {\n"
+     " a = Conv(x, w: f32[32,16,3,3] random 1) {kernel_shape=[3, 3], dilations=[5, 8], "
+     "pads=[5, 8, 5, 8]}\n s = Slice(a, b: i64[1] {0}, e: i64[1] {2}, rows: i64[1] {2})\n"
+     " y = Conv(s, v: f32[16,32,3,3] random 2) {kernel_shape=[3, 3], pads=[1, 1, 0, 1]}\n}"},
     {"sums along the lanes",
      "graph g (x: f32[1,40,5,6]) -> (y) {\n"
      " a = ConvTranspose(x, w: f32[40,1,2,2] random 1, b: f32[1] random 2) {kernel_shape=[2, 2], "

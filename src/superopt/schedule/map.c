@@ -182,11 +182,14 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     po_keep_labels(s, map, &n);
     uint32_t at = po_mu_add_step(s->mu, mu->nodes[step].name);
     uint32_t lane = choice->n[LANE] < 0 ? PO_NONE : (uint32_t)choice->n[LANE], grids = 0;
-    /* The outermost kept labels are dealt out. */
+    /* The outermost kept labels are dealt out; of digits of one axis that are turned none, behind
+     * another label: that their chunks never meet is hard to prove. */
+    const bool turned = choice->n[ROW] >= 0 && choice->n[ROWS] == PO_MU_VECTOR;
     for (uint32_t x = 0; x < mu->tensors[n.out->tensor].rank && grids < 2; x++)
         for (uint32_t i = n.out->axes[x].n; i-- > 0 && grids < 2;) {
             uint32_t label = n.out->axes[x].terms[i].label;
-            if (label == lane || (int64_t)label == choice->n[ROW])
+            if (label == lane || (int64_t)label == choice->n[ROW] ||
+                (turned && grids > 0 && n.out->axes[x].n > 2))
                 continue;
             at = po_mu_add_loop(s->mu, at, PO_MU_GRID, map[label].terms[0].label, 1);
             grids++;
