@@ -121,10 +121,9 @@ static const struct {
      "graph g (x: f32[2,16,8,12]) -> (y) {\n"
      " a = Conv(x, w: f32[16,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
      " y = Resize(a, _, _, s: i64[4] {2, 16, 12, 8}) {mode=\"linear\"}\n}"},
-    {"interpolated, cubic",
-     "graph g (x: f32[1,16,6,7]) -> (y) {\n"
-     " a = Conv(x, w: f32[16,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
-     " y = Resize(a, _, s: f32[4] {1, 1, 2, 2}) {mode=\"cubic\"}\n}"},
+    {"interpolated, cubic", "graph g (x: f32[1,16,6,7]) -> (y) {\n"
+                            " a = Conv(x, w: f32[16,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
+                            " y = Resize(a, _, s: f32[4] {1, 1, 2, 2}) {mode=\"cubic\"}\n}"},
     {"parts of a map beside one another",
      "graph g (x: f32[1,16,10,13]) -> (y) {\n"
      " a = Conv(x, w: f32[32,16,3,3] random 1) {kernel_shape=[3, 3], pads=[0, 1, 0, 1]}\n"
@@ -138,7 +137,7 @@ static const struct {
      " l = Conv(s, w) {kernel_shape=[1, 1]}\n m = Concat(a, l) {axis=3}\n"
      " f = Slice(x, b, e, rows: i64[1] {2})\n"
      " g = Pad(f, p: i64[8] {0, 0, 0, 1, 0, 0, 0, 1}) {mode=\"edge\"}\n"
-     " h = Conv(g, w) {kernel_shape=[1, 1]}\n y = Concat(h, m) {axis=2}\n}"},
+     " h = Conv(g, w) {kernel_shape=[1, 1]}\n y = Concat(m, h) {axis=2}\n}"},
     {"channels added one after the other",
      "graph g (x: f32[1,16,9,10]) -> (y) {\n"
      " a = Conv(x, w: f32[32,16,3,3] random 1) " CONV3 "\n r = Relu(a)\n"
