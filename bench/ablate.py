@@ -2,17 +2,20 @@
 """What each part of the search is worth: petopt with all of it, and with each part left out in turn.
 
   bench/ablate.py [--build DIR] [--threads N] [--set NAME].. [--only TEXT] [--work DIR]
-                  [--model FILE[=INPUT:SHAPE]].. [--part NAME].. [--petopt-options TEXT]
+                  [--model FILE[=INPUT:SHAPE]].. [--part NAME].. [--kernels] [--petopt-options TEXT]
 
 Sets are those of bench/run.py; --model adds a file of one's own; --part leaves out these alone. Every model is written once with
 everything and once with each part of `--skip`; what comes out is timed by one `petopt bench`,
 interleaved in random order with the original. A cell is the time without the part over the time with
 it: above 1 the part is worth that much; "=" is the same file. Where the whole search changes nothing
-its parts are not run. Prints a table in Markdown.
+its parts are not run. --kernels: petopt makes kernels too, and since a session takes one library each
+file is timed by bench/beside.py. Prints a table in Markdown.
 """
 import argparse
 import hashlib
+import json
 import os
+import platform
 import sys
 
 import run
@@ -28,7 +31,7 @@ def digest(path):
 
 
 def written(args, path, shapes, stem, part):
-    """(file, winner) without the part; None: with all."""
+    """(file, winner, library) without the part; None: with all."""
     out = f'{stem}.without_{part}.onnx' if part else f'{stem}.onnx'
     options = args.petopt_options
     args.petopt_options = f'{options} --skip {part}' if part else options
@@ -36,22 +39,39 @@ def written(args, path, shapes, stem, part):
     args.petopt_options = options
     if failed:
         raise RuntimeError(f'{os.path.basename(path)} without {part}: {failed}')
-    return out, told['winner'] if told['changed'] else 'original'
+    return out, told['winner'] if told['changed'] else 'original', told['library']
+
+
+def timed(args, path, files, shapes):
+    """What the original and each (file, library) read beside one another."""
+    if not any(library for _, library in files):
+        read, failed = run.bench(args, [path] + [f for f, _ in files], shapes, args.threads[0], None)
+        if failed:
+            raise RuntimeError(failed)
+        return read
+    words = [f'{f}={library or ""}' for f, library in [(path, None), *files]]
+    words += [w for s in shapes for w in ('--shape', s)]
+    p = run.run([os.path.join(run.deps(), 'venv', 'bin', 'python'),
+                 os.path.join(run.ROOT, 'bench', 'beside.py'), '--json', '--threads',
+                 str(args.threads[0]), *words])
+    if p.returncode != 0:
+        raise RuntimeError(p.stderr.strip())
+    *models, control = json.loads(p.stdout)
+    return {'models': models, 'control': control['ratio'], 'runtime': 'ONNX Runtime',
+            'cpu': platform.processor() or platform.machine()}
 
 
 def measure(args, path, shapes, name):
     stem = os.path.join(args.work, name.replace(' ', '_'))
-    whole, won = written(args, path, shapes, stem, None)
+    whole, won, library = written(args, path, shapes, stem, None)
     same, files = {digest(whole)}, {}
     for part in args.part:
         if part in PARTS and SEARCH in args.part and SEARCH not in files:
             continue
-        out, _ = written(args, path, shapes, stem, part)
+        out, _, of_part = written(args, path, shapes, stem, part)
         if digest(out) not in same:
-            files[part] = out
-    read, failed = run.bench(args, [path, whole, *files.values()], shapes, args.threads[0], None)
-    if failed:
-        raise RuntimeError(f'{name}: {failed}')
+            files[part] = (out, of_part)
+    read = timed(args, path, [(whole, library), *files.values()], shapes)
     full, rest = read['models'][1], read['models'][2:]
     worth = {p: full['ratio'] / m['ratio'] for p, m in zip(files, rest)}
     row = [name, f'{full["ratio"]:.3f}x ({full["ratio_low"]:.3f} to {full["ratio_high"]:.3f})', won]
@@ -68,9 +88,10 @@ def main():
     parser.add_argument('--model', action='append', default=[])
     parser.add_argument('--work', default=None)
     parser.add_argument('--part', action='append', choices=[SEARCH] + PARTS + OTHERS, default=[])
+    parser.add_argument('--kernels', action='store_true', help='petopt makes kernels too')
     parser.add_argument('--petopt-options', default='')
     args = parser.parse_args()
-    args.threads, args.kernels = [args.threads], False
+    args.threads = [args.threads]
     args.part = args.part or [SEARCH] + PARTS + OTHERS
     args.work = os.path.abspath(args.work or os.path.join(args.build, 'ablate'))
     args.petopt = os.path.join(args.build, 'petopt')

@@ -103,6 +103,52 @@ static const struct {
      "graph g (x: f32[1,16,11,10]) -> (y) {\n"
      " a = Conv(x, w: f32[16,16,3,3] random 1) {kernel_shape=[3, 3], dilations=[2, 2], "
      "pads=[2, 2, 2, 2]}\n y = Relu(a)\n}"},
+    {"interpolated by two, and added to",
+     "graph g (x: f32[1,16,5,7]) -> (y) {\n"
+     " a = Conv(x, w: f32[24,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
+     " u = Resize(a, _, s: f32[4] {1, 1, 2, 2}) {mode=\"linear\"}\n r = Relu(u)\n"
+     " y = Conv(r, v: f32[16,24,3,3] random 2) " CONV3 "\n}"},
+    {"interpolated by three and four, one row",
+     "graph g (x: f32[1,16,1,6]) -> (y) {\n"
+     " a = Conv(x, w: f32[20,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
+     " y = Resize(a, _, s: f32[4] {1, 1, 3, 4}) {mode=\"linear\"}\n}"},
+    {"interpolated between corners",
+     "graph g (x: f32[1,16,4,5]) -> (y) {\n"
+     " a = Conv(x, w: f32[16,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
+     " y = Resize(a, _, _, s: i64[4] {1, 16, 7, 13}) {mode=\"linear\", "
+     "coordinate_transformation_mode=\"align_corners\"}\n}"},
+    {"interpolated to three halves and two thirds",
+     "graph g (x: f32[2,16,8,12]) -> (y) {\n"
+     " a = Conv(x, w: f32[16,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
+     " y = Resize(a, _, _, s: i64[4] {2, 16, 12, 8}) {mode=\"linear\"}\n}"},
+    {"interpolated, cubic", "graph g (x: f32[1,16,6,7]) -> (y) {\n"
+                            " a = Conv(x, w: f32[16,16,1,1] random 1) {kernel_shape=[1, 1]}\n"
+                            " y = Resize(a, _, s: f32[4] {1, 1, 2, 2}) {mode=\"cubic\"}\n}"},
+    {"parts of a map beside one another",
+     "graph g (x: f32[1,16,10,13]) -> (y) {\n"
+     " a = Conv(x, w: f32[32,16,3,3] random 1) {kernel_shape=[3, 3], pads=[0, 1, 0, 1]}\n"
+     " r = Relu(a)\n t = Slice(x, b: i64[1] {0}, e: i64[1] {3}, axis: i64[1] {2})\n"
+     " c = Conv(t, v: f32[32,16,3,3] random 2) {kernel_shape=[3, 3], pads=[0, 1, 0, 1]}\n"
+     " j = Concat(c, r, c) {axis=2}\n y = Conv(j, u: f32[16,32,3,3] random 3) " CONV3 "\n}"},
+    {"parts in both directions, Strassen in an odd one",
+     "graph g (x: f32[1,96,11,13]) -> (y) {\n"
+     " a = Conv(x, w: f32[96,96,1,1] random 1) {kernel_shape=[1, 1]}\n"
+     " s = Slice(x, b: i64[1] {0}, e: i64[1] {2}, axis: i64[1] {3})\n"
+     " l = Conv(s, w) {kernel_shape=[1, 1]}\n m = Concat(a, l) {axis=3}\n"
+     " f = Slice(x, b, e, rows: i64[1] {2})\n"
+     " g = Pad(f, p: i64[8] {0, 0, 0, 1, 0, 0, 0, 1}) {mode=\"edge\"}\n"
+     " h = Conv(g, w) {kernel_shape=[1, 1]}\n y = Concat(m, h) {axis=2}\n}"},
+    {"channels added one after the other",
+     "graph g (x: f32[1,16,9,10]) -> (y) {\n"
+     " a = Conv(x, w: f32[32,16,3,3] random 1) " CONV3 "\n r = Relu(a)\n"
+     " b = Conv(r, v: f32[16,32,3,3] random 2) " CONV3 "\n c = Concat(r, b) {axis=1}\n"
+     " d = Conv(c, u: f32[24,48,1,1] random 3) {kernel_shape=[1, 1]}\n"
+     " e = Concat(c, d) {axis=1}\n y = Conv(e, t: f32[16,72,3,3] random 4) " CONV3 "\n}"},
+    {"taps that meet padding alone",
+     "graph g (x: f32[1,16,5,9]) -> (y) {\n"
+     " a = Conv(x, w: f32[32,16,3,3] random 1) {kernel_shape=[3, 3], dilations=[5, 8], "
+     "pads=[5, 8, 5, 8]}\n s = Slice(a, b: i64[1] {0}, e: i64[1] {2}, rows: i64[1] {2})\n"
+     " y = Conv(s, v: f32[16,32,3,3] random 2) {kernel_shape=[3, 3], pads=[1, 1, 0, 1]}\n}"},
     {"sums along the lanes",
      "graph g (x: f32[1,40,5,6]) -> (y) {\n"
      " a = ConvTranspose(x, w: f32[40,1,2,2] random 1, b: f32[1] random 2) {kernel_shape=[2, 2], "

@@ -176,6 +176,8 @@ static void pad(maker *m) {
     add_float(m, rank, dims);
     add_ints_1d(m, 2 * rank, pads);
     if (draw(m, 0, 1))
+        add_string_attr(m, "mode", "edge");
+    else if (draw(m, 0, 1))
         add_float(m, 0, NULL);
 }
 

@@ -221,12 +221,58 @@ static bool pad_border(const po_sem *sem, po_sum *sum, const int64_t *before) {
     return true;
 }
 
+/* Copies of the edges: along each axis what lies before the inside, the inside, and what lies
+ * behind it; a box for each choice of these. */
+static bool pad_edges(const po_sem *sem, po_sum *sum, const int64_t *before) {
+    enum { PARTS = 3, MOST_BOXES = 81 };
+    const po_sem_tensor *in = &sem->in[0];
+    int64_t cut[PO_MAX_RANK][PARTS + 1];
+    uint32_t boxes = 1;
+    const uint32_t operand = po_sem_operand(sem, sum, 0);
+    for (uint32_t i = 0; i < sum->rank; i++) {
+        const int64_t first = before[i] > 0 ? before[i] : 0, behind = before[i] + in->dims[i];
+        const int64_t last = behind < sum->dims[i] ? behind : sum->dims[i];
+        if (in->dims[i] < 1 || first > last)
+            return false;
+        memcpy(cut[i], (int64_t[PARTS + 1]){0, first, last, sum->dims[i]}, sizeof cut[i]);
+        boxes *= first > 0 || last < sum->dims[i] ? PARTS : 1;
+        if (boxes > MOST_BOXES)
+            return false;
+    }
+    for (uint32_t box = 0; box < boxes; box++) {
+        uint32_t part[PO_MAX_RANK], rest = box;
+        bool any = true;
+        for (uint32_t i = 0; i < sum->rank; i++) {
+            const bool whole = cut[i][1] == 0 && cut[i][2] == sum->dims[i];
+            part[i] = whole ? 1 : rest % PARTS;
+            rest /= whole ? 1 : PARTS;
+            any = any && cut[i][part[i]] < cut[i][part[i] + 1];
+        }
+        if (!any)
+            continue;
+        po_term *t = po_sum_term(sum, sum->rank);
+        po_index *at = po_term_factor(sum, t, operand);
+        for (uint32_t i = 0; i < sum->rank; i++) {
+            const int64_t from = cut[i][part[i]];
+            const uint32_t v = po_term_var(t, NULL, cut[i][part[i] + 1] - from);
+            po_index_add(t, &t->out, i, 1, v);
+            t->out.base[i] = from;
+            at->base[i] = part[i] == 0 ? 0 : part[i] == 1 ? from - before[i] : in->dims[i] - 1;
+            if (part[i] == 1)
+                po_index_add(t, at, i, 1, v);
+        }
+    }
+    return true;
+}
+
 po_status po_sem_pad(po_sem *sem) {
     const po_sem_tensor *in = &sem->in[0];
     uint32_t n, n_axes = 0, rank = in->rank;
     const int64_t *pads, *axes = NULL;
     po_sum *sum = po_sem_begin(sem, 0);
-    if (!po_node_string_is(sem->node, "mode", "constant", "constant") || sum->rank != rank ||
+    const bool edges = po_node_string_is(sem->node, "mode", "edge", "constant");
+    if ((!edges && !po_node_string_is(sem->node, "mode", "constant", "constant")) ||
+        sum->rank != rank ||
         !po_sem_ints_or_attr(sem, 1, po_node_attr(sem->node, "paddings") ? "paddings" : "pads", &n,
                              &pads) ||
         !pads || in->dtype == PO_STR)
@@ -244,13 +290,17 @@ po_status po_sem_pad(po_sem *sem) {
         before[axis] = pads[i];
         after[axis] = pads[n_padded + i];
     }
-    po_term *t = po_sum_term(sum, rank);
-    po_index *at = po_term_factor(sum, t, po_sem_operand(sem, sum, 0));
     for (uint32_t i = 0; i < rank; i++) {
         int64_t length;
         if (!po_add_i64(in->dims[i], before[i], &length) ||
             !po_add_i64(length, after[i], &length) || length != sum->dims[i])
             return PO_UNSUPPORTED;
+    }
+    if (edges)
+        return pad_edges(sem, sum, before) ? PO_OK : PO_UNSUPPORTED;
+    po_term *t = po_sum_term(sum, rank);
+    po_index *at = po_term_factor(sum, t, po_sem_operand(sem, sum, 0));
+    for (uint32_t i = 0; i < rank; i++) {
         uint32_t v = po_term_var(t, NULL, in->dims[i]);
         po_index_add(t, at, i, 1, v);
         po_index_add(t, &t->out, i, 1, v);

@@ -22,6 +22,7 @@ enum { MODEL, MUTATED, BASES };
 typedef struct guessed {
     uint32_t algebra;
     bool mutants;
+    bool outside;    /* it leaves more to the runtime than the plain form does */
     po_graph *graph; /* NULL: one that was there already, or cannot be lowered as far */
     double seconds, magnifies;
     uint32_t unread;
@@ -131,7 +132,8 @@ static po_status estimate(choosing *c, guessed *g) {
     po_arena_free(scratch);
     g->seconds = guess.seconds;
     g->unread = guess.unread;
-    if (outside > c->outside || guess.n_nodes > 0) {
+    g->outside = outside > c->outside || guess.n_nodes > 0;
+    if (g->outside) {
         po_graph_free(g->graph);
         g->graph = NULL;
     }
@@ -199,6 +201,21 @@ static uint32_t most_promising(const choosing *c, double limit) {
 
 /* --- the whole --- */
 
+/* From all families at once what gains only beside others is found. Where that leaves something to
+ * the runtime it is no place to begin: all but those do that leave something by themselves. */
+static po_status without_what_fails(choosing *c) {
+    const po_combination *all = po_chooser_find(c->chooser, MODEL, c->used);
+    po_choices fail = 0;
+    if (!all || all->number == PO_NONE || !c->all[all->number].outside)
+        return PO_OK;
+    for (uint32_t k = 0; k < FAMILIES; k++) {
+        const po_combination *one = po_chooser_find(c->chooser, MODEL, PO_CHOICE(k));
+        fail |= one && one->number != PO_NONE && c->all[one->number].outside ? PO_CHOICE(k) : 0;
+    }
+    po_chooser_add(c->chooser, MODEL, c->used & ~fail);
+    return po_chooser_run(c->chooser);
+}
+
 /* From the form with no families, which was read, and that with all of them that change anything.
  */
 static po_status look_further(choosing *c) {
@@ -212,13 +229,16 @@ static po_status look_further(choosing *c) {
                                     .hopeless = any,
                                     .price = price,
                                     .user = c};
-    PO_TRY(fold(c->run, c->from[MODEL], OF_KERNELS, &probe, &counts));
-    c->used = counts.used & OF_KERNELS;
+    const uint32_t all =
+        po_run_skips(c->run, "partly") ? OF_KERNELS & ~po_postopt_partly() : (uint32_t)OF_KERNELS;
+    PO_TRY(fold(c->run, c->from[MODEL], all, &probe, &counts));
+    c->used = counts.used & all;
     po_graph_free(probe);
     c->chooser = po_chooser_create(c->ctx, c->arena, &rules);
     po_chooser_add(c->chooser, MODEL, 0)->number = 0;
     po_chooser_add(c->chooser, MODEL, c->used);
     PO_TRY(po_chooser_run(c->chooser));
+    PO_TRY(without_what_fails(c));
     PO_TRY(po_kernel_mutants(c->run, c->search, c->options, c->all[0].seconds, &c->from[MUTATED]));
     if (!c->from[MUTATED])
         return PO_OK;

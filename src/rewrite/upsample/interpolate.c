@@ -7,40 +7,19 @@
 #include "base/num.h"
 #include "ops/recipe/recipe.h"
 #include "ops/sem/sem.h"
+#include "ops/sum/tables.h"
 #include "rewrite/passes.h"
 
 #include <math.h>
 
-/* The tables by axis, [out, in]; NULL: the axis stays. */
-typedef struct tables {
-    const po_operand *of[PO_MAX_RANK];
-    uint32_t rank;
-} tables;
-
-/* One term, of the input and a table for each of the last two axes at most. */
-static bool read_tables(const po_sum *sum, tables *t) {
-    *t = (tables){.rank = sum->rank};
-    if (sum->n_terms != 1 || sum->rank < 2 || sum->rank > PO_MAX_RANK)
+/* For the last two axes at most. */
+static bool read_tables(const po_sum *sum, po_sum_tables *t) {
+    if (!po_sum_tables_of(sum, t) || t->rank < 2)
         return false;
-    const po_term *term = &sum->terms[0];
-    bool some = false;
-    for (uint32_t k = 0; k < term->n_factors; k++) {
-        const po_factor *f = &term->factor[k];
-        const po_operand *op = &sum->operands[f->operand];
-        if (op->kind == PO_OPERAND_INPUT)
-            continue;
-        uint32_t axis = 0, v = 0;
-        while (v < term->n_vars && !po_index_coef(term, &f->at, 0, v))
-            v++;
-        while (axis < sum->rank && !po_index_coef(term, &term->out, axis, v))
-            axis++;
-        if (op->kind != PO_OPERAND_TABLE || op->rank != 2 || axis + 2 < sum->rank ||
-            axis >= sum->rank || t->of[axis])
+    for (uint32_t x = 0; x + 2 < t->rank; x++)
+        if (t->of[x])
             return false;
-        t->of[axis] = op;
-        some = true;
-    }
-    return some;
+    return t->of[t->rank - 1] || t->of[t->rank - 2];
 }
 
 /* Fractions as quotients of whole numbers: exact, and so are those of the proof. */
@@ -69,7 +48,7 @@ static double work(const po_operand *first, const po_operand *second) {
 bool po_cubic_as_products(po_rewriting *r, po_graph *graph, po_node_id id) {
     po_arena *arena = r->scratch;
     const po_node *n = &graph->nodes[id];
-    tables t;
+    po_sum_tables t;
     po_sum *sum = NULL;
     if ((!(r->options->algebra & PO_ALGEBRA_UPSAMPLE) && !r->options->cubic) ||
         n->op != PO_OP_Resize || !po_node_string_is(n, "mode", "cubic", "nearest") ||

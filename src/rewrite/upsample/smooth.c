@@ -125,7 +125,8 @@ static int64_t neighbours(int64_t f, double *weight, double *over) {
     return taps;
 }
 
-/* Smooths along the axes that are asked for: each channel by itself. */
+/* Smooths along the axes that are asked for, each channel by itself; as far from the ends as that
+ * reaches, it leaves out. */
 static po_value_id smooth(po_graph *g, po_arena *arena, const smoothed *s, po_value_id x,
                           const bool along[2], po_value_id bias) {
     double weight[MOST_FACTOR + 1], of[(MOST_FACTOR + 1) * (MOST_FACTOR + 1)], over;
@@ -134,7 +135,6 @@ static po_value_id smooth(po_graph *g, po_arena *arena, const smoothed *s, po_va
     po_conv like = po_conv_pointwise(s->c.dtype, s->c.out, s->c.out);
     for (int axis = 0; axis < 2; axis++) {
         like.kernel[axis] = along[axis] ? taps : 1;
-        like.before[axis] = like.after[axis] = like.kernel[axis] / 2;
         window.over *= along[axis] ? over : 1;
     }
     for (int64_t i = 0; i < like.kernel[0] * like.kernel[1]; i++)
@@ -143,10 +143,14 @@ static po_value_id smooth(po_graph *g, po_arena *arena, const smoothed *s, po_va
     return po_conv_each(g, arena, s->c.node, x, &like, s->c.out, &window, bias);
 }
 
+/* All but the lines at the edges. */
 static po_value_id right_inside(po_graph *g, po_arena *arena, const smoothed *s) {
     static const bool both[2] = {true, true}, rows[2] = {true, false}, columns[2] = {false, true};
     po_value_id y = repeated(g, s, with_edges(g, s));
     y = po_conv_add(g, s->c.node, y, &s->c, s->c.w, PO_NONE);
+    const int64_t cut = s->f + s->p - s->f / 2;
+    po_type unknown = po_type_unranked(s->c.dtype);
+    y = po_add_crop(g, s->c.node, y, cut, -cut, &unknown);
     if (s->f == 2) /* nine taps at once take less than three and three */
         return smooth(g, arena, s, y, both, s->c.b);
     y = smooth(g, arena, s, y, rows, PO_NONE);
@@ -190,9 +194,6 @@ bool po_smooth_behind(po_rewriting *r, po_graph *g, po_node_id id) {
     po_value_id y = right_inside(g, r->scratch, &s);
     if (y == PO_NONE)
         return false;
-    const int64_t around = s.f + s.p;
-    po_type unknown = po_type_unranked(s.c.dtype);
-    y = po_add_crop(g, id, y, around, -around, &unknown);
     po_value_id left = take(g, &s, line(g, &s, COLUMNS, true), ROWS, s.p, -s.p);
     po_value_id right = take(g, &s, line(g, &s, COLUMNS, false), ROWS, s.p, -s.p);
     y = join(g, &s, COLUMNS, left, y, right);

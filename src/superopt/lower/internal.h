@@ -21,17 +21,25 @@ typedef struct po_lower_index {
     po_mu_term terms[PO_AFFINE_TERMS];
 } po_lower_index;
 
+/* The place of a value in one that a Concat makes. */
+typedef struct po_lower_part_of {
+    po_value_id whole; /* PO_NONE: it has a tensor of its own */
+    uint32_t input, axis;
+    int64_t offset;
+} po_lower_part_of;
+
 typedef struct po_lowering {
     po_ctx *ctx;
     po_arena *arena;
     const po_graph *graph;
     const po_region *region;
     po_mu *mu;
-    po_view *view;       /* by value */
-    bool *channels_last; /* by value */
-    bool *done;          /* by node: lowered */
-    uint32_t *place;     /* by node: number in the region, or PO_NONE */
-    uint32_t *output;    /* by value: number among the region's outputs, or PO_NONE */
+    po_view *view;            /* by value */
+    bool *channels_last;      /* by value */
+    bool *done;               /* by node: lowered */
+    uint32_t *place;          /* by node: number in the region, or PO_NONE */
+    uint32_t *output;         /* by value: number among the region's outputs, or PO_NONE */
+    po_lower_part_of *joined; /* by value */
     po_value_id *weights;
     uint32_t n_weights, cap_weights;
 } po_lowering;
@@ -59,6 +67,14 @@ void po_lower_labels(po_lowering *l, po_value_id v, po_lower_index *at);
 /* Where both sums and maxima read a tensor past its ends, the maxima read a copy: a ring holds one
  * number (edge.c). */
 void po_lower_part_edges(po_mu *mu);
+
+/* --- parts of joined values (join.c) --- */
+
+void po_lower_plan_joins(po_lowering *l);
+/* Where a value is to be written that is part of another; false: it is none. */
+bool po_lower_join(po_lowering *l, po_value_id v, po_view *view);
+/* Whether input `input` of the Concat that makes `whole` lies there already. */
+bool po_lower_is_joined(po_lowering *l, po_value_id v, po_value_id whole, uint32_t input);
 
 /* --- expressions (expr.c) --- */
 
@@ -122,8 +138,9 @@ uint32_t po_steps_number(po_steps *b, double value);
 po_status po_steps_finish(po_steps *b, const po_node *node);
 
 po_status po_lower_sum(po_lowering *l, const po_node *node); /* sum.c */
-/* Whether it would find a form. */
-bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node);
+/* Whether it would find a form; in_pieces: of several steps too, that each write a block. */
+bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node,
+                       bool in_pieces);
 po_status po_lower_map(po_lowering *l, const po_node *node); /* chain.c */
 /* rows.c: Softmax, ReduceL2; whether they have a form that these read. */
 po_status po_lower_softmax(po_lowering *l, const po_node *node);

@@ -71,7 +71,10 @@ static bool is_planar(const po_lowering *l, po_value_id v) {
 const po_view *po_lower_storage(po_lowering *l, po_value_id v) {
     if (l->view[v].set)
         return &l->view[v];
-    if (l->output[v] != PO_NONE && is_planar(l, v) && !read_inside(l, v)) {
+    po_view part;
+    if (po_lower_join(l, v, &part)) {
+        l->view[v] = part;
+    } else if (l->output[v] != PO_NONE && is_planar(l, v) && !read_inside(l, v)) {
         l->view[v] = add_tensor(l, v, PO_MU_OUTPUT, false);
         l->mu->tensors[l->view[v].tensor].number = l->output[v];
     } else {
@@ -347,9 +350,10 @@ static bool is_held(const po_graph *graph, po_value_id v, bool half) {
            po_type_static(type) && po_type_count(type) > 0;
 }
 
-static bool has_sum(po_ctx *ctx, const po_graph *graph, const po_node *node) {
+/* Pieces are for kernels of a CPU: half, for a GPU, has one step a node. */
+static bool has_sum(po_ctx *ctx, const po_graph *graph, const po_node *node, bool half) {
     po_arena *scratch = po_arena_create(ctx);
-    bool fits = po_lower_sum_fits(ctx, scratch, graph, node);
+    bool fits = po_lower_sum_fits(ctx, scratch, graph, node, !half);
     po_arena_free(scratch);
     return fits;
 }
@@ -378,7 +382,7 @@ static po_region_part part_of(po_ctx *ctx, const po_graph *graph, const po_node 
         return po_lower_instance_fits(graph, node) ? f->part : PO_REGION_NOT;
     if (f->lower == po_lower_reduce_max)
         return po_lower_maximum_fits(graph, node) ? f->part : PO_REGION_NOT;
-    return has_sum(ctx, graph, node) ? f->part : PO_REGION_NOT;
+    return has_sum(ctx, graph, node, half) ? f->part : PO_REGION_NOT;
 }
 
 po_region_part po_lower_part(void *user, const po_graph *graph, const po_node *node) {
@@ -410,7 +414,8 @@ po_status po_lower_region(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                      .channels_last = PO_NEW_N(arena, bool, graph->n_values),
                      .done = PO_NEW_N(arena, bool, graph->n_nodes),
                      .place = PO_NEW_N(arena, uint32_t, graph->n_nodes),
-                     .output = PO_NEW_N(arena, uint32_t, graph->n_values)};
+                     .output = PO_NEW_N(arena, uint32_t, graph->n_values),
+                     .joined = PO_NEW_N(arena, po_lower_part_of, graph->n_values)};
     for (uint32_t i = 0; i < graph->n_nodes; i++)
         l.place[i] = PO_NONE;
     for (uint32_t i = 0; i < graph->n_values; i++)
@@ -420,6 +425,7 @@ po_status po_lower_region(po_ctx *ctx, po_arena *arena, const po_graph *graph,
     for (uint32_t i = 0; i < region->n_out; i++)
         l.output[region->out[i]] = i;
     mark_layouts(&l);
+    po_lower_plan_joins(&l);
     for (uint32_t i = 0; i < region->n_in; i++)
         enter(&l, region->in[i], i);
     for (uint32_t i = 0; i < region->n_nodes; i++) {

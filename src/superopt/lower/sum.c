@@ -6,8 +6,8 @@
 #include "superopt/lower/internal.h"
 #include "superopt/lower/sum_kind.h"
 
-/* A statement is one loop nest: what two after the other do in half the work (linear Resize of both
- * axes) is left to the runtime. */
+/* A statement is one loop nest: what two after the other do in half the work is left to the
+ * runtime, where it does not fall into pieces. */
 static bool wants_two(po_arena *arena, const po_sum *sum) {
     po_contraction c;
     for (uint32_t i = 0; i < sum->n_terms; i++)
@@ -16,14 +16,16 @@ static bool wants_two(po_arena *arena, const po_sum *sum) {
     return false;
 }
 
-bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node) {
-    po_sum **sums = PO_NEW_N(arena, po_sum *, node->n_out);
+bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node,
+                       bool in_pieces) {
+    po_sum **sums = PO_NEW_N(arena, po_sum *, node->n_out), *pieces[PO_LOWER_PIECES];
     if (po_sem_of(ctx, arena, graph, node, sums) != PO_OK)
         return false;
     for (uint32_t k = 0; k < node->n_out; k++) {
         po_sum_kind kind = sums[k] ? po_sum_kind_of(sums[k]) : PO_SUM_NONE;
         if (kind == PO_SUM_NONE || (kind >= PO_SUM_PRODUCT && node->n_out > 1) ||
-            wants_two(arena, sums[k]))
+            (wants_two(arena, sums[k]) &&
+             !(in_pieces && po_lower_pieces(arena, sums[k], pieces) > 0)))
             return false;
     }
     return true;
@@ -31,35 +33,66 @@ bool po_lower_sum_fits(po_ctx *ctx, po_arena *arena, const po_graph *graph, cons
 
 /* --- statements --- */
 
-static bool affine_of(const po_term *t, const po_index *at, uint32_t axis, const uint32_t *labels,
+/* What stands for a variable: a label, PO_NONE: one value; from this value on. */
+typedef struct stand_in {
+    uint32_t label;
+    int64_t from;
+} stand_in;
+
+static bool affine_of(const po_term *t, const po_index *at, uint32_t axis, const stand_in *stands,
                       po_lower_index *to) {
     *to = (po_lower_index){.offset = at->base[axis]};
     for (uint32_t v = 0; v < t->n_vars; v++) {
         int64_t coef = po_index_coef(t, at, axis, v);
-        if (coef == 0 || t->extent[v] == 1)
+        to->offset += coef * stands[v].from;
+        if (coef == 0 || stands[v].label == PO_NONE)
             continue;
         if (to->n == PO_AFFINE_TERMS)
             return false;
-        to->terms[to->n++] = (po_mu_term){labels[v], coef};
+        to->terms[to->n++] = (po_mu_term){stands[v].label, coef};
     }
     return true;
 }
 
-static bool affines_of(const po_term *t, const po_index *at, const uint32_t *labels,
+static bool affines_of(const po_term *t, const po_index *at, const stand_in *stands,
                        po_lower_index *to) {
     for (uint32_t x = 0; x < at->rank; x++)
-        if (!affine_of(t, at, x, labels, &to[x]))
+        if (!affine_of(t, at, x, stands, &to[x]))
             return false;
     return true;
 }
 
-static uint32_t *labels_of(po_lowering *l, const po_term *t) {
-    uint32_t *labels = PO_NEW_N(l->arena, uint32_t, t->n_vars);
-    for (uint32_t v = 0; v < t->n_vars; v++)
-        labels[v] = t->extent[v] == 1
-                        ? PO_NONE
-                        : po_mu_add_label(l->mu, t->name[v] ? t->name[v] : "i", t->extent[v]);
-    return labels;
+/* Values of a variable for which an index along an axis can be inside. */
+static void narrow(const po_term *t, const po_index *at, uint32_t axis, int64_t dim, uint32_t v,
+                   int64_t *from, int64_t *to) {
+    const int64_t coef = po_index_coef(t, at, axis, v);
+    int64_t least = at->base[axis], most = at->base[axis];
+    for (uint32_t u = 0; u < t->n_vars; u++) {
+        const int64_t way = u == v ? 0 : po_index_coef(t, at, axis, u) * (t->extent[u] - 1);
+        *(way < 0 ? &least : &most) += way;
+    }
+    while (*from + 1 < *to && (coef * *from + most < 0 || coef * *from + least >= dim))
+        ++*from;
+    while (*from + 1 < *to && (coef * (*to - 1) + most < 0 || coef * (*to - 1) + least >= dim))
+        --*to;
+}
+
+/* A label for each variable. Taps of windows that meet padding alone add nothing and are left out:
+ * a line at the edge of a map has some. */
+static stand_in *stands_of(po_lowering *l, const po_sum *sum, const po_term *t) {
+    stand_in *stands = PO_NEW_N(l->arena, stand_in, t->n_vars);
+    for (uint32_t v = 0; v < t->n_vars; v++) {
+        int64_t from = 0, to = t->extent[v];
+        for (uint32_t k = 0; k < t->n_factors && !po_index_has(t, &t->out, v); k++)
+            for (uint32_t x = 0; x < t->factor[k].at.rank; x++)
+                if (po_index_coef(t, &t->factor[k].at, x, v) != 0)
+                    narrow(t, &t->factor[k].at, x, sum->operands[t->factor[k].operand].dims[x], v,
+                           &from, &to);
+        stands[v] = (stand_in){PO_NONE, from};
+        if (to - from > 1)
+            stands[v].label = po_mu_add_label(l->mu, t->name[v] ? t->name[v] : "i", to - from);
+    }
+    return stands;
 }
 
 static uint32_t table_operand(po_lowering *l, uint32_t statement, const po_operand *op,
@@ -262,17 +295,30 @@ static po_status lower_scatter(po_lowering *l, const po_node *node, const po_sum
     return PO_OK;
 }
 
-static po_status lower_product(po_lowering *l, const po_node *node, const po_sum *sum) {
+static po_status lower_product(po_lowering *l, const po_node *node, const po_sum *sum,
+                               const po_node_id *follow, uint32_t n_follow) {
     const po_term *t = &sum->terms[0];
-    uint32_t *labels = labels_of(l, t);
+    const stand_in *stands = stands_of(l, sum, t);
     po_lower_index out[PO_MU_MAX_RANK] = {{0}};
-    if (!affines_of(t, &t->out, labels, out))
+    if (!affines_of(t, &t->out, stands, out))
         return PO_UNSUPPORTED;
     indices at;
     for (uint32_t k = 0; k < t->n_factors; k++)
-        if (!affines_of(t, &t->factor[k].at, labels, at[k]))
+        if (!affines_of(t, &t->factor[k].at, stands, at[k]))
             return PO_UNSUPPORTED;
-    return add_product(l, node, sum, po_sum_reduces(t), out, at, NULL, 0);
+    return add_product(l, node, sum, po_sum_reduces(t), out, at, follow, n_follow);
+}
+
+/* What is interpolated along several axes. */
+static po_status lower_pieces(po_lowering *l, const po_node *node, const po_sum *sum) {
+    po_sum *pieces[PO_LOWER_PIECES];
+    po_node_id follow[PO_LOWER_CHAIN];
+    const uint32_t n = po_lower_pieces(l->arena, sum, pieces);
+    const uint32_t after =
+        po_lower_follow(l, (po_node_id)(node - l->graph->nodes), node->out[0], follow);
+    for (uint32_t i = 0; i < n; i++)
+        PO_TRY(lower_product(l, node, pieces[i], follow, after));
+    return n > 0 ? PO_OK : PO_UNSUPPORTED;
 }
 
 /* --- moves --- */
@@ -311,18 +357,18 @@ static bool make_view(po_lowering *l, const po_node *node, const po_sum *sum, po
 static po_status copy_term(po_lowering *l, const po_node *node, const po_sum *sum, uint32_t i,
                            po_value_id v) {
     const po_term *t = &sum->terms[i];
+    const uint32_t input = sum->operands[t->factor[0].operand].input;
     const po_view *to = po_lower_storage(l, v);
-    uint32_t *labels = labels_of(l, t);
+    if (node->op == PO_OP_Concat && po_lower_is_joined(l, node->in[input], v, input))
+        return PO_OK;
+    const stand_in *stands = stands_of(l, sum, t);
     po_lower_index out[PO_MU_MAX_RANK] = {{0}}, in[PO_MU_MAX_RANK] = {{0}};
-    if (!affines_of(t, &t->out, labels, out) || !affines_of(t, &t->factor[0].at, labels, in))
+    if (!affines_of(t, &t->out, stands, out) || !affines_of(t, &t->factor[0].at, stands, in))
         return PO_UNSUPPORTED;
     uint32_t step = po_mu_add_step(l->mu, step_name(l, node));
     uint32_t s = po_mu_add_statement(l->mu, step, PO_MU_SET);
     l->mu->nodes[s].statement.out = po_lower_access(l, to, out);
-    return po_lower_operand(l, s, node->in[sum->operands[t->factor[0].operand].input], in) ==
-                   PO_NONE
-               ? PO_UNSUPPORTED
-               : PO_OK;
+    return po_lower_operand(l, s, node->in[input], in) == PO_NONE ? PO_UNSUPPORTED : PO_OK;
 }
 
 /* Whether nothing but sums of products over windows reads the value: what lies outside of what
@@ -393,7 +439,8 @@ po_status po_lower_sum(po_lowering *l, const po_node *node) {
          * what they are made of, and seldom needed but for what is computed from them. */
         if (kind == PO_SUM_PRODUCT || (kind == PO_SUM_MOVES && node->op == PO_OP_Resize &&
                                        node->n_out == 1 && sums[k]->n_terms == 1)) {
-            status = lower_product(l, node, sums[k]);
+            status = wants_two(l->arena, sums[k]) ? lower_pieces(l, node, sums[k])
+                                                  : lower_product(l, node, sums[k], NULL, 0);
             continue;
         }
         if (kind == PO_SUM_SCATTER) {

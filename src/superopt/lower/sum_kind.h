@@ -34,4 +34,9 @@ typedef struct po_sum_scatter {
 /* False: it is none. */
 bool po_sum_find_scatter(const po_sum *sum, const po_term *t, po_sum_scatter *s);
 
+/* Interpolation along some axes (resize.c): sums of one term and one table, each of which makes a
+ * block of the output that no other makes; their number, 0: the sum is another. */
+enum { PO_LOWER_PIECES = 27 };
+uint32_t po_lower_pieces(po_arena *arena, const po_sum *sum, po_sum *pieces[PO_LOWER_PIECES]);
+
 #endif

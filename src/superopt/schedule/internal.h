@@ -20,6 +20,9 @@ bool po_naive_step_of(const po_mu *mu, uint32_t step, po_naive_step *n);
 
 /* The axis whose index holds the label, PO_NONE: none or several. */
 uint32_t po_access_axis(const po_mu *mu, const po_mu_access *access, uint32_t label);
+/* Whether what is written for numbers of the label from its extent on lies outside of the tensor,
+ * so that a scheduler may work whole tiles over its end. PO_NONE: there are none. */
+bool po_ends_outside(const po_mu *mu, const po_mu_access *out, uint32_t label);
 /* Number of labels of extent above 1 that are kept and not in the list. */
 bool po_is_reduced(const po_mu *mu, const po_naive_step *n, uint32_t label);
 

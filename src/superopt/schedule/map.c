@@ -24,18 +24,18 @@ static bool has_ring_behind(const po_mu *mu, uint32_t tensor) {
 }
 
 /* A lone copy whose source lies along another axis: 16 by 16 at a time, turned in registers. The
- * label along the source's last axis, PO_NONE: it is no such copy. */
+ * label of neighbours along the source's last axis, PO_NONE: it is no such copy. */
 static uint32_t turned_row(const po_mu *mu, const po_naive_step *n) {
     const po_mu_access *in = &n->s->in[0];
     if (n->tail || n->s->combine != PO_MU_SET || n->s->n_in != 1 || n->s->n_items != 1)
         return PO_NONE;
     const po_mu_index *last = po_mu_last_axis(mu, in);
-    uint32_t axis = po_access_axis(mu, in, n->lane);
-    if (last->n != 1 || last->terms[0].coef != 1 || last->terms[0].label == n->lane ||
-        axis == PO_NONE || po_mu_coef(&in->axes[axis], n->lane) != 1 ||
-        mu->labels[last->terms[0].label].extent < 4)
-        return PO_NONE;
-    return last->terms[0].label;
+    uint32_t axis = po_access_axis(mu, in, n->lane), row = PO_NONE;
+    for (uint32_t i = 0; i < last->n; i++)
+        if (last->terms[i].coef == 1 && mu->labels[last->terms[i].label].extent >= 4)
+            row = last->terms[i].label;
+    return row == n->lane || axis == PO_NONE || po_mu_coef(&in->axes[axis], n->lane) != 1 ? PO_NONE
+                                                                                          : row;
 }
 
 /* A weight that can be packed so that the lane's axis, this one, comes last; else PO_NONE. */
@@ -182,11 +182,14 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     po_keep_labels(s, map, &n);
     uint32_t at = po_mu_add_step(s->mu, mu->nodes[step].name);
     uint32_t lane = choice->n[LANE] < 0 ? PO_NONE : (uint32_t)choice->n[LANE], grids = 0;
-    /* The outermost kept labels are dealt out. */
+    /* The outermost kept labels are dealt out; of digits of one axis that are turned none, behind
+     * another label: that their chunks never meet is hard to prove. */
+    const bool turned = choice->n[ROW] >= 0 && choice->n[ROWS] == PO_MU_VECTOR;
     for (uint32_t x = 0; x < mu->tensors[n.out->tensor].rank && grids < 2; x++)
         for (uint32_t i = n.out->axes[x].n; i-- > 0 && grids < 2;) {
             uint32_t label = n.out->axes[x].terms[i].label;
-            if (label == lane || (int64_t)label == choice->n[ROW])
+            if (label == lane || (int64_t)label == choice->n[ROW] ||
+                (turned && grids > 0 && n.out->axes[x].n > 2))
                 continue;
             at = po_mu_add_loop(s->mu, at, PO_MU_GRID, map[label].terms[0].label, 1);
             grids++;

@@ -35,6 +35,21 @@ uint32_t po_choices_of(const po_mu *naive, uint32_t step, double most,
 
 /* --- looking at a step --- */
 
+bool po_ends_outside(const po_mu *mu, const po_mu_access *out, uint32_t label) {
+    if (label == PO_NONE)
+        return true;
+    const uint32_t axis = po_access_axis(mu, out, label);
+    if (axis == PO_NONE)
+        return false;
+    const po_mu_index *index = &out->axes[axis];
+    const int64_t coef = po_mu_coef(index, label);
+    for (uint32_t i = 0; i < index->n; i++)
+        if (index->terms[i].coef < 0)
+            return false;
+    return coef > 0 &&
+           index->offset + coef * mu->labels[label].extent >= mu->tensors[out->tensor].dims[axis];
+}
+
 uint32_t po_access_axis(const po_mu *mu, const po_mu_access *access, uint32_t label) {
     uint32_t axis = PO_NONE;
     for (uint32_t x = 0; x < mu->tensors[access->tensor].rank; x++)

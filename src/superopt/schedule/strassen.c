@@ -108,8 +108,8 @@ static bool find_parts(const po_mu *mu, uint32_t step, parts *p) {
     for (uint32_t i = 1; i < p->n_kept; i++)
         p->tiles *= extent(mu, p->kept[i]);
     bool even = extent(mu, p->kept[0]) % 2 == 0;
-    return (even || t->place == PO_MU_DEVICE) && extent(mu, p->kept[0]) > 1 &&
-           extent(mu, p->c) % (INT64_C(2) * PO_MU_VECTOR) == 0 &&
+    return (even || (t->place == PO_MU_DEVICE && po_ends_outside(mu, o, p->kept[0]))) &&
+           extent(mu, p->kept[0]) > 1 && extent(mu, p->c) % (INT64_C(2) * PO_MU_VECTOR) == 0 &&
            extent(mu, p->n.lane) % (INT64_C(2) * PO_MU_VECTOR) == 0;
 }
 

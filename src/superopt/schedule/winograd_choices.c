@@ -84,6 +84,17 @@ static uint32_t list_sequence(const po_mu *naive, po_choice *choices, uint32_t n
     return n;
 }
 
+/* Whether tiles end where the map does, or what is past its end is written nowhere. */
+static bool tiles_fit(const po_mu *mu, const po_mu_conv *v, int64_t m) {
+    for (int i = 0; i < 2; i++) {
+        const po_conv_axis *axis = &v->map[i];
+        if (axis->length % (axis->apart * po_winograd_outputs(axis, m)) != 0 &&
+            !po_ends_outside(mu, v->n.out, axis->at))
+            return false;
+    }
+    return true;
+}
+
 uint32_t po_winograd_list(const po_mu *naive, uint32_t step, po_choice *choices, uint32_t n) {
     static const int64_t slices[] = {64, 48, 32, 16}, forms[] = {6, 4, 2};
     enum { LARGEST_WEIGHTS = 3 << 20, FEW_TILES = 784, SMALL_MAP = 64 };
@@ -102,7 +113,7 @@ uint32_t po_winograd_list(const po_mu *naive, uint32_t step, po_choice *choices,
         /* Products a padded output against those of the plain convolution. */
         double cost =
             (double)(ty * tx * tiles) / (double)(y->taps * x->taps * y->length * x->length);
-        if (ty > most || tx > most || cost > 0.85 || (both && m == 6) ||
+        if (ty > most || tx > most || cost > 0.85 || (both && m == 6) || !tiles_fit(naive, &v, m) ||
             (m == 2 && y->taps == 3 && x->taps == 3 && !strided && tiles > SMALL_MAP))
             continue;
         uint32_t taken = 0;
@@ -117,7 +128,8 @@ uint32_t po_winograd_list(const po_mu *naive, uint32_t step, po_choice *choices,
             x->apart > 1)
             continue;
         if (y->axis == PO_NONE) {
-            n = list_sequence(naive, choices, n, v, m);
+            if (po_ends_outside(naive, v.n.out, x->at))
+                n = list_sequence(naive, choices, n, v, m);
             continue;
         }
         for (int64_t block = 1; block <= 4 && block < rows; block *= 2)

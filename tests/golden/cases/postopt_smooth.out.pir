@@ -3,11 +3,11 @@ graph g (x: f32[1,64,40,44]) -> (y) {
   w = f32[1,64,3,3] hash 614327035eab81d73e7f275edcabede2
   b = f32[1] {0.5}
   petopt_0 = i64[8] {0, 0, 1, 1, 0, 0, 1, 1}
-  petopt_5 = f32[1,1,9,1] {0.0625, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.0625}
-  petopt_7 = f32[1,1,1,9] {0.0625, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.0625}
-  petopt_9 = i64[2] {9}
-  petopt_10 = i64[2] {-9}
-  petopt_11 = i64[2] {2, 3}
+  petopt_5 = i64[2] {5}
+  petopt_6 = i64[2] {-5}
+  petopt_7 = i64[2] {2, 3}
+  petopt_9 = f32[1,1,9,1] {0.0625, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.0625}
+  petopt_11 = f32[1,1,1,9] {0.0625, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.0625}
   petopt_13 = i64[1] {0}
   petopt_14 = i64[1] {2}
   petopt_15 = i64[1] {3}
@@ -115,9 +115,9 @@ graph g (x: f32[1,64,40,44]) -> (y) {
   petopt_117 = MatMul(petopt_116: f32[64,9], petopt_115) : f32[1,64,1932] @ petopt_117
   petopt_119 = Reshape(petopt_117, petopt_118: i64[4]) : f32[1,64,42,46] @ petopt_119
   petopt_120 = DepthToSpace(petopt_119) {blocksize=8, mode="DCR"} : f32[1,1,336,368] @ petopt_120
-  petopt_6 = Conv(petopt_120, petopt_5: f32[1,1,9,1]) {kernel_shape=[9, 1], pads=[4, 0, 4, 0]} : f32[1,1,336,368] @ petopt_6
-  petopt_8 = Conv(petopt_6, petopt_7: f32[1,1,1,9], b: f32[1]) {kernel_shape=[1, 9], pads=[0, 4, 0, 4]} : f32[1,1,336,368] @ petopt_8
-  petopt_12 = Slice(petopt_8, petopt_9: i64[2], petopt_10: i64[2], petopt_11: i64[2]) : f32[1,1,318,350] @ petopt_12
+  petopt_8 = Slice(petopt_120, petopt_5: i64[2], petopt_6: i64[2], petopt_7: i64[2]) : f32[1,1,326,358] @ petopt_8
+  petopt_10 = Conv(petopt_8, petopt_9: f32[1,1,9,1]) {kernel_shape=[9, 1]} : f32[1,1,318,358] @ petopt_10
+  petopt_12 = Conv(petopt_10, petopt_11: f32[1,1,1,9], b: f32[1]) {kernel_shape=[1, 9]} : f32[1,1,318,350] @ petopt_12
   petopt_43 = Concat(petopt_27, petopt_12, petopt_42) {axis=3} : f32[1,1,318,352] @ petopt_43
   y = Concat(petopt_54, petopt_43, petopt_65) {axis=2} : f32[1,1,320,352] @ petopt_66
 }

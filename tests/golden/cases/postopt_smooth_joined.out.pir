@@ -4,11 +4,11 @@ graph g (x: f32[1,64,40,44], z: f32[1,2,320,352]) -> (y) {
   petopt_0 = f32[1,64,3,3] hash 614327035eab81d73e7f275edcabede2
   petopt_1 = f32[1,2,3,3] {-0.54020834, -0.872199, -1.369948, 1.6487944, -1.0954325, -1.232554, -0.036877703, -0.10136121, 1.915883, -0.8684008, 0.503216, -0.31891558, -2.1107614, 1.303134, -0.5150406, 0.962654, 1.0387694, -0.86810094}
   petopt_5 = i64[8] {0, 0, 1, 1, 0, 0, 1, 1}
-  petopt_10 = f32[1,1,9,1] {0.0625, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.0625}
-  petopt_12 = f32[1,1,1,9] {0.0625, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.0625}
-  petopt_14 = i64[2] {9}
-  petopt_15 = i64[2] {-9}
-  petopt_16 = i64[2] {2, 3}
+  petopt_10 = i64[2] {5}
+  petopt_11 = i64[2] {-5}
+  petopt_12 = i64[2] {2, 3}
+  petopt_14 = f32[1,1,9,1] {0.0625, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.0625}
+  petopt_16 = f32[1,1,1,9] {0.0625, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.0625}
   petopt_18 = i64[1] {0}
   petopt_19 = i64[1] {2}
   petopt_20 = i64[1] {3}
@@ -117,9 +117,9 @@ graph g (x: f32[1,64,40,44], z: f32[1,2,320,352]) -> (y) {
   petopt_122 = MatMul(petopt_121: f32[64,9], petopt_120) : f32[1,64,1932] @ petopt_122
   petopt_124 = Reshape(petopt_122, petopt_123: i64[4]) : f32[1,64,42,46] @ petopt_124
   petopt_125 = DepthToSpace(petopt_124) {blocksize=8, mode="DCR"} : f32[1,1,336,368] @ petopt_125
-  petopt_11 = Conv(petopt_125, petopt_10: f32[1,1,9,1]) {kernel_shape=[9, 1], pads=[4, 0, 4, 0]} : f32[1,1,336,368] @ petopt_11
-  petopt_13 = Conv(petopt_11, petopt_12: f32[1,1,1,9]) {kernel_shape=[1, 9], pads=[0, 4, 0, 4]} : f32[1,1,336,368] @ petopt_13
-  petopt_17 = Slice(petopt_13, petopt_14: i64[2], petopt_15: i64[2], petopt_16: i64[2]) : f32[1,1,318,350] @ petopt_17
+  petopt_13 = Slice(petopt_125, petopt_10: i64[2], petopt_11: i64[2], petopt_12: i64[2]) : f32[1,1,326,358] @ petopt_13
+  petopt_15 = Conv(petopt_13, petopt_14: f32[1,1,9,1]) {kernel_shape=[9, 1]} : f32[1,1,318,358] @ petopt_15
+  petopt_17 = Conv(petopt_15, petopt_16: f32[1,1,1,9]) {kernel_shape=[1, 9]} : f32[1,1,318,350] @ petopt_17
   petopt_48 = Concat(petopt_32, petopt_17, petopt_47) {axis=3} : f32[1,1,318,352] @ petopt_48
   petopt_71 = Concat(petopt_59, petopt_48, petopt_70) {axis=2} : f32[1,1,320,352] @ petopt_71
   y = Add(petopt_71, petopt_3) : f32[1,1,320,352] @ petopt_4
