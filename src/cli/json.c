@@ -233,19 +233,27 @@ static void put_clock(json_t **row, uint32_t threads, const char *by) {
     po_json_put(row, "by", text_of(by));
 }
 
+static void put_ratio(json_t **row, double before, double after, double ratio) {
+    po_json_put(row, "ms_before", po_json_number(before));
+    po_json_put(row, "ms_after", po_json_number(after));
+    po_json_put(row, "ratio", po_json_number(ratio));
+}
+
+/* And what is told besides of what was measured. */
+static void put_interval(json_t **row, double low, double high, uint32_t threads, const char *by) {
+    po_json_put(row, "ratio_low", po_json_number(low));
+    po_json_put(row, "ratio_high", po_json_number(high));
+    put_clock(row, threads, by);
+}
+
 /* Figures that were measured, or estimated, as asked for; null where they are not such. */
 static json_t *latency(const po_summary *s, bool estimated) {
     if (estimated ? !s->estimated : !s->measured)
         return json_null();
     json_t *row = json_object();
-    po_json_put(&row, "ms_before", po_json_number(s->ms_before));
-    po_json_put(&row, "ms_after", po_json_number(s->ms_after));
-    po_json_put(&row, "ratio", po_json_number(s->ratio));
-    if (!estimated) {
-        po_json_put(&row, "ratio_low", po_json_number(s->ratio_low));
-        po_json_put(&row, "ratio_high", po_json_number(s->ratio_high));
-        put_clock(&row, s->latency_threads, s->latency_by);
-    }
+    put_ratio(&row, s->ms_before, s->ms_after, s->ratio);
+    if (!estimated)
+        put_interval(&row, s->ratio_low, s->ratio_high, s->latency_threads, s->latency_by);
     return row;
 }
 
@@ -255,12 +263,8 @@ static json_t *sizes(const po_summary *s) {
         const po_size_report *size = &s->sizes[i];
         json_t *row = json_object();
         po_json_put(&row, "inputs", text_of(size->inputs));
-        po_json_put(&row, "ms_before", po_json_number(size->ms_before));
-        po_json_put(&row, "ms_after", po_json_number(size->ms_after));
-        po_json_put(&row, "ratio", po_json_number(size->ratio));
-        po_json_put(&row, "ratio_low", po_json_number(size->low));
-        po_json_put(&row, "ratio_high", po_json_number(size->high));
-        put_clock(&row, size->threads, size->by);
+        put_ratio(&row, size->ms_before, size->ms_after, size->ratio);
+        put_interval(&row, size->low, size->high, size->threads, size->by);
         po_json_append(&array, row);
     }
     return array;

@@ -157,8 +157,8 @@ static po_status set_batch(set_args *a) {
     return PO_OK;
 }
 
-/* "NAME:D,D,.." */
-static po_status read_pin(set_args *a, po_pin *pin) {
+/* "NAME:D,D,..", added to a list. */
+static po_status add_pin(set_args *a, po_pin **list, uint32_t *n, uint32_t *cap) {
     const char *colon = strrchr(a->value, ':');
     if (!colon || colon == a->value)
         return bad(a, "of the form name:1,3,640,640");
@@ -177,26 +177,19 @@ static po_status read_pin(set_args *a, po_pin *pin) {
             return bad(a, "of the form name:1,3,640,640");
         p = comma ? comma + 1 : p + strlen(p);
     }
-    *pin = (po_pin){name, rank, po_arena_memdup(arena, dims, rank * sizeof dims[0])};
+    if (*n == PO_MAX_PINS)
+        return po_fail(a->ctx, PO_BAD_USE, "--%s: more than %d", a->name, PO_MAX_PINS);
+    po_pin pin = {name, rank, po_arena_memdup(arena, dims, rank * sizeof dims[0])};
+    PO_PUSH(arena, *list, *n, *cap, pin);
     return PO_OK;
 }
 
 static po_status set_input_shape(set_args *a) {
-    po_pin pin;
-    PO_TRY(read_pin(a, &pin));
-    if (a->o->n_pins == PO_MAX_PINS)
-        return po_fail(a->ctx, PO_BAD_USE, "--input-shape: more than %d", PO_MAX_PINS);
-    PO_PUSH(a->o->arena, a->o->pins, a->o->n_pins, a->o->cap_pins, pin);
-    return PO_OK;
+    return add_pin(a, &a->o->pins, &a->o->n_pins, &a->o->cap_pins);
 }
 
 static po_status set_sizes(set_args *a) {
-    po_pin pin;
-    PO_TRY(read_pin(a, &pin));
-    if (a->o->n_sizes == PO_MAX_PINS)
-        return po_fail(a->ctx, PO_BAD_USE, "--sizes: more than %d", PO_MAX_PINS);
-    PO_PUSH(a->o->arena, a->o->sizes, a->o->n_sizes, a->o->cap_sizes, pin);
-    return PO_OK;
+    return add_pin(a, &a->o->sizes, &a->o->n_sizes, &a->o->cap_sizes);
 }
 
 static po_status set_threads(set_args *a) {

@@ -33,16 +33,9 @@ static po_status pin_input(po_ctx *ctx, po_graph *graph, symbols *s, const po_pi
     if (!value)
         return po_fail(ctx, PO_BAD_USE, "--input-shape: the model has no input '%s'", pin->name);
     const po_type *had = &value->type;
-    if (had->kind != PO_TYPE_TENSOR)
-        return po_fail(ctx, PO_BAD_USE, "--input-shape: input '%s' is not a tensor", pin->name);
-    if (had->has_rank && had->rank != pin->rank)
-        return po_fail(ctx, PO_BAD_USE, "--input-shape: input '%s' has rank %u, not %u", pin->name,
-                       had->rank, pin->rank);
+    PO_TRY(po_pin_check(ctx, "input-shape", had, pin));
     for (uint32_t d = 0; d < pin->rank && had->has_rank; d++) {
         po_dim dim = had->dims[d];
-        if (po_dim_known(dim) && dim.value != pin->dims[d])
-            return po_fail(ctx, PO_BAD_USE, "--input-shape: dim %u of input '%s' is %lld, not %lld",
-                           d, pin->name, (long long)dim.value, (long long)pin->dims[d]);
         if (!po_dim_known(dim) && dim.symbol && *dim.symbol)
             bind_symbol(s, dim.symbol, pin->dims[d]);
     }

@@ -48,6 +48,12 @@ po_status po_run_rates(const po_run *run, po_rates *rates) {
     return PO_OK;
 }
 
+po_status po_run_inputs(const po_run *run, po_arena *arena, const po_graph *graph,
+                        const po_graph *other, po_inputs **plan) {
+    PO_TRY(po_inputs_plan(run->ctx, arena, graph, other, plan));
+    return po_inputs_want(run->ctx, arena, *plan, run->options->sizes, run->options->n_sizes);
+}
+
 double po_run_room(const po_graph *original) {
     return 3 * (double)po_record_weights(original) + 265e6;
 }

@@ -52,6 +52,10 @@ po_status po_run_cost(const po_run *run, struct po_cost **cost);
 /* What estimates go by: this machine's rates, or the GPU that the model is made for. */
 po_status po_run_rates(const po_run *run, struct po_rates *rates);
 
+/* What the graph takes, at the sizes that were asked for; `other` as in po_inputs_plan. */
+po_status po_run_inputs(const po_run *run, po_arena *arena, const po_graph *graph,
+                        const po_graph *other, po_inputs **plan);
+
 /* Bytes that a process which loads models may hold, with what it has from this one. With less,
  * models of large maps are ranked two at a time, and their readings are cut short by the clock. */
 double po_run_room(const po_graph *original);

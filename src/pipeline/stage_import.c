@@ -29,12 +29,6 @@ static po_status open_calls(const po_run *run, po_imported *out) {
     return PO_OK;
 }
 
-static po_status check_sizes(const po_run *run, const po_graph *original) {
-    po_inputs *plan;
-    PO_TRY(po_inputs_plan(run->ctx, run->files, original, NULL, &plan));
-    return po_inputs_want(run->ctx, run->files, plan, run->options->sizes, run->options->n_sizes);
-}
-
 po_status po_stage_import(const po_run *run, const po_graph *model, po_imported *out) {
     const po_options *o = run->options;
     *out = (po_imported){.original = model, .graph = model};
@@ -53,7 +47,8 @@ po_status po_stage_import(const po_run *run, const po_graph *model, po_imported 
             out->original = out->graph = pinned;
     }
     PO_TRY(open_calls(run, out));
+    po_inputs *plan;
     if (o->n_sizes > 0) /* said before anything is done for sizes that cannot be */
-        PO_TRY(check_sizes(run, out->original));
+        PO_TRY(po_run_inputs(run, run->files, out->original, NULL, &plan));
     return raise(run, out);
 }

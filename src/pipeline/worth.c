@@ -32,8 +32,7 @@ static po_status read_run(const po_run *run, const po_graph *original, const po_
     PO_TRY(po_candidate_original(run->ctx, &store, original, &path));
     po_side_files files = po_candidate_files(&store);
     po_timing_spec spec = po_timing_brief(cost->library, run->ctx->threads, &path, &files);
-    PO_TRY(po_inputs_plan(run->ctx, arena, typed, typed, &plan));
-    PO_TRY(po_inputs_want(run->ctx, arena, plan, run->options->sizes, run->options->n_sizes));
+    PO_TRY(po_run_inputs(run, arena, typed, typed, &plan));
     uint32_t size;
     po_status status =
         po_time_at_first(run->ctx, arena, plan, &spec, po_now() + looking, &timing, NULL, &size);

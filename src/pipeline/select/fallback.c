@@ -25,10 +25,7 @@ static po_status read_timing(selecting *s, uint32_t i, const char *isa, uint32_t
     po_feed feed;
     po_timing both[2];
     const char *models[2] = {s->original_path, s->written[i].path};
-    po_status status = po_inputs_plan(s->ctx, arena, s->original, s->list.variants[i].graph, &plan);
-    if (status == PO_OK)
-        status =
-            po_inputs_want(s->ctx, arena, plan, s->run->options->sizes, s->run->options->n_sizes);
+    po_status status = po_run_inputs(s->run, arena, s->original, s->list.variants[i].graph, &plan);
     if (status == PO_OK)
         status = po_inputs_make(s->ctx, arena, plan, size, PO_INPUTS_NORMAL, 1, &feed);
     if (status == PO_OK)

@@ -68,9 +68,7 @@ static po_status measure_ranks(void *user) {
     po_inputs *plan;
     po_feed feed;
     po_import_rest(s->imported->original->model);
-    PO_TRY(po_inputs_plan(s->ctx, s->arena, s->original, s->original, &plan));
-    PO_TRY(
-        po_inputs_want(s->ctx, s->arena, plan, s->run->options->sizes, s->run->options->n_sizes));
+    PO_TRY(po_run_inputs(s->run, s->arena, s->original, s->original, &plan));
     PO_TRY(po_inputs_make(s->ctx, s->arena, plan, s->size, PO_INPUTS_NORMAL, 1, &feed));
     const char *paths[PO_MAX_VARIANTS], *kernels = NULL;
     po_timing timing[PO_MAX_VARIANTS];

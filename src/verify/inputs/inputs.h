@@ -16,6 +16,10 @@ typedef struct po_pin {
     const int64_t *dims;
 } po_pin;
 
+/* Whether an input of this type can have them: PO_BAD_USE, by the option's name, where it is no
+ * tensor, has another rank, or a dim of another length. */
+po_status po_pin_check(po_ctx *ctx, const char *option, const po_type *type, const po_pin *pin);
+
 typedef enum po_input_kind {
     PO_INPUTS_NORMAL,   /* floats standard normal; the others random in their range */
     PO_INPUTS_UNIFORM,  /* floats uniform in [0, 1), as images are */

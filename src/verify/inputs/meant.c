@@ -172,6 +172,19 @@ static const po_input *input_of(const po_inputs *plan, const char *name) {
     return NULL;
 }
 
+po_status po_pin_check(po_ctx *ctx, const char *option, const po_type *type, const po_pin *pin) {
+    if (type->kind != PO_TYPE_TENSOR)
+        return po_fail(ctx, PO_BAD_USE, "--%s: input '%s' is not a tensor", option, pin->name);
+    if (type->has_rank && type->rank != pin->rank)
+        return po_fail(ctx, PO_BAD_USE, "--%s: input '%s' has rank %u, not %u", option, pin->name,
+                       type->rank, pin->rank);
+    for (uint32_t d = 0; d < pin->rank && type->has_rank; d++)
+        if (po_dim_known(type->dims[d]) && type->dims[d].value != pin->dims[d])
+            return po_fail(ctx, PO_BAD_USE, "--%s: dim %u of input '%s' is %lld, not %lld", option,
+                           d, pin->name, (long long)type->dims[d].value, (long long)pin->dims[d]);
+    return PO_OK;
+}
+
 po_status po_inputs_want(po_ctx *ctx, po_arena *arena, po_inputs *plan, const po_pin *sizes,
                          uint32_t n) {
     uint32_t numbers = 0;
@@ -179,17 +192,11 @@ po_status po_inputs_want(po_ctx *ctx, po_arena *arena, po_inputs *plan, const po
     for (uint32_t i = 0; i < n; i++) {
         const po_pin *size = &sizes[i];
         const po_input *in = input_of(plan, size->name);
-        if (!in || in->type.kind != PO_TYPE_TENSOR)
-            return po_fail(ctx, PO_BAD_USE, "--sizes: the model has no input '%s'%s", size->name,
-                           in ? " that is a tensor" : "");
-        if (!in->type.has_rank || in->type.rank != size->rank)
-            return po_fail(ctx, PO_BAD_USE, "--sizes: input '%s' has rank %u, not %u", size->name,
-                           in->type.rank, size->rank);
-        for (uint32_t d = 0; d < size->rank; d++)
-            if (in->type.dims[d].value >= 0 && in->type.dims[d].value != size->dims[d])
-                return po_fail(ctx, PO_BAD_USE, "--sizes: dim %u of input '%s' is %lld, not %lld",
-                               d, size->name, (long long)in->type.dims[d].value,
-                               (long long)size->dims[d]);
+        if (!in)
+            return po_fail(ctx, PO_BAD_USE, "--sizes: the model has no input '%s'", size->name);
+        PO_TRY(po_pin_check(ctx, "sizes", &in->type, size));
+        if (!in->type.has_rank)
+            return po_fail(ctx, PO_BAD_USE, "--sizes: input '%s' has no known rank", size->name);
         po_wanted *w = &list[i];
         *w = (po_wanted){(uint32_t)(in - plan->inputs), 0, size->dims};
         for (uint32_t k = 0; k < i; k++)
