@@ -149,6 +149,7 @@ static void lengths_are_those_that_models_have(void **state) {
         {F32, "n,3,224,224", "n,10", 2, "normal x:1x3x224x224", "normal x:2x3x224x224"},
         {F32, "1,n", "1,n", 3, "normal x:1x16000", "normal x:1x512"},
         {F32, "b,t,80", "b,t,80", 3, "normal x:1x200x80", "normal x:1x800x80"},
+        {F32, "seq_len,576", "seq_len,1", 3, "normal x:128x576", "normal x:512x576"},
         {F32, "b,3,t,h,w", "b,10", 3, "normal x:1x3x16x112x112", "normal x:1x3x8x112x112"},
         {F32, "4,8", "4,8", 0, NULL, NULL},
     };

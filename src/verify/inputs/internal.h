@@ -81,6 +81,15 @@ struct po_inputs {
     bool dynamic, has_masks, has_floats, has_ranges, has_borders;
 };
 
+/* What kind of length a dim without one stands for. */
+typedef enum po_dim_class {
+    PO_DIM_BATCH,
+    PO_DIM_CHANNELS,
+    PO_DIM_SPACE,
+    PO_DIM_SEQUENCE
+} po_dim_class;
+po_dim_class po_input_class(const po_input *in, uint32_t axis); /* size.c */
+
 /* size.c: the length of an axis at an assignment; of a tensor of unknown rank too. */
 int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis, uint32_t size);
 /* Fills `border` with the lengths at which the graphs may branch; b may be NULL. */

@@ -75,16 +75,16 @@ static use use_of_map(const po_inputs *plan, const po_type *type, uint32_t axis)
 static use use_of(const po_inputs *plan, const po_input *in, uint32_t axis) {
     const po_type *type = &in->type;
     const char *symbol = type->dims[axis].symbol;
-    bool state = axis == 1 && type->rank == 3 && type->dims[0].value > 1 && type->dims[2].value > 0;
-    if (has_word(symbol, "batch") || (axis == 0 && type->rank >= 2) || (state && !symbol))
+    const po_dim_class class = po_input_class(in, axis);
+    if (class == PO_DIM_BATCH)
         return USE_BATCH;
     if (has_word(symbol, "past"))
         return USE_PAST;
-    bool named = has_word(symbol, "seq") || has_word(symbol, "len") || has_word(symbol, "token");
-    bool image = type->rank >= 4 && (is_real(type) || type->dtype == PO_U8);
-    if (image && !named)
+    bool tokens = has_word(symbol, "token");
+    if ((class == PO_DIM_CHANNELS || class == PO_DIM_SPACE) && !tokens)
         return use_of_map(plan, type, axis);
-    if (!is_real(type) || named)
+    tokens |= !is_real(type) || has_word(symbol, "seq") || has_word(symbol, "len");
+    if (tokens)
         return keeps_cache(plan) && !has_word(symbol, "encod") ? USE_STEP : USE_TOKENS;
     bool one = type->rank <= 2 || (type->rank == 3 && type->dims[1].value == 1);
     return one && axis + 1 == type->rank ? USE_SAMPLES : USE_FRAMES;

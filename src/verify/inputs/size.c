@@ -8,15 +8,12 @@
 
 enum { MOST_SIZES = 16 };
 
-/* What kind of length a dim without one stands for. */
-typedef enum dim_class { DIM_BATCH, DIM_CHANNELS, DIM_SPACE, DIM_SEQUENCE } dim_class;
-
 /* Lengths tried in turn. Detectors want multiples of 32; the first three differ in every class. */
 static const int64_t lengths[][MOST_SIZES] = {
-    [DIM_BATCH] = {1, 2, 3, 1, 1, 1, 1, 1, 1, 4, 1, 1, 1, 1, 1, 1},
-    [DIM_CHANNELS] = {3, 3, 3, 1, 3, 3, 3, 3, 4, 3, 16, 1, 3, 1, 3, 1},
-    [DIM_SPACE] = {64, 96, 160, 32, 224, 320, 48, 640, 256, 8, 16, 7, 512, 28, 416, 384},
-    [DIM_SEQUENCE] = {8, 17, 33, 1, 4, 16, 64, 128, 2, 3, 5, 7, 256, 512, 1024, 16000},
+    [PO_DIM_BATCH] = {1, 2, 3, 1, 1, 1, 1, 1, 1, 4, 1, 1, 1, 1, 1, 1},
+    [PO_DIM_CHANNELS] = {3, 3, 3, 1, 3, 3, 3, 3, 4, 3, 16, 1, 3, 1, 3, 1},
+    [PO_DIM_SPACE] = {64, 96, 160, 32, 224, 320, 48, 640, 256, 8, 16, 7, 512, 28, 416, 384},
+    [PO_DIM_SEQUENCE] = {8, 17, 33, 1, 4, 16, 64, 128, 2, 3, 5, 7, 256, 512, 1024, 16000},
 };
 /* The second spatial dim, so that width and height are not mixed up unseen. */
 static const int64_t widths[MOST_SIZES] = {96,  64, 192, 32, 224, 320, 320, 640,
@@ -34,24 +31,24 @@ bool po_name_contains(const char *text, const char *part) {
     return false;
 }
 
-static dim_class class_of(const po_input *in, uint32_t axis) {
+po_dim_class po_input_class(const po_input *in, uint32_t axis) {
     const char *symbol = in->type.dims[axis].symbol;
     if (symbol && po_name_contains(symbol, "batch"))
-        return DIM_BATCH;
+        return PO_DIM_BATCH;
     if (symbol && (po_name_contains(symbol, "seq") || po_name_contains(symbol, "len")))
-        return DIM_SEQUENCE;
+        return PO_DIM_SEQUENCE;
     if (axis == 0 && in->type.rank >= 2)
-        return DIM_BATCH;
+        return PO_DIM_BATCH;
     if (!symbol && axis == 1 && in->type.rank == 3 && in->type.dims[0].value > 1 &&
         in->type.dims[2].value > 0)
-        return DIM_BATCH; /* of a state: layers, batch, hidden */
+        return PO_DIM_BATCH; /* of a state: layers, batch, hidden */
     bool image = in->type.rank >= 4 &&
                  (po_dtype_class_of(in->type.dtype) == PO_CLASS_FLOAT || in->type.dtype == PO_U8);
     if (image && axis == 1 && !symbol)
-        return DIM_CHANNELS;
+        return PO_DIM_CHANNELS;
     if (image)
-        return DIM_SPACE;
-    return DIM_SEQUENCE;
+        return PO_DIM_SPACE;
+    return PO_DIM_SEQUENCE;
 }
 
 /* The class that the first dim with this symbol shows; a symbol has one length everywhere. */
@@ -74,8 +71,8 @@ static bool symbol_length(const po_inputs *plan, const char *symbol, uint32_t si
             const char *other = in->type.dims[i].symbol;
             if (in->type.dims[i].value >= 0 || !other || strcmp(other, symbol) != 0)
                 continue;
-            dim_class c = class_of(in, i);
-            *length = c == DIM_SPACE && i == in->type.rank - 1 ? widths[size] : lengths[c][size];
+            po_dim_class c = po_input_class(in, i);
+            *length = c == PO_DIM_SPACE && i == in->type.rank - 1 ? widths[size] : lengths[c][size];
             return true;
         }
     }
@@ -113,7 +110,7 @@ static bool sum_length(const po_inputs *plan, const char *symbol, uint32_t size,
 
 int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis, uint32_t size) {
     if (!in->type.has_rank)
-        return lengths[DIM_SEQUENCE][size % MOST_SIZES];
+        return lengths[PO_DIM_SEQUENCE][size % MOST_SIZES];
     po_dim d = in->type.dims[axis];
     int64_t length = 0;
     if (d.value >= 0)
@@ -129,8 +126,8 @@ int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis
     if (size >= MOST_SIZES && !d.symbol && !plan->border[size - MOST_SIZES].symbol)
         return plan->border[size - MOST_SIZES].length;
     size = size < MOST_SIZES ? size : 0;
-    dim_class c = class_of(in, axis);
-    return c == DIM_SPACE && axis == in->type.rank - 1 ? widths[size] : lengths[c][size];
+    po_dim_class c = po_input_class(in, axis);
+    return c == PO_DIM_SPACE && axis == in->type.rank - 1 ? widths[size] : lengths[c][size];
 }
 
 /* Whether the inputs are small enough to be tried at one more assignment. */
