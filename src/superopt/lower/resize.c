@@ -4,6 +4,7 @@
  * Along an axis the elements that are made fall in three parts: the first and the last, which the
  * ends of what is read have a say in, and between them periods of so many `phases`, each made like
  * the one before it, from `pace` elements further on. A part of each axis makes a step. */
+#include "base/num.h"
 #include "ops/sum/tables.h"
 #include "superopt/lower/sum_kind.h"
 
@@ -84,10 +85,6 @@ static bool find_parts(const po_operand *table, int64_t phases, int64_t pace, re
     return behind == 0 || make_part(table, first + most, behind, 1, 0, &axis->parts[axis->n++]);
 }
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-    return b == 0 ? a : common_divisor(b, a % b);
-}
-
 /* By the ratio of lengths, or of the distances between the first and the last. */
 static bool read_axis(const po_operand *table, resized_axis *axis) {
     axis->table = table;
@@ -95,7 +92,7 @@ static bool read_axis(const po_operand *table, resized_axis *axis) {
         const int64_t made = table->dims[0] - less, read = table->dims[1] - less;
         if (made < 1 || read < 1)
             return false;
-        const int64_t by = common_divisor(made, read);
+        const int64_t by = po_gcd_i64(made, read);
         if (made / by <= MOST_PHASES && find_parts(table, made / by, read / by, axis))
             return true;
     }
