@@ -6,7 +6,7 @@
 Needs onnx: .deps/venv/bin/python. Each model is explained twice: with -O2, which measures in ONNX
 Runtime, and with -O3 --cost model, which times nothing, so its CPU time is that of the search, and
 compares by boxes whatever the roofline calls faster. At last, and with --blind alone: PET's mutants at
-their true sizes, found without derivations (what build/tests/test_enumerate asserts). `equal` is what one of the two has shown to be.
+their true sizes, found without derivations (what build/tests/units test_enumerate asserts). `equal` is what one of the two has shown to be.
 Others agree at eight positions where they were measured, and need correction where the name says that
 seams are open. FLOPs, how many times fewer, count transforms. Ratios in context are against the form
 that petopt -O1 gives the operator; `written` is the gain of what would be written over the model as
@@ -173,7 +173,7 @@ def measure(args, name, make, wanted):
 
 def blind(args):
     """PET's table, found blind; false where a mutant is missing."""
-    run = subprocess.run([os.path.join(args.build, 'tests', 'test_enumerate'), 'test_paper'],
+    run = subprocess.run([os.path.join(args.build, 'tests', 'units'), 'test_enumerate', 'test_paper'],
                          capture_output=True, text=True, check=False)
     print("### PET's table, found blind\n\n| mutant | rounds | depth | candidate | becomes | CPU s | "
           'agrees | corrected by |\n' + '|' + ' --- |' * 8)

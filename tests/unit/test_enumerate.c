@@ -176,12 +176,9 @@ static void test_paper(void **state) {
     }
 }
 
-/* With an argument: the tests of this name alone (bench/operators.py). */
-int main(int argc, char **argv) {
+int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rediscovery),
                                        cmocka_unit_test(test_paper), cmocka_unit_test(test_rounds),
                                        cmocka_unit_test(test_deterministic)};
-    if (argc > 1)
-        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
