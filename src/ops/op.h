@@ -35,7 +35,10 @@ typedef enum po_op_flag {
     PO_OPF_WINDOW = 1 << 13,     /* kernel_shape, strides and pads: slides over the map's axes */
     PO_OPF_SCATTERS = 1 << 14,   /* several elements of an input may meet in one of the output */
     PO_OPF_COSTLY = 1 << 15,     /* a transcendental function of every element */
-    PO_OPF_BOUNDED = 1 << 16     /* no element of the output is outside of [-1, 1] */
+    PO_OPF_BOUNDED = 1 << 16,    /* no element of the output is outside of [-1, 1] */
+    PO_OPF_SAMPLES = 1 << 17,    /* each place of the first input's first axis by itself */
+    PO_OPF_ALONG = 1 << 18,      /* each place of the axes before its `axis` or `axes` by itself */
+    PO_OPF_REDUCES = 1 << 19     /* its axes are an attribute, or the second input; none: all */
 } po_op_flag;
 
 /* An attribute as of an opset range. Where its default changed between versions there is a row

@@ -1,23 +1,13 @@
 /* Samples are followed by indexed sums: what an operator makes of sample i must be read of sample
  * i. Reshapes keep them apart where an axis still counts them, with as many places before it. */
-#include "ops/samples.h"
-
 #include "base/num.h"
 #include "ops/rewrite.h"
+#include "ops/samples_internal.h"
 #include "ops/sem/sem.h"
 
 enum { MOST_OUTPUTS = 8 };
 
-typedef struct following {
-    po_ctx *ctx;
-    po_arena *scratch;
-    const po_graph *graph;
-    po_graph *open; /* the same, to be opened; NULL: it is only followed */
-    int64_t samples;
-    int8_t *axis;
-} following;
-
-static po_status mixed(const following *f, const po_node *node, const char *why) {
+po_status po_samples_mixed(const po_following *f, const po_node *node, const char *why) {
     bool named = node->n_out > 0 && node->out[0] != PO_NONE;
     return po_fail(f->ctx, PO_UNSUPPORTED, "%s '%s': %s", node->op_type,
                    named ? f->graph->values[node->out[0]].name : "", why);
@@ -52,11 +42,12 @@ static bool moves(const po_term *t, const po_index *at, uint32_t but, uint32_t a
     return false;
 }
 
-static int operand_axis(const following *f, const po_node *node, const po_operand *op) {
+static int operand_axis(const po_following *f, const po_node *node, const po_operand *op) {
     return op->kind == PO_OPERAND_TABLE ? PO_NO_SAMPLES : f->axis[node->in[op->input]];
 }
 
-static bool keeps_along(const following *f, const po_node *node, const po_sum *sum, uint32_t axis) {
+static bool keeps_along(const po_following *f, const po_node *node, const po_sum *sum,
+                        uint32_t axis) {
     if (sum->dims[axis] % f->samples != 0)
         return false;
     for (uint32_t k = 0; k < sum->n_terms; k++) {
@@ -78,7 +69,7 @@ static bool keeps_along(const following *f, const po_node *node, const po_sum *s
 }
 
 /* The output's axis that keeps samples apart, or PO_NO_SAMPLES. */
-static int axis_of_sum(const following *f, const po_node *node, const po_sum *sum) {
+static int axis_of_sum(const po_following *f, const po_node *node, const po_sum *sum) {
     for (uint32_t axis = 0; axis < sum->rank; axis++)
         if (keeps_along(f, node, sum, axis))
             return (int)axis;
@@ -88,7 +79,7 @@ static int axis_of_sum(const following *f, const po_node *node, const po_sum *su
 /* --- constants that stand there once for each sample: class tokens, first states --- */
 
 /* Whether all parts along the axis, of which there are as many as samples, are the same. */
-static bool repeats(const following *f, const po_tensor *t, uint32_t axis) {
+static bool repeats(const po_following *f, const po_tensor *t, uint32_t axis) {
     size_t all, part = 1;
     if (t->dims[axis] != f->samples || t->count == 0 || t->dtype == PO_STR ||
         po_dtype_bits(t->dtype) % 8 != 0 || !po_dtype_bytes(t->dtype, t->count, &all))
@@ -105,7 +96,7 @@ static bool repeats(const following *f, const po_tensor *t, uint32_t axis) {
 }
 
 /* The number of samples, as a list of one integer, by an input that counts them. */
-static po_value_id number_of_samples(const following *f, po_node_id place) {
+static po_value_id number_of_samples(const po_following *f, po_node_id place) {
     po_graph *g = f->open;
     for (uint32_t i = 0; i < g->n_inputs; i++)
         if (f->axis[g->inputs[i]] == 0) {
@@ -120,7 +111,7 @@ static po_value_id number_of_samples(const following *f, po_node_id place) {
 }
 
 /* Makes the first part of the constant take the place of all, once for each sample. */
-static void put_repeated(const following *f, po_node_id id, uint32_t input, uint32_t axis) {
+static void put_repeated(const po_following *f, po_node_id id, uint32_t input, uint32_t axis) {
     po_graph *g = f->open;
     if (!g)
         return;
@@ -146,7 +137,7 @@ static void put_repeated(const following *f, po_node_id id, uint32_t input, uint
 }
 
 /* The axis with one of the constants taken as counting samples; PO_NO_SAMPLES: none will do. */
-static int axis_with_repeated(const following *f, po_node_id id, const po_sum *sum) {
+static int axis_with_repeated(const po_following *f, po_node_id id, const po_sum *sum) {
     const po_node *node = &f->graph->nodes[id];
     for (uint32_t i = 0; i < node->n_in; i++) {
         po_value_id v = node->in[i];
@@ -168,7 +159,7 @@ static int axis_with_repeated(const following *f, po_node_id id, const po_sum *s
 
 /* --- Reshape and Expand, which hold the number --- */
 
-static void put_shape(const following *f, po_node_id id, uint32_t n, const int64_t *shape) {
+static void put_shape(const po_following *f, po_node_id id, uint32_t n, const int64_t *shape) {
     if (!f->open)
         return;
     po_value_id v = po_add_i64s(f->open, NULL, n, shape);
@@ -184,8 +175,8 @@ static int64_t places(const po_dim *dims, uint32_t n) {
 }
 
 /* The axis of the reshaped value that has as many places before it and counts samples. */
-static int reshaped_axis(const following *f, const po_dim *from, uint32_t own, const po_dim *to,
-                         uint32_t rank) {
+int po_samples_reshaped(const po_following *f, const po_dim *from, uint32_t own, const po_dim *to,
+                        uint32_t rank) {
     int64_t before = places(from, own);
     for (uint32_t q = 0; q < rank; q++)
         if (places(to, q) == before && to[q].value % f->samples == 0 && to[q].value > 0)
@@ -193,23 +184,23 @@ static int reshaped_axis(const following *f, const po_dim *from, uint32_t own, c
     return PO_NO_SAMPLES;
 }
 
-static po_status follow_reshape(const following *f, po_node_id id, const po_node *node) {
+static po_status follow_reshape(const po_following *f, po_node_id id, const po_node *node) {
     po_value_id x = node->in[0], y = node->out[0];
     const po_tensor *shape = node->n_in > 1 ? po_graph_constant(f->graph, node->in[1]) : NULL;
     uint32_t rank, from_rank, own = (uint32_t)f->axis[x];
     const po_dim *to = po_static_dims(f->graph, y, &rank);
     const po_dim *from = po_static_dims(f->graph, x, &from_rank);
     if (!shape || !to || !from || shape->count != rank)
-        return mixed(f, node, "its shape is not known");
-    int q = reshaped_axis(f, from, own, to, rank);
+        return po_samples_mixed(f, node, "its shape is not known");
+    int q = po_samples_reshaped(f, from, own, to, rank);
     if (q < 0)
-        return mixed(f, node, "no axis counts samples");
+        return po_samples_mixed(f, node, "no axis counts samples");
     f->axis[y] = (int8_t)q;
     int64_t list[PO_MAX_RANK], given = po_tensor_int(shape, q);
     for (uint32_t i = 0; i < rank; i++) {
         list[i] = po_tensor_int(shape, i);
         if (list[i] == 0 && (i == own) != (i == (uint32_t)q))
-            return mixed(f, node, "it copies the axis of samples to another");
+            return po_samples_mixed(f, node, "it copies the axis of samples to another");
         list[i] = list[i] < 0 ? to[i].value : list[i];
     }
     if (given > 0) { /* else it follows */
@@ -219,14 +210,14 @@ static po_status follow_reshape(const following *f, po_node_id id, const po_node
     return PO_OK;
 }
 
-static po_status follow_expand(const following *f, po_node_id id, const po_node *node) {
+static po_status follow_expand(const po_following *f, po_node_id id, const po_node *node) {
     const po_tensor *shape = node->n_in > 1 ? po_graph_constant(f->graph, node->in[1]) : NULL;
     int rank = po_rank_of(f->graph, node->in[0]), to = po_rank_of(f->graph, node->out[0]);
     int q = f->axis[node->in[0]] + to - rank;
     if (!shape || rank < 0 || to < rank ||
         po_dim_of(f->graph, node->out[0], q) !=
             po_dim_of(f->graph, node->in[0], f->axis[node->in[0]]))
-        return mixed(f, node, "it does not count samples");
+        return po_samples_mixed(f, node, "it does not count samples");
     f->axis[node->out[0]] = (int8_t)q;
     int64_t list[PO_MAX_RANK], at = q - (to - shape->count);
     for (int64_t i = 0; i < shape->count; i++)
@@ -236,15 +227,48 @@ static po_status follow_expand(const following *f, po_node_id id, const po_node 
     return PO_OK;
 }
 
+/* --- recurrent layers: the batch is the second axis of what they read --- */
+
+static bool is_recurrent(const po_node *node) {
+    return node->op == PO_OP_LSTM || node->op == PO_OP_GRU || node->op == PO_OP_RNN;
+}
+
+static po_status follow_recurrent(const po_following *f, po_node_id id, const po_node *node) {
+    enum { X, LENGTHS = 4, H, C, INPUTS };
+    static const int8_t wanted[INPUTS] = {
+        [X] = 1, PO_NO_SAMPLES, PO_NO_SAMPLES, PO_NO_SAMPLES, [LENGTHS] = 0, [H] = 1, [C] = 1};
+    if (po_node_int(node, "layout", 0) != 0)
+        return po_samples_mixed(f, node, "its batch comes first");
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        po_value_id v = node->in[i];
+        if (v == PO_NONE || (i < INPUTS && f->axis[v] == wanted[i]))
+            continue;
+        const po_tensor *t = po_graph_constant(f->graph, v);
+        if (f->axis[v] >= 0 || i == X || i == LENGTHS)
+            return po_samples_mixed(f, node, "an input counts samples otherwise");
+        if (i < H)
+            continue;
+        if (i >= INPUTS || !t || t->rank != 3 || !repeats(f, t, 1))
+            return po_samples_mixed(f, node, "it begins with other states");
+        put_repeated(f, id, i, 1);
+    }
+    for (uint32_t i = 0; i < node->n_out; i++)
+        if (node->out[i] != PO_NONE)
+            f->axis[node->out[i]] = i == 0 ? 2 : 1;
+    return PO_OK;
+}
+
 /* --- a node --- */
 
 /* An axis as operators count it: element-wise ones from the end, others from the first. */
-static int counted(const following *f, const po_node *node, po_value_id v, int axis) {
+static int counted(const po_following *f, const po_node *node, po_value_id v, int axis) {
     return po_op_has(node->op, PO_OPF_ELEMENTWISE) ? axis - po_rank_of(f->graph, v) : axis;
 }
 
 /* Shapes' word: an output that is as long along the axis of the samples. */
-static po_status follow_opaque(const following *f, const po_node *node) {
+static po_status follow_opaque(const po_following *f, const po_node *node) {
+    if (f->strict && !po_apart_by_itself(f, node))
+        return po_samples_mixed(f, node, "it is not known to take each sample by itself");
     int64_t length = -1;
     int at = 0;
     for (uint32_t i = 0; i < node->n_in; i++) {
@@ -254,7 +278,7 @@ static po_status follow_opaque(const following *f, const po_node *node) {
         int own = counted(f, node, v, f->axis[v]);
         int64_t n = po_dim_of(f->graph, v, f->axis[v]);
         if (length >= 0 && (own != at || n != length))
-            return mixed(f, node, "its inputs count samples otherwise");
+            return po_samples_mixed(f, node, "its inputs count samples otherwise");
         at = own;
         length = n;
     }
@@ -264,13 +288,13 @@ static po_status follow_opaque(const following *f, const po_node *node) {
             continue;
         int rank = po_rank_of(f->graph, v), axis = at < 0 ? at + rank : at;
         if (axis < 0 || axis >= rank || po_dim_of(f->graph, v, axis) != length)
-            return mixed(f, node, "its outputs do not count samples");
+            return po_samples_mixed(f, node, "its outputs do not count samples");
         f->axis[v] = (int8_t)axis;
     }
     return PO_OK;
 }
 
-static po_status follow_sums(const following *f, po_node_id id, const po_node *node) {
+static po_status follow_sums(const po_following *f, po_node_id id, const po_node *node) {
     po_sum *sums[MOST_OUTPUTS] = {NULL};
     if (node->n_out > MOST_OUTPUTS)
         return follow_opaque(f, node);
@@ -287,25 +311,40 @@ static po_status follow_sums(const following *f, po_node_id id, const po_node *n
         if (axis < 0 && node->n_out == 1)
             axis = axis_with_repeated(f, id, sums[i]);
         if (axis < 0)
-            return mixed(f, node, "it mixes samples");
+            return po_samples_mixed(f, node, "it mixes samples");
         f->axis[node->out[i]] = (int8_t)axis;
     }
     return PO_OK;
 }
 
-static bool reads_samples(const following *f, const po_node *node) {
-    for (uint32_t i = 0; i < node->n_in; i++)
-        if (node->in[i] != PO_NONE && f->axis[node->in[i]] >= 0)
+static bool captures_samples(const po_following *f, const po_graph *body) {
+    for (po_value_id v = 0; v < body->n_values; v++)
+        if (body->values[v].outer != PO_NONE && f->axis[body->values[v].outer] >= 0)
             return true;
     return false;
 }
 
-static po_status follow_node(const following *f, po_node_id id) {
+static bool reads_samples(const po_following *f, const po_node *node) {
+    for (uint32_t i = 0; i < node->n_in; i++)
+        if (node->in[i] != PO_NONE && f->axis[node->in[i]] >= 0)
+            return true;
+    for (uint32_t i = 0; i < node->n_attr; i++)
+        if (node->attr[i].kind == PO_ATTR_GRAPH && captures_samples(f, node->attr[i].u.g))
+            return true;
+    return false;
+}
+
+static po_status follow_node(const po_following *f, po_node_id id) {
     const po_node *node = &f->graph->nodes[id];
-    if (!reads_samples(f, node))
+    bool done = false;
+    if (f->strict)
+        PO_TRY(po_apart_node(f, node, &done));
+    if (done || !reads_samples(f, node))
         return PO_OK;
     if (po_op_has(node->op, PO_OPF_CONTROL | PO_OPF_RANDOM))
-        return mixed(f, node, "it has bodies, or draws");
+        return po_samples_mixed(f, node, "it has bodies, or draws");
+    if (is_recurrent(node))
+        return follow_recurrent(f, id, node);
     if (node->op == PO_OP_Reshape && f->axis[node->in[0]] >= 0)
         return follow_reshape(f, id, node);
     if (node->op == PO_OP_Expand && f->axis[node->in[0]] >= 0)
@@ -313,24 +352,43 @@ static po_status follow_node(const following *f, po_node_id id) {
     return follow_sums(f, id, node);
 }
 
-static po_status follow(po_ctx *ctx, const po_graph *graph, po_graph *open, int64_t samples,
-                        int8_t *axis) {
-    po_arena *scratch = po_arena_create(ctx);
-    following f = {ctx, scratch, graph, open, samples, axis};
+po_status po_samples_walk(po_following *f) {
     uint32_t n;
-    const po_node_id *order = po_graph_order(graph, scratch, &n);
+    f->scratch = po_arena_create(f->ctx);
+    const po_node_id *order = po_graph_order(f->graph, f->scratch, &n);
     po_status status = PO_OK;
     for (uint32_t i = 0; i < n && status == PO_OK; i++)
-        status = follow_node(&f, order[i]);
-    po_arena_free(scratch);
+        status = follow_node(f, order[i]);
+    po_arena_free(f->scratch);
     return status;
 }
 
 po_status po_samples_follow(po_ctx *ctx, const po_graph *graph, int64_t samples, int8_t *axis) {
-    return follow(ctx, graph, NULL, samples, axis);
+    po_following f = {.ctx = ctx, .graph = graph, .samples = samples, .axis = axis};
+    return po_samples_walk(&f);
 }
 
 /* --- opening --- */
+
+bool po_samples_are_open(const po_graph *graph) {
+    const char *symbol = NULL;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < graph->n_inputs; i++) {
+        const po_type *type = &graph->values[graph->inputs[i]].type;
+        if (type->kind != PO_TYPE_TENSOR || !type->has_rank)
+            return false;
+        for (uint32_t d = 0; d < type->rank; d++) {
+            if (po_dim_known(type->dims[d]))
+                continue;
+            const char *own = type->dims[d].symbol ? type->dims[d].symbol : "";
+            if (d > 0 || (n > 0 && (strcmp(own, symbol) != 0 || !*own)))
+                return false;
+            symbol = own;
+            n++;
+        }
+    }
+    return n > 0;
+}
 
 static const po_type *type_in(const po_graph *like, const po_value_id *list, uint32_t n,
                               const char *name) {
@@ -359,7 +417,7 @@ int8_t *po_samples_inputs(po_arena *arena, const po_graph *graph, const po_graph
 }
 
 /* Infers anew with the first axis of open inputs of this length, or as `like` has it where < 0. */
-static po_status infer_with(po_ctx *ctx, po_graph *graph, const po_graph *like, int64_t samples) {
+po_status po_samples_infer(po_ctx *ctx, po_graph *graph, const po_graph *like, int64_t samples) {
     PO_TRY(po_infer_forget_shapes(ctx, graph));
     for (uint32_t i = 0; i < graph->n_inputs; i++) {
         po_value *value = &graph->values[graph->inputs[i]];
@@ -374,24 +432,32 @@ static po_status infer_with(po_ctx *ctx, po_graph *graph, const po_graph *like, 
     return po_infer_graph(ctx, graph, true);
 }
 
-/* With one sample more every value is longer by as much along its axis of samples. */
-static po_status check(po_ctx *ctx, const po_graph *open, const po_graph *made,
-                       const po_graph *like, int64_t samples, const int8_t *axis) {
-    po_graph *more = po_graph_clone(ctx, open);
-    po_status status = infer_with(ctx, more, like, samples + 1);
-    for (po_value_id v = 0; v < made->n_values && status == PO_OK; v++) {
+po_status po_samples_scale(po_ctx *ctx, const po_graph *made, int64_t samples, const po_graph *more,
+                           int64_t others, const int8_t *axis) {
+    for (po_value_id v = 0; v < made->n_values; v++) {
         const po_type *a = &made->values[v].type, *b = &more->values[v].type;
         if (!po_graph_producer(made, v) || a->kind != PO_TYPE_TENSOR || !a->has_rank)
             continue;
         bool same = b->has_rank && b->rank == a->rank;
         for (uint32_t d = 0; d < a->rank && same; d++) {
             int64_t is = a->dims[d].value;
-            same = b->dims[d].value == ((int)d == axis[v] ? is / samples * (samples + 1) : is);
+            same = b->dims[d].value == ((int)d == axis[v] ? is / samples * others : is);
         }
         if (!same)
-            status = po_fail(ctx, PO_UNSUPPORTED, "'%s' is not what it is with one sample more",
-                             made->values[v].name);
+            return po_fail(ctx, PO_UNSUPPORTED,
+                           "'%s' is not what it is with another number of samples",
+                           made->values[v].name);
     }
+    return PO_OK;
+}
+
+/* With one sample more every value is longer by as much along its axis of samples. */
+static po_status check(po_ctx *ctx, const po_graph *open, const po_graph *made,
+                       const po_graph *like, int64_t samples, const int8_t *axis) {
+    po_graph *more = po_graph_clone(ctx, open);
+    po_status status = po_samples_infer(ctx, more, like, samples + 1);
+    if (status == PO_OK)
+        status = po_samples_scale(ctx, made, samples, more, samples + 1, axis);
     po_graph_free(more);
     return status;
 }
@@ -417,13 +483,14 @@ po_status po_samples_open(po_ctx *ctx, po_graph *graph, const po_graph *like, in
     po_graph *made = po_graph_clone(ctx, graph);
     po_arena *scratch = po_arena_create(ctx);
     int8_t *axis = po_samples_inputs(scratch, made, like);
-    po_status status = follow(ctx, made, graph, samples, axis);
+    po_following f = {.ctx = ctx, .graph = made, .open = graph, .samples = samples, .axis = axis};
+    po_status status = po_samples_walk(&f);
     if (status == PO_OK)
         status = check_outputs(ctx, made, like, axis);
     if (status == PO_OK)
         status = check(ctx, graph, made, like, samples, axis);
     if (status == PO_OK)
-        status = infer_with(ctx, graph, like, -1);
+        status = po_samples_infer(ctx, graph, like, -1);
     for (uint32_t i = 0; i < graph->n_outputs && status == PO_OK; i++) {
         po_value *value = &graph->values[graph->outputs[i]];
         const po_type *type = type_in(like, like->outputs, like->n_outputs, value->name);

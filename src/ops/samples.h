@@ -26,4 +26,12 @@ po_status po_samples_follow(po_ctx *ctx, const po_graph *graph, int64_t samples,
  * where it would not be the same for another number of samples; the graph is then of no use. */
 po_status po_samples_open(po_ctx *ctx, po_graph *graph, const po_graph *like, int64_t samples);
 
+/* Whether the first axis of some inputs is open, nothing else, and of the same number for all. */
+bool po_samples_are_open(const po_graph *graph);
+
+/* Shows that a graph, of which the first axes of some inputs are open and nothing else, makes of
+ * each sample what it makes of it alone, whatever their number up to a million. PO_UNSUPPORTED,
+ * with the node, where that is not seen. axis: by output. */
+po_status po_samples_apart(po_ctx *ctx, po_arena *arena, const po_graph *open, int8_t **axis);
+
 #endif

@@ -14,26 +14,6 @@ bool po_batch_has_open_dims(const po_graph *graph) {
     return false;
 }
 
-bool po_batch_is_open(const po_graph *graph) {
-    const char *symbol = NULL;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < graph->n_inputs; i++) {
-        const po_type *type = &graph->values[graph->inputs[i]].type;
-        if (type->kind != PO_TYPE_TENSOR || !type->has_rank)
-            return false;
-        for (uint32_t d = 0; d < type->rank; d++) {
-            if (po_dim_known(type->dims[d]))
-                continue;
-            const char *own = type->dims[d].symbol ? type->dims[d].symbol : "";
-            if (d > 0 || (n > 0 && (strcmp(own, symbol) != 0 || !*own)))
-                return false;
-            symbol = own;
-            n++;
-        }
-    }
-    return n > 0;
-}
-
 po_status po_batch_pinned(const po_run *run, const po_graph *graph, int64_t samples,
                           const po_graph **pinned) {
     po_pin *pins = PO_NEW_N(run->arena, po_pin, graph->n_inputs + 1);
@@ -66,7 +46,7 @@ po_status po_batch_pinned(const po_run *run, const po_graph *graph, int64_t samp
 
 po_status po_batch_planned(const po_run *run, const po_graph *graph, const po_graph **planned) {
     *planned = graph;
-    if (!po_batch_is_open(graph))
+    if (!po_samples_are_open(graph))
         return PO_OK;
     po_status status = po_batch_pinned(run, graph, run->options->batch, planned);
     if (status != PO_UNSUPPORTED && status != PO_BAD_INPUT && status != PO_BAD_USE)

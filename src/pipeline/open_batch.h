@@ -3,11 +3,11 @@
 #ifndef PO_PIPELINE_OPEN_BATCH_H
 #define PO_PIPELINE_OPEN_BATCH_H
 
+#include "ops/samples.h"
 #include "pipeline/run.h"
 
-/* Whether an input has an open dim; and whether what is open is the batch alone. */
+/* Whether an input has an open dim. */
 bool po_batch_has_open_dims(const po_graph *graph);
-bool po_batch_is_open(const po_graph *graph);
 
 /* The graph with so many samples, its nodes and values by the same numbers; held by the run. Types
  * must be inferred. PO_UNSUPPORTED: it cannot be had so. */

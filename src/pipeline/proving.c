@@ -24,9 +24,10 @@ static const double seconds_for_proof = 40, least_for_proof = 4;
 void po_proving_tell(const po_proof_report *r, char *text, size_t size) {
     if (r->proved)
         snprintf(text, size,
-                 "modulo %u drawn primes, %u shape%s: a difference would be missed with "
+                 "modulo %u drawn primes, %u shape%s%s: a difference would be missed with "
                  "probability 2^%.0f",
-                 r->trials, r->sizes, r->sizes == 1 ? "" : "s", r->log2_bound);
+                 r->trials, r->sizes, r->sizes == 1 ? "" : "s",
+                 r->any_batch ? " for every batch" : "", r->log2_bound);
     else
         snprintf(text, size, "%s", r->why);
 }

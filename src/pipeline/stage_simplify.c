@@ -25,7 +25,7 @@ static po_status make_sample(const po_run *run, const po_graph *open, const po_g
 /* A model that is no such one is worked on with its batch open. */
 static po_status find_sample(const po_run *run, const po_graph *open, const po_graph **out) {
     *out = NULL;
-    if (run->options->cuda || !po_batch_is_open(open))
+    if (run->options->cuda || !po_samples_are_open(open))
         return PO_OK;
     po_status status = make_sample(run, open, out);
     if (status != PO_UNSUPPORTED && status != PO_BAD_INPUT && status != PO_BAD_USE)

@@ -47,6 +47,7 @@ static json_t *proof_of(const po_proof_report *r) {
     po_json_put(&p, "why", text_of(r->why));
     po_json_put(&p, "trials", json_integer(r->trials));
     po_json_put(&p, "sizes", json_integer(r->sizes));
+    po_json_put(&p, "every_batch", json_boolean(r->any_batch));
     po_json_put(&p, "seed", json_string(seed));
     po_json_put(&p, "degree", po_json_number(r->degree));
     po_json_put(&p, "log2_bound", po_json_number(r->log2_bound));
@@ -137,6 +138,7 @@ static void read_proof(po_arena *arena, const json_t *p, po_proof_report *r) {
         r->primes[i] = (uint32_t)json_integer_value(json_array_get(primes, i));
     r->trials = (uint32_t)json_integer_value(json_object_get(p, "trials"));
     r->sizes = (uint32_t)json_integer_value(json_object_get(p, "sizes"));
+    r->any_batch = json_is_true(json_object_get(p, "every_batch"));
     r->seed = seed ? strtoull(seed, NULL, 16) : 0;
     r->degree = json_number_value(json_object_get(p, "degree"));
     r->log2_bound = json_number_value(json_object_get(p, "log2_bound"));

@@ -306,6 +306,31 @@ def open_sizes():
                    inits=('int64 k = {1}', f'int64 k = {{{k}}}, int64 z = {{0}}'), **io)
 
 
+def batches():
+    """Equal for the batches that are small; the number of samples is seen by what is made of it."""
+    io = dict(inputs='float[N,4] x', outputs='float[N,4] y')
+    count = ' s = Shape(x)\n n = Gather(s, z)\n'
+    for k in 5, 40, 700, 5000:
+        yield pair(f'first {k} samples', 'y = Identity(x)',
+                   'p = Slice(x, a, b)\n q = Slice(x, b, e)\n r = Neg(q)\n y = Concat <axis = 0> (p, r)',
+                   inits=('int64 k = {1}', f'int64[1] a = {{0}}, int64[1] b = {{{k}}}, '
+                          'int64[1] e = {9223372036854775807}'), **io)
+        yield pair(f'no more than {k}', 'y = Identity(x)', count + ' m = Min(n, k)\n d = Sub(n, m)\n'
+                   ' f = Cast <to = 1> (d)\n y = Add(x, f)',
+                   inits=('int64 z = {0}', f'int64 z = {{0}}, int64 k = {{{k}}}'), **io)
+        yield pair(f'whole {k}', 'y = Identity(x)', count + ' d = Div(n, k)\n f = Cast <to = 1> (d)\n y = Add(x, f)',
+                   inits=('int64 z = {0}', f'int64 z = {{0}}, int64 k = {{{k}}}'), **io)
+    yield pair('a cube that is 0 at 1, 2 and 3', 'y = Identity(x)', count +
+               ' a = Sub(n, i)\n b = Sub(n, j)\n c = Sub(n, k)\n d = Mul(a, b)\n e = Mul(d, c)\n'
+               ' f = Cast <to = 1> (e)\n y = Add(x, f)',
+               inits=('int64 z = {0}', 'int64 z = {0}, int64 i = {1}, int64 j = {2}, int64 k = {3}'), **io)
+    yield pair('maxima of all samples', 'm = ReduceMax <axes = [1]> (x)\n y = Sub(x, m)',
+               'm = ReduceMax <axes = [0, 1]> (x)\n y = Sub(x, m)', **io)
+    yield pair('maxima by number', 'y = Identity(x)', 'r = Unsqueeze(x, a)\n p, i = MaxPool <kernel_shape = [1]> (r)\n'
+               ' w = Unsqueeze(v, a)\n j = Sub(i, w)\n k = Clip(j, l)\n c = Cast <to = 1> (k)\n d = Squeeze(c, a)\n y = Add(x, d)',
+               inits=('int64 k = {1}', 'int64[1] a = {1}, int64[1,4] v = {0, 1, 2, 3}, int64 l = {12}'), **io)
+
+
 def control_flow():
     loop = ('y = Loop (n, t, x) <body = l (int64 i, bool c, float[2,3,4] v) => (bool d, float[2,3,4] w)'
             ' {{ {0} }}>')
@@ -443,5 +468,5 @@ def models(kind):
 
 KINDS = {f.__name__: models(f) for f in (
     opsets, functions, captures, residues, zero_signs, integer_overflow, avoided_divisions, domains, last_elements,
-    borders, seams, channels, rare_branches, large_values, small_values, open_sizes, control_flow, strings,
+    borders, seams, channels, rare_branches, large_values, small_values, open_sizes, batches, control_flow, strings,
     random_operators, quantised, attribute_defaults, precision, ties, recurrent, interfaces)}

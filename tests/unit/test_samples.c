@@ -94,7 +94,39 @@ static const sample samples[] = {
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[2,1,4,4]) -> (y) {\n"
      " y = Resize(x, _, _, s: i64[4] {2, 1, 8, 8}) {mode=\"nearest\"}\n}",
-     "graph g (x: f32[N,1,4,4]) -> (y) {\n y = Relu(x)\n}", "one sample more"},
+     "graph g (x: f32[N,1,4,4]) -> (y) {\n y = Relu(x)\n}", "another number of samples"},
+    {"a body that reads them",
+     "pir 1 ir_version=8 opset=17\n"
+     "graph g (x: f32[2,4], c: bool[]) -> (y, z) {\n"
+     " y = If(c) {then_branch=graph t () -> (a) { a = ReduceMax(x) {keepdims=0} },"
+     " else_branch=graph e () -> (b) { b = ReduceMin(x) {keepdims=0} }}\n"
+     " z = Relu(x)\n}",
+     "graph g (x: f32[N,4], c: bool[]) -> (y, z) {\n y = ReduceMax(x) {keepdims=0}\n z = "
+     "Relu(x)\n}",
+     "it has bodies"},
+    {"a recurrent layer and its first state",
+     "pir 1 ir_version=8 opset=17\n"
+     "graph g (x: f32[2,3,4]) -> (y) {\n"
+     " t = Transpose(x) {perm=[1,0,2]}\n"
+     " h, l = GRU(t, w: f32[1,6,4] random 1, r: f32[1,6,2] random 2, _, _,"
+     " m: f32[1,2,2] {1, 2, 1, 2}) {hidden_size=2}\n"
+     " q = Squeeze(h, a: i64[1] {1})\n y = Transpose(q) {perm=[1,0,2]}\n}",
+     "pir 1 ir_version=8 opset=17\n"
+     "graph g (x: f32[N,3,4]) -> (y) {\n"
+     " t = Transpose(x) {perm=[1,0,2]}\n s = Shape(x)\n b = Gather(s, i: i64[1] {0}) {axis=0}\n"
+     " e = Concat(o: i64[1] {1}, b, p: i64[1] {1}) {axis=0}\n"
+     " j = Gather(m: f32[1,2,2] {1, 2, 1, 2}, n: i64[1] {1}) {axis=1}\n k = Expand(j, e)\n"
+     " h, l = GRU(t, w: f32[1,6,4] random 1, r: f32[1,6,2] random 2, _, _, k) {hidden_size=2}\n"
+     " q = Squeeze(h, a: i64[1] {1})\n y = Transpose(q) {perm=[1,0,2]}\n}",
+     NULL},
+    {"a recurrent layer that begins otherwise for each",
+     "pir 1 ir_version=8 opset=17\n"
+     "graph g (x: f32[2,3,4]) -> (y) {\n"
+     " t = Transpose(x) {perm=[1,0,2]}\n"
+     " h, l = GRU(t, w: f32[1,6,4] random 1, r: f32[1,6,2] random 2, _, _,"
+     " s: f32[1,2,2] {1, 2, 1, 3}) {hidden_size=2}\n"
+     " y = Transpose(l) {perm=[1,0,2]}\n}",
+     "graph g (x: f32[N,3,4]) -> (y) {\n y = Relu(x)\n}", "it begins with other states"},
     {"an output that counts them elsewhere",
      "graph g (x: f32[2,4]) -> (y) {\n y = Transpose(x) {perm=[1,0]}\n}",
      "graph g (x: f32[N,4]) -> (y) {\n y = Relu(x)\n}", "does not count samples"},

@@ -15,7 +15,7 @@ const char *po_kernels_why_none(const po_run *run, const po_graph *original,
     if (!kernels->library && o->cuda)
         return run->record->n_regions > 0
                    ? (run->gpu_cost ? "none gains" : "by estimate none gains")
-               : po_batch_has_open_dims(original) && !po_batch_is_open(original)
+               : po_batch_has_open_dims(original) && !po_samples_are_open(original)
                    ? "kernels need static shapes but for the batch (--input-shape)"
                    : "no part of it promises a gain over NVIDIA's libraries";
     if (!kernels->library && run->record->cut && run->record->n_regions == 0)

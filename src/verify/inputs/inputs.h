@@ -65,6 +65,10 @@ po_status po_inputs_want(po_ctx *ctx, po_arena *arena, po_inputs *plan, const po
                          uint32_t n);
 bool po_inputs_asked(const po_inputs *plan); /* whether that was done */
 po_hash po_pins_hash(po_hash hash, const po_pin *pins, uint32_t n);
+/* The length of an input's dim; -1 where the model has no such input. */
+int64_t po_inputs_length(const po_inputs *plan, const char *name, uint32_t axis, uint32_t size);
+/* One sample in every batch whose size is open, or as assignments have it. */
+void po_inputs_single(po_inputs *plan, bool single);
 /* Elements of all inputs. */
 double po_inputs_elements(const po_inputs *plan, uint32_t size);
 /* Whether a kind differs from PO_INPUTS_NORMAL for this model. */

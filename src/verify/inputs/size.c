@@ -108,7 +108,21 @@ static bool sum_length(const po_inputs *plan, const char *symbol, uint32_t size,
     return sum >= 0;
 }
 
+void po_inputs_single(po_inputs *plan, bool single) {
+    plan->single = single;
+}
+
+int64_t po_inputs_length(const po_inputs *plan, const char *name, uint32_t axis, uint32_t size) {
+    for (uint32_t i = 0; i < plan->n; i++)
+        if (strcmp(plan->inputs[i].name, name) == 0)
+            return po_input_length(plan, &plan->inputs[i], axis, size);
+    return -1;
+}
+
 int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis, uint32_t size) {
+    if (plan->single && in->type.has_rank && axis == 0 && in->type.dims[0].value < 0 &&
+        po_input_class(in, 0) == PO_DIM_BATCH)
+        return 1;
     if (!in->type.has_rank)
         return lengths[PO_DIM_SEQUENCE][size % MOST_SIZES];
     po_dim d = in->type.dims[axis];

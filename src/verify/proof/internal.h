@@ -321,6 +321,11 @@ void po_pn_note(po_pnode *n, bool indexed);
 po_status po_proof_certain(const po_prun *run, const po_graph *a, const po_graph *b,
                            const po_graph *recipes, bool *certain);
 
+/* samples.c: whether both models make of each sample of an open batch what they make of it alone,
+ * the other lengths being those of an assignment. */
+po_status po_proof_any_batch(po_ctx *ctx, const po_inputs *plan, uint32_t size, const po_graph *a,
+                             const po_graph *b, bool *any);
+
 /* disproof.c: makes the difference certain where float64 shows it within the time. */
 po_status po_disprove(po_ctx *ctx, const po_inputs *plan, const po_graph *a, const po_graph *b,
                       double seconds, po_proof_report *report);

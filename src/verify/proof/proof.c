@@ -331,6 +331,14 @@ static po_status draw(proof *p) {
     return PO_OK;
 }
 
+/* With one sample in each batch assignments may be alike. */
+static bool was_tried(const po_inputs *plan, uint32_t size) {
+    for (uint32_t i = 0; i < size; i++)
+        if (po_inputs_alike(plan, i, size))
+            return true;
+    return false;
+}
+
 static po_status prove(proof *p) {
     po_proof_report *r = p->report;
     po_arena *arena = po_arena_create(p->ctx);
@@ -339,8 +347,15 @@ static po_status prove(proof *p) {
     PO_TRY(draw(p));
     bool equal = same_interface(p);
     double worst = -INFINITY;
+    bool all = equal;
     uint32_t sizes = po_inputs_sizes(p->plan);
     for (uint32_t size = 0; size < sizes && equal && (size < MOST_SIZES || r->sizes == 0); size++) {
+        bool any = false;
+        if (all)
+            PO_TRY(po_proof_any_batch(p->ctx, p->plan, size, p->original, p->candidate, &any));
+        po_inputs_single(p->plan, any);
+        if (any && was_tried(p->plan, size))
+            continue;
         double sum = 0, missed = 0;
         bool refused = false;
         for (uint32_t trial = 0; trial < r->trials && equal; trial++) {
@@ -359,6 +374,7 @@ static po_status prove(proof *p) {
         if (refused)
             continue;
         worst = fmax(worst, sum);
+        all = all && any;
         r->sizes++;
     }
     if (r->differ == PO_DIFFER_UNEXPLAINED)
@@ -366,6 +382,7 @@ static po_status prove(proof *p) {
     equal = equal && r->sizes > 0;
     r->log2_bound = equal ? worst : 0;
     r->proved = equal && worst < LEAST_BOUND;
+    r->any_batch = r->proved && all;
     if (r->proved)
         r->why[0] = '\0';
     if (equal && !r->proved)

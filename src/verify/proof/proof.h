@@ -32,6 +32,8 @@ typedef struct po_proof_report {
     int32_t proved;
     int32_t differ; /* po_differ: `why` says of which output */
     uint32_t trials, sizes;
+    int32_t
+        any_batch; /* the batch is open, and what was tried stands for every number of samples */
     uint32_t primes[PO_PROOF_TRIALS]; /* of the trials */
     uint64_t seed;
     double degree;           /* of the polynomials that are compared, at most */

@@ -1,0 +1,230 @@
+/* Graphs that take each sample by itself, whatever their number: what is called so makes of four
+ * samples what it makes of each alone, and what is true of few or of most numbers only is not. */
+#include "ops/samples.h"
+#include "rewriting.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdio.h>
+
+typedef struct apart_case {
+    const char *name;
+    const char *body; /* x: f32[N,4,6], and what it says besides */
+    const char *why;  /* NULL: apart */
+} apart_case;
+
+#define TABLE "t: f32[512,6] random 1"
+#define COUNT " s = Shape(x)\n n = Gather(s, zero: i64[1] {0}) {axis=0}\n"
+
+static const apart_case cases[] = {
+    {"products, norms and a softmax of rows",
+     " m = MatMul(x, w: f32[6,6] random 1)\n l = LayerNormalization(m, g: f32[6] random 2)\n"
+     " e = Softmax(l) {axis=-1}\n y = Add(e, x)",
+     NULL},
+    {"a maximum of each sample", " y = ReduceMax(x) {axes=[1],keepdims=0}", NULL},
+    {"the best of each row", " v, i = TopK(x, k: i64[1] {2}) {axis=2}\n y = Identity(v)", NULL},
+    {"where the largest is", " y = ArgMax(x) {axis=1}", NULL},
+    {"windows and a norm of maps",
+     " r = Unsqueeze(x, a: i64[1] {3})\n"
+     " p = MaxPool(r) {kernel_shape=[2,1]}\n"
+     " y = InstanceNormalization(p, g: f32[4] random 1, b: f32[4] random 2)",
+     NULL},
+    {"a shape that counts them",
+     COUNT " c = Concat(n, r: i64[2] {8, 3}) {axis=0}\n y = Reshape(x, c)", NULL},
+    {"a shape that counts what they hold",
+     COUNT " f = Mul(n, four: i64[1] {4})\n c = Concat(f, six: i64[1] {6}) {axis=0}\n"
+           " r = Reshape(x, c)\n t = Tanh(r)\n y = Reshape(t, u: i64[3] {-1, 4, 6})",
+     NULL},
+    {"a length of the map",
+     " s = Shape(x)\n n = Gather(s, two: i64[1] {2}) {axis=0}\n f = Cast(n) {to=1}\n y = Div(x, f)",
+     NULL},
+    {"a token for each",
+     COUNT " c = Concat(n, o: i64[2] {1, 6}) {axis=0}\n"
+           " k = Expand(q: f32[1,1,6] random 1, c)\n y = Concat(k, x) {axis=1}",
+     NULL},
+    {"zeros for each",
+     COUNT " c = Concat(n, o: i64[2] {1, 6}) {axis=0}\n k = ConstantOfShape(c)\n"
+           " y = Concat(k, x) {axis=1}",
+     NULL},
+    {"rows of a table", " i = ArgMax(x) {axis=2,keepdims=0}\n y = Gather(" TABLE ", i) {axis=0}",
+     NULL},
+    {"a recurrent layer",
+     " t = Transpose(x) {perm=[1,0,2]}\n"
+     " h, l = GRU(t, w: f32[1,6,6] random 1, r: f32[1,6,2] random 2) {hidden_size=2}\n"
+     " q = Squeeze(h, a: i64[1] {1})\n y = Transpose(q) {perm=[1,0,2]}",
+     NULL},
+    {"an output that all share", " y = Relu(c: f32[3] random 1)\n z = Relu(x)", NULL},
+    {"a sum over the batch", " r = ReduceSum(x, a: i64[1] {0}) {keepdims=1}\n y = Add(x, r)",
+     "it mixes samples"},
+    {"a maximum of all", " r = ReduceMax(x) {keepdims=1}\n y = Sub(x, r)", "by itself"},
+    {"the largest sample", " r = ReduceMax(x) {axes=[0],keepdims=1}\n y = Sub(x, r)", "by itself"},
+    {"a softmax over the batch", " y = Softmax(x) {axis=0}", "by itself"},
+    {"the best sample", " y = ArgMax(x) {axis=0}", "by itself"},
+    {"elements numbered through all samples", " p, y = MaxPool(x) {kernel_shape=[2]}", "by itself"},
+    {"a range of all", " q, s, y = DynamicQuantizeLinear(x)", "by itself"},
+    {"at most 512 samples", " y = Slice(x, a: i64[1] {0}, b: i64[1] {512}, c: i64[1] {0})",
+     "it mixes samples"},
+    {"all but from the thousandth on",
+     " a = Slice(x, f: i64[1] {0}, g: i64[1] {1000}, h: i64[1] {0})\n"
+     " b = Slice(x, i: i64[1] {1000}, j: i64[1] {100000}, k: i64[1] {0})\n"
+     " y = Concat(a, b) {axis=0}",
+     "it mixes samples"},
+    {"seven samples are something else",
+     COUNT " e = Equal(n, seven: i64[1] {7})\n f = Cast(e) {to=1}\n y = Add(x, f)",
+     "the number of samples"},
+    {"an odd number of samples",
+     COUNT " e = Mod(n, two: i64[1] {2})\n f = Cast(e) {to=1}\n y = Add(x, f)",
+     "the number of samples"},
+    {"at least eight", COUNT " e = Min(n, eight: i64[1] {8})\n f = Cast(e) {to=1}\n y = Add(x, f)",
+     "the number of samples"},
+    {"a quotient of the number",
+     COUNT " e = Div(n, two: i64[1] {1})\n c = Concat(e, r: i64[1] {24}) {axis=0}\n"
+           " y = Reshape(x, c)",
+     "the number of samples"},
+    {"divided by their number", COUNT " f = Cast(n) {to=1}\n y = Div(x, f)",
+     "the number of samples"},
+    {"a cube of their number",
+     COUNT " a = Mul(n, n)\n b = Mul(a, n)\n c = Concat(b, r: i64[1] {-1}) {axis=0}\n"
+           " y = Reshape(x, c)",
+     "the number of samples"},
+    {"each at its place",
+     " s = Shape(x)\n n = Gather(s, zero: i64[] {0}) {axis=0}\n"
+     " i = Range(z: i64[] {0}, n, o: i64[] {1})\n g = Gather(" TABLE ", i) {axis=0}\n"
+     " u = Unsqueeze(g, a: i64[1] {1})\n y = Add(x, u)",
+     "the number of samples"},
+    {"cut where their number says", COUNT " y = Slice(x, z: i64[1] {0}, n, a: i64[1] {1})",
+     "the number of samples"},
+    {"an axis that goes where one sample is",
+     " t = Slice(x, a: i64[1] {0}, b: i64[1] {1}, c: i64[1] {1})\n y = Squeeze(t)",
+     "the axis of one sample"},
+    {"pairs of samples", " y = Reshape(x, s: i64[3] {-1, 8, 6})", "its shape is not known"},
+    {"two of them", " y = Reshape(x, s: i64[2] {2, -1})", "no axis counts samples"},
+    {"their number as an output", " y = Shape(x)\n z = Relu(x)", "tells the number"},
+    {"drawn numbers", " y = RandomNormalLike(x)", "bodies, or draws"},
+    {"an operator that nothing is known of", " y = Custom(x)", "by itself"},
+    {"running sums over samples", " y = CumSum(x, a: i64[] {0})", "it mixes samples"},
+    {"samples that are picked by samples",
+     " i = ArgMax(x) {axis=2,keepdims=0}\n j = Slice(i, a: i64[1] {0}, b: i64[1] {1}, c: i64[1] "
+     "{1})\n"
+     " k = Squeeze(j, d: i64[1] {1})\n y = Gather(x, k) {axis=0}",
+     "by itself"},
+};
+
+static po_graph *graph_of(po_ctx *ctx, po_arena *arena, const apart_case *c, const char *samples) {
+    const char *outputs = strstr(c->body, " z = ") ? "y, z" : "y";
+    return test_graph(ctx, po_arena_printf(arena,
+                                           "pir 1 ir_version=8 opset=17\n"
+                                           "graph g (x: f32[%s,4,6]) -> (%s) {\n%s\n}",
+                                           samples, outputs, c->body));
+}
+
+enum { MANY = 4, EACH = 24 };
+
+static po_array *values(po_ctx *ctx, po_arena *arena, int64_t first, int64_t n) {
+    po_array *a;
+    assert_int_equal(po_array_create(ctx, arena, PO_F32, 3, (int64_t[]){n, 4, 6}, &a), PO_OK);
+    for (int64_t i = 0; i < a->count; i++)
+        a->f[i] = sin(1.7 * (double)(first * EACH + i + 1));
+    return a;
+}
+
+static double at(const po_array *a, int64_t i) {
+    return a->f ? a->f[i] : (double)a->i[i];
+}
+
+/* How far the parts of sample i are from what it makes alone. */
+static double apart_by(const po_array *all, const po_array *one, int axis, int64_t i) {
+    if (axis < 0)
+        return all->count == one->count ? 0 : INFINITY;
+    int64_t before = 1, behind = 1, own = one->dims[axis];
+    for (int d = 0; d < (int)one->rank; d++) {
+        before *= d < axis ? one->dims[d] : 1;
+        behind *= d > axis ? one->dims[d] : 1;
+    }
+    if (all->count != MANY * one->count || all->dims[axis] != MANY * own)
+        return INFINITY;
+    double worst = 0;
+    for (int64_t b = 0; b < before; b++)
+        for (int64_t k = 0; k < own * behind; k++)
+            worst = fmax(worst, fabs(at(all, (b * MANY + i) * own * behind + k) -
+                                     at(one, b * own * behind + k)));
+    return worst;
+}
+
+/* What the whole batch makes beside what each of its samples makes. */
+static double truth(po_ctx *ctx, po_arena *arena, const apart_case *c, const int8_t *axis) {
+    po_graph *many = graph_of(ctx, arena, c, "4"), *alone = graph_of(ctx, arena, c, "1");
+    po_array **all = PO_NEW_N(arena, po_array *, many->n_outputs);
+    po_array **one = PO_NEW_N(arena, po_array *, many->n_outputs);
+    const po_array *x = values(ctx, arena, 0, MANY);
+    assert_int_equal(po_ref_graph(ctx, arena, many, &x, all, false), PO_OK);
+    double worst = 0;
+    for (int64_t i = 0; i < MANY; i++) {
+        x = values(ctx, arena, i, 1);
+        assert_int_equal(po_ref_graph(ctx, arena, alone, &x, one, false), PO_OK);
+        for (uint32_t k = 0; k < many->n_outputs; k++)
+            worst = fmax(worst, apart_by(all[k], one[k], axis[k], i));
+    }
+    po_graph_free(alone);
+    po_graph_free(many);
+    return worst;
+}
+
+static const char *fault(const apart_case *c, po_ctx *ctx, po_arena *arena) {
+    int8_t *axis;
+    po_graph *g = graph_of(ctx, arena, c, "N");
+    po_status status = po_samples_apart(ctx, arena, g, &axis);
+    const char *text = NULL;
+    if (c->why && status == PO_OK)
+        text = "called apart";
+    else if (c->why && (status != PO_UNSUPPORTED || !strstr(ctx->error.message, c->why)))
+        text = po_arena_strdup(arena, ctx->error.message);
+    else if (!c->why && status != PO_OK)
+        text = po_arena_strdup(arena, ctx->error.message);
+    else if (!c->why && !(truth(ctx, arena, c, axis) < 1e-12))
+        text = "it is not";
+    po_graph_free(g);
+    return text;
+}
+
+static void cases_are_told_apart(void **state) {
+    (void)state;
+    int bad = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        po_ctx ctx;
+        po_ctx_init(&ctx);
+        po_arena *arena = po_arena_create(&ctx);
+        const char *why = fault(&cases[i], &ctx, arena);
+        if (why)
+            printf("%s: %s\n", cases[i].name, why);
+        bad += why != NULL;
+        po_arena_free(arena);
+    }
+    assert_int_equal(bad, 0);
+}
+
+/* The truth that the cases are held against sees samples that are mixed. */
+static void truth_sees_mixing(void **state) {
+    (void)state;
+    static const apart_case mixed[] = {
+        {"", " y = Softmax(x) {axis=0}", NULL},
+        {"", " p, y = MaxPool(x) {kernel_shape=[2]}", NULL},
+        {"", " y = CumSum(x, a: i64[] {0})", NULL},
+        {"",
+         " t = Slice(x, a: i64[1] {-1}, b: i64[1] {-9}, c: i64[1] {0}, d: i64[1] {-1})\n"
+         " y = Relu(t)",
+         NULL}};
+    for (size_t i = 0; i < sizeof mixed / sizeof mixed[0]; i++) {
+        po_ctx ctx;
+        po_ctx_init(&ctx);
+        po_arena *arena = po_arena_create(&ctx);
+        assert_true(truth(&ctx, arena, &mixed[i], (int8_t[]){0}) > 1e-3);
+        po_arena_free(arena);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(cases_are_told_apart),
+                                       cmocka_unit_test(truth_sees_mixing)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
