@@ -185,6 +185,20 @@ static const test_sample samples[] = {
      "nearest_mode=\"floor\"}\n"
      " y = Conv(u, w: f32[3,32,3,3] random 1, b: f32[3] random 2) {pads=[1,1,1,1]}\n}",
      "Resize", "MatMul", 1, ARITHMETIC},
+    {"by differences, a map of any size",
+     "graph g (x: f32[N,32,H,W]) -> (y) {\n"
+     " u = Resize(x, r: f32[0] {}, s: f32[4] {1.0, 1.0, 4.0, 4.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " y = Conv(u, w: f32[3,32,3,3] random 1, b: f32[3] random 2) {pads=[1,1,1,1]}\n}",
+     "Resize", "MatMul", 1, ARITHMETIC},
+    {"by differences, a map of any width",
+     "graph g (x: f32[N,32,4,W]) -> (y) {\n"
+     " u = Resize(x, r: f32[0] {}, s: f32[4] {1.0, 1.0, 4.0, 4.0})\n"
+     "   {mode=\"nearest\", coordinate_transformation_mode=\"asymmetric\", "
+     "nearest_mode=\"floor\"}\n"
+     " y = Conv(u, w: f32[3,32,3,3] random 1, b: f32[3] random 2) {pads=[1,1,1,1]}\n}",
+     "Resize", "MatMul", 1, ARITHMETIC},
     {"5x5 over upsampling by four, by differences",
      "graph g (x: f32[1,96,3,4]) -> (y) {\n"
      " u = Resize(x, r: f32[0] {}, s: f32[4] {1.0, 1.0, 4.0, 4.0})\n"

@@ -15,7 +15,7 @@ typedef struct upsampled_conv {
     po_conv c;
     po_value_id z;
     int64_t f, k, p;
-    int64_t n, h, w;
+    po_dim n, h, w; /* of the small map */
 } upsampled_conv;
 
 static bool pays(int64_t f, int64_t k, int64_t channels, double more) {
@@ -39,19 +39,19 @@ static bool upsampled_through(const po_graph *graph, po_value_id y, po_value_id 
 }
 
 static bool read_upsampled(const po_graph *graph, po_node_id id, upsampled_conv *u) {
-    uint32_t rank;
     if (!po_conv_read(graph, id, &u->c) || !po_conv_keeps_size(&u->c) ||
         !upsampled_through(graph, u->c.x, &u->z, &u->f))
         return false;
     u->k = u->c.kernel[0];
     u->p = u->c.before[0];
-    const po_dim *d = po_static_dims(graph, u->z, &rank);
-    if (!d || rank != 4 || u->p > u->f || u->c.in % PO_CHANNEL_BLOCK || d[1].value != u->c.in)
+    if (po_rank_of(graph, u->z) != 4 || u->p > u->f || u->c.in % PO_CHANNEL_BLOCK ||
+        po_dim_of(graph, u->z, 1) != u->c.in)
         return false;
-    u->n = d[0].value;
-    u->h = d[2].value;
-    u->w = d[3].value;
-    return u->n > 0 && u->h > 0 && u->w > 0 && pays(u->f, u->k, u->c.in, 0);
+    const po_dim *d = graph->values[u->z].type.dims;
+    u->n = d[0];
+    u->h = d[2];
+    u->w = d[3];
+    return u->n.value != 0 && u->h.value != 0 && u->w.value != 0 && pays(u->f, u->k, u->c.in, 0);
 }
 
 /* Which taps go into each product, [k, k]: all; minus those left of the pixel for output r < p;
@@ -101,21 +101,25 @@ static po_value_id difference(po_graph *graph, po_arena *arena, const upsampled_
     return po_conv_each(graph, arena, u->c.node, u->z, &like, u->c.in, &taps, PO_NONE);
 }
 
-/* Channels [from, from + out) of a map at the small map's pixels: differences [j + shift]. */
+/* The small map with so many channels. */
+static po_type like_small(const po_graph *graph, const upsampled_conv *u, int64_t channels) {
+    return po_type_tensor(graph->arena, u->c.dtype, 4,
+                          (po_dim[]){u->n, PO_DIM(channels), u->h, u->w});
+}
+
+/* Channels [from, from + out) of a map at the small map's pixels: differences [j + shift], of which
+ * there is one more along an axis than pixels. */
 static po_value_id cut(po_graph *graph, const upsampled_conv *u, po_value_id x, int64_t from,
                        const int64_t along[2], const int64_t shift[2]) {
-    const int64_t starts[3] = {from, shift[0], shift[1]};
-    const int64_t ends[3] = {from + u->c.out, shift[0] + u->h, shift[1] + u->w};
-    int64_t axes[3] = {1}, first[3] = {from}, last[3] = {ends[0]};
+    int64_t axes[3] = {1}, first[3] = {from}, last[3] = {from + u->c.out};
     uint32_t n = 1;
     for (int axis = 0; axis < 2; axis++)
         if (along[axis]) {
             axes[n] = 2 + axis;
-            first[n] = starts[1 + axis];
-            last[n++] = ends[1 + axis];
+            first[n] = shift[axis];
+            last[n++] = shift[axis] ? INT64_MAX : -1;
         }
-    po_type type =
-        po_type_tensor_i64(graph->arena, u->c.dtype, 4, (int64_t[]){u->n, u->c.out, u->h, u->w});
+    po_type type = like_small(graph, u, u->c.out);
     return po_add_slice(graph, u->c.node, x, n, axes, first, last, NULL, &type);
 }
 
@@ -157,6 +161,54 @@ static po_value_id product_weights(po_graph *graph, po_arena *arena, const upsam
                          po_recipe_reshape(arena, w, 4, (const int64_t[]){count, u->c.in, 1, 1}));
 }
 
+/* The last two lengths of the small map as they are when the model runs. */
+static po_value_id size_of_small(po_graph *graph, const upsampled_conv *u) {
+    const int64_t rank = 4, axis = 0, from = 2, sizes = 2;
+    po_type all = po_type_tensor_i64(graph->arena, PO_I64, 1, &rank);
+    po_type two = po_type_tensor_i64(graph->arena, PO_I64, 1, &sizes);
+    po_value_id shape = po_add_op(graph, u->c.node, PO_OP_Shape, 1, &u->z, &all);
+    return po_add_slice(graph, u->c.node, shape, 1, &axis, &from, &rank, NULL, &two);
+}
+
+/* [n, outputs out, h w] as [n, outputs out, h, w]. */
+static po_value_id as_map(po_graph *graph, const upsampled_conv *u, po_value_id y) {
+    const int64_t channels = u->f * u->f * u->c.out, rank = 4;
+    po_type type = like_small(graph, u, channels);
+    po_value_id in[2] = {y, PO_NONE};
+    if (u->h.value > 0 || u->w.value > 0) {
+        const int64_t shape[4] = {u->n.value > 0 ? u->n.value : 0, channels,
+                                  u->h.value > 0 ? u->h.value : -1,
+                                  u->w.value > 0 ? u->w.value : -1};
+        in[1] = po_add_i64s(graph, NULL, 4, shape);
+    } else {
+        const int64_t first[2] = {u->n.value > 0 ? u->n.value : 0, channels};
+        po_value_id parts[2] = {po_add_i64s(graph, NULL, 2, first), size_of_small(graph, u)};
+        po_type whole = po_type_tensor_i64(graph->arena, PO_I64, 1, &rank);
+        in[1] = po_add_concat(graph, u->c.node, 2, parts, 0, &whole);
+    }
+    return po_add_op(graph, u->c.node, PO_OP_Reshape, 2, in, &type);
+}
+
+/* The products [n, k k out, h, w], added up for all f f outputs: [n, f f out, h, w]. */
+static po_value_id add_up(po_graph *graph, po_arena *arena, const upsampled_conv *u,
+                          po_value_id y) {
+    const int64_t products = u->k * u->k, outputs = u->f * u->f;
+    int64_t plane = -1;
+    if (u->h.value > 0 && u->w.value > 0)
+        plane = u->c.out * u->h.value * u->w.value;
+    const po_dim length = plane > 0 ? PO_DIM(plane) : PO_DIM_UNKNOWN;
+    po_type type =
+        po_type_tensor(graph->arena, u->c.dtype, 3, (po_dim[]){u->n, PO_DIM(products), length});
+    po_value_id in[2] = {
+        y, po_add_i64s(graph, NULL, 3,
+                       (const int64_t[]){u->n.value > 0 ? u->n.value : 0, products, plane})};
+    y = po_add_op(graph, u->c.node, PO_OP_Reshape, 2, in, &type);
+    type = po_type_tensor(graph->arena, u->c.dtype, 3, (po_dim[]){u->n, PO_DIM(outputs), length});
+    po_value_id table = sum_table(graph, arena, u);
+    y = po_add_op(graph, u->c.node, PO_OP_MatMul, 2, (po_value_id[]){table, y}, &type);
+    return as_map(graph, u, y);
+}
+
 static bool by_differences(po_graph *graph, po_arena *arena, po_node_id id) {
     upsampled_conv u;
     if (!read_upsampled(graph, id, &u))
@@ -168,17 +220,9 @@ static bool by_differences(po_graph *graph, po_arena *arena, po_node_id id) {
             return false;
     for (int i = 0; i < 4; i++)
         add_products(graph, arena, &u, kinds[i], weights[i], i ? PO_NONE : u.c.b, parts);
-    int64_t products = u.k * u.k, outputs = u.f * u.f, plane = u.c.out * u.h * u.w;
-    po_dtype dtype = u.c.dtype;
-    po_arena *keep = graph->arena;
-    po_type type =
-        po_type_tensor_i64(keep, dtype, 4, (int64_t[]){u.n, products * u.c.out, u.h, u.w});
-    po_value_id y = po_add_concat(graph, id, (uint32_t)products, parts, 1, &type);
-    y = po_add_reshape(graph, id, y, 3, (int64_t[]){u.n, products, plane});
-    type = po_type_tensor_i64(keep, dtype, 3, (int64_t[]){u.n, outputs, plane});
-    po_value_id table = sum_table(graph, arena, &u);
-    y = po_add_op(graph, id, PO_OP_MatMul, 2, (po_value_id[]){table, y}, &type);
-    y = po_add_reshape(graph, id, y, 4, (int64_t[]){u.n, outputs * u.c.out, u.h, u.w});
+    po_type type = like_small(graph, &u, u.k * u.k * u.c.out);
+    po_value_id y = po_add_concat(graph, id, (uint32_t)(u.k * u.k), parts, 1, &type);
+    y = add_up(graph, arena, &u, y);
     type = graph->values[u.c.y].type;
     po_substitute(graph, u.c.y, po_add_depth_to_space(graph, id, y, u.f, &type));
     return true;
