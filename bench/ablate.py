@@ -2,7 +2,8 @@
 """What each part of the search is worth: petopt with all of it, and with each part left out in turn.
 
   bench/ablate.py [--build DIR] [--threads N] [--set NAME].. [--only TEXT] [--work DIR]
-                  [--model FILE[=INPUT:SHAPE]].. [--part NAME].. [--kernels] [--petopt-options TEXT]
+                  [--model FILE[=INPUT:SHAPE]].. [--part NAME].. [--kernels] [--open-batch]
+                  [--petopt-options TEXT]
 
 Sets are those of bench/run.py; --model adds a file of one's own; --part leaves out these alone. Every model is written once with
 everything and once with each part of `--skip`; what comes out is timed by one `petopt bench`,
@@ -89,6 +90,7 @@ def main():
     parser.add_argument('--work', default=None)
     parser.add_argument('--part', action='append', choices=[SEARCH] + PARTS + OTHERS, default=[])
     parser.add_argument('--kernels', action='store_true', help='petopt makes kernels too')
+    parser.add_argument('--open-batch', action='store_true', help='the batch of every model is open')
     parser.add_argument('--petopt-options', default='')
     args = parser.parse_args()
     args.threads = [args.threads]

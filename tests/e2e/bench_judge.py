@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The comparison that bench/fleet.py judges by (bench/fleet_check.py): what it must let pass, and
-what it must not.
+what it must not; and that the benches which share a list of models read it.
 
   bench_judge.py
 """
@@ -46,8 +46,20 @@ CASES = [  # name, the original, what is written, whether it is to pass
 ]
 
 
+def starts(bench):
+    """Up to the table: there is no model of that name."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run([sys.executable, '-B', os.path.join(os.path.dirname(CHECK), bench), '--build', folder,
+                              '--set', 'ocr', '--only', 'no such model'], capture_output=True, text=True)
+    return run.returncode == 1 and '| control |' in run.stdout and not run.stderr
+
+
 def main():
     wrong = 0
+    for bench in 'run.py', 'ablate.py':
+        good = starts(bench)
+        wrong += not good
+        print(f'{"ok" if good else "WRONG":8}{bench} starts')
     with tempfile.TemporaryDirectory() as folder:
         a, b = os.path.join(folder, 'a.onnx'), os.path.join(folder, 'b.onnx')
         for name, original, written, passes in CASES:
