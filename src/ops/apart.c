@@ -71,9 +71,39 @@ static bool keeps_affine(const po_following *f, const po_node *node) {
         return true;
     case PO_OP_Mul:
         return n == 1;
+    case PO_OP_Where:
+        return !is_counted(f, node, 0);
     default:
         return false;
     }
+}
+
+/* All elements are known, and at least so large. */
+static bool at_least(const po_graph *graph, po_value_id v, int64_t least) {
+    const po_partial *p = graph->values[v].partial;
+    for (uint32_t i = 0; p && i < p->n; i++)
+        if (p->items[i].value < least)
+            return false;
+    return p != NULL;
+}
+
+/* A constant below 0. */
+static bool is_negative(const po_graph *graph, po_value_id v) {
+    const po_tensor *t = po_graph_constant(graph, v);
+    for (int64_t i = 0; t && i < t->count; i++)
+        if (po_tensor_int(t, i) >= 0)
+            return false;
+    return t != NULL;
+}
+
+/* Exporters ask which lengths of a shape are given as -1. A number that grows with the samples, and
+ * is not below 0 for one of them, never is. */
+static bool never_equal(const po_following *f, const po_node *node) {
+    if (node->op != PO_OP_Equal || n_counted(f, node) != 1)
+        return false;
+    const uint32_t own = is_counted(f, node, 0) ? 0 : 1;
+    return is_negative(f->graph, node->in[1 - own]) && at_least(f->graph, node->in[own], 0) &&
+           at_least(f->strict->few[0], node->in[own], 0);
 }
 
 /* The one axis that is a multiple of the number of samples; PO_NO_SAMPLES where it is not one. */
@@ -136,6 +166,8 @@ static po_status follow_counted(const po_following *f, const po_node *node) {
     for (uint32_t i = 0; i < node->n_in; i++)
         if (has_samples(f, node, i))
             return po_samples_mixed(f, node, "it computes with the number of samples");
+    if (never_equal(f, node))
+        return PO_OK;
     if (!keeps_affine(f, node))
         return po_samples_mixed(f, node, "it computes with the number of samples");
     f->strict->counted[node->out[0]] = !is_same(f, node->out[0]);
@@ -223,6 +255,68 @@ bool po_apart_by_itself(const po_following *f, const po_node *node) {
     return false;
 }
 
+/* --- constants among shapes: the same for any number of samples --- */
+
+/* Whether the node computes a few integers of constants. */
+static bool is_small_constant(const po_graph *graph, const po_node *node) {
+    enum { MOST = 64 };
+    const po_op_row *row = po_op_row_of(node->op);
+    if (!row || !row->ref || (row->flags & (PO_OPF_RANDOM | PO_OPF_CONTROL)) || node->n_in == 0 ||
+        node->n_out != 1 || node->out[0] == PO_NONE)
+        return false;
+    const po_type *type = &graph->values[node->out[0]].type;
+    const int64_t count = po_type_count(type);
+    if (count < 0 || count > MOST || (type->dtype != PO_I64 && type->dtype != PO_I32))
+        return false;
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        const po_tensor *t = node->in[i] == PO_NONE ? NULL : po_graph_constant(graph, node->in[i]);
+        if (node->in[i] != PO_NONE && (!t || t->count > MOST))
+            return false;
+    }
+    return true;
+}
+
+static po_status hold_constant(po_ctx *ctx, po_graph *graph, const po_node *node) {
+    po_arena *scratch = po_arena_create(ctx);
+    const po_array **in = PO_NEW_N(scratch, const po_array *, node->n_in);
+    po_array *out = NULL;
+    po_tensor *t = NULL;
+    po_status status = PO_OK;
+    for (uint32_t i = 0; status == PO_OK && i < node->n_in; i++)
+        if (node->in[i] != PO_NONE) {
+            po_array *a = NULL;
+            status = po_array_from_tensor(ctx, scratch, po_graph_constant(graph, node->in[i]), &a);
+            in[i] = a;
+        }
+    if (status == PO_OK)
+        status = po_ref_node(ctx, scratch, graph, node, in, &out);
+    if (status == PO_OK && out)
+        status = po_array_to_tensor(ctx, graph->arena, out, &t);
+    if (status == PO_OK)
+        graph->values[node->out[0]].constant = t;
+    po_arena_free(scratch);
+    if (status != PO_UNSUPPORTED && status != PO_BAD_INPUT)
+        return status;
+    po_ctx_clear(ctx); /* it stays as it is */
+    return PO_OK;
+}
+
+/* The graph with what its nodes compute of constants held as such: shape inference does not know
+ * numbers below 0, which exporters compare shapes with. */
+static po_status with_constants(po_ctx *ctx, const po_graph *open, po_graph **held) {
+    po_graph *g = po_graph_clone(ctx, open);
+    po_arena *scratch = po_arena_create(ctx);
+    uint32_t n;
+    const po_node_id *order = po_graph_order(g, scratch, &n);
+    po_status status = PO_OK;
+    for (uint32_t i = 0; i < n && status == PO_OK; i++)
+        if (is_small_constant(g, &g->nodes[order[i]]))
+            status = hold_constant(ctx, g, &g->nodes[order[i]]);
+    po_arena_free(scratch);
+    *held = g;
+    return status;
+}
+
 /* --- a graph --- */
 
 static bool reads_as(const po_graph *graph, const int8_t *axis) {
@@ -248,21 +342,30 @@ static po_status follow_apart(po_ctx *ctx, const po_graph *open, po_graph *many,
     return PO_OK;
 }
 
-po_status po_samples_apart(po_ctx *ctx, po_arena *arena, const po_graph *open,
-                           int8_t **axis_of_output) {
+static po_status of_held(po_ctx *ctx, po_arena *arena, const po_graph *open, int8_t *axis) {
     po_graph *many = po_graph_clone(ctx, open);
     po_apart a = {.counted = PO_NEW_N(arena, bool, open->n_values)};
-    int8_t *axis = po_samples_inputs(arena, open, open);
     for (int i = 0; i < FEW; i++)
         a.few[i] = po_graph_clone(ctx, open);
-    po_status status = reads_as(open, axis)
-                           ? follow_apart(ctx, open, many, &a, axis)
-                           : po_fail(ctx, PO_UNSUPPORTED, "no input counts samples");
-    *axis_of_output = PO_NEW_N(arena, int8_t, open->n_outputs);
-    for (uint32_t i = 0; i < open->n_outputs; i++)
-        (*axis_of_output)[i] = axis[open->outputs[i]];
+    po_status status = follow_apart(ctx, open, many, &a, axis);
     for (int i = 0; i < FEW; i++)
         po_graph_free(a.few[i]);
     po_graph_free(many);
+    return status;
+}
+
+po_status po_samples_apart(po_ctx *ctx, po_arena *arena, const po_graph *open,
+                           int8_t **axis_of_output) {
+    po_graph *held;
+    int8_t *axis = po_samples_inputs(arena, open, open);
+    if (!reads_as(open, axis))
+        return po_fail(ctx, PO_UNSUPPORTED, "no input counts samples");
+    po_status status = with_constants(ctx, open, &held);
+    if (status == PO_OK)
+        status = of_held(ctx, arena, held, axis);
+    po_graph_free(held);
+    *axis_of_output = PO_NEW_N(arena, int8_t, open->n_outputs);
+    for (uint32_t i = 0; i < open->n_outputs; i++)
+        (*axis_of_output)[i] = axis[open->outputs[i]];
     return status;
 }

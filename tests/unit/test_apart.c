@@ -1,6 +1,7 @@
 /* Graphs that take each sample by itself, whatever their number: what is called so makes of four
  * samples what it makes of each alone, and what is true of few or of most numbers only is not. */
 #include "ops/samples.h"
+#include "parts.h"
 #include "rewriting.h"
 #include "unit.h"
 
@@ -42,6 +43,17 @@ static const apart_case cases[] = {
      COUNT " c = Concat(n, o: i64[2] {1, 6}) {axis=0}\n"
            " k = Expand(q: f32[1,1,6] random 1, c)\n y = Concat(k, x) {axis=1}",
      NULL},
+    {"a token for each, as PyTorch writes it",
+     COUNT " h = Concat(n, o: i64[2] {1, 6}) {axis=0}\n d = ConstantOfShape(three: i64[1] {3})"
+           " {value=i64[1] {1}}\n"
+           " m = Mul(d, k: i64[] {-1})\n q = Equal(h, m)\n c = Where(q, d, h)\n"
+           " e = Expand(t: f32[1,1,6] random 1, c)\n y = Concat(e, x) {axis=1}",
+     NULL},
+    {"lengths that are compared with more than -1",
+     COUNT " h = Concat(n, o: i64[2] {1, 6}) {axis=0}\n"
+           " q = Equal(h, m: i64[3] {-1, -1, 7})\n c = Where(q, d: i64[3] {1, 1, 1}, h)\n"
+           " e = Expand(t: f32[1,1,1] random 1, c)\n y = Concat(e, x) {axis=1}",
+     "the number of samples"},
     {"zeros for each",
      COUNT " c = Concat(n, o: i64[2] {1, 6}) {axis=0}\n k = ConstantOfShape(c)\n"
            " y = Concat(k, x) {axis=1}",
@@ -128,29 +140,6 @@ static po_array *values(po_ctx *ctx, po_arena *arena, int64_t first, int64_t n) 
     return a;
 }
 
-static double at(const po_array *a, int64_t i) {
-    return a->f ? a->f[i] : (double)a->i[i];
-}
-
-/* How far the parts of sample i are from what it makes alone. */
-static double apart_by(const po_array *all, const po_array *one, int axis, int64_t i) {
-    if (axis < 0)
-        return all->count == one->count ? 0 : INFINITY;
-    int64_t before = 1, behind = 1, own = one->dims[axis];
-    for (int d = 0; d < (int)one->rank; d++) {
-        before *= d < axis ? one->dims[d] : 1;
-        behind *= d > axis ? one->dims[d] : 1;
-    }
-    if (all->count != MANY * one->count || all->dims[axis] != MANY * own)
-        return INFINITY;
-    double worst = 0;
-    for (int64_t b = 0; b < before; b++)
-        for (int64_t k = 0; k < own * behind; k++)
-            worst = fmax(worst, fabs(at(all, (b * MANY + i) * own * behind + k) -
-                                     at(one, b * own * behind + k)));
-    return worst;
-}
-
 /* What the whole batch makes beside what each of its samples makes. */
 static double truth(po_ctx *ctx, po_arena *arena, const apart_case *c, const int8_t *axis) {
     po_graph *many = graph_of(ctx, arena, c, "4"), *alone = graph_of(ctx, arena, c, "1");
@@ -163,7 +152,7 @@ static double truth(po_ctx *ctx, po_arena *arena, const apart_case *c, const int
         x = values(ctx, arena, i, 1);
         assert_int_equal(po_ref_graph(ctx, arena, alone, &x, one, false), PO_OK);
         for (uint32_t k = 0; k < many->n_outputs; k++)
-            worst = fmax(worst, apart_by(all[k], one[k], axis[k], i));
+            worst = fmax(worst, test_part_differs(all[k], MANY, one[k], axis[k], i));
     }
     po_graph_free(alone);
     po_graph_free(many);
