@@ -54,6 +54,7 @@ void po_verify_join(po_verify_report *report, const po_verify_report *more) {
     report->sets += more->sets;
     report->fresh += more->fresh;
     report->excused += more->excused;
+    report->empty_refused |= more->empty_refused;
     report->excused_rel = fmax(report->excused_rel, more->excused_rel);
     report->elements += more->elements;
     report->ties += more->ties;
@@ -139,6 +140,10 @@ static po_status run_child(po_ctx *ctx, po_arena *arena, const char *what, doubl
     }
     if (status == PO_OK)
         return PO_OK;
+    if (*stage == PO_STAGE_DONE) { /* of an empty batch */
+        po_ctx_clear(ctx);
+        return PO_OK;
+    }
     /* The text must not be kept in ctx: the run goes on. */
     char text[PO_MESSAGE_MAX];
     snprintf(text, sizeof text, "%s", ctx->error.message);

@@ -66,6 +66,7 @@ typedef struct po_verify_report {
     uint32_t excused;        /* on so many the original's own error against float64 is as large */
     double excused_rel;      /* the largest difference there, as max_rel, which leaves it out */
     uint32_t skipped;        /* sets that the original did not run on */
+    int32_t empty_refused;   /* an empty batch, which the original takes, the candidate does not */
     uint32_t random_outputs; /* compared by shape alone, since two runs differ */
     int64_t elements;
     double tolerance;

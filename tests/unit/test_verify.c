@@ -327,8 +327,50 @@ static void ties_are_no_differences(void **state) {
     finish(&f);
 }
 
+/* y = Relu of x [N, 4, 6], by way of another shape, or of none. */
+static void write_batch(const char *path, const int64_t *shape) {
+    test_onnx *m = test_onnx_new();
+    const int64_t back[3] = {-1, 4, 6};
+    test_onnx_input(m, "x", F32, "batch,4,6");
+    test_onnx_output(m, "y", F32, "batch,4,6");
+    test_onnx_initializer(m, "back", I64, "3", back, sizeof back);
+    if (shape)
+        test_onnx_initializer(m, "shape", I64, "2", shape, 2 * sizeof *shape);
+    if (shape)
+        test_onnx_node(m, "Reshape", "x shape", "r");
+    test_onnx_node(m, "Relu", shape ? "r" : "x", "t");
+    test_onnx_node(m, "Reshape", "t back", "y");
+    test_onnx_write(m, path);
+    test_onnx_free(m);
+}
+
+/* The runtime does not know what -1 stands for where the batch that 0 copies is empty. */
+static void an_empty_batch_that_is_refused_is_told(void **state) {
+    (void)state;
+    const struct {
+        int64_t shape[2];
+        bool asked, refused;
+    } rows[] = {{{-1, 24}, true, false}, {{0, -1}, true, true}, {{0, -1}, false, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fixture f;
+        start(&f);
+        write_batch(f.a, NULL);
+        write_batch(f.b, rows[i].shape);
+        po_verify_report r = verify_with(&f, (po_verify_spec){.thorough = rows[i].asked});
+        assert_true(r.equal);
+        assert_int_equal(r.empty_refused, rows[i].refused);
+        /* What the original does not take either is no fault. */
+        write_batch(f.a, rows[i].shape);
+        r = verify_with(&f, (po_verify_spec){.thorough = rows[i].asked});
+        assert_true(r.equal);
+        assert_int_equal(r.empty_refused, 0);
+        finish(&f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_empty_batch_that_is_refused_is_told),
         cmocka_unit_test(the_same_function_passes),
         cmocka_unit_test(wrong_models_are_caught),
         cmocka_unit_test(small_errors_are_measured),

@@ -70,9 +70,10 @@ static void tell_how(po_equality *v, const po_verify_report *r) {
     if (r->equal)
         snprintf(v->how, sizeof v->how,
                  "%s on %u sets of inputs, %lld elements, largest difference %.2e of the output's "
-                 "largest magnitude (limit %.2e; on %u sets the original's own error times 8)",
+                 "largest magnitude (limit %.2e; on %u sets the original's own error times 8)%s",
                  by[r->evidence], r->sets, (long long)r->elements, r->max_rel, r->tolerance,
-                 r->excused);
+                 r->excused,
+                 r->empty_refused ? "; the second is refused with a batch of 0 samples" : "");
     else
         snprintf(v->how, sizeof v->how, "%.*s", (int)sizeof v->how - 1, r->why);
 }

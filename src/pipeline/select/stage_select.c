@@ -132,6 +132,9 @@ static void take(selecting *s, uint32_t i, po_candidate_report *row,
     sum->inputs_fresh = report->fresh;
     sum->inputs_excused = report->excused;
     sum->error_excused = report->excused_rel;
+    if (report->empty_refused)
+        po_record_note(s->run->record,
+                       "the runtime refuses a batch of 0 samples, which it takes in the original");
     if (report->excused > 0)
         po_record_note(s->run->record,
                        "on %u of %u sets of inputs it differs by up to %.1e, where the original's "

@@ -57,6 +57,9 @@ uint32_t po_inputs_border_sizes(const po_inputs *plan);
 uint32_t po_inputs_meant(const po_inputs *plan);
 uint32_t po_inputs_meant_size(uint32_t k); /* the number of the k-th of them */
 bool po_inputs_is_meant(uint32_t size);
+/* Added to an assignment's number: the same with no sample in the batches. */
+enum { PO_EMPTY_BATCH = 1 << 16 };
+bool po_inputs_has_batch(const po_inputs *plan);                     /* that is open */
 bool po_inputs_alike(const po_inputs *plan, uint32_t a, uint32_t b); /* the same lengths */
 /* These instead (--sizes). An input that comes again begins the next assignment; symbols of its
  * dims have its lengths in the other inputs too. The dims must outlive the plan. PO_BAD_USE where

@@ -119,9 +119,23 @@ int64_t po_inputs_length(const po_inputs *plan, const char *name, uint32_t axis,
     return -1;
 }
 
+static bool is_open_batch(const po_input *in, uint32_t axis) {
+    return in->type.kind == PO_TYPE_TENSOR && in->type.has_rank && in->type.dims[axis].value < 0 &&
+           po_input_class(in, axis) == PO_DIM_BATCH;
+}
+
+bool po_inputs_has_batch(const po_inputs *plan) {
+    for (uint32_t i = 0; i < plan->n; i++)
+        if (plan->inputs[i].type.rank > 0 && is_open_batch(&plan->inputs[i], 0))
+            return true;
+    return false;
+}
+
 int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis, uint32_t size) {
-    if (plan->single && in->type.has_rank && axis == 0 && in->type.dims[0].value < 0 &&
-        po_input_class(in, 0) == PO_DIM_BATCH)
+    if (size & PO_EMPTY_BATCH && is_open_batch(in, axis))
+        return 0;
+    size &= ~(uint32_t)PO_EMPTY_BATCH;
+    if (plan->single && axis == 0 && is_open_batch(in, 0))
         return 1;
     if (!in->type.has_rank)
         return lengths[PO_DIM_SEQUENCE][size % MOST_SIZES];
