@@ -71,6 +71,13 @@ po_status po_runner_run(po_runner *r, po_session *session, const po_feed *feed, 
     return po_ort_run_repeat(r->ctx, *run, 1);
 }
 
+/* Runs a session once; what it gives is valid until the run is freed. */
+static po_status run_once(po_runner *r, po_arena *scratch, po_session *session, const po_feed *feed,
+                          po_ort_run **run, const po_datum **out) {
+    PO_TRY(po_runner_run(r, session, feed, run));
+    return po_ort_run_outputs(r->ctx, scratch, *run, out);
+}
+
 /* Two runs of the original must give the same bits; outputs that do not are marked random. */
 static po_status find_random(po_runner *r, const po_feed *feed, po_arena *scratch,
                              const po_datum *first) {
@@ -78,8 +85,7 @@ static po_status find_random(po_runner *r, const po_feed *feed, po_arena *scratc
     const po_datum *second = NULL;
     po_compare_rule rule = {.tolerance = 0};
     po_runner_mark(r, PO_STAGE_RUN_ORIGINAL);
-    PO_TRY(po_runner_run(r, r->original, feed, &again));
-    PO_TRY(po_ort_run_outputs(r->ctx, scratch, again, &second));
+    PO_TRY(run_once(r, scratch, r->original, feed, &again, &second));
     for (uint32_t i = 0; i < r->n_outputs; i++) {
         po_difference d;
         po_compare(&first[i], &second[i], &rule, &d);
@@ -143,19 +149,15 @@ static po_status compare_set(po_runner *r, const po_input_set *set, bool *ran) {
     const po_datum *expected = NULL, *got = NULL;
     *ran = false;
     po_runner_mark(r, PO_STAGE_RUN_ORIGINAL);
-    po_status status = po_runner_run(r, r->original, feed, &a);
-    if (status == PO_OK)
-        status = po_ort_run_outputs(r->ctx, scratch, a, &expected);
+    po_status status = run_once(r, scratch, r->original, feed, &a, &expected);
     if (status == PO_OK) {
         *ran = true;
         if (r->report.sets == 0)
             status = find_random(r, feed, scratch, expected);
         if (status == PO_OK) {
             po_runner_mark(r, PO_STAGE_RUN_CANDIDATE);
-            status = po_runner_run(r, r->candidate, feed, &b);
+            status = run_once(r, scratch, r->candidate, feed, &b, &got);
         }
-        if (status == PO_OK)
-            status = po_ort_run_outputs(r->ctx, scratch, b, &got);
         if (status == PO_OK)
             status = compare_outputs(r, set, scratch, expected, got);
         if (status == PO_OK) {
@@ -341,43 +343,46 @@ static po_status compare_all(po_runner *r) {
     return r->report.equal ? compare_fresh(r, good, n_good) : PO_OK;
 }
 
-/* Types and shapes of what comes of an empty batch. */
-static po_status run_empty(po_runner *r, po_session *session, const po_feed *feed,
-                           const po_datum **out) {
-    po_ort_run *run = NULL;
-    po_status status = po_runner_run(r, session, feed, &run);
-    if (status == PO_OK)
-        status = po_ort_run_outputs(r->ctx, r->arena, run, out);
-    po_ort_run_free(run);
-    return status;
+static bool same_shapes(const po_runner *r, const po_datum *expected, const po_datum *got) {
+    const po_compare_rule rule = {.shapes_only = true};
+    for (uint32_t i = 0; i < r->n_outputs; i++) {
+        po_difference d;
+        po_compare(&expected[i], &got[i], &rule, &d);
+        if (d.mismatch != PO_MATCH)
+            return false;
+    }
+    return true;
+}
+
+/* Whether the candidate takes it is known only where the original does. */
+static po_status compare_empty(po_runner *r, po_arena *scratch, const po_feed *feed, po_ort_run **a,
+                               po_ort_run **b) {
+    const po_datum *expected, *got;
+    PO_TRY(run_once(r, scratch, r->original, feed, a, &expected));
+    r->report.empty_refused = 1;
+    po_runner_mark(r, PO_STAGE_DONE);
+    PO_TRY(run_once(r, scratch, r->candidate, feed, b, &got));
+    r->report.empty_refused = !same_shapes(r, expected, got);
+    po_runner_mark(r, PO_STAGE_DONE);
+    return PO_OK;
 }
 
 /* Runtimes refuse an empty batch at some nodes and not at others, or die of it: it is told, and no
  * difference. All else was said before. */
 static po_status try_empty(po_runner *r) {
-    const po_compare_rule rule = {.shapes_only = true};
-    const po_datum *expected, *got;
     po_feed feed;
+    po_ort_run *a = NULL, *b = NULL;
     uint32_t size = r->spec->fresh_only && r->spec->n_sizes > 0 ? r->spec->sizes[0] : 0;
     po_draw draw = {size | PO_EMPTY_BATCH, PO_INPUTS_NORMAL, r->spec->seed, 1};
     if (!po_inputs_has_batch(r->plan))
         return PO_OK;
-    po_status status = po_inputs_draw(r->ctx, r->arena, r->plan, &draw, &feed);
+    po_arena *scratch = po_arena_create(r->ctx);
+    po_status status = po_inputs_draw(r->ctx, scratch, r->plan, &draw, &feed);
     if (status == PO_OK)
-        status = run_empty(r, r->original, &feed, &expected);
-    if (status == PO_OK) {
-        r->report.empty_refused = 1;
-        po_runner_mark(r, PO_STAGE_DONE);
-        status = run_empty(r, r->candidate, &feed, &got);
-        bool same = status == PO_OK;
-        for (uint32_t i = 0; i < r->n_outputs && same; i++) {
-            po_difference d;
-            po_compare(&expected[i], &got[i], &rule, &d);
-            same = d.mismatch == PO_MATCH;
-        }
-        r->report.empty_refused = !same;
-        po_runner_mark(r, PO_STAGE_DONE);
-    }
+        status = compare_empty(r, scratch, &feed, &a, &b);
+    po_ort_run_free(a);
+    po_ort_run_free(b);
+    po_arena_free(scratch);
     if (status != PO_RUNTIME && status != PO_UNSUPPORTED)
         return status;
     po_ctx_clear(r->ctx);
