@@ -57,8 +57,9 @@ uint32_t po_inputs_border_sizes(const po_inputs *plan);
 uint32_t po_inputs_meant(const po_inputs *plan);
 uint32_t po_inputs_meant_size(uint32_t k); /* the number of the k-th of them */
 bool po_inputs_is_meant(uint32_t size);
-/* Added to an assignment's number: the same with no sample in the batches. */
-enum { PO_EMPTY_BATCH = 1 << 16 };
+/* Added to an assignment's number: the same with no sample in the batches, or with one where a
+ * first axis is such a batch. */
+enum { PO_EMPTY_BATCH = 1 << 16, PO_ONE_SAMPLE = 1 << 17 };
 bool po_inputs_has_batch(const po_inputs *plan);                     /* that is open */
 bool po_inputs_alike(const po_inputs *plan, uint32_t a, uint32_t b); /* the same lengths */
 /* These instead (--sizes). An input that comes again begins the next assignment; symbols of its
@@ -70,8 +71,6 @@ bool po_inputs_asked(const po_inputs *plan); /* whether that was done */
 po_hash po_pins_hash(po_hash hash, const po_pin *pins, uint32_t n);
 /* The length of an input's dim; -1 where the model has no such input. */
 int64_t po_inputs_length(const po_inputs *plan, const char *name, uint32_t axis, uint32_t size);
-/* One sample in every batch whose size is open, or as assignments have it. */
-void po_inputs_single(po_inputs *plan, bool single);
 /* Elements of all inputs. */
 double po_inputs_elements(const po_inputs *plan, uint32_t size);
 /* Whether a kind differs from PO_INPUTS_NORMAL for this model. */

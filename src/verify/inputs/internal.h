@@ -77,8 +77,7 @@ struct po_inputs {
     po_border_size border[PO_MOST_BORDER_SIZES];
     uint32_t n_meant, n_wanted;
     const po_wanted *wanted;
-    bool single; /* batches are of one sample */
-    bool dense;  /* an output has open dims besides the batch */
+    bool dense; /* an output has open dims besides the batch */
     bool dynamic, has_masks, has_floats, has_ranges, has_borders;
 };
 

@@ -108,10 +108,6 @@ static bool sum_length(const po_inputs *plan, const char *symbol, uint32_t size,
     return sum >= 0;
 }
 
-void po_inputs_single(po_inputs *plan, bool single) {
-    plan->single = single;
-}
-
 int64_t po_inputs_length(const po_inputs *plan, const char *name, uint32_t axis, uint32_t size) {
     for (uint32_t i = 0; i < plan->n; i++)
         if (strcmp(plan->inputs[i].name, name) == 0)
@@ -134,9 +130,9 @@ bool po_inputs_has_batch(const po_inputs *plan) {
 int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis, uint32_t size) {
     if (size & PO_EMPTY_BATCH && is_open_batch(in, axis))
         return 0;
-    size &= ~(uint32_t)PO_EMPTY_BATCH;
-    if (plan->single && axis == 0 && is_open_batch(in, 0))
+    if (size & PO_ONE_SAMPLE && axis == 0 && is_open_batch(in, 0))
         return 1;
+    size &= ~(uint32_t)(PO_EMPTY_BATCH | PO_ONE_SAMPLE);
     if (!in->type.has_rank)
         return lengths[PO_DIM_SEQUENCE][size % MOST_SIZES];
     po_dim d = in->type.dims[axis];

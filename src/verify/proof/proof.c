@@ -334,7 +334,7 @@ static po_status draw(proof *p) {
 /* With one sample in each batch assignments may be alike. */
 static bool was_tried(const po_inputs *plan, uint32_t size) {
     for (uint32_t i = 0; i < size; i++)
-        if (po_inputs_alike(plan, i, size))
+        if (po_inputs_alike(plan, i | PO_ONE_SAMPLE, size | PO_ONE_SAMPLE))
             return true;
     return false;
 }
@@ -353,13 +353,13 @@ static po_status prove(proof *p) {
         bool any = false;
         if (all)
             PO_TRY(po_proof_any_batch(p->ctx, p->plan, size, p->original, p->candidate, &any));
-        po_inputs_single(p->plan, any);
+        const uint32_t tried = any ? size | PO_ONE_SAMPLE : size;
         if (any && was_tried(p->plan, size))
             continue;
         double sum = 0, missed = 0;
         bool refused = false;
         for (uint32_t trial = 0; trial < r->trials && equal; trial++) {
-            PO_TRY(one_trial(p, trial, size, &equal, &refused, &missed));
+            PO_TRY(one_trial(p, trial, tried, &equal, &refused, &missed));
             sum += missed;
             if (trial > 0 || !equal)
                 continue;
