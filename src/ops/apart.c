@@ -198,26 +198,14 @@ po_status po_apart_node(const po_following *f, const po_node *node, bool *done) 
 
 /* The first axis that it works along; with no word on it, that is 0. */
 static int first_axis(const po_following *f, const po_node *node, int rank) {
-    uint32_t n = 0;
-    const int64_t *axes = po_node_ints(node, "axes", &n);
-    int64_t first = 0, list[PO_MAX_RANK];
-    if (po_op_has(node->op, PO_OPF_REDUCES)) {
-        const po_tensor *t =
-            !axes && node->n_in > 1 ? po_graph_constant(f->graph, node->in[1]) : NULL;
-        for (n = t ? 0 : n; t && n < PO_MAX_RANK && n < (uint32_t)t->count; n++)
-            list[n] = po_tensor_int(t, n);
-        axes = t ? list : axes;
-        if (n == 0)
-            return 0;
-    } else {
-        list[0] = po_op_int(f->graph, node, "axis");
-        axes = list;
-        n = 1;
+    if (!po_op_has(node->op, PO_OPF_REDUCES)) {
+        int64_t axis = po_op_int(f->graph, node, "axis");
+        return (int)(axis < 0 ? axis + rank : axis);
     }
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t at = axes[i] < 0 ? axes[i] + rank : axes[i];
-        first = i == 0 || at < first ? at : first;
-    }
+    uint32_t axes[PO_MAX_RANK], n = po_reduced_axes(f->graph, node, PO_MAX_RANK, axes);
+    uint32_t first = n > 0 ? axes[0] : 0;
+    for (uint32_t i = 1; i < n; i++)
+        first = axes[i] < first ? axes[i] : first;
     return (int)first;
 }
 
@@ -278,19 +266,10 @@ static bool is_small_constant(const po_graph *graph, const po_node *node) {
 
 static po_status hold_constant(po_ctx *ctx, po_graph *graph, const po_node *node) {
     po_arena *scratch = po_arena_create(ctx);
-    const po_array **in = PO_NEW_N(scratch, const po_array *, node->n_in);
     po_array *out = NULL;
     po_tensor *t = NULL;
-    po_status status = PO_OK;
-    for (uint32_t i = 0; status == PO_OK && i < node->n_in; i++)
-        if (node->in[i] != PO_NONE) {
-            po_array *a = NULL;
-            status = po_array_from_tensor(ctx, scratch, po_graph_constant(graph, node->in[i]), &a);
-            in[i] = a;
-        }
+    po_status status = po_ref_constants(ctx, scratch, graph, node, &out);
     if (status == PO_OK)
-        status = po_ref_node(ctx, scratch, graph, node, in, &out);
-    if (status == PO_OK && out)
         status = po_array_to_tensor(ctx, graph->arena, out, &t);
     if (status == PO_OK)
         graph->values[node->out[0]].constant = t;
@@ -318,13 +297,6 @@ static po_status with_constants(po_ctx *ctx, const po_graph *open, po_graph **he
 }
 
 /* --- a graph --- */
-
-static bool reads_as(const po_graph *graph, const int8_t *axis) {
-    for (uint32_t i = 0; i < graph->n_inputs; i++)
-        if (axis[graph->inputs[i]] >= 0)
-            return true;
-    return false;
-}
 
 static po_status follow_apart(po_ctx *ctx, const po_graph *open, po_graph *many, po_apart *a,
                               int8_t *axis) {
@@ -358,8 +330,6 @@ po_status po_samples_apart(po_ctx *ctx, po_arena *arena, const po_graph *open,
                            int8_t **axis_of_output) {
     po_graph *held;
     int8_t *axis = po_samples_inputs(arena, open, open);
-    if (!reads_as(open, axis))
-        return po_fail(ctx, PO_UNSUPPORTED, "no input counts samples");
     po_status status = with_constants(ctx, open, &held);
     if (status == PO_OK)
         status = of_held(ctx, arena, held, axis);

@@ -195,6 +195,9 @@ void po_array_round(po_array *array);
  * memory with the inputs. */
 po_status po_ref_node(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node,
                       const po_array *const *in, po_array **out);
+/* The same for a node whose inputs, where there are any, are all constants of the graph. */
+po_status po_ref_constants(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node,
+                           po_array **out);
 /* Evaluates a whole graph in order (bodies through If, Loop, Scan rows). `in` are the graph's
  * inputs in order, `out` its outputs. With `round` false floats stay doubles in between: the
  * float64 reference of whole models (docs/operators.md). */

@@ -175,6 +175,18 @@ po_status po_ref_node(po_ctx *ctx, po_arena *arena, const po_graph *graph, const
     return evaluate(ctx, arena, graph, node, in, out, &frame);
 }
 
+po_status po_ref_constants(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node,
+                           po_array **out) {
+    const po_array **in = PO_NEW_N(arena, const po_array *, node->n_in);
+    for (uint32_t i = 0; i < node->n_in; i++) {
+        po_array *a = NULL;
+        if (node->in[i] != PO_NONE)
+            PO_TRY(po_array_from_tensor(ctx, arena, po_graph_constant(graph, node->in[i]), &a));
+        in[i] = a;
+    }
+    return po_ref_node(ctx, arena, graph, node, in, out);
+}
+
 static holder *new_holder(po_ref_frame *frame) {
     holder *h = PO_NEW(frame->arena, holder);
     h->arena = po_arena_child(frame->arena);

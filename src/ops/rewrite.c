@@ -148,6 +148,27 @@ bool po_number_or_none(const po_graph *graph, po_value_id value) {
     return value == PO_NONE || (t && t->count == 1 && t->rank <= 1);
 }
 
+uint32_t po_reduced_axes(const po_graph *graph, const po_node *node, uint32_t most,
+                         uint32_t *axes) {
+    const int rank = po_rank_of(graph, node->in[0]);
+    uint32_t count = 0;
+    const int64_t *attr = po_node_ints(node, "axes", &count);
+    const po_tensor *t = !attr && node->n_in > 1 && node->in[1] != PO_NONE
+                             ? po_graph_constant(graph, node->in[1])
+                             : NULL;
+    const int64_t n = t ? t->count : (int64_t)count;
+    if ((!attr && !t) || n > (int64_t)most || rank < 0)
+        return 0;
+    for (uint32_t i = 0; i < (uint32_t)n; i++) {
+        int64_t at = t ? po_tensor_int(t, i) : attr[i];
+        at += at < 0 ? rank : 0;
+        if (at < 0 || at >= rank)
+            return 0;
+        axes[i] = (uint32_t)at;
+    }
+    return (uint32_t)n;
+}
+
 po_value_id po_add_floats(po_graph *graph, const char *name, po_dtype dtype, uint32_t rank,
                           const int64_t *dims, const double *values) {
     po_tensor *t = PO_NEW(graph->arena, po_tensor);

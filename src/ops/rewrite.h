@@ -50,6 +50,10 @@ bool po_only_factors(const po_graph *graph, po_value_id value);
  * it: a constant of 87 or more among what it is made of by element-wise nodes and moves. */
 bool po_looks_masked(const po_graph *graph, po_value_id value);
 
+/* How many axes the node is told to reduce, at most `most`, and which, counted from 0; 0 where they
+ * are not constants, too many, or beyond a rank that is known. */
+uint32_t po_reduced_axes(const po_graph *graph, const po_node *node, uint32_t most, uint32_t *axes);
+
 /* Numbers that no constant of the model is the source of (tables, 1/n), rounded from doubles, as an
  * initialiser. Its recipe is a literal: what is derived from weights is added by po_add_recipe. */
 po_value_id po_add_floats(po_graph *graph, const char *name, po_dtype dtype, uint32_t rank,

@@ -50,9 +50,9 @@ static po_status build(po_deriving *d, const po_conv *c, const po_tiled *t) {
     po_derive_begin(d, c->node);
     po_conv plane = plane_of(c, t);
     int64_t rows = plane.size[0], made = plane.to[0], batch = t->d * c->batch;
-    uint32_t n = c->n, map = n; /* of [N, (other), axis, C], where the axis stands */
+    const uint32_t n = c->n; /* of [N, (other), axis, C], where the axis stands, too */
     po_value_id x = inwards(d, c->x, n, t->axis), part[PO_MOST_PRODUCTS];
-    x = po_mk_pad(d, x, map, c->before[t->axis],
+    x = po_mk_pad(d, x, n, c->before[t->axis],
                   t->room * t->step * t->d - c->before[t->axis] - c->size[t->axis]);
     if (t->d > 1) {
         int64_t dims[] = {c->batch, rows, t->room * t->step, t->d, c->in};
@@ -83,7 +83,7 @@ static po_status build(po_deriving *d, const po_conv *c, const po_tiled *t) {
         x = po_mk_reshape(d, x, 3, (int64_t[]){c->batch, length, c->out});
     else
         x = po_mk_reshape(d, x, 4, (int64_t[]){c->batch, made, length, c->out});
-    x = po_mk_slice(d, x, map, 0, c->to[t->axis], 1);
+    x = po_mk_slice(d, x, n, 0, c->to[t->axis], 1);
     return po_derive_done(d, outwards(d, x, n, t->axis), po_tiled_name(d, t, 1));
 }
 

@@ -86,17 +86,8 @@ static po_status fold_node(po_ctx *ctx, po_graph *graph, po_node_id id, po_rewri
     if (!outputs_fit(graph, node, limit))
         return PO_OK;
     po_arena *scratch = po_arena_create(ctx);
-    const po_array **in = PO_NEW_N(scratch, const po_array *, node->n_in);
     po_array **out = PO_NEW_N(scratch, po_array *, node->n_out);
-    po_status status = PO_OK;
-    for (uint32_t i = 0; status == PO_OK && i < node->n_in; i++)
-        if (node->in[i] != PO_NONE) {
-            po_array *a = NULL;
-            status = po_array_from_tensor(ctx, scratch, po_graph_constant(graph, node->in[i]), &a);
-            in[i] = a;
-        }
-    if (status == PO_OK)
-        status = po_ref_node(ctx, scratch, graph, node, in, out);
+    po_status status = po_ref_constants(ctx, scratch, graph, node, out);
     for (uint32_t i = 0; status == PO_OK && i < node->n_out; i++) {
         size_t bytes;
         if (node->out[i] != PO_NONE && !out[i])

@@ -128,27 +128,6 @@ bool po_match_cubic(const po_graph *graph, po_value_id v, po_value_id x, double 
 
 /* --- reductions --- */
 
-uint32_t po_reduced_axes(const po_graph *graph, const po_node *node, uint32_t most,
-                         uint32_t *axes) {
-    const int rank = po_rank_of(graph, node->in[0]);
-    uint32_t count = 0;
-    const int64_t *attr = po_node_ints(node, "axes", &count);
-    const po_tensor *t = !attr && node->n_in > 1 && node->in[1] != PO_NONE
-                             ? po_graph_constant(graph, node->in[1])
-                             : NULL;
-    const int64_t n = t ? t->count : (int64_t)count;
-    if ((!attr && !t) || n > (int64_t)most || rank < 0)
-        return 0;
-    for (uint32_t i = 0; i < (uint32_t)n; i++) {
-        int64_t at = t ? po_tensor_int(t, i) : attr[i];
-        at += at < 0 ? rank : 0;
-        if (at < 0 || at >= rank)
-            return 0;
-        axes[i] = (uint32_t)at;
-    }
-    return (uint32_t)n;
-}
-
 bool po_reduced_axis(const po_graph *graph, const po_node *node, uint32_t *axis) {
     return po_reduced_axes(graph, node, 1, axis) == 1 && po_node_int(node, "keepdims", 1) == 1;
 }

@@ -48,9 +48,6 @@ bool po_match_product(const po_graph *graph, po_value_id y, po_matched_product *
 /* v as a polynomial of x: coefficients of x^0 .. x^3. */
 bool po_match_cubic(const po_graph *graph, po_value_id v, po_value_id x, double coefficient[4]);
 
-/* How many axes the node is told to reduce, at most `most`, and which, counted from 0; 0 where they
- * are not constants, too many, or beyond a rank that is known. */
-uint32_t po_reduced_axes(const po_graph *graph, const po_node *node, uint32_t most, uint32_t *axes);
 /* The axis, counted from 0, where the node reduces a single one and keeps it with length 1. */
 bool po_reduced_axis(const po_graph *graph, const po_node *node, uint32_t *axis);
 

@@ -161,6 +161,11 @@ static po_value_id product_weights(po_graph *graph, po_arena *arena, const upsam
                          po_recipe_reshape(arena, w, 4, (const int64_t[]){count, u->c.in, 1, 1}));
 }
 
+/* As a Reshape is told: the length, or what stands for one that is not known. */
+static int64_t told(po_dim d, int64_t otherwise) {
+    return d.value > 0 ? d.value : otherwise;
+}
+
 /* The last two lengths of the small map as they are when the model runs. */
 static po_value_id size_of_small(po_graph *graph, const upsampled_conv *u) {
     const int64_t rank = 4, axis = 0, from = 2, sizes = 2;
@@ -176,12 +181,10 @@ static po_value_id as_map(po_graph *graph, const upsampled_conv *u, po_value_id 
     po_type type = like_small(graph, u, channels);
     po_value_id in[2] = {y, PO_NONE};
     if (u->h.value > 0 || u->w.value > 0) {
-        const int64_t shape[4] = {u->n.value > 0 ? u->n.value : 0, channels,
-                                  u->h.value > 0 ? u->h.value : -1,
-                                  u->w.value > 0 ? u->w.value : -1};
+        const int64_t shape[4] = {told(u->n, 0), channels, told(u->h, -1), told(u->w, -1)};
         in[1] = po_add_i64s(graph, NULL, 4, shape);
     } else {
-        const int64_t first[2] = {u->n.value > 0 ? u->n.value : 0, channels};
+        const int64_t first[2] = {told(u->n, 0), channels};
         po_value_id parts[2] = {po_add_i64s(graph, NULL, 2, first), size_of_small(graph, u)};
         po_type whole = po_type_tensor_i64(graph->arena, PO_I64, 1, &rank);
         in[1] = po_add_concat(graph, u->c.node, 2, parts, 0, &whole);
@@ -200,8 +203,7 @@ static po_value_id add_up(po_graph *graph, po_arena *arena, const upsampled_conv
     po_type type =
         po_type_tensor(graph->arena, u->c.dtype, 3, (po_dim[]){u->n, PO_DIM(products), length});
     po_value_id in[2] = {
-        y, po_add_i64s(graph, NULL, 3,
-                       (const int64_t[]){u->n.value > 0 ? u->n.value : 0, products, plane})};
+        y, po_add_i64s(graph, NULL, 3, (const int64_t[]){told(u->n, 0), products, plane})};
     y = po_add_op(graph, u->c.node, PO_OP_Reshape, 2, in, &type);
     type = po_type_tensor(graph->arena, u->c.dtype, 3, (po_dim[]){u->n, PO_DIM(outputs), length});
     po_value_id table = sum_table(graph, arena, u);
