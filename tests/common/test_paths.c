@@ -3,6 +3,7 @@
  * there. */
 #include "test_paths.h"
 
+#include <fts.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,4 +81,20 @@ void *test_read_file(const char *path, size_t *size) {
         *size = n;
     }
     return data;
+}
+
+void test_each_model(const char *rel, void (*see)(void *user, const char *path), void *user) {
+    char folder[4096];
+    char *const roots[] = {test_deps_path(folder, sizeof folder, rel), NULL};
+    FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    if (!walk)
+        abort();
+    for (FTSENT *e; (e = fts_read(walk));) {
+        const size_t n = strlen(e->fts_path);
+        if (e->fts_info == FTS_NS || e->fts_info == FTS_ERR || e->fts_info == FTS_DNR)
+            abort();
+        if (e->fts_info == FTS_F && n > 5 && strcmp(e->fts_path + n - 5, ".onnx") == 0)
+            see(user, e->fts_path);
+    }
+    fts_close(walk);
 }

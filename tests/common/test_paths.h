@@ -20,4 +20,8 @@ void test_write_text(const char *path, const char *text);
  * the file cannot be read. */
 void *test_read_file(const char *path, size_t *size);
 
+/* Calls `see` with the path of every .onnx file below "<.deps>/<rel>". Aborts where it is not
+ * there. */
+void test_each_model(const char *rel, void (*see)(void *user, const char *path), void *user);
+
 #endif

@@ -4,20 +4,16 @@
 #include "import/import.h"
 #include "test_paths.h"
 
-#include <ftw.h>
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { LEAST = 1914 };
 
-static int good, bad; /* ftw gives its callback no argument */
+typedef struct counts {
+    int good, bad;
+} counts;
 
-static int visit(const char *path, const struct stat *st, int kind) {
-    size_t n = strlen(path);
-    (void)st;
-    if (kind != FTW_F || n < 5 || strcmp(path + n - 5, ".onnx") != 0)
-        return 0;
+static void visit(void *user, const char *path) {
+    counts *c = user;
     po_ctx ctx;
     po_model *model = NULL;
     po_ctx_init(&ctx);
@@ -25,20 +21,19 @@ static int visit(const char *path, const struct stat *st, int kind) {
     if (status == PO_OK)
         status = po_graph_check(&ctx, model->graph);
     if (status == PO_OK)
-        good++;
+        c->good++;
     else
-        bad += printf("%s\n", ctx.error.message) > 0;
+        c->bad += printf("%s\n", ctx.error.message) > 0;
     po_model_free(model);
-    bad += ctx.arenas != NULL;
-    return 0;
+    c->bad += ctx.arenas != NULL;
 }
 
 static void test_all(void **state) {
     (void)state;
-    char data[PATH_MAX];
-    assert_int_equal(ftw(test_deps_path(data, sizeof data, "onnx/test-data"), visit, 32), 0);
-    assert_int_equal(bad, 0);
-    assert_true(good >= LEAST);
+    counts c = {0, 0};
+    test_each_model("onnx/test-data", visit, &c);
+    assert_int_equal(c.bad, 0);
+    assert_true(c.good >= LEAST);
 }
 
 int main(void) {
