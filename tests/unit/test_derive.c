@@ -1,9 +1,7 @@
 /* Every directed derivation on small graphs: it proposes something where it should, nothing where
  * it must not, and what it calls equal is equal in float64. */
 #include "deriving.h"
-#include "mutate/mutate.h"
 #include "ops/op.h"
-#include "rewriting.h"
 #include "unit.h"
 
 typedef struct sample {
@@ -299,6 +297,25 @@ static bool turns(const po_node *n, const int64_t *perm) {
     return p && count == 4 && memcmp(p, perm, 4 * sizeof *perm) == 0;
 }
 
+static void see_rows(void *user, po_ctx *ctx, const po_graph *from, const po_mutant *mutant) {
+    static const char name[] = "fast bilinear by rows";
+    const po_graph *m = mutant->graph;
+    uint32_t *found = user;
+    (void)ctx;
+    (void)from;
+    if (strncmp(mutant->name, name, sizeof name - 1) != 0)
+        return;
+    po_node_id conv = 0;
+    while (m->nodes[conv].removed || m->nodes[conv].op != PO_OP_Conv)
+        conv++;
+    const po_node *c = &m->nodes[conv];
+    const po_use *use = po_graph_sole_use(m, c->out[0]);
+    assert_true(turns(po_graph_producer(m, c->in[0]), (const int64_t[]){0, 3, 1, 2}));
+    assert_non_null(use);
+    assert_true(turns(&m->nodes[use->node], (const int64_t[]){0, 2, 3, 1}));
+    ++*found;
+}
+
 /* Right before and behind the products' convolution by rows: of rank 4, from channels last and
  * back, also where there is one sample and one axis. The runtime joins these with its changes of
  * layout.
@@ -308,35 +325,10 @@ static void rows_turn_as_the_runtime_joins(void **state) {
     static const char *const graphs[] = {
         "graph g (x: f32[1,4,16], w: f32[6,4,5]) -> (y) {\n y = Conv(x, w) {pads=[2,2]}\n}",
         "graph g (x: f32[1,4,9,8], w: f32[6,4,3,3]) -> (y) {\n y = Conv(x, w) {pads=[1,1,1,1]}\n}"};
-    static const char name[] = "fast bilinear by rows";
     for (size_t k = 0; k < sizeof graphs / sizeof *graphs; k++) {
-        po_ctx ctx;
-        po_ctx_init(&ctx);
-        po_graph *g = test_graph(&ctx, graphs[k]);
-        po_arena *arena = po_arena_create(&ctx);
-        po_subprogram sub = {.graph = g, .n_activations = 1};
-        po_mutants list;
-        po_mutate_counts counts = {0};
-        po_mutants_init(&list, arena);
-        assert_int_equal(po_derive(&ctx, arena, &sub, &list, &counts), PO_OK);
         uint32_t found = 0;
-        for (uint32_t i = 0; i < list.n; i++) {
-            const po_graph *m = list.mutants[i].graph;
-            if (strncmp(list.mutants[i].name, name, sizeof name - 1) != 0)
-                continue;
-            po_node_id conv = 0;
-            while (m->nodes[conv].removed || m->nodes[conv].op != PO_OP_Conv)
-                conv++;
-            const po_node *c = &m->nodes[conv];
-            const po_use *use = po_graph_sole_use(m, c->out[0]);
-            assert_true(turns(po_graph_producer(m, c->in[0]), (const int64_t[]){0, 3, 1, 2}));
-            assert_non_null(use);
-            assert_true(turns(&m->nodes[use->node], (const int64_t[]){0, 2, 3, 1}));
-            found++;
-        }
+        test_each_mutant(graphs[k], 1, see_rows, &found);
         assert_true(found > 0);
-        po_arena_free(arena);
-        po_graph_free(g);
     }
 }
 
