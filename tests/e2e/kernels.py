@@ -287,7 +287,8 @@ def case_milder(bed):
     onnx.save(helper.make_model(g, opset_imports=[helper.make_opsetid('', 13)], ir_version=8),
               bed.path('exact.onnx'))
     said = bed.said('exact.onnx', '-o', 'out.onnx', '-O1', '--threads', '1', '--kernels', 'k', '--cache', 'none', '-v')
-    expect('Winograd' in said and MILDER in said, f'not milder: {said}')
+    # What is fastest of the rest is for the machine to say.
+    expect(MILDER in said, f'not milder: {said}')
     expect("'kernels' was dropped" not in said, f'still off: {said}')
 
 
