@@ -15,21 +15,23 @@ static inline int64_t po_whole_blocks(int64_t channels) {
     return (channels + PO_CHANNEL_BLOCK - 1) / PO_CHANNEL_BLOCK * PO_CHANNEL_BLOCK;
 }
 
-/* Convolutions by rows, in float operations of the runtime's convolutions: medians of single layers
- * of 64 to 512 channels at 7 to 64 rows; `far` from larger maps, two threads. */
-typedef struct po_rows_numbers {
-    double product; /* of an element on either side: two moves, two reorders */
-    double map;     /* of an element of the maps: into and out of rows */
-    double gather;  /* of an element gathered into strips, or from strips */
-    double shuffle; /* of an element that DepthToSpace moves behind: along six axes, 2.2 ns */
-    double far;     /* of an element of the products beyond `cached_elements` */
+/* Convolutions by tiles, in float operations of the runtime's convolutions: readings of single
+ * layers of 32 to 512 channels at 14 to 160 rows, one thread (docs/rewrites.md). */
+typedef struct po_tile_numbers {
+    double tap;    /* of a row of the table, for an element that a depthwise convolution makes */
+    double join;   /* of an element of the products' maps, written side by side */
+    double turn;   /* of an element that is reordered, moved in blocks, or cut out */
+    double sum;    /* of an element that the sums make, beside their terms */
+    double places; /* of an element that is moved along rows and columns */
+    double far;    /* of an element of the products beyond `cached_elements` */
     double cached_elements; /* that a cache holds */
-    double table;           /* terms more that each sum by a table seems to have */
     double weight;          /* of a weight beyond `cached_weights` */
     double cached_weights;
-    double nodes; /* of starting a dozen operators in place of one */
-    double gain;  /* least ratio of times by these numbers */
-} po_rows_numbers;
+    double node;           /* of starting an operator */
+    double gain;           /* least ratio of times by these numbers */
+    double rounding;       /* most that the tiles may make of it */
+    int64_t rows_of_input; /* what stands for those of the model's input where they are open */
+} po_tile_numbers;
 
 typedef struct po_machine_numbers {
     /* One core as preselections see it, whatever the shape. */
@@ -37,7 +39,7 @@ typedef struct po_machine_numbers {
     double bytes; /* of memory moved a second */
     double start; /* seconds to start an operator */
 
-    po_rows_numbers rows;
+    po_tile_numbers tiles;
 
     /* Convolutions in phases, in the same operations: wav2vec's four strided convolutions. */
     struct {

@@ -64,7 +64,7 @@ static double seconds_of(const po_graph *g, uint32_t n_activations) {
 /* Those of postopt that are algebra: activations, norms and spellings look for what no subprogram
  * holds, and which weights are tiny is not known of made-up ones. */
 static bool lifts(uint32_t law) {
-    return law >= PO_LAW_CHANNELS && law <= PO_LAW_ROWS_CONCAT;
+    return law >= PO_LAW_CHANNELS && law <= PO_LAW_TILES;
 }
 
 static bool spent(const composing *c) {

@@ -33,7 +33,7 @@ static const po_law_group late[] = {
     {PO_LAW_BLOCKS, PO_LAW_BLOCKS, PO_ALGEBRA_BLOCKS, 1},
     {PO_LAW_SPREAD_GATE, PO_LAW_SPREAD_GATE, 0, 0},
     {PO_LAW_PHASES, PO_LAW_PHASES, PO_ALGEBRA_PHASES, 0},
-    {PO_LAW_ROWS, PO_LAW_ROWS_CONCAT, PO_ALGEBRA_ROWS, 0},
+    {PO_LAW_TILES, PO_LAW_TILES, PO_ALGEBRA_TILES, 0},
 };
 /* Last: operators as they are written. */
 static const po_law_group spelt[] = {

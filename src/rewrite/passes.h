@@ -34,6 +34,7 @@ typedef struct po_tiled_use {
     po_tile_family which;
     uint32_t algebra, m;
     int64_t r, stride;
+    double across; /* what tiles along another axis make of rounding; 0: there are none */
 } po_tiled_use;
 void po_law_tiled(po_rewriting *state, const po_graph *graph, po_value_id y,
                   const po_tiled_use *use);

@@ -57,7 +57,7 @@ void po_law_tiled(po_rewriting *state, const po_graph *graph, po_value_id y,
     bool small = positions_of(graph, y) < state->middle;
     *known = *known < use->m ? use->m : *known;
     *(small ? &state->counts->on_small : &state->counts->on_large) |= use->algebra;
-    po_law_magnifies(
-        state, use->algebra,
-        po_bilinear_magnifies(PO_POINTS_DYADIC, use->m, (uint32_t)use->r, (uint32_t)use->stride));
+    double times =
+        po_bilinear_magnifies(PO_POINTS_DYADIC, use->m, (uint32_t)use->r, (uint32_t)use->stride);
+    po_law_magnifies(state, use->algebra, use->across > 0 ? times * use->across : times);
 }

@@ -158,7 +158,7 @@ def sabotage():
         ('nothing', {}, None),
         ('a law that is not in the page', {'rows': rows + [{**rows[0], 'id': 'NEW'}]}, 'out of date'),
         ('a law without tests', {'rows': rows + [{**rows[0], 'id': 'NEW'}]}, 'NEW lacks a pattern'),
-        ('a law without a planted error', {'planted': planted - {'ROWS'}}, 'ROWS lacks a planted'),
+        ('a law without a planted error', {'planted': planted - {'TILES'}}, 'TILES lacks a planted'),
         ('a pattern that is not there', {'claims': claims + f'{law} | | nowhere\n'}, 'no such pattern'),
         ('a test that is not there', {'claims': claims + f'{law} | unit/none.c | \n'}, 'no such test'),
         ('a law without a unit test', {'claims': claims + f'{law} | | \n'}, f'{law} lacks a test'),

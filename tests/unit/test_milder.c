@@ -104,14 +104,14 @@ static void climbs_down(const char *model, uint32_t algebra, po_tile_family whic
 static void tiles(void **unused) {
     (void)unused;
     climbs_down(frames, PO_ALGEBRA_FRAMES, PO_TILED_FRAMES, 3);
-    climbs_down(rows, PO_ALGEBRA_ROWS, PO_TILED_ROWS, 3);
+    climbs_down(rows, PO_ALGEBRA_TILES, PO_TILED_MAPS, 3);
 }
 
 /* What states most is made milder, and what states half of that; the rest stays as it is. */
 static void largest_first(void **unused) {
     (void)unused;
-    po_postopt_counts counts = {.used = PO_ALGEBRA_COMPOSE | PO_ALGEBRA_ROWS | PO_ALGEBRA_FRAMES,
-                                .tile = {[PO_TILED_ROWS] = 4, [PO_TILED_FRAMES] = 8}};
+    po_postopt_counts counts = {.used = PO_ALGEBRA_COMPOSE | PO_ALGEBRA_TILES | PO_ALGEBRA_FRAMES,
+                                .tile = {[PO_TILED_MAPS] = 4, [PO_TILED_FRAMES] = 8}};
     po_choices choices = 0;
     counts.magnifies[0] = 1;
     counts.magnifies[6] = 25;
@@ -130,7 +130,7 @@ static void largest_first(void **unused) {
         po_variant_name(arena, &(po_variant_plan){"", NULL, choices}),
         "3-D convolutions by smaller tiles and 2-D convolutions by the smallest tiles");
     /* What is made smaller once is not made so twice: the choice before goes. */
-    counts.tile[PO_TILED_ROWS] = 2;
+    counts.tile[PO_TILED_MAPS] = 2;
     counts.magnifies[6] = 3;
     counts.used &= ~(uint32_t)PO_ALGEBRA_FRAMES;
     assert_true(po_variant_milder(&counts, &choices));

@@ -215,8 +215,8 @@ static void in_places(void **state) {
     const po_graph *g = test_graph(&f.base.ctx, sizes);
     po_run_hold(f.run, (po_graph *)(uintptr_t)g);
     f.list->original = g;
-    const uint32_t small[] = {PO_ALGEBRA_ROWS, PO_ALGEBRA_ROWS, 0},
-                   large[] = {PO_ALGEBRA_ROWS, 0, PO_ALGEBRA_ROWS};
+    const uint32_t small[] = {PO_ALGEBRA_TILES, PO_ALGEBRA_TILES, 0},
+                   large[] = {PO_ALGEBRA_TILES, 0, PO_ALGEBRA_TILES};
     for (uint32_t i = 0; i < 3; i++) {
         const po_variant_plan base = {"", g, 0};
         po_variant_plan plan;
@@ -224,16 +224,16 @@ static void in_places(void **state) {
         assert_true(po_variant_named(names[i], &base, 1, &plan));
         assert_int_equal(po_variant_make(f.run, f.list, &plan, &made), PO_OK);
         assert_int_equal(made.number, i);
-        assert_int_equal(made.counts.fired[PO_LAW_ROWS], i == 0 ? 2 : 1);
-        assert_int_equal(made.counts.on_small & PO_ALGEBRA_ROWS, small[i]);
-        assert_int_equal(made.counts.on_large & PO_ALGEBRA_ROWS, large[i]);
+        assert_int_equal(made.counts.fired[PO_LAW_TILES], i == 0 ? 2 : 1);
+        assert_int_equal(made.counts.on_small & PO_ALGEBRA_TILES, small[i]);
+        assert_int_equal(made.counts.on_large & PO_ALGEBRA_TILES, large[i]);
         po_graph *out = (po_graph *)(uintptr_t)f.list->variants[i].graph;
         assert_true(test_difference(&f.base.ctx, g, out, 1) < 3e-5);
         /* Where it is used in one part only there is nothing to choose between. */
         uint32_t open = 0;
         for (uint32_t k = 0; k < po_variant_choices(); k++)
             open += !po_variant_first(k) && po_variant_matters(k, &made.counts);
-        assert_int_equal(open, made.counts.tile[PO_TILED_ROWS] / 2 - 1 + (i == 0 ? 2 : 0));
+        assert_int_equal(open, made.counts.tile[PO_TILED_MAPS] / 2 - 1 + (i == 0 ? 2 : 0));
     }
     end(&f);
 }

@@ -178,7 +178,7 @@ static bool convert_conv(po_relayout *f, po_node_id id) {
     po_relayout_set(f, id, y);
     if (worth)
         po_law_tiled(f->state, f->graph, c.plane.y,
-                     &(po_tiled_use){PO_TILED_FRAMES, PO_ALGEBRA_FRAMES, alg.m, c.kt, c.stride});
+                     &(po_tiled_use){PO_TILED_FRAMES, PO_ALGEBRA_FRAMES, alg.m, c.kt, c.stride, 0});
     po_law_fired(f->state, PO_LAW_FRAMES, worth);
     return true;
 }

@@ -414,7 +414,7 @@ static bool convert_conv(phases *f, po_node_id id) {
                 return false;
             bias = NULL;
         }
-    const po_tiled_use use = {PO_TILED_PHASES, PO_ALGEBRA_PHASES, r.m, r.taps, r.stride};
+    const po_tiled_use use = {PO_TILED_PHASES, PO_ALGEBRA_PHASES, r.m, r.taps, r.stride, 0};
     po_law_tiled(f->state, f->graph, r.conv.y, &use);
     note(f, id, &y);
     return true;
