@@ -15,7 +15,7 @@ const po_machine_numbers po_numbers = {
               .weight = 28,
               .cached_weights = 1 << 21,
               .node = 4e5,
-              .gain = 1.08,
+              .gain = 1.2,
               .rounding = 100,
               .rows_of_input = 320},
     .phases = {.sum = 50, .whole = 130, .weight = 8, .node = 5e5, .gain = 1.1},

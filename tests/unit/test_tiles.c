@@ -27,8 +27,8 @@ static const test_sample samples[] = {
      " y = Conv(x, w: f32[256,256,3,3] random 1) {pads=[1,0,2,1]}\n}",
      "", "Transpose", 2, ARITHMETIC},
     {"uneven padding and a wide kernel",
-     "graph g (x: f32[1,80,11,16]) -> (y) {\n"
-     " y = Conv(x, w: f32[80,80,5,3] random 1, b: f32[80] random 2) {pads=[0,1,2,0]}\n}",
+     "graph g (x: f32[1,96,18,23]) -> (y) {\n"
+     " y = Conv(x, w: f32[96,96,5,3] random 1, b: f32[96] random 2) {pads=[0,1,2,0]}\n}",
      "", "MatMul", 1, ARITHMETIC},
     {"dilated rows, strided columns",
      "graph g (x: f32[1,160,16,40]) -> (y) {\n y = Conv(x, w: f32[160,160,3,3] random 1)\n"
