@@ -20,11 +20,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # channels, rows, columns, dilation of the rows and columns
-SHAPES = [(32, 80, 80, 1), (32, 160, 160, 1), (48, 80, 80, 1), (64, 28, 28, 1), (64, 56, 56, 1),
-          (64, 128, 128, 1), (64, 224, 224, 1), (96, 40, 40, 1), (128, 14, 14, 1), (128, 28, 28, 1),
-          (128, 64, 64, 1), (128, 112, 112, 1), (256, 7, 7, 1), (256, 14, 14, 1), (256, 28, 28, 1),
-          (256, 64, 64, 1), (512, 7, 7, 1), (512, 14, 14, 1), (512, 28, 28, 1), (64, 56, 56, 2),
-          (256, 28, 28, 2), (512, 28, 28, 2)]
+SHAPES = [(32, 80, 80, 1), (48, 80, 80, 1), (64, 28, 28, 1), (64, 56, 56, 1), (64, 128, 128, 1),
+          (96, 40, 40, 1), (128, 14, 14, 1), (128, 28, 28, 1), (128, 64, 64, 1), (256, 7, 7, 1),
+          (256, 14, 14, 1), (256, 28, 28, 1), (512, 14, 14, 1), (512, 28, 28, 1), (64, 56, 56, 2),
+          (256, 28, 28, 2)]
 LAYERS = 3
 
 
@@ -46,20 +45,20 @@ def chain(channels, rows, columns, dilation, opened):
 
 
 def tile(model):
-    """What the products read: "4x4" of rows and columns; None where there are none."""
-    for node in onnx.load(model).graph.node:
-        if node.op_type == 'MatMul':
-            table = next(i for i in onnx.load(model).graph.initializer if i.name == node.input[0])
-            return f'{table.dims[0]} of {table.dims[1]}'
-    return None
+    """Outputs and products of a tile; None where there are no tiles."""
+    graph = onnx.load(model).graph
+    sums = next((n.input[0] for n in graph.node if n.op_type == 'MatMul'), None)
+    table = next((i for i in graph.initializer if i.name == sums), None)
+    return table and f'{table.dims[0]} of {table.dims[1]}'
 
 
 def read(petopt, folder, shape, opened, threads):
     before, after = os.path.join(folder, 'before.onnx'), os.path.join(folder, 'after.onnx')
     onnx.save(chain(*shape, opened), before)
     sizes = ['--sizes', f'x:1,{shape[0]},{shape[1]},{shape[2]}'] if opened else []
-    common = ['--threads', str(threads), '--time-limit', '20'] + sizes
-    subprocess.run([petopt, before, '-o', after, '-O1', '-q', '--cost', 'model', '--cache', 'none', *common],
+    common = ['--threads', str(threads)] + sizes
+    subprocess.run([petopt, before, '-o', after, '-O1', '-q', '--cost', 'model', '--cache', 'none', '--time-limit', '60',
+                    *common],
                    check=True)
     used = tile(after)
     if not used:
