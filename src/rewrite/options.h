@@ -28,7 +28,7 @@ typedef enum po_algebra {
     PO_ALGEBRA_GATES = 1 << 3,       /* channel gates in the weights */
     PO_ALGEBRA_FRAMES = 1 << 4,   /* three-dimensional convolutions by frames, Toom-Cook in time */
     PO_ALGEBRA_PLANES = 1 << 5,   /* one-dimensional convolutions as planes of height 1 */
-    PO_ALGEBRA_TILES = 1 << 6,     /* two-dimensional convolutions by tiles */
+    PO_ALGEBRA_TILES = 1 << 6,    /* two-dimensional convolutions by tiles */
     PO_ALGEBRA_CHANNELS = 1 << 7, /* channels-last products as pointwise convolutions */
     PO_ALGEBRA_BLOCKS = 1 << 8,   /* channels padded to whole blocks beside pools and gates */
     PO_ALGEBRA_SPLITS = 1 << 9,   /* split outputs of convolutions as convolutions of their own */

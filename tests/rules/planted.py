@@ -164,7 +164,7 @@ PLANTED = [
      'r->twin[n->in[0]], (const int64_t[]){0, 1, 2, 3});'),
     ('TILES', 'rewrite/bilinear/tiles.c', 'c->after[axis] + q + (m - 1) * d', 'c->after[axis] + q', 'tiles'),
     ('TILES', 'rewrite/bilinear/tiles.c', 'c->before[axis] - q', 'c->before[axis]', 'tiles, dilated'),
-    ('TILES', 'rewrite/bilinear/tiles.c', 'const int64_t before = one * c->out,', 'const int64_t before = 0,', 'tiles'),
+    ('TILES', 'rewrite/bilinear/products.c', 'const int64_t before = one * c->out,', 'const int64_t before = 0,', 'tiles'),
     ('TILES', 'rewrite/bilinear/tiles.c', "i % t->m[COLUMNS] * t->n[COLUMNS] + j / rows", "i % t->m[COLUMNS] * t->n[COLUMNS] + j % rows", 'tiles'),
     ('TILES', 'rewrite/bilinear/tiles.c', 'c->before[a] + c->after[a] - (c->kernel[a] - 1)', 'c->before[a] + c->after[a] - c->kernel[a]', 'tiles of any size'),
     ('PHASES', 'rewrite/bilinear/phases.c', 'r->x.count ? r->x.part[p] : x', 'r->x.count ? r->x.part[0] : x', 'phases of phases'),

@@ -82,7 +82,7 @@ static po_value_id by_products(po_relayout *f, const conv3 *c, const po_bilinear
     int64_t t_out = c->y[2], tiles = (t_out + m - 1) / m, rows = tiles * n;
     po_value_id w =
         po_product_weights(f->graph, f->arena, &c->plane, alg, c->kt, c->taps, c->plane.kernel);
-    po_value_id bias = po_product_bias(f->graph, f->arena, &c->plane, alg);
+    po_value_id bias = po_product_bias(f->graph, f->arena, &c->plane, alg->one, n);
     if (w == PO_NONE || (c->plane.bias && bias == PO_NONE))
         return PO_NONE;
     double *b = PO_NEW_N(f->arena, double, rows *t_in),

@@ -15,11 +15,11 @@ po_value_id po_product_weights(po_graph *graph, po_arena *arena, const po_conv *
     return po_add_recipe(graph, NULL, PO_F32, w);
 }
 
-po_value_id po_product_bias(po_graph *graph, po_arena *arena, const po_conv *c,
-                            const po_bilinear *alg) {
+po_value_id po_product_bias(po_graph *graph, po_arena *arena, const po_conv *c, int64_t one,
+                            int64_t products) {
     if (!c->bias)
         return PO_NONE;
-    int64_t before = alg->one * c->out, after = (int64_t)(alg->n - 1) * c->out - before;
+    const int64_t before = one * c->out, after = (products - 1) * c->out - before;
     const po_recipe *parts[3];
     uint32_t n = 0;
     if (before)

@@ -1,4 +1,4 @@
-/* Weights and bias of the products of a tile, as recipes: what rows and frames share. */
+/* Weights and bias of the products of a tile, as recipes: what frames and tiles share. */
 #ifndef PO_REWRITE_BILINEAR_PRODUCTS_H
 #define PO_REWRITE_BILINEAR_PRODUCTS_H
 
@@ -10,8 +10,8 @@
 po_value_id po_product_weights(po_graph *graph, po_arena *arena, const po_conv *c,
                                const po_bilinear *alg, int64_t taps, int64_t rest,
                                const int64_t kernel[2]);
-/* The bias on the product that every output takes once; PO_NONE for none too. */
-po_value_id po_product_bias(po_graph *graph, po_arena *arena, const po_conv *c,
-                            const po_bilinear *alg);
+/* The bias on one of so many products, which every output takes once; PO_NONE for none too. */
+po_value_id po_product_bias(po_graph *graph, po_arena *arena, const po_conv *c, int64_t one,
+                            int64_t products);
 
 #endif

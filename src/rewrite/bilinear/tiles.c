@@ -10,8 +10,7 @@
  * It pays where the multiplications saved outweigh the tables and moves: many channels. */
 #include "ops/conv_view.h"
 #include "ops/recipe/recipe.h"
-#include "ops/sum/bilinear.h"
-#include "rewrite/conv/conv.h"
+#include "rewrite/bilinear/products.h"
 #include "rewrite/deriving.h"
 #include "rewrite/passes.h"
 
@@ -203,23 +202,9 @@ static po_value_id weights_of(po_graph *g, po_arena *arena, const tiling *t) {
     return po_add_recipe(g, NULL, c->dtype, w);
 }
 
-/* The bias on the product that every output takes once; PO_NONE for none too. */
-static po_value_id bias_of(po_graph *g, po_arena *arena, const tiling *t) {
-    const po_conv *c = &t->conv;
-    const int64_t all = t->n[ROWS] * t->n[COLUMNS];
-    const int64_t one =
-        t->alg[ROWS].one + (t->m[COLUMNS] > 1 ? t->alg[COLUMNS].one * t->n[ROWS] : 0);
-    const int64_t before = one * c->out, after = (all - 1) * c->out - before;
-    const po_recipe *parts[3];
-    uint32_t n = 0;
-    if (!c->bias)
-        return PO_NONE;
-    if (before)
-        parts[n++] = po_recipe_fill(arena, 1, &before, 0);
-    parts[n++] = po_conv_bias(g, arena, c);
-    if (after)
-        parts[n++] = po_recipe_fill(arena, 1, &after, 0);
-    return po_add_recipe(g, NULL, c->dtype, po_recipe_concat(arena, 0, n, parts));
+/* A product that every output takes once. */
+static int64_t taken_once(const tiling *t) {
+    return t->alg[ROWS].one + (t->m[COLUMNS] > 1 ? t->alg[COLUMNS].one * t->n[ROWS] : 0);
 }
 
 /* A^T of both axes: [outputs of a tile, products]. */
@@ -333,11 +318,12 @@ static bool convert(po_rewriting *state, po_graph *g, po_node_id id) {
     if (!read_tiling(state, g, id, &t))
         return false;
     const po_conv *c = &t.conv;
-    const po_value_id weights = weights_of(g, arena, &t), bias = bias_of(g, arena, &t);
-    if (weights == PO_NONE || (c->bias && bias == PO_NONE))
-        return false;
     const bool both = t.m[COLUMNS] > 1;
     const int64_t d = c->dilation[ROWS], products = t.n[ROWS] * t.n[COLUMNS];
+    const po_value_id weights = weights_of(g, arena, &t);
+    const po_value_id bias = po_product_bias(g, arena, c, taken_once(&t), products);
+    if (weights == PO_NONE || (c->bias && bias == PO_NONE))
+        return false;
     po_conv grouped = *c;
     grouped.group = products * c->group;
     grouped.in = products * c->in;
