@@ -258,8 +258,28 @@ po_value_id po_add_slice(po_graph *graph, po_node_id place, po_value_id x, uint3
 po_value_id po_add_reshape(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
                            const int64_t *dims) {
     po_type type = po_type_tensor_i64(graph->arena, graph->values[x].type.dtype, rank, dims);
-    po_value_id in[2] = {x, po_add_i64s(graph, NULL, rank, dims)};
-    return po_add_op(graph, place, PO_OP_Reshape, 2, in, &type);
+    return po_add_reshape_told(graph, place, x, rank, dims, PO_NONE, &type);
+}
+
+po_value_id po_add_reshape_told(po_graph *graph, po_node_id place, po_value_id x, uint32_t n,
+                                const int64_t *dims, po_value_id more, const po_type *type) {
+    const po_type unknown = po_type_unranked(graph->values[x].type.dtype);
+    po_value_id in[2] = {x, po_add_i64s(graph, NULL, n, dims)};
+    if (more != PO_NONE) {
+        const int64_t rank = n + po_dim_of(graph, more, 0);
+        const po_type whole = po_type_tensor_i64(graph->arena, PO_I64, 1, &rank);
+        in[1] = po_add_concat(graph, place, 2, (po_value_id[]){in[1], more}, 0, &whole);
+    }
+    return po_add_op(graph, place, PO_OP_Reshape, 2, in, type ? type : &unknown);
+}
+
+po_value_id po_add_lengths(po_graph *graph, po_node_id place, po_value_id x, int64_t from,
+                           int64_t n) {
+    const int64_t axis = 0, to = from + n;
+    const po_type all = po_type_tensor(graph->arena, PO_I64, 1, &PO_DIM_UNKNOWN);
+    const po_type some = po_type_tensor_i64(graph->arena, PO_I64, 1, &n);
+    po_value_id shape = po_add_op(graph, place, PO_OP_Shape, 1, &x, &all);
+    return po_add_slice(graph, place, shape, 1, &axis, &from, &to, NULL, &some);
 }
 
 void po_substitute(po_graph *graph, po_value_id from, po_value_id to) {

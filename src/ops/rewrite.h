@@ -89,6 +89,14 @@ po_value_id po_add_slice(po_graph *graph, po_node_id place, po_value_id x, uint3
 /* Adds a Reshape to static dims beside `place`; returns its output. */
 po_value_id po_add_reshape(po_graph *graph, po_node_id place, po_value_id x, uint32_t rank,
                            const int64_t *dims);
+/* The same as a Reshape is told: 0 copies a length, -1 is what is left, and behind them come the
+ * lengths that `more` holds (PO_NONE: none). type may be NULL: x's, of no known shape. */
+po_value_id po_add_reshape_told(po_graph *graph, po_node_id place, po_value_id x, uint32_t n,
+                                const int64_t *dims, po_value_id more, const po_type *type);
+
+/* Adds what tells lengths [from, from + n) of x when the model runs beside `place`. */
+po_value_id po_add_lengths(po_graph *graph, po_node_id place, po_value_id x, int64_t from,
+                           int64_t n);
 
 /* Makes every reader of `from` read `to` instead and, where `from` was an output that `to` cannot
  * take over (an input, a constant, an output already), keeps it as Identity(to). The producer of

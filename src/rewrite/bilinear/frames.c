@@ -80,8 +80,8 @@ static po_value_id by_products(po_relayout *f, const conv3 *c, const po_bilinear
                                po_value_id x) {
     int64_t m = alg->m, n = alg->n, out = c->plane.out, in = c->plane.in, t_in = c->x[2];
     int64_t t_out = c->y[2], tiles = (t_out + m - 1) / m, rows = tiles * n;
-    po_value_id w =
-        po_product_weights(f->graph, f->arena, &c->plane, alg, c->kt, c->taps, c->plane.kernel);
+    po_value_id w = po_product_weights(f->graph, f->arena, &c->plane, 1, alg,
+                                       (const int64_t[]){c->kt, c->taps}, c->plane.kernel);
     po_value_id bias = po_product_bias(f->graph, f->arena, &c->plane, alg->one, n);
     if (w == PO_NONE || (c->plane.bias && bias == PO_NONE))
         return PO_NONE;

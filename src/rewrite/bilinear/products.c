@@ -1,17 +1,30 @@
 /* What the products of a tile take of weights and bias. */
 #include "rewrite/bilinear/products.h"
 
-po_value_id po_product_weights(po_graph *graph, po_arena *arena, const po_conv *c,
-                               const po_bilinear *alg, int64_t taps, int64_t rest,
+po_value_id po_product_weights(po_graph *graph, po_arena *arena, const po_conv *c, uint32_t axes,
+                               const po_bilinear *alg, const int64_t taps[2],
                                const int64_t kernel[2]) {
-    const int64_t n = alg->n, in = c->in / c->group;
-    const po_recipe *powers = po_recipe_literal(arena, 2, (const int64_t[]){n, taps}, alg->powers);
-    const po_recipe *scale = po_recipe_literal(arena, 3, (const int64_t[]){n, 1, 1}, alg->scale);
-    const po_recipe *w = po_conv_weights(graph, arena, c);
-    w = po_recipe_reshape(arena, w, 3, (const int64_t[]){c->out * in, taps, rest});
-    w = po_recipe_einsum(arena, "nt,pty->npy", 2, (const po_recipe *[]){powers, w});
-    w = po_recipe_div(arena, w, scale);
-    w = po_recipe_reshape(arena, w, 4, (const int64_t[]){n * c->out, in, kernel[0], kernel[1]});
+    const int64_t in = c->in / c->group;
+    const po_recipe *of[3], *scale[2];
+    int64_t products = 1;
+    of[0] = po_recipe_reshape(arena, po_conv_weights(graph, arena, c), 4,
+                              (const int64_t[]){c->out, in, taps[0], taps[1]});
+    for (uint32_t i = 0; i < axes; i++) {
+        const int64_t n = alg[i].n;
+        of[1 + i] = po_recipe_literal(arena, 2, (const int64_t[]){n, taps[i]}, alg[i].powers);
+        scale[i] = po_recipe_literal(arena, 4, (const int64_t[]){i ? n : 1, i ? 1 : n, 1, 1},
+                                     alg[i].scale);
+        products *= n;
+    }
+    const po_recipe *w =
+        po_recipe_einsum(arena, axes == 2 ? "oiyx,ay,bx->baoi" : "oiyx,ay->aoix", 1 + axes, of);
+    w = po_recipe_reshape(
+        arena, w, 4,
+        (const int64_t[]){products / alg[0].n, alg[0].n, c->out * in, kernel[0] * kernel[1]});
+    for (uint32_t i = 0; i < axes; i++)
+        w = po_recipe_div(arena, w, scale[i]);
+    w = po_recipe_reshape(arena, w, 4,
+                          (const int64_t[]){products * c->out, in, kernel[0], kernel[1]});
     return po_add_recipe(graph, NULL, PO_F32, w);
 }
 

@@ -8,10 +8,10 @@
  * matrix product, whose rows are put in their places by moves; what lies behind the map is cut off.
  * With dilation d the rows q, q + d, .. of each residue q have windows and products of their own.
  * It pays where the multiplications saved outweigh the tables and moves: many channels. */
+#include "base/num.h"
 #include "ops/conv_view.h"
 #include "ops/recipe/recipe.h"
 #include "rewrite/bilinear/products.h"
-#include "rewrite/deriving.h"
 #include "rewrite/passes.h"
 
 #include <math.h>
@@ -21,14 +21,9 @@ enum { ROWS, COLUMNS, AXES, MOST_OUTPUTS = 6 };
 typedef struct tiling {
     po_conv conv;
     po_bilinear alg[AXES];
-    int64_t m[AXES], n[AXES];     /* outputs and products of a tile; 1: not by tiles */
-    int64_t size[AXES], to[AXES]; /* of the map, or what stands for them where they are open */
-    bool open;                    /* a size is not known */
+    int64_t m[AXES], n[AXES]; /* outputs and products of a tile; 1: not by tiles */
+    bool open;                /* a size is not known: conv has a likely one for it */
 } tiling;
-
-static int64_t up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
 
 /* --- what it costs --- */
 
@@ -36,19 +31,19 @@ static int64_t up(int64_t a, int64_t b) {
 static double cost_direct(const tiling *t) {
     const po_conv *c = &t->conv;
     return 2.0 * (double)(po_conv_taps(c) * c->in / c->group) *
-           (double)(c->out * t->to[ROWS] * t->to[COLUMNS]);
+           (double)(c->out * c->to[ROWS] * c->to[COLUMNS]);
 }
 
 static double cost_tiled(const tiling *t) {
     const po_conv *c = &t->conv;
     const po_tile_numbers *per = &po_numbers.tiles;
     const bool both = t->m[COLUMNS] > 1;
-    const int64_t d = c->dilation[ROWS], rows = up(t->to[ROWS], t->m[ROWS] * d) * d;
-    const int64_t columns = both ? up(t->to[COLUMNS], t->m[COLUMNS]) : t->to[COLUMNS];
+    const int64_t d = c->dilation[ROWS], rows = po_ceil_div(c->to[ROWS], t->m[ROWS] * d) * d;
+    const int64_t columns = both ? po_ceil_div(c->to[COLUMNS], t->m[COLUMNS]) : c->to[COLUMNS];
     const double products = (double)(t->n[ROWS] * t->n[COLUMNS]);
-    const double map = (double)(c->in * t->size[ROWS] * t->size[COLUMNS]);
-    const double strips = (double)(t->n[ROWS] * c->in * rows * t->size[COLUMNS]);
-    const double in = products * (double)(c->in * rows * (both ? columns : t->size[COLUMNS]));
+    const double map = (double)(c->in * c->size[ROWS] * c->size[COLUMNS]);
+    const double strips = (double)(t->n[ROWS] * c->in * rows * c->size[COLUMNS]);
+    const double in = products * (double)(c->in * rows * (both ? columns : c->size[COLUMNS]));
     const double out = products * (double)(c->out * rows * columns);
     const double y = (double)(c->out * rows * t->m[ROWS] * columns * t->m[COLUMNS]);
     const double taps = (double)(c->in / c->group * (both ? 1 : c->kernel[COLUMNS]));
@@ -125,10 +120,11 @@ static bool read_tiling(const po_rewriting *state, const po_graph *g, po_node_id
         t->open = t->open || c->size[a] < 0 || c->to[a] < 0;
     if (t->open && po_model_opset(g->model, "") < 10) /* Slices whose ends are computed */
         return false;
+    const int64_t likely = t->open ? likely_rows(g, c->x, c->in) : 0;
     for (uint32_t a = 0; a < AXES; a++) {
-        t->size[a] = c->size[a] > 0 ? c->size[a] : likely_rows(g, c->x, c->in);
-        t->to[a] = c->to[a] > 0 ? c->to[a] : t->size[a] / c->stride[a];
-        if (t->size[a] < 2 || t->to[a] < 2)
+        c->size[a] = c->size[a] > 0 ? c->size[a] : likely;
+        c->to[a] = c->to[a] > 0 ? c->to[a] : c->size[a] / c->stride[a];
+        if (c->size[a] < 2 || c->to[a] < 2)
             return false;
     }
     const bool columns =
@@ -177,31 +173,6 @@ static po_value_id spread(po_graph *g, po_arena *arena, const tiling *t, po_valu
     return po_add_concat(g, c->node, (uint32_t)n, parts, 1, &unknown);
 }
 
-/* G along the tiled axes, a group for each product, those of columns outermost. */
-static po_value_id weights_of(po_graph *g, po_arena *arena, const tiling *t) {
-    const po_conv *c = &t->conv;
-    const int64_t in = c->in / c->group, all = t->n[ROWS] * t->n[COLUMNS] * c->out;
-    const bool both = t->m[COLUMNS] > 1;
-    const po_recipe *w = po_conv_weights(g, arena, c), *of[3] = {w}, *over[AXES];
-    for (uint32_t a = 0; a < AXES && t->m[a] > 1; a++) {
-        const int64_t n = t->n[a];
-        of[1 + a] =
-            po_recipe_literal(arena, 2, (const int64_t[]){n, c->kernel[a]}, t->alg[a].powers);
-        over[a] = po_recipe_literal(
-            arena, 5, (const int64_t[]){a == COLUMNS ? n : 1, a == ROWS ? n : 1, 1, 1, 1},
-            t->alg[a].scale);
-    }
-    w = po_recipe_einsum(arena, both ? "oiyx,ay,bx->baoi" : "oiyx,ay->aoix", both ? 3 : 2, of);
-    w = po_recipe_reshape(
-        arena, w, 5,
-        (const int64_t[]){t->n[COLUMNS], t->n[ROWS], c->out, in, both ? 1 : c->kernel[COLUMNS]});
-    for (uint32_t a = 0; a < AXES && t->m[a] > 1; a++)
-        w = po_recipe_div(arena, w, over[a]);
-    w = po_recipe_reshape(arena, w, 4,
-                          (const int64_t[]){all, in, 1, both ? 1 : c->kernel[COLUMNS]});
-    return po_add_recipe(g, NULL, c->dtype, w);
-}
-
 /* A product that every output takes once. */
 static int64_t taken_once(const tiling *t) {
     return t->alg[ROWS].one + (t->m[COLUMNS] > 1 ? t->alg[COLUMNS].one * t->n[ROWS] : 0);
@@ -222,40 +193,16 @@ static po_value_id sums_of(po_graph *g, po_arena *arena, const tiling *t) {
     return po_add_floats(g, NULL, t->conv.dtype, 2, (const int64_t[]){outputs, all}, a);
 }
 
-/* Lengths [from, from + n) of x's shape when the model runs, times or plus numbers; `none` of them
- * changes nothing. */
-static po_value_id lengths(po_graph *g, po_node_id at, po_value_id x, int64_t from, uint32_t n,
-                           po_op_id op, const int64_t *by, int64_t none) {
-    const int64_t rank = 4, axis = 0, count = n, to = from + count;
-    const po_type shape = po_type_tensor_i64(g->arena, PO_I64, 1, &rank);
-    const po_type type = po_type_tensor_i64(g->arena, PO_I64, 1, &count);
+/* Lengths times or plus numbers; `none` of them changes nothing. */
+static po_value_id reckoned(po_graph *g, po_node_id at, po_op_id op, po_value_id lengths,
+                            uint32_t n, const int64_t *by, int64_t none) {
     bool same = true;
     for (uint32_t i = 0; i < n; i++)
         same = same && by[i] == none;
-    po_value_id v = po_add_op(g, at, PO_OP_Shape, 1, &x, &shape);
-    v = po_add_slice(g, at, v, 1, &axis, &from, &to, NULL, &type);
     if (same)
-        return v;
-    return po_add_op(g, at, op, 2, (po_value_id[]){v, po_add_i64s(g, NULL, n, by)}, &type);
-}
-
-/* A Reshape to these dims and one more behind them: a number, or what is computed. */
-static po_value_id reshaped(po_graph *g, po_node_id at, po_value_id x, uint32_t n,
-                            const int64_t *dims, int64_t last, po_value_id computed) {
-    const po_type unknown = po_type_unranked(g->values[x].type.dtype);
-    const int64_t rank = (int64_t)n + 1;
-    int64_t all[6];
-    memcpy(all, dims, n * sizeof *dims);
-    all[n] = last;
-    po_value_id in[2] = {x, PO_NONE};
-    if (computed == PO_NONE) {
-        in[1] = po_add_i64s(g, NULL, n + 1, all);
-    } else {
-        const po_type type = po_type_tensor_i64(g->arena, PO_I64, 1, &rank);
-        in[1] = po_add_concat(g, at, 2, (po_value_id[]){po_add_i64s(g, NULL, n, dims), computed}, 0,
-                              &type);
-    }
-    return po_add_op(g, at, PO_OP_Reshape, 2, in, &unknown);
+        return lengths;
+    const po_type type = g->values[lengths].type;
+    return po_add_op(g, at, op, 2, (po_value_id[]){lengths, po_add_i64s(g, NULL, n, by)}, &type);
 }
 
 /* The products [N, residues products out, tiles, tiles] as the map. */
@@ -264,31 +211,39 @@ static po_value_id put_together(po_graph *g, po_arena *arena, const tiling *t, p
     const po_node_id at = c->node;
     const po_type unknown = po_type_unranked(c->dtype);
     const int64_t d = c->dilation[ROWS], m = t->m[ROWS], across = t->m[COLUMNS];
-    const int64_t rows = t->open ? -1 : up(c->to[ROWS], m * d);
-    const int64_t columns = t->open ? -1 : up(c->to[COLUMNS], across);
     const int64_t n = c->batch > 0 ? c->batch : 0; /* a Reshape copies it */
+    const int64_t rows = po_ceil_div(c->to[ROWS], m * d);
+    const int64_t columns = po_ceil_div(c->to[COLUMNS], across);
     const int64_t products = t->n[ROWS] * t->n[COLUMNS];
     const int64_t each = t->open ? -1 : c->out * rows * columns;
-    const int64_t wide = t->open ? -1 : columns * across;
-    const po_value_id width = t->open ? lengths(g, at, v, 3, 1, PO_OP_Mul, &across, 1) : PO_NONE;
+    /* Last come columns, told or read off the products. */
+    const int64_t lines = t->open ? -1 : c->out * rows, tall = t->open ? -1 : rows * m * d;
+    const int64_t wide = columns * across;
+    const po_value_id read =
+        t->open ? reckoned(g, at, PO_OP_Mul, po_add_lengths(g, at, v, 3, 1), 1, &across, 1)
+                : PO_NONE;
+    const uint32_t told = !t->open;
     po_value_id sums = sums_of(g, arena, t), y;
-    y = d > 1 ? reshaped(g, at, v, 3, (const int64_t[]){n, d, products}, each, PO_NONE)
-              : reshaped(g, at, v, 2, (const int64_t[]){n, products}, each, PO_NONE);
+    y = d > 1
+            ? po_add_reshape_told(g, at, v, 4, (const int64_t[]){n, d, products, each}, PO_NONE,
+                                  NULL)
+            : po_add_reshape_told(g, at, v, 3, (const int64_t[]){n, products, each}, PO_NONE, NULL);
     y = po_add_op(g, at, PO_OP_MatMul, 2, (po_value_id[]){sums, y}, &unknown);
     if (across > 1) {
-        y = reshaped(g, at, y, 3, (const int64_t[]){n, m, across}, each, PO_NONE);
+        y = po_add_reshape_told(g, at, y, 4, (const int64_t[]){n, m, across, each}, PO_NONE, NULL);
         y = po_add_transpose(g, at, y, 4, (const int64_t[]){0, 1, 3, 2}, NULL);
     }
-    const int64_t lines = t->open ? -1 : c->out * rows;
     if (d > 1) {
-        y = reshaped(g, at, y, 4, (const int64_t[]){n, d, m, lines}, wide, width);
+        y = po_add_reshape_told(g, at, y, 4 + told, (const int64_t[]){n, d, m, lines, wide}, read,
+                                NULL);
         y = po_add_transpose(g, at, y, 5, (const int64_t[]){0, 3, 2, 1, 4}, NULL);
     } else {
-        y = reshaped(g, at, y, 3, (const int64_t[]){n, m, lines}, wide, width);
+        y = po_add_reshape_told(g, at, y, 3 + told, (const int64_t[]){n, m, lines, wide}, read,
+                                NULL);
         y = po_add_transpose(g, at, y, 4, (const int64_t[]){0, 2, 1, 3}, NULL);
     }
-    return reshaped(g, at, y, 3, (const int64_t[]){n, c->out, t->open ? -1 : rows * m * d}, wide,
-                    width);
+    return po_add_reshape_told(g, at, y, 3 + told, (const int64_t[]){n, c->out, tall, wide}, read,
+                               NULL);
 }
 
 /* Without what the last tiles make behind the map. */
@@ -306,8 +261,9 @@ static po_value_id cut(po_graph *g, const tiling *t, po_value_id y) {
     int64_t more[AXES];
     for (uint32_t a = 0; a < AXES; a++)
         more[a] = c->before[a] + c->after[a] - (c->kernel[a] - 1) * c->dilation[a];
+    const po_value_id ends = po_add_lengths(g, c->node, c->x, 2, axes);
     const po_value_id in[4] = {y, po_add_i64s(g, NULL, axes, zero),
-                               lengths(g, c->node, c->x, 2, axes, PO_OP_Add, more, 0),
+                               reckoned(g, c->node, PO_OP_Add, ends, axes, more, 0),
                                po_add_i64s(g, NULL, axes, axis)};
     return po_add_op(g, c->node, PO_OP_Slice, 4, in, &type);
 }
@@ -320,7 +276,10 @@ static bool convert(po_rewriting *state, po_graph *g, po_node_id id) {
     const po_conv *c = &t.conv;
     const bool both = t.m[COLUMNS] > 1;
     const int64_t d = c->dilation[ROWS], products = t.n[ROWS] * t.n[COLUMNS];
-    const po_value_id weights = weights_of(g, arena, &t);
+    const int64_t taps[AXES] = {c->kernel[ROWS], c->kernel[COLUMNS]};
+    const int64_t kernel[AXES] = {1, both ? 1 : c->kernel[COLUMNS]};
+    const po_value_id weights =
+        po_product_weights(g, arena, c, both ? AXES : 1, t.alg, taps, kernel);
     const po_value_id bias = po_product_bias(g, arena, c, taken_once(&t), products);
     if (weights == PO_NONE || (c->bias && bias == PO_NONE))
         return false;

@@ -160,9 +160,7 @@ static po_value_id reshaped(po_graph *g, po_node_id at, po_value_id x, const end
     for (uint32_t i = 0; i < RANK; i++)
         dims[i] = po_tensor_int(e->shape, i);
     dims[e->kind == TURNED_RESHAPED ? 1 : RANK - 1] = channels;
-    po_type unknown = po_type_unranked(PO_F32);
-    return po_add_op(g, at, PO_OP_Reshape, 2, (po_value_id[]){x, po_add_i64s(g, NULL, RANK, dims)},
-                     &unknown);
+    return po_add_reshape_told(g, at, x, RANK, dims, PO_NONE, NULL);
 }
 
 bool po_convolve_channels(po_rewriting *r, po_graph *g, po_node_id id) {

@@ -19,9 +19,7 @@ static const int64_t to_first[MAP] = {0, 3, 1, 2}, to_last[MAP] = {0, 2, 3, 1};
 /* By a Reshape that copies what is open. */
 static po_value_id reshaped(po_relayout *r, po_node_id at, po_value_id x, uint32_t rank,
                             const int64_t *dims, const po_type *type) {
-    const po_type unknown = po_type_unranked(r->graph->values[x].type.dtype);
-    const po_value_id in[2] = {x, po_add_i64s(r->graph, NULL, rank, dims)};
-    return po_add_op(r->graph, at, PO_OP_Reshape, 2, in, type ? type : &unknown);
+    return po_add_reshape_told(r->graph, at, x, rank, dims, PO_NONE, type);
 }
 
 /* --- heads: a Reshape of the channels into factors, and a Transpose --- */

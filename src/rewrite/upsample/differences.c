@@ -166,30 +166,15 @@ static int64_t told(po_dim d, int64_t otherwise) {
     return d.value > 0 ? d.value : otherwise;
 }
 
-/* The last two lengths of the small map as they are when the model runs. */
-static po_value_id size_of_small(po_graph *graph, const upsampled_conv *u) {
-    const int64_t rank = 4, axis = 0, from = 2, sizes = 2;
-    po_type all = po_type_tensor_i64(graph->arena, PO_I64, 1, &rank);
-    po_type two = po_type_tensor_i64(graph->arena, PO_I64, 1, &sizes);
-    po_value_id shape = po_add_op(graph, u->c.node, PO_OP_Shape, 1, &u->z, &all);
-    return po_add_slice(graph, u->c.node, shape, 1, &axis, &from, &rank, NULL, &two);
-}
-
 /* [n, outputs out, h w] as [n, outputs out, h, w]. */
 static po_value_id as_map(po_graph *graph, const upsampled_conv *u, po_value_id y) {
-    const int64_t channels = u->f * u->f * u->c.out, rank = 4;
+    const int64_t channels = u->f * u->f * u->c.out;
     po_type type = like_small(graph, u, channels);
-    po_value_id in[2] = {y, PO_NONE};
-    if (u->h.value > 0 || u->w.value > 0) {
-        const int64_t shape[4] = {told(u->n, 0), channels, told(u->h, -1), told(u->w, -1)};
-        in[1] = po_add_i64s(graph, NULL, 4, shape);
-    } else {
-        const int64_t first[2] = {told(u->n, 0), channels};
-        po_value_id parts[2] = {po_add_i64s(graph, NULL, 2, first), size_of_small(graph, u)};
-        po_type whole = po_type_tensor_i64(graph->arena, PO_I64, 1, &rank);
-        in[1] = po_add_concat(graph, u->c.node, 2, parts, 0, &whole);
-    }
-    return po_add_op(graph, u->c.node, PO_OP_Reshape, 2, in, &type);
+    const int64_t dims[4] = {told(u->n, 0), channels, told(u->h, -1), told(u->w, -1)};
+    if (u->h.value > 0 || u->w.value > 0)
+        return po_add_reshape_told(graph, u->c.node, y, 4, dims, PO_NONE, &type);
+    const po_value_id size = po_add_lengths(graph, u->c.node, u->z, 2, 2);
+    return po_add_reshape_told(graph, u->c.node, y, 2, dims, size, &type);
 }
 
 /* The products [n, k k out, h, w], added up for all f f outputs: [n, f f out, h, w]. */
@@ -202,9 +187,8 @@ static po_value_id add_up(po_graph *graph, po_arena *arena, const upsampled_conv
     const po_dim length = plane > 0 ? PO_DIM(plane) : PO_DIM_UNKNOWN;
     po_type type =
         po_type_tensor(graph->arena, u->c.dtype, 3, (po_dim[]){u->n, PO_DIM(products), length});
-    po_value_id in[2] = {
-        y, po_add_i64s(graph, NULL, 3, (const int64_t[]){told(u->n, 0), products, plane})};
-    y = po_add_op(graph, u->c.node, PO_OP_Reshape, 2, in, &type);
+    y = po_add_reshape_told(graph, u->c.node, y, 3,
+                            (const int64_t[]){told(u->n, 0), products, plane}, PO_NONE, &type);
     type = po_type_tensor(graph->arena, u->c.dtype, 3, (po_dim[]){u->n, PO_DIM(outputs), length});
     po_value_id table = sum_table(graph, arena, u);
     y = po_add_op(graph, u->c.node, PO_OP_MatMul, 2, (po_value_id[]){table, y}, &type);
