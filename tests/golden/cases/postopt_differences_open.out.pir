@@ -34,10 +34,10 @@ graph g (x: f32["N",32,"H","W"]) -> (y) {
   petopt_44 = i64[3] {1, 2, 3}
   petopt_47 = i64[3] {0, 9, -1}
   petopt_49 = f32[16,9] {1.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0}
-  petopt_51 = i64[2] {0, 32}
-  petopt_53 = i64[1] {2}
-  petopt_54 = i64[1] {4}
-  petopt_55 = i64[1] {0}
+  petopt_52 = i64[1] {2}
+  petopt_53 = i64[1] {4}
+  petopt_54 = i64[1] {0}
+  petopt_56 = i64[2] {0, 32}
   petopt_4 = Conv(x, petopt_0: f32[2,32,1,1], b: f32[2]) {kernel_shape=[1, 1]} : f32["N",2,"H","W"] @ petopt_4
   petopt_6 = Conv(x, petopt_5: f32[32,1,1,2]) {kernel_shape=[1, 2], group=32, pads=[0, 1, 0, 1]} : f32["N",32,"H",?] @ petopt_6
   petopt_7 = Conv(petopt_6, petopt_1: f32[4,32,1,1]) {kernel_shape=[1, 1]} : f32["N",4,"H",?] @ petopt_7
@@ -56,9 +56,9 @@ graph g (x: f32["N",32,"H","W"]) -> (y) {
   petopt_46 = Concat(petopt_4, petopt_11, petopt_15, petopt_22, petopt_33, petopt_37, petopt_26, petopt_41, petopt_45) {axis=1} : f32["N",18,"H","W"] @ petopt_46
   petopt_48 = Reshape(petopt_46, petopt_47: i64[3]) : f32["N",9,?] @ petopt_48
   petopt_50 = MatMul(petopt_49: f32[16,9], petopt_48) : f32["N",16,?] @ petopt_50
-  petopt_52 = Shape(x) : i64[4] @ petopt_52
-  petopt_56 = Slice(petopt_52, petopt_53: i64[1], petopt_54: i64[1], petopt_55: i64[1]) : i64[2] @ petopt_56
-  petopt_57 = Concat(petopt_51: i64[2], petopt_56) {axis=0} : i64[4] @ petopt_57
+  petopt_51 = Shape(x) : i64[4] @ petopt_51
+  petopt_55 = Slice(petopt_51, petopt_52: i64[1], petopt_53: i64[1], petopt_54: i64[1]) : i64[2] @ petopt_55
+  petopt_57 = Concat(petopt_56: i64[2], petopt_55) {axis=0} : i64[4] @ petopt_57
   petopt_58 = Reshape(petopt_50, petopt_57) : f32["N",32,"H","W"] @ petopt_58
   y = DepthToSpace(petopt_58) {blocksize=4, mode="DCR"} : f32["N",2,?,?] @ petopt_59
 }
