@@ -3,6 +3,7 @@
 #include "samples.h"
 
 #include "rewriting.h"
+#include "unit.h"
 
 #include <stdio.h>
 
@@ -37,10 +38,11 @@ static const char *fault_of_forms(po_ctx *ctx, po_arena *arena, const po_graph *
     return NULL;
 }
 
-int test_samples_run(const test_sample *samples, size_t n) {
+void test_samples_run(void **state) {
+    const test_sample_list *list = *state;
     int bad = 0;
-    for (size_t i = 0; i < n; i++) {
-        const test_sample *s = &samples[i];
+    for (size_t i = 0; i < list->n; i++) {
+        const test_sample *s = &list->samples[i];
         po_ctx ctx;
         po_ctx_init(&ctx);
         po_graph *g = test_graph(&ctx, s->graph), *h = NULL;
@@ -68,5 +70,5 @@ int test_samples_run(const test_sample *samples, size_t n) {
         po_graph_free(h);
         po_graph_free(g);
     }
-    return bad;
+    assert_int_equal(bad, 0);
 }

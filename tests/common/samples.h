@@ -13,7 +13,19 @@ typedef struct test_sample {
     po_leftover_form leftover;
 } test_sample;
 
-/* Prints what is wrong; returns how many samples are. */
-int test_samples_run(const test_sample *samples, size_t n);
+typedef struct test_sample_list {
+    const test_sample *samples;
+    size_t n;
+} test_sample_list;
+
+/* *state is a list; prints what is wrong, and fails where any sample is. */
+void test_samples_run(void **state);
+/* The cmocka test of an array of samples. */
+#define TEST_SAMPLES(array)                                                                        \
+    {                                                                                              \
+        "samples", test_samples_run, NULL, NULL, &(test_sample_list) {                             \
+            array, sizeof(array) / sizeof *(array)                                                 \
+        }                                                                                          \
+    }
 
 #endif

@@ -58,11 +58,6 @@ static const test_sample samples[] = {
      "Resize", "Mul", 1, ARITHMETIC},
 };
 
-static void test_samples(void **state) {
-    (void)state;
-    assert_int_equal(test_samples_run(samples, sizeof samples / sizeof *samples), 0);
-}
-
 /* The widths themselves: every pooled or gated map fills its blocks. */
 static void test_widths(void **state) {
     (void)state;
@@ -87,7 +82,7 @@ static void test_widths(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),
+        TEST_SAMPLES(samples),
         cmocka_unit_test(test_widths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -391,11 +391,6 @@ static const test_sample samples[] = {
      "", "Mul", 1, ARITHMETIC},
 };
 
-static void test_samples(void **state) {
-    (void)state;
-    assert_int_equal(test_samples_run(samples, sizeof samples / sizeof *samples), 0);
-}
-
 /* The comparison that the samples rest on must see one wrong weight. */
 static void test_difference_sees_damage(void **state) {
     (void)state;
@@ -464,7 +459,7 @@ static void test_tiny_weights(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),
+        TEST_SAMPLES(samples),
         cmocka_unit_test(test_difference_sees_damage),
         cmocka_unit_test(test_tiny_weights),
     };

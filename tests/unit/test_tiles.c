@@ -111,14 +111,9 @@ static void open_sizes(void **state) {
              " y = Conv(x, w: f32[96,96,3,3] random 1) {pads=[2,1,2,1]}\n}");
 }
 
-static void test_samples(void **state) {
-    (void)state;
-    assert_int_equal(test_samples_run(samples, sizeof samples / sizeof *samples), 0);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),
+        TEST_SAMPLES(samples),
         cmocka_unit_test(open_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,14 +94,9 @@ static const test_sample samples[] = {
      "", "Mul", 1, ARITHMETIC},
 };
 
-static void test_samples(void **state) {
-    (void)state;
-    assert_int_equal(test_samples_run(samples, sizeof samples / sizeof *samples), 0);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),
+        TEST_SAMPLES(samples),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
