@@ -5,19 +5,14 @@
 
 A layer is pointwise, interpolated by a whole factor, convolved 3x3, pointwise again. Each is written
 by petopt -O1, which reads its variants beside one another: `folded` has the law
-(src/postopt/smooth.c), `interpolated maps kept` all others. Needs onnx: .deps/venv/bin/python.
+(src/rewrite/upsample/smooth.c), `interpolated maps kept` all others. Needs onnx: .deps/venv/bin/python.
 Prints a table in Markdown.
 """
-import argparse
-import json
-import os
-import subprocess
-
 import numpy as np
-import onnx
 from onnx import helper, numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+import layers
+
 # channels in, channels out, side of the small map, factor
 CASES = [(64, 64, 64, 2), (128, 64, 40, 2), (128, 128, 16, 2), (256, 128, 32, 2), (512, 256, 16, 2),
          (96, 64, 20, 3), (32, 32, 40, 4), (64, 64, 32, 4), (128, 128, 32, 4), (256, 256, 32, 4),
@@ -45,31 +40,17 @@ def layer(c, k, side, factor):
 
 
 def measure(args, case):
-    path = os.path.join(args.work, '_'.join(map(str, case)) + '.onnx')
-    onnx.save(layer(*case), path)
-    subprocess.run([os.path.join(args.build, 'petopt'), path, '-o', path + '.out', '-O1', '-q',
-                    '--json', path + '.json', '--threads', str(args.threads), '--cache', 'none'],
-                   check=True)
-    with open(path + '.json', encoding='utf-8') as f:
-        told = json.load(f)
-    read = {c['name']: c['ratio'] for c in told['candidates'] if c['ratio']}
+    run, read = layers.told(args, layer(*case), '_'.join(map(str, case)))
     cells = [f'{read[n]:.2f}x' if n in read else '-' for n in ('folded', 'interpolated maps kept')]
-    won = told['winner'] if told['changed'] else 'original'
-    ms = told['latency']['ms_before'] if told['latency'] else 0
+    won = run['winner'] if run['changed'] else 'original'
+    ms = run['latency']['ms_before'] if run['latency'] else 0
     c, k, side, factor = case
     print(f'| {c} to {k}, {side} to {factor * side} | {ms:.2f} | {cells[0]} | {cells[1]} | {won} |',
           flush=True)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('--build', default=os.path.join(ROOT, 'build'))
-    parser.add_argument('--threads', type=int, default=1)
-    parser.add_argument('--work', default=None)
-    parser.add_argument('--only', default='')
-    args = parser.parse_args()
-    args.work = os.path.abspath(args.work or os.path.join(args.build, 'bench', 'smooth'))
-    os.makedirs(args.work, exist_ok=True)
+    args = layers.arguments(__doc__, 'smooth')
     print('| layer | original ms | with the law | without | won |\n|' + ' --- |' * 5, flush=True)
     for case in CASES:
         if args.only in '_'.join(map(str, case)):

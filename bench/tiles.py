@@ -1,24 +1,18 @@
 #!/usr/bin/env python3
-"""Convolutions by tiles, layer by layer: chains of 3x3 convolutions and Relu of many sizes, and what
-the runtime makes of them with sizes known, and with all of them open.
+"""Convolutions by tiles, layer by layer: chains of 3x3 convolutions and Relu of many sizes, with sizes
+known, and with all of them open.
 
-  bench/tiles.py [--build DIR] [--threads N] [--only TEXT]
+  bench/tiles.py [--build DIR] [--threads N] [--work DIR] [--only TEXT]
 
-Each chain is written by `petopt --cost model`, which measures nothing: what is used is what the law
-promises (src/rewrite/bilinear/tiles.c), won or lost. Then `petopt bench` times it beside the
-original. "kept": the law promises no gain. Needs the Python of .deps/venv (scripts/deps.sh).
+Each chain is written by petopt -O1, which reads its variants beside the original: `folded` has the
+law (src/rewrite/bilinear/tiles.c). "-": the law promises no gain. Needs onnx:
+.deps/venv/bin/python. Prints a table in Markdown.
 """
-import argparse
-import json
-import os
-import subprocess
-import tempfile
-
 import numpy as np
-import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+import layers
+
 # channels, rows, columns, dilation of the rows and columns
 SHAPES = [(32, 80, 80, 1), (48, 80, 80, 1), (64, 28, 28, 1), (64, 56, 56, 1), (64, 128, 128, 1),
           (96, 40, 40, 1), (128, 14, 14, 1), (128, 28, 28, 1), (128, 64, 64, 1), (256, 7, 7, 1),
@@ -44,47 +38,21 @@ def chain(channels, rows, columns, dilation, opened):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8)
 
 
-def tile(model):
-    """Outputs and products of a tile; None where there are no tiles."""
-    graph = onnx.load(model).graph
-    sums = next((n.input[0] for n in graph.node if n.op_type == 'MatMul'), None)
-    table = next((i for i in graph.initializer if i.name == sums), None)
-    return table and f'{table.dims[0]} of {table.dims[1]}'
-
-
-def read(petopt, folder, shape, opened, threads):
-    before, after = os.path.join(folder, 'before.onnx'), os.path.join(folder, 'after.onnx')
-    onnx.save(chain(*shape, opened), before)
+def read(args, shape, opened):
     sizes = ['--sizes', f'x:1,{shape[0]},{shape[1]},{shape[2]}'] if opened else []
-    common = ['--threads', str(threads)] + sizes
-    subprocess.run([petopt, before, '-o', after, '-O1', '-q', '--cost', 'model', '--cache', 'none', '--time-limit', '60',
-                    *common],
-                   check=True)
-    used = tile(after)
-    if not used:
-        return 'kept'
-    found = os.path.join(folder, 'bench.json')
-    subprocess.run([petopt, 'bench', before, after, '-q', '--json', found, *common], check=True)
-    with open(found, encoding='utf-8') as f:
-        models = json.load(f)['models']
-    return f'{models[1]["ratio"]:.2f}x ({used})'
+    name = '_'.join(map(str, shape)) + ('_open' if opened else '')
+    _, ratios = layers.told(args, chain(*shape, opened), name, *sizes)
+    return f'{ratios["folded"]:.2f}x' if 'folded' in ratios else '-'
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    p.add_argument('--build', default=os.path.join(ROOT, 'build'))
-    p.add_argument('--threads', type=int, default=1)
-    p.add_argument('--only', default='')
-    a = p.parse_args()
-    print('| channels, map | known | open |\n| --- | --- | --- |')
+    args = layers.arguments(__doc__, 'tiles')
+    print('| channels, map | known | open |\n| --- | --- | --- |', flush=True)
     for shape in SHAPES:
         name = f'{shape[0]}, {shape[1]}x{shape[2]}' + (f', dilation {shape[3]}' if shape[3] > 1 else '')
-        if a.only not in name:
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            row = [read(os.path.join(a.build, 'petopt'), folder, shape, opened, a.threads)
-                   for opened in (False, True)]
-        print(f'| {name} | {" | ".join(row)} |', flush=True)
+        if args.only in name:
+            print(f'| {name} | {read(args, shape, False)} | {read(args, shape, True)} |', flush=True)
 
 
-main()
+if __name__ == '__main__':
+    main()
