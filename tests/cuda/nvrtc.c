@@ -123,7 +123,7 @@ int nvrtcCompileProgram(program *p, int n, const char *const *options) {
                                         "--minimal",
                                         "--restrict"};
     unsigned arch = 52;
-    bool real = false;
+    bool real = false, cached = true;
     for (int i = 0; i < n; i++) {
         bool is_known = false;
         for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
@@ -137,6 +137,7 @@ int nvrtcCompileProgram(program *p, int n, const char *const *options) {
                                options[i]);
             return BAD_OPTION;
         }
+        cached &= strcmp(options[i], "--no-cache") != 0;
         const char *value = strchr(options[i], '=');
         if (value &&
             (strncmp(options[i], "--gpu-arch", 10) == 0 || strncmp(options[i], "-arch", 5) == 0)) {
@@ -155,7 +156,7 @@ int nvrtcCompileProgram(program *p, int n, const char *const *options) {
         free(p->cubin);
         p->cubin = emu_read(library, &p->cubin_bytes);
         free(p->log);
-        p->log = usage_of(p->text, arch);
+        p->log = cached ? NULL : usage_of(p->text, arch); /* ptxas is silent of what is kept */
     }
     emu_folder_remove(folder);
     if (!good)

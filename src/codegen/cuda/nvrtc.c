@@ -14,7 +14,13 @@ const uint32_t po_cuda_archs[PO_CUDA_ARCHS] = {80, 86, 89, 90, 100};
 
 /* It stays in memory once it was opened: it keeps some of its own until the process ends. */
 enum { FLAGS = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE };
-enum { OLDEST_MAJOR = 12, OLDEST_MINOR = 8, SAID_LINES = 3, SYMBOL = 256 };
+enum {
+    OLDEST_MAJOR = 12,
+    OLDEST_MINOR = 8,
+    FIRST_WITH_CACHE = 12090,
+    SAID_LINES = 3,
+    SYMBOL = 256
+};
 
 /* NVRTC's functions: results are 0 or an error. */
 #define NVRTC_FUNCTIONS(F)                                                                         \
@@ -269,13 +275,21 @@ static po_status compile(po_ctx *ctx, po_arena *arena, po_arena *scratch, const 
     holder *h = PO_NEW(scratch, holder);
     const char *target = po_arena_printf(scratch, "--gpu-architecture=%s_%u",
                                          image->ptx ? "compute" : "sm", image->arch);
-    const char *const options[] = {target, "--std=c++17", "--ptxas-options=-v"};
+    const char *options[4] = {target, "--std=c++17"};
+    int n_options = 2;
+    if (!image->ptx)
+        options[n_options++] = "--ptxas-options=-v";
+    /* A program from NVRTC's cache comes without what ptxas says. The cache lies in a folder that
+     * is not ours to write, and to ask for it NVRTC starts the driver in this process, whose
+     * children can use no GPU from then on. */
+    if (n->cuda >= FIRST_WITH_CACHE)
+        options[n_options++] = "--no-cache";
     size_t size = 0;
     *h = (holder){.nvrtc = n};
     po_arena_defer(scratch, destroy, h);
     int rc = n->nvrtcCreateProgram(&h->program, source, "kernels.cu", 0, NULL, NULL);
     if (rc == 0)
-        rc = n->nvrtcCompileProgram(h->program, image->ptx ? 2 : 3, options);
+        rc = n->nvrtcCompileProgram(h->program, n_options, options);
     const char *log = h->program ? log_of(scratch, n, h->program) : "";
     if (rc != 0)
         return po_fail(ctx, PO_UNSUPPORTED, "%s does not compile for %s (%s): %s", what,
