@@ -18,14 +18,18 @@ from onnx import TensorProto, helper, numpy_helper
 PETOPT, EMULATED = sys.argv[1], sys.argv[2]
 
 
-def chain(path):
-    """Six launches where one does."""
+def chain(path, cast=False):
+    """Six launches where one does; cast: of integers, which no step makes floats of."""
     nodes, value = [], 'x'
+    if cast:
+        nodes.append(helper.make_node('Cast', ['x'], ['c'], name='cast', to=TensorProto.FLOAT))
+        value = 'c'
     for i, op in enumerate(['Tanh', 'Sigmoid', 'Exp', 'Abs', 'Sqrt', 'Neg']):
         nodes.append(helper.make_node(op, [value], [f't{i}'], name=f'{op}{i}'))
         value = f't{i}'
     graph = helper.make_graph(
-        nodes, 'chain', [helper.make_tensor_value_info('x', TensorProto.FLOAT, [4, 32])],
+        nodes, 'chain', [helper.make_tensor_value_info(
+            'x', TensorProto.INT64 if cast else TensorProto.FLOAT, [4, 32])],
         [helper.make_tensor_value_info(value, TensorProto.FLOAT, [4, 32])])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8),
               path)
@@ -77,6 +81,14 @@ def main():
         assert again['winner'] == 'kernels', again
         with open(at('out.onnx'), 'rb') as a, open(at('again.onnx'), 'rb') as b:
             assert a.read() == b.read(), 'the record leads to another model'
+
+        # An operator that no step does is read as a copy, before and after.
+        chain(at('cast.onnx'), cast=True)
+        cast = told(at('r.json'), at('cast.onnx'), '-o', at('cast.out.onnx'), *gpu, '--kernels',
+                    at('k3'), '--cost', f"record:{at('cast.db')}")
+        assert cast['winner'] == 'kernels' and cast['latency']['ratio_low'] > 1, cast
+        assert any('as copies of what they make' in n for n in cast['notes']), cast['notes']
+        assert [n.op_type for n in onnx.load(at('cast.out.onnx')).graph.node][0] == 'Cast'
 
         # What is not in the record is said, and the model stays as it is.
         sine(at('sine.onnx'))

@@ -344,7 +344,7 @@ po_status cuda_choose_kernels(cuda_making *m, cuda_variant *f) {
 po_status cuda_read_variant(cuda_making *m, cuda_variant *f) {
     po_arena *arena = m->run->arena;
     po_gpu_given *given = PO_NEW_N(arena, po_gpu_given, f->regions.n + 1);
-    uint32_t n = 0;
+    uint32_t n = 0, stand_ins;
     const char *why = NULL;
     if (!m->run->gpu_cost || f->open)
         return PO_OK;
@@ -354,7 +354,8 @@ po_status cuda_read_variant(cuda_making *m, cuda_variant *f) {
             given[n++] = (po_gpu_given){&f->regions.regions[i], &f->plans[i].lowered,
                                         &kernel->program, own_image(m, kernel)};
         }
-    po_status status = po_gpu_plan_graph(m->run, arena, f->graph, given, n, false, &f->plan);
+    po_status status =
+        po_gpu_plan_graph(m->run, arena, f->graph, given, n, false, &stand_ins, &f->plan);
     if (status == PO_OK)
         status = po_cuda_cost_plans(m->ctx, arena, m->run->gpu_cost, &f->plan, 1, &f->read, &why);
     if (status == PO_UNSUPPORTED) {

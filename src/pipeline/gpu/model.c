@@ -48,7 +48,8 @@ typedef struct making {
     uint32_t n_known, cap_known;
     po_cuda_buffer *buffers;
     uint32_t n_buffers, cap_buffers;
-    uint32_t work; /* buffer of what is between */
+    uint32_t work;  /* buffer of what is between */
+    uint32_t other; /* buffer that stand-ins copy from; PO_NONE: there are none */
 } making;
 
 /* --- units --- */
@@ -137,6 +138,23 @@ static void add_given(making *m) {
     }
 }
 
+/* Takes about as long as a copy of what it makes, or less. */
+static bool has_stand_in(const making *m, const po_node *node) {
+    bool light = po_op_has(node->op, PO_OPF_ELEMENTWISE | PO_OPF_MOVES_DATA | PO_OPF_EXACT) ||
+                 node->op == PO_OP_Shape || node->op == PO_OP_Range;
+    for (uint32_t k = 0; k < node->n_out && light; k++) {
+        const po_type *type = node->out[k] == PO_NONE ? NULL : &m->graph->values[node->out[k]].type;
+        light = !type || (po_type_count(type) >= 0 && po_dtype_bits(type->dtype) >= 8);
+    }
+    return light && m->options->stand_ins;
+}
+
+static void add_stand_in(making *m, po_node_id id) {
+    const po_node_id *node = po_arena_memdup(m->arena, &id, sizeof id);
+    uint32_t u = add_unit(m, node, 1);
+    m->units[u].told.kind = PO_GPU_STAND_IN;
+}
+
 static po_status find_units(making *m) {
     uint32_t n;
     const po_node_id *order = po_graph_order(m->graph, m->arena, &n);
@@ -155,11 +173,15 @@ static po_status find_units(making *m) {
             constant &= node->out[k] == PO_NONE || po_graph_constant(m->graph, node->out[k]);
         if (m->of[order[i]] != PO_NONE || constant || is_shape(m->graph, node))
             continue;
-        if (po_lower_part_typed(m->ctx, m->graph, node) == PO_REGION_NOT)
+        bool lowered = po_lower_part_typed(m->ctx, m->graph, node) != PO_REGION_NOT;
+        if (!lowered && !has_stand_in(m, node))
             return po_fail(m->ctx, PO_UNSUPPORTED,
                            "node '%s' (%s): no library and no kernel of ours does it on a GPU",
                            node->name, node->op_type);
-        add_region(m, region_of_one(m, order[i]));
+        if (lowered)
+            add_region(m, region_of_one(m, order[i]));
+        else
+            add_stand_in(m, order[i]);
     }
     return PO_OK;
 }
@@ -462,14 +484,34 @@ static void kernel_steps(making *m, unit *u, steps *to) {
         PO_PUSH(m->arena, to->list, to->n, to->cap, made[i]);
 }
 
+static void stand_in_steps(making *m, const unit *u, steps *to) {
+    const po_node *node = &m->graph->nodes[u->told.nodes[0]];
+    for (uint32_t k = 0; k < node->n_out; k++) {
+        int64_t bytes = node->out[k] == PO_NONE ? 0 : bytes_of(m, node->out[k]);
+        if (bytes == 0 || place_of(m, node->out[k]).buffer == PO_NONE) /* nobody reads it */
+            continue;
+        if (m->other == PO_NONE)
+            m->other = add_buffer(m, 0, NULL);
+        if (m->buffers[m->other].bytes < bytes)
+            m->buffers[m->other].bytes = bytes;
+        po_cuda_step s = {.kind = PO_CUDA_COPY, .what = told_as(m, u)};
+        s.u.copy = (po_cuda_copy){{m->other, 0}, place_of(m, node->out[k]), bytes};
+        PO_PUSH(m->arena, to->list, to->n, to->cap, s);
+    }
+}
+
 static void write_plan(making *m, po_gpu_model *model) {
     steps to = {0};
+    uint32_t n_stand_ins = 0;
     po_gpu_unit *told = PO_NEW_N(m->arena, po_gpu_unit, m->n_units);
     po_cuda_output *outputs = PO_NEW_N(m->arena, po_cuda_output, m->graph->n_outputs);
     for (uint32_t u = 0; u < m->n_units; u++) {
         told[u] = m->units[u].told;
+        n_stand_ins += told[u].kind == PO_GPU_STAND_IN;
         if (m->units[u].region)
             kernel_steps(m, &m->units[u], &to);
+        else if (told[u].kind == PO_GPU_STAND_IN)
+            stand_in_steps(m, &m->units[u], &to);
         else
             library_step(m, &m->units[u], &to);
     }
@@ -484,13 +526,14 @@ static void write_plan(making *m, po_gpu_model *model) {
                                      .steps = to.list,
                                      .outputs = outputs},
                             .units = told,
-                            .n_units = m->n_units};
+                            .n_units = m->n_units,
+                            .n_stand_ins = n_stand_ins};
 }
 
 po_status po_gpu_model_make(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                             const po_gpu_model_options *options, const po_feed *feed,
                             po_gpu_model *model) {
-    making m = {.ctx = ctx, .arena = arena, .graph = graph, .options = options};
+    making m = {.ctx = ctx, .arena = arena, .graph = graph, .options = options, .other = PO_NONE};
     m.taken = PO_NEW_N(arena, bool, graph->n_nodes);
     m.of = PO_NEW_N(arena, uint32_t, graph->n_nodes);
     m.homes = PO_NEW_N(arena, home, graph->n_values);

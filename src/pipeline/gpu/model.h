@@ -29,13 +29,17 @@ typedef struct po_gpu_model_options {
     bool fuse;
     const po_gpu_given *given; /* without `fuse`; may be NULL */
     uint32_t n_given;
+    /* An elementwise operator or a move of data that no step does (of integers, say) is a copy of
+     * as many bytes: the plan says how long such a model takes, not what it computes. */
+    bool stand_ins;
 } po_gpu_model_options;
 
 /* What a node became, for people and tests. */
 typedef enum po_gpu_unit_kind {
     PO_GPU_KERNELS, /* a region */
     PO_GPU_MATMUL,
-    PO_GPU_CONV
+    PO_GPU_CONV,
+    PO_GPU_STAND_IN
 } po_gpu_unit_kind;
 
 typedef struct po_gpu_unit {
@@ -48,7 +52,7 @@ typedef struct po_gpu_unit {
 typedef struct po_gpu_model {
     po_cuda_plan plan; /* outputs in the graph's order */
     const po_gpu_unit *units;
-    uint32_t n_units;
+    uint32_t n_units, n_stand_ins;
 } po_gpu_model;
 
 /* Types and shapes must be inferred and static. feed: inputs by name; NULL: zeros. PO_UNSUPPORTED

@@ -13,16 +13,18 @@ static const double worth_estimating = 1.001; /* a figure below this is no gain 
 typedef struct gpu_reading {
     double seconds; /* 0: not known */
     const po_cuda_plan *plan;
+    uint32_t stand_ins; /* operators that are read as copies */
 } gpu_reading;
 
 /* *why: what stands in the way; NULL: nothing does. */
 static po_status try_one(selecting *s, const po_graph *graph, const po_cuda_plan *plan,
-                         gpu_reading *r, const char **why) {
-    *r = (gpu_reading){0, plan};
+                         bool stand_ins, gpu_reading *r, const char **why) {
+    *r = (gpu_reading){.plan = plan};
     *why = NULL;
     po_status status = PO_OK;
     if (!plan)
-        status = po_gpu_plan_graph(s->run, s->arena, graph, NULL, 0, false, &r->plan);
+        status = po_gpu_plan_graph(s->run, s->arena, graph, NULL, 0, false,
+                                   stand_ins ? &r->stand_ins : NULL, &r->plan);
     if (status == PO_OK)
         status = po_cuda_cost_plan(s->ctx, s->run->gpu_cost, r->plan, &r->seconds);
     if (status != PO_UNSUPPORTED)
@@ -40,21 +42,25 @@ static void tell_unread(const selecting *s, const char *why) {
 static po_status read_variant(selecting *s, uint32_t i, gpu_reading *r) {
     const po_variant *v = &s->list.variants[i];
     const char *why;
-    PO_TRY(try_one(s, v->graph, v->plan, r, &why));
+    po_graph *typed = po_graph_clone(s->ctx, v->graph);
+    po_run_hold(s->run, typed);
+    PO_TRY(po_infer_graph(s->ctx, typed, true));
+    PO_TRY(try_one(s, typed, v->plan, true, r, &why));
     if (why)
         po_selecting_decide(s, po_selecting_row(s, i), "not measured: %s", why);
     return PO_OK;
 }
 
-/* As it is; or, where it has operators that no step of the executor does (batch norms), folded:
- * then the gain is over that. */
+/* As it is; or, where it has operators that no step of the executor does (batch norms, shapes that
+ * are computed), simplified and folded: then the gain is over that. What no step does there either
+ * and takes about as long as a copy is read as one, in what it is compared with too. */
 static po_status read_original(selecting *s, gpu_reading *r) {
     const char *why, *still;
     po_graph *simple, *folded;
     po_simplify_options simplify = po_simplify_defaults();
     const po_postopt_options fold = po_postopt_plain(0);
     po_law_counts counts;
-    PO_TRY(try_one(s, s->original, NULL, r, &why));
+    PO_TRY(try_one(s, s->original, NULL, false, r, &why));
     if (why && r->plan) /* it has a plan, and no reading */
         tell_unread(s, why);
     if (!why || r->plan)
@@ -65,12 +71,19 @@ static po_status read_original(selecting *s, gpu_reading *r) {
     PO_TRY(po_postopt(s->ctx, simple, &fold, &folded, NULL));
     po_run_hold(s->run, folded);
     PO_TRY(po_infer_graph(s->ctx, folded, true));
-    PO_TRY(try_one(s, folded, NULL, r, &still));
+    PO_TRY(try_one(s, folded, NULL, true, r, &still));
+    const char *gpu = s->run->record->summary.gpu;
     if (still)
-        tell_unread(s, r->plan ? still : why);
+        tell_unread(s, still);
     else
         po_record_note(s->run->record, "the original is read on %s with its affine maps folded",
-                       s->run->record->summary.gpu);
+                       gpu);
+    if (!still && r->stand_ins > 0)
+        po_record_note(
+            s->run->record,
+            "operators that are read on %s as copies of what they make, as no library and "
+            "no kernel of ours does them: %u",
+            gpu, r->stand_ins);
     return PO_OK;
 }
 

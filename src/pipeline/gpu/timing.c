@@ -6,7 +6,7 @@
 
 po_status po_gpu_plan_graph(const po_run *run, po_arena *arena, const po_graph *graph,
                             const po_gpu_given *given, uint32_t n_given, bool fuse,
-                            const po_cuda_plan **plan) {
+                            uint32_t *stand_ins, const po_cuda_plan **plan) {
     po_gpu_model *model = PO_NEW(arena, po_gpu_model);
     po_kept_objects cubins = {run->gpu_cost->cache, "cubin"};
     const po_object_store images = po_kernel_stage_store(&cubins);
@@ -14,6 +14,7 @@ po_status po_gpu_plan_graph(const po_run *run, po_arena *arena, const po_graph *
                                     .arch = run->gpu_cost->info.arch,
                                     .tf32 = run->options->tf32,
                                     .fuse = fuse,
+                                    .stand_ins = stand_ins != NULL,
                                     .given = given,
                                     .n_given = n_given};
     if (!run->gpu_cost->replay) { /* new readings can be made */
@@ -22,6 +23,8 @@ po_status po_gpu_plan_graph(const po_run *run, po_arena *arena, const po_graph *
     }
     PO_TRY(po_gpu_model_make(run->ctx, arena, graph, &options, NULL, model));
     *plan = &model->plan;
+    if (stand_ins)
+        *stand_ins = model->n_stand_ins;
     return PO_OK;
 }
 
@@ -34,7 +37,8 @@ po_status po_gpu_graphs_seconds(const po_run *run, po_arena *arena, const po_gra
     for (uint32_t i = 0; i < n; i++) {
         seconds[i] = 0;
         why[i] = NULL;
-        po_status status = po_gpu_plan_graph(run, arena, graphs[i], NULL, 0, fuse, &plans[n_plans]);
+        po_status status =
+            po_gpu_plan_graph(run, arena, graphs[i], NULL, 0, fuse, NULL, &plans[n_plans]);
         if (status == PO_OK) {
             of[n_plans++] = i;
             continue;

@@ -7,10 +7,11 @@
 #include "pipeline/gpu/model.h"
 #include "pipeline/run.h"
 
-/* A graph as the executor runs it. Lives with the arena. */
+/* A graph as the executor runs it. Lives with the arena. *stand_ins: how many of its operators are
+ * copies of what they make, as no step does them; NULL: none may be. */
 po_status po_gpu_plan_graph(const po_run *run, po_arena *arena, const po_graph *graph,
                             const po_gpu_given *given, uint32_t n_given, bool fuse,
-                            const po_cuda_plan **plan);
+                            uint32_t *stand_ins, const po_cuda_plan **plan);
 
 /* Seconds of one run. *known false, with the sentence in *why: a node has no step, or there is no
  * record. */
