@@ -2,12 +2,15 @@
 """All figures of a machine with an NVIDIA GPU, in one command.
 
   bench/gpu.py [--build DIR] [--work DIR] [--cache FILE] [--seconds S] [--libraries DIR]
-               [--only blocks,trinity,operators,networks,sanitizer] [-- OPTIONS OF petopt-gpu]
+               [--only blocks,trinity,runtime,operators,networks,sanitizer]
+               [--petopt-options "..."] [-- OPTIONS OF petopt-gpu]
 
 blocks     Mirage's six blocks in f16 at batch 1, 8 and 16, by petopt-gpu: the composition of cuBLAS,
            cuDNN and a kernel an operator against regions as kernels; every program against float64;
            and PyTorch's best (bench/torch_blocks.py), where that is, in a process of its own
 trinity    Trinity's six blocks in f16, likewise
+runtime    Mirage's blocks in ONNX Runtime's CUDA provider, as they are and with petopt's kernels, by
+           bench/cuda_ort.py, where that is
 operators  PET's operator cases and those of bench/operators.py, like the networks; needs onnx
 networks   PET's five networks at batch 1 and 16, by petopt --target cuda --cost record:FILE: FILE is a
            recording that --cost replay:FILE gives again on machines without a GPU
@@ -143,6 +146,15 @@ class Bench:
         self.table('Trinity\'s blocks, f16',
                    self.models('--f16', ['trinity_' + name for name in TRINITY]))
 
+    def runtime(self):
+        print('\nONNX Runtime\'s CUDA provider\n', flush=True)
+        code = subprocess.run([sys.executable, os.path.join(HERE, 'cuda_ort.py'), '--build',
+                               self.args.build, '--work', self.work,
+                               f'--petopt-options={self.args.petopt_options}',
+                               *self.models('--f16', '--batch', '8', [])]).returncode
+        if code not in (0, 3):
+            self.failed.append('runtime')
+
     def recorded(self, title, paths):
         """petopt itself, whose readings are kept."""
         print(f'\n{title}, -O2, against the same executor without mutation\n\n'
@@ -151,7 +163,8 @@ class Bench:
         for path in paths:
             libraries = ['--cuda-libraries', self.args.libraries] * bool(self.args.libraries)
             done = subprocess.run([self.tool('petopt'), path, '-o', path + '.out.onnx', '--target',
-                                   'cuda', '--cost', 'record:' + cache, *libraries],
+                                   'cuda', '--cost', 'record:' + cache, *libraries,
+                                   *self.args.petopt_options.split()],
                                   capture_output=True, text=True)
             row = LATENCY.search(done.stdout + done.stderr)
             name = os.path.basename(path)[:-5]
@@ -209,7 +222,8 @@ def main():
     p.add_argument('--work')
     p.add_argument('--cache')
     p.add_argument('--libraries')
-    p.add_argument('--only', default='blocks,trinity,operators,networks,sanitizer')
+    p.add_argument('--only', default='blocks,trinity,runtime,operators,networks,sanitizer')
+    p.add_argument('--petopt-options', default='')
     p.add_argument('--seconds', type=float, default=4)
     p.add_argument('rest', nargs='*')
     bench = Bench(p.parse_args())

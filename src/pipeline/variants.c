@@ -262,7 +262,7 @@ bool po_variant_named(const char *name, const po_variant_plan *of, uint32_t n,
 
 /* Forms that only one runtime on the CPU likes are left out where the model is for a GPU. */
 static po_postopt_options options_of(const po_run *run, const po_variant_plan *plan) {
-    po_postopt_options options = run->options->cuda ? po_postopt_plain(0) : po_postopt_defaults();
+    po_postopt_options options = run->options->cuda ? po_postopt_gpu() : po_postopt_defaults();
     for (uint32_t i = 0; i < CHOICES; i++) {
         if (!(plan->choices >> i & 1))
             continue;

@@ -23,3 +23,9 @@ po_postopt_options po_postopt_plain(uint32_t algebra) {
     options.spread_gates = options.sums = options.split_moves = options.masks = false;
     return options;
 }
+
+po_postopt_options po_postopt_gpu(void) {
+    po_postopt_options options = po_postopt_plain(0);
+    options.norms = false;
+    return options;
+}

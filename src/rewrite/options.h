@@ -86,5 +86,8 @@ po_postopt_options po_postopt_defaults(void);
 /* Affine maps and batch norms in the weights, these families of identities (po_algebra), and
  * nothing of what only one runtime likes. */
 po_postopt_options po_postopt_plain(uint32_t algebra);
+/* The same for GPUs, without families; norms stay as they are written: one node that is spelled
+ * again has a scale where there was none, and kernels are searched for from what is there. */
+po_postopt_options po_postopt_gpu(void);
 
 #endif

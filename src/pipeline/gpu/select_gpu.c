@@ -8,6 +8,9 @@
 #include "simplify/simplify.h"
 
 static const double worth_estimating = 1.001; /* a figure below this is no gain */
+/* Two readings are from two times, and others use the GPU too: one that is this near to the other
+ * is compared with it side by side. */
+static const double worth_comparing = 0.6;
 
 /* What a GPU makes of the original and of each variant. */
 typedef struct gpu_reading {
@@ -58,7 +61,7 @@ static po_status read_original(selecting *s, gpu_reading *r) {
     const char *why, *still;
     po_graph *simple, *folded;
     po_simplify_options simplify = po_simplify_defaults();
-    const po_postopt_options fold = po_postopt_plain(0);
+    const po_postopt_options fold = po_postopt_gpu();
     po_law_counts counts;
     PO_TRY(try_one(s, s->original, NULL, false, r, &why));
     if (why && r->plan) /* it has a plan, and no reading */
@@ -139,7 +142,7 @@ static po_status confirm_on_gpu(selecting *s, const gpu_reading *before, const g
     const char *how = measured ? "recorded" : "estimated";
     po_timing side = *t;
     po_status status = PO_UNSUPPORTED;
-    if (measured && *faster) {
+    if (measured && gain >= worth_comparing) {
         status = po_cuda_cost_compare(s->ctx, s->run->gpu_cost, before->plan, after->plan, &side);
         if (status != PO_OK && status != PO_UNSUPPORTED)
             return status;

@@ -124,7 +124,7 @@ po_status cuda_plan_variant(cuda_making *m, const po_graph *from, const char *na
                             cuda_variant *f) {
     const po_run *run = m->run;
     po_arena *arena = run->arena;
-    const po_postopt_options postopt = po_postopt_plain(0);
+    const po_postopt_options postopt = po_postopt_gpu();
     const po_gpu_options options = {
         .exact = run->options->exact, .tf32 = run->options->tf32, .memo = m->memo};
     *f = (cuda_variant){.name = name};

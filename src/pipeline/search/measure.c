@@ -52,7 +52,7 @@ typedef struct reading {
 static po_status make_form(measuring *c, const po_graph *mutant, po_graph **form) {
     po_graph *with;
     const po_postopt_options options =
-        c->run->options->cuda ? po_postopt_plain(0) : po_postopt_defaults();
+        c->run->options->cuda ? po_postopt_gpu() : po_postopt_defaults();
     PO_TRY(po_context_variant(c->ctx, &c->context, c->site->sub, mutant, &options, &with, form));
     po_graph *made[2] = {with, *form};
     for (int i = 0; i < 2; i++)

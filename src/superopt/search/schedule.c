@@ -1,6 +1,8 @@
 /* Loops for a program: what goes through memory, grids, the for loop, by a model of the machine. */
 #include "superopt/gpu/internal.h"
 
+#include <math.h>
+
 /* What one core does: operations and bytes a second, seconds a step and a block. */
 static const struct {
     double products, others, scalar, cache2, cache3, memory, step, block, iteration;
@@ -336,9 +338,23 @@ static const options_of *options_for(scheduling *z, uint32_t root) {
 
 /* --- plans --- */
 
+/* Of plans for a GPU whose kernels are as many and take as long, which are mostly the same ones by
+ * another formula, two are enough: readings are few, and others are worth one. */
+static bool has_twins(const scheduling *z, const search_plan *plan) {
+    uint32_t twins = 0;
+    for (uint32_t i = 0; i < z->n && z->p->gpu; i++)
+        twins += z->plans[i].n == plan->n &&
+                 fabs(z->plans[i].seconds - plan->seconds) < 0.005 * plan->seconds;
+    return twins >= 2;
+}
+
 static void keep_plan(scheduling *z, const search_plan *plan) {
     /* Few of each program: estimates are rough, and other programs are worth a reading. */
     uint32_t same = 0, worst = PO_NONE;
+    if (has_twins(z, plan)) {
+        z->counts->by_bound++;
+        return;
+    }
     for (uint32_t i = 0; i < z->n; i++)
         if (z->plans[i].number == plan->number) {
             same++;
