@@ -9,7 +9,7 @@
 const char cuda_no_faster[] = "no faster than its nodes one by one";
 const char cuda_no_time[] = "there was no time for its kernels";
 
-enum { MOST_TIMED = 12, AT_A_TIME = 16, WHERE_LIMITED = 2 };
+enum { MOST_TIMED = 12, AT_A_TIME = 16 };
 
 /* Whether the kernels' part of the time is over: what is not made yet is left out. */
 static bool is_late(const cuda_making *m) {
@@ -70,7 +70,10 @@ static po_status compile(cuda_making *m, const bool *wanted, uint32_t arch) {
         of[n] = k;
         kernels[n++] = &m->pool[k]->kernel;
     }
-    uint32_t most = m->run->options->time_limit > 0 ? WHERE_LIMITED : AT_A_TIME;
+    /* Between so many the time is looked at. */
+    uint32_t threads = po_options_threads(m->run->options), most = AT_A_TIME;
+    if (m->run->options->time_limit > 0 && threads < AT_A_TIME)
+        most = threads;
     for (uint32_t at = 0; at < n; at += most) {
         uint32_t some = n - at < most ? n - at : most;
         if (is_late(m)) {
@@ -240,45 +243,61 @@ static po_status time_nodes(cuda_making *m, cuda_variant *f, uint32_t i) {
     return PO_OK;
 }
 
-/* Each compared with float64 and timed; the fastest. What does not run or computes something else
- * is out. */
-static po_status time_kernels(cuda_making *m, cuda_variant *f, uint32_t i, const uint32_t *numbers,
-                              const uint32_t *candidates, uint32_t n) {
+/* A region's printed candidates, the best by estimate first, and the fastest that was read. */
+typedef struct few {
+    uint32_t number[MOST_TIMED], candidate[MOST_TIMED], n;
+    uint32_t best; /* place among them; PO_NONE: none yet */
+    double seconds;
+} few;
+
+/* Those from place `from` on, as far as they are compiled: each compared with float64 and timed.
+ * What does not run or computes something else is out. */
+static po_status time_kernels(cuda_making *m, cuda_variant *f, uint32_t i, few *all, uint32_t from,
+                              uint32_t to) {
     const po_gpu_region *plan = &f->plans[i];
-    po_cuda_candidate *c = PO_NEW_N(m->run->arena, po_cuda_candidate, n + 1);
-    for (uint32_t k = 0; k < n; k++) {
-        const po_cuda_kernel *kernel = &m->pool[numbers[k]]->kernel;
-        c[k] = (po_cuda_candidate){.mu = plan->candidates[candidates[k]].mu,
-                                   .program = &kernel->program,
-                                   .image = own_image(m, kernel),
-                                   .tf32 = m->run->options->tf32};
+    po_cuda_candidate c[MOST_TIMED];
+    uint32_t place[MOST_TIMED], n = 0;
+    for (uint32_t k = from; k < to && k < all->n; k++) {
+        const cuda_made *made = m->pool[all->number[k]];
+        f->why[i] = made->why && all->best == PO_NONE ? made->why : f->why[i];
+        if (made->why)
+            continue;
+        place[n] = k;
+        c[n++] = (po_cuda_candidate){.mu = plan->candidates[all->candidate[k]].mu,
+                                     .program = &made->kernel.program,
+                                     .image = own_image(m, &made->kernel),
+                                     .tf32 = m->run->options->tf32};
     }
+    if (n == 0)
+        return PO_OK;
     const po_cuda_trial trial = {
         .meaning = plan->lowered.mu, .check = true, .time = true, .seed = 1};
     PO_TRY(po_cuda_cost_programs(m->ctx, m->run->arena, m->run->gpu_cost, &trial, c, n));
-    f->why[i] = n > 0 ? c[0].why : f->why[i];
-    uint32_t best = PO_NONE;
+    if (all->best == PO_NONE)
+        f->why[i] = c[0].why;
     for (uint32_t k = 0; k < n; k++) {
+        const po_gpu_candidate *from_plan = &plan->candidates[all->candidate[place[k]]];
         bool ran = c[k].seconds > 0;
         po_log(m->ctx, "region %u, %s: %s%.1f us (estimate %.1f), error %.2f u S", i,
-               plan->candidates[candidates[k]].what, ran ? "" : c[k].why, 1e6 * c[k].seconds,
-               1e6 * plan->candidates[candidates[k]].seconds, c[k].worst);
-        if (ran && (best == PO_NONE || c[k].seconds < c[best].seconds))
-            best = k;
+               from_plan->what, ran ? "" : c[k].why, 1e6 * c[k].seconds, 1e6 * from_plan->seconds,
+               c[k].worst);
+        if (!ran || (all->best != PO_NONE && c[k].seconds >= all->seconds))
+            continue;
+        all->best = place[k];
+        all->seconds = c[k].seconds;
     }
-    if (best == PO_NONE)
+    if (all->best == PO_NONE)
         return PO_OK;
-    f->which[i] = numbers[best];
-    f->taken[i] = c[best].seconds;
-    f->why[i] = c[best].seconds < cuda_worth_a_kernel * f->nodes[i] ? NULL : cuda_no_faster;
+    f->which[i] = all->number[all->best];
+    f->taken[i] = all->seconds;
+    f->why[i] = all->seconds < cuda_worth_a_kernel * f->nodes[i] ? NULL : cuda_no_faster;
     return PO_OK;
 }
 
 /* Prints the best few of a region by estimate. */
-static po_status print_few(cuda_making *m, cuda_variant *f, uint32_t i, uint32_t *numbers,
-                           uint32_t *candidates, uint32_t *n) {
+static po_status print_few(cuda_making *m, cuda_variant *f, uint32_t i, few *all) {
     const po_gpu_region *plan = &f->plans[i];
-    for (uint32_t k = 0; k < plan->n && *n < MOST_TIMED; k++) {
+    for (uint32_t k = 0; k < plan->n && all->n < MOST_TIMED; k++) {
         uint32_t number;
         bool again = false; /* other algebra, the same kernel */
         po_status status = print(m, f, i, plan->candidates[k].mu, &number);
@@ -287,52 +306,74 @@ static po_status print_few(cuda_making *m, cuda_variant *f, uint32_t i, uint32_t
             po_log(m->ctx, "region %u, %s: %s", i, plan->candidates[k].what, f->why[i]);
             continue;
         }
-        for (uint32_t j = 0; j < *n; j++)
-            again |= numbers[j] == number;
+        for (uint32_t j = 0; j < all->n; j++)
+            again |= all->number[j] == number;
         if (again)
             continue;
-        numbers[*n] = number;
-        candidates[(*n)++] = k;
+        all->number[all->n] = number;
+        all->candidate[all->n++] = k;
     }
     return PO_OK;
 }
 
-static po_status choose_by_readings(cuda_making *m, cuda_variant *f) {
-    typedef uint32_t few[MOST_TIMED];
-    po_arena *arena = m->run->arena;
-    few *numbers = PO_NEW_N(arena, few, f->regions.n), *of = PO_NEW_N(arena, few, f->regions.n);
-    uint32_t *n = PO_NEW_N(arena, uint32_t, f->regions.n + 1);
+/* Regions by what their best candidates promise, the most first. */
+static uint32_t *by_promise(const cuda_making *m, const cuda_variant *f) {
+    uint32_t *order = PO_NEW_N(m->run->arena, uint32_t, f->regions.n + 1);
+    double *gain = PO_NEW_N(m->run->arena, double, f->regions.n + 1);
     for (uint32_t i = 0; i < f->regions.n; i++) {
-        po_step(m->ctx, 0.5 * i / f->regions.n, "printing region %u", i);
-        PO_TRY(po_ctx_poll(m->ctx));
-        if (!f->plans[i].failed)
-            PO_TRY(print_few(m, f, i, numbers[i], of[i], &n[i]));
+        uint32_t at = i;
+        gain[i] = f->plans[i].failed || f->plans[i].n == 0
+                      ? 0
+                      : f->nodes[i] - f->plans[i].candidates[0].seconds;
+        for (; at > 0 && gain[i] > gain[order[at - 1]]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
     }
-    bool *wanted = PO_NEW_N(arena, bool, m->n + 1);
+    return order;
+}
+
+/* The candidates of these places, of every region. */
+static po_status read_places(cuda_making *m, cuda_variant *f, few *all, const uint32_t *order,
+                             uint32_t from, uint32_t to) {
+    bool *wanted = PO_NEW_N(m->run->arena, bool, m->n + 1);
     for (uint32_t i = 0; i < f->regions.n; i++)
-        for (uint32_t k = 0; k < n[i]; k++)
-            wanted[numbers[i][k]] = true;
+        for (uint32_t k = from; k < to && k < all[i].n; k++)
+            wanted[all[i].number[k]] = true;
     /* Records answer by the text. */
     if (!m->run->gpu_cost->replay)
         PO_TRY(compile(m, wanted, m->run->gpu_cost->info.arch));
-    for (uint32_t i = 0; i < f->regions.n; i++) {
-        if (f->plans[i].failed)
+    for (uint32_t at = 0; at < f->regions.n; at++) {
+        uint32_t i = order[at];
+        if (f->plans[i].failed || from >= all[i].n)
             continue;
         if (is_late(m)) {
-            f->why[i] = cuda_no_time;
+            f->why[i] = all[i].best == PO_NONE ? cuda_no_time : f->why[i];
             continue;
         }
-        po_step(m->ctx, 0.5 + 0.5 * i / f->regions.n, "timing region %u", i);
-        uint32_t there = 0;
-        for (uint32_t k = 0; k < n[i]; k++) {
-            const char *why = m->pool[numbers[i][k]]->why;
-            f->why[i] = why ? why : f->why[i];
-            numbers[i][there] = numbers[i][k];
-            of[i][there] = of[i][k];
-            there += why == NULL;
-        }
-        PO_TRY(time_nodes(m, f, i));
-        PO_TRY(time_kernels(m, f, i, numbers[i], of[i], there));
+        po_step(m->ctx, 0.5 + 0.5 * at / f->regions.n, "timing region %u", i);
+        PO_TRY(po_ctx_poll(m->ctx));
+        if (from == 0)
+            PO_TRY(time_nodes(m, f, i));
+        PO_TRY(time_kernels(m, f, i, &all[i], from, to));
+    }
+    return PO_OK;
+}
+
+/* First the best of each region, then further ones: where time ends, what is read counts. */
+static po_status choose_by_readings(cuda_making *m, cuda_variant *f) {
+    static const uint32_t until[] = {2, 5, MOST_TIMED};
+    few *all = PO_NEW_N(m->run->arena, few, f->regions.n + 1);
+    for (uint32_t i = 0; i < f->regions.n; i++) {
+        po_step(m->ctx, 0.5 * i / f->regions.n, "printing region %u", i);
+        PO_TRY(po_ctx_poll(m->ctx));
+        all[i].best = PO_NONE;
+        if (!f->plans[i].failed)
+            PO_TRY(print_few(m, f, i, &all[i]));
+    }
+    const uint32_t *order = by_promise(m, f);
+    for (uint32_t round = 0, from = 0; round < sizeof until / sizeof until[0]; round++) {
+        PO_TRY(read_places(m, f, all, order, from, until[round]));
+        from = until[round];
     }
     return PO_OK;
 }
