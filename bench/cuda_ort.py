@@ -8,8 +8,8 @@ Each model goes through petopt --target cuda --kernels, and is then run in one p
 it was once more (the pair of equals), and as it was written with its library, in rounds of random
 order, inputs and outputs on the GPU, without and with the provider's CUDA graph. A figure is a
 median of medians; the error is against the model as it was, as a part of the largest value. Which of
-our operators ran is read from a profile. Needs onnxruntime with the CUDA provider (--gpu of pip's
-names), numpy and a C compiler. Ends with 1 where a result is wrong or no kernel of a written library
+our operators ran is read from a profile. Needs onnxruntime with the CUDA provider
+(onnxruntime-gpu of PyPI), onnx, numpy and a C compiler. Ends with 1 where a result is wrong or no kernel of a written library
 ran, with 3 where there is no CUDA provider.
 """
 import argparse
