@@ -9,8 +9,8 @@ it was once more (the pair of equals), and as it was written with its library, i
 order, inputs and outputs on the GPU, without and with the provider's CUDA graph. A figure is a
 median of medians; the error is against the model as it was, as a part of the largest value. Which of
 our operators ran is read from a profile. Needs onnxruntime with the CUDA provider
-(onnxruntime-gpu of PyPI), onnx, numpy and a C compiler. Ends with 1 where a result is wrong or no kernel of a written library
-ran, with 3 where there is no CUDA provider.
+(onnxruntime-gpu of PyPI), onnx, numpy and a C compiler. Ends with 1 where a result is wrong or a
+kernel of a written library did not run, with 3 where there is no CUDA provider.
 """
 import argparse
 import json
