@@ -25,8 +25,9 @@ import time
 import numpy as np
 import onnx
 
+from rivals import made_up
+
 LIMIT = {'tensor(float16)': 2e-2, 'tensor(float)': 1e-4}
-NUMPY = {'tensor(float16)': np.float16, 'tensor(float)': np.float32, 'tensor(int64)': np.int64}
 
 
 class Way:
@@ -72,23 +73,12 @@ class Way:
         return spent / n
 
 
-def feed_of(session, seed=5):
-    draw = np.random.default_rng(seed)
-    feed = {}
-    for i in session.get_inputs():
-        dtype = NUMPY[i.type]
-        shape = [d if isinstance(d, int) else 1 for d in i.shape]
-        feed[i.name] = (draw.integers(0, 9, shape) if dtype == np.int64 else
-                        draw.standard_normal(shape)).astype(dtype)
-    return feed
-
-
 def measure(before, after, library, rounds):
     import onnxruntime as ort
     if 'CUDAExecutionProvider' not in ort.get_available_providers():
         sys.exit(3)
     plain = ort.InferenceSession(before, providers=['CPUExecutionProvider'])
-    feed, kind = feed_of(plain), plain.get_outputs()[0].type
+    feed, kind = made_up(plain, {}), plain.get_outputs()[0].type
     profiled = Way(ort, after, feed, library, profile=after)
     profiled.run()
     name = profiled.session.end_profiling()

@@ -74,6 +74,8 @@ class Bench:
         self.work = args.work or tempfile.mkdtemp(prefix='petopt-gpu-')
         os.makedirs(self.work, exist_ok=True)
         self.rest = ['--libraries', args.libraries] * bool(args.libraries) + args.rest
+        self.petopt_words = (['--cuda-libraries', args.libraries] * bool(args.libraries) +
+                             args.petopt_options.split())
         folders = [] if args.libraries else folders_of_pip()
         if folders:
             before = os.environ.get('LD_LIBRARY_PATH')
@@ -150,7 +152,7 @@ class Bench:
         print('\nONNX Runtime\'s CUDA provider\n', flush=True)
         code = subprocess.run([sys.executable, os.path.join(HERE, 'cuda_ort.py'), '--build',
                                self.args.build, '--work', self.work,
-                               f'--petopt-options={self.args.petopt_options}',
+                               f'--petopt-options={" ".join(self.petopt_words)}',
                                *self.models('--f16', '--batch', '8', [])]).returncode
         if code not in (0, 3):
             self.failed.append('runtime')
@@ -161,10 +163,8 @@ class Bench:
               '| model | before | after | |\n| --- | --- | --- | --- |')
         cache = self.args.cache or os.path.join(self.work, 'gpu.db')
         for path in paths:
-            libraries = ['--cuda-libraries', self.args.libraries] * bool(self.args.libraries)
             done = subprocess.run([self.tool('petopt'), path, '-o', path + '.out.onnx', '--target',
-                                   'cuda', '--cost', 'record:' + cache, *libraries,
-                                   *self.args.petopt_options.split()],
+                                   'cuda', '--cost', 'record:' + cache, *self.petopt_words],
                                   capture_output=True, text=True)
             row = LATENCY.search(done.stdout + done.stderr)
             name = os.path.basename(path)[:-5]

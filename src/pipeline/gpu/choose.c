@@ -243,25 +243,26 @@ static po_status time_nodes(cuda_making *m, cuda_variant *f, uint32_t i) {
     return PO_OK;
 }
 
-/* A region's printed candidates, the best by estimate first, and the fastest that was read. */
+/* A region's printed candidates, the best by estimate first: their numbers in the pool and in the
+ * plan. */
 typedef struct few {
     uint32_t number[MOST_TIMED], candidate[MOST_TIMED], n;
-    uint32_t best; /* place among them; PO_NONE: none yet */
-    double seconds;
 } few;
 
 /* Those from place `from` on, as far as they are compiled: each compared with float64 and timed.
- * What does not run or computes something else is out. */
-static po_status time_kernels(cuda_making *m, cuda_variant *f, uint32_t i, few *all, uint32_t from,
-                              uint32_t to) {
+ * What does not run or computes something else is out; the fastest of all that were read stays. */
+static po_status time_kernels(cuda_making *m, cuda_variant *f, uint32_t i, const few *all,
+                              uint32_t from, uint32_t to) {
     const po_gpu_region *plan = &f->plans[i];
+    const bool first = f->taken[i] == 0; /* none was read */
     po_cuda_candidate c[MOST_TIMED];
     uint32_t place[MOST_TIMED], n = 0;
     for (uint32_t k = from; k < to && k < all->n; k++) {
         const cuda_made *made = m->pool[all->number[k]];
-        f->why[i] = made->why && all->best == PO_NONE ? made->why : f->why[i];
-        if (made->why)
+        if (made->why) {
+            f->why[i] = first ? made->why : f->why[i];
             continue;
+        }
         place[n] = k;
         c[n++] = (po_cuda_candidate){.mu = plan->candidates[all->candidate[k]].mu,
                                      .program = &made->kernel.program,
@@ -273,7 +274,7 @@ static po_status time_kernels(cuda_making *m, cuda_variant *f, uint32_t i, few *
     const po_cuda_trial trial = {
         .meaning = plan->lowered.mu, .check = true, .time = true, .seed = 1};
     PO_TRY(po_cuda_cost_programs(m->ctx, m->run->arena, m->run->gpu_cost, &trial, c, n));
-    if (all->best == PO_NONE)
+    if (first)
         f->why[i] = c[0].why;
     for (uint32_t k = 0; k < n; k++) {
         const po_gpu_candidate *from_plan = &plan->candidates[all->candidate[place[k]]];
@@ -281,16 +282,13 @@ static po_status time_kernels(cuda_making *m, cuda_variant *f, uint32_t i, few *
         po_log(m->ctx, "region %u, %s: %s%.1f us (estimate %.1f), error %.2f u S", i,
                from_plan->what, ran ? "" : c[k].why, 1e6 * c[k].seconds, 1e6 * from_plan->seconds,
                c[k].worst);
-        if (!ran || (all->best != PO_NONE && c[k].seconds >= all->seconds))
+        if (!ran || (f->taken[i] > 0 && c[k].seconds >= f->taken[i]))
             continue;
-        all->best = place[k];
-        all->seconds = c[k].seconds;
+        f->which[i] = all->number[place[k]];
+        f->taken[i] = c[k].seconds;
     }
-    if (all->best == PO_NONE)
-        return PO_OK;
-    f->which[i] = all->number[all->best];
-    f->taken[i] = all->seconds;
-    f->why[i] = all->seconds < cuda_worth_a_kernel * f->nodes[i] ? NULL : cuda_no_faster;
+    if (f->taken[i] > 0)
+        f->why[i] = f->taken[i] < cuda_worth_a_kernel * f->nodes[i] ? NULL : cuda_no_faster;
     return PO_OK;
 }
 
@@ -333,7 +331,7 @@ static uint32_t *by_promise(const cuda_making *m, const cuda_variant *f) {
 }
 
 /* The candidates of these places, of every region. */
-static po_status read_places(cuda_making *m, cuda_variant *f, few *all, const uint32_t *order,
+static po_status read_places(cuda_making *m, cuda_variant *f, const few *all, const uint32_t *order,
                              uint32_t from, uint32_t to) {
     bool *wanted = PO_NEW_N(m->run->arena, bool, m->n + 1);
     for (uint32_t i = 0; i < f->regions.n; i++)
@@ -344,10 +342,10 @@ static po_status read_places(cuda_making *m, cuda_variant *f, few *all, const ui
         PO_TRY(compile(m, wanted, m->run->gpu_cost->info.arch));
     for (uint32_t at = 0; at < f->regions.n; at++) {
         uint32_t i = order[at];
-        if (f->plans[i].failed || from >= all[i].n)
+        if (from >= all[i].n)
             continue;
         if (is_late(m)) {
-            f->why[i] = all[i].best == PO_NONE ? cuda_no_time : f->why[i];
+            f->why[i] = f->taken[i] > 0 ? f->why[i] : cuda_no_time;
             continue;
         }
         po_step(m->ctx, 0.5 + 0.5 * at / f->regions.n, "timing region %u", i);
@@ -366,7 +364,6 @@ static po_status choose_by_readings(cuda_making *m, cuda_variant *f) {
     for (uint32_t i = 0; i < f->regions.n; i++) {
         po_step(m->ctx, 0.5 * i / f->regions.n, "printing region %u", i);
         PO_TRY(po_ctx_poll(m->ctx));
-        all[i].best = PO_NONE;
         if (!f->plans[i].failed)
             PO_TRY(print_few(m, f, i, &all[i]));
     }

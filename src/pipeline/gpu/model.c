@@ -487,27 +487,28 @@ static void kernel_steps(making *m, unit *u, steps *to) {
 static void stand_in_steps(making *m, const unit *u, steps *to) {
     const po_node *node = &m->graph->nodes[u->told.nodes[0]];
     for (uint32_t k = 0; k < node->n_out; k++) {
-        int64_t bytes = node->out[k] == PO_NONE ? 0 : bytes_of(m, node->out[k]);
-        if (bytes == 0 || place_of(m, node->out[k]).buffer == PO_NONE) /* nobody reads it */
+        if (node->out[k] == PO_NONE)
+            continue;
+        const po_cuda_place to_place = place_of(m, node->out[k]);
+        const int64_t bytes = bytes_of(m, node->out[k]);
+        if (bytes == 0 || to_place.buffer == PO_NONE) /* nobody reads it */
             continue;
         if (m->other == PO_NONE)
             m->other = add_buffer(m, 0, NULL);
         if (m->buffers[m->other].bytes < bytes)
             m->buffers[m->other].bytes = bytes;
         po_cuda_step s = {.kind = PO_CUDA_COPY, .what = told_as(m, u)};
-        s.u.copy = (po_cuda_copy){{m->other, 0}, place_of(m, node->out[k]), bytes};
+        s.u.copy = (po_cuda_copy){{m->other, 0}, to_place, bytes};
         PO_PUSH(m->arena, to->list, to->n, to->cap, s);
     }
 }
 
 static void write_plan(making *m, po_gpu_model *model) {
     steps to = {0};
-    uint32_t n_stand_ins = 0;
     po_gpu_unit *told = PO_NEW_N(m->arena, po_gpu_unit, m->n_units);
     po_cuda_output *outputs = PO_NEW_N(m->arena, po_cuda_output, m->graph->n_outputs);
     for (uint32_t u = 0; u < m->n_units; u++) {
         told[u] = m->units[u].told;
-        n_stand_ins += told[u].kind == PO_GPU_STAND_IN;
         if (m->units[u].region)
             kernel_steps(m, &m->units[u], &to);
         else if (told[u].kind == PO_GPU_STAND_IN)
@@ -526,8 +527,7 @@ static void write_plan(making *m, po_gpu_model *model) {
                                      .steps = to.list,
                                      .outputs = outputs},
                             .units = told,
-                            .n_units = m->n_units,
-                            .n_stand_ins = n_stand_ins};
+                            .n_units = m->n_units};
 }
 
 po_status po_gpu_model_make(po_ctx *ctx, po_arena *arena, const po_graph *graph,

@@ -52,7 +52,7 @@ typedef struct po_gpu_unit {
 typedef struct po_gpu_model {
     po_cuda_plan plan; /* outputs in the graph's order */
     const po_gpu_unit *units;
-    uint32_t n_units, n_stand_ins;
+    uint32_t n_units;
 } po_gpu_model;
 
 /* Types and shapes must be inferred and static. feed: inputs by name; NULL: zeros. PO_UNSUPPORTED

@@ -19,7 +19,8 @@ typedef struct gpu_reading {
     uint32_t stand_ins; /* operators that are read as copies */
 } gpu_reading;
 
-/* *why: what stands in the way; NULL: nothing does. */
+/* The graph is asked where there is no plan of it. *why: what stands in the way; NULL: nothing
+ * does. */
 static po_status try_one(selecting *s, const po_graph *graph, const po_cuda_plan *plan,
                          bool stand_ins, gpu_reading *r, const char **why) {
     *r = (gpu_reading){.plan = plan};
@@ -45,9 +46,12 @@ static void tell_unread(const selecting *s, const char *why) {
 static po_status read_variant(selecting *s, uint32_t i, gpu_reading *r) {
     const po_variant *v = &s->list.variants[i];
     const char *why;
-    po_graph *typed = po_graph_clone(s->ctx, v->graph);
-    po_run_hold(s->run, typed);
-    PO_TRY(po_infer_graph(s->ctx, typed, true));
+    po_graph *typed = NULL;
+    if (!v->plan) {
+        typed = po_graph_clone(s->ctx, v->graph);
+        po_run_hold(s->run, typed);
+        PO_TRY(po_infer_graph(s->ctx, typed, true));
+    }
     PO_TRY(try_one(s, typed, v->plan, true, r, &why));
     if (why)
         po_selecting_decide(s, po_selecting_row(s, i), "not measured: %s", why);

@@ -23,8 +23,11 @@ po_status po_gpu_plan_graph(const po_run *run, po_arena *arena, const po_graph *
     }
     PO_TRY(po_gpu_model_make(run->ctx, arena, graph, &options, NULL, model));
     *plan = &model->plan;
-    if (stand_ins)
-        *stand_ins = model->n_stand_ins;
+    if (!stand_ins)
+        return PO_OK;
+    *stand_ins = 0;
+    for (uint32_t i = 0; i < model->n_units; i++)
+        *stand_ins += model->units[i].kind == PO_GPU_STAND_IN;
     return PO_OK;
 }
 

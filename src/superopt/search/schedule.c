@@ -342,7 +342,7 @@ static const options_of *options_for(scheduling *z, uint32_t root) {
  * another formula, two are enough: readings are few, and others are worth one. */
 static bool has_twins(const scheduling *z, const search_plan *plan) {
     uint32_t twins = 0;
-    for (uint32_t i = 0; i < z->n && z->p->gpu; i++)
+    for (uint32_t i = 0; i < z->n; i++)
         twins += z->plans[i].n == plan->n &&
                  fabs(z->plans[i].seconds - plan->seconds) < 0.005 * plan->seconds;
     return twins >= 2;
@@ -351,7 +351,7 @@ static bool has_twins(const scheduling *z, const search_plan *plan) {
 static void keep_plan(scheduling *z, const search_plan *plan) {
     /* Few of each program: estimates are rough, and other programs are worth a reading. */
     uint32_t same = 0, worst = PO_NONE;
-    if (has_twins(z, plan)) {
+    if (z->p->gpu && has_twins(z, plan)) {
         z->counts->by_bound++;
         return;
     }
