@@ -326,14 +326,22 @@ static po_status of_held(po_ctx *ctx, po_arena *arena, const po_graph *open, int
     return status;
 }
 
-po_status po_samples_apart(po_ctx *ctx, po_arena *arena, const po_graph *open,
-                           int8_t **axis_of_output) {
+po_status po_samples_apart_values(po_ctx *ctx, po_arena *arena, const po_graph *open,
+                                  int8_t **axis_of_value) {
     po_graph *held;
     int8_t *axis = po_samples_inputs(arena, open, open);
     po_status status = with_constants(ctx, open, &held);
     if (status == PO_OK)
         status = of_held(ctx, arena, held, axis);
     po_graph_free(held);
+    *axis_of_value = axis;
+    return status;
+}
+
+po_status po_samples_apart(po_ctx *ctx, po_arena *arena, const po_graph *open,
+                           int8_t **axis_of_output) {
+    int8_t *axis;
+    po_status status = po_samples_apart_values(ctx, arena, open, &axis);
     *axis_of_output = PO_NEW_N(arena, int8_t, open->n_outputs);
     for (uint32_t i = 0; i < open->n_outputs; i++)
         (*axis_of_output)[i] = axis[open->outputs[i]];

@@ -33,5 +33,8 @@ bool po_samples_are_open(const po_graph *graph);
  * each sample what it makes of it alone, whatever their number up to a million. PO_UNSUPPORTED,
  * with the node, where that is not seen. axis: by output. */
 po_status po_samples_apart(po_ctx *ctx, po_arena *arena, const po_graph *open, int8_t **axis);
+/* The same of all that nodes make. axis: by value. */
+po_status po_samples_apart_values(po_ctx *ctx, po_arena *arena, const po_graph *open,
+                                  int8_t **axis);
 
 #endif

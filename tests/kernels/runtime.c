@@ -59,6 +59,13 @@ static const pk_region regions[] = {
     {"R2", 1, 1, 1, port, port, floats, NULL, for_avx2},
 };
 
+/* The same of as many samples as there are: each has ROWS rows in, and a map of its own out. */
+static const int64_t rows_of_all[] = {-ROWS, COLUMNS}, maps_of_all[] = {1, -1, ROWS, COLUMNS};
+static const pk_port many_rows[] = {{2, rows_of_all, PK_F32}}, many_maps[] = {{4, maps_of_all, 0}};
+static const pk_region open_regions[] = {
+    {"R3", 1, 1, 1, many_rows, many_maps, floats, NULL, for_avx512},
+};
+
 /* --- what is expected --- */
 
 static const OrtCustomOp *op;
@@ -134,6 +141,40 @@ static void checks_shapes(void) {
     assert(!compute(kernel, &x, &w, 1, out));
     right(out);
     OP(op, KernelDestroy, destroy_fn)(kernel);
+}
+
+/* A kernel of one sample is called for each, whatever their number. */
+static void takes_any_batch(void) {
+    enum { MOST = 5 };
+    static float in[MOST * ROWS * COLUMNS], out[MOST * ROWS * COLUMNS + 1];
+    OrtSessionOptions options = {0};
+    void *kernel;
+    assert(!pk_register_cpu(&options, &base, open_regions, 1, (bool[]){true, true}));
+    const OrtCustomOp *any = options.domains[0]->ops[0];
+    OrtKernelInfo info = {{NULL, &w}};
+    OrtShapeInferContext shapes = {0};
+    assert(!OP(any, InferOutputShapeFn, infer_fn)(any, &shapes) && shapes.out.rank == 0);
+    assert(!OP(any, CreateKernelV2, create_fn)(any, &api, &info, &kernel));
+    for (size_t i = 0; i < MOST * ROWS * COLUMNS; i++)
+        in[i] = (float)i;
+    for (size_t n = MOST + 1; n-- > 0;) {
+        OrtValue x_of_all = {{2, {(int64_t)n * ROWS, COLUMNS}}, in};
+        OrtKernelContext c = {
+            {&x_of_all, &w}, {{4, {1, (int64_t)n, ROWS, COLUMNS}}, out}, 2, NULL};
+        for (size_t i = 0; i <= MOST * ROWS * COLUMNS; i++)
+            out[i] = -1;
+        assert(!OP(any, KernelComputeV2, compute_fn)(kernel, &c));
+        for (size_t i = 0; i < n * ROWS * COLUMNS; i++)
+            assert(out[i] == in[i] * weight[i % COLUMNS]);
+        for (size_t i = n * ROWS * COLUMNS; i <= MOST * ROWS * COLUMNS; i++)
+            assert(out[i] == -1);
+    }
+    OrtValue half = {{2, {ROWS + 1, COLUMNS}}, in}, wide = {{2, {ROWS, COLUMNS + 1}}, in};
+    OrtKernelContext c = {{&half, &w}, {{4, {1, 1, ROWS, COLUMNS}}, out}, 1, NULL};
+    drop(OP(any, KernelComputeV2, compute_fn)(kernel, &c), "made for [13 N,7]");
+    c = (OrtKernelContext){{&wide, &w}, {{4, {1, 1, ROWS, COLUMNS}}, out}, 1, NULL};
+    drop(OP(any, KernelComputeV2, compute_fn)(kernel, &c), "has the shape [13,8]");
+    OP(any, KernelDestroy, destroy_fn)(kernel);
 }
 
 /* Each call of the runtime's fails once: a status comes back, and the next run is right. */
@@ -257,6 +298,7 @@ int main(void) {
         weight[i] = (float)i / 4;
     registers();
     checks_shapes();
+    takes_any_batch();
     survives();
     many_threads();
     starts_busy();

@@ -34,7 +34,7 @@ static void end(fixture *f) {
 /* Weights that were made are rounded once. */
 static po_kernel_variant taken(fixture *f) {
     po_kernel_variant form;
-    assert_int_equal(po_kernel_variants(&f->run, f->graph, f->split, f->arena, &f->plan, &form),
+    assert_int_equal(po_kernel_variants(&f->run, f->graph, NULL, f->split, f->arena, &f->plan, &form),
                      PO_OK);
     double d = test_difference(&f->ctx, f->graph, form.graph, 1);
     if (!(d < 3e-5))
@@ -74,7 +74,7 @@ static void several_families(void **state) {
     assert_true(po_graph_equal(first.graph, second.graph));
     f.plan.exact = true;
     po_kernel_variant plain;
-    assert_int_equal(po_kernel_variants(&f.run, f.graph, f.split, f.arena, &f.plan, &plain), PO_OK);
+    assert_int_equal(po_kernel_variants(&f.run, f.graph, NULL, f.split, f.arena, &f.plan, &plain), PO_OK);
     assert_true(first.seconds < 0.9 * plain.seconds);
     end(&f);
 }
@@ -90,14 +90,14 @@ static void ends_without_regions(void **state) {
     po_kernel_variant form;
     alarm(60);
     start(&f, model);
-    assert_int_equal(po_kernel_variants(&f.run, f.graph, f.split, f.arena, &f.plan, &form), PO_OK);
+    assert_int_equal(po_kernel_variants(&f.run, f.graph, NULL, f.split, f.arena, &f.plan, &form), PO_OK);
     assert_int_equal(form.regions.n, 0);
     end(&f);
     start(&f, "graph g (x: f32[1,16,24,24]) -> (y) {\n"
               " a = Conv(x, w: f32[64,16,1,1] random 1)\n"
               " y = Conv(a, v: f32[16,64,1,1] random 2)\n}");
     f.plan.until = po_now() - 1;
-    assert_int_equal(po_kernel_variants(&f.run, f.graph, f.split, f.arena, &f.plan, &form), PO_OK);
+    assert_int_equal(po_kernel_variants(&f.run, f.graph, NULL, f.split, f.arena, &f.plan, &form), PO_OK);
     assert_int_equal(form.regions.n, 1);
     assert_int_equal(f.ctx.error.status, PO_OK);
     end(&f);

@@ -5,7 +5,8 @@
  * of the region and the version of the call between runtime and kernel, so that the library of
  * another model, or of another version, leaves the model's own function of that name in place. The
  * node's inputs are the region's activations, then its packed weights; all are f32 and of the
- * static shapes that the region states, and the library fails the call where they are not. */
+ * shapes that the region states, static but for the batch, and the library fails the call where
+ * they are not. */
 #ifndef PO_CODEGEN_LIBRARY_H
 #define PO_CODEGEN_LIBRARY_H
 
@@ -16,10 +17,18 @@
 #define PO_LIBRARY_NAME "libpetopt_kernels.so"
 enum { PO_KERNEL_ABI = 1 };
 
+/* Where a model's batch is open a kernel is of one sample, and called for each: a dim of -m stands
+ * for as many samples as there are, each of m places; all dims before it are 1. */
 typedef struct po_kernel_port {
     uint32_t rank;
     int64_t dims[PO_MU_MAX_RANK];
 } po_kernel_port;
+
+/* What a region's node has in the model: n_in activations, and outputs. */
+typedef struct po_kernel_ports {
+    const po_kernel_port *in, *out;
+    uint32_t n_in, n_out;
+} po_kernel_ports;
 
 typedef struct po_kernel {
     const char *name; /* operator type and C symbol: letters, digits, underscores */
@@ -35,9 +44,10 @@ typedef struct po_kernel {
 /* Fills a region from muGraphs whose INPUT, WEIGHT and OUTPUT tensors agree: INPUT number i is the
  * node's input i, WEIGHT number k its input n_in + k. Kernels are printed by po_codegen_kernel. The
  * ports' dims are those of the tensors; the caller may put others of as many elements in their
- * place (the model's own). PO_UNSUPPORTED where a statement has no printer. */
+ * place (the model's own). open: instead of them, where the batch is; the name depends on them.
+ * PO_UNSUPPORTED where a statement has no printer. */
 po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu *const mu[PO_ISAS],
-                          po_kernel *region);
+                          const po_kernel_ports *open, po_kernel *region);
 
 /* What of a region does not depend on how it is printed: all but its name and code. */
 void po_kernel_set_ports(po_arena *arena, const po_mu *mu, po_kernel *region);

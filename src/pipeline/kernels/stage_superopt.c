@@ -4,6 +4,7 @@
 #include "codegen/compile.h"
 #include "codegen/delivery/library.h"
 #include "ops/recipe/pack.h"
+#include "ops/samples.h"
 #include "pipeline/budget.h"
 #include "pipeline/dump.h"
 #include "pipeline/kernels/stage.h"
@@ -57,20 +58,58 @@ static po_status replace(const po_run *run, po_graph *graph, const po_plan *plan
 /* Bytes of cache that one block of a kernel may take. */
 enum { SHARED_LIMIT = 4 << 20 };
 
-static po_status print(const po_run *run, const po_graph *graph, const po_plan *plan,
-                       po_kernel *kernel) {
+/* Where the batch is open: the ports of one sample, with that axis open. */
+static po_status open_ports(const po_run *run, const po_graph *graph, const int8_t *axis,
+                            const po_value_id *values, uint32_t n, const po_kernel_port *of_one,
+                            const po_kernel_port **out) {
+    po_kernel_port *ports = po_arena_memdup(run->arena, of_one, n * sizeof *ports);
+    for (uint32_t i = 0; i < n; i++) {
+        int at = axis[values[i]];
+        for (int d = 0; d < at; d++)
+            if (ports[i].dims[d] != 1)
+                return po_fail(run->ctx, PO_UNSUPPORTED, "the samples of '%s' do not lie apart",
+                               graph->values[values[i]].name);
+        if (at >= 0)
+            ports[i].dims[at] = -ports[i].dims[at];
+    }
+    *out = ports;
+    return PO_OK;
+}
+
+static po_status set_ports(const po_run *run, const po_kernel_variant *form, const int8_t *axis,
+                           const po_region *region, po_kernel *kernel) {
+    po_kernel_stage_ports(run->arena, form->graph, region, kernel);
+    if (!axis)
+        return PO_OK;
+    for (uint32_t i = 0; i < region->n_out; i++)
+        if (axis[region->out[i]] < 0)
+            return po_fail(run->ctx, PO_UNSUPPORTED, "'%s' is the same for all samples",
+                           form->graph->values[region->out[i]].name);
+    PO_TRY(open_ports(run, form->graph, axis, region->in, region->n_in, kernel->in, &kernel->in));
+    return open_ports(run, form->graph, axis, region->out, region->n_out, kernel->out,
+                      &kernel->out);
+}
+
+static po_status print(const po_run *run, const po_kernel_variant *form, const int8_t *axis,
+                       const po_plan *plan, po_kernel *kernel) {
     const po_mu *pair[PO_ISAS];
+    po_kernel model;
+    PO_TRY(set_ports(run, form, axis, plan->region, &model));
     PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->mu, SHARED_LIMIT));
-    PO_TRY(po_kernel_print(run->ctx, run->arena, both(pair, plan->mu), kernel));
-    po_kernel_stage_ports(run->arena, graph, plan->region, kernel);
+    const po_kernel_ports ports = {model.in, model.out, plan->region->n_in, plan->region->n_out};
+    PO_TRY(po_kernel_print(run->ctx, run->arena, both(pair, plan->mu), axis ? &ports : NULL,
+                           kernel));
+    kernel->in = model.in;
+    kernel->out = model.out;
     return PO_OK;
 }
 
 /* Prints a region's kernel; equal regions have one. *why: it could not be done. */
-static po_status add_kernel(const po_run *run, const po_graph *graph, const po_plan *plan,
-                            po_kernel *kernels, uint32_t *n, uint32_t *which, const char **why) {
+static po_status add_kernel(const po_run *run, const po_kernel_variant *form, const int8_t *axis,
+                            const po_plan *plan, po_kernel *kernels, uint32_t *n, uint32_t *which,
+                            const char **why) {
     po_kernel *kernel = &kernels[*n];
-    po_status status = print(run, graph, plan, kernel);
+    po_status status = print(run, form, axis, plan, kernel);
     if (status != PO_OK)
         return po_kernel_stage_drop(run, status, why);
     for (*which = 0; *which < *n && strcmp(kernels[*which].name, kernel->name) != 0; ++*which)
@@ -84,6 +123,7 @@ typedef struct making {
     const po_run *run;
     const po_imported *imported;
     const po_graph *graph; /* of the model, as simplified */
+    const po_graph *like;  /* with its batch open, where that is; NULL */
     po_search *search;     /* for mutants; NULL: none take part */
     const po_recall *recall;
     po_arena *arena; /* of the plans, tens of megabytes; goes when the kernels are there */
@@ -124,7 +164,7 @@ static po_status place(const making *m, const placing *p, uint32_t out, const ch
     po_graph *graph;
     bool whole;
     do {
-        graph = po_graph_clone(run->ctx, p->form->graph);
+        graph = po_graph_clone(run->ctx, p->form->open ? p->form->open : p->form->graph);
         po_run_hold(run, graph);
         PO_TRY(place_in(run, p, out, graph, &whole));
     } while (!whole);
@@ -153,11 +193,30 @@ static po_status place_all(const making *m, const placing *p) {
     return PO_OK;
 }
 
+/* The form that kernels are made of, and by value the axes of its samples (NULL: all is static).
+ * An open batch of which samples are not seen to be kept apart has no kernels. */
+static po_status find_form(making *m, int8_t **axis) {
+    const po_run *run = m->run;
+    *axis = NULL;
+    po_status status =
+        po_kernel_variants(run, m->graph, m->like, m->search, m->arena, &m->options, &m->form);
+    if (status == PO_OK && m->form.open)
+        status = po_samples_apart_values(run->ctx, m->arena, m->form.open, axis);
+    if (!m->like || status == PO_OK)
+        return status;
+    const char *why;
+    m->form = (po_kernel_variant){0};
+    PO_TRY(po_kernel_stage_drop(run, status, &why));
+    po_record_note(run->record, "no kernels for an open batch: %s", why);
+    return PO_OK;
+}
+
 /* Plans, prints, compiles, and adds what comes of it to the variants. */
 static po_status make(making *m) {
     const po_run *run = m->run;
-    PO_TRY(po_kernel_variants(run, m->graph, m->search, m->arena, &m->options, &m->form));
     const po_kernel_variant *form = &m->form;
+    int8_t *axis;
+    PO_TRY(find_form(m, &axis));
     uint32_t n_regions = form->regions.n, n = 0;
     po_kernel *kernels = PO_NEW_N(run->arena, po_kernel, n_regions);
     uint32_t *which = PO_NEW_N(run->arena, uint32_t, n_regions);
@@ -167,7 +226,7 @@ static po_status make(making *m) {
         m->why[i] = form->plans[i].failed;
         if (!m->why[i])
             PO_TRY(
-                add_kernel(run, form->graph, &form->plans[i], kernels, &n, &which[i], &m->why[i]));
+                add_kernel(run, form, axis, &form->plans[i], kernels, &n, &which[i], &m->why[i]));
     }
     if (n == 0)
         return PO_OK;
@@ -295,7 +354,8 @@ po_status po_stage_superopt(const po_run *run, const po_imported *imported,
     *out = (po_kernels){.search = next};
     making m = {.run = run,
                 .imported = imported,
-                .graph = simplified->graph,
+                .graph = simplified->sample ? simplified->sample : simplified->graph,
+                .like = simplified->sample ? imported->graph : NULL,
                 .search = recall ? NULL : next,
                 .recall = recall,
                 .out = out};

@@ -2,7 +2,9 @@
  * knows the costs by estimates; the best are planned. */
 #include "pipeline/kernels/variants.h"
 
+#include "ops/samples.h"
 #include "pipeline/choose/chooser.h"
+#include "pipeline/open_batch.h"
 #include "postopt/postopt.h"
 
 #include <math.h>
@@ -18,12 +20,18 @@ enum { MOST_ESTIMATES = 34, WITH_MUTANTS = 40, BEAM = 2, MOST_READ = 2 };
 /* What forms are made of. */
 enum { MODEL, MUTATED, BASES };
 
+/* As in po_kernel_variant. */
+typedef struct kernel_form {
+    const po_graph *graph;
+    po_graph *made; /* what postopt made: the same, or with its batch open */
+} kernel_form;
+
 /* A form that was estimated. */
 typedef struct guessed {
     uint32_t algebra;
     bool mutants;
     bool outside;    /* it leaves more to the runtime than the plain form does */
-    po_graph *graph; /* NULL: one that was there already, or cannot be lowered as far */
+    kernel_form form; /* graph NULL: one that was there already, or cannot be lowered as far */
     double seconds, magnifies;
     uint32_t unread;
 } guessed;
@@ -36,6 +44,7 @@ typedef struct choosing {
     const po_plan_options *options;
     const po_graph
         *from[BASES]; /* before folding, without and with mutants; NULL: there are none */
+    const po_graph *like; /* po_kernel_variants */
     uint32_t used;    /* families that change anything */
     uint32_t outside; /* of the plain form */
     guessed all[PO_CHOOSER_STATES];
@@ -72,20 +81,33 @@ static const char *name_of(po_arena *arena, uint32_t algebra, bool mutants) {
     return text;
 }
 
+static void form_free(kernel_form *form) {
+    if (form->graph != form->made)
+        po_graph_free((po_graph *)(uintptr_t)form->graph);
+    po_graph_free(form->made);
+    *form = (kernel_form){0};
+}
+
 /* Affine maps and batch norms in the weights, these families of identities, and nothing of what
  * only this runtime likes. */
-static po_status fold(const po_run *run, const po_graph *from, uint32_t algebra, po_graph **out,
+static po_status fold(const choosing *c, const po_graph *from, uint32_t algebra, kernel_form *out,
                       po_postopt_counts *counts) {
     po_postopt_options options = po_postopt_plain(algebra);
     options.cubic = true;
-    PO_TRY(po_postopt(run->ctx, from, &options, out, counts));
-    po_run_hold(run, *out);
-    return po_infer_graph(run->ctx, *out, true);
+    PO_TRY(po_postopt(c->ctx, from, &options, &out->made, counts));
+    po_run_hold(c->run, out->made);
+    out->graph = out->made;
+    if (!c->like)
+        return po_infer_graph(c->ctx, out->made, true);
+    PO_TRY(po_samples_open(c->ctx, out->made, c->like, PO_SAMPLES));
+    return po_batch_pinned(c->run, out->made, 1, &out->graph);
 }
 
-static po_status plan_form(const po_run *run, po_arena *arena, po_graph *graph,
+static po_status plan_form(const po_run *run, po_arena *arena, const kernel_form *form,
                            const po_plan_options *options, po_kernel_variant *p) {
+    const po_graph *graph = form->graph;
     p->graph = graph;
+    p->open = form->made == graph ? NULL : form->made;
     PO_TRY(po_regions_find(run->ctx, arena, graph, po_lower_part, run->ctx, &p->regions));
     p->plans = PO_NEW_N(arena, po_plan, p->regions.n);
     po_log(run->ctx, "%s: %u regions with %u of %u nodes", p->name, p->regions.n,
@@ -117,7 +139,7 @@ static po_status plan_form(const po_run *run, po_arena *arena, po_graph *graph,
 
 static bool is_known(const choosing *c, const po_graph *graph) {
     for (uint32_t i = 0; i < c->n; i++)
-        if (c->all[i].graph && po_graph_equal(c->all[i].graph, graph))
+        if (c->all[i].form.graph && po_graph_equal(c->all[i].form.graph, graph))
             return true;
     return false;
 }
@@ -126,17 +148,16 @@ static po_status estimate(choosing *c, guessed *g) {
     po_regions regions;
     po_plan_guess guess;
     po_arena *scratch = po_arena_child(c->arena);
-    PO_TRY(po_regions_find(c->ctx, scratch, g->graph, po_lower_part, c->ctx, &regions));
-    PO_TRY(po_plan_estimate(c->ctx, scratch, g->graph, &regions, c->options, &guess));
-    uint32_t outside = g->graph->n_live - regions.n_nodes + guess.n_nodes;
+    const po_graph *graph = g->form.graph;
+    PO_TRY(po_regions_find(c->ctx, scratch, graph, po_lower_part, c->ctx, &regions));
+    PO_TRY(po_plan_estimate(c->ctx, scratch, graph, &regions, c->options, &guess));
+    uint32_t outside = graph->n_live - regions.n_nodes + guess.n_nodes;
     po_arena_free(scratch);
     g->seconds = guess.seconds;
     g->unread = guess.unread;
     g->outside = outside > c->outside || guess.n_nodes > 0;
-    if (g->outside) {
-        po_graph_free(g->graph);
-        g->graph = NULL;
-    }
+    if (g->outside)
+        form_free(&g->form);
     return PO_OK;
 }
 
@@ -154,20 +175,18 @@ static po_status look_at(choosing *c, po_combination *form) {
     double most = c->options->magnifies;
     guessed g = {.algebra = (uint32_t)form->choices, .mutants = form->base == MUTATED};
     PO_TRY(po_ctx_poll(c->ctx));
-    po_status status = fold(c->run, c->from[form->base], g.algebra, &g.graph, &counts);
+    po_status status = fold(c, c->from[form->base], g.algebra, &g.form, &counts);
     if (po_search_drops(c->ctx, status)) {
-        g.graph = NULL;
+        g.form = (kernel_form){0};
     } else {
         PO_TRY(status);
         g.magnifies = magnified(&counts);
-        if (is_known(c, g.graph) || (most > 0 && g.magnifies > most)) {
-            po_graph_free(g.graph);
-            g.graph = NULL;
-        } else {
+        if (is_known(c, g.form.graph) || (most > 0 && g.magnifies > most))
+            form_free(&g.form);
+        else
             PO_TRY(estimate(c, &g));
-        }
     }
-    if (g.graph)
+    if (g.form.graph)
         po_log(c->ctx, "%.3f ms estimated, %u schedules unread: %s", 1000 * g.seconds, g.unread,
                name_of(c->arena, g.algebra, g.mutants));
     form->number = c->n;
@@ -183,7 +202,7 @@ static po_status price(void *user, po_combination *const *batch, uint32_t n) {
         if (batch[i]->number == PO_NONE)
             PO_TRY(look_at(c, batch[i]));
         const guessed *g = &c->all[batch[i]->number];
-        batch[i]->cost = g->graph ? g->seconds : 0;
+        batch[i]->cost = g->form.graph ? g->seconds : 0;
         batch[i]->open = c->used;
     }
     return PO_OK;
@@ -193,7 +212,7 @@ static po_status price(void *user, po_combination *const *batch, uint32_t n) {
 static uint32_t most_promising(const choosing *c, double limit) {
     uint32_t best = PO_NONE;
     for (uint32_t i = 1; i < c->n; i++)
-        if (c->all[i].graph && c->all[i].seconds < limit &&
+        if (c->all[i].form.graph && c->all[i].seconds < limit &&
             (best == PO_NONE || c->all[i].seconds < c->all[best].seconds))
             best = i;
     return best;
@@ -219,7 +238,7 @@ static po_status without_what_fails(choosing *c) {
 /* From the form with no families, which was read, and that with all of them that change anything.
  */
 static po_status look_further(choosing *c) {
-    po_graph *probe;
+    kernel_form probe;
     po_postopt_counts counts;
     const po_chooser_rules rules = {.bases = 1u << MODEL,
                                     .n_choices = FAMILIES,
@@ -231,9 +250,12 @@ static po_status look_further(choosing *c) {
                                     .user = c};
     const uint32_t all =
         po_run_skips(c->run, "partly") ? OF_KERNELS & ~po_postopt_partly() : (uint32_t)OF_KERNELS;
-    PO_TRY(fold(c->run, c->from[MODEL], all, &probe, &counts));
+    po_status status = fold(c, c->from[MODEL], all, &probe, &counts);
+    if (po_search_drops(c->ctx, status))
+        return PO_OK; /* some of them hold for PO_SAMPLES alone */
+    PO_TRY(status);
     c->used = counts.used & all;
-    po_graph_free(probe);
+    form_free(&probe);
     c->chooser = po_chooser_create(c->ctx, c->arena, &rules);
     po_chooser_add(c->chooser, MODEL, 0)->number = 0;
     po_chooser_add(c->chooser, MODEL, c->used);
@@ -260,11 +282,11 @@ static po_status read_promising(choosing *c, po_kernel_variant *best) {
         po_kernel_variant other = {.name = name_of(c->arena, c->all[i].algebra, c->all[i].mutants),
                                    .mutants = c->all[i].mutants,
                                    .magnifies = c->all[i].magnifies};
-        PO_TRY(plan_form(c->run, c->arena, c->all[i].graph, options, &other));
+        PO_TRY(plan_form(c->run, c->arena, &c->all[i].form, options, &other));
         po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s", 1000 * best->seconds, best->name,
                1000 * other.seconds, other.name);
         first = k == 0 ? c->all[i].seconds : first;
-        c->all[i].graph = NULL; /* has had its turn */
+        c->all[i].form = (kernel_form){0}; /* has had its turn */
         if (other.outside <= best->outside && other.unread <= best->unread &&
             other.seconds < best->seconds)
             *best = other;
@@ -272,8 +294,8 @@ static po_status read_promising(choosing *c, po_kernel_variant *best) {
     return PO_OK;
 }
 
-po_status po_kernel_variants(const po_run *run, const po_graph *graph, po_search *search,
-                             po_arena *arena, const po_plan_options *options,
+po_status po_kernel_variants(const po_run *run, const po_graph *graph, const po_graph *like,
+                             po_search *search, po_arena *arena, const po_plan_options *options,
                              po_kernel_variant *best) {
     choosing c = {.run = run,
                   .search = search,
@@ -281,11 +303,12 @@ po_status po_kernel_variants(const po_run *run, const po_graph *graph, po_search
                   .arena = arena,
                   .options = options,
                   .from = {[MODEL] = graph},
+                  .like = like,
                   .n = 1};
     po_postopt_counts counts;
     *best = (po_kernel_variant){.name = name_of(arena, 0, false)};
-    PO_TRY(fold(run, c.from[MODEL], 0, &c.all[0].graph, &counts));
-    PO_TRY(plan_form(run, arena, c.all[0].graph, options, best));
+    PO_TRY(fold(&c, c.from[MODEL], 0, &c.all[0].form, &counts));
+    PO_TRY(plan_form(run, arena, &c.all[0].form, options, best));
     c.all[0].seconds = best->seconds;
     c.outside = best->outside;
     if (options->exact || !(best->seconds > 0))
@@ -296,7 +319,7 @@ po_status po_kernel_variants(const po_run *run, const po_graph *graph, po_search
     PO_TRY(status);
     PO_TRY(read_promising(&c, best));
     for (uint32_t i = 1; i < c.n; i++)
-        if (c.all[i].graph)
-            po_graph_free(c.all[i].graph);
+        if (c.all[i].form.graph)
+            form_free(&c.all[i].form);
     return PO_OK;
 }

@@ -8,7 +8,8 @@
 
 /* A form of the model, planned. */
 typedef struct po_kernel_variant {
-    po_graph *graph;
+    const po_graph *graph; /* static: where the model's batch is open, with one sample */
+    po_graph *open;        /* the same as it is delivered, its batch open; NULL: graph */
     po_regions regions;
     po_plan *plans;
     uint32_t outside; /* nodes without a kernel */
@@ -21,11 +22,12 @@ typedef struct po_kernel_variant {
 } po_kernel_variant;
 
 /* Plans the model with its affine maps folded, with the mutants of the search, which is told what
- * was judged (NULL: without); further forms, by families of postopt's identities
+ * was judged (NULL: without). like: where `graph` has PO_SAMPLES samples, the model with its batch
+ * open; NULL: it is as it is. Further forms, by families of postopt's identities
  * (po_algebra), are estimated, and the most promising planned too. The fastest is returned; its
  * regions and plans lie in the arena, the graph is held by the run. */
-po_status po_kernel_variants(const po_run *run, const po_graph *graph, po_search *search,
-                             po_arena *arena, const po_plan_options *options,
+po_status po_kernel_variants(const po_run *run, const po_graph *graph, const po_graph *like,
+                             po_search *search, po_arena *arena, const po_plan_options *options,
                              po_kernel_variant *best);
 
 /* mutants.c: the model with mutants that are estimated to be faster as kernels, each of

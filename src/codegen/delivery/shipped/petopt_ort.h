@@ -235,19 +235,44 @@ static size_t pk_processors(void) {
 
 /* --- the operator --- */
 
-static OrtStatus *pk_bind(pk_kernel *k, OrtKernelContext *context, pk_buffer *b) {
+/* batch: how many samples there are; -1: shapes are all static. */
+static OrtStatus *pk_bind(pk_kernel *k, OrtKernelContext *context, pk_buffer *b, int64_t *batch) {
     const pk_region *r = k->region;
     void *data = NULL;
-    int64_t batch = -1; /* shapes are all static */
+    *batch = -1;
     for (size_t i = 0; i < r->n_in + r->n_weights; i++) {
-        PK_TRY(pk_input(k->api, r, context, i, k->constant[i], &batch, &data));
+        PK_TRY(pk_input(k->api, r, context, i, k->constant[i], batch, &data));
         b->in[i] = data;
     }
     for (size_t i = 0; i < r->n_out; i++) {
-        PK_TRY(pk_output(k->api, r, context, i, batch, &data));
+        PK_TRY(pk_output(k->api, r, context, i, *batch, &data));
         b->out[i] = data;
     }
     return NULL;
+}
+
+/* Floats from one sample of a port to the next; 0: it has the same for all. */
+static size_t pk_stride(const pk_port *p) {
+    size_t floats = 1;
+    if (!pk_is_open(p))
+        return 0;
+    for (size_t i = 0; i < p->rank; i++)
+        floats *= (size_t)(p->dims[i] < 0 ? -p->dims[i] : p->dims[i]);
+    return floats;
+}
+
+/* Kernels are of one sample: they are called for each of them. */
+static void pk_call_each(const pk_kernel *k, pk_buffer *b, int64_t batch, const pk_pool *pool) {
+    const pk_region *r = k->region;
+    for (int64_t sample = 0; sample < (batch < 0 ? 1 : batch); sample++) {
+        if (sample > 0) {
+            for (size_t i = 0; i < r->n_in; i++)
+                b->in[i] += pk_stride(&r->in[i]);
+            for (size_t i = 0; i < r->n_out; i++)
+                b->out[i] += pk_stride(&r->out[i]);
+        }
+        k->code->call(b->in, b->in + r->n_in, b->out, b->device.floats, b->scratch.floats, pool);
+    }
 }
 
 static OrtStatus *pk_compute(void *kernel, OrtKernelContext *context) {
@@ -257,12 +282,12 @@ static OrtStatus *pk_compute(void *kernel, OrtKernelContext *context) {
     pk_buffer *b = pk_take(k, parts);
     if (!b)
         return pk_fail(k->api, PK_ORT_FAIL, "petopt.kernels: memory ran out");
-    OrtStatus *status = pk_bind(k, context, b);
+    int64_t batch;
+    OrtStatus *status = pk_bind(k, context, b, &batch);
     if (!status) {
         pk_run run = {k->api, context, NULL, parts, asks, 0};
         pk_pool pool = {parts, pk_parallel, &run};
-        k->code->call(b->in, b->in + k->region->n_in, b->out, b->device.floats, b->scratch.floats,
-                      &pool);
+        pk_call_each(k, b, batch, &pool);
         status = run.failed;
         if (run.found > 0)
             pk_learn(k, &run);

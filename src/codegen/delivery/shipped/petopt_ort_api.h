@@ -122,9 +122,10 @@ static size_t pk_put_dims(char *text, size_t size, size_t at, const int64_t *dim
     at = pk_put(text, size, at, "[");
     for (size_t i = 0; i < rank; i++) {
         char number[32];
-        snprintf(number, sizeof number, "%lld", (long long)dims[i]);
+        snprintf(number, sizeof number, dims[i] < 0 ? "%lld N" : "%lld",
+                 (long long)(dims[i] < 0 ? -dims[i] : dims[i]));
         at = pk_put(text, size, at, i ? "," : "");
-        at = pk_put(text, size, at, dims[i] < 0 ? "N" : number);
+        at = pk_put(text, size, at, dims[i] == -1 ? "N" : number);
     }
     return pk_put(text, size, at, "]");
 }
@@ -147,13 +148,26 @@ static OrtStatus *pk_wrong_shape(const OrtApi *api, const pk_region *r, size_t i
     return pk_fail(api, PK_ORT_INVALID_ARGUMENT, text);
 }
 
+/* A dim of a port where there are so many samples. */
+static int64_t pk_dim(int64_t dim, int64_t batch) {
+    return dim < 0 ? -dim * batch : dim;
+}
+
+/* Whether a port holds as many samples as there are. */
+static bool pk_is_open(const pk_port *p) {
+    for (size_t i = 0; i < p->rank; i++)
+        if (p->dims[i] < 0)
+            return true;
+    return false;
+}
+
 /* batch: how many samples there are; -1: not known yet. */
 static bool pk_has_dims(const pk_port *p, const int64_t *dims, size_t rank, int64_t *batch) {
     bool right = rank == p->rank;
     for (size_t i = 0; i < rank && right; i++) {
         if (p->dims[i] < 0 && *batch < 0)
-            *batch = dims[i];
-        right = dims[i] == (p->dims[i] < 0 ? *batch : p->dims[i]);
+            *batch = dims[i] / -p->dims[i];
+        right = dims[i] == pk_dim(p->dims[i], *batch);
     }
     return right;
 }
@@ -203,7 +217,7 @@ static OrtStatus *pk_output(const OrtApi *api, const pk_region *r, OrtKernelCont
     const pk_port *p = &r->out[i];
     int64_t dims[PK_MAX_RANK] = {0};
     for (size_t k = 0; k < p->rank; k++)
-        dims[k] = p->dims[k] < 0 ? batch : p->dims[k];
+        dims[k] = pk_dim(p->dims[k], batch);
     PK_TRY(PK_CALL(api, KernelContext_GetOutput, context, i, dims, p->rank, &value));
     return PK_CALL(api, GetTensorMutableData, value, data);
 }
@@ -215,8 +229,7 @@ static OrtStatus *pk_constant(const OrtApi *api, const pk_region *r, const OrtKe
     *value = NULL;
     PK_TRY(PK_CALL(api, KernelInfoGetConstantInput_tensor, info, i, &is_constant, value));
     /* How many samples there are is asked at each call. */
-    *constant =
-        is_constant && *value && !(i < r->n_in && r->in[i].rank > 0 && r->in[i].dims[0] < 0);
+    *constant = is_constant && *value && !(i < r->n_in && pk_is_open(&r->in[i]));
     int64_t batch = -1;
     return *constant ? pk_check_input(api, r, i, *value, &batch) : NULL;
 }
@@ -242,7 +255,7 @@ static OrtStatus *pk_infer_shapes(const OrtCustomOp *base, OrtShapeInferContext 
     const pk_op *op = (const pk_op *)base;
     for (size_t i = 0; i < op->region->n_out; i++) {
         OrtTensorTypeAndShapeInfo *info = NULL;
-        if (op->region->out[i].rank > 0 && op->region->out[i].dims[0] < 0)
+        if (pk_is_open(&op->region->out[i]))
             continue; /* as many samples as there will be */
         PK_TRY(PK_CALL(op->api, CreateTensorTypeAndShapeInfo, &info));
         OrtStatus *status = pk_set_shape(op->api, context, i, &op->region->out[i], info);

@@ -10,7 +10,8 @@ enum { PK_F32 = 1, PK_F16 = 10, PK_BF16 = 16, PK_MAX_RANK = 8 };
 
 typedef struct pk_port {
     size_t rank;
-    const int64_t *dims; /* the first may be -1: as many samples as there are */
+    const int64_t *dims; /* one may be -m: as many samples as there are, each of m places; those
+                            before it are 1 */
     int type;
 } pk_port;
 
