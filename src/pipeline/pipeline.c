@@ -88,12 +88,9 @@ static po_status superopt(way *w) {
         status = po_budget_call(w->run, PO_PART_KERNELS, "the making of kernels was cut short",
                                 superopt_for_gpu, w, &cut);
     } else {
-        /* Kernels are for static shapes: an open batch has none, nor have its mutants. */
-        const po_search *search = w->simplified.sample ? NULL : w->search;
-        status = po_stage_superopt(w->run, &w->imported, &w->simplified, search, w->recalled.recall,
-                                   &w->kernels);
-        if (!w->simplified.sample)
-            w->search = w->chosen.search = w->kernels.search;
+        status = po_stage_superopt(w->run, &w->imported, &w->simplified, w->search,
+                                   w->recalled.recall, &w->kernels);
+        w->search = w->chosen.search = w->kernels.search;
     }
     po_variant_list_begin(&w->variants, &w->imported, &w->simplified, &w->kernels);
     return status;

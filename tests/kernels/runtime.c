@@ -159,8 +159,7 @@ static void takes_any_batch(void) {
         in[i] = (float)i;
     for (size_t n = MOST + 1; n-- > 0;) {
         OrtValue x_of_all = {{2, {(int64_t)n * ROWS, COLUMNS}}, in};
-        OrtKernelContext c = {
-            {&x_of_all, &w}, {{4, {1, (int64_t)n, ROWS, COLUMNS}}, out}, 2, NULL};
+        OrtKernelContext c = {{&x_of_all, &w}, {{4, {1, (int64_t)n, ROWS, COLUMNS}}, out}, 2, NULL};
         for (size_t i = 0; i <= MOST * ROWS * COLUMNS; i++)
             out[i] = -1;
         assert(!OP(any, KernelComputeV2, compute_fn)(kernel, &c));

@@ -4,9 +4,9 @@
 #include "codegen/compile.h"
 #include "codegen/delivery/library.h"
 #include "ops/recipe/pack.h"
-#include "ops/samples.h"
 #include "pipeline/budget.h"
 #include "pipeline/dump.h"
+#include "pipeline/kernels/open_regions.h"
 #include "pipeline/kernels/stage.h"
 #include "pipeline/kernels/tell_regions.h"
 #include "pipeline/kernels/values.h"
@@ -58,46 +58,17 @@ static po_status replace(const po_run *run, po_graph *graph, const po_plan *plan
 /* Bytes of cache that one block of a kernel may take. */
 enum { SHARED_LIMIT = 4 << 20 };
 
-/* Where the batch is open: the ports of one sample, with that axis open. */
-static po_status open_ports(const po_run *run, const po_graph *graph, const int8_t *axis,
-                            const po_value_id *values, uint32_t n, const po_kernel_port *of_one,
-                            const po_kernel_port **out) {
-    po_kernel_port *ports = po_arena_memdup(run->arena, of_one, n * sizeof *ports);
-    for (uint32_t i = 0; i < n; i++) {
-        int at = axis[values[i]];
-        for (int d = 0; d < at; d++)
-            if (ports[i].dims[d] != 1)
-                return po_fail(run->ctx, PO_UNSUPPORTED, "the samples of '%s' do not lie apart",
-                               graph->values[values[i]].name);
-        if (at >= 0)
-            ports[i].dims[at] = -ports[i].dims[at];
-    }
-    *out = ports;
-    return PO_OK;
-}
-
-static po_status set_ports(const po_run *run, const po_kernel_variant *form, const int8_t *axis,
-                           const po_region *region, po_kernel *kernel) {
-    po_kernel_stage_ports(run->arena, form->graph, region, kernel);
-    if (!axis)
-        return PO_OK;
-    for (uint32_t i = 0; i < region->n_out; i++)
-        if (axis[region->out[i]] < 0)
-            return po_fail(run->ctx, PO_UNSUPPORTED, "'%s' is the same for all samples",
-                           form->graph->values[region->out[i]].name);
-    PO_TRY(open_ports(run, form->graph, axis, region->in, region->n_in, kernel->in, &kernel->in));
-    return open_ports(run, form->graph, axis, region->out, region->n_out, kernel->out,
-                      &kernel->out);
-}
-
-static po_status print(const po_run *run, const po_kernel_variant *form, const int8_t *axis,
-                       const po_plan *plan, po_kernel *kernel) {
+static po_status print(const po_run *run, const po_kernel_variant *form, const po_plan *plan,
+                       po_kernel *kernel) {
     const po_mu *pair[PO_ISAS];
+    const po_region *r = plan->region;
     po_kernel model;
-    PO_TRY(set_ports(run, form, axis, plan->region, &model));
+    po_kernel_stage_ports(run->arena, form->graph, r, &model);
+    if (form->axis)
+        PO_TRY(po_open_ports(run->ctx, run->arena, form->graph, form->axis, r, &model));
     PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->mu, SHARED_LIMIT));
-    const po_kernel_ports ports = {model.in, model.out, plan->region->n_in, plan->region->n_out};
-    PO_TRY(po_kernel_print(run->ctx, run->arena, both(pair, plan->mu), axis ? &ports : NULL,
+    const po_kernel_ports ports = {model.in, model.out, r->n_in, r->n_out};
+    PO_TRY(po_kernel_print(run->ctx, run->arena, both(pair, plan->mu), form->axis ? &ports : NULL,
                            kernel));
     kernel->in = model.in;
     kernel->out = model.out;
@@ -105,11 +76,10 @@ static po_status print(const po_run *run, const po_kernel_variant *form, const i
 }
 
 /* Prints a region's kernel; equal regions have one. *why: it could not be done. */
-static po_status add_kernel(const po_run *run, const po_kernel_variant *form, const int8_t *axis,
-                            const po_plan *plan, po_kernel *kernels, uint32_t *n, uint32_t *which,
-                            const char **why) {
+static po_status add_kernel(const po_run *run, const po_kernel_variant *form, const po_plan *plan,
+                            po_kernel *kernels, uint32_t *n, uint32_t *which, const char **why) {
     po_kernel *kernel = &kernels[*n];
-    po_status status = print(run, form, axis, plan, kernel);
+    po_status status = print(run, form, plan, kernel);
     if (status != PO_OK)
         return po_kernel_stage_drop(run, status, why);
     for (*which = 0; *which < *n && strcmp(kernels[*which].name, kernel->name) != 0; ++*which)
@@ -193,18 +163,15 @@ static po_status place_all(const making *m, const placing *p) {
     return PO_OK;
 }
 
-/* The form that kernels are made of, and by value the axes of its samples (NULL: all is static).
- * An open batch of which samples are not seen to be kept apart has no kernels. */
-static po_status find_form(making *m, int8_t **axis) {
+/* The form that kernels are made of. An open batch of which samples are not seen to be kept apart
+ * has none. */
+static po_status find_form(making *m) {
     const po_run *run = m->run;
-    *axis = NULL;
+    const char *why;
     po_status status =
         po_kernel_variants(run, m->graph, m->like, m->search, m->arena, &m->options, &m->form);
-    if (status == PO_OK && m->form.open)
-        status = po_samples_apart_values(run->ctx, m->arena, m->form.open, axis);
     if (!m->like || status == PO_OK)
         return status;
-    const char *why;
     m->form = (po_kernel_variant){0};
     PO_TRY(po_kernel_stage_drop(run, status, &why));
     po_record_note(run->record, "no kernels for an open batch: %s", why);
@@ -215,8 +182,7 @@ static po_status find_form(making *m, int8_t **axis) {
 static po_status make(making *m) {
     const po_run *run = m->run;
     const po_kernel_variant *form = &m->form;
-    int8_t *axis;
-    PO_TRY(find_form(m, &axis));
+    PO_TRY(find_form(m));
     uint32_t n_regions = form->regions.n, n = 0;
     po_kernel *kernels = PO_NEW_N(run->arena, po_kernel, n_regions);
     uint32_t *which = PO_NEW_N(run->arena, uint32_t, n_regions);
@@ -225,8 +191,7 @@ static po_status make(making *m) {
         which[i] = PO_NONE;
         m->why[i] = form->plans[i].failed;
         if (!m->why[i])
-            PO_TRY(
-                add_kernel(run, form, axis, &form->plans[i], kernels, &n, &which[i], &m->why[i]));
+            PO_TRY(add_kernel(run, form, &form->plans[i], kernels, &n, &which[i], &m->why[i]));
     }
     if (n == 0)
         return PO_OK;

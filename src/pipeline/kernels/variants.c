@@ -4,6 +4,7 @@
 
 #include "ops/samples.h"
 #include "pipeline/choose/chooser.h"
+#include "pipeline/kernels/open_regions.h"
 #include "pipeline/open_batch.h"
 #include "postopt/postopt.h"
 
@@ -24,13 +25,14 @@ enum { MODEL, MUTATED, BASES };
 typedef struct kernel_form {
     const po_graph *graph;
     po_graph *made; /* what postopt made: the same, or with its batch open */
+    const int8_t *axis;
 } kernel_form;
 
 /* A form that was estimated. */
 typedef struct guessed {
     uint32_t algebra;
     bool mutants;
-    bool outside;    /* it leaves more to the runtime than the plain form does */
+    bool outside;     /* it leaves more to the runtime than the plain form does */
     kernel_form form; /* graph NULL: one that was there already, or cannot be lowered as far */
     double seconds, magnifies;
     uint32_t unread;
@@ -43,10 +45,10 @@ typedef struct choosing {
     po_arena *arena;
     const po_plan_options *options;
     const po_graph
-        *from[BASES]; /* before folding, without and with mutants; NULL: there are none */
+        *from[BASES];     /* before folding, without and with mutants; NULL: there are none */
     const po_graph *like; /* po_kernel_variants */
-    uint32_t used;    /* families that change anything */
-    uint32_t outside; /* of the plain form */
+    uint32_t used;        /* families that change anything */
+    uint32_t outside;     /* of the plain form */
     guessed all[PO_CHOOSER_STATES];
     uint32_t n;
     po_chooser *chooser; /* choices are families; number: of `all` */
@@ -99,7 +101,10 @@ static po_status fold(const choosing *c, const po_graph *from, uint32_t algebra,
     out->graph = out->made;
     if (!c->like)
         return po_infer_graph(c->ctx, out->made, true);
+    int8_t *axis;
     PO_TRY(po_samples_open(c->ctx, out->made, c->like, PO_SAMPLES));
+    PO_TRY(po_samples_apart_values(c->ctx, c->arena, out->made, &axis));
+    out->axis = axis;
     return po_batch_pinned(c->run, out->made, 1, &out->graph);
 }
 
@@ -108,7 +113,8 @@ static po_status plan_form(const po_run *run, po_arena *arena, const kernel_form
     const po_graph *graph = form->graph;
     p->graph = graph;
     p->open = form->made == graph ? NULL : form->made;
-    PO_TRY(po_regions_find(run->ctx, arena, graph, po_lower_part, run->ctx, &p->regions));
+    p->axis = form->axis;
+    PO_TRY(po_open_regions(run->ctx, arena, graph, form->axis, &p->regions));
     p->plans = PO_NEW_N(arena, po_plan, p->regions.n);
     po_log(run->ctx, "%s: %u regions with %u of %u nodes", p->name, p->regions.n,
            p->regions.n_nodes, graph->n_live);
@@ -149,7 +155,7 @@ static po_status estimate(choosing *c, guessed *g) {
     po_plan_guess guess;
     po_arena *scratch = po_arena_child(c->arena);
     const po_graph *graph = g->form.graph;
-    PO_TRY(po_regions_find(c->ctx, scratch, graph, po_lower_part, c->ctx, &regions));
+    PO_TRY(po_open_regions(c->ctx, scratch, graph, g->form.axis, &regions));
     PO_TRY(po_plan_estimate(c->ctx, scratch, graph, &regions, c->options, &guess));
     uint32_t outside = graph->n_live - regions.n_nodes + guess.n_nodes;
     po_arena_free(scratch);

@@ -10,6 +10,7 @@
 typedef struct po_kernel_variant {
     const po_graph *graph; /* static: where the model's batch is open, with one sample */
     po_graph *open;        /* the same as it is delivered, its batch open; NULL: graph */
+    const int8_t *axis;    /* with it: by value, the axis of its samples (ops/samples.h) */
     po_regions regions;
     po_plan *plans;
     uint32_t outside; /* nodes without a kernel */

@@ -1,0 +1,95 @@
+/* Regions are found; nodes at borders that a call for each sample cannot have are left out; and
+ * again, until all borders are such. Each time at least one node fewer takes part. */
+#include "pipeline/kernels/open_regions.h"
+
+#include "superopt/lower/lower.h"
+
+typedef struct finding {
+    po_ctx *ctx;
+    const int8_t *axis;
+    bool *out; /* by node: it stays outside */
+} finding;
+
+static po_region_part part_of(void *user, const po_graph *graph, const po_node *node) {
+    const finding *f = user;
+    return f->out[node - graph->nodes] ? PO_REGION_NOT : po_lower_part(f->ctx, graph, node);
+}
+
+/* Samples lie one behind the other; or, of what is read, it is the same for all. */
+static bool lies_apart(const po_graph *graph, const int8_t *axis, po_value_id v, bool read) {
+    const po_type *type = &graph->values[v].type;
+    if (axis[v] < 0)
+        return read;
+    for (int d = 0; d < axis[v]; d++)
+        if (type->dims[d].value != 1)
+            return false;
+    return true;
+}
+
+static bool touches(const po_node *node, po_value_id v) {
+    bool found = false;
+    for (uint32_t i = 0; i < node->n_in; i++)
+        found |= node->in[i] == v;
+    for (uint32_t i = 0; i < node->n_out; i++)
+        found |= node->out[i] == v;
+    return found;
+}
+
+static bool leave_out(const finding *f, const po_graph *graph, const po_region *r, po_value_id v) {
+    bool any = false;
+    for (uint32_t i = 0; i < r->n_nodes; i++)
+        if (touches(&graph->nodes[r->nodes[i]], v))
+            any = f->out[r->nodes[i]] = true;
+    return any;
+}
+
+static bool leave_borders_out(const finding *f, const po_graph *graph, const po_region *r) {
+    bool any = false;
+    for (uint32_t i = 0; i < r->n_in; i++)
+        if (!lies_apart(graph, f->axis, r->in[i], true))
+            any |= leave_out(f, graph, r, r->in[i]);
+    for (uint32_t i = 0; i < r->n_out; i++)
+        if (!lies_apart(graph, f->axis, r->out[i], false))
+            any |= leave_out(f, graph, r, r->out[i]);
+    return any;
+}
+
+po_status po_open_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph, const int8_t *axis,
+                          po_regions *regions) {
+    if (!axis)
+        return po_regions_find(ctx, arena, graph, po_lower_part, ctx, regions);
+    finding f = {ctx, axis, PO_NEW_N(arena, bool, graph->n_nodes + 1)};
+    for (bool again = true; again;) {
+        PO_TRY(po_ctx_poll(ctx));
+        PO_TRY(po_regions_find(ctx, arena, graph, part_of, &f, regions));
+        again = false;
+        for (uint32_t i = 0; i < regions->n; i++)
+            again |= leave_borders_out(&f, graph, &regions->regions[i]);
+    }
+    return PO_OK;
+}
+
+static const po_kernel_port *open_ports(po_arena *arena, const int8_t *axis,
+                                        const po_value_id *values, uint32_t n,
+                                        const po_kernel_port *of_one) {
+    po_kernel_port *ports = PO_NEW_N(arena, po_kernel_port, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        ports[i] = of_one[i];
+        if (axis[values[i]] >= 0)
+            ports[i].dims[axis[values[i]]] *= -1;
+    }
+    return ports;
+}
+
+po_status po_open_ports(po_ctx *ctx, po_arena *arena, const po_graph *graph, const int8_t *axis,
+                        const po_region *r, po_kernel *kernel) {
+    for (uint32_t i = 0; i < r->n_in + r->n_out; i++) {
+        po_value_id v = i < r->n_in ? r->in[i] : r->out[i - r->n_in];
+        if (!lies_apart(graph, axis, v, i < r->n_in))
+            return po_fail(ctx, PO_INTERNAL, "the samples of '%s' do not lie apart",
+                           graph->values[v].name);
+    }
+    kernel->in = open_ports(arena, axis, r->in, r->n_in, kernel->in);
+    kernel->out = open_ports(arena, axis, r->out, r->n_out, kernel->out);
+    return PO_OK;
+}

@@ -1,0 +1,19 @@
+/* Regions of a model whose batch is open: a kernel is of one sample and called for each, so that
+ * what it reads and writes must hold samples one behind the other. */
+#ifndef PO_PIPELINE_OPEN_REGIONS_H
+#define PO_PIPELINE_OPEN_REGIONS_H
+
+#include "codegen/delivery/library.h"
+#include "superopt/regions.h"
+
+/* As po_regions_find with po_lower_part, of a graph with one sample. axis: by value, as
+ * po_samples_apart_values tells; NULL: all is static. A node at a region's border where samples do
+ * not lie so, or are not told apart, stays outside. */
+po_status po_open_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph, const int8_t *axis,
+                          po_regions *regions);
+
+/* Opens the ports of a region that were made for one sample. PO_INTERNAL where one cannot be. */
+po_status po_open_ports(po_ctx *ctx, po_arena *arena, const po_graph *graph, const int8_t *axis,
+                        const po_region *region, po_kernel *kernel);
+
+#endif
