@@ -226,6 +226,13 @@ static const struct {
      "graph g (x: f32[2,20,32]) -> (y) {\n a = MatMul(x, w: f32[32,32] random 1)\n"
      " t = Transpose(a) {perm=[0, 2, 1]}\n s = MatMul(x, t)\n p = Softmax(s) {axis=-1}\n"
      " y = MatMul(p, a)\n}"},
+    {"maps of tokens that lie as channels, beside ones that do not",
+     "graph g (x: f32[1,20,37]) -> (y) {\n"
+     " a = Conv(x, k: f32[20,20,1] random 1)\n t = Transpose(a) {perm=[0, 2, 1]}\n"
+     " z = MatMul(t, l: f32[20,20] random 5)\n"
+     " b = Add(t, c: f32[20] random 2)\n e = Erf(b)\n m = Mul(e, t)\n s = Add(m, z)\n"
+     " u = Mul(s, r: f32[37,1] random 3)\n p = Sub(t, z)\n q = MatMul(p, w: f32[20,20] random 4)\n"
+     " v = Tanh(q)\n y = Add(u, v)\n}"},
     {"windows over the edge of what lies flat",
      "graph g (x: f32[1,16,5,6]) -> (y) {\n q = i64[2] {30, 16}\n s = i64[4] {1, 5, 6, 16}\n"
      " t = Transpose(x) {perm=[0, 2, 3, 1]}\n f = Reshape(t, q)\n"
@@ -316,6 +323,33 @@ static void computes_what_the_graph_does(void **state) {
         }
         test_planned_end(&f);
     }
+}
+
+/* What lies along another axis is turned on the way, and never read one by one. */
+static void nothing_is_read_across(void **state) {
+    (void)state;
+    size_t found = 0;
+    for (size_t i = 0; i < SAMPLES; i++) {
+        test_planned f;
+        uint32_t turned = 0;
+        if (strncmp(samples[i].name, "maps of tokens", 14) != 0)
+            continue;
+        found++;
+        test_planned_start(&f, samples[i].graph, false);
+        const po_mu *naive = f.plan.lowered.mu;
+        for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
+            po_choice choices[PO_CHOICES_MAX];
+            assert_true(po_choices_of(naive, node, 0, choices) > 0);
+            po_text text;
+            po_text_init(&text, f.arena);
+            choices[0].how->tell(&choices[0], &text);
+            assert_null(strstr(text.data, "plain loops"));
+            turned += strstr(text.data, "turned in registers") != NULL;
+        }
+        assert_true(turned >= 2);
+        test_planned_end(&f);
+    }
+    assert_int_equal(found, 1);
 }
 
 static const po_scheduler *const schedulers[] = {&po_schedule_winograd, &po_schedule_strassen,
@@ -532,6 +566,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(computes_what_the_graph_does),
         cmocka_unit_test(kernels_compute_what_their_steps_do),
+        cmocka_unit_test(nothing_is_read_across),
         cmocka_unit_test(errors_are_found),
         cmocka_unit_test(damage_to_any_element_is_found),
         cmocka_unit_test(weights_are_fetched_or_not),

@@ -23,21 +23,6 @@ static bool has_ring_behind(const po_mu *mu, uint32_t tensor) {
     return false;
 }
 
-/* A lone copy whose source lies along another axis: 16 by 16 at a time, turned in registers. The
- * label of neighbours along the source's last axis, PO_NONE: it is no such copy. */
-static uint32_t turned_row(const po_mu *mu, const po_naive_step *n) {
-    const po_mu_access *in = &n->s->in[0];
-    if (n->tail || n->s->combine != PO_MU_SET || n->s->n_in != 1 || n->s->n_items != 1)
-        return PO_NONE;
-    const po_mu_index *last = po_mu_last_axis(mu, in);
-    uint32_t axis = po_access_axis(mu, in, n->lane), row = PO_NONE;
-    for (uint32_t i = 0; i < last->n; i++)
-        if (last->terms[i].coef == 1 && mu->labels[last->terms[i].label].extent >= 4)
-            row = last->terms[i].label;
-    return row == n->lane || axis == PO_NONE || po_mu_coef(&in->axes[axis], n->lane) != 1 ? PO_NONE
-                                                                                          : row;
-}
-
 /* A weight that can be packed so that the lane's axis, this one, comes last; else PO_NONE. */
 static uint32_t packs(const po_mu *mu, const po_mu_access *in, uint32_t lane) {
     const po_mu_tensor *t = &mu->tensors[in->tensor];
@@ -45,6 +30,44 @@ static uint32_t packs(const po_mu *mu, const po_mu_access *in, uint32_t lane) {
     if (axis == PO_NONE || axis + 1 == t->rank || po_mu_coef(&in->axes[axis], lane) != 1)
         return PO_NONE;
     return axis;
+}
+
+/* The label of neighbours along the last axis of an operand whose lanes lie along another;
+ * n->lane: they lie side by side, or it has none; PO_NONE: neither. */
+static uint32_t row_of(const po_mu *mu, const po_naive_step *n, const po_mu_access *in) {
+    const po_mu_index *last = po_mu_last_axis(mu, in);
+    const uint32_t axis = po_access_axis(mu, in, n->lane);
+    uint32_t row = PO_NONE;
+    if (!po_mu_has(mu, in, n->lane) || packs(mu, in, n->lane) != PO_NONE)
+        return n->lane;
+    if (axis == PO_NONE || po_mu_coef(&in->axes[axis], n->lane) != 1)
+        return PO_NONE;
+    if (axis + 1 == mu->tensors[in->tensor].rank)
+        return n->lane;
+    for (uint32_t i = 0; i < last->n; i++)
+        if (last->terms[i].coef == 1 && mu->labels[last->terms[i].label].extent >= 4)
+            row = last->terms[i].label;
+    return row;
+}
+
+/* A copy or a map of which some operands lie along another axis, the same for all: 16 by 16 at a
+ * time, these turned in registers. The label of neighbours there, PO_NONE: it is no such step. */
+static uint32_t turned_row(const po_mu *mu, const po_naive_step *n) {
+    const bool copy = n->s->n_in == 1 && n->s->n_items == 1;
+    uint32_t row = PO_NONE;
+    if (n->tail || n->s->combine != PO_MU_SET)
+        return PO_NONE;
+    for (uint32_t k = 0; k < n->s->n_in; k++) {
+        uint32_t own = row_of(mu, n, &n->s->in[k]);
+        if (own == PO_NONE || (!copy && po_mu_edge_of(mu, n->main, k) != PO_MU_WITHIN))
+            return PO_NONE;
+        if (own == n->lane)
+            continue;
+        if (row != PO_NONE && row != own)
+            return PO_NONE;
+        row = own;
+    }
+    return row;
 }
 
 /* The access to a weight packed so. */
