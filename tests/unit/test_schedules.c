@@ -346,7 +346,7 @@ static void nothing_is_read_across(void **state) {
             assert_null(strstr(text.data, "plain loops"));
             turned += strstr(text.data, "turned in registers") != NULL;
         }
-        assert_true(turned >= 2);
+        assert_true(turned > 0);
         test_planned_end(&f);
     }
     assert_int_equal(found, 1);
