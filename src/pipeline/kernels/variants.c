@@ -120,6 +120,8 @@ static po_status plan_form(const po_run *run, po_arena *arena, const kernel_form
            p->regions.n_nodes, graph->n_live);
     PO_TRY(po_plan_regions(run->ctx, arena, graph, &p->regions, options, p->plans));
     p->outside = graph->n_live - p->regions.n_nodes;
+    p->unread = 0;
+    p->seconds = 0;
     bool read = true;
     for (uint32_t i = 0; i < p->regions.n; i++) {
         const po_plan *plan = &p->plans[i];
@@ -300,6 +302,17 @@ static po_status read_promising(choosing *c, po_kernel_variant *best) {
     return PO_OK;
 }
 
+/* The plain form is read first, in a part of the time: others are estimated by what was read, and
+ * the best of them have to be read as well. */
+static po_plan_options for_the_first(const po_plan_options *options) {
+    static const double part_of_time = 0.6;
+    po_plan_options first = *options;
+    const double now = po_now();
+    if (options->until > now && !options->exact)
+        first.until = now + part_of_time * (options->until - now);
+    return first;
+}
+
 po_status po_kernel_variants(const po_run *run, const po_graph *graph, const po_graph *like,
                              po_search *search, po_arena *arena, const po_plan_options *options,
                              po_kernel_variant *best) {
@@ -314,7 +327,9 @@ po_status po_kernel_variants(const po_run *run, const po_graph *graph, const po_
     po_postopt_counts counts;
     *best = (po_kernel_variant){.name = name_of(arena, 0, false)};
     PO_TRY(fold(&c, c.from[MODEL], 0, &c.all[0].form, &counts));
-    PO_TRY(plan_form(run, arena, &c.all[0].form, options, best));
+    const po_plan_options part = for_the_first(options);
+    const kernel_form plain = c.all[0].form;
+    PO_TRY(plan_form(run, arena, &plain, &part, best));
     c.all[0].seconds = best->seconds;
     c.outside = best->outside;
     if (options->exact || !(best->seconds > 0))
@@ -324,6 +339,8 @@ po_status po_kernel_variants(const po_run *run, const po_graph *graph, const po_
     po_limit_end(run->ctx, &limit, &status);
     PO_TRY(status);
     PO_TRY(read_promising(&c, best));
+    if (best->graph == plain.graph && best->unread > 0)
+        PO_TRY(plan_form(run, arena, &plain, options, best));
     for (uint32_t i = 1; i < c.n; i++)
         if (c.all[i].form.graph)
             form_free(&c.all[i].form);
