@@ -157,8 +157,15 @@ static po_status set_batch(set_args *a) {
     return PO_OK;
 }
 
-/* "NAME:D,D,..", added to a list. */
-static po_status add_pin(set_args *a, po_pin **list, uint32_t *n, uint32_t *cap) {
+/* Letters or underscores, then digits. */
+static bool is_name(const char *text) {
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    size_t n = strspn(text, letters);
+    return n > 0 && text[n + strspn(text + n, "0123456789")] == '\0';
+}
+
+/* "NAME:D,D,..", added to a list. names: a name for a dim that stays open may stand there. */
+static po_status add_pin(set_args *a, bool names, po_pin **list, uint32_t *n, uint32_t *cap) {
     const char *colon = strrchr(a->value, ':');
     if (!colon || colon == a->value)
         return bad(a, "of the form name:1,3,640,640");
@@ -167,29 +174,35 @@ static po_status add_pin(set_args *a, po_pin **list, uint32_t *n, uint32_t *cap)
     name[colon - a->value] = '\0';
     char *rest = po_arena_strdup(arena, colon + 1);
     int64_t dims[64];
+    const char *open[64] = {NULL};
     uint32_t rank = 0;
     for (char *p = rest; *p;) {
         char *comma = strchr(p, ',');
         if (comma)
             *comma = '\0';
-        if (rank == sizeof dims / sizeof dims[0] || !parse_int(p, &dims[rank++]) ||
+        const bool is_open = names && is_name(p);
+        if (rank == sizeof dims / sizeof dims[0] || (!is_open && !parse_int(p, &dims[rank])) ||
             (comma && !comma[1]))
             return bad(a, "of the form name:1,3,640,640");
+        open[rank] = is_open ? p : NULL;
+        dims[rank] = is_open ? -1 : dims[rank];
+        rank++;
         p = comma ? comma + 1 : p + strlen(p);
     }
     if (*n == PO_MAX_PINS)
         return po_fail(a->ctx, PO_BAD_USE, "--%s: more than %d", a->name, PO_MAX_PINS);
-    po_pin pin = {name, rank, po_arena_memdup(arena, dims, rank * sizeof dims[0])};
+    po_pin pin = {name, rank, po_arena_memdup(arena, dims, rank * sizeof dims[0]),
+                  po_arena_memdup(arena, open, rank * sizeof open[0])};
     PO_PUSH(arena, *list, *n, *cap, pin);
     return PO_OK;
 }
 
 static po_status set_input_shape(set_args *a) {
-    return add_pin(a, &a->o->pins, &a->o->n_pins, &a->o->cap_pins);
+    return add_pin(a, true, &a->o->pins, &a->o->n_pins, &a->o->cap_pins);
 }
 
 static po_status set_sizes(set_args *a) {
-    return add_pin(a, &a->o->sizes, &a->o->n_sizes, &a->o->cap_sizes);
+    return add_pin(a, false, &a->o->sizes, &a->o->n_sizes, &a->o->cap_sizes);
 }
 
 static po_status set_threads(set_args *a) {
@@ -332,7 +345,9 @@ static const struct {
       "number (default: 8)",
       PO_FOR_OPTIMISE},
      set_batch},
-    {{"input-shape", 0, "NAME:D,D,..", "pin the dims of an input; may be given for each input",
+    {{"input-shape", 0, "NAME:D,D,..",
+      "pin the dims of an input; may be given for each input. A name in the place of a number "
+      "leaves that dim open (x:N,3,640,640)",
       ALL},
      set_input_shape},
     {{"sizes", 0, "NAME:D,D,..",

@@ -34,12 +34,17 @@ static po_status pin_input(po_ctx *ctx, po_graph *graph, symbols *s, const po_pi
         return po_fail(ctx, PO_BAD_USE, "--input-shape: the model has no input '%s'", pin->name);
     const po_type *had = &value->type;
     PO_TRY(po_pin_check(ctx, "input-shape", had, pin));
-    for (uint32_t d = 0; d < pin->rank && had->has_rank; d++) {
-        po_dim dim = had->dims[d];
-        if (!po_dim_known(dim) && dim.symbol && *dim.symbol)
+    po_dim *dims = PO_NEW_N(graph->arena, po_dim, pin->rank + 1);
+    for (uint32_t d = 0; d < pin->rank; d++) {
+        po_dim dim = had->has_rank ? had->dims[d] : (po_dim){.value = -1};
+        const bool named = !po_dim_known(dim) && dim.symbol && *dim.symbol;
+        dims[d] = pin->dims[d] >= 0 ? PO_DIM(pin->dims[d]) : dim;
+        if (pin->dims[d] < 0 && !named)
+            dims[d].symbol = po_arena_strdup(graph->arena, pin->open[d]);
+        if (pin->dims[d] >= 0 && named)
             bind_symbol(s, dim.symbol, pin->dims[d]);
     }
-    value->type = po_type_tensor_i64(graph->arena, had->dtype, pin->rank, pin->dims);
+    value->type = po_type_tensor(graph->arena, had->dtype, pin->rank, dims);
     return PO_OK;
 }
 

@@ -314,6 +314,24 @@ def case_open_batch(bed):
                 expect(off(got, right) < 1e-5, f'{n} samples without the library: off by {off(got, right)}')
     code, out, err = bed.run('verify', 'in.onnx', 'out.onnx', '--library', os.path.join('k', LIBRARY))
     expect(code == 0 and 'proved' in out, f'verify: exit {code}: {out}{err}')
+    # more is open, and nothing says that the batches are the same: the user does
+    for i, v in enumerate(model.graph.input):
+        for d in v.type.tensor_type.shape.dim:
+            if i == 0 or not d.dim_value:
+                d.Clear()
+    onnx.save(model, bed.path('wide.onnx'))
+    words = ['wide.onnx', '-o', 'named.onnx', '-O1', '--kernels', 'named', '--cost', 'model', '--cache', 'none']
+    said = bed.said(*words)
+    expect('they need static shapes but for the batch' in said, said)
+    said = bed.said(*words, '--input-shape', 'x:N,8,20,20', '--input-shape', 'mask:N,1,32')
+    expect('won: kernels' in said, said)
+    expect([[d.dim_param or d.dim_value for d in v.type.tensor_type.shape.dim]
+            for v in onnx.load(bed.path('named.onnx')).graph.input] == [['N', 8, 20, 20], ['N', 1, 32]], 'other dims')
+    right, _ = answers(bed.path('wide.onnx'), feed := {
+        'x': r.standard_normal((3, 8, 20, 20)).astype('f'), 'mask': r.standard_normal((3, 1, 32)).astype('f')})
+    got, ran = answers(bed.path('named.onnx'), feed, bed.path('named', LIBRARY))
+    expect(off(got, right) < 1e-5 and any(o.startswith('R') and len(o) == 25 for o in ran), f'{off(got, right)}, {ran}')
+
     # inputs that hold another number of samples each
     wrong = {'x': np.zeros((2, 8, 20, 20), 'f'), 'mask': np.zeros((3, 1, 32), 'f')}
     try:

@@ -119,7 +119,10 @@ static void options_are_checked(void **state) {
         {"tolerance", "1e999", PO_BAD_USE},
         {"threads", "1025", PO_BAD_USE},
         {"input-shape", "a:b:1,2", PO_OK}, /* the name is what stands before the last colon */
-        {"input-shape", "a:1,x", PO_BAD_USE},
+        {"input-shape", "a:N,1,batch1", PO_OK}, /* what stays open */
+        {"input-shape", "a:1,1x", PO_BAD_USE},
+        {"input-shape", "a:1,?", PO_BAD_USE},
+        {"sizes", "a:N,1", PO_BAD_USE},
         {"input-shape", ":1", PO_BAD_USE},
         {"skip", "postopt", PO_OK},
         {"skip", "postop", PO_BAD_USE},
@@ -172,7 +175,7 @@ static void pinned_symbols_are_replaced_everywhere(void **state) {
     po_result_free(result);
     po_options_free(options);
 
-    static const char *const wrong[] = {"x:5,4,5", "x:5,3", "z:5,3,5"};
+    static const char *const wrong[] = {"x:5,4,5", "x:5,3", "z:5,3,5", "x:5,c,5"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         po_error error;
         options = options_of((const char *const[]){"level", "0", "input-shape", wrong[i], NULL});

@@ -191,12 +191,12 @@ static void sizes_that_are_asked_for_are_taken(void **state) {
     fixture f;
     start(&f, m);
     int64_t a[] = {2, 3, 96, 64}, b[] = {1, 3, 32, 32}, ids[] = {2, 7}, bad[] = {1, 4, 32, 32};
-    po_pin sizes[] = {{"x", 4, a}, {"ids", 2, ids}, {"x", 4, b}};
+    po_pin sizes[] = {{"x", 4, a, NULL}, {"ids", 2, ids, NULL}, {"x", 4, b, NULL}};
     assert_int_equal(po_inputs_want(&f.ctx, f.arena, f.plan, sizes, 3), PO_OK);
     assert_int_equal(po_inputs_meant(f.plan), 2);
     assert_meant(&f, 0, "normal x:2x3x96x64 ids:2x7 mask:2x8");
     assert_meant(&f, 1, "normal x:1x3x32x32 ids:1x128 mask:1x129");
-    po_pin wrong[] = {{"x", 4, bad}, {"z", 4, a}, {"ids", 4, a}};
+    po_pin wrong[] = {{"x", 4, bad, NULL}, {"z", 4, a, NULL}, {"ids", 4, a, NULL}};
     static const char *const why[] = {"dim 1 of input 'x' is 3, not 4", "no input 'z'",
                                       "input 'ids' has rank 2, not 4"};
     for (size_t i = 0; i < 3; i++) {

@@ -22,11 +22,10 @@ const char *po_kernels_why_none(const po_run *run, const po_graph *original,
         return "none could be made for this model in its time (--time-limit S gives more)";
     if (!kernels->library && po_batch_has_open_dims(original) && !po_samples_are_open(original))
         return "none could be made for this model; they need static shapes but for the batch "
-               "(--input-shape)";
+               "(--input-shape x:N,3,640,640)";
     if (!kernels->library && po_batch_has_open_dims(original) && run->record->n_regions == 0)
-        return "none could be made for this model; where its batch is open, samples must be seen "
-               "to "
-               "be kept apart (--input-shape pins it)";
+        return "none could be made for this model; where its batch is open, samples must be "
+               "seen to be kept apart (--input-shape pins it)";
     if (!kernels->library)
         return "none could be made for this model";
     const char *verdict = po_record_candidate(run->record, "kernels")->verdict;

@@ -13,7 +13,9 @@ typedef struct po_inputs po_inputs;
 typedef struct po_pin {
     const char *name;
     uint32_t rank;
-    const int64_t *dims;
+    const int64_t *dims; /* --input-shape: -1 where a dim stays open */
+    const char *const
+        *open; /* by dim that stays open: its name, where it has none; NULL: none do */
 } po_pin;
 
 /* Whether an input of this type can have them: PO_BAD_USE, by the option's name, where it is no

@@ -179,7 +179,10 @@ po_status po_pin_check(po_ctx *ctx, const char *option, const po_type *type, con
         return po_fail(ctx, PO_BAD_USE, "--%s: input '%s' has rank %u, not %u", option, pin->name,
                        type->rank, pin->rank);
     for (uint32_t d = 0; d < pin->rank && type->has_rank; d++)
-        if (po_dim_known(type->dims[d]) && type->dims[d].value != pin->dims[d])
+        if (po_dim_known(type->dims[d]) && pin->dims[d] < 0)
+            return po_fail(ctx, PO_BAD_USE, "--%s: dim %u of input '%s' is %lld and not open",
+                           option, d, pin->name, (long long)type->dims[d].value);
+        else if (po_dim_known(type->dims[d]) && type->dims[d].value != pin->dims[d])
             return po_fail(ctx, PO_BAD_USE, "--%s: dim %u of input '%s' is %lld, not %lld", option,
                            d, pin->name, (long long)type->dims[d].value, (long long)pin->dims[d]);
     return PO_OK;
