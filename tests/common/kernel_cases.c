@@ -427,6 +427,28 @@ const kernel_case kernel_cases[] = {
      "  tensor Y output 0 [3, 10, 16]\n"
      "  step \"s\" { grid a by 2 { grid m by 3 { Y[a, m, n] += A[a, m, k] * B[a, k, n] fresh tile m*2 n*1 } } }\n"
      "}\n"},
+    {"a map that is made on the tiles of a product, and read by another", 8,
+     "mugraph m {\n"
+     "  label b 2 label x 28 label g 96 label y 28 label c 96 label k 32 label z 28 label d 32 label l 16\n"
+     "  tensor X input 0 [2, 28, 96]\n"
+     "  tensor W weight 0 [96, 32]\n"
+     "  tensor B weight 1 [32]\n"
+     "  tensor V weight 2 [32, 16]\n"
+     "  tensor Y output 0 [2, 28, 16]\n"
+     "  step \"s\" {\n"
+     "    grid b by 1 {\n"
+     "      shared T [2, 28, 96]\n"
+     "      register P [2, 28, 32]\n"
+     "      shared U [2, 28, 32]\n"
+     "      register Q [2, 28, 16]\n"
+     "      T[b, x, g] = X[b, x, g] * X[b, x, g] tile g*1\n"
+     "      P[b, y, k] += T[b, y, c] * W[c, k] fresh tile y*14 k*2 order b c\n"
+     "      U[b, y, k] = P[b, y, k] + B[k] fused\n"
+     "      Q[b, z, l] += U[b, z, d] * V[d, l] fresh tile z*7 l*1 order b d\n"
+     "      Y[b, z, l] = max(Q[b, z, l], 0) fused\n"
+     "    }\n"
+     "  }\n"
+     "}\n"},
 };
 /* clang-format on */
 const uint32_t n_kernel_cases = sizeof kernel_cases / sizeof kernel_cases[0];

@@ -132,6 +132,34 @@ uint32_t cg_last_inside(const po_mu *mu, uint32_t node) {
     return last;
 }
 
+/* Whether a statement may run on the tiles of the one before it, one tile after the other: what the
+ * first reads of the last tile must not lie where the second writes of the first (group.c). */
+static bool shares_tiles(const po_mu *mu, uint32_t before, uint32_t node) {
+    const po_mu_statement *a = &mu->nodes[before].statement, *b = &mu->nodes[node].statement;
+    if (mu->nodes[before].kind != PO_MU_STATEMENT || mu->nodes[node].kind != PO_MU_STATEMENT)
+        return false;
+    return b->fused || (a->combine == PO_MU_SET && b->combine != PO_MU_SET && a->lane != PO_NONE &&
+                        a->lane == b->lane);
+}
+
+/* The first and the last of the statements that share tiles with a node of a step. */
+static interval tiles_of(const po_mu *mu, uint32_t node) {
+    uint32_t parent = mu->nodes[node].parent;
+    interval i = {node, node};
+    if (parent == PO_NONE)
+        return i;
+    uint32_t before = mu->nodes[parent].first;
+    for (uint32_t n = before; n != node; n = mu->nodes[n].next) {
+        i.first = n == before || !shares_tiles(mu, before, n) ? n : i.first;
+        before = n;
+    }
+    i.first = before != node && shares_tiles(mu, before, node) ? i.first : node;
+    for (uint32_t n = mu->nodes[node].next; n != PO_NONE && shares_tiles(mu, i.last, n);
+         n = mu->nodes[n].next)
+        i.last = n;
+    return i;
+}
+
 static void shared_of_step(cg *g, uint32_t step, const uint32_t *position) {
     const po_mu *mu = g->mu;
     interval *live = PO_NEW_N(g->arena, interval, mu->n_tensors + 1);
@@ -145,8 +173,8 @@ static void shared_of_step(cg *g, uint32_t step, const uint32_t *position) {
             uint32_t tensor = po_mu_touched(s, k);
             if (mu->tensors[tensor].place != PO_MU_SHARED)
                 continue;
-            uint32_t top = cg_below_scope(mu, n, &mu->tensors[tensor]);
-            widen(&live[tensor], position[top], position[cg_last_inside(mu, top)]);
+            interval tiles = tiles_of(mu, cg_below_scope(mu, n, &mu->tensors[tensor]));
+            widen(&live[tensor], position[tiles.first], position[cg_last_inside(mu, tiles.last)]);
         }
     }
     uint32_t n_here = 0, *here = PO_NEW_N(g->arena, uint32_t, mu->n_tensors + 1);

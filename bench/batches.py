@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""One library for every batch beside libraries that were made for one.
+
+  bench/batches.py MODEL [--build DIR] [--batch N].. [--shape NAME:N,D,..].. [--threads N]
+                   [--work DIR] [--petopt-options WORDS]
+
+MODEL's batch must be open, or is left so by --shape (as petopt's --input-shape). petopt makes kernels
+with the batch open, and for each N (1, 2, 3, 5 and 8 without --batch) with the batch pinned to it.
+Both are measured beside the original at N samples, each by a `petopt bench` of its own, interleaved
+with the original: ratios, not times, are compared. Prints a table in Markdown, and the geometric mean
+and the lowest of "open over pinned".
+"""
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+
+import onnx
+
+os.environ['ORT_DISABLE_TELEMETRY'] = '1'
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def shapes_of(path, given):
+    """By input: its dims; -1 for the batch."""
+    named = {s.rsplit(':', 1)[0]: s.rsplit(':', 1)[1].split(',') for s in given}
+    graph = onnx.load(path, load_external_data=False).graph
+    weights = {w.name for w in graph.initializer}
+    shapes = {}
+    for info in graph.input:
+        if info.name in weights:
+            continue
+        dims = named.get(info.name) or [d.dim_value if d.HasField('dim_value') else 'N'
+                                        for d in info.type.tensor_type.shape.dim]
+        shapes[info.name] = [int(d) if str(d).isdigit() else -1 for d in dims]
+    return shapes
+
+
+def words_of(shapes, batch):
+    return [w for name, dims in shapes.items() for w in
+            ('--input-shape', name + ':' + ','.join(str(batch if d < 0 else d) for d in dims))]
+
+
+def run(command):
+    p = subprocess.run(command, capture_output=True, text=True)
+    if p.returncode != 0:
+        sys.exit(f'{" ".join(command)}: exit {p.returncode}: {p.stderr.strip()}')
+
+
+def optimised(args, name, shapes):
+    """(model, library); None without kernels."""
+    out = os.path.join(args.work, name + '.onnx')
+    report, folder = out + '.json', os.path.join(args.work, name + '.kernels')
+    run([args.petopt, args.model, '-o', out, '-q', '--json', report, '--kernels', folder,
+         '--threads', str(args.threads), '--cache', os.path.join(args.work, 'cost.db'),
+         *shapes, *args.petopt_options.split()])
+    with open(report, encoding='utf-8') as f:
+        library = json.load(f)['library']
+    return (out, library) if library else None
+
+
+def measured(args, made, shapes):
+    """ms of the original, and how much faster `made` is."""
+    report = os.path.join(args.work, 'bench.json')
+    run([args.petopt, 'bench', args.model, made[0], '-q', '--json', report, '--library', made[1],
+         '--threads', str(args.threads), *shapes])
+    with open(report, encoding='utf-8') as f:
+        told = json.load(f)
+    return told['models'][0]['ms'], told['models'][1]['ratio']
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument('model')
+    parser.add_argument('--build', default=os.path.join(ROOT, 'build'))
+    parser.add_argument('--batch', type=int, action='append')
+    parser.add_argument('--shape', action='append', default=[])
+    parser.add_argument('--threads', type=int, default=1)
+    parser.add_argument('--work', default=None)
+    parser.add_argument('--petopt-options', default='-O1')
+    args = parser.parse_args()
+    args.petopt = os.path.join(args.build, 'petopt')
+    args.work = args.work or os.path.splitext(args.model)[0] + '.batches'
+    os.makedirs(args.work, exist_ok=True)
+    shapes = shapes_of(args.model, args.shape)
+    one = optimised(args, 'open', words_of(shapes, 'N') if args.shape else [])
+    if not one:
+        sys.exit('no kernels for an open batch were faster')
+    print('| batch | original ms | batch open | batch pinned | open over pinned |\n| --- | --- | --- | --- | --- |')
+    quotients = []
+    for batch in args.batch or [1, 2, 3, 5, 8]:
+        at = words_of(shapes, batch)
+        ms, any_batch = measured(args, one, at)
+        alone = optimised(args, f'batch{batch}', at)
+        pinned = measured(args, alone, at)[1] if alone else None
+        if pinned:
+            quotients.append(any_batch / pinned)
+        print(f'| {batch} | {ms:.2f} | {any_batch:.2f}x | ' +
+              (f'{pinned:.2f}x | {any_batch / pinned:.3f} |' if pinned else 'no kernels | - |'), flush=True)
+    if quotients:
+        mean = math.exp(sum(map(math.log, quotients)) / len(quotients))
+        print(f'\nopen over pinned: geometric mean {mean:.3f}, lowest {min(quotients):.3f}; {args.threads} thread(s)')
+
+
+if __name__ == '__main__':
+    main()
