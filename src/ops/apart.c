@@ -198,15 +198,29 @@ po_status po_apart_node(const po_following *f, const po_node *node, bool *done) 
 
 /* The first axis that it works along; with no word on it, that is 0. */
 static int first_axis(const po_following *f, const po_node *node, int rank) {
-    if (!po_op_has(node->op, PO_OPF_REDUCES)) {
-        int64_t axis = po_op_int(f->graph, node, "axis");
-        return (int)(axis < 0 ? axis + rank : axis);
+    int64_t axis = po_op_int(f->graph, node, "axis");
+    return (int)(axis < 0 ? axis + rank : axis);
+}
+
+/* In whatever mode it pads, it leaves this axis as it is. */
+static bool pads_others(const po_following *f, const po_node *node, int axis, int rank) {
+    const po_tensor *pads = node->n_in > 1 ? po_graph_constant(f->graph, node->in[1]) : NULL;
+    const po_tensor *axes = NULL;
+    if (node->n_in > 3 && node->in[3] != PO_NONE) {
+        axes = po_graph_constant(f->graph, node->in[3]);
+        if (!axes)
+            return false;
     }
-    uint32_t axes[PO_MAX_RANK], n = po_reduced_axes(f->graph, node, PO_MAX_RANK, axes);
-    uint32_t first = n > 0 ? axes[0] : 0;
-    for (uint32_t i = 1; i < n; i++)
-        first = axes[i] < first ? axes[i] : first;
-    return (int)first;
+    const int64_t n = axes ? axes->count : rank;
+    if (!pads || pads->count != 2 * n)
+        return false;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = axes ? po_tensor_int(axes, i) : i;
+        at += at < 0 ? rank : 0;
+        if (at == axis && (po_tensor_int(pads, i) != 0 || po_tensor_int(pads, n + i) != 0))
+            return false;
+    }
+    return true;
 }
 
 bool po_apart_by_itself(const po_following *f, const po_node *node) {
@@ -229,6 +243,8 @@ bool po_apart_by_itself(const po_following *f, const po_node *node) {
     }
     if (at != 0)
         return false;
+    if (node->op == PO_OP_Pad)
+        return pads_others(f, node, axis, rank);
     /* Further outputs may number elements through all samples. */
     if (po_op_has(node->op, PO_OPF_SAMPLES))
         return axis == 0 && (node->n_out < 2 || node->out[1] == PO_NONE);

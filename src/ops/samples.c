@@ -265,8 +265,27 @@ static int counted(const po_following *f, const po_node *node, po_value_id v, in
     return po_op_has(node->op, PO_OPF_ELEMENTWISE) ? axis - po_rank_of(f->graph, v) : axis;
 }
 
+/* A reduction over other axes, whatever it makes of them. */
+static po_status follow_reduced(const po_following *f, const po_node *node) {
+    uint32_t axes[PO_MAX_RANK], n = po_reduced_axes(f->graph, node, PO_MAX_RANK, axes);
+    const int own = f->axis[node->in[0]];
+    const bool keeps = po_node_int(node, "keepdims", 1) != 0;
+    int axis = own;
+    bool mixes = n == 0 || own < 0;
+    for (uint32_t i = 0; i < n; i++) {
+        mixes |= (int)axes[i] == own;
+        axis -= !keeps && (int)axes[i] < own;
+    }
+    if (mixes || po_dim_of(f->graph, node->out[0], axis) != po_dim_of(f->graph, node->in[0], own))
+        return po_samples_mixed(f, node, "it mixes samples");
+    f->axis[node->out[0]] = (int8_t)axis;
+    return PO_OK;
+}
+
 /* Shapes' word: an output that is as long along the axis of the samples. */
 static po_status follow_opaque(const po_following *f, const po_node *node) {
+    if (po_op_has(node->op, PO_OPF_REDUCES))
+        return follow_reduced(f, node);
     if (f->strict && !po_apart_by_itself(f, node))
         return po_samples_mixed(f, node, "it is not known to take each sample by itself");
     int64_t length = -1;

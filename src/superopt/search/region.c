@@ -3,6 +3,10 @@
 #include "superopt/plan/plan.h"
 #include "superopt/search/search.h"
 
+/* Estimates are off by less: what is so much slower than the best by them is not timed. Partial
+ * sums of a large product may take gigabytes. */
+static const double worth_timing = 4;
+
 enum { MOST_STATEMENTS = 32, READING = 11 /* raised whenever printing or timing changes */ };
 
 static uint32_t statements(const po_mu *mu) {
@@ -102,6 +106,8 @@ po_status po_search_region(po_ctx *ctx, po_arena *arena, const po_plan_options *
         return PO_OK;
     }
     PO_TRY(status);
+    while (n > 1 && found[n - 1].estimate > worth_timing * found[0].estimate)
+        n--;
     double seconds = po_now() - start;
     po_log(ctx,
            "search: %.2f s, %.1f million states a second (%llu), %u forms, %u programs, %u plans, "
