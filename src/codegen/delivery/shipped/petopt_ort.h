@@ -40,8 +40,9 @@ typedef struct pk_buffer {
     struct pk_buffer *next; /* in the list of free ones */
     size_t parts;           /* that there is scratch for */
     pk_memory device, scratch;
-    const float **in; /* n_in, then n_weights */
-    float **out;
+    /* Of the sample at hand and of all: n_in activations, then n_weights. */
+    const float **in, **all_in;
+    float **out, **all_out;
 } pk_buffer;
 
 typedef struct pk_kernel {
@@ -103,8 +104,13 @@ static pk_buffer *pk_make_buffer(const pk_kernel *k, size_t parts) {
     if (!b)
         return NULL;
     b->parts = parts;
-    b->in = calloc(r->n_in + r->n_weights + 1, sizeof *b->in);
-    b->out = calloc(r->n_out + 1, sizeof *b->out);
+    const size_t n_in = r->n_in + r->n_weights + 1, n_out = r->n_out + 1;
+    b->in = calloc(2 * n_in, sizeof *b->in);
+    b->out = calloc(2 * n_out, sizeof *b->out);
+    if (b->in && b->out) {
+        b->all_in = b->in + n_in;
+        b->all_out = b->out + n_out;
+    }
     if (!b->in || !b->out || !pk_map(&b->device, *k->code->device) ||
         !pk_map(&b->scratch, *k->code->scratch * parts)) {
         pk_free_buffer(b);
@@ -242,11 +248,11 @@ static OrtStatus *pk_bind(pk_kernel *k, OrtKernelContext *context, pk_buffer *b,
     *batch = -1;
     for (size_t i = 0; i < r->n_in + r->n_weights; i++) {
         PK_TRY(pk_input(k->api, r, context, i, k->constant[i], batch, &data));
-        b->in[i] = data;
+        b->all_in[i] = data;
     }
     for (size_t i = 0; i < r->n_out; i++) {
         PK_TRY(pk_output(k->api, r, context, i, *batch, &data));
-        b->out[i] = data;
+        b->all_out[i] = data;
     }
     return NULL;
 }
@@ -262,17 +268,55 @@ static size_t pk_stride(const pk_port *p) {
 }
 
 /* Kernels are of one sample: they are called for each of them. */
-static void pk_call_each(const pk_kernel *k, pk_buffer *b, int64_t batch, const pk_pool *pool) {
+static void pk_call_sample(const pk_kernel *k, const pk_buffer *all, const pk_buffer *own,
+                           size_t sample, const pk_pool *pool) {
     const pk_region *r = k->region;
-    for (int64_t sample = 0; sample < (batch < 0 ? 1 : batch); sample++) {
-        if (sample > 0) {
-            for (size_t i = 0; i < r->n_in; i++)
-                b->in[i] += pk_stride(&r->in[i]);
-            for (size_t i = 0; i < r->n_out; i++)
-                b->out[i] += pk_stride(&r->out[i]);
-        }
-        k->code->call(b->in, b->in + r->n_in, b->out, b->device.floats, b->scratch.floats, pool);
+    for (size_t i = 0; i < r->n_in + r->n_weights; i++)
+        own->in[i] = all->all_in[i] + (i < r->n_in ? sample * pk_stride(&r->in[i]) : 0);
+    for (size_t i = 0; i < r->n_out; i++)
+        own->out[i] = all->all_out[i] + sample * pk_stride(&r->out[i]);
+    k->code->call(own->in, own->in + r->n_in, own->out, own->device.floats, own->scratch.floats,
+                  pool);
+}
+
+static void pk_alone(void *self, void (*fn)(void *arg, size_t part), void *arg) {
+    (void)self;
+    fn(arg, 0);
+}
+
+/* Samples dealt out to the threads, each with memory of its own. */
+typedef struct pk_dealt {
+    const pk_kernel *k;
+    const pk_buffer *all;
+    pk_buffer **own; /* by part */
+    size_t samples, parts;
+} pk_dealt;
+
+static void pk_samples_of(void *arg, size_t part) {
+    const pk_dealt *d = arg;
+    const pk_pool alone = {1, pk_alone, NULL};
+    for (size_t s = part * d->samples / d->parts; s < (part + 1) * d->samples / d->parts; s++)
+        pk_call_sample(d->k, d->all, d->own[part], s, &alone);
+}
+
+/* As many samples as come out even are worked side by side, one thread each; what is left over, and
+ * all where there is no memory for that, one after the other on all threads. */
+static void pk_call_each(pk_kernel *k, pk_buffer *b, size_t samples, pk_run *run) {
+    const pk_pool pool = {run->parts, pk_parallel, run};
+    const size_t parts = run->asks ? 1 : run->parts;
+    pk_buffer *own[PK_MAX_PARTS] = {b};
+    size_t n = 1, done = 0;
+    while (samples >= parts && n < parts && (own[n] = pk_take(k, 1)))
+        n++;
+    if (n > 1 && n == parts) {
+        pk_dealt dealt = {k, b, own, samples / parts * parts, parts};
+        pk_parallel(run, pk_samples_of, &dealt);
+        done = dealt.samples;
     }
+    while (n > 1)
+        pk_give(k, own[--n]);
+    for (; done < samples; done++)
+        pk_call_sample(k, b, b, done, &pool);
 }
 
 static OrtStatus *pk_compute(void *kernel, OrtKernelContext *context) {
@@ -286,8 +330,7 @@ static OrtStatus *pk_compute(void *kernel, OrtKernelContext *context) {
     OrtStatus *status = pk_bind(k, context, b, &batch);
     if (!status) {
         pk_run run = {k->api, context, NULL, parts, asks, 0};
-        pk_pool pool = {parts, pk_parallel, &run};
-        pk_call_each(k, b, batch, &pool);
+        pk_call_each(k, b, batch < 0 ? 1 : (size_t)batch, &run);
         status = run.failed;
         if (run.found > 0)
             pk_learn(k, &run);
