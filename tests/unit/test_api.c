@@ -118,7 +118,7 @@ static void options_are_checked(void **state) {
         {"tolerance", ".", PO_BAD_USE},
         {"tolerance", "1e999", PO_BAD_USE},
         {"threads", "1025", PO_BAD_USE},
-        {"input-shape", "a:b:1,2", PO_OK}, /* the name is what stands before the last colon */
+        {"input-shape", "a:b:1,2", PO_OK},      /* the name is what stands before the last colon */
         {"input-shape", "a:N,1,batch1", PO_OK}, /* what stays open */
         {"input-shape", "a:1,1x", PO_BAD_USE},
         {"input-shape", "a:1,?", PO_BAD_USE},
