@@ -11,16 +11,13 @@ with the original: ratios, not times, are compared. Prints a table in Markdown, 
 and the lowest of "open over pinned".
 """
 import argparse
-import json
 import math
 import os
-import subprocess
 import sys
 
 import onnx
 
-os.environ['ORT_DISABLE_TELEMETRY'] = '1'
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+import run
 
 
 def shapes_of(path, given):
@@ -38,70 +35,61 @@ def shapes_of(path, given):
     return shapes
 
 
-def words_of(shapes, batch):
-    return [w for name, dims in shapes.items() for w in
-            ('--input-shape', name + ':' + ','.join(str(batch if d < 0 else d) for d in dims))]
+def at(shapes, batch):
+    """As --input-shape takes them."""
+    return [name + ':' + ','.join(str(batch if d < 0 else d) for d in dims) for name, dims in shapes.items()]
 
 
-def run(command):
-    p = subprocess.run(command, capture_output=True, text=True)
-    if p.returncode != 0:
-        sys.exit(f'{" ".join(command)}: exit {p.returncode}: {p.stderr.strip()}')
+def or_end(told, failed):
+    if failed:
+        sys.exit(failed)
+    return told
 
 
 def optimised(args, name, shapes):
     """(model, library); None without kernels."""
     out = os.path.join(args.work, name + '.onnx')
-    report, folder = out + '.json', os.path.join(args.work, name + '.kernels')
-    run([args.petopt, args.model, '-o', out, '-q', '--json', report, '--kernels', folder,
-         '--threads', str(args.threads), '--cache', os.path.join(args.work, 'cost.db'),
-         *shapes, *args.petopt_options.split()])
-    with open(report, encoding='utf-8') as f:
-        library = json.load(f)['library']
+    library = or_end(*run.optimise(args, args.model, shapes, out))['library']
     return (out, library) if library else None
 
 
 def measured(args, made, shapes):
     """ms of the original, and how much faster `made` is."""
-    report = os.path.join(args.work, 'bench.json')
-    run([args.petopt, 'bench', args.model, made[0], '-q', '--json', report, '--library', made[1],
-         '--threads', str(args.threads), *shapes])
-    with open(report, encoding='utf-8') as f:
-        told = json.load(f)
+    told = or_end(*run.bench(args, [args.model, made[0]], shapes, args.threads[0], made[1]))
     return told['models'][0]['ms'], told['models'][1]['ratio']
 
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument('model')
-    parser.add_argument('--build', default=os.path.join(ROOT, 'build'))
+    parser.add_argument('--build', default=os.path.join(run.ROOT, 'build'))
     parser.add_argument('--batch', type=int, action='append')
     parser.add_argument('--shape', action='append', default=[])
     parser.add_argument('--threads', type=int, default=1)
     parser.add_argument('--work', default=None)
     parser.add_argument('--petopt-options', default='-O1')
     args = parser.parse_args()
-    args.petopt = os.path.join(args.build, 'petopt')
+    args.petopt, args.threads, args.kernels = os.path.join(args.build, 'petopt'), [args.threads], True
     args.work = args.work or os.path.splitext(args.model)[0] + '.batches'
     os.makedirs(args.work, exist_ok=True)
     shapes = shapes_of(args.model, args.shape)
-    one = optimised(args, 'open', words_of(shapes, 'N') if args.shape else [])
+    one = optimised(args, 'open', at(shapes, 'N') if args.shape else [])
     if not one:
         sys.exit('no kernels for an open batch were faster')
     print('| batch | original ms | batch open | batch pinned | open over pinned |\n| --- | --- | --- | --- | --- |')
     quotients = []
     for batch in args.batch or [1, 2, 3, 5, 8]:
-        at = words_of(shapes, batch)
-        ms, any_batch = measured(args, one, at)
-        alone = optimised(args, f'batch{batch}', at)
-        pinned = measured(args, alone, at)[1] if alone else None
+        pins = at(shapes, batch)
+        ms, any_batch = measured(args, one, pins)
+        alone = optimised(args, f'batch{batch}', pins)
+        pinned = measured(args, alone, pins)[1] if alone else None
         if pinned:
             quotients.append(any_batch / pinned)
         print(f'| {batch} | {ms:.2f} | {any_batch:.2f}x | ' +
               (f'{pinned:.2f}x | {any_batch / pinned:.3f} |' if pinned else 'no kernels | - |'), flush=True)
     if quotients:
         mean = math.exp(sum(map(math.log, quotients)) / len(quotients))
-        print(f'\nopen over pinned: geometric mean {mean:.3f}, lowest {min(quotients):.3f}; {args.threads} thread(s)')
+        print(f'\nopen over pinned: geometric mean {mean:.3f}, lowest {min(quotients):.3f}; {args.threads[0]} thread(s)')
 
 
 if __name__ == '__main__':

@@ -19,6 +19,14 @@ po_graph *test_graph(po_ctx *ctx, const char *text) {
     return g;
 }
 
+po_value_id test_value(const po_graph *graph, const char *name) {
+    for (po_value_id v = 0; v < graph->n_values; v++)
+        if (strcmp(graph->values[v].name, name) == 0)
+            return v;
+    fail_msg("no value '%s'", name);
+    return PO_NONE;
+}
+
 typedef struct counting {
     const char *op_type;
     uint32_t n;

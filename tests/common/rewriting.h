@@ -6,6 +6,8 @@
 
 /* Parses a .pir text, sets the registry rows and infers types. Aborts the test on failure. */
 po_graph *test_graph(po_ctx *ctx, const char *text);
+/* The value of this name. Aborts the test where there is none. */
+po_value_id test_value(const po_graph *graph, const char *name);
 /* Live nodes of an operator type, bodies included. */
 uint32_t test_count(const po_graph *graph, const char *op_type);
 /* Largest difference of any output over the largest magnitude of that output, with normal random

@@ -4,6 +4,7 @@
 #include "ir/text.h"
 #include "ops/recipe/pack.h"
 #include "ops/recipe/recipe.h"
+#include "rewriting.h"
 #include "unit.h"
 #include "verify/proof/proof.h"
 
@@ -29,14 +30,6 @@ static void end(fixture *f) {
     po_arenas_free_since(&f->ctx, 0);
 }
 
-static po_value_id value(const po_graph *g, const char *name) {
-    for (po_value_id v = 0; v < g->n_values; v++)
-        if (strcmp(g->values[v].name, name) == 0)
-            return v;
-    fail_msg("no value '%s'", name);
-    return PO_NONE;
-}
-
 /* --- outlining and inlining --- */
 
 #define CHAIN                                                                                      \
@@ -54,7 +47,7 @@ static uint32_t ids(const po_graph *g, const char *names, bool nodes, uint32_t *
     uint32_t n = 0;
     snprintf(copy, sizeof copy, "%s", names);
     for (char *save = NULL, *s = strtok_r(copy, " ", &save); s; s = strtok_r(NULL, " ", &save)) {
-        po_value_id v = value(g, s);
+        po_value_id v = test_value(g, s);
         out[n++] = nodes ? g->values[v].producer : v;
     }
     return n;
@@ -179,16 +172,16 @@ static void recipes_of_functions(void **unused) {
         start(&f, "graph g (x: f32[4,6]) -> (y) {\n"
                   "  m = Mul(x, s: f32[6] random 1)\n  y = MatMul(m, w: f32[6,5] random 3)\n}\n");
         po_graph *g = f.graph;
-        const po_recipe *in[2] = {po_recipe_doubles(g, f.arena, value(g, "w")),
-                                  po_recipe_reshape(f.arena,
-                                                    po_recipe_doubles(g, f.arena, value(g, "s")), 2,
-                                                    (const int64_t[]){6, 1})};
+        const po_recipe *in[2] = {
+            po_recipe_doubles(g, f.arena, test_value(g, "w")),
+            po_recipe_reshape(f.arena, po_recipe_doubles(g, f.arena, test_value(g, "s")), 2,
+                              (const int64_t[]){6, 1})};
         po_value_id v =
             po_add_recipe(g, "v", PO_F32,
                           rows[i].op == PO_OP_Mul ? po_recipe_mul(f.arena, in[0], in[1])
                                                   : po_recipe_div(f.arena, in[0], in[1]));
-        po_node_id y = g->values[value(g, "y")].producer;
-        po_graph_set_input(g, y, 0, value(g, "x"));
+        po_node_id y = g->values[test_value(g, "y")].producer;
+        po_graph_set_input(g, y, 0, test_value(g, "x"));
         po_graph_set_input(g, y, 1, v);
         po_graph_sweep(g);
         *(float *)po_tensor_data((po_tensor *)(uintptr_t)g->values[v].constant) += rows[i].flip;
@@ -201,7 +194,7 @@ static void recipes_of_functions(void **unused) {
         assert_string_equal(recipes->values[recipes->outputs[0]].name, "R1/v");
         plain = po_graph_clone(&f.ctx, g);
         assert_int_equal(po_graph_inline(&f.ctx, plain, NULL), PO_OK);
-        assert_int_equal(value(plain, "R1/v"), plain->initializers[0]);
+        assert_int_equal(test_value(plain, "R1/v"), plain->initializers[0]);
         po_ops_resolve(plain);
         assert_int_equal(po_infer_graph(&f.ctx, plain, false), PO_OK);
         assert_int_equal(po_recipes_check(&f.ctx, f.arena, recipes, f.before, plain, &why), PO_OK);
@@ -265,7 +258,7 @@ static void packs(void **unused) {
         po_value_id packed;
         const char *why;
         pack_graph(&f, packings[i].weight);
-        po_value_id w = value(f.graph, "w");
+        po_value_id w = test_value(f.graph, "w");
         assert_int_equal(outline(&f, "p", "w", "p", &body, &call), PO_OK);
         const po_tensor *weight = f.graph->values[w].constant;
         const po_tensor *want = evaluate(&f, body, weight);
@@ -310,7 +303,7 @@ static void packs_only_what_fits(void **unused) {
     };
     fixture f;
     pack_graph(&f, "f32[5,6]");
-    const po_tensor *packed, *w = f.graph->values[value(f.graph, "w")].constant;
+    const po_tensor *packed, *w = f.graph->values[test_value(f.graph, "w")].constant;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(po_pack(&f.ctx, f.arena, w, &wrong[i], &packed), PO_INTERNAL);
         po_ctx_clear(&f.ctx);

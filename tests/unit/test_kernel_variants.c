@@ -112,14 +112,6 @@ static void ends_without_regions(void **state) {
 
 /* --- an open batch --- */
 
-static po_value_id named(const po_graph *g, const char *name) {
-    for (po_value_id v = 0; v < g->n_values; v++)
-        if (strcmp(g->values[v].name, name) == 0)
-            return v;
-    fail_msg("no %s", name);
-    return PO_NONE;
-}
-
 #define TOKENS(n)                                                                                  \
     "graph g (x: f32[" n ",16,24,24]) -> (y) {\n"                                                  \
     " a = Conv(x, w: f32[64,16,1,1] random 1)\n b = Conv(a, v: f32[16,64,1,1] random 2)\n"         \
@@ -164,7 +156,7 @@ static void borders_lie_apart(void **state) {
     int8_t *axis = PO_NEW_N(f.arena, int8_t, f.graph->n_values);
     memset(axis, PO_NO_SAMPLES, f.graph->n_values);
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        axis[named(f.graph, known[i].name)] = known[i].axis;
+        axis[test_value(f.graph, known[i].name)] = known[i].axis;
     assert_int_equal(po_open_regions(&f.ctx, f.arena, f.graph, NULL, &regions), PO_OK);
     assert_int_equal(regions.n_nodes, 7);
     assert_int_equal(po_open_regions(&f.ctx, f.arena, f.graph, axis, &regions), PO_OK);
@@ -178,7 +170,7 @@ static void borders_lie_apart(void **state) {
     assert_int_equal(kernel.in[0].dims[1], 3);
     assert_int_equal(kernel.in[1].dims[0], 4); /* w is the same for all */
     /* a border that was not looked at is an error of ours */
-    axis[named(f.graph, "y")] = PO_NO_SAMPLES;
+    axis[test_value(f.graph, "y")] = PO_NO_SAMPLES;
     assert_int_equal(po_open_ports(&f.ctx, f.arena, f.graph, axis, r, &kernel), PO_INTERNAL);
     po_ctx_clear(&f.ctx);
     end(&f);

@@ -16,14 +16,6 @@ static const char model_text[] = "graph g (x: f32[1,3,5,5]) -> (y) {\n"
                                  " y = Conv(x, w: f32[4,3,2,2] random 1, b: f32[4] random 2)\n"
                                  " s = f32[4] random 3\n z = Add(s, i: f32[4] random 4)\n}";
 
-static po_value_id value_of(const po_graph *g, const char *name) {
-    for (po_value_id i = 0; i < g->n_values; i++)
-        if (strcmp(g->values[i].name, name) == 0)
-            return i;
-    fail_msg("no value '%s'", name);
-    return PO_NONE;
-}
-
 static const double *numbers(po_ctx *ctx, po_graph *g, const po_recipe *r) {
     po_array *a;
     assert_int_equal(po_recipe_eval(ctx, g->arena, g->model, r, &a), PO_OK);
@@ -44,8 +36,8 @@ static void test_algebra(void **state) {
     po_ctx_init(&ctx);
     po_graph *g = test_graph(&ctx, model_text);
     po_arena *a = g->arena;
-    const po_recipe *w = po_recipe_doubles(g, a, value_of(g, "w"));
-    const po_recipe *s = po_recipe_doubles(g, a, value_of(g, "s"));
+    const po_recipe *w = po_recipe_doubles(g, a, test_value(g, "w"));
+    const po_recipe *s = po_recipe_doubles(g, a, test_value(g, "s"));
     const double *wv = numbers(&ctx, g, w), *sv = numbers(&ctx, g, s);
     enum { ROW = I * K * K };
     double want[O * O * ROW];
@@ -123,10 +115,10 @@ static void test_algebra(void **state) {
 static po_graph *derived(po_ctx *ctx, po_value_id *bent) {
     po_graph *g = test_graph(ctx, model_text);
     po_arena *a = po_arena_create(ctx);
-    po_value_id wv = value_of(g, "w");
+    po_value_id wv = test_value(g, "w");
     const po_recipe *w = po_recipe_doubles(g, a, wv);
-    const po_recipe *s = po_recipe_doubles(g, a, value_of(g, "s"));
-    const po_recipe *b = po_recipe_doubles(g, a, value_of(g, "b"));
+    const po_recipe *s = po_recipe_doubles(g, a, test_value(g, "s"));
+    const po_recipe *b = po_recipe_doubles(g, a, test_value(g, "b"));
     const po_recipe *column = po_recipe_reshape(a, s, 4, (const int64_t[]){O, 1, 1, 1});
     po_value_id made[6];
     made[0] = po_add_recipe(g, "scaled", PO_F32, po_recipe_mul(a, w, column));
@@ -201,7 +193,7 @@ static void test_text_and_check(void **state) {
     for (uint32_t i = 0; i < 3; i++) {
         po_array *a;
         const po_tensor *t =
-            sources->values[value_of(sources, again->values[again->inputs[i]].name)].constant;
+            sources->values[test_value(sources, again->values[again->inputs[i]].name)].constant;
         assert_int_equal(po_array_from_tensor(&ctx, again->arena, t, &a), PO_OK);
         in[i] = a;
     }
@@ -210,7 +202,7 @@ static void test_text_and_check(void **state) {
         po_tensor *t;
         const char *name = again->values[again->outputs[i]].name;
         assert_int_equal(po_array_to_tensor(&ctx, again->arena, out[i], &t), PO_OK);
-        assert_true(po_tensor_equal(t, g->values[value_of(g, name)].constant));
+        assert_true(po_tensor_equal(t, g->values[test_value(g, name)].constant));
     }
 
     /* What must be found. */
@@ -268,9 +260,9 @@ static void test_large(void **state) {
                                    " y = Conv(x, w: f32[32,64,3,3] random 1, s: f32[32] random 2)\n"
                                    " z = Relu(t: f64[32,64,9] random 3)\n}");
     po_arena *a = g->arena;
-    const po_recipe *w = po_recipe_doubles(g, a, value_of(g, "w"));
-    const po_recipe *t = po_recipe_doubles(g, a, value_of(g, "t"));
-    const po_recipe *s = po_recipe_reshape(a, po_recipe_doubles(g, a, value_of(g, "s")), 3,
+    const po_recipe *w = po_recipe_doubles(g, a, test_value(g, "w"));
+    const po_recipe *t = po_recipe_doubles(g, a, test_value(g, "t"));
+    const po_recipe *s = po_recipe_reshape(a, po_recipe_doubles(g, a, test_value(g, "s")), 3,
                                            (const int64_t[]){32, 1, 1});
     const po_recipe *v = po_recipe_reshape(a, w, 3, (const int64_t[]){32, 64, 9});
     const po_recipe *scaled = po_recipe_mul(a, v, s);
@@ -313,7 +305,7 @@ static void test_large(void **state) {
         po_array *array;
         const char *name = recipes->values[recipes->inputs[i]].name;
         assert_int_equal(po_array_from_tensor(&ctx, recipes->arena,
-                                              g->values[value_of(g, name)].constant, &array),
+                                              g->values[test_value(g, name)].constant, &array),
                          PO_OK);
         in[i] = array;
     }
@@ -322,7 +314,7 @@ static void test_large(void **state) {
         po_tensor *again;
         const char *name = recipes->values[recipes->outputs[i]].name;
         assert_int_equal(po_array_to_tensor(&ctx, recipes->arena, out[i], &again), PO_OK);
-        assert_true(po_tensor_equal(again, g->values[value_of(g, name)].constant));
+        assert_true(po_tensor_equal(again, g->values[test_value(g, name)].constant));
     }
     po_graph_free(recipes);
     po_graph_free(g);
@@ -337,7 +329,7 @@ static void test_missing(void **state) {
     const char *name;
     for (int k = 0; k < 4; k++) {
         po_graph *g = po_graph_clone(&ctx, sources);
-        po_value_id v = value_of(g, "s");
+        po_value_id v = test_value(g, "s");
         const po_tensor *old = g->values[v].constant;
         float numbers[O] = {1, 2, 3, 4};
         po_tensor *other;
@@ -393,7 +385,7 @@ static void test_refusals(void **state) {
     po_ctx_init(&ctx);
     po_graph *g = test_graph(&ctx, model_text);
     po_arena *a = g->arena;
-    const po_recipe *s = po_recipe_doubles(g, a, value_of(g, "s"));
+    const po_recipe *s = po_recipe_doubles(g, a, test_value(g, "s"));
     const po_recipe *huge = po_recipe_mul(a, po_recipe_mul(a, s, s), po_recipe_number(a, 1e60));
     assert_int_equal(po_add_recipe(g, NULL, PO_F32, huge), PO_NONE);
     assert_int_not_equal(po_add_recipe(g, NULL, PO_F64, huge), PO_NONE);
@@ -414,14 +406,14 @@ static void test_long_chains(void **state) {
     po_ctx_init(&ctx);
     po_graph *g = test_graph(&ctx, model_text);
     po_arena *a = po_arena_create(&ctx);
-    const po_recipe *r = po_recipe_doubles(g, a, value_of(g, "s"));
+    const po_recipe *r = po_recipe_doubles(g, a, test_value(g, "s"));
     for (int i = 0; i < 100000; i++)
         r = i % 2 ? po_recipe_neg(a, r) : po_recipe_sub(a, r, po_recipe_add(a, r, r));
     po_value_id v = po_add_recipe(g, "deep", PO_F32, r);
     assert_int_not_equal(v, PO_NONE);
     for (int64_t i = 0; i < O; i++)
         assert_true(po_tensor_f64(g->values[v].constant, i) ==
-                    po_tensor_f64(g->values[value_of(g, "s")].constant, i));
+                    po_tensor_f64(g->values[test_value(g, "s")].constant, i));
     /* Derived again, it starts from what is stored. */
     const po_recipe *next = po_recipe_doubles(g, a, v);
     assert_int_equal(next->kind, PO_RECIPE_OP);

@@ -145,18 +145,17 @@ static bool shares_tiles(const po_mu *mu, uint32_t before, uint32_t node) {
 /* The first and the last of the statements that share tiles with a node of a step. */
 static interval tiles_of(const po_mu *mu, uint32_t node) {
     uint32_t parent = mu->nodes[node].parent;
-    interval i = {node, node};
     if (parent == PO_NONE)
-        return i;
-    uint32_t before = mu->nodes[parent].first;
-    for (uint32_t n = before; n != node; n = mu->nodes[n].next) {
-        i.first = n == before || !shares_tiles(mu, before, n) ? n : i.first;
-        before = n;
+        return (interval){node, node};
+    interval i = {mu->nodes[parent].first, mu->nodes[parent].first};
+    bool found = i.first == node;
+    for (uint32_t n = mu->nodes[i.first].next; n != PO_NONE; n = mu->nodes[n].next) {
+        const bool joins = shares_tiles(mu, i.last, n);
+        if (!joins && found)
+            break;
+        i = (interval){joins ? i.first : n, n};
+        found |= n == node;
     }
-    i.first = before != node && shares_tiles(mu, before, node) ? i.first : node;
-    for (uint32_t n = mu->nodes[node].next; n != PO_NONE && shares_tiles(mu, i.last, n);
-         n = mu->nodes[n].next)
-        i.last = n;
     return i;
 }
 

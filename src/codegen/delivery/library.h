@@ -42,12 +42,12 @@ typedef struct po_kernel {
 } po_kernel;
 
 /* Fills a region from muGraphs whose INPUT, WEIGHT and OUTPUT tensors agree: INPUT number i is the
- * node's input i, WEIGHT number k its input n_in + k. Kernels are printed by po_codegen_kernel. The
- * ports' dims are those of the tensors; the caller may put others of as many elements in their
- * place (the model's own). open: instead of them, where the batch is; the name depends on them.
- * PO_UNSUPPORTED where a statement has no printer. */
+ * node's input i, WEIGHT number k its input n_in + k. Kernels are printed by po_codegen_kernel.
+ * ports: the model's own, of as many elements as the tensors have, for a sample where the batch is
+ * open; the name depends on them there. NULL: those of the tensors. PO_UNSUPPORTED where a
+ * statement has no printer. */
 po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu *const mu[PO_ISAS],
-                          const po_kernel_ports *open, po_kernel *region);
+                          const po_kernel_ports *ports, po_kernel *region);
 
 /* What of a region does not depend on how it is printed: all but its name and code. */
 void po_kernel_set_ports(po_arena *arena, const po_mu *mu, po_kernel *region);

@@ -10,13 +10,21 @@ static po_hash hash_ports(po_hash hash, const po_kernel_port *ports, uint32_t n)
     return hash;
 }
 
+static bool any_open(const po_kernel_port *ports, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t d = 0; d < ports[i].rank; d++)
+            if (ports[i].dims[d] < 0)
+                return true;
+    return false;
+}
+
 /* The name of the region that these muGraphs make, one for each instruction set (NULL: none); the
  * same one may stand for both. */
 static const char *kernel_name(po_arena *arena, const po_mu *const mu[PO_ISAS],
-                               const po_kernel_ports *open) {
+                               const po_kernel_ports *ports) {
     po_hash hash = {PO_KERNEL_ABI, PO_KERNEL_DOMAIN_VERSION};
-    if (open)
-        hash = hash_ports(hash_ports(hash, open->in, open->n_in), open->out, open->n_out);
+    if (ports && (any_open(ports->in, ports->n_in) || any_open(ports->out, ports->n_out)))
+        hash = hash_ports(hash_ports(hash, ports->in, ports->n_in), ports->out, ports->n_out);
     for (uint32_t i = 0; i < PO_ISAS; i++) {
         po_hash one = mu[i] ? po_mu_hash(mu[i]) : (po_hash){0};
         hash = po_hash_u64(po_hash_u64(hash, one.lo), one.hi);
@@ -61,9 +69,9 @@ void po_kernel_set_ports(po_arena *arena, const po_mu *mu, po_kernel *region) {
 }
 
 po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu *const mu[PO_ISAS],
-                          const po_kernel_ports *open, po_kernel *region) {
+                          const po_kernel_ports *ports, po_kernel *region) {
     const po_mu *first = NULL;
-    *region = (po_kernel){.name = kernel_name(arena, mu, open)};
+    *region = (po_kernel){.name = kernel_name(arena, mu, ports)};
     for (uint32_t i = 0; i < PO_ISAS; i++) {
         if (!mu[i])
             continue;
@@ -79,12 +87,12 @@ po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu *const mu[PO
     if (!first)
         return po_fail(ctx, PO_INTERNAL, "a kernel without a muGraph");
     po_kernel_set_ports(arena, first, region);
-    if (!open)
+    if (!ports)
         return PO_OK;
-    if (open->n_in != region->n_in || open->n_out != region->n_out)
+    if (ports->n_in != region->n_in || ports->n_out != region->n_out)
         return po_fail(ctx, PO_INTERNAL, "kernel %s: its ports are not those of its muGraph",
                        region->name);
-    region->in = open->in;
-    region->out = open->out;
+    region->in = ports->in;
+    region->out = ports->out;
     return PO_OK;
 }

@@ -68,11 +68,7 @@ static po_status print(const po_run *run, const po_kernel_variant *form, const p
         PO_TRY(po_open_ports(run->ctx, run->arena, form->graph, form->axis, r, &model));
     PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->mu, SHARED_LIMIT));
     const po_kernel_ports ports = {model.in, model.out, r->n_in, r->n_out};
-    PO_TRY(po_kernel_print(run->ctx, run->arena, both(pair, plan->mu), form->axis ? &ports : NULL,
-                           kernel));
-    kernel->in = model.in;
-    kernel->out = model.out;
-    return PO_OK;
+    return po_kernel_print(run->ctx, run->arena, both(pair, plan->mu), &ports, kernel);
 }
 
 /* Prints a region's kernel; equal regions have one. *why: it could not be done. */

@@ -257,10 +257,10 @@ static OrtStatus *pk_bind(pk_kernel *k, OrtKernelContext *context, pk_buffer *b,
     return NULL;
 }
 
-/* Floats from one sample of a port to the next; 0: it has the same for all. */
-static size_t pk_stride(const pk_port *p) {
-    size_t floats = 1;
-    if (!pk_is_open(p))
+/* Floats from the first sample of a port to another; 0: it has the same for all. */
+static size_t pk_offset(const pk_port *p, size_t sample) {
+    size_t floats = sample;
+    if (sample == 0 || !pk_is_open(p))
         return 0;
     for (size_t i = 0; i < p->rank; i++)
         floats *= (size_t)(p->dims[i] < 0 ? -p->dims[i] : p->dims[i]);
@@ -272,9 +272,9 @@ static void pk_call_sample(const pk_kernel *k, const pk_buffer *all, const pk_bu
                            size_t sample, const pk_pool *pool) {
     const pk_region *r = k->region;
     for (size_t i = 0; i < r->n_in + r->n_weights; i++)
-        own->in[i] = all->all_in[i] + (i < r->n_in ? sample * pk_stride(&r->in[i]) : 0);
+        own->in[i] = all->all_in[i] + (i < r->n_in ? pk_offset(&r->in[i], sample) : 0);
     for (size_t i = 0; i < r->n_out; i++)
-        own->out[i] = all->all_out[i] + sample * pk_stride(&r->out[i]);
+        own->out[i] = all->all_out[i] + pk_offset(&r->out[i], sample);
     k->code->call(own->in, own->in + r->n_in, own->out, own->device.floats, own->scratch.floats,
                   pool);
 }
