@@ -1,3 +1,4 @@
+#include "ir/size.h"
 #include "onnx/onnx.h"
 
 enum { DEEPEST_TYPE = 16 };
@@ -110,6 +111,11 @@ static Onnx__TensorShapeProto *shape_to_proto(po_arena *arena, const po_type *ty
         } else if (type->dims[i].symbol) {
             d->value_case = ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
             d->dim_param = po_arena_strdup(arena, type->dims[i].symbol);
+            /* Expressions as exporters write them: without the brackets around the whole. */
+            if (po_size_made(d->dim_param)) {
+                const size_t n = strlen(d->dim_param);
+                d->dim_param = po_arena_printf(arena, "%.*s", (int)n - 2, d->dim_param + 1);
+            }
         }
         s->dim[i] = d;
     }

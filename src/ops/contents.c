@@ -1,5 +1,6 @@
 /* Shape arithmetic: what is known of the contents of small integer tensors. */
 #include "base/num.h"
+#include "ir/size.h"
 #include "ops/shape.h"
 
 static bool counts_items(po_dtype dtype) {
@@ -19,8 +20,11 @@ bool po_infer_items(const po_infer *infer, uint32_t k, uint32_t *n, const po_ite
     *n = c ? (uint32_t)c->count : p->n;
     po_item *out = PO_NEW_N(infer->arena, po_item, *n);
     for (uint32_t i = 0; i < *n; i++) {
+        int64_t below;
         if (c)
             out[i] = (po_item){.known = true, .value = po_tensor_int(c, i)};
+        else if (po_size_below_zero(p->items[i], &below))
+            out[i] = (po_item){.known = true, .value = below};
         else
             out[i] = (po_item){.known = p->items[i].value >= 0,
                                .value = p->items[i].value,
@@ -40,9 +44,10 @@ void po_infer_set_items(po_infer *infer, uint32_t k, uint32_t n, const po_item *
     po_dim *dims = PO_NEW_N(infer->arena, po_dim, n);
     for (uint32_t i = 0; i < n; i++) {
         dims[i] = PO_DIM_UNKNOWN;
-        int64_t most = dtype == PO_I64 ? INT64_MAX : dtype == PO_I32 ? INT32_MAX : 1;
-        if (items[i].known && items[i].value >= 0 && items[i].value <= most)
-            dims[i].value = items[i].value;
+        const int64_t most = dtype == PO_I64 ? INT64_MAX : dtype == PO_I32 ? INT32_MAX : 1;
+        const int64_t least = dtype == PO_BOOL ? 0 : -most;
+        if (items[i].known && items[i].value >= least && items[i].value <= most)
+            dims[i] = po_size_item(infer->arena, items[i].value);
         else if (!items[i].known)
             dims[i].symbol = items[i].symbol;
     }
@@ -94,6 +99,45 @@ static po_item both_known(po_op_id op, int64_t a, int64_t b) {
         return number(a || b);
     case PO_OP_Xor:
         return number(!a != !b);
+    default:
+        return (po_item){0};
+    }
+}
+
+static po_dim length(po_item a) {
+    return a.known ? PO_DIM(a.value) : (po_dim){-1, a.symbol};
+}
+
+/* As an item: expressions that may be below 0 are unknown. */
+static po_item item(po_arena *arena, po_dim d) {
+    if (d.value >= 0)
+        return number(d.value);
+    return d.symbol && po_size_natural(arena, d) ? (po_item){.natural = true, .symbol = d.symbol}
+                                                 : (po_item){0};
+}
+
+/* Of two lengths, at least one of them open; unknown where it may be below 0. */
+static po_item expression(po_arena *arena, po_op_id op, po_item a, po_item b) {
+    if (op == PO_OP_Add && (a.known ? b.symbol : a.symbol) && (a.known || b.known))
+        return item(arena,
+                    po_size_plus(arena, length(a.known ? b : a), a.known ? a.value : b.value));
+    if (op == PO_OP_Sub && a.symbol && b.known && b.value > INT64_MIN)
+        return item(arena, po_size_plus(arena, length(a), -b.value));
+    if (!a.natural || !b.natural)
+        return (po_item){0};
+    switch (op) {
+    case PO_OP_Add:
+        return item(arena, po_size_add(arena, length(a), length(b)));
+    case PO_OP_Sub:
+        return item(arena, po_size_sub(arena, length(a), length(b)));
+    case PO_OP_Mul:
+        return item(arena, po_size_mul(arena, length(a), length(b)));
+    case PO_OP_Div:
+        return b.known ? item(arena, po_size_floor(arena, length(a), 0, b.value)) : (po_item){0};
+    case PO_OP_Max:
+        return item(arena, po_size_max(arena, length(a), length(b)));
+    case PO_OP_Min:
+        return item(arena, po_size_min(arena, length(a), length(b)));
     default:
         return (po_item){0};
     }
@@ -159,6 +203,8 @@ void po_contents_binary(po_infer *infer) {
     for (uint32_t i = 0; i < n; i++) {
         po_item x = a[na == 1 ? 0 : i], y = b[nb == 1 ? 0 : i];
         out[i] = x.known && y.known ? both_known(op, x.value, y.value) : one_open(op, x, y);
+        if (!out[i].known && !out[i].symbol && !(x.known && y.known))
+            out[i] = expression(infer->arena, op, x, y);
     }
     po_infer_set_items(infer, 0, n, out);
 }

@@ -1,14 +1,24 @@
 /* Shape inference over a graph: calls the rows' rules in execution order. */
+#include "ir/size.h"
 #include "ops/shape.h"
 
 /* Results of rules are copied out of the scratch arena, which starts anew every so many nodes. */
 enum { NODES_PER_SCRATCH = 2048 };
 
+/* Dims whose expressions, which rules make in the scratch arena, are the arena's. */
+static const po_dim *copy_dims(po_arena *arena, uint32_t n, const po_dim *dims) {
+    po_dim *copy = po_arena_memdup(arena, dims, n * sizeof *dims);
+    for (uint32_t i = 0; i < n; i++)
+        if (dims[i].value < 0 && dims[i].symbol)
+            copy[i].symbol = po_arena_strdup(arena, dims[i].symbol);
+    return copy;
+}
+
 /* Types point to dims and elements: a copy that owns them. */
 static po_type copy_type(po_arena *arena, const po_type *type) {
     po_type copy = *type;
     if (type->has_rank)
-        copy.dims = po_arena_memdup(arena, type->dims, type->rank * sizeof *type->dims);
+        copy.dims = copy_dims(arena, type->rank, type->dims);
     if (type->element) {
         po_type element = copy_type(arena, type->element);
         copy.element = po_arena_memdup(arena, &element, sizeof element);
@@ -46,7 +56,7 @@ void po_infer_merge(po_graph *graph, po_value_id value, const po_type *type) {
     po_arena_free(scratch);
 }
 
-/* Contents of small integer constants; negative elements count as unknown. */
+/* Contents of small integer constants. */
 static const po_partial *partial_of(po_graph *graph, po_value_id id, const po_tensor *t) {
     po_value *v = &graph->values[id];
     if (v->partial || !t || t->rank > 1 || t->count > PO_PARTIAL_MAX)
@@ -57,10 +67,8 @@ static const po_partial *partial_of(po_graph *graph, po_value_id id, const po_te
     po_partial *p = PO_NEW(graph->arena, po_partial);
     po_dim *items = PO_NEW_N(graph->arena, po_dim, t->count);
     p->n = (uint32_t)t->count;
-    for (int64_t i = 0; i < t->count; i++) {
-        int64_t x = po_tensor_int(t, i);
-        items[i] = x >= 0 ? PO_DIM(x) : PO_DIM_UNKNOWN;
-    }
+    for (int64_t i = 0; i < t->count; i++)
+        items[i] = po_size_item(graph->arena, po_tensor_int(t, i));
     p->items = items;
     v->partial = p;
     return p;
@@ -99,8 +107,9 @@ static void store_partial(po_graph *graph, po_value *value, const po_partial *p)
         p = NULL;
     bool same = old && p && old->n == p->n;
     for (uint32_t i = 0; same && i < p->n; i++)
-        same =
-            old->items[i].value == p->items[i].value && old->items[i].symbol == p->items[i].symbol;
+        same = po_dim_same(old->items[i], p->items[i]) ||
+               (old->items[i].value < 0 && p->items[i].value < 0 && !old->items[i].symbol &&
+                !p->items[i].symbol);
     if (same)
         return;
     value->partial = NULL;
@@ -108,7 +117,7 @@ static void store_partial(po_graph *graph, po_value *value, const po_partial *p)
         return;
     po_partial *copy = PO_NEW(graph->arena, po_partial);
     copy->n = p->n;
-    copy->items = po_arena_memdup(graph->arena, p->items, p->n * sizeof *p->items);
+    copy->items = copy_dims(graph->arena, p->n, p->items);
     value->partial = copy;
 }
 

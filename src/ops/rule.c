@@ -2,6 +2,8 @@
  * references that take their outputs' shapes from the rule; strided and mapped moves. */
 #include "ops/rule.h"
 
+#include "ir/size.h"
+
 enum { MAX_CONSTANT = 65536 };
 
 bool po_rule_mode(const po_graph *graph, const po_node *node, const char *name, const char *text) {
@@ -33,21 +35,14 @@ po_status po_rule_same_dim(const po_infer *infer, po_dim a, po_dim b, const char
     return PO_OK;
 }
 
-po_dim po_rule_product(const po_dim *dims, uint32_t n) {
-    int64_t product = 1;
-    const po_dim *unknown = NULL;
-    for (uint32_t i = 0; i < n; i++) {
-        if (dims[i].value < 0) {
-            if (unknown)
-                return PO_DIM_UNKNOWN;
-            unknown = &dims[i];
-        } else if (!po_mul_i64(product, dims[i].value, &product)) {
-            return PO_DIM_UNKNOWN;
-        }
-    }
-    if (!unknown)
-        return PO_DIM(product);
-    return product == 1 ? *unknown : product == 0 ? PO_DIM(0) : PO_DIM_UNKNOWN;
+po_dim po_rule_product(const po_infer *infer, const po_dim *dims, uint32_t n) {
+    po_dim product = PO_DIM(1);
+    for (uint32_t i = 0; i < n; i++)
+        if (dims[i].value == 0)
+            return PO_DIM(0);
+    for (uint32_t i = 0; i < n; i++)
+        product = po_size_mul(infer->arena, product, dims[i]);
+    return product;
 }
 
 static bool is_integer(po_dtype dtype) {
@@ -121,7 +116,7 @@ const po_contents *po_rule_contents(const po_infer *infer, uint32_t input) {
     const char **symbols = PO_NEW_N(infer->arena, const char *, n);
     for (uint32_t i = 0; i < n; i++) {
         values[i] = t ? po_tensor_int(t, i) : p->items[i].value;
-        exact[i] = t || values[i] >= 0;
+        exact[i] = t || values[i] >= 0 || po_size_below_zero(p->items[i], &values[i]);
         symbols[i] = exact[i] ? NULL : p->items[i].symbol;
     }
     *c = (po_contents){.n = n, .values = values, .exact = exact, .symbols = symbols};

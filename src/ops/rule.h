@@ -26,7 +26,7 @@ po_dim *po_rule_out(const po_infer *infer, uint32_t output, po_dtype dtype, uint
 po_status po_rule_same_dim(const po_infer *infer, po_dim a, po_dim b, const char *what,
                            po_dim *both);
 /* Product of dims; unknown where it cannot be told or overflows. */
-po_dim po_rule_product(const po_dim *dims, uint32_t n);
+po_dim po_rule_product(const po_infer *infer, const po_dim *dims, uint32_t n);
 
 typedef enum po_known { PO_ABSENT, PO_NOT_KNOWN, PO_KNOWN } po_known;
 

@@ -1,6 +1,7 @@
 /* Samples are followed by indexed sums: what an operator makes of sample i must be read of sample
  * i. Reshapes keep them apart where an axis still counts them, with as many places before it. */
 #include "base/num.h"
+#include "ops/along.h"
 #include "ops/rewrite.h"
 #include "ops/samples_internal.h"
 #include "ops/sem/sem.h"
@@ -15,33 +16,6 @@ po_status po_samples_mixed(const po_following *f, const po_node *node, const cha
 
 /* --- by sums --- */
 
-/* What the output's axis counts by reaches all of it. */
-static bool covers(const po_sum *sum, const po_term *t, uint32_t axis) {
-    int64_t last = t->out.base[axis];
-    for (uint32_t v = 0; v < t->n_vars; v++)
-        last += po_index_coef(t, &t->out, axis, v) * (t->extent[v] - 1);
-    return t->out.base[axis] == 0 && last == sum->dims[axis] - 1;
-}
-
-static bool follows(const po_term *t, const po_index *at, uint32_t own, uint32_t axis) {
-    if (own >= at->rank || at->base[own] != 0)
-        return false;
-    for (uint32_t v = 0; v < t->n_vars; v++)
-        if (t->extent[v] > 1 && po_index_coef(t, at, own, v) != po_index_coef(t, &t->out, axis, v))
-            return false;
-    return true;
-}
-
-/* Whether an index moves, on an axis but this, with what the output's axis counts by. */
-static bool moves(const po_term *t, const po_index *at, uint32_t but, uint32_t axis) {
-    for (uint32_t x = 0; x < at->rank; x++)
-        for (uint32_t v = 0; v < t->n_vars && x != but; v++)
-            if (t->extent[v] > 1 && po_index_coef(t, &t->out, axis, v) != 0 &&
-                po_index_coef(t, at, x, v) != 0)
-                return true;
-    return false;
-}
-
 static int operand_axis(const po_following *f, const po_node *node, const po_operand *op) {
     return op->kind == PO_OPERAND_TABLE ? PO_NO_SAMPLES : f->axis[node->in[op->input]];
 }
@@ -52,16 +26,16 @@ static bool keeps_along(const po_following *f, const po_node *node, const po_sum
         return false;
     for (uint32_t k = 0; k < sum->n_terms; k++) {
         const po_term *t = &sum->terms[k];
-        if (!covers(sum, t, axis))
+        if (!po_term_covers(sum, t, axis))
             return false;
         for (uint32_t i = 0; i < t->n_factors; i++) {
             const po_operand *op = &sum->operands[t->factor[i].operand];
             const po_index *at = &t->factor[i].at;
             int own = operand_axis(f, node, op);
             if (own >= 0 &&
-                (op->dims[own] != sum->dims[axis] || !follows(t, at, (uint32_t)own, axis)))
+                (op->dims[own] != sum->dims[axis] || !po_term_follows(t, at, (uint32_t)own, axis)))
                 return false;
-            if (moves(t, at, own >= 0 ? (uint32_t)own : PO_NONE, axis))
+            if (po_term_moves(t, at, own >= 0 ? (uint32_t)own : PO_NONE, axis))
                 return false;
         }
     }

@@ -2,6 +2,8 @@
  * unknown one gives the length, since the model would not run otherwise. */
 #include "ops/shape.h"
 
+#include "ir/size.h"
+
 #include <stdio.h>
 
 po_status po_rule_bad(po_ctx *ctx, const po_node *node, const char *format, ...) {
@@ -124,8 +126,11 @@ po_status po_rule_broadcast_dim(const po_infer *infer, po_dim a, po_dim b, po_di
                            (long long)a.value, (long long)b.value);
     } else if (a.value >= 0) {
         *both = a; /* b is 1 or a; neither is 1 here */
+    } else if (b.value >= 0) {
+        *both = b;
     } else {
-        *both = b.value >= 0 ? b : PO_DIM_UNKNOWN;
+        const bool first = po_size_bounded_by(infer->arena, b, a);
+        *both = first ? a : po_size_bounded_by(infer->arena, a, b) ? b : PO_DIM_UNKNOWN;
     }
     return PO_OK;
 }

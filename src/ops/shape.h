@@ -36,8 +36,8 @@ void po_infer_set_like(const po_infer *infer, uint32_t k, po_dtype dtype);
 /* All contents of the integer input k, from a constant or from propagation: true where every
  * element is known. Values are in the rule's arena. Rank 0 gives one. */
 bool po_infer_ints(const po_infer *infer, uint32_t k, uint32_t *n, const int64_t **values);
-/* Contents of input k element by element (-1 and no symbol: unknown); NULL where nothing is
- * known. Negative contents of constants count as unknown. */
+/* Contents of input k element by element (-1 and no symbol: unknown; numbers below 0:
+ * po_size_item); NULL where nothing is known. */
 const po_partial *po_infer_partial(const po_infer *infer, uint32_t k);
 /* Number of elements of the 1-D (or scalar) input k; -1 where not known. */
 int64_t po_infer_length(const po_infer *infer, uint32_t k);

@@ -3,6 +3,7 @@
  * unknown. */
 #include "ops/window.h"
 
+#include "ir/size.h"
 #include "ops/rewrite.h"
 #include "ops/work.h"
 
@@ -144,7 +145,14 @@ po_dim po_window_out(po_window *w, uint32_t k, po_dim in) {
     int64_t extent = window_extent(w, k), stride = w->stride[k];
     if (in.value < 0) {
         bool whole = w->same || w->begin[k] + w->end[k] == extent - 1;
-        return stride == 1 && whole ? in : PO_DIM_UNKNOWN;
+        if (stride == 1 && whole)
+            return in;
+        if (w->same && w->arena)
+            return po_size_floor(w->arena, in, stride - 1, stride);
+        if (w->ceil || !w->arena)
+            return PO_DIM_UNKNOWN;
+        po_dim steps = po_size_floor(w->arena, in, w->begin[k] + w->end[k] - extent, stride);
+        return po_size_plus(w->arena, steps, 1);
     }
     if (in.value > INT64_MAX / 4)
         return PO_DIM_UNKNOWN;
@@ -170,8 +178,12 @@ po_dim po_window_transposed(po_window *w, uint32_t k, po_dim in) {
     if (in.value < 0 && w->output_given)
         return PO_DIM(w->output[k]);
     if (in.value < 0) {
-        bool whole = w->same || w->begin[k] + w->end[k] == extent - 1 + w->extra[k];
-        return stride == 1 && whole ? in : PO_DIM_UNKNOWN;
+        const int64_t more = extent - stride + w->extra[k] - w->begin[k] - w->end[k];
+        if (stride == 1 && (w->same || more == 0))
+            return in;
+        if (!w->arena || (w->same && extent + w->extra[k] < stride))
+            return PO_DIM_UNKNOWN;
+        return po_size_plus(w->arena, po_size_times(w->arena, in, stride), w->same ? 0 : more);
     }
     if (in.value > INT32_MAX)
         return PO_DIM_UNKNOWN;

@@ -14,6 +14,7 @@ typedef struct po_window {
     int64_t begin[PO_MAX_RANK], end[PO_MAX_RANK]; /* auto_pad SAME: set by po_window_out */
     int64_t extra[PO_MAX_RANK];                   /* output_padding */
     int64_t output[PO_MAX_RANK];                  /* output_shape */
+    po_arena *arena; /* for lengths that are expressions; NULL: they stay unknown */
 } po_window;
 
 /* Reads the attributes for n spatial axes. `kernel` gives the kernel where it is known otherwise

@@ -25,8 +25,8 @@ MORE_ROUNDS = 8  # where the patterns are named
 # all where they are left out])
 PLANTED = [
     # simplify: constants, identities, duplicates, chains of moves
-    ('KNOWN_SHAPE', 'rewrite/exact/fold.c', 'po_tensor_set_int(t, i, p->items[i].value);',
-     'po_tensor_set_int(t, i, p->items[i].value + (i == 1));'),
+    ('KNOWN_SHAPE', 'rewrite/exact/fold.c', 'po_tensor_set_int(t, i, items[i]);',
+     'po_tensor_set_int(t, i, items[i] + (i == 1));'),
     ('DROP_TIMES_ONE', 'rewrite/exact/identities.c', 'return beside(graph, n, 1);', 'return beside(graph, n, 0.5);'),
     ('DROP_PLUS_ZERO', 'rewrite/exact/identities.c', 'return beside(graph, n, 0);', 'return beside(graph, n, 1);'),
     ('DROP_TIMES_ONE DROP_PLUS_ZERO', 'rewrite/exact/identities.c', 'PO_OPF_COMMUTATIVE) ? 2 : 1;', 'PO_OPF_COMMUTATIVE) ? 2 : 2;'),
@@ -47,6 +47,20 @@ PLANTED = [
     ('STATE_PADS', 'rewrite/exact/pads.c', 'pads[i] = w.begin[i];', 'pads[i] = w.end[i];', 'padding in words'),
     ('STATE_PADS', 'rewrite/exact/pads.c', 'pads[w.n + i] = w.end[i];', 'pads[w.n + i] = w.begin[i];',
      'padding in words'),
+    ('COPIED_LENGTHS', 'rewrite/exact/lengths.c', 'i < x->rank && po_dim_same(x->dims[i], y->dims[i]);', 'i < x->rank;',
+     'lengths that are copied'),
+    # what is taken, and what is repeated
+    ('TAKE_LESS', 'rewrite/propagate/selections.c', 'part.axis = s->along[id][k];', 'part.axis = of->axis;', 'places taken'),
+    ('TAKE_LESS', 'rewrite/propagate/selections.c', 's->made[v] != PO_NONE && same_range(&s->part[v], t))', 's->made[v] != PO_NONE)',
+     'places taken of constants'),
+    ('TAKE_LESS', 'rewrite/propagate/selections.c', 'po_add_i64s(g, NULL, 1, (int64_t[]){0});', 'n->in[1];', 'places taken'),
+    ('TAKE_LESS', 'rewrite/propagate/selections.c', 'int64_t from = t->start < 0 ? t->start + whole : t->start;', 'int64_t from = t->start < 0 ? 0 : t->start;',
+     'places taken of constants'),
+    ('TAKE_LESS', 'ops/along.c', '(int64_t)axis >= first ||', '(int64_t)axis > first ||', 'places taken'),
+    ('TAKE_LESS', 'ops/along.c', ' && places(from, x) == before)', ')', 'places taken of squares'),
+    ('SHARE_REPEATED', 'rewrite/propagate/expansions.c', ': in[k] != PO_WHOLE)', ': false)', 'repeated heads'),
+    ('SHARE_REPEATED', 'rewrite/propagate/expansions.c', '!heads_shape(g, a, heads / r->times, split)', '!heads_shape(g, a, r->times, split)',
+     'repeated heads'),
     ('MASKS', 'rewrite/spelling/masks.c', 'ReduceMax[k](x), 70))', 'ReduceMax[k](x), 7))', 'what masks hide'),
     ('MASKS', 'rewrite/spelling/masks.c', "po_match_number(&m, 'k', rank - 1);", "po_match_number(&m, 'k', 0);", 'what masks hide'),
     # tiny weights

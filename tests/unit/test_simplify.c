@@ -28,10 +28,24 @@ static const sample samples[] = {
      " s = Shape(x)\n a = Gather(s, i: i64[] {0})\n b = Unsqueeze(a, ax: i64[1] {0})\n"
      " t = Concat(b, m: i64[1] {-1}) {axis=0}\n y = Reshape(x, t)\n}",
      1, "Shape", 0},
-    {"and stays where it is not",
+    {"lengths that a Reshape can copy are not computed",
      "graph g (x: f32[B,3,4]) -> (y) {\n"
      " s = Shape(x)\n a = Gather(s, i: i64[] {0})\n b = Unsqueeze(a, ax: i64[1] {0})\n"
      " t = Concat(b, m: i64[1] {-1}) {axis=0}\n y = Reshape(x, t)\n}",
+     1, "Shape", 0},
+    {"nor what is left over beside numbers",
+     "graph g (x: f32[B,3,4]) -> (y) {\n"
+     " s = Shape(x)\n a = Gather(s, i: i64[1] {0})\n"
+     " t = Concat(m: i64[1] {12}, a) {axis=0}\n y = Reshape(x, t)\n}",
+     1, "Shape", 0},
+    {"others are",
+     "graph g (x: f32[B,C,4]) -> (y) {\n"
+     " s = Shape(x)\n t = Gather(s, i: i64[3] {1, 0, 2})\n y = Reshape(x, t)\n}",
+     3, "Shape", 1},
+    {"and what is left over beside a length that may be 0",
+     "graph g (x: f32[B,C,4]) -> (y) {\n"
+     " s = Shape(x)\n a = Gather(s, i: i64[1] {0})\n b = Gather(s, j: i64[1] {1})\n"
+     " t = Concat(a, four: i64[1] {4}, b) {axis=0}\n y = Reshape(x, t)\n}",
      5, "Shape", 1},
     {"a known part of an unknown shape folds",
      "graph g (x: f32[B,3,4]) -> (y) {\n"

@@ -1,4 +1,5 @@
 /* Attention (opset 23, 24). */
+#include "ir/size.h"
 #include "ops/kernels.h"
 #include "ops/rule.h"
 
@@ -10,20 +11,6 @@ typedef struct sizes {
     po_dim batch, q_heads, kv_heads, q_len, kv_len, past, total, head, v_head;
     bool flat; /* inputs of rank 3: heads are side by side in the last axis */
 } sizes;
-
-static po_dim times(po_dim a, po_dim b) {
-    return po_rule_product((po_dim[]){a, b}, 2);
-}
-
-static po_dim plus(po_dim a, po_dim b) {
-    int64_t v;
-    if (a.value == 0)
-        return b;
-    if (b.value == 0)
-        return a;
-    return a.value >= 0 && b.value >= 0 && po_add_i64(a.value, b.value, &v) ? PO_DIM(v)
-                                                                            : PO_DIM_UNKNOWN;
-}
 
 /* Heads and head size of an input. */
 static po_status split_heads(const po_infer *infer, const po_type *t, const char *attr,
@@ -104,7 +91,7 @@ static po_status read_sizes(const po_infer *infer, sizes *s, bool *known) {
     if (has_past != has_past_value)
         return po_rule_bad(infer->ctx, infer->node, "past_key and past_value go together");
     s->past = !has_past ? PO_DIM(0) : past && past->rank == 4 ? past->dims[2] : PO_DIM_UNKNOWN;
-    s->total = plus(s->past, s->kv_len);
+    s->total = po_size_add(infer->arena, s->past, s->kv_len);
     PO_TRY(expect(infer, PAST_KEY, 4, (po_dim[]){s->batch, s->kv_heads, s->past, s->head}));
     PO_TRY(expect(infer, PAST_VALUE, 4, (po_dim[]){s->batch, s->kv_heads, s->past, s->v_head}));
     PO_TRY(expect(infer, NONPAD, 1, &s->batch));
@@ -124,7 +111,7 @@ po_status po_infer_attention(po_infer *infer) {
         po_dim *y = po_rule_out(infer, 0, dtype, 3);
         y[0] = s.batch;
         y[1] = s.q_len;
-        y[2] = times(s.q_heads, s.v_head);
+        y[2] = po_size_mul(infer->arena, s.q_heads, s.v_head);
     } else {
         memcpy(po_rule_out(infer, 0, dtype, 4), (po_dim[]){s.batch, s.q_heads, s.q_len, s.v_head},
                4 * sizeof(po_dim));

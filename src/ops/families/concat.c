@@ -1,4 +1,5 @@
 /* Concat and Split. */
+#include "ir/size.h"
 #include "ops/rule.h"
 
 /* --- Concat --- */
@@ -64,13 +65,7 @@ po_status po_infer_concat(po_infer *infer) {
             if (k != axis)
                 PO_TRY(po_rule_same_dim(infer, dims[k], t->dims[k], "dims off the axis", &dims[k]));
         po_dim d = t ? t->dims[axis] : PO_DIM_UNKNOWN;
-        int64_t v;
-        if (sum.value == 0)
-            sum = d;
-        else if (d.value != 0)
-            sum = sum.value >= 0 && d.value >= 0 && po_add_i64(sum.value, d.value, &v)
-                      ? PO_DIM(v)
-                      : PO_DIM_UNKNOWN;
+        sum = po_size_add(infer->arena, sum, d);
     }
     dims[axis] = sum;
     concat_contents(infer);

@@ -93,6 +93,7 @@ static po_status infer_conv(po_infer *infer, bool transposed) {
         PO_TRY(fit(infer, "channels of weights and bias", bias->dims[0], dims[1]));
     if (!x || !ready)
         return PO_OK;
+    w.arena = infer->arena;
     for (uint32_t i = 0; i < w.n; i++)
         dims[2 + i] = transposed ? po_window_transposed(&w, i, x->dims[2 + i])
                                  : po_window_out(&w, i, x->dims[2 + i]);

@@ -1,4 +1,5 @@
 /* Shape, Size, ConstantOfShape, Range, EyeLike, OneHot, Trilu. */
+#include "ir/size.h"
 #include "ops/families/rules.h"
 #include "ops/ref.h"
 #include "ops/shape.h"
@@ -90,7 +91,7 @@ po_status po_infer_constantofshape(po_infer *infer) {
         return PO_OK;
     po_dim *out = PO_NEW_N(infer->arena, po_dim, rank);
     for (int64_t i = 0; i < rank; i++)
-        out[i] = p ? p->items[i] : PO_DIM_UNKNOWN;
+        out[i] = p ? po_size_of_item(p->items[i]) : PO_DIM_UNKNOWN;
     po_infer_set(infer, 0, dtype, (uint32_t)rank, out);
     if (rank > 1 || !fill || (rank == 1 && (out[0].value < 0 || out[0].value > PO_PARTIAL_MAX)))
         return PO_OK;
@@ -138,8 +139,9 @@ po_status po_infer_range(po_infer *infer) {
     if (!start->known || !delta->known || delta->value == 0)
         return PO_OK;
     if (!limit->known) {
-        if (start->value == 0 && delta->value == 1 && limit->symbol)
-            length.symbol = limit->symbol;
+        if (start->value == 0 && delta->value > 0 && limit->symbol)
+            length = po_size_floor(infer->arena, (po_dim){-1, limit->symbol}, delta->value - 1,
+                                   delta->value);
         po_infer_set(infer, 0, dtype, 1, &length);
         return PO_OK;
     }
@@ -234,7 +236,7 @@ po_status po_infer_onehot(po_infer *infer) {
     for (uint32_t i = 0; i <= x->rank; i++)
         dims[i] = i < at ? x->dims[i] : i > at ? x->dims[i - 1] : PO_DIM_UNKNOWN;
     if (depth && depth->n == 1)
-        dims[at] = depth->items[0];
+        dims[at] = po_size_of_item(depth->items[0]);
     else if (infer->constant[1] && infer->constant[1]->count == 1) {
         double d = po_tensor_f64(infer->constant[1], 0); /* a float depth is allowed */
         dims[at].value = d >= 0 && d < 0x1p53 ? (int64_t)d : -1;

@@ -1,4 +1,5 @@
 /* TopK, Unique, NonZero: what sorts or picks elements by their values. */
+#include "ir/size.h"
 #include "ops/families/rules.h"
 #include "ops/ref.h"
 #include "ops/shape.h"
@@ -61,7 +62,7 @@ po_status po_infer_topk(po_infer *infer) {
         return po_rule_bad(infer->ctx, infer->node, "k is larger than the axis (%lld, %lld)",
                            (long long)k, (long long)dims[at].value);
     const po_partial *p = po_infer_partial(infer, 1);
-    dims[at] = k >= 0 ? PO_DIM(k) : p && p->n == 1 ? p->items[0] : PO_DIM_UNKNOWN;
+    dims[at] = k >= 0 ? PO_DIM(k) : p && p->n == 1 ? po_size_of_item(p->items[0]) : PO_DIM_UNKNOWN;
     po_infer_set(infer, 0, dtype, x->rank, dims);
     po_infer_set(infer, 1, PO_I64, x->rank, dims);
     return PO_OK;

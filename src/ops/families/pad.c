@@ -1,4 +1,5 @@
 /* Pad and CenterCropPad. */
+#include "ir/size.h"
 #include "ops/rule.h"
 
 typedef enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } pad_mode;
@@ -61,8 +62,11 @@ static po_status padded_dim(po_infer *infer, po_dim d, int64_t begin, int64_t en
         *out = d;
         return PO_OK;
     }
-    if (d.value < 0)
+    if (d.value < 0) {
+        if (po_add_i64(begin, end, &v))
+            *out = po_size_plus(infer->arena, d, v);
         return PO_OK;
+    }
     if (!po_add_i64(d.value, begin, &v) || !po_add_i64(v, end, &v) || v < 0 || -begin > d.value ||
         -end > d.value)
         return po_rule_bad(infer->ctx, infer->node, "pads %lld and %lld do not fit a dim of %lld",

@@ -17,6 +17,7 @@ po_status po_infer_pool(po_infer *infer) {
         return po_rule_bad(infer->ctx, infer->node, "input must have rank 3 or more (found %u)",
                            x->rank);
     PO_TRY(po_window_read(infer->ctx, infer->graph, infer->node, x->rank - 2, NULL, &w));
+    w.arena = infer->arena;
     for (uint32_t k = 0; k < infer->n_out; k++) {
         po_dim *dims = po_rule_out(infer, k, k ? PO_I64 : x->dtype, x->rank);
         dims[0] = x->dims[0];

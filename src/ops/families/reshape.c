@@ -1,4 +1,5 @@
 /* Operators that keep the data as it is: Reshape, Flatten, Squeeze, Unsqueeze. */
+#include "ir/size.h"
 #include "ops/rule.h"
 
 /* --- Reshape --- */
@@ -93,18 +94,27 @@ static bool cancel(const po_type *in, const target *items, uint32_t n, int64_t *
     return true;
 }
 
+/* What is left of the elements for the hole, as expressions; unknown where that is not seen. */
+static po_dim quotient(po_infer *infer, const po_type *in, const target *items, uint32_t n) {
+    po_dim others = PO_DIM(1);
+    for (uint32_t i = 0; i < n; i++)
+        if (!items[i].hole)
+            others = po_size_mul(infer->arena, others,
+                                 items[i].copy == PO_NONE ? items[i].dim : in->dims[items[i].copy]);
+    return po_size_divide(infer->arena, po_rule_product(infer, in->dims, in->rank), others);
+}
+
 static po_status fill_hole(po_infer *infer, const po_type *in, const target *items, uint32_t n,
                            po_dim *hole) {
     int64_t left, product;
     po_dim odd = PO_DIM_UNKNOWN;
     bool has_odd;
-    if (!cancel(in, items, n, &left, &odd, &has_odd, &product) || product == 0)
-        return PO_OK;
-    if (has_odd) {
-        if (left == product)
-            *hole = odd;
+    if (!cancel(in, items, n, &left, &odd, &has_odd, &product) || has_odd) {
+        *hole = quotient(infer, in, items, n);
         return PO_OK;
     }
+    if (product == 0)
+        return PO_OK;
     if (left % product != 0)
         return po_rule_bad(infer->ctx, infer->node,
                            "%lld elements do not divide into the target shape (%lld)",
@@ -152,7 +162,7 @@ po_status po_infer_reshape(po_infer *infer) {
             dims[i] = in->dims[items[i].copy];
     }
     int64_t before = in ? po_type_count(in) : -1;
-    po_dim after = po_rule_product(dims, shape->n);
+    po_dim after = po_rule_product(infer, dims, shape->n);
     if (before >= 0 && after.value >= 0 && before != after.value)
         return po_rule_bad(infer->ctx, infer->node, "%lld elements do not fit the target (%lld)",
                            (long long)before, (long long)after.value);
@@ -174,8 +184,8 @@ po_status po_infer_flatten(po_infer *infer) {
         return po_rule_bad(infer->ctx, infer->node, "axis %lld is out of range (rank %u)",
                            (long long)axis, in->rank);
     uint32_t at = (uint32_t)(axis < 0 ? axis + rank : axis);
-    dims[0] = po_rule_product(in->dims, at);
-    dims[1] = po_rule_product(in->dims + at, in->rank - at);
+    dims[0] = po_rule_product(infer, in->dims, at);
+    dims[1] = po_rule_product(infer, in->dims + at, in->rank - at);
     return PO_OK;
 }
 

@@ -1,4 +1,5 @@
 /* Resize (every opset) and Upsample. */
+#include "ir/size.h"
 #include "ops/kernels.h"
 #include "ops/rule.h"
 
@@ -11,6 +12,7 @@ typedef struct plan {
     bool resized[PO_MAX_RANK]; /* false: the axis stays as it is */
     double scale[PO_MAX_RANK]; /* output / input */
     int64_t in[PO_MAX_RANK];   /* -1: not known */
+    po_dim open[PO_MAX_RANK];  /* the same, with its symbol */
     po_dim out[PO_MAX_RANK];
     double start[PO_MAX_RANK], end[PO_MAX_RANK]; /* region of interest */
 } plan;
@@ -81,6 +83,16 @@ static const double *floats_of(po_infer *infer, const char *attr, uint32_t input
     return v;
 }
 
+/* By whole numbers, or halves and quarters: exact in single precision. */
+static po_dim open_length(const po_infer *infer, po_dim in, double scale) {
+    enum { MOST = 64 };
+    if (scale == floor(scale) && scale <= MOST)
+        return po_size_times(infer->arena, in, (int64_t)scale);
+    const double part = 1 / scale;
+    const bool power = part == 2 || part == 4 || part == 8 || part == 16 || part == 32;
+    return power ? po_size_floor(infer->arena, in, 0, (int64_t)part) : PO_DIM_UNKNOWN;
+}
+
 static po_status set_scale(po_infer *infer, plan *p, uint32_t k, double scale) {
     if (!(scale > 0) || scale > 1e9)
         return po_rule_bad(infer->ctx, infer->node, "scale of axis %u is out of range (%g)", k,
@@ -95,6 +107,8 @@ static po_status set_scale(po_infer *infer, plan *p, uint32_t k, double scale) {
         /* In single precision, as the runtime does. */
         float product = (float)p->in[k] * (float)scale;
         p->out[k] = PO_DIM((int64_t)floor((double)product));
+    } else if (p->in[k] < 0) {
+        p->out[k] = open_length(infer, p->open[k], scale);
     }
     return PO_OK;
 }
@@ -194,6 +208,7 @@ static po_status read_plan(po_infer *infer, const po_type *x, plan *p) {
         listed[axes[i]] = true;
     for (uint32_t k = 0; k < x->rank; k++) {
         p->in[k] = x->dims[k].value;
+        p->open[k] = x->dims[k];
         p->out[k] = listed[k] ? PO_DIM_UNKNOWN : x->dims[k];
         p->scale[k] = 1;
         p->known[k] = !listed[k];

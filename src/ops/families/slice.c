@@ -1,4 +1,5 @@
 /* Slice: starts, ends, axes and steps as attributes (before opset 10) or as inputs. */
+#include "ir/size.h"
 #include "ops/rule.h"
 
 typedef struct range {
@@ -67,6 +68,35 @@ static po_status read_lists(po_infer *infer, lists *l) {
     return PO_OK;
 }
 
+/* A bound within a length: unknown where neither is a number nor a length. From the end where it is
+ * below 0. */
+static po_dim bound(po_arena *arena, const po_contents *c, uint32_t i, po_dim dim) {
+    if (!c->exact[i])
+        return po_size_min(arena, (po_dim){-1, c->symbols[i]}, dim);
+    if (c->values[i] >= INT32_MAX)
+        return dim;
+    if (c->values[i] >= 0)
+        return po_size_min(arena, PO_DIM(c->values[i]), dim);
+    return po_size_max(arena, po_size_plus(arena, dim, c->values[i]), PO_DIM(0));
+}
+
+/* Steps forwards of an axis whose length or bounds are open. */
+static po_dim open_length(const po_infer *infer, const lists *l, uint32_t i, int64_t step,
+                          po_dim dim) {
+    po_arena *arena = infer->arena;
+    if (!l->starts || !l->ends || step < 1 ||
+        (l->starts->exact[i] && l->starts->values[i] < INT32_MIN))
+        return PO_DIM_UNKNOWN;
+    po_dim length = bound(arena, l->ends, i, dim);
+    const bool from_end = l->starts->exact[i] && l->starts->values[i] < 0;
+    if (from_end && l->ends->exact[i] && l->ends->values[i] >= INT32_MAX)
+        length = po_size_min(arena, PO_DIM(-l->starts->values[i]), dim);
+    else if (!l->starts->exact[i] || l->starts->values[i] != 0)
+        length = po_size_max(arena, po_size_sub(arena, length, bound(arena, l->starts, i, dim)),
+                             PO_DIM(0));
+    return po_size_floor(arena, length, step - 1, step);
+}
+
 /* One sliced axis: the new dim, and the range where all of it is known. */
 static po_status slice_axis(po_infer *infer, const lists *l, uint32_t i, po_dim dim, po_dim *out,
                             range *r) {
@@ -76,6 +106,8 @@ static po_status slice_axis(po_infer *infer, const lists *l, uint32_t i, po_dim 
     if (step == 0)
         return po_rule_bad(infer->ctx, infer->node, "step %u is 0", i);
     bool exact = l->starts && l->ends && l->starts->exact[i] && l->ends->exact[i];
+    if (!l->unknown_steps && (!exact || dim.value < 0))
+        *out = open_length(infer, l, i, step, dim);
     if (!exact || l->unknown_steps)
         return PO_OK;
     int64_t start = l->starts->values[i], end = l->ends->values[i];
@@ -85,8 +117,6 @@ static po_status slice_axis(po_infer *infer, const lists *l, uint32_t i, po_dim 
     if (dim.value >= 0) {
         *r = clamp_range(start, end, step, dim.value);
         *out = PO_DIM(r->count);
-    } else if (start == 0 && end >= INT32_MAX && step == 1) {
-        *out = dim;
     }
     return PO_OK;
 }

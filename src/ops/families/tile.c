@@ -1,4 +1,5 @@
 /* Tile and Expand. */
+#include "ir/size.h"
 #include "ops/rule.h"
 
 /* --- Tile --- */
@@ -14,11 +15,9 @@ static po_status infer_tile_1(po_infer *infer, const po_type *in) {
         return PO_OK;
     PO_TRY(po_rule_axis(infer->ctx, infer->node, axis[0], in->rank, &k));
     memcpy(dims, in->dims, in->rank * sizeof *dims);
-    int64_t v;
     if (tiles[0] < 0)
         return po_rule_bad(infer->ctx, infer->node, "tiles is negative");
-    dims[k] =
-        dims[k].value >= 0 && po_mul_i64(dims[k].value, tiles[0], &v) ? PO_DIM(v) : PO_DIM_UNKNOWN;
+    dims[k] = po_size_mul(infer->arena, dims[k], PO_DIM(tiles[0]));
     return PO_OK;
 }
 
@@ -37,17 +36,12 @@ po_status po_infer_tile(po_infer *infer) {
         return po_rule_bad(infer->ctx, infer->node, "repeats has %u items for rank %u", repeats->n,
                            in->rank);
     for (uint32_t k = 0; k < in->rank; k++) {
-        int64_t v, r = repeats->values[k];
+        const int64_t r = repeats->values[k];
         if (repeats->exact[k] && r < 0)
             return po_rule_bad(infer->ctx, infer->node, "repeats of axis %u is negative (%lld)", k,
                                (long long)r);
-        if (repeats->exact[k] && r == 1)
-            dims[k] = in->dims[k];
-        else if (repeats->exact[k] && in->dims[k].value >= 0 &&
-                 po_mul_i64(in->dims[k].value, r, &v))
-            dims[k] = PO_DIM(v);
-        else if (!repeats->exact[k] && in->dims[k].value == 1)
-            dims[k] = (po_dim){-1, repeats->symbols[k]};
+        dims[k] = po_size_mul(infer->arena, in->dims[k],
+                              repeats->exact[k] ? PO_DIM(r) : (po_dim){-1, repeats->symbols[k]});
     }
     return PO_OK;
 }

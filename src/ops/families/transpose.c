@@ -1,4 +1,5 @@
 /* Operators that permute elements: Transpose, DepthToSpace, SpaceToDepth, ReverseSequence. */
+#include "ir/size.h"
 #include "ops/rule.h"
 
 /* --- Transpose --- */
@@ -71,15 +72,9 @@ static po_status four_dims(const po_infer *infer, const po_type **in) {
     return PO_OK;
 }
 
-static po_dim times(po_dim d, int64_t by) {
-    int64_t v;
-    if (by == 1)
-        return d;
-    return d.value >= 0 && po_mul_i64(d.value, by, &v) ? PO_DIM(v) : PO_DIM_UNKNOWN;
-}
-
 static po_status divide(const po_infer *infer, po_dim d, int64_t by, po_dim *quotient) {
-    *quotient = by == 1 ? d : PO_DIM_UNKNOWN;
+    /* It divides, or the model does not run. */
+    *quotient = po_size_floor(infer->arena, d, 0, by);
     if (d.value >= 0) {
         if (d.value % by != 0)
             return po_rule_bad(infer->ctx, infer->node, "a dim of %lld does not divide by %lld",
@@ -99,8 +94,8 @@ po_status po_infer_depth_to_space(po_infer *infer) {
         return PO_OK;
     dims[0] = in->dims[0];
     PO_TRY(divide(infer, in->dims[1], b * b, &dims[1]));
-    dims[2] = times(in->dims[2], b);
-    dims[3] = times(in->dims[3], b);
+    dims[2] = po_size_times(infer->arena, in->dims[2], b);
+    dims[3] = po_size_times(infer->arena, in->dims[3], b);
     return PO_OK;
 }
 
@@ -113,7 +108,7 @@ po_status po_infer_space_to_depth(po_infer *infer) {
     if (!in)
         return PO_OK;
     dims[0] = in->dims[0];
-    dims[1] = times(in->dims[1], b * b);
+    dims[1] = po_size_times(infer->arena, in->dims[1], b * b);
     PO_TRY(divide(infer, in->dims[2], b, &dims[2]));
     PO_TRY(divide(infer, in->dims[3], b, &dims[3]));
     return PO_OK;

@@ -1,4 +1,5 @@
 /* HannWindow, HammingWindow, BlackmanWindow: sums of cosines. */
+#include "ir/size.h"
 #include "ops/families/rules.h"
 #include "ops/ref.h"
 #include "ops/shape.h"
@@ -17,7 +18,7 @@ po_status po_infer_window_fn(po_infer *infer) {
     if (po_infer_ints(infer, 0, &count, &size) && count == 1 && *size < 0)
         return po_rule_bad(infer->ctx, infer->node, "size is negative (found %lld)",
                            (long long)*size);
-    po_dim n = p && p->n == 1 ? p->items[0] : PO_DIM_UNKNOWN;
+    po_dim n = p && p->n == 1 ? po_size_of_item(p->items[0]) : PO_DIM_UNKNOWN;
     po_infer_set(infer, 0, dtype_of(infer->graph, infer->node), 1, &n);
     return PO_OK;
 }

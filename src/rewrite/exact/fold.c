@@ -3,6 +3,7 @@
 #include "rewrite/passes.h"
 
 #include "base/num.h"
+#include "ir/size.h"
 #include "ops/recipe/recipe.h"
 
 /* Reference work is bounded: a graph that would compute for minutes on constants is left to the
@@ -133,14 +134,16 @@ static po_status fold_known(po_ctx *ctx, po_graph *graph, po_value_id id, bool *
         po_type_count(&v->type) != (int64_t)p->n || v->type.rank > 1 ||
         (v->type.dtype != PO_I64 && v->type.dtype != PO_I32))
         return PO_OK;
-    for (uint32_t i = 0; i < p->n; i++)
-        if (p->items[i].value < 0)
+    int64_t dim = p->n, *items = PO_NEW_N(graph->arena, int64_t, p->n);
+    for (uint32_t i = 0; i < p->n; i++) {
+        items[i] = p->items[i].value;
+        if (items[i] < 0 && !po_size_below_zero(p->items[i], &items[i]))
             return PO_OK;
-    int64_t dim = p->n;
+    }
     po_tensor *t;
     PO_TRY(po_tensor_create(ctx, graph->arena, v->type.dtype, v->type.rank, &dim, &t));
     for (uint32_t i = 0; i < p->n; i++)
-        po_tensor_set_int(t, i, p->items[i].value);
+        po_tensor_set_int(t, i, items[i]);
     *folded = po_graph_make_constant(graph, id, t);
     return PO_OK;
 }

@@ -1,6 +1,7 @@
 /* One evaluation of a graph: nodes in order, each by the first of its meanings that takes it. */
 #include "verify/proof/internal.h"
 
+#include "ir/size.h"
 #include "ops/shape.h"
 
 typedef struct frame {
@@ -91,7 +92,7 @@ static po_status infer(po_pnode *n, po_type *out) {
         po_partial *p = PO_NEW(n->arena, po_partial);
         po_dim *items = PO_NEW_N(n->arena, po_dim, t->count);
         for (int64_t i = 0; i < t->count; i++)
-            items[i] = t->known->i[i] >= 0 ? PO_DIM(t->known->i[i]) : PO_DIM_UNKNOWN;
+            items[i] = po_size_item(n->arena, t->known->i[i]);
         *p = (po_partial){(uint32_t)t->count, items};
         partial[k] = p;
     }

@@ -39,26 +39,26 @@ graph g (x: f32["N",32,"H","W"]) -> (y) {
   petopt_54 = i64[1] {0}
   petopt_56 = i64[2] {0, 32}
   petopt_4 = Conv(x, petopt_0: f32[2,32,1,1], b: f32[2]) {kernel_shape=[1, 1]} : f32["N",2,"H","W"] @ petopt_4
-  petopt_6 = Conv(x, petopt_5: f32[32,1,1,2]) {kernel_shape=[1, 2], group=32, pads=[0, 1, 0, 1]} : f32["N",32,"H",?] @ petopt_6
-  petopt_7 = Conv(petopt_6, petopt_1: f32[4,32,1,1]) {kernel_shape=[1, 1]} : f32["N",4,"H",?] @ petopt_7
+  petopt_6 = Conv(x, petopt_5: f32[32,1,1,2]) {kernel_shape=[1, 2], group=32, pads=[0, 1, 0, 1]} : f32["N",32,"H","(W + 1)"] @ petopt_6
+  petopt_7 = Conv(petopt_6, petopt_1: f32[4,32,1,1]) {kernel_shape=[1, 1]} : f32["N",4,"H","(W + 1)"] @ petopt_7
   petopt_11 = Slice(petopt_7, petopt_8: i64[2], petopt_9: i64[2], petopt_10: i64[2]) : f32["N",2,"H","W"] @ petopt_11
   petopt_15 = Slice(petopt_7, petopt_12: i64[2], petopt_13: i64[2], petopt_14: i64[2]) : f32["N",2,"H","W"] @ petopt_15
-  petopt_17 = Conv(x, petopt_16: f32[32,1,2,1]) {kernel_shape=[2, 1], group=32, pads=[1, 0, 1, 0]} : f32["N",32,?,"W"] @ petopt_17
-  petopt_18 = Conv(petopt_17, petopt_2: f32[4,32,1,1]) {kernel_shape=[1, 1]} : f32["N",4,?,"W"] @ petopt_18
+  petopt_17 = Conv(x, petopt_16: f32[32,1,2,1]) {kernel_shape=[2, 1], group=32, pads=[1, 0, 1, 0]} : f32["N",32,"(H + 1)","W"] @ petopt_17
+  petopt_18 = Conv(petopt_17, petopt_2: f32[4,32,1,1]) {kernel_shape=[1, 1]} : f32["N",4,"(H + 1)","W"] @ petopt_18
   petopt_22 = Slice(petopt_18, petopt_19: i64[2], petopt_20: i64[2], petopt_21: i64[2]) : f32["N",2,"H","W"] @ petopt_22
   petopt_26 = Slice(petopt_18, petopt_23: i64[2], petopt_24: i64[2], petopt_25: i64[2]) : f32["N",2,"H","W"] @ petopt_26
-  petopt_28 = Conv(x, petopt_27: f32[32,1,2,2]) {kernel_shape=[2, 2], group=32, pads=[1, 1, 1, 1]} : f32["N",32,?,?] @ petopt_28
-  petopt_29 = Conv(petopt_28, petopt_3: f32[8,32,1,1]) {kernel_shape=[1, 1]} : f32["N",8,?,?] @ petopt_29
+  petopt_28 = Conv(x, petopt_27: f32[32,1,2,2]) {kernel_shape=[2, 2], group=32, pads=[1, 1, 1, 1]} : f32["N",32,"(H + 1)","(W + 1)"] @ petopt_28
+  petopt_29 = Conv(petopt_28, petopt_3: f32[8,32,1,1]) {kernel_shape=[1, 1]} : f32["N",8,"(H + 1)","(W + 1)"] @ petopt_29
   petopt_33 = Slice(petopt_29, petopt_30: i64[3], petopt_31: i64[3], petopt_32: i64[3]) : f32["N",2,"H","W"] @ petopt_33
   petopt_37 = Slice(petopt_29, petopt_34: i64[3], petopt_35: i64[3], petopt_36: i64[3]) : f32["N",2,"H","W"] @ petopt_37
   petopt_41 = Slice(petopt_29, petopt_38: i64[3], petopt_39: i64[3], petopt_40: i64[3]) : f32["N",2,"H","W"] @ petopt_41
   petopt_45 = Slice(petopt_29, petopt_42: i64[3], petopt_43: i64[3], petopt_44: i64[3]) : f32["N",2,"H","W"] @ petopt_45
   petopt_46 = Concat(petopt_4, petopt_11, petopt_15, petopt_22, petopt_33, petopt_37, petopt_26, petopt_41, petopt_45) {axis=1} : f32["N",18,"H","W"] @ petopt_46
-  petopt_48 = Reshape(petopt_46, petopt_47: i64[3]) : f32["N",9,?] @ petopt_48
-  petopt_50 = MatMul(petopt_49: f32[16,9], petopt_48) : f32["N",16,?] @ petopt_50
+  petopt_48 = Reshape(petopt_46, petopt_47: i64[3]) : f32["N",9,"(2*H*W)"] @ petopt_48
+  petopt_50 = MatMul(petopt_49: f32[16,9], petopt_48) : f32["N",16,"(2*H*W)"] @ petopt_50
   petopt_51 = Shape(x) : i64[4] @ petopt_51
   petopt_55 = Slice(petopt_51, petopt_52: i64[1], petopt_53: i64[1], petopt_54: i64[1]) : i64[2] @ petopt_55
   petopt_57 = Concat(petopt_56: i64[2], petopt_55) {axis=0} : i64[4] @ petopt_57
   petopt_58 = Reshape(petopt_50, petopt_57) : f32["N",32,"H","W"] @ petopt_58
-  y = DepthToSpace(petopt_58) {blocksize=4, mode="DCR"} : f32["N",2,?,?] @ petopt_59
+  y = DepthToSpace(petopt_58) {blocksize=4, mode="DCR"} : f32["N",2,"(4*H)","(4*W)"] @ petopt_59
 }
