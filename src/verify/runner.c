@@ -261,6 +261,9 @@ static po_status try_size(po_runner *r, uint32_t size, uint32_t *good, uint32_t 
     bool ran = is_known(r, size, good, *n_good);
     if ((*n_good > 0 && !ran && !time_left(r)) || !r->report.equal)
         return PO_OK;
+    /* What nobody asked for must not take more memory than there may be. */
+    if (!ran && !po_inputs_is_meant(size) && !po_inputs_fit(r->ctx, r->plan, r->spec->graph, size))
+        return PO_OK;
     if (!ran)
         PO_TRY(try_set(r, &(po_draw){size, PO_INPUTS_NORMAL, r->spec->seed, 1}, false, &ran));
     if (ran) {

@@ -68,6 +68,7 @@ static void find_words(po_inputs *plan, const po_graph *g) {
 po_status po_inputs_plan(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_graph *other,
                          po_inputs **out) {
     po_inputs *plan = PO_NEW(arena, po_inputs);
+    plan->arena = arena;
     plan->inputs = PO_NEW_N(arena, po_input, graph->n_inputs);
     for (uint32_t i = 0; i < graph->n_inputs; i++) {
         const po_value *value = &graph->values[graph->inputs[i]];
@@ -98,6 +99,7 @@ po_status po_inputs_plan(po_ctx *ctx, po_arena *arena, const po_graph *graph, co
     find_words(plan, graph);
     find_words(plan, other);
     if (plan->dynamic) {
+        po_inputs_find_relations(plan, graph);
         po_inputs_find_borders(plan, graph, other);
         po_inputs_find_meant(plan, graph);
     }

@@ -73,6 +73,8 @@ bool po_inputs_asked(const po_inputs *plan); /* whether that was done */
 po_hash po_pins_hash(po_hash hash, const po_pin *pins, uint32_t n);
 /* The length of an input's dim; -1 where the model has no such input. */
 int64_t po_inputs_length(const po_inputs *plan, const char *name, uint32_t axis, uint32_t size);
+/* Whether no value of the graph is larger than 512 MB there, as far as its lengths are seen. */
+bool po_inputs_fit(po_ctx *ctx, const po_inputs *plan, const po_graph *graph, uint32_t size);
 /* Elements of all inputs. */
 double po_inputs_elements(const po_inputs *plan, uint32_t size);
 /* Whether a kind differs from PO_INPUTS_NORMAL for this model. */

@@ -46,7 +46,9 @@ uint32_t po_border_lengths(const po_graph *graph, int64_t *lengths, uint32_t n, 
 
 /* --- the plan --- */
 
-enum { PO_MOST_BORDER_SIZES = 24, PO_MOST_WORDS = 16, PO_MOST_MEANT = 3 };
+enum { PO_MOST_BORDER_SIZES = 24, PO_MOST_WORDS = 16, PO_MOST_MEANT = 3, PO_MOST_RELATIONS = 16 };
+/* Of the largest value of a model, where a length is no one's wish: 512 MB of floats. */
+#define PO_MOST_ELEMENTS ((int64_t)1 << 27)
 /* Assignments at which the model is meant to be used are numbered from here on. */
 enum { PO_FIRST_MEANT = 64 };
 
@@ -69,8 +71,16 @@ typedef struct po_wanted {
     const int64_t *dims;
 } po_wanted;
 
+/* A name that the model wants to be as long as an expression of others. */
+typedef struct po_relation {
+    const char *symbol;
+    po_dim is;
+} po_relation;
+
 struct po_inputs {
-    uint32_t n;
+    po_arena *arena;
+    uint32_t n, n_relations;
+    po_relation relation[PO_MOST_RELATIONS];
     po_input *inputs;
     uint32_t n_words, n_border;
     po_bytes words[PO_MOST_WORDS]; /* that the graphs hold: strings are compared with them */
@@ -94,6 +104,10 @@ po_dim_class po_input_class(const po_input *in, uint32_t axis); /* size.c */
 int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis, uint32_t size);
 /* Fills `border` with the lengths at which the graphs may branch; b may be NULL. */
 void po_inputs_find_borders(po_inputs *plan, const po_graph *a, const po_graph *b);
+/* relations.c: finds lengths that elementwise nodes want to be equal; types are inferred. */
+void po_inputs_find_relations(po_inputs *plan, const po_graph *graph);
+/* The length of a name that follows from others at an assignment; false where none does. */
+bool po_related_length(const po_inputs *plan, const char *symbol, uint32_t size, int64_t *length);
 /* meant.c: counts the assignments that the model is meant for. */
 void po_inputs_find_meant(po_inputs *plan, const po_graph *graph);
 /* What was asked for of an axis; false: nothing. The length of a symbol, false where no input has

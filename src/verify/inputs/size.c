@@ -141,6 +141,8 @@ int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis
         return d.value;
     if (po_inputs_is_meant(size) && po_meant_asked(plan, in, axis, size - PO_FIRST_MEANT, &length))
         return length;
+    if (d.symbol && po_related_length(plan, d.symbol, size, &length))
+        return length;
     if (d.symbol &&
         (sum_length(plan, d.symbol, size, &length) || symbol_length(plan, d.symbol, size, &length)))
         return length;

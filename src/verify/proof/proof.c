@@ -351,6 +351,8 @@ static po_status prove(proof *p) {
     uint32_t sizes = po_inputs_sizes(p->plan);
     for (uint32_t size = 0; size < sizes && equal && (size < MOST_SIZES || r->sizes == 0); size++) {
         bool any = false;
+        if (sizes > 1 && !po_inputs_fit(p->ctx, p->plan, p->original, size))
+            continue;
         if (all)
             PO_TRY(po_proof_any_batch(p->ctx, p->plan, size, p->original, p->candidate, &any));
         const uint32_t tried = any ? size | PO_ONE_SAMPLE : size;
