@@ -74,9 +74,8 @@ typedef struct po_machine_numbers {
 
     /* Products of tokens as pointwise convolutions (bench/tokens.py). With fewer channels than
      * `narrow` on either side, maps of more than `elements` are turned for longer than the
-     * convolution gains: 64 channels, 64 tokens even, 1024 tokens 0.91x. Fewer than `few` tokens
-     * are worth it where they are not one of a batch (4 x 1 of 384 channels 0.96x), fewer rows of a
-     * matrix where it has `weights` (1024 x 1024: 1.2x to 1.4x; 256 x 256: 0.9x). */
+     * convolution gains: 64 channels, 64 tokens even, 1024 tokens 0.91x. Fewer than `few` rows of a
+     * matrix are worth it where it has `weights` (1024 x 1024: 1.2x to 1.4x; 256 x 256: 0.9x). */
     struct {
         int64_t narrow, few;
         double elements, weights;

@@ -32,6 +32,11 @@ static po_value_id turn(po_relayout *f, po_node_id at, po_value_id x, const po_t
     return po_add_transpose(f->graph, at, x, RANK, (const int64_t[]){0, 2, 1, 3, 4}, type);
 }
 
+static po_value_id from_frames(po_relayout *f, po_node_id at, po_value_id old,
+                               const po_type *type) {
+    return turn(f, at, f->twin[old], type);
+}
+
 static po_value_id to_frames(po_relayout *f, po_node_id at, po_value_id x) {
     return turn(f, at, x, NULL);
 }
@@ -225,7 +230,7 @@ po_status po_use_frames(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
     static const po_relayout_law laws[] = {{PO_LAWS, convert_conv},
                                            {PO_LAWS, po_relayout_elementwise},
                                            {PO_LAW_FRAMES_MEAN, convert_mean}};
-    po_relayout f = {.enter = to_frames, .leave = turn};
+    po_relayout f = {.enter = to_frames, .leave = from_frames};
     po_relayout_graph(&f, graph, state, RANK, laws, sizeof laws / sizeof *laws);
     return PO_OK;
 }

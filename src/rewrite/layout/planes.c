@@ -52,8 +52,8 @@ static po_value_id to_plane(po_relayout *r, po_node_id at, po_value_id x) {
     return add_axis(r, at, x, PO_OP_Unsqueeze, 2, &type);
 }
 
-static po_value_id from_plane(po_relayout *r, po_node_id at, po_value_id x, const po_type *type) {
-    return add_axis(r, at, x, PO_OP_Squeeze, 2, type);
+static po_value_id from_plane(po_relayout *r, po_node_id at, po_value_id old, const po_type *type) {
+    return add_axis(r, at, r->twin[old], PO_OP_Squeeze, 2, type);
 }
 
 /* A list over the one map axis becomes one over two; `pairs` is 2 for pads (begins, then ends). */

@@ -87,7 +87,7 @@ static void bring_back(po_relayout *r) {
     for (uint32_t k = 0; k < r->n_done; k++) {
         po_value_id y = r->graph->nodes[r->done[k]].out[0];
         po_type type = r->graph->values[y].type;
-        po_substitute(r->graph, y, r->leave(r, r->done[k], r->twin[y], &type));
+        po_substitute(r->graph, y, r->leave(r, r->done[k], y, &type));
     }
 }
 

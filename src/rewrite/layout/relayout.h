@@ -18,9 +18,10 @@ struct po_relayout {
     uint32_t n;
     po_node_id *done; /* converted nodes, in order */
     uint32_t n_done, cap_done;
-    /* The value in the other layout; nodes go beside `place`. */
+    /* The value in the other layout, and its twin in the old one, of its type; nodes go beside
+     * `place`. */
     po_value_id (*enter)(po_relayout *r, po_node_id place, po_value_id old);
-    po_value_id (*leave)(po_relayout *r, po_node_id place, po_value_id twin, const po_type *type);
+    po_value_id (*leave)(po_relayout *r, po_node_id place, po_value_id old, const po_type *type);
     /* Of a constant operand with one number a channel, beside x: how many axes lie behind the
      * channels in the new layout; -1 where it is none. NULL: there are no such operands. */
     int (*behind_channels)(const po_relayout *r, po_value_id constant, po_value_id x);

@@ -1,10 +1,12 @@
 /* Products of tokens by matrices as pointwise convolutions. Values [N, T, C] have twins
- * [N, C, T, 1] ([T, C] have [1, C, T, 1], [N, H, W, C] have [N, C, H, W]), in which the runtime
- * keeps channels in blocks: its pointwise convolution is faster than its matrix product at any
- * number of tokens, and takes the bias, an activation and the residual sum along. What lies between
- * products (activations, scales, sums) goes along, and heads of attention are taken off the twin,
- * and put back into one, by Reshapes that move nothing. What works along the channels (norms) reads
- * them last; the runtime turns them while it leaves the blocks. */
+ * [1, C, N T, 1] ([T, C] have [1, C, T, 1], [N, H, W, C] have [N, C, H, W]), in which the runtime
+ * keeps channels in blocks. The tokens of all samples lie side by side, since it reads the weights
+ * anew for each sample of a map. There its
+ * pointwise convolution is faster than its matrix product at any number of tokens, and takes the
+ * bias, an activation and the residual sum along. What lies between products (activations, scales,
+ * sums) goes along, and heads of attention are taken off the twin, and put back into one, by
+ * Reshapes that move nothing. What works along the channels (norms) reads them last; the runtime
+ * turns them while it leaves the blocks. */
 #include "ops/conv_view.h"
 #include "ops/recipe/recipe.h"
 #include "rewrite/conv/conv.h"
@@ -20,6 +22,19 @@ static const int64_t to_first[MAP] = {0, 3, 1, 2}, to_last[MAP] = {0, 2, 3, 1};
 static po_value_id reshaped(po_relayout *r, po_node_id at, po_value_id x, uint32_t rank,
                             const int64_t *dims, const po_type *type) {
     return po_add_reshape_told(r->graph, at, x, rank, dims, PO_NONE, type);
+}
+
+typedef struct token_layout {
+    po_relayout r;
+    po_value_id *weights[2]; /* of each matrix, its columns or its rows the outputs; PO_NONE */
+    /* Of values [N, T, C] with twins: one in the old layout that has N and T first, and of that
+     * these two lengths, when the model runs; PO_NONE. */
+    po_value_id *tokens, *lengths;
+} token_layout;
+
+/* Whether the tokens of several samples lie side by side in the twin. */
+static bool samples_joined(const po_relayout *r, const po_type *type) {
+    return r->rank == TOKENS && type->has_rank && type->dims[0].value != 1;
 }
 
 /* --- heads: a Reshape of the channels into factors, and a Transpose --- */
@@ -118,6 +133,7 @@ static bool convert_split(po_relayout *r, po_node_id id) {
     const po_node *n = &g->nodes[id];
     const po_node *split = read_perm(n, &h) ? po_made_by(g, n->in[0], PO_OP_Reshape) : NULL;
     if (!split || r->rank == MAP || !po_relayout_has(r, split->in[0]) ||
+        samples_joined(r, &g->values[split->in[0]].type) ||
         !read_factors(g, split->in[0], n->in[0], &h) || g->values[n->in[0]].type.rank != h.n + 2)
         return false;
     const po_value_id y = n->out[0];
@@ -157,13 +173,26 @@ static po_value_id joined(po_relayout *r, po_node_id at, po_value_id whole) {
 
 /* --- the layout --- */
 
-typedef struct token_layout {
-    po_relayout r;
-    po_value_id *weights[2]; /* of each matrix, its columns or its rows the outputs; PO_NONE */
-} token_layout;
+/* Of all values with the same lengths the first one tells them. */
+static po_value_id told_by(const token_layout *l, po_value_id x) {
+    const po_graph *g = l->r.graph;
+    const po_type *t = &g->values[x].type;
+    for (po_value_id v = 0; v < l->r.n; v++) {
+        const po_type *o = &g->values[v].type;
+        if (l->tokens[v] == v && po_dim_same(o->dims[0], t->dims[0]) &&
+            po_dim_same(o->dims[1], t->dims[1]))
+            return v;
+    }
+    return x;
+}
 
 static po_value_id to_map(po_relayout *r, po_node_id at, po_value_id x) {
-    const po_value_id taken = r->rank < MAP ? joined(r, at, x) : PO_NONE;
+    token_layout *l = (token_layout *)r;
+    const po_type *type = &r->graph->values[x].type;
+    const bool side_by_side = samples_joined(r, type);
+    const po_value_id taken = r->rank < MAP && !side_by_side ? joined(r, at, x) : PO_NONE;
+    if (side_by_side)
+        l->tokens[x] = told_by(l, x);
     if (taken != PO_NONE)
         return taken;
     const int64_t channels = po_dim_of(r->graph, x, -1);
@@ -171,14 +200,41 @@ static po_value_id to_map(po_relayout *r, po_node_id at, po_value_id x) {
     if (r->rank == ROWS)
         x = reshaped(r, at, x, MAP, (const int64_t[]){1, -1, 1, channels}, NULL);
     if (r->rank == TOKENS)
-        x = reshaped(r, at, x, MAP, (const int64_t[]){0, 0, 1, channels}, NULL);
+        x = reshaped(r, at, x, MAP,
+                     side_by_side ? (const int64_t[]){1, -1, 1, channels}
+                                  : (const int64_t[]){0, 0, 1, channels},
+                     NULL);
     return po_add_transpose(r->graph, at, x, MAP, to_first, NULL);
 }
 
-static po_value_id from_map(po_relayout *r, po_node_id at, po_value_id x, const po_type *type) {
+/* [1, N T, 1, C] as [N, T, C]; both lengths are open, so that those of another value tell them. */
+static po_value_id samples_apart(token_layout *l, po_node_id at, po_value_id x, po_value_id like,
+                                 const po_type *type) {
+    po_graph *g = l->r.graph;
+    const int64_t channels = type->dims[2].value, three = 3;
+    if (l->lengths[like] == PO_NONE)
+        l->lengths[like] = po_add_lengths(g, at, like, 0, 2);
+    const po_type list = po_type_tensor_i64(g->arena, PO_I64, 1, &three);
+    const po_value_id parts[2] = {l->lengths[like], po_add_i64s(g, NULL, 1, &channels)};
+    const po_value_id in[2] = {x, po_add_concat(g, at, 2, parts, 0, &list)};
+    const po_value_id y = po_add_op(g, at, PO_OP_Reshape, 2, in, type);
+    if (po_model_opset(g->model, "") >= 14) /* a length of 0 is that, not a copy */
+        po_node_set_int(g, g->values[y].producer, "allowzero", 1);
+    return y;
+}
+
+static po_value_id from_map(po_relayout *r, po_node_id at, po_value_id old, const po_type *type) {
+    po_value_id x = r->twin[old];
     if (r->rank == MAP)
         return po_add_transpose(r->graph, at, x, MAP, to_last, type);
     x = po_add_transpose(r->graph, at, x, MAP, to_last, NULL);
+    if (samples_joined(r, type)) {
+        token_layout *l = (token_layout *)r;
+        const int64_t n = type->dims[0].value, t = type->dims[1].value;
+        if (n < 0 && t < 0)
+            return samples_apart(l, at, x, l->tokens[old], type);
+        return reshaped(r, at, x, TOKENS, (const int64_t[]){n, t, type->dims[2].value}, type);
+    }
     const int64_t channels = type->dims[type->rank - 1].value;
     return r->rank == ROWS ? reshaped(r, at, x, ROWS, (const int64_t[]){-1, channels}, type)
                            : reshaped(r, at, x, TOKENS, (const int64_t[]){0, 0, channels}, type);
@@ -202,9 +258,6 @@ static bool pays(const po_graph *g, const po_node *n, const po_matrix_product *p
         return y->rank > ROWS || !narrow;
     for (uint32_t i = 0; i + 1 < y->rank; i++)
         elements *= (double)y->dims[i].value;
-    /* The convolution reads the weights anew for each of the batch. */
-    if (y->rank == TOKENS && y->dims[0].value > 1 && y->dims[1].value < po_numbers.tokens.few)
-        return false;
     if (y->rank == ROWS)
         return !narrow && (y->dims[0].value >= po_numbers.tokens.few ||
                            (double)p->in * (double)p->out >= po_numbers.tokens.weights);
@@ -235,7 +288,9 @@ static bool convert_product(po_relayout *r, po_node_id id) {
         return false;
     if (p.bias != PO_NONE && po_graph_constant(g, p.bias)->rank != 1)
         p.bias = po_add_reshaped(g, p.bias, 1, &p.out);
-    const po_value_id x = po_relayout_twin(r, id, g->nodes[id].in[0]);
+    const po_value_id old = g->nodes[id].in[0], x = po_relayout_twin(r, id, old);
+    token_layout *l = (token_layout *)r;
+    l->tokens[g->nodes[id].out[0]] = l->tokens[old];
     po_relayout_set(r, id, po_conv_add(g, id, x, &like, weights, p.bias));
     return true;
 }
@@ -247,7 +302,15 @@ static bool convert_elementwise(po_relayout *r, po_node_id id) {
         if (!po_number_or_none(r->graph, n->in[k]) && !po_graph_constant(r->graph, n->in[k]) &&
             !(n->in[k] < r->n && r->converted[n->in[k]]))
             return false;
-    return po_relayout_elementwise(r, id);
+    token_layout *l = (token_layout *)r;
+    po_value_id like = PO_NONE;
+    for (uint32_t k = 0; k < n->n_in && like == PO_NONE; k++)
+        like = n->in[k] < r->n ? l->tokens[n->in[k]] : PO_NONE;
+    const po_value_id y = n->out[0];
+    if (!po_relayout_elementwise(r, id))
+        return false;
+    l->tokens[y] = like;
+    return true;
 }
 
 po_status po_use_maps_of_tokens(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
@@ -264,6 +327,10 @@ po_status po_use_maps_of_tokens(po_ctx *ctx, po_graph *graph, po_rewriting *stat
             l.weights[i] = PO_NEW_N(state->scratch, po_value_id, graph->n_values);
             memset(l.weights[i], 0xff, graph->n_values * sizeof *l.weights[i]); /* PO_NONE */
         }
+        l.tokens =
+            po_arena_memdup(state->scratch, l.weights[0], graph->n_values * sizeof *l.tokens);
+        l.lengths =
+            po_arena_memdup(state->scratch, l.weights[0], graph->n_values * sizeof *l.lengths);
         po_relayout_graph(&l.r, graph, state, rank, laws, sizeof laws / sizeof *laws);
     }
     return PO_OK;
