@@ -4,6 +4,7 @@
 #   scripts/deps.sh            for building, testing and the demo
 #   scripts/deps.sh --bench    and what bench/ needs: the Python tools that petopt is compared with,
 #                              models of other packages (some 500 MB)
+#   scripts/deps.sh --exports  and what bench/exports.py exports models with: PyTorch (some 6 GB)
 #   scripts/deps.sh --soak     and the oldest ONNX Runtime that petopt's models must run on
 #
 # Debian packages are installed with apt-get (as root or through sudo). All else is unpacked into
@@ -21,6 +22,11 @@ rapidocr_version=1.4.4
 onnxsim_version=0.8.1
 onnxslim_version=0.1.98
 openvino_version=2026.4.1
+torch_version=2.15.0 # of bench/exports.py
+torchvision_version=0.29.2
+transformers_version=5.24.0
+timm_version=1.0.31
+onnxscript_version=0.7.2
 nvrtc_version=13.0.88
 ort_header_suite=trixie
 # The header of Debian's libonnxruntime-dev in that suite; looked at only where apt cannot check
@@ -39,16 +45,17 @@ die() {
     exit 1
 }
 
-bench=no soak=no
+bench=no exports=no soak=no
 for arg in "$@"; do
     case $arg in
     --bench) bench=yes ;;
+    --exports) exports=yes ;;
     --soak) soak=yes ;;
     -h | --help)
-        sed -n '2,11s/^# \{0,1\}//p' "$0"
+        sed -n '2,12s/^# \{0,1\}//p' "$0"
         exit 0
         ;;
-    *) die "unknown option '$arg' (known: --bench, --soak)" ;;
+    *) die "unknown option '$arg' (known: --bench, --exports, --soak)" ;;
     esac
 done
 
@@ -328,6 +335,19 @@ make_bench() {
     mark "$stamp"
 }
 
+# What bench/exports.py makes models with.
+make_exports() {
+    local tools=("torch==$torch_version" "torchvision==$torchvision_version" "transformers==$transformers_version" "timm==$timm_version" "onnxscript==$onnxscript_version")
+    local stamp=exports-$torch_version-$transformers_version-$timm_version exports=$deps/exports/bin/python3
+    done_already "$stamp" && return
+    say "tools for bench/exports.py: ${tools[*]}"
+    rm -rf "$deps/exports"
+    "$(readlink -f "$py")" -m venv "$deps/exports"
+    "$exports" -m pip --disable-pip-version-check -q install "onnx==$onnx_version" "${tools[@]}" </dev/null
+    "$exports" -c 'import onnxscript, timm, torch, transformers' || die "the tools for bench/exports.py do not import"
+    mark "$stamp"
+}
+
 # The oldest runtime that scripts/soak.sh runs models on.
 make_old() {
     local stamp=old-$old_ort_version-$old_numpy_version-$onnx_version old=$deps/venv-old/bin/python3
@@ -383,5 +403,6 @@ unpack_nvrtc
 unpack_models
 [ "$bench" = no ] || make_bench
 [ "$bench" = no ] || unpack_fleet
+[ "$exports" = no ] || make_exports
 [ "$soak" = no ] || make_old
 say "ready"

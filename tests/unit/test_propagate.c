@@ -72,6 +72,20 @@ static const sample samples[] = {
      " z = If(c) {then_branch=graph t () -> (u) { u = Neg(m) },\n"
      "   else_branch=graph e () -> (v) { v = Relu(m) }}\n}",
      0, 0, NULL, NULL},
+    {"rows picked by an index",
+     "pir 1 ir_version=8 opset=17\ngraph g (x: f32[N,T,8], i: i64[N]) -> (y) {\n"
+     " m = MatMul(x, v: f32[8,8] random 1)\n r = Add(m, x)\n"
+     " l = LayerNormalization(r, g: f32[8] random 2)\n f = MatMul(l, w: f32[8,32] random 3)\n"
+     " e = Flatten(f) {axis=2}\n y = Gather(e, i) {axis=0}\n}",
+     1, 0, NULL, "f32[\"N\",1,32]"},
+    {"tokens picked by an index, but no keys",
+     "pir 1 ir_version=8 opset=17\ngraph g (x: f32[N,T,8], i: i64[K,2]) -> (y) {\n" LAYER
+     " y = GatherND(q, i)\n}",
+     1, 0, NULL, "f32[\"K\",1,32]"},
+    {"not through what mixes tokens",
+     "pir 1 ir_version=8 opset=17\ngraph g (x: f32[N,T,8], i: i64[K,2]) -> (y) {\n"
+     " p = Softmax(x) {axis=1}\n y = GatherND(p, i)\n}",
+     0, 0, NULL, NULL},
     {"heads that share keys and values",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (q: f32[N,8,T,16], k: f32[N,2,S,16], v: f32[N,2,S,16], m: f32[N,1,T,S]) -> (y) {\n"

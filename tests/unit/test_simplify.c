@@ -38,6 +38,11 @@ static const sample samples[] = {
      " s = Shape(x)\n a = Gather(s, i: i64[1] {0})\n"
      " t = Concat(m: i64[1] {12}, a) {axis=0}\n y = Reshape(x, t)\n}",
      1, "Shape", 0},
+    {"lengths that an input has are read of it",
+     "graph g (x: f32[B,C,4]) -> (y, z) {\n"
+     " t = Transpose(x) {perm=[1,2,0]}\n a = Tanh(t)\n s = Shape(a)\n"
+     " y = Gather(s, i: i64[] {2})\n z = ReduceMax(a) {axes=[0,1,2], keepdims=0}\n}",
+     5, "Shape", 1},
     {"others are",
      "graph g (x: f32[B,C,4]) -> (y) {\n"
      " s = Shape(x)\n t = Gather(s, i: i64[3] {1, 0, 2})\n y = Reshape(x, t)\n}",

@@ -1,12 +1,11 @@
 /* Products of tokens by matrices as pointwise convolutions. Values [N, T, C] have twins
  * [1, C, N T, 1] ([T, C] have [1, C, T, 1], [N, H, W, C] have [N, C, H, W]), in which the runtime
  * keeps channels in blocks. The tokens of all samples lie side by side, since it reads the weights
- * anew for each sample of a map. There its
- * pointwise convolution is faster than its matrix product at any number of tokens, and takes the
- * bias, an activation and the residual sum along. What lies between products (activations, scales,
- * sums) goes along, and heads of attention are taken off the twin, and put back into one, by
- * Reshapes that move nothing. What works along the channels (norms) reads them last; the runtime
- * turns them while it leaves the blocks. */
+ * anew for each sample of a map. There its pointwise convolution is faster than its matrix product
+ * at any number of tokens, and takes the bias, an activation and the residual sum along. What lies
+ * between products (activations, scales, sums) goes along, and heads of attention are taken off a
+ * twin of one sample, and put back into one, by Reshapes that move nothing. What works along the
+ * channels (norms) reads them last; the runtime turns them while it leaves the blocks. */
 #include "ops/conv_view.h"
 #include "ops/recipe/recipe.h"
 #include "rewrite/conv/conv.h"
@@ -82,48 +81,17 @@ static bool read_perm(const po_node *n, heads *h) {
     return true;
 }
 
-/* The twin as [N, factors, T]. */
+/* The twin, of one sample, as [1, factors, T]. */
 static po_value_id split_twin(po_relayout *r, po_node_id at, po_value_id twin, const heads *h) {
-    const po_type *whole = &h->whole;
-    const po_dim batch = whole->dims[0], tokens = whole->dims[1];
-    int64_t dims[2 + MOST_FACTORS] = {batch.value}, ones[MOST_FACTORS], last = 3;
-    for (uint32_t i = 0; i < h->n; i++) {
-        dims[1 + i] = h->factor[i];
-        ones[i] = 2 + i;
-    }
-    dims[1 + h->n] = tokens.value;
-    if (po_type_static(whole))
-        return reshaped(r, at, twin, h->n + 2, dims, NULL);
-    /* A Reshape copies open lengths where they stand: the tokens go last first. */
-    const po_type unknown = po_type_unranked(whole->dtype);
-    po_value_id x = po_relayout_axes(r, at, twin, PO_OP_Squeeze, 1, &last, &unknown);
-    if (h->n > 1)
-        x = po_relayout_axes(r, at, x, PO_OP_Unsqueeze, h->n - 1, ones, &unknown);
-    dims[0] = dims[1 + h->n] = 0;
-    return h->n > 1 ? reshaped(r, at, x, h->n + 2, dims, NULL) : x;
+    int64_t dims[2 + MOST_FACTORS] = {1};
+    memcpy(dims + 1, h->factor, h->n * sizeof *dims);
+    dims[1 + h->n] = -1;
+    return reshaped(r, at, twin, h->n + 2, dims, NULL);
 }
 
-/* [N, factors, T] as the twin. */
+/* [1, factors, T] as the twin. */
 static po_value_id join_twin(po_relayout *r, po_node_id at, po_value_id x, const heads *h) {
-    const po_type *whole = &h->whole;
-    const uint32_t n = h->n;
-    if (po_type_static(whole))
-        return reshaped(
-            r, at, x, MAP,
-            (const int64_t[]){whole->dims[0].value, whole->dims[2].value, whole->dims[1].value, 1},
-            NULL);
-    const po_type unknown = po_type_unranked(whole->dtype);
-    int64_t dims[2 + MOST_FACTORS] = {0, whole->dims[2].value}, ones[MOST_FACTORS], last = 3;
-    for (uint32_t i = 2; i <= n; i++) {
-        dims[i] = 1;
-        ones[i - 2] = i;
-    }
-    dims[n + 1] = 0;
-    if (n > 1) {
-        x = reshaped(r, at, x, n + 2, dims, NULL);
-        x = po_relayout_axes(r, at, x, PO_OP_Squeeze, n - 1, ones, &unknown);
-    }
-    return po_relayout_axes(r, at, x, PO_OP_Unsqueeze, 1, &last, &unknown);
+    return reshaped(r, at, x, MAP, (const int64_t[]){1, h->whole.dims[2].value, -1, 1}, NULL);
 }
 
 /* Transpose(Reshape(x)) of a twin: axes of [N, T, factors] are those of [N, factors, T]. */

@@ -2,8 +2,10 @@
  * last step of a sequence, some channels. Where every reader of a value takes the same places along
  * one axis, the nodes that make it, and what these are made of, need be no larger, as far as each
  * keeps the axis (ops/along.h): norms, products, residuals, the queries of attention, but not its
- * keys. From the last node to the first it is found what is taken of each value; then those nodes
- * are made anew of what is taken, and a Slice stands where something else reads the whole.
+ * keys. The same holds of tokens that an index picks when the model runs, one of each sample,
+ * through nodes that keep both axes. From the last node to the first it is found what is taken of
+ * each value; then those nodes are made anew of what is taken, and a Slice stands where something
+ * else reads the whole.
  */
 #include "ops/along.h"
 #include "ops/recipe/recipe.h"
@@ -11,13 +13,15 @@
 #include "rewrite/passes.h"
 #include "rewrite/propagate/numbers.h"
 
-/* What is read of a value: nothing yet, all of it, or a range of places along an axis. */
-typedef enum taken_kind { NOTHING, ALL, RANGE } taken_kind;
+/* What is read of a value: nothing yet, all of it, a range of places along an axis, some of all
+ * tokens of [N, T, C], or some rows of that as [N T, C]. What is taken of tokens is [K, 1, C]. */
+typedef enum taken_kind { NOTHING, ALL, RANGE, TOKENS, ROWS } taken_kind;
 typedef struct taken {
     taken_kind kind;
     int8_t axis;
-    int64_t start, end; /* as Slice has them */
-    po_dim length;
+    int64_t start, end; /* of a range, as Slice has them */
+    po_dim length;      /* of what is taken along its axis; K */
+    po_node_id picks;   /* of tokens and rows: the Gather of rows, or GatherND of tokens */
 } taken;
 
 typedef struct taking {
@@ -41,6 +45,35 @@ static bool single_int(const po_graph *g, po_value_id v, int64_t *value) {
         return false;
     *value = po_tensor_int(t, 0);
     return true;
+}
+
+/* Whether so many of the pinned graph's `whole` places are few enough that taking them costs next
+ * to nothing. */
+static bool are_few(int64_t some, int64_t whole) {
+    return some > 0 && whole > 0 && 2 * some <= whole;
+}
+
+static bool is_float_rank(const po_graph *g, po_value_id v, int rank) {
+    return po_rank_of(g, v) == rank && po_dtype_class_of(g->values[v].type.dtype) == PO_CLASS_FLOAT;
+}
+
+/* A Gather of rows, or GatherND of tokens, by an index that is known when the model runs. */
+static bool picks(const taking *s, po_node_id id, taken *t) {
+    const po_node *n = &s->graph->nodes[id];
+    const po_graph *g = s->graph, *p = s->pinned;
+    if ((n->op != PO_OP_Gather && n->op != PO_OP_GatherND) || n->n_in != 2 || n->n_out != 1 ||
+        po_graph_constant(g, n->in[1]) || po_model_opset(g->model, "") < 13)
+        return false;
+    const bool rows = n->op == PO_OP_Gather;
+    if (rows ? !is_float_rank(g, n->in[0], 2) || po_rank_of(g, n->in[1]) != 1 ||
+                   po_op_int(g, n, "axis") != 0
+             : !is_float_rank(g, n->in[0], 3) || po_rank_of(g, n->in[1]) != 2 ||
+                   po_dim_of(g, n->in[1], 1) != 2 || po_node_int(n, "batch_dims", 0) != 0)
+        return false;
+    *t = (taken){.kind = rows ? ROWS : TOKENS, .picks = id};
+    t->length = g->values[n->in[1]].type.dims[0];
+    const int64_t first = po_dim_of(p, n->in[0], 0), second = rows ? 1 : po_dim_of(p, n->in[0], 1);
+    return first > 0 && second > 0 && are_few(po_dim_of(p, n->in[1], 0), first * second);
 }
 
 /* A Gather of one place, or a Slice of one axis in steps of 1: the range that it takes. */
@@ -72,20 +105,19 @@ static bool selects(const taking *s, const po_node *n, taken *t) {
         t->length = g->values[n->out[0]].type.dims[axis];
         some = po_dim_of(s->pinned, n->out[0], (int)axis);
     }
-    /* Of what is open or long a few places, so that taking them costs next to nothing. */
-    const int64_t whole = po_dim_of(s->pinned, n->in[0], (int)axis);
-    return some > 0 && whole > 0 && 2 * some <= whole;
+    return are_few(some, po_dim_of(s->pinned, n->in[0], (int)axis));
 }
 
-static bool same_range(const taken *a, const taken *b) {
-    return a->axis == b->axis && a->start == b->start && a->end == b->end;
+static bool same_part(const taken *a, const taken *b) {
+    return a->kind == b->kind && a->axis == b->axis && a->start == b->start && a->end == b->end &&
+           a->picks == b->picks;
 }
 
 static void take(taking *s, po_value_id v, const taken *t) {
     taken *of = &s->of[v];
     if (of->kind == NOTHING)
         *of = *t;
-    else if (of->kind != t->kind || (t->kind == RANGE && !same_range(of, t)))
+    else if (!same_part(of, t))
         of->kind = ALL;
 }
 
@@ -103,6 +135,31 @@ static void take_bodies(taking *s, const po_node *n) {
         for (uint32_t b = 0; a->kind == PO_ATTR_GRAPHS && b < a->n; b++)
             take_captured(s, a->u.graphs[b]);
     }
+}
+
+/* Whether the node makes rows of tokens, [N, T, C] as [N T, C]. */
+static bool makes_rows(const taking *s, const po_node *n) {
+    return (n->op == PO_OP_Flatten || n->op == PO_OP_Reshape) &&
+           po_rank_of(s->graph, n->in[0]) == 3 && po_rank_of(s->graph, n->out[0]) == 2 &&
+           po_dim_of(s->graph, n->in[0], 2) > 0 &&
+           po_dim_of(s->graph, n->in[0], 2) == po_dim_of(s->graph, n->out[0], 1);
+}
+
+/* Whether the node, of tokens [N, T, C], keeps samples and tokens apart; by input whether it goes
+ * along both (0), or neither (PO_WHOLE). */
+static po_status keeps_tokens(const taking *s, po_node_id id, po_arena *scratch, int8_t *in) {
+    const po_node *n = &s->graph->nodes[id], *pinned = &s->pinned->nodes[id];
+    int8_t *second = PO_NEW_N(scratch, int8_t, n->n_in + 1);
+    if (n->op == PO_OP_Reshape || !is_float_rank(s->graph, n->out[0], 3))
+        return PO_UNSUPPORTED;
+    PO_TRY(po_kept_along(s->ctx, scratch, s->pinned, pinned, 0, in));
+    PO_TRY(po_kept_along(s->ctx, scratch, s->pinned, pinned, 1, second));
+    for (uint32_t k = 0; k < n->n_in; k++) {
+        const bool whole = in[k] == PO_WHOLE && second[k] == PO_WHOLE;
+        if (!whole && (in[k] != 0 || second[k] != 1 || !is_float_rank(s->graph, n->in[k], 3)))
+            return PO_UNSUPPORTED;
+    }
+    return PO_OK;
 }
 
 /* Whether the shape that a Reshape gets can be told: one length at most that is neither a number
@@ -131,11 +188,27 @@ static bool states_lengths(po_op_id op) {
            op == PO_OP_ConstantOfShape || op == PO_OP_CenterCropPad;
 }
 
+/* Whether the node can make no more than what is taken of it; along which axes then. */
+static po_status find_narrow(taking *s, po_node_id id, const taken *of, int8_t *in) {
+    const po_node *n = &s->graph->nodes[id];
+    int64_t shape[PO_MAX_RANK];
+    po_arena *scratch = po_arena_child(s->arena);
+    po_status status = of->kind == TOKENS
+                           ? keeps_tokens(s, id, scratch, in)
+                           : po_kept_along(s->ctx, scratch, s->pinned, &s->pinned->nodes[id],
+                                           (uint32_t)of->axis, in);
+    po_arena_free(scratch);
+    if (status != PO_OK)
+        return status == PO_UNSUPPORTED ? PO_OK : status;
+    s->narrow[id] = n->op != PO_OP_Reshape || (n->n_in == 2 && told_shape(s, n, of, in[0], shape));
+    return PO_OK;
+}
+
 static po_status take_of_node(taking *s, po_node_id id) {
     const po_node *n = &s->graph->nodes[id];
     taken chosen, all = {.kind = ALL};
     take_bodies(s, n);
-    if (selects(s, n, &chosen) && n->n_out == 1) {
+    if (n->n_out == 1 && (selects(s, n, &chosen) || picks(s, id, &chosen))) {
         take(s, n->in[0], &chosen);
         for (uint32_t k = 1; k < n->n_in; k++)
             if (n->in[k] != PO_NONE)
@@ -144,16 +217,8 @@ static po_status take_of_node(taking *s, po_node_id id) {
     }
     const taken *of = n->n_out == 1 && n->out[0] != PO_NONE ? &s->of[n->out[0]] : &all;
     int8_t *in = PO_NEW_N(s->arena, int8_t, n->n_in + 1);
-    int64_t shape[PO_MAX_RANK];
-    if (of->kind == RANGE && !states_lengths(n->op)) {
-        po_arena *scratch = po_arena_child(s->arena);
-        po_status status = po_kept_along(s->ctx, scratch, s->pinned, &s->pinned->nodes[id],
-                                         (uint32_t)of->axis, in);
-        po_arena_free(scratch);
-        if (status != PO_OK && status != PO_UNSUPPORTED)
-            return status;
-        s->narrow[id] = status == PO_OK && (n->op != PO_OP_Reshape ||
-                                            (n->n_in == 2 && told_shape(s, n, of, in[0], shape)));
+    if ((of->kind == RANGE || of->kind == TOKENS) && !states_lengths(n->op)) {
+        PO_TRY(find_narrow(s, id, of, in));
         s->along[id] = in;
     }
     for (uint32_t k = 0; k < n->n_in; k++) {
@@ -163,6 +228,9 @@ static po_status take_of_node(taking *s, po_node_id id) {
         if (s->narrow[id] && in[k] != PO_WHOLE) {
             part = *of;
             part.axis = in[k];
+        } else if (of->kind == ROWS && k == 0 && makes_rows(s, n)) {
+            part = *of; /* of tokens, then */
+            part.kind = TOKENS;
         }
         take(s, n->in[k], &part);
     }
@@ -177,6 +245,8 @@ static po_type narrow_type(const taking *s, po_value_id v, const taken *t) {
     if (whole->has_rank) {
         po_dim *dims = po_arena_memdup(s->graph->arena, whole->dims, whole->rank * sizeof *dims);
         dims[t->axis] = t->length;
+        if (t->kind == TOKENS)
+            dims[1] = PO_DIM(1);
         type.dims = dims;
     }
     return type;
@@ -185,7 +255,7 @@ static po_type narrow_type(const taking *s, po_value_id v, const taken *t) {
 /* What is taken of a constant is a constant. */
 static po_value_id constant_part(const taking *s, po_value_id v, const taken *t) {
     const po_tensor *c = po_graph_constant(s->graph, v);
-    if (!c || c->dtype != PO_F32)
+    if (!c || c->dtype != PO_F32 || t->kind != RANGE)
         return PO_NONE;
     const int64_t whole = c->dims[t->axis];
     int64_t from = t->start < 0 ? t->start + whole : t->start;
@@ -199,12 +269,27 @@ static po_value_id constant_part(const taking *s, po_value_id v, const taken *t)
     return part;
 }
 
+/* Tokens as the model picks them, [K, 1, C]. */
+static po_value_id add_picked(const taking *s, po_node_id place, po_value_id v, const taken *t) {
+    po_graph *g = s->graph;
+    const po_node n = g->nodes[t->picks];
+    const po_type type = narrow_type(s, v, t), unknown = po_type_unranked(type.dtype);
+    po_value_id in[2] = {v, n.in[1]};
+    if (n.op == PO_OP_Gather) {
+        in[0] = po_add_op(g, place, PO_OP_Flatten, 1, &v, &unknown);
+        po_node_set_int(g, g->values[in[0]].producer, "axis", 2);
+    }
+    const po_value_id rows = po_add_like(g, place, &n, 2, in, &unknown);
+    const po_value_id axes[2] = {rows, po_add_i64s(g, NULL, 1, (const int64_t[]){1})};
+    return po_add_op(g, place, PO_OP_Unsqueeze, 2, axes, &type);
+}
+
 /* The part of a value that a node at `place` reads. */
 static po_value_id part_of(taking *s, po_node_id place, po_value_id v, const taken *t) {
     const bool old = v < s->n_values;
-    if (old && s->made[v] != PO_NONE && same_range(&s->part[v], t))
+    if (old && s->made[v] != PO_NONE && same_part(&s->part[v], t))
         return s->made[v];
-    po_value_id part = constant_part(s, v, t);
+    po_value_id part = t->kind == TOKENS ? add_picked(s, place, v, t) : constant_part(s, v, t);
     if (part == PO_NONE) {
         const po_type type = narrow_type(s, v, t);
         const int64_t axis = t->axis;
@@ -237,6 +322,15 @@ static void make_narrow(taking *s, po_node_id id) {
     s->part[n.out[0]] = *of;
     if (n.op == PO_OP_Reshape)
         po_node_remove_attr(g, g->values[s->made[n.out[0]]].producer, "allowzero");
+}
+
+/* What picked tokens, of a value that they are taken of already. */
+static void use_tokens(const taking *s, po_node_id id, po_value_id part) {
+    po_graph *g = s->graph;
+    const po_value_id y = g->nodes[id].out[0];
+    const po_type type = g->values[y].type;
+    const po_value_id in[2] = {part, po_add_i64s(g, NULL, 1, (const int64_t[]){1})};
+    po_substitute(g, y, po_add_op(g, id, PO_OP_Squeeze, 2, in, &type));
 }
 
 /* The node that took the part: a Slice is the part, a Gather drops its axis. */
@@ -274,21 +368,44 @@ static po_status find_taken(taking *s, uint32_t n, const po_node_id *order) {
     return PO_OK;
 }
 
+/* The value whose tokens the node picks, where it is made narrow; PO_NONE. */
+static po_value_id tokens_of(const taking *s, po_node_id id) {
+    const po_node *n = &s->graph->nodes[id];
+    taken t;
+    if (n->n_in != 2 || n->in[0] >= s->n_values || n->in[1] >= s->n_values || !picks(s, id, &t))
+        return PO_NONE;
+    po_value_id v = n->in[0];
+    const po_node *rows = t.kind == ROWS ? po_graph_producer(s->graph, v) : NULL;
+    if (t.kind == ROWS && (!rows || !makes_rows(s, rows)))
+        return PO_NONE;
+    v = rows ? rows->in[0] : v;
+    t.kind = TOKENS;
+    return v < s->n_values && s->made[v] != PO_NONE && same_part(&s->part[v], &t) ? v : PO_NONE;
+}
+
 static uint32_t rewrite(taking *s, uint32_t n, const po_node_id *order) {
     uint32_t used = 0;
     taken t;
     for (uint32_t i = 0; i < n; i++) {
         const po_node *node = &s->graph->nodes[order[i]];
+        const po_value_id tokens = s->narrow[order[i]] ? PO_NONE : tokens_of(s, order[i]);
         if (s->narrow[order[i]]) {
             make_narrow(s, order[i]);
+        } else if (tokens != PO_NONE) {
+            use_tokens(s, order[i], s->made[tokens]);
+            used++;
         } else if (node->n_out == 1 && node->n_in > 1 && node->in[0] < s->n_values &&
                    s->made[node->in[0]] != PO_NONE && selects(s, node, &t) &&
-                   same_range(&s->part[node->in[0]], &t)) {
+                   same_part(&s->part[node->in[0]], &t)) {
             use_part(s, order[i]);
             used++;
         }
     }
     return used;
+}
+
+static bool selects_something(po_op_id op) {
+    return op == PO_OP_Gather || op == PO_OP_Slice || op == PO_OP_GatherND;
 }
 
 po_status po_take_less(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
@@ -299,7 +416,7 @@ po_status po_take_less(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
     taking s = {.ctx = ctx, .graph = graph, .arena = state->scratch, .n_values = graph->n_values};
     bool any = false;
     for (uint32_t i = 0; i < n && !any; i++)
-        any = graph->nodes[order[i]].op == PO_OP_Gather || graph->nodes[order[i]].op == PO_OP_Slice;
+        any = selects_something(graph->nodes[order[i]].op);
     if (!any)
         return PO_OK;
     po_graph *pinned = po_with_numbers(ctx, graph);
