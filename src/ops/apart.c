@@ -5,6 +5,7 @@
  * is a length that grows by as much for each sample (a shape that a Reshape or an Expand is given),
  * or is refused: such numbers go through nodes that keep them affine only. So what holds of PRIME
  * samples holds of any number up to it; at one, two and three lengths are looked at once more. */
+#include "ir/size.h"
 #include "ops/op.h"
 #include "ops/rewrite.h"
 #include "ops/samples_internal.h"
@@ -21,6 +22,11 @@ typedef struct po_apart {
 
 /* --- numbers that are computed from lengths --- */
 
+static bool number_of(po_dim item, int64_t *number) {
+    *number = item.value;
+    return item.value >= 0 || po_size_below_zero(item, number);
+}
+
 /* Its contents are known, and the same with other numbers of samples. */
 static bool is_same(const po_following *f, po_value_id v) {
     const po_partial *all = f->graph->values[v].partial;
@@ -28,9 +34,11 @@ static bool is_same(const po_following *f, po_value_id v) {
         const po_partial *p = f->strict->few[k]->values[v].partial;
         if (!all || !p || p->n != all->n)
             return false;
-        for (uint32_t i = 0; i < p->n; i++)
-            if (p->items[i].value < 0 || p->items[i].value != all->items[i].value)
+        for (uint32_t i = 0; i < p->n; i++) {
+            int64_t a, b;
+            if (!number_of(p->items[i], &a) || !number_of(all->items[i], &b) || a != b)
                 return false;
+        }
     }
     return true;
 }
@@ -78,32 +86,34 @@ static bool keeps_affine(const po_following *f, const po_node *node) {
     }
 }
 
-/* All elements are known, and at least so large. */
-static bool at_least(const po_graph *graph, po_value_id v, int64_t least) {
+static bool number_at(const po_graph *graph, po_value_id v, uint32_t i, int64_t *number) {
     const po_partial *p = graph->values[v].partial;
-    for (uint32_t i = 0; p && i < p->n; i++)
-        if (p->items[i].value < least)
-            return false;
-    return p != NULL;
+    return p && i < p->n && number_of(p->items[i], number);
 }
 
-/* A constant below 0. */
-static bool is_negative(const po_graph *graph, po_value_id v) {
-    const po_tensor *t = po_graph_constant(graph, v);
-    for (int64_t i = 0; t && i < t->count; i++)
-        if (po_tensor_int(t, i) >= 0)
-            return false;
-    return t != NULL;
-}
-
-/* Exporters ask which lengths of a shape are given as -1. A number that grows with the samples, and
- * is not below 0 for one of them, never is. */
-static bool never_equal(const po_following *f, const po_node *node) {
+/* Exporters ask which lengths of a list are given as -1. Numbers a + b n are compared with others
+ * one by one: those that do not grow compare as they do, and one that grows and is not below 0 for
+ * one sample is never equal to a number below 0. */
+static bool compares_alike(const po_following *f, const po_node *node) {
     if (node->op != PO_OP_Equal || n_counted(f, node) != 1)
         return false;
     const uint32_t own = is_counted(f, node, 0) ? 0 : 1;
-    return is_negative(f->graph, node->in[1 - own]) && at_least(f->graph, node->in[own], 0) &&
-           at_least(f->strict->few[0], node->in[own], 0);
+    const po_value_id list = node->in[own];
+    const po_value_id other = node->in[1 - own];
+    const po_partial *p = f->graph->values[list].partial, *o = f->graph->values[other].partial;
+    if (!p || !o || o->n < 1 || (o->n != 1 && o->n != p->n) || !is_same(f, other))
+        return false;
+    for (uint32_t i = 0; i < p->n; i++) {
+        int64_t one, two, many, with;
+        if (!number_at(f->strict->few[0], list, i, &one) ||
+            !number_at(f->strict->few[1], list, i, &two) || !number_at(f->graph, list, i, &many) ||
+            !number_at(f->graph, other, o->n == 1 ? 0 : i, &with))
+            return false;
+        const bool grows = one != two || two != many;
+        if (grows && (one < 0 || many < one || with >= 0))
+            return false;
+    }
+    return true;
 }
 
 /* The one axis that is a multiple of the number of samples; PO_NO_SAMPLES where it is not one. */
@@ -153,7 +163,15 @@ static po_status follow_shaped(const po_following *f, const po_node *node) {
     return PO_OK;
 }
 
+/* How many numbers a list of lengths has, which are as many for any number of samples. */
+static bool counts_a_list(const po_following *f, const po_node *node) {
+    const bool shape = node->op == PO_OP_Shape || node->op == PO_OP_Size;
+    return shape && !has_samples(f, node, 0) && is_same(f, node->out[0]);
+}
+
 static po_status follow_counted(const po_following *f, const po_node *node) {
+    if (counts_a_list(f, node))
+        return PO_OK;
     const bool shaped = node->op == PO_OP_Reshape || node->op == PO_OP_Expand;
     if (shaped && is_counted(f, node, 1) && !is_counted(f, node, 0)) {
         if (has_samples(f, node, 0))
@@ -166,7 +184,7 @@ static po_status follow_counted(const po_following *f, const po_node *node) {
     for (uint32_t i = 0; i < node->n_in; i++)
         if (has_samples(f, node, i))
             return po_samples_mixed(f, node, "it computes with the number of samples");
-    if (never_equal(f, node))
+    if (compares_alike(f, node))
         return PO_OK;
     if (!keeps_affine(f, node))
         return po_samples_mixed(f, node, "it computes with the number of samples");

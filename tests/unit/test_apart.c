@@ -62,11 +62,22 @@ static const apart_case cases[] = {
            " m = Mul(d, k: i64[] {-1})\n q = Equal(h, m)\n c = Where(q, d, h)\n"
            " e = Expand(t: f32[1,1,6] random 1, c)\n y = Concat(e, x) {axis=1}",
      NULL},
-    {"lengths that are compared with more than -1",
+    {"lengths that are compared with what they are, but not how many samples there are",
      COUNT " h = Concat(n, o: i64[2] {1, 6}) {axis=0}\n"
-           " q = Equal(h, m: i64[3] {-1, -1, 7})\n c = Where(q, d: i64[3] {1, 1, 1}, h)\n"
+           " q = Equal(h, m: i64[3] {-1, 1, 7})\n c = Where(q, d: i64[3] {1, 1, 1}, h)\n"
+           " e = Expand(t: f32[1,1,1] random 1, c)\n y = Concat(e, x) {axis=1}",
+     NULL},
+    {"the number of samples compared with one that it may be",
+     COUNT " h = Concat(n, o: i64[2] {1, 6}) {axis=0}\n"
+           " q = Equal(h, m: i64[3] {7, -1, -1})\n c = Where(q, d: i64[3] {1, 1, 1}, h)\n"
            " e = Expand(t: f32[1,1,1] random 1, c)\n y = Concat(e, x) {axis=1}",
      "the number of samples"},
+    {"as PyTorch expands: lengths of -1 stay as they are",
+     COUNT " h = Concat(n, o: i64[2] {-1, -1}) {axis=0}\n z = Shape(h)\n"
+           " k = ConstantOfShape(z) {value=i64[1] {1}}\n l = Mul(k, f: i64[] {-1})\n"
+           " q = Equal(h, l)\n c = Where(q, k, h)\n"
+           " e = Expand(t: f32[1,2,6] random 1, c)\n y = Concat(e, x) {axis=1}",
+     NULL},
     {"zeros for each",
      COUNT " c = Concat(n, o: i64[2] {1, 6}) {axis=0}\n k = ConstantOfShape(c)\n"
            " y = Concat(k, x) {axis=1}",

@@ -37,6 +37,11 @@ static const test_sample samples[] = {
      " c = MatMul(b, wb: f32[32,16] random 2)\n d = Softmax(c) {axis=-1}\n"
      " y = MatMul(d, wc: f32[16,48] random 3)\n}",
      "MatMul", "Shape", 1, ARITHMETIC},
+    {"and so is a shape of them",
+     "pir 1 ir_version=8 opset=17\n"
+     "graph g (x: f32[N,T,16]) -> (y, z) {\n"
+     " y = MatMul(x, wa: f32[16,32] random 1)\n z = MatMul(x, wb: f32[16,32] random 2)\n}",
+     "MatMul", "Concat", 1, ARITHMETIC},
     {"open batch and tokens",
      "pir 1 ir_version=8 opset=17\n"
      "graph g (x: f32[N,T,16]) -> (y) {\n"

@@ -29,6 +29,11 @@ typedef struct token_layout {
     /* Of values [N, T, C] with twins: one in the old layout that has N and T first, and of that
      * these two lengths, when the model runs; PO_NONE. */
     po_value_id *tokens, *lengths;
+    struct told_shape { /* these two lengths and the channels, as a list */
+        po_value_id like, list;
+        int64_t channels;
+    } * shapes;
+    uint32_t n_shapes, cap_shapes;
 } token_layout;
 
 /* Whether the tokens of several samples lie side by side in the twin. */
@@ -175,16 +180,28 @@ static po_value_id to_map(po_relayout *r, po_node_id at, po_value_id x) {
     return po_add_transpose(r->graph, at, x, MAP, to_first, NULL);
 }
 
+/* [N, T, C] as a Reshape is told it, each once. */
+static po_value_id shape_like(token_layout *l, po_node_id at, po_value_id like, int64_t channels) {
+    po_graph *g = l->r.graph;
+    const int64_t three = 3;
+    for (uint32_t i = 0; i < l->n_shapes; i++)
+        if (l->shapes[i].like == like && l->shapes[i].channels == channels)
+            return l->shapes[i].list;
+    if (l->lengths[like] == PO_NONE)
+        l->lengths[like] = po_add_lengths(g, at, like, 0, 2);
+    const po_type type = po_type_tensor_i64(g->arena, PO_I64, 1, &three);
+    const po_value_id parts[2] = {l->lengths[like], po_add_i64s(g, NULL, 1, &channels)};
+    const po_value_id list = po_add_concat(g, at, 2, parts, 0, &type);
+    const struct told_shape told = {like, list, channels};
+    PO_PUSH(l->r.arena, l->shapes, l->n_shapes, l->cap_shapes, told);
+    return list;
+}
+
 /* [1, N T, 1, C] as [N, T, C]; both lengths are open, so that those of another value tell them. */
 static po_value_id samples_apart(token_layout *l, po_node_id at, po_value_id x, po_value_id like,
                                  const po_type *type) {
     po_graph *g = l->r.graph;
-    const int64_t channels = type->dims[2].value, three = 3;
-    if (l->lengths[like] == PO_NONE)
-        l->lengths[like] = po_add_lengths(g, at, like, 0, 2);
-    const po_type list = po_type_tensor_i64(g->arena, PO_I64, 1, &three);
-    const po_value_id parts[2] = {l->lengths[like], po_add_i64s(g, NULL, 1, &channels)};
-    const po_value_id in[2] = {x, po_add_concat(g, at, 2, parts, 0, &list)};
+    const po_value_id in[2] = {x, shape_like(l, at, like, type->dims[2].value)};
     const po_value_id y = po_add_op(g, at, PO_OP_Reshape, 2, in, type);
     if (po_model_opset(g->model, "") >= 14) /* a length of 0 is that, not a copy */
         po_node_set_int(g, g->values[y].producer, "allowzero", 1);
