@@ -461,9 +461,16 @@ static po_dim extreme(po_arena *arena, po_dim a, po_dim b, bool least) {
         const char *atom = is_atom(i ? &q : &p), *other = i ? x : y;
         if (!atom || !read_pair(arena, atom, word, pair))
             continue;
-        for (int k = 0; k < 2; k++)
+        for (int k = 0; k < 2; k++) {
+            int64_t n, m;
             if (strcmp(write_poly(arena, &pair[k]), other) == 0)
                 return i ? b : a;
+            if (!is_number(i ? &p : &q, &n) || !is_number(&pair[k], &m))
+                continue;
+            /* Two numbers are one. */
+            return (m < n) == least ? (i ? b : a)
+                                    : extreme(arena, dim_of(arena, &pair[1 - k]), PO_DIM(n), least);
+        }
     }
     const bool turned = strcmp(x, y) > 0;
     const char *atom = po_arena_printf(arena, "%s(%s, %s)", word, turned ? y : x, turned ? x : y);

@@ -182,3 +182,24 @@ po_status po_kept_along(po_ctx *ctx, po_arena *arena, const po_graph *graph, con
                                                 : by_word(graph, node, axis, in);
     return kept ? PO_OK : PO_UNSUPPORTED;
 }
+
+bool po_same_along(const po_graph *open, const po_node *node, uint32_t axis, const int8_t *in) {
+    const po_type *y = &open->values[node->out[0]].type;
+    if (!y->has_rank || axis >= y->rank)
+        return false;
+    for (uint32_t k = 0; k < node->n_in; k++) {
+        const po_type *x = node->in[k] == PO_NONE ? NULL : &open->values[node->in[k]].type;
+        if (!x)
+            continue;
+        if (!x->has_rank)
+            return false;
+        const int at = (int)axis - (int)y->rank + (int)x->rank;
+        if (in[k] != PO_WHOLE &&
+            ((uint32_t)in[k] >= x->rank || !po_dim_same(x->dims[in[k]], y->dims[axis])))
+            return false;
+        if (in[k] == PO_WHOLE && po_op_has(node->op, PO_OPF_ELEMENTWISE) && at >= 0 &&
+            x->dims[at].value != 1)
+            return false;
+    }
+    return true;
+}

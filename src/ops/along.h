@@ -19,6 +19,11 @@ enum { PO_WHOLE = -1 };
 po_status po_kept_along(po_ctx *ctx, po_arena *arena, const po_graph *graph, const po_node *node,
                         uint32_t axis, int8_t *in);
 
+/* Whether that holds whatever the numbers are that stood for open dims: in the graph that has the
+ * names the output is known to be as long along the axis as the inputs that go along, and
+ * element-wise operands that do not are known to have one place there. */
+bool po_same_along(const po_graph *open, const po_node *node, uint32_t axis, const int8_t *in);
+
 /* --- of a term of a sum --- */
 
 /* What the output's axis counts by reaches all of it. */

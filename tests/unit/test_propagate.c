@@ -72,6 +72,11 @@ static const sample samples[] = {
      " z = If(c) {then_branch=graph t () -> (u) { u = Neg(m) },\n"
      "   else_branch=graph e () -> (v) { v = Relu(m) }}\n}",
      0, 0, NULL, NULL},
+    {"the last of at most forty is not the last of all",
+     X " s = Slice(x, a: i64[1] {0}, b: i64[1] {40}, c: i64[1] {1})\n t = Tanh(s)\n"
+       " e = Slice(t, d: i64[1] {0}, b2: i64[1] {100}, c)\n r = Relu(e)\n"
+       " y = Gather(r, i: i64[] {-1}) {axis=1}\n}",
+     1, 0, NULL, "f32[\"N\",\"(min(40, T))\",8]"},
     {"rows picked by an index",
      "pir 1 ir_version=8 opset=17\ngraph g (x: f32[N,T,8], i: i64[N]) -> (y) {\n"
      " m = MatMul(x, v: f32[8,8] random 1)\n r = Add(m, x)\n"

@@ -64,6 +64,8 @@ static void normal_forms(void **state) {
     assert_false(po_size_bounded_by(a, n, rows) || po_size_bounded_by(a, rows, p));
     assert_false(po_size_bounded_by(a, po_size_min(a, p, n), n));
     check(po_size_min(a, po_size_plus(a, n, 2), n), "N");
+    check(po_size_min(a, PO_DIM(600), rows), "(min(512, N))");
+    check(po_size_min(a, rows, PO_DIM(40)), "(min(40, N))");
     check(po_size_max(a, po_size_plus(a, n, 2), n), "(N + 2)");
     check(po_size_max(a, po_size_plus(a, n, -2), PO_DIM(0)), "(max(0, N - 2))");
     /* Quotients. */

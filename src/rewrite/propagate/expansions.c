@@ -115,7 +115,8 @@ static po_status go_on(const spreading *s, po_node_id id) {
         po_status status =
             po_kept_along(s->ctx, scratch, s->pinned, &s->pinned->nodes[id], (uint32_t)axis, in);
         po_arena_free(scratch);
-        if (status == PO_OK && repeats_along(s, n, in, times)) {
+        if (status == PO_OK && repeats_along(s, n, in, times) &&
+            po_same_along(s->graph, n, (uint32_t)axis, in)) {
             s->value[n->out[0]] =
                 (repeated){.times = times, .axis = (int8_t)axis, .node = id, .of = PO_NONE};
             return PO_OK;

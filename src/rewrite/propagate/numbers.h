@@ -1,6 +1,6 @@
 /* A graph with numbers in the place of its open dims, to follow axes in: indexed sums want numbers.
- * The numbers are ones that lengths of a model hardly are, another for each name, so that what is
- * seen of them is seen of the names; what comes out of it is proved and compared as all is. */
+ * The numbers are ones that lengths of a model hardly are, another for each name; what is seen of
+ * them is asked of the names as well (po_same_along). */
 #ifndef PO_REWRITE_NUMBERS_H
 #define PO_REWRITE_NUMBERS_H
 

@@ -5,8 +5,7 @@
  * keys. The same holds of tokens that an index picks when the model runs, one of each sample,
  * through nodes that keep both axes. From the last node to the first it is found what is taken of
  * each value; then those nodes are made anew of what is taken, and a Slice stands where something
- * else reads the whole.
- */
+ * else reads the whole. */
 #include "ops/along.h"
 #include "ops/recipe/recipe.h"
 #include "ops/rewrite.h"
@@ -154,6 +153,8 @@ static po_status keeps_tokens(const taking *s, po_node_id id, po_arena *scratch,
         return PO_UNSUPPORTED;
     PO_TRY(po_kept_along(s->ctx, scratch, s->pinned, pinned, 0, in));
     PO_TRY(po_kept_along(s->ctx, scratch, s->pinned, pinned, 1, second));
+    if (!po_same_along(s->graph, n, 0, in) || !po_same_along(s->graph, n, 1, second))
+        return PO_UNSUPPORTED;
     for (uint32_t k = 0; k < n->n_in; k++) {
         const bool whole = in[k] == PO_WHOLE && second[k] == PO_WHOLE;
         if (!whole && (in[k] != 0 || second[k] != 1 || !is_float_rank(s->graph, n->in[k], 3)))
@@ -200,6 +201,8 @@ static po_status find_narrow(taking *s, po_node_id id, const taken *of, int8_t *
     po_arena_free(scratch);
     if (status != PO_OK)
         return status == PO_UNSUPPORTED ? PO_OK : status;
+    if (of->kind == RANGE && !po_same_along(s->graph, n, (uint32_t)of->axis, in))
+        return PO_OK;
     s->narrow[id] = n->op != PO_OP_Reshape || (n->n_in == 2 && told_shape(s, n, of, in[0], shape));
     return PO_OK;
 }
