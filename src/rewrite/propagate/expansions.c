@@ -54,10 +54,15 @@ static uint32_t expanded_axis(const spreading *s, const po_node *e, int64_t *tim
     return *times > 1 ? axis : PO_NONE;
 }
 
+/* The Expand of Reshape(Expand(Unsqueeze(x))), NULL for others. */
+static const po_node *joins_repeated(const po_graph *g, const po_node *n) {
+    const po_node *e = n->op == PO_OP_Reshape ? po_made_by(g, n->in[0], PO_OP_Expand) : NULL;
+    return e && po_made_by(g, e->in[0], PO_OP_Unsqueeze) ? e : NULL;
+}
+
 static void begin(const spreading *s, po_node_id id) {
     const po_graph *g = s->graph;
-    const po_node *n = &g->nodes[id];
-    const po_node *e = n->op == PO_OP_Reshape ? po_made_by(g, n->in[0], PO_OP_Expand) : NULL;
+    const po_node *n = &g->nodes[id], *e = joins_repeated(g, n);
     const po_node *u = e ? po_made_by(g, e->in[0], PO_OP_Unsqueeze) : NULL;
     uint32_t rank, joined_rank;
     int64_t times;
@@ -207,7 +212,7 @@ po_status po_share_repeated(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
     const po_node_id *order = po_graph_order(graph, state->scratch, &n);
     bool any = false;
     for (uint32_t i = 0; i < n && !any; i++)
-        any = graph->nodes[order[i]].op == PO_OP_Expand;
+        any = joins_repeated(graph, &graph->nodes[order[i]]) != NULL;
     if (!any || n > MOST_NODES || graph->parent || po_model_opset(graph->model, "") < 5)
         return PO_OK;
     po_graph *pinned = po_with_numbers(ctx, graph);

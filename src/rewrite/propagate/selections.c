@@ -407,8 +407,21 @@ static uint32_t rewrite(taking *s, uint32_t n, const po_node_id *order) {
     return used;
 }
 
-static bool selects_something(po_op_id op) {
-    return op == PO_OP_Gather || op == PO_OP_Slice || op == PO_OP_GatherND;
+/* Whether the node takes something of floats that nodes make and nothing but such nodes read. */
+static bool may_select(const po_graph *g, const po_node *n) {
+    static const po_op_id ops[] = {PO_OP_Gather, PO_OP_Slice, PO_OP_GatherND};
+    const po_value *v = n->n_in > 1 && n->in[0] != PO_NONE ? &g->values[n->in[0]] : NULL;
+    if (!v || v->producer == PO_NONE || v->n_outputs > 0 ||
+        po_dtype_class_of(v->type.dtype) != PO_CLASS_FLOAT)
+        return false;
+    uint32_t selecting = 0;
+    for (uint32_t u = 0; u < v->n_uses; u++)
+        for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
+            selecting += g->nodes[v->uses[u].node].op == ops[k];
+    bool is = false;
+    for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
+        is |= n->op == ops[k];
+    return is && selecting == v->n_uses;
 }
 
 po_status po_take_less(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
@@ -419,7 +432,7 @@ po_status po_take_less(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
     taking s = {.ctx = ctx, .graph = graph, .arena = state->scratch, .n_values = graph->n_values};
     bool any = false;
     for (uint32_t i = 0; i < n && !any; i++)
-        any = selects_something(graph->nodes[order[i]].op);
+        any = may_select(graph, &graph->nodes[order[i]]);
     if (!any)
         return PO_OK;
     po_graph *pinned = po_with_numbers(ctx, graph);
