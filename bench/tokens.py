@@ -22,6 +22,7 @@ from onnx import TensorProto, helper, numpy_helper
 # batch, tokens, channels, hidden channels, heads, layers
 SHAPES = [(1, 128, 768, 3072, 12, 3), (1, 197, 192, 768, 3, 6), (1, 16, 384, 1536, 12, 6),
           (1, 64, 384, 1536, 12, 6), (1, 512, 384, 1536, 12, 3), (8, 32, 384, 1536, 12, 3),
+          (2, 16, 384, 1536, 12, 6),
           (1, 1, 384, 1536, 6, 6), (4, 1, 384, 1536, 6, 6), (1, 64, 64, 256, 4, 6),
           (1, 64, 32, 128, 4, 6), (1, 1024, 64, 256, 1, 2), (1, 4096, 64, 256, 1, 1)]
 
@@ -62,22 +63,30 @@ def encoder(maps, batch, tokens, channels, hidden, heads, layers):
     def enter(x):
         if not maps:
             return x
-        rows = w.op('Reshape', x, w.shape(0, 0, 1, channels))
+        rows = w.op('Reshape', x, w.shape(1, -1, 1, channels))
         return w.op('Transpose', rows, perm=[0, 3, 1, 2])
 
     def leave(x):
         if not maps:
             return x
-        return w.op('Reshape', w.op('Transpose', x, perm=[0, 2, 3, 1]), w.shape(0, 0, channels))
+        return w.op('Reshape', w.op('Transpose', x, perm=[0, 2, 3, 1]),
+                    w.shape(batch, tokens, channels))
 
+    # Heads are taken off the map of one sample; of several they lie apart behind the map.
     def head(x, turned):
-        if maps:
+        if maps and batch > 1:
+            x = leave(x)
+        elif maps:
             x = w.op('Reshape', x, w.shape(batch, heads, each, tokens))
             return x if turned else w.op('Transpose', x, perm=[0, 1, 3, 2])
         x = w.op('Reshape', x, w.shape(batch, tokens, heads, each))
         return w.op('Transpose', x, perm=[0, 2, 3, 1] if turned else [0, 2, 1, 3])
 
     def joined(x):
+        if maps and batch > 1:
+            rows = w.op('Reshape', w.op('Transpose', x, perm=[0, 2, 1, 3]),
+                        w.shape(1, -1, 1, channels))
+            return w.op('Transpose', rows, perm=[0, 3, 1, 2])
         if maps:
             return w.op('Reshape', w.op('Transpose', x, perm=[0, 1, 3, 2]),
                         w.shape(batch, channels, tokens, 1))
