@@ -169,6 +169,7 @@ static void test_reshape(void **state) {
         {"2,3,4", {6, -1}, 2, "f32[6,4]"},
         {"2,0,4", {0, 0, -1}, 3, "f32[2,0,4]"},
         {"?,3,4", {0, -1}, 2, "f32[?,12]"},
+        {"past + 1,3,4", {-1, 12}, 2, "f32[\"past + 1\",12]"},
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         bench b;

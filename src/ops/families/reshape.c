@@ -109,8 +109,10 @@ static po_status fill_hole(po_infer *infer, const po_type *in, const target *ite
     int64_t left, product;
     po_dim odd = PO_DIM_UNKNOWN;
     bool has_odd;
-    if (!cancel(in, items, n, &left, &odd, &has_odd, &product) || has_odd) {
-        *hole = quotient(infer, in, items, n);
+    const bool cancelled = cancel(in, items, n, &left, &odd, &has_odd, &product);
+    if (!cancelled || has_odd) {
+        /* Names that stand in no expression are found by the first. */
+        *hole = cancelled && left == product ? odd : quotient(infer, in, items, n);
         return PO_OK;
     }
     if (product == 0)
