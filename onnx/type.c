@@ -1,3 +1,4 @@
+/* Types of values and ONNX's TypeProto, one made of the other. */
 #include "ir/size.h"
 #include "onnx/onnx.h"
 

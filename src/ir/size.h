@@ -45,6 +45,11 @@ po_dim po_size_max(po_arena *arena, po_dim a, po_dim b);
 po_dim po_size_item(po_arena *arena, int64_t number);
 /* Whether the item is a number below 0. */
 bool po_size_below_zero(po_dim item, int64_t *number);
+/* The number that an item is; false where it is open. */
+static inline bool po_size_number(po_dim item, int64_t *number) {
+    *number = item.value;
+    return item.value >= 0 || po_size_below_zero(item, number);
+}
 /* The length that an item is; unknown for a number below 0. */
 static inline po_dim po_size_of_item(po_dim item) {
     int64_t number;

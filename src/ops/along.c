@@ -77,25 +77,17 @@ static bool by_sum(const po_sum *sum, uint32_t n_in, uint32_t axis, int8_t *in) 
 
 /* --- by lengths, where the data stays as it is --- */
 
-static int64_t places(const po_dim *dims, uint32_t n) {
-    int64_t product = 1;
-    for (uint32_t i = 0; i < n; i++)
-        if (!po_mul_i64(product, dims[i].value, &product))
-            return -1;
-    return product;
-}
-
 static bool by_lengths(const po_graph *graph, const po_node *node, uint32_t axis, int8_t *in) {
     uint32_t rank, from_rank;
     const po_dim *to = po_static_dims(graph, node->out[0], &rank);
     const po_dim *from = po_static_dims(graph, node->in[0], &from_rank);
     /* Which axes of one place it drops would change. */
     const bool any = node->op == PO_OP_Squeeze && node->n_in < 2 && !po_node_attr(node, "axes");
-    const int64_t before = to ? places(to, axis) : -1;
+    const int64_t before = to ? po_places(to, axis) : -1;
     if (!to || !from || any || before < 1 || to[axis].value < 1)
         return false;
     for (uint32_t x = 0; x < from_rank && x < INT8_MAX; x++)
-        if (from[x].value == to[axis].value && places(from, x) == before) {
+        if (from[x].value == to[axis].value && po_places(from, x) == before) {
             in[0] = (int8_t)x;
             return true;
         }

@@ -22,11 +22,6 @@ typedef struct po_apart {
 
 /* --- numbers that are computed from lengths --- */
 
-static bool number_of(po_dim item, int64_t *number) {
-    *number = item.value;
-    return item.value >= 0 || po_size_below_zero(item, number);
-}
-
 /* Its contents are known, and the same with other numbers of samples. */
 static bool is_same(const po_following *f, po_value_id v) {
     const po_partial *all = f->graph->values[v].partial;
@@ -36,7 +31,7 @@ static bool is_same(const po_following *f, po_value_id v) {
             return false;
         for (uint32_t i = 0; i < p->n; i++) {
             int64_t a, b;
-            if (!number_of(p->items[i], &a) || !number_of(all->items[i], &b) || a != b)
+            if (!po_size_number(p->items[i], &a) || !po_size_number(all->items[i], &b) || a != b)
                 return false;
         }
     }
@@ -88,7 +83,7 @@ static bool keeps_affine(const po_following *f, const po_node *node) {
 
 static bool number_at(const po_graph *graph, po_value_id v, uint32_t i, int64_t *number) {
     const po_partial *p = graph->values[v].partial;
-    return p && i < p->n && number_of(p->items[i], number);
+    return p && i < p->n && po_size_number(p->items[i], number);
 }
 
 /* Exporters ask which lengths of a list are given as -1. Numbers a + b n are compared with others

@@ -20,15 +20,10 @@ bool po_infer_items(const po_infer *infer, uint32_t k, uint32_t *n, const po_ite
     *n = c ? (uint32_t)c->count : p->n;
     po_item *out = PO_NEW_N(infer->arena, po_item, *n);
     for (uint32_t i = 0; i < *n; i++) {
-        int64_t below;
         if (c)
             out[i] = (po_item){.known = true, .value = po_tensor_int(c, i)};
-        else if (po_size_below_zero(p->items[i], &below))
-            out[i] = (po_item){.known = true, .value = below};
-        else
-            out[i] = (po_item){.known = p->items[i].value >= 0,
-                               .value = p->items[i].value,
-                               .symbol = p->items[i].symbol};
+        else if (!(out[i].known = po_size_number(p->items[i], &out[i].value)))
+            out[i].symbol = p->items[i].symbol;
         out[i].natural = out[i].symbol || (out[i].known && out[i].value >= 0);
     }
     *items = out;

@@ -287,6 +287,27 @@ po_status po_infer_forget_shapes(po_ctx *ctx, po_graph *graph) {
     return po_graph_walk(ctx, graph, forget_shapes, NULL);
 }
 
+po_graph *po_graph_with_dims(po_ctx *ctx, const po_graph *graph, po_input_dim_fn dim, void *user) {
+    po_graph *g = po_graph_clone(ctx, graph);
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        po_type *t = &g->values[g->inputs[i]].type;
+        if (t->kind != PO_TYPE_TENSOR || !t->has_rank)
+            continue;
+        po_dim *dims = PO_NEW_N(g->arena, po_dim, t->rank);
+        for (uint32_t d = 0; d < t->rank; d++)
+            dims[d] = dim(user, g, g->inputs[i], d);
+        t->dims = dims;
+    }
+    return g;
+}
+
+po_graph *po_infer_with_dims(po_ctx *ctx, const po_graph *graph, po_input_dim_fn dim, void *user) {
+    po_graph *g = po_graph_with_dims(ctx, graph, dim, user);
+    if (po_infer_forget_shapes(ctx, g) != PO_OK || po_infer_graph(ctx, g, true) != PO_OK)
+        po_ctx_clear(ctx);
+    return g;
+}
+
 /* Forgets what the graph declares of values that nodes make, and of the inputs of bodies: runtimes
  * do not rely on it. */
 static po_status forget(po_ctx *ctx, po_graph *graph, void *user) {

@@ -151,6 +151,13 @@ po_status po_infer_check(po_ctx *ctx, const po_graph *graph, po_node_id *failed)
  * does what is said of operators without a rule, and of the inputs of bodies. */
 po_status po_infer_forget_shapes(po_ctx *ctx, po_graph *graph);
 
+/* A dim of a graph's input (a tensor of known rank) in the place of the one that it has. */
+typedef po_dim (*po_input_dim_fn)(void *user, po_graph *graph, po_value_id input, uint32_t axis);
+/* A copy with other dims of its inputs, to be freed by the caller; nothing is inferred anew. */
+po_graph *po_graph_with_dims(po_ctx *ctx, const po_graph *graph, po_input_dim_fn dim, void *user);
+/* The same, and the types of what its nodes make, as far as they follow. */
+po_graph *po_infer_with_dims(po_ctx *ctx, const po_graph *graph, po_input_dim_fn dim, void *user);
+
 /* --- float64 reference --- */
 
 /* A tensor of the reference: floats of every width are doubles, integers and bool are int64

@@ -1,6 +1,7 @@
 /* What rewrites ask of a graph, and how they add to it. */
 #include "ops/rewrite.h"
 
+#include "base/num.h"
 #include "ops/recipe/recipe.h"
 
 const po_node *po_made_by(const po_graph *graph, po_value_id value, po_op_id op) {
@@ -65,6 +66,29 @@ int64_t po_dim_of(const po_graph *graph, po_value_id value, int axis) {
     if (axis < 0)
         axis += rank;
     return rank < 0 || axis < 0 || axis >= rank ? -1 : graph->values[value].type.dims[axis].value;
+}
+
+int64_t po_places(const po_dim *dims, uint32_t n) {
+    int64_t product = 1;
+    for (uint32_t i = 0; i < n; i++)
+        if (!po_mul_i64(product, dims[i].value, &product))
+            return -1;
+    return product;
+}
+
+bool po_told_shape(const po_type *x, const po_type *y, uint32_t but, int64_t *shape) {
+    uint32_t copies = 0, left = 0;
+    if (!x->has_rank || !y->has_rank || y->rank > PO_MAX_RANK)
+        return false;
+    for (uint32_t i = 0; i < y->rank; i++) {
+        const bool same = i < x->rank && i != but && po_dim_same(x->dims[i], y->dims[i]);
+        if (y->dims[i].value == 0)
+            return false; /* as a number it would copy */
+        shape[i] = y->dims[i].value > 0 ? y->dims[i].value : same ? 0 : -1;
+        copies += shape[i] == 0;
+        left += shape[i] < 0;
+    }
+    return left == 0 || (left == 1 && copies == 0);
 }
 
 bool po_same_dims(const po_graph *graph, po_value_id a, po_value_id b) {

@@ -24,6 +24,12 @@ const po_dim *po_static_dims(const po_graph *graph, po_value_id value, uint32_t 
 int64_t po_dim_of(const po_graph *graph, po_value_id value, int axis);
 /* Rank, or -1 where it is not known. */
 int po_rank_of(const po_graph *graph, po_value_id value);
+/* Product of static dims, -1 where it overflows: the places that lie before an axis. */
+int64_t po_places(const po_dim *dims, uint32_t n);
+/* The shape that makes y of x as a Reshape is told it (room for PO_MAX_RANK): numbers, 0 where y is
+ * as long as x at the same place (but at axis `but` of x; PO_NONE: at any), -1 for one length that
+ * is left. False where that does not say it: two are left, or one beside a copy, which may be 0. */
+bool po_told_shape(const po_type *x, const po_type *y, uint32_t but, int64_t *shape);
 /* Both ranks are known and every dim is known to be the same; the dtypes may differ. */
 bool po_same_dims(const po_graph *graph, po_value_id a, po_value_id b);
 /* Equal known ranks, and every dim but along one axis is known to be the same. */

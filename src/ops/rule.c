@@ -115,8 +115,9 @@ const po_contents *po_rule_contents(const po_infer *infer, uint32_t input) {
     bool *exact = PO_NEW_N(infer->arena, bool, n);
     const char **symbols = PO_NEW_N(infer->arena, const char *, n);
     for (uint32_t i = 0; i < n; i++) {
-        values[i] = t ? po_tensor_int(t, i) : p->items[i].value;
-        exact[i] = t || values[i] >= 0 || po_size_below_zero(p->items[i], &values[i]);
+        if (t)
+            values[i] = po_tensor_int(t, i);
+        exact[i] = t || po_size_number(p->items[i], &values[i]);
         symbols[i] = exact[i] ? NULL : p->items[i].symbol;
     }
     *c = (po_contents){.n = n, .values = values, .exact = exact, .symbols = symbols};

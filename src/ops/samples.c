@@ -140,20 +140,12 @@ static void put_shape(const po_following *f, po_node_id id, uint32_t n, const in
     po_graph_set_input(f->open, id, 1, v);
 }
 
-static int64_t places(const po_dim *dims, uint32_t n) {
-    int64_t product = 1;
-    for (uint32_t i = 0; i < n; i++)
-        if (!po_mul_i64(product, dims[i].value, &product))
-            return -1;
-    return product;
-}
-
 /* The axis of the reshaped value that has as many places before it and counts samples. */
 int po_samples_reshaped(const po_following *f, const po_dim *from, uint32_t own, const po_dim *to,
                         uint32_t rank) {
-    int64_t before = places(from, own);
+    int64_t before = po_places(from, own);
     for (uint32_t q = 0; q < rank; q++)
-        if (places(to, q) == before && to[q].value % f->samples == 0 && to[q].value > 0)
+        if (po_places(to, q) == before && to[q].value % f->samples == 0 && to[q].value > 0)
             return (int)q;
     return PO_NO_SAMPLES;
 }

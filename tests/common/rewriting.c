@@ -130,3 +130,9 @@ const char *test_recipe_fault(po_ctx *ctx, const po_graph *before, const po_grap
            : missing ? po_arena_printf(after->arena, "'%s' has no recipe", missing)
                      : NULL;
 }
+
+int test_tell(const char *name, const char *fault) {
+    if (fault)
+        printf("%s: %s\n", name, fault);
+    return fault != NULL;
+}

@@ -18,5 +18,7 @@ double test_difference(po_ctx *ctx, const po_graph *a, const po_graph *b, uint64
  * constant is one of `before` by name and bits or has a recipe that gives its bits, also once the
  * recipes were printed and parsed. NULL: nothing. The text is the arena's of `after`. */
 const char *test_recipe_fault(po_ctx *ctx, const po_graph *before, const po_graph *after);
+/* Prints a fault of a case, where there is one; how many that is. */
+int test_tell(const char *name, const char *fault);
 
 #endif

@@ -62,11 +62,7 @@ void test_samples_run(void **state) {
                    left ? "" : "nothing of ", left ? word : s->gone, found, s->count_of, s->count);
             bad++;
         }
-        const char *fault = fault_of_forms(&ctx, g->arena, g);
-        if (fault) {
-            printf("%s: %s\n", s->name, fault);
-            bad++;
-        }
+        bad += test_tell(s->name, fault_of_forms(&ctx, g->arena, g));
         po_graph_free(h);
         po_graph_free(g);
     }

@@ -156,11 +156,7 @@ static void laws_fire_where_they_hold(void **state) {
                    taken, s->taken, shared, s->shared, d, test_count(h, "Expand"));
             bad++;
         }
-        const char *fault = test_recipe_fault(&ctx, g, h);
-        if (fault) {
-            printf("%s: %s\n", s->name, fault);
-            bad++;
-        }
+        bad += test_tell(s->name, test_recipe_fault(&ctx, g, h));
         po_graph_free(h);
         po_graph_free(g);
     }

@@ -205,11 +205,7 @@ static void test_samples(void **state) {
                    s->nodes, found, s->count_of, s->count);
             bad++;
         }
-        const char *fault = test_recipe_fault(&ctx, g, h);
-        if (fault) {
-            printf("%s: %s\n", s->name, fault);
-            bad++;
-        }
+        bad += test_tell(s->name, test_recipe_fault(&ctx, g, h));
         po_graph_free(h);
         po_graph_free(g);
     }

@@ -24,27 +24,17 @@ static bool length_of(void *user, const char *symbol, int64_t *length) {
     return true;
 }
 
-/* Inputs as names, or k + more. */
-static po_graph *with_inputs(po_ctx *ctx, const po_graph *graph, bool open, int64_t more) {
-    po_graph *g = po_graph_clone(ctx, graph);
-    if (po_infer_forget_shapes(ctx, g) != PO_OK)
-        po_ctx_clear(ctx);
-    for (uint32_t i = 0; i < g->n_inputs; i++) {
-        po_type *t = &g->values[g->inputs[i]].type;
-        if (t->kind != PO_TYPE_TENSOR || !t->has_rank)
-            continue;
-        po_dim *dims = po_arena_memdup(g->arena, t->dims, t->rank * sizeof *dims);
-        for (uint32_t d = 0; d < t->rank; d++)
-            if (dims[d].value >= 2 && open)
-                dims[d] =
-                    (po_dim){-1, po_arena_printf(g->arena, "n%lld", (long long)dims[d].value)};
-            else if (dims[d].value >= 2)
-                dims[d].value += more;
-        t->dims = dims;
-    }
-    if (po_infer_graph(ctx, g, true) != PO_OK)
-        po_ctx_clear(ctx);
-    return g;
+/* Lengths of two and more as names; or longer by so many. */
+static po_dim as_name(void *user, po_graph *graph, po_value_id input, uint32_t axis) {
+    const po_dim d = graph->values[input].type.dims[axis];
+    (void)user;
+    return d.value < 2 ? d
+                       : (po_dim){-1, po_arena_printf(graph->arena, "n%lld", (long long)d.value)};
+}
+
+static po_dim longer(void *user, po_graph *graph, po_value_id input, uint32_t axis) {
+    const po_dim d = graph->values[input].type.dims[axis];
+    return d.value < 2 ? d : PO_DIM(d.value + *(const int64_t *)user);
 }
 
 static void compare(counts *c, po_arena *arena, const po_graph *open, const po_graph *pinned,
@@ -75,9 +65,9 @@ static void visit(void *user, const char *path) {
     po_ctx_init(&ctx);
     if (po_import_file(&ctx, path, &model) == PO_OK) {
         po_ops_resolve(model->graph);
-        po_graph *open = with_inputs(&ctx, model->graph, true, 0);
+        po_graph *open = po_infer_with_dims(&ctx, model->graph, as_name, NULL);
         for (int64_t more = 0; more < MORE; more++) {
-            po_graph *pinned = with_inputs(&ctx, model->graph, false, more);
+            po_graph *pinned = po_infer_with_dims(&ctx, model->graph, longer, &more);
             compare(user, open->arena, open, pinned, more, path);
             po_graph_free(pinned);
         }

@@ -1,4 +1,5 @@
 /* Conv and ConvTranspose, any number of spatial axes. */
+#include "ir/size.h"
 #include "ops/kernels.h"
 #include "ops/window.h"
 
@@ -47,13 +48,6 @@ static po_status fit(const po_infer *infer, const char *what, po_dim found, po_d
     return po_rule_same_dim(infer, found, want, what, &both);
 }
 
-static po_dim times(po_dim d, int64_t by) {
-    int64_t v;
-    if (by == 1)
-        return d;
-    return d.value >= 0 && po_mul_i64(d.value, by, &v) ? PO_DIM(v) : PO_DIM_UNKNOWN;
-}
-
 static po_status divisible(const po_infer *infer, po_dim d, int64_t group) {
     if (d.value >= 0 && d.value % group != 0)
         return po_rule_bad(infer->ctx, infer->node, "%lld channels do not divide into %lld groups",
@@ -76,7 +70,7 @@ static po_status infer_conv(po_infer *infer, bool transposed) {
     if (x)
         dims[0] = x->dims[0];
     if (weights && transposed) {
-        dims[1] = times(weights->dims[1], group);
+        dims[1] = po_size_times(infer->arena, weights->dims[1], group);
         PO_TRY(divisible(infer, weights->dims[0], group));
         if (x)
             PO_TRY(fit(infer, "channels of input and weights", x->dims[1], weights->dims[0]));
@@ -87,7 +81,7 @@ static po_status infer_conv(po_infer *infer, bool transposed) {
             PO_TRY(divisible(infer, x->dims[1], group));
         if (x && weights->dims[1].value >= 0)
             PO_TRY(fit(infer, "channels of input and weights", x->dims[1],
-                       times(weights->dims[1], group)));
+                       po_size_times(infer->arena, weights->dims[1], group)));
     }
     if (bias)
         PO_TRY(fit(infer, "channels of weights and bias", bias->dims[0], dims[1]));

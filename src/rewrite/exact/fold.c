@@ -135,11 +135,9 @@ static po_status fold_known(po_ctx *ctx, po_graph *graph, po_value_id id, bool *
         (v->type.dtype != PO_I64 && v->type.dtype != PO_I32))
         return PO_OK;
     int64_t dim = p->n, *items = PO_NEW_N(graph->arena, int64_t, p->n);
-    for (uint32_t i = 0; i < p->n; i++) {
-        items[i] = p->items[i].value;
-        if (items[i] < 0 && !po_size_below_zero(p->items[i], &items[i]))
+    for (uint32_t i = 0; i < p->n; i++)
+        if (!po_size_number(p->items[i], &items[i]))
             return PO_OK;
-    }
     po_tensor *t;
     PO_TRY(po_tensor_create(ctx, graph->arena, v->type.dtype, v->type.rank, &dim, &t));
     for (uint32_t i = 0; i < p->n; i++)

@@ -308,14 +308,11 @@ po_status po_use_maps_of_tokens(po_ctx *ctx, po_graph *graph, po_rewriting *stat
     for (uint32_t rank = ROWS; rank <= MAP; rank++) {
         token_layout l = {
             .r = {.enter = to_map, .leave = from_map, .behind_channels = behind_channels}};
-        for (uint32_t i = 0; i < 2; i++) {
-            l.weights[i] = PO_NEW_N(state->scratch, po_value_id, graph->n_values);
-            memset(l.weights[i], 0xff, graph->n_values * sizeof *l.weights[i]); /* PO_NONE */
+        po_value_id **const lists[] = {&l.weights[0], &l.weights[1], &l.tokens, &l.lengths};
+        for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+            *lists[i] = PO_NEW_N(state->scratch, po_value_id, graph->n_values);
+            memset(*lists[i], 0xff, graph->n_values * sizeof **lists[i]); /* PO_NONE */
         }
-        l.tokens =
-            po_arena_memdup(state->scratch, l.weights[0], graph->n_values * sizeof *l.tokens);
-        l.lengths =
-            po_arena_memdup(state->scratch, l.weights[0], graph->n_values * sizeof *l.lengths);
         po_relayout_graph(&l.r, graph, state, rank, laws, sizeof laws / sizeof *laws);
     }
     return PO_OK;

@@ -64,27 +64,21 @@ static void begin(const spreading *s, po_node_id id) {
     const po_graph *g = s->graph;
     const po_node *n = &g->nodes[id], *e = joins_repeated(g, n);
     const po_node *u = e ? po_made_by(g, e->in[0], PO_OP_Unsqueeze) : NULL;
-    uint32_t rank, joined_rank;
+    uint32_t rank, joined_rank, split_rank;
     int64_t times;
     const uint32_t axis = u ? expanded_axis(s, e, &times) : PO_NONE;
     if (axis == PO_NONE || axis == 0 || axis > INT8_MAX)
         return;
-    const po_dim *split = po_static_dims(s->pinned, e->out[0], &rank);
+    const po_dim *plain = po_static_dims(s->pinned, u->in[0], &rank);
     const po_dim *joined = po_static_dims(s->pinned, n->out[0], &joined_rank);
-    if (!split || !joined || joined_rank + 1 != rank)
+    const po_dim *split = po_static_dims(s->pinned, e->out[0], &split_rank);
+    if (!plain || !joined || !split || joined_rank != rank || split_rank != rank + 1)
         return;
-    for (uint32_t i = 0; i < joined_rank; i++) {
-        const int64_t from = split[i < axis ? i : i + 1].value;
-        if (joined[i].value != (i + 1 == axis ? from * times : from))
-            return;
-    }
-    /* Unsqueeze put the axis there that is repeated. */
-    uint32_t plain_rank;
-    const po_dim *plain = po_static_dims(s->pinned, u->in[0], &plain_rank);
-    if (!plain || plain_rank != joined_rank)
-        return;
-    for (uint32_t i = 0; i < plain_rank; i++)
-        if (plain[i].value != split[i < axis ? i : i + 1].value)
+    /* Unsqueeze put the axis there that is repeated, and the Reshape joins it with the one in
+     * front. */
+    for (uint32_t i = 0; i < rank; i++)
+        if (split[i < axis ? i : i + 1].value != plain[i].value ||
+            joined[i].value != plain[i].value * (i + 1 == axis ? times : 1))
             return;
     s->value[n->out[0]] =
         (repeated){.times = times, .axis = (int8_t)(axis - 1), .node = PO_NONE, .of = u->in[0]};
@@ -112,7 +106,7 @@ static po_status go_on(const spreading *s, po_node_id id) {
     }
     const int rank = n->n_out == 1 && n->out[0] != PO_NONE ? po_rank_of(s->pinned, n->out[0]) : -1;
     /* Whatever states lengths states those of all heads. */
-    if (times < 2 || n->op == PO_OP_Reshape || n->op == PO_OP_Expand || n->n_attr > 8)
+    if (times < 2 || n->op == PO_OP_Reshape || n->op == PO_OP_Expand)
         return PO_OK;
     for (int axis = 0; axis < rank && axis < INT8_MAX; axis++) {
         int8_t *in = PO_NEW_N(s->arena, int8_t, n->n_in + 1);
@@ -165,35 +159,31 @@ static int64_t heads_of(const po_graph *g, po_value_id v) {
     return rank >= 3 ? po_dim_of(g, v, rank - 3) : 0;
 }
 
-/* Its heads split, or joined: [.., from, rows, columns] as [.., to, left, columns]. False where the
- * lengths before, and the columns, cannot be told. */
-static bool heads_shape(const po_graph *g, po_value_id v, int64_t to, int64_t *shape) {
+/* Its heads split, or joined: [.., from, rows, columns] as [.., to, left, columns]. */
+static void heads_shape(const po_graph *g, po_value_id v, int64_t to, int64_t *shape) {
     const po_type *t = &g->values[v].type;
-    if (!t->has_rank || t->rank > PO_MAX_RANK)
-        return false;
     for (uint32_t i = 0; i < t->rank; i++)
         shape[i] = i + 3 == t->rank       ? to
                    : i + 2 == t->rank     ? -1
                    : t->dims[i].value > 0 ? t->dims[i].value
                                           : 0;
-    return true;
 }
 
 static bool share_product(const spreading *s, po_node_id id) {
     po_graph *g = s->graph;
     const po_node *n = &g->nodes[id];
     int64_t split[PO_MAX_RANK], joined[PO_MAX_RANK];
-    if (n->op != PO_OP_MatMul || n->n_in != 2 || n->in[1] >= g->n_values)
-        return false;
     const repeated *r = repeated_of(s, n->in[1]);
     const po_value_id a = n->in[0], y = n->out[0];
     const int rank = po_rank_of(g, a);
     const int64_t heads = heads_of(g, a);
-    if (!r || repeated_of(s, a) || rank < 3 || po_rank_of(g, n->in[1]) != rank ||
-        po_rank_of(g, y) != rank || r->axis != rank - 3 || heads < 2 || heads % r->times != 0 ||
-        heads_of(g, n->in[1]) != heads || heads_of(g, y) != heads ||
-        !heads_shape(g, a, heads / r->times, split) || !heads_shape(g, y, heads, joined))
+    if (!r || repeated_of(s, a) || rank < 3 || rank > PO_MAX_RANK ||
+        po_rank_of(g, n->in[1]) != rank || po_rank_of(g, y) != rank || r->axis != rank - 3 ||
+        heads < 2 || heads % r->times != 0 || heads_of(g, n->in[1]) != heads ||
+        heads_of(g, y) != heads)
         return false;
+    heads_shape(g, a, heads / r->times, split);
+    heads_shape(g, y, heads, joined);
     const po_value_id b = unrepeated(s, n->in[1], MOST_HEIGHT);
     if (b == PO_NONE)
         return false;

@@ -11,34 +11,33 @@ static int64_t number_for(uint32_t which, bool position) {
     return position ? maps[which] : primes[which];
 }
 
-po_graph *po_with_numbers(po_ctx *ctx, const po_graph *graph) {
-    po_graph *g = po_graph_clone(ctx, graph);
-    const char *names[32];
-    int64_t numbers[32];
-    uint32_t n = 0, drawn = 0;
-    if (po_infer_forget_shapes(ctx, g) != PO_OK)
-        po_ctx_clear(ctx);
-    for (uint32_t i = 0; i < g->n_inputs; i++) {
-        po_type *t = &g->values[g->inputs[i]].type;
-        if (t->kind != PO_TYPE_TENSOR || !t->has_rank)
-            continue;
-        po_dim *dims = po_arena_memdup(g->arena, t->dims, t->rank * sizeof *dims);
-        for (uint32_t d = 0; d < t->rank; d++) {
-            if (dims[d].value >= 0)
-                continue;
-            uint32_t k = 0;
-            while (k < n && (!dims[d].symbol || strcmp(names[k], dims[d].symbol) != 0))
-                k++;
-            const int64_t number = k < n ? numbers[k] : number_for(drawn++, t->rank > 3 && d > 1);
-            if (k == n && dims[d].symbol && n < sizeof names / sizeof *names) {
-                names[n] = dims[d].symbol;
-                numbers[n++] = number;
-            }
-            dims[d] = PO_DIM(number);
-        }
-        t->dims = dims;
+enum { MOST_NAMES = 32 };
+
+typedef struct numbering {
+    const char *name[MOST_NAMES];
+    int64_t number[MOST_NAMES];
+    uint32_t n, drawn;
+} numbering;
+
+/* The same name has the same number. */
+static po_dim number_dim(void *user, po_graph *graph, po_value_id input, uint32_t axis) {
+    numbering *m = user;
+    const po_type *t = &graph->values[input].type;
+    const po_dim dim = t->dims[axis];
+    if (dim.value >= 0)
+        return dim;
+    for (uint32_t k = 0; k < m->n && dim.symbol; k++)
+        if (strcmp(m->name[k], dim.symbol) == 0)
+            return PO_DIM(m->number[k]);
+    const int64_t number = number_for(m->drawn++, t->rank > 3 && axis > 1);
+    if (dim.symbol && m->n < MOST_NAMES) {
+        m->name[m->n] = dim.symbol;
+        m->number[m->n++] = number;
     }
-    if (po_infer_graph(ctx, g, true) != PO_OK)
-        po_ctx_clear(ctx);
-    return g;
+    return PO_DIM(number);
+}
+
+po_graph *po_with_numbers(po_ctx *ctx, const po_graph *graph) {
+    numbering m = {.n = 0};
+    return po_infer_with_dims(ctx, graph, number_dim, &m);
 }

@@ -29,6 +29,7 @@ typedef struct taking {
     po_arena *arena;
     const po_graph *pinned; /* the same nodes and values; every dim a number */
     taken *of;              /* by value */
+    taken *chosen;          /* by node: what it takes of its first input; NOTHING */
     bool *narrow;           /* by node: it makes no more than what is taken */
     int8_t **along;         /* by node that is narrow: axes of its inputs */
     po_value_id *made;      /* by value: a part of it, once it is there; PO_NONE */
@@ -163,24 +164,24 @@ static po_status keeps_tokens(const taking *s, po_node_id id, po_arena *scratch,
     return PO_OK;
 }
 
-/* Whether the shape that a Reshape gets can be told: one length at most that is neither a number
- * nor that of the input at its place. */
+static po_type narrow_type(const taking *s, po_value_id v, const taken *t) {
+    const po_type *whole = &s->graph->values[v].type;
+    po_type type = *whole;
+    if (whole->has_rank) {
+        po_dim *dims = po_arena_memdup(s->graph->arena, whole->dims, whole->rank * sizeof *dims);
+        dims[t->axis] = t->length;
+        if (t->kind == TOKENS)
+            dims[1] = PO_DIM(1);
+        type.dims = dims;
+    }
+    return type;
+}
+
+/* The shape that a Reshape gets whose input is narrow along an axis. */
 static bool told_shape(const taking *s, const po_node *n, const taken *t, int8_t own,
                        int64_t *shape) {
-    const po_type *x = &s->graph->values[n->in[0]].type, *y = &s->graph->values[n->out[0]].type;
-    uint32_t left = 0, copies = 0;
-    if (!x->has_rank || !y->has_rank || y->rank > PO_MAX_RANK)
-        return false;
-    for (uint32_t i = 0; i < y->rank; i++) {
-        const po_dim d = (int)i == t->axis ? t->length : y->dims[i];
-        const bool same = i < x->rank && (int)i != own && po_dim_same(x->dims[i], d);
-        if (d.value == 0)
-            return false;
-        shape[i] = d.value > 0 ? d.value : same ? 0 : -1;
-        left += shape[i] < 0;
-        copies += shape[i] == 0;
-    }
-    return left == 0 || (left == 1 && copies == 0);
+    const po_type y = narrow_type(s, n->out[0], t);
+    return po_told_shape(&s->graph->values[n->in[0]].type, &y, (uint32_t)own, shape);
 }
 
 /* Operators whose inputs say how long the output is, beside Reshape. */
@@ -212,6 +213,7 @@ static po_status take_of_node(taking *s, po_node_id id) {
     taken chosen, all = {.kind = ALL};
     take_bodies(s, n);
     if (n->n_out == 1 && (selects(s, n, &chosen) || picks(s, id, &chosen))) {
+        s->chosen[id] = chosen;
         take(s, n->in[0], &chosen);
         for (uint32_t k = 1; k < n->n_in; k++)
             if (n->in[k] != PO_NONE)
@@ -241,19 +243,6 @@ static po_status take_of_node(taking *s, po_node_id id) {
 }
 
 /* --- the nodes made anew --- */
-
-static po_type narrow_type(const taking *s, po_value_id v, const taken *t) {
-    const po_type *whole = &s->graph->values[v].type;
-    po_type type = *whole;
-    if (whole->has_rank) {
-        po_dim *dims = po_arena_memdup(s->graph->arena, whole->dims, whole->rank * sizeof *dims);
-        dims[t->axis] = t->length;
-        if (t->kind == TOKENS)
-            dims[1] = PO_DIM(1);
-        type.dims = dims;
-    }
-    return type;
-}
 
 /* What is taken of a constant is a constant. */
 static po_value_id constant_part(const taking *s, po_value_id v, const taken *t) {
@@ -337,10 +326,9 @@ static void use_tokens(const taking *s, po_node_id id, po_value_id part) {
 }
 
 /* The node that took the part: a Slice is the part, a Gather drops its axis. */
-static void use_part(taking *s, po_node_id id) {
+static void use_part(const taking *s, po_node_id id, po_value_id part) {
     po_graph *g = s->graph;
     const po_node *n = &g->nodes[id];
-    const po_value_id part = s->made[n->in[0]];
     if (n->op == PO_OP_Slice) {
         po_substitute(g, n->out[0], part);
         return;
@@ -371,39 +359,34 @@ static po_status find_taken(taking *s, uint32_t n, const po_node_id *order) {
     return PO_OK;
 }
 
-/* The value whose tokens the node picks, where it is made narrow; PO_NONE. */
-static po_value_id tokens_of(const taking *s, po_node_id id) {
-    const po_node *n = &s->graph->nodes[id];
-    taken t;
-    if (n->n_in != 2 || n->in[0] >= s->n_values || n->in[1] >= s->n_values || !picks(s, id, &t))
-        return PO_NONE;
-    po_value_id v = n->in[0];
-    const po_node *rows = t.kind == ROWS ? po_graph_producer(s->graph, v) : NULL;
-    if (t.kind == ROWS && (!rows || !makes_rows(s, rows)))
-        return PO_NONE;
-    v = rows ? rows->in[0] : v;
-    t.kind = TOKENS;
-    return v < s->n_values && s->made[v] != PO_NONE && same_part(&s->part[v], &t) ? v : PO_NONE;
+/* Where a part of what the node takes from is there, it takes that. */
+static bool take_part(taking *s, po_node_id id) {
+    /* As it was: what it read may have been replaced. */
+    po_value_id v = s->pinned->nodes[id].in[0];
+    taken t = s->chosen[id];
+    if (t.kind == ROWS) {
+        const po_node *rows = po_graph_producer(s->pinned, v);
+        if (!rows || !makes_rows(s, rows))
+            return false;
+        v = rows->in[0];
+        t.kind = TOKENS;
+    }
+    if (s->made[v] == PO_NONE || !same_part(&s->part[v], &t))
+        return false;
+    if (t.kind == TOKENS)
+        use_tokens(s, id, s->made[v]);
+    else
+        use_part(s, id, s->made[v]);
+    return true;
 }
 
 static uint32_t rewrite(taking *s, uint32_t n, const po_node_id *order) {
     uint32_t used = 0;
-    taken t;
-    for (uint32_t i = 0; i < n; i++) {
-        const po_node *node = &s->graph->nodes[order[i]];
-        const po_value_id tokens = s->narrow[order[i]] ? PO_NONE : tokens_of(s, order[i]);
-        if (s->narrow[order[i]]) {
+    for (uint32_t i = 0; i < n; i++)
+        if (s->narrow[order[i]])
             make_narrow(s, order[i]);
-        } else if (tokens != PO_NONE) {
-            use_tokens(s, order[i], s->made[tokens]);
-            used++;
-        } else if (node->n_out == 1 && node->n_in > 1 && node->in[0] < s->n_values &&
-                   s->made[node->in[0]] != PO_NONE && selects(s, node, &t) &&
-                   same_part(&s->part[node->in[0]], &t)) {
-            use_part(s, order[i]);
-            used++;
-        }
-    }
+        else if (s->chosen[order[i]].kind != NOTHING)
+            used += take_part(s, order[i]);
     return used;
 }
 
@@ -439,6 +422,7 @@ po_status po_take_less(po_ctx *ctx, po_graph *graph, po_rewriting *state) {
     s.pinned = pinned;
     s.of = PO_NEW_N(s.arena, taken, graph->n_values);
     s.part = PO_NEW_N(s.arena, taken, graph->n_values);
+    s.chosen = PO_NEW_N(s.arena, taken, graph->n_nodes);
     s.narrow = PO_NEW_N(s.arena, bool, graph->n_nodes);
     s.along = PO_NEW_N(s.arena, int8_t *, graph->n_nodes);
     s.made = PO_NEW_N(s.arena, po_value_id, graph->n_values);

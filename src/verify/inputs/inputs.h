@@ -73,6 +73,13 @@ bool po_inputs_asked(const po_inputs *plan); /* whether that was done */
 po_hash po_pins_hash(po_hash hash, const po_pin *pins, uint32_t n);
 /* The length of an input's dim; -1 where the model has no such input. */
 int64_t po_inputs_length(const po_inputs *plan, const char *name, uint32_t axis, uint32_t size);
+/* An assignment, and the dim that an input has there (po_input_dim_fn); its own where the model has
+ * no such input. */
+typedef struct po_assignment {
+    const po_inputs *plan;
+    uint32_t size;
+} po_assignment;
+po_dim po_assigned_dim(void *assignment, po_graph *graph, po_value_id input, uint32_t axis);
 /* Whether no value of the graph is larger than 512 MB there, as far as its lengths are seen. */
 bool po_inputs_fit(po_ctx *ctx, const po_inputs *plan, const po_graph *graph, uint32_t size);
 /* Elements of all inputs. */

@@ -100,6 +100,8 @@ typedef enum po_dim_class {
 } po_dim_class;
 po_dim_class po_input_class(const po_input *in, uint32_t axis); /* size.c */
 
+/* size.c: the first input with a dim of this name, and the dim; NULL: none. */
+const po_input *po_input_with(const po_inputs *plan, const char *symbol, uint32_t *axis);
 /* size.c: the length of an axis at an assignment; of a tensor of unknown rank too. */
 int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis, uint32_t size);
 /* Fills `border` with the lengths at which the graphs may branch; b may be NULL. */

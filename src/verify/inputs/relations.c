@@ -1,22 +1,8 @@
-/* Lengths that a model wants to be equal, and how much it holds at some: a mask of "total" tokens
- * is added to scores of "past + tokens" of them, which shape inference sees. */
-#include "base/num.h"
+/* Lengths that a model wants to be equal: a mask of "total" tokens is added to scores of
+ * "past + tokens" of them, which shape inference sees. */
 #include "ir/size.h"
 #include "ops/op.h"
 #include "verify/inputs/internal.h"
-
-static const po_input *shown_by(const po_inputs *plan, const char *symbol, uint32_t *axis) {
-    for (uint32_t i = 0; i < plan->n; i++) {
-        const po_type *t = &plan->inputs[i].type;
-        for (uint32_t d = 0; t->kind == PO_TYPE_TENSOR && t->has_rank && d < t->rank; d++)
-            if (t->dims[d].value < 0 && t->dims[d].symbol &&
-                strcmp(t->dims[d].symbol, symbol) == 0) {
-                *axis = d;
-                return &plan->inputs[i];
-            }
-    }
-    return NULL;
-}
 
 static const po_relation *relation_of(const po_inputs *plan, const char *symbol) {
     for (uint32_t i = 0; i < plan->n_relations; i++)
@@ -36,7 +22,7 @@ static bool is_free(void *user, const char *name, int64_t *length) {
     uint32_t axis;
     *length = 1;
     return strcmp(name, c->symbol) != 0 && !relation_of(c->plan, name) &&
-           shown_by(c->plan, name, &axis);
+           po_input_with(c->plan, name, &axis);
 }
 
 static bool is_used(const po_inputs *plan, po_arena *scratch, const char *symbol) {
@@ -54,7 +40,7 @@ static bool relate(po_inputs *plan, po_arena *scratch, po_dim a, po_dim b) {
     int64_t value;
     checked c = {plan, a.symbol};
     if (plan->n_relations == PO_MOST_RELATIONS || po_size_made(a.symbol) ||
-        !shown_by(plan, a.symbol, &axis) || relation_of(plan, a.symbol) ||
+        !po_input_with(plan, a.symbol, &axis) || relation_of(plan, a.symbol) ||
         is_used(plan, scratch, a.symbol) || !po_size_at(scratch, b, is_free, &c, &value))
         return false;
     plan->relation[plan->n_relations++] = (po_relation){a.symbol, b};
@@ -107,7 +93,7 @@ typedef struct looking {
 static bool length_of(void *user, const char *name, int64_t *length) {
     const looking *l = user;
     uint32_t axis;
-    const po_input *in = shown_by(l->plan, name, &axis);
+    const po_input *in = po_input_with(l->plan, name, &axis);
     if (in)
         *length = po_input_length(l->plan, in, axis, l->size);
     return in != NULL;
@@ -122,30 +108,4 @@ bool po_related_length(const po_inputs *plan, const char *symbol, uint32_t size,
     const bool known = po_size_at(scratch, r->is, length_of, &l, length) && *length >= 0;
     po_arena_free(scratch);
     return known;
-}
-
-/* --- room --- */
-
-bool po_inputs_fit(po_ctx *ctx, const po_inputs *plan, const po_graph *graph, uint32_t size) {
-    po_graph *g = po_graph_clone(ctx, graph);
-    bool fits = true;
-    if (po_infer_forget_shapes(ctx, g) != PO_OK)
-        po_ctx_clear(ctx);
-    for (uint32_t i = 0; i < plan->n; i++)
-        for (uint32_t k = 0; k < g->n_inputs; k++) {
-            po_type *t = &g->values[g->inputs[k]].type;
-            if (strcmp(g->values[g->inputs[k]].name, plan->inputs[i].name) != 0 ||
-                t->kind != PO_TYPE_TENSOR || !t->has_rank)
-                continue;
-            po_dim *dims = PO_NEW_N(g->arena, po_dim, t->rank);
-            for (uint32_t d = 0; d < t->rank; d++)
-                dims[d] = PO_DIM(po_input_length(plan, &plan->inputs[i], d, size));
-            t->dims = dims;
-        }
-    if (po_infer_graph(ctx, g, true) != PO_OK)
-        po_ctx_clear(ctx);
-    for (po_value_id v = 0; v < g->n_values && fits; v++)
-        fits = po_type_count(&g->values[v].type) <= PO_MOST_ELEMENTS;
-    po_graph_free(g);
-    return fits;
 }

@@ -2,6 +2,7 @@
 #include "verify/inputs/inputs.h"
 
 #include "base/num.h"
+#include "ops/op.h"
 #include "verify/inputs/internal.h"
 
 #include <stdlib.h>
@@ -51,6 +52,24 @@ po_dim_class po_input_class(const po_input *in, uint32_t axis) {
     return PO_DIM_SEQUENCE;
 }
 
+/* The length of the axis by its class alone. */
+static int64_t usual_length(const po_input *in, uint32_t axis, uint32_t size) {
+    po_dim_class c = po_input_class(in, axis);
+    return c == PO_DIM_SPACE && axis == in->type.rank - 1 ? widths[size] : lengths[c][size];
+}
+
+const po_input *po_input_with(const po_inputs *plan, const char *symbol, uint32_t *axis) {
+    for (uint32_t k = 0; k < plan->n; k++) {
+        const po_type *t = &plan->inputs[k].type;
+        for (uint32_t i = 0; t->kind == PO_TYPE_TENSOR && t->has_rank && i < t->rank; i++)
+            if (po_dim_same(t->dims[i], (po_dim){-1, symbol})) {
+                *axis = i;
+                return &plan->inputs[k];
+            }
+    }
+    return NULL;
+}
+
 /* The class that the first dim with this symbol shows; a symbol has one length everywhere. */
 static bool symbol_length(const po_inputs *plan, const char *symbol, uint32_t size,
                           int64_t *length) {
@@ -63,20 +82,11 @@ static bool symbol_length(const po_inputs *plan, const char *symbol, uint32_t si
             return true;
         size = 0;
     }
-    for (uint32_t k = 0; k < plan->n; k++) {
-        const po_input *in = &plan->inputs[k];
-        if (in->type.kind != PO_TYPE_TENSOR || !in->type.has_rank)
-            continue;
-        for (uint32_t i = 0; i < in->type.rank; i++) {
-            const char *other = in->type.dims[i].symbol;
-            if (in->type.dims[i].value >= 0 || !other || strcmp(other, symbol) != 0)
-                continue;
-            po_dim_class c = po_input_class(in, i);
-            *length = c == PO_DIM_SPACE && i == in->type.rank - 1 ? widths[size] : lengths[c][size];
-            return true;
-        }
-    }
-    return false;
+    uint32_t axis;
+    const po_input *in = po_input_with(plan, symbol, &axis);
+    if (in)
+        *length = usual_length(in, axis, size);
+    return in != NULL;
 }
 
 /* Exporters write "past + seq" and "seq + 1" where lengths add up. */
@@ -150,9 +160,23 @@ int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis
         return po_meant_length(plan, in, axis, size - PO_FIRST_MEANT);
     if (size >= MOST_SIZES && !d.symbol && !plan->border[size - MOST_SIZES].symbol)
         return plan->border[size - MOST_SIZES].length;
-    size = size < MOST_SIZES ? size : 0;
-    po_dim_class c = po_input_class(in, axis);
-    return c == PO_DIM_SPACE && axis == in->type.rank - 1 ? widths[size] : lengths[c][size];
+    return usual_length(in, axis, size < MOST_SIZES ? size : 0);
+}
+
+po_dim po_assigned_dim(void *assignment, po_graph *graph, po_value_id input, uint32_t axis) {
+    const po_assignment *a = assignment;
+    const po_value *v = &graph->values[input];
+    const int64_t length = po_inputs_length(a->plan, v->name, axis, a->size);
+    return length >= 0 ? PO_DIM(length) : v->type.dims[axis];
+}
+
+bool po_inputs_fit(po_ctx *ctx, const po_inputs *plan, const po_graph *graph, uint32_t size) {
+    po_graph *g = po_infer_with_dims(ctx, graph, po_assigned_dim, &(po_assignment){plan, size});
+    bool fits = true;
+    for (po_value_id v = 0; v < g->n_values && fits; v++)
+        fits = po_type_count(&g->values[v].type) <= PO_MOST_ELEMENTS;
+    po_graph_free(g);
+    return fits;
 }
 
 /* Whether the inputs are small enough to be tried at one more assignment. */

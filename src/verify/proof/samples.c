@@ -2,22 +2,15 @@
 #include "ops/samples.h"
 #include "verify/proof/internal.h"
 
+static po_dim but_the_first(void *assignment, po_graph *graph, po_value_id input, uint32_t axis) {
+    return axis == 0 ? graph->values[input].type.dims[0]
+                     : po_assigned_dim(assignment, graph, input, axis);
+}
+
 /* With all open dims but the first axes at the lengths of an assignment. */
 static po_graph *open_in_batch(po_ctx *ctx, const po_inputs *plan, uint32_t size,
                                const po_graph *graph) {
-    po_graph *g = po_graph_clone(ctx, graph);
-    for (uint32_t i = 0; i < g->n_inputs; i++) {
-        po_value *value = &g->values[g->inputs[i]];
-        const po_type *type = &value->type;
-        if (type->kind != PO_TYPE_TENSOR || !type->has_rank || type->rank == 0)
-            continue;
-        po_dim *dims = po_arena_memdup(g->arena, type->dims, type->rank * sizeof *dims);
-        for (uint32_t d = 1; d < type->rank; d++)
-            if (dims[d].value < 0)
-                dims[d] = PO_DIM(po_inputs_length(plan, value->name, d, size));
-        value->type.dims = dims;
-    }
-    return g;
+    return po_graph_with_dims(ctx, graph, but_the_first, &(po_assignment){plan, size});
 }
 
 static po_status same_axes(po_ctx *ctx, po_arena *arena, const po_graph *a, const po_graph *b,
