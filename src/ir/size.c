@@ -297,14 +297,75 @@ static bool natural_atom(po_arena *arena, const char *atom, int depth) {
            (natural(arena, &pair[0], depth - 1) || natural(arena, &pair[1], depth - 1));
 }
 
-static bool natural(po_arena *arena, const poly *p, int depth) {
+/* A name of at least 1. */
+static bool is_positive(const char *atom) {
+    const size_t n = strlen(atom);
+    return is_plain(atom) && n > 2 && strcmp(atom + n - 2, ":1") == 0;
+}
+
+/* With names of at least 1 as names of at least 0, plus 1. */
+static poly from_zero(const poly *p) {
+    poly out = {.ok = p->ok};
+    for (uint32_t i = 0; i < p->n && out.ok; i++) {
+        poly t = {.ok = true};
+        add_number(&t, p->t[i].coef);
+        for (uint32_t k = 0; k < p->t[i].n && t.ok; k++) {
+            poly factor = {.ok = true};
+            add_term(&factor, &(term){.coef = 1, .n = 1, .atom = {p->t[i].atom[k]}}, 1);
+            if (is_positive(p->t[i].atom[k]))
+                add_number(&factor, 1);
+            t = product(&t, &factor);
+        }
+        add_poly(&out, &t, 1);
+    }
+    return out;
+}
+
+/* What a term is at least, times n for a floor over n: floor(P / n) lies between (P - n + 1) / n
+ * and P / n. */
+static void add_bound(poly *out, const term *t, const poly *inside, int64_t n) {
+    add_poly(out, inside, t->coef);
+    if (t->coef > 0 && out->ok)
+        add_number(out, -t->coef * (n - 1));
+}
+
+/* A whole number that is more than -1 is at least 0. */
+static bool natural_by_bounds(po_arena *arena, const poly *of) {
+    enum { ROUNDS = 6 };
+    poly p = *of, inside;
+    int64_t scale = 1, n = 0;
+    for (int round = 0; round < ROUNDS && p.ok; round++) {
+        uint32_t at = 0;
+        while (at < p.n && !(p.t[at].n == 1 && read_floor(arena, p.t[at].atom[0], &inside, &n)))
+            at++;
+        if (at == p.n)
+            break;
+        poly next = {.ok = po_mul_i64(scale, n, &scale)};
+        for (uint32_t i = 0; i < p.n && next.ok; i++)
+            if (i == at)
+                add_bound(&next, &p.t[i], &inside, n);
+            else
+                add_term(&next, &p.t[i], n);
+        p = next;
+    }
+    p = from_zero(&p);
+    for (uint32_t i = 0; i < p.n && p.ok; i++) {
+        p.ok = p.t[i].n == 0 ? p.t[i].coef > -scale : p.t[i].coef > 0;
+        for (uint32_t k = 0; k < p.t[i].n && p.ok; k++)
+            p.ok = is_plain(p.t[i].atom[k]);
+    }
+    return p.ok;
+}
+
+static bool natural(po_arena *arena, const poly *of, int depth) {
+    const poly shifted = from_zero(of), *p = shifted.ok ? &shifted : of;
     bool is = p->ok;
     for (uint32_t i = 0; i < p->n && is; i++) {
         is = p->t[i].coef >= 0;
         for (uint32_t k = 0; k < p->t[i].n && is; k++)
             is = natural_atom(arena, p->t[i].atom[k], depth);
     }
-    return is;
+    return is || (of->ok && natural_by_bounds(arena, of));
 }
 
 /* --- arithmetic --- */
@@ -570,4 +631,52 @@ static bool value_of(po_arena *arena, const poly *p, po_size_length_fn length, v
 bool po_size_at(po_arena *arena, po_dim a, po_size_length_fn length, void *user, int64_t *value) {
     poly p = read_dim(arena, a);
     return value_of(arena, &p, length, user, MOST_NESTED, value);
+}
+
+/* --- in other words --- */
+
+static bool build_poly(po_arena *arena, const poly *p, const po_size_builder *b, int depth,
+                       uint32_t *out);
+
+static bool build_term(po_arena *arena, const term *t, const po_size_builder *b, int depth,
+                       uint32_t *out) {
+    poly inside;
+    int64_t by;
+    if (depth == 0)
+        return false;
+    if (t->n == 1 && read_floor(arena, t->atom[0], &inside, &by)) {
+        uint32_t of;
+        if (!build_poly(arena, &inside, b, depth - 1, &of))
+            return false;
+        *out = b->quotient(b->user, of, by);
+        return true;
+    }
+    poly whole = {.ok = true};
+    term unit = *t;
+    unit.coef = 1;
+    add_term(&whole, &unit, 1);
+    *out = b->name(b->user, write_poly(arena, &whole));
+    return true;
+}
+
+static bool build_poly(po_arena *arena, const poly *p, const po_size_builder *b, int depth,
+                       uint32_t *out) {
+    int64_t offset = 0, coefs[PO_SIZE_TERMS];
+    uint32_t n = 0, parts[PO_SIZE_TERMS];
+    for (uint32_t i = 0; i < p->n; i++) {
+        if (p->t[i].n == 0) {
+            offset = p->t[i].coef;
+            continue;
+        }
+        coefs[n] = p->t[i].coef;
+        if (!build_term(arena, &p->t[i], b, depth, &parts[n++]))
+            return false;
+    }
+    *out = b->sum(b->user, offset, n, coefs, parts);
+    return p->ok;
+}
+
+bool po_size_build(po_arena *arena, po_dim a, const po_size_builder *build, uint32_t *out) {
+    poly p = read_dim(arena, a);
+    return p.ok && build_poly(arena, &p, build, MOST_NESTED, out);
 }

@@ -6,8 +6,9 @@
  * equal texts are equal lengths (po_dim_same), and types need no table beside them. Names that are
  * no plain words stand in no expression.
  *
- * Names are lengths: whole numbers, at least 0. What none of this can express, or what takes more
- * terms than the limits below, is PO_DIM_UNKNOWN, and so is what is made of that. */
+ * Names are lengths: whole numbers, at least 0, or at least 1 where they end in ":1". What none of
+ * this can express, or what takes more terms than the limits below, is PO_DIM_UNKNOWN, and so is
+ * what is made of that. */
 #ifndef PO_IR_SIZE_H
 #define PO_IR_SIZE_H
 
@@ -63,6 +64,18 @@ static inline po_dim po_size_of_item(po_dim item) {
 bool po_size_natural(po_arena *arena, po_dim a);
 /* b is the least of a and a number above 0: whatever broadcasts with a gives a. */
 bool po_size_bounded_by(po_arena *arena, po_dim b, po_dim a);
+
+/* The same expression in the words of someone else: names, sums of parts with coefficients, floor
+ * of a part over a number. A product is a name of its own, and so are min and max. False for a
+ * length that is not known. */
+typedef struct po_size_builder {
+    void *user;
+    uint32_t (*name)(void *user, const char *name);
+    uint32_t (*sum)(void *user, int64_t offset, uint32_t n, const int64_t *coefs,
+                    const uint32_t *parts);
+    uint32_t (*quotient)(void *user, uint32_t of, int64_t by);
+} po_size_builder;
+bool po_size_build(po_arena *arena, po_dim a, const po_size_builder *build, uint32_t *out);
 
 /* The number that an expression is, with names as `length` says; false where it does not know one,
  * or where numbers grow beyond 63 bits. */

@@ -21,8 +21,20 @@
 /* Of CPU time, for the winner alone: a run must not wait long for its proof. */
 static const double seconds_for_proof = 40, least_for_proof = 4;
 
+/* Of which lengths, where it is every one. */
+static const char *lengths_of(const po_proof_report *r) {
+    if (r->spaced > 1)
+        return " from 1 on whose heights and widths are multiples of 32";
+    return r->positive ? " from 1 on" : "";
+}
+
 void po_proving_tell(const po_proof_report *r, char *text, size_t size) {
-    if (r->proved)
+    if (r->proved && r->every_size)
+        snprintf(text, size,
+                 "for every size%s, modulo %u drawn primes: a difference would be missed with "
+                 "probability 2^%.0f",
+                 lengths_of(r), r->trials, r->log2_bound);
+    else if (r->proved)
         snprintf(text, size,
                  "modulo %u drawn primes, %u shape%s%s: a difference would be missed with "
                  "probability 2^%.0f",

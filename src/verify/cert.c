@@ -48,6 +48,9 @@ static json_t *proof_of(const po_proof_report *r) {
     po_json_put(&p, "trials", json_integer(r->trials));
     po_json_put(&p, "sizes", json_integer(r->sizes));
     po_json_put(&p, "every_batch", json_boolean(r->any_batch));
+    po_json_put(&p, "every_size", json_boolean(r->every_size));
+    po_json_put(&p, "multiples_of", json_integer(r->spaced));
+    po_json_put(&p, "from_one", json_boolean(r->positive));
     po_json_put(&p, "seed", json_string(seed));
     po_json_put(&p, "degree", po_json_number(r->degree));
     po_json_put(&p, "log2_bound", po_json_number(r->log2_bound));
@@ -139,6 +142,9 @@ static void read_proof(po_arena *arena, const json_t *p, po_proof_report *r) {
     r->trials = (uint32_t)json_integer_value(json_object_get(p, "trials"));
     r->sizes = (uint32_t)json_integer_value(json_object_get(p, "sizes"));
     r->any_batch = json_is_true(json_object_get(p, "every_batch"));
+    r->every_size = json_is_true(json_object_get(p, "every_size"));
+    r->spaced = (int32_t)json_integer_value(json_object_get(p, "multiples_of"));
+    r->positive = json_is_true(json_object_get(p, "from_one"));
     r->seed = seed ? strtoull(seed, NULL, 16) : 0;
     r->degree = json_number_value(json_object_get(p, "degree"));
     r->log2_bound = json_number_value(json_object_get(p, "log2_bound"));

@@ -113,6 +113,10 @@ static po_status fill_hole(po_infer *infer, const po_type *in, const target *ite
     if (!cancelled || has_odd) {
         /* Names that stand in no expression are found by the first. */
         *hole = cancelled && left == product ? odd : quotient(infer, in, items, n);
+        /* Lengths that are sums cancel out, where products of them are not divided. */
+        if (cancelled && product > 0 && hole->value < 0 && !hole->symbol)
+            *hole = po_size_divide(infer->arena, po_size_times(infer->arena, odd, left),
+                                   PO_DIM(product));
         return PO_OK;
     }
     if (product == 0)

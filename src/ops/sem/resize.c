@@ -138,42 +138,52 @@ static bool cubic_row(const resize *r, po_rational at, int64_t in, po_rational *
     return true;
 }
 
-static bool add_axis(const resize *r, po_sum *sum, po_term *t, po_index *a, uint32_t axis,
-                     int64_t in, int64_t out) {
-    int64_t size;
-    if (!po_mul_i64(in, out, &size) || size > MOST_TABLE || in < 1)
-        return false;
-    po_rational *table = PO_NEW_N(sum->arena, po_rational, size);
-    int64_t *from = PO_NEW_N(sum->arena, int64_t, out);
-    for (int64_t i = 0; i < size; i++)
-        table[i] = PO_RATIONAL(0);
+/* Where every position of the output is nearest to. */
+static bool nearest_of(const resize *r, int64_t in, int64_t out, int64_t *from) {
     for (int64_t o = 0; o < out; o++) {
-        po_rational at, low, high;
+        po_rational at;
         if (!source(r, o, in, out, &at))
             return false;
         from[o] = nearest(r, at, in);
-        if (r->cubic) {
-            if (!cubic_row(r, at, in, &table[o * in]))
-                return false;
-            continue;
-        }
-        if (!r->linear) {
-            table[o * in + from[o]] = PO_RATIONAL(1);
-            continue;
-        }
-        /* Beyond the ends the outermost element counts alone. */
-        int64_t floor = po_floor_div(at.num, at.den);
-        po_rational *left = &table[o * in + clamp(floor, in)];
-        if (!po_rational_make(at.num - floor * at.den, at.den, &high) ||
-            !po_rational_make(at.den - (at.num - floor * at.den), at.den, &low) ||
-            !po_rational_add(*left, low, left))
-            return false;
-        po_rational *right = &table[o * in + clamp(floor + 1, in)];
-        if (!po_rational_add(*right, high, right))
-            return false;
     }
+    return true;
+}
+
+/* Beyond the ends the outermost element counts alone. */
+static bool linear_row(const po_rational at, int64_t in, po_rational *row) {
+    po_rational low, high;
+    const int64_t floor = po_floor_div(at.num, at.den);
+    po_rational *left = &row[clamp(floor, in)], *right = &row[clamp(floor + 1, in)];
+    return po_rational_make(at.num - floor * at.den, at.den, &high) &&
+           po_rational_make(at.den - (at.num - floor * at.den), at.den, &low) &&
+           po_rational_add(*left, low, left) && po_rational_add(*right, high, right);
+}
+
+static bool add_axis(const resize *r, po_sum *sum, po_term *t, po_index *a, uint32_t axis,
+                     int64_t in, int64_t out) {
+    int64_t size;
+    if (in < 1 || out > MOST_TABLE)
+        return false;
+    int64_t *from = PO_NEW_N(sum->arena, int64_t, out);
+    if (!nearest_of(r, in, out, from))
+        return false;
     if (((!r->linear && !r->cubic) || in == out) && add_affine(t, a, axis, from, in, out))
         return true;
+    if (!po_mul_i64(in, out, &size) || size > MOST_TABLE)
+        return false;
+    po_rational *table = PO_NEW_N(sum->arena, po_rational, size);
+    for (int64_t i = 0; i < size; i++)
+        table[i] = PO_RATIONAL(0);
+    for (int64_t o = 0; o < out; o++) {
+        po_rational at;
+        po_rational *row = &table[o * in];
+        if (!source(r, o, in, out, &at))
+            return false;
+        if (!r->cubic && !r->linear)
+            row[from[o]] = PO_RATIONAL(1);
+        else if (!(r->cubic ? cubic_row(r, at, in, row) : linear_row(at, in, row)))
+            return false;
+    }
     return add_table(sum, t, a, axis, table, in, out);
 }
 

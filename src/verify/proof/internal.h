@@ -309,8 +309,21 @@ typedef struct po_pgraph_spec {
     uint32_t n_in;
     const po_map *constant_at; /* name to index in constants */
     const po_pnamed *constants;
+    /* Told of all that nodes make; may be NULL. */
+    void (*record)(void *user, po_value_id value, po_ptensor *tensor);
+    void *user;
 } po_pgraph_spec;
 po_status po_prun_graph(po_prun *run, const po_pgraph_spec *spec, po_ptensor **out);
+/* Some nodes alone, in order: leaves have the tensors given, and `out` is the target's. */
+typedef struct po_ppiece {
+    const po_pgraph_spec *spec;
+    uint32_t n_leaves, n_nodes;
+    const po_value_id *leaves;
+    po_ptensor *const *tensors;
+    const po_node_id *nodes;
+    po_value_id target;
+} po_ppiece;
+po_status po_prun_piece(po_prun *run, const po_ppiece *part, po_ptensor **out);
 /* Drops what was kept to be taken over. */
 void po_prun_forget(po_prun *run);
 

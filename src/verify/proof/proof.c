@@ -2,6 +2,7 @@
  * what integers pick and choose. There are as many as make the chance of a missed difference less
  * than 2^-20. */
 #include "verify/proof/internal.h"
+#include "verify/sizes/sizes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +19,8 @@ typedef struct proof {
     const po_proof_options *options;
     po_inputs *plan;
     double cpu_start;
+    uint32_t n_taken, taken[MOST_SIZES]; /* assignments that the original takes */
+    po_sizes *every; /* shown for every size from this trial on; NULL: it is not asked for */
     po_proof_report *report;
 } proof;
 
@@ -221,6 +224,8 @@ static po_status run_trial(proof *p, po_prun *run, uint32_t size, bool *equal, b
     po_ptensor **y = PO_NEW_N(run->arena, po_ptensor *, b->n_outputs);
     po_status status = make_inputs(p, run, size, &in, &n_in);
     po_pgraph_spec spec = {.graph = a, .in = in, .n_in = n_in};
+    if (p->every)
+        po_sizes_record(p->every, 0, &spec);
     if (status == PO_OK)
         status = po_prun_graph(run, &spec, x);
     *refused = status == PO_UNSUPPORTED && run->refused; /* by the original */
@@ -230,6 +235,8 @@ static po_status run_trial(proof *p, po_prun *run, uint32_t size, bool *equal, b
     run->table_sum = run->choice_sum = (po_hash){0, 0};
     run->randoms = 0;
     spec.graph = b;
+    if (p->every)
+        po_sizes_record(p->every, 1, &spec);
     run->side = 1;
     if (status == PO_OK && p->recipes)
         status = run_recipes(p, run, &spec, made);
@@ -252,6 +259,8 @@ static po_status run_trial(proof *p, po_prun *run, uint32_t size, bool *equal, b
         *equal = false;
         say(p, "what integer inputs or lengths choose is not the same: only drawn ones were tried");
     }
+    if (*equal && status == PO_OK && p->every)
+        status = po_sizes_trial(p->every, run, &spec);
     for (uint32_t k = 0; k < a->n_outputs; k++) {
         po_pt_drop(x[k]);
         po_pt_drop(y[k]);
@@ -339,6 +348,54 @@ static bool was_tried(const po_inputs *plan, uint32_t size) {
     return false;
 }
 
+/* Trials more, until a missed difference is as unlikely, in which parts of both models are
+ * evaluated besides. *done: the original takes the lengths. */
+static po_status every_at(proof *p, po_arena *arena, uint32_t size, bool *done) {
+    bool equal = true, refused = false, hold = true;
+    double sum = 0;
+    po_spacing spacing;
+    po_status status = PO_OK;
+    p->every = po_sizes_create(p->ctx, arena, p->plan, size, p->original, p->candidate);
+    for (uint32_t trial = 0; trial < PO_PROOF_TRIALS && hold && status == PO_OK; trial++) {
+        double missed = 0;
+        if (trial > 1 && sum < LEAST_BOUND)
+            break;
+        status = one_trial(p, trial, size, &equal, &refused, &missed);
+        sum += missed;
+        hold = equal && po_sizes_hold(p->every, &spacing);
+    }
+    *done = !refused;
+    if (status == PO_OK && hold && sum < LEAST_BOUND) {
+        p->report->every_size = true;
+        p->report->spaced = (int32_t)spacing.spaced;
+        p->report->positive = spacing.positive;
+        p->report->log2_bound = fmax(p->report->log2_bound, sum);
+    }
+    po_sizes_free(p->every);
+    p->every = NULL;
+    return status;
+}
+
+/* At the last assignment that the original takes, which is the largest of those tried. What is
+ * known without it stays. */
+static po_status prove_every(proof *p) {
+    po_proof_report kept = *p->report;
+    po_arena *arena = po_arena_create(p->ctx);
+    po_status status = PO_OK;
+    bool done = false;
+    for (uint32_t i = p->n_taken; i-- > 0 && !done && status == PO_OK;)
+        status = every_at(p, arena, p->taken[i], &done);
+    po_arena_free(arena);
+    if (p->report->every_size) {
+        kept.every_size = true;
+        kept.spaced = p->report->spaced;
+        kept.positive = p->report->positive;
+        kept.log2_bound = p->report->log2_bound;
+    }
+    *p->report = kept;
+    return status;
+}
+
 static po_status prove(proof *p) {
     po_proof_report *r = p->report;
     po_arena *arena = po_arena_create(p->ctx);
@@ -377,6 +434,7 @@ static po_status prove(proof *p) {
             continue;
         worst = fmax(worst, sum);
         all = all && any;
+        p->taken[p->n_taken++] = size;
         r->sizes++;
     }
     if (r->differ == PO_DIFFER_UNEXPLAINED)
@@ -385,6 +443,8 @@ static po_status prove(proof *p) {
     r->log2_bound = equal ? worst : 0;
     r->proved = equal && worst < LEAST_BOUND;
     r->any_batch = r->proved && all;
+    if (r->proved && sizes > 1)
+        PO_TRY(prove_every(p));
     if (r->proved)
         r->why[0] = '\0';
     if (equal && !r->proved)
@@ -397,7 +457,13 @@ po_status po_prove(po_ctx *ctx, const po_graph *original, const po_graph *candid
                    const po_graph *recipes, const po_proof_options *options,
                    po_proof_report *report) {
     memset(report, 0, sizeof *report);
-    proof p = {ctx, original, candidate, recipes, options, NULL, po_process_seconds(), report};
+    proof p = {.ctx = ctx,
+               .original = original,
+               .candidate = candidate,
+               .recipes = recipes,
+               .options = options,
+               .cpu_start = po_process_seconds(),
+               .report = report};
     po_status status = prove(&p);
     report->seconds = po_process_seconds() - p.cpu_start;
     return status;

@@ -34,6 +34,9 @@ typedef struct po_proof_report {
     uint32_t trials, sizes;
     int32_t
         any_batch; /* the batch is open, and what was tried stands for every number of samples */
+    int32_t every_size; /* it holds for all lengths of open dims that the original takes */
+    int32_t spaced;     /* of which heights and widths are multiples of this */
+    int32_t positive;   /* and none is 0 */
     uint32_t primes[PO_PROOF_TRIALS]; /* of the trials */
     uint64_t seed;
     double degree;           /* of the polynomials that are compared, at most */

@@ -11,6 +11,7 @@ typedef struct frame {
     const po_graph *graph;
     struct frame *outer;
     po_ptensor **slots; /* by value; counted */
+    bool recorded;      /* the caller is told what nodes make */
 } frame;
 
 static po_status evaluate_graph(frame *f, const po_pnamed *in, uint32_t n_in, po_ptensor **out);
@@ -458,11 +459,14 @@ static po_status run_node(frame *f, const po_node *node) {
     po_pn_mark(&n);
     for (uint32_t k = 0; k < node->n_out; k++) {
         if (status == PO_OK && node->out[k] != PO_NONE && !constant) {
-            if (n.out[k])
+            if (n.out[k]) {
                 f->slots[node->out[k]] = n.out[k];
-            else
+                if (f->recorded)
+                    f->spec->record(f->spec->user, node->out[k], n.out[k]);
+            } else {
                 status = po_pfail(f->run, "node '%.100s' (%.60s): output %u is not modelled",
                                   node->name, node->op_type, k);
+            }
         } else {
             po_pt_drop(n.out[k]);
         }
@@ -544,6 +548,26 @@ void po_prun_forget(po_prun *run) {
 }
 
 po_status po_prun_graph(po_prun *run, const po_pgraph_spec *spec, po_ptensor **out) {
-    frame f = {.run = run, .spec = spec, .graph = spec->graph};
+    frame f = {.run = run, .spec = spec, .graph = spec->graph, .recorded = spec->record != NULL};
     return evaluate_graph(&f, spec->in, spec->n_in, out);
+}
+
+po_status po_prun_piece(po_prun *run, const po_ppiece *part, po_ptensor **out) {
+    const po_graph *g = part->spec->graph;
+    po_arena *arena = po_arena_child(run->arena);
+    frame f = {.run = run, .arena = arena, .spec = part->spec, .graph = g};
+    po_status status = PO_OK;
+    f.slots = PO_NEW_N(arena, po_ptensor *, g->n_values);
+    for (uint32_t i = 0; i < part->n_leaves; i++)
+        f.slots[part->leaves[i]] = po_pt_use(part->tensors[i]);
+    for (uint32_t i = 0; i < part->n_nodes && status == PO_OK; i++)
+        status = run_node(&f, &g->nodes[part->nodes[i]]);
+    if (status == PO_OK)
+        status = fetch(&f, part->target, out);
+    if (status == PO_OK)
+        po_pt_use(*out);
+    for (po_value_id v = 0; v < g->n_values; v++)
+        po_pt_drop(f.slots[v]);
+    po_arena_free(arena);
+    return status;
 }

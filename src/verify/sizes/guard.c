@@ -1,0 +1,99 @@
+/* Lengths as expressions of the solver, and the two questions. */
+#include "verify/sizes/guard.h"
+
+#include "ir/size.h"
+#include "mugraph/smt.h"
+
+/* Names, and places along an axis. */
+static const int64_t longest = (int64_t)1 << 31, largest = (int64_t)1 << 62;
+
+typedef struct asking {
+    po_smt *smt;
+    po_map *names;
+} asking;
+
+static uint32_t name_of(void *user, const char *name) {
+    asking *a = user;
+    uint32_t v = po_map_get(a->names, name);
+    if (v == PO_NONE) {
+        /* Products, and what min and max are of, are any number. */
+        const bool made = strpbrk(name, "(*") != NULL;
+        const size_t n = strlen(name);
+        const bool positive = !made && n > 2 && strcmp(name + n - 2, ":1") == 0;
+        v = po_smt_variable(a->smt, strchr(name, '(') ? -longest : positive,
+                            made ? largest : longest);
+        po_map_put(a->names, name, v);
+    }
+    return v;
+}
+
+static uint32_t sum_of(void *user, int64_t offset, uint32_t n, const int64_t *coefs,
+                       const uint32_t *parts) {
+    asking *a = user;
+    po_smt_term terms[PO_SIZE_TERMS];
+    for (uint32_t i = 0; i < n; i++)
+        terms[i] = (po_smt_term){parts[i], coefs[i]};
+    return po_smt_sum(a->smt, offset, n, terms);
+}
+
+static uint32_t quotient_of(void *user, uint32_t of, int64_t by) {
+    return po_smt_quotient(((asking *)user)->smt, of, by);
+}
+
+static asking start(po_arena *arena) {
+    return (asking){po_smt_create(arena, 0), po_map_create(arena)};
+}
+
+static bool length_of(po_arena *arena, asking *a, po_dim d, uint32_t *out) {
+    const po_size_builder build = {a, name_of, sum_of, quotient_of};
+    return po_size_build(arena, d, &build, out);
+}
+
+static uint32_t line(asking *a, uint32_t q, int64_t times, int64_t plus) {
+    return po_smt_sum(a->smt, plus, 1, &(po_smt_term){q, times});
+}
+
+/* low <= x < high. */
+static void within(asking *a, uint32_t x, uint32_t below_low, uint32_t high) {
+    po_smt_require(a->smt, (po_smt_claim){PO_SMT_LESS, below_low, x});
+    po_smt_require(a->smt, (po_smt_claim){PO_SMT_LESS, x, high});
+}
+
+bool po_bounds_hold(po_arena *arena, const po_bounds *g, int64_t times, int64_t plus, po_dim of) {
+    po_arena *scratch = po_arena_child(arena);
+    asking a = start(scratch);
+    uint32_t length, leaf = 0, limit;
+    bool holds = length_of(scratch, &a, g->length, &length) && length_of(scratch, &a, of, &limit) &&
+                 (!g->reads || length_of(scratch, &a, g->leaf, &leaf));
+    if (holds) {
+        const uint32_t q = po_smt_variable(a.smt, -longest, longest);
+        const uint32_t minus_one = po_smt_sum(a.smt, -1, 0, NULL);
+        const uint32_t zero = po_smt_sum(a.smt, 0, 0, NULL);
+        const uint32_t last = po_smt_sum(a.smt, -1, 1, &(po_smt_term){limit, 1});
+        const uint32_t y = line(&a, q, g->read.m, g->read.rho);
+        const uint32_t e = line(&a, q, g->read.alpha, g->read.beta);
+        const uint32_t x = line(&a, q, times, plus);
+        within(&a, y, minus_one, length);
+        if (g->reads)
+            within(&a, e, minus_one, leaf);
+        const po_smt_claim outside[2] = {{PO_SMT_LESS, x, zero}, {PO_SMT_LESS, last, x}};
+        po_smt_require_any(a.smt, 2, outside);
+        holds = po_smt_ask(a.smt) == PO_SMT_NEVER;
+    }
+    po_arena_free(scratch);
+    return holds;
+}
+
+bool po_bounds_least(po_arena *arena, po_dim length, int64_t least) {
+    po_arena *scratch = po_arena_child(arena);
+    asking a = start(scratch);
+    uint32_t x;
+    bool holds = length_of(scratch, &a, length, &x);
+    if (holds) {
+        const uint32_t number = po_smt_sum(a.smt, least, 0, NULL);
+        po_smt_require(a.smt, (po_smt_claim){PO_SMT_LESS, x, number});
+        holds = po_smt_ask(a.smt) == PO_SMT_NEVER;
+    }
+    po_arena_free(scratch);
+    return holds;
+}

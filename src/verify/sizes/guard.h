@@ -1,0 +1,22 @@
+/* What holds of places along an axis whatever the lengths are, decided by Z3. */
+#ifndef PO_VERIFY_SIZES_GUARD_H
+#define PO_VERIFY_SIZES_GUARD_H
+
+#include "base/hash.h"
+#include "ir/type.h"
+#include "verify/sizes/read.h"
+
+/* Element y of an axis of `length`, y = read.m q + read.rho. */
+typedef struct po_bounds {
+    po_read read;
+    po_dim length;
+    bool reads; /* only where the leaf has the element: 0 <= alpha q + beta < leaf */
+    po_dim leaf;
+} po_bounds;
+
+/* Whether 0 <= times q + plus < `of` follows. Products of lengths are any number. */
+bool po_bounds_hold(po_arena *arena, const po_bounds *g, int64_t times, int64_t plus, po_dim of);
+/* Whether a length is at least so much. */
+bool po_bounds_least(po_arena *arena, po_dim length, int64_t least);
+
+#endif
