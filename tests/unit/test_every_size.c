@@ -218,6 +218,60 @@ static const size_pair few[] = {
      "c = Conv(x, w: f32[4,3,3,3] random 1) {pads=[1,1,1,1]}\n"
      " p = Slice(c, a: i64[1] {0}, b: i64[1] {400}, d: i64[1] {2})\n y = ReduceMax(p) "
      "{axes=[2,3]}"},
+    {"a shift by 300 rows", MAPS, "y = Identity(x)",
+     ROWS " p = Pad(x, k: i64[8] {0,0,300,0,0,0,0,0})\n u = Unsqueeze(n, z: i64[1] {0})\n"
+          " q = Slice(p, z, u, two: i64[1] {2})\n y = Add(x, q)"},
+    {"a shift by a quotient", TOKENS, "y = Identity(x)",
+     COUNT " m = Div(n, k: i64[] {64})\n u = Unsqueeze(m, z: i64[1] {0})\n"
+           " v = Unsqueeze(n, z)\n c = Concat(z, u, z, z, z, z) {axis=0}\n p = Pad(x, c)\n"
+           " y = Slice(p, z, v, o: i64[1] {1})"},
+    {"a map of at most 1000 rows", MAPS,
+     "y = Resize(x, _, k: f32[4] {1,1,2,2}) {mode=\"nearest\","
+     "coordinate_transformation_mode=\"asymmetric\",nearest_mode=\"floor\"}",
+     "s = Shape(x)\n d = Mul(s, f: i64[4] {1,1,2,2})\n"
+     " m = Min(d, l: i64[4] {9999,9999,1000,9999})\n"
+     " y = Resize(x, _, _, m) {mode=\"nearest\",coordinate_transformation_mode=\"asymmetric\","
+     "nearest_mode=\"floor\"}"},
+    {"a larger row of tokens, at most 90", TOKENS,
+     COUNT " d = Add(n, n)\n w = Unsqueeze(d, z: i64[1] {0})\n"
+           " h = Concat(o: i64[1] {1}, w, o) {axis=0}\n c = ConstantOfShape(h)\n"
+           " r = Concat(x, x) {axis=1}\n y = Add(r, c)",
+     COUNT " d = Add(n, n)\n l = Min(d, k: i64[] {90})\n w = Unsqueeze(l, z: i64[1] {0})\n"
+           " h = Concat(o: i64[1] {1}, w, o) {axis=0}\n c = ConstantOfShape(h)\n"
+           " r = Concat(x, x) {axis=1}\n y = Add(r, c)"},
+    {"a row of a table behind those that are met", TOKENS,
+     COUNT " u = Unsqueeze(n, z: i64[1] {0})\n e = Slice(t: f32[512,6] random 1, z, u, z)\n"
+           " y = Add(x, e)",
+     COUNT " u = Unsqueeze(n, z: i64[1] {0})\n a = Slice(t: f32[512,6] random 1, z,"
+           " p: i64[1] {300}, z)\n b = Slice(t, q: i64[1] {301}, r: i64[1] {512}, z)\n"
+           " v = Concat(a, w: f32[1,6] random 9, b) {axis=0}\n e = Slice(v, z, u, z)\n"
+           " y = Add(x, e)"},
+    {"a shift by 40 tokens", TOKENS, "y = Identity(x)",
+     COUNT " p = Pad(x, k: i64[6] {0,40,0,0,0,0})\n u = Unsqueeze(n, z: i64[1] {0})\n"
+           " q = Slice(p, z, u, o: i64[1] {1})\n y = Add(x, q)"},
+    {"the middle of a window 600 rows high", MAPS, "y = Conv(x, w: f32[4,3,1,1] random 1)",
+     "o = Conv(x, w: f32[4,3,1,1] random 1)\n r = Concat(w, w, w) {axis=2}\n"
+     " c = Conv(x, r) {pads=[300,0,300,0],dilations=[300,1]}\n y = Identity(c)"},
+    {"the middle of a maximum 600 rows high", MAPS, "y = Identity(x)",
+     "y = MaxPool(x) {kernel_shape=[3,1],pads=[2,0,2,0],dilations=[2,1]}"},
+    {"the last token, up to the 40th", TOKENS,
+     COUNT " i = Sub(n, o: i64[] {1})\n y = Gather(x, i) {axis=1}",
+     COUNT " i = Sub(n, o: i64[] {1})\n j = Min(i, k: i64[] {40})\n y = Gather(x, j) {axis=1}"},
+    {"a map at most 1000 high", MAPS,
+     "y = Resize(x, _, k: f32[4] {1,1,2,2}) {mode=\"nearest\","
+     "coordinate_transformation_mode=\"asymmetric\",nearest_mode=\"floor\"}",
+     "r = Resize(x, _, k: f32[4] {1,1,2,2}) {mode=\"nearest\","
+     "coordinate_transformation_mode=\"asymmetric\",nearest_mode=\"floor\"}\n"
+     " y = Slice(r, z: i64[1] {0}, e: i64[1] {1000}, o: i64[1] {2})"},
+    {"a mean of the first 40", TOKENS, "y = ReduceMean(x) {axes=[1]}",
+     CUT("q", "0", "40", "1") " y = ReduceMean(q) {axes=[1]}"},
+    {"a softmax of the first 40", TOKENS,
+     "p = Softmax(x) {axis=1}\n y = ReduceSum(p, o: i64[1] {1})",
+     CUT("q", "0", "40", "1") " p = Softmax(q) {axis=1}\n y = ReduceSum(p, o: i64[1] {1})"},
+    {"padding by what is left of 64", TOKENS, "y = ReduceMax(x) {axes=[1]}",
+     COUNT " m = Div(n, k: i64[] {64})\n u = Unsqueeze(m, z: i64[1] {0})\n"
+           " c = Concat(e: i64[1] {0}, u, e, e, e, e) {axis=0}\n p = Pad(x, c)\n"
+           " y = ReduceMax(p) {axes=[1]}"},
     {"windows of what ends at 256", MAPS, "y = MaxPool(x) {kernel_shape=[3,3],pads=[1,1,1,1]}",
      CUT("p", "0", "256", "3") " y = MaxPool(p) {kernel_shape=[3,3],pads=[1,1,1,1]}"},
 };

@@ -160,13 +160,15 @@ static void record(void *user, po_value_id v, po_ptensor *t) {
     if (channels == 0 || channels == t->dims[1])
         return;
     const int64_t inner = t->count / t->dims[0] / t->dims[1];
-    uint32_t *kept = PO_NEW_N(r->s->arena, uint32_t, t->dims[0] * channels * inner);
+    po_arena *scratch = po_arena_child(r->s->arena);
+    uint32_t *kept = PO_NEW_N(scratch, uint32_t, t->dims[0] * channels * inner);
     for (int64_t n = 0; n < t->dims[0]; n++)
         memcpy(&kept[n * channels * inner], &mod[n * t->dims[1] * inner],
                (size_t)(channels * inner) * sizeof *kept);
     r->s->trimmed[v] =
         po_hash_bytes(kept, (size_t)(t->dims[0] * channels * inner) * sizeof *kept, start);
     r->s->channels[v] = channels;
+    po_arena_free(scratch);
 }
 
 void po_sizes_record(po_sizes *s, uint32_t side, po_pgraph_spec *spec) {
