@@ -297,10 +297,9 @@ static bool natural_atom(po_arena *arena, const char *atom, int depth) {
            (natural(arena, &pair[0], depth - 1) || natural(arena, &pair[1], depth - 1));
 }
 
-/* A name of at least 1. */
-static bool is_positive(const char *atom) {
-    const size_t n = strlen(atom);
-    return is_plain(atom) && n > 2 && strcmp(atom + n - 2, ":1") == 0;
+bool po_size_positive(const char *name) {
+    const size_t n = strlen(name), end = strlen(PO_SIZE_POSITIVE);
+    return is_plain(name) && n > end && strcmp(name + n - end, PO_SIZE_POSITIVE) == 0;
 }
 
 /* With names of at least 1 as names of at least 0, plus 1. */
@@ -312,7 +311,7 @@ static poly from_zero(const poly *p) {
         for (uint32_t k = 0; k < p->t[i].n && t.ok; k++) {
             poly factor = {.ok = true};
             add_term(&factor, &(term){.coef = 1, .n = 1, .atom = {p->t[i].atom[k]}}, 1);
-            if (is_positive(p->t[i].atom[k]))
+            if (po_size_positive(p->t[i].atom[k]))
                 add_number(&factor, 1);
             t = product(&t, &factor);
         }

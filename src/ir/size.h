@@ -6,7 +6,8 @@
  * equal texts are equal lengths (po_dim_same), and types need no table beside them. Names that are
  * no plain words stand in no expression.
  *
- * Names are lengths: whole numbers, at least 0, or at least 1 where they end in ":1". What none of
+ * Names are lengths: whole numbers, at least 0, or at least 1 where they end in
+ * PO_SIZE_POSITIVE. What none of
  * this can express, or what takes more terms than the limits below, is PO_DIM_UNKNOWN, and so is
  * what is made of that. */
 #ifndef PO_IR_SIZE_H
@@ -19,6 +20,10 @@ enum {
     PO_SIZE_DEGREE = 8, /* factors of a term */
     PO_SIZE_TEXT = 240  /* bytes */
 };
+
+/* The end of a name that is at least 1, which no model's name has. */
+#define PO_SIZE_POSITIVE "::1"
+bool po_size_positive(const char *name);
 
 /* Whether the symbol is an expression. */
 static inline bool po_size_made(const char *symbol) {

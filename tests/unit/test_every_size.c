@@ -59,7 +59,7 @@ static void test_bounds(void **state) {
     po_ctx_init(&ctx);
     po_arena *arena = po_arena_create(&ctx);
     const po_dim h = {-1, "H"}, half = po_size_floor(arena, h, 0, 2);
-    const po_dim up = po_size_floor(arena, h, 1, 2), one = {-1, "T:1"};
+    const po_dim up = po_size_floor(arena, h, 1, 2), one = {-1, "T" PO_SIZE_POSITIVE};
     /* A window of three over what was made larger by two reads inside where it reads the map. */
     po_bounds b = {.read = {2, 0, 1, -1}, .length = po_size_times(arena, h, 2), .reads = true, h};
     assert_true(po_bounds_hold(arena, &b, 2, -1, po_size_times(arena, h, 2)));

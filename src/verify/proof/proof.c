@@ -353,7 +353,7 @@ static bool was_tried(const po_inputs *plan, uint32_t size) {
 static po_status every_at(proof *p, po_arena *arena, uint32_t size, bool *done) {
     bool equal = true, refused = false, hold = true;
     double sum = 0;
-    po_spacing spacing;
+    po_spacing spacing = {1, false};
     po_status status = PO_OK;
     p->every = po_sizes_create(p->ctx, arena, p->plan, size, p->original, p->candidate);
     for (uint32_t trial = 0; trial < PO_PROOF_TRIALS && hold && status == PO_OK; trial++) {

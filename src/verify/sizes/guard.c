@@ -18,8 +18,7 @@ static uint32_t name_of(void *user, const char *name) {
     if (v == PO_NONE) {
         /* Products, and what min and max are of, are any number. */
         const bool made = strpbrk(name, "(*") != NULL;
-        const size_t n = strlen(name);
-        const bool positive = !made && n > 2 && strcmp(name + n - 2, ":1") == 0;
+        const bool positive = !made && po_size_positive(name);
         v = po_smt_variable(a->smt, strchr(name, '(') ? -longest : positive,
                             made ? largest : longest);
         po_map_put(a->names, name, v);

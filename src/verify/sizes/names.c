@@ -43,8 +43,9 @@ static uint32_t keep_dim(renaming *r, po_dim d) {
 static uint32_t other_name(void *user, const char *name) {
     renaming *r = user;
     const bool word = !strpbrk(name, "(*");
-    return keep_dim(r, word ? (po_dim){-1, po_arena_printf(r->names->arena, "%s:1", name)}
-                            : PO_DIM_UNKNOWN);
+    return keep_dim(
+        r, word ? (po_dim){-1, po_arena_printf(r->names->arena, "%s" PO_SIZE_POSITIVE, name)}
+                : PO_DIM_UNKNOWN);
 }
 
 static uint32_t other_sum(void *user, int64_t offset, uint32_t n, const int64_t *coefs,
@@ -79,17 +80,15 @@ static po_dim dim_for(po_names *n, const po_graph *graph, uint32_t input, uint32
     po_dim d = {-1, symbol};
     if (symbol && !po_size_made(symbol) && !is_word(n->arena, symbol)) {
         const po_dim bracketed = {-1, po_arena_printf(n->arena, "(%s)", symbol)};
-        d = po_size_times(n->arena, po_size_plus(n->arena, bracketed, 0), 1);
-        if (!is_word(n->arena, d.symbol))
-            d = PO_DIM_UNKNOWN;
-        else /* in the order of the normal form */
-            d = po_size_sub(n->arena, po_size_plus(n->arena, d, 1), PO_DIM(1));
-        d = n->positive && d.symbol ? renamed(n, d) : d;
+        /* In the order of the normal form. */
+        d = is_word(n->arena, bracketed.symbol)
+                ? po_size_sub(n->arena, po_size_plus(n->arena, bracketed, 1), PO_DIM(1))
+                : PO_DIM_UNKNOWN;
     }
     if (!d.symbol)
         d = (po_dim){-1, word_for(n, input, axis)};
-    if (n->positive && !po_size_made(d.symbol))
-        d.symbol = po_arena_printf(n->arena, "%s:1", d.symbol);
+    if (n->positive)
+        d = renamed(n, d);
     n->has_space |= po_input_class(&in, axis) == PO_DIM_SPACE;
     if (n->spaced > 1 && po_input_class(&in, axis) == PO_DIM_SPACE && !po_size_made(d.symbol))
         d = po_size_times(n->arena, d, n->spaced);

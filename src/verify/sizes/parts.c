@@ -15,6 +15,7 @@ typedef struct collecting {
     po_pieces *part;
     bool first; /* leaves are found; else they must be those */
     bool failed;
+    uint32_t entered; /* nodes */
 } collecting;
 
 static bool is_leaf(collecting *c, po_value_id v, uint32_t *leaf) {
@@ -53,7 +54,7 @@ static void collect(collecting *c, po_value_id v) {
         return;
     }
     const po_node_id id = g->values[v].producer;
-    if (id == PO_NONE) {
+    if (id == PO_NONE || ++c->entered > 2 * PO_CONE_NODES) {
         c->failed = true;
         return;
     }
@@ -80,7 +81,7 @@ bool po_cone_collect(po_sizes *s, po_arena *scratch, po_pieces *part, uint32_t s
     return !c.failed;
 }
 
-/* --- their forms --- */
+/* --- their makeups --- */
 
 static po_status form_side(po_sizes *s, po_arena *scratch, const po_pieces *part, uint32_t side,
                            po_piece *p) {

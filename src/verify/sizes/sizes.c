@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { MOST_GROWN = 8, MOST_CANDIDATES = 3 };
+enum { MOST_GROWN = 8, MOST_CANDIDATES = 3, MOST_ALIKE = 64 };
 
 static void say(po_sizes *s, const char *format, const char *a, const char *b) {
     if (!s->why[0])
@@ -72,7 +72,9 @@ static po_status find_among(po_sizes *s, po_prun *run, const po_pgraph_spec *can
     char why[160];
     uint32_t v = po_hash_map_get(s->alike, print), tried[MOST_CANDIDATES], n = 0;
     *class = PO_NONE;
-    for (; v != PO_NONE && n < MOST_CANDIDATES && *class == PO_NONE; v = s->next_alike[v]) {
+    for (uint32_t looked = 0;
+         v != PO_NONE && looked < MOST_ALIKE && n < MOST_CANDIDATES && *class == PO_NONE;
+         v = s->next_alike[v], looked++) {
         const uint32_t c = s->class_of[0][v];
         bool known = c == PO_NONE ||
                      po_sizes_value(s, 0, v)->type.dtype != po_sizes_value(s, 1, b)->type.dtype;
@@ -117,7 +119,7 @@ static bool is_of_original(const po_sizes *s, uint32_t c) {
 
 static po_status class_of_node(po_sizes *s, po_prun *run, const po_pgraph_spec *candidate,
                                uint32_t side, const po_node *node) {
-    po_hash key;
+    po_hash key = {0, 0};
     const bool view = po_sizes_is_view(s, side, node);
     const bool keyed = !view && po_sizes_key(s, run, side, node, &key);
     for (uint32_t k = 0; k < node->n_out; k++) {
