@@ -388,8 +388,28 @@ static bool put_digit(regroup *g, uint32_t axis, po_dim size) {
     return true;
 }
 
+/* How many digits, of which the next is whole, have this length together; 0: none. Sums of lengths
+ * are multiplied, and not divided. */
+static uint32_t run_of(const regroup *g, po_dim dim) {
+    po_dim product = g->left;
+    for (uint32_t n = 1; g->at + n <= g->from->n_digits; n++) {
+        if (po_dim_same(product, dim))
+            return n;
+        if (g->at + n < g->from->n_digits)
+            product = po_size_mul(g->part->arena, product, g->from->digit[g->at + n].size);
+    }
+    return 0;
+}
+
 static bool take_axis(regroup *g, uint32_t axis, po_dim dim) {
     bool any = false;
+    for (uint32_t n = dim.value < 0 ? run_of(g, dim) : 0; n > 0; n--) {
+        if (g->left.value != 1 && !put_digit(g, axis, g->left))
+            return false;
+        next_digit(g);
+        any = true;
+        dim = PO_DIM(1);
+    }
     while (dim.value != 1) {
         while (g->at < g->from->n_digits && g->left.value == 1)
             next_digit(g);
