@@ -10,8 +10,9 @@
 enum { DEFAULT_TRIALS = 2, MOST_SIZES = 3 };
 /* Seconds for float64 where residues differ. */
 static const double seconds_in_floats = 5;
-/* log2 of the chance of a missed difference that counts as a proof. */
-static const double LEAST_BOUND = -20;
+/* log2 of the chance of a missed difference that counts as a proof; trials with other primes may
+ * give a little less than the first. */
+static const double LEAST_BOUND = -20, OF_TRIALS = 0.5;
 
 typedef struct proof {
     po_ctx *ctx;
@@ -425,7 +426,7 @@ static po_status prove(proof *p) {
             if (missed * PO_PROOF_TRIALS > LEAST_BOUND)
                 break; /* more trials would not do; a difference would have shown by now */
             if (!p->options->trials)
-                while (missed * r->trials > LEAST_BOUND)
+                while (missed * r->trials > LEAST_BOUND - OF_TRIALS && r->trials < PO_PROOF_TRIALS)
                     r->trials++;
         }
         /* Lengths that the original itself does not take say nothing of the candidate. */
