@@ -199,7 +199,7 @@ static bool is_prime(int64_t n) {
  * or table of a model matters; smaller where a table ends the model before. */
 static uint32_t bits_of(const po_names *n, uint32_t turn) {
     const uint32_t most = n->n <= 2 ? 17 : n->n == 3 ? 13 : n->n <= 5 ? 10 : 8;
-    return turn == 0 ? most : turn == 1 ? 8 : 6;
+    return turn == 0 ? most : turn == 1 ? 8 : turn == 2 ? 6 : 5;
 }
 
 /* No dim of a model is a multiple of it. */
@@ -210,10 +210,11 @@ static bool is_apart(const po_names *n, int64_t p) {
     return true;
 }
 
-/* A prime, and a multiple of 12: what strides leave of the two differs, and so does what padding
- * makes of them. */
+/* A prime, and a multiple of 12 or, where lengths must be small, of 6: what strides leave of the
+ * two differs, and so does what padding makes of them. */
 static int64_t large_length(const po_names *n, uint32_t turn, uint32_t name, uint32_t which) {
-    const int64_t times = which == 0 ? 1 : 12, from = (int64_t)1 << bits_of(n, turn);
+    const int64_t from = (int64_t)1 << bits_of(n, turn);
+    const int64_t times = which == 0 ? 1 : from < 64 ? 6 : 12;
     int64_t p = times == 1 ? from : from / 8;
     for (uint32_t skip = name + 1; skip > 0;)
         if (is_prime(++p) && p > 3 && is_apart(n, p * times))
@@ -309,7 +310,7 @@ static po_graph *with_numbers(po_ctx *ctx, const po_graph *graph, numbering *u, 
 
 void po_sized_make(po_ctx *ctx, po_names *names, const po_graph *original,
                    const po_graph *const graph[2], po_sized sized[2]) {
-    enum { TURNS = 3 };
+    enum { TURNS = 4 };
     numbering u = {.names = names, .original = original};
     for (int k = 0; k < 2; k++) {
         sized[k].open = po_infer_with_dims(ctx, graph[k], sized_dim, &u);
