@@ -36,7 +36,9 @@ void po_makeup_add_read(po_piece *part, po_makeup *form, po_makeup_read read) {
             r->absent == read.absent && po_read_equal(r->read, read.read))
             return;
     }
-    PO_PUSH(part->arena, form->reads, form->n_reads, form->cap_reads, read);
+    part->full |= form->n_reads == MOST_READS;
+    if (!part->full)
+        PO_PUSH(part->arena, form->reads, form->n_reads, form->cap_reads, read);
 }
 
 void po_makeup_add_tie(po_piece *part, po_makeup *form, po_makeup_tie tie) {
@@ -257,6 +259,13 @@ static bool is_soft(po_op_id op) {
     return op == PO_OP_Softmax || op == PO_OP_LogSoftmax;
 }
 
+static bool is_read(const po_makeup *m, uint32_t from, uint32_t to) {
+    for (uint32_t i = 0; i < m->n_reads; i++)
+        if (m->reads[i].digit >= from && m->reads[i].digit < to)
+            return true;
+    return false;
+}
+
 /* Moves over each place of some axes by itself; along the others it takes all, in any order. */
 static po_status over_axes(po_piece *part, const po_node *node, const bool *along, bool drops) {
     const po_makeup *f = form_of(part, node->in[0]);
@@ -272,11 +281,17 @@ static po_status over_axes(po_piece *part, const po_node *node, const bool *alon
         po_makeup_axis(f, x, &from, &end);
         if (along[x] && !po_makeup_tie_all(part, out, f, from, end, PO_EVERY_PLACE))
             return po_piece_fail(part, node, "it takes all of an axis that is not read one by one");
+        /* Of what is the same all along the axis the length would be a factor. */
         if (along[x] && from_type->dims[x].value < 0) {
+            if (!is_read(f, from, end))
+                return po_piece_fail(part, node,
+                                     "it takes what need not differ along an open axis");
             out->places++;
             out->sums = true;
         }
         if (along[x] && drops) {
+            if (out->n_digits == PO_MAKEUP_DIGITS)
+                return po_piece_fail(part, node, "too many axes");
             if (to->rank == from_type->rank)
                 out->digit[out->n_digits++] = (po_digit){axis++, PO_DIM(1)};
             continue;
@@ -605,7 +620,7 @@ static po_status by_sums(po_piece *part, const po_node *node, bool *done) {
     return PO_OK;
 }
 
-po_status po_piece_node(po_piece *part, const po_node *node) {
+static po_status find_makeup(po_piece *part, const po_node *node) {
     bool done = false;
     if (node->n_out == 0 || node->n_out > MOST_OUTPUTS || node->n_in == 0 ||
         node->in[0] == PO_NONE || po_op_has(node->op, PO_OPF_CONTROL | PO_OPF_RANDOM))
@@ -627,4 +642,9 @@ po_status po_piece_node(po_piece *part, const po_node *node) {
     if (po_op_has(node->op, PO_OPF_ALONG))
         return along_later(part, node);
     return po_piece_fail(part, node, "it is none that is followed");
+}
+
+po_status po_piece_node(po_piece *part, const po_node *node) {
+    PO_TRY(find_makeup(part, node));
+    return part->full ? po_piece_fail(part, node, "it reads too many places") : PO_OK;
 }

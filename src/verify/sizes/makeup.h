@@ -63,6 +63,7 @@ typedef struct po_piece {
     po_makeup **form;                    /* by value; NULL: not found yet */
     uint32_t n_leaves, cap_leaves;
     const po_type **leaves; /* with names */
+    bool full;              /* a value reads more than is looked at */
     char why[200];
 } po_piece;
 

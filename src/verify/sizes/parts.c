@@ -126,7 +126,7 @@ po_status po_pieces_same(po_sizes *s, po_arena *scratch, const po_pieces *part, 
     for (uint32_t k = 0; k < 2 && added; k++) {
         const po_makeup *m = side[k].form[part->side[k].target];
         m = po_makeup_trimmed(&side[k], m, part->side[k].channels);
-        added = po_compared_add(both, po_makeup_merged(&side[k], m));
+        added = po_compared_add(both, po_makeup_merged(&side[k], m)) && !side[k].full;
     }
     *same = added && po_compared_apart(both, &reason);
     if (!*same)
