@@ -297,7 +297,7 @@ def case_open_batch(bed):
     onnx.save(model, bed.path('in.onnx'))
     said = bed.said('in.onnx', '-o', 'out.onnx', '-O1', '--threads', '1', '--kernels', 'k', '--cost', 'model',
                     '--cache', 'none')
-    expect('won: kernels' in said and 'for every batch' in said, said)
+    expect('won: kernels' in said and 'proved: for every size' in said, said)
     written = onnx.load(bed.path('out.onnx')).graph
     expect([v.type.tensor_type.shape.dim[0].dim_param for v in (*written.input, *written.output)] ==
            ['N', 'N', 'N', 'M'], 'the batch is not open any more')

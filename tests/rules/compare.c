@@ -226,9 +226,16 @@ static bool same_bits(double a, double b) {
     return a == b || (isnan(a) && isnan(b));
 }
 
-/* -1: equal; else the first element that is not, or -2 for another shape or type. */
-static int64_t difference(const po_array *a, const po_array *b, rules_promise promise,
-                          double least) {
+/* Where the original itself, with every value kept in its type, is no number (a constant beyond a
+ * float): what is made of it is none either. */
+static bool is_lost(const po_array *rounded, int64_t i) {
+    return rounded && rounded->f && i < rounded->count && !isfinite(rounded->f[i]);
+}
+
+/* -1: equal; else the first element that is not, or -2 for another shape or type. `rounded`: a with
+ * every value kept in its type; may be NULL. */
+static int64_t difference(const po_array *a, const po_array *rounded, const po_array *b,
+                          rules_promise promise, double least) {
     if (!a || !b || a->dtype != b->dtype || a->rank != b->rank)
         return -2;
     for (uint32_t i = 0; i < a->rank; i++)
@@ -250,7 +257,7 @@ static int64_t difference(const po_array *a, const po_array *b, rules_promise pr
                    memcmp(a->s[i].data, b->s[i].data, a->s[i].size) == 0;
         else if (promise == PROMISE_BITS)
             same = same_bits(a->f[i], b->f[i]);
-        else if (isfinite(a->f[i]) && !(beyond && a->f[i] == 0))
+        else if (isfinite(a->f[i]) && !(beyond && a->f[i] == 0) && !is_lost(rounded, i))
             /* What is beyond float64 is not what algebra is about, nor 0 as a part of it. */
             same = fabs(a->f[i] - b->f[i]) <= fmax(tolerances[promise] * largest, least);
         if (!same)
@@ -315,7 +322,8 @@ static judged judge(original *o, po_arena *scratch, const po_graph *after, rules
         any = true;
         double least = promise == PROMISE_FORM ? lost * largest_input(o, k) : 0;
         for (uint32_t i = 0; i < after->n_outputs; i++) {
-            int64_t at = difference(want[i], got[i], promise, least);
+            const po_array *rounded = o->out[true][k] ? o->out[true][k][i] : NULL;
+            int64_t at = difference(want[i], rounded, got[i], promise, least);
             if (at == -1)
                 continue;
             const char *name = o->graph->values[o->graph->outputs[i]].name;
