@@ -323,9 +323,10 @@ static poly from_zero(const poly *p) {
 /* What a term is at least, times n for a floor over n: floor(P / n) lies between (P - n + 1) / n
  * and P / n. */
 static void add_bound(poly *out, const term *t, const poly *inside, int64_t n) {
+    int64_t rest = 0;
     add_poly(out, inside, t->coef);
-    if (t->coef > 0 && out->ok)
-        add_number(out, -t->coef * (n - 1));
+    out->ok = out->ok && (t->coef <= 0 || po_mul_i64(t->coef, 1 - n, &rest));
+    add_number(out, rest);
 }
 
 /* A whole number that is more than -1 is at least 0. */

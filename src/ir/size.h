@@ -6,10 +6,9 @@
  * equal texts are equal lengths (po_dim_same), and types need no table beside them. Names that are
  * no plain words stand in no expression.
  *
- * Names are lengths: whole numbers, at least 0, or at least 1 where they end in
- * PO_SIZE_POSITIVE. What none of
- * this can express, or what takes more terms than the limits below, is PO_DIM_UNKNOWN, and so is
- * what is made of that. */
+ * Names are lengths: whole numbers, at least 0, or at least 1 where they end in PO_SIZE_POSITIVE.
+ * What none of this can express, or what takes more terms than the limits below, is
+ * PO_DIM_UNKNOWN, and so is what is made of that. */
 #ifndef PO_IR_SIZE_H
 #define PO_IR_SIZE_H
 

@@ -264,6 +264,8 @@ typedef struct po_pnode {
 static inline po_ptensor *po_pn_in(const po_pnode *n, uint32_t k) {
     return k < n->node->n_in ? n->in[k] : NULL;
 }
+/* The lengths of a static type. */
+int64_t *po_pn_dims(po_arena *arena, const po_type *type);
 /* A new output of the type inferred. */
 po_ptensor *po_pn_out(po_pnode *n, uint32_t k);
 /* Input k's residues, broadcast to output 0's shape. NULL where they do not fit. */

@@ -10,7 +10,7 @@ bool po_prun_affordable(const po_prun *run, double products) {
     return po_process_seconds() + products / rate < run->cpu_end;
 }
 
-static int64_t *dims_of(po_arena *arena, const po_type *type) {
+int64_t *po_pn_dims(po_arena *arena, const po_type *type) {
     int64_t *dims = PO_NEW_N(arena, int64_t, type->rank);
     for (uint32_t i = 0; i < type->rank; i++)
         dims[i] = type->dims[i].value;
@@ -19,7 +19,7 @@ static int64_t *dims_of(po_arena *arena, const po_type *type) {
 
 po_ptensor *po_pn_out(po_pnode *n, uint32_t k) {
     const po_type *t = &n->type[k];
-    n->out[k] = po_pt_residues(n->run, t->dtype, t->rank, dims_of(n->arena, t));
+    n->out[k] = po_pt_residues(n->run, t->dtype, t->rank, po_pn_dims(n->arena, t));
     return n->out[k];
 }
 

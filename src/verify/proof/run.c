@@ -191,10 +191,7 @@ static po_status run_view(po_pnode *n) {
     const po_type *t = &n->type[0];
     if (!po_pt_mod(in) || po_type_count(t) != in->count)
         return PO_UNSUPPORTED;
-    int64_t *dims = PO_NEW_N(n->arena, int64_t, t->rank);
-    for (uint32_t i = 0; i < t->rank; i++)
-        dims[i] = t->dims[i].value;
-    n->out[0] = po_pt_view(n->run, in, in->dtype, t->rank, dims);
+    n->out[0] = po_pt_view(n->run, in, in->dtype, t->rank, po_pn_dims(n->arena, t));
     return PO_OK;
 }
 

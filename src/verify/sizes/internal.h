@@ -103,7 +103,7 @@ po_compared *po_compared_create(po_arena *arena, const po_names *names, const po
 /* False: its axes are made of others than those of the first. */
 bool po_compared_add(po_compared *compared, const po_makeup *makeup);
 /* Whether the lengths that are tried tell all terms of both apart; else why not. */
-bool po_compared_apart(const po_compared *compared, const char **why);
+bool po_compared_apart(po_compared *compared, const char **why);
 
 /* --- residues.c --- */
 

@@ -1,4 +1,4 @@
-/* Forms of nodes without an indexed sum: element-wise, along axes, of another shape; the rest by
+/* Makeups of nodes without an indexed sum: element-wise, along axes, of another shape; the rest by
  * their sums. */
 #include "verify/sizes/makeup.h"
 
@@ -9,44 +9,45 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Reads of one value; more are no form. */
+/* Reads of one value; more are not looked at. */
 enum { MOST_READS = 4096, MOST_OUTPUTS = 64 };
+
 po_status po_piece_fail(po_piece *part, const po_node *node, const char *why) {
     snprintf(part->why, sizeof part->why, "node '%.80s' (%.40s): %s", node->name, node->op_type,
              why);
     return PO_UNSUPPORTED;
 }
 
-/* --- forms --- */
+/* --- makeups --- */
 
-void po_makeup_axis(const po_makeup *form, uint32_t axis, uint32_t *from, uint32_t *to) {
+void po_makeup_axis(const po_makeup *makeup, uint32_t axis, uint32_t *from, uint32_t *to) {
     uint32_t i = 0;
-    while (i < form->n_digits && form->digit[i].axis < axis)
+    while (i < makeup->n_digits && makeup->digit[i].axis < axis)
         i++;
     *from = i;
-    while (i < form->n_digits && form->digit[i].axis == axis)
+    while (i < makeup->n_digits && makeup->digit[i].axis == axis)
         i++;
     *to = i;
 }
 
-void po_makeup_add_read(po_piece *part, po_makeup *form, po_makeup_read read) {
-    for (uint32_t i = 0; i < form->n_reads; i++) {
-        const po_makeup_read *r = &form->reads[i];
+void po_makeup_add_read(po_piece *part, po_makeup *makeup, po_makeup_read read) {
+    for (uint32_t i = 0; i < makeup->n_reads; i++) {
+        const po_makeup_read *r = &makeup->reads[i];
         if (r->leaf == read.leaf && r->leaf_axis == read.leaf_axis && r->digit == read.digit &&
             r->absent == read.absent && po_read_equal(r->read, read.read))
             return;
     }
-    part->full |= form->n_reads == MOST_READS;
+    part->full |= makeup->n_reads == MOST_READS;
     if (!part->full)
-        PO_PUSH(part->arena, form->reads, form->n_reads, form->cap_reads, read);
+        PO_PUSH(part->arena, makeup->reads, makeup->n_reads, makeup->cap_reads, read);
 }
 
-void po_makeup_add_tie(po_piece *part, po_makeup *form, po_makeup_tie tie) {
-    for (uint32_t i = 0; i < form->n_ties; i++)
-        if (form->ties[i].leaf == tie.leaf && form->ties[i].leaf_axis == tie.leaf_axis &&
-            form->ties[i].place == tie.place && po_read_equal(form->ties[i].read, tie.read))
+void po_makeup_add_tie(po_piece *part, po_makeup *makeup, po_makeup_tie tie) {
+    for (uint32_t i = 0; i < makeup->n_ties; i++)
+        if (makeup->ties[i].leaf == tie.leaf && makeup->ties[i].leaf_axis == tie.leaf_axis &&
+            makeup->ties[i].place == tie.place && po_read_equal(makeup->ties[i].read, tie.read))
             return;
-    PO_PUSH(part->arena, form->ties, form->n_ties, form->cap_ties, tie);
+    PO_PUSH(part->arena, makeup->ties, makeup->n_ties, makeup->cap_ties, tie);
 }
 
 po_makeup *po_makeup_create(po_piece *part, const po_type *type) {
@@ -81,18 +82,18 @@ static bool is_sized(const po_value *v) {
     return sized;
 }
 
-static po_makeup *form_of(po_piece *part, po_value_id value) {
+static po_makeup *makeup_of(po_piece *part, po_value_id value) {
     if (value == PO_NONE)
         return NULL;
-    if (!part->form[value] && po_piece_is_known(part->open, value)) {
+    if (!part->makeup[value] && po_piece_is_known(part->open, value)) {
         po_makeup *f = po_makeup_create(part, &part->open->values[value].type);
         if (f) {
             f->strict = true;
             f->sized = is_sized(&part->open->values[value]);
-            part->form[value] = f;
+            part->makeup[value] = f;
         }
     }
-    return part->form[value];
+    return part->makeup[value];
 }
 
 bool po_makeup_tie_all(po_piece *part, po_makeup *out, const po_makeup *of, uint32_t from,
@@ -116,16 +117,40 @@ void po_makeup_inherit(po_piece *part, po_makeup *out, const po_makeup *of) {
     out->means |= of->means;
 }
 
-/* Takes the digits `from`..`to` of a form, with their reads, for an axis of `out`. False where the
- * axis is split otherwise already. */
-static bool same_digits(const po_makeup *a, uint32_t from, uint32_t to, const po_makeup *b,
-                        uint32_t b_from, uint32_t b_to) {
-    if (to - from != b_to - b_from)
+void po_makeup_take(po_piece *part, po_makeup *out, uint32_t own, const po_makeup *of,
+                    uint32_t from, uint32_t to) {
+    for (uint32_t i = 0; i < of->n_reads; i++) {
+        po_makeup_read r = of->reads[i];
+        if (r.digit < from || r.digit >= to)
+            continue;
+        r.digit = own + (r.digit - from);
+        po_makeup_add_read(part, out, r);
+    }
+}
+
+bool po_makeup_put(po_piece *part, po_makeup *out, uint32_t axis, const po_makeup *of,
+                   uint32_t from, uint32_t to) {
+    if (out->n_digits + (to - from) > PO_MAKEUP_DIGITS)
         return false;
-    for (uint32_t i = 0; i < to - from; i++)
-        if (!po_dim_same(a->digit[from + i].size, b->digit[b_from + i].size))
-            return false;
+    po_makeup_take(part, out, out->n_digits, of, from, to);
+    for (uint32_t i = from; i < to; i++)
+        out->digit[out->n_digits++] = (po_digit){axis, of->digit[i].size};
     return true;
+}
+
+bool po_makeup_reads(const po_makeup *makeup, uint32_t from, uint32_t to) {
+    for (uint32_t i = 0; i < makeup->n_reads; i++)
+        if (makeup->reads[i].digit >= from && makeup->reads[i].digit < to)
+            return true;
+    return false;
+}
+
+bool po_makeup_same_digits(const po_makeup *a, uint32_t from, uint32_t to, const po_makeup *b,
+                           uint32_t b_from, uint32_t b_to) {
+    bool same = to - from == b_to - b_from;
+    for (uint32_t i = 0; same && i < to - from; i++)
+        same = po_dim_same(a->digit[from + i].size, b->digit[b_from + i].size);
+    return same;
 }
 
 /* --- element by element --- */
@@ -149,7 +174,7 @@ static po_makeup *merged_digits(po_piece *part, const po_node *node, const po_ty
         const uint32_t first = out->n_digits;
         bool taken = false;
         for (uint32_t k = 0; k < node->n_in; k++) {
-            const po_makeup *f = form_of(part, node->in[k]);
+            const po_makeup *f = makeup_of(part, node->in[k]);
             if (!f)
                 continue;
             const int at = axis_along(type, axis, &part->open->values[node->in[k]].type);
@@ -159,7 +184,7 @@ static po_makeup *merged_digits(po_piece *part, const po_node *node, const po_ty
             if (at < 0)
                 continue;
             po_makeup_axis(f, (uint32_t)at, &from, &to);
-            if (taken && !same_digits(out, first, out->n_digits, f, from, to))
+            if (taken && !po_makeup_same_digits(out, first, out->n_digits, f, from, to))
                 return NULL;
             for (uint32_t i = from; i < to && !taken; i++) {
                 if (out->n_digits == PO_MAKEUP_DIGITS)
@@ -222,7 +247,7 @@ static po_status element_wise(po_piece *part, const po_node *node) {
     if (!out || node->n_out != 1)
         return po_piece_fail(part, node, "its operands are not seen to go along one another");
     for (uint32_t k = 0; k < node->n_in; k++) {
-        const po_makeup *f = form_of(part, node->in[k]);
+        const po_makeup *f = makeup_of(part, node->in[k]);
         if (!f)
             continue;
         if (f->sized)
@@ -234,13 +259,7 @@ static po_status element_wise(po_piece *part, const po_node *node) {
             if (at < 0)
                 continue;
             po_makeup_axis(f, (uint32_t)at, &from, &to);
-            for (uint32_t i = 0; i < f->n_reads; i++) {
-                po_makeup_read r = f->reads[i];
-                if (r.digit < from || r.digit >= to)
-                    continue;
-                r.digit = own + (r.digit - from);
-                po_makeup_add_read(part, out, r);
-            }
+            po_makeup_take(part, out, own, f, from, to);
         }
         po_makeup_inherit(part, out, f);
         out->places += f->places;
@@ -249,7 +268,7 @@ static po_status element_wise(po_piece *part, const po_node *node) {
     out->needed = fmax(out->needed, d.argument * out->places);
     out->places *= d.itself;
     out->strict = true;
-    part->form[node->out[0]] = out;
+    part->makeup[node->out[0]] = out;
     return PO_OK;
 }
 
@@ -259,16 +278,9 @@ static bool is_soft(po_op_id op) {
     return op == PO_OP_Softmax || op == PO_OP_LogSoftmax;
 }
 
-static bool is_read(const po_makeup *m, uint32_t from, uint32_t to) {
-    for (uint32_t i = 0; i < m->n_reads; i++)
-        if (m->reads[i].digit >= from && m->reads[i].digit < to)
-            return true;
-    return false;
-}
-
 /* Moves over each place of some axes by itself; along the others it takes all, in any order. */
 static po_status over_axes(po_piece *part, const po_node *node, const bool *along, bool drops) {
-    const po_makeup *f = form_of(part, node->in[0]);
+    const po_makeup *f = makeup_of(part, node->in[0]);
     const po_type *to = &part->open->values[node->out[0]].type;
     const po_type *from_type = &part->open->values[node->in[0]].type;
     po_makeup *out = f ? po_makeup_create(part, to) : NULL;
@@ -283,7 +295,7 @@ static po_status over_axes(po_piece *part, const po_node *node, const bool *alon
             return po_piece_fail(part, node, "it takes all of an axis that is not read one by one");
         /* Of what is the same all along the axis the length would be a factor. */
         if (along[x] && from_type->dims[x].value < 0) {
-            if (!is_read(f, from, end))
+            if (!po_makeup_reads(f, from, end))
                 return po_piece_fail(part, node,
                                      "it takes what need not differ along an open axis");
             out->places++;
@@ -296,18 +308,8 @@ static po_status over_axes(po_piece *part, const po_node *node, const bool *alon
                 out->digit[out->n_digits++] = (po_digit){axis++, PO_DIM(1)};
             continue;
         }
-        for (uint32_t i = from; i < end; i++) {
-            if (out->n_digits == PO_MAKEUP_DIGITS)
-                return po_piece_fail(part, node, "too many axes");
-            for (uint32_t k = 0; k < f->n_reads; k++) {
-                po_makeup_read r = f->reads[k];
-                if (r.digit != i)
-                    continue;
-                r.digit = out->n_digits;
-                po_makeup_add_read(part, out, r);
-            }
-            out->digit[out->n_digits++] = (po_digit){axis, f->digit[i].size};
-        }
+        if (!po_makeup_put(part, out, axis, f, from, end))
+            return po_piece_fail(part, node, "too many axes");
         axis++;
     }
     if (axis != to->rank)
@@ -318,7 +320,7 @@ static po_status over_axes(po_piece *part, const po_node *node, const bool *alon
     out->needed = fmax(out->needed, 2 * (out->places + f->places));
     out->places += is_soft(node->op) ? 0 : f->places;
     out->strict = true;
-    part->form[node->out[0]] = out;
+    part->makeup[node->out[0]] = out;
     return PO_OK;
 }
 
@@ -345,7 +347,7 @@ static po_status along_later(po_piece *part, const po_node *node) {
             return po_piece_fail(part, node, "it works along an open axis");
     }
     for (uint32_t k = 1; k < node->n_in; k++)
-        if (node->in[k] != PO_NONE && !is_constant(form_of(part, node->in[k])))
+        if (node->in[k] != PO_NONE && !is_constant(makeup_of(part, node->in[k])))
             return po_piece_fail(part, node, "its scale is no constant");
     return over_axes(part, node, along, false);
 }
@@ -371,220 +373,13 @@ static po_status reduces(po_piece *part, const po_node *node) {
     return over_axes(part, node, along, true);
 }
 
-/* --- of another shape --- */
-
-/* Takes the digits of one axis off the list of what is left. */
-typedef struct regroup {
-    po_piece *part;
-    const po_makeup *from;
-    po_makeup *to;
-    uint32_t at; /* the next digit of `from` */
-    po_dim left; /* of it, where it is a number that was split; else its size */
-} regroup;
-
-static void next_digit(regroup *g) {
-    g->at++;
-    g->left = g->at < g->from->n_digits ? g->from->digit[g->at].size : PO_DIM(1);
-}
-
-static bool put_digit(regroup *g, uint32_t axis, po_dim size) {
-    po_makeup *to = g->to;
-    if (to->n_digits == PO_MAKEUP_DIGITS)
-        return false;
-    if (size.value < 0)
-        for (uint32_t i = 0; i < g->from->n_reads; i++) {
-            po_makeup_read r = g->from->reads[i];
-            if (r.digit != g->at)
-                continue;
-            r.digit = to->n_digits;
-            po_makeup_add_read(g->part, to, r);
-        }
-    to->digit[to->n_digits++] = (po_digit){axis, size};
-    return true;
-}
-
-/* How many digits, of which the next is whole, have this length together; 0: none. Sums of lengths
- * are multiplied, and not divided. */
-static uint32_t run_of(const regroup *g, po_dim dim) {
-    po_dim product = g->left;
-    for (uint32_t n = 1; g->at + n <= g->from->n_digits; n++) {
-        if (po_dim_same(product, dim))
-            return n;
-        if (g->at + n < g->from->n_digits)
-            product = po_size_mul(g->part->arena, product, g->from->digit[g->at + n].size);
-    }
-    return 0;
-}
-
-static bool take_axis(regroup *g, uint32_t axis, po_dim dim) {
-    bool any = false;
-    for (uint32_t n = dim.value < 0 ? run_of(g, dim) : 0; n > 0; n--) {
-        if (g->left.value != 1 && !put_digit(g, axis, g->left))
-            return false;
-        next_digit(g);
-        any = true;
-        dim = PO_DIM(1);
-    }
-    while (dim.value != 1) {
-        while (g->at < g->from->n_digits && g->left.value == 1)
-            next_digit(g);
-        if (g->at >= g->from->n_digits || dim.value == 0 || g->left.value == 0)
-            return false;
-        po_dim rest = po_size_divide(g->part->arena, dim, g->left);
-        const bool open = g->left.value < 0;
-        if (po_dim_same(dim, g->left))
-            rest = PO_DIM(1);
-        if (rest.value > 0 || rest.symbol) {
-            if (!put_digit(g, axis, g->left))
-                return false;
-            dim = rest;
-            next_digit(g);
-        } else if (!open && dim.value > 1 && g->left.value % dim.value == 0) {
-            if (!put_digit(g, axis, dim))
-                return false;
-            g->left = PO_DIM(g->left.value / dim.value);
-            dim = PO_DIM(1);
-        } else {
-            return false;
-        }
-        any = true;
-    }
-    return any || put_digit(g, axis, PO_DIM(1));
-}
-
-/* The same elements in another shape; NULL where its axes are not seen to be made of these. */
-static po_makeup *reshaped(po_piece *part, const po_makeup *f, const po_type *type) {
-    po_makeup *out = po_makeup_create(part, type);
-    if (!out)
-        return NULL;
-    out->n_digits = 0;
-    regroup g = {part, f, out, 0, f->n_digits ? f->digit[0].size : PO_DIM(1)};
-    for (uint32_t axis = 0; axis < type->rank; axis++)
-        if (!take_axis(&g, axis, type->dims[axis]))
-            return NULL;
-    while (g.at < f->n_digits && g.left.value == 1)
-        next_digit(&g);
-    if (g.at < f->n_digits)
-        return NULL;
-    po_makeup_inherit(part, out, f);
-    out->places = f->places;
-    out->strict = f->strict;
-    out->sized = f->sized;
-    return out;
-}
-
-/* Takes the digits of one axis, of which the first is open and the others are numbers, as one: of
- * place y = k p + a the first counts p. */
-static bool merge_axis(po_piece *part, const po_makeup *of, uint32_t from, uint32_t to,
-                       po_makeup *out) {
-    enum { MOST_TIMES = 64 };
-    po_dim size = of->digit[from].size;
-    int64_t times = 1;
-    for (uint32_t i = from + 1; i < to; i++)
-        times = of->digit[i].size.value < 1 || times > MOST_TIMES ? MOST_TIMES + 1
-                                                                  : times * of->digit[i].size.value;
-    if (!po_digit_open(&of->digit[from]) || times > MOST_TIMES)
-        return false;
-    size = po_size_times(part->arena, size, times);
-    for (uint32_t i = 0; i < of->n_reads; i++) {
-        po_makeup_read r = of->reads[i];
-        if (r.digit != from)
-            continue;
-        r.digit = out->n_digits;
-        for (int64_t a = 0; a < times; a++) {
-            r.read = of->reads[i].read;
-            r.read.rho = r.read.rho * times + a;
-            r.read.m *= times;
-            po_makeup_add_read(part, out, r);
-        }
-    }
-    out->digit[out->n_digits++] = (po_digit){of->digit[from].axis, size};
-    return size.symbol != NULL;
-}
-
-const po_makeup *po_makeup_merged(po_piece *part, const po_makeup *makeup) {
-    po_makeup *out = PO_NEW(part->arena, po_makeup);
-    *out = *makeup;
-    out->n_digits = out->n_reads = out->cap_reads = 0;
-    out->reads = NULL;
-    for (uint32_t i = 0; i < makeup->n_digits;) {
-        uint32_t from, to;
-        po_makeup_axis(makeup, makeup->digit[i].axis, &from, &to);
-        if (to - from > 1 && merge_axis(part, makeup, from, to, out)) {
-            i = to;
-            continue;
-        }
-        for (; i < to; i++) {
-            for (uint32_t k = 0; k < makeup->n_reads; k++) {
-                po_makeup_read r = makeup->reads[k];
-                if (r.digit != i)
-                    continue;
-                r.digit = out->n_digits;
-                po_makeup_add_read(part, out, r);
-            }
-            out->digit[out->n_digits++] = makeup->digit[i];
-        }
-    }
-    return out;
-}
-
 static po_status reshapes(po_piece *part, const po_node *node) {
-    const po_makeup *f = form_of(part, node->in[0]);
-    po_makeup *out = f ? reshaped(part, f, &part->open->values[node->out[0]].type) : NULL;
+    const po_makeup *f = makeup_of(part, node->in[0]);
+    po_makeup *out = f ? po_makeup_reshaped(part, f, &part->open->values[node->out[0]].type) : NULL;
     if (!out)
         return po_piece_fail(part, node, "its shape does not follow from that of its input");
-    part->form[node->out[0]] = out;
+    part->makeup[node->out[0]] = out;
     return PO_OK;
-}
-
-/* Another length of axis 1, which is fixed. False: it is not. */
-static bool set_channels(po_makeup *m, int64_t channels) {
-    uint32_t from, to;
-    po_makeup_axis(m, 1, &from, &to);
-    for (uint32_t i = from; i < to; i++)
-        if (po_digit_open(&m->digit[i]))
-            return false;
-    if (to == from)
-        return false;
-    const uint32_t gone = to - from - 1;
-    m->digit[from].size = PO_DIM(channels);
-    memmove(&m->digit[from + 1], &m->digit[to], (m->n_digits - to) * sizeof *m->digit);
-    m->n_digits -= gone;
-    for (uint32_t i = 0; i < m->n_reads; i++)
-        m->reads[i].digit -= m->reads[i].digit >= to ? gone : 0;
-    return true;
-}
-
-const po_makeup *po_makeup_trimmed(po_piece *part, const po_makeup *makeup, int64_t channels) {
-    if (channels == 0)
-        return makeup;
-    po_makeup *m = PO_NEW(part->arena, po_makeup);
-    *m = *makeup;
-    m->reads = PO_NEW_N(part->arena, po_makeup_read, m->n_reads);
-    memcpy(m->reads, makeup->reads, m->n_reads * sizeof *m->reads);
-    m->cap_reads = m->n_reads;
-    return set_channels(m, channels) ? m : makeup;
-}
-
-bool po_piece_leaf(po_piece *part, po_value_id value, uint32_t leaf, int64_t channels) {
-    po_makeup *f = po_makeup_create(part, part->leaves[leaf]);
-    po_type type = part->open->values[value].type;
-    for (uint32_t i = 0; f && i < f->n_digits; i++)
-        if (po_digit_open(&f->digit[i]))
-            po_makeup_add_read(part, f, (po_makeup_read){leaf, i, i, PO_READ_ITSELF, false});
-    po_dim all = PO_DIM(0);
-    if (channels > 0) {
-        po_dim *dims = PO_NEW_N(part->arena, po_dim, type.rank);
-        memcpy(dims, type.dims, type.rank * sizeof *dims);
-        all = dims[1];
-        dims[1] = PO_DIM(channels);
-        type.dims = dims;
-    }
-    f = f ? reshaped(part, f, &type) : NULL;
-    if (f && channels > 0 && !set_channels(f, all.value))
-        f = NULL;
-    part->form[value] = f;
-    return f != NULL;
 }
 
 /* --- a node --- */
@@ -626,8 +421,8 @@ static po_status find_makeup(po_piece *part, const po_node *node) {
         node->in[0] == PO_NONE || po_op_has(node->op, PO_OPF_CONTROL | PO_OPF_RANDOM))
         return po_piece_fail(part, node, "it is none that is followed");
     for (uint32_t k = 0; k < node->n_in; k++)
-        if (node->in[k] != PO_NONE && !form_of(part, node->in[k]))
-            return po_piece_fail(part, node, "an input has no form");
+        if (node->in[k] != PO_NONE && !makeup_of(part, node->in[k]))
+            return po_piece_fail(part, node, "an input is not followed");
     if (po_op_has(node->op, PO_OPF_SHAPE_ONLY))
         return reshapes(part, node);
     PO_TRY(by_sums(part, node, &done));

@@ -60,7 +60,7 @@ typedef struct po_piece {
     po_arena *arena;
     const po_graph *open;                /* with names for all open dims */
     const po_graph *at[PO_MAKEUP_SIZES]; /* the same with numbers; the last: those that are tried */
-    po_makeup **form;                    /* by value; NULL: not found yet */
+    po_makeup **makeup;                  /* by value; NULL: not found yet */
     uint32_t n_leaves, cap_leaves;
     const po_type **leaves; /* with names */
     bool full;              /* a value reads more than is looked at */
@@ -76,7 +76,7 @@ const po_makeup *po_makeup_merged(po_piece *part, const po_makeup *makeup);
 const po_makeup *po_makeup_trimmed(po_piece *part, const po_makeup *makeup, int64_t channels);
 /* Whether a value is known without its nodes: a constant, or integers that follow from lengths. */
 bool po_piece_is_known(const po_graph *open, po_value_id value);
-/* Finds the forms of what the node makes, those of its inputs being found. PO_UNSUPPORTED with
+/* Finds the makeups of what the node makes, those of its inputs being found. PO_UNSUPPORTED with
  * part->why. */
 po_status po_piece_node(po_piece *part, const po_node *node);
 
@@ -84,21 +84,35 @@ po_status po_piece_node(po_piece *part, const po_node *node);
 
 po_status po_piece_fail(po_piece *part, const po_node *node, const char *why);
 /* The digits of an axis: the first, and behind the last. */
-void po_makeup_axis(const po_makeup *form, uint32_t axis, uint32_t *from, uint32_t *to);
+void po_makeup_axis(const po_makeup *makeup, uint32_t axis, uint32_t *from, uint32_t *to);
 static inline bool po_digit_open(const po_digit *d) {
     return d->size.value < 0;
 }
-void po_makeup_add_read(po_piece *part, po_makeup *form, po_makeup_read read);
-void po_makeup_add_tie(po_piece *part, po_makeup *form, po_makeup_tie tie);
+void po_makeup_add_read(po_piece *part, po_makeup *makeup, po_makeup_read read);
+void po_makeup_add_tie(po_piece *part, po_makeup *makeup, po_makeup_tie tie);
+/* What is read along the digits from..to is read along those from `own` on. */
+void po_makeup_take(po_piece *part, po_makeup *out, uint32_t own, const po_makeup *of,
+                    uint32_t from, uint32_t to);
+/* The same for digits that are put behind the last, of an axis. False: there is no room. */
+bool po_makeup_put(po_piece *part, po_makeup *out, uint32_t axis, const po_makeup *of,
+                   uint32_t from, uint32_t to);
+/* Whether anything is read along the digits. */
+bool po_makeup_reads(const po_makeup *makeup, uint32_t from, uint32_t to);
+/* Whether an axis is split alike in both. */
+bool po_makeup_same_digits(const po_makeup *a, uint32_t from, uint32_t to, const po_makeup *b,
+                           uint32_t b_from, uint32_t b_to);
 /* What holds of a part of a value: ties, sums, and what is needed. */
 void po_makeup_inherit(po_piece *part, po_makeup *out, const po_makeup *of);
-/* The form of a value by its type alone, without reads; NULL: a dim is not known. */
+/* The makeup of a value by its type alone, without reads; NULL: a dim is not known. */
 po_makeup *po_makeup_create(po_piece *part, const po_type *type);
 /* All that is read along the digits from..to is tied: at one place, where it is read one by one
  * (else false), or at every one. */
 bool po_makeup_tie_all(po_piece *part, po_makeup *out, const po_makeup *of, uint32_t from,
                        uint32_t to, int64_t place);
 
+/* makeup_shape.c: the same elements in another shape; NULL where its axes are not seen to be made
+ * of these. */
+po_makeup *po_makeup_reshaped(po_piece *part, const po_makeup *makeup, const po_type *type);
 /* makeup_window.c: a maximum over windows. */
 po_status po_makeup_window(po_piece *part, const po_node *node);
 /* makeup_sum.c: by the indexed sums of the node's output k. */

@@ -1,4 +1,4 @@
-/* Forms by indexed sums: what differs between two assignments of lengths is open, and each index
+/* Makeups by indexed sums: what differs between two assignments of lengths is open, and each index
  * has one open variable at most. */
 #include "verify/sizes/makeup.h"
 
@@ -14,7 +14,6 @@ enum { MOST_STEPS = 4096, LARGE = 2 /* assignments that tell what is open */ };
 typedef struct reading {
     po_piece *part;
     const po_node *node;
-    uint32_t output;
     const po_sum *sum[PO_MAKEUP_SIZES];
     const po_term *t[PO_MAKEUP_SIZES];
     bool open[PO_SUM_MAX_VARS];
@@ -214,7 +213,7 @@ static po_status take_window(window *w) {
     const reading *r = w->r;
     const po_term *t = r->t[0];
     uint32_t vars[PO_SUM_MAX_VARS], n = 0;
-    int64_t value[PO_SUM_MAX_VARS] = {0}, steps = 1;
+    int64_t steps = 1;
     for (uint32_t v = 0; v < t->n_vars; v++)
         if (!r->open[v] && t->extent[v] > 1 &&
             (po_index_coef(t, w->at, w->axis, v) != 0 ||
@@ -228,10 +227,10 @@ static po_status take_window(window *w) {
                      po_index_coef(t, w->at, w->axis, w->var), w->at->base[w->axis]};
         int64_t left = i;
         for (uint32_t k = 0; k < n; k++) {
-            value[k] = left % t->extent[vars[k]];
+            const int64_t value = left % t->extent[vars[k]];
             left /= t->extent[vars[k]];
-            s.out_base += value[k] * po_index_coef(t, &t->out, w->out_axis, vars[k]);
-            s.in_base += value[k] * po_index_coef(t, w->at, w->axis, vars[k]);
+            s.out_base += value * po_index_coef(t, &t->out, w->out_axis, vars[k]);
+            s.in_base += value * po_index_coef(t, w->at, w->axis, vars[k]);
         }
         if (s.out < 1 || s.in < 1)
             return fail(r, "it reads backwards");
@@ -257,18 +256,9 @@ static po_status take_label(const reading *r, const po_makeup *f, uint32_t axis,
     uint32_t from, to, own, end;
     po_makeup_axis(f, axis, &from, &to);
     po_makeup_axis(r->out, out_axis, &own, &end);
-    bool same = to - from == end - own;
-    for (uint32_t i = 0; same && i < to - from; i++)
-        same = po_dim_same(f->digit[from + i].size, r->out->digit[own + i].size);
-    if (!same)
+    if (!po_makeup_same_digits(f, from, to, r->out, own, end))
         return fail(r, "its operands split an axis each in another way");
-    for (uint32_t i = 0; i < f->n_reads; i++) {
-        po_makeup_read read = f->reads[i];
-        if (read.digit < from || read.digit >= to)
-            continue;
-        read.digit = own + (read.digit - from);
-        po_makeup_add_read(r->part, r->out, read);
-    }
+    po_makeup_take(r->part, r->out, own, f, from, to);
     return PO_OK;
 }
 
@@ -317,12 +307,12 @@ static po_status take_axis(const reading *r, const po_makeup *f, uint32_t factor
     return take_window(&w);
 }
 
-/* The form of a factor; NULL for a table. */
-static const po_makeup *form_of_factor(const reading *r, uint32_t i, bool *strict) {
+/* The makeup of a factor; NULL for a table. */
+static const po_makeup *makeup_of_factor(const reading *r, uint32_t i, bool *strict) {
     const po_operand *op = &r->sum[0]->operands[r->t[0]->factor[i].operand];
     if (op->kind == PO_OPERAND_TABLE)
         return NULL;
-    const po_makeup *f = r->part->form[r->node->in[op->input]];
+    const po_makeup *f = r->part->makeup[r->node->in[op->input]];
     *strict = f->strict || op->kind != PO_OPERAND_INPUT;
     return f;
 }
@@ -330,7 +320,7 @@ static const po_makeup *form_of_factor(const reading *r, uint32_t i, bool *stric
 /* Whether the factor is 0 where the output's axis ends. */
 static bool ends_with(const reading *r, uint32_t i, uint32_t axis) {
     bool strict = false;
-    const po_makeup *f = form_of_factor(r, i, &strict);
+    const po_makeup *f = makeup_of_factor(r, i, &strict);
     const po_index *at = &r->t[0]->factor[i].at;
     if (!f || strict)
         return false;
@@ -339,9 +329,8 @@ static bool ends_with(const reading *r, uint32_t i, uint32_t axis) {
         if (!open_variable(r, at, x, &var) || var == PO_NONE || axis_of(r, var) != axis)
             continue;
         po_makeup_axis(f, x, &from, &to);
-        for (uint32_t k = 0; k < f->n_reads; k++)
-            if (f->reads[k].digit >= from && f->reads[k].digit < to)
-                return true;
+        if (po_makeup_reads(f, from, to))
+            return true;
     }
     return false;
 }
@@ -358,7 +347,7 @@ static void split_axes(reading *r) {
             continue;
         for (uint32_t i = 0; i < r->t[0]->n_factors; i++) {
             bool strict;
-            const po_makeup *f = form_of_factor(r, i, &strict);
+            const po_makeup *f = makeup_of_factor(r, i, &strict);
             const po_index *at = &r->t[0]->factor[i].at;
             for (uint32_t a = 0; f && a < at->rank; a++) {
                 uint32_t from, to, of;
@@ -414,7 +403,7 @@ static po_status take_term(reading *r) {
     bool used[PO_SUM_MAX_VARS] = {false};
     for (uint32_t i = 0; i < t->n_factors; i++) {
         bool strict = false;
-        const po_makeup *f = form_of_factor(r, i, &strict);
+        const po_makeup *f = makeup_of_factor(r, i, &strict);
         const po_index *at = &t->factor[i].at;
         for (uint32_t v = 0; v < t->n_vars; v++)
             for (uint32_t x = 0; f && x < at->rank; x++)
@@ -442,7 +431,7 @@ static po_status take_term(reading *r) {
         if (r->bound[v] && !used[v] && !r->mean)
             return fail(r, "it adds up over an open axis what need not differ along it");
     }
-    r->out->places = r->out->places > places ? r->out->places : places;
+    r->out->places = fmax(r->out->places, places);
     for (uint32_t x = 0; x < t->out.rank; x++) {
         bool ends = !axis_is_open(r->out, x);
         for (uint32_t i = 0; i < t->n_factors && !ends; i++)
@@ -454,7 +443,7 @@ static po_status take_term(reading *r) {
 
 po_status po_makeup_sum(po_piece *part, const po_node *node, uint32_t k,
                         const po_sum *const *sums) {
-    reading r = {.part = part, .node = node, .output = k};
+    reading r = {.part = part, .node = node};
     const po_value_id value = node->out[k];
     memcpy(r.sum, sums, sizeof r.sum);
     r.out = po_makeup_create(part, &part->open->values[value].type);
@@ -470,6 +459,6 @@ po_status po_makeup_sum(po_piece *part, const po_node *node, uint32_t k,
             else
                 PO_TRY(take_term(&r));
         }
-    part->form[value] = r.out;
+    part->makeup[value] = r.out;
     return PO_OK;
 }

@@ -31,7 +31,7 @@ static bool slide(po_piece *part, const po_makeup *f, uint32_t digit, po_makeup 
 }
 
 po_status po_makeup_window(po_piece *part, const po_node *node) {
-    const po_makeup *f = part->form[node->in[0]];
+    const po_makeup *f = part->makeup[node->in[0]];
     const po_type *type = &part->open->values[node->out[0]].type;
     const po_type *in = &part->open->values[node->in[0]].type;
     po_makeup *out = po_makeup_create(part, type);
@@ -47,13 +47,11 @@ po_status po_makeup_window(po_piece *part, const po_node *node) {
             continue;
         if (i >= 2)
             return po_piece_fail(part, node, "its windows lie over others");
-        for (uint32_t k = 0; k < f->n_reads; k++)
-            if (f->reads[k].digit == i)
-                po_makeup_add_read(part, out, f->reads[k]);
+        po_makeup_take(part, out, i, f, i, i + 1);
     }
     po_makeup_inherit(part, out, f);
     out->needed = f->places > out->needed ? f->places : out->needed;
     out->strict = true;
-    part->form[node->out[0]] = out;
+    part->makeup[node->out[0]] = out;
     return PO_OK;
 }

@@ -95,13 +95,8 @@ static po_dim dim_for(po_names *n, const po_graph *graph, uint32_t input, uint32
     return d;
 }
 
-typedef struct noting {
-    po_names *names;
-} noting;
-
 static bool note_name(void *user, const char *name, int64_t *length) {
-    noting *noted = user;
-    add_name(noted->names, name);
+    add_name(user, name);
     *length = 1;
     return true;
 }
@@ -119,7 +114,7 @@ static po_dim given_dim(po_names *n, const po_graph *graph, uint32_t input, uint
         for (uint32_t i = 0; own.symbol && i < n->plan->n_relations; i++)
             if (strcmp(n->plan->relation[i].symbol, own.symbol) == 0)
                 d = n->positive ? renamed(n, n->plan->relation[i].is) : n->plan->relation[i].is;
-        po_size_at(n->arena, d, note_name, &(noting){n}, &value);
+        po_size_at(n->arena, d, note_name, n, &value);
         PO_PUSH(n->arena, n->dims, n->n_dims, n->cap_dims, d);
         k = n->n_dims - 1;
         po_map_put(n->given, key, k);
@@ -310,7 +305,7 @@ static po_graph *with_numbers(po_ctx *ctx, const po_graph *graph, numbering *u, 
 
 void po_sized_make(po_ctx *ctx, po_names *names, const po_graph *original,
                    const po_graph *const graph[2], po_sized sized[2]) {
-    enum { TURNS = 4 };
+    enum { TURNS = 4, LARGE = PO_MAKEUP_SIZES - 1 };
     numbering u = {.names = names, .original = original};
     for (int k = 0; k < 2; k++) {
         sized[k].open = po_infer_with_dims(ctx, graph[k], sized_dim, &u);
@@ -318,24 +313,26 @@ void po_sized_make(po_ctx *ctx, po_names *names, const po_graph *original,
     }
     u.numbers = true;
     for (int k = 0; k < 2; k++)
-        sized[k].at[PO_MAKEUP_SIZES - 1] = with_numbers(ctx, graph[k], &u, PO_MAKEUP_SIZES - 1);
-    /* The largest at which most of both is known. */
-    uint32_t best = 0, most = 0;
-    for (uint32_t turn = 0; turn <= TURNS; turn++) {
+        sized[k].at[LARGE] = with_numbers(ctx, graph[k], &u, LARGE);
+    /* The largest at which as much is known as there, or the most. */
+    const uint32_t all =
+        LARGE * (count_static(sized[0].at[LARGE]) + count_static(sized[1].at[LARGE]));
+    uint32_t most = 0;
+    for (u.turn = 0; u.turn < TURNS && most < all; u.turn++) {
+        po_graph *at[2][LARGE];
         uint32_t known = 0;
-        u.turn = turn < TURNS ? turn : best;
         for (int k = 0; k < 2; k++)
-            for (uint32_t which = 0; which < PO_MAKEUP_SIZES - 1; which++) {
-                sized[k].at[which] = with_numbers(ctx, graph[k], &u, which);
-                known += count_static(sized[k].at[which]);
+            for (uint32_t which = 0; which < LARGE; which++) {
+                at[k][which] = with_numbers(ctx, graph[k], &u, which);
+                known += count_static(at[k][which]);
             }
-        if (turn < TURNS && known > most) {
-            most = known;
-            best = turn;
-        }
-        for (int k = 0; k < 2 && turn < TURNS; k++)
-            for (uint32_t which = 0; which < PO_MAKEUP_SIZES - 1; which++)
-                po_graph_free(sized[k].at[which]);
+        const bool better = u.turn == 0 || known > most;
+        for (int k = 0; k < 2; k++)
+            for (uint32_t which = 0; which < LARGE; which++) {
+                po_graph_free(better ? sized[k].at[which] : at[k][which]);
+                sized[k].at[which] = better ? at[k][which] : sized[k].at[which];
+            }
+        most = better ? known : most;
     }
 }
 

@@ -83,14 +83,14 @@ bool po_cone_collect(po_sizes *s, po_arena *scratch, po_pieces *part, uint32_t s
 
 /* --- their makeups --- */
 
-static po_status form_side(po_sizes *s, po_arena *scratch, const po_pieces *part, uint32_t side,
-                           po_piece *p) {
+static po_status makeup_side(po_sizes *s, po_arena *scratch, const po_pieces *part, uint32_t side,
+                             po_piece *p) {
     const po_cone *c = &part->side[side];
     const po_sized *g = &s->sized[side];
     *p = (po_piece){.ctx = s->ctx,
                     .arena = scratch,
                     .open = g->open,
-                    .form = PO_NEW_N(scratch, po_makeup *, g->open->n_values)};
+                    .makeup = PO_NEW_N(scratch, po_makeup *, g->open->n_values)};
     for (uint32_t i = 0; i < PO_MAKEUP_SIZES; i++)
         p->at[i] = g->at[i];
     for (uint32_t i = 0; i < part->n_leaves; i++) {
@@ -106,7 +106,7 @@ static po_status form_side(po_sizes *s, po_arena *scratch, const po_pieces *part
         }
     for (uint32_t i = 0; i < c->n_nodes; i++)
         PO_TRY(po_piece_node(p, &g->open->nodes[c->nodes[i]]));
-    return p->form[c->target] ? PO_OK : PO_UNSUPPORTED;
+    return p->makeup[c->target] ? PO_OK : PO_UNSUPPORTED;
 }
 
 po_status po_pieces_same(po_sizes *s, po_arena *scratch, const po_pieces *part, bool *same,
@@ -115,7 +115,7 @@ po_status po_pieces_same(po_sizes *s, po_arena *scratch, const po_pieces *part, 
     const char *reason = "";
     *same = false;
     for (uint32_t k = 0; k < 2; k++) {
-        po_status status = form_side(s, scratch, part, k, &side[k]);
+        po_status status = makeup_side(s, scratch, part, k, &side[k]);
         if (status == PO_UNSUPPORTED)
             snprintf(why, size, "%s", side[k].why);
         if (status != PO_OK)
@@ -124,7 +124,7 @@ po_status po_pieces_same(po_sizes *s, po_arena *scratch, const po_pieces *part, 
     po_compared *both = po_compared_create(scratch, &s->names, &side[0]);
     bool added = true;
     for (uint32_t k = 0; k < 2 && added; k++) {
-        const po_makeup *m = side[k].form[part->side[k].target];
+        const po_makeup *m = side[k].makeup[part->side[k].target];
         m = po_makeup_trimmed(&side[k], m, part->side[k].channels);
         added = po_compared_add(both, po_makeup_merged(&side[k], m)) && !side[k].full;
     }

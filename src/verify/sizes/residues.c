@@ -5,30 +5,30 @@
 
 /* --- their residues --- */
 
-static po_ptensor *viewed(po_prun *run, po_ptensor *leaf, const po_type *t) {
-    int64_t dims[PO_MAX_RANK];
-    if (po_type_count(t) != leaf->count)
-        return NULL;
-    for (uint32_t x = 0; x < t->rank; x++)
-        dims[x] = t->dims[x].value;
-    return po_pt_view(run, leaf, leaf->dtype, t->rank, dims);
+/* The same elements in another shape; NULL where they are not as many. */
+static po_ptensor *viewed(po_prun *run, po_ptensor *of, const po_type *t) {
+    return po_type_count(t) == of->count
+               ? po_pt_view(run, of, of->dtype, t->rank, po_pn_dims(run->arena, t))
+               : NULL;
 }
 
 /* With channels of zeros behind. */
-static po_ptensor *padded(po_prun *run, po_ptensor *leaf, const po_type *t, int64_t channels) {
-    int64_t dims[PO_MAX_RANK];
+static po_ptensor *padded(po_prun *run, po_ptensor *of, const po_type *t, int64_t channels) {
     const int64_t count = po_type_count(t);
-    if (count < 1 || t->rank < 2 || count / t->dims[1].value * channels != leaf->count)
+    const uint32_t *mod = po_pt_mod(of);
+    if (!mod || count < 1 || t->rank < 2 || count / t->dims[1].value * channels != of->count)
         return NULL;
-    for (uint32_t x = 0; x < t->rank; x++)
-        dims[x] = t->dims[x].value;
-    po_ptensor *out = po_pt_residues(run, leaf->dtype, t->rank, dims);
-    const int64_t inner = count / dims[0] / dims[1];
-    for (int64_t n = 0; n < dims[0]; n++)
-        memcpy(&out->mod[n * dims[1] * inner], &leaf->mod[n * channels * inner],
-               (size_t)(channels * inner) * sizeof *out->mod);
-    out->bound = leaf->bound;
+    po_ptensor *out = po_pt_residues(run, of->dtype, t->rank, po_pn_dims(run->arena, t));
+    const int64_t row = count / t->dims[0].value, kept = row / t->dims[1].value * channels;
+    for (int64_t n = 0; n < t->dims[0].value; n++)
+        memcpy(&out->mod[n * row], &mod[n * kept], (size_t)kept * sizeof *mod);
+    out->bound = of->bound;
     return out;
+}
+
+/* As a value of that type is made of it, which has channels of zeros behind so many (0: none). */
+static po_ptensor *shaped(po_prun *run, po_ptensor *of, const po_type *t, int64_t channels) {
+    return channels ? padded(run, of, t, channels) : viewed(run, of, t);
 }
 
 static po_status evaluate_side(po_sizes *s, po_prun *run, const po_pgraph_spec *candidate,
@@ -39,10 +39,8 @@ static po_status evaluate_side(po_sizes *s, po_prun *run, const po_pgraph_spec *
     const po_graph *g = s->sized[side].at[PO_MAKEUP_SIZES - 1];
     po_status status = PO_OK;
     for (uint32_t i = 0; i < c->n_leaves && status == PO_OK; i++) {
-        const po_type *t = &g->values[c->leaves[i]].type;
-        po_ptensor *leaf = leaves[c->leaf[i]];
-        const int64_t channels = po_sizes_channels(s, side, c->leaves[i]);
-        tensors[i] = channels ? padded(run, leaf, t, channels) : viewed(run, leaf, t);
+        tensors[i] = shaped(run, leaves[c->leaf[i]], &g->values[c->leaves[i]].type,
+                            po_sizes_channels(s, side, c->leaves[i]));
         if (!tensors[i])
             status = po_pfail(run, "a leaf has another number of elements");
     }
@@ -66,26 +64,30 @@ static po_status evaluate_side(po_sizes *s, po_prun *run, const po_pgraph_spec *
     return status;
 }
 
-/* b is a with channels of zeros behind. */
-static bool same_within(po_ptensor *a, po_ptensor *b, int64_t channels) {
-    const uint32_t *x = po_pt_mod(a), *y = po_pt_mod(b);
-    if (!x || !y || a->dtype != b->dtype || b->rank < 2 || b->count < 1 ||
-        b->count / b->dims[1] * channels != a->count)
-        return false;
-    const int64_t inner = b->count / b->dims[0] / b->dims[1];
-    for (int64_t n = 0; n < b->dims[0]; n++)
-        for (int64_t i = 0; i < b->dims[1] * inner; i++) {
-            const uint32_t at = i < channels * inner ? x[n * channels * inner + i] : 0;
-            if (y[n * b->dims[1] * inner + i] != at)
-                return false;
-        }
-    return true;
-}
-
 static bool same_residues(po_ptensor *a, po_ptensor *b) {
     const uint32_t *x = po_pt_mod(a), *y = po_pt_mod(b);
     return x && y && a->dtype == b->dtype && a->count > 0 && a->count == b->count &&
            memcmp(x, y, (size_t)a->count * sizeof *x) == 0;
+}
+
+/* The candidate's value is the original's, in another shape perhaps, or with channels of zeros. */
+static bool same_targets(const po_sizes *s, po_prun *run, const po_pieces *part,
+                         po_ptensor *const *out) {
+    const po_cone *c = &part->side[1];
+    const po_type *t = &s->sized[1].at[PO_MAKEUP_SIZES - 1]->values[c->target].type;
+    po_ptensor *as_b = shaped(run, out[0], t, c->channels);
+    const bool same = as_b && same_residues(as_b, out[1]);
+    po_pt_drop(as_b);
+    return same;
+}
+
+static po_ptensor *random_leaf(po_prun *run, const po_type *t, uint32_t class) {
+    po_ptensor *leaf = po_pt_residues(run, t->dtype, t->rank, po_pn_dims(run->arena, t));
+    const uint64_t key = po_pf_key(run, "leaf") ^ (class * 0x9e3779b97f4a7c15u);
+    for (int64_t k = 0; k < leaf->count; k++)
+        leaf->mod[k] = po_pf(run->field, key, (uint64_t)k);
+    leaf->bound = po_pb_symbol(run);
+    return leaf;
 }
 
 po_status po_pieces_evaluate(po_sizes *s, po_prun *run, const po_pgraph_spec *candidate,
@@ -96,28 +98,20 @@ po_status po_pieces_evaluate(po_sizes *s, po_prun *run, const po_pgraph_spec *ca
     for (uint32_t i = 0; i < part->n_leaves && status == PO_OK; i++) {
         const po_size_class *l = &s->classes[part->leaves[i]];
         const po_type *t = &s->sized[l->side].at[PO_MAKEUP_SIZES - 1]->values[l->value].type;
-        int64_t dims[PO_MAX_RANK];
         if (po_type_count(t) < 0 || po_dtype_class_of(t->dtype) == PO_CLASS_NONE) {
             status = PO_UNSUPPORTED;
             snprintf(why, size, "the shape of '%.80s' is not known",
                      po_sizes_value(s, l->side, l->value)->name);
             break;
         }
-        for (uint32_t x = 0; x < t->rank; x++)
-            dims[x] = t->dims[x].value;
-        leaves[i] = po_pt_residues(run, t->dtype, t->rank, dims);
-        const uint64_t key = po_pf_key(run, "leaf") ^ (part->leaves[i] * 0x9e3779b97f4a7c15u);
-        for (int64_t k = 0; k < leaves[i]->count; k++)
-            leaves[i]->mod[k] = po_pf(run->field, key, (uint64_t)k);
-        leaves[i]->bound = po_pb_symbol(run);
+        leaves[i] = random_leaf(run, t, part->leaves[i]);
     }
     for (uint32_t side = 0; side < 2 && status == PO_OK; side++)
         status = evaluate_side(s, run, candidate, part, side, leaves, &out[side]);
     if (status == PO_OK) {
         for (uint32_t side = 0; side < 2; side++)
             po_prun_compared(run, po_pb_total(&out[side]->bound), 1, 0);
-        *same = part->side[1].channels ? same_within(out[0], out[1], part->side[1].channels)
-                                       : same_residues(out[0], out[1]);
+        *same = same_targets(s, run, part, out);
         if (!*same)
             snprintf(why, size, "for any values of what it is made of, it is not the same");
     } else if (status == PO_UNSUPPORTED) {

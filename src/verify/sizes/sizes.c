@@ -6,9 +6,12 @@
 
 enum { MOST_GROWN = 8, MOST_CANDIDATES = 3, MOST_ALIKE = 64 };
 
-static void say(po_sizes *s, const char *format, const char *a, const char *b) {
+__attribute__((format(printf, 2, 3))) static void say(po_sizes *s, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
     if (!s->why[0])
-        snprintf(s->why, sizeof s->why, format, a, b);
+        vsnprintf(s->why, sizeof s->why, format, args);
+    va_end(args);
 }
 
 /* --- a value of the candidate that no node of the original makes so --- */
@@ -160,7 +163,7 @@ static po_status classes_of(po_sizes *s, po_prun *run, const po_pgraph_spec *can
         if (status == PO_OK)
             status = class_of_node(s, run, candidate, side, &g->nodes[order[i]]);
         if (!po_prun_affordable(run, 0)) {
-            say(s, "the CPU time given for the proof does not suffice", "", "");
+            say(s, "the CPU time given for the proof does not suffice");
             break;
         }
     }
@@ -194,7 +197,7 @@ static po_status find_classes(po_sizes *s, po_prun *run, const po_pgraph_spec *c
         s->hold =
             x != PO_NONE && x == y && po_sizes_same_type(s, 0, a->outputs[k], 1, b->outputs[k]);
         if (!s->hold)
-            say(s, "output '%.80s' is not shown%s", a->values[a->outputs[k]].name, "");
+            say(s, "output '%.80s' is not shown", a->values[a->outputs[k]].name);
     }
     return PO_OK;
 }

@@ -16,6 +16,7 @@ struct po_compared {
     po_dim digit[PO_MAKEUP_DIGITS];
     po_makeup_read *reads;
     po_makeup_tie *ties;
+    int64_t *margin;          /* by read: how far from the ends of its leaf it must be */
     double places, arguments; /* indices that products of both may have, and what they are of */
     bool sums, means;
 };
@@ -109,12 +110,10 @@ static bool is_shared(const po_compared *r, uint32_t leaf, uint32_t axis, int64_
 static bool is_typical(const po_compared *r, uint32_t digit, int64_t y) {
     for (uint32_t i = 0; i < r->n_reads; i++) {
         const po_makeup_read *a = &r->reads[i];
-        int64_t x, z, margin;
+        int64_t x, z;
         if (a->digit != digit || !po_read_at(a->read, y, &x))
             continue;
-        if (!is_shared(r, a->leaf, a->leaf_axis, &margin))
-            margin = 0;
-        if (x < margin || x >= leaf_length(r, a->leaf, a->leaf_axis) - margin)
+        if (x < r->margin[i] || x >= leaf_length(r, a->leaf, a->leaf_axis) - r->margin[i])
             return false;
         for (uint32_t k = 0; k < i; k++) {
             const po_makeup_read *b = &r->reads[k];
@@ -166,15 +165,20 @@ static bool has_room(const po_compared *r, uint32_t leaf, uint32_t axis) {
 }
 
 /* The assignment that is tried tells all terms of both sides apart. */
-bool po_compared_apart(const po_compared *r, const char **why) {
+bool po_compared_apart(po_compared *r, const char **why) {
     /* A length that is a number in one model must not make a mean of a sum. */
     *why = "it has both sums and means over open axes";
     if (r->sums && r->means)
         return false;
     *why = "the lengths that are tried are too small";
-    for (uint32_t i = 0; i < r->n_reads; i++)
-        if (!has_room(r, r->reads[i].leaf, r->reads[i].leaf_axis))
+    r->margin = PO_NEW_N(r->arena, int64_t, r->n_reads);
+    for (uint32_t i = 0; i < r->n_reads; i++) {
+        const po_makeup_read *a = &r->reads[i];
+        if (!is_shared(r, a->leaf, a->leaf_axis, &r->margin[i]))
+            r->margin[i] = 0;
+        if (!has_room(r, a->leaf, a->leaf_axis))
             return false;
+    }
     for (uint32_t i = 0; i < r->n_ties; i++)
         if (!has_room(r, r->ties[i].leaf, r->ties[i].leaf_axis))
             return false;
