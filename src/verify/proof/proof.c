@@ -261,7 +261,7 @@ static po_status run_trial(proof *p, po_prun *run, uint32_t size, bool *equal, b
         say(p, "what integer inputs or lengths choose is not the same: only drawn ones were tried");
     }
     if (*equal && status == PO_OK && p->every)
-        status = po_sizes_trial(p->every, run, &spec);
+        status = po_sizes_find(p->every, run, &spec);
     for (uint32_t k = 0; k < a->n_outputs; k++) {
         po_pt_drop(x[k]);
         po_pt_drop(y[k]);
@@ -270,6 +270,23 @@ static po_status run_trial(proof *p, po_prun *run, uint32_t size, bool *equal, b
         po_pt_drop(made[k].tensor);
     for (uint32_t k = 0; k < n_in; k++)
         po_pt_drop(in[k].tensor);
+    return status;
+}
+
+/* Once parts of both models are found that show every size, they alone are evaluated. */
+static po_status run_parts(proof *p, po_prun *run, bool *equal) {
+    const uint32_t n_made = p->recipes ? p->recipes->n_outputs : 0;
+    po_pnamed *made = PO_NEW_N(run->arena, po_pnamed, n_made);
+    po_pgraph_spec spec = {.graph = p->candidate};
+    po_status status = PO_OK;
+    run->side = 1;
+    if (p->recipes)
+        status = run_recipes(p, run, &spec, made);
+    if (status == PO_OK)
+        status = po_sizes_again(p->every, run, &spec);
+    *equal = status == PO_OK;
+    for (uint32_t k = 0; k < n_made; k++)
+        po_pt_drop(made[k].tensor);
     return status;
 }
 
@@ -302,7 +319,9 @@ static po_status one_trial(proof *p, uint32_t trial, uint32_t size, bool *equal,
                    .degree = 1};
     if (p->options->cpu_seconds > 0)
         run.cpu_end = p->cpu_start + p->options->cpu_seconds;
-    po_status status = run_trial(p, &run, size, equal, refused);
+    po_status status = p->every && po_sizes_found(p->every)
+                           ? run_parts(p, &run, equal)
+                           : run_trial(p, &run, size, equal, refused);
     po_prun_forget(&run);
     p->report->degree = fmax(p->report->degree, run.degree);
     p->report->nodes += run.nodes;

@@ -59,8 +59,8 @@ struct po_sizes {
     po_hash_map *alike;   /* prints to the last value of the original that has it */
     uint32_t *next_alike; /* by value of the original */
     po_pieces *shown;
-    uint32_t n_shown, cap_shown, trials;
-    bool hold;
+    uint32_t n_shown, cap_shown;
+    bool found, hold;
     char why[240];
 };
 

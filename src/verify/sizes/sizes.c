@@ -227,8 +227,9 @@ static bool begin(po_sizes *s, po_spacing spacing) {
 }
 
 /* The first lengths of which it is shown. */
-static po_status find_lengths(po_sizes *s, po_prun *run, const po_pgraph_spec *candidate) {
+po_status po_sizes_find(po_sizes *s, po_prun *run, const po_pgraph_spec *candidate) {
     static const po_spacing wanted[] = {{1, false}, {1, true}, {32, true}};
+    s->found = true;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted && !s->hold; i++) {
         if (!begin(s, wanted[i]) || (wanted[i].spaced > 1 && !s->names.has_space))
             continue;
@@ -243,10 +244,12 @@ static po_status find_lengths(po_sizes *s, po_prun *run, const po_pgraph_spec *c
     return PO_OK;
 }
 
-po_status po_sizes_trial(po_sizes *s, po_prun *run, const po_pgraph_spec *candidate) {
+bool po_sizes_found(const po_sizes *s) {
+    return s->found;
+}
+
+po_status po_sizes_again(po_sizes *s, po_prun *run, const po_pgraph_spec *candidate) {
     char why[160] = "";
-    if (s->trials++ == 0)
-        return find_lengths(s, run, candidate);
     for (uint32_t i = 0; i < s->n_shown && s->hold; i++) {
         PO_TRY(po_pieces_evaluate(s, run, candidate, &s->shown[i], &s->hold, why, sizeof why));
         if (!s->hold)

@@ -24,9 +24,11 @@ po_sizes *po_sizes_create(po_ctx *ctx, po_arena *arena, const po_inputs *plan, u
 void po_sizes_free(po_sizes *sizes);
 /* Has the evaluation of the original (0) or the candidate (1) tell what values are. */
 void po_sizes_record(po_sizes *sizes, uint32_t side, po_pgraph_spec *spec);
-/* After both models were evaluated in the run: finds the classes in the first trial, and evaluates
- * the parts again in each further one. `candidate`: as it was evaluated. */
-po_status po_sizes_trial(po_sizes *sizes, po_prun *run, const po_pgraph_spec *candidate);
+/* After both models were evaluated in the run: finds the classes, and the parts that show them. */
+po_status po_sizes_find(po_sizes *sizes, po_prun *run, const po_pgraph_spec *candidate);
+bool po_sizes_found(const po_sizes *sizes); /* whether that was done */
+/* Evaluates the parts once more, with another prime. `candidate`: with its derived constants. */
+po_status po_sizes_again(po_sizes *sizes, po_prun *run, const po_pgraph_spec *candidate);
 /* Whether every output was equal for all lengths in all trials, and of which lengths. */
 bool po_sizes_hold(const po_sizes *sizes, po_spacing *spacing);
 
