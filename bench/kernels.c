@@ -58,7 +58,7 @@ static po_status one(po_ctx *ctx, po_arena *arena, const options *o, const char 
     const char *const texts[] = {text.data};
     void *library;
     PO_TRY(test_kernels_load(ctx, arena, o->isa, texts, 1, o->flags, o->dir, o->keep, &library));
-    test_kernel kernel = test_kernel_of(library, "kernel", mu, o->isa);
+    test_kernel kernel = test_kernel_of(arena, library, "kernel", mu, NULL, o->isa);
     double compiled = po_now() - before;
 
     int64_t n[64];
@@ -78,13 +78,13 @@ static po_status one(po_ctx *ctx, po_arena *arena, const options *o, const char 
           *scratch = aligned(arena, kernel.scratch * o->parts);
     test_pool pool = {o->parts, o->parts > 1 ? test_pool_threads : test_pool_serial, NULL};
     pool.self = &pool;
-    kernel.start(device);
+    kernel.start(device, kernel.z);
     double *times = PO_NEW_N(arena, double, o->repeat + 1);
     for (int i = 0; i < 3; i++)
-        kernel.run(in, weight, out, device, scratch, &pool);
+        kernel.run(in, weight, out, device, scratch, kernel.z, &pool);
     for (int i = 0; i < o->repeat; i++) {
         double from = po_now();
-        kernel.run(in, weight, out, device, scratch, &pool);
+        kernel.run(in, weight, out, device, scratch, kernel.z, &pool);
         times[i] = po_now() - from;
     }
     qsort(times, (size_t)o->repeat, sizeof *times, by_time);

@@ -80,7 +80,7 @@ typedef struct timing {
 } timing;
 
 typedef void (*kernel_fn)(const float *const *in, const float *const *weight, float *const *out,
-                          float *device, float *scratch, const pool *p);
+                          float *device, float *scratch, const int64_t *z, const pool *p);
 
 static float *filled(po_arena *arena, size_t floats, uint64_t stream) {
     char *memory = po_arena_alloc(arena, floats * sizeof(float) + 128);
@@ -161,12 +161,13 @@ static const float ***lay_weights(po_arena *arena, const po_mu *mu, const number
 typedef struct loaded {
     kernel_fn run;
     float *device, *scratch;
+    const int64_t *z;
 } loaded;
 
 static void run_loaded(void *self, const float *const *weights) {
     const loaded *l = self;
     pool one = {1, run_one, NULL};
-    l->run(NULL, weights, NULL, l->device, l->scratch, &one);
+    l->run(NULL, weights, NULL, l->device, l->scratch, l->z, &one);
 }
 
 /* NULL, or what is wrong. */
@@ -201,27 +202,33 @@ static const double looked_at = HUGE_VAL;
 
 typedef struct opened {
     kernel_fn run;
-    void (*start)(float *device);
+    void (*start)(float *device, const int64_t *z);
+    const int64_t *z;
     size_t device, scratch; /* floats */
 } opened;
 
-static bool open_kernel(const visit *r, uint32_t number, opened *o) {
+static bool open_kernel(const visit *r, po_arena *arena, uint32_t number, opened *o) {
     const char *isa = po_isas[r->isa].name;
     char name[64];
     snprintf(name, sizeof name, "k%u_%s", number, isa);
     void *run = dlsym(r->library, name);
     snprintf(name, sizeof name, "k%u_%s_start", number, isa);
     void *start = dlsym(r->library, name);
-    snprintf(name, sizeof name, "k%u_%s_device", number, isa);
-    const size_t *device = dlsym(r->library, name);
-    snprintf(name, sizeof name, "k%u_%s_scratch", number, isa);
-    const size_t *scratch = dlsym(r->library, name);
-    if (!run || !start || !device || !scratch)
+    snprintf(name, sizeof name, "k%u_%s_sizes", number, isa);
+    const size_t *sizes = dlsym(r->library, name);
+    snprintf(name, sizeof name, "k%u_%s_measure", number, isa);
+    void *measure_at = dlsym(r->library, name);
+    if (!run || !start || !sizes || !measure_at)
         return false;
+    void (*measure)(const int64_t *given, int64_t *z);
     memcpy(&o->run, &run, sizeof run);
     memcpy(&o->start, &start, sizeof start);
-    o->device = *device;
-    o->scratch = *scratch;
+    memcpy(&measure, &measure_at, sizeof measure_at);
+    int64_t *z = PO_NEW_N(arena, int64_t, *sizes + 1);
+    measure(NULL, z);
+    o->z = z;
+    o->device = (size_t)z[0];
+    o->scratch = (size_t)z[1];
     return true;
 }
 
@@ -230,11 +237,13 @@ static double look_at(visit *r, const po_timed_kernel *k, uint32_t number) {
     opened o;
     if (!k->check)
         return looked_at;
-    if (!open_kernel(r, number, &o))
-        return 0;
     po_arena *arena = po_arena_create(r->ctx);
-    loaded l = {o.run, filled(arena, o.device, 7), filled(arena, o.scratch, 9)};
-    o.start(l.device);
+    if (!open_kernel(r, arena, number, &o)) {
+        po_arena_free(arena);
+        return 0;
+    }
+    loaded l = {o.run, filled(arena, o.device, 7), filled(arena, o.scratch, 9), o.z};
+    o.start(l.device, o.z);
     double from = po_now();
     const char *wrong = check_kernel(r->ctx, arena, k, r->isa, &l);
     r->looked += po_now() - from;
@@ -246,9 +255,11 @@ static double look_at(visit *r, const po_timed_kernel *k, uint32_t number) {
 
 static double time_kernel(visit *r, const po_timed_kernel *k, uint32_t number) {
     opened o;
-    if (!open_kernel(r, number, &o))
-        return 0;
     po_arena *arena = po_arena_create(r->ctx);
+    if (!open_kernel(r, arena, number, &o)) {
+        po_arena_free(arena);
+        return 0;
+    }
     uint32_t copies, n_weights;
     const float ***weights = lay_weights(arena, k->mu, &r->numbers, &copies);
     float *scratch = filled(arena, o.scratch, 9);
@@ -259,11 +270,11 @@ static double time_kernel(visit *r, const po_timed_kernel *k, uint32_t number) {
     places = places > MOST_COPIES ? MOST_COPIES : places;
     for (uint32_t i = 0; i < places; i++) {
         maps[i] = filled(arena, o.device, 7 + i);
-        o.start(maps[i]);
+        o.start(maps[i], o.z);
     }
     double best = 0, begin = po_thread_seconds();
     uint32_t n = 0, turn = 0;
-    o.run(NULL, weights[turn % copies], NULL, maps[turn % places], scratch, &one);
+    o.run(NULL, weights[turn % copies], NULL, maps[turn % places], scratch, o.z, &one);
     turn++;
     /* What takes long is hardly disturbed by what lasts for moments. */
     uint32_t least = po_thread_seconds() - begin > slow_run ? 1 : 3;
@@ -271,7 +282,7 @@ static double time_kernel(visit *r, const po_timed_kernel *k, uint32_t number) {
         uint32_t repeat = 0;
         double from = po_thread_seconds(), spent;
         do {
-            o.run(NULL, weights[turn % copies], NULL, maps[turn % places], scratch, &one);
+            o.run(NULL, weights[turn % copies], NULL, maps[turn % places], scratch, o.z, &one);
             turn++;
             repeat++;
             spent = po_thread_seconds() - from;
@@ -344,7 +355,8 @@ static po_status print_file(po_ctx *ctx, const timing *t, uint32_t from, uint32_
         char symbol[64];
         size_t size = text.size;
         snprintf(symbol, sizeof symbol, "k%u_%s", i, isa->name);
-        po_status status = po_codegen_kernel(ctx, t->kernels[i].mu, isa, symbol, &text);
+        po_status status =
+            po_codegen_kernel(ctx, po_mu_closed(scratch, t->kernels[i].mu), isa, symbol, &text);
         if (stops(status))
             return status;
         t->built[i] = status == PO_OK;

@@ -10,6 +10,10 @@ bool po_mu_is_infix(po_mu_function function);
 /* Types in text, by po_mu_type. */
 extern const char *const po_mu_type_names[3];
 
+/* Whether the statement adds nothing where the operand is `fill`, whatever finite numbers the
+ * others are. */
+bool po_mu_adds_nothing(const po_mu_statement *s, uint32_t operand, double fill);
+
 /* The words of the text: labels may not be named by them, and tensors that are stand in quotes. */
 bool po_mu_is_reserved(const char *name);
 

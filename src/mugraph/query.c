@@ -303,7 +303,7 @@ double po_mu_apply(po_mu_function function, double a, double b, double c) {
 
 /* Whether the statement adds nothing where the operand is `fill`, by what is known of each item
  * when the other operands are any finite numbers. */
-static bool is_neutral(const po_mu_statement *s, uint32_t operand, double fill) {
+bool po_mu_adds_nothing(const po_mu_statement *s, uint32_t operand, double fill) {
     double value[PO_MU_MAX_ITEMS];
     bool known[PO_MU_MAX_ITEMS];
     if (s->combine == PO_MU_SET || s->n_items > PO_MU_MAX_ITEMS)
@@ -353,7 +353,7 @@ po_mu_edge po_mu_edge_of(const po_mu *mu, uint32_t statement, uint32_t operand) 
     }
     if (!leaves)
         return PO_MU_WITHIN;
-    return covered && is_neutral(s, operand, t->fill) ? PO_MU_RING : PO_MU_GUARD;
+    return covered && po_mu_adds_nothing(s, operand, t->fill) ? PO_MU_RING : PO_MU_GUARD;
 }
 
 /* --- figures --- */

@@ -29,13 +29,21 @@ uint32_t test_ports(const po_mu *mu, po_mu_place place, int64_t *elements, uint3
     return n;
 }
 
-po_status test_kernel_text(po_ctx *ctx, const po_mu *mu, const po_isa *isa, const char *symbol,
-                           po_text *text) {
+po_status test_open_text(po_ctx *ctx, const po_mu_open *open, const po_isa *isa, const char *symbol,
+                         po_text *text) {
     if (text->size == 0) {
         po_text_puts(text, "#pragma GCC visibility push(default)\n");
         po_codegen_prelude(isa, text);
     }
-    return po_codegen_kernel(ctx, mu, isa, symbol, text);
+    return po_codegen_kernel(ctx, open, isa, symbol, text);
+}
+
+po_status test_kernel_text(po_ctx *ctx, const po_mu *mu, const po_isa *isa, const char *symbol,
+                           po_text *text) {
+    po_arena *arena = po_arena_create(ctx);
+    po_status status = test_open_text(ctx, po_mu_closed(arena, mu), isa, symbol, text);
+    po_arena_free(arena);
+    return status;
 }
 
 po_status test_kernels_load(po_ctx *ctx, po_arena *arena, const po_isa *isa,
@@ -60,16 +68,22 @@ po_status test_kernels_load(po_ctx *ctx, po_arena *arena, const po_isa *isa,
     return status;
 }
 
-test_kernel test_kernel_of(void *library, const char *symbol, const po_mu *mu, const po_isa *isa) {
+test_kernel test_kernel_of(po_arena *arena, void *library, const char *symbol, const po_mu *mu,
+                           const long *given, const po_isa *isa) {
     test_kernel kernel = {.mu = mu, .isa = isa};
+    void (*measure)(const long *given, long *z);
     char name[80];
     *(void **)&kernel.run = dlsym(library, symbol);
     (void)snprintf(name, sizeof name, "%s_start", symbol);
     *(void **)&kernel.start = dlsym(library, name);
-    (void)snprintf(name, sizeof name, "%s_device", symbol);
-    kernel.device = *(const size_t *)dlsym(library, name);
-    (void)snprintf(name, sizeof name, "%s_scratch", symbol);
-    kernel.scratch = *(const size_t *)dlsym(library, name);
+    (void)snprintf(name, sizeof name, "%s_measure", symbol);
+    *(void **)&measure = dlsym(library, name);
+    (void)snprintf(name, sizeof name, "%s_sizes", symbol);
+    long *z = PO_NEW_N(arena, long, *(const size_t *)dlsym(library, name) + 1);
+    measure(given, z);
+    kernel.z = z;
+    kernel.device = (size_t)z[0];
+    kernel.scratch = (size_t)z[1];
     return kernel;
 }
 
@@ -192,10 +206,10 @@ const char *test_kernel_check(po_ctx *ctx, po_arena *arena, const test_kernel *k
     test_buffer scratch = test_buffer_of(kernel->scratch * parts, at_start, true);
     test_pool pool = {parts, threads ? test_pool_threads : test_pool_serial, NULL};
     pool.self = &pool;
-    kernel->start(device.data);
+    kernel->start(device.data, kernel->z);
     /* The second call meets what the first has left behind. */
     for (int call = 0; call < 2; call++)
-        kernel->run(i_p, w_p, o_p, device.data, scratch.data, &pool);
+        kernel->run(i_p, w_p, o_p, device.data, scratch.data, kernel->z, &pool);
 
     const char *wrong = NULL;
     for (uint32_t i = 0; i < outs; i++)

@@ -13,14 +13,15 @@ typedef struct test_pool {
 } test_pool;
 
 typedef void (*test_kernel_fn)(const float *const *in, const float *const *weight,
-                               float *const *out, float *device, float *scratch,
+                               float *const *out, float *device, float *scratch, const long *z,
                                const test_pool *pool);
 
 typedef struct test_kernel {
     const po_mu *mu;
     const po_isa *isa;
-    void (*start)(float *device);
+    void (*start)(float *device, const long *z);
     test_kernel_fn run;
+    const long *z;
     size_t device, scratch;
 } test_kernel;
 
@@ -38,11 +39,16 @@ uint32_t test_ports(const po_mu *mu, po_mu_place place, int64_t *elements, uint3
 /* The text of a file that defines SYMBOL, after what is there. */
 po_status test_kernel_text(po_ctx *ctx, const po_mu *mu, const po_isa *isa, const char *symbol,
                            po_text *text);
+/* The same of one that is open. */
+po_status test_open_text(po_ctx *ctx, const po_mu_open *open, const po_isa *isa, const char *symbol,
+                         po_text *text);
 /* Compiles such texts, one file each, and loads them; the files stay in DIR where keep. */
 po_status test_kernels_load(po_ctx *ctx, po_arena *arena, const po_isa *isa,
                             const char *const *texts, uint32_t n, const char *flags,
                             const char *dir, bool keep, void **library);
-test_kernel test_kernel_of(void *library, const char *symbol, const po_mu *mu, const po_isa *isa);
+/* given: lengths of what is open, `mu` at these. */
+test_kernel test_kernel_of(po_arena *arena, void *library, const char *symbol, const po_mu *mu,
+                           const long *given, const po_isa *isa);
 /* Whether this machine runs the instruction set. */
 bool test_has_isa(const po_isa *isa);
 

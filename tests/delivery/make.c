@@ -96,8 +96,8 @@ static po_status kernel_of(making *m, const int *d, uint32_t kind, const char **
     po_kernel_port *ports = PO_NEW_N(m->arena, po_kernel_port, 2);
     int64_t *elements = PO_NEW_N(m->arena, int64_t, 2);
     po_mu_type *types = PO_NEW_N(m->arena, po_mu_type, 2);
-    ports[0] = (po_kernel_port){2, {d[0], d[1]}};
-    ports[1] = (po_kernel_port){2, {d[0], d[2]}};
+    ports[0] = (po_kernel_port){.rank = 2, .dims = {d[0], d[1]}};
+    ports[1] = (po_kernel_port){.rank = 2, .dims = {d[0], d[2]}};
     elements[0] = (int64_t)d[1] * d[2];
     elements[1] = d[2];
     types[0] = types[1] = kinds[kind].type;

@@ -22,9 +22,11 @@ static const char code[] =
     "    void *self;\n"
     "} pk_pool;\n"
     "enum { M = %lld, K = %lld, N = %lld, P = 4 };\n"
-    "const size_t %s_device = 32, %s_scratch = 32;\n"
-    "void %s_start(float *device);\n"
-    "void %s_start(float *device) { device[0] = 7; device[1] = 0; }\n"
+    "const size_t %s_sizes = 2;\n"
+    "void %s_measure(const long *given, long *z);\n"
+    "void %s_measure(const long *given, long *z) { (void)given; z[0] = z[1] = 32; }\n"
+    "void %s_start(float *device, const long *z);\n"
+    "void %s_start(float *device, const long *z) { (void)z; device[0] = 7; device[1] = 0; }\n"
     "typedef struct job { const float *x, *w, *b; float *y, *scratch; size_t parts; } job;\n"
     "static void part(void *arg, size_t p) {\n"
     "    job *j = arg;\n"
@@ -38,9 +40,10 @@ static const char code[] =
     "        }\n"
     "}\n"
     "void %s(const float *const *in, const float *const *weight, float *const *out,\n"
-    "        float *device, float *scratch, const pk_pool *pool);\n"
+    "        float *device, float *scratch, const long *z, const pk_pool *pool);\n"
     "void %s(const float *const *in, const float *const *weight, float *const *out,\n"
-    "        float *device, float *scratch, const pk_pool *pool) {\n"
+    "        float *device, float *scratch, const long *z, const pk_pool *pool) {\n"
+    "    (void)z;\n"
     "    job j = {in[0], weight[0], weight[1], out[0], scratch, pool->parts};\n"
     "    float shared = device[1]++;\n"
     "    int aligned = ((size_t)device | (size_t)scratch) %% 64 == 0;\n"
@@ -59,7 +62,7 @@ typedef struct making {
 
 static const char *print_code(making *m, const char *name, const int64_t *d) {
     return po_arena_printf(m->arena, code, (long long)d[0], (long long)d[1], (long long)d[2], name,
-                           name, name, name, name, name);
+                           name, name, name, name, name, name);
 }
 
 /* d: rows, inner length, columns. */
@@ -71,8 +74,8 @@ static const char *kernel_of(making *m, const int64_t *d) {
             return name;
     po_kernel_port *in = PO_NEW(m->arena, po_kernel_port), *out = PO_NEW(m->arena, po_kernel_port);
     int64_t *floats = PO_NEW_N(m->arena, int64_t, 2);
-    *in = (po_kernel_port){2, {d[0], d[1]}};
-    *out = (po_kernel_port){2, {d[0], d[2]}};
+    *in = (po_kernel_port){.rank = 2, .dims = {d[0], d[1]}};
+    *out = (po_kernel_port){.rank = 2, .dims = {d[0], d[2]}};
     floats[0] = (d[2] + PANEL - 1) / PANEL * PANEL * d[1];
     floats[1] = d[2];
     po_kernel *k = &m->kernels[m->n++];

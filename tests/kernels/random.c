@@ -357,8 +357,8 @@ static void check_region(po_ctx *ctx, po_arena *arena, const region *r, void *li
         const variant *v = &r->variants[i];
         if (!is_for(r, i, m))
             continue;
-        test_kernel kernel =
-            test_kernel_of(library, po_arena_printf(arena, "k%u_%u", number_of, i), v->mu, isa);
+        test_kernel kernel = test_kernel_of(
+            arena, library, po_arena_printf(arena, "k%u_%u", number_of, i), v->mu, NULL, isa);
         t->kernels++;
         for (int k = 0; k < KINDS; k++) {
             if (skips(r, v, (kind)k))

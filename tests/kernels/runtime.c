@@ -7,9 +7,16 @@
 /* --- a kernel: out = in * weight, row by row; all of its memory is written and read back --- */
 
 enum { ROWS = 13, COLUMNS = 7, DEVICE = 96, SCRATCH = 48 };
-static const size_t device_floats = DEVICE, scratch_floats = SCRATCH;
+static const size_t sizes = 2;
 
-static void start(float *device) {
+static void measure(const int64_t *given, int64_t *z) {
+    (void)given;
+    z[0] = DEVICE;
+    z[1] = SCRATCH;
+}
+
+static void start(float *device, const int64_t *z) {
+    assert(z[0] == DEVICE);
     for (size_t i = 0; i < DEVICE; i++)
         device[i] = (float)i;
 }
@@ -34,7 +41,7 @@ static void part(void *arg, size_t p) {
 }
 
 static void call(const float *const *in, const float *const *weight, float *const *out,
-                 float *device, float *scratch, const pk_pool *pool) {
+                 float *device, float *scratch, const int64_t *z, const pk_pool *pool) {
     assert(((uintptr_t)device | (uintptr_t)scratch) % 64 == 0);
     for (size_t i = 0; i < DEVICE; i++)
         assert(device[i] == (float)i);
@@ -45,25 +52,23 @@ static void call(const float *const *in, const float *const *weight, float *cons
     pool->run(pool->self, part, &j);
     for (size_t i = 0; i < DEVICE; i++)
         assert(device[i] == -1);
-    start(device);
+    start(device, z);
 }
 
 static const int64_t dims[] = {ROWS, COLUMNS}, floats[] = {COLUMNS};
 static const pk_port port[] = {{2, dims, PK_F32}};
-static const pk_kernel_code for_avx512[] = {
-    {"avx512", &device_floats, &scratch_floats, start, call}, {0}};
-static const pk_kernel_code for_avx2[] = {{0},
-                                          {"avx2", &device_floats, &scratch_floats, start, call}};
+static const pk_kernel_code for_avx512[] = {{"avx512", &sizes, measure, start, call}, {0}};
+static const pk_kernel_code for_avx2[] = {{0}, {"avx2", &sizes, measure, start, call}};
 static const pk_region regions[] = {
-    {"R1", 1, 1, 1, port, port, floats, NULL, for_avx512},
-    {"R2", 1, 1, 1, port, port, floats, NULL, for_avx2},
+    {"R1", 1, 1, 1, port, port, floats, NULL, for_avx512, 0, NULL, NULL},
+    {"R2", 1, 1, 1, port, port, floats, NULL, for_avx2, 0, NULL, NULL},
 };
 
 /* The same of as many samples as there are: each has ROWS rows in, and a map of its own out. */
 static const int64_t rows_of_all[] = {-ROWS, COLUMNS}, maps_of_all[] = {1, -1, ROWS, COLUMNS};
 static const pk_port many_rows[] = {{2, rows_of_all, PK_F32}}, many_maps[] = {{4, maps_of_all, 0}};
 static const pk_region open_regions[] = {
-    {"R3", 1, 1, 1, many_rows, many_maps, floats, NULL, for_avx512},
+    {"R3", 1, 1, 1, many_rows, many_maps, floats, NULL, for_avx512, 0, NULL, NULL},
 };
 
 /* --- what is expected --- */

@@ -88,7 +88,8 @@ static void check_all(const po_isa *isa) {
     void *library = load(&f, isa, NULL);
     for (uint32_t i = 0; i < n_kernel_cases; i++) {
         const po_mu *mu = f.mu[i];
-        test_kernel kernel = test_kernel_of(library, po_arena_printf(f.arena, "k%u", i), mu, isa);
+        test_kernel kernel =
+            test_kernel_of(f.arena, library, po_arena_printf(f.arena, "k%u", i), mu, NULL, isa);
         double worst = 0;
         for (int v = RANDOM; v < FILLS; v++) {
             const float **in = values_of(&f, mu, PO_MU_INPUT, (values)v, 11 + (uint64_t)v);
@@ -126,7 +127,8 @@ static void test_parts(void **state) {
     void *library = load(&f, isa, NULL);
     for (uint32_t i = 0; i < n_kernel_cases; i++) {
         const po_mu *mu = f.mu[i];
-        test_kernel kernel = test_kernel_of(library, po_arena_printf(f.arena, "k%u", i), mu, isa);
+        test_kernel kernel =
+            test_kernel_of(f.arena, library, po_arena_printf(f.arena, "k%u", i), mu, NULL, isa);
         const float **in = values_of(&f, mu, PO_MU_INPUT, RANDOM, 3);
         const float **weight = values_of(&f, mu, PO_MU_WEIGHT, RANDOM, 4);
         int64_t n[64];
@@ -168,7 +170,8 @@ static uint32_t times_dealt_out(fixture *f, const po_isa *isa, const char *flags
     uint32_t times = 0;
     for (uint32_t i = 0; i < n_kernel_cases; i++) {
         const po_mu *mu = f->mu[i];
-        test_kernel kernel = test_kernel_of(library, po_arena_printf(f->arena, "k%u", i), mu, isa);
+        test_kernel kernel =
+            test_kernel_of(f->arena, library, po_arena_printf(f->arena, "k%u", i), mu, NULL, isa);
         const float **in = values_of(f, mu, PO_MU_INPUT, RANDOM, 3);
         const float **weight = values_of(f, mu, PO_MU_WEIGHT, RANDOM, 4);
         int64_t n[64];
@@ -178,8 +181,8 @@ static uint32_t times_dealt_out(fixture *f, const po_isa *isa, const char *flags
             out[o] = aligned(f->arena, (size_t)n[o]);
         float *device = aligned(f->arena, kernel.device);
         test_pool pool = {1, dealt_out, &times};
-        kernel.start(device);
-        kernel.run(in, weight, out, device, aligned(f->arena, kernel.scratch), &pool);
+        kernel.start(device, kernel.z);
+        kernel.run(in, weight, out, device, aligned(f->arena, kernel.scratch), kernel.z, &pool);
     }
     (void)dlclose(library);
     return times;

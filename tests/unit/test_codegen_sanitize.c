@@ -96,26 +96,29 @@ static bool clean(const po_isa *isa, const char *sanitizer, unsigned parts, uint
         if (test_kernel_text(&ctx, mu, isa, symbol, &text) != PO_OK)
             fail_msg("%s: %s", kernel_cases[i].name, ctx.error.message);
         po_text_printf(&main_text,
-                       "extern const size_t k%u_device, k%u_scratch;\n"
-                       "void k%u_start(float *);\n"
+                       "extern const size_t k%u_sizes;\n"
+                       "void k%u_measure(const long *, long *);\n"
+                       "void k%u_start(float *, const long *);\n"
                        "void k%u(const float *const *, const float *const *, float *const *, "
-                       "float *, float *, const pool *);\n"
+                       "float *, float *, const long *, const pool *);\n"
                        "static void case%u(pool *p) {\n",
                        i, i, i, i, i);
         port_arrays(&main_text, mu, PO_MU_INPUT, "in", "const float *");
         port_arrays(&main_text, mu, PO_MU_WEIGHT, "weight", "const float *");
         port_arrays(&main_text, mu, PO_MU_OUTPUT, "out", "float *");
         po_text_printf(&main_text,
-                       "    float *device = lines(k%u_device);\n"
-                       "    float *scratch = lines(k%u_scratch * p->parts);\n"
-                       "    k%u_start(device);\n"
-                       "    k%u(in, weight, out, device, scratch, p);\n"
-                       "    k%u(in, weight, out, device, scratch, p);\n",
+                       "    long *z = calloc(k%u_sizes + 1, sizeof *z);\n"
+                       "    k%u_measure(NULL, z);\n"
+                       "    float *device = lines((size_t)z[0]);\n"
+                       "    float *scratch = lines((size_t)z[1] * p->parts);\n"
+                       "    k%u_start(device, z);\n"
+                       "    k%u(in, weight, out, device, scratch, z, p);\n"
+                       "    k%u(in, weight, out, device, scratch, z, p);\n",
                        i, i, i, i, i);
         free_arrays(&main_text, mu, PO_MU_INPUT, "in");
         free_arrays(&main_text, mu, PO_MU_WEIGHT, "weight");
         free_arrays(&main_text, mu, PO_MU_OUTPUT, "out");
-        po_text_puts(&main_text, "    free(device);\n    free(scratch);\n}\n");
+        po_text_puts(&main_text, "    free(device);\n    free(scratch);\n    free(z);\n}\n");
         po_text_printf(&calls, "    case%u(&p);\n", i);
     }
     po_text_printf(&main_text,

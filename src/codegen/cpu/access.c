@@ -12,21 +12,40 @@ int64_t cg_step_of(const cg *g, const po_mu_access *access, uint32_t label) {
     return step;
 }
 
+static bool is_open_step(const cg *g, const po_mu_access *access, uint32_t label) {
+    for (uint32_t a = 0; a < g->mu->tensors[access->tensor].rank; a++)
+        if (po_mu_coef(&access->axes[a], label) != 0 &&
+            g->open->stride[access->tensor][a].value < 0)
+            return true;
+    return false;
+}
+
+const char *cg_step_text(cg *g, const po_mu_access *access, uint32_t label) {
+    if (!is_open_step(g, access, label))
+        return po_arena_printf(g->arena, "%lld", (long long)cg_step_of(g, access, label));
+    cg_terms t = cg_terms_start(g);
+    for (uint32_t a = 0; a < g->mu->tensors[access->tensor].rank; a++)
+        cg_terms_add(g, &t, po_mu_coef(&access->axes[a], label),
+                     g->open->stride[access->tensor][a]);
+    return po_arena_printf(g->arena, "(0%s)", cg_terms_text(g, &t));
+}
+
 /* Adds " + step * (name - start)". */
-static void add_term(cg *g, po_text *text, uint32_t tensor, uint32_t label, int64_t step) {
+static void add_term(cg *g, po_text *text, const po_mu_access *access, uint32_t label) {
     const char *name = g->value[label].name, *start = g->span[label].start;
+    const int64_t step = cg_step_of(g, access, label);
     if (name == NULL || step == 0)
         return;
-    if (start != NULL && po_mu_local(g->mu, tensor, label)) {
+    if (start != NULL && po_mu_local(g->mu, access->tensor, label)) {
         if (strcmp(name, start) == 0)
             return;
-        po_text_printf(text, " + %lld * (%s - %s)", (long long)step, name, start);
+        po_text_printf(text, " + %s * (%s - %s)", cg_step_text(g, access, label), name, start);
         return;
     }
     if (step == 1)
         po_text_printf(text, " + %s", name);
     else
-        po_text_printf(text, " + %lld * %s", (long long)step, name);
+        po_text_printf(text, " + %s * %s", cg_step_text(g, access, label), name);
 }
 
 /* Labels of an access, each once, ascending. */
@@ -57,11 +76,14 @@ static uint32_t *label_room(cg *g, const po_mu_access *access) {
 
 const char *cg_base(cg *g, const po_mu_access *access) {
     const po_mu_tensor *t = &g->mu->tensors[access->tensor];
-    int64_t number = t->origin;
+    cg_terms number = cg_terms_start(g);
+    cg_terms_add(g, &number, 1, g->open->origin[access->tensor]);
     for (uint32_t a = 0; a < t->rank; a++) {
-        int64_t least, count;
-        (void)po_mu_held(g->mu, access->tensor, a, &least, &count);
-        number += (access->axes[a].offset - least) * t->stride[a];
+        int64_t least;
+        po_dim count;
+        (void)po_mu_open_held(g->open, access->tensor, a, &least, &count);
+        cg_terms_add(g, &number, access->axes[a].offset - least,
+                     g->open->stride[access->tensor][a]);
     }
     po_text text;
     po_text_init(&text, g->arena);
@@ -70,32 +92,39 @@ const char *cg_base(cg *g, const po_mu_access *access) {
     uint32_t n = labels_of(g, access, labels);
     for (uint32_t i = 0; i < n; i++)
         if (!g->value[labels[i]].inner)
-            add_term(g, &text, access->tensor, labels[i], cg_step_of(g, access, labels[i]));
-    if (number != 0)
-        po_text_printf(&text, " %c %lld", number < 0 ? '-' : '+',
-                       (long long)(number < 0 ? -number : number));
+            add_term(g, &text, access, labels[i]);
+    po_text_puts(&text, cg_terms_text(g, &number));
     return text.data;
 }
 
-const char *cg_rest(cg *g, const po_mu_access *access, int64_t *number) {
+const char *cg_rest(cg *g, const po_mu_access *access) {
+    const po_mu_tensor *t = &g->mu->tensors[access->tensor];
     po_text text;
     po_text_init(&text, g->arena);
     po_text_puts(&text, "");
     uint32_t *labels = label_room(g, access);
     uint32_t n = labels_of(g, access, labels);
-    *number = 0;
+    cg_terms number = cg_terms_start(g);
     for (uint32_t i = 0; i < n; i++) {
-        int64_t step = cg_step_of(g, access, labels[i]);
         if (g->value[labels[i]].inner)
-            add_term(g, &text, access->tensor, labels[i], step);
-        *number += step * g->value[labels[i]].add;
+            add_term(g, &text, access, labels[i]);
+        for (uint32_t a = 0; a < t->rank; a++)
+            cg_terms_add(g, &number,
+                         po_mu_coef(&access->axes[a], labels[i]) * g->value[labels[i]].add,
+                         g->open->stride[access->tensor][a]);
     }
+    po_text_puts(&text, cg_terms_text(g, &number));
     return text.data == NULL ? "" : text.data;
 }
 
-bool cg_leaves(const cg *g, const po_mu_access *access, uint32_t axis) {
+bool cg_leaves(cg *g, const po_mu_access *access, uint32_t axis) {
     const po_mu_index *x = &access->axes[axis];
     int64_t least = x->offset, most = x->offset;
+    bool open = g->open->dim[access->tensor][axis].value < 0;
+    for (uint32_t i = 0; i < x->n; i++)
+        open |= po_mu_open_label(g->open, x->terms[i].label);
+    if (open)
+        return po_mu_open_leaves(g->open, access, axis);
     for (uint32_t i = 0; i < x->n; i++) {
         const cg_value *v = &g->value[x->terms[i].label];
         int64_t c = x->terms[i].coef;
@@ -106,7 +135,6 @@ bool cg_leaves(const cg *g, const po_mu_access *access, uint32_t axis) {
 }
 
 const char *cg_inside(cg *g, const po_mu_access *access, uint32_t axis) {
-    const po_mu_tensor *t = &g->mu->tensors[access->tensor];
     const po_mu_index *x = &access->axes[axis];
     int64_t number = x->offset;
     po_text text;
@@ -118,13 +146,17 @@ const char *cg_inside(cg *g, const po_mu_access *access, uint32_t axis) {
         if (v->name != NULL)
             po_text_printf(&text, " + %lld * %s", (long long)x->terms[i].coef, v->name);
     }
-    po_text_printf(&text, " + (%lld)) < %lldul", (long long)number, (long long)t->dims[axis]);
+    po_text_printf(&text, " + (%lld)) < (unsigned long)%s", (long long)number,
+                   cg_length(g, g->open->dim[access->tensor][axis]));
     return text.data;
 }
 
 /* How far a label runs while one copy of a tensor lives. */
 static int64_t steps_of(const cg *g, uint32_t tensor, uint32_t label) {
+    enum { ANY = 1 << 30 };
     bool local = g->span[label].full > 0 && po_mu_local(g->mu, tensor, label);
+    if (po_mu_open_label(g->open, label) && !(local && g->span[label].start != NULL))
+        return ANY;
     return (local ? g->span[label].full : g->mu->labels[label].extent) - 1;
 }
 

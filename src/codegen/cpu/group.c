@@ -9,9 +9,7 @@
 /* How many steps a label that runs has. */
 static const char *steps_of(const cg *g, uint32_t label) {
     const cg_span *span = &g->span[label];
-    if (span->tail != 0)
-        return po_arena_printf(g->arena, "n_%s", g->label[label]);
-    return po_arena_printf(g->arena, "%lld", (long long)span->full);
+    return span->count ? span->count : po_arena_printf(g->arena, "%lld", (long long)span->full);
 }
 
 uint32_t cg_run(cg *g, uint32_t label, bool inner) {
@@ -20,12 +18,12 @@ uint32_t cg_run(cg *g, uint32_t label, bool inner) {
     const char *name = g->label[label];
     int64_t extent = g->mu->labels[label].extent;
     cg_value *value = &g->value[label];
-    if (span->at != NULL || (span->full == 1 && span->tail == 0)) {
+    if (span->at != NULL || (span->full == 1 && span->count == NULL)) {
         *value = (cg_value){span->at != NULL ? span->at : span->start, 0, 0, extent - 1, inner};
         return 0;
     }
     const char *end = steps_of(g, label);
-    if (span->start != NULL || span->tail != 0)
+    if (span->start != NULL || span->count != NULL)
         end = po_arena_printf(g->arena, "%s + %s", start, end);
     cg_open(g, "for (long i_%s = %s; i_%s < %s; i_%s++)", name, start, name, end, name);
     *value = (cg_value){po_arena_printf(g->arena, "i_%s", name), 0, 0, extent - 1, inner};
@@ -42,7 +40,7 @@ void cg_run_block(cg *g, uint32_t label, int64_t block) {
     const cg_span *span = &g->span[label];
     const char *start = span->start == NULL ? "0" : span->start, *name = g->label[label];
     const char *steps = po_arena_printf(g->arena, "%lld", (long long)block);
-    if (span->tail != 0 || span->full % block != 0) {
+    if (span->count != NULL || span->full % block != 0) {
         const char *all = steps_of(g, label);
         steps = po_arena_printf(g->arena, "(%s - s_%s < %lld ? %s - s_%s : %lld)", all, name,
                                 (long long)block, all, name, (long long)block);
@@ -53,45 +51,79 @@ void cg_run_block(cg *g, uint32_t label, int64_t block) {
                                  g->mu->labels[label].extent - 1, true};
 }
 
-static po_status left_over(cg *g, int64_t count, const char *condition,
-                           po_status (*each)(void *user, int64_t count), void *user) {
+const char *cg_tail_of(cg *g, cg_steps steps) {
+    const int64_t tail = steps.n % g->isa->lanes;
+    return steps.count || tail == 0 ? steps.count
+                                    : po_arena_printf(g->arena, "%lld", (long long)tail);
+}
+
+static po_status left_over(cg *g, cg_steps steps, const char *condition, cg_each_fn each,
+                           void *user) {
     if (condition == NULL)
         cg_brace(g);
     else
         cg_open(g, "%s", condition);
-    PO_TRY(each(user, count));
+    PO_TRY(each(user, steps));
     cg_close(g);
     return PO_OK;
 }
 
-po_status cg_spread(cg *g, uint32_t label, int64_t block, bool inner,
-                    po_status (*each)(void *user, int64_t count), void *user) {
+static void blocks_of(cg *g, uint32_t label, int64_t block, const char *end) {
+    const char *name = g->label[label];
+    cg_open(g, "for (; i_%s + %lld <= %s; i_%s += %lld)", name, (long long)block, end, name,
+            (long long)block);
+}
+
+/* Any number of steps: blocks, then smaller ones; of lanes what is left of a vector. */
+static po_status spread_any(cg *g, uint32_t label, int64_t block, int64_t vector, const char *end,
+                            cg_each_fn each, void *user) {
+    const char *name = g->label[label];
+    for (int64_t n = block; n >= vector; n = n == vector ? 0 : vector > 1 ? vector : n / 2) {
+        blocks_of(g, label, n, end);
+        PO_TRY(each(user, (cg_steps){n, NULL}));
+        cg_close(g);
+    }
+    if (vector == 1)
+        return PO_OK;
+    const char *rest = po_arena_printf(g->arena, "rest_%s", name);
+    cg_line(g, "const int %s = (int)(%s - i_%s);", rest, end, name);
+    return left_over(g, (cg_steps){vector, rest}, po_arena_printf(g->arena, "if (%s > 0)", rest),
+                     each, user);
+}
+
+po_status cg_spread(cg *g, uint32_t label, int64_t block, int64_t vector, bool inner,
+                    cg_each_fn each, void *user) {
     const cg_span *span = &g->span[label];
     const char *start = span->start == NULL ? "0" : span->start;
     const char *name = g->label[label];
     int64_t extent = g->mu->labels[label].extent;
     cg_value *value = &g->value[label];
-    if (span->tail == 0 && span->full <= block) {
+    if (span->count == NULL && span->full <= block) {
         *value = (cg_value){span->start, 0, 0, extent - 1, inner};
-        return each(user, span->full);
+        return each(user, (cg_steps){span->full, NULL});
     }
     *value = (cg_value){po_arena_printf(g->arena, "i_%s", name), 0, 0, extent - 1, inner};
     const char *count = steps_of(g, label);
+    const char *end = po_arena_printf(g->arena, "%s + %s", start, count);
     cg_brace(g);
     cg_line(g, "long i_%s = %s;", name, start);
-    cg_open(g, "for (; i_%s + %lld <= %s + %s; i_%s += %lld)", name, (long long)block, start, count,
-            name, (long long)block);
-    PO_TRY(each(user, block));
+    if (span->open) {
+        PO_TRY(spread_any(g, label, block, vector, end, each, user));
+        cg_close(g);
+        return PO_OK;
+    }
+    blocks_of(g, label, block, end);
+    PO_TRY(each(user, (cg_steps){block, NULL}));
     cg_close(g);
     int64_t left[2] = {span->full % block, span->tail % block};
-    if (span->tail == 0 && left[0] != 0)
-        PO_TRY(left_over(g, left[0], NULL, each, user));
-    for (int i = 0; i < 2 && span->tail != 0; i++)
+    if (span->count == NULL && left[0] != 0)
+        PO_TRY(left_over(g, (cg_steps){left[0], NULL}, NULL, each, user));
+    for (int i = 0; i < 2 && span->count != NULL; i++)
         if (left[i] != 0 && (i == 0 || left[1] != left[0]))
-            PO_TRY(left_over(g, left[i],
-                             po_arena_printf(g->arena, "if (%s + %s - i_%s == %lld)", start, count,
-                                             name, (long long)left[i]),
-                             each, user));
+            PO_TRY(left_over(
+                g, (cg_steps){left[i], NULL},
+                po_arena_printf(g->arena, "if (%s - i_%s == %lld)", end, name, (long long)left[i]),
+                each, user));
     cg_close(g);
     return PO_OK;
 }
@@ -105,7 +137,7 @@ uint32_t cg_guards(cg *g, uint32_t node, const bool *ready, bool *done) {
     uint32_t n = 0;
     for (uint32_t k = 0; k <= s->n_in; k++) {
         const po_mu_access *access = k < s->n_in ? &s->in[k] : &s->out;
-        if (po_mu_edge_of(g->mu, node, k < s->n_in ? k : PO_NONE) != PO_MU_GUARD)
+        if (po_mu_open_edge(g->open, node, k < s->n_in ? k : PO_NONE) != PO_MU_GUARD)
             continue;
         for (uint32_t a = 0; a < g->mu->tensors[access->tensor].rank; a++) {
             bool *flag = &done[k * PO_MU_MAX_RANK + a];
@@ -143,7 +175,7 @@ static po_status on_tile(group *u) {
             tile.lane = PO_NONE;
             tile.lane_reduced = false;
             tile.v = 1;
-            tile.tail = 0;
+            tile.tail = NULL;
         }
         PO_TRY(cg_on_tile(&tile, u->nodes[i], i > 0));
     }
@@ -154,33 +186,34 @@ static po_status on_tile(group *u) {
 
 static po_status over_lanes(group *u);
 
-static po_status a_row_block(void *user, int64_t count) {
+static po_status a_row_block(void *user, cg_steps steps) {
     group *u = user;
-    u->tile.r = count;
+    u->tile.r = steps.n;
     return u->lanes_inside ? over_lanes(u) : on_tile(u);
 }
 
 static po_status over_rows(group *u) {
     if (u->tile.row == PO_NONE)
-        return a_row_block(u, 1);
-    return cg_spread(u->tile.g, u->tile.row, u->tile.rows, false, a_row_block, u);
+        return a_row_block(u, (cg_steps){1, NULL});
+    return cg_spread(u->tile.g, u->tile.row, u->tile.rows, 1, false, a_row_block, u);
 }
 
-static po_status a_lane_block(void *user, int64_t count) {
+static po_status a_lane_block(void *user, cg_steps steps) {
     group *u = user;
     int64_t w = u->tile.g->isa->lanes;
-    u->tile.v = (count + w - 1) / w;
-    u->tile.tail = count % w;
+    u->tile.v = (steps.n + w - 1) / w;
+    u->tile.tail = cg_tail_of(u->tile.g, steps);
     return u->lanes_inside ? on_tile(u) : over_rows(u);
 }
 
 static po_status over_lanes(group *u) {
     if (u->tile.lane == PO_NONE || u->tile.lane_reduced) {
         u->tile.v = 1;
-        u->tile.tail = 0;
+        u->tile.tail = NULL;
         return u->lanes_inside ? on_tile(u) : over_rows(u);
     }
-    return cg_spread(u->tile.g, u->tile.lane, u->tile.lanes, false, a_lane_block, u);
+    return cg_spread(u->tile.g, u->tile.lane, u->tile.lanes, u->tile.g->isa->lanes, false,
+                     a_lane_block, u);
 }
 
 static bool contains(const uint32_t *list, uint32_t n, uint32_t label) {
@@ -196,15 +229,12 @@ static bool is_guarded(cg *g, const group *u, uint32_t label) {
         const po_mu_statement *s = &g->mu->nodes[u->nodes[i]].statement;
         for (uint32_t k = 0; k <= s->n_in; k++) {
             const po_mu_access *access = k < s->n_in ? &s->in[k] : &s->out;
-            if (po_mu_edge_of(g->mu, u->nodes[i], k < s->n_in ? k : PO_NONE) != PO_MU_GUARD)
+            if (po_mu_open_edge(g->open, u->nodes[i], k < s->n_in ? k : PO_NONE) != PO_MU_GUARD)
                 continue;
-            for (uint32_t a = 0; a < g->mu->tensors[access->tensor].rank; a++) {
-                int64_t least, most;
-                po_mu_range(g->mu, access, a, &least, &most);
-                if ((least < 0 || most >= g->mu->tensors[access->tensor].dims[a]) &&
-                    po_mu_coef(&access->axes[a], label) != 0)
+            for (uint32_t a = 0; a < g->mu->tensors[access->tensor].rank; a++)
+                if (po_mu_coef(&access->axes[a], label) != 0 &&
+                    po_mu_open_leaves(g->open, access, a))
                     return true;
-            }
         }
     }
     return false;
@@ -265,9 +295,9 @@ static void set_first(cg *g, uint32_t node, const uint32_t *kept, uint32_t n_kep
 
 static bool has_guards(const cg *g, uint32_t node) {
     const po_mu_statement *s = &g->mu->nodes[node].statement;
-    bool any = po_mu_edge_of(g->mu, node, PO_NONE) == PO_MU_GUARD;
+    bool any = po_mu_open_edge(g->open, node, PO_NONE) == PO_MU_GUARD;
     for (uint32_t k = 0; k < s->n_in; k++)
-        any |= po_mu_edge_of(g->mu, node, k) == PO_MU_GUARD;
+        any |= po_mu_open_edge(g->open, node, k) == PO_MU_GUARD;
     return any;
 }
 

@@ -13,7 +13,8 @@ typedef struct cg_tile {
     uint32_t lead;
     int64_t rows, lanes; /* of the schedule, cut to this machine's registers */
     /* of the tile that is being printed */
-    int64_t r, v, tail; /* rows, vectors, lanes of the last vector (0: all) */
+    int64_t r, v;     /* rows, vectors */
+    const char *tail; /* lanes of the last vector in C; NULL: all */
 } cg_tile;
 
 /* "x3_1_2" */
@@ -24,9 +25,19 @@ const char *cg_name(cg *g, const char *what, uint32_t number, bool by_row, int64
  * not REGISTER. guarded: what its guards leave out is seen to here. */
 po_status cg_on_tile(cg_tile *t, uint32_t node, bool guarded);
 
-/* Runs `each` with blocks of `block` steps of a label, then with what is left. */
-po_status cg_spread(cg *g, uint32_t label, int64_t block, bool inner,
-                    po_status (*each)(void *user, int64_t count), void *user);
+/* Steps of a label that are worked at once: n, or what the C expression says, at most n. */
+typedef struct cg_steps {
+    int64_t n;
+    const char *count;
+} cg_steps;
+typedef po_status (*cg_each_fn)(void *user, cg_steps steps);
+
+/* Runs `each` with blocks of `block` steps of a label, then with what is left: where that may be
+ * any number, blocks of `vector` steps and then a part of one; 1: of half as many, down to 1. */
+po_status cg_spread(cg *g, uint32_t label, int64_t block, int64_t vector, bool inner,
+                    cg_each_fn each, void *user);
+/* The lanes of the last of their vectors in C; NULL: all. */
+const char *cg_tail_of(cg *g, cg_steps steps);
 /* Opens the loop over a label (or none, where it has one step); returns braces opened. */
 uint32_t cg_run(cg *g, uint32_t label, bool inner);
 /* The same in blocks of `block` steps: the loop over blocks, and the one inside a block. Each opens

@@ -2,41 +2,59 @@
  * the parts, and the call that runs them in order. Names go by first use within a phase, so that
  * phases that do the same share one body. */
 #include "codegen/cpu/printer.h"
-
-#include <math.h>
+#include "ir/size.h"
 
 /* --- loops --- */
 
 static po_status children(cg *g, uint32_t node);
 
+static const char *extent_of(cg *g, uint32_t label) {
+    return cg_length(g, g->open->extent[label]);
+}
+
 /* The start of a chunk is b_LABEL, its count n_LABEL where not every chunk is full. */
 static void bind(cg *g, uint32_t loop) {
     const po_mu_node *n = &g->mu->nodes[loop];
-    int64_t extent = g->mu->labels[n->label].extent, chunk = po_mu_chunk(g->mu, loop);
+    const int64_t extent = g->mu->labels[n->label].extent, chunk = po_mu_open_chunk(g->open, loop);
+    const bool open = po_mu_open_label(g->open, n->label);
     const char *name = g->label[n->label];
     cg_span *span = &g->span[n->label];
-    *span = (cg_span){po_arena_printf(g->arena, "b_%s", name), chunk, extent % chunk, NULL,
-                      n->loop == PO_MU_GRID};
-    if (chunk == extent)
+    *span = (cg_span){.start = po_arena_printf(g->arena, "b_%s", name),
+                      .full = chunk ? chunk : extent,
+                      .tail = chunk ? extent % chunk : 0,
+                      .open = open,
+                      .grid = n->loop == PO_MU_GRID};
+    if (chunk == 0)
         span->start = NULL;
-    if (span->tail != 0)
+    if (chunk == 0 && open)
+        span->count = extent_of(g, n->label);
+    if (chunk == 0 || chunk == 1 || (span->tail == 0 && !open))
+        return;
+    span->count = po_arena_printf(g->arena, "n_%s", name);
+    if (open)
+        cg_line(g, "const long n_%s = pk_least(%lld, %s - b_%s);", name, (long long)chunk,
+                extent_of(g, n->label), name);
+    else
         cg_line(g, "const long n_%s = b_%s + %lld <= %lld ? %lld : %lld;", name, name,
                 (long long)chunk, (long long)extent, (long long)chunk, (long long)span->tail);
 }
 
 static void unbind(cg *g, uint32_t label) {
-    g->span[label] = (cg_span){NULL, g->mu->labels[label].extent, 0, NULL, false};
+    const bool open = po_mu_open_label(g->open, label);
+    g->span[label] = (cg_span){.full = g->mu->labels[label].extent,
+                               .count = open ? extent_of(g, label) : NULL,
+                               .open = open};
 }
 
 void cg_chunks(cg *g, uint32_t node) {
     const po_mu_node *n = &g->mu->nodes[node];
     const char *name = g->label[n->label];
-    int64_t extent = g->mu->labels[n->label].extent, chunk = po_mu_chunk(g->mu, node);
-    if (chunk == extent)
+    const int64_t chunk = po_mu_open_chunk(g->open, node);
+    if (chunk == 0)
         cg_brace(g);
     else
-        cg_open(g, "for (long b_%s = 0; b_%s < %lld; b_%s += %lld)", name, name, (long long)extent,
-                name, (long long)chunk);
+        cg_open(g, "for (long b_%s = 0; b_%s < %s; b_%s += %lld)", name, name,
+                extent_of(g, n->label), name, (long long)chunk);
     bind(g, node);
 }
 
@@ -151,7 +169,10 @@ static void give_names(cg *g, const used *u) {
 /* Where a tensor is, as the call has it. */
 static const char *place_of(cg *g, uint32_t tensor) {
     const po_mu_tensor *t = &g->mu->tensors[tensor];
-    long long offset = (long long)g->tensor[tensor].offset;
+    const char *offset =
+        g->tensor[tensor].open
+            ? g->tensor[tensor].open
+            : po_arena_printf(g->arena, "%lld", (long long)g->tensor[tensor].offset);
     switch (t->place) {
     case PO_MU_INPUT:
         return po_arena_printf(g->arena, "(float *)call->in[%u]", t->number);
@@ -160,9 +181,9 @@ static const char *place_of(cg *g, uint32_t tensor) {
     case PO_MU_OUTPUT:
         return po_arena_printf(g->arena, "call->out[%u]", t->number);
     case PO_MU_DEVICE:
-        return po_arena_printf(g->arena, "call->device + %lld", offset);
+        return po_arena_printf(g->arena, "call->device + %s", offset);
     case PO_MU_SHARED:
-        return po_arena_printf(g->arena, "scratch + %lld", offset);
+        return po_arena_printf(g->arena, "scratch + %s", offset);
     case PO_MU_TABLE:
         return po_arena_printf(g->arena, "(float *)%s_table%u", g->symbol, tensor);
     case PO_MU_REGISTER:
@@ -211,8 +232,8 @@ static po_status piece(cg *g, uint32_t node, uint32_t *next) {
     po_text_init(&text, g->arena);
     po_text_init(&parameters, g->arena);
     po_text_init(&arguments, g->arena);
-    po_text_puts(&parameters, "float *const *at");
-    po_text_puts(&arguments, "at");
+    po_text_puts(&parameters, "float *const *at, const long *restrict z");
+    po_text_puts(&arguments, "at, z");
     for (uint32_t i = 0; i < some.n_labels; i++) {
         const cg_span *span = &g->span[some.labels[i]];
         const char *name = g->label[some.labels[i]];
@@ -220,13 +241,14 @@ static po_status piece(cg *g, uint32_t node, uint32_t *next) {
             po_text_printf(&parameters, ", long %s", span->start);
             po_text_printf(&arguments, ", %s", span->start);
         }
-        if (span->tail != 0) {
+        if (span->start != NULL && span->count != NULL) {
             po_text_printf(&parameters, ", long n_%s", name);
             po_text_printf(&arguments, ", n_%s", name);
         }
     }
     g->out = &text;
     g->depth = 1;
+    cg_line(g, "(void)z;");
     pointers(g, &some);
     po_status status = cg_group(g, node, next);
     g->out = out;
@@ -235,6 +257,13 @@ static po_status piece(cg *g, uint32_t node, uint32_t *next) {
     uint32_t which = function_of(g, "PK_BIG", parameters.data, &text);
     cg_line(g, "%s_body%u(%s);", g->symbol, which, arguments.data);
     return PO_OK;
+}
+
+/* How many chunks a loop has. */
+static po_dim blocks_of(cg *g, uint32_t loop) {
+    const int64_t chunk = po_mu_open_chunk(g->open, loop);
+    const po_dim extent = g->open->extent[g->mu->nodes[loop].label];
+    return chunk ? po_size_floor(g->arena, extent, chunk - 1, chunk) : PO_DIM(1);
 }
 
 /* Opens the deal of a nest of GRID loops; the innermost of them, and the braces opened. */
@@ -249,30 +278,35 @@ static uint32_t deal(cg *g, uint32_t node, uint32_t *braces) {
             break;
         at = first;
     }
-    int64_t blocks = 1;
+    po_text blocks;
+    po_text_init(&blocks, g->arena);
+    int64_t number = 1;
     for (uint32_t i = 0; i < n; i++) {
-        int64_t extent = mu->labels[mu->nodes[nest[i]].label].extent,
-                chunk = po_mu_chunk(mu, nest[i]);
-        blocks *= (extent + chunk - 1) / chunk;
+        const po_dim count = blocks_of(g, nest[i]);
+        number *= count.value >= 0 ? count.value : 1;
+        if (count.value < 0)
+            po_text_printf(&blocks, " * (size_t)%s", cg_length(g, count));
     }
-    cg_line(g, "const size_t from = %lldul * part / parts;", (long long)blocks);
-    cg_line(g, "const size_t to = %lldul * (part + 1) / parts;", (long long)blocks);
+    const char *all =
+        po_arena_printf(g->arena, "%lldul%s", (long long)number, blocks.data ? blocks.data : "");
+    cg_line(g, "const size_t from = %s * part / parts;", all);
+    cg_line(g, "const size_t to = %s * (part + 1) / parts;", all);
     cg_open(g, "for (size_t block = from; block < to; block++)");
     *braces = 1;
     if (n > 1)
         cg_line(g, "long rest = (long)block;");
     for (uint32_t i = n; i-- > 0;) {
         uint32_t label = mu->nodes[nest[i]].label;
-        int64_t extent = mu->labels[label].extent, chunk = po_mu_chunk(mu, nest[i]);
-        long long count = (extent + chunk - 1) / chunk;
+        const int64_t chunk = po_mu_open_chunk(g->open, nest[i]);
+        const char *count = cg_length(g, blocks_of(g, nest[i]));
         const char *name = g->label[label];
         const char *rest = n > 1 ? "rest" : "(long)block";
         if (i == 0)
             cg_line(g, "const long b_%s = %s * %lld;", name, rest, (long long)chunk);
         else
-            cg_line(g, "const long b_%s = rest %% %lld * %lld;", name, count, (long long)chunk);
+            cg_line(g, "const long b_%s = rest %% %s * %lld;", name, count, (long long)chunk);
         if (i > 0)
-            cg_line(g, "rest /= %lld;", count);
+            cg_line(g, "rest /= %s;", count);
     }
     for (uint32_t i = 0; i < n; i++)
         bind(g, nest[i]);
@@ -291,7 +325,7 @@ static po_status body(cg *g, const used *u, uint32_t from, uint32_t to, bool gri
         po_text value;
         po_text_init(&value, g->arena);
         cg_number(&value, t->fill);
-        cg_line(g, "for (long i = 0; i < %lld; i++)", (long long)t->floats);
+        cg_line(g, "for (long i = 0; i < %s; i++)", cg_length(g, g->open->floats[u->tensors[i]]));
         cg_line(g, "    %s[i] = %s;", g->tensor[u->tensors[i]].name, value.data);
     }
     uint32_t braces = 0;
@@ -306,28 +340,42 @@ static po_status body(cg *g, const used *u, uint32_t from, uint32_t to, bool gri
     return PO_OK;
 }
 
-/* Floats from the first to the last of a step along an axis; what lies between two steps may be
+/* Floats from the first to the last of n steps along an axis; what lies between two steps may be
  * another tensor's behind the last. */
-static int64_t length_of(const po_mu_tensor *t, uint32_t axis) {
-    int64_t length = 1;
-    for (uint32_t a = axis + 1; a < t->rank; a++)
-        length += (t->before[a] + t->dims[a] + t->after[a] - 1) * t->stride[a];
-    return length;
+static const char *span_of(cg *g, uint32_t tensor, uint32_t axis, int64_t n) {
+    const po_mu_tensor *t = &g->mu->tensors[tensor];
+    const po_dim *dim = g->open->dim[tensor], *stride = g->open->stride[tensor];
+    cg_terms sum = cg_terms_start(g);
+    cg_terms_add(g, &sum, 1, PO_DIM(1));
+    cg_terms_add(g, &sum, n - 1, stride[axis]);
+    for (uint32_t a = axis + 1; a < t->rank; a++) {
+        cg_terms_add(g, &sum, 1, po_size_mul(g->arena, dim[a], stride[a]));
+        cg_terms_add(g, &sum, t->before[a] + t->after[a] - 1, stride[a]);
+    }
+    return po_arena_printf(g->arena, "(size_t)(0%s)", cg_terms_text(g, &sum));
 }
 
-static void fill(cg *g, const po_mu_tensor *t, uint32_t axis, int64_t from, int64_t n,
-                 const char *at) {
+/* Fills n steps from that behind `dims` of the axis and `from` more. */
+static void fill(cg *g, uint32_t tensor, uint32_t axis, bool behind, int64_t n, const char *at) {
+    const po_mu_tensor *t = &g->mu->tensors[tensor];
+    const po_dim stride = g->open->stride[tensor][axis];
     po_text value;
     po_text_init(&value, g->arena);
     cg_number(&value, t->fill);
+    cg_terms from = cg_terms_start(g);
+    if (behind) {
+        cg_terms_add(g, &from, t->before[axis], stride);
+        cg_terms_add(g, &from, 1, po_size_mul(g->arena, g->open->dim[tensor][axis], stride));
+    }
     if (n > 0)
-        cg_line(g, "pk_fill(%s + %lld, %lldul, %s);", at, (long long)(from * t->stride[axis]),
-                (long long)((n - 1) * t->stride[axis] + length_of(t, axis)), value.data);
+        cg_line(g, "pk_fill(%s%s, %s, %s);", at, cg_terms_text(g, &from),
+                span_of(g, tensor, axis, n), value.data);
 }
 
 /* Fills what lies round a tensor: whole spans of memory, outer axes first. Part by part along the
  * first axis that has some length; what lies outside of that is the first part's. */
-static uint32_t ring(cg *g, const po_mu_tensor *t) {
+static uint32_t ring(cg *g, uint32_t tensor) {
+    const po_mu_tensor *t = &g->mu->tensors[tensor];
     po_text *out = g->out, text;
     const char *at = "t";
     bool dealt = false;
@@ -335,37 +383,39 @@ static uint32_t ring(cg *g, const po_mu_tensor *t) {
     while (t->before[last] == 0 && t->after[last] == 0)
         last--;
     po_text_init(&text, g->arena);
-    po_text_puts(&text, "    (void)part, (void)parts;\n");
+    po_text_puts(&text, "    (void)part, (void)parts, (void)z;\n");
     g->out = &text;
     g->depth = 1;
     for (uint32_t a = 0; a <= last; a++) {
-        long long dim = (long long)t->dims[a];
+        const char *dim = cg_length(g, g->open->dim[tensor][a]);
+        const bool many = strcmp(dim, "1") != 0 && strcmp(dim, "0") != 0;
         bool alone = !dealt && (t->before[a] > 0 || t->after[a] > 0);
         if (alone)
             cg_open(g, "if (part == 0)");
-        fill(g, t, a, 0, t->before[a], at);
-        fill(g, t, a, t->before[a] + t->dims[a], t->after[a], at);
+        fill(g, tensor, a, false, t->before[a], at);
+        fill(g, tensor, a, true, t->after[a], at);
         if (alone)
             cg_close(g);
         if (a == last)
             break;
-        bool deal = !dealt && dim > 1;
+        bool deal = !dealt && many;
         if (deal)
             cg_open(g,
-                    "for (size_t i%u = %lldul * part / parts; i%u < %lldul * (part + 1) / parts; "
-                    "i%u++)",
+                    "for (size_t i%u = (size_t)%s * part / parts; i%u < (size_t)%s * (part + 1) / "
+                    "parts; i%u++)",
                     a, dim, a, dim, a);
         else
-            cg_open(g, "for (size_t i%u = 0; i%u < %lldul; i%u++)", a, a, dim, a);
+            cg_open(g, "for (size_t i%u = 0; i%u < (size_t)%s; i%u++)", a, a, dim, a);
         dealt |= deal;
-        at = po_arena_printf(g->arena, "%s + (i%u + %lldul) * %lldul", at, a,
-                             (long long)t->before[a], (long long)t->stride[a]);
+        at = po_arena_printf(g->arena, "%s + (i%u + %lldul) * (size_t)%s", at, a,
+                             (long long)t->before[a], cg_length(g, g->open->stride[tensor][a]));
     }
     while (g->depth > 1)
         cg_close(g);
     g->out = out;
     g->depth = 0;
-    return function_of(g, "PK_OWN", "float *t, size_t part, size_t parts", &text);
+    return function_of(g, "PK_OWN", "float *t, const long *restrict z, size_t part, size_t parts",
+                       &text);
 }
 
 /* Whether one of the nodes [from, to) is the first to write a tensor whose ring is to be filled. */
@@ -384,7 +434,7 @@ static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool 
     g->n_at = u.n_tensors;
     po_text *out = g->file = g->out, text;
     po_text_init(&text, g->arena);
-    po_text_puts(&text, "    (void)part, (void)parts;\n");
+    po_text_puts(&text, "    (void)part, (void)parts, (void)z;\n");
     g->out = &text;
     g->depth = 1;
     po_status status = body(g, &u, from, to, grid);
@@ -392,17 +442,20 @@ static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool 
     g->depth = 0;
     PO_TRY(status);
     po_text_puts(out, "\n");
-    uint32_t which = function_of(g, "PK_OWN", "float *const *at, size_t part, size_t parts", &text);
+    uint32_t which = function_of(g, "PK_OWN",
+                                 "float *const *at, const long *restrict z, size_t part, "
+                                 "size_t parts",
+                                 &text);
     uint32_t *rings = PO_NEW_N(g->arena, uint32_t, u.n_tensors + 1);
     for (uint32_t i = 0; i < u.n_tensors; i++)
-        rings[i] = starts_inside(g, u.tensors[i], from, to) ? ring(g, &g->mu->tensors[u.tensors[i]])
-                                                            : PO_NONE;
+        rings[i] = starts_inside(g, u.tensors[i], from, to) ? ring(g, u.tensors[i]) : PO_NONE;
     const char *parts = grid ? "call->parts" : "1";
     cg_open(g, "PK_OWN void %s_%u(void *arg, size_t part)", g->symbol, number);
     cg_line(g, "/* %s */", cg_comment(g, g->step));
     cg_line(g, "const %s_call *const call = arg;", g->symbol);
-    if (g->scratch > 0)
-        cg_line(g, "float *const scratch = call->scratch + part * %lldul;", (long long)g->scratch);
+    cg_line(g, "const long *const z = call->z;");
+    cg_line(g, "float *const scratch = call->scratch + part * (size_t)z[1];");
+    cg_line(g, "(void)scratch, (void)z;");
     cg_line(g, "float *const at[] = {");
     for (uint32_t i = 0; i < u.n_tensors; i++)
         if (g->mu->tensors[u.tensors[i]].place == PO_MU_REGISTER)
@@ -413,9 +466,9 @@ static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool 
     cg_line(g, "};");
     for (uint32_t i = 0; i < u.n_tensors; i++)
         if (rings[i] != PO_NONE)
-            cg_line(g, "%s_body%u(%s, part, %s);", g->symbol, rings[i], place_of(g, u.tensors[i]),
-                    parts);
-    cg_line(g, "%s_body%u(at, part, %s);", g->symbol, which, parts);
+            cg_line(g, "%s_body%u(%s, z, part, %s);", g->symbol, rings[i],
+                    place_of(g, u.tensors[i]), parts);
+    cg_line(g, "%s_body%u(at, z, part, %s);", g->symbol, which, parts);
     cg_close(g);
     return PO_OK;
 }
@@ -474,78 +527,92 @@ static void tables(cg *g) {
 
 static bool is_first_at(const cg *g, uint32_t tensor) {
     for (uint32_t i = 0; i < tensor; i++)
-        if (g->mu->tensors[i].place == PO_MU_DEVICE &&
-            g->tensor[i].offset == g->tensor[tensor].offset && g->mu->tensors[i].floats != 0)
+        if (g->mu->tensors[i].place == PO_MU_DEVICE && cg_same_place(g, i, tensor) &&
+            g->mu->tensors[i].floats != 0)
             return false;
     return true;
 }
 
 static void start(cg *g) {
-    po_text_printf(g->out, "\nvoid %s_start(float *device);\nvoid %s_start(float *device) {\n",
+    po_text_printf(g->out,
+                   "\nvoid %s_start(float *device, const long *z);\n"
+                   "void %s_start(float *device, const long *z) {\n",
                    g->symbol, g->symbol);
-    po_text_puts(g->out, "    (void)device;\n");
+    po_text_puts(g->out, "    (void)device, (void)z;\n");
     for (uint32_t i = 0; i < g->mu->n_tensors; i++) {
         const po_mu_tensor *t = &g->mu->tensors[i];
         if (t->place != PO_MU_DEVICE || !cg_has_ring(t) || g->tensor[i].filled_by != PO_NONE ||
             !is_first_at(g, i))
             continue;
-        po_text_printf(g->out, "    for (long i = 0; i < %lld; i++)\n        device[%lld + i] = ",
-                       (long long)t->floats, (long long)g->tensor[i].offset);
+        const char *offset =
+            g->tensor[i].open ? g->tensor[i].open
+                              : po_arena_printf(g->arena, "%lld", (long long)g->tensor[i].offset);
+        po_text_printf(g->out, "    for (long i = 0; i < %s; i++)\n        device[%s + i] = ",
+                       cg_length(g, g->open->floats[i]), offset);
         cg_number(g->out, t->fill);
         po_text_puts(g->out, ";\n");
     }
     po_text_puts(g->out, "}\n");
 }
 
-po_status po_codegen_kernel(po_ctx *ctx, const po_mu *mu, const po_isa *isa, const char *symbol,
-                            po_text *out) {
+static const char parameters[] = "const float *const *in, const float *const *weight, "
+                                 "float *const *out,\n          float *device, float *scratch, "
+                                 "const long *z, const pk_pool *pool";
+
+static po_status print(cg *g) {
+    po_text graph, calls;
+    po_text_init(&graph, g->arena);
+    po_text_init(&calls, g->arena);
+    po_text_puts(&calls, "");
+    po_mu_print(&graph, g->mu);
+    po_text_puts(g->out, "\n/* ");
+    po_text_puts(g->out, cg_comment(g, graph.data == NULL ? "" : graph.data));
+    po_text_puts(g->out, " */\n");
+    po_text_printf(g->out,
+                   "typedef struct %s_call {\n"
+                   "    const float *const *in, *const *weight;\n"
+                   "    float *const *out;\n"
+                   "    float *device, *scratch;\n"
+                   "    const long *z;\n"
+                   "    size_t parts;\n"
+                   "} %s_call;\n",
+                   g->symbol, g->symbol);
+    tables(g);
+    PO_TRY(phases(g, &calls));
+    start(g);
+    cg_sizes_function(g);
+    po_text_printf(g->out,
+                   "\nvoid %s(%s);\nvoid %s(%s) {\n"
+                   "    %s_call call = {in, weight, out, device, scratch, z, pool->parts}, one = "
+                   "call;\n    one.parts = 1;\n    (void)call, (void)one;\n%s}\n",
+                   g->symbol, parameters, g->symbol, parameters, g->symbol,
+                   calls.data == NULL ? "" : calls.data);
+    return PO_OK;
+}
+
+static cg cg_for(po_ctx *ctx, po_arena *arena, const po_mu_open *open, const po_isa *isa) {
+    return (cg){.ctx = ctx, .arena = arena, .mu = open->mu, .open = open, .isa = isa};
+}
+
+po_status po_codegen_kernel(po_ctx *ctx, const po_mu_open *open, const po_isa *isa,
+                            const char *symbol, po_text *out) {
     po_arena *arena = po_arena_create(ctx);
-    cg g = {.ctx = ctx, .arena = arena, .mu = mu, .isa = isa, .symbol = symbol, .out = out};
-    g.value = PO_NEW_N(arena, cg_value, mu->n_labels + 1);
-    g.span = PO_NEW_N(arena, cg_span, mu->n_labels + 1);
-    g.label = PO_NEW_N(arena, const char *, mu->n_labels + 1);
+    cg g = cg_for(ctx, arena, open, isa);
+    g.symbol = symbol;
+    g.out = out;
+    g.value = PO_NEW_N(arena, cg_value, open->mu->n_labels + 1);
+    g.span = PO_NEW_N(arena, cg_span, open->mu->n_labels + 1);
+    g.label = PO_NEW_N(arena, const char *, open->mu->n_labels + 1);
     po_status status = cg_memory(&g);
-    if (status == PO_OK) {
-        po_text graph, calls;
-        po_text_init(&graph, arena);
-        po_text_init(&calls, arena);
-        po_text_puts(&calls, "");
-        po_mu_print(&graph, mu);
-        po_text_puts(out, "\n/* ");
-        po_text_puts(out, cg_comment(&g, graph.data == NULL ? "" : graph.data));
-        po_text_puts(out, " */\n");
-        po_text_printf(out,
-                       "typedef struct %s_call {\n"
-                       "    const float *const *in, *const *weight;\n"
-                       "    float *const *out;\n"
-                       "    float *device, *scratch;\n"
-                       "    size_t parts;\n"
-                       "} %s_call;\n",
-                       symbol, symbol);
-        tables(&g);
-        status = phases(&g, &calls);
-        start(&g);
-        po_text_printf(
-            out,
-            "\nconst size_t %s_device = %lld, %s_scratch = %lld;\n"
-            "\nvoid %s(const float *const *in, const float *const *weight, "
-            "float *const *out,\n          float *device, float *scratch, "
-            "const pk_pool *pool);\n"
-            "void %s(const float *const *in, const float *const *weight, "
-            "float *const *out,\n          float *device, float *scratch, "
-            "const pk_pool *pool) {\n"
-            "    %s_call call = {in, weight, out, device, scratch, pool->parts}, one = call;\n"
-            "    one.parts = 1;\n    (void)call, (void)one;\n%s}\n",
-            symbol, (long long)g.device, symbol, (long long)g.scratch, symbol, symbol, symbol,
-            calls.data == NULL ? "" : calls.data);
-    }
+    if (status == PO_OK)
+        status = print(&g);
     po_arena_free(arena);
     return status;
 }
 
 po_status po_codegen_places(po_ctx *ctx, const po_mu *mu, const po_isa *isa, int64_t *places) {
     po_arena *arena = po_arena_create(ctx);
-    cg g = {.ctx = ctx, .arena = arena, .mu = mu, .isa = isa};
+    cg g = cg_for(ctx, arena, po_mu_closed(arena, mu), isa);
     po_status status = cg_memory(&g);
     for (uint32_t i = 0; i < mu->n_tensors && status == PO_OK; i++)
         places[i] = mu->tensors[i].place == PO_MU_DEVICE ? g.tensor[i].offset : -1;

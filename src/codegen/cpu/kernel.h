@@ -2,7 +2,7 @@
 #ifndef PO_CODEGEN_KERNEL_H
 #define PO_CODEGEN_KERNEL_H
 
-#include "mugraph/mugraph.h"
+#include "mugraph/open.h"
 
 typedef struct po_isa {
     const char *name; /* "avx512", "avx2" */
@@ -20,10 +20,16 @@ void po_codegen_prelude(const po_isa *isa, po_text *out);
 
 /* Prints
  *
- *     void SYMBOL_start(float *device);     writes what rings hold; once, before the first call
+ *     const size_t SYMBOL_sizes;            numbers in z
+ *     void SYMBOL_measure(const long *given, long *z);
+ *                                           fills z by the lengths of what is open, in the order
+ *                                           of the names; z[0], z[1]: floats of device, and of
+ *                                           scratch for each part of the pool
+ *     void SYMBOL_start(float *device, const long *z);
+ *                                           writes what rings hold; once, before the first call of
+ *                                           these sizes
  *     void SYMBOL(const float *const *in, const float *const *weight, float *const *out,
- *                 float *device, float *scratch, const pk_pool *pool);
- *     const size_t SYMBOL_device, SYMBOL_scratch;   floats; of scratch: for each part of the pool
+ *                 float *device, float *scratch, const long *z, const pk_pool *pool);
  *
  * device and scratch are aligned to 64 bytes and belong to one call at a time. A pool runs
  * fn(arg, part) for every part in [0, parts):
@@ -38,8 +44,12 @@ void po_codegen_prelude(const po_isa *isa, po_text *out);
  * loops of a step are dealt out to the parts in order; parts do not change the bits of the
  * result. The muGraph stands above the function as a comment. PO_UNSUPPORTED where a statement has
  * no printer. */
-po_status po_codegen_kernel(po_ctx *ctx, const po_mu *mu, const po_isa *isa, const char *symbol,
-                            po_text *out);
+po_status po_codegen_kernel(po_ctx *ctx, const po_mu_open *open, const po_isa *isa,
+                            const char *symbol, po_text *out);
+
+/* A length over names (ir/size.h) as an expression of C, with pk_quotient(a, n) for a / n rounded
+ * down, pk_least(a, b) and pk_most(a, b). */
+void po_codegen_length(po_dim length, po_text *out);
 
 /* Where the tensors of DEVICE places lie: floats from the start of `device` to the start of each
  * (its element 0 is `origin` floats further); -1 for other places. For those who look on. */

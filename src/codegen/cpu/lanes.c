@@ -60,8 +60,9 @@ static po_status element(cg_unrolled *u, const po_mu_access *access, const char 
     po_text_init(&text, g->arena);
     po_text_printf(&text, "r%u", g->tensor[access->tensor].number);
     for (uint32_t a = 0; a < t->rank; a++) {
-        int64_t least, count, at = access->axes[a].offset;
-        (void)po_mu_held(g->mu, access->tensor, a, &least, &count);
+        int64_t least, at = access->axes[a].offset;
+        po_dim held;
+        (void)po_mu_open_held(g->open, access->tensor, a, &least, &held);
         for (uint32_t i = 0; i < access->axes[a].n; i++) {
             po_mu_term term = access->axes[a].terms[i];
             const cg_value *v = &g->value[term.label];
@@ -76,7 +77,7 @@ static po_status element(cg_unrolled *u, const po_mu_access *access, const char 
                                g->step, t->name, g->mu->labels[term.label].name);
             at += term.coef * v->add;
         }
-        if (at - least < 0 || at - least >= count)
+        if (at - least < 0 || (held.value >= 0 && at - least >= held.value))
             return po_fail(g->ctx, PO_UNSUPPORTED, "step '%s': register '%s' is used outside",
                            g->step, t->name);
         po_text_printf(&text, "_%lld", (long long)(at - least));
@@ -95,7 +96,7 @@ static const char *inside(cg_unrolled *u, uint32_t operand) {
     const po_mu_access *access = operand == PO_NONE ? &u->s->out : &u->s->in[operand];
     po_text text;
     po_text_init(&text, g->arena);
-    if (po_mu_edge_of(g->mu, u->node, operand) != PO_MU_GUARD)
+    if (po_mu_open_edge(g->open, u->node, operand) != PO_MU_GUARD)
         return NULL;
     for (uint32_t a = 0; a < g->mu->tensors[access->tensor].rank; a++)
         if (cg_leaves(g, access, a))
@@ -104,9 +105,11 @@ static const char *inside(cg_unrolled *u, uint32_t operand) {
 }
 
 static const char *pointer(cg_unrolled *u, const po_mu_access *access, const char *base) {
-    int64_t number;
-    const char *rest = cg_rest(u->g, access, &number);
-    return po_arena_printf(u->g->arena, "%s%s + %lld", base, rest, (long long)number);
+    return po_arena_printf(u->g->arena, "%s%s", base, cg_rest(u->g, access));
+}
+
+static const char *lanes_or(const cg_unrolled *u) {
+    return u->tail ? u->tail : po_arena_printf(u->g->arena, "%lld", (long long)u->g->isa->lanes);
 }
 
 po_status cg_load(cg_unrolled *u, uint32_t operand, bool zero, const char **name, bool *vector) {
@@ -128,13 +131,13 @@ po_status cg_load(cg_unrolled *u, uint32_t operand, bool zero, const char **name
     int64_t step = cg_step_of(g, access, u->lane);
     if (!*vector)
         from = po_arena_printf(g->arena, "*(%s)", p);
-    else if (step == 1 && u->tail == 0)
+    else if (step == 1 && u->tail == NULL)
         from = po_arena_printf(g->arena, "pk_load(%s)", p);
     else if (step == 1)
-        from = po_arena_printf(g->arena, "pk_load_n(%s, %lld)", p, (long long)u->tail);
+        from = po_arena_printf(g->arena, "pk_load_n(%s, %s)", p, u->tail);
     else
-        from = po_arena_printf(g->arena, "pk_gather(%s, %lld, %lld)", p, (long long)step,
-                               (long long)(u->tail ? u->tail : g->isa->lanes));
+        from = po_arena_printf(g->arena, "pk_gather(%s, %s, %s)", p,
+                               cg_step_text(g, access, u->lane), lanes_or(u));
     *name = po_arena_printf(g->arena, "x%u", u->fresh_name++);
     const char *type = *vector ? "pk_v" : "float";
     if (condition == NULL) {
@@ -169,12 +172,12 @@ po_status cg_write(cg_unrolled *u, const char *value, bool vector, bool fresh,
     } else {
         guard = inside(u, PO_NONE);
         p = pointer(u, access, u->base[PO_MU_MAX_INPUTS]);
-        long long n = (long long)(u->tail ? u->tail : g->isa->lanes);
-        old = !lanes ? po_arena_printf(g->arena, "*(%s)", p)
-              : step != 1
-                  ? po_arena_printf(g->arena, "pk_gather(%s, %lld, %lld)", p, (long long)step, n)
-              : u->tail != 0 ? po_arena_printf(g->arena, "pk_load_n(%s, %lld)", p, n)
-                             : po_arena_printf(g->arena, "pk_load(%s)", p);
+        const char *n = lanes_or(u);
+        old = !lanes      ? po_arena_printf(g->arena, "*(%s)", p)
+              : step != 1 ? po_arena_printf(g->arena, "pk_gather(%s, %s, %s)", p,
+                                            cg_step_text(g, access, u->lane), n)
+              : u->tail   ? po_arena_printf(g->arena, "pk_load_n(%s, %s)", p, n)
+                          : po_arena_printf(g->arena, "pk_load(%s)", p);
     }
     if (guard != NULL)
         cg_open(g, "if (%s)", guard);
@@ -192,10 +195,10 @@ po_status cg_write(cg_unrolled *u, const char *value, bool vector, bool fresh,
     else if (!lanes)
         cg_line(g, "*(%s) = %s;", p, value);
     else if (step != 1)
-        cg_line(g, "pk_scatter(%s, %lld, %s, %lld);", p, (long long)step, value,
-                (long long)(u->tail ? u->tail : g->isa->lanes));
-    else if (u->tail != 0)
-        cg_line(g, "pk_store_n(%s, %s, %lld);", p, value, (long long)u->tail);
+        cg_line(g, "pk_scatter(%s, %s, %s, %s);", p, cg_step_text(g, access, u->lane), value,
+                lanes_or(u));
+    else if (u->tail)
+        cg_line(g, "pk_store_n(%s, %s, %s);", p, value, u->tail);
     else
         cg_line(g, "pk_store(%s, %s);", p, value);
     if (guard != NULL)
@@ -214,10 +217,7 @@ static po_status expression(cg_unrolled *u, const char **value, bool *vector) {
     for (uint32_t i = 0; i < s->n_items; i++) {
         const po_mu_item *it = &s->items[i];
         if (it->function == PO_MU_CONST) {
-            po_text text;
-            po_text_init(&text, g->arena);
-            cg_number(&text, it->value);
-            names[i] = text.data;
+            names[i] = cg_constant(g, it->value);
             continue;
         }
         if (it->function == PO_MU_OPERAND) {
@@ -331,16 +331,16 @@ static po_status statement(cg_unrolled *u, uint32_t node) {
             const cg_span *span = &g->span[label];
             if (label == u->lane)
                 continue;
-            if (span->at != NULL || (span->full == 1 && span->tail == 0)) {
+            if (span->at != NULL || (span->full == 1 && span->count == NULL)) {
                 (void)cg_run(g, label, false);
                 continue;
             }
             bool must = in_registers(g, s, label);
-            if (span->tail != 0 && must)
+            if (span->count != NULL && must)
                 return po_fail(g->ctx, PO_UNSUPPORTED,
                                "step '%s': the chunks of label '%s' differ inside lanes", g->step,
                                g->mu->labels[label].name);
-            if (span->tail == 0 && (must || total <= MOST_UNROLLED)) {
+            if (span->count == NULL && (must || total <= MOST_UNROLLED)) {
                 run[r][n[r]++] = label;
                 continue;
             }
@@ -401,10 +401,10 @@ typedef struct one_vector {
     uint32_t node;
 } one_vector;
 
-static po_status vector_of(void *user, int64_t count) {
+static po_status vector_of(void *user, cg_steps steps) {
     const one_vector *o = user;
     cg *g = o->g;
-    cg_unrolled u = {.g = g, .lane = g->mu->nodes[o->node].label, .tail = count % g->isa->lanes};
+    cg_unrolled u = {.g = g, .lane = g->mu->nodes[o->node].label, .tail = cg_tail_of(g, steps)};
     cg_value value = g->value[u.lane];
     cg_span span = g->span[u.lane];
     /* What lives inside holds one vector. */
@@ -473,14 +473,14 @@ po_status cg_lanes(cg *g, uint32_t node) {
     cg_span *saved = po_arena_memdup(g->arena, g->span, (g->mu->n_labels + 1) * sizeof *g->span);
     for (uint32_t label = 0; label < g->mu->n_labels; label++) {
         cg_span *span = &g->span[label];
-        if (label == lane || span->at != NULL || (span->full == 1 && span->tail == 0) ||
+        if (label == lane || span->at != NULL || (span->full == 1 && span->count == NULL) ||
             !is_common(g, node, label))
             continue;
         braces += cg_run(g, label, false);
         span->at = g->value[label].name;
     }
     one_vector o = {g, node};
-    PO_TRY(cg_spread(g, lane, g->isa->lanes, false, vector_of, &o));
+    PO_TRY(cg_spread(g, lane, g->isa->lanes, g->isa->lanes, false, vector_of, &o));
     while (braces-- > 0)
         cg_close(g);
     memcpy(g->span, saved, g->mu->n_labels * sizeof *g->span);

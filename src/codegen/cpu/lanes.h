@@ -12,7 +12,7 @@ typedef struct cg_cached {
 typedef struct cg_unrolled {
     cg *g;
     uint32_t lane;
-    int64_t tail; /* lanes of the vector at hand, 0: all */
+    const char *tail; /* lanes of the vector at hand in C; NULL: all */
     uint32_t node;
     const po_mu_statement *s;
     const char *base[PO_MU_MAX_INPUTS + 1]; /* pointers of operands, then of what is written */

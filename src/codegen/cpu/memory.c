@@ -37,14 +37,20 @@ static bool is_cheap(const po_mu_tensor *t) {
     return all - inside <= all / 4;
 }
 
-static bool same_layout(const po_mu_tensor *a, const po_mu_tensor *b) {
+static bool same_layout(const cg *g, uint32_t i, uint32_t k) {
+    const po_mu_tensor *a = &g->mu->tensors[i], *b = &g->mu->tensors[k];
     if (a->rank != b->rank || a->floats != b->floats || a->fill != b->fill)
         return false;
     for (uint32_t x = 0; x < a->rank; x++)
-        if (a->dims[x] != b->dims[x] || a->stride[x] != b->stride[x] ||
+        if (!po_dim_same(g->open->dim[i][x], g->open->dim[k][x]) || a->stride[x] != b->stride[x] ||
             a->before[x] != b->before[x] || a->after[x] != b->after[x])
             return false;
     return true;
+}
+
+bool cg_same_place(const cg *g, uint32_t a, uint32_t b) {
+    const char *x = g->tensor[a].open, *y = g->tensor[b].open;
+    return x && y ? strcmp(x, y) == 0 : !x && !y && g->tensor[a].offset == g->tensor[b].offset;
 }
 
 /* Parts of memory are told apart by cache lines. */
@@ -62,7 +68,7 @@ static bool meet(const cg *g, uint32_t tensor, int64_t at, uint32_t other) {
 static bool may_share(const cg *g, uint32_t tensor, int64_t at, uint32_t other) {
     const po_mu_tensor *t = &g->mu->tensors[tensor], *o = &g->mu->tensors[other];
     return ((!cg_has_ring(t) || is_cheap(t)) && (!cg_has_ring(o) || is_cheap(o))) ||
-           (at == g->tensor[other].offset && same_layout(t, o));
+           (at == g->tensor[other].offset && same_layout(g, tensor, other));
 }
 
 /* One of those placed that keeps a tensor from an offset, or PO_NONE. */
@@ -81,7 +87,7 @@ static int64_t place(const cg *g, const interval *live, const uint32_t *placed, 
     const po_mu_tensor *t = &g->mu->tensors[tensor];
     for (uint32_t i = 0; cg_has_ring(t) && i < n; i++) {
         int64_t at = g->tensor[placed[i]].offset;
-        if (same_layout(t, &g->mu->tensors[placed[i]]) &&
+        if (same_layout(g, tensor, placed[i]) &&
             in_the_way(g, live, placed, n, tensor, at) == PO_NONE)
             return at;
     }
@@ -159,7 +165,88 @@ static interval tiles_of(const po_mu *mu, uint32_t node) {
     return i;
 }
 
-static void shared_of_step(cg *g, uint32_t step, const uint32_t *position) {
+/* --- sizes that are open --- */
+
+/* Places in a row, each as long as the longest of those that have it one after the other. */
+typedef struct slot {
+    uint32_t *tensors, n, cap;
+    const char *size; /* in C */
+} slot;
+
+static bool fits(const cg *g, const interval *live, const slot *s, uint32_t tensor) {
+    const po_mu *mu = g->mu;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const po_mu_tensor *t = &mu->tensors[tensor], *o = &mu->tensors[s->tensors[i]];
+        const bool rings = (cg_has_ring(t) && !is_cheap(t)) || (cg_has_ring(o) && !is_cheap(o));
+        if (overlaps(live[tensor], live[s->tensors[i]]) ||
+            (rings && !same_layout(g, tensor, s->tensors[i])))
+            return false;
+    }
+    return true;
+}
+
+static const char *rounded_size(cg *g, uint32_t tensor) {
+    const po_dim floats = g->open->floats[tensor];
+    return cg_keep(g, po_arena_printf(g->arena, "(%s + 15) / 16 * 16", cg_length(g, floats)));
+}
+
+/* The tensors behind one another from `at` on, those that do not live at once in one place; where
+ * the last ends. */
+static const char *place_open(cg *g, const interval *live, const uint32_t *tensors, uint32_t n,
+                              const char *at) {
+    slot *slots = PO_NEW_N(g->arena, slot, n + 1);
+    uint32_t n_slots = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = 0;
+        while (k < n_slots && !fits(g, live, &slots[k], tensors[i]))
+            k++;
+        n_slots += k == n_slots;
+        slot *s = &slots[k];
+        const char *size = rounded_size(g, tensors[i]);
+        if (!s->size)
+            s->size = size;
+        else if (strcmp(s->size, size) != 0)
+            s->size = cg_keep(g, po_arena_printf(g->arena, "pk_most(%s, %s)", s->size, size));
+        PO_PUSH(g->arena, s->tensors, s->n, s->cap, tensors[i]);
+    }
+    for (uint32_t k = 0; k < n_slots; k++) {
+        for (uint32_t i = 0; i < slots[k].n; i++)
+            g->tensor[slots[k].tensors[i]].open = at;
+        at = cg_keep(g, po_arena_printf(g->arena, "%s + %s", at, slots[k].size));
+    }
+    return at;
+}
+
+static const char *number(cg *g, int64_t n) {
+    return po_arena_printf(g->arena, "%lld", (long long)n);
+}
+
+/* Rings of tensors that share a place with another layout are filled in each call. */
+static void fill_shared(cg *g, const uint32_t *device, uint32_t n, const uint32_t *writer) {
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < n && cg_has_ring(&g->mu->tensors[device[i]]); k++) {
+            const uint32_t a = device[i], b = device[k];
+            const bool at_once = g->tensor[a].open
+                                     ? cg_same_place(g, a, b)
+                                     : !g->tensor[b].open && meet(g, a, g->tensor[a].offset, b);
+            if (at_once && !(cg_same_place(g, a, b) && same_layout(g, a, b)))
+                g->tensor[a].filled_by = writer[a];
+        }
+}
+
+/* Those whose size is open come first in `tensors`, of which there are so many. */
+static uint32_t open_first(const cg *g, uint32_t *tensors, uint32_t n) {
+    uint32_t n_open = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (g->open->floats[tensors[i]].value < 0) {
+            const uint32_t tensor = tensors[i];
+            memmove(tensors + n_open + 1, tensors + n_open, (i - n_open) * sizeof *tensors);
+            tensors[n_open++] = tensor;
+        }
+    return n_open;
+}
+
+static void shared_of_step(cg *g, uint32_t step, const uint32_t *position, const char **most) {
     const po_mu *mu = g->mu;
     interval *live = PO_NEW_N(g->arena, interval, mu->n_tensors + 1);
     for (uint32_t i = 0; i < mu->n_tensors; i++)
@@ -180,7 +267,14 @@ static void shared_of_step(cg *g, uint32_t step, const uint32_t *position) {
     for (uint32_t i = 0; i < mu->n_tensors; i++)
         if (mu->tensors[i].place == PO_MU_SHARED && live[i].first <= live[i].last)
             here[n_here++] = i;
-    place_all(g, live, here, n_here, &g->scratch);
+    const uint32_t n_open = open_first(g, here, n_here);
+    int64_t floats = 0;
+    place_all(g, live, here + n_open, n_here - n_open, &floats);
+    const char *end = place_open(g, live, here, n_open, number(g, floats));
+    *most = !*most || strcmp(*most, "0") == 0 ? end
+            : strcmp(end, "0") == 0 || strcmp(*most, end) == 0
+                ? *most
+                : po_arena_printf(g->arena, "pk_most(%s, %s)", *most, end);
 }
 
 po_status cg_memory(cg *g) {
@@ -210,14 +304,16 @@ po_status cg_memory(cg *g) {
         if (mu->tensors[i].place == PO_MU_DEVICE && live[i].first <= live[i].last)
             device[n_device++] = i;
     by_size(mu, device, n_device);
-    place_all(g, live, device, n_device, &g->device);
-    for (uint32_t i = 0; i < n_device; i++)
-        for (uint32_t k = 0; k < n_device && cg_has_ring(&mu->tensors[device[i]]); k++)
-            if (meet(g, device[i], g->tensor[device[i]].offset, device[k]) &&
-                !(g->tensor[device[i]].offset == g->tensor[device[k]].offset &&
-                  same_layout(&mu->tensors[device[i]], &mu->tensors[device[k]])))
-                g->tensor[device[i]].filled_by = writer[device[i]];
+    const uint32_t n_open = open_first(g, device, n_device);
+    int64_t floats = 0;
+    (void)cg_keep(g, "device");
+    (void)cg_keep(g, "scratch");
+    place_all(g, live, device + n_open, n_device - n_open, &floats);
+    const char *end = place_open(g, live, device, n_open, number(g, floats)), *scratch = "0";
+    fill_shared(g, device, n_device, writer);
     for (uint32_t step = mu->first; step != PO_NONE; step = mu->nodes[step].next)
-        shared_of_step(g, step, position);
+        shared_of_step(g, step, position, &scratch);
+    g->size[CG_DEVICE] = end;
+    g->size[CG_SCRATCH] = scratch;
     return PO_OK;
 }

@@ -3,6 +3,7 @@
 #define PO_CODEGEN_PRINTER_H
 
 #include "codegen/cpu/kernel.h"
+#include "mugraph/open.h"
 
 /* What a label is where C is being printed: name + add. */
 typedef struct cg_value {
@@ -12,11 +13,14 @@ typedef struct cg_value {
     bool inner;          /* runs inside the place where base pointers are taken */
 } cg_value;
 
-/* How many steps of a label run: `full`, or, where tail is not 0, what the C variable n_LABEL
- * says, which is full or tail. */
+/* How many steps of a label run: `full`, or what the C expression `count` says. That is full or
+ * tail; where the label's extent hangs on sizes, any number up to full in chunks (`open`), and any
+ * number at all where the label runs at once. */
 typedef struct cg_span {
     const char *start; /* C expression of the first; NULL: 0 */
     int64_t full, tail;
+    const char *count; /* NULL: always full */
+    bool open;
     const char *at; /* a loop round all the statements of a LANES loop runs it: its variable */
     bool grid;      /* of a GRID loop: what is added up in a chunk of it starts there */
 } cg_span;
@@ -25,7 +29,7 @@ typedef struct cg_tensor {
     const char *name;   /* in C, within a phase */
     uint32_t number;    /* within a phase, by first use */
     int64_t offset;     /* DEVICE, SHARED: floats from the start of that memory */
-    int64_t size;       /* likewise, floats held */
+    const char *open;   /* the same in C where it hangs on sizes; NULL */
     uint32_t filled_by; /* DEVICE: the first statement that writes it, where its ring lies on what
                            others use and is filled in each call; PO_NONE: once, at the start */
     bool held;          /* its values are in C variables now */
@@ -36,6 +40,7 @@ typedef struct cg {
     po_ctx *ctx;
     po_arena *arena;
     const po_mu *mu;
+    const po_mu_open *open;
     const po_isa *isa;
     const char *symbol;
     po_text *out;
@@ -44,10 +49,12 @@ typedef struct cg {
     cg_value *value; /* by label */
     cg_span *span;   /* by label */
     cg_tensor *tensor;
-    const char **label;      /* names in C, within a phase */
-    int64_t device, scratch; /* floats */
-    po_text *file;           /* functions go there, `out` is the text of the one under way */
-    const uint32_t *at;      /* the tensors of the phase, by place in its array of pointers */
+    const char **label;    /* names in C, within a phase */
+    const char **size;     /* C expressions: numbers that hang on sizes are z[k] */
+    const char **size_key; /* lengths that they are (ir/size.h), or the expression again */
+    uint32_t n_sizes, cap_sizes, cap_keys;
+    po_text *file;      /* functions go there, `out` is the text of the one under way */
+    const uint32_t *at; /* the tensors of the phase, by place in its array of pointers */
     uint32_t n_at;
     po_bytes *bodies; /* functions that were printed */
     uint32_t n_bodies, cap_bodies;
@@ -65,17 +72,45 @@ const char *cg_comment(cg *g, const char *text);
 /* A float literal. */
 void cg_number(po_text *text, double value);
 
+/* --- sizes (sizes.c) --- */
+
+enum {
+    CG_DEVICE, /* z[0], z[1]: floats of `device`, and of `scratch` for each part */
+    CG_SCRATCH,
+    CG_FIRST_SIZE
+};
+
+/* A length in C: a number, or z[k]. */
+const char *cg_length(cg *g, po_dim length);
+/* The same of a C expression over others. */
+const char *cg_keep(cg *g, const char *expression);
+/* A constant of an expression: a number, or 1 over a length. */
+const char *cg_constant(cg *g, double value);
+/* A sum in C. */
+typedef struct cg_terms {
+    int64_t number;
+    po_text text; /* " + 2 * z[3]" */
+} cg_terms;
+cg_terms cg_terms_start(cg *g);
+void cg_terms_add(cg *g, cg_terms *t, int64_t coef, po_dim length);
+/* " + 2 * z[3] - 64", or "". */
+const char *cg_terms_text(cg *g, cg_terms *t);
+/* The function that fills z from the lengths of the names. */
+void cg_sizes_function(cg *g);
+
 /* --- accesses (access.c) --- */
 
-/* Floats that one step of a label moves an access by. */
+/* Floats that one step of a label moves an access by: at the size that the muGraph was made for,
+ * which 0 and 1 are for all; in C, and for all. */
 int64_t cg_step_of(const cg *g, const po_mu_access *access, uint32_t label);
+const char *cg_step_text(cg *g, const po_mu_access *access, uint32_t label);
 /* The pointer to an access, as far as labels outside go: inner ones and what is added to names is
  * left out. */
 const char *cg_base(cg *g, const po_mu_access *access);
-/* What cg_base leaves out: " + 64 * i_c" of the names, and the number. */
-const char *cg_rest(cg *g, const po_mu_access *access, int64_t *number);
+/* What cg_base leaves out: " + 64 * i_c + 128". */
+const char *cg_rest(cg *g, const po_mu_access *access);
 /* Whether an index may leave the dims, as far as the labels' values are known. */
-bool cg_leaves(const cg *g, const po_mu_access *access, uint32_t axis);
+bool cg_leaves(cg *g, const po_mu_access *access, uint32_t axis);
 /* The C condition that an index lies inside the dims. */
 const char *cg_inside(cg *g, const po_mu_access *access, uint32_t axis);
 /* Whether no two values of the labels point to one element, as far as axes tell by themselves. */
@@ -110,7 +145,9 @@ bool cg_has_ring(const po_mu_tensor *t);
 uint32_t cg_below_scope(const po_mu *mu, uint32_t node, const po_mu_tensor *t);
 /* The last node inside another; itself where it has none. */
 uint32_t cg_last_inside(const po_mu *mu, uint32_t node);
-/* Sets g->tensor, g->device, g->scratch. */
+/* Sets g->tensor, and how much memory there is. */
 po_status cg_memory(cg *g);
+/* Whether two tensors of a place lie at the same one. */
+bool cg_same_place(const cg *g, uint32_t a, uint32_t b);
 
 #endif

@@ -20,9 +20,19 @@ static const char *type_of(bool vector) {
     return vector ? "pk_v" : "float";
 }
 
-/* How many rows v of the tail count: 0 for all. */
-static int64_t tail_of(const cg_tile_work *w, int64_t v) {
-    return v + 1 == w->v ? w->tail : 0;
+/* How many lanes of vector v count; NULL: all. */
+static const char *tail_of(const cg_tile_work *w, int64_t v) {
+    return v + 1 == w->v ? w->tail : NULL;
+}
+
+/* The same of what is written. */
+static const char *written_tail(const cg_tile_work *w, int64_t v) {
+    return v + 1 == w->t->v ? w->t->tail : NULL;
+}
+
+static const char *lanes_or(const cg_tile_work *w, const char *tail) {
+    const cg *g = w->t->g;
+    return tail ? tail : po_arena_printf(g->arena, "%lld", (long long)g->isa->lanes);
 }
 
 /* --- operands --- */
@@ -36,35 +46,37 @@ static bool is_turned(const cg_tile_work *w, const po_mu_access *access) {
 
 static const char *pointer(cg_tile_work *w, uint32_t k, int64_t r, int64_t v) {
     cg *g = w->t->g;
-    int64_t number;
     cg_place(w, r, v);
-    const char *rest = cg_rest(g, &w->s->in[k], &number);
+    const char *rest = cg_rest(g, &w->s->in[k]);
     cg_place(w, 0, 0);
-    return po_arena_printf(g->arena, "%s%s + %lld", w->base[k], rest, (long long)number);
+    return po_arena_printf(g->arena, "%s%s", w->base[k], rest);
 }
 
 /* Rows of vectors along the lanes, out of memory where the rows lie side by side. */
 static void load_turned(cg_tile_work *w, uint32_t k) {
     cg *g = w->t->g;
-    int64_t lanes = g->isa->lanes, step = cg_step_of(g, &w->s->in[k], w->t->lane);
+    int64_t lanes = g->isa->lanes;
+    const char *step = cg_step_text(g, &w->s->in[k], w->t->lane);
     for (int64_t v = 0; v < w->v; v++)
         for (int64_t r = 0; r < w->t->r; r += lanes) {
             int64_t n = w->t->r - r < lanes ? w->t->r - r : lanes;
-            int64_t m = tail_of(w, v) ? tail_of(w, v) : lanes;
+            const char *tail = tail_of(w, v);
             for (int64_t i = r; i < r + n; i++)
                 cg_line(g, "pk_v %s;", cg_name(g, "x", k, true, i, true, v));
             cg_brace(g);
             cg_line(g, "pk_v u[%lld];", (long long)lanes);
             const char *p = pointer(w, k, r, v);
             for (int64_t i = 0; i < lanes; i++) {
-                if (i >= m)
-                    cg_line(g, "u[%lld] = pk_set(0.0f);", (long long)i);
-                else if (n == lanes)
-                    cg_line(g, "u[%lld] = pk_load(%s + %lld);", (long long)i, p,
-                            (long long)(i * step));
+                const char *there =
+                    tail ? po_arena_printf(g->arena, "%lld >= %s ? pk_set(0.0f) : ", (long long)i,
+                                           tail)
+                         : "";
+                if (n == lanes)
+                    cg_line(g, "u[%lld] = %spk_load(%s + %lld * %s);", (long long)i, there, p,
+                            (long long)i, step);
                 else
-                    cg_line(g, "u[%lld] = pk_load_n(%s + %lld, %lld);", (long long)i, p,
-                            (long long)(i * step), (long long)n);
+                    cg_line(g, "u[%lld] = %spk_load_n(%s + %lld * %s, %lld);", (long long)i, there,
+                            p, (long long)i, step, (long long)n);
             }
             cg_line(g, "pk_turn(u);");
             for (int64_t i = 0; i < n; i++)
@@ -104,14 +116,15 @@ static void load_one(cg_tile_work *w, uint32_t k, int64_t r, int64_t v) {
         cg_line(g, "const float %s = *(%s);", name, p);
         return;
     }
-    int64_t step = cg_step_of(g, access, w->t->lane), tail = tail_of(w, v);
-    if (step == 1 && tail == 0)
+    int64_t step = cg_step_of(g, access, w->t->lane);
+    const char *tail = tail_of(w, v);
+    if (step == 1 && !tail)
         cg_line(g, "pk_v %s = pk_load(%s);", name, p);
     else if (step == 1)
-        cg_line(g, "pk_v %s = pk_load_n(%s, %lld);", name, p, (long long)tail);
+        cg_line(g, "pk_v %s = pk_load_n(%s, %s);", name, p, tail);
     else
-        cg_line(g, "pk_v %s = pk_gather(%s, %lld, %lld);", name, p, (long long)step,
-                (long long)(tail ? tail : g->isa->lanes));
+        cg_line(g, "pk_v %s = pk_gather(%s, %s, %s);", name, p, cg_step_text(g, access, w->t->lane),
+                lanes_or(w, tail));
     if (is_loaded_for_rows(w, k))
         cg_line(g, "PK_HOLD(%s);", name);
 }
@@ -130,12 +143,8 @@ static const char *item_name(cg_tile_work *w, uint32_t i, int64_t r, int64_t v, 
     cg *g = w->t->g;
     const po_mu_item *it = &w->s->items[i];
     *vector = w->item_lane[i];
-    if (it->function == PO_MU_CONST) {
-        po_text text;
-        po_text_init(&text, g->arena);
-        cg_number(&text, it->value);
-        return text.data;
-    }
+    if (it->function == PO_MU_CONST)
+        return cg_constant(g, it->value);
     if (it->function == PO_MU_OPERAND)
         return operand_name(w, it->a, r, v);
     return cg_name(g, "e", i, w->item_row[i], r, w->item_lane[i], v);
@@ -177,11 +186,10 @@ static void operands_and_items(cg_tile_work *w, bool by_row, int64_t r) {
 
 static const char *out_pointer(cg_tile_work *w, const char *base, int64_t r, int64_t v) {
     cg *g = w->t->g;
-    int64_t number;
     cg_place(w, r, v);
-    const char *rest = cg_rest(g, &w->s->out, &number);
+    const char *rest = cg_rest(g, &w->s->out);
     cg_place(w, 0, 0);
-    return po_arena_printf(g->arena, "%s%s + %lld", base, rest, (long long)number);
+    return po_arena_printf(g->arena, "%s%s", base, rest);
 }
 
 static const char *from_memory(cg_tile_work *w, const char *base, int64_t r, int64_t v,
@@ -190,21 +198,22 @@ static const char *from_memory(cg_tile_work *w, const char *base, int64_t r, int
     const char *p = out_pointer(w, base, r, v);
     if (!vector)
         return po_arena_printf(g->arena, "*(%s)", p);
-    int64_t step = cg_step_of(g, &w->s->out, w->t->lane), tail = v + 1 == w->t->v ? w->t->tail : 0;
-    if (step == 1)
-        return tail ? po_arena_printf(g->arena, "pk_load_n(%s, %lld)", p, (long long)tail)
+    const char *tail = written_tail(w, v);
+    if (cg_step_of(g, &w->s->out, w->t->lane) == 1)
+        return tail ? po_arena_printf(g->arena, "pk_load_n(%s, %s)", p, tail)
                     : po_arena_printf(g->arena, "pk_load(%s)", p);
-    return po_arena_printf(g->arena, "pk_gather(%s, %lld, %lld)", p, (long long)step,
-                           (long long)(tail ? tail : g->isa->lanes));
+    return po_arena_printf(g->arena, "pk_gather(%s, %s, %s)", p,
+                           cg_step_text(g, &w->s->out, w->t->lane), lanes_or(w, tail));
 }
 
 static void store_turned(cg_tile_work *w, const char *base) {
     cg *g = w->t->g;
-    int64_t lanes = g->isa->lanes, step = cg_step_of(g, &w->s->out, w->t->lane);
+    int64_t lanes = g->isa->lanes;
+    const char *step = cg_step_text(g, &w->s->out, w->t->lane);
     for (int64_t v = 0; v < w->t->v; v++)
         for (int64_t r = 0; r < w->t->r; r += lanes) {
             int64_t n = w->t->r - r < lanes ? w->t->r - r : lanes;
-            int64_t tail = v + 1 == w->t->v ? w->t->tail : 0, m = tail ? tail : lanes;
+            const char *tail = written_tail(w, v);
             cg_brace(g);
             cg_line(g, "pk_v u[%lld];", (long long)lanes);
             for (int64_t i = 0; i < lanes; i++)
@@ -213,13 +222,15 @@ static void store_turned(cg_tile_work *w, const char *base) {
                               : "pk_set(0.0f)");
             cg_line(g, "pk_turn(u);");
             const char *p = out_pointer(w, base, r, v);
-            for (int64_t i = 0; i < m; i++) {
+            for (int64_t i = 0; i < lanes; i++) {
+                const char *there =
+                    tail ? po_arena_printf(g->arena, "if (%lld < %s) ", (long long)i, tail) : "";
                 if (n == lanes)
-                    cg_line(g, "pk_store(%s + %lld, u[%lld]);", p, (long long)(i * step),
+                    cg_line(g, "%spk_store(%s + %lld * %s, u[%lld]);", there, p, (long long)i, step,
                             (long long)i);
                 else
-                    cg_line(g, "pk_store_n(%s + %lld, u[%lld], %lld);", p, (long long)(i * step),
-                            (long long)i, (long long)n);
+                    cg_line(g, "%spk_store_n(%s + %lld * %s, u[%lld], %lld);", there, p,
+                            (long long)i, step, (long long)i, (long long)n);
             }
             cg_close(g);
         }
@@ -231,16 +242,16 @@ static void store_row(cg_tile_work *w, const char *base, int64_t r, bool by_row,
         const char *p = out_pointer(w, base, r, v);
         const char *x = cg_name(g, "v", cg_number_of(w), by_row, r, by_lane, v);
         int64_t step = by_lane ? cg_step_of(g, &w->s->out, w->t->lane) : 0;
-        int64_t tail = v + 1 == w->t->v ? w->t->tail : 0;
+        const char *tail = written_tail(w, v);
         if (!by_lane)
             cg_line(g, "*(%s) = %s;", p, x);
-        else if (step == 1 && tail == 0)
+        else if (step == 1 && !tail)
             cg_line(g, "pk_store(%s, %s);", p, x);
         else if (step == 1)
-            cg_line(g, "pk_store_n(%s, %s, %lld);", p, x, (long long)tail);
+            cg_line(g, "pk_store_n(%s, %s, %s);", p, x, tail);
         else
-            cg_line(g, "pk_scatter(%s, %lld, %s, %lld);", p, (long long)step, x,
-                    (long long)(tail ? tail : g->isa->lanes));
+            cg_line(g, "pk_scatter(%s, %s, %s, %s);", p, cg_step_text(g, &w->s->out, w->t->lane), x,
+                    lanes_or(w, tail));
     }
 }
 
@@ -263,14 +274,13 @@ static void take_row(cg_tile_work *w, int64_t r) {
         const char *e = item_name(w, s->n_items - 1, r, v, &vector);
         const char *to =
             cg_name(g, w->result, cg_number_of(w), w->result_row, r, w->result_lane, v);
-        int64_t tail = w->t->lane_reduced ? tail_of(w, v) : 0;
+        const char *tail = w->t->lane_reduced ? tail_of(w, v) : NULL;
         if (w->result_lane && !vector)
             e = po_arena_printf(g->arena, "pk_set(%s)", e);
         const char *one = w->result_lane ? "" : "1";
-        if (tail != 0)
-            e = po_arena_printf(g->arena, "pk_keep(%s, %s, %lld)", e,
-                                s->combine == PO_MU_ADD ? "0.0f" : "-__builtin_inff()",
-                                (long long)tail);
+        if (tail)
+            e = po_arena_printf(g->arena, "pk_keep(%s, %s, %s)", e,
+                                s->combine == PO_MU_ADD ? "0.0f" : "-__builtin_inff()", tail);
         if (s->combine == PO_MU_SET)
             cg_line(g, "%s = %s;", to, e);
         else if (s->combine == PO_MU_ADD)
@@ -303,11 +313,11 @@ static po_status body(cg_tile_work *w) {
     return PO_OK;
 }
 
-static po_status lane_block(void *user, int64_t count) {
+static po_status lane_block(void *user, cg_steps steps) {
     cg_tile_work *w = user;
     int64_t lanes = w->t->g->isa->lanes;
-    w->v = (count + lanes - 1) / lanes;
-    w->tail = count % lanes;
+    w->v = (steps.n + lanes - 1) / lanes;
+    w->tail = cg_tail_of(w->t->g, steps);
     if (!w->t->led)
         return body(w);
     cg_tile lead = *w->t;
@@ -378,7 +388,7 @@ static po_status reduced(cg_tile_work *w) {
     uint32_t braces = cg_guards(g, w->node, w->ready, w->done);
     if (w->at == w->n_reduced) {
         if (w->t->lane_reduced)
-            PO_TRY(cg_spread(g, w->t->lane, w->t->lanes, true, lane_block, w));
+            PO_TRY(cg_spread(g, w->t->lane, w->t->lanes, g->isa->lanes, true, lane_block, w));
         else
             PO_TRY(body(w));
     } else {
@@ -417,7 +427,7 @@ static void set_reduced(cg_tile_work *w) {
     int64_t total = w->t->r * w->t->v;
     while (w->unroll > 0 && !w->t->lane_reduced) {
         const cg_span *span = &g->span[w->reduced[w->unroll - 1]];
-        if (span->tail != 0 || total * span->full > UNROLLED)
+        if (span->count != NULL || total * span->full > UNROLLED)
             break;
         total *= span->full;
         w->unroll--;

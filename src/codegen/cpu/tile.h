@@ -27,7 +27,8 @@ typedef struct cg_tile_work {
     const char *result; /* what its value's variables start with: "v", "a", those of parts */
     bool result_row, result_lane; /* of them */
     cg_sum sum;
-    int64_t v, tail;     /* vectors at hand: the tile's, or those of a reduced lane */
+    int64_t v;           /* vectors at hand: the tile's, or those of a reduced lane */
+    const char *tail;    /* lanes of the last of them in C; NULL: all */
     int64_t stride;      /* what a body fetches ahead by, 0: nothing */
     bool first_only;     /* the first tile of rows fetches, for the others `hs` is 0 */
     const char *at_once; /* where each row is stored as soon as it is there; NULL */

@@ -21,7 +21,8 @@ void cg_fetch_ahead(cg_tile_work *w) {
             continue;
         slice *= span->full;
         if (span->start != NULL)
-            po_text_printf(&from, " + %lld * (%s)", (long long)step, span->start);
+            po_text_printf(&from, " + %s * (%s)", cg_step_text(g, access, w->reduced[i]),
+                           span->start);
     }
     if (w->in_lane[s->ahead_of])
         slice *= w->t->lanes;
@@ -60,11 +61,10 @@ void cg_fetch_fused(cg_tile_work *w) {
             const char *base = cg_base(g, &f->in[k]);
             for (int64_t r = 0; r < w->t->r; r++)
                 for (int64_t v = 0; v < w->t->v; v += PO_MU_VECTOR / g->isa->lanes) {
-                    int64_t number;
                     cg_place(w, r, v);
-                    (void)cg_rest(g, &f->in[k], &number);
+                    const char *rest = cg_rest(g, &f->in[k]);
                     cg_place(w, 0, 0);
-                    cg_line(g, "pk_soon(%s + %lld);", base, (long long)number);
+                    cg_line(g, "pk_soon(%s%s);", base, rest);
                 }
         }
         next = g->mu->nodes[next].next;

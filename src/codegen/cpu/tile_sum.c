@@ -51,7 +51,7 @@ static bool has_parts(const cg_tile_work *w, uint32_t at) {
 
 bool cg_sum_apart(const cg_tile_work *w, uint32_t at) {
     const cg_span *span = &w->t->g->span[w->reduced[at]];
-    return at > 0 && has_parts(w, at) && (span->full > 1 || span->tail != 0);
+    return at > 0 && has_parts(w, at) && (span->full > 1 || span->count != NULL);
 }
 
 int64_t cg_sum_block(const cg_tile_work *w, uint32_t at) {

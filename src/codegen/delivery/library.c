@@ -36,19 +36,46 @@ static void print_ports(po_text *out, const char *name, const char *what, uint32
     po_text_puts(out, n ? "};\n" : "{0}};\n");
 }
 
+/* The dims of ports by the lengths that a call is given. */
+static void print_lengths(po_text *out, const po_kernel *k) {
+    po_text_printf(out, "static const pk_given %s_given[] = {", k->name);
+    for (uint32_t i = 0; i < k->n_given; i++)
+        po_text_printf(out, "%s{%u, %u, %lld}", i ? ", " : "", k->given[i].input, k->given[i].axis,
+                       (long long)k->given[i].multiple);
+    po_text_printf(out, "};\nstatic void %s_lengths(const int64_t *given, int64_t *dims) {\n",
+                   k->name);
+    for (uint32_t i = 0; i < k->n_given; i++)
+        po_text_printf(out, "    const int64_t %s = given[%u];\n", k->names[i], i);
+    for (uint32_t i = 0; i < k->n_given; i++)
+        po_text_printf(out, "    (void)%s;\n", k->names[i]);
+    for (uint32_t i = 0; i < k->n_in + k->n_out; i++) {
+        const po_kernel_port *p = i < k->n_in ? &k->in[i] : &k->out[i - k->n_in];
+        for (uint32_t d = 0; d < p->rank; d++) {
+            po_text_printf(out, "    dims[%u * PK_MAX_RANK + %u] = ", i, d);
+            if (p->open[d].symbol)
+                po_codegen_length(p->open[d], out);
+            else
+                po_text_printf(out, "%lld", (long long)p->dims[d]);
+            po_text_puts(out, ";\n");
+        }
+    }
+    po_text_puts(out, "}\n");
+}
+
 static void print_declarations(po_text *out, const po_kernel *k) {
     po_text_printf(out, "\n/* %s */\n", k->what ? k->what : k->name);
     for (uint32_t i = 0; i < PO_ISAS; i++) {
         if (!k->code[i])
             continue;
         const char *n = k->name, *isa = po_isas[i].name;
-        po_text_printf(
-            out,
-            "extern const size_t %s_%s_device, %s_%s_scratch;\n"
-            "void %s_%s_start(float *device);\n"
-            "void %s_%s(const float *const *in, const float *const *weight,\n"
-            "    float *const *out, float *device, float *scratch, const pk_pool *pool);\n",
-            n, isa, n, isa, n, isa, n, isa);
+        po_text_printf(out,
+                       "extern const size_t %s_%s_sizes;\n"
+                       "void %s_%s_measure(const int64_t *given, int64_t *z);\n"
+                       "void %s_%s_start(float *device, const int64_t *z);\n"
+                       "void %s_%s(const float *const *in, const float *const *weight,\n"
+                       "    float *const *out, float *device, float *scratch, const int64_t *z,\n"
+                       "    const pk_pool *pool);\n",
+                       n, isa, n, isa, n, isa, n, isa);
     }
     print_ports(out, k->name, "in", k->n_in, k->in);
     print_ports(out, k->name, "out", k->n_out, k->out);
@@ -56,6 +83,8 @@ static void print_declarations(po_text *out, const po_kernel *k) {
     for (uint32_t i = 0; i < k->n_weights; i++)
         po_text_printf(out, "%s%lld", i ? ", " : "", (long long)k->weight_floats[i]);
     po_text_puts(out, k->n_weights ? "};\n" : "0};\n");
+    if (k->n_given > 0)
+        print_lengths(out, k);
 }
 
 static void print_code(po_text *out, const po_kernel *k) {
@@ -63,8 +92,7 @@ static void print_code(po_text *out, const po_kernel *k) {
     for (uint32_t i = 0; i < PO_ISAS; i++) {
         const char *n = k->name, *isa = po_isas[i].name;
         if (k->code[i])
-            po_text_printf(out,
-                           "%s\n    {\"%s\", &%s_%s_device, &%s_%s_scratch, %s_%s_start, %s_%s}",
+            po_text_printf(out, "%s\n    {\"%s\", &%s_%s_sizes, %s_%s_measure, %s_%s_start, %s_%s}",
                            i ? "," : "", isa, n, isa, n, isa, n, isa, n, isa);
         else
             po_text_printf(out, "%s {0}", i ? "," : "");
@@ -73,8 +101,13 @@ static void print_code(po_text *out, const po_kernel *k) {
 }
 
 static void print_row(po_text *out, const po_kernel *k) {
-    po_text_printf(out, "    {\"%s\", %u, %u, %u, %s_in, %s_out, %s_weights, NULL, %s_code},\n",
-                   k->name, k->n_in, k->n_weights, k->n_out, k->name, k->name, k->name, k->name);
+    po_text_printf(out, "    {\"%s\", %u, %u, %u, %s_in, %s_out, %s_weights, NULL, %s_code, %u",
+                   k->name, k->n_in, k->n_weights, k->n_out, k->name, k->name, k->name, k->name,
+                   k->n_given);
+    if (k->n_given > 0)
+        po_text_printf(out, ", %s_given, %s_lengths},\n", k->name, k->name);
+    else
+        po_text_puts(out, ", NULL, NULL},\n");
 }
 
 /* What the compiler may use is what the processor must have: -mNAME. */

@@ -15,19 +15,28 @@
 #include "ir/function.h"
 
 #define PO_LIBRARY_NAME "libpetopt_kernels.so"
-enum { PO_KERNEL_ABI = 1 };
+enum { PO_KERNEL_ABI = 2 };
 
 /* Where a model's batch is open a kernel is of one sample, and called for each: a dim of -m stands
  * for as many samples as there are, each of m places; all dims before it are 1. */
 typedef struct po_kernel_port {
     uint32_t rank;
     int64_t dims[PO_MU_MAX_RANK];
+    po_dim open[PO_MU_MAX_RANK]; /* lengths over names where they have a symbol; else `dims` */
 } po_kernel_port;
+
+/* A name: what an axis of an input has, over `multiple`. */
+typedef struct po_kernel_given {
+    uint32_t input, axis;
+    int64_t multiple;
+} po_kernel_given;
+enum { PO_KERNEL_GIVEN = 16 };
 
 /* What a region's node has in the model: n_in activations, and outputs. */
 typedef struct po_kernel_ports {
     const po_kernel_port *in, *out;
     uint32_t n_in, n_out;
+    const po_kernel_given *given; /* by name of what is open; NULL: nothing is */
 } po_kernel_ports;
 
 typedef struct po_kernel {
@@ -36,8 +45,11 @@ typedef struct po_kernel {
     uint32_t n_in, n_weights, n_out;
     const po_kernel_port *in, *out; /* as the model has them: n_in, n_out */
     const int64_t *weight_floats;   /* n_weights: elements, whatever the initialiser's rank */
+    uint32_t n_given;               /* at most PO_KERNEL_GIVEN */
+    const po_kernel_given *given;   /* by name */
+    const char *const *names;
     /* C text of a file that starts with the prelude and defines NAME_<isa>, NAME_<isa>_start,
-     * NAME_<isa>_device, NAME_<isa>_scratch; NULL: none for this one. At least one is there. */
+     * NAME_<isa>_measure, NAME_<isa>_sizes; NULL: none for this one. At least one is there. */
     const char *code[PO_ISAS];
 } po_kernel;
 
@@ -46,7 +58,7 @@ typedef struct po_kernel {
  * ports: the model's own, of as many elements as the tensors have, for a sample where the batch is
  * open; the name depends on them there. NULL: those of the tensors. PO_UNSUPPORTED where a
  * statement has no printer. */
-po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu *const mu[PO_ISAS],
+po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu_open *const mu[PO_ISAS],
                           const po_kernel_ports *ports, po_kernel *region);
 
 /* What of a region does not depend on how it is printed: all but its name and code. */

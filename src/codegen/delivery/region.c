@@ -5,28 +5,31 @@
 
 static po_hash hash_ports(po_hash hash, const po_kernel_port *ports, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t d = 0; d < ports[i].rank; d++)
+        for (uint32_t d = 0; d < ports[i].rank; d++) {
             hash = po_hash_u64(hash, (uint64_t)ports[i].dims[d]);
+            if (ports[i].open[d].symbol)
+                hash = po_hash_str(hash, ports[i].open[d].symbol);
+        }
     return hash;
 }
 
 static bool any_open(const po_kernel_port *ports, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t d = 0; d < ports[i].rank; d++)
-            if (ports[i].dims[d] < 0)
+            if (ports[i].dims[d] < 0 || ports[i].open[d].symbol)
                 return true;
     return false;
 }
 
 /* The name of the region that these muGraphs make, one for each instruction set (NULL: none); the
  * same one may stand for both. */
-static const char *kernel_name(po_arena *arena, const po_mu *const mu[PO_ISAS],
+static const char *kernel_name(po_arena *arena, const po_mu_open *const mu[PO_ISAS],
                                const po_kernel_ports *ports) {
     po_hash hash = {PO_KERNEL_ABI, PO_KERNEL_DOMAIN_VERSION};
     if (ports && (any_open(ports->in, ports->n_in) || any_open(ports->out, ports->n_out)))
         hash = hash_ports(hash_ports(hash, ports->in, ports->n_in), ports->out, ports->n_out);
     for (uint32_t i = 0; i < PO_ISAS; i++) {
-        po_hash one = mu[i] ? po_mu_hash(mu[i]) : (po_hash){0};
+        po_hash one = mu[i] ? po_mu_hash(mu[i]->mu) : (po_hash){0};
         hash = po_hash_u64(po_hash_u64(hash, one.lo), one.hi);
     }
     return po_arena_printf(arena, "R%016" PRIx64 "%08" PRIx64, hash.lo, hash.hi >> 32);
@@ -68,9 +71,9 @@ void po_kernel_set_ports(po_arena *arena, const po_mu *mu, po_kernel *region) {
     region->weight_floats = floats;
 }
 
-po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu *const mu[PO_ISAS],
+po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu_open *const mu[PO_ISAS],
                           const po_kernel_ports *ports, po_kernel *region) {
-    const po_mu *first = NULL;
+    const po_mu_open *first = NULL;
     *region = (po_kernel){.name = kernel_name(arena, mu, ports)};
     for (uint32_t i = 0; i < PO_ISAS; i++) {
         if (!mu[i])
@@ -86,7 +89,7 @@ po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu *const mu[PO
     }
     if (!first)
         return po_fail(ctx, PO_INTERNAL, "a kernel without a muGraph");
-    po_kernel_set_ports(arena, first, region);
+    po_kernel_set_ports(arena, first->mu, region);
     if (!ports)
         return PO_OK;
     if (ports->n_in != region->n_in || ports->n_out != region->n_out)
@@ -94,5 +97,10 @@ po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu *const mu[PO
                        region->name);
     region->in = ports->in;
     region->out = ports->out;
+    if (ports->given) {
+        region->given = ports->given;
+        region->n_given = first->n_names;
+        region->names = first->names;
+    }
     return PO_OK;
 }

@@ -15,7 +15,7 @@
 
 /* --- a region as a node --- */
 
-static const po_mu *const *both(const po_mu *pair[PO_ISAS], const po_mu *mu) {
+static const po_mu_open *const *both(const po_mu_open *pair[PO_ISAS], const po_mu_open *mu) {
     for (uint32_t i = 0; i < PO_ISAS; i++)
         pair[i] = mu;
     return pair;
@@ -60,15 +60,16 @@ enum { SHARED_LIMIT = 4 << 20 };
 
 static po_status print(const po_run *run, const po_kernel_variant *form, const po_plan *plan,
                        po_kernel *kernel) {
-    const po_mu *pair[PO_ISAS];
+    const po_mu_open *pair[PO_ISAS];
     const po_region *r = plan->region;
     po_kernel model;
     po_kernel_stage_ports(run->arena, form->graph, r, &model);
     if (form->axis)
         PO_TRY(po_open_ports(run->ctx, run->arena, form->graph, form->axis, r, &model));
     PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->mu, SHARED_LIMIT));
-    const po_kernel_ports ports = {model.in, model.out, r->n_in, r->n_out};
-    return po_kernel_print(run->ctx, run->arena, both(pair, plan->mu), &ports, kernel);
+    const po_kernel_ports ports = {model.in, model.out, r->n_in, r->n_out, NULL};
+    return po_kernel_print(run->ctx, run->arena, both(pair, po_mu_closed(run->arena, plan->mu)),
+                           &ports, kernel);
 }
 
 /* Prints a region's kernel; equal regions have one. *why: it could not be done. */

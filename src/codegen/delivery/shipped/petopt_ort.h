@@ -20,13 +20,15 @@ typedef struct pk_pool {
 
 typedef struct pk_kernel_code {
     const char *isa;
-    const size_t *device, *scratch; /* floats; of scratch: for each part */
-    void (*start)(float *device);
+    const size_t *sizes; /* numbers that hang on lengths: z[0] is floats of device, z[1] those of
+                            scratch for each part */
+    void (*measure)(const int64_t *given, int64_t *z);
+    void (*start)(float *device, const int64_t *z);
     void (*call)(const float *const *in, const float *const *weight, float *const *out,
-                 float *device, float *scratch, const pk_pool *pool);
+                 float *device, float *scratch, const int64_t *z, const pk_pool *pool);
 } pk_kernel_code;
 
-enum { PK_ISAS = 2, PK_MAX_PARTS = 256, PK_LINE = 64, PK_ORT_API = 17 };
+enum { PK_ISAS = 2, PK_MAX_PARTS = 256, PK_LINE = 64, PK_ORT_API = 17, PK_MAX_GIVEN = 16 };
 
 /* --- memory of a call --- */
 
@@ -38,11 +40,16 @@ typedef struct pk_memory {
 
 typedef struct pk_buffer {
     struct pk_buffer *next; /* in the list of free ones */
-    size_t parts;           /* that there is scratch for */
+    size_t room[2];         /* floats of device and scratch */
     pk_memory device, scratch;
     /* Of the sample at hand and of all: n_in activations, then n_weights. */
     const float **in, **all_in;
     float **out, **all_out;
+    int64_t given[PK_MAX_GIVEN], *z;
+    bool measured;
+    pk_region region; /* with the dims of these lengths */
+    pk_port *ports;
+    int64_t *dims;
 } pk_buffer;
 
 typedef struct pk_kernel {
@@ -95,52 +102,83 @@ static void pk_free_buffer(pk_buffer *b) {
     pk_unmap(&b->scratch);
     free(b->in);
     free(b->out);
+    free(b->z);
+    free(b->ports);
+    free(b->dims);
     free(b);
 }
 
-static pk_buffer *pk_make_buffer(const pk_kernel *k, size_t parts) {
+static pk_buffer *pk_make_buffer(const pk_kernel *k) {
     const pk_region *r = k->region;
     pk_buffer *b = calloc(1, sizeof *b);
     if (!b)
         return NULL;
-    b->parts = parts;
     const size_t n_in = r->n_in + r->n_weights + 1, n_out = r->n_out + 1;
     b->in = calloc(2 * n_in, sizeof *b->in);
     b->out = calloc(2 * n_out, sizeof *b->out);
-    if (b->in && b->out) {
-        b->all_in = b->in + n_in;
-        b->all_out = b->out + n_out;
-    }
-    if (!b->in || !b->out || !pk_map(&b->device, *k->code->device) ||
-        !pk_map(&b->scratch, *k->code->scratch * parts)) {
+    b->z = calloc(*k->code->sizes + 2, sizeof *b->z);
+    b->ports = calloc(r->n_in + r->n_out + 1, sizeof *b->ports);
+    b->dims = calloc((r->n_in + r->n_out + 1) * PK_MAX_RANK, sizeof *b->dims);
+    if (!b->in || !b->out || !b->z || !b->ports || !b->dims) {
         pk_free_buffer(b);
         return NULL;
     }
-    k->code->start(b->device.floats);
+    b->all_in = b->in + n_in;
+    b->all_out = b->out + n_out;
+    b->region = *r;
+    for (size_t i = 0; r->n_given > 0 && i < r->n_in + r->n_out; i++) {
+        b->ports[i] = i < r->n_in ? r->in[i] : r->out[i - r->n_in];
+        b->ports[i].dims = b->dims + i * PK_MAX_RANK;
+    }
+    if (r->n_given > 0) {
+        b->region.in = b->ports;
+        b->region.out = b->ports + r->n_in;
+    }
     return b;
 }
 
-/* Takes a free buffer with room for so many parts, or makes one. */
-static pk_buffer *pk_take(pk_kernel *k, size_t parts) {
+static bool pk_fit_memory(pk_memory *m, size_t *room, size_t floats) {
+    if (m->base && *room >= floats)
+        return true;
+    pk_unmap(m);
+    *m = (pk_memory){NULL, 0, NULL};
+    *room = floats;
+    return pk_map(m, floats);
+}
+
+/* Makes a buffer one for so many parts, and for these lengths. */
+static bool pk_fit(const pk_kernel *k, pk_buffer *b, size_t parts, const int64_t *given) {
+    const size_t bytes = k->region->n_given * sizeof *given;
+    if (!b->measured || (bytes > 0 && memcmp(b->given, given, bytes) != 0)) {
+        if (bytes > 0) {
+            memcpy(b->given, given, bytes);
+            k->region->lengths(given, b->dims);
+        }
+        k->code->measure(given, b->z);
+        b->measured = pk_fit_memory(&b->device, &b->room[0], (size_t)b->z[0]);
+        if (!b->measured)
+            return false;
+        k->code->start(b->device.floats, b->z);
+    }
+    return pk_fit_memory(&b->scratch, &b->room[1], (size_t)b->z[1] * parts);
+}
+
+/* Takes a free buffer, or makes one. */
+static pk_buffer *pk_take(pk_kernel *k, size_t parts, const int64_t *given) {
     pthread_mutex_lock(&k->lock);
     pk_buffer *b = k->free_buffers;
     if (b)
         k->free_buffers = b->next;
     pthread_mutex_unlock(&k->lock);
     if (!b)
-        return pk_make_buffer(k, parts);
-    if (b->parts >= parts)
-        return b;
-    pk_unmap(&b->scratch);
-    b->scratch = (pk_memory){NULL, 0, NULL};
-    b->parts = parts;
-    if (pk_map(&b->scratch, *k->code->scratch * parts))
+        b = pk_make_buffer(k);
+    if (b && pk_fit(k, b, parts, given))
         return b;
     pk_free_buffer(b);
     return NULL;
 }
 
-static void pk_give(pk_kernel *k, pk_buffer *b) {
+static void pk_return(pk_kernel *k, pk_buffer *b) {
     pthread_mutex_lock(&k->lock);
     b->next = k->free_buffers;
     k->free_buffers = b;
@@ -239,11 +277,51 @@ static size_t pk_processors(void) {
     return n < 1 ? 1 : n < PK_MAX_PARTS ? n : PK_MAX_PARTS;
 }
 
+/* --- lengths that are open --- */
+
+static OrtStatus *pk_give(const OrtApi *api, const pk_region *r, const pk_given *g,
+                          const OrtTensorTypeAndShapeInfo *info, int64_t *length) {
+    int64_t dims[PK_MAX_RANK] = {0};
+    size_t rank = 0;
+    PK_TRY(PK_CALL(api, GetDimensionsCount, info, &rank));
+    const size_t known = rank < PK_MAX_RANK ? rank : PK_MAX_RANK;
+    PK_TRY(PK_CALL(api, GetDimensions, info, dims, known));
+    if (rank != r->in[g->input].rank)
+        return pk_wrong_shape(api, r, g->input, dims, known);
+    *length = dims[g->axis] / g->multiple;
+    if (dims[g->axis] % g->multiple == 0)
+        return NULL;
+    char text[512], shape[256];
+    pk_put_dims(shape, sizeof shape, 0, dims, known);
+    snprintf(text, sizeof text,
+             "petopt.kernels, %s: input %zu has the shape %s; its axis %zu must be a multiple of "
+             "%lld",
+             r->name, g->input, shape, g->axis, (long long)g->multiple);
+    return pk_fail(api, PK_ORT_INVALID_ARGUMENT, text);
+}
+
+/* The lengths that are open, by what a call is given. */
+static OrtStatus *pk_given_lengths(const OrtApi *api, const pk_region *r, OrtKernelContext *context,
+                                   int64_t *lengths) {
+    for (size_t k = 0; k < r->n_given; k++) {
+        const OrtValue *value = NULL;
+        OrtTensorTypeAndShapeInfo *info = NULL;
+        PK_TRY(PK_CALL(api, KernelContext_GetInput, context, r->given[k].input, &value));
+        if (!value)
+            return pk_fail(api, PK_ORT_INVALID_ARGUMENT, "petopt.kernels: an input is missing");
+        PK_TRY(PK_CALL(api, GetTensorTypeAndShape, value, &info));
+        OrtStatus *status = pk_give(api, r, &r->given[k], info, &lengths[k]);
+        pk_release_shape(api, info);
+        PK_TRY(status);
+    }
+    return NULL;
+}
+
 /* --- the operator --- */
 
 /* batch: how many samples there are; -1: shapes are all static. */
 static OrtStatus *pk_bind(pk_kernel *k, OrtKernelContext *context, pk_buffer *b, int64_t *batch) {
-    const pk_region *r = k->region;
+    const pk_region *r = &b->region;
     void *data = NULL;
     *batch = -1;
     for (size_t i = 0; i < r->n_in + r->n_weights; i++) {
@@ -270,13 +348,13 @@ static size_t pk_offset(const pk_port *p, size_t sample) {
 /* Kernels are of one sample: they are called for each of them. */
 static void pk_call_sample(const pk_kernel *k, const pk_buffer *all, const pk_buffer *own,
                            size_t sample, const pk_pool *pool) {
-    const pk_region *r = k->region;
+    const pk_region *r = &all->region;
     for (size_t i = 0; i < r->n_in + r->n_weights; i++)
         own->in[i] = all->all_in[i] + (i < r->n_in ? pk_offset(&r->in[i], sample) : 0);
     for (size_t i = 0; i < r->n_out; i++)
         own->out[i] = all->all_out[i] + pk_offset(&r->out[i], sample);
     k->code->call(own->in, own->in + r->n_in, own->out, own->device.floats, own->scratch.floats,
-                  pool);
+                  own->z, pool);
 }
 
 static void pk_alone(void *self, void (*fn)(void *arg, size_t part), void *arg) {
@@ -306,7 +384,7 @@ static void pk_call_each(pk_kernel *k, pk_buffer *b, size_t samples, pk_run *run
     const size_t parts = run->asks ? 1 : run->parts;
     pk_buffer *own[PK_MAX_PARTS] = {b};
     size_t n = 1, done = 0;
-    while (samples >= parts && n < parts && (own[n] = pk_take(k, 1)))
+    while (samples >= parts && n < parts && (own[n] = pk_take(k, 1, b->given)))
         n++;
     if (n > 1 && n == parts) {
         pk_dealt dealt = {k, b, own, samples / parts * parts, parts};
@@ -314,7 +392,7 @@ static void pk_call_each(pk_kernel *k, pk_buffer *b, size_t samples, pk_run *run
         done = dealt.samples;
     }
     while (n > 1)
-        pk_give(k, own[--n]);
+        pk_return(k, own[--n]);
     for (; done < samples; done++)
         pk_call_sample(k, b, b, done, &pool);
 }
@@ -322,8 +400,10 @@ static void pk_call_each(pk_kernel *k, pk_buffer *b, size_t samples, pk_run *run
 static OrtStatus *pk_compute(void *kernel, OrtKernelContext *context) {
     pk_kernel *k = kernel;
     bool asks;
+    int64_t given[PK_MAX_GIVEN] = {0};
+    PK_TRY(pk_given_lengths(k->api, k->region, context, given));
     const size_t parts = pk_parts(k, &asks);
-    pk_buffer *b = pk_take(k, parts);
+    pk_buffer *b = pk_take(k, parts, given);
     if (!b)
         return pk_fail(k->api, PK_ORT_FAIL, "petopt.kernels: memory ran out");
     int64_t batch;
@@ -335,7 +415,7 @@ static OrtStatus *pk_compute(void *kernel, OrtKernelContext *context) {
         if (run.found > 0)
             pk_learn(k, &run);
     }
-    pk_give(k, b);
+    pk_return(k, b);
     return status;
 }
 

@@ -228,8 +228,9 @@ static OrtStatus *pk_constant(const OrtApi *api, const pk_region *r, const OrtKe
     int is_constant = 0;
     *value = NULL;
     PK_TRY(PK_CALL(api, KernelInfoGetConstantInput_tensor, info, i, &is_constant, value));
-    /* How many samples there are is asked at each call. */
-    *constant = is_constant && *value && !(i < r->n_in && pk_is_open(&r->in[i]));
+    /* How many samples there are, and what lengths, is asked at each call. */
+    *constant =
+        is_constant && *value && !(i < r->n_in && (pk_is_open(&r->in[i]) || r->n_given > 0));
     int64_t batch = -1;
     return *constant ? pk_check_input(api, r, i, *value, &batch) : NULL;
 }
@@ -255,8 +256,8 @@ static OrtStatus *pk_infer_shapes(const OrtCustomOp *base, OrtShapeInferContext 
     const pk_op *op = (const pk_op *)base;
     for (size_t i = 0; i < op->region->n_out; i++) {
         OrtTensorTypeAndShapeInfo *info = NULL;
-        if (pk_is_open(&op->region->out[i]))
-            continue; /* as many samples as there will be */
+        if (pk_is_open(&op->region->out[i]) || op->region->n_given > 0)
+            continue; /* as many samples, and as long, as there will be */
         PK_TRY(PK_CALL(op->api, CreateTensorTypeAndShapeInfo, &info));
         OrtStatus *status = pk_set_shape(op->api, context, i, &op->region->out[i], info);
         pk_release_shape(op->api, info);

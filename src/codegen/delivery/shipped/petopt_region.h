@@ -15,6 +15,12 @@ typedef struct pk_port {
     int type;
 } pk_port;
 
+/* A length that is open: what an axis of an input has, over `multiple`. */
+typedef struct pk_given {
+    size_t input, axis;
+    int64_t multiple;
+} pk_given;
+
 /* A region of a model: one operator. Its inputs are n_in activations, then n_weights weights. */
 typedef struct pk_region {
     const char *name;
@@ -23,6 +29,23 @@ typedef struct pk_region {
     const int64_t *weight_elements;
     const int *weight_types; /* NULL: all f32 */
     const void *code;        /* the target's */
+    size_t n_given; /* lengths that are open; where there are some the dims of ports are those that
+                       `lengths` says: PK_MAX_RANK for each input, then for each output */
+    const pk_given *given;
+    void (*lengths)(const int64_t *given, int64_t *dims);
 } pk_region;
+
+static inline int64_t pk_least(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static inline int64_t pk_most(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+/* a / n rounded down, n > 0. */
+static inline int64_t pk_quotient(int64_t a, int64_t n) {
+    return a / n - (a % n < 0);
+}
 
 #endif

@@ -1,0 +1,102 @@
+/* Numbers of a kernel that hang on the sizes of what it is given: each once, in an array that is
+ * filled when the sizes are known. */
+#include "codegen/cpu/printer.h"
+
+void po_codegen_length(po_dim length, po_text *out) {
+    static const char *const words[][2] = {
+        {"floor(", "pk_quotient("}, {"min(", "pk_least("}, {"max(", "pk_most("}, {"/", ","}};
+    enum { WORDS = sizeof words / sizeof words[0] };
+    const char *p = length.symbol;
+    if (!p)
+        po_text_printf(out, "%lld", (long long)length.value);
+    while (p && *p) {
+        uint32_t k = 0;
+        while (k < WORDS && strncmp(p, words[k][0], strlen(words[k][0])) != 0)
+            k++;
+        const size_t n = k < WORDS ? strlen(words[k][0]) : 1;
+        po_text_add(out, k < WORDS ? words[k][1] : p, k < WORDS ? strlen(words[k][1]) : n);
+        p += n;
+    }
+}
+
+static const char *entry(cg *g, const char *key, const char *expression) {
+    uint32_t k = 0;
+    while (k < g->n_sizes && strcmp(g->size_key[k], key) != 0)
+        k++;
+    if (k == g->n_sizes) {
+        uint32_t n = g->n_sizes;
+        PO_PUSH(g->arena, g->size_key, n, g->cap_keys, key);
+        PO_PUSH(g->arena, g->size, g->n_sizes, g->cap_sizes, expression);
+    }
+    return po_arena_printf(g->arena, "z[%u]", k);
+}
+
+const char *cg_keep(cg *g, const char *expression) {
+    return entry(g, expression, expression);
+}
+
+const char *cg_length(cg *g, po_dim length) {
+    if (length.value >= 0)
+        return po_arena_printf(g->arena, "%lld", (long long)length.value);
+    if (!length.symbol) /* po_mu_open_by lets none pass */
+        return "0";
+    po_text text;
+    po_text_init(&text, g->arena);
+    po_codegen_length(length, &text);
+    return entry(g, length.symbol, text.data);
+}
+
+const char *cg_constant(cg *g, double value) {
+    po_dim of;
+    if (g->open->n_names > 0 && po_mu_open_part(g->open, value, &of))
+        return po_arena_printf(g->arena, "(1.0f / (float)%s)", cg_length(g, of));
+    po_text text;
+    po_text_init(&text, g->arena);
+    cg_number(&text, value);
+    return text.data;
+}
+
+cg_terms cg_terms_start(cg *g) {
+    cg_terms t = {0};
+    po_text_init(&t.text, g->arena);
+    po_text_puts(&t.text, "");
+    return t;
+}
+
+void cg_terms_add(cg *g, cg_terms *t, int64_t coef, po_dim length) {
+    if (length.value >= 0) {
+        t->number += coef * length.value;
+        return;
+    }
+    const char *text = cg_length(g, length);
+    if (coef == 1)
+        po_text_printf(&t->text, " + %s", text);
+    else if (coef != 0)
+        po_text_printf(&t->text, " %c %lld * %s", coef < 0 ? '-' : '+',
+                       (long long)(coef < 0 ? -coef : coef), text);
+}
+
+const char *cg_terms_text(cg *g, cg_terms *t) {
+    (void)g;
+    const int64_t n = t->number;
+    if (n != 0)
+        po_text_printf(&t->text, " %c %lld", n < 0 ? '-' : '+', (long long)(n < 0 ? -n : n));
+    return t->text.data ? t->text.data : "";
+}
+
+void cg_sizes_function(cg *g) {
+    po_text_printf(g->out,
+                   "\nconst size_t %s_sizes = %u;\n"
+                   "void %s_measure(const long *given, long *z);\n"
+                   "void %s_measure(const long *given, long *z) {\n    (void)given;\n",
+                   g->symbol, g->n_sizes, g->symbol, g->symbol);
+    for (uint32_t k = 0; k < g->open->n_names; k++)
+        po_text_printf(g->out, "    const long %s = given[%u];\n", g->open->names[k], k);
+    for (uint32_t k = 0; k < g->open->n_names; k++)
+        po_text_printf(g->out, "    (void)%s;\n", g->open->names[k]);
+    for (uint32_t i = 0; i < g->n_sizes; i++) {
+        const uint32_t k = (i + CG_FIRST_SIZE) % g->n_sizes; /* the totals last */
+        po_text_printf(g->out, "    z[%u] = %s;\n", k, g->size[k]);
+    }
+    po_text_puts(g->out, "}\n");
+}

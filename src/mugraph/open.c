@@ -1,0 +1,384 @@
+/* What of a muGraph's numbers hangs on sizes, and where its accesses lie at all of them. */
+#include "mugraph/open.h"
+
+#include "ir/size.h"
+#include "mugraph/parts.h"
+
+#include <math.h>
+
+enum { MOST_RING = 64 /* around what other sizes read past the dims */ };
+
+/* --- construction --- */
+
+static po_mu_open *create(po_arena *arena, const po_mu *mu) {
+    po_mu_open *o = PO_NEW(arena, po_mu_open);
+    *o = (po_mu_open){.arena = arena,
+                      .mu = mu,
+                      .extent = PO_NEW_N(arena, po_dim, mu->n_labels + 1),
+                      .dim = PO_NEW_N(arena, po_mu_dims, mu->n_tensors + 1),
+                      .stride = PO_NEW_N(arena, po_mu_dims, mu->n_tensors + 1),
+                      .floats = PO_NEW_N(arena, po_dim, mu->n_tensors + 1),
+                      .origin = PO_NEW_N(arena, po_dim, mu->n_tensors + 1)};
+    return o;
+}
+
+static void as_it_is(po_mu_open *o, uint32_t tensor) {
+    const po_mu_tensor *t = &o->mu->tensors[tensor];
+    for (uint32_t a = 0; a < t->rank; a++)
+        o->stride[tensor][a] = PO_DIM(t->stride[a]);
+    o->floats[tensor] = PO_DIM(t->floats);
+    o->origin[tensor] = PO_DIM(t->origin);
+}
+
+const po_mu_open *po_mu_closed(po_arena *arena, const po_mu *mu) {
+    po_mu_open *o = create(arena, mu);
+    for (uint32_t l = 0; l < mu->n_labels; l++)
+        o->extent[l] = PO_DIM(mu->labels[l].extent);
+    for (uint32_t i = 0; i < mu->n_tensors; i++) {
+        for (uint32_t a = 0; a < mu->tensors[i].rank; a++)
+            o->dim[i][a] = PO_DIM(mu->tensors[i].dims[a]);
+        as_it_is(o, i);
+    }
+    return o;
+}
+
+/* --- questions --- */
+
+static bool is_open(po_dim d) {
+    return d.value < 0;
+}
+
+bool po_mu_open_label(const po_mu_open *o, uint32_t label) {
+    return is_open(o->extent[label]);
+}
+
+int64_t po_mu_open_chunk(const po_mu_open *o, uint32_t loop) {
+    const int64_t chunk = po_mu_chunk(o->mu, loop);
+    return chunk < o->mu->labels[o->mu->nodes[loop].label].extent ? chunk : 0;
+}
+
+/* The loop at or outside a tensor's scope that binds a label; PO_NONE. */
+static uint32_t local_loop(const po_mu *mu, const po_mu_tensor *t, uint32_t label) {
+    if ((t->place != PO_MU_SHARED && t->place != PO_MU_REGISTER) || t->scope >= mu->n_nodes)
+        return PO_NONE;
+    for (uint32_t at = t->scope; at != PO_NONE; at = mu->nodes[at].parent)
+        if (mu->nodes[at].kind == PO_MU_LOOP && mu->nodes[at].label == label)
+            return at;
+    return PO_NONE;
+}
+
+/* The least value of an index, and how far the greatest lies above it; false where the least is not
+ * the same at all sizes, or a length is not known. t: its local labels stay within a chunk. */
+static bool reach_of(const po_mu_open *o, const po_mu_tensor *t, const po_mu_index *index,
+                     int64_t *least, po_dim *reach, bool *cut) {
+    *least = index->offset;
+    *reach = PO_DIM(0);
+    for (uint32_t i = 0; i < index->n; i++) {
+        const po_mu_term term = index->terms[i];
+        const uint32_t loop = t ? local_loop(o->mu, t, term.label) : PO_NONE;
+        po_dim steps = o->extent[term.label];
+        if (loop != PO_NONE) {
+            const int64_t chunk = po_mu_open_chunk(o, loop);
+            steps = chunk ? PO_DIM(chunk) : steps;
+            *cut = true;
+        }
+        if (term.coef < 0 && is_open(steps))
+            return false;
+        const int64_t size = term.coef < 0 ? -term.coef : term.coef;
+        if (!is_open(steps)) {
+            const int64_t more = size * (steps.value > 0 ? steps.value - 1 : 0);
+            *least -= term.coef < 0 ? more : 0;
+            *reach = po_size_plus(o->arena, *reach, more);
+            continue;
+        }
+        *reach = po_size_add(o->arena, *reach, po_size_times(o->arena, steps, size));
+        *reach = po_size_plus(o->arena, *reach, -size);
+    }
+    return reach->value >= 0 || reach->symbol;
+}
+
+/* a >= b at all sizes. */
+static bool at_least(const po_mu_open *o, po_dim a, po_dim b) {
+    const po_dim d = po_size_sub(o->arena, a, b);
+    return d.value >= 0 || (d.symbol && po_size_natural(o->arena, d));
+}
+
+bool po_mu_open_held(const po_mu_open *o, uint32_t tensor, uint32_t axis, int64_t *least,
+                     po_dim *count) {
+    const po_mu *mu = o->mu;
+    const po_mu_tensor *t = &mu->tensors[tensor];
+    bool cut = false, any = false, known = true;
+    int64_t number;
+    po_dim end = PO_DIM(0); /* behind the greatest, from 0 */
+    *least = 0;
+    *count = o->dim[tensor][axis];
+    if (o->n_names == 0) {
+        cut = po_mu_held(mu, tensor, axis, least, &number);
+        *count = PO_DIM(number);
+        return cut;
+    }
+    if (t->scope == PO_NONE || (t->place != PO_MU_SHARED && t->place != PO_MU_REGISTER))
+        return false;
+    int64_t low = 0;
+    for (uint32_t n = t->scope; n != PO_NONE && po_mu_inside(mu, n, t->scope);
+         n = po_mu_next(mu, n)) {
+        const po_mu_statement *s = &mu->nodes[n].statement;
+        for (uint32_t i = 0; mu->nodes[n].kind == PO_MU_STATEMENT && i <= s->n_in; i++) {
+            const po_mu_access *access = i < s->n_in ? &s->in[i] : &s->out;
+            int64_t from;
+            po_dim reach;
+            if (access->tensor != tensor)
+                continue;
+            known &= reach_of(o, t, &access->axes[axis], &from, &reach, &cut);
+            const po_dim to = po_size_plus(o->arena, reach, from + 1);
+            end = !any || at_least(o, to, end) ? to : end;
+            known &= at_least(o, end, to);
+            low = any && low < from ? low : from;
+            any = true;
+        }
+    }
+    if (!cut)
+        return false;
+    *least = low;
+    *count = known ? po_size_plus(o->arena, end, -low) : PO_DIM_UNKNOWN;
+    return true;
+}
+
+/* How many places past the end of an axis are read at most; below 0: there is no such number. */
+static int64_t past_end(const po_mu_open *o, const po_mu_access *access, uint32_t axis,
+                        int64_t *least) {
+    const po_dim dim = o->dim[access->tensor][axis];
+    bool cut = false;
+    po_dim reach;
+    if (!reach_of(o, NULL, &access->axes[axis], least, &reach, &cut))
+        return -1;
+    for (int64_t n = 0; n <= MOST_RING; n++)
+        if (at_least(o, po_size_plus(o->arena, dim, n), po_size_plus(o->arena, reach, *least + 1)))
+            return n;
+    return -1;
+}
+
+bool po_mu_open_leaves(const po_mu_open *o, const po_mu_access *access, uint32_t axis) {
+    int64_t least, most;
+    if (o->n_names == 0) {
+        po_mu_range(o->mu, access, axis, &least, &most);
+        return least < 0 || most >= o->mu->tensors[access->tensor].dims[axis];
+    }
+    return past_end(o, access, axis, &least) != 0 || least < 0;
+}
+
+po_mu_edge po_mu_open_edge(const po_mu_open *o, uint32_t statement, uint32_t operand) {
+    const po_mu_statement *s = &o->mu->nodes[statement].statement;
+    const po_mu_access *access = operand == PO_NONE ? &s->out : &s->in[operand];
+    const po_mu_tensor *t = &o->mu->tensors[access->tensor];
+    bool leaves = false, covered = operand != PO_NONE;
+    if (o->n_names == 0)
+        return po_mu_edge_of(o->mu, statement, operand);
+    for (uint32_t x = 0; x < t->rank; x++) {
+        int64_t least, held_least;
+        po_dim held;
+        const int64_t past = past_end(o, access, x, &least);
+        if (past == 0 && least >= 0)
+            continue;
+        leaves = true;
+        covered = covered && past >= 0 && least >= -t->before[x] && past <= t->after[x] &&
+                  !po_mu_open_held(o, access->tensor, x, &held_least, &held);
+    }
+    if (!leaves)
+        return PO_MU_WITHIN;
+    return covered && po_mu_adds_nothing(s, operand, t->fill) ? PO_MU_RING : PO_MU_GUARD;
+}
+
+/* --- opening --- */
+
+static po_dim length_of(const po_mu_open *o, int64_t number) {
+    for (uint32_t i = 0; i < o->n_known; i++)
+        if (o->known[i].number == number)
+            return o->known[i].is;
+    return PO_DIM(number);
+}
+
+bool po_mu_open_part(const po_mu_open *o, double value, po_dim *of) {
+    for (uint32_t i = 0; i < o->n_known; i++)
+        if (is_open(o->known[i].is) && 1.0 / (double)o->known[i].number == value) {
+            *of = o->known[i].is;
+            return true;
+        }
+    return false;
+}
+
+static bool has_ring(const po_mu_tensor *t, uint32_t axis) {
+    return t->before[axis] > 0 || t->after[axis] > 0;
+}
+
+/* Rings reach as far as any size reads past the dims, where this one needs no test. */
+static void widen(const po_mu_open *o, po_mu *mu, uint32_t node, uint32_t operand) {
+    const po_mu_access *access = &mu->nodes[node].statement.in[operand];
+    po_mu_tensor *t = &mu->tensors[access->tensor];
+    if (t->place != PO_MU_DEVICE || po_mu_edge_of(mu, node, operand) == PO_MU_GUARD ||
+        !po_mu_adds_nothing(&mu->nodes[node].statement, operand, t->fill))
+        return;
+    for (uint32_t x = 0; x < t->rank; x++) {
+        int64_t least, past = past_end(o, access, x, &least);
+        t->after[x] = past > t->after[x] ? past : t->after[x];
+        t->before[x] = -least > t->before[x] ? -least : t->before[x];
+    }
+}
+
+/* Row-major over what is held with its ring. Where that hangs on no size strides stay as they are,
+ * with what they were rounded up by. */
+static bool lay_out(po_mu_open *o, const po_mu *mu, uint32_t tensor) {
+    const po_mu_tensor *t = &mu->tensors[tensor];
+    po_dim stride = PO_DIM(1), whole[PO_MU_MAX_RANK];
+    bool open = false;
+    for (uint32_t a = 0; a < t->rank; a++) {
+        int64_t least;
+        po_mu_open_held(o, tensor, a, &least, &whole[a]);
+        whole[a] = po_size_plus(o->arena, whole[a], t->before[a] + t->after[a]);
+        open |= is_open(whole[a]);
+    }
+    if (!open) {
+        as_it_is(o, tensor);
+        return true;
+    }
+    o->floats[tensor] = PO_DIM(1);
+    o->origin[tensor] = PO_DIM(0);
+    for (uint32_t a = t->rank; a-- > 0;) {
+        po_dim *own = &o->stride[tensor][a];
+        *own = !is_open(stride) && t->place != PO_MU_INPUT && t->place != PO_MU_OUTPUT
+                   ? PO_DIM(t->stride[a])
+                   : stride;
+        stride = po_size_mul(o->arena, *own, whole[a]);
+        o->floats[tensor] =
+            po_size_sub(o->arena, po_size_add(o->arena, o->floats[tensor], stride), *own);
+        o->origin[tensor] =
+            po_size_add(o->arena, o->origin[tensor], po_size_times(o->arena, *own, t->before[a]));
+    }
+    const po_dim all[] = {stride, o->floats[tensor], o->origin[tensor]};
+    for (uint32_t i = 0; i < 3; i++)
+        if (is_open(all[i]) && !all[i].symbol)
+            return false;
+    /* A dim of 0 leaves less than nothing of the sum. */
+    o->floats[tensor] = stride;
+    return true;
+}
+
+/* Strides of the size at hand, as they come out of the layout for all. */
+static bool lay_out_here(const po_mu_open *o, po_mu *mu, const int64_t *lengths) {
+    for (uint32_t i = 0; i < mu->n_tensors; i++) {
+        po_mu_tensor *t = &mu->tensors[i];
+        for (uint32_t a = 0; a < t->rank; a++)
+            if (!po_mu_open_length(o, lengths, o->stride[i][a], &t->stride[a]))
+                return false;
+        po_mu_measure(mu, i);
+    }
+    return true;
+}
+
+/* A length of each name at the size at hand. */
+static const int64_t *lengths_here(const po_mu_open *o) {
+    int64_t *lengths = PO_NEW_N(o->arena, int64_t, o->n_names + 1);
+    for (uint32_t k = 0; k < o->n_names; k++)
+        for (uint32_t i = 0; i < o->n_known; i++)
+            if (o->known[i].is.symbol && strcmp(o->known[i].is.symbol, o->names[k]) == 0)
+                lengths[k] = o->known[i].number;
+    return lengths;
+}
+
+po_status po_mu_open_by(po_ctx *ctx, po_arena *arena, po_mu *mu, const char *const *names,
+                        uint32_t n_names, const po_mu_number *known, uint32_t n_known,
+                        const po_mu_open **open) {
+    po_mu_open *o = create(arena, mu);
+    o->names = names;
+    o->n_names = n_names;
+    o->known = known;
+    o->n_known = n_known;
+    for (uint32_t l = 0; l < mu->n_labels; l++)
+        o->extent[l] = length_of(o, mu->labels[l].extent);
+    for (uint32_t i = 0; i < mu->n_tensors; i++) {
+        const po_mu_tensor *t = &mu->tensors[i];
+        const bool constant = t->place == PO_MU_WEIGHT || t->place == PO_MU_TABLE;
+        for (uint32_t a = 0; a < t->rank; a++)
+            o->dim[i][a] = constant ? PO_DIM(t->dims[a]) : length_of(o, t->dims[a]);
+    }
+    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n))
+        for (uint32_t k = 0;
+             mu->nodes[n].kind == PO_MU_STATEMENT && k < mu->nodes[n].statement.n_in; k++)
+            widen(o, mu, n, k);
+    for (uint32_t i = 0; i < mu->n_tensors; i++) {
+        po_mu_tensor *t = &mu->tensors[i];
+        bool ring = false;
+        for (uint32_t a = 0; a < t->rank; a++)
+            ring |= has_ring(t, a);
+        if (ring && t->place == PO_MU_DEVICE)
+            po_mu_layout(mu, i, 1, 0);
+        if (!lay_out(o, mu, i))
+            return po_fail(ctx, PO_UNSUPPORTED, "'%s' has no length for all sizes", t->name);
+    }
+    if (!lay_out_here(o, mu, lengths_here(o)))
+        return po_fail(ctx, PO_UNSUPPORTED, "'%s' has lengths that are not known", mu->name);
+    *open = o;
+    return PO_OK;
+}
+
+/* --- at other sizes --- */
+
+typedef struct lengths_of {
+    const po_mu_open *open;
+    const int64_t *lengths;
+} lengths_of;
+
+static bool length_named(void *user, const char *name, int64_t *length) {
+    const lengths_of *l = user;
+    for (uint32_t k = 0; k < l->open->n_names; k++)
+        if (strcmp(l->open->names[k], name) == 0) {
+            *length = l->lengths[k];
+            return true;
+        }
+    return false;
+}
+
+bool po_mu_open_length(const po_mu_open *open, const int64_t *lengths, po_dim dim, int64_t *value) {
+    lengths_of l = {open, lengths};
+    *value = dim.value;
+    return dim.value >= 0 || (dim.symbol && po_size_at(open->arena, dim, length_named, &l, value));
+}
+
+/* Its constants that are 1 over a length. */
+static bool set_parts(po_arena *arena, const po_mu_open *open, const int64_t *lengths,
+                      po_mu_statement *s) {
+    po_mu_item *items = po_arena_memdup(arena, s->items, s->n_items * sizeof *items);
+    for (uint32_t i = 0; i < s->n_items; i++) {
+        po_dim of;
+        int64_t n;
+        if (items[i].function != PO_MU_CONST || !po_mu_open_part(open, items[i].value, &of))
+            continue;
+        if (!po_mu_open_length(open, lengths, of, &n))
+            return false;
+        items[i].value = 1.0 / (double)n;
+    }
+    s->items = items;
+    return true;
+}
+
+po_mu *po_mu_open_at(po_arena *arena, const po_mu_open *open, const int64_t *lengths) {
+    const po_mu *from = open->mu;
+    po_mu *mu = po_arena_memdup(arena, from, sizeof *from);
+    mu->arena = arena;
+    mu->labels = po_arena_memdup(arena, from->labels, from->n_labels * sizeof *mu->labels);
+    mu->tensors = po_arena_memdup(arena, from->tensors, from->n_tensors * sizeof *mu->tensors);
+    mu->nodes = po_arena_memdup(arena, from->nodes, from->n_nodes * sizeof *mu->nodes);
+    mu->cap_labels = mu->n_labels;
+    mu->cap_tensors = mu->n_tensors;
+    mu->cap_nodes = mu->n_nodes;
+    bool known = true;
+    for (uint32_t l = 0; l < mu->n_labels; l++)
+        known &= po_mu_open_length(open, lengths, open->extent[l], &mu->labels[l].extent);
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        for (uint32_t a = 0; a < mu->tensors[i].rank; a++)
+            known &= po_mu_open_length(open, lengths, open->dim[i][a], &mu->tensors[i].dims[a]);
+    for (uint32_t n = 0; n < mu->n_nodes; n++)
+        if (mu->nodes[n].kind == PO_MU_STATEMENT)
+            known &= set_parts(arena, open, lengths, &mu->nodes[n].statement);
+    return known && lay_out_here(open, mu, lengths) ? mu : NULL;
+}

@@ -1,0 +1,65 @@
+/* muGraphs for any size. A muGraph is made for one size of what is open, and says its numbers
+ * there; here is what those numbers are of any other: lengths over names (ir/size.h), each the size
+ * of an axis of what the region reads. Chunks and tiles stay numbers.
+ *
+ * What is laid out, where an access may leave its tensor and how far storage reaches is told for
+ * all sizes at once. The same program at other sizes (po_mu_open_at) is a muGraph like any other,
+ * to be checked, evaluated and proved. */
+#ifndef PO_MUGRAPH_OPEN_H
+#define PO_MUGRAPH_OPEN_H
+
+#include "ir/type.h"
+#include "mugraph/mugraph.h"
+
+/* A number of the size at hand, and what it is of others. */
+typedef struct po_mu_number {
+    int64_t number;
+    po_dim is;
+} po_mu_number;
+
+typedef po_dim po_mu_dims[PO_MU_MAX_RANK];
+
+typedef struct po_mu_open {
+    po_arena *arena;
+    const po_mu *mu;          /* at the size at hand */
+    uint32_t n_names;         /* 0: nothing is open */
+    const char *const *names; /* plain words (ir/size.h) */
+    po_dim *extent;           /* by label */
+    po_mu_dims *dim, *stride; /* by tensor; strides in floats */
+    po_dim *floats, *origin;  /* by tensor */
+    const po_mu_number *known;
+    uint32_t n_known;
+} po_mu_open;
+
+/* Everything is the number that it is. */
+const po_mu_open *po_mu_closed(po_arena *arena, const po_mu *mu);
+
+/* Opens a muGraph: extents and dims that are a number of `known` are what that stands for. The
+ * muGraph is for a size at which no other number of it is one of these; its rings are widened by
+ * what other sizes read past the dims. Constants that are 1 over such a number (means) are known by
+ * that. PO_UNSUPPORTED, with the tensor, where something has no such length. */
+po_status po_mu_open_by(po_ctx *ctx, po_arena *arena, po_mu *mu, const char *const *names,
+                        uint32_t n_names, const po_mu_number *known, uint32_t n_known,
+                        const po_mu_open **open);
+
+/* Lengths of the names, in their order. */
+bool po_mu_open_length(const po_mu_open *open, const int64_t *lengths, po_dim dim, int64_t *value);
+/* The program at these sizes; NULL where a length is no number there. */
+po_mu *po_mu_open_at(po_arena *arena, const po_mu_open *open, const int64_t *lengths);
+
+/* --- for all sizes --- */
+
+/* The length that a constant is 1 over; false where it is the number that it is. */
+bool po_mu_open_part(const po_mu_open *open, double value, po_dim *of);
+bool po_mu_open_label(const po_mu_open *open, uint32_t label);
+/* The chunk of a loop that does not run all of its label at once; 0: it does. */
+int64_t po_mu_open_chunk(const po_mu_open *open, uint32_t loop);
+/* As po_mu_held: `count` for all sizes. */
+bool po_mu_open_held(const po_mu_open *open, uint32_t tensor, uint32_t axis, int64_t *least,
+                     po_dim *count);
+/* Whether an access may leave the dims along an axis at some size. */
+bool po_mu_open_leaves(const po_mu_open *open, const po_mu_access *access, uint32_t axis);
+/* As po_mu_edge_of, for all sizes. */
+po_mu_edge po_mu_open_edge(const po_mu_open *open, uint32_t statement, uint32_t operand);
+
+#endif
