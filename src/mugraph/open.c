@@ -207,6 +207,56 @@ bool po_mu_open_part(const po_mu_open *o, double value, po_dim *of) {
     return false;
 }
 
+/* By label: what indexes a constant is as long as that is. */
+static void find_constant(const po_mu *mu, bool *constant) {
+    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
+        const po_mu_statement *s = &mu->nodes[n].statement;
+        for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k < s->n_in; k++) {
+            const po_mu_tensor *t = &mu->tensors[s->in[k].tensor];
+            for (uint32_t a = 0; a < t->rank; a++)
+                for (uint32_t i = 0; i < s->in[k].axes[a].n; i++)
+                    constant[s->in[k].axes[a].terms[i].label] |=
+                        t->place == PO_MU_WEIGHT || t->place == PO_MU_TABLE;
+        }
+    }
+}
+
+typedef bool flags[PO_MU_MAX_RANK];
+
+/* By tensor and axis: whether some access has labels there, none of which is open. */
+static void find_fixed(const po_mu_open *o, flags *fixed) {
+    const po_mu *mu = o->mu;
+    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
+        const po_mu_statement *s = &mu->nodes[n].statement;
+        for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k <= s->n_in; k++) {
+            const po_mu_access *access = k < s->n_in ? &s->in[k] : &s->out;
+            for (uint32_t a = 0; a < mu->tensors[access->tensor].rank; a++) {
+                bool open = access->axes[a].n == 0;
+                for (uint32_t i = 0; i < access->axes[a].n; i++)
+                    open |= po_mu_open_label(o, access->axes[a].terms[i].label);
+                fixed[access->tensor][a] |= !open;
+            }
+        }
+    }
+}
+
+static void find_lengths(po_mu_open *o) {
+    const po_mu *mu = o->mu;
+    bool *constant = PO_NEW_N(o->arena, bool, mu->n_labels + 1);
+    flags *fixed = PO_NEW_N(o->arena, flags, mu->n_tensors + 1);
+    find_constant(mu, constant);
+    for (uint32_t l = 0; l < mu->n_labels; l++)
+        o->extent[l] = constant[l] ? PO_DIM(mu->labels[l].extent)
+                                   : length_of(o, mu->labels[l].extent);
+    find_fixed(o, fixed);
+    for (uint32_t i = 0; i < mu->n_tensors; i++) {
+        const po_mu_tensor *t = &mu->tensors[i];
+        const bool is = t->place == PO_MU_WEIGHT || t->place == PO_MU_TABLE;
+        for (uint32_t a = 0; a < t->rank; a++)
+            o->dim[i][a] = is || fixed[i][a] ? PO_DIM(t->dims[a]) : length_of(o, t->dims[a]);
+    }
+}
+
 static bool has_ring(const po_mu_tensor *t, uint32_t axis) {
     return t->before[axis] > 0 || t->after[axis] > 0;
 }
@@ -275,32 +325,14 @@ static bool lay_out_here(const po_mu_open *o, po_mu *mu, const int64_t *lengths)
     return true;
 }
 
-/* A length of each name at the size at hand. */
-static const int64_t *lengths_here(const po_mu_open *o) {
-    int64_t *lengths = PO_NEW_N(o->arena, int64_t, o->n_names + 1);
-    for (uint32_t k = 0; k < o->n_names; k++)
-        for (uint32_t i = 0; i < o->n_known; i++)
-            if (o->known[i].is.symbol && strcmp(o->known[i].is.symbol, o->names[k]) == 0)
-                lengths[k] = o->known[i].number;
-    return lengths;
-}
-
-po_status po_mu_open_by(po_ctx *ctx, po_arena *arena, po_mu *mu, const char *const *names,
-                        uint32_t n_names, const po_mu_number *known, uint32_t n_known,
+po_status po_mu_open_by(po_ctx *ctx, po_arena *arena, po_mu *mu, const po_mu_naming *naming,
                         const po_mu_open **open) {
     po_mu_open *o = create(arena, mu);
-    o->names = names;
-    o->n_names = n_names;
-    o->known = known;
-    o->n_known = n_known;
-    for (uint32_t l = 0; l < mu->n_labels; l++)
-        o->extent[l] = length_of(o, mu->labels[l].extent);
-    for (uint32_t i = 0; i < mu->n_tensors; i++) {
-        const po_mu_tensor *t = &mu->tensors[i];
-        const bool constant = t->place == PO_MU_WEIGHT || t->place == PO_MU_TABLE;
-        for (uint32_t a = 0; a < t->rank; a++)
-            o->dim[i][a] = constant ? PO_DIM(t->dims[a]) : length_of(o, t->dims[a]);
-    }
+    o->names = naming->names;
+    o->n_names = naming->n_names;
+    o->known = naming->known;
+    o->n_known = naming->n_known;
+    find_lengths(o);
     for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n))
         for (uint32_t k = 0;
              mu->nodes[n].kind == PO_MU_STATEMENT && k < mu->nodes[n].statement.n_in; k++)
@@ -315,7 +347,7 @@ po_status po_mu_open_by(po_ctx *ctx, po_arena *arena, po_mu *mu, const char *con
         if (!lay_out(o, mu, i))
             return po_fail(ctx, PO_UNSUPPORTED, "'%s' has no length for all sizes", t->name);
     }
-    if (!lay_out_here(o, mu, lengths_here(o)))
+    if (!lay_out_here(o, mu, naming->lengths))
         return po_fail(ctx, PO_UNSUPPORTED, "'%s' has lengths that are not known", mu->name);
     *open = o;
     return PO_OK;

@@ -17,6 +17,15 @@ typedef struct po_mu_number {
     po_dim is;
 } po_mu_number;
 
+/* The names of what is open, what they are at hand, and numbers that hang on them. */
+typedef struct po_mu_naming {
+    uint32_t n_names;
+    const char *const *names; /* plain words (ir/size.h) */
+    const int64_t *lengths;
+    const po_mu_number *known;
+    uint32_t n_known;
+} po_mu_naming;
+
 typedef po_dim po_mu_dims[PO_MU_MAX_RANK];
 
 typedef struct po_mu_open {
@@ -34,12 +43,12 @@ typedef struct po_mu_open {
 /* Everything is the number that it is. */
 const po_mu_open *po_mu_closed(po_arena *arena, const po_mu *mu);
 
-/* Opens a muGraph: extents and dims that are a number of `known` are what that stands for. The
- * muGraph is for a size at which no other number of it is one of these; its rings are widened by
- * what other sizes read past the dims. Constants that are 1 over such a number (means) are known by
- * that. PO_UNSUPPORTED, with the tensor, where something has no such length. */
-po_status po_mu_open_by(po_ctx *ctx, po_arena *arena, po_mu *mu, const char *const *names,
-                        uint32_t n_names, const po_mu_number *known, uint32_t n_known,
+/* Opens a muGraph: extents and dims that are a number of `known` are what that stands for, but for
+ * labels that index constants. The muGraph is for a size at which no other number of it is one of
+ * these; its rings are widened by what other sizes read past the dims. Constants that are 1 over
+ * such a number (means) are known by that. PO_UNSUPPORTED, with the tensor, where something has no
+ * such length. */
+po_status po_mu_open_by(po_ctx *ctx, po_arena *arena, po_mu *mu, const po_mu_naming *naming,
                         const po_mu_open **open);
 
 /* Lengths of the names, in their order. */

@@ -35,9 +35,10 @@ static bool open_one(fixture *f, uint32_t which, int64_t number) {
     po_mu *mu;
     const po_mu_open *open;
     po_mu_number *known = PO_NEW(f->arena, po_mu_number);
+    const po_mu_naming naming = {1, names, &number, known, 1};
     *known = (po_mu_number){number, {-1, "p0"}};
     assert_int_equal(po_mu_parse(&f->ctx, f->arena, kernel_cases[which].text, &mu), PO_OK);
-    if (po_mu_open_by(&f->ctx, f->arena, mu, names, 1, known, 1, &open) != PO_OK) {
+    if (po_mu_open_by(&f->ctx, f->arena, mu, &naming, &open) != PO_OK) {
         po_ctx_clear(&f->ctx);
         return false;
     }

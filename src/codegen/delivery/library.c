@@ -42,7 +42,7 @@ static void print_lengths(po_text *out, const po_kernel *k) {
     for (uint32_t i = 0; i < k->n_given; i++)
         po_text_printf(out, "%s{%u, %u, %lld}", i ? ", " : "", k->given[i].input, k->given[i].axis,
                        (long long)k->given[i].multiple);
-    po_text_printf(out, "};\nstatic void %s_lengths(const int64_t *given, int64_t *dims) {\n",
+    po_text_printf(out, "};\nstatic int %s_lengths(const int64_t *given, int64_t *dims) {\n",
                    k->name);
     for (uint32_t i = 0; i < k->n_given; i++)
         po_text_printf(out, "    const int64_t %s = given[%u];\n", k->names[i], i);
@@ -51,7 +51,7 @@ static void print_lengths(po_text *out, const po_kernel *k) {
     for (uint32_t i = 0; i < k->n_in + k->n_out; i++) {
         const po_kernel_port *p = i < k->n_in ? &k->in[i] : &k->out[i - k->n_in];
         for (uint32_t d = 0; d < p->rank; d++) {
-            po_text_printf(out, "    dims[%u * PK_MAX_RANK + %u] = ", i, d);
+            po_text_printf(out, "    if (dims)\n        dims[%u * PK_MAX_RANK + %u] = ", i, d);
             if (p->open[d].symbol)
                 po_codegen_length(p->open[d], out);
             else
@@ -59,7 +59,14 @@ static void print_lengths(po_text *out, const po_kernel *k) {
             po_text_puts(out, ";\n");
         }
     }
-    po_text_puts(out, "}\n");
+    po_text_puts(out, "    return 1");
+    for (uint32_t i = 0; i < k->n_equal; i++) {
+        po_text_puts(out, " &&\n        ");
+        po_codegen_length(k->equal[i].a, out);
+        po_text_puts(out, " == ");
+        po_codegen_length(k->equal[i].b, out);
+    }
+    po_text_puts(out, ";\n}\n");
 }
 
 static void print_declarations(po_text *out, const po_kernel *k) {

@@ -32,11 +32,18 @@ typedef struct po_kernel_given {
 } po_kernel_given;
 enum { PO_KERNEL_GIVEN = 16 };
 
+/* Lengths that a kernel takes for the same. */
+typedef struct po_size_pair {
+    po_dim a, b;
+} po_size_pair;
+
 /* What a region's node has in the model: n_in activations, and outputs. */
 typedef struct po_kernel_ports {
     const po_kernel_port *in, *out;
     uint32_t n_in, n_out;
     const po_kernel_given *given; /* by name of what is open; NULL: nothing is */
+    const po_size_pair *equal;    /* where they are not the calls fail */
+    uint32_t n_equal;
 } po_kernel_ports;
 
 typedef struct po_kernel {
@@ -48,6 +55,8 @@ typedef struct po_kernel {
     uint32_t n_given;               /* at most PO_KERNEL_GIVEN */
     const po_kernel_given *given;   /* by name */
     const char *const *names;
+    const po_size_pair *equal;
+    uint32_t n_equal;
     /* C text of a file that starts with the prelude and defines NAME_<isa>, NAME_<isa>_start,
      * NAME_<isa>_measure, NAME_<isa>_sizes; NULL: none for this one. At least one is there. */
     const char *code[PO_ISAS];

@@ -101,6 +101,8 @@ po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu_open *const 
         region->given = ports->given;
         region->n_given = first->n_names;
         region->names = first->names;
+        region->equal = ports->equal;
+        region->n_equal = ports->n_equal;
     }
     return PO_OK;
 }

@@ -11,6 +11,7 @@
 #include "pipeline/kernels/tell_regions.h"
 #include "pipeline/kernels/values.h"
 #include "pipeline/kernels/variants.h"
+#include "pipeline/open_batch.h"
 #include "pipeline/recall.h"
 
 /* --- a region as a node --- */
@@ -67,9 +68,12 @@ static po_status print(const po_run *run, const po_kernel_variant *form, const p
     if (form->axis)
         PO_TRY(po_open_ports(run->ctx, run->arena, form->graph, form->axis, r, &model));
     PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->mu, SHARED_LIMIT));
-    const po_kernel_ports ports = {model.in, model.out, r->n_in, r->n_out, NULL};
-    return po_kernel_print(run->ctx, run->arena, both(pair, po_mu_closed(run->arena, plan->mu)),
-                           &ports, kernel);
+    po_kernel_ports ports = {
+        .in = model.in, .out = model.out, .n_in = r->n_in, .n_out = r->n_out};
+    const po_mu_open *open = po_mu_closed(run->arena, plan->mu);
+    if (form->sizes)
+        PO_TRY(po_open_sizes_region(run, run->arena, form->sizes, r, plan->mu, &open, &ports));
+    return po_kernel_print(run->ctx, run->arena, both(pair, open), &ports, kernel);
 }
 
 /* Prints a region's kernel; equal regions have one. *why: it could not be done. */
@@ -167,11 +171,11 @@ static po_status find_form(making *m) {
     const char *why;
     po_status status =
         po_kernel_variants(run, m->graph, m->like, m->search, m->arena, &m->options, &m->form);
-    if (!m->like || status == PO_OK)
+    if ((!m->like && !po_batch_has_open_dims(m->graph)) || status == PO_OK)
         return status;
     m->form = (po_kernel_variant){0};
     PO_TRY(po_kernel_stage_drop(run, status, &why));
-    po_record_note(run->record, "no kernels for an open batch: %s", why);
+    po_record_note(run->record, "no kernels for open %s: %s", m->like ? "batches" : "sizes", why);
     return PO_OK;
 }
 
@@ -282,7 +286,8 @@ static po_status make_kernels(void *user) {
     PO_TRY(po_cc_check(run->ctx, run->options->cc, &compiler));
     key = po_hash_u64(po_hash_u64(key, compiler.lo), compiler.hi);
     m->arena = po_arena_child(run->arena);
-    m->options = (po_plan_options){.exact = run->options->exact,
+    const bool sizes = !m->like && po_batch_has_open_dims(m->graph);
+    m->options = (po_plan_options){.exact = run->options->exact || sizes,
                                    .measure = !run->options->model_cost,
                                    .cc = run->options->cc,
                                    .cache = cost->cache,

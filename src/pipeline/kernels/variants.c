@@ -26,6 +26,7 @@ typedef struct kernel_form {
     const po_graph *graph;
     po_graph *made; /* what postopt made: the same, or with its batch open */
     const int8_t *axis;
+    const po_open_sizes *sizes;
 } kernel_form;
 
 /* A form that was estimated. */
@@ -90,6 +91,16 @@ static void form_free(kernel_form *form) {
     *form = (kernel_form){0};
 }
 
+/* Where more is open than the batch: at one size. */
+static po_status open_form(const choosing *c, kernel_form *form) {
+    po_open_sizes *sizes = PO_NEW(c->run->arena, po_open_sizes);
+    PO_TRY(po_open_sizes_find(c->run, c->run->arena, form->made, sizes));
+    form->graph = sizes->here;
+    form->axis = sizes->axis;
+    form->sizes = sizes;
+    return PO_OK;
+}
+
 /* Affine maps and batch norms in the weights, these families of identities, and nothing of what
  * only this runtime likes. */
 static po_status fold(const choosing *c, const po_graph *from, uint32_t algebra, kernel_form *out,
@@ -99,8 +110,10 @@ static po_status fold(const choosing *c, const po_graph *from, uint32_t algebra,
     PO_TRY(po_postopt(c->ctx, from, &options, &out->made, counts));
     po_run_hold(c->run, out->made);
     out->graph = out->made;
-    if (!c->like)
-        return po_infer_graph(c->ctx, out->made, true);
+    if (!c->like) {
+        PO_TRY(po_infer_graph(c->ctx, out->made, true));
+        return po_batch_has_open_dims(out->made) ? open_form(c, out) : PO_OK;
+    }
     int8_t *axis;
     PO_TRY(po_samples_open(c->ctx, out->made, c->like, PO_SAMPLES));
     PO_TRY(po_samples_apart_values(c->ctx, c->arena, out->made, &axis));
@@ -114,6 +127,7 @@ static po_status plan_form(const po_run *run, po_arena *arena, const kernel_form
     p->graph = graph;
     p->open = form->made == graph ? NULL : form->made;
     p->axis = form->axis;
+    p->sizes = form->sizes;
     PO_TRY(po_open_regions(run->ctx, arena, graph, form->axis, &p->regions));
     p->plans = PO_NEW_N(arena, po_plan, p->regions.n);
     po_log(run->ctx, "%s: %u regions with %u of %u nodes", p->name, p->regions.n,

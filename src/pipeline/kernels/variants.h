@@ -3,6 +3,7 @@
 #ifndef PO_PIPELINE_KERNEL_VARIANTS_H
 #define PO_PIPELINE_KERNEL_VARIANTS_H
 
+#include "pipeline/kernels/open_sizes.h"
 #include "pipeline/search/search.h"
 #include "superopt/plan/plan.h"
 
@@ -10,7 +11,9 @@
 typedef struct po_kernel_variant {
     const po_graph *graph; /* static: where the model's batch is open, with one sample */
     po_graph *open;        /* the same as it is delivered, its batch open; NULL: graph */
-    const int8_t *axis;    /* with it: by value, the axis of its samples (ops/samples.h) */
+    const int8_t *axis;    /* with it: by value, the axis of its samples (ops/samples.h); NULL where
+                              no batch is open */
+    const po_open_sizes *sizes; /* where more is open than the batch; NULL */
     po_regions regions;
     po_plan *plans;
     uint32_t outside; /* nodes without a kernel */

@@ -91,13 +91,6 @@ struct po_inputs {
     bool dynamic, has_masks, has_floats, has_ranges, has_borders;
 };
 
-/* What kind of length a dim without one stands for. */
-typedef enum po_dim_class {
-    PO_DIM_BATCH,
-    PO_DIM_CHANNELS,
-    PO_DIM_SPACE,
-    PO_DIM_SEQUENCE
-} po_dim_class;
 po_dim_class po_input_class(const po_input *in, uint32_t axis); /* size.c */
 
 /* size.c: the first input with a dim of this name, and the dim; NULL: none. */

@@ -125,6 +125,13 @@ int64_t po_inputs_length(const po_inputs *plan, const char *name, uint32_t axis,
     return -1;
 }
 
+po_dim_class po_inputs_class(const po_inputs *plan, const char *name, uint32_t axis) {
+    for (uint32_t i = 0; i < plan->n; i++)
+        if (strcmp(plan->inputs[i].name, name) == 0)
+            return po_input_class(&plan->inputs[i], axis);
+    return PO_DIM_SEQUENCE;
+}
+
 static bool is_open_batch(const po_input *in, uint32_t axis) {
     return in->type.kind == PO_TYPE_TENSOR && in->type.has_rank && in->type.dims[axis].value < 0 &&
            po_input_class(in, axis) == PO_DIM_BATCH;

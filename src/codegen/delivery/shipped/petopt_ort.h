@@ -152,7 +152,7 @@ static bool pk_fit(const pk_kernel *k, pk_buffer *b, size_t parts, const int64_t
     if (!b->measured || (bytes > 0 && memcmp(b->given, given, bytes) != 0)) {
         if (bytes > 0) {
             memcpy(b->given, given, bytes);
-            k->region->lengths(given, b->dims);
+            (void)k->region->lengths(given, b->dims);
         }
         k->code->measure(given, b->z);
         b->measured = pk_fit_memory(&b->device, &b->room[0], (size_t)b->z[0]);
@@ -300,6 +300,14 @@ static OrtStatus *pk_give(const OrtApi *api, const pk_region *r, const pk_given 
     return pk_fail(api, PK_ORT_INVALID_ARGUMENT, text);
 }
 
+static OrtStatus *pk_no_lengths(const OrtApi *api, const pk_region *r, const int64_t *lengths) {
+    char text[512], list[256];
+    pk_put_dims(list, sizeof list, 0, lengths, r->n_given);
+    snprintf(text, sizeof text, "petopt.kernels, %s: the model takes no inputs of lengths %s",
+             r->name, list);
+    return pk_fail(api, PK_ORT_INVALID_ARGUMENT, text);
+}
+
 /* The lengths that are open, by what a call is given. */
 static OrtStatus *pk_given_lengths(const OrtApi *api, const pk_region *r, OrtKernelContext *context,
                                    int64_t *lengths) {
@@ -314,6 +322,8 @@ static OrtStatus *pk_given_lengths(const OrtApi *api, const pk_region *r, OrtKer
         pk_release_shape(api, info);
         PK_TRY(status);
     }
+    if (r->n_given > 0 && !r->lengths(lengths, NULL))
+        return pk_no_lengths(api, r, lengths);
     return NULL;
 }
 

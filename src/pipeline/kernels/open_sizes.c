@@ -1,0 +1,331 @@
+/* The size that kernels of an open model are made at, and the names of its lengths. */
+#include "pipeline/kernels/open_sizes.h"
+
+#include "ir/size.h"
+#include "ops/samples.h"
+#include "verify/inputs/inputs.h"
+
+enum {
+    MOST_KNOWN = 4096,
+    MOST_NUMBER = 1 << 16, /* of those that constants are compared with */
+    LEAST_OWN = 4,         /* shorter lengths are windows' and strides' too */
+    MOST_TRIES = 4096,
+    FAR = 64,              /* lengths that are tried for each name */
+    PERIOD = 32,           /* of the heights and widths that detectors take */
+    FIRST_SAMPLE = 33,
+    SAMPLES = 2 * PERIOD,
+    MOST_EQUAL = 64
+};
+
+/* A name for lengths. */
+typedef struct length_name {
+    const char *symbol; /* what the model calls it; NULL: nothing */
+    int64_t meant;      /* how long it usually is */
+    bool space;         /* a height or a width */
+    int64_t tried[FAR]; /* lengths near that */
+    uint32_t at;
+} length_name;
+
+typedef struct finding {
+    const po_run *run;
+    po_arena *arena;
+    const po_graph *graph;
+    po_inputs *plan;
+    uint32_t n;
+    length_name name[PO_KERNEL_GIVEN];
+    const char *names[PO_KERNEL_GIVEN];
+    int64_t lengths[PO_KERNEL_GIVEN];
+    bool has_batch, too_many;
+    int64_t sample[SAMPLES]; /* heights and widths that the model takes */
+    uint32_t n_samples;
+    po_size_pair equal[MOST_EQUAL];
+    uint32_t n_equal;
+    bool *taken; /* numbers below MOST_NUMBER that are lengths at all sizes */
+    po_mu_number *known;
+    uint32_t n_known;
+} finding;
+
+/* --- names --- */
+
+/* The name of an open dim of an input; PO_NONE: it is the batch. */
+static uint32_t name_of(finding *f, const po_graph *graph, po_value_id input, uint32_t axis) {
+    const po_value *v = &graph->values[input];
+    const char *symbol = v->type.dims[axis].symbol;
+    const po_dim_class class = po_inputs_class(f->plan, v->name, axis);
+    if (axis == 0 && class == PO_DIM_BATCH)
+        return PO_NONE;
+    if (!symbol)
+        symbol = po_arena_printf(f->arena, "%s %u", v->name, axis);
+    for (uint32_t k = 0; k < f->n; k++)
+        if (strcmp(f->name[k].symbol, symbol) == 0)
+            return k;
+    f->too_many |= f->n + 1 == PO_KERNEL_GIVEN;
+    if (f->too_many)
+        return 0;
+    f->name[f->n] = (length_name){
+        .symbol = po_arena_strdup(f->arena, symbol),
+        .meant = po_inputs_length(f->plan, v->name, axis, po_inputs_meant_size(0)),
+        .space = class == PO_DIM_SPACE};
+    f->names[f->n] = po_arena_printf(f->arena, "p%u", f->n);
+    return f->n++;
+}
+
+/* po_input_dim_fn: one sample, and names. */
+static po_dim named_dim(void *user, po_graph *graph, po_value_id input, uint32_t axis) {
+    finding *f = user;
+    const po_dim own = graph->values[input].type.dims[axis];
+    if (own.value >= 0)
+        return own;
+    const uint32_t k = name_of(f, graph, input, axis);
+    f->has_batch |= k == PO_NONE;
+    if (k == PO_NONE)
+        return PO_DIM(1);
+    return (po_dim){-1, f->names[k]};
+}
+
+/* One sample, and numbers. */
+static po_dim dim_here(void *user, po_graph *graph, po_value_id input, uint32_t axis) {
+    finding *f = user;
+    const po_dim own = graph->values[input].type.dims[axis];
+    if (own.value >= 0)
+        return own;
+    const uint32_t k = name_of(f, graph, input, axis);
+    return PO_DIM(k == PO_NONE ? 1 : f->lengths[k]);
+}
+
+/* Numbers, and any number of samples. */
+static po_dim dim_of_batch(void *user, po_graph *graph, po_value_id input, uint32_t axis) {
+    finding *f = user;
+    const po_dim own = graph->values[input].type.dims[axis];
+    return own.value < 0 && name_of(f, graph, input, axis) == PO_NONE
+               ? (po_dim){-1, "samples"}
+               : dim_here(user, graph, input, axis);
+}
+
+static po_graph *graph_with(finding *f, po_input_dim_fn dim) {
+    po_graph *g = po_infer_with_dims(f->run->ctx, f->graph, dim, f);
+    po_run_hold(f->run, g);
+    return g;
+}
+
+/* --- lengths that the model takes --- */
+
+/* Whether inference finds nothing wrong at these heights and widths. */
+static bool takes(finding *f, int64_t length) {
+    po_ctx *ctx = f->run->ctx;
+    for (uint32_t k = 0; k < f->n; k++)
+        f->lengths[k] = f->name[k].space ? length : f->name[k].meant;
+    po_graph *g = po_graph_with_dims(ctx, f->graph, dim_here, f);
+    const bool taken =
+        po_infer_forget_shapes(ctx, g) == PO_OK && po_infer_graph(ctx, g, false) == PO_OK;
+    po_graph_free(g);
+    if (!taken)
+        po_ctx_clear(ctx);
+    return taken;
+}
+
+/* Many detectors take few lengths of each 32 alone: what is the same at those is the same. */
+static po_status find_samples(finding *f) {
+    bool any = false;
+    for (uint32_t k = 0; k < f->n; k++)
+        any |= f->name[k].space;
+    for (int64_t i = 0; i < SAMPLES; i++) {
+        if (!any || takes(f, FIRST_SAMPLE + i))
+            f->sample[f->n_samples++] = FIRST_SAMPLE + i;
+        PO_TRY(po_ctx_poll(f->run->ctx));
+    }
+    return PO_OK;
+}
+
+/* --- the size at hand --- */
+
+/* Lengths that are the same at all sizes; what indexes weights is known by that. */
+static void find_taken(finding *f, const po_graph *named) {
+    f->taken = PO_NEW_N(f->arena, bool, MOST_NUMBER);
+    for (int64_t i = 0; i < LEAST_OWN; i++)
+        f->taken[i] = true;
+    for (po_value_id v = 0; v < named->n_values; v++) {
+        const po_type *type = &named->values[v].type;
+        if (type->kind != PO_TYPE_TENSOR || !type->has_rank || po_graph_constant(named, v))
+            continue;
+        for (uint32_t d = 0; d < type->rank; d++)
+            if (type->dims[d].value >= 0 && type->dims[d].value < MOST_NUMBER)
+                f->taken[type->dims[d].value] = true;
+    }
+}
+
+static bool length_at(void *user, const char *name, int64_t *length) {
+    const finding *f = user;
+    for (uint32_t k = 0; k < f->n; k++)
+        if (strcmp(f->names[k], name) == 0) {
+            *length = f->lengths[k];
+            return true;
+        }
+    return false;
+}
+
+typedef struct sampling {
+    const po_open_sizes *sizes;
+    uint32_t number;
+} sampling;
+
+/* Each name has another length. */
+static bool sampled(void *user, const char *name, int64_t *length) {
+    const sampling *s = user;
+    const po_mu_naming *naming = &s->sizes->naming;
+    for (uint32_t k = 0; k < naming->n_names; k++)
+        if (strcmp(naming->names[k], name) == 0) {
+            *length = s->sizes->sample[(s->number + k) % s->sizes->n_samples];
+            return true;
+        }
+    return false;
+}
+
+bool po_open_sizes_same(po_arena *arena, const po_open_sizes *sizes, po_dim a, po_dim b) {
+    bool same = po_dim_same(a, b) || sizes->n_samples > 1;
+    for (uint32_t i = 0; i < sizes->n_samples && same && !po_dim_same(a, b); i++) {
+        sampling s = {sizes, i};
+        int64_t x, y;
+        same = po_size_at(arena, a, sampled, &s, &x) && po_size_at(arena, b, sampled, &s, &y) &&
+               x == y;
+    }
+    return same;
+}
+
+/* The same; noted as a condition. */
+static bool is_same(finding *f, po_dim a, po_dim b) {
+    const po_open_sizes sizes = {.naming = {.n_names = f->n, .names = f->names},
+                                 .sample = f->sample,
+                                 .n_samples = f->n_samples};
+    if (po_dim_same(a, b))
+        return true;
+    for (uint32_t i = 0; i < f->n_equal; i++)
+        if (po_dim_same(f->equal[i].a, a) && po_dim_same(f->equal[i].b, b))
+            return true;
+    const bool same = po_open_sizes_same(f->arena, &sizes, a, b);
+    if (same && f->n_equal < MOST_EQUAL)
+        f->equal[f->n_equal++] = (po_size_pair){a, b};
+    return same;
+}
+
+/* Notes an open length; false where its number is another's too. */
+static bool note(finding *f, po_dim dim) {
+    int64_t number;
+    if (dim.value >= 0 || !dim.symbol || f->n_known == MOST_KNOWN ||
+        !po_size_at(f->arena, dim, length_at, f, &number))
+        return true; /* no region has it */
+    if (number < 0 || (number < MOST_NUMBER && f->taken[number]))
+        return false;
+    for (uint32_t i = 0; i < f->n_known; i++)
+        if (f->known[i].number == number)
+            return is_same(f, f->known[i].is, dim);
+    f->known[f->n_known++] = (po_mu_number){number, dim};
+    return true;
+}
+
+static void note_product(finding *f, po_dim all) {
+    const uint32_t n = f->n_equal;
+    (void)note(f, all);
+    f->n_equal = n; /* that of its factors is condition enough */
+}
+
+/* The dims of a value; or products of neighbouring ones, of which kernels make one axis: those that
+ * are no number of their own are left out. */
+static bool note_value(finding *f, const po_type *type, bool products) {
+    bool own = true;
+    for (uint32_t d = 0; d < type->rank && own; d++) {
+        po_dim all = type->dims[d];
+        own = products || note(f, all);
+        for (uint32_t e = d + 1; e < type->rank && products; e++) {
+            all = po_size_mul(f->arena, all, type->dims[e]);
+            note_product(f, all);
+        }
+    }
+    return own;
+}
+
+static bool note_all(finding *f, const po_graph *named) {
+    bool own = true;
+    f->n_known = 0;
+    for (int products = 0; products < 2 && own; products++)
+        for (po_value_id v = 0; v < named->n_values && own; v++) {
+            const po_type *type = &named->values[v].type;
+            if (type->kind == PO_TYPE_TENSOR && type->has_rank && type->dtype == PO_F32)
+                own = note_value(f, type, products);
+        }
+    return own;
+}
+
+/* Whether the model takes heights and widths that are as far off a period. */
+static bool is_taken(const finding *f, int64_t length) {
+    for (uint32_t i = 0; i < f->n_samples; i++)
+        if (f->sample[i] % PERIOD == length % PERIOD)
+            return true;
+    return false;
+}
+
+/* Up and down from what is meant. */
+static void set_tried(const finding *f, length_name *l) {
+    uint32_t n = 0;
+    for (int64_t away = 0; n < FAR && away <= 8 * FAR; away++)
+        for (int64_t sign = 1; sign >= -1 && n < FAR; sign -= 2) {
+            const int64_t length = l->meant + sign * away;
+            const bool fits = l->space ? is_taken(f, length) : away % LEAST_OWN == 0;
+            if (fits && length >= LEAST_OWN && (away > 0 || sign > 0))
+                l->tried[n++] = length;
+        }
+    for (; n < FAR; n++)
+        l->tried[n] = l->meant;
+}
+
+/* Near what the model is meant for, where every length is a number that nothing else is. */
+static po_status find_here(finding *f, const po_graph *named) {
+    f->known = PO_NEW_N(f->arena, po_mu_number, MOST_KNOWN);
+    find_taken(f, named);
+    for (uint32_t k = 0; k < f->n; k++)
+        set_tried(f, &f->name[k]);
+    for (uint32_t tries = 0; tries < MOST_TRIES; tries++) {
+        for (uint32_t k = 0; k < f->n; k++)
+            f->lengths[k] = f->name[k].tried[f->name[k].at];
+        if (note_all(f, named))
+            return PO_OK;
+        for (uint32_t k = f->n; k-- > 0 && ++f->name[k].at == FAR;)
+            f->name[k].at = 0;
+        PO_TRY(po_ctx_poll(f->run->ctx));
+    }
+    return po_fail(f->run->ctx, PO_UNSUPPORTED,
+                   "there is no size near the usual ones at which each length is told apart");
+}
+
+static po_status find_axis(finding *f, po_open_sizes *sizes) {
+    int8_t *axis;
+    if (!f->has_batch)
+        return PO_OK;
+    PO_TRY(po_samples_apart_values(f->run->ctx, f->arena, graph_with(f, dim_of_batch), &axis));
+    sizes->axis = axis;
+    return PO_OK;
+}
+
+po_status po_open_sizes_find(const po_run *run, po_arena *arena, const po_graph *graph,
+                             po_open_sizes *sizes) {
+    finding *f = PO_NEW(arena, finding);
+    *f = (finding){.run = run, .arena = arena, .graph = graph};
+    *sizes = (po_open_sizes){0};
+    PO_TRY(po_run_inputs(run, arena, graph, NULL, &f->plan));
+    po_graph *named = graph_with(f, named_dim);
+    if (f->n == 0 || f->too_many)
+        return po_fail(run->ctx, PO_UNSUPPORTED, "it has %s open lengths", f->n ? "many" : "no");
+    PO_TRY(find_samples(f));
+    PO_TRY(find_here(f, named));
+    sizes->named = named;
+    sizes->here = graph_with(f, dim_here);
+    sizes->naming = (po_mu_naming){f->n, f->names, f->lengths, f->known, f->n_known};
+    sizes->equal = f->equal;
+    sizes->n_equal = f->n_equal;
+    sizes->sample = f->sample;
+    sizes->n_samples = f->n_samples;
+    for (uint32_t k = 0; k < f->n; k++)
+        po_log(run->ctx, "kernels for any size are made at %s = %lld", f->name[k].symbol,
+               (long long)f->lengths[k]);
+    return find_axis(f, sizes);
+}

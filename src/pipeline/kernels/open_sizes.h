@@ -1,0 +1,35 @@
+/* Kernels of models of which more is open than the batch: they are made at one size, at which every
+ * length has a number of its own, and opened by these numbers (mugraph/open.h). */
+#ifndef PO_PIPELINE_OPEN_SIZES_H
+#define PO_PIPELINE_OPEN_SIZES_H
+
+#include "codegen/delivery/library.h"
+#include "pipeline/run.h"
+#include "superopt/regions.h"
+
+/* A model with open lengths; all graphs have its nodes and values by their numbers. */
+typedef struct po_open_sizes {
+    const po_graph *named; /* one sample; dims over the names */
+    const po_graph *here;  /* the same at the size at hand */
+    const int8_t *axis;    /* by value: of its samples (ops/samples.h); NULL: no batch is open */
+    po_mu_naming naming;
+    const po_size_pair *equal; /* lengths that are the same wherever the model runs */
+    uint32_t n_equal;
+    const int64_t *sample; /* lengths that it takes */
+    uint32_t n_samples;
+} po_open_sizes;
+
+/* Whether two lengths are the same wherever the model runs, as far as samples tell. */
+bool po_open_sizes_same(po_arena *arena, const po_open_sizes *sizes, po_dim a, po_dim b);
+
+/* PO_UNSUPPORTED, with a sentence, where it cannot be worked so. */
+po_status po_open_sizes_find(const po_run *run, po_arena *arena, const po_graph *graph,
+                             po_open_sizes *sizes);
+
+/* A region's muGraph for all sizes, and what its kernel is given; `ports` are those of the size at
+ * hand. PO_UNSUPPORTED where that cannot be, or is no program at another size. */
+po_status po_open_sizes_region(const po_run *run, po_arena *arena, const po_open_sizes *sizes,
+                               const po_region *region, po_mu *mu, const po_mu_open **open,
+                               po_kernel_ports *ports);
+
+#endif
