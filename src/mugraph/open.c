@@ -67,16 +67,29 @@ static uint32_t local_loop(const po_mu *mu, const po_mu_tensor *t, uint32_t labe
     return PO_NONE;
 }
 
+/* The k-th length that a number stands for; the last where there are fewer. */
+static po_dim way_of(const po_mu_open *o, int64_t number, uint32_t k, po_dim own) {
+    for (uint32_t i = 0; i < o->n_known && is_open(own); i++)
+        if (o->known[i].number == number) {
+            own = o->known[i].is;
+            if (k-- == 0)
+                break;
+        }
+    return own;
+}
+
 /* The least value of an index, and how far the greatest lies above it; false where the least is not
- * the same at all sizes, or a length is not known. t: its local labels stay within a chunk. */
+ * the same at all sizes, or a length is not known. t: its local labels stay within a chunk. way:
+ * which of the lengths labels have that their numbers stand for. */
 static bool reach_of(const po_mu_open *o, const po_mu_tensor *t, const po_mu_index *index,
-                     int64_t *least, po_dim *reach, bool *cut) {
+                     uint32_t way, int64_t *least, po_dim *reach, bool *cut) {
     *least = index->offset;
     *reach = PO_DIM(0);
     for (uint32_t i = 0; i < index->n; i++) {
         const po_mu_term term = index->terms[i];
         const uint32_t loop = t ? local_loop(o->mu, t, term.label) : PO_NONE;
-        po_dim steps = o->extent[term.label];
+        po_dim steps =
+            way_of(o, o->mu->labels[term.label].extent, way, o->extent[term.label]);
         if (loop != PO_NONE) {
             const int64_t chunk = po_mu_open_chunk(o, loop);
             steps = chunk ? PO_DIM(chunk) : steps;
@@ -129,7 +142,7 @@ bool po_mu_open_held(const po_mu_open *o, uint32_t tensor, uint32_t axis, int64_
             po_dim reach;
             if (access->tensor != tensor)
                 continue;
-            known &= reach_of(o, t, &access->axes[axis], &from, &reach, &cut);
+            known &= reach_of(o, t, &access->axes[axis], 0, &from, &reach, &cut);
             const po_dim to = po_size_plus(o->arena, reach, from + 1);
             end = !any || at_least(o, to, end) ? to : end;
             known &= at_least(o, end, to);
@@ -144,18 +157,31 @@ bool po_mu_open_held(const po_mu_open *o, uint32_t tensor, uint32_t axis, int64_
     return true;
 }
 
-/* How many places past the end of an axis are read at most; below 0: there is no such number. */
-static int64_t past_end(const po_mu_open *o, const po_mu_access *access, uint32_t axis,
-                        int64_t *least) {
-    const po_dim dim = o->dim[access->tensor][axis];
-    bool cut = false;
-    po_dim reach;
-    if (!reach_of(o, NULL, &access->axes[axis], least, &reach, &cut))
-        return -1;
+static int64_t past_by(const po_mu_open *o, po_dim dim, po_dim end) {
     for (int64_t n = 0; n <= MOST_RING; n++)
-        if (at_least(o, po_size_plus(o->arena, dim, n), po_size_plus(o->arena, reach, *least + 1)))
+        if (at_least(o, po_size_plus(o->arena, dim, n), end))
             return n;
     return -1;
+}
+
+/* How many places past the end of an axis are read at most; below 0: there is no such number. What
+ * is the same wherever the program runs may be taken for one another. */
+static int64_t past_end(const po_mu_open *o, const po_mu_access *access, uint32_t axis,
+                        int64_t *least) {
+    enum { WAYS = 3 };
+    const po_dim own = o->dim[access->tensor][axis];
+    const int64_t number = o->mu->tensors[access->tensor].dims[axis];
+    int64_t best = -1;
+    for (uint32_t way = 0; way < WAYS * WAYS && best != 0; way++) {
+        bool cut = false;
+        po_dim reach;
+        if (!reach_of(o, NULL, &access->axes[axis], way % WAYS, least, &reach, &cut))
+            return -1;
+        const po_dim dim = way_of(o, number, way / WAYS, own);
+        const int64_t n = past_by(o, dim, po_size_plus(o->arena, reach, *least + 1));
+        best = best < 0 || (n >= 0 && n < best) ? n : best;
+    }
+    return best;
 }
 
 bool po_mu_open_leaves(const po_mu_open *o, const po_mu_access *access, uint32_t axis) {
@@ -198,6 +224,18 @@ static po_dim length_of(const po_mu_open *o, int64_t number) {
     return PO_DIM(number);
 }
 
+/* The same of an axis that an open label runs along, which may have a margin. */
+static po_dim length_with_margin(const po_mu_open *o, int64_t number) {
+    enum { MARGIN = 16 };
+    for (int64_t more = 0; more <= MARGIN; more++)
+        for (int64_t sign = 1; sign >= -1; sign -= 2) {
+            const po_dim d = length_of(o, number - sign * more);
+            if (is_open(d))
+                return po_size_plus(o->arena, d, sign * more);
+        }
+    return PO_DIM_UNKNOWN;
+}
+
 bool po_mu_open_part(const po_mu_open *o, double value, po_dim *of) {
     for (uint32_t i = 0; i < o->n_known; i++)
         if (is_open(o->known[i].is) && 1.0 / (double)o->known[i].number == value) {
@@ -223,18 +261,20 @@ static void find_constant(const po_mu *mu, bool *constant) {
 
 typedef bool flags[PO_MU_MAX_RANK];
 
-/* By tensor and axis: whether some access has labels there, none of which is open. */
-static void find_fixed(const po_mu_open *o, flags *fixed) {
+/* By tensor and axis: whether some access has labels there, none of which is open; and whether some
+ * have one that is. */
+static void find_fixed(const po_mu_open *o, flags *fixed, flags *along) {
     const po_mu *mu = o->mu;
     for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
         const po_mu_statement *s = &mu->nodes[n].statement;
         for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k <= s->n_in; k++) {
             const po_mu_access *access = k < s->n_in ? &s->in[k] : &s->out;
             for (uint32_t a = 0; a < mu->tensors[access->tensor].rank; a++) {
-                bool open = access->axes[a].n == 0;
+                bool open = false;
                 for (uint32_t i = 0; i < access->axes[a].n; i++)
                     open |= po_mu_open_label(o, access->axes[a].terms[i].label);
-                fixed[access->tensor][a] |= !open;
+                along[access->tensor][a] |= open;
+                fixed[access->tensor][a] |= !open && access->axes[a].n > 0;
             }
         }
     }
@@ -244,16 +284,19 @@ static void find_lengths(po_mu_open *o) {
     const po_mu *mu = o->mu;
     bool *constant = PO_NEW_N(o->arena, bool, mu->n_labels + 1);
     flags *fixed = PO_NEW_N(o->arena, flags, mu->n_tensors + 1);
+    flags *along = PO_NEW_N(o->arena, flags, mu->n_tensors + 1);
     find_constant(mu, constant);
     for (uint32_t l = 0; l < mu->n_labels; l++)
         o->extent[l] = constant[l] ? PO_DIM(mu->labels[l].extent)
                                    : length_of(o, mu->labels[l].extent);
-    find_fixed(o, fixed);
+    find_fixed(o, fixed, along);
     for (uint32_t i = 0; i < mu->n_tensors; i++) {
         const po_mu_tensor *t = &mu->tensors[i];
         const bool is = t->place == PO_MU_WEIGHT || t->place == PO_MU_TABLE;
         for (uint32_t a = 0; a < t->rank; a++)
-            o->dim[i][a] = is || fixed[i][a] ? PO_DIM(t->dims[a]) : length_of(o, t->dims[a]);
+            o->dim[i][a] = is || fixed[i][a] ? PO_DIM(t->dims[a])
+                           : along[i][a]     ? length_with_margin(o, t->dims[a])
+                                             : length_of(o, t->dims[a]);
     }
 }
 

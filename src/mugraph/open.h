@@ -11,7 +11,8 @@
 #include "ir/type.h"
 #include "mugraph/mugraph.h"
 
-/* A number of the size at hand, and what it is of others. */
+/* A number of the size at hand, and what it is of others. Of several for one number the first
+ * stands for it; the program runs only where all of them are the same. */
 typedef struct po_mu_number {
     int64_t number;
     po_dim is;

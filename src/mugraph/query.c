@@ -229,23 +229,6 @@ bool po_mu_is_inside(const po_mu *mu, const po_mu_access *access) {
 
 /* --- edges --- */
 
-/* Whether a vector that is only partly inside may be stored over the end of the last axis. */
-static bool is_spilled(const po_mu *mu, uint32_t tensor) {
-    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
-        const po_mu_statement *s = &mu->nodes[n].statement;
-        if (mu->nodes[n].kind != PO_MU_STATEMENT || s->out.tensor != tensor)
-            continue;
-        const po_mu_index *index = po_mu_last_axis(mu, &s->out);
-        for (uint32_t i = 0; i < index->n; i++) {
-            uint32_t label = index->terms[i].label, loop = po_mu_binder(mu, n, label);
-            bool lanes = loop != PO_NONE && mu->nodes[loop].loop == PO_MU_LANES;
-            if ((lanes || s->lane == label) && mu->labels[label].extent % PO_MU_VECTOR)
-                return true;
-        }
-    }
-    return false;
-}
-
 uint32_t po_mu_arity(po_mu_function function) {
     static const uint32_t arity[] = {
 #define PO_MU_FUNCTION(id, name, n, flops, what) n,
@@ -348,8 +331,7 @@ po_mu_edge po_mu_edge_of(const po_mu *mu, uint32_t statement, uint32_t operand) 
             continue;
         leaves = true;
         covered = covered && least >= -t->before[x] && most - t->dims[x] < t->after[x] &&
-                  !po_mu_held(mu, access->tensor, x, &held_least, &held) &&
-                  (x + 1 < t->rank || most < t->dims[x] || !is_spilled(mu, access->tensor));
+                  !po_mu_held(mu, access->tensor, x, &held_least, &held);
     }
     if (!leaves)
         return PO_MU_WITHIN;

@@ -146,26 +146,49 @@ static bool is_there(const po_mu *mu) {
     return true;
 }
 
-/* Checked and proved as muGraphs at a few other sizes: short ones, odd ones, and ones of which each
- * is another. */
-static po_status check_sizes(const opening *o, const po_mu_open *open) {
-    static const int64_t factors[][2] = {{1, 1}, {0, 1}, {0, 5}, {0, 33}, {1, 3}};
-    enum { SIZES = sizeof factors / sizeof factors[0] };
-    int64_t *lengths = PO_NEW_N(o->arena, int64_t, o->naming.n_names + 1);
-    for (uint32_t i = 0; i < SIZES; i++) {
-        po_arena *scratch = po_arena_child(o->arena);
-        for (uint32_t k = 0; k < o->naming.n_names; k++)
-            lengths[k] = factors[i][0] * o->naming.lengths[k] + factors[i][1] + (int64_t)k;
-        const po_mu *mu = po_mu_open_at(scratch, open, lengths);
-        po_status status = PO_OK;
-        if (!mu)
-            status = po_fail(o->run->ctx, PO_UNSUPPORTED, "it is no program at other sizes");
-        else if (is_there(mu))
-            status = po_kernel_stage_check(o->run, mu, mu, SHARED_LIMIT);
-        po_arena_free(scratch);
-        PO_TRY(status);
+/* Whether the model has these lengths. */
+static bool is_met(const opening *o, const po_mu_open *open, const int64_t *lengths) {
+    const po_size_pair *equal;
+    const uint32_t n = find_equal(o, &equal);
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t a, b;
+        if (!po_mu_open_length(open, lengths, equal[i].a, &a) ||
+            !po_mu_open_length(open, lengths, equal[i].b, &b) || a != b)
+            return false;
     }
-    return PO_OK;
+    return true;
+}
+
+static po_status check_at(const opening *o, const po_mu_open *open, const int64_t *lengths) {
+    po_arena *scratch = po_arena_child(o->arena);
+    const po_mu *mu = po_mu_open_at(scratch, open, lengths);
+    po_status status = PO_OK;
+    if (!mu)
+        status = po_fail(o->run->ctx, PO_UNSUPPORTED, "it is no program at other sizes");
+    else if (is_there(mu))
+        status = po_kernel_stage_check(o->run, mu, mu, SHARED_LIMIT);
+    po_arena_free(scratch);
+    return status;
+}
+
+/* Checked and proved as muGraphs at a few other sizes, of which the model takes all: each length is
+ * another. */
+static po_status check_sizes(const opening *o, const po_mu_open *open) {
+    enum { SIZES = 5, TRIES = 64, STEP = 13, PERIOD = 32 };
+    const po_open_sizes *s = o->sizes;
+    int64_t *lengths = PO_NEW_N(o->arena, int64_t, o->naming.n_names + 1);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < TRIES && n < SIZES; i++) {
+        for (uint32_t k = 0; k < o->naming.n_names; k++)
+            lengths[k] = i == 0 ? o->naming.lengths[k] + PERIOD
+                                : s->sample[(STEP * i + k) % s->n_samples];
+        if (!is_met(o, open, lengths))
+            continue;
+        PO_TRY(check_at(o, open, lengths));
+        n++;
+    }
+    return n > 1 ? PO_OK
+                 : po_fail(o->run->ctx, PO_UNSUPPORTED, "it was not looked at at other sizes");
 }
 
 po_status po_open_sizes_region(const po_run *run, po_arena *arena, const po_open_sizes *sizes,

@@ -139,16 +139,25 @@ static po_status find_samples(finding *f) {
 
 /* --- the size at hand --- */
 
+/* A tensor that some node makes, or the model is given. */
+static const po_type *live_type(const po_graph *named, po_value_id v) {
+    const po_value *value = &named->values[v];
+    const bool made = value->producer != PO_NONE && !named->nodes[value->producer].removed;
+    bool given = false;
+    for (uint32_t i = 0; i < named->n_inputs; i++)
+        given |= named->inputs[i] == v;
+    const bool tensor = value->type.kind == PO_TYPE_TENSOR && value->type.has_rank;
+    return tensor && (made || given) && !po_graph_constant(named, v) ? &value->type : NULL;
+}
+
 /* Lengths that are the same at all sizes; what indexes weights is known by that. */
 static void find_taken(finding *f, const po_graph *named) {
     f->taken = PO_NEW_N(f->arena, bool, MOST_NUMBER);
     for (int64_t i = 0; i < LEAST_OWN; i++)
         f->taken[i] = true;
     for (po_value_id v = 0; v < named->n_values; v++) {
-        const po_type *type = &named->values[v].type;
-        if (type->kind != PO_TYPE_TENSOR || !type->has_rank || po_graph_constant(named, v))
-            continue;
-        for (uint32_t d = 0; d < type->rank; d++)
+        const po_type *type = live_type(named, v);
+        for (uint32_t d = 0; type && d < type->rank; d++)
             if (type->dims[d].value >= 0 && type->dims[d].value < MOST_NUMBER)
                 f->taken[type->dims[d].value] = true;
     }
@@ -217,28 +226,32 @@ static bool note(finding *f, po_dim dim) {
     if (number < 0 || (number < MOST_NUMBER && f->taken[number]))
         return false;
     for (uint32_t i = 0; i < f->n_known; i++)
-        if (f->known[i].number == number)
-            return is_same(f, f->known[i].is, dim);
+        if (po_dim_same(f->known[i].is, dim))
+            return true;
+    for (uint32_t i = 0; i < f->n_known; i++)
+        if (f->known[i].number == number && !is_same(f, f->known[i].is, dim))
+            return false;
     f->known[f->n_known++] = (po_mu_number){number, dim};
     return true;
 }
 
-static void note_product(finding *f, po_dim all) {
+static bool note_product(finding *f, po_dim all) {
     const uint32_t n = f->n_equal;
-    (void)note(f, all);
+    const bool own = note(f, all);
     f->n_equal = n; /* that of its factors is condition enough */
+    return own;
 }
 
-/* The dims of a value; or products of neighbouring ones, of which kernels make one axis: those that
- * are no number of their own are left out. */
+/* The dims of a value; or products of neighbouring ones, of which kernels make one axis and means
+ * have a part. */
 static bool note_value(finding *f, const po_type *type, bool products) {
     bool own = true;
     for (uint32_t d = 0; d < type->rank && own; d++) {
         po_dim all = type->dims[d];
         own = products || note(f, all);
-        for (uint32_t e = d + 1; e < type->rank && products; e++) {
+        for (uint32_t e = d + 1; e < type->rank && products && own; e++) {
             all = po_size_mul(f->arena, all, type->dims[e]);
-            note_product(f, all);
+            own = note_product(f, all);
         }
     }
     return own;
@@ -249,8 +262,8 @@ static bool note_all(finding *f, const po_graph *named) {
     f->n_known = 0;
     for (int products = 0; products < 2 && own; products++)
         for (po_value_id v = 0; v < named->n_values && own; v++) {
-            const po_type *type = &named->values[v].type;
-            if (type->kind == PO_TYPE_TENSOR && type->has_rank && type->dtype == PO_F32)
+            const po_type *type = live_type(named, v);
+            if (type && type->dtype == PO_F32)
                 own = note_value(f, type, products);
         }
     return own;
@@ -264,13 +277,13 @@ static bool is_taken(const finding *f, int64_t length) {
     return false;
 }
 
-/* Up and down from what is meant. */
+/* Up and down from what is meant, in steps that grow. */
 static void set_tried(const finding *f, length_name *l) {
     uint32_t n = 0;
-    for (int64_t away = 0; n < FAR && away <= 8 * FAR; away++)
+    for (int64_t step = 0, away = 0; n < FAR && step <= 8 * FAR; step++, away += 1 + step / 8)
         for (int64_t sign = 1; sign >= -1 && n < FAR; sign -= 2) {
             const int64_t length = l->meant + sign * away;
-            const bool fits = l->space ? is_taken(f, length) : away % LEAST_OWN == 0;
+            const bool fits = !l->space || is_taken(f, length);
             if (fits && length >= LEAST_OWN && (away > 0 || sign > 0))
                 l->tried[n++] = length;
         }
@@ -316,6 +329,9 @@ po_status po_open_sizes_find(const po_run *run, po_arena *arena, const po_graph 
     if (f->n == 0 || f->too_many)
         return po_fail(run->ctx, PO_UNSUPPORTED, "it has %s open lengths", f->n ? "many" : "no");
     PO_TRY(find_samples(f));
+    if (f->n_samples < 2)
+        return po_fail(run->ctx, PO_UNSUPPORTED,
+                       "at the sizes tried its shapes do not fit one another");
     PO_TRY(find_here(f, named));
     sizes->named = named;
     sizes->here = graph_with(f, dim_here);

@@ -287,7 +287,8 @@ static po_status make_kernels(void *user) {
     key = po_hash_u64(po_hash_u64(key, compiler.lo), compiler.hi);
     m->arena = po_arena_child(run->arena);
     const bool sizes = !m->like && po_batch_has_open_dims(m->graph);
-    m->options = (po_plan_options){.exact = run->options->exact || sizes,
+    m->options = (po_plan_options){.exact = run->options->exact,
+                                   .open = sizes,
                                    .measure = !run->options->model_cost,
                                    .cc = run->options->cc,
                                    .cache = cost->cache,

@@ -75,7 +75,8 @@ static void add_steps(planning *p, uint32_t plan) {
     const po_mu *naive = p->plans[plan].lowered.mu;
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
         step s = {.plan = plan, .node = node, .band = PO_NONE};
-        s.n = po_choices_of(naive, node, p->options->exact ? 1 : p->options->magnifies, s.choices);
+        const bool plain = p->options->exact || p->options->open;
+        s.n = po_choices_of(naive, node, plain ? 1 : p->options->magnifies, s.choices);
         for (uint32_t i = 0; i < s.n; i++) {
             po_standalone_step lone;
             const po_mu *mu = po_plan_standalone(p->scratch, naive, node, &s.choices[i], &lone);
@@ -470,12 +471,13 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
         }
     }
     choose(&p, measured);
-    for (uint32_t i = 0; i < regions->n && measured; i++)
+    const bool bands = measured && !options->open;
+    for (uint32_t i = 0; i < regions->n && bands; i++)
         if (!plans[i].failed) {
             build(&p, p.scratch, i, true);
             po_plan_candidates(&p, i);
         }
-    if (measured)
+    if (bands)
         PO_TRY(po_plan_row_fusions(&p));
     for (uint32_t i = 0; i < regions->n; i++)
         if (plans[i].lowered.mu) {

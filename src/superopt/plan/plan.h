@@ -38,6 +38,8 @@ po_plan_readings *po_plan_readings_create(po_arena *arena);
 typedef struct po_plan_options {
     bool exact;                 /* no algorithm that rounds worse */
     double magnifies;           /* none that makes more of rounding; 0: any */
+    bool open;                  /* only what can be opened for all sizes (mugraph/open.h): the plain
+                                   way of each step, by itself */
     bool measure;               /* else by estimate */
     const char *cc;             /* as for po_cc_library */
     po_cache *cache;            /* of readings; may be NULL */
