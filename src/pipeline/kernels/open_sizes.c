@@ -9,11 +9,12 @@ enum {
     MOST_KNOWN = 4096,
     MOST_NUMBER = 1 << 16, /* of those that constants are compared with */
     LEAST_OWN = 4,         /* shorter lengths are windows' and strides' too */
+    SAMPLES_HERE = 5,      /* about so many, where they are such a length */
     MOST_TRIES = 4096,
     FAR = 64,              /* lengths that are tried for each name */
     PERIOD = 32,           /* of the heights and widths that detectors take */
     FIRST_SAMPLE = 33,
-    SAMPLES = 2 * PERIOD,
+    SAMPLES = 2 * PERIOD + 16,
     MOST_EQUAL = 64
 };
 
@@ -36,6 +37,7 @@ typedef struct finding {
     const char *names[PO_KERNEL_GIVEN];
     int64_t lengths[PO_KERNEL_GIVEN];
     bool has_batch, too_many;
+    bool names_batch; /* samples are not seen to be kept apart: their number is a length too */
     int64_t sample[SAMPLES]; /* heights and widths that the model takes */
     uint32_t n_samples;
     po_size_pair equal[MOST_EQUAL];
@@ -52,7 +54,8 @@ static uint32_t name_of(finding *f, const po_graph *graph, po_value_id input, ui
     const po_value *v = &graph->values[input];
     const char *symbol = v->type.dims[axis].symbol;
     const po_dim_class class = po_inputs_class(f->plan, v->name, axis);
-    if (axis == 0 && class == PO_DIM_BATCH)
+    const bool batch = axis == 0 && class == PO_DIM_BATCH;
+    if (batch && !f->names_batch)
         return PO_NONE;
     if (!symbol)
         symbol = po_arena_printf(f->arena, "%s %u", v->name, axis);
@@ -64,7 +67,8 @@ static uint32_t name_of(finding *f, const po_graph *graph, po_value_id input, ui
         return 0;
     f->name[f->n] = (length_name){
         .symbol = po_arena_strdup(f->arena, symbol),
-        .meant = po_inputs_length(f->plan, v->name, axis, po_inputs_meant_size(0)),
+        .meant = batch ? SAMPLES_HERE
+                       : po_inputs_length(f->plan, v->name, axis, po_inputs_meant_size(0)),
         .space = class == PO_DIM_SPACE};
     f->names[f->n] = po_arena_printf(f->arena, "p%u", f->n);
     return f->n++;
@@ -110,11 +114,11 @@ static po_graph *graph_with(finding *f, po_input_dim_fn dim) {
 
 /* --- lengths that the model takes --- */
 
-/* Whether inference finds nothing wrong at these heights and widths. */
+/* Whether inference finds nothing wrong where every open length is this one. */
 static bool takes(finding *f, int64_t length) {
     po_ctx *ctx = f->run->ctx;
     for (uint32_t k = 0; k < f->n; k++)
-        f->lengths[k] = f->name[k].space ? length : f->name[k].meant;
+        f->lengths[k] = length;
     po_graph *g = po_graph_with_dims(ctx, f->graph, dim_here, f);
     const bool taken =
         po_infer_forget_shapes(ctx, g) == PO_OK && po_infer_graph(ctx, g, false) == PO_OK;
@@ -124,14 +128,15 @@ static bool takes(finding *f, int64_t length) {
     return taken;
 }
 
-/* Many detectors take few lengths of each 32 alone: what is the same at those is the same. */
+/* Many detectors take few lengths of each 32 alone, many encoders no more than 512 tokens: what is
+ * the same at those is the same. */
 static po_status find_samples(finding *f) {
-    bool any = false;
-    for (uint32_t k = 0; k < f->n; k++)
-        any |= f->name[k].space;
-    for (int64_t i = 0; i < SAMPLES; i++) {
-        if (!any || takes(f, FIRST_SAMPLE + i))
-            f->sample[f->n_samples++] = FIRST_SAMPLE + i;
+    static const int64_t others[] = {1, 2, 3, 5, 7, 16, 20, 128, 511, 512, 513, 1000, 1024, 2048};
+    enum { OTHERS = sizeof others / sizeof others[0] };
+    for (int64_t i = 0; i < 2 * PERIOD + OTHERS; i++) {
+        const int64_t length = i < 2 * PERIOD ? FIRST_SAMPLE + i : others[i - 2 * PERIOD];
+        if (takes(f, length))
+            f->sample[f->n_samples++] = length;
         PO_TRY(po_ctx_poll(f->run->ctx));
     }
     return PO_OK;
@@ -217,12 +222,19 @@ static bool is_same(finding *f, po_dim a, po_dim b) {
     return same;
 }
 
+/* Whether a length is one number wherever the model runs, as that of a slice of one token. */
+static bool is_number(finding *f, po_dim dim, int64_t number) {
+    return is_same(f, dim, PO_DIM(number));
+}
+
 /* Notes an open length; false where its number is another's too. */
 static bool note(finding *f, po_dim dim) {
     int64_t number;
     if (dim.value >= 0 || !dim.symbol || f->n_known == MOST_KNOWN ||
         !po_size_at(f->arena, dim, length_at, f, &number))
         return true; /* no region has it */
+    if (number >= 0 && is_number(f, dim, number))
+        return true;
     if (number < 0 || (number < MOST_NUMBER && f->taken[number]))
         return false;
     for (uint32_t i = 0; i < f->n_known; i++)
@@ -272,7 +284,7 @@ static bool note_all(finding *f, const po_graph *named) {
 /* Whether the model takes heights and widths that are as far off a period. */
 static bool is_taken(const finding *f, int64_t length) {
     for (uint32_t i = 0; i < f->n_samples; i++)
-        if (f->sample[i] % PERIOD == length % PERIOD)
+        if (f->sample[i] >= FIRST_SAMPLE && f->sample[i] % PERIOD == length % PERIOD)
             return true;
     return false;
 }
@@ -319,18 +331,14 @@ static po_status find_axis(finding *f, po_open_sizes *sizes) {
     return PO_OK;
 }
 
-po_status po_open_sizes_find(const po_run *run, po_arena *arena, const po_graph *graph,
-                             po_open_sizes *sizes) {
-    finding *f = PO_NEW(arena, finding);
-    *f = (finding){.run = run, .arena = arena, .graph = graph};
-    *sizes = (po_open_sizes){0};
-    PO_TRY(po_run_inputs(run, arena, graph, NULL, &f->plan));
+static po_status find(finding *f, po_open_sizes *sizes) {
+    po_ctx *ctx = f->run->ctx;
     po_graph *named = graph_with(f, named_dim);
     if (f->n == 0 || f->too_many)
-        return po_fail(run->ctx, PO_UNSUPPORTED, "it has %s open lengths", f->n ? "many" : "no");
+        return po_fail(ctx, PO_UNSUPPORTED, "it has %s open lengths", f->n ? "many" : "no");
     PO_TRY(find_samples(f));
     if (f->n_samples < 2)
-        return po_fail(run->ctx, PO_UNSUPPORTED,
+        return po_fail(ctx, PO_UNSUPPORTED,
                        "at the sizes tried its shapes do not fit one another");
     PO_TRY(find_here(f, named));
     sizes->named = named;
@@ -340,8 +348,27 @@ po_status po_open_sizes_find(const po_run *run, po_arena *arena, const po_graph 
     sizes->n_equal = f->n_equal;
     sizes->sample = f->sample;
     sizes->n_samples = f->n_samples;
+    PO_TRY(find_axis(f, sizes));
     for (uint32_t k = 0; k < f->n; k++)
-        po_log(run->ctx, "kernels for any size are made at %s = %lld", f->name[k].symbol,
+        po_log(ctx, "kernels for any size are made at %s = %lld", f->name[k].symbol,
                (long long)f->lengths[k]);
-    return find_axis(f, sizes);
+    return PO_OK;
+}
+
+po_status po_open_sizes_find(const po_run *run, po_arena *arena, const po_graph *graph,
+                             po_open_sizes *sizes) {
+    po_status status = PO_UNSUPPORTED;
+    for (int names_batch = 0; names_batch < 2 && status == PO_UNSUPPORTED; names_batch++) {
+        finding *f = PO_NEW(arena, finding);
+        *f = (finding){
+            .run = run, .arena = arena, .graph = graph, .names_batch = names_batch != 0};
+        *sizes = (po_open_sizes){0};
+        PO_TRY(po_run_inputs(run, arena, graph, NULL, &f->plan));
+        if (names_batch)
+            po_ctx_clear(run->ctx);
+        status = find(f, sizes);
+        if (!f->has_batch && !names_batch)
+            break;
+    }
+    return status;
 }
