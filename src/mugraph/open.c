@@ -300,6 +300,56 @@ static void find_lengths(po_mu_open *o) {
     }
 }
 
+/* By tensor: whether it is only read, or only written. */
+static const bool *find_ends(const po_mu_open *o) {
+    const po_mu *mu = o->mu;
+    bool *read = PO_NEW_N(o->arena, bool, mu->n_tensors + 1);
+    bool *written = PO_NEW_N(o->arena, bool, mu->n_tensors + 1);
+    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
+        const po_mu_statement *s = &mu->nodes[n].statement;
+        for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k < s->n_in; k++)
+            read[s->in[k].tensor] = true;
+        if (mu->nodes[n].kind == PO_MU_STATEMENT)
+            written[s->out.tensor] = true;
+    }
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        read[i] = read[i] != written[i];
+    return read;
+}
+
+/* Whether labels that hang on no size run along all of an axis that does: it is cut into parts in
+ * which other sizes have no place. */
+static bool is_cut(const po_mu_open *o, const bool *ends, const po_mu_access *access,
+                   uint32_t axis) {
+    const po_mu_tensor *t = &o->mu->tensors[access->tensor];
+    const po_mu_index *index = &access->axes[axis];
+    int64_t least, most;
+    bool open = index->n == 0 || t->place == PO_MU_WEIGHT || t->place == PO_MU_TABLE;
+    for (uint32_t i = 0; i < index->n; i++)
+        open |= po_mu_open_label(o, index->terms[i].label);
+    po_mu_range(o->mu, access, axis, &least, &most);
+    const bool hangs = ends[access->tensor] ? is_open(length_of(o, t->dims[axis]))
+                                            : is_open(o->dim[access->tensor][axis]);
+    return !open && hangs && most + 1 >= t->dims[axis];
+}
+
+static po_status check_cuts(po_ctx *ctx, const po_mu_open *o) {
+    const po_mu *mu = o->mu;
+    const bool *ends = find_ends(o);
+    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
+        const po_mu_statement *s = &mu->nodes[n].statement;
+        for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k <= s->n_in; k++) {
+            const po_mu_access *access = k < s->n_in ? &s->in[k] : &s->out;
+            for (uint32_t a = 0; a < mu->tensors[access->tensor].rank; a++)
+                if (is_cut(o, ends, access, a))
+                    return po_fail(ctx, PO_UNSUPPORTED,
+                                   "axis %u of '%s' is worked in parts that other sizes have not",
+                                   a, mu->tensors[access->tensor].name);
+        }
+    }
+    return PO_OK;
+}
+
 static bool has_ring(const po_mu_tensor *t, uint32_t axis) {
     return t->before[axis] > 0 || t->after[axis] > 0;
 }
@@ -376,6 +426,7 @@ po_status po_mu_open_by(po_ctx *ctx, po_arena *arena, po_mu *mu, const po_mu_nam
     o->known = naming->known;
     o->n_known = naming->n_known;
     find_lengths(o);
+    PO_TRY(check_cuts(ctx, o));
     for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n))
         for (uint32_t k = 0;
              mu->nodes[n].kind == PO_MU_STATEMENT && k < mu->nodes[n].statement.n_in; k++)

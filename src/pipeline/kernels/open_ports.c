@@ -12,6 +12,7 @@ typedef struct opening {
     const po_region *region;
     po_mu_naming naming; /* the names that the region has */
     po_kernel_given *given;
+    uint32_t *number; /* of each name among the model's */
 } opening;
 
 static const po_type *type_of(const opening *o, po_value_id v) {
@@ -48,14 +49,16 @@ static bool is_given(const opening *o, const char *name, po_kernel_given *given)
 
 /* Names that some input of the region tells. */
 static void find_given(opening *o) {
-    const po_mu_naming *all = &o->sizes->naming;
+    const po_mu_naming *all = &o->sizes->plan.naming;
     const char **names = PO_NEW_N(o->arena, const char *, all->n_names + 1);
     int64_t *lengths = PO_NEW_N(o->arena, int64_t, all->n_names + 1);
     uint32_t n = 0;
     o->given = PO_NEW_N(o->arena, po_kernel_given, all->n_names + 1);
+    o->number = PO_NEW_N(o->arena, uint32_t, all->n_names + 1);
     for (uint32_t k = 0; k < all->n_names; k++)
         if (is_given(o, all->names[k], &o->given[n])) {
             lengths[n] = all->lengths[k];
+            o->number[n] = k;
             names[n++] = all->names[k];
         }
     o->naming = *all;
@@ -146,19 +149,6 @@ static bool is_there(const po_mu *mu) {
     return true;
 }
 
-/* Whether the model has these lengths. */
-static bool is_met(const opening *o, const po_mu_open *open, const int64_t *lengths) {
-    const po_size_pair *equal;
-    const uint32_t n = find_equal(o, &equal);
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t a, b;
-        if (!po_mu_open_length(open, lengths, equal[i].a, &a) ||
-            !po_mu_open_length(open, lengths, equal[i].b, &b) || a != b)
-            return false;
-    }
-    return true;
-}
-
 static po_status check_at(const opening *o, const po_mu_open *open, const int64_t *lengths) {
     po_arena *scratch = po_arena_child(o->arena);
     const po_mu *mu = po_mu_open_at(scratch, open, lengths);
@@ -171,24 +161,18 @@ static po_status check_at(const opening *o, const po_mu_open *open, const int64_
     return status;
 }
 
-/* Checked and proved as muGraphs at a few other sizes, of which the model takes all: each length is
- * another. */
+/* Checked and proved as muGraphs at other sizes. */
 static po_status check_sizes(const opening *o, const po_mu_open *open) {
-    enum { SIZES = 5, TRIES = 64, STEP = 13, PERIOD = 32 };
-    const po_open_sizes *s = o->sizes;
+    const po_plan_sizes *plan = &o->sizes->plan;
     int64_t *lengths = PO_NEW_N(o->arena, int64_t, o->naming.n_names + 1);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < TRIES && n < SIZES; i++) {
+    for (uint32_t i = 0; i < plan->n_others; i++) {
         for (uint32_t k = 0; k < o->naming.n_names; k++)
-            lengths[k] = i == 0 ? o->naming.lengths[k] + PERIOD
-                                : s->sample[(STEP * i + k) % s->n_samples];
-        if (!is_met(o, open, lengths))
-            continue;
+            lengths[k] = plan->others[i][o->number[k]];
         PO_TRY(check_at(o, open, lengths));
-        n++;
     }
-    return n > 1 ? PO_OK
-                 : po_fail(o->run->ctx, PO_UNSUPPORTED, "it was not looked at at other sizes");
+    return plan->n_others > 0
+               ? PO_OK
+               : po_fail(o->run->ctx, PO_UNSUPPORTED, "it was not looked at at other sizes");
 }
 
 po_status po_open_sizes_region(const po_run *run, po_arena *arena, const po_open_sizes *sizes,

@@ -11,7 +11,7 @@ enum {
     LEAST_OWN = 4,         /* shorter lengths are windows' and strides' too */
     SAMPLES_HERE = 5,      /* about so many, where they are such a length */
     MOST_TRIES = 4096,
-    FAR = 64,              /* lengths that are tried for each name */
+    FAR = 128,             /* lengths that are tried for each name */
     PERIOD = 32,           /* of the heights and widths that detectors take */
     FIRST_SAMPLE = 33,
     SAMPLES = 2 * PERIOD + 16,
@@ -133,9 +133,13 @@ static bool takes(finding *f, int64_t length) {
 static po_status find_samples(finding *f) {
     static const int64_t others[] = {1, 2, 3, 5, 7, 16, 20, 128, 511, 512, 513, 1000, 1024, 2048};
     enum { OTHERS = sizeof others / sizeof others[0] };
+    bool maps = false;
+    for (uint32_t k = 0; k < f->n; k++)
+        maps |= f->name[k].space;
     for (int64_t i = 0; i < 2 * PERIOD + OTHERS; i++) {
         const int64_t length = i < 2 * PERIOD ? FIRST_SAMPLE + i : others[i - 2 * PERIOD];
-        if (takes(f, length))
+        /* Maps of one row are taken for what is the same in all rows. */
+        if ((!maps || length >= FIRST_SAMPLE) && takes(f, length))
             f->sample[f->n_samples++] = length;
         PO_TRY(po_ctx_poll(f->run->ctx));
     }
@@ -186,7 +190,7 @@ typedef struct sampling {
 /* Each name has another length. */
 static bool sampled(void *user, const char *name, int64_t *length) {
     const sampling *s = user;
-    const po_mu_naming *naming = &s->sizes->naming;
+    const po_mu_naming *naming = &s->sizes->plan.naming;
     for (uint32_t k = 0; k < naming->n_names; k++)
         if (strcmp(naming->names[k], name) == 0) {
             *length = s->sizes->sample[(s->number + k) % s->sizes->n_samples];
@@ -208,7 +212,7 @@ bool po_open_sizes_same(po_arena *arena, const po_open_sizes *sizes, po_dim a, p
 
 /* The same; noted as a condition. */
 static bool is_same(finding *f, po_dim a, po_dim b) {
-    const po_open_sizes sizes = {.naming = {.n_names = f->n, .names = f->names},
+    const po_open_sizes sizes = {.plan.naming = {.n_names = f->n, .names = f->names},
                                  .sample = f->sample,
                                  .n_samples = f->n_samples};
     if (po_dim_same(a, b))
@@ -262,8 +266,9 @@ static bool note_value(finding *f, const po_type *type, bool products) {
         po_dim all = type->dims[d];
         own = products || note(f, all);
         for (uint32_t e = d + 1; e < type->rank && products && own; e++) {
+            const bool open = all.value < 0 && type->dims[e].value < 0;
             all = po_size_mul(f->arena, all, type->dims[e]);
-            own = note_product(f, all);
+            own = note_product(f, all) || !open;
         }
     }
     return own;
@@ -303,20 +308,62 @@ static void set_tried(const finding *f, length_name *l) {
         l->tried[n] = l->meant;
 }
 
+/* Whether some length is so far from what is meant. */
+static bool is_as_far(const finding *f, uint32_t far) {
+    bool any = false;
+    for (uint32_t k = 0; k < f->n; k++)
+        any |= f->name[k].at == far;
+    return any;
+}
+
+/* The next lengths that are at most so far; false: those were all. */
+static bool next_lengths(finding *f, uint32_t far) {
+    for (uint32_t k = f->n; k-- > 0;) {
+        if (f->name[k].at++ < far)
+            return true;
+        f->name[k].at = 0;
+    }
+    return false;
+}
+
 /* Near what the model is meant for, where every length is a number that nothing else is. */
+/* Leaves out lengths at which what hangs on this name alone is no number of its own. */
+static void drop_tried(finding *f, const po_graph *named, uint32_t k) {
+    enum { FAR_OFF = 1000003 };
+    length_name *l = &f->name[k];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->n; i++)
+        f->lengths[i] = FAR_OFF * (int64_t)(i + 1);
+    for (uint32_t i = 0; i < FAR; i++) {
+        f->lengths[k] = l->tried[i];
+        if (note_all(f, named))
+            l->tried[n++] = l->tried[i];
+    }
+    for (uint32_t i = n; n > 0 && i < FAR; i++)
+        l->tried[i] = l->tried[n - 1];
+}
+
 static po_status find_here(finding *f, const po_graph *named) {
     f->known = PO_NEW_N(f->arena, po_mu_number, MOST_KNOWN);
     find_taken(f, named);
-    for (uint32_t k = 0; k < f->n; k++)
+    for (uint32_t k = 0; k < f->n; k++) {
         set_tried(f, &f->name[k]);
-    for (uint32_t tries = 0; tries < MOST_TRIES; tries++) {
+        drop_tried(f, named, k);
+    }
+    uint32_t tries = 0;
+    for (uint32_t far = 0; far < FAR; far++) {
         for (uint32_t k = 0; k < f->n; k++)
-            f->lengths[k] = f->name[k].tried[f->name[k].at];
-        if (note_all(f, named))
-            return PO_OK;
-        for (uint32_t k = f->n; k-- > 0 && ++f->name[k].at == FAR;)
             f->name[k].at = 0;
-        PO_TRY(po_ctx_poll(f->run->ctx));
+        do {
+            if (!is_as_far(f, far))
+                continue;
+            for (uint32_t k = 0; k < f->n; k++)
+                f->lengths[k] = f->name[k].tried[f->name[k].at];
+            tries++;
+            if (note_all(f, named))
+                return PO_OK;
+            PO_TRY(po_ctx_poll(f->run->ctx));
+        } while (tries < MOST_TRIES && next_lengths(f, far));
     }
     return po_fail(f->run->ctx, PO_UNSUPPORTED,
                    "there is no size near the usual ones at which each length is told apart");
@@ -331,6 +378,35 @@ static po_status find_axis(finding *f, po_open_sizes *sizes) {
     return PO_OK;
 }
 
+/* Whether the model has the lengths at hand. */
+static bool is_met(finding *f) {
+    for (uint32_t i = 0; i < f->n_equal; i++) {
+        int64_t a, b;
+        if (!po_size_at(f->arena, f->equal[i].a, length_at, f, &a) ||
+            !po_size_at(f->arena, f->equal[i].b, length_at, f, &b) || a != b)
+            return false;
+    }
+    return true;
+}
+
+/* A few other sizes, each length another: one a period larger, and some that the model takes. */
+static void find_others(finding *f, po_open_sizes *sizes) {
+    enum { OTHERS = 4, TRIES = 64, STRIDE = 13 };
+    const int64_t **others = PO_NEW_N(f->arena, const int64_t *, OTHERS);
+    int64_t here[PO_KERNEL_GIVEN];
+    memcpy(here, f->lengths, sizeof here);
+    for (uint32_t i = 0; i < TRIES && sizes->plan.n_others < OTHERS; i++) {
+        for (uint32_t k = 0; k < f->n; k++)
+            f->lengths[k] =
+                i == 0 ? here[k] + PERIOD : f->sample[(STRIDE * i + k) % f->n_samples];
+        if (is_met(f))
+            others[sizes->plan.n_others++] =
+                po_arena_memdup(f->arena, f->lengths, sizeof f->lengths);
+    }
+    memcpy(f->lengths, here, sizeof here);
+    sizes->plan.others = others;
+}
+
 static po_status find(finding *f, po_open_sizes *sizes) {
     po_ctx *ctx = f->run->ctx;
     po_graph *named = graph_with(f, named_dim);
@@ -343,11 +419,12 @@ static po_status find(finding *f, po_open_sizes *sizes) {
     PO_TRY(find_here(f, named));
     sizes->named = named;
     sizes->here = graph_with(f, dim_here);
-    sizes->naming = (po_mu_naming){f->n, f->names, f->lengths, f->known, f->n_known};
+    sizes->plan.naming = (po_mu_naming){f->n, f->names, f->lengths, f->known, f->n_known};
     sizes->equal = f->equal;
     sizes->n_equal = f->n_equal;
     sizes->sample = f->sample;
     sizes->n_samples = f->n_samples;
+    find_others(f, sizes);
     PO_TRY(find_axis(f, sizes));
     for (uint32_t k = 0; k < f->n; k++)
         po_log(ctx, "kernels for any size are made at %s = %lld", f->name[k].symbol,

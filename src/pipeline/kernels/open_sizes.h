@@ -5,14 +5,14 @@
 
 #include "codegen/delivery/library.h"
 #include "pipeline/run.h"
-#include "superopt/regions.h"
+#include "superopt/plan/plan.h"
 
 /* A model with open lengths; all graphs have its nodes and values by their numbers. */
 typedef struct po_open_sizes {
     const po_graph *named; /* one sample; dims over the names */
     const po_graph *here;  /* the same at the size at hand */
     const int8_t *axis;    /* by value: of its samples (ops/samples.h); NULL: no batch is open */
-    po_mu_naming naming;
+    po_plan_sizes plan;     /* the names, and sizes of which the model takes all */
     const po_size_pair *equal; /* lengths that are the same wherever the model runs */
     uint32_t n_equal;
     const int64_t *sample; /* lengths that it takes */

@@ -59,28 +59,20 @@ static po_status replace(const po_run *run, po_graph *graph, const po_plan *plan
 /* Bytes of cache that one block of a kernel may take. */
 enum { SHARED_LIMIT = 4 << 20 };
 
-static po_status print(const po_run *run, const po_kernel_variant *form, const po_plan *plan,
+static po_status print(const po_run *run, const po_kernel_variant *form, uint32_t region,
                        po_kernel *kernel) {
     const po_mu_open *pair[PO_ISAS];
-    const po_region *r = plan->region;
-    po_kernel model;
-    po_kernel_stage_ports(run->arena, form->graph, r, &model);
-    if (form->axis)
-        PO_TRY(po_open_ports(run->ctx, run->arena, form->graph, form->axis, r, &model));
+    const po_plan *plan = &form->plans[region];
     PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->mu, SHARED_LIMIT));
-    po_kernel_ports ports = {
-        .in = model.in, .out = model.out, .n_in = r->n_in, .n_out = r->n_out};
-    const po_mu_open *open = po_mu_closed(run->arena, plan->mu);
-    if (form->sizes)
-        PO_TRY(po_open_sizes_region(run, run->arena, form->sizes, r, plan->mu, &open, &ports));
-    return po_kernel_print(run->ctx, run->arena, both(pair, open), &ports, kernel);
+    return po_kernel_print(run->ctx, run->arena, both(pair, form->programs[region]),
+                           &form->ports[region], kernel);
 }
 
 /* Prints a region's kernel; equal regions have one. *why: it could not be done. */
-static po_status add_kernel(const po_run *run, const po_kernel_variant *form, const po_plan *plan,
+static po_status add_kernel(const po_run *run, const po_kernel_variant *form, uint32_t region,
                             po_kernel *kernels, uint32_t *n, uint32_t *which, const char **why) {
     po_kernel *kernel = &kernels[*n];
-    po_status status = print(run, form, plan, kernel);
+    po_status status = print(run, form, region, kernel);
     if (status != PO_OK)
         return po_kernel_stage_drop(run, status, why);
     for (*which = 0; *which < *n && strcmp(kernels[*which].name, kernel->name) != 0; ++*which)
@@ -192,7 +184,7 @@ static po_status make(making *m) {
         which[i] = PO_NONE;
         m->why[i] = form->plans[i].failed;
         if (!m->why[i])
-            PO_TRY(add_kernel(run, form, &form->plans[i], kernels, &n, &which[i], &m->why[i]));
+            PO_TRY(add_kernel(run, form, i, kernels, &n, &which[i], &m->why[i]));
     }
     if (n == 0)
         return PO_OK;
@@ -286,9 +278,7 @@ static po_status make_kernels(void *user) {
     PO_TRY(po_cc_check(run->ctx, run->options->cc, &compiler));
     key = po_hash_u64(po_hash_u64(key, compiler.lo), compiler.hi);
     m->arena = po_arena_child(run->arena);
-    const bool sizes = !m->like && po_batch_has_open_dims(m->graph);
     m->options = (po_plan_options){.exact = run->options->exact,
-                                   .open = sizes,
                                    .measure = !run->options->model_cost,
                                    .cc = run->options->cc,
                                    .cache = cost->cache,

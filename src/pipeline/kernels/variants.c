@@ -5,6 +5,7 @@
 #include "ops/samples.h"
 #include "pipeline/choose/chooser.h"
 #include "pipeline/kernels/open_regions.h"
+#include "pipeline/kernels/stage.h"
 #include "pipeline/open_batch.h"
 #include "postopt/postopt.h"
 
@@ -121,6 +122,36 @@ static po_status fold(const choosing *c, const po_graph *from, uint32_t algebra,
     return po_batch_pinned(c->run, out->made, 1, &out->graph);
 }
 
+/* A region's program and ports, for all sizes where that is asked for. */
+static po_status open_region(const po_run *run, po_kernel_variant *p, uint32_t i) {
+    const po_region *r = &p->regions.regions[i];
+    po_kernel model;
+    po_kernel_stage_ports(run->arena, p->graph, r, &model);
+    if (p->axis)
+        PO_TRY(po_open_ports(run->ctx, run->arena, p->graph, p->axis, r, &model));
+    p->ports[i] = (po_kernel_ports){
+        .in = model.in, .out = model.out, .n_in = r->n_in, .n_out = r->n_out};
+    p->programs[i] = po_mu_closed(run->arena, p->plans[i].mu);
+    return p->sizes ? po_open_sizes_region(run, run->arena, p->sizes, r, p->plans[i].mu,
+                                           &p->programs[i], &p->ports[i])
+                    : PO_OK;
+}
+
+/* What cannot be opened has failed. */
+static po_status open_all(const po_run *run, po_kernel_variant *p) {
+    p->programs = PO_NEW_N(run->arena, const po_mu_open *, p->regions.n + 1);
+    p->ports = PO_NEW_N(run->arena, po_kernel_ports, p->regions.n + 1);
+    for (uint32_t i = 0; i < p->regions.n; i++) {
+        po_plan *plan = &p->plans[i];
+        if (plan->failed)
+            continue;
+        po_status status = open_region(run, p, i);
+        if (status != PO_OK)
+            PO_TRY(po_kernel_stage_drop(run, status, &plan->failed));
+    }
+    return PO_OK;
+}
+
 static po_status plan_form(const po_run *run, po_arena *arena, const kernel_form *form,
                            const po_plan_options *options, po_kernel_variant *p) {
     const po_graph *graph = form->graph;
@@ -132,7 +163,10 @@ static po_status plan_form(const po_run *run, po_arena *arena, const kernel_form
     p->plans = PO_NEW_N(arena, po_plan, p->regions.n);
     po_log(run->ctx, "%s: %u regions with %u of %u nodes", p->name, p->regions.n,
            p->regions.n_nodes, graph->n_live);
-    PO_TRY(po_plan_regions(run->ctx, arena, graph, &p->regions, options, p->plans));
+    po_plan_options here = *options;
+    here.open = form->sizes ? &form->sizes->plan : NULL;
+    PO_TRY(po_plan_regions(run->ctx, arena, graph, &p->regions, &here, p->plans));
+    PO_TRY(open_all(run, p));
     p->outside = graph->n_live - p->regions.n_nodes;
     p->unread = 0;
     p->seconds = 0;
@@ -151,7 +185,7 @@ static po_status plan_form(const po_run *run, po_arena *arena, const kernel_form
         return PO_OK;
     po_arena *scratch = po_arena_child(arena);
     po_plan_guess guess;
-    PO_TRY(po_plan_estimate(run->ctx, scratch, graph, &p->regions, options, &guess));
+    PO_TRY(po_plan_estimate(run->ctx, scratch, graph, &p->regions, &here, &guess));
     p->seconds = guess.seconds;
     po_arena_free(scratch);
     return PO_OK;
@@ -172,7 +206,9 @@ static po_status estimate(choosing *c, guessed *g) {
     po_arena *scratch = po_arena_child(c->arena);
     const po_graph *graph = g->form.graph;
     PO_TRY(po_open_regions(c->ctx, scratch, graph, g->form.axis, &regions));
-    PO_TRY(po_plan_estimate(c->ctx, scratch, graph, &regions, c->options, &guess));
+    po_plan_options options = *c->options;
+    options.open = g->form.sizes ? &g->form.sizes->plan : NULL;
+    PO_TRY(po_plan_estimate(c->ctx, scratch, graph, &regions, &options, &guess));
     uint32_t outside = graph->n_live - regions.n_nodes + guess.n_nodes;
     po_arena_free(scratch);
     g->seconds = guess.seconds;

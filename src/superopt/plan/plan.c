@@ -71,12 +71,47 @@ uint32_t po_plan_add_variant(planning *p, const po_mu *mu, const po_standalone_s
     return p->n_forms - 1;
 }
 
-static void add_steps(planning *p, uint32_t plan) {
+/* Whether a choice has a program for all sizes. */
+static po_status is_open(const planning *p, po_arena *scratch, const po_mu *naive, uint32_t node,
+                         const po_choice *choice, bool *is) {
+    po_standalone_step lone;
+    const po_mu_open *open;
+    const po_mu *mu = po_plan_standalone(scratch, naive, node, choice, &lone);
+    po_status status =
+        po_mu_open_by(p->ctx, scratch, (po_mu *)(uintptr_t)mu, &p->options->open->naming, &open);
+    *is = status == PO_OK;
+    if (status != PO_UNSUPPORTED)
+        return status;
+    po_log(p->ctx, "%s: %s", naive->nodes[node].name, p->ctx->error.message);
+    po_ctx_clear(p->ctx);
+    return PO_OK;
+}
+
+/* Leaves out what has no program for all sizes; where nothing is left the first stands, for the
+ * region's kernel to be refused by. */
+static po_status keep_open(const planning *p, const po_mu *naive, uint32_t node, step *s) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        po_arena *scratch = po_arena_child(p->scratch);
+        bool is;
+        po_status status = is_open(p, scratch, naive, node, &s->choices[i], &is);
+        po_arena_free(scratch);
+        PO_TRY(status);
+        if (is)
+            s->choices[kept++] = s->choices[i];
+    }
+    s->n = kept ? kept : s->n;
+    return PO_OK;
+}
+
+static po_status add_steps(planning *p, uint32_t plan) {
     const po_mu *naive = p->plans[plan].lowered.mu;
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
         step s = {.plan = plan, .node = node, .band = PO_NONE};
         const bool plain = p->options->exact || p->options->open;
         s.n = po_choices_of(naive, node, plain ? 1 : p->options->magnifies, s.choices);
+        if (p->options->open)
+            PO_TRY(keep_open(p, naive, node, &s));
         for (uint32_t i = 0; i < s.n; i++) {
             po_standalone_step lone;
             const po_mu *mu = po_plan_standalone(p->scratch, naive, node, &s.choices[i], &lone);
@@ -85,6 +120,7 @@ static void add_steps(planning *p, uint32_t plan) {
         }
         PO_PUSH(p->scratch, p->steps, p->n_steps, p->cap_steps, s);
     }
+    return PO_OK;
 }
 
 /* --- measuring --- */
@@ -385,7 +421,7 @@ static po_status lower_all(planning *p, const po_graph *graph, const po_regions 
             continue;
         }
         PO_TRY(status);
-        add_steps(p, i);
+        PO_TRY(add_steps(p, i));
     }
     return PO_OK;
 }

@@ -3,6 +3,7 @@
 #define PO_SUPEROPT_PLAN_H
 
 #include "cost/cost.h"
+#include "mugraph/open.h"
 #include "superopt/lower/lower.h"
 #include "superopt/plan/check.h"
 #include "superopt/plan/row_fusion.h"
@@ -35,11 +36,18 @@ typedef struct po_plan {
 typedef struct po_plan_readings po_plan_readings;
 po_plan_readings *po_plan_readings_create(po_arena *arena);
 
+/* What is open (mugraph/open.h), and other sizes at which programs are looked at. */
+typedef struct po_plan_sizes {
+    po_mu_naming naming;
+    const int64_t *const *others; /* lengths of the names */
+    uint32_t n_others;
+} po_plan_sizes;
+
 typedef struct po_plan_options {
     bool exact;                 /* no algorithm that rounds worse */
     double magnifies;           /* none that makes more of rounding; 0: any */
-    bool open;                  /* only what can be opened for all sizes (mugraph/open.h): the plain
-                                   way of each step, by itself */
+    const po_plan_sizes *open;  /* only what can be opened for all sizes, each step by itself; NULL:
+                                   the sizes at hand are all */
     bool measure;               /* else by estimate */
     const char *cc;             /* as for po_cc_library */
     po_cache *cache;            /* of readings; may be NULL */
