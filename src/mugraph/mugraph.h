@@ -138,8 +138,8 @@ typedef struct po_mu_statement {
     /* The thread graph, all labels PO_NONE for a plain loop nest. A tile holds `rows` steps of
      * label `row` times `vectors` times 16 steps of label `lane`, in registers, while the reduced
      * labels run; a lane label that is reduced is added up in so many vectors, then across. A
-     * printer for a machine with fewer registers cuts the tile further. Vectors may spill into
-     * `after` of a tensor's last axis, where no fill is kept; what has no room there is masked. */
+     * printer for a machine with fewer registers cuts the tile further. What of the last vector
+     * lies past the end is masked. */
     uint32_t lane, vectors;
     uint32_t row, rows;
     uint32_t n_order;      /* the other labels, outermost first; what is reduced comes last */
@@ -274,10 +274,10 @@ bool po_mu_same_access(const po_mu *mu, const po_mu_access *a, const po_mu_acces
 bool po_mu_is_inside(const po_mu *mu, const po_mu_access *access);
 
 /* How an access copes with indices outside its tensor. Both the printer and the evaluation go by
- * this. RING: the ring covers all of them, its fill is kept (no vector spills over it), and the
- * statement with this operand at `fill` adds nothing, whatever the other operands are: nothing
- * needs a test. GUARD: an iteration outside is left out by a test; a statement with a tile has no
- * guard on its row and lane (po_mu_check), but for the tail of the lanes. */
+ * this. RING: the ring covers all of them, and the statement with this operand at `fill` adds
+ * nothing, whatever the other operands are: nothing needs a test. GUARD: an iteration outside is
+ * left out by a test; a statement with a tile has no guard on its row and lane (po_mu_check), but
+ * for the tail of the lanes. */
 typedef enum po_mu_edge { PO_MU_WITHIN, PO_MU_RING, PO_MU_GUARD } po_mu_edge;
 /* operand PO_NONE: of what is written, which never relies on the ring. */
 po_mu_edge po_mu_edge_of(const po_mu *mu, uint32_t statement, uint32_t operand);

@@ -88,8 +88,7 @@ static bool reach_of(const po_mu_open *o, const po_mu_tensor *t, const po_mu_ind
     for (uint32_t i = 0; i < index->n; i++) {
         const po_mu_term term = index->terms[i];
         const uint32_t loop = t ? local_loop(o->mu, t, term.label) : PO_NONE;
-        po_dim steps =
-            way_of(o, o->mu->labels[term.label].extent, way, o->extent[term.label]);
+        po_dim steps = way_of(o, o->mu->labels[term.label].extent, way, o->extent[term.label]);
         if (loop != PO_NONE) {
             const int64_t chunk = po_mu_open_chunk(o, loop);
             steps = chunk ? PO_DIM(chunk) : steps;
@@ -287,8 +286,8 @@ static void find_lengths(po_mu_open *o) {
     flags *along = PO_NEW_N(o->arena, flags, mu->n_tensors + 1);
     find_constant(mu, constant);
     for (uint32_t l = 0; l < mu->n_labels; l++)
-        o->extent[l] = constant[l] ? PO_DIM(mu->labels[l].extent)
-                                   : length_of(o, mu->labels[l].extent);
+        o->extent[l] =
+            constant[l] ? PO_DIM(mu->labels[l].extent) : length_of(o, mu->labels[l].extent);
     find_fixed(o, fixed, along);
     for (uint32_t i = 0; i < mu->n_tensors; i++) {
         const po_mu_tensor *t = &mu->tensors[i];
@@ -481,7 +480,7 @@ static bool set_parts(po_arena *arena, const po_mu_open *open, const int64_t *le
             continue;
         if (!po_mu_open_length(open, lengths, of, &n))
             return false;
-        items[i].value = 1.0 / (double)n;
+        items[i].value = n == 0 ? 0 : 1.0 / (double)n; /* as printed */
     }
     s->items = items;
     return true;

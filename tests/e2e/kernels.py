@@ -3,6 +3,7 @@
 
   kernels.py --petopt PROGRAM --models FOLDER [--only TEXT]
 """
+import concurrent.futures
 import json
 import os
 import shutil
@@ -322,7 +323,7 @@ def case_open_batch(bed):
     onnx.save(model, bed.path('wide.onnx'))
     words = ['wide.onnx', '-o', 'named.onnx', '-O1', '--kernels', 'named', '--cost', 'model', '--cache', 'none']
     said = bed.said(*words)
-    expect('they need static shapes but for the batch' in said, said)
+    expect('with its lengths open' in said, said)
     said = bed.said(*words, '--input-shape', 'x:N,8,20,20', '--input-shape', 'mask:N,1,32')
     expect('won: kernels' in said, said)
     expect([[d.dim_param or d.dim_value for d in v.type.tensor_type.shape.dim]
@@ -339,6 +340,128 @@ def case_open_batch(bed):
         expect(False, 'two and three samples at once')
     except ort.capi.onnxruntime_pybind11_state.InvalidArgument as e:
         expect('has the shape [3,1,32], its kernel was made for [N,1,32]' in str(e), str(e))
+
+
+def sessions(bed, model, library, feeds, wanted):
+    """What sessions make of feeds: on one thread and two, and by each code that this machine runs."""
+    flags = open('/proc/cpuinfo', encoding='utf-8').read().split()
+    for isa in [None] + [i for i, f in (('avx512', 'avx512vl'), ('avx2', 'avx2')) if f in flags] + ['none']:
+        for threads in (1, 2):
+            options = ort.SessionOptions()
+            options.intra_op_num_threads = threads
+            options.log_severity_level = 3
+            if isa:
+                options.add_session_config_entry('petopt.isa', isa)
+            options.register_custom_ops_library(library)
+            session = ort.InferenceSession(bed.path(model), options, providers=['CPUExecutionProvider'])
+            for feed, right in zip(feeds, wanted):
+                shapes = {n: x.shape for n, x in feed.items()}
+                got = session.run(None, feed)
+                expect([g.shape for g in got] == [w.shape for w in right], f'{isa}, {shapes}: {got[0].shape}')
+                error = off(got, right) if got[0].size else 0
+                expect(error < 2e-5, f'{isa}, {threads} threads, {shapes}: off by {error}')
+
+
+def open_kernels(bed, model, feeds, *more):
+    """Kernels of a model with open sizes, at many of them; one session takes all, in any order."""
+    onnx.save(model, bed.path('open.onnx'))
+    said = bed.said('open.onnx', '-o', 'out.onnx', '-O1', '--threads', '1', '--kernels', 'k', '--cost', 'model',
+                    '--cache', 'none', *more)
+    expect('won: kernels' in said, said)
+    written = onnx.load(bed.path('out.onnx')).graph
+    expect(all(n.domain == 'petopt.kernels' for n in written.node), [n.op_type for n in written.node])
+    for of in ('input', 'output'):
+        dims = [[[d.dim_param or d.dim_value for d in v.type.tensor_type.shape.dim] for v in getattr(g, of)]
+                for g in (model.graph, written)]
+        expect(dims[0] == dims[1], f'{of}s: {dims}')
+    wanted = [answers(bed.path('open.onnx'), feed)[0] for feed in feeds]
+    sessions(bed, 'out.onnx', bed.path('k', LIBRARY), feeds, wanted)
+    code, out, err = bed.run('verify', 'open.onnx', 'out.onnx', '--library', os.path.join('k', LIBRARY))
+    expect(code == 0 and 'proved' in out, f'verify: exit {code}: {out}{err}')
+
+
+def case_open_maps(bed):
+    """Heights and widths are open: windows with pads and strides, pools, means, and maps that meet again."""
+    r = np.random.default_rng(8)
+    def w(*dims):
+        return (r.standard_normal(dims) / np.sqrt(np.prod(dims[1:]))).astype('f')
+    model = open_graph(
+        [('Conv', ['x', 'k', 'c'], 'a', {'pads': [1] * 4, 'strides': [2, 2]}), ('Relu', ['a'], 'b', {}),
+         ('Conv', ['b', 'd'], 'e', {'pads': [2] * 4, 'group': 24}),
+         ('MaxPool', ['e'], 'p', {'kernel_shape': [3, 3], 'strides': [2, 2], 'pads': [1] * 4}),
+         ('Conv', ['p', 'f'], 'g', {}), ('GlobalAveragePool', ['g'], 'm', {}), ('Conv', ['m', 'h'], 'n', {}),
+         ('Sigmoid', ['n'], 's', {}), ('Mul', ['g', 's'], 'y', {})],
+        {'x': ['N', 3, 'H', 'W']}, {'y': ['N', 40, 'h', 'w']},
+        {'k': w(24, 3, 3, 3), 'c': w(24), 'd': w(24, 1, 5, 5), 'f': w(40, 24, 1, 1), 'h': w(40, 40, 1, 1)})
+    sizes = [(1, 64, 80), (2, 33, 47), (1, 1, 1), (3, 2, 70), (1, 100, 7), (0, 31, 32), (5, 18, 18), (1, 224, 224)]
+    open_kernels(bed, model, [{'x': r.standard_normal((n, 3, h, v)).astype('f')} for n, h, v in sizes])
+    # the same, one part upsampled onto the other: of some sizes alone, which others are told
+    model = open_graph(
+        [('Conv', ['x', 'k', 'c'], 'a', {'pads': [1] * 4}), ('Relu', ['a'], 'b', {}),
+         ('Conv', ['b', 'd'], 'e', {'pads': [1] * 4, 'strides': [2, 2]}), ('Relu', ['e'], 'p', {}),
+         ('Resize', ['p', '', 'scales'], 'u', {'mode': 'nearest', 'coordinate_transformation_mode': 'asymmetric',
+                                               'nearest_mode': 'floor'}),
+         ('Concat', ['b', 'u'], 'j', {'axis': 1}), ('Conv', ['j', 'f'], 'y', {})],
+        {'x': ['N', 3, 'H', 'W']}, {'y': ['N', 8, 'H', 'W']},
+        {'k': w(16, 3, 3, 3), 'c': w(16), 'd': w(16, 16, 3, 3), 'f': w(8, 32, 1, 1),
+         'scales': np.array([1, 1, 2, 2], 'f')})
+    sizes = [(1, 64, 80), (2, 34, 46), (1, 2, 70), (0, 32, 32), (1, 640, 320)]
+    open_kernels(bed, model, [{'x': r.standard_normal((n, 3, h, v)).astype('f')} for n, h, v in sizes])
+    for library, says in ((None, 'Concat'), (bed.path('k', LIBRARY), 'at lengths [33,64] shapes do not fit')):
+        try:
+            answers(bed.path('out.onnx'), {'x': np.zeros((1, 3, 33, 64), 'f')}, library)
+            expect(False, 'an odd height')
+        except Exception as e: # pylint: disable=broad-except
+            expect(says in str(e) or library is None, str(e))
+
+
+def attention(r, width, heads):
+    """One block of an encoder of which batch and length are open."""
+    def w(*dims):
+        return (r.standard_normal(dims) / np.sqrt(dims[0])).astype('f')
+    each = width // heads
+    nodes, weights = [], {'split': np.array([0, 0, heads, each]), 'join': np.array([0, 0, width]),
+                          'scale': np.array(1 / np.sqrt(each), 'f'), 'one': np.ones(width, 'f'),
+                          'nothing': np.zeros(width, 'f')}
+    for n in 'qkv':
+        weights['w' + n] = w(width, width)
+        weights['b' + n] = w(width)
+        nodes += [('MatMul', ['x', 'w' + n], n + '0', {}), ('Add', [n + '0', 'b' + n], n + '1', {}),
+                  ('Reshape', [n + '1', 'split'], n + '2', {}),
+                  ('Transpose', [n + '2'], n + '3', {'perm': [0, 2, 3, 1] if n == 'k' else [0, 2, 1, 3]})]
+    weights |= {'wo': w(width, width), 'bo': w(width), 'w1': w(width, 4 * width), 'w2': w(4 * width, width)}
+    nodes += [('MatMul', ['q3', 'k3'], 's0', {}), ('Mul', ['s0', 'scale'], 's1', {}),
+              ('Softmax', ['s1'], 's2', {'axis': -1}), ('MatMul', ['s2', 'v3'], 'o0', {}),
+              ('Transpose', ['o0'], 'o1', {'perm': [0, 2, 1, 3]}), ('Reshape', ['o1', 'join'], 'o2', {}),
+              ('MatMul', ['o2', 'wo'], 'o3', {}), ('Add', ['o3', 'bo'], 'o4', {}), ('Add', ['o4', 'x'], 'o5', {}),
+              ('LayerNormalization', ['o5', 'one', 'nothing'], 'o6', {'axis': -1}),
+              ('MatMul', ['o6', 'w1'], 'f0', {}), ('Tanh', ['f0'], 'f1', {}), ('MatMul', ['f1', 'w2'], 'f2', {}),
+              ('Add', ['f2', 'o6'], 'y', {})]
+    return open_graph(nodes, {'x': ['N', 'T', width]}, {'y': ['N', 'T', width]}, weights)
+
+
+def case_open_tokens(bed):
+    """The length is open: attention over it, at lengths that fill no vector, one, and none of samples."""
+    r = np.random.default_rng(9)
+    sizes = [(1, 128), (1, 1), (2, 7), (3, 63), (1, 100), (0, 16), (1, 333), (2, 2)]
+    open_kernels(bed, attention(r, 96, 4),
+                 [{'x': r.standard_normal((n, t, 96)).astype('f')} for n, t in sizes])
+    # many threads, each with lengths of its own, on one session
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.register_custom_ops_library(bed.path('k', LIBRARY))
+    session = ort.InferenceSession(bed.path('out.onnx'), options, providers=['CPUExecutionProvider'])
+    feeds = [{'x': r.standard_normal((1, t, 96)).astype('f')} for t in (5, 17, 64, 130)]
+    wanted = [answers(bed.path('open.onnx'), feed)[0] for feed in feeds]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for k, got in enumerate(pool.map(lambda k: session.run(None, feeds[k % 4]), range(64))):
+            expect(off(got, wanted[k % 4]) < 2e-5, f'call {k}: off by {off(got, wanted[k % 4])}')
+    for wrong in (np.zeros((1, 4, 95), 'f'), np.zeros((4, 96), 'f')):
+        try:
+            session.run(None, {'x': wrong})
+            expect(False, f'a wrong shape: {wrong.shape}')
+        except Exception as e: # pylint: disable=broad-except
+            expect('x' in str(e), str(e))
 
 
 def case_batch_of_no_kernels(bed):

@@ -36,6 +36,8 @@ static const char call[] =
     "PK_FN long pk_least(long a, long b) { return a < b ? a : b; }\n"
     "PK_FN long pk_most(long a, long b) { return a > b ? a : b; }\n"
     "PK_FN long pk_quotient(long a, long n) { return a / n - (a % n < 0); }\n"
+    "/* Of nothing, as the runtime has it, the mean is 0. */\n"
+    "PK_FN float pk_part(long n) { return n == 0 ? 0.0f : 1.0f / (float)n; }\n"
     "PK_BIG void pk_fill(float *p, size_t n, float value) {\n"
     "    if (value == 0)\n"
     "        __builtin_memset(p, 0, n * sizeof *p);\n"

@@ -49,7 +49,7 @@ const char *cg_length(cg *g, po_dim length) {
 const char *cg_constant(cg *g, double value) {
     po_dim of;
     if (g->open->n_names > 0 && po_mu_open_part(g->open, value, &of))
-        return po_arena_printf(g->arena, "(1.0f / (float)%s)", cg_length(g, of));
+        return po_arena_printf(g->arena, "pk_part(%s)", cg_length(g, of));
     po_text text;
     po_text_init(&text, g->arena);
     cg_number(&text, value);

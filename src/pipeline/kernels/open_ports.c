@@ -82,9 +82,8 @@ static bool length_of(void *user, const char *name, int64_t *length) {
 /* Whether a length is known by the names that are given. */
 static bool is_known(const opening *o, po_dim dim) {
     int64_t number;
-    return dim.value >= 0 ||
-           (dim.symbol &&
-            po_size_at(o->arena, dim, length_of, (void *)(uintptr_t)&o->naming, &number));
+    return dim.value >= 0 || (dim.symbol && po_size_at(o->arena, dim, length_of,
+                                                       (void *)(uintptr_t)&o->naming, &number));
 }
 
 static po_status set_ports(const opening *o, const po_kernel_ports *from, po_kernel_port *ports) {
@@ -187,7 +186,7 @@ po_status po_open_sizes_region(const po_run *run, po_arena *arena, const po_open
     PO_TRY(check_sizes(&o, *open));
     const po_size_pair *equal;
     const uint32_t n_equal = find_equal(&o, &equal);
-    *ports = (po_kernel_ports){list,          list + region->n_in, region->n_in, region->n_out,
-                               o.given, equal,               n_equal};
+    *ports = (po_kernel_ports){
+        list, list + region->n_in, region->n_in, region->n_out, o.given, equal, n_equal};
     return PO_OK;
 }

@@ -11,8 +11,8 @@ enum {
     LEAST_OWN = 4,         /* shorter lengths are windows' and strides' too */
     SAMPLES_HERE = 5,      /* about so many, where they are such a length */
     MOST_TRIES = 4096,
-    FAR = 128,             /* lengths that are tried for each name */
-    PERIOD = 32,           /* of the heights and widths that detectors take */
+    FAR = 128,   /* lengths that are tried for each name */
+    PERIOD = 32, /* of the heights and widths that detectors take */
     FIRST_SAMPLE = 33,
     SAMPLES = 2 * PERIOD + 16,
     MOST_EQUAL = 64
@@ -397,8 +397,7 @@ static void find_others(finding *f, po_open_sizes *sizes) {
     memcpy(here, f->lengths, sizeof here);
     for (uint32_t i = 0; i < TRIES && sizes->plan.n_others < OTHERS; i++) {
         for (uint32_t k = 0; k < f->n; k++)
-            f->lengths[k] =
-                i == 0 ? here[k] + PERIOD : f->sample[(STRIDE * i + k) % f->n_samples];
+            f->lengths[k] = i == 0 ? here[k] + PERIOD : f->sample[(STRIDE * i + k) % f->n_samples];
         if (is_met(f))
             others[sizes->plan.n_others++] =
                 po_arena_memdup(f->arena, f->lengths, sizeof f->lengths);
@@ -414,8 +413,7 @@ static po_status find(finding *f, po_open_sizes *sizes) {
         return po_fail(ctx, PO_UNSUPPORTED, "it has %s open lengths", f->n ? "many" : "no");
     PO_TRY(find_samples(f));
     if (f->n_samples < 2)
-        return po_fail(ctx, PO_UNSUPPORTED,
-                       "at the sizes tried its shapes do not fit one another");
+        return po_fail(ctx, PO_UNSUPPORTED, "at the sizes tried its shapes do not fit one another");
     PO_TRY(find_here(f, named));
     sizes->named = named;
     sizes->here = graph_with(f, dim_here);
@@ -437,8 +435,7 @@ po_status po_open_sizes_find(const po_run *run, po_arena *arena, const po_graph 
     po_status status = PO_UNSUPPORTED;
     for (int names_batch = 0; names_batch < 2 && status == PO_UNSUPPORTED; names_batch++) {
         finding *f = PO_NEW(arena, finding);
-        *f = (finding){
-            .run = run, .arena = arena, .graph = graph, .names_batch = names_batch != 0};
+        *f = (finding){.run = run, .arena = arena, .graph = graph, .names_batch = names_batch != 0};
         *sizes = (po_open_sizes){0};
         PO_TRY(po_run_inputs(run, arena, graph, NULL, &f->plan));
         if (names_batch)

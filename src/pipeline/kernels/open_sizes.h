@@ -12,7 +12,7 @@ typedef struct po_open_sizes {
     const po_graph *named; /* one sample; dims over the names */
     const po_graph *here;  /* the same at the size at hand */
     const int8_t *axis;    /* by value: of its samples (ops/samples.h); NULL: no batch is open */
-    po_plan_sizes plan;     /* the names, and sizes of which the model takes all */
+    po_plan_sizes plan;    /* the names, and sizes of which the model takes all */
     const po_size_pair *equal; /* lengths that are the same wherever the model runs */
     uint32_t n_equal;
     const int64_t *sample; /* lengths that it takes */

@@ -129,8 +129,8 @@ static po_status open_region(const po_run *run, po_kernel_variant *p, uint32_t i
     po_kernel_stage_ports(run->arena, p->graph, r, &model);
     if (p->axis)
         PO_TRY(po_open_ports(run->ctx, run->arena, p->graph, p->axis, r, &model));
-    p->ports[i] = (po_kernel_ports){
-        .in = model.in, .out = model.out, .n_in = r->n_in, .n_out = r->n_out};
+    p->ports[i] =
+        (po_kernel_ports){.in = model.in, .out = model.out, .n_in = r->n_in, .n_out = r->n_out};
     p->programs[i] = po_mu_closed(run->arena, p->plans[i].mu);
     return p->sizes ? po_open_sizes_region(run, run->arena, p->sizes, r, p->plans[i].mu,
                                            &p->programs[i], &p->ports[i])

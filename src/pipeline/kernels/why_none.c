@@ -12,9 +12,8 @@ static const char *none_made(const po_run *run, const po_graph *original) {
                                 : "no part of it promises a gain over NVIDIA's libraries";
     if (run->record->cut && !found)
         return "none could be made for this model in its time (--time-limit S gives more)";
-    if (open && !batch)
-        return "none could be made for this model; they need static shapes but for the batch "
-               "(--input-shape x:N,3,640,640)";
+    if (open && !batch && !found)
+        return "none could be made for this model with its lengths open (--input-shape pins them)";
     if (batch && !found)
         return "none could be made for this model; where its batch is open, samples must be "
                "seen to be kept apart (--input-shape pins it)";

@@ -4,25 +4,6 @@
 enum { LANE, VECTORS, ROW, ROWS };
 enum { FEW_LANES = 4 /* from so many on a vector that is partly empty is faster than numbers */ };
 
-/* Whether the last axis of what is written has a ring, over which no vector may spill. */
-static bool has_ring_behind(const po_mu *mu, uint32_t tensor) {
-    uint32_t rank = mu->tensors[tensor].rank, last = rank - 1;
-    if (rank == 0)
-        return false;
-    for (uint32_t n = 0; n < mu->n_nodes; n++) {
-        const po_mu_statement *s = &mu->nodes[n].statement;
-        for (uint32_t i = 0; mu->nodes[n].kind == PO_MU_STATEMENT && i < s->n_in; i++) {
-            int64_t least, most;
-            if (s->in[i].tensor != tensor)
-                continue;
-            po_mu_range(mu, &s->in[i], last, &least, &most);
-            if (least < 0 || most >= mu->tensors[tensor].dims[last])
-                return true;
-        }
-    }
-    return false;
-}
-
 /* A weight that can be packed so that the lane's axis, this one, comes last; else PO_NONE. */
 static uint32_t packs(const po_mu *mu, const po_mu_access *in, uint32_t lane) {
     const po_mu_tensor *t = &mu->tensors[in->tensor];
@@ -169,8 +150,6 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
             int64_t coef = po_mu_coef(po_mu_last_axis(naive, in), p.lane);
             lanes &= coef == 0 || coef == 1;
         }
-    if (lanes && naive->labels[p.lane].extent % PO_MU_VECTOR)
-        lanes = !has_ring_behind(naive, p.out->tensor);
     int64_t extent = lanes ? naive->labels[p.lane].extent : 1;
     choices[n] = (po_choice){.how = &po_schedule_map};
     choices[n].n[LANE] = lanes && extent >= FEW_LANES ? (int64_t)p.lane : -1;

@@ -303,7 +303,7 @@ static OrtStatus *pk_give(const OrtApi *api, const pk_region *r, const pk_given 
 static OrtStatus *pk_no_lengths(const OrtApi *api, const pk_region *r, const int64_t *lengths) {
     char text[512], list[256];
     pk_put_dims(list, sizeof list, 0, lengths, r->n_given);
-    snprintf(text, sizeof text, "petopt.kernels, %s: the model takes no inputs of lengths %s",
+    snprintf(text, sizeof text, "petopt.kernels, %s: at lengths %s shapes do not fit one another",
              r->name, list);
     return pk_fail(api, PK_ORT_INVALID_ARGUMENT, text);
 }
