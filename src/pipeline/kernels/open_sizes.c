@@ -49,12 +49,15 @@ typedef struct finding {
 
 /* --- names --- */
 
+static bool is_batch(const finding *f, const po_graph *graph, po_value_id input, uint32_t axis) {
+    return axis == 0 && po_inputs_class(f->plan, graph->values[input].name, axis) == PO_DIM_BATCH;
+}
+
 /* The name of an open dim of an input; PO_NONE: it is the batch. */
 static uint32_t name_of(finding *f, const po_graph *graph, po_value_id input, uint32_t axis) {
     const po_value *v = &graph->values[input];
     const char *symbol = v->type.dims[axis].symbol;
-    const po_dim_class class = po_inputs_class(f->plan, v->name, axis);
-    const bool batch = axis == 0 && class == PO_DIM_BATCH;
+    const bool batch = is_batch(f, graph, input, axis);
     if (batch && !f->names_batch)
         return PO_NONE;
     if (!symbol)
@@ -69,9 +72,56 @@ static uint32_t name_of(finding *f, const po_graph *graph, po_value_id input, ui
         .symbol = po_arena_strdup(f->arena, symbol),
         .meant = batch ? SAMPLES_HERE
                        : po_inputs_length(f->plan, v->name, axis, po_inputs_meant_size(0)),
-        .space = class == PO_DIM_SPACE};
+        .space = po_inputs_class(f->plan, v->name, axis) == PO_DIM_SPACE};
     f->names[f->n] = po_arena_printf(f->arena, "p%u", f->n);
     return f->n++;
+}
+
+/* What the model says of a length by those of others ("past + seq"), or shows by what it adds up;
+ * unknown: it stands for itself. Over the model's own words. */
+static po_dim sum_of(const finding *f, const char *symbol) {
+    const po_dim related = symbol ? po_inputs_related(f->plan, symbol) : PO_DIM_UNKNOWN;
+    if (related.value >= 0 || related.symbol || !symbol || !strchr(symbol, '+'))
+        return related;
+    const po_dim bracketed = {-1, po_arena_printf(f->arena, "(%s)", symbol)};
+    return po_size_sub(f->arena, po_size_plus(f->arena, bracketed, 1), PO_DIM(1));
+}
+
+/* The model's words as names: by part of the expression. */
+typedef struct renaming {
+    finding *f;
+    po_dim *parts;
+    uint32_t n, cap;
+    bool known;
+} renaming;
+
+static uint32_t keep_part(renaming *r, po_dim d) {
+    PO_PUSH(r->f->arena, r->parts, r->n, r->cap, d);
+    return r->n - 1;
+}
+
+static uint32_t part_name(void *user, const char *name) {
+    renaming *r = user;
+    for (uint32_t k = 0; k < r->f->n; k++)
+        if (strcmp(r->f->name[k].symbol, name) == 0)
+            return keep_part(r, (po_dim){-1, r->f->names[k]});
+    r->known = false;
+    return keep_part(r, PO_DIM_UNKNOWN);
+}
+
+static uint32_t part_sum(void *user, int64_t offset, uint32_t n, const int64_t *coefs,
+                         const uint32_t *parts) {
+    renaming *r = user;
+    po_dim sum = PO_DIM(0);
+    for (uint32_t i = 0; i < n; i++)
+        sum =
+            po_size_add(r->f->arena, sum, po_size_times(r->f->arena, r->parts[parts[i]], coefs[i]));
+    return keep_part(r, po_size_plus(r->f->arena, sum, offset));
+}
+
+static uint32_t part_quotient(void *user, uint32_t of, int64_t by) {
+    renaming *r = user;
+    return keep_part(r, po_size_floor(r->f->arena, r->parts[of], 0, by));
 }
 
 /* po_input_dim_fn: one sample, and names. */
@@ -80,30 +130,54 @@ static po_dim named_dim(void *user, po_graph *graph, po_value_id input, uint32_t
     const po_dim own = graph->values[input].type.dims[axis];
     if (own.value >= 0)
         return own;
+    renaming r = {.f = f, .known = true};
+    const po_size_builder build = {&r, part_name, part_sum, part_quotient};
+    uint32_t out;
+    if (po_size_build(f->arena, sum_of(f, own.symbol), &build, &out) && r.known)
+        return r.parts[out];
     const uint32_t k = name_of(f, graph, input, axis);
     f->has_batch |= k == PO_NONE;
-    if (k == PO_NONE)
-        return PO_DIM(1);
-    return (po_dim){-1, f->names[k]};
+    return k == PO_NONE ? PO_DIM(1) : (po_dim){-1, f->names[k]};
+}
+
+static bool length_at(void *user, const char *name, int64_t *length) {
+    const finding *f = user;
+    for (uint32_t k = 0; k < f->n; k++)
+        if (strcmp(f->names[k], name) == 0) {
+            *length = f->lengths[k];
+            return true;
+        }
+    return false;
 }
 
 /* One sample, and numbers. */
 static po_dim dim_here(void *user, po_graph *graph, po_value_id input, uint32_t axis) {
     finding *f = user;
-    const po_dim own = graph->values[input].type.dims[axis];
-    if (own.value >= 0)
-        return own;
-    const uint32_t k = name_of(f, graph, input, axis);
-    return PO_DIM(k == PO_NONE ? 1 : f->lengths[k]);
+    int64_t number;
+    const po_dim named = named_dim(user, graph, input, axis);
+    return po_size_at(f->arena, named, length_at, f, &number) ? PO_DIM(number) : PO_DIM_UNKNOWN;
 }
 
 /* Numbers, and any number of samples. */
 static po_dim dim_of_batch(void *user, po_graph *graph, po_value_id input, uint32_t axis) {
     finding *f = user;
     const po_dim own = graph->values[input].type.dims[axis];
-    return own.value < 0 && name_of(f, graph, input, axis) == PO_NONE
-               ? (po_dim){-1, "samples"}
-               : dim_here(user, graph, input, axis);
+    return own.value < 0 && is_batch(f, graph, input, axis) ? (po_dim){-1, "samples"}
+                                                            : dim_here(user, graph, input, axis);
+}
+
+/* What is no sum of others has its name before sums are read. */
+static void find_names(finding *f) {
+    const po_graph *g = f->graph;
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        const po_type *type = &g->values[g->inputs[i]].type;
+        for (uint32_t d = 0; type->kind == PO_TYPE_TENSOR && type->has_rank && d < type->rank;
+             d++) {
+            const po_dim sum = sum_of(f, type->dims[d].symbol);
+            if (type->dims[d].value < 0 && sum.value < 0 && !sum.symbol)
+                (void)name_of(f, g, g->inputs[i], d);
+        }
+    }
 }
 
 static po_graph *graph_with(finding *f, po_input_dim_fn dim) {
@@ -170,16 +244,6 @@ static void find_taken(finding *f, const po_graph *named) {
             if (type->dims[d].value >= 0 && type->dims[d].value < MOST_NUMBER)
                 f->taken[type->dims[d].value] = true;
     }
-}
-
-static bool length_at(void *user, const char *name, int64_t *length) {
-    const finding *f = user;
-    for (uint32_t k = 0; k < f->n; k++)
-        if (strcmp(f->names[k], name) == 0) {
-            *length = f->lengths[k];
-            return true;
-        }
-    return false;
 }
 
 typedef struct sampling {
@@ -300,7 +364,8 @@ static void set_tried(const finding *f, length_name *l) {
     for (int64_t step = 0, away = 0; n < FAR && step <= 8 * FAR; step++, away += 1 + step / 8)
         for (int64_t sign = 1; sign >= -1 && n < FAR; sign -= 2) {
             const int64_t length = l->meant + sign * away;
-            const bool fits = !l->space || is_taken(f, length);
+            /* What vectors fill exactly is cut into parts that other lengths have not. */
+            const bool fits = l->space ? is_taken(f, length) : length % LEAST_OWN != 0;
             if (fits && length >= LEAST_OWN && (away > 0 || sign > 0))
                 l->tried[n++] = length;
         }
@@ -408,6 +473,7 @@ static void find_others(finding *f, po_open_sizes *sizes) {
 
 static po_status find(finding *f, po_open_sizes *sizes) {
     po_ctx *ctx = f->run->ctx;
+    find_names(f);
     po_graph *named = graph_with(f, named_dim);
     if (f->n == 0 || f->too_many)
         return po_fail(ctx, PO_UNSUPPORTED, "it has %s open lengths", f->n ? "many" : "no");

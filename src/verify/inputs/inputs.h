@@ -71,8 +71,8 @@ po_status po_inputs_want(po_ctx *ctx, po_arena *arena, po_inputs *plan, const po
                          uint32_t n);
 bool po_inputs_asked(const po_inputs *plan); /* whether that was done */
 po_hash po_pins_hash(po_hash hash, const po_pin *pins, uint32_t n);
-/* What an open dim counts, by what the input is. PO_DIM_SEQUENCE: anything; also where the model has
- * no such input. */
+/* What an open dim counts, by what the input is. PO_DIM_SEQUENCE: anything; also where the model
+ * has no such input. */
 typedef enum po_dim_class {
     PO_DIM_BATCH,
     PO_DIM_CHANNELS,
@@ -80,6 +80,9 @@ typedef enum po_dim_class {
     PO_DIM_SEQUENCE
 } po_dim_class;
 po_dim_class po_inputs_class(const po_inputs *plan, const char *name, uint32_t axis);
+/* A length by those of others, which the model shows by what it adds elementwise; unknown where it
+ * shows nothing. Over the model's symbols. */
+po_dim po_inputs_related(const po_inputs *plan, const char *symbol);
 /* The length of an input's dim; -1 where the model has no such input. */
 int64_t po_inputs_length(const po_inputs *plan, const char *name, uint32_t axis, uint32_t size);
 /* An assignment, and the dim that an input has there (po_input_dim_fn); its own where the model has
