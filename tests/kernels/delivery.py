@@ -446,12 +446,15 @@ def test_faults(args, root):
     assert done.returncode == 0 and not done.stderr, done
     assert sorted(os.listdir(root)) == before + ['out.onnx'], os.listdir(root)
     os.remove(os.path.join(root, 'out.onnx'))
-    # Nothing to make kernels of, and none asked for at this level.
-    model = convolutions()
-    model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = 'rows'
-    model.graph.output[0].type.tensor_type.shape.dim[2].dim_param = 'half'
+    # Nothing to make kernels of (as many columns as there are numbers above 0), and none asked for.
+    model = helper.make_model(helper.make_graph(
+        [helper.make_node('NonZero', ['x'], ['i']),
+         helper.make_node('Cast', ['i'], ['f'], to=TensorProto.FLOAT), helper.make_node('Exp', ['f'], ['y'])],
+        'open', [helper.make_tensor_value_info('x', TensorProto.FLOAT, ['rows', 4])],
+        [helper.make_tensor_value_info('y', TensorProto.FLOAT, [2, 'found'])]),
+        opset_imports=[helper.make_opsetid('', 17)], ir_version=8)
     onnx.save(model, os.path.join(root, 'open.onnx'))
-    for words, says in ((['open.onnx', '--cost', 'model'], 'static shapes'),
+    for words, says in ((['open.onnx', '--cost', 'model'], 'lengths open'),
                         (['in.onnx', '-O0'], '-O0')):
         done = subprocess.run([args.petopt, *words, '-o', 'out.onnx', '--kernels', 'dir', '--cache',
                                'none'], capture_output=True, text=True, cwd=root)
