@@ -83,12 +83,11 @@ static void several_families(void **state) {
     end(&f);
 }
 
-/* With open dims there is no region, and no form has an estimate: there is nothing to climb. Nor is
- * there where the time for readings is over. */
+/* Without a region no form has an estimate: there is nothing to climb. Nor is there where the time
+ * for readings is over. */
 static void ends_without_regions(void **state) {
-    static const char *const model = "graph g (x: f32[N,16,24,24]) -> (y) {\n"
-                                     " a = Conv(x, w: f32[64,16,1,1] random 1)\n"
-                                     " y = Conv(a, v: f32[16,64,1,1] random 2)\n}";
+    static const char *const model = "graph g (x: f32[24,24]) -> (y) {\n"
+                                     " a = CumSum(x, i: i64[] {0})\n y = Det(a)\n}";
     (void)state;
     fixture f;
     po_kernel_variant form;
@@ -108,6 +107,59 @@ static void ends_without_regions(void **state) {
     assert_int_equal(f.ctx.error.status, PO_OK);
     end(&f);
     alarm(0);
+}
+
+/* --- open sizes --- */
+
+/* Made where every length is a number of its own; two that must be the same are a condition. */
+static void of_any_size(void **state) {
+    static const char *const model =
+        "graph g (x: f32[N,3,H,W]) -> (y) {\n"
+        " a = Conv(x, w: f32[16,3,3,3] random 1) {pads=[1, 1, 1, 1]}\n"
+        " b = Conv(a, v: f32[16,16,3,3] random 2) {pads=[1, 1, 1, 1], strides=[2, 2]}\n"
+        " u = Resize(b, e: f32[0] {}, q: f32[4] {1.0, 1.0, 2.0, 2.0}) {mode=\"nearest\", "
+        "coordinate_transformation_mode=\"asymmetric\", nearest_mode=\"floor\"}\n"
+        " y = Add(a, u)\n}";
+    (void)state;
+    fixture f;
+    po_kernel_variant form;
+    start(&f, model);
+    assert_int_equal(po_kernel_variants(&f.run, f.graph, NULL, f.split, f.arena, &f.plan, &form),
+                     PO_OK);
+    assert_non_null(form.sizes);
+    assert_non_null(form.axis);
+    assert_int_equal(form.regions.n, 1);
+    if (form.plans[0].failed)
+        fail_msg("%s", form.plans[0].failed);
+    const po_plan_sizes *plan = &form.sizes->plan;
+    assert_int_equal(plan->naming.n_names, 2);
+    for (uint32_t i = 0; i < plan->naming.n_known; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (plan->naming.known[k].number == plan->naming.known[i].number)
+                assert_true(po_open_sizes_same(f.arena, form.sizes, plan->naming.known[i].is,
+                                               plan->naming.known[k].is));
+    assert_true(form.sizes->n_equal > 0);
+    for (uint32_t i = 0; i < form.sizes->n_samples; i++)
+        assert_int_equal(form.sizes->sample[i] % 2, 0); /* the model takes no odd ones */
+    assert_int_equal(form.programs[0]->n_names, 2);
+    assert_int_equal(form.ports[0].in[0].dims[0], -1);
+    assert_string_equal(form.ports[0].in[0].open[2].symbol, "p0");
+    assert_true(form.ports[0].n_equal > 0);
+    end(&f);
+}
+
+/* Lengths of which nothing is known have no kernels, and say so. */
+static void of_unknown_size(void **state) {
+    static const char *const model = "graph g (x: f32[N,16], k: i64[2]) -> (y) {\n"
+                                     " a = Reshape(x, k)\n"
+                                     " y = MatMul(a, w: f32[16,16] random 1)\n}";
+    (void)state;
+    fixture f;
+    po_kernel_variant form;
+    start(&f, model);
+    po_status status = po_kernel_variants(&f.run, f.graph, NULL, f.split, f.arena, &f.plan, &form);
+    assert_true(status == PO_UNSUPPORTED || form.regions.n == 0 || form.plans[0].failed);
+    end(&f);
 }
 
 /* --- an open batch --- */
@@ -281,6 +333,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(composes),          cmocka_unit_test(several_families),
         cmocka_unit_test(partly_right),      cmocka_unit_test(ends_without_regions),
+        cmocka_unit_test(of_any_size),       cmocka_unit_test(of_unknown_size),
         cmocka_unit_test(of_one_sample),     cmocka_unit_test(borders_lie_apart),
         cmocka_unit_test(mutants_take_part), cmocka_unit_test(wrong_mutants_do_not),
     };

@@ -408,7 +408,7 @@ static void drop_tried(finding *f, const po_graph *named, uint32_t k) {
         l->tried[i] = l->tried[n - 1];
 }
 
-static po_status find_here(finding *f, const po_graph *named) {
+static po_status find_here(finding *f, const po_graph *named, uint32_t skip) {
     f->known = PO_NEW_N(f->arena, po_mu_number, MOST_KNOWN);
     find_taken(f, named);
     for (uint32_t k = 0; k < f->n; k++) {
@@ -425,7 +425,7 @@ static po_status find_here(finding *f, const po_graph *named) {
             for (uint32_t k = 0; k < f->n; k++)
                 f->lengths[k] = f->name[k].tried[f->name[k].at];
             tries++;
-            if (note_all(f, named))
+            if (note_all(f, named) && skip-- == 0)
                 return PO_OK;
             PO_TRY(po_ctx_poll(f->run->ctx));
         } while (tries < MOST_TRIES && next_lengths(f, far));
@@ -471,24 +471,119 @@ static void find_others(finding *f, po_open_sizes *sizes) {
     sizes->plan.others = others;
 }
 
+/* --- lengths that inference leaves open --- */
+
+/* What two lengths that must be the same broadcast to is neither to inference. At hand it is a
+ * number, and that is a length. Whether some were found. */
+static bool fill_in(finding *f, po_graph *named, const po_graph *here) {
+    bool any = false;
+    for (po_value_id v = 0; v < named->n_values; v++) {
+        po_type *type = &named->values[v].type;
+        const po_type *own = &here->values[v].type;
+        if (!live_type(named, v) || type->rank != own->rank)
+            continue;
+        po_dim *dims = NULL;
+        for (uint32_t d = 0; d < type->rank; d++) {
+            if (type->dims[d].value >= 0 || type->dims[d].symbol || own->dims[d].value < 0)
+                continue;
+            uint32_t k = 0;
+            while (k < f->n_known && f->known[k].number != own->dims[d].value)
+                k++;
+            if (k == f->n_known)
+                continue;
+            dims =
+                dims ? dims : po_arena_memdup(named->arena, type->dims, type->rank * sizeof *dims);
+            dims[d] = f->known[k].is;
+            any = true;
+        }
+        type->dims = dims ? dims : type->dims;
+    }
+    return any;
+}
+
+/* Until no more follow from what was found. */
+static po_status fill_all(finding *f, po_graph *named, const po_graph *here) {
+    enum { ROUNDS = 16 };
+    for (uint32_t i = 0; i < ROUNDS && fill_in(f, named, here); i++) {
+        if (po_infer_graph(f->run->ctx, named, true) != PO_OK)
+            po_ctx_clear(f->run->ctx);
+        for (int products = 0; products < 2; products++)
+            for (po_value_id v = 0; v < named->n_values; v++) {
+                const po_type *type = live_type(named, v);
+                if (type && type->dtype == PO_F32 && !note_value(f, type, products))
+                    return po_fail(f->run->ctx, PO_UNSUPPORTED,
+                                   "the lengths of '%s' are not told apart", named->values[v].name);
+            }
+        PO_TRY(po_ctx_poll(f->run->ctx));
+    }
+    return PO_OK;
+}
+
+/* Whether the lengths are those that inference finds where they are numbers. */
+static po_status check_lengths(finding *f, const po_graph *named) {
+    const po_graph *at = graph_with(f, dim_here);
+    for (po_value_id v = 0; v < named->n_values; v++) {
+        const po_type *type = live_type(named, v), *own = &at->values[v].type;
+        for (uint32_t d = 0; type && own->has_rank && type->rank == own->rank && d < type->rank;
+             d++) {
+            int64_t number;
+            if (own->dims[d].value < 0 ||
+                !po_size_at(f->arena, type->dims[d], length_at, f, &number))
+                continue;
+            if (number != own->dims[d].value)
+                return po_fail(
+                    f->run->ctx, PO_UNSUPPORTED, "a length of '%s' is %lld where %lld was expected",
+                    named->values[v].name, (long long)own->dims[d].value, (long long)number);
+        }
+    }
+    return PO_OK;
+}
+
+static po_status check_others(finding *f, const po_open_sizes *sizes) {
+    int64_t here[PO_KERNEL_GIVEN];
+    po_status status = PO_OK;
+    memcpy(here, f->lengths, sizeof here);
+    for (uint32_t i = 0; i < sizes->plan.n_others && status == PO_OK; i++) {
+        memcpy(f->lengths, sizes->plan.others[i], sizeof f->lengths);
+        status = check_lengths(f, sizes->named);
+    }
+    memcpy(f->lengths, here, sizeof here);
+    return status;
+}
+
+/* The size at hand: further ones are tried where those that come to light are not told apart. */
+static po_status find_lengths(finding *f, po_open_sizes *sizes) {
+    enum { ATTEMPTS = 8 };
+    po_status status = PO_UNSUPPORTED;
+    for (uint32_t i = 0; i < ATTEMPTS && status == PO_UNSUPPORTED; i++) {
+        po_ctx_clear(f->run->ctx);
+        f->n_equal = 0;
+        po_graph *named = graph_with(f, named_dim);
+        PO_TRY(find_here(f, named, i));
+        sizes->named = named;
+        sizes->here = graph_with(f, dim_here);
+        status = fill_all(f, named, sizes->here);
+    }
+    return status;
+}
+
 static po_status find(finding *f, po_open_sizes *sizes) {
     po_ctx *ctx = f->run->ctx;
     find_names(f);
-    po_graph *named = graph_with(f, named_dim);
+    (void)graph_with(f, named_dim); /* whether there is a batch */
     if (f->n == 0 || f->too_many)
         return po_fail(ctx, PO_UNSUPPORTED, "it has %s open lengths", f->n ? "many" : "no");
     PO_TRY(find_samples(f));
     if (f->n_samples < 2)
         return po_fail(ctx, PO_UNSUPPORTED, "at the sizes tried its shapes do not fit one another");
-    PO_TRY(find_here(f, named));
-    sizes->named = named;
-    sizes->here = graph_with(f, dim_here);
+    PO_TRY(find_lengths(f, sizes));
     sizes->plan.naming = (po_mu_naming){f->n, f->names, f->lengths, f->known, f->n_known};
     sizes->equal = f->equal;
     sizes->n_equal = f->n_equal;
     sizes->sample = f->sample;
     sizes->n_samples = f->n_samples;
     find_others(f, sizes);
+    PO_TRY(check_others(f, sizes));
     PO_TRY(find_axis(f, sizes));
     for (uint32_t k = 0; k < f->n; k++)
         po_log(ctx, "kernels for any size are made at %s = %lld", f->name[k].symbol,
