@@ -553,13 +553,13 @@ static po_status check_others(finding *f, const po_open_sizes *sizes) {
 
 /* The size at hand: further ones are tried where those that come to light are not told apart. */
 static po_status find_lengths(finding *f, po_open_sizes *sizes) {
-    enum { ATTEMPTS = 8 };
+    enum { ATTEMPTS = 8, FURTHER = 5 };
     po_status status = PO_UNSUPPORTED;
     for (uint32_t i = 0; i < ATTEMPTS && status == PO_UNSUPPORTED; i++) {
         po_ctx_clear(f->run->ctx);
         f->n_equal = 0;
         po_graph *named = graph_with(f, named_dim);
-        PO_TRY(find_here(f, named, i));
+        PO_TRY(find_here(f, named, FURTHER * i * (i + 1) / 2));
         sizes->named = named;
         sizes->here = graph_with(f, dim_here);
         status = fill_all(f, named, sizes->here);
