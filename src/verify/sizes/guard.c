@@ -84,12 +84,22 @@ bool po_bounds_hold(po_arena *arena, const po_bounds *g, int64_t times, int64_t 
 }
 
 bool po_bounds_least(po_arena *arena, po_dim length, int64_t least) {
+    return po_bounds_follow(arena, 0, NULL, (po_room){length, least});
+}
+
+bool po_bounds_follow(po_arena *arena, uint32_t n, const po_room *given, po_room asked) {
     po_arena *scratch = po_arena_child(arena);
     asking a = start(scratch);
-    uint32_t x;
-    bool holds = length_of(scratch, &a, length, &x);
+    uint32_t x, y;
+    bool holds = length_of(scratch, &a, asked.length, &x);
+    /* What is not said of a length that is no expression is not known. */
+    for (uint32_t i = 0; i < n && holds; i++)
+        if (length_of(scratch, &a, given[i].length, &y))
+            po_smt_require(
+                a.smt,
+                (po_smt_claim){PO_SMT_LESS, po_smt_sum(a.smt, given[i].least - 1, 0, NULL), y});
     if (holds) {
-        const uint32_t number = po_smt_sum(a.smt, least, 0, NULL);
+        const uint32_t number = po_smt_sum(a.smt, asked.least, 0, NULL);
         po_smt_require(a.smt, (po_smt_claim){PO_SMT_LESS, x, number});
         holds = po_smt_ask(a.smt) == PO_SMT_NEVER;
     }

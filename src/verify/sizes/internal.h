@@ -95,6 +95,12 @@ bool po_cone_collect(po_sizes *s, po_arena *scratch, po_pieces *part, uint32_t s
 po_status po_pieces_same(po_sizes *s, po_arena *scratch, const po_pieces *part, bool *same,
                          char *why, size_t size);
 
+/* --- taken.c --- */
+
+/* Whether the candidate takes all lengths that the original takes, and no node makes of a length of
+ * 0 what its expression does not say; else why not. */
+bool po_sizes_taken(const po_sizes *s, char *why, size_t size);
+
 /* --- typical.c --- */
 
 /* The makeups of both targets, one after the other. */

@@ -199,6 +199,10 @@ static po_status find_classes(po_sizes *s, po_prun *run, const po_pgraph_spec *c
         if (!s->hold)
             say(s, "output '%.80s' is not shown", a->values[a->outputs[k]].name);
     }
+    char why[200] = "";
+    s->hold = s->hold && po_sizes_taken(s, why, sizeof why);
+    if (why[0])
+        say(s, "%s", why);
     return PO_OK;
 }
 
