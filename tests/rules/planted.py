@@ -389,13 +389,13 @@ def link_command(build, rules):
     return shlex.split(line)
 
 
-def plant(args, row, folder):
-    """What the test says of it."""
+def built(build, program, row, folder):
+    """The program with the row's source in the place of the library's own."""
     source = os.path.join(ROOT, 'src', row[1])
     text = planted_text(row)
-    directory, command = compile_command(args.build, source)
+    directory, command = compile_command(build, source)
     bad, out = os.path.join(folder, 'planted.c'), os.path.join(folder, 'planted.o')
-    program = os.path.join(folder, 'rules')
+    made = os.path.join(folder, 'program')
     with open(bad, 'w', encoding='utf-8') as f:
         f.write(text)
     command = [bad if a == source else a for a in command]
@@ -405,11 +405,17 @@ def plant(args, row, folder):
         if flag in command:
             del command[command.index(flag):command.index(flag) + 2]
     subprocess.run(command + ['-w', '-I' + os.path.dirname(source)], cwd=directory, check=True)
-    link = link_command(args.build, args.rules)
+    link = link_command(build, program)
     at = link.index('-o')
-    link[at + 1] = program
+    link[at + 1] = made
     link.insert(at, out)
-    subprocess.run(link, cwd=args.build, check=True)
+    subprocess.run(link, cwd=build, check=True)
+    return made
+
+
+def plant(args, row, folder):
+    """What the test says of it."""
+    program = built(args.build, args.rules, row, folder)
     try:
         rounds = args.rounds * (MORE_ROUNDS if len(row) > 4 else 1)  # few graphs each
         p = subprocess.run([program, '--stop', '--count', str(rounds)] +

@@ -111,6 +111,18 @@ bool po_compared_add(po_compared *compared, const po_makeup *makeup);
 /* Whether the lengths that are tried tell all terms of both apart; else why not. */
 bool po_compared_apart(po_compared *compared, const char **why);
 
+/* --- varies.c --- */
+
+/* Told of what the nodes of one side of a part make: whether what exponentials are added up of
+ * along open axes differs along these. Of numbers the length would be a factor. */
+typedef struct po_varying {
+    const po_graph *open;
+    const po_cone *cone;
+    po_arena *arena;
+    bool same; /* it does not */
+} po_varying;
+void po_varying_record(void *varying, po_value_id value, po_ptensor *tensor);
+
 /* --- residues.c --- */
 
 /* Whether both sides are equal for random leaves at the lengths tried; else why not. */

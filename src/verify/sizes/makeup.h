@@ -50,6 +50,7 @@ typedef struct po_makeup {
     bool strict;      /* outside of its axes the term need not be 0 */
     bool sums, means; /* over open axes */
     bool sized;       /* numbers that depend on lengths: only for shapes */
+    uint32_t poles;   /* leaves that it is divided by something of, by bit */
     /* How many indices a product of its terms may have, at most, and what it is the argument of. */
     double places, needed;
 } po_makeup;
@@ -96,6 +97,8 @@ void po_makeup_take(po_piece *part, po_makeup *out, uint32_t own, const po_makeu
 /* The same for digits that are put behind the last, of an axis. False: there is no room. */
 bool po_makeup_put(po_piece *part, po_makeup *out, uint32_t axis, const po_makeup *of,
                    uint32_t from, uint32_t to);
+/* The leaves that are read, by bit. */
+uint32_t po_makeup_leaves(const po_makeup *makeup);
 /* Whether anything is read along the digits. */
 bool po_makeup_reads(const po_makeup *makeup, uint32_t from, uint32_t to);
 /* Whether an axis is split alike in both. */

@@ -50,6 +50,9 @@ static po_status evaluate_side(po_sizes *s, po_prun *run, const po_pgraph_spec *
         spec.constants = candidate->constants;
     }
     run->side = side;
+    po_varying varying = {.open = s->sized[side].open, .cone = c, .arena = run->arena};
+    spec.record = po_varying_record;
+    spec.user = &varying;
     const po_ppiece nodes = {.spec = &spec,
                              .n_leaves = c->n_leaves,
                              .leaves = c->leaves,
@@ -59,6 +62,9 @@ static po_status evaluate_side(po_sizes *s, po_prun *run, const po_pgraph_spec *
                              .target = c->target};
     if (status == PO_OK)
         status = po_prun_piece(run, &nodes, out);
+    if (status == PO_OK && varying.same)
+        status =
+            po_pfail(run, "exponentials of what need not differ along an open axis are added up");
     for (uint32_t i = 0; i < c->n_leaves; i++)
         po_pt_drop(tensors[i]);
     return status;
