@@ -477,7 +477,7 @@ static uint32_t no_quotient(void *user, uint32_t of, int64_t by) {
     return 0;
 }
 
-/* A sum of multiples of names: equal at two assignments only where it is a number. */
+/* A sum of multiples of names. */
 static bool is_plain(po_piece *part, po_dim d) {
     bool plain = true;
     const po_size_builder build = {&plain, plain_name, plain_sum, no_quotient};
@@ -491,14 +491,19 @@ static bool is_end(const po_node *node, uint32_t k, uint32_t i, uint32_t n) {
            (node->op == PO_OP_Pad && k == 1 && i >= n / 2);
 }
 
-/* What a node does by lengths, but for how far it goes, is seen to be the same for all where it is
- * at those that are looked at: no quotient or minimum is another elsewhere. */
+/* By lengths nodes only say how far they go: what else they do by one may be another where it is
+ * cut off at an end, or a quotient or minimum. Resize makes maps larger by so many times, or by
+ * what is no whole number, where lengths are sums of multiples of names. */
 static bool follows_lengths(po_piece *part, const po_node *node) {
     for (uint32_t k = 1; k < node->n_in; k++) {
         const po_value *v = node->in[k] == PO_NONE ? NULL : &part->open->values[node->in[k]];
-        for (uint32_t i = 0; v && !v->constant && v->partial && i < v->partial->n; i++)
-            if (!is_end(node, k, i, v->partial->n) && !is_plain(part, v->partial->items[i]))
+        for (uint32_t i = 0; v && !v->constant && v->partial && i < v->partial->n; i++) {
+            const po_dim d = v->partial->items[i];
+            int64_t number;
+            if (!is_end(node, k, i, v->partial->n) && !po_size_number(d, &number) &&
+                !(node->op == PO_OP_Resize && is_plain(part, d)))
                 return false;
+        }
     }
     return true;
 }
