@@ -23,8 +23,10 @@
 #define BEYOND                                                                                     \
     COUNT " z = Identity(zl: i64[1] {0})\n v = Unsqueeze(n, z)\n o = Identity(ol: i64[1] {1})\n"   \
           " m0 = Div(v, k0: i64[1] {64})\n m = Min(m0, o)\n"
-#define BOTH "x: f32[1,\"T\",6], p: f32[1,\"P\",6]"
-#define ROW  "x: f32[1,\"T\",6]"
+/* h: the first token where there are more than 63, none else. */
+#define HIDDEN BEYOND " h = Slice(x, z, m, o)\n"
+#define BOTH   "x: f32[1,\"T\",6], p: f32[1,\"P\",6]"
+#define ROW    "x: f32[1,\"T\",6]"
 
 const size_pair size_planted[] = {
     {"a polynomial of the length that is 0 at 8, 17 and 33", ROW, "y = Identity(x)",
@@ -47,6 +49,25 @@ const size_pair size_planted[] = {
      " r = Sub(n, g: f32[] {33.0})\n pq = Mul(p, q)\n pqr = Mul(pq, r)\n y = Add(x, pqr)"},
     {"the same of a sum of exponentials", ROW, "y = Identity(x)",
      "u = Sub(x, x)\n h = Exp(u)\n n = ReduceL1(h) {axes=[1]}\n"
+     " p = Sub(n, e: f32[] {8.0})\n q = Sub(n, f: f32[] {17.0})\n"
+     " r = Sub(n, g: f32[] {33.0})\n pq = Mul(p, q)\n pqr = Mul(pq, r)\n y = Add(x, pqr)"},
+    {"the same of a sum over a mean", ROW, "y = Identity(x)",
+     "a = ReduceSum(x, k: i64[1] {1})\n b = ReduceMean(x) {axes=[1]}\n n = Div(a, b)\n"
+     " p = Sub(n, e: f32[] {8.0})\n q = Sub(n, f: f32[] {17.0})\n"
+     " r = Sub(n, g: f32[] {33.0})\n pq = Mul(p, q)\n pqr = Mul(pq, r)\n y = Add(x, pqr)"},
+    {"the same of what is repeated", ROW, "y = Identity(x)",
+     "s = Shape(x)\n h = Gather(x, k: i64[1] {0}) {axis=1}\n u = Expand(h, s)\n"
+     " a = ReduceSumSquare(u) {axes=[1]}\n b = Mul(h, h)\n n = Div(a, b)\n"
+     " p = Sub(n, e: f32[] {8.0})\n q = Sub(n, f: f32[] {17.0})\n"
+     " r = Sub(n, g: f32[] {33.0})\n pq = Mul(p, q)\n pqr = Mul(pq, r)\n y = Add(x, pqr)"},
+    {"the same of what is repeated, added up", ROW, "y = Identity(x)",
+     "s = Shape(x)\n h = Gather(x, k: i64[1] {0}) {axis=1}\n u = Expand(h, s)\n"
+     " a = ReduceSum(u, o: i64[1] {1})\n n = Div(a, h)\n"
+     " p = Sub(n, e: f32[] {8.0})\n q = Sub(n, f: f32[] {17.0})\n"
+     " r = Sub(n, g: f32[] {33.0})\n pq = Mul(p, q)\n pqr = Mul(pq, r)\n y = Add(x, pqr)"},
+    {"the same of what is repeated, in a softmax", ROW, "y = Identity(x)",
+     "s = Shape(x)\n h = Gather(x, k: i64[1] {0}) {axis=1}\n u = Expand(h, s)\n"
+     " a = Softmax(u) {axis=1}\n n = Div(o: f32[] {1.0}, a)\n"
      " p = Sub(n, e: f32[] {8.0})\n q = Sub(n, f: f32[] {17.0})\n"
      " r = Sub(n, g: f32[] {33.0})\n pq = Mul(p, q)\n pqr = Mul(pq, r)\n y = Add(x, pqr)"},
     {"as many tokens as are tried", ROW, "y = ReduceSum(x, k: i64[1] {1})",
@@ -192,5 +213,48 @@ const size_pair size_planted[] = {
     {"a constant beside it", ROW, "y = Add(x, c: f32[6] random 1)",
      "y = Add(x, c: f32[6] random 2)"},
     {"another attribute", ROW, "y = LeakyRelu(x) {alpha=0.25}", "y = LeakyRelu(x) {alpha=0.5}"},
+    {"another constant behind 63 tokens", ROW,
+     BEYOND " g = Slice(t: f32[1,2,6] random 1, z, m, o)\n y = Concat(x, g) {axis=1}",
+     BEYOND " g = Slice(t: f32[1,2,6] random 2, z, m, o)\n y = Concat(x, g) {axis=1}"},
+    {"another attribute behind 63 tokens", ROW,
+     HIDDEN " g = LeakyRelu(h) {alpha=0.25}\n y = Concat(x, g) {axis=1}",
+     HIDDEN " g = LeakyRelu(h) {alpha=0.5}\n y = Concat(x, g) {axis=1}"},
+    {"another input behind 63 tokens", "x: f32[1,\"T\",6], p: f32[1,\"T\",6]",
+     BEYOND " g = Slice(x, z, m, o)\n y = Concat(x, g, p) {axis=1}",
+     BEYOND " g = Slice(p, z, m, o)\n y = Concat(x, g, p) {axis=1}"},
+    {"other lots behind 63 tokens", ROW,
+     HIDDEN " r = RandomNormalLike(h)\n g = Sub(r, r)\n y = Concat(x, g) {axis=1}",
+     HIDDEN " r = RandomNormalLike(h)\n q = RandomNormalLike(h)\n g = Sub(r, q)\n"
+            " y = Concat(x, g) {axis=1}"},
+    {"another shape behind 63 tokens", ROW,
+     HIDDEN " g = Reshape(h, q: i64[4] {0,0,2,3})\n r = Softmax(g) {axis=-1}\n"
+            " l = Reshape(r, q2: i64[3] {0,0,6})\n y = Concat(x, l) {axis=1}",
+     HIDDEN " g = Reshape(h, q: i64[4] {0,0,3,2})\n r = Softmax(g) {axis=-1}\n"
+            " l = Reshape(r, q2: i64[3] {0,0,6})\n y = Concat(x, l) {axis=1}"},
+    {"made larger otherwise behind 63 tokens", ROW,
+     HIDDEN " q = Concat(t: i64[1] {2}, o, o) {axis=0}\n g = Expand(h, q)\n r = ReduceSum(g, z)\n"
+            " y = Concat(x, r) {axis=1}",
+     HIDDEN " q = Concat(t: i64[1] {3}, o, o) {axis=0}\n g = Expand(h, q)\n r = ReduceSum(g, z)\n"
+            " y = Concat(x, r) {axis=1}"},
+    {"made larger or not behind 63 tokens", ROW,
+     HIDDEN " q = Concat(t: i64[1] {2}, o, o) {axis=0}\n g = Expand(h, q)\n r = ReduceSum(g, z)\n"
+            " y = Concat(x, r) {axis=1}",
+     HIDDEN " r = ReduceSum(h, z)\n y = Concat(x, r) {axis=1}"},
+    {"a sum behind 63 tokens", ROW,
+     HIDDEN " a = ReduceSum(x, o)\n g = Mul(h, c: f32[] {2.0})\n b = ReduceSum(g, o)\n"
+            " y = Add(a, b)",
+     HIDDEN " a = ReduceSum(x, o)\n g = Mul(h, c: f32[] {3.0})\n b = ReduceSum(g, o)\n"
+            " y = Add(a, b)"},
+    {"a product behind 63 tokens", ROW,
+     HIDDEN " t = Transpose(h) {perm=[0,2,1]}\n a = MatMul(t, h)\n b = ReduceSum(x, o)\n"
+            " y = Add(a, b)",
+     HIDDEN " t = Transpose(h) {perm=[0,2,1]}\n g = Add(h, h)\n a = MatMul(t, g)\n"
+            " b = ReduceSum(x, o)\n y = Add(a, b)"},
+    {"a largest behind 63 tokens", ROW,
+     HIDDEN " g = Concat(x, h) {axis=1}\n y = ReduceMax(g) {axes=[1]}",
+     HIDDEN
+     " d = Mul(h, c: f32[] {3.0})\n g = Concat(x, d) {axis=1}\n y = ReduceMax(g) {axes=[1]}"},
+    {"tokens in the other order behind 63", ROW, HIDDEN " y = Concat(x, h) {axis=1}",
+     HIDDEN " y = Concat(h, x) {axis=1}"},
 };
 const uint32_t n_size_planted = sizeof size_planted / sizeof *size_planted;

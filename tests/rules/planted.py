@@ -364,13 +364,19 @@ PLANTED = [
 ]
 
 
-def planted_text(row):
-    path = os.path.join(ROOT, 'src', row[1])
-    with open(path, encoding='utf-8') as f:
-        text = f.read()
+def source_text(name):
+    with open(os.path.join(ROOT, 'src', name), encoding='utf-8') as f:
+        return f.read()
+
+
+def replaced(text, row):
     if text.count(row[2]) != 1:
         sys.exit(f'{row[1]}: "{row[2]}" is there {text.count(row[2])} times: the table is out of date')
     return text.replace(row[2], row[3])
+
+
+def planted_text(row):
+    return replaced(source_text(row[1]), row)
 
 
 def compile_command(build, source):
@@ -389,13 +395,27 @@ def link_command(build, rules):
     return shlex.split(line)
 
 
-def built(build, program, row, folder):
-    """The program with the row's source in the place of the library's own."""
-    source = os.path.join(ROOT, 'src', row[1])
-    text = planted_text(row)
+def built(build, program, rows, folder):
+    """The program with the sources of rows in the place of the library's own."""
+    texts = {}
+    for row in rows:
+        text = texts.get(row[1]) or source_text(row[1])
+        texts[row[1]] = replaced(text, row)
+    made, link = os.path.join(folder, 'program'), link_command(build, program)
+    at = link.index('-o')
+    link[at + 1] = made
+    for name, text in texts.items():
+        out = os.path.join(folder, os.path.basename(name) + '.o')
+        compile_planted(build, name, text, out)
+        link.insert(at, out)
+    subprocess.run(link, cwd=build, check=True)
+    return made
+
+
+def compile_planted(build, name, text, out):
+    source = os.path.join(ROOT, 'src', name)
     directory, command = compile_command(build, source)
-    bad, out = os.path.join(folder, 'planted.c'), os.path.join(folder, 'planted.o')
-    made = os.path.join(folder, 'program')
+    bad = out[:-2]
     with open(bad, 'w', encoding='utf-8') as f:
         f.write(text)
     command = [bad if a == source else a for a in command]
@@ -405,17 +425,11 @@ def built(build, program, row, folder):
         if flag in command:
             del command[command.index(flag):command.index(flag) + 2]
     subprocess.run(command + ['-w', '-I' + os.path.dirname(source)], cwd=directory, check=True)
-    link = link_command(build, program)
-    at = link.index('-o')
-    link[at + 1] = made
-    link.insert(at, out)
-    subprocess.run(link, cwd=build, check=True)
-    return made
 
 
 def plant(args, row, folder):
     """What the test says of it."""
-    program = built(args.build, args.rules, row, folder)
+    program = built(args.build, args.rules, [row], folder)
     try:
         rounds = args.rounds * (MORE_ROUNDS if len(row) > 4 else 1)  # few graphs each
         p = subprocess.run([program, '--stop', '--count', str(rounds)] +
