@@ -73,8 +73,8 @@ static void change_operator(generated *g, lots *l) {
 
 /* --- nodes put in --- */
 
-/* What is made of u, named v, along axis A of R; K is a number, n the length of u there, m one made
- * of it. Texts are filled in by place: %1 is v, %2 the axis, %3 the number. */
+/* Steps that make m of the length n: X begins names, of which X0, X1 and X3 are 0, 1 and a number;
+ * Xm is what the step before made. */
 static const char *const of_lengths[] = {
     /* 0 up to the number, or down to it, or where there is no rest */
     "Sub(Xn, X3)|Max(Xm, X0)",
@@ -94,7 +94,7 @@ typedef struct putting {
     int number;
 } putting;
 
-/* Adds a line; X stands for names of its own. */
+/* Adds a line; X begins names of its own, @ is the axis and # the number. */
 static void put(const putting *p, const char *text) {
     char *line = p->out->line[p->out->n];
     size_t at = 0;
@@ -120,7 +120,7 @@ static void put_pads(const putting *p, bool behind) {
     for (uint32_t i = 0; i < 2 * p->rank; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? ", " : "",
                  i == p->axis + (behind ? p->rank : 0) ? "Xw" : "Xz");
-    strcat(text, ") {axis=0}");
+    snprintf(text + strlen(text), sizeof text - strlen(text), ") {axis=0}");
     put(p, text);
 }
 
@@ -226,7 +226,7 @@ static void put_nodes(generated *g, lots *l) {
     generated out = *g;
     char *name = g->line[at];
     const size_t size = strcspn(name, " ");
-    char made[24], text[48];
+    char made[24];
     if (name[0] == 's' || name[0] == 'n' || size >= sizeof made)
         return;
     p.out = &out;
@@ -239,12 +239,10 @@ static void put_nodes(generated *g, lots *l) {
     snprintf(line + strlen(line), GENERATED_LINE - strlen(line), "%s", g->line[at] + size);
     put_change(&p, l);
     line = out.line[out.n];
-    snprintf(line, GENERATED_LINE, "%s = Identity(x%u%s)", made, at, "v");
+    snprintf(line, GENERATED_LINE, "%s = Identity(x%uv)", made, at);
     out.n++;
-    for (uint32_t i = at + 1; i < g->n && out.n < GENERATED_LINES; i++) {
-        snprintf(text, sizeof text, "%.40s", g->line[i]);
+    for (uint32_t i = at + 1; i < g->n && out.n < GENERATED_LINES; i++)
         memcpy(out.line[out.n++], g->line[i], GENERATED_LINE);
-    }
     *g = out;
 }
 

@@ -74,6 +74,15 @@ static void test_bounds(void **state) {
     assert_true(po_bounds_least(arena, one, 1));
     assert_false(po_bounds_least(arena, one, 2));
     assert_false(po_bounds_least(arena, h, 1));
+    /* Products of what is at least 1 are, others are any number. */
+    const po_dim two = {-1, "N" PO_SIZE_POSITIVE};
+    assert_true(po_bounds_least(arena, po_size_mul(arena, one, two), 1));
+    assert_false(po_bounds_least(arena, po_size_mul(arena, one, two), 2));
+    assert_false(po_bounds_least(arena, po_size_mul(arena, one, h), 1));
+    /* What is known of other lengths. */
+    const po_room given = {half, 1};
+    assert_true(po_bounds_follow(arena, 1, &given, (po_room){h, 2}));
+    assert_false(po_bounds_follow(arena, 1, &given, (po_room){h, 3}));
     po_arena_free(arena);
 }
 

@@ -8,18 +8,40 @@
 static const int64_t longest = (int64_t)1 << 31, largest = (int64_t)1 << 62;
 
 typedef struct asking {
+    po_arena *arena;
     po_smt *smt;
     po_map *names;
 } asking;
+
+/* "A::1*B::1": a product of names, all of them at least 1. */
+static bool is_positive_product(po_arena *arena, const char *name) {
+    const size_t size = strlen(name), skip = name[0] == '(';
+    char *text = po_arena_memdup(arena, name, size + 1);
+    bool positive = strchr(name, '*') != NULL && size > 2;
+    if (skip && text[size - 1] == ')')
+        text[size - 1] = '\0';
+    for (char *part = text + skip; part && positive;) {
+        char *next = strchr(part, '*');
+        if (next)
+            *next++ = '\0';
+        positive = !strpbrk(part, "()+-/, ") && po_size_positive(part);
+        part = next;
+    }
+    return positive;
+}
 
 static uint32_t name_of(void *user, const char *name) {
     asking *a = user;
     uint32_t v = po_map_get(a->names, name);
     if (v == PO_NONE) {
-        /* Products, and what min and max are of, are any number. */
+        /* Products, and what min and max are of, are any number; of positive names they are that.
+         */
         const bool made = strpbrk(name, "(*") != NULL;
-        const bool positive = !made && po_size_positive(name);
-        v = po_smt_variable(a->smt, strchr(name, '(') ? -longest : positive,
+        const bool positive = made ? is_positive_product(a->arena, name) : po_size_positive(name);
+        v = po_smt_variable(a->smt,
+                            positive            ? 1
+                            : strchr(name, '(') ? -longest
+                                                : 0,
                             made ? largest : longest);
         po_map_put(a->names, name, v);
     }
@@ -40,7 +62,7 @@ static uint32_t quotient_of(void *user, uint32_t of, int64_t by) {
 }
 
 static asking start(po_arena *arena) {
-    return (asking){po_smt_create(arena, 0), po_map_create(arena)};
+    return (asking){arena, po_smt_create(arena, 0), po_map_create(arena)};
 }
 
 static bool length_of(po_arena *arena, asking *a, po_dim d, uint32_t *out) {
