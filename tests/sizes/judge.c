@@ -1,7 +1,9 @@
 /* Whether the proof says more than what holds of any planted pair: the names of those; for
  * planted.py.
  *
- *   size_judge [--table] */
+ *   size_judge [--table] [--stop]
+ *
+ * --stop: at the first. */
 #include "size_pairs.h"
 
 #include <stdio.h>
@@ -13,14 +15,18 @@ static void show_line(void *user, const char *line) {
 }
 
 int main(int argc, char **argv) {
-    const bool whole = argc > 1 && strcmp(argv[1], "--table") == 0;
+    bool whole = false, stop = false;
+    for (int i = 1; i < argc; i++) {
+        whole |= strcmp(argv[i], "--table") == 0;
+        stop |= strcmp(argv[i], "--stop") == 0;
+    }
     po_ctx ctx;
     uint32_t fooled = 0, n = 0;
     po_ctx_init(&ctx);
     if (whole)
         ctx.log = show_line;
     for (size_table table = SIZES_FROM_ONE; table < SIZE_TABLES; table++)
-        for (uint32_t i = 0; i < size_pairs_of(table).n; i++, n++) {
+        for (uint32_t i = 0; i < size_pairs_of(table).n && !(stop && fooled); i++, n++) {
             const size_pair *p = &size_pairs_of(table).row[i];
             const po_proof_report r = size_pair_prove(&ctx, p, p->in);
             const bool wrong = size_pair_fooled(table, &r);

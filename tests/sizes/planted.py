@@ -207,7 +207,7 @@ def fooled(args, rows, folder):
     rows = [(r[0], source_of(r), r[2], r[3]) for r in rows]
     try:
         program = rules.built(args.build, args.program, rows, folder)
-        p = subprocess.run([program] + args.args, capture_output=True, text=True, errors='replace',
+        p = subprocess.run([program] + args.args + (['--stop'] if len(rows) == 1 and not args.args else []), capture_output=True, text=True, errors='replace',
                            timeout=600, check=False)
     except subprocess.TimeoutExpired:
         return set()
