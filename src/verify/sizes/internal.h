@@ -84,6 +84,11 @@ bool po_sizes_key(po_sizes *s, po_prun *run, uint32_t side, const po_node *node,
 /* The channels of a value that are not zeros behind; 0: all. */
 int64_t po_sizes_channels(const po_sizes *s, uint32_t side, po_value_id v);
 
+/* --- empty.c --- */
+
+/* Whether the candidate runs at lengths of 0 where the original does; else why not. */
+bool po_sizes_taken(const po_sizes *s, char *why, size_t size);
+
 /* --- parts.c --- */
 
 /* What makes the target of a side, back to leaves: of the candidate's, values that the original has
