@@ -83,10 +83,9 @@ static void test_bounds(void **state) {
 #define MAPS   "x: f32[\"N\",3,\"H\",\"W\"]"
 #define COUNT  " s = Shape(x)\n n = Gather(s, one: i64[] {1}) {axis=0}\n"
 #define ROWS   " s = Shape(x)\n n = Gather(s, one: i64[] {2}) {axis=0}\n"
-/* Three of a row: other numbers of tokens are refused. */
-#define ROWS_OF_33 "x: f32[2,\"T\",1]"
-#define FORCED                                                                                     \
-    " q = Reshape(x, rows: i64[3] {2,-1,33})\n z = ReduceMax(q) {axes=[1,2],keepdims=1}\n"
+/* Multiples of five: the first length that is tried and taken is 320. */
+#define FIVES  "x: f32[2,1,5,\"W\"]"
+#define FORCED "q = SpaceToDepth(x) {blocksize=5}\n z = ReduceMax(q) {axes=[1,2,3],keepdims=1}\n"
 #define CUT(to, from, end, axis)                                                                   \
     " " to " = Slice(x, a" to ": i64[1] {" from "}, b" to ": i64[1] {" end "}, c" to               \
     ": i64[1] {" axis "})\n"
@@ -283,14 +282,28 @@ static const size_pair few[] = {
      COUNT " m = Div(n, k: i64[] {64})\n u = Unsqueeze(m, z: i64[1] {0})\n"
            " c = Concat(e: i64[1] {0}, u, e, e, e, e) {axis=0}\n p = Pad(x, c)\n"
            " y = ReduceMax(p) {axes=[1]}"},
-    {"one of 33 tokens", ROWS_OF_33,
-     FORCED " d = Sub(x, x)\n p = Softmax(d) {axis=1}\n y = Add(p, z)",
-     FORCED " d = Sub(x, x)\n c = Div(o: f32[] {1.0}, n: f32[] {33.0})\n p = Add(d, c)\n"
+    {"one of 320", FIVES, FORCED " d = Sub(x, x)\n p = Softmax(d) {axis=3}\n y = Add(p, z)",
+     FORCED " d = Sub(x, x)\n c = Div(o: f32[] {1.0}, n: f32[] {320.0})\n p = Add(d, c)\n"
             " y = Add(p, z)"},
-    {"33 tokens added up", ROWS_OF_33,
-     FORCED " d = Sub(x, x)\n e = ReduceLogSumExp(d) {axes=[1]}\n y = Add(e, z)",
-     FORCED " d = Sub(x, x)\n c = ReduceLogSumExp(v: f32[33] {0.0}) {axes=[0],keepdims=0}\n"
-            " e = ReduceMax(d) {axes=[1]}\n f = Add(e, c)\n y = Add(f, z)"},
+    {"squares of 320, of which one is a part", FIVES,
+     FORCED " o = Add(x, k: f32[] {1.0})\n e = ReduceSumSquare(o) {axes=[3]}\n y = Add(e, z)",
+     FORCED " s = ReduceSumSquare(x) {axes=[3]}\n r = ReduceSum(x, a: i64[1] {3})\n"
+            " u = Add(r, r)\n v = Add(s, u)\n e = Add(v, k: f32[] {320.0})\n y = Add(e, z)"},
+    {"squares of one", FIVES,
+     FORCED " d = Sub(x, x)\n o = Add(d, k: f32[] {1.0})\n e = ReduceSumSquare(o) {axes=[3]}\n"
+            " y = Add(e, z)",
+     FORCED " d = Sub(x, x)\n s = ReduceMax(d) {axes=[3]}\n e = Add(s, k: f32[] {320.0})\n"
+            " y = Add(e, z)"},
+    {"numbers times their inverses", FIVES,
+     FORCED " i = Reciprocal(x)\n m = Mul(x, i)\n e = ReduceSum(m, a: i64[1] {3})\n"
+            " y = Add(e, z)",
+     FORCED " d = Sub(x, x)\n s = ReduceMax(d) {axes=[3]}\n e = Add(s, k: f32[] {320.0})\n"
+            " y = Add(e, z)"},
+    {"a row by its inverses", FIVES,
+     FORCED CUT("t", "0", "1", "2") " i = Reciprocal(t)\n r = Transpose(i) {perm=[0,1,3,2]}\n"
+                                    " e = MatMul(t, r)\n y = Add(e, z)",
+     FORCED CUT("t", "0", "1", "2") " d = Sub(t, t)\n s = ReduceMax(d) {axes=[3]}\n"
+                                    " e = Add(s, k: f32[] {320.0})\n y = Add(e, z)"},
     {"windows of what ends at 256", MAPS, "y = MaxPool(x) {kernel_shape=[3,3],pads=[1,1,1,1]}",
      CUT("p", "0", "256", "3") " y = MaxPool(p) {kernel_shape=[3,3],pads=[1,1,1,1]}"},
 };

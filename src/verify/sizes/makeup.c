@@ -115,6 +115,7 @@ void po_makeup_inherit(po_piece *part, po_makeup *out, const po_makeup *of) {
     out->needed = fmax(out->needed, of->needed);
     out->sums |= of->sums;
     out->means |= of->means;
+    out->poles |= of->poles;
 }
 
 void po_makeup_take(po_piece *part, po_makeup *out, uint32_t own, const po_makeup *of,
@@ -264,6 +265,7 @@ static po_status element_wise(po_piece *part, const po_node *node) {
         po_makeup_inherit(part, out, f);
         out->places += f->places;
     }
+    out->poles |= node->op == PO_OP_Div || node->op == PO_OP_Reciprocal || node->op == PO_OP_Pow;
     const degrees d = degrees_of(part->open, node);
     out->needed = fmax(out->needed, d.argument * out->places);
     out->places *= d.itself;
@@ -276,6 +278,16 @@ static po_status element_wise(po_piece *part, const po_node *node) {
 
 static bool is_soft(po_op_id op) {
     return op == PO_OP_Softmax || op == PO_OP_LogSoftmax;
+}
+
+/* Adds up powers of what it takes: of what is not 0 where that is, the length would be a part. */
+static bool adds_powers(po_op_id op) {
+    return op == PO_OP_ReduceL1 || op == PO_OP_ReduceL2 || op == PO_OP_ReduceLogSum ||
+           op == PO_OP_ReduceSumSquare;
+}
+
+bool po_piece_adds_exponentials(po_op_id op) {
+    return is_soft(op) || op == PO_OP_ReduceLogSumExp;
 }
 
 /* Moves over each place of some axes by itself; along the others it takes all, in any order. */
@@ -295,7 +307,7 @@ static po_status over_axes(po_piece *part, const po_node *node, const bool *alon
             return po_piece_fail(part, node, "it takes all of an axis that is not read one by one");
         /* Of what is the same all along the axis the length would be a factor. */
         if (along[x] && from_type->dims[x].value < 0) {
-            if (!po_makeup_reads(f, from, end))
+            if (!po_makeup_reads(f, from, end) || (adds_powers(node->op) && f->strict))
                 return po_piece_fail(part, node,
                                      "it takes what need not differ along an open axis");
             out->places++;

@@ -48,6 +48,7 @@ typedef struct po_makeup {
     po_makeup_read *reads;
     po_makeup_tie *ties;
     bool strict;      /* outside of its axes the term need not be 0 */
+    bool poles;       /* it divides, so that times what is 0 it need not be 0 */
     bool sums, means; /* over open axes */
     bool sized;       /* numbers that depend on lengths: only for shapes */
     /* How many indices a product of its terms may have, at most, and what it is the argument of. */
@@ -76,6 +77,8 @@ const po_makeup *po_makeup_merged(po_piece *part, const po_makeup *makeup);
 const po_makeup *po_makeup_trimmed(po_piece *part, const po_makeup *makeup, int64_t channels);
 /* Whether a value is known without its nodes: a constant, or integers that follow from lengths. */
 bool po_piece_is_known(const po_graph *open, po_value_id value);
+/* Softmax and its kind, of which a sum over an axis is a part. */
+bool po_piece_adds_exponentials(po_op_id op);
 /* Whether it is a Dropout that gives what it is given: outside of training, its mask not read. */
 bool po_piece_passes(const po_graph *open, const po_node *node);
 /* Finds the makeups of what the node makes, those of its inputs being found. PO_UNSUPPORTED with

@@ -92,6 +92,7 @@ po_makeup *po_makeup_reshaped(po_piece *part, const po_makeup *f, const po_type 
     po_makeup_inherit(part, out, f);
     out->places = f->places;
     out->strict = f->strict;
+    out->poles = f->poles;
     out->sized = f->sized;
     return out;
 }

@@ -317,6 +317,19 @@ static const po_makeup *makeup_of_factor(const reading *r, uint32_t i, bool *str
     return f;
 }
 
+/* Whether another factor that divides moves along with this one: x (1 / x) is 1. */
+static bool cancels(const reading *r, uint32_t i, uint32_t var) {
+    const po_term *t = r->t[0];
+    for (uint32_t k = 0; k < t->n_factors; k++) {
+        bool strict;
+        const po_makeup *f = k == i ? NULL : makeup_of_factor(r, k, &strict);
+        for (uint32_t x = 0; f && f->poles && x < t->factor[k].at.rank; x++)
+            if (po_index_coef(t, &t->factor[k].at, x, var) != 0)
+                return true;
+    }
+    return false;
+}
+
 /* Whether the factor is 0 where the output's axis ends. */
 static bool ends_with(const reading *r, uint32_t i, uint32_t axis) {
     bool strict = false;
@@ -329,7 +342,7 @@ static bool ends_with(const reading *r, uint32_t i, uint32_t axis) {
         if (!open_variable(r, at, x, &var) || var == PO_NONE || axis_of(r, var) != axis)
             continue;
         po_makeup_axis(f, x, &from, &to);
-        if (po_makeup_reads(f, from, to))
+        if (po_makeup_reads(f, from, to) && !cancels(r, i, var))
             return true;
     }
     return false;
@@ -407,7 +420,7 @@ static po_status take_term(reading *r) {
         const po_index *at = &t->factor[i].at;
         for (uint32_t v = 0; v < t->n_vars; v++)
             for (uint32_t x = 0; f && x < at->rank; x++)
-                used[v] |= !strict && po_index_coef(t, at, x, v) != 0;
+                used[v] |= !strict && po_index_coef(t, at, x, v) != 0 && !cancels(r, i, v);
         if (!f) {
             for (uint32_t x = 0; x < at->rank; x++) {
                 uint32_t var;

@@ -1,7 +1,11 @@
 /* Parts of both models at the lengths tried, modulo the run's prime; and what values are in it. */
 #include "verify/sizes/internal.h"
 
+#include "base/hash.h"
+#include "ops/rewrite.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 
 /* --- their residues --- */
 
@@ -31,6 +35,81 @@ static po_ptensor *shaped(po_prun *run, po_ptensor *of, const po_type *t, int64_
     return channels ? padded(run, of, t, channels) : viewed(run, of, t);
 }
 
+/* --- what exponentials are added up of --- */
+
+enum { MOST_ROWS = 64 };
+
+/* The makeups say that an element is read for each place of an open axis. Where nothing is left of
+ * it (x - x), or not at every place, as many exponentials are the same as the axis is long, and
+ * their sum has the length as a factor: what is right at one length only would be shown for all.
+ * Values that are made of random leaves are different wherever they are terms of their own. */
+typedef struct watching {
+    po_sizes *s;
+    const po_cone *cone;
+    uint32_t side;
+    bool alike;
+} watching;
+
+static int by_residue(const void *a, const void *b) {
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Whether two elements of a row along the axis are the same: of all rows, or of some of many. */
+static bool alike_along(po_arena *scratch, const po_ptensor *t, const uint32_t *mod,
+                        uint32_t axis) {
+    const int64_t length = t->dims[axis], rows = length ? t->count / length : 0;
+    uint32_t *row = PO_NEW_N(scratch, uint32_t, length);
+    int64_t inner = 1;
+    bool alike = false;
+    for (uint32_t x = axis + 1; x < t->rank; x++)
+        inner *= t->dims[x];
+    for (int64_t k = 0; k < (rows < MOST_ROWS ? rows : MOST_ROWS) && !alike; k++) {
+        const int64_t r =
+            rows <= MOST_ROWS ? k : (int64_t)(po_random_u64(7, axis, (uint64_t)k) % (uint64_t)rows);
+        const uint32_t *from = &mod[r / inner * inner * length + r % inner];
+        for (int64_t i = 0; i < length; i++)
+            row[i] = from[i * inner];
+        qsort(row, (size_t)length, sizeof *row, by_residue);
+        for (int64_t i = 1; i < length; i++)
+            alike |= row[i] == row[i - 1];
+    }
+    return alike;
+}
+
+/* The axes that are added up over: of a Softmax before opset 13 all from one on. */
+static void axes_of(const po_graph *g, const po_node *n, uint32_t rank, bool *along) {
+    if (n->op == PO_OP_ReduceLogSumExp) {
+        uint32_t axes[PO_MAX_RANK];
+        const uint32_t count = po_reduced_axes(g, n, PO_MAX_RANK, axes);
+        for (uint32_t i = 0; i < count; i++)
+            along[axes[i]] = true;
+        return;
+    }
+    int64_t first = po_op_int(g, n, "axis");
+    first += first < 0 ? rank : 0;
+    for (uint32_t x = 0; x < rank; x++)
+        along[x] |= po_op_version(g, n) >= 13 ? x == first : x >= first;
+}
+
+static void watch(void *user, po_value_id v, po_ptensor *t) {
+    watching *w = user;
+    const po_graph *g = w->s->sized[w->side].open;
+    const uint32_t *mod = po_pt_mod(t);
+    const po_type *type = &g->values[v].type;
+    bool along[PO_MAX_RANK] = {false};
+    for (uint32_t i = 0; i < w->cone->n_nodes; i++) {
+        const po_node *n = &g->nodes[w->cone->nodes[i]];
+        if (n->in[0] == v && po_piece_adds_exponentials(n->op) && type->rank == t->rank)
+            axes_of(g, n, t->rank, along);
+    }
+    po_arena *scratch = po_arena_child(w->s->arena);
+    for (uint32_t x = 0; mod && x < t->rank && x < PO_MAX_RANK; x++)
+        if (along[x] && type->dims[x].value < 0)
+            w->alike |= alike_along(scratch, t, mod, x);
+    po_arena_free(scratch);
+}
+
 static po_status evaluate_side(po_sizes *s, po_prun *run, const po_pgraph_spec *candidate,
                                const po_pieces *part, uint32_t side, po_ptensor **leaves,
                                po_ptensor **out) {
@@ -44,7 +123,8 @@ static po_status evaluate_side(po_sizes *s, po_prun *run, const po_pgraph_spec *
         if (!tensors[i])
             status = po_pfail(run, "a leaf has another number of elements");
     }
-    po_pgraph_spec spec = {.graph = g};
+    watching w = {.s = s, .cone = c, .side = side};
+    po_pgraph_spec spec = {.graph = g, .record = watch, .user = &w};
     if (side == 1) {
         spec.constant_at = candidate->constant_at;
         spec.constants = candidate->constants;
@@ -59,6 +139,8 @@ static po_status evaluate_side(po_sizes *s, po_prun *run, const po_pgraph_spec *
                              .target = c->target};
     if (status == PO_OK)
         status = po_prun_piece(run, &nodes, out);
+    if (status == PO_OK && w.alike)
+        status = po_pfail(run, "it adds up exponentials that need not differ along an open axis");
     for (uint32_t i = 0; i < c->n_leaves; i++)
         po_pt_drop(tensors[i]);
     return status;
