@@ -16,16 +16,6 @@ static const size_pair equal[] = {
      " v = MatMul(p, x)\n y = MatMul(v, w: f32[6,5] random 1)",
      "t = Transpose(x) {perm=[0,2,1]}\n q = MatMul(x, t)\n p = Softmax(q) {axis=-1}\n"
      " v = MatMul(x, w: f32[6,5] random 1)\n y = MatMul(p, v)"},
-    {"a token before its norm", TOKENS,
-     "l = LayerNormalization(x, g: f32[6] random 1)\n y = Gather(l, z: i64[] {0}) {axis=1}",
-     "c = Gather(x, z: i64[] {0}) {axis=1}\n y = LayerNormalization(c, g: f32[6] random 1)"},
-    {"a token of what attends", TOKENS,
-     "t = Transpose(x) {perm=[0,2,1]}\n q = MatMul(x, t)\n p = Softmax(q) {axis=-1}\n"
-     " v = MatMul(p, x)\n e = Erf(v)\n m = MatMul(e, w: f32[6,5] random 1)\n"
-     " y = Gather(m, z: i64[] {0}) {axis=1}",
-     "t = Transpose(x) {perm=[0,2,1]}\n c = Gather(x, z: i64[1] {0}) {axis=1}\n q = MatMul(c, t)\n"
-     " p = Softmax(q) {axis=-1}\n v = MatMul(p, x)\n e = Erf(v)\n"
-     " m = MatMul(e, w: f32[6,5] random 1)\n y = Squeeze(m, k: i64[1] {1})"},
     {"a sum of tokens", TOKENS,
      "m = MatMul(x, w: f32[6,6] random 1)\n y = ReduceSum(m, k: i64[1] {1}) {keepdims=0}",
      "r = ReduceSum(x, k: i64[1] {1}) {keepdims=0}\n y = MatMul(r, w: f32[6,6] random 1)"},
@@ -61,6 +51,24 @@ static const size_pair equal[] = {
      " y = GlobalAveragePool(g)",
      "d = Add(x, x)\n c = Conv(d, w: f32[4,3,3,3] random 1) {pads=[1,1,1,1]}\n"
      " y = GlobalAveragePool(c)"},
+    {"the largest of a map, twice", MAPS, "r = Mul(x, h: f32[] {2.0})\n y = GlobalMaxPool(r)",
+     "r = Add(x, x)\n y = GlobalMaxPool(r)"},
+    {"turned there and back", MAPS,
+     "t = Transpose(x) {perm=[0,2,3,1]}\n y = Transpose(t) {perm=[0,3,1,2]}", "y = Identity(x)"},
+    {"Dropout of nothing", TOKENS,
+     "d = Dropout(x, r: f32[] {0.5})\n m = Mul(d, h: f32[] {2.0})\n y = Dropout(m)",
+     "y = Add(x, x)"},
+    {"a window that was there", MAPS, "c = Conv(x, w: f32[4,3,1,1] random 1)\n y = Add(c, c)",
+     "g = Add(x, x)\n y = Conv(g, w: f32[4,3,1,1] random 1)"},
+    {"a window over half of what was one", MAPS,
+     "r = Resize(x, _, k: f32[4] {1,1,2,2}) {mode=\"nearest\","
+     "coordinate_transformation_mode=\"asymmetric\",nearest_mode=\"floor\"}\n"
+     " y = Conv(r, w: f32[4,3,1,1] random 1)",
+     "c = Conv(x, w: f32[4,3,1,1] random 1)\n y = Resize(c, _, k: f32[4] {1,1,2,2})"
+     " {mode=\"nearest\",coordinate_transformation_mode=\"asymmetric\",nearest_mode=\"floor\"}"},
+    {"a window that is padded for nothing", MAPS,
+     "c = Conv(x, w: f32[4,3,2,2] random 1) {pads=[1,1,1,1]}\n y = Add(c, c)",
+     "g = Add(x, x)\n y = Conv(g, w: f32[4,3,2,2] random 1) {pads=[1,1,1,1]}"},
     {"a transposed convolution of what is twice as large", MAPS,
      "c = ConvTranspose(x, w: f32[3,4,2,2] random 1) {strides=[2,2]}\n y = Add(c, c)",
      "g = Add(x, x)\n y = ConvTranspose(g, w: f32[3,4,2,2] random 1) {strides=[2,2]}"},
@@ -79,6 +87,27 @@ static const size_pair from_one[] = {
      " c = Transpose(w: f32[6,6] random 1) {perm=[1,0]}\n"
      " v = Reshape(c, q: i64[4] {6,6,1,1})\n m = Conv(t, v)\n"
      " b = Transpose(m) {perm=[0,3,2,1]}\n y = Squeeze(b, k)"},
+    {"a token before its norm", TOKENS,
+     "l = LayerNormalization(x, g: f32[6] random 1)\n y = Gather(l, z: i64[] {0}) {axis=1}",
+     "c = Gather(x, z: i64[] {0}) {axis=1}\n y = LayerNormalization(c, g: f32[6] random 1)"},
+    {"a token of what attends", TOKENS,
+     "t = Transpose(x) {perm=[0,2,1]}\n q = MatMul(x, t)\n p = Softmax(q) {axis=-1}\n"
+     " v = MatMul(p, x)\n e = Erf(v)\n m = MatMul(e, w: f32[6,5] random 1)\n"
+     " y = Gather(m, z: i64[] {0}) {axis=1}",
+     "t = Transpose(x) {perm=[0,2,1]}\n c = Gather(x, z: i64[1] {0}) {axis=1}\n q = MatMul(c, t)\n"
+     " p = Softmax(q) {axis=-1}\n v = MatMul(p, x)\n e = Erf(v)\n"
+     " m = MatMul(e, w: f32[6,5] random 1)\n y = Squeeze(m, k: i64[1] {1})"},
+    {"a copy beside what is left", TOKENS, " s = Shape(x)\n r = Reshape(x, s)\n y = Add(r, r)",
+     " r = Reshape(x, k: i64[3] {0,-1,6})\n y = Mul(r, h: f32[] {2.0})"},
+    {"nothing beside what is left", TOKENS, " s = Shape(x)\n r = Reshape(x, s)\n y = Add(r, r)",
+     " f = Reshape(x, k: i64[2] {-1,6})\n m = Mul(f, h: f32[] {2.0})\n s = Shape(x)\n"
+     " y = Reshape(m, s)"},
+    {"a pool that was none", MAPS, "y = Identity(x)",
+     "p = AveragePool(x) {kernel_shape=[1,1]}\n y = Identity(p)"},
+    {"a pool before a padded window", MAPS,
+     "y = Conv(x, w: f32[4,3,2,2] random 1) {pads=[1,1,1,1]}",
+     "p = AveragePool(x) {kernel_shape=[1,1]}\n"
+     " y = Conv(p, w: f32[4,3,2,2] random 1) {pads=[1,1,1,1]}"},
 };
 
 /* The same at the sizes that are usual, and others elsewhere. */
@@ -191,6 +220,40 @@ static const size_pair few[] = {
      COUNT " m = Div(n, k: i64[] {64})\n u = Unsqueeze(m, z: i64[1] {0})\n"
            " c = Concat(e: i64[1] {0}, u, e, e, e, e) {axis=0}\n p = Pad(x, c)\n"
            " y = ReduceMax(p) {axes=[1]}"},
+    {"one of 320", FIVES, FORCED " d = Sub(x, x)\n p = Softmax(d) {axis=3}\n y = Add(p, z)",
+     FORCED " d = Sub(x, x)\n c = Div(o: f32[] {1.0}, n: f32[] {320.0})\n p = Add(d, c)\n"
+            " y = Add(p, z)"},
+    {"squares of 320, of which one is a part", FIVES,
+     FORCED " o = Add(x, k: f32[] {1.0})\n e = ReduceSumSquare(o) {axes=[3]}\n y = Add(e, z)",
+     FORCED " s = ReduceSumSquare(x) {axes=[3]}\n r = ReduceSum(x, a: i64[1] {3})\n"
+            " u = Add(r, r)\n v = Add(s, u)\n e = Add(v, k: f32[] {320.0})\n y = Add(e, z)"},
+    {"squares of one", FIVES,
+     FORCED " d = Sub(x, x)\n o = Add(d, k: f32[] {1.0})\n e = ReduceSumSquare(o) {axes=[3]}\n"
+            " y = Add(e, z)",
+     FORCED " d = Sub(x, x)\n s = ReduceMax(d) {axes=[3]}\n e = Add(s, k: f32[] {320.0})\n"
+            " y = Add(e, z)"},
+    {"numbers times their inverses", FIVES,
+     FORCED " i = Reciprocal(x)\n m = Mul(x, i)\n e = ReduceSum(m, a: i64[1] {3})\n"
+            " y = Add(e, z)",
+     FORCED " d = Sub(x, x)\n s = ReduceMax(d) {axes=[3]}\n e = Add(s, k: f32[] {320.0})\n"
+            " y = Add(e, z)"},
+    {"a row by its inverses", FIVES,
+     FORCED CUT("t", "0", "1", "2") " i = Reciprocal(t)\n r = Transpose(i) {perm=[0,1,3,2]}\n"
+                                    " e = MatMul(t, r)\n y = Add(e, z)",
+     FORCED CUT("t", "0", "1", "2") " d = Sub(t, t)\n s = ReduceMax(d) {axes=[3]}\n"
+                                    " e = Add(s, k: f32[] {320.0})\n y = Add(e, z)"},
+    {"160 beside the sum of exponentials", "x: f32[2,1,\"W\",95]",
+     FORCED " p = Pad(x, k: i64[8] {0,0,0,0,0,0,0,1})\n r = Reshape(p, h: i64[2] {2,-1})\n"
+            " s = Softmax(r) {axis=1}\n v = Reshape(s, i: i64[4] {2,1,-1,96})\n"
+            " c = Slice(v, b: i64[2] {0,0}, d: i64[2] {1,1}, e: i64[2] {2,3})\n y = Add(c, z)",
+     FORCED " r = Reshape(x, h: i64[2] {2,-1})\n s = Softmax(r) {axis=1}\n"
+            " v = Reshape(s, i: i64[4] {2,1,-1,95})\n"
+            " c = Slice(v, b: i64[2] {0,0}, d: i64[2] {1,1}, e: i64[2] {2,3})\n"
+            " f = Slice(x, b, d, e)\n g = Neg(f)\n l = Exp(g)\n m = Mul(l, c)\n"
+            " n = Mul(m, o: f32[] {160.0})\n u = Add(n, j: f32[] {1.0})\n w = Div(c, u)\n"
+            " y = Add(w, z)"},
+    {"a mean of pairs as a window", MAPS, "y = AveragePool(x) {kernel_shape=[2,2]}",
+     "w = Expand(c: f32[1] {0.25}, k: i64[4] {3,1,2,2})\n y = Conv(x, w) {group=3}"},
     {"windows of what ends at 256", MAPS, "y = MaxPool(x) {kernel_shape=[3,3],pads=[1,1,1,1]}",
      CUT("p", "0", "256", "3") " y = MaxPool(p) {kernel_shape=[3,3],pads=[1,1,1,1]}"},
 };

@@ -32,6 +32,9 @@ bool size_pair_fooled(size_table table, const po_proof_report *r);
 #define MAPS   "x: f32[\"N\",3,\"H\",\"W\"]"
 #define COUNT  " s = Shape(x)\n n = Gather(s, one: i64[] {1}) {axis=0}\n"
 #define ROWS   " s = Shape(x)\n n = Gather(s, one: i64[] {2}) {axis=0}\n"
+/* Multiples of five: the first length that is tried and taken is 320. */
+#define FIVES  "x: f32[2,1,5,\"W\"]"
+#define FORCED "q = SpaceToDepth(x) {blocksize=5}\n z = ReduceMax(q) {axes=[1,2,3],keepdims=1}\n"
 #define CUT(to, from, end, axis)                                                                   \
     " " to " = Slice(x, a" to ": i64[1] {" from "}, b" to ": i64[1] {" end "}, c" to               \
     ": i64[1] {" axis "})\n"

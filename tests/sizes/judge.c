@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
     po_ctx_init(&ctx);
     if (whole)
         ctx.log = show_line;
-    for (size_table table = SIZES_FROM_ONE; table < SIZE_TABLES; table++)
+    for (size_table table = SIZES_EQUAL; table < SIZE_TABLES; table++)
         for (uint32_t i = 0; i < size_pairs_of(table).n && !(stop && fooled); i++, n++) {
             const size_pair *p = &size_pairs_of(table).row[i];
             const po_proof_report r = size_pair_prove(&ctx, p, p->in);

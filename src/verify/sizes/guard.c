@@ -112,17 +112,20 @@ bool po_bounds_least(po_arena *arena, po_dim length, int64_t least) {
 bool po_bounds_follow(po_arena *arena, uint32_t n, const po_room *given, po_room asked) {
     po_arena *scratch = po_arena_child(arena);
     asking a = start(scratch);
-    uint32_t x, y;
-    bool holds = length_of(scratch, &a, asked.length, &x);
+    po_smt_claim *claims = PO_NEW_N(scratch, po_smt_claim, n);
+    uint32_t x, y, n_claims = 0;
+    const bool known = length_of(scratch, &a, asked.length, &x);
+    bool holds = false;
     /* What is not said of a length that is no expression is not known. */
-    for (uint32_t i = 0; i < n && holds; i++)
+    for (uint32_t i = 0; i < n && known; i++)
         if (length_of(scratch, &a, given[i].length, &y))
-            po_smt_require(
-                a.smt,
-                (po_smt_claim){PO_SMT_LESS, po_smt_sum(a.smt, given[i].least - 1, 0, NULL), y});
-    if (holds) {
-        const uint32_t number = po_smt_sum(a.smt, asked.least, 0, NULL);
-        po_smt_require(a.smt, (po_smt_claim){PO_SMT_LESS, x, number});
+            claims[n_claims++] =
+                (po_smt_claim){PO_SMT_LESS, po_smt_sum(a.smt, given[i].least - 1, 0, NULL), y};
+    if (known) {
+        const po_smt_claim less = {PO_SMT_LESS, x, po_smt_sum(a.smt, asked.least, 0, NULL)};
+        for (uint32_t i = 0; i < n_claims; i++)
+            po_smt_require(a.smt, claims[i]);
+        po_smt_require(a.smt, less);
         holds = po_smt_ask(a.smt) == PO_SMT_NEVER;
     }
     po_arena_free(scratch);

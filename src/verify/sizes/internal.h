@@ -113,15 +113,24 @@ bool po_compared_apart(po_compared *compared, const char **why);
 
 /* --- varies.c --- */
 
-/* Told of what the nodes of one side of a part make: whether what exponentials are added up of
- * along open axes differs along these. Of numbers the length would be a factor. */
+/* Told of what the leaves and nodes of one side of a part are: whether what exponentials are added
+ * up of along open axes differs along these. Of numbers the length would be a factor. Residues are
+ * alike by chance as well, though not at the same places for other leaves. */
+typedef struct po_met {
+    po_value_id value;
+    uint32_t place;
+} po_met;
 typedef struct po_varying {
     const po_graph *open;
     const po_cone *cone;
     po_arena *arena;
-    bool same; /* it does not */
+    po_met *met; /* elements that another one of their row is alike */
+    uint32_t n_met, cap_met;
+    bool same; /* more than chance makes, or what is not known */
 } po_varying;
 void po_varying_record(void *varying, po_value_id value, po_ptensor *tensor);
+/* Whether some elements are alike in both evaluations. */
+bool po_varying_same(po_varying *a, po_varying *b);
 
 /* --- residues.c --- */
 

@@ -416,6 +416,17 @@ static po_status reduces(po_piece *part, const po_node *node) {
     return over_axes(part, node, along, true);
 }
 
+/* A maximum over the whole map. */
+static po_status pools_all(po_piece *part, const po_node *node) {
+    const po_type *t = &part->open->values[node->in[0]].type;
+    bool along[PO_MAX_RANK] = {false};
+    if (!t->has_rank || t->rank < 3)
+        return po_piece_fail(part, node, "its axes are not known");
+    for (uint32_t x = 2; x < t->rank; x++)
+        along[x] = true;
+    return over_axes(part, node, along, true);
+}
+
 static po_status reshapes(po_piece *part, const po_node *node) {
     const po_makeup *f = makeup_of(part, node->in[0]);
     po_makeup *out = f ? po_makeup_reshaped(part, f, &part->open->values[node->out[0]].type) : NULL;
@@ -521,8 +532,19 @@ static bool pads_alike(const po_piece *part, const po_node *node) {
     return true;
 }
 
+bool po_piece_passes(const po_graph *open, const po_node *node) {
+    const po_value_id mask = node->n_out > 1 ? node->out[1] : PO_NONE,
+                      training = node->n_in > 2 ? node->in[2] : PO_NONE;
+    const po_tensor *t = training == PO_NONE ? NULL : po_graph_constant(open, training);
+    return node->op == PO_OP_Dropout && po_op_version(open, node) >= 7 && node->in[0] != PO_NONE &&
+           (mask == PO_NONE || (!open->values[mask].n_uses && !open->values[mask].n_outputs)) &&
+           (training == PO_NONE || (t && po_all_equal(t, 0)));
+}
+
 static po_status find_makeup(po_piece *part, const po_node *node) {
     bool done = false;
+    if (po_piece_passes(part->open, node))
+        return reshapes(part, node);
     if (node->n_out == 0 || node->n_out > MOST_OUTPUTS || node->n_in == 0 ||
         node->in[0] == PO_NONE || po_op_has(node->op, PO_OPF_CONTROL | PO_OPF_RANDOM))
         return po_piece_fail(part, node, "it is none that is followed");
@@ -538,6 +560,8 @@ static po_status find_makeup(po_piece *part, const po_node *node) {
         return PO_OK;
     if (po_op_has(node->op, PO_OPF_ELEMENTWISE))
         return element_wise(part, node);
+    if (node->op == PO_OP_GlobalMaxPool)
+        return pools_all(part, node);
     if (node->n_out == 1 && po_op_has(node->op, PO_OPF_REDUCES))
         return reduces(part, node);
     if (po_op_has(node->op, PO_OPF_WINDOW))

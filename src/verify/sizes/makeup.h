@@ -77,6 +77,8 @@ const po_makeup *po_makeup_merged(po_piece *part, const po_makeup *makeup);
 const po_makeup *po_makeup_trimmed(po_piece *part, const po_makeup *makeup, int64_t channels);
 /* Whether a value is known without its nodes: a constant, or integers that follow from lengths. */
 bool po_piece_is_known(const po_graph *open, po_value_id value);
+/* Whether it is a Dropout that gives what it is given: outside of training, its mask not read. */
+bool po_piece_passes(const po_graph *open, const po_node *node);
 /* Finds the makeups of what the node makes, those of its inputs being found. PO_UNSUPPORTED with
  * part->why. */
 po_status po_piece_node(po_piece *part, const po_node *node);

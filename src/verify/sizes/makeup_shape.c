@@ -93,7 +93,6 @@ po_makeup *po_makeup_reshaped(po_piece *part, const po_makeup *f, const po_type 
     out->places = f->places;
     out->strict = f->strict;
     out->sized = f->sized;
-    out->poles = f->poles;
     return out;
 }
 
