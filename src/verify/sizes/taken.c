@@ -150,6 +150,17 @@ static void need_edges(taking *t, const po_graph *g, const po_node *node) {
     }
 }
 
+/* Behind the last dim of the input there is none that a 0 could copy. */
+static void need_dims(taking *t, const po_graph *g, const po_node *node) {
+    const po_partial *p =
+        node->n_in > 1 && node->in[1] != PO_NONE ? g->values[node->in[1]].partial : NULL;
+    const po_type *in = &g->values[node->in[0]].type;
+    if (!p || !in->has_rank || po_op_int(g, node, "allowzero") != 0)
+        return;
+    for (uint32_t i = in->rank; i < p->n; i++)
+        need(t, (po_room){p->items[i], 1}, SURE, "there is no dim to copy for a length of 0");
+}
+
 /* Of a -1 the other lengths are the divisor. */
 static void need_divisor(taking *t, const po_graph *g, const po_node *node) {
     const po_type *out = &g->values[node->out[0]].type;
@@ -183,11 +194,25 @@ static void needs_of(taking *t, const po_graph *g, const po_node *node) {
         need_maps(t, g, node);
     else if (node->op == PO_OP_Pad && !po_node_string_is(node, "mode", "constant", "constant"))
         need_edges(t, g, node);
-    else if (node->op == PO_OP_Reshape)
+    else if (node->op == PO_OP_Reshape) {
         need_divisor(t, g, node);
+        need_dims(t, g, node);
+    }
 }
 
 /* --- what is another for a length of 0 --- */
+
+/* Whether an item of a shape is 0 only where the dim is that it would copy. */
+static bool copies_itself(const taking *t, po_dim item, po_dim copied) {
+    rooms given = {0};
+    if (po_dim_same(item, copied))
+        return true;
+    for (uint32_t i = 0; i < t->given[SURE].n; i++)
+        PO_PUSH(t->arena, given.room, given.n, given.cap, t->given[SURE].room[i]);
+    const po_room some = {copied, 1};
+    PO_PUSH(t->arena, given.room, given.n, given.cap, some);
+    return follows(t, &given, (po_room){item, 1}, 0);
+}
 
 /* A 0 among the lengths that a Reshape is given is the input's dim of that place. */
 static void copies_nothing(taking *t, const po_graph *g, const po_node *node) {
@@ -196,11 +221,12 @@ static void copies_nothing(taking *t, const po_graph *g, const po_node *node) {
     const po_type *in = node->n_in ? &g->values[node->in[0]].type : NULL;
     if (node->op != PO_OP_Reshape || !p || po_op_int(g, node, "allowzero") != 0)
         return;
-    for (uint32_t i = 0; i < p->n; i++) {
+    for (uint32_t i = 0; i < p->n && !t->refused; i++) {
         int64_t number;
-        if (!po_size_number(p->items[i], &number) &&
-            !(in->has_rank && i < in->rank && po_dim_same(in->dims[i], p->items[i])))
-            need(t, (po_room){p->items[i], 1}, SURE, "a length of 0 would be another");
+        const po_dim item = p->items[i];
+        if (!po_size_number(item, &number) && item.symbol && (!in->has_rank || i < in->rank) &&
+            !copies_itself(t, item, in->has_rank ? in->dims[i] : PO_DIM_UNKNOWN))
+            t->refused = "a length of 0 would be another";
     }
 }
 
