@@ -105,6 +105,12 @@ static const size_pair from_one[] = {
     {"nothing beside what is left", TOKENS, " s = Shape(x)\n r = Reshape(x, s)\n y = Add(r, r)",
      " f = Reshape(x, k: i64[2] {-1,6})\n m = Mul(f, h: f32[] {2.0})\n s = Shape(x)\n"
      " y = Reshape(m, s)"},
+    {"a shape with more dims than there were", "x: f32[\"N\",\"T\",\"H\"]", "y = Add(x, x)",
+     "s = Shape(x)\n f = Flatten(x) {axis=1}\n r = Reshape(f, s)\n y = Add(r, r)"},
+    {"a padded window as a mean", MAPS,
+     "w = Expand(c: f32[1] {0.25}, k: i64[4] {3,1,2,2})\n"
+     " y = Conv(x, w) {group=3,pads=[1,1,1,1]}",
+     "y = AveragePool(x) {kernel_shape=[2,2],pads=[1,1,1,1],count_include_pad=1}"},
     {"a pool that was none", MAPS, "y = Identity(x)",
      "p = AveragePool(x) {kernel_shape=[1,1]}\n y = Identity(p)"},
     {"a pool before a padded window", MAPS,
@@ -245,15 +251,16 @@ static const size_pair few[] = {
                                     " e = MatMul(t, r)\n y = Add(e, z)",
      FORCED CUT("t", "0", "1", "2") " d = Sub(t, t)\n s = ReduceMax(d) {axes=[3]}\n"
                                     " e = Add(s, k: f32[] {320.0})\n y = Add(e, z)"},
-    {"160 beside the sum of exponentials", "x: f32[2,1,\"W\",95]",
-     FORCED " p = Pad(x, k: i64[8] {0,0,0,0,0,0,0,1})\n r = Reshape(p, h: i64[2] {2,-1})\n"
-            " s = Softmax(r) {axis=1}\n v = Reshape(s, i: i64[4] {2,1,-1,96})\n"
+    {"320 beside the sum of exponentials", "x: f32[2,1,95,\"W\"]",
+     FORCED " r = Transpose(x) {perm=[0,1,3,2]}\n p = Pad(r, k: i64[8] {0,0,0,0,0,0,0,1})\n"
+            " a = Reshape(p, h: i64[2] {2,-1})\n s = Softmax(a) {axis=1}\n"
+            " v = Reshape(s, i: i64[4] {2,1,-1,96})\n"
             " c = Slice(v, b: i64[2] {0,0}, d: i64[2] {1,1}, e: i64[2] {2,3})\n y = Add(c, z)",
-     FORCED " r = Reshape(x, h: i64[2] {2,-1})\n s = Softmax(r) {axis=1}\n"
-            " v = Reshape(s, i: i64[4] {2,1,-1,95})\n"
+     FORCED " r = Transpose(x) {perm=[0,1,3,2]}\n a = Reshape(r, h: i64[2] {2,-1})\n"
+            " s = Softmax(a) {axis=1}\n v = Reshape(s, i: i64[4] {2,1,-1,95})\n"
             " c = Slice(v, b: i64[2] {0,0}, d: i64[2] {1,1}, e: i64[2] {2,3})\n"
-            " f = Slice(x, b, d, e)\n g = Neg(f)\n l = Exp(g)\n m = Mul(l, c)\n"
-            " n = Mul(m, o: f32[] {160.0})\n u = Add(n, j: f32[] {1.0})\n w = Div(c, u)\n"
+            " f = Slice(r, b, d, e)\n g = Neg(f)\n l = Exp(g)\n m = Mul(l, c)\n"
+            " n = Mul(m, o: f32[] {320.0})\n u = Add(n, j: f32[] {1.0})\n w = Div(c, u)\n"
             " y = Add(w, z)"},
     {"a mean of pairs as a window", MAPS, "y = AveragePool(x) {kernel_shape=[2,2]}",
      "w = Expand(c: f32[1] {0.25}, k: i64[4] {3,1,2,2})\n y = Conv(x, w) {group=3}"},
