@@ -4,7 +4,8 @@
  * nothing.
  *
  * What nodes need is a list of rooms, lengths that are at least so much. All that the candidate
- * needs must follow from what the original does. */
+ * needs must follow from what the original does. Of windows it is what ONNX Runtime refuses, with
+ * its optimisations and without. */
 #include "verify/sizes/internal.h"
 
 #include "ir/size.h"
@@ -25,17 +26,17 @@ typedef struct rooms {
  * smaller maps, each in its way, which only other pools do too. */
 typedef enum certainty { SURE, FITS } certainty;
 
-typedef struct taking {
+typedef struct needing {
     const po_sizes *s;
     po_arena *arena;
     rooms given[FITS + 1]; /* what the original needs; FITS has all of SURE */
     bool asks;             /* what nodes need must follow */
     const char *refused;   /* why it does not */
-} taking;
+} needing;
 
 /* Whether the length is at least so much where the original takes all lengths that it needs. What
  * divides a length above 0 is above 0, and so is the product of such. */
-static bool follows(const taking *t, const rooms *given, po_room asked, uint32_t depth) {
+static bool follows(const needing *t, const rooms *given, po_room asked, uint32_t depth) {
     po_arena *arena = t->arena;
     if (asked.length.value >= 0)
         return asked.length.value >= asked.least;
@@ -66,7 +67,7 @@ static bool follows(const taking *t, const rooms *given, po_room asked, uint32_t
 
 /* A node needs it: told, or asked for. What has a length that is not known at all is made by the
  * same node in both. */
-static void need(taking *t, po_room room, certainty certain, const char *why) {
+static void need(needing *t, po_room room, certainty certain, const char *why) {
     if (room.length.value >= 0 || !room.length.symbol || room.least < 1 || t->refused)
         return;
     if (t->asks) {
@@ -90,6 +91,14 @@ static bool takes_whole_maps(po_op_id op) {
     return op == PO_OP_GlobalAveragePool || op == PO_OP_GlobalMaxPool || op == PO_OP_GlobalLpPool;
 }
 
+static bool is_pool(po_op_id op) {
+    return op == PO_OP_MaxPool || op == PO_OP_AveragePool || op == PO_OP_LpPool;
+}
+
+static bool is_convolution(po_op_id op) {
+    return op == PO_OP_Conv || op == PO_OP_ConvInteger || op == PO_OP_QLinearConv;
+}
+
 static bool is_same_padded(const po_node *node) {
     return po_node_string_is(node, "auto_pad", "SAME_UPPER", "NOTSET") ||
            po_node_string_is(node, "auto_pad", "SAME_LOWER", "NOTSET");
@@ -97,14 +106,15 @@ static bool is_same_padded(const po_node *node) {
 
 /* Windows fit, and pools take no map that is empty; of transposed convolutions there is something
  * left behind their pads. */
-static void need_windows(taking *t, const po_graph *g, const po_node *node) {
+static void need_windows(needing *t, const po_graph *g, const po_node *node) {
     static const char *const why = "its windows need not fit where those of the original do";
     const po_type *in = &g->values[node->in[0]].type, *out = &g->values[node->out[0]].type;
-    const bool pool = !po_op_has(node->op, PO_OPF_PRODUCTS), same = is_same_padded(node);
+    const bool pool = is_pool(node->op), plain = pool || is_convolution(node->op);
+    const bool same = plain && is_same_padded(node);
     po_window w;
     if (in->kind != PO_TYPE_TENSOR || !in->has_rank || in->rank < 3 || !out->has_rank)
         return;
-    const bool known = po_window_of(g, node, in->rank - 2, &w);
+    const bool known = plain && po_window_of(g, node, in->rank - 2, &w);
     for (uint32_t x = 2; x < in->rank; x++) {
         const po_room some = {in->dims[x], 1};
         if (node->op == PO_OP_ConvTranspose) {
@@ -123,7 +133,7 @@ static void need_windows(taking *t, const po_graph *g, const po_node *node) {
     }
 }
 
-static void need_maps(taking *t, const po_graph *g, const po_node *node) {
+static void need_maps(needing *t, const po_graph *g, const po_node *node) {
     const po_type *in = &g->values[node->in[0]].type;
     for (uint32_t x = 2; in->kind == PO_TYPE_TENSOR && in->has_rank && x < in->rank; x++)
         need(t, (po_room){in->dims[x], 1}, SURE, "it may take all of an empty map");
@@ -131,7 +141,7 @@ static void need_maps(taking *t, const po_graph *g, const po_node *node) {
 
 /* What is padded by its own elements has some: those that are mirrored, one more than there are
  * pads. */
-static void need_edges(taking *t, const po_graph *g, const po_node *node) {
+static void need_edges(needing *t, const po_graph *g, const po_node *node) {
     const po_type *in = &g->values[node->in[0]].type;
     const po_tensor *pads =
         node->n_in > 1 && node->in[1] != PO_NONE ? g->values[node->in[1]].constant : NULL;
@@ -151,7 +161,7 @@ static void need_edges(taking *t, const po_graph *g, const po_node *node) {
 }
 
 /* Behind the last dim of the input there is none that a 0 could copy. */
-static void need_dims(taking *t, const po_graph *g, const po_node *node) {
+static void need_dims(needing *t, const po_graph *g, const po_node *node) {
     const po_partial *p =
         node->n_in > 1 && node->in[1] != PO_NONE ? g->values[node->in[1]].partial : NULL;
     const po_type *in = &g->values[node->in[0]].type;
@@ -162,7 +172,7 @@ static void need_dims(taking *t, const po_graph *g, const po_node *node) {
 }
 
 /* Of a -1 the other lengths are the divisor. */
-static void need_divisor(taking *t, const po_graph *g, const po_node *node) {
+static void need_divisor(needing *t, const po_graph *g, const po_node *node) {
     const po_type *out = &g->values[node->out[0]].type;
     const po_value *shape =
         node->n_in > 1 && node->in[1] != PO_NONE ? &g->values[node->in[1]] : NULL;
@@ -185,7 +195,7 @@ static void need_divisor(taking *t, const po_graph *g, const po_node *node) {
             need(t, (po_room){out->dims[i], 1}, SURE, "a -1 may stand beside a length of 0");
 }
 
-static void needs_of(taking *t, const po_graph *g, const po_node *node) {
+static void needs_of(needing *t, const po_graph *g, const po_node *node) {
     if (node->n_in == 0 || node->n_out == 0 || node->in[0] == PO_NONE || node->out[0] == PO_NONE)
         return;
     if (po_op_has(node->op, PO_OPF_WINDOW))
@@ -203,7 +213,7 @@ static void needs_of(taking *t, const po_graph *g, const po_node *node) {
 /* --- what is another for a length of 0 --- */
 
 /* Whether an item of a shape is 0 only where the dim is that it would copy. */
-static bool copies_itself(const taking *t, po_dim item, po_dim copied) {
+static bool copies_itself(const needing *t, po_dim item, po_dim copied) {
     rooms given = {0};
     if (po_dim_same(item, copied))
         return true;
@@ -215,7 +225,7 @@ static bool copies_itself(const taking *t, po_dim item, po_dim copied) {
 }
 
 /* A 0 among the lengths that a Reshape is given is the input's dim of that place. */
-static void copies_nothing(taking *t, const po_graph *g, const po_node *node) {
+static void copies_nothing(needing *t, const po_graph *g, const po_node *node) {
     const po_partial *p =
         node->n_in > 1 && node->in[1] != PO_NONE ? g->values[node->in[1]].partial : NULL;
     const po_type *in = node->n_in ? &g->values[node->in[0]].type : NULL;
@@ -231,7 +241,7 @@ static void copies_nothing(taking *t, const po_graph *g, const po_node *node) {
 }
 
 /* Of nothing there is no mean. */
-static void means_something(taking *t, const po_graph *g, const po_node *node) {
+static void means_something(needing *t, const po_graph *g, const po_node *node) {
     uint32_t axes[PO_MAX_RANK], n = 0;
     const po_type *type = node->n_in ? &g->values[node->in[0]].type : NULL;
     if (node->op == PO_OP_ReduceMean)
@@ -264,10 +274,10 @@ static uint32_t needed_nodes(const po_graph *g, po_arena *arena, po_node_id **no
     return found;
 }
 
-typedef void looking(taking *t, const po_graph *g, const po_node *node);
+typedef void looking(needing *t, const po_graph *g, const po_node *node);
 
 /* Until something is refused. */
-static void each(taking *t, uint32_t side, uint32_t n, const po_node_id *nodes, looking *look,
+static void each(needing *t, uint32_t side, uint32_t n, const po_node_id *nodes, looking *look,
                  char *why, size_t size) {
     const po_graph *g = t->s->sized[side].open;
     for (uint32_t i = 0; i < n && !t->refused; i++) {
@@ -280,7 +290,7 @@ static void each(taking *t, uint32_t side, uint32_t n, const po_node_id *nodes, 
 
 bool po_sizes_taken(const po_sizes *s, char *why, size_t size) {
     po_arena *arena = po_arena_child(s->arena);
-    taking t = {.s = s, .arena = arena};
+    needing t = {.s = s, .arena = arena};
     po_node_id *nodes[2];
     uint32_t n[2];
     for (uint32_t side = 0; side < 2; side++)
