@@ -96,7 +96,7 @@ static bool is_pool(po_op_id op) {
 }
 
 static bool is_convolution(po_op_id op) {
-    return op == PO_OP_Conv || op == PO_OP_ConvInteger || op == PO_OP_QLinearConv;
+    return po_op_has_all(op, PO_OPF_WINDOW | PO_OPF_PRODUCTS) && op != PO_OP_ConvTranspose;
 }
 
 static bool is_same_padded(const po_node *node) {
