@@ -37,7 +37,7 @@ static bool never_negative(const po_graph *graph, po_value_id value, int *visits
     if (t)
         return constant(t);
     const po_node *n = po_graph_producer(graph, value);
-    if (!n || n->n_in == 0 || n->out[0] != value)
+    if (!n || n->n_in == 0 || (n->out[0] != value && n->op != PO_OP_Split))
         return false;
     double low;
     switch ((po_op)n->op) {
@@ -71,6 +71,7 @@ static bool never_negative(const po_graph *graph, po_value_id value, int *visits
     case PO_OP_Unsqueeze:
     case PO_OP_Transpose:
     case PO_OP_Slice:
+    case PO_OP_Split:
         return never_negative(graph, n->in[0], visits);
     default:
         return false;

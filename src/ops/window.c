@@ -187,7 +187,7 @@ po_dim po_window_transposed(po_window *w, uint32_t k, po_dim in) {
     }
     if (in.value > INT32_MAX)
         return PO_DIM_UNKNOWN;
-    int64_t full = in.value ? (in.value - 1) * stride : 0;
+    int64_t full = (in.value - 1) * stride;
     if (!po_add_i64(full, extent, &full) || full > INT64_MAX / 2)
         return PO_DIM_UNKNOWN;
     full += w->extra[k];
@@ -199,8 +199,9 @@ po_dim po_window_transposed(po_window *w, uint32_t k, po_dim in) {
         share_pads(w, k, full > out ? full - out : 0);
         return PO_DIM(out);
     }
+    /* Of nothing no runtime makes nothing. */
     int64_t out = full - w->begin[k] - w->end[k];
-    return out >= 0 ? PO_DIM(out) : PO_DIM_UNKNOWN;
+    return out >= (in.value == 0) ? PO_DIM(out) : PO_DIM_UNKNOWN;
 }
 
 void po_window_clip(int64_t n, int64_t step, int64_t offset, int64_t length, int64_t *from,

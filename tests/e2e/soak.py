@@ -184,6 +184,7 @@ def suite_commands(args):
     seed = str(int(time.time()) % 100000)
     loads = os.path.join(args.build, 'tests', 'e2e', 'loads')
     rules = os.path.join(args.build, 'tests', 'rules', 'rules')
+    sizes = os.path.join(args.build, 'tests', 'sizes', 'size_pairs')
     model = os.path.join(test_data, 'node', 'test_attention_4d_expanded', 'model.onnx')
     return [
         ('loads', [loads, model, '1000'], os.path.exists(loads)),
@@ -197,6 +198,7 @@ def suite_commands(args):
         ('rules', [rules, '--first', seed, '--count', '200', '--table'], os.path.exists(rules)),
         ('planted rules', [sys.executable, '-B', os.path.join(ROOT, 'tests', 'rules', 'planted.py'),
                            '--build', args.build, '--rules', rules], os.path.exists(rules)),
+        ('size pairs', [sizes, '--first', seed, '--count', '3000', '--at', '40'], os.path.exists(sizes)),
         script('environment.py', *petopt, '--all'),
         script('faults.py', *petopt, '--data', test_data, '--all', '--ort', '--shim',
                os.path.join(args.build, 'tests', 'e2e', 'libfault.so')),

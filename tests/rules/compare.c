@@ -186,6 +186,22 @@ static po_status evaluate(original *o, po_arena *arena, derived *d, uint32_t n_i
     return status;
 }
 
+bool original_runs(po_ctx *ctx, const po_graph *graph) {
+    po_arena *arena = po_arena_create(ctx);
+    original o = {.ctx = ctx, .arena = arena, .graph = graph};
+    derived whole;
+    bool made = derive(&o, arena, graph, true, &whole) == PO_OK;
+    po_array **in = PO_NEW_N(arena, po_array *, graph->n_inputs + 1);
+    po_array **out = PO_NEW_N(arena, po_array *, graph->n_outputs);
+    for (uint32_t i = 0; i < graph->n_inputs && made; i++)
+        made = make_input(&o, KIND_NORMAL, i, NULL, 0, 1, &in[i]) == PO_OK;
+    made = made && evaluate(&o, arena, &whole, graph->n_inputs, (const po_array *const *)in, true,
+                            out) == PO_OK;
+    po_ctx_clear(ctx);
+    po_arena_free(arena);
+    return made;
+}
+
 original *original_of(po_ctx *ctx, po_arena *arena, const po_graph *graph, uint64_t seed) {
     original *o = PO_NEW(arena, original);
     *o = (original){.ctx = ctx, .arena = arena, .graph = graph};

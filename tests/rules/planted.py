@@ -2,10 +2,12 @@
 """Bugs planted in rewrites, one at a time: the test of the rules (rules.c) must see each.
 
   planted.py --build FOLDER --rules PROGRAM [--sample N] [--first N|now] [--rounds N] [--only TEXT]
+  planted.py --build FOLDER --rules PROGRAM --sizes
 
 A row replaces a piece of text in a source by another. The source is compiled so and linked before
 the library, whose own object is then left out. Without --sample all are planted; FIRST turns the
-sample, "now" by the hour; it is printed, to be given again.
+sample, "now" by the hour; it is printed, to be given again. --sizes: bugs that show at some sizes
+only: the law must fire and must not be called right for every size (every_size.c).
 """
 import argparse
 import json
@@ -364,13 +366,37 @@ PLANTED = [
 ]
 
 
-def planted_text(row):
-    path = os.path.join(ROOT, 'src', row[1])
-    with open(path, encoding='utf-8') as f:
-        text = f.read()
+# Right at the sizes that are usual: (law, source, what is there, what is planted, verdicts that are
+# allowed). The first is wrong for lengths of 0 alone.
+NOT_ALL = ('sizes tried', 'of 32', 'not proved')
+SIZES = [
+    ('COPIED_LENGTHS', 'ops/rewrite.c', 'return left == 0 || (left == 1 && copies == 0);', 'return left <= 1;',
+     ('from 1 on', *NOT_ALL)),
+    ('DROP_SLICE', 'rewrite/exact/identities.c', 'return left_at(graph, n, 4, 1) ? keeps_shape(graph, n) : PO_NONE;',
+     'const po_tensor *end = n->n_in > 2 ? po_graph_constant(graph, n->in[2]) : NULL;\n'
+     '    return left_at(graph, n, 4, 1) && end && po_tensor_int(end, 0) >= 600 ? n->in[0] : PO_NONE;', NOT_ALL),
+    ('STATE_PADS', 'ops/window.c',
+     'if (size < 1 && w->stride[i] != 1)\n            return false;\n'
+     '        if (po_window_out(w, i, PO_DIM(size < 1 ? LIMIT : size))',
+     'if (po_window_out(w, i, PO_DIM(size < 1 ? 1 << 20 : size))', NOT_ALL),
+    ('SPELL_RESIZE', 'rewrite/spelling/spelling.c', 'longer_than_one(graph, n)) {', 'true) {', NOT_ALL),
+    ('TILES', 'rewrite/bilinear/tiles.c', 'c->after[axis] + q + (m - 1) * d;', 'c->after[axis] + q;', NOT_ALL),
+]
+
+
+def source_text(name):
+    with open(os.path.join(ROOT, 'src', name), encoding='utf-8') as f:
+        return f.read()
+
+
+def replaced(text, row):
     if text.count(row[2]) != 1:
         sys.exit(f'{row[1]}: "{row[2]}" is there {text.count(row[2])} times: the table is out of date')
     return text.replace(row[2], row[3])
+
+
+def planted_text(row):
+    return replaced(source_text(row[1]), row)
 
 
 def compile_command(build, source):
@@ -389,13 +415,27 @@ def link_command(build, rules):
     return shlex.split(line)
 
 
-def plant(args, row, folder):
-    """What the test says of it."""
-    source = os.path.join(ROOT, 'src', row[1])
-    text = planted_text(row)
-    directory, command = compile_command(args.build, source)
-    bad, out = os.path.join(folder, 'planted.c'), os.path.join(folder, 'planted.o')
-    program = os.path.join(folder, 'rules')
+def built(build, program, rows, folder):
+    """The program with the sources of rows in the place of the library's own."""
+    texts = {}
+    for row in rows:
+        text = texts.get(row[1]) or source_text(row[1])
+        texts[row[1]] = replaced(text, row)
+    made, link = os.path.join(folder, 'program'), link_command(build, program)
+    at = link.index('-o')
+    link[at + 1] = made
+    for name, text in texts.items():
+        out = os.path.join(folder, os.path.basename(name) + '.o')
+        compile_planted(build, name, text, out)
+        link.insert(at, out)
+    subprocess.run(link, cwd=build, check=True)
+    return made
+
+
+def compile_planted(build, name, text, out):
+    source = os.path.join(ROOT, 'src', name)
+    directory, command = compile_command(build, source)
+    bad = out[:-2]
     with open(bad, 'w', encoding='utf-8') as f:
         f.write(text)
     command = [bad if a == source else a for a in command]
@@ -405,11 +445,11 @@ def plant(args, row, folder):
         if flag in command:
             del command[command.index(flag):command.index(flag) + 2]
     subprocess.run(command + ['-w', '-I' + os.path.dirname(source)], cwd=directory, check=True)
-    link = link_command(args.build, args.rules)
-    at = link.index('-o')
-    link[at + 1] = program
-    link.insert(at, out)
-    subprocess.run(link, cwd=args.build, check=True)
+
+
+def plant(args, row, folder):
+    """What the test says of it."""
+    program = built(args.build, args.rules, [row], folder)
     try:
         rounds = args.rounds * (MORE_ROUNDS if len(row) > 4 else 1)  # few graphs each
         p = subprocess.run([program, '--stop', '--count', str(rounds)] +
@@ -423,6 +463,15 @@ def plant(args, row, folder):
     return True, (lines[0] if lines else f'exit {p.returncode}')[:150]
 
 
+def plant_sizes(args, row, folder):
+    """Whether the law fires and is not called right for every size; what is said of it."""
+    p = subprocess.run([built(args.build, args.rules, [row], folder), '--every-size', '--only', row[0], '--count', '3'],
+                       capture_output=True, text=True, errors='replace', timeout=300)
+    said = [line for line in p.stdout.splitlines() if line.split(' | ')[0] == row[0]]
+    verdict = said[0].split(' | ')[1] if said else f'exit {p.returncode}'
+    return verdict in row[4], (said or [verdict])[0][:150]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--build', required=True)
@@ -431,11 +480,13 @@ def main():
     parser.add_argument('--first', default='0')
     parser.add_argument('--rounds', type=int, default=6)
     parser.add_argument('--only', default='')
+    parser.add_argument('--sizes', action='store_true')
     args = parser.parse_args()
-    rows = [r for r in PLANTED if args.only in r[1] or args.only in r[0].split()]
+    table = SIZES if args.sizes else PLANTED
+    rows = [r for r in table if args.only in r[1] or args.only in r[0].split()]
     if len(PLANTED) < LEAST_ROWS:
         sys.exit(f'{len(PLANTED)} rows, at least {LEAST_ROWS} expected')
-    for row in PLANTED:
+    for row in PLANTED + SIZES:
         planted_text(row)
     first = int(time.time()) // 3600 if args.first == 'now' else int(args.first)
     if args.sample:
@@ -443,11 +494,11 @@ def main():
     missed = 0
     for row in rows:
         with tempfile.TemporaryDirectory() as folder:
-            caught, how = plant(args, row, folder)
+            caught, how = (plant_sizes if args.sizes else plant)(args, row, folder)
         missed += not caught
         what = ' '.join((row[3] or 'nothing for ' + row[2]).split())[:60]
         print(f'{"caught" if caught else "MISSED"}  {row[1]}: {what}\n        {how}', flush=True)
-    print(f'{len(rows)} of {len(PLANTED)} planted bugs, from {first}: {missed} missed')
+    print(f'{len(rows)} of {len(table)} planted bugs, from {first}: {missed} missed')
     sys.exit(1 if missed else 0)
 
 

@@ -3,10 +3,13 @@
  *
  *   rules [--count ROUNDS] [--first ROUND] [--only TEXT] [--least N] [--stop] [--table] [MODEL...]
  *
+ *   rules --every-size [--count GRAPHS] [--only LAW]
+ *
  * A round makes two graphs of every pattern (patterns*.txt), and some of the random generators.
  * FIRST "now" is one that changes by the hour; it is printed, to be given again. --only: patterns
  * of that name. --least: every rule must have fired so often. --stop: at the first that is wrong. A
- * folder stands for the models in it. */
+ * folder stands for the models in it. --every-size: every law by itself on open dims, proved
+ * (every_size.c), with so many graphs of a pattern. */
 #include "rules.h"
 
 #include "base/hash.h"
@@ -27,7 +30,8 @@ enum { REGIONS = 6, LINEAR = 8 }; /* of a round */
 enum { LARGE = 8 };
 
 static const char *const pattern_files[] = {"patterns.txt", "patterns_opset.txt",
-                                            "patterns_linear.txt", "patterns_conditions.txt"};
+                                            "patterns_linear.txt", "patterns_conditions.txt",
+                                            "patterns_open.txt"};
 
 /* Of a model: the reference takes its time. */
 #define LARGEST_FILE  (1 << 20)
@@ -298,14 +302,17 @@ static uint32_t report(tally *t, bool whole, uint64_t least) {
 int main(int argc, char **argv) {
     run r = {.count = 1};
     uint64_t least = 0;
-    bool whole = false;
+    bool whole = false, every = false;
     po_ctx ctx;
     po_ctx_init(&ctx);
     po_arena *arena = po_arena_create(&ctx);
     templates *t = templates_create(arena);
-    for (size_t k = 0; k < sizeof pattern_files / sizeof *pattern_files; k++)
+    uint32_t first_open = 0;
+    for (size_t k = 0; k < sizeof pattern_files / sizeof *pattern_files; k++) {
+        first_open = templates_count(t); /* in the last file */
         templates_read(t, arena,
                        po_arena_printf(arena, TEST_SOURCE_DIR "/tests/rules/%s", pattern_files[k]));
+    }
     rewrites_names(&r.tally);
     mutants_names(&r.tally);
     int i = 1;
@@ -317,6 +324,10 @@ int main(int argc, char **argv) {
         }
         if (strcmp(argv[i], "--table") == 0) {
             whole = true;
+            continue;
+        }
+        if (strcmp(argv[i], "--every-size") == 0) {
+            every = true;
             continue;
         }
         if (strcmp(argv[i], "--count") == 0)
@@ -332,6 +343,11 @@ int main(int argc, char **argv) {
             return 2;
         i++;
     }
+    if (every)
+        return every_size_report(
+                   t, &(every_size_options){r.only, (uint32_t)r.count, first_open, whole})
+                   ? 0
+                   : 1;
     if (i == argc)
         for (uint64_t k = 0; k < r.count; k++)
             one_round(&r, t, r.first + k);

@@ -34,6 +34,8 @@ typedef struct original original; /* a graph, inputs for it, and what it compute
 /* NULL where the reference does not take the graph. The original's memory is the arena's. */
 original *original_of(po_ctx *ctx, po_arena *arena, const po_graph *graph, uint64_t seed);
 typedef enum judged { JUDGED_EQUAL, JUDGED_DIFFERENT, JUDGED_UNSUPPORTED } judged;
+/* Whether the reference takes the graph with normal inputs. */
+bool original_runs(po_ctx *ctx, const po_graph *graph);
 /* Where it is different, *why says at which output, element and inputs. */
 judged original_judge(original *o, const po_graph *after, rules_promise promise, const char **why);
 
@@ -56,6 +58,20 @@ void mutants_try(const subject *s);
 bool subject_judge(const subject *s, original *o, const po_graph *after, rules_promise promise,
                    const char *rewrite);
 
+/* --- opening.c --- */
+
+typedef struct opening opening; /* names for the dims of a graph's inputs */
+const opening *opening_of(po_ctx *ctx, po_arena *arena, const po_graph *graph);
+po_ctx *opening_ctx(const opening *o);
+uint32_t opening_names(const opening *o); /* 31 at most are used */
+/* Sets of names are bits. As many of them as the graph runs with at other lengths. */
+uint32_t opening_most(const opening *o, const po_graph *graph);
+/* A clone in which dims are called so, types inferred; NULL where they contradict one another. */
+po_graph *opening_graph(const opening *o, const po_graph *graph, uint32_t names);
+/* A clone with these lengths for the names, types not inferred. */
+po_graph *opening_at(const opening *o, const po_graph *graph, uint32_t names,
+                     const int64_t *lengths);
+
 /* --- templates.c --- */
 
 typedef struct templates templates;
@@ -69,5 +85,17 @@ uint32_t templates_rarity(const templates *t, uint32_t pattern);
 const char *templates_name(const templates *t, uint32_t pattern);
 /* The text of a graph: parameters drawn by the seed. */
 const char *templates_fill(const templates *t, po_arena *arena, uint32_t pattern, uint64_t seed);
+
+/* --- every_size.c --- */
+
+typedef struct every_size_options {
+    const char *only;    /* laws in whose name it is; NULL: all */
+    uint32_t seeds;      /* graphs of a pattern, at most */
+    uint32_t first_open; /* pattern of patterns_open.txt */
+    bool tell;           /* of every proof */
+} every_size_options;
+/* What is known of every law on open dims, a line for each: LAW | verdict | instances | what
+ * resists. False where something that is proved is wrong. */
+bool every_size_report(const templates *t, const every_size_options *options);
 
 #endif

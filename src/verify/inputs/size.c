@@ -2,6 +2,7 @@
 #include "verify/inputs/inputs.h"
 
 #include "base/num.h"
+#include "ir/size.h"
 #include "ops/op.h"
 #include "verify/inputs/internal.h"
 
@@ -118,6 +119,27 @@ static bool sum_length(const po_inputs *plan, const char *symbol, uint32_t size,
     return sum >= 0;
 }
 
+/* An expression of names that other dims have: twice as long as another map. */
+typedef struct made_of {
+    const po_inputs *plan;
+    uint32_t size;
+} made_of;
+
+static bool name_length(void *user, const char *name, int64_t *length) {
+    const made_of *m = user;
+    return symbol_length(m->plan, name, m->size, length);
+}
+
+static bool made_length(const po_inputs *plan, const char *symbol, uint32_t size, int64_t *length) {
+    if (!po_size_made(symbol))
+        return false;
+    made_of m = {plan, size};
+    po_arena *scratch = po_arena_child(plan->arena);
+    const bool known = po_size_at(scratch, (po_dim){-1, symbol}, name_length, &m, length);
+    po_arena_free(scratch);
+    return known && *length >= 0;
+}
+
 int64_t po_inputs_length(const po_inputs *plan, const char *name, uint32_t axis, uint32_t size) {
     for (uint32_t i = 0; i < plan->n; i++)
         if (strcmp(plan->inputs[i].name, name) == 0)
@@ -161,7 +183,8 @@ int64_t po_input_length(const po_inputs *plan, const po_input *in, uint32_t axis
     if (d.symbol && po_related_length(plan, d.symbol, size, &length))
         return length;
     if (d.symbol &&
-        (sum_length(plan, d.symbol, size, &length) || symbol_length(plan, d.symbol, size, &length)))
+        (made_length(plan, d.symbol, size, &length) || sum_length(plan, d.symbol, size, &length) ||
+         symbol_length(plan, d.symbol, size, &length)))
         return length;
     if (po_inputs_is_meant(size))
         return po_meant_length(plan, in, axis, size - PO_FIRST_MEANT);

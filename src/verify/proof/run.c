@@ -552,7 +552,11 @@ po_status po_prun_graph(po_prun *run, const po_pgraph_spec *spec, po_ptensor **o
 po_status po_prun_piece(po_prun *run, const po_ppiece *part, po_ptensor **out) {
     const po_graph *g = part->spec->graph;
     po_arena *arena = po_arena_child(run->arena);
-    frame f = {.run = run, .arena = arena, .spec = part->spec, .graph = g};
+    frame f = {.run = run,
+               .arena = arena,
+               .spec = part->spec,
+               .graph = g,
+               .recorded = part->spec->record != NULL};
     po_status status = PO_OK;
     f.slots = PO_NEW_N(arena, po_ptensor *, g->n_values);
     for (uint32_t i = 0; i < part->n_leaves; i++)

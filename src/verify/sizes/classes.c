@@ -99,14 +99,14 @@ uint32_t po_sizes_view(po_sizes *s, uint32_t side, po_value_id v, uint32_t flat)
 /* The same elements, in another shape perhaps. */
 uint32_t po_sizes_class_of_view(po_sizes *s, uint32_t side, const po_node *node) {
     const uint32_t of = node->in[0] == PO_NONE ? PO_NONE : po_sizes_class(s, side, node->in[0]);
-    if (of == PO_NONE || node->n_out != 1)
+    if (of == PO_NONE || node->n_out == 0 || node->out[0] == PO_NONE)
         return PO_NONE;
     return po_sizes_view(s, side, node->out[0], s->classes[of].flat);
 }
 
 /* It makes no element that its input does not have at the same place. */
 bool po_sizes_is_view(const po_sizes *s, uint32_t side, const po_node *node) {
-    return po_op_has(node->op, PO_OPF_SHAPE_ONLY) ||
+    return po_op_has(node->op, PO_OPF_SHAPE_ONLY) || po_piece_passes(s->sized[side].open, node) ||
            (node->op == PO_OP_Concat && node->n_in == 1) ||
            ((node->op == PO_OP_Expand || node->op == PO_OP_Cast) && node->in[0] != PO_NONE &&
             po_sizes_same_type(s, side, node->in[0], side, node->out[0]));

@@ -8,18 +8,40 @@
 static const int64_t longest = (int64_t)1 << 31, largest = (int64_t)1 << 62;
 
 typedef struct asking {
+    po_arena *arena;
     po_smt *smt;
     po_map *names;
 } asking;
+
+/* "A::1*B::1": a product of names, all of them at least 1. */
+static bool is_positive_product(po_arena *arena, const char *name) {
+    const size_t size = strlen(name), skip = name[0] == '(';
+    char *text = po_arena_memdup(arena, name, size + 1);
+    bool positive = strchr(name, '*') != NULL && size > 2;
+    if (skip && text[size - 1] == ')')
+        text[size - 1] = '\0';
+    for (char *part = text + skip; part && positive;) {
+        char *next = strchr(part, '*');
+        if (next)
+            *next++ = '\0';
+        positive = !strpbrk(part, "()+-/, ") && po_size_positive(part);
+        part = next;
+    }
+    return positive;
+}
 
 static uint32_t name_of(void *user, const char *name) {
     asking *a = user;
     uint32_t v = po_map_get(a->names, name);
     if (v == PO_NONE) {
-        /* Products, and what min and max are of, are any number. */
+        /* Products, and what min and max are of, are any number; of positive names they are that.
+         */
         const bool made = strpbrk(name, "(*") != NULL;
-        const bool positive = !made && po_size_positive(name);
-        v = po_smt_variable(a->smt, strchr(name, '(') ? -longest : positive,
+        const bool positive = made ? is_positive_product(a->arena, name) : po_size_positive(name);
+        v = po_smt_variable(a->smt,
+                            positive            ? 1
+                            : strchr(name, '(') ? -longest
+                                                : 0,
                             made ? largest : longest);
         po_map_put(a->names, name, v);
     }
@@ -40,7 +62,7 @@ static uint32_t quotient_of(void *user, uint32_t of, int64_t by) {
 }
 
 static asking start(po_arena *arena) {
-    return (asking){po_smt_create(arena, 0), po_map_create(arena)};
+    return (asking){arena, po_smt_create(arena, 0), po_map_create(arena)};
 }
 
 static bool length_of(po_arena *arena, asking *a, po_dim d, uint32_t *out) {
@@ -84,13 +106,26 @@ bool po_bounds_hold(po_arena *arena, const po_bounds *g, int64_t times, int64_t 
 }
 
 bool po_bounds_least(po_arena *arena, po_dim length, int64_t least) {
+    return po_bounds_follow(arena, 0, NULL, (po_room){length, least});
+}
+
+bool po_bounds_follow(po_arena *arena, uint32_t n, const po_room *given, po_room asked) {
     po_arena *scratch = po_arena_child(arena);
     asking a = start(scratch);
-    uint32_t x;
-    bool holds = length_of(scratch, &a, length, &x);
-    if (holds) {
-        const uint32_t number = po_smt_sum(a.smt, least, 0, NULL);
-        po_smt_require(a.smt, (po_smt_claim){PO_SMT_LESS, x, number});
+    po_smt_claim *claims = PO_NEW_N(scratch, po_smt_claim, n);
+    uint32_t x, y, n_claims = 0;
+    const bool known = length_of(scratch, &a, asked.length, &x);
+    bool holds = false;
+    /* What is not said of a length that is no expression is not known. */
+    for (uint32_t i = 0; i < n && known; i++)
+        if (length_of(scratch, &a, given[i].length, &y))
+            claims[n_claims++] =
+                (po_smt_claim){PO_SMT_LESS, po_smt_sum(a.smt, given[i].least - 1, 0, NULL), y};
+    if (known) {
+        const po_smt_claim less = {PO_SMT_LESS, x, po_smt_sum(a.smt, asked.least, 0, NULL)};
+        for (uint32_t i = 0; i < n_claims; i++)
+            po_smt_require(a.smt, claims[i]);
+        po_smt_require(a.smt, less);
         holds = po_smt_ask(a.smt) == PO_SMT_NEVER;
     }
     po_arena_free(scratch);

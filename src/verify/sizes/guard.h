@@ -16,7 +16,14 @@ typedef struct po_bounds {
 
 /* Whether 0 <= times q + plus < `of` follows. Products of lengths are any number. */
 bool po_bounds_hold(po_arena *arena, const po_bounds *g, int64_t times, int64_t plus, po_dim of);
-/* Whether a length is at least so much. */
+/* A length is at least so much. */
+typedef struct po_room {
+    po_dim length;
+    int64_t least;
+} po_room;
+
 bool po_bounds_least(po_arena *arena, po_dim length, int64_t least);
+/* Whether it is where all of `given` hold. */
+bool po_bounds_follow(po_arena *arena, uint32_t n, const po_room *given, po_room asked);
 
 #endif

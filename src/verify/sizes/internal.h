@@ -95,6 +95,12 @@ bool po_cone_collect(po_sizes *s, po_arena *scratch, po_pieces *part, uint32_t s
 po_status po_pieces_same(po_sizes *s, po_arena *scratch, const po_pieces *part, bool *same,
                          char *why, size_t size);
 
+/* --- taken.c --- */
+
+/* Whether the candidate takes all lengths that the original takes, and no node makes of a length of
+ * 0 what its expression does not say; else why not. */
+bool po_sizes_taken(const po_sizes *s, char *why, size_t size);
+
 /* --- typical.c --- */
 
 /* The makeups of both targets, one after the other. */
@@ -104,6 +110,27 @@ po_compared *po_compared_create(po_arena *arena, const po_names *names, const po
 bool po_compared_add(po_compared *compared, const po_makeup *makeup);
 /* Whether the lengths that are tried tell all terms of both apart; else why not. */
 bool po_compared_apart(po_compared *compared, const char **why);
+
+/* --- varies.c --- */
+
+/* Told of what the leaves and nodes of one side of a part are: whether what exponentials are added
+ * up of along open axes differs along these. Of numbers the length would be a factor. Residues are
+ * alike by chance as well, though not at the same places for other leaves. */
+typedef struct po_met {
+    po_value_id value;
+    uint32_t place;
+} po_met;
+typedef struct po_varying {
+    const po_graph *open;
+    const po_cone *cone;
+    po_arena *arena;
+    po_met *met; /* elements that another one of their row is alike */
+    uint32_t n_met, cap_met;
+    bool same; /* more than chance makes, or what is not known */
+} po_varying;
+void po_varying_record(void *varying, po_value_id value, po_ptensor *tensor);
+/* Whether some elements are alike in both evaluations. */
+bool po_varying_same(po_varying *a, po_varying *b);
 
 /* --- residues.c --- */
 

@@ -5,6 +5,7 @@
 #include "ir/size.h"
 #include "ops/rewrite.h"
 #include "ops/sem/sem.h"
+#include "ops/window.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -115,6 +116,16 @@ void po_makeup_inherit(po_piece *part, po_makeup *out, const po_makeup *of) {
     out->needed = fmax(out->needed, of->needed);
     out->sums |= of->sums;
     out->means |= of->means;
+    out->poles |= of->poles;
+}
+
+uint32_t po_makeup_leaves(const po_makeup *makeup) {
+    uint32_t leaves = 0;
+    for (uint32_t i = 0; i < makeup->n_reads; i++)
+        leaves |= 1u << makeup->reads[i].leaf;
+    for (uint32_t i = 0; i < makeup->n_ties; i++)
+        leaves |= 1u << makeup->ties[i].leaf;
+    return leaves;
 }
 
 void po_makeup_take(po_piece *part, po_makeup *out, uint32_t own, const po_makeup *of,
@@ -241,6 +252,20 @@ static degrees degrees_of(const po_graph *graph, const po_node *node) {
     }
 }
 
+/* Whether it divides by input k. */
+static bool divides_by(const po_graph *graph, const po_node *node, uint32_t k) {
+    double power;
+    if (node->op == PO_OP_Pow)
+        return k == 0 && !(po_scalar_constant(graph, node->in[1], &power) && power >= 0);
+    return node->op == PO_OP_Reciprocal || (node->op == PO_OP_Div && k == 1);
+}
+
+/* Symbols, of which no law makes something of what they are of. */
+static bool is_symbol(po_op_id op) {
+    return op == PO_OP_Erf || op == PO_OP_Exp || op == PO_OP_Log || op == PO_OP_Sigmoid ||
+           op == PO_OP_Tanh;
+}
+
 static po_status element_wise(po_piece *part, const po_node *node) {
     const po_type *type = &part->open->values[node->out[0]].type;
     po_makeup *out = type->has_rank ? merged_digits(part, node, type) : NULL;
@@ -262,8 +287,10 @@ static po_status element_wise(po_piece *part, const po_node *node) {
             po_makeup_take(part, out, own, f, from, to);
         }
         po_makeup_inherit(part, out, f);
+        out->poles |= divides_by(part->open, node, k) ? po_makeup_leaves(f) : 0;
         out->places += f->places;
     }
+    out->poles = is_symbol(node->op) ? 0 : out->poles;
     const degrees d = degrees_of(part->open, node);
     out->needed = fmax(out->needed, d.argument * out->places);
     out->places *= d.itself;
@@ -276,6 +303,20 @@ static po_status element_wise(po_piece *part, const po_node *node) {
 
 static bool is_soft(po_op_id op) {
     return op == PO_OP_Softmax || op == PO_OP_LogSoftmax;
+}
+
+/* Sums of what need not be 0 without a leaf: of numbers the length would be a factor. Of a set
+ * nothing is counted, and of exponentials it is seen that they differ (varies.c). */
+static bool counts(const po_node *node, const po_makeup *f) {
+    switch (node->op) {
+    case PO_OP_ReduceL1:
+    case PO_OP_ReduceL2:
+    case PO_OP_ReduceLogSum:
+    case PO_OP_ReduceSumSquare:
+        return f->strict || (f->poles & po_makeup_leaves(f)) != 0;
+    default:
+        return false;
+    }
 }
 
 /* Moves over each place of some axes by itself; along the others it takes all, in any order. */
@@ -295,7 +336,7 @@ static po_status over_axes(po_piece *part, const po_node *node, const bool *alon
             return po_piece_fail(part, node, "it takes all of an axis that is not read one by one");
         /* Of what is the same all along the axis the length would be a factor. */
         if (along[x] && from_type->dims[x].value < 0) {
-            if (!po_makeup_reads(f, from, end))
+            if (!po_makeup_reads(f, from, end) || counts(node, f))
                 return po_piece_fail(part, node,
                                      "it takes what need not differ along an open axis");
             out->places++;
@@ -319,6 +360,8 @@ static po_status over_axes(po_piece *part, const po_node *node, const bool *alon
      * is a symbol of squares. */
     out->needed = fmax(out->needed, 2 * (out->places + f->places));
     out->places += is_soft(node->op) ? 0 : f->places;
+    /* Norms divide by what they are of. */
+    out->poles = is_soft(node->op) ? 0 : out->poles | po_makeup_leaves(f);
     out->strict = true;
     part->makeup[node->out[0]] = out;
     return PO_OK;
@@ -373,6 +416,17 @@ static po_status reduces(po_piece *part, const po_node *node) {
     return over_axes(part, node, along, true);
 }
 
+/* A maximum over the whole map. */
+static po_status pools_all(po_piece *part, const po_node *node) {
+    const po_type *t = &part->open->values[node->in[0]].type;
+    bool along[PO_MAX_RANK] = {false};
+    if (!t->has_rank || t->rank < 3)
+        return po_piece_fail(part, node, "its axes are not known");
+    for (uint32_t x = 2; x < t->rank; x++)
+        along[x] = true;
+    return over_axes(part, node, along, true);
+}
+
 static po_status reshapes(po_piece *part, const po_node *node) {
     const po_makeup *f = makeup_of(part, node->in[0]);
     po_makeup *out = f ? po_makeup_reshaped(part, f, &part->open->values[node->out[0]].type) : NULL;
@@ -415,8 +469,82 @@ static po_status by_sums(po_piece *part, const po_node *node, bool *done) {
     return PO_OK;
 }
 
+/* --- integers that follow from lengths --- */
+
+static uint32_t plain_name(void *user, const char *name) {
+    *(bool *)user &= !strpbrk(name, "(*");
+    return 0;
+}
+
+static uint32_t plain_sum(void *user, int64_t offset, uint32_t n, const int64_t *coefs,
+                          const uint32_t *parts) {
+    (void)user, (void)offset, (void)n, (void)coefs, (void)parts;
+    return 0;
+}
+
+static uint32_t no_quotient(void *user, uint32_t of, int64_t by) {
+    (void)of, (void)by;
+    *(bool *)user = false;
+    return 0;
+}
+
+/* A sum of multiples of names. */
+static bool is_plain(po_piece *part, po_dim d) {
+    bool plain = true;
+    const po_size_builder build = {&plain, plain_name, plain_sum, no_quotient};
+    uint32_t out;
+    return d.value >= 0 || !d.symbol || (po_size_build(part->arena, d, &build, &out) && plain);
+}
+
+/* Item i of input k of n items says how far the output goes, and nothing else. */
+static bool is_end(const po_node *node, uint32_t k, uint32_t i, uint32_t n) {
+    return (node->op == PO_OP_Slice && k == 2) || (node->op == PO_OP_Expand && k == 1) ||
+           (node->op == PO_OP_Pad && k == 1 && i >= n / 2);
+}
+
+/* By lengths nodes only say how far they go: what else they do by one may be another where it is
+ * cut off at an end, or a quotient or minimum. Resize makes maps larger by so many times, or by
+ * what is no whole number, where lengths are sums of multiples of names. */
+static bool follows_lengths(po_piece *part, const po_node *node) {
+    for (uint32_t k = 1; k < node->n_in; k++) {
+        const po_value *v = node->in[k] == PO_NONE ? NULL : &part->open->values[node->in[k]];
+        for (uint32_t i = 0; v && !v->constant && v->partial && i < v->partial->n; i++) {
+            const po_dim d = v->partial->items[i];
+            int64_t number;
+            if (!is_end(node, k, i, v->partial->n) && !po_size_number(d, &number) &&
+                !(node->op == PO_OP_Resize && is_plain(part, d)))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* As much padding for every length. */
+static bool pads_alike(const po_piece *part, const po_node *node) {
+    const po_type *t = &part->open->values[node->in[0]].type;
+    po_window w;
+    if (!po_op_has(node->op, PO_OPF_WINDOW) || !t->has_rank || t->rank < 3 ||
+        !po_window_of(part->open, node, t->rank - 2, &w) || !w.same)
+        return true;
+    for (uint32_t x = 2; x < t->rank; x++)
+        if (t->dims[x].value < 0 && w.stride[x - 2] != 1)
+            return false;
+    return true;
+}
+
+bool po_piece_passes(const po_graph *open, const po_node *node) {
+    const po_value_id mask = node->n_out > 1 ? node->out[1] : PO_NONE,
+                      training = node->n_in > 2 ? node->in[2] : PO_NONE;
+    const po_tensor *t = training == PO_NONE ? NULL : po_graph_constant(open, training);
+    return node->op == PO_OP_Dropout && po_op_version(open, node) >= 7 && node->in[0] != PO_NONE &&
+           (mask == PO_NONE || (!open->values[mask].n_uses && !open->values[mask].n_outputs)) &&
+           (training == PO_NONE || (t && po_all_equal(t, 0)));
+}
+
 static po_status find_makeup(po_piece *part, const po_node *node) {
     bool done = false;
+    if (po_piece_passes(part->open, node))
+        return reshapes(part, node);
     if (node->n_out == 0 || node->n_out > MOST_OUTPUTS || node->n_in == 0 ||
         node->in[0] == PO_NONE || po_op_has(node->op, PO_OPF_CONTROL | PO_OPF_RANDOM))
         return po_piece_fail(part, node, "it is none that is followed");
@@ -425,11 +553,15 @@ static po_status find_makeup(po_piece *part, const po_node *node) {
             return po_piece_fail(part, node, "an input is not followed");
     if (po_op_has(node->op, PO_OPF_SHAPE_ONLY))
         return reshapes(part, node);
+    if (!follows_lengths(part, node) || !pads_alike(part, node))
+        return po_piece_fail(part, node, "what it does may be another for other lengths");
     PO_TRY(by_sums(part, node, &done));
     if (done)
         return PO_OK;
     if (po_op_has(node->op, PO_OPF_ELEMENTWISE))
         return element_wise(part, node);
+    if (node->op == PO_OP_GlobalMaxPool)
+        return pools_all(part, node);
     if (node->n_out == 1 && po_op_has(node->op, PO_OPF_REDUCES))
         return reduces(part, node);
     if (po_op_has(node->op, PO_OPF_WINDOW))

@@ -50,6 +50,7 @@ typedef struct po_makeup {
     bool strict;      /* outside of its axes the term need not be 0 */
     bool sums, means; /* over open axes */
     bool sized;       /* numbers that depend on lengths: only for shapes */
+    uint32_t poles;   /* leaves that it is divided by something of, by bit */
     /* How many indices a product of its terms may have, at most, and what it is the argument of. */
     double places, needed;
 } po_makeup;
@@ -76,6 +77,8 @@ const po_makeup *po_makeup_merged(po_piece *part, const po_makeup *makeup);
 const po_makeup *po_makeup_trimmed(po_piece *part, const po_makeup *makeup, int64_t channels);
 /* Whether a value is known without its nodes: a constant, or integers that follow from lengths. */
 bool po_piece_is_known(const po_graph *open, po_value_id value);
+/* Whether it is a Dropout that gives what it is given: outside of training, its mask not read. */
+bool po_piece_passes(const po_graph *open, const po_node *node);
 /* Finds the makeups of what the node makes, those of its inputs being found. PO_UNSUPPORTED with
  * part->why. */
 po_status po_piece_node(po_piece *part, const po_node *node);
@@ -96,6 +99,8 @@ void po_makeup_take(po_piece *part, po_makeup *out, uint32_t own, const po_makeu
 /* The same for digits that are put behind the last, of an axis. False: there is no room. */
 bool po_makeup_put(po_piece *part, po_makeup *out, uint32_t axis, const po_makeup *of,
                    uint32_t from, uint32_t to);
+/* The leaves that are read, by bit. */
+uint32_t po_makeup_leaves(const po_makeup *makeup);
 /* Whether anything is read along the digits. */
 bool po_makeup_reads(const po_makeup *makeup, uint32_t from, uint32_t to);
 /* Whether an axis is split alike in both. */

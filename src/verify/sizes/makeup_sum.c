@@ -19,6 +19,7 @@ typedef struct reading {
     bool open[PO_SUM_MAX_VARS];
     bool bound[PO_SUM_MAX_VARS]; /* open, and in no index of the output */
     bool mean;                   /* its scale is one over what it adds up over open lengths */
+    uint32_t poles;              /* leaves that some factor is divided by something of, by bit */
     po_makeup *out;
 } reading;
 
@@ -317,12 +318,27 @@ static const po_makeup *makeup_of_factor(const reading *r, uint32_t i, bool *str
     return f;
 }
 
-/* Whether the factor is 0 where the output's axis ends. */
+/* What a factor is divided by; all of what it is of, where it is a quotient itself. */
+static uint32_t poles_of(const reading *r, uint32_t i) {
+    bool strict;
+    const po_operand *op = &r->sum[0]->operands[r->t[0]->factor[i].operand];
+    const po_makeup *f = makeup_of_factor(r, i, &strict);
+    if (!f)
+        return 0;
+    return f->poles | (op->kind != PO_OPERAND_INPUT ? po_makeup_leaves(f) : 0);
+}
+
+/* Whether the term is 0 where the factor's leaves are: x (1 / x) is 1. */
+static bool is_zero_with(const reading *r, const po_makeup *f, bool strict) {
+    return f && !strict && !(po_makeup_leaves(f) & r->poles);
+}
+
+/* Whether the term is 0 where the output's axis ends, as the factor is. */
 static bool ends_with(const reading *r, uint32_t i, uint32_t axis) {
     bool strict = false;
     const po_makeup *f = makeup_of_factor(r, i, &strict);
     const po_index *at = &r->t[0]->factor[i].at;
-    if (!f || strict)
+    if (!is_zero_with(r, f, strict))
         return false;
     for (uint32_t x = 0; x < at->rank; x++) {
         uint32_t var, from, to;
@@ -401,13 +417,17 @@ static po_status take_term(reading *r) {
     const po_term *t = r->t[0];
     double places = 0;
     bool used[PO_SUM_MAX_VARS] = {false};
+    r->poles = 0;
+    for (uint32_t i = 0; i < t->n_factors; i++)
+        r->poles |= poles_of(r, i);
+    r->out->poles |= r->poles;
     for (uint32_t i = 0; i < t->n_factors; i++) {
         bool strict = false;
         const po_makeup *f = makeup_of_factor(r, i, &strict);
         const po_index *at = &t->factor[i].at;
         for (uint32_t v = 0; v < t->n_vars; v++)
-            for (uint32_t x = 0; f && x < at->rank; x++)
-                used[v] |= !strict && po_index_coef(t, at, x, v) != 0;
+            for (uint32_t x = 0; x < at->rank; x++)
+                used[v] |= is_zero_with(r, f, strict) && po_index_coef(t, at, x, v) != 0;
         if (!f) {
             for (uint32_t x = 0; x < at->rank; x++) {
                 uint32_t var;

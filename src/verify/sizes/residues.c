@@ -33,7 +33,7 @@ static po_ptensor *shaped(po_prun *run, po_ptensor *of, const po_type *t, int64_
 
 static po_status evaluate_side(po_sizes *s, po_prun *run, const po_pgraph_spec *candidate,
                                const po_pieces *part, uint32_t side, po_ptensor **leaves,
-                               po_ptensor **out) {
+                               po_varying *varying, po_ptensor **out) {
     const po_cone *c = &part->side[side];
     po_ptensor *tensors[PO_CONE_LEAVES] = {NULL};
     const po_graph *g = s->sized[side].at[PO_MAKEUP_SIZES - 1];
@@ -50,6 +50,11 @@ static po_status evaluate_side(po_sizes *s, po_prun *run, const po_pgraph_spec *
         spec.constants = candidate->constants;
     }
     run->side = side;
+    *varying = (po_varying){.open = s->sized[side].open, .cone = c, .arena = run->arena};
+    for (uint32_t i = 0; i < c->n_leaves && status == PO_OK; i++)
+        po_varying_record(varying, c->leaves[i], tensors[i]);
+    spec.record = po_varying_record;
+    spec.user = varying;
     const po_ppiece nodes = {.spec = &spec,
                              .n_leaves = c->n_leaves,
                              .leaves = c->leaves,
@@ -81,17 +86,19 @@ static bool same_targets(const po_sizes *s, po_prun *run, const po_pieces *part,
     return same;
 }
 
-static po_ptensor *random_leaf(po_prun *run, const po_type *t, uint32_t class) {
+static po_ptensor *random_leaf(po_prun *run, const po_type *t, uint32_t class, uint32_t turn) {
     po_ptensor *leaf = po_pt_residues(run, t->dtype, t->rank, po_pn_dims(run->arena, t));
-    const uint64_t key = po_pf_key(run, "leaf") ^ (class * 0x9e3779b97f4a7c15u);
+    const uint64_t key = po_pf_key(run, "leaf") ^ ((class * 2u + turn) * 0x9e3779b97f4a7c15u);
     for (int64_t k = 0; k < leaf->count; k++)
         leaf->mod[k] = po_pf(run->field, key, (uint64_t)k);
     leaf->bound = po_pb_symbol(run);
     return leaf;
 }
 
-po_status po_pieces_evaluate(po_sizes *s, po_prun *run, const po_pgraph_spec *candidate,
-                             const po_pieces *part, bool *same, char *why, size_t size) {
+/* With leaves of their own each turn. */
+static po_status evaluate_once(po_sizes *s, po_prun *run, const po_pgraph_spec *candidate,
+                               const po_pieces *part, uint32_t turn, po_varying *varying /* 2 */,
+                               bool *same, char *why, size_t size) {
     po_ptensor *leaves[PO_CONE_LEAVES] = {NULL}, *out[2] = {NULL, NULL};
     po_status status = PO_OK;
     *same = false;
@@ -104,10 +111,10 @@ po_status po_pieces_evaluate(po_sizes *s, po_prun *run, const po_pgraph_spec *ca
                      po_sizes_value(s, l->side, l->value)->name);
             break;
         }
-        leaves[i] = random_leaf(run, t, part->leaves[i]);
+        leaves[i] = random_leaf(run, t, part->leaves[i], turn);
     }
     for (uint32_t side = 0; side < 2 && status == PO_OK; side++)
-        status = evaluate_side(s, run, candidate, part, side, leaves, &out[side]);
+        status = evaluate_side(s, run, candidate, part, side, leaves, &varying[side], &out[side]);
     if (status == PO_OK) {
         for (uint32_t side = 0; side < 2; side++)
             po_prun_compared(run, po_pb_total(&out[side]->bound), 1, 0);
@@ -126,6 +133,21 @@ po_status po_pieces_evaluate(po_sizes *s, po_prun *run, const po_pgraph_spec *ca
     po_pt_drop(out[0]);
     po_pt_drop(out[1]);
     return status;
+}
+
+po_status po_pieces_evaluate(po_sizes *s, po_prun *run, const po_pgraph_spec *candidate,
+                             const po_pieces *part, bool *same, char *why, size_t size) {
+    po_varying first[2] = {{0}}, second[2] = {{0}};
+    PO_TRY(evaluate_once(s, run, candidate, part, 0, first, same, why, size));
+    if (*same && (first[0].n_met || first[1].n_met))
+        PO_TRY(evaluate_once(s, run, candidate, part, 1, second, same, why, size));
+    for (uint32_t side = 0; side < 2 && *same; side++)
+        if (po_varying_same(&first[side], &second[side])) {
+            *same = false;
+            snprintf(why, size,
+                     "exponentials of what need not differ along an open axis are added up");
+        }
+    return PO_OK;
 }
 
 /* --- what values are at the lengths of the run --- */

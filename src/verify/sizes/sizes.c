@@ -131,7 +131,7 @@ static po_status class_of_node(po_sizes *s, po_prun *run, const po_pgraph_spec *
         if (v == PO_NONE || po_sizes_class(s, side, v) != PO_NONE)
             continue;
         const po_hash own = keyed ? po_hash_u64(key, k) : key;
-        if (view)
+        if (view && k == 0)
             c = po_sizes_class_of_view(s, side, node);
         else if (keyed)
             c = po_hash_map_get(s->keys, own);
@@ -185,19 +185,31 @@ static void note_alike(po_sizes *s) {
     }
 }
 
+/* Whether an output is the same: of one class, or shown as a part of both models. */
+static po_status compare_output(po_sizes *s, po_prun *run, const po_pgraph_spec *candidate,
+                                po_value_id a, po_value_id b) {
+    const uint32_t x = po_sizes_class(s, 0, a), y = po_sizes_class(s, 1, b);
+    char why[160] = "it has another type";
+    s->hold = po_sizes_same_type(s, 0, a, 1, b);
+    if (s->hold && (x == PO_NONE || x != y))
+        PO_TRY(show(s, run, candidate, a, b, 0, &s->hold, why, sizeof why));
+    if (!s->hold)
+        say(s, "output '%.80s' is not shown: %.120s", po_sizes_value(s, 0, a)->name, why);
+    return PO_OK;
+}
+
 static po_status find_classes(po_sizes *s, po_prun *run, const po_pgraph_spec *candidate) {
     note_alike(s);
     PO_TRY(classes_of(s, run, candidate, 0));
     PO_TRY(classes_of(s, run, candidate, 1));
     const po_graph *a = s->sized[0].open, *b = s->sized[1].open;
     s->hold = a->n_outputs == b->n_outputs;
-    for (uint32_t k = 0; k < a->n_outputs && s->hold; k++) {
-        const uint32_t x = po_sizes_class(s, 0, a->outputs[k]),
-                       y = po_sizes_class(s, 1, b->outputs[k]);
-        s->hold =
-            x != PO_NONE && x == y && po_sizes_same_type(s, 0, a->outputs[k], 1, b->outputs[k]);
-        if (!s->hold)
-            say(s, "output '%.80s' is not shown", a->values[a->outputs[k]].name);
+    for (uint32_t k = 0; k < a->n_outputs && s->hold; k++)
+        PO_TRY(compare_output(s, run, candidate, a->outputs[k], b->outputs[k]));
+    char why[200];
+    if (s->hold && !po_sizes_taken(s, why, sizeof why)) {
+        s->hold = false;
+        say(s, "%s", why);
     }
     return PO_OK;
 }
