@@ -383,7 +383,6 @@ static bool lay_out(po_mu_open *o, const po_mu *mu, uint32_t tensor) {
         as_it_is(o, tensor);
         return true;
     }
-    o->floats[tensor] = PO_DIM(1);
     o->origin[tensor] = PO_DIM(0);
     for (uint32_t a = t->rank; a-- > 0;) {
         po_dim *own = &o->stride[tensor][a];
@@ -391,18 +390,12 @@ static bool lay_out(po_mu_open *o, const po_mu *mu, uint32_t tensor) {
                    ? PO_DIM(t->stride[a])
                    : stride;
         stride = po_size_mul(o->arena, *own, whole[a]);
-        o->floats[tensor] =
-            po_size_sub(o->arena, po_size_add(o->arena, o->floats[tensor], stride), *own);
         o->origin[tensor] =
             po_size_add(o->arena, o->origin[tensor], po_size_times(o->arena, *own, t->before[a]));
     }
-    const po_dim all[] = {stride, o->floats[tensor], o->origin[tensor]};
-    for (uint32_t i = 0; i < 3; i++)
-        if (is_open(all[i]) && !all[i].symbol)
-            return false;
-    /* A dim of 0 leaves less than nothing of the sum. */
     o->floats[tensor] = stride;
-    return true;
+    return (!is_open(stride) || stride.symbol) &&
+           (!is_open(o->origin[tensor]) || o->origin[tensor].symbol);
 }
 
 /* Strides of the size at hand, as they come out of the layout for all. */

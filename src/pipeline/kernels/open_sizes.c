@@ -38,7 +38,7 @@ typedef struct finding {
     int64_t lengths[PO_KERNEL_GIVEN];
     bool has_batch, too_many;
     bool names_batch; /* samples are not seen to be kept apart: their number is a length too */
-    int64_t sample[SAMPLES]; /* heights and widths that the model takes */
+    int64_t sample[SAMPLES]; /* lengths that the model takes */
     uint32_t n_samples;
     po_size_pair equal[MOST_EQUAL];
     uint32_t n_equal;
@@ -285,9 +285,10 @@ static bool is_same(finding *f, po_dim a, po_dim b) {
         if (po_dim_same(f->equal[i].a, a) && po_dim_same(f->equal[i].b, b))
             return true;
     const bool same = po_open_sizes_same(f->arena, &sizes, a, b);
-    if (same && f->n_equal < MOST_EQUAL)
-        f->equal[f->n_equal++] = (po_size_pair){a, b};
-    return same;
+    if (!same || f->n_equal == MOST_EQUAL)
+        return false;
+    f->equal[f->n_equal++] = (po_size_pair){a, b};
+    return true;
 }
 
 /* Whether a length is one number wherever the model runs, as that of a slice of one token. */
@@ -391,7 +392,6 @@ static bool next_lengths(finding *f, uint32_t far) {
     return false;
 }
 
-/* Near what the model is meant for, where every length is a number that nothing else is. */
 /* Leaves out lengths at which what hangs on this name alone is no number of its own. */
 static void drop_tried(finding *f, const po_graph *named, uint32_t k) {
     enum { FAR_OFF = 1000003 };
@@ -408,6 +408,8 @@ static void drop_tried(finding *f, const po_graph *named, uint32_t k) {
         l->tried[i] = l->tried[n - 1];
 }
 
+/* Near what the model is meant for, where every length is a number that nothing else is; so many
+ * such sizes are passed over. */
 static po_status find_here(finding *f, const po_graph *named, uint32_t skip) {
     f->known = PO_NEW_N(f->arena, po_mu_number, MOST_KNOWN);
     find_taken(f, named);
@@ -520,8 +522,7 @@ static po_status fill_all(finding *f, po_graph *named, const po_graph *here) {
 }
 
 /* Whether the lengths are those that inference finds where they are numbers. */
-static po_status check_lengths(finding *f, const po_graph *named) {
-    const po_graph *at = graph_with(f, dim_here);
+static po_status check_lengths(finding *f, const po_graph *named, const po_graph *at) {
     for (po_value_id v = 0; v < named->n_values; v++) {
         const po_type *type = live_type(named, v), *own = &at->values[v].type;
         for (uint32_t d = 0; type && own->has_rank && type->rank == own->rank && d < type->rank;
@@ -545,7 +546,9 @@ static po_status check_others(finding *f, const po_open_sizes *sizes) {
     memcpy(here, f->lengths, sizeof here);
     for (uint32_t i = 0; i < sizes->plan.n_others && status == PO_OK; i++) {
         memcpy(f->lengths, sizes->plan.others[i], sizeof f->lengths);
-        status = check_lengths(f, sizes->named);
+        po_graph *at = po_infer_with_dims(f->run->ctx, f->graph, dim_here, f);
+        status = check_lengths(f, sizes->named, at);
+        po_graph_free(at);
     }
     memcpy(f->lengths, here, sizeof here);
     return status;
