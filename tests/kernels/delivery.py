@@ -450,7 +450,7 @@ def test_faults(args, root):
     model = helper.make_model(helper.make_graph(
         [helper.make_node('NonZero', ['x'], ['i']),
          helper.make_node('Cast', ['i'], ['f'], to=TensorProto.FLOAT), helper.make_node('Exp', ['f'], ['y'])],
-        'open', [helper.make_tensor_value_info('x', TensorProto.FLOAT, ['rows', 4])],
+        'open', [helper.make_tensor_value_info('x', TensorProto.FLOAT, [4, 'rows'])],
         [helper.make_tensor_value_info('y', TensorProto.FLOAT, [2, 'found'])]),
         opset_imports=[helper.make_opsetid('', 17)], ir_version=8)
     onnx.save(model, os.path.join(root, 'open.onnx'))

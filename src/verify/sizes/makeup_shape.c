@@ -166,7 +166,8 @@ const po_makeup *po_makeup_trimmed(po_piece *part, const po_makeup *makeup, int6
     po_makeup *m = PO_NEW(part->arena, po_makeup);
     *m = *makeup;
     m->reads = PO_NEW_N(part->arena, po_makeup_read, m->n_reads);
-    memcpy(m->reads, makeup->reads, m->n_reads * sizeof *m->reads);
+    if (m->n_reads > 0)
+        memcpy(m->reads, makeup->reads, m->n_reads * sizeof *m->reads);
     m->cap_reads = m->n_reads;
     return set_channels(m, channels) ? m : makeup;
 }
