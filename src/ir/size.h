@@ -81,6 +81,11 @@ typedef struct po_size_builder {
 } po_size_builder;
 bool po_size_build(po_arena *arena, po_dim a, const po_size_builder *build, uint32_t *out);
 
+/* The same over other names: `rename` has a length for each name (and for each product of names);
+ * unknown where it has none. size_rename.c */
+typedef po_dim (*po_size_rename_fn)(void *user, const char *name);
+po_dim po_size_renamed(po_arena *arena, po_dim a, po_size_rename_fn rename, void *user);
+
 /* The number that an expression is, with names as `length` says; false where it does not know one,
  * or where numbers grow beyond 63 bits. */
 typedef bool (*po_size_length_fn)(void *user, const char *name, int64_t *length);

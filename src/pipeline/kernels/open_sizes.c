@@ -87,41 +87,13 @@ static po_dim sum_of(const finding *f, const char *symbol) {
     return po_size_sub(f->arena, po_size_plus(f->arena, bracketed, 1), PO_DIM(1));
 }
 
-/* The model's words as names: by part of the expression. */
-typedef struct renaming {
-    finding *f;
-    po_dim *parts;
-    uint32_t n, cap;
-    bool known;
-} renaming;
-
-static uint32_t keep_part(renaming *r, po_dim d) {
-    PO_PUSH(r->f->arena, r->parts, r->n, r->cap, d);
-    return r->n - 1;
-}
-
-static uint32_t part_name(void *user, const char *name) {
-    renaming *r = user;
-    for (uint32_t k = 0; k < r->f->n; k++)
-        if (strcmp(r->f->name[k].symbol, name) == 0)
-            return keep_part(r, (po_dim){-1, r->f->names[k]});
-    r->known = false;
-    return keep_part(r, PO_DIM_UNKNOWN);
-}
-
-static uint32_t part_sum(void *user, int64_t offset, uint32_t n, const int64_t *coefs,
-                         const uint32_t *parts) {
-    renaming *r = user;
-    po_dim sum = PO_DIM(0);
-    for (uint32_t i = 0; i < n; i++)
-        sum =
-            po_size_add(r->f->arena, sum, po_size_times(r->f->arena, r->parts[parts[i]], coefs[i]));
-    return keep_part(r, po_size_plus(r->f->arena, sum, offset));
-}
-
-static uint32_t part_quotient(void *user, uint32_t of, int64_t by) {
-    renaming *r = user;
-    return keep_part(r, po_size_floor(r->f->arena, r->parts[of], 0, by));
+/* The model's word as a name. */
+static po_dim name_for(void *user, const char *word) {
+    const finding *f = user;
+    for (uint32_t k = 0; k < f->n; k++)
+        if (strcmp(f->name[k].symbol, word) == 0)
+            return (po_dim){-1, f->names[k]};
+    return PO_DIM_UNKNOWN;
 }
 
 /* po_input_dim_fn: one sample, and names. */
@@ -130,11 +102,9 @@ static po_dim named_dim(void *user, po_graph *graph, po_value_id input, uint32_t
     const po_dim own = graph->values[input].type.dims[axis];
     if (own.value >= 0)
         return own;
-    renaming r = {.f = f, .known = true};
-    const po_size_builder build = {&r, part_name, part_sum, part_quotient};
-    uint32_t out;
-    if (po_size_build(f->arena, sum_of(f, own.symbol), &build, &out) && r.known)
-        return r.parts[out];
+    const po_dim sum = po_size_renamed(f->arena, sum_of(f, own.symbol), name_for, f);
+    if (sum.symbol)
+        return sum;
     const uint32_t k = name_of(f, graph, input, axis);
     f->has_batch |= k == PO_NONE;
     return k == PO_NONE ? PO_DIM(1) : (po_dim){-1, f->names[k]};

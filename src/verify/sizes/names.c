@@ -29,45 +29,15 @@ static const char *word_for(const po_names *n, uint32_t input, uint32_t axis) {
 
 /* --- names of at least 1 --- */
 
-typedef struct renaming {
-    po_names *names;
-    po_dim *parts;
-    uint32_t n, cap;
-} renaming;
-
-static uint32_t keep_dim(renaming *r, po_dim d) {
-    PO_PUSH(r->names->arena, r->parts, r->n, r->cap, d);
-    return r->n - 1;
-}
-
-static uint32_t other_name(void *user, const char *name) {
-    renaming *r = user;
+static po_dim positive_name(void *user, const char *name) {
+    const po_names *n = user;
     const bool word = !strpbrk(name, "(*");
-    return keep_dim(
-        r, word ? (po_dim){-1, po_arena_printf(r->names->arena, "%s" PO_SIZE_POSITIVE, name)}
-                : PO_DIM_UNKNOWN);
-}
-
-static uint32_t other_sum(void *user, int64_t offset, uint32_t n, const int64_t *coefs,
-                          const uint32_t *parts) {
-    renaming *r = user;
-    po_arena *arena = r->names->arena;
-    po_dim sum = PO_DIM(0);
-    for (uint32_t i = 0; i < n; i++)
-        sum = po_size_add(arena, sum, po_size_times(arena, r->parts[parts[i]], coefs[i]));
-    return keep_dim(r, po_size_plus(arena, sum, offset));
-}
-
-static uint32_t other_quotient(void *user, uint32_t of, int64_t by) {
-    renaming *r = user;
-    return keep_dim(r, po_size_floor(r->names->arena, r->parts[of], 0, by));
+    return word ? (po_dim){-1, po_arena_printf(n->arena, "%s" PO_SIZE_POSITIVE, name)}
+                : PO_DIM_UNKNOWN;
 }
 
 static po_dim renamed(po_names *n, po_dim d) {
-    renaming r = {.names = n};
-    const po_size_builder build = {&r, other_name, other_sum, other_quotient};
-    uint32_t out;
-    return po_size_build(n->arena, d, &build, &out) ? r.parts[out] : PO_DIM_UNKNOWN;
+    return po_size_renamed(n->arena, d, positive_name, n);
 }
 
 /* --- dims of inputs --- */
