@@ -464,16 +464,23 @@ def case_open_tokens(bed):
             expect('x' in str(e), str(e))
 
 
-def case_batch_of_no_kernels(bed):
-    """What mixes samples has none, and says so; nor has what lies between samples, and the rest does."""
+def case_batch_that_mixes(bed):
+    """What mixes samples has kernels of which their number is a length; what lies between samples has none."""
     r = np.random.default_rng(7)
     words = ['-O1', '--threads', '1', '--kernels', 'k', '--cost', 'model', '--cache', 'none', '-o', 'out.onnx']
     w = {'w': (r.standard_normal((64, 64)) / 8).astype('f')}
     onnx.save(open_graph([('MatMul', ['x', 'w'], 'a', {}), ('ReduceMean', ['a'], 'm', {'axes': [0], 'keepdims': 1}),
                           ('Sub', ['a', 'm'], 'd', {}), ('Tanh', ['d'], 'y', {})],
                          {'x': ['N', 64]}, {'y': ['N', 64]}, w), bed.path('mixed.onnx'))
-    said = bed.said('mixed.onnx', *words)
-    expect('samples must be seen to be kept apart' in said and not os.path.exists(bed.path('k')), said)
+    said = bed.said('mixed.onnx', *words, '-v')
+    expect('won: kernels' in said and 'are made at N = ' in said, said)
+    for n in (2, 7, 40):
+        feed = {'x': r.standard_normal((n, 64)).astype('f')}
+        right, _ = answers(bed.path('mixed.onnx'), feed)
+        got, ran = answers(bed.path('out.onnx'), feed, bed.path('k', LIBRARY))
+        expect(ran, f'{n} samples: no kernel ran')
+        expect(off(got, right) < 1e-5, f'{n} samples: off by {off(got, right)}')
+    shutil.rmtree(bed.path('k'))
     onnx.save(open_graph([('MatMul', ['x', 'w'], 'a', {}), ('Tanh', ['a'], 'b', {}),
                           ('Transpose', ['b'], 't', {'perm': [1, 0, 2]}), ('CumSum', ['t', 'first'], 's', {}),
                           ('Transpose', ['s'], 'o', {'perm': [1, 0, 2]}), ('MatMul', ['o', 'w'], 'c', {}),
