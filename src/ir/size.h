@@ -81,6 +81,10 @@ typedef struct po_size_builder {
 } po_size_builder;
 bool po_size_build(po_arena *arena, po_dim a, const po_size_builder *build, uint32_t *out);
 
+/* What a model writes for a dim where it reads as an expression ("past + 1"), in normal form;
+ * unknown where it does not. size_rename.c */
+po_dim po_size_written(po_arena *arena, const char *symbol);
+
 /* The same over other names: `rename` has a length for each name (and for each product of names);
  * unknown where it has none. size_rename.c */
 typedef po_dim (*po_size_rename_fn)(void *user, const char *name);

@@ -1,5 +1,11 @@
-/* Lengths over other names. */
+/* Lengths by what models write, and over other names. */
 #include "ir/size.h"
+
+po_dim po_size_written(po_arena *arena, const char *symbol) {
+    const po_dim bracketed = {-1, po_arena_printf(arena, "(%s)", symbol)};
+    /* Arithmetic puts it in the order of the normal form. */
+    return po_size_sub(arena, po_size_plus(arena, bracketed, 1), PO_DIM(1));
+}
 
 typedef struct renaming {
     po_arena *arena;

@@ -255,6 +255,8 @@ uint32_t po_mu_binder(const po_mu *mu, uint32_t node, uint32_t label);
 int64_t po_mu_chunk(const po_mu *mu, uint32_t loop);
 /* Whether a tensor's storage holds one chunk only of a label (see `scope`). */
 bool po_mu_local(const po_mu *mu, uint32_t tensor, uint32_t label);
+/* Whether something is kept round the tensor. */
+bool po_mu_has_ring(const po_mu_tensor *t);
 /* Bytes of an element: 4 or 2. */
 int64_t po_mu_bytes(po_mu_type type);
 /* Elements of a tensor that po_mu_check takes: the product of its dims. */

@@ -4,8 +4,6 @@
 #include "ir/size.h"
 #include "mugraph/parts.h"
 
-#include <math.h>
-
 enum { MOST_RING = 64 /* around what other sizes read past the dims */ };
 
 /* --- construction --- */
@@ -57,16 +55,6 @@ int64_t po_mu_open_chunk(const po_mu_open *o, uint32_t loop) {
     return chunk < o->mu->labels[o->mu->nodes[loop].label].extent ? chunk : 0;
 }
 
-/* The loop at or outside a tensor's scope that binds a label; PO_NONE. */
-static uint32_t local_loop(const po_mu *mu, const po_mu_tensor *t, uint32_t label) {
-    if ((t->place != PO_MU_SHARED && t->place != PO_MU_REGISTER) || t->scope >= mu->n_nodes)
-        return PO_NONE;
-    for (uint32_t at = t->scope; at != PO_NONE; at = mu->nodes[at].parent)
-        if (mu->nodes[at].kind == PO_MU_LOOP && mu->nodes[at].label == label)
-            return at;
-    return PO_NONE;
-}
-
 /* The k-th length that a number stands for; the last where there are fewer. */
 static po_dim way_of(const po_mu_open *o, int64_t number, uint32_t k, po_dim own) {
     for (uint32_t i = 0; i < o->n_known && is_open(own); i++)
@@ -87,7 +75,7 @@ static bool reach_of(const po_mu_open *o, const po_mu_tensor *t, const po_mu_ind
     *reach = PO_DIM(0);
     for (uint32_t i = 0; i < index->n; i++) {
         const po_mu_term term = index->terms[i];
-        const uint32_t loop = t ? local_loop(o->mu, t, term.label) : PO_NONE;
+        const uint32_t loop = t ? po_mu_local_loop(o->mu, t, term.label) : PO_NONE;
         po_dim steps = way_of(o, o->mu->labels[term.label].extent, way, o->extent[term.label]);
         if (loop != PO_NONE) {
             const int64_t chunk = po_mu_open_chunk(o, loop);
@@ -349,10 +337,6 @@ static po_status check_cuts(po_ctx *ctx, const po_mu_open *o) {
     return PO_OK;
 }
 
-static bool has_ring(const po_mu_tensor *t, uint32_t axis) {
-    return t->before[axis] > 0 || t->after[axis] > 0;
-}
-
 /* Rings reach as far as any size reads past the dims, where this one needs no test. */
 static void widen(const po_mu_open *o, po_mu *mu, uint32_t node, uint32_t operand) {
     const po_mu_access *access = &mu->nodes[node].statement.in[operand];
@@ -425,10 +409,7 @@ po_status po_mu_open_by(po_ctx *ctx, po_arena *arena, po_mu *mu, const po_mu_nam
             widen(o, mu, n, k);
     for (uint32_t i = 0; i < mu->n_tensors; i++) {
         po_mu_tensor *t = &mu->tensors[i];
-        bool ring = false;
-        for (uint32_t a = 0; a < t->rank; a++)
-            ring |= has_ring(t, a);
-        if (ring && t->place == PO_MU_DEVICE)
+        if (po_mu_has_ring(t) && t->place == PO_MU_DEVICE)
             po_mu_layout(mu, i, 1, 0);
         if (!lay_out(o, mu, i))
             return po_fail(ctx, PO_UNSUPPORTED, "'%s' has no length for all sizes", t->name);

@@ -14,6 +14,9 @@ extern const char *const po_mu_type_names[3];
  * others are. */
 bool po_mu_adds_nothing(const po_mu_statement *s, uint32_t operand, double fill);
 
+/* The loop at or outside the tensor's scope that binds the label; PO_NONE. */
+uint32_t po_mu_local_loop(const po_mu *mu, const po_mu_tensor *t, uint32_t label);
+
 /* The words of the text: labels may not be named by them, and tensors that are stand in quotes. */
 bool po_mu_is_reserved(const char *name);
 

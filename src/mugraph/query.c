@@ -138,8 +138,14 @@ bool po_mu_same_access(const po_mu *mu, const po_mu_access *a, const po_mu_acces
 
 /* --- storage --- */
 
-/* The loop at or outside the tensor's scope that binds the label; PO_NONE. */
-static uint32_t local_loop(const po_mu *mu, const po_mu_tensor *t, uint32_t label) {
+bool po_mu_has_ring(const po_mu_tensor *t) {
+    for (uint32_t a = 0; a < t->rank; a++)
+        if (t->before[a] > 0 || t->after[a] > 0)
+            return true;
+    return false;
+}
+
+uint32_t po_mu_local_loop(const po_mu *mu, const po_mu_tensor *t, uint32_t label) {
     if ((t->place != PO_MU_SHARED && t->place != PO_MU_REGISTER) || t->scope == PO_NONE ||
         t->scope >= mu->n_nodes)
         return PO_NONE;
@@ -150,7 +156,7 @@ static uint32_t local_loop(const po_mu *mu, const po_mu_tensor *t, uint32_t labe
 }
 
 bool po_mu_local(const po_mu *mu, uint32_t tensor, uint32_t label) {
-    return local_loop(mu, &mu->tensors[tensor], label) != PO_NONE;
+    return po_mu_local_loop(mu, &mu->tensors[tensor], label) != PO_NONE;
 }
 
 /* Least and greatest value of an index; its local labels stay within their first chunk. */
@@ -161,7 +167,7 @@ static bool residual(const po_mu *mu, const po_mu_tensor *t, const po_mu_index *
     for (uint32_t i = 0; i < index->n; i++) {
         po_mu_term term = index->terms[i];
         int64_t extent = mu->labels[term.label].extent;
-        uint32_t loop = t ? local_loop(mu, t, term.label) : PO_NONE;
+        uint32_t loop = t ? po_mu_local_loop(mu, t, term.label) : PO_NONE;
         if (loop != PO_NONE) {
             cut = true;
             extent = po_mu_chunk(mu, loop);

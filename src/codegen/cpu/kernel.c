@@ -320,7 +320,7 @@ static po_status body(cg *g, const used *u, uint32_t from, uint32_t to, bool gri
     pointers(g, u);
     for (uint32_t i = 0; i < u->n_tensors; i++) {
         const po_mu_tensor *t = &g->mu->tensors[u->tensors[i]];
-        if (t->place != PO_MU_SHARED || !cg_has_ring(t))
+        if (t->place != PO_MU_SHARED || !po_mu_has_ring(t))
             continue;
         po_text value;
         po_text_init(&value, g->arena);
@@ -541,7 +541,7 @@ static void start(cg *g) {
     po_text_puts(g->out, "    (void)device, (void)z;\n");
     for (uint32_t i = 0; i < g->mu->n_tensors; i++) {
         const po_mu_tensor *t = &g->mu->tensors[i];
-        if (t->place != PO_MU_DEVICE || !cg_has_ring(t) || g->tensor[i].filled_by != PO_NONE ||
+        if (t->place != PO_MU_DEVICE || !po_mu_has_ring(t) || g->tensor[i].filled_by != PO_NONE ||
             !is_first_at(g, i))
             continue;
         const char *offset =

@@ -14,13 +14,6 @@ static bool overlaps(interval a, interval b) {
     return a.first <= b.last && b.first <= a.last;
 }
 
-bool cg_has_ring(const po_mu_tensor *t) {
-    for (uint32_t a = 0; a < t->rank; a++)
-        if (t->before[a] > 0 || t->after[a] > 0)
-            return true;
-    return false;
-}
-
 /* Whether the ring can be filled anew in each call at little cost: spans of memory that lie inside
  * one another, axis by axis, and at most a quarter of the tensor. */
 static bool is_cheap(const po_mu_tensor *t) {
@@ -67,7 +60,7 @@ static bool meet(const cg *g, uint32_t tensor, int64_t at, uint32_t other) {
 /* Whether the two may lie on one another, the one at an offset, where they don't live at once. */
 static bool may_share(const cg *g, uint32_t tensor, int64_t at, uint32_t other) {
     const po_mu_tensor *t = &g->mu->tensors[tensor], *o = &g->mu->tensors[other];
-    return ((!cg_has_ring(t) || is_cheap(t)) && (!cg_has_ring(o) || is_cheap(o))) ||
+    return ((!po_mu_has_ring(t) || is_cheap(t)) && (!po_mu_has_ring(o) || is_cheap(o))) ||
            (at == g->tensor[other].offset && same_layout(g, tensor, other));
 }
 
@@ -85,7 +78,7 @@ static uint32_t in_the_way(const cg *g, const interval *live, const uint32_t *pl
 static int64_t place(const cg *g, const interval *live, const uint32_t *placed, uint32_t n,
                      uint32_t tensor) {
     const po_mu_tensor *t = &g->mu->tensors[tensor];
-    for (uint32_t i = 0; cg_has_ring(t) && i < n; i++) {
+    for (uint32_t i = 0; po_mu_has_ring(t) && i < n; i++) {
         int64_t at = g->tensor[placed[i]].offset;
         if (same_layout(g, tensor, placed[i]) &&
             in_the_way(g, live, placed, n, tensor, at) == PO_NONE)
@@ -177,7 +170,8 @@ static bool fits(const cg *g, const interval *live, const slot *s, uint32_t tens
     const po_mu *mu = g->mu;
     for (uint32_t i = 0; i < s->n; i++) {
         const po_mu_tensor *t = &mu->tensors[tensor], *o = &mu->tensors[s->tensors[i]];
-        const bool rings = (cg_has_ring(t) && !is_cheap(t)) || (cg_has_ring(o) && !is_cheap(o));
+        const bool rings =
+            (po_mu_has_ring(t) && !is_cheap(t)) || (po_mu_has_ring(o) && !is_cheap(o));
         if (overlaps(live[tensor], live[s->tensors[i]]) ||
             (rings && !same_layout(g, tensor, s->tensors[i])))
             return false;
@@ -224,7 +218,7 @@ static const char *number(cg *g, int64_t n) {
 /* Rings of tensors that share a place with another layout are filled in each call. */
 static void fill_shared(cg *g, const uint32_t *device, uint32_t n, const uint32_t *writer) {
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < n && cg_has_ring(&g->mu->tensors[device[i]]); k++) {
+        for (uint32_t k = 0; k < n && po_mu_has_ring(&g->mu->tensors[device[i]]); k++) {
             const uint32_t a = device[i], b = device[k];
             const bool at_once = g->tensor[a].open
                                      ? cg_same_place(g, a, b)

@@ -139,8 +139,6 @@ double cg_cycles(cg *g, uint32_t from, uint32_t to);
 
 /* --- memory (memory.c) --- */
 
-/* Whether something is kept round the tensor. */
-bool cg_has_ring(const po_mu_tensor *t);
 /* Of a node's ancestors the one right inside a tensor's scope: what runs once while it lives. */
 uint32_t cg_below_scope(const po_mu *mu, uint32_t node, const po_mu_tensor *t);
 /* The last node inside another; itself where it has none. */

@@ -83,8 +83,7 @@ static po_dim sum_of(const finding *f, const char *symbol) {
     const po_dim related = symbol ? po_inputs_related(f->plan, symbol) : PO_DIM_UNKNOWN;
     if (related.value >= 0 || related.symbol || !symbol || !strchr(symbol, '+'))
         return related;
-    const po_dim bracketed = {-1, po_arena_printf(f->arena, "(%s)", symbol)};
-    return po_size_sub(f->arena, po_size_plus(f->arena, bracketed, 1), PO_DIM(1));
+    return po_size_written(f->arena, symbol);
 }
 
 /* The model's word as a name. */

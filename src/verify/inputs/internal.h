@@ -93,6 +93,8 @@ struct po_inputs {
 
 po_dim_class po_input_class(const po_input *in, uint32_t axis); /* size.c */
 
+/* size.c: NULL: none. */
+const po_input *po_input_named(const po_inputs *plan, const char *name);
 /* size.c: the first input with a dim of this name, and the dim; NULL: none. */
 const po_input *po_input_with(const po_inputs *plan, const char *symbol, uint32_t *axis);
 /* size.c: the length of an axis at an assignment; of a tensor of unknown rank too. */

@@ -165,13 +165,6 @@ int64_t po_meant_length(const po_inputs *plan, const po_input *in, uint32_t axis
     return length_of(plan, in, axis, plan->n_wanted > 0 ? 0 : k);
 }
 
-static const po_input *input_of(const po_inputs *plan, const char *name) {
-    for (uint32_t i = 0; i < plan->n; i++)
-        if (strcmp(plan->inputs[i].name, name) == 0)
-            return &plan->inputs[i];
-    return NULL;
-}
-
 po_status po_pin_check(po_ctx *ctx, const char *option, const po_type *type, const po_pin *pin) {
     if (type->kind != PO_TYPE_TENSOR)
         return po_fail(ctx, PO_BAD_USE, "--%s: input '%s' is not a tensor", option, pin->name);
@@ -194,7 +187,7 @@ po_status po_inputs_want(po_ctx *ctx, po_arena *arena, po_inputs *plan, const po
     po_wanted *list = PO_NEW_N(arena, po_wanted, n);
     for (uint32_t i = 0; i < n; i++) {
         const po_pin *size = &sizes[i];
-        const po_input *in = input_of(plan, size->name);
+        const po_input *in = po_input_named(plan, size->name);
         if (!in)
             return po_fail(ctx, PO_BAD_USE, "--sizes: the model has no input '%s'", size->name);
         PO_TRY(po_pin_check(ctx, "sizes", &in->type, size));

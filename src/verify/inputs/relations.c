@@ -111,8 +111,6 @@ bool po_related_length(const po_inputs *plan, const char *symbol, uint32_t size,
 }
 
 po_dim po_inputs_related(const po_inputs *plan, const char *symbol) {
-    for (uint32_t i = 0; i < plan->n_relations; i++)
-        if (strcmp(plan->relation[i].symbol, symbol) == 0)
-            return plan->relation[i].is;
-    return PO_DIM_UNKNOWN;
+    const po_relation *r = relation_of(plan, symbol);
+    return r ? r->is : PO_DIM_UNKNOWN;
 }

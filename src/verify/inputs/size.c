@@ -53,6 +53,13 @@ po_dim_class po_input_class(const po_input *in, uint32_t axis) {
     return PO_DIM_SEQUENCE;
 }
 
+const po_input *po_input_named(const po_inputs *plan, const char *name) {
+    for (uint32_t i = 0; i < plan->n; i++)
+        if (strcmp(plan->inputs[i].name, name) == 0)
+            return &plan->inputs[i];
+    return NULL;
+}
+
 /* The length of the axis by its class alone. */
 static int64_t usual_length(const po_input *in, uint32_t axis, uint32_t size) {
     po_dim_class c = po_input_class(in, axis);
@@ -141,17 +148,13 @@ static bool made_length(const po_inputs *plan, const char *symbol, uint32_t size
 }
 
 int64_t po_inputs_length(const po_inputs *plan, const char *name, uint32_t axis, uint32_t size) {
-    for (uint32_t i = 0; i < plan->n; i++)
-        if (strcmp(plan->inputs[i].name, name) == 0)
-            return po_input_length(plan, &plan->inputs[i], axis, size);
-    return -1;
+    const po_input *in = po_input_named(plan, name);
+    return in ? po_input_length(plan, in, axis, size) : -1;
 }
 
 po_dim_class po_inputs_class(const po_inputs *plan, const char *name, uint32_t axis) {
-    for (uint32_t i = 0; i < plan->n; i++)
-        if (strcmp(plan->inputs[i].name, name) == 0)
-            return po_input_class(&plan->inputs[i], axis);
-    return PO_DIM_SEQUENCE;
+    const po_input *in = po_input_named(plan, name);
+    return in ? po_input_class(in, axis) : PO_DIM_SEQUENCE;
 }
 
 static bool is_open_batch(const po_input *in, uint32_t axis) {

@@ -48,13 +48,8 @@ static po_dim dim_for(po_names *n, const po_graph *graph, uint32_t input, uint32
     const char *symbol = t->dims[axis].symbol;
     const po_input in = {.name = graph->values[graph->inputs[input]].name, .type = *t};
     po_dim d = {-1, symbol};
-    if (symbol && !po_size_made(symbol) && !is_word(n->arena, symbol)) {
-        const po_dim bracketed = {-1, po_arena_printf(n->arena, "(%s)", symbol)};
-        /* In the order of the normal form. */
-        d = is_word(n->arena, bracketed.symbol)
-                ? po_size_sub(n->arena, po_size_plus(n->arena, bracketed, 1), PO_DIM(1))
-                : PO_DIM_UNKNOWN;
-    }
+    if (symbol && !po_size_made(symbol) && !is_word(n->arena, symbol))
+        d = po_size_written(n->arena, symbol);
     if (!d.symbol)
         d = (po_dim){-1, word_for(n, input, axis)};
     if (n->positive)

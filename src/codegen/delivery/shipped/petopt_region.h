@@ -30,9 +30,10 @@ typedef struct pk_region {
     const int *weight_types; /* NULL: all f32 */
     const void *code;        /* the target's */
     size_t n_given; /* lengths that are open; where there are some the dims of ports are those that
-                       `lengths` says: PK_MAX_RANK for each input, then for each output. 0: the
-                       model has no such lengths. dims may be NULL */
+                       `lengths` says */
     const pk_given *given;
+    /* PK_MAX_RANK dims for each input, then for each output; NULL: they are not asked for. 0: the
+     * model has no such lengths. */
     int (*lengths)(const int64_t *given, int64_t *dims);
 } pk_region;
 
