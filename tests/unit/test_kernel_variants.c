@@ -139,8 +139,8 @@ static void of_any_size(void **state) {
                 assert_true(po_open_sizes_same(f.arena, form.sizes, plan->naming.known[i].is,
                                                plan->naming.known[k].is));
     assert_true(form.sizes->n_equal > 0);
-    for (uint32_t i = 0; i < form.sizes->n_samples; i++)
-        assert_int_equal(form.sizes->sample[i] % 2, 0); /* the model takes no odd ones */
+    for (uint32_t i = 0; i < form.sizes->samples->n; i++)
+        assert_int_equal(form.sizes->samples->length[i] % 2, 0); /* the model takes no odd ones */
     assert_int_equal(form.programs[0]->n_names, 2);
     assert_int_equal(form.ports[0].in[0].dims[0], -1);
     assert_string_equal(form.ports[0].in[0].open[2].symbol, "p0");

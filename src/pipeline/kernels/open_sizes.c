@@ -6,16 +6,12 @@
 #include "verify/inputs/inputs.h"
 
 enum {
-    MOST_KNOWN = 4096,
-    MOST_NUMBER = 1 << 16, /* of those that constants are compared with */
-    LEAST_OWN = 4,         /* shorter lengths are windows' and strides' too */
-    SAMPLES_HERE = 5,      /* about so many, where they are such a length */
+    SHORTEST = 4,     /* of the lengths that are tried, which vectors do not fill exactly */
+    SAMPLES_HERE = 5, /* about so many, where they are such a length */
     MOST_TRIES = 4096,
     FAR = 128,   /* lengths that are tried for each name */
     PERIOD = 32, /* of the heights and widths that detectors take */
-    FIRST_SAMPLE = 33,
-    SAMPLES = 2 * PERIOD + 16,
-    MOST_EQUAL = 64
+    FIRST_SAMPLE = 33
 };
 
 /* A name for lengths. */
@@ -38,13 +34,8 @@ typedef struct finding {
     int64_t lengths[PO_KERNEL_GIVEN];
     bool has_batch, too_many;
     bool names_batch; /* samples are not seen to be kept apart: their number is a length too */
-    int64_t sample[SAMPLES]; /* lengths that the model takes */
-    uint32_t n_samples;
-    po_size_pair equal[MOST_EQUAL];
-    uint32_t n_equal;
-    bool *taken; /* numbers below MOST_NUMBER that are lengths at all sizes */
-    po_mu_number *known;
-    uint32_t n_known;
+    const po_open_samples *samples;
+    po_open_lengths *told;
 } finding;
 
 /* --- names --- */
@@ -105,18 +96,12 @@ static po_dim named_dim(void *user, po_graph *graph, po_value_id input, uint32_t
     if (sum.symbol)
         return sum;
     const uint32_t k = name_of(f, graph, input, axis);
-    f->has_batch |= k == PO_NONE;
     return k == PO_NONE ? PO_DIM(1) : (po_dim){-1, f->names[k]};
 }
 
-static bool length_at(void *user, const char *name, int64_t *length) {
-    const finding *f = user;
-    for (uint32_t k = 0; k < f->n; k++)
-        if (strcmp(f->names[k], name) == 0) {
-            *length = f->lengths[k];
-            return true;
-        }
-    return false;
+/* The number of a length at hand. */
+static bool number_here(const finding *f, po_dim dim, int64_t *number) {
+    return po_open_lengths_at(f->arena, f->names, f->n, f->lengths, dim, number);
 }
 
 /* One sample, and numbers. */
@@ -124,7 +109,7 @@ static po_dim dim_here(void *user, po_graph *graph, po_value_id input, uint32_t 
     finding *f = user;
     int64_t number;
     const po_dim named = named_dim(user, graph, input, axis);
-    return po_size_at(f->arena, named, length_at, f, &number) ? PO_DIM(number) : PO_DIM_UNKNOWN;
+    return number_here(f, named, &number) ? PO_DIM(number) : PO_DIM_UNKNOWN;
 }
 
 /* Numbers, and any number of samples. */
@@ -135,7 +120,7 @@ static po_dim dim_of_batch(void *user, po_graph *graph, po_value_id input, uint3
                                                             : dim_here(user, graph, input, axis);
 }
 
-/* What is no sum of others has its name before sums are read. */
+/* What is no sum of others has its name before sums are read. Whether there is a batch. */
 static void find_names(finding *f) {
     const po_graph *g = f->graph;
     for (uint32_t i = 0; i < g->n_inputs; i++) {
@@ -144,7 +129,7 @@ static void find_names(finding *f) {
              d++) {
             const po_dim sum = sum_of(f, type->dims[d].symbol);
             if (type->dims[d].value < 0 && sum.value < 0 && !sum.symbol)
-                (void)name_of(f, g, g->inputs[i], d);
+                f->has_batch |= name_of(f, g, g->inputs[i], d) == PO_NONE;
         }
     }
 }
@@ -173,17 +158,18 @@ static bool takes(finding *f, int64_t length) {
 
 /* Many detectors take few lengths of each 32 alone, many encoders no more than 512 tokens: what is
  * the same at those is the same. */
-static po_status find_samples(finding *f) {
+static po_status find_samples(finding *f, po_open_samples *samples) {
     static const int64_t others[] = {1, 2, 3, 5, 7, 16, 20, 128, 511, 512, 513, 1000, 1024, 2048};
     enum { OTHERS = sizeof others / sizeof others[0] };
     bool maps = false;
     for (uint32_t k = 0; k < f->n; k++)
         maps |= f->name[k].space;
+    *samples = (po_open_samples){.length = PO_NEW_N(f->arena, int64_t, 2 * PERIOD + OTHERS)};
     for (int64_t i = 0; i < 2 * PERIOD + OTHERS; i++) {
         const int64_t length = i < 2 * PERIOD ? FIRST_SAMPLE + i : others[i - 2 * PERIOD];
         /* Maps of one row are taken for what is the same in all rows. */
         if ((!maps || length >= FIRST_SAMPLE) && takes(f, length))
-            f->sample[f->n_samples++] = length;
+            samples->length[samples->n++] = length;
         PO_TRY(po_ctx_poll(f->run->ctx));
     }
     return PO_OK;
@@ -191,139 +177,16 @@ static po_status find_samples(finding *f) {
 
 /* --- the size at hand --- */
 
-/* A tensor that some node makes, or the model is given. */
-static const po_type *live_type(const po_graph *named, po_value_id v) {
-    const po_value *value = &named->values[v];
-    const bool made = value->producer != PO_NONE && !named->nodes[value->producer].removed;
-    bool given = false;
-    for (uint32_t i = 0; i < named->n_inputs; i++)
-        given |= named->inputs[i] == v;
-    const bool tensor = value->type.kind == PO_TYPE_TENSOR && value->type.has_rank;
-    return tensor && (made || given) && !po_graph_constant(named, v) ? &value->type : NULL;
-}
-
-/* Lengths that are the same at all sizes; what indexes weights is known by that. */
-static void find_taken(finding *f, const po_graph *named) {
-    f->taken = PO_NEW_N(f->arena, bool, MOST_NUMBER);
-    for (int64_t i = 0; i < LEAST_OWN; i++)
-        f->taken[i] = true;
-    for (po_value_id v = 0; v < named->n_values; v++) {
-        const po_type *type = live_type(named, v);
-        for (uint32_t d = 0; type && d < type->rank; d++)
-            if (type->dims[d].value >= 0 && type->dims[d].value < MOST_NUMBER)
-                f->taken[type->dims[d].value] = true;
-    }
-}
-
-typedef struct sampling {
-    const po_open_sizes *sizes;
-    uint32_t number;
-} sampling;
-
-/* Each name has another length. */
-static bool sampled(void *user, const char *name, int64_t *length) {
-    const sampling *s = user;
-    const po_mu_naming *naming = &s->sizes->plan.naming;
-    for (uint32_t k = 0; k < naming->n_names; k++)
-        if (strcmp(naming->names[k], name) == 0) {
-            *length = s->sizes->sample[(s->number + k) % s->sizes->n_samples];
-            return true;
-        }
-    return false;
-}
-
 bool po_open_sizes_same(po_arena *arena, const po_open_sizes *sizes, po_dim a, po_dim b) {
-    bool same = po_dim_same(a, b) || sizes->n_samples > 1;
-    for (uint32_t i = 0; i < sizes->n_samples && same && !po_dim_same(a, b); i++) {
-        sampling s = {sizes, i};
-        int64_t x, y;
-        same = po_size_at(arena, a, sampled, &s, &x) && po_size_at(arena, b, sampled, &s, &y) &&
-               x == y;
-    }
-    return same;
-}
-
-/* The same; noted as a condition. */
-static bool is_same(finding *f, po_dim a, po_dim b) {
-    const po_open_sizes sizes = {.plan.naming = {.n_names = f->n, .names = f->names},
-                                 .sample = f->sample,
-                                 .n_samples = f->n_samples};
-    if (po_dim_same(a, b))
-        return true;
-    for (uint32_t i = 0; i < f->n_equal; i++)
-        if (po_dim_same(f->equal[i].a, a) && po_dim_same(f->equal[i].b, b))
-            return true;
-    const bool same = po_open_sizes_same(f->arena, &sizes, a, b);
-    if (!same || f->n_equal == MOST_EQUAL)
-        return false;
-    f->equal[f->n_equal++] = (po_size_pair){a, b};
-    return true;
-}
-
-/* Whether a length is one number wherever the model runs, as that of a slice of one token. */
-static bool is_number(finding *f, po_dim dim, int64_t number) {
-    return is_same(f, dim, PO_DIM(number));
-}
-
-/* Notes an open length; false where its number is another's too. */
-static bool note(finding *f, po_dim dim) {
-    int64_t number;
-    if (dim.value >= 0 || !dim.symbol || f->n_known == MOST_KNOWN ||
-        !po_size_at(f->arena, dim, length_at, f, &number))
-        return true; /* no region has it */
-    if (number >= 0 && is_number(f, dim, number))
-        return true;
-    if (number < 0 || (number < MOST_NUMBER && f->taken[number]))
-        return false;
-    for (uint32_t i = 0; i < f->n_known; i++)
-        if (po_dim_same(f->known[i].is, dim))
-            return true;
-    for (uint32_t i = 0; i < f->n_known; i++)
-        if (f->known[i].number == number && !is_same(f, f->known[i].is, dim))
-            return false;
-    f->known[f->n_known++] = (po_mu_number){number, dim};
-    return true;
-}
-
-static bool note_product(finding *f, po_dim all) {
-    const uint32_t n = f->n_equal;
-    const bool own = note(f, all);
-    f->n_equal = n; /* that of its factors is condition enough */
-    return own;
-}
-
-/* The dims of a value; or products of neighbouring ones, of which kernels make one axis and means
- * have a part. */
-static bool note_value(finding *f, const po_type *type, bool products) {
-    bool own = true;
-    for (uint32_t d = 0; d < type->rank && own; d++) {
-        po_dim all = type->dims[d];
-        own = products || note(f, all);
-        for (uint32_t e = d + 1; e < type->rank && products && own; e++) {
-            const bool open = all.value < 0 && type->dims[e].value < 0;
-            all = po_size_mul(f->arena, all, type->dims[e]);
-            own = note_product(f, all) || !open;
-        }
-    }
-    return own;
-}
-
-static bool note_all(finding *f, const po_graph *named) {
-    bool own = true;
-    f->n_known = 0;
-    for (int products = 0; products < 2 && own; products++)
-        for (po_value_id v = 0; v < named->n_values && own; v++) {
-            const po_type *type = live_type(named, v);
-            if (type && type->dtype == PO_F32)
-                own = note_value(f, type, products);
-        }
-    return own;
+    const po_mu_naming *naming = &sizes->plan.naming;
+    return po_open_lengths_same(arena, naming->names, naming->n_names, sizes->samples, a, b);
 }
 
 /* Whether the model takes heights and widths that are as far off a period. */
 static bool is_taken(const finding *f, int64_t length) {
-    for (uint32_t i = 0; i < f->n_samples; i++)
-        if (f->sample[i] >= FIRST_SAMPLE && f->sample[i] % PERIOD == length % PERIOD)
+    for (uint32_t i = 0; i < f->samples->n; i++)
+        if (f->samples->length[i] >= FIRST_SAMPLE &&
+            f->samples->length[i] % PERIOD == length % PERIOD)
             return true;
     return false;
 }
@@ -335,8 +198,8 @@ static void set_tried(const finding *f, length_name *l) {
         for (int64_t sign = 1; sign >= -1 && n < FAR; sign -= 2) {
             const int64_t length = l->meant + sign * away;
             /* What vectors fill exactly is cut into parts that other lengths have not. */
-            const bool fits = l->space ? is_taken(f, length) : length % LEAST_OWN != 0;
-            if (fits && length >= LEAST_OWN && (away > 0 || sign > 0))
+            const bool fits = l->space ? is_taken(f, length) : length % SHORTEST != 0;
+            if (fits && length >= SHORTEST && (away > 0 || sign > 0))
                 l->tried[n++] = length;
         }
     for (; n < FAR; n++)
@@ -362,7 +225,7 @@ static bool next_lengths(finding *f, uint32_t far) {
 }
 
 /* Leaves out lengths at which what hangs on this name alone is no number of its own. */
-static void drop_tried(finding *f, const po_graph *named, uint32_t k) {
+static void drop_tried(finding *f, uint32_t k) {
     enum { FAR_OFF = 1000003 };
     length_name *l = &f->name[k];
     uint32_t n = 0;
@@ -370,7 +233,7 @@ static void drop_tried(finding *f, const po_graph *named, uint32_t k) {
         f->lengths[i] = FAR_OFF * (int64_t)(i + 1);
     for (uint32_t i = 0; i < FAR; i++) {
         f->lengths[k] = l->tried[i];
-        if (note_all(f, named))
+        if (po_open_lengths_tell(f->told, f->lengths))
             l->tried[n++] = l->tried[i];
     }
     for (uint32_t i = n; n > 0 && i < FAR; i++)
@@ -379,12 +242,10 @@ static void drop_tried(finding *f, const po_graph *named, uint32_t k) {
 
 /* Near what the model is meant for, where every length is a number that nothing else is; so many
  * such sizes are passed over. */
-static po_status find_here(finding *f, const po_graph *named, uint32_t skip) {
-    f->known = PO_NEW_N(f->arena, po_mu_number, MOST_KNOWN);
-    find_taken(f, named);
+static po_status find_here(finding *f, uint32_t skip) {
     for (uint32_t k = 0; k < f->n; k++) {
         set_tried(f, &f->name[k]);
-        drop_tried(f, named, k);
+        drop_tried(f, k);
     }
     uint32_t tries = 0;
     for (uint32_t far = 0; far < FAR; far++) {
@@ -396,7 +257,7 @@ static po_status find_here(finding *f, const po_graph *named, uint32_t skip) {
             for (uint32_t k = 0; k < f->n; k++)
                 f->lengths[k] = f->name[k].tried[f->name[k].at];
             tries++;
-            if (note_all(f, named) && skip-- == 0)
+            if (po_open_lengths_tell(f->told, f->lengths) && skip-- == 0)
                 return PO_OK;
             PO_TRY(po_ctx_poll(f->run->ctx));
         } while (tries < MOST_TRIES && next_lengths(f, far));
@@ -406,20 +267,22 @@ static po_status find_here(finding *f, const po_graph *named, uint32_t skip) {
 }
 
 static po_status find_axis(finding *f, po_open_sizes *sizes) {
-    int8_t *axis;
+    int8_t *axis = NULL;
     if (!f->has_batch)
         return PO_OK;
-    PO_TRY(po_samples_apart_values(f->run->ctx, f->arena, graph_with(f, dim_of_batch), &axis));
+    po_graph *batch = po_infer_with_dims(f->run->ctx, f->graph, dim_of_batch, f);
+    po_status status = po_samples_apart_values(f->run->ctx, f->arena, batch, &axis);
+    po_graph_free(batch);
     sizes->axis = axis;
-    return PO_OK;
+    return status;
 }
 
 /* Whether the model has the lengths at hand. */
 static bool is_met(finding *f) {
-    for (uint32_t i = 0; i < f->n_equal; i++) {
+    for (uint32_t i = 0; i < f->told->n_equal; i++) {
         int64_t a, b;
-        if (!po_size_at(f->arena, f->equal[i].a, length_at, f, &a) ||
-            !po_size_at(f->arena, f->equal[i].b, length_at, f, &b) || a != b)
+        if (!number_here(f, f->told->equal[i].a, &a) || !number_here(f, f->told->equal[i].b, &b) ||
+            a != b)
             return false;
     }
     return true;
@@ -433,7 +296,8 @@ static void find_others(finding *f, po_open_sizes *sizes) {
     memcpy(here, f->lengths, sizeof here);
     for (uint32_t i = 0; i < TRIES && sizes->plan.n_others < OTHERS; i++) {
         for (uint32_t k = 0; k < f->n; k++)
-            f->lengths[k] = i == 0 ? here[k] + PERIOD : f->sample[(STRIDE * i + k) % f->n_samples];
+            f->lengths[k] =
+                i == 0 ? here[k] + PERIOD : f->samples->length[(STRIDE * i + k) % f->samples->n];
         if (is_met(f))
             others[sizes->plan.n_others++] =
                 po_arena_memdup(f->arena, f->lengths, sizeof f->lengths);
@@ -451,20 +315,20 @@ static bool fill_in(finding *f, po_graph *named, const po_graph *here) {
     for (po_value_id v = 0; v < named->n_values; v++) {
         po_type *type = &named->values[v].type;
         const po_type *own = &here->values[v].type;
-        if (!live_type(named, v) || type->rank != own->rank)
+        if (!po_open_live_type(named, v) || type->rank != own->rank)
             continue;
         po_dim *dims = NULL;
         for (uint32_t d = 0; d < type->rank; d++) {
             if (type->dims[d].value >= 0 || type->dims[d].symbol || own->dims[d].value < 0)
                 continue;
             uint32_t k = 0;
-            while (k < f->n_known && f->known[k].number != own->dims[d].value)
+            while (k < f->told->n_known && f->told->known[k].number != own->dims[d].value)
                 k++;
-            if (k == f->n_known)
+            if (k == f->told->n_known)
                 continue;
             dims =
                 dims ? dims : po_arena_memdup(named->arena, type->dims, type->rank * sizeof *dims);
-            dims[d] = f->known[k].is;
+            dims[d] = f->told->known[k].is;
             any = true;
         }
         type->dims = dims ? dims : type->dims;
@@ -478,13 +342,10 @@ static po_status fill_all(finding *f, po_graph *named, const po_graph *here) {
     for (uint32_t i = 0; i < ROUNDS && fill_in(f, named, here); i++) {
         if (po_infer_graph(f->run->ctx, named, true) != PO_OK)
             po_ctx_clear(f->run->ctx);
-        for (int products = 0; products < 2; products++)
-            for (po_value_id v = 0; v < named->n_values; v++) {
-                const po_type *type = live_type(named, v);
-                if (type && type->dtype == PO_F32 && !note_value(f, type, products))
-                    return po_fail(f->run->ctx, PO_UNSUPPORTED,
-                                   "the lengths of '%s' are not told apart", named->values[v].name);
-            }
+        po_open_lengths_collect(f->told, named);
+        if (!po_open_lengths_tell(f->told, f->lengths))
+            return po_fail(f->run->ctx, PO_UNSUPPORTED,
+                           "lengths that come to light are not told apart");
         PO_TRY(po_ctx_poll(f->run->ctx));
     }
     return PO_OK;
@@ -493,12 +354,11 @@ static po_status fill_all(finding *f, po_graph *named, const po_graph *here) {
 /* Whether the lengths are those that inference finds where they are numbers. */
 static po_status check_lengths(finding *f, const po_graph *named, const po_graph *at) {
     for (po_value_id v = 0; v < named->n_values; v++) {
-        const po_type *type = live_type(named, v), *own = &at->values[v].type;
+        const po_type *type = po_open_live_type(named, v), *own = &at->values[v].type;
         for (uint32_t d = 0; type && own->has_rank && type->rank == own->rank && d < type->rank;
              d++) {
             int64_t number;
-            if (own->dims[d].value < 0 ||
-                !po_size_at(f->arena, type->dims[d], length_at, f, &number))
+            if (own->dims[d].value < 0 || !number_here(f, type->dims[d], &number))
                 continue;
             if (number != own->dims[d].value)
                 return po_fail(
@@ -523,16 +383,24 @@ static po_status check_others(finding *f, const po_open_sizes *sizes) {
     return status;
 }
 
+void po_open_sizes_free(po_open_sizes *sizes) {
+    po_graph_free(sizes->here);
+    po_graph_free(sizes->named);
+    sizes->here = sizes->named = NULL;
+}
+
 /* The size at hand: further ones are tried where those that come to light are not told apart. */
 static po_status find_lengths(finding *f, po_open_sizes *sizes) {
     enum { ATTEMPTS = 8, FURTHER = 5 };
     po_status status = PO_UNSUPPORTED;
     for (uint32_t i = 0; i < ATTEMPTS && status == PO_UNSUPPORTED; i++) {
         po_ctx_clear(f->run->ctx);
-        f->n_equal = 0;
+        po_open_sizes_free(sizes);
         po_graph *named = graph_with(f, named_dim);
-        PO_TRY(find_here(f, named, FURTHER * i * (i + 1) / 2));
         sizes->named = named;
+        po_open_lengths_init(f->told, f->arena, f->names, f->n, f->samples);
+        po_open_lengths_collect(f->told, named);
+        PO_TRY(find_here(f, FURTHER * i * (i + 1) / 2));
         sizes->here = graph_with(f, dim_here);
         status = fill_all(f, named, sizes->here);
     }
@@ -542,18 +410,16 @@ static po_status find_lengths(finding *f, po_open_sizes *sizes) {
 static po_status find(finding *f, po_open_sizes *sizes) {
     po_ctx *ctx = f->run->ctx;
     find_names(f);
-    (void)graph_with(f, named_dim); /* whether there is a batch */
     if (f->n == 0 || f->too_many)
         return po_fail(ctx, PO_UNSUPPORTED, "it has %s open lengths", f->n ? "many" : "no");
-    PO_TRY(find_samples(f));
-    if (f->n_samples < 2)
+    if (f->samples->n < 2)
         return po_fail(ctx, PO_UNSUPPORTED, "at the sizes tried its shapes do not fit one another");
     PO_TRY(find_lengths(f, sizes));
-    sizes->plan.naming = (po_mu_naming){f->n, f->names, f->lengths, f->known, f->n_known};
-    sizes->equal = f->equal;
-    sizes->n_equal = f->n_equal;
-    sizes->sample = f->sample;
-    sizes->n_samples = f->n_samples;
+    sizes->plan.naming =
+        (po_mu_naming){f->n, f->names, f->lengths, f->told->known, f->told->n_known};
+    sizes->equal = f->told->equal;
+    sizes->n_equal = f->told->n_equal;
+    sizes->samples = f->samples;
     find_others(f, sizes);
     PO_TRY(check_others(f, sizes));
     PO_TRY(find_axis(f, sizes));
@@ -563,17 +429,35 @@ static po_status find(finding *f, po_open_sizes *sizes) {
     return PO_OK;
 }
 
+static po_status begin(const po_run *run, po_arena *arena, const po_graph *graph, finding **out) {
+    finding *f = PO_NEW(arena, finding);
+    *f = (finding){.run = run, .arena = arena, .graph = graph};
+    f->told = PO_NEW(arena, po_open_lengths);
+    *out = f;
+    return po_run_inputs(run, arena, graph, NULL, &f->plan);
+}
+
+po_status po_open_samples_find(const po_run *run, po_arena *arena, const po_graph *graph,
+                               po_open_samples *samples) {
+    finding *f;
+    PO_TRY(begin(run, arena, graph, &f));
+    find_names(f);
+    return find_samples(f, samples);
+}
+
 po_status po_open_sizes_find(const po_run *run, po_arena *arena, const po_graph *graph,
-                             po_open_sizes *sizes) {
+                             const po_open_samples *samples, po_open_sizes *sizes) {
     po_status status = PO_UNSUPPORTED;
     for (int names_batch = 0; names_batch < 2 && status == PO_UNSUPPORTED; names_batch++) {
-        finding *f = PO_NEW(arena, finding);
-        *f = (finding){.run = run, .arena = arena, .graph = graph, .names_batch = names_batch != 0};
+        finding *f;
         *sizes = (po_open_sizes){0};
-        PO_TRY(po_run_inputs(run, arena, graph, NULL, &f->plan));
-        if (names_batch)
-            po_ctx_clear(run->ctx);
+        po_ctx_clear(run->ctx);
+        PO_TRY(begin(run, arena, graph, &f));
+        f->samples = samples;
+        f->names_batch = names_batch != 0;
         status = find(f, sizes);
+        if (status != PO_OK)
+            po_open_sizes_free(sizes);
         if (!f->has_batch && !names_batch)
             break;
     }

@@ -3,7 +3,7 @@
 #ifndef PO_PIPELINE_OPEN_SIZES_H
 #define PO_PIPELINE_OPEN_SIZES_H
 
-#include "codegen/delivery/library.h"
+#include "pipeline/kernels/open_lengths.h"
 #include "pipeline/run.h"
 #include "superopt/plan/plan.h"
 
@@ -15,16 +15,21 @@ typedef struct po_open_sizes {
     po_plan_sizes plan;    /* the names, and sizes of which the model takes all */
     const po_size_pair *equal; /* lengths that are the same wherever the model runs */
     uint32_t n_equal;
-    const int64_t *sample; /* lengths that it takes */
-    uint32_t n_samples;
+    const po_open_samples *samples;
 } po_open_sizes;
 
 /* Whether two lengths are the same wherever the model runs, as far as samples tell. */
 bool po_open_sizes_same(po_arena *arena, const po_open_sizes *sizes, po_dim a, po_dim b);
 
-/* PO_UNSUPPORTED, with a sentence, where it cannot be worked so. */
+/* Lengths that a model takes, its forms too. */
+po_status po_open_samples_find(const po_run *run, po_arena *arena, const po_graph *graph,
+                               po_open_samples *samples);
+
+/* PO_UNSUPPORTED, with a sentence, where it cannot be worked so. The samples must outlive it. */
 po_status po_open_sizes_find(const po_run *run, po_arena *arena, const po_graph *graph,
-                             po_open_sizes *sizes);
+                             const po_open_samples *samples, po_open_sizes *sizes);
+/* Its graphs go before the run's end, and with them what is told of it. */
+void po_open_sizes_free(po_open_sizes *sizes);
 
 /* A region's muGraph for all sizes, and what its kernel is given; `ports` are those of the size at
  * hand. PO_UNSUPPORTED where that cannot be, or is no program at another size. */

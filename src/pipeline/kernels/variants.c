@@ -27,7 +27,7 @@ typedef struct kernel_form {
     const po_graph *graph;
     po_graph *made; /* what postopt made: the same, or with its batch open */
     const int8_t *axis;
-    const po_open_sizes *sizes;
+    po_open_sizes *sizes;
 } kernel_form;
 
 /* A form that was estimated. */
@@ -47,10 +47,11 @@ typedef struct choosing {
     po_arena *arena;
     const po_plan_options *options;
     const po_graph
-        *from[BASES];     /* before folding, without and with mutants; NULL: there are none */
-    const po_graph *like; /* po_kernel_variants */
-    uint32_t used;        /* families that change anything */
-    uint32_t outside;     /* of the plain form */
+        *from[BASES];         /* before folding, without and with mutants; NULL: there are none */
+    const po_graph *like;     /* po_kernel_variants */
+    po_open_samples *samples; /* where more is open than the batch */
+    uint32_t used;            /* families that change anything */
+    uint32_t outside;         /* of the plain form */
     guessed all[PO_CHOOSER_STATES];
     uint32_t n;
     po_chooser *chooser; /* choices are families; number: of `all` */
@@ -86,8 +87,10 @@ static const char *name_of(po_arena *arena, uint32_t algebra, bool mutants) {
 }
 
 static void form_free(kernel_form *form) {
-    if (form->graph != form->made)
-        po_graph_free((po_graph *)(uintptr_t)form->graph);
+    if (form->sizes)
+        po_open_sizes_free(form->sizes);
+    else if (form->graph != form->made)
+        po_graph_free(form->graph);
     po_graph_free(form->made);
     *form = (kernel_form){0};
 }
@@ -95,7 +98,7 @@ static void form_free(kernel_form *form) {
 /* Where more is open than the batch: at one size. */
 static po_status open_form(const choosing *c, kernel_form *form) {
     po_open_sizes *sizes = PO_NEW(c->run->arena, po_open_sizes);
-    PO_TRY(po_open_sizes_find(c->run, c->run->arena, form->made, sizes));
+    PO_TRY(po_open_sizes_find(c->run, c->run->arena, form->made, c->samples, sizes));
     form->graph = sizes->here;
     form->axis = sizes->axis;
     form->sizes = sizes;
@@ -376,6 +379,10 @@ po_status po_kernel_variants(const po_run *run, const po_graph *graph, const po_
                   .n = 1};
     po_postopt_counts counts;
     *best = (po_kernel_variant){.name = name_of(arena, 0, false)};
+    if (!like && po_batch_has_open_dims(graph)) {
+        c.samples = PO_NEW(run->arena, po_open_samples);
+        PO_TRY(po_open_samples_find(run, run->arena, graph, c.samples));
+    }
     PO_TRY(fold(&c, c.from[MODEL], 0, &c.all[0].form, &counts));
     const po_plan_options part = for_the_first(options);
     const kernel_form plain = c.all[0].form;
