@@ -111,6 +111,7 @@ static po_status fold(const choosing *c, const po_graph *from, uint32_t algebra,
                       po_postopt_counts *counts) {
     po_postopt_options options = po_postopt_plain(algebra);
     options.cubic = true;
+    *out = (kernel_form){0};
     PO_TRY(po_postopt(c->ctx, from, &options, &out->made, counts));
     po_run_hold(c->run, out->made);
     out->graph = out->made;
