@@ -1,14 +1,15 @@
 /* Models on the GPU of this machine, as plans of the executor:
  *
- *     petopt-gpu [--libraries DIR] [--nvrtc FILE] [--tf32] [--no-check] [--cold] [--seconds S]
- *                [--copy MB] [-v] FILE.onnx|FILE.pir ...
+ *     petopt-gpu [--libraries DIR] [--nvrtc FILE] [--tf32] [--no-check] [--no-models] [--cold]
+ *                [--seconds S] [--copy MB] [-v] FILE.onnx|FILE.pir ...
  *
  * First the GPU and what it copies a second. Then for each model its regions, every program that is
  * planned for them compared with float64 and timed: us, error in u S(v), the part of the copy rate
  * at which its inputs and outputs move, registers and spills. Then the model three ways, side by
  * side: by cuBLAS, cuDNN and a kernel for each other operator; with regions as the estimates
- * choose; with regions as the readings choose. Each is compared with the float64 reference. Exits
- * with 1 where something is wrong, 3 where there is no GPU. */
+ * choose; with regions as the readings choose. Each is compared with the float64 reference
+ * (--no-models: programs alone, for sanitizers, in which not all of cuBLAS runs). Exits with 1
+ * where something is wrong, 3 where there is no GPU. */
 #include "base/file.h"
 #include "codegen/cuda/library.h"
 #include "cost/cuda/program.h"
@@ -34,7 +35,7 @@ typedef struct bench {
     po_cuda_info info;
     const po_gpu *gpu;
     const po_nvrtc *nvrtc;
-    bool tf32, check, cold;
+    bool tf32, check, models, cold;
     double seconds, copy; /* copy: bytes a second, read and written counted both */
     int64_t copied;
     bool wrong;
@@ -301,7 +302,8 @@ static po_status one(bench *b, const char *path) {
     PO_TRY(po_inputs_plan(b->ctx, b->arena, graph, graph, &inputs));
     PO_TRY(po_inputs_make(b->ctx, b->arena, inputs, 0, PO_INPUTS_NORMAL, 3, &feed));
     PO_TRY(try_regions(b, graph, &given, &n));
-    PO_TRY(whole(b, graph, &feed, given, n));
+    if (b->models)
+        PO_TRY(whole(b, graph, &feed, given, n));
     po_arena_free(b->arena);
     po_graph_free(graph);
     po_model_free(model);
@@ -347,13 +349,15 @@ int main(int argc, char **argv) {
     const char *nvrtc = NULL;
     int first = 1;
     po_ctx_init(&ctx);
-    bench b = {.ctx = &ctx, .check = true, .seconds = 4, .copied = 256 << 20};
+    bench b = {.ctx = &ctx, .check = true, .models = true, .seconds = 4, .copied = 256 << 20};
     for (; first < argc && argv[first][0] == '-'; first++) {
         const char *o = argv[first], *value = first + 1 < argc ? argv[first + 1] : "";
         if (strcmp(o, "--tf32") == 0)
             b.tf32 = true;
         else if (strcmp(o, "--no-check") == 0)
             b.check = false;
+        else if (strcmp(o, "--no-models") == 0)
+            b.models = false;
         else if (strcmp(o, "--cold") == 0)
             b.cold = true;
         else if (strcmp(o, "-v") == 0)

@@ -3,6 +3,7 @@
 
   bench/gpu.py [--build DIR] [--work DIR] [--cache FILE] [--seconds S] [--libraries DIR]
                [--only blocks,trinity,runtime,operators,networks,sanitizer]
+               [--batches 1,16] [--networks resnet18,csrnet]
                [--petopt-options "..."] [-- OPTIONS OF petopt-gpu]
 
 blocks     Mirage's six blocks in f16 at batch 1, 8 and 16, by petopt-gpu: the composition of cuBLAS,
@@ -70,7 +71,7 @@ def folders_of_pip():
 
 class Bench:
     def __init__(self, args):
-        self.args, self.failed, self.no_torch = args, [], False
+        self.args, self.failed = args, []
         self.work = args.work or tempfile.mkdtemp(prefix='petopt-gpu-')
         os.makedirs(self.work, exist_ok=True)
         self.rest = ['--libraries', args.libraries] * bool(args.libraries) + args.rest
@@ -81,6 +82,10 @@ class Bench:
             before = os.environ.get('LD_LIBRARY_PATH')
             os.environ['LD_LIBRARY_PATH'] = ':'.join([before] * bool(before) + folders)
             print('libraries of ' + ', '.join(folders))
+
+    def batches(self, *usual):
+        asked = self.args.batches
+        return [int(b) for b in asked.split(',')] if asked else usual
 
     def tool(self, name):
         return os.path.join(self.args.build, name)
@@ -102,23 +107,19 @@ class Bench:
             sys.stderr.write(done.stdout + done.stderr)
         return done.stdout
 
-    def torch(self, path):
-        """(microseconds, way) of PyTorch's fastest; None: it is not here, or does not run this."""
-        if self.no_torch:
-            return None
-        done = subprocess.run([sys.executable, os.path.join(HERE, 'torch_blocks.py'), path],
+    def torch(self, paths):
+        """(microseconds, way) of PyTorch's fastest for each model that it runs, by file name."""
+        done = subprocess.run([sys.executable, os.path.join(HERE, 'torch_blocks.py'), *paths],
                               capture_output=True, text=True)
-        if done.returncode:
-            said = (done.stderr.strip().splitlines() or ['no reason given'])[-1]
-            print(f'torch_blocks.py: {said}', file=sys.stderr)
-            self.no_torch = 'No module' in said or done.returncode == 3
-            return None
-        return min((float(us), way) for way, us in TORCH.findall(done.stdout))
+        if done.stderr:
+            print('torch_blocks.py: ' + done.stderr.strip().splitlines()[-1], file=sys.stderr)
+        rows = [line.split(': ', 1) for line in done.stdout.splitlines() if TORCH.search(line)]
+        return {name: min((float(us), way) for way, us in TORCH.findall(row)) for name, row in rows}
 
     def table(self, title, paths):
         print(f'\n{title}\n\n| model | libraries, us | torch, us | regions, us | over libraries | '
               'over the best | error | best kernel, % of copy rate |\n' + '| --- ' * 8 + '|')
-        gains, over = [], []
+        gains, over, found = [], [], self.torch(paths)
         for path in paths:
             text = self.run(path)
             rows = [m for m in map(WHOLE.match, text.splitlines()) if m]
@@ -126,7 +127,7 @@ class Bench:
                 print(f'| {os.path.basename(path)[:-5]} ' + '| - ' * 7 + '|', flush=True)
                 continue
             base, best = rows[0], min(rows[1:], key=lambda m: float(m.group(2)))
-            torch = self.torch(path)
+            torch = found.get(os.path.basename(path)[:-5])
             gains.append(float(best.group(4)))
             over.append(min(gains[-1], torch[0] / float(best.group(2)) if torch else math.inf))
             reached = [(float(m.group(1)), m.group(3)) for m in REACHED.finditer(text)]
@@ -140,7 +141,7 @@ class Bench:
             print(f'| geomean of {len(gains)} | | | | {cells[0]} | {cells[1]} | | |')
 
     def blocks(self):
-        for batch in (1, 8, 16):
+        for batch in self.batches(1, 8, 16):
             self.table(f'Mirage\'s blocks, f16, batch {batch}',
                        self.models('--f16', '--batch', str(batch), []))
 
@@ -190,9 +191,9 @@ class Bench:
         self.recorded('Operator cases', paths)
 
     def networks(self):
-        for batch in (1, 16):
+        for batch in self.batches(1, 16):
             self.recorded(f'PET\'s networks, batch {batch}',
-                          self.models('--batch', str(batch), NETWORKS))
+                          self.models('--batch', str(batch), self.args.networks.split(',')))
 
     def sanitizer(self):
         program = shutil.which('compute-sanitizer') or TOOLKIT + '/bin/compute-sanitizer'
@@ -202,17 +203,20 @@ class Bench:
         # What NVIDIA's libraries try and are refused, and their kernels, are not ours to judge.
         options = ['--target-processes', 'all', '--kernel-name', 'kernel_substring=petopt',
                    '--report-api-errors', 'no', '--error-exitcode', '9']
-        for kind in ('memcheck', 'racecheck'):
-            done = subprocess.run([program, '--tool', kind, *options, self.tool('petopt-gpu'),
-                                   '--seconds', '0.1', *self.rest,
-                                   *self.models('--f16', '--batch', '1', [])],
-                                  capture_output=True, text=True)
-            text = done.stdout + done.stderr
-            says = re.findall(r'(?:ERROR|RACECHECK) SUMMARY: (.*)', text)
-            print(f'\n{kind}: ' + ('; '.join(sorted(set(says))) or f'ended with {done.returncode}'))
-            if done.returncode:
-                self.failed.append(kind)
-                sys.stderr.write(text)
+        print('\n| model | memcheck | racecheck |\n| --- | --- | --- |')
+        for path in self.models('--f16', '--batch', '1', []):
+            told = []
+            for kind in ('memcheck', 'racecheck'):
+                done = subprocess.run([program, '--tool', kind, *options, self.tool('petopt-gpu'),
+                                       '--no-models', '--seconds', '0.02', *self.rest, path],
+                                      capture_output=True, text=True)
+                text = done.stdout + done.stderr
+                told += re.findall(r'(?:ERROR|RACECHECK) SUMMARY: (.*)', text)[:1] or \
+                    [f'ended with {done.returncode}']
+                if done.returncode:
+                    self.failed.append(f'{os.path.basename(path)[:-5]} under {kind}')
+                    sys.stderr.write('\n'.join(text.splitlines()[-60:]) + '\n')
+            print(f'| {os.path.basename(path)[:-5]} | ' + ' | '.join(told) + ' |', flush=True)
 
 
 def main():
@@ -223,6 +227,8 @@ def main():
     p.add_argument('--cache')
     p.add_argument('--libraries')
     p.add_argument('--only', default='blocks,trinity,runtime,operators,networks,sanitizer')
+    p.add_argument('--batches', default='', help='of blocks and networks, instead of the usual')
+    p.add_argument('--networks', default=','.join(NETWORKS))
     p.add_argument('--petopt-options', default='')
     p.add_argument('--seconds', type=float, default=4)
     p.add_argument('rest', nargs='*')

@@ -247,7 +247,11 @@ def main():
     print(f'torch {torch.__version__} on {where}, median of {args.takes}')
     order = random.Random(1)
     for path in args.models:
-        model = Model(path, args.device)
+        try:
+            model = Model(path, args.device)
+        except ValueError as e:  # an operator that torch has not
+            print(e, file=sys.stderr)
+            continue
         inputs = [t.to(args.device) for t in model.inputs.values()]
         ways = {'eager': model.function(model.nodes)}
         ways['compiled'] = torch.compile(ways['eager'], fullgraph=True)

@@ -21,6 +21,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -100,6 +101,23 @@ def contents(folder):
     return found
 
 
+def end_left_behind(folder):
+    """Compilers that a killed run started and that go on writing: they are told by where they run."""
+    for _ in range(1000):
+        alive = []
+        for pid in filter(str.isdigit, os.listdir('/proc')):
+            try:
+                if os.readlink(f'/proc/{pid}/cwd') == folder:
+                    os.kill(int(pid), signal.SIGKILL)
+                    alive.append(pid)
+            except OSError:  # ended meanwhile
+                pass
+        if not alive:
+            return
+        time.sleep(0.01)
+    raise RuntimeError(f'processes {alive} run on in {folder}')
+
+
 class Run:
     """One run of petopt in a scratch folder that holds an older result."""
 
@@ -130,6 +148,8 @@ class Run:
                 self.code, self.stderr = p.returncode, p.stderr.decode(errors='replace')
             except subprocess.TimeoutExpired:
                 self.code, self.stderr = 'hang', ''
+            if self.code in ('hang', -signal.SIGKILL):
+                end_left_behind(os.path.realpath(root))
             self.left = contents(folder)
             self.cache = contents(root).get('cache')
             # Another candidate, where the best could not be tried: then it is right all the same.
