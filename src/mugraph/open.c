@@ -2,6 +2,7 @@
 #include "mugraph/open.h"
 
 #include "ir/size.h"
+#include "mugraph/open_private.h"
 #include "mugraph/parts.h"
 
 enum { MOST_RING = 64 /* around what other sizes read past the dims */ };
@@ -16,7 +17,9 @@ static po_mu_open *create(po_arena *arena, const po_mu *mu) {
                       .dim = PO_NEW_N(arena, po_mu_dims, mu->n_tensors + 1),
                       .stride = PO_NEW_N(arena, po_mu_dims, mu->n_tensors + 1),
                       .floats = PO_NEW_N(arena, po_dim, mu->n_tensors + 1),
-                      .origin = PO_NEW_N(arena, po_dim, mu->n_tensors + 1)};
+                      .origin = PO_NEW_N(arena, po_dim, mu->n_tensors + 1),
+                      .made = PO_NEW_N(arena, bool, mu->n_labels + 1),
+                      .reached = PO_NEW_N(arena, po_mu_flags, mu->n_tensors + 1)};
     return o;
 }
 
@@ -42,12 +45,8 @@ const po_mu_open *po_mu_closed(po_arena *arena, const po_mu *mu) {
 
 /* --- questions --- */
 
-static bool is_open(po_dim d) {
-    return d.value < 0;
-}
-
 bool po_mu_open_label(const po_mu_open *o, uint32_t label) {
-    return is_open(o->extent[label]);
+    return po_mu_is_open(o->extent[label]);
 }
 
 int64_t po_mu_open_chunk(const po_mu_open *o, uint32_t loop) {
@@ -57,7 +56,7 @@ int64_t po_mu_open_chunk(const po_mu_open *o, uint32_t loop) {
 
 /* The k-th length that a number stands for; the last where there are fewer. */
 static po_dim way_of(const po_mu_open *o, int64_t number, uint32_t k, po_dim own) {
-    for (uint32_t i = 0; i < o->n_known && is_open(own); i++)
+    for (uint32_t i = 0; i < o->n_known && po_mu_is_open(own); i++)
         if (o->known[i].number == number) {
             own = o->known[i].is;
             if (k-- == 0)
@@ -66,11 +65,8 @@ static po_dim way_of(const po_mu_open *o, int64_t number, uint32_t k, po_dim own
     return own;
 }
 
-/* The least value of an index, and how far the greatest lies above it; false where the least is not
- * the same at all sizes, or a length is not known. t: its local labels stay within a chunk. way:
- * which of the lengths labels have that their numbers stand for. */
-static bool reach_of(const po_mu_open *o, const po_mu_tensor *t, const po_mu_index *index,
-                     uint32_t way, int64_t *least, po_dim *reach, bool *cut) {
+bool po_mu_open_reach(const po_mu_open *o, const po_mu_tensor *t, const po_mu_index *index,
+                      uint32_t way, int64_t *least, po_dim *reach, bool *cut) {
     *least = index->offset;
     *reach = PO_DIM(0);
     for (uint32_t i = 0; i < index->n; i++) {
@@ -82,17 +78,21 @@ static bool reach_of(const po_mu_open *o, const po_mu_tensor *t, const po_mu_ind
             steps = chunk ? PO_DIM(chunk) : steps;
             *cut = true;
         }
-        if (term.coef < 0 && is_open(steps))
+        if (term.coef < 0 && po_mu_is_open(steps))
             return false;
+        const po_dim coef = term.coef < 0 ? PO_DIM(-term.coef) : po_mu_open_coef(o, index, i);
         const int64_t size = term.coef < 0 ? -term.coef : term.coef;
-        if (!is_open(steps)) {
+        if (!po_mu_is_open(steps) && !po_mu_is_open(coef)) {
             const int64_t more = size * (steps.value > 0 ? steps.value - 1 : 0);
             *least -= term.coef < 0 ? more : 0;
             *reach = po_size_plus(o->arena, *reach, more);
-            continue;
+        } else if (po_mu_is_open(coef)) {
+            *reach = po_size_add(o->arena, *reach, po_size_mul(o->arena, steps, coef));
+            *reach = po_size_sub(o->arena, *reach, coef);
+        } else {
+            *reach = po_size_add(o->arena, *reach, po_size_times(o->arena, steps, size));
+            *reach = po_size_plus(o->arena, *reach, -size);
         }
-        *reach = po_size_add(o->arena, *reach, po_size_times(o->arena, steps, size));
-        *reach = po_size_plus(o->arena, *reach, -size);
     }
     return reach->value >= 0 || reach->symbol;
 }
@@ -129,7 +129,7 @@ bool po_mu_open_held(const po_mu_open *o, uint32_t tensor, uint32_t axis, int64_
             po_dim reach;
             if (access->tensor != tensor)
                 continue;
-            known &= reach_of(o, t, &access->axes[axis], 0, &from, &reach, &cut);
+            known &= po_mu_open_reach(o, t, &access->axes[axis], 0, &from, &reach, &cut);
             const po_dim to = po_size_plus(o->arena, reach, from + 1);
             end = !any || at_least(o, to, end) ? to : end;
             known &= at_least(o, end, to);
@@ -162,7 +162,7 @@ static int64_t past_end(const po_mu_open *o, const po_mu_access *access, uint32_
     for (uint32_t way = 0; way < WAYS * WAYS && best != 0; way++) {
         bool cut = false;
         po_dim reach;
-        if (!reach_of(o, NULL, &access->axes[axis], way % WAYS, least, &reach, &cut))
+        if (!po_mu_open_reach(o, NULL, &access->axes[axis], way % WAYS, least, &reach, &cut))
             return -1;
         const po_dim dim = way_of(o, number, way / WAYS, own);
         const int64_t n = past_by(o, dim, po_size_plus(o->arena, reach, *least + 1));
@@ -204,87 +204,13 @@ po_mu_edge po_mu_open_edge(const po_mu_open *o, uint32_t statement, uint32_t ope
 
 /* --- opening --- */
 
-static po_dim length_of(const po_mu_open *o, int64_t number) {
-    for (uint32_t i = 0; i < o->n_known; i++)
-        if (o->known[i].number == number)
-            return o->known[i].is;
-    return PO_DIM(number);
-}
-
-/* The same of an axis that an open label runs along, which may have a margin. */
-static po_dim length_with_margin(const po_mu_open *o, int64_t number) {
-    enum { MARGIN = 16 };
-    for (int64_t more = 0; more <= MARGIN; more++)
-        for (int64_t sign = 1; sign >= -1; sign -= 2) {
-            const po_dim d = length_of(o, number - sign * more);
-            if (is_open(d))
-                return po_size_plus(o->arena, d, sign * more);
-        }
-    return PO_DIM_UNKNOWN;
-}
-
 bool po_mu_open_part(const po_mu_open *o, double value, po_dim *of) {
     for (uint32_t i = 0; i < o->n_known; i++)
-        if (is_open(o->known[i].is) && 1.0 / (double)o->known[i].number == value) {
+        if (po_mu_is_open(o->known[i].is) && 1.0 / (double)o->known[i].number == value) {
             *of = o->known[i].is;
             return true;
         }
     return false;
-}
-
-/* By label: what indexes a constant is as long as that is. */
-static void find_constant(const po_mu *mu, bool *constant) {
-    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
-        const po_mu_statement *s = &mu->nodes[n].statement;
-        for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k < s->n_in; k++) {
-            const po_mu_tensor *t = &mu->tensors[s->in[k].tensor];
-            for (uint32_t a = 0; a < t->rank; a++)
-                for (uint32_t i = 0; i < s->in[k].axes[a].n; i++)
-                    constant[s->in[k].axes[a].terms[i].label] |=
-                        t->place == PO_MU_WEIGHT || t->place == PO_MU_TABLE;
-        }
-    }
-}
-
-typedef bool flags[PO_MU_MAX_RANK];
-
-/* By tensor and axis: whether some access has labels there, none of which is open; and whether some
- * have one that is. */
-static void find_fixed(const po_mu_open *o, flags *fixed, flags *along) {
-    const po_mu *mu = o->mu;
-    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
-        const po_mu_statement *s = &mu->nodes[n].statement;
-        for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k <= s->n_in; k++) {
-            const po_mu_access *access = k < s->n_in ? &s->in[k] : &s->out;
-            for (uint32_t a = 0; a < mu->tensors[access->tensor].rank; a++) {
-                bool open = false;
-                for (uint32_t i = 0; i < access->axes[a].n; i++)
-                    open |= po_mu_open_label(o, access->axes[a].terms[i].label);
-                along[access->tensor][a] |= open;
-                fixed[access->tensor][a] |= !open && access->axes[a].n > 0;
-            }
-        }
-    }
-}
-
-static void find_lengths(po_mu_open *o) {
-    const po_mu *mu = o->mu;
-    bool *constant = PO_NEW_N(o->arena, bool, mu->n_labels + 1);
-    flags *fixed = PO_NEW_N(o->arena, flags, mu->n_tensors + 1);
-    flags *along = PO_NEW_N(o->arena, flags, mu->n_tensors + 1);
-    find_constant(mu, constant);
-    for (uint32_t l = 0; l < mu->n_labels; l++)
-        o->extent[l] =
-            constant[l] ? PO_DIM(mu->labels[l].extent) : length_of(o, mu->labels[l].extent);
-    find_fixed(o, fixed, along);
-    for (uint32_t i = 0; i < mu->n_tensors; i++) {
-        const po_mu_tensor *t = &mu->tensors[i];
-        const bool is = t->place == PO_MU_WEIGHT || t->place == PO_MU_TABLE;
-        for (uint32_t a = 0; a < t->rank; a++)
-            o->dim[i][a] = is || fixed[i][a] ? PO_DIM(t->dims[a])
-                           : along[i][a]     ? length_with_margin(o, t->dims[a])
-                                             : length_of(o, t->dims[a]);
-    }
 }
 
 /* By tensor: whether it is only read, or only written. */
@@ -315,8 +241,8 @@ static bool is_cut(const po_mu_open *o, const bool *ends, const po_mu_access *ac
     for (uint32_t i = 0; i < index->n; i++)
         open |= po_mu_open_label(o, index->terms[i].label);
     po_mu_range(o->mu, access, axis, &least, &most);
-    const bool hangs = ends[access->tensor] ? is_open(length_of(o, t->dims[axis]))
-                                            : is_open(o->dim[access->tensor][axis]);
+    const bool hangs = ends[access->tensor] ? po_mu_is_open(po_mu_open_number(o, t->dims[axis]))
+                                            : po_mu_is_open(o->dim[access->tensor][axis]);
     return !open && hangs && most + 1 >= t->dims[axis];
 }
 
@@ -351,6 +277,15 @@ static void widen(const po_mu_open *o, po_mu *mu, uint32_t node, uint32_t operan
     }
 }
 
+/* Whole vectors between what lies one behind the other keep streams apart at other sizes too. */
+static int64_t gap_of(const po_mu_open *o, const po_mu_tensor *t, uint32_t axis, po_dim stride) {
+    int64_t here;
+    if ((t->place != PO_MU_DEVICE && t->place != PO_MU_SHARED) ||
+        !po_mu_open_length(o, o->here, stride, &here) || here > t->stride[axis])
+        return 0;
+    return (t->stride[axis] - here) / PO_MU_VECTOR * PO_MU_VECTOR;
+}
+
 /* Row-major over what is held with its ring. Where that hangs on no size strides stay as they are,
  * with what they were rounded up by. */
 static bool lay_out(po_mu_open *o, const po_mu *mu, uint32_t tensor) {
@@ -361,7 +296,7 @@ static bool lay_out(po_mu_open *o, const po_mu *mu, uint32_t tensor) {
         int64_t least;
         po_mu_open_held(o, tensor, a, &least, &whole[a]);
         whole[a] = po_size_plus(o->arena, whole[a], t->before[a] + t->after[a]);
-        open |= is_open(whole[a]);
+        open |= po_mu_is_open(whole[a]);
     }
     if (!open) {
         as_it_is(o, tensor);
@@ -370,16 +305,16 @@ static bool lay_out(po_mu_open *o, const po_mu *mu, uint32_t tensor) {
     o->origin[tensor] = PO_DIM(0);
     for (uint32_t a = t->rank; a-- > 0;) {
         po_dim *own = &o->stride[tensor][a];
-        *own = !is_open(stride) && t->place != PO_MU_INPUT && t->place != PO_MU_OUTPUT
+        *own = !po_mu_is_open(stride) && t->place != PO_MU_INPUT && t->place != PO_MU_OUTPUT
                    ? PO_DIM(t->stride[a])
-                   : stride;
+                   : po_size_plus(o->arena, stride, gap_of(o, t, a, stride));
         stride = po_size_mul(o->arena, *own, whole[a]);
         o->origin[tensor] =
             po_size_add(o->arena, o->origin[tensor], po_size_times(o->arena, *own, t->before[a]));
     }
     o->floats[tensor] = stride;
-    return (!is_open(stride) || stride.symbol) &&
-           (!is_open(o->origin[tensor]) || o->origin[tensor].symbol);
+    return (!po_mu_is_open(stride) || stride.symbol) &&
+           (!po_mu_is_open(o->origin[tensor]) || o->origin[tensor].symbol);
 }
 
 /* Strides of the size at hand, as they come out of the layout for all. */
@@ -394,6 +329,25 @@ static bool lay_out_here(const po_mu_open *o, po_mu *mu, const int64_t *lengths)
     return true;
 }
 
+/* Whether it is known how far apart digits are in memory. */
+static bool has_steps(const po_mu_open *o) {
+    const po_mu *mu = o->mu;
+    bool known = true;
+    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
+        const po_mu_statement *s = &mu->nodes[n].statement;
+        for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k <= s->n_in; k++) {
+            const po_mu_access *access = k < s->n_in ? &s->in[k] : &s->out;
+            for (uint32_t a = 0; a < mu->tensors[access->tensor].rank; a++)
+                for (uint32_t i = 0; i < access->axes[a].n; i++) {
+                    const po_dim coef = po_mu_open_coef(o, &access->axes[a], i);
+                    known &= !coef.symbol ||
+                             po_size_mul(o->arena, o->stride[access->tensor][a], coef).symbol;
+                }
+        }
+    }
+    return known;
+}
+
 po_status po_mu_open_by(po_ctx *ctx, po_arena *arena, po_mu *mu, const po_mu_naming *naming,
                         const po_mu_open **open) {
     po_mu_open *o = create(arena, mu);
@@ -401,7 +355,8 @@ po_status po_mu_open_by(po_ctx *ctx, po_arena *arena, po_mu *mu, const po_mu_nam
     o->n_names = naming->n_names;
     o->known = naming->known;
     o->n_known = naming->n_known;
-    find_lengths(o);
+    o->here = naming->lengths;
+    PO_TRY(po_mu_open_find(ctx, o));
     PO_TRY(check_cuts(ctx, o));
     for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n))
         for (uint32_t k = 0;
@@ -414,7 +369,7 @@ po_status po_mu_open_by(po_ctx *ctx, po_arena *arena, po_mu *mu, const po_mu_nam
         if (!lay_out(o, mu, i))
             return po_fail(ctx, PO_UNSUPPORTED, "'%s' has no length for all sizes", t->name);
     }
-    if (!lay_out_here(o, mu, naming->lengths))
+    if (!lay_out_here(o, mu, naming->lengths) || !has_steps(o))
         return po_fail(ctx, PO_UNSUPPORTED, "'%s' has lengths that are not known", mu->name);
     *open = o;
     return PO_OK;
@@ -460,6 +415,25 @@ static bool set_parts(po_arena *arena, const po_mu_open *open, const int64_t *le
     return true;
 }
 
+/* Its bases that hang on sizes. */
+static bool set_coefs(po_arena *arena, const po_mu_open *open, const int64_t *lengths,
+                      po_mu_access *access) {
+    const uint32_t rank = open->mu->tensors[access->tensor].rank;
+    po_mu_index *axes = po_arena_memdup(arena, access->axes, rank * sizeof *axes);
+    for (uint32_t a = 0; a < rank; a++) {
+        po_mu_term *terms = po_arena_memdup(arena, axes[a].terms, axes[a].n * sizeof *terms);
+        for (uint32_t i = 0; i < axes[a].n; i++) {
+            const po_dim coef = po_mu_open_coef(open, &access->axes[a], i);
+            if (coef.symbol && !po_mu_open_length(open, lengths, coef, &terms[i].coef))
+                return false;
+            terms[i].coef = coef.symbol && terms[i].coef == 0 ? 1 : terms[i].coef; /* of nothing */
+        }
+        axes[a].terms = terms;
+    }
+    access->axes = axes;
+    return true;
+}
+
 po_mu *po_mu_open_at(po_arena *arena, const po_mu_open *open, const int64_t *lengths) {
     const po_mu *from = open->mu;
     po_mu *mu = po_arena_memdup(arena, from, sizeof *from);
@@ -476,8 +450,12 @@ po_mu *po_mu_open_at(po_arena *arena, const po_mu_open *open, const int64_t *len
     for (uint32_t i = 0; i < mu->n_tensors; i++)
         for (uint32_t a = 0; a < mu->tensors[i].rank; a++)
             known &= po_mu_open_length(open, lengths, open->dim[i][a], &mu->tensors[i].dims[a]);
-    for (uint32_t n = 0; n < mu->n_nodes; n++)
+    for (uint32_t n = 0; n < mu->n_nodes; n++) {
+        po_mu_statement *s = &mu->nodes[n].statement;
+        for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k <= s->n_in; k++)
+            known &= set_coefs(arena, open, lengths, k < s->n_in ? &s->in[k] : &s->out);
         if (mu->nodes[n].kind == PO_MU_STATEMENT)
-            known &= set_parts(arena, open, lengths, &mu->nodes[n].statement);
+            known &= set_parts(arena, open, lengths, s);
+    }
     return known && lay_out_here(open, mu, lengths) ? mu : NULL;
 }

@@ -28,6 +28,7 @@ typedef struct po_mu_naming {
 } po_mu_naming;
 
 typedef po_dim po_mu_dims[PO_MU_MAX_RANK];
+typedef bool po_mu_flags[PO_MU_MAX_RANK];
 
 typedef struct po_mu_open {
     po_arena *arena;
@@ -37,6 +38,9 @@ typedef struct po_mu_open {
     po_dim *extent;           /* by label */
     po_mu_dims *dim, *stride; /* by tensor; strides in floats */
     po_dim *floats, *origin;  /* by tensor */
+    bool *made;               /* by label: it counts parts that a schedule makes */
+    po_mu_flags *reached;     /* by tensor: as long as what is written */
+    const int64_t *here;      /* what the names are at hand */
     const po_mu_number *known;
     uint32_t n_known;
 } po_mu_open;
@@ -45,10 +49,10 @@ typedef struct po_mu_open {
 const po_mu_open *po_mu_closed(po_arena *arena, const po_mu *mu);
 
 /* Opens a muGraph: extents and dims that are a number of `known` are what that stands for, but for
- * labels that index constants. The muGraph is for a size at which no other number of it is one of
- * these; its rings are widened by what other sizes read past the dims. Constants that are 1 over
- * such a number (means) are known by that. PO_UNSUPPORTED, with the tensor, where something has no
- * such length. */
+ * labels that index constants; and what counts parts of those, or is as long as such parts,
+ * follows. The muGraph is for a size at which no other number of it is one of these; its rings are
+ * widened by what other sizes read past the dims. Constants that are 1 over such a number (means)
+ * are known by that. PO_UNSUPPORTED, with the tensor, where something has no such length. */
 po_status po_mu_open_by(po_ctx *ctx, po_arena *arena, po_mu *mu, const po_mu_naming *naming,
                         const po_mu_open **open);
 
@@ -62,6 +66,10 @@ po_mu *po_mu_open_at(po_arena *arena, const po_mu_open *open, const int64_t *len
 /* The length that a constant is 1 over; false where it is the number that it is. */
 bool po_mu_open_part(const po_mu_open *open, double value, po_dim *of);
 bool po_mu_open_label(const po_mu_open *open, uint32_t label);
+/* What a term of an index is multiplied by; what is a digit's base hangs on sizes as the digit
+ * does: columns * row + column. po_mu_open_coef_of: by label, 0 where it has no term. */
+po_dim po_mu_open_coef(const po_mu_open *open, const po_mu_index *index, uint32_t term);
+po_dim po_mu_open_coef_of(const po_mu_open *open, const po_mu_index *index, uint32_t label);
 /* The chunk of a loop that does not run all of its label at once; 0: it does. */
 int64_t po_mu_open_chunk(const po_mu_open *open, uint32_t loop);
 /* As po_mu_held: `count` for all sizes. */

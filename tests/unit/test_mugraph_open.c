@@ -85,16 +85,87 @@ static void lengths(void **state) {
     po_arena_free(f.arena);
 }
 
-/* 64 places as 4 blocks of 16 are no program for 65. */
+/* 64 places as 4 blocks of 16 are 5 blocks of 16 for 65; a sum of 4 blocks is no program for 65. */
 static void cuts(void **state) {
     (void)state;
-    static const char *const text = "mugraph m {\n"
+    static const char *const copy = "mugraph m {\n"
                                     "  label b 4 label k 16\n"
                                     "  tensor X input 0 [64]\n  tensor Y output 0 [64]\n"
                                     "  step \"s\" { grid b by 1 { Y[16*b+k] = X[16*b+k] } }\n}\n";
+    static const char *const sum = "mugraph m {\n"
+                                   "  label b 4 label k 16\n"
+                                   "  tensor X input 0 [64]\n  tensor Y output 0 [16]\n"
+                                   "  step \"s\" { Y[k] += X[16*b+k] fresh }\n}\n";
     fixture f;
-    assert_int_equal(begin(&f, text, 64), PO_UNSUPPORTED);
+    assert_int_equal(begin(&f, copy, 64), PO_OK);
+    assert_string_equal(length(&f, f.open->extent[0]), "(floor((p0 + 15)/16))");
+    po_arena_free(f.arena);
+    assert_int_equal(begin(&f, sum, 64), PO_UNSUPPORTED);
     assert_non_null(strstr(f.ctx.error.message, "worked in parts"));
+    po_arena_free(f.arena);
+}
+
+static const char tiles[] =
+    "mugraph m {\n"
+    "  label ty 6 label tx 6 label i 4 label j 4 label t 36\n"
+    "  tensor X input 0 [22, 22]\n  tensor Y output 0 [22, 22]\n"
+    "  tensor V device [36, 4, 4]\n  tensor U device [36, 4, 4]\n"
+    "  step \"in\" { grid ty by 1 { V[6*ty+tx, i, j] += X[4*ty+i, 4*tx+j] fresh } }\n"
+    "  step \"all\" { U[t, i, j] = V[t, i, j] * 2 }\n"
+    "  step \"out\" { grid ty by 1 { Y[4*ty+i, 4*tx+j] = U[6*ty+tx, i, j] } }\n}\n";
+
+/* A map's tiles one behind the other: how many, the base of their rows, and all of them follow. */
+static void digits(void **state) {
+    (void)state;
+    fixture f;
+    assert_int_equal(begin(&f, tiles, 22), PO_OK);
+    const po_mu_index *index =
+        &f.mu->nodes[po_mu_next(f.mu, po_mu_next(f.mu, f.mu->first))].statement.out.axes[0];
+    assert_int_equal(index->n, 2);
+    assert_string_equal(length(&f, po_mu_open_coef(f.open, index, 0)), "(floor((p0 + 3)/4))");
+    assert_string_equal(length(&f, po_mu_open_coef(f.open, index, 1)), "1");
+    assert_string_equal(length(&f, f.open->dim[tensor(&f, "V")][0]),
+                        "(floor((p0 + 3)/4)*floor((p0 + 3)/4))");
+    for (int64_t n = 1; n < 40; n++) {
+        po_mu *at = po_mu_open_at(f.arena, f.open, &n);
+        assert_non_null(at);
+        assert_int_equal(po_mu_check(&f.ctx, at, 1 << 20), PO_OK);
+        double *x = PO_NEW_N(f.arena, double, n *n), *y = PO_NEW_N(f.arena, double, n *n);
+        for (int64_t i = 0; i < n * n; i++)
+            x[i] = (double)i;
+        const double *in[] = {x};
+        assert_int_equal(po_mu_eval(&f.ctx, at, in, NULL, &y, NULL), PO_OK);
+        for (int64_t i = 0; i < n * n; i++)
+            assert_true(y[i] == 2.0 * (double)i);
+    }
+    po_arena_free(f.arena);
+}
+
+/* What a schedule's number of parts would be by another length of the same number is refused. */
+static void two_lengths(void **state) {
+    (void)state;
+    fixture f;
+    static const char *const text = "mugraph m {\n"
+                                    "  label b 3 label k 2\n"
+                                    "  tensor X input 0 [5]\n  tensor Y output 0 [5]\n"
+                                    "  step \"s\" { grid b by 1 { Y[2*b+k] = X[2*b+k] } }\n}\n";
+    /* At 5 the parts are 3, as (p0 - 1) / 2 + 1 is: the same length. */
+    assert_int_equal(begin(&f, text, 5), PO_OK);
+    po_arena_free(f.arena);
+    static const char *const other = "mugraph m {\n"
+                                     "  label b 4 label k 2\n"
+                                     "  tensor X input 0 [7]\n  tensor Y output 0 [7]\n"
+                                     "  step \"s\" { grid b by 1 { Y[2*b+k] = X[2*b+k] } }\n}\n";
+    static const char *const names[] = {"p0"};
+    const int64_t here = 7;
+    const po_mu_number known[] = {{7, {-1, "p0"}}, {4, {-1, "(floor((p0 + 2)/2))"}}};
+    const po_mu_naming naming = {1, names, &here, known, 2};
+    memset(&f, 0, sizeof f);
+    po_ctx_init(&f.ctx);
+    f.arena = po_arena_create(&f.ctx);
+    assert_int_equal(po_mu_parse(&f.ctx, f.arena, other, &f.mu), PO_OK);
+    assert_int_equal(po_mu_open_by(&f.ctx, f.arena, f.mu, &naming, &f.open), PO_UNSUPPORTED);
+    assert_non_null(strstr(f.ctx.error.message, "two lengths"));
     po_arena_free(f.arena);
 }
 
@@ -143,6 +214,7 @@ static void closed(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(lengths), cmocka_unit_test(cuts),
-                                       cmocka_unit_test(parts), cmocka_unit_test(closed)};
+                                       cmocka_unit_test(digits),  cmocka_unit_test(two_lengths),
+                                       cmocka_unit_test(parts),   cmocka_unit_test(closed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

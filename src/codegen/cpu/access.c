@@ -1,6 +1,7 @@
 /* Accesses as C: the pointer to an element, and the condition that an index lies inside. Also
  * whether different values of labels always reach different elements. */
 #include "codegen/cpu/printer.h"
+#include "ir/size.h"
 
 int64_t cg_step_of(const cg *g, const po_mu_access *access, uint32_t label) {
     const po_mu_tensor *t = &g->mu->tensors[access->tensor];
@@ -15,9 +16,21 @@ int64_t cg_step_of(const cg *g, const po_mu_access *access, uint32_t label) {
 static bool is_open_step(const cg *g, const po_mu_access *access, uint32_t label) {
     for (uint32_t a = 0; a < g->mu->tensors[access->tensor].rank; a++)
         if (po_mu_coef(&access->axes[a], label) != 0 &&
-            g->open->stride[access->tensor][a].value < 0)
+            (g->open->stride[access->tensor][a].value < 0 ||
+             po_mu_open_coef_of(g->open, &access->axes[a], label).symbol))
             return true;
     return false;
+}
+
+/* Adds times * coefficient * stride. */
+static void add_step(cg *g, cg_terms *t, const po_mu_access *access, uint32_t axis, uint32_t label,
+                     int64_t times) {
+    const po_dim stride = g->open->stride[access->tensor][axis];
+    const po_dim coef = po_mu_open_coef_of(g->open, &access->axes[axis], label);
+    if (coef.symbol)
+        cg_terms_add(g, t, times, po_size_mul(g->arena, stride, coef));
+    else
+        cg_terms_add(g, t, times * coef.value, stride);
 }
 
 const char *cg_step_text(cg *g, const po_mu_access *access, uint32_t label) {
@@ -25,8 +38,7 @@ const char *cg_step_text(cg *g, const po_mu_access *access, uint32_t label) {
         return po_arena_printf(g->arena, "%lld", (long long)cg_step_of(g, access, label));
     cg_terms t = cg_terms_start(g);
     for (uint32_t a = 0; a < g->mu->tensors[access->tensor].rank; a++)
-        cg_terms_add(g, &t, po_mu_coef(&access->axes[a], label),
-                     g->open->stride[access->tensor][a]);
+        add_step(g, &t, access, a, label, 1);
     return po_arena_printf(g->arena, "(0%s)", cg_terms_text(g, &t));
 }
 
@@ -109,9 +121,7 @@ const char *cg_rest(cg *g, const po_mu_access *access) {
         if (g->value[labels[i]].inner)
             add_term(g, &text, access, labels[i]);
         for (uint32_t a = 0; a < t->rank; a++)
-            cg_terms_add(g, &number,
-                         po_mu_coef(&access->axes[a], labels[i]) * g->value[labels[i]].add,
-                         g->open->stride[access->tensor][a]);
+            add_step(g, &number, access, a, labels[i], g->value[labels[i]].add);
     }
     po_text_puts(&text, cg_terms_text(g, &number));
     return text.data == NULL ? "" : text.data;
@@ -142,6 +152,12 @@ const char *cg_inside(cg *g, const po_mu_access *access, uint32_t axis) {
     po_text_puts(&text, "(unsigned long)(0");
     for (uint32_t i = 0; i < x->n; i++) {
         const cg_value *v = &g->value[x->terms[i].label];
+        const po_dim coef = po_mu_open_coef(g->open, x, i);
+        if (coef.symbol) {
+            po_text_printf(&text, " + %s * (%s + (%lld))", cg_length(g, coef),
+                           v->name ? v->name : "0", (long long)v->add);
+            continue;
+        }
         number += x->terms[i].coef * v->add;
         if (v->name != NULL)
             po_text_printf(&text, " + %lld * %s", (long long)x->terms[i].coef, v->name);
@@ -149,6 +165,11 @@ const char *cg_inside(cg *g, const po_mu_access *access, uint32_t axis) {
     po_text_printf(&text, " + (%lld)) < (unsigned long)%s", (long long)number,
                    cg_length(g, g->open->dim[access->tensor][axis]));
     return text.data;
+}
+
+/* Whether a digit's base is as long as what lies below it at all sizes. */
+static bool is_base(const cg *g, const po_mu_access *access, uint32_t axis, uint32_t label) {
+    return po_mu_open_coef_of(g->open, &access->axes[axis], label).symbol != NULL;
 }
 
 /* How far a label runs while one copy of a tensor lives. */
@@ -173,7 +194,9 @@ bool cg_is_apart(const cg *g, const po_mu_access *access) {
                 int64_t other = term.coef < 0 ? -term.coef : term.coef;
                 int64_t own = coef < 0 ? -coef : coef;
                 if (other < own || (other == own && term.label < label))
-                    reach += other * steps_of(g, access->tensor, term.label);
+                    reach += other * (is_base(g, access, a, label)
+                                          ? g->mu->labels[term.label].extent - 1
+                                          : steps_of(g, access->tensor, term.label));
             }
             apart |= coef != 0 && (coef < 0 ? -coef : coef) > reach;
         }

@@ -108,8 +108,7 @@ static po_status add_steps(planning *p, uint32_t plan) {
     const po_mu *naive = p->plans[plan].lowered.mu;
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
         step s = {.plan = plan, .node = node, .band = PO_NONE};
-        const bool plain = p->options->exact || p->options->open;
-        s.n = po_choices_of(naive, node, plain ? 1 : p->options->magnifies, s.choices);
+        s.n = po_choices_of(naive, node, p->options->exact ? 1 : p->options->magnifies, s.choices);
         if (p->options->open)
             PO_TRY(keep_open(p, naive, node, &s));
         for (uint32_t i = 0; i < s.n; i++) {

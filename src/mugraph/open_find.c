@@ -1,0 +1,269 @@
+/* Which length each extent and dim of a muGraph is. Numbers of the size at hand that stand for a
+ * length are that. What a schedule makes of them is told by how it is used: a label that counts
+ * parts of an axis (tiles of a map) is as long as covers what it writes; a tensor that parts are
+ * written to is as long as they reach; and what runs along that is as long as it. */
+#include "ir/size.h"
+#include "mugraph/open_private.h"
+
+enum { ROUNDS = 4 /* of lengths that follow from lengths */ };
+
+po_dim po_mu_open_number(const po_mu_open *o, int64_t number) {
+    for (uint32_t i = 0; i < o->n_known; i++)
+        if (o->known[i].number == number)
+            return o->known[i].is;
+    return PO_DIM(number);
+}
+
+/* The same of an axis that an open label runs along, which may have a margin. */
+static po_dim length_with_margin(const po_mu_open *o, int64_t number) {
+    enum { MARGIN = 16 };
+    for (int64_t more = 0; more <= MARGIN; more++)
+        for (int64_t sign = 1; sign >= -1; sign -= 2) {
+            const po_dim d = po_mu_open_number(o, number - sign * more);
+            if (po_mu_is_open(d))
+                return po_size_plus(o->arena, d, sign * more);
+        }
+    return PO_DIM_UNKNOWN;
+}
+
+/* --- accesses --- */
+
+typedef struct finding {
+    po_ctx *ctx;
+    po_mu_open *o;
+    const bool *constant; /* by label: it indexes a constant */
+    bool changed;
+} finding;
+
+typedef po_status access_fn(finding *f, const po_mu_access *access, bool written);
+
+static po_status for_accesses(finding *f, access_fn *fn) {
+    const po_mu *mu = f->o->mu;
+    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
+        const po_mu_statement *s = &mu->nodes[n].statement;
+        for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k <= s->n_in; k++)
+            PO_TRY(fn(f, k < s->n_in ? &s->in[k] : &s->out, k == s->n_in));
+    }
+    return PO_OK;
+}
+
+static bool is_constant(const po_mu_tensor *t) {
+    return t->place == PO_MU_WEIGHT || t->place == PO_MU_TABLE;
+}
+
+/* --- labels --- */
+
+/* What indexes a constant is as long as that is. */
+static const bool *find_constant(const po_mu_open *o) {
+    const po_mu *mu = o->mu;
+    bool *constant = PO_NEW_N(o->arena, bool, mu->n_labels + 1);
+    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
+        const po_mu_statement *s = &mu->nodes[n].statement;
+        for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k < s->n_in; k++) {
+            const po_mu_tensor *t = &mu->tensors[s->in[k].tensor];
+            for (uint32_t a = 0; a < t->rank; a++)
+                for (uint32_t i = 0; i < s->in[k].axes[a].n; i++)
+                    constant[s->in[k].axes[a].terms[i].label] |= is_constant(t);
+        }
+    }
+    return constant;
+}
+
+static bool same(po_dim a, po_dim b) {
+    return a.symbol && b.symbol && strcmp(a.symbol, b.symbol) == 0;
+}
+
+/* Whether a number stands for this length, or for none. */
+static bool may_be(const po_mu_open *o, int64_t number, po_dim length) {
+    bool any = false;
+    for (uint32_t i = 0; i < o->n_known; i++) {
+        if (o->known[i].number == number && same(o->known[i].is, length))
+            return true;
+        any |= o->known[i].number == number;
+    }
+    return !any;
+}
+
+static po_status set_extent(finding *f, uint32_t label, po_dim length) {
+    po_mu_open *o = f->o;
+    const po_mu_label *l = &o->mu->labels[label];
+    int64_t here;
+    if (!po_mu_is_open(length) || f->constant[label] ||
+        !po_mu_open_length(o, o->here, length, &here) || here != l->extent)
+        return PO_OK;
+    if (o->made[label] ? !same(o->extent[label], length) : !may_be(o, l->extent, length))
+        return po_fail(f->ctx, PO_UNSUPPORTED, "label '%s' is two lengths", l->name);
+    f->changed |= !o->made[label];
+    o->made[label] = true;
+    o->extent[label] = length;
+    return PO_OK;
+}
+
+/* The digit of the greatest base, and how far the others reach; PO_NONE: not all are known. */
+static uint32_t top_of(const po_mu_open *o, const po_mu_index *index, int64_t *rest) {
+    uint32_t top = 0;
+    for (uint32_t i = 0; i < index->n; i++)
+        top = index->terms[i].coef > index->terms[top].coef ? i : top;
+    *rest = 0;
+    for (uint32_t i = 0; i < index->n; i++) {
+        const po_mu_term term = index->terms[i];
+        if (i != top && (term.coef < 0 || po_mu_open_label(o, term.label)))
+            return PO_NONE;
+        if (i != top)
+            *rest += term.coef * (o->mu->labels[term.label].extent - 1);
+    }
+    return index->n > 0 ? top : PO_NONE;
+}
+
+/* A label that counts parts of an axis is as long as covers it: y = 4 * tile + i. */
+static po_status find_parts(finding *f, const po_mu_access *access, bool written) {
+    po_mu_open *o = f->o;
+    for (uint32_t a = 0; written && a < o->mu->tensors[access->tensor].rank; a++) {
+        const po_mu_index *index = &access->axes[a];
+        int64_t rest;
+        const uint32_t top = top_of(o, index, &rest);
+        const po_dim dim = o->dim[access->tensor][a];
+        if (top == PO_NONE || index->offset != 0 || index->n < 2 || !po_mu_is_open(dim) ||
+            rest + 1 != index->terms[top].coef)
+            continue;
+        const int64_t by = index->terms[top].coef;
+        PO_TRY(set_extent(f, index->terms[top].label, po_size_floor(o->arena, dim, by - 1, by)));
+    }
+    return PO_OK;
+}
+
+/* What runs along all of a tensor that parts are written to is as long as it. */
+static po_status find_runs(finding *f, const po_mu_access *access, bool written) {
+    po_mu_open *o = f->o;
+    (void)written;
+    for (uint32_t a = 0; a < o->mu->tensors[access->tensor].rank; a++) {
+        const po_mu_index *index = &access->axes[a];
+        if (o->reached[access->tensor][a] && index->n == 1 && index->offset == 0 &&
+            index->terms[0].coef == 1)
+            PO_TRY(set_extent(f, index->terms[0].label, o->dim[access->tensor][a]));
+    }
+    return PO_OK;
+}
+
+/* --- tensors --- */
+
+/* By tensor and axis: whether some access has labels there, none of which is open; and whether some
+ * have one that is. */
+static void find_fixed(const po_mu_open *o, po_mu_flags *fixed, po_mu_flags *along) {
+    const po_mu *mu = o->mu;
+    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
+        const po_mu_statement *s = &mu->nodes[n].statement;
+        for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k <= s->n_in; k++) {
+            const po_mu_access *access = k < s->n_in ? &s->in[k] : &s->out;
+            for (uint32_t a = 0; a < mu->tensors[access->tensor].rank; a++) {
+                bool open = false;
+                for (uint32_t i = 0; i < access->axes[a].n; i++)
+                    open |= po_mu_open_label(o, access->axes[a].terms[i].label);
+                along[access->tensor][a] |= open;
+                fixed[access->tensor][a] |= !open && access->axes[a].n > 0;
+            }
+        }
+    }
+}
+
+/* A dim that is no length by its number is as long as what is written reaches. */
+static po_status find_reached(finding *f, const po_mu_access *access, bool written) {
+    po_mu_open *o = f->o;
+    const po_mu_tensor *t = &o->mu->tensors[access->tensor];
+    const bool ends = t->place == PO_MU_INPUT || t->place == PO_MU_OUTPUT || is_constant(t);
+    for (uint32_t a = 0; written && !ends && a < t->rank; a++) {
+        po_dim *dim = &o->dim[access->tensor][a], reach;
+        int64_t least, here;
+        bool cut, open = false;
+        for (uint32_t i = 0; i < access->axes[a].n; i++)
+            open |= po_mu_open_label(o, access->axes[a].terms[i].label);
+        if (!open || (po_mu_is_open(*dim) && dim->symbol) ||
+            !po_mu_open_reach(o, NULL, &access->axes[a], 0, &least, &reach, &cut))
+            continue;
+        const po_dim end = po_size_plus(o->arena, reach, least + 1);
+        if (least != 0 || !po_mu_open_length(o, o->here, end, &here) || here != t->dims[a])
+            continue;
+        *dim = end;
+        f->changed = o->reached[access->tensor][a] = true;
+    }
+    return PO_OK;
+}
+
+/* margins: what is left over has one. */
+static void find_dims(po_mu_open *o, bool margins) {
+    const po_mu *mu = o->mu;
+    po_mu_flags *fixed = PO_NEW_N(o->arena, po_mu_flags, mu->n_tensors + 1);
+    po_mu_flags *along = PO_NEW_N(o->arena, po_mu_flags, mu->n_tensors + 1);
+    find_fixed(o, fixed, along);
+    for (uint32_t i = 0; i < mu->n_tensors; i++) {
+        const po_mu_tensor *t = &mu->tensors[i];
+        for (uint32_t a = 0; a < t->rank; a++) {
+            if (o->reached[i][a])
+                continue;
+            o->dim[i][a] = is_constant(t) || fixed[i][a] ? PO_DIM(t->dims[a])
+                                                         : po_mu_open_number(o, t->dims[a]);
+            if (along[i][a] && !fixed[i][a] && !is_constant(t) && !po_mu_is_open(o->dim[i][a]))
+                o->dim[i][a] = margins ? length_with_margin(o, t->dims[a]) : PO_DIM_UNKNOWN;
+        }
+    }
+}
+
+/* --- digits --- */
+
+po_dim po_mu_open_coef(const po_mu_open *o, const po_mu_index *index, uint32_t term) {
+    const int64_t coef = index->terms[term].coef;
+    for (uint32_t i = 0; i < index->n && o->n_names > 0 && coef > 1; i++) {
+        const uint32_t label = index->terms[i].label;
+        if (i != term && index->terms[i].coef == 1 && o->made[label] &&
+            o->mu->labels[label].extent == coef)
+            return o->extent[label];
+    }
+    return PO_DIM(coef);
+}
+
+po_dim po_mu_open_coef_of(const po_mu_open *o, const po_mu_index *index, uint32_t label) {
+    for (uint32_t i = 0; i < index->n; i++)
+        if (index->terms[i].label == label)
+            return po_mu_open_coef(o, index, i);
+    return PO_DIM(0);
+}
+
+/* Above a digit whose base hangs on sizes all bases do. */
+static po_status check_digits(finding *f, const po_mu_access *access, bool written) {
+    const po_mu_open *o = f->o;
+    (void)written;
+    for (uint32_t a = 0; a < o->mu->tensors[access->tensor].rank; a++) {
+        const po_mu_index *index = &access->axes[a];
+        bool lowest = false;
+        for (uint32_t i = 0; i < index->n; i++)
+            lowest |= index->terms[i].coef == 1 && o->made[index->terms[i].label];
+        for (uint32_t i = 0; lowest && i < index->n; i++)
+            if (index->terms[i].coef != 1 && !po_mu_is_open(po_mu_open_coef(o, index, i)))
+                return po_fail(f->ctx, PO_UNSUPPORTED,
+                               "axis %u of '%s' has parts of parts that other sizes have not", a,
+                               o->mu->tensors[access->tensor].name);
+    }
+    return PO_OK;
+}
+
+po_status po_mu_open_find(po_ctx *ctx, po_mu_open *o) {
+    const po_mu *mu = o->mu;
+    finding f = {.ctx = ctx, .o = o, .constant = find_constant(o), .changed = true};
+    for (uint32_t l = 0; l < mu->n_labels; l++)
+        o->extent[l] = f.constant[l] ? PO_DIM(mu->labels[l].extent)
+                                     : po_mu_open_number(o, mu->labels[l].extent);
+    for (uint32_t i = 0; i < mu->n_tensors; i++)
+        for (uint32_t a = 0; a < mu->tensors[i].rank; a++)
+            o->dim[i][a] = is_constant(&mu->tensors[i])
+                               ? PO_DIM(mu->tensors[i].dims[a])
+                               : po_mu_open_number(o, mu->tensors[i].dims[a]);
+    PO_TRY(for_accesses(&f, find_parts));
+    for (uint32_t round = 0; round < ROUNDS && f.changed; round++) {
+        f.changed = false;
+        find_dims(o, false);
+        PO_TRY(for_accesses(&f, find_reached));
+        PO_TRY(for_accesses(&f, find_runs));
+    }
+    find_dims(o, true);
+    return for_accesses(&f, check_digits);
+}
