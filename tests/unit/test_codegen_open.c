@@ -4,20 +4,23 @@
 
 #include "kernel_cases.h"
 #include "kernel_run.h"
+#include "planned.h"
 
 #include "base/hash.h"
+#include "superopt/schedule/schedule.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MOST = 256, SIZES = 12, PORTS = 8 };
+enum { MOST = 256, SIZES = 12, PORTS = 8, NAMES = 2 };
 
 typedef struct opened {
     const char *name;
     const po_mu_open *open;
     int64_t number;
+    bool two; /* names */
 } opened;
 
 typedef struct fixture {
@@ -28,7 +31,7 @@ typedef struct fixture {
     char dir[40];
 } fixture;
 
-static const char *const names[] = {"p0"};
+static const char *const names[NAMES] = {"p0", "p1"};
 
 /* Opens a number of a case; false where other sizes have no such program. */
 static bool open_one(fixture *f, uint32_t which, int64_t number) {
@@ -42,7 +45,7 @@ static bool open_one(fixture *f, uint32_t which, int64_t number) {
         po_ctx_clear(&f->ctx);
         return false;
     }
-    f->all[f->n++] = (opened){kernel_cases[which].name, open, number};
+    f->all[f->n++] = (opened){kernel_cases[which].name, open, number, false};
     return true;
 }
 
@@ -50,14 +53,91 @@ static void open_all(fixture *f) {
     for (uint32_t i = 0; i < n_kernel_cases; i++) {
         po_mu *mu;
         assert_int_equal(po_mu_parse(&f->ctx, f->arena, kernel_cases[i].text, &mu), PO_OK);
-        for (uint32_t l = 0; l < mu->n_labels && f->n < MOST; l++) {
-            bool again = mu->labels[l].extent < 4;
+        int64_t number[2 * MOST];
+        uint32_t n = 0;
+        for (uint32_t l = 0; l < mu->n_labels && n < MOST; l++)
+            number[n++] = mu->labels[l].extent;
+        for (uint32_t t = 0; t < mu->n_tensors; t++) /* of maps that are worked in tiles */
+            for (uint32_t a = 0; mu->tensors[t].place == PO_MU_OUTPUT && a < mu->tensors[t].rank;
+                 a++)
+                number[n++] = mu->tensors[t].dims[a];
+        for (uint32_t l = 0; l < n && f->n < MOST; l++) {
+            bool again = number[l] < 4;
             for (uint32_t k = 0; k < l; k++)
-                again |= mu->labels[k].extent == mu->labels[l].extent;
+                again |= number[k] == number[l];
             if (!again)
-                (void)open_one(f, i, mu->labels[l].extent);
+                (void)open_one(f, i, number[l]);
         }
     }
+}
+
+/* --- schedules of convolutions over maps whose height and width are open --- */
+
+static const struct {
+    const char *name, *graph;
+    int64_t lengths[NAMES];
+    po_mu_number known[2 * NAMES];
+} maps[] = {
+    {"3x3",
+     "graph g (x: f32[1,16,29,26]) -> (y) {\n"
+     " a = Conv(x, w: f32[32,16,3,3] random 1, b: f32[32] random 2) {kernel_shape=[3, 3], "
+     "pads=[1, 1, 1, 1]}\n y = Relu(a)\n}",
+     {29, 26},
+     {{29, {-1, "p0"}}, {26, {-1, "p1"}}, {29, {-1, "p0"}}, {26, {-1, "p1"}}}},
+    {"3x3 with strides",
+     "graph g (x: f32[1,16,45,38]) -> (y) {\n"
+     " y = Conv(x, w: f32[48,16,3,3] random 1) {kernel_shape=[3, 3], strides=[2, 2], "
+     "pads=[1, 1, 1, 1]}\n}",
+     {45, 38},
+     {{45, {-1, "p0"}},
+      {38, {-1, "p1"}},
+      {23, {-1, "(floor((p0 + 1)/2))"}},
+      {19, {-1, "(floor((p1 + 1)/2))"}}}},
+    {"of a sequence",
+     "graph g (x: f32[1,16,421]) -> (y) {\n"
+     " y = Conv(x, w: f32[16,16,3] random 1) {kernel_shape=[3], pads=[1, 1]}\n}",
+     {421, 1009},
+     {{421, {-1, "p0"}}, {1009, {-1, "p1"}}, {421, {-1, "p0"}}, {421, {-1, "p0"}}}},
+};
+
+/* The program with one step by a choice, the others by their first. */
+static po_mu *scheduled(fixture *f, const po_mu *naive, uint32_t step, const po_choice *choice) {
+    po_schedule s;
+    po_schedule_start(&s, f->arena, naive, false);
+    for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
+        po_choice first[PO_CHOICES_MAX];
+        (void)po_choices_of(naive, node, 1, first);
+        po_schedule_step(&s, node, node == step ? choice : &first[0]);
+    }
+    po_schedule_finish(&s);
+    return s.mu;
+}
+
+/* Every choice of each of them that is worked in tiles; how many. */
+static uint32_t open_tiles(fixture *f) {
+    uint32_t n = 0;
+    for (size_t m = 0; m < sizeof maps / sizeof maps[0]; m++) {
+        test_planned p;
+        test_planned_start(&p, maps[m].graph, false);
+        const po_mu_naming naming = {NAMES, names, maps[m].lengths, maps[m].known, 2 * NAMES};
+        const po_mu *naive = p.plan.lowered.mu;
+        for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
+            po_choice choices[PO_CHOICES_MAX];
+            const uint32_t n_choices = po_choices_of(naive, node, 0, choices);
+            for (uint32_t k = 0; k < n_choices && f->n < MOST; k++) {
+                const po_mu_open *open;
+                if (strcmp(choices[k].how->name, "winograd") != 0)
+                    continue;
+                po_mu *mu = scheduled(f, naive, node, &choices[k]);
+                if (po_mu_open_by(&f->ctx, f->arena, mu, &naming, &open) != PO_OK)
+                    fail_msg("%s, choice %u: %s", maps[m].name, k, f->ctx.error.message);
+                f->all[f->n++] = (opened){maps[m].name, open, maps[m].lengths[0], true};
+                n++;
+            }
+        }
+        test_planned_end(&p);
+    }
+    return n;
 }
 
 static const float **numbers(fixture *f, const po_mu *mu, po_mu_place place, uint32_t seed) {
@@ -74,9 +154,8 @@ static const float **numbers(fixture *f, const po_mu *mu, po_mu_place place, uin
 }
 
 /* At a size; whether there is such a program. */
-static bool compare_at(fixture *f, const opened *o, void *library, uint32_t number, int64_t size,
-                       const po_isa *isa) {
-    const long given[] = {size};
+static bool compare_at(fixture *f, const opened *o, void *library, uint32_t number,
+                       const long *given, const po_isa *isa) {
     po_mu *mu = po_mu_open_at(f->arena, o->open, given);
     if (!mu || po_mu_check(&f->ctx, mu, 1 << 24) != PO_OK) {
         po_ctx_clear(&f->ctx);
@@ -93,8 +172,8 @@ static bool compare_at(fixture *f, const opened *o, void *library, uint32_t numb
             return false;
         }
         if (wrong)
-            fail_msg("%s, %lld open, at %lld (%s): %s", o->name, (long long)o->number,
-                     (long long)size, isa->name, wrong);
+            fail_msg("%s, %lld open, at %ld, %ld (%s): %s", o->name, (long long)o->number, given[0],
+                     given[1], isa->name, wrong);
     }
     return true;
 }
@@ -108,6 +187,7 @@ static void run(const po_isa *isa) {
     (void)snprintf(f.dir, sizeof f.dir, "/tmp/petopt-open-XXXXXX");
     assert_non_null(mkdtemp(f.dir));
     open_all(&f);
+    const uint32_t tiles = open_tiles(&f);
     po_text texts[2];
     bool *printed = PO_NEW_N(f.arena, bool, f.n + 1);
     po_text_init(&texts[0], f.arena);
@@ -134,17 +214,21 @@ static void run(const po_isa *isa) {
         const int64_t sizes[SIZES] = {own, own + 1, own - 1, 0, 1, 2, 3, 7, 16, 17, 33, 50};
         bool any = false;
         for (uint32_t k = 0; k < SIZES && printed[i]; k++) {
-            const bool is = compare_at(&f, &f.all[i], library, i, sizes[k], isa);
+            const long given[NAMES] = {sizes[k], sizes[f.all[i].two ? (k + 3) % SIZES : k]};
+            const bool is = compare_at(&f, &f.all[i], library, i, given, isa);
             f.sizes_compared += is;
             any |= is && sizes[k] != own;
         }
+        if (f.all[i].two && printed[i] && !any)
+            fail_msg("%s runs at no other size", f.all[i].name);
         f.compared += any;
     }
     (void)dlclose(library);
     (void)rmdir(f.dir);
-    printf("%s: %u of %u opened programs at other sizes, %u sizes in all; %u without a printer\n",
-           isa->name, f.compared, f.n, f.sizes_compared, unprinted);
-    assert_true(f.compared >= 40 && f.sizes_compared >= 300);
+    printf("%s: %u of %u opened programs at other sizes, %u of them in tiles, %u sizes in all; %u "
+           "without a printer\n",
+           isa->name, f.compared, f.n, tiles, f.sizes_compared, unprinted);
+    assert_true(f.compared >= 50 && tiles >= 8 && f.sizes_compared >= 400);
     po_arena_free(f.arena);
 }
 
