@@ -228,21 +228,27 @@ po_dim po_mu_open_coef_of(const po_mu_open *o, const po_mu_index *index, uint32_
     return PO_DIM(0);
 }
 
+/* Whether a term steps over all of another that hangs on sizes, by a number that does not. */
+static bool steps_over(const po_mu_open *o, const po_mu_index *index, uint32_t term) {
+    const int64_t coef = index->terms[term].coef;
+    bool over = false;
+    for (uint32_t i = 0; i < index->n; i++)
+        over |= i != term && index->terms[i].coef == 1 &&
+                po_mu_open_label(o, index->terms[i].label) && coef > 1 &&
+                coef >= o->mu->labels[index->terms[i].label].extent;
+    return over && !po_mu_is_open(po_mu_open_coef(o, index, term));
+}
+
 /* Above a digit whose base hangs on sizes all bases do. */
 static po_status check_digits(finding *f, const po_mu_access *access, bool written) {
     const po_mu_open *o = f->o;
     (void)written;
-    for (uint32_t a = 0; a < o->mu->tensors[access->tensor].rank; a++) {
-        const po_mu_index *index = &access->axes[a];
-        bool lowest = false;
-        for (uint32_t i = 0; i < index->n; i++)
-            lowest |= index->terms[i].coef == 1 && o->made[index->terms[i].label];
-        for (uint32_t i = 0; lowest && i < index->n; i++)
-            if (index->terms[i].coef != 1 && !po_mu_is_open(po_mu_open_coef(o, index, i)))
+    for (uint32_t a = 0; a < o->mu->tensors[access->tensor].rank; a++)
+        for (uint32_t i = 0; i < access->axes[a].n; i++)
+            if (steps_over(o, &access->axes[a], i))
                 return po_fail(f->ctx, PO_UNSUPPORTED,
                                "axis %u of '%s' has parts of parts that other sizes have not", a,
                                o->mu->tensors[access->tensor].name);
-    }
     return PO_OK;
 }
 

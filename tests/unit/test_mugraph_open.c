@@ -103,6 +103,16 @@ static void cuts(void **state) {
     assert_int_equal(begin(&f, sum, 64), PO_UNSUPPORTED);
     assert_non_null(strstr(f.ctx.error.message, "worked in parts"));
     po_arena_free(f.arena);
+    /* Halves (Strassen's) that are as long as a length: their base is no number. */
+    static const char *const halves = "mugraph m {\n"
+                                      "  label h 2 label i 32\n"
+                                      "  tensor X input 0 [63, 2]\n  tensor Y output 0 [63]\n"
+                                      "  tensor D table [2, 2] {1, -2, 0, 1}\n  label u 2\n"
+                                      "  step \"s\" { Y[32*h+i] += D[h, u] * X[32*h+i, u] fresh }\n"
+                                      "}\n";
+    assert_int_equal(begin(&f, halves, 63), PO_UNSUPPORTED);
+    assert_non_null(strstr(f.ctx.error.message, "parts of parts"));
+    po_arena_free(f.arena);
 }
 
 static const char tiles[] =
