@@ -72,7 +72,9 @@ bool po_mu_open_reach(const po_mu_open *o, const po_mu_tensor *t, const po_mu_in
     for (uint32_t i = 0; i < index->n; i++) {
         const po_mu_term term = index->terms[i];
         const uint32_t loop = t ? po_mu_local_loop(o->mu, t, term.label) : PO_NONE;
-        po_dim steps = way_of(o, o->mu->labels[term.label].extent, way, o->extent[term.label]);
+        po_dim steps = o->extent[term.label];
+        if (!o->made[term.label])
+            steps = way_of(o, o->mu->labels[term.label].extent, way, steps);
         if (loop != PO_NONE) {
             const int64_t chunk = po_mu_open_chunk(o, loop);
             steps = chunk ? PO_DIM(chunk) : steps;
@@ -164,7 +166,8 @@ static int64_t past_end(const po_mu_open *o, const po_mu_access *access, uint32_
         po_dim reach;
         if (!po_mu_open_reach(o, NULL, &access->axes[axis], way % WAYS, least, &reach, &cut))
             return -1;
-        const po_dim dim = way_of(o, number, way / WAYS, own);
+        const po_dim dim =
+            o->reached[access->tensor][axis] ? own : way_of(o, number, way / WAYS, own);
         const int64_t n = past_by(o, dim, po_size_plus(o->arena, reach, *least + 1));
         best = best < 0 || (n >= 0 && n < best) ? n : best;
     }

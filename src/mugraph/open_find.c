@@ -84,6 +84,18 @@ static bool may_be(const po_mu_open *o, int64_t number, po_dim length) {
     return !any;
 }
 
+/* So many of those along an axis: of the lengths that the axis has, one that the label's number
+ * stands for too, if there is such. */
+static po_dim parts_of(const po_mu_open *o, int64_t number, po_dim own, int64_t by,
+                       int64_t extent) {
+    for (uint32_t i = 0; i < o->n_known; i++) {
+        const po_dim parts = po_size_floor(o->arena, o->known[i].is, by - 1, by);
+        if (o->known[i].number == number && may_be(o, extent, parts))
+            return parts;
+    }
+    return po_size_floor(o->arena, own, by - 1, by);
+}
+
 static po_status set_extent(finding *f, uint32_t label, po_dim length) {
     po_mu_open *o = f->o;
     const po_mu_label *l = &o->mu->labels[label];
@@ -91,7 +103,7 @@ static po_status set_extent(finding *f, uint32_t label, po_dim length) {
     if (!po_mu_is_open(length) || f->constant[label] ||
         !po_mu_open_length(o, o->here, length, &here) || here != l->extent)
         return PO_OK;
-    if (o->made[label] ? !same(o->extent[label], length) : !may_be(o, l->extent, length))
+    if (o->made[label] && !same(o->extent[label], length))
         return po_fail(f->ctx, PO_UNSUPPORTED, "label '%s' is two lengths", l->name);
     f->changed |= !o->made[label];
     o->made[label] = true;
@@ -115,7 +127,8 @@ static uint32_t top_of(const po_mu_open *o, const po_mu_index *index, int64_t *r
     return index->n > 0 ? top : PO_NONE;
 }
 
-/* A label that counts parts of an axis is as long as covers it: y = 4 * tile + i. */
+/* A label that counts parts of an axis is as long as covers it: y = 4 * tile + i. That is so
+ * whatever other length its number stands for. */
 static po_status find_parts(finding *f, const po_mu_access *access, bool written) {
     po_mu_open *o = f->o;
     for (uint32_t a = 0; written && a < o->mu->tensors[access->tensor].rank; a++) {
@@ -126,8 +139,10 @@ static po_status find_parts(finding *f, const po_mu_access *access, bool written
         if (top == PO_NONE || index->offset != 0 || index->n < 2 || !po_mu_is_open(dim) ||
             rest + 1 != index->terms[top].coef)
             continue;
-        const int64_t by = index->terms[top].coef;
-        PO_TRY(set_extent(f, index->terms[top].label, po_size_floor(o->arena, dim, by - 1, by)));
+        const uint32_t label = index->terms[top].label;
+        PO_TRY(set_extent(f, label,
+                          parts_of(o, o->mu->tensors[access->tensor].dims[a], dim,
+                                   index->terms[top].coef, o->mu->labels[label].extent)));
     }
     return PO_OK;
 }

@@ -11,6 +11,8 @@ static const double part_for_fresh = 0.35;
 static const double for_comparisons = 3;
 /* A gain must be above 1 where it is claimed and may not be below this elsewhere. */
 static const double claimed = 1.0, elsewhere = 0.98;
+/* A short look at another size is enough where it reads above this. */
+static const double clear_elsewhere = 1.1;
 /* Who names a thread count serves with it, and what one thread gains is but a hint: it must gain
  * so much more. */
 static const double for_named = 1.03;
@@ -142,9 +144,9 @@ typedef struct reader {
     po_verdict *verdict;
 } reader;
 
-/* bound: as in po_timing_spec. */
-static po_status read_once(reader *r, uint32_t threads, uint32_t size, double bound, uint64_t seed,
-                           double seconds, po_reading *reading) {
+/* bound, quick: as in po_timing_spec. */
+static po_status read_once(reader *r, uint32_t threads, uint32_t size, double bound, uint32_t quick,
+                           uint64_t seed, double seconds, po_reading *reading) {
     const po_select_spec *spec = r->spec;
     po_arena *arena = po_arena_create(r->ctx);
     po_feed feed;
@@ -164,6 +166,7 @@ static po_status read_once(reader *r, uint32_t threads, uint32_t size, double bo
                                 .seconds = seconds,
                                 .seed = seed,
                                 .bound = bound,
+                                .quick = quick,
                                 .source = spec->source,
                                 .source_user = spec->source_user};
         status = po_time_models(r->ctx, &timed, timing, &work);
@@ -200,6 +203,16 @@ static double bound_of(const reader *r, const po_reading *reading, double bound)
     return by_one(reading) && r->spec->these_threads ? bound * for_named : bound;
 }
 
+static void keep_reading(reader *r, const po_reading *reading) {
+    char clock[PO_TIMING_CLOCK];
+    po_log(r->ctx, "%s, %s: %.3f -> %.3f ms, %.3fx [%.3f, %.3f], %u rounds, %.1f s",
+           po_timing_clock(reading->threads, reading->by, clock), reading->inputs,
+           1e3 * reading->original, 1e3 * reading->candidate, reading->gain, reading->low,
+           reading->high, reading->rounds, reading->spent);
+    if (r->verdict->n_readings < PO_READINGS_MAX)
+        r->verdict->readings[r->verdict->n_readings++] = *reading;
+}
+
 /* One reading against a bound. Taken again for longer while it leaves the answer open; where other
  * programs disturb it that rarely helps. */
 static po_status read_against(reader *r, po_reading_kind kind, uint32_t threads, uint32_t size,
@@ -207,13 +220,12 @@ static po_status read_against(reader *r, po_reading_kind kind, uint32_t threads,
     double seconds = r->spec->timing_seconds > 0 ? r->spec->timing_seconds : 8;
     double until = r->spec->until, left = until > 0 ? until - po_now() : HUGE_VAL, least = bound;
     po_reading reading;
-    char clock[PO_TIMING_CLOCK];
     seconds = fmin(seconds, fmax(left / READINGS_LEFT, 0.5));
     memset(&reading, 0, sizeof reading);
     for (uint64_t attempt = 0; attempt < (decides ? TRIES : 1); attempt++) {
         uint64_t seed = r->spec->seed + 1000 * (uint64_t)kind + UINT64_C(100) * threads +
                         UINT64_C(10) * size + attempt;
-        PO_TRY(read_once(r, threads, size, decides ? bound : 0, seed, seconds, &reading));
+        PO_TRY(read_once(r, threads, size, decides ? bound : 0, 0, seed, seconds, &reading));
         reading.kind = (int32_t)kind;
         least = bound_of(r, &reading, bound);
         if (!open_still(&reading, kind, least) ||
@@ -222,13 +234,21 @@ static po_status read_against(reader *r, po_reading_kind kind, uint32_t threads,
             break;
         seconds *= 2;
     }
-    po_log(r->ctx, "%s, %s: %.3f -> %.3f ms, %.3fx [%.3f, %.3f], %u rounds, %.1f s",
-           po_timing_clock(threads, reading.by, clock), reading.inputs, 1e3 * reading.original,
-           1e3 * reading.candidate, reading.gain, reading.low, reading.high, reading.rounds,
-           reading.spent);
-    if (r->verdict->n_readings < PO_READINGS_MAX)
-        r->verdict->readings[r->verdict->n_readings++] = reading;
+    keep_reading(r, &reading);
     *holds = reading.low > least;
+    return PO_OK;
+}
+
+/* At a size that only must not be slower a short look is enough where the gain is clear. */
+static po_status look_at_size(reader *r, uint32_t size, bool *clear) {
+    po_reading reading;
+    memset(&reading, 0, sizeof reading);
+    PO_TRY(read_once(r, r->spec->threads, size, elsewhere, 1,
+                     r->spec->seed + 1000 * (uint64_t)PO_READING_SIZE + size, 1, &reading));
+    reading.kind = PO_READING_SIZE;
+    *clear = reading.low > clear_elsewhere && !by_one(&reading);
+    if (*clear)
+        keep_reading(r, &reading);
     return PO_OK;
 }
 
@@ -338,7 +358,11 @@ static po_status measure(reader *r) {
             return not_elsewhere(verdict);
     }
     for (uint32_t k = 1; k < n_sizes; k++) {
+        bool clear;
         po_step(r->ctx, 0.9, "timing at other sizes");
+        PO_TRY(look_at_size(r, sizes[k], &clear));
+        if (clear)
+            continue;
         PO_TRY(read_against(r, PO_READING_SIZE, spec->threads, sizes[k], elsewhere, true, &holds));
         if (!holds)
             return not_elsewhere(verdict);
