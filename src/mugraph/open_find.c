@@ -32,6 +32,7 @@ typedef struct finding {
     po_ctx *ctx;
     po_mu_open *o;
     const bool *constant; /* by label: it indexes a constant */
+    bool *tile;           /* by label: it counts tiles, whose places index constants */
     bool changed;
 } finding;
 
@@ -127,17 +128,41 @@ static uint32_t top_of(const po_mu_open *o, const po_mu_index *index, int64_t *r
     return index->n > 0 ? top : PO_NONE;
 }
 
-/* A label that counts parts of an axis is as long as covers it: y = 4 * tile + i. That is so
- * whatever other length its number stands for. */
+/* An index in digits, y = 4 * tile + place: its top, the places of one part filling it exactly;
+ * PO_NONE: it is none. */
+static uint32_t digits_of(const po_mu_open *o, const po_mu_index *index) {
+    int64_t rest;
+    const uint32_t top = top_of(o, index, &rest);
+    const bool are =
+        top != PO_NONE && index->offset == 0 && index->n >= 2 && rest + 1 == index->terms[top].coef;
+    return are ? top : PO_NONE;
+}
+
+static po_status find_tiles(finding *f, const po_mu_access *access, bool written) {
+    for (uint32_t a = 0; written && a < f->o->mu->tensors[access->tensor].rank; a++) {
+        const po_mu_index *index = &access->axes[a];
+        const uint32_t top = digits_of(f->o, index);
+        bool constant = top != PO_NONE;
+        for (uint32_t i = 0; i < index->n; i++)
+            constant &= i == top || f->constant[index->terms[i].label];
+        if (constant)
+            f->tile[index->terms[top].label] = true;
+    }
+    return PO_OK;
+}
+
+/* A label that counts parts of an axis is as long as covers it, whatever other length its number
+ * stands for. What tiles are the places of lies in a tensor of tiles, whose length follows. */
 static po_status find_parts(finding *f, const po_mu_access *access, bool written) {
     po_mu_open *o = f->o;
     for (uint32_t a = 0; written && a < o->mu->tensors[access->tensor].rank; a++) {
         const po_mu_index *index = &access->axes[a];
-        int64_t rest;
-        const uint32_t top = top_of(o, index, &rest);
         const po_dim dim = o->dim[access->tensor][a];
-        if (top == PO_NONE || index->offset != 0 || index->n < 2 || !po_mu_is_open(dim) ||
-            rest + 1 != index->terms[top].coef)
+        const uint32_t top = digits_of(o, index);
+        bool of_tiles = false;
+        for (uint32_t i = 0; i < index->n; i++)
+            of_tiles |= i != top && f->tile[index->terms[i].label];
+        if (top == PO_NONE || of_tiles || !po_mu_is_open(dim))
             continue;
         const uint32_t label = index->terms[top].label;
         PO_TRY(set_extent(f, label,
@@ -181,7 +206,16 @@ static void find_fixed(const po_mu_open *o, po_mu_flags *fixed, po_mu_flags *alo
     }
 }
 
-/* A dim that is no length by its number is as long as what is written reaches. */
+/* Whether parts are what an index counts: tiles, one behind the other. */
+static bool counts_parts(const po_mu_open *o, const po_mu_index *index) {
+    bool any = false;
+    for (uint32_t i = 0; i < index->n; i++)
+        any |= index->terms[i].coef == 1 && o->made[index->terms[i].label];
+    return any;
+}
+
+/* A dim that is no length by its number is as long as what is written reaches; so is one along
+ * which parts lie, whatever its number is. */
 static po_status find_reached(finding *f, const po_mu_access *access, bool written) {
     po_mu_open *o = f->o;
     const po_mu_tensor *t = &o->mu->tensors[access->tensor];
@@ -192,7 +226,9 @@ static po_status find_reached(finding *f, const po_mu_access *access, bool writt
         bool cut, open = false;
         for (uint32_t i = 0; i < access->axes[a].n; i++)
             open |= po_mu_open_label(o, access->axes[a].terms[i].label);
-        if (!open || (po_mu_is_open(*dim) && dim->symbol) ||
+        const bool parts = counts_parts(o, &access->axes[a]);
+        if (!open || o->reached[access->tensor][a] ||
+            (po_mu_is_open(*dim) && dim->symbol && !parts) ||
             !po_mu_open_reach(o, NULL, &access->axes[a], 0, &least, &reach, &cut))
             continue;
         const po_dim end = po_size_plus(o->arena, reach, least + 1);
@@ -270,6 +306,7 @@ static po_status check_digits(finding *f, const po_mu_access *access, bool writt
 po_status po_mu_open_find(po_ctx *ctx, po_mu_open *o) {
     const po_mu *mu = o->mu;
     finding f = {.ctx = ctx, .o = o, .constant = find_constant(o), .changed = true};
+    f.tile = PO_NEW_N(o->arena, bool, mu->n_labels + 1);
     for (uint32_t l = 0; l < mu->n_labels; l++)
         o->extent[l] = f.constant[l] ? PO_DIM(mu->labels[l].extent)
                                      : po_mu_open_number(o, mu->labels[l].extent);
@@ -278,6 +315,7 @@ po_status po_mu_open_find(po_ctx *ctx, po_mu_open *o) {
             o->dim[i][a] = is_constant(&mu->tensors[i])
                                ? PO_DIM(mu->tensors[i].dims[a])
                                : po_mu_open_number(o, mu->tensors[i].dims[a]);
+    PO_TRY(for_accesses(&f, find_tiles));
     PO_TRY(for_accesses(&f, find_parts));
     for (uint32_t round = 0; round < ROUNDS && f.changed; round++) {
         f.changed = false;

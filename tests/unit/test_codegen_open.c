@@ -84,15 +84,16 @@ static const struct {
      "pads=[1, 1, 1, 1]}\n y = Relu(a)\n}",
      {29, 26},
      {{29, {-1, "p0"}}, {26, {-1, "p1"}}, {29, {-1, "p0"}}, {26, {-1, "p1"}}}},
+    /* 20 tiles a row: two rows of them are as many as the map has columns, four as its input has */
     {"3x3 with strides",
-     "graph g (x: f32[1,16,45,38]) -> (y) {\n"
+     "graph g (x: f32[1,16,47,80]) -> (y) {\n"
      " y = Conv(x, w: f32[48,16,3,3] random 1) {kernel_shape=[3, 3], strides=[2, 2], "
      "pads=[1, 1, 1, 1]}\n}",
-     {45, 38},
-     {{45, {-1, "p0"}},
-      {38, {-1, "p1"}},
-      {23, {-1, "(floor((p0 + 1)/2))"}},
-      {19, {-1, "(floor((p1 + 1)/2))"}}}},
+     {47, 80},
+     {{47, {-1, "p0"}},
+      {80, {-1, "p1"}},
+      {24, {-1, "(floor((p0 + 1)/2))"}},
+      {40, {-1, "(floor((p1 + 1)/2))"}}}},
     {"of a sequence",
      "graph g (x: f32[1,16,421]) -> (y) {\n"
      " y = Conv(x, w: f32[16,16,3] random 1) {kernel_shape=[3], pads=[1, 1]}\n}",

@@ -22,11 +22,12 @@ static po_status begin(fixture *f, const char *text, int64_t number) {
     assert_int_equal(po_mu_parse(&f->ctx, f->arena, text, &f->mu), PO_OK);
     assert_int_equal(po_mu_check(&f->ctx, f->mu, 1 << 20), PO_OK);
     int64_t *length = PO_NEW(f->arena, int64_t);
-    po_mu_number *known = PO_NEW_N(f->arena, po_mu_number, 2);
+    po_mu_number *known = PO_NEW_N(f->arena, po_mu_number, 3);
     *length = number;
     known[0] = (po_mu_number){number, {-1, "p0"}};
     known[1] = (po_mu_number){(number - 1) / 2 + 1, {-1, "(floor((p0 + 1)/2))"}};
-    const po_mu_naming naming = {1, names, length, known, 2};
+    known[2] = (po_mu_number){number + 14, {-1, "(p0 + 14)"}}; /* what 36 tiles are at 22 */
+    const po_mu_naming naming = {1, names, length, known, 3};
     return po_mu_open_by(&f->ctx, f->arena, f->mu, &naming, &f->open);
 }
 
@@ -120,9 +121,11 @@ static const char tiles[] =
     "  label ty 6 label tx 6 label i 4 label j 4 label t 36\n"
     "  tensor X input 0 [22, 22]\n  tensor Y output 0 [22, 22]\n"
     "  tensor V device [36, 4, 4]\n  tensor U device [36, 4, 4]\n"
+    "  tensor D table [4] {1, 1, 1, 1}\n"
     "  step \"in\" { grid ty by 1 { V[6*ty+tx, i, j] += X[4*ty+i, 4*tx+j] fresh } }\n"
     "  step \"all\" { U[t, i, j] = V[t, i, j] * 2 }\n"
-    "  step \"out\" { grid ty by 1 { Y[4*ty+i, 4*tx+j] = U[6*ty+tx, i, j] } }\n}\n";
+    "  step \"out\" { grid ty by 1 { Y[4*ty+i, 4*tx+j] = U[6*ty+tx, i, j] * D[i] * D[j] } "
+    "}\n}\n";
 
 /* A map's tiles one behind the other: how many, the base of their rows, and all of them follow. */
 static void digits(void **state) {

@@ -241,12 +241,12 @@ static po_status make_right(making *m) {
     bool replaced = m->options.measure && !m->options.exact && m->out->n_variants > 0;
     for (uint32_t i = 0; i <= TRIES && replaced && status == PO_OK; i++) {
         status = po_kernel_values(m->run, m->imported, m->out->library, &m->out->variants[0], &why);
-        if (status != PO_OK || !why || i == TRIES || m->options.exact || m->form.sizes)
+        if (status != PO_OK || !why || i == TRIES || m->options.exact)
             break;
         first = first ? first : why;
         status = make_milder(m, why, &replaced);
     }
-    /* For any size they do no more than the plain way does: what differs is no rounding. */
+    /* For any size: what differs by no more than rounding is milder by now. */
     if (status == PO_OK && why && m->form.sizes) {
         m->out->n_variants = 0;
         po_record_note(m->run->record, "kernels for any size are left out: %s", why);
