@@ -84,6 +84,9 @@ po_status po_window_read(po_ctx *ctx, const po_graph *graph, const po_node *node
     }
     PO_TRY(read_auto_pad(ctx, graph, node, w));
     w->ceil = po_op_int(graph, node, "ceil_mode") != 0;
+    w->clips = !w->ceil &&
+               (node->op == PO_OP_MaxPool || (node->op == PO_OP_AveragePool &&
+                                              po_op_int(graph, node, "count_include_pad") == 0));
     for (uint32_t i = 0; i < n && !w->same && !w->valid; i++) {
         w->begin[i] = pads[i];
         w->end[i] = pads[n + i];
@@ -151,8 +154,12 @@ po_dim po_window_out(po_window *w, uint32_t k, po_dim in) {
             return po_size_floor(w->arena, in, stride - 1, stride);
         if (w->ceil || !w->arena)
             return PO_DIM_UNKNOWN;
-        po_dim steps = po_size_floor(w->arena, in, w->begin[k] + w->end[k] - extent, stride);
-        return po_size_plus(w->arena, steps, 1);
+        const int64_t room = w->begin[k] + w->end[k] - extent;
+        po_dim steps = po_size_plus(w->arena, po_size_floor(w->arena, in, room, stride), 1);
+        /* The runtime rounds towards zero: one window that the least map does not fill. */
+        return w->clips && room + 1 < 0 && room + 1 > -stride
+                   ? po_size_max(w->arena, steps, PO_DIM(1))
+                   : steps;
     }
     if (in.value > INT64_MAX / 4)
         return PO_DIM_UNKNOWN;
@@ -165,7 +172,7 @@ po_dim po_window_out(po_window *w, uint32_t k, po_dim in) {
     }
     int64_t room = in.value + w->begin[k] + w->end[k] - extent;
     if (room < 0)
-        return PO_DIM_UNKNOWN;
+        return w->clips && in.value > 0 && room > -stride ? PO_DIM(1) : PO_DIM_UNKNOWN;
     int64_t out = (w->ceil ? po_ceil_div(room, stride) : room / stride) + 1;
     /* A window that would start in the padding at the end is left out. */
     if (w->ceil && (out - 1) * stride >= in.value + w->begin[k])

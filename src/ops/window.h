@@ -9,6 +9,7 @@
 typedef struct po_window {
     uint32_t n;
     bool ceil, same, same_upper, valid, output_given;
+    bool clips; /* a pool's window that is longer than its map is put once, as the runtime does */
     bool skips; /* SAME, but strides are so wide that windows leave input out at the ends */
     int64_t kernel[PO_MAX_RANK], stride[PO_MAX_RANK], dilation[PO_MAX_RANK];
     int64_t begin[PO_MAX_RANK], end[PO_MAX_RANK]; /* auto_pad SAME: set by po_window_out */
