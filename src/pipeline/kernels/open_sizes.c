@@ -28,6 +28,7 @@ typedef struct finding {
     po_arena *arena;
     const po_graph *graph;
     po_inputs *plan;
+    uint32_t usual; /* an assignment of lengths (verify/inputs) */
     uint32_t n;
     length_name name[PO_KERNEL_GIVEN];
     const char *names[PO_KERNEL_GIVEN];
@@ -61,8 +62,7 @@ static uint32_t name_of(finding *f, const po_graph *graph, po_value_id input, ui
         return 0;
     f->name[f->n] = (length_name){
         .symbol = po_arena_strdup(f->arena, symbol),
-        .meant = batch ? SAMPLES_HERE
-                       : po_inputs_length(f->plan, v->name, axis, po_inputs_meant_size(0)),
+        .meant = batch ? SAMPLES_HERE : po_inputs_length(f->plan, v->name, axis, f->usual),
         .space = po_inputs_class(f->plan, v->name, axis) == PO_DIM_SPACE};
     f->names[f->n] = po_arena_printf(f->arena, "p%u", f->n);
     return f->n++;
@@ -142,18 +142,35 @@ static po_graph *graph_with(finding *f, po_input_dim_fn dim) {
 
 /* --- lengths that the model takes --- */
 
-/* Whether inference finds nothing wrong where every open length is this one. */
-static bool takes(finding *f, int64_t length) {
+/* Whether inference finds nothing wrong. */
+static bool fits(const finding *f, po_input_dim_fn dim, void *user) {
     po_ctx *ctx = f->run->ctx;
-    for (uint32_t k = 0; k < f->n; k++)
-        f->lengths[k] = length;
-    po_graph *g = po_graph_with_dims(ctx, f->graph, dim_here, f);
+    po_graph *g = po_graph_with_dims(ctx, f->graph, dim, user);
     const bool taken =
         po_infer_forget_shapes(ctx, g) == PO_OK && po_infer_graph(ctx, g, false) == PO_OK;
     po_graph_free(g);
     if (!taken)
         po_ctx_clear(ctx);
     return taken;
+}
+
+/* Where every open length is this one. */
+static bool takes(finding *f, int64_t length) {
+    for (uint32_t k = 0; k < f->n; k++)
+        f->lengths[k] = length;
+    return fits(f, dim_here, f);
+}
+
+/* The lengths that the model is meant for, as far as it takes them: else the first that are tried.
+ */
+static uint32_t usual_of(const finding *f) {
+    const uint32_t meant = po_inputs_meant(f->plan), all = meant + po_inputs_sizes(f->plan);
+    for (uint32_t k = 0; k < all; k++) {
+        po_assignment a = {f->plan, k < meant ? po_inputs_meant_size(k) : k - meant};
+        if (fits(f, po_assigned_dim, &a))
+            return a.size;
+    }
+    return po_inputs_meant_size(0);
 }
 
 /* Many detectors take few lengths of each 32 alone, many encoders no more than 512 tokens: what is
@@ -434,7 +451,9 @@ static po_status begin(const po_run *run, po_arena *arena, const po_graph *graph
     *f = (finding){.run = run, .arena = arena, .graph = graph};
     f->told = PO_NEW(arena, po_open_lengths);
     *out = f;
-    return po_run_inputs(run, arena, graph, NULL, &f->plan);
+    PO_TRY(po_run_inputs(run, arena, graph, NULL, &f->plan));
+    f->usual = usual_of(f);
+    return PO_OK;
 }
 
 po_status po_open_samples_find(const po_run *run, po_arena *arena, const po_graph *graph,
