@@ -303,6 +303,22 @@ static po_status compare_generated(po_runner *r, uint32_t *good, uint32_t *n_goo
     return spec->thorough && *n_good > 0 ? compare_borders(r, good[0]) : PO_OK;
 }
 
+/* In turn one that the model is meant for, and the smallest at which there is something to see,
+ * where many sets cost little. */
+static uint32_t size_in_turn(const po_runner *r, const uint32_t *good, uint32_t n_good,
+                             uint32_t k) {
+    static const double enough = 1024; /* elements */
+    uint32_t best = PO_NONE;
+    for (uint32_t g = 0; g < n_good; g++) {
+        const double n = po_inputs_elements(r->plan, good[g]);
+        if (k % 2 == 0 && po_inputs_is_meant(good[g]))
+            return good[g];
+        if (n >= enough && (best == PO_NONE || n < po_inputs_elements(r->plan, good[best])))
+            best = g;
+    }
+    return good[best == PO_NONE ? 0 : best];
+}
+
 /* Sets that chose nothing. Where the worst of them comes near the limit, half as many again of its
  * kind and scale: what it is the worst of is then better known. */
 static po_status compare_fresh(po_runner *r, const uint32_t *good, uint32_t n_good) {
@@ -318,7 +334,7 @@ static po_status compare_fresh(po_runner *r, const uint32_t *good, uint32_t n_go
         if (again)
             draw = (po_draw){like.size, like.kind, spec->fresh_seed + k, like.scale};
         else
-            draw.size = good[k % n_good];
+            draw.size = spec->fresh_small ? size_in_turn(r, good, n_good, k) : good[k % n_good];
         PO_TRY(try_set(r, &draw, false, &ran));
         r->report.fresh += ran;
         if (!r->report.equal)

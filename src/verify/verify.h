@@ -37,7 +37,8 @@ typedef struct po_verify_spec {
     uint32_t fresh; /* sets besides, of every kind and scale (po_inputs_fresh); fewer where they
                        take long */
     uint64_t fresh_seed;
-    bool fresh_only; /* the rest was compared before, at these sizes */
+    bool fresh_small; /* every other one at a size where it costs little */
+    bool fresh_only;  /* the rest was compared before, at these sizes */
     uint32_t n_sizes, sizes[PO_SIZES_COMPARED];
     bool thorough; /* every kind of inputs at every size, more seeds */
     bool ladder;   /* also measure both models' own error against float64 where that is quick */

@@ -231,6 +231,14 @@ static po_status make_milder(making *m, const char *why, bool *replaced) {
     return PO_OK;
 }
 
+/* Of the limit: no set that is drawn is the worst there is. */
+static const double margin = 0.5;
+
+static po_status compare_values(const making *m, double part, const char **why) {
+    return po_kernel_values(m->run, m->imported, m->out->library, &m->out->variants[0],
+                            m->form.sizes != NULL, part, why);
+}
+
 /* Error is a cost for kernels, too: where the model as a whole is beyond the limit, its largest
  * contributors take milder schedules, not the model the original. Twice at most, and while there is
  * time. */
@@ -240,13 +248,15 @@ static po_status make_right(making *m) {
     po_status status = PO_OK;
     bool replaced = m->options.measure && !m->options.exact && m->out->n_variants > 0;
     for (uint32_t i = 0; i <= TRIES && replaced && status == PO_OK; i++) {
-        status = po_kernel_values(m->run, m->imported, m->out->library, &m->out->variants[0], &why);
+        status = compare_values(m, margin, &why);
         if (status != PO_OK || !why || i == TRIES || m->options.exact)
             break;
         first = first ? first : why;
         status = make_milder(m, why, &replaced);
     }
     /* For any size: what differs by no more than rounding is milder by now. */
+    if (status == PO_OK && why && m->form.sizes)
+        status = compare_values(m, 1, &why);
     if (status == PO_OK && why && m->form.sizes) {
         m->out->n_variants = 0;
         po_record_note(m->run->record, "kernels for any size are left out: %s", why);

@@ -7,13 +7,15 @@
 #include "pipeline/candidates.h"
 #include "pipeline/pin.h"
 
-static const double seconds = 2;
+static const double seconds = 2, seconds_any_size = 4;
 /* Others than those of select: what shows on such inputs shows while there is time for other
- * kernels. */
-enum { few_fresh = 4 };
+ * kernels. At any size as many as there are kinds and scales, half of
+ * them small. */
+enum { few_fresh = 4, all_fresh = 56 };
 
 static po_status compare(const po_run *run, const po_imported *imported, const po_library *library,
-                         po_arena *arena, const po_variant *variant, po_verify_report *report) {
+                         po_arena *arena, const po_variant *variant, bool any_size, double part,
+                         po_verify_report *report) {
     po_cost *cost;
     po_candidate_store store;
     po_candidate candidate;
@@ -34,9 +36,10 @@ static po_status compare(const po_run *run, const po_imported *imported, const p
                                  .candidate_graph = variant->graph,
                                  .checks = imported->checks,
                                  .n_checks = imported->n_checks,
-                                 .tolerance = run->options->tolerance,
-                                 .seconds = seconds,
-                                 .fresh = few_fresh,
+                                 .tolerance = part * run->options->tolerance,
+                                 .seconds = any_size ? seconds_any_size : seconds,
+                                 .fresh = any_size ? all_fresh : few_fresh,
+                                 .fresh_small = any_size,
                                  .fresh_seed = candidate.hash.lo,
                                  .seed = 1};
     po_status status = po_verify(run->ctx, &spec, report);
@@ -45,10 +48,11 @@ static po_status compare(const po_run *run, const po_imported *imported, const p
 }
 
 po_status po_kernel_values(const po_run *run, const po_imported *imported,
-                           const po_library *library, const po_variant *variant, const char **why) {
+                           const po_library *library, const po_variant *variant, bool any_size,
+                           double part, const char **why) {
     po_verify_report r = {.equal = 1};
     po_arena *arena = po_arena_create(run->ctx);
-    po_status status = compare(run, imported, library, arena, variant, &r);
+    po_status status = compare(run, imported, library, arena, variant, any_size, part, &r);
     po_arena_free(arena);
     *why = NULL;
     if (status == PO_CANCELLED || status == PO_TIME_LIMIT || status == PO_NO_MEMORY)
