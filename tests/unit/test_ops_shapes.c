@@ -130,6 +130,12 @@ static void test_windows(void **state) {
     /* Smaller than the kernel: not known, not negative. */
     check("Conv", "1,4,2,2", NULL, 0, NULL, "f32[1,8,?,?]", false);
     check("Conv", "1,4,0,8", NULL, 0, NULL, "f32[1,8,?,6]", false);
+    /* A pool's is put once, where its stride passes what is missing: as in the runtime. */
+    check("MaxPool", "1,4,1,2", "strides", 2, (int64_t[]){3, 3}, "f32[1,4,1,1]", false);
+    check("AveragePool", "N,4,H,W", "strides", 2, (int64_t[]){3, 2},
+          "f32[\"N\",4,\"(max(1, floor(H/3)))\",\"(floor((W + 1)/2) - 1)\"]", false);
+    check("MaxPool", "1,4,1,2", "strides", 2, (int64_t[]){2, 2}, "f32[1,4,?,1]", false);
+    check("MaxPool", "1,4,0,3", "strides", 2, (int64_t[]){3, 3}, "f32[1,4,?,1]", false);
     check("ConvTranspose", "N,8,5,W", "output_shape", 2, (int64_t[]){9, 9}, "f32[\"N\",4,9,9]",
           false);
 }
