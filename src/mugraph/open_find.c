@@ -31,8 +31,10 @@ static po_dim length_with_margin(const po_mu_open *o, int64_t number) {
 typedef struct finding {
     po_ctx *ctx;
     po_mu_open *o;
-    const bool *constant; /* by label: it indexes a constant */
-    bool *tile;           /* by label: it counts tiles, whose places index constants */
+    bool *constant;             /* by label: it indexes a constant */
+    po_mu_flags *fixed, *along; /* by tensor and axis: an access has labels there, none of which is
+                                    open; one that is */
+    bool *tile;                 /* by label: it counts tiles, whose places index constants */
     bool changed;
 } finding;
 
@@ -55,19 +57,13 @@ static bool is_constant(const po_mu_tensor *t) {
 /* --- labels --- */
 
 /* What indexes a constant is as long as that is. */
-static const bool *find_constant(const po_mu_open *o) {
-    const po_mu *mu = o->mu;
-    bool *constant = PO_NEW_N(o->arena, bool, mu->n_labels + 1);
-    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
-        const po_mu_statement *s = &mu->nodes[n].statement;
-        for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k < s->n_in; k++) {
-            const po_mu_tensor *t = &mu->tensors[s->in[k].tensor];
-            for (uint32_t a = 0; a < t->rank; a++)
-                for (uint32_t i = 0; i < s->in[k].axes[a].n; i++)
-                    constant[s->in[k].axes[a].terms[i].label] |= is_constant(t);
-        }
-    }
-    return constant;
+static po_status find_constant(finding *f, const po_mu_access *access, bool written) {
+    const po_mu_tensor *t = &f->o->mu->tensors[access->tensor];
+    (void)written;
+    for (uint32_t a = 0; is_constant(t) && a < t->rank; a++)
+        for (uint32_t i = 0; i < access->axes[a].n; i++)
+            f->constant[access->axes[a].terms[i].label] = true;
+    return PO_OK;
 }
 
 static bool same(po_dim a, po_dim b) {
@@ -187,23 +183,21 @@ static po_status find_runs(finding *f, const po_mu_access *access, bool written)
 
 /* --- tensors --- */
 
-/* By tensor and axis: whether some access has labels there, none of which is open; and whether some
- * have one that is. */
-static void find_fixed(const po_mu_open *o, po_mu_flags *fixed, po_mu_flags *along) {
-    const po_mu *mu = o->mu;
-    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
-        const po_mu_statement *s = &mu->nodes[n].statement;
-        for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k <= s->n_in; k++) {
-            const po_mu_access *access = k < s->n_in ? &s->in[k] : &s->out;
-            for (uint32_t a = 0; a < mu->tensors[access->tensor].rank; a++) {
-                bool open = false;
-                for (uint32_t i = 0; i < access->axes[a].n; i++)
-                    open |= po_mu_open_label(o, access->axes[a].terms[i].label);
-                along[access->tensor][a] |= open;
-                fixed[access->tensor][a] |= !open && access->axes[a].n > 0;
-            }
-        }
+static bool has_open(const po_mu_open *o, const po_mu_index *index) {
+    bool open = false;
+    for (uint32_t i = 0; i < index->n; i++)
+        open |= po_mu_open_label(o, index->terms[i].label);
+    return open;
+}
+
+static po_status find_fixed(finding *f, const po_mu_access *access, bool written) {
+    (void)written;
+    for (uint32_t a = 0; a < f->o->mu->tensors[access->tensor].rank; a++) {
+        const bool open = has_open(f->o, &access->axes[a]);
+        f->along[access->tensor][a] |= open;
+        f->fixed[access->tensor][a] |= !open && access->axes[a].n > 0;
     }
+    return PO_OK;
 }
 
 /* Whether parts are what an index counts: tiles, one behind the other. */
@@ -223,9 +217,8 @@ static po_status find_reached(finding *f, const po_mu_access *access, bool writt
     for (uint32_t a = 0; written && !ends && a < t->rank; a++) {
         po_dim *dim = &o->dim[access->tensor][a], reach;
         int64_t least, here;
-        bool cut, open = false;
-        for (uint32_t i = 0; i < access->axes[a].n; i++)
-            open |= po_mu_open_label(o, access->axes[a].terms[i].label);
+        bool cut;
+        const bool open = has_open(o, &access->axes[a]);
         const bool parts = counts_parts(o, &access->axes[a]);
         if (!open || o->reached[access->tensor][a] ||
             (po_mu_is_open(*dim) && dim->symbol && !parts) ||
@@ -241,22 +234,24 @@ static po_status find_reached(finding *f, const po_mu_access *access, bool writt
 }
 
 /* margins: what is left over has one. */
-static void find_dims(po_mu_open *o, bool margins) {
+static po_status find_dims(finding *f, bool margins) {
+    po_mu_open *o = f->o;
     const po_mu *mu = o->mu;
-    po_mu_flags *fixed = PO_NEW_N(o->arena, po_mu_flags, mu->n_tensors + 1);
-    po_mu_flags *along = PO_NEW_N(o->arena, po_mu_flags, mu->n_tensors + 1);
-    find_fixed(o, fixed, along);
+    f->fixed = PO_NEW_N(o->arena, po_mu_flags, mu->n_tensors + 1);
+    f->along = PO_NEW_N(o->arena, po_mu_flags, mu->n_tensors + 1);
+    PO_TRY(for_accesses(f, find_fixed));
     for (uint32_t i = 0; i < mu->n_tensors; i++) {
         const po_mu_tensor *t = &mu->tensors[i];
         for (uint32_t a = 0; a < t->rank; a++) {
+            const bool fixed = f->fixed[i][a] || is_constant(t);
             if (o->reached[i][a])
                 continue;
-            o->dim[i][a] = is_constant(t) || fixed[i][a] ? PO_DIM(t->dims[a])
-                                                         : po_mu_open_number(o, t->dims[a]);
-            if (along[i][a] && !fixed[i][a] && !is_constant(t) && !po_mu_is_open(o->dim[i][a]))
+            o->dim[i][a] = fixed ? PO_DIM(t->dims[a]) : po_mu_open_number(o, t->dims[a]);
+            if (f->along[i][a] && !fixed && !po_mu_is_open(o->dim[i][a]))
                 o->dim[i][a] = margins ? length_with_margin(o, t->dims[a]) : PO_DIM_UNKNOWN;
         }
     }
+    return PO_OK;
 }
 
 /* --- digits --- */
@@ -305,8 +300,12 @@ static po_status check_digits(finding *f, const po_mu_access *access, bool writt
 
 po_status po_mu_open_find(po_ctx *ctx, po_mu_open *o) {
     const po_mu *mu = o->mu;
-    finding f = {.ctx = ctx, .o = o, .constant = find_constant(o), .changed = true};
-    f.tile = PO_NEW_N(o->arena, bool, mu->n_labels + 1);
+    finding f = {.ctx = ctx,
+                 .o = o,
+                 .constant = PO_NEW_N(o->arena, bool, mu->n_labels + 1),
+                 .tile = PO_NEW_N(o->arena, bool, mu->n_labels + 1),
+                 .changed = true};
+    PO_TRY(for_accesses(&f, find_constant));
     for (uint32_t l = 0; l < mu->n_labels; l++)
         o->extent[l] = f.constant[l] ? PO_DIM(mu->labels[l].extent)
                                      : po_mu_open_number(o, mu->labels[l].extent);
@@ -319,10 +318,10 @@ po_status po_mu_open_find(po_ctx *ctx, po_mu_open *o) {
     PO_TRY(for_accesses(&f, find_parts));
     for (uint32_t round = 0; round < ROUNDS && f.changed; round++) {
         f.changed = false;
-        find_dims(o, false);
+        PO_TRY(find_dims(&f, false));
         PO_TRY(for_accesses(&f, find_reached));
         PO_TRY(for_accesses(&f, find_runs));
     }
-    find_dims(o, true);
+    PO_TRY(find_dims(&f, true));
     return for_accesses(&f, check_digits);
 }
