@@ -83,17 +83,13 @@ bool po_mu_open_reach(const po_mu_open *o, const po_mu_tensor *t, const po_mu_in
         if (term.coef < 0 && po_mu_is_open(steps))
             return false;
         const po_dim coef = term.coef < 0 ? PO_DIM(-term.coef) : po_mu_open_coef(o, index, i);
-        const int64_t size = term.coef < 0 ? -term.coef : term.coef;
         if (!po_mu_is_open(steps) && !po_mu_is_open(coef)) {
-            const int64_t more = size * (steps.value > 0 ? steps.value - 1 : 0);
+            const int64_t more = coef.value * (steps.value > 0 ? steps.value - 1 : 0);
             *least -= term.coef < 0 ? more : 0;
             *reach = po_size_plus(o->arena, *reach, more);
-        } else if (po_mu_is_open(coef)) {
+        } else {
             *reach = po_size_add(o->arena, *reach, po_size_mul(o->arena, steps, coef));
             *reach = po_size_sub(o->arena, *reach, coef);
-        } else {
-            *reach = po_size_add(o->arena, *reach, po_size_times(o->arena, steps, size));
-            *reach = po_size_plus(o->arena, *reach, -size);
         }
     }
     return reach->value >= 0 || reach->symbol;
@@ -216,27 +212,22 @@ bool po_mu_open_part(const po_mu_open *o, double value, po_dim *of) {
     return false;
 }
 
-/* By tensor: whether it is only read, or only written. */
-static const bool *find_ends(const po_mu_open *o) {
-    const po_mu *mu = o->mu;
-    bool *read = PO_NEW_N(o->arena, bool, mu->n_tensors + 1);
-    bool *written = PO_NEW_N(o->arena, bool, mu->n_tensors + 1);
-    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
-        const po_mu_statement *s = &mu->nodes[n].statement;
-        for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k < s->n_in; k++)
-            read[s->in[k].tensor] = true;
-        if (mu->nodes[n].kind == PO_MU_STATEMENT)
-            written[s->out.tensor] = true;
-    }
-    for (uint32_t i = 0; i < mu->n_tensors; i++)
-        read[i] = read[i] != written[i];
-    return read;
+typedef struct checking {
+    po_ctx *ctx;
+    const po_mu_open *o;
+    bool *read, *written; /* by tensor */
+} checking;
+
+static po_status note_use(void *user, const po_mu_access *access, bool written) {
+    const checking *c = user;
+    (written ? c->written : c->read)[access->tensor] = true;
+    return PO_OK;
 }
 
 /* Whether labels that hang on no size run along all of an axis that does: it is cut into parts in
  * which other sizes have no place. */
-static bool is_cut(const po_mu_open *o, const bool *ends, const po_mu_access *access,
-                   uint32_t axis) {
+static bool is_cut(const checking *c, const po_mu_access *access, uint32_t axis) {
+    const po_mu_open *o = c->o;
     const po_mu_tensor *t = &o->mu->tensors[access->tensor];
     const po_mu_index *index = &access->axes[axis];
     int64_t least, most;
@@ -244,25 +235,21 @@ static bool is_cut(const po_mu_open *o, const bool *ends, const po_mu_access *ac
     for (uint32_t i = 0; i < index->n; i++)
         open |= po_mu_open_label(o, index->terms[i].label);
     po_mu_range(o->mu, access, axis, &least, &most);
-    const bool hangs = ends[access->tensor] ? po_mu_is_open(po_mu_open_number(o, t->dims[axis]))
-                                            : po_mu_is_open(o->dim[access->tensor][axis]);
+    const bool end = c->read[access->tensor] != c->written[access->tensor];
+    const bool hangs =
+        po_mu_is_open(end ? po_mu_open_number(o, t->dims[axis]) : o->dim[access->tensor][axis]);
     return !open && hangs && most + 1 >= t->dims[axis];
 }
 
-static po_status check_cuts(po_ctx *ctx, const po_mu_open *o) {
-    const po_mu *mu = o->mu;
-    const bool *ends = find_ends(o);
-    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
-        const po_mu_statement *s = &mu->nodes[n].statement;
-        for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k <= s->n_in; k++) {
-            const po_mu_access *access = k < s->n_in ? &s->in[k] : &s->out;
-            for (uint32_t a = 0; a < mu->tensors[access->tensor].rank; a++)
-                if (is_cut(o, ends, access, a))
-                    return po_fail(ctx, PO_UNSUPPORTED,
-                                   "axis %u of '%s' is worked in parts that other sizes have not",
-                                   a, mu->tensors[access->tensor].name);
-        }
-    }
+static po_status check_cut(void *user, const po_mu_access *access, bool written) {
+    const checking *c = user;
+    const po_mu_tensor *t = &c->o->mu->tensors[access->tensor];
+    (void)written;
+    for (uint32_t a = 0; a < t->rank; a++)
+        if (is_cut(c, access, a))
+            return po_fail(c->ctx, PO_UNSUPPORTED,
+                           "axis %u of '%s' is worked in parts that other sizes have not", a,
+                           t->name);
     return PO_OK;
 }
 
@@ -332,23 +319,19 @@ static bool lay_out_here(const po_mu_open *o, po_mu *mu, const int64_t *lengths)
     return true;
 }
 
-/* Whether it is known how far apart digits are in memory. */
-static bool has_steps(const po_mu_open *o) {
-    const po_mu *mu = o->mu;
-    bool known = true;
-    for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
-        const po_mu_statement *s = &mu->nodes[n].statement;
-        for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k <= s->n_in; k++) {
-            const po_mu_access *access = k < s->n_in ? &s->in[k] : &s->out;
-            for (uint32_t a = 0; a < mu->tensors[access->tensor].rank; a++)
-                for (uint32_t i = 0; i < access->axes[a].n; i++) {
-                    const po_dim coef = po_mu_open_coef(o, &access->axes[a], i);
-                    known &= !coef.symbol ||
-                             po_size_mul(o->arena, o->stride[access->tensor][a], coef).symbol;
-                }
+/* It is known how far apart digits are in memory. */
+static po_status check_steps(void *user, const po_mu_access *access, bool written) {
+    const checking *c = user;
+    const po_mu_open *o = c->o;
+    (void)written;
+    for (uint32_t a = 0; a < o->mu->tensors[access->tensor].rank; a++)
+        for (uint32_t i = 0; i < access->axes[a].n; i++) {
+            const po_dim coef = po_mu_open_coef(o, &access->axes[a], i);
+            if (coef.symbol && !po_size_mul(o->arena, o->stride[access->tensor][a], coef).symbol)
+                return po_fail(c->ctx, PO_UNSUPPORTED, "'%s' has steps that are not known",
+                               o->mu->tensors[access->tensor].name);
         }
-    }
-    return known;
+    return PO_OK;
 }
 
 po_status po_mu_open_by(po_ctx *ctx, po_arena *arena, po_mu *mu, const po_mu_naming *naming,
@@ -360,7 +343,10 @@ po_status po_mu_open_by(po_ctx *ctx, po_arena *arena, po_mu *mu, const po_mu_nam
     o->n_known = naming->n_known;
     o->here = naming->lengths;
     PO_TRY(po_mu_open_find(ctx, o));
-    PO_TRY(check_cuts(ctx, o));
+    checking c = {ctx, o, PO_NEW_N(arena, bool, mu->n_tensors + 1),
+                  PO_NEW_N(arena, bool, mu->n_tensors + 1)};
+    PO_TRY(po_mu_each_access(mu, note_use, &c));
+    PO_TRY(po_mu_each_access(mu, check_cut, &c));
     for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n))
         for (uint32_t k = 0;
              mu->nodes[n].kind == PO_MU_STATEMENT && k < mu->nodes[n].statement.n_in; k++)
@@ -372,10 +358,10 @@ po_status po_mu_open_by(po_ctx *ctx, po_arena *arena, po_mu *mu, const po_mu_nam
         if (!lay_out(o, mu, i))
             return po_fail(ctx, PO_UNSUPPORTED, "'%s' has no length for all sizes", t->name);
     }
-    if (!lay_out_here(o, mu, naming->lengths) || !has_steps(o))
+    if (!lay_out_here(o, mu, naming->lengths))
         return po_fail(ctx, PO_UNSUPPORTED, "'%s' has lengths that are not known", mu->name);
     *open = o;
-    return PO_OK;
+    return po_mu_each_access(mu, check_steps, &c);
 }
 
 /* --- at other sizes --- */

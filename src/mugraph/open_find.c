@@ -38,14 +38,11 @@ typedef struct finding {
     bool changed;
 } finding;
 
-typedef po_status access_fn(finding *f, const po_mu_access *access, bool written);
-
-static po_status for_accesses(finding *f, access_fn *fn) {
-    const po_mu *mu = f->o->mu;
+po_status po_mu_each_access(const po_mu *mu, po_mu_access_fn *fn, void *user) {
     for (uint32_t n = mu->first; n != PO_NONE; n = po_mu_next(mu, n)) {
         const po_mu_statement *s = &mu->nodes[n].statement;
         for (uint32_t k = 0; mu->nodes[n].kind == PO_MU_STATEMENT && k <= s->n_in; k++)
-            PO_TRY(fn(f, k < s->n_in ? &s->in[k] : &s->out, k == s->n_in));
+            PO_TRY(fn(user, k < s->n_in ? &s->in[k] : &s->out, k == s->n_in));
     }
     return PO_OK;
 }
@@ -57,7 +54,8 @@ static bool is_constant(const po_mu_tensor *t) {
 /* --- labels --- */
 
 /* What indexes a constant is as long as that is. */
-static po_status find_constant(finding *f, const po_mu_access *access, bool written) {
+static po_status find_constant(void *user, const po_mu_access *access, bool written) {
+    finding *f = user;
     const po_mu_tensor *t = &f->o->mu->tensors[access->tensor];
     (void)written;
     for (uint32_t a = 0; is_constant(t) && a < t->rank; a++)
@@ -108,33 +106,24 @@ static po_status set_extent(finding *f, uint32_t label, po_dim length) {
     return PO_OK;
 }
 
-/* The digit of the greatest base, and how far the others reach; PO_NONE: not all are known. */
-static uint32_t top_of(const po_mu_open *o, const po_mu_index *index, int64_t *rest) {
+/* An index in digits, y = 4 * tile + place: its top, the places of one part filling it exactly;
+ * PO_NONE: it is none. */
+static uint32_t digits_of(const po_mu_open *o, const po_mu_index *index) {
     uint32_t top = 0;
+    int64_t filled = 1;
     for (uint32_t i = 0; i < index->n; i++)
         top = index->terms[i].coef > index->terms[top].coef ? i : top;
-    *rest = 0;
     for (uint32_t i = 0; i < index->n; i++) {
         const po_mu_term term = index->terms[i];
         if (i != top && (term.coef < 0 || po_mu_open_label(o, term.label)))
             return PO_NONE;
-        if (i != top)
-            *rest += term.coef * (o->mu->labels[term.label].extent - 1);
+        filled += i != top ? term.coef * (o->mu->labels[term.label].extent - 1) : 0;
     }
-    return index->n > 0 ? top : PO_NONE;
+    return index->n >= 2 && index->offset == 0 && filled == index->terms[top].coef ? top : PO_NONE;
 }
 
-/* An index in digits, y = 4 * tile + place: its top, the places of one part filling it exactly;
- * PO_NONE: it is none. */
-static uint32_t digits_of(const po_mu_open *o, const po_mu_index *index) {
-    int64_t rest;
-    const uint32_t top = top_of(o, index, &rest);
-    const bool are =
-        top != PO_NONE && index->offset == 0 && index->n >= 2 && rest + 1 == index->terms[top].coef;
-    return are ? top : PO_NONE;
-}
-
-static po_status find_tiles(finding *f, const po_mu_access *access, bool written) {
+static po_status find_tiles(void *user, const po_mu_access *access, bool written) {
+    finding *f = user;
     for (uint32_t a = 0; written && a < f->o->mu->tensors[access->tensor].rank; a++) {
         const po_mu_index *index = &access->axes[a];
         const uint32_t top = digits_of(f->o, index);
@@ -149,7 +138,8 @@ static po_status find_tiles(finding *f, const po_mu_access *access, bool written
 
 /* A label that counts parts of an axis is as long as covers it, whatever other length its number
  * stands for. What tiles are the places of lies in a tensor of tiles, whose length follows. */
-static po_status find_parts(finding *f, const po_mu_access *access, bool written) {
+static po_status find_parts(void *user, const po_mu_access *access, bool written) {
+    finding *f = user;
     po_mu_open *o = f->o;
     for (uint32_t a = 0; written && a < o->mu->tensors[access->tensor].rank; a++) {
         const po_mu_index *index = &access->axes[a];
@@ -169,7 +159,8 @@ static po_status find_parts(finding *f, const po_mu_access *access, bool written
 }
 
 /* What runs along all of a tensor that parts are written to is as long as it. */
-static po_status find_runs(finding *f, const po_mu_access *access, bool written) {
+static po_status find_runs(void *user, const po_mu_access *access, bool written) {
+    finding *f = user;
     po_mu_open *o = f->o;
     (void)written;
     for (uint32_t a = 0; a < o->mu->tensors[access->tensor].rank; a++) {
@@ -190,7 +181,8 @@ static bool has_open(const po_mu_open *o, const po_mu_index *index) {
     return open;
 }
 
-static po_status find_fixed(finding *f, const po_mu_access *access, bool written) {
+static po_status find_fixed(void *user, const po_mu_access *access, bool written) {
+    finding *f = user;
     (void)written;
     for (uint32_t a = 0; a < f->o->mu->tensors[access->tensor].rank; a++) {
         const bool open = has_open(f->o, &access->axes[a]);
@@ -210,7 +202,8 @@ static bool counts_parts(const po_mu_open *o, const po_mu_index *index) {
 
 /* A dim that is no length by its number is as long as what is written reaches; so is one along
  * which parts lie, whatever its number is. */
-static po_status find_reached(finding *f, const po_mu_access *access, bool written) {
+static po_status find_reached(void *user, const po_mu_access *access, bool written) {
+    finding *f = user;
     po_mu_open *o = f->o;
     const po_mu_tensor *t = &o->mu->tensors[access->tensor];
     const bool ends = t->place == PO_MU_INPUT || t->place == PO_MU_OUTPUT || is_constant(t);
@@ -220,8 +213,7 @@ static po_status find_reached(finding *f, const po_mu_access *access, bool writt
         bool cut;
         const bool open = has_open(o, &access->axes[a]);
         const bool parts = counts_parts(o, &access->axes[a]);
-        if (!open || o->reached[access->tensor][a] ||
-            (po_mu_is_open(*dim) && dim->symbol && !parts) ||
+        if (!open || o->reached[access->tensor][a] || (dim->symbol && !parts) ||
             !po_mu_open_reach(o, NULL, &access->axes[a], 0, &least, &reach, &cut))
             continue;
         const po_dim end = po_size_plus(o->arena, reach, least + 1);
@@ -239,7 +231,7 @@ static po_status find_dims(finding *f, bool margins) {
     const po_mu *mu = o->mu;
     f->fixed = PO_NEW_N(o->arena, po_mu_flags, mu->n_tensors + 1);
     f->along = PO_NEW_N(o->arena, po_mu_flags, mu->n_tensors + 1);
-    PO_TRY(for_accesses(f, find_fixed));
+    PO_TRY(po_mu_each_access(mu, find_fixed, f));
     for (uint32_t i = 0; i < mu->n_tensors; i++) {
         const po_mu_tensor *t = &mu->tensors[i];
         for (uint32_t a = 0; a < t->rank; a++) {
@@ -286,7 +278,8 @@ static bool steps_over(const po_mu_open *o, const po_mu_index *index, uint32_t t
 }
 
 /* Above a digit whose base hangs on sizes all bases do. */
-static po_status check_digits(finding *f, const po_mu_access *access, bool written) {
+static po_status check_digits(void *user, const po_mu_access *access, bool written) {
+    const finding *f = user;
     const po_mu_open *o = f->o;
     (void)written;
     for (uint32_t a = 0; a < o->mu->tensors[access->tensor].rank; a++)
@@ -305,7 +298,7 @@ po_status po_mu_open_find(po_ctx *ctx, po_mu_open *o) {
                  .constant = PO_NEW_N(o->arena, bool, mu->n_labels + 1),
                  .tile = PO_NEW_N(o->arena, bool, mu->n_labels + 1),
                  .changed = true};
-    PO_TRY(for_accesses(&f, find_constant));
+    PO_TRY(po_mu_each_access(mu, find_constant, &f));
     for (uint32_t l = 0; l < mu->n_labels; l++)
         o->extent[l] = f.constant[l] ? PO_DIM(mu->labels[l].extent)
                                      : po_mu_open_number(o, mu->labels[l].extent);
@@ -314,14 +307,14 @@ po_status po_mu_open_find(po_ctx *ctx, po_mu_open *o) {
             o->dim[i][a] = is_constant(&mu->tensors[i])
                                ? PO_DIM(mu->tensors[i].dims[a])
                                : po_mu_open_number(o, mu->tensors[i].dims[a]);
-    PO_TRY(for_accesses(&f, find_tiles));
-    PO_TRY(for_accesses(&f, find_parts));
+    PO_TRY(po_mu_each_access(mu, find_tiles, &f));
+    PO_TRY(po_mu_each_access(mu, find_parts, &f));
     for (uint32_t round = 0; round < ROUNDS && f.changed; round++) {
         f.changed = false;
         PO_TRY(find_dims(&f, false));
-        PO_TRY(for_accesses(&f, find_reached));
-        PO_TRY(for_accesses(&f, find_runs));
+        PO_TRY(po_mu_each_access(mu, find_reached, &f));
+        PO_TRY(po_mu_each_access(mu, find_runs, &f));
     }
     PO_TRY(find_dims(&f, true));
-    return for_accesses(&f, check_digits);
+    return po_mu_each_access(mu, check_digits, &f);
 }

@@ -154,10 +154,10 @@ po_dim po_window_out(po_window *w, uint32_t k, po_dim in) {
             return po_size_floor(w->arena, in, stride - 1, stride);
         if (w->ceil || !w->arena)
             return PO_DIM_UNKNOWN;
-        const int64_t room = w->begin[k] + w->end[k] - extent;
-        po_dim steps = po_size_plus(w->arena, po_size_floor(w->arena, in, room, stride), 1);
+        const int64_t missing = extent - w->begin[k] - w->end[k]; /* of a map of nothing */
+        po_dim steps = po_size_plus(w->arena, po_size_floor(w->arena, in, -missing, stride), 1);
         /* The runtime rounds towards zero: one window that the least map does not fill. */
-        return w->clips && room + 1 < 0 && room + 1 > -stride
+        return w->clips && missing > 1 && missing - 1 < stride
                    ? po_size_max(w->arena, steps, PO_DIM(1))
                    : steps;
     }

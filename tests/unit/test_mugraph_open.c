@@ -13,22 +13,28 @@ typedef struct fixture {
     const po_mu_open *open;
 } fixture;
 
-/* Opens the number as p0. */
-static po_status begin(fixture *f, const char *text, int64_t number) {
-    static const char *const names[] = {"p0"};
+static po_status begin_by(fixture *f, const char *text, const po_mu_naming *naming) {
     memset(f, 0, sizeof *f);
     po_ctx_init(&f->ctx);
     f->arena = po_arena_create(&f->ctx);
     assert_int_equal(po_mu_parse(&f->ctx, f->arena, text, &f->mu), PO_OK);
     assert_int_equal(po_mu_check(&f->ctx, f->mu, 1 << 20), PO_OK);
-    int64_t *length = PO_NEW(f->arena, int64_t);
-    po_mu_number *known = PO_NEW_N(f->arena, po_mu_number, 3);
-    *length = number;
-    known[0] = (po_mu_number){number, {-1, "p0"}};
-    known[1] = (po_mu_number){(number - 1) / 2 + 1, {-1, "(floor((p0 + 1)/2))"}};
-    known[2] = (po_mu_number){number + 14, {-1, "(p0 + 14)"}}; /* what 36 tiles are at 22 */
-    const po_mu_naming naming = {1, names, length, known, 3};
-    return po_mu_open_by(&f->ctx, f->arena, f->mu, &naming, &f->open);
+    /* These stay with what was opened. */
+    po_mu_naming own = *naming;
+    own.lengths =
+        po_arena_memdup(f->arena, naming->lengths, naming->n_names * sizeof *naming->lengths);
+    own.known = po_arena_memdup(f->arena, naming->known, naming->n_known * sizeof *naming->known);
+    return po_mu_open_by(&f->ctx, f->arena, f->mu, &own, &f->open);
+}
+
+static const char *const names[] = {"p0"};
+
+/* Opens the number as p0. */
+static po_status begin(fixture *f, const char *text, int64_t number) {
+    const po_mu_number known[] = {{number, {-1, "p0"}},
+                                  {(number - 1) / 2 + 1, {-1, "(floor((p0 + 1)/2))"}},
+                                  {number + 14, {-1, "(p0 + 14)"}}}; /* what 36 tiles are at 22 */
+    return begin_by(f, text, &(po_mu_naming){1, names, &number, known, 3});
 }
 
 static const char *length(const fixture *f, po_dim d) {
@@ -169,15 +175,10 @@ static void two_lengths(void **state) {
                                      "  label b 4 label k 2\n"
                                      "  tensor X input 0 [7]\n  tensor Y output 0 [7]\n"
                                      "  step \"s\" { grid b by 1 { Y[2*b+k] = X[2*b+k] } }\n}\n";
-    static const char *const names[] = {"p0"};
     const int64_t here = 7;
     const po_mu_number known[] = {{7, {-1, "p0"}}, {4, {-1, "(floor((p0 + 2)/2))"}}};
     const po_mu_naming naming = {1, names, &here, known, 2};
-    memset(&f, 0, sizeof f);
-    po_ctx_init(&f.ctx);
-    f.arena = po_arena_create(&f.ctx);
-    assert_int_equal(po_mu_parse(&f.ctx, f.arena, other, &f.mu), PO_OK);
-    assert_int_equal(po_mu_open_by(&f.ctx, f.arena, f.mu, &naming, &f.open), PO_OK);
+    assert_int_equal(begin_by(&f, other, &naming), PO_OK);
     assert_string_equal(length(&f, f.open->extent[0]), "(floor((p0 + 1)/2))");
     po_arena_free(f.arena);
 }

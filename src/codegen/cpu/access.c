@@ -13,11 +13,15 @@ int64_t cg_step_of(const cg *g, const po_mu_access *access, uint32_t label) {
     return step;
 }
 
+/* Whether a digit's base is as long as what lies below it at all sizes. */
+static bool is_base(const cg *g, const po_mu_access *access, uint32_t axis, uint32_t label) {
+    return po_mu_open_coef_of(g->open, &access->axes[axis], label).symbol != NULL;
+}
+
 static bool is_open_step(const cg *g, const po_mu_access *access, uint32_t label) {
     for (uint32_t a = 0; a < g->mu->tensors[access->tensor].rank; a++)
         if (po_mu_coef(&access->axes[a], label) != 0 &&
-            (g->open->stride[access->tensor][a].value < 0 ||
-             po_mu_open_coef_of(g->open, &access->axes[a], label).symbol))
+            (g->open->stride[access->tensor][a].value < 0 || is_base(g, access, a, label)))
             return true;
     return false;
 }
@@ -165,11 +169,6 @@ const char *cg_inside(cg *g, const po_mu_access *access, uint32_t axis) {
     po_text_printf(&text, " + (%lld)) < (unsigned long)%s", (long long)number,
                    cg_length(g, g->open->dim[access->tensor][axis]));
     return text.data;
-}
-
-/* Whether a digit's base is as long as what lies below it at all sizes. */
-static bool is_base(const cg *g, const po_mu_access *access, uint32_t axis, uint32_t label) {
-    return po_mu_open_coef_of(g->open, &access->axes[axis], label).symbol != NULL;
 }
 
 /* How far a label runs while one copy of a tensor lives. */

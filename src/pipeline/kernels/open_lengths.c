@@ -148,10 +148,8 @@ static bool note_equal(po_open_lengths *l, po_dim a, po_dim b, bool product) {
 }
 
 static bool tell_one(po_open_lengths *l, const po_open_length *one, int64_t number) {
-    if (one->always == number && number >= 0)
-        return note_equal(l, one->is, PO_DIM(number), one->product);
-    if (one->always >= 0 && number >= 0) /* a size that the model does not take */
-        return false;
+    if (one->always >= 0 && number >= 0) /* another number: a size that the model does not take */
+        return number == one->always && note_equal(l, one->is, PO_DIM(number), one->product);
     if (number < 0 || (number < MOST_NUMBER && l->taken[number]))
         return false;
     for (uint32_t i = 0; i < l->n_known; i++)

@@ -8,6 +8,7 @@
 
 /* Lengths of every name that the model takes: what is the same at these is the same. */
 typedef struct po_open_samples {
+    uint32_t usual; /* what it is meant for, of those it takes: an assignment (verify/inputs) */
     int64_t *length;
     uint32_t n;
 } po_open_samples;

@@ -28,7 +28,6 @@ typedef struct finding {
     po_arena *arena;
     const po_graph *graph;
     po_inputs *plan;
-    uint32_t usual; /* an assignment of lengths (verify/inputs) */
     uint32_t n;
     length_name name[PO_KERNEL_GIVEN];
     const char *names[PO_KERNEL_GIVEN];
@@ -62,7 +61,7 @@ static uint32_t name_of(finding *f, const po_graph *graph, po_value_id input, ui
         return 0;
     f->name[f->n] = (length_name){
         .symbol = po_arena_strdup(f->arena, symbol),
-        .meant = batch ? SAMPLES_HERE : po_inputs_length(f->plan, v->name, axis, f->usual),
+        .meant = batch ? SAMPLES_HERE : po_inputs_length(f->plan, v->name, axis, f->samples->usual),
         .space = po_inputs_class(f->plan, v->name, axis) == PO_DIM_SPACE};
     f->names[f->n] = po_arena_printf(f->arena, "p%u", f->n);
     return f->n++;
@@ -161,8 +160,7 @@ static bool takes(finding *f, int64_t length) {
     return fits(f, dim_here, f);
 }
 
-/* The lengths that the model is meant for, as far as it takes them: else the first that are tried.
- */
+/* Lengths that the model is meant for, as far as it takes them; else the first that are tried. */
 static uint32_t usual_of(const finding *f) {
     const uint32_t meant = po_inputs_meant(f->plan), all = meant + po_inputs_sizes(f->plan);
     for (uint32_t k = 0; k < all; k++) {
@@ -181,7 +179,7 @@ static po_status find_samples(finding *f, po_open_samples *samples) {
     bool maps = false;
     for (uint32_t k = 0; k < f->n; k++)
         maps |= f->name[k].space;
-    *samples = (po_open_samples){.length = PO_NEW_N(f->arena, int64_t, 2 * PERIOD + OTHERS)};
+    samples->length = PO_NEW_N(f->arena, int64_t, 2 * PERIOD + OTHERS);
     for (int64_t i = 0; i < 2 * PERIOD + OTHERS; i++) {
         const int64_t length = i < 2 * PERIOD ? FIRST_SAMPLE + i : others[i - 2 * PERIOD];
         /* Maps of one row are taken for what is the same in all rows. */
@@ -451,15 +449,15 @@ static po_status begin(const po_run *run, po_arena *arena, const po_graph *graph
     *f = (finding){.run = run, .arena = arena, .graph = graph};
     f->told = PO_NEW(arena, po_open_lengths);
     *out = f;
-    PO_TRY(po_run_inputs(run, arena, graph, NULL, &f->plan));
-    f->usual = usual_of(f);
-    return PO_OK;
+    return po_run_inputs(run, arena, graph, NULL, &f->plan);
 }
 
 po_status po_open_samples_find(const po_run *run, po_arena *arena, const po_graph *graph,
                                po_open_samples *samples) {
     finding *f;
     PO_TRY(begin(run, arena, graph, &f));
+    *samples = (po_open_samples){.usual = usual_of(f)};
+    f->samples = samples;
     find_names(f);
     return find_samples(f, samples);
 }

@@ -14,6 +14,10 @@
 #include "pipeline/open_batch.h"
 #include "pipeline/recall.h"
 
+/* Of the limit, within which kernels are while milder ones can be made: no set of inputs that is
+ * drawn is the worst there is. */
+static const double margin = 0.5;
+
 /* --- a region as a node --- */
 
 static const po_mu_open *const *both(const po_mu_open *pair[PO_ISAS], const po_mu_open *mu) {
@@ -230,9 +234,6 @@ static po_status make_milder(making *m, const char *why, bool *replaced) {
     *m = milder;
     return PO_OK;
 }
-
-/* Of the limit: no set that is drawn is the worst there is. */
-static const double margin = 0.5;
 
 static po_status compare_values(const making *m, double part, const char **why) {
     return po_kernel_values(m->run, m->imported, m->out->library, &m->out->variants[0],

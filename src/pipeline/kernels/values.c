@@ -9,8 +9,7 @@
 
 static const double seconds = 2, seconds_any_size = 4;
 /* Others than those of select: what shows on such inputs shows while there is time for other
- * kernels. At any size as many as there are kinds and scales, half of
- * them small. */
+ * kernels. At any size as many as there are kinds and scales, half of them small. */
 enum { few_fresh = 4, all_fresh = 56 };
 
 static po_status compare(const po_run *run, const po_imported *imported, const po_library *library,
