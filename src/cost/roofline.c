@@ -1,6 +1,5 @@
 /* What each node asks by its indexed sum and its static shapes, and its seconds: the longer of
- * computing and moving data, and the call. On a GPU cuDNN's Winograd is an alternative, so that
- * writing it out is no gain by itself. */
+ * computing and moving data, and the call. */
 #include "cost/roofline.h"
 
 #include "ops/conv_view.h"
@@ -138,11 +137,12 @@ static bool node_work(const po_graph *g, const po_node *node, node_cost *work) {
 /* --- GPUs --- */
 
 /* Blocks that the libraries' kernels make of a product: tiles of the result, and parts of long
- * sums, so that few tiles still keep the multiprocessors busy. */
-static double blocks_of(const node_cost *work) {
+ * sums, so that few tiles still keep the multiprocessors busy. cuDNN's f32 convolutions have no
+ * such parts (docs/cuda-cost.md). */
+static double blocks_of(const node_cost *work, bool whole_sums) {
     enum { TILE = 64, PART = 256 };
     return ceil(work->rows / TILE) * ceil(work->columns / TILE) * work->times *
-           fmax(1, floor(work->depth / PART));
+           (whole_sums ? 1 : fmax(1, floor(work->depth / PART)));
 }
 
 /* The part of a tile's columns and sums that a product fills: tensor cores and warps work 16 by 8
@@ -152,33 +152,9 @@ static double filled(const node_cost *work) {
     return fmin(1, work->columns / LEAST_COLUMNS) * fmin(1, work->depth / LEAST_DEPTH);
 }
 
-/* cuDNN has Winograd's algorithm too, over tiles of 6x6 points: for plain f32 convolutions of two
- * axes, unit strides and no dilation. So a mutant that writes it out is no gain by itself, and one
- * that makes a dilated convolution plain is. Three kernels: to the points, a product for each of
- * the 36, back. HUGE_VAL: it does not have it. */
-static double winograd_seconds(const po_graph *g, const po_node *node, const po_rates *rates) {
-    enum { POINTS = 36, SIDE = 6 };
-    po_conv c;
-    if (!po_conv_is(node) || rates->tf32 || !po_conv_view(g, (po_node_id)(node - g->nodes), &c) ||
-        c.n != 2 || c.dtype != PO_F32 || c.group != 1 || !po_conv_stride_one(&c) ||
-        !po_conv_dilation_one(&c) || c.kernel[0] != c.kernel[1] ||
-        (c.kernel[0] != 3 && c.kernel[0] != 5))
-        return HUGE_VAL;
-    double m = SIDE + 1 - (double)c.kernel[0]; /* an axis' results of a tile */
-    double tiles = (double)c.batch * ceil((double)c.to[0] / m) * ceil((double)c.to[1] / m);
-    double in = (double)c.in, out = (double)c.out, bytes = 4;
-    double points_in = POINTS * tiles * in, points_out = POINTS * tiles * out;
-    node_cost products = {.rows = tiles, .columns = out, .times = POINTS, .depth = in};
-    po_gpu_work to = {.dram = bytes * (m * m * tiles * in + points_in), .library = true};
-    po_gpu_work all = {.dram = bytes * (points_in + points_out + POINTS * in * out),
-                       .flops = 2 * points_in * out / filled(&products),
-                       .blocks = blocks_of(&products),
-                       .library = true,
-                       .math = PO_GPU_F32};
-    po_gpu_work back = {.dram = bytes * (points_out + m * m * tiles * out), .library = true};
-    return po_gpu_seconds(rates->gpu, &to, false) + po_gpu_seconds(rates->gpu, &all, false) +
-           po_gpu_seconds(rates->gpu, &back, false);
-}
+/* What cuDNN's convolutions in plain f32 reach of what products reach: 20 to 29 of 67 Tflop/s with
+ * all multiprocessors at work, Winograd's algorithm never seen (docs/cuda-cost.md). */
+static const double f32_conv_reach = 0.56;
 
 static double gpu_seconds(const po_graph *g, const po_node *node, const node_cost *work,
                           const po_rates *rates) {
@@ -189,13 +165,14 @@ static double gpu_seconds(const po_graph *g, const po_node *node, const node_cos
              : dtype == PO_BF16 ? PO_GPU_BF16
              : rates->tf32      ? PO_GPU_TF32
                                 : PO_GPU_F32;
+    bool slow = w.math == PO_GPU_F32 && po_conv_is(node);
     if (work->rows > 0) {
-        w.flops = work->flops / filled(work);
-        w.blocks = blocks_of(work);
+        w.flops = work->flops / filled(work) / (slow ? f32_conv_reach : 1);
+        w.blocks = blocks_of(work, slow);
     } else {
         w.scalar = work->flops;
     }
-    return fmin(po_gpu_seconds(rates->gpu, &w, false), winograd_seconds(g, node, rates));
+    return po_gpu_seconds(rates->gpu, &w, false);
 }
 
 /* --- graphs --- */

@@ -20,14 +20,14 @@ static po_deriving deriving_of(po_ctx *ctx, po_arena *arena, const po_subprogram
                          .derived = count};
 }
 
-po_status po_derive(po_ctx *ctx, po_arena *arena, const po_subprogram *sub, po_mutants *mutants,
-                    po_mutate_counts *counts) {
+po_status po_derive(po_ctx *ctx, po_arena *arena, const po_subprogram *sub, unsigned helps,
+                    po_mutants *mutants, po_mutate_counts *counts) {
     if (po_model_opset(sub->graph->model, "") < PO_DERIVED_SINCE)
         return PO_OK;
     po_deriving d = deriving_of(ctx, arena, sub, mutants, &counts->derived);
     for (uint32_t i = 0; i < PO_LAWS; i++) {
         d.name = po_laws[i].name;
-        if (po_laws[i].derive)
+        if (po_laws[i].derive && (po_laws[i].helps & helps))
             PO_TRY(po_law_mutants(&d, (po_law_id)i, NULL));
     }
     return PO_OK;
@@ -80,7 +80,8 @@ static po_status laws_on(composing *c, po_arena *arena, const po_subprogram *sub
     po_deriving d = deriving_of(c->ctx, arena, sub, found, &made);
     for (uint32_t i = 0; i < PO_LAWS && c->tried + made < c->options->tried; i++) {
         d.name = po_laws[i].name;
-        if (po_laws[i].derive ? derived : can_lift && lifts(i))
+        const bool helps = (po_laws[i].helps & c->options->helps) != 0;
+        if (po_laws[i].derive ? derived && helps : can_lift && lifts(i))
             PO_TRY(po_law_mutants(&d, (po_law_id)i, &lifted));
     }
     c->tried += (uint32_t)made;
@@ -152,7 +153,8 @@ po_status po_derive_further(po_ctx *ctx, po_arena *arena, const po_subprogram *s
     const po_derive_options o = {.rounds = options->rounds ? options->rounds : DEFAULT_ROUNDS,
                                  .parents = options->parents ? options->parents : DEFAULT_PARENTS,
                                  .tried = options->tried ? options->tried : DEFAULT_TRIED,
-                                 .keep = options->keep ? options->keep : DEFAULT_KEEP};
+                                 .keep = options->keep ? options->keep : DEFAULT_KEEP,
+                                 .helps = options->helps ? options->helps : PO_LAW_ANY};
     composing c = {ctx, sub, &o, mutants, counts, 0, 0};
     if (po_model_opset(sub->graph->model, "") < PO_DERIVED_SINCE)
         return PO_OK;

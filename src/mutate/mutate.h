@@ -3,6 +3,7 @@
 #define PO_MUTATE_MUTATE_H
 
 #include "ir/subprogram.h"
+#include "rewrite/laws.h"
 
 typedef struct po_mutate_options {
     uint32_t depth;  /* of the enumeration; 0: none */
@@ -22,16 +23,17 @@ typedef struct po_mutate_counts {
     double seconds;
 } po_mutate_counts;
 
-/* Directed derivations: the laws that make mutants (rewrite/laws.def, docs/mutants.md), whose names
- * begin with the law's. */
-po_status po_derive(po_ctx *ctx, po_arena *arena, const po_subprogram *sub, po_mutants *mutants,
-                    po_mutate_counts *counts);
+/* Directed derivations: the laws that make mutants (rewrite/laws.def, docs/mutants.md) and help one
+ * of these (po_law_helps bits). Names begin with the law's. */
+po_status po_derive(po_ctx *ctx, po_arena *arena, const po_subprogram *sub, unsigned helps,
+                    po_mutants *mutants, po_mutate_counts *counts);
 
 typedef struct po_derive_options {
     uint32_t rounds;  /* the first is the laws in place, others laws on mutants; 0: 2 */
     uint32_t parents; /* mutants of a round that laws are tried on, the best by estimate; 0: 6 */
     uint32_t tried;   /* mutants made at most, good or not; 0: 512 */
     uint32_t keep;    /* of these at most; 0: 24 */
+    unsigned helps;   /* as in po_derive; 0: PO_LAW_ANY */
 } po_derive_options;
 
 /* Behind po_derive: every other law on a clone of the subprogram, and all laws on the best of the

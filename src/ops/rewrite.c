@@ -218,6 +218,17 @@ po_value_id po_add_i64s(po_graph *graph, const char *name, uint32_t n, const int
     return po_graph_add_constant(graph, name, po_tensor_i64(graph->arena, n, values));
 }
 
+po_value_id po_add_i64s_shaped(po_graph *graph, uint32_t rank, const int64_t *dims,
+                               const int64_t *values) {
+    uint32_t count = 1;
+    for (uint32_t i = 0; i < rank; i++)
+        count *= (uint32_t)dims[i];
+    po_tensor *t = po_tensor_i64(graph->arena, count, values);
+    t->rank = rank;
+    t->dims = po_arena_memdup(graph->arena, dims, rank * sizeof *dims);
+    return po_graph_add_constant(graph, NULL, t);
+}
+
 static po_value_id add_node(po_graph *graph, po_node_id place, po_op_id op, uint32_t n_in,
                             const po_value_id *in, uint32_t n_attr, const po_attr *attrs,
                             const po_type *type) {

@@ -65,6 +65,9 @@ uint32_t po_reduced_axes(const po_graph *graph, const po_node *node, uint32_t mo
 po_value_id po_add_floats(po_graph *graph, const char *name, po_dtype dtype, uint32_t rank,
                           const int64_t *dims, const double *values);
 po_value_id po_add_i64s(po_graph *graph, const char *name, uint32_t n, const int64_t *values);
+/* The same of any shape, row by row. */
+po_value_id po_add_i64s_shaped(po_graph *graph, uint32_t rank, const int64_t *dims,
+                               const int64_t *values);
 
 /* Adds an operator with one output beside `place`; returns the output's id. The output's type is
  * `type` (may be NULL: not known). Attributes are set afterwards with po_node_set_*, on

@@ -75,7 +75,19 @@ static const ends heavy_kernels = {{
     [PO_PART_PROOF] = 1,
 }};
 
-/* For GPUs nearly all of it is kernels. */
+/* A GPU is read quickly, and what its libraries offer for each mutant takes long to try. */
+static const ends gpu = {{
+    [PO_PART_JUDGE] = 0.5,
+    [PO_PART_READ] = 0.5,
+    [PO_PART_KERNELS] = 0.5,
+    [PO_PART_CHOOSE] = 0.6,
+    [PO_PART_FORMS] = 0.63,
+    [PO_PART_RANKS] = 0.7,
+    [PO_PART_SELECT] = 0.93,
+    [PO_PART_PROOF] = 1,
+}};
+
+/* With kernels nearly all of it is these. */
 static const ends gpu_kernels = {{
     [PO_PART_JUDGE] = 0.14,
     [PO_PART_READ] = 0.6,
@@ -111,8 +123,9 @@ static const ends *ends_of(const po_run *run) {
         return &gpu_kernels;
     if (o->kernels)
         return run->budget->heavy ? &heavy_kernels : &light_kernels;
-    /* A GPU reads quickly what takes this machine long. */
-    return run->budget->heavy && !o->cuda ? &heavy : &light;
+    if (o->cuda)
+        return run->gpu_cost ? &gpu : &light;
+    return run->budget->heavy ? &heavy : &light;
 }
 
 static double whole_of(const po_options *o) {

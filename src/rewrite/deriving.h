@@ -81,6 +81,10 @@ po_value_id po_mk_pads(po_deriving *d, po_value_id x, const int64_t *before, con
 /* count elements from begin on, every step-th; a step of -1 runs backwards from begin. */
 po_value_id po_mk_slice(po_deriving *d, po_value_id x, uint32_t axis, int64_t begin, int64_t count,
                         int64_t step);
+/* Integers of a shape, row by row; what x has at them along the axis, which their axes replace. */
+po_value_id po_mk_indices(po_deriving *d, uint32_t rank, const int64_t *dims,
+                          const int64_t *values);
+po_value_id po_mk_gather(po_deriving *d, po_value_id x, uint32_t axis, po_value_id indices);
 po_value_id po_mk_concat(po_deriving *d, uint32_t axis, uint32_t n, const po_value_id *in);
 /* Consecutive parts along the axis. */
 void po_mk_split(po_deriving *d, po_value_id x, uint32_t axis, uint32_t n, const int64_t *parts,

@@ -42,7 +42,9 @@ typedef enum po_law_class {
 typedef enum po_law_helps {
     PO_LAW_RUNTIME = 1 << 0,
     PO_LAW_KERNELS = 1 << 1,
-    PO_LAW_GPU = 1 << 2
+    PO_LAW_GPU = 1 << 2,
+    PO_LAW_CPU = PO_LAW_RUNTIME | PO_LAW_KERNELS,
+    PO_LAW_ANY = PO_LAW_CPU | PO_LAW_GPU
 } po_law_helps;
 
 typedef enum po_law_proof {

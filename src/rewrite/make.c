@@ -168,6 +168,20 @@ po_value_id po_mk_slice(po_deriving *d, po_value_id x, uint32_t axis, int64_t be
         d, po_add_slice(d->g, d->place, x, 1, &at, &begin, &end, step != 1 ? &step : NULL, NULL));
 }
 
+po_value_id po_mk_indices(po_deriving *d, uint32_t rank, const int64_t *dims,
+                          const int64_t *values) {
+    return po_add_i64s_shaped(d->g, rank, dims, values);
+}
+
+po_value_id po_mk_gather(po_deriving *d, po_value_id x, uint32_t axis, po_value_id indices) {
+    if (d->dropped)
+        return x;
+    po_value_id in[2] = {x, indices};
+    po_value_id y = po_add_op(d->g, d->place, PO_OP_Gather, 2, in, NULL);
+    po_node_set_int(d->g, d->g->values[y].producer, "axis", axis);
+    return known(d, y);
+}
+
 po_value_id po_mk_concat(po_deriving *d, uint32_t axis, uint32_t n, const po_value_id *in) {
     if (n == 1)
         return in[0];

@@ -75,7 +75,7 @@ static void test_cases(void **state) {
         po_mutants mutants;
         po_mutate_counts counts = {0};
         po_mutants_init(&mutants, arena);
-        assert_int_equal(po_derive(&ctx, arena, &sub, &mutants, &counts), PO_OK);
+        assert_int_equal(po_derive(&ctx, arena, &sub, PO_LAW_ANY, &mutants, &counts), PO_OK);
         const po_program *p;
         assert_int_equal(po_program_of(&ctx, arena, g, &p), PO_OK);
         po_agree_known *known = po_agree_known_create(arena);

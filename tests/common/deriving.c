@@ -20,7 +20,7 @@ void test_each_mutant(const char *text, uint32_t activations,
     po_mutants list;
     po_mutate_counts counts = {0};
     po_mutants_init(&list, arena);
-    if (po_derive(&ctx, arena, &sub, &list, &counts) != PO_OK)
+    if (po_derive(&ctx, arena, &sub, PO_LAW_ANY, &list, &counts) != PO_OK)
         fail_msg("%s", ctx.error.message);
     assert_int_equal(counts.derived, list.n);
 

@@ -119,7 +119,7 @@ static void try_subprogram(const subject *s, original *whole, const po_subprogra
     part.graph = sub->graph;
     original *o = original_of(part.ctx, part.arena, sub->graph, s->seed);
     po_mutants_init(&mutants, part.arena);
-    if (!o || po_derive(s->ctx, part.arena, sub, &mutants, &counts) != PO_OK) {
+    if (!o || po_derive(s->ctx, part.arena, sub, PO_LAW_ANY, &mutants, &counts) != PO_OK) {
         po_ctx_clear(s->ctx);
         po_arena_free(part.arena);
         return;

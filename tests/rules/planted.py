@@ -220,6 +220,8 @@ PLANTED = [
      'grouped convolutions'),
     ('PARALLEL CONV_SUM', 'rewrite/conv/parallel.c', 'before[i + 2] = (all->before[i] - c->before[i]) / all->dilation[i];',
      'before[i + 2] = 0;'),
+    ('WINDOWS', 'rewrite/conv/windows.c', '+ at[i] * c->dilation[i] +', '+ at[i] +'),
+    ('WINDOWS', 'rewrite/conv/windows.c', '+ at[c->n + i] * c->stride[i];', '+ at[c->n + i];'),
     ('POINT_AS_PRODUCT', 'rewrite/conv/point.c', '"n c h*s.. -> n c (h..)"', '"n c h.. -> n c (h..)"'),
     ('GROUP_MERGE', 'rewrite/conv/groups.c', 'unit[i * f + i] = 1;',
      'unit[i * f + (i + 1) % f] = 1;'),

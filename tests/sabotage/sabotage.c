@@ -171,7 +171,7 @@ static void sabotage_mutants(bench *b, const char *name, const po_subprogram *su
     po_mutate_counts counts = {0};
     po_mutants_init(&mutants, b->arena);
     po_mutants_init(&corrected, b->arena);
-    assert_int_equal(po_derive(b->ctx, b->arena, sub, &mutants, &counts), PO_OK);
+    assert_int_equal(po_derive(b->ctx, b->arena, sub, PO_LAW_ANY, &mutants, &counts), PO_OK);
     for (uint32_t i = 0; i < mutants.n; i++) {
         const po_mutant *m = &mutants.mutants[i];
         const char *what = po_arena_printf(b->arena, "%s: %s", name, m->name);
@@ -285,7 +285,7 @@ static void test_cuts_left_out(void **state) {
     po_mutants mutants;
     po_mutate_counts counts = {0};
     po_mutants_init(&mutants, b.arena);
-    assert_int_equal(po_derive(&ctx, b.arena, &sub, &mutants, &counts), PO_OK);
+    assert_int_equal(po_derive(&ctx, b.arena, &sub, PO_LAW_ANY, &mutants, &counts), PO_OK);
     int tried = 0, noticed = 0;
     for (uint32_t i = 0; i < mutants.n; i++) {
         po_agreement got;

@@ -39,7 +39,7 @@ static void judge(po_ctx *ctx, uint64_t seed, tally *t) {
     po_mutate_counts counts = {0};
     const po_program *a, *b;
     po_mutants_init(&list, arena);
-    assert_int_equal(po_derive(ctx, arena, &sub, &list, &counts), PO_OK);
+    assert_int_equal(po_derive(ctx, arena, &sub, PO_LAW_ANY, &list, &counts), PO_OK);
     /* Some programs have no form of sums (reshapes whose digits do not nest). */
     bool known = po_program_of(ctx, arena, g, &a) == PO_OK;
     for (uint32_t i = 0; known && i < list.n; i++) {

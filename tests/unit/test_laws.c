@@ -56,7 +56,7 @@ static void further(po_ctx *ctx, uint64_t seed, tally *t) {
     po_mutants list;
     po_derive_options options = {.parents = 4, .tried = 256, .keep = 12};
     po_mutants_init(&list, arena);
-    assert_int_equal(po_derive(ctx, arena, &sub, &list, &t->counts), PO_OK);
+    assert_int_equal(po_derive(ctx, arena, &sub, PO_LAW_ANY, &list, &t->counts), PO_OK);
     uint32_t first = list.n;
     uint64_t before = t->counts.lifted + t->counts.composed;
     assert_int_equal(po_derive_further(ctx, arena, &sub, &options, &list, &t->counts), PO_OK);

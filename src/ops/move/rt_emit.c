@@ -113,10 +113,7 @@ static void gather_axis(po_emitter *e, const axis *a, uint32_t at, int64_t base)
             for (uint32_t k = a->n; k-- > 0; rest /= dims[k])
                 index[i] += coef_of(rt, a->digit[k], false) * (rest % dims[k]);
         }
-        po_tensor *t = po_tensor_i64(arena, (uint32_t)count, index);
-        t->rank = a->n;
-        t->dims = po_arena_memdup(arena, dims, a->n * sizeof *dims);
-        in[1] = po_graph_add_constant(e->graph, NULL, t);
+        in[1] = po_add_i64s_shaped(e->graph, a->n, dims, index);
     }
     memmove(&e->dims[at + a->n], &e->dims[at + 1], (e->rank - at - 1) * sizeof *e->dims);
     memmove(&e->digit[at + a->n], &e->digit[at + 1], (e->rank - at - 1) * sizeof *e->digit);

@@ -207,3 +207,20 @@ void po_search_free_losers(po_search *search, bool chosen) {
             t->graph = NULL;
         }
 }
+
+/* --- order --- */
+
+static double weight(const po_site *site) {
+    return site->sub->n_at * site->estimate.seconds;
+}
+
+const uint32_t *po_search_heaviest(po_search *search) {
+    uint32_t *order = PO_NEW_N(search->arena, uint32_t, search->n_sites);
+    for (uint32_t i = 0; i < search->n_sites; i++) {
+        uint32_t k = i;
+        for (; k > 0 && weight(&search->sites[order[k - 1]]) < weight(&search->sites[i]); k--)
+            order[k] = order[k - 1];
+        order[k] = i;
+    }
+    return order;
+}

@@ -109,6 +109,8 @@ po_status po_search_measure(const po_run *run, po_search *search, po_site *site,
 /* Whether all that was found is measured and judged. */
 bool po_search_deep(const po_run *run, const po_search *search);
 bool po_search_promising(const po_trial *trial);
+/* The sites, those that take most of the model's time by estimate first. */
+const uint32_t *po_search_heaviest(po_search *search);
 /* Seconds in context, or estimated where nothing is measured; a promising trial (PO_NONE: the
  * original) has fewer than the original. */
 double po_search_seconds(const po_site *site, uint32_t trial);

@@ -8,30 +8,35 @@
 /* Of the time of all subprograms, that joined seams must promise. */
 static const double worth_joining = 0.002;
 
-/* The fastest in context that agrees in every element. */
+/* The fastest in context that agrees in every element; what was chosen before stays where none is
+ * faster. */
 static po_status choose(const po_run *run, po_search *search, po_site *site) {
     for (;;) {
-        uint32_t best = PO_NONE;
+        const uint32_t before = site->chosen;
+        uint32_t best = before;
         for (uint32_t i = 0; i < site->n_trials; i++) {
             const po_trial *t = &site->trials[i];
             if ((t->fate == PO_TRIAL_EQUAL || t->fate == PO_TRIAL_INSIDE) &&
                 po_search_promising(t) && (best == PO_NONE || t->ratio > site->trials[best].ratio))
                 best = i;
         }
-        if (best == PO_NONE)
+        if (best == before)
             return PO_OK;
         bool equal;
         PO_TRY(po_search_whole(run, search, site, &site->trials[best], &equal));
         site->trials[best].fate = equal ? PO_TRIAL_CHOSEN : PO_TRIAL_WHOLE;
         site->trials[best].whole = equal;
-        if (equal) {
-            site->chosen = best;
-            return PO_OK;
-        }
+        if (!equal)
+            continue;
+        if (before != PO_NONE)
+            site->trials[before].fate = PO_TRIAL_EQUAL;
+        site->chosen = best;
+        return PO_OK;
     }
 }
 
-static po_status choose_for_site(const po_run *run, po_search *search, po_site *site) {
+/* What was not measured before, too. */
+static po_status measure_and_choose(const po_run *run, po_search *search, po_site *site) {
     uint32_t n = 0, *open = PO_NEW_N(search->arena, uint32_t, site->n_trials);
     for (uint32_t i = 0; i < site->n_trials; i++)
         if (site->trials[i].fate == PO_TRIAL_EQUAL || site->trials[i].fate == PO_TRIAL_INSIDE ||
@@ -253,15 +258,22 @@ static void tell_site(po_ctx *ctx, const po_search *search, uint32_t i) {
     po_arena_free(scratch);
 }
 
+/* First among what was measured, so that no gain that was read is lost where the time ends; then
+ * what was not. What takes most of the model's time comes first. */
 static po_status choose_all(void *user) {
     const choosing *c = user;
     po_search *search = c->search;
-    for (uint32_t i = 0; i < search->n_sites; i++) {
-        po_step(c->run->ctx, (double)i / search->n_sites, "choosing for subprogram %u", i + 1);
-        po_status status = choose_for_site(c->run, search, &search->sites[i]);
-        if (!po_search_drops(c->run->ctx, status))
-            PO_TRY(status);
-    }
+    const uint32_t *order = po_search_heaviest(search);
+    for (int measures = 0; measures < 2; measures++)
+        for (uint32_t i = 0; i < search->n_sites; i++) {
+            po_site *site = &search->sites[order[i]];
+            po_step(c->run->ctx, (measures + (double)i / search->n_sites) / 2,
+                    "choosing for subprogram %u", order[i] + 1);
+            po_status status =
+                measures ? measure_and_choose(c->run, search, site) : choose(c->run, search, site);
+            if (!po_search_drops(c->run->ctx, status))
+                PO_TRY(status);
+        }
     return PO_OK;
 }
 

@@ -64,22 +64,12 @@ static po_status correct_site(const po_run *run, po_search *search, po_site *sit
     return PO_OK;
 }
 
-static double weight(const po_site *site) {
-    return site->sub->n_at * site->estimate.seconds;
-}
-
 /* What takes most of the model's time comes first: the time is limited. */
 static po_status correct_all(void *user) {
     const po_searching *s = user;
     const po_run *run = s->run;
     po_search *search = s->search;
-    uint32_t *order = PO_NEW_N(search->arena, uint32_t, search->n_sites);
-    for (uint32_t i = 0; i < search->n_sites; i++) {
-        uint32_t k = i;
-        for (; k > 0 && weight(&search->sites[order[k - 1]]) < weight(&search->sites[i]); k--)
-            order[k] = order[k - 1];
-        order[k] = i;
-    }
+    const uint32_t *order = po_search_heaviest(search);
     bool deep = run->options->level >= 3;
     double end = po_budget_end(run, PO_PART_JUDGE);
     for (uint32_t pass = 0; pass < 1 + (uint32_t)deep; pass++) {

@@ -20,15 +20,16 @@ static po_status mutate_site(const po_run *run, po_search *search, po_site *site
     po_mutate_options options = options_of(run, search);
     PO_TRY(po_program_of(ctx, arena, site->sub->graph, &site->program));
     site->known = po_agree_known_create(search->until_chosen);
+    const unsigned helps = run->options->cuda ? PO_LAW_ANY : PO_LAW_CPU;
     po_mutants lists[2];
     for (int i = 0; i < 2; i++)
         po_mutants_init(&lists[i], arena);
     po_status status = PO_OK;
     if (!po_run_skips(run, "derived"))
-        status = po_derive(ctx, arena, site->sub, &lists[0], &site->counts);
+        status = po_derive(ctx, arena, site->sub, helps, &lists[0], &site->counts);
     if (status == PO_OK && run->options->level >= 3 && !po_run_skips(run, "derived"))
-        status = po_derive_further(ctx, arena, site->sub, &(po_derive_options){0}, &lists[0],
-                                   &site->counts);
+        status = po_derive_further(ctx, arena, site->sub, &(po_derive_options){.helps = helps},
+                                   &lists[0], &site->counts);
     if (!po_search_drops(ctx, status))
         PO_TRY(status);
     status = PO_OK;

@@ -324,6 +324,7 @@ static const form forms[] = {
     {PO_OP_Split, PO_REGION_MOVE, po_lower_sum},
     {PO_OP_Concat, PO_REGION_MOVE, po_lower_sum},
     {PO_OP_Expand, PO_REGION_MOVE, po_lower_sum},
+    {PO_OP_Gather, PO_REGION_MOVE, po_lower_sum},
     {PO_OP_Pad, PO_REGION_MOVE, po_lower_sum},
     {PO_OP_Resize, PO_REGION_MOVE, po_lower_sum},
     {PO_OP_DepthToSpace, PO_REGION_MOVE, po_lower_sum},
