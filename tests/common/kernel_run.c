@@ -31,11 +31,16 @@ uint32_t test_ports(const po_mu *mu, po_mu_place place, int64_t *elements, uint3
 
 po_status test_open_text(po_ctx *ctx, const po_mu_open *open, const po_isa *isa, const char *symbol,
                          po_text *text) {
+    return test_pair_text(ctx, open, NULL, isa, symbol, text);
+}
+
+po_status test_pair_text(po_ctx *ctx, const po_mu_open *open, const po_kernel_small *small,
+                         const po_isa *isa, const char *symbol, po_text *text) {
     if (text->size == 0) {
         po_text_puts(text, "#pragma GCC visibility push(default)\n");
         po_codegen_prelude(isa, text);
     }
-    return po_codegen_kernel(ctx, open, isa, symbol, text);
+    return po_codegen_kernel(ctx, open, small, isa, symbol, text);
 }
 
 po_status test_kernel_text(po_ctx *ctx, const po_mu *mu, const po_isa *isa, const char *symbol,
@@ -186,7 +191,7 @@ const char *test_kernel_check(po_ctx *ctx, po_arena *arena, const test_kernel *k
     uint32_t weights = test_ports(kernel->mu, PO_MU_WEIGHT, n_weight, PORTS);
     uint32_t outs = test_ports(kernel->mu, PO_MU_OUTPUT, n_out, PORTS);
     test_buffer ib[PORTS], wb[PORTS], ob[PORTS];
-    const float *i_p[PORTS], *w_p[PORTS];
+    const float *i_p[PORTS], *w_p[PORTS] = {NULL};
     float *o_p[PORTS];
     for (uint32_t i = 0; i < ins; i++) {
         ib[i] = test_buffer_of((size_t)n_in[i], at_start, false);
@@ -196,7 +201,7 @@ const char *test_kernel_check(po_ctx *ctx, po_arena *arena, const test_kernel *k
     for (uint32_t i = 0; i < weights; i++) {
         wb[i] = test_buffer_of((size_t)n_weight[i], at_start, false);
         memcpy(wb[i].data, weight[i], (size_t)n_weight[i] * sizeof(float));
-        w_p[i] = wb[i].data;
+        w_p[kernel->weight ? kernel->weight[i] : i] = wb[i].data;
     }
     for (uint32_t i = 0; i < outs; i++) {
         ob[i] = test_buffer_of((size_t)n_out[i], at_start, false);

@@ -82,6 +82,12 @@ static const size_pair from_one[] = {
     {"tokens of all samples side by side", TOKENS, "y = MatMul(x, w: f32[6,6] random 1)",
      "f = Reshape(x, p: i64[2] {-1,6})\n m = MatMul(f, w: f32[6,6] random 1)\n s = Shape(x)\n"
      " y = Reshape(m, s)"},
+    {"a window behind a shape that may copy", TOKENS,
+     "f = Reshape(x, p: i64[2] {-1,6})\n m = MatMul(f, w: f32[6,6] random 1)\n s = Shape(x)\n"
+     " r = Reshape(m, s)\n t = Transpose(r) {perm=[0,2,1]}\n"
+     " y = Conv(t, c: f32[4,6,1] random 2) {strides=[2]}",
+     "m = MatMul(x, w: f32[6,6] random 1)\n t = Transpose(m) {perm=[0,2,1]}\n"
+     " y = Conv(t, c: f32[4,6,1] random 2) {strides=[2]}"},
     {"a mean of tokens and a bias", TOKENS,
      "m = Add(x, w: f32[6] random 1)\n y = ReduceMean(m) {axes=[1],keepdims=0}",
      "r = ReduceMean(x) {axes=[1],keepdims=0}\n y = Add(r, w: f32[6] random 1)"},

@@ -177,7 +177,8 @@ static const char *place_of(cg *g, uint32_t tensor) {
     case PO_MU_INPUT:
         return po_arena_printf(g->arena, "(float *)call->in[%u]", t->number);
     case PO_MU_WEIGHT:
-        return po_arena_printf(g->arena, "(float *)call->weight[%u]", t->number);
+        return po_arena_printf(g->arena, "(float *)call->weight[%u]",
+                               g->weight ? g->weight[t->number] : t->number);
     case PO_MU_OUTPUT:
         return po_arena_printf(g->arena, "call->out[%u]", t->number);
     case PO_MU_DEVICE:
@@ -214,7 +215,7 @@ static uint32_t function_of(cg *g, const char *kind, const char *parameters, con
         if (g->bodies[i].size == bytes.size && memcmp(g->bodies[i].data, whole, bytes.size) == 0)
             return i;
     PO_PUSH(g->arena, g->bodies, g->n_bodies, g->cap_bodies, bytes);
-    po_text_printf(g->file, "%s void %s_body%u", kind, g->symbol, g->n_bodies - 1);
+    po_text_printf(g->file, "%s void %s_body%u", kind, g->whole, g->n_bodies - 1);
     po_text_add(g->file, whole, bytes.size);
     return g->n_bodies - 1;
 }
@@ -255,7 +256,7 @@ static po_status piece(cg *g, uint32_t node, uint32_t *next) {
     g->depth = depth;
     PO_TRY(status);
     uint32_t which = function_of(g, "PK_BIG", parameters.data, &text);
-    cg_line(g, "%s_body%u(%s);", g->symbol, which, arguments.data);
+    cg_line(g, "%s_body%u(%s);", g->whole, which, arguments.data);
     return PO_OK;
 }
 
@@ -466,9 +467,9 @@ static po_status phase(cg *g, uint32_t number, uint32_t from, uint32_t to, bool 
     cg_line(g, "};");
     for (uint32_t i = 0; i < u.n_tensors; i++)
         if (rings[i] != PO_NONE)
-            cg_line(g, "%s_body%u(%s, z, part, %s);", g->symbol, rings[i],
-                    place_of(g, u.tensors[i]), parts);
-    cg_line(g, "%s_body%u(at, z, part, %s);", g->symbol, which, parts);
+            cg_line(g, "%s_body%u(%s, z, part, %s);", g->whole, rings[i], place_of(g, u.tensors[i]),
+                    parts);
+    cg_line(g, "%s_body%u(at, z, part, %s);", g->whole, which, parts);
     cg_close(g);
     return PO_OK;
 }
@@ -555,11 +556,11 @@ static void start(cg *g) {
     po_text_puts(g->out, "}\n");
 }
 
-static const char parameters[] = "const float *const *in, const float *const *weight, "
-                                 "float *const *out,\n          float *device, float *scratch, "
-                                 "const long *z, const pk_pool *pool";
+const char cg_parameters[] = "const float *const *in, const float *const *weight, "
+                             "float *const *out,\n          float *device, float *scratch, "
+                             "const long *z, const pk_pool *pool";
 
-static po_status print(cg *g) {
+po_status cg_program(cg *g) {
     po_text graph, calls;
     po_text_init(&graph, g->arena);
     po_text_init(&calls, g->arena);
@@ -580,42 +581,11 @@ static po_status print(cg *g) {
     tables(g);
     PO_TRY(phases(g, &calls));
     start(g);
-    cg_sizes_function(g);
     po_text_printf(g->out,
                    "\nvoid %s(%s);\nvoid %s(%s) {\n"
                    "    %s_call call = {in, weight, out, device, scratch, z, pool->parts}, one = "
                    "call;\n    one.parts = 1;\n    (void)call, (void)one;\n%s}\n",
-                   g->symbol, parameters, g->symbol, parameters, g->symbol,
+                   g->symbol, cg_parameters, g->symbol, cg_parameters, g->symbol,
                    calls.data == NULL ? "" : calls.data);
     return PO_OK;
-}
-
-static cg cg_for(po_ctx *ctx, po_arena *arena, const po_mu_open *open, const po_isa *isa) {
-    return (cg){.ctx = ctx, .arena = arena, .mu = open->mu, .open = open, .isa = isa};
-}
-
-po_status po_codegen_kernel(po_ctx *ctx, const po_mu_open *open, const po_isa *isa,
-                            const char *symbol, po_text *out) {
-    po_arena *arena = po_arena_create(ctx);
-    cg g = cg_for(ctx, arena, open, isa);
-    g.symbol = symbol;
-    g.out = out;
-    g.value = PO_NEW_N(arena, cg_value, open->mu->n_labels + 1);
-    g.span = PO_NEW_N(arena, cg_span, open->mu->n_labels + 1);
-    g.label = PO_NEW_N(arena, const char *, open->mu->n_labels + 1);
-    po_status status = cg_memory(&g);
-    if (status == PO_OK)
-        status = print(&g);
-    po_arena_free(arena);
-    return status;
-}
-
-po_status po_codegen_places(po_ctx *ctx, const po_mu *mu, const po_isa *isa, int64_t *places) {
-    po_arena *arena = po_arena_create(ctx);
-    cg g = cg_for(ctx, arena, po_mu_closed(arena, mu), isa);
-    po_status status = cg_memory(&g);
-    for (uint32_t i = 0; i < mu->n_tensors && status == PO_OK; i++)
-        places[i] = mu->tensors[i].place == PO_MU_DEVICE ? g.tensor[i].offset : -1;
-    po_arena_free(arena);
-    return status;
 }

@@ -42,7 +42,8 @@ typedef struct cg {
     const po_mu *mu;
     const po_mu_open *open;
     const po_isa *isa;
-    const char *symbol;
+    const char *symbol, *whole; /* of the program; of the file, whose functions are shared */
+    const uint32_t *weight;     /* by WEIGHT number: that of the call; NULL: the same */
     po_text *out;
     uint32_t depth; /* of indentation */
     const char *step;
@@ -133,6 +134,11 @@ po_status cg_lanes(cg *g, uint32_t node);
  * (those that are not are scalars). */
 const char *cg_item(cg *g, const po_mu_item *item, const char *const argument[3],
                     const bool vector[3]);
+
+/* The text of a program, whose memory was planned: all but the sizes (kernel.c). */
+po_status cg_program(cg *g);
+/* Of the function that is called. */
+extern const char cg_parameters[];
 
 /* About how many cycles the statements from one node to another take (work.c). */
 double cg_cycles(cg *g, uint32_t from, uint32_t to);

@@ -67,8 +67,15 @@ typedef struct po_kernel {
  * ports: the model's own, of as many elements as the tensors have, for a sample where the batch is
  * open; the name depends on them there. NULL: those of the tensors. PO_UNSUPPORTED where a
  * statement has no printer. */
-po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu_open *const mu[PO_ISAS],
-                          const po_kernel_ports *ports, po_kernel *region);
+typedef struct po_kernel_print_spec {
+    const po_mu_open *mu[PO_ISAS];
+    const po_kernel_small *small; /* NULL: the one program is for all sizes */
+    const po_kernel_ports *ports; /* as below */
+    const int64_t *more;          /* elements of weights that `small` alone reads, behind mu's */
+    uint32_t n_more;
+} po_kernel_print_spec;
+po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_kernel_print_spec *spec,
+                          po_kernel *region);
 
 /* What of a region does not depend on how it is printed: all but its name and code. */
 void po_kernel_set_ports(po_arena *arena, const po_mu *mu, po_kernel *region);

@@ -23,14 +23,23 @@ static bool any_open(const po_kernel_port *ports, uint32_t n) {
 
 /* The name of the region that these muGraphs make, one for each instruction set (NULL: none); the
  * same one may stand for both. */
-static const char *kernel_name(po_arena *arena, const po_mu_open *const mu[PO_ISAS],
-                               const po_kernel_ports *ports) {
+static const char *kernel_name(po_arena *arena, const po_kernel_print_spec *spec) {
+    const po_kernel_ports *ports = spec->ports;
+    const po_mu_open *const *mu = spec->mu;
     po_hash hash = {PO_KERNEL_ABI, PO_KERNEL_DOMAIN_VERSION};
     if (ports && (any_open(ports->in, ports->n_in) || any_open(ports->out, ports->n_out)))
         hash = hash_ports(hash_ports(hash, ports->in, ports->n_in), ports->out, ports->n_out);
     for (uint32_t i = 0; i < PO_ISAS; i++) {
         po_hash one = mu[i] ? po_mu_hash(mu[i]->mu) : (po_hash){0};
         hash = po_hash_u64(po_hash_u64(hash, one.lo), one.hi);
+    }
+    if (spec->small) {
+        const po_kernel_small *small = spec->small;
+        po_hash one = po_mu_hash(small->open->mu);
+        hash = po_hash_u64(po_hash_u64(hash, one.lo), one.hi);
+        hash = po_hash_u64(hash, (uint64_t)small->most);
+        for (uint32_t i = 0; i < small->n_weights; i++)
+            hash = po_hash_u64(hash, small->weight[i]);
     }
     return po_arena_printf(arena, "R%016" PRIx64 "%08" PRIx64, hash.lo, hash.hi >> 32);
 }
@@ -71,10 +80,19 @@ void po_kernel_set_ports(po_arena *arena, const po_mu *mu, po_kernel *region) {
     region->weight_floats = floats;
 }
 
-po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu_open *const mu[PO_ISAS],
-                          const po_kernel_ports *ports, po_kernel *region) {
-    const po_mu_open *first = NULL;
-    *region = (po_kernel){.name = kernel_name(arena, mu, ports)};
+static void add_weights(po_arena *arena, const po_kernel_print_spec *spec, po_kernel *region) {
+    int64_t *floats = PO_NEW_N(arena, int64_t, region->n_weights + spec->n_more + 1);
+    memcpy(floats, region->weight_floats, region->n_weights * sizeof *floats);
+    memcpy(floats + region->n_weights, spec->more, spec->n_more * sizeof *floats);
+    region->weight_floats = floats;
+    region->n_weights += spec->n_more;
+}
+
+po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_kernel_print_spec *spec,
+                          po_kernel *region) {
+    const po_mu_open *const *mu = spec->mu, *first = NULL;
+    const po_kernel_ports *ports = spec->ports;
+    *region = (po_kernel){.name = kernel_name(arena, spec)};
     for (uint32_t i = 0; i < PO_ISAS; i++) {
         if (!mu[i])
             continue;
@@ -82,7 +100,7 @@ po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu_open *const 
         po_text text;
         po_text_init(&text, arena);
         po_codegen_prelude(&po_isas[i], &text);
-        PO_TRY(po_codegen_kernel(ctx, mu[i], &po_isas[i],
+        PO_TRY(po_codegen_kernel(ctx, mu[i], spec->small, &po_isas[i],
                                  po_arena_printf(arena, "%s_%s", region->name, po_isas[i].name),
                                  &text));
         region->code[i] = text.data;
@@ -90,6 +108,8 @@ po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_mu_open *const 
     if (!first)
         return po_fail(ctx, PO_INTERNAL, "a kernel without a muGraph");
     po_kernel_set_ports(arena, first->mu, region);
+    if (spec->n_more > 0)
+        add_weights(arena, spec, region);
     if (!ports)
         return PO_OK;
     if (ports->n_in != region->n_in || ports->n_out != region->n_out)

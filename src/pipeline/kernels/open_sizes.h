@@ -37,4 +37,10 @@ po_status po_open_sizes_region(const po_run *run, po_arena *arena, const po_open
                                const po_region *region, po_mu *mu, const po_mu_open **open,
                                po_kernel_ports *ports);
 
+/* small.c: the region's program for small sizes, and up to which it runs; *small NULL: it has none,
+ * or that would never run. */
+po_status po_kernel_small_of(const po_run *run, po_arena *arena, const po_open_sizes *sizes,
+                             const po_plan *plan, const po_mu_open *program,
+                             const po_kernel_ports *ports, const po_kernel_small **small);
+
 #endif

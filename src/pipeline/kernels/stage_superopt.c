@@ -20,12 +20,6 @@ static const double margin = 0.5;
 
 /* --- a region as a node --- */
 
-static const po_mu_open *const *both(const po_mu_open *pair[PO_ISAS], const po_mu_open *mu) {
-    for (uint32_t i = 0; i < PO_ISAS; i++)
-        pair[i] = mu;
-    return pair;
-}
-
 /* Puts the call in the region's place: activations, then weights as the kernel reads them. */
 static po_status replace(const po_run *run, po_graph *graph, const po_plan *plan,
                          const po_kernel *kernel, uint32_t number) {
@@ -63,13 +57,28 @@ static po_status replace(const po_run *run, po_graph *graph, const po_plan *plan
 /* Bytes of cache that one block of a kernel may take. */
 enum { SHARED_LIMIT = 4 << 20 };
 
+static int64_t elements(const po_packing *p) {
+    int64_t n = 1;
+    for (uint32_t i = 0; i < p->rank; i++)
+        n *= p->dims[i];
+    return n;
+}
+
 static po_status print(const po_run *run, const po_kernel_variant *form, uint32_t region,
                        po_kernel *kernel) {
-    const po_mu_open *pair[PO_ISAS];
     const po_plan *plan = &form->plans[region];
+    po_kernel_print_spec spec = {.ports = &form->ports[region], .small = form->small[region]};
     PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->mu, SHARED_LIMIT));
-    return po_kernel_print(run->ctx, run->arena, both(pair, form->programs[region]),
-                           &form->ports[region], kernel);
+    for (uint32_t i = 0; i < PO_ISAS; i++)
+        spec.mu[i] = form->programs[region];
+    if (spec.small) {
+        PO_TRY(po_kernel_stage_check(run, plan->lowered.mu, plan->small->mu, SHARED_LIMIT));
+        int64_t *more = PO_NEW_N(run->arena, int64_t, plan->n_packed + 1);
+        for (uint32_t k = plan->small->first; k < plan->n_packed; k++)
+            more[spec.n_more++] = elements(&plan->packed[k].packing);
+        spec.more = more;
+    }
+    return po_kernel_print(run->ctx, run->arena, &spec, kernel);
 }
 
 /* Prints a region's kernel; equal regions have one. *why: it could not be done. */
@@ -273,8 +282,11 @@ static void print_programs(const making *m) {
     po_text text;
     po_text_init(&text, m->run->arena);
     for (uint32_t i = 0; i < m->form.regions.n; i++)
-        if (!m->why[i])
+        if (!m->why[i]) {
             po_dump_program(&text, i, m->form.plans[i].mu);
+            if (m->form.small[i])
+                po_dump_program(&text, i, m->form.small[i]->open->mu);
+        }
     m->out->programs = text.size ? text.data : NULL;
 }
 

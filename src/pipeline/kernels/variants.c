@@ -136,15 +136,22 @@ static po_status open_region(const po_run *run, po_kernel_variant *p, uint32_t i
     p->ports[i] =
         (po_kernel_ports){.in = model.in, .out = model.out, .n_in = r->n_in, .n_out = r->n_out};
     p->programs[i] = po_mu_closed(run->arena, p->plans[i].mu);
-    return p->sizes ? po_open_sizes_region(run, run->arena, p->sizes, r, p->plans[i].mu,
-                                           &p->programs[i], &p->ports[i])
-                    : PO_OK;
+    if (!p->sizes)
+        return PO_OK;
+    PO_TRY(po_open_sizes_region(run, run->arena, p->sizes, r, p->plans[i].mu, &p->programs[i],
+                                &p->ports[i]));
+    PO_TRY(po_kernel_small_of(run, run->arena, p->sizes, &p->plans[i], p->programs[i], &p->ports[i],
+                              &p->small[i]));
+    if (p->plans[i].small && !p->small[i])
+        p->plans[i].n_packed = p->plans[i].small->first;
+    return PO_OK;
 }
 
 /* What cannot be opened has failed. */
 static po_status open_all(const po_run *run, po_kernel_variant *p) {
     p->programs = PO_NEW_N(run->arena, const po_mu_open *, p->regions.n + 1);
     p->ports = PO_NEW_N(run->arena, po_kernel_ports, p->regions.n + 1);
+    p->small = PO_NEW_N(run->arena, const po_kernel_small *, p->regions.n + 1);
     for (uint32_t i = 0; i < p->regions.n; i++) {
         po_plan *plan = &p->plans[i];
         if (plan->failed)

@@ -16,11 +16,12 @@ typedef struct po_kernel_variant {
     const po_open_sizes *sizes; /* where more is open than the batch; NULL */
     po_regions regions;
     po_plan *plans;
-    const po_mu_open **programs; /* by region; NULL where the plan has `failed` */
-    po_kernel_ports *ports;      /* likewise */
-    uint32_t outside;            /* nodes without a kernel */
-    uint32_t unread;             /* steps that time was not enough to read */
-    double seconds;              /* of all steps: read, or else estimated */
+    const po_mu_open **programs;   /* by region; NULL where the plan has `failed` */
+    po_kernel_ports *ports;        /* likewise */
+    const po_kernel_small **small; /* by region: what runs where it is small; NULL: the same */
+    uint32_t outside;              /* nodes without a kernel */
+    uint32_t unread;               /* steps that time was not enough to read */
+    double seconds;                /* of all steps: read, or else estimated */
     double
         magnifies; /* what its families and schedules make of rounding, at most; 1: the plain way */
     const char *name;

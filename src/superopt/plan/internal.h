@@ -47,6 +47,12 @@ uint32_t po_plan_add_variant(planning *p, const po_mu *mu, const po_standalone_s
 /* Reads or times what is not known yet of the bands' forms. */
 po_status po_plan_measure_row_fusions(planning *p);
 
+/* The estimate of a form as those of this kind that were read had theirs. */
+double po_plan_scaled(const planning *p, uint32_t form, const po_scheduler *how);
+
+/* Adds the program for small sizes to a plan that was built, where it is another. small.c */
+void po_plan_add_small(planning *p, uint32_t plan);
+
 /* Lists what of a plan, which has been built without bands, may be worked in bands. */
 void po_plan_candidates(planning *p, uint32_t plan);
 /* Reads the candidates, each beside the same steps one after the other, and sets step.band of the

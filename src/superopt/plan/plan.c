@@ -41,7 +41,7 @@ static uint32_t kind_of(po_plan_readings *r, const po_scheduler *how) {
 
 /* What a step would cost where nothing is measured: multiply-adds at half of the peak, bytes as
  * from the second cache. */
-static double estimate(const po_mu *mu) {
+double po_plan_estimated(const po_mu *mu) {
     po_mu_cost cost;
     po_mu_cost_of(mu, &cost);
     return cost.flops / 1e11 + cost.bytes / 5e10;
@@ -168,7 +168,7 @@ static void remember(planning *p, uint32_t isa) {
             if (seconds <= 0 || kind == PO_NONE)
                 continue;
             r->kinds[kind].read += seconds;
-            r->kinds[kind].guessed += estimate(p->forms[form].mu);
+            r->kinds[kind].guessed += po_plan_estimated(p->forms[form].mu);
         }
 }
 
@@ -177,9 +177,9 @@ static const double *parts_of(const planning *p) {
     double *parts = PO_NEW_N(p->scratch, double, p->n_forms), sum = 0;
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const step *s = &p->steps[i];
-        double least = estimate(p->forms[s->form[0]].mu);
+        double least = po_plan_estimated(p->forms[s->form[0]].mu);
         for (uint32_t k = 1; k < s->n; k++) {
-            double seconds = estimate(p->forms[s->form[k]].mu);
+            double seconds = po_plan_estimated(p->forms[s->form[k]].mu);
             least = seconds < least ? seconds : least;
         }
         parts[s->form[0]] += least;
@@ -197,7 +197,7 @@ static void want(const planning *p, uint32_t round, const double *parts, bool *w
     for (uint32_t i = 0; i < p->n_steps; i++) {
         const step *s = &p->steps[i];
         for (uint32_t k = 0; k < s->n; k++) {
-            estimates[k] = estimate(p->forms[s->form[k]].mu);
+            estimates[k] = po_plan_estimated(p->forms[s->form[k]].mu);
             seconds[k] = p->seconds[s->form[k]];
         }
         po_worth_step worth = {s->n, s->choices, estimates, seconds, parts[s->form[0]]};
@@ -298,7 +298,7 @@ static double least_of(const planning *p, step *s, bool read, bool measured) {
         double known = p->seconds[s->form[k]];
         double seconds = read                    ? known
                          : measured && known < 0 ? 0
-                                                 : estimate(p->forms[s->form[k]].mu);
+                                                 : po_plan_estimated(p->forms[s->form[k]].mu);
         if (seconds > 0 && (best == 0 || seconds < best)) {
             best = seconds;
             s->best = k;
@@ -438,18 +438,20 @@ static planning planning_of(po_ctx *ctx, po_arena *arena, const po_plan_options 
                       .known = po_hash_map_create(scratch)};
 }
 
+double po_plan_scaled(const planning *p, uint32_t form, const po_scheduler *how) {
+    po_plan_readings *r = p->options->readings;
+    uint32_t kind = r ? kind_of(r, how) : PO_NONE;
+    bool scaled = kind != PO_NONE && r->kinds[kind].guessed > 0;
+    return po_plan_estimated(p->forms[form].mu) *
+           (scaled ? r->kinds[kind].read / r->kinds[kind].guessed : 1);
+}
+
 /* Seconds of a choice without timing it. */
 static double guess(const planning *p, uint32_t form, const po_scheduler *how, uint32_t isa,
                     bool *unread) {
-    po_plan_readings *r = p->options->readings;
     double seconds = 0;
     *unread = !p->options->measure || isa >= PO_ISAS || !recall(p, form, isa, &seconds);
-    if (!*unread)
-        return seconds;
-    uint32_t kind = r ? kind_of(r, how) : PO_NONE;
-    bool scaled = kind != PO_NONE && r->kinds[kind].guessed > 0;
-    return estimate(p->forms[form].mu) *
-           (scaled ? r->kinds[kind].read / r->kinds[kind].guessed : 1);
+    return *unread ? po_plan_scaled(p, form, how) : seconds;
 }
 
 po_status po_plan_estimate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
@@ -518,6 +520,8 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
         if (plans[i].lowered.mu) {
             if (!plans[i].failed)
                 PO_TRY(build_checked(&p, i, measured));
+            if (!plans[i].failed && options->open)
+                po_plan_add_small(&p, i);
             if (!p.cut)
                 PO_TRY(search_region(&p, &plans[i]));
         }

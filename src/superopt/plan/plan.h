@@ -19,12 +19,26 @@ typedef struct po_plan_step {
     double magnifies; /* what it makes of rounding (po_choice_magnifies) */
 } po_plan_step;
 
+/* The same region where it is small: what makes more of its weights first (Winograd's transforms)
+ * pays for maps of many places alone. */
+typedef struct po_plan_small {
+    po_mu *mu;
+    const uint32_t *weight; /* by WEIGHT number of mu: that in po_plan.packed */
+    uint32_t n_weights;
+    uint32_t first; /* weights of po_plan.packed that the other program has not, from here on */
+    double scale;   /* of its estimates: they then compare with the other's as readings do */
+} po_plan_small;
+
+/* What a program is estimated to take, with nothing read. */
+double po_plan_estimated(const po_mu *mu);
+
 typedef struct po_plan {
     const po_region *region;
     po_lowered lowered;      /* the naive muGraph */
     po_mu *mu;               /* scheduled */
-    const po_packed *packed; /* by WEIGHT number of mu */
+    const po_packed *packed; /* by WEIGHT number of mu; then what `small` reads besides */
     uint32_t n_packed;
+    const po_plan_small *small; /* NULL: there is none, or one size is all */
     const po_plan_step *steps;
     uint32_t n_steps;
     const char *failed; /* why there is no muGraph; NULL: there is one */

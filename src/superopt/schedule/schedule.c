@@ -209,7 +209,7 @@ po_mu_access po_map_access(po_schedule *s, const po_for_label *map, const po_mu_
 
 /* --- weights --- */
 
-static bool same_packing(const po_packing *a, const po_packing *b) {
+bool po_packing_same(const po_packing *a, const po_packing *b) {
     return a->rank == b->rank && a->merged_rank == b->merged_rank &&
            memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0 &&
            memcmp(a->perm, b->perm, a->rank * sizeof *a->perm) == 0 &&
@@ -264,7 +264,7 @@ uint32_t po_pack_weight(po_schedule *s, const po_panels *p) {
                 k.perm[n_perm++] = i + (p->split != PO_NONE);
     }
     for (uint32_t i = 0; i < s->n_packed; i++)
-        if (s->packed[i].weight == t->number && same_packing(&s->packed[i].packing, &k))
+        if (s->packed[i].weight == t->number && po_packing_same(&s->packed[i].packing, &k))
             return s->packed[i].tensor;
     po_packed packed = {.weight = t->number, .packing = k};
     packed.tensor = po_mu_add_tensor(s->mu, t->name, PO_MU_WEIGHT, k.rank, k.dims);

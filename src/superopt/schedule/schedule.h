@@ -15,6 +15,8 @@ typedef struct po_packed {
     uint32_t tensor; /* in the scheduled one; WEIGHT numbers count up in this list */
 } po_packed;
 
+bool po_packing_same(const po_packing *a, const po_packing *b);
+
 /* A scheduled muGraph under way. */
 typedef struct po_schedule {
     po_arena *arena, *scratch; /* scratch: of the step that is being added */

@@ -288,6 +288,13 @@ static void each(needing *t, uint32_t side, uint32_t n, const po_node_id *nodes,
     }
 }
 
+/* What the original needs, node by node: lengths behind a Reshape are what they are said to be only
+ * where it copies nothing, so it is looked at by what is needed before it. */
+static void needs_in_order(needing *t, const po_graph *g, const po_node *node) {
+    copies_nothing(t, g, node);
+    needs_of(t, g, node);
+}
+
 bool po_sizes_taken(const po_sizes *s, char *why, size_t size) {
     po_arena *arena = po_arena_child(s->arena);
     needing t = {.s = s, .arena = arena};
@@ -295,11 +302,12 @@ bool po_sizes_taken(const po_sizes *s, char *why, size_t size) {
     uint32_t n[2];
     for (uint32_t side = 0; side < 2; side++)
         n[side] = needed_nodes(s->sized[side].open, arena, &nodes[side]);
-    each(&t, 0, n[0], nodes[0], needs_of, why, size);
+    for (uint32_t i = n[0]; i-- > 0;)
+        each(&t, 0, 1, &nodes[0][i], needs_in_order, why, size);
     t.asks = true;
     each(&t, 1, n[1], nodes[1], needs_of, why, size);
+    each(&t, 1, n[1], nodes[1], copies_nothing, why, size);
     for (uint32_t side = 0; side < 2; side++) {
-        each(&t, side, n[side], nodes[side], copies_nothing, why, size);
         for (uint32_t i = 0; i < s->n_shown; i++) {
             const po_cone *c = &s->shown[i].side[side];
             each(&t, side, c->n_nodes, c->nodes, means_something, why, size);
