@@ -412,6 +412,28 @@ po_dim po_size_times(po_arena *arena, po_dim a, int64_t n) {
     return dim_of(arena, &q);
 }
 
+static po_dim extreme(po_arena *arena, po_dim a, po_dim b, bool least);
+static poly floor_of(po_arena *arena, const poly *p, int64_t n, int depth);
+
+/* floor((max(x, y) + c) / n) = max(floor((x + c) / n), floor((y + c) / n)), one of them a number;
+ * and of min. False where the atom is neither. */
+static bool floor_of_pair(po_arena *arena, const char *atom, int64_t plus, int64_t n, int depth,
+                          poly *out) {
+    poly pair[2];
+    int64_t number;
+    const bool least = read_pair(arena, atom, "min", pair);
+    if (!least && !read_pair(arena, atom, "max", pair))
+        return false;
+    if (!is_number(&pair[0], &number) && !is_number(&pair[1], &number))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        add_number(&pair[i], plus);
+        pair[i] = floor_of(arena, &pair[i], n, depth - 1);
+    }
+    *out = read_dim(arena, extreme(arena, dim_of(arena, &pair[0]), dim_of(arena, &pair[1]), least));
+    return out->ok;
+}
+
 /* floor(p / n) = what n divides, and floor of the rest. */
 static poly floor_of(po_arena *arena, const poly *p, int64_t n, int depth) {
     poly whole = {.ok = p->ok && depth > 0}, rest = {.ok = true}, inside;
@@ -442,9 +464,14 @@ static poly floor_of(po_arena *arena, const poly *p, int64_t n, int depth) {
     }
     /* floor((floor(x / k) + c) / n) = floor((x + c k) / (k n)) */
     const term *first = &less.t[0];
-    if (less.n <= 2 && first->n == 1 && first->coef == 1 && (less.n == 1 || less.t[1].n == 0) &&
-        read_floor(arena, first->atom[0], &inside, &inner)) {
-        int64_t plus = less.n == 2 ? less.t[1].coef : 0, by;
+    const bool alone =
+        less.n <= 2 && first->n == 1 && first->coef == 1 && (less.n == 1 || less.t[1].n == 0);
+    int64_t plus = less.n == 2 ? less.t[1].coef : 0, by;
+    if (alone && floor_of_pair(arena, first->atom[0], plus, n, depth, &inside)) {
+        add_poly(&whole, &inside, 1);
+        return whole;
+    }
+    if (alone && read_floor(arena, first->atom[0], &inside, &inner)) {
         if (po_mul_i64(plus, inner, &plus) && po_mul_i64(inner, n, &by)) {
             add_number(&inside, plus);
             poly flat = floor_of(arena, &inside, by, depth - 1);
@@ -546,24 +573,6 @@ po_dim po_size_min(po_arena *arena, po_dim a, po_dim b) {
 
 po_dim po_size_max(po_arena *arena, po_dim a, po_dim b) {
     return extreme(arena, a, b, false);
-}
-
-/* --- items --- */
-
-po_dim po_size_item(po_arena *arena, int64_t number) {
-    return number >= 0 ? PO_DIM(number)
-                       : (po_dim){-1, po_arena_printf(arena, "(%lld)", (long long)number)};
-}
-
-bool po_size_below_zero(po_dim item, int64_t *number) {
-    if (item.value >= 0 || !item.symbol || strncmp(item.symbol, "(-", 2) != 0)
-        return false;
-    const char *p = item.symbol + 2;
-    *number = 0;
-    for (; is_digit(*p); p++)
-        if (!po_mul_i64(*number, 10, number) || !po_sub_i64(*number, *p - '0', number))
-            return false;
-    return p > item.symbol + 2 && strcmp(p, ")") == 0;
 }
 
 /* --- questions --- */

@@ -55,6 +55,13 @@ static void normal_forms(void **state) {
     check(po_size_floor(a, po_size_times(a, h, 6), 5, 4), "(H + floor(H/2) + 1)");
     check(po_size_floor(a, po_size_times(a, h, 6), 5, 3), "(2*H + 1)");
     check(po_size_floor(a, h, 0, 1), "H");
+    /* Pools that leave one place at least, three times: no longer than once. */
+    half = h;
+    for (int i = 0; i < 3; i++)
+        half = po_size_max(a, PO_DIM(1), po_size_floor(a, half, 0, 2));
+    check(half, "(max(1, floor(H/8)))");
+    check(po_size_floor(a, po_size_max(a, PO_DIM(1), h), 1, 2), "(max(1, floor((H + 1)/2)))");
+    check(po_size_floor(a, po_size_min(a, PO_DIM(9), h), 1, 2), "(min(5, floor((H + 1)/2)))");
     check(po_size_floor(a, h, 0, 0), NULL);
     /* What broadcasts, and what is cut off a table. */
     const po_dim rows = po_size_min(a, PO_DIM(512), n);
