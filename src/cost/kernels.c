@@ -355,8 +355,8 @@ static po_status print_file(po_ctx *ctx, const timing *t, uint32_t from, uint32_
         char symbol[64];
         size_t size = text.size;
         snprintf(symbol, sizeof symbol, "k%u_%s", i, isa->name);
-        po_status status =
-            po_codegen_kernel(ctx, po_mu_closed(scratch, t->kernels[i].mu), NULL, isa, symbol, &text);
+        po_status status = po_codegen_kernel(ctx, po_mu_closed(scratch, t->kernels[i].mu), NULL,
+                                             isa, symbol, &text);
         if (stops(status))
             return status;
         t->built[i] = status == PO_OK;

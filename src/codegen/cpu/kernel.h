@@ -18,7 +18,17 @@ extern const po_isa po_isas[PO_ISAS];
  * ulp), and the types of the call below. */
 void po_codegen_prelude(const po_isa *isa, po_text *out);
 
-/* Prints
+/* Another program for small sizes, with the inputs, outputs and names of the first: it runs where
+ * `measure` is at most `most`. */
+typedef struct po_kernel_small {
+    const po_mu_open *open;
+    const uint32_t *weight; /* by WEIGHT number of its muGraph: that of the call */
+    uint32_t n_weights;
+    po_dim measure;
+    int64_t most;
+} po_kernel_small;
+
+/* Prints, with `small` NULL or not,
  *
  *     const size_t SYMBOL_sizes;            numbers in z
  *     void SYMBOL_measure(const long *given, long *z);
@@ -44,19 +54,8 @@ void po_codegen_prelude(const po_isa *isa, po_text *out);
  * loops of a step are dealt out to the parts in order; parts do not change the bits of the
  * result. The muGraph stands above the function as a comment. PO_UNSUPPORTED where a statement has
  * no printer. */
-typedef struct po_kernel_small po_kernel_small;
 po_status po_codegen_kernel(po_ctx *ctx, const po_mu_open *open, const po_kernel_small *small,
                             const po_isa *isa, const char *symbol, po_text *out);
-
-/* Another program for small sizes, with the inputs, outputs and names of the first: it runs where
- * `measure` is at most `most`. */
-struct po_kernel_small {
-    const po_mu_open *open;
-    const uint32_t *weight; /* by WEIGHT number of its muGraph: that of the call */
-    uint32_t n_weights;
-    po_dim measure;
-    int64_t most;
-};
 
 /* A length over names (ir/size.h) as an expression of C, with pk_quotient(a, n) for a / n rounded
  * down, pk_least(a, b) and pk_most(a, b). */

@@ -62,18 +62,19 @@ typedef struct po_kernel {
     const char *code[PO_ISAS];
 } po_kernel;
 
-/* Fills a region from muGraphs whose INPUT, WEIGHT and OUTPUT tensors agree: INPUT number i is the
- * node's input i, WEIGHT number k its input n_in + k. Kernels are printed by po_codegen_kernel.
- * ports: the model's own, of as many elements as the tensors have, for a sample where the batch is
- * open; the name depends on them there. NULL: those of the tensors. PO_UNSUPPORTED where a
- * statement has no printer. */
+/* What a kernel is printed from. */
 typedef struct po_kernel_print_spec {
     const po_mu_open *mu[PO_ISAS];
     const po_kernel_small *small; /* NULL: the one program is for all sizes */
-    const po_kernel_ports *ports; /* as below */
+    const po_kernel_ports *ports; /* the model's own; NULL: those of the tensors */
     const int64_t *more;          /* elements of weights that `small` alone reads, behind mu's */
     uint32_t n_more;
 } po_kernel_print_spec;
+
+/* Fills a region from muGraphs whose INPUT, WEIGHT and OUTPUT tensors agree: INPUT number i is the
+ * node's input i, WEIGHT number k its input n_in + k. Kernels are printed by po_codegen_kernel.
+ * Ports have as many elements as the tensors, for a sample where the batch is open; the name
+ * depends on them there. PO_UNSUPPORTED where a statement has no printer. */
 po_status po_kernel_print(po_ctx *ctx, po_arena *arena, const po_kernel_print_spec *spec,
                           po_kernel *region);
 
