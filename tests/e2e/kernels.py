@@ -362,14 +362,15 @@ def sessions(bed, model, library, feeds, wanted):
                 expect(error < 2e-5, f'{isa}, {threads} threads, {shapes}: off by {error}')
 
 
-def open_kernels(bed, model, feeds, *more):
-    """Kernels of a model with open sizes, at many of them; one session takes all, in any order."""
+def open_kernels(bed, model, feeds, *more, outside=()):
+    """Kernels of a model with open sizes, at many of them; one session takes all, in any order. How many."""
     onnx.save(model, bed.path('open.onnx'))
     said = bed.said('open.onnx', '-o', 'out.onnx', '-O1', '--threads', '1', '--kernels', 'k', '--cost', 'model',
                     '--cache', 'none', *more)
     expect('won: kernels' in said, said)
     written = onnx.load(bed.path('out.onnx')).graph
-    expect(all(n.domain == 'petopt.kernels' for n in written.node), [n.op_type for n in written.node])
+    expect(all(n.domain == 'petopt.kernels' or n.op_type in outside for n in written.node),
+           [n.op_type for n in written.node])
     for of in ('input', 'output'):
         dims = [[[d.dim_param or d.dim_value for d in v.type.tensor_type.shape.dim] for v in getattr(g, of)]
                 for g in (model.graph, written)]
@@ -378,6 +379,7 @@ def open_kernels(bed, model, feeds, *more):
     sessions(bed, 'out.onnx', bed.path('k', LIBRARY), feeds, wanted)
     code, out, err = bed.run('verify', 'open.onnx', 'out.onnx', '--library', os.path.join('k', LIBRARY))
     expect(code == 0 and 'proved' in out, f'verify: exit {code}: {out}{err}')
+    return sum(n.domain == 'petopt.kernels' for n in written.node)
 
 
 def case_open_maps(bed):
@@ -413,6 +415,24 @@ def case_open_maps(bed):
             expect(False, 'an odd height')
         except Exception as e: # pylint: disable=broad-except
             expect(says in str(e) or library is None, str(e))
+
+
+def case_open_parts(bed):
+    """Behind what has no kernel a region reads maps of which no axis is a name of the model."""
+    r = np.random.default_rng(10)
+    def w(*dims):
+        return (r.standard_normal(dims) / np.sqrt(np.prod(dims[1:]))).astype('f')
+    model = open_graph(
+        [('Conv', ['x', 'k', 'c'], 'a', {'pads': [1] * 4, 'strides': [2, 2]}), ('Relu', ['a'], 'b', {}),
+         ('CumSum', ['b', 'along'], 'z', {}), ('Conv', ['z', 'd'], 'e', {'pads': [1] * 4}), ('Relu', ['e'], 'p', {}),
+         ('Conv', ['p', 'f'], 'g', {'pads': [1] * 4, 'strides': [2, 2]}), ('Add', ['g', 'h'], 'y', {})],
+        {'x': ['N', 3, 'H', 'W']}, {'y': ['N', 40, 'h', 'w']},
+        {'k': w(24, 3, 3, 3), 'c': w(24), 'd': w(24, 24, 3, 3), 'f': w(40, 24, 3, 3), 'h': w(40, 1, 1),
+         'along': np.array(1)})
+    sizes = [(1, 64, 80), (2, 33, 47), (1, 1, 1), (3, 2, 70), (1, 100, 7), (0, 31, 32), (1, 224, 224)]
+    kernels = open_kernels(bed, model, [{'x': r.standard_normal((n, 3, h, v)).astype('f')} for n, h, v in sizes],
+                           outside=('CumSum',))
+    expect(kernels == 2, f'{kernels} kernels')
 
 
 def attention(r, width, heads):

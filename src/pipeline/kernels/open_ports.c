@@ -1,5 +1,9 @@
-/* A region for all sizes: what its kernel is given and gives, and the program at other sizes. */
+/* A region for all sizes: what its kernel is given and gives, and the program at other sizes. Its
+ * lengths are those of the model where its inputs tell them; else its inputs have names of their
+ * own, and what follows from them is inferred in the region alone. */
+#include "ir/function.h"
 #include "ir/size.h"
+#include "ops/op.h"
 #include "pipeline/kernels/open_sizes.h"
 #include "pipeline/kernels/stage.h"
 
@@ -12,7 +16,10 @@ typedef struct opening {
     const po_region *region;
     po_mu_naming naming; /* the names that the region has */
     po_kernel_given *given;
-    uint32_t *number; /* of each name among the model's */
+    po_dim *is;          /* by name: over the model's */
+    const po_dim **dims; /* by port: over the names */
+    const po_size_pair *equal;
+    uint32_t n_equal;
 } opening;
 
 static const po_type *type_of(const opening *o, po_value_id v) {
@@ -54,17 +61,105 @@ static void find_given(opening *o) {
     int64_t *lengths = PO_NEW_N(o->arena, int64_t, all->n_names + 1);
     uint32_t n = 0;
     o->given = PO_NEW_N(o->arena, po_kernel_given, all->n_names + 1);
-    o->number = PO_NEW_N(o->arena, uint32_t, all->n_names + 1);
+    o->is = PO_NEW_N(o->arena, po_dim, all->n_names + 1);
     for (uint32_t k = 0; k < all->n_names; k++)
         if (is_given(o, all->names[k], &o->given[n])) {
             lengths[n] = all->lengths[k];
-            o->number[n] = k;
+            o->is[n] = (po_dim){-1, all->names[k]};
             names[n++] = all->names[k];
         }
     o->naming = *all;
     o->naming.names = names;
     o->naming.n_names = n;
     o->naming.lengths = lengths;
+    o->dims = PO_NEW_N(o->arena, const po_dim *, o->region->n_in + o->region->n_out + 1);
+    for (uint32_t i = 0; i < o->region->n_in + o->region->n_out; i++)
+        o->dims[i] = type_of(o, port_at(o->region, i))->dims;
+}
+
+/* --- names of its own --- */
+
+typedef struct naming_own {
+    opening *o;
+    const char *name[PO_KERNEL_GIVEN];
+    int64_t length[PO_KERNEL_GIVEN];
+    uint32_t n;
+} naming_own;
+
+/* The dim as a multiple of a name, a new one where there is none; unknown: there are too many. */
+static po_dim own_dim(naming_own *w, po_dim dim, uint32_t input, uint32_t axis, int64_t here) {
+    opening *o = w->o;
+    for (uint32_t k = 0; k < w->n; k++) {
+        const po_dim times = po_size_divide(o->arena, dim, o->is[k]);
+        if (times.value > 0)
+            return po_size_times(o->arena, (po_dim){-1, w->name[k]}, times.value);
+    }
+    if (w->n == PO_KERNEL_GIVEN || here < 1 || !dim.symbol)
+        return PO_DIM_UNKNOWN;
+    o->is[w->n] = (po_dim){-1, po_arena_strdup(o->arena, dim.symbol)};
+    o->given[w->n] = (po_kernel_given){input, axis, 1};
+    w->length[w->n] = here;
+    w->name[w->n] = po_arena_printf(o->arena, "q%u", w->n);
+    return (po_dim){-1, w->name[w->n++]};
+}
+
+/* The region by itself, its inputs' lengths named. */
+static po_status own_graph(naming_own *w, const po_kernel_ports *from, po_graph **body) {
+    const opening *o = w->o;
+    const po_region *r = o->region;
+    po_ctx *ctx = o->run->ctx;
+    po_node_id call;
+    const po_outline outline = {.domain = PO_KERNEL_DOMAIN,
+                                .name = "region",
+                                .n_nodes = r->n_nodes,
+                                .n_in = r->n_in,
+                                .n_out = r->n_out,
+                                .nodes = r->nodes,
+                                .in = r->in,
+                                .out = r->out};
+    po_graph *whole = po_graph_clone(ctx, o->sizes->named);
+    po_status status = po_graph_outline(ctx, whole, &outline, body, &call);
+    po_graph_free(whole);
+    PO_TRY(status);
+    po_run_hold(o->run, *body);
+    for (uint32_t i = 0; i < r->n_in; i++) {
+        po_type *type = &(*body)->values[(*body)->inputs[i]].type;
+        po_dim *dims = po_arena_memdup((*body)->arena, type->dims, type->rank * sizeof *dims);
+        for (uint32_t d = 0; d < type->rank; d++)
+            if (dims[d].value < 0)
+                dims[d] = own_dim(w, dims[d], i, d, from->in[i].dims[d]);
+        type->dims = dims;
+    }
+    PO_TRY(po_infer_forget_shapes(ctx, *body));
+    return po_infer_graph(ctx, *body, true);
+}
+
+static po_status find_own(opening *o, const po_kernel_ports *from) {
+    naming_own *w = PO_NEW(o->arena, naming_own);
+    po_open_lengths *told = PO_NEW(o->arena, po_open_lengths);
+    po_graph *body;
+    *w = (naming_own){.o = o};
+    o->is = PO_NEW_N(o->arena, po_dim, PO_KERNEL_GIVEN);
+    o->given = PO_NEW_N(o->arena, po_kernel_given, PO_KERNEL_GIVEN);
+    PO_TRY(own_graph(w, from, &body));
+    po_open_lengths_init(told, o->arena, w->name, w->n, o->sizes->samples);
+    po_open_lengths_collect(told, body);
+    if (w->n == 0 || !po_open_lengths_tell(told, w->length))
+        return po_fail(o->run->ctx, PO_UNSUPPORTED,
+                       "its lengths are not told apart by what the region reads");
+    o->naming = (po_mu_naming){w->n, w->name, w->length, told->known, told->n_known};
+    o->equal = told->equal;
+    o->n_equal = told->n_equal;
+    for (uint32_t i = 0; i < o->region->n_in + o->region->n_out; i++) {
+        const po_value_id v =
+            i < o->region->n_in ? body->inputs[i] : body->outputs[i - o->region->n_in];
+        const po_type *own = &body->values[v].type, *type = type_of(o, port_at(o->region, i));
+        if (!own->has_rank || own->rank != type->rank)
+            return po_fail(o->run->ctx, PO_UNSUPPORTED, "the shape of '%s' is not known by itself",
+                           body->values[v].name);
+        o->dims[i] = own->dims;
+    }
+    return PO_OK;
 }
 
 /* --- ports --- */
@@ -93,7 +188,7 @@ static po_status set_ports(const opening *o, const po_kernel_ports *from, po_ker
         const po_type *type = type_of(o, v);
         ports[i] = i < r->n_in ? from->in[i] : from->out[i - r->n_in];
         for (uint32_t d = 0; d < type->rank; d++) {
-            const po_dim dim = type->dims[d];
+            const po_dim dim = o->dims[i][d];
             if (!is_known(o, dim) || (dim.value < 0 && ports[i].dims[d] < 0))
                 return po_fail(o->run->ctx, PO_UNSUPPORTED,
                                "a length of '%s' is not told by what the region reads",
@@ -104,15 +199,13 @@ static po_status set_ports(const opening *o, const po_kernel_ports *from, po_ker
     return PO_OK;
 }
 
-/* The conditions that are told by what is given. */
-static uint32_t find_equal(const opening *o, const po_size_pair **equal) {
+/* The model's conditions that are told by what is given. */
+static void find_equal(opening *o) {
     po_size_pair *list = PO_NEW_N(o->arena, po_size_pair, o->sizes->n_equal + 1);
-    uint32_t n = 0;
     for (uint32_t i = 0; i < o->sizes->n_equal; i++)
         if (is_known(o, o->sizes->equal[i].a) && is_known(o, o->sizes->equal[i].b))
-            list[n++] = o->sizes->equal[i];
-    *equal = list;
-    return n;
+            list[o->n_equal++] = o->sizes->equal[i];
+    o->equal = list;
 }
 
 static po_dim elements(po_arena *arena, const po_dim *dims, uint32_t rank) {
@@ -129,10 +222,13 @@ static po_status check_elements(const opening *o, const po_mu_open *open) {
         const po_mu_tensor *t = &open->mu->tensors[i];
         if (t->place != PO_MU_INPUT && t->place != PO_MU_OUTPUT)
             continue;
-        const po_value_id v = t->place == PO_MU_INPUT ? r->in[t->number] : r->out[t->number];
+        const uint32_t at = t->place == PO_MU_INPUT ? t->number : r->n_in + t->number;
+        const po_value_id v = port_at(r, at);
         const po_dim own = elements(o->arena, open->dim[i], t->rank);
-        const po_dim port = elements(o->arena, type_of(o, v)->dims, type_of(o, v)->rank);
-        if (!po_open_sizes_same(o->arena, o->sizes, own, port) || (own.value < 0 && !own.symbol))
+        const po_dim port = elements(o->arena, o->dims[at], type_of(o, v)->rank);
+        if (!po_open_lengths_same(o->arena, o->naming.names, o->naming.n_names, o->sizes->samples,
+                                  own, port) ||
+            (own.value < 0 && !own.symbol))
             return po_fail(o->run->ctx, PO_UNSUPPORTED, "'%s' is not as long as its kernel has it",
                            o->sizes->named->values[v].name);
     }
@@ -163,10 +259,13 @@ static po_status check_at(const opening *o, const po_mu_open *open, const int64_
 /* Checked and proved as muGraphs at other sizes. */
 static po_status check_sizes(const opening *o, const po_mu_open *open) {
     const po_plan_sizes *plan = &o->sizes->plan;
+    const po_mu_naming *all = &plan->naming;
     int64_t *lengths = PO_NEW_N(o->arena, int64_t, o->naming.n_names + 1);
     for (uint32_t i = 0; i < plan->n_others; i++) {
         for (uint32_t k = 0; k < o->naming.n_names; k++)
-            lengths[k] = plan->others[i][o->number[k]];
+            if (!po_open_lengths_at(o->arena, all->names, all->n_names, plan->others[i], o->is[k],
+                                    &lengths[k]))
+                return po_fail(o->run->ctx, PO_UNSUPPORTED, "another size is not known");
         PO_TRY(check_at(o, open, lengths));
     }
     return plan->n_others > 0
@@ -180,13 +279,19 @@ po_status po_open_sizes_region(const po_run *run, po_arena *arena, const po_open
     opening o = {.run = run, .arena = arena, .sizes = sizes, .region = region};
     po_kernel_port *list = PO_NEW_N(arena, po_kernel_port, region->n_in + region->n_out + 1);
     find_given(&o);
-    PO_TRY(set_ports(&o, ports, list));
+    po_status status = set_ports(&o, ports, list);
+    if (status == PO_UNSUPPORTED) {
+        po_ctx_clear(run->ctx);
+        PO_TRY(find_own(&o, ports));
+        PO_TRY(set_ports(&o, ports, list));
+    } else {
+        PO_TRY(status);
+        find_equal(&o);
+    }
     PO_TRY(po_mu_open_by(run->ctx, arena, mu, &o.naming, open));
     PO_TRY(check_elements(&o, *open));
     PO_TRY(check_sizes(&o, *open));
-    const po_size_pair *equal;
-    const uint32_t n_equal = find_equal(&o, &equal);
     *ports = (po_kernel_ports){
-        list, list + region->n_in, region->n_in, region->n_out, o.given, equal, n_equal};
+        list, list + region->n_in, region->n_in, region->n_out, o.given, o.equal, o.n_equal};
     return PO_OK;
 }

@@ -192,11 +192,6 @@ static po_status find_samples(finding *f, po_open_samples *samples) {
 
 /* --- the size at hand --- */
 
-bool po_open_sizes_same(po_arena *arena, const po_open_sizes *sizes, po_dim a, po_dim b) {
-    const po_mu_naming *naming = &sizes->plan.naming;
-    return po_open_lengths_same(arena, naming->names, naming->n_names, sizes->samples, a, b);
-}
-
 /* Whether the model takes heights and widths that are as far off a period. */
 static bool is_taken(const finding *f, int64_t length) {
     for (uint32_t i = 0; i < f->samples->n; i++)

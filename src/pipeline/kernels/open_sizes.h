@@ -18,9 +18,6 @@ typedef struct po_open_sizes {
     const po_open_samples *samples;
 } po_open_sizes;
 
-/* Whether two lengths are the same wherever the model runs, as far as samples tell. */
-bool po_open_sizes_same(po_arena *arena, const po_open_sizes *sizes, po_dim a, po_dim b);
-
 /* Lengths that a model takes, its forms too. */
 po_status po_open_samples_find(const po_run *run, po_arena *arena, const po_graph *graph,
                                po_open_samples *samples);
