@@ -144,12 +144,22 @@ static void name_value(po_graph *g, uint64_t draw) {
     }
 }
 
+/* Whether it says how long something is: by how much a map is resized. */
+static bool is_length(const po_graph *g, const po_value *v) {
+    bool is = false;
+    for (uint32_t k = 0; k < v->n_uses; k++) {
+        const po_op_id op = g->nodes[v->uses[k].node].op;
+        is |= (op == PO_OP_Resize || op == PO_OP_Upsample) && v->uses[k].input > 0;
+    }
+    return is;
+}
+
 /* A constant of numbers becomes an input. */
 static void give_weights(po_graph *g, uint64_t draw) {
     for (uint32_t i = 0; i < g->n_initializers; i++) {
         const po_value_id c = g->initializers[(draw + i) % g->n_initializers];
         const po_value *v = &g->values[c];
-        if (v->is_input || v->n_uses == 0 || !v->constant ||
+        if (v->is_input || v->n_uses == 0 || !v->constant || is_length(g, v) ||
             po_dtype_class_of(v->constant->dtype) != PO_CLASS_FLOAT)
             continue;
         const po_type type = v->type;
