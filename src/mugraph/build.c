@@ -13,6 +13,18 @@ po_mu *po_mu_create(po_arena *arena, const char *name) {
     return mu;
 }
 
+po_mu *po_mu_copy(po_arena *arena, const po_mu *from) {
+    po_mu *mu = po_arena_memdup(arena, from, sizeof *from);
+    mu->arena = arena;
+    mu->labels = po_arena_memdup(arena, from->labels, from->n_labels * sizeof *mu->labels);
+    mu->tensors = po_arena_memdup(arena, from->tensors, from->n_tensors * sizeof *mu->tensors);
+    mu->nodes = po_arena_memdup(arena, from->nodes, from->n_nodes * sizeof *mu->nodes);
+    mu->cap_labels = mu->n_labels;
+    mu->cap_tensors = mu->n_tensors;
+    mu->cap_nodes = mu->n_nodes;
+    return mu;
+}
+
 /* --- types --- */
 
 const char *const po_mu_type_names[3] = {

@@ -142,11 +142,19 @@ bool po_mu_open_held(const po_mu_open *o, uint32_t tensor, uint32_t axis, int64_
     return true;
 }
 
+/* The least n for which dim + n >= end; what suffices with n does with more. */
 static int64_t past_by(const po_mu_open *o, po_dim dim, po_dim end) {
-    for (int64_t n = 0; n <= MOST_RING; n++)
+    int64_t least = 0, most = MOST_RING + 1;
+    while (least < most) {
+        const int64_t n = most > MOST_RING ? MOST_RING : least + (most - least) / 2;
         if (at_least(o, po_size_plus(o->arena, dim, n), end))
-            return n;
-    return -1;
+            most = n;
+        else if (n == MOST_RING)
+            return -1;
+        else
+            least = n + 1;
+    }
+    return most;
 }
 
 /* How many places past the end of an axis are read at most; below 0: there is no such number. What
@@ -425,14 +433,7 @@ static bool set_coefs(po_arena *arena, const po_mu_open *open, const int64_t *le
 
 po_mu *po_mu_open_at(po_arena *arena, const po_mu_open *open, const int64_t *lengths) {
     const po_mu *from = open->mu;
-    po_mu *mu = po_arena_memdup(arena, from, sizeof *from);
-    mu->arena = arena;
-    mu->labels = po_arena_memdup(arena, from->labels, from->n_labels * sizeof *mu->labels);
-    mu->tensors = po_arena_memdup(arena, from->tensors, from->n_tensors * sizeof *mu->tensors);
-    mu->nodes = po_arena_memdup(arena, from->nodes, from->n_nodes * sizeof *mu->nodes);
-    mu->cap_labels = mu->n_labels;
-    mu->cap_tensors = mu->n_tensors;
-    mu->cap_nodes = mu->n_nodes;
+    po_mu *mu = po_mu_copy(arena, from);
     bool known = true;
     for (uint32_t l = 0; l < mu->n_labels; l++)
         known &= po_mu_open_length(open, lengths, open->extent[l], &mu->labels[l].extent);

@@ -13,6 +13,9 @@ typedef struct po_budget {
     double started; /* po_now(); 0: a stage alone, which has no budget */
     double spend;   /* the part of its time that the run may take; 0: all of it */
     bool heavy;     /* one run of the model takes long, and so does all that is done to it */
+    bool read;      /* at `size`, an assignment of lengths (verify/inputs/inputs.h) at which the
+                       model runs and is read in no minutes */
+    uint32_t size;
 } po_budget;
 
 /* Parts in their order; each also has what those before it left. */
@@ -34,10 +37,9 @@ double po_budget_limit(const po_options *options);
 /* The part of a run's time that a model is worth of which one run takes so many seconds. */
 double po_budget_share(const po_options *options, double seconds);
 /* worth.c: reads how long one run of the original takes, which is kept in the cost cache, and sets
- * spend and heavy; *size: the assignment of lengths that readings are taken at
- * (verify/inputs/inputs.h), where dims are open. Where it cannot be read, or
- * weighs much, all of the time may be spent; with a time limit that is what may be. */
-po_status po_budget_settle(const po_run *run, const po_graph *original, uint32_t *size);
+ * spend, heavy and the size that readings are taken at, where dims are open. Where it cannot be
+ * read, or weighs much, all of the time may be spent; with a time limit that is what may be. */
+po_status po_budget_settle(const po_run *run, const po_graph *original);
 
 /* When a part must end, as po_now counts; 0: never. */
 double po_budget_end(const po_run *run, po_part part);

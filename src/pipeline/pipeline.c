@@ -14,7 +14,6 @@ typedef struct way {
     po_imported imported;
     po_simplified simplified;
     po_recalled recalled;
-    uint32_t size;           /* that readings are taken at (budget.h) */
     const po_search *search; /* of split, mutate, correct; NULL */
     po_kernels kernels;
     po_chosen chosen;
@@ -104,7 +103,8 @@ static po_status postopt(way *w) {
 }
 
 static po_status select_winner(way *w) {
-    po_status status = po_stage_select(w->run, &w->imported, &w->variants, w->size, &w->selected);
+    po_status status =
+        po_stage_select(w->run, &w->imported, &w->variants, w->run->budget->size, &w->selected);
     w->shown = w->selected.graph;
     w->exported = w->selected.winner;
     w->undecided |= w->selected.undecided;
@@ -303,7 +303,7 @@ static po_status go(way *w) {
     PO_TRY(step(w, SIMPLIFY));
     PO_TRY(po_recall_find(w->run, w->imported.original, &w->recalled));
     if (!w->recalled.recall)
-        PO_TRY(po_budget_settle(w->run, w->imported.original, &w->size));
+        PO_TRY(po_budget_settle(w->run, w->imported.original));
     PO_TRY(look_for_winner(w));
     const po_recall *recall = w->chosen.recall;
     if (recall && recall->form && w->selected.winner.graph == w->imported.original) {

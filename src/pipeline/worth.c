@@ -67,17 +67,16 @@ static po_status look(const po_run *run, const po_graph *original, po_arena *are
     return status;
 }
 
-po_status po_budget_settle(const po_run *run, const po_graph *original, uint32_t *size) {
+po_status po_budget_settle(const po_run *run, const po_graph *original) {
     const po_options *o = run->options;
     first_run found = {0, 0, 0};
-    *size = 0;
     if (o->level < 1 || o->cuda || o->model_cost || run->budget->started <= 0 ||
         po_run_skips(run, "select") || po_record_nodes(original) > MOST_NODES)
         return PO_OK;
     po_arena *arena = po_arena_create(run->ctx);
     po_status status = look(run, original, arena, &found);
     po_arena_free(arena);
-    *size = found.size;
+    run->budget->size = found.size;
     if (status == PO_CANCELLED || status == PO_TIME_LIMIT || status == PO_NO_MEMORY ||
         status == PO_BAD_USE)
         return status;
@@ -85,6 +84,7 @@ po_status po_budget_settle(const po_run *run, const po_graph *original, uint32_t
         po_ctx_clear(run->ctx); /* whatever it is, select says it of the original */
         return PO_OK;
     }
+    run->budget->read = true;
     run->budget->heavy = found.seconds > slow_run;
     if (o->time_limit > 0)
         return PO_OK;

@@ -2,6 +2,9 @@
 #include "pipeline/kernels/open_lengths.h"
 
 #include "ir/size.h"
+#include "ops/sem/sem.h"
+
+#include <math.h>
 
 enum {
     MOST_LENGTHS = 4096,
@@ -75,6 +78,7 @@ void po_open_lengths_init(po_open_lengths *l, po_arena *arena, const char *const
                            .at = po_map_create(arena),
                            .taken = PO_NEW_N(arena, bool, MOST_NUMBER),
                            .known = PO_NEW_N(arena, po_mu_number, MOST_LENGTHS),
+                           .untold = PO_NEW_N(arena, int64_t, MOST_LENGTHS),
                            .equal = PO_NEW_N(arena, po_size_pair, MOST_EQUAL)};
     for (int64_t i = 0; i < LEAST_OWN; i++)
         l->taken[i] = true;
@@ -119,7 +123,22 @@ static void add_products(po_open_lengths *l, const po_type *type) {
     }
 }
 
+/* A constant that is 1 over a whole number is no mean's: that number is no length. */
+static void take_constants(po_open_lengths *l, const po_graph *graph) {
+    for (po_value_id v = 0; v < graph->n_values; v++) {
+        const po_tensor *t = po_graph_constant(graph, v);
+        if (!t || t->dtype != PO_F32 || t->count != 1)
+            continue;
+        const double over = 1 / fabs(po_tensor_f64(t, 0));
+        if (over < MOST_NUMBER && over == floor(over))
+            l->taken[(uint32_t)over] = true;
+    }
+    for (po_node_id n = 0; n < graph->n_nodes; n++)
+        l->taken[6] |= graph->nodes[n].op == PO_OP_HardSwish; /* x (x / 6 + 1 / 2) */
+}
+
 void po_open_lengths_collect(po_open_lengths *l, const po_graph *named) {
+    take_constants(l, named);
     for (int products = 0; products < 2; products++)
         for (po_value_id v = 0; v < named->n_values; v++) {
             const po_type *type = po_open_live_type(named, v);
@@ -164,13 +183,42 @@ static bool tell_one(po_open_lengths *l, const po_open_length *one, int64_t numb
 
 bool po_open_lengths_tell(po_open_lengths *l, const int64_t *lengths) {
     bool own = true;
-    l->n_known = l->n_equal = 0;
+    l->n_known = l->n_equal = l->n_untold = 0;
     po_arena *scratch = po_arena_child(l->arena);
     for (uint32_t i = 0; i < l->n && own; i++) {
         int64_t number;
-        if (po_open_lengths_at(scratch, l->names, l->n_names, lengths, l->list[i].is, &number))
-            own = tell_one(l, &l->list[i], number) || l->list[i].weak;
+        if (!po_open_lengths_at(scratch, l->names, l->n_names, lengths, l->list[i].is, &number) ||
+            tell_one(l, &l->list[i], number))
+            continue;
+        own = l->list[i].weak;
+        l->untold[l->n_untold++] = number;
     }
     po_arena_free(scratch);
     return own;
+}
+
+/* --- means --- */
+
+static bool is_untold(const po_open_lengths *l, int64_t number) {
+    for (uint32_t i = 0; i < l->n_untold; i++)
+        if (l->untold[i] == number)
+            return true;
+    return false;
+}
+
+bool po_open_lengths_tell_means(const po_open_lengths *l, po_ctx *ctx, const po_graph *here) {
+    bool told = true;
+    po_arena *scratch = po_arena_create(ctx);
+    for (po_node_id n = 0; n < here->n_nodes && told && l->n_untold > 0; n++) {
+        const po_node *node = &here->nodes[n];
+        po_sum **sums = PO_NEW_N(scratch, po_sum *, node->n_out + 1);
+        if (node->removed || po_sem_of(ctx, scratch, here, node, sums) != PO_OK)
+            continue;
+        for (uint32_t o = 0; o < node->n_out; o++)
+            for (uint32_t t = 0; sums[o] && t < sums[o]->n_terms; t++)
+                told &=
+                    sums[o]->terms[t].scale.num != 1 || !is_untold(l, sums[o]->terms[t].scale.den);
+    }
+    po_arena_free(scratch);
+    return told;
 }

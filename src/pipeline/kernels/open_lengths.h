@@ -33,7 +33,8 @@ typedef struct po_open_lengths {
     /* of the size that was looked at last */
     po_mu_number *known;
     po_size_pair *equal; /* those with one number */
-    uint32_t n_known, n_equal;
+    int64_t *untold;     /* numbers of weak products that something else has, too */
+    uint32_t n_known, n_equal, n_untold;
 } po_open_lengths;
 
 /* A tensor that some node makes, or the model is given; NULL: the value is none. */
@@ -47,6 +48,9 @@ void po_open_lengths_collect(po_open_lengths *l, const po_graph *named);
 /* Whether at these lengths of the names each is a number that nothing else is, but what is the same
  * at all samples. */
 bool po_open_lengths_tell(po_open_lengths *l, const int64_t *lengths);
+/* Whether means of the graph at the size looked at last are over numbers that are told apart: what
+ * a sum is divided by is known by its number alone. */
+bool po_open_lengths_tell_means(const po_open_lengths *l, po_ctx *ctx, const po_graph *here);
 
 /* What a length is where the names have these lengths; false where that is not known. */
 bool po_open_lengths_at(po_arena *arena, const char *const *names, uint32_t n_names,

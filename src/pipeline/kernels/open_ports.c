@@ -7,7 +7,7 @@
 #include "pipeline/kernels/open_sizes.h"
 #include "pipeline/kernels/stage.h"
 
-enum { MOST_MULTIPLE = 64, SHARED_LIMIT = 4 << 20 };
+enum { MOST_MULTIPLE = 64, MOST_SHARED = 64 << 20 }; /* larger maps are worked, if slower */
 
 typedef struct opening {
     const po_run *run;
@@ -244,6 +244,27 @@ static bool is_there(const po_mu *mu) {
     return true;
 }
 
+/* What the region was lowered to, at another size, is what the model there is lowered to: numbers
+ * were taken for the lengths that they are. */
+static po_status check_lowered(const opening *o, po_arena *scratch, const po_mu_open *naive,
+                               uint32_t other, const int64_t *lengths, uint32_t *compared) {
+    po_lowered lowered;
+    const po_mu *mu = po_mu_open_at(scratch, naive, lengths);
+    po_status status = po_lower_region(o->run->ctx, scratch, o->sizes->others[other], o->region,
+                                       naive->mu->name, &lowered);
+    if (status == PO_UNSUPPORTED) { /* of some maps nothing is left there */
+        po_ctx_clear(o->run->ctx);
+        return PO_OK;
+    }
+    PO_TRY(status);
+    ++*compared;
+    if (mu && po_mu_equal(mu, lowered.mu))
+        return PO_OK;
+    return po_fail(o->run->ctx, PO_UNSUPPORTED,
+                   "what it computes at other sizes is not told by "
+                   "the one that it was made at");
+}
+
 static po_status check_at(const opening *o, const po_mu_open *open, const int64_t *lengths) {
     po_arena *scratch = po_arena_child(o->arena);
     const po_mu *mu = po_mu_open_at(scratch, open, lengths);
@@ -251,33 +272,49 @@ static po_status check_at(const opening *o, const po_mu_open *open, const int64_
     if (!mu)
         status = po_fail(o->run->ctx, PO_UNSUPPORTED, "it is no program at other sizes");
     else if (is_there(mu))
-        status = po_kernel_stage_check(o->run, mu, mu, SHARED_LIMIT);
+        status = po_kernel_stage_check(o->run, mu, mu, MOST_SHARED);
     po_arena_free(scratch);
     return status;
 }
 
-/* Checked and proved as muGraphs at other sizes. */
-static po_status check_sizes(const opening *o, const po_mu_open *open) {
+/* Checked and proved as muGraphs at other sizes, and compared with the model there. */
+static po_status check_sizes(const opening *o, const po_mu_open *open, const po_mu_open *naive) {
     const po_plan_sizes *plan = &o->sizes->plan;
     const po_mu_naming *all = &plan->naming;
+    po_arena *scratch = po_arena_child(o->arena);
+    po_status status = PO_OK;
+    uint32_t compared = naive ? 0 : 1;
     int64_t *lengths = PO_NEW_N(o->arena, int64_t, o->naming.n_names + 1);
-    for (uint32_t i = 0; i < plan->n_others; i++) {
+    for (uint32_t i = 0; i < plan->n_others && status == PO_OK; i++) {
         for (uint32_t k = 0; k < o->naming.n_names; k++)
             if (!po_open_lengths_at(o->arena, all->names, all->n_names, plan->others[i], o->is[k],
                                     &lengths[k]))
                 return po_fail(o->run->ctx, PO_UNSUPPORTED, "another size is not known");
         PO_TRY(check_at(o, open, lengths));
+        if (naive)
+            status = check_lowered(o, scratch, naive, i, lengths, &compared);
     }
-    return plan->n_others > 0
+    po_arena_free(scratch);
+    PO_TRY(status);
+    return compared > 0 && plan->n_others > 0
                ? PO_OK
                : po_fail(o->run->ctx, PO_UNSUPPORTED, "it was not looked at at other sizes");
 }
 
+/* The lowering opened by the same numbers; *open NULL: none is asked for. */
+static po_status open_naive(const opening *o, const po_mu *naive, const po_mu_open **open) {
+    *open = NULL;
+    return naive
+               ? po_mu_open_by(o->run->ctx, o->arena, po_mu_copy(o->arena, naive), &o->naming, open)
+               : PO_OK;
+}
+
 po_status po_open_sizes_region(const po_run *run, po_arena *arena, const po_open_sizes *sizes,
-                               const po_region *region, po_mu *mu, const po_mu_open **open,
-                               po_kernel_ports *ports) {
+                               const po_region *region, po_mu *mu, const po_mu *naive,
+                               const po_mu_open **open, po_kernel_ports *ports) {
     opening o = {.run = run, .arena = arena, .sizes = sizes, .region = region};
     po_kernel_port *list = PO_NEW_N(arena, po_kernel_port, region->n_in + region->n_out + 1);
+    const po_mu_open *meaning;
     find_given(&o);
     po_status status = set_ports(&o, ports, list);
     if (status == PO_UNSUPPORTED) {
@@ -290,7 +327,8 @@ po_status po_open_sizes_region(const po_run *run, po_arena *arena, const po_open
     }
     PO_TRY(po_mu_open_by(run->ctx, arena, mu, &o.naming, open));
     PO_TRY(check_elements(&o, *open));
-    PO_TRY(check_sizes(&o, *open));
+    PO_TRY(open_naive(&o, naive, &meaning));
+    PO_TRY(check_sizes(&o, *open, meaning));
     *ports = (po_kernel_ports){
         list, list + region->n_in, region->n_in, region->n_out, o.given, o.equal, o.n_equal};
     return PO_OK;

@@ -3,6 +3,7 @@
 
 #include "ir/size.h"
 #include "ops/samples.h"
+#include "pipeline/budget.h"
 #include "verify/inputs/inputs.h"
 
 enum {
@@ -160,9 +161,13 @@ static bool takes(finding *f, int64_t length) {
     return fits(f, dim_here, f);
 }
 
-/* Lengths that the model is meant for, as far as it takes them; else the first that are tried. */
+/* Where the model is read; else lengths that it is meant for, as far as it takes them; else the
+ * first that are tried. */
 static uint32_t usual_of(const finding *f) {
     const uint32_t meant = po_inputs_meant(f->plan), all = meant + po_inputs_sizes(f->plan);
+    const po_budget *budget = f->run->budget;
+    if (budget->read)
+        return budget->size;
     for (uint32_t k = 0; k < all; k++) {
         po_assignment a = {f->plan, k < meant ? po_inputs_meant_size(k) : k - meant};
         if (fits(f, po_assigned_dim, &a))
@@ -393,7 +398,41 @@ static po_status check_others(finding *f, const po_open_sizes *sizes) {
     return status;
 }
 
+/* po_input_dim_fn: of the named graph, at another size. */
+typedef struct other_size {
+    po_arena *arena;
+    const po_plan_sizes *plan;
+    uint32_t number;
+} other_size;
+
+static po_dim dim_there(void *user, po_graph *graph, po_value_id input, uint32_t axis) {
+    const other_size *o = user;
+    const po_mu_naming *n = &o->plan->naming;
+    int64_t number;
+    return po_open_lengths_at(o->arena, n->names, n->n_names, o->plan->others[o->number],
+                              graph->values[input].type.dims[axis], &number)
+               ? PO_DIM(number)
+               : PO_DIM_UNKNOWN;
+}
+
+po_status po_open_sizes_others(const po_run *run, po_open_sizes *sizes) {
+    sizes->others = PO_NEW_N(run->arena, const po_graph *, sizes->plan.n_others + 1);
+    for (uint32_t i = 0; i < sizes->plan.n_others; i++) {
+        other_size o = {run->arena, &sizes->plan, i};
+        sizes->others[i] = po_infer_with_dims(run->ctx, sizes->named, dim_there, &o);
+        PO_TRY(po_ctx_poll(run->ctx));
+    }
+    return PO_OK;
+}
+
+void po_open_sizes_others_free(po_open_sizes *sizes) {
+    for (uint32_t i = 0; sizes->others && i < sizes->plan.n_others; i++)
+        po_graph_free(sizes->others[i]);
+    sizes->others = NULL;
+}
+
 void po_open_sizes_free(po_open_sizes *sizes) {
+    po_open_sizes_others_free(sizes);
     po_graph_free(sizes->here);
     po_graph_free(sizes->named);
     sizes->here = sizes->named = NULL;
@@ -413,6 +452,8 @@ static po_status find_lengths(finding *f, po_open_sizes *sizes) {
         PO_TRY(find_here(f, FURTHER * i * (i + 1) / 2));
         sizes->here = graph_with(f, dim_here);
         status = fill_all(f, named, sizes->here);
+        if (status == PO_OK && !po_open_lengths_tell_means(f->told, f->run->ctx, sizes->here))
+            status = po_fail(f->run->ctx, PO_UNSUPPORTED, "a mean's terms are not told apart");
     }
     return status;
 }

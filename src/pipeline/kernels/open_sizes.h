@@ -16,6 +16,7 @@ typedef struct po_open_sizes {
     const po_size_pair *equal; /* lengths that are the same wherever the model runs */
     uint32_t n_equal;
     const po_open_samples *samples;
+    const po_graph **others; /* at each of the plan's other sizes; NULL: not made */
 } po_open_sizes;
 
 /* Lengths that a model takes, its forms too. */
@@ -28,11 +29,17 @@ po_status po_open_sizes_find(const po_run *run, po_arena *arena, const po_graph 
 /* Its graphs go before the run's end, and with them what is told of it. */
 void po_open_sizes_free(po_open_sizes *sizes);
 
+/* The graphs at other sizes, which regions are compared with; they go with _free, or sooner. */
+po_status po_open_sizes_others(const po_run *run, po_open_sizes *sizes);
+void po_open_sizes_others_free(po_open_sizes *sizes);
+
 /* A region's muGraph for all sizes, and what its kernel is given; `ports` are those of the size at
- * hand. PO_UNSUPPORTED where that cannot be, or is no program at another size. */
+ * hand. `naive`: what the region was lowered to, or NULL where that was looked at before.
+ * PO_UNSUPPORTED where it cannot be, is no program at another size, or its lowering there is
+ * another than what `naive` becomes there. */
 po_status po_open_sizes_region(const po_run *run, po_arena *arena, const po_open_sizes *sizes,
-                               const po_region *region, po_mu *mu, const po_mu_open **open,
-                               po_kernel_ports *ports);
+                               const po_region *region, po_mu *mu, const po_mu *naive,
+                               const po_mu_open **open, po_kernel_ports *ports);
 
 /* small.c: the region's program for small sizes, and up to which it runs; *small NULL: it has none,
  * or that would never run. */

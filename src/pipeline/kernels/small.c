@@ -73,8 +73,8 @@ po_status po_kernel_small_of(const po_run *run, po_arena *arena, const po_open_s
     const char *why = NULL;
     if (!plan->small || !measure_of(arena, ports, &s.measure))
         return PO_OK;
-    po_status status =
-        po_open_sizes_region(run, arena, sizes, plan->region, plan->small->mu, &s.small, &own);
+    po_status status = po_open_sizes_region(run, arena, sizes, plan->region, plan->small->mu, NULL,
+                                            &s.small, &own);
     if (status != PO_OK) { /* the one program is for all sizes */
         PO_TRY(po_kernel_stage_drop(run, status, &why));
         po_log(run->ctx, "no program for small sizes: %s", why);

@@ -138,8 +138,8 @@ static po_status open_region(const po_run *run, po_kernel_variant *p, uint32_t i
     p->programs[i] = po_mu_closed(run->arena, p->plans[i].mu);
     if (!p->sizes)
         return PO_OK;
-    PO_TRY(po_open_sizes_region(run, run->arena, p->sizes, r, p->plans[i].mu, &p->programs[i],
-                                &p->ports[i]));
+    PO_TRY(po_open_sizes_region(run, run->arena, p->sizes, r, p->plans[i].mu,
+                                p->plans[i].lowered.mu, &p->programs[i], &p->ports[i]));
     PO_TRY(po_kernel_small_of(run, run->arena, p->sizes, &p->plans[i], p->programs[i], &p->ports[i],
                               &p->small[i]));
     if (p->plans[i].small && !p->small[i])
@@ -148,19 +148,22 @@ static po_status open_region(const po_run *run, po_kernel_variant *p, uint32_t i
 }
 
 /* What cannot be opened has failed. */
-static po_status open_all(const po_run *run, po_kernel_variant *p) {
+static po_status open_all(const po_run *run, po_open_sizes *sizes, po_kernel_variant *p) {
     p->programs = PO_NEW_N(run->arena, const po_mu_open *, p->regions.n + 1);
     p->ports = PO_NEW_N(run->arena, po_kernel_ports, p->regions.n + 1);
     p->small = PO_NEW_N(run->arena, const po_kernel_small *, p->regions.n + 1);
-    for (uint32_t i = 0; i < p->regions.n; i++) {
+    po_status status = sizes ? po_open_sizes_others(run, sizes) : PO_OK;
+    for (uint32_t i = 0; i < p->regions.n && status == PO_OK; i++) {
         po_plan *plan = &p->plans[i];
         if (plan->failed)
             continue;
-        po_status status = open_region(run, p, i);
+        status = open_region(run, p, i);
         if (status != PO_OK)
-            PO_TRY(po_kernel_stage_drop(run, status, &plan->failed));
+            status = po_kernel_stage_drop(run, status, &plan->failed);
     }
-    return PO_OK;
+    if (sizes)
+        po_open_sizes_others_free(sizes);
+    return status;
 }
 
 static po_status plan_form(const po_run *run, po_arena *arena, const kernel_form *form,
@@ -177,7 +180,7 @@ static po_status plan_form(const po_run *run, po_arena *arena, const kernel_form
     po_plan_options here = *options;
     here.open = form->sizes ? &form->sizes->plan : NULL;
     PO_TRY(po_plan_regions(run->ctx, arena, graph, &p->regions, &here, p->plans));
-    PO_TRY(open_all(run, p));
+    PO_TRY(open_all(run, form->sizes, p));
     p->outside = graph->n_live - p->regions.n_nodes;
     p->unread = 0;
     p->seconds = 0;
