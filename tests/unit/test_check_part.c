@@ -63,7 +63,7 @@ static bool evaluate(test_planned *f, const po_mu *naive, const po_looked_steps 
 /* Elements that parts left out. */
 static int64_t compare(test_planned *f, const char *graph, const po_mu *naive,
                        const po_looked_steps *n, const po_part_size *size) {
-    static const po_part_size none = {INT64_MAX, INT64_MAX, 0, 0};
+    static const po_part_size none = {INT64_MAX, INT64_MAX, 0, 0, INT64_MAX, 1};
     po_step_part whole[PO_PARTS_MOST], parts[PO_PARTS_MOST];
     uint32_t n_whole, n_parts;
     if (!po_step_parts(f->arena, naive, n, &none, whole, &n_whole))
@@ -98,7 +98,7 @@ static int64_t compare(test_planned *f, const char *graph, const po_mu *naive,
 
 static void parts_are_what_the_whole_has_there(void **state) {
     (void)state;
-    uint32_t cut = 0, joined = 0;
+    uint32_t cut = 0, joined = 0, both = 0;
     for (size_t i = 0; i < SAMPLES; i++) {
         test_planned f;
         test_planned_start(&f, samples[i], false);
@@ -107,16 +107,18 @@ static void parts_are_what_the_whole_has_there(void **state) {
             for (uint32_t steps = 1; steps <= MOST_JOINED; steps++)
                 for (int64_t rows = 1; rows <= 3; rows++) {
                     po_looked_steps n;
-                    po_part_size size = {0, 0, 0, rows};
+                    const po_part_size size = {0, 0, 0, rows, INT64_MAX, 1},
+                                       heavy = {0, 0, 0, rows, 0, 4 - rows};
                     if (!po_look_at_steps(f.arena, naive, node, steps, &n))
                         continue;
-                    bool some = compare(&f, samples[i], naive, &n, &size) > 0;
-                    cut += some;
-                    joined += some && steps > 1;
+                    const int64_t left = compare(&f, samples[i], naive, &n, &size);
+                    cut += left > 0;
+                    joined += left > 0 && steps > 1;
+                    both += left > 0 && compare(&f, samples[i], naive, &n, &heavy) > left;
                 }
         test_planned_end(&f);
     }
-    assert_true(cut > 40 && joined > 15);
+    assert_true(cut > 40 && joined > 15 && both > 40);
 }
 
 static void small_outputs_are_whole(void **state) {
@@ -135,7 +137,8 @@ static void what_is_gone_through_counts(void **state) {
     (void)state;
     test_planned f;
     po_looked_steps n;
-    const po_part_size small = {INT64_MAX, INT64_MAX, 0, 1}, much = {INT64_MAX, 0, 0, 1};
+    const po_part_size small = {INT64_MAX, INT64_MAX, 0, 1, INT64_MAX, 1},
+                       much = {INT64_MAX, 0, 0, 1, INT64_MAX, 1};
     test_planned_start(&f, samples[0], false);
     const po_mu *naive = f.plan.lowered.mu;
     assert_true(po_look_at_steps(f.arena, naive, naive->first, 1, &n));
@@ -153,7 +156,7 @@ static void weights_of_other_steps_are_not_counted(void **state) {
     (void)state;
     test_planned f;
     po_looked_steps n;
-    const po_part_size size = {0, 0, 0, 1};
+    const po_part_size size = {0, 0, 0, 1, INT64_MAX, 1};
     test_planned_start(&f, sample, false);
     const po_mu *naive = f.plan.lowered.mu;
     assert_true(po_look_at_steps(f.arena, naive, naive->first, 1, &n));

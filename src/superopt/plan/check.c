@@ -1,6 +1,7 @@
 /* Compiled steps on drawn inputs, element by element. */
 #include "superopt/plan/check.h"
 
+#include "base/tasks.h"
 #include "mugraph/eval.h"
 #include "superopt/plan/check_part.h"
 #include "superopt/plan/compiled.h"
@@ -114,27 +115,37 @@ static const double **data_of(po_arena *scratch, const po_step_values *v, const 
     return in;
 }
 
-static po_status evaluate_part(po_ctx *ctx, po_step_values *v, const po_step_part *part,
-                               part_values *to, int kind) {
-    int64_t count = part->count;
-    to->value[kind] = PO_NEW_N(v->arena, double, count);
-    to->sum[kind] = PO_NEW_N(v->arena, double, count);
+/* po_task_fn: one part of one kind. */
+static po_status evaluate_part(po_ctx *ctx, void *user, uint32_t which) {
+    po_step_values *v = user;
+    const int kind = (int)(which % PO_VALUES_KINDS);
+    const po_step_part *part = &v->part[which / PO_VALUES_KINDS];
+    part_values *to = &v->of[which / PO_VALUES_KINDS];
     for (int k = v->ties ? 0 : NEIGHBOURS; k <= NEIGHBOURS; k++) {
-        po_arena *scratch = po_arena_child(v->arena);
+        po_arena *scratch = po_arena_create(ctx);
         const double **in = data_of(scratch, v, part, kind, k);
-        double **sum = k == NEIGHBOURS ? &to->sum[kind] : NULL, **out = &to->value[kind];
-        if (k < NEIGHBOURS) {
-            to->beside[kind][k] = PO_NEW_N(v->arena, double, count);
-            out = &to->beside[kind][k];
-        }
+        double **sum = k == NEIGHBOURS ? &to->sum[kind] : NULL;
+        double **out = k == NEIGHBOURS ? &to->value[kind] : &to->beside[kind][k];
         PO_TRY(po_mu_eval(ctx, part->mu, in, NULL, out, sum));
         po_arena_free(scratch);
     }
-    for (int64_t e = 0; e < count; e++)
-        if (to->value[kind][e] != PO_UNTOUCHED && to->sum[kind][e] > v->largest[kind] &&
-            !isinf(to->sum[kind][e]))
-            v->largest[kind] = to->sum[kind][e];
     return PO_OK;
+}
+
+static void make_room(po_step_values *v, const po_step_part *part, part_values *to) {
+    for (int kind = 0; kind < PO_VALUES_KINDS; kind++) {
+        to->value[kind] = PO_NEW_N(v->arena, double, part->count);
+        to->sum[kind] = PO_NEW_N(v->arena, double, part->count);
+        for (int k = 0; k < NEIGHBOURS && v->ties; k++)
+            to->beside[kind][k] = PO_NEW_N(v->arena, double, part->count);
+    }
+}
+
+static void find_largest(po_step_values *v, const part_values *of, int64_t count, int kind) {
+    for (int64_t e = 0; e < count; e++)
+        if (of->value[kind][e] != PO_UNTOUCHED && of->sum[kind][e] > v->largest[kind] &&
+            !isinf(of->sum[kind][e]))
+            v->largest[kind] = of->sum[kind][e];
 }
 
 static po_status evaluate(po_ctx *ctx, po_step_values *v, const po_looked_steps *n) {
@@ -144,8 +155,11 @@ static po_status evaluate(po_ctx *ctx, po_step_values *v, const po_looked_steps 
     if (goes_on || !po_step_parts(v->arena, v->naive, n, &po_part_usual, v->part, &v->n_parts))
         return po_fail(ctx, PO_UNSUPPORTED, "the step reads what it writes");
     for (uint32_t i = 0; i < v->n_parts; i++)
+        make_room(v, &v->part[i], &v->of[i]);
+    PO_TRY(po_tasks_run(ctx, v->n_parts * PO_VALUES_KINDS, evaluate_part, v));
+    for (uint32_t i = 0; i < v->n_parts; i++)
         for (int kind = 0; kind < PO_VALUES_KINDS; kind++)
-            PO_TRY(evaluate_part(ctx, v, &v->part[i], &v->of[i], kind));
+            find_largest(v, &v->of[i], v->part[i].count, kind);
     return PO_OK;
 }
 
@@ -192,11 +206,14 @@ static void put(const po_standalone_step *lone, const po_step_values *v, po_valu
             continue;
         po_part_box all = po_part_whole(t);
         po_part_walk w = walk_of(kernel, twin, &all);
-        int64_t e = 0;
+        int64_t e = 0, step;
         do {
-            kernel->device[w.at] = id == out ? unlike : from->data[e];
-            e = id == out || e + 1 == from->period ? 0 : e + 1;
-        } while (po_part_next(&w));
+            float *to = &kernel->device[w.at];
+            for (int64_t n = po_part_row(&w, &step); n > 0; n--, to += step) {
+                *to = id == out ? unlike : from->data[e];
+                e = id == out || e + 1 == from->period ? 0 : e + 1;
+            }
+        } while (po_part_next_row(&w));
     }
 }
 

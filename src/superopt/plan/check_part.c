@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "superopt/schedule/internal.h"
 
-const po_part_size po_part_usual = {1 << 20, 1 << 22, 1 << 17, 24};
+const po_part_size po_part_usual = {1 << 20, 1 << 22, 1 << 17, 24, 1 << 26, 16};
 
 bool po_look_at_steps(po_arena *arena, const po_mu *naive, uint32_t step, uint32_t n_steps,
                       po_looked_steps *n) {
@@ -62,8 +62,9 @@ po_part_walk po_part_walk_in(const po_part_box *box, const po_mu_tensor *t) {
     return po_part_walk_by(box, t->rank, stride, 0);
 }
 
-bool po_part_next(po_part_walk *w) {
-    for (uint32_t x = w->rank; x-- > 0;) {
+/* Along axes before this one; whether there was one more. */
+static bool next_before(po_part_walk *w, uint32_t axis) {
+    for (uint32_t x = axis; x-- > 0;) {
         w->at += w->stride[x];
         if (++w->index[x] < w->box->to[x])
             return true;
@@ -71,6 +72,20 @@ bool po_part_next(po_part_walk *w) {
         w->index[x] = w->box->from[x];
     }
     return false;
+}
+
+bool po_part_next(po_part_walk *w) {
+    return next_before(w, w->rank);
+}
+
+int64_t po_part_row(const po_part_walk *w, int64_t *step) {
+    const uint32_t last = w->rank - 1;
+    *step = w->rank > 0 ? w->stride[last] : 0;
+    return w->rank > 0 ? w->box->to[last] - w->box->from[last] : 1;
+}
+
+bool po_part_next_row(po_part_walk *w) {
+    return w->rank > 0 && next_before(w, w->rank - 1);
 }
 
 /* The label by itself that an axis goes by; PO_NONE: something else. */
@@ -158,18 +173,28 @@ static void make_writable(const po_mu *mu, const po_mu_statement *s, po_part_box
         }
 }
 
-/* What rows [from, to) of the output along an axis need; the labels' ranges by step. */
-static void find_boxes(po_arena *arena, const po_mu *mu, const po_looked_steps *n, uint32_t axis,
-                       int64_t from, int64_t to, po_part_box *boxes, range *const *ranges) {
+/* Of the output: [from, to) along some axes, all along others. */
+typedef struct part_cut {
+    uint32_t n, axis[2];
+    int64_t from[2], to[2];
+} part_cut;
+
+static part_cut cut_along(uint32_t axis, int64_t from, int64_t to) {
+    return (part_cut){axis == PO_NONE ? 0 : 1, {axis}, {from}, {to}};
+}
+
+/* What that part of the output needs; the labels' ranges by step. */
+static void find_boxes(po_arena *arena, const po_mu *mu, const po_looked_steps *n,
+                       const part_cut *cut, po_part_box *boxes, range *const *ranges) {
     memset(boxes, 0, sizeof *boxes * mu->n_tensors);
     for (uint32_t id = 0; id < mu->n_tensors; id++)
         if (mu->tensors[id].place == PO_MU_TABLE || mu->tensors[id].place == PO_MU_WEIGHT)
             boxes[id] = po_part_whole(&mu->tensors[id]);
     po_part_box *out = &boxes[n->out->tensor];
     *out = po_part_whole(&mu->tensors[n->out->tensor]);
-    if (axis != PO_NONE) {
-        out->from[axis] = from;
-        out->to[axis] = to;
+    for (uint32_t i = 0; i < cut->n; i++) {
+        out->from[cut->axis[i]] = cut->from[i];
+        out->to[cut->axis[i]] = cut->to[i];
     }
     for (uint32_t last = n->n; last > 0;) {
         uint32_t first = last - 1;
@@ -255,10 +280,10 @@ static void add_tensors(building *b, const po_looked_steps *n, uint32_t *twin) {
     }
 }
 
-static void make_part(po_arena *arena, const po_mu *naive, const po_looked_steps *n, uint32_t axis,
-                      int64_t from, int64_t to, range *const *ranges, po_step_part *part) {
+static void make_part(po_arena *arena, const po_mu *naive, const po_looked_steps *n,
+                      const part_cut *cut, range *const *ranges, po_step_part *part) {
     part->boxes = PO_NEW_N(arena, po_part_box, naive->n_tensors);
-    find_boxes(arena, naive, n, axis, from, to, part->boxes, ranges);
+    find_boxes(arena, naive, n, cut, part->boxes, ranges);
     uint32_t *twin = PO_NEW_N(arena, uint32_t, naive->n_tensors),
              *label = PO_NEW_N(arena, uint32_t, naive->n_labels + 1);
     po_mu *mu = po_mu_create(arena, "step");
@@ -296,7 +321,8 @@ static int64_t cost_of(po_arena *arena, const po_mu *mu, const po_looked_steps *
     po_part_box *boxes = PO_NEW_N(scratch, po_part_box, mu->n_tensors);
     int64_t cost = 0,
             from = axis != PO_NONE ? (mu->tensors[n->out->tensor].dims[axis] - rows) / 2 : 0;
-    find_boxes(scratch, mu, n, axis, from, from + rows, boxes, ranges);
+    const part_cut cut = cut_along(axis, from, from + rows);
+    find_boxes(scratch, mu, n, &cut, boxes, ranges);
     for (uint32_t id = 0; id < mu->n_tensors; id++)
         if (mu->tensors[id].rank > 0 && boxes[id].to[0] > 0 && is_touched(n, id))
             cost += po_part_elements(&boxes[id], mu->tensors[id].rank);
@@ -328,6 +354,45 @@ static uint32_t find_axis(po_arena *arena, const po_mu *mu, const po_looked_step
     return best;
 }
 
+/* Terms that are added up: of the longest statement, over the ranges found last. */
+static int64_t work_of(const po_mu *mu, const po_looked_steps *n, range *const *ranges) {
+    int64_t most = 0;
+    for (uint32_t i = 0; i < n->n; i++) {
+        int64_t work = 1;
+        for (uint32_t label = 0; label < mu->n_labels; label++) {
+            const range *r = &ranges[n->step_of[i]][label];
+            bool has = po_mu_has(mu, &n->s[i]->out, label);
+            for (uint32_t k = 0; k < n->s[i]->n_in && !has; k++)
+                has = po_mu_has(mu, &n->s[i]->in[k], label);
+            if (has && r->to > r->from && work <= INT64_MAX / (r->to - r->from))
+                work *= r->to - r->from;
+        }
+        most = work > most ? work : most;
+    }
+    return most;
+}
+
+/* Of three parts along an axis, the first, one between, the last. */
+static void place_part(const po_mu_tensor *t, uint32_t part, uint64_t draw, int64_t rows,
+                       uint32_t axis, part_cut *cut) {
+    const int64_t all = t->dims[axis], free_rows = all - PO_PARTS_MOST * rows;
+    const int64_t middle = rows + (int64_t)(draw % (uint64_t)(free_rows + 1));
+    cut->axis[cut->n] = axis;
+    cut->from[cut->n] = part == 0 ? 0 : part == 1 ? middle : all - rows;
+    cut->to[cut->n] = cut->from[cut->n] + rows;
+    cut->n++;
+}
+
+/* The longest other axis along which heavy parts are cut, too; PO_NONE: none is long enough. */
+static uint32_t second_axis(const po_mu_tensor *t, uint32_t first, const po_part_size *size) {
+    uint32_t best = PO_NONE;
+    for (uint32_t x = 0; x < t->rank; x++)
+        if (x != first && t->dims[x] >= PO_PARTS_MOST * size->columns &&
+            (best == PO_NONE || t->dims[x] > t->dims[best]))
+            best = x;
+    return best;
+}
+
 bool po_step_parts(po_arena *arena, const po_mu *naive, const po_looked_steps *n,
                    const po_part_size *size, po_step_part *parts, uint32_t *n_parts) {
     for (uint32_t i = 0; i < n->n; i++)
@@ -337,18 +402,24 @@ bool po_step_parts(po_arena *arena, const po_mu *naive, const po_looked_steps *n
     range **ranges = PO_NEW_N(arena, range *, n->n_steps);
     for (uint32_t i = 0; i < n->n_steps; i++)
         ranges[i] = PO_NEW_N(arena, range, naive->n_labels + 1);
+    const po_mu_tensor *t = &naive->tensors[n->out->tensor];
     int64_t rows = 0;
     uint32_t axis = find_axis(arena, naive, n, size, ranges, &rows);
-    *n_parts = axis == PO_NONE ? 1 : PO_PARTS_MOST;
-    if (axis == PO_NONE) {
-        make_part(arena, naive, n, PO_NONE, 0, 0, ranges, &parts[0]);
-        return true;
+    const part_cut whole = {0};
+    uint32_t second = PO_NONE;
+    make_part(arena, naive, n, &whole, ranges, &parts[0]);
+    if (work_of(naive, n, ranges) > size->work)
+        second = second_axis(t, axis, size);
+    *n_parts = axis == PO_NONE && second == PO_NONE ? 1 : PO_PARTS_MOST;
+    for (uint32_t i = 0; i<*n_parts && * n_parts> 1; i++) {
+        part_cut cut = {0};
+        if (axis != PO_NONE)
+            place_part(t, i, po_random_u64(11, n->out->tensor, (uint64_t)t->dims[axis]), rows, axis,
+                       &cut);
+        if (second != PO_NONE)
+            place_part(t, i, po_random_u64(12, n->out->tensor, (uint64_t)t->dims[second]),
+                       size->columns, second, &cut);
+        make_part(arena, naive, n, &cut, ranges, &parts[i]);
     }
-    int64_t all = naive->tensors[n->out->tensor].dims[axis], free_rows = all - 3 * rows;
-    int64_t middle = rows + (int64_t)(po_random_u64(11, n->out->tensor, (uint64_t)all) %
-                                      (uint64_t)(free_rows + 1));
-    int64_t from[PO_PARTS_MOST] = {0, middle, all - rows};
-    for (uint32_t i = 0; i < PO_PARTS_MOST; i++)
-        make_part(arena, naive, n, axis, from[i], from[i] + rows, ranges, &parts[i]);
     return true;
 }

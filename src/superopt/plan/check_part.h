@@ -48,6 +48,10 @@ po_part_walk po_part_walk_by(const po_part_box *box, uint32_t rank, const int64_
 po_part_walk po_part_walk_in(const po_part_box *box, const po_mu_tensor *t);
 /* The next one; false after the last. */
 bool po_part_next(po_part_walk *w);
+/* The same by rows along the last axis: elements of the one that the walk is at the beginning of,
+ * and what lies between them; the next one. */
+int64_t po_part_row(const po_part_walk *w, int64_t *step);
+bool po_part_next_row(po_part_walk *w);
 
 enum { PO_PARTS_MOST = 3 };
 
@@ -56,12 +60,13 @@ typedef struct po_part_size {
     int64_t whole, whole_of_all; /* of the output, and of all that is gone through: up to here it is
                                   * one part */
     int64_t least, rows;         /* of one part: so many elements of the output, so many rows */
+    int64_t work, columns; /* terms, beyond which a part has so many along another axis alone */
 } po_part_size;
 extern const po_part_size po_part_usual;
 
 /* A large output is looked at in its first, its last and some other rows along one axis, where it
- * can be cut: *n_parts of them. False: the steps read what they write, which has no value by
- * itself. */
+ * can be cut, and one that takes long in parts of those along another: *n_parts of them. False: the
+ * steps read what they write, which has no value by itself. */
 bool po_step_parts(po_arena *arena, const po_mu *naive, const po_looked_steps *n,
                    const po_part_size *size, po_step_part *parts, uint32_t *n_parts);
 
