@@ -435,6 +435,21 @@ def case_open_parts(bed):
     expect(kernels == 2, f'{kernels} kernels')
 
 
+def case_open_mean(bed):
+    """Means over 3 rows of W/4 columns, of which at a usual width there are as many as channels."""
+    r = np.random.default_rng(11)
+    def w(*dims):
+        return (r.standard_normal(dims) / np.sqrt(np.prod(dims[1:]))).astype('f')
+    model = open_graph(
+        [('Conv', ['x', 'k', 'c'], 'a', {'strides': [4, 4]}), ('Relu', ['a'], 'b', {}),
+         ('GlobalAveragePool', ['b'], 'm', {}), ('Conv', ['m', 'd'], 'e', {}), ('Sigmoid', ['e'], 's', {}),
+         ('Conv', ['b', 'f'], 'g', {}), ('Mul', ['g', 's'], 'y', {})],
+        {'x': ['N', 3, 12, 'W']}, {'y': ['N', 240, 3, 'w']},
+        {'k': w(16, 3, 4, 4), 'c': w(16), 'd': w(240, 16, 1, 1), 'f': w(240, 16, 1, 1)})
+    open_kernels(bed, model, [{'x': r.standard_normal((n, 3, 12, v)).astype('f') + 1}
+                              for n, v in [(1, 320), (2, 321), (1, 4), (3, 50), (0, 64), (1, 96), (1, 1000)]])
+
+
 def attention(r, width, heads):
     """One block of an encoder of which batch and length are open."""
     def w(*dims):

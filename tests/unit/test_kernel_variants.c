@@ -149,6 +149,84 @@ static void of_any_size(void **state) {
     end(&f);
 }
 
+/* --- numbers that are not what they seem --- */
+
+/* A mean over 3 rows of 80 columns, and 240 channels: at 320 the number of its terms is theirs. */
+#define MEAN                                                                                       \
+    "graph g (x: f32[1,3,12,W]) -> (y) {\n"                                                        \
+    " a = Conv(x, w: f32[16,3,4,4] random 1) {strides=[4, 4]}\n m = GlobalAveragePool(a)\n"        \
+    " b = Conv(m, v: f32[240,16,1,1] random 2)\n c = Conv(a, u: f32[240,16,1,1] random 3)\n"       \
+    " d = Mul(b, c)\n y = Tanh(d)\n}"
+
+static uint32_t known_at(const po_mu_naming *naming, int64_t number) {
+    for (uint32_t i = 0; i < naming->n_known; i++)
+        if (naming->known[i].number == number)
+            return i;
+    return PO_NONE;
+}
+
+/* The size at hand is one at which it is not. What says that it is, is found out by what the model
+ * is lowered to at other sizes. */
+static void means_are_told_apart(void **state) {
+    (void)state;
+    fixture f;
+    po_kernel_variant form;
+    const po_mu_open *open;
+    start(&f, MEAN);
+    assert_int_equal(po_kernel_variants(&f.run, f.graph, NULL, f.split, f.arena, &f.plan, &form),
+                     PO_OK);
+    assert_non_null(form.sizes);
+    assert_int_equal(form.regions.n, 1);
+    if (form.plans[0].failed)
+        fail_msg("%s", form.plans[0].failed);
+    const int64_t terms = 3 * (form.sizes->plan.naming.lengths[0] / 4);
+    assert_int_not_equal(terms, 240);
+    const uint32_t mean = known_at(&form.sizes->plan.naming, terms);
+    assert_int_not_equal(mean, PO_NONE);
+    for (int planted = 0; planted < 2; planted++) {
+        po_open_sizes forged = *form.sizes;
+        po_mu_naming *naming = &forged.plan.naming;
+        po_mu_number *known =
+            po_arena_memdup(f.arena, naming->known, naming->n_known * sizeof *known);
+        if (planted)
+            known[mean] = known[--naming->n_known];
+        naming->known = known;
+        po_kernel_ports ports = form.ports[0];
+        const po_region *r = &form.regions.regions[0];
+        po_kernel model;
+        po_kernel_stage_ports(f.arena, form.graph, r, &model);
+        ports.in = model.in;
+        ports.out = model.out;
+        assert_int_equal(po_open_sizes_others(&f.run, &forged), PO_OK);
+        assert_int_equal(po_open_sizes_region(&f.run, f.arena, &forged, r, form.plans[0].mu,
+                                              form.plans[0].lowered.mu, &open, &ports),
+                         planted ? PO_UNSUPPORTED : PO_OK);
+        po_open_sizes_others_free(&forged);
+        if (planted)
+            assert_non_null(strstr(f.ctx.error.message, "at other sizes"));
+        po_ctx_clear(&f.ctx);
+    }
+    end(&f);
+}
+
+/* A factor of 1/16 is no mean of 16 rows. */
+static void factors_are_no_means(void **state) {
+    static const char *const names[] = {"p0", "p1"};
+    static const int64_t lengths[] = {16, 21}, samples[] = {33, 34, 35};
+    (void)state;
+    for (int factor = 0; factor < 2; factor++) {
+        fixture f;
+        po_open_lengths told;
+        const po_open_samples some = {.length = (int64_t *)(uintptr_t)samples, .n = 3};
+        start(&f, factor ? "graph g (x: f32[1,5,p0,p1]) -> (y) {\n y = Mul(x, c: f32[] {0.0625})\n}"
+                         : "graph g (x: f32[1,5,p0,p1]) -> (y) {\n y = Mul(x, c: f32[] {0.3})\n}");
+        po_open_lengths_init(&told, f.arena, names, 2, &some);
+        po_open_lengths_collect(&told, f.graph);
+        assert_int_equal(po_open_lengths_tell(&told, lengths), !factor);
+        end(&f);
+    }
+}
+
 /* Lengths of which nothing is known have no kernels, and say so. */
 static void of_unknown_size(void **state) {
     static const char *const model = "graph g (x: f32[N,16], k: i64[2]) -> (y) {\n"
@@ -332,11 +410,18 @@ static void partly_right(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(composes),          cmocka_unit_test(several_families),
-        cmocka_unit_test(partly_right),      cmocka_unit_test(ends_without_regions),
-        cmocka_unit_test(of_any_size),       cmocka_unit_test(of_unknown_size),
-        cmocka_unit_test(of_one_sample),     cmocka_unit_test(borders_lie_apart),
-        cmocka_unit_test(mutants_take_part), cmocka_unit_test(wrong_mutants_do_not),
+        cmocka_unit_test(composes),
+        cmocka_unit_test(several_families),
+        cmocka_unit_test(partly_right),
+        cmocka_unit_test(ends_without_regions),
+        cmocka_unit_test(of_any_size),
+        cmocka_unit_test(of_unknown_size),
+        cmocka_unit_test(means_are_told_apart),
+        cmocka_unit_test(factors_are_no_means),
+        cmocka_unit_test(of_one_sample),
+        cmocka_unit_test(borders_lie_apart),
+        cmocka_unit_test(mutants_take_part),
+        cmocka_unit_test(wrong_mutants_do_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
