@@ -197,11 +197,11 @@ static void means_are_told_apart(void **state) {
         po_kernel_stage_ports(f.arena, form.graph, r, &model);
         ports.in = model.in;
         ports.out = model.out;
-        assert_int_equal(po_open_sizes_others(&f.run, &forged), PO_OK);
+        assert_int_equal(po_open_sizes_larger(&f.run, &forged), PO_OK);
         assert_int_equal(po_open_sizes_region(&f.run, f.arena, &forged, r, form.plans[0].mu,
                                               form.plans[0].lowered.mu, &open, &ports),
                          planted ? PO_UNSUPPORTED : PO_OK);
-        po_open_sizes_others_free(&forged);
+        po_open_sizes_larger_free(&forged);
         if (planted)
             assert_non_null(strstr(f.ctx.error.message, "at other sizes"));
         po_ctx_clear(&f.ctx);

@@ -250,7 +250,7 @@ static po_status check_lowered(const opening *o, po_arena *scratch, const po_mu_
                                uint32_t other, const int64_t *lengths, uint32_t *compared) {
     po_lowered lowered;
     const po_mu *mu = po_mu_open_at(scratch, naive, lengths);
-    po_status status = po_lower_region(o->run->ctx, scratch, o->sizes->others[other], o->region,
+    po_status status = po_lower_region(o->run->ctx, scratch, o->sizes->larger[other], o->region,
                                        naive->mu->name, &lowered);
     if (status == PO_UNSUPPORTED) { /* of some maps nothing is left there */
         po_ctx_clear(o->run->ctx);
@@ -291,7 +291,7 @@ static po_status check_sizes(const opening *o, const po_mu_open *open, const po_
                                     &lengths[k]))
                 return po_fail(o->run->ctx, PO_UNSUPPORTED, "another size is not known");
         PO_TRY(check_at(o, open, lengths));
-        if (naive)
+        if (naive && i < o->sizes->n_larger)
             status = check_lowered(o, scratch, naive, i, lengths, &compared);
     }
     po_arena_free(scratch);

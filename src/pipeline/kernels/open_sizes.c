@@ -303,19 +303,20 @@ static bool is_met(finding *f) {
     return true;
 }
 
-/* A few other sizes, each length another: one a period larger, and some that the model takes. */
+/* A few other sizes, each length another: some periods larger, and some that the model takes. */
 static void find_others(finding *f, po_open_sizes *sizes) {
-    enum { OTHERS = 4, TRIES = 64, STRIDE = 13 };
+    enum { LARGER = 2, OTHERS = 5, TRIES = 64, STRIDE = 13 };
     const int64_t **others = PO_NEW_N(f->arena, const int64_t *, OTHERS);
     int64_t here[PO_KERNEL_GIVEN];
     memcpy(here, f->lengths, sizeof here);
     for (uint32_t i = 0; i < TRIES && sizes->plan.n_others < OTHERS; i++) {
         for (uint32_t k = 0; k < f->n; k++)
-            f->lengths[k] =
-                i == 0 ? here[k] + PERIOD : f->samples->length[(STRIDE * i + k) % f->samples->n];
-        if (is_met(f))
-            others[sizes->plan.n_others++] =
-                po_arena_memdup(f->arena, f->lengths, sizeof f->lengths);
+            f->lengths[k] = i < LARGER ? here[k] + (int64_t)PERIOD * (1 + i * (k + 1) % 3)
+                                       : f->samples->length[(STRIDE * i + k) % f->samples->n];
+        if (!is_met(f))
+            continue;
+        others[sizes->plan.n_others++] = po_arena_memdup(f->arena, f->lengths, sizeof f->lengths);
+        sizes->n_larger += i < LARGER;
     }
     memcpy(f->lengths, here, sizeof here);
     sizes->plan.others = others;
@@ -415,24 +416,24 @@ static po_dim dim_there(void *user, po_graph *graph, po_value_id input, uint32_t
                : PO_DIM_UNKNOWN;
 }
 
-po_status po_open_sizes_others(const po_run *run, po_open_sizes *sizes) {
-    sizes->others = PO_NEW_N(run->arena, const po_graph *, sizes->plan.n_others + 1);
-    for (uint32_t i = 0; i < sizes->plan.n_others; i++) {
+po_status po_open_sizes_larger(const po_run *run, po_open_sizes *sizes) {
+    sizes->larger = PO_NEW_N(run->arena, const po_graph *, sizes->n_larger + 1);
+    for (uint32_t i = 0; i < sizes->n_larger; i++) {
         other_size o = {run->arena, &sizes->plan, i};
-        sizes->others[i] = po_infer_with_dims(run->ctx, sizes->named, dim_there, &o);
+        sizes->larger[i] = po_infer_with_dims(run->ctx, sizes->named, dim_there, &o);
         PO_TRY(po_ctx_poll(run->ctx));
     }
     return PO_OK;
 }
 
-void po_open_sizes_others_free(po_open_sizes *sizes) {
-    for (uint32_t i = 0; sizes->others && i < sizes->plan.n_others; i++)
-        po_graph_free(sizes->others[i]);
-    sizes->others = NULL;
+void po_open_sizes_larger_free(po_open_sizes *sizes) {
+    for (uint32_t i = 0; sizes->larger && i < sizes->n_larger; i++)
+        po_graph_free(sizes->larger[i]);
+    sizes->larger = NULL;
 }
 
 void po_open_sizes_free(po_open_sizes *sizes) {
-    po_open_sizes_others_free(sizes);
+    po_open_sizes_larger_free(sizes);
     po_graph_free(sizes->here);
     po_graph_free(sizes->named);
     sizes->here = sizes->named = NULL;

@@ -16,7 +16,8 @@ typedef struct po_open_sizes {
     const po_size_pair *equal; /* lengths that are the same wherever the model runs */
     uint32_t n_equal;
     const po_open_samples *samples;
-    const po_graph **others; /* at each of the plan's other sizes; NULL: not made */
+    uint32_t n_larger;       /* so many of the plan's other sizes, the first, are larger */
+    const po_graph **larger; /* at those; NULL: not made */
 } po_open_sizes;
 
 /* Lengths that a model takes, its forms too. */
@@ -29,14 +30,14 @@ po_status po_open_sizes_find(const po_run *run, po_arena *arena, const po_graph 
 /* Its graphs go before the run's end, and with them what is told of it. */
 void po_open_sizes_free(po_open_sizes *sizes);
 
-/* The graphs at other sizes, which regions are compared with; they go with _free, or sooner. */
-po_status po_open_sizes_others(const po_run *run, po_open_sizes *sizes);
-void po_open_sizes_others_free(po_open_sizes *sizes);
+/* The graphs at larger sizes, which regions are compared with; they go with _free, or sooner. */
+po_status po_open_sizes_larger(const po_run *run, po_open_sizes *sizes);
+void po_open_sizes_larger_free(po_open_sizes *sizes);
 
 /* A region's muGraph for all sizes, and what its kernel is given; `ports` are those of the size at
  * hand. `naive`: what the region was lowered to, or NULL where that was looked at before.
- * PO_UNSUPPORTED where it cannot be, is no program at another size, or its lowering there is
- * another than what `naive` becomes there. */
+ * PO_UNSUPPORTED where it cannot be, is no program at another size, or its lowering at a larger one
+ * is another than what `naive` becomes there (smaller maps are narrower than windows). */
 po_status po_open_sizes_region(const po_run *run, po_arena *arena, const po_open_sizes *sizes,
                                const po_region *region, po_mu *mu, const po_mu *naive,
                                const po_mu_open **open, po_kernel_ports *ports);

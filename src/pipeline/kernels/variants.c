@@ -152,7 +152,7 @@ static po_status open_all(const po_run *run, po_open_sizes *sizes, po_kernel_var
     p->programs = PO_NEW_N(run->arena, const po_mu_open *, p->regions.n + 1);
     p->ports = PO_NEW_N(run->arena, po_kernel_ports, p->regions.n + 1);
     p->small = PO_NEW_N(run->arena, const po_kernel_small *, p->regions.n + 1);
-    po_status status = sizes ? po_open_sizes_others(run, sizes) : PO_OK;
+    po_status status = sizes ? po_open_sizes_larger(run, sizes) : PO_OK;
     for (uint32_t i = 0; i < p->regions.n && status == PO_OK; i++) {
         po_plan *plan = &p->plans[i];
         if (plan->failed)
@@ -162,7 +162,7 @@ static po_status open_all(const po_run *run, po_open_sizes *sizes, po_kernel_var
             status = po_kernel_stage_drop(run, status, &plan->failed);
     }
     if (sizes)
-        po_open_sizes_others_free(sizes);
+        po_open_sizes_larger_free(sizes);
     return status;
 }
 
