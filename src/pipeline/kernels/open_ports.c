@@ -283,7 +283,8 @@ static po_status check_sizes(const opening *o, const po_mu_open *open, const po_
     const po_mu_naming *all = &plan->naming;
     po_arena *scratch = po_arena_child(o->arena);
     po_status status = PO_OK;
-    uint32_t compared = naive ? 0 : 1;
+    uint32_t compared =
+        naive && o->sizes->n_larger > 0 ? 0 : 1; /* a model may have no larger size */
     int64_t *lengths = PO_NEW_N(o->arena, int64_t, o->naming.n_names + 1);
     for (uint32_t i = 0; i < plan->n_others && status == PO_OK; i++) {
         for (uint32_t k = 0; k < o->naming.n_names; k++)

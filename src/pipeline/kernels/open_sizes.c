@@ -303,23 +303,36 @@ static bool is_met(finding *f) {
     return true;
 }
 
+enum { LARGER = 2, OTHERS = 5 };
+
+/* The lengths at hand as another size, where the model has them. */
+static bool add_other(finding *f, const int64_t **others, uint32_t *n) {
+    if (!is_met(f))
+        return false;
+    others[(*n)++] = po_arena_memdup(f->arena, f->lengths, sizeof f->lengths);
+    return true;
+}
+
 /* A few other sizes, each length another: some periods larger, and some that the model takes. */
 static void find_others(finding *f, po_open_sizes *sizes) {
-    enum { LARGER = 2, OTHERS = 5, TRIES = 64, STRIDE = 13 };
-    const int64_t **others = PO_NEW_N(f->arena, const int64_t *, OTHERS);
+    enum { PERIODS = 8, TRIES = 64, STRIDE = 13 };
     int64_t here[PO_KERNEL_GIVEN];
     memcpy(here, f->lengths, sizeof here);
-    for (uint32_t i = 0; i < TRIES && sizes->plan.n_others < OTHERS; i++) {
+    const int64_t **others = PO_NEW_N(f->arena, const int64_t *, OTHERS);
+    uint32_t n = 0;
+    for (uint32_t i = 1; i <= PERIODS && sizes->n_larger < LARGER; i++) {
         for (uint32_t k = 0; k < f->n; k++)
-            f->lengths[k] = i < LARGER ? here[k] + (int64_t)PERIOD * (1 + i * (k + 1) % 3)
-                                       : f->samples->length[(STRIDE * i + k) % f->samples->n];
-        if (!is_met(f))
-            continue;
-        others[sizes->plan.n_others++] = po_arena_memdup(f->arena, f->lengths, sizeof f->lengths);
-        sizes->n_larger += i < LARGER;
+            f->lengths[k] = here[k] + (int64_t)PERIOD * i * (i % 2 ? 1 + k % 3 : 1);
+        sizes->n_larger += add_other(f, others, &n);
+    }
+    for (uint32_t i = 0; i < TRIES && n < OTHERS; i++) {
+        for (uint32_t k = 0; k < f->n; k++)
+            f->lengths[k] = f->samples->length[(STRIDE * i + k) % f->samples->n];
+        add_other(f, others, &n);
     }
     memcpy(f->lengths, here, sizeof here);
     sizes->plan.others = others;
+    sizes->plan.n_others = n;
 }
 
 /* --- lengths that inference leaves open --- */
