@@ -362,6 +362,11 @@ def sessions(bed, model, library, feeds, wanted):
                 expect(error < 2e-5, f'{isa}, {threads} threads, {shapes}: off by {error}')
 
 
+def filters(r):
+    """Draws weights [out, in, ..] of which sums stay as large as what is summed."""
+    return lambda *dims: (r.standard_normal(dims) / np.sqrt(np.prod(dims[1:]))).astype('f')
+
+
 def open_kernels(bed, model, feeds, *more, outside=()):
     """Kernels of a model with open sizes, at many of them; one session takes all, in any order. How many."""
     onnx.save(model, bed.path('open.onnx'))
@@ -385,8 +390,7 @@ def open_kernels(bed, model, feeds, *more, outside=()):
 def case_open_maps(bed):
     """Heights and widths are open: windows with pads and strides, pools, means, and maps that meet again."""
     r = np.random.default_rng(8)
-    def w(*dims):
-        return (r.standard_normal(dims) / np.sqrt(np.prod(dims[1:]))).astype('f')
+    w = filters(r)
     model = open_graph(
         [('Conv', ['x', 'k', 'c'], 'a', {'pads': [1] * 4, 'strides': [2, 2]}), ('Relu', ['a'], 'b', {}),
          ('Conv', ['b', 'd'], 'e', {'pads': [2] * 4, 'group': 24}),
@@ -420,8 +424,7 @@ def case_open_maps(bed):
 def case_open_parts(bed):
     """Behind what has no kernel a region reads maps of which no axis is a name of the model."""
     r = np.random.default_rng(10)
-    def w(*dims):
-        return (r.standard_normal(dims) / np.sqrt(np.prod(dims[1:]))).astype('f')
+    w = filters(r)
     model = open_graph(
         [('Conv', ['x', 'k', 'c'], 'a', {'pads': [1] * 4, 'strides': [2, 2]}), ('Relu', ['a'], 'b', {}),
          ('CumSum', ['b', 'along'], 'z', {}), ('Conv', ['z', 'd'], 'e', {'pads': [1] * 4}), ('Relu', ['e'], 'p', {}),
@@ -438,8 +441,7 @@ def case_open_parts(bed):
 def case_open_mean(bed):
     """Means over 3 rows of W/4 columns, of which at a usual width there are as many as channels."""
     r = np.random.default_rng(11)
-    def w(*dims):
-        return (r.standard_normal(dims) / np.sqrt(np.prod(dims[1:]))).astype('f')
+    w = filters(r)
     model = open_graph(
         [('Conv', ['x', 'k', 'c'], 'a', {'strides': [4, 4]}), ('Relu', ['a'], 'b', {}),
          ('GlobalAveragePool', ['b'], 'm', {}), ('Conv', ['m', 'd'], 'e', {}), ('Sigmoid', ['e'], 's', {}),

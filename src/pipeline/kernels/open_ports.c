@@ -246,23 +246,25 @@ static bool is_there(const po_mu *mu) {
 
 /* What the region was lowered to, at another size, is what the model there is lowered to: numbers
  * were taken for the lengths that they are. */
-static po_status check_lowered(const opening *o, po_arena *scratch, const po_mu_open *naive,
-                               uint32_t other, const int64_t *lengths, uint32_t *compared) {
+static po_status check_lowered(const opening *o, const po_mu_open *naive, uint32_t other,
+                               const int64_t *lengths, bool *compared) {
     po_lowered lowered;
+    po_arena *scratch = po_arena_child(o->arena);
     const po_mu *mu = po_mu_open_at(scratch, naive, lengths);
     po_status status = po_lower_region(o->run->ctx, scratch, o->sizes->larger[other], o->region,
                                        naive->mu->name, &lowered);
     if (status == PO_UNSUPPORTED) { /* of some maps nothing is left there */
         po_ctx_clear(o->run->ctx);
-        return PO_OK;
+        status = PO_OK;
+    } else if (status == PO_OK) {
+        *compared = true;
+        if (!mu || !po_mu_equal(mu, lowered.mu))
+            status = po_fail(o->run->ctx, PO_UNSUPPORTED,
+                             "what it computes at other sizes is not told by the one that it was "
+                             "made at");
     }
-    PO_TRY(status);
-    ++*compared;
-    if (mu && po_mu_equal(mu, lowered.mu))
-        return PO_OK;
-    return po_fail(o->run->ctx, PO_UNSUPPORTED,
-                   "what it computes at other sizes is not told by "
-                   "the one that it was made at");
+    po_arena_free(scratch);
+    return status;
 }
 
 static po_status check_at(const opening *o, const po_mu_open *open, const int64_t *lengths) {
@@ -281,31 +283,27 @@ static po_status check_at(const opening *o, const po_mu_open *open, const int64_
 static po_status check_sizes(const opening *o, const po_mu_open *open, const po_mu_open *naive) {
     const po_plan_sizes *plan = &o->sizes->plan;
     const po_mu_naming *all = &plan->naming;
-    po_arena *scratch = po_arena_child(o->arena);
-    po_status status = PO_OK;
-    uint32_t compared =
-        naive && o->sizes->n_larger > 0 ? 0 : 1; /* a model may have no larger size */
+    bool compared = !naive;
     int64_t *lengths = PO_NEW_N(o->arena, int64_t, o->naming.n_names + 1);
-    for (uint32_t i = 0; i < plan->n_others && status == PO_OK; i++) {
+    for (uint32_t i = 0; i < plan->n_others; i++) {
         for (uint32_t k = 0; k < o->naming.n_names; k++)
             if (!po_open_lengths_at(o->arena, all->names, all->n_names, plan->others[i], o->is[k],
                                     &lengths[k]))
                 return po_fail(o->run->ctx, PO_UNSUPPORTED, "another size is not known");
         PO_TRY(check_at(o, open, lengths));
         if (naive && i < o->sizes->n_larger)
-            status = check_lowered(o, scratch, naive, i, lengths, &compared);
+            PO_TRY(check_lowered(o, naive, i, lengths, &compared));
     }
-    po_arena_free(scratch);
-    PO_TRY(status);
-    return compared > 0 && plan->n_others > 0
+    return compared && plan->n_others > 0
                ? PO_OK
                : po_fail(o->run->ctx, PO_UNSUPPORTED, "it was not looked at at other sizes");
 }
 
-/* The lowering opened by the same numbers; *open NULL: none is asked for. */
+/* The lowering opened by the same numbers; *open NULL: none is asked for, or the model has no
+ * larger size to compare it at. */
 static po_status open_naive(const opening *o, const po_mu *naive, const po_mu_open **open) {
     *open = NULL;
-    return naive
+    return naive && o->sizes->n_larger > 0
                ? po_mu_open_by(o->run->ctx, o->arena, po_mu_copy(o->arena, naive), &o->naming, open)
                : PO_OK;
 }

@@ -354,9 +354,14 @@ static uint32_t find_axis(po_arena *arena, const po_mu *mu, const po_looked_step
     return best;
 }
 
-/* Terms that are added up: of the longest statement, over the ranges found last. */
-static int64_t work_of(const po_mu *mu, const po_looked_steps *n, range *const *ranges) {
+/* Terms that are added up for all of the output, of the longest statement. */
+static int64_t work_of(po_arena *arena, const po_mu *mu, const po_looked_steps *n,
+                       range *const *ranges) {
+    const part_cut whole = {0};
     int64_t most = 0;
+    po_arena *scratch = po_arena_child(arena);
+    find_boxes(scratch, mu, n, &whole, PO_NEW_N(scratch, po_part_box, mu->n_tensors), ranges);
+    po_arena_free(scratch);
     for (uint32_t i = 0; i < n->n; i++) {
         int64_t work = 1;
         for (uint32_t label = 0; label < mu->n_labels; label++) {
@@ -405,13 +410,10 @@ bool po_step_parts(po_arena *arena, const po_mu *naive, const po_looked_steps *n
     const po_mu_tensor *t = &naive->tensors[n->out->tensor];
     int64_t rows = 0;
     uint32_t axis = find_axis(arena, naive, n, size, ranges, &rows);
-    const part_cut whole = {0};
-    uint32_t second = PO_NONE;
-    make_part(arena, naive, n, &whole, ranges, &parts[0]);
-    if (work_of(naive, n, ranges) > size->work)
-        second = second_axis(t, axis, size);
+    const uint32_t second =
+        work_of(arena, naive, n, ranges) > size->work ? second_axis(t, axis, size) : PO_NONE;
     *n_parts = axis == PO_NONE && second == PO_NONE ? 1 : PO_PARTS_MOST;
-    for (uint32_t i = 0; i<*n_parts && * n_parts> 1; i++) {
+    for (uint32_t i = 0; i < *n_parts; i++) {
         part_cut cut = {0};
         if (axis != PO_NONE)
             place_part(t, i, po_random_u64(11, n->out->tensor, (uint64_t)t->dims[axis]), rows, axis,

@@ -60,7 +60,7 @@ typedef struct po_part_size {
     int64_t whole, whole_of_all; /* of the output, and of all that is gone through: up to here it is
                                   * one part */
     int64_t least, rows;         /* of one part: so many elements of the output, so many rows */
-    int64_t work, columns; /* terms, beyond which a part has so many along another axis alone */
+    int64_t work, columns; /* terms of all, beyond which a part has so many along another axis */
 } po_part_size;
 extern const po_part_size po_part_usual;
 
