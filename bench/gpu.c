@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAYS = 3, MOST_TRIED = 12, NO_GPU = 3 };
+enum { WAYS = 3, MOST_TRIED = 24, NO_GPU = 3 };
 
 typedef struct bench {
     po_ctx *ctx;
@@ -41,14 +41,23 @@ typedef struct bench {
     bool wrong;
 } bench;
 
-/* What a delivered library would run here. */
-static const po_cuda_image *compile(bench *b, const char *source, const char *name) {
-    po_cuda_kernel k = {.ports.name = name, .program.source = source};
-    if (po_cuda_kernel_compile_for(b->ctx, b->arena, b->nvrtc, NULL, b->info.arch, &k) == PO_OK)
-        return k.images;
-    printf("      not compiled: %s\n", b->ctx->error.message);
-    po_ctx_clear(b->ctx);
-    return NULL;
+/* What a delivered library would run here, of many at a time; NULL where one does not compile. */
+static po_status compile(bench *b, const po_cuda_program *programs, uint32_t n,
+                         const po_cuda_image **images) {
+    po_cuda_kernel *kernels = PO_NEW_N(b->arena, po_cuda_kernel, n + 1);
+    po_cuda_kernel **list = PO_NEW_N(b->arena, po_cuda_kernel *, n + 1);
+    const char **why = PO_NEW_N(b->arena, const char *, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        kernels[i] = (po_cuda_kernel){.ports.name = "petopt", .program = programs[i]};
+        list[i] = &kernels[i];
+    }
+    PO_TRY(po_cuda_kernels_compile(b->ctx, b->arena, b->nvrtc, NULL, b->info.arch, list, n, why));
+    for (uint32_t i = 0; i < n; i++) {
+        images[i] = why[i] ? NULL : kernels[i].images;
+        if (why[i])
+            printf("      not compiled: %s\n", why[i]);
+    }
+    return PO_OK;
 }
 
 /* --- what memory can do --- */
@@ -100,21 +109,28 @@ static void tell(const bench *b, const po_gpu_region *plan, const po_gpu_candida
 static po_status try_region(bench *b, const po_gpu_region *plan, po_gpu_given *given, bool *found) {
     po_cuda_candidate *c = PO_NEW_N(b->arena, po_cuda_candidate, plan->n);
     po_cuda_program *programs = PO_NEW_N(b->arena, po_cuda_program, plan->n);
-    uint32_t *of = PO_NEW_N(b->arena, uint32_t, plan->n), n = 0, best = PO_NONE;
+    const po_cuda_image **images = PO_NEW_N(b->arena, const po_cuda_image *, plan->n);
+    uint32_t *of = PO_NEW_N(b->arena, uint32_t, plan->n), n_printed = 0, n = 0, best = PO_NONE;
     const po_cuda_print_options printing = {.tf32 = b->tf32};
-    for (uint32_t k = 0; k < plan->n && n < MOST_TRIED; k++) {
-        const po_mu *mu = plan->candidates[k].mu;
-        if (po_codegen_cuda(b->ctx, b->arena, mu, "petopt", &printing, &programs[k]) != PO_OK) {
+    for (uint32_t k = 0; k < plan->n && n_printed < MOST_TRIED; k++) {
+        po_cuda_program *to = &programs[n_printed];
+        if (po_codegen_cuda(b->ctx, b->arena, plan->candidates[k].mu, "petopt", &printing, to) !=
+            PO_OK) {
             printf("      not printed: %s\n", b->ctx->error.message);
             po_ctx_clear(b->ctx);
             continue;
         }
-        const po_cuda_image *image = compile(b, programs[k].source, mu->name);
-        if (!image)
+        of[n_printed++] = k;
+    }
+    PO_TRY(compile(b, programs, n_printed, images));
+    for (uint32_t i = 0; i < n_printed; i++) {
+        if (!images[i])
             continue;
-        of[n] = k;
-        c[n++] =
-            (po_cuda_candidate){.mu = mu, .program = &programs[k], .image = image, .tf32 = b->tf32};
+        of[n] = of[i];
+        c[n++] = (po_cuda_candidate){.mu = plan->candidates[of[i]].mu,
+                                     .program = &programs[i],
+                                     .image = images[i],
+                                     .tf32 = b->tf32};
     }
     const po_cuda_trial trial = {.options = &b->options,
                                  .meaning = plan->lowered.mu,

@@ -21,7 +21,7 @@ const search_block cuda_texts[] = {
     {"product_tails",
      "mugraph m { label i 40 label k 72 label j 40\n"
      " tensor X input 0 [40, 72] tensor W weight 0 [72, 40] tensor O output 0 [40, 40]\n"
-     " step \"p\" { grid i by 16 { grid j by 16 { shared r [40, 40]\n"
+     " step \"p\" { grid i by 24 { grid j by 24 { shared r [40, 40]\n"
      "   for k by 32 { r[i, j] += X[i, k] * W[k, j] fresh }\n"
      "   O[i, j] = r[i, j] } } } }"},
     /* Both operands by rows of k; batches; a second product of the same block. */
@@ -38,6 +38,14 @@ const search_block cuda_texts[] = {
      " step \"g\" { grid j by 32 { shared u [8, 80] shared v [8, 80]\n"
      "   for k by 32 { u[i, j] += X[i, k] * U[k, j] fresh  v[i, j] += X[i, k] * V[k, j] fresh }\n"
      "   O[i, j] = u[i, j] * sigmoid(u[i, j]) * v[i, j] } } }"},
+    /* A sum of few rows, whole before a loop that reads it in each of its chunks. */
+    {"sum_then_loop",
+     "mugraph m { label i 8 label k 64 label r 16 label j 96\n"
+     " tensor X input 0 [8, 64] tensor A weight 0 [64, 16] tensor B weight 1 [16, 96]\n"
+     " tensor O output 0 [8, 96]\n"
+     " step \"s\" { grid i by 1 { shared t [8, 16] t[i, r] += X[i, k] * A[k, r] fresh\n"
+     "   for j by 32 { shared u [8, 16] shared v [8, 96] u[i, r] = t[i, r] * 0.5\n"
+     "     v[i, j] += u[i, r] * B[r, j] fresh O[i, j] = tanh(v[i, j]) } } } }"},
     /* The norm's sum beside the product, divided by at the end. */
     {"norm_product",
      "mugraph m { label i 16 label k 512 label j 48\n"

@@ -219,7 +219,7 @@ static void places_are_used_again(void **state) {
 }
 
 /* Two products of one operand: one loop, one copy of it. Few rows: they are the tile's columns, and
- * the warps share what is added up. */
+ * eight warps share what is added up. */
 static void products_share(void **state) {
     (void)state;
     static const char two[] =
@@ -233,7 +233,8 @@ static void products_share(void **state) {
     print(&p, two);
     assert_int_equal(count(p.kernels, "/* copies run"), 1);
     assert_int_equal(count(p.kernels, "/* X: copied"), 2); /* before the loop, and in it */
-    assert_int_equal(count(p.kernels, "mma 16x8x16 f16: 4 x 1 x 1 warps"), 2);
+    assert_int_equal(count(p.kernels, "mma 16x8x16 f16: 8 x 1 x 1 warps"), 2);
+    assert_int_equal(p.program.launches[0].threads, 256);
     /* A chunk's, and that of the warps' parts. */
     assert_int_equal(count(p.kernels, "pc_barrier();"), 2);
     done(&p);

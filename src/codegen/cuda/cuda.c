@@ -448,8 +448,10 @@ static bool fits(cu *c, uint32_t step) {
         int64_t limit = c->stages > 2 && most[c->stages] < c->limit ? most[c->stages] : c->limit;
         if (c->shared + partial <= limit)
             return true;
-        if (c->stages <= 1)
+        if (c->stages <= 1) {
+            c->shared += partial;
             return false;
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 /* A kernel for each region of a form. By estimates, the first candidate that promises a gain and
- * compiles; by readings, the fastest of the best twelve, each compared with float64 on the GPU. */
+ * compiles; by readings, the fastest of the best two dozen, each compared with float64 on the GPU.
+ */
 #include "pipeline/budget.h"
 #include "pipeline/gpu/making.h"
 #include "pipeline/kernels/stage.h"
@@ -9,7 +10,7 @@
 const char cuda_no_faster[] = "no faster than its nodes one by one";
 const char cuda_no_time[] = "there was no time for its kernels";
 
-enum { MOST_TIMED = 12, AT_A_TIME = 16 };
+enum { MOST_TIMED = 24, AT_A_TIME = 16 };
 
 /* Whether the kernels' part of the time is over: what is not made yet is left out. */
 static bool is_late(const cuda_making *m) {
@@ -359,7 +360,7 @@ static po_status read_places(cuda_making *m, cuda_variant *f, const few *all, co
 
 /* First the best of each region, then further ones: where time ends, what is read counts. */
 static po_status choose_by_readings(cuda_making *m, cuda_variant *f) {
-    static const uint32_t until[] = {2, 5, MOST_TIMED};
+    static const uint32_t until[] = {2, 6, 12, MOST_TIMED};
     few *all = PO_NEW_N(m->run->arena, few, f->regions.n + 1);
     for (uint32_t i = 0; i < f->regions.n; i++) {
         po_step(m->ctx, 0.5 * i / f->regions.n, "printing region %u", i);

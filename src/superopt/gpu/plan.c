@@ -6,7 +6,7 @@
 #include "superopt/gpu/internal.h"
 #include "superopt/gpu/parts.h"
 
-enum { KEEP = 12, ALTERNATIVES = 4 };
+enum { KEEP = 24, ALTERNATIVES = 12 };
 
 /* A part, and in which ways it can be worked. */
 typedef struct planned {
@@ -152,6 +152,17 @@ static uint32_t border_of(po_mu *to, const po_mu *naive, uint32_t tensor) {
     return id;
 }
 
+/* Whether two parts have the same ways to be worked: the projections of a layer. */
+static bool is_alike(const planned *a, const planned *b) {
+    if (a->n_found != b->n_found)
+        return false;
+    for (uint32_t i = 0; i < a->n_found; i++)
+        if (a->found[i].estimate != b->found[i].estimate)
+            return false;
+    return true;
+}
+
+/* The best of every part; those like `other` (PO_NONE: none) in their way `which`. */
 static po_status candidate_of(planning *p, uint32_t other, uint32_t which, po_gpu_candidate *c) {
     const po_mu *naive = p->naive;
     po_mu *mu = po_mu_create(p->arena, naive->name);
@@ -178,7 +189,8 @@ static po_status candidate_of(planning *p, uint32_t other, uint32_t which, po_gp
                            naive->nodes[one->part->steps[0]].name);
             continue;
         }
-        const po_found *f = &one->found[i == other && which < one->n_found ? which : 0];
+        bool otherwise = other != PO_NONE && is_alike(one, &p->list[other]);
+        const po_found *f = &one->found[otherwise && which < one->n_found ? which : 0];
         /* Borders of what was found are by number those of the part's own muGraph. */
         gpu_twin *twin = PO_NEW_N(p->arena, gpu_twin, f->mu->n_tensors + 1);
         for (uint32_t t = 0; t < f->mu->n_tensors; t++) {
@@ -219,10 +231,13 @@ static po_status plan_of(planning *p, po_gpu_candidate **candidates, uint32_t *n
     p->known = po_hash_map_create(p->arena);
     PO_TRY(plan_parts(p));
     PO_TRY(candidate_of(p, PO_NONE, 0, &(*candidates)[(*n)++]));
-    /* Others differ in one part. */
+    /* Others differ in one part, and in those that are like it. */
     for (uint32_t which = 1; which < (p->n == 1 ? keep : ALTERNATIVES); which++)
         for (uint32_t i = 0; i < p->n && *n < keep; i++) {
-            if (which >= p->list[i].n_found)
+            bool again = false; /* with an earlier part that is like it */
+            for (uint32_t j = 0; j < i; j++)
+                again |= is_alike(&p->list[j], &p->list[i]);
+            if (which >= p->list[i].n_found || again)
                 continue;
             po_gpu_candidate c;
             PO_TRY(candidate_of(p, i, which, &c));

@@ -6,11 +6,21 @@
 const int64_t gpu_chunks[] = {1, 8, 16, 32, 64, 128, 0};
 const int64_t gpu_steps[] = {32, 64, 128, 256, 0};
 
-/* Made-up but for their order of magnitude: seconds that a load takes under way, that a block takes
- * to start and end, between two barriers of an iteration; what is reached of the peaks. */
-static const double load = 1e-6, start = 1e-6, barrier = 2e-7;
+/* Seconds, read on an H200 (docs/gpu-schedules.md): that a launch adds behind another in a graph,
+ * that a block takes to start and end, that a load is under way, of a chunk besides its work, that
+ * what a chunk makes for the block takes and its elements by thread, of one step of a warp's
+ * product. */
+static const double launched = 1.2e-6, start = 3e-7, load = 6e-7, barrier = 2.5e-7;
+static const double made = 1.5e-7, element = 8e-9, on_tile = 2e-9, step = 7e-9, tile = 2e-8;
 static const double products_reach = 0.6, scalar_reach = 0.3, memory_reach = 0.85, share = 1.3;
-enum { MOST_BLOCKS = 8 /* of a multiprocessor */, SECTOR = 32, SMALL_TILE = 64 };
+enum {
+    MOST_BLOCKS = 8, /* of a multiprocessor */
+    SECTOR = 64,     /* of memory, bytes */
+    SMALL_TILE = 64,
+    THREADS = 128,
+    BUFFERS = 4, /* of a pipeline, as the printer has them (codegen/cuda) */
+    ROOM = 64 << 10
+};
 
 bool gpu_chunk(const search_problem *p, uint32_t class, int64_t chunk, bool last) {
     (void)p;
@@ -50,6 +60,8 @@ typedef struct block {
     double tensor, scalar;   /* FLOPs */
     double bytes, per_round; /* read and written by a block; by an iteration of its loop */
     double shared, wide;     /* bytes of all blocks, by the L2; each once, by memory */
+    double chunk;            /* bytes of a block that its loop fetches, once */
+    double chain;            /* seconds that a chunk's steps wait for one another */
     double iterations, blocks;
 } block;
 
@@ -77,10 +89,13 @@ static void add_product(const search_problem *p, const search_skeleton *s, const
     double m = side(p, s, k, operand[0], operand[1]), n = side(p, s, k, operand[1], operand[0]);
     double depth = padded((double)search_chunk_in(p, k, s->node[i].class, true), 16);
     double area = fmin(padded(m, 16) * padded(n, 8), padded(m, 8) * padded(n, 16));
-    if (p->math == PO_GPU_F32 || m * n < SMALL_TILE)
+    if (p->math == PO_GPU_F32 || m * n < SMALL_TILE) {
         b->scalar += 2 * m * n * depth * times;
-    else
-        b->tensor += 2 * area * depth * times;
+        return;
+    }
+    b->tensor += 2 * area * depth * times;
+    double tiles = area / (16 * 8) * 32 / THREADS, steps = depth / 16 * fmin(1, tiles);
+    b->chain += fmax(1, steps) * (step + tile * fmax(1, tiles));
 }
 
 /* Bytes that reading it moves: whole sectors of neighbouring elements. */
@@ -114,27 +129,33 @@ static void add_reads(const search_problem *p, const search_skeleton *s, const s
         b->wide += all * size;
     if (copied) /* two of them where the loop runs: one is filled while the other is read */
         b->shared += held * (staged[i] ? (double)po_mu_bytes(p->half) : size) * (inside ? 2 : 1);
+    if (copied && inside)
+        b->chunk += held * (staged[i] ? (double)po_mu_bytes(p->half) : size);
 }
 
 static bool fits(const block *b) {
     return b->shared <= GPU_SHARED;
 }
 
-/* Seconds of one launch of such blocks. */
+/* Seconds of one launch of such blocks: of a chunk the longest of what its steps wait for one
+ * another, of what all blocks beside it compute, and of its copies, of which some are under way. */
 static double launch(const po_gpu *gpu, po_gpu_math math, const block *b) {
     double sms = gpu->sms, each = ceil(b->blocks / sms);
     double resident = fmin(MOST_BLOCKS, floor((double)gpu->shared_sm / (b->shared + 1024)));
     double at_once = fmin(each, fmax(1, resident)), rounds = ceil(each / fmax(1, resident));
-    double compute = each * (b->tensor / (po_gpu_peak(gpu, math, false) / sms * products_reach) +
-                             b->scalar / (gpu->f32 / sms * scalar_reach));
-    double flight = at_once * fmin(2 * b->per_round, 65536) / load;
-    double rate = fmin(share * gpu->l2_rate / sms, fmax(flight, 1e9));
-    double memory = each * b->bytes / rate;
+    double compute = (b->tensor / (po_gpu_peak(gpu, math, false) / sms * products_reach) +
+                      b->scalar / (gpu->f32 / sms * scalar_reach)) /
+                     b->iterations * at_once;
+    double rate = share * gpu->l2_rate / sms, fixed = b->shared - b->chunk * 2;
+    double ahead = b->chunk > 0 ? floor((ROOM - fixed) / b->chunk) - 1 : 1;
+    double copies = b->per_round * at_once / rate;
+    double waits = (load + copies) / fmin(BUFFERS - 1, fmax(1, ahead));
+    double chunk = fmax(fmax(b->chain, compute), fmax(copies, waits));
+    double rest = fmax(0, b->bytes - b->per_round * b->iterations) * at_once / rate;
+    double blocks = rounds * (start + b->iterations * chunk + rest);
     double wide = fmax(b->wide / (gpu->dram * memory_reach),
                        b->blocks * b->bytes / (gpu->l2_rate * memory_reach));
-    double loops = rounds * (start + b->iterations * barrier);
-    double most = fmax(compute, fmax(memory, wide));
-    return gpu->launch + gpu->latency + most + 0.2 * (compute + memory + wide - most) / 2 + loops;
+    return launched + fmax(blocks, wide) + 0.2 * fmin(blocks, wide);
 }
 
 /* The step that adds up parts. */
@@ -163,9 +184,25 @@ static double combining(const search_problem *p, const search_skeleton *s, const
     return launch(p->gpu, p->math, &b);
 }
 
+/* Seconds of a chunk for what is neither copied nor a product: a map or a sum over a product's tile
+ * stays in registers. */
+static double made_in_loop(const search_problem *p, const search_skeleton *s,
+                           const search_kernel *k, const search_layout *l, uint32_t i,
+                           double elements) {
+    uint64_t space = s->node[i].labels;
+    uint32_t operand[2];
+    for (uint32_t a = 0; a < search_arity(&s->node[i]); a++)
+        space |= s->node[s->node[i].arg[a]].labels;
+    for (uint32_t j = 0; j <= k->root; j++)
+        if (gpu_is_product(p, s, l, j, operand) && s->node[j].labels == space &&
+            search_held(p, k, space, true) >= SMALL_TILE && p->math != PO_GPU_F32)
+            return on_tile * elements / THREADS;
+    return made + element * elements / THREADS;
+}
+
 bool gpu_estimate(const search_problem *p, const search_skeleton *s, search_kernel *k,
                   const search_layout *l) {
-    block b = {.iterations = 1};
+    block b = {.iterations = 1, .chain = barrier};
     bool read[SEARCH_NODES] = {false}, staged[SEARCH_NODES] = {false};
     bool factor[SEARCH_NODES] = {false}, inside[SEARCH_NODES] = {false}, sums = false;
     uint32_t operand[2];
@@ -198,6 +235,8 @@ bool gpu_estimate(const search_problem *p, const search_skeleton *s, search_kern
         double times = inside[i] ? b.iterations : 1;
         double elements = search_held(p, k, space, inside[i]) * times;
         double held = search_held(p, k, n->labels, inside[i] && !l->in_loop_sum[i]);
+        if (l->stage[i] != SEARCH_INLINE && !product && inside[i])
+            b.chain += made_in_loop(p, s, k, l, i, search_held(p, k, space, true));
         if (product)
             add_product(p, s, k, i, operand, times, &b);
         else if (n->kind == SEARCH_FUNCTION)

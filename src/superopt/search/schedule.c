@@ -8,11 +8,14 @@ static const struct {
     double products, others, scalar, cache2, cache3, memory, step, block, iteration;
 } machine = {1.3e11, 2e10, 1.5e9, 9e10, 3e10, 1.2e10, 1e-6, 5e-8, 2e-8};
 
-enum { MOST_OPTIONS = 6, LARGE = 24 << 20, FEW_BLOCKS = 4, FAR = 1024 };
+/* Of a kernel's loops: for a GPU, where estimates order chunks less well than readings do, more are
+ * kept and tried. */
+enum { GPU_OPTIONS = 12, GPU_TRIED = 6, CPU_OPTIONS = 6, CPU_TRIED = 3 };
+enum { LARGE = 24 << 20, FEW_BLOCKS = 4, FAR = 1024 };
 static const double ALONE = 1e-5; /* seconds that are not worth another thread */
 
 typedef struct options_of {
-    search_kernel list[MOST_OPTIONS];
+    search_kernel list[GPU_OPTIONS];
     uint32_t n;
 } options_of;
 
@@ -186,11 +189,12 @@ static bool estimate(const scheduling *z, search_kernel *k, const search_layout 
 static const int64_t cpu_chunks[] = {1, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024, 0};
 static const int64_t cpu_steps[] = {32, 64, 128, 256, 512, 1024, 0};
 
-static void keep_option(options_of *o, const search_kernel *k) {
-    /* One of each kind of loop nest. */
+static void keep_option(options_of *o, const search_kernel *k, bool gpu) {
+    const uint32_t most = gpu ? GPU_OPTIONS : CPU_OPTIONS;
+    /* One of each kind of loop nest; for a GPU, of each step of the loop. */
     for (uint32_t i = 0; i < o->n; i++)
         if (o->list[i].loop == k->loop && o->list[i].n_grid == k->n_grid &&
-            (o->list[i].parts > 1) == (k->parts > 1) &&
+            (!gpu || o->list[i].step == k->step) && (o->list[i].parts > 1) == (k->parts > 1) &&
             memcmp(o->list[i].grid, k->grid, k->n_grid * sizeof *k->grid) == 0) {
             if (k->seconds >= o->list[i].seconds)
                 return;
@@ -199,9 +203,9 @@ static void keep_option(options_of *o, const search_kernel *k) {
             o->n--;
             break;
         }
-    if (o->n == MOST_OPTIONS && k->seconds >= o->list[o->n - 1].seconds)
+    if (o->n == most && k->seconds >= o->list[o->n - 1].seconds)
         return;
-    uint32_t at = o->n < MOST_OPTIONS ? o->n++ : o->n - 1;
+    uint32_t at = o->n < most ? o->n++ : o->n - 1;
     for (; at > 0 && k->seconds < o->list[at - 1].seconds; at--)
         o->list[at] = o->list[at - 1];
     o->list[at] = *k;
@@ -239,7 +243,7 @@ static bool try_nest(scheduling *z, search_kernel *k, options_of *o) {
         return false;
     }
     if (z->p->gpu ? gpu_estimate(z->p, z->s, k, l) : estimate(z, k, l))
-        keep_option(o, k);
+        keep_option(o, k, z->p->gpu != NULL);
     else
         z->counts->by_shape++;
     return true;
@@ -339,35 +343,54 @@ static const options_of *options_for(scheduling *z, uint32_t root) {
 /* --- plans --- */
 
 /* Of plans for a GPU whose kernels are as many and take as long, which are mostly the same ones by
- * another formula, two are enough: readings are few, and others are worth one. */
-static bool has_twins(const scheduling *z, const search_plan *plan) {
-    uint32_t twins = 0;
+ * another formula, one is enough: readings are few, and others are worth one. */
+static bool has_twin(const scheduling *z, const search_plan *plan) {
+    bool twin = false;
     for (uint32_t i = 0; i < z->n; i++)
-        twins += z->plans[i].n == plan->n &&
-                 fabs(z->plans[i].seconds - plan->seconds) < 0.005 * plan->seconds;
-    return twins >= 2;
+        twin |= z->plans[i].n == plan->n &&
+                fabs(z->plans[i].seconds - plan->seconds) < 0.002 * plan->seconds;
+    return twin;
 }
 
-static void keep_plan(scheduling *z, const search_plan *plan) {
-    /* Few of each program: estimates are rough, and other programs are worth a reading. */
+static bool is_same_program(const search_plan *a, const search_plan *b) {
+    return a->number == b->number;
+}
+
+/* Whether the last kernels, which mostly are the longest, go through the same loop. */
+static bool is_same_loop(const search_plan *a, const search_plan *b) {
+    const search_kernel *k = &a->kernel[a->n - 1], *j = &b->kernel[b->n - 1];
+    return k->loop == j->loop && k->step == j->step;
+}
+
+/* Whether there is room for one more that is like others: the worst of too many goes. */
+static bool has_room(scheduling *z, const search_plan *plan,
+                     bool (*alike)(const search_plan *, const search_plan *), uint32_t most) {
     uint32_t same = 0, worst = PO_NONE;
-    if (z->p->gpu && has_twins(z, plan)) {
-        z->counts->by_bound++;
-        return;
-    }
     for (uint32_t i = 0; i < z->n; i++)
-        if (z->plans[i].number == plan->number) {
+        if (alike(&z->plans[i], plan)) {
             same++;
             worst = i;
         }
-    if (same >= z->each) {
+    if (same < most)
+        return true;
+    z->counts->by_bound++;
+    if (plan->seconds >= z->plans[worst].seconds)
+        return false;
+    z->n--;
+    for (uint32_t i = worst; i < z->n; i++)
+        z->plans[i] = z->plans[i + 1];
+    return true;
+}
+
+static void keep_plan(scheduling *z, const search_plan *plan) {
+    if (z->p->gpu && has_twin(z, plan)) {
         z->counts->by_bound++;
-        if (plan->seconds >= z->plans[worst].seconds)
-            return;
-        z->n--;
-        for (uint32_t i = worst; i < z->n; i++)
-            z->plans[i] = z->plans[i + 1];
+        return;
     }
+    /* Few of each program: estimates are rough, and other programs are worth a reading. */
+    if (!has_room(z, plan, is_same_program, z->each) ||
+        (z->p->gpu && !has_room(z, plan, is_same_loop, (z->most + 2) / 3)))
+        return;
     if (z->n == z->most && plan->seconds >= z->plans[z->n - 1].seconds) {
         z->counts->by_bound++;
         return;
@@ -376,6 +399,11 @@ static void keep_plan(scheduling *z, const search_plan *plan) {
     for (; at > 0 && plan->seconds < z->plans[at - 1].seconds; at--)
         z->plans[at] = z->plans[at - 1];
     z->plans[at] = *plan;
+}
+
+/* Whether it can go through memory: what is there or a number does not. */
+static bool is_cut(const search_skeleton *s, uint32_t node) {
+    return s->node[node].kind != SEARCH_LEAF && s->node[node].kind != SEARCH_NUMBER;
 }
 
 /* With these nodes going through memory. */
@@ -399,7 +427,7 @@ static void with_cuts(scheduling *z, const uint32_t *cuts, uint32_t n) {
     }
     const options_of *o = options_for(z, z->s->n - 1);
     double before = plan.seconds;
-    for (uint32_t i = 0; i < o->n && i < 3; i++) {
+    for (uint32_t i = 0; i < o->n && i < (z->p->gpu ? GPU_TRIED : CPU_TRIED); i++) {
         plan.kernel[n] = o->list[i];
         plan.seconds = before + o->list[i].seconds;
         keep_plan(z, &plan);
@@ -423,13 +451,14 @@ uint32_t search_schedules(const search_problem *p, const search_skeleton *skelet
         z.number = i;
         with_cuts(&z, cuts, 0);
         for (uint32_t a = 0; a + 1 < z.s->n; a++) {
-            if (z.s->node[a].kind == SEARCH_LEAF || z.s->node[a].kind == SEARCH_NUMBER)
+            if (!is_cut(z.s, a))
                 continue;
             cuts[0] = a;
             with_cuts(&z, cuts, 1);
             for (uint32_t b = a + 1; b + 1 < z.s->n; b++) {
                 cuts[1] = b;
-                with_cuts(&z, cuts, 2);
+                if (is_cut(z.s, b))
+                    with_cuts(&z, cuts, 2);
             }
         }
     }

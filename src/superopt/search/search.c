@@ -30,6 +30,7 @@ po_search_options po_search_for_gpu(const po_gpu *gpu, const po_mu *naive, bool 
                    : tf32               ? PO_GPU_TF32
                                         : PO_GPU_F32;
     options.schedules = 3000000;
+    options.keep = 24;
     return options;
 }
 
