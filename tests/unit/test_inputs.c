@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { F32 = 1, U8 = 2, I64 = 7, BOOL = 9 };
+enum { F32 = 1, U8 = 2, I32 = 6, I64 = 7, BOOL = 9 };
 
 typedef struct fixture {
     char dir[512], path[600];
@@ -94,8 +94,28 @@ static void ids_lie_below_the_vocabulary(void **state) {
     test_onnx_int(test_onnx_node(m, "Cast", "attention_mask", "mask"), "to", F32);
     test_onnx_int(test_onnx_node(m, "Cast", "image", "pixels"), "to", F32);
     test_onnx_node(m, "Not", "flag", "not");
+    /* A one-hot code spelled out; what is compared with few numbers may be any. */
+    int32_t codes[12], few[2] = {3, 4};
+    for (int32_t i = 0; i < 12; i++)
+        codes[i] = i + 1;
+    test_onnx_input(m, "bytes", I32, "batch,1");
+    test_onnx_input(m, "other", I32, "batch,1");
+    test_onnx_output(m, "hot", BOOL, "batch,12");
+    test_onnx_output(m, "same", BOOL, "batch,2");
+    test_onnx_initializer(m, "codes", I32, "1,12", codes, sizeof codes);
+    test_onnx_initializer(m, "few", I32, "1,2", few, sizeof few);
+    test_onnx_node(m, "Equal", "bytes codes", "hot");
+    test_onnx_node(m, "Equal", "few other", "same");
     fixture f;
     start(&f, m);
+    assert_range(&f, "bytes", 1, 12);
+    bool beyond = false;
+    for (uint64_t seed = 0; seed < 8; seed++)
+        for (int64_t i = 0, v; i < input(&f, 2, PO_INPUTS_NORMAL, seed, "other")->count; i++) {
+            v = po_tensor_int(input(&f, 2, PO_INPUTS_NORMAL, seed, "other"), i);
+            beyond |= v < 3 || v > 4;
+        }
+    assert_true(beyond);
     assert_range(&f, "ids", 0, 6);
     assert_range(&f, "types", 0, 1);
     assert_range(&f, "attention_mask", 0, 1);

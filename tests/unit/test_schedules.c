@@ -85,6 +85,9 @@ static const struct {
      " a = Conv(x, w: f32[16,2,3] random 1) {kernel_shape=[3], strides=[2]}\n"
      " b = InstanceNormalization(a, s: f32[16] random 2, t: f32[16] random 3) {epsilon=0.01}\n"
      " g = GlobalAveragePool(b)\n y = Mul(b, g)\n}"},
+    {"long sums of numbers of one sign",
+     "graph g (x: f32[2048,257]) -> (y) {\n a = MatMul(x, w: f32[257,64] random 1)\n"
+     " p = Pow(a, k: f32[] {3})\n t = Tanh(p)\n y = Mul(a, t)\n}"},
     {"long sums by rows", "graph g (x: f32[1,16,30,40]) -> (y) {\n"
                           " s = Sigmoid(x)\n g = GlobalAveragePool(s)\n y = Mul(s, g)\n}"},
     {"rows with their own mean",

@@ -13,6 +13,7 @@ typedef enum rule {
     OUT_SHAPE,   /* the shape of output 0 */
     TIME_LENGTH, /* 1 to the length of input 0 along axis a */
     DEPTH,       /* below the constant of input 1 (OneHot) */
+    AMONG,       /* from the least to the greatest of the constants that the other input is */
     COUNT,       /* 0, 1, 2, ..: axes */
     ONE_DIMS,    /* the axes of input 0 that have length 1 (Squeeze) */
     PARTS        /* the lengths of the outputs along attribute axis (Split) */
@@ -39,6 +40,8 @@ static const row rows[] = {
     {"RoiAlign", 2, INDEX_FIRST, 0, 0},
     {"OneHot", 0, DEPTH, 0, 0},
     {"OneHot", 1, RANGE, 3, 7},
+    {"Equal", 0, AMONG, 1, 0},
+    {"Equal", 1, AMONG, 0, 0},
     {"LSTM", 4, TIME_LENGTH, 0, 0},
     {"GRU", 4, TIME_LENGTH, 0, 0},
     {"RNN", 4, TIME_LENGTH, 0, 0},
@@ -217,6 +220,26 @@ static void list_shape(search *s, const po_type *type) {
     set_list(s, type->rank, list);
 }
 
+/* What is compared with many constants is one of them: a one-hot code spelled out. */
+static void bound_among(search *s, const po_graph *g, const po_node *node, uint32_t other) {
+    enum { FEWEST = 8 };
+    const po_tensor *t = other < node->n_in && node->in[other] != PO_NONE
+                             ? po_graph_constant(g, node->in[other])
+                             : NULL;
+    if (!t || t->count < FEWEST ||
+        (po_dtype_class_of(t->dtype) != PO_CLASS_SIGNED &&
+         po_dtype_class_of(t->dtype) != PO_CLASS_UNSIGNED))
+        return;
+    int64_t low = po_tensor_int(t, 0), high = low;
+    for (int64_t i = 1; i < t->count; i++) {
+        int64_t x = po_tensor_int(t, i);
+        low = x < low ? x : low;
+        high = x > high ? x : high;
+    }
+    if (high - low >= FEWEST - 1)
+        bound(s, PO_ROLE_RANGE, (double)low, (double)high);
+}
+
 static void apply(search *s, const po_graph *g, const po_node *node, const row *r, po_dtype dtype) {
     bool real = po_dtype_class_of(dtype) == PO_CLASS_FLOAT;
     switch (r->rule) {
@@ -269,6 +292,9 @@ static void apply(search *s, const po_graph *g, const po_node *node, const row *
             bound_below(s, n);
         break;
     }
+    case AMONG:
+        bound_among(s, g, node, (uint32_t)r->a);
+        break;
     case COUNT:
         list_axes(s, NULL);
         break;
