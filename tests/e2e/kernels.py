@@ -452,8 +452,9 @@ def case_open_mean(bed):
                               for n, v in [(1, 320), (2, 321), (1, 4), (3, 50), (0, 64), (1, 96), (1, 1000)]])
 
 
-def attention(r, width, heads):
-    """One block of an encoder of which batch and length are open."""
+def attention(r, width, heads, guarded=False):
+    """One block of an encoder of which batch and length are open; guarded: rows that a mask hides as a whole
+    are zeros, as exporters of torch's attention write it."""
     def w(*dims):
         return (r.standard_normal(dims) / np.sqrt(dims[0])).astype('f')
     each = width // heads
@@ -467,14 +468,23 @@ def attention(r, width, heads):
                   ('Reshape', [n + '1', 'split'], n + '2', {}),
                   ('Transpose', [n + '2'], n + '3', {'perm': [0, 2, 3, 1] if n == 'k' else [0, 2, 1, 3]})]
     weights |= {'wo': w(width, width), 'bo': w(width), 'w1': w(width, 4 * width), 'w2': w(4 * width, width)}
-    nodes += [('MatMul', ['q3', 'k3'], 's0', {}), ('Mul', ['s0', 'scale'], 's1', {}),
-              ('Softmax', ['s1'], 's2', {'axis': -1}), ('MatMul', ['s2', 'v3'], 'o0', {}),
+    nodes += [('MatMul', ['q3', 'k3'], 's0', {}), ('Mul', ['s0', 'scale'], 's1', {})]
+    seen = 's2'
+    if guarded:
+        weights['zero'] = np.array(0, 'f')
+        nodes += [('Add', ['s1', 'mask'], 'm1', {}), ('Softmax', ['m1'], 's2', {'axis': -1}), ('IsNaN', ['s2'], 'n', {}),
+                  ('Where', ['n', 'zero', 's2'], 's3', {})]
+        seen = 's3'
+    else:
+        nodes += [('Softmax', ['s1'], 's2', {'axis': -1})]
+    nodes += [('MatMul', [seen, 'v3'], 'o0', {}),
               ('Transpose', ['o0'], 'o1', {'perm': [0, 2, 1, 3]}), ('Reshape', ['o1', 'join'], 'o2', {}),
               ('MatMul', ['o2', 'wo'], 'o3', {}), ('Add', ['o3', 'bo'], 'o4', {}), ('Add', ['o4', 'x'], 'o5', {}),
               ('LayerNormalization', ['o5', 'one', 'nothing'], 'o6', {'axis': -1}),
               ('MatMul', ['o6', 'w1'], 'f0', {}), ('Tanh', ['f0'], 'f1', {}), ('MatMul', ['f1', 'w2'], 'f2', {}),
               ('Add', ['f2', 'o6'], 'y', {})]
-    return open_graph(nodes, {'x': ['N', 'T', width]}, {'y': ['N', 'T', width]}, weights)
+    return open_graph(nodes, {'x': ['N', 'T', width]} | ({'mask': ['N', 1, 'T', 'T']} if guarded else {}),
+                      {'y': ['N', 'T', width]}, weights)
 
 
 def case_open_tokens(bed):
@@ -499,6 +509,18 @@ def case_open_tokens(bed):
             expect(False, f'a wrong shape: {wrong.shape}')
         except Exception as e: # pylint: disable=broad-except
             expect('x' in str(e), str(e))
+
+
+def case_open_masks(bed):
+    """Rows that are masked as a whole are no numbers behind the softmax, and zeros behind their guard."""
+    r = np.random.default_rng(12)
+    feeds = []
+    for n, t in [(1, 128), (2, 7), (3, 63), (1, 1), (0, 16), (2, 100)]:
+        hidden = (r.random((n, 1, t, t)) < 0.3) | (np.arange(t) % 3 == 1)[:, None]
+        feeds.append({'x': r.standard_normal((n, t, 96)).astype('f'),
+                      'mask': np.where(hidden, -np.inf, 0).astype('f')})
+    kernels = open_kernels(bed, attention(r, 96, 4, guarded=True), feeds)
+    expect(kernels == 1, f'{kernels} kernels')
 
 
 def case_batch_that_mixes(bed):

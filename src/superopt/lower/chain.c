@@ -71,6 +71,8 @@ static bool seen_only_by(const po_lowering *l, po_value_id v, const bool *in,
 /* Keeps what the last node is made from. True where nothing of it is seen elsewhere. */
 static bool close(const po_lowering *l, po_node_id first, po_value_id v, const po_node_id *nodes,
                   uint32_t n, bool *in) {
+    if (po_lower_is_test(l->graph, &l->graph->nodes[nodes[n - 1]]))
+        return false;
     memset(in, 0, PO_LOWER_CHAIN * sizeof *in);
     in[n - 1] = true;
     bool reads_first = false;

@@ -168,6 +168,24 @@ static uint32_t swish(expr *e, int f) {
     return item(e, PO_MU_TIMES, x, item(e, PO_MU_SIGMOID, t, 0, 0), 0);
 }
 
+/* What is no number is told from what is by two comparisons: neither holds of it. */
+static uint32_t where_number(expr *e, int f) {
+    (void)f;
+    uint32_t x = in(e, 2), otherwise = x == PO_NONE ? x : in(e, 1);
+    if (otherwise == PO_NONE)
+        return PO_NONE;
+    uint32_t low = item(e, PO_MU_LESS, x, number(e, 1), 0);
+    uint32_t high = item(e, PO_MU_LESS, number(e, 0), x, 0);
+    return item(e, PO_MU_CHOOSE, item(e, PO_MU_MAX, low, high, 0), x, otherwise);
+}
+
+/* Its reader alone says what it stands for. */
+static uint32_t nothing(expr *e, int f) {
+    (void)e;
+    (void)f;
+    return PO_NONE;
+}
+
 static const struct {
     po_op_id op;
     uint32_t (*make)(expr *e, int f);
@@ -201,6 +219,8 @@ static const struct {
     {PO_OP_PRelu, prelu, 0},
     {PO_OP_Gelu, gelu_erf, 0},
     {PO_OP_Swish, swish, 0},
+    {PO_OP_IsNaN, nothing, 0},
+    {PO_OP_Where, where_number, 0},
 };
 enum { MAPS = sizeof maps / sizeof maps[0] };
 
@@ -211,9 +231,29 @@ static size_t find(po_op_id op) {
     return i;
 }
 
+/* Where(IsNaN(x), a number, x), as exporters guard a softmax whose row is masked as a whole. */
+static bool is_guard(const po_graph *graph, const po_node *node) {
+    const po_value *asked =
+        node->n_in == 3 && node->in[0] != PO_NONE ? &graph->values[node->in[0]] : NULL;
+    if (node->op != PO_OP_Where || !asked || asked->producer == PO_NONE || asked->n_uses != 1 ||
+        asked->n_outputs > 0 || node->in[1] == PO_NONE)
+        return false;
+    const po_node *is_nan = &graph->nodes[asked->producer];
+    const po_tensor *t = po_graph_constant(graph, node->in[1]);
+    return is_nan->op == PO_OP_IsNaN && is_nan->in[0] == node->in[2] && t && t->count == 1;
+}
+
+bool po_lower_is_test(const po_graph *graph, const po_node *node) {
+    const po_value *out = node->op == PO_OP_IsNaN ? &graph->values[node->out[0]] : NULL;
+    return out && out->n_uses == 1 && out->uses[0].input == 0 &&
+           is_guard(graph, &graph->nodes[out->uses[0].node]);
+}
+
 bool po_lower_is_map(const po_graph *graph, const po_node *node) {
     if (find(node->op) == MAPS)
         return false;
+    if (node->op == PO_OP_IsNaN || node->op == PO_OP_Where)
+        return po_lower_is_test(graph, node) || is_guard(graph, node);
     if (node->op == PO_OP_Gelu)
         return po_node_string_is(node, "approximate", "none", "none");
     for (uint32_t k = 1; k < node->n_in && node->op == PO_OP_Clip; k++)

@@ -79,6 +79,8 @@ bool po_lower_is_joined(po_lowering *l, po_value_id v, po_value_id whole, uint32
 /* --- expressions (expr.c) --- */
 
 bool po_lower_is_map(const po_graph *graph, const po_node *node);
+/* Whether it asks of numbers what one Where alone reads: that one computes it, and no step does. */
+bool po_lower_is_test(const po_graph *graph, const po_node *node);
 /* How a fused statement reads what stands before it. */
 typedef struct po_lower_chain {
     uint32_t statement;

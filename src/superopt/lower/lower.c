@@ -364,10 +364,11 @@ static po_region_part part_of(po_ctx *ctx, const po_graph *graph, const po_node 
     const bool map = !f && po_lower_is_map(graph, node);
     if ((!f && !map) || node->n_out < 1)
         return PO_REGION_NOT;
+    const bool test = po_lower_is_test(graph, node);
     for (uint32_t k = 0; k < node->n_out; k++)
-        if (node->out[k] == PO_NONE || !is_held(graph, node->out[k], half))
+        if (node->out[k] == PO_NONE || (!test && !is_held(graph, node->out[k], half)))
             return PO_REGION_NOT;
-    for (uint32_t k = 0; k < node->n_in; k++)
+    for (uint32_t k = node->op == PO_OP_Where; k < node->n_in; k++)
         if (node->in[k] != PO_NONE && !is_held(graph, node->in[k], half) &&
             (map || !po_graph_constant(graph, node->in[k])))
             return PO_REGION_NOT;
@@ -404,6 +405,20 @@ static po_status lower_node(po_lowering *l, const po_node *node) {
     return status;
 }
 
+/* A test and what reads it have to be of one region. */
+static po_status check_borders(const po_lowering *l) {
+    for (uint32_t i = 0; i < l->region->n_in + l->region->n_out; i++) {
+        bool in = i < l->region->n_in;
+        po_value_id v = in ? l->region->in[i] : l->region->out[i - l->region->n_in];
+        if (po_dtype_class_of(l->graph->values[v].type.dtype) != PO_CLASS_FLOAT)
+            return po_fail(l->ctx, PO_UNSUPPORTED,
+                           "value '%s' crosses the region's border, and is "
+                           "no float",
+                           l->graph->values[v].name);
+    }
+    return PO_OK;
+}
+
 po_status po_lower_region(po_ctx *ctx, po_arena *arena, const po_graph *graph,
                           const po_region *region, const char *name, po_lowered *lowered) {
     po_lowering l = {.ctx = ctx,
@@ -425,6 +440,7 @@ po_status po_lower_region(po_ctx *ctx, po_arena *arena, const po_graph *graph,
         l.place[region->nodes[i]] = i;
     for (uint32_t i = 0; i < region->n_out; i++)
         l.output[region->out[i]] = i;
+    PO_TRY(check_borders(&l));
     mark_layouts(&l);
     po_lower_plan_joins(&l);
     for (uint32_t i = 0; i < region->n_in; i++)
