@@ -227,6 +227,29 @@ static void factors_are_no_means(void **state) {
     }
 }
 
+/* Samples and tokens in one axis, turned round, have no form for all sizes: what makes them stays
+ * with the runtime, and what lies on both sides of them has kernels. */
+static void what_cannot_be_opened_stays_outside(void **state) {
+    static const char *const model =
+        "graph g (x: f32[N,T,64]) -> (y) {\n a = MatMul(x, w: f32[64,64] random 1)\n"
+        " b = Tanh(a)\n f = Reshape(b, s: i64[2] {-1, 64})\n t = Transpose(f) {perm=[1, 0]}\n"
+        " u = Transpose(t) {perm=[1, 0]}\n c = MatMul(u, v: f32[64,64] random 2)\n"
+        " d = Tanh(c)\n y = MatMul(d, q: f32[64,64] random 3)\n}";
+    (void)state;
+    fixture f;
+    po_kernel_variant form;
+    start(&f, model);
+    assert_int_equal(po_kernel_variants(&f.run, f.graph, NULL, f.split, f.arena, &f.plan, &form),
+                     PO_OK);
+    assert_non_null(form.sizes);
+    assert_true(form.regions.n > 0);
+    for (uint32_t i = 0; i < form.regions.n; i++)
+        if (form.plans[i].failed)
+            fail_msg("region %u: %s", i, form.plans[i].failed);
+    assert_in_range(form.regions.n_nodes, 2, 7);
+    end(&f);
+}
+
 /* Lengths of which nothing is known have no kernels, and say so. */
 static void of_unknown_size(void **state) {
     static const char *const model = "graph g (x: f32[N,16], k: i64[2]) -> (y) {\n"
@@ -288,9 +311,9 @@ static void borders_lie_apart(void **state) {
     memset(axis, PO_NO_SAMPLES, f.graph->n_values);
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         axis[test_value(f.graph, known[i].name)] = known[i].axis;
-    assert_int_equal(po_open_regions(&f.ctx, f.arena, f.graph, NULL, &regions), PO_OK);
+    assert_int_equal(po_open_regions(&f.ctx, f.arena, f.graph, NULL, NULL, &regions), PO_OK);
     assert_int_equal(regions.n_nodes, 7);
-    assert_int_equal(po_open_regions(&f.ctx, f.arena, f.graph, axis, &regions), PO_OK);
+    assert_int_equal(po_open_regions(&f.ctx, f.arena, f.graph, axis, NULL, &regions), PO_OK);
     assert_int_equal(regions.n, 1);
     assert_int_equal(regions.n_nodes, 6); /* all but what makes z */
     const po_region *r = &regions.regions[0];
@@ -415,6 +438,7 @@ int main(void) {
         cmocka_unit_test(partly_right),
         cmocka_unit_test(ends_without_regions),
         cmocka_unit_test(of_any_size),
+        cmocka_unit_test(what_cannot_be_opened_stays_outside),
         cmocka_unit_test(of_unknown_size),
         cmocka_unit_test(means_are_told_apart),
         cmocka_unit_test(factors_are_no_means),

@@ -55,15 +55,15 @@ static bool leave_borders_out(const finding *f, const po_graph *graph, const po_
 }
 
 po_status po_open_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph, const int8_t *axis,
-                          po_regions *regions) {
-    if (!axis)
-        return po_regions_find(ctx, arena, graph, po_lower_part, ctx, regions);
+                          const bool *outside, po_regions *regions) {
     finding f = {ctx, axis, PO_NEW_N(arena, bool, graph->n_nodes + 1)};
+    for (uint32_t i = 0; i < graph->n_nodes && outside; i++)
+        f.out[i] = outside[i];
     for (bool again = true; again;) {
         PO_TRY(po_ctx_poll(ctx));
         PO_TRY(po_regions_find(ctx, arena, graph, part_of, &f, regions));
         again = false;
-        for (uint32_t i = 0; i < regions->n; i++)
+        for (uint32_t i = 0; i < regions->n && axis; i++)
             again |= leave_borders_out(&f, graph, &regions->regions[i]);
     }
     return PO_OK;

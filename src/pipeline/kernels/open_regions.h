@@ -8,9 +8,10 @@
 
 /* As po_regions_find with po_lower_part, of a graph with one sample. axis: by value, as
  * po_samples_apart_values tells; NULL: all is static. A node at a region's border where samples do
- * not lie so, or are not told apart, stays outside. */
+ * not lie so, or are not told apart, stays outside, and so do those that `outside` names (by node;
+ * NULL: none). */
 po_status po_open_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph, const int8_t *axis,
-                          po_regions *regions);
+                          const bool *outside, po_regions *regions);
 
 /* Opens the ports of a region that were made for one sample. PO_INTERNAL where one cannot be. */
 po_status po_open_ports(po_ctx *ctx, po_arena *arena, const po_graph *graph, const int8_t *axis,

@@ -42,6 +42,12 @@ po_status po_open_sizes_region(const po_run *run, po_arena *arena, const po_open
                                const po_region *region, po_mu *mu, const po_mu *naive,
                                const po_mu_open **open, po_kernel_ports *ports);
 
+/* open_fit.c: as po_open_regions, without nodes that make, or take, what has no form for all sizes;
+ * sizes NULL: there are none. */
+po_status po_open_regions_that_fit(const po_run *run, po_arena *arena, const po_graph *graph,
+                                   const int8_t *axis, const po_open_sizes *sizes,
+                                   po_regions *regions);
+
 /* small.c: the region's program for small sizes, and up to which it runs; *small NULL: it has none,
  * or that would never run. */
 po_status po_kernel_small_of(const po_run *run, po_arena *arena, const po_open_sizes *sizes,

@@ -173,7 +173,7 @@ static po_status plan_form(const po_run *run, po_arena *arena, const kernel_form
     p->open = form->made == graph ? NULL : form->made;
     p->axis = form->axis;
     p->sizes = form->sizes;
-    PO_TRY(po_open_regions(run->ctx, arena, graph, form->axis, &p->regions));
+    PO_TRY(po_open_regions_that_fit(run, arena, graph, form->axis, form->sizes, &p->regions));
     p->plans = PO_NEW_N(arena, po_plan, p->regions.n);
     po_log(run->ctx, "%s: %u regions with %u of %u nodes", p->name, p->regions.n,
            p->regions.n_nodes, graph->n_live);
@@ -219,7 +219,7 @@ static po_status estimate(choosing *c, guessed *g) {
     po_plan_guess guess;
     po_arena *scratch = po_arena_child(c->arena);
     const po_graph *graph = g->form.graph;
-    PO_TRY(po_open_regions(c->ctx, scratch, graph, g->form.axis, &regions));
+    PO_TRY(po_open_regions(c->ctx, scratch, graph, g->form.axis, NULL, &regions));
     po_plan_options options = *c->options;
     options.open = g->form.sizes ? &g->form.sizes->plan : NULL;
     PO_TRY(po_plan_estimate(c->ctx, scratch, graph, &regions, &options, &guess));

@@ -405,6 +405,17 @@ static po_status lower_node(po_lowering *l, const po_node *node) {
     return status;
 }
 
+/* Of values that lie in one tensor, the last. */
+static const po_value_id *values_of(const po_lowering *l) {
+    po_value_id *value = PO_NEW_N(l->arena, po_value_id, l->mu->n_tensors + 1);
+    for (uint32_t i = 0; i < l->mu->n_tensors; i++)
+        value[i] = PO_NONE;
+    for (po_value_id v = 0; v < l->graph->n_values; v++)
+        if (l->view[v].set)
+            value[l->view[v].tensor] = v;
+    return value;
+}
+
 /* A test and what reads it have to be of one region. */
 static po_status check_borders(const po_lowering *l) {
     for (uint32_t i = 0; i < l->region->n_in + l->region->n_out; i++) {
@@ -454,6 +465,6 @@ po_status po_lower_region(po_ctx *ctx, po_arena *arena, const po_graph *graph,
     for (uint32_t i = 0; i < region->n_out; i++)
         leave(&l, region->out[i]);
     po_lower_part_edges(l.mu);
-    *lowered = (po_lowered){l.mu, l.weights, l.n_weights};
+    *lowered = (po_lowered){l.mu, l.weights, l.n_weights, values_of(&l)};
     return PO_OK;
 }

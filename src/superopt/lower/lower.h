@@ -16,6 +16,7 @@ typedef struct po_lowered {
     const po_value_id *weights; /* by WEIGHT number: the constant; the tensor's dims are its own,
                                    without those of length 1 */
     uint32_t n_weights;
+    const po_value_id *value; /* by tensor: the value that lies there, or PO_NONE */
 } po_lowered;
 
 /* For po_regions_find: whether a node has a lowering. `user`: the context (po_ctx *). */
