@@ -21,7 +21,7 @@ static const struct {
     {"simplify: identities", {PO_LAW_DROP_IDENTITY, PO_LAW_DROP_SINGLE, 0, 0}},
     {"simplify: padding", {PO_LAW_STATE_PADS, PO_LAW_STATE_PADS, 0, 0}},
     {"simplify: duplicates", {PO_LAW_MERGE_CONSTANTS, PO_LAW_MERGE_NODES, 0, 0}},
-    {"simplify: layouts", {PO_LAW_COMPOSE_TRANSPOSES, PO_LAW_CANCEL_RESHAPES, 0, 0}},
+    {"simplify: layouts", {PO_LAW_COMPOSE_TRANSPOSES, PO_LAW_MOVE_APART, 0, 0}},
 };
 
 static po_postopt_options bare(void) {

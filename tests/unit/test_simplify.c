@@ -141,6 +141,21 @@ static const sample samples[] = {
      "graph g (x: f32[2,3,4]) -> (y) {\n"
      " a = Reshape(x, s: i64[2] {6, 4})\n b = Reshape(a, t: i64[3] {0, 2, 2})\n y = Tanh(b)\n}",
      2, "Reshape", 1},
+    {"axes that are merged, moved and taken apart are moved, of open lengths too",
+     "graph g (x: f32[n,3,t,4]) -> (y) {\n"
+     " h = Shape(x)\n k = Slice(h, b: i64[1] {2}, e: i64[1] {3})\n"
+     " s = Concat(m: i64[1] {-1}, k, d: i64[1] {4}) {axis=0}\n a = Reshape(x, s)\n"
+     " p = Transpose(a) {perm=[0, 2, 1]}\n c = Slice(h, z: i64[1] {0}, f: i64[1] {2})\n"
+     " u = Concat(c, d, k) {axis=0}\n r = Reshape(p, u)\n y = Tanh(r)\n}",
+     2, "Reshape", 0},
+    {"axes that are taken apart otherwise stay",
+     "graph g (x: f32[2,3,6]) -> (y) {\n a = Reshape(x, s: i64[2] {6, 6})\n"
+     " b = Transpose(a)\n c = Reshape(b, t: i64[3] {2, 3, 6})\n y = Tanh(c)\n}",
+     4, "Reshape", 2},
+    {"what is moved stays where others read it too",
+     "graph g (x: f32[2,3,6]) -> (y, z) {\n a = Reshape(x, s: i64[2] {6, 6})\n"
+     " b = Transpose(a)\n c = Reshape(b, t: i64[3] {6, 2, 3})\n y = Tanh(c)\n z = Neg(b)\n}",
+     5, "Reshape", 2},
     {"padding in words is numbers: SAME of known sizes, odd ones at the end",
      "graph g (x: f32[1,2,7,6]) -> (y) {\n"
      " a = Conv(x, w: f32[4,2,3,3] random 1) {auto_pad=\"SAME_UPPER\", strides=[2, 2]}\n"

@@ -3,6 +3,7 @@
  * meet no such chains. postopt's cancel_moves.c works on R/T, which needs static shapes: it covers
  * pads, slices and moves through element-wise nodes, and would find what this pass does of static
  * shapes; it does not replace it. */
+#include "ir/size.h"
 #include "rewrite/passes.h"
 
 /* Transpose(Transpose(x)): one permutation, or none. */
@@ -66,7 +67,74 @@ static bool reshape_anew(po_graph *graph, po_node_id id, po_value_id x) {
     return true;
 }
 
+/* Which axes of x, side by side, each axis of `merged` is made of: those from first[k] to
+ * first[k + 1]. False: it is no merging of axes, or not seen to be one. */
+static bool merges(const po_graph *graph, po_arena *arena, po_value_id x, po_value_id merged,
+                   uint32_t first[PO_MAX_RANK + 1]) {
+    const po_type *from = &graph->values[x].type, *to = &graph->values[merged].type;
+    if (!from->has_rank || !to->has_rank || from->rank > PO_MAX_RANK || to->rank > PO_MAX_RANK)
+        return false;
+    uint32_t at = 0;
+    for (uint32_t k = 0; k < to->rank; k++) {
+        po_dim all = PO_DIM(1);
+        first[k] = at;
+        /* An axis of length 1 is made of none, or of one that is as short. */
+        bool taken = po_dim_same(to->dims[k], PO_DIM(1)) &&
+                     (at == from->rank || !po_dim_same(from->dims[at], PO_DIM(1)));
+        for (; !taken && at < from->rank; at++) {
+            all = po_size_mul(arena, all, from->dims[at]);
+            taken = po_dim_same(all, to->dims[k]);
+        }
+        if (!taken)
+            return false;
+    }
+    for (; at < from->rank; at++)
+        if (!po_dim_same(from->dims[at], PO_DIM(1)))
+            return false;
+    first[to->rank] = from->rank;
+    return true;
+}
+
+/* Reshape(Transpose(Reshape(x))) where axes are merged, moved together, and taken apart again, as
+ * exporters move the last two axes of what has more than three. */
+static bool move_apart(po_graph *graph, po_node_id id, po_rewriting *state) {
+    const po_node *outer = &graph->nodes[id];
+    const po_node *move = po_made_by(graph, outer->in[0], PO_OP_Transpose);
+    const po_node *inner = move ? po_graph_producer(graph, move->in[0]) : NULL;
+    uint32_t first[PO_MAX_RANK + 1], p_rank, rank = 0;
+    int64_t perm[PO_MAX_RANK];
+    if (!inner || !only_reshapes(inner->op) || inner->in[0] == PO_NONE ||
+        graph->values[outer->in[0]].n_uses > 1 || graph->values[outer->in[0]].n_outputs > 0)
+        return false;
+    const po_value_id x = inner->in[0], y = outer->out[0];
+    const po_type *to = &graph->values[y].type;
+    const int64_t *p = po_node_ints(move, "perm", &p_rank);
+    if (!merges(graph, state->scratch, x, move->in[0], first) || !to->has_rank ||
+        to->rank != graph->values[x].type.rank)
+        return false;
+    const uint32_t n = graph->values[move->in[0]].type.rank;
+    if (p && p_rank != n)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t k = p ? p[i] : (int64_t)(n - 1 - i);
+        if (k < 0 || k >= (int64_t)n)
+            return false;
+        for (uint32_t a = first[k]; a < first[k + 1]; a++)
+            perm[rank++] = a;
+    }
+    for (uint32_t i = 0; i < rank; i++)
+        if (!po_dim_same(to->dims[i], graph->values[x].type.dims[perm[i]]))
+            return false;
+    const po_type type = *to;
+    po_substitute(graph, y, po_add_transpose(graph, id, x, rank, perm, &type));
+    return true;
+}
+
 static void compose_reshapes(po_graph *graph, po_node_id id, po_rewriting *state) {
+    if (move_apart(graph, id, state)) {
+        po_law_fired(state, PO_LAW_MOVE_APART, true);
+        return;
+    }
     const po_node *outer = &graph->nodes[id];
     const po_node *inner = po_graph_producer(graph, outer->in[0]);
     if (!inner || !only_reshapes(inner->op) || inner->in[0] == PO_NONE)
