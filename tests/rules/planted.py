@@ -54,6 +54,8 @@ PLANTED = [
      'padding in words'),
     ('COPIED_LENGTHS', 'ops/rewrite.c', 'i < x->rank && i != but && po_dim_same(x->dims[i], y->dims[i]);', 'i < x->rank && i != but;',
      'lengths that are copied'),
+    ('COPIED_LENGTHS', 'rewrite/exact/lengths.c', 'po_node_set_int(graph, id, "allowzero", 0);', 'po_node_set_int(graph, id, "allowzero", 1);',
+     'lengths that are copied'),
     ('INPUT_LENGTHS', 'rewrite/exact/lengths.c', 'at = axis;', 'at = 0;', 'lengths that are copied elsewhere'),
     # what is taken, and what is repeated
     ('TAKE_LESS', 'rewrite/propagate/selections.c', 'part.axis = s->along[id][k];', 'part.axis = of->axis;', 'places taken'),

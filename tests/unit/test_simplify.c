@@ -141,6 +141,12 @@ static const sample samples[] = {
      "graph g (x: f32[2,3,4]) -> (y) {\n"
      " a = Reshape(x, s: i64[2] {6, 4})\n b = Reshape(a, t: i64[3] {0, 2, 2})\n y = Tanh(b)\n}",
      2, "Reshape", 1},
+    {"a shape of lengths is told so where a 0 would have meant one, too",
+     "pir 1 opset=18\ngraph g (x: f32[n,t,12]) -> (y) {\n"
+     " h = Shape(x)\n k = Slice(h, b: i64[1] {0}, e: i64[1] {2})\n"
+     " s = Concat(k, d: i64[2] {3, 4}) {axis=0}\n a = Reshape(x, s) {allowzero=1}\n"
+     " y = Tanh(a)\n}",
+     2, "Shape", 0},
     {"axes that are merged, moved and taken apart are moved, of open lengths too",
      "graph g (x: f32[n,3,t,4]) -> (y) {\n"
      " h = Shape(x)\n k = Slice(h, b: i64[1] {2}, e: i64[1] {3})\n"

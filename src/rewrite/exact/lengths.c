@@ -10,11 +10,14 @@ bool po_copy_lengths(po_rewriting *r, po_graph *graph, po_node_id id) {
     const po_node *n = &graph->nodes[id];
     int64_t shape[PO_MAX_RANK];
     if (n->op != PO_OP_Reshape || n->n_in != 2 || n->in[0] == PO_NONE || n->in[1] == PO_NONE ||
-        po_graph_constant(graph, n->in[1]) || po_op_int(graph, n, "allowzero"))
+        po_graph_constant(graph, n->in[1]))
         return false;
     const po_type *x = &graph->values[n->in[0]].type, *y = &graph->values[n->out[0]].type;
     if (!po_told_shape(x, y, PO_NONE, shape))
         return false;
+    /* A length of 0 that was told as such is one that is copied. */
+    if (po_op_int(graph, n, "allowzero"))
+        po_node_set_int(graph, id, "allowzero", 0);
     po_graph_set_input(graph, id, 1, po_add_i64s(graph, NULL, y->rank, shape));
     return true;
 }
