@@ -36,6 +36,9 @@ static po_status in_the_way(const po_run *run, po_arena *arena, const po_graph *
     po_lowered lowered;
     po_kernel kernel;
     const po_mu_open *open;
+    /* One other size tells nearly all; the program that is planned is looked at at each. */
+    po_open_sizes few = *sizes;
+    few.plan.n_others = few.plan.n_others < 1 ? few.plan.n_others : 1;
     *value = PO_NONE;
     po_status status = po_lower_region(run->ctx, arena, graph, region, "region", &lowered);
     if (status == PO_OK) {
@@ -44,8 +47,8 @@ static po_status in_the_way(const po_run *run, po_arena *arena, const po_graph *
             PO_TRY(po_open_ports(run->ctx, arena, graph, sizes->axis, region, &kernel));
         po_kernel_ports ports = {
             .in = kernel.in, .out = kernel.out, .n_in = region->n_in, .n_out = region->n_out};
-        status = po_open_sizes_region(run, arena, sizes, region, po_mu_copy(arena, lowered.mu),
-                                      NULL, &open, &ports);
+        status = po_open_sizes_region(run, arena, &few, region, po_mu_copy(arena, lowered.mu), NULL,
+                                      &open, &ports);
         if (status == PO_UNSUPPORTED || status == PO_BAD_INPUT)
             *value = named_in(graph, region, &lowered, run->ctx->error.message);
     }

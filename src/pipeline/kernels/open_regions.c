@@ -10,9 +10,23 @@ typedef struct finding {
     bool *out; /* by node: it stays outside */
 } finding;
 
+/* A test and the Where that reads it are of one region, or of none (superopt/lower). */
+static bool stays_outside(const finding *f, const po_graph *graph, const po_node *node) {
+    const po_value *test = node->op == PO_OP_IsNaN ? &graph->values[node->out[0]]
+                           : node->op == PO_OP_Where && node->in[0] != PO_NONE
+                               ? &graph->values[node->in[0]]
+                               : NULL;
+    bool outside = f->out[node - graph->nodes];
+    if (test && test->producer != PO_NONE)
+        outside |= f->out[test->producer];
+    for (uint32_t u = 0; test && u < test->n_uses; u++)
+        outside |= f->out[test->uses[u].node];
+    return outside;
+}
+
 static po_region_part part_of(void *user, const po_graph *graph, const po_node *node) {
     const finding *f = user;
-    return f->out[node - graph->nodes] ? PO_REGION_NOT : po_lower_part(f->ctx, graph, node);
+    return stays_outside(f, graph, node) ? PO_REGION_NOT : po_lower_part(f->ctx, graph, node);
 }
 
 /* Samples lie one behind the other; or, of what is read, it is the same for all. */
