@@ -18,6 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import cases
 from cases import expect
+from open_models import attention, filters, open_graph
 
 MODEL, SHAPE = 'ch_ppocr_mobile_v2.0_cls_infer.onnx', 'x:1,3,48,192'
 LIBRARY = 'libpetopt_kernels.so'
@@ -273,15 +274,6 @@ def case_long_means(bed):
             expect(error < 5e-7, f'{name}: off by {error}')
 
 
-def open_graph(nodes, inputs, outputs, weights):
-    """A model of which the batch is open; outputs by name: their shapes."""
-    def infos(shapes):
-        return [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in shapes.items()]
-    g = helper.make_graph([helper.make_node(op, i, [o], **more) for op, i, o, more in nodes], 'g', infos(inputs),
-                          infos(outputs), [numpy_helper.from_array(w, n) for n, w in weights.items()])
-    return helper.make_model(g, opset_imports=[helper.make_opsetid('', 17)], ir_version=8)
-
-
 def case_open_batch(bed):
     """Kernels of one sample are called for each: maps, tokens in rows of their own, a mask, any number."""
     r = np.random.default_rng(6)
@@ -360,11 +352,6 @@ def sessions(bed, model, library, feeds, wanted):
                 expect([g.shape for g in got] == [w.shape for w in right], f'{isa}, {shapes}: {got[0].shape}')
                 error = off(got, right) if got[0].size else 0
                 expect(error < 2e-5, f'{isa}, {threads} threads, {shapes}: off by {error}')
-
-
-def filters(r):
-    """Draws weights [out, in, ..] of which sums stay as large as what is summed."""
-    return lambda *dims: (r.standard_normal(dims) / np.sqrt(np.prod(dims[1:]))).astype('f')
 
 
 def open_kernels(bed, model, feeds, *more, outside=()):
@@ -450,41 +437,6 @@ def case_open_mean(bed):
         {'k': w(16, 3, 4, 4), 'c': w(16), 'd': w(240, 16, 1, 1), 'f': w(240, 16, 1, 1)})
     open_kernels(bed, model, [{'x': r.standard_normal((n, 3, 12, v)).astype('f') + 1}
                               for n, v in [(1, 320), (2, 321), (1, 4), (3, 50), (0, 64), (1, 96), (1, 1000)]])
-
-
-def attention(r, width, heads, guarded=False):
-    """One block of an encoder of which batch and length are open; guarded: rows that a mask hides as a whole
-    are zeros, as exporters of torch's attention write it."""
-    def w(*dims):
-        return (r.standard_normal(dims) / np.sqrt(dims[0])).astype('f')
-    each = width // heads
-    nodes, weights = [], {'split': np.array([0, 0, heads, each]), 'join': np.array([0, 0, width]),
-                          'scale': np.array(1 / np.sqrt(each), 'f'), 'one': np.ones(width, 'f'),
-                          'nothing': np.zeros(width, 'f')}
-    for n in 'qkv':
-        weights['w' + n] = w(width, width)
-        weights['b' + n] = w(width)
-        nodes += [('MatMul', ['x', 'w' + n], n + '0', {}), ('Add', [n + '0', 'b' + n], n + '1', {}),
-                  ('Reshape', [n + '1', 'split'], n + '2', {}),
-                  ('Transpose', [n + '2'], n + '3', {'perm': [0, 2, 3, 1] if n == 'k' else [0, 2, 1, 3]})]
-    weights |= {'wo': w(width, width), 'bo': w(width), 'w1': w(width, 4 * width), 'w2': w(4 * width, width)}
-    nodes += [('MatMul', ['q3', 'k3'], 's0', {}), ('Mul', ['s0', 'scale'], 's1', {})]
-    seen = 's2'
-    if guarded:
-        weights['zero'] = np.array(0, 'f')
-        nodes += [('Add', ['s1', 'mask'], 'm1', {}), ('Softmax', ['m1'], 's2', {'axis': -1}), ('IsNaN', ['s2'], 'n', {}),
-                  ('Where', ['n', 'zero', 's2'], 's3', {})]
-        seen = 's3'
-    else:
-        nodes += [('Softmax', ['s1'], 's2', {'axis': -1})]
-    nodes += [('MatMul', [seen, 'v3'], 'o0', {}),
-              ('Transpose', ['o0'], 'o1', {'perm': [0, 2, 1, 3]}), ('Reshape', ['o1', 'join'], 'o2', {}),
-              ('MatMul', ['o2', 'wo'], 'o3', {}), ('Add', ['o3', 'bo'], 'o4', {}), ('Add', ['o4', 'x'], 'o5', {}),
-              ('LayerNormalization', ['o5', 'one', 'nothing'], 'o6', {'axis': -1}),
-              ('MatMul', ['o6', 'w1'], 'f0', {}), ('Tanh', ['f0'], 'f1', {}), ('MatMul', ['f1', 'w2'], 'f2', {}),
-              ('Add', ['f2', 'o6'], 'y', {})]
-    return open_graph(nodes, {'x': ['N', 'T', width]} | ({'mask': ['N', 1, 'T', 'T']} if guarded else {}),
-                      {'y': ['N', 'T', width]}, weights)
 
 
 def case_open_tokens(bed):

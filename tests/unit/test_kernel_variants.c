@@ -1,7 +1,6 @@
 /* Which form of a model kernels are made of, by estimates alone, and which mutants. */
 #include "ops/samples.h"
 #include "pipeline/kernels/open_regions.h"
-#include "pipeline/kernels/stage.h"
 #include "pipeline/kernels/variants.h"
 #include "pipeline/search/search.h"
 #include "rewriting.h"
@@ -111,6 +110,18 @@ static void ends_without_regions(void **state) {
 
 /* --- open sizes --- */
 
+/* The form of a model with open sizes, of which every region has a program. */
+static void start_open(fixture *f, const char *model, po_kernel_variant *form) {
+    start(f, model);
+    assert_int_equal(
+        po_kernel_variants(&f->run, f->graph, NULL, f->split, f->arena, &f->plan, form), PO_OK);
+    assert_non_null(form->sizes);
+    assert_true(form->regions.n > 0);
+    for (uint32_t i = 0; i < form->regions.n; i++)
+        if (form->plans[i].failed)
+            fail_msg("region %u: %s", i, form->plans[i].failed);
+}
+
 /* Made where every length is a number of its own; two that must be the same are a condition. */
 static void of_any_size(void **state) {
     static const char *const model =
@@ -123,14 +134,9 @@ static void of_any_size(void **state) {
     (void)state;
     fixture f;
     po_kernel_variant form;
-    start(&f, model);
-    assert_int_equal(po_kernel_variants(&f.run, f.graph, NULL, f.split, f.arena, &f.plan, &form),
-                     PO_OK);
-    assert_non_null(form.sizes);
+    start_open(&f, model, &form);
     assert_non_null(form.axis);
     assert_int_equal(form.regions.n, 1);
-    if (form.plans[0].failed)
-        fail_msg("%s", form.plans[0].failed);
     const po_plan_sizes *plan = &form.sizes->plan;
     assert_int_equal(plan->naming.n_names, 2);
     for (uint32_t i = 0; i < plan->naming.n_known; i++)
@@ -172,13 +178,8 @@ static void means_are_told_apart(void **state) {
     fixture f;
     po_kernel_variant form;
     const po_mu_open *open;
-    start(&f, MEAN);
-    assert_int_equal(po_kernel_variants(&f.run, f.graph, NULL, f.split, f.arena, &f.plan, &form),
-                     PO_OK);
-    assert_non_null(form.sizes);
+    start_open(&f, MEAN, &form);
     assert_int_equal(form.regions.n, 1);
-    if (form.plans[0].failed)
-        fail_msg("%s", form.plans[0].failed);
     const int64_t terms = 3 * (form.sizes->plan.naming.lengths[0] / 4);
     assert_int_not_equal(terms, 240);
     const uint32_t mean = known_at(&form.sizes->plan.naming, terms);
@@ -191,12 +192,9 @@ static void means_are_told_apart(void **state) {
         if (planted)
             known[mean] = known[--naming->n_known];
         naming->known = known;
-        po_kernel_ports ports = form.ports[0];
+        po_kernel_ports ports;
         const po_region *r = &form.regions.regions[0];
-        po_kernel model;
-        po_kernel_stage_ports(f.arena, form.graph, r, &model);
-        ports.in = model.in;
-        ports.out = model.out;
+        assert_int_equal(po_open_ports(&f.ctx, f.arena, form.graph, NULL, r, &ports), PO_OK);
         assert_int_equal(po_open_sizes_larger(&f.run, &forged), PO_OK);
         assert_int_equal(po_open_sizes_region(&f.run, f.arena, &forged, r, form.plans[0].mu,
                                               form.plans[0].lowered.mu, &open, &ports),
@@ -228,7 +226,7 @@ static void factors_are_no_means(void **state) {
 }
 
 /* Samples and tokens in one axis, turned round, have no form for all sizes: what makes them stays
- * with the runtime, and what lies on both sides of them has kernels. */
+ * with the runtime, and what lies before them has kernels. */
 static void what_cannot_be_opened_stays_outside(void **state) {
     static const char *const model =
         "graph g (x: f32[N,T,64]) -> (y) {\n a = MatMul(x, w: f32[64,64] random 1)\n"
@@ -238,14 +236,7 @@ static void what_cannot_be_opened_stays_outside(void **state) {
     (void)state;
     fixture f;
     po_kernel_variant form;
-    start(&f, model);
-    assert_int_equal(po_kernel_variants(&f.run, f.graph, NULL, f.split, f.arena, &f.plan, &form),
-                     PO_OK);
-    assert_non_null(form.sizes);
-    assert_true(form.regions.n > 0);
-    for (uint32_t i = 0; i < form.regions.n; i++)
-        if (form.plans[i].failed)
-            fail_msg("region %u: %s", i, form.plans[i].failed);
+    start_open(&f, model, &form);
     assert_in_range(form.regions.n_nodes, 2, 7);
     end(&f);
 }
@@ -317,15 +308,14 @@ static void borders_lie_apart(void **state) {
     assert_int_equal(regions.n, 1);
     assert_int_equal(regions.n_nodes, 6); /* all but what makes z */
     const po_region *r = &regions.regions[0];
-    po_kernel kernel;
-    po_kernel_stage_ports(f.arena, f.graph, r, &kernel);
-    assert_int_equal(po_open_ports(&f.ctx, f.arena, f.graph, axis, r, &kernel), PO_OK);
-    assert_int_equal(kernel.in[0].dims[0], -1);
-    assert_int_equal(kernel.in[0].dims[1], 3);
-    assert_int_equal(kernel.in[1].dims[0], 4); /* w is the same for all */
+    po_kernel_ports ports;
+    assert_int_equal(po_open_ports(&f.ctx, f.arena, f.graph, axis, r, &ports), PO_OK);
+    assert_int_equal(ports.in[0].dims[0], -1);
+    assert_int_equal(ports.in[0].dims[1], 3);
+    assert_int_equal(ports.in[1].dims[0], 4); /* w is the same for all */
     /* a border that was not looked at is an error of ours */
     axis[test_value(f.graph, "y")] = PO_NO_SAMPLES;
-    assert_int_equal(po_open_ports(&f.ctx, f.arena, f.graph, axis, r, &kernel), PO_INTERNAL);
+    assert_int_equal(po_open_ports(&f.ctx, f.arena, f.graph, axis, r, &ports), PO_INTERNAL);
     po_ctx_clear(&f.ctx);
     end(&f);
 }

@@ -307,17 +307,17 @@ static bool may_share(const cu *c, uint32_t step, uint32_t fragment, uint32_t wa
             !cu_starts_once(c, n) || sums < 16 * (int64_t)warps)
             return false;
     }
-    for (uint32_t n = step; n != PO_NONE && po_mu_inside(mu, n, step); n = po_mu_next(mu, n))
-        for (uint32_t m = n;
-             mu->nodes[n].kind == PO_MU_STATEMENT && c->node[n].work == CU_PRODUCT &&
-             c->node[n].fragment == fragment && m != PO_NONE && po_mu_inside(mu, m, step);
-             m = po_mu_next(mu, m)) {
-            if (*first != PO_NONE && goes_round_without(mu, *first, n))
-                return false;
+    for (uint32_t n = step; n != PO_NONE && po_mu_inside(mu, n, step); n = po_mu_next(mu, n)) {
+        if (mu->nodes[n].kind != PO_MU_STATEMENT || c->node[n].work != CU_PRODUCT ||
+            c->node[n].fragment != fragment)
+            continue;
+        if (*first != PO_NONE && goes_round_without(mu, *first, n))
+            return false;
+        for (uint32_t m = n; m != PO_NONE && po_mu_inside(mu, m, step); m = po_mu_next(mu, m))
             if (mu->nodes[m].kind == PO_MU_STATEMENT && c->node[m].work == CU_FRAGMENT &&
                 c->node[m].fragment == fragment && po_mu_inside(mu, m, outermost_for(mu, n)))
                 return false;
-        }
+    }
     return *first != PO_NONE;
 }
 
@@ -408,10 +408,7 @@ enum { FEW_ROWS = 16 /* one tile of tensor cores */ };
 static bool makes_in_loop(cu *c, uint32_t node) {
     const po_mu *mu = c->mu;
     cu_product p;
-    uint32_t at = mu->nodes[node].parent;
-    while (at != PO_NONE && !(mu->nodes[at].kind == PO_MU_LOOP && mu->nodes[at].loop == PO_MU_FOR))
-        at = mu->nodes[at].parent;
-    return at != PO_NONE && !cu_product_of(c, node, &p) &&
+    return outermost_for(mu, node) != node && !cu_product_of(c, node, &p) &&
            !is_copy(c, node, &mu->nodes[node].statement);
 }
 

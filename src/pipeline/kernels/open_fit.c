@@ -2,7 +2,6 @@
  * the whole region around it. */
 #include "pipeline/kernels/open_regions.h"
 #include "pipeline/kernels/open_sizes.h"
-#include "pipeline/kernels/stage.h"
 
 #include <stdio.h>
 
@@ -34,19 +33,15 @@ static po_status in_the_way(const po_run *run, po_arena *arena, const po_graph *
                             const po_open_sizes *sizes, const po_region *region,
                             po_value_id *value) {
     po_lowered lowered;
-    po_kernel kernel;
+    po_kernel_ports ports;
     const po_mu_open *open;
     /* One other size tells nearly all; the program that is planned is looked at at each. */
     po_open_sizes few = *sizes;
-    few.plan.n_others = few.plan.n_others < 1 ? few.plan.n_others : 1;
+    few.plan.n_others = few.plan.n_others > 0;
     *value = PO_NONE;
     po_status status = po_lower_region(run->ctx, arena, graph, region, "region", &lowered);
     if (status == PO_OK) {
-        po_kernel_stage_ports(arena, graph, region, &kernel);
-        if (sizes->axis)
-            PO_TRY(po_open_ports(run->ctx, arena, graph, sizes->axis, region, &kernel));
-        po_kernel_ports ports = {
-            .in = kernel.in, .out = kernel.out, .n_in = region->n_in, .n_out = region->n_out};
+        PO_TRY(po_open_ports(run->ctx, arena, graph, sizes->axis, region, &ports));
         status = po_open_sizes_region(run, arena, &few, region, po_mu_copy(arena, lowered.mu), NULL,
                                       &open, &ports);
         if (status == PO_UNSUPPORTED || status == PO_BAD_INPUT)
@@ -60,16 +55,13 @@ static po_status in_the_way(const po_run *run, po_arena *arena, const po_graph *
 
 /* The node of the region that makes the value; those that read it where none does. */
 static bool leave_out(const po_graph *graph, const po_region *r, po_value_id v, bool *outside) {
-    bool any = false;
-    for (uint32_t pass = 0; pass < 2 && !any; pass++)
-        for (uint32_t i = 0; i < r->n_nodes; i++) {
-            const po_node *node = &graph->nodes[r->nodes[i]];
-            uint32_t n = pass ? node->n_in : node->n_out;
-            const po_value_id *list = pass ? node->in : node->out;
-            for (uint32_t k = 0; k < n; k++)
-                if (list[k] == v)
-                    any = outside[r->nodes[i]] = true;
-        }
+    bool made = false, any = false;
+    for (uint32_t i = 0; i < r->n_nodes; i++)
+        made |= r->nodes[i] == graph->values[v].producer;
+    for (uint32_t i = 0; i < r->n_nodes; i++)
+        if (made ? r->nodes[i] == graph->values[v].producer
+                 : po_node_touches(&graph->nodes[r->nodes[i]], v))
+            any = outside[r->nodes[i]] = true;
     return any;
 }
 

@@ -2,6 +2,7 @@
  * again, until all borders are such. Each time at least one node fewer takes part. */
 #include "pipeline/kernels/open_regions.h"
 
+#include "pipeline/kernels/stage.h"
 #include "superopt/lower/lower.h"
 
 typedef struct finding {
@@ -10,28 +11,19 @@ typedef struct finding {
     bool *out; /* by node: it stays outside */
 } finding;
 
-/* A test and the Where that reads it are of one region, or of none (superopt/lower). */
-static bool stays_outside(const finding *f, const po_graph *graph, const po_node *node) {
-    const po_value *test = node->op == PO_OP_IsNaN ? &graph->values[node->out[0]]
-                           : node->op == PO_OP_Where && node->in[0] != PO_NONE
-                               ? &graph->values[node->in[0]]
-                               : NULL;
-    bool outside = f->out[node - graph->nodes];
-    if (test && test->producer != PO_NONE)
-        outside |= f->out[test->producer];
-    for (uint32_t u = 0; test && u < test->n_uses; u++)
-        outside |= f->out[test->uses[u].node];
-    return outside;
-}
-
 static po_region_part part_of(void *user, const po_graph *graph, const po_node *node) {
     const finding *f = user;
-    return stays_outside(f, graph, node) ? PO_REGION_NOT : po_lower_part(f->ctx, graph, node);
+    return f->out[node - graph->nodes] ? PO_REGION_NOT : po_lower_part(f->ctx, graph, node);
 }
 
-/* Samples lie one behind the other; or, of what is read, it is the same for all. */
-static bool lies_apart(const po_graph *graph, const int8_t *axis, po_value_id v, bool read) {
+/* Whether a border may be there: samples lie one behind the other; or, of what is read, it is the
+ * same for all. Tests are inside, with what reads them (superopt/lower). */
+static bool may_cross(const po_graph *graph, const int8_t *axis, po_value_id v, bool read) {
     const po_type *type = &graph->values[v].type;
+    if (po_dtype_class_of(type->dtype) != PO_CLASS_FLOAT)
+        return false;
+    if (!axis)
+        return true;
     if (axis[v] < 0)
         return read;
     for (int d = 0; d < axis[v]; d++)
@@ -40,7 +32,7 @@ static bool lies_apart(const po_graph *graph, const int8_t *axis, po_value_id v,
     return true;
 }
 
-static bool touches(const po_node *node, po_value_id v) {
+bool po_node_touches(const po_node *node, po_value_id v) {
     bool found = false;
     for (uint32_t i = 0; i < node->n_in; i++)
         found |= node->in[i] == v;
@@ -52,7 +44,7 @@ static bool touches(const po_node *node, po_value_id v) {
 static bool leave_out(const finding *f, const po_graph *graph, const po_region *r, po_value_id v) {
     bool any = false;
     for (uint32_t i = 0; i < r->n_nodes; i++)
-        if (touches(&graph->nodes[r->nodes[i]], v))
+        if (po_node_touches(&graph->nodes[r->nodes[i]], v))
             any = f->out[r->nodes[i]] = true;
     return any;
 }
@@ -60,10 +52,10 @@ static bool leave_out(const finding *f, const po_graph *graph, const po_region *
 static bool leave_borders_out(const finding *f, const po_graph *graph, const po_region *r) {
     bool any = false;
     for (uint32_t i = 0; i < r->n_in; i++)
-        if (!lies_apart(graph, f->axis, r->in[i], true))
+        if (!may_cross(graph, f->axis, r->in[i], true))
             any |= leave_out(f, graph, r, r->in[i]);
     for (uint32_t i = 0; i < r->n_out; i++)
-        if (!lies_apart(graph, f->axis, r->out[i], false))
+        if (!may_cross(graph, f->axis, r->out[i], false))
             any |= leave_out(f, graph, r, r->out[i]);
     return any;
 }
@@ -77,7 +69,7 @@ po_status po_open_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph, c
         PO_TRY(po_ctx_poll(ctx));
         PO_TRY(po_regions_find(ctx, arena, graph, part_of, &f, regions));
         again = false;
-        for (uint32_t i = 0; i < regions->n && axis; i++)
+        for (uint32_t i = 0; i < regions->n; i++)
             again |= leave_borders_out(&f, graph, &regions->regions[i]);
     }
     return PO_OK;
@@ -96,14 +88,20 @@ static const po_kernel_port *open_ports(po_arena *arena, const int8_t *axis,
 }
 
 po_status po_open_ports(po_ctx *ctx, po_arena *arena, const po_graph *graph, const int8_t *axis,
-                        const po_region *r, po_kernel *kernel) {
+                        const po_region *r, po_kernel_ports *ports) {
+    po_kernel kernel;
+    po_kernel_stage_ports(arena, graph, r, &kernel);
+    *ports =
+        (po_kernel_ports){.in = kernel.in, .out = kernel.out, .n_in = r->n_in, .n_out = r->n_out};
+    if (!axis)
+        return PO_OK;
     for (uint32_t i = 0; i < r->n_in + r->n_out; i++) {
         po_value_id v = i < r->n_in ? r->in[i] : r->out[i - r->n_in];
-        if (!lies_apart(graph, axis, v, i < r->n_in))
+        if (!may_cross(graph, axis, v, i < r->n_in))
             return po_fail(ctx, PO_INTERNAL, "the samples of '%s' do not lie apart",
                            graph->values[v].name);
     }
-    kernel->in = open_ports(arena, axis, r->in, r->n_in, kernel->in);
-    kernel->out = open_ports(arena, axis, r->out, r->n_out, kernel->out);
+    ports->in = open_ports(arena, axis, r->in, r->n_in, kernel.in);
+    ports->out = open_ports(arena, axis, r->out, r->n_out, kernel.out);
     return PO_OK;
 }

@@ -13,8 +13,12 @@
 po_status po_open_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph, const int8_t *axis,
                           const bool *outside, po_regions *regions);
 
-/* Opens the ports of a region that were made for one sample. PO_INTERNAL where one cannot be. */
+/* Whether the node reads or makes the value. */
+bool po_node_touches(const po_node *node, po_value_id v);
+
+/* The ports of a region, as the model has them, for any number of samples where there is an axis.
+ * PO_INTERNAL where one cannot be opened. */
 po_status po_open_ports(po_ctx *ctx, po_arena *arena, const po_graph *graph, const int8_t *axis,
-                        const po_region *region, po_kernel *kernel);
+                        const po_region *region, po_kernel_ports *ports);
 
 #endif

@@ -129,12 +129,7 @@ static po_status fold(const choosing *c, const po_graph *from, uint32_t algebra,
 /* A region's program and ports, for all sizes where that is asked for. */
 static po_status open_region(const po_run *run, po_kernel_variant *p, uint32_t i) {
     const po_region *r = &p->regions.regions[i];
-    po_kernel model;
-    po_kernel_stage_ports(run->arena, p->graph, r, &model);
-    if (p->axis)
-        PO_TRY(po_open_ports(run->ctx, run->arena, p->graph, p->axis, r, &model));
-    p->ports[i] =
-        (po_kernel_ports){.in = model.in, .out = model.out, .n_in = r->n_in, .n_out = r->n_out};
+    PO_TRY(po_open_ports(run->ctx, run->arena, p->graph, p->axis, r, &p->ports[i]));
     p->programs[i] = po_mu_closed(run->arena, p->plans[i].mu);
     if (!p->sizes)
         return PO_OK;

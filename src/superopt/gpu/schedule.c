@@ -127,10 +127,10 @@ static void add_reads(const search_problem *p, const search_skeleton *s, const s
     b->per_round += inside || k->loop == PO_NONE ? bytes : 0;
     if (n->kind == SEARCH_LEAF)
         b->wide += all * size;
-    if (copied) /* two of them where the loop runs: one is filled while the other is read */
-        b->shared += held * (staged[i] ? (double)po_mu_bytes(p->half) : size) * (inside ? 2 : 1);
-    if (copied && inside)
-        b->chunk += held * (staged[i] ? (double)po_mu_bytes(p->half) : size);
+    double copy = copied ? held * (staged[i] ? (double)po_mu_bytes(p->half) : size) : 0;
+    /* Two of them where the loop runs: one is filled while the other is read. */
+    b->shared += copy * (inside ? 2 : 1);
+    b->chunk += inside ? copy : 0;
 }
 
 static bool fits(const block *b) {
@@ -184,18 +184,15 @@ static double combining(const search_problem *p, const search_skeleton *s, const
     return launch(p->gpu, p->math, &b);
 }
 
-/* Seconds of a chunk for what is neither copied nor a product: a map or a sum over a product's tile
- * stays in registers. */
+/* Seconds of a chunk for what is neither copied nor a product, over these labels: a map or a sum
+ * over a product's tile stays in registers. */
 static double made_in_loop(const search_problem *p, const search_skeleton *s,
-                           const search_kernel *k, const search_layout *l, uint32_t i,
-                           double elements) {
-    uint64_t space = s->node[i].labels;
+                           const search_kernel *k, const search_layout *l, uint64_t space) {
+    double elements = search_held(p, k, space, true);
     uint32_t operand[2];
-    for (uint32_t a = 0; a < search_arity(&s->node[i]); a++)
-        space |= s->node[s->node[i].arg[a]].labels;
     for (uint32_t j = 0; j <= k->root; j++)
         if (gpu_is_product(p, s, l, j, operand) && s->node[j].labels == space &&
-            search_held(p, k, space, true) >= SMALL_TILE && p->math != PO_GPU_F32)
+            elements >= SMALL_TILE && p->math != PO_GPU_F32)
             return on_tile * elements / THREADS;
     return made + element * elements / THREADS;
 }
@@ -236,7 +233,7 @@ bool gpu_estimate(const search_problem *p, const search_skeleton *s, search_kern
         double elements = search_held(p, k, space, inside[i]) * times;
         double held = search_held(p, k, n->labels, inside[i] && !l->in_loop_sum[i]);
         if (l->stage[i] != SEARCH_INLINE && !product && inside[i])
-            b.chain += made_in_loop(p, s, k, l, i, search_held(p, k, space, true));
+            b.chain += made_in_loop(p, s, k, l, space);
         if (product)
             add_product(p, s, k, i, operand, times, &b);
         else if (n->kind == SEARCH_FUNCTION)

@@ -351,6 +351,12 @@ static bool is_held(const po_graph *graph, po_value_id v, bool half) {
            po_type_static(type) && po_type_count(type) > 0;
 }
 
+/* Whether a step can read or write it, or it is a test, of which none has to do so. */
+static bool is_inside(const po_graph *graph, po_value_id v, bool half) {
+    const po_node *node = po_graph_producer(graph, v);
+    return is_held(graph, v, half) || (node && po_lower_is_test(graph, node));
+}
+
 /* Pieces are for kernels of a CPU: half, for a GPU, has one step a node. */
 static bool has_sum(po_ctx *ctx, const po_graph *graph, const po_node *node, bool half) {
     po_arena *scratch = po_arena_create(ctx);
@@ -364,12 +370,11 @@ static po_region_part part_of(po_ctx *ctx, const po_graph *graph, const po_node 
     const bool map = !f && po_lower_is_map(graph, node);
     if ((!f && !map) || node->n_out < 1)
         return PO_REGION_NOT;
-    const bool test = po_lower_is_test(graph, node);
     for (uint32_t k = 0; k < node->n_out; k++)
-        if (node->out[k] == PO_NONE || (!test && !is_held(graph, node->out[k], half)))
+        if (node->out[k] == PO_NONE || !is_inside(graph, node->out[k], half))
             return PO_REGION_NOT;
-    for (uint32_t k = node->op == PO_OP_Where; k < node->n_in; k++)
-        if (node->in[k] != PO_NONE && !is_held(graph, node->in[k], half) &&
+    for (uint32_t k = 0; k < node->n_in; k++)
+        if (node->in[k] != PO_NONE && !is_inside(graph, node->in[k], half) &&
             (map || !po_graph_constant(graph, node->in[k])))
             return PO_REGION_NOT;
     if (map)
@@ -423,8 +428,7 @@ static po_status check_borders(const po_lowering *l) {
         po_value_id v = in ? l->region->in[i] : l->region->out[i - l->region->n_in];
         if (po_dtype_class_of(l->graph->values[v].type.dtype) != PO_CLASS_FLOAT)
             return po_fail(l->ctx, PO_UNSUPPORTED,
-                           "value '%s' crosses the region's border, and is "
-                           "no float",
+                           "value '%s' crosses the region's border, and is no float",
                            l->graph->values[v].name);
     }
     return PO_OK;
