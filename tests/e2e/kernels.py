@@ -18,7 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import cases
 from cases import expect
-from open_models import attention, filters, open_graph
+from open_models import attention, filters, gated_maps, open_graph
 
 MODEL, SHAPE = 'ch_ppocr_mobile_v2.0_cls_infer.onnx', 'x:1,3,48,192'
 LIBRARY = 'libpetopt_kernels.so'
@@ -406,6 +406,20 @@ def case_open_maps(bed):
             expect(False, 'an odd height')
         except Exception as e: # pylint: disable=broad-except
             expect(says in str(e) or library is None, str(e))
+
+
+def case_open_gates(bed):
+    """A gate goes into a kernel's weights, which hold for its sample alone, not into what is delivered."""
+    r = np.random.default_rng(13)
+    sizes = [(1, 64, 80), (2, 34, 46), (3, 128, 32), (0, 64, 64), (5, 48, 48)]
+    for model, taken in ((gated_maps(r), sizes), (gated_maps(r, 48, 64), [(n, 48, 64) for n in (1, 2, 3, 0)])):
+        open_kernels(bed, model, [{'x': r.standard_normal((n, 3, h, v)).astype('f')} for n, h, v in taken])
+        said = bed.said('open.onnx', '-o', 'again.onnx', '-O1', '--kernels', 'k2', '--cost', 'model', '--cache', 'none',
+                        '-v')
+        best = [line for line in said.splitlines() if ' ms: affine maps folded; ' in line]
+        expect('proved with one sample' in said and 'gates in weights' in best[0], best)
+        body = onnx.load(bed.path('again.onnx')).functions[0]
+        expect(sum(n.op_type == 'Mul' for n in body.node) == 1, 'the function has no gate')
 
 
 def case_open_parts(bed):

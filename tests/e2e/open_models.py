@@ -17,6 +17,22 @@ def filters(r):
     return lambda *dims: (r.standard_normal(dims) / np.sqrt(np.prod(dims[1:]))).astype('f')
 
 
+def gated_maps(r, height='H', width='W'):
+    """A detector's neck: a few channels are widened and gated, a coarser map is added, and a window of 3x3 reads
+    the sum."""
+    w = filters(r)
+    nodes = [('Conv', ['x', 'k'], 'a', {'pads': [1] * 4}), ('Relu', ['a'], 'b', {}),
+             ('Conv', ['b', 'd'], 'c', {'pads': [1] * 4, 'strides': [2, 2]}), ('Tanh', ['c'], 'z', {}),
+             ('Resize', ['z', '', 'scales'], 'u', {'mode': 'nearest', 'coordinate_transformation_mode': 'asymmetric',
+                                                   'nearest_mode': 'floor'}),
+             ('GlobalAveragePool', ['b'], 'm', {}), ('Conv', ['m', 'p'], 's', {}), ('Sigmoid', ['s'], 't', {}),
+             ('Conv', ['b', 'w'], 'e', {}), ('Mul', ['e', 't'], 'f', {}), ('Add', ['f', 'u'], 'g', {}),
+             ('Conv', ['g', 'v', 'c0'], 'y', {'pads': [1] * 4})]
+    return open_graph(nodes, {'x': ['N', 3, height, width]}, {'y': ['N', 16, height, width]},
+                      {'k': w(12, 3, 3, 3), 'd': w(48, 12, 3, 3), 'p': w(48, 12, 1, 1), 'w': w(48, 12, 1, 1),
+                       'v': w(16, 48, 3, 3), 'c0': w(16), 'scales': np.array([1, 1, 2, 2], 'f')})
+
+
 def attention(r, width, heads, guarded=False):
     """One block of an encoder of which batch and length are open; guarded: rows that a mask hides as a whole
     are zeros, as exporters of torch's attention write it."""

@@ -1,11 +1,13 @@
 /* Which form of a model kernels are made of, by estimates alone, and which mutants. */
 #include "ops/samples.h"
+#include "pipeline/kernels/one_sample.h"
 #include "pipeline/kernels/open_regions.h"
 #include "pipeline/kernels/variants.h"
 #include "pipeline/search/search.h"
 #include "rewriting.h"
 #include "unit.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 typedef struct fixture {
@@ -33,11 +35,15 @@ static void end(fixture *f) {
     po_arenas_free_since(&f->ctx, 0);
 }
 
+static po_status variants(fixture *f, const po_graph *like, po_kernel_variant *form) {
+    const po_kernel_source source = {like ? like : f->graph, f->graph, like, f->split};
+    return po_kernel_variants(&f->run, &source, f->arena, &f->plan, form);
+}
+
 /* Weights that were made are rounded once. */
 static po_kernel_variant taken(fixture *f) {
     po_kernel_variant form;
-    assert_int_equal(
-        po_kernel_variants(&f->run, f->graph, NULL, f->split, f->arena, &f->plan, &form), PO_OK);
+    assert_int_equal(variants(f, NULL, &form), PO_OK);
     double d = test_difference(&f->ctx, f->graph, form.graph, 1);
     if (!(d < 3e-5))
         fail_msg("%s: differs by %g", form.name, d);
@@ -76,8 +82,7 @@ static void several_families(void **state) {
     assert_true(po_graph_equal(first.graph, second.graph));
     f.plan.exact = true;
     po_kernel_variant plain;
-    assert_int_equal(po_kernel_variants(&f.run, f.graph, NULL, f.split, f.arena, &f.plan, &plain),
-                     PO_OK);
+    assert_int_equal(variants(&f, NULL, &plain), PO_OK);
     assert_true(first.seconds < 0.9 * plain.seconds);
     end(&f);
 }
@@ -92,16 +97,14 @@ static void ends_without_regions(void **state) {
     po_kernel_variant form;
     alarm(60);
     start(&f, model);
-    assert_int_equal(po_kernel_variants(&f.run, f.graph, NULL, f.split, f.arena, &f.plan, &form),
-                     PO_OK);
+    assert_int_equal(variants(&f, NULL, &form), PO_OK);
     assert_int_equal(form.regions.n, 0);
     end(&f);
     start(&f, "graph g (x: f32[1,16,24,24]) -> (y) {\n"
               " a = Conv(x, w: f32[64,16,1,1] random 1)\n"
               " y = Conv(a, v: f32[16,64,1,1] random 2)\n}");
     f.plan.until = po_now() - 1;
-    assert_int_equal(po_kernel_variants(&f.run, f.graph, NULL, f.split, f.arena, &f.plan, &form),
-                     PO_OK);
+    assert_int_equal(variants(&f, NULL, &form), PO_OK);
     assert_int_equal(form.regions.n, 1);
     assert_int_equal(f.ctx.error.status, PO_OK);
     end(&f);
@@ -113,8 +116,7 @@ static void ends_without_regions(void **state) {
 /* The form of a model with open sizes, of which every region has a program. */
 static void start_open(fixture *f, const char *model, po_kernel_variant *form) {
     start(f, model);
-    assert_int_equal(
-        po_kernel_variants(&f->run, f->graph, NULL, f->split, f->arena, &f->plan, form), PO_OK);
+    assert_int_equal(variants(f, NULL, form), PO_OK);
     assert_non_null(form->sizes);
     assert_true(form->regions.n > 0);
     for (uint32_t i = 0; i < form->regions.n; i++)
@@ -152,6 +154,47 @@ static void of_any_size(void **state) {
     assert_int_equal(form.ports[0].in[0].dims[0], -1);
     assert_string_equal(form.ports[0].in[0].open[2].symbol, "p0");
     assert_true(form.ports[0].n_equal > 0);
+    end(&f);
+}
+
+/* --- readings at other sizes --- */
+
+static po_plan_guess guessed(fixture *f, const po_kernel_variant *form) {
+    po_plan_guess guess;
+    po_plan_options options = f->plan;
+    options.open = &form->sizes->plan;
+    options.measure = true;
+    assert_int_equal(
+        po_plan_estimate(&f->ctx, f->arena, form->graph, &form->regions, &options, &guess), PO_OK);
+    return guess;
+}
+
+/* Two forms of a model are made at lengths of their own, here since the second has one that the
+ * first was made at among its channels. A step that both have is read once. */
+static void readings_are_of_programs(void **state) {
+    (void)state;
+    char model[300];
+    fixture f;
+    po_kernel_variant first, second;
+    start(&f, "graph g (x: f32[1,T,16]) -> (y) {\n y = MatMul(x, w: f32[16,32] random 1)\n}");
+    f.plan.measure = true;
+    f.plan.cc = "cc";
+    assert_int_equal(variants(&f, NULL, &first), PO_OK);
+    const int64_t length = first.sizes->plan.naming.lengths[0];
+    snprintf(model, sizeof model,
+             "graph g (x: f32[1,T,16]) -> (y, z) {\n y = MatMul(x, w: f32[16,32] random 1)\n"
+             " z = MatMul(x, v: f32[16,%lld] random 2)\n}",
+             (long long)length);
+    f.graph = test_graph(&f.ctx, model);
+    po_run_hold(&f.run, (po_graph *)(uintptr_t)f.graph);
+    f.plan.measure = false;
+    assert_int_equal(variants(&f, NULL, &second), PO_OK);
+    assert_int_not_equal(second.sizes->plan.naming.lengths[0], length);
+    const po_plan_guess known = guessed(&f, &first), both = guessed(&f, &second);
+    f.plan.readings = po_plan_readings_create(f.arena);
+    const po_plan_guess neither = guessed(&f, &second);
+    assert_int_equal(known.unread, 0);
+    assert_in_range(both.unread, 1, neither.unread - 1);
     end(&f);
 }
 
@@ -250,7 +293,7 @@ static void of_unknown_size(void **state) {
     fixture f;
     po_kernel_variant form;
     start(&f, model);
-    po_status status = po_kernel_variants(&f.run, f.graph, NULL, f.split, f.arena, &f.plan, &form);
+    po_status status = variants(&f, NULL, &form);
     assert_true(status == PO_UNSUPPORTED || form.regions.n == 0 || form.plans[0].failed);
     end(&f);
 }
@@ -269,8 +312,7 @@ static void of_one_sample(void **state) {
     po_kernel_variant form;
     start(&f, TOKENS("2"));
     po_graph *like = test_graph(&f.ctx, TOKENS("N"));
-    assert_int_equal(po_kernel_variants(&f.run, f.graph, like, f.split, f.arena, &f.plan, &form),
-                     PO_OK);
+    assert_int_equal(variants(&f, like, &form), PO_OK);
     assert_non_null(form.open);
     assert_int_equal(form.regions.n, 1);
     assert_int_equal(test_count(form.graph, "Conv"), 2);
@@ -279,6 +321,114 @@ static void of_one_sample(void **state) {
     assert_int_equal(form.axis[form.open->outputs[0]], 0);
     assert_true(test_difference(&f.ctx, like, form.open, 1) < 3e-5);
     po_graph_free(like);
+    end(&f);
+}
+
+/* --- forms of one sample --- */
+
+#define GATED(n)                                                                                   \
+    "graph g (x: f32[" n ",12,32,32], z: f32[" n ",48,16,16]) -> (y) {\n"                          \
+    " m = GlobalAveragePool(x)\n s = Conv(m, p: f32[48,12,1,1] random 1)\n t = Sigmoid(s)\n"       \
+    " a = Conv(x, w: f32[48,12,1,1] random 2)\n b = Mul(a, t)\n"                                   \
+    " u = Resize(z, e: f32[0] {}, q: f32[4] {1.0, 1.0, 2.0, 2.0}) {mode=\"nearest\", "             \
+    "coordinate_transformation_mode=\"asymmetric\", nearest_mode=\"floor\"}\n c = Add(b, u)\n"     \
+    " y = Conv(c, v: f32[16,48,3,3] random 3) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n}"
+
+/* Kernels have the gate in their weights, what is delivered has it as it was. */
+static void gates_of_one_sample(void **state) {
+    (void)state;
+    fixture f;
+    po_kernel_variant form;
+    start(&f, GATED("2"));
+    po_graph *like = test_graph(&f.ctx, GATED("N"));
+    assert_int_equal(variants(&f, like, &form), PO_OK);
+    assert_non_null(strstr(form.name, "gates in weights"));
+    assert_non_null(form.there);
+    assert_int_equal(form.there->n, form.regions.n);
+    assert_int_equal(test_count(form.open, "Mul"), 1);
+    assert_true(form.open->values[form.open->inputs[0]].type.dims[0].value < 0);
+    assert_int_equal(form.graph->values[form.graph->inputs[0]].type.dims[0].value, 1);
+    assert_true(test_difference(&f.ctx, like, form.open, 1) < 3e-5);
+    po_graph_free(like);
+    end(&f);
+}
+
+/* A form in the place of what is delivered: as it is proved, and where its regions are. */
+static po_status stands_for(fixture *f, const char *text) {
+    static const char *const open = "graph g (x: f32[N,16,6,6]) -> (y) {\n"
+                                    " m = GlobalAveragePool(x)\n s = Sigmoid(m)\n a = Mul(x, s)\n"
+                                    " y = Conv(a, v: f32[16,16,1,1] random 1)\n}";
+    start(f, open);
+    int8_t *axis;
+    po_regions regions, there;
+    assert_int_equal(po_samples_apart_values(&f->ctx, f->arena, f->graph, &axis), PO_OK);
+    po_graph *one = test_graph(&f->ctx, text);
+    po_run_hold(&f->run, one);
+    const po_delivered delivered = {f->graph, axis, one, false};
+    const int8_t *axes = po_one_sample_axes(f->arena, one, &delivered);
+    assert_int_equal(po_open_regions(&f->ctx, f->arena, one, axes, NULL, &regions), PO_OK);
+    assert_int_equal(regions.n, 1);
+    PO_TRY(po_one_sample_regions(&f->ctx, f->arena, one, &regions, &delivered, &there));
+    return po_one_sample_prove(&f->run, f->graph, one, &regions, f->graph, &there, one);
+}
+
+/* Each of the wrong ones agrees with the original where a gate is 1, or a weight is nothing. */
+static void one_sample_is_proved(void **state) {
+#define ONE  "graph g (x: f32[1,16,6,6]) -> (y) {\n"
+#define GATE " m = GlobalAveragePool(x)\n s = Sigmoid(m)\n"
+    static const struct {
+        const char *text;
+        po_status status;
+    } forms[] = {
+        {ONE GATE " w = Mul(v: f32[16,16,1,1] random 1, s)\n y = Conv(x, w)\n}", PO_OK},
+        {ONE " y = Conv(x, v: f32[16,16,1,1] random 1)\n}", PO_UNSUPPORTED},
+        {ONE GATE " w = Mul(v: f32[16,16,1,1] random 2, s)\n y = Conv(x, w)\n}", PO_UNSUPPORTED},
+        {ONE GATE " r = Transpose(s) {perm=[1, 0, 2, 3]}\n"
+                  " w = Mul(v: f32[16,16,1,1] random 1, r)\n y = Conv(x, w)\n}",
+         PO_UNSUPPORTED},
+        {ONE GATE " q = Mul(s, s)\n w = Mul(v: f32[16,16,1,1] random 1, q)\n y = Conv(x, w)\n}",
+         PO_UNSUPPORTED},
+    };
+#undef ONE
+#undef GATE
+    (void)state;
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        fixture f;
+        const po_status status = stands_for(&f, forms[i].text);
+        if (status != forms[i].status)
+            fail_msg("form %zu: %d, %s", i, (int)status, f.ctx.error.message);
+        po_ctx_clear(&f.ctx);
+        end(&f);
+    }
+}
+
+/* What is of one sample alone is no border: its nodes stay outside, and a form of which a border is
+ * not there, or that is asked for more than its regions read, is refused. */
+static void borders_of_one_sample(void **state) {
+    static const char *const model = "graph g (x: f32[1,16,6,6]) -> (y) {\n"
+                                     " other = Conv(x, v: f32[16,16,1,1] random 1)\n"
+                                     " n = CumSum(other, i: i64[] {1})\n y = Tanh(n)\n}";
+    (void)state;
+    fixture f;
+    start(&f, "graph g (x: f32[N,16,6,6]) -> (y) {\n a = Conv(x, v: f32[16,16,1,1] random 1)\n"
+              " n = CumSum(a, i: i64[] {1})\n y = Tanh(n)\n}");
+    int8_t *axis;
+    po_regions regions, there;
+    assert_int_equal(po_samples_apart_values(&f.ctx, f.arena, f.graph, &axis), PO_OK);
+    po_graph *one = test_graph(&f.ctx, model);
+    po_run_hold(&f.run, one);
+    const po_delivered delivered = {f.graph, axis, one, false};
+    assert_int_equal(po_open_regions(&f.ctx, f.arena, one, NULL, NULL, &regions), PO_OK);
+    assert_int_equal(regions.n, 1);
+    assert_int_equal(po_one_sample_regions(&f.ctx, f.arena, one, &regions, &delivered, &there),
+                     PO_UNSUPPORTED);
+    assert_non_null(strstr(f.ctx.error.message, "'other'"));
+    po_ctx_clear(&f.ctx);
+    const int8_t *axes = po_one_sample_axes(f.arena, one, &delivered);
+    assert_int_equal(axes[test_value(one, "other")], PO_NOT_DELIVERED);
+    assert_int_equal(axes[test_value(one, "y")], 0);
+    assert_int_equal(po_open_regions(&f.ctx, f.arena, one, axes, NULL, &regions), PO_OK);
+    assert_int_equal(regions.n, 0);
     end(&f);
 }
 
@@ -432,7 +582,11 @@ int main(void) {
         cmocka_unit_test(of_unknown_size),
         cmocka_unit_test(means_are_told_apart),
         cmocka_unit_test(factors_are_no_means),
+        cmocka_unit_test(readings_are_of_programs),
         cmocka_unit_test(of_one_sample),
+        cmocka_unit_test(gates_of_one_sample),
+        cmocka_unit_test(one_sample_is_proved),
+        cmocka_unit_test(borders_of_one_sample),
         cmocka_unit_test(borders_lie_apart),
         cmocka_unit_test(mutants_take_part),
         cmocka_unit_test(wrong_mutants_do_not),

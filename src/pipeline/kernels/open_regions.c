@@ -24,6 +24,8 @@ static bool may_cross(const po_graph *graph, const int8_t *axis, po_value_id v, 
         return false;
     if (!axis)
         return true;
+    if (axis[v] == PO_NOT_DELIVERED)
+        return false;
     if (axis[v] < 0)
         return read;
     for (int d = 0; d < axis[v]; d++)

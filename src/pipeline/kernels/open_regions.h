@@ -6,6 +6,9 @@
 #include "codegen/delivery/library.h"
 #include "superopt/regions.h"
 
+/* In the place of an axis: no border may be there (one_sample.h). */
+enum { PO_NOT_DELIVERED = -2 };
+
 /* As po_regions_find with po_lower_part, of a graph with one sample. axis: by value, as
  * po_samples_apart_values tells; NULL: all is static. A node at a region's border where samples do
  * not lie so, or are not told apart, stays outside, and so do those that `outside` names (by node;

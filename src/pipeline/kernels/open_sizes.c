@@ -429,11 +429,15 @@ static po_dim dim_there(void *user, po_graph *graph, po_value_id input, uint32_t
                : PO_DIM_UNKNOWN;
 }
 
+po_graph *po_open_sizes_at(const po_run *run, const po_open_sizes *sizes, uint32_t other) {
+    other_size o = {run->arena, &sizes->plan, other};
+    return po_infer_with_dims(run->ctx, sizes->named, dim_there, &o);
+}
+
 po_status po_open_sizes_larger(const po_run *run, po_open_sizes *sizes) {
     sizes->larger = PO_NEW_N(run->arena, const po_graph *, sizes->n_larger + 1);
     for (uint32_t i = 0; i < sizes->n_larger; i++) {
-        other_size o = {run->arena, &sizes->plan, i};
-        sizes->larger[i] = po_infer_with_dims(run->ctx, sizes->named, dim_there, &o);
+        sizes->larger[i] = po_open_sizes_at(run, sizes, i);
         PO_TRY(po_ctx_poll(run->ctx));
     }
     return PO_OK;
@@ -488,6 +492,9 @@ static po_status find(finding *f, po_open_sizes *sizes) {
     find_others(f, sizes);
     PO_TRY(check_others(f, sizes));
     PO_TRY(find_axis(f, sizes));
+    sizes->meant = 1;
+    for (uint32_t k = 0; k < f->n; k++)
+        sizes->meant *= (double)f->name[k].meant / (double)f->lengths[k];
     for (uint32_t k = 0; k < f->n; k++)
         po_log(ctx, "kernels for any size are made at %s = %lld", f->name[k].symbol,
                (long long)f->lengths[k]);

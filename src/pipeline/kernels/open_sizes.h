@@ -13,6 +13,7 @@ typedef struct po_open_sizes {
     const po_graph *here;  /* the same at the size at hand */
     const int8_t *axis;    /* by value: of its samples (ops/samples.h); NULL: no batch is open */
     po_plan_sizes plan;    /* the names, and sizes of which the model takes all */
+    double meant; /* how many times as much as at hand there is at the size it is meant for */
     const po_size_pair *equal; /* lengths that are the same wherever the model runs */
     uint32_t n_equal;
     const po_open_samples *samples;
@@ -29,6 +30,9 @@ po_status po_open_sizes_find(const po_run *run, po_arena *arena, const po_graph 
                              const po_open_samples *samples, po_open_sizes *sizes);
 /* Its graphs go before the run's end, and with them what is told of it. */
 void po_open_sizes_free(po_open_sizes *sizes);
+
+/* The named graph at one of the plan's other sizes; the caller's. */
+po_graph *po_open_sizes_at(const po_run *run, const po_open_sizes *sizes, uint32_t other);
 
 /* The graphs at larger sizes, which regions are compared with; they go with _free, or sooner. */
 po_status po_open_sizes_larger(const po_run *run, po_open_sizes *sizes);

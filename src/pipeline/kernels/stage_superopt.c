@@ -6,6 +6,7 @@
 #include "ops/recipe/pack.h"
 #include "pipeline/budget.h"
 #include "pipeline/dump.h"
+#include "pipeline/kernels/one_sample.h"
 #include "pipeline/kernels/open_regions.h"
 #include "pipeline/kernels/stage.h"
 #include "pipeline/kernels/tell_regions.h"
@@ -21,10 +22,11 @@ static const double margin = 0.5;
 /* --- a region as a node --- */
 
 /* Puts the call in the region's place: activations, then weights as the kernel reads them. */
-static po_status replace(const po_run *run, po_graph *graph, const po_plan *plan,
+static po_status replace(const po_run *run, po_graph *graph, const po_kernel_variant *form,
                          const po_kernel *kernel, uint32_t number) {
     po_arena *arena = run->arena;
-    const po_region *r = plan->region;
+    const po_plan *plan = &form->plans[number];
+    const po_region *r = form->there ? &form->there->regions[number] : plan->region;
     uint32_t n_in = r->n_in + plan->n_packed;
     po_value_id *in = PO_NEW_N(arena, po_value_id, n_in),
                 *packed = PO_NEW_N(arena, po_value_id, n_in);
@@ -32,6 +34,8 @@ static po_status replace(const po_run *run, po_graph *graph, const po_plan *plan
     memcpy(in, r->in, r->n_in * sizeof *in);
     for (uint32_t k = 0; k < plan->n_packed; k++) {
         po_value_id weight = plan->lowered.weights[plan->packed[k].weight];
+        if (form->there)
+            weight = po_one_sample_weight(graph, form->graph, weight);
         const char *name = po_arena_printf(arena, "%s_packed", graph->values[weight].name);
         PO_TRY(po_pack_add(run->ctx, graph, name, weight, &plan->packed[k].packing, &packed[k]));
         for (uint32_t i = 0; i < k; i++)
@@ -124,7 +128,7 @@ static po_status place_in(const po_run *run, const placing *p, uint32_t out, po_
     for (uint32_t i = 0; i < p->form->regions.n && *whole; i++) {
         if (p->which[i] == PO_NONE || i == out || p->why[i])
             continue;
-        po_status status = replace(run, graph, &p->form->plans[i], &p->kernels[p->which[i]], i);
+        po_status status = replace(run, graph, p->form, &p->kernels[p->which[i]], i);
         *whole = status == PO_OK;
         PO_TRY(*whole ? PO_OK : po_kernel_stage_drop(run, status, &p->why[i]));
     }
@@ -174,8 +178,8 @@ static po_status place_all(const making *m, const placing *p) {
 static po_status find_form(making *m) {
     const po_run *run = m->run;
     const char *why;
-    po_status status =
-        po_kernel_variants(run, m->graph, m->like, m->search, m->arena, &m->options, &m->form);
+    const po_kernel_source source = {m->imported->graph, m->graph, m->like, m->search};
+    po_status status = po_kernel_variants(run, &source, m->arena, &m->options, &m->form);
     if ((!m->like && !po_batch_has_open_dims(m->graph)) || status == PO_OK)
         return status;
     m->form = (po_kernel_variant){0};

@@ -4,6 +4,7 @@
 
 #include "ops/samples.h"
 #include "pipeline/choose/chooser.h"
+#include "pipeline/kernels/one_sample.h"
 #include "pipeline/kernels/open_regions.h"
 #include "pipeline/kernels/stage.h"
 #include "pipeline/open_batch.h"
@@ -28,6 +29,7 @@ typedef struct kernel_form {
     po_graph *made; /* what postopt made: the same, or with its batch open */
     const int8_t *axis;
     po_open_sizes *sizes;
+    const po_delivered *delivered; /* in whose regions' places it is, for one sample; NULL */
 } kernel_form;
 
 /* A form that was estimated. */
@@ -46,6 +48,8 @@ typedef struct choosing {
     po_ctx *ctx;
     po_arena *arena;
     const po_plan_options *options;
+    const po_graph *original;
+    const po_delivered *delivered; /* the plain form, where samples are apart in it; NULL */
     const po_graph
         *from[BASES];         /* before folding, without and with mutants; NULL: there are none */
     const po_graph *like;     /* po_kernel_variants */
@@ -95,6 +99,11 @@ static void form_free(kernel_form *form) {
     *form = (kernel_form){0};
 }
 
+/* Forms are made at sizes of their own: what they take is compared at the one that is meant. */
+static double at_the_meant(const kernel_form *form) {
+    return form->sizes ? form->sizes->meant : 1;
+}
+
 /* Where more is open than the batch: at one size. */
 static po_status open_form(const choosing *c, kernel_form *form) {
     po_open_sizes *sizes = PO_NEW(c->run->arena, po_open_sizes);
@@ -105,6 +114,41 @@ static po_status open_form(const choosing *c, kernel_form *form) {
     return PO_OK;
 }
 
+/* Families that hold for one sample alone. */
+enum { OF_ONE_SAMPLE = PO_ALGEBRA_GATES };
+
+/* The form of one sample. Laws that compare lengths see those that are the same wherever the model
+ * runs where its heights and widths are whole periods: what they make of it is proved at others. */
+static po_status fold_one(const choosing *c, const po_graph *from,
+                          const po_postopt_options *options, kernel_form *out,
+                          po_postopt_counts *counts) {
+    enum { PERIOD = 32 };
+    po_ctx *ctx = c->run->ctx;
+    const po_delivered *d = c->delivered;
+    po_graph *open = po_graph_clone(ctx, from), *whole = NULL, *made = NULL;
+    po_status status = c->like ? po_samples_open(ctx, open, c->like, PO_SAMPLES) : PO_OK;
+    if (status == PO_OK) {
+        whole = po_one_sample(ctx, open, d->named, d->conditions ? PERIOD : 1);
+        status = po_postopt(ctx, whole, options, &made, counts);
+    }
+    if (status == PO_OK)
+        out->made = po_one_sample(ctx, made, d->named, 1);
+    po_graph_free(made);
+    po_graph_free(whole);
+    po_graph_free(open);
+    PO_TRY(status);
+    po_run_hold(c->run, out->made);
+    out->graph = out->made;
+    PO_TRY(po_infer_graph(ctx, out->made, true));
+    if (po_batch_has_open_dims(out->made))
+        PO_TRY(open_form(c, out));
+    out->delivered = d;
+    out->axis = po_one_sample_axes(c->arena, out->made, d);
+    if (out->sizes)
+        out->sizes->axis = out->axis;
+    return PO_OK;
+}
+
 /* Affine maps and batch norms in the weights, these families of identities, and nothing of what
  * only this runtime likes. */
 static po_status fold(const choosing *c, const po_graph *from, uint32_t algebra, kernel_form *out,
@@ -112,6 +156,8 @@ static po_status fold(const choosing *c, const po_graph *from, uint32_t algebra,
     po_postopt_options options = po_postopt_plain(algebra);
     options.cubic = true;
     *out = (kernel_form){0};
+    if (c->delivered && (algebra & OF_ONE_SAMPLE))
+        return fold_one(c, from, &options, out, counts);
     PO_TRY(po_postopt(c->ctx, from, &options, &out->made, counts));
     po_run_hold(c->run, out->made);
     out->graph = out->made;
@@ -161,14 +207,23 @@ static po_status open_all(const po_run *run, po_open_sizes *sizes, po_kernel_var
     return status;
 }
 
-static po_status plan_form(const po_run *run, po_arena *arena, const kernel_form *form,
+static po_status plan_form(const choosing *c, const kernel_form *form,
                            const po_plan_options *options, po_kernel_variant *p) {
+    const po_run *run = c->run;
+    po_arena *arena = c->arena;
     const po_graph *graph = form->graph;
     p->graph = graph;
     p->open = form->made == graph ? NULL : form->made;
     p->axis = form->axis;
     p->sizes = form->sizes;
     PO_TRY(po_open_regions_that_fit(run, arena, graph, form->axis, form->sizes, &p->regions));
+    if (form->delivered) {
+        po_regions *there = PO_NEW(arena, po_regions);
+        PO_TRY(
+            po_one_sample_regions(c->ctx, arena, form->made, &p->regions, form->delivered, there));
+        p->open = form->delivered->graph;
+        p->there = there;
+    }
     p->plans = PO_NEW_N(arena, po_plan, p->regions.n);
     po_log(run->ctx, "%s: %u regions with %u of %u nodes", p->name, p->regions.n,
            p->regions.n_nodes, graph->n_live);
@@ -185,7 +240,7 @@ static po_status plan_form(const po_run *run, po_arena *arena, const kernel_form
         p->outside += plan->failed ? plan->region->n_nodes : 0;
         p->unread += plan->unread;
         for (uint32_t k = 0; k < plan->n_steps; k++) {
-            p->seconds += plan->steps[k].seconds;
+            p->seconds += plan->steps[k].seconds * at_the_meant(form);
             p->magnifies = fmax(p->magnifies, plan->steps[k].magnifies);
             read &= plan->steps[k].seconds > 0;
         }
@@ -195,7 +250,7 @@ static po_status plan_form(const po_run *run, po_arena *arena, const kernel_form
     po_arena *scratch = po_arena_child(arena);
     po_plan_guess guess;
     PO_TRY(po_plan_estimate(run->ctx, scratch, graph, &p->regions, &here, &guess));
-    p->seconds = guess.seconds;
+    p->seconds = guess.seconds * at_the_meant(form);
     po_arena_free(scratch);
     return PO_OK;
 }
@@ -220,7 +275,7 @@ static po_status estimate(choosing *c, guessed *g) {
     PO_TRY(po_plan_estimate(c->ctx, scratch, graph, &regions, &options, &guess));
     uint32_t outside = graph->n_live - regions.n_nodes + guess.n_nodes;
     po_arena_free(scratch);
-    g->seconds = guess.seconds;
+    g->seconds = guess.seconds * at_the_meant(&g->form);
     g->unread = guess.unread;
     g->outside = outside > c->outside || guess.n_nodes > 0;
     if (g->outside)
@@ -337,6 +392,43 @@ static po_status look_further(choosing *c) {
     return po_chooser_run(c->chooser);
 }
 
+/* Whether a form of one sample computes what it stands for: at each of a few sizes that the model
+ * takes, others than it was made at. */
+static po_status prove_one(const choosing *c, const kernel_form *form, const po_kernel_variant *p) {
+    enum { SIZES = 3 };
+    const po_open_sizes *sizes = form->sizes;
+    if (!sizes)
+        return po_one_sample_prove(c->run, c->original, form->made, &p->regions, p->open, p->there,
+                                   form->delivered->named);
+    /* The last are no larger ones. */
+    const uint32_t n = sizes->plan.n_others;
+    if (n < SIZES)
+        return po_fail(c->ctx, PO_UNSUPPORTED, "the model takes few sizes");
+    for (uint32_t i = n - SIZES; i < n; i++) {
+        po_graph *at = po_open_sizes_at(c->run, sizes, i);
+        po_status status = po_one_sample_prove(c->run, c->original, form->made, &p->regions,
+                                               p->open, p->there, at);
+        po_graph_free(at);
+        PO_TRY(status);
+    }
+    return PO_OK;
+}
+
+/* Plans a form; *best becomes it where it is faster. */
+static po_status read_form(const choosing *c, const kernel_form *form, po_kernel_variant *other,
+                           po_kernel_variant *best) {
+    PO_TRY(plan_form(c, form, c->options, other));
+    po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s", 1000 * best->seconds, best->name,
+           1000 * other->seconds, other->name);
+    if (other->outside > best->outside || other->unread > best->unread ||
+        other->seconds >= best->seconds)
+        return PO_OK;
+    if (form->delivered)
+        PO_TRY(prove_one(c, form, other));
+    *best = *other;
+    return PO_OK;
+}
+
 /* The most promising are planned, too, and the fastest taken. */
 static po_status read_promising(choosing *c, po_kernel_variant *best) {
     const po_plan_options *options = c->options;
@@ -349,14 +441,16 @@ static po_status read_promising(choosing *c, po_kernel_variant *best) {
         po_kernel_variant other = {.name = name_of(c->arena, c->all[i].algebra, c->all[i].mutants),
                                    .mutants = c->all[i].mutants,
                                    .magnifies = c->all[i].magnifies};
-        PO_TRY(plan_form(c->run, c->arena, &c->all[i].form, options, &other));
-        po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s", 1000 * best->seconds, best->name,
-               1000 * other.seconds, other.name);
+        po_status status = read_form(c, &c->all[i].form, &other, best);
         first = k == 0 ? c->all[i].seconds : first;
+        const bool of_one = c->all[i].form.delivered != NULL;
         c->all[i].form = (kernel_form){0}; /* has had its turn */
-        if (other.outside <= best->outside && other.unread <= best->unread &&
-            other.seconds < best->seconds)
-            *best = other;
+        if (status == PO_UNSUPPORTED && of_one) {
+            po_log(c->ctx, "not %s: %s", other.name, c->ctx->error.message);
+            po_ctx_clear(c->ctx);
+            status = PO_OK;
+        }
+        PO_TRY(status);
     }
     return PO_OK;
 }
@@ -372,14 +466,15 @@ static po_plan_options for_the_first(const po_plan_options *options) {
     return first;
 }
 
-po_status po_kernel_variants(const po_run *run, const po_graph *graph, const po_graph *like,
-                             po_search *search, po_arena *arena, const po_plan_options *options,
-                             po_kernel_variant *best) {
+po_status po_kernel_variants(const po_run *run, const po_kernel_source *source, po_arena *arena,
+                             const po_plan_options *options, po_kernel_variant *best) {
+    const po_graph *graph = source->graph, *like = source->like;
     choosing c = {.run = run,
-                  .search = search,
+                  .search = source->search,
                   .ctx = run->ctx,
                   .arena = arena,
                   .options = options,
+                  .original = source->original,
                   .from = {[MODEL] = graph},
                   .like = like,
                   .n = 1};
@@ -392,7 +487,11 @@ po_status po_kernel_variants(const po_run *run, const po_graph *graph, const po_
     PO_TRY(fold(&c, c.from[MODEL], 0, &c.all[0].form, &counts));
     const po_plan_options part = for_the_first(options);
     const kernel_form plain = c.all[0].form;
-    PO_TRY(plan_form(run, arena, &plain, &part, best));
+    PO_TRY(plan_form(&c, &plain, &part, best));
+    const po_delivered delivered = {plain.made, plain.axis,
+                                    plain.sizes ? plain.sizes->named : plain.graph,
+                                    plain.sizes && plain.sizes->n_equal > 0};
+    c.delivered = plain.axis ? &delivered : NULL;
     c.all[0].seconds = best->seconds;
     c.outside = best->outside;
     if (options->exact || !(best->seconds > 0))
@@ -403,7 +502,7 @@ po_status po_kernel_variants(const po_run *run, const po_graph *graph, const po_
     PO_TRY(status);
     PO_TRY(read_promising(&c, best));
     if (best->graph == plain.graph && best->unread > 0)
-        PO_TRY(plan_form(run, arena, &plain, options, best));
+        PO_TRY(plan_form(&c, &plain, options, best));
     for (uint32_t i = 1; i < c.n; i++)
         if (c.all[i].form.graph)
             form_free(&c.all[i].form);

@@ -10,11 +10,13 @@
 /* A form of the model, planned. */
 typedef struct po_kernel_variant {
     const po_graph *graph; /* static: where the model's batch is open, with one sample */
-    po_graph *open;        /* the same as it is delivered, its batch open; NULL: graph */
+    const po_graph *open;  /* the same as it is delivered, its batch open; NULL: graph */
     const int8_t *axis;    /* with it: by value, the axis of its samples (ops/samples.h); NULL where
                               no batch is open */
     const po_open_sizes *sizes; /* where more is open than the batch; NULL */
     po_regions regions;
+    const po_regions *there; /* the same in `open`, which is then another form (one_sample.h); NULL:
+                                by the same numbers */
     po_plan *plans;
     const po_mu_open **programs;   /* by region; NULL where the plan has `failed` */
     po_kernel_ports *ports;        /* likewise */
@@ -28,14 +30,20 @@ typedef struct po_kernel_variant {
     bool mutants; /* it has some */
 } po_kernel_variant;
 
-/* Plans the model with its affine maps folded, with the mutants of the search, which is told what
- * was judged (NULL: without). like: where `graph` has PO_SAMPLES samples, the model with its batch
- * open; NULL: it is as it is. Further forms, by families of postopt's identities
+/* What kernels are made of. */
+typedef struct po_kernel_source {
+    const po_graph *original; /* as imported */
+    const po_graph *graph;    /* as simplified */
+    const po_graph *like; /* where that has PO_SAMPLES samples: the model with its batch open; NULL:
+                             it is as it is */
+    po_search *search;    /* its mutants take part, and it is told what was judged; NULL */
+} po_kernel_source;
+
+/* Plans the model with its affine maps folded. Further forms, by families of postopt's identities
  * (po_algebra), are estimated, and the most promising planned too. The fastest is returned; its
  * regions and plans lie in the arena, the graph is held by the run. */
-po_status po_kernel_variants(const po_run *run, const po_graph *graph, const po_graph *like,
-                             po_search *search, po_arena *arena, const po_plan_options *options,
-                             po_kernel_variant *best);
+po_status po_kernel_variants(const po_run *run, const po_kernel_source *source, po_arena *arena,
+                             const po_plan_options *options, po_kernel_variant *best);
 
 /* mutants.c: the model with mutants that are estimated to be faster as kernels, each of
  * which agrees in every element with what it stands for; NULL: there are none. `whole`: seconds of

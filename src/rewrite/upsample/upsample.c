@@ -1,5 +1,6 @@
 /* Convolutions over nearest upsampling as convolutions of the small map, one set of outputs for
  * each phase; concatenations split so that this can happen. */
+#include "ir/size.h"
 #include "rewrite/passes.h"
 #include "rewrite/upsample/split.h"
 
@@ -19,11 +20,6 @@ bool po_upsampled(const po_graph *graph, po_value_id y, po_value_id *x, int64_t 
     return f[2] >= 2;
 }
 
-static po_dim times(po_dim d, int64_t factor) {
-    int64_t product;
-    return d.value >= 0 && po_mul_i64(d.value, factor, &product) ? PO_DIM(product) : PO_DIM_UNKNOWN;
-}
-
 po_value_id po_add_upsample(po_graph *graph, po_node_id place, po_value_id x, int64_t factor,
                             const po_node *like) {
     po_value_id scales = po_add_floats(graph, NULL, PO_F32, 1, (int64_t[]){4},
@@ -32,8 +28,9 @@ po_value_id po_add_upsample(po_graph *graph, po_node_id place, po_value_id x, in
     po_type type = po_type_unranked(t->dtype);
     if (t->has_rank && t->rank == 4)
         type = po_type_tensor(graph->arena, t->dtype, 4,
-                              (po_dim[]){t->dims[0], t->dims[1], times(t->dims[2], factor),
-                                         times(t->dims[3], factor)});
+                              (po_dim[]){t->dims[0], t->dims[1],
+                                         po_size_mul(graph->arena, t->dims[2], PO_DIM(factor)),
+                                         po_size_mul(graph->arena, t->dims[3], PO_DIM(factor))});
     const bool roi = like->op == PO_OP_Resize && po_op_version(graph, like) >= 11;
     po_value_id in[3] = {x, scales, PO_NONE};
     if (roi) {

@@ -9,6 +9,7 @@ typedef struct step {
     uint32_t plan, node; /* of its naive muGraph */
     uint32_t n;
     po_choice choices[PO_CHOICES_MAX];
+    po_hash wide[PO_CHOICES_MAX];  /* with open sizes: the program, whatever the size at hand */
     uint32_t form[PO_CHOICES_MAX]; /* number among the distinct ones */
     uint32_t best;
     uint32_t band; /* that begins with it and is taken; PO_NONE */
@@ -32,8 +33,8 @@ typedef struct planning {
     uint32_t n_steps, cap_steps;
     po_timed_kernel *forms; /* distinct muGraphs of one step */
     double *seconds;        /* by form: read or estimated */
-    po_hash *keys;
-    uint32_t n_forms, cap_forms, cap_seconds, cap_keys;
+    po_hash *keys, *wide;   /* wide: as of steps; zero: none */
+    uint32_t n_forms, cap_forms, cap_seconds, cap_keys, cap_wide;
     po_hash_map *known;
     po_step_values **last; /* for po_check_step */
     band *bands;

@@ -13,6 +13,9 @@ struct po_plan_readings {
     po_hash_map *known; /* by key_of: number of the reading */
     double *seconds;
     uint32_t n, cap;
+    po_hash_map *wide; /* by program for all sizes, likewise: */
+    double *part;      /* of its estimate, at the size that it was read at; below 0: it was wrong */
+    uint32_t n_wide, cap_wide;
     struct {
         const po_scheduler *how;
         double read, guessed; /* sums over the same schedules */
@@ -22,7 +25,8 @@ struct po_plan_readings {
 
 po_plan_readings *po_plan_readings_create(po_arena *arena) {
     po_plan_readings *r = PO_NEW(arena, po_plan_readings);
-    *r = (po_plan_readings){.arena = arena, .known = po_hash_map_create(arena)};
+    *r = (po_plan_readings){
+        .arena = arena, .known = po_hash_map_create(arena), .wide = po_hash_map_create(arena)};
     return r;
 }
 
@@ -64,22 +68,37 @@ uint32_t po_plan_add_variant(planning *p, const po_mu *mu, const po_standalone_s
                             .spread = spread,
                             .user = po_arena_memdup(p->scratch, lone, sizeof *lone)};
     po_hash_map_put(p->known, key, p->n_forms);
-    uint32_t n = p->n_forms, m = p->n_forms;
+    const po_hash none = {0, 0};
+    uint32_t n = p->n_forms, m = p->n_forms, k = p->n_forms;
     PO_PUSH(p->scratch, p->seconds, n, p->cap_seconds, 0.0);
     PO_PUSH(p->scratch, p->keys, m, p->cap_keys, key);
+    PO_PUSH(p->scratch, p->wide, k, p->cap_wide, none);
     PO_PUSH(p->scratch, p->forms, p->n_forms, p->cap_forms, form);
     return p->n_forms - 1;
 }
 
-/* Whether a choice has a program for all sizes. */
+/* What a program for all sizes is called, whatever the size that it is made at: as it is where its
+ * lengths are these. */
+static po_hash wide_of(po_arena *scratch, const po_mu_open *open) {
+    enum { FIRST = 992, STEP = 32 };
+    int64_t *lengths = PO_NEW_N(scratch, int64_t, open->n_names + 1);
+    for (uint32_t i = 0; i < open->n_names; i++)
+        lengths[i] = FIRST + STEP * (int64_t)i;
+    const po_mu *there = po_mu_open_at(scratch, open, lengths);
+    return there ? po_mu_hash(there) : (po_hash){0, 0};
+}
+
+/* Whether a choice has a program for all sizes, and what that is called. */
 static po_status is_open(const planning *p, po_arena *scratch, const po_mu *naive, uint32_t node,
-                         const po_choice *choice, bool *is) {
+                         const po_choice *choice, bool *is, po_hash *wide) {
     po_standalone_step lone;
     const po_mu_open *open;
     const po_mu *mu = po_plan_standalone(scratch, naive, node, choice, &lone);
     po_status status =
         po_mu_open_by(p->ctx, scratch, (po_mu *)(uintptr_t)mu, &p->options->open->naming, &open);
     *is = status == PO_OK;
+    if (*is)
+        *wide = wide_of(scratch, open);
     if (status != PO_UNSUPPORTED)
         return status;
     po_log(p->ctx, "%s: %s", naive->nodes[node].name, p->ctx->error.message);
@@ -94,11 +113,14 @@ static po_status keep_open(const planning *p, const po_mu *naive, uint32_t node,
     for (uint32_t i = 0; i < s->n; i++) {
         po_arena *scratch = po_arena_child(p->scratch);
         bool is;
-        po_status status = is_open(p, scratch, naive, node, &s->choices[i], &is);
+        po_hash wide = {0, 0};
+        po_status status = is_open(p, scratch, naive, node, &s->choices[i], &is, &wide);
         po_arena_free(scratch);
         PO_TRY(status);
-        if (is)
+        if (is) {
+            s->wide[kept] = wide;
             s->choices[kept++] = s->choices[i];
+        }
     }
     s->n = kept ? kept : s->n;
     return PO_OK;
@@ -116,6 +138,7 @@ static po_status add_steps(planning *p, uint32_t plan) {
             const po_mu *mu = po_plan_standalone(p->scratch, naive, node, &s.choices[i], &lone);
             lone.last = p->last;
             s.form[i] = po_plan_add_variant(p, mu, &lone, 0);
+            p->wide[s.form[i]] = s.wide[i];
         }
         PO_PUSH(p->scratch, p->steps, p->n_steps, p->cap_steps, s);
     }
@@ -131,15 +154,40 @@ static po_hash key_of(const planning *p, uint32_t form, uint32_t isa) {
     return po_hash_u64(key, READING * PO_ISAS + isa);
 }
 
-/* What is known of a form, in this run or the cache. */
+static bool has_wide(const planning *p, uint32_t form) {
+    return p->options->readings && !po_hash_equal(p->wide[form], (po_hash){0, 0});
+}
+
+/* The key of the readings' programs for all sizes: by machine and code, as key_of. */
+static po_hash wide_key(const planning *p, uint32_t form, uint32_t isa) {
+    return po_hash_u64(po_hash_u64(p->wide[form], p->wide[form].hi), isa);
+}
+
+/* What is known of a form, in this run or the cache, or of the same program at another size. */
 static bool recall(const planning *p, uint32_t form, uint32_t isa, double *seconds) {
     const po_plan_readings *r = p->options->readings;
     po_hash key = key_of(p, form, isa);
     uint32_t i = r ? po_hash_map_get(r->known, key) : PO_NONE;
     if (i != PO_NONE)
         *seconds = r->seconds[i];
-    return i != PO_NONE || (p->options->cache && po_cache_get_fixed(p->options->cache, "kernel",
-                                                                    key, seconds, sizeof *seconds));
+    if (i != PO_NONE || (p->options->cache && po_cache_get_fixed(p->options->cache, "kernel", key,
+                                                                 seconds, sizeof *seconds)))
+        return true;
+    i = has_wide(p, form) ? po_hash_map_get(r->wide, wide_key(p, form, isa)) : PO_NONE;
+    if (i == PO_NONE)
+        return false;
+    *seconds = r->part[i] < 0 ? -1 : r->part[i] * po_plan_estimated(p->forms[form].mu);
+    return true;
+}
+
+static void remember_wide(const planning *p, uint32_t form, uint32_t isa) {
+    po_plan_readings *r = p->options->readings;
+    const double estimated = po_plan_estimated(p->forms[form].mu), seconds = p->seconds[form];
+    if (!has_wide(p, form) || seconds == 0 || !(estimated > 0) ||
+        po_hash_map_get(r->wide, wide_key(p, form, isa)) != PO_NONE)
+        return;
+    po_hash_map_put(r->wide, wide_key(p, form, isa), r->n_wide);
+    PO_PUSH(r->arena, r->part, r->n_wide, r->cap_wide, seconds < 0 ? -1 : seconds / estimated);
 }
 
 /* Keeps what is known of all forms, and how it compares with their estimates. What was passed over
@@ -159,6 +207,7 @@ static void remember(planning *p, uint32_t isa) {
             uint32_t form = p->steps[i].form[k];
             po_hash key = key_of(p, form, isa);
             double seconds = p->seconds[form];
+            remember_wide(p, form, isa);
             uint32_t at = po_hash_map_get(r->known, key);
             if (at != PO_NONE && (r->seconds[at] != 0 || seconds == 0))
                 continue;
