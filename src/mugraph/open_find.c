@@ -252,7 +252,7 @@ po_dim po_mu_open_coef(const po_mu_open *o, const po_mu_index *index, uint32_t t
     const int64_t coef = index->terms[term].coef;
     for (uint32_t i = 0; i < index->n && o->n_names > 0 && coef > 1; i++) {
         const uint32_t label = index->terms[i].label;
-        if (i != term && index->terms[i].coef == 1 && o->made[label] &&
+        if (i != term && index->terms[i].coef == 1 && po_mu_is_open(o->extent[label]) &&
             o->mu->labels[label].extent == coef)
             return o->extent[label];
     }

@@ -1,6 +1,8 @@
 /* muGraphs for all sizes: which numbers are lengths, what is refused, and rings. */
 #include "unit.h"
 
+#include <stdio.h>
+
 #include "mugraph/eval.h"
 #include "mugraph/open.h"
 
@@ -110,14 +112,37 @@ static void cuts(void **state) {
     assert_int_equal(begin(&f, sum, 64), PO_UNSUPPORTED);
     assert_non_null(strstr(f.ctx.error.message, "worked in parts"));
     po_arena_free(f.arena);
-    /* Halves (Strassen's) that are as long as a length: their base is no number. */
-    static const char *const halves = "mugraph m {\n"
-                                      "  label h 2 label i 32\n"
-                                      "  tensor X input 0 [63, 2]\n  tensor Y output 0 [63]\n"
-                                      "  tensor D table [2, 2] {1, -2, 0, 1}\n  label u 2\n"
-                                      "  step \"s\" { Y[32*h+i] += D[h, u] * X[32*h+i, u] fresh }\n"
-                                      "}\n";
-    assert_int_equal(begin(&f, halves, 63), PO_UNSUPPORTED);
+}
+
+/* Halves that are as long as a length: their base is that length, too. A step between parts that
+ * is no part's length has no form. */
+static void halves(void **state) {
+    (void)state;
+    static const char *const text = "mugraph m {\n"
+                                    "  label h 2 label i 32\n"
+                                    "  tensor X input 0 [%d, 2]\n  tensor Y output 0 [63]\n"
+                                    "  tensor D table [2, 2] {1, -2, 0, 1}\n  label u 2\n"
+                                    "  step \"s\" { Y[32*h+i] += D[h, u] * X[%d*h+i, u] fresh }\n"
+                                    "}\n";
+    char program[500];
+    fixture f;
+    snprintf(program, sizeof program, text, 63, 32);
+    assert_int_equal(begin(&f, program, 63), PO_OK);
+    for (int64_t n = 1; n < 70; n++) {
+        po_mu *at = po_mu_open_at(f.arena, f.open, &n);
+        assert_non_null(at);
+        assert_int_equal(po_mu_check(&f.ctx, at, 1 << 20), PO_OK);
+        double *x = PO_NEW_N(f.arena, double, 2 * n), *y = PO_NEW_N(f.arena, double, n);
+        for (int64_t i = 0; i < 2 * n; i++)
+            x[i] = (double)(i + 1);
+        const double *in[] = {x};
+        assert_int_equal(po_mu_eval(&f.ctx, at, in, NULL, &y, NULL), PO_OK);
+        for (int64_t i = 0; i < n; i++)
+            assert_true(y[i] == (i < (n + 1) / 2 ? x[2 * i] - 2 * x[2 * i + 1] : x[2 * i + 1]));
+    }
+    po_arena_free(f.arena);
+    snprintf(program, sizeof program, text, 65, 33);
+    assert_int_equal(begin(&f, program, 63), PO_UNSUPPORTED);
     assert_non_null(strstr(f.ctx.error.message, "parts of parts"));
     po_arena_free(f.arena);
 }
@@ -227,8 +252,9 @@ static void closed(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lengths), cmocka_unit_test(cuts),
-                                       cmocka_unit_test(digits),  cmocka_unit_test(two_lengths),
-                                       cmocka_unit_test(parts),   cmocka_unit_test(closed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lengths),     cmocka_unit_test(cuts),
+                                       cmocka_unit_test(halves),      cmocka_unit_test(digits),
+                                       cmocka_unit_test(two_lengths), cmocka_unit_test(parts),
+                                       cmocka_unit_test(closed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

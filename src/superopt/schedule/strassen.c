@@ -1,17 +1,19 @@
 /* Products of a map or matrix with a weight by Strassen's algorithm, once: rows, channels and
- * outputs in halves, 7 products of quarters for 8. The inputs' sums are made first, for all rows
- * or, where there are many, block by block; the weights' sums are made in registers, where a tile
- * of rows reads a vector of each of two quarters, so that the model keeps its own weights and
+ * outputs in halves, 7 products of quarters for 8. Rows are halved by turns, even and odd ones, so
+ * that what a half is does not hang on how many there are. The inputs' sums are made first, for all
+ * rows or, where there are many, block by block; the weights' sums are made in registers, where a
+ * tile of rows reads a vector of each of two quarters, so that the model keeps its own weights and
  * nothing is written for them.
  *
  * V. Strassen, "Gaussian elimination is not optimal", Numerische Mathematik 13 (1969). */
 #include "superopt/schedule/internal.h"
 
-enum { SLICE, PANEL, ROWS, BLOCK }; /* of po_choice.n; BLOCK: rows of a half's first label */
+enum { SLICE, PANEL, ROWS, BLOCK }; /* of po_choice.n; BLOCK: pairs of the halved label */
 enum { PRODUCTS = 7, PAD = 16, MOST_KEPT = 3 };
 enum {
     LEAST = 48 /* of a half, for a gain */,
-    MOST_SLICE = 512 /* quarters in the second cache */
+    MOST_SLICE = 512 /* quarters in the second cache */,
+    ENOUGH = 16 /* of a label, to halve it rather than one inside of it */
 };
 
 #define N(x)                                                                                       \
@@ -40,7 +42,8 @@ static const po_rational of_outputs[4 * PRODUCTS] = {
 
 typedef struct parts {
     po_naive_step n;
-    uint32_t n_kept, kept[MOST_KEPT]; /* of the inputs; the first one is halved */
+    uint32_t n_kept, kept[MOST_KEPT]; /* of the inputs */
+    uint32_t halved;                  /* of those, by number */
     uint32_t c, w_k, w_c;             /* channels; axes of the weight */
     int64_t half[3];                  /* rows, channels, outputs */
     int64_t tiles;                    /* rows of a half by the other kept labels */
@@ -72,6 +75,17 @@ static bool find_weight(const po_mu *mu, parts *p) {
     return true;
 }
 
+/* The first label that is long enough, else the longest. */
+static uint32_t find_halved(const po_mu *mu, const parts *p) {
+    uint32_t longest = 0;
+    for (uint32_t i = 0; i < p->n_kept; i++) {
+        if (extent(mu, p->kept[i]) >= ENOUGH)
+            return i;
+        longest = extent(mu, p->kept[i]) > extent(mu, p->kept[longest]) ? i : longest;
+    }
+    return longest;
+}
+
 static bool find_parts(const po_mu *mu, uint32_t step, parts *p) {
     *p = (parts){.c = PO_NONE};
     if (!po_naive_step_of(mu, step, &p->n) || !p->n.product || !p->n.s->fresh)
@@ -101,21 +115,26 @@ static bool find_parts(const po_mu *mu, uint32_t step, parts *p) {
     for (uint32_t x = 0; x < mu->tensors[o->tensor].rank; x++)
         if (o->axes[x].n > 1 || (o->axes[x].n == 1 && o->axes[x].terms[0].coef != 1))
             return false;
-    p->half[0] = (extent(mu, p->kept[0]) + 1) / 2;
+    p->halved = find_halved(mu, p);
+    const uint32_t rows = p->kept[p->halved];
+    p->half[0] = (extent(mu, rows) + 1) / 2;
     p->half[1] = extent(mu, p->c) / 2;
     p->half[2] = extent(mu, p->n.lane) / 2;
     p->tiles = p->half[0];
-    for (uint32_t i = 1; i < p->n_kept; i++)
-        p->tiles *= extent(mu, p->kept[i]);
-    bool even = extent(mu, p->kept[0]) % 2 == 0;
-    return (even || (t->place == PO_MU_DEVICE && po_ends_outside(mu, o, p->kept[0]))) &&
-           extent(mu, p->kept[0]) > 1 && extent(mu, p->c) % (INT64_C(2) * PO_MU_VECTOR) == 0 &&
+    for (uint32_t i = 0; i < p->n_kept; i++)
+        p->tiles *= i != p->halved ? extent(mu, p->kept[i]) : 1;
+    bool even = extent(mu, rows) % 2 == 0;
+    return (even || (t->place == PO_MU_DEVICE && po_ends_outside(mu, o, rows))) &&
+           extent(mu, rows) > 1 && extent(mu, p->c) % (INT64_C(2) * PO_MU_VECTOR) == 0 &&
            extent(mu, p->n.lane) % (INT64_C(2) * PO_MU_VECTOR) == 0;
 }
 
-/* Rows of a block, of the halved label: the least divisor that gives enough of them. */
-static int64_t block_of(const parts *p) {
-    int64_t of_one = p->tiles / p->half[0];
+/* Pairs of the halved label that make a block: the least divisor that gives enough rows, of
+ * one sample where there are several. */
+static int64_t block_of(const po_mu *mu, const parts *p) {
+    int64_t of_one = 1;
+    for (uint32_t i = p->halved + 1; i < p->n_kept; i++)
+        of_one *= extent(mu, p->kept[i]);
     for (int64_t rows = 1; rows < p->half[0]; rows++)
         if (p->half[0] % rows == 0 && rows * of_one >= LEAST)
             return rows;
@@ -139,7 +158,7 @@ static uint32_t list(const po_mu *naive, uint32_t step, po_choice *choices, uint
         choices[n].n[SLICE] = slice;
         choices[n].n[PANEL] = panels[i][0];
         choices[n].n[ROWS] = panels[i][1];
-        choices[n++].n[BLOCK] = block_of(&p);
+        choices[n++].n[BLOCK] = block_of(naive, &p);
     }
     return n;
 }
@@ -151,13 +170,13 @@ typedef struct build {
     const parts *p;
     const po_choice *choice;
     po_for_label *map;
-    uint32_t kept[MOST_KEPT];
-    uint32_t u, h, j, g;  /* product; halves of rows, channels, outputs */
-    uint32_t rb;          /* block of the halved label */
-    uint32_t tile;        /* row of a block, or of a half */
-    uint32_t c, cb, k, b; /* channel, slice, output, panel */
-    int64_t rows;         /* of a block */
-    bool direct;          /* a row is one label: quarters of inputs are read where they are */
+    uint32_t kept[MOST_KEPT]; /* PO_NONE: a block is one of the halved label */
+    uint32_t u, h, j, g;      /* product; halves of rows, channels, outputs */
+    uint32_t rb;              /* block of the halved label */
+    uint32_t tile;            /* row of a block, or of a half */
+    uint32_t c, cb, k, b;     /* channel, slice, output, panel */
+    int64_t rows;             /* of a block */
+    bool direct;              /* a row is one label: quarters of inputs are read where they are */
 } build;
 
 static uint32_t label(build *z, const char *name, int64_t n) {
@@ -177,10 +196,11 @@ static po_mu_access by(build *z, uint32_t tensor, const uint32_t *labels) {
 /* A row of a half by its kept labels. */
 static void at_tile(build *z, po_mu_access *access, uint32_t axis) {
     int64_t coef = 1;
-    for (uint32_t i = z->p->n_kept; i-- > 0;) {
-        po_mu_at(z->s->mu, access, axis, coef, z->kept[i]);
-        coef *= extent(z->s->mu, z->kept[i]);
-    }
+    for (uint32_t i = z->p->n_kept; i-- > 0;)
+        if (z->kept[i] != PO_NONE) {
+            po_mu_at(z->s->mu, access, axis, coef, z->kept[i]);
+            coef *= extent(z->s->mu, z->kept[i]);
+        }
 }
 
 static uint32_t product(build *z, uint32_t parent, po_mu_access out, po_mu_access a,
@@ -198,6 +218,11 @@ static uint32_t kept_loops(build *z, uint32_t at, po_mu_loop_kind first) {
     return at;
 }
 
+/* What stands for the label that is halved. */
+static po_for_label *rows_of(build *z) {
+    return &z->map[z->p->kept[z->p->halved]];
+}
+
 static void prepare(build *z) {
     const parts *p = z->p;
     const po_mu *naive = z->s->naive;
@@ -206,9 +231,15 @@ static void prepare(build *z) {
     uint32_t longer = 0;
     z->tile = PO_NONE;
     for (uint32_t i = 0; i < p->n_kept; i++) {
-        int64_t n = i ? extent(naive, p->kept[i]) : block;
-        z->kept[i] = po_mu_add_label(z->s->mu, naive->labels[p->kept[i]].name, n);
-        z->map[p->kept[i]] = (po_for_label){1, {{z->kept[i], 1}}};
+        const bool halved = i == p->halved;
+        int64_t n = halved ? block : extent(naive, p->kept[i]);
+        z->kept[i] = halved && n == 1
+                         ? PO_NONE
+                         : po_mu_add_label(z->s->mu, naive->labels[p->kept[i]].name, n);
+        po_for_label *to = &z->map[p->kept[i]];
+        *to = (po_for_label){0};
+        if (z->kept[i] != PO_NONE)
+            to->terms[to->n++] = (po_mu_term){z->kept[i], halved ? 2 : 1};
         longer += n > 1;
         z->tile = n > 1 ? z->kept[i] : z->tile;
     }
@@ -224,9 +255,9 @@ static void prepare(build *z) {
     z->k = label(z, "k", panel);
     z->b = label(z, "b", p->half[2] / panel);
     z->cb = label(z, "cb", p->half[1] / slice);
-    po_for_label *row = &z->map[p->kept[0]], *k = &z->map[p->n.lane];
+    po_for_label *row = rows_of(z), *k = &z->map[p->n.lane];
     if (z->rb != PO_NONE)
-        row->terms[row->n++] = (po_mu_term){z->rb, block};
+        row->terms[row->n++] = (po_mu_term){z->rb, 2 * block};
     k->terms[k->n++] = (po_mu_term){z->k, 1};
     if (z->b != PO_NONE)
         k->terms[k->n++] = (po_mu_term){z->b, panel};
@@ -244,9 +275,9 @@ static void set_channel(build *z, bool sliced) {
 static void transform_inputs(build *z, uint32_t at, uint32_t to, int64_t sums) {
     const parts *p = z->p;
     po_mu *mu = z->s->mu;
-    po_for_label *row = &z->map[p->kept[0]], *c = &z->map[p->c];
+    po_for_label *row = rows_of(z), *c = &z->map[p->c];
     set_channel(z, false);
-    row->terms[row->n++] = (po_mu_term){z->h, p->half[0]};
+    row->terms[row->n++] = (po_mu_term){z->h, 1};
     c->terms[c->n++] = (po_mu_term){z->j, p->half[1]};
     uint32_t u = sums == PRODUCTS ? z->u : label(z, "us", sums);
     at = po_mu_add_loop(mu, kept_loops(z, at, z->rb == PO_NONE ? PO_MU_GRID : PO_MU_FOR),
@@ -291,7 +322,7 @@ static void multiply(build *z, uint32_t at, uint32_t u, uint32_t v, uint32_t m,
     po_mu_access a, out = by(z, m, (uint32_t[]){z->b, PO_NONE, z->tile, z->k});
     if (u >= SUMS && z->direct) {
         a = po_map_access(z->s, z->map, from);
-        shift(z, &a, from, p->kept[0], u == SUMS ? 0 : p->half[0]);
+        shift(z, &a, from, p->kept[p->halved], u == SUMS ? 0 : 1);
         shift(z, &a, from, p->c, u == SUMS ? 0 : p->half[1]);
     } else {
         a = by(z, v, (uint32_t[]){PO_NONE, z->tile, z->c});
@@ -346,7 +377,7 @@ static void transform_outputs(build *z, uint32_t at, uint32_t from) {
     uint32_t labels[PO_MU_MAX_RANK] = {z->b}, rank = 1;
     for (uint32_t i = 0; i < p->n_kept; i++, rank++) {
         labels[rank] = z->kept[i];
-        dims[rank] = extent(mu, z->kept[i]);
+        dims[rank] = z->kept[i] == PO_NONE ? 1 : extent(mu, z->kept[i]);
     }
     const uint32_t halves[] = {z->h, z->g};
     for (uint32_t i = 0; i < 2; i++, rank++) {
@@ -423,8 +454,8 @@ static void apply(po_schedule *s, uint32_t step, const po_choice *choice) {
     else
         z.map[p.c].n--;
     multiply_all(&z, loop(&z, outer, PO_MU_FOR, z.cb), v, m);
-    po_for_label *row = &z.map[p.kept[0]], *k = &z.map[p.n.lane];
-    row->terms[row->n++] = (po_mu_term){z.h, p.half[0]};
+    po_for_label *row = rows_of(&z), *k = &z.map[p.n.lane];
+    row->terms[row->n++] = (po_mu_term){z.h, 1};
     k->terms[k->n++] = (po_mu_term){z.g, p.half[2]};
     transform_outputs(&z, outer, m);
     spread(&z, v, PAD);
