@@ -20,8 +20,9 @@ static const double short_run = 0.1e-3, long_run = 2e-3;
 
 /* Seconds beyond its end that a part may take where no limit was asked for: readings of the best
  * candidate are cut to fit, but a busy machine loads models slowly and has to be read again, and a
- * gain that was found is not thrown away for that. Of the whole budget; less of it has less. */
-static const double grace[PO_PARTS] = {[PO_PART_SELECT] = 12};
+ * gain that was found is not thrown away for that. Nor are kernels of which the library is under
+ * way. Of the whole budget; less of it has less. */
+static const double grace[PO_PARTS] = {[PO_PART_KERNELS] = 12, [PO_PART_SELECT] = 12};
 
 /* Of the run's time, at which each part must have ended. */
 typedef struct ends {

@@ -281,3 +281,15 @@ po_status po_regions_check(po_ctx *ctx, const po_graph *graph, const po_regions 
     po_arena_free(scratch);
     return status;
 }
+
+po_outline po_region_outline(const char *name, const po_region *region) {
+    return (po_outline){.domain = PO_KERNEL_DOMAIN,
+                        .name = name,
+                        .node_name = name,
+                        .n_nodes = region->n_nodes,
+                        .n_in = region->n_in,
+                        .n_out = region->n_out,
+                        .nodes = region->nodes,
+                        .in = region->in,
+                        .out = region->out};
+}

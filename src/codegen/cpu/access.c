@@ -90,6 +90,17 @@ static uint32_t *label_room(cg *g, const po_mu_access *access) {
     return PO_NEW_N(g->arena, uint32_t, n + 1);
 }
 
+/* The parameter that stands for a number of floats. */
+static const char *parameter_of(cg *g, uint32_t tensor, const char *text) {
+    cg_offsets *o = g->offsets;
+    uint32_t i = 0;
+    while (i < o->n && (o->list[i].tensor != tensor || strcmp(o->list[i].text, text) != 0))
+        i++;
+    if (i == o->n)
+        PO_PUSH(g->arena, o->list, o->n, o->cap, ((cg_offset){tensor, text}));
+    return po_arena_printf(g->arena, " + o_%u", i);
+}
+
 const char *cg_base(cg *g, const po_mu_access *access) {
     const po_mu_tensor *t = &g->mu->tensors[access->tensor];
     cg_terms number = cg_terms_start(g);
@@ -109,7 +120,8 @@ const char *cg_base(cg *g, const po_mu_access *access) {
     for (uint32_t i = 0; i < n; i++)
         if (!g->value[labels[i]].inner)
             add_term(g, &text, access, labels[i]);
-    po_text_puts(&text, cg_terms_text(g, &number));
+    const char *from = cg_terms_text(g, &number);
+    po_text_puts(&text, g->offsets ? parameter_of(g, access->tensor, from) : from);
     return text.data;
 }
 

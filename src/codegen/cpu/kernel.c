@@ -247,14 +247,21 @@ static po_status piece(cg *g, uint32_t node, uint32_t *next) {
             po_text_printf(&arguments, ", n_%s", name);
         }
     }
+    cg_offsets offsets = {0};
     g->out = &text;
     g->depth = 1;
+    g->offsets = &offsets;
     cg_line(g, "(void)z;");
     pointers(g, &some);
     po_status status = cg_group(g, node, next);
     g->out = out;
     g->depth = depth;
+    g->offsets = NULL;
     PO_TRY(status);
+    for (uint32_t i = 0; i < offsets.n; i++) {
+        po_text_printf(&parameters, ", long o_%u", i);
+        po_text_printf(&arguments, ", 0%s", offsets.list[i].text);
+    }
     uint32_t which = function_of(g, "PK_BIG", parameters.data, &text);
     cg_line(g, "%s_body%u(%s);", g->whole, which, arguments.data);
     return PO_OK;

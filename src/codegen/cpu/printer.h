@@ -36,6 +36,17 @@ typedef struct cg_tensor {
     bool by_row, by_lane;
 } cg_tensor;
 
+/* Where in their tensors the accesses of a function begin, but for labels: parameters o_0, o_1, ..
+ * of it, so that one that differs in these alone is the same (Strassen's products). */
+typedef struct cg_offset {
+    uint32_t tensor;
+    const char *text; /* " + 16 + z[7]" */
+} cg_offset;
+typedef struct cg_offsets {
+    cg_offset *list;
+    uint32_t n, cap;
+} cg_offsets;
+
 typedef struct cg {
     po_ctx *ctx;
     po_arena *arena;
@@ -54,8 +65,9 @@ typedef struct cg {
     const char **size;     /* C expressions: numbers that hang on sizes are z[k] */
     const char **size_key; /* lengths that they are (ir/size.h), or the expression again */
     uint32_t n_sizes, cap_sizes, cap_keys;
-    po_text *file;      /* functions go there, `out` is the text of the one under way */
-    const uint32_t *at; /* the tensors of the phase, by place in its array of pointers */
+    cg_offsets *offsets; /* of the function that is printed; NULL: they stand where they are */
+    po_text *file;       /* functions go there, `out` is the text of the one under way */
+    const uint32_t *at;  /* the tensors of the phase, by place in its array of pointers */
     uint32_t n_at;
     po_bytes *bodies; /* functions that were printed */
     uint32_t n_bodies, cap_bodies;

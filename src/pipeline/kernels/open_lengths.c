@@ -78,22 +78,37 @@ void po_open_lengths_init(po_open_lengths *l, po_arena *arena, const char *const
                            .at = po_map_create(arena),
                            .taken = PO_NEW_N(arena, bool, MOST_NUMBER),
                            .known = PO_NEW_N(arena, po_mu_number, MOST_LENGTHS),
+                           .which = PO_NEW_N(arena, uint32_t, MOST_LENGTHS),
                            .untold = PO_NEW_N(arena, int64_t, MOST_LENGTHS),
                            .equal = PO_NEW_N(arena, po_size_pair, MOST_EQUAL)};
     for (int64_t i = 0; i < LEAST_OWN; i++)
         l->taken[i] = true;
 }
 
-/* The number that a length is at all samples, as that of a slice of one token. */
-static int64_t always(const po_open_lengths *l, po_dim dim) {
-    named_lengths first = {.names = l->names, .n = l->n_names, .samples = l->samples};
-    int64_t number;
-    const bool known = po_size_at(l->arena, dim, length_named, &first, &number);
-    return known && number >= 0 &&
-                   po_open_lengths_same(l->arena, l->names, l->n_names, l->samples, dim,
-                                        PO_DIM(number))
-               ? number
-               : -1;
+/* What a length is at the samples: one number at all of them, as that of a slice of one token, or
+ * which. */
+static void sample(const po_open_lengths *l, po_open_length *one) {
+    po_arena *scratch = po_arena_child(l->arena);
+    int64_t first = -1;
+    bool same = true;
+    one->sampled = l->samples->n > 1;
+    for (uint32_t i = 0; i < l->samples->n && one->sampled; i++) {
+        named_lengths at = {.names = l->names, .n = l->n_names, .samples = l->samples, .first = i};
+        int64_t number;
+        one->sampled = po_size_at(scratch, one->is, length_named, &at, &number);
+        if (!one->sampled)
+            break;
+        first = i == 0 ? number : first;
+        same &= number == first;
+        one->samples = po_hash_u64(one->samples, (uint64_t)number);
+    }
+    one->always = one->sampled && same && first >= 0 ? first : -1;
+    po_arena_free(scratch);
+}
+
+static bool same_lengths(const po_open_length *a, const po_open_length *b) {
+    return po_dim_same(a->is, b->is) ||
+           (a->sampled && b->sampled && po_hash_equal(a->samples, b->samples));
 }
 
 static void add(po_open_lengths *l, po_dim dim, bool product, bool weak) {
@@ -106,7 +121,8 @@ static void add(po_open_lengths *l, po_dim dim, bool product, bool weak) {
     } else if (l->n < MOST_LENGTHS) {
         /* The graph's own text goes with it. */
         const po_dim own = {-1, po_arena_strdup(l->arena, dim.symbol)};
-        po_open_length one = {own, always(l, own), product, weak};
+        po_open_length one = {.is = own, .product = product, .weak = weak};
+        sample(l, &one);
         PO_PUSH(l->arena, l->list, l->n, l->cap, one);
         po_map_put(l->at, own.symbol, l->n - 1);
     }
@@ -172,11 +188,10 @@ static bool tell_one(po_open_lengths *l, const po_open_length *one, int64_t numb
     if (number < 0 || (number < MOST_NUMBER && l->taken[number]))
         return false;
     for (uint32_t i = 0; i < l->n_known; i++)
-        if (l->known[i].number == number &&
-            !(po_open_lengths_same(l->arena, l->names, l->n_names, l->samples, l->known[i].is,
-                                   one->is) &&
-              note_equal(l, l->known[i].is, one->is, one->product)))
+        if (l->known[i].number == number && !(same_lengths(&l->list[l->which[i]], one) &&
+                                              note_equal(l, l->known[i].is, one->is, one->product)))
             return false;
+    l->which[l->n_known] = (uint32_t)(one - l->list);
     l->known[l->n_known++] = (po_mu_number){number, one->is};
     return true;
 }

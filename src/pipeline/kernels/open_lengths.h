@@ -17,6 +17,8 @@ typedef struct po_open_samples {
 typedef struct po_open_length {
     po_dim is;
     int64_t always; /* the number that it is at all samples; -1: it is several */
+    bool sampled;   /* it is a number at all of them: which, as a hash */
+    po_hash samples;
     bool product;
     bool weak; /* a product of an open length and a number: it need not be told apart */
 } po_open_length;
@@ -32,6 +34,7 @@ typedef struct po_open_lengths {
     bool *taken; /* small numbers that are lengths at all sizes */
     /* of the size that was looked at last */
     po_mu_number *known;
+    uint32_t *which;     /* by known: of the list */
     po_size_pair *equal; /* those with one number */
     int64_t *untold;     /* numbers of weak products that something else has, too */
     uint32_t n_known, n_equal, n_untold;

@@ -109,14 +109,7 @@ static po_status own_graph(naming_own *w, const po_kernel_ports *from, po_graph 
     const po_region *r = o->region;
     po_ctx *ctx = o->run->ctx;
     po_node_id call;
-    const po_outline outline = {.domain = PO_KERNEL_DOMAIN,
-                                .name = "region",
-                                .n_nodes = r->n_nodes,
-                                .n_in = r->n_in,
-                                .n_out = r->n_out,
-                                .nodes = r->nodes,
-                                .in = r->in,
-                                .out = r->out};
+    const po_outline outline = po_region_outline("region", r);
     po_graph *whole = po_graph_clone(ctx, o->sizes->named);
     po_status status = po_graph_outline(ctx, whole, &outline, body, &call);
     po_graph_free(whole);

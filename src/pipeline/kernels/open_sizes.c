@@ -10,8 +10,7 @@ enum {
     SHORTEST = 4,     /* of the lengths that are tried, which vectors do not fill exactly */
     SAMPLES_HERE = 5, /* about so many, where they are such a length */
     MOST_TRIES = 4096,
-    FAR = 128,   /* lengths that are tried for each name */
-    PERIOD = 32, /* of the heights and widths that detectors take */
+    FAR = 128, /* lengths that are tried for each name */
     FIRST_SAMPLE = 33
 };
 
@@ -184,9 +183,10 @@ static po_status find_samples(finding *f, po_open_samples *samples) {
     bool maps = false;
     for (uint32_t k = 0; k < f->n; k++)
         maps |= f->name[k].space;
-    samples->length = PO_NEW_N(f->arena, int64_t, 2 * PERIOD + OTHERS);
-    for (int64_t i = 0; i < 2 * PERIOD + OTHERS; i++) {
-        const int64_t length = i < 2 * PERIOD ? FIRST_SAMPLE + i : others[i - 2 * PERIOD];
+    samples->length = PO_NEW_N(f->arena, int64_t, 2 * PO_OPEN_PERIOD + OTHERS);
+    for (int64_t i = 0; i < 2 * PO_OPEN_PERIOD + OTHERS; i++) {
+        const int64_t length =
+            i < 2 * PO_OPEN_PERIOD ? FIRST_SAMPLE + i : others[i - 2 * PO_OPEN_PERIOD];
         /* Maps of one row are taken for what is the same in all rows. */
         if ((!maps || length >= FIRST_SAMPLE) && takes(f, length))
             samples->length[samples->n++] = length;
@@ -201,7 +201,7 @@ static po_status find_samples(finding *f, po_open_samples *samples) {
 static bool is_taken(const finding *f, int64_t length) {
     for (uint32_t i = 0; i < f->samples->n; i++)
         if (f->samples->length[i] >= FIRST_SAMPLE &&
-            f->samples->length[i] % PERIOD == length % PERIOD)
+            f->samples->length[i] % PO_OPEN_PERIOD == length % PO_OPEN_PERIOD)
             return true;
     return false;
 }
@@ -322,7 +322,7 @@ static void find_others(finding *f, po_open_sizes *sizes) {
     uint32_t n = 0;
     for (uint32_t i = 1; i <= PERIODS && sizes->n_larger < LARGER; i++) {
         for (uint32_t k = 0; k < f->n; k++)
-            f->lengths[k] = here[k] + (int64_t)PERIOD * i * (i % 2 ? 1 + k % 3 : 1);
+            f->lengths[k] = here[k] + (int64_t)PO_OPEN_PERIOD * i * (i % 2 ? 1 + k % 3 : 1);
         sizes->n_larger += add_other(f, others, &n);
     }
     for (uint32_t i = 0; i < TRIES && n < OTHERS; i++) {

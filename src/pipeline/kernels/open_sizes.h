@@ -7,6 +7,9 @@
 #include "pipeline/run.h"
 #include "superopt/plan/plan.h"
 
+/* Of the heights and widths that detectors take. */
+enum { PO_OPEN_PERIOD = 32 };
+
 /* A model with open lengths; all graphs have its nodes and values by their numbers. */
 typedef struct po_open_sizes {
     const po_graph *named; /* one sample; dims over the names */

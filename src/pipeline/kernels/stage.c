@@ -74,16 +74,10 @@ po_status po_kernel_stage_drop(const po_run *run, po_status status, const char *
 po_status po_kernel_stage_call(const po_run *run, po_graph *graph, const po_region *region,
                                const po_kernel *kernel, uint32_t number, const po_value_id *in,
                                uint32_t n_in, po_graph **body, po_node_id *call) {
-    const po_outline outline = {.domain = PO_KERNEL_DOMAIN,
-                                .name = kernel->name,
-                                .node_name =
-                                    po_arena_printf(run->arena, "%s_%u", kernel->name, number),
-                                .n_nodes = region->n_nodes,
-                                .n_in = n_in,
-                                .n_out = region->n_out,
-                                .nodes = region->nodes,
-                                .in = in,
-                                .out = region->out};
+    po_outline outline = po_region_outline(kernel->name, region);
+    outline.node_name = po_arena_printf(run->arena, "%s_%u", kernel->name, number);
+    outline.n_in = n_in;
+    outline.in = in;
     PO_TRY(po_graph_outline(run->ctx, graph, &outline, body, call));
     po_run_hold(run, *body);
     return PO_OK;

@@ -13,7 +13,7 @@
 #include <math.h>
 
 /* Estimates are off by this much either way: what promises less is not read. */
-static const double worth_reading = 0.98, as_good = 1.05, a_gain = 1.005;
+static const double worth_reading = 0.98, as_good = 1.05, a_gain = 1.005, a_lead = 0.995;
 
 /* A family of identities that loses by estimate may gain beside another: all are looked at. */
 static const double any = 1e9;
@@ -122,13 +122,12 @@ enum { OF_ONE_SAMPLE = PO_ALGEBRA_GATES };
 static po_status fold_one(const choosing *c, const po_graph *from,
                           const po_postopt_options *options, kernel_form *out,
                           po_postopt_counts *counts) {
-    enum { PERIOD = 32 };
     po_ctx *ctx = c->run->ctx;
     const po_delivered *d = c->delivered;
     po_graph *open = po_graph_clone(ctx, from), *whole = NULL, *made = NULL;
     po_status status = c->like ? po_samples_open(ctx, open, c->like, PO_SAMPLES) : PO_OK;
     if (status == PO_OK) {
-        whole = po_one_sample(ctx, open, d->named, d->conditions ? PERIOD : 1);
+        whole = po_one_sample(ctx, open, d->named, d->conditions ? PO_OPEN_PERIOD : 1);
         status = po_postopt(ctx, whole, options, &made, counts);
     }
     if (status == PO_OK)
@@ -421,11 +420,19 @@ static po_status read_form(const choosing *c, const kernel_form *form, po_kernel
     po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s", 1000 * best->seconds, best->name,
            1000 * other->seconds, other->name);
     if (other->outside > best->outside || other->unread > best->unread ||
-        other->seconds >= best->seconds)
+        other->seconds > a_lead * best->seconds)
         return PO_OK;
     if (form->delivered)
         PO_TRY(prove_one(c, form, other));
     *best = *other;
+    return PO_OK;
+}
+
+/* Whether what was read since it was estimated leaves nothing of its promise. */
+static po_status is_known_slower(choosing *c, guessed *g, const po_kernel_variant *best,
+                                 bool *slower) {
+    PO_TRY(estimate(c, g));
+    *slower = !g->form.graph || g->seconds > a_lead * best->seconds;
     return PO_OK;
 }
 
@@ -438,6 +445,13 @@ static po_status read_promising(choosing *c, po_kernel_variant *best) {
         uint32_t i = most_promising(c, limit);
         if (i == PO_NONE || (options->until > 0 && po_now() > options->until))
             break;
+        bool slower = false;
+        if (k > 0)
+            PO_TRY(is_known_slower(c, &c->all[i], best, &slower));
+        if (slower) {
+            c->all[i].form = (kernel_form){0};
+            continue;
+        }
         po_kernel_variant other = {.name = name_of(c->arena, c->all[i].algebra, c->all[i].mutants),
                                    .mutants = c->all[i].mutants,
                                    .magnifies = c->all[i].magnifies};
