@@ -407,6 +407,30 @@ static void test_spellings(void **state) {
 
 /* --- open dims, what cannot be evaluated, budgets --- */
 
+/* A window that is longer than its map is put once; padding behind the last window is nothing. What
+ * moves the windows is something else. */
+static void test_windows_longer_than_maps(void **state) {
+    static const char *const a = "graph g (x: f32[1,2,12,1]) -> (y) {\n"
+                                 " y = MaxPool(x) {kernel_shape=[2,2], strides=[2,2]}\n}";
+    static const struct {
+        const char *pads;
+        bool same;
+    } others[] = {{"0,0,1,0", true}, {"0,0,1,1", true}, {"1,0,1,0", false}, {"1,0,0,0", false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        po_ctx ctx;
+        char b[200];
+        po_ctx_init(&ctx);
+        snprintf(b, sizeof b,
+                 "graph g (x: f32[1,2,12,1]) -> (y) {\n"
+                 " y = MaxPool(x) {kernel_shape=[2,2], strides=[2,2], pads=[%s]}\n}",
+                 others[i].pads);
+        po_proof_report r = test_prove(&ctx, a, b, NULL);
+        if ((r.proved != 0) != others[i].same)
+            fail_msg("pads %s: %s", others[i].pads, r.proved ? "proved" : r.why);
+    }
+}
+
 static void test_open_dims(void **state) {
     (void)state;
     po_ctx ctx;
@@ -537,6 +561,7 @@ int main(void) {
         cmocka_unit_test(test_planted_differences_are_seen),
         cmocka_unit_test(test_one_bit_is_seen),
         cmocka_unit_test(test_spellings),
+        cmocka_unit_test(test_windows_longer_than_maps),
         cmocka_unit_test(test_open_dims),
         cmocka_unit_test(test_what_is_not_proved),
     };
