@@ -53,20 +53,37 @@ typedef struct proving {
     po_winner *winner;
 } proving;
 
+po_status po_proving_graphs(po_ctx *ctx, const po_graph *original, const po_graph *candidate,
+                            const po_graph *recipes, double seconds, po_proof_report *report) {
+    const po_proof_options options = {.cpu_seconds = seconds};
+    po_graph *a, *b;
+    PO_TRY(po_pin_inputs(ctx, original, NULL, 0, &a));
+    PO_TRY(po_pin_inputs(ctx, candidate, NULL, 0, &b));
+    po_graph_sweep(a);
+    po_graph_sweep(b);
+    po_status status = po_prove(ctx, a, b, recipes, &options, report);
+    po_graph_free(b);
+    po_graph_free(a);
+    return status;
+}
+
+po_status po_proving_recipes(const po_run *run, const po_graph *graph, const po_graph **recipes) {
+    po_graph *made;
+    PO_TRY(po_recipes_to_graph(run->ctx, graph, &made));
+    if (made) {
+        po_run_hold(run, made);
+        po_ops_resolve(made);
+    }
+    *recipes = made;
+    return PO_OK;
+}
+
 static po_status prove(po_ctx *ctx, const proving *p, const po_graph *winner,
                        po_proof_report *report) {
-    po_graph *original, *candidate;
-    PO_TRY(po_pin_inputs(ctx, p->original, NULL, 0, &original));
-    PO_TRY(po_pin_inputs(ctx, winner, NULL, 0, &candidate));
-    po_graph_sweep(original);
-    po_graph_sweep(candidate);
     double end = po_budget_end(p->run, PO_PART_PROOF), left = end > 0 ? end - po_now() : 1e9;
     left = left < least_for_proof ? least_for_proof : left;
-    po_proof_options options = {.cpu_seconds = left < seconds_for_proof ? left : seconds_for_proof};
-    po_status status = po_prove(ctx, original, candidate, p->winner->recipes, &options, report);
-    po_graph_free(candidate);
-    po_graph_free(original);
-    return status;
+    return po_proving_graphs(ctx, p->original, winner, p->winner->recipes,
+                             left < seconds_for_proof ? left : seconds_for_proof, report);
 }
 
 /* --- in a process of its own --- */
@@ -170,18 +187,12 @@ static po_status prove_once(const proving *p, bool *same) {
  * what stops the run. */
 static po_status prove_winner(const proving *p, bool *same) {
     po_summary *s = &p->run->record->summary;
-    po_graph *recipes;
     char text[PO_PROOF_TEXT];
     *same = true;
     if (p->winner->graph == p->original)
         return PO_OK;
     po_step(p->run->ctx, 0.5, "proving");
-    PO_TRY(po_recipes_to_graph(p->run->ctx, p->winner->graph, &recipes));
-    if (recipes) {
-        po_run_hold(p->run, recipes);
-        po_ops_resolve(recipes);
-    }
-    p->winner->recipes = recipes;
+    PO_TRY(po_proving_recipes(p->run, p->winner->graph, &p->winner->recipes));
     PO_TRY(prove_once(p, same));
     if (!*same)
         return PO_OK;

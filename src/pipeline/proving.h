@@ -10,6 +10,14 @@
  * models are. PO_INTERNAL where it is not: the original is the winner again. */
 po_status po_proving_winner(const po_run *run, const po_graph *original, po_winner *winner);
 
+/* What a graph's derived constants are made of, as po_prove takes it; held by the run, NULL: there
+ * are none. */
+po_status po_proving_recipes(const po_run *run, const po_graph *graph, const po_graph **recipes);
+/* po_prove of graphs as they are delivered: calls of kernels are what they stand for. `seconds` of
+ * CPU. */
+po_status po_proving_graphs(po_ctx *ctx, const po_graph *original, const po_graph *candidate,
+                            const po_graph *recipes, double seconds, po_proof_report *report);
+
 /* "modulo 2 drawn primes, ..." or why not. */
 void po_proving_tell(const po_proof_report *report, char *text, size_t size);
 

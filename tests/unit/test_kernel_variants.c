@@ -65,18 +65,19 @@ static void composes(void **state) {
     end(&f);
 }
 
+#define GATED(n)                                                                                   \
+    "graph g (x: f32[" n ",12,32,32], z: f32[" n ",48,16,16]) -> (y) {\n"                          \
+    " m = GlobalAveragePool(x)\n s = Conv(m, p: f32[48,12,1,1] random 1)\n t = Sigmoid(s)\n"       \
+    " a = Conv(x, w: f32[48,12,1,1] random 2)\n b = Mul(a, t)\n"                                   \
+    " u = Resize(z, e: f32[0] {}, q: f32[4] {1.0, 1.0, 2.0, 2.0}) {mode=\"nearest\", "             \
+    "coordinate_transformation_mode=\"asymmetric\", nearest_mode=\"floor\"}\n c = Add(b, u)\n"     \
+    " y = Conv(c, v: f32[16,48,3,3] random 3) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n}"
+
 /* The gate of the 12 channels goes into weights; the same form each time. */
 static void several_families(void **state) {
-    static const char *const model =
-        "graph g (x: f32[1,12,32,32], z: f32[1,48,16,16]) -> (y) {\n"
-        " m = GlobalAveragePool(x)\n s = Conv(m, p: f32[48,12,1,1] random 1)\n t = Sigmoid(s)\n"
-        " a = Conv(x, w: f32[48,12,1,1] random 2)\n b = Mul(a, t)\n"
-        " u = Resize(z, e: f32[0] {}, q: f32[4] {1.0, 1.0, 2.0, 2.0}) {mode=\"nearest\", "
-        "coordinate_transformation_mode=\"asymmetric\", nearest_mode=\"floor\"}\n c = Add(b, u)\n"
-        " y = Conv(c, v: f32[16,48,3,3] random 3) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n}";
     (void)state;
     fixture f;
-    start(&f, model);
+    start(&f, GATED("1"));
     po_kernel_variant first = taken(&f), second = taken(&f);
     assert_string_equal(first.name, second.name);
     assert_true(po_graph_equal(first.graph, second.graph));
@@ -325,14 +326,6 @@ static void of_one_sample(void **state) {
 }
 
 /* --- forms of one sample --- */
-
-#define GATED(n)                                                                                   \
-    "graph g (x: f32[" n ",12,32,32], z: f32[" n ",48,16,16]) -> (y) {\n"                          \
-    " m = GlobalAveragePool(x)\n s = Conv(m, p: f32[48,12,1,1] random 1)\n t = Sigmoid(s)\n"       \
-    " a = Conv(x, w: f32[48,12,1,1] random 2)\n b = Mul(a, t)\n"                                   \
-    " u = Resize(z, e: f32[0] {}, q: f32[4] {1.0, 1.0, 2.0, 2.0}) {mode=\"nearest\", "             \
-    "coordinate_transformation_mode=\"asymmetric\", nearest_mode=\"floor\"}\n c = Add(b, u)\n"     \
-    " y = Conv(c, v: f32[16,48,3,3] random 3) {kernel_shape=[3, 3], pads=[1, 1, 1, 1]}\n}"
 
 /* Kernels have the gate in their weights, what is delivered has it as it was. */
 static void gates_of_one_sample(void **state) {

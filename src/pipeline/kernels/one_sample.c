@@ -4,13 +4,11 @@
 #include "cost/isolate.h"
 #include "ir/function.h"
 #include "ir/size.h"
-#include "ops/op.h"
 #include "ops/recipe/recipe.h"
 #include "pipeline/budget.h"
+#include "pipeline/kernels/open_lengths.h"
 #include "pipeline/kernels/open_regions.h"
-#include "pipeline/kernels/stage.h"
-#include "pipeline/pin.h"
-#include "verify/proof/proof.h"
+#include "pipeline/proving.h"
 
 #include <math.h>
 
@@ -19,17 +17,11 @@ static const double seconds_for_proof = 10;
 
 /* --- names --- */
 
-static bool is_live(const po_graph *graph, po_value_id v) {
-    const po_value *value = &graph->values[v];
-    const bool made = value->producer != PO_NONE && !graph->nodes[value->producer].removed;
-    return (made || value->is_input) && value->name && !po_graph_constant(graph, v);
-}
-
 /* Values that nodes make or the graph is given, by name. */
 static po_map *index_of(po_arena *arena, const po_graph *graph) {
     po_map *index = po_map_create(arena);
     for (po_value_id v = 0; v < graph->n_values; v++)
-        if (is_live(graph, v))
+        if (po_open_is_live(graph, v) && graph->values[v].name)
             po_map_put(index, graph->values[v].name, v);
     return index;
 }
@@ -215,8 +207,7 @@ typedef struct proving {
 static po_status prove(po_ctx *ctx, po_arena *arena, po_reply *reply, void *user) {
     const proving *p = user;
     po_proof_report *report = PO_NEW(arena, po_proof_report);
-    const po_proof_options options = {.cpu_seconds = p->seconds};
-    PO_TRY(po_prove(ctx, p->original, p->candidate, p->recipes, &options, report));
+    PO_TRY(po_proving_graphs(ctx, p->original, p->candidate, p->recipes, p->seconds, report));
     po_reply_add(reply, report, sizeof *report);
     return PO_OK;
 }
@@ -252,25 +243,17 @@ po_status po_one_sample_prove(const po_run *run, const po_graph *original, const
                               const po_regions *regions, const po_graph *delivered,
                               const po_regions *there, const po_graph *like) {
     po_ctx *ctx = run->ctx;
+    proving p = {0};
     po_graph *of_one = po_one_sample(ctx, original, like, 1),
-             *whole = po_one_sample(ctx, delivered, like, 1), *cut = po_graph_clone(ctx, form),
-             *recipes, *pinned, *candidate;
+             *whole = po_one_sample(ctx, delivered, like, 1), *cut = po_graph_clone(ctx, form);
     po_run_hold(run, of_one);
     po_run_hold(run, whole);
     po_run_hold(run, cut);
     for (uint32_t i = 0; i < regions->n; i++)
         PO_TRY(graft(run, cut, &regions->regions[i], whole, &there->regions[i], i));
     po_graph_sweep(whole);
-    PO_TRY(po_recipes_to_graph(ctx, whole, &recipes));
-    if (recipes) {
-        po_run_hold(run, recipes);
-        po_ops_resolve(recipes);
-    }
-    PO_TRY(po_pin_inputs(ctx, of_one, NULL, 0, &pinned));
-    po_run_hold(run, pinned);
-    PO_TRY(po_pin_inputs(ctx, whole, NULL, 0, &candidate));
-    po_run_hold(run, candidate);
-    po_graph_sweep(pinned);
-    po_graph_sweep(candidate);
-    return prove_apart(run, &(proving){pinned, candidate, recipes, 0});
+    p.original = of_one;
+    p.candidate = whole;
+    PO_TRY(po_proving_recipes(run, whole, &p.recipes));
+    return prove_apart(run, &p);
 }

@@ -59,14 +59,16 @@ bool po_open_lengths_same(po_arena *arena, const char *const *names, uint32_t n_
 
 /* --- what there is --- */
 
-const po_type *po_open_live_type(const po_graph *graph, po_value_id v) {
+bool po_open_is_live(const po_graph *graph, po_value_id v) {
     const po_value *value = &graph->values[v];
     const bool made = value->producer != PO_NONE && !graph->nodes[value->producer].removed;
-    bool given = false;
-    for (uint32_t i = 0; i < graph->n_inputs && !made; i++)
-        given |= graph->inputs[i] == v;
-    const bool tensor = value->type.kind == PO_TYPE_TENSOR && value->type.has_rank;
-    return tensor && (made || given) && !po_graph_constant(graph, v) ? &value->type : NULL;
+    return (made || value->is_input) && !po_graph_constant(graph, v);
+}
+
+const po_type *po_open_live_type(const po_graph *graph, po_value_id v) {
+    const po_type *type = &graph->values[v].type;
+    const bool tensor = type->kind == PO_TYPE_TENSOR && type->has_rank;
+    return tensor && po_open_is_live(graph, v) ? type : NULL;
 }
 
 void po_open_lengths_init(po_open_lengths *l, po_arena *arena, const char *const *names,
@@ -78,7 +80,6 @@ void po_open_lengths_init(po_open_lengths *l, po_arena *arena, const char *const
                            .at = po_map_create(arena),
                            .taken = PO_NEW_N(arena, bool, MOST_NUMBER),
                            .known = PO_NEW_N(arena, po_mu_number, MOST_LENGTHS),
-                           .which = PO_NEW_N(arena, uint32_t, MOST_LENGTHS),
                            .untold = PO_NEW_N(arena, int64_t, MOST_LENGTHS),
                            .equal = PO_NEW_N(arena, po_size_pair, MOST_EQUAL)};
     for (int64_t i = 0; i < LEAST_OWN; i++)
@@ -188,10 +189,10 @@ static bool tell_one(po_open_lengths *l, const po_open_length *one, int64_t numb
     if (number < 0 || (number < MOST_NUMBER && l->taken[number]))
         return false;
     for (uint32_t i = 0; i < l->n_known; i++)
-        if (l->known[i].number == number && !(same_lengths(&l->list[l->which[i]], one) &&
-                                              note_equal(l, l->known[i].is, one->is, one->product)))
+        if (l->known[i].number == number &&
+            !(same_lengths(&l->list[po_map_get(l->at, l->known[i].is.symbol)], one) &&
+              note_equal(l, l->known[i].is, one->is, one->product)))
             return false;
-    l->which[l->n_known] = (uint32_t)(one - l->list);
     l->known[l->n_known++] = (po_mu_number){number, one->is};
     return true;
 }

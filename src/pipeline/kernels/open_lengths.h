@@ -34,13 +34,14 @@ typedef struct po_open_lengths {
     bool *taken; /* small numbers that are lengths at all sizes */
     /* of the size that was looked at last */
     po_mu_number *known;
-    uint32_t *which;     /* by known: of the list */
     po_size_pair *equal; /* those with one number */
     int64_t *untold;     /* numbers of weak products that something else has, too */
     uint32_t n_known, n_equal, n_untold;
 } po_open_lengths;
 
-/* A tensor that some node makes, or the model is given; NULL: the value is none. */
+/* A value that some node makes, or the model is given. */
+bool po_open_is_live(const po_graph *graph, po_value_id v);
+/* The type of one that is a tensor; NULL: the value is none. */
 const po_type *po_open_live_type(const po_graph *graph, po_value_id v);
 
 /* Lengths over these names; the samples must outlive them. */

@@ -119,9 +119,9 @@ enum { OF_ONE_SAMPLE = PO_ALGEBRA_GATES };
 
 /* The form of one sample. Laws that compare lengths see those that are the same wherever the model
  * runs where its heights and widths are whole periods: what they make of it is proved at others. */
-static po_status fold_one(const choosing *c, const po_graph *from,
-                          const po_postopt_options *options, kernel_form *out,
-                          po_postopt_counts *counts) {
+static po_status make_of_one(const choosing *c, const po_graph *from,
+                             const po_postopt_options *options, po_graph **out,
+                             po_postopt_counts *counts) {
     po_ctx *ctx = c->run->ctx;
     const po_delivered *d = c->delivered;
     po_graph *open = po_graph_clone(ctx, from), *whole = NULL, *made = NULL;
@@ -131,38 +131,36 @@ static po_status fold_one(const choosing *c, const po_graph *from,
         status = po_postopt(ctx, whole, options, &made, counts);
     }
     if (status == PO_OK)
-        out->made = po_one_sample(ctx, made, d->named, 1);
+        *out = po_one_sample(ctx, made, d->named, 1);
     po_graph_free(made);
     po_graph_free(whole);
     po_graph_free(open);
-    PO_TRY(status);
-    po_run_hold(c->run, out->made);
-    out->graph = out->made;
-    PO_TRY(po_infer_graph(ctx, out->made, true));
-    if (po_batch_has_open_dims(out->made))
-        PO_TRY(open_form(c, out));
-    out->delivered = d;
-    out->axis = po_one_sample_axes(c->arena, out->made, d);
-    if (out->sizes)
-        out->sizes->axis = out->axis;
-    return PO_OK;
+    return status;
 }
 
 /* Affine maps and batch norms in the weights, these families of identities, and nothing of what
  * only this runtime likes. */
 static po_status fold(const choosing *c, const po_graph *from, uint32_t algebra, kernel_form *out,
                       po_postopt_counts *counts) {
+    const bool of_one = c->delivered && (algebra & OF_ONE_SAMPLE);
     po_postopt_options options = po_postopt_plain(algebra);
     options.cubic = true;
     *out = (kernel_form){0};
-    if (c->delivered && (algebra & OF_ONE_SAMPLE))
-        return fold_one(c, from, &options, out, counts);
-    PO_TRY(po_postopt(c->ctx, from, &options, &out->made, counts));
+    PO_TRY(of_one ? make_of_one(c, from, &options, &out->made, counts)
+                  : po_postopt(c->ctx, from, &options, &out->made, counts));
     po_run_hold(c->run, out->made);
     out->graph = out->made;
-    if (!c->like) {
+    if (!c->like || of_one) {
         PO_TRY(po_infer_graph(c->ctx, out->made, true));
-        return po_batch_has_open_dims(out->made) ? open_form(c, out) : PO_OK;
+        if (po_batch_has_open_dims(out->made))
+            PO_TRY(open_form(c, out));
+        if (of_one) {
+            out->delivered = c->delivered;
+            out->axis = po_one_sample_axes(c->arena, out->made, c->delivered);
+        }
+        if (of_one && out->sizes)
+            out->sizes->axis = out->axis;
+        return PO_OK;
     }
     int8_t *axis;
     PO_TRY(po_samples_open(c->ctx, out->made, c->like, PO_SAMPLES));
@@ -413,26 +411,25 @@ static po_status prove_one(const choosing *c, const kernel_form *form, const po_
     return PO_OK;
 }
 
-/* Plans a form; *best becomes it where it is faster. */
-static po_status read_form(const choosing *c, const kernel_form *form, po_kernel_variant *other,
-                           po_kernel_variant *best) {
-    PO_TRY(plan_form(c, form, c->options, other));
-    po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s", 1000 * best->seconds, best->name,
-           1000 * other->seconds, other->name);
-    if (other->outside > best->outside || other->unread > best->unread ||
-        other->seconds > a_lead * best->seconds)
+/* Plans a form; *best becomes it where it is faster. again: others were read since it was
+ * estimated, which may leave nothing of its promise. */
+static po_status read_form(choosing *c, guessed *g, bool again, po_kernel_variant *best) {
+    if (again)
+        PO_TRY(estimate(c, g));
+    if (again && (!g->form.graph || g->seconds > a_lead * best->seconds))
         return PO_OK;
-    if (form->delivered)
-        PO_TRY(prove_one(c, form, other));
-    *best = *other;
-    return PO_OK;
-}
-
-/* Whether what was read since it was estimated leaves nothing of its promise. */
-static po_status is_known_slower(choosing *c, guessed *g, const po_kernel_variant *best,
-                                 bool *slower) {
-    PO_TRY(estimate(c, g));
-    *slower = !g->form.graph || g->seconds > a_lead * best->seconds;
+    po_kernel_variant other = {.name = name_of(c->arena, g->algebra, g->mutants),
+                               .mutants = g->mutants,
+                               .magnifies = g->magnifies};
+    PO_TRY(plan_form(c, &g->form, c->options, &other));
+    po_log(c->ctx, "%.3f ms: %s; %.3f ms: %s", 1000 * best->seconds, best->name,
+           1000 * other.seconds, other.name);
+    if (other.outside > best->outside || other.unread > best->unread ||
+        other.seconds > a_lead * best->seconds)
+        return PO_OK;
+    if (g->form.delivered)
+        PO_TRY(prove_one(c, &g->form, &other));
+    *best = other;
     return PO_OK;
 }
 
@@ -445,24 +442,16 @@ static po_status read_promising(choosing *c, po_kernel_variant *best) {
         uint32_t i = most_promising(c, limit);
         if (i == PO_NONE || (options->until > 0 && po_now() > options->until))
             break;
-        bool slower = false;
-        if (k > 0)
-            PO_TRY(is_known_slower(c, &c->all[i], best, &slower));
-        if (slower) {
-            c->all[i].form = (kernel_form){0};
-            continue;
-        }
-        po_kernel_variant other = {.name = name_of(c->arena, c->all[i].algebra, c->all[i].mutants),
-                                   .mutants = c->all[i].mutants,
-                                   .magnifies = c->all[i].magnifies};
-        po_status status = read_form(c, &c->all[i].form, &other, best);
-        first = k == 0 ? c->all[i].seconds : first;
-        const bool of_one = c->all[i].form.delivered != NULL;
-        c->all[i].form = (kernel_form){0}; /* has had its turn */
+        guessed *g = &c->all[i];
+        const bool of_one = g->form.delivered != NULL;
+        first = k == 0 ? g->seconds : first;
+        po_status status = read_form(c, g, k > 0, best);
+        g->form = (kernel_form){0}; /* has had its turn */
         if (status == PO_UNSUPPORTED && of_one) {
-            po_log(c->ctx, "not %s: %s", other.name, c->ctx->error.message);
+            po_log(c->ctx, "not %s: %s", name_of(c->arena, g->algebra, g->mutants),
+                   c->ctx->error.message);
             po_ctx_clear(c->ctx);
-            status = PO_OK;
+            continue;
         }
         PO_TRY(status);
     }
