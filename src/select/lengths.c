@@ -17,10 +17,10 @@ po_status po_time_at_first(po_ctx *ctx, po_arena *arena, const po_inputs *plan,
                            po_timing_work *work, uint32_t *size) {
     po_timing_spec at = *spec;
     po_feed feed;
-    uint32_t meant = po_inputs_meant(plan), n = meant + po_inputs_sizes(plan);
+    uint32_t meant = po_inputs_meant(plan), n = po_inputs_turns(plan);
     at.feed = &feed;
     for (uint32_t k = 0;; k++) {
-        *size = k < meant ? po_inputs_meant_size(k) : k - meant;
+        *size = po_inputs_turn(plan, k);
         PO_TRY(po_inputs_make(ctx, arena, plan, *size, PO_INPUTS_NORMAL, 1, &feed));
         po_status status = po_time_models(ctx, &at, timing, work);
         if (status == PO_RUNTIME && k < meant && po_inputs_asked(plan)) {

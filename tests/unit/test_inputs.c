@@ -185,6 +185,40 @@ static void lengths_are_those_that_models_have(void **state) {
     }
 }
 
+/* Every assignment has one turn. Of those that nobody means the largest come first. */
+static void sizes_are_looked_for_in_turn(void **state) {
+    (void)state;
+    enum { MOST = 40 };
+    fixture f;
+    start_identity(&f, F32, "?,3,?,?", "?,3,?,?");
+    const uint32_t n = po_inputs_turns(f.plan), meant = po_inputs_meant(f.plan);
+    double before = HUGE_VAL;
+    bool seen[MOST] = {false}, line = false;
+    assert_int_equal(n, meant + po_inputs_sizes(f.plan));
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t size = po_inputs_turn(f.plan, k);
+        assert_int_equal(po_inputs_is_meant(size), k < meant);
+        if (k < meant)
+            continue;
+        assert_true(size < MOST && !seen[size]);
+        seen[size] = true;
+        assert_true(po_inputs_elements(f.plan, size) <= before);
+        before = po_inputs_elements(f.plan, size);
+        const po_tensor *x = input(&f, size, PO_INPUTS_NORMAL, 1, "x");
+        if (x->dims[2] > 32 && x->dims[2] <= 80 && !line) { /* a line of text */
+            assert_int_equal(x->dims[2], 48);
+            assert_int_equal(x->dims[3], 320);
+            line = true;
+        }
+    }
+    assert_true(line);
+    finish(&f);
+    start_identity(&f, I64, "batch,seq", "batch,seq");
+    /* 128 tokens are refused: not more of them first. */
+    assert_true(po_inputs_elements(f.plan, po_inputs_turn(f.plan, po_inputs_meant(f.plan))) <= 128);
+    finish(&f);
+}
+
 static void a_decoder_makes_one_token(void **state) {
     (void)state;
     test_onnx *m = test_onnx_new();
@@ -323,6 +357,7 @@ int main(void) {
         cmocka_unit_test(ids_lie_below_the_vocabulary),
         cmocka_unit_test(open_dims_agree_and_vary),
         cmocka_unit_test(lengths_are_those_that_models_have),
+        cmocka_unit_test(sizes_are_looked_for_in_turn),
         cmocka_unit_test(a_decoder_makes_one_token),
         cmocka_unit_test(sizes_that_are_asked_for_are_taken),
         cmocka_unit_test(kinds_are_what_they_say),

@@ -1,5 +1,6 @@
 /* Regions that can be opened: one tensor that has no form for all sizes costs its own node, and not
  * the whole region around it. */
+#include "ops/window.h"
 #include "pipeline/kernels/open_regions.h"
 #include "pipeline/kernels/open_sizes.h"
 
@@ -65,10 +66,33 @@ static bool leave_out(const po_graph *graph, const po_region *r, po_value_id v, 
     return any;
 }
 
+/* Whether the pool's window is longer than some maps: the mean is then over what there is, which is
+ * no sum of a window. */
+static bool means_over_less(const po_graph *named, const po_node *node) {
+    const po_type *in = &named->values[node->in[0]].type;
+    po_window w;
+    if (node->op != PO_OP_AveragePool || !in->has_rank || in->rank < 3 ||
+        !po_window_of(named, node, in->rank - 2, &w) || !w.clips)
+        return false;
+    bool any = false;
+    po_arena *scratch = po_arena_child(named->arena);
+    w.arena = scratch;
+    po_window whole = w;
+    whole.clips = false;
+    for (uint32_t a = 0; a < w.n; a++) {
+        const po_dim size = in->dims[a + 2];
+        any |= !po_dim_same(po_window_out(&w, a, size), po_window_out(&whole, a, size));
+    }
+    po_arena_free(scratch);
+    return any;
+}
+
 po_status po_open_regions_that_fit(const po_run *run, po_arena *arena, const po_graph *graph,
                                    const int8_t *axis, const po_open_sizes *sizes,
                                    po_regions *regions) {
     bool *outside = PO_NEW_N(arena, bool, graph->n_nodes + 1);
+    for (po_node_id n = 0; sizes && n < graph->n_nodes; n++)
+        outside[n] = !graph->nodes[n].removed && means_over_less(sizes->named, &graph->nodes[n]);
     for (uint32_t round = 0; round < MOST_ROUNDS; round++) {
         bool again = false;
         PO_TRY(po_open_regions(run->ctx, arena, graph, axis, outside, regions));

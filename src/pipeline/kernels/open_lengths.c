@@ -159,14 +159,15 @@ void po_open_lengths_collect(po_open_lengths *l, const po_graph *named) {
     for (int products = 0; products < 2; products++)
         for (po_value_id v = 0; v < named->n_values; v++) {
             const po_type *type = po_open_live_type(named, v);
-            for (uint32_t d = 0; type && d < type->rank && !products; d++) {
+            if (!type || type->dtype != PO_F32) /* regions hold nothing else */
+                continue;
+            for (uint32_t d = 0; d < type->rank && !products; d++) {
                 const int64_t number = type->dims[d].value;
                 if (number >= 0 && number < MOST_NUMBER)
                     l->taken[number] = true; /* what indexes weights is known by that */
-                if (type->dtype == PO_F32)
-                    add(l, type->dims[d], false, false);
+                add(l, type->dims[d], false, false);
             }
-            if (type && type->dtype == PO_F32 && products)
+            if (products)
                 add_products(l, type);
         }
 }

@@ -160,15 +160,14 @@ static bool takes(finding *f, int64_t length) {
     return fits(f, dim_here, f);
 }
 
-/* Where the model is read; else lengths that it is meant for, as far as it takes them; else the
- * first that are tried. */
+/* Where the model is read; else the first lengths that it takes. */
 static uint32_t usual_of(const finding *f) {
-    const uint32_t meant = po_inputs_meant(f->plan), all = meant + po_inputs_sizes(f->plan);
+    const uint32_t all = po_inputs_turns(f->plan);
     const po_budget *budget = f->run->budget;
     if (budget->read)
         return budget->size;
     for (uint32_t k = 0; k < all; k++) {
-        po_assignment a = {f->plan, k < meant ? po_inputs_meant_size(k) : k - meant};
+        po_assignment a = {f->plan, po_inputs_turn(f->plan, k)};
         if (fits(f, po_assigned_dim, &a))
             return a.size;
     }

@@ -59,6 +59,10 @@ uint32_t po_inputs_border_sizes(const po_inputs *plan);
 uint32_t po_inputs_meant(const po_inputs *plan);
 uint32_t po_inputs_meant_size(uint32_t k); /* the number of the k-th of them */
 bool po_inputs_is_meant(uint32_t size);
+/* The assignments in the order in which one is looked for that the model can be read at: those that
+ * it is meant for; others that are no larger than these, the largest first; the rest. */
+uint32_t po_inputs_turns(const po_inputs *plan);
+uint32_t po_inputs_turn(const po_inputs *plan, uint32_t k);
 /* Added to an assignment's number: the same with no sample in the batches, or with one where a
  * first axis is such a batch. */
 enum { PO_EMPTY_BATCH = 1 << 16, PO_ONE_SAMPLE = 1 << 17 };

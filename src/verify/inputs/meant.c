@@ -278,3 +278,30 @@ double po_inputs_elements(const po_inputs *plan, uint32_t size) {
     }
     return sum;
 }
+
+uint32_t po_inputs_turns(const po_inputs *plan) {
+    return plan->n_meant + po_inputs_sizes(plan);
+}
+
+/* Whether one assignment is looked at before another, of those that nobody means. */
+static bool comes_before(const po_inputs *plan, uint32_t a, uint32_t b) {
+    const double most = plan->n_meant ? po_inputs_elements(plan, PO_FIRST_MEANT) : 0;
+    const double x = po_inputs_elements(plan, a), y = po_inputs_elements(plan, b);
+    if ((x <= most) != (y <= most))
+        return x <= most;
+    return x != y && x <= most ? x > y : a < b;
+}
+
+uint32_t po_inputs_turn(const po_inputs *plan, uint32_t k) {
+    if (k < plan->n_meant)
+        return PO_FIRST_MEANT + k;
+    const uint32_t n = po_inputs_sizes(plan);
+    for (uint32_t size = 0; size < n; size++) {
+        uint32_t before = 0;
+        for (uint32_t other = 0; other < n; other++)
+            before += other != size && comes_before(plan, other, size);
+        if (before == k - plan->n_meant)
+            return size;
+    }
+    return 0;
+}
