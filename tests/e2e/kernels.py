@@ -18,7 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import cases
 from cases import expect
-from open_models import attention, filters, gated_maps, open_graph
+from open_models import attention, filters, gated_maps, open_graph, text_line
 
 MODEL, SHAPE = 'ch_ppocr_mobile_v2.0_cls_infer.onnx', 'x:1,3,48,192'
 LIBRARY = 'libpetopt_kernels.so'
@@ -406,6 +406,14 @@ def case_open_maps(bed):
             expect(False, 'an odd height')
         except Exception as e: # pylint: disable=broad-except
             expect(says in str(e) or library is None, str(e))
+
+
+def case_open_line(bed):
+    """Few rows are left, as many as windows have; of smaller maps a mean is over what there is."""
+    r = np.random.default_rng(21)
+    sizes = [(1, 48, 320), (2, 64, 101), (1, 80, 9), (3, 32, 32), (1, 17, 40), (1, 33, 3), (5, 48, 64), (1, 1, 1)]
+    open_kernels(bed, text_line(r), [{'x': r.standard_normal((n, 3, h, v)).astype('f')} for n, h, v in sizes],
+                 outside=('AveragePool',))
 
 
 def case_open_gates(bed):

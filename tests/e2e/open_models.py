@@ -33,6 +33,27 @@ def gated_maps(r, height='H', width='W'):
                        'v': w(16, 48, 3, 3), 'c0': w(16), 'scales': np.array([1, 1, 2, 2], 'f')})
 
 
+def text_line(r):
+    """A recogniser of lines of text: of 33 to 80 rows few are left, as many as windows have, and then one."""
+    w = filters(r)
+    nodes, last, weights = [], 'x', {'k0': w(16, 3, 3, 3)}
+    for i, (channels, strides) in enumerate([(16, [2, 2]), (16, [2, 1]), (16, [2, 2]), (16, [2, 1])]):
+        if i:
+            weights[f'd{i}'], weights[f'p{i}'] = w(16, 1, 5, 5), w(channels, 16, 1, 1)
+            nodes += [('Conv', [last, f'd{i}'], f'a{i}', {'pads': [2] * 4, 'strides': strides, 'group': 16}),
+                      ('Conv', [f'a{i}', f'p{i}'], f'b{i}', {})]
+        else:
+            nodes += [('Conv', [last, 'k0'], 'b0', {'pads': [1] * 4, 'strides': strides})]
+        nodes += [('Relu', [f'b{i}'], f'r{i}', {})]
+        last = f'r{i}'
+    nodes += [('AveragePool', [last], 'm', {'kernel_shape': [3, 2], 'strides': [3, 2]}),
+              ('Conv', ['m', 'v'], 'n', {'pads': [0, 1, 0, 1]}), ('Tanh', ['n'], 'o', {}),
+              ('Squeeze', ['o', 'two'], 's', {}), ('Transpose', ['s'], 't', {'perm': [0, 2, 1]}),
+              ('MatMul', ['t', 'w'], 'z', {}), ('Softmax', ['z'], 'y', {'axis': 2})]
+    weights |= {'v': w(24, 16, 1, 3), 'two': np.array([2]), 'w': w(97, 24).T.copy()}
+    return open_graph(nodes, {'x': ['N', 3, 'H', 'W']}, {'y': ['N', 'T', 97]}, weights)
+
+
 def attention(r, width, heads, guarded=False):
     """One block of an encoder of which batch and length are open; guarded: rows that a mask hides as a whole
     are zeros, as exporters of torch's attention write it."""

@@ -86,9 +86,14 @@ typedef struct naming_own {
     uint32_t n;
 } naming_own;
 
-/* The dim as a multiple of a name, a new one where there is none; unknown: there are too many. */
+/* The dim as a multiple of a name, a new one where there is none; the number of what is the same
+ * wherever the model runs; unknown: there are too many. */
 static po_dim own_dim(naming_own *w, po_dim dim, uint32_t input, uint32_t axis, int64_t here) {
     opening *o = w->o;
+    const po_mu_naming *all = &o->sizes->plan.naming;
+    if (po_open_lengths_same(o->arena, all->names, all->n_names, o->sizes->samples, dim,
+                             PO_DIM(here)))
+        return PO_DIM(here);
     for (uint32_t k = 0; k < w->n; k++) {
         const po_dim times = po_size_divide(o->arena, dim, o->is[k]);
         if (times.value > 0)

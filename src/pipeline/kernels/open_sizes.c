@@ -312,18 +312,32 @@ static bool add_other(finding *f, const int64_t **others, uint32_t *n) {
     return true;
 }
 
-/* A few other sizes, each length another: some periods larger, and some that the model takes. */
+/* Larger sizes, in turn: every length by so many periods; else all but one, which grows by as many
+ * elements; else one alone. False: those were all. */
+static bool next_larger(finding *f, const int64_t *here, uint32_t turn) {
+    enum { PERIODS = 8 };
+    const uint32_t i = 1 + turn % PERIODS, way = turn / PERIODS;
+    const bool but_one = way > 0 && way <= f->n;
+    if (way > 2 * f->n || (way > 0 && f->n == 1))
+        return false;
+    for (uint32_t k = 0; k < f->n; k++) {
+        const bool is_it = way > 0 && k == (way - 1) % f->n;
+        const bool little = way > 0 && is_it == but_one;
+        f->lengths[k] =
+            here[k] + (little ? (int64_t)i : (int64_t)PO_OPEN_PERIOD * i * (i % 2 ? 1 + k % 3 : 1));
+    }
+    return true;
+}
+
+/* A few other sizes, each length another: some larger ones, and some that the model takes. */
 static void find_others(finding *f, po_open_sizes *sizes) {
-    enum { PERIODS = 8, TRIES = 64, STRIDE = 13 };
+    enum { TRIES = 64, STRIDE = 13 };
     int64_t here[PO_KERNEL_GIVEN];
     memcpy(here, f->lengths, sizeof here);
     const int64_t **others = PO_NEW_N(f->arena, const int64_t *, OTHERS);
     uint32_t n = 0;
-    for (uint32_t i = 1; i <= PERIODS && sizes->n_larger < LARGER; i++) {
-        for (uint32_t k = 0; k < f->n; k++)
-            f->lengths[k] = here[k] + (int64_t)PO_OPEN_PERIOD * i * (i % 2 ? 1 + k % 3 : 1);
+    for (uint32_t turn = 0; sizes->n_larger < LARGER && next_larger(f, here, turn); turn++)
         sizes->n_larger += add_other(f, others, &n);
-    }
     for (uint32_t i = 0; i < TRIES && n < OTHERS; i++) {
         for (uint32_t k = 0; k < f->n; k++)
             f->lengths[k] = f->samples->length[(STRIDE * i + k) % f->samples->n];
