@@ -119,7 +119,6 @@ static po_status own_graph(naming_own *w, const po_kernel_ports *from, po_graph 
     po_status status = po_graph_outline(ctx, whole, &outline, body, &call);
     po_graph_free(whole);
     PO_TRY(status);
-    po_run_hold(o->run, *body);
     for (uint32_t i = 0; i < r->n_in; i++) {
         po_type *type = &(*body)->values[(*body)->inputs[i]].type;
         po_dim *dims = po_arena_memdup((*body)->arena, type->dims, type->rank * sizeof *dims);
@@ -132,22 +131,8 @@ static po_status own_graph(naming_own *w, const po_kernel_ports *from, po_graph 
     return po_infer_graph(ctx, *body, true);
 }
 
-static po_status find_own(opening *o, const po_kernel_ports *from) {
-    naming_own *w = PO_NEW(o->arena, naming_own);
-    po_open_lengths *told = PO_NEW(o->arena, po_open_lengths);
-    po_graph *body;
-    *w = (naming_own){.o = o};
-    o->is = PO_NEW_N(o->arena, po_dim, PO_KERNEL_GIVEN);
-    o->given = PO_NEW_N(o->arena, po_kernel_given, PO_KERNEL_GIVEN);
-    PO_TRY(own_graph(w, from, &body));
-    po_open_lengths_init(told, o->arena, w->name, w->n, o->sizes->samples);
-    po_open_lengths_collect(told, body);
-    if (w->n == 0 || !po_open_lengths_tell(told, w->length))
-        return po_fail(o->run->ctx, PO_UNSUPPORTED,
-                       "its lengths are not told apart by what the region reads");
-    o->naming = (po_mu_naming){w->n, w->name, w->length, told->known, told->n_known};
-    o->equal = told->equal;
-    o->n_equal = told->n_equal;
+/* The lengths of its ports over those names; the graph is needed no more. */
+static po_status take_own(opening *o, const po_graph *body) {
     for (uint32_t i = 0; i < o->region->n_in + o->region->n_out; i++) {
         const po_value_id v =
             i < o->region->n_in ? body->inputs[i] : body->outputs[i - o->region->n_in];
@@ -155,9 +140,37 @@ static po_status find_own(opening *o, const po_kernel_ports *from) {
         if (!own->has_rank || own->rank != type->rank)
             return po_fail(o->run->ctx, PO_UNSUPPORTED, "the shape of '%s' is not known by itself",
                            body->values[v].name);
-        o->dims[i] = own->dims;
+        po_dim *dims = po_arena_memdup(o->arena, own->dims, own->rank * sizeof *dims);
+        for (uint32_t d = 0; d < own->rank; d++)
+            dims[d].symbol = dims[d].symbol ? po_arena_strdup(o->arena, dims[d].symbol) : NULL;
+        o->dims[i] = dims;
     }
     return PO_OK;
+}
+
+static po_status find_own(opening *o, const po_kernel_ports *from) {
+    naming_own *w = PO_NEW(o->arena, naming_own);
+    po_open_lengths *told = PO_NEW(o->arena, po_open_lengths);
+    po_graph *body = NULL;
+    *w = (naming_own){.o = o};
+    o->is = PO_NEW_N(o->arena, po_dim, PO_KERNEL_GIVEN);
+    o->given = PO_NEW_N(o->arena, po_kernel_given, PO_KERNEL_GIVEN);
+    po_status status = own_graph(w, from, &body);
+    po_open_lengths_init(told, o->arena, w->name, w->n, o->sizes->samples);
+    if (status == PO_OK) {
+        po_open_lengths_collect(told, body);
+        if (w->n == 0 || !po_open_lengths_tell(told, w->length))
+            status = po_fail(o->run->ctx, PO_UNSUPPORTED,
+                             "its lengths are not told apart by what the region reads");
+    }
+    if (status == PO_OK)
+        status = take_own(o, body);
+    if (body)
+        po_graph_free(body);
+    o->naming = (po_mu_naming){w->n, w->name, w->length, told->known, told->n_known};
+    o->equal = told->equal;
+    o->n_equal = told->n_equal;
+    return status;
 }
 
 /* --- ports --- */

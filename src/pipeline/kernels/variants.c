@@ -106,8 +106,8 @@ static double at_the_meant(const kernel_form *form) {
 
 /* Where more is open than the batch: at one size. */
 static po_status open_form(const choosing *c, kernel_form *form) {
-    po_open_sizes *sizes = PO_NEW(c->run->arena, po_open_sizes);
-    PO_TRY(po_open_sizes_find(c->run, c->run->arena, form->made, c->samples, sizes));
+    po_open_sizes *sizes = PO_NEW(c->arena, po_open_sizes);
+    PO_TRY(po_open_sizes_find(c->run, c->arena, form->made, c->samples, sizes));
     form->graph = sizes->here;
     form->axis = sizes->axis;
     form->sizes = sizes;
@@ -170,15 +170,15 @@ static po_status fold(const choosing *c, const po_graph *from, uint32_t algebra,
 }
 
 /* A region's program and ports, for all sizes where that is asked for. */
-static po_status open_region(const po_run *run, po_kernel_variant *p, uint32_t i) {
+static po_status open_region(const po_run *run, po_arena *arena, po_kernel_variant *p, uint32_t i) {
     const po_region *r = &p->regions.regions[i];
-    PO_TRY(po_open_ports(run->ctx, run->arena, p->graph, p->axis, r, &p->ports[i]));
-    p->programs[i] = po_mu_closed(run->arena, p->plans[i].mu);
+    PO_TRY(po_open_ports(run->ctx, arena, p->graph, p->axis, r, &p->ports[i]));
+    p->programs[i] = po_mu_closed(arena, p->plans[i].mu);
     if (!p->sizes)
         return PO_OK;
-    PO_TRY(po_open_sizes_region(run, run->arena, p->sizes, r, p->plans[i].mu,
-                                p->plans[i].lowered.mu, &p->programs[i], &p->ports[i]));
-    PO_TRY(po_kernel_small_of(run, run->arena, p->sizes, &p->plans[i], p->programs[i], &p->ports[i],
+    PO_TRY(po_open_sizes_region(run, arena, p->sizes, r, p->plans[i].mu, p->plans[i].lowered.mu,
+                                &p->programs[i], &p->ports[i]));
+    PO_TRY(po_kernel_small_of(run, arena, p->sizes, &p->plans[i], p->programs[i], &p->ports[i],
                               &p->small[i]));
     if (p->plans[i].small && !p->small[i])
         p->plans[i].n_packed = p->plans[i].small->first;
@@ -186,16 +186,17 @@ static po_status open_region(const po_run *run, po_kernel_variant *p, uint32_t i
 }
 
 /* What cannot be opened has failed. */
-static po_status open_all(const po_run *run, po_open_sizes *sizes, po_kernel_variant *p) {
-    p->programs = PO_NEW_N(run->arena, const po_mu_open *, p->regions.n + 1);
-    p->ports = PO_NEW_N(run->arena, po_kernel_ports, p->regions.n + 1);
-    p->small = PO_NEW_N(run->arena, const po_kernel_small *, p->regions.n + 1);
+static po_status open_all(const po_run *run, po_arena *arena, po_open_sizes *sizes,
+                          po_kernel_variant *p) {
+    p->programs = PO_NEW_N(arena, const po_mu_open *, p->regions.n + 1);
+    p->ports = PO_NEW_N(arena, po_kernel_ports, p->regions.n + 1);
+    p->small = PO_NEW_N(arena, const po_kernel_small *, p->regions.n + 1);
     po_status status = sizes ? po_open_sizes_larger(run, sizes) : PO_OK;
     for (uint32_t i = 0; i < p->regions.n && status == PO_OK; i++) {
         po_plan *plan = &p->plans[i];
         if (plan->failed)
             continue;
-        status = open_region(run, p, i);
+        status = open_region(run, arena, p, i);
         if (status != PO_OK)
             status = po_kernel_stage_drop(run, status, &plan->failed);
     }
@@ -227,7 +228,7 @@ static po_status plan_form(const choosing *c, const kernel_form *form,
     po_plan_options here = *options;
     here.open = form->sizes ? &form->sizes->plan : NULL;
     PO_TRY(po_plan_regions(run->ctx, arena, graph, &p->regions, &here, p->plans));
-    PO_TRY(open_all(run, form->sizes, p));
+    PO_TRY(open_all(run, arena, form->sizes, p));
     p->outside = graph->n_live - p->regions.n_nodes;
     p->unread = 0;
     p->seconds = 0;
