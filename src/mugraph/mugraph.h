@@ -285,9 +285,10 @@ typedef enum po_mu_edge { PO_MU_WITHIN, PO_MU_RING, PO_MU_GUARD } po_mu_edge;
 po_mu_edge po_mu_edge_of(const po_mu *mu, uint32_t statement, uint32_t operand);
 
 /* FLOPs (2 a multiply-add, functions by their row), bytes moved from and to memory places, bytes
- * of SHARED places of the largest step. */
+ * of SHARED places of the largest step. `bytes` has what a step reads of a tensor once; `weights`
+ * those of weights as often as statements read them. */
 typedef struct po_mu_cost {
-    double flops, bytes;
+    double flops, bytes, weights;
     int64_t device, shared; /* bytes held */
 } po_mu_cost;
 void po_mu_cost_of(const po_mu *mu, po_mu_cost *cost);

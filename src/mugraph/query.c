@@ -417,8 +417,13 @@ void po_mu_cost_of(const po_mu *mu, po_mu_cost *cost) {
                 continue;
             cost_of_statement(mu, n, arena, cost);
             writes[s->out.tensor] += touched(mu, &s->out);
-            for (uint32_t i = 0; i < s->n_in; i++)
-                reads[s->in[i].tensor] = fmax(reads[s->in[i].tensor], touched(mu, &s->in[i]));
+            for (uint32_t i = 0; i < s->n_in; i++) {
+                const po_mu_tensor *t = &mu->tensors[s->in[i].tensor];
+                const double read = touched(mu, &s->in[i]);
+                reads[s->in[i].tensor] = fmax(reads[s->in[i].tensor], read);
+                if (t->place == PO_MU_WEIGHT)
+                    cost->weights += read * (double)po_mu_bytes(t->type);
+            }
         }
         for (uint32_t i = 0; i < mu->n_tensors; i++) {
             const po_mu_tensor *t = &mu->tensors[i];

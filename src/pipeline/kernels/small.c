@@ -45,7 +45,7 @@ static bool at_step(const sizing *s, uint32_t step, int64_t *measure, bool *gain
     const po_mu *large = po_mu_open_at(scratch, s->large, lengths);
     const po_mu *small = po_mu_open_at(scratch, s->small, lengths);
     bool is = large && small && po_mu_open_length(s->large, lengths, s->measure, measure);
-    *gains = is && s->scale * po_plan_estimated(small) < po_plan_estimated(large);
+    *gains = is && s->scale * po_plan_estimated_small(small) < po_plan_estimated_small(large);
     po_arena_free(scratch);
     return is;
 }

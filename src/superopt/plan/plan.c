@@ -51,6 +51,12 @@ double po_plan_estimated(const po_mu *mu) {
     return cost.flops / 1e11 + cost.bytes / 5e10;
 }
 
+double po_plan_estimated_small(const po_mu *mu) {
+    po_mu_cost cost;
+    po_mu_cost_of(mu, &cost);
+    return cost.flops / 1e11 + (cost.bytes + cost.weights) / 5e10;
+}
+
 const po_mu *po_plan_standalone(po_arena *arena, const po_mu *naive, uint32_t node,
                                 const po_choice *choice, po_standalone_step *lone) {
     const po_row_fusion one = {.naive = naive, .n = 1, .node = {node}, .choice = {choice}};

@@ -31,6 +31,9 @@ typedef struct po_plan_small {
 
 /* What a program is estimated to take, with nothing read. */
 double po_plan_estimated(const po_mu *mu);
+/* The same where little is made of each weight: what a statement reads of them comes from memory,
+ * and products in parts (Strassen) read a part more than once. */
+double po_plan_estimated_small(const po_mu *mu);
 
 typedef struct po_plan {
     const po_region *region;

@@ -87,8 +87,8 @@ void po_plan_add_small(planning *p, uint32_t plan) {
     for (uint32_t i = 0; i < s.n_packed; i++)
         weight[i] = place_of(packed, &to->n_packed, &s.packed[i]);
     to->packed = packed;
-    *small =
-        (po_plan_small){s.mu, weight, s.n_packed, first,
-                        plainly / po_plan_estimated(s.mu) / (as_it_is / po_plan_estimated(to->mu))};
+    *small = (po_plan_small){s.mu, weight, s.n_packed, first,
+                             plainly / po_plan_estimated_small(s.mu) /
+                                 (as_it_is / po_plan_estimated_small(to->mu))};
     to->small = small;
 }
