@@ -10,7 +10,7 @@ static const po_law_group passes[] = {
     {PO_LAW_DROP_IDENTITY, PO_LAW_DROP_SINGLE, 0, 0},
     {PO_LAW_MERGE_CONSTANTS, PO_LAW_MERGE_NODES, 0, 0},
     {PO_LAW_COMPOSE_TRANSPOSES, PO_LAW_MOVE_APART, 0, 0},
-    {PO_LAW_STATE_PADS, PO_LAW_INPUT_LENGTHS, 0, 0},
+    {PO_LAW_STATE_PADS, PO_LAW_DROP_EXPAND, 0, 0},
 };
 
 /* Rounds are few in practice: each makes work for the next only where a fold reveals a shape. */

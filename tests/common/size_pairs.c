@@ -6,8 +6,39 @@
 
 #include <stdio.h>
 
+/* A mask, and what it is added to; positions of tokens, along the last axis. */
+#define MASKED "x: f32[\"N\",\"T\"], v: f32[\"N\",2,\"T\",\"T\"]"
+#define PLACES                                                                                     \
+    " s = Shape(x)\n n = Gather(s, z: i64[] {0})\n t = Gather(s, o: i64[] {1})\n"                  \
+    " r = Range(z, n, o)\n p = Range(z, t, o)\n"
+#define WHERE_MASKED " k = Unsqueeze(x, l: i64[2] {1,2})\n m = Greater(k, f: f32[] {0.5})\n"
+#define HIDDEN(condition)                                                                          \
+    " w = Where(" condition ", a0: f32[] {0.0}, a1: f32[] {-9.0})\n y = Add(v, w)"
+
 /* The same at every size. */
 static const size_pair equal[] = {
+    {"a mask by sample and place", MASKED,
+     PLACES " a = Unsqueeze(r, b: i64[4] {1,2,3,4})\n c = Unsqueeze(p, d: i64[4] {0,1,2,4})\n"
+            " e = Unsqueeze(n, h: i64[1] {0})\n g = Unsqueeze(t, h)\n"
+            " i = Concat(e, j: i64[2] {1,1}, g, q: i64[1] {1}) {axis=0}\n"
+            " e1 = Expand(a, i)\n e2 = Expand(c, i)\n e3 = Concat(e1, e2) {axis=-1}\n"
+            " e4 = GatherND(x, e3)\n y = Add(v, e4)",
+     "k = Unsqueeze(x, l: i64[2] {1,2})\n y = Add(v, k)"},
+    {"a mask by its flat place", MASKED,
+     PLACES " a = Unsqueeze(r, b: i64[3] {1,2,3})\n c = Unsqueeze(p, d: i64[3] {0,1,2})\n"
+            " e = Mul(a, t)\n g = Add(c, e)\n i = Flatten(x) {axis=2}\n j = Gather(i, g)\n"
+            " q = Shape(g)\n e1 = Reshape(j, q)\n y = Add(v, e1)",
+     "k = Unsqueeze(x, l: i64[2] {1,2})\n y = Add(v, k)"},
+    {"positions are at least 0", MASKED,
+     PLACES WHERE_MASKED " a = Unsqueeze(p, b: i64[3] {0,1,3})\n c = GreaterOrEqual(a, z)\n"
+                         " d = And(c, m)\n" HIDDEN("d"),
+     WHERE_MASKED HIDDEN("m")},
+    {"one row of a table", TOKENS,
+     COUNT " p = Range(z: i64[] {0}, n, o: i64[] {1})\n q = Unsqueeze(p, h: i64[1] {0})\n"
+           " g = GatherElements(k: i64[1,9999] {1}, q) {axis=1}\n"
+           " r = Gather(w: f32[3,6] random 1, g)\n y = Add(x, r)",
+     "r = Slice(w: f32[3,6] random 1, b: i64[1] {1}, e: i64[1] {2}, a: i64[1] {0})\n"
+     " y = Add(x, r)"},
     {"a number through a product", TOKENS,
      "m = MatMul(x, w: f32[6,6] random 1)\n y = Mul(m, h: f32[] {0.5})",
      "g = Mul(x, h: f32[] {0.5})\n y = MatMul(g, w: f32[6,6] random 1)"},
@@ -127,6 +158,28 @@ static const size_pair from_one[] = {
 
 /* The same at the sizes that are usual, and others elsewhere. */
 static const size_pair few[] = {
+    {"positions up to 700", MASKED,
+     PLACES WHERE_MASKED " a = Unsqueeze(p, b: i64[3] {0,1,3})\n"
+                         " c = LessOrEqual(a, h: i64[] {700})\n d = And(c, m)\n" HIDDEN("d"),
+     WHERE_MASKED HIDDEN("m")},
+    {"positions from -700 on, downwards", MASKED,
+     PLACES WHERE_MASKED " u = Neg(p)\n a = Unsqueeze(u, b: i64[3] {0,1,3})\n"
+                         " c = GreaterOrEqual(a, h: i64[] {-700})\n d = And(c, m)\n" HIDDEN("d"),
+     WHERE_MASKED HIDDEN("m")},
+    {"a mask by places that stop", MASKED,
+     PLACES " u = Min(p, h: i64[] {700})\n a = Unsqueeze(r, b: i64[3] {1,2,3})\n"
+            " c = Unsqueeze(u, d: i64[3] {0,1,2})\n e = Mul(a, t)\n g = Add(c, e)\n"
+            " i = Flatten(x) {axis=2}\n j = Gather(i, g)\n q = Shape(g)\n"
+            " e1 = Reshape(j, q)\n y = Add(v, e1)",
+     "k = Unsqueeze(x, l: i64[2] {1,2})\n y = Add(v, k)"},
+    {"the last position as a number", MASKED,
+     PLACES " u = ReduceMax(p) {keepdims=0}\n a = Min(u, h: i64[] {3})\n c = Cast(a) {to=1}\n"
+            " y = Mul(v, c)",
+     "y = Mul(v, c: f32[] {3.0})"},
+    {"positions as numbers", MASKED,
+     PLACES " u = Min(p, h: i64[] {0})\n c = Cast(u) {to=1}\n y = Add(v, c)",
+     PLACES " u = Mod(p, h: i64[] {1000})\n a = Sub(p, u)\n c = Cast(a) {to=1}\n"
+            " y = Add(v, c)"},
     {"512 tokens", TOKENS, "y = Identity(x)", CUT("y", "0", "512", "1")},
     {"40 tokens", TOKENS, "y = Relu(x)", CUT("q", "0", "40", "1") " y = Relu(q)"},
     {"all but from the hundredth on", TOKENS, "y = Identity(x)",

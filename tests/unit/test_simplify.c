@@ -147,6 +147,64 @@ static const sample samples[] = {
      " s = Concat(k, d: i64[2] {3, 4}) {axis=0}\n a = Reshape(x, s) {allowzero=1}\n"
      " y = Tanh(a)\n}",
      2, "Shape", 0},
+    {"a mask taken by sample and place is the mask",
+     "pir 1 opset=18\ngraph g (m: f32[n,t], x: f32[n,2,t,t]) -> (y) {\n"
+     " h = Shape(m)\n a = Gather(h, z: i64[] {0})\n b = Gather(h, o: i64[] {1})\n"
+     " r = Range(z, a, o)\n p = Range(z, b, o)\n u = Unsqueeze(r, k: i64[4] {1, 2, 3, 4})\n"
+     " v = Unsqueeze(p, l: i64[4] {0, 1, 2, 4})\n c = Unsqueeze(a, w: i64[1] {0})\n"
+     " d = Unsqueeze(b, w)\n s = Concat(c, q: i64[2] {1, 1}, d, f: i64[1] {1}) {axis=0}\n"
+     " e = Expand(u, s)\n i = Expand(v, s)\n j = Concat(e, i) {axis=-1}\n"
+     " g = GatherND(m, j)\n y = Add(x, g)\n}",
+     2, "GatherND", 0},
+    {"the same of a mask that is flat",
+     "pir 1 opset=18\ngraph g (m: f32[n,t], x: f32[n,2,t,t]) -> (y) {\n"
+     " h = Shape(m)\n a = Gather(h, z: i64[] {0})\n b = Gather(h, o: i64[] {1})\n"
+     " r = Range(z, a, o)\n p = Range(z, b, o)\n u = Unsqueeze(r, k: i64[3] {1, 2, 3})\n"
+     " v = Unsqueeze(p, l: i64[3] {0, 1, 2})\n c = Mul(u, b)\n j = Add(v, c)\n"
+     " f = Flatten(m) {axis=2}\n e = Gather(f, j) {axis=0}\n s = Shape(j)\n"
+     " g = Reshape(e, s)\n y = Add(x, g)\n}",
+     2, "Gather", 0},
+    {"taken in another order it is not",
+     "pir 1 opset=18\ngraph g (m: f32[n,n], x: f32[n,2,n,n]) -> (y) {\n"
+     " h = Shape(m)\n a = Gather(h, z: i64[] {0})\n r = Range(z, a, o: i64[] {1})\n"
+     " u = Unsqueeze(r, k: i64[4] {1, 2, 3, 4})\n v = Unsqueeze(r, l: i64[4] {0, 1, 2, 4})\n"
+     " c = Unsqueeze(a, w: i64[1] {0})\n"
+     " s = Concat(c, q: i64[2] {1, 1}, c, f: i64[1] {1}) {axis=0}\n"
+     " e = Expand(u, s)\n i = Expand(v, s)\n j = Concat(i, e) {axis=-1}\n"
+     " g = GatherND(m, j)\n y = Add(x, g)\n}",
+     12, "GatherND", 1},
+    {"positions are at least 0",
+     "pir 1 opset=18\ngraph g (m: bool[n,1,1,t], x: f32[n,2,t,t]) -> (y) {\n"
+     " h = Shape(m)\n b = Gather(h, o: i64[] {3})\n p = Range(z: i64[] {0}, b, q: i64[] {1})\n"
+     " v = Unsqueeze(p, l: i64[3] {0, 1, 3})\n c = GreaterOrEqual(v, z)\n d = And(c, m)\n"
+     " w = Where(d, k: f32[] {0.0}, f: f32[] {-9.0})\n y = Add(x, w)\n}",
+     2, "And", 0},
+    {"and not all at least 1",
+     "pir 1 opset=18\ngraph g (m: bool[n,1,1,t], x: f32[n,2,t,t]) -> (y) {\n"
+     " h = Shape(m)\n b = Gather(h, o: i64[] {3})\n p = Range(z: i64[] {0}, b, q: i64[] {1})\n"
+     " v = Unsqueeze(p, l: i64[3] {0, 1, 3})\n c = GreaterOrEqual(v, q)\n d = And(c, m)\n"
+     " w = Where(d, k: f32[] {0.0}, f: f32[] {-9.0})\n y = Add(x, w)\n}",
+     8, "And", 1},
+    {"what others read as long as it is stays so",
+     "pir 1 opset=18\ngraph g (m: bool[n,1,1,t], x: f32[n,2,t,t]) -> (y, w) {\n"
+     " h = Shape(m)\n b = Gather(h, o: i64[] {3})\n p = Range(z: i64[] {0}, b, q: i64[] {1})\n"
+     " v = Unsqueeze(p, l: i64[3] {0, 1, 3})\n c = GreaterOrEqual(v, z)\n d = And(c, m)\n"
+     " w = Where(d, k: f32[] {0.0}, f: f32[] {-9.0})\n y = Add(x, w)\n}",
+     8, "And", 1},
+    {"one row of a table for all tokens",
+     "pir 1 opset=18\ngraph g (x: f32[n,t,4], p: i64[1,t]) -> (y) {\n"
+     " g = GatherElements(z: i64[1,9] {2, 2, 2, 2, 2, 2, 2, 2, 2}, p) {axis=1}\n"
+     " h = Shape(x)\n s = Slice(h, b: i64[1] {0}, e: i64[1] {2})\n i = Expand(g, s)\n"
+     " r = Gather(w: f32[3,4] random 1, i) {axis=0}\n y = Add(x, r)\n}",
+     1, "Gather", 0},
+    {"an Expand before what repeats anyway",
+     "pir 1 opset=18\ngraph g (x: f32[n,t,4], v: f32[n,t,1]) -> (y) {\n"
+     " h = Shape(x)\n e = Expand(v, h)\n y = Div(x, e)\n}",
+     1, "Expand", 0},
+    {"an Expand that makes something longer stays",
+     "pir 1 opset=18\ngraph g (x: f32[n,t,4], v: f32[n,t,1]) -> (y) {\n"
+     " h = Shape(x)\n e = Expand(v, h)\n y = Div(v, e)\n}",
+     3, "Expand", 1},
     {"axes that are merged, moved and taken apart are moved, of open lengths too",
      "graph g (x: f32[n,3,t,4]) -> (y) {\n"
      " h = Shape(x)\n k = Slice(h, b: i64[1] {2}, e: i64[1] {3})\n"

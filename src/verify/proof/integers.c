@@ -2,6 +2,7 @@
  * values that were drawn, and must not take them for all: they are variables too. What such an
  * integer decides (a comparison, a row that it picks) is a symbol; where values are needed to go on
  * at all, as indices are, both models must ask the same of the same. */
+#include "ops/indices.h"
 #include "verify/proof/internal.h"
 
 static bool is_float(const po_ptensor *t) {
@@ -23,13 +24,19 @@ static bool decides(po_op_id op) {
     }
 }
 
+/* Whether lengths that happen to be so decide what the node makes: not whether a position is at
+ * least 0, or a length is the -1 of a shape. */
+static bool decided_here(const po_pnode *n) {
+    return decides(n->node->op) && !po_condition_told(n->arena, n->graph, n->node);
+}
+
 bool po_pn_symbolic(const po_pnode *n) {
     /* Rows of zeros and a one are picked, as Gather picks. */
     if (n->node->op == PO_OP_Shape || n->node->op == PO_OP_Size || n->node->op == PO_OP_OneHot)
         return false;
     for (uint32_t k = 0; k < n->node->n_in; k++) {
         const po_ptensor *t = n->in[k];
-        if (t && !is_float(t) && (t->drawn || t->decided || (t->sized && decides(n->node->op))))
+        if (t && !is_float(t) && (t->drawn || t->decided || (t->sized && decided_here(n))))
             return true;
     }
     return false;
@@ -47,7 +54,7 @@ void po_pn_mark(const po_pnode *n) {
         sized |= t->sized && !is_float(t);
         decided |= t->decided && !is_float(t);
     }
-    decided |= sized && decides(n->node->op);
+    decided |= sized && decided_here(n);
     if (lengths && n->in[0] && n->run->open) {
         const po_type *type = &n->graph->values[n->node->in[0]].type;
         sized = !po_type_static(type);

@@ -3,6 +3,7 @@
 #include "verify/sizes/makeup.h"
 
 #include "ir/size.h"
+#include "ops/indices.h"
 #include "ops/rewrite.h"
 #include "ops/sem/sem.h"
 #include "ops/window.h"
@@ -541,16 +542,48 @@ bool po_piece_passes(const po_graph *open, const po_node *node) {
            (training == PO_NONE || (t && po_all_equal(t, 0)));
 }
 
+/* Whether it is one row of a table everywhere, whatever the lengths. */
+static bool takes_one_row(const po_piece *part, const po_node *node) {
+    int64_t row;
+    return node->op == PO_OP_Gather && node->n_in == 2 &&
+           po_graph_constant(part->open, node->in[0]) && po_op_int(part->open, node, "axis") == 0 &&
+           po_index_uniform(part->arena, part->open, node->in[1], &row);
+}
+
+/* What follows from places alone, whatever the lengths: a condition that is the same everywhere, or
+ * a row; or positions, which only say where something lies. */
+static bool follows_places(po_piece *part, const po_node *node) {
+    po_index_form form;
+    const po_value_id v = node->n_out == 1 ? node->out[0] : PO_NONE;
+    if (v == PO_NONE)
+        return false;
+    const bool settled =
+        po_truth_of(part->arena, part->open, v) != PO_TRUTH_UNKNOWN || takes_one_row(part, node);
+    if (!settled && !po_index_form_of(part->arena, part->open, v, &form))
+        return false;
+    po_makeup *f = po_makeup_create(part, &part->open->values[v].type);
+    if (!f)
+        return false;
+    f->strict = true;
+    f->placed = !settled;
+    part->makeup[v] = f;
+    return true;
+}
+
 static po_status find_makeup(po_piece *part, const po_node *node) {
     bool done = false;
-    if (po_piece_passes(part->open, node))
+    if (follows_places(part, node))
+        return PO_OK;
+    if (po_piece_passes(part->open, node) || po_takes_in_order(part->arena, part->open, node))
         return reshapes(part, node);
     if (node->n_out == 0 || node->n_out > MOST_OUTPUTS || node->n_in == 0 ||
         node->in[0] == PO_NONE || po_op_has(node->op, PO_OPF_CONTROL | PO_OPF_RANDOM))
         return po_piece_fail(part, node, "it is none that is followed");
-    for (uint32_t k = 0; k < node->n_in; k++)
-        if (node->in[k] != PO_NONE && !makeup_of(part, node->in[k]))
+    for (uint32_t k = 0; k < node->n_in; k++) {
+        const po_makeup *f = makeup_of(part, node->in[k]);
+        if (node->in[k] != PO_NONE && (!f || f->placed))
             return po_piece_fail(part, node, "an input is not followed");
+    }
     if (po_op_has(node->op, PO_OPF_SHAPE_ONLY))
         return reshapes(part, node);
     if (!follows_lengths(part, node) || !pads_alike(part, node))

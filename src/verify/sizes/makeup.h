@@ -50,6 +50,7 @@ typedef struct po_makeup {
     bool strict;      /* outside of its axes the term need not be 0 */
     bool sums, means; /* over open axes */
     bool sized;       /* numbers that depend on lengths: only for shapes */
+    bool placed;      /* positions (ops/indices.h): only for what follows from places */
     uint32_t poles;   /* leaves that it is divided by something of, by bit */
     /* How many indices a product of its terms may have, at most, and what it is the argument of. */
     double places, needed;
