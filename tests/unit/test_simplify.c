@@ -201,6 +201,10 @@ static const sample samples[] = {
      "pir 1 opset=18\ngraph g (x: f32[n,t,4], v: f32[n,t,1]) -> (y) {\n"
      " h = Shape(x)\n e = Expand(v, h)\n y = Div(x, e)\n}",
      1, "Expand", 0},
+    {"an Expand before what keeps the shape of its first input stays",
+     "pir 1 opset=18\ngraph g (x: f32[n,4,t], v: f32[n,1,t]) -> (y) {\n"
+     " h = Shape(x)\n e = Expand(v, h)\n p = PRelu(e, s: f32[4,1] random 1)\n y = Add(x, p)\n}",
+     4, "Expand", 1},
     {"an Expand that makes something longer stays",
      "pir 1 opset=18\ngraph g (x: f32[n,t,4], v: f32[n,t,1]) -> (y) {\n"
      " h = Shape(x)\n e = Expand(v, h)\n y = Div(v, e)\n}",

@@ -12,6 +12,21 @@ enum { MOST_VIEWS = 8, MOST_DEPTH = 8 };
 
 /* --- readers that broadcast --- */
 
+/* Whether all inputs broadcast to one another; else the first one's shape is that of what is made.
+ */
+static bool broadcasts(const po_node *n) {
+    switch (n->op) {
+    case PO_OP_Clip:
+    case PO_OP_PRelu:
+    case PO_OP_CastLike:
+    case PO_OP_MS_BiasGelu:
+    case PO_OP_MS_FastGelu:
+        return n->n_in == 1;
+    default:
+        return po_op_has(n->op, PO_OPF_ELEMENTWISE);
+    }
+}
+
 /* The dims of what an element-wise node makes where one input is of another type; false: they are
  * not known. */
 static bool broadcast(const po_graph *g, const po_node *n, po_value_id other, const po_type *type,
@@ -56,8 +71,8 @@ static bool be_narrower(po_graph *g, po_value_id v, const po_type *type, uint32_
         const po_node *n = &g->nodes[value->uses[u].node];
         po_dim dims[PO_MAX_RANK];
         uint32_t rank;
-        if (value->uses[u].input == PO_USE_CAPTURE || n->n_out != 1 ||
-            !po_op_has(n->op, PO_OPF_ELEMENTWISE) || !broadcast(g, n, v, type, &rank, dims))
+        if (value->uses[u].input == PO_USE_CAPTURE || n->n_out != 1 || !broadcasts(n) ||
+            !broadcast(g, n, v, type, &rank, dims))
             return false;
         po_type *out = &g->values[n->out[0]].type;
         if (same_shape(out, rank, dims))
@@ -65,16 +80,20 @@ static bool be_narrower(po_graph *g, po_value_id v, const po_type *type, uint32_
         const po_type narrow = po_type_tensor(g->arena, out->dtype, rank, dims);
         if (!out->has_rank || !be_narrower(g, n->out[0], &narrow, depth - 1, set))
             return false;
-        if (set)
+        if (set) {
             *out = narrow;
+            g->values[n->out[0]].partial = NULL; /* of more elements */
+        }
     }
     return true;
 }
 
 /* Whether it could be read in place of the value, and is now. */
 static bool read_instead(po_graph *g, po_value_id v, po_value_id other) {
+    enum { BROADCASTS_SINCE = 8 };
     const po_type type = g->values[other].type, *own = &g->values[v].type;
-    if (type.kind != PO_TYPE_TENSOR || !type.has_rank || own->dtype != type.dtype)
+    if (po_model_opset(g->model, "") < BROADCASTS_SINCE || type.kind != PO_TYPE_TENSOR ||
+        !type.has_rank || own->dtype != type.dtype)
         return false;
     if (!same_shape(own, type.rank, type.dims)) {
         if (!be_narrower(g, v, &type, MOST_DEPTH, false))
