@@ -205,6 +205,11 @@ static const sample samples[] = {
      "pir 1 opset=18\ngraph g (x: f32[n,4,t], v: f32[n,1,t]) -> (y) {\n"
      " h = Shape(x)\n e = Expand(v, h)\n p = PRelu(e, s: f32[4,1] random 1)\n y = Add(x, p)\n}",
      4, "Expand", 1},
+    {"what has no first output is passed over",
+     "pir 1 opset=18\ngraph g (x: f32[2,1,3]) -> (y) {\n"
+     " _, h = RNN(x, w: f32[1,4,3] random 1, r: f32[1,4,4] random 2) {hidden_size=4}\n"
+     " y = Tanh(h)\n}",
+     2, "RNN", 1},
     {"an Expand that makes something longer stays",
      "pir 1 opset=18\ngraph g (x: f32[n,t,4], v: f32[n,t,1]) -> (y) {\n"
      " h = Shape(x)\n e = Expand(v, h)\n y = Div(v, e)\n}",

@@ -74,11 +74,20 @@ static void blocks_of(cg *g, uint32_t label, int64_t block, const char *end) {
             (long long)block);
 }
 
+/* The next smaller block: halves of many rows, and each number of few, since weights are read once
+ * more for every block. */
+static int64_t smaller(int64_t n, int64_t vector) {
+    enum { FEW = 4 };
+    if (n == vector)
+        return 0;
+    return vector > 1 ? vector : n > FEW ? n / 2 : n - 1;
+}
+
 /* Any number of steps: blocks, then smaller ones; of lanes what is left of a vector. */
 static po_status spread_any(cg *g, uint32_t label, int64_t block, int64_t vector, const char *end,
                             cg_each_fn each, void *user) {
     const char *name = g->label[label];
-    for (int64_t n = block; n >= vector; n = n == vector ? 0 : vector > 1 ? vector : n / 2) {
+    for (int64_t n = block; n >= vector && n > 0; n = smaller(n, vector)) {
         blocks_of(g, label, n, end);
         PO_TRY(each(user, (cg_steps){n, NULL}));
         cg_close(g);

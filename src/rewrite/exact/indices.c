@@ -153,9 +153,11 @@ static bool is_view(const po_graph *g, const po_node *n) {
 
 bool po_view_in_order(po_rewriting *r, po_graph *graph, po_node_id id) {
     const po_node n = graph->nodes[id];
-    const po_type type = graph->values[n.out[0]].type;
     int64_t axes[PO_MAX_RANK];
     uint32_t put = 0;
+    if (!is_view(graph, &n) && n.op != PO_OP_Gather && n.op != PO_OP_GatherND)
+        return false;
+    const po_type type = graph->values[n.out[0]].type;
     if (po_model_opset(graph->model, "") < 13 || type.kind != PO_TYPE_TENSOR || !type.has_rank ||
         (!is_view(graph, &n) && !po_takes_in_order(r->scratch, graph, &n)))
         return false;
@@ -183,12 +185,12 @@ bool po_one_row(po_rewriting *r, po_graph *graph, po_node_id id) {
     const po_node n = graph->nodes[id];
     const po_tensor *table =
         n.op == PO_OP_Gather && n.n_in == 2 ? po_graph_constant(graph, n.in[0]) : NULL;
-    const po_type type = graph->values[n.out[0]].type;
     int64_t row;
     if (!table || table->rank != 2 || po_dtype_class_of(table->dtype) != PO_CLASS_FLOAT ||
         po_op_int(graph, &n, "axis") != 0 || po_graph_constant(graph, n.in[1]) ||
         !po_index_uniform(r->scratch, graph, n.in[1], &row) || row >= table->dims[0])
         return false;
+    const po_type type = graph->values[n.out[0]].type;
     const po_type one =
         po_type_tensor(graph->arena, type.dtype, 2, (po_dim[]){PO_DIM(1), PO_DIM(table->dims[1])});
     if (!type.has_rank || !be_narrower(graph, n.out[0], &one, MOST_DEPTH, false))
