@@ -157,32 +157,29 @@ static int64_t past_by(const po_mu_open *o, po_dim dim, po_dim end) {
     return most;
 }
 
-/* Of one way to say the lengths that are alike: of those along the index, and that of the axis. */
-static int64_t past_end_as(const po_mu_open *o, const po_mu_access *access, uint32_t axis,
-                           uint32_t along, uint32_t of_axis, int64_t *least) {
-    const po_dim own = o->dim[access->tensor][axis];
-    const int64_t number = o->mu->tensors[access->tensor].dims[axis];
-    bool cut = false;
-    po_dim reach;
-    if (!po_mu_open_reach(o, NULL, &access->axes[axis], along, least, &reach, &cut))
-        return -1;
-    const po_dim dim = o->reached[access->tensor][axis] ? own : way_of(o, number, of_axis, own);
-    return past_by(o, dim, po_size_plus(o->arena, reach, *least + 1));
-}
-
 /* How many places past the end of an axis are read at most; below 0: there is no such number. What
  * is the same wherever the program runs may be taken for one another. */
-static int64_t past_end(const po_mu_open *o, const po_mu_access *access, uint32_t axis,
+static int64_t past_end(const po_mu_open *open, const po_mu_access *access, uint32_t axis,
                         int64_t *least) {
     enum { WAYS = 3 };
+    const po_dim own = open->dim[access->tensor][axis];
+    const int64_t number = open->mu->tensors[access->tensor].dims[axis];
+    po_mu_open o = *open;
     int64_t best = -1;
-    po_mu_open here = *o;
-    here.arena = po_arena_child(o->arena); /* of all that is compared only the number stays */
+    o.arena = po_arena_child(open->arena); /* of all that is compared only the number stays */
     for (uint32_t way = 0; way < WAYS * WAYS && best != 0; way++) {
-        const int64_t n = past_end_as(&here, access, axis, way % WAYS, way / WAYS, least);
+        bool cut = false;
+        po_dim reach;
+        if (!po_mu_open_reach(&o, NULL, &access->axes[axis], way % WAYS, least, &reach, &cut)) {
+            best = -1;
+            break;
+        }
+        const po_dim dim =
+            o.reached[access->tensor][axis] ? own : way_of(&o, number, way / WAYS, own);
+        const int64_t n = past_by(&o, dim, po_size_plus(o.arena, reach, *least + 1));
         best = best < 0 || (n >= 0 && n < best) ? n : best;
     }
-    po_arena_free(here.arena);
+    po_arena_free(o.arena);
     return best;
 }
 

@@ -210,6 +210,10 @@ static const sample samples[] = {
      " _, h = RNN(x, w: f32[1,4,3] random 1, r: f32[1,4,4] random 2) {hidden_size=4}\n"
      " y = Tanh(h)\n}",
      2, "RNN", 1},
+    {"an Expand whose readers meet stays",
+     "pir 1 opset=18\ngraph g (x: f32[n,t,4], v: f32[n,t,1]) -> (y) {\n"
+     " h = Shape(x)\n e = Expand(v, h)\n a = Neg(e)\n b = Exp(e)\n y = Add(a, b)\n}",
+     5, "Expand", 1},
     {"an Expand that makes something longer stays",
      "pir 1 opset=18\ngraph g (x: f32[n,t,4], v: f32[n,t,1]) -> (y) {\n"
      " h = Shape(x)\n e = Expand(v, h)\n y = Div(v, e)\n}",

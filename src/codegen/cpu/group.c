@@ -87,7 +87,7 @@ static int64_t smaller(int64_t n, int64_t vector) {
 static po_status spread_any(cg *g, uint32_t label, int64_t block, int64_t vector, const char *end,
                             cg_each_fn each, void *user) {
     const char *name = g->label[label];
-    for (int64_t n = block; n >= vector && n > 0; n = smaller(n, vector)) {
+    for (int64_t n = block; n >= vector; n = smaller(n, vector)) {
         blocks_of(g, label, n, end);
         PO_TRY(each(user, (cg_steps){n, NULL}));
         cg_close(g);

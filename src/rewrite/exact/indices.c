@@ -8,7 +8,7 @@
 #include "ops/recipe/recipe.h"
 #include "rewrite/passes.h"
 
-enum { MOST_VIEWS = 8, MOST_DEPTH = 8 };
+enum { MOST_VIEWS = 8, MOST_DEPTH = 8, MOST_NARROWER = 64 };
 
 /* --- readers that broadcast --- */
 
@@ -27,21 +27,36 @@ static bool broadcasts(const po_node *n) {
     }
 }
 
-/* The dims of what an element-wise node makes where one input is of another type; false: they are
- * not known. */
-static bool broadcast(const po_graph *g, const po_node *n, po_value_id other, const po_type *type,
-                      uint32_t *rank, po_dim *dims) {
+/* Values that are to have fewer dims or shorter ones, all at once: two of them may meet at a
+ * reader.
+ */
+typedef struct narrowing {
+    po_graph *graph;
+    uint32_t n;
+    po_value_id value[MOST_NARROWER];
+    po_type type[MOST_NARROWER];
+} narrowing;
+
+static const po_type *type_in(const narrowing *w, po_value_id v) {
+    for (uint32_t i = 0; i < w->n; i++)
+        if (w->value[i] == v)
+            return &w->type[i];
+    return &w->graph->values[v].type;
+}
+
+/* The dims of what an element-wise node makes of its inputs then; false: they are not known. */
+static bool broadcast(const narrowing *w, const po_node *n, uint32_t *rank, po_dim *dims) {
     *rank = 0;
     for (uint32_t k = 0; k < n->n_in; k++) {
-        const po_type *t = n->in[k] == other ? type : &g->values[n->in[k]].type;
-        if (n->in[k] == PO_NONE || t->kind != PO_TYPE_TENSOR || !t->has_rank)
+        const po_type *t = n->in[k] == PO_NONE ? NULL : type_in(w, n->in[k]);
+        if (!t || t->kind != PO_TYPE_TENSOR || !t->has_rank)
             return false;
         *rank = t->rank > *rank ? t->rank : *rank;
     }
     for (uint32_t a = 0; a < *rank; a++) {
         dims[a] = PO_DIM(1);
         for (uint32_t k = 0; k < n->n_in; k++) {
-            const po_type *t = n->in[k] == other ? type : &g->values[n->in[k]].type;
+            const po_type *t = type_in(w, n->in[k]);
             const int at = (int)a - (int)*rank + (int)t->rank;
             if (at < 0 || t->dims[at].value == 1)
                 continue;
@@ -62,43 +77,57 @@ static bool same_shape(const po_type *t, uint32_t rank, const po_dim *dims) {
     return same;
 }
 
-/* Whether the value may be of the type, as far as its readers go; `set`: what they make is. */
-static bool be_narrower(po_graph *g, po_value_id v, const po_type *type, uint32_t depth, bool set) {
-    const po_value *value = &g->values[v];
-    if (value->n_outputs > 0 || depth == 0)
+static bool note(narrowing *w, po_value_id v, const po_type *type) {
+    uint32_t i = 0;
+    while (i < w->n && w->value[i] != v)
+        i++;
+    if (i == MOST_NARROWER)
+        return false;
+    w->n += i == w->n;
+    w->value[i] = v;
+    w->type[i] = *type;
+    return true;
+}
+
+/* Whether the value may be of the type, as far as its readers go, and what they make with it. */
+static bool be_narrower(narrowing *w, po_value_id v, const po_type *type, uint32_t depth) {
+    const po_value *value = &w->graph->values[v];
+    if (value->n_outputs > 0 || depth == 0 || !note(w, v, type))
         return false;
     for (uint32_t u = 0; u < value->n_uses; u++) {
-        const po_node *n = &g->nodes[value->uses[u].node];
+        const po_node *n = &w->graph->nodes[value->uses[u].node];
         po_dim dims[PO_MAX_RANK];
         uint32_t rank;
         if (value->uses[u].input == PO_USE_CAPTURE || n->n_out != 1 || !broadcasts(n) ||
-            !broadcast(g, n, v, type, &rank, dims))
+            !broadcast(w, n, &rank, dims))
             return false;
-        po_type *out = &g->values[n->out[0]].type;
+        const po_type *out = type_in(w, n->out[0]);
         if (same_shape(out, rank, dims))
             continue;
-        const po_type narrow = po_type_tensor(g->arena, out->dtype, rank, dims);
-        if (!out->has_rank || !be_narrower(g, n->out[0], &narrow, depth - 1, set))
+        const po_type narrow = po_type_tensor(w->graph->arena, out->dtype, rank, dims);
+        if (!out->has_rank || !be_narrower(w, n->out[0], &narrow, depth - 1))
             return false;
-        if (set) {
-            *out = narrow;
-            g->values[n->out[0]].partial = NULL; /* of more elements */
-        }
     }
     return true;
+}
+
+static bool may_be(po_graph *g, po_value_id v, const po_type *type, narrowing *w) {
+    *w = (narrowing){.graph = g};
+    return be_narrower(w, v, type, MOST_DEPTH);
 }
 
 /* Whether it could be read in place of the value, and is now. */
 static bool read_instead(po_graph *g, po_value_id v, po_value_id other) {
     enum { BROADCASTS_SINCE = 8 };
     const po_type type = g->values[other].type, *own = &g->values[v].type;
+    narrowing w = {.n = 0};
     if (po_model_opset(g->model, "") < BROADCASTS_SINCE || type.kind != PO_TYPE_TENSOR ||
-        !type.has_rank || own->dtype != type.dtype)
+        !type.has_rank || own->dtype != type.dtype ||
+        (!same_shape(own, type.rank, type.dims) && !may_be(g, v, &type, &w)))
         return false;
-    if (!same_shape(own, type.rank, type.dims)) {
-        if (!be_narrower(g, v, &type, MOST_DEPTH, false))
-            return false;
-        (void)be_narrower(g, v, &type, MOST_DEPTH, true);
+    for (uint32_t i = 0; i < w.n; i++) {
+        g->values[w.value[i]].type = w.type[i];
+        g->values[w.value[i]].partial = NULL; /* of more elements */
     }
     po_substitute(g, v, other);
     return true;
@@ -153,24 +182,23 @@ static bool is_view(const po_graph *g, const po_node *n) {
 
 bool po_view_in_order(po_rewriting *r, po_graph *graph, po_node_id id) {
     const po_node n = graph->nodes[id];
+    const bool view = is_view(graph, &n);
     int64_t axes[PO_MAX_RANK];
     uint32_t put = 0;
-    if (!is_view(graph, &n) && n.op != PO_OP_Gather && n.op != PO_OP_GatherND)
+    if (!view && n.op != PO_OP_Gather && n.op != PO_OP_GatherND)
         return false;
     const po_type type = graph->values[n.out[0]].type;
     if (po_model_opset(graph->model, "") < 13 || type.kind != PO_TYPE_TENSOR || !type.has_rank ||
-        (!is_view(graph, &n) && !po_takes_in_order(r->scratch, graph, &n)))
+        (!view && !po_takes_in_order(r->scratch, graph, &n)))
         return false;
     po_value_id of = n.in[0];
-    for (uint32_t i = 0; i < MOST_VIEWS && !axes_put_in(&graph->values[of].type, &type, &put, axes);
-         i++) {
+    for (uint32_t i = 0; !axes_put_in(&graph->values[of].type, &type, &put, axes); i++) {
         const po_node *made = po_graph_producer(graph, of);
-        if (!made || !po_op_has(made->op, PO_OPF_SHAPE_ONLY) || made->in[0] == PO_NONE)
+        if (i == MOST_VIEWS || !made || !po_op_has(made->op, PO_OPF_SHAPE_ONLY) ||
+            made->in[0] == PO_NONE)
             return false;
         of = made->in[0];
     }
-    if (!axes_put_in(&graph->values[of].type, &type, &put, axes))
-        return false;
     if (put > 0) {
         const po_value_id in[2] = {of, po_add_i64s(graph, NULL, put, axes)};
         of = po_add_op(graph, id, PO_OP_Unsqueeze, 2, in, &type);
@@ -193,7 +221,8 @@ bool po_one_row(po_rewriting *r, po_graph *graph, po_node_id id) {
     const po_type type = graph->values[n.out[0]].type;
     const po_type one =
         po_type_tensor(graph->arena, type.dtype, 2, (po_dim[]){PO_DIM(1), PO_DIM(table->dims[1])});
-    if (!type.has_rank || !be_narrower(graph, n.out[0], &one, MOST_DEPTH, false))
+    narrowing w;
+    if (!type.has_rank || !may_be(graph, n.out[0], &one, &w))
         return false;
     const po_recipe *all = po_recipe_doubles(graph, r->scratch, n.in[0]);
     const po_value_id value =
