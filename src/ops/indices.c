@@ -33,22 +33,12 @@ static bool is_zero(po_dim dim) {
 /* By axis of the longer shape: whether it is one of the node's `axes`. False: they are not known.
  */
 static bool read_axes(const looking *l, const po_node *n, uint32_t rank, bool *of) {
-    const po_tensor *t =
-        n->n_in > 1 && n->in[1] != PO_NONE ? po_graph_constant(l->graph, n->in[1]) : NULL;
-    uint32_t count = 0;
-    const int64_t *list = po_node_ints(n, "axes", &count);
+    uint32_t axes[PO_MAX_RANK];
+    const uint32_t count = po_axes_of(l->graph, n, (int)rank, PO_MAX_RANK, axes);
     memset(of, 0, rank * sizeof *of);
-    if (!t && !list)
-        return false;
-    count = t ? (uint32_t)t->count : count;
-    for (uint32_t i = 0; i < count; i++) {
-        int64_t axis = t ? po_tensor_int(t, i) : list[i];
-        axis += axis < 0 ? rank : 0;
-        if (axis < 0 || axis >= rank || of[axis])
-            return false;
-        of[axis] = true;
-    }
-    return true;
+    for (uint32_t i = 0; i < count; i++)
+        of[axes[i]] = true;
+    return count > 0;
 }
 
 /* --- forms --- */

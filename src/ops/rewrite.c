@@ -172,9 +172,8 @@ bool po_number_or_none(const po_graph *graph, po_value_id value) {
     return value == PO_NONE || (t && t->count == 1 && t->rank <= 1);
 }
 
-uint32_t po_reduced_axes(const po_graph *graph, const po_node *node, uint32_t most,
-                         uint32_t *axes) {
-    const int rank = po_rank_of(graph, node->in[0]);
+uint32_t po_axes_of(const po_graph *graph, const po_node *node, int rank, uint32_t most,
+                    uint32_t *axes) {
     uint32_t count = 0;
     const int64_t *attr = po_node_ints(node, "axes", &count);
     const po_tensor *t = !attr && node->n_in > 1 && node->in[1] != PO_NONE
@@ -191,6 +190,11 @@ uint32_t po_reduced_axes(const po_graph *graph, const po_node *node, uint32_t mo
         axes[i] = (uint32_t)at;
     }
     return (uint32_t)n;
+}
+
+uint32_t po_reduced_axes(const po_graph *graph, const po_node *node, uint32_t most,
+                         uint32_t *axes) {
+    return po_axes_of(graph, node, po_rank_of(graph, node->in[0]), most, axes);
 }
 
 po_value_id po_add_floats(po_graph *graph, const char *name, po_dtype dtype, uint32_t rank,

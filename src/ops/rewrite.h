@@ -59,6 +59,9 @@ bool po_looks_masked(const po_graph *graph, po_value_id value);
 /* How many axes the node is told to reduce, at most `most`, and which, counted from 0; 0 where they
  * are not constants, too many, or beyond a rank that is known. */
 uint32_t po_reduced_axes(const po_graph *graph, const po_node *node, uint32_t most, uint32_t *axes);
+/* The same for the axes of another shape, of so many: what Unsqueeze puts in. */
+uint32_t po_axes_of(const po_graph *graph, const po_node *node, int rank, uint32_t most,
+                    uint32_t *axes);
 
 /* Numbers that no constant of the model is the source of (tables, 1/n), rounded from doubles, as an
  * initialiser. Its recipe is a literal: what is derived from weights is added by po_add_recipe. */

@@ -107,14 +107,15 @@ uint32_t po_sizes_class_of_view(po_sizes *s, uint32_t side, const po_node *node)
 
 /* It makes no element that its input does not have at the same place. */
 bool po_sizes_is_view(const po_sizes *s, uint32_t side, const po_node *node) {
+    if (po_op_has(node->op, PO_OPF_SHAPE_ONLY) || po_piece_passes(s->sized[side].open, node) ||
+        (node->op == PO_OP_Concat && node->n_in == 1) ||
+        ((node->op == PO_OP_Expand || node->op == PO_OP_Cast) && node->in[0] != PO_NONE &&
+         po_sizes_same_type(s, side, node->in[0], side, node->out[0])))
+        return true;
     po_arena *scratch = po_arena_child(s->arena);
     const bool in_order = po_takes_in_order(scratch, s->sized[side].open, node);
     po_arena_free(scratch);
-    return in_order || po_op_has(node->op, PO_OPF_SHAPE_ONLY) ||
-           po_piece_passes(s->sized[side].open, node) ||
-           (node->op == PO_OP_Concat && node->n_in == 1) ||
-           ((node->op == PO_OP_Expand || node->op == PO_OP_Cast) && node->in[0] != PO_NONE &&
-            po_sizes_same_type(s, side, node->in[0], side, node->out[0]));
+    return in_order;
 }
 
 /* Operator, attributes and the classes that go in; what only says the shape, by the shape. */
