@@ -66,7 +66,7 @@ PLANTED = [
     ('ONE_ROW', 'rewrite/exact/indices.c', 'po_recipe_slice(r->scratch, all, 0, row, row + 1)', 'po_recipe_slice(r->scratch, all, 0, 0, 1)',
      'one row for all'),
     ('DROP_EXPAND', 'rewrite/exact/indices.c', 'for (uint32_t i = 0; i < w->n; i++)\n        if (w->value[i] == v)', 'for (uint32_t i = 0; i < w->n && i < 1; i++)\n        if (w->value[i] == v)',
-     'one row for all'),
+     'what is repeated by its readers'),
     ('DROP_EXPAND ONE_ROW', 'rewrite/exact/indices.c', 'if (same_shape(out, rank, dims))', 'if (same_shape(out, out->rank, out->dims))',
      'one row for all'),
     # what is taken, and what is repeated
