@@ -293,9 +293,14 @@ static void take_row(cg_tile_work *w, int64_t r) {
 static po_status body(cg_tile_work *w) {
     cg *g = w->t->g;
     cg_brace(g);
-    for (int64_t i = 0; i < w->stride; i += PO_MU_VECTOR)
+    for (int64_t i = 0; i < w->stride; i += PO_MU_VECTOR) {
+        if (w->paced && i == PO_MU_VECTOR) /* with few rows alone */
+            cg_open(g, "if (hs > %d)", PO_MU_VECTOR);
         cg_line(g, "pk_ahead(h + %lld);", (long long)i);
-    if (w->stride > 0 && w->first_only)
+    }
+    if (w->paced && w->stride > PO_MU_VECTOR)
+        cg_close(g);
+    if (w->stride > 0 && (w->first_only || w->paced))
         cg_line(g, "h += hs;");
     else if (w->stride > 0)
         cg_line(g, "h += %lld;", (long long)w->stride);

@@ -31,6 +31,7 @@ typedef struct cg_tile_work {
     const char *tail;    /* lanes of the last of them in C; NULL: all */
     int64_t stride;      /* what a body fetches ahead by, 0: nothing */
     bool first_only;     /* the first tile of rows fetches, for the others `hs` is 0 */
+    bool paced;          /* by `hs`, which is at most the stride */
     const char *at_once; /* where each row is stored as soon as it is there; NULL */
 } cg_tile_work;
 

@@ -1,6 +1,20 @@
 /* What a tile asks for before it is needed. */
 #include "codegen/cpu/tile.h"
 
+/* Of rows whose number is open each fetches as much, so that few of them fetch the slice as well.
+ */
+static void share_by_rows(cg_tile_work *w, const po_text *from, const char *row, int64_t slice,
+                          int64_t bodies) {
+    cg *g = w->t->g;
+    const char *rows = g->span[w->t->row].count;
+    w->stride = (slice + bodies - 1) / bodies;
+    w->paced = true;
+    cg_line(g, "const long hr = (%lld + %s) / %s;", (long long)(slice - 1), rows, rows);
+    cg_line(g, "const long hs = (hr * %lld + %lld) / %lld;", (long long)w->t->r,
+            (long long)(bodies - 1), (long long)bodies);
+    cg_line(g, "const float *h = %s + %s * hr;", from->data, row);
+}
+
 /* Where what comes ahead is less than a slice, what comes is a part of this one: the first tile,
  * for which it is not in the cache yet, fetches all of it. */
 void cg_fetch_ahead(cg_tile_work *w) {
@@ -35,6 +49,10 @@ void cg_fetch_ahead(cg_tile_work *w) {
         row = po_arena_printf(g->arena, "(%s - %s)", g->value[w->t->row].name,
                               g->span[w->t->row].start == NULL ? "0" : g->span[w->t->row].start);
     bool close = s->ahead < slice;
+    if (!close && row != NULL && g->span[w->t->row].open) {
+        share_by_rows(w, &from, row, slice, bodies);
+        return;
+    }
     int64_t share = close ? slice : (slice + tiles - 1) / tiles;
     w->stride = (share + bodies - 1) / bodies;
     w->first_only = close && row != NULL;
