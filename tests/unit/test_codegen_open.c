@@ -7,7 +7,7 @@
 #include "planned.h"
 
 #include "base/hash.h"
-#include "superopt/schedule/schedule.h"
+#include "superopt/plan/row_fusion.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -122,12 +122,18 @@ static bool in_tiles(const po_choice *choice) {
     return strcmp(choice->how->name, "winograd") == 0 || strcmp(choice->how->name, "strassen") == 0;
 }
 
-/* The program with one step by a choice, the others by their first. */
-static po_mu *scheduled(fixture *f, const po_mu *naive, uint32_t step, const po_choice *choice) {
+/* The program with one step by a choice, or some as one; the others by their first. */
+static po_mu *scheduled(fixture *f, const po_mu *naive, uint32_t step, const po_choice *choice,
+                        const po_row_fusion *bands) {
     po_schedule s;
     po_schedule_start(&s, f->arena, naive, false);
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next) {
         po_choice first[PO_CHOICES_MAX];
+        if (bands && node == bands->node[0]) {
+            po_row_fusion_apply(&s, bands);
+            node = bands->node[bands->n - 1];
+            continue;
+        }
         (void)po_choices_of(naive, node, 1, first);
         po_schedule_step(&s, node, node == step ? choice : &first[0]);
     }
@@ -150,7 +156,7 @@ static uint32_t open_tiles(fixture *f) {
                 const po_mu_open *open;
                 if (!in_tiles(&choices[k]))
                     continue;
-                po_mu *mu = scheduled(f, naive, node, &choices[k]);
+                po_mu *mu = scheduled(f, naive, node, &choices[k], NULL);
                 if (po_mu_open_by(&f->ctx, f->arena, mu, &naming, &open) != PO_OK)
                     fail_msg("%s, choice %u: %s", maps[m].name, k, f->ctx.error.message);
                 f->all[f->n++] = (opened){maps[m].name, open, maps[m].lengths[0], true};
@@ -159,6 +165,45 @@ static uint32_t open_tiles(fixture *f) {
         }
         test_planned_end(&p);
     }
+    return n;
+}
+
+/* Attention, of which neighbouring steps are worked head by head: what passes between them is as
+ * long as there are tokens. */
+static uint32_t open_bands(fixture *f) {
+    enum { HEADS = 6, TOKENS = 37, FROM = 2, TO = 4 };
+    static const int64_t lengths[NAMES] = {TOKENS, 1009};
+    static const po_mu_number known[NAMES] = {{TOKENS, {-1, "p0"}}, {1009, {-1, "p1"}}};
+    static const po_mu_naming naming = {NAMES, names, lengths, known, NAMES};
+    test_planned p;
+    test_planned_start(&p,
+                       "graph g (x: f32[1,6,37,16]) -> (y) {\n a = Tanh(x)\n"
+                       " t = Transpose(a) {perm=[0, 1, 3, 2]}\n s = MatMul(a, t)\n"
+                       " m = Softmax(s) {axis=-1}\n y = MatMul(m, a)\n}",
+                       false);
+    const po_mu *naive = p.plan.lowered.mu;
+    uint32_t n = 0;
+    for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next)
+        for (uint32_t steps = FROM; steps <= TO && f->n < MOST; steps++) {
+            po_choice choices[TO][PO_CHOICES_MAX];
+            po_row_fusion b = {.naive = naive, .rows = 1};
+            po_row_fusion_cost cost;
+            for (uint32_t at = node; at != PO_NONE && b.n < steps; at = naive->nodes[at].next) {
+                (void)po_choices_of(naive, at, 1, choices[b.n]);
+                b.choice[b.n] = &choices[b.n][0];
+                b.node[b.n++] = at;
+            }
+            if (b.n < steps || !po_row_fusion_fits(f->arena, &b, &cost) || cost.height != HEADS)
+                continue;
+            const po_mu_open *open;
+            po_mu *mu = scheduled(f, naive, PO_NONE, NULL, &b);
+            if (po_mu_open_by(&f->ctx, f->arena, mu, &naming, &open) != PO_OK)
+                fail_msg("%u steps from '%s': %s", steps, naive->nodes[node].name,
+                         f->ctx.error.message);
+            f->all[f->n++] = (opened){"attention", open, TOKENS, true};
+            n++;
+        }
+    test_planned_end(&p);
     return n;
 }
 
@@ -209,7 +254,7 @@ static void run(const po_isa *isa) {
     (void)snprintf(f.dir, sizeof f.dir, "/tmp/petopt-open-XXXXXX");
     assert_non_null(mkdtemp(f.dir));
     open_all(&f);
-    const uint32_t tiles = open_tiles(&f);
+    const uint32_t tiles = open_tiles(&f), bands = open_bands(&f);
     po_text texts[2];
     bool *printed = PO_NEW_N(f.arena, bool, f.n + 1);
     po_text_init(&texts[0], f.arena);
@@ -247,10 +292,11 @@ static void run(const po_isa *isa) {
     }
     (void)dlclose(library);
     (void)rmdir(f.dir);
-    printf("%s: %u of %u opened programs at other sizes, %u of them in tiles, %u sizes in all; %u "
-           "without a printer\n",
-           isa->name, f.compared, f.n, tiles, f.sizes_compared, unprinted);
-    assert_true(f.compared >= 50 && tiles >= 20 && f.sizes_compared >= 400);
+    printf(
+        "%s: %u of %u opened programs at other sizes, %u of them in tiles, %u in bands, %u sizes "
+        "in all; %u without a printer\n",
+        isa->name, f.compared, f.n, tiles, bands, f.sizes_compared, unprinted);
+    assert_true(f.compared >= 50 && tiles >= 20 && bands >= 5 && f.sizes_compared >= 400);
     po_arena_free(f.arena);
 }
 

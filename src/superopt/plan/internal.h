@@ -45,6 +45,10 @@ typedef struct planning {
 /* The number of a form, a new one where it is not known; spread as in po_timed_kernel. */
 uint32_t po_plan_add_variant(planning *p, const po_mu *mu, const po_standalone_step *lone,
                              int64_t spread);
+/* Whether a program of one step, or of a band, has one for all sizes (which may widen its rings),
+ * and what that is called; why it has none is logged. */
+po_status po_plan_is_open(const planning *p, po_arena *scratch, po_mu *mu, const char *name,
+                          bool *is, po_hash *wide);
 /* Reads or times what is not known yet of the bands' forms. */
 po_status po_plan_measure_row_fusions(planning *p);
 
@@ -55,7 +59,7 @@ double po_plan_scaled(const planning *p, uint32_t form, const po_scheduler *how)
 void po_plan_add_small(planning *p, uint32_t plan);
 
 /* Lists what of a plan, which has been built without bands, may be worked in bands. */
-void po_plan_candidates(planning *p, uint32_t plan);
+po_status po_plan_candidates(planning *p, uint32_t plan);
 /* Reads the candidates, each beside the same steps one after the other, and sets step.band of the
  * first step of those that are faster. */
 po_status po_plan_row_fusions(planning *p);

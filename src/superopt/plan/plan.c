@@ -57,8 +57,8 @@ double po_plan_estimated_small(const po_mu *mu) {
     return cost.flops / 1e11 + (cost.bytes + cost.weights) / 5e10;
 }
 
-const po_mu *po_plan_standalone(po_arena *arena, const po_mu *naive, uint32_t node,
-                                const po_choice *choice, po_standalone_step *lone) {
+po_mu *po_plan_standalone(po_arena *arena, const po_mu *naive, uint32_t node,
+                          const po_choice *choice, po_standalone_step *lone) {
     const po_row_fusion one = {.naive = naive, .n = 1, .node = {node}, .choice = {choice}};
     return po_plan_standalone_row_fusion(arena, &one, lone);
 }
@@ -94,20 +94,16 @@ static po_hash wide_of(po_arena *scratch, const po_mu_open *open) {
     return there ? po_mu_hash(there) : (po_hash){0, 0};
 }
 
-/* Whether a choice has a program for all sizes, and what that is called. */
-static po_status is_open(const planning *p, po_arena *scratch, const po_mu *naive, uint32_t node,
-                         const po_choice *choice, bool *is, po_hash *wide) {
-    po_standalone_step lone;
+po_status po_plan_is_open(const planning *p, po_arena *scratch, po_mu *mu, const char *name,
+                          bool *is, po_hash *wide) {
     const po_mu_open *open;
-    const po_mu *mu = po_plan_standalone(scratch, naive, node, choice, &lone);
-    po_status status =
-        po_mu_open_by(p->ctx, scratch, (po_mu *)(uintptr_t)mu, &p->options->open->naming, &open);
+    po_status status = po_mu_open_by(p->ctx, scratch, mu, &p->options->open->naming, &open);
     *is = status == PO_OK;
     if (*is)
         *wide = wide_of(scratch, open);
     if (status != PO_UNSUPPORTED)
         return status;
-    po_log(p->ctx, "%s: %s", naive->nodes[node].name, p->ctx->error.message);
+    po_log(p->ctx, "%s: %s", name, p->ctx->error.message);
     po_ctx_clear(p->ctx);
     return PO_OK;
 }
@@ -120,7 +116,9 @@ static po_status keep_open(const planning *p, const po_mu *naive, uint32_t node,
         po_arena *scratch = po_arena_child(p->scratch);
         bool is;
         po_hash wide = {0, 0};
-        po_status status = is_open(p, scratch, naive, node, &s->choices[i], &is, &wide);
+        po_standalone_step lone;
+        po_mu *mu = po_plan_standalone(scratch, naive, node, &s->choices[i], &lone);
+        po_status status = po_plan_is_open(p, scratch, mu, naive->nodes[node].name, &is, &wide);
         po_arena_free(scratch);
         PO_TRY(status);
         if (is) {
@@ -563,11 +561,11 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
         }
     }
     choose(&p, measured);
-    const bool bands = measured && !options->open;
+    const bool bands = measured;
     for (uint32_t i = 0; i < regions->n && bands; i++)
         if (!plans[i].failed) {
             build(&p, p.scratch, i, true);
-            po_plan_candidates(&p, i);
+            PO_TRY(po_plan_candidates(&p, i));
         }
     if (bands)
         PO_TRY(po_plan_row_fusions(&p));

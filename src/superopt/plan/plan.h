@@ -99,12 +99,12 @@ po_status po_plan_estimate(po_ctx *ctx, po_arena *arena, const po_graph *graph,
 
 /* One step alone, to be timed and looked at (po_check_step, `lone`): what it reads and writes lies
  * in DEVICE tensors. */
-const po_mu *po_plan_standalone(po_arena *arena, const po_mu *naive, uint32_t node,
-                                const po_choice *choice, po_standalone_step *lone);
+po_mu *po_plan_standalone(po_arena *arena, const po_mu *naive, uint32_t node,
+                          const po_choice *choice, po_standalone_step *lone);
 
 /* The same of steps that follow one another, in bands or not (row_fusion.h). */
-const po_mu *po_plan_standalone_row_fusion(po_arena *arena, const po_row_fusion *bands,
-                                           po_standalone_step *lone);
+po_mu *po_plan_standalone_row_fusion(po_arena *arena, const po_row_fusion *bands,
+                                     po_standalone_step *lone);
 
 /* Puts what the search finds for the region's naive muGraph in the plan's place, where it is
  * faster (search.h). */

@@ -8,8 +8,8 @@
  * another order make, and what Toom-Cook's transforms make of it (measured: 4, 9). */
 static const double exact_error = 16, fast_error = 64;
 
-const po_mu *po_plan_standalone_row_fusion(po_arena *arena, const po_row_fusion *b,
-                                           po_standalone_step *lone) {
+po_mu *po_plan_standalone_row_fusion(po_arena *arena, const po_row_fusion *b,
+                                     po_standalone_step *lone) {
     po_schedule s;
     bool exact = true;
     po_schedule_start(&s, arena, b->naive, true);
@@ -49,6 +49,19 @@ static const int64_t least_bands =
 static const int64_t many_bands = 16; /* from so many on an odd number is dealt out well enough */
 static const double bytes_a_second = 3e10; /* that leave the second cache and come back */
 
+static po_status is_for_all(const planning *p, const po_row_fusion *b, bool *is) {
+    *is = p->options->open == NULL;
+    if (*is)
+        return PO_OK;
+    po_arena *scratch = po_arena_child(p->scratch);
+    po_standalone_step lone;
+    po_hash wide;
+    po_mu *mu = po_plan_standalone_row_fusion(scratch, b, &lone);
+    po_status status = po_plan_is_open(p, scratch, mu, b->naive->nodes[b->node[0]].name, is, &wide);
+    po_arena_free(scratch);
+    return status;
+}
+
 static uint32_t add(planning *p, uint32_t first, const po_row_fusion *b, int64_t spread,
                     uint32_t apart) {
     po_standalone_step lone;
@@ -80,6 +93,15 @@ static po_row_fusion bands_of(const planning *p, uint32_t first, uint32_t n) {
     return b;
 }
 
+/* Bands are so many of what is a number: parts of an open length, which are many more, take more
+ * time to read than they save. */
+static bool is_open(const planning *p, int64_t height) {
+    bool is = false;
+    for (uint32_t i = 0; p->options->open && i < p->options->open->naming.n_known; i++)
+        is |= p->options->open->naming.known[i].number == height;
+    return is;
+}
+
 static join join_of(const planning *p, uint32_t first, uint32_t n) {
     const step *s = &p->steps[first];
     join found = {.first = first, .n = n};
@@ -96,7 +118,8 @@ static join join_of(const planning *p, uint32_t first, uint32_t n) {
         height = x < t->rank ? t->dims[x] : height;
     }
     b.rows = height;
-    bool fits = height > 1 && po_row_fusion_fits(scratch, &b, &cost) && cost.whole >= WORTH;
+    bool fits = height > 1 && !is_open(p, height) && po_row_fusion_fits(scratch, &b, &cost) &&
+                cost.whole >= WORTH;
     for (b.rows = 1; fits && b.rows < height; b.rows++) {
         int64_t bands = height / b.rows;
         if (height % b.rows != 0 || (bands % 2 != 0 && bands < many_bands) ||
@@ -139,7 +162,7 @@ static int64_t spread_of(planning *p, const po_mu *mu) {
     return spread < MOST ? spread : MOST;
 }
 
-void po_plan_candidates(planning *p, uint32_t plan) {
+po_status po_plan_candidates(planning *p, uint32_t plan) {
     int64_t spread = spread_of(p, p->plans[plan].mu);
     join *joins = NULL;
     uint32_t n_joins = 0, cap = 0;
@@ -158,13 +181,22 @@ void po_plan_candidates(planning *p, uint32_t plan) {
         po_row_fusion b = bands_of(p, joins[i].first, joins[i].n);
         if (before >= MOST_JOINS)
             continue;
-        uint32_t apart = add(p, joins[i].first, &b, spread, PO_NONE);
+        uint32_t apart = PO_NONE;
         for (int k = 0; k < 2; k++) {
+            bool is = false;
             b.rows = joins[i].rows[k];
             if (b.rows)
-                add(p, joins[i].first, &b, spread, apart);
+                PO_TRY(is_for_all(p, &b, &is));
+            if (!is)
+                continue;
+            po_row_fusion one_by_one = b;
+            one_by_one.rows = 0;
+            if (apart == PO_NONE)
+                apart = add(p, joins[i].first, &one_by_one, spread, PO_NONE);
+            add(p, joins[i].first, &b, spread, apart);
         }
     }
+    return PO_OK;
 }
 
 /* --- choice --- */
