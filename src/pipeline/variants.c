@@ -261,8 +261,10 @@ bool po_variant_named(const char *name, const po_variant_plan *of, uint32_t n,
 /* --- making --- */
 
 /* Forms that only one runtime on the CPU likes are left out where the model is for a GPU. */
-static po_postopt_options options_of(const po_run *run, const po_variant_plan *plan) {
+static po_postopt_options options_of(const po_run *run, const po_variant_list *list,
+                                     const po_variant_plan *plan) {
     po_postopt_options options = run->options->cuda ? po_postopt_gpu() : po_postopt_defaults();
+    options.meant = list->meant;
     for (uint32_t i = 0; i < CHOICES; i++) {
         if (!(plan->choices >> i & 1))
             continue;
@@ -330,7 +332,7 @@ static po_status make_graph(const po_run *run, const po_variant_list *list,
 
 po_status po_variant_make(const po_run *run, po_variant_list *list, const po_variant_plan *plan,
                           po_variant_made *made) {
-    const po_postopt_options options = options_of(run, plan);
+    const po_postopt_options options = options_of(run, list, plan);
     const char *name = po_variant_name(run->arena, plan);
     po_graph *out = NULL;
     *made = (po_variant_made){.number = PO_NONE};

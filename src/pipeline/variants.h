@@ -55,6 +55,7 @@ typedef struct po_variant_list {
         *open; /* the bases were made of `sample`, which has PO_SAMPLES samples,
                   and forms take the open batch of `open`; NULL: they were not */
     po_chooser *chooser;
+    po_meant meant; /* lengths that forms are made by where they are open */
 } po_variant_list;
 
 /* The variants with kernels alone. */

@@ -80,7 +80,7 @@ po_status po_postopt(po_ctx *ctx, const po_graph *in, const po_postopt_options *
         PO_TRY(po_ctx_poll(ctx));
         PO_TRY(po_infer_graph(ctx, g, true));
         if (round == 0)
-            state.middle = po_law_middle(g, state.scratch);
+            state.middle = po_law_middle(&state, g);
         for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
             PO_TRY(apply(g, &passes[i], &state));
         po_arena_free(state.scratch);

@@ -3,6 +3,8 @@
 #ifndef PO_REWRITE_OPTIONS_H
 #define PO_REWRITE_OPTIONS_H
 
+#include "ir/size.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -61,6 +63,14 @@ typedef enum po_used {
     PO_USED_MASKS = 1 << 22       /* rows of Softmax with masks */
 } po_used;
 
+/* What the names of open lengths are at the sizes that a model is meant for, best first: what pays
+ * is told there. */
+typedef struct po_meant {
+    uint32_t n; /* 0: nothing is known */
+    po_size_length_fn length;
+    void *const *user; /* by size */
+} po_meant;
+
 typedef struct po_postopt_options {
     bool affine;      /* fold affine chains */
     uint32_t algebra; /* po_algebra bits */
@@ -78,6 +88,7 @@ typedef struct po_postopt_options {
     /* Families (po_algebra) that are used in places alone: on maps with fewer positions than the
      * middle one of the model's convolutions, or with as many and more. */
     uint32_t on_small, on_large;
+    po_meant meant;
     bool masks; /* what a mask hides from Softmax raised to where exponentials are normal numbers */
 } po_postopt_options;
 

@@ -40,8 +40,10 @@ void po_law_tiled(po_rewriting *state, const po_graph *graph, po_value_id y,
                   const po_tiled_use *use);
 /* Whether a family may be used for this output (po_postopt_options.on_small). */
 bool po_law_may(const po_rewriting *state, uint32_t algebra, const po_graph *graph, po_value_id y);
+/* A length, or what an open one is at the k-th size that is meant; -1: that is not known. */
+int64_t po_law_length(const po_rewriting *state, po_dim dim, uint32_t k);
 /* Of the maps that the graph's convolutions make, each size once, the positions of the middle one:
  * the lower half are small. */
-int64_t po_law_middle(const po_graph *graph, po_arena *scratch);
+int64_t po_law_middle(const po_rewriting *state, const po_graph *graph);
 
 #endif

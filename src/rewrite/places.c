@@ -14,15 +14,27 @@ void po_law_magnifies(po_rewriting *state, uint32_t algebra, double times) {
     }
 }
 
+int64_t po_law_length(const po_rewriting *state, po_dim dim, uint32_t k) {
+    const po_meant *meant = &state->options->meant;
+    int64_t length = dim.value;
+    if (length < 0 && (!dim.symbol || k >= meant->n ||
+                       !po_size_at(state->scratch, dim, meant->length, meant->user[k], &length)))
+        return -1;
+    return length;
+}
+
 /* Positions of a map: what comes behind batch and channels; 0: not known. */
-static int64_t positions_of(const po_graph *graph, po_value_id y) {
-    uint32_t rank;
+static int64_t positions_of(const po_rewriting *state, const po_graph *graph, po_value_id y) {
+    const po_type *type = &graph->values[y].type;
     int64_t n = 1;
-    const po_dim *d = po_static_dims(graph, y, &rank);
-    if (!d || rank < 3)
+    if (type->kind != PO_TYPE_TENSOR || !type->has_rank || type->rank < 3)
         return 0;
-    for (uint32_t i = 2; i < rank; i++)
-        n *= d[i].value;
+    for (uint32_t i = 2; i < type->rank; i++) {
+        const int64_t length = po_law_length(state, type->dims[i], 0);
+        if (length < 0)
+            return 0;
+        n *= length;
+    }
     return n;
 }
 
@@ -31,13 +43,13 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-int64_t po_law_middle(const po_graph *graph, po_arena *scratch) {
-    int64_t *sizes = PO_NEW_N(scratch, int64_t, graph->n_nodes + 1);
+int64_t po_law_middle(const po_rewriting *state, const po_graph *graph) {
+    int64_t *sizes = PO_NEW_N(state->scratch, int64_t, graph->n_nodes + 1);
     uint32_t n = 0, distinct = 0;
     for (po_node_id i = 0; i < graph->n_nodes; i++)
         if (!graph->nodes[i].removed && po_conv_is(&graph->nodes[i]) &&
             graph->nodes[i].out[0] != PO_NONE)
-            sizes[n++] = positions_of(graph, graph->nodes[i].out[0]);
+            sizes[n++] = positions_of(state, graph, graph->nodes[i].out[0]);
     qsort(sizes, n, sizeof *sizes, by_size);
     for (uint32_t i = 0; i < n; i++)
         if (sizes[i] > 0 && (distinct == 0 || sizes[distinct - 1] != sizes[i]))
@@ -47,14 +59,14 @@ int64_t po_law_middle(const po_graph *graph, po_arena *scratch) {
 
 bool po_law_may(const po_rewriting *state, uint32_t algebra, const po_graph *graph, po_value_id y) {
     const po_postopt_options *o = state->options;
-    bool small = positions_of(graph, y) < state->middle;
+    bool small = positions_of(state, graph, y) < state->middle;
     return small ? !(o->on_large & algebra) : !(o->on_small & algebra);
 }
 
 void po_law_tiled(po_rewriting *state, const po_graph *graph, po_value_id y,
                   const po_tiled_use *use) {
     uint32_t *known = &state->counts->tile[use->which];
-    bool small = positions_of(graph, y) < state->middle;
+    bool small = positions_of(state, graph, y) < state->middle;
     *known = *known < use->m ? use->m : *known;
     *(small ? &state->counts->on_small : &state->counts->on_large) |= use->algebra;
     double times =

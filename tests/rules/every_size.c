@@ -88,9 +88,10 @@ static uint32_t fire(po_ctx *ctx, po_graph *g, po_law_id law, uint32_t which) {
                           .options = po_laws[law].stage == PO_LAW_OF_SIMPLIFY ? NULL : &options,
                           .counts = &counts,
                           .scratch = scratch,
-                          .middle = po_law_middle(g, scratch),
                           .growth = (size_t)64 * 1024};
     po_status status = PO_OK;
+    if (state.options)
+        state.middle = po_law_middle(&state, g);
     if (law == PO_LAW_SWEEP)
         counts.fired[law] = po_graph_sweep(g);
     else

@@ -111,10 +111,43 @@ static void open_sizes(void **state) {
              " y = Conv(x, w: f32[96,96,3,3] random 1) {pads=[2,1,2,1]}\n}");
 }
 
+static bool meant_length(void *user, const char *name, int64_t *length) {
+    *length = strcmp(name, "N") == 0 ? 1 : *(const int64_t *)user;
+    return true;
+}
+
+/* It must pay at each size that is meant. */
+static void meant_sizes(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t n;
+        int64_t length[2];
+        uint32_t tiled;
+    } cases[] = {{1, {24}, 1}, {1, {3}, 0}, {2, {24, 3}, 0}, {2, {3, 24}, 0}, {2, {24, 20}, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        po_ctx ctx;
+        po_ctx_init(&ctx);
+        po_graph *out, *g = test_graph(&ctx, "graph g (x: f32[N,256,H,W]) -> (y) {\n"
+                                             " y = Conv(x, w: f32[256,256,3,3] random 1) "
+                                             "{pads=[1,1,1,1]}\n}");
+        int64_t length[2] = {cases[i].length[0], cases[i].length[1]};
+        void *user[2] = {&length[0], &length[1]};
+        po_postopt_options options = po_postopt_defaults();
+        options.meant = (po_meant){cases[i].n, meant_length, user};
+        assert_int_equal(po_postopt(&ctx, g, &options, &out, NULL), PO_OK);
+        if (test_count(out, "MatMul") != cases[i].tiled)
+            fail_msg("case %zu: %u", i, test_count(out, "MatMul"));
+        po_graph_free(out);
+        po_graph_free(g);
+        po_ctx_clear(&ctx);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST_SAMPLES(samples),
         cmocka_unit_test(open_sizes),
+        cmocka_unit_test(meant_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,8 +62,8 @@ static double cost_tiled(const tiling *t) {
 
 /* --- where it is done --- */
 
-/* Rows that a map is likely to have where that is open: those of usual inputs, as far as strides
- * tell how many are left; maps of many channels are small. */
+/* Rows that a map is likely to have where nothing says what it is read at: those of usual inputs,
+ * as far as strides tell how many are left; maps of many channels are small. */
 static int64_t likely_rows(const po_graph *graph, po_value_id v, int64_t channels) {
     const po_tile_numbers *per = &po_numbers.tiles;
     const double most = sqrt(per->cached_elements / (double)channels);
@@ -106,6 +106,36 @@ static double magnifies(const tiling *t, uint32_t axis) {
                                                    (uint32_t)t->conv.kernel[axis], 1);
 }
 
+/* The map's lengths, those that are open at the k-th size that is meant; false: too short. */
+static bool sizes_of(const po_rewriting *state, const po_graph *g, tiling *t, uint32_t k) {
+    po_conv *c = &t->conv;
+    for (uint32_t a = 0; a < AXES; a++) {
+        const int64_t made = po_dim_of(g, c->y, (int)(2 + a));
+        c->size[a] = po_law_length(state, g->values[c->x].type.dims[2 + a], k); /* of rank 4 */
+        c->size[a] = c->size[a] > 0 ? c->size[a] : likely_rows(g, c->x, c->in);
+        c->to[a] = made > 0 ? made : c->size[a] / c->stride[a];
+        if (c->size[a] < 2 || c->to[a] < 2)
+            return false;
+    }
+    return true;
+}
+
+/* The part of the direct cost that is left, added up over the sizes that are meant; infinite where
+ * it does not pay at one of them. */
+static double part_of(const po_rewriting *state, const po_graph *g, const tiling *t) {
+    double all = 0;
+    for (uint32_t k = 0; k == 0 || (t->open && k < state->options->meant.n); k++) {
+        tiling at = *t;
+        if (!sizes_of(state, g, &at, k))
+            return INFINITY;
+        const double part = cost_tiled(&at) / cost_direct(&at);
+        if (part * po_numbers.tiles.gain >= 1)
+            return INFINITY;
+        all += part;
+    }
+    return all;
+}
+
 /* Reads a convolution that gains by it, with the tiles that gain most. */
 static bool read_tiling(const po_rewriting *state, const po_graph *g, po_node_id id, tiling *t) {
     const uint32_t most = po_law_tile(state, PO_TILED_MAPS, MOST_OUTPUTS);
@@ -120,32 +150,25 @@ static bool read_tiling(const po_rewriting *state, const po_graph *g, po_node_id
         t->open = t->open || c->size[a] < 0 || c->to[a] < 0;
     if (t->open && po_model_opset(g->model, "") < 10) /* Slices whose ends are computed */
         return false;
-    const int64_t likely = t->open ? likely_rows(g, c->x, c->in) : 0;
-    for (uint32_t a = 0; a < AXES; a++) {
-        c->size[a] = c->size[a] > 0 ? c->size[a] : likely;
-        c->to[a] = c->to[a] > 0 ? c->to[a] : c->size[a] / c->stride[a];
-        if (c->size[a] < 2 || c->to[a] < 2)
-            return false;
-    }
+    if (!sizes_of(state, g, t, 0))
+        return false;
     const bool columns =
         c->stride[COLUMNS] == 1 && po_conv_dilation_one(c) && c->kernel[COLUMNS] > 1;
-    double best = cost_direct(t) / po_numbers.tiles.gain;
+    double best = INFINITY;
     tiling with = *t;
-    bool found = false;
     for (uint32_t m = 2; m <= most; m++)
         for (uint32_t across = 1; across <= (columns ? most : 1); across++) {
             if (!with_tiles(state->scratch, &with, ROWS, m) ||
                 !with_tiles(state->scratch, &with, COLUMNS, across) ||
                 magnifies(&with, ROWS) * magnifies(&with, COLUMNS) > po_numbers.tiles.rounding)
                 continue;
-            double cost = cost_tiled(&with);
+            double cost = part_of(state, g, &with);
             if (cost < best) {
                 best = cost;
                 *t = with;
-                found = true;
             }
         }
-    return found;
+    return best < INFINITY;
 }
 
 /* --- the nodes --- */
