@@ -45,11 +45,12 @@ void cg_fetch_ahead(cg_tile_work *w) {
     else if (w->t->row != PO_NONE)
         tiles = (g->span[w->t->row].full + w->t->rows - 1) / w->t->rows;
     const char *row = NULL;
-    if (tiles > 1 && g->value[w->t->row].name != NULL)
+    const bool open = w->t->row != PO_NONE && g->span[w->t->row].open && !w->in_row[s->ahead_of];
+    if ((tiles > 1 || open) && g->value[w->t->row].name != NULL)
         row = po_arena_printf(g->arena, "(%s - %s)", g->value[w->t->row].name,
                               g->span[w->t->row].start == NULL ? "0" : g->span[w->t->row].start);
     bool close = s->ahead < slice;
-    if (!close && row != NULL && g->span[w->t->row].open) {
+    if (!close && row != NULL && open) {
         share_by_rows(w, &from, row, slice, bodies);
         return;
     }
