@@ -561,13 +561,12 @@ po_status po_plan_regions(po_ctx *ctx, po_arena *arena, const po_graph *graph,
         }
     }
     choose(&p, measured);
-    const bool bands = measured;
-    for (uint32_t i = 0; i < regions->n && bands; i++)
+    for (uint32_t i = 0; i < regions->n && measured; i++)
         if (!plans[i].failed) {
             build(&p, p.scratch, i, true);
             PO_TRY(po_plan_candidates(&p, i));
         }
-    if (bands)
+    if (measured)
         PO_TRY(po_plan_row_fusions(&p));
     for (uint32_t i = 0; i < regions->n; i++)
         if (plans[i].lowered.mu) {
