@@ -1,7 +1,6 @@
 /* Postopt's forms as variants (variants.h): those of the search's result, the first of the model
  * itself and those that differ from it in one choice, and the model as it was simplified. */
 #include "pipeline/budget.h"
-#include "pipeline/meant.h"
 #include "pipeline/old_ir.h"
 #include "pipeline/recall.h"
 #include "pipeline/variants.h"
@@ -88,8 +87,7 @@ po_status po_stage_postopt(const po_run *run, const po_imported *imported,
     const po_recall *recall = chosen->recall;
     po_variant_list_begin(out, imported, simplified, kernels);
     if (!run->options->exact) {
-        po_variant_list_forms(run, out, chosen);
-        PO_TRY(po_meant_lengths(run, out->graph, &out->meant));
+        PO_TRY(po_variant_list_forms(run, out, chosen));
         PO_TRY(recall ? make_known(run, out, recall) : make_all(run, out));
     }
     if (po_recall_wants(recall, "simplified")) {

@@ -4,6 +4,7 @@
 
 #include "ops/samples.h"
 #include "pipeline/old_ir.h"
+#include "verify/inputs/inputs.h"
 
 static void hard_swish_node(po_postopt_options *o) {
     o->hard_swish = PO_HARD_SWISH_NODE;
@@ -376,7 +377,22 @@ void po_variant_list_begin(po_variant_list *list, const po_imported *imported,
         list->variants[i] = kernels->variants[i];
 }
 
-void po_variant_list_forms(const po_run *run, po_variant_list *f, const po_chosen *chosen) {
+/* What names are as long as where the model is meant to be used, whatever it was read at: forms are
+ * made again where a run is recalled. */
+static po_status find_meant(const po_run *run, const po_graph *graph, po_meant *meant) {
+    po_inputs *plan;
+    PO_TRY(po_run_inputs(run, run->arena, graph, NULL, &plan));
+    *meant = (po_meant){.n = po_inputs_meant(plan), .length = po_assigned_length};
+    void **user = PO_NEW_N(run->arena, void *, meant->n + 1);
+    for (uint32_t k = 0; k < meant->n; k++) {
+        const po_assignment there = {plan, po_inputs_meant_size(k)};
+        user[k] = po_arena_memdup(run->arena, &there, sizeof there);
+    }
+    meant->user = user;
+    return PO_OK;
+}
+
+po_status po_variant_list_forms(const po_run *run, po_variant_list *f, const po_chosen *chosen) {
     po_chooser_rules rules = {.bases = 1u << PO_BASE_MODEL, .n_choices = CHOICES, .gain = 1};
     for (po_mutated_kind i = 0; i < PO_MUTATED_KINDS; i++) {
         f->bases[i] = (po_variant_plan){po_mutated_name(i), chosen->mutated[i].graph, 0};
@@ -388,6 +404,7 @@ void po_variant_list_forms(const po_run *run, po_variant_list *f, const po_chose
             if (i != k && choices[i].group > 0 && choices[i].group == choices[k].group)
                 rules.excludes[i] |= PO_CHOICE(k);
     f->chooser = po_chooser_create(run->ctx, run->arena, &rules);
+    return find_meant(run, f->graph, &f->meant);
 }
 
 po_status po_variant_list_make(const po_run *run, po_variant_list *list, po_combination *form,

@@ -86,7 +86,7 @@ bool po_variants_one_only(const po_graph *from);
 /* --- the chooser among forms --- */
 
 /* Bases and the chooser, with no form yet. */
-void po_variant_list_forms(const po_run *run, po_variant_list *list, const po_chosen *chosen);
+po_status po_variant_list_forms(const po_run *run, po_variant_list *list, const po_chosen *chosen);
 /* Makes the form that a state stands for; NULL: nothing is done. `made` may be NULL. */
 po_status po_variant_list_make(const po_run *run, po_variant_list *list, po_combination *form,
                                po_variant_made *made);

@@ -41,6 +41,21 @@ po_array *test_planned_input(test_planned *f) {
     return in;
 }
 
+bool test_planned_bands(test_planned *f, uint32_t node, uint32_t n, int64_t rows,
+                        po_row_fusion *b) {
+    const po_mu *naive = f->plan.lowered.mu;
+    po_choice *choices = PO_NEW_N(f->arena, po_choice, PO_CHOICES_MAX * n);
+    *b = (po_row_fusion){.naive = naive, .n = n, .rows = rows};
+    for (uint32_t i = 0; i < n; i++, node = naive->nodes[node].next) {
+        if (node == PO_NONE)
+            return false;
+        assert_true(po_choices_of(naive, node, 1, &choices[i * PO_CHOICES_MAX]) > 0);
+        b->node[i] = node;
+        b->choice[i] = &choices[i * PO_CHOICES_MAX];
+    }
+    return true;
+}
+
 po_status test_planned_eval(test_planned *f, const po_mu *mu, bool packed, const po_array *in,
                             double *out) {
     const double *weights[MOST_WEIGHTS];

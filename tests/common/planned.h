@@ -4,6 +4,7 @@
 
 #include "ops/op.h"
 #include "superopt/plan/plan.h"
+#include "superopt/plan/row_fusion.h"
 
 typedef struct test_planned {
     po_ctx ctx;
@@ -23,5 +24,9 @@ po_array *test_planned_input(test_planned *f);
  * as they are. */
 po_status test_planned_eval(test_planned *f, const po_mu *mu, bool packed, const po_array *in,
                             double *out);
+
+/* Steps from a node on, each by its first choice, in bands of so many rows; false where there are
+ * fewer. */
+bool test_planned_bands(test_planned *f, uint32_t node, uint32_t n, int64_t rows, po_row_fusion *b);
 
 #endif

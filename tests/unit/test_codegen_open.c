@@ -185,15 +185,10 @@ static uint32_t open_bands(fixture *f) {
     uint32_t n = 0;
     for (uint32_t node = naive->first; node != PO_NONE; node = naive->nodes[node].next)
         for (uint32_t steps = FROM; steps <= TO && f->n < MOST; steps++) {
-            po_choice choices[TO][PO_CHOICES_MAX];
-            po_row_fusion b = {.naive = naive, .rows = 1};
+            po_row_fusion b;
             po_row_fusion_cost cost;
-            for (uint32_t at = node; at != PO_NONE && b.n < steps; at = naive->nodes[at].next) {
-                (void)po_choices_of(naive, at, 1, choices[b.n]);
-                b.choice[b.n] = &choices[b.n][0];
-                b.node[b.n++] = at;
-            }
-            if (b.n < steps || !po_row_fusion_fits(f->arena, &b, &cost) || cost.height != HEADS)
+            if (!test_planned_bands(&p, node, steps, 1, &b) ||
+                !po_row_fusion_fits(f->arena, &b, &cost) || cost.height != HEADS)
                 continue;
             const po_mu_open *open;
             po_mu *mu = scheduled(f, naive, PO_NONE, NULL, &b);

@@ -72,21 +72,6 @@ static const struct {
 };
 enum { SAMPLES = sizeof samples / sizeof samples[0] };
 
-/* Steps from a node on; false where there are fewer. */
-static bool bands_of(test_planned *f, uint32_t node, uint32_t n, int64_t rows, po_row_fusion *b) {
-    const po_mu *naive = f->plan.lowered.mu;
-    po_choice *choices = PO_NEW_N(f->arena, po_choice, PO_CHOICES_MAX * n);
-    *b = (po_row_fusion){.naive = naive, .n = n, .rows = rows};
-    for (uint32_t i = 0; i < n; i++, node = naive->nodes[node].next) {
-        if (node == PO_NONE)
-            return false;
-        assert_true(po_choices_of(naive, node, 1, &choices[i * PO_CHOICES_MAX]) > 0);
-        b->node[i] = node;
-        b->choice[i] = &choices[i * PO_CHOICES_MAX];
-    }
-    return true;
-}
-
 /* All joins that fit, heights of bands included. */
 static uint32_t joins(test_planned *f, po_row_fusion *found, uint32_t most) {
     const po_mu *naive = f->plan.lowered.mu;
@@ -95,7 +80,8 @@ static uint32_t joins(test_planned *f, po_row_fusion *found, uint32_t most) {
         for (uint32_t steps = 2; steps <= 3; steps++) {
             po_row_fusion b;
             po_row_fusion_cost cost = {.height = 0};
-            for (int64_t rows = 1; rows <= 64 && bands_of(f, node, steps, rows, &b); rows++) {
+            for (int64_t rows = 1; rows <= 64 && test_planned_bands(f, node, steps, rows, &b);
+                 rows++) {
                 if (!po_row_fusion_fits(f->arena, &b, &cost) || rows == cost.height)
                     continue;
                 assert_true(n < most && cost.height % rows == 0);

@@ -300,10 +300,8 @@ static po_status body(cg_tile_work *w) {
     }
     if (w->paced && w->stride > PO_MU_VECTOR)
         cg_close(g);
-    if (w->stride > 0 && (w->first_only || w->paced))
-        cg_line(g, "h += hs;");
-    else if (w->stride > 0)
-        cg_line(g, "h += %lld;", (long long)w->stride);
+    if (w->stride > 0)
+        cg_line(g, "h += %s;", w->step);
     for (uint32_t k = 0; k < w->s->n_in; k++)
         if (!cg_is_held(w, k) && is_turned(w, &w->s->in[k]))
             load_turned(w, k);

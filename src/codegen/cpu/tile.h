@@ -29,9 +29,9 @@ typedef struct cg_tile_work {
     cg_sum sum;
     int64_t v;           /* vectors at hand: the tile's, or those of a reduced lane */
     const char *tail;    /* lanes of the last of them in C; NULL: all */
-    int64_t stride;      /* what a body fetches ahead by, 0: nothing */
-    bool first_only;     /* the first tile of rows fetches, for the others `hs` is 0 */
-    bool paced;          /* by `hs`, which is at most the stride */
+    int64_t stride;      /* what a body fetches ahead at most, 0: nothing */
+    const char *step;    /* what `h` goes on by: a number, or `hs` */
+    bool paced;          /* `hs` may be anything up to the stride */
     const char *at_once; /* where each row is stored as soon as it is there; NULL */
 } cg_tile_work;
 
@@ -73,7 +73,7 @@ void cg_sum_end(cg_tile_work *w, const char *whole);
 void cg_sum_lanes(const cg_tile_work *w, bool by_row);
 
 /* Each tile of rows fetches its share of the slice that comes `ahead` of the one at hand: declares
- * the pointer `h` and sets stride and first_only. */
+ * the pointer `h` and sets stride, step and paced. */
 void cg_fetch_ahead(cg_tile_work *w);
 /* Operands of fused statements are fetched while the reduced labels run. */
 void cg_fetch_fused(cg_tile_work *w);

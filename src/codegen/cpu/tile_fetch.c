@@ -8,6 +8,7 @@ static void share_by_rows(cg_tile_work *w, const po_text *from, const char *row,
     cg *g = w->t->g;
     const char *rows = g->span[w->t->row].count;
     w->stride = (slice + bodies - 1) / bodies;
+    w->step = "hs";
     w->paced = true;
     cg_line(g, "const long hr = (%lld + %s) / %s;", (long long)(slice - 1), rows, rows);
     cg_line(g, "const long hs = (hr * %lld + %lld) / %lld;", (long long)w->t->r,
@@ -56,10 +57,11 @@ void cg_fetch_ahead(cg_tile_work *w) {
     }
     int64_t share = close ? slice : (slice + tiles - 1) / tiles;
     w->stride = (share + bodies - 1) / bodies;
-    w->first_only = close && row != NULL;
-    if (w->first_only)
-        cg_line(g, "const long hs = %s == 0 ? %lld : 0;", row, (long long)w->stride);
-    else if (row != NULL)
+    w->step = po_arena_printf(g->arena, "%lld", (long long)w->stride);
+    if (close && row != NULL) {
+        cg_line(g, "const long hs = %s == 0 ? %s : 0;", row, w->step);
+        w->step = "hs";
+    } else if (row != NULL)
         po_text_printf(&from, " + %s / %lld * %lld", row, (long long)w->t->rows, (long long)share);
     cg_line(g, "const float *h = %s;", from.data);
 }

@@ -106,28 +106,41 @@ static double magnifies(const tiling *t, uint32_t axis) {
                                                    (uint32_t)t->conv.kernel[axis], 1);
 }
 
-/* The map's lengths, those that are open at the k-th size that is meant; false: too short. */
-static bool sizes_of(const po_rewriting *state, const po_graph *g, tiling *t, uint32_t k) {
-    po_conv *c = &t->conv;
-    for (uint32_t a = 0; a < AXES; a++) {
-        const int64_t made = po_dim_of(g, c->y, (int)(2 + a));
-        c->size[a] = po_law_length(state, g->values[c->x].type.dims[2 + a], k); /* of rank 4 */
-        c->size[a] = c->size[a] > 0 ? c->size[a] : likely_rows(g, c->x, c->in);
-        c->to[a] = made > 0 ? made : c->size[a] / c->stride[a];
-        if (c->size[a] < 2 || c->to[a] < 2)
-            return false;
-    }
-    return true;
+/* A map's lengths at one of the sizes that are meant. */
+typedef struct map_size {
+    int64_t size[AXES], to[AXES];
+} map_size;
+
+/* By size, in scratch; NULL: it is too short at one of them. */
+static const map_size *sizes_of(const po_rewriting *state, const po_graph *g, const tiling *t,
+                                uint32_t *n) {
+    const po_conv *c = &t->conv;
+    *n = t->open && state->options->meant.n ? state->options->meant.n : 1;
+    map_size *sizes = PO_NEW_N(state->scratch, map_size, *n);
+    for (uint32_t k = 0; k < *n; k++)
+        for (uint32_t a = 0; a < AXES; a++) {
+            map_size *at = &sizes[k];
+            at->size[a] = po_law_length(state, g->values[c->x].type.dims[2 + a], k); /* of rank 4 */
+            at->size[a] = at->size[a] > 0 ? at->size[a] : likely_rows(g, c->x, c->in);
+            at->to[a] = c->to[a] > 0 ? c->to[a] : at->size[a] / c->stride[a];
+            if (at->size[a] < 2 || at->to[a] < 2)
+                return NULL;
+        }
+    return sizes;
+}
+
+static void set_size(tiling *t, const map_size *at) {
+    memcpy(t->conv.size, at->size, sizeof at->size);
+    memcpy(t->conv.to, at->to, sizeof at->to);
 }
 
 /* The part of the direct cost that is left, added up over the sizes that are meant; infinite where
  * it does not pay at one of them. */
-static double part_of(const po_rewriting *state, const po_graph *g, const tiling *t) {
+static double part_of(const tiling *t, const map_size *sizes, uint32_t n) {
     double all = 0;
-    for (uint32_t k = 0; k == 0 || (t->open && k < state->options->meant.n); k++) {
+    for (uint32_t k = 0; k < n; k++) {
         tiling at = *t;
-        if (!sizes_of(state, g, &at, k))
-            return INFINITY;
+        set_size(&at, &sizes[k]);
         const double part = cost_tiled(&at) / cost_direct(&at);
         if (part * po_numbers.tiles.gain >= 1)
             return INFINITY;
@@ -150,8 +163,11 @@ static bool read_tiling(const po_rewriting *state, const po_graph *g, po_node_id
         t->open = t->open || c->size[a] < 0 || c->to[a] < 0;
     if (t->open && po_model_opset(g->model, "") < 10) /* Slices whose ends are computed */
         return false;
-    if (!sizes_of(state, g, t, 0))
+    uint32_t n_sizes;
+    const map_size *sizes = sizes_of(state, g, t, &n_sizes);
+    if (!sizes)
         return false;
+    set_size(t, &sizes[0]);
     const bool columns =
         c->stride[COLUMNS] == 1 && po_conv_dilation_one(c) && c->kernel[COLUMNS] > 1;
     double best = INFINITY;
@@ -162,7 +178,7 @@ static bool read_tiling(const po_rewriting *state, const po_graph *g, po_node_id
                 !with_tiles(state->scratch, &with, COLUMNS, across) ||
                 magnifies(&with, ROWS) * magnifies(&with, COLUMNS) > po_numbers.tiles.rounding)
                 continue;
-            double cost = part_of(state, g, &with);
+            double cost = part_of(&with, sizes, n_sizes);
             if (cost < best) {
                 best = cost;
                 *t = with;

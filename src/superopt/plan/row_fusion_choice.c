@@ -181,6 +181,7 @@ po_status po_plan_candidates(planning *p, uint32_t plan) {
         po_row_fusion b = bands_of(p, joins[i].first, joins[i].n);
         if (before >= MOST_JOINS)
             continue;
+        const po_row_fusion one_by_one = b;
         uint32_t apart = PO_NONE;
         for (int k = 0; k < 2; k++) {
             bool is = false;
@@ -189,8 +190,6 @@ po_status po_plan_candidates(planning *p, uint32_t plan) {
                 PO_TRY(is_for_all(p, &b, &is));
             if (!is)
                 continue;
-            po_row_fusion one_by_one = b;
-            one_by_one.rows = 0;
             if (apart == PO_NONE)
                 apart = add(p, joins[i].first, &one_by_one, spread, PO_NONE);
             add(p, joins[i].first, &b, spread, apart);

@@ -96,6 +96,9 @@ typedef struct po_assignment {
     uint32_t size;
 } po_assignment;
 po_dim po_assigned_dim(void *assignment, po_graph *graph, po_value_id input, uint32_t axis);
+/* The length that a name has there, by the first input with a dim of it (po_size_length_fn); false
+ * where none has. */
+bool po_assigned_length(void *assignment, const char *name, int64_t *length);
 /* Whether no value of the graph is larger than 512 MB there, as far as its lengths are seen. */
 bool po_inputs_fit(po_ctx *ctx, const po_inputs *plan, const po_graph *graph, uint32_t size);
 /* Elements of all inputs. */

@@ -85,17 +85,12 @@ void po_inputs_find_relations(po_inputs *plan, const po_graph *graph) {
 
 /* --- lengths that follow --- */
 
-typedef struct looking {
-    const po_inputs *plan;
-    uint32_t size;
-} looking;
-
-static bool length_of(void *user, const char *name, int64_t *length) {
-    const looking *l = user;
+bool po_assigned_length(void *assignment, const char *name, int64_t *length) {
+    const po_assignment *a = assignment;
     uint32_t axis;
-    const po_input *in = po_input_with(l->plan, name, &axis);
+    const po_input *in = po_input_with(a->plan, name, &axis);
     if (in)
-        *length = po_input_length(l->plan, in, axis, l->size);
+        *length = po_input_length(a->plan, in, axis, a->size);
     return in != NULL;
 }
 
@@ -103,9 +98,10 @@ bool po_related_length(const po_inputs *plan, const char *symbol, uint32_t size,
     const po_relation *r = relation_of(plan, symbol);
     if (!r)
         return false;
-    looking l = {plan, size};
+    po_assignment there = {plan, size};
     po_arena *scratch = po_arena_child(plan->arena);
-    const bool known = po_size_at(scratch, r->is, length_of, &l, length) && *length >= 0;
+    const bool known =
+        po_size_at(scratch, r->is, po_assigned_length, &there, length) && *length >= 0;
     po_arena_free(scratch);
     return known;
 }
