@@ -1,6 +1,8 @@
 /* Functions of a graph: cutting nodes out as the body of one, and putting bodies back in. */
 #include "ir/function.h"
 
+#include "ir/copy.h"
+
 /* --- the list --- */
 
 static bool same_call(const po_function *f, const char *domain, const char *name) {
@@ -32,87 +34,10 @@ void po_graph_add_function(po_graph *graph, const po_function *function) {
     root->functions = all;
 }
 
-/* --- copying nodes from one graph to another --- */
-
-typedef struct copying {
-    po_ctx *ctx;
-    const po_graph *from;
-    po_graph *to;
-    po_value_id *map;   /* by value of `from` */
-    const char *prefix; /* of names; NULL: none */
-} copying;
-
-/* Values of an inlined body are called as po_inline_functions calls them. */
-static const char *name_of(const copying *c, const po_value *value) {
-    return c->prefix ? po_arena_printf(c->to->arena, "%s/%s", c->prefix, value->name) : value->name;
-}
-
-static po_value_id copy_constant(copying *c, po_value_id v) {
-    const po_value *value = &c->from->values[v];
-    const po_tensor *tensor = po_graph_constant(c->from, v);
-    c->map[v] = po_graph_add_constant(c->to, name_of(c, value), tensor);
-    c->to->values[c->map[v]].recipe = value->recipe;
-    return c->map[v];
-}
-
-static po_status copy_node(copying *c, const po_node *node, po_node_id place) {
-    po_arena *arena = c->to->arena;
-    for (uint32_t i = 0; i < node->n_attr; i++)
-        if (node->attr[i].kind == PO_ATTR_GRAPH || node->attr[i].kind == PO_ATTR_GRAPHS)
-            return po_fail(c->ctx, PO_UNSUPPORTED,
-                           "node '%.100s' (%.60s) holds a graph: it cannot "
-                           "become part of a function",
-                           node->name, node->op_type);
-    po_value_id *in = PO_NEW_N(arena, po_value_id, node->n_in);
-    po_value_id *out = PO_NEW_N(arena, po_value_id, node->n_out);
-    for (uint32_t i = 0; i < node->n_in; i++) {
-        po_value_id v = node->in[i];
-        in[i] = v == PO_NONE ? PO_NONE : c->map[v];
-        if (v != PO_NONE && in[i] == PO_NONE) {
-            if (!po_graph_constant(c->from, v))
-                return po_fail(c->ctx, PO_UNSUPPORTED,
-                               "node '%.100s' (%.60s) reads '%.100s', which "
-                               "the function is not given",
-                               node->name, node->op_type, po_graph_value_name(c->from, v));
-            in[i] = copy_constant(c, v);
-        }
-    }
-    for (uint32_t i = 0; i < node->n_out; i++) {
-        po_value_id v = node->out[i];
-        out[i] = v;
-        if (v == PO_NONE)
-            continue;
-        if (c->map[v] == PO_NONE)
-            c->map[v] = po_graph_add_value(c->to, name_of(c, &c->from->values[v]),
-                                           &c->from->values[v].type);
-        out[i] = c->map[v];
-        c->to->values[out[i]].constant = c->from->values[v].constant;
-        c->to->values[out[i]].recipe = c->from->values[v].recipe;
-        c->to->values[out[i]].partial = c->from->values[v].partial;
-    }
-    po_node_spec spec = po_node_spec_like(node, in, out);
-    /* In a body nodes are named after what they make: the names that values get there later may be
-     * those of nodes whose output is another one by now. */
-    if (place == PO_NONE && node->n_out > 0 && out[0] != PO_NONE)
-        spec.name = c->to->values[out[0]].name;
-    if (place == PO_NONE)
-        po_graph_add_node(c->to, &spec);
-    else
-        po_graph_add_node_at(c->to, place, &spec);
-    return PO_OK;
-}
-
-static po_value_id *new_map(po_arena *arena, const po_graph *graph) {
-    po_value_id *map = PO_NEW_N(arena, po_value_id, graph->n_values);
-    for (po_value_id v = 0; v < graph->n_values; v++)
-        map[v] = PO_NONE;
-    return map;
-}
-
 /* --- outlining --- */
 
 typedef struct outlining {
-    copying copy;
+    po_copying copy;
     const po_outline *o;
     po_node_id *order; /* o->nodes in execution order */
     bool *inside;      /* by node */
@@ -168,14 +93,14 @@ static po_status check_uses(const outlining *u) {
 }
 
 static po_status make_body(outlining *u) {
-    copying *c = &u->copy;
+    po_copying *c = &u->copy;
     for (uint32_t i = 0; i < u->o->n_in; i++) {
         po_value_id v = u->o->in[i];
         c->map[v] =
             po_graph_add_input(c->to, po_graph_value_name(c->from, v), &c->from->values[v].type);
     }
     for (uint32_t i = 0; i < u->o->n_nodes; i++)
-        PO_TRY(copy_node(c, &c->from->nodes[u->order[i]], PO_NONE));
+        PO_TRY(po_copy_node(c, &c->from->nodes[u->order[i]], PO_NONE));
     for (uint32_t i = 0; i < u->o->n_out; i++)
         po_graph_add_output(c->to, c->map[u->o->out[i]]);
     return PO_OK;
@@ -212,7 +137,7 @@ po_status po_graph_outline(po_ctx *ctx, po_graph *graph, const po_outline *outli
     outlining u = {.copy = {.ctx = ctx, .from = graph}, .o = outline};
     u.copy.to = po_graph_create(ctx, graph->model, outline->name);
     po_arena_hold(u.copy.to->arena, graph->arena);
-    u.copy.map = new_map(scratch, graph);
+    u.copy.map = po_copy_map(scratch, graph);
     sort_nodes(&u, scratch);
     po_status status = check_uses(&u);
     if (status == PO_OK)
@@ -238,7 +163,8 @@ static void add_identity(po_graph *g, po_node_id place, po_value_id from, po_val
 static po_status inline_call(po_ctx *ctx, po_graph *g, po_node_id id, const po_function *f) {
     po_arena *scratch = po_arena_create(ctx);
     po_node call = g->nodes[id];
-    copying c = {ctx, f->body, g, new_map(scratch, f->body), *call.name ? call.name : call.op_type};
+    po_copying c = {ctx, f->body, g, po_copy_map(scratch, f->body),
+                    *call.name ? call.name : call.op_type};
     if (call.n_in != f->body->n_inputs || call.n_out != f->body->n_outputs)
         return po_fail(ctx, PO_INTERNAL,
                        "a call of function '%.100s' has %u inputs and %u outputs, "
@@ -259,11 +185,12 @@ static po_status inline_call(po_ctx *ctx, po_graph *g, po_node_id id, const po_f
     po_status status = PO_OK;
     const po_node_id *order = po_graph_order(f->body, scratch, &n);
     for (uint32_t i = 0; i < n && status == PO_OK; i++)
-        status = copy_node(&c, &f->body->nodes[order[i]], id);
+        status = po_copy_node(&c, &f->body->nodes[order[i]], id);
     for (uint32_t i = 0; i < call.n_out && status == PO_OK; i++) {
         po_value_id v = f->body->outputs[i];
         if (copied[i] && call.out[i] != PO_NONE)
-            add_identity(g, id, c.map[v] != PO_NONE ? c.map[v] : copy_constant(&c, v), call.out[i]);
+            add_identity(g, id, c.map[v] != PO_NONE ? c.map[v] : po_copy_constant(&c, v),
+                         call.out[i]);
     }
     po_arena_free(scratch);
     return status;

@@ -155,8 +155,8 @@ bool po_stage_known(const char *name) {
 }
 
 bool po_stage_part_known(const char *name) {
-    static const char *const parts[] = {"blind", "derived",  "corrected",
-                                        "seams", "combined", "partly"};
+    static const char *const parts[] = {"blind",    "derived", "corrected", "seams",
+                                        "combined", "partly",  "usual"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (strcmp(parts[i], name) == 0)
             return true;

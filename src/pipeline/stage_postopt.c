@@ -48,6 +48,12 @@ static po_status make_choices(void *user) {
     return PO_OK;
 }
 
+/* The model's first form for usual sizes, beside that for all. */
+static po_status make_usual(void *user) {
+    const making *m = user;
+    return make_form(m, PO_BASE_USUAL, 0, NULL);
+}
+
 static void tell_rules(po_record *record, const po_postopt_counts *counts) {
     for (uint32_t i = 0; i < PO_LAWS; i++)
         po_record_fired(record, po_law_name((po_law_id)i), counts->fired[i]);
@@ -73,6 +79,9 @@ static po_status make_all(const po_run *run, po_variant_list *list) {
     PO_TRY(make_form(&m, PO_BASE_MODEL, 0, &first));
     if (first.made)
         tell_rules(run->record, &first.counts);
+    if (first.made && list->bases[PO_BASE_USUAL].from)
+        PO_TRY(po_budget_call(run, PO_PART_FORMS, "the form for usual sizes was left out",
+                              make_usual, &m, &cut));
     if (po_variants_one_only(list->bases[PO_BASE_MODEL].from))
         po_record_note(run->record, "one form only: each holds weights of its own");
     else if (first.made && !run->options->cuda)

@@ -91,6 +91,7 @@ typedef struct po_variant {
     const char *name;
     const po_graph *graph;
     bool kernels;                       /* has calls that a library stands for */
+    bool twice;                         /* holds weights for usual sizes and for all others */
     double seconds;                     /* target cuda: estimated; 0: node by node */
     const struct po_cuda_plan *plan;    /* target cuda, where a GPU or its records answer: with its
                                            kernels; NULL: by its graph */

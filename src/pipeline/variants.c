@@ -4,6 +4,7 @@
 
 #include "ops/samples.h"
 #include "pipeline/old_ir.h"
+#include "pipeline/usual_sizes.h"
 #include "verify/inputs/inputs.h"
 
 static void hard_swish_node(po_postopt_options *o) {
@@ -313,9 +314,9 @@ uint32_t po_variant_add(const po_run *run, po_variant_list *list, const char *na
 
 /* postopt's result; NULL: it is for one number of samples alone. The model's own form is then made
  * with its batch open, where fewer laws hold. */
-static po_status make_graph(const po_run *run, const po_variant_list *list,
-                            const po_variant_plan *plan, const po_postopt_options *options,
-                            po_graph **out, po_postopt_counts *counts) {
+static po_status make_open(const po_run *run, const po_variant_list *list,
+                           const po_variant_plan *plan, const po_postopt_options *options,
+                           po_graph **out, po_postopt_counts *counts) {
     PO_TRY(po_postopt(run->ctx, plan->from, options, out, counts));
     if (!list->sample)
         return PO_OK;
@@ -329,6 +330,37 @@ static po_status make_graph(const po_run *run, const po_variant_list *list,
     *out = NULL;
     return plan->from == list->sample ? po_postopt(run->ctx, list->graph, options, out, counts)
                                       : PO_OK;
+}
+
+/* The form for usual sizes, and the same choices of the model itself for all others. */
+static po_status make_usual(const po_run *run, const po_variant_list *list,
+                            const po_variant_plan *plan, const po_postopt_options *options,
+                            po_graph **out, po_postopt_counts *counts) {
+    po_variant_plan open = list->bases[PO_BASE_MODEL];
+    po_postopt_counts of_open;
+    po_graph *form, *usual;
+    open.choices = plan->choices;
+    *out = NULL;
+    PO_TRY(make_open(run, list, &open, options, &form, &of_open));
+    if (!form)
+        return PO_OK;
+    po_status status = po_postopt(run->ctx, plan->from, options, &usual, counts);
+    if (status == PO_OK) {
+        if (po_usual_does_more(counts, &of_open))
+            status =
+                po_branches_make(run->ctx, usual, form, list->usual.lengths, list->usual.n, out);
+        po_graph_free(usual);
+    }
+    po_graph_free(form);
+    return status;
+}
+
+static po_status make_graph(const po_run *run, const po_variant_list *list,
+                            const po_variant_plan *plan, const po_postopt_options *options,
+                            po_graph **out, po_postopt_counts *counts) {
+    return plan->from == list->bases[PO_BASE_USUAL].from
+               ? make_usual(run, list, plan, options, out, counts)
+               : make_open(run, list, plan, options, out, counts);
 }
 
 po_status po_variant_make(const po_run *run, po_variant_list *list, const po_variant_plan *plan,
@@ -349,6 +381,8 @@ po_status po_variant_make(const po_run *run, po_variant_list *list, const po_var
     po_old_ir_constants(run->ctx, out);
     po_run_hold(run, out);
     made->number = po_variant_add(run, list, name, out, plan, &made->counts);
+    if (made->number != PO_NONE)
+        list->variants[made->number].twice = plan->from == list->bases[PO_BASE_USUAL].from;
     made->made = true;
     return PO_OK;
 }
@@ -403,6 +437,8 @@ po_status po_variant_list_forms(const po_run *run, po_variant_list *f, const po_
         for (uint32_t k = 0; k < CHOICES; k++)
             if (i != k && choices[i].group > 0 && choices[i].group == choices[k].group)
                 rules.excludes[i] |= PO_CHOICE(k);
+    PO_TRY(po_usual_find(run, f->open, &f->bases[PO_BASE_USUAL], &f->usual));
+    rules.bases |= (uint32_t)(f->bases[PO_BASE_USUAL].from != NULL) << PO_BASE_USUAL;
     f->chooser = po_chooser_create(run->ctx, run->arena, &rules);
     return find_meant(run, f->graph, &f->meant);
 }

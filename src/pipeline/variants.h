@@ -3,6 +3,7 @@
 #ifndef PO_PIPELINE_VARIANTS_H
 #define PO_PIPELINE_VARIANTS_H
 
+#include "ops/branches.h"
 #include "pipeline/choose/chooser.h"
 #include "pipeline/stages.h"
 #include "postopt/postopt.h"
@@ -38,7 +39,7 @@ const char *po_variant_name(po_arena *arena, const po_variant_plan *plan);
 bool po_variant_named(const char *name, const po_variant_plan *of, uint32_t n,
                       po_variant_plan *plan);
 
-enum { PO_BASE_MODEL = PO_MUTATED_KINDS, PO_BASES };
+enum { PO_BASE_MODEL = PO_MUTATED_KINDS, PO_BASE_USUAL /* usual_sizes.h */, PO_BASES };
 
 /* What postopt hands on: all variants, those with kernels first, and where more forms come from. */
 typedef struct po_variant_list {
@@ -47,10 +48,11 @@ typedef struct po_variant_list {
     uint32_t n;
     const struct po_library *library; /* of those with kernels; NULL: there are none */
     const po_graph *graph; /* that a report shows: the first form, or the model as simplified */
-    /* Graphs that forms are made of: of the search, by po_mutated_kind, where `from` is not NULL,
-     * and the model's own; and which forms of them there are (choose/chooser.h), whose number is
-     * that of the variant. chooser NULL: no forms are made. */
+    /* Graphs that forms are made of: of the search, by po_mutated_kind, and for usual sizes, where
+     * `from` is not NULL, and the model's own; and which forms of them there are
+     * (choose/chooser.h), whose number is that of the variant. chooser NULL: no forms are made. */
     po_variant_plan bases[PO_BASES];
+    po_branches usual; /* of the base for usual sizes: what these are told by */
     const po_graph *sample,
         *open; /* the bases were made of `sample`, which has PO_SAMPLES samples,
                   and forms take the open batch of `open`; NULL: they were not */

@@ -234,6 +234,11 @@ static void resize(maker *m) {
     random_dims(m, rank, 5, dims);
     for (uint32_t i = 0; i < rank; i++)
         sizes[i] = i + 2 < rank ? dims[i] : draw(m, 0, 1) ? dims[i] * draw(m, 1, 3) : draw(m, 1, 8);
+    if (draw(m, 0, 2) == 0) { /* long enough for its form to be told by its ends */
+        dims[rank - 1] = 12 * draw(m, 2, 5);
+        sizes[rank - 1] =
+            draw(m, 0, 1) ? dims[rank - 1] * draw(m, 1, 4) : dims[rank - 1] / draw(m, 1, 4);
+    }
     m->spec.op_type = "Resize";
     add_float(m, rank, dims);
     m->in[1] = m->in[2] = PO_NONE;

@@ -1,4 +1,5 @@
 /* Variants by choices: their names read back, and what read better alone is joined. */
+#include "pipeline/proving.h"
 #include "pipeline/search/search.h"
 #include "pipeline/variants.h"
 #include "rewriting.h"
@@ -238,6 +239,50 @@ static void in_places(void **state) {
     end(&f);
 }
 
+/* A form for usual sizes beside that for all, where a law wants one sample; nothing is written
+ * twice where none does. */
+static void usual_sizes(void **state) {
+#define OPEN(last)                                                                                 \
+    "graph g (x: f32[\"N\",8,\"H\",\"W\"]) -> (y) {\n m = GlobalAveragePool(x)\n"                  \
+    " a = Conv(m, p: f32[32,8,1,1] random 1)\n s = Sigmoid(a)\n"                                   \
+    " e = Conv(x, w: f32[32,8,1,1] random 2)\n" last " y = Conv(f, v: f32[8,32,1,1] random 3)\n}"
+    static const struct {
+        const char *model;
+        bool gated;
+    } cases[] = {{OPEN(" f = Mul(e, s)\n"), true}, {OPEN(" f = Add(e, s)\n"), false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f;
+        f = (fixture){.run = &f.base.run, .list = &f.base.variants};
+        run_fixture_start(&f.base, cases[i].model);
+        make(&f);
+        const uint32_t k = find(&f, "branch for usual sizes"), folded = find(&f, "folded");
+        assert_int_equal(k != PO_NONE, cases[i].gated);
+        assert_true(folded == PO_NONE || !f.list->variants[folded].twice);
+        if (cases[i].gated) {
+            po_variant_plan back;
+            po_branches found;
+            const po_variant *v = &f.list->variants[k];
+            assert_true(v->twice);
+            assert_true(po_branches_find(f.run->arena, v->graph, &found));
+            assert_int_equal(found.n, 3);
+            assert_true(po_variant_named("branch for usual sizes and gates kept", f.list->bases,
+                                         PO_BASES, &back));
+            assert_ptr_equal(back.from, f.list->bases[PO_BASE_USUAL].from);
+            assert_null(test_recipe_fault(&f.base.ctx, f.base.imported.original,
+                                          (po_graph *)(uintptr_t)v->graph));
+            po_proof_report r;
+            const po_graph *recipes;
+            assert_int_equal(po_proving_recipes(f.run, v->graph, &recipes), PO_OK);
+            assert_int_equal(
+                po_proving_graphs(&f.base.ctx, f.base.imported.original, v->graph, recipes, 0, &r),
+                PO_OK);
+            assert_true(r.proved && r.every_size);
+        }
+        end(&f);
+    }
+}
+
 /* The search starts from gates that are whole: with their constants in the weights before them they
  * could not be told any more, and no form with mutants would have them. */
 static void search_keeps_gates(void **state) {
@@ -258,7 +303,7 @@ int main(void) {
         cmocka_unit_test(names_read_back), cmocka_unit_test(joined),
         cmocka_unit_test(alone),           cmocka_unit_test(with_mutants),
         cmocka_unit_test(excluded),        cmocka_unit_test(search_keeps_gates),
-        cmocka_unit_test(in_places),
+        cmocka_unit_test(in_places),       cmocka_unit_test(usual_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -239,6 +239,31 @@ static const po_tensor *find(const by_name *b, const char *name) {
     return at == PO_NONE ? NULL : b->tensors[at];
 }
 
+po_status po_recipes_of(po_ctx *ctx, const po_graph *recipes, const po_graph *graph,
+                        po_graph **out) {
+    po_arena *scratch = po_arena_create(ctx);
+    by_name there;
+    uint32_t n = 0;
+    PO_TRY(constants_of(ctx, scratch, graph, &there));
+    po_graph *g = po_graph_clone(ctx, recipes);
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        const po_value_id v = g->outputs[i];
+        if (find(&there, g->values[v].name))
+            g->outputs[n++] = v;
+        else
+            g->values[v].n_outputs--;
+    }
+    g->n_outputs = n;
+    po_graph_sweep(g);
+    po_arena_free(scratch);
+    *out = g;
+    if (n > 0)
+        return PO_OK;
+    po_graph_free(g);
+    *out = NULL;
+    return PO_OK;
+}
+
 /* True where the tensor is what the input's declared type says. */
 static bool is_of(const po_tensor *t, const po_type *type) {
     if (type->dtype != t->dtype || !type->has_rank || type->rank != t->rank)

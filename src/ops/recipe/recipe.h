@@ -171,6 +171,10 @@ void po_name_sources(po_graph *graph);
  * where no constant has a recipe. */
 po_status po_recipes_to_graph(po_ctx *ctx, const po_graph *graph, po_graph **recipes);
 
+/* Those of the recipes that are of a constant of `graph`, by name; NULL where none is. */
+po_status po_recipes_of(po_ctx *ctx, const po_graph *recipes, const po_graph *graph,
+                        po_graph **out);
+
 /* Computes every output of the recipes again and compares it with the constant of that name in
  * `graph`, bit for bit. Sources are taken by name from the constants of `sources` (the model as
  * imported), types and shapes compared. *why is NULL where all are equal, else what is wrong first

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { MOST_TABLE = 1 << 20 };
+enum { MOST_TABLE = 1 << 20, MOST_PLACES = 1 << 29 };
 
 typedef enum coordinates { HALF_PIXEL, PYTORCH_HALF_PIXEL, ALIGN_CORNERS, ASYMMETRIC } coordinates;
 typedef enum rounding { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL } rounding;
@@ -72,14 +72,42 @@ static bool add_table(po_sum *sum, po_term *t, po_index *a, uint32_t axis, const
     return true;
 }
 
-/* Nearest positions that are floor(o / s) or s * o + c. */
-static bool add_affine(po_term *t, po_index *a, uint32_t axis, const int64_t *from, int64_t in,
+/* What position o of the output is nearest to. */
+static bool nearest_to(const resize *r, int64_t o, int64_t in, int64_t out, int64_t *from) {
+    po_rational at;
+    if (!source(r, o, in, out, &at))
+        return false;
+    *from = nearest(r, at, in);
+    return true;
+}
+
+/* Whether positions a period of the output on are a whole number of places on in the input, so that
+ * what the ends do says it of all: of how many positions. */
+static bool is_periodic(const resize *r, int64_t in, int64_t out, int64_t *period) {
+    *period = out % in == 0 ? out / in : 1;
+    return r->coordinates != ALIGN_CORNERS && (out % in == 0 || in % out == 0);
+}
+
+/* Nearest positions that are floor(o / s) or s * o + c. False where they are neither, or too many
+ * to be looked at. */
+static bool add_affine(const resize *r, po_term *t, po_index *a, uint32_t axis, int64_t in,
                        int64_t out) {
+    enum { ENDS = 3 /* periods */ };
     bool repeats = out % in == 0, picks = true;
-    int64_t s = repeats ? out / in : 1, step = out > 1 ? from[1] - from[0] : 1;
+    int64_t s = repeats ? out / in : 1, period, first, second;
+    const bool periodic = is_periodic(r, in, out, &period);
+    if ((!periodic && out > MOST_TABLE) || out > MOST_PLACES || ENDS * period > MOST_TABLE ||
+        !nearest_to(r, 0, in, out, &first) || !nearest_to(r, out > 1, in, out, &second))
+        return false;
+    const int64_t step = out > 1 ? second - first : 1;
     for (int64_t o = 0; o < out; o++) {
-        repeats = repeats && from[o] == o / s;
-        picks = picks && from[o] == from[0] + o * step;
+        int64_t from;
+        if (periodic && o == ENDS * period && out > 2 * ENDS * period)
+            o = out - ENDS * period;
+        if (!nearest_to(r, o, in, out, &from))
+            return false;
+        repeats = repeats && from == o / s;
+        picks = picks && from == first + o * step;
     }
     if (!repeats && !picks)
         return false;
@@ -89,7 +117,7 @@ static bool add_affine(po_term *t, po_index *a, uint32_t axis, const int64_t *fr
     if (repeats)
         po_index_add(t, &t->out, axis, 1, po_term_var(t, NULL, s));
     else
-        a->base[axis] = from[0];
+        a->base[axis] = first;
     return true;
 }
 
@@ -138,17 +166,6 @@ static bool cubic_row(const resize *r, po_rational at, int64_t in, po_rational *
     return true;
 }
 
-/* Where every position of the output is nearest to. */
-static bool nearest_of(const resize *r, int64_t in, int64_t out, int64_t *from) {
-    for (int64_t o = 0; o < out; o++) {
-        po_rational at;
-        if (!source(r, o, in, out, &at))
-            return false;
-        from[o] = nearest(r, at, in);
-    }
-    return true;
-}
-
 /* Beyond the ends the outermost element counts alone. */
 static bool linear_row(const po_rational at, int64_t in, po_rational *row) {
     po_rational low, high;
@@ -162,12 +179,15 @@ static bool linear_row(const po_rational at, int64_t in, po_rational *row) {
 static bool add_axis(const resize *r, po_sum *sum, po_term *t, po_index *a, uint32_t axis,
                      int64_t in, int64_t out) {
     int64_t size;
-    if (in < 1 || out > MOST_TABLE)
+    if (in < 1)
         return false;
-    int64_t *from = PO_NEW_N(sum->arena, int64_t, out);
-    if (!nearest_of(r, in, out, from))
-        return false;
-    if (((!r->linear && !r->cubic) || in == out) && add_affine(t, a, axis, from, in, out))
+    if (out == 0) { /* no places at all */
+        const uint32_t none = po_term_var(t, NULL, 0);
+        po_index_add(t, a, axis, 1, none);
+        po_index_add(t, &t->out, axis, 1, none);
+        return true;
+    }
+    if (((!r->linear && !r->cubic) || in == out) && add_affine(r, t, a, axis, in, out))
         return true;
     if (!po_mul_i64(in, out, &size) || size > MOST_TABLE)
         return false;
@@ -176,11 +196,12 @@ static bool add_axis(const resize *r, po_sum *sum, po_term *t, po_index *a, uint
         table[i] = PO_RATIONAL(0);
     for (int64_t o = 0; o < out; o++) {
         po_rational at;
+        int64_t from;
         po_rational *row = &table[o * in];
-        if (!source(r, o, in, out, &at))
+        if (!source(r, o, in, out, &at) || !nearest_to(r, o, in, out, &from))
             return false;
         if (!r->cubic && !r->linear)
-            row[from[o]] = PO_RATIONAL(1);
+            row[from] = PO_RATIONAL(1);
         else if (!(r->cubic ? cubic_row(r, at, in, row) : linear_row(at, in, row)))
             return false;
     }

@@ -108,17 +108,24 @@ static bool goes_before(const selecting *s, uint32_t a, uint32_t b) {
     return s->score[a] < s->score[b];
 }
 
+/* What weights that are there twice must gain beside what holds them once. */
+static const double worth_twice = 1.05;
+
+static double worth(const selecting *s, uint32_t i) {
+    return s->list.variants[i].twice ? worth_twice : 1;
+}
+
 /* Time over the original's. Readings of different rounds differ by what the machine did meanwhile:
  * what is read beside one that had a cost before has its by that. */
 static void set_costs(const ranking *r) {
     selecting *s = r->s;
     double known = s->score[r->which[0]], scale = 1;
     if (known > 0 && s->rank[r->which[0]].seconds > 0)
-        scale = known * s->rank[r->which[0]].gain;
+        scale = known / worth(s, r->which[0]) * s->rank[r->which[0]].gain;
     for (uint32_t k = 0; k < r->n; k++) {
         const po_timing *t = &s->rank[r->which[k]];
         if (!(s->score[r->which[k]] > 0) && t->seconds > 0 && t->gain > 0)
-            s->score[r->which[k]] = scale / t->gain;
+            s->score[r->which[k]] = worth(s, r->which[k]) * scale / t->gain;
     }
 }
 

@@ -78,6 +78,24 @@ const po_input *po_input_with(const po_inputs *plan, const char *symbol, uint32_
     return NULL;
 }
 
+static bool as_long(void *user, const char *name, int64_t *length) {
+    (void)name;
+    *length = *(const int64_t *)user;
+    return true;
+}
+
+/* The least length from there on that an expression takes which is so many times names of its own.
+ */
+static int64_t taken_from(const po_inputs *plan, const char *symbol, int64_t least) {
+    po_arena *scratch = po_arena_child(plan->arena);
+    int64_t one = 1, step, none = 0, base;
+    const bool known =
+        po_size_made(symbol) && po_size_at(scratch, (po_dim){-1, symbol}, as_long, &one, &step) &&
+        po_size_at(scratch, (po_dim){-1, symbol}, as_long, &none, &base) && base == 0 && step > 0;
+    po_arena_free(scratch);
+    return known ? (least + step - 1) / step * step : least;
+}
+
 /* The class that the first dim with this symbol shows; a symbol has one length everywhere. */
 static bool symbol_length(const po_inputs *plan, const char *symbol, uint32_t size,
                           int64_t *length) {
@@ -93,7 +111,7 @@ static bool symbol_length(const po_inputs *plan, const char *symbol, uint32_t si
     uint32_t axis;
     const po_input *in = po_input_with(plan, symbol, &axis);
     if (in)
-        *length = usual_length(in, axis, size);
+        *length = taken_from(plan, symbol, usual_length(in, axis, size));
     return in != NULL;
 }
 

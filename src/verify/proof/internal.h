@@ -364,4 +364,15 @@ bool po_pn_picks_all(const po_pnode *n);
  * outputs, read from operators, shapes and constants. */
 bool po_pn_all_observable(po_pnode *n, po_value_id value);
 
+/* --- the whole --- */
+
+/* Primes and seed, from the system or, for tests, from a seed. */
+po_status po_proof_draw(po_ctx *ctx, const po_proof_options *options, po_proof_report *r);
+
+/* As po_prove, of one graph beside another, with what was drawn. cpu_start: po_process_seconds()
+ * that its time counts from. */
+po_status po_proof_of(po_ctx *ctx, const po_graph *original, const po_graph *candidate,
+                      const po_graph *recipes, const po_proof_options *options, double cpu_start,
+                      po_proof_report *report);
+
 #endif

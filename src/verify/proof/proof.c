@@ -347,12 +347,10 @@ static bool same_interface(proof *p) {
     return same;
 }
 
-/* Primes and seed, from the system or, for tests, from a seed. */
-static po_status draw(proof *p) {
-    po_proof_report *r = p->report;
-    r->seed = p->options->seed;
+po_status po_proof_draw(po_ctx *ctx, const po_proof_options *options, po_proof_report *r) {
+    r->seed = options->seed;
     if (r->seed == 0)
-        return po_field_draw(p->ctx, PO_PROOF_TRIALS, r->primes, &r->seed);
+        return po_field_draw(ctx, PO_PROOF_TRIALS, r->primes, &r->seed);
     for (uint32_t i = 0, at = 0; i < PO_PROOF_TRIALS; at++) {
         r->primes[i] = 1u << 30 | (uint32_t)(po_random_u64(r->seed, 0x7072696d65, at) >> 34) | 1;
         i += po_field_is_prime(r->primes[i]);
@@ -421,7 +419,6 @@ static po_status prove(proof *p) {
     po_arena *arena = po_arena_create(p->ctx);
     PO_TRY(po_inputs_plan(p->ctx, arena, p->original, p->candidate, &p->plan));
     r->trials = p->options->trials ? p->options->trials : DEFAULT_TRIALS;
-    PO_TRY(draw(p));
     bool equal = same_interface(p);
     double worst = -INFINITY;
     bool all = equal;
@@ -473,18 +470,15 @@ static po_status prove(proof *p) {
     return PO_OK;
 }
 
-po_status po_prove(po_ctx *ctx, const po_graph *original, const po_graph *candidate,
-                   const po_graph *recipes, const po_proof_options *options,
-                   po_proof_report *report) {
-    memset(report, 0, sizeof *report);
+po_status po_proof_of(po_ctx *ctx, const po_graph *original, const po_graph *candidate,
+                      const po_graph *recipes, const po_proof_options *options, double cpu_start,
+                      po_proof_report *report) {
     proof p = {.ctx = ctx,
                .original = original,
                .candidate = candidate,
                .recipes = recipes,
                .options = options,
-               .cpu_start = po_process_seconds(),
+               .cpu_start = cpu_start,
                .report = report};
-    po_status status = prove(&p);
-    report->seconds = po_process_seconds() - p.cpu_start;
-    return status;
+    return prove(&p);
 }
