@@ -17,6 +17,25 @@ static const char *told(selecting *s, po_choices before, po_choices choices) {
                            po_variant_name(s->run->arena, &more), s->run->options->tolerance);
 }
 
+/* It is there already: its turn is the next. */
+static po_status go_next(selecting *s, const po_combination *form, const char *why,
+                         uint32_t *number) {
+    uint32_t at = 0, first = 0;
+    const uint32_t i = form ? form->number : PO_NONE;
+    while (at < s->n_order && s->order[at] != i)
+        at++;
+    while (first < s->n_order && s->done[s->order[first]])
+        first++;
+    if (at == s->n_order || s->done[i])
+        return PO_OK;
+    for (; at > first; at--)
+        s->order[at] = s->order[at - 1];
+    s->order[first] = i;
+    s->milder[i] = why;
+    *number = i;
+    return PO_OK;
+}
+
 po_status po_selecting_milder(selecting *s, uint32_t i, const po_verify_report *r,
                               uint32_t *number) {
     const po_variant *v = &s->list.variants[i];
@@ -34,8 +53,8 @@ po_status po_selecting_milder(selecting *s, uint32_t i, const po_verify_report *
     PO_TRY(po_ctx_poll(s->ctx));
     PO_TRY(po_variant_list_make(s->run, &s->list, po_chooser_add(s->list.chooser, base, choices),
                                 NULL));
-    if (s->list.n == before) /* it is there already, and has its turn */
-        return PO_OK;
+    if (s->list.n == before)
+        return go_next(s, po_chooser_find(s->list.chooser, base, choices), why, number);
     PO_TRY(po_selecting_write(s, before));
     if (!s->written[before].path)
         return PO_OK;

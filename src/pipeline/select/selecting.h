@@ -52,7 +52,8 @@ po_status po_selecting_rank(selecting *s);
 /* Reads one that is not in the order yet, which takes its place there. */
 po_status po_selecting_read(selecting *s, uint32_t i);
 /* milder.c: of a variant that the report says to be beyond the limit, one that rounds less, made
- * and written; PO_NONE: there is none, or so many were made. */
+ * and written, or the next in the order where it is there; PO_NONE: there is none, or so many were
+ * made. */
 enum { MOST_MILDER = 3 };
 po_status po_selecting_milder(selecting *s, uint32_t i, const po_verify_report *r,
                               uint32_t *number);

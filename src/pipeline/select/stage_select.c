@@ -266,7 +266,7 @@ static po_status follow_milder(selecting *s, uint32_t i, const po_verify_report 
     if (number == PO_NONE)
         return PO_OK;
     ++*most;
-    return po_selecting_read(s, number);
+    return s->rank[number].seconds > 0 ? PO_OK : po_selecting_read(s, number);
 }
 
 static po_status by_protocol(void *user) {
